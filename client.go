@@ -1,0 +1,67 @@
+package till
+
+import "slices"
+
+// Mode says whether a client moves real money.
+type Mode string
+
+// The modes. A test client is served by the sandbox only, a live one never.
+const (
+	Test Mode = "test"
+	Live Mode = "live"
+)
+
+// Client is a tenant of the service.
+type Client struct {
+	ID        ID
+	Name      string
+	Mode      Mode
+	Suspended bool
+	CreatedAt Time
+}
+
+// Scope is something a key may do.
+type Scope string
+
+// The scopes.
+const (
+	PaymentsRead   Scope = "payments:read"
+	PaymentsWrite  Scope = "payments:write"
+	PayoutsRead    Scope = "payouts:read"
+	PayoutsWrite   Scope = "payouts:write"
+	WalletsRead    Scope = "wallets:read"
+	WebhooksManage Scope = "webhooks:manage"
+	KeysManage     Scope = "keys:manage"
+)
+
+// Scopes lists every scope.
+var Scopes = []Scope{PaymentsRead, PaymentsWrite, PayoutsRead, PayoutsWrite, WalletsRead, WebhooksManage, KeysManage}
+
+// DefaultScopes are those of a key made without naming any: all but the two
+// that move money out or open further doors.
+var DefaultScopes = []Scope{PaymentsRead, PaymentsWrite, PayoutsRead, WalletsRead, WebhooksManage}
+
+// Valid reports whether s is one of the scopes.
+func (s Scope) Valid() bool { return slices.Contains(Scopes, s) }
+
+// Key opens a client's account. Its secret is shown once and never stored.
+type Key struct {
+	ID         string // the public part, inside the key's text
+	ClientID   ID
+	Name       string
+	Scopes     []Scope
+	SecretHash [32]byte // SHA-256 of the secret
+	CreatedAt  Time
+	ExpiresAt  Time // zero: never
+	RevokedAt  Time // zero: not revoked
+	LastUsedAt Time // zero: never; kept to the minute
+	ExposedAt  Time // zero: never seen in a URL
+}
+
+// Allows reports whether the key has the scope; every key has the empty one.
+func (k *Key) Allows(s Scope) bool { return s == "" || slices.Contains(k.Scopes, s) }
+
+// Active reports whether the key opens anything at t.
+func (k *Key) Active(t Time) bool {
+	return k.RevokedAt.IsZero() && (k.ExpiresAt.IsZero() || t < k.ExpiresAt)
+}

@@ -1,0 +1,103 @@
+package till
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Code names a kind of refusal. Codes are stable: clients branch on them.
+type Code string
+
+// Every code the service answers with. The HTTP status of each is in
+// api/errors.go, and nowhere else.
+const (
+	CodeMalformedBody        Code = "malformed_body"         // the body is not the JSON we read
+	CodeInvalidParameter     Code = "invalid_parameter"      // a query parameter is unknown or ill-formed
+	CodeKeyInURL             Code = "key_in_url"             // an API key stands in the URL, where logs keep it
+	CodeMissingKey           Code = "missing_api_key"        // no X-Api-Key header
+	CodeInvalidKey           Code = "invalid_api_key"        // unknown, revoked or expired; which one is not told
+	CodeInsufficientScope    Code = "insufficient_scope"     // the key is good but not for this
+	CodeClientSuspended      Code = "client_suspended"       // the client may not use the service now
+	CodePaymentNotFound      Code = "payment_not_found"      // no such payment of this client
+	CodeKeyNotFound          Code = "api_key_not_found"      // no such key of this client
+	CodePromptNotFound       Code = "prompt_not_found"       // no such open prompt of this client
+	CodeClientNotFound       Code = "client_not_found"       // no such client; command line only
+	CodeNotFound             Code = "not_found"              // no such path
+	CodeMethodNotAllowed     Code = "method_not_allowed"     // the path exists, the verb does not
+	CodeRequestTimeout       Code = "request_timeout"        // the request came too slowly
+	CodeBodyTooLarge         Code = "body_too_large"         // over the body limit
+	CodeHeadersTooLarge      Code = "headers_too_large"      // over the header limit
+	CodeUnsupportedMediaType Code = "unsupported_media_type" // not plain application/json
+	CodeValidationFailed     Code = "validation_failed"      // fields are missing or wrong; see Fields
+	CodeKeyReused            Code = "idempotency_key_reused" // the key belongs to another body
+	CodeRateLimited          Code = "rate_limited"           // slow down
+	CodeMethodUnavailable    Code = "method_unavailable"     // the method is closed just now
+	CodeServiceUnavailable   Code = "service_unavailable"    // the database is away or a queue is full
+	CodeInternal             Code = "internal_error"         // ours; safe to retry with the same key
+)
+
+// The codes of single fields, under CodeValidationFailed.
+const (
+	FieldRequired             Code = "required"
+	FieldInvalidFormat        Code = "invalid_format"
+	FieldTooLong              Code = "too_long"
+	FieldTooMany              Code = "too_many"
+	FieldTooDeep              Code = "too_deep"
+	FieldUnknownMethod        Code = "unknown_method"
+	FieldCountryRequired      Code = "country_required"
+	FieldCountryNotSupported  Code = "country_not_supported"
+	FieldCurrencyNotSupported Code = "currency_not_supported"
+	FieldInvalidPhone         Code = "invalid_phone"
+	FieldAmountOutOfBounds    Code = "amount_out_of_bounds"
+	FieldNotRepresentable     Code = "amount_not_representable"
+	FieldLineItemMismatch     Code = "line_item_mismatch"
+	FieldItemsSumMismatch     Code = "items_sum_mismatch"
+	FieldTaxTotalMismatch     Code = "tax_total_mismatch"
+	FieldTaxSubtotalMismatch  Code = "tax_subtotal_mismatch"
+	FieldTaxSubtotalRequired  Code = "tax_subtotal_required"
+	FieldScopeNotGranted      Code = "scope_not_granted" // a key grants only scopes it has
+)
+
+// FieldError is one mistake in a body. It never holds the bad value.
+type FieldError struct {
+	Pointer string // a plain JSON pointer, "/amount/value"
+	Code    Code
+	Detail  string
+}
+
+// Error is a refusal that the person who called should see. Any other error
+// is ours: it is logged, and the caller reads only "internal error".
+type Error struct {
+	Code   Code
+	Detail string
+	Fields []FieldError
+
+	// PaymentID names the payment that holds a reused idempotency key.
+	PaymentID ID
+}
+
+// Error returns the code and the detail in one line.
+func (e *Error) Error() string {
+	if e.Detail == "" {
+		return string(e.Code)
+	}
+	return string(e.Code) + ": " + e.Detail
+}
+
+// Errorf returns an Error with a formatted detail.
+func Errorf(code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Detail: fmt.Sprintf(format, args...)}
+}
+
+// ErrorCode returns the code of err, CodeInternal if it has none, and ""
+// if err is nil.
+func ErrorCode(err error) Code {
+	var e *Error
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &e):
+		return e.Code
+	}
+	return CodeInternal
+}

@@ -1,0 +1,118 @@
+package till
+
+import (
+	"strconv"
+	"unicode/utf8"
+)
+
+// AppendJSON appends the payment as clients see it, in answers and in events
+// alike: every field always, null where there is nothing.
+func (p *Payment) AppendJSON(b []byte) []byte {
+	b = append(b, `{"id":"`...)
+	b = p.ID.Append(b)
+	b = append(b, `","status":"`...)
+	b = append(b, p.Status...)
+	b = append(b, `","method":`...)
+	b = appendString(b, p.Method)
+	b = append(b, `,"country":`...)
+	b = appendStringOrNull(b, p.Country)
+	b = append(b, `,"amount":{"value":"`...)
+	b = strconv.AppendInt(b, p.Amount.Minor, 10)
+	b = append(b, `","currency":"`...)
+	b = append(b, p.Amount.Currency...)
+	b = append(b, `"},"reference":`...)
+	b = appendStringOrNull(b, p.Reference)
+	b = append(b, `,"idempotency_key":`...)
+	b = appendString(b, p.IdempotencyKey)
+	b = append(b, `,"provider_reference":`...)
+	b = appendStringOrNull(b, p.ProviderReference)
+	b = append(b, `,"failure_reason":`...)
+	b = appendStringOrNull(b, string(p.FailureReason))
+	b = append(b, `,"failure_detail":`...)
+	b = p.FailureDetail.appendJSON(b)
+	b = append(b, ',')
+	b = append(b, p.Document...)
+	b = append(b, `,"created_at":`...)
+	b = p.CreatedAt.appendJSON(b)
+	b = append(b, `,"updated_at":`...)
+	b = p.UpdatedAt.appendJSON(b)
+	b = append(b, `,"expires_at":`...)
+	b = p.ExpiresAt.appendJSON(b)
+	b = append(b, `,"resolution":`...)
+	b = p.Resolution.appendJSON(b)
+	return append(b, '}')
+}
+
+func (d *FailureDetail) appendJSON(b []byte) []byte {
+	if d == nil {
+		return append(b, "null"...)
+	}
+	b = append(b, `{"provider_code":`...)
+	b = appendStringOrNull(b, d.ProviderCode)
+	b = append(b, `,"provider_message":`...)
+	b = appendStringOrNull(b, d.ProviderMessage)
+	b = append(b, `,"retryable":`...)
+	b = strconv.AppendBool(b, d.Retryable)
+	return append(b, '}')
+}
+
+func (r Resolution) appendJSON(b []byte) []byte {
+	b = append(b, `{"state":"`...)
+	b = append(b, r.State...)
+	b = append(b, `","last_checked_at":`...)
+	b = r.LastCheckedAt.appendJSON(b)
+	b = append(b, `,"next_check_at":`...)
+	b = r.NextCheckAt.appendJSON(b)
+	b = append(b, `,"attempts":`...)
+	b = strconv.AppendInt(b, int64(r.Attempts), 10)
+	return append(b, '}')
+}
+
+func (t Time) appendJSON(b []byte) []byte {
+	if t.IsZero() {
+		return append(b, "null"...)
+	}
+	b = append(b, '"')
+	b = t.Append(b)
+	return append(b, '"')
+}
+
+func appendStringOrNull(b []byte, s string) []byte {
+	if s == "" {
+		return append(b, "null"...)
+	}
+	return appendString(b, s)
+}
+
+// appendString writes a JSON string. The root may use nothing but the
+// standard library, whose encoder would escape HTML and allocate; the rules
+// are five lines. Text reaches us only as valid UTF-8.
+func appendString(b []byte, s string) []byte {
+	const hex = "0123456789abcdef"
+	b = append(b, '"')
+	start := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= utf8.RuneSelf || c >= ' ' && c != '"' && c != '\\' {
+			i++
+			continue
+		}
+		b = append(b, s[start:i]...)
+		switch c {
+		case '"', '\\':
+			b = append(b, '\\', c)
+		case '\n':
+			b = append(b, '\\', 'n')
+		case '\r':
+			b = append(b, '\\', 'r')
+		case '\t':
+			b = append(b, '\\', 't')
+		default:
+			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		}
+		i++
+		start = i
+	}
+	b = append(b, s[start:]...)
+	return append(b, '"')
+}
