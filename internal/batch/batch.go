@@ -1,0 +1,216 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+)
+
+// ErrFull is returned by Do when the queue is full. The item did not run.
+var ErrFull = errors.New("batch: the queue is full")
+
+// ErrClosed is returned by Do after Close. The item did not run.
+var ErrClosed = errors.New("batch: closed")
+
+// ErrPanicked is what every *PanicError wraps.
+var ErrPanicked = errors.New("batch: run panicked")
+
+// PanicError is returned by Do when run panicked on the batch of the item. How
+// far run came is not known; it may even have committed.
+type PanicError struct {
+	Value any    // what run panicked with; nil if it ended its goroutine
+	Stack []byte // where
+}
+
+// Error returns the value that run panicked with, without the stack.
+func (e *PanicError) Error() string { return fmt.Sprintf("%v: %v", ErrPanicked, e.Value) }
+
+// Unwrap returns ErrPanicked, and the value if it is an error.
+func (e *PanicError) Unwrap() []error {
+	if err, ok := e.Value.(error); ok {
+		return []error{ErrPanicked, err}
+	}
+	return []error{ErrPanicked}
+}
+
+// Batcher hands the items of concurrent callers to one function, many at a
+// time. Make one with New and end it with Close.
+type Batcher[T any] struct {
+	max, queue int
+	run        func(ctx context.Context, items []T)
+	stopped    chan struct{} // closed when the worker has run everything
+
+	mu      sync.Mutex
+	arrived sync.Cond // a batch was queued, or closed was set
+	pending []*group[T]
+	queued  int // items in pending
+	closed  bool
+	spare   []T // the slice of a batch that has run, for the next one
+}
+
+// group is a batch that gathers or runs. Its callers share one channel, so that
+// a caller costs nothing of its own and one who leaves early leaves nothing
+// behind.
+type group[T any] struct {
+	items []T
+	err   error         // set before done is closed
+	done  chan struct{} // closed when the batch has run
+}
+
+// New returns a Batcher that calls run with 1 to max items at a time and lets
+// at most queue items wait. Calls of run never overlap.
+//
+// The function run sets the outcome of each item, so T is a pointer to a struct
+// that has room for it. It must not keep the slice. The context it gets is the
+// Batcher's own and has no deadline.
+func New[T any](max, queue int, run func(ctx context.Context, items []T)) *Batcher[T] {
+	if max < 1 || queue < 1 {
+		panic("batch: max and queue must be positive")
+	}
+	b := &Batcher[T]{max: max, queue: queue, run: run, stopped: make(chan struct{})}
+	b.arrived.L = &b.mu
+	go b.work()
+	return b
+}
+
+// Do queues item and waits until the batch that holds it has run. Nil means
+// that it has run: the outcome is in the item. ErrFull and ErrClosed mean that
+// it has not and will not.
+//
+// Any other error leaves the outcome unknown. If ctx ends first, Do returns
+// ctx.Err(), yet an item once queued still runs: from then on it belongs to the
+// Batcher, and the caller must not read or write it again. After a *PanicError
+// the item is the caller's again, as far as run came with it.
+func (b *Batcher[T]) Do(ctx context.Context, item T) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	g, err := b.enqueue(item)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-g.done:
+		return g.err
+	case <-ctx.Done():
+	}
+
+	// Both may have happened; an outcome that is known is worth more.
+	select {
+	case <-g.done:
+		return g.err
+	default:
+		return ctx.Err()
+	}
+}
+
+// Len returns how many items wait for their batch to start.
+func (b *Batcher[T]) Len() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.queued
+}
+
+// Close makes later calls of Do fail, runs what is queued and returns when it
+// has run. It may be called again, but not by run.
+func (b *Batcher[T]) Close() {
+	b.mu.Lock()
+	b.closed = true
+	b.mu.Unlock()
+	b.arrived.Signal()
+	<-b.stopped
+}
+
+func (b *Batcher[T]) enqueue(item T) (*group[T], error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return nil, ErrClosed
+	}
+	if b.queued == b.queue {
+		return nil, ErrFull
+	}
+	n := len(b.pending)
+	if n == 0 || len(b.pending[n-1].items) == b.max {
+		b.pending = append(b.pending, &group[T]{items: b.spare, done: make(chan struct{})})
+		b.spare = nil
+		n++
+	}
+	g := b.pending[n-1]
+	g.items = append(g.items, item)
+	b.queued++
+	if b.queued == 1 {
+		b.arrived.Signal() // the worker can only be waiting for the first
+	}
+	return g, nil
+}
+
+// work runs batches until the Batcher is closed and empty.
+func (b *Batcher[T]) work() {
+	// A run that ends its goroutine (a test's FailNow does) must not leave the
+	// callers to come without a worker.
+	finished := false
+	defer func() {
+		if !finished {
+			go b.work()
+		}
+	}()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	for {
+		g := b.take()
+		if g == nil {
+			break
+		}
+		b.runOne(ctx, g)
+	}
+	finished = true
+	close(b.stopped)
+}
+
+// take returns the oldest batch, waiting for one, or nil when there will be
+// none any more. What arrives from now on goes into the next.
+func (b *Batcher[T]) take() *group[T] {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for len(b.pending) == 0 {
+		if b.closed {
+			return nil
+		}
+		b.arrived.Wait()
+	}
+	g := b.pending[0]
+	n := copy(b.pending, b.pending[1:])
+	b.pending[n] = nil
+	b.pending = b.pending[:n]
+	b.queued -= len(g.items)
+	return g
+}
+
+// runOne runs one batch and lets its callers go, however run ends.
+func (b *Batcher[T]) runOne(ctx context.Context, g *group[T]) {
+	returned := false
+	defer func() {
+		if !returned {
+			g.err = &PanicError{Value: recover(), Stack: debug.Stack()}
+		}
+		b.recycle(g)
+		close(g.done)
+	}()
+	b.run(ctx, g.items)
+	returned = true
+}
+
+// recycle keeps the slice of g for a later batch. A run that panicked may still
+// have its hands on it, so that one is left alone.
+func (b *Batcher[T]) recycle(g *group[T]) {
+	if g.err == nil {
+		clear(g.items)
+		b.mu.Lock()
+		b.spare = g.items[:0]
+		b.mu.Unlock()
+	}
+	g.items = nil
+}

@@ -1,0 +1,151 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// accepted is the status of a payment that was recorded.
+const accepted = 202
+
+// The limits of any load, whatever the flags say.
+const (
+	MaxConnections = 1024
+	MaxTime        = 10 * time.Minute
+	MaxRequests    = 50_000_000
+	AnswerTime     = 30 * time.Second // what a server may take for one answer
+)
+
+// Closed is one round: so many connections ask again as soon as they are
+// answered, until the time is over or the count is reached.
+type Closed struct {
+	Addr        string
+	APIKey      string
+	Connections int
+	Duration    time.Duration // 0: no limit but MaxTime
+	Requests    int           // 0: no limit but MaxRequests
+}
+
+// Result is what a load found.
+type Result struct {
+	Accepted int64         // answers 202; there are no others, or the load fails
+	Elapsed  time.Duration // to the last answer
+	Latency  *Histogram
+}
+
+// Rate returns the accepted requests per second.
+func (r Result) Rate() float64 { return float64(r.Accepted) / r.Elapsed.Seconds() }
+
+// Run loads the server. It fails at the first answer that is not a 202, and
+// when ctx ends. What was accepted until then is in the Result all the same.
+func (l Closed) Run(ctx context.Context) (Result, error) {
+	conns, err := l.dial(ctx)
+	defer closeAll(conns)
+	if err != nil {
+		return Result{Latency: &Histogram{}}, err
+	}
+	duration := l.Duration
+	if duration <= 0 || duration > MaxTime {
+		duration = MaxTime
+	}
+	requests := l.Requests
+	if requests <= 0 || requests > MaxRequests {
+		requests = MaxRequests
+	}
+
+	// A connection that fails, or an interrupt, ends all the others at once.
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(ctx, func() { closeAll(conns) })()
+
+	// Counting on from the clock, no two rounds give the same order number.
+	var orders atomic.Int64
+	orders.Store(time.Now().UnixMicro())
+
+	callers := make([]*caller, len(conns))
+	for i, c := range conns {
+		callers[i] = &caller{
+			conn: c, template: newTemplate(l.Addr, "/v1", l.APIKey, &orders), reader: reader{src: c},
+			budget: (requests + i) / len(conns),
+		}
+	}
+	var wg sync.WaitGroup
+	start := time.Now()
+	for _, c := range callers {
+		wg.Go(func() {
+			if err := c.loop(start, start.Add(duration)); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	wg.Wait()
+	r := Result{Elapsed: time.Since(start), Latency: &Histogram{}}
+	for _, c := range callers {
+		r.Latency.Merge(&c.latency)
+	}
+	r.Accepted = r.Latency.N
+	return r, context.Cause(ctx)
+}
+
+func (l Closed) dial(ctx context.Context) ([]net.Conn, error) {
+	var conns []net.Conn
+	d := net.Dialer{Timeout: 5 * time.Second}
+	for range min(l.Connections, MaxConnections) {
+		c, err := d.DialContext(ctx, "tcp", l.Addr)
+		if err != nil {
+			return conns, err
+		}
+		conns = append(conns, c)
+	}
+	if len(conns) == 0 {
+		return nil, errors.New("a load needs at least one connection")
+	}
+	return conns, nil
+}
+
+func closeAll(conns []net.Conn) {
+	for _, c := range conns {
+		c.Close()
+	}
+}
+
+// caller is one connection of a load.
+type caller struct {
+	conn     net.Conn
+	template *template
+	reader   reader
+	budget   int // requests it may send
+	latency  Histogram
+}
+
+// loop asks and waits for the answer, again and again. The end of one request
+// is the start of the next, so one look at the clock serves both; the deadline
+// is set once, because setting it each time would cost as much as a request.
+func (c *caller) loop(start, end time.Time) error {
+	if err := c.conn.SetDeadline(end.Add(AnswerTime)); err != nil {
+		return err
+	}
+	for range c.budget {
+		if _, err := c.conn.Write(c.template.next()); err != nil {
+			return err
+		}
+		status, body, err := c.reader.next()
+		if err != nil {
+			return err
+		}
+		if status != accepted {
+			return fmt.Errorf("answer %d: %.300s", status, body)
+		}
+		now := time.Now()
+		c.latency.Record(now.Sub(start))
+		if start = now; !now.Before(end) {
+			break
+		}
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+package loop
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"runtime/debug"
+	"time"
+)
+
+// Options say what to run and when.
+type Options struct {
+	// Step does what is due and returns how long to wait before the next one:
+	// 0 to run again at once, because there is more; a time up to Interval; or
+	// a negative number for Interval. It should return soon after ctx ends.
+	Step func(ctx context.Context) (next time.Duration)
+
+	// Wake, if not nil, cuts a wait short. See Waker.
+	Wake <-chan struct{}
+
+	// Interval is the longest wait, jitter aside. It must be positive.
+	Interval time.Duration
+
+	// Jitter lengthens each wait by a random part of it, up to this fraction:
+	// 0.1 makes ten seconds ten to eleven.
+	Jitter float64
+
+	// OnPanic, if not nil, is told what Step panicked with. It is called on the
+	// stack of the panic, so debug.Stack shows where. The default logs.
+	OnPanic func(value any)
+}
+
+// Run runs steps until ctx ends.
+func Run(ctx context.Context, o Options) {
+	if o.Interval <= 0 {
+		panic("loop: Interval must be positive")
+	}
+	timer := time.NewTimer(o.Interval)
+	defer timer.Stop()
+	for ctx.Err() == nil {
+		// This step sees all that was done before any wake so far.
+		select {
+		case _, open := <-o.Wake:
+			o.forget(open)
+		default:
+		}
+
+		next, ok := o.step(ctx)
+		wake := o.Wake
+		if !ok {
+			next, wake = o.Interval, nil
+		}
+		if next == 0 {
+			continue
+		}
+		timer.Reset(o.wait(next))
+		select {
+		case <-timer.C:
+		case _, open := <-wake:
+			// It stands for all wakes until the next step begins.
+			o.forget(open)
+		case <-ctx.Done():
+		}
+	}
+}
+
+// forget drops a Wake that was closed, which would else wake for ever.
+func (o *Options) forget(open bool) {
+	if !open {
+		o.Wake = nil
+	}
+}
+
+// step runs Step and reports whether it returned.
+func (o *Options) step(ctx context.Context) (next time.Duration, ok bool) {
+	defer func() {
+		value := recover()
+		if value == nil {
+			return
+		}
+		if o.OnPanic != nil {
+			o.OnPanic(value)
+			return
+		}
+		slog.ErrorContext(ctx, "a step panicked", "panic", value, "stack", string(debug.Stack()))
+	}()
+	return o.Step(ctx), true
+}
+
+// wait returns how long to wait when Step has asked for next.
+func (o *Options) wait(next time.Duration) time.Duration {
+	if next < 0 || next > o.Interval {
+		next = o.Interval
+	}
+	return next + time.Duration(rand.Float64()*o.Jitter*float64(next))
+}
+
+// Waker wakes a loop. Make one with NewWaker.
+type Waker struct{ c chan struct{} }
+
+// NewWaker returns a Waker.
+func NewWaker() *Waker { return &Waker{c: make(chan struct{}, 1)} }
+
+// Wake makes the loop run its step soon. It never blocks; wakes that nobody has
+// heeded yet are one.
+func (w *Waker) Wake() {
+	select {
+	case w.c <- struct{}{}:
+	default:
+	}
+}
+
+// C returns the channel for Options.Wake. One loop only may listen to it.
+func (w *Waker) C() <-chan struct{} { return w.c }
