@@ -1,0 +1,64 @@
+package ledger
+
+import "till"
+
+// Wallet is what the service owes a client in one currency.
+type Wallet struct {
+	ClientID     till.ID
+	ID           till.ID
+	Currency     string
+	Balance      int64
+	Reserved     int64 // held for payouts on their way
+	LastSequence int64 // of its transactions
+	UpdatedAt    till.Time
+}
+
+// Available returns what may be paid out.
+func (w *Wallet) Available() int64 { return w.Balance - w.Reserved }
+
+// Transaction is one line of a wallet's statement. It never changes.
+type Transaction struct {
+	ClientID     till.ID
+	ID           till.ID
+	WalletID     till.ID
+	Sequence     int64 // dense per wallet, from 1
+	Type         string
+	Direction    string // credit or debit
+	Amount       till.Money
+	BalanceAfter int64
+
+	PaymentID         till.ID // zero where there is none
+	PayoutID          till.ID
+	Reference         string
+	ProviderReference string
+	CreatedAt         till.Time
+}
+
+// Post applies the entry's wallet line and returns it as a transaction. It
+// returns ErrOutOfBounds, and changes nothing, if the balance would leave its
+// bounds.
+func (w *Wallet) Post(e *Entry) (Transaction, error) {
+	amount, ok := e.WalletAmount()
+	if !ok {
+		return Transaction{}, ErrUnbalanced
+	}
+	balance := w.Balance + amount
+	if balance < w.Reserved || balance > MaxBalance {
+		return Transaction{}, ErrOutOfBounds
+	}
+	w.Balance = balance
+	w.LastSequence++
+	w.UpdatedAt = e.CreatedAt
+
+	t := Transaction{
+		ClientID: e.ClientID, ID: e.ID, WalletID: w.ID, Sequence: w.LastSequence,
+		Type: string(e.Kind), Direction: "credit",
+		Amount:       till.Money{Minor: amount, Currency: e.Currency},
+		BalanceAfter: balance, PaymentID: e.PaymentID, Reference: e.Reference,
+		ProviderReference: e.ProviderReference, CreatedAt: e.CreatedAt,
+	}
+	if amount < 0 {
+		t.Direction, t.Amount.Minor = "debit", -amount
+	}
+	return t, nil
+}
