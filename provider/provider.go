@@ -1,0 +1,120 @@
+package provider
+
+import (
+	"context"
+	"time"
+
+	"till"
+)
+
+// Outcome is an operator's verdict on one request, in our words.
+type Outcome string
+
+// The outcomes. Submit answers Accepted, Duplicate, Rejected or, where the
+// operator decides at once, a final; Check answers Open, NotFound,
+// Unrecognised or a final.
+const (
+	Accepted     Outcome = "accepted"     // the operator holds the request and asks the customer
+	Duplicate    Outcome = "duplicate"    // the reference was submitted before: ask, do not conclude
+	Rejected     Outcome = "rejected"     // refused outright, nothing was created
+	Open         Outcome = "open"         // the operator holds it; no decision yet
+	NotFound     Outcome = "not_found"    // the operator does not know the reference (yet)
+	Unrecognised Outcome = "unrecognised" // the operator says a word we do not know: never final
+	Success      Outcome = "success"      // the customer's money moved
+	Failed       Outcome = "failed"       // refused by the customer or the operator
+	Expired      Outcome = "expired"      // the operator names a timeout
+)
+
+// Held reports whether the outcome is evidence that the operator holds the
+// request. A rejection is not: nothing was created.
+func (o Outcome) Held() bool {
+	switch o {
+	case Accepted, Duplicate, Open, Unrecognised, Success, Failed, Expired:
+		return true
+	}
+	return false
+}
+
+// Final reports whether the outcome ends a payment.
+func (o Outcome) Final() bool { return o == Success || o == Failed || o == Expired }
+
+// Result is the operator's word.
+type Result struct {
+	Outcome Outcome
+
+	// Receipt is the operator's own id of the money movement, "" until known.
+	Receipt string
+
+	// Amount and Reference are what the operator says it moved and for which
+	// of our references; zero where it does not say. The caller compares them
+	// with its own record before it believes a success.
+	Amount    till.Money
+	Reference string
+
+	// Reason is why it failed, in our words; set on Rejected, Failed, Expired.
+	Reason till.FailureReason
+	// Code and Message are the operator's own words, kept for support.
+	Code, Message string
+	// Retryable says that a new payment may well succeed (a timeout, say).
+	Retryable bool
+}
+
+// Request asks an operator to collect a payment.
+type Request struct {
+	Client      till.ID
+	Payment     till.ID // goes to the operator as the external id
+	Reference   till.ID // what the operator deduplicates by
+	Method      string
+	Country     string
+	Phone       string // digits, with the calling code
+	Amount      till.Money
+	Description string
+	ExpiresAt   till.Time // when the customer's time to approve ends
+	CallbackURL string    // "" where callbacks cannot reach us
+}
+
+// Query asks an operator how a submitted request stands.
+type Query struct {
+	Client    till.ID
+	Payment   till.ID
+	Reference till.ID
+	Method    string
+	Country   string
+}
+
+// Provider is one configured account at an operator: a connection.
+//
+// Two sentences prevent double charging. A nil error means the Result is the
+// operator's word. A non-nil error means we do not know: leave the payment as
+// it is and ask again. So an adapter never turns a timeout, a 5xx or an
+// unreadable answer into a Result, and never retries by itself.
+type Provider interface {
+	// Submit sends the request once.
+	Submit(ctx context.Context, r Request) (Result, error)
+	// Check reads the state of a request that may have been submitted.
+	Check(ctx context.Context, q Query) (Result, error)
+	// Traits says how this operator behaves. It never changes.
+	Traits() Traits
+	// Fingerprint names the account behind the connection (base URL, account,
+	// environment), so that a payment is only ever asked about where it was sent.
+	Fingerprint() string
+}
+
+// Traits are the times and habits of an operator.
+type Traits struct {
+	// ClientReference says that the operator deduplicates and looks up by the
+	// reference we send. Without it a payment is never sent twice.
+	ClientReference bool
+
+	ApprovalWindow time.Duration // how long a customer has to approve
+	SubmitTimeout  time.Duration // how long one Submit may take; under the lease
+	CheckTimeout   time.Duration // how long one Check may take; under the lease
+	Settle         time.Duration // after a send, how long "not found" proves nothing
+	Poll           time.Duration // between two checks of an open payment
+	PollMax        time.Duration // the slowest pace at which an overdue payment is asked about
+	Grace          time.Duration // after the window, how long before people are told
+
+	// LateReads are the times after a final other than success at which the
+	// operator is asked once more, in case the money came after all.
+	LateReads []time.Duration
+}

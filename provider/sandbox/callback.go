@@ -1,0 +1,178 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"till"
+	"till/provider"
+)
+
+const (
+	callbackBatch   = 64              // callbacks sent at the same time
+	callbackTries   = 3               // then it is given up
+	callbackPause   = time.Second     // between two tries
+	callbackTimeout = 2 * time.Second // of one try
+	callbackLease   = 5 * time.Second // after which a try whose process died is made again
+	callbackLook    = 250 * time.Millisecond
+	callbackHeld    = 5 * time.Millisecond // when what is due is in another process's hands
+)
+
+// Run sends callbacks when they are due, until ctx ends. It looks at least
+// every quarter of a second: another process may have taken a request.
+func (o *Operator) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		sent, next, err := o.SendCallbacks(ctx)
+		if err != nil && ctx.Err() == nil {
+			o.log.Error("sandbox callbacks", "error", err)
+		}
+		wait := o.look
+		if err == nil && !next.IsZero() {
+			wait = min(wait, next.Sub(o.now()))
+		}
+		if wait <= 0 && sent == 0 {
+			wait = callbackHeld
+		}
+		if wait > 0 {
+			o.pause(ctx, wait)
+		}
+	}
+}
+
+// pause waits for d, or until something is due earlier.
+func (o *Operator) pause(ctx context.Context, d time.Duration) {
+	ctx, cancel := context.WithCancel(ctx)
+	listening := make(chan struct{})
+	go func() {
+		defer close(listening)
+		select {
+		case <-o.wake:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	_ = o.sleep(ctx, d) // it ends early when woken, or when Run does
+	cancel()
+	// A listener that outlived the pause could swallow the next wake.
+	<-listening
+}
+
+// wakeFor wakes Run if due comes before it looks anyway.
+func (o *Operator) wakeFor(due, now till.Time) {
+	if due.IsZero() || due.Sub(now) >= o.look {
+		return
+	}
+	select {
+	case o.wake <- struct{}{}:
+	default: // a wake is waiting already
+	}
+}
+
+// SendCallbacks sends the callbacks that are due now, at most one batch of
+// them, and waits for their answers. It returns how many were received and
+// when the next is due, zero if none is.
+func (o *Operator) SendCallbacks(ctx context.Context) (sent int, next till.Time, err error) {
+	// Looking first keeps an idle sandbox from taking the write lock.
+	next, err = o.book.nextCallback(ctx)
+	now := o.now()
+	if err != nil || next.IsZero() || next > now {
+		return 0, next, err
+	}
+	batch, err := o.book.claimCallbacks(ctx, now)
+	if err != nil {
+		return 0, 0, err
+	}
+	if sent, err = o.deliver(ctx, batch); err != nil {
+		return sent, 0, err
+	}
+	next, err = o.book.nextCallback(ctx)
+	return sent, next, err
+}
+
+// deliver sends the callbacks of the requests, which this process has claimed,
+// and writes down which of them come again. An error is the book's.
+func (o *Operator) deliver(ctx context.Context, batch []*request) (sent int, err error) {
+	received := make([]atomic.Int64, len(batch))
+	var posts sync.WaitGroup
+	for i, r := range batch {
+		c := r.callback()
+		body := callbackBody(r, c)
+		for range c.copies {
+			posts.Go(func() {
+				ctx, cancel := context.WithTimeout(ctx, callbackTimeout)
+				defer cancel()
+				if err := o.post(ctx, r.callbackURL, body); err != nil {
+					o.log.Warn("sandbox callback", "payment", r.payment.String(), "try", r.callbackTries, "error", err)
+					return
+				}
+				received[i].Add(1)
+			})
+		}
+	}
+	posts.Wait()
+
+	again := make(map[*request]till.Time, len(batch))
+	for i, r := range batch {
+		n := received[i].Load()
+		sent += int(n)
+		switch {
+		case n > 0:
+			again[r] = 0
+		case r.callbackTries < callbackTries:
+			again[r] = o.now().Add(callbackPause)
+		}
+	}
+	// What was sent is written down even if ctx has ended meanwhile.
+	return sent, o.book.reschedule(context.WithoutCancel(ctx), again)
+}
+
+// callbackBody returns what the operator posts.
+func callbackBody(r *request, c call) []byte {
+	body := struct {
+		PaymentID string `json:"payment_id"`
+		Reference string `json:"reference"`
+		Status    string `json:"status"`
+		Receipt   string `json:"receipt"`
+	}{r.payment.String(), r.reference.String(), string(c.says), ""}
+	if c.says == provider.Success {
+		body.Receipt = r.receipt()
+	}
+	b, _ := json.Marshal(body) // strings always marshal
+	return b
+}
+
+// callbackClient posts callbacks. It follows no redirect: an answer is an answer.
+var callbackClient = &http.Client{
+	Transport: &http.Transport{
+		MaxIdleConnsPerHost: callbackBatch,
+		IdleConnTimeout:     30 * time.Second,
+	},
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+}
+
+// postHTTP sends a callback; any answer other than 2xx is an error.
+func postHTTP(ctx context.Context, url string, body []byte) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := callbackClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	// A connection is used again only if its answer was read.
+	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10))
+	if res.StatusCode < 200 || res.StatusCode > 299 {
+		return fmt.Errorf("callback answered %s", res.Status)
+	}
+	return nil
+}

@@ -1,0 +1,84 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+
+	"till"
+)
+
+// MaxPrompts is the most prompts that are listed at once.
+const MaxPrompts = 1000
+
+// Prompt is a question on the screen of a customer's phone that a person
+// answers: approve the payment or decline it.
+type Prompt struct {
+	Payment   till.ID
+	Phone     string
+	Amount    till.Money
+	ExpiresAt till.Time
+}
+
+// Prompts returns the open prompts of a client, the oldest first, at most
+// limit and never more than MaxPrompts.
+func (o *Operator) Prompts(ctx context.Context, client till.ID, limit int) ([]Prompt, error) {
+	limit = max(0, min(limit, MaxPrompts))
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	rows, err := o.book.stmt.prompts.QueryContext(ctx, client[:], int64(o.now()), limit)
+	if err != nil {
+		return nil, fmt.Errorf("sandbox prompts: %w", err)
+	}
+	var prompts []Prompt
+	err = each(rows, func(r *request) {
+		prompts = append(prompts, Prompt{r.payment, r.phone, r.amount, r.expiresAt})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("sandbox prompts: %w", err)
+	}
+	return prompts, nil
+}
+
+// Decide answers the prompt of a client's payment. Where there is no open one
+// (another client's, answered or expired) it returns CodePromptNotFound.
+func (o *Operator) Decide(ctx context.Context, client, payment till.ID, approve bool) error {
+	found, err := o.book.decide(ctx, client, payment, approve, o.now)
+	switch {
+	case err != nil:
+		return fmt.Errorf("sandbox decide: %w", err)
+	case !found:
+		return till.Errorf(till.CodePromptNotFound, "no open prompt for this payment")
+	}
+	now := o.now()
+	o.wakeFor(now, now)
+	return nil
+}
+
+// Debit is money that left a customer's wallet.
+type Debit struct {
+	Payment   till.ID
+	Reference till.ID
+	Amount    till.Money // as it moved, not as it was asked for
+	At        till.Time
+}
+
+// Debits returns every debit up to this moment, in the order in which the
+// requests arrived. It reads the whole book: it is the truth that tests and
+// checks compare with, not a page of a list.
+func (o *Operator) Debits(ctx context.Context) ([]Debit, error) {
+	rows, err := o.book.reader.QueryContext(ctx, `SELECT `+columns+` FROM requests ORDER BY id`)
+	if err != nil {
+		return nil, fmt.Errorf("sandbox debits: %w", err)
+	}
+	now := o.now()
+	var debits []Debit
+	err = each(rows, func(r *request) {
+		if at := r.debitedAt(); !at.IsZero() && at <= now {
+			debits = append(debits, Debit{r.payment, r.reference, r.moved(), at})
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("sandbox debits: %w", err)
+	}
+	return debits, nil
+}

@@ -1,0 +1,212 @@
+package sandbox
+
+import (
+	"fmt"
+	"time"
+
+	"till"
+	"till/provider"
+)
+
+// story is what happens to a request, named by the last four digits of the
+// customer's phone.
+type story string
+
+const (
+	approves      story = ""     // any other ending: the customer approves
+	asksPerson    story = "0000" // somebody decides: see Decide
+	declines      story = "0002"
+	neverAnswers  story = "0003"
+	noFunds       story = "0004"
+	unknownPayer  story = "0005" // refused on the spot
+	limitReached  story = "0006"
+	wrongPIN      story = "0007"
+	lostAnswer    story = "0011" // the request arrives, its answer does not
+	lostRequest   story = "0012" // the first send never arrives
+	lateMoney     story = "0013" // expires, and succeeds after that
+	stuck         story = "0014" // open for ever
+	fiveCallbacks story = "0015"
+	earlyCallback story = "0016" // calls back before it answers
+	noCallback    story = "0017"
+	lyingCallback story = "0018" // calls back "success", but it was declined
+	otherAmount   story = "0019" // moves another amount than it was asked for
+)
+
+// How long things take.
+const (
+	thinking  = time.Second            // from the request to the customer's decision
+	lateBy    = 2 * time.Second        // from the expiry to the late money of 0013
+	earlyCall = 50 * time.Millisecond  // from the request to the decision and callback of 0016
+	slowReply = 300 * time.Millisecond // from the request to the answer of 0016
+)
+
+// storyOf returns the story of a phone number.
+func storyOf(phone string) story {
+	if len(phone) < 4 {
+		return approves
+	}
+	switch s := story(phone[len(phone)-4:]); s {
+	case asksPerson, declines, neverAnswers, noFunds, unknownPayer, limitReached, wrongPIN,
+		lostAnswer, lostRequest, lateMoney, stuck,
+		fiveCallbacks, earlyCallback, noCallback, lyingCallback, otherAmount:
+		return s
+	}
+	return approves
+}
+
+// words are how this operator says something, and what it means in ours.
+type words struct {
+	outcome   provider.Outcome
+	reason    till.FailureReason
+	code      string
+	message   string
+	retryable bool
+}
+
+var (
+	open      = words{provider.Open, "", "PENDING", "Waiting for the payer.", false}
+	approved  = words{provider.Success, "", "APPROVED", "The payer approved.", false}
+	declined  = words{provider.Failed, till.CustomerDeclined, "DECLINED", "The payer declined.", false}
+	timedOut  = words{provider.Expired, till.CustomerTimeout, "TIMEOUT", "The payer did not answer in time.", true}
+	tooPoor   = words{provider.Failed, till.InsufficientFunds, "LOW_BALANCE", "The payer's balance is too low.", true}
+	overLimit = words{provider.Failed, till.PayerLimitReached, "PAYER_LIMIT", "The payer's limit is reached.", false}
+	badPIN    = words{provider.Failed, till.WrongPIN, "BAD_PIN", "The payer typed a wrong PIN.", true}
+	taken     = words{provider.Accepted, "", "ACCEPTED", "The payer is asked.", false}
+	known     = words{provider.Duplicate, "", "DUPLICATE", "The reference is known.", false}
+	unknown   = words{provider.NotFound, "", "NOT_FOUND", "The reference is not known.", false}
+	noSuch    = words{provider.Rejected, till.PayerNotFound, "NO_SUCH_PAYER", "No wallet has this number.", false}
+)
+
+// request is a row of the book. Its fate is a function of these fields alone.
+type request struct {
+	id          int64 // the order of arrival, across references
+	reference   till.ID
+	client      till.ID
+	payment     till.ID
+	phone       string
+	amount      till.Money // as asked for
+	arrivedAt   till.Time
+	expiresAt   till.Time
+	callbackURL string
+
+	decidedAt till.Time // zero: no person has decided
+	approved  bool      // what the person decided
+
+	callbackTries int // how often the callback was claimed
+}
+
+func (r *request) story() story { return storyOf(r.phone) }
+
+// turn is a change in a request's life: from at on, the operator says words.
+type turn struct {
+	at    till.Time
+	words words
+}
+
+// turns returns everything that happens to the request, in order.
+func (r *request) turns() []turn {
+	decision := r.arrivedAt.Add(thinking)
+	switch r.story() {
+	case asksPerson:
+		switch {
+		case r.decidedAt.IsZero():
+			return []turn{{r.expiresAt, timedOut}}
+		case r.approved:
+			return []turn{{r.decidedAt, approved}}
+		}
+		return []turn{{r.decidedAt, declined}}
+	case declines, lyingCallback:
+		return []turn{{decision, declined}}
+	case neverAnswers:
+		return []turn{{r.expiresAt, timedOut}}
+	case noFunds:
+		return []turn{{decision, tooPoor}}
+	case limitReached:
+		return []turn{{decision, overLimit}}
+	case wrongPIN:
+		return []turn{{decision, badPIN}}
+	case lateMoney:
+		return []turn{{r.expiresAt, timedOut}, {r.expiresAt.Add(lateBy), approved}}
+	case stuck:
+		return nil
+	case earlyCallback:
+		return []turn{{r.arrivedAt.Add(earlyCall), approved}}
+	}
+	return []turn{{decision, approved}}
+}
+
+// at returns what the operator says about the request at t.
+func (r *request) at(t till.Time) provider.Result {
+	now := open
+	for _, turn := range r.turns() {
+		if turn.at <= t {
+			now = turn.words
+		}
+	}
+	result := now.result(r.reference)
+	result.Amount = r.moved()
+	if now.outcome == provider.Success {
+		result.Receipt = r.receipt()
+	}
+	return result
+}
+
+func (w words) result(reference till.ID) provider.Result {
+	return provider.Result{
+		Outcome:   w.outcome,
+		Reference: reference.String(),
+		Reason:    w.reason,
+		Code:      w.code,
+		Message:   w.message,
+		Retryable: w.retryable,
+	}
+}
+
+// debitedAt returns when the customer's money moves, zero if it never does.
+func (r *request) debitedAt() till.Time {
+	for _, turn := range r.turns() {
+		if turn.words.outcome == provider.Success {
+			return turn.at
+		}
+	}
+	return 0
+}
+
+// moved returns the amount that the operator takes.
+func (r *request) moved() till.Money {
+	m := r.amount
+	if r.story() == otherAmount {
+		m.Minor *= 2
+	}
+	return m
+}
+
+// receipt returns the operator's id of the money movement. The row's id makes
+// it unique where one reference was taken twice.
+func (r *request) receipt() string { return fmt.Sprintf("SBX%X%06X", r.reference[10:], r.id) }
+
+// call is the callback of a request.
+type call struct {
+	at     till.Time // zero: there is none
+	copies int       // how many are sent, at the same time
+	says   provider.Outcome
+}
+
+// callback returns the one callback of the request: for its first final
+// state, with the outcome that it claims.
+func (r *request) callback() call {
+	turns := r.turns()
+	if r.callbackURL == "" || len(turns) == 0 {
+		return call{}
+	}
+	c := call{at: turns[0].at, copies: 1, says: turns[0].words.outcome}
+	switch r.story() {
+	case lateMoney, noCallback:
+		return call{}
+	case fiveCallbacks:
+		c.copies = 5
+	case lyingCallback:
+		c.says = provider.Success
+	}
+	return c
+}
