@@ -1,0 +1,142 @@
+package store
+
+import (
+	"context"
+
+	"till"
+)
+
+// Attempt is one call to an operator, or several in a row that had the same
+// answer.
+type Attempt struct {
+	ClientID, SubjectID till.ID
+	N                   int
+	Kind                string // submit, check or resolve
+	Connection          string
+	Reference           till.ID // what we sent to the operator
+	Outcome             string  // "" while it is under way, or if nobody lived to record it
+	Code, Detail        string  // the operator's words, redacted
+	StartedAt, EndedAt  till.Time
+	Repeats             int
+	LastAt              till.Time // when the last of the repeats ended
+	First               bool      // the first send of its payment
+}
+
+// The kinds of attempts.
+const (
+	AttemptSubmit  = "submit"
+	AttemptCheck   = "check"
+	AttemptResolve = "resolve"
+)
+
+// lastAttempts returns the newest attempt of each payment that has any.
+func (tx *Tx) lastAttempts(ctx context.Context, refs []Ref) (map[Ref]*Attempt, error) {
+	args := make([][]any, len(refs))
+	for i := range refs {
+		args[i] = []any{refs[i].Client[:], refs[i].ID[:]}
+	}
+	out := make(map[Ref]*Attempt, len(refs))
+	err := tx.rowsEach(ctx, `SELECT `+attemptColumns+` FROM attempts WHERE client_id = ? AND subject_id = ? ORDER BY n DESC LIMIT 1`, args,
+		func(i int, r row) (err error) { out[refs[i]], err = scanAttempt(r, refs[i]); return err })
+	return out, err
+}
+
+const attemptColumns = `n, kind, connection, reference, outcome, code, detail, started_at, ended_at, repeats, last_at`
+
+func scanAttempt(r row, ref Ref) (*Attempt, error) {
+	a := &Attempt{ClientID: ref.Client, SubjectID: ref.ID}
+	err := r.Scan(&a.N, &a.Kind, &a.Connection, idDest(&a.Reference), textDest(&a.Outcome), textDest(&a.Code), textDest(&a.Detail),
+		&a.StartedAt, intDest(&a.EndedAt), &a.Repeats, intDest(&a.LastAt))
+	return a, err
+}
+
+// BeginSubmits writes down that sends are about to begin, before their first
+// bytes. The database refuses a reference that another payment of the client
+// has used on the connection.
+func (tx *Tx) BeginSubmits(ctx context.Context, attempts []*Attempt) error {
+	var again []Ref
+	for _, a := range attempts {
+		if a.N == 0 {
+			again = append(again, Ref{a.ClientID, a.SubjectID})
+		}
+	}
+	last, err := tx.lastAttempts(ctx, again)
+	if err != nil {
+		return err
+	}
+	args := make([][]any, len(attempts))
+	for i, a := range attempts {
+		var first any
+		if a.First {
+			first = 1
+		}
+		if a.N == 0 {
+			a.N = 1
+			if l := last[Ref{a.ClientID, a.SubjectID}]; l != nil {
+				a.N = l.N + 1
+			}
+		}
+		args[i] = []any{a.ClientID[:], a.SubjectID[:], a.N, AttemptSubmit, a.Connection, a.Reference[:], int64(a.StartedAt), first}
+	}
+	return tx.each(ctx, `INSERT INTO attempts (client_id, subject_id, n, kind, connection, reference, started_at, first_send) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, args)
+}
+
+// EndAttempts records the answers to calls. The answer to a send completes
+// the row that BeginSubmits wrote; a check whose answer equals the one before
+// adds to its count, so that asking for ever does not fill the disk.
+func (tx *Tx) EndAttempts(ctx context.Context, attempts []*Attempt) error {
+	var sends [][]any
+	var others []*Attempt
+	var refs []Ref
+	for _, a := range attempts {
+		if a.Kind == AttemptSubmit {
+			sends = append(sends, []any{a.Outcome, orNull(a.Code), orNull(a.Detail), int64(a.EndedAt), int64(a.EndedAt),
+				a.ClientID[:], a.SubjectID[:], int64(a.StartedAt)})
+			continue
+		}
+		others, refs = append(others, a), append(refs, Ref{a.ClientID, a.SubjectID})
+	}
+	if err := tx.each(ctx, `UPDATE attempts SET outcome = ?, code = ?, detail = ?, ended_at = ?, last_at = ?
+		WHERE client_id = ? AND subject_id = ? AND kind = 'submit' AND started_at = ? AND outcome IS NULL`, sends); err != nil {
+		return err
+	}
+	last, err := tx.lastAttempts(ctx, refs)
+	if err != nil {
+		return err
+	}
+	var repeated, added [][]any
+	for i, a := range others {
+		l := last[refs[i]]
+		if l != nil && a.Kind == AttemptCheck && l.Kind == a.Kind && l.Outcome == a.Outcome && l.Code == a.Code && l.Detail == a.Detail {
+			repeated = append(repeated, []any{int64(a.EndedAt), a.ClientID[:], a.SubjectID[:], l.N})
+			continue
+		}
+		if a.N = 1; l != nil {
+			a.N = l.N + 1
+		}
+		last[refs[i]] = a
+		added = append(added, []any{a.ClientID[:], a.SubjectID[:], a.N, a.Kind, a.Connection, a.Reference[:], a.Outcome, orNull(a.Code), orNull(a.Detail),
+			int64(a.StartedAt), int64(a.EndedAt), int64(a.EndedAt)})
+	}
+	if err := tx.each(ctx, `INSERT INTO attempts (client_id, subject_id, n, kind, connection, reference, outcome, code, detail, started_at, ended_at, last_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, added); err != nil {
+		return err
+	}
+	return tx.each(ctx, `UPDATE attempts SET repeats = repeats + 1, last_at = ? WHERE client_id = ? AND subject_id = ? AND n = ?`, repeated)
+}
+
+// MaxAttempts is how many rows the list of attempts shows, the newest first
+// kept: equal answers share a row, so a payment rarely has ten.
+const MaxAttempts = 200
+
+// Attempts returns the newest attempts of a payment, oldest first.
+func (tx *Tx) Attempts(ctx context.Context, ref Ref) ([]*Attempt, error) {
+	var out []*Attempt
+	err := tx.rows(ctx, `SELECT `+attemptColumns+` FROM (SELECT * FROM attempts WHERE client_id = ? AND subject_id = ? ORDER BY n DESC LIMIT ?) AS newest ORDER BY n`,
+		[]any{ref.Client[:], ref.ID[:], MaxAttempts}, func(r row) error {
+			a, err := scanAttempt(r, ref)
+			out = append(out, a)
+			return err
+		})
+	return out, err
+}

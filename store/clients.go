@@ -1,0 +1,224 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"slices"
+
+	"till"
+)
+
+// Head is the one contended row of a client. Whoever has locked it gives out
+// the client's times and sequences; SaveHeads writes them back.
+type Head struct {
+	ClientID  till.ID
+	LastTime  till.Time
+	LastEvent int64
+	LastAudit int64
+
+	now till.Time
+}
+
+// Tick returns the next time of this client: the database's clock, or one
+// microsecond after the last if the clock did not move or went back.
+func (h *Head) Tick() till.Time {
+	h.LastTime = max(h.now, h.LastTime+1)
+	return h.LastTime
+}
+
+// NextEvent returns the next number of the client's event log.
+func (h *Head) NextEvent() int64 { h.LastEvent++; return h.LastEvent }
+
+// NextAudit returns the next number of the client's audit log.
+func (h *Head) NextAudit() int64 { h.LastAudit++; return h.LastAudit }
+
+// LockHeads locks the heads of the clients, in the order of their ids, and
+// returns those that exist.
+func (tx *Tx) LockHeads(ctx context.Context, clients []till.ID) (map[till.ID]*Head, error) {
+	heads := make(map[till.ID]*Head, 1)
+	ids := sortedIDs(clients)
+	args := make([][]any, len(ids))
+	for i := range ids {
+		args[i] = []any{ids[i][:]}
+	}
+	err := tx.rowsEach(ctx, `SELECT last_time, last_event, last_audit FROM client_heads WHERE client_id = ?`+tx.s.e.lock(), args,
+		func(i int, r row) error {
+			h := &Head{ClientID: ids[i]}
+			heads[ids[i]] = h
+			return r.Scan(&h.LastTime, &h.LastEvent, &h.LastAudit)
+		})
+	if err != nil {
+		return nil, err
+	}
+	// The clock is read after the locks are held.
+	if tx.now, err = tx.ses.clock(ctx); err != nil {
+		return nil, err
+	}
+	for _, h := range heads {
+		h.now = tx.now
+	}
+	return heads, nil
+}
+
+// SaveHeads writes back what was given out.
+func (tx *Tx) SaveHeads(ctx context.Context, heads map[till.ID]*Head) error {
+	args := make([][]any, 0, len(heads))
+	for _, h := range heads {
+		args = append(args, []any{int64(h.LastTime), h.LastEvent, h.LastAudit, h.ClientID[:]})
+	}
+	return tx.each(ctx, `UPDATE client_heads SET last_time = ?, last_event = ?, last_audit = ? WHERE client_id = ?`, args)
+}
+
+// sortedIDs returns the distinct ids in order.
+func sortedIDs(ids []till.ID) []till.ID {
+	out := slices.Clone(ids)
+	slices.SortFunc(out, func(a, b till.ID) int { return bytes.Compare(a[:], b[:]) })
+	return slices.Compact(out)
+}
+
+// InsertClient writes a new client with its head.
+func (tx *Tx) InsertClient(ctx context.Context, c *till.Client) error {
+	if _, err := tx.exec(ctx, `INSERT INTO clients (client_id, name, mode, suspended, created_at) VALUES (?, ?, ?, 0, ?)`,
+		c.ID[:], c.Name, string(c.Mode), int64(c.CreatedAt)); err != nil {
+		return err
+	}
+	_, err := tx.exec(ctx, `INSERT INTO client_heads (client_id, last_time, last_event, last_audit) VALUES (?, ?, 0, 0)`,
+		c.ID[:], int64(c.CreatedAt))
+	return err
+}
+
+// Client returns one client. It returns CodeClientNotFound if there is none.
+func (tx *Tx) Client(ctx context.Context, id till.ID) (*till.Client, error) {
+	c := &till.Client{ID: id}
+	found, err := tx.one(ctx, `SELECT name, mode, suspended, created_at FROM clients WHERE client_id = ?`,
+		[]any{id[:]}, &c.Name, &c.Mode, boolDest(&c.Suspended), &c.CreatedAt)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, till.Errorf(till.CodeClientNotFound, "there is no such client")
+	}
+	return c, nil
+}
+
+// Clients returns up to limit clients whose id is beyond after, by id.
+func (tx *Tx) Clients(ctx context.Context, after till.ID, limit int) ([]*till.Client, error) {
+	var out []*till.Client
+	err := tx.rows(ctx, `SELECT client_id, name, mode, suspended, created_at FROM clients WHERE client_id > ? ORDER BY client_id LIMIT ?`,
+		[]any{after[:], limit}, func(r row) error {
+			c := &till.Client{}
+			err := r.Scan(idDest(&c.ID), &c.Name, &c.Mode, boolDest(&c.Suspended), &c.CreatedAt)
+			out = append(out, c)
+			return err
+		})
+	return out, err
+}
+
+// SetSuspended suspends a client or lets it in again.
+func (tx *Tx) SetSuspended(ctx context.Context, id till.ID, suspended bool) error {
+	_, err := tx.exec(ctx, `UPDATE clients SET suspended = ? WHERE client_id = ?`, suspended, id[:])
+	return err
+}
+
+// ClientMethods returns the codes of the methods enabled for a client.
+func (tx *Tx) ClientMethods(ctx context.Context, id till.ID) ([]string, error) {
+	var out []string
+	err := tx.rows(ctx, `SELECT method FROM client_methods WHERE client_id = ? ORDER BY method`, []any{id[:]},
+		func(r row) error {
+			var code string
+			err := r.Scan(&code)
+			out = append(out, code)
+			return err
+		})
+	return out, err
+}
+
+// SetClientMethod enables or disables a method for a client.
+func (tx *Tx) SetClientMethod(ctx context.Context, id till.ID, method string, enabled bool) error {
+	query := `DELETE FROM client_methods WHERE client_id = ? AND method = ?`
+	if enabled {
+		query = `INSERT INTO client_methods (client_id, method) VALUES (?, ?) ON CONFLICT DO NOTHING`
+	}
+	_, err := tx.exec(ctx, query, id[:], method)
+	return err
+}
+
+// idScanner reads 16 bytes, or leaves the id zero where the column is null.
+type idScanner struct{ id *till.ID }
+
+func idDest(id *till.ID) sql.Scanner { return idScanner{id} }
+
+// Scan implements sql.Scanner.
+func (s idScanner) Scan(src any) error {
+	b, _ := src.([]byte)
+	*s.id = till.ID{}
+	copy(s.id[:], b)
+	return nil
+}
+
+// textScanner reads text, or "" where the column is null.
+type textScanner[T ~string] struct{ v *T }
+
+func textDest[T ~string](v *T) sql.Scanner { return textScanner[T]{v} }
+
+// Scan implements sql.Scanner.
+func (s textScanner[T]) Scan(src any) error {
+	switch x := src.(type) {
+	case string:
+		*s.v = T(x)
+	case []byte:
+		*s.v = T(x)
+	default:
+		*s.v = ""
+	}
+	return nil
+}
+
+// intScanner reads an integer, or 0 where the column is null.
+type intScanner[T ~int64 | ~int] struct{ v *T }
+
+func intDest[T ~int64 | ~int](v *T) sql.Scanner { return intScanner[T]{v} }
+
+// Scan implements sql.Scanner.
+func (s intScanner[T]) Scan(src any) error {
+	n, _ := src.(int64)
+	*s.v = T(n)
+	return nil
+}
+
+// boolScanner reads 0 or 1, or a boolean.
+type boolScanner struct{ v *bool }
+
+func boolDest(v *bool) sql.Scanner { return boolScanner{v} }
+
+// Scan implements sql.Scanner.
+func (s boolScanner) Scan(src any) error {
+	switch x := src.(type) {
+	case int64:
+		*s.v = x != 0
+	case bool:
+		*s.v = x
+	default:
+		*s.v = false
+	}
+	return nil
+}
+
+// orNull returns nil for the zero value, so that absence is NULL in the
+// database and nothing else is.
+func orNull[T comparable](v T) any {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	switch x := any(v).(type) {
+	case till.ID:
+		return x.Bytes()
+	case till.Time:
+		return int64(x)
+	case till.FailureReason:
+		return string(x)
+	}
+	return v
+}

@@ -1,0 +1,143 @@
+package store_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"till/store"
+	"till/store/storetest"
+)
+
+// global are the tables that do not belong to a client, each with what a
+// distributed engine would do with it.
+var global = map[string]string{
+	"installation":      "one row, read at start: a reference table",
+	"connections":       "a handful of rows, read at start: a reference table",
+	"schema_migrations": "read at start: a reference table",
+	"payment_moves":     "eight rows that never change: a reference table",
+	"key_clients":       "the look-up from a key's id to its client: distributed by key_id",
+}
+
+// TestEveryKeyContainsTheClient reads the catalogue: on an engine that is
+// distributed by client_id, a unique key or a foreign key without it cannot
+// be.
+func TestEveryKeyContainsTheClient(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "till.db")
+	storetest.Open(t, store.Config{Path: path})
+	db := storetest.OpenRaw(t, path)
+	column := func(query string, args ...any) (out []string) {
+		rows, err := db.QueryContext(t.Context(), query, args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var s string
+			if err := rows.Scan(&s); err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, s)
+		}
+		return out
+	}
+	tables := column(`SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'`)
+	if len(tables) < 15 {
+		t.Fatalf("only %d tables", len(tables))
+	}
+	for _, table := range tables {
+		if global[table] != "" {
+			continue
+		}
+		if first := column(`SELECT name FROM pragma_table_info(?) WHERE cid = 0`, table); first[0] != "client_id" {
+			t.Errorf("table %s is not led by client_id", table)
+		}
+		for _, index := range column(`SELECT name FROM pragma_index_list(?) WHERE "unique" = 1`, table) {
+			if columns := column(`SELECT name FROM pragma_index_info(?)`, index); columns[0] != "client_id" {
+				t.Errorf("unique key %s of %s is %v, not led by client_id", index, table, columns)
+			}
+		}
+		for _, key := range column(`SELECT DISTINCT id FROM pragma_foreign_key_list(?)`, table) {
+			target := column(`SELECT DISTINCT "table" FROM pragma_foreign_key_list(?) WHERE CAST(id AS TEXT) = ?`, table, key)[0]
+			columns := column(`SELECT "from" FROM pragma_foreign_key_list(?) WHERE CAST(id AS TEXT) = ? ORDER BY seq`, table, key)
+			if !slices.Contains(columns, "client_id") && global[target] == "" {
+				t.Errorf("foreign key %v of %s to %s is without client_id", columns, table, target)
+			}
+		}
+	}
+}
+
+// forbidden are what no statement may need to be correct on an engine that is
+// distributed, or has no such thing.
+var forbidden = regexp.MustCompile(`(?i)\b(LISTEN|NOTIFY|pg_advisory\w*|nextval|SERIAL|AUTOINCREMENT|GENERATED|TRUNCATE|SAVEPOINT)\b`)
+
+// everywhere are the statements that look at all clients at once, each with
+// the reason why that is right. They only read, or are SQLite's own.
+var everywhere = []string{
+	`FROM steps WHERE due_at <= ?`,       // what is due: each shard answers for itself
+	`SELECT due_at FROM steps`,           // the same
+	`SELECT min(CASE WHEN due_at`,        // the same
+	`FROM cases`,                         // the attention list of the whole service
+	`FROM client_heads h`,                // which audit logs are not sealed yet
+	`FROM clients WHERE client_id > ?`,   // the list of clients
+	`FROM steps s JOIN payments p`,       // at start, when a connection has changed
+	`SELECT count(*) FROM pg_class`,      // the catalogue
+	`SELECT count(*) FROM sqlite_master`, // the catalogue
+	`current_setting(`,                   // the server's own state
+	`FROM pg_stat_replication`,           // the same
+}
+
+// TestStatementsStayInsideAClient reads the statements in the source: all but
+// the listed ones name the client, so that an engine distributed by client_id
+// runs them on one node.
+func TestStatementsStayInsideAClient(t *testing.T) {
+	t.Parallel()
+	files, _ := filepath.Glob("*.go")
+	seen := 0
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			lit, ok := n.(*ast.BasicLit)
+			if !ok || lit.Kind != token.STRING {
+				return true
+			}
+			text, _ := strconv.Unquote(lit.Value)
+			if !regexp.MustCompile(`^\s*(SELECT|INSERT|UPDATE|DELETE)\b`).MatchString(text) {
+				return true
+			}
+			seen++
+			if m := forbidden.FindString(text); m != "" {
+				t.Errorf("%s: a statement needs %s: %.80s", file, m, text)
+			}
+			isGlobal := func(table string) bool {
+				return regexp.MustCompile(`\b(FROM|INTO|UPDATE)\s+` + table + `\b`).MatchString(text)
+			}
+			for table := range global {
+				if isGlobal(table) {
+					return true
+				}
+			}
+			complete := strings.HasPrefix(text, "INSERT") || strings.Contains(text, "WHERE") || strings.Contains(text, "UPDATE")
+			if complete && !strings.Contains(text, "client_id") && !slices.ContainsFunc(everywhere, func(s string) bool { return strings.Contains(text, s) }) {
+				t.Errorf("%s: a statement does not name the client: %.100s", file, text)
+			}
+			return true
+		})
+	}
+	if seen < 60 {
+		t.Errorf("only %d statements were found", seen)
+	}
+}

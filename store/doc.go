@@ -1,0 +1,19 @@
+// Package store holds all SQL: one text beside its scan, one file per noun.
+// It knows no business rules; it knows how to write many rows in one commit,
+// how to count without counting, and what an engine's errors mean.
+//
+//	Update(ctx, f)        run f in one write transaction, requests first
+//	UpdateBehind(ctx, f)  the same, after the requests that are waiting
+//	View(ctx, f)          run f on one snapshot
+//
+// f may run more than once, so it touches nothing but its Tx. Locks are taken
+// in one order, always: client heads by id, then payments, steps, wallets,
+// counters, each sorted. An error at COMMIT means that the outcome is
+// unknown: the caller reads back by its own key and adopts or redoes.
+//
+// Every hot write takes a slice. Times come from the database's clock after
+// the client's head is locked (Head.Tick), so that their order is the order
+// of commits.
+//
+// Start reading at store.go, then payments.go.
+package store

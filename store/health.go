@@ -1,0 +1,96 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// ServerHealth is how a PostgreSQL server stands, as far as it can lose an
+// acknowledged payment or stop the service.
+type ServerHealth struct {
+	Version           int // the major one
+	FSync             bool
+	FullPageWrites    bool
+	SynchronousCommit string
+	StandbyNames      string // synchronous_standby_names
+	ReadOnly          bool   // a standby, or set to read only
+	Connections       int    // in use
+	MaxConnections    int
+	ClockOffset       time.Duration // the server's clock minus ours
+
+	Standbys     int // that are connected
+	Synchronous  int // of them
+	HiddenStates int // of those whose state this user may not see
+}
+
+// ExamineServer looks at the server behind a URL. It changes nothing and
+// needs no schema.
+func ExamineServer(ctx context.Context, database string) (*ServerHealth, error) {
+	c, err := pgx.ParseConfig(database)
+	if err != nil {
+		return nil, errors.New("the PostgreSQL URL cannot be read") // its text may hold a password
+	}
+	if c.ConnectTimeout == 0 {
+		c.ConnectTimeout = 5 * time.Second
+	}
+	conn, err := pgx.ConnectConfig(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+
+	h := &ServerHealth{}
+	sent := time.Now()
+	var clock time.Time
+	if err := conn.QueryRow(ctx, `SELECT clock_timestamp()`).Scan(&clock); err != nil {
+		return nil, err
+	}
+	h.ClockOffset = clock.Sub(sent.Add(time.Since(sent) / 2))
+	err = conn.QueryRow(ctx, `SELECT current_setting('server_version_num')::int / 10000, current_setting('fsync')::bool,
+			current_setting('full_page_writes')::bool, current_setting('synchronous_commit'), current_setting('synchronous_standby_names'),
+			pg_is_in_recovery() OR current_setting('transaction_read_only')::bool,
+			(SELECT count(*) FROM pg_stat_activity WHERE datname IS NOT NULL)::int, current_setting('max_connections')::int`).
+		Scan(&h.Version, &h.FSync, &h.FullPageWrites, &h.SynchronousCommit, &h.StandbyNames, &h.ReadOnly, &h.Connections, &h.MaxConnections)
+	if err != nil {
+		return nil, err
+	}
+	err = conn.QueryRow(ctx, `SELECT count(*)::int, count(*) FILTER (WHERE sync_state IN ('sync', 'quorum'))::int,
+			count(*) FILTER (WHERE sync_state IS NULL)::int
+		FROM pg_stat_replication WHERE application_name <> 'pg_basebackup'`).Scan(&h.Standbys, &h.Synchronous, &h.HiddenStates)
+	return h, err
+}
+
+// FileHealth is how a SQLite file stands.
+type FileHealth struct {
+	Journal string // the journal mode, "" if it cannot be read
+	Damage  string // what is wrong with its pages, "" if nothing is
+}
+
+// ExamineFile looks at a SQLite file without changing it. A server may be
+// using it.
+func ExamineFile(ctx context.Context, path string) (*FileHealth, error) {
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?mode=ro&_pragma=busy_timeout(5000)&_pragma=query_only(ON)")
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	h := &FileHealth{}
+	check := "ok"
+	err = db.QueryRowContext(ctx, `PRAGMA journal_mode`).Scan(&h.Journal)
+	if err == nil {
+		err = db.QueryRowContext(ctx, `PRAGMA quick_check(1)`).Scan(&check)
+	}
+	switch {
+	case err != nil:
+		h.Damage = err.Error()
+	case check != "ok":
+		h.Damage = check
+	}
+	return h, nil
+}

@@ -1,0 +1,93 @@
+package store
+
+import (
+	"context"
+	"strings"
+
+	"till"
+)
+
+const keyColumns = `client_id, key_id, name, scopes, secret_hash, created_at, expires_at, revoked_at, last_used_at, exposed_at`
+
+func scanKey(r row) (*till.Key, error) {
+	k := &till.Key{}
+	var scopes string
+	var hash []byte
+	err := r.Scan(idDest(&k.ClientID), &k.ID, textDest(&k.Name), &scopes, &hash, &k.CreatedAt,
+		intDest(&k.ExpiresAt), intDest(&k.RevokedAt), intDest(&k.LastUsedAt), intDest(&k.ExposedAt))
+	copy(k.SecretHash[:], hash)
+	for _, s := range strings.Fields(scopes) {
+		k.Scopes = append(k.Scopes, till.Scope(s))
+	}
+	return k, err
+}
+
+// InsertKey writes a new key and its entry in the global look-up.
+func (tx *Tx) InsertKey(ctx context.Context, k *till.Key) error {
+	scopes := make([]string, len(k.Scopes))
+	for i, s := range k.Scopes {
+		scopes[i] = string(s)
+	}
+	if _, err := tx.exec(ctx, `INSERT INTO api_keys (client_id, key_id, name, scopes, secret_hash, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+		k.ClientID[:], k.ID, orNull(k.Name), strings.Join(scopes, " "), k.SecretHash[:], int64(k.CreatedAt), orNull(k.ExpiresAt)); err != nil {
+		return err
+	}
+	_, err := tx.exec(ctx, `INSERT INTO key_clients (key_id, client_id) VALUES (?, ?)`, k.ID, k.ClientID[:])
+	return err
+}
+
+// KeyOwner returns the client that a key id belongs to; false if none.
+func (tx *Tx) KeyOwner(ctx context.Context, keyID string) (till.ID, bool, error) {
+	var id till.ID
+	found, err := tx.one(ctx, `SELECT client_id FROM key_clients WHERE key_id = ?`, []any{keyID}, idDest(&id))
+	return id, found, err
+}
+
+// Key returns one key of a client. It returns CodeKeyNotFound if there is none.
+func (tx *Tx) Key(ctx context.Context, client till.ID, keyID string) (*till.Key, error) {
+	var k *till.Key
+	err := tx.rows(ctx, `SELECT `+keyColumns+` FROM api_keys WHERE client_id = ? AND key_id = ?`, []any{client[:], keyID},
+		func(r row) (err error) { k, err = scanKey(r); return err })
+	if err == nil && k == nil {
+		err = till.Errorf(till.CodeKeyNotFound, "there is no such key")
+	}
+	return k, err
+}
+
+// Keys returns up to limit keys of a client, newest first.
+func (tx *Tx) Keys(ctx context.Context, client till.ID, limit int) ([]*till.Key, error) {
+	var out []*till.Key
+	err := tx.rows(ctx, `SELECT `+keyColumns+` FROM api_keys WHERE client_id = ? ORDER BY created_at DESC, key_id DESC LIMIT ?`,
+		[]any{client[:], limit}, func(r row) error {
+			k, err := scanKey(r)
+			out = append(out, k)
+			return err
+		})
+	return out, err
+}
+
+// CountActiveKeys returns how many keys of a client open something at now.
+func (tx *Tx) CountActiveKeys(ctx context.Context, client till.ID) (n int, err error) {
+	_, err = tx.one(ctx, `SELECT count(*) FROM api_keys WHERE client_id = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)`,
+		[]any{client[:], int64(tx.now)}, &n)
+	return n, err
+}
+
+// UpdateKey writes what may change of a key: its expiry, its revocation, and
+// when it was last used or seen in a URL.
+func (tx *Tx) UpdateKey(ctx context.Context, k *till.Key) error {
+	_, err := tx.exec(ctx, `UPDATE api_keys SET expires_at = ?, revoked_at = ?, last_used_at = ?, exposed_at = ? WHERE client_id = ? AND key_id = ?`,
+		orNull(k.ExpiresAt), orNull(k.RevokedAt), orNull(k.LastUsedAt), orNull(k.ExposedAt), k.ClientID[:], k.ID)
+	return err
+}
+
+// TouchKeys records when keys were last used; a later time is kept.
+func (tx *Tx) TouchKeys(ctx context.Context, used map[string]till.Key) error {
+	for _, k := range used {
+		if _, err := tx.exec(ctx, `UPDATE api_keys SET last_used_at = ? WHERE client_id = ? AND key_id = ? AND coalesce(last_used_at, 0) < ?`,
+			int64(k.LastUsedAt), k.ClientID[:], k.ID, int64(k.LastUsedAt)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,308 @@
+package store
+
+import (
+	"context"
+	"slices"
+
+	"till"
+	"till/ledger"
+)
+
+// Page says which part of a list is wanted.
+type Page struct {
+	Limit, Offset int
+	Ascending     bool // oldest first; otherwise newest first
+}
+
+// PaymentFilter says which payments are wanted. Zero fields do not filter.
+type PaymentFilter struct {
+	Status            till.Status
+	Method            string
+	From, To          till.Time // both inclusive
+	Reference         string
+	ProviderReference string
+	Key               *till.ID // any UUID is a key, the zero one too
+}
+
+// TransactionFilter says which transactions are wanted. Zero fields do not
+// filter.
+type TransactionFilter struct {
+	Type, Currency, Reference string
+	PaymentID, PayoutID       till.ID
+	From, To                  till.Time // both inclusive
+}
+
+// ListPayments returns a page of a client's payments and the exact number of
+// all that match, both from this transaction's snapshot.
+func (tx *Tx) ListPayments(ctx context.Context, client till.ID, f PaymentFilter, page Page) ([]*PaymentRow, int64, error) {
+	l := list{
+		counted: counted{client: client, noun: nounPayment, a: f.Method, b: string(f.Status)},
+		table:   "payments p", from: f.From, to: f.To, page: page,
+	}
+	l.where("p.method = ?", f.Method != "", f.Method)
+	l.where("p.status = ?", f.Status != "", string(f.Status))
+	l.narrow("p.reference = ?", f.Reference != "", f.Reference)
+	l.narrow("p.provider_reference = ?", f.ProviderReference != "", f.ProviderReference)
+	if f.Key != nil {
+		l.narrow("p.idempotency_key = ?", true, f.Key.Bytes())
+	}
+
+	ids, total, err := tx.list(ctx, &l)
+	if err != nil {
+		return nil, 0, err
+	}
+	refs := make([]Ref, len(ids))
+	for i, id := range ids {
+		refs[i] = Ref{client, id}
+	}
+	rows, err := tx.Payments(ctx, refs)
+	if err != nil {
+		return nil, 0, err
+	}
+	out := make([]*PaymentRow, len(refs))
+	for i, ref := range refs {
+		out[i] = rows[ref]
+	}
+	return out, total, nil
+}
+
+// ListTransactions returns a page of a client's transactions and the exact
+// number of all that match.
+func (tx *Tx) ListTransactions(ctx context.Context, client till.ID, f TransactionFilter, page Page) ([]*ledger.Transaction, int64, error) {
+	l := list{
+		counted: counted{client: client, noun: nounTransaction, a: f.Type, b: f.Currency},
+		table:   "transactions p", from: f.From, to: f.To, page: page,
+	}
+	l.where("p.type = ?", f.Type != "", f.Type)
+	l.where("p.currency = ?", f.Currency != "", f.Currency)
+	l.narrow("p.reference = ?", f.Reference != "", f.Reference)
+	l.narrow("p.payment_id = ?", !f.PaymentID.IsZero(), f.PaymentID.Bytes())
+	l.narrow("p.payout_id = ?", !f.PayoutID.IsZero(), f.PayoutID.Bytes())
+
+	ids, total, err := tx.list(ctx, &l)
+	if err != nil {
+		return nil, 0, err
+	}
+	args := make([][]any, len(ids))
+	for i := range ids {
+		args[i] = []any{client[:], ids[i][:]}
+	}
+	out := make([]*ledger.Transaction, 0, len(ids))
+	err = tx.rowsEach(ctx, `SELECT id, wallet_id, sequence, type, direction, amount, currency, balance_after,
+		payment_id, payout_id, reference, provider_reference, created_at FROM transactions WHERE client_id = ? AND id = ?`, args,
+		func(_ int, r row) error {
+			t := &ledger.Transaction{ClientID: client}
+			out = append(out, t)
+			return r.Scan(idDest(&t.ID), idDest(&t.WalletID), &t.Sequence, &t.Type, &t.Direction, &t.Amount.Minor, &t.Amount.Currency,
+				&t.BalanceAfter, idDest(&t.PaymentID), idDest(&t.PayoutID), textDest(&t.Reference), textDest(&t.ProviderReference), &t.CreatedAt)
+		})
+	return out, total, err
+}
+
+// list is one question: conditions that counters know, conditions that only
+// an index knows, a span of time and a page.
+type list struct {
+	counted
+	table    string
+	from, to till.Time
+	page     Page
+	conds    string
+	args     []any
+	indexed  bool // a condition that counters do not know
+}
+
+func (l *list) where(cond string, on bool, arg any) {
+	if on {
+		l.conds += " AND " + cond
+		l.args = append(l.args, arg)
+	}
+}
+
+func (l *list) narrow(cond string, on bool, arg any) {
+	l.where(cond, on, arg)
+	l.indexed = l.indexed || on
+}
+
+// list returns the ids of a page and the exact total. With conditions that
+// counters know, the cost does not grow with the number of rows: the total
+// is a sum of counters, and a deep offset finds its bucket by counters before
+// it reads rows.
+func (tx *Tx) list(ctx context.Context, l *list) (ids []till.ID, total int64, err error) {
+	if !l.from.IsZero() && !l.to.IsZero() && l.from > l.to {
+		return nil, 0, nil
+	}
+	if l.indexed {
+		return tx.listIndexed(ctx, l)
+	}
+	spans, err := tx.spans(ctx, l)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, s := range spans {
+		total += s.n
+	}
+	if int64(l.page.Offset) >= total || l.page.Limit == 0 {
+		return nil, total, nil
+	}
+	start, skip, err := tx.seek(ctx, l, spans, int64(l.page.Offset))
+	if err != nil {
+		return nil, 0, err
+	}
+	// No row is looked for that the total says is not there.
+	limit := int(min(int64(l.page.Limit), total-int64(l.page.Offset)))
+	ids, err = tx.readIDs(ctx, l, start, skip, limit)
+	return ids, total, err
+}
+
+// listIndexed answers questions that an index narrows to a few rows.
+func (tx *Tx) listIndexed(ctx context.Context, l *list) (ids []till.ID, total int64, err error) {
+	lo, hi := l.bounds()
+	args := append([]any{l.client[:], lo[:], hi[:]}, l.args...)
+	if _, err := tx.one(ctx, `SELECT count(*) FROM `+l.table+` WHERE p.client_id = ? AND p.id BETWEEN ? AND ?`+l.conds, args, &total); err != nil {
+		return nil, 0, err
+	}
+	start := hi
+	if l.page.Ascending {
+		start = lo
+	}
+	ids, err = tx.readIDs(ctx, l, start, int64(l.page.Offset), l.page.Limit)
+	return ids, total, err
+}
+
+// bounds returns the ids between which everything wanted lies.
+func (l *list) bounds() (lo, hi till.ID) {
+	hi = till.LastID(1<<47*1000 - 1)
+	if !l.from.IsZero() {
+		lo = till.FirstID(l.from)
+	}
+	if !l.to.IsZero() {
+		hi = till.LastID(l.to)
+	}
+	return lo, hi
+}
+
+// readIDs reads ids in the page's direction from start on.
+func (tx *Tx) readIDs(ctx context.Context, l *list, start till.ID, skip int64, limit int) ([]till.ID, error) {
+	lo, hi := l.bounds()
+	order := "DESC"
+	if l.page.Ascending {
+		order, lo = "ASC", start
+	} else {
+		hi = start
+	}
+	args := append([]any{l.client[:], lo[:], hi[:]}, l.args...)
+	args = append(args, limit, skip)
+	ids := make([]till.ID, 0, limit)
+	err := tx.rows(ctx, `SELECT p.id FROM `+l.table+` WHERE p.client_id = ? AND p.id BETWEEN ? AND ?`+l.conds+` ORDER BY p.id `+order+` LIMIT ? OFFSET ?`,
+		args, func(r row) error {
+			var id till.ID
+			err := r.Scan(idDest(&id))
+			ids = append(ids, id)
+			return err
+		})
+	return ids, err
+}
+
+// span is a stretch of time with the number of matching rows in it: a whole
+// bucket of some width, or a ragged edge inside one hour.
+type span struct {
+	width    int // widthHour+1: a ragged edge, not a bucket
+	bucket   int64
+	from, to till.Time // both inclusive
+	n        int64
+}
+
+const ragged = widthHour + 1
+
+// spans cuts the wanted stretch of time into whole buckets, as wide as fit,
+// and at most two ragged edges, ascending, and counts each.
+func (tx *Tx) spans(ctx context.Context, l *list) ([]span, error) {
+	if l.from.IsZero() && l.to.IsZero() {
+		return tx.bucketSpans(ctx, l, widthMonth, 0, 1<<40)
+	}
+	from, to := l.from, l.to
+	if from.IsZero() {
+		from = 1
+	}
+	if to.IsZero() {
+		to = 1<<62 - 1
+	}
+	return tx.cut(ctx, l, widthMonth, from, to)
+}
+
+// cut covers from..to: the whole buckets of a width in the middle, and what
+// is left on either side by the next narrower width.
+func (tx *Tx) cut(ctx context.Context, l *list, width int, from, to till.Time) ([]span, error) {
+	if from > to {
+		return nil, nil
+	}
+	if width == ragged {
+		s := span{width: ragged, from: from, to: to}
+		lo, hi := till.FirstID(from), till.LastID(to)
+		_, err := tx.one(ctx, `SELECT count(*) FROM `+l.table+` WHERE p.client_id = ? AND p.id BETWEEN ? AND ?`+l.conds,
+			append([]any{l.client[:], lo[:], hi[:]}, l.args...), &s.n)
+		return []span{s}, err
+	}
+	to = min(to, maxListTime)
+	first := bucketOf(width, from)
+	if bucketStart(width, first) < from {
+		first++
+	}
+	last := bucketOf(width, to+1) - 1
+	if first > last {
+		return tx.cut(ctx, l, width+1, from, to)
+	}
+	head, err := tx.cut(ctx, l, width+1, from, bucketStart(width, first)-1)
+	if err != nil {
+		return nil, err
+	}
+	middle, err := tx.bucketSpans(ctx, l, width, first, last)
+	if err != nil {
+		return nil, err
+	}
+	tail, err := tx.cut(ctx, l, width+1, bucketStart(width, last+1), to)
+	return slices.Concat(head, middle, tail), err
+}
+
+// maxListTime keeps the arithmetic of buckets far from overflow.
+var maxListTime, _ = till.ParseTime("9999-12-31T23:59:59.999999Z")
+
+func (tx *Tx) bucketSpans(ctx context.Context, l *list, width int, first, last int64) ([]span, error) {
+	bs, err := tx.buckets(ctx, l.counted, width, first, last)
+	out := make([]span, len(bs))
+	for i, b := range bs {
+		out[i] = span{width: width, bucket: b.bucket, n: b.n,
+			from: bucketStart(width, b.bucket), to: bucketStart(width, b.bucket+1) - 1}
+	}
+	return out, err
+}
+
+// seek finds where the page starts: the id at the edge of the narrowest
+// bucket that holds the offset, and how many matching rows to skip inside it.
+func (tx *Tx) seek(ctx context.Context, l *list, spans []span, offset int64) (till.ID, int64, error) {
+	if !l.page.Ascending {
+		slices.Reverse(spans)
+	}
+	for _, s := range spans {
+		if offset >= s.n {
+			offset -= s.n
+			continue
+		}
+		if s.width >= widthHour {
+			if l.page.Ascending {
+				return till.FirstID(s.from), offset, nil
+			}
+			return till.LastID(s.to), offset, nil
+		}
+		inner, err := tx.bucketSpans(ctx, l, s.width+1, bucketOf(s.width+1, s.from), bucketOf(s.width+1, s.to))
+		if err != nil {
+			return till.ID{}, 0, err
+		}
+		return tx.seek(ctx, l, inner, offset)
+	}
+	lo, hi := l.bounds() // the counters and the rows disagree; verify finds it
+	if l.page.Ascending {
+		return hi, 0, nil
+	}
+	return lo, 0, nil
+}

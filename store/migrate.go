@@ -1,0 +1,185 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"sort"
+	"strings"
+)
+
+//go:embed migrations/*.sql
+var migrationFiles embed.FS
+
+// migration is one forward step of the schema. Its texts are the common file
+// and, where there is one, the engine's own.
+type migration struct {
+	version  string // "0001_init"
+	texts    []string
+	checksum string
+}
+
+// SchemaError says that the database's schema is not this program's.
+type SchemaError struct{ Detail string }
+
+func (e *SchemaError) Error() string { return e.Detail }
+
+// Migrate brings the schema up to this program's. Each step is one
+// transaction; a text that was applied before and has changed since is
+// refused, because then nobody knows what the database looks like.
+func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
+	all, err := migrations(s.e)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range all {
+		ran := false
+		err := s.Update(ctx, func(tx *Tx) error {
+			ran = false
+			if err := tx.lockMigrations(ctx); err != nil {
+				return err
+			}
+			var sum string
+			found, err := tx.one(ctx, `SELECT checksum FROM schema_migrations WHERE version = ?`, []any{m.version}, &sum)
+			if err != nil {
+				return err
+			}
+			if found {
+				return m.check(sum)
+			}
+			ran = true
+			for _, text := range m.texts {
+				if err := tx.ses.script(ctx, text); err != nil {
+					return fmt.Errorf("migration %s: %w", m.version, err)
+				}
+			}
+			_, err = tx.exec(ctx, `INSERT INTO schema_migrations (version, checksum, applied_at) VALUES (?, ?, ?)`,
+				m.version, m.checksum, int64(tx.now))
+			return err
+		})
+		if err != nil {
+			return applied, err
+		}
+		if ran {
+			applied = append(applied, m.version)
+		}
+	}
+	return applied, s.CheckSchema(ctx)
+}
+
+// lockMigrations makes the table of migrations if it is the first time, and
+// keeps other instances from migrating until the commit.
+func (tx *Tx) lockMigrations(ctx context.Context) error {
+	e := tx.s.e
+	var n int
+	if _, err := tx.one(ctx, e.tableExists(), []any{"schema_migrations"}, &n); err != nil {
+		return err
+	}
+	if n == 0 {
+		err := tx.ses.script(ctx, e.translate(`CREATE TABLE schema_migrations (version TEXT PRIMARY KEY, checksum TEXT NOT NULL, applied_at INTEGER NOT NULL)`))
+		if errors.Is(e.classify(err), ErrRefused) {
+			return fmt.Errorf("%w: another instance is making the schema", errAgain)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if e.lockMigrations() == "" {
+		return nil
+	}
+	return tx.ses.script(ctx, e.lockMigrations())
+}
+
+// CheckSchema answers nil if the schema is exactly this program's, and a
+// SchemaError that says what to do if it is not.
+func (s *Store) CheckSchema(ctx context.Context) error {
+	want, err := migrations(s.e)
+	if err != nil {
+		return err
+	}
+	return s.View(ctx, func(tx *Tx) error {
+		var n int
+		if _, err := tx.one(ctx, s.e.tableExists(), []any{"schema_migrations"}, &n); err != nil {
+			return err
+		}
+		if n == 0 {
+			return &SchemaError{"the database is empty: run 'till migrate', or start 'till serve' once"}
+		}
+		have := map[string]string{}
+		err := tx.rows(ctx, `SELECT version, checksum FROM schema_migrations`, nil, func(r row) error {
+			var version, sum string
+			err := r.Scan(&version, &sum)
+			have[version] = sum
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, m := range want {
+			sum, ok := have[m.version]
+			if !ok {
+				return &SchemaError{"the database lacks migration " + m.version + ": run 'till migrate'"}
+			}
+			if err := m.check(sum); err != nil {
+				return err
+			}
+			delete(have, m.version)
+		}
+		for v := range have {
+			return &SchemaError{"the database has migration " + v + ", which this program does not know: it is older than the database"}
+		}
+		return nil
+	})
+}
+
+func (m *migration) check(sum string) error {
+	if sum != m.checksum {
+		return &SchemaError{"migration " + m.version + " was applied with another text than this program has"}
+	}
+	return nil
+}
+
+// migrations reads the embedded files of an engine, in order.
+func migrations(e engine) ([]migration, error) {
+	names, err := fs.Glob(migrationFiles, "migrations/*.sql")
+	if err != nil {
+		return nil, err
+	}
+	sort.Strings(names)
+	byVersion := map[string]*migration{}
+	var order []string
+	for _, name := range names {
+		version, own, _ := strings.Cut(strings.TrimSuffix(path.Base(name), ".sql"), ".")
+		if own != "" && own != e.name() {
+			continue
+		}
+		b, err := migrationFiles.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		m := byVersion[version]
+		if m == nil {
+			m = &migration{version: version}
+			byVersion[version] = m
+			order = append(order, version)
+		}
+		if own == "" { // the common text goes first
+			m.texts = append([]string{e.translate(string(b))}, m.texts...)
+		} else {
+			m.texts = append(m.texts, string(b))
+		}
+	}
+	out := make([]migration, 0, len(order))
+	for _, v := range order {
+		m := byVersion[v]
+		sum := sha256.Sum256([]byte(strings.Join(m.texts, "\x00")))
+		m.checksum = hex.EncodeToString(sum[:])
+		out = append(out, *m)
+	}
+	return out, nil
+}

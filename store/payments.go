@@ -1,0 +1,253 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"maps"
+	"strings"
+
+	"till"
+)
+
+// Ref names a row of a client.
+type Ref struct{ Client, ID till.ID }
+
+// PaymentRow is a payment with what only the service needs to know of it.
+type PaymentRow struct {
+	till.Payment
+
+	BodyHash    [32]byte // of the request, to tell a retry from a reused key
+	BodyVersion int      // the list of members that BodyHash covers
+	Attention   bool     // a person has to look at it
+
+	// The sequences of its events; zero while there is none.
+	PendingEvent, ProcessingEvent, FinalEvent, LateEvent int64
+}
+
+// InsertPayments writes new payments with their first steps and events, and
+// reports for each whether it is new: a row whose idempotency key is taken is left out.
+// It reads nothing first; the unique index decides. Only a row that is new
+// takes a number of its client's event log, so the log has no gap.
+func (tx *Tx) InsertPayments(ctx context.Context, heads map[till.ID]*Head, rows []*PaymentRow, steps []*Step) ([]bool, error) {
+	next := make(map[till.ID]int64, len(heads))
+	for id, h := range heads {
+		next[id] = h.LastEvent
+	}
+	args := make([][]any, len(rows))
+	for i, p := range rows {
+		key, sent := splitKey(p.IdempotencyKey)
+		next[p.ClientID]++
+		p.PendingEvent = next[p.ClientID]
+		args[i] = []any{p.ClientID[:], p.ID[:], key[:], sent, p.BodyHash[:], p.BodyVersion,
+			p.Method, orNull(p.Country), p.Amount.Minor, p.Amount.Currency, p.Phone, orNull(p.Reference), p.Document,
+			int64(p.CreatedAt), int64(p.UpdatedAt), int64(p.ExpiresAt), int64(p.ApprovalWindow), p.Connection, p.Fingerprint, p.PendingEvent}
+	}
+	touched, err := tx.ses.each(ctx, `INSERT INTO payments (client_id, id, idempotency_key, idempotency_key_sent, body_hash, body_version,
+		status, method, country, amount, currency, phone, reference, document,
+		created_at, updated_at, expires_at, approval_window, connection, fingerprint, pending_event)
+		VALUES (?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (client_id, idempotency_key) DO NOTHING`, args)
+	if err != nil {
+		return nil, err
+	}
+	inserted := make([]bool, len(rows))
+	var renumbered, leased [][]any
+	spans := make(map[till.ID]*[2]till.ID, len(heads))
+	for i, p := range rows {
+		if inserted[i] = touched[i] == 1; !inserted[i] {
+			continue
+		}
+		// Rows that were not new have left holes in the numbers.
+		if n := heads[p.ClientID].NextEvent(); n != p.PendingEvent {
+			p.PendingEvent = n
+			renumbered = append(renumbered, []any{n, p.ClientID[:], p.ID[:]})
+		}
+		if steps[i].LeaseVersion > 0 {
+			leased = append(leased, steps[i].first())
+		}
+		if spans[p.ClientID] == nil {
+			spans[p.ClientID] = &[2]till.ID{p.ID}
+		}
+		spans[p.ClientID][1] = p.ID
+	}
+	if err := tx.each(ctx, `UPDATE payments SET pending_event = ? WHERE client_id = ? AND id = ?`, renumbered); err != nil {
+		return nil, err
+	}
+	if err := tx.each(ctx, insertStep, leased); err != nil {
+		return nil, err
+	}
+	return inserted, tx.insertFirsts(ctx, spans)
+}
+
+// insertFirsts gives new payments their first steps and events. Under the
+// lock of its client's head nobody else adds to a span of ids, so one
+// statement per client copies what all of its rows say already.
+func (tx *Tx) insertFirsts(ctx context.Context, spans map[till.ID]*[2]till.ID) error {
+	// Due by the clock, not by the payment's own time: that runs ahead when the
+	// clock was set back.
+	var args, due [][]any
+	for client, s := range spans {
+		args = append(args, []any{client.Bytes(), s[0][:], s[1][:]})
+		due = append(due, []any{int64(tx.now), client.Bytes(), s[0][:], s[1][:]})
+	}
+	if err := tx.each(ctx, `INSERT INTO steps (client_id, subject_id, kind, due_at)
+		SELECT client_id, id, 'payment', CAST(? AS BIGINT) FROM payments WHERE client_id = ? AND id BETWEEN ? AND ?
+		ON CONFLICT DO NOTHING`, due); err != nil {
+		return err
+	}
+	return tx.each(ctx, `INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at, resolution)
+		SELECT client_id, pending_event, 'payment.pending', id, created_at, 'pending', expires_at, 'waiting'
+		FROM payments WHERE client_id = ? AND id BETWEEN ? AND ?`, args)
+}
+
+// splitKey returns the key's value and, where it was not spelled in lower
+// case, the spelling.
+func splitKey(sent string) (till.ID, any) {
+	id, _ := till.ParseID(sent) // checked before it came here
+	if strings.ToLower(sent) == sent {
+		return id, nil
+	}
+	return id, sent
+}
+
+// paymentColumns are read with the payment's step, if it has one, because
+// part of what a client sees of a payment is how it is being worked on.
+const paymentColumns = `p.client_id, p.id, p.idempotency_key, p.idempotency_key_sent, p.body_hash, p.body_version,
+	p.status, p.previous_status, p.method, p.country, p.amount, p.currency, p.phone, p.reference, p.document,
+	p.provider_reference, p.failure_reason, p.failure_code, p.failure_message, p.failure_retryable,
+	p.created_at, p.updated_at, p.expires_at, p.approval_window, p.connection, p.fingerprint, p.attention,
+	p.checked_at, p.calls, p.pending_event, p.processing_event, p.final_event, p.late_event,
+	s.due_at, s.calls, s.checked_at, s.sends, s.acked`
+
+const paymentFrom = ` FROM payments p LEFT JOIN steps s ON s.client_id = p.client_id AND s.subject_id = p.id `
+
+func scanPayment(r row, now till.Time) (*PaymentRow, error) {
+	p := &PaymentRow{}
+	var key till.ID
+	var sent, code, message string
+	var hash []byte
+	var retryable sql.NullBool
+	var due, stepChecked till.Time
+	var stepCalls, sends, acked int
+	err := r.Scan(idDest(&p.ClientID), idDest(&p.ID), idDest(&key), textDest(&sent), &hash, &p.BodyVersion,
+		&p.Status, &p.PreviousStatus, &p.Method, textDest(&p.Country), &p.Amount.Minor, &p.Amount.Currency, &p.Phone,
+		textDest(&p.Reference), &p.Document,
+		textDest(&p.ProviderReference), textDest(&p.FailureReason), textDest(&code), textDest(&message), &retryable,
+		&p.CreatedAt, &p.UpdatedAt, &p.ExpiresAt, &p.ApprovalWindow, &p.Connection, &p.Fingerprint, boolDest(&p.Attention),
+		intDest(&p.Resolution.LastCheckedAt), &p.Resolution.Attempts,
+		&p.PendingEvent, intDest(&p.ProcessingEvent), intDest(&p.FinalEvent), intDest(&p.LateEvent),
+		intDest(&due), intDest(&stepCalls), intDest(&stepChecked), intDest(&sends), intDest(&acked))
+	if err != nil {
+		return nil, err
+	}
+	copy(p.BodyHash[:], hash)
+	if p.IdempotencyKey = sent; sent == "" {
+		p.IdempotencyKey = key.String()
+	}
+	if p.FailureReason != "" {
+		p.FailureDetail = &till.FailureDetail{ProviderCode: code, ProviderMessage: message, Retryable: retryable.Bool}
+	}
+	p.Resolution.NextCheckAt = due
+	p.Resolution.LastCheckedAt = max(p.Resolution.LastCheckedAt, stepChecked)
+	p.Resolution.Attempts = max(p.Resolution.Attempts, stepCalls)
+	unclear := sends > 0 && acked == 0 && stepCalls > 0
+	p.Resolution.State = till.ResolutionStateOf(p.Status, p.Attention, unclear || now > p.ExpiresAt)
+	return p, nil
+}
+
+// Payment returns one payment of a client. It returns CodePaymentNotFound if
+// there is none, or if it is another client's.
+func (tx *Tx) Payment(ctx context.Context, ref Ref) (*PaymentRow, error) {
+	rows, err := tx.Payments(ctx, []Ref{ref})
+	if err != nil {
+		return nil, err
+	}
+	if p := rows[ref]; p != nil {
+		return p, nil
+	}
+	return nil, till.Errorf(till.CodePaymentNotFound, "there is no such payment")
+}
+
+// Payments returns those of the named payments that exist.
+func (tx *Tx) Payments(ctx context.Context, refs []Ref) (map[Ref]*PaymentRow, error) {
+	out := make(map[Ref]*PaymentRow, len(refs))
+	var args [][]any
+	for i := range refs {
+		if _, asked := out[refs[i]]; !asked {
+			out[refs[i]] = nil
+			args = append(args, []any{refs[i].Client[:], refs[i].ID[:]})
+		}
+	}
+	err := tx.rowsEach(ctx, `SELECT `+paymentColumns+paymentFrom+`WHERE p.client_id = ? AND p.id = ?`, args, func(_ int, r row) error {
+		p, err := scanPayment(r, tx.now)
+		if err == nil {
+			out[Ref{p.ClientID, p.ID}] = p
+		}
+		return err
+	})
+	maps.DeleteFunc(out, func(_ Ref, p *PaymentRow) bool { return p == nil })
+	return out, err
+}
+
+// PaymentByKey returns the payment that an idempotency key made, or nil.
+func (tx *Tx) PaymentByKey(ctx context.Context, client, key till.ID) (*PaymentRow, error) {
+	var p *PaymentRow
+	err := tx.rows(ctx, `SELECT `+paymentColumns+paymentFrom+`WHERE p.client_id = ? AND p.idempotency_key = ?`, []any{client[:], key[:]},
+		func(r row) (err error) { p, err = scanPayment(r, tx.now); return err })
+	return p, err
+}
+
+// Receipt is an operator's own id of a movement of money.
+type Receipt struct {
+	Client           till.ID
+	Connection, Text string
+}
+
+// PaymentsByReceipt returns which payments have which of the receipts.
+func (tx *Tx) PaymentsByReceipt(ctx context.Context, receipts []Receipt) (map[Receipt]till.ID, error) {
+	args := make([][]any, len(receipts))
+	for i := range receipts {
+		args[i] = []any{receipts[i].Client[:], receipts[i].Text, receipts[i].Connection}
+	}
+	out := make(map[Receipt]till.ID)
+	err := tx.rowsEach(ctx, `SELECT id FROM payments WHERE client_id = ? AND provider_reference = ? AND connection = ?`, args,
+		func(i int, r row) error {
+			var id till.ID
+			err := r.Scan(idDest(&id))
+			out[receipts[i]] = id
+			return err
+		})
+	return out, err
+}
+
+// UpdatePayments writes what may change of payments. The database refuses a
+// move that is not legal, and a change of anything else.
+func (tx *Tx) UpdatePayments(ctx context.Context, rows []*PaymentRow) error {
+	args := make([][]any, len(rows))
+	for i, p := range rows {
+		code, message, retryable := failureArgs(p.FailureDetail)
+		args[i] = []any{string(p.Status), string(p.PreviousStatus), orNull(p.ProviderReference),
+			orNull(p.FailureReason), code, message, retryable,
+			int64(p.UpdatedAt), p.Attention, orNull(p.Resolution.LastCheckedAt), p.Resolution.Attempts,
+			orNull(p.ProcessingEvent), orNull(p.FinalEvent), orNull(p.LateEvent), p.ClientID[:], p.ID[:]}
+	}
+	return tx.each(ctx, `UPDATE payments SET status = ?, previous_status = ?, provider_reference = ?,
+		failure_reason = ?, failure_code = ?, failure_message = ?, failure_retryable = ?,
+		updated_at = ?, attention = ?, checked_at = ?, calls = ?,
+		processing_event = ?, final_event = ?, late_event = ? WHERE client_id = ? AND id = ?`, args)
+}
+
+// failureArgs returns the columns of a failure's detail, null without one.
+func failureArgs(d *till.FailureDetail) (code, message, retryable any) {
+	if d == nil {
+		return nil, nil, nil
+	}
+	return orNull(d.ProviderCode), orNull(d.ProviderMessage), d.Retryable
+}
+
+// ExtendPayment moves the end of a payment's approval window.
+func (tx *Tx) ExtendPayment(ctx context.Context, ref Ref, until till.Time) error {
+	_, err := tx.exec(ctx, `UPDATE payments SET expires_at = ? WHERE client_id = ? AND id = ? AND final_event IS NULL`,
+		int64(until), ref.Client[:], ref.ID[:])
+	return err
+}

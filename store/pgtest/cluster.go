@@ -1,0 +1,289 @@
+package pgtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Cluster is one PostgreSQL server.
+type Cluster struct {
+	Port int
+
+	bin  string // the folder of the programs
+	dir  string
+	cmd  *exec.Cmd
+	done chan struct{} // closed when the server has ended
+	log  *os.File
+}
+
+// startTimeout is how long a server has to answer its first connection.
+const startTimeout = 30 * time.Second
+
+// New makes a cluster with extra settings and starts it.
+func New(ctx context.Context, settings ...string) (*Cluster, error) {
+	bin, err := find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "till-postgres-")
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{bin: bin, dir: dir}
+	if err := c.own(); err != nil {
+		c.Remove()
+		return nil, err
+	}
+	if out, err := c.command(ctx, "initdb", "-D", c.data(), "-U", "till", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync").CombinedOutput(); err != nil {
+		c.Remove()
+		return nil, fmt.Errorf("initdb: %w: %s", err, out)
+	}
+	if err := c.configure(settings...); err != nil {
+		c.Remove()
+		return nil, err
+	}
+	if err := c.Start(ctx); err != nil {
+		c.Remove()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *Cluster) data() string { return filepath.Join(c.dir, "data") }
+
+// configure appends settings, and chooses a free port.
+func (c *Cluster) configure(settings ...string) error {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	c.Port = l.Addr().(*net.TCPAddr).Port
+	l.Close()
+	f, err := os.OpenFile(filepath.Join(c.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	fmt.Fprintf(f, "\nlisten_addresses = '127.0.0.1'\nport = %d\nunix_socket_directories = ''\nmax_connections = 200\n", c.Port)
+	for _, s := range settings {
+		fmt.Fprintln(f, s)
+	}
+	return nil
+}
+
+// Start starts the server and waits until it answers.
+func (c *Cluster) Start(ctx context.Context) error {
+	var err error
+	if c.log, err = os.OpenFile(filepath.Join(c.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
+		return err
+	}
+	c.cmd = c.command(context.WithoutCancel(ctx), "postgres", "-D", c.data())
+	c.cmd.Stdout, c.cmd.Stderr = c.log, c.log
+	if err := c.cmd.Start(); err != nil {
+		return err
+	}
+	c.done = make(chan struct{})
+	go func(cmd *exec.Cmd, done chan struct{}) {
+		cmd.Wait()
+		close(done)
+	}(c.cmd, c.done)
+	deadline := time.Now().Add(startTimeout)
+	for {
+		conn, err := pgx.Connect(ctx, c.URL("postgres"))
+		if err == nil {
+			return conn.Close(ctx)
+		}
+		select {
+		case <-c.done:
+			return errors.New("the server ended: " + c.tail())
+		case <-time.After(20 * time.Millisecond):
+		}
+		if time.Now().After(deadline) {
+			c.Kill()
+			return fmt.Errorf("the server does not answer: %w: %s", err, c.tail())
+		}
+	}
+}
+
+// URL returns the address of a database.
+func (c *Cluster) URL(database string) string {
+	return "postgres://till@127.0.0.1:" + strconv.Itoa(c.Port) + "/" + database + "?sslmode=disable"
+}
+
+// Stop ends the server in order.
+func (c *Cluster) Stop() { c.end(syscall.SIGINT) }
+
+// Kill ends the server without a word, as a machine that loses its power.
+func (c *Cluster) Kill() { c.end(syscall.SIGKILL) }
+
+func (c *Cluster) end(s syscall.Signal) {
+	if c.cmd == nil || c.cmd.Process == nil {
+		return
+	}
+	// The whole group: the postmaster's children outlive it by moments
+	// otherwise, and hold the port.
+	if s == syscall.SIGKILL {
+		syscall.Kill(-c.cmd.Process.Pid, s)
+	} else {
+		c.cmd.Process.Signal(s)
+	}
+	select {
+	case <-c.done:
+	case <-time.After(20 * time.Second):
+		syscall.Kill(-c.cmd.Process.Pid, syscall.SIGKILL)
+		<-c.done
+	}
+	c.log.Close()
+}
+
+// Remove stops the server if it runs and removes its folder.
+func (c *Cluster) Remove() {
+	if c.done != nil {
+		select {
+		case <-c.done:
+		default:
+			c.Stop()
+		}
+	}
+	os.RemoveAll(c.dir)
+}
+
+// Standby makes a copy of the running cluster that follows it, and starts it.
+func (c *Cluster) Standby(ctx context.Context, name string) (*Cluster, error) {
+	dir, err := os.MkdirTemp("", "till-postgres-")
+	if err != nil {
+		return nil, err
+	}
+	s := &Cluster{bin: c.bin, dir: dir}
+	if err := s.own(); err != nil {
+		s.Remove()
+		return nil, err
+	}
+	from := "host=127.0.0.1 port=" + strconv.Itoa(c.Port) + " user=till application_name=" + name
+	if out, err := s.command(ctx, "pg_basebackup", "-D", s.data(), "-R", "-X", "stream", "-c", "fast", "-d", from).CombinedOutput(); err != nil {
+		s.Remove()
+		return nil, fmt.Errorf("pg_basebackup: %w: %s", err, out)
+	}
+	if err := s.configure(); err != nil {
+		s.Remove()
+		return nil, err
+	}
+	if err := s.Start(ctx); err != nil {
+		s.Remove()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Promote makes a standby the primary.
+func (c *Cluster) Promote(ctx context.Context) error {
+	out, err := c.command(ctx, "pg_ctl", "promote", "-w", "-D", c.data()).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("pg_ctl promote: %w: %s", err, out)
+	}
+	return nil
+}
+
+// command returns a program of the server's, run as a user that it accepts.
+func (c *Cluster) command(ctx context.Context, name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, filepath.Join(c.bin, name), args...)
+	cmd.Dir = c.dir
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "HOME="+c.dir)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if uid, gid, ok := unprivileged(); ok {
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uid, Gid: gid}
+	}
+	return cmd
+}
+
+// own gives the cluster's folder to the user that the server runs as.
+func (c *Cluster) own() error {
+	uid, gid, ok := unprivileged()
+	if !ok {
+		return nil
+	}
+	return os.Chown(c.dir, int(uid), int(gid))
+}
+
+// unprivileged returns whom a root process runs the server as.
+func unprivileged() (uid, gid uint32, ok bool) {
+	if os.Geteuid() != 0 {
+		return 0, 0, false
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		if u, err := user.Lookup(name); err == nil {
+			uid, _ := strconv.ParseUint(u.Uid, 10, 32)
+			gid, _ := strconv.ParseUint(u.Gid, 10, 32)
+			return uint32(uid), uint32(gid), true
+		}
+	}
+	return 65534, 65534, true
+}
+
+// find returns the folder of the server's programs, and installs them on a
+// Debian machine that lacks them if it may.
+func find(ctx context.Context) (string, error) {
+	if bin := installed(); bin != "" {
+		return bin, nil
+	}
+	apt, err := exec.LookPath("apt-get")
+	if err != nil || os.Geteuid() != 0 {
+		return "", errors.New("PostgreSQL is not installed: put initdb and postgres on the PATH, or name a server in TILL_TEST_POSTGRES_URL")
+	}
+	// Debian makes and starts a cluster with the package unless told not to.
+	const conf = "/etc/postgresql-common/createcluster.conf"
+	if _, err := os.Stat(conf); errors.Is(err, os.ErrNotExist) {
+		if err := os.MkdirAll(filepath.Dir(conf), 0o755); err != nil {
+			return "", err
+		}
+		if err := os.WriteFile(conf, []byte("create_main_cluster = false\n"), 0o644); err != nil {
+			return "", err
+		}
+	}
+	for _, args := range [][]string{{"update", "-qq"}, {"install", "-y", "-qq", "-o", "Dpkg::Options::=--force-confold", "--no-install-recommends", "postgresql"}} {
+		cmd := exec.CommandContext(ctx, apt, args...)
+		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return "", fmt.Errorf("install PostgreSQL: %w: %s", err, bytes.TrimSpace(out))
+		}
+	}
+	if bin := installed(); bin != "" {
+		return bin, nil
+	}
+	return "", errors.New("PostgreSQL was installed but its programs cannot be found")
+}
+
+func installed() string {
+	// Debian keeps one folder per version and the programs off the PATH.
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
+	sort.Strings(found)
+	if len(found) > 0 {
+		return filepath.Dir(found[len(found)-1])
+	}
+	if path, err := exec.LookPath("postgres"); err == nil {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			path = real
+		}
+		return filepath.Dir(path)
+	}
+	return ""
+}
+
+// tail returns the end of the server's log.
+func (c *Cluster) tail() string {
+	b, _ := os.ReadFile(filepath.Join(c.dir, "log"))
+	return string(b[max(0, len(b)-2000):])
+}

@@ -1,0 +1,117 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"till"
+)
+
+// Seed fills a client with payments for a measurement, many times faster than
+// the service would make them. The rows are what lists read: payments with
+// their exact counters. They have no events, steps or entries, so a database
+// that was seeded is for measuring only and does not verify.
+type Seed struct {
+	Client   till.ID
+	Rows     int64
+	From, To till.Time // the payments are spread evenly between them
+
+	// Progress, if set, is called after each commit.
+	Progress func(rows int64)
+}
+
+// seedChunk is how many rows one commit holds.
+const seedChunk = 50_000
+
+// Seed writes the rows. It must not run twice for the same client and times.
+func (s *Store) Seed(ctx context.Context, seed Seed) error {
+	step := int64(seed.To-seed.From) / max(seed.Rows, 1)
+	if step < 1 {
+		return fmt.Errorf("store: %d payments do not fit into %v", seed.Rows, seed.To.Sub(seed.From))
+	}
+	for first := int64(0); first < seed.Rows; first += seedChunk {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		last := min(first+seedChunk, seed.Rows) - 1
+		if err := s.Update(ctx, func(tx *Tx) error { return tx.seed(ctx, &seed, step, first, last) }); err != nil {
+			return err
+		}
+		if seed.Progress != nil {
+			seed.Progress(last + 1)
+		}
+	}
+	return nil
+}
+
+// seed writes the rows first..last in one statement, then counts them.
+func (tx *Tx) seed(ctx context.Context, seed *Seed, step, first, last int64) error {
+	if _, err := tx.LockHeads(ctx, []till.ID{seed.Client}); err != nil {
+		return err
+	}
+	if _, err := tx.exec(ctx, seedText(tx.s.e.name()), first, last, int64(seed.From), step, seed.Client[:]); err != nil {
+		return err
+	}
+	lo := till.FirstID(seed.From + till.Time(first*step))
+	hi := till.LastID(seed.From + till.Time(last*step))
+	var counts Counts
+	err := tx.rows(ctx, `SELECT created_at / ?, method, status, count(*) FROM payments
+		WHERE client_id = ? AND id BETWEEN ? AND ? GROUP BY 1, 2, 3`,
+		[]any{int64(till.Hour), seed.Client[:], lo[:], hi[:]}, func(r row) error {
+			var hour, n int64
+			var method, status string
+			err := r.Scan(&hour, &method, &status, &n)
+			counts.add(seed.Client, nounPayment, bucketStart(widthHour, hour), method, status, n)
+			return err
+		})
+	if err != nil {
+		return err
+	}
+	return tx.Count(ctx, &counts)
+}
+
+// seedDocument is what each payment echoes.
+const seedDocument = `"description":"Two bags of rice","customer":{"phone":"242061234567","name":"Grace Mabiala","email":null},"charge":null,"tax":null,"metadata":{"cart":"cart_7f3a9c51e2"}`
+
+// seedText is the statement that makes rows of numbers: four in five succeed,
+// in any mix with three methods. A key is random, as clients send it; the rest
+// follows from the number.
+func seedText(engine string) string {
+	id := `unhex(printf('%012x7%03x80%014x', at / 1000, at % 1000, i))`
+	key, hash := `randomblob(16)`, `zeroblob(32)`
+	document := `CAST('` + seedDocument + `' AS BLOB)`
+	if engine == "postgres" {
+		id = `decode(lpad(to_hex(at / 1000), 12, '0') || '7' || lpad(to_hex(at % 1000), 3, '0') || '80' || lpad(to_hex(i), 14, '0'), 'hex')`
+		key, hash = `decode(md5(random()::text || i::text), 'hex')`, `decode(repeat('00', 32), 'hex')`
+		document = `convert_to('` + seedDocument + `', 'UTF8')`
+	}
+	return `WITH RECURSIVE numbers (i, last) AS (
+			SELECT CAST(? AS BIGINT), CAST(? AS BIGINT) UNION ALL SELECT i + 1, last FROM numbers WHERE i < last),
+		drawn AS (SELECT i, CAST(? AS BIGINT) + i * CAST(? AS BIGINT) AS at,
+			(i * 7919) % 1000 AS s, (i * 1049 + i / 1000 * 613) % 1000 AS m FROM numbers),
+		made AS (SELECT i, at,
+			CASE WHEN s < 800 THEN 'success' WHEN s < 920 THEN 'failed' WHEN s < 990 THEN 'expired' WHEN s < 996 THEN 'processing' ELSE 'pending' END AS status,
+			CASE WHEN m < 600 THEN 'mtn_momo' WHEN m < 900 THEN 'airtel_money' ELSE 'mpesa' END AS method FROM drawn)
+		INSERT INTO payments (client_id, id, idempotency_key, body_hash, body_version, status, previous_status,
+			method, country, amount, currency, phone, reference, document, failure_reason,
+			created_at, updated_at, expires_at, approval_window, connection, fingerprint,
+			pending_event, processing_event, final_event)
+		SELECT ?, ` + id + `, ` + key + `, ` + hash + `, 1, status,
+			CASE status WHEN 'pending' THEN '' WHEN 'processing' THEN 'pending' ELSE 'processing' END,
+			method, CASE method WHEN 'mpesa' THEN 'KE' ELSE 'CG' END, 500000, CASE method WHEN 'mpesa' THEN 'KES' ELSE 'XAF' END,
+			'242061234567', 'SEED-' || CAST(i AS TEXT), ` + document + `,
+			CASE status WHEN 'failed' THEN 'customer_declined' WHEN 'expired' THEN 'customer_timeout' END,
+			at, at, at + 60000000, 60000000, 'seed', 'seed',
+			3 * i + 1, CASE WHEN status <> 'pending' THEN 3 * i + 2 END,
+			CASE WHEN status <> 'pending' AND status <> 'processing' THEN 3 * i + 3 END
+		FROM made`
+}
+
+// ListNaively is ListPayments as one would write it at first: count all that
+// match, then skip to the page. It exists to be compared with.
+func (tx *Tx) ListNaively(ctx context.Context, client till.ID, f PaymentFilter, page Page) ([]till.ID, int64, error) {
+	l := list{counted: counted{client: client}, table: "payments p", from: f.From, to: f.To, page: page}
+	l.where("p.method = ?", f.Method != "", f.Method)
+	l.where("p.status = ?", f.Status != "", string(f.Status))
+	return tx.listIndexed(ctx, &l)
+}

@@ -1,0 +1,56 @@
+package store_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"till"
+	"till/store"
+	"till/store/storetest"
+)
+
+// Seeded rows are counted exactly, and lists and naive lists agree on them.
+func TestSeed(t *testing.T) {
+	t.Parallel()
+	for _, e := range storetest.Engines() { // whole books are not made, so none are checked
+		t.Run(e.Name, func(t *testing.T) {
+			s := storetest.Open(t, e.Config(t))
+			client := storetest.NewClient(t, s, till.Test)
+			const rows = 3000
+			from := noon.Add(-90 * 24 * time.Hour)
+			if err := s.Seed(t.Context(), store.Seed{Client: client.ID, Rows: rows, From: from, To: noon}); err != nil {
+				t.Fatal(err)
+			}
+			filters := []store.PaymentFilter{
+				{}, {Status: till.Success}, {Status: till.Pending, Method: "mpesa"},
+				{Status: till.Expired, From: from.Add(100*time.Hour + time.Second), To: noon.Add(-77*time.Hour - time.Second)},
+			}
+			err := s.View(t.Context(), func(tx *store.Tx) error {
+				for _, f := range filters {
+					for _, offset := range []int{0, 7, 1000} {
+						page := store.Page{Limit: 5, Offset: offset}
+						got, total, err := tx.ListPayments(t.Context(), client.ID, f, page)
+						if err != nil {
+							return err
+						}
+						want, n, err := tx.ListNaively(t.Context(), client.ID, f, page)
+						if err != nil {
+							return err
+						}
+						if ids := ids(got, func(p *store.PaymentRow) till.ID { return p.ID }); total != n || !slices.Equal(ids, want) {
+							t.Errorf("%+v at %d: got %d %v, naively %d %v", f, offset, total, ids, n, want)
+						}
+						if f == filters[0] && total != rows || total == 0 {
+							t.Errorf("%+v: %d payments", f, total)
+						}
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,183 @@
+package store
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"till"
+)
+
+// Step is the next call to an operator about a payment: when it is due, who
+// holds it, and what the calls so far have shown. The row is narrow and lives
+// only while a call is scheduled.
+type Step struct {
+	ClientID, SubjectID till.ID
+	Kind                string // "payment"
+
+	DueAt        till.Time
+	LeaseUntil   till.Time // zero: nobody holds it
+	LeaseVersion int64     // fences permissions: moves on with every claim
+	WakeSeq      int64     // moves on with every callback
+
+	Calls         int       // calls that have ended
+	CheckedAt     till.Time // when the last one ended
+	Sends         int       // sends that may have begun
+	SendStartedAt till.Time // when the latest may have begun
+	SendDeadline  till.Time // after it no byte of the latest send leaves us
+	Acked         bool      // the operator was seen to hold the request
+	Absent        int       // agreeing "not found" reads that count as proof
+	Slow          int       // how often the pace of asking was halved
+	LateFrom      till.Time // when the payment ended other than in success
+	LateReads     int       // late-money reads done
+}
+
+// KindPayment is the kind of a payment's step.
+const KindPayment = "payment"
+
+const stepColumns = `client_id, subject_id, kind, due_at, lease_until, lease_version, wake_seq, calls, checked_at,
+	sends, send_started_at, send_deadline, acked, absent, slow, late_from, late_reads`
+
+func scanStep(r row) (*Step, error) {
+	s := &Step{}
+	err := r.Scan(idDest(&s.ClientID), idDest(&s.SubjectID), &s.Kind, &s.DueAt, &s.LeaseUntil, &s.LeaseVersion, &s.WakeSeq,
+		&s.Calls, &s.CheckedAt, &s.Sends, &s.SendStartedAt, &s.SendDeadline, boolDest(&s.Acked), &s.Absent, &s.Slow, &s.LateFrom, &s.LateReads)
+	return s, err
+}
+
+const insertStep = `INSERT INTO steps (client_id, subject_id, kind, due_at, lease_until, lease_version, sends, send_started_at, send_deadline)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`
+
+// first returns the columns of a step that begins.
+func (s *Step) first() []any {
+	return []any{s.ClientID[:], s.SubjectID[:], s.Kind, int64(s.DueAt), int64(s.LeaseUntil), s.LeaseVersion,
+		s.Sends, int64(s.SendStartedAt), int64(s.SendDeadline)}
+}
+
+// DueSteps returns up to limit steps that are due and that nobody holds,
+// longest due first. It is a plain read: taking them is ClaimSteps.
+func (tx *Tx) DueSteps(ctx context.Context, limit int) ([]*Step, error) {
+	var out []*Step
+	err := tx.rows(ctx, `SELECT `+stepColumns+` FROM steps WHERE due_at <= ? AND lease_until <= ? ORDER BY due_at LIMIT ?`+tx.s.e.skipLocked(),
+		[]any{int64(tx.now), int64(tx.now), limit}, func(r row) error {
+			s, err := scanStep(r)
+			out = append(out, s)
+			return err
+		})
+	return out, err
+}
+
+// NextDue returns when the next step can be taken: it is due, and nobody
+// holds it any more; zero if there is no step.
+func (tx *Tx) NextDue(ctx context.Context) (till.Time, error) {
+	// Held steps are passed over, so that the leases of another instance, or
+	// of a dead one, do not hide what is free.
+	next, held := till.Time(math.MaxInt64), till.Time(0)
+	free, err := tx.one(ctx, `SELECT due_at FROM steps WHERE lease_until <= ? ORDER BY due_at LIMIT 1`, []any{int64(tx.now)}, &next)
+	if err != nil || free && next <= tx.now {
+		return next, err
+	}
+	// All that is due before it is held: as many rows as calls are under way.
+	_, err = tx.one(ctx, `SELECT min(CASE WHEN due_at < lease_until THEN lease_until ELSE due_at END) FROM steps WHERE due_at < ?`, []any{int64(next)}, intDest(&held))
+	if !free || !held.IsZero() && held < next {
+		next = held
+	}
+	return next, err
+}
+
+// LockSteps locks and returns those of the named steps that exist.
+func (tx *Tx) LockSteps(ctx context.Context, refs []Ref) (map[Ref]*Step, error) {
+	refs = slices.Clone(refs)
+	slices.SortFunc(refs, func(a, b Ref) int {
+		return cmp.Or(bytes.Compare(a.Client[:], b.Client[:]), bytes.Compare(a.ID[:], b.ID[:]))
+	})
+	refs = slices.Compact(refs)
+	args := make([][]any, len(refs))
+	for i := range refs {
+		args[i] = []any{refs[i].Client[:], refs[i].ID[:]}
+	}
+	out := make(map[Ref]*Step, len(refs))
+	err := tx.rowsEach(ctx, `SELECT `+stepColumns+` FROM steps WHERE client_id = ? AND subject_id = ?`+tx.s.e.lock(), args,
+		func(i int, r row) (err error) { out[refs[i]], err = scanStep(r); return err })
+	return out, err
+}
+
+// Step returns one step without locking it, nil if there is none.
+func (tx *Tx) Step(ctx context.Context, ref Ref) (s *Step, err error) {
+	err = tx.rows(ctx, `SELECT `+stepColumns+` FROM steps WHERE client_id = ? AND subject_id = ?`, []any{ref.Client[:], ref.ID[:]},
+		func(r row) (err error) { s, err = scanStep(r); return err })
+	return s, err
+}
+
+// Claim is a step as it is to be taken, and as it was seen.
+type Claim struct {
+	Step
+	Seen Step
+}
+
+// ClaimSteps takes steps by compare-and-swap and reports which it won. What
+// is compared moves on with every claim, every send and every answer: a claim
+// never rests on what another instance has changed since it was read.
+func (tx *Tx) ClaimSteps(ctx context.Context, claims []*Claim) ([]bool, error) {
+	args := make([][]any, len(claims))
+	for i, c := range claims {
+		args[i] = []any{int64(c.LeaseUntil), c.LeaseVersion, c.Sends, int64(c.SendStartedAt), int64(c.SendDeadline), c.Absent,
+			c.ClientID[:], c.SubjectID[:], c.Seen.LeaseVersion, c.Seen.Calls, c.Seen.Sends, int64(tx.now)}
+	}
+	touched, err := tx.ses.each(ctx, `UPDATE steps SET lease_until = ?, lease_version = ?, sends = ?, send_started_at = ?, send_deadline = ?, absent = ?
+		WHERE client_id = ? AND subject_id = ? AND lease_version = ? AND calls = ? AND sends = ? AND lease_until <= ?`, args)
+	won := make([]bool, len(claims))
+	for i, n := range touched {
+		won[i] = n == 1
+	}
+	return won, err
+}
+
+// SaveSteps writes steps back as they stand in memory, after they were locked
+// in this transaction. Who may reschedule is the caller's rule.
+func (tx *Tx) SaveSteps(ctx context.Context, steps []*Step) error {
+	slices.SortFunc(steps, func(a, b *Step) int {
+		if c := bytes.Compare(a.ClientID[:], b.ClientID[:]); c != 0 {
+			return c
+		}
+		return bytes.Compare(a.SubjectID[:], b.SubjectID[:])
+	})
+	args := make([][]any, len(steps))
+	for i, s := range steps {
+		args[i] = []any{int64(s.DueAt), int64(s.LeaseUntil), s.LeaseVersion, s.Calls, int64(s.CheckedAt),
+			s.Sends, int64(s.SendStartedAt), int64(s.SendDeadline), s.Acked, s.Absent, s.Slow, int64(s.LateFrom), s.LateReads,
+			s.ClientID[:], s.SubjectID[:]}
+	}
+	return tx.each(ctx, `UPDATE steps SET due_at = ?, lease_until = ?, lease_version = ?, calls = ?, checked_at = ?,
+		sends = ?, send_started_at = ?, send_deadline = ?, acked = ?, absent = ?, slow = ?, late_from = ?, late_reads = ?
+		WHERE client_id = ? AND subject_id = ?`, args)
+}
+
+// DeleteSteps removes steps: nothing is scheduled for them any more.
+func (tx *Tx) DeleteSteps(ctx context.Context, refs []Ref) error {
+	args := make([][]any, len(refs))
+	for i := range refs {
+		args[i] = []any{refs[i].Client[:], refs[i].ID[:]}
+	}
+	return tx.each(ctx, `DELETE FROM steps WHERE client_id = ? AND subject_id = ?`, args)
+}
+
+// WakeStep makes a step due now and moves its wake on, so that whoever is
+// just rescheduling it sees that it must look again. It reports whether the
+// step exists.
+func (tx *Tx) WakeStep(ctx context.Context, ref Ref) (bool, error) {
+	n, err := tx.exec(ctx, `UPDATE steps SET wake_seq = wake_seq + 1, due_at = CASE WHEN due_at < ? THEN due_at ELSE ? END
+		WHERE client_id = ? AND subject_id = ?`,
+		int64(tx.now), int64(tx.now), ref.Client[:], ref.ID[:])
+	return n == 1, err
+}
+
+// InsertWokenStep schedules a read of a payment that had no step any more.
+func (tx *Tx) InsertWokenStep(ctx context.Context, s *Step) error {
+	_, err := tx.exec(ctx, `INSERT INTO steps (client_id, subject_id, kind, due_at, wake_seq, calls, checked_at, sends, acked, late_from, late_reads)
+		VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		s.ClientID[:], s.SubjectID[:], s.Kind, int64(s.DueAt), s.Calls, int64(s.CheckedAt), s.Sends, s.Acked, int64(s.LateFrom), s.LateReads)
+	return err
+}

@@ -1,0 +1,248 @@
+package store_test
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"till"
+	"till/store"
+	"till/store/storetest"
+)
+
+// newSteps makes payments, one after the other a second apart, and returns
+// the names of their steps in the order in which they are due.
+func newSteps(t *testing.T, s *store.Store, clock *storetest.Clock, n int) []store.Ref {
+	t.Helper()
+	c, client := storetest.NewCollector(t, s), storetest.NewClient(t, s, till.Test)
+	refs := make([]store.Ref, n)
+	for i := range refs {
+		clock.Advance(time.Second)
+		refs[i] = store.Ref{Client: client.ID, ID: storetest.NewPayment(t, c, client, storetest.Body{}).ID}
+	}
+	return refs
+}
+
+// claim takes a step for a while, as its holder would.
+func claim(t *testing.T, s *store.Store, ref store.Ref, seen int64, until till.Time) bool {
+	t.Helper()
+	var won bool
+	err := s.Update(t.Context(), func(tx *store.Tx) error {
+		st, err := tx.Step(t.Context(), ref)
+		if err != nil {
+			return err
+		}
+		c := &store.Claim{Step: *st, Seen: *st}
+		c.Seen.LeaseVersion, c.LeaseVersion, c.LeaseUntil = seen, seen+1, until
+		all, err := tx.ClaimSteps(t.Context(), []*store.Claim{c})
+		if err == nil {
+			won = all[0]
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return won
+}
+
+func due(t *testing.T, s *store.Store, limit int) (refs []store.Ref, next till.Time) {
+	t.Helper()
+	err := s.Update(t.Context(), func(tx *store.Tx) error {
+		steps, err := tx.DueSteps(t.Context(), limit)
+		if err != nil {
+			return err
+		}
+		refs = nil
+		for _, st := range steps {
+			refs = append(refs, store.Ref{Client: st.ClientID, ID: st.SubjectID})
+		}
+		next, err = tx.NextDue(t.Context())
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return refs, next
+}
+
+func TestClaimStep(t *testing.T) {
+	t.Parallel()
+	storetest.RunAt(t, &noon, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ref := newSteps(t, s, clock, 1)[0]
+		until := clock.Now().Add(20 * time.Second)
+		if !claim(t, s, ref, 0, until) {
+			t.Fatal("a free step could not be taken")
+		}
+		if claim(t, s, ref, 0, until) {
+			t.Error("two took the step under one version")
+		}
+		if claim(t, s, ref, 1, until) {
+			t.Error("a step was taken while somebody held it")
+		}
+		if refs, next := due(t, s, 10); len(refs) != 0 || next != until {
+			t.Errorf("a held step is due: %v, next %s; want the end of the lease", refs, next)
+		}
+		clock.Set(until)
+		if refs, _ := due(t, s, 10); len(refs) != 1 {
+			t.Error("a step whose lease ended is not due")
+		}
+		if claim(t, s, ref, 0, until.Add(time.Minute)) {
+			t.Error("whoever saw an old version took the step")
+		}
+		if !claim(t, s, ref, 1, until.Add(time.Minute)) {
+			t.Error("a step whose lease ended could not be taken")
+		}
+	})
+}
+
+func TestDueStepsAreTakenLongestDueFirst(t *testing.T) {
+	t.Parallel()
+	storetest.RunAt(t, &noon, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		refs := newSteps(t, s, clock, 5)
+		got, next := due(t, s, 3)
+		if len(got) != 3 || got[0] != refs[0] || got[2] != refs[2] || next > clock.Now() {
+			t.Errorf("got %v, next %s; want the first three of %v", got, next, refs)
+		}
+		clock.Set(noon)
+		if got, next := due(t, s, 10); len(got) != 0 || next != noon+till.Second {
+			t.Errorf("before its time %d steps are due, and the next at %s", len(got), next)
+		}
+	})
+}
+
+// Another instance's leases, or a dead one's, must not hide what is free.
+func TestHeldStepsDoNotHideFreeOnes(t *testing.T) {
+	t.Parallel()
+	storetest.RunAt(t, &noon, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		refs := newSteps(t, s, clock, 70)
+		until := clock.Now().Add(20 * time.Second)
+		for _, ref := range refs[:69] {
+			claim(t, s, ref, 0, until)
+		}
+		got, next := due(t, s, 10)
+		if len(got) != 1 || got[0] != refs[69] {
+			t.Errorf("got %v, want the free one", got)
+		}
+		if next > clock.Now() {
+			t.Errorf("a step is free and due, and the next is said to be due at %s", next)
+		}
+	})
+}
+
+// Whatever is due and whoever holds it, the next moment at which something
+// can be done is known exactly: a worker sleeps until then.
+func TestNextDueIsExact(t *testing.T) {
+	t.Parallel()
+	storetest.RunAt(t, &noon, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		refs := newSteps(t, s, clock, 6)
+		now := clock.Now()
+		around := rapid.OneOf(rapid.Int64Range(-3, 3), rapid.Int64Range(-1e9, 1e9))
+		rapid.Check(t, func(rt *rapid.T) {
+			var want till.Time
+			err := s.Update(t.Context(), func(tx *store.Tx) error {
+				want = 0
+				var steps []*store.Step
+				for _, ref := range refs {
+					st := &store.Step{ClientID: ref.Client, SubjectID: ref.ID, DueAt: now + till.Time(around.Draw(rt, "due"))}
+					if rapid.Bool().Draw(rt, "held") {
+						st.LeaseUntil = now + till.Time(around.Draw(rt, "lease"))
+					}
+					if at := max(st.DueAt, st.LeaseUntil); want.IsZero() || at < want {
+						want = at
+					}
+					steps = append(steps, st)
+				}
+				return tx.SaveSteps(t.Context(), steps)
+			})
+			if err != nil {
+				rt.Fatal(err)
+			}
+			got, next := due(t, s, 10)
+			if want <= now && (next > now || len(got) == 0) {
+				rt.Errorf("something could be taken since %s, and the next is said to be due at %s; %d are due", want, next, len(got))
+			}
+			if want > now && (next != want || len(got) > 0) {
+				rt.Errorf("got %s and %d that are due, want %s and none", next, len(got), want)
+			}
+		})
+	})
+}
+
+func TestWakeStep(t *testing.T) {
+	t.Parallel()
+	storetest.RunAt(t, &noon, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ref := newSteps(t, s, clock, 1)[0]
+		read := func() (st store.Step) {
+			err := s.View(t.Context(), func(tx *store.Tx) error {
+				found, err := tx.Step(t.Context(), ref)
+				if err == nil {
+					st = *found
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return st
+		}
+		wake := func(ref store.Ref) (woken bool) {
+			err := s.Update(t.Context(), func(tx *store.Tx) (err error) { woken, err = tx.WakeStep(t.Context(), ref); return err })
+			if err != nil {
+				t.Fatal(err)
+			}
+			return woken
+		}
+		created := read().DueAt
+		clock.Advance(time.Minute)
+		if !wake(ref) || read().DueAt != created || read().WakeSeq != 1 {
+			t.Errorf("a step that is due already must keep its place: %+v", read())
+		}
+		later := read()
+		later.DueAt = clock.Now().Add(time.Hour)
+		if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.SaveSteps(t.Context(), []*store.Step{&later}) }); err != nil {
+			t.Fatal(err)
+		}
+		if !wake(ref) || read().DueAt != clock.Now() || read().WakeSeq != 2 {
+			t.Errorf("a step that is due later must be due now: %+v", read())
+		}
+		later.WakeSeq = 0
+		if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.SaveSteps(t.Context(), []*store.Step{&later}) }); err != nil {
+			t.Fatal(err)
+		}
+		if read().WakeSeq != 2 {
+			t.Error("saving a step lost a wake")
+		}
+		if wake(store.Ref{Client: ref.Client, ID: till.NewID(1)}) {
+			t.Error("a step that is not there was woken")
+		}
+	})
+}
+
+func TestEqualAnswersInARowAreOneAttempt(t *testing.T) {
+	t.Parallel()
+	storetest.RunAt(t, &noon, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		c, client := storetest.NewCollector(t, s), storetest.NewClient(t, s, till.Test)
+		p := storetest.NewPayment(t, c, client, storetest.Body{})
+		for range 5 {
+			clock.Advance(time.Second)
+			storetest.Apply(t, c, s, p, storetest.Opened)
+		}
+		storetest.Apply(t, c, s, p, storetest.Succeeded)
+		err := s.View(t.Context(), func(tx *store.Tx) error {
+			as, err := tx.Attempts(t.Context(), store.Ref{Client: client.ID, ID: p.ID})
+			if err != nil {
+				return err
+			}
+			if len(as) != 2 || as[0].N != 1 || as[0].Repeats != 5 || as[0].Outcome != "open" || as[0].LastAt != clock.Now() ||
+				as[0].EndedAt != clock.Now().Add(-4*time.Second) || as[1].Outcome != "success" || as[1].Repeats != 1 {
+				t.Errorf("got %+v", as)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+}

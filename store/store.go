@@ -1,0 +1,288 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"till"
+)
+
+// Config says which database to open and how.
+type Config struct {
+	// Path is a SQLite file or a postgres:// URL.
+	Path string
+
+	// Now is the database's clock; nil means the machine's for a file and the
+	// server's for PostgreSQL. A test may bend it.
+	Now func() till.Time
+
+	// Readers is how many reads run at once; 0 means 4.
+	Readers int
+
+	// NoSkipLocked leaves an optimisation of PostgreSQL unused. Nothing
+	// depends on it.
+	NoSkipLocked bool
+}
+
+// Store is an open database.
+type Store struct {
+	now     func() till.Time // nil: the server's clock, by offset
+	offset  atomic.Int64     // the server's clock minus ours, in microseconds
+	e       engine
+	gate    gate
+	writers chan session // nil where a connection has to be made
+	readers chan session
+}
+
+var (
+	// ErrUnknownCommit says that an error came at COMMIT: the transaction may
+	// or may not have happened. Read back by key, then adopt or redo.
+	ErrUnknownCommit = errors.New("store: outcome of the commit is unknown")
+
+	// ErrUnavailable says that the database cannot be used now: it is away or
+	// locked, its disk is full or it is being closed. Nothing was changed.
+	ErrUnavailable = errors.New("store: database unavailable")
+
+	// ErrRefused says that the database refused a row by one of its
+	// constraints.
+	ErrRefused = errors.New("store: refused by a constraint")
+
+	// errAgain says that the transaction met another one, changed nothing and
+	// may run again.
+	errAgain = errors.New("met another transaction")
+)
+
+// pgWriters is how many write transactions run at once on PostgreSQL. More
+// only wait for each other at the same rows and the same log.
+const pgWriters = 6
+
+// Open opens the database. It migrates nothing: see Migrate and CheckSchema.
+func Open(ctx context.Context, c Config) (*Store, error) {
+	if c.Readers <= 0 {
+		c.Readers = 4
+	}
+	s := &Store{now: c.Now}
+	writers := 1
+	var err error
+	if IsPostgres(c.Path) {
+		writers = pgWriters
+		s.e, err = openPostgres(c.Path, c.Now, !c.NoSkipLocked)
+	} else {
+		if s.now == nil {
+			s.now = func() till.Time { return till.TimeOf(time.Now()) }
+		}
+		s.e, err = openSQLite(ctx, c.Path, s.now, c.Readers)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.gate.size = writers
+	s.writers, s.readers = make(chan session, writers), make(chan session, c.Readers)
+	for range writers {
+		s.writers <- nil
+	}
+	for range c.Readers {
+		s.readers <- nil
+	}
+	// One connection of each kind is made now, so that a database that cannot
+	// be used is noticed at once.
+	if err := s.View(ctx, func(*Tx) error { return nil }); err != nil {
+		s.e.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close closes the database after the transactions under way have ended.
+func (s *Store) Close() error {
+	for range cap(s.writers) {
+		s.gate.lock(first)
+		if w := <-s.writers; w != nil {
+			w.close()
+		}
+	}
+	for range cap(s.readers) {
+		select {
+		case r := <-s.readers:
+			if r != nil {
+				r.close()
+			}
+		case <-time.After(5 * time.Second):
+		}
+	}
+	s.e.close()
+	return nil
+}
+
+// Now returns the database's time: on PostgreSQL the machine's, corrected by
+// what the last transaction showed. What decides over leases and due times is
+// read inside transactions.
+func (s *Store) Now() till.Time {
+	if s.now != nil {
+		return s.now()
+	}
+	return till.TimeOf(time.Now()) + till.Time(s.offset.Load())
+}
+
+// Tx is one transaction.
+type Tx struct {
+	ses session
+	s   *Store
+	now till.Time
+}
+
+// Now returns the database's time at the start of the transaction, or when
+// the heads were locked.
+func (tx *Tx) Now() till.Time { return tx.now }
+
+// Update runs f in one write transaction. Requests come through here: they
+// go before whatever waits in UpdateBehind. f may run more than once.
+func (s *Store) Update(ctx context.Context, f func(tx *Tx) error) error {
+	return s.update(ctx, first, f)
+}
+
+// UpdateBehind is Update for work that can wait a moment: the engine's.
+func (s *Store) UpdateBehind(ctx context.Context, f func(tx *Tx) error) error {
+	return s.update(ctx, behind, f)
+}
+
+// maxAgain is how often a transaction that met another one is run again
+// before the caller is told.
+const maxAgain = 8
+
+func (s *Store) update(ctx context.Context, p priority, f func(tx *Tx) error) error {
+	// A cancelled request must not roll back a batch that others wait for.
+	ctx = context.WithoutCancel(ctx)
+	s.gate.lock(p)
+	defer s.gate.unlock()
+	for n := 1; ; n++ {
+		err := s.updateOnce(ctx, f)
+		if !errors.Is(err, errAgain) || errors.Is(err, ErrUnknownCommit) {
+			return err
+		}
+		if n == maxAgain {
+			return fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+		// Two that met would meet again if they came back in step.
+		time.Sleep(rand.N(time.Duration(n) * 5 * time.Millisecond))
+	}
+}
+
+func (s *Store) updateOnce(ctx context.Context, f func(tx *Tx) error) (err error) {
+	w, now, err := s.begin(ctx, s.writers, <-s.writers, true)
+	if err != nil {
+		return err
+	}
+	done := false
+	defer func() {
+		if !done { // an error or a panic
+			w.rollback(ctx)
+		}
+		s.putBack(s.writers, w)
+	}()
+	if err := f(&Tx{ses: w, s: s, now: now}); err != nil {
+		return s.e.classify(err)
+	}
+	if err := w.commit(ctx); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnknownCommit, s.e.classify(err))
+	}
+	done = true
+	return nil
+}
+
+// View runs f on one snapshot. f must not write.
+func (s *Store) View(ctx context.Context, f func(tx *Tx) error) error {
+	var r session
+	select {
+	case r = <-s.readers:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	ctx = context.WithoutCancel(ctx)
+	r, now, err := s.begin(ctx, s.readers, r, false)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		r.rollback(ctx)
+		s.putBack(s.readers, r)
+	}()
+	return s.e.classify(f(&Tx{ses: r, s: s, now: now}))
+}
+
+// begin starts a transaction on a session of a pool, which is made if need
+// be. A connection that turns out to be dead at this point is replaced once:
+// nothing has happened on it yet. On an error the session is back in its pool.
+func (s *Store) begin(ctx context.Context, pool chan session, ses session, write bool) (session, till.Time, error) {
+	for {
+		fresh := ses == nil
+		if fresh {
+			var err error
+			if ses, err = s.e.connect(ctx, write); err != nil {
+				pool <- nil
+				return nil, 0, s.e.classify(err)
+			}
+		}
+		sent := time.Now()
+		now, err := ses.begin(ctx, write)
+		if err == nil {
+			// A slow answer says little about when the clock was read.
+			if took := time.Since(sent); s.now == nil && took < 100*time.Millisecond {
+				s.offset.Store(int64(now - till.TimeOf(sent.Add(time.Since(sent)/2))))
+			}
+			return ses, now, nil
+		}
+		if fresh || !ses.broken() {
+			ses.rollback(ctx)
+			s.putBack(pool, ses)
+			return nil, 0, s.e.classify(err)
+		}
+		ses.close()
+		ses = nil
+	}
+}
+
+// putBack returns a session to its pool, or its place if it is dead.
+func (s *Store) putBack(pool chan session, ses session) {
+	if ses.broken() {
+		ses.close()
+		pool <- nil
+		return
+	}
+	pool <- ses
+}
+
+// exec runs a write and returns how many rows it touched.
+func (tx *Tx) exec(ctx context.Context, query string, args ...any) (int64, error) {
+	return tx.ses.exec(ctx, query, args)
+}
+
+// each runs one write for many rows, in their order.
+func (tx *Tx) each(ctx context.Context, query string, args [][]any) error {
+	_, err := tx.ses.each(ctx, query, args)
+	return err
+}
+
+// rows runs a query and calls scan for each row.
+func (tx *Tx) rows(ctx context.Context, query string, args []any, scan func(r row) error) error {
+	return tx.ses.query(ctx, query, args, scan)
+}
+
+// rowsEach runs one query for many arguments, in their order.
+func (tx *Tx) rowsEach(ctx context.Context, query string, args [][]any, scan func(i int, r row) error) error {
+	return tx.ses.queryEach(ctx, query, args, scan)
+}
+
+// one runs a query for at most one row and reports whether there was one.
+func (tx *Tx) one(ctx context.Context, query string, args []any, dest ...any) (bool, error) {
+	found := false
+	err := tx.rows(ctx, query, args, func(r row) error {
+		found = true
+		return r.Scan(dest...)
+	})
+	return found, err
+}

@@ -1,0 +1,161 @@
+package storetest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"till"
+	"till/collect"
+	"till/engine"
+	"till/internal/jsonx"
+	"till/provider"
+	"till/store"
+)
+
+// Connection is the name of the one connection of NewCollector.
+const Connection = "silent"
+
+// silent is an operator that never answers: its word is brought by the test,
+// through Apply. It has the times that the contract names.
+type silent struct{}
+
+var errSilence = errors.New("storetest: the operator is silent")
+
+func (silent) Submit(context.Context, provider.Request) (provider.Result, error) {
+	return provider.Result{}, errSilence
+}
+
+func (silent) Check(context.Context, provider.Query) (provider.Result, error) {
+	return provider.Result{}, errSilence
+}
+
+func (silent) Fingerprint() string { return Connection }
+
+func (silent) Traits() provider.Traits {
+	return provider.Traits{
+		ClientReference: true, ApprovalWindow: time.Minute, SubmitTimeout: time.Second, CheckTimeout: time.Second,
+		Settle: time.Second, Poll: time.Second, PollMax: time.Hour, Grace: time.Second,
+		LateReads: []time.Duration{5 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 72 * time.Hour},
+	}
+}
+
+// NewCollector makes a collector that accepts payments and calls nobody: what
+// becomes of them is decided by the test, with Apply.
+func NewCollector(tb testing.TB, s *store.Store) *collect.Collector {
+	c := collect.New(collect.Config{
+		Store: s, Secret: []byte("a secret for tests"),
+		Connections: map[string]provider.Provider{Connection: silent{}},
+		Route:       func(till.Mode, string, string, string) string { return Connection },
+	})
+	tb.Cleanup(func() {
+		if err := c.Close(context.WithoutCancel(tb.Context())); err != nil {
+			tb.Error(err)
+		}
+	})
+	return c
+}
+
+// Body is a create call's body with the members that most tests change.
+type Body struct {
+	Method, Country, Phone, Currency string // MTN MoMo in Congo unless set
+	Key                              string // a new one unless set
+	Value                            string // 5000 unless set
+	Reference                        string // none unless set
+	Rest                             string // further members, `"tax": {…}`
+}
+
+func (b Body) request(tb testing.TB) *collect.Request {
+	tb.Helper()
+	set := func(s *string, otherwise string) {
+		if *s == "" {
+			*s = otherwise
+		}
+	}
+	set(&b.Method, "mtn_momo")
+	set(&b.Country, "CG")
+	set(&b.Phone, "242061234567")
+	set(&b.Currency, "XAF")
+	set(&b.Value, "5000")
+	set(&b.Key, till.NewID(till.TimeOf(time.Now())).String())
+	body, err := json.Marshal(map[string]any{
+		"method": b.Method, "country": b.Country, "idempotency_key": b.Key,
+		"amount": map[string]string{"value": b.Value, "currency": b.Currency}, "customer": map[string]string{"phone": b.Phone},
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	body = body[:len(body)-1]
+	if b.Reference != "" {
+		body = append(body, `,"reference":"`+b.Reference+`"`...)
+	}
+	if b.Rest != "" {
+		body = append(body, ","+b.Rest...)
+	}
+	r := &collect.Request{}
+	if err := jsonx.Decode(append(body, '}'), r); err != nil {
+		tb.Fatal(err)
+	}
+	return r
+}
+
+// NewPayment makes a payment of a client.
+func NewPayment(tb testing.TB, c *collect.Collector, client *till.Client, b Body) *till.Payment {
+	tb.Helper()
+	who := collect.Client{Client: client, Enabled: func(string) bool { return true }}
+	made, err := c.Create(tb.Context(), who, b.request(tb))
+	if err != nil {
+		var e *till.Error
+		if errors.As(err, &e) {
+			tb.Fatalf("create a payment: %v %+v", err, e.Fields)
+		}
+		tb.Fatalf("create a payment: %v", err)
+	}
+	return made.Payment
+}
+
+// Apply records an operator's word about a payment, as if it had just been
+// asked, and returns the payment as it is then.
+func Apply(tb testing.TB, c *collect.Collector, s *store.Store, p *till.Payment, r provider.Result) *store.PaymentRow {
+	tb.Helper()
+	ref := store.Ref{Client: p.ClientID, ID: p.ID}
+	var row *store.PaymentRow
+	var version, wake int64
+	read := func() {
+		tb.Helper()
+		err := s.View(tb.Context(), func(tx *store.Tx) (err error) {
+			st, err := tx.Step(tb.Context(), ref)
+			if err != nil {
+				return err
+			}
+			if st != nil {
+				version, wake = st.LeaseVersion, st.WakeSeq
+			}
+			row, err = tx.Payment(tb.Context(), ref)
+			return err
+		})
+		if err != nil {
+			tb.Fatal(err)
+		}
+	}
+	read()
+	now := s.Now()
+	a := &engine.Answer{Ref: ref, Action: engine.Check, Connection: p.Connection, Reference: p.ID,
+		Version: version, WakeSeq: wake, Started: now, Ended: now, Result: r}
+	c.Apply(tb.Context(), []*engine.Answer{a})
+	if a.Refused != nil {
+		tb.Fatalf("apply %s: %v", r.Outcome, a.Refused)
+	}
+	read()
+	return row
+}
+
+// The operator's words that tests bring most.
+var (
+	Opened    = provider.Result{Outcome: provider.Open}
+	Succeeded = provider.Result{Outcome: provider.Success}
+	Declined  = provider.Result{Outcome: provider.Failed, Reason: till.CustomerDeclined, Code: "DECLINED"}
+	TimedOut  = provider.Result{Outcome: provider.Expired, Reason: till.CustomerTimeout, Code: "TIMEOUT", Retryable: true}
+)

@@ -1,0 +1,77 @@
+package storetest
+
+import (
+	"context"
+	"database/sql"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	_ "modernc.org/sqlite" // the engine behind database/sql
+
+	"till/store"
+)
+
+// OpenRaw opens a connection of its own to a store's file, past the store:
+// the way in which a test breaks what the store would never write.
+func OpenRaw(tb testing.TB, path string) *sql.DB {
+	tb.Helper()
+	q := url.Values{"_pragma": {"busy_timeout(5000)", "foreign_keys(ON)"}, "_txlock": {"immediate"}}
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+q.Encode())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	db.SetMaxOpenConns(1) // so that a PRAGMA holds for what follows
+	tb.Cleanup(func() { db.Close() })
+	return db
+}
+
+// Exec runs statements on a raw connection and fails the test if one fails.
+func Exec(tb testing.TB, db *sql.DB, query string, args ...any) {
+	tb.Helper()
+	if _, err := db.ExecContext(tb.Context(), query, args...); err != nil {
+		tb.Fatalf("%s: %v", query, err)
+	}
+}
+
+// Intruder tries a statement on a database, past the store, and takes it back
+// whatever came of it. It returns how many rows were touched.
+type Intruder func(query string) (int64, error)
+
+// NewIntruder opens a connection of its own to the database of a store, of
+// either engine. Statements are written in SQLite's words.
+func NewIntruder(tb testing.TB, path string) Intruder {
+	tb.Helper()
+	ctx := context.WithoutCancel(tb.Context())
+	if !store.IsPostgres(path) {
+		db := OpenRaw(tb, path)
+		return func(query string) (int64, error) {
+			tx, err := db.BeginTx(ctx, nil)
+			if err != nil {
+				return 0, err
+			}
+			defer tx.Rollback()
+			r, err := tx.ExecContext(ctx, query)
+			if err != nil {
+				return 0, err
+			}
+			return r.RowsAffected()
+		}
+	}
+	conn, err := pgx.Connect(ctx, path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { conn.Close(ctx) })
+	words := strings.NewReplacer("randomblob(16)", `decode(md5(random()::text), 'hex')`, "x'00'", `'\x00'::bytea`, "x'01'", `'\x01'::bytea`)
+	return func(query string) (int64, error) {
+		tx, err := conn.Begin(ctx)
+		if err != nil {
+			return 0, err
+		}
+		defer tx.Rollback(ctx)
+		tag, err := tx.Exec(ctx, words.Replace(query))
+		return tag.RowsAffected(), err
+	}
+}

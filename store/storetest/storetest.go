@@ -1,0 +1,196 @@
+package storetest
+
+import (
+	"context"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"till"
+	"till/books"
+	"till/store"
+)
+
+// Engines returns the databases that every test runs on, each with a way to
+// make an empty one: SQLite always, and the PostgreSQL server that
+// TILL_TEST_POSTGRES_URL names, in a schema of its own per test.
+func Engines() []Engine {
+	all := []Engine{{"sqlite", func(tb testing.TB) store.Config { return store.Config{Path: filepath.Join(tb.TempDir(), "till.db")} }}}
+	if server := os.Getenv("TILL_TEST_POSTGRES_URL"); server != "" {
+		all = append(all, Engine{"postgres", func(tb testing.TB) store.Config { return store.Config{Path: newSchema(tb, server)} }})
+	}
+	return all
+}
+
+// Engine is one kind of database.
+type Engine struct {
+	Name   string
+	Config func(tb testing.TB) store.Config // of an empty database
+}
+
+// newSchema makes an empty schema, dropped when the test has ended, and
+// returns a URL that uses it.
+func newSchema(tb testing.TB, server string) string {
+	tb.Helper()
+	ctx := context.Background()
+	name := "t_" + strings.ReplaceAll(till.NewID(till.TimeOf(time.Now())).String(), "-", "")
+	run := func(query string) error {
+		conn, err := pgx.Connect(ctx, server)
+		if err != nil {
+			return err
+		}
+		defer conn.Close(ctx)
+		_, err = conn.Exec(ctx, query)
+		return err
+	}
+	if err := run("CREATE SCHEMA " + name); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := run("DROP SCHEMA " + name + " CASCADE"); err != nil {
+			tb.Errorf("drop the schema: %v", err)
+		}
+	})
+	u, err := url.Parse(server)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	q := u.Query()
+	q.Set("search_path", name)
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+// Run runs f, in parallel, on an empty migrated store of each engine, and
+// checks the invariants when f has ended.
+func Run(t *testing.T, f func(t *testing.T, s *store.Store)) {
+	t.Helper()
+	RunAt(t, nil, func(t *testing.T, s *store.Store, _ *Clock) { f(t, s) })
+}
+
+// RunAt is Run with a clock of the test's own, which starts at the given
+// moment; with none, the machine's clock is used and f is given nil.
+func RunAt(t *testing.T, start *till.Time, f func(t *testing.T, s *store.Store, c *Clock)) {
+	t.Helper()
+	all := Engines()
+	if len(all) > 1 {
+		// Once more without what only saves work: nothing may depend on it.
+		all = append(all, Engine{"postgres-plain", func(tb testing.TB) store.Config {
+			c := all[1].Config(tb)
+			c.NoSkipLocked = true
+			return c
+		}})
+	}
+	for _, e := range all {
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			c := e.Config(t)
+			var clock *Clock
+			if start != nil {
+				clock = NewClock(*start)
+				c.Now = clock.Now
+			}
+			s := Open(t, c)
+			t.Cleanup(func() { CheckInvariants(t, s) })
+			f(t, s, clock)
+		})
+	}
+}
+
+// Open opens and migrates a store that is closed when the test has ended.
+func Open(tb testing.TB, c store.Config) *store.Store {
+	tb.Helper()
+	s, err := store.Open(tb.Context(), c)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { s.Close() })
+	if _, err := s.Migrate(tb.Context()); err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
+// CheckInvariants seals the audit logs and fails the test with whatever
+// books.Verify finds.
+func CheckInvariants(tb testing.TB, s *store.Store) {
+	tb.Helper()
+	ctx := context.WithoutCancel(tb.Context()) // it runs in cleanups too
+	if _, err := books.Seal(ctx, s); err != nil {
+		tb.Errorf("seal: %v", err)
+	}
+	// A small slice, so that tests cross the edges of slices.
+	r, err := books.Verify(ctx, s, books.Options{Slice: 7})
+	if err != nil {
+		tb.Errorf("verify: %v", err)
+	}
+	for _, p := range r.Problems {
+		tb.Errorf("%s broken: client %s, subject %s: %s", p.Invariant, p.Client, p.Subject, p.Detail)
+	}
+}
+
+// NewClient makes a client of a mode with wallets in every currency that a
+// method is served in.
+func NewClient(tb testing.TB, s *store.Store, mode till.Mode) *till.Client {
+	tb.Helper()
+	c := &till.Client{Name: tb.Name(), Mode: mode}
+	err := s.Update(tb.Context(), func(tx *store.Tx) error {
+		c.CreatedAt = tx.Now()
+		c.ID = till.NewID(c.CreatedAt)
+		if err := tx.InsertClient(tb.Context(), c); err != nil {
+			return err
+		}
+		for _, m := range till.Methods {
+			if err := tx.SetClientMethod(tb.Context(), c.ID, m.Code, true); err != nil {
+				return err
+			}
+			for _, k := range m.Markets {
+				if err := tx.EnsureWallet(tb.Context(), c.ID, k.Currency, c.CreatedAt); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return c
+}
+
+// Clock is a clock that stands still until the test moves it, forwards or
+// back. Its Now is made for store.Config.
+type Clock struct {
+	mu sync.Mutex
+	t  till.Time
+}
+
+// NewClock returns a clock that stands at t.
+func NewClock(t till.Time) *Clock { return &Clock{t: t} }
+
+// Now returns the moment that the clock stands at.
+func (c *Clock) Now() till.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.t
+}
+
+// Set makes the clock stand at t.
+func (c *Clock) Set(t till.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.t = t
+}
+
+// Advance moves the clock by d, back if d is negative.
+func (c *Clock) Advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.t = c.t.Add(d)
+}

@@ -1,0 +1,262 @@
+package store
+
+import (
+	"context"
+
+	"till"
+	"till/ledger"
+)
+
+// The reads in this file serve a check of the whole database. Each returns
+// one slice of rows with what belongs to them, from one snapshot; what must
+// hold between them is not known here.
+
+// Head returns a client's head without locking it; nil if there is none.
+func (tx *Tx) Head(ctx context.Context, client till.ID) (*Head, error) {
+	h := &Head{ClientID: client}
+	found, err := tx.one(ctx, `SELECT last_time, last_event, last_audit FROM client_heads WHERE client_id = ?`,
+		[]any{client[:]}, &h.LastTime, &h.LastEvent, &h.LastAudit)
+	if err != nil || !found {
+		return nil, err
+	}
+	return h, nil
+}
+
+// NextOwner returns the next client id, beyond after, under which any row
+// stands, whether or not there is such a client; false if there is none.
+func (tx *Tx) NextOwner(ctx context.Context, after till.ID) (till.ID, bool, error) {
+	query, args := "", []any{}
+	for _, table := range []string{"clients", "client_heads", "payments", "steps", "events", "wallets", "transactions", "postings", "counters", "audit"} {
+		if query != "" {
+			query += ` UNION ALL `
+		}
+		query += `SELECT client_id FROM (SELECT client_id FROM ` + table + ` WHERE client_id > ? ORDER BY client_id LIMIT 1) AS ` + table + `_owner`
+		args = append(args, after[:])
+	}
+	var id till.ID
+	found, err := tx.one(ctx, `SELECT client_id FROM (`+query+`) AS owners ORDER BY client_id LIMIT 1`, args, idDest(&id))
+	return id, found, err
+}
+
+// VerifyEvent is an event as far as a check compares it; Sequence is zero
+// where there is none.
+type VerifyEvent struct {
+	Sequence          int64
+	Kind              till.EventKind
+	SubjectID         till.ID
+	CreatedAt         till.Time
+	Status            till.Status
+	ExpiresAt         till.Time
+	ProviderReference string
+	FailureReason     till.FailureReason
+	FailureCode       string
+	FailureMessage    string
+	FailureRetryable  int // 0 also where it is null
+}
+
+func (e *VerifyEvent) dest() []any {
+	return []any{intDest(&e.Sequence), textDest(&e.Kind), idDest(&e.SubjectID), intDest(&e.CreatedAt), textDest(&e.Status), intDest(&e.ExpiresAt),
+		textDest(&e.ProviderReference), textDest(&e.FailureReason), textDest(&e.FailureCode), textDest(&e.FailureMessage), intDest(&e.FailureRetryable)}
+}
+
+func verifyEventColumns(alias string) (columns string) {
+	for i, c := range []string{"sequence", "kind", "subject_id", "created_at", "status", "expires_at",
+		"provider_reference", "failure_reason", "failure_code", "failure_message", "failure_retryable"} {
+		if i > 0 {
+			columns += ", "
+		}
+		columns += alias + "." + c
+	}
+	return columns
+}
+
+// VerifyPayment is a payment with everything that hangs on it. A payment with
+// two credits comes twice.
+type VerifyPayment struct {
+	till.Payment
+	PendingEvent, ProcessingEvent, FinalEvent, LateEvent int64
+	FailureCode, FailureMessage                          string
+	FailureRetryable                                     int
+
+	Pending, Processing, Last, Late VerifyEvent // the rows that the four numbers name
+
+	Scheduled bool      // it has a step
+	OpenCase  bool      // it is on the attention list
+	LastRead  till.Time // when the operator was last read; only where nothing is scheduled
+
+	Credit         string // the type of the transaction that credited it, "" if none did
+	CreditID       till.ID
+	CreditAmount   till.Money
+	CreditCurrency string // of the wallet that was credited
+}
+
+var verifyPayments = `SELECT p.id, p.status, p.previous_status, p.amount, p.currency, p.document, p.provider_reference,
+	p.failure_reason, p.failure_code, p.failure_message, p.failure_retryable,
+	p.created_at, p.updated_at, p.expires_at, p.approval_window, p.connection,
+	p.pending_event, p.processing_event, p.final_event, p.late_event,
+	s.subject_id IS NOT NULL,
+	EXISTS (SELECT 1 FROM cases c WHERE c.client_id = p.client_id AND c.subject_id = p.id AND c.closed_at IS NULL),
+	CASE WHEN s.subject_id IS NULL AND p.status <> 'success' THEN (SELECT max(a.last_at) FROM attempts a
+		WHERE a.client_id = p.client_id AND a.subject_id = p.id AND a.kind = 'check' AND a.outcome <> 'error') END,
+	t.type, t.id, t.amount, t.currency, w.currency, ` +
+	verifyEventColumns("e1") + `, ` + verifyEventColumns("e2") + `, ` + verifyEventColumns("e3") + `, ` + verifyEventColumns("e4") + `
+	FROM payments p
+	LEFT JOIN steps s ON s.client_id = p.client_id AND s.subject_id = p.id
+	LEFT JOIN transactions t ON t.client_id = p.client_id AND t.payment_id = p.id AND t.money_in = 1
+	LEFT JOIN wallets w ON w.client_id = t.client_id AND w.id = t.wallet_id
+	LEFT JOIN events e1 ON e1.client_id = p.client_id AND e1.sequence = p.pending_event
+	LEFT JOIN events e2 ON e2.client_id = p.client_id AND e2.sequence = p.processing_event
+	LEFT JOIN events e3 ON e3.client_id = p.client_id AND e3.sequence = p.final_event
+	LEFT JOIN events e4 ON e4.client_id = p.client_id AND e4.sequence = p.late_event
+	WHERE p.client_id = ? AND p.id > ? ORDER BY p.id LIMIT ?`
+
+// VerifyPayments returns the next payments of a client beyond an id.
+func (tx *Tx) VerifyPayments(ctx context.Context, client, after till.ID, limit int) ([]*VerifyPayment, error) {
+	var out []*VerifyPayment
+	err := tx.rows(ctx, verifyPayments, []any{client[:], after[:], limit}, func(r row) error {
+		p := &VerifyPayment{}
+		p.ClientID = client
+		dest := []any{idDest(&p.ID), &p.Status, &p.PreviousStatus, &p.Amount.Minor, &p.Amount.Currency, &p.Document, textDest(&p.ProviderReference),
+			textDest(&p.FailureReason), textDest(&p.FailureCode), textDest(&p.FailureMessage), intDest(&p.FailureRetryable),
+			&p.CreatedAt, &p.UpdatedAt, &p.ExpiresAt, &p.ApprovalWindow, &p.Connection,
+			&p.PendingEvent, intDest(&p.ProcessingEvent), intDest(&p.FinalEvent), intDest(&p.LateEvent),
+			boolDest(&p.Scheduled), boolDest(&p.OpenCase), intDest(&p.LastRead),
+			textDest(&p.Credit), idDest(&p.CreditID), intDest(&p.CreditAmount.Minor), textDest(&p.CreditAmount.Currency), textDest(&p.CreditCurrency)}
+		for _, e := range []*VerifyEvent{&p.Pending, &p.Processing, &p.Last, &p.Late} {
+			dest = append(dest, e.dest()...)
+		}
+		out = append(out, p)
+		return r.Scan(dest...)
+	})
+	return out, err
+}
+
+// LoggedEvent is an event with the numbers that its payment has for its own.
+type LoggedEvent struct {
+	VerifyEvent
+	Known                                                bool // there is such a payment
+	PendingEvent, ProcessingEvent, FinalEvent, LateEvent int64
+}
+
+var loggedEvents = `SELECT ` + verifyEventColumns("e") + `, p.id IS NOT NULL,
+	p.pending_event, p.processing_event, p.final_event, p.late_event
+	FROM events e LEFT JOIN payments p ON p.client_id = e.client_id AND p.id = e.subject_id
+	WHERE e.client_id = ? AND e.sequence > ? ORDER BY e.sequence LIMIT ?`
+
+// LoggedEvents returns the next events of a client beyond a sequence.
+func (tx *Tx) LoggedEvents(ctx context.Context, client till.ID, after int64, limit int) ([]*LoggedEvent, error) {
+	var out []*LoggedEvent
+	err := tx.rows(ctx, loggedEvents, []any{client[:], after, limit}, func(r row) error {
+		e := &LoggedEvent{}
+		out = append(out, e)
+		return r.Scan(append(e.dest(), boolDest(&e.Known), intDest(&e.PendingEvent), intDest(&e.ProcessingEvent), intDest(&e.FinalEvent), intDest(&e.LateEvent))...)
+	})
+	return out, err
+}
+
+// StatementLine is a transaction with the sum of the postings under its id.
+type StatementLine struct {
+	ledger.Transaction
+	Others      int64 // what the other sides of the entry sum to
+	OtherLines  int   // how many there are
+	OtherKinds  int   // how many of them are of another kind or currency
+	OtherMoment int   // how many of them were posted at another time
+}
+
+// Statement returns the next lines of a wallet beyond a sequence.
+func (tx *Tx) Statement(ctx context.Context, client, wallet till.ID, after int64, limit int) ([]*StatementLine, error) {
+	var out []*StatementLine
+	err := tx.rows(ctx, `SELECT t.id, t.sequence, t.type, t.direction, t.amount, t.currency, t.balance_after, t.payment_id, t.created_at,
+		CAST(coalesce(sum(o.amount), 0) AS BIGINT), count(o.amount),
+		coalesce(sum(CASE WHEN o.kind <> t.type OR o.currency <> t.currency THEN 1 ELSE 0 END), 0),
+		coalesce(sum(CASE WHEN o.created_at <> t.created_at THEN 1 ELSE 0 END), 0)
+		FROM (SELECT * FROM transactions WHERE client_id = ? AND wallet_id = ? AND sequence > ? ORDER BY sequence LIMIT ?) AS t
+		LEFT JOIN postings o ON o.client_id = t.client_id AND o.entry_id = t.id
+		GROUP BY t.id, t.sequence, t.type, t.direction, t.amount, t.currency, t.balance_after, t.payment_id, t.created_at
+		ORDER BY t.sequence`,
+		[]any{client[:], wallet[:], after, limit}, func(r row) error {
+			t := &StatementLine{}
+			t.ClientID, t.WalletID = client, wallet
+			out = append(out, t)
+			return r.Scan(idDest(&t.ID), &t.Sequence, &t.Type, &t.Direction, &t.Amount.Minor, &t.Amount.Currency, &t.BalanceAfter,
+				idDest(&t.PaymentID), &t.CreatedAt, &t.Others, &t.OtherLines, &t.OtherKinds, &t.OtherMoment)
+		})
+	return out, err
+}
+
+// CountStrayLines returns how many transactions of a client name a wallet
+// that it does not have.
+func (tx *Tx) CountStrayLines(ctx context.Context, client till.ID) (n int64, err error) {
+	_, err = tx.one(ctx, `SELECT count(*) FROM transactions t LEFT JOIN wallets w ON w.client_id = t.client_id AND w.id = t.wallet_id
+		WHERE t.client_id = ? AND w.id IS NULL`, []any{client[:]}, &n)
+	return n, err
+}
+
+// PostedEntry is the postings of an entry, together, without a wallet's line.
+type PostedEntry struct {
+	ID, PaymentID till.ID
+	Kind          ledger.EntryKind
+	CreatedAt     till.Time
+	Sum           int64
+	Lines         int
+	Currencies    int
+	Line          bool // a wallet's line has the same id
+}
+
+// PostedEntries returns the next entries of a client beyond an id.
+func (tx *Tx) PostedEntries(ctx context.Context, client, after till.ID, limit int) ([]*PostedEntry, error) {
+	var out []*PostedEntry
+	err := tx.rows(ctx, `SELECT o.entry_id, o.payment_id, min(o.kind), min(o.created_at), CAST(sum(o.amount) AS BIGINT), count(*), count(DISTINCT o.currency),
+		EXISTS (SELECT 1 FROM transactions t WHERE t.client_id = ? AND t.id = o.entry_id)
+		FROM postings o WHERE o.client_id = ? AND o.entry_id > ? GROUP BY o.entry_id, o.payment_id ORDER BY o.entry_id LIMIT ?`,
+		[]any{client[:], client[:], after[:], limit}, func(r row) error {
+			e := &PostedEntry{}
+			out = append(out, e)
+			return r.Scan(idDest(&e.ID), idDest(&e.PaymentID), textDest(&e.Kind), &e.CreatedAt, &e.Sum, &e.Lines, &e.Currencies, boolDest(&e.Line))
+		})
+	return out, err
+}
+
+// StraySteps returns up to limit steps of a client that belong to no payment.
+func (tx *Tx) StraySteps(ctx context.Context, client till.ID, limit int) ([]till.ID, error) {
+	var out []till.ID
+	err := tx.rows(ctx, `SELECT s.subject_id FROM steps s LEFT JOIN payments p ON p.client_id = s.client_id AND p.id = s.subject_id
+		WHERE s.client_id = ? AND p.id IS NULL LIMIT ?`, []any{client[:], limit}, func(r row) error {
+		var id till.ID
+		err := r.Scan(idDest(&id))
+		out = append(out, id)
+		return err
+	})
+	return out, err
+}
+
+// CountIdempotencyKeys returns how many payments a client has, and how many
+// different keys they have.
+func (tx *Tx) CountIdempotencyKeys(ctx context.Context, client till.ID) (payments, keys int64, err error) {
+	_, err = tx.one(ctx, `SELECT count(*), count(DISTINCT idempotency_key) FROM payments WHERE client_id = ?`, []any{client[:]}, &payments, &keys)
+	return payments, keys, err
+}
+
+// MoneyEntry is a wallet's line or an entry that put money aside, as far as
+// the audit log must know it.
+type MoneyEntry struct {
+	ID, PaymentID till.ID
+	Kind          string
+	CreatedAt     till.Time
+}
+
+// MoneyEntries returns a client's money decisions made after one moment and
+// until another.
+func (tx *Tx) MoneyEntries(ctx context.Context, client till.ID, after, until till.Time) ([]MoneyEntry, error) {
+	lo, hi := till.FirstID(after+1), till.LastID(until)
+	var out []MoneyEntry
+	err := tx.rows(ctx, `SELECT id, payment_id, type, created_at FROM transactions WHERE client_id = ? AND id BETWEEN ? AND ?
+		UNION ALL SELECT entry_id, payment_id, kind, created_at FROM postings WHERE client_id = ? AND entry_id BETWEEN ? AND ? AND suspended = 1`,
+		[]any{client[:], lo[:], hi[:], client[:], lo[:], hi[:]}, func(r row) error {
+			var e MoneyEntry
+			err := r.Scan(idDest(&e.ID), idDest(&e.PaymentID), &e.Kind, &e.CreatedAt)
+			out = append(out, e)
+			return err
+		})
+	return out, err
+}
