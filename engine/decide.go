@@ -1,0 +1,179 @@
+package engine
+
+import (
+	"time"
+
+	"till"
+	"till/provider"
+	"till/store"
+)
+
+// Lease is how long a claimed step belongs to its holder. A dead instance's
+// work resumes after it.
+const Lease = 20 * time.Second
+
+// provenAbsent is how many agreeing "not found" reads prove that a request
+// never arrived.
+const provenAbsent = 2
+
+// maxSends is how often one payment is sent. Each re-send moves the end of
+// the window, so without a limit an operator that refuses every one of them,
+// and then knows of nothing, would keep a payment open for ever.
+const maxSends = 3
+
+// mayResend answers whether a payment that is proven absent may be sent once
+// more: only to an operator that would notice it twice.
+func mayResend(s *store.Step, t provider.Traits) bool {
+	return t.ClientReference && s.Sends < maxSends
+}
+
+// Action is what a due step asks for.
+type Action string
+
+// The actions.
+const (
+	Submit  Action = "submit"  // send the request (again)
+	Check   Action = "check"   // ask how it stands
+	Abandon Action = "abandon" // it never reached the operator and its window is over
+	Resolve Action = "resolve" // a person brings the operator's word
+)
+
+// Next decides what to do about a due step. These lines prevent double
+// charging; each has its reason.
+func Next(s *store.Step, j *Job, t provider.Traits, now till.Time) Action {
+	switch {
+	// It has ended: what is left are reads for money that comes late.
+	case j.Final:
+		return Check
+	// Not one byte was ever sent. Sending is safe, but not once the
+	// customer's time is over.
+	case s.Sends == 0:
+		if now < j.ExpiresAt {
+			return Submit
+		}
+		return Abandon
+	// Sent, and the operator was seen to hold it, or might.
+	case s.Acked || s.Absent < provenAbsent:
+		return Check
+	// Proven absent: two agreeing reads after the settle time, and no send
+	// was ever acknowledged. The same reference may go out once more.
+	case now < j.ExpiresAt && mayResend(s, t):
+		return Submit
+	case now < j.ExpiresAt:
+		return Check
+	}
+	return Abandon
+}
+
+// MayAbandon answers whether a payment with this step can be ended without
+// the operator's word: it was provably never sent, or is proven absent, and
+// no send can start any more.
+func MayAbandon(s *store.Step, expiresAt, now till.Time) bool {
+	return s != nil && now >= expiresAt && (s.Sends == 0 || !s.Acked && s.Absent >= provenAbsent)
+}
+
+// Note records on a step what an answer shows, at now. These are facts: they
+// hold whoever holds the lease.
+func Note(s *store.Step, a *Answer, t provider.Traits, now till.Time) {
+	last := s.CheckedAt
+	s.Calls++
+	s.CheckedAt = max(s.CheckedAt, a.Ended)
+	if a.Action == Submit && a.Version == s.LeaseVersion && now < s.SendDeadline {
+		// The call is over: from here on nothing of it leaves us.
+		s.SendDeadline = now
+	}
+	if a.Err != nil {
+		return
+	}
+	if a.Result.Outcome.Held() {
+		s.Acked, s.Absent = true, 0
+		return
+	}
+	// "Not found" counts only from a read that began after the settle time of
+	// the latest send: before, the operator may simply not have got to it. And
+	// each read counts once, also if it is recorded twice because nobody knew
+	// whether the first time was committed.
+	if a.Action == Check && a.Result.Outcome == provider.NotFound && !s.Acked && a.Started > last && a.Started > s.SendDeadline.Add(t.Settle) {
+		s.Absent++
+	}
+}
+
+// RejectionIsFinal answers whether a rejection ends the payment: only as the
+// answer to the first and only send. On any later send it means "ask".
+func RejectionIsFinal(s *store.Step, a *Answer) bool {
+	return s != nil && a.Action == Submit && s.Sends == 1 && !s.Acked && a.Version == s.LeaseVersion
+}
+
+// Reschedule sets when an open payment's step is due next and gives the lease
+// back, if the answer's holder still has it: a permission. A wake that came
+// since the claim makes it due at once.
+func Reschedule(s *store.Step, a *Answer, expiresAt till.Time, t provider.Traits, now till.Time) {
+	if a.Version != s.LeaseVersion {
+		return
+	}
+	s.LeaseUntil = 0
+	switch {
+	case s.WakeSeq != a.WakeSeq, s.Absent >= provenAbsent && !s.Acked && mayResend(s, t):
+		s.DueAt = now
+	case Overdue(expiresAt, t, now):
+		s.DueAt = now.Add(pace(s, t))
+	default:
+		s.DueAt = now.Add(t.Poll)
+	}
+}
+
+// Overdue answers whether the window and its grace are over, so that a person
+// should look at a payment that is still open.
+func Overdue(expiresAt till.Time, t provider.Traits, now till.Time) bool {
+	return now > expiresAt.Add(t.Grace)
+}
+
+// pace doubles the wait each time: an overdue payment is asked about ever
+// more slowly, but for ever.
+func pace(s *store.Step, t provider.Traits) time.Duration {
+	d := t.Poll
+	for range s.Slow {
+		if d *= 2; d >= t.PollMax {
+			return t.PollMax
+		}
+	}
+	s.Slow++
+	return d
+}
+
+// BeginLate turns the step of a payment that ended other than in success into
+// reads for late money, whoever holds the lease.
+func BeginLate(s *store.Step, t provider.Traits, now till.Time) {
+	s.LateFrom, s.LateReads, s.Slow, s.LeaseUntil = now, 0, 0, 0
+	s.LeaseVersion++ // a claim that was decided before this must not succeed
+	if len(t.LateReads) > 0 {
+		s.DueAt = now.Add(t.LateReads[0])
+	}
+}
+
+// AfterLate schedules the next read for late money after an answer, and
+// reports whether there is none: every read of the schedule has been
+// answered. A read without an answer is owed still.
+func AfterLate(s *store.Step, a *Answer, t provider.Traits, now till.Time) (done bool) {
+	if a.Err != nil {
+		if a.Version == s.LeaseVersion {
+			s.LeaseUntil, s.DueAt = 0, now.Add(pace(s, t))
+		}
+		return false
+	}
+	s.Slow = 0
+	for s.LateReads < len(t.LateReads) && s.LateFrom.Add(t.LateReads[s.LateReads]) <= a.Started {
+		s.LateReads++
+	}
+	woken := s.WakeSeq != a.WakeSeq
+	if s.LateReads >= len(t.LateReads) && !woken {
+		return true
+	}
+	if a.Version == s.LeaseVersion {
+		s.LeaseUntil = 0
+		if s.DueAt = now; !woken {
+			s.DueAt = s.LateFrom.Add(t.LateReads[s.LateReads])
+		}
+	}
+	return false
+}

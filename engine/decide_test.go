@@ -1,0 +1,383 @@
+package engine
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"till"
+	"till/provider"
+	"till/store"
+)
+
+// The names of the cases are sentences of the contract's section on states:
+// each line protects the sentence it is named by.
+
+const (
+	start   = till.Time(1_800_000_000) * till.Second
+	expires = start + 60*till.Second
+)
+
+var traits = provider.Traits{
+	ClientReference: true, ApprovalWindow: time.Minute, SubmitTimeout: time.Second, CheckTimeout: time.Second,
+	Settle: 10 * time.Second, Poll: 2 * time.Second, PollMax: 60 * time.Second, Grace: 5 * time.Second,
+	LateReads: []time.Duration{5 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 72 * time.Hour},
+}
+
+var errTimeout = errors.New("no answer")
+
+func TestNext(t *testing.T) {
+	t.Parallel()
+	withoutReference := traits
+	withoutReference.ClientReference = false
+	before, at, after := expires-1, expires, expires+till.Day
+	for _, c := range []struct {
+		name  string
+		step  store.Step
+		final bool
+		t     provider.Traits
+		now   till.Time
+		want  Action
+	}{
+		{"a payment that was never sent is sent", store.Step{}, false, traits, before, Submit},
+		{"a payment that was never sent is sent to an operator without references too", store.Step{}, false, withoutReference, before, Submit},
+		{"no send starts at expires_at", store.Step{}, false, traits, at, Abandon},
+		{"no send starts after expires_at", store.Step{}, false, traits, after, Abandon},
+
+		{"a send that may have begun is asked about, not repeated", store.Step{Sends: 1}, false, traits, before, Check},
+		{"a send that may have begun is asked about after the window too", store.Step{Sends: 1}, false, traits, after, Check},
+		{"one not found proves nothing", store.Step{Sends: 1, Absent: 1}, false, traits, before, Check},
+		{"one not found proves nothing after the window either", store.Step{Sends: 1, Absent: 1}, false, traits, after, Check},
+		{"an acknowledged send is only asked about", store.Step{Sends: 1, Acked: true}, false, traits, before, Check},
+		{"still open keeps the payment open for ever", store.Step{Sends: 1, Acked: true}, false, traits, after, Check},
+		{"an acknowledged send is never taken for absent", store.Step{Sends: 1, Acked: true, Absent: 2}, false, traits, before, Check},
+		{"an acknowledged send is never taken for absent after the window either", store.Step{Sends: 1, Acked: true, Absent: 2}, false, traits, after, Check},
+
+		{"proven absent: the same reference may be sent again", store.Step{Sends: 1, Absent: 2}, false, traits, before, Submit},
+		{"proven absent again: it may be sent again", store.Step{Sends: 2, Absent: 2}, false, traits, before, Submit},
+		{"an operator that would not notice a repetition is never sent to twice", store.Step{Sends: 1, Absent: 2}, false, withoutReference, before, Check},
+		{"a payment that was sent three times is not sent again", store.Step{Sends: 3, Absent: 2}, false, traits, before, Check},
+		{"proven absent when its window closes: it ends", store.Step{Sends: 1, Absent: 2}, false, traits, at, Abandon},
+		{"proven absent when its window closes at an operator without references: it ends", store.Step{Sends: 1, Absent: 2}, false, withoutReference, at, Abandon},
+
+		{"a final is only read, for late money", store.Step{Sends: 1, Acked: true, LateFrom: start}, true, traits, after, Check},
+		{"a final that was never sent is only read", store.Step{}, true, traits, before, Check},
+		{"a final that was never sent is only read after its window", store.Step{}, true, traits, after, Check},
+		{"a final that was proven absent is only read", store.Step{Sends: 1, Absent: 2}, true, traits, before, Check},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if got := Next(&c.step, &Job{ExpiresAt: expires, Final: c.final}, c.t, c.now); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+// Whatever a step looks like, nothing is sent to an operator that may hold
+// the request already, nor after the window: the whole space, not examples.
+func TestNextNeverSendsWhatMayBeHeld(t *testing.T) {
+	t.Parallel()
+	for _, final := range []bool{false, true} {
+		for _, reference := range []bool{false, true} {
+			for _, acked := range []bool{false, true} {
+				for sends := range 4 {
+					for absent := range 4 {
+						for _, now := range []till.Time{start, expires - 1, expires, expires + 1, expires + till.Day} {
+							tr := traits
+							tr.ClientReference = reference
+							s := store.Step{Sends: sends, Acked: acked, Absent: absent}
+							got := Next(&s, &Job{ExpiresAt: expires, Final: final}, tr, now)
+							open := !final && now < expires
+							first := sends == 0
+							again := sends > 0 && sends < 3 && !acked && absent >= 2 && reference
+							if may := open && (first || again); (got == Submit) != may {
+								t.Errorf("%+v, final %v, reference %v, at %s: got %s", s, final, reference, now, got)
+							}
+							if got == Abandon && !MayAbandon(&s, expires, now) {
+								t.Errorf("%+v at %s is to be abandoned, and may not be", s, now)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestMayAbandon(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		step *store.Step
+		now  till.Time
+		want bool
+	}{
+		{"provably never sent, and its window is closed", &store.Step{}, expires, true},
+		{"provably never sent, but its window is open", &store.Step{}, expires - 1, false},
+		{"proven absent, and its window is closed", &store.Step{Sends: 1, Absent: 2}, expires, true},
+		{"proven absent, but its window is open", &store.Step{Sends: 1, Absent: 2}, expires - 1, false},
+		{"one not found is no proof", &store.Step{Sends: 1, Absent: 1}, expires, false},
+		{"a send may have arrived: unknown never becomes failed", &store.Step{Sends: 1}, expires + till.Day, false},
+		{"an acknowledged send is not absent", &store.Step{Sends: 1, Acked: true, Absent: 2}, expires + till.Day, false},
+		{"many unanswered calls prove nothing", &store.Step{Sends: 3, Calls: 1000, Slow: 9}, expires + 365*till.Day, false},
+		{"without a step nothing is known", nil, expires + till.Day, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if got := MayAbandon(c.step, expires, c.now); got != c.want {
+				t.Errorf("got %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestNote(t *testing.T) {
+	t.Parallel()
+	sent := store.Step{Sends: 1, LeaseVersion: 3, SendDeadline: start + 20*till.Second}
+	settled := sent.SendDeadline.Add(traits.Settle)
+	with := func(s store.Step, f func(s *store.Step)) store.Step { f(&s); return s }
+	answer := func(action Action, o provider.Outcome, started till.Time) Answer {
+		return Answer{Action: action, Version: 3, Started: started, Ended: started + 1, Result: provider.Result{Outcome: o}}
+	}
+	failing := func(a Answer) Answer { a.Err = errTimeout; return a }
+	under := func(version int64, a Answer) Answer { a.Version = version; return a }
+	counted := func(s *store.Step, a Answer) { s.Calls++; s.CheckedAt = a.Ended }
+
+	type row struct {
+		name string
+		step store.Step
+		a    Answer
+		want func(s *store.Step)
+	}
+	rows := []row{
+		{"an error is counted and proves nothing", sent, failing(answer(Check, "", settled+1)), nil},
+		{"an error beside a not found proves nothing", sent, failing(answer(Check, provider.NotFound, settled+1)), nil},
+		{"a not found after the settle time counts", sent, answer(Check, provider.NotFound, settled+1), func(s *store.Step) { s.Absent = 1 }},
+		{"a second not found agrees", with(sent, func(s *store.Step) { s.Absent = 1 }), answer(Check, provider.NotFound, settled+1), func(s *store.Step) { s.Absent = 2 }},
+		{"a not found that is recorded twice counts once", with(sent, func(s *store.Step) { s.Absent, s.CheckedAt = 1, settled+2 }), answer(Check, provider.NotFound, settled+1), nil},
+		{"a not found that began before the last one ended does not count", with(sent, func(s *store.Step) { s.Absent, s.CheckedAt = 1, settled+1 }), answer(Check, provider.NotFound, settled+1), nil},
+		{"a not found that began at the settle time does not count", sent, answer(Check, provider.NotFound, settled), nil},
+		{"a not found that began before the settle time does not count", sent, answer(Check, provider.NotFound, start), nil},
+		{"a not found to a send does not count", with(sent, func(s *store.Step) { s.SendDeadline = 1 }), answer(Submit, provider.NotFound, settled+1), nil},
+		{"a not found after an acknowledgement does not count", with(sent, func(s *store.Step) { s.Acked = true }), answer(Check, provider.NotFound, settled+1), nil},
+		{"a rejection is no evidence that the operator holds it", sent, answer(Submit, provider.Rejected, start), func(s *store.Step) { s.SendDeadline = start + 1 }},
+		{"the end of a send is the end of its bytes", sent, failing(answer(Submit, "", start+5)), func(s *store.Step) { s.SendDeadline = start + 6 }},
+		{"a send that ends after its deadline does not move it", sent, failing(answer(Submit, "", sent.SendDeadline)), nil},
+		{"the end of an older send says nothing about the latest", sent, failing(under(2, answer(Submit, "", start+5))), nil},
+		{"a check does not end a send", sent, answer(Check, provider.NotFound, start+5), nil},
+		{"an older answer does not turn the clock back", with(sent, func(s *store.Step) { s.CheckedAt = settled + till.Hour }),
+			failing(answer(Check, "", start)), func(s *store.Step) { s.CheckedAt = settled + till.Hour }},
+	}
+	for _, o := range []provider.Outcome{provider.Accepted, provider.Duplicate, provider.Open, provider.Unrecognised, provider.Success, provider.Failed, provider.Expired} {
+		rows = append(rows,
+			row{"evidence that the operator holds it: " + string(o), with(sent, func(s *store.Step) { s.Absent = 2 }),
+				answer(Check, o, settled+1), func(s *store.Step) { s.Acked, s.Absent = true, 0 }},
+			row{"a fact holds whoever holds the lease: " + string(o), sent,
+				under(1, answer(Submit, o, start)), func(s *store.Step) { s.Acked = true }})
+	}
+	for _, c := range rows {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			got, want := c.step, c.step
+			counted(&want, c.a)
+			if c.want != nil {
+				c.want(&want)
+			}
+			Note(&got, &c.a, traits, c.a.Ended)
+			if d := cmp.Diff(got, want); d != "" {
+				t.Errorf("(-got +want)\n%s", d)
+			}
+		})
+	}
+}
+
+func TestRejectionIsFinal(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		step *store.Step
+		a    Answer
+		want bool
+	}{
+		{"a rejection that answers the first and only send ends the payment", &store.Step{Sends: 1, LeaseVersion: 1}, Answer{Action: Submit, Version: 1}, true},
+		{"on a later send a rejection means ask", &store.Step{Sends: 2, LeaseVersion: 2}, Answer{Action: Submit, Version: 2}, false},
+		{"a rejection of the first send after a second has begun means ask", &store.Step{Sends: 2, LeaseVersion: 2}, Answer{Action: Submit, Version: 1}, false},
+		{"a rejection after somebody else took the step over means ask", &store.Step{Sends: 1, LeaseVersion: 2}, Answer{Action: Submit, Version: 1}, false},
+		{"a rejection of what the operator was seen to hold means ask", &store.Step{Sends: 1, LeaseVersion: 1, Acked: true}, Answer{Action: Submit, Version: 1}, false},
+		{"a rejection of a read is no rejection of a send", &store.Step{Sends: 1, LeaseVersion: 1}, Answer{Action: Check, Version: 1}, false},
+		{"a person does not reject", &store.Step{Sends: 1, LeaseVersion: 1}, Answer{Action: Resolve, Version: 1}, false},
+		{"without a step nothing is known", nil, Answer{Action: Submit, Version: 1}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if got := RejectionIsFinal(c.step, &c.a); got != c.want {
+				t.Errorf("got %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestReschedule(t *testing.T) {
+	t.Parallel()
+	const due, lease = start - 1, start + 20*till.Second
+	overdue := expires.Add(traits.Grace)
+	withoutReference := traits
+	withoutReference.ClientReference = false
+	held := store.Step{LeaseVersion: 3, WakeSeq: 5, DueAt: due, LeaseUntil: lease, Sends: 1}
+	with := func(f func(s *store.Step)) store.Step { s := held; f(&s); return s }
+	for _, c := range []struct {
+		name string
+		step store.Step
+		a    Answer
+		t    provider.Traits
+		now  till.Time
+		want func(s *store.Step)
+	}{
+		{"an open payment is asked about at the operator's pace", held, Answer{Version: 3, WakeSeq: 5}, traits, start,
+			func(s *store.Step) { s.DueAt, s.LeaseUntil = start.Add(traits.Poll), 0 }},
+		{"an error is asked about again at the same pace", held, Answer{Version: 3, WakeSeq: 5, Err: errTimeout}, traits, start,
+			func(s *store.Step) { s.DueAt, s.LeaseUntil = start.Add(traits.Poll), 0 }},
+		{"a callback that came meanwhile is not overlooked", held, Answer{Version: 3, WakeSeq: 4}, traits, start,
+			func(s *store.Step) { s.DueAt, s.LeaseUntil = start, 0 }},
+		{"whoever lost the lease reschedules nothing", held, Answer{Version: 2, WakeSeq: 5}, traits, start, nil},
+		{"whoever lost the lease reschedules nothing for a callback either", held, Answer{Version: 2, WakeSeq: 4}, traits, start, nil},
+		{"a person's word reschedules nothing", held, Answer{Action: Resolve}, traits, start, nil},
+		{"proven absent is sent again at once", with(func(s *store.Step) { s.Absent = 2 }), Answer{Version: 3, WakeSeq: 5}, traits, start,
+			func(s *store.Step) { s.DueAt, s.LeaseUntil = start, 0 }},
+		{"one not found waits for the next", with(func(s *store.Step) { s.Absent = 1 }), Answer{Version: 3, WakeSeq: 5}, traits, start,
+			func(s *store.Step) { s.DueAt, s.LeaseUntil = start.Add(traits.Poll), 0 }},
+		{"proven absent where nothing can be sent again keeps the pace", with(func(s *store.Step) { s.Absent = 2 }), Answer{Version: 3, WakeSeq: 5}, withoutReference, start,
+			func(s *store.Step) { s.DueAt, s.LeaseUntil = start.Add(traits.Poll), 0 }},
+		{"within the grace the pace stays", held, Answer{Version: 3, WakeSeq: 5}, traits, overdue,
+			func(s *store.Step) { s.DueAt, s.LeaseUntil = overdue.Add(traits.Poll), 0 }},
+		{"after the grace it is asked ever more slowly", with(func(s *store.Step) { s.Slow = 2 }), Answer{Version: 3, WakeSeq: 5}, traits, overdue + 1,
+			func(s *store.Step) { s.DueAt, s.LeaseUntil, s.Slow = (overdue + 1).Add(4*traits.Poll), 0, 3 }},
+		{"an overdue payment is never given up, however many calls failed", with(func(s *store.Step) { s.Slow, s.Calls = 5, 1<<30 }), Answer{Version: 3, WakeSeq: 5, Err: errTimeout}, traits, expires + 365*till.Day,
+			func(s *store.Step) { s.DueAt, s.LeaseUntil = (expires + 365*till.Day).Add(traits.PollMax), 0 }},
+		{"a callback wakes an overdue payment at once", with(func(s *store.Step) { s.Slow = 5 }), Answer{Version: 3, WakeSeq: 4}, traits, expires + till.Day,
+			func(s *store.Step) { s.DueAt, s.LeaseUntil = expires+till.Day, 0 }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			got, want := c.step, c.step
+			if c.want != nil {
+				c.want(&want)
+			}
+			Reschedule(&got, &c.a, expires, c.t, c.now)
+			if d := cmp.Diff(got, want); d != "" {
+				t.Errorf("(-got +want)\n%s", d)
+			}
+		})
+	}
+}
+
+func TestOverdue(t *testing.T) {
+	t.Parallel()
+	end := expires.Add(traits.Grace)
+	for now, want := range map[till.Time]bool{start: false, expires: false, expires + 1: false, end: false, end + 1: true, end + till.Day: true} {
+		if got := Overdue(expires, traits, now); got != want {
+			t.Errorf("%s after expires_at: got %v, want %v", now.Sub(expires), got, want)
+		}
+	}
+}
+
+func TestPaceSlowsDownAndNeverStops(t *testing.T) {
+	t.Parallel()
+	s := &store.Step{}
+	var got []time.Duration
+	for range 9 {
+		got = append(got, pace(s, traits))
+	}
+	second := time.Second
+	want := []time.Duration{2 * second, 4 * second, 8 * second, 16 * second, 32 * second, 60 * second, 60 * second, 60 * second, 60 * second}
+	if d := cmp.Diff(got, want); d != "" {
+		t.Errorf("(-got +want)\n%s", d)
+	}
+	if s.Slow > 5 {
+		t.Errorf("the pace was halved %d times; it must stay bounded, or the wait overflows", s.Slow)
+	}
+}
+
+func TestBeginLate(t *testing.T) {
+	t.Parallel()
+	t.Run("a final that is not success is read again five minutes later, whoever holds the lease", func(t *testing.T) {
+		t.Parallel()
+		s := store.Step{LeaseVersion: 3, LeaseUntil: start + 20*till.Second, Slow: 4, LateReads: 2, WakeSeq: 5, Sends: 1, Acked: true, Calls: 7}
+		want := s
+		want.DueAt, want.LateFrom, want.LateReads, want.Slow, want.LeaseUntil = start.Add(5*time.Minute), start, 0, 0, 0
+		want.LeaseVersion++ // a claim that was decided before must fail
+		BeginLate(&s, traits, start)
+		if d := cmp.Diff(s, want); d != "" {
+			t.Errorf("(-got +want)\n%s", d)
+		}
+	})
+	t.Run("an operator without late reads is not read again", func(t *testing.T) {
+		t.Parallel()
+		s := store.Step{DueAt: 7}
+		BeginLate(&s, provider.Traits{}, start)
+		if s.DueAt != 7 || s.LateFrom != start {
+			t.Errorf("got %+v", s)
+		}
+	})
+}
+
+func TestAfterLate(t *testing.T) {
+	t.Parallel()
+	at := func(d time.Duration) till.Time { return start.Add(d) }
+	late := store.Step{LeaseVersion: 3, WakeSeq: 5, LateFrom: start, DueAt: at(5 * time.Minute), LeaseUntil: at(5*time.Minute + Lease), Sends: 1, Acked: true}
+	with := func(f func(s *store.Step)) store.Step { s := late; f(&s); return s }
+	answer := func(started till.Time) Answer {
+		return Answer{Action: Check, Version: 3, WakeSeq: 5, Started: started, Ended: started + 1, Result: provider.Result{Outcome: provider.Failed}}
+	}
+	and := func(a Answer, f func(a *Answer)) Answer { f(&a); return a }
+	last := with(func(s *store.Step) { s.LateReads = 4 })
+	for _, c := range []struct {
+		name string
+		step store.Step
+		a    Answer
+		done bool
+		want func(s *store.Step)
+	}{
+		{"after the read at five minutes comes the one at an hour", late, answer(at(5 * time.Minute)), false,
+			func(s *store.Step) { s.LateReads, s.DueAt, s.LeaseUntil = 1, at(time.Hour), 0 }},
+		{"after the read at an hour comes the one at six", with(func(s *store.Step) { s.LateReads = 1 }), answer(at(time.Hour)), false,
+			func(s *store.Step) { s.LateReads, s.DueAt, s.LeaseUntil = 2, at(6*time.Hour), 0 }},
+		{"one read after a long silence stands for all that were due", late, answer(at(7 * time.Hour)), false,
+			func(s *store.Step) { s.LateReads, s.DueAt, s.LeaseUntil = 3, at(24*time.Hour), 0 }},
+		{"after the read at three days nothing is owed", last, answer(at(72 * time.Hour)), true,
+			func(s *store.Step) { s.LateReads = 5 }},
+		{"a read that began before it was due is not the one that is owed", last, answer(at(72*time.Hour) - 1), false,
+			func(s *store.Step) { s.DueAt, s.LeaseUntil = at(72*time.Hour), 0 }},
+		{"an answer from before the end counts for nothing", late, answer(start - 1), false,
+			func(s *store.Step) { s.DueAt, s.LeaseUntil = at(5*time.Minute), 0 }},
+		{"a read without an answer is owed still", last, and(answer(at(72*time.Hour)), func(a *Answer) { a.Err = errTimeout }), false,
+			func(s *store.Step) { s.DueAt, s.LeaseUntil, s.Slow = at(72*time.Hour+traits.Poll), 0, 1 }},
+		{"an error of whoever lost the lease changes nothing", last, and(answer(at(72*time.Hour)), func(a *Answer) { a.Err, a.Version = errTimeout, 2 }), false, nil},
+		{"an answer after errors brings the pace back", with(func(s *store.Step) { s.Slow = 4 }), answer(at(5 * time.Minute)), false,
+			func(s *store.Step) { s.LateReads, s.DueAt, s.LeaseUntil, s.Slow = 1, at(time.Hour), 0, 0 }},
+		{"a callback that came meanwhile is read for at once", late, and(answer(at(5*time.Minute)), func(a *Answer) { a.WakeSeq = 4 }), false,
+			func(s *store.Step) { s.LateReads, s.DueAt, s.LeaseUntil = 1, at(5*time.Minute), 0 }},
+		{"a callback during the last read is read for once more", last, and(answer(at(72*time.Hour)), func(a *Answer) { a.WakeSeq = 4 }), false,
+			func(s *store.Step) { s.LateReads, s.DueAt, s.LeaseUntil = 5, at(72*time.Hour), 0 }},
+		{"a fact counts whoever holds the lease, but does not reschedule", late, and(answer(at(5*time.Minute)), func(a *Answer) { a.Version = 2 }), false,
+			func(s *store.Step) { s.LateReads = 1 }},
+		{"a payment woken long after is read once", with(func(s *store.Step) { s.LateReads = 5 }), answer(at(30 * 24 * time.Hour)), true, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			got, want := c.step, c.step
+			if c.want != nil {
+				c.want(&want)
+			}
+			if done := AfterLate(&got, &c.a, traits, c.a.Started); done != c.done {
+				t.Errorf("done is %v, want %v", done, c.done)
+			}
+			if d := cmp.Diff(got, want); d != "" {
+				t.Errorf("(-got +want)\n%s", d)
+			}
+		})
+	}
+}

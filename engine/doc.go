@@ -1,0 +1,20 @@
+// Package engine works off what is due: it claims a step, sends or asks, and
+// hands the operator's answer to whoever owns the subject. Payments (and
+// later payouts) differ only in what an answer means to them; that is their
+// Subject.
+//
+//	steps table ──claim──► Task ──call──► operator
+//	     ▲                                    │
+//	     └────────── Subject.Apply ◄──answer──┘
+//
+// The right to send is a lease with a version. A claim is a compare-and-swap
+// on it; a claim that will send commits "a send may have begun" before the
+// first byte; the holder looks at its own monotonic clock once more right
+// before it sends. The lease guards permissions, never facts: an answer is
+// recorded whoever holds the lease by then.
+//
+// Nothing that is due depends on memory: a process that dies leaves leases
+// that end within Lease, and another goes on by asking, not by sending.
+//
+// decide.go has the rules, as pure functions. Start reading there.
+package engine

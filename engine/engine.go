@@ -1,0 +1,410 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"till"
+	"till/internal/batch"
+	"till/internal/loop"
+	"till/provider"
+	"till/store"
+)
+
+// Job is what the engine must know of a subject to act on its step.
+type Job struct {
+	Ref         store.Ref
+	Connection  string
+	Fingerprint string
+	Request     provider.Request
+	ExpiresAt   till.Time
+	Window      till.Time // a span: how far a re-send moves ExpiresAt
+	Final       bool
+}
+
+// Answer is what came of acting on a step.
+type Answer struct {
+	Ref        store.Ref
+	Action     Action
+	Connection string
+	Reference  till.ID
+
+	Version int64 // the lease under which it was done
+	WakeSeq int64 // the wakes that were seen before it began
+
+	Started, Ended till.Time
+	Result         provider.Result
+	Err            error // non-nil: we do not know
+
+	// By and Evidence are set on a person's resolution.
+	By, Evidence string
+
+	// Refused is set by Apply if the answer could not be recorded.
+	Refused error
+}
+
+// Subject is a noun whose steps the engine works off.
+type Subject interface {
+	// Load returns the jobs of the named subjects that exist.
+	Load(ctx context.Context, tx *store.Tx, refs []store.Ref) (map[store.Ref]*Job, error)
+	// Extend moves the end of a subject's window, because it is sent again.
+	Extend(ctx context.Context, tx *store.Tx, ref store.Ref, until till.Time) error
+	// Apply records answers, all in one commit where that works.
+	Apply(ctx context.Context, answers []*Answer)
+}
+
+// Config is what an Engine is made of.
+type Config struct {
+	Store       *store.Store
+	Connections map[string]provider.Provider
+	Subject     Subject
+	Slots       int // calls to operators at once; 0 means 64
+	// Look is how long a step that another process committed, or a lease that
+	// ran out, may wait to be noticed; 0 means 250 ms.
+	Look time.Duration
+	Log  *slog.Logger
+}
+
+// Engine works off due steps. It is safe for concurrent use.
+type Engine struct {
+	c       Config
+	slots   chan struct{}
+	fast    chan struct{} // the share of slots that creations may take at once
+	waker   *loop.Waker
+	answers *batch.Batcher[*Answer]
+	tasks   sync.WaitGroup
+}
+
+// The limits of the engine's own queues.
+const (
+	defaultSlots = 64
+	maxBatch     = 256
+	maxQueue     = 4096
+	defaultLook  = 250 * time.Millisecond
+)
+
+// New returns an engine that does nothing until Run or Start is called.
+func New(c Config) *Engine {
+	if c.Slots <= 0 {
+		c.Slots = defaultSlots
+	}
+	if c.Look <= 0 {
+		c.Look = defaultLook
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	e := &Engine{
+		c:     c,
+		slots: make(chan struct{}, c.Slots),
+		fast:  make(chan struct{}, max(1, c.Slots/2)),
+		waker: loop.NewWaker(),
+	}
+	e.answers = batch.New(maxBatch, maxQueue, c.Subject.Apply)
+	return e
+}
+
+// Task is a claimed step, ready to be acted on.
+type Task struct {
+	Step    store.Step
+	Job     *Job
+	Action  Action
+	seen    store.Step // as it was before the claim
+	claimed till.Time  // by the database's clock
+	// leaseEnd is when the lease ends on this process's own monotonic clock;
+	// it was read before the claim, so it is never too late.
+	leaseEnd time.Time
+	fast     bool
+}
+
+// Wake makes the engine look for due steps now.
+func (e *Engine) Wake() { e.waker.Wake() }
+
+// Run works off due steps until ctx ends. It returns at once then; Drain
+// waits for the calls under way.
+func (e *Engine) Run(ctx context.Context) {
+	loop.Run(ctx, loop.Options{
+		Step: e.step, Wake: e.waker.C(), Interval: e.c.Look,
+		OnPanic: func(v any) { e.c.Log.Error("engine step panicked", "panic", v, "stack", string(debug.Stack())) },
+	})
+}
+
+// Drain waits until every call under way has been answered and recorded, or
+// ctx ends. Call it after Run has returned and nothing calls Start any more.
+func (e *Engine) Drain(ctx context.Context) error {
+	done := make(chan struct{})
+	go func() {
+		e.tasks.Wait()
+		e.answers.Close()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("calls to operators are still under way: %w", ctx.Err())
+	}
+}
+
+// step claims what is due, as far as there are free slots, and starts it. It
+// returns when to look again.
+func (e *Engine) step(ctx context.Context) time.Duration {
+	free := cap(e.slots) - len(e.slots)
+	if free == 0 {
+		return e.c.Look // a task that ends wakes us
+	}
+	now := e.c.Store.Now()
+	var next till.Time
+	err := e.c.Store.View(ctx, func(tx *store.Tx) (err error) {
+		next, err = tx.NextDue(ctx)
+		return err
+	})
+	if err == nil && !next.IsZero() && next <= now {
+		var tasks []*Task
+		tasks, err = e.claim(ctx, min(free, maxBatch))
+		if errors.Is(err, store.ErrRefused) {
+			tasks, err = e.claimSingly(ctx, min(free, maxBatch))
+		}
+		for _, t := range tasks {
+			e.slots <- struct{}{}
+			e.start(ctx, t)
+		}
+		if err == nil && len(tasks) > 0 {
+			return 0
+		}
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			e.c.Log.Error("look for due steps", "error", err)
+		}
+		return e.c.Look
+	}
+	if next.IsZero() || next <= now {
+		return e.c.Look
+	}
+	return max(next.Sub(now), time.Millisecond)
+}
+
+// claim takes up to limit due steps in one commit: for each, what to do is
+// decided, the lease is taken and, if it is to be sent, that a send may have
+// begun is written down.
+func (e *Engine) claim(ctx context.Context, limit int) ([]*Task, error) {
+	return e.claimOf(ctx, func(tx *store.Tx) ([]*store.Step, error) { return tx.DueSteps(ctx, limit) })
+}
+
+// claimSingly takes due steps one by one, because one of them cannot be taken
+// and must not keep the others from it.
+func (e *Engine) claimSingly(ctx context.Context, limit int) ([]*Task, error) {
+	var due []*store.Step
+	err := e.c.Store.UpdateBehind(ctx, func(tx *store.Tx) (err error) {
+		due, err = tx.DueSteps(ctx, limit)
+		return err
+	})
+	var tasks []*Task
+	for _, s := range due {
+		one, failed := e.claimOf(ctx, func(*store.Tx) ([]*store.Step, error) { c := *s; return []*store.Step{&c}, nil })
+		if failed != nil {
+			e.unable(ctx, []*store.Step{s}, failed)
+		}
+		tasks = append(tasks, one...)
+	}
+	return tasks, err
+}
+
+func (e *Engine) claimOf(ctx context.Context, find func(tx *store.Tx) ([]*store.Step, error)) ([]*Task, error) {
+	var tasks []*Task
+	var foreign []*store.Step
+	leaseEnd := time.Now().Add(Lease)
+	err := e.c.Store.UpdateBehind(ctx, func(tx *store.Tx) error {
+		tasks, foreign = nil, nil
+		steps, err := find(tx)
+		if err != nil {
+			return err
+		}
+		refs := make([]store.Ref, len(steps))
+		for i, s := range steps {
+			refs[i] = store.Ref{Client: s.ClientID, ID: s.SubjectID}
+		}
+		jobs, err := e.c.Subject.Load(ctx, tx, refs)
+		if err != nil {
+			return err
+		}
+		for i, s := range steps {
+			t := e.plan(s, jobs[refs[i]], tx.Now())
+			if t == nil {
+				foreign = append(foreign, s)
+				continue
+			}
+			t.leaseEnd = leaseEnd
+			tasks = append(tasks, t)
+		}
+		tasks, err = e.take(ctx, tx, tasks)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	e.unable(ctx, foreign, errNoConnection)
+	return tasks, nil
+}
+
+// plan decides what to do about one step; nil if it cannot be acted on from
+// here.
+func (e *Engine) plan(s *store.Step, j *Job, now till.Time) *Task {
+	if j == nil {
+		return nil
+	}
+	p := e.c.Connections[j.Connection]
+	if p == nil || p.Fingerprint() != j.Fingerprint {
+		return nil // pinned to a connection that this instance does not have
+	}
+	t := &Task{Job: j, Action: Next(s, j, p.Traits(), now), Step: *s, seen: *s, claimed: now}
+	t.Step.LeaseVersion++
+	t.Step.LeaseUntil = now.Add(Lease)
+	if t.Action == Submit {
+		t.Step.Sends++
+		t.Step.SendStartedAt, t.Step.SendDeadline, t.Step.Absent = now, t.Step.LeaseUntil, 0
+	}
+	return t
+}
+
+// errNoConnection says that this instance does not have the connection that
+// a payment is pinned to.
+var errNoConnection = errors.New("engine: the connection is not configured here")
+
+// unable records that nothing could be done about steps. They are tried again
+// later, out of the way of the others, and once their time is over a person
+// is told.
+func (e *Engine) unable(ctx context.Context, steps []*store.Step, why error) {
+	now := e.c.Store.Now()
+	for _, s := range steps {
+		e.c.Log.Warn("cannot act on a step", "payment", s.SubjectID, "error", why)
+		a := &Answer{Ref: store.Ref{Client: s.ClientID, ID: s.SubjectID}, Action: Check, Version: s.LeaseVersion, WakeSeq: s.WakeSeq,
+			Started: now, Ended: now, Err: why}
+		if err := e.answers.Do(ctx, a); err != nil || a.Refused != nil {
+			e.c.Log.Error("record that a step cannot be acted on", "payment", s.SubjectID, "error", errors.Join(err, a.Refused))
+		}
+	}
+	if len(steps) > 0 {
+		e.waker.Wake() // to see when they are due again
+	}
+}
+
+// take claims the steps of tasks and writes down which sends may begin; a
+// re-send gets a window of its own. It returns the tasks that no other
+// instance was faster at.
+func (e *Engine) take(ctx context.Context, tx *store.Tx, tasks []*Task) ([]*Task, error) {
+	claims := make([]*store.Claim, len(tasks))
+	for i, t := range tasks {
+		claims[i] = &store.Claim{Step: t.Step, Seen: t.seen}
+	}
+	won, err := tx.ClaimSteps(ctx, claims)
+	if err != nil {
+		return nil, err
+	}
+	var mine []*Task
+	var sends []*store.Attempt
+	for i, t := range tasks {
+		if !won[i] {
+			continue
+		}
+		mine = append(mine, t)
+		if t.Action != Submit {
+			continue
+		}
+		sends = append(sends, submission(&t.Step, t.Job))
+		if j := t.Job; t.seen.Sends > 0 {
+			j.ExpiresAt = tx.Now() + j.Window
+			j.Request.ExpiresAt = j.ExpiresAt
+			if err := e.c.Subject.Extend(ctx, tx, j.Ref, j.ExpiresAt); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return mine, tx.BeginSubmits(ctx, sends)
+}
+
+func submission(s *store.Step, j *Job) *store.Attempt {
+	return &store.Attempt{ClientID: s.ClientID, SubjectID: s.SubjectID, Connection: j.Connection,
+		Reference: j.Request.Reference, StartedAt: s.SendStartedAt, First: s.Sends == 1}
+}
+
+// errLeaseOver says that the right to send ran out before it was used.
+var errLeaseOver = errors.New("engine: the lease ended before the call began")
+
+// start acts on a claimed step in the background. A slot is held for it.
+func (e *Engine) start(ctx context.Context, t *Task) {
+	ctx = context.WithoutCancel(ctx) // a stop lets the calls under way finish
+	e.tasks.Add(1)
+	go func() {
+		defer e.tasks.Done()
+		defer e.release(t)
+		defer func() {
+			if v := recover(); v != nil {
+				// The step's lease ends by itself and it is tried again.
+				e.c.Log.Error("a call to an operator panicked", "payment", t.Job.Ref.ID, "panic", v, "stack", string(debug.Stack()))
+			}
+		}()
+		a := e.act(ctx, t)
+		if err := e.answers.Do(ctx, a); err != nil {
+			a.Refused = err
+		}
+		if a.Refused != nil {
+			e.c.Log.Error("record an answer", "payment", t.Job.Ref.ID, "action", t.Action, "error", a.Refused)
+		}
+	}()
+}
+
+func (e *Engine) release(t *Task) {
+	<-e.slots
+	if t.fast {
+		<-e.fast
+	}
+	e.waker.Wake()
+}
+
+// act makes the call. If the lease was over before it could begin, nothing is
+// done, and whoever holds the step now goes on.
+func (e *Engine) act(ctx context.Context, t *Task) *Answer {
+	j := t.Job
+	a := &Answer{
+		Ref: j.Ref, Action: t.Action, Connection: j.Connection, Reference: j.Request.Reference,
+		Version: t.Step.LeaseVersion, WakeSeq: t.Step.WakeSeq, Started: t.claimed, // never too late
+	}
+	if t.Action == Abandon {
+		a.Ended = a.Started
+		return a
+	}
+	p := e.c.Connections[j.Connection]
+	timeout := p.Traits().CheckTimeout
+	if t.Action == Submit {
+		timeout = p.Traits().SubmitTimeout
+		a.Started = t.Step.SendStartedAt // the row that was written before
+	}
+	end := time.Now().Add(timeout)
+	if t.leaseEnd.Before(end) {
+		end = t.leaseEnd
+	}
+	if !time.Now().Before(end) {
+		a.Ended, a.Err = e.c.Store.Now(), errLeaseOver
+		e.c.Log.Warn("gave up a step", "payment", j.Ref.ID, "error", a.Err)
+		return a
+	}
+	ctx, cancel := context.WithDeadline(ctx, end)
+	defer cancel()
+	if t.Action == Submit {
+		a.Result, a.Err = p.Submit(ctx, j.Request)
+	} else {
+		r := &j.Request
+		a.Result, a.Err = p.Check(ctx, provider.Query{Client: r.Client, Payment: r.Payment, Reference: r.Reference, Method: r.Method, Country: r.Country})
+	}
+	a.Ended = e.c.Store.Now()
+	e.c.Log.Debug("called an operator", "payment", j.Ref.ID, "action", t.Action, "connection", j.Connection,
+		"outcome", a.Result.Outcome, "error", a.Err, "took", a.Ended.Sub(a.Started))
+	return a
+}
