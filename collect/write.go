@@ -1,0 +1,74 @@
+package collect
+
+import (
+	"context"
+
+	"till"
+	"till/ledger"
+	"till/store"
+)
+
+// open puts the payment on the attention list.
+func (b *change) open(p *store.PaymentRow, kind, detail string) {
+	at := b.heads[p.ClientID].Tick()
+	b.cases = append(b.cases, &store.Case{
+		ClientID: p.ClientID, ID: till.NewID(at), SubjectID: p.ID, Kind: kind, Detail: detail, OpenedAt: at,
+	})
+}
+
+// close takes the payment's cases of some kinds, or all, off the list.
+func (b *change) close(p *store.PaymentRow, by string, kinds ...string) {
+	b.closed = append(b.closed, closing{store.Ref{Client: p.ClientID, ID: p.ID}, by, p.UpdatedAt, kinds})
+}
+
+// record writes an audit row.
+func (b *change) record(client, subject till.ID, at till.Time, actor, action, detail string) {
+	b.audit = append(b.audit, &store.AuditRow{
+		ClientID: client, Sequence: b.heads[client].NextAudit(), At: at,
+		Actor: actor, Action: action, SubjectID: subject, Detail: detail,
+	})
+}
+
+// write puts the net result of a batch into the database, set by set, in the
+// fixed order of locks.
+func (b *change) write(ctx context.Context) error {
+	steps := make([]*store.Step, 0, len(b.steps))
+	for _, s := range b.steps {
+		if s != nil {
+			steps = append(steps, s)
+		}
+	}
+	wallets := make([]*ledger.Wallet, 0, len(b.wallets))
+	for _, w := range b.wallets {
+		wallets = append(wallets, w)
+	}
+	for _, f := range []func() error{
+		func() error { return b.tx.UpdatePayments(ctx, b.movedPayments) },
+		func() error { return b.tx.SaveSteps(ctx, steps) },
+		func() error { return b.tx.DeleteSteps(ctx, b.deletedSteps) },
+		func() error { return b.tx.SaveWallets(ctx, wallets) },
+		func() error { return b.tx.InsertTransactions(ctx, b.transactions) },
+		func() error { return b.tx.InsertEntries(ctx, b.entries) },
+		func() error { return b.tx.InsertEvents(ctx, b.events) },
+		func() error { return b.tx.EndAttempts(ctx, b.attempts) },
+		func() error { return b.writeCases(ctx) },
+		func() error { return b.tx.InsertAudit(ctx, b.audit) },
+		func() error { return b.tx.Count(ctx, &b.counts) },
+		func() error { return b.tx.SaveHeads(ctx, b.heads) },
+	} {
+		if err := f(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeCases closes before it opens: what ends one case may begin another.
+func (b *change) writeCases(ctx context.Context) error {
+	for _, c := range b.closed {
+		if err := b.tx.CloseCases(ctx, c.ref, c.by, c.at, c.kinds...); err != nil {
+			return err
+		}
+	}
+	return b.tx.OpenCases(ctx, b.cases)
+}
