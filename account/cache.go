@@ -1,0 +1,135 @@
+package account
+
+import (
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"till"
+)
+
+const (
+	maxAge     = time.Second // of an entry: how long a revocation can go unseen
+	maxEntries = 10_000
+	shardCount = 16
+)
+
+// entry is what one read of the database said about a key id.
+type entry struct {
+	session *Session  // nil: there is no such key
+	at      time.Time // when the read began
+
+	renewing atomic.Bool  // somebody reads it anew
+	minute   atomic.Int64 // the last use that was noted
+}
+
+// cache holds entries for the second in which they are good. Key ids are
+// random, so their first byte spreads them over the shards.
+type cache struct{ shards [shardCount]shard }
+
+type shard struct {
+	mu      sync.RWMutex
+	entries map[string]*entry
+	reads   map[string]*reading
+}
+
+// reading is a read under way that several callers wait for.
+type reading struct {
+	done  chan struct{}
+	entry *entry
+	err   error
+}
+
+func (c *cache) init() {
+	for i := range c.shards {
+		c.shards[i].entries = make(map[string]*entry)
+		c.shards[i].reads = make(map[string]*reading)
+	}
+}
+
+func (c *cache) shard(id string) *shard { return &c.shards[id[0]%shardCount] }
+
+func (c *cache) get(id string) *entry {
+	s := c.shard(id)
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.entries[id]
+}
+
+// put keeps an entry. In a full shard an id that does not exist is not kept:
+// else a flood of invented keys would push the real ones out.
+func (c *cache) put(id string, e *entry) {
+	s := c.shard(id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if old := s.entries[id]; old != nil {
+		if old.at.Before(e.at) {
+			s.entries[id] = e
+		}
+		return
+	}
+	if len(s.entries) >= maxEntries/shardCount && !s.makeRoom(e) {
+		return
+	}
+	s.entries[strings.Clone(id)] = e // id is part of a request's header
+}
+
+// makeRoom drops what is too old, or else any one entry for a real key's.
+func (s *shard) makeRoom(newest *entry) bool {
+	before := len(s.entries)
+	for id, e := range s.entries {
+		if newest.at.Sub(e.at) >= maxAge {
+			delete(s.entries, id)
+		}
+	}
+	if len(s.entries) < before {
+		return true
+	}
+	if newest.session == nil {
+		return false
+	}
+	for id := range s.entries {
+		delete(s.entries, id)
+		break
+	}
+	return true
+}
+
+// join returns the read of an id that is under way, or starts one that the
+// caller must do.
+func (c *cache) join(id string) (r *reading, mine bool) {
+	s := c.shard(id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.reads[id]; r != nil {
+		return r, false
+	}
+	r = &reading{done: make(chan struct{})}
+	s.reads[strings.Clone(id)] = r
+	return r, true
+}
+
+// leave ends a read.
+func (c *cache) leave(id string, r *reading) {
+	s := c.shard(id)
+	s.mu.Lock()
+	delete(s.reads, id)
+	s.mu.Unlock()
+	close(r.done)
+}
+
+// forget drops all entries of a client, after an act on it. Other instances
+// see the act when their entries age.
+func (c *cache) forget(client till.ID) {
+	for i := range c.shards {
+		s := &c.shards[i]
+		s.mu.Lock()
+		for id, e := range s.entries {
+			if e.session != nil && e.session.Client.ID == client {
+				delete(s.entries, id)
+			}
+		}
+		s.mu.Unlock()
+	}
+}

@@ -1,0 +1,205 @@
+package account
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"unicode"
+	"unicode/utf8"
+
+	"till"
+	"till/store"
+)
+
+// MaxName is the longest name of a client, in characters.
+const MaxName = 255
+
+// CreateClient makes a client with its default key and the wallets of its
+// methods: a test client has every method, a live one none yet. The text of
+// the key is returned this once. It returns CodeValidationFailed for a bad
+// name or mode.
+func (a *Accounts) CreateClient(ctx context.Context, name string, mode till.Mode, actor string) (*till.Client, string, error) {
+	if fields := checkName("/name", name, MaxName); fields != nil {
+		return nil, "", invalid(fields...)
+	}
+	if mode != till.Test && mode != till.Live {
+		return nil, "", invalid(till.FieldError{Pointer: "/mode", Code: till.FieldInvalidFormat, Detail: "The mode is test or live."})
+	}
+	now := a.store.Now()
+	c := &till.Client{ID: till.NewID(now), Name: name, Mode: mode, CreatedAt: now}
+	text, key := NewKey(mode)
+	key.ClientID, key.Name, key.Scopes = c.ID, "default", till.DefaultScopes
+
+	err := a.commit(ctx, func(tx *store.Tx) error {
+		if err := tx.InsertClient(ctx, c); err != nil {
+			return err
+		}
+		return a.act(ctx, tx, c.ID, actor, func(at till.Time) (did, error) {
+			if mode == till.Test {
+				for _, m := range till.Methods {
+					if err := ensureWallets(ctx, tx, c.ID, m, at); err != nil {
+						return did{}, err
+					}
+				}
+			}
+			key.CreatedAt = at
+			return did{"client.create", string(mode) + " client with key " + key.ID}, tx.InsertKey(ctx, &key)
+		})
+	}, func(tx *store.Tx) (bool, error) { return clientExists(ctx, tx, c.ID) })
+	if err != nil {
+		return nil, "", err
+	}
+	return c, text, nil
+}
+
+func clientExists(ctx context.Context, tx *store.Tx, id till.ID) (bool, error) {
+	_, err := tx.Client(ctx, id)
+	if till.ErrorCode(err) == till.CodeClientNotFound {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Clients returns up to limit clients whose id is beyond after, by id.
+func (a *Accounts) Clients(ctx context.Context, after till.ID, limit int) (out []*till.Client, err error) {
+	err = a.store.View(ctx, func(tx *store.Tx) error {
+		out, err = tx.Clients(ctx, after, limit)
+		return err
+	})
+	return out, err
+}
+
+// Suspend shuts a client out until Resume. It returns CodeClientNotFound.
+func (a *Accounts) Suspend(ctx context.Context, id till.ID, actor string) error {
+	return a.setSuspended(ctx, id, true, actor)
+}
+
+// Resume lets a suspended client in again. It returns CodeClientNotFound.
+func (a *Accounts) Resume(ctx context.Context, id till.ID, actor string) error {
+	return a.setSuspended(ctx, id, false, actor)
+}
+
+func (a *Accounts) setSuspended(ctx context.Context, id till.ID, suspended bool, actor string) error {
+	action := "client.resume"
+	if suspended {
+		action = "client.suspend"
+	}
+	defer a.cache.forget(id)
+	return a.commit(ctx, func(tx *store.Tx) error {
+		return a.act(ctx, tx, id, actor, func(till.Time) (did, error) {
+			return did{action, ""}, tx.SetSuspended(ctx, id, suspended)
+		})
+	}, func(tx *store.Tx) (bool, error) {
+		c, err := tx.Client(ctx, id)
+		return err == nil && c.Suspended == suspended, err
+	})
+}
+
+// EnableMethod lets a client use a method, or no longer, and makes the
+// wallets of the method's currencies before money can come. It returns
+// CodeClientNotFound, or CodeValidationFailed for a method that does not
+// exist or that a test client would lose.
+func (a *Accounts) EnableMethod(ctx context.Context, id till.ID, code string, enabled bool, actor string) error {
+	m, ok := till.MethodOf(code)
+	if !ok {
+		return invalid(till.FieldError{Pointer: "/method", Code: till.FieldUnknownMethod, Detail: "There is no such method."})
+	}
+	action := "method.disable"
+	if enabled {
+		action = "method.enable"
+	}
+	defer a.cache.forget(id)
+	return a.commit(ctx, func(tx *store.Tx) error {
+		c, err := tx.Client(ctx, id)
+		if err != nil {
+			return err
+		}
+		if c.Mode == till.Test && !enabled {
+			return till.Errorf(till.CodeValidationFailed, "A test client always has every method.")
+		}
+		return a.act(ctx, tx, id, actor, func(at till.Time) (did, error) {
+			if enabled {
+				if err := ensureWallets(ctx, tx, id, m, at); err != nil {
+					return did{}, err
+				}
+			}
+			return did{action, code}, tx.SetClientMethod(ctx, id, code, enabled)
+		})
+	}, func(tx *store.Tx) (bool, error) { return false, nil }) // to do it twice does no harm
+}
+
+func ensureWallets(ctx context.Context, tx *store.Tx, client till.ID, m *till.Method, at till.Time) error {
+	for _, k := range m.Markets {
+		if err := tx.EnsureWallet(ctx, client, k.Currency, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// did says what an act was, for the audit log.
+type did struct{ action, detail string }
+
+// act runs f with the client's head locked and appends the audit row that f
+// returns. It returns CodeClientNotFound if there is no such client.
+func (a *Accounts) act(ctx context.Context, tx *store.Tx, client till.ID, actor string, f func(at till.Time) (did, error)) error {
+	heads, err := tx.LockHeads(ctx, []till.ID{client})
+	if err != nil {
+		return err
+	}
+	head := heads[client]
+	if head == nil {
+		return till.Errorf(till.CodeClientNotFound, "There is no such client.")
+	}
+	at := head.Tick()
+	what, err := f(at)
+	if err != nil || what.action == "" {
+		return err
+	}
+	row := &store.AuditRow{
+		ClientID: client, Sequence: head.NextAudit(), At: at,
+		Actor: actor, Action: what.action, SubjectID: client, Detail: what.detail,
+	}
+	if err := tx.InsertAudit(ctx, []*store.AuditRow{row}); err != nil {
+		return err
+	}
+	return tx.SaveHeads(ctx, heads)
+}
+
+// commit runs f. An error at COMMIT leaves open whether it happened: then
+// done reads back, and f runs again if it did not.
+func (a *Accounts) commit(ctx context.Context, f func(tx *store.Tx) error, done func(tx *store.Tx) (bool, error)) error {
+	err := a.store.Update(ctx, f)
+	if !errors.Is(err, store.ErrUnknownCommit) {
+		return err
+	}
+	happened := false
+	if viewErr := a.store.View(ctx, func(tx *store.Tx) (err error) { happened, err = done(tx); return err }); viewErr != nil {
+		return err
+	}
+	if happened {
+		return nil
+	}
+	return a.store.Update(ctx, f)
+}
+
+// invalid returns the refusal of a body with mistakes.
+func invalid(fields ...till.FieldError) *till.Error {
+	return &till.Error{Code: till.CodeValidationFailed, Detail: "Some fields are missing or wrong.", Fields: fields}
+}
+
+// checkName returns what is wrong with a name of 1 to longest characters.
+func checkName(pointer, name string, longest int) []till.FieldError {
+	switch {
+	case name == "":
+		return []till.FieldError{{Pointer: pointer, Code: till.FieldInvalidFormat, Detail: "The name must not be empty."}}
+	case utf8.RuneCountInString(name) > longest:
+		return []till.FieldError{{Pointer: pointer, Code: till.FieldTooLong, Detail: "The name has at most " + strconv.Itoa(longest) + " characters."}}
+	}
+	for _, r := range name {
+		if !unicode.IsPrint(r) {
+			return []till.FieldError{{Pointer: pointer, Code: till.FieldInvalidFormat, Detail: "The name must be plain text on one line."}}
+		}
+	}
+	return nil
+}

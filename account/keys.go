@@ -1,0 +1,224 @@
+package account
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"till"
+	"till/store"
+)
+
+// Limits of keys.
+const (
+	MaxKeys    = 100 // active ones of a client
+	MaxKeyName = 64  // characters
+	MaxOverlap = 7 * 24 * time.Hour
+)
+
+// CreateKey makes a key of a client. No scopes means the default ones, no
+// name a key without one, no expiry a key that does not end by itself. The
+// text of the key is returned this once. It returns CodeClientNotFound, or
+// CodeValidationFailed for a bad field or a client that has MaxKeys already.
+// Whether the caller may grant the scopes is Session.CheckGrant.
+func (a *Accounts) CreateKey(ctx context.Context, client till.ID, name string, scopes []till.Scope, expires till.Time, actor string) (string, *till.Key, error) {
+	if scopes == nil {
+		scopes = till.DefaultScopes
+	}
+	if fields := a.CheckKey(name, scopes, expires); fields != nil {
+		return "", nil, invalid(fields...)
+	}
+	var text string
+	var key till.Key
+	err := a.store.View(ctx, func(tx *store.Tx) error {
+		c, err := tx.Client(ctx, client)
+		if err == nil {
+			text, key = NewKey(c.Mode)
+		}
+		return err
+	})
+	if err != nil {
+		return "", nil, err
+	}
+	key.ClientID, key.Name, key.Scopes, key.ExpiresAt = client, name, sortScopes(scopes), expires
+
+	err = a.commit(ctx, func(tx *store.Tx) error {
+		return a.act(ctx, tx, client, actor, func(at till.Time) (did, error) {
+			if err := checkRoom(ctx, tx, client); err != nil {
+				return did{}, err
+			}
+			key.CreatedAt = at
+			return did{"key.create", "key " + key.ID}, tx.InsertKey(ctx, &key)
+		})
+	}, func(tx *store.Tx) (bool, error) { return keyExists(ctx, tx, &key) })
+	if err != nil {
+		return "", nil, err
+	}
+	return text, &key, nil
+}
+
+// RotateKey makes a key that may do what an active one may, and ends the old
+// one after the overlap, or at its own expiry if that comes first. The new
+// key keeps the old one's expiry: a rotation lengthens nobody's access. It
+// returns CodeKeyNotFound if there is no such active key, and
+// CodeValidationFailed for an overlap outside 0 to MaxOverlap or a client that
+// would have more than MaxKeys.
+func (a *Accounts) RotateKey(ctx context.Context, client till.ID, keyID string, overlap time.Duration, actor string) (string, *till.Key, error) {
+	if overlap < 0 || overlap > MaxOverlap {
+		return "", nil, invalid(till.FieldError{
+			Pointer: "/overlap_seconds", Code: till.FieldInvalidFormat,
+			Detail: "The overlap is from 0 to " + strconv.Itoa(int(MaxOverlap/time.Second)) + " seconds.",
+		})
+	}
+	var mode till.Mode
+	err := a.store.View(ctx, func(tx *store.Tx) error {
+		c, err := tx.Client(ctx, client)
+		if err == nil {
+			mode = c.Mode
+		}
+		return err
+	})
+	if err != nil {
+		return "", nil, err
+	}
+	text, key := NewKey(mode)
+	defer a.cache.forget(client)
+	err = a.commit(ctx, func(tx *store.Tx) error {
+		return a.act(ctx, tx, client, actor, func(at till.Time) (did, error) {
+			what := did{"key.rotate", "key " + keyID + " into key " + key.ID + ", overlap " + overlap.String()}
+			return what, rotate(ctx, tx, client, keyID, &key, overlap, at)
+		})
+	}, func(tx *store.Tx) (bool, error) { return keyExists(ctx, tx, &key) })
+	if err != nil {
+		return "", nil, err
+	}
+	return text, &key, nil
+}
+
+// rotate writes both keys. With an overlap of 0 the number of active keys
+// stays, so an emergency rotation is never refused for there being too many.
+func rotate(ctx context.Context, tx *store.Tx, client till.ID, oldID string, key *till.Key, overlap time.Duration, at till.Time) error {
+	old, err := tx.Key(ctx, client, oldID)
+	if err != nil {
+		return err
+	}
+	if !old.Active(at) {
+		return till.Errorf(till.CodeKeyNotFound, "There is no such active key.")
+	}
+	if overlap > 0 {
+		if err := checkRoom(ctx, tx, client); err != nil {
+			return err
+		}
+	}
+	key.ClientID, key.Name, key.Scopes, key.CreatedAt, key.ExpiresAt = client, old.Name, old.Scopes, at, old.ExpiresAt
+	if end := at.Add(overlap); old.ExpiresAt.IsZero() || end < old.ExpiresAt {
+		old.ExpiresAt = end
+	}
+	if err := tx.UpdateKey(ctx, old); err != nil {
+		return err
+	}
+	return tx.InsertKey(ctx, key)
+}
+
+// RevokeKey ends a key for good. To revoke it again changes nothing. It
+// returns CodeKeyNotFound.
+func (a *Accounts) RevokeKey(ctx context.Context, client till.ID, keyID, actor string) error {
+	defer a.cache.forget(client)
+	return a.commit(ctx, func(tx *store.Tx) error {
+		return a.act(ctx, tx, client, actor, func(at till.Time) (did, error) {
+			k, err := tx.Key(ctx, client, keyID)
+			if err != nil || !k.RevokedAt.IsZero() {
+				return did{}, err
+			}
+			k.RevokedAt = at
+			return did{"key.revoke", "key " + keyID}, tx.UpdateKey(ctx, k)
+		})
+	}, func(tx *store.Tx) (bool, error) {
+		k, err := tx.Key(ctx, client, keyID)
+		return err == nil && !k.RevokedAt.IsZero(), err
+	})
+}
+
+// FlagExposed notes that a key was seen in a URL, where logs keep it, so that
+// its owner is told to rotate it. A text that is not a genuine key is
+// ignored: nobody can flag somebody else's.
+func (a *Accounts) FlagExposed(ctx context.Context, text string) error {
+	_, id, secret, ok := ParseKey(text)
+	if !ok {
+		return nil
+	}
+	e, err := a.lookup(ctx, id, false)
+	if err != nil {
+		return err
+	}
+	if !e.opens(secret) || !e.session.Key.ExposedAt.IsZero() {
+		return nil
+	}
+	client := e.session.Client.ID
+	defer a.cache.forget(client)
+	return a.commit(ctx, func(tx *store.Tx) error {
+		return a.act(ctx, tx, client, e.session.Actor(), func(at till.Time) (did, error) {
+			k, err := tx.Key(ctx, client, e.session.Key.ID)
+			if err != nil || !k.ExposedAt.IsZero() {
+				return did{}, err
+			}
+			k.ExposedAt = at
+			return did{"key.exposed", "key " + k.ID + " was seen in a URL"}, tx.UpdateKey(ctx, k)
+		})
+	}, func(tx *store.Tx) (bool, error) { return false, nil }) // to do it twice does no harm
+}
+
+func keyExists(ctx context.Context, tx *store.Tx, key *till.Key) (bool, error) {
+	k, err := tx.Key(ctx, key.ClientID, key.ID)
+	if till.ErrorCode(err) == till.CodeKeyNotFound {
+		return false, nil
+	}
+	return err == nil && k.SecretHash == key.SecretHash, err
+}
+
+// checkRoom refuses one more key for a client that has enough.
+func checkRoom(ctx context.Context, tx *store.Tx, client till.ID) error {
+	n, err := tx.CountActiveKeys(ctx, client)
+	if err == nil && n >= MaxKeys {
+		return invalid(till.FieldError{Code: till.FieldTooMany, Detail: "There are " + strconv.Itoa(MaxKeys) + " active keys already; revoke one first."})
+	}
+	return err
+}
+
+// CheckKey returns everything that is wrong with a key to be made, as
+// CreateKey would.
+func (a *Accounts) CheckKey(name string, scopes []till.Scope, expires till.Time) []till.FieldError {
+	var fields []till.FieldError
+	if name != "" {
+		fields = checkName("/name", name, MaxKeyName)
+	}
+	if len(scopes) == 0 {
+		fields = append(fields, till.FieldError{Pointer: "/scopes", Code: till.FieldRequired, Detail: "Name at least one scope, or leave scopes out."})
+	}
+	if len(scopes) > len(till.Scopes) {
+		return append(fields, till.FieldError{Pointer: "/scopes", Code: till.FieldTooMany, Detail: "There are not so many scopes."})
+	}
+	for i, s := range scopes {
+		if !s.Valid() {
+			fields = append(fields, till.FieldError{Pointer: scopePointer(i), Code: till.FieldInvalidFormat, Detail: "There is no such scope."})
+		}
+	}
+	if !expires.IsZero() && expires <= a.store.Now() {
+		fields = append(fields, till.FieldError{Pointer: "/expires_at", Code: till.FieldInvalidFormat, Detail: "The expiry must be in the future."})
+	}
+	return fields
+}
+
+func scopePointer(i int) string { return "/scopes/" + strconv.Itoa(i) }
+
+// sortScopes returns the scopes once each, in the order of till.Scopes.
+func sortScopes(scopes []till.Scope) []till.Scope {
+	out := make([]till.Scope, 0, len(scopes))
+	for _, s := range till.Scopes {
+		if slices.Contains(scopes, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}

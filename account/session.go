@@ -1,0 +1,214 @@
+package account
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	"till"
+	"till/store"
+)
+
+// Session is a client that has shown a good key. It is shared between
+// requests and never changes.
+type Session struct {
+	Client *till.Client
+	Key    *till.Key
+
+	methods []string // of a live client; a test client has all
+}
+
+// Enabled reports whether the client may use the method.
+func (s *Session) Enabled(code string) bool {
+	if s.Client.Mode == till.Test {
+		_, ok := till.MethodOf(code)
+		return ok
+	}
+	return slices.Contains(s.methods, code)
+}
+
+// Actor returns how the audit log names whoever holds this key.
+func (s *Session) Actor() string { return "api:" + s.Key.ID }
+
+// CheckGrant returns a mistake for every scope that the key cannot hand out
+// because it does not have it.
+func (s *Session) CheckGrant(scopes []till.Scope) []till.FieldError {
+	var fields []till.FieldError
+	for i, scope := range scopes {
+		if scope.Valid() && !s.Key.Allows(scope) {
+			fields = append(fields, till.FieldError{
+				Pointer: scopePointer(i), Code: till.FieldScopeNotGranted,
+				Detail: "The key that asks does not have this scope itself.",
+			})
+		}
+	}
+	return fields
+}
+
+// Accounts opens sessions and acts on accounts. It is safe for concurrent use.
+type Accounts struct {
+	store *store.Store
+	log   *slog.Logger
+	now   func() time.Time // the age of cached sessions; a test may bend it
+
+	cache cache
+	used  used
+	reads chan struct{} // see maxReads
+}
+
+// New returns the accounts of a database. A nil log is silent.
+func New(s *store.Store, log *slog.Logger) *Accounts {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	a := &Accounts{store: s, log: log, now: time.Now, reads: make(chan struct{}, maxReads)}
+	a.cache.init()
+	a.used.init()
+	return a
+}
+
+// errInvalidKey is the one answer to a key that opens nothing, whatever is
+// wrong with it.
+var errInvalidKey = &till.Error{Code: till.CodeInvalidKey, Detail: "The API key is not valid."}
+
+// Authenticate returns the session that a key opens, from what was read at
+// most one second ago. It returns CodeInvalidKey for a key that opens
+// nothing. A suspended client has a session; what it may do is the caller's
+// rule.
+func (a *Accounts) Authenticate(ctx context.Context, text string) (*Session, error) {
+	return a.authenticate(ctx, text, false)
+}
+
+// AuthenticateNow is Authenticate from what the database says now.
+func (a *Accounts) AuthenticateNow(ctx context.Context, text string) (*Session, error) {
+	return a.authenticate(ctx, text, true)
+}
+
+func (a *Accounts) authenticate(ctx context.Context, text string, fresh bool) (*Session, error) {
+	mode, id, secret, ok := ParseKey(text)
+	if !ok {
+		return nil, errInvalidKey
+	}
+	e, err := a.lookup(ctx, id, fresh)
+	if err != nil {
+		return nil, err
+	}
+	now := a.store.Now()
+	if !e.opens(secret) || e.session.Client.Mode != mode || !e.session.Key.Active(now) {
+		return nil, errInvalidKey
+	}
+	a.touch(e, now)
+	return e.session, nil
+}
+
+// nobody is compared with where there is no such key, so that an unknown id
+// takes as long as a wrong secret. Nothing hashes to it.
+var nobody [32]byte
+
+// opens reports whether the secret belongs to the entry's key.
+func (e *entry) opens(secret string) bool {
+	want := &nobody
+	if e.session != nil {
+		want = &e.session.Key.SecretHash
+	}
+	got := hashSecret(secret)
+	return subtle.ConstantTimeCompare(got[:], want[:]) == 1 && e.session != nil
+}
+
+// lookup returns what is known about a key id: from the cache unless fresh is
+// asked for. One caller in the second half of an entry's life reads it anew
+// while the others go on with it, so that a busy key never makes a queue.
+func (a *Accounts) lookup(ctx context.Context, id string, fresh bool) (*entry, error) {
+	if fresh {
+		return a.read(ctx, id)
+	}
+	e := a.cache.get(id)
+	if e == nil {
+		return a.readOnce(ctx, id)
+	}
+	age := a.now().Sub(e.at)
+	switch {
+	case age >= maxAge:
+		return a.readOnce(ctx, id)
+	case age < maxAge/2 || !e.renewing.CompareAndSwap(false, true):
+		return e, nil
+	}
+	newer, err := a.read(ctx, id)
+	if err != nil {
+		return e, nil // still good for the rest of its second
+	}
+	return newer, nil
+}
+
+// readOnce is read for many callers at once: one reads, the others wait for
+// what it finds.
+func (a *Accounts) readOnce(ctx context.Context, id string) (*entry, error) {
+	r, mine := a.cache.join(id)
+	if !mine {
+		select {
+		case <-r.done:
+			return r.entry, r.err
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	defer a.cache.leave(id, r)
+	r.err = errReadAborted // what the others see if read panics
+	r.entry, r.err = a.read(ctx, id)
+	return r.entry, r.err
+}
+
+var errReadAborted = errors.New("account: the read of a key was aborted")
+
+// readTimeout bounds how long a request waits for its key to be read.
+const readTimeout = 5 * time.Second
+
+// maxReads is how many keys are read at once: whoever tries out invented keys
+// must not take every reader from those who have good ones.
+const maxReads = 2
+
+// read reads a key, its client and its methods in one snapshot.
+func (a *Accounts) read(ctx context.Context, id string) (*entry, error) {
+	// Others may wait for this read, so it outlives a caller that goes away.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
+	defer cancel()
+	select {
+	case a.reads <- struct{}{}:
+		defer func() { <-a.reads }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	e := &entry{}
+	err := a.store.View(ctx, func(tx *store.Tx) error {
+		e.at, e.session = a.now(), nil
+		owner, found, err := tx.KeyOwner(ctx, id)
+		if err != nil || !found {
+			return err
+		}
+		s := &Session{}
+		if s.Key, err = tx.Key(ctx, owner, id); err != nil {
+			return err
+		}
+		if s.Client, err = tx.Client(ctx, owner); err != nil {
+			return err
+		}
+		if s.Client.Mode == till.Live {
+			if s.methods, err = tx.ClientMethods(ctx, owner); err != nil {
+				return err
+			}
+		}
+		e.session = s
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if e.session != nil {
+		e.minute.Store(int64(e.session.Key.LastUsedAt))
+	}
+	a.cache.put(id, e)
+	return e, nil
+}
