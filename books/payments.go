@@ -1,0 +1,186 @@
+package books
+
+import (
+	"context"
+	"slices"
+
+	"till"
+	"till/collect"
+	"till/ledger"
+	"till/store"
+)
+
+// verifyPayments walks a client's payments in slices by id. A slice is read
+// in one snapshot with all that hangs on its payments, and judged after it.
+func (v *verifier) verifyPayments(ctx context.Context) error {
+	var last till.ID
+	for {
+		var slice []*store.VerifyPayment
+		var head *store.Head
+		err := v.view(ctx, func(tx *store.Tx) (err error) {
+			if head, err = tx.Head(ctx, v.client); err != nil {
+				return err
+			}
+			slice, err = tx.VerifyPayments(ctx, v.client, last, v.o.Slice)
+			return err
+		})
+		if err != nil || len(slice) == 0 {
+			return err
+		}
+		for _, p := range slice {
+			if p.ID == last {
+				v.problem("I2", p.ID, "the payment was credited more than once")
+				continue
+			}
+			last = p.ID
+			v.Payments++
+			v.verifyMoves(p, head)
+			v.verifyCredit(p)
+			v.verifyOwnEvents(p)
+			v.verifyScheduled(p)
+			for _, f := range collect.CheckStored(&p.Payment) {
+				v.problem("I15", p.ID, "%s %s: %s", f.Pointer, f.Code, f.Detail)
+			}
+		}
+	}
+}
+
+// verifyMoves proves I4.
+func (v *verifier) verifyMoves(p *store.VerifyPayment, head *store.Head) {
+	legal := slices.Contains(till.Moves[p.PreviousStatus], p.Status) || p.PreviousStatus == "" && p.Status == till.Pending
+	v.check(legal, "I4", p.ID, "no payment moves from %q to %q", p.PreviousStatus, p.Status)
+	v.check(p.UpdatedAt >= p.CreatedAt, "I4", p.ID, "it was updated before it was created")
+	v.check(p.ID.Time() == p.CreatedAt, "I4", p.ID, "its id says that it was created at %s, and created_at %s", p.ID.Time(), p.CreatedAt)
+	v.check(head != nil && p.UpdatedAt <= head.LastTime, "I4", p.ID, "it was updated after the last time its client was given")
+}
+
+// verifyCredit proves I2.
+func (v *verifier) verifyCredit(p *store.VerifyPayment) {
+	want := ""
+	switch {
+	case p.Status == till.Success:
+		want = string(ledger.Collection)
+	case p.LateEvent != 0:
+		want = string(ledger.LateCollection)
+	}
+	if p.Credit != want {
+		v.problem("I2", p.ID, "it is %s, its late event is %d, and it has the credit %q, not %q", p.Status, p.LateEvent, p.Credit, want)
+		return
+	}
+	v.check(want == "" || p.CreditAmount == p.Amount, "I2", p.ID, "%v was credited for %v", p.CreditAmount, p.Amount)
+	v.check(p.CreditCurrency == p.CreditAmount.Currency, "I2", p.ID, "%v was credited to a wallet in %q", p.CreditAmount, p.CreditCurrency)
+	v.check(want == "" || p.CreditID.Time() == p.UpdatedAt, "I2", p.ID, "it was credited at another time than it changed")
+}
+
+// verifyOwnEvents proves one half of I6: every transition has its event, and
+// the event holds the state after it.
+func (v *verifier) verifyOwnEvents(p *store.VerifyPayment) {
+	v.verifyEvent(p, p.PendingEvent, &p.Pending, till.PaymentPending, till.Pending)
+	e := &p.Pending
+	v.check(e.CreatedAt == p.CreatedAt, "I6", p.ID, "the event of its creation was made at another time")
+	v.check(e.ExpiresAt == p.CreatedAt+p.ApprovalWindow, "I6", p.ID, "the event of its creation has another end of the window")
+	last := e
+	processed := p.Status == till.Processing || p.PreviousStatus == till.Processing
+	v.check(processed == (p.ProcessingEvent != 0), "I6", p.ID, "it went from %q to %q and its processing event is %d", p.PreviousStatus, p.Status, p.ProcessingEvent)
+	if p.ProcessingEvent != 0 {
+		v.verifyEvent(p, p.ProcessingEvent, &p.Processing, till.PaymentProcessing, till.Processing)
+		v.verifyOrder(p, last, &p.Processing)
+		last = &p.Processing
+	}
+	v.check(p.Status.Final() == (p.FinalEvent != 0), "I6", p.ID, "it is %s and its final event is %d", p.Status, p.FinalEvent)
+	if p.FinalEvent != 0 {
+		e := &p.Last
+		v.verifyEvent(p, p.FinalEvent, e, till.KindOf(p.Status), p.Status)
+		v.verifyOrder(p, last, e)
+		v.check(e.FailureReason == p.FailureReason && e.FailureCode == p.FailureCode && e.FailureMessage == p.FailureMessage &&
+			e.FailureRetryable == p.FailureRetryable, "I6", p.ID, "the event of its end gives another failure")
+		v.check(p.LateEvent != 0 || e.ProviderReference == p.ProviderReference, "I6", p.ID, "the event of its end has another receipt")
+		last = e
+	}
+	if p.LateEvent != 0 {
+		v.verifyEvent(p, p.LateEvent, &p.Late, till.PaymentLateSuccess, p.Status)
+		v.verifyOrder(p, last, &p.Late)
+		v.check(p.Late.ProviderReference == p.ProviderReference, "I6", p.ID, "the event of its late money has another receipt")
+		last = &p.Late
+	}
+	v.check(last.CreatedAt == p.UpdatedAt, "I6", p.ID, "its last event was made at %s and it was updated at %s", last.CreatedAt, p.UpdatedAt)
+}
+
+func (v *verifier) verifyEvent(p *store.VerifyPayment, sequence int64, e *store.VerifyEvent, kind till.EventKind, status till.Status) {
+	switch {
+	case sequence == 0 || e.Sequence != sequence:
+		v.problem("I6", p.ID, "its event %d, %s, is missing", sequence, kind)
+	case e.SubjectID != p.ID:
+		v.problem("I6", p.ID, "its event %d is about payment %s", sequence, e.SubjectID)
+	case e.Kind != kind || e.Status != status:
+		v.problem("I6", p.ID, "its event %d is %s with status %s, not %s with %s", sequence, e.Kind, e.Status, kind, status)
+	}
+}
+
+func (v *verifier) verifyOrder(p *store.VerifyPayment, before, e *store.VerifyEvent) {
+	v.check(before.Sequence < e.Sequence && before.CreatedAt < e.CreatedAt, "I6", p.ID,
+		"its event %d comes after its event %d", before.Sequence, e.Sequence)
+}
+
+// verifyScheduled proves I9. A read for late money is owed until one was
+// answered after the last of them was due; a tenth is allowed, because the
+// clock that ended the payment may run ahead of the one that reads.
+func (v *verifier) verifyScheduled(p *store.VerifyPayment) {
+	if p.Scheduled || p.OpenCase || p.Status == till.Success || p.LateEvent != 0 {
+		return
+	}
+	if !p.Status.Final() {
+		v.problem("I9", p.ID, "it is %s, and nobody will ask about it: it has no step and no open case", p.Status)
+		return
+	}
+	until := v.o.LateUntil(p.Connection)
+	v.check(until == 0 || p.LastRead >= p.Last.CreatedAt.Add(until-until/10), "I9", p.ID,
+		"it ended as %s, and reads for late money are owed: it has no step and no open case", p.Status)
+}
+
+// verifyEvents proves the other half of I6: the log is dense, and every event
+// is the one that its payment names.
+func (v *verifier) verifyEvents(ctx context.Context) error {
+	var last int64
+	var before till.Time
+	for {
+		var slice []*store.LoggedEvent
+		var head *store.Head
+		err := v.view(ctx, func(tx *store.Tx) (err error) {
+			if head, err = tx.Head(ctx, v.client); err != nil {
+				return err
+			}
+			slice, err = tx.LoggedEvents(ctx, v.client, last, v.o.Slice)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if len(slice) == 0 {
+			v.check(head != nil && last == head.LastEvent, "I6", till.ID{}, "the event log ends at %d and its head says otherwise", last)
+			return nil
+		}
+		for _, e := range slice {
+			v.Events++
+			v.check(e.Sequence == last+1, "I6", e.SubjectID, "the event log has a gap between %d and %d", last, e.Sequence)
+			v.check(e.CreatedAt > before, "I6", e.SubjectID, "event %d was made before the one before it", e.Sequence)
+			v.check(e.Sequence == named(e), "I6", e.SubjectID, "event %d, %s, is none of its payment's", e.Sequence, e.Kind)
+			last, before = e.Sequence, e.CreatedAt
+		}
+	}
+}
+
+// named returns the number that an event's payment has for its kind.
+func named(e *store.LoggedEvent) int64 {
+	switch e.Kind {
+	case till.PaymentPending:
+		return e.PendingEvent
+	case till.PaymentProcessing:
+		return e.ProcessingEvent
+	case till.PaymentSuccess, till.PaymentFailed, till.PaymentExpired:
+		return e.FinalEvent
+	case till.PaymentLateSuccess:
+		return e.LateEvent
+	}
+	return 0
+}

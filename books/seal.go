@@ -1,0 +1,98 @@
+package books
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"till"
+	"till/internal/loop"
+	"till/store"
+)
+
+// The bounds of one commit and of one round of Seal, and how often RunSeal
+// looks.
+const (
+	sealBatch    = 500
+	sealClients  = 1_000
+	sealInterval = time.Second
+)
+
+// Seal builds the audit chains up to what was committed when it looked, in
+// small commits that let requests go first. It returns how many rows it
+// sealed. It never seals over a gap: there the chain stops, and Verify says so.
+func Seal(ctx context.Context, s *store.Store) (int, error) {
+	total := 0
+	for {
+		var clients []till.ID
+		err := s.View(ctx, func(tx *store.Tx) (err error) {
+			clients, err = tx.UnsealedClients(ctx, sealClients)
+			return err
+		})
+		if err != nil {
+			return total, err
+		}
+		round := 0
+		for _, id := range clients {
+			if err := ctx.Err(); err != nil {
+				return total, err
+			}
+			n, err := sealClient(ctx, s, id)
+			round += n
+			total += n
+			if err != nil {
+				return total, fmt.Errorf("seal the audit log of client %s: %w", id, err)
+			}
+		}
+		if round == 0 {
+			return total, nil
+		}
+	}
+}
+
+// sealClient adds up to sealBatch links to one chain. The link before is read
+// in the same transaction, so two who seal at once build one chain.
+func sealClient(ctx context.Context, s *store.Store, client till.ID) (n int, err error) {
+	err = s.UpdateBehind(ctx, func(tx *store.Tx) error {
+		n = 0
+		link, err := tx.LastSeal(ctx, client)
+		if err != nil {
+			return err
+		}
+		rows, err := tx.Audit(ctx, client, link.Sequence, sealBatch)
+		if err != nil {
+			return err
+		}
+		var seals []store.Seal
+		for _, a := range rows {
+			if a.Sequence != link.Sequence+1 {
+				break
+			}
+			link = store.SealOf(link, a)
+			seals = append(seals, link)
+		}
+		n = len(seals)
+		return tx.InsertSeals(ctx, client, seals)
+	})
+	if err != nil {
+		return 0, err
+	}
+	return n, nil
+}
+
+// RunSeal seals until ctx ends, about once a second.
+func RunSeal(ctx context.Context, s *store.Store, log *slog.Logger) {
+	loop.Run(ctx, loop.Options{
+		Interval: sealInterval,
+		Jitter:   0.1,
+		Step: func(ctx context.Context) time.Duration {
+			if _, err := Seal(ctx, s); err != nil && ctx.Err() == nil {
+				log.Error("seal the audit logs", "error", err)
+			}
+			return -1
+		},
+		OnPanic: func(v any) { log.Error("sealing panicked", "panic", v, "stack", string(debug.Stack())) },
+	})
+}

@@ -1,0 +1,164 @@
+package books_test
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"till"
+	"till/books"
+	"till/store"
+	"till/store/storetest"
+)
+
+// addAudit appends n rows to a client's audit log.
+func addAudit(t *testing.T, s *store.Store, client till.ID, n int) {
+	t.Helper()
+	err := s.Update(t.Context(), func(tx *store.Tx) error {
+		heads, err := tx.LockHeads(t.Context(), []till.ID{client})
+		if err != nil {
+			return err
+		}
+		h := heads[client]
+		rows := make([]*store.AuditRow, n)
+		for i := range rows {
+			rows[i] = &store.AuditRow{ClientID: client, Sequence: h.NextAudit(), At: h.Tick(), Actor: "Awa", Action: "look", SubjectID: client}
+		}
+		if err := tx.InsertAudit(t.Context(), rows); err != nil {
+			return err
+		}
+		return tx.SaveHeads(t.Context(), heads)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func seals(t *testing.T, s *store.Store, client till.ID) []store.Seal {
+	t.Helper()
+	var out []store.Seal
+	err := s.View(t.Context(), func(tx *store.Tx) (err error) {
+		out, err = tx.Seals(t.Context(), client, 0, 10_000)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestSealCatchesUpWithTheLog(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T, s *store.Store) {
+		a, b := storetest.NewClient(t, s, till.Test), storetest.NewClient(t, s, till.Live)
+		addAudit(t, s, a.ID, 1201) // more than one commit of Seal takes
+		addAudit(t, s, b.ID, 3)
+		for _, want := range []int{1204, 0} {
+			n, err := books.Seal(t.Context(), s)
+			if err != nil || n != want {
+				t.Fatalf("sealed %d, %v; want %d", n, err, want)
+			}
+		}
+		if n, m := len(seals(t, s, a.ID)), len(seals(t, s, b.ID)); n != 1201 || m != 3 {
+			t.Errorf("the chains have %d and %d links, want 1201 and 3", n, m)
+		}
+		addAudit(t, s, b.ID, 2)
+		if n, err := books.Seal(t.Context(), s); err != nil || n != 2 {
+			t.Errorf("sealed %d, %v; want the 2 new rows", n, err)
+		}
+	})
+}
+
+func TestTwoWhoSealAtOnceBuildOneChain(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T, s *store.Store) {
+		client := storetest.NewClient(t, s, till.Test)
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				for range 5 {
+					addAudit(t, s, client.ID, 7)
+					if _, err := books.Seal(t.Context(), s); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		all.Wait()
+		if n := len(seals(t, s, client.ID)); n != 140 {
+			t.Errorf("the chain has %d links, want 140", n)
+		}
+	})
+}
+
+func TestSealStopsAtAGap(t *testing.T) {
+	t.Parallel()
+	path := t.TempDir() + "/till.db"
+	s := storetest.Open(t, store.Config{Path: path})
+	client := storetest.NewClient(t, s, till.Test)
+	addAudit(t, s, client.ID, 10)
+	raw := storetest.OpenRaw(t, path)
+	storetest.Exec(t, raw, `DROP TRIGGER audit_delete`)
+	storetest.Exec(t, raw, `DELETE FROM audit WHERE sequence = 5`)
+	n, err := books.Seal(t.Context(), s)
+	if err != nil || n != 4 {
+		t.Errorf("sealed %d, %v; want the 4 before the gap", n, err)
+	}
+	if r := verify(t, s, books.Options{}); r.Clean() {
+		t.Error("the gap was not reported")
+	}
+}
+
+func TestRunSealSealsUntilItIsStopped(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		s := storetest.Open(t, store.Config{Path: dir + "/till.db"})
+		client := storetest.NewClient(t, s, till.Test)
+		ctx, cancel := context.WithCancel(t.Context())
+		stopped := make(chan struct{})
+		go func() { books.RunSeal(ctx, s, slog.New(slog.DiscardHandler)); close(stopped) }()
+		for want := 1; want <= 3; want++ {
+			addAudit(t, s, client.ID, 1)
+			time.Sleep(1100 * time.Millisecond)
+			synctest.Wait()
+			if n := len(seals(t, s, client.ID)); n != want {
+				t.Errorf("the chain has %d links, want %d", n, want)
+			}
+		}
+		cancel()
+		<-stopped
+	})
+}
+
+func TestCasesAreListedLongestOpenFirst(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T, s *store.Store) {
+		c, client := storetest.NewCollector(t, s), storetest.NewClient(t, s, till.Test)
+		fillBooks(t, s, c, client)
+		open, err := books.Cases(t.Context(), s, false, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(open) != 2 || open[0].Kind != "late_money" || open[1].Kind != "mismatch" || open[0].OpenedAt >= open[1].OpenedAt {
+			t.Errorf("got %+v, want the late money, then the mismatch", open)
+		}
+		ref := store.Ref{Client: client.ID, ID: open[0].SubjectID}
+		if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.CloseCases(t.Context(), ref, "Awa", tx.Now()) }); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []struct {
+			all   bool
+			limit int
+			n     int
+		}{{false, 10, 1}, {true, 10, 2}, {true, 1, 1}, {true, 0, 2}} {
+			got, err := books.Cases(t.Context(), s, want.all, want.limit)
+			if err != nil || len(got) != want.n {
+				t.Errorf("all %v, limit %d: %d cases, %v; want %d", want.all, want.limit, len(got), err, want.n)
+			}
+		}
+	})
+}

@@ -1,0 +1,209 @@
+package books
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"till"
+	"till/store"
+)
+
+// Options say how Verify goes about it. The zero value works.
+type Options struct {
+	// Slice is how many rows one snapshot covers at most; 0 means 10 000.
+	Slice int
+
+	// MaxProblems bounds the report; 0 means 1 000.
+	MaxProblems int
+
+	// LateUntil returns how long after a payment has ended other than in
+	// success the last read for late money is due on a connection. Nil means
+	// three days on all of them.
+	LateUntil func(connection string) time.Duration
+}
+
+const (
+	defaultSlice       = 10_000
+	defaultMaxProblems = 1_000
+	defaultLateUntil   = 72 * time.Hour
+)
+
+// Problem is one thing that an invariant forbids.
+type Problem struct {
+	Invariant string // "I3"
+	Client    till.ID
+	Subject   till.ID // a payment, a wallet, an entry; zero where it is none
+	Detail    string
+}
+
+// Report is what Verify read and what it found.
+type Report struct {
+	Clients, Payments, Events, Wallets, Transactions, Entries, Counters, Audit, Seals int64
+
+	Problems []Problem
+	Omitted  int64 // problems beyond the bound
+}
+
+// Clean reports whether nothing was found.
+func (r *Report) Clean() bool { return len(r.Problems) == 0 }
+
+// Verify proves the invariants that a database can show: I1 to I6, I9, I10,
+// I14 and I15 of ARCHITECTURE.md. I7 says that events reach endpoints, and
+// there are no endpoints yet. An error means that it could not be read to the
+// end; what was found until then is in the report.
+func Verify(ctx context.Context, s *store.Store, o Options) (Report, error) {
+	if o.Slice <= 0 {
+		o.Slice = defaultSlice
+	}
+	if o.MaxProblems <= 0 {
+		o.MaxProblems = defaultMaxProblems
+	}
+	if o.LateUntil == nil {
+		o.LateUntil = func(string) time.Duration { return defaultLateUntil }
+	}
+	v := &verifier{s: s, o: o}
+	for {
+		var found bool
+		after := v.client
+		err := v.view(ctx, func(tx *store.Tx) (err error) {
+			v.client, found, err = tx.NextOwner(ctx, after)
+			return err
+		})
+		if err != nil || !found {
+			return v.Report, err
+		}
+		if err := v.verifyClient(ctx); err != nil {
+			return v.Report, fmt.Errorf("verify client %s: %w", v.client, err)
+		}
+	}
+}
+
+// verifier is a Verify on its way through the clients.
+type verifier struct {
+	Report
+	s      *store.Store
+	o      Options
+	client till.ID
+}
+
+// view runs f on a snapshot, unless it is time to stop.
+func (v *verifier) view(ctx context.Context, f func(tx *store.Tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return v.s.View(ctx, f)
+}
+
+func (v *verifier) problem(invariant string, subject till.ID, format string, args ...any) {
+	if len(v.Problems) >= v.o.MaxProblems {
+		v.Omitted++
+		return
+	}
+	v.Problems = append(v.Problems, Problem{invariant, v.client, subject, fmt.Sprintf(format, args...)})
+}
+
+// check is problem for what must hold.
+func (v *verifier) check(holds bool, invariant string, subject till.ID, format string, args ...any) {
+	if !holds {
+		v.problem(invariant, subject, format, args...)
+	}
+}
+
+func (v *verifier) verifyClient(ctx context.Context) error {
+	v.Clients++
+	var head *store.Head
+	known := false
+	err := v.view(ctx, func(tx *store.Tx) (err error) {
+		if head, err = tx.Head(ctx, v.client); err != nil {
+			return err
+		}
+		switch _, err = tx.Client(ctx, v.client); till.ErrorCode(err) {
+		case "":
+			known = true
+		case till.CodeClientNotFound:
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if !known || head == nil {
+		v.problem("I11", till.ID{}, "there are rows of a client that does not exist")
+		return nil
+	}
+	for _, f := range []func(context.Context) error{
+		v.verifyPayments, v.verifyKeys, v.verifySteps, v.verifyEvents,
+		v.verifyWallets, v.verifyEntries, v.verifyCounters, v.verifyAudit,
+	} {
+		if err := f(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// verifyKeys proves I5 once more: the unique index holds it already.
+func (v *verifier) verifyKeys(ctx context.Context) error {
+	return v.view(ctx, func(tx *store.Tx) error {
+		payments, keys, err := tx.CountIdempotencyKeys(ctx, v.client)
+		v.check(payments == keys, "I5", till.ID{}, "%d payments have %d idempotency keys", payments, keys)
+		return err
+	})
+}
+
+// verifySteps looks for work that belongs to nothing.
+func (v *verifier) verifySteps(ctx context.Context) error {
+	return v.view(ctx, func(tx *store.Tx) error {
+		ids, err := tx.StraySteps(ctx, v.client, v.o.MaxProblems)
+		for _, id := range ids {
+			v.problem("I9", id, "a step is scheduled for a payment that is not there")
+		}
+		return err
+	})
+}
+
+// verifyCounters proves I10: day by day against the rows, and the wider
+// counters against the days, so that no snapshot covers more than a day.
+func (v *verifier) verifyCounters(ctx context.Context) error {
+	for _, noun := range store.Nouns {
+		day := int64(-1)
+		for found := true; found; {
+			err := v.view(ctx, func(tx *store.Tx) (err error) {
+				if day, found, err = tx.NextCountedDay(ctx, v.client, noun, day); err != nil || !found {
+					return err
+				}
+				have, want, err := tx.CountedDay(ctx, v.client, noun, day)
+				v.compareCounts(noun, have, want)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+		err := v.view(ctx, func(tx *store.Tx) error {
+			have, want, err := tx.CountedMonths(ctx, v.client, noun)
+			v.compareCounts(noun, have, want)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *verifier) compareCounts(noun string, have, want map[store.CountKey]int64) {
+	v.Counters += int64(len(have))
+	for k, n := range have {
+		v.check(n == want[k], "I10", till.ID{}, "the counter of %ss %s %s, width %d, bucket %d, is %d and should be %d",
+			noun, k.A, k.B, k.Width, k.Bucket, n, want[k])
+	}
+	for k, n := range want {
+		if _, ok := have[k]; !ok && n != 0 {
+			v.problem("I10", till.ID{}, "the counter of %ss %s %s, width %d, bucket %d, is missing and should be %d",
+				noun, k.A, k.B, k.Width, k.Bucket, n)
+		}
+	}
+}

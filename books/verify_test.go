@@ -1,0 +1,292 @@
+package books_test
+
+import (
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"till"
+	"till/books"
+	"till/collect"
+	"till/provider"
+	"till/store"
+	"till/store/storetest"
+)
+
+// taxed is a charge and a tax that add up to 5000.
+const taxed = `"charge":{"items":[{"name":"Rice","quantity":1.5,"unit_price":"2000","total":"3000"},` +
+	`{"name":"Oil","quantity":1,"unit_price":"1500","total":"1500"}],"subtotal":"4500"},` +
+	`"tax":{"inclusive":false,"amount":"500","rate":"11.11","type":"VAT"}`
+
+// newBooks fills a store with payments in every state, for two clients, and
+// seals the audit logs. Payments are referred to by their reference.
+func newBooks(t *testing.T, path string) *store.Store {
+	t.Helper()
+	s := storetest.Open(t, store.Config{Path: path})
+	c := storetest.NewCollector(t, s)
+	for range 2 {
+		fillBooks(t, s, c, storetest.NewClient(t, s, till.Test))
+	}
+	if _, err := books.Seal(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func fillBooks(t *testing.T, s *store.Store, c *collect.Collector, client *till.Client) {
+	t.Helper()
+	other := provider.Result{Outcome: provider.Success, Receipt: "R-" + client.ID.String(), Amount: till.Money{Minor: 7000, Currency: "XAF"}}
+	for _, p := range []struct {
+		reference string
+		words     []provider.Result
+	}{
+		{"pending", nil},
+		{"processing", []provider.Result{storetest.Opened}},
+		{"first", []provider.Result{storetest.Opened, storetest.Succeeded}},
+		{"second", []provider.Result{storetest.Succeeded}},
+		{"failed", []provider.Result{storetest.Opened, storetest.Declined}},
+		{"expired", []provider.Result{storetest.TimedOut}},
+		{"late", []provider.Result{storetest.TimedOut, storetest.Succeeded}},
+		{"aside", []provider.Result{other}},
+		{"third", []provider.Result{storetest.Succeeded}},
+	} {
+		made := storetest.NewPayment(t, c, client, storetest.Body{Reference: p.reference, Rest: taxed})
+		for _, w := range p.words {
+			storetest.Apply(t, c, s, made, w)
+		}
+	}
+}
+
+func verify(t *testing.T, s *store.Store, o books.Options) books.Report {
+	t.Helper()
+	r, err := books.Verify(t.Context(), s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestVerifyReadsEverything(t *testing.T) {
+	t.Parallel()
+	s := newBooks(t, filepath.Join(t.TempDir(), "till.db"))
+	for _, slice := range []int{1, 2, 3, 10_000} {
+		r := verify(t, s, books.Options{Slice: slice})
+		for _, p := range r.Problems {
+			t.Errorf("slice %d: %+v", slice, p)
+		}
+		got := [...]int64{r.Clients, r.Payments, r.Events, r.Transactions, r.Entries, r.Audit, r.Seals}
+		// Per client: 9 payments; their events 1+2+3+2+3+2+3+2+2; 4 credits and
+		// one entry put aside, each of them audited.
+		if want := [...]int64{2, 18, 40, 8, 10, 10, 10}; got != want {
+			t.Errorf("slice %d: read %v, want %v", slice, got, want)
+		}
+	}
+}
+
+// of names a payment of the first client in the statements below.
+func of(reference string) string {
+	return `(SELECT id FROM payments WHERE reference = '` + reference + `' AND client_id = (SELECT min(client_id) FROM clients))`
+}
+
+const firstClient = `(SELECT min(client_id) FROM clients)`
+
+func TestVerifyFindsWhatIsBroken(t *testing.T) {
+	t.Parallel()
+	template := filepath.Join(t.TempDir(), "template.db")
+	newBooks(t, template)
+
+	for _, c := range []struct{ invariant, name, sql string }{
+		{"I1", "a posting's amount changed", `UPDATE postings SET amount = amount - 1 WHERE account = 'operator' AND payment_id = ` + of("first")},
+		{"I1", "a collection without its other side", `DELETE FROM postings WHERE payment_id = ` + of("first")},
+		{"I1", "money put aside from nowhere", `DELETE FROM postings WHERE account = 'operator' AND payment_id = ` + of("aside")},
+		{"I1", "an entry in two currencies", `UPDATE postings SET currency = 'XOF' WHERE account = 'operator' AND payment_id = ` + of("aside")},
+		{"I1", "a side of another kind", `UPDATE postings SET kind = 'fee' WHERE payment_id = ` + of("first")},
+		{"I1", "a side at another time", `UPDATE postings SET created_at = created_at + 1 WHERE payment_id = ` + of("first")},
+
+		{"I2", "a success without a collection", `DELETE FROM transactions WHERE payment_id = ` + of("third")},
+		{"I2", "a late success without a late collection", `DELETE FROM transactions WHERE payment_id = ` + of("late")},
+		{"I2", "a collection of another amount", `UPDATE transactions SET amount = amount + 1 WHERE payment_id = ` + of("first")},
+		{"I2", "a late collection of a success", `UPDATE transactions SET type = 'late_collection' WHERE payment_id = ` + of("first")},
+		{"I2", "a collection of a failed payment", `UPDATE transactions SET payment_id = ` + of("failed") + ` WHERE payment_id = ` + of("first")},
+		{"I2", "a collection for no payment", `UPDATE transactions SET payment_id = NULL WHERE payment_id = ` + of("first")},
+		{"I2", "a credit in another currency", `UPDATE transactions SET currency = 'XOF' WHERE payment_id = ` + of("first")},
+
+		{"I3", "a balance that is not its transactions", `UPDATE wallets SET balance = balance + 1 WHERE currency = 'XAF' AND client_id = ` + firstClient},
+		{"I3", "a balance without transactions", `UPDATE wallets SET balance = 1 WHERE currency = 'KES' AND client_id = ` + firstClient},
+		{"I3", "more reserved than there is", `UPDATE wallets SET reserved = balance + 1 WHERE currency = 'XAF' AND client_id = ` + firstClient},
+		{"I3", "a last sequence that is not there", `UPDATE wallets SET last_sequence = 9 WHERE currency = 'XAF' AND client_id = ` + firstClient},
+		{"I3", "a gap in the statement", `UPDATE transactions SET sequence = sequence + 100 WHERE payment_id = ` + of("third")},
+		{"I3", "a balance after that does not follow", `UPDATE transactions SET balance_after = balance_after + 1 WHERE payment_id = ` + of("first")},
+		{"I3", "a line in no wallet", `UPDATE transactions SET wallet_id = x'00' WHERE payment_id = ` + of("first")},
+
+		{"I4", "a move that does not exist", `UPDATE payments SET previous_status = 'failed' WHERE id = ` + of("first")},
+		{"I4", "a status that does not exist", `UPDATE payments SET status = 'refunded' WHERE id = ` + of("processing")},
+		{"I4", "an update before the creation", `UPDATE payments SET updated_at = created_at - 1 WHERE id = ` + of("first")},
+		{"I4", "an id of another time", `UPDATE payments SET created_at = created_at - 1 WHERE id = ` + of("pending")},
+		{"I4", "a time that was never given out", `UPDATE client_heads SET last_time = 1 WHERE client_id = ` + firstClient},
+
+		{"I6", "a missing event", `DELETE FROM events WHERE kind = 'payment.success' AND subject_id = ` + of("first")},
+		{"I6", "the last event missing", `DELETE FROM events WHERE client_id = ` + firstClient + ` AND sequence = 20`},
+		{"I6", "an event of another state", `UPDATE events SET status = 'pending' WHERE kind = 'payment.processing' AND subject_id = ` + of("first")},
+		{"I6", "an event of another kind", `UPDATE events SET kind = 'payment.expired' WHERE kind = 'payment.failed' AND subject_id = ` + of("failed")},
+		{"I6", "an event about another payment", `UPDATE events SET subject_id = ` + of("second") + ` WHERE kind = 'payment.success' AND subject_id = ` + of("first")},
+		{"I6", "an event of another time", `UPDATE events SET created_at = created_at + 1 WHERE kind = 'payment.failed' AND subject_id = ` + of("failed")},
+		{"I6", "an event with another reason", `UPDATE events SET failure_reason = 'wrong_pin' WHERE kind = 'payment.failed' AND subject_id = ` + of("failed")},
+		{"I6", "an event with another receipt", `UPDATE events SET provider_reference = 'X' WHERE kind = 'payment.success' AND subject_id = ` + of("first")},
+		{"I6", "a creation with another window", `UPDATE events SET expires_at = expires_at + 1 WHERE kind = 'payment.pending' AND subject_id = ` + of("first")},
+		{"I6", "a log shorter than its head", `UPDATE client_heads SET last_event = last_event + 1 WHERE client_id = ` + firstClient},
+		{"I6", "a final state without its event", `UPDATE payments SET final_event = NULL WHERE id = ` + of("failed")},
+		{"I6", "a processing that was skipped over", `UPDATE payments SET processing_event = NULL WHERE id = ` + of("first")},
+		{"I6", "a transition told twice", `UPDATE client_heads SET last_event = 21 WHERE client_id = ` + firstClient + `;
+			INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at, resolution)
+			SELECT client_id, 21, kind, subject_id, created_at + 3600000000, status, expires_at, resolution FROM events WHERE kind = 'payment.success' AND subject_id = ` + of("first")},
+
+		{"I9", "a pending payment that nobody asks about", `DELETE FROM steps WHERE subject_id = ` + of("pending")},
+		{"I9", "a processing payment that nobody asks about", `DELETE FROM steps WHERE subject_id = ` + of("processing")},
+		{"I9", "a failed payment that is owed late reads", `DELETE FROM steps WHERE subject_id = ` + of("failed")},
+		{"I9", "a case that was closed too early", `DELETE FROM steps WHERE subject_id = ` + of("aside") + `; UPDATE cases SET closed_at = 1 WHERE subject_id = ` + of("aside")},
+		{"I9", "a step of no payment", `UPDATE steps SET subject_id = x'01' WHERE subject_id = ` + of("failed")},
+
+		{"I10", "a counter of all time", `UPDATE counters SET n = n + 1 WHERE width = 0 AND noun = 'payment' AND b = 'pending' AND client_id = ` + firstClient},
+		{"I10", "a counter of a month", `UPDATE counters SET n = n + 1 WHERE width = 1 AND noun = 'payment' AND b = 'pending' AND client_id = ` + firstClient},
+		{"I10", "a counter of a day", `UPDATE counters SET n = n + 1 WHERE width = 2 AND noun = 'payment' AND b = 'pending' AND client_id = ` + firstClient},
+		{"I10", "a counter of an hour", `UPDATE counters SET n = n + 1 WHERE width = 3 AND noun = 'payment' AND b = 'pending' AND client_id = ` + firstClient},
+		{"I10", "a counter of transactions", `UPDATE counters SET n = n - 1 WHERE width = 3 AND noun = 'transaction' AND client_id = ` + firstClient},
+		{"I10", "a counter that is missing", `DELETE FROM counters WHERE width = 3 AND noun = 'payment' AND b = 'success' AND client_id = ` + firstClient},
+		{"I10", "a counter of an hour without rows", `INSERT INTO counters SELECT client_id, noun, width, 1, a, b, n FROM counters WHERE width = 3 AND b = 'pending' AND client_id = ` + firstClient},
+		{"I10", "a payment that moved uncounted", `UPDATE payments SET status = 'processing', previous_status = 'pending' WHERE id = ` + of("pending")},
+
+		{"I11", "a row of a client that is not there", `UPDATE steps SET client_id = x'FF' WHERE subject_id = ` + of("failed")},
+
+		{"I14", "an audit row that was changed", `UPDATE audit SET detail = 'nothing to see' WHERE sequence = 2 AND client_id = ` + firstClient},
+		{"I14", "an audit row that is gone", `DELETE FROM audit WHERE sequence = 2 AND client_id = ` + firstClient},
+		{"I14", "an audit log cut short", `DELETE FROM audit WHERE sequence = 5 AND client_id = ` + firstClient + `; UPDATE client_heads SET last_audit = 4 WHERE client_id = ` + firstClient},
+		{"I14", "an audit log shorter than its head", `UPDATE client_heads SET last_audit = 6 WHERE client_id = ` + firstClient},
+		{"I14", "a chain with a gap", `DELETE FROM audit_chain WHERE sequence = 2 AND client_id = ` + firstClient},
+		{"I14", "a link that was changed", `UPDATE audit_chain SET hash = x'00' WHERE sequence = 2 AND client_id = ` + firstClient},
+		{"I14", "a credit that nobody decided", `DELETE FROM audit_chain WHERE client_id = ` + firstClient + `;
+			UPDATE audit SET action = 'fee' WHERE sequence = 1 AND client_id = ` + firstClient},
+		{"I14", "money put aside that nobody decided", `DELETE FROM audit_chain WHERE client_id = ` + firstClient + `;
+			UPDATE audit SET at = at + 1 WHERE action = 'suspense' AND client_id = ` + firstClient},
+
+		{"I15", "a tax that does not add up", `UPDATE payments SET document = CAST(replace(CAST(document AS TEXT), '"500"', '"501"') AS BLOB) WHERE id = ` + of("first")},
+		{"I15", "a line that does not multiply", `UPDATE payments SET document = CAST(replace(CAST(document AS TEXT), '1.5', '1.6') AS BLOB) WHERE id = ` + of("first")},
+		{"I15", "a document that cannot be read", `UPDATE payments SET document = x'7b' WHERE id = ` + of("first")},
+	} {
+		t.Run(c.invariant+" "+c.name, func(t *testing.T) {
+			t.Parallel()
+			s, client := broken(t, template, c.sql)
+			r := verify(t, s, books.Options{Slice: 4})
+			found := false
+			for _, p := range r.Problems {
+				found = found || p.Invariant == c.invariant
+				if p.Client != client && p.Invariant != "I11" {
+					t.Errorf("a fault was reported at a client that has none: %+v", p)
+				}
+			}
+			if !found {
+				t.Errorf("got %+v, want %s", r.Problems, c.invariant)
+			}
+		})
+	}
+}
+
+// broken copies the template and breaks it: with its triggers, foreign keys
+// and checks out of the way, as a fault of the disk or of a person would.
+func broken(t *testing.T, template, statements string) (*store.Store, till.ID) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "till.db")
+	storetest.Exec(t, storetest.OpenRaw(t, template), `VACUUM INTO ?`, path)
+	raw := storetest.OpenRaw(t, path)
+	storetest.Exec(t, raw, `PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON`)
+	rows, err := raw.QueryContext(t.Context(), `SELECT name FROM sqlite_master WHERE type = 'trigger'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var triggers []string
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			t.Fatal(err)
+		}
+		triggers = append(triggers, name)
+	}
+	rows.Close()
+	for _, name := range triggers {
+		storetest.Exec(t, raw, `DROP TRIGGER `+name)
+	}
+	for _, q := range strings.Split(statements, ";") {
+		result, err := raw.ExecContext(t.Context(), q)
+		if err != nil {
+			t.Fatalf("%s: %v", q, err)
+		}
+		if n, _ := result.RowsAffected(); n == 0 {
+			t.Fatalf("%s: nothing was broken", q)
+		}
+	}
+	var client till.ID
+	var b []byte
+	if err := raw.QueryRowContext(t.Context(), `SELECT min(client_id) FROM clients`).Scan(&b); err != nil {
+		t.Fatal(err)
+	}
+	copy(client[:], b)
+	s, err := store.Open(t.Context(), store.Config{Path: path, Readers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s, client
+}
+
+func TestAReportIsBounded(t *testing.T) {
+	t.Parallel()
+	template := filepath.Join(t.TempDir(), "template.db")
+	newBooks(t, template)
+	s, _ := broken(t, template, `DELETE FROM steps`)
+	r := verify(t, s, books.Options{MaxProblems: 3})
+	if len(r.Problems) != 3 || r.Omitted == 0 || r.Clean() {
+		t.Errorf("got %d problems and %d omitted, want 3 and more", len(r.Problems), r.Omitted)
+	}
+}
+
+// Verify runs beside a server: what happens while it reads is no fault.
+func TestVerifyRaisesNoFalseAlarmWhileOthersWrite(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T, s *store.Store) {
+		c := storetest.NewCollector(t, s)
+		done := make(chan struct{})
+		var writers, readers sync.WaitGroup
+		for range 2 {
+			client := storetest.NewClient(t, s, till.Test)
+			writers.Go(func() {
+				for range 2 {
+					fillBooks(t, s, c, client)
+				}
+			})
+		}
+		for _, slice := range []int{1, 50} {
+			readers.Go(func() {
+				for alive := true; alive; {
+					select {
+					case <-done:
+						alive = false
+					default:
+					}
+					if _, err := books.Seal(t.Context(), s); err != nil {
+						t.Error(err)
+						return
+					}
+					r, err := books.Verify(t.Context(), s, books.Options{Slice: slice})
+					if err != nil || !r.Clean() {
+						t.Errorf("slice %d: %v %+v", slice, err, r.Problems)
+						return
+					}
+				}
+			})
+		}
+		writers.Wait()
+		close(done)
+		readers.Wait()
+	})
+}
