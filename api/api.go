@@ -1,0 +1,170 @@
+package api
+
+import (
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"till"
+	"till/account"
+	"till/collect"
+	"till/provider/sandbox"
+	"till/store"
+)
+
+// Version is the revision of the interface, told with every answer.
+const Version = "1.1"
+
+// Config is what the API is made of.
+type Config struct {
+	Store     *store.Store
+	Collector *collect.Collector
+	Accounts  *account.Accounts
+	Sandbox   *sandbox.Operator // nil: there is none
+
+	// BaseURL is how clients reach the API; it ends in /v1. Locations are made
+	// from it.
+	BaseURL string
+
+	// RateLimit is how many requests a client may send per second, with bursts
+	// of twice that; 0 means as many as it likes.
+	RateLimit float64
+
+	// Ready, if not nil, says why nothing can be served just now. It is asked
+	// before each request, so it must be cheap.
+	Ready func() error
+
+	Log *slog.Logger // nil: silence
+}
+
+// server is the API as a handler.
+type server struct {
+	Config
+	mux    *http.ServeMux
+	limits *limits // nil: none
+}
+
+// New returns the API. It answers under /v1 and says 404 elsewhere.
+func New(c Config) http.Handler {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
+	s := &server{Config: c, mux: http.NewServeMux(), limits: newLimits(c.RateLimit)}
+	for _, p := range paths() {
+		s.mux.Handle("/v1"+p.pattern, &pathHandler{s, p})
+	}
+	s.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { w.(*call).fail(errNoPath) })
+	return s
+}
+
+// ServeHTTP implements http.Handler.
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	start := time.Now()
+	c := &call{ResponseWriter: w, r: r, s: s, start: start, id: till.NewID(till.TimeOf(start)).String()}
+	defer c.end()
+	h := w.Header()
+	h["X-Request-Id"] = []string{c.id}
+	h["Api-Version"] = apiVersion
+	h["Cache-Control"] = noStore
+	if err := c.checkURL(); err != nil {
+		c.fail(err)
+		return
+	}
+	if !cleanPath(r) {
+		c.fail(errNoPath)
+		return
+	}
+	s.mux.ServeHTTP(c, r)
+}
+
+var (
+	apiVersion = []string{Version}
+	noStore    = []string{"no-store"}
+)
+
+// cleanPath reports whether the mux takes the path as it is. It would answer
+// any other with a redirect, in its own words.
+func cleanPath(r *http.Request) bool {
+	p := r.URL.EscapedPath()
+	return strings.HasPrefix(p, "/") && !strings.Contains(p, "//") && !strings.Contains(p, "/./") && !strings.Contains(p, "/../") &&
+		!strings.HasSuffix(p, "/.") && !strings.HasSuffix(p, "/..")
+}
+
+// path is one path of the table with what it answers to.
+type path struct {
+	pattern string
+	routes  map[string]*Route // by verb
+	allow   []string
+}
+
+// paths gathers the table by path.
+func paths() []*path {
+	var out []*path
+	byPattern := make(map[string]*path)
+	for i := range Routes {
+		rt := &Routes[i]
+		p := byPattern[rt.Path]
+		if p == nil {
+			p = &path{pattern: rt.Path, routes: make(map[string]*Route)}
+			byPattern[rt.Path] = p
+			out = append(out, p)
+		}
+		p.routes[rt.Method] = rt
+		verbs := rt.Method
+		if rt.Method == http.MethodGet {
+			p.routes[http.MethodHead] = rt
+			verbs = "GET, HEAD"
+		}
+		if p.allow == nil {
+			p.allow = []string{verbs}
+		} else {
+			p.allow[0] += ", " + verbs
+		}
+	}
+	return out
+}
+
+// pathHandler serves one path.
+type pathHandler struct {
+	s *server
+	p *path
+}
+
+// ServeHTTP implements http.Handler. The writer is the call that
+// server.ServeHTTP made.
+func (h *pathHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c := w.(*call)
+	rt := h.p.routes[r.Method]
+	if rt == nil {
+		c.Header()["Allow"] = h.p.allow
+		c.fail(errNoVerb)
+		return
+	}
+	c.r, c.route = r, rt
+	err := c.admit()
+	if err == nil {
+		err = rt.handle(c)
+	}
+	if err != nil {
+		c.fail(err)
+	}
+}
+
+// end closes a call, also one that panicked: the client reads a plain 500 and
+// the process lives.
+func (c *call) end() {
+	if v := recover(); v != nil {
+		c.s.Log.Error("a handler panicked", "panic", v, "request_id", c.id, "route", c.name(), "stack", string(debug.Stack()))
+		if c.status != 0 {
+			panic(http.ErrAbortHandler) // half an answer must not look whole
+		}
+		c.fail(errPanic)
+	}
+	c.release()
+	if ctx := c.r.Context(); c.s.Log.Enabled(ctx, slog.LevelDebug) {
+		c.s.Log.DebugContext(ctx, "served", "request_id", c.id, "route", c.name(), "status", c.status, "took", time.Since(c.start))
+	}
+}

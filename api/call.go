@@ -1,0 +1,138 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+
+	"till"
+	"till/account"
+	"till/internal/jsonx"
+	"till/store"
+)
+
+// call is one request on its way. It is the ResponseWriter that the mux hands
+// on, so that a handler finds everything in one place.
+type call struct {
+	http.ResponseWriter
+	r       *http.Request
+	s       *server
+	route   *Route
+	session *account.Session // nil on routes that need no key
+	id      string
+	start   time.Time
+
+	query    url.Values
+	queryErr error
+
+	in, out *buffer
+	status  int // of the answer; 0 until there is one
+}
+
+// buffer is reused between calls.
+type buffer struct{ b []byte }
+
+var buffers = sync.Pool{New: func() any { return &buffer{b: make([]byte, 0, 4096)} }}
+
+// maxPooled keeps one long list from holding its memory for ever.
+const maxPooled = 256 << 10
+
+func (c *call) release() {
+	for _, b := range []*buffer{c.in, c.out} {
+		if b != nil && cap(b.b) <= maxPooled {
+			buffers.Put(b)
+		}
+	}
+	c.in, c.out = nil, nil
+}
+
+// body returns what was read. It is good until the call ends.
+func (c *call) body() []byte {
+	if c.in == nil {
+		return nil
+	}
+	return c.in.b
+}
+
+// decode reads the body into v; an empty one equals {}.
+func (c *call) decode(v any) error {
+	if len(c.body()) == 0 {
+		return nil
+	}
+	err := jsonx.Decode(c.body(), v)
+	var e *jsonx.Error
+	if errors.As(err, &e) {
+		return malformed(e.Pointer, e.Detail)
+	}
+	return err
+}
+
+// name returns the route as logs show it: never the URL, which may hold
+// anything.
+func (c *call) name() string {
+	if c.route == nil {
+		return ""
+	}
+	return c.route.Method + " " + c.route.Path
+}
+
+// viewTimeout bounds how long a read waits for its turn at the database.
+const viewTimeout = 10 * time.Second
+
+// view runs f on one snapshot of the database.
+func (c *call) view(f func(ctx context.Context, tx *store.Tx) error) error {
+	ctx, cancel := context.WithTimeout(c.r.Context(), viewTimeout)
+	defer cancel()
+	return c.s.Store.View(ctx, func(tx *store.Tx) error { return f(ctx, tx) })
+}
+
+// buf returns an empty buffer for the answer.
+func (c *call) buf() []byte {
+	if c.out == nil {
+		c.out = buffers.Get().(*buffer)
+	}
+	return c.out.b[:0]
+}
+
+var (
+	typeJSON    = []string{"application/json"}
+	typeProblem = []string{"application/problem+json"}
+)
+
+// write sends an answer.
+func (c *call) write(status int, contentType []string, b []byte) error {
+	h := c.Header()
+	h["Content-Type"] = contentType
+	h["Content-Length"] = []string{strconv.Itoa(len(b))}
+	c.status = status
+	c.WriteHeader(status)
+	c.Write(b) // who does not read the answer has gone
+	return nil
+}
+
+// json sends an answer of JSON made from buf, which may have grown.
+func (c *call) json(status int, b []byte) error {
+	c.out.b = b
+	return c.write(status, typeJSON, b)
+}
+
+// empty sends an answer without a body.
+func (c *call) empty(status int) error {
+	c.status = status
+	c.WriteHeader(status)
+	return nil
+}
+
+// paymentID returns the payment id in the path. One that is malformed is one
+// that nobody has.
+func (c *call) paymentID(notFound till.Code) (till.ID, error) {
+	id, err := till.ParseID(c.r.PathValue("payment_id"))
+	if err != nil {
+		return till.ID{}, &till.Error{Code: notFound}
+	}
+	return id, nil
+}

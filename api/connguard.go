@@ -1,0 +1,182 @@
+package api
+
+import (
+	"bytes"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"till"
+)
+
+// Limits of a connection. A request that is slower or larger is cut off
+// before it costs more than it brings.
+const (
+	readHeaderTimeout = 5 * time.Second
+	readTimeout       = 15 * time.Second
+	writeTimeout      = 75 * time.Second
+	idleTimeout       = 75 * time.Second
+	maxHeaderBytes    = 32 << 10
+	maxConns          = 20_000
+)
+
+// Server returns the HTTP server for a handler, with the limits above. Serve
+// it on a guarded listener; see Guard.
+func Server(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler:                      h,
+		DisableGeneralOptionsHandler: true,
+		ReadHeaderTimeout:            readHeaderTimeout,
+		ReadTimeout:                  readTimeout,
+		WriteTimeout:                 writeTimeout,
+		IdleTimeout:                  idleTimeout,
+		MaxHeaderBytes:               maxHeaderBytes,
+		ConnState: func(c net.Conn, state http.ConnState) {
+			if g, ok := c.(*guardedConn); ok {
+				g.enter(state)
+			}
+		},
+	}
+}
+
+// Guard returns a listener whose connections give every answer the API's
+// form. What net/http cannot parse never reaches a handler: it writes a line
+// of plain text straight to the connection, and says nothing to a client
+// whose headers come too slowly. A guarded connection says it as a problem,
+// with a request id. It also keeps the number of connections bounded.
+func Guard(l net.Listener) net.Listener { return &guard{Listener: l, max: maxConns} }
+
+type guard struct {
+	net.Listener
+	max  int64
+	open atomic.Int64
+}
+
+// Accept implements net.Listener. A connection too many is told so and
+// closed: left waiting, it would look like a service that is down.
+func (g *guard) Accept() (net.Conn, error) {
+	for {
+		c, err := g.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if g.open.Add(1) <= g.max {
+			return &guardedConn{Conn: c, release: sync.OnceFunc(func() { g.open.Add(-1) })}, nil
+		}
+		c.SetWriteDeadline(time.Now().Add(time.Second))
+		c.Write(rawProblem(till.CodeServiceUnavailable))
+		c.Close()
+		g.open.Add(-1)
+	}
+}
+
+// guardedConn is a connection that watches what net/http itself writes.
+type guardedConn struct {
+	net.Conn
+	release func()
+
+	asked atomic.Bool // the headers of a request are complete
+	heard atomic.Bool // some bytes of headers have come
+}
+
+// enter follows the life of the connection: net/http calls it active when
+// the headers of a request have been read, and idle when its answer is out.
+func (c *guardedConn) enter(state http.ConnState) {
+	switch state {
+	case http.StateActive:
+		c.asked.Store(true)
+	case http.StateIdle:
+		c.heard.Store(false)
+		c.asked.Store(false)
+	}
+}
+
+// Read implements net.Conn. A deadline that passes in the middle of a
+// request's headers is answered; net/http would hang up without a word.
+func (c *guardedConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if n > 0 && !c.asked.Load() {
+		c.heard.Store(true)
+	}
+	if err != nil && errors.Is(err, os.ErrDeadlineExceeded) && !c.asked.Load() && c.heard.CompareAndSwap(true, false) {
+		c.SetWriteDeadline(time.Now().Add(time.Second))
+		c.Conn.Write(rawProblem(till.CodeRequestTimeout))
+	}
+	return n, err
+}
+
+// canned is how every plain text answer of net/http goes on after its status
+// line. None of our answers can hold it: our JSON has no raw line breaks.
+var canned = []byte("\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n")
+
+// Write implements net.Conn.
+func (c *guardedConn) Write(b []byte) (int, error) {
+	code := cannedCode(b)
+	if code == "" {
+		return c.Conn.Write(b)
+	}
+	if _, err := c.Conn.Write(rawProblem(code)); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// cannedCode returns the code for an answer of net/http's own, "" if b is not
+// one. What is not HTTP as we speak it (an unknown version or encoding, an
+// expectation) is a request that cannot be read.
+func cannedCode(b []byte) till.Code {
+	const prefix = "HTTP/1.1 "
+	if len(b) < len(prefix)+3 || b[len(prefix)] < '4' || string(b[:len(prefix)]) != prefix {
+		return ""
+	}
+	status := string(b[len(prefix) : len(prefix)+3])
+	line := bytes.IndexByte(b, '\r')
+	switch {
+	case status == "417":
+		return till.CodeMalformedBody // no handler of ours says this
+	case line < 0 || !bytes.HasPrefix(b[line:], canned):
+		return ""
+	case status == "431":
+		return till.CodeHeadersTooLarge
+	}
+	return till.CodeMalformedBody
+}
+
+// CloseWrite lets net/http hang up in two steps, so that a client that is
+// still sending can read why.
+func (c *guardedConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
+
+// Close implements net.Conn.
+func (c *guardedConn) Close() error {
+	c.release()
+	return c.Conn.Close()
+}
+
+// rawProblem renders a whole answer that ends its connection.
+func rawProblem(code till.Code) []byte {
+	now := time.Now()
+	id := till.NewID(till.TimeOf(now)).String()
+	e := &till.Error{Code: code}
+	if code == till.CodeMalformedBody {
+		e = malformed("", "The request is not HTTP that can be read.")
+	}
+	body := appendProblem(nil, e, id)
+	status := refusals[code].status
+	b := append([]byte("HTTP/1.1 "), strconv.Itoa(status)+" "+http.StatusText(status)...)
+	b = append(b, "\r\nContent-Type: application/problem+json\r\nCache-Control: no-store\r\nConnection: close\r\nApi-Version: "+Version+"\r\nX-Request-Id: "+id...)
+	if status == http.StatusServiceUnavailable {
+		b = append(b, "\r\nRetry-After: "+retryAfter[0]...)
+	}
+	b = append(b, "\r\nDate: "+now.UTC().Format(http.TimeFormat)+"\r\nContent-Length: "+strconv.Itoa(len(body))+"\r\n\r\n"...)
+	return append(b, body...)
+}

@@ -1,0 +1,151 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"till"
+	"till/internal/jsonx"
+	"till/store"
+)
+
+// refusal is how a code is answered.
+type refusal struct {
+	status int
+	detail string // what people read where the error has no words of its own
+}
+
+// refusals gives every code its status, here and nowhere else.
+var refusals = map[till.Code]refusal{
+	till.CodeMalformedBody:        {http.StatusBadRequest, "The body is not the JSON that is expected."},
+	till.CodeInvalidParameter:     {http.StatusBadRequest, "Some query parameters are unknown or wrong."},
+	till.CodeKeyInURL:             {http.StatusBadRequest, "An API key stands in the URL, where logs keep it. Send it in the X-Api-Key header, and rotate it."},
+	till.CodeMissingKey:           {http.StatusUnauthorized, "Send your API key in the X-Api-Key header."},
+	till.CodeInvalidKey:           {http.StatusUnauthorized, "The API key is not valid."},
+	till.CodeInsufficientScope:    {http.StatusForbidden, "The key lacks a scope."},
+	till.CodeClientSuspended:      {http.StatusForbidden, "This account is suspended."},
+	till.CodePaymentNotFound:      {http.StatusNotFound, "There is no such payment."},
+	till.CodeKeyNotFound:          {http.StatusNotFound, "There is no such key."},
+	till.CodePromptNotFound:       {http.StatusNotFound, "No prompt is open for this payment."},
+	till.CodeClientNotFound:       {http.StatusNotFound, "There is no such client."},
+	till.CodeNotFound:             {http.StatusNotFound, "There is no such path."},
+	till.CodeMethodNotAllowed:     {http.StatusMethodNotAllowed, "This path does not have this method; see the Allow header."},
+	till.CodeRequestTimeout:       {http.StatusRequestTimeout, "The request did not arrive in time."},
+	till.CodeBodyTooLarge:         {http.StatusRequestEntityTooLarge, "The body is larger than 65536 bytes."},
+	till.CodeHeadersTooLarge:      {http.StatusRequestHeaderFieldsTooLarge, "The request headers are too large."},
+	till.CodeUnsupportedMediaType: {http.StatusUnsupportedMediaType, "Send the body as Content-Type: application/json."},
+	till.CodeValidationFailed:     {http.StatusUnprocessableEntity, "Some fields are missing or wrong."},
+	till.CodeKeyReused:            {http.StatusUnprocessableEntity, "The idempotency key belongs to another body."},
+	till.CodeRateLimited:          {http.StatusTooManyRequests, "Too many requests. Try again after the time in Retry-After."},
+	till.CodeMethodUnavailable:    {http.StatusServiceUnavailable, "The payment method is closed just now. Try again later with the same idempotency key."},
+	till.CodeServiceUnavailable:   {http.StatusServiceUnavailable, "The service cannot take the request now. Try again with the same idempotency key."},
+	till.CodeInternal:             {http.StatusInternalServerError, "Something went wrong on our side. It is safe to try again with the same idempotency key."},
+}
+
+// worded are the codes whose errors are written for clients here; the words
+// of all others come from the table, whoever made them.
+func worded(code till.Code) bool {
+	switch code {
+	case till.CodeInsufficientScope, till.CodeUnsupportedMediaType:
+		return true
+	}
+	return false
+}
+
+var (
+	errNoPath = &till.Error{Code: till.CodeNotFound}
+	errNoVerb = &till.Error{Code: till.CodeMethodNotAllowed}
+	errPanic  = &till.Error{Code: till.CodeInternal}
+)
+
+// malformed returns the refusal of a body that cannot be read.
+func malformed(pointer, detail string) *till.Error {
+	return &till.Error{Code: till.CodeMalformedBody, Fields: []till.FieldError{{Pointer: pointer, Code: till.FieldInvalidFormat, Detail: detail}}}
+}
+
+// retryAfter is what a 503 tells: the database is away for moments, and a
+// client that comes back sooner only adds to the queue.
+var retryAfter = []string{"1"}
+
+// fail answers with an error.
+func (c *call) fail(err error) {
+	e := c.refusal(err)
+	r := refusals[e.Code]
+	if r.status == http.StatusServiceUnavailable {
+		c.Header()["Retry-After"] = retryAfter
+	}
+	c.write(r.status, typeProblem, appendProblem(c.buf(), e, c.id))
+}
+
+// refusal returns what the client is told about err. What is not a refusal is
+// ours: it is logged, and the client reads only that it happened.
+func (c *call) refusal(err error) *till.Error {
+	var e *till.Error
+	if errors.As(err, &e) {
+		if _, known := refusals[e.Code]; known {
+			return e
+		}
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		return &till.Error{Code: till.CodeServiceUnavailable} // the client has gone
+	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrUnknownCommit), errors.Is(err, context.DeadlineExceeded):
+		c.s.Log.Warn("the database is away", "request_id", c.id, "route", c.name(), "error", err)
+		return &till.Error{Code: till.CodeServiceUnavailable}
+	}
+	c.s.Log.Error("a request failed", "request_id", c.id, "route", c.name(), "error", err)
+	return errPanic
+}
+
+// appendProblem renders an error as RFC 9457 has it. The type is about:blank
+// because the code says more than a URI would, and the title is then the
+// status in words.
+func appendProblem(b []byte, e *till.Error, requestID string) []byte {
+	r := refusals[e.Code]
+	detail := r.detail
+	switch {
+	case e.Code == till.CodeKeyReused && !e.PaymentID.IsZero():
+		detail = "The idempotency key was used for payment " + e.PaymentID.String() + " with another body."
+	case worded(e.Code) && e.Detail != "":
+		detail = e.Detail
+	}
+	b = append(b, `{"type":"about:blank","title":`...)
+	b = jsonx.AppendString(b, http.StatusText(r.status))
+	b = append(b, `,"status":`...)
+	b = strconv.AppendInt(b, int64(r.status), 10)
+	b = append(b, `,"detail":`...)
+	b = jsonx.AppendString(b, detail)
+	b = append(b, `,"code":`...)
+	b = jsonx.AppendString(b, string(e.Code))
+	b = append(b, `,"request_id":`...)
+	b = jsonx.AppendString(b, requestID)
+	if len(e.Fields) > 0 {
+		b = append(b, `,"errors":[`...)
+		for i, f := range e.Fields {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = append(b, `{"pointer":`...)
+			b = jsonx.AppendString(b, f.Pointer)
+			b = append(b, `,"code":`...)
+			b = jsonx.AppendString(b, string(f.Code))
+			b = append(b, `,"detail":`...)
+			b = jsonx.AppendString(b, f.Detail)
+			b = append(b, '}')
+		}
+		b = append(b, ']')
+	}
+	if !e.PaymentID.IsZero() {
+		b = append(b, `,"payment_id":"`...)
+		b = e.PaymentID.Append(b)
+		b = append(b, '"')
+	}
+	return append(b, '}')
+}
+
+// Codes lists every code that has a status, in no order.
+func Codes() []till.Code { return slices.Collect(maps.Keys(refusals)) }

@@ -1,0 +1,179 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"till"
+	"till/account"
+	"till/internal/jsonx"
+	"till/store"
+)
+
+// maxListedKeys bounds the list of keys, revoked ones included; at most
+// account.MaxKeys of them are active.
+const maxListedKeys = 1000
+
+// listKeys is GET /api-keys.
+func (c *call) listKeys() error {
+	var keys []*till.Key
+	err := c.view(func(ctx context.Context, tx *store.Tx) (err error) {
+		keys, err = tx.Keys(ctx, c.session.Client.ID, maxListedKeys)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	b := appendItems(c.buf(), keys, func(b []byte, k *till.Key) []byte { return append(c.appendKey(b, k), '}') })
+	return c.json(http.StatusOK, append(b, '}'))
+}
+
+// keyRequest is the body of POST /api-keys.
+type keyRequest struct {
+	Name      *string       `json:"name"`
+	Scopes    *[]till.Scope `json:"scopes"`
+	ExpiresAt *string       `json:"expires_at"`
+}
+
+// createKey is POST /api-keys.
+func (c *call) createKey() error {
+	var req keyRequest
+	if err := c.decode(&req); err != nil {
+		return err
+	}
+	name, scopes, expires, fields := c.readKey(&req)
+	if fields != nil {
+		return &till.Error{Code: till.CodeValidationFailed, Fields: fields}
+	}
+	text, key, err := c.s.Accounts.CreateKey(c.r.Context(), c.session.Client.ID, name, scopes, expires, c.session.Actor())
+	if err != nil {
+		return err
+	}
+	return c.newKey(text, key)
+}
+
+// readKey returns what a key is to be, and everything that is wrong with it.
+func (c *call) readKey(req *keyRequest) (name string, scopes []till.Scope, expires till.Time, fields []till.FieldError) {
+	if req.Name != nil {
+		if name = *req.Name; name == "" {
+			fields = append(fields, till.FieldError{Pointer: "/name", Code: till.FieldInvalidFormat, Detail: "The name must not be empty."})
+		}
+	}
+	if s := req.ExpiresAt; s != nil {
+		var ok bool
+		if expires, ok = till.ParseTime(*s); !ok || strings.Contains(*s, " ") {
+			fields = append(fields, till.FieldError{Pointer: "/expires_at", Code: till.FieldInvalidFormat, Detail: "The expiry must be an RFC 3339 time in UTC."})
+			expires = 0
+		}
+	}
+	scopes = till.DefaultScopes
+	if req.Scopes != nil {
+		scopes = *req.Scopes
+	}
+	fields = append(fields, c.s.Accounts.CheckKey(name, scopes, expires)...)
+	grant := c.session.CheckGrant(scopes)
+	if req.Scopes == nil && grant != nil { // the default ones were not sent one by one
+		grant = grant[:1]
+		grant[0].Pointer = "/scopes"
+	}
+	return name, scopes, expires, append(fields, grant...)
+}
+
+// rotateRequest is the body of POST /api-keys/{key_id}/rotate.
+type rotateRequest struct {
+	OverlapSeconds *int64 `json:"overlap_seconds"`
+}
+
+// defaultOverlap is how long a rotated key goes on by default: a working day
+// and the night after it.
+const defaultOverlap = 24 * time.Hour
+
+// rotateKey is POST /api-keys/{key_id}/rotate.
+func (c *call) rotateKey() error {
+	var req rotateRequest
+	if err := c.decode(&req); err != nil {
+		return err
+	}
+	overlap := defaultOverlap
+	if n := req.OverlapSeconds; n != nil {
+		// Cut to just outside the bounds, so that the product cannot wrap.
+		overlap = time.Duration(max(-1, min(*n, int64(account.MaxOverlap/time.Second)+1))) * time.Second
+	}
+	id := c.r.PathValue("key_id")
+	if err := c.checkRotation(id); err != nil {
+		return err
+	}
+	text, key, err := c.s.Accounts.RotateKey(c.r.Context(), c.session.Client.ID, id, overlap, c.session.Actor())
+	if err != nil {
+		return err
+	}
+	return c.newKey(text, key)
+}
+
+// checkRotation refuses to let a key rotate one that may do more than it: the
+// answer holds the new key, so that would be to grant what it does not have.
+func (c *call) checkRotation(id string) error {
+	if id == c.session.Key.ID {
+		return nil
+	}
+	var key *till.Key
+	err := c.view(func(ctx context.Context, tx *store.Tx) (err error) {
+		key, err = tx.Key(ctx, c.session.Client.ID, id)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if c.session.CheckGrant(key.Scopes) == nil {
+		return nil
+	}
+	return &till.Error{Code: till.CodeValidationFailed, Fields: []till.FieldError{{
+		Code: till.FieldScopeNotGranted, Detail: "The key to be rotated has a scope that the key that asks does not have itself.",
+	}}}
+}
+
+// newKey answers with a key and, this once, its text.
+func (c *call) newKey(text string, k *till.Key) error {
+	b := c.appendKey(c.buf(), k)
+	b = append(b, `,"api_key":`...)
+	b = jsonx.AppendString(b, text)
+	return c.json(http.StatusCreated, append(b, '}'))
+}
+
+// revokeKey is DELETE /api-keys/{key_id}.
+func (c *call) revokeKey() error {
+	err := c.s.Accounts.RevokeKey(c.r.Context(), c.session.Client.ID, c.r.PathValue("key_id"), c.session.Actor())
+	if err != nil {
+		return err
+	}
+	return c.empty(http.StatusNoContent)
+}
+
+// appendKey writes a key and leaves the object open.
+func (c *call) appendKey(b []byte, k *till.Key) []byte {
+	b = append(b, `{"id":`...)
+	b = jsonx.AppendString(b, k.ID)
+	b = append(b, `,"name":`...)
+	b = appendText(b, k.Name)
+	b = append(b, `,"scopes":[`...)
+	for i, s := range k.Scopes {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = jsonx.AppendString(b, string(s))
+	}
+	b = append(b, `],"mode":`...)
+	b = jsonx.AppendString(b, string(c.session.Client.Mode))
+	b = append(b, `,"created_at":`...)
+	b = appendTime(b, k.CreatedAt)
+	b = append(b, `,"expires_at":`...)
+	b = appendTime(b, k.ExpiresAt)
+	b = append(b, `,"revoked_at":`...)
+	b = appendTime(b, k.RevokedAt)
+	b = append(b, `,"last_used_at":`...)
+	b = appendTime(b, k.LastUsedAt)
+	b = append(b, `,"exposed_at":`...)
+	return appendTime(b, k.ExposedAt)
+}

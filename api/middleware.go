@@ -1,0 +1,222 @@
+package api
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"till"
+	"till/internal/jsonx"
+)
+
+// admit takes a call through the gates in front of its handler.
+func (c *call) admit() error {
+	if ready := c.s.Ready; ready != nil {
+		if err := ready(); err != nil {
+			return &till.Error{Code: till.CodeServiceUnavailable}
+		}
+	}
+	if !c.route.Open {
+		if err := c.authenticate(); err != nil {
+			return err
+		}
+		if err := c.authorize(); err != nil {
+			return err
+		}
+		if err := c.limit(); err != nil {
+			return err
+		}
+	}
+	if err := c.checkQuery(); err != nil {
+		return err
+	}
+	if c.route.Body == noBody {
+		return nil
+	}
+	if err := c.checkContentType(); err != nil {
+		return err
+	}
+	return c.readBody()
+}
+
+// authenticate opens the session of the key in the header.
+func (c *call) authenticate() (err error) {
+	keys := c.r.Header["X-Api-Key"]
+	if len(keys) == 0 || len(keys) == 1 && keys[0] == "" {
+		c.Header()["Www-Authenticate"] = challenge
+		return &till.Error{Code: till.CodeMissingKey}
+	}
+	key := keys[0]
+	if len(keys) > 1 {
+		key = "" // which one is meant is not ours to guess
+	}
+	if c.route.Fresh {
+		c.session, err = c.s.Accounts.AuthenticateNow(c.r.Context(), key)
+	} else {
+		c.session, err = c.s.Accounts.Authenticate(c.r.Context(), key)
+	}
+	if till.ErrorCode(err) == till.CodeInvalidKey {
+		c.Header()["Www-Authenticate"] = challenge
+	}
+	return err
+}
+
+// challenge tells where a key goes, which RFC 9110 asks of every 401.
+var challenge = []string{`ApiKey realm="X-Api-Key"`}
+
+// authorize decides whether the session may use the route.
+func (c *call) authorize() error {
+	client, key := c.session.Client, c.session.Key
+	if client.Suspended {
+		return &till.Error{Code: till.CodeClientSuspended}
+	}
+	if c.route.TestOnly && (client.Mode != till.Test || c.s.Sandbox == nil) {
+		return errNoPath
+	}
+	if key.Allows(c.route.Scope) || c.route.Self && c.r.PathValue("key_id") == key.ID {
+		return nil
+	}
+	return till.Errorf(till.CodeInsufficientScope, "The key lacks the scope %s.", c.route.Scope)
+}
+
+// A key in a URL stands in the logs of every proxy on the way. It is refused
+// even beside a good header, so that nobody finds out that it "works".
+var (
+	keyText    = regexp.MustCompile(`till_(?:live|test)_[0-9A-Za-z]+_[0-9A-Za-z]+`)
+	keyStarts  = []string{"till_live_", "till_test_"}
+	errKeyURL  = &till.Error{Code: till.CodeKeyInURL}
+	keyNames   = []string{"apikey", "xapikey"}
+	dropDashes = strings.NewReplacer("-", "", "_", "")
+)
+
+// maxFlagged is how many keys of one URL are looked up to be flagged.
+const maxFlagged = 4
+
+// checkURL reads the query and refuses an API key anywhere in the URL.
+func (c *call) checkURL() error {
+	u := c.r.URL
+	if u.RawQuery == "" && !strings.Contains(u.Path, "till_") {
+		return nil
+	}
+	c.query, c.queryErr = url.ParseQuery(u.RawQuery)
+	texts, found := []string{u.Path, u.RawQuery}, false
+	for name, values := range c.query {
+		found = found || slices.Contains(keyNames, dropDashes.Replace(strings.ToLower(name)))
+		texts = append(append(texts, name), values...)
+	}
+	flagged := 0
+	for _, text := range texts {
+		if !strings.Contains(text, keyStarts[0]) && !strings.Contains(text, keyStarts[1]) {
+			continue
+		}
+		found = true
+		for _, key := range keyText.FindAllString(text, maxFlagged) {
+			if flagged++; flagged > maxFlagged {
+				break
+			}
+			if err := c.s.Accounts.FlagExposed(c.r.Context(), key); err != nil {
+				c.s.Log.Warn("an exposed key was not flagged", "request_id", c.id, "error", err)
+			}
+		}
+	}
+	if found {
+		return errKeyURL
+	}
+	return nil
+}
+
+// checkContentType refuses a body that is not plain JSON. There is no
+// decompression: a small body that unpacks to a large one is not for us.
+func (c *call) checkContentType() error {
+	if c.r.ContentLength == 0 {
+		return nil
+	}
+	for _, v := range c.r.Header["Content-Encoding"] {
+		if !strings.EqualFold(v, "identity") {
+			return &till.Error{Code: till.CodeUnsupportedMediaType, Detail: "Send the body without Content-Encoding."}
+		}
+	}
+	if values := c.r.Header["Content-Type"]; len(values) == 1 && isJSON(values[0]) {
+		return nil
+	}
+	return &till.Error{Code: till.CodeUnsupportedMediaType}
+}
+
+func isJSON(contentType string) bool {
+	if contentType == "application/json" {
+		return true
+	}
+	media, params, err := mime.ParseMediaType(contentType)
+	if err != nil || media != "application/json" {
+		return false
+	}
+	for name, value := range params {
+		if name != "charset" || !strings.EqualFold(value, "utf-8") {
+			return false
+		}
+	}
+	return true
+}
+
+// readBody reads the body into the call's buffer.
+func (c *call) readBody() error {
+	if c.r.ContentLength > jsonx.MaxBody {
+		return c.cut(&till.Error{Code: till.CodeBodyTooLarge})
+	}
+	if c.r.ContentLength != 0 {
+		c.in = buffers.Get().(*buffer)
+		b, err := appendAll(c.in.b[:0], http.MaxBytesReader(c.ResponseWriter, c.r.Body, jsonx.MaxBody))
+		c.in.b = b
+		if err != nil {
+			return c.cut(readError(err))
+		}
+	}
+	if len(c.body()) == 0 && c.route.Body == requiredBody {
+		return malformed("", "A JSON object is expected, the body is empty.")
+	}
+	return nil
+}
+
+// appendAll is io.ReadAll into a buffer that is there already.
+func appendAll(b []byte, r io.Reader) ([]byte, error) {
+	for {
+		if len(b) == cap(b) {
+			// Few steps: a body either is small or goes on to the limit.
+			b = append(make([]byte, 0, min(8*cap(b), jsonx.MaxBody+1)), b...)
+		}
+		n, err := r.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		switch err {
+		case nil:
+		case io.EOF:
+			return b, nil
+		default:
+			return b, err
+		}
+	}
+}
+
+// readError says why a body could not be read to its end.
+func readError(err error) *till.Error {
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return &till.Error{Code: till.CodeBodyTooLarge}
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return &till.Error{Code: till.CodeRequestTimeout}
+	}
+	return malformed("", "The body ends too early or is not framed as HTTP says.")
+}
+
+// cut ends the connection after the answer: the rest of the body is neither
+// wanted nor waited for.
+func (c *call) cut(err error) error {
+	c.Header()["Connection"] = []string{"close"}
+	return err
+}

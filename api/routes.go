@@ -1,0 +1,58 @@
+package api
+
+import (
+	"net/http"
+
+	"till"
+)
+
+// Route is one operation of the API.
+type Route struct {
+	Method string     // the HTTP verb; GET answers HEAD too
+	Path   string     // relative to /v1, as in openapi.yaml
+	Scope  till.Scope // what the key must be allowed; "": any key will do
+
+	Open     bool     // needs no key
+	Fresh    bool     // the key is read from the database, not from the cache
+	Self     bool     // a key may do this to itself without the scope
+	TestOnly bool     // live clients are told that there is no such path
+	Body     bodyRule // what is done about a body
+	AnyQuery bool     // query parameters are not ours to judge
+	Query    []string // the query parameters it knows
+
+	handle func(c *call) error
+}
+
+// bodyRule says whether a call has a body.
+type bodyRule int
+
+const (
+	noBody       bodyRule = iota // one that is sent is not read
+	optionalBody                 // an empty one equals {}
+	requiredBody                 // an empty one is refused
+)
+
+// Routes is every operation of the API. openapi.yaml lists the same; a test
+// compares them.
+var Routes = []Route{
+	{Method: http.MethodPost, Path: "/payments", Scope: till.PaymentsWrite, Body: requiredBody, handle: (*call).createPayment},
+	{Method: http.MethodGet, Path: "/payments", Scope: till.PaymentsRead, Query: paymentQuery, handle: (*call).listPayments},
+	{Method: http.MethodGet, Path: "/payments/{payment_id}", Scope: till.PaymentsRead, handle: (*call).getPayment},
+	{Method: http.MethodGet, Path: "/payments/{payment_id}/attempts", Scope: till.PaymentsRead, handle: (*call).listAttempts},
+
+	{Method: http.MethodGet, Path: "/payment-methods", handle: (*call).listMethods},
+	{Method: http.MethodGet, Path: "/wallets", Scope: till.WalletsRead, handle: (*call).listWallets},
+	{Method: http.MethodGet, Path: "/transactions", Scope: till.WalletsRead, Query: transactionQuery, handle: (*call).listTransactions},
+
+	{Method: http.MethodGet, Path: "/api-keys", Scope: till.KeysManage, Fresh: true, handle: (*call).listKeys},
+	{Method: http.MethodPost, Path: "/api-keys", Scope: till.KeysManage, Fresh: true, Body: requiredBody, handle: (*call).createKey},
+	{Method: http.MethodPost, Path: "/api-keys/{key_id}/rotate", Scope: till.KeysManage, Fresh: true, Self: true, Body: optionalBody, handle: (*call).rotateKey},
+	{Method: http.MethodDelete, Path: "/api-keys/{key_id}", Scope: till.KeysManage, Fresh: true, Self: true, handle: (*call).revokeKey},
+
+	{Method: http.MethodGet, Path: "/sandbox/prompts", Scope: till.PaymentsWrite, TestOnly: true, handle: (*call).listPrompts},
+	{Method: http.MethodPost, Path: "/sandbox/prompts/{payment_id}", Scope: till.PaymentsWrite, TestOnly: true, Body: optionalBody, handle: (*call).decidePrompt},
+
+	{Method: http.MethodPost, Path: "/callbacks/{connection}/{token}", Open: true, AnyQuery: true, handle: (*call).receiveCallback},
+	{Method: http.MethodPut, Path: "/callbacks/{connection}/{token}", Open: true, AnyQuery: true, handle: (*call).receiveCallback},
+	{Method: http.MethodGet, Path: "/openapi.yaml", Open: true, handle: (*call).getOpenAPI},
+}

@@ -1,0 +1,136 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"till/api"
+)
+
+// crossing is client B trying A's ids. The client test is A, other is B.
+type crossing struct {
+	t             *testing.T
+	w             *world
+	stranger      string // a key of B that may do everything
+	id, prompt    string // payments of A
+	keyID, client string // of A
+}
+
+// F52: another client's ids lead nowhere, on every route of the table.
+func TestTenantCrossing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{})
+	defer w.stop()
+	x := &crossing{
+		t: t, w: w, stranger: w.keys["other_manager"],
+		id:     w.created("test", "00000000-0000-4000-8000-000000000001", "242064000001"),
+		prompt: w.created("test", "00000000-0000-4000-8000-000000000002", "242064000000"),
+		keyID:  strings.Split(w.keys["test"], "_")[2], client: w.clients["test"].ID.String(),
+	}
+	cases := x.cases()
+	for _, r := range api.Routes {
+		check := cases[r.Method+" "+r.Path]
+		if check == nil {
+			t.Errorf("no case for %s %s", r.Method, r.Path)
+			continue
+		}
+		check(r.Method, x.target(r.Path))
+	}
+	// And A still has everything.
+	if a := w.do(http.MethodGet, "/v1/sandbox/prompts", w.keys["test"], ""); !strings.Contains(a.Body.String(), x.prompt) {
+		t.Errorf("A's prompt is gone: %s", a.Body)
+	}
+	if _, err := w.accounts.AuthenticateNow(context.Background(), w.keys["test"]); err != nil {
+		t.Errorf("A's key is gone: %v", err)
+	}
+}
+
+// cases say for each route what must come of it.
+func (x *crossing) cases() map[string]func(method, target string) {
+	return map[string]func(method, target string){
+		"POST /payments": x.create,
+		"GET /payments": x.empty("?reference=order+of+A", "?idempotency_key=00000000-0000-4000-8000-000000000002", "?status=pending", "?method=mtn_momo",
+			"?provider_reference=SBX", "?from_date=2000-01-01T00:00:00Z"),
+		"GET /payments/{payment_id}":           x.missing("payment_not_found"),
+		"GET /payments/{payment_id}/attempts":  x.missing("payment_not_found"),
+		"GET /payment-methods":                 x.empty(),
+		"GET /wallets":                         x.empty(),
+		"GET /transactions":                    x.empty("?payment_id="+x.id, "?reference=order+of+A", "?payout_id="+x.id, "?currency=XAF"),
+		"GET /api-keys":                        x.empty(),
+		"POST /api-keys":                       x.createKey,
+		"POST /api-keys/{key_id}/rotate":       x.missing("api_key_not_found"),
+		"DELETE /api-keys/{key_id}":            x.missing("api_key_not_found"),
+		"GET /sandbox/prompts":                 x.empty(),
+		"POST /sandbox/prompts/{payment_id}":   x.missing("prompt_not_found"),
+		"POST /callbacks/{connection}/{token}": x.missing("not_found"),
+		"PUT /callbacks/{connection}/{token}":  x.missing("not_found"),
+		"GET /openapi.yaml":                    x.empty(),
+	}
+}
+
+// target puts A's ids into a path.
+func (x *crossing) target(path string) string {
+	id := x.id
+	if strings.HasPrefix(path, "/sandbox") {
+		id = x.prompt
+	}
+	return "/v1" + strings.NewReplacer("{payment_id}", id, "{key_id}", x.keyID, "{connection}", "sandbox",
+		"{token}", x.client+"."+id+".AAAAAAAAAAAAAAAAAAAAAA").Replace(path)
+}
+
+// missing wants a 404, as for an id that nobody has.
+func (x *crossing) missing(code string) func(method, target string) {
+	return func(method, target string) {
+		body := ""
+		if method == http.MethodPost {
+			body = `{"action":"approve"}`
+		}
+		a := x.w.do(method, target, x.stranger, body)
+		if a.Code != http.StatusNotFound || !strings.Contains(a.Body.String(), `"`+code+`"`) {
+			x.t.Errorf("%s %s: %d %s", method, target, a.Code, a.Body)
+		}
+	}
+}
+
+// empty wants nothing of A's in the answer, whatever B filters by.
+func (x *crossing) empty(queries ...string) func(method, target string) {
+	return func(method, target string) {
+		for _, q := range append(queries, "") {
+			a := x.w.do(method, target+q, x.stranger, "")
+			if a.Code != http.StatusOK {
+				x.t.Errorf("%s %s%s: %d %s", method, target, q, a.Code, a.Body)
+			}
+			for _, mine := range []string{x.id, x.prompt, x.keyID, x.client} {
+				if strings.Contains(a.Body.String(), mine) {
+					x.t.Errorf("%s %s%s shows %s", method, target, q, mine)
+				}
+			}
+		}
+	}
+}
+
+// create wants a payment of B's own under A's idempotency key.
+func (x *crossing) create(method, target string) {
+	a := x.w.do(method, target, x.stranger, goodBody("00000000-0000-4000-8000-000000000001"))
+	if a.Code != http.StatusAccepted || a.Header().Get("Idempotent-Replayed") != "" || strings.Contains(a.Body.String(), x.id) {
+		x.t.Errorf("B's use of A's key: %d %s", a.Code, a.Body)
+	}
+}
+
+// createKey wants a key of B's own, whatever the body says.
+func (x *crossing) createKey(method, target string) {
+	a := x.w.do(method, target, x.stranger, `{"client_id":"`+x.client+`"}`)
+	var k struct {
+		Key string `json:"api_key"`
+	}
+	if err := json.Unmarshal(a.Body.Bytes(), &k); err != nil {
+		x.t.Fatal(err)
+	}
+	s, err := x.w.accounts.AuthenticateNow(context.Background(), k.Key)
+	if err != nil || s.Client.ID != x.w.clients["other"].ID {
+		x.t.Errorf("B made a key of somebody else's: %v", err)
+	}
+}

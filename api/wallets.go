@@ -1,0 +1,42 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"till/internal/jsonx"
+	"till/ledger"
+	"till/store"
+)
+
+// listWallets is GET /wallets.
+func (c *call) listWallets() error {
+	var wallets []*ledger.Wallet
+	err := c.view(func(ctx context.Context, tx *store.Tx) (err error) {
+		wallets, err = tx.Wallets(ctx, c.session.Client.ID)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return c.json(http.StatusOK, append(appendItems(c.buf(), wallets, appendWallet), '}'))
+}
+
+func appendWallet(b []byte, w *ledger.Wallet) []byte {
+	b = append(b, `{"id":`...)
+	b = appendID(b, w.ID)
+	b = append(b, `,"currency":`...)
+	b = jsonx.AppendString(b, w.Currency)
+	b = append(b, `,"balance":`...)
+	b = appendMinor(b, w.Balance)
+	b = append(b, `,"available":`...)
+	b = appendMinor(b, w.Available())
+	b = append(b, `,"reserved":`...)
+	b = appendMinor(b, w.Reserved)
+	b = append(b, `,"last_transaction_sequence":`...)
+	b = strconv.AppendInt(b, w.LastSequence, 10)
+	b = append(b, `,"updated_at":`...)
+	b = appendTime(b, w.UpdatedAt)
+	return append(b, '}')
+}

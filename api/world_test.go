@@ -1,0 +1,189 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"till"
+	"till/account"
+	"till/api"
+	"till/collect"
+	"till/provider"
+	"till/provider/sandbox"
+	"till/store"
+)
+
+const baseURL = "http://till.test/v1"
+
+// world is the whole service in one process with the sandbox operator, on a
+// real database. Nothing of it is a mock.
+type world struct {
+	t         testing.TB
+	store     *store.Store
+	operator  *sandbox.Operator
+	collector *collect.Collector
+	accounts  *account.Accounts
+	handler   http.Handler
+	log       *lockedBuffer
+
+	called  atomic.Value // the path of the last callback
+	closed  atomic.Bool  // no operator can be reached for live clients
+	unready atomic.Bool  // the service takes no requests
+	clients map[string]*till.Client
+	keys    map[string]string // texts, by the names that cases use
+	stop    func()
+}
+
+// options are what a case can choose of a world.
+type options struct {
+	rate      float64
+	noSandbox bool
+	quiet     bool         // nothing is logged
+	database  store.Config // the zero one is a new SQLite file
+}
+
+const window = 10 * time.Second
+
+// newWorld starts a service and a few clients. Its owner calls stop.
+func newWorld(t testing.TB, o options) *world {
+	t.Helper()
+	dir, ctx := t.TempDir(), context.Background()
+	w := &world{t: t, clients: map[string]*till.Client{}, keys: map[string]string{}, log: &lockedBuffer{}}
+	var err error
+	if o.database.Path == "" {
+		o.database.Path = filepath.Join(dir, "till.db")
+	}
+	// In a bubble, the clock of a database server would be another one.
+	o.database.Now = func() till.Time { return till.TimeOf(time.Now()) }
+	if w.store, err = store.Open(ctx, o.database); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.store.Migrate(ctx); err != nil {
+		t.Fatal(err)
+	}
+	w.operator, err = sandbox.Open(ctx, sandbox.Config{Path: filepath.Join(dir, "sandbox.db"), Window: window, Post: w.post})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	if o.quiet {
+		log = nil
+	}
+	w.collector = collect.New(collect.Config{
+		Store: w.store, Secret: []byte("a secret for tests"), Work: true, Log: log,
+		Connections:  map[string]provider.Provider{"sandbox": w.operator},
+		Route:        w.route,
+		CallbackBase: baseURL + "/callbacks",
+	})
+	w.accounts = account.New(w.store, log)
+	c := api.Config{
+		Store: w.store, Collector: w.collector, Accounts: w.accounts, Sandbox: w.operator,
+		BaseURL: baseURL, RateLimit: o.rate, Ready: w.ready, Log: log,
+	}
+	if o.noSandbox {
+		c.Sandbox = nil
+	}
+	w.handler = api.New(c)
+	w.people()
+	w.run()
+	return w
+}
+
+// people makes the clients and keys that cases name.
+func (w *world) people() {
+	for _, name := range []string{"test", "other", "live"} {
+		mode := till.Test
+		if name == "live" {
+			mode = till.Live
+		}
+		c, key, err := w.accounts.CreateClient(context.Background(), name, mode, "a test")
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		w.clients[name], w.keys[name] = c, key
+	}
+	w.addKey("test", "reader", till.PaymentsRead)
+	w.addKey("test", "writer", till.PaymentsWrite)
+	w.addKey("test", "hooks", till.WebhooksManage)
+	w.addKey("test", "manager", till.KeysManage, till.PaymentsRead, till.PaymentsWrite)
+	w.addKey("other", "other_manager", till.Scopes...)
+	if err := w.accounts.EnableMethod(context.Background(), w.clients["live"].ID, "mpesa", true, "a test"); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) addKey(client, name string, scopes ...till.Scope) {
+	text, _, err := w.accounts.CreateKey(context.Background(), w.clients[client].ID, name, scopes, 0, "a test")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.keys[name] = text
+}
+
+func (w *world) run() {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{}, 3)
+	for _, run := range []func(context.Context){w.collector.Run, w.operator.Run, w.accounts.Run} {
+		go func() { run(ctx); done <- struct{}{} }()
+	}
+	w.stop = func() {
+		cancel()
+		for range 3 {
+			<-done
+		}
+		if err := w.collector.Close(context.Background()); err != nil {
+			w.t.Error(err)
+		}
+		w.operator.Close()
+		w.store.Close()
+	}
+}
+
+// route gives live clients the same operator here: what is tested is the way
+// to it, and it can be closed.
+func (w *world) route(mode till.Mode, _, _, _ string) string {
+	if mode == till.Live && w.closed.Load() {
+		return ""
+	}
+	return "sandbox"
+}
+
+func (w *world) ready() error {
+	if w.unready.Load() {
+		return fmt.Errorf("not ready")
+	}
+	return nil
+}
+
+// post brings a callback of the operator to the API, as MTN does it.
+func (w *world) post(_ context.Context, url string, body []byte) error {
+	target := url[len("http://till.test"):]
+	w.called.Store(target)
+	a := w.do(http.MethodPut, target, "", string(body))
+	if a.Code != http.StatusOK {
+		return fmt.Errorf("callback answered %d", a.Code)
+	}
+	return nil
+}
+
+// do sends a request to the API and returns the answer.
+func (w *world) do(method, target, key, body string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, target, bytes.NewBufferString(body))
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if key != "" {
+		r.Header.Set("X-Api-Key", key)
+	}
+	a := httptest.NewRecorder()
+	w.handler.ServeHTTP(a, r)
+	return a
+}
