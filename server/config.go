@@ -1,0 +1,144 @@
+package server
+
+import (
+	"fmt"
+	"log/slog"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"till/store"
+)
+
+// Role says which part of the work an instance takes.
+type Role string
+
+// The roles.
+const (
+	RoleAll    Role = "all"    // serves requests and talks to operators
+	RoleAPI    Role = "api"    // serves requests and leaves the work to others
+	RoleWorker Role = "worker" // talks to operators and serves no requests
+)
+
+func (r Role) serves() bool { return r != RoleWorker }
+func (r Role) works() bool  { return r != RoleAPI }
+
+// Config is what a Server is made of. Only Database and Listen are required.
+type Config struct {
+	// Database is a SQLite file, whose folder is made if there is none, or a
+	// postgres:// URL, which any number of instances may share.
+	Database string
+	Listen   string // where the API is served; port 0 takes a free one
+
+	// AdminListen is where health is told; "" means nowhere.
+	AdminListen string
+
+	// BaseURL is how clients reach the API from outside; it ends in /v1.
+	// "" means the address that is listened on.
+	BaseURL string
+
+	Role      Role    // "" means RoleAll
+	RateLimit float64 // requests per second of each client; 0 means no limit
+
+	// ApprovalWindow is how long the sandbox's customers have; 0 means a
+	// minute. It is at least MinApprovalWindow.
+	ApprovalWindow time.Duration
+
+	SecretFile  string // "" means till.secret beside the SQLite file; PostgreSQL needs it named
+	SandboxPath string // "" means sandbox.db beside the SQLite file, or a schema of the same PostgreSQL
+
+	// PhonePatterns are further ranges of mobile numbers, as COUNTRY=PATTERN of
+	// the national number.
+	PhonePatterns []string
+
+	// DemoFile, if not "", asks for a demo client, whose key is kept there.
+	DemoFile string
+
+	Log *slog.Logger // nil means silence
+}
+
+// MinApprovalWindow is the shortest window in which the sandbox's stories can
+// be told.
+const MinApprovalWindow = 3 * time.Second
+
+const defaultApprovalWindow = time.Minute
+
+// complete fills in what was left out and refuses what cannot be.
+func (c *Config) complete() error {
+	if c.Database == "" {
+		return fmt.Errorf("the path of the database is missing")
+	}
+	switch c.Role {
+	case "":
+		c.Role = RoleAll
+	case RoleAll, RoleAPI, RoleWorker:
+	default:
+		return fmt.Errorf("the role %q does not exist; it is all, api or worker", c.Role)
+	}
+	if c.ApprovalWindow == 0 {
+		c.ApprovalWindow = defaultApprovalWindow
+	}
+	if c.ApprovalWindow < MinApprovalWindow {
+		return fmt.Errorf("an approval window of %s is too short; it is at least %s", c.ApprovalWindow, MinApprovalWindow)
+	}
+	if c.RateLimit < 0 {
+		return fmt.Errorf("the rate limit must not be negative; 0 turns it off")
+	}
+	if c.SecretFile == "" {
+		if store.IsPostgres(c.Database) {
+			return fmt.Errorf("with PostgreSQL, name the file of the installation's secret with --secret-file; every instance needs the same one")
+		}
+		c.SecretFile = SecretFile(c.Database)
+	}
+	if c.SandboxPath == "" {
+		c.SandboxPath = SandboxPath(c.Database)
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c.checkBaseURL()
+}
+
+// databaseName returns the database as logs and messages show it: a URL
+// without its password.
+func (c *Config) databaseName() string {
+	if !store.IsPostgres(c.Database) {
+		return c.Database
+	}
+	u, err := url.Parse(c.Database)
+	if err != nil {
+		return "postgres"
+	}
+	return "postgres://" + u.Host + u.Path
+}
+
+func (c *Config) checkBaseURL() error {
+	if c.BaseURL == "" {
+		return nil
+	}
+	u, err := url.Parse(c.BaseURL)
+	switch {
+	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.User != nil, u.RawQuery != "", u.Fragment != "":
+		return fmt.Errorf("the base URL must look like https://pay.example.com/v1")
+	case !strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/v1"):
+		return fmt.Errorf("the base URL must end in /v1")
+	}
+	c.BaseURL = strings.TrimRight(c.BaseURL, "/")
+	return nil
+}
+
+// SecretFile returns where the secret of a database is kept unless told
+// otherwise.
+func SecretFile(database string) string {
+	return filepath.Join(filepath.Dir(database), "till.secret")
+}
+
+// SandboxPath returns where the sandbox operator keeps its book unless told
+// otherwise.
+func SandboxPath(database string) string {
+	if store.IsPostgres(database) {
+		return database
+	}
+	return filepath.Join(filepath.Dir(database), "sandbox.db")
+}

@@ -1,0 +1,176 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	"till/api"
+	"till/store"
+)
+
+// listen binds the addresses of this role. Clients that come before Run wait
+// in the kernel's queue.
+func (s *Server) listen(ctx context.Context) (err error) {
+	if s.c.Role.serves() {
+		if s.listener, err = bind(ctx, s.c.Listen, "--listen"); err != nil {
+			return err
+		}
+		s.undo.push(closeQuietly(s.listener))
+	}
+	if s.c.AdminListen != "" {
+		if s.adminListener, err = bind(ctx, s.c.AdminListen, "--admin-listen"); err != nil {
+			return err
+		}
+		s.undo.push(closeQuietly(s.adminListener))
+	}
+	s.baseURL = s.c.BaseURL
+	if s.baseURL == "" {
+		s.baseURL = "http://" + s.reachable() + "/v1"
+	}
+	return nil
+}
+
+// closeQuietly closes a listener, which its HTTP server may have done already.
+func closeQuietly(l net.Listener) func() error {
+	return func() error {
+		if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			return err
+		}
+		return nil
+	}
+}
+
+// bind listens on an address, or says in plain words why it cannot.
+func bind(ctx context.Context, address, flag string) (net.Listener, error) {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("%s %q is not an address such as 127.0.0.1:8080", flag, address)
+	}
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("port %s is in use; choose another with %s", port, flag)
+	case errors.Is(err, syscall.EACCES):
+		return nil, fmt.Errorf("this user may not listen on port %s; choose another with %s", port, flag)
+	case err != nil:
+		return nil, fmt.Errorf("cannot listen on %s: %w", address, err)
+	}
+	return l, nil
+}
+
+// reachable returns the API's address in a form that can be called from this
+// machine.
+func (s *Server) reachable() string {
+	address := s.c.Listen
+	if s.listener != nil {
+		address = s.listener.Addr().String()
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return address
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// web is the HTTP servers while they run.
+type web struct {
+	servers []*http.Server
+	failed  chan error // at most one per server
+}
+
+// serve starts an HTTP server on each address.
+func (s *Server) serve() *web {
+	w := &web{failed: make(chan error, 2)}
+	if s.listener != nil {
+		w.start(s.log, api.Server(s.handler), api.Guard(s.listener))
+	}
+	if s.adminListener != nil {
+		w.start(s.log, &http.Server{
+			Handler: s.admin(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
+			WriteTimeout: 30 * time.Second, IdleTimeout: 75 * time.Second, MaxHeaderBytes: 16 << 10,
+		}, s.adminListener)
+	}
+	return w
+}
+
+func (w *web) start(log *slog.Logger, h *http.Server, l net.Listener) {
+	if h.ErrorLog == nil {
+		h.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelWarn)
+	}
+	w.servers = append(w.servers, h)
+	go func() {
+		if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			w.failed <- fmt.Errorf("serve %s: %w", l.Addr(), err)
+		}
+	}()
+}
+
+// stop accepts no more and lets the requests under way finish. The admin
+// address goes last: whoever watches may watch the stop.
+func (w *web) stop(log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(context.Background(), requestsTimeout)
+	defer cancel()
+	for _, h := range w.servers {
+		if err := h.Shutdown(ctx); err != nil {
+			log.Warn("requests under way were cut off", "error", err)
+			h.Close()
+		}
+	}
+}
+
+// admin answers whoever watches over the process: healthz says that it lives,
+// readyz that the database answers.
+func (s *Server) admin() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
+		defer cancel()
+		err := s.store.View(ctx, func(tx *store.Tx) error {
+			_, err := tx.Installation(ctx)
+			return err
+		})
+		if err != nil {
+			s.log.Warn("not ready", "error", err)
+			answer(w, http.StatusServiceUnavailable, "the database does not answer")
+			return
+		}
+		answer(w, http.StatusOK, "ready")
+	})
+	return mux
+}
+
+func answer(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	fmt.Fprintln(w, text)
+}
+
+func addrOf(l net.Listener) net.Addr {
+	if l == nil {
+		return nil
+	}
+	return l.Addr()
+}
+
+// runOnce reports whether the worker returned rather than panicked.
+func (s *Server) runOnce(ctx context.Context, name string, run func(context.Context)) (returned bool) {
+	defer func() {
+		if v := recover(); v != nil {
+			s.log.Error("a worker panicked", "worker", name, "panic", v, "stack", string(debug.Stack()))
+		}
+	}()
+	run(ctx)
+	return true
+}

@@ -1,0 +1,85 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// lockFile is held by the one server of a database. The kernel lets go of it
+// when the process ends, however it ends. The file itself stays: to remove it
+// would let a third server lock a file that a second one no longer sees.
+type lockFile struct{ f *os.File }
+
+// takeLock locks the database for this process, or says who has it.
+func takeLock(database string) (*lockFile, error) {
+	path, err := realPath(database)
+	if err != nil {
+		return nil, fmt.Errorf("lock the database: %w", err)
+	}
+	f, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock the database: %w", err)
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		defer f.Close()
+		return nil, fmt.Errorf("another till server is using %s (process %s)", database, holder(f))
+	}
+	if err == nil {
+		err = writePID(f)
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("lock %s: %w", database, err)
+	}
+	return &lockFile{f}, nil
+}
+
+func writePID(f *os.File) error {
+	if err := f.Truncate(0); err != nil {
+		return err
+	}
+	_, err := f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	return err
+}
+
+// holder reads the process that holds the lock. It may have locked the file
+// and not have signed it yet, so it is given a moment.
+func holder(f *os.File) string {
+	for range 10 {
+		b, _ := io.ReadAll(io.NewSectionReader(f, 0, 32))
+		if pid := strings.TrimSpace(string(b)); pid != "" {
+			return pid
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return "unknown"
+}
+
+func (l *lockFile) release() error {
+	_ = l.f.Truncate(0) // only for people who look
+	return l.f.Close()
+}
+
+// realPath returns the absolute path with its links followed, as far as it
+// exists: two names of one file must meet the same lock.
+func realPath(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real, nil
+	}
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+		return filepath.Join(dir, filepath.Base(path)), nil
+	}
+	return path, nil
+}

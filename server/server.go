@@ -1,0 +1,217 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"till/account"
+	"till/api"
+	"till/books"
+	"till/collect"
+	"till/engine"
+	"till/provider/sandbox"
+	"till/store"
+)
+
+// Server is the program, started but not yet running.
+type Server struct {
+	c   Config
+	log *slog.Logger
+
+	listener, adminListener net.Listener // nil where there is none
+	baseURL                 string
+
+	store     *store.Store
+	secret    []byte
+	sandbox   *sandbox.Operator
+	collector *collect.Collector
+	accounts  *account.Accounts
+	handler   http.Handler
+	demo      *Demo
+
+	undo  undo
+	close func() error
+}
+
+// How long the parts of a stop may take. A request that is longer under way
+// is cut off; a call to an operator that is longer under way is asked about
+// after the next start.
+const (
+	requestsTimeout = 10 * time.Second
+	callsTimeout    = engine.Lease
+)
+
+// New takes the database, opens everything and binds the addresses. Whatever
+// it has done is undone if something fails. The caller runs the Server or
+// closes it.
+func New(ctx context.Context, c Config) (*Server, error) {
+	if err := c.complete(); err != nil {
+		return nil, err
+	}
+	if !store.IsPostgres(c.Database) {
+		if err := os.MkdirAll(filepath.Dir(c.Database), 0o700); err != nil {
+			return nil, fmt.Errorf("make the folder of the database: %w", err)
+		}
+	}
+	s := &Server{c: c, log: c.Log}
+	s.close = sync.OnceValue(s.undo.run)
+	steps := []func(context.Context) error{
+		s.extendPhones, s.lock, s.listen, s.openStore, s.openSecret, s.openSandbox, s.registerConnections, s.build, s.makeDemo,
+	}
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
+			if undone := s.close(); undone != nil {
+				s.log.Error("undo the start", "error", undone)
+			}
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// undo is what was done, so that it can be undone in reverse.
+type undo []func() error
+
+func (u *undo) push(f func() error) { *u = append(*u, f) }
+
+func (u *undo) run() error {
+	var errs []error
+	for i := len(*u) - 1; i >= 0; i-- {
+		errs = append(errs, (*u)[i]())
+	}
+	return errors.Join(errs...)
+}
+
+func (s *Server) lock(context.Context) error {
+	if store.IsPostgres(s.c.Database) {
+		return nil
+	}
+	l, err := takeLock(s.c.Database)
+	if err == nil {
+		s.undo.push(l.release)
+	}
+	return err
+}
+
+func (s *Server) openStore(ctx context.Context) (err error) {
+	if s.store, err = store.Open(ctx, store.Config{Path: s.c.Database}); err != nil {
+		return fmt.Errorf("the database cannot be opened: %w", err)
+	}
+	s.undo.push(s.store.Close)
+	applied, err := s.store.Migrate(ctx)
+	for _, version := range applied {
+		s.log.Info("migrated the database", "version", version)
+	}
+	return err
+}
+
+func (s *Server) openSandbox(ctx context.Context) (err error) {
+	s.sandbox, err = sandbox.Open(ctx, sandbox.Config{
+		Path: s.c.SandboxPath, Window: s.c.ApprovalWindow, Post: s.postCallback, Log: s.log,
+	})
+	if err == nil {
+		s.undo.push(s.sandbox.Close)
+	}
+	return err
+}
+
+// build joins the parts.
+func (s *Server) build(context.Context) error {
+	s.accounts = account.New(s.store, s.log)
+	s.collector = collect.New(collect.Config{
+		Store: s.store, Secret: s.secret, Connections: Connections(s.sandbox), Route: Route,
+		CallbackBase: s.baseURL + "/callbacks", Work: s.c.Role.works(), Log: s.log,
+	})
+	s.undo.push(func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), callsTimeout)
+		defer cancel()
+		if err := s.collector.Close(ctx); err != nil {
+			s.log.Warn("stopped before every operator had answered", "error", err)
+		}
+		return nil
+	})
+	s.handler = api.New(api.Config{
+		Store: s.store, Collector: s.collector, Accounts: s.accounts, Sandbox: s.sandbox,
+		BaseURL: s.baseURL, RateLimit: s.c.RateLimit, Log: s.log,
+	})
+	return nil
+}
+
+// Close undoes New for a Server that was never run.
+func (s *Server) Close() error { return s.close() }
+
+// Run serves and works until ctx ends or an address can be served no more,
+// then stops in order and closes the Server. It returns nil after a clean
+// stop. A Server runs once.
+func (s *Server) Run(ctx context.Context) error {
+	// The work goes on until the last request has been answered.
+	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWork()
+	var workers sync.WaitGroup
+	for name, run := range s.workers() {
+		workers.Go(func() { s.keepRunning(work, name, run) })
+	}
+	web := s.serve()
+	s.log.Info("ready", "base_url", s.baseURL, "role", string(s.c.Role), "database", s.c.databaseName())
+
+	var failure error
+	select {
+	case <-ctx.Done():
+	case failure = <-web.failed:
+	}
+	s.log.Info("stopping")
+	web.stop(s.log)
+	stopWork()
+	workers.Wait()
+	err := errors.Join(failure, s.close())
+	s.log.Info("stopped")
+	return err
+}
+
+// workers are what runs beside the requests.
+func (s *Server) workers() map[string]func(context.Context) {
+	w := map[string]func(context.Context){
+		"accounts": s.accounts.Run,
+		"seal":     func(ctx context.Context) { books.RunSeal(ctx, s.store, s.log) },
+	}
+	if s.c.Role.works() {
+		w["collector"] = s.collector.Run
+		w["sandbox"] = s.sandbox.Run
+	}
+	return w
+}
+
+// keepRunning runs a worker until ctx ends, and again if it panics: one bad
+// row must not take the service down.
+func (s *Server) keepRunning(ctx context.Context, name string, run func(context.Context)) {
+	for {
+		if s.runOnce(ctx, name, run) {
+			return
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Addr returns the address that the API is served on, nil if it is not.
+func (s *Server) Addr() net.Addr { return addrOf(s.listener) }
+
+// AdminAddr returns the address that health is told on, nil if it is not.
+func (s *Server) AdminAddr() net.Addr { return addrOf(s.adminListener) }
+
+// BaseURL returns how clients reach the API.
+func (s *Server) BaseURL() string { return s.baseURL }
+
+// Demo returns the demo client, nil if none was asked for.
+func (s *Server) Demo() *Demo { return s.demo }
