@@ -1,0 +1,121 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"till/internal/load"
+)
+
+func newBench() *cobra.Command {
+	var l load.Open
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "Load a service with payments and show how fast it answers",
+		Long: `Make payments at a fixed rate and show how fast the service answers.
+
+Each request is due at a fixed time, whether or not the service keeps up, and
+its latency counts from that time. Every request has a key of its own, so
+every answer 202 is a new payment. Only the key of a test client is taken:
+payments of a live client would ask people for money.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !strings.HasPrefix(l.APIKey, "till_test_") {
+				return errors.New("--api-key must be the key of a test client (till_test_...)")
+			}
+			l.Progress = func(r load.OpenResult) {
+				fmt.Fprintf(cmd.ErrOrStderr(), "%3.0f s  %d of %d accepted  %.0f/s  p50 %s  p99 %s%s\n", r.Elapsed.Seconds(),
+					r.Accepted, r.Due, r.Rate(), round(r.Latency.Quantile(0.5)), round(r.Latency.Quantile(0.99)), failures(&r))
+			}
+			r, err := l.Run(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if err := printBench(cmd.OutOrStdout(), &l, r, asJSON); err != nil {
+				return err
+			}
+			if r.Accepted < r.Due {
+				return errProblems
+			}
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&l.BaseURL, "base-url", "http://"+defaultListen+"/v1", "how to reach the API, ending in /v1")
+	f.StringVar(&l.APIKey, "api-key", "", "the key of a test client (required; better given as TILL_API_KEY)")
+	f.Float64Var(&l.Rate, "rate", 100, fmt.Sprintf("requests per second, at most %d", load.MaxRate))
+	f.DurationVar(&l.Duration, "duration", 10*time.Second, fmt.Sprintf("how long, at most %v", load.MaxTime))
+	f.IntVar(&l.Connections, "connections", 64, fmt.Sprintf("connections, at most %d", load.MaxConnections))
+	addJSONFlag(cmd, &asJSON)
+	return cmd
+}
+
+// benchQuantiles are the percentiles that are shown.
+var benchQuantiles = []struct {
+	name string
+	q    float64
+}{{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}}
+
+func printBench(w io.Writer, l *load.Open, r *load.OpenResult, asJSON bool) error {
+	if asJSON {
+		latency := map[string]float64{"max": millis(r.Latency.Max)}
+		for _, p := range benchQuantiles {
+			latency[p.name] = millis(r.Latency.Quantile(p.q))
+		}
+		return printJSON(w, struct {
+			Rate      float64            `json:"rate"`
+			Achieved  float64            `json:"achieved_rate"`
+			Seconds   float64            `json:"seconds"`
+			Due       int64              `json:"due"`
+			Sent      int64              `json:"sent"`
+			Accepted  int64              `json:"accepted"`
+			Failures  map[string]int64   `json:"failures"`
+			LatencyMs map[string]float64 `json:"latency_ms"`
+		}{l.Rate, r.Rate(), r.Elapsed.Seconds(), r.Due, r.Sent, r.Accepted, r.Failures, latency})
+	}
+	return table(w, func(row func(...any)) {
+		row("due", fmt.Sprintf("%d requests, %g per second over %d connections", r.Due, l.Rate, l.Connections))
+		row("accepted", fmt.Sprintf("%d, %.1f per second", r.Accepted, r.Rate()))
+		for _, status := range slices.Sorted(maps.Keys(r.Failures)) {
+			row("failed", fmt.Sprintf("%d: %s", r.Failures[status], status))
+		}
+		if never := r.Due - r.Sent; never > 0 {
+			row("never sent", never)
+		}
+		for _, p := range benchQuantiles {
+			row(p.name, round(r.Latency.Quantile(p.q)))
+		}
+		row("max", round(r.Latency.Max))
+	})
+}
+
+// failures tells how many requests failed, nothing if none did.
+func failures(r *load.OpenResult) string {
+	var n int64
+	for _, f := range r.Failures {
+		n += f
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("  %d failed", n)
+}
+
+func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// round leaves three digits of a latency.
+func round(d time.Duration) time.Duration {
+	unit := time.Microsecond
+	for d >= 1000*unit {
+		unit *= 10
+	}
+	return d.Round(unit)
+}

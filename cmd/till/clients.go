@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"till"
+	"till/account"
+	"till/store"
+)
+
+func newClient() *cobra.Command {
+	return newGroup("client", "Make and manage clients", newClientCreate(), newClientList(), newClientMethods(),
+		newClientSuspend("suspend", "Shut a client out", (*account.Accounts).Suspend),
+		newClientSuspend("resume", "Let a suspended client in again", (*account.Accounts).Resume))
+}
+
+func newClientCreate() *cobra.Command {
+	var name, mode, database string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "create",
+		Short: "Make a client with a default key",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+				c, key, err := account.New(s, nil).CreateClient(cmd.Context(), name, till.Mode(mode), actor())
+				if err != nil {
+					return err
+				}
+				w := cmd.OutOrStdout()
+				if asJSON {
+					return printJSON(w, struct {
+						ClientID string `json:"client_id"`
+						APIKey   string `json:"api_key"`
+					}{c.ID.String(), key})
+				}
+				_, err = fmt.Fprintf(w, "client   %s\nAPI key  %s\n\nThe key is not shown again.\n", c.ID, key)
+				return err
+			})
+		},
+	}
+	cmd.Flags().StringVar(&name, "name", "", "the client's name (required)")
+	cmd.Flags().StringVar(&mode, "mode", string(till.Test), "test (served by the sandbox) or live")
+	cmd.MarkFlagRequired("name")
+	addDatabaseFlag(cmd, &database)
+	addJSONFlag(cmd, &asJSON)
+	return cmd
+}
+
+// clientJSON is a client as the commands print it.
+type clientJSON struct {
+	ClientID  string    `json:"client_id"`
+	Name      string    `json:"name"`
+	Mode      till.Mode `json:"mode"`
+	Suspended bool      `json:"suspended"`
+	CreatedAt string    `json:"created_at"`
+}
+
+func newClientList() *cobra.Command {
+	var database string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List every client",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+				items := []clientJSON{}
+				err := eachClient(cmd.Context(), s, func(c *till.Client) (bool, error) {
+					items = append(items, clientJSON{c.ID.String(), c.Name, c.Mode, c.Suspended, c.CreatedAt.String()})
+					return true, nil
+				})
+				if err != nil {
+					return err
+				}
+				return printClients(cmd.OutOrStdout(), items, asJSON)
+			})
+		},
+	}
+	addDatabaseFlag(cmd, &database)
+	addJSONFlag(cmd, &asJSON)
+	return cmd
+}
+
+func printClients(w io.Writer, items []clientJSON, asJSON bool) error {
+	if asJSON {
+		return printJSON(w, map[string]any{"items": items})
+	}
+	return table(w, func(row func(...any)) {
+		row("CLIENT", "MODE", "STATE", "CREATED", "NAME")
+		for _, c := range items {
+			state := "active"
+			if c.Suspended {
+				state = "suspended"
+			}
+			row(c.ClientID, c.Mode, state, c.CreatedAt, c.Name)
+		}
+	})
+}
+
+// newClientSuspend makes the command that shuts a client out or lets it in.
+func newClientSuspend(verb, short string, act func(*account.Accounts, context.Context, till.ID, string) error) *cobra.Command {
+	var database string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   verb + " ID",
+		Short: short,
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := parseID(args[0], "client")
+			if err != nil {
+				return err
+			}
+			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+				if err := act(account.New(s, nil), cmd.Context(), id, actor()); err != nil {
+					return err
+				}
+				w := cmd.OutOrStdout()
+				if asJSON {
+					return printJSON(w, map[string]any{"client_id": id.String(), "suspended": verb == "suspend"})
+				}
+				_, err := fmt.Fprintf(w, "client %s: %sd\n", id, verb)
+				return err
+			})
+		},
+	}
+	if verb == "suspend" {
+		cmd.Long = "Shut a client out until it is resumed. Its open payments go on: customers may have paid."
+	}
+	addDatabaseFlag(cmd, &database)
+	addJSONFlag(cmd, &asJSON)
+	return cmd
+}
+
+func newClientMethods() *cobra.Command {
+	var database string
+	var enable, disable []string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "methods ID",
+		Short: "Show or change the payment methods of a client",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := parseID(args[0], "client")
+			if err != nil {
+				return err
+			}
+			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+				if err := changeMethods(cmd.Context(), s, id, enable, disable); err != nil {
+					return err
+				}
+				codes, err := methodsOf(cmd.Context(), s, id)
+				if err != nil {
+					return err
+				}
+				w := cmd.OutOrStdout()
+				if asJSON {
+					return printJSON(w, map[string]any{"client_id": id.String(), "methods": codes})
+				}
+				for _, code := range codes {
+					fmt.Fprintln(w, code)
+				}
+				return nil
+			})
+		},
+	}
+	cmd.Flags().StringSliceVar(&enable, "enable", nil, "codes of methods to enable")
+	cmd.Flags().StringSliceVar(&disable, "disable", nil, "codes of methods to disable")
+	addDatabaseFlag(cmd, &database)
+	addJSONFlag(cmd, &asJSON)
+	return cmd
+}
+
+func changeMethods(ctx context.Context, s *store.Store, id till.ID, enable, disable []string) error {
+	accounts := account.New(s, nil)
+	for _, code := range enable {
+		if err := accounts.EnableMethod(ctx, id, code, true, actor()); err != nil {
+			return err
+		}
+	}
+	for _, code := range disable {
+		if err := accounts.EnableMethod(ctx, id, code, false, actor()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// methodsOf returns the codes of the methods that a client may use.
+func methodsOf(ctx context.Context, s *store.Store, id till.ID) (codes []string, err error) {
+	codes = []string{}
+	err = s.View(ctx, func(tx *store.Tx) error {
+		c, err := tx.Client(ctx, id)
+		if err != nil {
+			return err
+		}
+		if c.Mode == till.Test {
+			for _, m := range till.Methods {
+				codes = append(codes, m.Code)
+			}
+			return nil
+		}
+		enabled, err := tx.ClientMethods(ctx, id)
+		codes = append(codes, enabled...)
+		return err
+	})
+	return codes, err
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"crypto/rand"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"till"
+	"till/server"
+	"till/store"
+)
+
+func newDev() *cobra.Command {
+	var c server.Config
+	var data, role, format, level string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "dev",
+		Short: "Try the service on this machine",
+		Long: `Run everything on this machine: the service on one SQLite file, the sandbox
+operator, and a demo client whose key is printed. A second start on the same
+folder keeps the data and the key.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			log, err := newLog(cmd, format, level)
+			if err != nil {
+				return err
+			}
+			if c.Database == "" {
+				c.Database = filepath.Join(data, "till.db")
+			} else if store.IsPostgres(c.Database) {
+				c.SecretFile = filepath.Join(data, "till.secret")
+				if err := os.MkdirAll(data, 0o700); err != nil {
+					return err
+				}
+			} else if !cmd.Flags().Changed("data") {
+				data = filepath.Dir(c.Database)
+			}
+			c.DemoFile = filepath.Join(data, "demo-key.json")
+			c.Role, c.Log = server.Role(role), log
+			s, err := server.New(cmd.Context(), c)
+			if err != nil {
+				return err
+			}
+			if err := announce(cmd.OutOrStdout(), s, data, asJSON); err != nil {
+				s.Close()
+				return err
+			}
+			return s.Run(cmd.Context())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&data, "data", "./till-data", "folder of the data")
+	f.StringVar(&c.Listen, "listen", defaultListen, "address to serve the API on; port 0 takes a free one")
+	f.StringVar(&c.Database, "database", "", databaseUsage+" (default till.db in the data folder)")
+	f.StringVar(&c.SandboxPath, "sandbox", "", sandboxUsage)
+	f.DurationVar(&c.ApprovalWindow, "approval-window", defaultWindow, "how long a customer of the sandbox has to approve, at least 3s")
+	f.StringVar(&role, "role", string(server.RoleAll), "all, api (leaves the work to others) or worker (serves no requests)")
+	f.Float64Var(&c.RateLimit, "rate-limit", defaultRateLimit, "requests per second of each client; 0 for no limit")
+	f.BoolVar(&asJSON, "json", false, "print one line of JSON when ready")
+	addLogFlags(cmd, &format, &level, "warn")
+	return cmd
+}
+
+// ready is what till dev --json prints.
+type ready struct {
+	BaseURL    string  `json:"base_url"`
+	APIKey     string  `json:"api_key"`
+	ClientID   string  `json:"client_id"`
+	ConsoleURL *string `json:"console_url"` // null until there is a console
+}
+
+// announce tells how to use the service that has just been started.
+func announce(w io.Writer, s *server.Server, data string, asJSON bool) error {
+	d := s.Demo()
+	if asJSON {
+		return printJSON(w, ready{BaseURL: s.BaseURL(), APIKey: d.APIKey, ClientID: d.ClientID.String()})
+	}
+	_, err := fmt.Fprintf(w, `Till is ready.
+
+  Base address  %[1]s
+  API key       %[2]s   (client Demo, test mode)
+  Data          %[4]s
+
+Ask a customer for 5 000 francs. The sandbox's customer approves after about a
+second; other phone numbers tell other stories (…0002 declines).
+
+  curl -s %[1]s/payments \
+    -H 'X-Api-Key: %[2]s' \
+    -H 'Content-Type: application/json' \
+    -d '{"method": "mtn_momo", "country": "CG",
+         "amount": {"value": "5000", "currency": "XAF"},
+         "customer": {"phone": "242061234567"}, "reference": "ORDER-1",
+         "idempotency_key": "%[3]s"}'
+
+Sent again, it answers with the same payment; a new payment needs a new
+idempotency_key. Then read the newest payment, and the wallet it is credited to:
+
+  curl -s '%[1]s/payments?limit=1' -H 'X-Api-Key: %[2]s'
+  curl -s %[1]s/wallets -H 'X-Api-Key: %[2]s'
+
+Stop with Ctrl-C.
+`, s.BaseURL(), d.APIKey, newUUID(), data)
+	return err
+}
+
+// newUUID draws a UUIDv4, as a client would for its idempotency key.
+func newUUID() till.ID {
+	var id till.ID
+	rand.Read(id[:])
+	id[6] = id[6]&0x0f | 0x40
+	id[8] = id[8]&0x3f | 0x80
+	return id
+}

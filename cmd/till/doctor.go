@@ -1,0 +1,248 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"till/server"
+	"till/store"
+)
+
+func newDoctor() *cobra.Command {
+	var database, secretFile string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Look for what is wrong with a database's setup",
+		Long: `Look at a database and its server for what could lose an acknowledged payment
+or stop the service. It changes nothing and may run beside a server. The exit
+code is 0 if nothing is wrong, warnings included, 1 if something is, 2 if it
+could not look.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			d := &doctor{}
+			examine := d.examineSQLite
+			if store.IsPostgres(database) {
+				examine = d.examinePostgres
+			}
+			if err := examine(cmd.Context(), database); err != nil {
+				return err
+			}
+			if !d.damaged {
+				if err := d.examineStore(cmd.Context(), database, secretFile); err != nil {
+					return err
+				}
+			}
+			if err := d.print(cmd.OutOrStdout(), asJSON); err != nil {
+				return err
+			}
+			if d.worst() == isWrong {
+				return errProblems
+			}
+			return nil
+		},
+	}
+	addDatabaseFlag(cmd, &database)
+	cmd.Flags().StringVar(&secretFile, "secret-file", "", "the file of the installation's secret, to see whether it fits")
+	addJSONFlag(cmd, &asJSON)
+	return cmd
+}
+
+// verdict is how something stands.
+type verdict int
+
+const (
+	isFine verdict = iota
+	isRisky
+	isWrong
+)
+
+func (v verdict) String() string { return [...]string{"ok", "warning", "wrong"}[v] }
+
+// doctor gathers findings.
+type doctor struct {
+	findings []finding
+	damaged  bool // there is no use in reading on
+}
+
+type finding struct {
+	name    string
+	verdict verdict
+	detail  string
+}
+
+func (d *doctor) find(name string, v verdict, detail string, args ...any) {
+	d.findings = append(d.findings, finding{name, v, fmt.Sprintf(detail, args...)})
+}
+
+// judge is find for what is fine unless a condition holds.
+func (d *doctor) judge(name string, bad bool, v verdict, otherwise, detail string) {
+	if bad {
+		d.find(name, v, "%s", detail)
+		return
+	}
+	d.find(name, isFine, "%s", otherwise)
+}
+
+func (d *doctor) worst() (worst verdict) {
+	for _, f := range d.findings {
+		worst = max(worst, f.verdict)
+	}
+	return worst
+}
+
+func (d *doctor) print(w io.Writer, asJSON bool) error {
+	if asJSON {
+		type check struct {
+			Name    string `json:"name"`
+			Verdict string `json:"verdict"`
+			Detail  string `json:"detail"`
+		}
+		checks := make([]check, len(d.findings))
+		for i, f := range d.findings {
+			checks[i] = check{f.name, f.verdict.String(), f.detail}
+		}
+		return printJSON(w, map[string]any{"healthy": d.worst() != isWrong, "checks": checks})
+	}
+	err := table(w, func(row func(cells ...any)) {
+		for _, f := range d.findings {
+			row(f.verdict, f.name, f.detail)
+		}
+	})
+	if err == nil {
+		_, err = fmt.Fprintln(w, map[verdict]string{
+			isFine: "Nothing is wrong.", isRisky: "Nothing is wrong; mind the warnings.", isWrong: "Something is wrong.",
+		}[d.worst()])
+	}
+	return err
+}
+
+// examineStore looks at what both kinds of database have.
+func (d *doctor) examineStore(ctx context.Context, database, secretFile string) error {
+	s, err := store.Open(ctx, store.Config{Path: database, Readers: 1})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	err = s.CheckSchema(ctx)
+	var schema *store.SchemaError
+	switch {
+	case errors.As(err, &schema):
+		d.find("schema", isWrong, "%s", schema.Detail)
+		return nil // nothing further can be read
+	case err != nil:
+		return err
+	}
+	d.find("schema", isFine, "it is this program's")
+	if secretFile == "" {
+		return nil
+	}
+	secret, err := server.ReadSecret(secretFile)
+	if err == nil {
+		err = server.CheckSecret(ctx, s, secret)
+	}
+	if err != nil {
+		d.find("secret", isWrong, "%s: %v", secretFile, err)
+		return nil
+	}
+	d.find("secret", isFine, "it is the one that the database was made with")
+	return nil
+}
+
+// sessionsPerInstance is how many connections one instance may hold: for
+// writes, for reads and for the sandbox's book.
+const sessionsPerInstance = 18
+
+// maxClockOffset is how far the clocks may be apart before people who read
+// logs beside each other are misled. Leases and due times are the database's.
+const maxClockOffset = 2 * time.Second
+
+// oldestPostgres is the oldest server that the tests run on.
+const oldestPostgres = 15
+
+func (d *doctor) examinePostgres(ctx context.Context, database string) error {
+	h, err := store.ExamineServer(ctx, database)
+	if err != nil {
+		return err
+	}
+	d.judge("version", h.Version < oldestPostgres, isWrong, fmt.Sprintf("PostgreSQL %d", h.Version),
+		fmt.Sprintf("PostgreSQL %d is older than %d, the oldest that Till supports", h.Version, oldestPostgres))
+	d.judge("writes", h.ReadOnly, isWrong, "the server takes writes", "the server takes no writes: it is a standby or set to read only")
+	d.judge("fsync", !h.FSync || !h.FullPageWrites, isRisky, "commits reach the disk",
+		"fsync or full_page_writes is off: a power cut can lose payments and the whole database")
+	commit := h.SynchronousCommit
+	d.judge("synchronous_commit", commit == "off" || commit == "local" && h.StandbyNames != "", isWrong, "a commit is answered when it is kept ("+commit+")",
+		"synchronous_commit is "+commit+": payments are acknowledged before they are kept; set it to on")
+	d.examineStandbys(h)
+	d.judge("clock", h.ClockOffset.Abs() > maxClockOffset, isRisky, "this machine and the database agree",
+		fmt.Sprintf("the database's clock is %s off this machine's; run a time service on both", h.ClockOffset.Round(time.Millisecond)))
+	d.judge("connections", h.MaxConnections-h.Connections < sessionsPerInstance, isRisky,
+		fmt.Sprintf("%d of %d are in use; an instance takes up to %d", h.Connections, h.MaxConnections, sessionsPerInstance),
+		fmt.Sprintf("%d of %d are in use and an instance takes up to %d; raise max_connections", h.Connections, h.MaxConnections, sessionsPerInstance))
+	return nil
+}
+
+// examineStandbys warns where a failover would lose what was acknowledged.
+func (d *doctor) examineStandbys(h *store.ServerHealth) {
+	switch {
+	case h.HiddenStates > 0:
+		d.find("standbys", isRisky, "this user may not see how they follow; grant it pg_monitor")
+	case h.StandbyNames != "" && h.Synchronous == 0:
+		d.find("standbys", isWrong, "synchronous_standby_names is %q and no such standby is connected: every commit waits", h.StandbyNames)
+	case h.Synchronous > 0:
+		d.find("standbys", isFine, "%d of %d are synchronous: a failover to one of them loses nothing that was acknowledged", h.Synchronous, h.Standbys)
+	case h.Standbys > 0:
+		d.find("standbys", isRisky, "%d follow asynchronously: a failover can lose acknowledged payments; set synchronous_standby_names", h.Standbys)
+	default:
+		d.find("standbys", isRisky, "none is connected: if this machine is lost, so is what its last backup lacks")
+	}
+}
+
+func (d *doctor) examineSQLite(ctx context.Context, path string) error {
+	switch info, err := os.Stat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("there is no database at %s; name one with --database", path)
+	case err != nil:
+		return err
+	case info.IsDir():
+		return fmt.Errorf("%s is a folder; name the file in it with --database", path)
+	}
+	h, err := store.ExamineFile(ctx, path)
+	if err != nil {
+		return err
+	}
+	d.damaged = h.Damage != ""
+	d.judge("file", d.damaged, isWrong, "its pages are whole", "it is damaged: "+h.Damage+"; put it aside and restore a backup")
+	if h.Journal != "" {
+		d.judge("journal", h.Journal != "wal", isRisky, "a write-ahead log, as the server wants it",
+			"it is "+h.Journal+" and not a write-ahead log; the next start of the server changes that")
+	}
+	d.examineLock(path)
+	return nil
+}
+
+// examineLock tells whether a server is using the file. It reads who signed
+// the lock and does not try it: a server that starts just now would meet us.
+func (d *doctor) examineLock(path string) {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	text, _ := os.ReadFile(path + ".lock")
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+		d.find("server", isFine, "none is using the file")
+		return
+	}
+	d.find("server", isFine, "process %d is using the file", pid)
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"till/store/storetest"
+)
+
+// TestInstances runs three servers on one PostgreSQL, under load, while one
+// after the other is killed, held still past its lease, or asked to stop, and
+// comes back. At the end the books are compared. TILL_SECONDS says for how
+// long.
+func TestInstances(t *testing.T) {
+	if os.Getenv("TILL_TEST_POSTGRES_URL") == "" {
+		t.Skip("TILL_TEST_POSTGRES_URL names no server; make test starts one")
+	}
+	seconds := 30
+	if n, err := strconv.Atoi(os.Getenv("TILL_SECONDS")); err == nil {
+		seconds = n
+	}
+	if testing.Short() {
+		seconds = 5
+	}
+	url := storetest.Engines()[1].Config(t).Path
+	k := &killing{t: t, dir: t.TempDir(), database: url, book: url, answered: map[string]string{}}
+	servers := []*instance{k.start(), k.start(), k.start()}
+
+	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(seconds)*time.Second)
+	defer cancel()
+	loaded := make(chan struct{})
+	go func() {
+		defer close(loaded)
+		k.load(ctx, 4)
+	}()
+	counts := map[string]int{}
+	for n := 0; ctx.Err() == nil; n++ {
+		pause(ctx, time.Duration(300+rand.IntN(700))*time.Millisecond)
+		i := rand.IntN(len(servers))
+		switch n % 3 {
+		case 0:
+			counts["kill -9"]++
+			k.end(servers[i], syscall.SIGKILL)
+			servers[i] = k.start()
+		case 1:
+			// Past nothing in particular; the long pause is the soak's.
+			counts["SIGSTOP"]++
+			servers[i].cmd.Process.Signal(syscall.SIGSTOP)
+			pause(ctx, time.Duration(500+rand.IntN(1500))*time.Millisecond)
+			servers[i].cmd.Process.Signal(syscall.SIGCONT)
+		case 2:
+			counts["SIGTERM"]++
+			k.end(servers[i], syscall.SIGTERM)
+			servers[i] = k.start()
+		}
+	}
+	<-loaded
+	k.retryAll()
+	k.settle()
+	for _, s := range servers {
+		k.end(s, syscall.SIGTERM)
+	}
+	k.verify()
+	k.compareBooks()
+	t.Logf("%v in %d s, %d payments answered, %d creates without an answer tried again", counts, seconds, len(k.answered), k.retried)
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,230 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"till"
+	"till/account"
+	"till/store"
+)
+
+func newKey() *cobra.Command {
+	return newGroup("key", "Make and manage the API keys of clients",
+		newKeyCreate(), newKeyList(), newKeyRevoke(), newKeyRotate())
+}
+
+func newKeyCreate() *cobra.Command {
+	var client, name, database string
+	var scopes []string
+	var expiresIn time.Duration
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "create",
+		Short: "Make a key",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			id, err := parseID(client, "client")
+			if err != nil {
+				return err
+			}
+			var granted []till.Scope // nil: the default ones
+			if cmd.Flags().Changed("scopes") {
+				granted = []till.Scope{}
+			}
+			for _, s := range scopes {
+				granted = append(granted, till.Scope(strings.TrimSpace(s)))
+			}
+			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+				var expires till.Time
+				if cmd.Flags().Changed("expires-in") {
+					expires = s.Now().Add(expiresIn)
+				}
+				text, key, err := account.New(s, nil).CreateKey(cmd.Context(), id, name, granted, expires, actor())
+				if err != nil {
+					return err
+				}
+				return printNewKey(cmd.OutOrStdout(), key, text, asJSON)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&client, "client", "", "the client's id (required)")
+	cmd.Flags().StringVar(&name, "name", "", "a name to tell the key by")
+	cmd.Flags().StringSliceVar(&scopes, "scopes", nil, "what the key may do (default all but payouts:write and keys:manage)")
+	cmd.Flags().DurationVar(&expiresIn, "expires-in", 0, "how long the key works (default for ever)")
+	cmd.MarkFlagRequired("client")
+	addDatabaseFlag(cmd, &database)
+	addJSONFlag(cmd, &asJSON)
+	return cmd
+}
+
+// printNewKey shows a key this once.
+func printNewKey(w io.Writer, key *till.Key, text string, asJSON bool) error {
+	if asJSON {
+		return printJSON(w, struct {
+			KeyID  string `json:"key_id"`
+			APIKey string `json:"api_key"`
+		}{key.ID, text})
+	}
+	_, err := fmt.Fprintf(w, "key id   %s\nAPI key  %s\n\nThe key is not shown again.\n", key.ID, text)
+	return err
+}
+
+// keyJSON is a key as the commands print it.
+type keyJSON struct {
+	KeyID      string       `json:"key_id"`
+	Name       string       `json:"name"`
+	Scopes     []till.Scope `json:"scopes"`
+	Active     bool         `json:"active"`
+	CreatedAt  string       `json:"created_at"`
+	ExpiresAt  *string      `json:"expires_at"`
+	RevokedAt  *string      `json:"revoked_at"`
+	LastUsedAt *string      `json:"last_used_at"`
+	ExposedAt  *string      `json:"exposed_at"`
+}
+
+// maxKeys is the most keys that are listed at once. A client has fewer active
+// ones; the rest is history.
+const maxKeys = 1000
+
+func newKeyList() *cobra.Command {
+	var client, database string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the keys of a client, newest first",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			id, err := parseID(client, "client")
+			if err != nil {
+				return err
+			}
+			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+				ctx, items := cmd.Context(), []keyJSON{}
+				err := s.View(ctx, func(tx *store.Tx) error {
+					if _, err := tx.Client(ctx, id); err != nil {
+						return err
+					}
+					keys, err := tx.Keys(ctx, id, maxKeys)
+					for _, k := range keys {
+						items = append(items, keyJSON{k.ID, k.Name, k.Scopes, k.Active(tx.Now()), k.CreatedAt.String(),
+							timeOrNull(k.ExpiresAt), timeOrNull(k.RevokedAt), timeOrNull(k.LastUsedAt), timeOrNull(k.ExposedAt)})
+					}
+					return err
+				})
+				if err != nil {
+					return err
+				}
+				return printKeys(cmd.OutOrStdout(), items, asJSON)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&client, "client", "", "the client's id (required)")
+	cmd.MarkFlagRequired("client")
+	addDatabaseFlag(cmd, &database)
+	addJSONFlag(cmd, &asJSON)
+	return cmd
+}
+
+func printKeys(w io.Writer, items []keyJSON, asJSON bool) error {
+	if asJSON {
+		return printJSON(w, map[string]any{"items": items})
+	}
+	return table(w, func(row func(...any)) {
+		row("KEY", "STATE", "CREATED", "LAST USED", "NAME", "SCOPES")
+		for _, k := range items {
+			state, used := "active", "never"
+			switch {
+			case k.RevokedAt != nil:
+				state = "revoked"
+			case !k.Active:
+				state = "expired"
+			case k.ExposedAt != nil:
+				state = "exposed"
+			}
+			if k.LastUsedAt != nil {
+				used = *k.LastUsedAt
+			}
+			row(k.KeyID, state, k.CreatedAt, used, k.Name, k.Scopes)
+		}
+	})
+}
+
+// ownerOf returns the client of a key, and refuses one that was asked for as
+// another's.
+func ownerOf(ctx context.Context, s *store.Store, keyID, client string) (id till.ID, err error) {
+	err = s.View(ctx, func(tx *store.Tx) error {
+		owner, found, err := tx.KeyOwner(ctx, keyID)
+		if err == nil && (!found || client != "" && !strings.EqualFold(client, owner.String())) {
+			err = till.Errorf(till.CodeKeyNotFound, "there is no such key")
+		}
+		id = owner
+		return err
+	})
+	return id, err
+}
+
+func newKeyRevoke() *cobra.Command {
+	var client, database string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "revoke KEY_ID",
+		Short: "End a key for good",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+				owner, err := ownerOf(cmd.Context(), s, args[0], client)
+				if err != nil {
+					return err
+				}
+				if err := account.New(s, nil).RevokeKey(cmd.Context(), owner, args[0], actor()); err != nil {
+					return err
+				}
+				w := cmd.OutOrStdout()
+				if asJSON {
+					return printJSON(w, map[string]any{"key_id": args[0], "revoked": true})
+				}
+				_, err = fmt.Fprintf(w, "key %s: revoked\n", args[0])
+				return err
+			})
+		},
+	}
+	cmd.Flags().StringVar(&client, "client", "", "the client's id, to be sure whose key it is")
+	addDatabaseFlag(cmd, &database)
+	addJSONFlag(cmd, &asJSON)
+	return cmd
+}
+
+func newKeyRotate() *cobra.Command {
+	var client, database string
+	var overlap time.Duration
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "rotate KEY_ID",
+		Short: "Make a key that takes the place of another",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+				owner, err := ownerOf(cmd.Context(), s, args[0], client)
+				if err != nil {
+					return err
+				}
+				text, key, err := account.New(s, nil).RotateKey(cmd.Context(), owner, args[0], overlap, actor())
+				if err != nil {
+					return err
+				}
+				return printNewKey(cmd.OutOrStdout(), key, text, asJSON)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&client, "client", "", "the client's id, to be sure whose key it is")
+	cmd.Flags().DurationVar(&overlap, "overlap", 24*time.Hour, "how long the old key goes on working, at most 168h")
+	addDatabaseFlag(cmd, &database)
+	addJSONFlag(cmd, &asJSON)
+	return cmd
+}

@@ -1,0 +1,345 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"till"
+	"till/books"
+	"till/provider/sandbox"
+	"till/store"
+)
+
+// killWindow is the customers' time in the test: long enough for a send that
+// was lost with a process to be made again after its lease.
+const killWindow = 45 * time.Second
+
+// TestKill ends the server without a word, under load, many times in a row,
+// and after each time opens the books: every create that was answered is
+// there, every invariant holds, and no payment has two debits in the
+// operator's own book. TILL_KILLS says how many times.
+func TestKill(t *testing.T) {
+	kills := 50
+	if n, err := strconv.Atoi(os.Getenv("TILL_KILLS")); err == nil {
+		kills = n
+	}
+	if testing.Short() {
+		kills = 3
+	}
+	dir := t.TempDir()
+	k := &killing{t: t, dir: dir, database: filepath.Join(dir, "till.db"), book: filepath.Join(dir, "sandbox.db"), answered: map[string]string{}}
+	for range kills {
+		s := k.start()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(100+rand.IntN(400))*time.Millisecond)
+		// The kill comes while requests are on their way.
+		context.AfterFunc(ctx, func() { s.cmd.Process.Kill() })
+		k.load(ctx, 3)
+		<-ctx.Done()
+		cancel()
+		k.end(s, syscall.SIGKILL)
+		k.verify()
+	}
+	// Once more, in peace: what was left lying is picked up, and a stop by
+	// SIGTERM leaves everything in order.
+	s := k.start()
+	k.retryAll()
+	k.settle()
+	k.end(s, syscall.SIGTERM)
+	k.verify()
+	k.compareBooks()
+	t.Logf("%d kills, %d payments answered, %d creates without an answer tried again", kills, len(k.answered), k.retried)
+}
+
+// killing is a service that is treated badly, and what its client knows.
+type killing struct {
+	t        *testing.T
+	dir      string
+	database string // a file or a URL
+	book     string // the sandbox operator's
+
+	mu       sync.Mutex
+	servers  []*instance
+	key      string
+	answered map[string]string // idempotency key → payment id
+	open     []string          // bodies whose answer was lost
+	retried  int
+}
+
+// instance is one running server.
+type instance struct {
+	cmd  *exec.Cmd
+	base string
+}
+
+func (k *killing) start() *instance {
+	k.t.Helper()
+	path, err := exec.LookPath("till")
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	var log bytes.Buffer
+	s := &instance{cmd: exec.Command(path, "dev", "--json", "--data", k.dir, "--database", k.database, "--listen", "127.0.0.1:0",
+		"--approval-window", killWindow.String(), "--rate-limit", "0")}
+	s.cmd.Stderr = &log
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	if err := s.cmd.Start(); err != nil {
+		k.t.Fatal(err)
+	}
+	k.t.Cleanup(func() { s.cmd.Process.Kill() })
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	var ready struct {
+		BaseURL string `json:"base_url"`
+		Key     string `json:"api_key"`
+	}
+	if err != nil || json.Unmarshal(line, &ready) != nil {
+		s.cmd.Wait()
+		k.t.Fatalf("the server did not start: %v\n%s", err, log.String())
+	}
+	s.base = ready.BaseURL
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.key = ready.Key
+	k.servers = slices.DeleteFunc(append(k.servers, s), func(x *instance) bool { return x.cmd.ProcessState != nil })
+	return s
+}
+
+// end ends a server and waits until it is gone.
+func (k *killing) end(s *instance, sig syscall.Signal) {
+	t := k.t
+	t.Helper()
+	if err := s.cmd.Process.Signal(sig); err != nil && sig != syscall.SIGKILL {
+		t.Fatal(err)
+	}
+	err := s.cmd.Wait()
+	if sig == syscall.SIGTERM && err != nil {
+		t.Errorf("SIGTERM: %v, want exit 0", err)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.servers) > 1 { // requests to the last one fail until there is another
+		k.servers = slices.DeleteFunc(k.servers, func(x *instance) bool { return x == s })
+	}
+}
+
+// base returns the address of one of the servers.
+func (k *killing) base() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.servers[rand.IntN(len(k.servers))].base
+}
+
+// nasty are the stories in which something goes wrong on the way.
+var nasty = []string{"4567", "4568", "0002", "0005", "0011", "0012", "0015", "0016", "0017", "0018"}
+
+// load creates payments from several connections until ctx ends, with a
+// pause between two: the books of thousands of payments are opened often.
+func (k *killing) load(ctx context.Context, connections int) {
+	var wg sync.WaitGroup
+	for range connections {
+		wg.Go(func() {
+			for ; ctx.Err() == nil; pause(ctx, 15*time.Millisecond) {
+				key := till.NewID(till.TimeOf(time.Now())).String()
+				k.send(ctx, fmt.Sprintf(`{"method":"mtn_momo","country":"CG","amount":{"value":"%d","currency":"XAF"},"idempotency_key":"%s","customer":{"phone":"24206123%s"}}`,
+					100+rand.IntN(10_000), key, nasty[rand.IntN(len(nasty))]), key)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func (k *killing) send(ctx context.Context, body, key string) bool {
+	req, _ := http.NewRequestWithContext(context.WithoutCancel(ctx), "POST", k.base()+"/payments", bytes.NewReader([]byte(body)))
+	req.Header.Set("X-Api-Key", k.key)
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	var p struct {
+		ID string `json:"id"`
+	}
+	if err == nil {
+		defer resp.Body.Close()
+		var b []byte
+		if b, err = io.ReadAll(resp.Body); err == nil {
+			err = json.Unmarshal(b, &p)
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err != nil {
+		k.open = append(k.open, body)
+		return false
+	}
+	if resp.StatusCode == http.StatusServiceUnavailable {
+		k.open = append(k.open, body) // it said so: try again
+		return false
+	}
+	if resp.StatusCode != http.StatusAccepted {
+		k.t.Errorf("status %d for %s", resp.StatusCode, body)
+		return false
+	}
+	if first, ok := k.answered[key]; ok && first != p.ID {
+		k.t.Errorf("key %s made two payments, %s and %s", key, first, p.ID)
+	}
+	k.answered[key] = p.ID
+	return true
+}
+
+// retryAll does what a client does that got no answer: the same again.
+func (k *killing) retryAll() {
+	open := k.open
+	k.open = nil
+	for _, body := range open {
+		var b struct {
+			Key string `json:"idempotency_key"`
+		}
+		json.Unmarshal([]byte(body), &b)
+		if !k.send(context.Background(), body, b.Key) {
+			k.t.Errorf("a retry got no answer")
+		}
+		k.retried++
+	}
+}
+
+// settle waits until no payment is open any more.
+func (k *killing) settle() {
+	deadline := time.Now().Add(killWindow + 30*time.Second)
+	for {
+		open := k.total("pending") + k.total("processing")
+		if open == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			k.t.Errorf("%d payments are still open", open)
+			return
+		}
+		<-time.After(200 * time.Millisecond)
+	}
+}
+
+func (k *killing) total(status string) int {
+	req, _ := http.NewRequest("GET", k.base()+"/payments?limit=1&status="+status, nil)
+	req.Header.Set("X-Api-Key", k.key)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var page struct {
+		Total int `json:"total"`
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&page); err != nil {
+		k.t.Fatal(err)
+	}
+	return page.Total
+}
+
+// verify opens the database that the dead server left and proves the books.
+func (k *killing) verify() {
+	k.t.Helper()
+	ctx := context.Background()
+	s, err := store.Open(ctx, store.Config{Path: k.database})
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	defer s.Close()
+	report, err := books.Verify(ctx, s, books.Options{})
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	for _, p := range report.Problems {
+		k.t.Errorf("%s: %s (%s)", p.Invariant, p.Detail, p.Subject)
+	}
+	if k.t.Failed() {
+		k.t.FailNow()
+	}
+	err = s.View(ctx, func(tx *store.Tx) error {
+		clients, err := tx.Clients(ctx, till.ID{}, 1)
+		if err != nil {
+			return err
+		}
+		for key, id := range k.answered {
+			parsed, _ := till.ParseID(id)
+			keyID, _ := till.ParseID(key)
+			p, err := tx.PaymentByKey(ctx, clients[0].ID, keyID)
+			if err != nil {
+				return err
+			}
+			if p == nil || p.ID != parsed {
+				k.t.Errorf("payment %s was answered and is not there", id)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		k.t.Fatal(err)
+	}
+}
+
+// compareBooks holds our books against the operator's (I8).
+func (k *killing) compareBooks() {
+	ctx := context.Background()
+	o, err := sandbox.Open(ctx, sandbox.Config{Path: k.book})
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	defer o.Close()
+	all, err := o.Debits(ctx)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	debits := map[till.ID]int{}
+	for _, d := range all {
+		if debits[d.Payment]++; debits[d.Payment] > 1 {
+			k.t.Errorf("payment %s was debited %d times", d.Payment, debits[d.Payment])
+		}
+	}
+	s, err := store.Open(ctx, store.Config{Path: k.database})
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	defer s.Close()
+	credited := 0
+	err = s.View(ctx, func(tx *store.Tx) error {
+		clients, err := tx.Clients(ctx, till.ID{}, 1)
+		if err != nil {
+			return err
+		}
+		for offset := 0; ; offset += 200 {
+			rows, _, err := tx.ListPayments(ctx, clients[0].ID, store.PaymentFilter{}, store.Page{Limit: 200, Offset: offset})
+			if err != nil || len(rows) == 0 {
+				return err
+			}
+			for _, p := range rows {
+				got := 0
+				if p.Status == till.Success || p.LateEvent != 0 {
+					got = 1
+					credited++
+				}
+				if debits[p.ID] != got {
+					k.t.Errorf("payment %s (%s %s) has %d debits at the operator and %d credits here", p.ID, p.Phone, p.Status, debits[p.ID], got)
+				}
+			}
+		}
+	})
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	k.t.Logf("%d debits at the operator, %d credits here", len(all), credited)
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"till"
+	"till/store"
+)
+
+// The exit codes.
+const (
+	exitRefused = 1 // what was asked was refused, or problems were found
+	exitUnable  = 2 // wrong usage, or it cannot run
+)
+
+func main() {
+	// What lives is small (a few MB) and what is thrown away is much, so the
+	// collector would run dozens of times a second for little.
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400)
+	}
+	os.Exit(run(untilSignal(), os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// impatience is how long after the first signal another one ends the process
+// at once. Some wrappers send the same signal twice, to the process and to
+// its group; that is one request to stop, not two.
+const impatience = time.Second
+
+// untilSignal returns a context that ends when the process is asked to stop.
+func untilSignal() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		cancel()
+		asked := time.Now()
+		for range signals {
+			if time.Since(asked) > impatience {
+				os.Exit(exitUnable)
+			}
+		}
+	}()
+	return ctx
+}
+
+// run runs one command and returns its exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err != nil && !errors.Is(err, errProblems) {
+		fmt.Fprintln(stderr, "till: "+plain(err))
+	}
+	return exitCode(err)
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "till",
+		Short:         "Collect money from mobile money wallets",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if err := setFromEnvironment(cmd.Flags(), os.LookupEnv); err != nil {
+				return err
+			}
+			return checkDatabase(cmd.Flags())
+		},
+	}
+	root.AddCommand(newDev(), newServe(), newClient(), newKey(), newPayment(),
+		newCases(), newVerify(), newDoctor(), newBench(), newMigrate(), newVersion())
+	return root
+}
+
+// newGroup makes a command that only holds others.
+func newGroup(use, short string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   use,
+		Short: short,
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return fmt.Errorf("say what to do: 'till %s --help' shows the commands", use)
+		},
+	}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
+// errProblems says that a command has told what it found, and it is not good.
+var errProblems = errors.New("problems were found")
+
+func exitCode(err error) int {
+	var refused *till.Error
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errProblems), errors.As(err, &refused):
+		return exitRefused
+	}
+	return exitUnable
+}
+
+// plain returns what a person should read of an error.
+func plain(err error) string {
+	var refused *till.Error
+	if errors.As(err, &refused) {
+		return plainRefusal(refused)
+	}
+	if errors.Is(err, store.ErrUnavailable) {
+		return "the database cannot be used just now: " + err.Error()
+	}
+	return err.Error()
+}
+
+// plainRefusal leaves out the code, which is for programs.
+func plainRefusal(e *till.Error) string {
+	lines := []string{e.Detail}
+	if e.Detail == "" {
+		lines[0] = strings.ReplaceAll(string(e.Code), "_", " ")
+	}
+	for _, f := range e.Fields {
+		name := strings.ReplaceAll(strings.TrimPrefix(f.Pointer, "/"), "/", " ")
+		lines = append(lines, strings.TrimLeft("  "+name+": ", " :")+f.Detail)
+	}
+	return strings.Join(lines, "\n  ")
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"till/store"
+)
+
+func newMigrate() *cobra.Command {
+	var database string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "migrate",
+		Short: "Bring the schema of a database up to this program's",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if !store.IsPostgres(database) {
+				if err := os.MkdirAll(filepath.Dir(database), 0o700); err != nil {
+					return err
+				}
+			}
+			s, err := store.Open(cmd.Context(), store.Config{Path: database, Readers: 1})
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, s.Close()) }()
+			applied, err := s.Migrate(cmd.Context())
+			if err != nil {
+				return err
+			}
+			w := cmd.OutOrStdout()
+			if asJSON {
+				return printJSON(w, map[string]any{"applied": append([]string{}, applied...)})
+			}
+			for _, version := range applied {
+				fmt.Fprintln(w, "applied "+version)
+			}
+			if len(applied) == 0 {
+				fmt.Fprintln(w, "The schema is up to date.")
+			}
+			return nil
+		},
+	}
+	addDatabaseFlag(cmd, &database)
+	addJSONFlag(cmd, &asJSON)
+	return cmd
+}

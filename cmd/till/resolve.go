@@ -1,0 +1,190 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"till/collect"
+	"till/provider"
+	"till/provider/sandbox"
+	"till/server"
+	"till/store"
+)
+
+func newPaymentResolve() *cobra.Command {
+	var client, database, secretFile, as, evidence, by, receipt string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "resolve ID",
+		Short: "End a payment on the operator's word that you bring",
+		Long: `End a payment on the operator's word that a person brings: a statement, a
+letter, a screen shot. It is recorded with the name of whoever says so and the
+fingerprint of the evidence. A payment that has ended keeps its status: money
+that came for it is credited as late money.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if as != "success" && as != "failed" {
+				return errors.New("--as is success or failed")
+			}
+			if !isLine(by, maxBy) {
+				return fmt.Errorf("--by must name who says so, in at most %d characters", maxBy)
+			}
+			if receipt != "" && !isLine(receipt, maxReceipt) {
+				return fmt.Errorf("--receipt must be plain text of at most %d characters", maxReceipt)
+			}
+			text, err := readEvidence(evidence)
+			if err != nil {
+				return err
+			}
+			if secretFile == "" && store.IsPostgres(database) {
+				return errors.New("name the installation's secret with --secret-file")
+			}
+			if secretFile == "" {
+				secretFile = server.SecretFile(database)
+			}
+			r := collect.Resolution{Success: as == "success", Receipt: receipt, By: by, Evidence: text}
+			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+				p, err := findPayment(cmd.Context(), s, args[0], client)
+				if err != nil {
+					return err
+				}
+				ref := store.Ref{Client: p.ClientID, ID: p.ID}
+				if err := resolve(cmd, s, database, secretFile, ref, r); err != nil {
+					return err
+				}
+				return printResolved(cmd, s, ref, asJSON)
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&as, "as", "", "success or failed (required)")
+	f.StringVar(&evidence, "evidence", "", "file that shows it, at most 64 KiB (required)")
+	f.StringVar(&by, "by", "", "who says so (required)")
+	f.StringVar(&receipt, "receipt", "", "the operator's receipt, where the evidence shows one")
+	f.StringVar(&client, "client", "", "the client's id, to find the payment faster")
+	f.StringVar(&secretFile, "secret-file", "", "the installation's secret (default till.secret beside the database)")
+	for _, name := range []string{"as", "evidence", "by"} {
+		cmd.MarkFlagRequired(name)
+	}
+	addDatabaseFlag(cmd, &database)
+	addJSONFlag(cmd, &asJSON)
+	return cmd
+}
+
+// Limits of a resolution: of who and what it names in characters, of the
+// evidence and of what the audit log quotes of it in bytes.
+const (
+	maxBy       = 64
+	maxReceipt  = 128
+	maxEvidence = 64 << 10
+	maxQuoted   = 1 << 10
+)
+
+// isLine reports whether a text is 1 to longest printable characters.
+func isLine(text string, longest int) bool {
+	n := utf8.RuneCountInString(text)
+	return 0 < n && n <= longest && utf8.ValidString(text) && strings.TrimSpace(text) == text &&
+		!strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
+// readEvidence returns how the audit log names a file: by its name and
+// SHA-256, with its beginning if it is text. Phone numbers in it are masked.
+func readEvidence(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("read the evidence: %w", err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxEvidence+1))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("read the evidence: %w", err)
+	case len(b) > maxEvidence:
+		return "", fmt.Errorf("the evidence %s is larger than %d KiB", path, maxEvidence>>10)
+	case len(b) == 0:
+		return "", fmt.Errorf("the evidence %s is empty", path)
+	}
+	sum := sha256.Sum256(b)
+	text := "evidence " + server.Redact(filepath.Base(path)) + " sha256:" + hex.EncodeToString(sum[:])
+	if utf8.Valid(b) && !bytes.ContainsRune(b, 0) {
+		text += "\n" + cut(server.Redact(string(b)), maxQuoted)
+	}
+	return text, nil
+}
+
+// cut returns at most n bytes of a text, whole characters only.
+func cut(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
+}
+
+// resolve takes the answer through the same Apply as every other one.
+func resolve(cmd *cobra.Command, s *store.Store, database, secretFile string, ref store.Ref, r collect.Resolution) (err error) {
+	ctx := cmd.Context()
+	secret, err := server.ReadSecret(secretFile)
+	if err != nil {
+		return err
+	}
+	if err := server.CheckSecret(ctx, s, secret); err != nil {
+		return fmt.Errorf("the secret in %s: %w", secretFile, err)
+	}
+	// The habits of the connection say when it is asked about again.
+	connections := map[string]provider.Provider{}
+	if book := server.SandboxPath(database); store.IsPostgres(book) || exists(book) {
+		o, err := sandbox.Open(ctx, sandbox.Config{Path: book})
+		if err != nil {
+			return err
+		}
+		defer o.Close()
+		connections = server.Connections(o)
+	}
+	c := collect.New(collect.Config{
+		Store: s, Secret: secret, Connections: connections, Route: server.Route,
+		Log: server.NewLogger(cmd.ErrOrStderr(), false, slog.LevelWarn),
+	})
+	defer func() { err = errors.Join(err, c.Close(ctx)) }()
+	return c.Resolve(ctx, ref, r)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func printResolved(cmd *cobra.Command, s *store.Store, ref store.Ref, asJSON bool) error {
+	var p *store.PaymentRow
+	err := s.View(cmd.Context(), func(tx *store.Tx) (err error) {
+		p, err = tx.Payment(cmd.Context(), ref)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	w := cmd.OutOrStdout()
+	if asJSON {
+		return printJSON(w, map[string]any{"payment_id": p.ID.String(), "client_id": p.ClientID.String(), "status": p.Status})
+	}
+	if p.LateEvent != 0 {
+		_, err = fmt.Fprintf(w, "payment %s: stays %s; its money was credited late\n", p.ID, p.Status)
+		return err
+	}
+	_, err = fmt.Fprintf(w, "payment %s: %s\n", p.ID, p.Status)
+	return err
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"till/server"
+)
+
+// The defaults of what both dev and serve have.
+const (
+	defaultListen    = "127.0.0.1:8080"
+	defaultRateLimit = 100
+	defaultWindow    = time.Minute
+)
+
+func newServe() *cobra.Command {
+	var c server.Config
+	var role, format, level string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the service",
+		Long: `Run the service until SIGINT or SIGTERM.
+
+Live clients are served by the operators that are connected, test clients by
+the built-in sandbox operator.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			log, err := newLog(cmd, format, level)
+			if err != nil {
+				return err
+			}
+			c.Role, c.Log = server.Role(role), log
+			s, err := server.New(cmd.Context(), c)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				if err := printJSON(cmd.OutOrStdout(), map[string]any{"base_url": s.BaseURL()}); err != nil {
+					s.Close()
+					return err
+				}
+			}
+			return s.Run(cmd.Context())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.Listen, "listen", defaultListen, "address to serve the API on")
+	f.StringVar(&c.AdminListen, "admin-listen", "127.0.0.1:9090", "address to tell health on; empty for none")
+	f.StringVar(&c.BaseURL, "base-url", "", "how clients reach the API, ending in /v1 (default the address listened on)")
+	f.StringVar(&c.Database, "database", defaultDatabase, databaseUsage)
+	f.StringVar(&role, "role", string(server.RoleAll), "all, api (leaves the work to others) or worker (serves no requests)")
+	f.Float64Var(&c.RateLimit, "rate-limit", defaultRateLimit, "requests per second of each client; 0 for no limit")
+	f.StringVar(&c.SecretFile, "secret-file", "", "the file of the installation's secret (default till.secret beside the SQLite file)")
+	f.StringVar(&c.SandboxPath, "sandbox", "", sandboxUsage)
+	f.DurationVar(&c.ApprovalWindow, "approval-window", defaultWindow, "how long a customer of the sandbox has to approve, at least 3s")
+	f.StringArrayVar(&c.PhonePatterns, "phone-pattern", nil, "a further range of mobile numbers, as CG=06\\d{7}: country and pattern of the national number")
+	f.BoolVar(&asJSON, "json", false, "print one line of JSON when ready")
+	addLogFlags(cmd, &format, &level, "info")
+	return cmd
+}
+
+func addLogFlags(cmd *cobra.Command, format, level *string, defaultLevel string) {
+	cmd.Flags().StringVar(format, "log-format", "text", "text or json")
+	cmd.Flags().StringVar(level, "log-level", defaultLevel, "debug, info, warn or error")
+}
+
+// newLog returns the logger that the flags ask for. It writes to standard
+// error, so that standard output stays for answers.
+func newLog(cmd *cobra.Command, format, level string) (*slog.Logger, error) {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		return nil, fmt.Errorf("--log-level %q is not debug, info, warn or error", level)
+	}
+	if format != "text" && format != "json" {
+		return nil, fmt.Errorf("--log-format %q is not text or json", format)
+	}
+	return server.NewLogger(cmd.ErrOrStderr(), format == "json", l), nil
+}
