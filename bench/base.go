@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"till/internal/load"
+)
+
+// baseRequest is the body of a create call.
+type baseRequest struct {
+	Method         string            `json:"method"`
+	Country        string            `json:"country"`
+	Amount         baseAmount        `json:"amount"`
+	IdempotencyKey string            `json:"idempotency_key"`
+	Customer       baseCustomer      `json:"customer"`
+	Reference      string            `json:"reference"`
+	Description    string            `json:"description"`
+	Metadata       map[string]string `json:"metadata"`
+}
+
+type baseAmount struct {
+	Value    string `json:"value"`
+	Currency string `json:"currency"`
+}
+
+type baseCustomer struct {
+	Phone string  `json:"phone"`
+	Name  string  `json:"name"`
+	Email *string `json:"email"`
+}
+
+// basePayment has the fields of Till's payment object, in its order.
+type basePayment struct {
+	ID                string            `json:"id"`
+	Status            string            `json:"status"`
+	Method            string            `json:"method"`
+	Country           string            `json:"country"`
+	Amount            baseAmount        `json:"amount"`
+	Reference         string            `json:"reference"`
+	IdempotencyKey    string            `json:"idempotency_key"`
+	ProviderReference *string           `json:"provider_reference"`
+	FailureReason     *string           `json:"failure_reason"`
+	FailureDetail     *string           `json:"failure_detail"`
+	Description       string            `json:"description"`
+	Customer          baseCustomer      `json:"customer"`
+	Charge            *string           `json:"charge"`
+	Tax               *string           `json:"tax"`
+	Metadata          map[string]string `json:"metadata"`
+	CreatedAt         time.Time         `json:"created_at"`
+	UpdatedAt         time.Time         `json:"updated_at"`
+	ExpiresAt         time.Time         `json:"expires_at"`
+	Resolution        baseResolution    `json:"resolution"`
+}
+
+type baseResolution struct {
+	State         string     `json:"state"`
+	LastCheckedAt *time.Time `json:"last_checked_at"`
+	NextCheckAt   *time.Time `json:"next_check_at"`
+	Attempts      int        `json:"attempts"`
+}
+
+// baseCreate is the handler that Till is compared with: what net/http and
+// encoding/json cost, and nothing more.
+func baseCreate(w http.ResponseWriter, r *http.Request) {
+	var req baseRequest
+	if err := json.NewDecoder(r.Body).Decode(&req); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	b, err := json.Marshal(&basePayment{
+		ID: load.NewKey(), Status: "pending", Method: req.Method, Country: req.Country, Amount: req.Amount,
+		Reference: req.Reference, IdempotencyKey: req.IdempotencyKey, Description: req.Description,
+		Customer: req.Customer, Metadata: req.Metadata,
+		CreatedAt: now, UpdatedAt: now, ExpiresAt: now.Add(time.Minute),
+		Resolution: baseResolution{State: "waiting"},
+	})
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusAccepted)
+	w.Write(b)
+}
+
+// serveBase is the hidden subcommand: it serves until ctx ends, or until its
+// standard input does, which is when the process that started it has died.
+func serveBase(ctx context.Context, addr string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		defer cancel()
+		os.Stdin.Read(make([]byte, 1))
+	}()
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/payments", baseCreate)
+	mux.HandleFunc("GET /v1/payments", func(w http.ResponseWriter, r *http.Request) {
+		w.Write([]byte(`{"items":[],"total":0,"limit":1,"offset":0}`))
+	})
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	s := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	defer context.AfterFunc(ctx, func() { s.Close() })()
+	if err := s.Serve(l); err != http.ErrServerClosed {
+		return err
+	}
+	return nil
+}
