@@ -1,0 +1,63 @@
+# Every command a developer needs. 'make' alone prints this list.
+
+SHELL := /bin/bash
+GO    ?= go
+FUZZTIME ?= 60s
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## print this list
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: ## start the service with a demo client on 127.0.0.1:8080
+	$(GO) run ./cmd/till dev
+
+.PHONY: build
+build: ## build the static binary ./till
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o till ./cmd/till
+
+.PHONY: test
+test: compiler ## run every test, on SQLite and PostgreSQL, with the race detector
+	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
+	$(GO) vet ./...
+	CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/till
+	CGO_ENABLED=1 $(GO) run ./store/pgtest/withpg $(GO) test -race -timeout 14m ./...
+	cd tools && $(GO) test ./...
+
+# The race detector needs a C compiler; nothing else here does.
+.PHONY: compiler
+compiler:
+	@command -v $${CC:-cc} >/dev/null 2>&1 || command -v gcc >/dev/null 2>&1 || { \
+		echo "installing a C compiler for the race detector"; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq gcc libc6-dev; }
+
+.PHONY: quick
+quick: ## run the tests on SQLite, without the race detector
+	$(GO) test ./...
+
+.PHONY: fuzz
+fuzz: ## run each fuzz target for FUZZTIME (60s)
+	@set -e; for file in $$(grep -rl --include='*_test.go' '^func Fuzz' . | grep -v '^./tools/'); do \
+		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9]*\)(.*/\1/p' $$file); do \
+			echo "== $$target in $$(dirname $$file)"; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$(dirname $$file); \
+		done; \
+	done
+
+.PHONY: bench
+bench: ## compare durable creates with a handler that stores nothing, and starts on a million payments; writes bench/report.md
+	$(GO) run ./bench -ready -report
+
+.PHONY: bench-lists
+bench-lists: ## measure pages of a list of a million payments, on both engines
+	$(GO) run ./bench -lists -engine both -rows 1000000
+
+.PHONY: soak
+soak: ## kill the server 500 times under load and check the books each time
+	TILL_KILLS=500 $(GO) test -count=1 -timeout 60m -run TestKill -v ./cmd/till
+
+.PHONY: generate
+generate: ## write the country table anew from libphonenumber data
+	$(GO) generate .

@@ -1,0 +1,253 @@
+package till_test
+
+import (
+	"bytes"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// room is a package and what it may import beside the standard library: other
+// packages of ours, by folder, and modules of others.
+type room struct {
+	folder string
+	ours   string
+	others string
+}
+
+const (
+	root = "." // package till, which everybody may import
+
+	jsonModule   = "github.com/go-json-experiment/json"
+	sqliteModule = "modernc.org/sqlite"
+	pgModule     = "github.com/jackc/pgx/v5"
+)
+
+// house is every package, bottom up: a room imports only rooms that stand
+// above it in this list, and only those that it names. A new package breaks
+// the test until somebody decides where it stands.
+var house = []room{
+	{root, "", ""}, // the vocabulary: standard library only
+	{"internal/batch", "", ""},
+	{"internal/loop", "", ""},
+	{"internal/load", "", ""},          // a client like any other: it knows the API, not the code
+	{"internal/jsonx", "", jsonModule}, // the one strict JSON decoder
+	{"ledger", root, ""},
+	{"provider", root, ""},
+	{"provider/providertest", ". provider", ""},
+	{"provider/sandbox", ". provider", sqliteModule + " " + pgModule}, // an operator has a book of its own, never Till's
+	{"store", ". ledger", sqliteModule + " " + pgModule},
+	{"store/pgtest", "", pgModule}, // a PostgreSQL server of a test's own
+	{"store/pgtest/withpg", "store/pgtest", ""},
+	{"engine", ". provider store internal/batch internal/loop", ""},
+	{"collect", ". ledger provider store engine internal/batch internal/jsonx", jsonModule}, // a body keeps its numbers as written
+	{"account", ". store", ""},
+	{"books", ". ledger store collect internal/loop", ""},
+	{"store/storetest", ". provider store engine collect books internal/jsonx", sqliteModule + " " + pgModule}, // goes past the store, to break it
+	{"api", ". ledger provider provider/sandbox store engine collect account books internal/jsonx", "golang.org/x/time"},
+	{"server", ". ledger provider provider/sandbox store engine collect account books api internal/loop", ""},
+	{"cmd/till", ". ledger provider provider/sandbox store engine collect account books api server internal/load", "github.com/spf13/cobra github.com/spf13/pflag"},
+	{"bench", ". store store/pgtest internal/load", ""}, // the store only to fill it, and to compare with
+}
+
+// limited are standard packages that few may import, and why.
+var limited = []struct {
+	pkg  string
+	who  []string
+	why  string
+	also string // a prefix that counts as the same
+}{
+	{"database/sql", []string{"store", "store/storetest", "provider/sandbox"}, "all SQL is in store; the sandbox keeps its own book", "database/sql/"},
+	{"encoding/json", []string{"store/storetest", "provider/sandbox", "server", "cmd/till", "bench"}, "bodies are read by jsonx, which is strict, and written by hand", ""},
+	{"net/http", []string{"provider/sandbox", "provider/providertest", "api", "server", "cmd/till", "bench"}, "the business knows no network", "net/http/"},
+	{"unsafe", nil, "nothing here is worth it", ""},
+}
+
+var forbiddenNames = strings.Fields("util utils common helper helpers base core model models type types manager impl misc shared")
+
+const maxLines = 450
+
+// source is one Go file that is not a test.
+type source struct {
+	path    string
+	imports []string
+	lines   int
+}
+
+// sources returns the files of every package of this module, by folder.
+func sources(t *testing.T) map[string][]source {
+	t.Helper()
+	out := map[string][]source{}
+	err := fs.WalkDir(os.DirFS("."), ".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			name := d.Name()
+			if p != "." && (strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" || name == "node_modules") {
+				return fs.SkipDir
+			}
+			if _, err := os.Stat(filepath.Join(p, "go.mod")); p != "." && err == nil {
+				return fs.SkipDir // a module of its own
+			}
+			return nil
+		}
+		if !strings.HasSuffix(p, ".go") || strings.HasSuffix(p, "_test.go") {
+			return nil
+		}
+		text, err := os.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), p, text, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		s := source{path: p, lines: bytes.Count(text, []byte("\n"))}
+		for _, i := range f.Imports {
+			imported, err := strconv.Unquote(i.Path.Value)
+			if err != nil {
+				return err
+			}
+			s.imports = append(s.imports, imported)
+		}
+		out[path.Dir(p)] = append(out[path.Dir(p)], s)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// forbidden returns why a package may not import another, "" if it may.
+func (r *room) forbidden(imported string) string {
+	first, _, _ := strings.Cut(imported, "/")
+	switch {
+	case imported == "till" || first == "till":
+		folder := strings.TrimPrefix(strings.TrimPrefix(imported, "till"), "/")
+		if folder == "" {
+			folder = root
+		}
+		if !slices.Contains(strings.Fields(r.ours), folder) {
+			return "no arrow is drawn from " + r.folder + " to " + folder
+		}
+	case strings.Contains(first, "."):
+		for _, module := range strings.Fields(r.others) {
+			if imported == module || strings.HasPrefix(imported, module+"/") {
+				return ""
+			}
+		}
+		return r.folder + " does without this module"
+	default:
+		for _, l := range limited {
+			if (imported == l.pkg || l.also != "" && strings.HasPrefix(imported, l.also)) && !slices.Contains(l.who, r.folder) {
+				return l.why
+			}
+		}
+	}
+	return ""
+}
+
+func TestArchitecture(t *testing.T) {
+	t.Parallel()
+	files := sources(t)
+	rooms := map[string]*room{}
+	for i := range house {
+		r := &house[i]
+		for _, folder := range strings.Fields(r.ours) {
+			if rooms[folder] == nil {
+				t.Errorf("%s may import %s, which does not stand above it", r.folder, folder)
+			}
+		}
+		rooms[r.folder] = r
+		if len(files[r.folder]) == 0 {
+			t.Errorf("%s is in the house, and there is no such package", r.folder)
+		}
+	}
+	for folder, sources := range files {
+		r := rooms[folder]
+		if r == nil {
+			t.Errorf("%s has no place in the house: decide what it may import", folder)
+			continue
+		}
+		documented := false
+		for _, s := range sources {
+			documented = documented || path.Base(s.path) == "doc.go" || path.Base(s.path) == "main.go" && len(sources) == 1
+			if s.lines > maxLines {
+				t.Errorf("%s has %d lines, at most %d are read with pleasure", s.path, s.lines, maxLines)
+			}
+			for _, i := range s.imports {
+				if why := r.forbidden(i); why != "" {
+					t.Errorf("%s imports %s: %s", s.path, i, why)
+				}
+			}
+		}
+		if !documented {
+			t.Errorf("%s has no doc.go", folder)
+		}
+		for _, name := range strings.Split(folder, "/") {
+			if slices.Contains(forbiddenNames, name) {
+				t.Errorf("%s: %q says nothing about what is inside", folder, name)
+			}
+		}
+	}
+}
+
+// The rules themselves: an import that they forbid is found.
+func TestArchitectureFindsForbiddenImports(t *testing.T) {
+	t.Parallel()
+	rooms := map[string]*room{}
+	for i := range house {
+		rooms[house[i].folder] = &house[i]
+	}
+	for _, c := range []struct {
+		folder, imported string
+		allowed          bool
+	}{
+		{root, "fmt", true},
+		{root, "till/ledger", false},
+		{root, "github.com/google/uuid", false},
+		{root, "database/sql", false},
+		{root, "net/http", false},
+		{"ledger", "till", true},
+		{"ledger", "till/store", false},
+		{"provider", "till/store", false},
+		{"provider", "database/sql", false},
+		{"provider/sandbox", "database/sql", true},
+		{"provider/sandbox", "till/store", false},
+		{"store", "modernc.org/sqlite/lib", true},
+		{"store", "till/collect", false},
+		{"collect", "database/sql", false},
+		{"collect", "modernc.org/sqlite", false},
+		{"collect", "github.com/jackc/pgx/v5", false},
+		{"provider/sandbox", "github.com/jackc/pgx/v5", true},
+		{"collect", "till/account", false},
+		{"collect", "till/api", false},
+		{"engine", "till/collect", false},
+		{"engine", "till/internal/loop", true},
+		{"account", "till/collect", false},
+		{"books", "till/api", false},
+		{"api", "till/server", false},
+		{"api", "database/sql/driver", false},
+		{"server", "github.com/spf13/cobra", false},
+		{"cmd/till", "github.com/spf13/cobra", true},
+		{"bench", "till/collect", false},
+		{"internal/load", "till", false},
+	} {
+		t.Run(fmt.Sprintf("%s imports %s", c.folder, c.imported), func(t *testing.T) {
+			t.Parallel()
+			if why := rooms[c.folder].forbidden(c.imported); (why == "") != c.allowed {
+				t.Errorf("got %q, want allowed %v", why, c.allowed)
+			}
+		})
+	}
+}
