@@ -92,6 +92,9 @@ func TestSameKeyInParallel(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			bodies[a.Body.String()] = true
+			if a.Code != http.StatusAccepted {
+				t.Errorf("answered %d, want 202", a.Code)
+			}
 			if a.Header().Get("Idempotent-Replayed") == "" {
 				first++
 			}
