@@ -2,7 +2,9 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 
 	"till"
 	"till/ledger"
@@ -150,8 +152,36 @@ func (tx *Tx) list(ctx context.Context, l *list) (ids []till.ID, total int64, er
 	}
 	// No row is looked for that the total says is not there.
 	limit := int(min(int64(l.page.Limit), total-int64(l.page.Offset)))
-	ids, err = tx.readIDs(ctx, l, start, skip, limit)
+	if l.noun == nounPayment && (l.a == "") != (l.b == "") {
+		ids, err = tx.readKinds(ctx, l, start, skip, limit)
+	} else {
+		ids, err = tx.readIDs(ctx, l, start, skip, limit)
+	}
 	return ids, total, err
+}
+
+// readKinds is readIDs for payments of one method in any status, or of one
+// status by any method. The index has each kind in order, and a page takes
+// from all of them: however rare they are among the others, none of the
+// others is read.
+func (tx *Tx) readKinds(ctx context.Context, l *list, start till.ID, skip int64, limit int) ([]till.ID, error) {
+	lo, hi, order := l.window(start)
+	var parts []string
+	var args []any
+	err := tx.rows(ctx, `SELECT a, b FROM counters WHERE client_id = ? AND noun = ? AND width = ? AND (? = '' OR a = ?) AND (? = '' OR b = ?)
+		AND n > 0 ORDER BY a, b`,
+		[]any{l.client[:], l.noun, widthAll, l.a, l.a, l.b, l.b}, func(r row) error {
+			var a, b string
+			err := r.Scan(&a, &b)
+			parts = append(parts, fmt.Sprintf(`SELECT id FROM (SELECT p.id FROM payments p WHERE p.client_id = ? AND p.method = ? AND p.status = ?
+				AND p.id BETWEEN ? AND ? ORDER BY p.id %s LIMIT ?) AS kind%d`, order, len(parts)))
+			args = append(args, l.client[:], a, b, lo[:], hi[:], skip+int64(limit))
+			return err
+		})
+	if err != nil || len(parts) == 0 {
+		return nil, err
+	}
+	return tx.ids(ctx, strings.Join(parts, " UNION ALL ")+` ORDER BY id `+order+` LIMIT ? OFFSET ?`, append(args, limit, skip), limit)
 }
 
 // listIndexed answers questions that an index narrows to a few rows.
@@ -183,23 +213,30 @@ func (l *list) bounds() (lo, hi till.ID) {
 
 // readIDs reads ids in the page's direction from start on.
 func (tx *Tx) readIDs(ctx context.Context, l *list, start till.ID, skip int64, limit int) ([]till.ID, error) {
-	lo, hi := l.bounds()
-	order := "DESC"
-	if l.page.Ascending {
-		order, lo = "ASC", start
-	} else {
-		hi = start
-	}
+	lo, hi, order := l.window(start)
 	args := append([]any{l.client[:], lo[:], hi[:]}, l.args...)
-	args = append(args, limit, skip)
-	ids := make([]till.ID, 0, limit)
-	err := tx.rows(ctx, `SELECT p.id FROM `+l.table+` WHERE p.client_id = ? AND p.id BETWEEN ? AND ?`+l.conds+` ORDER BY p.id `+order+` LIMIT ? OFFSET ?`,
-		args, func(r row) error {
-			var id till.ID
-			err := r.Scan(idDest(&id))
-			ids = append(ids, id)
-			return err
-		})
+	return tx.ids(ctx, `SELECT p.id FROM `+l.table+` WHERE p.client_id = ? AND p.id BETWEEN ? AND ?`+l.conds+` ORDER BY p.id `+order+` LIMIT ? OFFSET ?`,
+		append(args, limit, skip), limit)
+}
+
+// window returns the bounds and the order of a page that begins at start.
+func (l *list) window(start till.ID) (lo, hi till.ID, order string) {
+	lo, hi = l.bounds()
+	if l.page.Ascending {
+		return start, hi, "ASC"
+	}
+	return lo, start, "DESC"
+}
+
+// ids reads a column of ids.
+func (tx *Tx) ids(ctx context.Context, query string, args []any, n int) ([]till.ID, error) {
+	ids := make([]till.ID, 0, n)
+	err := tx.rows(ctx, query, args, func(r row) error {
+		var id till.ID
+		err := r.Scan(idDest(&id))
+		ids = append(ids, id)
+		return err
+	})
 	return ids, err
 }
 
