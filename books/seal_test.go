@@ -147,7 +147,9 @@ func TestCasesAreListedLongestOpenFirst(t *testing.T) {
 			t.Errorf("got %+v, want the late money, then the mismatch", open)
 		}
 		ref := store.Ref{Client: client.ID, ID: open[0].SubjectID}
-		if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.CloseCases(t.Context(), ref, "Awa", tx.Now()) }); err != nil {
+		if err := s.Update(t.Context(), func(tx *store.Tx) error {
+			return tx.CloseCases(t.Context(), []store.Closing{{Ref: ref, By: "Awa", At: tx.Now()}})
+		}); err != nil {
 			t.Fatal(err)
 		}
 		for _, want := range []struct {

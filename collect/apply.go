@@ -90,19 +90,12 @@ type change struct {
 	cases         []*store.Case
 	audit         []*store.AuditRow
 	attempts      []*store.Attempt
-	closed        []closing
+	closed        []store.Closing
 }
 
 type purse struct {
 	client   till.ID
 	currency string
-}
-
-type closing struct {
-	ref   store.Ref
-	by    string
-	at    till.Time
-	kinds []string
 }
 
 // preload reads what successes and failures will be held against, for the

@@ -56,7 +56,7 @@ func (b *change) resolved(p *store.PaymentRow, a *engine.Answer) {
 		Outcome: string(a.Result.Outcome), Detail: "resolved by " + a.By, StartedAt: a.Started, EndedAt: a.Ended,
 	})
 	b.record(p.ClientID, p.ID, at, a.By, "resolve", "as "+string(a.Result.Outcome)+"; "+a.Evidence)
-	b.closed = append(b.closed, closing{store.Ref{Client: p.ClientID, ID: p.ID}, a.By, at, nil})
+	b.closed = append(b.closed, store.Closing{Ref: store.Ref{Client: p.ClientID, ID: p.ID}, By: a.By, At: at})
 }
 
 // stored is what CheckStored reads of a payment's document.

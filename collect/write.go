@@ -18,7 +18,7 @@ func (b *change) open(p *store.PaymentRow, kind, detail string) {
 
 // close takes the payment's cases of some kinds, or all, off the list.
 func (b *change) close(p *store.PaymentRow, by string, kinds ...string) {
-	b.closed = append(b.closed, closing{store.Ref{Client: p.ClientID, ID: p.ID}, by, p.UpdatedAt, kinds})
+	b.closed = append(b.closed, store.Closing{Ref: store.Ref{Client: p.ClientID, ID: p.ID}, By: by, At: p.UpdatedAt, Kinds: kinds})
 }
 
 // record writes an audit row.
@@ -43,6 +43,7 @@ func (b *change) write(ctx context.Context) error {
 		wallets = append(wallets, w)
 	}
 	for _, f := range []func() error{
+		func() error { return b.tx.EndAttempts(ctx, b.attempts) }, // reads first; the others only write
 		func() error { return b.tx.UpdatePayments(ctx, b.movedPayments) },
 		func() error { return b.tx.SaveSteps(ctx, steps) },
 		func() error { return b.tx.DeleteSteps(ctx, b.deletedSteps) },
@@ -50,7 +51,6 @@ func (b *change) write(ctx context.Context) error {
 		func() error { return b.tx.InsertTransactions(ctx, b.transactions) },
 		func() error { return b.tx.InsertEntries(ctx, b.entries) },
 		func() error { return b.tx.InsertEvents(ctx, b.events) },
-		func() error { return b.tx.EndAttempts(ctx, b.attempts) },
 		func() error { return b.writeCases(ctx) },
 		func() error { return b.tx.InsertAudit(ctx, b.audit) },
 		func() error { return b.tx.Count(ctx, &b.counts) },
@@ -65,10 +65,8 @@ func (b *change) write(ctx context.Context) error {
 
 // writeCases closes before it opens: what ends one case may begin another.
 func (b *change) writeCases(ctx context.Context) error {
-	for _, c := range b.closed {
-		if err := b.tx.CloseCases(ctx, c.ref, c.by, c.at, c.kinds...); err != nil {
-			return err
-		}
+	if err := b.tx.CloseCases(ctx, b.closed); err != nil {
+		return err
 	}
 	return b.tx.OpenCases(ctx, b.cases)
 }

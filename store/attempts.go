@@ -78,7 +78,7 @@ func (tx *Tx) BeginSubmits(ctx context.Context, attempts []*Attempt) error {
 		}
 		args[i] = []any{a.ClientID[:], a.SubjectID[:], a.N, AttemptSubmit, a.Connection, a.Reference[:], int64(a.StartedAt), first}
 	}
-	return tx.each(ctx, `INSERT INTO attempts (client_id, subject_id, n, kind, connection, reference, started_at, first_send) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, args)
+	return tx.set(ctx, `INSERT INTO attempts (client_id, subject_id, n, kind, connection, reference, started_at, first_send) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, args)
 }
 
 // EndAttempts records the answers to calls. The answer to a send completes
@@ -96,12 +96,12 @@ func (tx *Tx) EndAttempts(ctx context.Context, attempts []*Attempt) error {
 		}
 		others, refs = append(others, a), append(refs, Ref{a.ClientID, a.SubjectID})
 	}
-	if err := tx.each(ctx, `UPDATE attempts SET outcome = ?, code = ?, detail = ?, ended_at = ?, last_at = ?
-		WHERE client_id = ? AND subject_id = ? AND kind = 'submit' AND started_at = ? AND outcome IS NULL`, sends); err != nil {
-		return err
-	}
 	last, err := tx.lastAttempts(ctx, refs)
 	if err != nil {
+		return err
+	}
+	if err := tx.set(ctx, `UPDATE attempts SET outcome = ?, code = ?, detail = ?, ended_at = ?, last_at = ?
+		WHERE client_id = ? AND subject_id = ? AND kind = 'submit' AND started_at = ? AND outcome IS NULL`, sends); err != nil {
 		return err
 	}
 	var repeated, added [][]any
@@ -118,11 +118,12 @@ func (tx *Tx) EndAttempts(ctx context.Context, attempts []*Attempt) error {
 		added = append(added, []any{a.ClientID[:], a.SubjectID[:], a.N, a.Kind, a.Connection, a.Reference[:], a.Outcome, orNull(a.Code), orNull(a.Detail),
 			int64(a.StartedAt), int64(a.EndedAt), int64(a.EndedAt)})
 	}
-	if err := tx.each(ctx, `INSERT INTO attempts (client_id, subject_id, n, kind, connection, reference, outcome, code, detail, started_at, ended_at, last_at)
+	if err := tx.set(ctx, `INSERT INTO attempts (client_id, subject_id, n, kind, connection, reference, outcome, code, detail, started_at, ended_at, last_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, added); err != nil {
 		return err
 	}
-	return tx.each(ctx, `UPDATE attempts SET repeats = repeats + 1, last_at = ? WHERE client_id = ? AND subject_id = ? AND n = ?`, repeated)
+	// One by one: a batch may hold several answers about one payment.
+	return tx.later(ctx, `UPDATE attempts SET repeats = repeats + 1, last_at = ? WHERE client_id = ? AND subject_id = ? AND n = ?`, repeated)
 }
 
 // MaxAttempts is how many rows the list of attempts shows, the newest first

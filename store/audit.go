@@ -26,7 +26,7 @@ func (tx *Tx) InsertAudit(ctx context.Context, rows []*AuditRow) error {
 	for i, a := range rows {
 		args[i] = []any{a.ClientID[:], a.Sequence, int64(a.At), a.Actor, a.Action, orNull(a.SubjectID), a.Detail}
 	}
-	return tx.each(ctx, `INSERT INTO audit (client_id, sequence, at, actor, action, subject_id, detail) VALUES (?, ?, ?, ?, ?, ?, ?)`, args)
+	return tx.set(ctx, `INSERT INTO audit (client_id, sequence, at, actor, action, subject_id, detail) VALUES (?, ?, ?, ?, ?, ?, ?)`, args)
 }
 
 // Audit returns up to limit audit rows of a client beyond a sequence.
@@ -79,7 +79,7 @@ func (tx *Tx) InsertSeals(ctx context.Context, client till.ID, seals []Seal) err
 	for i := range seals {
 		args[i] = []any{client[:], seals[i].Sequence, seals[i].Hash[:]}
 	}
-	return tx.each(ctx, `INSERT INTO audit_chain (client_id, sequence, hash) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, args)
+	return tx.set(ctx, `INSERT INTO audit_chain (client_id, sequence, hash) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, args)
 }
 
 // UnsealedClients returns up to limit clients whose audit log is ahead of

@@ -23,25 +23,37 @@ func (tx *Tx) OpenCases(ctx context.Context, cases []*Case) error {
 	for i, c := range cases {
 		args[i] = []any{c.ClientID[:], c.ID[:], c.SubjectID[:], c.Kind, c.Detail, int64(c.OpenedAt)}
 	}
-	return tx.each(ctx, `INSERT INTO cases (client_id, id, subject_id, kind, detail, opened_at) VALUES (?, ?, ?, ?, ?, ?)
+	// One by one: a batch may open the same case twice.
+	return tx.later(ctx, `INSERT INTO cases (client_id, id, subject_id, kind, detail, opened_at) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (client_id, subject_id, kind) DO UPDATE SET closed_at = NULL, closed_by = NULL, detail = excluded.detail, opened_at = excluded.opened_at
 		WHERE cases.closed_at IS NOT NULL`, args)
 }
 
-// CloseCases closes the open cases of a payment; no kinds means all of them.
-func (tx *Tx) CloseCases(ctx context.Context, ref Ref, by string, at till.Time, kinds ...string) error {
-	if len(kinds) == 0 {
-		_, err := tx.exec(ctx, `UPDATE cases SET closed_at = ?, closed_by = ? WHERE client_id = ? AND subject_id = ? AND closed_at IS NULL`,
-			int64(at), by, ref.Client[:], ref.ID[:])
-		return err
-	}
-	for _, k := range kinds {
-		if _, err := tx.exec(ctx, `UPDATE cases SET closed_at = ?, closed_by = ? WHERE client_id = ? AND subject_id = ? AND kind = ? AND closed_at IS NULL`,
-			int64(at), by, ref.Client[:], ref.ID[:], k); err != nil {
-			return err
+// Closing takes the cases of a payment off the attention list.
+type Closing struct {
+	Ref   Ref
+	By    string
+	At    till.Time
+	Kinds []string // none means all
+}
+
+// CloseCases closes the open cases of payments.
+func (tx *Tx) CloseCases(ctx context.Context, closings []Closing) error {
+	var named, all [][]any
+	for i := range closings {
+		c := &closings[i]
+		args := []any{int64(c.At), c.By, c.Ref.Client[:], c.Ref.ID[:]}
+		if len(c.Kinds) == 0 {
+			all = append(all, args)
+		}
+		for _, k := range c.Kinds {
+			named = append(named, append(args[:4:4], k))
 		}
 	}
-	return nil
+	if err := tx.set(ctx, `UPDATE cases SET closed_at = ?, closed_by = ? WHERE client_id = ? AND subject_id = ? AND kind = ? AND closed_at IS NULL`, named); err != nil {
+		return err
+	}
+	return tx.set(ctx, `UPDATE cases SET closed_at = ?, closed_by = ? WHERE client_id = ? AND subject_id = ? AND closed_at IS NULL`, all)
 }
 
 // Cases returns up to limit cases, longest open first; only open ones unless

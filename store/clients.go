@@ -42,23 +42,17 @@ func (tx *Tx) LockHeads(ctx context.Context, clients []till.ID) (map[till.ID]*He
 	for i := range ids {
 		args[i] = []any{ids[i][:]}
 	}
-	err := tx.rowsEach(ctx, `SELECT last_time, last_event, last_audit FROM client_heads WHERE client_id = ?`+tx.s.e.lock(), args,
+	// The clock is read after the locks are held.
+	err := tx.ses.lockEach(ctx, `SELECT last_time, last_event, last_audit FROM client_heads WHERE client_id = ?`+tx.s.e.lock(), args,
 		func(i int, r row) error {
 			h := &Head{ClientID: ids[i]}
 			heads[ids[i]] = h
 			return r.Scan(&h.LastTime, &h.LastEvent, &h.LastAudit)
 		})
-	if err != nil {
-		return nil, err
-	}
-	// The clock is read after the locks are held.
-	if tx.now, err = tx.ses.clock(ctx); err != nil {
-		return nil, err
-	}
 	for _, h := range heads {
-		h.now = tx.now
+		h.now = tx.Now()
 	}
-	return heads, nil
+	return heads, err
 }
 
 // SaveHeads writes back what was given out.
@@ -67,7 +61,7 @@ func (tx *Tx) SaveHeads(ctx context.Context, heads map[till.ID]*Head) error {
 	for _, h := range heads {
 		args = append(args, []any{int64(h.LastTime), h.LastEvent, h.LastAudit, h.ClientID[:]})
 	}
-	return tx.each(ctx, `UPDATE client_heads SET last_time = ?, last_event = ?, last_audit = ? WHERE client_id = ?`, args)
+	return tx.setAll(ctx, `UPDATE client_heads SET last_time = ?, last_event = ?, last_audit = ? WHERE client_id = ?`, args)
 }
 
 // sortedIDs returns the distinct ids in order.

@@ -95,24 +95,23 @@ func (tx *Tx) Count(ctx context.Context, c *Counts) error {
 		return cmp.Or(slices.Compare(x.client[:], y.client[:]), cmp.Compare(x.noun, y.noun), cmp.Compare(x.width, y.width),
 			cmp.Compare(x.bucket, y.bucket), cmp.Compare(x.a, y.a), cmp.Compare(x.b, y.b))
 	})
-	// The update comes first: almost always the row is there, and an upsert
-	// would check the constraint on the delta instead of the sum.
-	args := make([][]any, len(keys))
+	// What goes down is there already. An upsert would hold the constraint
+	// against the difference instead of the sum.
+	var up, down [][]any
 	for i := range keys {
 		k := &keys[i]
-		args[i] = []any{c.n[*k], k.client[:], k.noun, k.width, k.bucket, k.a, k.b}
-	}
-	touched, err := tx.ses.each(ctx, `UPDATE counters SET n = n + ? WHERE client_id = ? AND noun = ? AND width = ? AND bucket = ? AND a = ? AND b = ?`, args)
-	if err != nil {
-		return err
-	}
-	var fresh [][]any
-	for i, n := range touched {
-		if n == 0 {
-			fresh = append(fresh, args[i])
+		args := []any{c.n[*k], k.client[:], k.noun, k.width, k.bucket, k.a, k.b}
+		if c.n[*k] > 0 {
+			up = append(up, args)
+		} else {
+			down = append(down, args)
 		}
 	}
-	return tx.each(ctx, `INSERT INTO counters (n, client_id, noun, width, bucket, a, b) VALUES (?, ?, ?, ?, ?, ?, ?)`, fresh)
+	if err := tx.setAll(ctx, `UPDATE counters SET n = n + ? WHERE client_id = ? AND noun = ? AND width = ? AND bucket = ? AND a = ? AND b = ?`, down); err != nil {
+		return err
+	}
+	return tx.set(ctx, `INSERT INTO counters (n, client_id, noun, width, bucket, a, b) VALUES (?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (client_id, noun, width, bucket, a, b) DO UPDATE SET n = counters.n + excluded.n`, up)
 }
 
 // counted is what a list filters by, as far as counters know it.

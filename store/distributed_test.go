@@ -115,7 +115,7 @@ func TestStatementsStayInsideAClient(t *testing.T) {
 				return true
 			}
 			text, _ := strconv.Unquote(lit.Value)
-			if !regexp.MustCompile(`^\s*(SELECT|INSERT|UPDATE|DELETE)\b`).MatchString(text) {
+			if !regexp.MustCompile(`^\s*(SELECT|INSERT|UPDATE|DELETE)\s+\w`).MatchString(text) {
 				return true
 			}
 			seen++

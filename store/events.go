@@ -17,7 +17,7 @@ func (tx *Tx) InsertEvents(ctx context.Context, events []*till.Event) error {
 			orNull(e.ProviderReference), orNull(e.FailureReason), code, message, retryable,
 			string(e.Resolution.State), orNull(e.Resolution.LastCheckedAt), orNull(e.Resolution.NextCheckAt), e.Resolution.Attempts}
 	}
-	return tx.each(ctx, `INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at,
+	return tx.set(ctx, `INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at,
 		provider_reference, failure_reason, failure_code, failure_message, failure_retryable, resolution, checked_at, next_check_at, calls)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, args)
 }

@@ -69,7 +69,7 @@ func (tx *Tx) Keys(ctx context.Context, client till.ID, limit int) ([]*till.Key,
 // CountActiveKeys returns how many keys of a client open something at now.
 func (tx *Tx) CountActiveKeys(ctx context.Context, client till.ID) (n int, err error) {
 	_, err = tx.one(ctx, `SELECT count(*) FROM api_keys WHERE client_id = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)`,
-		[]any{client[:], int64(tx.now)}, &n)
+		[]any{client[:], int64(tx.Now())}, &n)
 	return n, err
 }
 

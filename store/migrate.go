@@ -59,7 +59,7 @@ func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 				}
 			}
 			_, err = tx.exec(ctx, `INSERT INTO schema_migrations (version, checksum, applied_at) VALUES (?, ?, ?)`,
-				m.version, m.checksum, int64(tx.now))
+				m.version, m.checksum, int64(tx.Now()))
 			return err
 		})
 		if err != nil {

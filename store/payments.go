@@ -42,7 +42,7 @@ func (tx *Tx) InsertPayments(ctx context.Context, heads map[till.ID]*Head, rows 
 			p.Method, orNull(p.Country), p.Amount.Minor, p.Amount.Currency, p.Phone, orNull(p.Reference), p.Document,
 			int64(p.CreatedAt), int64(p.UpdatedAt), int64(p.ExpiresAt), int64(p.ApprovalWindow), p.Connection, p.Fingerprint, p.PendingEvent}
 	}
-	touched, err := tx.ses.each(ctx, `INSERT INTO payments (client_id, id, idempotency_key, idempotency_key_sent, body_hash, body_version,
+	inserted, err := tx.ses.touched(ctx, `INSERT INTO payments (client_id, id, idempotency_key, idempotency_key_sent, body_hash, body_version,
 		status, method, country, amount, currency, phone, reference, document,
 		created_at, updated_at, expires_at, approval_window, connection, fingerprint, pending_event)
 		VALUES (?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -50,11 +50,10 @@ func (tx *Tx) InsertPayments(ctx context.Context, heads map[till.ID]*Head, rows 
 	if err != nil {
 		return nil, err
 	}
-	inserted := make([]bool, len(rows))
 	var renumbered, leased [][]any
 	spans := make(map[till.ID]*[2]till.ID, len(heads))
 	for i, p := range rows {
-		if inserted[i] = touched[i] == 1; !inserted[i] {
+		if !inserted[i] {
 			continue
 		}
 		// Rows that were not new have left holes in the numbers.
@@ -70,10 +69,10 @@ func (tx *Tx) InsertPayments(ctx context.Context, heads map[till.ID]*Head, rows 
 		}
 		spans[p.ClientID][1] = p.ID
 	}
-	if err := tx.each(ctx, `UPDATE payments SET pending_event = ? WHERE client_id = ? AND id = ?`, renumbered); err != nil {
+	if err := tx.setAll(ctx, `UPDATE payments SET pending_event = ? WHERE client_id = ? AND id = ?`, renumbered); err != nil {
 		return nil, err
 	}
-	if err := tx.each(ctx, insertStep, leased); err != nil {
+	if err := tx.set(ctx, insertStep, leased); err != nil {
 		return nil, err
 	}
 	return inserted, tx.insertFirsts(ctx, spans)
@@ -88,14 +87,14 @@ func (tx *Tx) insertFirsts(ctx context.Context, spans map[till.ID]*[2]till.ID) e
 	var args, due [][]any
 	for client, s := range spans {
 		args = append(args, []any{client.Bytes(), s[0][:], s[1][:]})
-		due = append(due, []any{int64(tx.now), client.Bytes(), s[0][:], s[1][:]})
+		due = append(due, []any{int64(tx.Now()), client.Bytes(), s[0][:], s[1][:]})
 	}
-	if err := tx.each(ctx, `INSERT INTO steps (client_id, subject_id, kind, due_at)
+	if err := tx.later(ctx, `INSERT INTO steps (client_id, subject_id, kind, due_at)
 		SELECT client_id, id, 'payment', CAST(? AS BIGINT) FROM payments WHERE client_id = ? AND id BETWEEN ? AND ?
 		ON CONFLICT DO NOTHING`, due); err != nil {
 		return err
 	}
-	return tx.each(ctx, `INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at, resolution)
+	return tx.later(ctx, `INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at, resolution)
 		SELECT client_id, pending_event, 'payment.pending', id, created_at, 'pending', expires_at, 'waiting'
 		FROM payments WHERE client_id = ? AND id BETWEEN ? AND ?`, args)
 }
@@ -130,7 +129,7 @@ func scanPayment(r row, now till.Time) (*PaymentRow, error) {
 	var due, stepChecked till.Time
 	var stepCalls, sends, acked int
 	err := r.Scan(idDest(&p.ClientID), idDest(&p.ID), idDest(&key), textDest(&sent), &hash, &p.BodyVersion,
-		&p.Status, &p.PreviousStatus, &p.Method, textDest(&p.Country), &p.Amount.Minor, &p.Amount.Currency, &p.Phone,
+		&p.Status, textDest(&p.PreviousStatus), &p.Method, textDest(&p.Country), &p.Amount.Minor, &p.Amount.Currency, &p.Phone,
 		textDest(&p.Reference), &p.Document,
 		textDest(&p.ProviderReference), textDest(&p.FailureReason), textDest(&code), textDest(&message), &retryable,
 		&p.CreatedAt, &p.UpdatedAt, &p.ExpiresAt, &p.ApprovalWindow, &p.Connection, &p.Fingerprint, boolDest(&p.Attention),
@@ -179,7 +178,7 @@ func (tx *Tx) Payments(ctx context.Context, refs []Ref) (map[Ref]*PaymentRow, er
 		}
 	}
 	err := tx.rowsEach(ctx, `SELECT `+paymentColumns+paymentFrom+`WHERE p.client_id = ? AND p.id = ?`, args, func(_ int, r row) error {
-		p, err := scanPayment(r, tx.now)
+		p, err := scanPayment(r, tx.Now())
 		if err == nil {
 			out[Ref{p.ClientID, p.ID}] = p
 		}
@@ -193,7 +192,7 @@ func (tx *Tx) Payments(ctx context.Context, refs []Ref) (map[Ref]*PaymentRow, er
 func (tx *Tx) PaymentByKey(ctx context.Context, client, key till.ID) (*PaymentRow, error) {
 	var p *PaymentRow
 	err := tx.rows(ctx, `SELECT `+paymentColumns+paymentFrom+`WHERE p.client_id = ? AND p.idempotency_key = ?`, []any{client[:], key[:]},
-		func(r row) (err error) { p, err = scanPayment(r, tx.now); return err })
+		func(r row) (err error) { p, err = scanPayment(r, tx.Now()); return err })
 	return p, err
 }
 
@@ -231,7 +230,7 @@ func (tx *Tx) UpdatePayments(ctx context.Context, rows []*PaymentRow) error {
 			int64(p.UpdatedAt), p.Attention, orNull(p.Resolution.LastCheckedAt), p.Resolution.Attempts,
 			orNull(p.ProcessingEvent), orNull(p.FinalEvent), orNull(p.LateEvent), p.ClientID[:], p.ID[:]}
 	}
-	return tx.each(ctx, `UPDATE payments SET status = ?, previous_status = ?, provider_reference = ?,
+	return tx.setAll(ctx, `UPDATE payments SET status = ?, previous_status = ?, provider_reference = ?,
 		failure_reason = ?, failure_code = ?, failure_message = ?, failure_retryable = ?,
 		updated_at = ?, attention = ?, checked_at = ?, calls = ?,
 		processing_event = ?, final_event = ?, late_event = ? WHERE client_id = ? AND id = ?`, args)

@@ -16,24 +16,42 @@ type row interface {
 // session is one connection with its prepared statements, which live as long
 // as it does. It is used by one transaction at a time.
 type session interface {
-	// begin starts a transaction and returns the engine's clock.
-	begin(ctx context.Context, write bool) (till.Time, error)
+	// begin starts a transaction. A write may begin as late as its first
+	// statement that somebody waits for.
+	begin(ctx context.Context, write bool) error
+	// started reports whether the transaction has reached the engine: while it
+	// has not, a connection that turns out to be dead can be replaced.
+	started() bool
+	// commit returns errBeforeCommit if a statement that nobody had waited for
+	// failed: then it is plain that nothing happened.
 	commit(ctx context.Context) error
 	rollback(ctx context.Context)
+	// now is the engine's clock at the start of the transaction, or when
+	// lockEach had its locks.
+	now() till.Time
 
 	// exec runs a write and returns how many rows it touched.
 	exec(ctx context.Context, query string, args []any) (int64, error)
-	// each runs one write for many rows, in their order, and returns how many
-	// rows each touched: one round trip where there is a network.
-	each(ctx context.Context, query string, args [][]any) ([]int64, error)
+	// later runs one write for many rows, in their order. They may run as late
+	// as the commit, where their errors come out too; what they see and do is
+	// what they would have seen and done in their place.
+	later(ctx context.Context, query string, rows [][]any) error
+	// set is later for rows that do not touch each other: where there is a
+	// network, they are one statement. If must is set, each row must touch
+	// exactly one.
+	set(ctx context.Context, query string, rows [][]any, must bool) error
+	// touched is set for one who waits: it reports which rows touched one. The
+	// second argument of an insertion is its id.
+	touched(ctx context.Context, query string, rows [][]any) ([]bool, error)
 	// query runs a read and calls scan for each row.
 	query(ctx context.Context, query string, args []any, scan func(r row) error) error
 	// queryEach runs one read for many arguments, in their order.
 	queryEach(ctx context.Context, query string, args [][]any, scan func(i int, r row) error) error
 	// script runs the statements of a migration.
 	script(ctx context.Context, text string) error
-	// clock reads the engine's clock inside the transaction.
-	clock(ctx context.Context) (till.Time, error)
+	// lockEach is queryEach for reads that lock; when it has the locks, it
+	// reads the engine's clock.
+	lockEach(ctx context.Context, query string, args [][]any, scan func(i int, r row) error) error
 
 	broken() bool
 	close()
@@ -65,11 +83,12 @@ type engine interface {
 // that can end costs the driver a goroutine for each of them.
 type sqlSession struct {
 	conn  *sql.Conn
-	now   func() till.Time
+	clock func() till.Time
+	at    till.Time
 	stmts map[string]*sql.Stmt
 }
 
-func (ses *sqlSession) begin(ctx context.Context, write bool) (till.Time, error) {
+func (ses *sqlSession) begin(ctx context.Context, write bool) error {
 	// A write takes the lock at once: a transaction that reads first and
 	// upgrades later could find that it must start over.
 	query := "BEGIN"
@@ -77,7 +96,8 @@ func (ses *sqlSession) begin(ctx context.Context, write bool) (till.Time, error)
 		query = "BEGIN IMMEDIATE"
 	}
 	_, err := ses.exec(ctx, query, nil)
-	return ses.now(), err
+	ses.at = ses.clock()
+	return err
 }
 
 func (ses *sqlSession) commit(ctx context.Context) error {
@@ -87,9 +107,9 @@ func (ses *sqlSession) commit(ctx context.Context) error {
 
 func (ses *sqlSession) rollback(ctx context.Context) { ses.exec(ctx, "ROLLBACK", nil) }
 
-func (ses *sqlSession) clock(context.Context) (till.Time, error) { return ses.now(), nil }
-
-func (ses *sqlSession) broken() bool { return false }
+func (ses *sqlSession) now() till.Time { return ses.at }
+func (ses *sqlSession) broken() bool   { return false }
+func (ses *sqlSession) started() bool  { return true }
 
 func (ses *sqlSession) close() {
 	for _, st := range ses.stmts {
@@ -124,16 +144,31 @@ func (ses *sqlSession) exec(_ context.Context, query string, args []any) (int64,
 	return r.RowsAffected()
 }
 
-func (ses *sqlSession) each(ctx context.Context, query string, args [][]any) ([]int64, error) {
-	touched := make([]int64, len(args))
-	for i, a := range args {
-		n, err := ses.exec(ctx, query, a)
+func (ses *sqlSession) later(ctx context.Context, query string, rows [][]any) error {
+	return ses.set(ctx, query, rows, false)
+}
+
+func (ses *sqlSession) set(ctx context.Context, query string, rows [][]any, must bool) error {
+	for _, args := range rows {
+		if n, err := ses.exec(ctx, query, args); err != nil {
+			return err
+		} else if must && n != 1 {
+			return fmt.Errorf("%w: %d rows were there, not one: %.60s", ErrRefused, n, query)
+		}
+	}
+	return nil
+}
+
+func (ses *sqlSession) touched(ctx context.Context, query string, rows [][]any) ([]bool, error) {
+	out := make([]bool, len(rows))
+	for i, args := range rows {
+		n, err := ses.exec(ctx, query, args)
 		if err != nil {
 			return nil, err
 		}
-		touched[i] = n
+		out[i] = n == 1
 	}
-	return touched, nil
+	return out, nil
 }
 
 func (ses *sqlSession) query(_ context.Context, query string, args []any, scan func(r row) error) error {
@@ -161,6 +196,12 @@ func (ses *sqlSession) queryEach(ctx context.Context, query string, args [][]any
 		}
 	}
 	return nil
+}
+
+func (ses *sqlSession) lockEach(ctx context.Context, query string, args [][]any, scan func(i int, r row) error) error {
+	err := ses.queryEach(ctx, query, args, scan)
+	ses.at = ses.clock()
+	return err
 }
 
 func (ses *sqlSession) script(ctx context.Context, text string) error {

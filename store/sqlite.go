@@ -76,7 +76,7 @@ func (e *sqlite) connect(ctx context.Context, write bool) (session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sqlSession{conn: c, now: e.now, stmts: make(map[string]*sql.Stmt)}, nil
+	return &sqlSession{conn: c, clock: e.now, stmts: make(map[string]*sql.Stmt)}, nil
 }
 
 func (e *sqlite) close() {

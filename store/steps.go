@@ -61,7 +61,7 @@ func (s *Step) first() []any {
 func (tx *Tx) DueSteps(ctx context.Context, limit int) ([]*Step, error) {
 	var out []*Step
 	err := tx.rows(ctx, `SELECT `+stepColumns+` FROM steps WHERE due_at <= ? AND lease_until <= ? ORDER BY due_at LIMIT ?`+tx.s.e.skipLocked(),
-		[]any{int64(tx.now), int64(tx.now), limit}, func(r row) error {
+		[]any{int64(tx.Now()), int64(tx.Now()), limit}, func(r row) error {
 			s, err := scanStep(r)
 			out = append(out, s)
 			return err
@@ -75,8 +75,8 @@ func (tx *Tx) NextDue(ctx context.Context) (till.Time, error) {
 	// Held steps are passed over, so that the leases of another instance, or
 	// of a dead one, do not hide what is free.
 	next, held := till.Time(math.MaxInt64), till.Time(0)
-	free, err := tx.one(ctx, `SELECT due_at FROM steps WHERE lease_until <= ? ORDER BY due_at LIMIT 1`, []any{int64(tx.now)}, &next)
-	if err != nil || free && next <= tx.now {
+	free, err := tx.one(ctx, `SELECT due_at FROM steps WHERE lease_until <= ? ORDER BY due_at LIMIT 1`, []any{int64(tx.Now())}, &next)
+	if err != nil || free && next <= tx.Now() {
 		return next, err
 	}
 	// All that is due before it is held: as many rows as calls are under way.
@@ -124,15 +124,10 @@ func (tx *Tx) ClaimSteps(ctx context.Context, claims []*Claim) ([]bool, error) {
 	args := make([][]any, len(claims))
 	for i, c := range claims {
 		args[i] = []any{int64(c.LeaseUntil), c.LeaseVersion, c.Sends, int64(c.SendStartedAt), int64(c.SendDeadline), c.Absent,
-			c.ClientID[:], c.SubjectID[:], c.Seen.LeaseVersion, c.Seen.Calls, c.Seen.Sends, int64(tx.now)}
+			c.ClientID[:], c.SubjectID[:], c.Seen.LeaseVersion, c.Seen.Calls, c.Seen.Sends, int64(tx.Now())}
 	}
-	touched, err := tx.ses.each(ctx, `UPDATE steps SET lease_until = ?, lease_version = ?, sends = ?, send_started_at = ?, send_deadline = ?, absent = ?
+	return tx.ses.touched(ctx, `UPDATE steps SET lease_until = ?, lease_version = ?, sends = ?, send_started_at = ?, send_deadline = ?, absent = ?
 		WHERE client_id = ? AND subject_id = ? AND lease_version = ? AND calls = ? AND sends = ? AND lease_until <= ?`, args)
-	won := make([]bool, len(claims))
-	for i, n := range touched {
-		won[i] = n == 1
-	}
-	return won, err
 }
 
 // SaveSteps writes steps back as they stand in memory, after they were locked
@@ -150,7 +145,7 @@ func (tx *Tx) SaveSteps(ctx context.Context, steps []*Step) error {
 			s.Sends, int64(s.SendStartedAt), int64(s.SendDeadline), s.Acked, s.Absent, s.Slow, int64(s.LateFrom), s.LateReads,
 			s.ClientID[:], s.SubjectID[:]}
 	}
-	return tx.each(ctx, `UPDATE steps SET due_at = ?, lease_until = ?, lease_version = ?, calls = ?, checked_at = ?,
+	return tx.setAll(ctx, `UPDATE steps SET due_at = ?, lease_until = ?, lease_version = ?, calls = ?, checked_at = ?,
 		sends = ?, send_started_at = ?, send_deadline = ?, acked = ?, absent = ?, slow = ?, late_from = ?, late_reads = ?
 		WHERE client_id = ? AND subject_id = ?`, args)
 }
@@ -161,7 +156,7 @@ func (tx *Tx) DeleteSteps(ctx context.Context, refs []Ref) error {
 	for i := range refs {
 		args[i] = []any{refs[i].Client[:], refs[i].ID[:]}
 	}
-	return tx.each(ctx, `DELETE FROM steps WHERE client_id = ? AND subject_id = ?`, args)
+	return tx.set(ctx, `DELETE FROM steps WHERE client_id = ? AND subject_id = ?`, args)
 }
 
 // WakeStep makes a step due now and moves its wake on, so that whoever is
@@ -170,7 +165,7 @@ func (tx *Tx) DeleteSteps(ctx context.Context, refs []Ref) error {
 func (tx *Tx) WakeStep(ctx context.Context, ref Ref) (bool, error) {
 	n, err := tx.exec(ctx, `UPDATE steps SET wake_seq = wake_seq + 1, due_at = CASE WHEN due_at < ? THEN due_at ELSE ? END
 		WHERE client_id = ? AND subject_id = ?`,
-		int64(tx.now), int64(tx.now), ref.Client[:], ref.ID[:])
+		int64(tx.Now()), int64(tx.Now()), ref.Client[:], ref.ID[:])
 	return n == 1, err
 }
 

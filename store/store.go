@@ -51,6 +51,9 @@ var (
 	// constraints.
 	ErrRefused = errors.New("store: refused by a constraint")
 
+	// errBeforeCommit says that a statement failed and COMMIT never ran.
+	errBeforeCommit = errors.New("store: a statement failed")
+
 	// errAgain says that the transaction met another one, changed nothing and
 	// may run again.
 	errAgain = errors.New("met another transaction")
@@ -70,7 +73,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	var err error
 	if IsPostgres(c.Path) {
 		writers = pgWriters
-		s.e, err = openPostgres(c.Path, c.Now, !c.NoSkipLocked)
+		s.e, err = openPostgres(c.Path, c.Now, !c.NoSkipLocked, s.saw)
 	} else {
 		if s.now == nil {
 			s.now = func() till.Time { return till.TimeOf(time.Now()) }
@@ -132,12 +135,11 @@ func (s *Store) Now() till.Time {
 type Tx struct {
 	ses session
 	s   *Store
-	now till.Time
 }
 
 // Now returns the database's time at the start of the transaction, or when
 // the heads were locked.
-func (tx *Tx) Now() till.Time { return tx.now }
+func (tx *Tx) Now() till.Time { return tx.ses.now() }
 
 // Update runs f in one write transaction. Requests come through here: they
 // go before whatever waits in UpdateBehind. f may run more than once.
@@ -173,25 +175,43 @@ func (s *Store) update(ctx context.Context, p priority, f func(tx *Tx) error) er
 }
 
 func (s *Store) updateOnce(ctx context.Context, f func(tx *Tx) error) (err error) {
-	w, now, err := s.begin(ctx, s.writers, <-s.writers, true)
-	if err != nil {
-		return err
+	w := <-s.writers
+	defer func() { s.putBack(s.writers, w) }() // also after a panic
+	for {
+		fresh := w == nil
+		if w, err = s.begin(ctx, w, true); err != nil {
+			return err
+		}
+		started, err := s.try(ctx, w, f)
+		// A connection that died while nobody used it is replaced, once.
+		if err == nil || started || fresh || !w.broken() {
+			return err
+		}
+		w.close()
+		w = nil
 	}
+}
+
+// try runs f and commits. It reports whether the transaction ever reached the
+// engine.
+func (s *Store) try(ctx context.Context, w session, f func(tx *Tx) error) (started bool, err error) {
 	done := false
 	defer func() {
+		started = w.started()
 		if !done { // an error or a panic
 			w.rollback(ctx)
 		}
-		s.putBack(s.writers, w)
 	}()
-	if err := f(&Tx{ses: w, s: s, now: now}); err != nil {
-		return s.e.classify(err)
+	if err := f(&Tx{ses: w, s: s}); err != nil {
+		return false, s.e.classify(err)
 	}
-	if err := w.commit(ctx); err != nil {
-		return fmt.Errorf("%w: %w", ErrUnknownCommit, s.e.classify(err))
+	if err := w.commit(ctx); errors.Is(err, errBeforeCommit) {
+		return false, s.e.classify(err)
+	} else if err != nil {
+		return false, fmt.Errorf("%w: %w", ErrUnknownCommit, s.e.classify(err))
 	}
 	done = true
-	return nil
+	return true, nil
 }
 
 // View runs f on one snapshot. f must not write.
@@ -202,56 +222,56 @@ func (s *Store) View(ctx context.Context, f func(tx *Tx) error) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	defer func() { s.putBack(s.readers, r) }()
 	ctx = context.WithoutCancel(ctx)
-	r, now, err := s.begin(ctx, s.readers, r, false)
-	if err != nil {
+	var err error
+	if r, err = s.begin(ctx, r, false); err != nil {
 		return err
 	}
-	defer func() {
-		r.rollback(ctx)
-		s.putBack(s.readers, r)
-	}()
-	return s.e.classify(f(&Tx{ses: r, s: s, now: now}))
+	defer r.rollback(ctx)
+	return s.e.classify(f(&Tx{ses: r, s: s}))
 }
 
-// begin starts a transaction on a session of a pool, which is made if need
-// be. A connection that turns out to be dead at this point is replaced once:
-// nothing has happened on it yet. On an error the session is back in its pool.
-func (s *Store) begin(ctx context.Context, pool chan session, ses session, write bool) (session, till.Time, error) {
+// begin starts a transaction on a session, which is made if there is none. A
+// connection that turns out to be dead at this point is replaced once: nothing
+// has happened on it yet. It returns the session, if there is one, also with
+// an error.
+func (s *Store) begin(ctx context.Context, ses session, write bool) (session, error) {
 	for {
 		fresh := ses == nil
 		if fresh {
 			var err error
 			if ses, err = s.e.connect(ctx, write); err != nil {
-				pool <- nil
-				return nil, 0, s.e.classify(err)
+				return nil, s.e.classify(err)
 			}
 		}
-		sent := time.Now()
-		now, err := ses.begin(ctx, write)
+		err := ses.begin(ctx, write)
 		if err == nil {
-			// A slow answer says little about when the clock was read.
-			if took := time.Since(sent); s.now == nil && took < 100*time.Millisecond {
-				s.offset.Store(int64(now - till.TimeOf(sent.Add(time.Since(sent)/2))))
-			}
-			return ses, now, nil
+			return ses, nil
 		}
 		if fresh || !ses.broken() {
 			ses.rollback(ctx)
-			s.putBack(pool, ses)
-			return nil, 0, s.e.classify(err)
+			return ses, s.e.classify(err)
 		}
 		ses.close()
 		ses = nil
 	}
 }
 
-// putBack returns a session to its pool, or its place if it is dead.
+// saw notes how far the server's clock is ahead of ours.
+func (s *Store) saw(sent time.Time, now till.Time) {
+	// A slow answer says little about when the clock was read.
+	if took := time.Since(sent); took < 100*time.Millisecond {
+		s.offset.Store(int64(now - till.TimeOf(sent.Add(took/2))))
+	}
+}
+
+// putBack returns a session to its pool, or its place if it is dead or was
+// never made.
 func (s *Store) putBack(pool chan session, ses session) {
-	if ses.broken() {
+	if ses != nil && ses.broken() {
 		ses.close()
-		pool <- nil
-		return
+		ses = nil
 	}
 	pool <- ses
 }
@@ -261,10 +281,21 @@ func (tx *Tx) exec(ctx context.Context, query string, args ...any) (int64, error
 	return tx.ses.exec(ctx, query, args)
 }
 
-// each runs one write for many rows, in their order.
-func (tx *Tx) each(ctx context.Context, query string, args [][]any) error {
-	_, err := tx.ses.each(ctx, query, args)
-	return err
+// later runs one write for many rows, in their order, before the commit.
+func (tx *Tx) later(ctx context.Context, query string, rows [][]any) error {
+	return tx.ses.later(ctx, query, rows)
+}
+
+// set runs one write for many rows that do not touch each other, before the
+// commit. It may find that there is nothing to do for some.
+func (tx *Tx) set(ctx context.Context, query string, rows [][]any) error {
+	return tx.ses.set(ctx, query, rows, false)
+}
+
+// setAll is set for rows each of which must be there: if one is not, the
+// transaction fails.
+func (tx *Tx) setAll(ctx context.Context, query string, rows [][]any) error {
+	return tx.ses.set(ctx, query, rows, true)
 }
 
 // rows runs a query and calls scan for each row.

@@ -116,7 +116,7 @@ func (tx *Tx) VerifyPayments(ctx context.Context, client, after till.ID, limit i
 	err := tx.rows(ctx, verifyPayments, []any{client[:], after[:], limit}, func(r row) error {
 		p := &VerifyPayment{}
 		p.ClientID = client
-		dest := []any{idDest(&p.ID), &p.Status, &p.PreviousStatus, &p.Amount.Minor, &p.Amount.Currency, &p.Document, textDest(&p.ProviderReference),
+		dest := []any{idDest(&p.ID), &p.Status, textDest(&p.PreviousStatus), &p.Amount.Minor, &p.Amount.Currency, &p.Document, textDest(&p.ProviderReference),
 			textDest(&p.FailureReason), textDest(&p.FailureCode), textDest(&p.FailureMessage), intDest(&p.FailureRetryable),
 			&p.CreatedAt, &p.UpdatedAt, &p.ExpiresAt, &p.ApprovalWindow, &p.Connection,
 			&p.PendingEvent, intDest(&p.ProcessingEvent), intDest(&p.FinalEvent), intDest(&p.LateEvent),

@@ -52,7 +52,7 @@ func (tx *Tx) SaveWallets(ctx context.Context, wallets []*ledger.Wallet) error {
 	for i, w := range wallets {
 		args[i] = []any{w.Balance, w.Reserved, w.LastSequence, int64(w.UpdatedAt), w.ClientID[:], w.ID[:]}
 	}
-	return tx.each(ctx, `UPDATE wallets SET balance = ?, reserved = ?, last_sequence = ?, updated_at = ? WHERE client_id = ? AND id = ?`, args)
+	return tx.setAll(ctx, `UPDATE wallets SET balance = ?, reserved = ?, last_sequence = ?, updated_at = ? WHERE client_id = ? AND id = ?`, args)
 }
 
 // InsertEntries writes the postings of entries that are not wallets' lines.
@@ -74,7 +74,7 @@ func (tx *Tx) InsertEntries(ctx context.Context, entries []*ledger.Entry) error 
 				string(e.Kind), orNull(e.PaymentID), int64(e.CreatedAt), suspended})
 		}
 	}
-	return tx.each(ctx, `INSERT INTO postings (client_id, entry_id, account, connection, currency, amount, kind, payment_id, created_at, suspended)
+	return tx.set(ctx, `INSERT INTO postings (client_id, entry_id, account, connection, currency, amount, kind, payment_id, created_at, suspended)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, args)
 }
 
@@ -108,7 +108,7 @@ func (tx *Tx) InsertTransactions(ctx context.Context, ts []*ledger.Transaction) 
 			t.BalanceAfter, orNull(t.PaymentID), orNull(t.PayoutID), orNull(t.Reference), orNull(t.ProviderReference),
 			int64(t.CreatedAt), moneyIn}
 	}
-	return tx.each(ctx, `INSERT INTO transactions (client_id, id, wallet_id, sequence, type, direction, amount, currency,
+	return tx.set(ctx, `INSERT INTO transactions (client_id, id, wallet_id, sequence, type, direction, amount, currency,
 		balance_after, payment_id, payout_id, reference, provider_reference, created_at, money_in)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, args)
 }

@@ -6,8 +6,10 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Proxy stands between a program and a PostgreSQL server, and can cut a
@@ -151,20 +153,17 @@ func (p *Proxy) serve(client net.Conn) {
 		p.answer(server, client, &cut)
 	}()
 	from := bufio.NewReader(client)
+	var prepared string // the name of the statement that commits
 	for first := true; ; first = false {
 		m, err := message(from, first)
 		if err != nil {
 			return
 		}
-		if !first && m[0] == 'Q' && string(m[5:]) == "COMMIT\x00" {
+		if !first && commits(m, &prepared) {
 			c := p.nextCut()
 			cut.Store(int32(c))
 			switch c {
 			case BeforeCommit:
-				return
-			case AfterCommit:
-				server.Write(m)
-				<-answered
 				return
 			case HoldBefore:
 				<-p.resumed
@@ -173,7 +172,29 @@ func (p *Proxy) serve(client net.Conn) {
 		if _, err := server.Write(m); err != nil {
 			return
 		}
+		if Cut(cut.Load()) == AfterCommit && (m[0] == 'Q' || m[0] == 'S') { // the server has all it needs to answer
+			<-answered
+			return
+		}
 	}
+}
+
+// commits reports whether a client's message asks for a COMMIT: in words, or
+// by the name of a statement that was prepared from them.
+func commits(m []byte, prepared *string) bool {
+	switch m[0] {
+	case 'Q':
+		return string(m[5:]) == "COMMIT\x00"
+	case 'P': // the name, then the words
+		if name, rest, _ := strings.Cut(string(m[5:]), "\x00"); strings.HasPrefix(rest, "COMMIT\x00") {
+			*prepared = name
+		}
+	case 'B': // the portal, then the name
+		_, rest, _ := strings.Cut(string(m[5:]), "\x00")
+		name, _, _ := strings.Cut(rest, "\x00")
+		return *prepared != "" && name == *prepared
+	}
+	return false
 }
 
 // answer brings the server's words to the client, until the end or until an
@@ -192,10 +213,25 @@ func (p *Proxy) answer(server, client net.Conn, cut *atomic.Int32) {
 			}
 			continue
 		case HoldAfter:
-			<-p.resumed
+			p.hold(client)
 		}
 		if _, err := client.Write(m); err != nil {
 			return
+		}
+	}
+}
+
+// hold waits for Resume. Now and then the client is sent a notice, so that it
+// goes on waiting too: it is slow that is tried here, not silence.
+func (p *Proxy) hold(client net.Conn) {
+	notice := []byte("N\x00\x00\x00\x00SNOTICE\x00C00000\x00Mwait\x00\x00")
+	binary.BigEndian.PutUint32(notice[1:], uint32(len(notice)-1))
+	for {
+		select {
+		case <-p.resumed:
+			return
+		case <-time.After(2 * time.Second):
+			client.Write(notice)
 		}
 	}
 }

@@ -1,0 +1,303 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"till"
+)
+
+// pgSession is a session over one PostgreSQL connection. Statements are
+// prepared by the driver on first use. A statement that nobody waits for is
+// owed: it goes out with the next one that somebody does wait for, the COMMIT
+// at the latest, so that a transaction costs few round trips.
+type pgSession struct {
+	conn  *pgx.Conn
+	fixed func() till.Time                    // a test's clock; nil: the server's
+	saw   func(sent time.Time, now till.Time) // told what the server's clock showed
+
+	owed  []owed
+	begun bool      // the server has answered in this transaction
+	at    till.Time // its clock; 0 while it was not asked
+	err   error     // of asking for the clock
+
+	// alone says that the server warned: the wait for a synchronous standby
+	// was cancelled.
+	alone bool
+}
+
+// owed is a statement that nobody waits for yet, and what its answer must be.
+type owed struct {
+	text string
+	args []any
+	rows int64 // how many rows it must touch; -1: any number
+}
+
+const pgClock = `SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
+
+func (ses *pgSession) begin(ctx context.Context, write bool) error {
+	ses.owed, ses.begun, ses.at, ses.err = nil, false, 0, nil
+	if ses.fixed != nil {
+		ses.at = ses.fixed()
+	}
+	if write {
+		ses.owe("BEGIN", nil, -1)
+		return nil
+	}
+	ses.owe("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", nil, -1)
+	if ses.fixed != nil {
+		return ses.flush(ctx)
+	}
+	return ses.readClock(ctx)
+}
+
+func (ses *pgSession) owe(text string, args []any, rows int64) {
+	ses.owed = append(ses.owed, owed{text, args, rows})
+}
+
+// send sends what is owed and, behind it, what ask queues, in one round trip.
+func (ses *pgSession) send(ctx context.Context, ask func(b *pgx.Batch), answer func(r pgx.BatchResults) error) error {
+	if ses.err != nil {
+		return ses.err
+	}
+	var b pgx.Batch
+	before := ses.owed
+	ses.owed = nil
+	for _, o := range before {
+		b.Queue(o.text, o.args...)
+	}
+	ask(&b)
+	r := ses.conn.SendBatch(ctx, &b)
+	for _, o := range before {
+		tag, err := r.Exec()
+		if err == nil && o.rows >= 0 && tag.RowsAffected() != o.rows {
+			err = fmt.Errorf("%w: %d of %d rows were there: %.60s", ErrRefused, tag.RowsAffected(), o.rows, o.text)
+		}
+		if err != nil {
+			r.Close()
+			return ses.lost(err)
+		}
+		ses.begun = true
+	}
+	if err := answer(r); err != nil {
+		r.Close()
+		return ses.lost(err)
+	}
+	return ses.lost(r.Close())
+}
+
+func (ses *pgSession) flush(ctx context.Context) error {
+	if len(ses.owed) == 0 {
+		return ses.err
+	}
+	return ses.send(ctx, func(*pgx.Batch) {}, func(pgx.BatchResults) error { return nil })
+}
+
+func (ses *pgSession) readClock(ctx context.Context) error {
+	sent := time.Now()
+	return ses.send(ctx, func(b *pgx.Batch) { b.Queue(pgClock) }, func(r pgx.BatchResults) error { return ses.scanClock(sent, r) })
+}
+
+func (ses *pgSession) scanClock(sent time.Time, r pgx.BatchResults) error {
+	err := r.QueryRow().Scan(&ses.at)
+	if err == nil {
+		ses.saw(sent, ses.at)
+	}
+	return err
+}
+
+// now asks the server only if nothing has shown its clock yet. If that fails,
+// so does whatever comes next.
+func (ses *pgSession) now() till.Time {
+	if ses.at == 0 && ses.err == nil {
+		ses.err = ses.readClock(context.Background())
+	}
+	return ses.at
+}
+
+// commit sends the COMMIT together with what is owed, but not together with
+// the BEGIN: if that meets a dead connection, it is plain that nothing
+// happened, and another one can be tried.
+func (ses *pgSession) commit(ctx context.Context) error {
+	ses.alone = false
+	if !ses.begun {
+		if err := ses.flush(ctx); err != nil {
+			return fmt.Errorf("%w: %w", errBeforeCommit, err)
+		}
+	}
+	reached := false
+	var tag pgconn.CommandTag
+	err := ses.send(ctx, func(b *pgx.Batch) { b.Queue("COMMIT") }, func(r pgx.BatchResults) (err error) {
+		reached = true
+		tag, err = r.Exec()
+		return err
+	})
+	var refused *pgconn.PgError
+	switch {
+	case err == nil && tag.String() == "ROLLBACK":
+		return errors.New("the transaction had failed and was rolled back")
+	case err == nil && ses.alone:
+		// It says COMMIT and is not kept: a failover now would lose it.
+		return fmt.Errorf("%w: the commit is not on the synchronous standby", ErrUnavailable)
+	case err != nil && !reached && errors.As(err, &refused):
+		// The server has named a statement before it; then it passes over the rest.
+		return fmt.Errorf("%w: %w", errBeforeCommit, err)
+	}
+	return err
+}
+
+func (ses *pgSession) rollback(ctx context.Context) {
+	ses.owed = nil
+	if !ses.broken() {
+		ses.conn.Exec(ctx, "ROLLBACK")
+	}
+}
+
+func (ses *pgSession) broken() bool  { return ses.conn.IsClosed() }
+func (ses *pgSession) started() bool { return ses.begun }
+
+func (ses *pgSession) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	ses.conn.Close(ctx)
+}
+
+// lost marks the errors of a connection that is gone. One to a server that
+// takes no writes is given up: the primary may be elsewhere by now.
+func (ses *pgSession) lost(err error) error {
+	var e *pgconn.PgError
+	if errors.As(err, &e) && e.Code == "25006" {
+		ses.close()
+	}
+	if err != nil && ses.conn.IsClosed() {
+		return fmt.Errorf("%w: %w", errClosed, err)
+	}
+	return err
+}
+
+func (ses *pgSession) exec(ctx context.Context, query string, args []any) (touched int64, err error) {
+	err = ses.send(ctx, func(b *pgx.Batch) { b.Queue(numbered(query), plain(args)...) }, func(r pgx.BatchResults) error {
+		tag, err := r.Exec()
+		touched = tag.RowsAffected()
+		return err
+	})
+	return touched, err
+}
+
+func (ses *pgSession) later(_ context.Context, query string, rows [][]any) error {
+	for _, args := range rows {
+		ses.owe(numbered(query), plain(args), -1)
+	}
+	return nil
+}
+
+func (ses *pgSession) set(ctx context.Context, query string, rows [][]any, must bool) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	s, err := ses.setOf(ctx, query)
+	if err != nil {
+		return err
+	}
+	want := int64(-1)
+	if must {
+		want = int64(len(rows))
+	}
+	args, err := s.columns(rows)
+	ses.owe(s.text, args, want)
+	return err
+}
+
+func (ses *pgSession) touched(ctx context.Context, query string, rows [][]any) ([]bool, error) {
+	out := make([]bool, len(rows))
+	if len(rows) == 0 {
+		return out, nil
+	}
+	s, err := ses.setOf(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	args, err := s.columns(rows)
+	if err != nil {
+		return nil, err
+	}
+	return out, ses.send(ctx, func(b *pgx.Batch) { b.Queue(s.telling, args...) },
+		func(r pgx.BatchResults) error { return s.tell(r, rows, out) })
+}
+
+func (ses *pgSession) query(ctx context.Context, query string, args []any, scan func(r row) error) error {
+	return ses.queryEach(ctx, query, [][]any{args}, func(_ int, r row) error { return scan(r) })
+}
+
+func (ses *pgSession) queryEach(ctx context.Context, query string, args [][]any, scan func(i int, r row) error) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return ses.send(ctx, func(b *pgx.Batch) { queueEach(b, query, args) },
+		func(r pgx.BatchResults) error { return scanEach(r, len(args), scan) })
+}
+
+func (ses *pgSession) lockEach(ctx context.Context, query string, args [][]any, scan func(i int, r row) error) error {
+	sent := time.Now()
+	return ses.send(ctx, func(b *pgx.Batch) {
+		queueEach(b, query, args)
+		if ses.fixed == nil {
+			b.Queue(pgClock)
+		}
+	}, func(r pgx.BatchResults) error {
+		if err := scanEach(r, len(args), scan); err != nil {
+			return err
+		}
+		if ses.fixed != nil {
+			ses.at = ses.fixed()
+			return nil
+		}
+		return ses.scanClock(sent, r)
+	})
+}
+
+func queueEach(b *pgx.Batch, query string, args [][]any) {
+	query = numbered(query)
+	for _, a := range args {
+		b.Queue(query, plain(a)...)
+	}
+}
+
+func scanEach(r pgx.BatchResults, n int, scan func(i int, r row) error) error {
+	for i := range n {
+		rows, err := r.Query()
+		if err != nil {
+			return err
+		}
+		for err == nil && rows.Next() {
+			err = scan(i, rows)
+		}
+		rows.Close()
+		if err == nil {
+			err = rows.Err()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (ses *pgSession) script(ctx context.Context, text string) error {
+	if err := ses.flush(ctx); err != nil {
+		return err
+	}
+	if c, ok := ses.conn.PgConn().Conn().(*patientConn); ok {
+		c.endless.Store(true)
+		c.SetReadDeadline(time.Time{})
+		defer c.endless.Store(false)
+	}
+	text = "SET LOCAL statement_timeout = 0;\n" + text
+	_, err := ses.conn.Exec(ctx, text, pgx.QueryExecModeSimpleProtocol)
+	return ses.lost(err)
+}

@@ -1,0 +1,238 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"till"
+)
+
+// pgSet is a write of one row, turned into one statement for many: each
+// argument becomes an array. The server checks, plans and begins a statement
+// once, and reads the text of its table's checks once; for single rows that
+// costs more than writing them.
+type pgSet struct {
+	text    string
+	telling string // the same, and it returns which rows were touched
+	oids    []uint32
+	insert  bool
+}
+
+// pgSets keeps the sets by the text of the single write. The texts are
+// constants, so it is bounded by the program's own length.
+var pgSets sync.Map
+
+// setOf returns the set of a write. The server says which types the arguments
+// have.
+func (ses *pgSession) setOf(ctx context.Context, query string) (*pgSet, error) {
+	if s, ok := pgSets.Load(query); ok {
+		return s.(*pgSet), nil
+	}
+	if err := ses.flush(ctx); err != nil {
+		return nil, err
+	}
+	d, err := ses.conn.Prepare(ctx, "", numbered(query))
+	if err != nil {
+		return nil, ses.lost(err)
+	}
+	s, err := newSet(query, d.ParamOIDs)
+	if err == nil {
+		pgSets.Store(query, s)
+	}
+	return s, err
+}
+
+// arrayTypes are the types that arguments have.
+var arrayTypes = map[uint32]string{pgtype.ByteaOID: "bytea[]", pgtype.TextOID: "text[]", pgtype.Int8OID: "bigint[]"}
+
+func newSet(query string, oids []uint32) (*pgSet, error) {
+	s := &pgSet{oids: oids}
+	var arrays, names []string
+	for i, oid := range oids {
+		kind := arrayTypes[oid]
+		if kind == "" {
+			return nil, fmt.Errorf("argument %d of %.60q has type %d", i+1, query, oid)
+		}
+		n := strconv.Itoa(i + 1)
+		arrays, names = append(arrays, "$"+n+"::"+kind), append(names, "a"+n)
+	}
+	from := " unnest(" + strings.Join(arrays, ", ") + ") WITH ORDINALITY AS u (" + strings.Join(names, ", ") + ", nth)"
+	query = named(query)
+	switch verb, _, _ := strings.Cut(query, " "); verb {
+	case "INSERT":
+		head, rest, _ := strings.Cut(query, "VALUES (")
+		end := closing(rest)
+		s.insert = true
+		s.text = head + "SELECT " + rest[:end] + " FROM" + from + rest[end+1:]
+		s.telling = s.text + " RETURNING id"
+	case "UPDATE":
+		head, where, _ := strings.Cut(query, "WHERE ")
+		s.text = head + "FROM" + from + " WHERE " + where
+		s.telling = s.text + " RETURNING u.nth"
+	case "DELETE":
+		head, where, _ := strings.Cut(query, "WHERE ")
+		s.text = head + "USING" + from + " WHERE " + where
+		s.telling = s.text + " RETURNING u.nth"
+	default:
+		return nil, fmt.Errorf("%.60q is not a write of one row", query)
+	}
+	return s, nil
+}
+
+// named turns each ? into the name of its column in the set.
+func named(query string) string {
+	var b strings.Builder
+	n := 0
+	for i := range len(query) {
+		if query[i] != '?' {
+			b.WriteByte(query[i])
+			continue
+		}
+		n++
+		b.WriteString("u.a" + strconv.Itoa(n))
+	}
+	return b.String()
+}
+
+// closing returns where the parenthesis closes that was open before text.
+func closing(text string) int {
+	open := 1
+	for i := range len(text) {
+		switch text[i] {
+		case '(':
+			open++
+		case ')':
+			if open--; open == 0 {
+				return i
+			}
+		}
+	}
+	return len(text) - 1
+}
+
+// tell reads which rows were touched. An insertion tells by id, which is the
+// second column of whatever asks; there is no order among its answers.
+func (s *pgSet) tell(r pgx.BatchResults, rows [][]any, out []bool) error {
+	answers, err := r.Query()
+	if err != nil {
+		return err
+	}
+	defer answers.Close()
+	var index map[till.ID]int
+	if s.insert {
+		index = make(map[till.ID]int, len(rows))
+		for i, a := range rows {
+			index[till.ID(a[1].([]byte))] = i
+		}
+	}
+	var id []byte
+	var nth int64
+	for answers.Next() {
+		if s.insert {
+			err = answers.Scan(&id)
+		} else {
+			err = answers.Scan(&nth)
+		}
+		switch {
+		case err != nil:
+			return err
+		case s.insert:
+			out[index[till.ID(id)]] = true
+		default:
+			out[nth-1] = true
+		}
+	}
+	return answers.Err()
+}
+
+// columns turns rows of arguments into one array for each argument.
+func (s *pgSet) columns(rows [][]any) ([]any, error) {
+	out := make([]any, len(s.oids))
+	var err error
+	for i, oid := range s.oids {
+		switch oid {
+		case pgtype.ByteaOID:
+			out[i], err = column(rows, i, func(c *[]byte, v any) (ok bool) { *c, ok = v.([]byte); return ok })
+		case pgtype.Int8OID:
+			out[i], err = column(rows, i, intOf)
+		default:
+			out[i], err = column(rows, i, func(c *pgtype.Text, v any) bool { c.String, c.Valid = v.(string); return c.Valid })
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: %.60s", err, s.text)
+		}
+	}
+	return out, nil
+}
+
+// column gathers one argument of every row; nil becomes null.
+func column[T any](rows [][]any, i int, of func(c *T, v any) bool) ([]T, error) {
+	c := make([]T, len(rows))
+	for j, r := range rows {
+		if r[i] != nil && !of(&c[j], r[i]) {
+			return nil, fmt.Errorf("argument %d is a %T", i+1, r[i])
+		}
+	}
+	return c, nil
+}
+
+func intOf(c *pgtype.Int8, v any) bool {
+	switch x := v.(type) {
+	case int64:
+		c.Int64 = x
+	case int:
+		c.Int64 = int64(x)
+	case bool:
+		if x {
+			c.Int64 = 1
+		}
+	default:
+		return false
+	}
+	c.Valid = true
+	return true
+}
+
+// plain turns what PostgreSQL has no implicit cast for into what it has.
+func plain(args []any) []any {
+	for i, a := range args {
+		if b, ok := a.(bool); ok {
+			n := int64(0)
+			if b {
+				n = 1
+			}
+			args[i] = n
+		}
+	}
+	return args
+}
+
+// numberedTexts keeps the translated texts; they are constants, so it is
+// bounded by the program's own length.
+var numberedTexts sync.Map
+
+// numbered turns each ? into $1, $2 and so on. No text has a literal ?.
+func numbered(query string) string {
+	if t, ok := numberedTexts.Load(query); ok {
+		return t.(string)
+	}
+	var b strings.Builder
+	n := 0
+	for i := range len(query) {
+		if query[i] != '?' {
+			b.WriteByte(query[i])
+			continue
+		}
+		n++
+		b.WriteByte('$')
+		b.WriteString(strconv.Itoa(n))
+	}
+	numberedTexts.Store(query, b.String())
+	return b.String()
+}
