@@ -17,6 +17,7 @@ import (
 	"till/books"
 	"till/collect"
 	"till/engine"
+	"till/internal/loop"
 	"till/provider/sandbox"
 	"till/store"
 )
@@ -48,6 +49,9 @@ const (
 	requestsTimeout = 10 * time.Second
 	callsTimeout    = engine.Lease
 )
+
+// measureInterval is how soon a table that has got its first rows is measured.
+const measureInterval = 2 * time.Second
 
 // New takes the database, opens everything and binds the addresses. Whatever
 // it has done is undone if something fails. The caller runs the Server or
@@ -181,12 +185,27 @@ func (s *Server) workers() map[string]func(context.Context) {
 	w := map[string]func(context.Context){
 		"accounts": s.accounts.Run,
 		"seal":     func(ctx context.Context) { books.RunSeal(ctx, s.store, s.log) },
+		"measure":  s.measure,
 	}
 	if s.c.Role.works() {
 		w["collector"] = s.collector.Run
 		w["sandbox"] = s.sandbox.Run
 	}
 	return w
+}
+
+// measure has the database look at young tables as soon as they have rows.
+func (s *Server) measure(ctx context.Context) {
+	loop.Run(ctx, loop.Options{Interval: measureInterval, Step: func(ctx context.Context) time.Duration {
+		tables, err := s.store.Measure(ctx)
+		if err != nil && ctx.Err() == nil {
+			s.log.Warn("measure young tables", "error", err)
+		}
+		if len(tables) > 0 {
+			s.log.Info("measured young tables", "tables", tables)
+		}
+		return -1
+	}})
 }
 
 // keepRunning runs a worker until ctx ends, and again if it panics: one bad

@@ -89,6 +89,7 @@ var everywhere = []string{
 	`FROM clients WHERE client_id > ?`,   // the list of clients
 	`FROM steps s JOIN payments p`,       // at start, when a connection has changed
 	`SELECT count(*) FROM pg_class`,      // the catalogue
+	`SELECT quote_ident(relname)`,        // the same
 	`SELECT count(*) FROM sqlite_master`, // the catalogue
 	`current_setting(`,                   // the server's own state
 	`FROM pg_stat_replication`,           // the same

@@ -75,13 +75,14 @@ func (tx *Tx) InsertPayments(ctx context.Context, heads map[till.ID]*Head, rows 
 	if err := tx.set(ctx, insertStep, leased); err != nil {
 		return nil, err
 	}
-	return inserted, tx.insertFirsts(ctx, spans)
+	return inserted, tx.insertFirsts(ctx, spans, len(leased) > 0)
 }
 
 // insertFirsts gives new payments their first steps and events. Under the
 // lock of its client's head nobody else adds to a span of ids, so one
-// statement per client copies what all of its rows say already.
-func (tx *Tx) insertFirsts(ctx context.Context, spans map[till.ID]*[2]till.ID) error {
+// statement per client copies what all of its rows say already; some may have
+// their steps.
+func (tx *Tx) insertFirsts(ctx context.Context, spans map[till.ID]*[2]till.ID, some bool) error {
 	// Due by the clock, not by the payment's own time: that runs ahead when the
 	// clock was set back.
 	var args, due [][]any
@@ -89,9 +90,12 @@ func (tx *Tx) insertFirsts(ctx context.Context, spans map[till.ID]*[2]till.ID) e
 		args = append(args, []any{client.Bytes(), s[0][:], s[1][:]})
 		due = append(due, []any{int64(tx.Now()), client.Bytes(), s[0][:], s[1][:]})
 	}
-	if err := tx.later(ctx, `INSERT INTO steps (client_id, subject_id, kind, due_at)
-		SELECT client_id, id, 'payment', CAST(? AS BIGINT) FROM payments WHERE client_id = ? AND id BETWEEN ? AND ?
-		ON CONFLICT DO NOTHING`, due); err != nil {
+	insert := `INSERT INTO steps (client_id, subject_id, kind, due_at)
+		SELECT client_id, id, 'payment', CAST(? AS BIGINT) FROM payments WHERE client_id = ? AND id BETWEEN ? AND ?`
+	if some {
+		insert += ` ON CONFLICT DO NOTHING`
+	}
+	if err := tx.later(ctx, insert, due); err != nil {
 		return err
 	}
 	return tx.later(ctx, `INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at, resolution)

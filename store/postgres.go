@@ -92,6 +92,11 @@ func (*postgres) tableExists() string {
 	return `SELECT count(*) FROM pg_class WHERE relkind IN ('r', 'p') AND relname = ? AND pg_table_is_visible(oid)`
 }
 
+func (*postgres) unmeasured() string {
+	return `SELECT quote_ident(relname) FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace
+		AND reltuples < 0 AND pg_relation_size(oid) >= ?`
+}
+
 func (*postgres) lock() string { return " FOR UPDATE" }
 
 func (e *postgres) skipLocked() string {

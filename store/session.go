@@ -66,6 +66,9 @@ type engine interface {
 	classify(err error) error
 	// tableExists is a query for the number of tables with a name.
 	tableExists() string
+	// unmeasured is a query for the tables beyond a size that the planner knows
+	// nothing of; "" where it needs to know nothing.
+	unmeasured() string
 	// lock is the clause that locks the rows of a read until the commit.
 	lock() string
 	// skipLocked is the clause that passes over rows that others have locked.

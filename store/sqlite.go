@@ -88,6 +88,8 @@ func (*sqlite) name() string { return "sqlite" }
 
 func (*sqlite) tableExists() string { return `SELECT count(*) FROM sqlite_master WHERE name = ?` }
 
+func (*sqlite) unmeasured() string { return "" }
+
 // One writer at a time needs no locks on rows.
 func (*sqlite) lock() string           { return "" }
 func (*sqlite) skipLocked() string     { return "" }
