@@ -97,6 +97,8 @@ func (*postgres) unmeasured() string {
 		AND reltuples < 0 AND pg_relation_size(oid) >= ?`
 }
 
+func (*postgres) trusts() bool { return true }
+
 func (*postgres) lock() string { return " FOR UPDATE" }
 
 func (e *postgres) skipLocked() string {

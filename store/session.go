@@ -73,6 +73,9 @@ type engine interface {
 	lock() string
 	// skipLocked is the clause that passes over rows that others have locked.
 	skipLocked() string
+	// trusts says that rows may be taken for new, because asking costs a round
+	// trip.
+	trusts() bool
 	// translate turns the text of a migration into the engine's own.
 	translate(text string) string
 	// lockMigrations is a statement that keeps other instances from migrating

@@ -34,6 +34,7 @@ type Store struct {
 	offset  atomic.Int64     // the server's clock minus ours, in microseconds
 	e       engine
 	gate    gate
+	wary    atomic.Int64 // until when trusts is false, in nanoseconds of Unix time
 	writers chan session // nil where a connection has to be made
 	readers chan session
 }
@@ -133,8 +134,9 @@ func (s *Store) Now() till.Time {
 
 // Tx is one transaction.
 type Tx struct {
-	ses session
-	s   *Store
+	ses     session
+	s       *Store
+	trusted bool // it took for granted that what it inserts is new
 }
 
 // Now returns the database's time at the start of the transaction, or when
@@ -202,16 +204,33 @@ func (s *Store) try(ctx context.Context, w session, f func(tx *Tx) error) (start
 			w.rollback(ctx)
 		}
 	}()
-	if err := f(&Tx{ses: w, s: s}); err != nil {
-		return false, s.e.classify(err)
+	tx := &Tx{ses: w, s: s}
+	if err := f(tx); err != nil {
+		return false, s.refused(tx, s.e.classify(err))
 	}
 	if err := w.commit(ctx); errors.Is(err, errBeforeCommit) {
-		return false, s.e.classify(err)
+		return false, s.refused(tx, s.e.classify(err))
 	} else if err != nil {
 		return false, fmt.Errorf("%w: %w", ErrUnknownCommit, s.e.classify(err))
 	}
 	done = true
 	return true, nil
+}
+
+// distrust is how long nothing is taken for granted after a row that was
+// thought to be new was not: a client that repeats itself does so for a while.
+const distrust = time.Second
+
+// trusts reports whether rows may be taken for new.
+func (s *Store) trusts() bool { return s.e.trusts() && time.Now().UnixNano() > s.wary.Load() }
+
+// refused makes a transaction run again that took too much for granted.
+func (s *Store) refused(tx *Tx, err error) error {
+	if tx.trusted && errors.Is(err, ErrRefused) {
+		s.wary.Store(time.Now().Add(distrust).UnixNano())
+		return fmt.Errorf("%w: %w", errAgain, err)
+	}
+	return err
 }
 
 // View runs f on one snapshot. f must not write.
