@@ -197,16 +197,20 @@ func (ses *pgSession) later(_ context.Context, query string, rows [][]any) error
 }
 
 func (ses *pgSession) set(ctx context.Context, query string, rows [][]any, must bool) error {
-	if len(rows) == 0 {
+	want := int64(-1)
+	if must {
+		want = int64(len(rows))
+	}
+	switch len(rows) {
+	case 0:
+		return nil
+	case 1: // the plain statement; the server has planned it for good
+		ses.owe(numbered(query), plain(rows[0]), want)
 		return nil
 	}
 	s, err := ses.setOf(ctx, query)
 	if err != nil {
 		return err
-	}
-	want := int64(-1)
-	if must {
-		want = int64(len(rows))
 	}
 	args, err := s.columns(rows)
 	ses.owe(s.text, args, want)
@@ -215,8 +219,13 @@ func (ses *pgSession) set(ctx context.Context, query string, rows [][]any, must 
 
 func (ses *pgSession) touched(ctx context.Context, query string, rows [][]any) ([]bool, error) {
 	out := make([]bool, len(rows))
-	if len(rows) == 0 {
+	switch len(rows) {
+	case 0:
 		return out, nil
+	case 1:
+		n, err := ses.exec(ctx, query, rows[0])
+		out[0] = n == 1
+		return out, err
 	}
 	s, err := ses.setOf(ctx, query)
 	if err != nil {
