@@ -56,6 +56,7 @@ const (
 	FieldTaxSubtotalMismatch  Code = "tax_subtotal_mismatch"
 	FieldTaxSubtotalRequired  Code = "tax_subtotal_required"
 	FieldScopeNotGranted      Code = "scope_not_granted" // a key grants only scopes it has
+	FieldURLNotAllowed        Code = "url_not_allowed"   // events are not posted to such an address
 )
 
 // FieldError is one mistake in a body. It never holds the bad value.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"till/store"
+	"till/webhook"
 )
 
 // Role says which part of the work an instance takes.
@@ -52,6 +53,10 @@ type Config struct {
 	// the national number.
 	PhonePatterns []string
 
+	// WebhookAllow are networks that webhooks are sent to although they are
+	// private or special, as webhook.ParseAllowed reads them.
+	WebhookAllow []string
+
 	// DemoFile, if not "", asks for a demo client, whose key is kept there.
 	DemoFile string
 
@@ -84,6 +89,9 @@ func (c *Config) complete() error {
 	}
 	if c.RateLimit < 0 {
 		return fmt.Errorf("the rate limit must not be negative; 0 turns it off")
+	}
+	if _, err := webhook.ParseAllowed(c.WebhookAllow); err != nil {
+		return fmt.Errorf("networks that webhooks may be sent to: %w", err)
 	}
 	if c.SecretFile == "" {
 		if store.IsPostgres(c.Database) {

@@ -12,6 +12,7 @@ import (
 	"till"
 	"till/server"
 	"till/store"
+	"till/webhook"
 )
 
 func newDev() *cobra.Command {
@@ -42,6 +43,7 @@ folder keeps the data and the key.`,
 			}
 			c.DemoFile = filepath.Join(data, "demo-key.json")
 			c.Role, c.Log = server.Role(role), log
+			c.WebhookAllow = append(c.WebhookAllow, webhook.Loopback...) // the receiver being written is on this machine
 			s, err := server.New(cmd.Context(), c)
 			if err != nil {
 				return err
@@ -62,6 +64,7 @@ folder keeps the data and the key.`,
 	f.StringVar(&role, "role", string(server.RoleAll), "all, api (leaves the work to others) or worker (serves no requests)")
 	f.Float64Var(&c.RateLimit, "rate-limit", defaultRateLimit, "requests per second of each client; 0 for no limit")
 	f.BoolVar(&asJSON, "json", false, "print one line of JSON when ready")
+	addWebhookFlags(cmd, &c)
 	addLogFlags(cmd, &format, &level, "warn")
 	return cmd
 }

@@ -60,8 +60,14 @@ the built-in sandbox operator.`,
 	f.DurationVar(&c.ApprovalWindow, "approval-window", defaultWindow, "how long a customer of the sandbox has to approve, at least 3s")
 	f.StringArrayVar(&c.PhonePatterns, "phone-pattern", nil, "a further range of mobile numbers, as CG=06\\d{7}: country and pattern of the national number")
 	f.BoolVar(&asJSON, "json", false, "print one line of JSON when ready")
+	addWebhookFlags(cmd, &c)
 	addLogFlags(cmd, &format, &level, "info")
 	return cmd
+}
+
+// addWebhookFlags gives serve and dev what decides where webhooks may go.
+func addWebhookFlags(cmd *cobra.Command, c *server.Config) {
+	cmd.Flags().StringArrayVar(&c.WebhookAllow, "webhook-allow", nil, "a private network that webhooks may be sent to, as 10.1.0.0/16; may be repeated")
 }
 
 func addLogFlags(cmd *cobra.Command, format, level *string, defaultLevel string) {

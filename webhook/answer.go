@@ -1,0 +1,129 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// MaxRetryAfter is the longest an endpoint may ask us to wait: as long as the
+// longest pause of the schedule.
+const MaxRetryAfter = 24 * time.Hour
+
+// MaxAnswerBody is how many bytes of an answer are kept for people to read.
+const MaxAnswerBody = 1 << 10
+
+// Answer is what came of one attempt.
+type Answer struct {
+	Status     int           // of HTTP; 0 if there was no answer
+	Body       string        // the beginning of it, at most MaxAnswerBody bytes of printable text
+	Took       time.Duration // the whole attempt
+	RetryAfter time.Duration // how long the endpoint asks us to wait, at most MaxRetryAfter; 0 if it does not
+	Problem    string        // "" or one of the problems below
+}
+
+// The problems of an attempt, words for machines. A status that is not 2xx
+// is none: it is an answer.
+const (
+	ProblemTimeout        = "timeout"         // no complete answer within the deadline
+	ProblemDNS            = "dns"             // the name does not resolve
+	ProblemConnect        = "connect"         // nobody listens, or no way leads there
+	ProblemTLS            = "tls"             // no TLS, or a certificate that is not valid for the name
+	ProblemReset          = "reset"           // the connection or the stream ended before the answer did
+	ProblemMalformed      = "malformed"       // the answer is not HTTP, or its headers are too large
+	ProblemRedirect       = "redirect"        // the answer is 3xx; redirects are not followed
+	ProblemAddressRefused = "address_refused" // the address is one that nothing is sent to
+	ProblemCancelled      = "cancelled"       // the caller gave up; says nothing about the endpoint
+)
+
+// Delivered reports whether the endpoint took the event: any 2xx, completely.
+func (a Answer) Delivered() bool { return a.Status >= 200 && a.Status <= 299 && a.Problem == "" }
+
+// Gone reports whether the endpoint says that it wants no more events.
+func (a Answer) Gone() bool { return a.Status == http.StatusGone }
+
+// problemOf gives an error of an exchange its word.
+func problemOf(ctx context.Context, err error) string {
+	var (
+		dns     *net.DNSError
+		op      *net.OpError
+		timeout net.Error
+	)
+	switch {
+	case errors.Is(err, errAddressRefused):
+		return ProblemAddressRefused
+	case errors.As(err, &dns):
+		return ProblemDNS
+	case ctx.Err() != nil, errors.As(err, &timeout) && timeout.Timeout():
+		return ProblemTimeout
+	case errors.As(err, &op) && op.Op == "dial":
+		return ProblemConnect
+	case isTLS(err):
+		return ProblemTLS
+	case strings.Contains(err.Error(), "malformed"), strings.Contains(err.Error(), "server response headers exceeded"),
+		strings.Contains(err.Error(), "response header list larger"):
+		return ProblemMalformed // net/http has words for it and no types
+	}
+	return ProblemReset
+}
+
+func isTLS(err error) bool {
+	var (
+		certificate *tls.CertificateVerificationError
+		record      tls.RecordHeaderError
+		alert       tls.AlertError
+		unknown     x509.UnknownAuthorityError
+		name        x509.HostnameError
+	)
+	return errors.As(err, &certificate) || errors.As(err, &record) || errors.As(err, &alert) ||
+		errors.As(err, &unknown) || errors.As(err, &name) ||
+		strings.Contains(err.Error(), "tls: ") || strings.Contains(err.Error(), "HTTP response to HTTPS client")
+}
+
+// retryAfter reads the header of that name: seconds, or a date.
+func retryAfter(text string, now time.Time) time.Duration {
+	var d time.Duration
+	switch at, err := http.ParseTime(text); {
+	case text == "":
+		return 0
+	case strings.Trim(text, "0123456789") == "":
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n > int64(MaxRetryAfter/time.Second) { // more digits than fit are more seconds than allowed
+			return MaxRetryAfter
+		}
+		d = time.Duration(n) * time.Second
+	case err == nil:
+		d = at.Sub(now)
+	}
+	return min(max(d, 0), MaxRetryAfter)
+}
+
+// cleanText returns the beginning of a reply as text that is safe to store
+// and to show: valid UTF-8, printable, at most MaxAnswerBody bytes. What has
+// a zero byte is no text at all.
+func cleanText(b []byte) string {
+	if len(b) > MaxAnswerBody {
+		b = b[:MaxAnswerBody]
+	}
+	if bytes.IndexByte(b, 0) >= 0 {
+		return ""
+	}
+	return strings.TrimSpace(string(bytes.Map(func(r rune) rune {
+		switch {
+		case r == '\n', r == '\t':
+			return r
+		case r == utf8.RuneError, !unicode.IsPrint(r):
+			return -1
+		}
+		return r
+	}, b)))
+}

@@ -1,0 +1,229 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"time"
+
+	"till"
+)
+
+// The limits of one attempt and of the connections that are kept.
+const (
+	defaultTimeout  = 15 * time.Second // the whole exchange, from the name to the last byte
+	connectTimeout  = 10 * time.Second // of that, for a connection; it may be used by the next attempt
+	checkTimeout    = 2 * time.Second  // for a name at registration
+	maxReply        = 4 << 10          // bytes that are read of a reply
+	maxReplyHeader  = 16 << 10
+	maxIdlePerHost  = 64
+	maxIdle         = 1024
+	idleTimeout     = 60 * time.Second
+	streamBuffer    = 64 << 10 // what one HTTP/2 reply may make us hold
+	connBuffer      = 1 << 20
+	pingAfter       = 15 * time.Second // a silent HTTP/2 connection is asked whether it lives
+	pingTimeout     = 5 * time.Second
+	defaultUserName = "Till-Webhooks/1"
+)
+
+// SenderConfig is what a Sender is made of. The zero value sends to the
+// Internet and nowhere else.
+type SenderConfig struct {
+	Allow     Allowed
+	Timeout   time.Duration  // of one Post; 0 means 15 s
+	Resolver  *net.Resolver  // nil means the system's
+	Roots     *x509.CertPool // whom certificates must come from; nil means the system's
+	UserAgent string         // "" means Till-Webhooks/1
+
+	// Dial replaces the guarded dialer, for a network that lives in memory: it
+	// gets the host as it stands in the URL, and nothing is resolved.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+}
+
+// Sender posts to endpoints. It has one pool of connections and is safe for
+// concurrent use.
+type Sender struct {
+	guard     guard
+	timeout   time.Duration
+	resolver  *net.Resolver
+	dialer    *net.Dialer
+	transport *http.Transport
+	agent     []string
+}
+
+// NewSender returns a Sender; Close ends its connections.
+func NewSender(c SenderConfig) *Sender {
+	s := &Sender{guard: newGuard(c.Allow), timeout: c.Timeout, resolver: c.Resolver, agent: []string{c.UserAgent}}
+	if s.timeout == 0 {
+		s.timeout = defaultTimeout
+	}
+	if s.resolver == nil {
+		s.resolver = net.DefaultResolver
+	}
+	if c.UserAgent == "" {
+		s.agent[0] = defaultUserName
+	}
+	s.dialer = &net.Dialer{Timeout: connectTimeout, Resolver: s.resolver, ControlContext: s.guard.control}
+	dial := s.dial
+	if c.Dial != nil {
+		dial = c.Dial
+	}
+	s.transport = &http.Transport{
+		Proxy:                  nil, // variables of the environment would lead around the guard
+		DialContext:            dial,
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: c.Roots},
+		TLSHandshakeTimeout:    connectTimeout,
+		ForceAttemptHTTP2:      true,
+		MaxIdleConns:           maxIdle,
+		MaxIdleConnsPerHost:    maxIdlePerHost,
+		IdleConnTimeout:        idleTimeout,
+		MaxResponseHeaderBytes: maxReplyHeader,
+		DisableCompression:     true, // a small reply must not unfold into a large one
+		HTTP2: &http.HTTP2Config{
+			MaxReceiveBufferPerStream:     streamBuffer,
+			MaxReceiveBufferPerConnection: connBuffer,
+			SendPingTimeout:               pingAfter,
+			PingTimeout:                   pingTimeout,
+		},
+	}
+	return s
+}
+
+// Close ends the connections that are idle.
+func (s *Sender) Close() { s.transport.CloseIdleConnections() }
+
+// dial connects to a host unless one of its addresses is forbidden. The name
+// is resolved twice, here to see all of its addresses and by the dialer to try
+// them well; if the second answer differs, control sees it.
+func (s *Sender) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := netip.ParseAddr(host); err != nil {
+		if err := s.checkName(ctx, host); err != nil {
+			return nil, err
+		}
+	}
+	return s.dialer.DialContext(ctx, network, addr)
+}
+
+// checkName resolves a name and refuses it if any answer is forbidden: one
+// good answer beside a bad one is how a guard is led astray.
+func (s *Sender) checkName(ctx context.Context, host string) error {
+	addrs, err := s.resolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return err
+	}
+	for _, a := range addrs {
+		if !s.guard.permits(a) {
+			return errAddressRefused
+		}
+	}
+	return nil
+}
+
+// CheckHost resolves the name of an address that CheckURL accepted, and
+// refuses it if any answer is forbidden. A name that does not resolve now is
+// accepted: it may be about to, and every connection is checked anyway.
+func (s *Sender) CheckHost(ctx context.Context, raw string) error {
+	u, err := parseURL(raw, s.guard.allow)
+	if err != nil {
+		return err
+	}
+	if addr, err := netip.ParseAddr(u.Hostname()); err == nil {
+		if !s.guard.permits(addr) {
+			return errForbidden()
+		}
+		return nil
+	}
+	lookup, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	if err := s.checkName(lookup, u.Hostname()); err == errAddressRefused {
+		return refuseURL(till.FieldURLNotAllowed, "The host name leads to a private or special network, to which nothing is sent.")
+	}
+	return ctx.Err()
+}
+
+// Post makes one attempt to deliver body with the headers that Sign made, and
+// always returns within the timeout. It follows no redirect.
+func (s *Sender) Post(ctx context.Context, rawURL string, header http.Header, body []byte) Answer {
+	start := time.Now()
+	attempt, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	a := s.post(attempt, rawURL, header, body)
+	if a.Problem != "" && ctx.Err() == context.Canceled {
+		a.Problem = ProblemCancelled // whoever asked went away; the endpoint is not to blame
+	}
+	a.Took = time.Since(start)
+	return a
+}
+
+func (s *Sender) post(ctx context.Context, rawURL string, header http.Header, body []byte) Answer {
+	u, err := parseURL(rawURL, s.guard.allow)
+	if err != nil {
+		return Answer{Problem: ProblemAddressRefused}
+	}
+	res, err := s.transport.RoundTrip(s.request(ctx, u, header, body))
+	if err != nil {
+		return Answer{Problem: problemOf(ctx, err)}
+	}
+	defer res.Body.Close()
+	a := Answer{Status: res.StatusCode}
+	if !a.Delivered() {
+		a.RetryAfter = retryAfter(res.Header.Get("Retry-After"), time.Now())
+	}
+	if a.Status >= 300 && a.Status <= 399 {
+		a.Problem = ProblemRedirect
+	}
+	if a.Status == http.StatusSwitchingProtocols {
+		a.Problem = ProblemMalformed // its body has no end
+		return a
+	}
+	// Read to the end, so that the connection can be used again; what goes on
+	// past the limit is cut off, and so is its connection.
+	if res.Body == http.NoBody {
+		return a
+	}
+	reply, err := io.ReadAll(io.LimitReader(res.Body, maxReply+1))
+	a.Body = cleanText(reply)
+	if err != nil && a.Problem == "" && len(reply) <= maxReply {
+		// The handler began to answer and did not finish. It may have failed
+		// half-way, and a second delivery does no harm.
+		a.Problem = problemOf(ctx, err)
+	}
+	return a
+}
+
+// request builds the request by hand, because a client would follow redirects
+// and keep cookies.
+func (s *Sender) request(ctx context.Context, u *url.URL, header http.Header, body []byte) *http.Request {
+	h := make(http.Header, len(header)+3)
+	for k, v := range header {
+		h[k] = v
+	}
+	h["User-Agent"] = s.agent
+	h["Content-Type"] = jsonType
+	// Tells the transport, and not the endpoint, that a delivery may be sent
+	// again if a kept connection turns out to be closed.
+	h["Idempotency-Key"] = nil
+	r := &http.Request{
+		Method: http.MethodPost, URL: u, Host: u.Host, Header: h,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		ContentLength: int64(len(body)),
+		Body:          http.NoBody,
+	}
+	if len(body) > 0 {
+		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+		r.Body, _ = r.GetBody()
+	}
+	return r.WithContext(ctx)
+}
+
+var jsonType = []string{"application/json"}
