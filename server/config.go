@@ -57,6 +57,10 @@ type Config struct {
 	// private or special, as webhook.ParseAllowed reads them.
 	WebhookAllow []string
 
+	// WebhookProxy is the proxy that webhooks go through; "" means none, whatever
+	// the environment's variables say.
+	WebhookProxy string
+
 	// DemoFile, if not "", asks for a demo client, whose key is kept there.
 	DemoFile string
 
@@ -92,6 +96,9 @@ func (c *Config) complete() error {
 	}
 	if _, err := webhook.ParseAllowed(c.WebhookAllow); err != nil {
 		return fmt.Errorf("networks that webhooks may be sent to: %w", err)
+	}
+	if _, err := webhook.ParseProxy(c.WebhookProxy); err != nil {
+		return fmt.Errorf("the proxy of webhooks: %w", err)
 	}
 	if c.SecretFile == "" {
 		if store.IsPostgres(c.Database) {

@@ -65,7 +65,7 @@ func problemOf(ctx context.Context, err error) string {
 		return ProblemDNS
 	case ctx.Err() != nil, errors.As(err, &timeout) && timeout.Timeout():
 		return ProblemTimeout
-	case errors.As(err, &op) && op.Op == "dial":
+	case errors.Is(err, errProxy), errors.As(err, &op) && (op.Op == "dial" || op.Op == "proxyconnect"):
 		return ProblemConnect
 	case isTLS(err):
 		return ProblemTLS
@@ -75,6 +75,9 @@ func problemOf(ctx context.Context, err error) string {
 	}
 	return ProblemReset
 }
+
+// errProxy says that the operator's proxy would not connect.
+var errProxy = errors.New("the proxy does not connect")
 
 func isTLS(err error) bool {
 	var (

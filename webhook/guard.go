@@ -188,7 +188,7 @@ func checkHostText(u *url.URL, allow Allowed) error {
 }
 
 func errForbidden() error {
-	return refuseURL(till.FieldURLNotAllowed, "The address is in a private or special network, to which nothing is sent.")
+	return refuseURL(till.FieldURLNotAllowed, "The host is in a private or special network, to which nothing is sent.")
 }
 
 // isNumber reports whether a label makes parsers read the whole name as an
@@ -211,6 +211,19 @@ var internalZones = []string{"local", "localdomain", "internal", "intranet", "pr
 
 func isInternal(labels []string) bool {
 	return len(labels) == 1 || slices.Contains(internalZones, labels[len(labels)-1])
+}
+
+// ParseProxy reads the address of the proxy that all webhooks go through; ""
+// means none.
+func ParseProxy(text string) (*url.URL, error) {
+	if text == "" {
+		return nil, nil
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
+		return nil, errors.New("a proxy looks like http://proxy.example.com:3128") // the text may hold a password
+	}
+	return u, nil
 }
 
 // errAddressRefused is why the guard lets a connection not be made.

@@ -5,14 +5,13 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"time"
-
-	"till"
 )
 
 // The limits of one attempt and of the connections that are kept.
@@ -41,6 +40,10 @@ type SenderConfig struct {
 	Roots     *x509.CertPool // whom certificates must come from; nil means the system's
 	UserAgent string         // "" means Till-Webhooks/1
 
+	// Proxy is the operator's own way out, from ParseProxy; nil means to connect
+	// directly. The variables of the environment that name one are not read.
+	Proxy *url.URL
+
 	// Dial replaces the guarded dialer, for a network that lives in memory: it
 	// gets the host as it stands in the URL, and nothing is resolved.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
@@ -55,6 +58,7 @@ type Sender struct {
 	dialer    *net.Dialer
 	transport *http.Transport
 	agent     []string
+	proxied   bool
 }
 
 // NewSender returns a Sender; Close ends its connections.
@@ -92,7 +96,26 @@ func NewSender(c SenderConfig) *Sender {
 			PingTimeout:                   pingTimeout,
 		},
 	}
+	if c.Proxy != nil {
+		s.goThrough(c.Proxy)
+	}
 	return s
+}
+
+// goThrough sends everything through a proxy. All connections then lead to it,
+// and it may well be private; where it connects to is checked in post, and by
+// the proxy itself.
+func (s *Sender) goThrough(proxy *url.URL) {
+	s.proxied = true
+	s.dialer.ControlContext = nil
+	s.transport.DialContext = s.dialer.DialContext
+	s.transport.Proxy = http.ProxyURL(proxy)
+	s.transport.OnProxyConnectResponse = func(_ context.Context, _ *url.URL, _ *http.Request, res *http.Response) error {
+		if res.StatusCode != http.StatusOK {
+			return errProxy
+		}
+		return nil
+	}
 }
 
 // Close ends the connections that are idle.
@@ -106,20 +129,21 @@ func (s *Sender) dial(ctx context.Context, network, addr string) (net.Conn, erro
 	if err != nil {
 		return nil, err
 	}
-	if _, err := netip.ParseAddr(host); err != nil {
-		if err := s.checkName(ctx, host); err != nil {
-			return nil, err
-		}
+	if err := s.check(ctx, host); err != nil {
+		return nil, err
 	}
 	return s.dialer.DialContext(ctx, network, addr)
 }
 
-// checkName resolves a name and refuses it if any answer is forbidden: one
-// good answer beside a bad one is how a guard is led astray.
-func (s *Sender) checkName(ctx context.Context, host string) error {
-	addrs, err := s.resolver.LookupNetIP(ctx, "ip", host)
-	if err != nil {
-		return err
+// check refuses a host that is, or has any address, in a forbidden network: one
+// good address beside a bad one is how a guard is led astray.
+func (s *Sender) check(ctx context.Context, host string) error {
+	addrs := make([]netip.Addr, 1)
+	var err error
+	if addrs[0], err = netip.ParseAddr(host); err != nil {
+		if addrs, err = s.resolver.LookupNetIP(ctx, "ip", host); err != nil {
+			return err
+		}
 	}
 	for _, a := range addrs {
 		if !s.guard.permits(a) {
@@ -137,16 +161,10 @@ func (s *Sender) CheckHost(ctx context.Context, raw string) error {
 	if err != nil {
 		return err
 	}
-	if addr, err := netip.ParseAddr(u.Hostname()); err == nil {
-		if !s.guard.permits(addr) {
-			return errForbidden()
-		}
-		return nil
-	}
 	lookup, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	if err := s.checkName(lookup, u.Hostname()); err == errAddressRefused {
-		return refuseURL(till.FieldURLNotAllowed, "The host name leads to a private or special network, to which nothing is sent.")
+	if err := s.check(lookup, u.Hostname()); errors.Is(err, errAddressRefused) {
+		return errForbidden()
 	}
 	return ctx.Err()
 }
@@ -169,6 +187,11 @@ func (s *Sender) post(ctx context.Context, rawURL string, header http.Header, bo
 	u, err := parseURL(rawURL, s.guard.allow)
 	if err != nil {
 		return Answer{Problem: ProblemAddressRefused}
+	}
+	if s.proxied {
+		if err := s.check(ctx, u.Hostname()); err != nil {
+			return Answer{Problem: problemOf(ctx, err)}
+		}
 	}
 	res, err := s.transport.RoundTrip(s.request(ctx, u, header, body))
 	if err != nil {

@@ -68,6 +68,7 @@ the built-in sandbox operator.`,
 // addWebhookFlags gives serve and dev what decides where webhooks may go.
 func addWebhookFlags(cmd *cobra.Command, c *server.Config) {
 	cmd.Flags().StringArrayVar(&c.WebhookAllow, "webhook-allow", nil, "a private network that webhooks may be sent to, as 10.1.0.0/16; may be repeated")
+	cmd.Flags().StringVar(&c.WebhookProxy, "webhook-proxy", "", "the proxy that webhooks go through, as http://proxy:3128 (default none, HTTPS_PROXY is not read)")
 }
 
 func addLogFlags(cmd *cobra.Command, format, level *string, defaultLevel string) {
