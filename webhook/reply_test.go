@@ -95,8 +95,8 @@ func TestSlowAndEndlessRepliesOnARealNetwork(t *testing.T) {
 	if a := s.Post(t.Context(), server.URL+"/huge", nil, nil); !a.Delivered() {
 		t.Errorf("huge: got %+v", a)
 	}
-	if n := <-sent; n >= 1<<30 {
-		t.Errorf("the whole gigabyte was sent")
+	if n := <-sent; n > 64<<20 { // the system's buffers hold some
+		t.Errorf("%d bytes were taken", n)
 	}
 }
 
