@@ -36,7 +36,8 @@ func (tx *Tx) lastAttempts(ctx context.Context, refs []Ref) (map[Ref]*Attempt, e
 		args[i] = []any{refs[i].Client[:], refs[i].ID[:]}
 	}
 	out := make(map[Ref]*Attempt, len(refs))
-	err := tx.rowsEach(ctx, `SELECT `+attemptColumns+` FROM attempts WHERE client_id = ? AND subject_id = ? ORDER BY n DESC LIMIT 1`, args,
+	err := tx.rowsOf(ctx, `SELECT `+attemptColumns+` FROM attempts WHERE client_id = ? AND subject_id = ?
+		AND n = (SELECT max(l.n) FROM attempts l WHERE l.client_id = attempts.client_id AND l.subject_id = attempts.subject_id)`, args,
 		func(i int, r row) (err error) { out[refs[i]], err = scanAttempt(r, refs[i]); return err })
 	return out, err
 }

@@ -89,12 +89,12 @@ func (tx *Tx) ListTransactions(ctx context.Context, client till.ID, f Transactio
 	for i := range ids {
 		args[i] = []any{client[:], ids[i][:]}
 	}
-	out := make([]*ledger.Transaction, 0, len(ids))
-	err = tx.rowsEach(ctx, `SELECT id, wallet_id, sequence, type, direction, amount, currency, balance_after,
+	out := make([]*ledger.Transaction, len(ids))
+	err = tx.rowsOf(ctx, `SELECT id, wallet_id, sequence, type, direction, amount, currency, balance_after,
 		payment_id, payout_id, reference, provider_reference, created_at FROM transactions WHERE client_id = ? AND id = ?`, args,
-		func(_ int, r row) error {
+		func(i int, r row) error {
 			t := &ledger.Transaction{ClientID: client}
-			out = append(out, t)
+			out[i] = t
 			return r.Scan(idDest(&t.ID), idDest(&t.WalletID), &t.Sequence, &t.Type, &t.Direction, &t.Amount.Minor, &t.Amount.Currency,
 				&t.BalanceAfter, idDest(&t.PaymentID), idDest(&t.PayoutID), textDest(&t.Reference), textDest(&t.ProviderReference), &t.CreatedAt)
 		})

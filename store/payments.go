@@ -71,6 +71,9 @@ func (tx *Tx) InsertPayments(ctx context.Context, heads map[till.ID]*Head, rows 
 	if err := tx.set(ctx, insertStep, leased); err != nil {
 		return nil, err
 	}
+	if tx.s.e.remote() {
+		return inserted, tx.sendFirsts(ctx, rows, steps, inserted)
+	}
 	return inserted, tx.insertFirsts(ctx, spans, len(leased) > 0)
 }
 
@@ -94,10 +97,9 @@ func (tx *Tx) insertNew(ctx context.Context, args [][]any) ([]bool, error) {
 	return inserted, tx.set(ctx, insertPayment, args)
 }
 
-// insertFirsts gives new payments their first steps and events. Under the
-// lock of its client's head nobody else adds to a span of ids, so one
-// statement per client copies what all of its rows say already; some may have
-// their steps.
+// insertFirsts gives new payments their first steps, unless they have them,
+// and events. Under the lock of its client's head nobody else adds to a span of
+// ids, so one statement per client copies what all of its rows say already.
 func (tx *Tx) insertFirsts(ctx context.Context, spans map[till.ID]*[2]till.ID, some bool) error {
 	// Due by the clock, not by the payment's own time: that runs ahead when the
 	// clock was set back.
@@ -117,6 +119,25 @@ func (tx *Tx) insertFirsts(ctx context.Context, spans map[till.ID]*[2]till.ID, s
 	return tx.later(ctx, `INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at, resolution)
 		SELECT client_id, pending_event, 'payment.pending', id, created_at, 'pending', expires_at, 'waiting'
 		FROM payments WHERE client_id = ? AND id BETWEEN ? AND ?`, args)
+}
+
+// sendFirsts is insertFirsts without reading anything back, for all clients.
+func (tx *Tx) sendFirsts(ctx context.Context, rows []*PaymentRow, steps []*Step, inserted []bool) error {
+	var events, due [][]any
+	for i, p := range rows {
+		if !inserted[i] {
+			continue
+		}
+		events = append(events, []any{p.ClientID[:], p.PendingEvent, p.ID[:], int64(p.CreatedAt), int64(p.ExpiresAt)})
+		if steps[i].LeaseVersion == 0 {
+			due = append(due, []any{p.ClientID[:], p.ID[:], int64(tx.Now())})
+		}
+	}
+	if err := tx.set(ctx, `INSERT INTO steps (client_id, subject_id, kind, due_at) VALUES (?, ?, 'payment', ?)`, due); err != nil {
+		return err
+	}
+	return tx.set(ctx, `INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at, resolution)
+		VALUES (?, ?, 'payment.pending', ?, ?, 'pending', ?, 'waiting')`, events)
 }
 
 // splitKey returns the key's value and, where it was not spelled in lower
@@ -197,7 +218,7 @@ func (tx *Tx) Payments(ctx context.Context, refs []Ref) (map[Ref]*PaymentRow, er
 			args = append(args, []any{refs[i].Client[:], refs[i].ID[:]})
 		}
 	}
-	err := tx.rowsEach(ctx, `SELECT `+paymentColumns+paymentFrom+`WHERE p.client_id = ? AND p.id = ?`, args, func(_ int, r row) error {
+	err := tx.rowsOf(ctx, `SELECT `+paymentColumns+paymentFrom+`WHERE p.client_id = ? AND p.id = ?`, args, func(_ int, r row) error {
 		p, err := scanPayment(r, tx.Now())
 		if err == nil {
 			out[Ref{p.ClientID, p.ID}] = p
@@ -229,7 +250,7 @@ func (tx *Tx) PaymentsByReceipt(ctx context.Context, receipts []Receipt) (map[Re
 		args[i] = []any{receipts[i].Client[:], receipts[i].Text, receipts[i].Connection}
 	}
 	out := make(map[Receipt]till.ID)
-	err := tx.rowsEach(ctx, `SELECT id FROM payments WHERE client_id = ? AND provider_reference = ? AND connection = ?`, args,
+	err := tx.rowsOf(ctx, `SELECT id FROM payments WHERE client_id = ? AND provider_reference = ? AND connection = ?`, args,
 		func(i int, r row) error {
 			var id till.ID
 			err := r.Scan(idDest(&id))

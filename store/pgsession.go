@@ -251,6 +251,34 @@ func (ses *pgSession) queryEach(ctx context.Context, query string, args [][]any,
 		func(r pgx.BatchResults) error { return scanEach(r, len(args), scan) })
 }
 
+func (ses *pgSession) querySet(ctx context.Context, query string, rows [][]any, scan func(i int, r row) error) error {
+	if len(rows) < 2 {
+		return ses.queryEach(ctx, query, rows, scan)
+	}
+	s, err := ses.setOf(ctx, query)
+	if err != nil {
+		return err
+	}
+	args, err := s.columns(rows)
+	if err != nil {
+		return err
+	}
+	return ses.send(ctx, func(b *pgx.Batch) { b.Queue(s.text, args...) }, func(r pgx.BatchResults) error {
+		answers, err := r.Query()
+		if err != nil {
+			return err
+		}
+		defer answers.Close()
+		for answers.Next() {
+			n := nthRow{answers}
+			if err := scan(n.nth(), n); err != nil {
+				return err
+			}
+		}
+		return answers.Err()
+	})
+}
+
 func (ses *pgSession) lockEach(ctx context.Context, query string, args [][]any, scan func(i int, r row) error) error {
 	sent := time.Now()
 	return ses.send(ctx, func(b *pgx.Batch) {

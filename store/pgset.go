@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"strconv"
 	"strings"
@@ -13,13 +14,13 @@ import (
 	"till"
 )
 
-// pgSet is a write of one row, turned into one statement for many: each
-// argument becomes an array. The server checks, plans and begins a statement
+// pgSet is a statement about one row, turned into one about many: each argument
+// becomes an array. The server checks, plans and begins a statement
 // once, and reads the text of its table's checks once; for single rows that
 // costs more than writing them.
 type pgSet struct {
 	text    string
-	telling string // the same, and it returns which rows were touched
+	telling string // the same of a write, and it returns which rows were touched
 	oids    []uint32
 	insert  bool
 }
@@ -28,7 +29,7 @@ type pgSet struct {
 // constants, so it is bounded by the program's own length.
 var pgSets sync.Map
 
-// setOf returns the set of a write. The server says which types the arguments
+// setOf returns the set of a statement. The server says which types the arguments
 // have.
 func (ses *pgSession) setOf(ctx context.Context, query string) (*pgSet, error) {
 	if s, ok := pgSets.Load(query); ok {
@@ -62,9 +63,15 @@ func newSet(query string, oids []uint32) (*pgSet, error) {
 		n := strconv.Itoa(i + 1)
 		arrays, names = append(arrays, "$"+n+"::"+kind), append(names, "a"+n)
 	}
-	from := " unnest(" + strings.Join(arrays, ", ") + ") WITH ORDINALITY AS u (" + strings.Join(names, ", ") + ", nth)"
+	// The planner takes a limit that it does not know for one row, and so looks
+	// each row up by its key, whatever it believes about the size of the table.
+	from := " (SELECT * FROM unnest(" + strings.Join(arrays, ", ") + ") WITH ORDINALITY LIMIT $" + strconv.Itoa(len(oids)+1) +
+		"::bigint) AS u (" + strings.Join(names, ", ") + ", nth)"
 	query = named(query)
 	switch verb, _, _ := strings.Cut(query, " "); verb {
+	case "SELECT":
+		head, where, _ := strings.Cut(query, " WHERE ")
+		s.text = strings.Replace(head, "SELECT ", "SELECT u.nth, ", 1) + "," + from + " WHERE " + where
 	case "INSERT":
 		head, rest, _ := strings.Cut(query, "VALUES (")
 		end := closing(rest)
@@ -80,7 +87,7 @@ func newSet(query string, oids []uint32) (*pgSet, error) {
 		s.text = head + "USING" + from + " WHERE " + where
 		s.telling = s.text + " RETURNING u.nth"
 	default:
-		return nil, fmt.Errorf("%.60q is not a write of one row", query)
+		return nil, fmt.Errorf("%.60q is not about one row", query)
 	}
 	return s, nil
 }
@@ -151,9 +158,18 @@ func (s *pgSet) tell(r pgx.BatchResults, rows [][]any, out []bool) error {
 	return answers.Err()
 }
 
+// nthRow is a row of a read set without its first column, which says whose
+// answer it is.
+type nthRow struct{ pgx.Rows }
+
+func (r nthRow) nth() int { return int(binary.BigEndian.Uint64(r.RawValues()[0])) - 1 }
+
+// Scan implements row.
+func (r nthRow) Scan(dest ...any) error { return r.Rows.Scan(append([]any{nil}, dest...)...) }
+
 // columns turns rows of arguments into one array for each argument.
 func (s *pgSet) columns(rows [][]any) ([]any, error) {
-	out := make([]any, len(s.oids))
+	out := make([]any, len(s.oids), len(s.oids)+1)
 	var err error
 	for i, oid := range s.oids {
 		switch oid {
@@ -168,7 +184,7 @@ func (s *pgSet) columns(rows [][]any) ([]any, error) {
 			return nil, fmt.Errorf("%w: %.60s", err, s.text)
 		}
 	}
-	return out, nil
+	return append(out, int64(len(rows))), nil
 }
 
 // column gathers one argument of every row; nil becomes null.

@@ -97,7 +97,7 @@ func (*postgres) unmeasured() string {
 		AND reltuples < 0 AND pg_relation_size(oid) >= ?`
 }
 
-func (*postgres) trusts() bool { return true }
+func (*postgres) remote() bool { return true }
 
 func (*postgres) lock() string { return " FOR UPDATE" }
 

@@ -47,6 +47,9 @@ type session interface {
 	query(ctx context.Context, query string, args []any, scan func(r row) error) error
 	// queryEach runs one read for many arguments, in their order.
 	queryEach(ctx context.Context, query string, args [][]any, scan func(i int, r row) error) error
+	// querySet is queryEach for reads by key: where there is a network, they
+	// are one statement, and the answers come in any order.
+	querySet(ctx context.Context, query string, rows [][]any, scan func(i int, r row) error) error
 	// script runs the statements of a migration.
 	script(ctx context.Context, text string) error
 	// lockEach is queryEach for reads that lock; when it has the locks, it
@@ -73,9 +76,9 @@ type engine interface {
 	lock() string
 	// skipLocked is the clause that passes over rows that others have locked.
 	skipLocked() string
-	// trusts says that rows may be taken for new, because asking costs a round
-	// trip.
-	trusts() bool
+	// remote says that there is a network in between: few large statements are
+	// better than many small ones, and what can be known need not be asked.
+	remote() bool
 	// translate turns the text of a migration into the engine's own.
 	translate(text string) string
 	// lockMigrations is a statement that keeps other instances from migrating
@@ -202,6 +205,10 @@ func (ses *sqlSession) queryEach(ctx context.Context, query string, args [][]any
 		}
 	}
 	return nil
+}
+
+func (ses *sqlSession) querySet(ctx context.Context, query string, rows [][]any, scan func(i int, r row) error) error {
+	return ses.queryEach(ctx, query, rows, scan)
 }
 
 func (ses *sqlSession) lockEach(ctx context.Context, query string, args [][]any, scan func(i int, r row) error) error {

@@ -89,7 +89,7 @@ func (*sqlite) name() string { return "sqlite" }
 func (*sqlite) tableExists() string { return `SELECT count(*) FROM sqlite_master WHERE name = ?` }
 
 func (*sqlite) unmeasured() string { return "" }
-func (*sqlite) trusts() bool       { return false }
+func (*sqlite) remote() bool       { return false }
 
 // One writer at a time needs no locks on rows.
 func (*sqlite) lock() string           { return "" }

@@ -99,7 +99,7 @@ func (tx *Tx) LockSteps(ctx context.Context, refs []Ref) (map[Ref]*Step, error) 
 		args[i] = []any{refs[i].Client[:], refs[i].ID[:]}
 	}
 	out := make(map[Ref]*Step, len(refs))
-	err := tx.rowsEach(ctx, `SELECT `+stepColumns+` FROM steps WHERE client_id = ? AND subject_id = ?`+tx.s.e.lock(), args,
+	err := tx.rowsOf(ctx, `SELECT `+stepColumns+` FROM steps WHERE client_id = ? AND subject_id = ?`+tx.s.e.lock(), args,
 		func(i int, r row) (err error) { out[refs[i]], err = scanStep(r); return err })
 	return out, err
 }

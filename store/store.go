@@ -222,7 +222,7 @@ func (s *Store) try(ctx context.Context, w session, f func(tx *Tx) error) (start
 const distrust = time.Second
 
 // trusts reports whether rows may be taken for new.
-func (s *Store) trusts() bool { return s.e.trusts() && time.Now().UnixNano() > s.wary.Load() }
+func (s *Store) trusts() bool { return s.e.remote() && time.Now().UnixNano() > s.wary.Load() }
 
 // refused makes a transaction run again that took too much for granted.
 func (s *Store) refused(tx *Tx, err error) error {
@@ -322,9 +322,10 @@ func (tx *Tx) rows(ctx context.Context, query string, args []any, scan func(r ro
 	return tx.ses.query(ctx, query, args, scan)
 }
 
-// rowsEach runs one query for many arguments, in their order.
-func (tx *Tx) rowsEach(ctx context.Context, query string, args [][]any, scan func(i int, r row) error) error {
-	return tx.ses.queryEach(ctx, query, args, scan)
+// rowsOf runs one query by key for many arguments; the answers come in any
+// order.
+func (tx *Tx) rowsOf(ctx context.Context, query string, args [][]any, scan func(i int, r row) error) error {
+	return tx.ses.querySet(ctx, query, args, scan)
 }
 
 // one runs a query for at most one row and reports whether there was one.

@@ -85,7 +85,7 @@ func (tx *Tx) Suspended(ctx context.Context, refs []Ref) (map[Ref]till.Money, er
 		args[i] = []any{refs[i].Client[:], refs[i].ID[:]}
 	}
 	out := make(map[Ref]till.Money)
-	err := tx.rowsEach(ctx, `SELECT amount, currency FROM postings WHERE client_id = ? AND payment_id = ? AND suspended = 1`, args,
+	err := tx.rowsOf(ctx, `SELECT amount, currency FROM postings WHERE client_id = ? AND payment_id = ? AND suspended = 1`, args,
 		func(i int, r row) error {
 			var m till.Money
 			err := r.Scan(&m.Minor, &m.Currency)
