@@ -94,7 +94,7 @@ func (*postgres) tableExists() string {
 
 func (*postgres) unmeasured() string {
 	return `SELECT quote_ident(relname) FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace
-		AND reltuples < 0 AND pg_relation_size(oid) >= ?`
+		AND reltuples < 0 AND pg_relation_size(oid) >= ? AND relname <> 'steps'`
 }
 
 func (*postgres) remote() bool { return true }
