@@ -34,7 +34,10 @@ type Config struct {
 	// Work says that this instance sends and asks; without it, it only
 	// accepts and leaves the work to others.
 	Work bool
-	Log  *slog.Logger
+	// MaxBatch is how many creates share a commit at most; 0 means 512. A
+	// benchmark sets 1, to show what sharing gives.
+	MaxBatch int
+	Log      *slog.Logger
 }
 
 // Collector accepts payments and records what becomes of them.
@@ -60,11 +63,14 @@ func New(c Config) *Collector {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
+	if c.MaxBatch <= 0 {
+		c.MaxBatch = maxCreateBatch
+	}
 	col := &Collector{c: c, keys: newKeys(c.Secret)}
 	col.engine = engine.New(engine.Config{
 		Store: c.Store, Connections: c.Connections, Subject: col, Slots: c.Slots, Look: c.Look, Log: c.Log,
 	})
-	col.creates = batch.New(maxCreateBatch, maxCreateQueue, col.runCreates)
+	col.creates = batch.New(c.MaxBatch, maxCreateQueue, col.runCreates)
 	col.wakes = batch.New(maxWakeBatch, maxWakeQueue, col.runWakes)
 	return col
 }

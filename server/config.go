@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"till/provider"
 	"till/store"
 	"till/webhook"
 )
@@ -63,6 +64,12 @@ type Config struct {
 
 	// DemoFile, if not "", asks for a demo client, whose key is kept there.
 	DemoFile string
+
+	// MaxBatch and Operator are for measuring and have no flag. MaxBatch is how
+	// many creates share a commit at most, 0 as many as wait; Operator serves
+	// test clients in the sandbox's place, unless it is nil.
+	MaxBatch int
+	Operator provider.Provider
 
 	Log *slog.Logger // nil means silence
 }

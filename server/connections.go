@@ -18,6 +18,15 @@ func Connections(o *sandbox.Operator) map[string]provider.Provider {
 	return map[string]provider.Provider{sandboxConnection: o}
 }
 
+// connections are those of this server.
+func (s *Server) connections() map[string]provider.Provider {
+	c := Connections(s.sandbox)
+	if s.c.Operator != nil {
+		c[sandboxConnection] = s.c.Operator
+	}
+	return c
+}
+
 // Route chooses the connection of a new payment. A test client is served by
 // the sandbox only, a live one never; no operator is connected yet that a
 // live one could be served by.
@@ -33,7 +42,7 @@ func Route(mode till.Mode, _, _, _ string) string {
 // payments on the old one are open: they would be asked about where nobody
 // knows them.
 func (s *Server) registerConnections(ctx context.Context) error {
-	for name, p := range Connections(s.sandbox) {
+	for name, p := range s.connections() {
 		if err := register(ctx, s.store, name, p.Fingerprint()); err != nil {
 			return err
 		}

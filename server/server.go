@@ -131,8 +131,8 @@ func (s *Server) openSandbox(ctx context.Context) (err error) {
 func (s *Server) build(context.Context) error {
 	s.accounts = account.New(s.store, s.log)
 	s.collector = collect.New(collect.Config{
-		Store: s.store, Secret: s.secret, Connections: Connections(s.sandbox), Route: Route,
-		CallbackBase: s.baseURL + "/callbacks", Work: s.c.Role.works(), Log: s.log,
+		Store: s.store, Secret: s.secret, Connections: s.connections(), Route: Route,
+		CallbackBase: s.baseURL + "/callbacks", Work: s.c.Role.works(), MaxBatch: s.c.MaxBatch, Log: s.log,
 	})
 	s.undo.push(func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), callsTimeout)

@@ -123,6 +123,27 @@ func (c *Cluster) URL(database string) string {
 	return "postgres://till@127.0.0.1:" + strconv.Itoa(c.Port) + "/" + database + "?sslmode=disable"
 }
 
+// Create makes an empty database beside the others.
+func (c *Cluster) Create(ctx context.Context, database string) error {
+	return c.exec(ctx, "postgres", "CREATE DATABASE "+pgx.Identifier{database}.Sanitize())
+}
+
+// Vacuum does at once what the server would do some time after a table was
+// filled: it counts what is there and marks what everybody sees.
+func (c *Cluster) Vacuum(ctx context.Context, database string) error {
+	return c.exec(ctx, database, "VACUUM (ANALYZE)")
+}
+
+func (c *Cluster) exec(ctx context.Context, database, statement string) error {
+	conn, err := pgx.Connect(ctx, c.URL(database))
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	_, err = conn.Exec(ctx, statement)
+	return err
+}
+
 // Stop ends the server in order.
 func (c *Cluster) Stop() { c.end(syscall.SIGINT) }
 
