@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"net"
 	"net/http"
-	"os"
 	"time"
 
 	"till/internal/load"
@@ -89,28 +87,15 @@ func baseCreate(w http.ResponseWriter, r *http.Request) {
 	w.Write(b)
 }
 
-// serveBase is the hidden subcommand: it serves until ctx ends, or until its
-// standard input does, which is when the process that started it has died.
-func serveBase(ctx context.Context, addr string) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() {
-		defer cancel()
-		os.Stdin.Read(make([]byte, 1))
-	}()
+// serveBase is the hidden subcommand.
+func serveBase(ctx context.Context, args []string) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/payments", baseCreate)
-	mux.HandleFunc("GET /v1/payments", func(w http.ResponseWriter, r *http.Request) {
-		w.Write([]byte(`{"items":[],"total":0,"limit":1,"offset":0}`))
-	})
-	l, err := net.Listen("tcp", addr)
-	if err != nil {
-		return err
-	}
-	s := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	defer context.AfterFunc(ctx, func() { s.Close() })()
-	if err := s.Serve(l); err != http.ErrServerClosed {
-		return err
-	}
-	return nil
+	mux.HandleFunc("GET /v1/payments", emptyList)
+	return serveUntil(ctx, args, mux)
+}
+
+// emptyList is what says that a server is ready.
+func emptyList(w http.ResponseWriter, _ *http.Request) {
+	w.Write([]byte(`{"items":[],"total":0,"limit":1,"offset":0}`))
 }

@@ -1,17 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	"till/store"
 	"till/store/pgtest"
 )
 
@@ -20,6 +19,8 @@ const (
 	engineSQLite   = "sqlite"
 	enginePostgres = "postgres"
 )
+
+var engineNames = map[string]string{engineSQLite: "SQLite", enginePostgres: "PostgreSQL"}
 
 // enginesOf returns the engines that a flag names.
 func enginesOf(flag string) ([]string, error) {
@@ -32,25 +33,29 @@ func enginesOf(flag string) ([]string, error) {
 	return nil, fmt.Errorf("-engine must be %s, %s or both", engineSQLite, enginePostgres)
 }
 
-// database is where the payments of a run are: a file in the run's folder, or
-// a PostgreSQL server of its own with the durability it ships with.
+// serverSettings are what anybody would change who runs PostgreSQL for more
+// than a try; durability is as it ships.
+var serverSettings = []string{"shared_buffers = 512MB", "max_wal_size = 4GB"}
+
+// database is where the sites of an engine are: files in the run's folder, or
+// a PostgreSQL server of the run's own.
 type database struct {
 	engine  string
-	url     string
+	dir     string // on the disk that is written to
 	cluster *pgtest.Cluster
-	pid     int // of the server's first process, 0 for a file or where unknown
+	pid     int // of the server's first process, 0 for files or where unknown
 }
 
-// openDatabase names the file, or starts the server.
+// openDatabase starts the server, if there is one.
 func openDatabase(ctx context.Context, engine, dir string) (*database, error) {
 	if engine == engineSQLite {
-		return &database{engine: engine, url: filepath.Join(dir, "till.db")}, nil
+		return &database{engine: engine, dir: dir}, nil
 	}
-	cluster, err := pgtest.New(ctx)
+	cluster, err := pgtest.New(ctx, serverSettings...)
 	if err != nil {
 		return nil, err
 	}
-	d := &database{engine: engine, url: cluster.URL("postgres"), cluster: cluster}
+	d := &database{engine: engine, dir: os.TempDir(), cluster: cluster}
 	if own := children(os.Getpid(), "postgres"); len(own) > 0 {
 		d.pid = slices.Max(own)
 	}
@@ -64,31 +69,57 @@ func (d *database) close() {
 	}
 }
 
-// size returns the bytes of the database, 0 where unknown: the file with its
+// create makes an empty database and returns how Till is told of it.
+func (d *database) create(ctx context.Context, dir, name string) (string, error) {
+	if d.cluster == nil {
+		return filepath.Join(dir, "till.db"), nil
+	}
+	return d.cluster.URL(name), d.cluster.Create(ctx, name)
+}
+
+// tidy does what a server does by itself some time after a table was filled,
+// so that it does not do it in the middle of a measurement.
+func (d *database) tidy(ctx context.Context, database string) error {
+	if d.cluster == nil {
+		return nil
+	}
+	u, err := url.Parse(database)
+	if err != nil {
+		return err
+	}
+	return d.cluster.Vacuum(ctx, strings.TrimPrefix(u.Path, "/"))
+}
+
+// size returns the bytes of a database, 0 where unknown: the file with its
 // write-ahead log, or the server's tables and indexes without its log.
-func (d *database) size() int64 {
+func (d *database) size(database string) int64 {
 	var sum int64
-	if d.engine == engineSQLite {
+	if !store.IsPostgres(database) {
 		for _, suffix := range []string{"", "-wal"} {
-			if info, err := os.Stat(d.url + suffix); err == nil {
+			if info, err := os.Stat(database + suffix); err == nil {
 				sum += info.Size()
 			}
 		}
 		return sum
 	}
-	root, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(d.pid), "cwd"))
+	sizes, err := sizesOf(context.Background(), database)
 	if err != nil {
 		return 0
 	}
-	filepath.WalkDir(filepath.Join(root, "base"), func(_ string, e fs.DirEntry, err error) error {
-		if err == nil && e.Type().IsRegular() {
-			if info, err := e.Info(); err == nil {
-				sum += info.Size()
-			}
-		}
-		return nil
-	})
+	for _, t := range sizes {
+		sum += t.Bytes
+	}
 	return sum
+}
+
+// sizesOf measures the tables of a database that nobody else has open.
+func sizesOf(ctx context.Context, database string) ([]store.TableSize, error) {
+	s, err := store.Open(ctx, store.Config{Path: database, Readers: 1})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	return s.Sizes(ctx)
 }
 
 // cpu returns the CPU time of the server's processes, also of those that have
@@ -106,48 +137,4 @@ func (d *database) cpu() time.Duration {
 		sum += statOf(pid).ticks(11, 12)
 	}
 	return sum
-}
-
-// stat is the fields of /proc/PID/stat after the name of the command.
-type stat []string
-
-// statOf reads the fields, nil where unknown. The command's name stands in
-// parentheses and may contain anything.
-func statOf(pid int) stat {
-	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
-	if err != nil {
-		return nil
-	}
-	return strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
-}
-
-// ticks returns the sum of two fields that hold CPU times.
-func (s stat) ticks(a, b int) time.Duration {
-	if len(s) <= max(a, b) {
-		return 0
-	}
-	x, _ := strconv.ParseInt(s[a], 10, 64)
-	y, _ := strconv.ParseInt(s[b], 10, 64)
-	return time.Duration(x+y) * (time.Second / ticksPerSec)
-}
-
-// children returns the processes that a process has started, by the name of
-// their command unless it is "".
-func children(parent int, name string) []int {
-	entries, _ := os.ReadDir("/proc")
-	var out []int
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		if s := statOf(pid); len(s) < 2 || s[1] != strconv.Itoa(parent) {
-			continue
-		}
-		comm, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "comm"))
-		if name == "" || strings.TrimSpace(string(comm)) == name {
-			out = append(out, pid)
-		}
-	}
-	return out
 }

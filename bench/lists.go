@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
-	"slices"
 	"strconv"
 	"time"
 
@@ -17,28 +15,33 @@ import (
 	"till/store"
 )
 
-// How long and how often one page is asked for.
+// How long and how often one page is asked for in a round.
 const (
-	listWarmUp = 5
-	listLeast  = 20
-	listMost   = 200
-	listTime   = 2 * time.Second
-	listLimit  = 20
-	listDays   = 90
+	listLeast = 20
+	listMost  = 120
+	listTime  = 400 * time.Millisecond
+	listLimit = 20
 )
+
+// listPlaces are where in a list pages are asked for, as shares of its length.
+var listPlaces = []struct {
+	name  string
+	share int64 // of 4
+}{{"first", 0}, {"at 25 %", 1}, {"at 50 %", 2}, {"at 75 %", 3}, {"last", 4}}
+
+// listMiddle is the place that is also asked for naively.
+const listMiddle = "at 50 %"
 
 // lists is what asking for pages of many payments found.
 type lists struct {
-	Rows        int64       `json:"rows"`
-	SeedSeconds float64     `json:"seed_seconds"`
-	FirstP50Ms  float64     `json:"first_page_p50_ms"`
-	SlowestMs   float64     `json:"slowest_p99_ms"`
-	MedianRatio float64     `json:"slowest_p50_to_first_p50"`
-	Ratio       float64     `json:"slowest_p99_to_first_p50"`
-	Pages       []*listPage `json:"pages"`
+	Rows       int64       `json:"rows"`
+	FirstP50Ms float64     `json:"first_page_p50_ms"`
+	SlowestMs  float64     `json:"slowest_p99_ms"`
+	Slowest    string      `json:"slowest"`
+	Pages      []*listPage `json:"pages"`
 }
 
-// listPage is one filter at one offset.
+// listPage is one filter at one offset. The times are medians of the rounds'.
 type listPage struct {
 	Filter  string  `json:"filter"`
 	Where   string  `json:"position"`
@@ -46,194 +49,155 @@ type listPage struct {
 	Total   int64   `json:"total"`
 	P50Ms   float64 `json:"p50_ms"`
 	P99Ms   float64 `json:"p99_ms"`
-	NaiveMs float64 `json:"naive_ms"`
+	NaiveMs float64 `json:"naive_ms,omitempty"` // 0: not asked
+
+	filter              listFilter
+	p50s, p99s, naively []float64
 }
 
-// listFilter is a row of the table, for the API and for the store.
-type listFilter struct {
-	name   string
-	filter store.PaymentFilter
-}
-
-// listFilters are the combinations that are asked for. The dates cut months,
-// days and hours at both ends.
-func listFilters(from, to till.Time) []listFilter {
-	lo, hi := from.Add(9*24*time.Hour+7*time.Hour+13*time.Minute+5*time.Second), to.Add(-6*24*time.Hour-5*time.Hour-41*time.Minute-7*time.Second)
-	return []listFilter{
-		{"none", store.PaymentFilter{}},
-		{"status=success (80 %)", store.PaymentFilter{Status: till.Success}},
-		{"success, airtel_money (24 %)", store.PaymentFilter{Status: till.Success, Method: "airtel_money"}},
-		{"status=pending (0.4 %)", store.PaymentFilter{Status: till.Pending}},
-		{"method=mpesa (10 %)", store.PaymentFilter{Method: "mpesa"}},
-		{"ragged dates", store.PaymentFilter{From: lo, To: hi}},
-		{"expired, mpesa, ragged dates (0.7 %)", store.PaymentFilter{Status: till.Expired, Method: "mpesa", From: lo, To: hi}},
-		{"pending, mpesa (0.04 %)", store.PaymentFilter{Status: till.Pending, Method: "mpesa"}},
-		{"pending, mpesa, ragged dates (0.04 %)", store.PaymentFilter{Status: till.Pending, Method: "mpesa", From: lo, To: hi}},
-	}
-}
-
-// query renders the filter for the API.
-func (f listFilter) query() string {
-	q := url.Values{"limit": {strconv.Itoa(listLimit)}}
-	for name, value := range map[string]string{"status": string(f.filter.Status), "method": f.filter.Method} {
-		if value != "" {
-			q.Set(name, value)
-		}
-	}
-	if !f.filter.From.IsZero() {
-		q.Set("from_date", f.filter.From.String())
-		q.Set("to_date", f.filter.To.String())
-	}
-	return q.Encode()
-}
-
-// measureLists seeds one client and asks for pages through the API, then for
-// the same pages naively.
-func measureLists(ctx context.Context, o options, in *installation, progress io.Writer) (*lists, error) {
-	s, err := store.Open(ctx, store.Config{Path: in.db.url, Readers: 1})
+// measureLists asks for pages through the API, one after the other, and for
+// some of them naively.
+func measureLists(ctx context.Context, r *engineRun) error {
+	site, err := r.large(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer s.Close()
-	client, err := in.clientID(ctx, s)
+	var running processes
+	defer running.stop()
+	server, err := running.add(site.serve(ctx, "till"))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	began := time.Now()
-	from, to, err := seed(ctx, s, client, int64(o.rows), progress)
-	if err != nil {
-		return nil, err
-	}
-	l := &lists{Rows: int64(o.rows), SeedSeconds: time.Since(began).Seconds()}
-	till, err := in.serve(ctx, "api")
-	if err != nil {
-		return nil, err
-	}
-	defer till.stop()
-	for _, f := range listFilters(from, to) {
-		pages, err := measureFilter(ctx, till, s, client, f, progress)
-		if err != nil {
-			return nil, err
-		}
-		l.Pages = append(l.Pages, pages...)
-	}
-	l.FirstP50Ms = l.Pages[0].P50Ms
-	for _, p := range l.Pages {
-		l.SlowestMs = max(l.SlowestMs, p.P99Ms)
-		l.MedianRatio = max(l.MedianRatio, p.P50Ms/l.FirstP50Ms)
-	}
-	l.Ratio = l.SlowestMs / l.FirstP50Ms
-	return l, nil
-}
-
-// seed fills the client with payments of the last days and returns between
-// which times they were made.
-func seed(ctx context.Context, s *store.Store, client till.ID, rows int64, progress io.Writer) (from, to till.Time, err error) {
-	to = s.Now().Add(-time.Hour)
-	from = to.Add(-listDays * 24 * time.Hour)
-	began := time.Now()
-	return from, to, s.Seed(ctx, store.Seed{Client: client, Rows: rows, From: from, To: to, Progress: func(n int64) {
-		if n%500_000 == 0 || n == rows {
-			fmt.Fprintf(progress, "seeded %d payments (%.0f s)\n", n, time.Since(began).Seconds())
-		}
-	}})
-}
-
-// seedFirst fills the database before creates are measured.
-func (in *installation) seedFirst(ctx context.Context, rows int64, progress io.Writer) error {
-	s, err := store.Open(ctx, store.Config{Path: in.db.url, Readers: 1})
+	s, err := site.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	client, err := in.clientID(ctx, s)
+	client, err := site.client(ctx, s)
 	if err != nil {
 		return err
 	}
-	_, _, err = seed(ctx, s, client, rows, progress)
-	return err
-}
-
-// clientID returns the one client of the installation.
-func (in *installation) clientID(ctx context.Context, s *store.Store) (id till.ID, err error) {
-	err = s.View(ctx, func(tx *store.Tx) error {
-		clients, err := tx.Clients(ctx, till.ID{}, 2)
-		if err == nil && len(clients) != 1 {
-			err = fmt.Errorf("the database has other clients")
-		}
-		if err == nil {
-			id = clients[0].ID
-		}
+	l := &lists{Rows: r.rows}
+	if err := l.find(ctx, server, r.report.Seeding); err != nil {
 		return err
+	}
+	round := 0
+	err = inTurns(ctx, r.rounds, func(ctx context.Context, counts bool) error {
+		for _, p := range l.Pages {
+			if err := p.round(ctx, server, counts); err != nil {
+				return err
+			}
+			if p.naiveInRound(round) {
+				if err := p.ask(ctx, s, client.ID); err != nil {
+					return err
+				}
+			}
+		}
+		r.say("lists: round %d of %d", round, r.rounds)
+		round++
+		return nil
 	})
-	return id, err
-}
-
-// measureFilter asks for the first, a middle and the last page of a filter.
-func measureFilter(ctx context.Context, p *process, s *store.Store, client till.ID, f listFilter, progress io.Writer) ([]*listPage, error) {
-	total, err := p.page(ctx, f.query(), 0)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var out []*listPage
-	for _, at := range []struct {
-		where  string
-		offset int64
-	}{{"first", 0}, {"middle", total / 2}, {"last", max(total-listLimit, 0)}} {
-		l := &listPage{Filter: f.name, Where: at.where, Offset: at.offset, Total: total}
-		if err := l.measure(ctx, p, f); err != nil {
-			return nil, err
-		}
-		if err := l.measureNaively(ctx, s, client, f); err != nil {
-			return nil, err
-		}
-		fmt.Fprintf(progress, "%s, %s: p50 %.2f ms, p99 %.2f ms, naively %.0f ms\n", f.name, at.where, l.P50Ms, l.P99Ms, l.NaiveMs)
-		out = append(out, l)
-	}
-	return out, nil
-}
-
-// measure asks for the page again and again over one connection.
-func (l *listPage) measure(ctx context.Context, p *process, f listFilter) error {
-	var h load.Histogram
-	query := f.query()
-	began := time.Now()
-	for n := 0; n < listMost && (n < listLeast || time.Since(began) < listTime); n++ {
-		start := time.Now()
-		total, err := p.page(ctx, query, l.Offset)
-		if err != nil {
-			return err
-		}
-		if total != l.Total {
-			return fmt.Errorf("%s: the total was %d and is %d now", l.Filter, l.Total, total)
-		}
-		if n >= listWarmUp {
-			h.Record(time.Since(start))
+	rounds := l.summarise()
+	found := spreadOf(rounds)
+	// In each round some page meets other work on the machine, and that page
+	// is the slowest; the median of a page's own rounds is not fooled by it.
+	found.Median = l.SlowestMs / max(l.FirstP50Ms, 1e-9)
+	found.Min = min(found.Min, found.Median)
+	r.report.Measures = append(r.report.Measures, measure{Goal: goalLists, Rounds: len(rounds), Found: found})
+	r.report.Lists = l
+	for _, p := range l.Pages {
+		if p.filter.isAll() && p.Where == listMiddle {
+			r.found(goalNaive, ratios(p.p50s, p.naively))
 		}
 	}
-	l.P50Ms, l.P99Ms = ms(h.Quantile(0.50)), ms(h.Quantile(0.99))
 	return nil
 }
 
-// measureNaively asks the database for the same by count(*) and OFFSET, twice,
-// and checks that it is the same. The faster time counts.
-func (l *listPage) measureNaively(ctx context.Context, s *store.Store, client till.ID, f listFilter) error {
-	page := store.Page{Limit: listLimit, Offset: int(l.Offset)}
-	return s.View(ctx, func(tx *store.Tx) error {
-		var times []float64
-		for range 2 {
-			began := time.Now()
-			_, total, err := tx.ListNaively(ctx, client, f.filter, page)
-			if err != nil {
-				return err
-			}
-			if total != l.Total {
-				return fmt.Errorf("%s: the list says %d, counting says %d", l.Filter, l.Total, total)
-			}
-			times = append(times, ms(time.Since(began)))
+// find lists the pages to ask for.
+func (l *lists) find(ctx context.Context, server *process, seeded *seeding) error {
+	for _, f := range listFilters(seeded.from, seeded.to) {
+		total, err := server.page(ctx, f.query(), 0)
+		if err != nil {
+			return err
 		}
-		l.NaiveMs = slices.Min(times)
-		return nil
+		for _, place := range listPlaces {
+			offset := min(total/4*place.share, max(total-listLimit, 0))
+			l.Pages = append(l.Pages, &listPage{Filter: f.name, Where: place.name, Offset: offset, Total: total, filter: f})
+		}
+	}
+	return nil
+}
+
+// naiveInRound answers whether the page is also asked for naively: the page
+// that is compared in every round, the others of the whole list and the middle
+// of each filter once, because each may take many seconds.
+func (p *listPage) naiveInRound(round int) bool {
+	switch {
+	case p.filter.isAll() && p.Where == listMiddle:
+		return round > 0
+	case p.filter.isAll() || p.Where == listMiddle:
+		return round == 1
+	}
+	return false
+}
+
+// summarise takes the medians of each page's rounds, and returns the ratio that
+// each round would give alone: its slowest p99 to the p50 of its first page.
+func (l *lists) summarise() (found []float64) {
+	for _, p := range l.Pages {
+		p.P50Ms, p.P99Ms, p.NaiveMs = spreadOf(p.p50s).Median, spreadOf(p.p99s).Median, spreadOf(p.naively).Median
+		if p.P99Ms > l.SlowestMs {
+			l.SlowestMs, l.Slowest = p.P99Ms, p.Filter+", "+p.Where
+		}
+	}
+	l.FirstP50Ms = l.Pages[0].P50Ms
+	for i, first := range l.Pages[0].p50s {
+		slowest := 0.0
+		for _, p := range l.Pages {
+			slowest = max(slowest, p.p99s[i])
+		}
+		found = append(found, slowest/max(first, 1e-9))
+	}
+	return found
+}
+
+// round asks for the page again and again over one connection.
+func (p *listPage) round(ctx context.Context, server *process, counts bool) error {
+	var h load.Histogram
+	query := p.filter.query()
+	began := time.Now()
+	for n := 0; n < listMost && (n < listLeast || time.Since(began) < listTime); n++ {
+		start := time.Now()
+		total, err := server.page(ctx, query, p.Offset)
+		if err != nil {
+			return err
+		}
+		if total != p.Total {
+			return fmt.Errorf("%s: the total was %d and is %d now", p.Filter, p.Total, total)
+		}
+		h.Record(time.Since(start))
+	}
+	if counts {
+		p.p50s = append(p.p50s, ms(h.Quantile(0.50)))
+		p.p99s = append(p.p99s, ms(h.Quantile(0.99)))
+	}
+	return nil
+}
+
+// ask asks the database for the page by count(*) and OFFSET, and checks that
+// the total is the same.
+func (p *listPage) ask(ctx context.Context, s *store.Store, client till.ID) error {
+	return s.View(ctx, func(tx *store.Tx) error {
+		began := time.Now()
+		_, total, err := tx.ListNaively(ctx, client, p.filter.filter, store.Page{Limit: listLimit, Offset: int(p.Offset)})
+		if err == nil && total != p.Total {
+			err = fmt.Errorf("%s: the list says %d, counting says %d", p.Filter, p.Total, total)
+		}
+		p.naively = append(p.naively, ms(time.Since(began)))
+		return err
 	})
 }
 
@@ -269,16 +233,4 @@ func (p *process) page(ctx context.Context, query string, offset int64) (int64, 
 		return 0, err
 	}
 	return total.Int64()
-}
-
-// print renders the table of pages.
-func (l *lists) print(b *bytes.Buffer) {
-	fmt.Fprintf(b, "Pages of %d out of %d payments of one client over %d days (seeded in %.0f s):\n\n", listLimit, l.Rows, listDays, l.SeedSeconds)
-	fmt.Fprintf(b, "| filter | page | offset | total | p50 ms | p99 ms | naive ms | naive / p50 |\n|---|---|---|---|---|---|---|---|\n")
-	for _, p := range l.Pages {
-		fmt.Fprintf(b, "| %s | %s | %d | %d | %.2f | %.2f | %.1f | %.0f |\n", p.Filter, p.Where, p.Offset, p.Total, p.P50Ms, p.P99Ms, p.NaiveMs, p.NaiveMs/p.P50Ms)
-	}
-	fmt.Fprintf(b, "\n- First page's p50 %.2f ms, slowest p99 %.2f ms, ratio **%.1f** (goal: at most %d; %s)\n",
-		l.FirstP50Ms, l.SlowestMs, l.Ratio, goalListRatio, verdict(l.Ratio <= goalListRatio))
-	fmt.Fprintf(b, "- Slowest p50 / first page's p50: **%.1f** (other work on the machine shows in the p99, hardly here)\n\n", l.MedianRatio)
 }

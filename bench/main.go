@@ -9,9 +9,12 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"till/internal/load"
 )
@@ -21,18 +24,17 @@ type options struct {
 	rounds      int
 	seconds     float64
 	connections int
-	role        string
-	ready       bool
-	payments    int
-	lists       bool
-	rows        int
-	seed        int
-	report      bool
+	rows        int64
+	only        []string
+	report      string
 	engines     []string
 	dir         string
 	till        string
 	command     string // the call to repeat, without the flags that name a place
 }
+
+// length is that of a round.
+func (o *options) length() time.Duration { return time.Duration(o.seconds * float64(time.Second)) }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -48,8 +50,10 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
-	if len(args) == 2 && args[0] == "base" {
-		return serveBase(ctx, args[1])
+	if len(args) > 0 {
+		if serve := servants[args[0]]; serve != nil {
+			return serve(untilOrphaned(ctx), args[1:])
+		}
 	}
 	o, err := parseOptions(args)
 	if err != nil {
@@ -60,82 +64,50 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	// work on the core that the server needs.
 	runtime.GOMAXPROCS(1)
 
+	in, err := install(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer in.remove()
 	r := newReport(o)
+	began := time.Now()
 	for _, engine := range o.engines {
-		fmt.Fprintf(out, "== %s\n", engine)
-		e, err := runEngine(ctx, o, engine, out)
+		e, err := measureEngine(ctx, o, in, engine, out)
 		if err != nil {
 			return fmt.Errorf("%s: %w", engine, err)
 		}
 		r.Engines = append(r.Engines, e)
 	}
+	r.Minutes = time.Since(began).Minutes()
 	fmt.Fprintf(out, "\n%s", r.tables())
-	if o.report {
-		return r.write("bench")
+	if o.report != "" {
+		return r.write("bench", o.report)
 	}
 	return nil
 }
 
-// runEngine measures everything that the flags ask for on one engine.
-func runEngine(ctx context.Context, o options, engine string, out io.Writer) (*engineReport, error) {
-	in, err := install(ctx, o, engine)
-	if err != nil {
-		return nil, err
-	}
-	defer in.remove()
-	e := &engineReport{Engine: engine}
-	if o.lists {
-		e.Lists, err = measureLists(ctx, o, in, out)
-		return e, err
-	}
-	if o.seed > 0 {
-		if err := in.seedFirst(ctx, int64(o.seed), out); err != nil {
-			return nil, err
-		}
-	}
-	if e.Comparison, err = compare(ctx, o, in, out); err != nil {
-		return nil, err
-	}
-	if o.ready {
-		e.Readiness, err = measureReady(ctx, o, in, out)
-	}
-	return e, err
-}
+var reportName = regexp.MustCompile(`^[a-z0-9-]*$`)
 
 func parseOptions(args []string) (options, error) {
 	var o options
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
-	f.IntVar(&o.rounds, "rounds", 5, "rounds per server that count")
+	f.IntVar(&o.rounds, "rounds", 5, "rounds that count, of each side")
 	f.Float64Var(&o.seconds, "seconds", 3, "length of a round")
 	f.IntVar(&o.connections, "connections", 64, "connections that ask at once")
-	f.StringVar(&o.role, "role", "api", "role of till serve: api, or all to have the sandbox working behind")
-	f.BoolVar(&o.ready, "ready", false, "also measure starts on a large database")
-	f.IntVar(&o.payments, "payments", 1_000_000, "payments in the large database")
-	f.BoolVar(&o.lists, "lists", false, "measure pages of a long list instead of creates")
-	f.IntVar(&o.rows, "rows", 1_000_000, "payments of the client whose list is measured")
-	f.IntVar(&o.seed, "seed", 0, "payments in the database before creates are measured")
-	engine := f.String("engine", engineSQLite, "sqlite, postgres or both")
-	f.BoolVar(&o.report, "report", false, "write the report into bench/")
-	f.StringVar(&o.dir, "dir", "", "folder of the database, kept and used again (default: a new one under bench/out, removed)")
+	f.Int64Var(&o.rows, "rows", 1_000_000, "payments of the client whose list is measured")
+	engine := f.String("engine", "both", "sqlite, postgres or both")
+	only := f.String("only", "", "scenarios to run, with commas between them: "+strings.Join(scenarioNames(), ", ")+" (default all)")
+	f.StringVar(&o.report, "report", "", "name of the report to write into bench/, such as report (default: only print it)")
+	f.StringVar(&o.dir, "dir", "", "folder to make the run's own folder in (default bench/out)")
 	f.StringVar(&o.till, "till", "", "program to measure (default: built from ./cmd/till)")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
-	switch {
-	case f.NArg() > 0:
-		return o, fmt.Errorf("unexpected argument %q", f.Arg(0))
-	case o.rounds < 1 || o.rounds > 100 || o.seconds <= 0 || o.seconds > load.MaxTime.Seconds():
-		return o, fmt.Errorf("-rounds must be 1 to 100 and -seconds more than 0 and at most %.0f", load.MaxTime.Seconds())
-	case o.connections < 1 || o.connections > load.MaxConnections:
-		return o, fmt.Errorf("-connections must be 1 to %d", load.MaxConnections)
-	case o.payments < 1 || o.payments > load.MaxRequests:
-		return o, fmt.Errorf("-payments must be 1 to %d", load.MaxRequests)
-	case o.rows < 1000 || o.rows > load.MaxRequests:
-		return o, fmt.Errorf("-rows must be 1000 to %d", load.MaxRequests)
-	case o.seed < 0 || o.seed > load.MaxRequests:
-		return o, fmt.Errorf("-seed must be 0 to %d", load.MaxRequests)
-	case o.role != "api" && o.role != "all":
-		return o, fmt.Errorf("-role must be api or all")
+	if *only != "" {
+		o.only = strings.Split(*only, ",")
+	}
+	if err := o.check(f); err != nil {
+		return o, err
 	}
 	var err error
 	if o.engines, err = enginesOf(*engine); err != nil {
@@ -154,4 +126,26 @@ func parseOptions(args []string) (options, error) {
 	})
 	o.command = strings.Join(command, " ")
 	return o, nil
+}
+
+// check refuses what has no bounds or makes no sense.
+func (o *options) check(f *flag.FlagSet) error {
+	switch {
+	case f.NArg() > 0:
+		return fmt.Errorf("unexpected argument %q", f.Arg(0))
+	case o.rounds < 1 || o.rounds > 100 || o.seconds <= 0 || o.seconds > 60:
+		return errors.New("-rounds must be 1 to 100 and -seconds more than 0 and at most 60")
+	case o.connections < 2 || o.connections > load.MaxConnections:
+		return fmt.Errorf("-connections must be 2 to %d", load.MaxConnections)
+	case o.rows < smallRows || o.rows > load.MaxRequests:
+		return fmt.Errorf("-rows must be %d to %d", smallRows, load.MaxRequests)
+	case !reportName.MatchString(o.report):
+		return errors.New("-report is a name of small letters and digits")
+	}
+	for _, name := range o.only {
+		if !slices.Contains(scenarioNames(), name) {
+			return fmt.Errorf("-only: there is no scenario %q; there are %s", name, strings.Join(scenarioNames(), ", "))
+		}
+	}
+	return nil
 }

@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"html"
 	"math"
-	"os"
-	"path/filepath"
 )
 
-// plot is a chart of latencies over named places, on a logarithmic scale.
+// plot is a chart of times over named places, on a logarithmic scale.
 type plot struct {
 	title  string
+	across string // what the places are
 	places []string
 	lines  []plotLine
 }
@@ -20,18 +19,20 @@ type plot struct {
 type plotLine struct {
 	name   string
 	values []float64 // milliseconds
+	dashed bool
 }
 
 // The measures of a plot, in pixels.
 const (
-	plotWidth  = 900
 	plotLeft   = 80
-	plotTop    = 80
-	plotHeight = 320
-	plotBottom = 220
+	plotTop    = 60
+	plotWidth  = 620 // of the field
+	plotHeight = 340 // of the field
+	plotLegend = 300 // beside the field
+	plotBottom = 70
 )
 
-var plotColours = []string{"#1b6ca8", "#d1495b", "#2e933c", "#e6a117", "#6a4c93", "#555555"}
+var plotColours = []string{"#1b6ca8", "#d1495b", "#2e933c", "#e6a117", "#6a4c93", "#17a2a2", "#8c564b", "#e377c2", "#7f7f00", "#444444"}
 
 // svg draws the plot.
 func (p *plot) svg() []byte {
@@ -39,40 +40,58 @@ func (p *plot) svg() []byte {
 	y := func(v float64) float64 {
 		return plotTop + plotHeight*(float64(high)-math.Log10(v))/float64(high-low)
 	}
-	x := func(i int) float64 {
-		return plotLeft + (float64(i)+0.5)*(plotWidth-plotLeft-20)/float64(len(p.places))
-	}
+	x := func(i int) float64 { return plotLeft + (float64(i)+0.5)*plotWidth/float64(len(p.places)) }
 	b := &bytes.Buffer{}
-	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="12">`+"\n",
-		plotWidth, plotTop+plotHeight+plotBottom)
-	fmt.Fprintf(b, `<rect width="100%%" height="100%%" fill="#fff"/>`+"\n")
-	fmt.Fprintf(b, `<text x="%d" y="24" font-size="16">%s</text>`+"\n", plotLeft, html.EscapeString(p.title))
+	svgHead(b, plotLeft+plotWidth+plotLegend, plotTop+plotHeight+plotBottom, p.title)
 	for d := low; d <= high; d++ {
 		at := y(math.Pow10(d))
-		fmt.Fprintf(b, `<path d="M%d %.1fH%d" stroke="#ddd"/><text x="%d" y="%.1f" text-anchor="end">%g ms</text>`+"\n",
-			plotLeft, at, plotWidth-20, plotLeft-8, at+4, math.Pow10(d))
+		fmt.Fprintf(b, `<path d="M%d %.1fh%d" stroke="#ccc"/><text x="%d" y="%.1f" text-anchor="end">%s</text>`+"\n",
+			plotLeft, at, plotWidth, plotLeft-8, at+4, tick(d))
+		for m := 2; m < 10 && d < high; m++ {
+			fmt.Fprintf(b, `<path d="M%d %.1fh%d" stroke="#f0f0f0"/>`+"\n", plotLeft, y(float64(m)*math.Pow10(d)), plotWidth)
+		}
 	}
+	fmt.Fprintf(b, `<text transform="translate(22 %d) rotate(-90)" text-anchor="middle">milliseconds, logarithmic</text>`+"\n", plotTop+plotHeight/2)
 	for i, place := range p.places {
-		fmt.Fprintf(b, `<text transform="translate(%.1f %d) rotate(-50)" text-anchor="end">%s</text>`+"\n",
-			x(i)+4, plotTop+plotHeight+16, html.EscapeString(place))
+		fmt.Fprintf(b, `<path d="M%.1f %dv6" stroke="#888"/><text x="%.1f" y="%d" text-anchor="middle">%s</text>`+"\n",
+			x(i), plotTop+plotHeight, x(i), plotTop+plotHeight+22, html.EscapeString(place))
 	}
+	fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="middle">%s</text>`+"\n", plotLeft+plotWidth/2, plotTop+plotHeight+50, html.EscapeString(p.across))
 	for n, l := range p.lines {
-		colour := plotColours[n%len(plotColours)]
-		fmt.Fprintf(b, `<g fill="none" stroke="%s" stroke-width="2"><path d="`, colour)
-		for i, v := range l.values {
-			fmt.Fprintf(b, "%c%.1f %.1f", "ML"[min(i, 1)], x(i), y(positive(v)))
-		}
-		fmt.Fprintf(b, `"/></g>`)
-		for i, v := range l.values {
-			fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="3" fill="%s"><title>%s, %s: %.2f ms</title></circle>`,
-				x(i), y(positive(v)), colour, html.EscapeString(l.name), html.EscapeString(p.places[i]), v)
-		}
-		fmt.Fprintf(b, "\n"+`<rect x="%d" y="40" width="12" height="12" fill="%s"/><text x="%d" y="50">%s</text>`+"\n",
-			plotLeft+n*200, colour, plotLeft+n*200+18, html.EscapeString(l.name))
+		p.line(b, n, l, x, y)
 	}
 	fmt.Fprintf(b, "</svg>\n")
 	return b.Bytes()
 }
+
+// line draws one line with its entry in the legend.
+func (p *plot) line(b *bytes.Buffer, n int, l plotLine, x func(int) float64, y func(float64) float64) {
+	colour, dash := plotColours[n%len(plotColours)], ""
+	if l.dashed {
+		dash = ` stroke-dasharray="6 4"`
+	}
+	fmt.Fprintf(b, `<path fill="none" stroke="%s" stroke-width="2"%s d="`, colour, dash)
+	for i, v := range l.values {
+		fmt.Fprintf(b, "%c%.1f %.1f", "ML"[min(i, 1)], x(i), y(positive(v)))
+	}
+	fmt.Fprintf(b, `"/>`)
+	for i, v := range l.values {
+		fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="3" fill="%s"><title>%s, %s: %.2f ms</title></circle>`,
+			x(i), y(positive(v)), colour, html.EscapeString(l.name), html.EscapeString(p.places[i]), v)
+	}
+	left, at := plotLeft+plotWidth+20, plotTop+10+n*24
+	fmt.Fprintf(b, "\n"+`<path d="M%d %dh24" stroke="%s" stroke-width="3"%s/><text x="%d" y="%d">%s</text>`+"\n",
+		left, at, colour, dash, left+32, at+4, html.EscapeString(l.name))
+}
+
+func svgHead(b *bytes.Buffer, width, height int, title string) {
+	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="12">`+"\n", width, height)
+	fmt.Fprintf(b, `<rect width="100%%" height="100%%" fill="#fff"/>`+"\n")
+	fmt.Fprintf(b, `<text x="20" y="28" font-size="16">%s</text>`+"\n", html.EscapeString(title))
+}
+
+// tick writes a power of ten.
+func tick(d int) string { return fmt.Sprintf("%.*f", max(0, -d), math.Pow10(d)) }
 
 // decades returns the powers of ten between which all values lie.
 func (p *plot) decades() (low, high int) {
@@ -91,39 +110,3 @@ func (p *plot) decades() (low, high int) {
 
 // positive keeps a value on a logarithmic scale.
 func positive(v float64) float64 { return max(v, 0.001) }
-
-// writePlots draws what the report holds into a folder.
-func (r *report) writePlots(dir string) error {
-	latency := &plot{title: fmt.Sprintf("Latency of creates under full load, %d connections", r.Connections)}
-	for _, e := range r.Engines {
-		if c := e.Comparison; c != nil {
-			latency.places = quantileNames()
-			if len(latency.lines) == 0 {
-				latency.lines = append(latency.lines, plotLine{"nothing stored", c.Base.Quantiles})
-			}
-			latency.lines = append(latency.lines, plotLine{"Till on " + engineNames[e.Engine], c.Till.Quantiles})
-		}
-		if e.Lists != nil {
-			if err := os.WriteFile(filepath.Join(dir, "lists-"+e.Engine+".svg"), e.Lists.plot(e.Engine).svg(), 0o644); err != nil {
-				return err
-			}
-		}
-	}
-	if len(latency.lines) == 0 {
-		return nil
-	}
-	return os.WriteFile(filepath.Join(dir, "latency.svg"), latency.svg(), 0o644)
-}
-
-// plot draws the pages of a list, with the naive way beside them.
-func (l *lists) plot(engine string) *plot {
-	p := &plot{title: fmt.Sprintf("Pages of %d payments of one client, %s", l.Rows, engineNames[engine])}
-	p.lines = []plotLine{{name: "p50"}, {name: "p99"}, {name: "count(*) and OFFSET"}}
-	for _, page := range l.Pages {
-		p.places = append(p.places, page.Filter+", "+page.Where)
-		for i, v := range []float64{page.P50Ms, page.P99Ms, page.NaiveMs} {
-			p.lines[i].values = append(p.lines[i].values, v)
-		}
-	}
-	return p
-}

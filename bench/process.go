@@ -151,6 +151,23 @@ func (p *process) stop() {
 	}
 }
 
+// processes are those to stop together.
+type processes []*process
+
+// add takes what starting a process returned.
+func (all *processes) add(p *process, err error) (*process, error) {
+	if err == nil {
+		*all = append(*all, p)
+	}
+	return p, err
+}
+
+func (all *processes) stop() {
+	for _, p := range *all {
+		p.stop()
+	}
+}
+
 // tail returns the end of what the process wrote, for an error message.
 func (p *process) tail() string {
 	b, err := os.ReadFile(p.log)
@@ -162,6 +179,13 @@ func (p *process) tail() string {
 
 // cpu returns the CPU time that the process has used, 0 where unknown.
 func (p *process) cpu() time.Duration { return statOf(p.cmd.Process.Pid).ticks(11, 12) }
+
+// written returns the bytes that the process has written to the disk, 0 where
+// unknown.
+func (p *process) written() int64 {
+	n, _ := strconv.ParseInt(procLine(filepath.Join("/proc", strconv.Itoa(p.cmd.Process.Pid), "io"), "write_bytes"), 10, 64)
+	return n
+}
 
 // memory returns a figure of /proc/PID/status in bytes, 0 where unknown.
 func (p *process) memory(name string) int64 {

@@ -93,6 +93,8 @@ var everywhere = []string{
 	`SELECT count(*) FROM sqlite_master`, // the catalogue
 	`current_setting(`,                   // the server's own state
 	`FROM pg_stat_replication`,           // the same
+	`FROM dbstat`,                        // sizes, for benchmarks
+	`pg_total_relation_size(`,            // the same
 }
 
 // TestStatementsStayInsideAClient reads the statements in the source: all but

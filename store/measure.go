@@ -47,7 +47,7 @@ func (s *Store) LogBytes(ctx context.Context) (n int64, err error) {
 		return 0, nil
 	}
 	err = s.View(ctx, func(tx *Tx) error {
-		_, err := tx.one(ctx, `SELECT (pg_current_wal_lsn() - '0/0'::pg_lsn)::bigint`, nil, &n)
+		_, err := tx.one(ctx, `SELECT (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint`, nil, &n)
 		return err
 	})
 	return n, err

@@ -11,13 +11,13 @@ import (
 
 // The placeholders in Body, of the same length as what replaces them.
 const (
-	keyHole       = "00000000-0000-4000-8000-000000000000"
+	KeyHole       = "00000000-0000-4000-8000-000000000000"
 	referenceHole = "000000000000000000"
 )
 
 // Body is what a shop sends: every common member, metadata with two keys.
 const Body = `{"method":"mtn_momo","country":"CG","amount":{"value":"5000","currency":"XAF"},` +
-	`"idempotency_key":"` + keyHole + `","customer":{"phone":"242061234567","name":"Grace Mabiala"},` +
+	`"idempotency_key":"` + KeyHole + `","customer":{"phone":"242061234567","name":"Grace Mabiala"},` +
 	`"reference":"ORDER-` + referenceHole + `","description":"Two bags of rice and one litre of oil",` +
 	`"metadata":{"shop":"Marche Total, Brazzaville","cart":"cart_7f3a9c51e2"}}`
 
@@ -41,7 +41,7 @@ func newTemplate(host, prefix, apiKey string, orders *atomic.Int64) *template {
 	crand.Read(seed[:])
 	return &template{
 		bytes:     b,
-		key:       bytes.Index(b, []byte(keyHole)),
+		key:       bytes.Index(b, []byte(KeyHole)),
 		reference: bytes.Index(b, []byte(referenceHole)),
 		random:    rand.NewChaCha8(seed),
 		orders:    orders,
@@ -53,7 +53,7 @@ func newTemplate(host, prefix, apiKey string, orders *atomic.Int64) *template {
 func (t *template) next() []byte {
 	var id [16]byte
 	t.random.Read(id[:])
-	putUUID(t.bytes[t.key:t.key+len(keyHole)], &id)
+	putUUID(t.bytes[t.key:t.key+len(KeyHole)], &id)
 
 	r := t.bytes[t.reference : t.reference+len(referenceHole)]
 	for i, n := len(r)-1, t.orders.Add(1); i >= 0; i, n = i-1, n/10 {
@@ -78,7 +78,7 @@ func putUUID(b []byte, id *[16]byte) {
 func NewKey() string {
 	var id [16]byte
 	crand.Read(id[:])
-	b := []byte(keyHole)
+	b := []byte(KeyHole)
 	putUUID(b, &id)
 	return string(b)
 }

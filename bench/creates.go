@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"fmt"
+)
+
+// measureCreates loads servers with creates over many connections, in turns: a
+// handler that stores nothing, Till with batches of one, Till, and on
+// PostgreSQL two instances of it. Each database must then have a payment for
+// each answer 202, no more and no fewer.
+func measureCreates(ctx context.Context, r *engineRun) error {
+	var running processes
+	defer running.stop()
+	base, err := running.add(r.in.serveBase(ctx))
+	if err != nil {
+		return err
+	}
+	single, err := r.newSite(ctx, "single")
+	if err != nil {
+		return err
+	}
+	one, err := running.add(single.serveOurselves(ctx, "-batch", "1"))
+	if err != nil {
+		return err
+	}
+	main, err := r.newSite(ctx, "creates")
+	if err != nil {
+		return err
+	}
+	till, err := running.add(main.serve(ctx, "till"))
+	if err != nil {
+		return err
+	}
+	all := &side{name: "till", servers: []*process{till}, db: r.db}
+	sides := []*side{{name: "nothing stored", servers: []*process{base}}, {name: "batches of one", servers: []*process{one}, db: r.db}, all}
+	if r.db.engine == enginePostgres {
+		second, err := running.add(main.serve(ctx, "second till"))
+		if err != nil {
+			return err
+		}
+		sides = append(sides, &side{name: "two instances", servers: []*process{till, second}, db: r.db})
+	}
+	if err := r.turn(ctx, sides...); err != nil {
+		return err
+	}
+
+	r.found(goalCreate, ratios(all.rates, sides[0].rates))
+	r.found(goalBatch, ratios(all.rates, sides[1].rates))
+	sent := all.sent
+	if len(sides) > 3 {
+		r.found(goalInstances, ratios(sides[3].rates, all.rates))
+		sent += sides[3].sent
+	}
+	for _, s := range sides {
+		r.report.Creates = append(r.report.Creates, s.figures())
+	}
+	r.found(goalMemory, []float64{float64(till.memory("VmHWM")) / 1e6})
+	if err := one.counts(ctx, sides[1].sent); err != nil {
+		return err
+	}
+	return till.counts(ctx, sent)
+}
+
+// turn lets sides take their turns over the run's connections.
+func (r *engineRun) turn(ctx context.Context, sides ...*side) error {
+	var rounds []func(context.Context, bool) error
+	for _, s := range sides {
+		s.say = r.say
+		if s.connections == 0 {
+			s.connections = r.connections
+		}
+		if s.length == 0 {
+			s.length = r.length()
+		}
+		rounds = append(rounds, s.round)
+	}
+	return inTurns(ctx, r.rounds, rounds...)
+}
+
+// counts checks that the list has as many payments as were accepted.
+func (p *process) counts(ctx context.Context, want int64) error {
+	got, err := p.total(ctx, "")
+	if err == nil && got != want {
+		err = fmt.Errorf("%s: the list counts %d payments; the answers 202 make it %d", p.name, got, want)
+	}
+	return err
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+)
+
+// The names of the goals.
+const (
+	goalCreate     = "create"
+	goalBatch      = "batch"
+	goalSettle     = "settle"
+	goalAlone      = "alone"
+	goalLife       = "life"
+	goalLists      = "lists"
+	goalNaive      = "naive"
+	goalScale      = "scale"
+	goalInstances  = "instances"
+	goalMemory     = "memory"
+	goalLifeMemory = "life_memory"
+	goalReady      = "ready"
+	goalIdle       = "idle"
+)
+
+// goal is one row of the table "Speed and memory".
+type goal struct {
+	name     string
+	what     string               // {rows} stands for the number of rows
+	more     bool                 // more is better
+	sqlite   [2]float64           // what must be reached, and the aim
+	postgres [2]float64           // zero: not measured on this engine
+	show     func(float64) string // how a value is written
+}
+
+func same(must, aim float64) [2]float64 { return [2]float64{must, aim} }
+
+// goals are those that the project has set itself, in the order of the table.
+var goals = []goal{
+	{goalCreate, "durable create at 64 connections, `--role api` / handler that stores nothing", true, same(0.33, 0.50), same(0.33, 0.50), ratioText},
+	{goalBatch, "durable create / the same code with batches of one", true, same(2.5, 3), same(2.5, 3), ratioText},
+	{goalSettle, "settlement of one hot client, batched / one by one", true, same(4, 6), same(10, 15), ratioText},
+	{goalAlone, "one create at a time: p50 / (one flush + one request that stores nothing)", false, same(5, 2.5), same(5, 2.5), ratioText},
+	{goalLife, "full life (create, submit, check, success, credit, event) per second / create only", true, same(0.20, 0.35), same(0.20, 0.35), ratioText},
+	{goalLists, "list page of {rows} payments, any filter, any offset: slowest p99 / first page's p50", false, same(5, 2), same(5, 2), ratioText},
+	{goalNaive, "page at offset {half} / naive `count(*)` + `OFFSET`", false, same(0.01, 0.001), same(0.01, 0.001), fractionText},
+	{goalScale, "create at {rows} rows / at 10 thousand rows, cost per operation", false, same(1.5, 1.2), same(1.5, 1.2), ratioText},
+	{goalInstances, "two instances' creates per second / one instance's, same cores", true, [2]float64{}, same(0.9, 1), ratioText},
+	{goalMemory, "memory of one instance under full load of creates", false, same(200, 120), same(200, 120), memoryText},
+	{goalLifeMemory, "memory of one instance under full load of whole lives", false, same(200, 120), same(200, 120), memoryText},
+	{goalReady, "start on {rows} payments, to the first good answer", false, same(1000, 1000), same(1000, 1000), timeText},
+	{goalIdle, "memory of one idle instance on {rows} payments", false, same(40, 40), same(40, 40), memoryText},
+}
+
+func ratioText(v float64) string  { return fmt.Sprintf("%.3g", v) }
+func memoryText(v float64) string { return fmt.Sprintf("%.0f MB", v) }
+func timeText(v float64) string   { return fmt.Sprintf("%.0f ms", v) }
+
+// fractionText writes a small ratio as one part of many.
+func fractionText(v float64) string {
+	if v <= 0 || v >= 0.5 {
+		return ratioText(v)
+	}
+	return fmt.Sprintf("1/%.0f", math.Round(1/v))
+}
+
+// limits returns what must be reached on an engine, and the aim.
+func (g *goal) limits(engine string) (must, aim float64) {
+	l := g.sqlite
+	if engine == enginePostgres {
+		l = g.postgres
+	}
+	return l[0], l[1]
+}
+
+// verdict says how far a value came.
+func (g *goal) verdict(engine string, v float64) string {
+	must, aim := g.limits(engine)
+	switch {
+	case g.more && v >= aim, !g.more && v <= aim:
+		return "aim reached"
+	case g.more && v >= must, !g.more && v <= must:
+		return "reached"
+	}
+	return "**missed**"
+}
+
+// measure is what was found for a goal on one engine.
+type measure struct {
+	Goal   string `json:"goal"`
+	Rounds int    `json:"rounds"`
+	Found  spread `json:"found"`
+
+	// Set when the report is made.
+	What    string  `json:"what"`
+	Must    float64 `json:"must"`
+	Aim     float64 `json:"aim"`
+	Verdict string  `json:"verdict"`
+}
+
+// complete fills in what the goals say of the measures.
+func (r *report) complete() {
+	for _, e := range r.Engines {
+		for i := range e.Measures {
+			m := &e.Measures[i]
+			for j := range goals {
+				if g := &goals[j]; g.name == m.Goal {
+					m.What, m.Verdict = r.text(g), g.verdict(e.Engine, m.Found.Median)
+					m.Must, m.Aim = g.limits(e.Engine)
+				}
+			}
+		}
+	}
+}
+
+// goalTable renders the table for all engines.
+func (r *report) goalTable(b *bytes.Buffer) {
+	fmt.Fprintf(b, "| What | Engine | Must reach | Aim | Found: median (range) | Rounds | |\n|---|---|---|---|---|---|---|\n")
+	for i := range goals {
+		g := &goals[i]
+		for _, e := range r.Engines {
+			for _, m := range e.Measures {
+				if m.Goal != g.name {
+					continue
+				}
+				must, aim := g.limits(e.Engine)
+				found := "**" + g.show(m.Found.Median) + "**"
+				if m.Rounds > 1 {
+					found += " (" + g.show(m.Found.Min) + " – " + g.show(m.Found.Max) + ")"
+				}
+				fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %d | %s |\n", r.text(g), engineNames[e.Engine],
+					g.show(must), g.show(aim), found, m.Rounds, g.verdict(e.Engine, m.Found.Median))
+			}
+		}
+	}
+	fmt.Fprintln(b)
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"till/internal/load"
+	"till/store"
+)
+
+const (
+	lifeWait = 2 * time.Minute       // for the last payment of a round to succeed
+	lifeLook = 50 * time.Millisecond // between two looks whether it has
+)
+
+// life is what whole lives of payments take: created, submitted, checked,
+// succeeded, credited, told.
+type life struct {
+	Payments        int64     `json:"payments"`
+	PerSec          spread    `json:"lives_per_second"`
+	LoadShare       spread    `json:"share_of_time_under_load"` // the rest is waiting for the last to succeed
+	Creates         figures   `json:"creates_only"`
+	PeakMemoryBytes int64     `json:"peak_memory_bytes"`
+	Micros          lifeCosts `json:"cpu_us_per_payment"`
+
+	// What one payment leaves behind and has written.
+	DatabaseBytes float64           `json:"database_bytes_per_payment"`
+	LogBytes      float64           `json:"log_bytes_per_payment,omitempty"` // of PostgreSQL
+	WrittenBytes  float64           `json:"written_bytes_per_payment"`       // by Till's process to the disk, 0 where unknown
+	Tables        []store.TableSize `json:"tables"`
+}
+
+type lifeCosts struct {
+	Till     float64 `json:"till"`
+	Database float64 `json:"database"`
+	Operator float64 `json:"operator"`
+}
+
+// measureLife compares whole lives with creates alone. The operator is a
+// process of its own that decides at once.
+func measureLife(ctx context.Context, r *engineRun) error {
+	var running processes
+	defer running.stop()
+	operator, err := running.add(r.in.serveServant(ctx, "serve-operator"))
+	if err != nil {
+		return err
+	}
+	site, err := r.newSite(ctx, "life")
+	if err != nil {
+		return err
+	}
+	till, err := running.add(site.serveOurselves(ctx, "-operator", "http://"+operator.addr))
+	if err != nil {
+		return err
+	}
+	other, err := r.newSite(ctx, "births")
+	if err != nil {
+		return err
+	}
+	plain, err := running.add(other.serve(ctx, "till"))
+	if err != nil {
+		return err
+	}
+	creates := &side{name: "creates only", servers: []*process{plain}, db: r.db, connections: r.connections, length: r.length(), say: r.say}
+	w := &whole{r: r, till: till, operator: operator}
+	if w.s, err = site.open(ctx); err != nil {
+		return err
+	}
+	defer w.s.Close()
+	if err := inTurns(ctx, r.rounds, creates.round, w.round); err != nil {
+		return err
+	}
+	r.found(goalLife, ratios(w.rates, creates.rates))
+	r.found(goalLifeMemory, []float64{float64(till.memory("VmHWM")) / 1e6})
+	l := &w.life
+	l.PerSec, l.LoadShare, l.Creates, l.PeakMemoryBytes = spreadOf(w.rates), spreadOf(w.shares), creates.figures(), till.memory("VmHWM")
+	n := float64(max(l.Payments, 1))
+	l.LogBytes, l.WrittenBytes = float64(w.log)/n, float64(w.written)/n
+	l.Micros = lifeCosts{micros(w.cpu) / n, micros(w.database) / n, micros(w.operatorCPU) / n}
+	r.report.Life = l
+
+	// Only a clean stop brings the write-ahead log home into the file.
+	if err := till.counts(ctx, w.made); err != nil {
+		return err
+	}
+	till.stop()
+	l.Tables, err = w.s.Sizes(ctx)
+	for _, t := range l.Tables {
+		l.DatabaseBytes += float64(t.Bytes) / float64(max(w.made, 1))
+	}
+	return err
+}
+
+// whole is the side of whole lives.
+type whole struct {
+	r              *engineRun
+	s              *store.Store
+	till, operator *process
+
+	life
+	rates, shares              []float64
+	made                       int64 // in all rounds, the warm-up included
+	log, written               int64
+	cpu, database, operatorCPU time.Duration
+}
+
+// round makes payments for some time and waits until the last has succeeded.
+func (w *whole) round(ctx context.Context, counts bool) error {
+	log, err := w.s.LogBytes(ctx)
+	if err != nil {
+		return err
+	}
+	cpu, database, operator, written := w.till.cpu(), w.r.db.cpu(), w.operator.cpu(), w.till.written()
+	began := time.Now()
+	res, err := load.Closed{Addr: w.till.addr, APIKey: w.till.apiKey, Connections: w.r.connections, Duration: w.r.length()}.Run(ctx)
+	w.made += res.Accepted
+	if err == nil {
+		err = w.wait(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("%w%s", err, w.till.tail())
+	}
+	took := time.Since(began)
+	if !counts {
+		return nil
+	}
+	after, err := w.s.LogBytes(ctx)
+	if err != nil {
+		return err
+	}
+	w.cpu += w.till.cpu() - cpu
+	w.database += w.r.db.cpu() - database
+	w.operatorCPU += w.operator.cpu() - operator
+	w.log += after - log
+	w.written += w.till.written() - written
+	w.Payments += res.Accepted
+	w.rates = append(w.rates, float64(res.Accepted)/took.Seconds())
+	w.shares = append(w.shares, res.Elapsed.Seconds()/took.Seconds())
+	w.r.say("%-28s %8.0f/s, the last %.1f s after the load", "whole lives", w.rates[len(w.rates)-1], (took - res.Elapsed).Seconds())
+	return nil
+}
+
+// wait returns when every payment has succeeded.
+func (w *whole) wait(ctx context.Context) error {
+	for end := time.Now().Add(lifeWait); ; {
+		n, err := w.till.total(ctx, "&status=success")
+		switch {
+		case err != nil || n == w.made:
+			return err
+		case time.Now().After(end):
+			return fmt.Errorf("%d of %d payments have succeeded after %v", n, w.made, lifeWait)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(lifeLook):
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// markdown renders the whole report.
+func (r *report) markdown(name string) []byte {
+	b := &bytes.Buffer{}
+	m := r.Machine
+	fmt.Fprintf(b, "# Benchmark of %s\n\n", r.Date)
+	fmt.Fprintf(b, "- Machine: %d cores, %s, %d GiB, %s, %s; load average before the run, from other work: %.2f\n",
+		m.Cores, m.CPU, m.MemoryGB, m.System, m.Go, m.Load)
+	fmt.Fprintf(b, "- Command: `%s`, %.0f minutes\n", r.Command, r.Minutes)
+	fmt.Fprintf(b, "- Rounds: one to warm up, then %d, in which the sides of a comparison take turns; %v s each where nothing else is said\n\n",
+		r.Rounds, r.Seconds)
+	fmt.Fprintf(b, "%s## Plots\n\n", r.tables())
+	plots := r.plots()
+	for _, plot := range []string{"rates", "latency", "lists-" + engineSQLite, "lists-" + enginePostgres} {
+		if plots[plot] != nil {
+			fmt.Fprintf(b, "![%s](%s-%s.svg)\n\n", plot, name, plot)
+		}
+	}
+	fmt.Fprintf(b, remarks, r.Connections, r.BodyBytes, strings.Join(serverSettings, " and "),
+		settleBatch, settleWriters, listLimit, listMost, smallRows)
+	return b.Bytes()
+}
+
+const remarks = `## What is compared
+
+Ratios are taken round by round, because a machine's speed drifts; the median and the range are of those. Rates of different
+runs, and of different machines, do not compare. Noise is large where server, database, operator and generator share the
+cores: a difference of a tenth says nothing.
+
+**Creates.** The same generator asks in turns: %d connections, each asking again as soon as it is answered, a body of %d bytes, a
+new random idempotency key each time. "nothing stored" is net/http with encoding/json: it decodes the body and encodes a payment
+object of the same fields, and neither checks nor stores anything. "till" is the program as it is shipped, on SQLite with
+synchronous=FULL or on a PostgreSQL server of the run's own with fsync and synchronous_commit on, and %s: it
+authenticates the key, validates the whole body, and answers 202 only after the commit that holds the payment, its event, its first
+step and its counters is on the disk. "batches of one" is the same server with one create to a commit. "two instances" share one
+database and the connections. Every answer must be a 202, and at the end each list must count exactly as many payments as there
+were such answers. Latencies under full load mostly tell how long a request waits for a core.
+
+**One at a time.** One connection, against an overwrite of 4 KiB with fdatasync on the disk of the database, and one request to
+the handler that stores nothing. A virtual disk may acknowledge a flush from its host's memory, which no program can tell.
+
+**Settlement.** Answers "success" for payments of one client are given to collect.Apply in the benchmark's own process: %d in a
+commit, or one in a commit by one writer on SQLite, by %d at once on PostgreSQL.
+
+**Whole lives.** The operator is another process, reached by HTTP: it accepts at once and says "success" when it is asked. A round
+creates under full load, then waits until the last payment has succeeded; all of that time counts. Creates go before the
+engine's work, so the backlog of a round is worked off after it.
+
+**Lists.** One client's payments are seeded by SQL with their exact counters, and pages of %d are asked for through the API over one
+connection, up to %d times in each round. A page's p50 and p99 are the medians of those of the rounds, and the ratio is of these; its
+range is of the ratios that each round alone would give, in which the slowest page mostly is one that met other work on the machine.
+"naive" is count(*) and OFFSET for the same filter on the same data, asked of the database alone; its total must be the same.
+
+**Many rows.** Creates in the seeded database against creates in one that had %d rows before them; cost is the inverse of the rate.
+`

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+)
+
+// scenario is one piece of the benchmark. Each has a file of its own; a new
+// one needs an entry here, and one in the table of goals for each ratio.
+type scenario struct {
+	name    string
+	measure func(ctx context.Context, r *engineRun) error
+}
+
+// scenarios are all, in the order in which they run.
+var scenarios = []scenario{
+	{"creates", measureCreates}, // many connections: against a handler that stores nothing, batches of one, two instances
+	{"alone", measureAlone},     // one create at a time, against a flush of the disk
+	{"settle", measureSettle},   // one hot client: many answers in a commit, against one
+	{"life", measureLife},       // from create to credited wallet, with an operator in another process
+	{"lists", measureLists},     // pages of a long list, against count(*) and OFFSET
+	{"scale", measureScale},     // creates in a large database, against a small one
+	{"ready", measureReady},     // starts on a large database
+}
+
+func scenarioNames() (names []string) {
+	for _, s := range scenarios {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+// engineRun is a run on one engine: what its scenarios share.
+type engineRun struct {
+	options
+	in     *installation
+	db     *database
+	report *engineReport
+	out    io.Writer
+
+	seeded *site // the large database, once somebody asked for it
+}
+
+// measureEngine runs the scenarios on one engine.
+func measureEngine(ctx context.Context, o options, in *installation, engine string, out io.Writer) (*engineReport, error) {
+	db, err := openDatabase(ctx, engine, in.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer db.close()
+	r := &engineRun{options: o, in: in, db: db, out: out, report: &engineReport{Engine: engine}}
+	for _, s := range scenarios {
+		if len(o.only) > 0 && !slices.Contains(o.only, s.name) {
+			continue
+		}
+		began := time.Now()
+		fmt.Fprintf(out, "== %s on %s\n", s.name, engineNames[engine])
+		if err := s.measure(ctx, r); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.name, err)
+		}
+		fmt.Fprintf(out, "   %.0f s\n", time.Since(began).Seconds())
+	}
+	return r.report, nil
+}
+
+// say shows how far the run has come.
+func (r *engineRun) say(format string, args ...any) { fmt.Fprintf(r.out, "   "+format+"\n", args...) }
+
+// found records a ratio of the table, with what each round found.
+func (r *engineRun) found(goal string, rounds []float64) {
+	r.report.Measures = append(r.report.Measures, measure{Goal: goal, Rounds: len(rounds), Found: spreadOf(rounds)})
+}
+
+// inTurns runs a round of each side that does not count, because caches fill
+// and heaps grow to their size, then so many that do. Sides take turns because
+// a machine's speed drifts: only figures of one round compare.
+func inTurns(ctx context.Context, rounds int, sides ...func(ctx context.Context, counts bool) error) error {
+	for round := range rounds + 1 {
+		for _, side := range sides {
+			if err := side(ctx, round > 0); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

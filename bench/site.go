@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"till"
+	"till/store"
+)
+
+// site is one database with one test client: a folder of its own, and a file
+// in it or a database of the run's PostgreSQL server.
+type site struct {
+	in     *installation
+	db     *database
+	dir    string
+	url    string
+	apiKey string
+}
+
+// newSite makes a database that holds nothing but a client.
+func (r *engineRun) newSite(ctx context.Context, name string) (*site, error) {
+	s := &site{in: r.in, db: r.db, dir: filepath.Join(r.in.dir, r.db.engine+"-"+name)}
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return nil, err
+	}
+	var err error
+	if s.url, err = r.db.create(ctx, s.dir, name); err != nil {
+		return nil, err
+	}
+	if _, err := s.in.till(ctx, "migrate", "--database", s.url); err != nil {
+		return nil, err
+	}
+	b, err := s.in.till(ctx, "client", "create", "--name", "bench", "--mode", "test", "--database", s.url, "--json")
+	if err != nil {
+		return nil, err
+	}
+	var made struct {
+		APIKey string `json:"api_key"`
+	}
+	if err := json.Unmarshal(b, &made); err != nil || made.APIKey == "" {
+		return nil, fmt.Errorf("till client create printed no key (%v)", err)
+	}
+	s.apiKey = made.APIKey
+	return s, nil
+}
+
+// serve starts `till serve --role api` as it is shipped, but for the rate
+// limit, and without the second address, which another instance may hold.
+func (s *site) serve(ctx context.Context, name string) (*process, error) {
+	addr, err := freeAddr()
+	if err != nil {
+		return nil, err
+	}
+	return start(ctx, name, addr, s.apiKey, filepath.Join(s.dir, "till.log"), s.in.program,
+		"serve", "--role", "api", "--rate-limit", "0", "--listen", addr, "--admin-listen", "", "--database", s.url,
+		"--secret-file", s.secretFile())
+}
+
+func (s *site) secretFile() string { return filepath.Join(s.dir, "till.secret") }
+
+// open opens the database in this process.
+func (s *site) open(ctx context.Context) (*store.Store, error) {
+	return store.Open(ctx, store.Config{Path: s.url, Readers: 1})
+}
+
+// client returns the one client.
+func (s *site) client(ctx context.Context, st *store.Store) (c *till.Client, err error) {
+	err = st.View(ctx, func(tx *store.Tx) error {
+		clients, err := tx.Clients(ctx, till.ID{}, 2)
+		if err == nil && len(clients) != 1 {
+			err = fmt.Errorf("the database has other clients")
+		}
+		if err == nil {
+			c = clients[0]
+		}
+		return err
+	})
+	return c, err
+}
+
+// seeding is how a database was filled.
+type seeding struct {
+	Rows    int64   `json:"rows"`
+	Seconds float64 `json:"seconds"`
+	Bytes   int64   `json:"database_bytes"`
+
+	from, to till.Time // between which the payments were made
+}
+
+// seedDays is over how many days the payments are spread.
+const seedDays = 90
+
+// seed fills the database with payments of the last days by SQL.
+func (s *site) seed(ctx context.Context, rows int64, say func(string, ...any)) (*seeding, error) {
+	st, err := s.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	client, err := s.client(ctx, st)
+	if err != nil {
+		st.Close()
+		return nil, err
+	}
+	began := time.Now()
+	d := &seeding{Rows: rows, to: st.Now().Add(-time.Hour)}
+	d.from = d.to.Add(-seedDays * 24 * time.Hour)
+	err = st.Seed(ctx, store.Seed{Client: client.ID, Rows: rows, From: d.from, To: d.to, Progress: func(n int64) {
+		if n%500_000 == 0 {
+			say("seeded %d payments (%.0f s)", n, time.Since(began).Seconds())
+		}
+	}})
+	st.Close()
+	if err == nil {
+		err = s.db.tidy(ctx, s.url)
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.Seconds, d.Bytes = time.Since(began).Seconds(), s.db.size(s.url)
+	say("seeded %d payments in %.0f s, %s", rows, d.Seconds, megabytes(d.Bytes))
+	return d, nil
+}
+
+// large returns the database of so many rows as the flags ask for. It is made
+// once and shared.
+func (r *engineRun) large(ctx context.Context) (*site, error) {
+	if r.seeded != nil {
+		return r.seeded, nil
+	}
+	s, err := r.newSite(ctx, "large")
+	if err != nil {
+		return nil, err
+	}
+	if r.report.Seeding, err = s.seed(ctx, r.rows, r.say); err != nil {
+		return nil, err
+	}
+	r.seeded = s
+	return s, nil
+}
