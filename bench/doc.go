@@ -1,32 +1,25 @@
-// Command bench measures how many durable payments per second Till accepts,
-// and how near that is to what the machine can do at all.
+// Command bench measures how fast Till is, and how near that is to what the
+// machine can do at all.
 //
-//	go run ./bench                  compare, 5 rounds of 3 s each
-//	go run ./bench -ready           also: a million payments, then how fast it starts
-//	go run ./bench -role all        the same with the sandbox working behind
-//	go run ./bench -engine both     on SQLite and on PostgreSQL
-//	go run ./bench -lists           seed a million payments and ask for pages
-//	go run ./bench -report          also write bench/report.md, .json and plots
+//	go run ./bench                      everything, on both engines, a million rows
+//	go run ./bench -only lists,scale    some scenarios
+//	go run ./bench -engine sqlite       one engine
+//	go run ./bench -rows 10000000       more rows
+//	go run ./bench -report report       also write bench/report.md, .json and plots
 //
-// Two servers run beside the load generator, each in its own process:
-//
-//	till   the shipped program (CGO_ENABLED=0) on a SQLite file with
-//	       synchronous=FULL, or on a PostgreSQL server of the run's own with
-//	       the durability it ships with: keys are checked, bodies validated, and each 202
-//	       means that the payment is on the disk
-//	base   net/http and encoding/json, decoding the same body and answering an
-//	       object of the same fields; it checks nothing and stores nothing
-//
-// They are loaded in turns within one run, because a machine's speed drifts:
-// only the ratio of two figures of one run means anything. The generator is a
-// closed loop over plain connections (internal/load) that costs far less than the
-// servers, since it takes its share of the same cores. Every answer must be a
-// 202, and at the end the list must count exactly as many payments as there
-// were such answers.
+// A scenario compares sides that take turns within one run, because a machine's
+// speed drifts: only the ratio of two figures of one round means anything. Each
+// server is a process of its own: the shipped program, or this one once more
+// (serve.go) as a handler that stores nothing, as an operator, or as Till with
+// settings that the shipped program has no flags for. The load generator
+// (internal/load) is a closed loop over plain connections that costs far less
+// than the servers, since it takes its share of the same cores. Every answer
+// must be a 202, and at the end each list must count exactly as many payments
+// as there were such answers.
 //
 // It talks to loopback only, every load is bounded in time and in count, and
-// whatever it starts is stopped when it ends, also by an interrupt. Resource
-// figures are read from /proc and are missing on systems without it.
+// whatever it starts is stopped and removed when it ends, also by an interrupt.
+// Resource figures are read from /proc and are missing on systems without it.
 //
-// Start reading at compare.go.
+// Start reading at scenario.go; goals.go has the table that is filled.
 package main

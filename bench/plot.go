@@ -28,7 +28,7 @@ const (
 	plotTop    = 60
 	plotWidth  = 620 // of the field
 	plotHeight = 340 // of the field
-	plotLegend = 300 // beside the field
+	plotLegend = 330 // beside the field
 	plotBottom = 70
 )
 

@@ -74,7 +74,7 @@ func (r *report) rateBars() *bars {
 // barOrder is how rows follow each other.
 var barOrder = []string{
 	"create: nothing stored", "create: till", "create: two instances", "create: batches of one",
-	"create: nothing stored, alone", "create: till, alone", "create: 10 thousand rows", "create: many rows",
+	"create: nothing stored, alone", "create: till, alone", "create: small database", "create: large database",
 	"whole lives", "settle in batches", "settle one by one",
 }
 

@@ -21,7 +21,7 @@ func measureScale(ctx context.Context, r *engineRun) error {
 	}
 	var running processes
 	defer running.stop()
-	sides := []*side{{name: "10 thousand rows"}, {name: "many rows"}}
+	sides := []*side{{name: "small database"}, {name: "large database"}}
 	for i, s := range []*site{small, large} {
 		p, err := running.add(s.serve(ctx, "till"))
 		if err != nil {

@@ -9,7 +9,8 @@ import (
 	"sync/atomic"
 )
 
-// The placeholders in Body, of the same length as what replaces them.
+// KeyHole is where the idempotency key goes in Body. It is as long as what
+// replaces it, and so is the hole for the order number.
 const (
 	KeyHole       = "00000000-0000-4000-8000-000000000000"
 	referenceHole = "000000000000000000"
