@@ -87,6 +87,7 @@ func (s *site) client(ctx context.Context, st *store.Store) (c *till.Client, err
 type seeding struct {
 	Rows    int64   `json:"rows"`
 	Seconds float64 `json:"seconds"`
+	CPU     float64 `json:"cpu_seconds"` // of this process and the database server
 	Bytes   int64   `json:"database_bytes"`
 
 	from, to till.Time // between which the payments were made
@@ -106,7 +107,7 @@ func (s *site) seed(ctx context.Context, rows int64, say func(string, ...any)) (
 		st.Close()
 		return nil, err
 	}
-	began := time.Now()
+	began, cpu := time.Now(), selfCPU()+s.db.cpu()
 	d := &seeding{Rows: rows, to: st.Now().Add(-time.Hour)}
 	d.from = d.to.Add(-seedDays * 24 * time.Hour)
 	err = st.Seed(ctx, store.Seed{Client: client.ID, Rows: rows, From: d.from, To: d.to, Progress: func(n int64) {
@@ -121,8 +122,9 @@ func (s *site) seed(ctx context.Context, rows int64, say func(string, ...any)) (
 	if err != nil {
 		return nil, err
 	}
-	d.Seconds, d.Bytes = time.Since(began).Seconds(), s.db.size(s.url)
-	say("seeded %d payments in %.0f s, %s", rows, d.Seconds, megabytes(d.Bytes))
+	d.Seconds, d.CPU = time.Since(began).Seconds(), (selfCPU() + s.db.cpu() - cpu).Seconds()
+	d.Bytes = s.db.size(s.url)
+	say("seeded %d payments in %.0f s (%.1f s of CPU), %s", rows, d.Seconds, d.CPU, megabytes(d.Bytes))
 	return d, nil
 }
 
