@@ -92,7 +92,7 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// whole is a report with something in every part.
+// wholeReport returns a report with something in every part.
 func wholeReport() *report {
 	r := newReport(options{rounds: 2, seconds: 1, connections: 64, rows: 10_000_000})
 	for _, engine := range []string{engineSQLite, enginePostgres} {
