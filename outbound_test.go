@@ -18,6 +18,8 @@ var outbound = map[string]string{
 	"webhook/sender.go: http.Transport":            "uses the guarded dialer, no proxy, and follows no redirect",
 	"provider/sandbox/callback.go: http.Client":    "the sandbox calls the address that this program gave it",
 	"provider/sandbox/callback.go: http.Transport": "the same",
+	"bench/operator.go: http.Client":               "a benchmark calls the operator that it started, on loopback",
+	"bench/operator.go: http.Transport":            "the same",
 	"store/postgres.go: net.Dialer":                "to the database on the command line",
 	"store/pgtest/proxy.go: net.Dial":              "a test's own server",
 	"internal/load/closed.go: net.Dialer":          "till bench, to the address on its command line",
