@@ -17,17 +17,17 @@ import (
 // cannot be recorded even then is in its Refused. It implements
 // engine.Subject.
 func (c *Collector) Apply(ctx context.Context, answers []*engine.Answer) {
-	err := c.applyBatch(ctx, answers)
+	err := c.applyBatch(ctx, answers, false)
 	if errors.Is(err, store.ErrUnknownCommit) {
-		err = c.applyBatch(ctx, answers) // what is recorded already is a no-op
+		err = c.applyBatch(ctx, answers, false) // what is recorded already is a no-op
 	}
 	away := errors.Is(err, store.ErrUnavailable)
 	for _, a := range answers {
 		switch {
 		case err == nil:
 			return
-		case !away && len(answers) > 1:
-			if err := c.applyBatch(ctx, []*engine.Answer{a}); err != nil {
+		case !away:
+			if err := c.applyBatch(ctx, []*engine.Answer{a}, true); err != nil {
 				a.Refused = c.unavailable("record an answer", err)
 			}
 		default:
@@ -36,27 +36,21 @@ func (c *Collector) Apply(ctx context.Context, answers []*engine.Answer) {
 	}
 }
 
-func (c *Collector) applyBatch(ctx context.Context, answers []*engine.Answer) error {
+// applyBatch is the one commit of a batch of answers. That receipts are new it
+// takes for granted unless it is careful: the index refuses one that is not.
+func (c *Collector) applyBatch(ctx context.Context, answers []*engine.Answer, careful bool) error {
 	refs := make([]store.Ref, len(answers))
-	clients := make([]till.ID, len(answers))
 	for i, a := range answers {
-		refs[i], clients[i] = a.Ref, a.Ref.Client
+		refs[i] = a.Ref
 	}
 	return c.c.Store.UpdateBehind(ctx, func(tx *store.Tx) error {
-		b := &change{c: c, tx: tx}
-		var err error
-		if b.heads, err = tx.LockHeads(ctx, clients); err != nil {
+		l, err := tx.Lock(ctx, refs)
+		if err != nil {
 			return err
 		}
-		// The steps first: a claim that sends again changes the payment's window
-		// under the lock of its step.
-		if b.steps, err = tx.LockSteps(ctx, refs); err != nil {
-			return err
-		}
-		if b.payments, err = tx.Payments(ctx, refs); err != nil {
-			return err
-		}
-		if err := b.preload(ctx, answers); err != nil {
+		b := &change{c: c, tx: tx, heads: l.Heads, steps: l.Steps, payments: l.Payments, last: l.Attempts,
+			known: l.Wallets, wallets: make(map[purse]*ledger.Wallet)}
+		if err := b.preload(ctx, answers, careful); err != nil {
 			return err
 		}
 		for _, a := range answers {
@@ -77,7 +71,9 @@ type change struct {
 	heads    map[till.ID]*store.Head
 	payments map[store.Ref]*store.PaymentRow
 	steps    map[store.Ref]*store.Step // nil once it is deleted
-	wallets  map[purse]*ledger.Wallet  // as this batch leaves them
+	known    []*ledger.Wallet          // all of the clients' wallets
+	wallets  map[purse]*ledger.Wallet  // those that this batch changes, as it leaves them
+	last     map[store.Ref]*store.Attempt
 	receipts map[store.Receipt]till.ID // who has which, before and in this batch
 	aside    map[store.Ref]till.Money  // what was put aside, before and in this batch
 
@@ -98,9 +94,8 @@ type purse struct {
 	currency string
 }
 
-// preload reads what successes and failures will be held against, for the
-// whole batch at once.
-func (b *change) preload(ctx context.Context, answers []*engine.Answer) (err error) {
+// preload reads what only few answers will be held against.
+func (b *change) preload(ctx context.Context, answers []*engine.Answer, careful bool) (err error) {
 	var refs []store.Ref
 	var receipts []store.Receipt
 	for _, a := range answers {
@@ -108,8 +103,10 @@ func (b *change) preload(ctx context.Context, answers []*engine.Answer) (err err
 		if p == nil || a.Err != nil || !a.Result.Outcome.Final() {
 			continue
 		}
-		refs = append(refs, a.Ref)
-		if a.Result.Outcome == provider.Success && a.Result.Receipt != "" {
+		if p.Attention || p.Status.Final() { // an open one with money aside has somebody's attention
+			refs = append(refs, a.Ref)
+		}
+		if careful && a.Result.Outcome == provider.Success && a.Result.Receipt != "" {
 			receipts = append(receipts, store.Receipt{Client: p.ClientID, Connection: p.Connection, Text: a.Result.Receipt})
 		}
 	}

@@ -3,6 +3,7 @@ package collect
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"till"
 	"till/engine"
@@ -175,17 +176,17 @@ func (b *change) wallet(ctx context.Context, client till.ID, currency string) (*
 	if w := b.wallets[k]; w != nil {
 		return w, nil
 	}
-	w, err := b.tx.Wallet(ctx, client, currency)
-	if err == nil && w == nil {
-		if err = b.tx.EnsureWallet(ctx, client, currency, b.heads[client].Tick()); err == nil {
-			w, err = b.tx.Wallet(ctx, client, currency)
-		}
+	i := slices.IndexFunc(b.known, func(w *ledger.Wallet) bool { return w.ClientID == client && w.Currency == currency })
+	if i >= 0 {
+		b.wallets[k] = b.known[i]
+		return b.known[i], nil
 	}
-	if err != nil {
+	if err := b.tx.EnsureWallet(ctx, client, currency, b.heads[client].Tick()); err != nil {
 		return nil, err
 	}
-	if b.wallets == nil {
-		b.wallets = make(map[purse]*ledger.Wallet)
+	w, err := b.tx.Wallet(ctx, client, currency)
+	if err != nil {
+		return nil, err
 	}
 	b.wallets[k] = w
 	return w, nil

@@ -43,7 +43,6 @@ func (b *change) write(ctx context.Context) error {
 		wallets = append(wallets, w)
 	}
 	for _, f := range []func() error{
-		func() error { return b.tx.EndAttempts(ctx, b.attempts) }, // reads first; the others only write
 		func() error { return b.tx.UpdatePayments(ctx, b.movedPayments) },
 		func() error { return b.tx.SaveSteps(ctx, steps) },
 		func() error { return b.tx.DeleteSteps(ctx, b.deletedSteps) },
@@ -51,6 +50,7 @@ func (b *change) write(ctx context.Context) error {
 		func() error { return b.tx.InsertTransactions(ctx, b.transactions) },
 		func() error { return b.tx.InsertEntries(ctx, b.entries) },
 		func() error { return b.tx.InsertEvents(ctx, b.events) },
+		func() error { return b.tx.EndAttempts(ctx, b.attempts, b.last) },
 		func() error { return b.writeCases(ctx) },
 		func() error { return b.tx.InsertAudit(ctx, b.audit) },
 		func() error { return b.tx.Count(ctx, &b.counts) },

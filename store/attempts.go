@@ -31,15 +31,15 @@ const (
 
 // lastAttempts returns the newest attempt of each payment that has any.
 func (tx *Tx) lastAttempts(ctx context.Context, refs []Ref) (map[Ref]*Attempt, error) {
-	args := make([][]any, len(refs))
-	for i := range refs {
-		args[i] = []any{refs[i].Client[:], refs[i].ID[:]}
-	}
+	refs = sortedRefs(refs)
 	out := make(map[Ref]*Attempt, len(refs))
-	err := tx.rowsOf(ctx, `SELECT `+attemptColumns+` FROM attempts WHERE client_id = ? AND subject_id = ?
-		AND n = (SELECT max(l.n) FROM attempts l WHERE l.client_id = attempts.client_id AND l.subject_id = attempts.subject_id)`, args,
-		func(i int, r row) (err error) { out[refs[i]], err = scanAttempt(r, refs[i]); return err })
-	return out, err
+	return out, tx.ses.queryEach(ctx, readLastAttempts(refs, out))
+}
+
+func readLastAttempts(refs []Ref, out map[Ref]*Attempt) read {
+	return read{`SELECT ` + attemptColumns + ` FROM attempts WHERE client_id = ? AND subject_id = ?
+		AND n = (SELECT max(l.n) FROM attempts l WHERE l.client_id = attempts.client_id AND l.subject_id = attempts.subject_id)`, refArgs(refs),
+		func(i int, r row) (err error) { out[refs[i]], err = scanAttempt(r, refs[i]); return err }}
 }
 
 const attemptColumns = `n, kind, connection, reference, outcome, code, detail, started_at, ended_at, repeats, last_at`
@@ -85,29 +85,26 @@ func (tx *Tx) BeginSubmits(ctx context.Context, attempts []*Attempt) error {
 // EndAttempts records the answers to calls. The answer to a send completes
 // the row that BeginSubmits wrote; a check whose answer equals the one before
 // adds to its count, so that asking for ever does not fill the disk.
-func (tx *Tx) EndAttempts(ctx context.Context, attempts []*Attempt) error {
+// last is what Lock read.
+func (tx *Tx) EndAttempts(ctx context.Context, attempts []*Attempt, last map[Ref]*Attempt) error {
 	var sends [][]any
 	var others []*Attempt
-	var refs []Ref
 	for _, a := range attempts {
 		if a.Kind == AttemptSubmit {
 			sends = append(sends, []any{a.Outcome, orNull(a.Code), orNull(a.Detail), int64(a.EndedAt), int64(a.EndedAt),
 				a.ClientID[:], a.SubjectID[:], int64(a.StartedAt)})
 			continue
 		}
-		others, refs = append(others, a), append(refs, Ref{a.ClientID, a.SubjectID})
-	}
-	last, err := tx.lastAttempts(ctx, refs)
-	if err != nil {
-		return err
+		others = append(others, a)
 	}
 	if err := tx.set(ctx, `UPDATE attempts SET outcome = ?, code = ?, detail = ?, ended_at = ?, last_at = ?
 		WHERE client_id = ? AND subject_id = ? AND kind = 'submit' AND started_at = ? AND outcome IS NULL`, sends); err != nil {
 		return err
 	}
 	var repeated, added [][]any
-	for i, a := range others {
-		l := last[refs[i]]
+	for _, a := range others {
+		ref := Ref{a.ClientID, a.SubjectID}
+		l := last[ref]
 		if l != nil && a.Kind == AttemptCheck && l.Kind == a.Kind && l.Outcome == a.Outcome && l.Code == a.Code && l.Detail == a.Detail {
 			repeated = append(repeated, []any{int64(a.EndedAt), a.ClientID[:], a.SubjectID[:], l.N})
 			continue
@@ -115,7 +112,7 @@ func (tx *Tx) EndAttempts(ctx context.Context, attempts []*Attempt) error {
 		if a.N = 1; l != nil {
 			a.N = l.N + 1
 		}
-		last[refs[i]] = a
+		last[ref] = a
 		added = append(added, []any{a.ClientID[:], a.SubjectID[:], a.N, a.Kind, a.Connection, a.Reference[:], a.Outcome, orNull(a.Code), orNull(a.Detail),
 			int64(a.StartedAt), int64(a.EndedAt), int64(a.EndedAt)})
 	}

@@ -36,23 +36,33 @@ func (h *Head) NextAudit() int64 { h.LastAudit++; return h.LastAudit }
 // LockHeads locks the heads of the clients, in the order of their ids, and
 // returns those that exist.
 func (tx *Tx) LockHeads(ctx context.Context, clients []till.ID) (map[till.ID]*Head, error) {
+	return tx.lockHeads(ctx, clients)
+}
+
+// lockHeads is LockHeads, and then some reads in the same round trip.
+func (tx *Tx) lockHeads(ctx context.Context, clients []till.ID, reads ...read) (map[till.ID]*Head, error) {
 	heads := make(map[till.ID]*Head, 1)
 	ids := sortedIDs(clients)
-	args := make([][]any, len(ids))
-	for i := range ids {
-		args[i] = []any{ids[i][:]}
-	}
 	// The clock is read after the locks are held.
-	err := tx.ses.lockEach(ctx, `SELECT last_time, last_event, last_audit FROM client_heads WHERE client_id = ?`+tx.s.e.lock(), args,
+	err := tx.ses.lockFirst(ctx, read{
+		`SELECT last_time, last_event, last_audit FROM client_heads WHERE client_id = ?` + tx.s.e.lock(), idArgs(ids),
 		func(i int, r row) error {
 			h := &Head{ClientID: ids[i]}
 			heads[ids[i]] = h
 			return r.Scan(&h.LastTime, &h.LastEvent, &h.LastAudit)
-		})
+		}}, reads...)
 	for _, h := range heads {
 		h.now = tx.Now()
 	}
 	return heads, err
+}
+
+func idArgs(ids []till.ID) [][]any {
+	args := make([][]any, len(ids))
+	for i := range ids {
+		args[i] = []any{ids[i][:]}
+	}
+	return args
 }
 
 // SaveHeads writes back what was given out.

@@ -1,9 +1,11 @@
 package store
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"database/sql"
-	"maps"
+	"slices"
 	"strings"
 
 	"till"
@@ -22,6 +24,23 @@ type PaymentRow struct {
 
 	// The sequences of its events; zero while there is none.
 	PendingEvent, ProcessingEvent, FinalEvent, LateEvent int64
+}
+
+// sortedRefs returns the distinct refs in order.
+func sortedRefs(refs []Ref) []Ref {
+	out := slices.Clone(refs)
+	slices.SortFunc(out, func(a, b Ref) int {
+		return cmp.Or(bytes.Compare(a.Client[:], b.Client[:]), bytes.Compare(a.ID[:], b.ID[:]))
+	})
+	return slices.Compact(out)
+}
+
+func refArgs(refs []Ref) [][]any {
+	args := make([][]any, len(refs))
+	for i := range refs {
+		args[i] = []any{refs[i].Client[:], refs[i].ID[:]}
+	}
+	return args
 }
 
 // InsertPayments writes new payments with their first steps and events, and
@@ -211,22 +230,12 @@ func (tx *Tx) Payment(ctx context.Context, ref Ref) (*PaymentRow, error) {
 // Payments returns those of the named payments that exist.
 func (tx *Tx) Payments(ctx context.Context, refs []Ref) (map[Ref]*PaymentRow, error) {
 	out := make(map[Ref]*PaymentRow, len(refs))
-	var args [][]any
-	for i := range refs {
-		if _, asked := out[refs[i]]; !asked {
-			out[refs[i]] = nil
-			args = append(args, []any{refs[i].Client[:], refs[i].ID[:]})
-		}
-	}
-	err := tx.rowsOf(ctx, `SELECT `+paymentColumns+paymentFrom+`WHERE p.client_id = ? AND p.id = ?`, args, func(_ int, r row) error {
-		p, err := scanPayment(r, tx.Now())
-		if err == nil {
-			out[Ref{p.ClientID, p.ID}] = p
-		}
-		return err
-	})
-	maps.DeleteFunc(out, func(_ Ref, p *PaymentRow) bool { return p == nil })
-	return out, err
+	return out, tx.ses.queryEach(ctx, tx.readPayments(sortedRefs(refs), out))
+}
+
+func (tx *Tx) readPayments(refs []Ref, out map[Ref]*PaymentRow) read {
+	return read{`SELECT ` + paymentColumns + paymentFrom + `WHERE p.client_id = ? AND p.id = ?`, refArgs(refs),
+		func(i int, r row) (err error) { out[refs[i]], err = scanPayment(r, tx.Now()); return err }}
 }
 
 // PaymentByKey returns the payment that an idempotency key made, or nil.

@@ -240,89 +240,112 @@ func (ses *pgSession) touched(ctx context.Context, query string, rows [][]any) (
 }
 
 func (ses *pgSession) query(ctx context.Context, query string, args []any, scan func(r row) error) error {
-	return ses.queryEach(ctx, query, [][]any{args}, func(_ int, r row) error { return scan(r) })
+	return ses.queryEach(ctx, read{query, [][]any{args}, func(_ int, r row) error { return scan(r) }})
 }
 
-func (ses *pgSession) queryEach(ctx context.Context, query string, args [][]any, scan func(i int, r row) error) error {
-	if len(args) == 0 {
-		return nil
+func (ses *pgSession) queryEach(ctx context.Context, reads ...read) error {
+	asked, err := ses.ask(ctx, reads)
+	if err != nil || len(asked) == 0 {
+		return err
 	}
-	return ses.send(ctx, func(b *pgx.Batch) { queueEach(b, query, args) },
-		func(r pgx.BatchResults) error { return scanEach(r, len(args), scan) })
+	return ses.send(ctx, func(b *pgx.Batch) { queueAll(b, asked) }, func(r pgx.BatchResults) error { return scanAll(r, asked) })
 }
 
-func (ses *pgSession) querySet(ctx context.Context, query string, rows [][]any, scan func(i int, r row) error) error {
-	if len(rows) < 2 {
-		return ses.queryEach(ctx, query, rows, scan)
-	}
-	s, err := ses.setOf(ctx, query)
+func (ses *pgSession) lockFirst(ctx context.Context, lock read, reads ...read) error {
+	asked, err := ses.ask(ctx, reads)
 	if err != nil {
 		return err
 	}
-	args, err := s.columns(rows)
-	if err != nil {
-		return err
+	// One by one, so that they are locked in order.
+	locks := make([]question, len(lock.args))
+	for i, args := range lock.args {
+		locks[i] = question{text: numbered(lock.query), args: plain(args), nth: i, scan: lock.scan}
 	}
-	return ses.send(ctx, func(b *pgx.Batch) { b.Queue(s.text, args...) }, func(r pgx.BatchResults) error {
-		answers, err := r.Query()
-		if err != nil {
-			return err
-		}
-		defer answers.Close()
-		for answers.Next() {
-			n := nthRow{answers}
-			if err := scan(n.nth(), n); err != nil {
-				return err
-			}
-		}
-		return answers.Err()
-	})
-}
-
-func (ses *pgSession) lockEach(ctx context.Context, query string, args [][]any, scan func(i int, r row) error) error {
 	sent := time.Now()
 	return ses.send(ctx, func(b *pgx.Batch) {
-		queueEach(b, query, args)
+		queueAll(b, locks)
 		if ses.fixed == nil {
 			b.Queue(pgClock)
 		}
+		queueAll(b, asked)
 	}, func(r pgx.BatchResults) error {
-		if err := scanEach(r, len(args), scan); err != nil {
+		if err := scanAll(r, locks); err != nil {
 			return err
 		}
 		if ses.fixed != nil {
 			ses.at = ses.fixed()
-			return nil
+		} else if err := ses.scanClock(sent, r); err != nil {
+			return err
 		}
-		return ses.scanClock(sent, r)
+		return scanAll(r, asked)
 	})
 }
 
-func queueEach(b *pgx.Batch, query string, args [][]any) {
-	query = numbered(query)
-	for _, a := range args {
-		b.Queue(query, plain(a)...)
+// question is a statement of a read: for one of its arguments, or for all.
+type question struct {
+	text string
+	args []any
+	nth  int // of the argument; -1: each row says
+	scan func(i int, r row) error
+}
+
+// ask turns reads into statements.
+func (ses *pgSession) ask(ctx context.Context, reads []read) ([]question, error) {
+	out := make([]question, 0, len(reads))
+	for _, rd := range reads {
+		switch len(rd.args) {
+		case 0:
+			continue
+		case 1:
+			out = append(out, question{text: numbered(rd.query), args: plain(rd.args[0]), scan: rd.scan})
+			continue
+		}
+		s, err := ses.setOf(ctx, rd.query)
+		if err != nil {
+			return nil, err
+		}
+		args, err := s.columns(rd.args)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, question{text: s.text, args: args, nth: -1, scan: rd.scan})
+	}
+	return out, nil
+}
+
+func queueAll(b *pgx.Batch, qs []question) {
+	for _, q := range qs {
+		b.Queue(q.text, q.args...)
 	}
 }
 
-func scanEach(r pgx.BatchResults, n int, scan func(i int, r row) error) error {
-	for i := range n {
-		rows, err := r.Query()
-		if err != nil {
-			return err
-		}
-		for err == nil && rows.Next() {
-			err = scan(i, rows)
-		}
-		rows.Close()
-		if err == nil {
-			err = rows.Err()
-		}
-		if err != nil {
+func scanAll(r pgx.BatchResults, qs []question) error {
+	for _, q := range qs {
+		if err := q.read(r); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (q *question) read(r pgx.BatchResults) error {
+	rows, err := r.Query()
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if q.nth >= 0 {
+			err = q.scan(q.nth, rows)
+		} else {
+			n := nthRow{rows}
+			err = q.scan(n.nth(), n)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return rows.Err()
 }
 
 func (ses *pgSession) script(ctx context.Context, text string) error {

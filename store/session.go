@@ -13,6 +13,14 @@ type row interface {
 	Scan(dest ...any) error
 }
 
+// read is a query for many arguments; scan is told to which of them a row is
+// the answer.
+type read struct {
+	query string
+	args  [][]any
+	scan  func(i int, r row) error
+}
+
 // session is one connection with its prepared statements, which live as long
 // as it does. It is used by one transaction at a time.
 type session interface {
@@ -45,16 +53,15 @@ type session interface {
 	touched(ctx context.Context, query string, rows [][]any) ([]bool, error)
 	// query runs a read and calls scan for each row.
 	query(ctx context.Context, query string, args []any, scan func(r row) error) error
-	// queryEach runs one read for many arguments, in their order.
-	queryEach(ctx context.Context, query string, args [][]any, scan func(i int, r row) error) error
-	// querySet is queryEach for reads by key: where there is a network, they
-	// are one statement, and the answers come in any order.
-	querySet(ctx context.Context, query string, rows [][]any, scan func(i int, r row) error) error
+	// queryEach runs reads by key, each for many arguments, one read after the
+	// other: where there is a network, each is one statement and all are one
+	// round trip. The answers to one read come in any order.
+	queryEach(ctx context.Context, reads ...read) error
 	// script runs the statements of a migration.
 	script(ctx context.Context, text string) error
-	// lockEach is queryEach for reads that lock; when it has the locks, it
-	// reads the engine's clock.
-	lockEach(ctx context.Context, query string, args [][]any, scan func(i int, r row) error) error
+	// lockFirst is queryEach after a read that locks its rows, in the order of
+	// its arguments; when it has the locks, it reads the engine's clock.
+	lockFirst(ctx context.Context, lock read, reads ...read) error
 
 	broken() bool
 	close()
@@ -198,23 +205,23 @@ func (ses *sqlSession) query(_ context.Context, query string, args []any, scan f
 	return r.Err()
 }
 
-func (ses *sqlSession) queryEach(ctx context.Context, query string, args [][]any, scan func(i int, r row) error) error {
-	for i, a := range args {
-		if err := ses.query(ctx, query, a, func(r row) error { return scan(i, r) }); err != nil {
-			return err
+func (ses *sqlSession) queryEach(ctx context.Context, reads ...read) error {
+	for _, rd := range reads {
+		for i, args := range rd.args {
+			if err := ses.query(ctx, rd.query, args, func(r row) error { return rd.scan(i, r) }); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-func (ses *sqlSession) querySet(ctx context.Context, query string, rows [][]any, scan func(i int, r row) error) error {
-	return ses.queryEach(ctx, query, rows, scan)
-}
-
-func (ses *sqlSession) lockEach(ctx context.Context, query string, args [][]any, scan func(i int, r row) error) error {
-	err := ses.queryEach(ctx, query, args, scan)
+func (ses *sqlSession) lockFirst(ctx context.Context, lock read, reads ...read) error {
+	if err := ses.queryEach(ctx, lock); err != nil {
+		return err
+	}
 	ses.at = ses.clock()
-	return err
+	return ses.queryEach(ctx, reads...)
 }
 
 func (ses *sqlSession) script(ctx context.Context, text string) error {

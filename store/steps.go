@@ -2,7 +2,6 @@ package store
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -89,19 +88,14 @@ func (tx *Tx) NextDue(ctx context.Context) (till.Time, error) {
 
 // LockSteps locks and returns those of the named steps that exist.
 func (tx *Tx) LockSteps(ctx context.Context, refs []Ref) (map[Ref]*Step, error) {
-	refs = slices.Clone(refs)
-	slices.SortFunc(refs, func(a, b Ref) int {
-		return cmp.Or(bytes.Compare(a.Client[:], b.Client[:]), bytes.Compare(a.ID[:], b.ID[:]))
-	})
-	refs = slices.Compact(refs)
-	args := make([][]any, len(refs))
-	for i := range refs {
-		args[i] = []any{refs[i].Client[:], refs[i].ID[:]}
-	}
+	refs = sortedRefs(refs)
 	out := make(map[Ref]*Step, len(refs))
-	err := tx.rowsOf(ctx, `SELECT `+stepColumns+` FROM steps WHERE client_id = ? AND subject_id = ?`+tx.s.e.lock(), args,
-		func(i int, r row) (err error) { out[refs[i]], err = scanStep(r); return err })
-	return out, err
+	return out, tx.ses.queryEach(ctx, tx.lockSteps(refs, out))
+}
+
+func (tx *Tx) lockSteps(refs []Ref, out map[Ref]*Step) read {
+	return read{`SELECT ` + stepColumns + ` FROM steps WHERE client_id = ? AND subject_id = ?` + tx.s.e.lock(), refArgs(refs),
+		func(i int, r row) (err error) { out[refs[i]], err = scanStep(r); return err }}
 }
 
 // Step returns one step without locking it, nil if there is none.

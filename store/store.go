@@ -325,7 +325,7 @@ func (tx *Tx) rows(ctx context.Context, query string, args []any, scan func(r ro
 // rowsOf runs one query by key for many arguments; the answers come in any
 // order.
 func (tx *Tx) rowsOf(ctx context.Context, query string, args [][]any, scan func(i int, r row) error) error {
-	return tx.ses.querySet(ctx, query, args, scan)
+	return tx.ses.queryEach(ctx, read{query, args, scan})
 }
 
 // one runs a query for at most one row and reports whether there was one.
