@@ -61,7 +61,9 @@ func newWorld(t testing.TB, o options) *world {
 	if o.database.Path == "" {
 		o.database.Path = filepath.Join(dir, "till.db")
 	}
-	// In a bubble, the clock of a database server would be another one.
+	// In a bubble, the clock of a database server would be another one, and
+	// time would stand still while somebody waits on the network.
+	o.database.NoNotify = true
 	o.database.Now = func() till.Time { return till.TimeOf(time.Now()) }
 	if w.store, err = store.Open(ctx, o.database); err != nil {
 		t.Fatal(err)

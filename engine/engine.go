@@ -128,6 +128,11 @@ func (e *Engine) Wake() { e.waker.Wake() }
 // Run works off due steps until ctx ends. It returns at once then; Drain
 // waits for the calls under way.
 func (e *Engine) Run(ctx context.Context) {
+	if e.c.Store.Shared() {
+		var heeding sync.WaitGroup
+		defer heeding.Wait()
+		heeding.Go(func() { e.heed(ctx) })
+	}
 	loop.Run(ctx, loop.Options{
 		Step: e.step, Wake: e.waker.C(), Interval: e.c.Look,
 		OnPanic: func(v any) { e.c.Log.Error("engine step panicked", "panic", v, "stack", string(debug.Stack())) },

@@ -50,6 +50,10 @@ type Config struct {
 	SecretFile  string // "" means till.secret beside the SQLite file; PostgreSQL needs it named
 	SandboxPath string // "" means sandbox.db beside the SQLite file, or a schema of the same PostgreSQL
 
+	// NoNotify leaves PostgreSQL's NOTIFY unused, for a pooler that cannot pass
+	// it on. Other instances' work is then noticed by looking.
+	NoNotify bool
+
 	// PhonePatterns are further ranges of mobile numbers, as COUNTRY=PATTERN of
 	// the national number.
 	PhonePatterns []string

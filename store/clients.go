@@ -17,7 +17,8 @@ type Head struct {
 	LastEvent int64
 	LastAudit int64
 
-	now till.Time
+	now  till.Time
+	seen int64 // LastEvent when it was locked
 }
 
 // Tick returns the next time of this client: the database's clock, or one
@@ -49,7 +50,9 @@ func (tx *Tx) lockHeads(ctx context.Context, clients []till.ID, reads ...read) (
 		func(i int, r row) error {
 			h := &Head{ClientID: ids[i]}
 			heads[ids[i]] = h
-			return r.Scan(&h.LastTime, &h.LastEvent, &h.LastAudit)
+			err := r.Scan(&h.LastTime, &h.LastEvent, &h.LastAudit)
+			h.seen = h.LastEvent
+			return err
 		}}, reads...)
 	for _, h := range heads {
 		h.now = tx.Now()
@@ -70,6 +73,9 @@ func (tx *Tx) SaveHeads(ctx context.Context, heads map[till.ID]*Head) error {
 	args := make([][]any, 0, len(heads))
 	for _, h := range heads {
 		args = append(args, []any{int64(h.LastTime), h.LastEvent, h.LastAudit, h.ClientID[:]})
+		if h.LastEvent != h.seen {
+			tx.grew(h.ClientID)
+		}
 	}
 	return tx.setAll(ctx, `UPDATE client_heads SET last_time = ?, last_event = ?, last_audit = ? WHERE client_id = ?`, args)
 }

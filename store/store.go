@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
@@ -26,6 +27,13 @@ type Config struct {
 	// NoSkipLocked leaves an optimisation of PostgreSQL unused. Nothing
 	// depends on it.
 	NoSkipLocked bool
+
+	// NoNotify leaves NOTIFY of PostgreSQL unused: instances see each other's
+	// commits when they look. Nothing depends on it. A listening connection
+	// waits on the network, so a test in a bubble of virtual time needs this.
+	NoNotify bool
+
+	Log *slog.Logger // nil: silence
 }
 
 // Store is an open database.
@@ -35,6 +43,7 @@ type Store struct {
 	e       engine
 	gate    gate
 	wary    atomic.Int64 // until when trusts is false, in nanoseconds of Unix time
+	hints   *hints
 	writers chan session // nil where a connection has to be made
 	readers chan session
 }
@@ -69,17 +78,23 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if c.Readers <= 0 {
 		c.Readers = 4
 	}
-	s := &Store{now: c.Now}
+	s := &Store{now: c.Now, hints: newHints(c.Log)}
 	writers := 1
 	var err error
 	if IsPostgres(c.Path) {
 		writers = pgWriters
-		s.e, err = openPostgres(c.Path, c.Now, !c.NoSkipLocked, s.saw)
+		var e *postgres
+		if e, err = openPostgres(c.Path, c.Now, !c.NoSkipLocked, s.saw); err == nil && !c.NoNotify {
+			s.hints.post = newPost(s.hints, e)
+			s.hints.watch = s.hints.post.hear
+		}
+		s.e = e
 	} else {
 		if s.now == nil {
 			s.now = func() till.Time { return till.TimeOf(time.Now()) }
 		}
 		s.e, err = openSQLite(ctx, c.Path, s.now, c.Readers)
+		s.hints.watch = s.watchFile
 	}
 	if err != nil {
 		return nil, err
@@ -101,14 +116,17 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	return s, nil
 }
 
-// Close closes the database after the transactions under way have ended.
+// Close closes the database after the transactions under way have ended, and
+// after others were told of them.
 func (s *Store) Close() error {
+	s.hints.deafen()
 	for range cap(s.writers) {
 		s.gate.lock(first)
 		if w := <-s.writers; w != nil {
 			w.close()
 		}
 	}
+	s.hints.flush()
 	for range cap(s.readers) {
 		select {
 		case r := <-s.readers:
@@ -137,7 +155,21 @@ type Tx struct {
 	ses     session
 	s       *Store
 	trusted bool // it took for granted that what it inserts is new
+
+	grown []till.ID  // whose event logs this transaction makes longer
+	first [1]till.ID // room for the first of them: most batches have one client
 }
+
+// grew notes that a client's event log is longer after the commit.
+func (tx *Tx) grew(client till.ID) {
+	if tx.grown == nil {
+		tx.grown = tx.first[:0]
+	}
+	tx.grown = append(tx.grown, client)
+}
+
+// Shared reports whether other servers may be using the database too.
+func (s *Store) Shared() bool { return s.e.name() == "postgres" }
 
 // Now returns the database's time at the start of the transaction, or when
 // the heads were locked.
@@ -208,9 +240,12 @@ func (s *Store) try(ctx context.Context, w session, f func(tx *Tx) error) (start
 	if err := f(tx); err != nil {
 		return false, s.refused(tx, s.e.classify(err))
 	}
-	if err := w.commit(ctx); errors.Is(err, errBeforeCommit) {
+	err = w.commit(ctx)
+	if errors.Is(err, errBeforeCommit) {
 		return false, s.refused(tx, s.e.classify(err))
-	} else if err != nil {
+	}
+	s.hints.committed(tx.grown) // also if it is unknown: it may have happened
+	if err != nil {
 		return false, fmt.Errorf("%w: %w", ErrUnknownCommit, s.e.classify(err))
 	}
 	done = true

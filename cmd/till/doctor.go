@@ -161,8 +161,8 @@ func (d *doctor) examineStore(ctx context.Context, database, secretFile string) 
 }
 
 // sessionsPerInstance is how many connections one instance may hold: for
-// writes, for reads and for the sandbox's book.
-const sessionsPerInstance = 18
+// writes, for reads, for hints and for the sandbox's book.
+const sessionsPerInstance = 20
 
 // maxClockOffset is how far the clocks may be apart before people who read
 // logs beside each other are misled. Leases and due times are the database's.
