@@ -19,11 +19,13 @@ const (
 	CodeInsufficientScope    Code = "insufficient_scope"     // the key is good but not for this
 	CodeClientSuspended      Code = "client_suspended"       // the client may not use the service now
 	CodePaymentNotFound      Code = "payment_not_found"      // no such payment of this client
+	CodeEventNotFound        Code = "event_not_found"        // no such event of this client
 	CodeKeyNotFound          Code = "api_key_not_found"      // no such key of this client
 	CodePromptNotFound       Code = "prompt_not_found"       // no such open prompt of this client
 	CodeClientNotFound       Code = "client_not_found"       // no such client; command line only
 	CodeNotFound             Code = "not_found"              // no such path
 	CodeMethodNotAllowed     Code = "method_not_allowed"     // the path exists, the verb does not
+	CodeCursorAhead          Code = "cursor_ahead"           // beyond the end of the event log: a restore lost history
 	CodeRequestTimeout       Code = "request_timeout"        // the request came too slowly
 	CodeBodyTooLarge         Code = "body_too_large"         // over the body limit
 	CodeHeadersTooLarge      Code = "headers_too_large"      // over the header limit

@@ -15,7 +15,7 @@ import (
 )
 
 // Version is the revision of the interface, told with every answer.
-const Version = "1.1"
+const Version = till.APIVersion
 
 // Config is what the API is made of.
 type Config struct {
@@ -44,6 +44,7 @@ type server struct {
 	Config
 	mux    *http.ServeMux
 	limits *limits // nil: none
+	polls  *polls
 }
 
 // New returns the API. It answers under /v1 and says 404 elsewhere.
@@ -52,7 +53,7 @@ func New(c Config) http.Handler {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
-	s := &server{Config: c, mux: http.NewServeMux(), limits: newLimits(c.RateLimit)}
+	s := &server{Config: c, mux: http.NewServeMux(), limits: newLimits(c.RateLimit), polls: newPolls()}
 	for _, p := range paths() {
 		s.mux.Handle("/v1"+p.pattern, &pathHandler{s, p})
 	}

@@ -28,7 +28,7 @@ const (
 // Server returns the HTTP server for a handler, with the limits above. Serve
 // it on a guarded listener; see Guard.
 func Server(h http.Handler) *http.Server {
-	return &http.Server{
+	hs := &http.Server{
 		Handler:                      h,
 		DisableGeneralOptionsHandler: true,
 		ReadHeaderTimeout:            readHeaderTimeout,
@@ -42,6 +42,10 @@ func Server(h http.Handler) *http.Server {
 			}
 		},
 	}
+	if s, ok := h.(*server); ok {
+		hs.RegisterOnShutdown(s.polls.stop) // a stop must not wait for who waits
+	}
+	return hs
 }
 
 // Guard returns a listener whose connections give every answer the API's

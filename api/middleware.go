@@ -79,10 +79,21 @@ func (c *call) authorize() error {
 	if c.route.TestOnly && (client.Mode != till.Test || c.s.Sandbox == nil) {
 		return errNoPath
 	}
+	if len(c.route.Scopes) > 0 && !slices.ContainsFunc(c.route.Scopes, key.Allows) {
+		return till.Errorf(till.CodeInsufficientScope, "The key lacks the scopes %s; it needs one of them.", joinScopes(c.route.Scopes))
+	}
 	if key.Allows(c.route.Scope) || c.route.Self && c.r.PathValue("key_id") == key.ID {
 		return nil
 	}
 	return till.Errorf(till.CodeInsufficientScope, "The key lacks the scope %s.", c.route.Scope)
+}
+
+func joinScopes(scopes []till.Scope) string {
+	words := make([]string, len(scopes))
+	for i, s := range scopes {
+		words[i] = string(s)
+	}
+	return strings.Join(words, ", ")
 }
 
 // A key in a URL stands in the logs of every proxy on the way. It is refused

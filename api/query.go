@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -127,24 +128,37 @@ func (p *params) id(name string) *till.ID {
 	return &id
 }
 
+// number reads a whole number between two bounds.
+func (p *params) number(name string, otherwise, least, most int64) int64 {
+	s, ok := p.get(name)
+	if !ok {
+		return otherwise
+	}
+	n, ok := till.ParseMinor(s)
+	if !ok || n < least || n > most {
+		p.add(name, fmt.Sprintf("The value must be a whole number from %d to %d.", least, most))
+	}
+	return n
+}
+
+// count reads a whole number without an upper bound, 0 if absent.
+func (p *params) count(name string) int64 {
+	s, ok := p.get(name)
+	if !ok {
+		return 0
+	}
+	n, ok := till.ParseMinor(s)
+	if !ok {
+		p.add(name, "The value must be a whole number, 0 or more.")
+	}
+	return n
+}
+
 // page reads limit, offset and order. A limit that is too large is refused,
 // not lowered: a client that pages by its own limit would skip records.
 func (p *params) page() store.Page {
-	page := store.Page{Limit: defaultLimit}
-	if s, ok := p.get("limit"); ok {
-		n, ok := till.ParseMinor(s)
-		if !ok || n < 1 || n > maxLimit {
-			p.add("limit", "The value must be a whole number from 1 to 200.")
-		}
-		page.Limit = int(n)
-	}
-	if s, ok := p.get("offset"); ok {
-		n, ok := till.ParseMinor(s)
-		if !ok {
-			p.add("offset", "The value must be a whole number, 0 or more.")
-		}
-		page.Offset = int(n)
-	}
+	page := store.Page{Limit: int(p.number("limit", defaultLimit, 1, maxLimit))}
+	page.Offset = int(p.count("offset"))
 	page.Ascending = p.choice("order", "asc", "desc") == "asc"
 	return page
 }

@@ -12,13 +12,14 @@ type Route struct {
 	Path   string     // relative to /v1, as in openapi.yaml
 	Scope  till.Scope // what the key must be allowed; "": any key will do
 
-	Open     bool     // needs no key
-	Fresh    bool     // the key is read from the database, not from the cache
-	Self     bool     // a key may do this to itself without the scope
-	TestOnly bool     // live clients are told that there is no such path
-	Body     bodyRule // what is done about a body
-	AnyQuery bool     // query parameters are not ours to judge
-	Query    []string // the query parameters it knows
+	Scopes   []till.Scope // the key must be allowed one of them; what it is shown depends on which
+	Open     bool         // needs no key
+	Fresh    bool         // the key is read from the database, not from the cache
+	Self     bool         // a key may do this to itself without the scope
+	TestOnly bool         // live clients are told that there is no such path
+	Body     bodyRule     // what is done about a body
+	AnyQuery bool         // query parameters are not ours to judge
+	Query    []string     // the query parameters it knows
 
 	handle func(c *call) error
 }
@@ -39,6 +40,10 @@ var Routes = []Route{
 	{Method: http.MethodGet, Path: "/payments", Scope: till.PaymentsRead, Query: paymentQuery, handle: (*call).listPayments},
 	{Method: http.MethodGet, Path: "/payments/{payment_id}", Scope: till.PaymentsRead, handle: (*call).getPayment},
 	{Method: http.MethodGet, Path: "/payments/{payment_id}/attempts", Scope: till.PaymentsRead, handle: (*call).listAttempts},
+	{Method: http.MethodGet, Path: "/payments/{payment_id}/events", Scope: till.PaymentsRead, handle: (*call).listPaymentEvents},
+
+	{Method: http.MethodGet, Path: "/events", Scopes: till.EventScopes, Query: eventQuery, handle: (*call).listEvents},
+	{Method: http.MethodGet, Path: "/events/{event_id}", Scopes: till.EventScopes, handle: (*call).getEvent},
 
 	{Method: http.MethodGet, Path: "/payment-methods", handle: (*call).listMethods},
 	{Method: http.MethodGet, Path: "/wallets", Scope: till.WalletsRead, handle: (*call).listWallets},

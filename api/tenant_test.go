@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"till"
 	"till/api"
 )
 
@@ -17,6 +18,7 @@ type crossing struct {
 	stranger      string // a key of B that may do everything
 	id, prompt    string // payments of A
 	keyID, client string // of A
+	event         string // the id of A's first event
 }
 
 // F52: another client's ids lead nowhere, on every route of the table.
@@ -29,6 +31,10 @@ func TestTenantCrossing(t *testing.T) {
 		id:     w.created("test", "00000000-0000-4000-8000-000000000001", "242064000001"),
 		prompt: w.created("test", "00000000-0000-4000-8000-000000000002", "242064000000"),
 		keyID:  strings.Split(w.keys["test"], "_")[2], client: w.clients["test"].ID.String(),
+	}
+	x.event = till.EventID(w.clients["test"].ID, 1, mustParse(t, x.id).Time()).String()
+	if a := w.do(http.MethodGet, "/v1/events/"+x.event, w.keys["test"], ""); a.Code != http.StatusOK {
+		t.Fatalf("A's own event: %d %s", a.Code, a.Body)
 	}
 	cases := x.cases()
 	for _, r := range api.Routes {
@@ -48,6 +54,15 @@ func TestTenantCrossing(t *testing.T) {
 	}
 }
 
+func mustParse(t *testing.T, text string) till.ID {
+	t.Helper()
+	id, err := till.ParseID(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
 // cases say for each route what must come of it.
 func (x *crossing) cases() map[string]func(method, target string) {
 	return map[string]func(method, target string){
@@ -56,6 +71,9 @@ func (x *crossing) cases() map[string]func(method, target string) {
 			"?provider_reference=SBX", "?from_date=2000-01-01T00:00:00Z"),
 		"GET /payments/{payment_id}":           x.missing("payment_not_found"),
 		"GET /payments/{payment_id}/attempts":  x.missing("payment_not_found"),
+		"GET /payments/{payment_id}/events":    x.missing("payment_not_found"),
+		"GET /events":                          x.empty("?limit=200", "?after=1"),
+		"GET /events/{event_id}":               x.missing("event_not_found"),
 		"GET /payment-methods":                 x.empty(),
 		"GET /wallets":                         x.empty(),
 		"GET /transactions":                    x.empty("?payment_id="+x.id, "?reference=order+of+A", "?payout_id="+x.id, "?currency=XAF"),
@@ -77,7 +95,7 @@ func (x *crossing) target(path string) string {
 	if strings.HasPrefix(path, "/sandbox") {
 		id = x.prompt
 	}
-	return "/v1" + strings.NewReplacer("{payment_id}", id, "{key_id}", x.keyID, "{connection}", "sandbox",
+	return "/v1" + strings.NewReplacer("{payment_id}", id, "{event_id}", x.event, "{key_id}", x.keyID, "{connection}", "sandbox",
 		"{token}", x.client+"."+id+".AAAAAAAAAAAAAAAAAAAAAA").Replace(path)
 }
 
@@ -103,7 +121,7 @@ func (x *crossing) empty(queries ...string) func(method, target string) {
 			if a.Code != http.StatusOK {
 				x.t.Errorf("%s %s%s: %d %s", method, target, q, a.Code, a.Body)
 			}
-			for _, mine := range []string{x.id, x.prompt, x.keyID, x.client} {
+			for _, mine := range []string{x.id, x.prompt, x.keyID, x.client, x.event} {
 				if strings.Contains(a.Body.String(), mine) {
 					x.t.Errorf("%s %s%s shows %s", method, target, q, mine)
 				}

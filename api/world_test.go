@@ -71,6 +71,12 @@ func newWorld(t testing.TB, o options) *world {
 	if _, err := w.store.Migrate(ctx); err != nil {
 		t.Fatal(err)
 	}
+	err = w.store.Update(ctx, func(tx *store.Tx) error {
+		return tx.InsertInstallation(ctx, &store.Installation{LogID: till.NewID(tx.Now()), SecretCheck: []byte("not looked at"), CreatedAt: tx.Now()})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	w.operator, err = sandbox.Open(ctx, sandbox.Config{Path: filepath.Join(dir, "sandbox.db"), Window: window, Post: w.post})
 	if err != nil {
 		t.Fatal(err)

@@ -22,24 +22,105 @@ func (tx *Tx) InsertEvents(ctx context.Context, events []*till.Event) error {
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, args)
 }
 
+const eventColumns = `e.sequence, e.kind, e.subject_id, e.created_at, e.status, e.expires_at, e.provider_reference,
+	e.failure_reason, e.failure_code, e.failure_message, e.failure_retryable, e.resolution, e.checked_at, e.next_check_at, e.calls`
+
+// scanEvent reads eventColumns, and more after them.
+func scanEvent(r row, e *till.Event, more ...any) error {
+	var code, message string
+	var retryable sql.NullBool
+	err := r.Scan(append([]any{&e.Sequence, &e.Kind, idDest(&e.PaymentID), &e.CreatedAt, &e.Status, &e.ExpiresAt, textDest(&e.ProviderReference),
+		textDest(&e.FailureReason), textDest(&code), textDest(&message), &retryable,
+		&e.Resolution.State, intDest(&e.Resolution.LastCheckedAt), intDest(&e.Resolution.NextCheckAt), &e.Resolution.Attempts}, more...)...)
+	if e.FailureReason != "" {
+		e.FailureDetail = &till.FailureDetail{ProviderCode: code, ProviderMessage: message, Retryable: retryable.Bool}
+	}
+	return err
+}
+
 // Events returns up to limit events of a client beyond a sequence, ascending.
 func (tx *Tx) Events(ctx context.Context, client till.ID, after int64, limit int) ([]*till.Event, error) {
 	var out []*till.Event
-	err := tx.rows(ctx, `SELECT sequence, kind, subject_id, created_at, status, expires_at, provider_reference,
-		failure_reason, failure_code, failure_message, failure_retryable, resolution, checked_at, next_check_at, calls
-		FROM events WHERE client_id = ? AND sequence > ? ORDER BY sequence LIMIT ?`,
+	err := tx.rows(ctx, `SELECT `+eventColumns+` FROM events e WHERE e.client_id = ? AND e.sequence > ? ORDER BY e.sequence LIMIT ?`,
 		[]any{client[:], after, limit}, func(r row) error {
 			e := &till.Event{ClientID: client}
-			var code, message string
-			var retryable sql.NullBool
-			err := r.Scan(&e.Sequence, &e.Kind, idDest(&e.PaymentID), &e.CreatedAt, &e.Status, &e.ExpiresAt, textDest(&e.ProviderReference),
-				textDest(&e.FailureReason), textDest(&code), textDest(&message), &retryable,
-				&e.Resolution.State, intDest(&e.Resolution.LastCheckedAt), intDest(&e.Resolution.NextCheckAt), &e.Resolution.Attempts)
-			if e.FailureReason != "" {
-				e.FailureDetail = &till.FailureDetail{ProviderCode: code, ProviderMessage: message, Retryable: retryable.Bool}
-			}
+			out = append(out, e)
+			return scanEvent(r, e)
+		})
+	return out, err
+}
+
+// EventRow is an event with what it is about.
+type EventRow struct {
+	till.Event
+	// Payment holds the part that never changes, and the client's own words;
+	// nil if the event is about something else.
+	Payment *till.Payment
+}
+
+// AppendJSON appends the event's body: what the log shows and a webhook sends.
+func (e *EventRow) AppendJSON(b []byte) []byte { return e.Event.AppendJSON(b, e.Payment) }
+
+// The part of a payment that an event's body needs. An event may be about
+// something else, so the join is a LEFT one.
+const (
+	eventBodyColumns = eventColumns + `, p.id, p.idempotency_key, p.idempotency_key_sent, p.method, p.country, p.amount, p.currency,
+	p.phone, p.reference, p.document, p.created_at, p.approval_window`
+	eventBodyFrom = ` FROM events e LEFT JOIN payments p ON p.client_id = e.client_id AND p.id = e.subject_id `
+)
+
+func scanEventBody(r row, client till.ID) (*EventRow, error) {
+	e, p := &EventRow{Event: till.Event{ClientID: client}}, &till.Payment{ClientID: client}
+	var key till.ID
+	var sent string
+	err := scanEvent(r, &e.Event, idDest(&p.ID), idDest(&key), textDest(&sent), textDest(&p.Method), textDest(&p.Country),
+		intDest(&p.Amount.Minor), textDest(&p.Amount.Currency), textDest(&p.Phone), textDest(&p.Reference), &p.Document,
+		intDest(&p.CreatedAt), intDest(&p.ApprovalWindow))
+	if p.IdempotencyKey = sent; sent == "" {
+		p.IdempotencyKey = key.String()
+	}
+	if !p.ID.IsZero() {
+		e.Payment = p
+	}
+	return e, err
+}
+
+// EventBodies returns up to limit events of a client beyond a sequence,
+// ascending, each with what it is about.
+func (tx *Tx) EventBodies(ctx context.Context, client till.ID, after int64, limit int) ([]*EventRow, error) {
+	var out []*EventRow
+	err := tx.rows(ctx, `SELECT `+eventBodyColumns+eventBodyFrom+`WHERE e.client_id = ? AND e.sequence > ? ORDER BY e.sequence LIMIT ?`,
+		[]any{client[:], after, limit}, func(r row) error {
+			e, err := scanEventBody(r, client)
 			out = append(out, e)
 			return err
 		})
 	return out, err
+}
+
+// PaymentEvents returns the events of a payment, ascending. It returns
+// CodePaymentNotFound if there is no such payment of the client: each has at
+// least the event of its creation. The payment names its events, so no index
+// of the log by payment is needed.
+func (tx *Tx) PaymentEvents(ctx context.Context, ref Ref) ([]*EventRow, error) {
+	var out []*EventRow
+	err := tx.rows(ctx, `SELECT `+eventBodyColumns+` FROM payments p JOIN events e ON e.client_id = p.client_id
+		AND e.sequence IN (p.pending_event, p.processing_event, p.final_event, p.late_event)
+		WHERE p.client_id = ? AND p.id = ? ORDER BY e.sequence`, []any{ref.Client[:], ref.ID[:]}, func(r row) error {
+		e, err := scanEventBody(r, ref.Client)
+		out = append(out, e)
+		return err
+	})
+	if err == nil && len(out) == 0 {
+		err = till.Errorf(till.CodePaymentNotFound, "there is no such payment")
+	}
+	return out, err
+}
+
+// LogEnd returns the sequence of a client's last event, 0 if there is none,
+// and the id of the log.
+func (tx *Tx) LogEnd(ctx context.Context, client till.ID) (last int64, log till.ID, err error) {
+	_, err = tx.one(ctx, `SELECT h.last_event, (SELECT i.log_id FROM installation i WHERE i.one = 1) FROM client_heads h WHERE h.client_id = ?`,
+		[]any{client[:]}, &last, idDest(&log))
+	return last, log, err
 }

@@ -1,0 +1,173 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"till"
+	"till/store"
+)
+
+var eventQuery = []string{"after", "limit", "wait"}
+
+// maxWait is how long a client may wait for events, in seconds. The answer
+// must be out before the connection's write timeout.
+const maxWait = 60
+
+// eventPage is a piece of the log, as far as the key may see it.
+type eventPage struct {
+	items []*store.EventRow
+	next  int64   // the last sequence looked at, shown or not
+	full  bool    // there may be more
+	log   till.ID // which log this is
+}
+
+// listEvents is GET /events.
+func (c *call) listEvents() error {
+	p := c.params()
+	after, limit := p.count("after"), int(p.number("limit", defaultLimit, 1, maxLimit))
+	wait := time.Duration(p.number("wait", 0, 0, maxWait)) * time.Second
+	if err := p.err(); err != nil {
+		return err
+	}
+	page, err := c.readEvents(after, limit)
+	if err == nil && wait > 0 && page.idle() {
+		page, err = c.awaitEvents(page.next, limit, wait)
+	}
+	if err != nil {
+		return err
+	}
+	b := appendItems(c.buf(), page.items, func(b []byte, e *store.EventRow) []byte { return e.AppendJSON(b) })
+	b = append(b, `,"next_after":`...)
+	b = strconv.AppendInt(b, page.next, 10)
+	b = append(b, `,"log_id":`...)
+	return c.json(http.StatusOK, append(appendID(b, page.log), '}'))
+}
+
+// idle reports whether there is nothing to answer yet. A full page that shows
+// nothing is an answer: the client goes on behind it.
+func (p *eventPage) idle() bool { return len(p.items) == 0 && !p.full }
+
+// readEvents reads on from a sequence. A sequence that the log has not reached
+// is of another history.
+func (c *call) readEvents(after int64, limit int) (*eventPage, error) {
+	page := &eventPage{next: after}
+	client := c.session.Client.ID
+	var rows []*store.EventRow
+	err := c.view(func(ctx context.Context, tx *store.Tx) error {
+		last, log, err := tx.LogEnd(ctx, client)
+		if err != nil || last <= after {
+			if page.log = log; err == nil && last < after {
+				err = &till.Error{Code: till.CodeCursorAhead}
+			}
+			return err
+		}
+		page.log = log
+		rows, err = tx.EventBodies(ctx, client, after, limit)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	page.full = len(rows) == limit
+	for _, e := range rows {
+		page.next = e.Sequence
+		if c.session.Key.Allows(e.Kind.Scope()) {
+			page.items = append(page.items, e)
+		}
+	}
+	return page, nil
+}
+
+// awaitEvents waits until the log shows something beyond a sequence, the time
+// is over, the client has gone or the service stops. Between its looks it
+// holds nothing of the database.
+func (c *call) awaitEvents(after int64, limit int, wait time.Duration) (*eventPage, error) {
+	leave, err := c.s.polls.enter(c.session.Client.ID)
+	if err != nil {
+		if till.ErrorCode(err) == till.CodeRateLimited {
+			c.Header()["Retry-After"] = retryAfter
+		}
+		return nil, err
+	}
+	defer leave()
+	// The request has been read; to wait longer than it may take to come is no
+	// fault of the client's.
+	http.NewResponseController(c.ResponseWriter).SetReadDeadline(time.Time{}) // not every writer has a connection
+	ear := c.s.Store.Listen(c.session.Client.ID)
+	defer ear.Close()
+	over := time.NewTimer(wait)
+	defer over.Stop()
+	for {
+		page, err := c.readEvents(after, limit)
+		if err != nil {
+			return nil, err
+		}
+		if !page.idle() {
+			return page, c.recheck()
+		}
+		after = page.next
+		look := time.NewTimer(ear.Patience())
+		select {
+		case <-ear.C():
+		case <-look.C:
+		case <-over.C:
+			return page, c.recheck()
+		case <-c.s.polls.stopping:
+			return page, nil
+		case <-c.r.Context().Done():
+			return nil, context.Cause(c.r.Context())
+		}
+		look.Stop()
+	}
+}
+
+// recheck opens the session again after a long wait: a key that was revoked
+// meanwhile is shown nothing.
+func (c *call) recheck() error {
+	if err := c.authenticate(); err != nil {
+		return err
+	}
+	return c.authorize()
+}
+
+// getEvent is GET /events/{event_id}. The id holds the event's sequence.
+func (c *call) getEvent() error {
+	missing := &till.Error{Code: till.CodeEventNotFound}
+	id, err := till.ParseID(c.r.PathValue("event_id"))
+	if err != nil {
+		return missing
+	}
+	var rows []*store.EventRow
+	err = c.view(func(ctx context.Context, tx *store.Tx) (err error) {
+		rows, err = tx.EventBodies(ctx, c.session.Client.ID, id.EventSequence()-1, 1)
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case len(rows) == 0 || rows[0].ID() != id || !c.session.Key.Allows(rows[0].Kind.Scope()):
+		return missing
+	}
+	return c.json(http.StatusOK, rows[0].AppendJSON(c.buf()))
+}
+
+// listPaymentEvents is GET /payments/{payment_id}/events.
+func (c *call) listPaymentEvents() error {
+	ref, err := c.paymentRef()
+	if err != nil {
+		return err
+	}
+	var rows []*store.EventRow
+	err = c.view(func(ctx context.Context, tx *store.Tx) (err error) {
+		rows, err = tx.PaymentEvents(ctx, ref)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	b := appendItems(c.buf(), rows, func(b []byte, e *store.EventRow) []byte { return e.AppendJSON(b) })
+	return c.json(http.StatusOK, append(b, '}'))
+}

@@ -1,0 +1,62 @@
+package till
+
+import (
+	"strconv"
+	"strings"
+)
+
+// APIVersion is the revision of the interface. Every answer tells it, and
+// every event.
+const APIVersion = "1.1"
+
+// Subject returns what the event is about: the word before the dot of its
+// kind, which is also the name of its snapshot.
+func (k EventKind) Subject() string {
+	subject, _, _ := strings.Cut(string(k), ".")
+	return subject
+}
+
+// Scope returns what a key must be allowed to be told such events.
+func (k EventKind) Scope() Scope {
+	switch k.Subject() {
+	case "payment":
+		return PaymentsRead
+	case "payout":
+		return PayoutsRead
+	}
+	return WebhooksManage
+}
+
+// EventScopes are the scopes of which a key needs one to read events at all.
+var EventScopes = []Scope{PaymentsRead, PayoutsRead, WebhooksManage}
+
+// Snapshot returns the payment as it was after the event, made from the part
+// of p that never changes.
+func (e *Event) Snapshot(p *Payment) Payment {
+	s := *p
+	s.Status, s.UpdatedAt, s.ExpiresAt = e.Status, e.CreatedAt, e.ExpiresAt
+	s.ProviderReference, s.FailureReason, s.FailureDetail = e.ProviderReference, e.FailureReason, e.FailureDetail
+	s.Resolution = e.Resolution
+	return s
+}
+
+// AppendJSON appends the event as clients see it, in the log and in webhooks
+// alike, byte for byte. p is the payment that it is about, of which only what
+// never changes is read; nil if it is about something else.
+func (e *Event) AppendJSON(b []byte, p *Payment) []byte {
+	b = append(b, `{"id":"`...)
+	b = e.ID().Append(b)
+	b = append(b, `","type":`...)
+	b = appendString(b, string(e.Kind))
+	b = append(b, `,"created_at":`...)
+	b = e.CreatedAt.appendJSON(b)
+	b = append(b, `,"api_version":"`+APIVersion+`","sequence":`...)
+	b = strconv.AppendInt(b, e.Sequence, 10)
+	b = append(b, `,"data":{`...)
+	if p != nil {
+		s := e.Snapshot(p)
+		b = append(b, `"payment":`...)
+		b = s.AppendJSON(b)
+	}
+	return append(b, '}', '}')
+}
