@@ -47,6 +47,7 @@ type options struct {
 	rate      float64
 	noSandbox bool
 	quiet     bool         // nothing is logged
+	notify    bool         // hints of other processes are heard; not in a bubble
 	database  store.Config // the zero one is a new SQLite file
 }
 
@@ -63,7 +64,7 @@ func newWorld(t testing.TB, o options) *world {
 	}
 	// In a bubble, the clock of a database server would be another one, and
 	// time would stand still while somebody waits on the network.
-	o.database.NoNotify = true
+	o.database.NoNotify = !o.notify
 	o.database.Now = func() till.Time { return till.TimeOf(time.Now()) }
 	if w.store, err = store.Open(ctx, o.database); err != nil {
 		t.Fatal(err)

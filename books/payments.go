@@ -79,6 +79,8 @@ func (v *verifier) verifyOwnEvents(p *store.VerifyPayment) {
 	e := &p.Pending
 	v.check(e.CreatedAt == p.CreatedAt, "I6", p.ID, "the event of its creation was made at another time")
 	v.check(e.ExpiresAt == p.CreatedAt+p.ApprovalWindow, "I6", p.ID, "the event of its creation has another end of the window")
+	v.check(e.Resolution == till.Waiting && e.Calls == 0 && e.ProviderReference == "" && e.FailureReason == "", "I6", p.ID,
+		"the event of its creation knows what came later")
 	last := e
 	processed := p.Status == till.Processing || p.PreviousStatus == till.Processing
 	v.check(processed == (p.ProcessingEvent != 0), "I6", p.ID, "it went from %q to %q and its processing event is %d", p.PreviousStatus, p.Status, p.ProcessingEvent)
@@ -94,6 +96,8 @@ func (v *verifier) verifyOwnEvents(p *store.VerifyPayment) {
 		v.verifyOrder(p, last, e)
 		v.check(e.FailureReason == p.FailureReason && e.FailureCode == p.FailureCode && e.FailureMessage == p.FailureMessage &&
 			e.FailureRetryable == p.FailureRetryable, "I6", p.ID, "the event of its end gives another failure")
+		v.check(e.ExpiresAt == p.ExpiresAt, "I6", p.ID, "the event of its end has another end of the window")
+		v.check(e.Resolution == till.Confirmed || e.Resolution == till.NeedsAttention, "I6", p.ID, "the event of its end says that it is %s", e.Resolution)
 		v.check(p.LateEvent != 0 || e.ProviderReference == p.ProviderReference, "I6", p.ID, "the event of its end has another receipt")
 		last = e
 	}

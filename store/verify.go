@@ -52,16 +52,19 @@ type VerifyEvent struct {
 	FailureCode       string
 	FailureMessage    string
 	FailureRetryable  int // 0 also where it is null
+	Resolution        till.ResolutionState
+	Calls             int
 }
 
 func (e *VerifyEvent) dest() []any {
 	return []any{intDest(&e.Sequence), textDest(&e.Kind), idDest(&e.SubjectID), intDest(&e.CreatedAt), textDest(&e.Status), intDest(&e.ExpiresAt),
-		textDest(&e.ProviderReference), textDest(&e.FailureReason), textDest(&e.FailureCode), textDest(&e.FailureMessage), intDest(&e.FailureRetryable)}
+		textDest(&e.ProviderReference), textDest(&e.FailureReason), textDest(&e.FailureCode), textDest(&e.FailureMessage), intDest(&e.FailureRetryable),
+		textDest(&e.Resolution), intDest(&e.Calls)}
 }
 
 func verifyEventColumns(alias string) (columns string) {
 	for i, c := range []string{"sequence", "kind", "subject_id", "created_at", "status", "expires_at",
-		"provider_reference", "failure_reason", "failure_code", "failure_message", "failure_retryable"} {
+		"provider_reference", "failure_reason", "failure_code", "failure_message", "failure_retryable", "resolution", "calls"} {
 		if i > 0 {
 			columns += ", "
 		}
