@@ -5,6 +5,7 @@
 //	Update(ctx, f)        run f in one write transaction, requests first
 //	UpdateBehind(ctx, f)  the same, after the requests that are waiting
 //	View(ctx, f)          run f on one snapshot
+//	Listen(client)        hear that a client's event log has grown
 //
 // f may run more than once, so it touches nothing but its Tx. Locks are taken
 // in one order, always: client heads by id, then payments, steps, wallets,

@@ -74,11 +74,25 @@ func (p *post) put(clients []till.ID) {
 			p.clients[id] = true
 		}
 	}
+	p.start()
+	p.ring()
+}
+
+// warm makes the connection while a commit is still under way: in a command
+// there is none yet, and to make one takes longer than to send a hint.
+func (p *post) warm() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed {
+		p.start()
+	}
+}
+
+func (p *post) start() {
 	if !p.started {
 		p.started = true
 		p.sender.Go(p.send)
 	}
-	p.ring()
 }
 
 func (p *post) ring() {
@@ -125,8 +139,9 @@ func (p *post) close() {
 
 // send runs until close.
 func (p *post) send() {
-	var conn *pgx.Conn
-	var channel string
+	dial, cancel := context.WithTimeout(context.Background(), hintTimeout)
+	conn, channel, _ := p.e.hintConn(dial) // if it fails, the first hint tries again
+	cancel()
 	defer func() { hangUp(conn) }()
 	for {
 		payload, closed := p.take()

@@ -164,6 +164,9 @@ type Tx struct {
 func (tx *Tx) grew(client till.ID) {
 	if tx.grown == nil {
 		tx.grown = tx.first[:0]
+		if tx.s.hints.post != nil {
+			tx.s.hints.post.warm()
+		}
 	}
 	tx.grown = append(tx.grown, client)
 }
