@@ -50,9 +50,6 @@ func (c *call) release() {
 	c.in, c.out = nil, nil
 }
 
-// Unwrap lets http.ResponseController reach the connection.
-func (c *call) Unwrap() http.ResponseWriter { return c.ResponseWriter }
-
 // body returns what was read. It is good until the call ends.
 func (c *call) body() []byte {
 	if c.in == nil {

@@ -93,9 +93,6 @@ func (c *call) awaitEvents(after int64, limit int, wait time.Duration) (*eventPa
 		return nil, err
 	}
 	defer leave()
-	// The request has been read; to wait longer than it may take to come is no
-	// fault of the client's.
-	http.NewResponseController(c.ResponseWriter).SetReadDeadline(time.Time{}) // not every writer has a connection
 	ear := c.s.Store.Listen(c.session.Client.ID)
 	defer ear.Close()
 	over := time.NewTimer(wait)

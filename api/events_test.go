@@ -183,7 +183,8 @@ func (w *world) get(ctx context.Context, url string) (int, string, error) {
 	return a.StatusCode, string(b), err
 }
 
-// The time that a request may take to arrive does not end a wait.
+// The time that a request may take to arrive does not end a wait: net/http
+// lifts that deadline when the request has been read, which is relied on here.
 func TestAPollOutlivesTheReadTimeout(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, options{})
