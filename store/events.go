@@ -99,21 +99,31 @@ func (tx *Tx) EventBodies(ctx context.Context, client till.ID, after int64, limi
 }
 
 // PaymentEvents returns the events of a payment, ascending. It returns
-// CodePaymentNotFound if there is no such payment of the client: each has at
-// least the event of its creation. The payment names its events, so no index
-// of the log by payment is needed.
+// CodePaymentNotFound if there is no such payment of the client. The payment
+// names its events, so no index of the log by payment is needed; each is read
+// by its number, because PostgreSQL would read the whole log to join them.
 func (tx *Tx) PaymentEvents(ctx context.Context, ref Ref) ([]*EventRow, error) {
+	var numbers [4]int64
+	found, err := tx.one(ctx, `SELECT pending_event, processing_event, final_event, late_event FROM payments WHERE client_id = ? AND id = ?`,
+		[]any{ref.Client[:], ref.ID[:]}, &numbers[0], intDest(&numbers[1]), intDest(&numbers[2]), intDest(&numbers[3]))
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, till.Errorf(till.CodePaymentNotFound, "there is no such payment")
+	}
+	var args [][]any
+	for _, n := range numbers {
+		if n != 0 {
+			args = append(args, []any{ref.Client[:], n})
+		}
+	}
 	var out []*EventRow
-	err := tx.rows(ctx, `SELECT `+eventBodyColumns+` FROM payments p JOIN events e ON e.client_id = p.client_id
-		AND e.sequence IN (p.pending_event, p.processing_event, p.final_event, p.late_event)
-		WHERE p.client_id = ? AND p.id = ? ORDER BY e.sequence`, []any{ref.Client[:], ref.ID[:]}, func(r row) error {
+	err = tx.rowsEach(ctx, `SELECT `+eventBodyColumns+eventBodyFrom+`WHERE e.client_id = ? AND e.sequence = ?`, args, func(_ int, r row) error {
 		e, err := scanEventBody(r, ref.Client)
 		out = append(out, e)
 		return err
 	})
-	if err == nil && len(out) == 0 {
-		err = till.Errorf(till.CodePaymentNotFound, "there is no such payment")
-	}
 	return out, err
 }
 
