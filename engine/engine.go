@@ -291,8 +291,12 @@ func (e *Engine) unable(ctx context.Context, steps []*store.Step, why error) {
 		e.c.Log.Warn("cannot act on a step", "payment", s.SubjectID, "error", why)
 		a := &Answer{Ref: store.Ref{Client: s.ClientID, ID: s.SubjectID}, Action: Check, Version: s.LeaseVersion, WakeSeq: s.WakeSeq,
 			Started: now, Ended: now, Err: why}
-		if err := e.answers.Do(ctx, a); err != nil || a.Refused != nil {
-			e.c.Log.Error("record that a step cannot be acted on", "payment", s.SubjectID, "error", errors.Join(err, a.Refused))
+		err := e.answers.Do(ctx, a)
+		if err == nil {
+			err = a.Refused // with an error the batch may still be writing it
+		}
+		if err != nil {
+			e.c.Log.Error("record that a step cannot be acted on", "payment", s.SubjectID, "error", err)
 		}
 	}
 	if len(steps) > 0 {
