@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"slices"
 
 	"till"
 )
@@ -100,8 +101,7 @@ func (tx *Tx) EventBodies(ctx context.Context, client till.ID, after int64, limi
 
 // PaymentEvents returns the events of a payment, ascending. It returns
 // CodePaymentNotFound if there is no such payment of the client. The payment
-// names its events, so no index of the log by payment is needed; each is read
-// by its number, because PostgreSQL would read the whole log to join them.
+// names its events, so no index of the log by payment is needed.
 func (tx *Tx) PaymentEvents(ctx context.Context, ref Ref) ([]*EventRow, error) {
 	var numbers [4]int64
 	found, err := tx.one(ctx, `SELECT pending_event, processing_event, final_event, late_event FROM payments WHERE client_id = ? AND id = ?`,
@@ -118,13 +118,10 @@ func (tx *Tx) PaymentEvents(ctx context.Context, ref Ref) ([]*EventRow, error) {
 			args = append(args, []any{ref.Client[:], n})
 		}
 	}
-	var out []*EventRow
-	err = tx.rowsEach(ctx, `SELECT `+eventBodyColumns+eventBodyFrom+`WHERE e.client_id = ? AND e.sequence = ?`, args, func(_ int, r row) error {
-		e, err := scanEventBody(r, ref.Client)
-		out = append(out, e)
-		return err
-	})
-	return out, err
+	out := make([]*EventRow, len(args))
+	err = tx.rowsOf(ctx, `SELECT `+eventBodyColumns+eventBodyFrom+`WHERE e.client_id = ? AND e.sequence = ?`, args,
+		func(i int, r row) (err error) { out[i], err = scanEventBody(r, ref.Client); return err })
+	return slices.DeleteFunc(out, func(e *EventRow) bool { return e == nil }), err
 }
 
 // LogEnd returns the sequence of a client's last event, 0 if there is none,
