@@ -31,6 +31,13 @@ func (tx *Tx) InsertInstallation(ctx context.Context, i *Installation) error {
 	return err
 }
 
+// SetLogID gives the event logs a new identity. It reports whether there is an
+// installation.
+func (tx *Tx) SetLogID(ctx context.Context, id till.ID) (bool, error) {
+	n, err := tx.exec(ctx, `UPDATE installation SET log_id = ? WHERE one = 1`, id[:])
+	return n == 1, err
+}
+
 // ConnectionFingerprint returns the account that a connection's name stood
 // for when it was last registered, "" if never.
 func (tx *Tx) ConnectionFingerprint(ctx context.Context, name string) (string, error) {

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -69,8 +70,9 @@ func TestKill(t *testing.T) {
 type killing struct {
 	t        *testing.T
 	dir      string
-	database string // a file or a URL
-	book     string // the sandbox operator's
+	database string        // a file or a URL
+	book     string        // the sandbox operator's
+	window   time.Duration // the customers' time; 0 means killWindow
 
 	mu       sync.Mutex
 	servers  []*instance
@@ -86,15 +88,16 @@ type instance struct {
 	base string
 }
 
-func (k *killing) start() *instance {
+// start starts a server with further arguments.
+func (k *killing) start(args ...string) *instance {
 	k.t.Helper()
 	path, err := exec.LookPath("till")
 	if err != nil {
 		k.t.Fatal(err)
 	}
 	var log bytes.Buffer
-	s := &instance{cmd: exec.Command(path, "dev", "--json", "--data", k.dir, "--database", k.database, "--listen", "127.0.0.1:0",
-		"--approval-window", killWindow.String(), "--rate-limit", "0")}
+	s := &instance{cmd: exec.Command(path, append([]string{"dev", "--json", "--data", k.dir, "--database", k.database, "--listen", "127.0.0.1:0",
+		"--approval-window", cmp.Or(k.window, killWindow).String(), "--rate-limit", "0"}, args...)...)}
 	s.cmd.Stderr = &log
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {

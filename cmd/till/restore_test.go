@@ -1,0 +1,196 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"till"
+	"till/provider/sandbox"
+	"till/store"
+)
+
+// F36: the database of some time ago is put back, and the operator remembers
+// what came after. Whatever is sent again is sent under the same reference, so
+// nobody is charged twice; what the operator holds is credited in the end;
+// and the event logs say that they are not the ones they were.
+func TestRestoreOfAnOldBackup(t *testing.T) {
+	engines := map[string]func(*testing.T) backup{"sqlite": newFileBackup}
+	if os.Getenv("TILL_TEST_POSTGRES_URL") != "" {
+		engines["postgres"] = newPostgresBackup
+	}
+	for name, engine := range engines {
+		t.Run(name, func(t *testing.T) {
+			b, dir := engine(t), t.TempDir()
+			book := filepath.Join(dir, "operator.db")
+			t.Setenv("TILL_SANDBOX", book)
+			f := &failover{bodies: map[string]string{}}
+			f.killing = &killing{t: t, dir: dir, book: book, database: b.database, answered: map[string]string{}, window: 5 * time.Second}
+
+			// In the backup: payments that have ended, and some that were not
+			// sent yet, which is for long no longer true when it is put back.
+			s := f.start()
+			f.createMany(20)
+			f.settle()
+			f.end(s, syscall.SIGTERM)
+			s = f.start("--role", "api")
+			f.createMany(20)
+			over := time.After(f.window)
+			f.end(s, syscall.SIGTERM)
+			b.take()
+			s = f.start()
+			f.createMany(40) // these will be lost
+			f.settle()
+			f.end(s, syscall.SIGTERM)
+			f.awaitCredits() // of late money too: the operator has nothing more to tell
+
+			b.putBack()
+			before := f.logID()
+			if told := f.restored(); told == before || f.logID() != told {
+				t.Errorf("the log was %s and is %s; 'till restored' said %s", before, f.logID(), told)
+			}
+			<-over // nothing of the backup may be sent any more
+			f.server = f.start()
+			f.createLostAgain()
+			f.settle()
+			f.awaitCredits()
+			f.end(f.server, syscall.SIGTERM)
+			f.verify()
+			f.compareByReference()
+		})
+	}
+}
+
+// backup is a way to put an old state of a database back.
+type backup struct {
+	database      string
+	take, putBack func()
+}
+
+func newFileBackup(t *testing.T) backup {
+	dir := t.TempDir()
+	database, old := filepath.Join(dir, "till.db"), filepath.Join(dir, "old.db")
+	copyFile := func(from, to string) {
+		b, err := os.ReadFile(from)
+		if err == nil {
+			err = os.WriteFile(to, b, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return backup{
+		database: database,
+		take:     func() { copyFile(database, old) }, // nobody has it open, so the file is all of it
+		putBack: func() {
+			os.Remove(database + "-wal")
+			os.Remove(database + "-shm")
+			copyFile(old, database)
+		},
+	}
+}
+
+func newPostgresBackup(t *testing.T) backup {
+	server := os.Getenv("TILL_TEST_POSTGRES_URL")
+	name := "t_" + strings.ReplaceAll(newUUID().String(), "-", "")
+	exec := func(query string) {
+		t.Helper()
+		ctx := context.Background()
+		conn, err := pgx.Connect(ctx, server)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close(ctx)
+		if _, err := conn.Exec(ctx, query); err != nil {
+			t.Fatalf("%s: %v", query, err)
+		}
+	}
+	exec("CREATE DATABASE " + name)
+	t.Cleanup(func() { exec("DROP DATABASE IF EXISTS " + name + " WITH (FORCE)") })
+	u, err := url.Parse(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Path = "/" + name
+	return backup{
+		database: u.String(),
+		take:     func() { exec("CREATE DATABASE " + name + "_old TEMPLATE " + name) },
+		putBack: func() {
+			exec("DROP DATABASE " + name + " WITH (FORCE)")
+			exec("ALTER DATABASE " + name + "_old RENAME TO " + name)
+		},
+	}
+}
+
+func (f *failover) createMany(n int) {
+	for range n {
+		f.create(context.Background())
+	}
+}
+
+// logID returns the identity of the event logs.
+func (f *failover) logID() (id till.ID) {
+	f.t.Helper()
+	f.view(func(tx *store.Tx, _ till.ID) error {
+		i, err := tx.Installation(context.Background())
+		if err == nil {
+			id = i.LogID
+		}
+		return err
+	})
+	return id
+}
+
+// restored runs 'till restored' and returns the identity that it tells.
+func (f *failover) restored() till.ID {
+	f.t.Helper()
+	var out bytes.Buffer
+	if code := run(f.t.Context(), []string{"restored", "--database", f.database, "--json"}, &out, io.Discard); code != 0 {
+		f.t.Fatalf("till restored ends with %d", code)
+	}
+	var told struct {
+		LogID string `json:"log_id"`
+	}
+	if err := json.Unmarshal(out.Bytes(), &told); err != nil {
+		f.t.Fatal(err)
+	}
+	id, err := till.ParseID(told.LogID)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return id
+}
+
+// awaitCredits waits until there are as many credits here as debits at the
+// operator: late money is found by a later read.
+func (f *failover) awaitCredits() {
+	f.t.Helper()
+	ctx := context.Background()
+	o, err := sandbox.Open(ctx, sandbox.Config{Path: f.book})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer o.Close()
+	f.await("as many credits here as debits at the operator", func() bool {
+		debits, err := o.Debits(ctx)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		var credits int64
+		f.view(func(tx *store.Tx, client till.ID) (err error) {
+			_, credits, err = tx.ListTransactions(ctx, client, store.TransactionFilter{}, store.Page{Limit: 1})
+			return err
+		})
+		return credits == int64(len(debits))
+	})
+}
