@@ -79,7 +79,6 @@ func newFailover(t *testing.T, synchronous bool) *failover {
 	t.Cleanup(standby.Remove)
 	f := &failover{primary: primary, standby: standby, bodies: map[string]string{}}
 	dir := t.TempDir()
-	t.Setenv("TILL_SANDBOX", filepath.Join(dir, "operator.db"))
 	f.killing = &killing{t: t, dir: dir, book: filepath.Join(dir, "operator.db"), answered: map[string]string{},
 		database: fmt.Sprintf("postgres://till@127.0.0.1:%d,127.0.0.1:%d/postgres?sslmode=disable&target_session_attrs=read-write", primary.Port, standby.Port)}
 	if synchronous {

@@ -73,6 +73,7 @@ type killing struct {
 	database string        // a file or a URL
 	book     string        // the sandbox operator's
 	window   time.Duration // the customers' time; 0 means killWindow
+	admin    string        // where 'till serve' tells its health; "" means 'till dev'
 
 	mu       sync.Mutex
 	servers  []*instance
@@ -96,8 +97,12 @@ func (k *killing) start(args ...string) *instance {
 		k.t.Fatal(err)
 	}
 	var log bytes.Buffer
-	s := &instance{cmd: exec.Command(path, append([]string{"dev", "--json", "--data", k.dir, "--database", k.database, "--listen", "127.0.0.1:0",
-		"--approval-window", cmp.Or(k.window, killWindow).String(), "--rate-limit", "0"}, args...)...)}
+	command := []string{"dev", "--data", k.dir}
+	if k.admin != "" {
+		command = []string{"serve", "--admin-listen", k.admin, "--secret-file", filepath.Join(k.dir, "till.secret")}
+	}
+	s := &instance{cmd: exec.Command(path, slices.Concat(command, []string{"--json", "--database", k.database, "--sandbox", k.book, "--listen", "127.0.0.1:0",
+		"--approval-window", cmp.Or(k.window, killWindow).String(), "--rate-limit", "0"}, args)...)}
 	s.cmd.Stderr = &log
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {
@@ -119,7 +124,7 @@ func (k *killing) start(args ...string) *instance {
 	s.base = ready.BaseURL
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.key = ready.Key
+	k.key = cmp.Or(ready.Key, k.key)
 	k.servers = slices.DeleteFunc(append(k.servers, s), func(x *instance) bool { return x.cmd.ProcessState != nil })
 	return s
 }

@@ -25,17 +25,17 @@ import (
 // nobody is charged twice; what the operator holds is credited in the end;
 // and the event logs say that they are not the ones they were.
 func TestRestoreOfAnOldBackup(t *testing.T) {
+	t.Parallel()
 	engines := map[string]func(*testing.T) backup{"sqlite": newFileBackup}
 	if os.Getenv("TILL_TEST_POSTGRES_URL") != "" {
 		engines["postgres"] = newPostgresBackup
 	}
 	for name, engine := range engines {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b, dir := engine(t), t.TempDir()
-			book := filepath.Join(dir, "operator.db")
-			t.Setenv("TILL_SANDBOX", book)
 			f := &failover{bodies: map[string]string{}}
-			f.killing = &killing{t: t, dir: dir, book: book, database: b.database, answered: map[string]string{}, window: 5 * time.Second}
+			f.killing = &killing{t: t, dir: dir, book: filepath.Join(dir, "operator.db"), database: b.database, answered: map[string]string{}, window: 5 * time.Second}
 
 			// In the backup: payments that have ended, and some that were not
 			// sent yet, which is for long no longer true when it is put back.
@@ -103,18 +103,7 @@ func newFileBackup(t *testing.T) backup {
 func newPostgresBackup(t *testing.T) backup {
 	server := os.Getenv("TILL_TEST_POSTGRES_URL")
 	name := "t_" + strings.ReplaceAll(newUUID().String(), "-", "")
-	exec := func(query string) {
-		t.Helper()
-		ctx := context.Background()
-		conn, err := pgx.Connect(ctx, server)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close(ctx)
-		if _, err := conn.Exec(ctx, query); err != nil {
-			t.Fatalf("%s: %v", query, err)
-		}
-	}
+	exec := func(query string) { t.Helper(); execute(t, server, query) }
 	exec("CREATE DATABASE " + name)
 	t.Cleanup(func() { exec("DROP DATABASE IF EXISTS " + name + " WITH (FORCE)") })
 	u, err := url.Parse(server)
@@ -129,6 +118,19 @@ func newPostgresBackup(t *testing.T) backup {
 			exec("DROP DATABASE " + name + " WITH (FORCE)")
 			exec("ALTER DATABASE " + name + "_old RENAME TO " + name)
 		},
+	}
+}
+
+func execute(t *testing.T, database, query string) {
+	t.Helper()
+	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	if _, err := conn.Exec(ctx, query); err != nil {
+		t.Fatalf("%s: %v", query, err)
 	}
 }
 

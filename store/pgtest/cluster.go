@@ -231,12 +231,20 @@ func (c *Cluster) command(ctx context.Context, name string, args ...string) *exe
 }
 
 // own gives the cluster's folder to the user that the server runs as.
-func (c *Cluster) own() error {
+func (c *Cluster) own() error { return own(c.dir) }
+
+func own(dir string) error {
 	uid, gid, ok := unprivileged()
 	if !ok {
 		return nil
 	}
-	return os.Chown(c.dir, int(uid), int(gid))
+	return os.Chown(dir, int(uid), int(gid))
+}
+
+// Folder makes a folder for a tablespace. Its owner is the server's user.
+func (c *Cluster) Folder(name string) (string, error) {
+	dir := filepath.Join(c.dir, name)
+	return dir, errors.Join(os.Mkdir(dir, 0o700), own(dir))
 }
 
 // unprivileged returns whom a root process runs the server as.
