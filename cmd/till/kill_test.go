@@ -44,7 +44,10 @@ func TestKill(t *testing.T) {
 	}
 	dir := t.TempDir()
 	k := &killing{t: t, dir: dir, database: filepath.Join(dir, "till.db"), book: filepath.Join(dir, "sandbox.db"), answered: map[string]string{}}
-	for range kills {
+	for n := range kills {
+		if n > 0 && n%50 == 0 {
+			t.Logf("%d of %d kills, %d payments answered", n, kills, len(k.answered))
+		}
 		s := k.start()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(100+rand.IntN(400))*time.Millisecond)
 		// The kill comes while requests are on their way.
