@@ -17,15 +17,18 @@ func TestRestoredGivesTheLogsANewIdentity(t *testing.T) {
 			t.Error("a database that was never started was restored")
 		}
 		old := till.NewID(s.Now())
+		clients := make([]*till.Client, 103) // more than one commit takes
 		err := s.Update(ctx, func(tx *store.Tx) error {
+			for i := range clients {
+				clients[i] = &till.Client{ID: till.NewID(tx.Now()), Name: "one of many", Mode: till.Live, CreatedAt: tx.Now()}
+				if err := tx.InsertClient(ctx, clients[i]); err != nil {
+					return err
+				}
+			}
 			return tx.InsertInstallation(ctx, &store.Installation{LogID: old, SecretCheck: []byte("check"), CreatedAt: tx.Now()})
 		})
 		if err != nil {
 			t.Fatal(err)
-		}
-		clients := make([]*till.Client, 103) // more than one commit takes
-		for i := range clients {
-			clients[i] = storetest.NewClient(t, s, till.Live)
 		}
 		seen := map[till.ID]bool{old: true}
 		for range 2 {
