@@ -54,6 +54,10 @@ type Config struct {
 	// it on. Other instances' work is then noticed by looking.
 	NoNotify bool
 
+	// PlainSQL leaves SKIP LOCKED and statements over arrays unused, for an
+	// engine that speaks PostgreSQL's language and lacks them.
+	PlainSQL bool
+
 	// PhonePatterns are further ranges of mobile numbers, as COUNTRY=PATTERN of
 	// the national number.
 	PhonePatterns []string

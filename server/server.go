@@ -106,7 +106,9 @@ func (s *Server) lock(context.Context) error {
 }
 
 func (s *Server) openStore(ctx context.Context) (err error) {
-	if s.store, err = store.Open(ctx, store.Config{Path: s.c.Database, NoNotify: s.c.NoNotify, Log: s.log}); err != nil {
+	if s.store, err = store.Open(ctx, store.Config{
+		Path: s.c.Database, NoNotify: s.c.NoNotify, NoSkipLocked: s.c.PlainSQL, NoSets: s.c.PlainSQL, Log: s.log,
+	}); err != nil {
 		return fmt.Errorf("the database cannot be opened: %w", err)
 	}
 	s.undo.push(s.store.Close)

@@ -20,6 +20,7 @@ type pgSession struct {
 	conn  *pgx.Conn
 	fixed func() till.Time                    // a test's clock; nil: the server's
 	saw   func(sent time.Time, now till.Time) // told what the server's clock showed
+	sets  bool                                // many rows are one statement
 
 	owed  []owed
 	begun bool      // the server has answered in this transaction
@@ -201,11 +202,13 @@ func (ses *pgSession) set(ctx context.Context, query string, rows [][]any, must 
 	if must {
 		want = int64(len(rows))
 	}
-	switch len(rows) {
-	case 0:
+	if len(rows) == 0 {
 		return nil
-	case 1: // the plain statement; the server has planned it for good
-		ses.owe(numbered(query), plain(rows[0]), want)
+	}
+	if len(rows) == 1 || !ses.sets { // the plain statement; the server has planned it for good
+		for _, args := range rows {
+			ses.owe(numbered(query), plain(args), min(want, 1))
+		}
 		return nil
 	}
 	s, err := ses.setOf(ctx, query)
@@ -219,13 +222,8 @@ func (ses *pgSession) set(ctx context.Context, query string, rows [][]any, must 
 
 func (ses *pgSession) touched(ctx context.Context, query string, rows [][]any) ([]bool, error) {
 	out := make([]bool, len(rows))
-	switch len(rows) {
-	case 0:
-		return out, nil
-	case 1:
-		n, err := ses.exec(ctx, query, rows[0])
-		out[0] = n == 1
-		return out, err
+	if len(rows) <= 1 || !ses.sets {
+		return out, ses.touchEach(ctx, query, rows, out)
 	}
 	s, err := ses.setOf(ctx, query)
 	if err != nil {
@@ -237,6 +235,23 @@ func (ses *pgSession) touched(ctx context.Context, query string, rows [][]any) (
 	}
 	return out, ses.send(ctx, func(b *pgx.Batch) { b.Queue(s.telling, args...) },
 		func(r pgx.BatchResults) error { return s.tell(r, rows, out) })
+}
+
+func (ses *pgSession) touchEach(ctx context.Context, query string, rows [][]any, out []bool) error {
+	return ses.send(ctx, func(b *pgx.Batch) {
+		for _, args := range rows {
+			b.Queue(numbered(query), plain(args)...)
+		}
+	}, func(r pgx.BatchResults) error {
+		for i := range rows {
+			tag, err := r.Exec()
+			if err != nil {
+				return err
+			}
+			out[i] = tag.RowsAffected() == 1
+		}
+		return nil
+	})
 }
 
 func (ses *pgSession) query(ctx context.Context, query string, args []any, scan func(r row) error) error {
@@ -257,10 +272,7 @@ func (ses *pgSession) lockFirst(ctx context.Context, lock read, reads ...read) e
 		return err
 	}
 	// One by one, so that they are locked in order.
-	locks := make([]question, len(lock.args))
-	for i, args := range lock.args {
-		locks[i] = question{text: numbered(lock.query), args: plain(args), nth: i, scan: lock.scan}
-	}
+	locks := lock.each()
 	sent := time.Now()
 	return ses.send(ctx, func(b *pgx.Batch) {
 		queueAll(b, locks)
@@ -289,15 +301,21 @@ type question struct {
 	scan func(i int, r row) error
 }
 
+// each returns a statement for each argument.
+func (rd *read) each() []question {
+	out := make([]question, len(rd.args))
+	for i, args := range rd.args {
+		out[i] = question{text: numbered(rd.query), args: plain(args), nth: i, scan: rd.scan}
+	}
+	return out
+}
+
 // ask turns reads into statements.
 func (ses *pgSession) ask(ctx context.Context, reads []read) ([]question, error) {
 	out := make([]question, 0, len(reads))
 	for _, rd := range reads {
-		switch len(rd.args) {
-		case 0:
-			continue
-		case 1:
-			out = append(out, question{text: numbered(rd.query), args: plain(rd.args[0]), scan: rd.scan})
+		if len(rd.args) <= 1 || !ses.sets {
+			out = append(out, rd.each()...)
 			continue
 		}
 		s, err := ses.setOf(ctx, rd.query)

@@ -22,6 +22,7 @@ type postgres struct {
 	config *pgx.ConnConfig
 	now    func() till.Time // nil: the server's clock
 	skip   bool             // use SKIP LOCKED
+	sets   bool             // use one statement for many rows
 
 	// saw is told what the server's clock showed, and when it was asked.
 	saw func(sent time.Time, now till.Time)
@@ -32,8 +33,8 @@ func IsPostgres(database string) bool {
 	return strings.HasPrefix(database, "postgres://") || strings.HasPrefix(database, "postgresql://")
 }
 
-func openPostgres(url string, now func() till.Time, skip bool, saw func(time.Time, till.Time)) (*postgres, error) {
-	c, err := pgx.ParseConfig(url)
+func openPostgres(cfg Config, saw func(time.Time, till.Time)) (*postgres, error) {
+	c, err := pgx.ParseConfig(cfg.Path)
 	if err != nil {
 		return nil, errors.New("the PostgreSQL URL cannot be read") // its text may hold a password
 	}
@@ -57,7 +58,7 @@ func openPostgres(url string, now func() till.Time, skip bool, saw func(time.Tim
 		}
 	}
 	c.DialFunc = patient(c.DialFunc)
-	return &postgres{config: c, now: now, skip: skip, saw: saw}, nil
+	return &postgres{config: c, now: cfg.Now, skip: !cfg.NoSkipLocked, sets: !cfg.NoSets, saw: saw}, nil
 }
 
 // dialer gives up a server that has vanished, with its power or its network,
@@ -119,7 +120,7 @@ func (*postgres) translate(text string) string {
 }
 
 func (e *postgres) connect(ctx context.Context, write bool) (session, error) {
-	ses := &pgSession{fixed: e.now, saw: e.saw}
+	ses := &pgSession{fixed: e.now, saw: e.saw, sets: e.sets}
 	c := e.config.Copy()
 	if write {
 		// A write names its rows by their keys. Told to expect many, the planner

@@ -28,6 +28,10 @@ type Config struct {
 	// depends on it.
 	NoSkipLocked bool
 
+	// NoSets sends a statement for each row, as an engine needs that finds the
+	// node of a row by the arguments. Nothing depends on it.
+	NoSets bool
+
 	// NoNotify leaves NOTIFY of PostgreSQL unused: instances see each other's
 	// commits when they look. Nothing depends on it. A listening connection
 	// waits on the network, so a test in a bubble of virtual time needs this.
@@ -84,7 +88,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if IsPostgres(c.Path) {
 		writers = pgWriters
 		var e *postgres
-		if e, err = openPostgres(c.Path, c.Now, !c.NoSkipLocked, s.saw); err == nil && !c.NoNotify {
+		if e, err = openPostgres(c, s.saw); err == nil && !c.NoNotify {
 			s.hints.post = newPost(s.hints, e)
 			s.hints.watch = s.hints.post.hear
 		}

@@ -59,6 +59,7 @@ the built-in sandbox operator.`,
 	f.StringVar(&c.SandboxPath, "sandbox", "", sandboxUsage)
 	f.DurationVar(&c.ApprovalWindow, "approval-window", defaultWindow, "how long a customer of the sandbox has to approve, at least 3s")
 	f.StringArrayVar(&c.PhonePatterns, "phone-pattern", nil, "a further range of mobile numbers, as CG=06\\d{7}: country and pattern of the national number")
+	f.BoolVar(&c.PlainSQL, "plain-sql", false, "use neither SKIP LOCKED nor statements over arrays; slower, for engines that only resemble PostgreSQL")
 	f.BoolVar(&c.NoNotify, "no-notify", false, "do not use NOTIFY of PostgreSQL; other instances' work is noticed up to 250ms later")
 	f.BoolVar(&asJSON, "json", false, "print one line of JSON when ready")
 	addWebhookFlags(cmd, &c)
