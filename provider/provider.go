@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"till"
@@ -100,6 +101,18 @@ type Provider interface {
 	Fingerprint() string
 }
 
+// ErrCredentials marks an error of a call that the operator refused because of
+// who we say we are. It is an error like any other, we do not know; but a few
+// of them in a row stop new payments sooner.
+var ErrCredentials = errors.New("the operator refuses our credentials")
+
+// Rate is how often an operator may be called: so many calls per second, by
+// all instances together, and so many at once after a pause.
+type Rate struct {
+	PerSecond int // 0: no limit
+	Burst     int // at least 1 is allowed
+}
+
 // Traits are the times and habits of an operator.
 type Traits struct {
 	// ClientReference says that the operator deduplicates and looks up by the
@@ -117,4 +130,11 @@ type Traits struct {
 	// LateReads are the times after a final other than success at which the
 	// operator is asked once more, in case the money came after all.
 	LateReads []time.Duration
+
+	// SubmitRate and CheckRate limit the calls of each kind.
+	SubmitRate, CheckRate Rate
+
+	// Unwatched says that failures are no sign of bad health: whoever tests
+	// chooses them. Such an operator is never closed.
+	Unwatched bool
 }

@@ -119,6 +119,8 @@ func (o *Operator) Traits() provider.Traits {
 		Grace:           time.Second,
 		// The first finds the late money of 0013, which comes 2 s after the expiry.
 		LateReads: []time.Duration{3 * time.Second, time.Hour, 6 * time.Hour, 24 * time.Hour, 72 * time.Hour},
+		// A developer's time-outs must not close a method for the others.
+		Unwatched: true,
 	}
 }
 
