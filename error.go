@@ -3,6 +3,7 @@ package till
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Code names a kind of refusal. Codes are stable: clients branch on them.
@@ -77,6 +78,9 @@ type Error struct {
 
 	// PaymentID names the payment that holds a reused idempotency key.
 	PaymentID ID
+
+	// RetryAfter is when it is worth trying again, where that is known.
+	RetryAfter time.Duration
 }
 
 // Error returns the code and the detail in one line.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
 	"till"
 	"till/internal/jsonx"
@@ -79,6 +80,9 @@ func (c *call) fail(err error) {
 	r := refusals[e.Code]
 	if r.status == http.StatusServiceUnavailable {
 		c.Header()["Retry-After"] = retryAfter
+		if s := (e.RetryAfter + time.Second - 1) / time.Second; s > 1 {
+			c.Header()["Retry-After"] = []string{strconv.FormatInt(int64(s), 10)}
+		}
 	}
 	c.write(r.status, typeProblem, appendProblem(c.buf(), e, c.id))
 }

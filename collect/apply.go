@@ -311,6 +311,7 @@ func (b *change) schedule(p *store.PaymentRow, s *store.Step, a *engine.Answer, 
 	p.Resolution.NextCheckAt = 0
 	if s != nil {
 		p.Resolution.NextCheckAt = s.DueAt
+		s.Lane = engine.LaneOf(p.Connection, s, p.Status.Final(), t)
 	}
 	unclear := s != nil && s.Sends > 0 && !s.Acked || now > p.ExpiresAt
 	p.Resolution.State = till.ResolutionStateOf(p.Status, p.Attention, unclear)

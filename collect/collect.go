@@ -31,6 +31,9 @@ type Config struct {
 	Slots int
 	// Look is how soon other processes' work is noticed; see engine.Config.
 	Look time.Duration
+	// Pulse is how soon instances agree on how operators stand; see
+	// engine.Config.
+	Pulse time.Duration
 	// Work says that this instance sends and asks; without it, it only
 	// accepts and leaves the work to others.
 	Work bool
@@ -68,7 +71,8 @@ func New(c Config) *Collector {
 	}
 	col := &Collector{c: c, keys: newKeys(c.Secret)}
 	col.engine = engine.New(engine.Config{
-		Store: c.Store, Connections: c.Connections, Subject: col, Slots: c.Slots, Look: c.Look, Log: c.Log,
+		Store: c.Store, Connections: c.Connections, Subject: col, Slots: c.Slots, Look: c.Look,
+		Pulse: c.Pulse, Idle: !c.Work, Log: c.Log,
 	})
 	col.creates = batch.New(c.MaxBatch, maxCreateQueue, col.runCreates)
 	col.wakes = batch.New(maxWakeBatch, maxWakeQueue, col.runWakes)
@@ -82,6 +86,11 @@ func (c *Collector) Run(ctx context.Context) {
 		c.engine.Run(ctx)
 	}
 }
+
+// Watch shares with the other instances how the operators stand, until ctx
+// ends: also on an instance that leaves the work to others, because it must
+// refuse what cannot be sent.
+func (c *Collector) Watch(ctx context.Context) { c.engine.Watch(ctx) }
 
 // Close finishes what was begun: queued creates are written, calls under way
 // are answered and recorded, or ctx ends. Call it after Run has returned and
@@ -141,6 +150,11 @@ func (c *Collector) Create(ctx context.Context, who Client, r *Request) (Created
 	if p == nil {
 		return c.replayOr(ctx, who.ID, o.key, r, till.Errorf(till.CodeMethodUnavailable, "the method cannot be reached just now"))
 	}
+	if !c.engine.Passing(name) {
+		if made, err, done := c.admit(ctx, who, o, r, name); done {
+			return made, err
+		}
+	}
 
 	call := &creation{key: o.key, req: r}
 	hash, ok := r.hash(bodyVersion)
@@ -159,9 +173,22 @@ func (c *Collector) Create(ctx context.Context, who Client, r *Request) (Created
 		BodyHash: hash, BodyVersion: bodyVersion,
 	}
 	if c.c.Work && p.Traits().ClientReference {
-		call.grant = c.engine.Grant()
+		call.grant = c.engine.Grant(name)
 	}
 	return c.create(ctx, call)
+}
+
+// admit decides on a new payment for a connection that does not answer just
+// now. It may still be accepted, as a probe; but a key that made a payment
+// before is no new one, and must not use a probe up.
+func (c *Collector) admit(ctx context.Context, who Client, o *order, r *Request, connection string) (made Created, err error, done bool) {
+	refusal := till.Errorf(till.CodeMethodUnavailable, "the operator does not answer just now")
+	if made, err = c.replayOr(ctx, who.ID, o.key, r, refusal); err != error(refusal) {
+		return made, err, true
+	}
+	ok, retry := c.engine.Admit(connection)
+	refusal.RetryAfter = retry
+	return Created{}, refusal, !ok
 }
 
 // create puts the call through the batch.
@@ -276,9 +303,10 @@ func (call *creation) stamp(at, now till.Time) {
 	p := &call.row
 	p.ID = till.NewID(at)
 	p.CreatedAt, p.UpdatedAt, p.ExpiresAt = at, at, at+p.ApprovalWindow
-	call.step = store.Step{ClientID: p.ClientID, SubjectID: p.ID, Kind: store.KindPayment, DueAt: now}
+	call.step = store.Step{ClientID: p.ClientID, SubjectID: p.ID, Kind: store.KindPayment, Lane: store.Lane(p.Connection, store.OpSubmit), DueAt: now}
 	if call.grant != nil {
 		call.grant.Lease(&call.step, now)
+		call.step.Lane = store.Lane(p.Connection, store.OpCheck)
 	}
 	call.tries = append(call.tries, call.step)
 }
@@ -366,15 +394,26 @@ func (c *Collector) replay(p *store.PaymentRow, r *Request) (Created, error) {
 	return Created{Payment: p.AsCreated(), Replayed: true}, nil
 }
 
-// MethodStatus says how a method stands for clients of a mode, and how long
-// a customer has to approve.
+// MethodStatus says how a method stands for clients of a mode, the same on
+// all instances, and how long a customer has to approve. A method with several
+// markets stands as the best of them does: payments are refused by market.
 func (c *Collector) MethodStatus(mode till.Mode, m *till.Method) (status string, window time.Duration) {
+	best := engine.Closed
 	for _, k := range m.Markets {
-		if p := c.c.Connections[c.c.Route(mode, m.Code, k.Country, k.Currency)]; p != nil {
-			return "operational", p.Traits().ApprovalWindow
+		name := c.c.Route(mode, m.Code, k.Country, k.Currency)
+		p := c.c.Connections[name]
+		if p == nil {
+			continue
+		}
+		s := c.engine.Status(name)
+		if window == 0 || s == engine.Operational || s == engine.Degraded && best == engine.Closed {
+			best, window = s, p.Traits().ApprovalWindow
 		}
 	}
-	return "closed", 0
+	if best == engine.Closed {
+		window = 0
+	}
+	return string(best), window
 }
 
 func deref(s *string) string {

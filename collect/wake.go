@@ -84,7 +84,7 @@ func (c *Collector) wakeOne(ctx context.Context, tx *store.Tx, ref store.Ref) er
 	}
 	t := c.traits(p.Connection)
 	return tx.InsertWokenStep(ctx, &store.Step{
-		ClientID: ref.Client, SubjectID: ref.ID, Kind: store.KindPayment, DueAt: tx.Now(),
+		ClientID: ref.Client, SubjectID: ref.ID, Kind: store.KindPayment, Lane: store.Lane(p.Connection, store.OpCheck), DueAt: tx.Now(),
 		Calls: p.Resolution.Attempts, CheckedAt: p.Resolution.LastCheckedAt,
 		Sends: 1, Acked: true, LateFrom: p.UpdatedAt, LateReads: len(t.LateReads),
 	})

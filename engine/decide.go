@@ -65,6 +65,15 @@ func Next(s *store.Step, j *Job, t provider.Traits, now till.Time) Action {
 	return Abandon
 }
 
+// LaneOf returns the lane in which a step waits: that of the operation that it
+// will most likely ask for.
+func LaneOf(connection string, s *store.Step, final bool, t provider.Traits) string {
+	if !final && (s.Sends == 0 || !s.Acked && s.Absent >= provenAbsent && mayResend(s, t)) {
+		return store.Lane(connection, store.OpSubmit)
+	}
+	return store.Lane(connection, store.OpCheck)
+}
+
 // MayAbandon answers whether a payment with this step can be ended without
 // the operator's word: it was provably never sent, or is proven absent, and
 // no send can start any more.

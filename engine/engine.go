@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"till"
@@ -67,6 +69,11 @@ type Config struct {
 	// Look is how long a step that another process committed, or a lease that
 	// ran out, may wait to be noticed; 0 means 250 ms.
 	Look time.Duration
+	// Pulse is how often instances tell each other how operators stand; 0
+	// means a second.
+	Pulse time.Duration
+	// Idle says that this instance only accepts, and leaves the work to others.
+	Idle bool
 	Log  *slog.Logger
 }
 
@@ -78,6 +85,17 @@ type Engine struct {
 	waker   *loop.Waker
 	answers *batch.Batcher[*Answer]
 	tasks   sync.WaitGroup
+
+	health   *health
+	running  map[string]*atomic.Int64 // calls under way, by connection
+	rates    map[store.Operation]provider.Rate
+	reserves map[string]*reserve // of the connections that limit sends
+
+	// Only the loop of Run uses these.
+	known []string // the lanes of the connections that are configured here
+	lanes []string // these and the others in which steps wait
+	swept time.Time
+	waits map[string]wait
 }
 
 // The limits of the engine's own queues.
@@ -96,15 +114,37 @@ func New(c Config) *Engine {
 	if c.Look <= 0 {
 		c.Look = defaultLook
 	}
+	if c.Pulse <= 0 {
+		c.Pulse = defaultPulse
+	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	e := &Engine{
-		c:     c,
-		slots: make(chan struct{}, c.Slots),
-		fast:  make(chan struct{}, max(1, c.Slots/2)),
-		waker: loop.NewWaker(),
+		c:        c,
+		slots:    make(chan struct{}, c.Slots),
+		fast:     make(chan struct{}, max(1, c.Slots/2)),
+		waker:    loop.NewWaker(),
+		health:   newHealth(c),
+		running:  map[string]*atomic.Int64{},
+		rates:    map[store.Operation]provider.Rate{},
+		reserves: map[string]*reserve{},
+		waits:    map[string]wait{},
 	}
+	for name, p := range c.Connections {
+		e.running[name] = &atomic.Int64{}
+		for _, op := range []string{store.OpCheck, store.OpSubmit} {
+			e.known = append(e.known, store.Lane(name, op))
+			if r := rateOf(p.Traits(), op); r.PerSecond > 0 {
+				e.rates[store.Operation{Connection: name, Name: op}] = r
+			}
+		}
+		if p.Traits().SubmitRate.PerSecond > 0 && !c.Idle {
+			e.reserves[name] = &reserve{}
+		}
+	}
+	slices.Sort(e.known)
+	e.lanes = e.known
 	e.answers = batch.New(maxBatch, maxQueue, c.Subject.Apply)
 	return e
 }
@@ -120,6 +160,7 @@ type Task struct {
 	// it was read before the claim, so it is never too late.
 	leaseEnd time.Time
 	fast     bool
+	round    int64 // of probes that it belongs to; 0: none
 }
 
 // Wake makes the engine look for due steps now.
@@ -154,108 +195,6 @@ func (e *Engine) Drain(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("calls to operators are still under way: %w", ctx.Err())
 	}
-}
-
-// step claims what is due, as far as there are free slots, and starts it. It
-// returns when to look again.
-func (e *Engine) step(ctx context.Context) time.Duration {
-	free := cap(e.slots) - len(e.slots)
-	if free == 0 {
-		return e.c.Look // a task that ends wakes us
-	}
-	now := e.c.Store.Now()
-	var next till.Time
-	err := e.c.Store.View(ctx, func(tx *store.Tx) (err error) {
-		next, err = tx.NextDue(ctx)
-		return err
-	})
-	if err == nil && !next.IsZero() && next <= now {
-		var tasks []*Task
-		tasks, err = e.claim(ctx, min(free, maxBatch))
-		if errors.Is(err, store.ErrRefused) {
-			tasks, err = e.claimSingly(ctx, min(free, maxBatch))
-		}
-		for _, t := range tasks {
-			e.slots <- struct{}{}
-			e.start(ctx, t)
-		}
-		if err == nil && len(tasks) > 0 {
-			return 0
-		}
-	}
-	if err != nil {
-		if ctx.Err() == nil {
-			e.c.Log.Error("look for due steps", "error", err)
-		}
-		return e.c.Look
-	}
-	if next.IsZero() || next <= now {
-		return e.c.Look
-	}
-	return max(next.Sub(now), time.Millisecond)
-}
-
-// claim takes up to limit due steps in one commit: for each, what to do is
-// decided, the lease is taken and, if it is to be sent, that a send may have
-// begun is written down.
-func (e *Engine) claim(ctx context.Context, limit int) ([]*Task, error) {
-	return e.claimOf(ctx, func(tx *store.Tx) ([]*store.Step, error) { return tx.DueSteps(ctx, limit) })
-}
-
-// claimSingly takes due steps one by one, because one of them cannot be taken
-// and must not keep the others from it.
-func (e *Engine) claimSingly(ctx context.Context, limit int) ([]*Task, error) {
-	var due []*store.Step
-	err := e.c.Store.UpdateBehind(ctx, func(tx *store.Tx) (err error) {
-		due, err = tx.DueSteps(ctx, limit)
-		return err
-	})
-	var tasks []*Task
-	for _, s := range due {
-		one, failed := e.claimOf(ctx, func(*store.Tx) ([]*store.Step, error) { c := *s; return []*store.Step{&c}, nil })
-		if failed != nil {
-			e.unable(ctx, []*store.Step{s}, failed)
-		}
-		tasks = append(tasks, one...)
-	}
-	return tasks, err
-}
-
-func (e *Engine) claimOf(ctx context.Context, find func(tx *store.Tx) ([]*store.Step, error)) ([]*Task, error) {
-	var tasks []*Task
-	var foreign []*store.Step
-	leaseEnd := time.Now().Add(Lease)
-	err := e.c.Store.UpdateBehind(ctx, func(tx *store.Tx) error {
-		tasks, foreign = nil, nil
-		steps, err := find(tx)
-		if err != nil {
-			return err
-		}
-		refs := make([]store.Ref, len(steps))
-		for i, s := range steps {
-			refs[i] = store.Ref{Client: s.ClientID, ID: s.SubjectID}
-		}
-		jobs, err := e.c.Subject.Load(ctx, tx, refs)
-		if err != nil {
-			return err
-		}
-		for i, s := range steps {
-			t := e.plan(s, jobs[refs[i]], tx.Now())
-			if t == nil {
-				foreign = append(foreign, s)
-				continue
-			}
-			t.leaseEnd = leaseEnd
-			tasks = append(tasks, t)
-		}
-		tasks, err = e.take(ctx, tx, tasks)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	e.unable(ctx, foreign, errNoConnection)
-	return tasks, nil
 }
 
 // plan decides what to do about one step; nil if it cannot be acted on from
@@ -369,7 +308,11 @@ func (e *Engine) start(ctx context.Context, t *Task) {
 	}()
 }
 
+// begin counts a call that is about to be under way on a connection.
+func (e *Engine) begin(connection string) { e.running[connection].Add(1) }
+
 func (e *Engine) release(t *Task) {
+	e.running[t.Job.Connection].Add(-1)
 	<-e.slots
 	if t.fast {
 		<-e.fast
@@ -406,12 +349,14 @@ func (e *Engine) act(ctx context.Context, t *Task) *Answer {
 	}
 	ctx, cancel := context.WithDeadline(ctx, end)
 	defer cancel()
+	began := time.Now()
 	if t.Action == Submit {
 		a.Result, a.Err = p.Submit(ctx, j.Request)
 	} else {
 		r := &j.Request
 		a.Result, a.Err = p.Check(ctx, provider.Query{Client: r.Client, Payment: r.Payment, Reference: r.Reference, Method: r.Method, Country: r.Country})
 	}
+	e.health.record(j.Connection, t.Action, a.Err, time.Since(began), t.round)
 	a.Ended = e.c.Store.Now()
 	e.c.Log.Debug("called an operator", "payment", j.Ref.ID, "action", t.Action, "connection", j.Connection,
 		"outcome", a.Result.Outcome, "error", a.Err, "took", a.Ended.Sub(a.Started))

@@ -12,14 +12,22 @@ import (
 // payment is written with the lease taken and is sent right after the commit,
 // without a claim of its own.
 type Grant struct {
-	e        *Engine
-	leaseEnd time.Time
-	used     bool
+	e          *Engine
+	connection string
+	leaseEnd   time.Time
+	tokenEnd   time.Time // zero where no token was needed
+	used       bool
 }
 
-// Grant returns a slot if one is free now, nil if none is. The caller must
+// Grant returns a slot for a send to a connection if one is free now, and, if
+// the operator limits our rate, a token was taken ahead; nil if not. A
+// connection that is not passing is sent to by claims only. The caller must
 // call Start or Return, once.
-func (e *Engine) Grant() *Grant {
+func (e *Engine) Grant(connection string) *Grant {
+	free := cap(e.slots) - len(e.slots)
+	if !e.health.passing(connection) || !fair(len(e.c.Connections), int(e.running[connection].Load()), free) {
+		return nil
+	}
 	select {
 	case e.fast <- struct{}{}:
 	default:
@@ -27,11 +35,21 @@ func (e *Engine) Grant() *Grant {
 	}
 	select {
 	case e.slots <- struct{}{}:
-		return &Grant{e: e, leaseEnd: time.Now().Add(Lease)}
 	default:
 		<-e.fast
 		return nil
 	}
+	g := &Grant{e: e, connection: connection, leaseEnd: time.Now().Add(Lease)}
+	if r := e.reserves[connection]; r != nil {
+		var ok bool
+		if g.tokenEnd, ok = r.take(); !ok {
+			<-e.slots
+			<-e.fast
+			return nil
+		}
+	}
+	e.begin(connection)
+	return g
 }
 
 // Lease writes the grant into a new step, created at now: from its commit on
@@ -62,6 +80,10 @@ func (g *Grant) Start(ctx context.Context, s *store.Step, j *Job) {
 func (g *Grant) Return() {
 	if !g.used {
 		g.used = true
+		g.e.running[g.connection].Add(-1)
+		if r := g.e.reserves[g.connection]; r != nil {
+			r.put(g.tokenEnd)
+		}
 		<-g.e.slots
 		<-g.e.fast
 	}

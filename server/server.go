@@ -186,6 +186,7 @@ func (s *Server) Run(ctx context.Context) error {
 func (s *Server) workers() map[string]func(context.Context) {
 	w := map[string]func(context.Context){
 		"accounts": s.accounts.Run,
+		"health":   s.collector.Watch,
 		"seal":     func(ctx context.Context) { books.RunSeal(ctx, s.store, s.log) },
 		"measure":  s.measure,
 	}

@@ -37,9 +37,9 @@ func (tx *Tx) lastAttempts(ctx context.Context, refs []Ref) (map[Ref]*Attempt, e
 }
 
 func readLastAttempts(refs []Ref, out map[Ref]*Attempt) read {
-	return read{`SELECT ` + attemptColumns + ` FROM attempts WHERE client_id = ? AND subject_id = ?
-		AND n = (SELECT max(l.n) FROM attempts l WHERE l.client_id = attempts.client_id AND l.subject_id = attempts.subject_id)`, refArgs(refs),
-		func(i int, r row) (err error) { out[refs[i]], err = scanAttempt(r, refs[i]); return err }}
+	return read{query: `SELECT ` + attemptColumns + ` FROM attempts WHERE client_id = ? AND subject_id = ?
+		AND n = (SELECT max(l.n) FROM attempts l WHERE l.client_id = attempts.client_id AND l.subject_id = attempts.subject_id)`, args: refArgs(refs),
+		scan: func(i int, r row) (err error) { out[refs[i]], err = scanAttempt(r, refs[i]); return err }}
 }
 
 const attemptColumns = `n, kind, connection, reference, outcome, code, detail, started_at, ended_at, repeats, last_at`

@@ -46,8 +46,8 @@ func (tx *Tx) lockHeads(ctx context.Context, clients []till.ID, reads ...read) (
 	ids := sortedIDs(clients)
 	// The clock is read after the locks are held.
 	err := tx.ses.lockFirst(ctx, read{
-		`SELECT last_time, last_event, last_audit FROM client_heads WHERE client_id = ?` + tx.s.e.lock(), idArgs(ids),
-		func(i int, r row) error {
+		query: `SELECT last_time, last_event, last_audit FROM client_heads WHERE client_id = ?` + tx.s.e.lock(), args: idArgs(ids),
+		scan: func(i int, r row) error {
 			h := &Head{ClientID: ids[i]}
 			heads[ids[i]] = h
 			err := r.Scan(&h.LastTime, &h.LastEvent, &h.LastAudit)

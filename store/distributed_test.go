@@ -22,6 +22,9 @@ var global = map[string]string{
 	"connections":       "a handful of rows, read at start: a reference table",
 	"schema_migrations": "read at start: a reference table",
 	"payment_moves":     "eight rows that never change: a reference table",
+	"operator_health":   "a few sums of the last minutes: a reference table",
+	"operator_breakers": "a row per operator: a reference table",
+	"operator_budgets":  "two rows per operator that limits us: a reference table",
 	"key_clients":       "the look-up from a key's id to its client: distributed by key_id",
 }
 
@@ -81,9 +84,8 @@ var forbidden = regexp.MustCompile(`(?i)\b(LISTEN|NOTIFY|pg_advisory\w*|nextval|
 // everywhere are the statements that look at all clients at once, each with
 // the reason why that is right. They only read, or are SQLite's own.
 var everywhere = []string{
-	`FROM steps WHERE due_at <= ?`,       // what is due: each shard answers for itself
-	`SELECT due_at FROM steps`,           // the same
-	`SELECT min(CASE WHEN due_at`,        // the same
+	`FROM steps WHERE lane = ?`,          // what is due: each shard answers for itself
+	`SELECT lane FROM steps`,             // the same
 	`FROM cases`,                         // the attention list of the whole service
 	`FROM client_heads h`,                // which audit logs are not sealed yet
 	`FROM clients WHERE client_id > ?`,   // the list of clients

@@ -33,7 +33,7 @@ func (tx *Tx) Lock(ctx context.Context, refs []Ref) (l *Locked, err error) {
 		Steps: make(map[Ref]*Step, len(refs)), Payments: make(map[Ref]*PaymentRow, len(refs)), Attempts: make(map[Ref]*Attempt, len(refs)),
 	}
 	l.Heads, err = tx.lockHeads(ctx, clients, tx.lockSteps(refs, l.Steps), tx.readPayments(refs, l.Payments), readLastAttempts(refs, l.Attempts),
-		read{`SELECT ` + walletColumns + ` FROM wallets WHERE client_id = ?`, idArgs(clients), func(_ int, r row) error {
+		read{query: `SELECT ` + walletColumns + ` FROM wallets WHERE client_id = ?`, args: idArgs(clients), scan: func(_ int, r row) error {
 			w, err := scanWallet(r)
 			l.Wallets = append(l.Wallets, w)
 			return err

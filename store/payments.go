@@ -127,8 +127,8 @@ func (tx *Tx) insertFirsts(ctx context.Context, spans map[till.ID]*[2]till.ID, s
 		args = append(args, []any{client.Bytes(), s[0][:], s[1][:]})
 		due = append(due, []any{int64(tx.Now()), client.Bytes(), s[0][:], s[1][:]})
 	}
-	insert := `INSERT INTO steps (client_id, subject_id, kind, due_at)
-		SELECT client_id, id, 'payment', CAST(? AS BIGINT) FROM payments WHERE client_id = ? AND id BETWEEN ? AND ?`
+	insert := `INSERT INTO steps (client_id, subject_id, kind, lane, due_at)
+		SELECT client_id, id, 'payment', connection || ' submit', CAST(? AS BIGINT) FROM payments WHERE client_id = ? AND id BETWEEN ? AND ?`
 	if some {
 		insert += ` ON CONFLICT DO NOTHING`
 	}
@@ -149,10 +149,10 @@ func (tx *Tx) sendFirsts(ctx context.Context, rows []*PaymentRow, steps []*Step,
 		}
 		events = append(events, []any{p.ClientID[:], p.PendingEvent, p.ID[:], int64(p.CreatedAt), int64(p.ExpiresAt)})
 		if steps[i].LeaseVersion == 0 {
-			due = append(due, []any{p.ClientID[:], p.ID[:], int64(tx.Now())})
+			due = append(due, []any{p.ClientID[:], p.ID[:], Lane(p.Connection, OpSubmit), int64(tx.Now())})
 		}
 	}
-	if err := tx.set(ctx, `INSERT INTO steps (client_id, subject_id, kind, due_at) VALUES (?, ?, 'payment', ?)`, due); err != nil {
+	if err := tx.set(ctx, `INSERT INTO steps (client_id, subject_id, kind, lane, due_at) VALUES (?, ?, 'payment', ?, ?)`, due); err != nil {
 		return err
 	}
 	return tx.set(ctx, `INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at, resolution)
@@ -234,8 +234,8 @@ func (tx *Tx) Payments(ctx context.Context, refs []Ref) (map[Ref]*PaymentRow, er
 }
 
 func (tx *Tx) readPayments(refs []Ref, out map[Ref]*PaymentRow) read {
-	return read{`SELECT ` + paymentColumns + paymentFrom + `WHERE p.client_id = ? AND p.id = ?`, refArgs(refs),
-		func(i int, r row) (err error) { out[refs[i]], err = scanPayment(r, tx.Now()); return err }}
+	return read{query: `SELECT ` + paymentColumns + paymentFrom + `WHERE p.client_id = ? AND p.id = ?`, args: refArgs(refs),
+		scan: func(i int, r row) (err error) { out[refs[i]], err = scanPayment(r, tx.Now()); return err }}
 }
 
 // PaymentByKey returns the payment that an idempotency key made, or nil.

@@ -255,7 +255,7 @@ func (ses *pgSession) touchEach(ctx context.Context, query string, rows [][]any,
 }
 
 func (ses *pgSession) query(ctx context.Context, query string, args []any, scan func(r row) error) error {
-	return ses.queryEach(ctx, read{query, [][]any{args}, func(_ int, r row) error { return scan(r) }})
+	return ses.queryEach(ctx, read{query: query, args: [][]any{args}, scan: func(_ int, r row) error { return scan(r) }})
 }
 
 func (ses *pgSession) queryEach(ctx context.Context, reads ...read) error {
@@ -314,7 +314,7 @@ func (rd *read) each() []question {
 func (ses *pgSession) ask(ctx context.Context, reads []read) ([]question, error) {
 	out := make([]question, 0, len(reads))
 	for _, rd := range reads {
-		if len(rd.args) <= 1 || !ses.sets {
+		if len(rd.args) <= 1 || !ses.sets || rd.apart {
 			out = append(out, rd.each()...)
 			continue
 		}

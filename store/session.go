@@ -19,6 +19,7 @@ type read struct {
 	query string
 	args  [][]any
 	scan  func(i int, r row) error
+	apart bool // not by key: a statement for each argument
 }
 
 // session is one connection with its prepared statements, which live as long

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -15,6 +16,7 @@ import (
 type Step struct {
 	ClientID, SubjectID till.ID
 	Kind                string // "payment"
+	Lane                string // where it waits; see Lane
 
 	DueAt        till.Time
 	LeaseUntil   till.Time // zero: nobody holds it
@@ -36,54 +38,109 @@ type Step struct {
 // KindPayment is the kind of a payment's step.
 const KindPayment = "payment"
 
-const stepColumns = `client_id, subject_id, kind, due_at, lease_until, lease_version, wake_seq, calls, checked_at,
+// The operations of an operator, each with a lane and a budget of its own.
+const (
+	OpSubmit = "submit"
+	OpCheck  = "check"
+)
+
+// Lane names where the steps of an operator and operation wait. It is a hint
+// for whoever looks for due steps; what a step asks for is decided when it is
+// claimed.
+func Lane(connection, operation string) string { return connection + " " + operation }
+
+const stepColumns = `client_id, subject_id, kind, lane, due_at, lease_until, lease_version, wake_seq, calls, checked_at,
 	sends, send_started_at, send_deadline, acked, absent, slow, late_from, late_reads`
 
 func scanStep(r row) (*Step, error) {
 	s := &Step{}
-	err := r.Scan(idDest(&s.ClientID), idDest(&s.SubjectID), &s.Kind, &s.DueAt, &s.LeaseUntil, &s.LeaseVersion, &s.WakeSeq,
+	err := r.Scan(idDest(&s.ClientID), idDest(&s.SubjectID), &s.Kind, &s.Lane, &s.DueAt, &s.LeaseUntil, &s.LeaseVersion, &s.WakeSeq,
 		&s.Calls, &s.CheckedAt, &s.Sends, &s.SendStartedAt, &s.SendDeadline, boolDest(&s.Acked), &s.Absent, &s.Slow, &s.LateFrom, &s.LateReads)
 	return s, err
 }
 
-const insertStep = `INSERT INTO steps (client_id, subject_id, kind, due_at, lease_until, lease_version, sends, send_started_at, send_deadline)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`
+const insertStep = `INSERT INTO steps (client_id, subject_id, kind, lane, due_at, lease_until, lease_version, sends, send_started_at, send_deadline)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 // first returns the columns of a step that begins.
 func (s *Step) first() []any {
-	return []any{s.ClientID[:], s.SubjectID[:], s.Kind, int64(s.DueAt), int64(s.LeaseUntil), s.LeaseVersion,
+	return []any{s.ClientID[:], s.SubjectID[:], s.Kind, s.Lane, int64(s.DueAt), int64(s.LeaseUntil), s.LeaseVersion,
 		s.Sends, int64(s.SendStartedAt), int64(s.SendDeadline)}
 }
 
-// DueSteps returns up to limit steps that are due and that nobody holds,
-// longest due first. It is a plain read: taking them is ClaimSteps.
-func (tx *Tx) DueSteps(ctx context.Context, limit int) ([]*Step, error) {
+// DueSteps returns steps of some lanes that are due and that nobody holds,
+// longest due first, up to limit of each lane. It is a plain read: taking them
+// is ClaimSteps.
+func (tx *Tx) DueSteps(ctx context.Context, lanes []string, limit int) ([]*Step, error) {
+	args := make([][]any, len(lanes))
+	for i, lane := range lanes {
+		args[i] = []any{lane, int64(tx.Now()), int64(tx.Now()), limit}
+	}
 	var out []*Step
-	err := tx.rows(ctx, `SELECT `+stepColumns+` FROM steps WHERE due_at <= ? AND lease_until <= ? ORDER BY due_at LIMIT ?`+tx.s.e.skipLocked(),
-		[]any{int64(tx.Now()), int64(tx.Now()), limit}, func(r row) error {
+	err := tx.rowsEach(ctx, `SELECT `+stepColumns+` FROM steps WHERE lane = ? AND due_at <= ? AND lease_until <= ? ORDER BY due_at LIMIT ?`+tx.s.e.skipLocked(),
+		args, func(_ int, r row) error {
 			s, err := scanStep(r)
 			out = append(out, s)
 			return err
 		})
+	slices.SortStableFunc(out, func(a, b *Step) int { return cmp.Compare(a.DueAt, b.DueAt) })
 	return out, err
 }
 
-// NextDue returns when the next step can be taken: it is due, and nobody
-// holds it any more; zero if there is no step.
-func (tx *Tx) NextDue(ctx context.Context) (till.Time, error) {
+// NextDue returns for each lane when its next step can be taken: it is due,
+// and nobody holds it any more; zero if there is no step.
+func (tx *Tx) NextDue(ctx context.Context, lanes []string) ([]till.Time, error) {
+	next, free := make([]till.Time, len(lanes)), make([]bool, len(lanes))
+	args := make([][]any, len(lanes))
+	for i, lane := range lanes {
+		args[i] = []any{lane, int64(tx.Now())}
+	}
 	// Held steps are passed over, so that the leases of another instance, or
 	// of a dead one, do not hide what is free.
-	next, held := till.Time(math.MaxInt64), till.Time(0)
-	free, err := tx.one(ctx, `SELECT due_at FROM steps WHERE lease_until <= ? ORDER BY due_at LIMIT 1`, []any{int64(tx.Now())}, &next)
-	if err != nil || free && next <= tx.Now() {
-		return next, err
+	err := tx.rowsEach(ctx, `SELECT due_at FROM steps WHERE lane = ? AND lease_until <= ? ORDER BY due_at LIMIT 1`, args,
+		func(i int, r row) error { free[i] = true; return r.Scan(&next[i]) })
+	if err != nil {
+		return nil, err
 	}
 	// All that is due before it is held: as many rows as calls are under way.
-	_, err = tx.one(ctx, `SELECT min(CASE WHEN due_at < lease_until THEN lease_until ELSE due_at END) FROM steps WHERE due_at < ?`, []any{int64(next)}, intDest(&held))
-	if !free || !held.IsZero() && held < next {
-		next = held
+	var before [][]any
+	var of []int
+	for i, lane := range lanes {
+		if free[i] && next[i] <= tx.Now() {
+			continue
+		}
+		end := int64(next[i])
+		if !free[i] {
+			end = math.MaxInt64
+		}
+		before, of = append(before, []any{lane, end}), append(of, i)
 	}
+	err = tx.rowsEach(ctx, `SELECT min(CASE WHEN due_at < lease_until THEN lease_until ELSE due_at END) FROM steps WHERE lane = ? AND due_at < ?`, before,
+		func(n int, r row) error {
+			var held till.Time
+			err := r.Scan(intDest(&held))
+			if i := of[n]; !held.IsZero() && (!free[i] || held < next[i]) {
+				next[i] = held
+			}
+			return err
+		})
 	return next, err
+}
+
+// maxLanes is how many lanes are looked for.
+const maxLanes = 1000
+
+// Lanes returns the lanes in which any step waits.
+func (tx *Tx) Lanes(ctx context.Context) ([]string, error) {
+	var out []string
+	for last := ""; len(out) < maxLanes; {
+		found, err := tx.one(ctx, `SELECT lane FROM steps WHERE lane > ? ORDER BY lane LIMIT 1`, []any{last}, &last)
+		if err != nil || !found {
+			return out, err
+		}
+		out = append(out, last)
+	}
+	return out, nil
 }
 
 // LockSteps locks and returns those of the named steps that exist.
@@ -94,8 +151,8 @@ func (tx *Tx) LockSteps(ctx context.Context, refs []Ref) (map[Ref]*Step, error) 
 }
 
 func (tx *Tx) lockSteps(refs []Ref, out map[Ref]*Step) read {
-	return read{`SELECT ` + stepColumns + ` FROM steps WHERE client_id = ? AND subject_id = ?` + tx.s.e.lock(), refArgs(refs),
-		func(i int, r row) (err error) { out[refs[i]], err = scanStep(r); return err }}
+	return read{query: `SELECT ` + stepColumns + ` FROM steps WHERE client_id = ? AND subject_id = ?` + tx.s.e.lock(), args: refArgs(refs),
+		scan: func(i int, r row) (err error) { out[refs[i]], err = scanStep(r); return err }}
 }
 
 // Step returns one step without locking it, nil if there is none.
@@ -135,11 +192,11 @@ func (tx *Tx) SaveSteps(ctx context.Context, steps []*Step) error {
 	})
 	args := make([][]any, len(steps))
 	for i, s := range steps {
-		args[i] = []any{int64(s.DueAt), int64(s.LeaseUntil), s.LeaseVersion, s.Calls, int64(s.CheckedAt),
+		args[i] = []any{s.Lane, int64(s.DueAt), int64(s.LeaseUntil), s.LeaseVersion, s.Calls, int64(s.CheckedAt),
 			s.Sends, int64(s.SendStartedAt), int64(s.SendDeadline), s.Acked, s.Absent, s.Slow, int64(s.LateFrom), s.LateReads,
 			s.ClientID[:], s.SubjectID[:]}
 	}
-	return tx.setAll(ctx, `UPDATE steps SET due_at = ?, lease_until = ?, lease_version = ?, calls = ?, checked_at = ?,
+	return tx.setAll(ctx, `UPDATE steps SET lane = ?, due_at = ?, lease_until = ?, lease_version = ?, calls = ?, checked_at = ?,
 		sends = ?, send_started_at = ?, send_deadline = ?, acked = ?, absent = ?, slow = ?, late_from = ?, late_reads = ?
 		WHERE client_id = ? AND subject_id = ?`, args)
 }
@@ -165,8 +222,8 @@ func (tx *Tx) WakeStep(ctx context.Context, ref Ref) (bool, error) {
 
 // InsertWokenStep schedules a read of a payment that had no step any more.
 func (tx *Tx) InsertWokenStep(ctx context.Context, s *Step) error {
-	_, err := tx.exec(ctx, `INSERT INTO steps (client_id, subject_id, kind, due_at, wake_seq, calls, checked_at, sends, acked, late_from, late_reads)
-		VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-		s.ClientID[:], s.SubjectID[:], s.Kind, int64(s.DueAt), s.Calls, int64(s.CheckedAt), s.Sends, s.Acked, int64(s.LateFrom), s.LateReads)
+	_, err := tx.exec(ctx, `INSERT INTO steps (client_id, subject_id, kind, lane, due_at, wake_seq, calls, checked_at, sends, acked, late_from, late_reads)
+		VALUES (?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		s.ClientID[:], s.SubjectID[:], s.Kind, s.Lane, int64(s.DueAt), s.Calls, int64(s.CheckedAt), s.Sends, s.Acked, int64(s.LateFrom), s.LateReads)
 	return err
 }

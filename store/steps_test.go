@@ -50,7 +50,8 @@ func claim(t *testing.T, s *store.Store, ref store.Ref, seen int64, until till.T
 func due(t *testing.T, s *store.Store, limit int) (refs []store.Ref, next till.Time) {
 	t.Helper()
 	err := s.Update(t.Context(), func(tx *store.Tx) error {
-		steps, err := tx.DueSteps(t.Context(), limit)
+		lane := []string{store.Lane(storetest.Connection, store.OpSubmit)}
+		steps, err := tx.DueSteps(t.Context(), lane, limit)
 		if err != nil {
 			return err
 		}
@@ -58,7 +59,10 @@ func due(t *testing.T, s *store.Store, limit int) (refs []store.Ref, next till.T
 		for _, st := range steps {
 			refs = append(refs, store.Ref{Client: st.ClientID, ID: st.SubjectID})
 		}
-		next, err = tx.NextDue(t.Context())
+		times, err := tx.NextDue(t.Context(), lane)
+		if err == nil {
+			next = times[0]
+		}
 		return err
 	})
 	if err != nil {
@@ -145,7 +149,7 @@ func TestNextDueIsExact(t *testing.T) {
 				want = 0
 				var steps []*store.Step
 				for _, ref := range refs {
-					st := &store.Step{ClientID: ref.Client, SubjectID: ref.ID, DueAt: now + till.Time(around.Draw(rt, "due"))}
+					st := &store.Step{ClientID: ref.Client, SubjectID: ref.ID, Lane: store.Lane(storetest.Connection, store.OpSubmit), DueAt: now + till.Time(around.Draw(rt, "due"))}
 					if rapid.Bool().Draw(rt, "held") {
 						st.LeaseUntil = now + till.Time(around.Draw(rt, "lease"))
 					}

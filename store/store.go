@@ -158,6 +158,7 @@ func (s *Store) Now() till.Time {
 type Tx struct {
 	ses     session
 	s       *Store
+	writes  bool
 	trusted bool // it took for granted that what it inserts is new
 
 	grown []till.ID  // whose event logs this transaction makes longer
@@ -181,6 +182,9 @@ func (s *Store) Shared() bool { return s.e.name() == "postgres" }
 // Now returns the database's time at the start of the transaction, or when
 // the heads were locked.
 func (tx *Tx) Now() till.Time { return tx.ses.now() }
+
+// Writes reports whether the transaction may write.
+func (tx *Tx) Writes() bool { return tx.writes }
 
 // Update runs f in one write transaction. Requests come through here: they
 // go before whatever waits in UpdateBehind. f may run more than once.
@@ -243,7 +247,7 @@ func (s *Store) try(ctx context.Context, w session, f func(tx *Tx) error) (start
 			w.rollback(ctx)
 		}
 	}()
-	tx := &Tx{ses: w, s: s}
+	tx := &Tx{ses: w, s: s, writes: true}
 	if err := f(tx); err != nil {
 		return false, s.refused(tx, s.e.classify(err))
 	}
@@ -364,10 +368,15 @@ func (tx *Tx) rows(ctx context.Context, query string, args []any, scan func(r ro
 	return tx.ses.query(ctx, query, args, scan)
 }
 
+// rowsEach runs one query for many arguments, in their order.
+func (tx *Tx) rowsEach(ctx context.Context, query string, args [][]any, scan func(i int, r row) error) error {
+	return tx.ses.queryEach(ctx, read{query: query, args: args, scan: scan, apart: true})
+}
+
 // rowsOf runs one query by key for many arguments; the answers come in any
 // order.
 func (tx *Tx) rowsOf(ctx context.Context, query string, args [][]any, scan func(i int, r row) error) error {
-	return tx.ses.queryEach(ctx, read{query, args, scan})
+	return tx.ses.queryEach(ctx, read{query: query, args: args, scan: scan})
 }
 
 // one runs a query for at most one row and reports whether there was one.

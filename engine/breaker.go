@@ -1,0 +1,173 @@
+package engine
+
+import (
+	"time"
+
+	"till"
+	"till/provider"
+	"till/store"
+)
+
+// The breaker of a connection stops new payments while the operator does not
+// answer. It is judged by what all instances saw in the last healthSpan.
+//
+// Submits stop it, because they are what it holds back; checks that fail only
+// degrade it: a customer who has been asked is asked about, whatever comes.
+const (
+	healthSpan = time.Minute
+	// minSample is how many calls of a kind must have been made before their
+	// share says anything.
+	minSample = 10
+	// stopShare and degradeShare are the shares of calls without an answer, in
+	// hundredths, from which new payments are stopped, or clients warned.
+	stopShare    = 50
+	degradeShare = 10
+	// minRefused is how many calls with refused credentials, and none
+	// answered, stop new payments.
+	minRefused = 3
+
+	// A stopped breaker is probed after a pause, which doubles each time.
+	firstPause = 5 * time.Second
+	maxPause   = 2 * time.Minute
+	// lastingRecovery is how long a breaker must have let payments through
+	// before its pauses begin at the first again.
+	lastingRecovery = 10 * time.Minute
+
+	// probes is how many new payments the holder of the permission lets in,
+	// and how many sends go out, before an answer decides.
+	probes = 3
+	// probeLease is how long the permission lasts: longer than the lease of a
+	// send, so that one instance's probe is answered before another's begins.
+	probeLease = Lease + 10*time.Second
+)
+
+// Status is how a connection stands, in the contract's words.
+type Status string
+
+// The statuses. A method that is closed refuses payments.
+const (
+	Operational Status = "operational"
+	Degraded    Status = "degraded"
+	Closed      Status = "closed"
+)
+
+// evidence is what a breaker is judged by.
+type evidence struct {
+	submits, checks store.Sums // of all instances, since the state last changed
+	probed          probed     // what this instance's probes showed
+	wanted          bool       // somebody here would send if it could
+}
+
+// probed is the outcome of a round of probes.
+type probed struct {
+	round int64 // 0: none was answered
+	known bool
+}
+
+// share returns the calls without an answer in hundredths, 0 while too few
+// calls were made.
+func share(s store.Sums) int64 {
+	if n := s.Known + s.Unknown; n >= minSample {
+		return s.Unknown * 100 / n
+	}
+	return 0
+}
+
+func refused(s store.Sums) bool { return s.Known == 0 && s.Refused >= minRefused }
+
+// turn decides how a breaker goes on; it returns b itself if nothing changes.
+func turn(b store.Breaker, ev evidence, self till.ID, now till.Time) store.Breaker {
+	switch b.State {
+	case store.Passing:
+		if share(ev.submits) >= stopShare || refused(ev.submits) || refused(ev.checks) {
+			if lasted := now.Sub(b.ChangedAt); lasted < 0 || lasted >= lastingRecovery {
+				b.Tries = 0
+			}
+			return stop(b, now)
+		}
+	case store.Stopped:
+		if ev.wanted && pauseOver(&b, now) {
+			return permit(b, self, now)
+		}
+	case store.Probing:
+		switch {
+		case ev.probed.round == b.Round && ev.probed.known:
+			b.State, b.ChangedAt, b.ProbesLeft, b.LeaseUntil = store.Passing, now, 0, 0
+		case ev.probed.round == b.Round:
+			return stop(b, now)
+		case ev.wanted && !leaseLive(&b, now): // its holder died, or sent nothing
+			return permit(b, self, now)
+		}
+	}
+	return b
+}
+
+func stop(b store.Breaker, now till.Time) store.Breaker {
+	b.State, b.ChangedAt, b.ProbesLeft, b.LeaseUntil = store.Stopped, now, 0, 0
+	b.Tries++
+	b.RetryAt = now.Add(pause(b.Tries))
+	return b
+}
+
+func permit(b store.Breaker, self till.ID, now till.Time) store.Breaker {
+	b.State, b.ChangedAt = store.Probing, now
+	b.Round++
+	b.Owner, b.LeaseUntil, b.ProbesLeft = self, now.Add(probeLease), probes
+	return b
+}
+
+// pause returns how long a breaker that was stopped for the n-th time is not
+// probed.
+func pause(n int) time.Duration {
+	d := firstPause
+	for ; n > 1 && d < maxPause; n-- {
+		d *= 2
+	}
+	return min(d, maxPause)
+}
+
+// pauseOver answers whether a stopped breaker may be probed. A time that is
+// further off than any pause was written before the clock was set back.
+func pauseOver(b *store.Breaker, now till.Time) bool {
+	return now >= b.RetryAt || b.RetryAt > now.Add(maxPause)
+}
+
+// leaseLive answers whether somebody holds the permission to probe.
+func leaseLive(b *store.Breaker, now till.Time) bool {
+	return now < b.LeaseUntil && b.LeaseUntil <= now.Add(probeLease)
+}
+
+// statusOf says how a connection stands: the same for all instances. Once a
+// stopped one may be probed it is degraded, not closed: somebody must try.
+func statusOf(b *store.Breaker, ev evidence, t provider.Traits, now till.Time) Status {
+	switch {
+	case b.State == store.Stopped && !pauseOver(b, now):
+		return Closed
+	case b.State != store.Passing,
+		share(ev.submits) >= degradeShare, share(ev.checks) >= degradeShare,
+		slow(ev.submits, t.SubmitTimeout), slow(ev.checks, t.CheckTimeout):
+		return Degraded
+	}
+	return Operational
+}
+
+// slow answers whether calls take half of the time that they may take.
+func slow(s store.Sums, timeout time.Duration) bool {
+	return s.Known >= minSample && timeout > 0 && time.Duration(s.Took/till.Time(s.Known))*time.Microsecond >= timeout/2
+}
+
+// since sums up what was recorded of a connection, in buckets that began
+// after its state last changed: what was before has been judged.
+func since(b *store.Breaker, rows []store.HealthRow, now till.Time) (ev evidence) {
+	for _, r := range rows {
+		if r.Connection != b.Connection || b.ChangedAt <= now && r.Start < b.ChangedAt {
+			continue
+		}
+		if r.Name == store.OpSubmit {
+			ev.submits.Add(r.Sums)
+		} else {
+			ev.checks.Add(r.Sums)
+		}
+	}
+	return ev
+}

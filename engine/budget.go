@@ -1,0 +1,159 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"till"
+	"till/provider"
+	"till/store"
+)
+
+// An operator's rate limit is one token bucket in the database. A claim takes
+// tokens in its own commit. A create must not wait for that row, so an
+// instance takes a few tokens ahead, and they are void soon.
+//
+// In any span of time t all instances together make at most rate*t + burst
+// calls: what was taken ahead and may still be used counts as if it were in
+// the bucket, so the two together never hold more than the burst.
+const (
+	token = 1_000_000 // tokens are counted in millionths: rate * microseconds
+
+	// aheadLife is how long a token taken ahead may be used. It counts as
+	// held until the end of the span after the one in which it was taken, so
+	// it may be late by a span without doing harm.
+	aheadLife = time.Second
+	aheadSpan = 2 * time.Second
+	// aheadPause is the shortest time between two takings ahead.
+	aheadPause = 100 * time.Millisecond
+	// lookPause is how long a claim that came short waits at most for the
+	// tokens of the next one: a commit for each single token would be waste.
+	lookPause = 100 * time.Millisecond
+)
+
+func burstOf(r provider.Rate) int64 { return int64(max(1, r.Burst)) }
+
+// refill adds the tokens that time has brought.
+func refill(b *store.Budget, r provider.Rate, now till.Time) {
+	span := int64(now) / aheadSpan.Microseconds()
+	switch {
+	case span == b.HeldSpan:
+	case span == b.HeldSpan+1:
+		b.Held, b.HeldBefore = 0, b.Held
+	case span > b.HeldSpan:
+		b.Held, b.HeldBefore = 0, 0
+	default: // the clock was set back: what is held is held from now
+		b.Held, b.HeldBefore = b.Held+b.HeldBefore, 0
+	}
+	b.HeldSpan = span
+	limit := (burstOf(r) - b.Held - b.HeldBefore) * token
+	// A clock that was set back brings nothing, and takes nothing.
+	passed := max(0, int64(now-b.FilledAt))
+	if rate := int64(r.PerSecond); b.Tokens < 0 || passed > limit/rate {
+		b.Tokens = limit
+	} else {
+		b.Tokens += passed * rate
+	}
+	b.Tokens, b.FilledAt = max(0, min(b.Tokens, limit)), now
+}
+
+// shortfall returns how long it takes until a claim that came short is worth
+// another look: half of the burst, but not long.
+func shortfall(b *store.Budget, r provider.Rate) time.Duration {
+	until := func(tokens int64) time.Duration {
+		return time.Duration(max(0, tokens-b.Tokens)/int64(r.PerSecond)+1) * time.Microsecond
+	}
+	return max(until(token), min(until(burstOf(r)*token/2), lookPause))
+}
+
+// ahead takes tokens to be used without a commit: only from the upper half of
+// the bucket, so that what has been waiting goes first, and never so many
+// that more than half of the burst is in instances' hands.
+func ahead(b *store.Budget, r provider.Rate) int64 {
+	half := burstOf(r) / 2
+	n := min((b.Tokens-half*token)/token, half-b.Held-b.HeldBefore, int64(r.PerSecond)/4+1)
+	if n <= 0 {
+		return 0
+	}
+	b.Tokens -= n * token
+	b.Held += n
+	return n
+}
+
+// reserve is what one instance took ahead for the sends of a connection.
+type reserve struct {
+	mu     sync.Mutex
+	n      int64
+	end    time.Time // on this process's own monotonic clock
+	wanted bool
+}
+
+// take uses one token; void tells when it ends, to give it back with.
+func (r *reserve) take() (end time.Time, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.n <= 1 {
+		r.wanted = true
+	}
+	if r.n == 0 || !time.Now().Before(r.end) {
+		r.n, r.wanted = 0, true
+		return time.Time{}, false
+	}
+	r.n--
+	return r.end, true
+}
+
+// put gives a token back that was not used.
+func (r *reserve) put(end time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.end.Equal(end) {
+		r.n++
+	}
+}
+
+// fillReserves takes tokens ahead where creates have asked for some.
+func (e *Engine) fillReserves(ctx context.Context) time.Duration {
+	var wanted []store.Operation
+	for name, r := range e.reserves {
+		r.mu.Lock()
+		if r.wanted {
+			wanted = append(wanted, store.Operation{Connection: name, Name: store.OpSubmit})
+		}
+		r.wanted = false
+		r.mu.Unlock()
+	}
+	if len(wanted) == 0 {
+		return -1
+	}
+	end := time.Now().Add(aheadLife) // before the commit, so never too late
+	got := map[string]int64{}
+	err := e.c.Store.UpdateBehind(ctx, func(tx *store.Tx) error {
+		clear(got)
+		budgets, err := tx.LockBudgets(ctx, wanted)
+		if err != nil {
+			return err
+		}
+		for o, b := range budgets {
+			rate := e.rates[o]
+			refill(b, rate, tx.Now())
+			got[o.Connection] = ahead(b, rate)
+		}
+		return tx.SaveBudgets(ctx, budgets)
+	})
+	if err != nil { // also if it is unknown: tokens may be lost, never doubled
+		if !errors.Is(err, store.ErrUnavailable) {
+			e.c.Log.Warn("take tokens ahead", "error", err)
+		}
+		return -1
+	}
+	for name, n := range got {
+		r := e.reserves[name]
+		r.mu.Lock()
+		r.n, r.end = n, end // what was left of the last is void
+		r.mu.Unlock()
+	}
+	return -1
+}

@@ -1,0 +1,338 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"till"
+	"till/provider"
+	"till/store"
+)
+
+// sweepPause is how often lanes of connections that are not configured here
+// are looked for.
+const sweepPause = time.Second
+
+// wait says until when a lane is not looked at, because what is due in it
+// must wait: for tokens, or for its operator to answer again.
+type wait struct {
+	until   time.Time
+	changes int64 // of health: any change ends the wait
+}
+
+// look returns when the next step of each lane can be taken.
+func (e *Engine) look(ctx context.Context) (times []till.Time, err error) {
+	sweep := time.Since(e.swept) >= sweepPause
+	lanes := e.lanes
+	err = e.c.Store.View(ctx, func(tx *store.Tx) (err error) {
+		if sweep {
+			found, err := tx.Lanes(ctx)
+			if err != nil {
+				return err
+			}
+			lanes = slices.Clone(e.known)
+			for _, lane := range found {
+				if !slices.Contains(e.known, lane) {
+					lanes = append(lanes, lane)
+				}
+			}
+		}
+		times, err = tx.NextDue(ctx, lanes)
+		return err
+	})
+	if err == nil && sweep {
+		e.lanes, e.swept = lanes, time.Now()
+	}
+	return times, err
+}
+
+// due sorts lanes into those to claim from now and when to look at the next;
+// zero if at none.
+func (e *Engine) due(times []till.Time, now till.Time) (lanes []string, next time.Duration) {
+	for i, lane := range e.lanes {
+		if times[i].IsZero() {
+			continue
+		}
+		in := times[i].Sub(now)
+		if w, waits := e.waits[lane]; waits {
+			if left := time.Until(w.until); w.changes == e.health.changes.Load() && left > 0 {
+				in = max(in, left)
+			} else {
+				delete(e.waits, lane)
+			}
+		}
+		if in <= 0 {
+			lanes = append(lanes, lane)
+		} else if next == 0 || in < next {
+			next = in
+		}
+	}
+	return lanes, next
+}
+
+// step claims what is due, as far as there are free slots, and starts it. It
+// returns when to look again.
+func (e *Engine) step(ctx context.Context) time.Duration {
+	free := cap(e.slots) - len(e.slots)
+	if free == 0 {
+		return e.c.Look // a task that ends wakes us
+	}
+	now := e.c.Store.Now()
+	times, err := e.look(ctx)
+	if err == nil {
+		lanes, next := e.due(times, now)
+		if len(lanes) == 0 {
+			if next == 0 {
+				return e.c.Look
+			}
+			return max(next, time.Millisecond)
+		}
+		var tasks []*Task
+		tasks, err = e.claim(ctx, lanes, min(free, maxBatch))
+		if errors.Is(err, store.ErrRefused) {
+			tasks, err = e.claimSingly(ctx, lanes, min(free, maxBatch))
+		}
+		for _, t := range tasks {
+			e.slots <- struct{}{}
+			e.begin(t.Job.Connection)
+			e.start(ctx, t)
+		}
+		if err == nil && len(tasks) > 0 {
+			return 0
+		}
+		if err == nil {
+			// Nothing could be taken. Lanes that must wait say for how long.
+			if lanes, next = e.due(times, now); len(lanes) == 0 && next > 0 {
+				return next
+			}
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		e.c.Log.Error("look for due steps", "error", err)
+	}
+	return e.c.Look
+}
+
+// claim takes up to limit due steps in one commit: for each, what to do is
+// decided, the lease is taken and, if it is to be sent, that a send may have
+// begun is written down.
+func (e *Engine) claim(ctx context.Context, lanes []string, limit int) ([]*Task, error) {
+	return e.claimOf(ctx, lanes, func(tx *store.Tx) ([]*store.Step, error) { return tx.DueSteps(ctx, lanes, limit) })
+}
+
+// claimSingly takes due steps one by one, because one of them cannot be taken
+// and must not keep the others from it.
+func (e *Engine) claimSingly(ctx context.Context, lanes []string, limit int) ([]*Task, error) {
+	var due []*store.Step
+	err := e.c.Store.UpdateBehind(ctx, func(tx *store.Tx) (err error) {
+		due, err = tx.DueSteps(ctx, lanes, limit)
+		return err
+	})
+	var tasks []*Task
+	for _, s := range due[:min(len(due), limit)] {
+		one, failed := e.claimOf(ctx, lanes, func(*store.Tx) ([]*store.Step, error) { c := *s; return []*store.Step{&c}, nil })
+		if failed != nil {
+			e.unable(ctx, []*store.Step{s}, failed)
+		}
+		tasks = append(tasks, one...)
+	}
+	return tasks, err
+}
+
+func (e *Engine) claimOf(ctx context.Context, lanes []string, find func(tx *store.Tx) ([]*store.Step, error)) ([]*Task, error) {
+	var tasks []*Task
+	var foreign []*store.Step
+	var p *permits
+	changes := e.health.changes.Load()
+	leaseEnd := time.Now().Add(Lease)
+	err := e.c.Store.UpdateBehind(ctx, func(tx *store.Tx) (err error) {
+		tasks, foreign = nil, nil
+		if p, err = e.permits(ctx, tx, lanes); err != nil {
+			return err
+		}
+		steps, err := find(tx)
+		if err != nil {
+			return err
+		}
+		refs := make([]store.Ref, len(steps))
+		for i, s := range steps {
+			refs[i] = store.Ref{Client: s.ClientID, ID: s.SubjectID}
+		}
+		jobs, err := e.c.Subject.Load(ctx, tx, refs)
+		if err != nil {
+			return err
+		}
+		for i, s := range steps {
+			t := e.plan(s, jobs[refs[i]], tx.Now())
+			if t == nil {
+				foreign = append(foreign, s)
+				continue
+			}
+			t.leaseEnd = leaseEnd
+			if p.allow(t) {
+				tasks = append(tasks, t)
+			}
+		}
+		if tasks, err = e.take(ctx, tx, tasks); err != nil {
+			return err
+		}
+		return p.save(ctx, tx, tasks)
+	})
+	if err != nil {
+		return nil, err
+	}
+	for lane, d := range p.waits {
+		// Instances that came short together must not come back together.
+		e.waits[lane] = wait{time.Now().Add(d + rand.N(d/4+1)), changes}
+	}
+	e.unable(ctx, foreign, errNoConnection)
+	return tasks, nil
+}
+
+// permits is what one claim may do, read under the locks of the rows that all
+// instances share. They are the first locks of the transaction: breakers,
+// then budgets, then steps.
+type permits struct {
+	e        *Engine
+	now      till.Time
+	free     int
+	running  map[string]int
+	breakers map[string]*store.Breaker // of the connections that are not passing
+	budgets  map[store.Operation]*store.Budget
+	left     map[store.Operation]int64 // tokens
+	probes   map[string]int            // sends that are left to probe with
+	waits    map[string]time.Duration
+}
+
+// permits locks what the claim of some lanes may need: nothing, where no
+// operator has a limit and all are well.
+func (e *Engine) permits(ctx context.Context, tx *store.Tx, lanes []string) (*permits, error) {
+	p := &permits{
+		e: e, now: tx.Now(), free: cap(e.slots) - len(e.slots), running: map[string]int{},
+		left: map[store.Operation]int64{}, probes: map[string]int{}, waits: map[string]time.Duration{},
+	}
+	for name, n := range e.running {
+		p.running[name] = int(n.Load())
+	}
+	var ill []string
+	var limited []store.Operation
+	for _, name := range e.concerned(lanes) {
+		if v := e.health.view(name); v != nil && v.state == store.Probing {
+			ill = append(ill, name)
+		}
+		for _, op := range []string{store.OpCheck, store.OpSubmit} {
+			if o := (store.Operation{Connection: name, Name: op}); e.rates[o].PerSecond > 0 {
+				limited = append(limited, o)
+			}
+		}
+	}
+	var err error
+	if len(ill) > 0 {
+		if p.breakers, err = tx.LockBreakers(ctx, ill); err != nil {
+			return nil, err
+		}
+	}
+	for name, b := range p.breakers {
+		if b.State == store.Probing && leaseLive(b, p.now) {
+			p.probes[name] = b.ProbesLeft
+		}
+	}
+	if len(limited) > 0 {
+		if p.budgets, err = tx.LockBudgets(ctx, limited); err != nil {
+			return nil, err
+		}
+	}
+	for o, b := range p.budgets {
+		refill(b, e.rates[o], p.now)
+		p.left[o] = b.Tokens / token
+	}
+	return p, nil
+}
+
+// concerned returns the connections that steps of some lanes may be about. Of
+// a lane that is not ours nothing is known, so it may be about any.
+func (e *Engine) concerned(lanes []string) []string {
+	var out []string
+	for name := range e.c.Connections {
+		if slices.ContainsFunc(lanes, func(lane string) bool {
+			return lane == store.Lane(name, store.OpSubmit) || lane == store.Lane(name, store.OpCheck) || !slices.Contains(e.known, lane)
+		}) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// allow answers whether a step may be acted on now. If not it is left as it
+// is, due, and its lane says how long it is of no use to look at it.
+func (p *permits) allow(t *Task) bool {
+	e, name := p.e, t.Job.Connection
+	if p.free <= 0 || !fair(len(e.c.Connections), p.running[name], p.free) {
+		return false // a task that ends wakes us
+	}
+	probe := t.Action == Submit && !e.health.passing(name)
+	if probe && p.probes[name] == 0 {
+		e.health.want(name)
+		p.delay(t, e.c.Pulse)
+		return false
+	}
+	o := operationOf(name, t.Action)
+	if rate := e.rates[o]; rate.PerSecond > 0 && t.Action != Abandon {
+		if p.left[o] == 0 {
+			p.delay(t, shortfall(p.budgets[o], rate))
+			return false
+		}
+		p.left[o]--
+	}
+	if probe {
+		p.probes[name]--
+		t.round = p.breakers[name].Round
+	}
+	p.free--
+	p.running[name]++
+	return true
+}
+
+func (p *permits) delay(t *Task, d time.Duration) {
+	if old, ok := p.waits[t.seen.Lane]; !ok || d < old {
+		p.waits[t.seen.Lane] = d
+	}
+}
+
+// save writes down what the steps that were really taken have used.
+func (p *permits) save(ctx context.Context, tx *store.Tx, tasks []*Task) error {
+	used := map[string]int{}
+	for _, t := range tasks {
+		if b := p.budgets[operationOf(t.Job.Connection, t.Action)]; b != nil && t.Action != Abandon {
+			b.Tokens -= token
+		}
+		if t.round != 0 {
+			used[t.Job.Connection]++
+		}
+	}
+	for name, n := range used {
+		b := *p.breakers[name]
+		b.ProbesLeft -= n
+		if _, err := tx.SwapBreaker(ctx, &b); err != nil { // it is locked
+			return err
+		}
+	}
+	return tx.SaveBudgets(ctx, p.budgets)
+}
+
+// fair answers whether a connection that runs so many calls may run one more.
+// It may hold as many slots as are free for the others: one that is slow
+// leaves half of them, two leave a third.
+func fair(connections, running, free int) bool {
+	return connections < 2 || running < free
+}
+
+func rateOf(t provider.Traits, operation string) provider.Rate {
+	if operation == store.OpSubmit {
+		return t.SubmitRate
+	}
+	return t.CheckRate
+}

@@ -1,0 +1,226 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"till"
+)
+
+// Operation is one kind of call to one operator.
+type Operation struct {
+	Connection string
+	Name       string // OpSubmit, OpCheck
+}
+
+func compareOperations(a, b Operation) int {
+	if c := strings.Compare(a.Connection, b.Connection); c != 0 {
+		return c
+	}
+	return strings.Compare(a.Name, b.Name)
+}
+
+// HealthBucket is the span of time over which calls are summed.
+const HealthBucket = 10 * time.Second
+
+// Sums say what came of calls.
+type Sums struct {
+	Known   int64     // answered
+	Unknown int64     // not answered
+	Refused int64     // of those not answered: our credentials were refused
+	Took    till.Time // a span: how long those that were answered took together
+}
+
+// Add adds other sums.
+func (s *Sums) Add(o Sums) {
+	s.Known += o.Known
+	s.Unknown += o.Unknown
+	s.Refused += o.Refused
+	s.Took += o.Took
+}
+
+// HealthRow is what came of one kind of call within a HealthBucket.
+type HealthRow struct {
+	Operation
+	Sums
+	Start till.Time // of the bucket
+}
+
+func healthBucket(t till.Time) int64 { return int64(t) / HealthBucket.Microseconds() }
+
+// AddHealth adds what came of an instance's calls to the current bucket.
+func (tx *Tx) AddHealth(ctx context.Context, sums map[Operation]Sums) error {
+	keys := make([]Operation, 0, len(sums))
+	for k := range sums {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, compareOperations) // one order, as all locks are taken
+	args := make([][]any, len(keys))
+	for i, k := range keys {
+		s := sums[k]
+		args[i] = []any{healthBucket(tx.Now()), k.Connection, k.Name, s.Known, s.Unknown, s.Refused, int64(s.Took)}
+	}
+	return tx.later(ctx, `INSERT INTO operator_health (bucket, connection, operation, known, unknown, refused, took) VALUES (?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (bucket, connection, operation) DO UPDATE SET known = operator_health.known + excluded.known,
+		unknown = operator_health.unknown + excluded.unknown, refused = operator_health.refused + excluded.refused,
+		took = operator_health.took + excluded.took`, args)
+}
+
+// Health returns what came of all instances' calls in the last span of time.
+// What lies in the future was written before the clock was set back, and
+// says nothing about now.
+func (tx *Tx) Health(ctx context.Context, span time.Duration) ([]HealthRow, error) {
+	var out []HealthRow
+	err := tx.rows(ctx, `SELECT bucket, connection, operation, known, unknown, refused, took FROM operator_health WHERE bucket > ? AND bucket <= ?`,
+		[]any{healthBucket(tx.Now().Add(-span)), healthBucket(tx.Now())}, func(r row) error {
+			var h HealthRow
+			var bucket int64
+			err := r.Scan(&bucket, &h.Connection, &h.Name, &h.Known, &h.Unknown, &h.Refused, &h.Took)
+			h.Start = till.Time(bucket * HealthBucket.Microseconds())
+			out = append(out, h)
+			return err
+		})
+	return out, err
+}
+
+// DeleteHealth deletes up to limit rows that are older than keep, or that a
+// clock that was set back has left in the future.
+func (tx *Tx) DeleteHealth(ctx context.Context, keep time.Duration, limit int) (int64, error) {
+	return tx.exec(ctx, `DELETE FROM operator_health WHERE (bucket, connection, operation) IN (
+		SELECT bucket, connection, operation FROM operator_health WHERE bucket < ? OR bucket > ? LIMIT ?)`,
+		healthBucket(tx.Now().Add(-keep)), healthBucket(tx.Now().Add(keep)), limit)
+}
+
+// BreakerState says whether new payments are let through to an operator. The
+// words are not those of electricity, because there a closed breaker lets
+// everything through, and a closed method lets nothing.
+type BreakerState string
+
+// The states.
+const (
+	Passing BreakerState = "passing" // payments go through
+	Stopped BreakerState = "stopped" // none goes through until RetryAt
+	Probing BreakerState = "probing" // a few go through, to see
+)
+
+// Breaker decides for all instances whether an operator is sent to.
+type Breaker struct {
+	Connection string
+	Version    int64 // 0: it was never written
+	State      BreakerState
+	Tries      int       // how often it was stopped without lasting recovery
+	ChangedAt  till.Time // when State last changed
+	RetryAt    till.Time // when Stopped: from then on it may be probed
+
+	// Who may let new payments in as probes, until when, and how many sends
+	// are left for it.
+	Round      int64
+	Owner      till.ID
+	LeaseUntil till.Time
+	ProbesLeft int
+}
+
+const breakerColumns = `connection, version, state, tries, changed_at, retry_at, round, owner, lease_until, probes_left`
+
+func scanBreaker(r row) (*Breaker, error) {
+	b := &Breaker{}
+	err := r.Scan(&b.Connection, &b.Version, &b.State, &b.Tries, &b.ChangedAt, &b.RetryAt, &b.Round, idDest(&b.Owner), &b.LeaseUntil, &b.ProbesLeft)
+	return b, err
+}
+
+// Breakers returns every breaker that was ever written, by connection.
+func (tx *Tx) Breakers(ctx context.Context) (map[string]*Breaker, error) {
+	out := map[string]*Breaker{}
+	err := tx.rows(ctx, `SELECT `+breakerColumns+` FROM operator_breakers`, nil, func(r row) error {
+		b, err := scanBreaker(r)
+		out[b.Connection] = b
+		return err
+	})
+	return out, err
+}
+
+// LockBreakers locks and returns the named breakers that exist. They are the
+// first locks of a transaction, before budgets, before steps.
+func (tx *Tx) LockBreakers(ctx context.Context, connections []string) (map[string]*Breaker, error) {
+	connections = slices.Sorted(slices.Values(connections))
+	args := make([][]any, len(connections))
+	for i, c := range connections {
+		args[i] = []any{c}
+	}
+	out := map[string]*Breaker{}
+	err := tx.rowsEach(ctx, `SELECT `+breakerColumns+` FROM operator_breakers WHERE connection = ?`+tx.s.e.lock(), args, func(_ int, r row) error {
+		b, err := scanBreaker(r)
+		out[b.Connection] = b
+		return err
+	})
+	return out, err
+}
+
+// SwapBreaker writes a breaker if its row is still of the version that was
+// read, and reports whether it was.
+func (tx *Tx) SwapBreaker(ctx context.Context, b *Breaker) (bool, error) {
+	var n int64
+	var err error
+	if b.Version == 0 {
+		n, err = tx.exec(ctx, `INSERT INTO operator_breakers (`+breakerColumns+`) VALUES (?, 1, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (connection) DO NOTHING`,
+			b.Connection, string(b.State), b.Tries, int64(b.ChangedAt), int64(b.RetryAt), b.Round, b.Owner[:], int64(b.LeaseUntil), b.ProbesLeft)
+	} else {
+		n, err = tx.exec(ctx, `UPDATE operator_breakers SET version = version + 1, state = ?, tries = ?, changed_at = ?, retry_at = ?,
+			round = ?, owner = ?, lease_until = ?, probes_left = ? WHERE connection = ? AND version = ?`,
+			string(b.State), b.Tries, int64(b.ChangedAt), int64(b.RetryAt), b.Round, b.Owner[:], int64(b.LeaseUntil), b.ProbesLeft, b.Connection, b.Version)
+	}
+	return n == 1, err
+}
+
+// Budget is a token bucket that all instances share.
+type Budget struct {
+	Operation
+	Tokens     int64     // in millionths; under zero: never used, so full
+	FilledAt   till.Time // when tokens were last added
+	HeldSpan   int64     // the span of time that Held counts for
+	Held       int64     // whole tokens that instances took ahead in that span
+	HeldBefore int64     // and in the span before it
+}
+
+// LockBudgets locks and returns the budgets of operations; those that do not
+// exist yet are made. They are locked after breakers and before steps.
+func (tx *Tx) LockBudgets(ctx context.Context, operations []Operation) (map[Operation]*Budget, error) {
+	operations = slices.SortedFunc(slices.Values(operations), compareOperations)
+	out := make(map[Operation]*Budget, len(operations))
+	read := func() error {
+		args := make([][]any, len(operations))
+		for i, o := range operations {
+			args[i] = []any{o.Connection, o.Name}
+		}
+		return tx.rowsEach(ctx, `SELECT tokens, filled_at, held_span, held, held_before FROM operator_budgets WHERE connection = ? AND operation = ?`+tx.s.e.lock(),
+			args, func(i int, r row) error {
+				b := &Budget{Operation: operations[i]}
+				out[b.Operation] = b
+				return r.Scan(&b.Tokens, &b.FilledAt, &b.HeldSpan, &b.Held, &b.HeldBefore)
+			})
+	}
+	if err := read(); err != nil || len(out) == len(operations) {
+		return out, err
+	}
+	args := make([][]any, len(operations))
+	for i, o := range operations {
+		args[i] = []any{o.Connection, o.Name, int64(tx.Now())}
+	}
+	err := tx.later(ctx, `INSERT INTO operator_budgets (connection, operation, tokens, filled_at, held_span, held, held_before) VALUES (?, ?, -1, ?, 0, 0, 0)
+		ON CONFLICT (connection, operation) DO NOTHING`, args)
+	if err != nil {
+		return nil, err
+	}
+	return out, read()
+}
+
+// SaveBudgets writes back budgets that were locked in this transaction.
+func (tx *Tx) SaveBudgets(ctx context.Context, budgets map[Operation]*Budget) error {
+	args := make([][]any, 0, len(budgets))
+	for _, b := range budgets {
+		args = append(args, []any{b.Tokens, int64(b.FilledAt), b.HeldSpan, b.Held, b.HeldBefore, b.Connection, b.Name})
+	}
+	return tx.later(ctx, `UPDATE operator_budgets SET tokens = ?, filled_at = ?, held_span = ?, held = ?, held_before = ? WHERE connection = ? AND operation = ?`, args)
+}
