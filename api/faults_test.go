@@ -157,6 +157,44 @@ func want503(t *testing.T, a *httptest.ResponseRecorder) {
 	}
 }
 
+// A method whose operator does not answer is refused to new payments, and
+// shown as closed; a key that made a payment before is still answered.
+func TestAClosedMethod(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, options{watched: true})
+		defer w.stop()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go w.collector.Watch(ctx)
+		body := func(key string) string {
+			return `{"method":"mtn_momo","country":"CG","amount":{"value":"5000","currency":"XAF"},"idempotency_key":"` + key + `","customer":{"phone":"242061234567"}}`
+		}
+		const old, fresh = "0191d6f6-9f64-7c3c-8b1e-5b2d8f1c0a01", "0191d6f6-9f64-7c3c-8b1e-5b2d8f1c0a02"
+		if a := w.do(http.MethodPost, "/v1/payments", w.keys["test"], body(old)); a.Code != http.StatusAccepted {
+			t.Fatalf("%d %s", a.Code, a.Body)
+		}
+		err := w.store.Update(ctx, func(tx *store.Tx) error {
+			_, err := tx.SwapBreaker(ctx, &store.Breaker{Connection: "sandbox", State: store.Stopped, ChangedAt: tx.Now(), RetryAt: tx.Now().Add(40 * time.Second)})
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(1500 * time.Millisecond)
+		a := w.do(http.MethodPost, "/v1/payments", w.keys["test"], body(fresh))
+		if a.Code != http.StatusServiceUnavailable || a.Header().Get("Retry-After") != "39" || !strings.Contains(a.Body.String(), `"method_unavailable"`) {
+			t.Errorf("a new key: %d, Retry-After %q, %s", a.Code, a.Header().Get("Retry-After"), a.Body)
+		}
+		if a := w.do(http.MethodPost, "/v1/payments", w.keys["test"], body(old)); a.Code != http.StatusAccepted || a.Header().Get("Idempotent-Replayed") != "true" {
+			t.Errorf("an old key: %d %v %s", a.Code, a.Header(), a.Body)
+		}
+		if a := w.do(http.MethodGet, "/v1/payment-methods", w.keys["test"], ""); !strings.Contains(a.Body.String(), `"status":"closed"`) {
+			t.Errorf("the methods: %s", a.Body)
+		}
+	})
+}
+
 // Callbacks: a hint is recorded before it is answered, and what it says does
 // not matter.
 func TestCallbacks(t *testing.T) {

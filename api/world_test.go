@@ -49,6 +49,7 @@ type options struct {
 	quiet     bool         // nothing is logged
 	notify    bool         // hints of other processes are heard; not in a bubble
 	database  store.Config // the zero one is a new SQLite file
+	watched   bool         // the operator's health counts
 }
 
 const window = 10 * time.Second
@@ -88,7 +89,7 @@ func newWorld(t testing.TB, o options) *world {
 	}
 	w.collector = collect.New(collect.Config{
 		Store: w.store, Secret: []byte("a secret for tests"), Work: true, Log: log,
-		Connections:  map[string]provider.Provider{"sandbox": w.operator},
+		Connections:  map[string]provider.Provider{"sandbox": watched{w.operator, !o.watched}},
 		Route:        w.route,
 		CallbackBase: baseURL + "/callbacks",
 	})
@@ -104,6 +105,18 @@ func newWorld(t testing.TB, o options) *world {
 	w.people()
 	w.run()
 	return w
+}
+
+// watched is the sandbox, as one whose failures count if a test wants that.
+type watched struct {
+	*sandbox.Operator
+	unwatched bool
+}
+
+func (o watched) Traits() provider.Traits {
+	t := o.Operator.Traits()
+	t.Unwatched = o.unwatched
+	return t
 }
 
 // people makes the clients and keys that cases name.
