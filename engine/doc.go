@@ -16,5 +16,10 @@
 // Nothing that is due depends on memory: a process that dies leaves leases
 // that end within Lease, and another goes on by asking, not by sending.
 //
+// What all instances must agree on is in the database: whether an operator is
+// sent to (breaker.go has the rules, health.go shares them), and how many calls
+// it may be asked (budget.go). A claim reads both under their locks; steps wait
+// in lanes, so that what must wait hides nothing of the others (claim.go).
+//
 // decide.go has the rules, as pure functions. Start reading there.
 package engine
