@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,13 +22,13 @@ import (
 type fleet struct {
 	t        *testing.T
 	store    *store.Store
-	offset   time.Duration // of the database's clock
+	offset   atomic.Int64 // of the database's clock, a time.Duration
 	operator *post
 	client   *till.Client
 	all      []*instance
 	pulse    time.Duration
 	look     time.Duration
-	toSlow   bool // where a story has two operators: which is routed to
+	toSlow   atomic.Bool // where a story has two operators: which is routed to
 }
 
 type instance struct {
@@ -55,7 +56,7 @@ func inFleet(t *testing.T, traits provider.Traits, tell func(t *testing.T, f *fl
 			synctest.Test(t, func(t *testing.T) {
 				ctx := context.Background()
 				f := &fleet{t: t, look: 250 * time.Millisecond, operator: newPost(traits)}
-				database.Now = func() till.Time { return till.TimeOf(time.Now().Add(f.offset)) }
+				database.Now = func() till.Time { return till.TimeOf(time.Now().Add(time.Duration(f.offset.Load()))) }
 				var err error
 				if f.store, err = store.Open(ctx, database); err != nil {
 					t.Fatal(err)
@@ -306,6 +307,13 @@ func (o *post) calls() (submits, checks int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return len(o.submits), len(o.checks)
+}
+
+// times returns when calls were made.
+func (o *post) times() (submits, checks []time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.submits), slices.Clone(o.checks)
 }
 
 // checkBook holds the operator's book against ours: a success is a debit.

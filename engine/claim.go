@@ -80,6 +80,11 @@ func (e *Engine) step(ctx context.Context) time.Duration {
 	if free == 0 {
 		return e.c.Look // a task that ends wakes us
 	}
+	if !e.health.ready() {
+		if e.pulse(ctx); !e.health.ready() {
+			return e.c.Look
+		}
+	}
 	now := e.c.Store.Now()
 	times, err := e.look(ctx)
 	if err == nil {

@@ -25,7 +25,7 @@ type Grant struct {
 // call Start or Return, once.
 func (e *Engine) Grant(connection string) *Grant {
 	free := cap(e.slots) - len(e.slots)
-	if !e.health.passing(connection) || !fair(len(e.c.Connections), int(e.running[connection].Load()), free) {
+	if !e.health.ready() || !e.health.passing(connection) || !fair(len(e.c.Connections), int(e.running[connection].Load()), free) {
 		return nil
 	}
 	select {

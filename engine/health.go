@@ -40,7 +40,9 @@ type health struct {
 	wanted map[string]bool
 
 	waker   *loop.Waker
+	pulsing sync.Mutex
 	cleared time.Time
+	judged  atomic.Bool // at least once
 }
 
 // view is how a connection stands, as read from the database.
@@ -76,6 +78,10 @@ func (h *health) passing(connection string) bool {
 	v := h.view(connection)
 	return v == nil || v.state == store.Passing
 }
+
+// ready answers whether it is known how operators stand. Whoever has just
+// started must not send to one that the others have stopped.
+func (h *health) ready() bool { return len(h.watched) == 0 || h.judged.Load() }
 
 // want notes that somebody here would send to a connection if it could.
 func (h *health) want(connection string) {
@@ -148,6 +154,8 @@ type gathered struct {
 // pulse tells what was gathered, judges and keeps the judgement.
 func (e *Engine) pulse(ctx context.Context) time.Duration {
 	h := e.health
+	h.pulsing.Lock()
+	defer h.pulsing.Unlock()
 	h.mu.Lock()
 	g := gathered{h.sums, h.probed, h.wanted}
 	h.sums, h.probed, h.wanted = map[store.Operation]store.Sums{}, map[string]probed{}, map[string]bool{}
@@ -292,6 +300,7 @@ func (e *Engine) keep(views map[string]*view) {
 		changed = changed || old.state != v.state || old.round != v.round
 	}
 	e.health.views.Store(&views)
+	e.health.judged.Store(true)
 	if changed {
 		e.health.changes.Add(1)
 		e.waker.Wake()
