@@ -53,6 +53,7 @@ func inFleet(t *testing.T, traits provider.Traits, tell func(t *testing.T, f *fl
 		t.Run(e.Name, func(t *testing.T) {
 			t.Parallel()
 			database := e.Config(t)
+			database.NoNotify = true // to wait on the network would stop the time here
 			synctest.Test(t, func(t *testing.T) {
 				ctx := context.Background()
 				f := &fleet{t: t, look: 250 * time.Millisecond, operator: newPost(traits)}

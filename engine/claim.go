@@ -76,7 +76,7 @@ func (e *Engine) due(times []till.Time, now till.Time) (lanes []string, next tim
 // step claims what is due, as far as there are free slots, and starts it. It
 // returns when to look again.
 func (e *Engine) step(ctx context.Context) time.Duration {
-	free := cap(e.slots) - len(e.slots)
+	free := e.slots.free()
 	if free == 0 {
 		return e.c.Look // a task that ends wakes us
 	}
@@ -101,8 +101,6 @@ func (e *Engine) step(ctx context.Context) time.Duration {
 			tasks, err = e.claimSingly(ctx, lanes, min(free, maxBatch))
 		}
 		for _, t := range tasks {
-			e.slots <- struct{}{}
-			e.begin(t.Job.Connection)
 			e.start(ctx, t)
 		}
 		if err == nil && len(tasks) > 0 {
@@ -155,6 +153,7 @@ func (e *Engine) claimOf(ctx context.Context, lanes []string, find func(tx *stor
 	leaseEnd := time.Now().Add(Lease)
 	err := e.c.Store.UpdateBehind(ctx, func(tx *store.Tx) (err error) {
 		tasks, foreign = nil, nil
+		p.giveBack(nil) // of a run before this one
 		if p, err = e.permits(ctx, tx, lanes); err != nil {
 			return err
 		}
@@ -187,8 +186,10 @@ func (e *Engine) claimOf(ctx context.Context, lanes []string, find func(tx *stor
 		return p.save(ctx, tx, tasks)
 	})
 	if err != nil {
+		p.giveBack(nil)
 		return nil, err
 	}
+	p.giveBack(tasks)
 	for lane, d := range p.waits {
 		// Instances that came short together must not come back together.
 		e.waits[lane] = wait{time.Now().Add(d + rand.N(d/4+1)), changes}
@@ -203,8 +204,7 @@ func (e *Engine) claimOf(ctx context.Context, lanes []string, find func(tx *stor
 type permits struct {
 	e        *Engine
 	now      till.Time
-	free     int
-	running  map[string]int
+	taken    []string                  // slots, by connection
 	breakers map[string]*store.Breaker // of the connections that are not passing
 	budgets  map[store.Operation]*store.Budget
 	left     map[store.Operation]int64 // tokens
@@ -216,11 +216,8 @@ type permits struct {
 // operator has a limit and all are well.
 func (e *Engine) permits(ctx context.Context, tx *store.Tx, lanes []string) (*permits, error) {
 	p := &permits{
-		e: e, now: tx.Now(), free: cap(e.slots) - len(e.slots), running: map[string]int{},
+		e: e, now: tx.Now(),
 		left: map[store.Operation]int64{}, probes: map[string]int{}, waits: map[string]time.Duration{},
-	}
-	for name, n := range e.running {
-		p.running[name] = int(n.Load())
 	}
 	var ill []string
 	var limited []store.Operation
@@ -275,9 +272,35 @@ func (e *Engine) concerned(lanes []string) []string {
 // is, due, and its lane says how long it is of no use to look at it.
 func (p *permits) allow(t *Task) bool {
 	e, name := p.e, t.Job.Connection
-	if p.free <= 0 || !fair(len(e.c.Connections), p.running[name], p.free) {
+	if !e.slots.take(name) {
 		return false // a task that ends wakes us
 	}
+	if !p.within(t) {
+		e.slots.put(name)
+		return false
+	}
+	p.taken = append(p.taken, name)
+	return true
+}
+
+// giveBack returns the slots that no task has come to use.
+func (p *permits) giveBack(tasks []*Task) {
+	if p == nil {
+		return
+	}
+	for _, t := range tasks {
+		i := slices.Index(p.taken, t.Job.Connection)
+		p.taken = slices.Delete(p.taken, i, i+1)
+	}
+	for _, name := range p.taken {
+		p.e.slots.put(name)
+	}
+	p.taken = nil
+}
+
+// within answers whether the operator's health and budget allow it.
+func (p *permits) within(t *Task) bool {
+	e, name := p.e, t.Job.Connection
 	probe := t.Action == Submit && !e.health.passing(name)
 	if probe && p.probes[name] == 0 {
 		e.health.want(name)
@@ -296,8 +319,6 @@ func (p *permits) allow(t *Task) bool {
 		p.probes[name]--
 		t.round = p.breakers[name].Round
 	}
-	p.free--
-	p.running[name]++
 	return true
 }
 
@@ -326,13 +347,6 @@ func (p *permits) save(ctx context.Context, tx *store.Tx, tasks []*Task) error {
 		}
 	}
 	return tx.SaveBudgets(ctx, p.budgets)
-}
-
-// fair answers whether a connection that runs so many calls may run one more.
-// It may hold as many slots as are free for the others: one that is slow
-// leaves half of them, two leave a third.
-func fair(connections, running, free int) bool {
-	return connections < 2 || running < free
 }
 
 func rateOf(t provider.Traits, operation string) provider.Rate {

@@ -8,7 +8,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"till"
@@ -80,14 +79,13 @@ type Config struct {
 // Engine works off due steps. It is safe for concurrent use.
 type Engine struct {
 	c       Config
-	slots   chan struct{}
+	slots   slots
 	fast    chan struct{} // the share of slots that creations may take at once
 	waker   *loop.Waker
 	answers *batch.Batcher[*Answer]
 	tasks   sync.WaitGroup
 
 	health   *health
-	running  map[string]*atomic.Int64 // calls under way, by connection
 	rates    map[store.Operation]provider.Rate
 	reserves map[string]*reserve // of the connections that limit sends
 
@@ -122,17 +120,15 @@ func New(c Config) *Engine {
 	}
 	e := &Engine{
 		c:        c,
-		slots:    make(chan struct{}, c.Slots),
+		slots:    slots{size: c.Slots, connections: len(c.Connections), by: map[string]int{}},
 		fast:     make(chan struct{}, max(1, c.Slots/2)),
 		waker:    loop.NewWaker(),
 		health:   newHealth(c),
-		running:  map[string]*atomic.Int64{},
 		rates:    map[store.Operation]provider.Rate{},
 		reserves: map[string]*reserve{},
 		waits:    map[string]wait{},
 	}
 	for name, p := range c.Connections {
-		e.running[name] = &atomic.Int64{}
 		for _, op := range []string{store.OpCheck, store.OpSubmit} {
 			e.known = append(e.known, store.Lane(name, op))
 			if r := rateOf(p.Traits(), op); r.PerSecond > 0 {
@@ -308,12 +304,8 @@ func (e *Engine) start(ctx context.Context, t *Task) {
 	}()
 }
 
-// begin counts a call that is about to be under way on a connection.
-func (e *Engine) begin(connection string) { e.running[connection].Add(1) }
-
 func (e *Engine) release(t *Task) {
-	e.running[t.Job.Connection].Add(-1)
-	<-e.slots
+	e.slots.put(t.Job.Connection)
 	if t.fast {
 		<-e.fast
 	}

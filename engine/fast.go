@@ -24,8 +24,7 @@ type Grant struct {
 // connection that is not passing is sent to by claims only. The caller must
 // call Start or Return, once.
 func (e *Engine) Grant(connection string) *Grant {
-	free := cap(e.slots) - len(e.slots)
-	if !e.health.ready() || !e.health.passing(connection) || !fair(len(e.c.Connections), int(e.running[connection].Load()), free) {
+	if !e.health.ready() || !e.health.passing(connection) {
 		return nil
 	}
 	select {
@@ -33,9 +32,7 @@ func (e *Engine) Grant(connection string) *Grant {
 	default:
 		return nil
 	}
-	select {
-	case e.slots <- struct{}{}:
-	default:
+	if !e.slots.take(connection) {
 		<-e.fast
 		return nil
 	}
@@ -43,12 +40,11 @@ func (e *Engine) Grant(connection string) *Grant {
 	if r := e.reserves[connection]; r != nil {
 		var ok bool
 		if g.tokenEnd, ok = r.take(); !ok {
-			<-e.slots
+			e.slots.put(connection)
 			<-e.fast
 			return nil
 		}
 	}
-	e.begin(connection)
 	return g
 }
 
@@ -80,11 +76,10 @@ func (g *Grant) Start(ctx context.Context, s *store.Step, j *Job) {
 func (g *Grant) Return() {
 	if !g.used {
 		g.used = true
-		g.e.running[g.connection].Add(-1)
 		if r := g.e.reserves[g.connection]; r != nil {
 			r.put(g.tokenEnd)
 		}
-		<-g.e.slots
+		g.e.slots.put(g.connection)
 		<-g.e.fast
 	}
 }

@@ -1,0 +1,41 @@
+package engine
+
+import "sync"
+
+// slots are the calls to operators that may be under way at once. A slot is
+// taken when it is decided that a call may begin, before the commit that makes
+// it so: two who decide at the same time see each other.
+type slots struct {
+	mu          sync.Mutex
+	size, used  int
+	connections int
+	by          map[string]int // connection
+}
+
+// take takes a slot for a call to a connection if one is free. Of several
+// connections each may hold as many as are free for the others: one that is
+// slow leaves half of them, two leave a third.
+func (s *slots) take(connection string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	free := s.size - s.used
+	if free == 0 || s.connections > 1 && s.by[connection] >= free {
+		return false
+	}
+	s.used++
+	s.by[connection]++
+	return true
+}
+
+func (s *slots) put(connection string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.used--
+	s.by[connection]--
+}
+
+func (s *slots) free() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.size - s.used
+}
