@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"till"
@@ -223,14 +224,14 @@ func (c *Collector) runCreates(ctx context.Context, calls []*creation) {
 			}
 		}
 	}()
-	err := c.createBatch(ctx, calls)
+	err := c.createBatch(ctx, &calls, true)
 	if errors.Is(err, store.ErrUnknownCommit) {
-		err = c.createBatch(ctx, calls) // what is there already is adopted
+		err = c.createBatch(ctx, &calls, false) // what is there already is adopted
 	}
 	away := errors.Is(err, store.ErrUnavailable)
 	for _, call := range calls {
 		if err != nil && !away && len(calls) > 1 {
-			call.err = c.unavailable("create a payment", c.createBatch(ctx, []*creation{call}))
+			call.err = c.unavailable("create a payment", c.createBatch(ctx, &[]*creation{call}, false))
 		} else if err != nil {
 			call.err = c.unavailable("create payments", err)
 		}
@@ -267,10 +268,11 @@ func (c *Collector) unavailable(doing string, err error) error {
 	return err
 }
 
-// createBatch is the one commit of a batch of creates.
-func (c *Collector) createBatch(ctx context.Context, calls []*creation) error {
-	clients := make([]till.ID, len(calls))
-	for i, call := range calls {
+// createBatch is the one commit of a batch of creates. If it may, it adds what
+// has come for the same clients while it waited for their heads.
+func (c *Collector) createBatch(ctx context.Context, batch *[]*creation, more bool) error {
+	clients := make([]till.ID, len(*batch))
+	for i, call := range *batch {
 		clients[i] = call.row.ClientID
 	}
 	return c.c.Store.Update(ctx, func(tx *store.Tx) error {
@@ -278,6 +280,12 @@ func (c *Collector) createBatch(ctx context.Context, calls []*creation) error {
 		if err != nil {
 			return err
 		}
+		if more {
+			*batch = append(slices.Clip(*batch), c.creates.Absorb(func(next []*creation) bool {
+				return !slices.ContainsFunc(next, func(call *creation) bool { return heads[call.row.ClientID] == nil })
+			})...)
+		}
+		calls := *batch
 		rows, steps := make([]*store.PaymentRow, 0, len(calls)), make([]*store.Step, 0, len(calls))
 		for _, call := range calls {
 			head := heads[call.row.ClientID]

@@ -45,6 +45,7 @@ type Batcher[T any] struct {
 	mu      sync.Mutex
 	arrived sync.Cond // a batch was queued, or closed was set
 	pending []*group[T]
+	running *group[T]
 	queued  int // items in pending
 	closed  bool
 	spare   []T // the slice of a batch that has run, for the next one
@@ -54,9 +55,10 @@ type Batcher[T any] struct {
 // a caller costs nothing of its own and one who leaves early leaves nothing
 // behind.
 type group[T any] struct {
-	items []T
-	err   error         // set before done is closed
-	done  chan struct{} // closed when the batch has run
+	items  []T
+	others []*group[T]   // whose items run with these, after Absorb
+	err    error         // set before done is closed
+	done   chan struct{} // closed when the batch has run
 }
 
 // New returns a Batcher that calls run with 1 to max items at a time and lets
@@ -123,6 +125,28 @@ func (b *Batcher[T]) Close() {
 	<-b.stopped
 }
 
+// Absorb lets run, and nobody else, take the next batch into the one that is
+// running, if that one is ready to be joined: ok is asked about its items, and
+// must not keep them. It returns them, or nothing; run sets their outcome too.
+// Whoever had to wait for a lock can so take along what has come meanwhile.
+func (b *Batcher[T]) Absorb(ok func(items []T) bool) []T {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.pending) == 0 || b.running == nil {
+		return nil
+	}
+	n := len(b.running.items)
+	for _, g := range b.running.others {
+		n += len(g.items)
+	}
+	if n+len(b.pending[0].items) > b.max || !ok(b.pending[0].items) {
+		return nil
+	}
+	g := b.shift()
+	b.running.others = append(b.running.others, g)
+	return g.items
+}
+
 func (b *Batcher[T]) enqueue(item T) (*group[T], error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -181,6 +205,11 @@ func (b *Batcher[T]) take() *group[T] {
 		}
 		b.arrived.Wait()
 	}
+	return b.shift()
+}
+
+// shift takes the oldest batch out of the queue.
+func (b *Batcher[T]) shift() *group[T] {
 	g := b.pending[0]
 	n := copy(b.pending, b.pending[1:])
 	b.pending[n] = nil
@@ -192,9 +221,19 @@ func (b *Batcher[T]) take() *group[T] {
 // runOne runs one batch and lets its callers go, however run ends.
 func (b *Batcher[T]) runOne(ctx context.Context, g *group[T]) {
 	returned := false
+	b.mu.Lock()
+	b.running = g
+	b.mu.Unlock()
 	defer func() {
 		if !returned {
 			g.err = &PanicError{Value: recover(), Stack: debug.Stack()}
+		}
+		b.mu.Lock()
+		b.running = nil
+		b.mu.Unlock()
+		for _, o := range g.others {
+			o.err, o.items = g.err, nil
+			close(o.done)
 		}
 		b.recycle(g)
 		close(g.done)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -374,6 +375,70 @@ func BenchmarkDo(b *testing.B) {
 					_ = q.Do(context.Background(), c)
 				}
 			})
+		})
+	}
+}
+
+func TestAbsorb(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		limit   int
+		ok      bool
+		panics  bool
+		batches int
+	}{
+		{"what came meanwhile runs along", 8, true, false, 1},
+		{"unless it may not", 8, false, false, 2},
+		{"or there would be too many", 2, true, false, 2},
+		{"and it shares a panic", 8, true, true, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			begun, queued := make(chan struct{}), make(chan struct{})
+			batches := 0
+			var b *Batcher[*call]
+			b = New(c.limit, 8, func(ctx context.Context, calls []*call) {
+				if batches++; batches == 1 {
+					close(begun)
+					<-queued
+					calls = append(slices.Clip(calls), b.Absorb(func(items []*call) bool {
+						if len(items) != 2 {
+							t.Errorf("asked about %d items, want 2", len(items))
+						}
+						return c.ok
+					})...)
+				}
+				count(ctx, calls)
+				if c.panics {
+					panic("no")
+				}
+			})
+			all := []*call{{}, {}, {}}
+			errs := []<-chan error{goDo(t.Context(), b, all[0])}
+			<-begun
+			for _, item := range all[1:] {
+				errs = append(errs, goDo(t.Context(), b, item))
+			}
+			for b.Len() < 2 {
+				runtime.Gosched()
+			}
+			close(queued)
+			for i, err := range errs {
+				if err := <-err; errors.Is(err, ErrPanicked) != c.panics || err != nil && !c.panics {
+					t.Errorf("item %d: %v", i, err)
+				}
+				if all[i].runs != 1 {
+					t.Errorf("item %d ran %d times", i, all[i].runs)
+				}
+			}
+			b.Close()
+			if batches != c.batches || b.Len() != 0 {
+				t.Errorf("%d batches, %d queued; want %d and 0", batches, b.Len(), c.batches)
+			}
+			if b.Absorb(func([]*call) bool { return true }) != nil {
+				t.Error("something was absorbed when nothing ran")
+			}
 		})
 	}
 }
