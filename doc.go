@@ -10,6 +10,7 @@
 //	Money        an exact amount in minor units of a currency; never a float
 //	Charge, Tax  what the client says the amount is made of
 //	Event        one thing that happened to a payment, told to its client
+//	Endpoint     an address that a client's events are pushed to
 //	Error        a refusal with a stable code, and the fields it is about
 //	ID, Time     UUIDv7 and microseconds UTC, in the same order
 //
@@ -24,6 +25,8 @@
 //	Wake      a callback says: look again
 //	Claim     take a due step for a while (a lease)
 //	Resolve   a person brings the operator's word
+//	Deliver   push an event to an endpoint until it has arrived
+//	Replay    deliver again what was delivered or given up
 //
 // A Transaction is a line of a wallet's statement, as in the API. A database
 // transaction is a Tx.

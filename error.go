@@ -12,31 +12,33 @@ type Code string
 // Every code the service answers with. The HTTP status of each is in
 // api/errors.go, and nowhere else.
 const (
-	CodeMalformedBody        Code = "malformed_body"         // the body is not the JSON we read
-	CodeInvalidParameter     Code = "invalid_parameter"      // a query parameter is unknown or ill-formed
-	CodeKeyInURL             Code = "key_in_url"             // an API key stands in the URL, where logs keep it
-	CodeMissingKey           Code = "missing_api_key"        // no X-Api-Key header
-	CodeInvalidKey           Code = "invalid_api_key"        // unknown, revoked or expired; which one is not told
-	CodeInsufficientScope    Code = "insufficient_scope"     // the key is good but not for this
-	CodeClientSuspended      Code = "client_suspended"       // the client may not use the service now
-	CodePaymentNotFound      Code = "payment_not_found"      // no such payment of this client
-	CodeEventNotFound        Code = "event_not_found"        // no such event of this client
-	CodeKeyNotFound          Code = "api_key_not_found"      // no such key of this client
-	CodePromptNotFound       Code = "prompt_not_found"       // no such open prompt of this client
-	CodeClientNotFound       Code = "client_not_found"       // no such client; command line only
-	CodeNotFound             Code = "not_found"              // no such path
-	CodeMethodNotAllowed     Code = "method_not_allowed"     // the path exists, the verb does not
-	CodeCursorAhead          Code = "cursor_ahead"           // beyond the end of the event log: a restore lost history
-	CodeRequestTimeout       Code = "request_timeout"        // the request came too slowly
-	CodeBodyTooLarge         Code = "body_too_large"         // over the body limit
-	CodeHeadersTooLarge      Code = "headers_too_large"      // over the header limit
-	CodeUnsupportedMediaType Code = "unsupported_media_type" // not plain application/json
-	CodeValidationFailed     Code = "validation_failed"      // fields are missing or wrong; see Fields
-	CodeKeyReused            Code = "idempotency_key_reused" // the key belongs to another body
-	CodeRateLimited          Code = "rate_limited"           // slow down
-	CodeMethodUnavailable    Code = "method_unavailable"     // the method is closed just now
-	CodeServiceUnavailable   Code = "service_unavailable"    // the database is away or a queue is full
-	CodeInternal             Code = "internal_error"         // ours; safe to retry with the same key
+	CodeMalformedBody        Code = "malformed_body"             // the body is not the JSON we read
+	CodeInvalidParameter     Code = "invalid_parameter"          // a query parameter is unknown or ill-formed
+	CodeKeyInURL             Code = "key_in_url"                 // an API key stands in the URL, where logs keep it
+	CodeMissingKey           Code = "missing_api_key"            // no X-Api-Key header
+	CodeInvalidKey           Code = "invalid_api_key"            // unknown, revoked or expired; which one is not told
+	CodeInsufficientScope    Code = "insufficient_scope"         // the key is good but not for this
+	CodeClientSuspended      Code = "client_suspended"           // the client may not use the service now
+	CodePaymentNotFound      Code = "payment_not_found"          // no such payment of this client
+	CodeEventNotFound        Code = "event_not_found"            // no such event of this client
+	CodeEndpointNotFound     Code = "webhook_endpoint_not_found" // no such webhook endpoint of this client
+	CodeEndpointDisabled     Code = "webhook_endpoint_disabled"  // it is disabled, and nothing is sent to it
+	CodeKeyNotFound          Code = "api_key_not_found"          // no such key of this client
+	CodePromptNotFound       Code = "prompt_not_found"           // no such open prompt of this client
+	CodeClientNotFound       Code = "client_not_found"           // no such client; command line only
+	CodeNotFound             Code = "not_found"                  // no such path
+	CodeMethodNotAllowed     Code = "method_not_allowed"         // the path exists, the verb does not
+	CodeCursorAhead          Code = "cursor_ahead"               // beyond the end of the event log: a restore lost history
+	CodeRequestTimeout       Code = "request_timeout"            // the request came too slowly
+	CodeBodyTooLarge         Code = "body_too_large"             // over the body limit
+	CodeHeadersTooLarge      Code = "headers_too_large"          // over the header limit
+	CodeUnsupportedMediaType Code = "unsupported_media_type"     // not plain application/json
+	CodeValidationFailed     Code = "validation_failed"          // fields are missing or wrong; see Fields
+	CodeKeyReused            Code = "idempotency_key_reused"     // the key belongs to another body
+	CodeRateLimited          Code = "rate_limited"               // slow down
+	CodeMethodUnavailable    Code = "method_unavailable"         // the method is closed just now
+	CodeServiceUnavailable   Code = "service_unavailable"        // the database is away or a queue is full
+	CodeInternal             Code = "internal_error"             // ours; safe to retry with the same key
 )
 
 // The codes of single fields, under CodeValidationFailed.
@@ -58,6 +60,7 @@ const (
 	FieldTaxTotalMismatch     Code = "tax_total_mismatch"
 	FieldTaxSubtotalMismatch  Code = "tax_subtotal_mismatch"
 	FieldTaxSubtotalRequired  Code = "tax_subtotal_required"
+	FieldUnknownEvent         Code = "unknown_event"
 	FieldScopeNotGranted      Code = "scope_not_granted" // a key grants only scopes it has
 	FieldURLNotAllowed        Code = "url_not_allowed"   // events are not posted to such an address
 )

@@ -32,6 +32,11 @@ type Event struct {
 	FailureDetail     *FailureDetail
 	ExpiresAt         Time
 	Resolution        Resolution
+
+	// Document is the snapshot of what the event is about, as JSON, where that
+	// is no payment: then the fields from Status on are empty, and PaymentID is
+	// its id.
+	Document string
 }
 
 // ID returns the event's id, the same on every delivery.

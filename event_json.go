@@ -43,9 +43,12 @@ func (e *Event) Snapshot(p *Payment) Payment {
 // AppendJSON appends the event as clients see it, in the log and in webhooks
 // alike, byte for byte. p is the payment that it is about, of which only what
 // never changes is read; nil if it is about something else.
-func (e *Event) AppendJSON(b []byte, p *Payment) []byte {
+func (e *Event) AppendJSON(b []byte, p *Payment) []byte { return e.AppendJSONAs(b, e.ID(), p) }
+
+// AppendJSONAs is AppendJSON under an id that is not of the log.
+func (e *Event) AppendJSONAs(b []byte, id ID, p *Payment) []byte {
 	b = append(b, `{"id":"`...)
-	b = e.ID().Append(b)
+	b = id.Append(b)
 	b = append(b, `","type":`...)
 	b = appendString(b, string(e.Kind))
 	b = append(b, `,"created_at":`...)
@@ -53,7 +56,12 @@ func (e *Event) AppendJSON(b []byte, p *Payment) []byte {
 	b = append(b, `,"api_version":"`+APIVersion+`","sequence":`...)
 	b = strconv.AppendInt(b, e.Sequence, 10)
 	b = append(b, `,"data":{`...)
-	if p != nil {
+	switch {
+	case e.Document != "":
+		b = appendString(b, e.Kind.Subject())
+		b = append(b, ':')
+		b = append(b, e.Document...)
+	case p != nil:
 		s := e.Snapshot(p)
 		b = append(b, `"payment":`...)
 		b = s.AppendJSON(b)

@@ -27,6 +27,8 @@ var (
 	timeText   = regexp.MustCompile(`[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{6}Z`)
 	keyText    = regexp.MustCompile(`till_(live|test)_([0-9A-Za-z]{12})_[0-9A-Za-z]{49}`)
 	receipt    = regexp.MustCompile(`SBX[0-9A-F]{18}`)
+	secretText = regexp.MustCompile(`whsec_[0-9A-Za-z+/]{43}=`)
+	stampText  = regexp.MustCompile(`"webhook-timestamp": "[0-9]+"`)
 
 	// A callback and a poll that fall into one moment are one read or two.
 	reads = regexp.MustCompile(`("(?:attempts|repeats)": )[1-9][0-9]*`)
@@ -72,6 +74,7 @@ func (n *names) hide(text string) string {
 			text = strings.ReplaceAll(text, value, "{"+name+"}")
 		}
 	}
+	text = stampText.ReplaceAllString(n.number(text, secretText, "secret"), `"webhook-timestamp": "{seconds}"`)
 	text = n.number(text, uuidText, "id")
 	text = n.number(text, timeText, "time")
 	return n.number(text, receipt, "receipt")

@@ -86,6 +86,7 @@ var forbidden = regexp.MustCompile(`(?i)\b(LISTEN|NOTIFY|pg_advisory\w*|nextval|
 var everywhere = []string{
 	`FROM steps WHERE lane = ?`,          // what is due: each shard answers for itself
 	`SELECT lane FROM steps`,             // the same
+	`FROM (SELECT e.*, h.last_event`,     // which endpoints have something to be sent: the same
 	`FROM cases`,                         // the attention list of the whole service
 	`FROM client_heads h`,                // which audit logs are not sealed yet
 	`FROM clients WHERE client_id > ?`,   // the list of clients

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"slices"
@@ -16,15 +17,15 @@ func (tx *Tx) InsertEvents(ctx context.Context, events []*till.Event) error {
 		code, message, retryable := failureArgs(e.FailureDetail)
 		args[i] = []any{e.ClientID[:], e.Sequence, string(e.Kind), e.PaymentID[:], int64(e.CreatedAt), string(e.Status), int64(e.ExpiresAt),
 			orNull(e.ProviderReference), orNull(e.FailureReason), code, message, retryable,
-			string(e.Resolution.State), orNull(e.Resolution.LastCheckedAt), orNull(e.Resolution.NextCheckAt), e.Resolution.Attempts}
+			string(e.Resolution.State), orNull(e.Resolution.LastCheckedAt), orNull(e.Resolution.NextCheckAt), e.Resolution.Attempts, orNull(e.Document)}
 	}
 	return tx.set(ctx, `INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at,
-		provider_reference, failure_reason, failure_code, failure_message, failure_retryable, resolution, checked_at, next_check_at, calls)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, args)
+		provider_reference, failure_reason, failure_code, failure_message, failure_retryable, resolution, checked_at, next_check_at, calls, document)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, args)
 }
 
 const eventColumns = `e.sequence, e.kind, e.subject_id, e.created_at, e.status, e.expires_at, e.provider_reference,
-	e.failure_reason, e.failure_code, e.failure_message, e.failure_retryable, e.resolution, e.checked_at, e.next_check_at, e.calls`
+	e.failure_reason, e.failure_code, e.failure_message, e.failure_retryable, e.resolution, e.checked_at, e.next_check_at, e.calls, e.document`
 
 // scanEvent reads eventColumns, and more after them.
 func scanEvent(r row, e *till.Event, more ...any) error {
@@ -32,7 +33,7 @@ func scanEvent(r row, e *till.Event, more ...any) error {
 	var retryable sql.NullBool
 	err := r.Scan(append([]any{&e.Sequence, &e.Kind, idDest(&e.PaymentID), &e.CreatedAt, &e.Status, &e.ExpiresAt, textDest(&e.ProviderReference),
 		textDest(&e.FailureReason), textDest(&code), textDest(&message), &retryable,
-		&e.Resolution.State, intDest(&e.Resolution.LastCheckedAt), intDest(&e.Resolution.NextCheckAt), &e.Resolution.Attempts}, more...)...)
+		&e.Resolution.State, intDest(&e.Resolution.LastCheckedAt), intDest(&e.Resolution.NextCheckAt), &e.Resolution.Attempts, textDest(&e.Document)}, more...)...)
 	if e.FailureReason != "" {
 		e.FailureDetail = &till.FailureDetail{ProviderCode: code, ProviderMessage: message, Retryable: retryable.Bool}
 	}
@@ -99,9 +100,28 @@ func (tx *Tx) EventBodies(ctx context.Context, client till.ID, after int64, limi
 	return out, err
 }
 
+// EventBodiesAt returns the events of a client that have one of the
+// sequences, ascending, each with what it is about.
+func (tx *Tx) EventBodiesAt(ctx context.Context, client till.ID, sequences []int64) ([]*EventRow, error) {
+	args := make([][]any, len(sequences))
+	for i, n := range sequences {
+		args[i] = []any{client[:], n}
+	}
+	var out []*EventRow
+	err := tx.rowsOf(ctx, `SELECT `+eventBodyColumns+eventBodyFrom+`WHERE e.client_id = ? AND e.sequence = ?`, args,
+		func(_ int, r row) error {
+			e, err := scanEventBody(r, client)
+			out = append(out, e)
+			return err
+		})
+	slices.SortFunc(out, func(a, b *EventRow) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	return out, err
+}
+
 // PaymentEvents returns the events of a payment, ascending. It returns
 // CodePaymentNotFound if there is no such payment of the client. The payment
-// names its events, so no index of the log by payment is needed.
+// names its events, so no index of the log by payment is needed; each is read
+// by its number, because PostgreSQL would read the whole log to join them.
 func (tx *Tx) PaymentEvents(ctx context.Context, ref Ref) ([]*EventRow, error) {
 	var numbers [4]int64
 	found, err := tx.one(ctx, `SELECT pending_event, processing_event, final_event, late_event FROM payments WHERE client_id = ? AND id = ?`,
@@ -112,16 +132,7 @@ func (tx *Tx) PaymentEvents(ctx context.Context, ref Ref) ([]*EventRow, error) {
 	if !found {
 		return nil, till.Errorf(till.CodePaymentNotFound, "there is no such payment")
 	}
-	var args [][]any
-	for _, n := range numbers {
-		if n != 0 {
-			args = append(args, []any{ref.Client[:], n})
-		}
-	}
-	out := make([]*EventRow, len(args))
-	err = tx.rowsOf(ctx, `SELECT `+eventBodyColumns+eventBodyFrom+`WHERE e.client_id = ? AND e.sequence = ?`, args,
-		func(i int, r row) (err error) { out[i], err = scanEventBody(r, ref.Client); return err })
-	return slices.DeleteFunc(out, func(e *EventRow) bool { return e == nil }), err
+	return tx.EventBodiesAt(ctx, ref.Client, slices.DeleteFunc(numbers[:], func(n int64) bool { return n == 0 }))
 }
 
 // LogEnd returns the sequence of a client's last event, 0 if there is none,

@@ -1,0 +1,87 @@
+package store
+
+import (
+	"context"
+
+	"till"
+)
+
+// VerifyEndpoint is an endpoint with what hangs on it, from one snapshot.
+type VerifyEndpoint struct {
+	*Endpoint
+	Pending      int64     // rows that wait or are being sent
+	FirstDue     till.Time // the least due time of those
+	StrayLeases  int64     // rows that are not pending and are said to be being sent
+	Ahead        int64     // rows of events that the cursor has not passed, or that are not its own
+	Newest       int64     // superseded rows whose payment has no newer event
+	OpenReplays  int64
+	BeyondLog    int64 // spans that end after the log
+	ToldDisabled bool  // the log tells that it was disabled, at that time
+	Case         bool  // it is or was on the attention list for it
+}
+
+// VerifyEndpoints returns a client's endpoints with what hangs on them.
+func (tx *Tx) VerifyEndpoints(ctx context.Context, client till.ID) ([]*VerifyEndpoint, error) {
+	const rows = ` FROM webhook_deliveries d WHERE d.client_id = e.client_id AND d.endpoint_id = e.id AND `
+	const spans = ` FROM webhook_spans s WHERE s.client_id = e.client_id AND s.endpoint_id = e.id AND `
+	var out []*VerifyEndpoint
+	err := tx.rows(ctx, `SELECT e.id,
+		(SELECT count(*)`+rows+`d.status = 'pending'), (SELECT min(d.due_at)`+rows+`d.status = 'pending'),
+		(SELECT count(*)`+rows+`d.status <> 'pending' AND d.lease_until > 0),
+		(SELECT count(*)`+rows+`d.kind = 'event' AND (d.sequence > e.cursor_sequence OR d.sequence <= e.start_sequence)),
+		(SELECT count(*)`+rows+`d.status = 'superseded' AND NOT EXISTS (SELECT 1 FROM payments p WHERE p.client_id = d.client_id AND p.id = d.subject_id
+			AND (p.processing_event > d.sequence OR p.final_event > d.sequence OR p.late_event > d.sequence))),
+		(SELECT count(*)`+spans+`s.why <> 'disabled' AND s.done_at IS NULL),
+		(SELECT count(*)`+spans+`s.to_sequence > (SELECT h.last_event FROM client_heads h WHERE h.client_id = e.client_id)),
+		EXISTS (SELECT 1 FROM cases c WHERE c.client_id = e.client_id AND c.subject_id = e.id AND c.kind = 'endpoint_disabled')
+		FROM webhook_endpoints e WHERE e.client_id = ? ORDER BY e.id`, []any{client[:]}, func(r row) error {
+		v := &VerifyEndpoint{Endpoint: &Endpoint{}}
+		out = append(out, v)
+		return r.Scan(idDest(&v.ID), &v.Pending, intDest(&v.FirstDue), &v.StrayLeases, &v.Ahead, &v.Newest, &v.OpenReplays, &v.BeyondLog, boolDest(&v.Case))
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range out {
+		if v.Endpoint, err = tx.Endpoint(ctx, Ref{client, v.ID}); err != nil {
+			return nil, err
+		}
+		if v.DisabledWhy == till.DisabledAsGone || v.DisabledWhy == till.DisabledAsFailing {
+			// The event was made at the moment of disabling, and was not long ago.
+			v.ToldDisabled, err = tx.toldAt(ctx, v.Ref(), v.DisabledAt)
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
+}
+
+// toldAt reports whether the log of an endpoint's client has an event about
+// it of a moment. Times grow with the sequence, so it is found by halving.
+func (tx *Tx) toldAt(ctx context.Context, ref Ref, at till.Time) (bool, error) {
+	head, err := tx.Head(ctx, ref.Client)
+	if err != nil || head == nil {
+		return false, err
+	}
+	low, high := int64(1), head.LastEvent
+	for low <= high {
+		mid := (low + high) / 2
+		var made till.Time
+		var subject till.ID
+		var kind till.EventKind
+		_, err := tx.one(ctx, `SELECT created_at, subject_id, kind FROM events WHERE client_id = ? AND sequence = ?`,
+			[]any{ref.Client[:], mid}, &made, idDest(&subject), &kind)
+		switch {
+		case err != nil:
+			return false, err
+		case made == at:
+			return subject == ref.ID && kind == till.EndpointDisabled, nil
+		case made < at:
+			low = mid + 1
+		default:
+			high = mid - 1
+		}
+	}
+	return false, nil
+}
