@@ -50,10 +50,10 @@ var house = []room{
 	{"engine", ". provider store internal/batch internal/loop", ""},
 	{"collect", ". ledger provider store engine internal/batch internal/jsonx", jsonModule}, // a body keeps its numbers as written
 	{"account", ". store", ""},
-	{"webhook", ". store", "code.dny.dev/ssrf"}, // the list of networks that are not the Internet
+	{"webhook", ". store internal/batch internal/loop", "code.dny.dev/ssrf"}, // the list of networks that are not the Internet
 	{"books", ". ledger store collect internal/loop", ""},
 	{"store/storetest", ". provider store engine collect books internal/jsonx", sqliteModule + " " + pgModule}, // goes past the store, to break it
-	{"api", ". ledger provider provider/sandbox store engine collect account books internal/jsonx", "golang.org/x/time"},
+	{"api", ". ledger provider provider/sandbox store engine collect account books webhook internal/jsonx", "golang.org/x/time"},
 	{"server", ". ledger provider provider/sandbox store engine collect account books webhook api internal/loop", ""},
 	{"cmd/till", ". ledger provider provider/sandbox store engine collect account books webhook api server internal/load", "github.com/spf13/cobra github.com/spf13/pflag"},
 	// It fills the store and compares with it, settles in its own process, and

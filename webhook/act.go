@@ -1,0 +1,83 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+
+	"till"
+	"till/store"
+)
+
+// did says what an act was, for the audit log; the zero one, that nothing was
+// done.
+type did struct {
+	action  string
+	subject till.ID
+	detail  string
+}
+
+// act runs f with the client's head locked and appends the audit row that f
+// returns. An error at COMMIT leaves open whether it happened: then done reads
+// back, and f runs again if it did not. Without done, f does no harm twice.
+func (s *Endpoints) act(ctx context.Context, client till.ID, actor string,
+	f func(ctx context.Context, tx *store.Tx, h *store.Head, at till.Time) (did, error),
+	done func(ctx context.Context, tx *store.Tx) (bool, error)) error {
+	try := func() error {
+		return s.Store.Update(ctx, func(tx *store.Tx) error {
+			heads, err := tx.LockHeads(ctx, []till.ID{client})
+			if err != nil {
+				return err
+			}
+			h := heads[client]
+			if h == nil {
+				return till.Errorf(till.CodeClientNotFound, "There is no such client.")
+			}
+			at := h.Tick()
+			what, err := f(ctx, tx, h, at)
+			if err != nil || what.action == "" {
+				return err
+			}
+			row := &store.AuditRow{ClientID: client, Sequence: h.NextAudit(), At: at, Actor: actor, Action: what.action, SubjectID: what.subject, Detail: what.detail}
+			if err := tx.InsertAudit(ctx, []*store.AuditRow{row}); err != nil {
+				return err
+			}
+			return tx.SaveHeads(ctx, heads)
+		})
+	}
+	err := try()
+	if errors.Is(err, store.ErrUnknownCommit) {
+		happened := false
+		if done != nil {
+			viewErr := s.Store.View(ctx, func(tx *store.Tx) (err error) { happened, err = done(ctx, tx); return err })
+			if viewErr != nil {
+				return err
+			}
+		}
+		if err = nil; !happened {
+			err = try()
+		}
+	}
+	if err == nil && s.Wake != nil {
+		s.Wake(ctx, client)
+	}
+	return err
+}
+
+// actOn is act on an endpoint, which is locked. It returns
+// CodeEndpointNotFound if there is none.
+func (s *Endpoints) actOn(ctx context.Context, client, id till.ID, actor string,
+	f func(ctx context.Context, tx *store.Tx, e *store.Endpoint, h *store.Head, at till.Time) (did, error)) error {
+	ref := store.Ref{Client: client, ID: id}
+	return s.act(ctx, client, actor, func(ctx context.Context, tx *store.Tx, h *store.Head, at till.Time) (did, error) {
+		locked, err := tx.LockEndpoints(ctx, []store.Ref{ref})
+		if err != nil {
+			return did{}, err
+		}
+		e := locked[ref]
+		if e == nil {
+			return did{}, errNoEndpoint
+		}
+		e.LastEvent = h.LastEvent
+		return f(ctx, tx, e, h, at)
+	}, nil)
+}

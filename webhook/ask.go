@@ -1,0 +1,202 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"till"
+	"till/store"
+)
+
+// What is sent because somebody asked for it.
+
+var errDisabled = &till.Error{Code: till.CodeEndpointDisabled, Detail: "The webhook endpoint is disabled. Enable it first."}
+
+// ask writes deliveries that are due now. The endpoint is locked.
+func (s *Endpoints) ask(ctx context.Context, tx *store.Tx, e *store.Endpoint, d *store.Delivery, at till.Time) error {
+	if !e.Enabled {
+		return errDisabled
+	}
+	n, err := tx.CountPending(ctx, e.Ref())
+	if err != nil {
+		return err
+	}
+	if n >= maxAskedPending {
+		return invalid(till.FieldError{Code: till.FieldTooMany, Detail: fmt.Sprintf("%d deliveries that were asked for have not gone out yet. Wait for them.", n)})
+	}
+	d.ClientID, d.EndpointID, d.ID = e.ClientID, e.ID, till.NewID(at)
+	d.Status, d.DueAt, d.CreatedAt, d.UpdatedAt = store.DeliveryPending, at, at, at
+	if err := tx.SaveDeliveries(ctx, []*store.Delivery{d}); err != nil {
+		return err
+	}
+	if e.NextRetry.IsZero() || e.NextRetry > at {
+		e.NextRetry = at
+	}
+	e.BlockedUntil = 0 // whoever asks is waiting for it
+	return tx.SaveEndpoints(ctx, []*store.Endpoint{e})
+}
+
+// Test sends an event of its own to an endpoint. It is in no log.
+func (s *Endpoints) Test(ctx context.Context, client, id till.ID, actor string) (*store.Delivery, error) {
+	var d *store.Delivery
+	err := s.actOn(ctx, client, id, actor, func(ctx context.Context, tx *store.Tx, e *store.Endpoint, h *store.Head, at till.Time) (did, error) {
+		d = &store.Delivery{Sequence: h.LastEvent, Kind: store.DeliverTest, SubjectID: e.ID}
+		return did{"webhook_endpoint.test", id, ""}, s.ask(ctx, tx, e, d, at)
+	})
+	return d, err
+}
+
+// testBody is what a test sends: the endpoint as it is.
+func testBody(e *store.Endpoint, row *store.Delivery) *body {
+	ev := till.Event{ClientID: e.ClientID, Kind: till.EndpointTest, CreatedAt: row.ID.Time(), Document: string(append(e.AppendJSON(nil), '}'))}
+	return &body{id: row.ID.String(), kind: till.EndpointTest, subject: e.ID, json: ev.AppendJSONAs(nil, row.ID, nil)}
+}
+
+// Redeliver sends an event once more to the client's enabled endpoints that
+// are told about its kind, or to the one that is named. It returns which.
+func (s *Endpoints) Redeliver(ctx context.Context, client, event till.ID, only *till.ID, actor string) (asked []till.ID, err error) {
+	err = s.act(ctx, client, actor, func(ctx context.Context, tx *store.Tx, h *store.Head, at till.Time) (did, error) {
+		asked = nil
+		events, err := tx.EventBodiesAt(ctx, client, []int64{event.EventSequence()})
+		if err != nil {
+			return did{}, err
+		}
+		if len(events) == 0 || events[0].ID() != event {
+			return did{}, till.Errorf(till.CodeEventNotFound, "There is no such event.")
+		}
+		ev := events[0]
+		all, err := tx.Endpoints(ctx, client, MaxEndpoints)
+		if err != nil {
+			return did{}, err
+		}
+		var refs []store.Ref
+		for _, e := range all {
+			if only == nil && e.Enabled && e.Subscribed(ev.Kind) || only != nil && e.ID == *only {
+				refs = append(refs, e.Ref())
+			}
+		}
+		if only != nil && refs == nil {
+			return did{}, errNoEndpoint
+		}
+		locked, err := tx.LockEndpoints(ctx, refs)
+		if err != nil {
+			return did{}, err
+		}
+		for _, ref := range refs {
+			e := locked[ref]
+			if e == nil {
+				continue
+			}
+			d := &store.Delivery{Sequence: ev.Sequence, Kind: store.DeliverAgain, SubjectID: ev.PaymentID}
+			if err := s.ask(ctx, tx, e, d, at); err != nil {
+				return did{}, err
+			}
+			asked = append(asked, e.ID)
+		}
+		return did{"event.redeliver", event, "sequence " + strconv.FormatInt(ev.Sequence, 10) + ", endpoints " + strconv.Itoa(len(asked))}, nil
+	}, nil)
+	return asked, err
+}
+
+// Replay is what is to be sent again: a stretch of the log, or all that
+// failed.
+type Replay struct {
+	From   *int64 `json:"from_sequence"`
+	To     *int64 `json:"to_sequence"`
+	Failed *bool  `json:"failed"`
+}
+
+func (r *Replay) check(last int64) (from, to int64, err error) {
+	failed := r.Failed != nil && *r.Failed
+	switch {
+	case failed && (r.From != nil || r.To != nil):
+		return 0, 0, invalid(till.FieldError{Pointer: "/failed", Code: till.FieldInvalidFormat, Detail: "Name a stretch of the log or what failed, not both."})
+	case failed:
+		return 0, 0, nil
+	case r.From == nil:
+		return 0, 0, invalid(till.FieldError{Pointer: "/from_sequence", Code: till.FieldRequired, Detail: `Name the first sequence to be sent again, or say {"failed": true}.`})
+	}
+	from, to = *r.From, last
+	if r.To != nil {
+		to = min(*r.To, last)
+	}
+	switch {
+	case from < 1 || from > last:
+		return 0, 0, invalid(till.FieldError{Pointer: "/from_sequence", Code: till.FieldInvalidFormat, Detail: "The log has no event of this sequence."})
+	case to < from:
+		return 0, 0, invalid(till.FieldError{Pointer: "/to_sequence", Code: till.FieldInvalidFormat, Detail: "The last sequence comes before the first."})
+	}
+	return from, to, nil
+}
+
+// Replayed is what a replay will send.
+type Replayed struct {
+	From, To   int64 // a stretch of the log; 0 if none was named
+	Deliveries int64 // rows that are tried again
+	Stretches  int   // times out of service that are made up for
+}
+
+// Replay sends events again, behind the live ones and at a bounded pace.
+func (s *Endpoints) Replay(ctx context.Context, client, id till.ID, r *Replay, actor string) (out Replayed, err error) {
+	err = s.actOn(ctx, client, id, actor, func(ctx context.Context, tx *store.Tx, e *store.Endpoint, h *store.Head, at till.Time) (did, error) {
+		out = Replayed{}
+		if out.From, out.To, err = r.check(h.LastEvent); err != nil {
+			return did{}, err
+		}
+		if !e.Enabled {
+			return did{}, errDisabled
+		}
+		e.BlockedUntil = 0
+		detail := fmt.Sprintf("sequences %d to %d", out.From, out.To)
+		if out.From > 0 {
+			err = s.replayStretch(ctx, tx, e, out.From, out.To, at)
+		} else {
+			detail = "what failed"
+			err = s.replayFailed(ctx, tx, e, &out, at)
+		}
+		if err != nil {
+			return did{}, err
+		}
+		return did{"webhook_endpoint.replay", id, detail}, tx.SaveEndpoints(ctx, []*store.Endpoint{e})
+	})
+	return out, err
+}
+
+func (s *Endpoints) replayStretch(ctx context.Context, tx *store.Tx, e *store.Endpoint, from, to int64, at till.Time) error {
+	open, err := tx.OpenSpans(ctx, e.Ref(), true, maxReplays)
+	if err != nil {
+		return err
+	}
+	if len(open) >= maxReplays {
+		return invalid(till.FieldError{Code: till.FieldTooMany, Detail: fmt.Sprintf("%d replays of this endpoint are under way. Wait for them.", len(open))})
+	}
+	if e.ReplayAt.IsZero() {
+		e.ReplayAt = at
+	}
+	return tx.InsertSpan(ctx, &store.Span{ClientID: e.ClientID, EndpointID: e.ID, ID: till.NewID(at), Why: store.SpanReplay, From: from, Next: from, To: to, CreatedAt: at})
+}
+
+func (s *Endpoints) replayFailed(ctx context.Context, tx *store.Tx, e *store.Endpoint, out *Replayed, at till.Time) (err error) {
+	if out.Deliveries, err = tx.RetryFailed(ctx, e.Ref(), at); err != nil {
+		return err
+	}
+	if out.Deliveries > 0 {
+		e.NextRetry, e.DrainTo = at, e.LastEvent // at the pace of a drain
+	}
+	spans, err := tx.OpenSpans(ctx, e.Ref(), false, maxStretches)
+	if err != nil {
+		return err
+	}
+	for _, span := range spans {
+		span.Why = store.SpanCatchUp
+		if err := tx.SaveSpan(ctx, span); err != nil {
+			return err
+		}
+		if e.ReplayAt.IsZero() {
+			e.ReplayAt = at
+		}
+	}
+	out.Stretches = len(spans)
+	return nil
+}

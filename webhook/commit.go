@@ -1,0 +1,162 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"till"
+	"till/store"
+)
+
+// change is one thing to be written about an endpoint.
+type change struct {
+	ref     store.Ref
+	kind    changeKind
+	version int64 // of the lease under which it was done
+
+	// Of a record.
+	result  *result
+	span    *store.Span
+	started till.Time // when the window was read
+
+	// Of a late attempt.
+	row  *store.Delivery
+	item *item
+
+	since till.Time // failing_since as it was seen, to know which head to lock
+
+	wrote lease // what an attempt to commit has left, if it was committed
+
+	// What came of it.
+	e    *store.Endpoint // as it is then; nil: another holds it, or it is gone
+	held bool
+	err  error
+}
+
+// lease is a lease as a commit leaves it. That two leave the same, to the
+// microsecond, is not to be expected, and would do no harm but send twice.
+type lease struct {
+	version int64
+	until   till.Time
+}
+
+type changeKind int
+
+const (
+	claimChange changeKind = iota
+	recordChange
+	lateChange
+)
+
+func jitter() float64 { return 2*rand.Float64() - 1 }
+
+// claim takes an endpoint that has something to be sent and that nobody
+// holds.
+func (d *Deliverer) claim(ctx context.Context, ref store.Ref) (*store.Endpoint, *holding) {
+	if d.failAt("before claim") != nil {
+		return nil, nil
+	}
+	e, held := d.do(ctx, &change{kind: claimChange, ref: ref})
+	if d.failAt("after claim") != nil {
+		return nil, nil
+	}
+	return e, held
+}
+
+// record writes what came of a window.
+func (d *Deliverer) record(ctx context.Context, e *store.Endpoint, held *holding, c *change) (*store.Endpoint, *holding) {
+	c.ref, c.version, c.since = e.Ref(), held.version, e.FailingSince
+	return d.do(ctx, c)
+}
+
+// release gives a lease back that was not used.
+func (d *Deliverer) release(ctx context.Context, e *store.Endpoint, held *holding) (*store.Endpoint, *holding) {
+	return d.record(context.WithoutCancel(ctx), e, held, &change{kind: recordChange, result: &result{cursor: e.Cursor}, started: d.c.Store.Now()})
+}
+
+func (d *Deliverer) do(ctx context.Context, c *change) (*store.Endpoint, *holding) {
+	until := time.Now().Add(Lease)
+	if err := d.changes.Do(context.WithoutCancel(ctx), c); err != nil || c.err != nil {
+		d.c.Log.Warn("record deliveries", "endpoint", c.ref.ID, "error", errors.Join(err, c.err))
+		return nil, nil
+	}
+	if c.e == nil || !c.held {
+		return c.e, nil
+	}
+	return c.e, &holding{version: c.e.LeaseVersion, until: until}
+}
+
+// commit writes changes, all in one commit where that works.
+func (d *Deliverer) commit(ctx context.Context, changes []*change) {
+	err := d.commitBatch(ctx, changes)
+	if errors.Is(err, store.ErrUnknownCommit) {
+		err = d.commitBatch(ctx, changes) // what is there already is another's by its version
+	}
+	away := errors.Is(err, store.ErrUnavailable)
+	for _, c := range changes {
+		if c.err = err; err != nil && !away && len(changes) > 1 {
+			c.err = d.commitBatch(ctx, []*change{c})
+		}
+	}
+}
+
+func (d *Deliverer) commitBatch(ctx context.Context, changes []*change) error {
+	if err := d.failAt("before commit"); err != nil {
+		return err
+	}
+	refs := make([]store.Ref, len(changes))
+	var heads []till.ID
+	now := d.c.Store.Now()
+	for i, c := range changes {
+		refs[i] = c.ref
+		if c.mayDisable(now) {
+			heads = append(heads, c.ref.Client)
+		}
+	}
+	err := d.c.Store.UpdateBehind(ctx, func(tx *store.Tx) (err error) {
+		b := &recording{ctx: ctx, tx: tx}
+		if len(heads) > 0 {
+			if b.heads, err = tx.LockHeads(ctx, heads); err != nil {
+				return err
+			}
+		}
+		if b.endpoints, err = tx.LockEndpoints(ctx, refs); err != nil {
+			return err
+		}
+		b.touched = make(map[store.Ref]bool, len(refs))
+		for _, c := range changes {
+			if err := b.apply(c); err != nil {
+				return err
+			}
+		}
+		return b.write()
+	})
+	if err == nil {
+		err = d.failAt("after commit")
+	}
+	return err
+}
+
+// mayDisable reports whether a change may disable its endpoint, which needs
+// the client's head: the event about it gets a number.
+func (c *change) mayDisable(now till.Time) bool {
+	outcomes := c.outcomes()
+	for _, o := range outcomes {
+		if o.answer.Gone() || !o.answer.Delivered() && !c.since.IsZero() && now.Sub(c.since) >= failingLimit-time.Minute {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *change) outcomes() []outcome {
+	switch {
+	case c.result != nil:
+		return c.result.outcomes
+	case c.item != nil:
+		return []outcome{c.item.outcome}
+	}
+	return nil
+}

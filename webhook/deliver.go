@@ -1,0 +1,394 @@
+package webhook
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"till"
+	"till/internal/batch"
+	"till/internal/loop"
+	"till/store"
+)
+
+// Poster makes one attempt. It is a Sender, or a test's way to one.
+type Poster interface {
+	Post(ctx context.Context, url string, header http.Header, body []byte) Answer
+}
+
+// Config is what a Deliverer is made of. Store, Vault and Sender are needed.
+type Config struct {
+	Store  *store.Store
+	Vault  *Vault
+	Sender Poster // ends an attempt within 15 s
+
+	Posts       int           // attempts at once; 0 means 256
+	PerEndpoint int           // attempts at once to one endpoint; 0 means 16
+	Window      int           // events that are read, sent and recorded together; 0 means 1024
+	WindowTime  time.Duration // how long a window takes at most; 0 means 2 s
+
+	// Sweep is how long something that no hint told of may wait to be noticed;
+	// 0 means a second.
+	Sweep time.Duration
+
+	// NoHints leaves the store's hints unused: in virtual time their watch
+	// would be all that happens.
+	NoHints bool
+
+	Log *slog.Logger // nil: silence
+}
+
+// Lease is how long the right to send to an endpoint lasts unless it is
+// renewed. An attempt that could outlive it is not begun.
+const Lease = 20 * time.Second
+
+// The limits of the deliverer's own queues.
+const (
+	defaultPosts       = 256
+	defaultPerEndpoint = 16
+	defaultWindow      = 1024
+	defaultWindowTime  = 2 * time.Second
+	defaultSweep       = time.Second
+	maxRunners         = 4096 // endpoints worked on at once; the others wait for the next sweep
+	maxChanges         = 256  // in one commit
+	maxChangeQueue     = 4 * maxRunners
+	sweepSlice         = 1000
+	knownFor           = time.Second           // how long a client's list of endpoints is remembered
+	maxKnown           = 10_000                // clients remembered
+	foreignPause       = 10 * time.Millisecond // who wrote an event usually delivers it
+	maxTimer           = 30 * time.Second      // what is due later is left to the sweep
+)
+
+// Deliverer pushes event logs to endpoints. It is safe for concurrent use.
+type Deliverer struct {
+	c       Config
+	posts   chan struct{}
+	changes *batch.Batcher[*change]
+	waker   *loop.Waker
+	bodies  bodies
+	tasks   sync.WaitGroup
+
+	mu    sync.Mutex
+	at    map[store.Ref]*runner
+	known map[till.ID]known
+
+	fault func(step string) error // a test's way to fail a step
+}
+
+// runner is an endpoint that is worked on here, or that has attempts under
+// way.
+type runner struct {
+	busy  bool // somebody runs it
+	again bool // there may be more than who runs it has seen
+	late  int  // attempts under way that their window did not wait for
+	timer *time.Timer
+}
+
+// known is the endpoints of a client as they were a moment ago.
+type known struct {
+	refs []store.Ref
+	at   time.Time
+}
+
+// New returns a Deliverer that sends nothing until Run is called.
+func New(c Config) *Deliverer {
+	c.Posts, c.PerEndpoint, c.Window = orDefault(c.Posts, defaultPosts), orDefault(c.PerEndpoint, defaultPerEndpoint), orDefault(c.Window, defaultWindow)
+	c.WindowTime, c.Sweep = orDefault(c.WindowTime, defaultWindowTime), orDefault(c.Sweep, defaultSweep)
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	d := &Deliverer{c: c, posts: make(chan struct{}, c.Posts), waker: loop.NewWaker(), at: make(map[store.Ref]*runner), known: make(map[till.ID]known)}
+	d.changes = batch.New(maxChanges, maxChangeQueue, d.commit)
+	return d
+}
+
+func orDefault[T int | time.Duration](v, otherwise T) T {
+	if v <= 0 {
+		return otherwise
+	}
+	return v
+}
+
+// Run delivers until ctx ends. Attempts under way then are left to end; Close
+// waits for them.
+func (d *Deliverer) Run(ctx context.Context) {
+	var ears sync.WaitGroup
+	defer ears.Wait()
+	if !d.c.NoHints {
+		ears.Go(func() { d.listen(ctx) })
+	}
+	loop.Run(ctx, loop.Options{
+		Step: d.sweep, Wake: d.waker.C(), Interval: d.c.Sweep, Jitter: jitterShare,
+		OnPanic: func(v any) {
+			d.c.Log.Error("a sweep of endpoints panicked", "panic", v, "stack", string(debug.Stack()))
+		},
+	})
+}
+
+// Close waits until the attempts under way have ended and are recorded, or
+// ctx ends. Run has returned.
+func (d *Deliverer) Close(ctx context.Context) error {
+	done := make(chan struct{})
+	go func() {
+		d.tasks.Wait()
+		d.changes.Close()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Wake says that something was changed about a client's endpoints: what was
+// remembered of them is forgotten, and they are looked at.
+func (d *Deliverer) Wake(ctx context.Context, client till.ID) {
+	d.mu.Lock()
+	delete(d.known, client)
+	d.mu.Unlock()
+	d.more(&client)
+	d.waker.Wake()
+}
+
+// more tells who runs an endpoint of a client, or any, that there may be more:
+// a sweep does not see what is held, also if it is held here.
+func (d *Deliverer) more(client *till.ID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for ref, r := range d.at {
+		if r.busy && (client == nil || ref.Client == *client) {
+			r.again = true
+		}
+	}
+}
+
+// listen heeds hints. What this process wrote is delivered at once; what
+// another wrote, a moment later, because whoever wrote it is at it already.
+func (d *Deliverer) listen(ctx context.Context) {
+	all, others := d.c.Store.ListenAll(), d.c.Store.ListenOthers()
+	defer all.Close()
+	defer others.Close()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-all.C():
+		}
+		foreign, anybody := others.Take()
+		clients, everybody := all.Take()
+		if everybody || anybody {
+			d.more(nil)
+			d.waker.Wake()
+		}
+		if len(foreign) > 0 {
+			clients = slices.DeleteFunc(clients, func(c till.ID) bool { return slices.Contains(foreign, c) })
+			time.AfterFunc(foreignPause+rand.N(foreignPause), func() { d.heed(ctx, foreign) })
+		}
+		d.heed(ctx, clients)
+	}
+}
+
+// heed looks at the endpoints of clients whose logs have grown. An endpoint
+// that is worked on here is only told that there is more.
+func (d *Deliverer) heed(ctx context.Context, clients []till.ID) {
+	look := map[till.ID]bool{}
+	ours := map[store.Ref]bool{} // run here when the hint came
+	now := time.Now()
+	d.mu.Lock()
+	for _, c := range clients {
+		k, found := d.known[c]
+		all := found && now.Sub(k.at) < knownFor
+		for _, ref := range k.refs {
+			if r := d.at[ref]; r != nil && r.busy {
+				r.again = true
+			} else {
+				all = false
+			}
+		}
+		if !all {
+			look[c] = true
+		}
+	}
+	for ref, r := range d.at {
+		if r.busy && look[ref.Client] {
+			r.again, ours[ref] = true, true
+		}
+	}
+	d.mu.Unlock()
+	if len(look) == 0 {
+		return
+	}
+	var due []*store.Endpoint
+	err := d.c.Store.View(ctx, func(tx *store.Tx) error {
+		for c := range look {
+			endpoints, err := tx.Endpoints(ctx, c, MaxEndpoints)
+			if err != nil {
+				return err
+			}
+			d.remember(c, endpoints, now)
+			for _, e := range endpoints {
+				// What was held here may be free by now, and nobody else would see it.
+				if (e.Free(tx.Now()) || ours[e.Ref()]) && e.Due(tx.Now()) {
+					due = append(due, e)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		d.c.Log.Warn("look at endpoints", "error", err) // the sweep will
+	}
+	for _, e := range due {
+		d.offer(ctx, e.Ref())
+	}
+}
+
+func (d *Deliverer) remember(client till.ID, endpoints []*store.Endpoint, now time.Time) {
+	k := known{at: now}
+	for _, e := range endpoints {
+		if e.Enabled {
+			k.refs = append(k.refs, e.Ref())
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.known) >= maxKnown {
+		clear(d.known)
+	}
+	d.known[client] = k
+}
+
+// sweep looks for endpoints of all clients that have something to be sent:
+// whatever no hint told of, retries, and what an instance that died left.
+func (d *Deliverer) sweep(ctx context.Context) time.Duration {
+	var after store.Ref
+	for {
+		var page []*store.Endpoint
+		err := d.c.Store.View(ctx, func(tx *store.Tx) (err error) {
+			page, err = tx.DueEndpoints(ctx, after, sweepSlice)
+			return err
+		})
+		if err != nil {
+			d.c.Log.Warn("sweep the endpoints", "error", err)
+			return -1
+		}
+		for _, e := range page {
+			d.offer(ctx, e.Ref())
+		}
+		if len(page) < sweepSlice || ctx.Err() != nil {
+			return -1
+		}
+		after = page[len(page)-1].Ref()
+	}
+}
+
+// offer makes somebody run an endpoint, unless there is somebody already.
+func (d *Deliverer) offer(ctx context.Context, ref store.Ref) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	r := d.at[ref]
+	switch {
+	case ctx.Err() != nil:
+		return
+	case r == nil && len(d.at) >= maxRunners:
+		return
+	case r == nil:
+		r = &runner{}
+		d.at[ref] = r
+	case r.busy:
+		r.again = true
+		return
+	case r.late >= d.c.PerEndpoint:
+		return // it is told when one of them has ended
+	}
+	r.busy = true
+	r.stopTimer()
+	d.tasks.Go(func() { d.run(ctx, ref, r) })
+}
+
+func (r *runner) stopTimer() {
+	if r.timer != nil {
+		r.timer.Stop()
+		r.timer = nil
+	}
+}
+
+// run sends what there is to be sent to an endpoint, window by window.
+func (d *Deliverer) run(ctx context.Context, ref store.Ref, r *runner) {
+	var e *store.Endpoint
+	defer func() {
+		if v := recover(); v != nil {
+			// Its lease ends by itself, and then it is tried again.
+			d.c.Log.Error("a delivery panicked", "endpoint", ref.ID, "panic", v, "stack", string(debug.Stack()))
+			d.leave(ctx, ref, r, nil)
+		}
+	}()
+	for {
+		var held *holding
+		if e, held = d.claim(ctx, ref); held != nil {
+			for held != nil && ctx.Err() == nil {
+				e, held = d.step(ctx, r, e, held)
+			}
+			if held != nil {
+				e, _ = d.release(ctx, e, held)
+			}
+		}
+		if d.leave(ctx, ref, r, e) {
+			return
+		}
+	}
+}
+
+// leave ends a run, unless there may be more.
+func (d *Deliverer) leave(ctx context.Context, ref store.Ref, r *runner, e *store.Endpoint) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if r.again && ctx.Err() == nil && r.late < d.c.PerEndpoint && (e == nil || e.BlockedUntil <= d.c.Store.Now()) {
+		r.again = false
+		return false
+	}
+	r.busy, r.again = false, false
+	if wait, ok := d.nextTime(e); ok && ctx.Err() == nil {
+		r.timer = time.AfterFunc(wait, func() {
+			d.mu.Lock()
+			r.timer = nil
+			d.mu.Unlock()
+			d.offer(ctx, ref)
+		})
+	} else if r.late == 0 {
+		delete(d.at, ref)
+	}
+	return true
+}
+
+// nextTime returns how long it is until an endpoint has something to be
+// sent, if that is soon.
+func (d *Deliverer) nextTime(e *store.Endpoint) (time.Duration, bool) {
+	if e == nil || !e.Enabled {
+		return 0, false
+	}
+	now := d.c.Store.Now()
+	next := till.Time(0)
+	for _, t := range []till.Time{e.NextRetry, e.ReplayAt} {
+		if !t.IsZero() && (next.IsZero() || t < next) {
+			next = t
+		}
+	}
+	if e.Cursor < e.LastEvent {
+		next = now
+	}
+	if next.IsZero() {
+		return 0, false
+	}
+	if next = max(next, e.BlockedUntil); next.Sub(now) > maxTimer {
+		return 0, false
+	}
+	return max(next.Sub(now), time.Millisecond), true
+}

@@ -1,0 +1,288 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"till"
+	"till/store"
+)
+
+// Limits of endpoints.
+const (
+	MaxEndpoints    = 20  // of a client
+	MaxDescription  = 255 // characters
+	MaxOverlap      = 7 * 24 * time.Hour
+	DefaultOverlap  = 24 * time.Hour
+	maxStretches    = 100 // times out of service that an endpoint remembers apart
+	maxReplays      = 10  // open ones of an endpoint
+	maxAskedPending = 100 // deliveries of an endpoint that were asked for and have not gone out
+)
+
+// Endpoints acts on endpoints for their clients. It is safe for concurrent
+// use.
+type Endpoints struct {
+	Store  *store.Store
+	Vault  *Vault
+	Sender *Sender // looks at addresses
+	Allow  Allowed
+
+	// Wake, if not nil, is told whose endpoints were changed.
+	Wake func(ctx context.Context, client till.ID)
+}
+
+// Request is what a client asks an endpoint to be. What is nil is left as it
+// is, or at its default.
+type Request struct {
+	URL         *string   `json:"url"`
+	Events      *[]string `json:"events"`
+	Description *string   `json:"description"`
+	Enabled     *bool     `json:"enabled"`
+}
+
+var errNoEndpoint = &till.Error{Code: till.CodeEndpointNotFound, Detail: "There is no such webhook endpoint."}
+
+func invalid(fields ...till.FieldError) *till.Error {
+	return &till.Error{Code: till.CodeValidationFailed, Detail: "Some fields are missing or wrong.", Fields: fields}
+}
+
+// check returns everything that is wrong with a request.
+func (s *Endpoints) check(ctx context.Context, client *till.Client, r *Request, create bool) error {
+	var fields []till.FieldError
+	if r.URL != nil || create {
+		raw := ""
+		if r.URL != nil {
+			raw = *r.URL
+		}
+		err := CheckURL(raw, client.Mode, s.Allow)
+		if err == nil {
+			err = s.Sender.CheckHost(ctx, raw)
+		}
+		var e *till.Error
+		switch {
+		case errors.As(err, &e):
+			fields = append(fields, e.Fields...)
+		case err != nil:
+			return err
+		}
+	}
+	switch {
+	case r.Events != nil:
+		fields = append(fields, checkKinds(*r.Events)...)
+	case create:
+		fields = append(fields, till.FieldError{Pointer: "/events", Code: till.FieldRequired, Detail: `Name the events to be told about, or ["*"] for all of them.`})
+	}
+	if r.Description != nil {
+		fields = append(fields, checkDescription(*r.Description)...)
+	}
+	if fields != nil {
+		return invalid(fields...)
+	}
+	return nil
+}
+
+func checkKinds(kinds []string) (fields []till.FieldError) {
+	add := func(i int, code till.Code, detail string) {
+		pointer := "/events"
+		if i >= 0 {
+			pointer += "/" + strconv.Itoa(i)
+		}
+		fields = append(fields, till.FieldError{Pointer: pointer, Code: code, Detail: detail})
+	}
+	if len(kinds) == 0 {
+		add(-1, till.FieldRequired, `Name at least one event, or "*" for all of them.`)
+	}
+	if len(kinds) > len(till.EventKinds) {
+		add(-1, till.FieldTooMany, "There are not that many events.")
+		return fields
+	}
+	for i, k := range kinds {
+		switch {
+		case k == till.AllEvents && len(kinds) > 1:
+			add(i, till.FieldInvalidFormat, `"*" stands alone.`)
+		case k != till.AllEvents && !slices.Contains(till.EventKinds, till.EventKind(k)):
+			add(i, till.FieldUnknownEvent, "There is no such event.")
+		case slices.Contains(kinds[:i], k):
+			add(i, till.FieldInvalidFormat, "The event is named twice.")
+		}
+	}
+	return fields
+}
+
+func checkDescription(text string) []till.FieldError {
+	const pointer = "/description"
+	if utf8.RuneCountInString(text) > MaxDescription {
+		return []till.FieldError{{Pointer: pointer, Code: till.FieldTooLong, Detail: fmt.Sprintf("At most %d characters.", MaxDescription)}}
+	}
+	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return []till.FieldError{{Pointer: pointer, Code: till.FieldInvalidFormat, Detail: "Plain text on one line."}}
+	}
+	return nil
+}
+
+// apply puts what a request asks for into an endpoint.
+func (r *Request) apply(e *store.Endpoint) {
+	if r.URL != nil {
+		e.URL = *r.URL
+	}
+	if r.Events != nil {
+		e.Events = nil
+		for _, k := range *r.Events {
+			if k != till.AllEvents {
+				e.Events = append(e.Events, till.EventKind(k))
+			}
+		}
+		slices.Sort(e.Events)
+	}
+	if r.Description != nil {
+		e.Description = *r.Description
+	}
+}
+
+// Create makes an endpoint that is told about everything that happens from
+// now on. Its secret is returned this once.
+func (s *Endpoints) Create(ctx context.Context, client *till.Client, r *Request, actor string) (*store.Endpoint, Secret, error) {
+	if err := s.check(ctx, client, r, true); err != nil {
+		return nil, nil, err
+	}
+	id, secret := till.NewID(s.Store.Now()), NewSecret()
+	e := &store.Endpoint{Endpoint: till.Endpoint{ClientID: client.ID, ID: id}, Secret: s.Vault.Seal(secret, client.ID, id)}
+	r.apply(e)
+	err := s.act(ctx, client.ID, actor, func(ctx context.Context, tx *store.Tx, h *store.Head, at till.Time) (did, error) {
+		all, err := tx.Endpoints(ctx, client.ID, MaxEndpoints)
+		if err != nil {
+			return did{}, err
+		}
+		if len(all) >= MaxEndpoints {
+			return did{}, invalid(till.FieldError{Code: till.FieldTooMany, Detail: fmt.Sprintf("A client has at most %d endpoints.", MaxEndpoints)})
+		}
+		e.CreatedAt, e.UpdatedAt, e.Enabled, e.DisabledAt, e.DisabledWhy = at, at, true, 0, ""
+		e.Start, e.Listed, e.Cursor, e.LastEvent = h.LastEvent, h.LastEvent, h.LastEvent, h.LastEvent
+		if r.Enabled != nil && !*r.Enabled {
+			e.Enabled, e.DisabledAt, e.DisabledWhy = false, at, till.DisabledByClient
+		}
+		return did{"webhook_endpoint.create", id, "events " + strings.Join(e.Kinds(), " ")}, tx.InsertEndpoint(ctx, e)
+	}, func(ctx context.Context, tx *store.Tx) (bool, error) {
+		made, err := tx.Endpoint(ctx, e.Ref())
+		return made != nil, err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return e, secret, nil
+}
+
+// Patch changes an endpoint. To enable it again means from now on; what
+// happened meanwhile is remembered and can be replayed.
+func (s *Endpoints) Patch(ctx context.Context, client *till.Client, id till.ID, r *Request, actor string) (*store.Endpoint, error) {
+	if err := s.check(ctx, client, r, false); err != nil {
+		return nil, err
+	}
+	var e *store.Endpoint
+	err := s.actOn(ctx, client.ID, id, actor, func(ctx context.Context, tx *store.Tx, locked *store.Endpoint, h *store.Head, at till.Time) (did, error) {
+		e = locked
+		before := *e
+		r.apply(e)
+		var what []string
+		if e.URL != before.URL {
+			what = append(what, "url")
+			e.BlockedUntil = 0 // the new address deserves a try at once
+		}
+		if !slices.Equal(e.Kinds(), before.Kinds()) {
+			what = append(what, "events "+strings.Join(e.Kinds(), " "))
+			e.Listed = h.LastEvent
+		}
+		if e.Description != before.Description {
+			what = append(what, "description")
+		}
+		if r.Enabled != nil && *r.Enabled != e.Enabled {
+			what = append(what, "enabled "+strconv.FormatBool(*r.Enabled))
+			f := s.switchOff
+			if *r.Enabled {
+				f = s.switchOn
+			}
+			if err := f(ctx, tx, e, h.LastEvent, at, actor); err != nil {
+				return did{}, err
+			}
+		}
+		if what == nil {
+			return did{}, nil
+		}
+		e.UpdatedAt = at
+		return did{"webhook_endpoint.patch", id, strings.Join(what, ", ")}, tx.SaveEndpoints(ctx, []*store.Endpoint{e})
+	})
+	return e, err
+}
+
+func (s *Endpoints) switchOff(ctx context.Context, tx *store.Tx, e *store.Endpoint, _ int64, at till.Time, _ string) error {
+	e.Enabled, e.DisabledAt, e.DisabledWhy, e.NextRetry = false, at, till.DisabledByClient, 0
+	return tx.DisablePending(ctx, e.Ref(), at)
+}
+
+// switchOn enables an endpoint. What happened while it was disabled is one
+// stretch of the log, which a replay can send.
+func (s *Endpoints) switchOn(ctx context.Context, tx *store.Tx, e *store.Endpoint, last int64, at till.Time, actor string) error {
+	e.Enabled, e.DisabledAt, e.DisabledWhy = true, 0, ""
+	e.Failures, e.FailingSince, e.BlockedUntil, e.DrainTo = 0, 0, 0, 0
+	if err := tx.CloseCases(ctx, []store.Closing{{Ref: e.Ref(), By: actor, At: at, Kinds: []string{CaseDisabled}}}); err != nil || e.Cursor >= last {
+		return err
+	}
+	from := e.Cursor + 1
+	e.Cursor, e.Backlog = last, 0
+	open, err := tx.OpenSpans(ctx, e.Ref(), false, maxStretches)
+	if err != nil {
+		return err
+	}
+	if len(open) == maxStretches {
+		// Too many to keep apart: the last one is made to cover this one, too.
+		span := open[maxStretches-1]
+		span.To = last
+		return tx.SaveSpan(ctx, span)
+	}
+	return tx.InsertSpan(ctx, &store.Span{ClientID: e.ClientID, EndpointID: e.ID, ID: till.NewID(at), Why: store.SpanDisabled,
+		From: from, Next: from, To: last, CreatedAt: at})
+}
+
+// Rotate gives an endpoint a new secret, which is returned this once. The old
+// one signs too until the overlap is over.
+func (s *Endpoints) Rotate(ctx context.Context, client, id till.ID, overlap time.Duration, actor string) (*store.Endpoint, Secret, error) {
+	if overlap < 0 || overlap > MaxOverlap {
+		return nil, nil, invalid(till.FieldError{Pointer: "/overlap_seconds", Code: till.FieldInvalidFormat,
+			Detail: "The overlap is from 0 to " + strconv.Itoa(int(MaxOverlap/time.Second)) + " seconds."})
+	}
+	secret := NewSecret()
+	sealed := s.Vault.Seal(secret, client, id)
+	var e *store.Endpoint
+	err := s.actOn(ctx, client, id, actor, func(ctx context.Context, tx *store.Tx, locked *store.Endpoint, _ *store.Head, at till.Time) (did, error) {
+		e = locked
+		if bytes.Equal(e.Secret, sealed) {
+			return did{}, nil // done already, by a commit of which we did not hear
+		}
+		e.OldSecret, e.OldUntil = nil, 0
+		if overlap > 0 {
+			e.OldSecret, e.OldUntil = e.Secret, at.Add(overlap)
+		}
+		e.Secret, e.UpdatedAt = sealed, at
+		return did{"webhook_endpoint.rotate", id, "overlap " + overlap.String()}, tx.SaveEndpoints(ctx, []*store.Endpoint{e})
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return e, secret, nil
+}
+
+// Delete removes an endpoint with all that is known of its deliveries.
+func (s *Endpoints) Delete(ctx context.Context, client, id till.ID, actor string) error {
+	err := s.actOn(ctx, client, id, actor, func(ctx context.Context, tx *store.Tx, e *store.Endpoint, _ *store.Head, at till.Time) (did, error) {
+		return did{"webhook_endpoint.delete", id, ""}, errors.Join(tx.CloseCases(ctx, []store.Closing{{Ref: e.Ref(), By: actor, At: at}}), tx.DeleteEndpoint(ctx, e.Ref()))
+	})
+	return err
+}

@@ -1,0 +1,164 @@
+package webhook
+
+import (
+	"context"
+	"slices"
+
+	"till"
+	"till/store"
+)
+
+// Bounds of one look at the deliveries of an endpoint.
+const (
+	listSlice  = 200 // events that are read at once
+	listSlices = 10  // slices that one look reads at most
+)
+
+// Listed is a delivery as the list shows it, with its event.
+type Listed struct {
+	store.Delivery
+	EventID   till.ID
+	EventKind till.EventKind
+	EventAt   till.Time
+
+	// Kept says that there is a row. What arrived at once, or is still to
+	// come, has none: what is shown of it follows from the cursor.
+	Kept bool
+}
+
+// List returns deliveries of an endpoint, those of the newest events first:
+// at least limit of them if there are as many before a sequence, and the
+// sequence to go on before, 0 at the end. A status shows only what has it.
+func List(ctx context.Context, tx *store.Tx, e *store.Endpoint, status store.DeliveryStatus, before int64, limit int) (out []*Listed, next int64, err error) {
+	if before <= 0 {
+		before = e.LastEvent + 1
+	}
+	if status == store.DeliverySuperseded || status == store.DeliveryExhausted {
+		return listRows(ctx, tx, e, status, before, limit)
+	}
+	spans, err := tx.OpenSpans(ctx, e.Ref(), false, maxStretches)
+	if err != nil {
+		return nil, 0, err
+	}
+	asked, err := tx.OpenSpans(ctx, e.Ref(), true, maxStretches+maxReplays)
+	if err != nil {
+		return nil, 0, err
+	}
+	spans = append(spans, asked...)
+	for range listSlices {
+		from := max(before-listSlice, 0)
+		slice, err := listStretch(ctx, tx, e, spans, from, before-1)
+		if err != nil {
+			return nil, 0, err
+		}
+		for _, l := range slice {
+			if len(out) >= limit && l.Sequence < before {
+				return out, before, nil
+			}
+			before = l.Sequence
+			if status == "" || l.Status == status {
+				out = append(out, l)
+			}
+		}
+		if before = from; from == 0 {
+			return out, 0, nil
+		}
+	}
+	return out, before, nil
+}
+
+// listStretch returns what there is to say about a stretch of the log, both
+// ends included, newest first.
+func listStretch(ctx context.Context, tx *store.Tx, e *store.Endpoint, spans []*store.Span, from, to int64) ([]*Listed, error) {
+	rows, err := tx.DeliveriesBetween(ctx, e.Ref(), from, to)
+	if err != nil {
+		return nil, err
+	}
+	events, err := tx.Events(ctx, e.ClientID, from-1, int(to-from+1))
+	if err != nil {
+		return nil, err
+	}
+	var out []*Listed
+	told := map[int64]bool{}
+	for _, r := range rows {
+		l := &Listed{Delivery: *r, Kept: true}
+		if r.Kind == store.DeliverEvent {
+			told[r.Sequence] = true
+		}
+		l.describe(events)
+		out = append(out, l)
+	}
+	for _, ev := range events {
+		status := derived(e, spans, ev)
+		if status == "" || told[ev.Sequence] {
+			continue
+		}
+		l := &Listed{Delivery: store.Delivery{ClientID: e.ClientID, EndpointID: e.ID, Sequence: ev.Sequence, Kind: store.DeliverEvent, SubjectID: ev.PaymentID, Status: status}}
+		if status == store.DeliveryDelivered {
+			l.Attempts = 1
+		}
+		l.describe(events)
+		out = append(out, l)
+	}
+	slices.SortStableFunc(out, func(a, b *Listed) int { return int(b.Sequence - a.Sequence) })
+	return out, nil
+}
+
+// derived returns what became of an event that has no row; "" if it is not
+// the endpoint's, or if that is not known any more because the endpoint was
+// told about other kinds then.
+func derived(e *store.Endpoint, spans []*store.Span, ev *till.Event) store.DeliveryStatus {
+	inSpan := func(why store.SpanWhy) bool {
+		return slices.ContainsFunc(spans, func(s *store.Span) bool { return s.Why == why && s.Next <= ev.Sequence && ev.Sequence <= s.To })
+	}
+	switch {
+	case ev.Sequence <= e.Start || !e.Subscribed(ev.Kind):
+		return ""
+	case inSpan(store.SpanDisabled):
+		return store.DeliveryDisabled
+	case inSpan(store.SpanCatchUp):
+		return store.DeliveryPending
+	case ev.Sequence > e.Cursor && !e.Enabled:
+		return store.DeliveryDisabled
+	case ev.Sequence > e.Cursor:
+		return store.DeliveryPending
+	case ev.Sequence <= e.Listed:
+		return ""
+	}
+	return store.DeliveryDelivered
+}
+
+func (l *Listed) describe(events []*till.Event) {
+	if l.Kind == store.DeliverTest {
+		l.EventID, l.EventKind, l.EventAt = l.ID, till.EndpointTest, l.ID.Time()
+		return
+	}
+	for _, ev := range events {
+		if ev.Sequence == l.Sequence {
+			l.EventID, l.EventKind, l.EventAt = ev.ID(), ev.Kind, ev.CreatedAt
+		}
+	}
+}
+
+// listRows returns the rows that have a status.
+func listRows(ctx context.Context, tx *store.Tx, e *store.Endpoint, status store.DeliveryStatus, before int64, limit int) (out []*Listed, next int64, err error) {
+	const perSequence = 3 // kinds that an event can have rows of
+	rows, err := tx.DeliveriesOf(ctx, e.Ref(), status, before, limit+perSequence)
+	if err != nil {
+		return nil, 0, err
+	}
+	for i, r := range rows {
+		if i >= limit && r.Sequence != rows[i-1].Sequence {
+			next = rows[i-1].Sequence
+			break
+		}
+		events, err := tx.Events(ctx, e.ClientID, r.Sequence-1, 1)
+		if err != nil {
+			return nil, 0, err
+		}
+		l := &Listed{Delivery: *r, Kept: true}
+		l.describe(events)
+		out = append(out, l)
+	}
+	return out, next, nil
+}

@@ -1,0 +1,282 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+
+	"till"
+	"till/store"
+)
+
+// recording is a batch of changes on its way into the database.
+type recording struct {
+	ctx       context.Context
+	tx        *store.Tx
+	heads     map[till.ID]*store.Head
+	endpoints map[store.Ref]*store.Endpoint
+	touched   map[store.Ref]bool
+	events    []*till.Event
+	cases     []*store.Case
+}
+
+func (b *recording) apply(c *change) error {
+	c.e, c.held = nil, false
+	e := b.endpoints[c.ref]
+	if e == nil {
+		return nil // deleted meanwhile
+	}
+	now := b.tx.Now()
+	if c.wrote.version > 0 && c.wrote == (lease{e.LeaseVersion, e.LeaseUntil}) {
+		seen := *e // it was committed, and only we did not hear of it
+		c.e, c.held = &seen, e.LeaseUntil > now
+		return nil
+	}
+	switch c.kind {
+	case claimChange:
+		if !e.Free(now) || !e.Due(now) {
+			return nil
+		}
+		b.hold(c, e, true)
+		return nil
+	case lateChange:
+		return b.late(c, e)
+	}
+	if e.LeaseVersion != c.version {
+		return b.facts(c, e)
+	}
+	return b.record(c, e)
+}
+
+// hold gives the lease to whoever made the change, or to nobody.
+func (b *recording) hold(c *change, e *store.Endpoint, held bool) {
+	e.LeaseVersion++
+	e.LeaseUntil = 0
+	if c.held = held; held {
+		e.LeaseUntil = b.tx.Now().Add(Lease)
+	}
+	c.wrote = lease{e.LeaseVersion, e.LeaseUntil}
+	b.touched[c.ref] = true
+	seen := *e
+	c.e = &seen
+}
+
+// record writes down a window: its rows, and how far the cursor has come.
+func (b *recording) record(c *change, e *store.Endpoint) error {
+	now, res := b.tx.Now(), c.result
+	if err := b.saveRows(e, res.rows); err != nil {
+		return err
+	}
+	e.Cursor = max(e.Cursor, res.cursor)
+	if err := b.advanceSpan(c, e); err != nil {
+		return err
+	}
+	if res.done {
+		b.exhausted(e)
+	}
+	if err := b.judged(e, res.outcomes); err != nil {
+		return err
+	}
+	if !e.Enabled { // perhaps since this window began
+		if err := b.tx.DisablePending(b.ctx, e.Ref(), now); err != nil {
+			return err
+		}
+	}
+	if len(res.rows) > 0 || !e.NextRetry.IsZero() {
+		if err := b.nextRetry(e); err != nil {
+			return err
+		}
+	}
+	b.pace(c, e)
+	b.hold(c, e, e.Enabled && e.BlockedUntil <= now && e.Due(now))
+	return nil
+}
+
+// pace lets a backlog drain at its pace, until it is drained.
+func (b *recording) pace(c *change, e *store.Endpoint) {
+	now := b.tx.Now()
+	switch {
+	case e.DrainTo == 0:
+	case e.Cursor >= e.DrainTo && (e.NextRetry.IsZero() || e.NextRetry > now):
+		e.DrainTo = 0
+	case c.result.sent > 1: // the one that showed the recovery is not counted
+		e.BlockedUntil = max(e.BlockedUntil, c.started.Add(drainPause))
+	}
+}
+
+// saveRows writes the rows that a window leaves. One that was asked for anew
+// meanwhile is another's business.
+func (b *recording) saveRows(e *store.Endpoint, rows []left) error {
+	var known []store.DeliveryKey
+	for _, l := range rows {
+		if l.was != nil {
+			known = append(known, l.was.Key())
+		}
+	}
+	current, err := b.tx.DeliveriesByKey(b.ctx, e.Ref(), known)
+	if err != nil {
+		return err
+	}
+	var save []*store.Delivery
+	for _, l := range rows {
+		if l.was != nil {
+			if now := current[l.was.Key()]; now == nil || now.ID != l.was.ID || now.Attempts != l.was.Attempts ||
+				now.Status != store.DeliveryPending && l.row.Status != store.DeliveryDelivered {
+				continue
+			}
+		}
+		save = append(save, l.row)
+	}
+	return b.tx.SaveDeliveries(b.ctx, save)
+}
+
+// advanceSpan writes down how far a replay has come.
+func (b *recording) advanceSpan(c *change, e *store.Endpoint) error {
+	if c.span == nil {
+		return nil
+	}
+	now, s := b.tx.Now(), *c.span
+	s.Next = min(max(s.Next, c.result.next), s.To+1)
+	e.ReplayAt = c.started.Add(drainPause)
+	if s.Next > s.To {
+		s.DoneAt = now
+	}
+	if err := b.tx.SaveSpan(b.ctx, &s); err != nil || s.DoneAt.IsZero() {
+		return err
+	}
+	open, err := b.tx.OpenSpans(b.ctx, e.Ref(), true, 1)
+	if len(open) == 0 {
+		e.ReplayAt = 0
+	}
+	return err
+}
+
+// judged notes what attempts say about their endpoint, and acts on it.
+func (b *recording) judged(e *store.Endpoint, outcomes []outcome) error {
+	now := b.tx.Now()
+	recovered, disable := judge(e, outcomes, now, jitter())
+	switch {
+	case disable != "" && e.Enabled && b.heads[e.ClientID] != nil:
+		return b.disable(e, disable)
+	case recovered:
+		// It is back: everything is due, oldest first, at a bounded pace.
+		e.BlockedUntil, e.DrainTo = 0, e.LastEvent
+		return b.tx.MakeDue(b.ctx, e.Ref(), now)
+	}
+	return nil
+}
+
+func (b *recording) nextRetry(e *store.Endpoint) (err error) {
+	e.NextRetry, err = b.tx.NextRetry(b.ctx, e.Ref())
+	return err
+}
+
+// late writes down an attempt that its window did not wait for. It is a fact,
+// whoever holds the endpoint by now.
+func (b *recording) late(c *change, e *store.Endpoint) error {
+	now, a := b.tx.Now(), c.item.outcome.answer
+	current, err := b.tx.DeliveriesByKey(b.ctx, e.Ref(), []store.DeliveryKey{c.row.Key()})
+	if err != nil {
+		return err
+	}
+	row := current[c.row.Key()]
+	if row == nil || row.ID != c.row.ID || !a.Delivered() && (row.Attempts != c.row.Attempts || row.Status != store.DeliveryPending) {
+		return nil
+	}
+	finish(row, c.item.attempt, a, now, jitter())
+	if row.Status == store.DeliveryExhausted {
+		b.exhausted(e)
+	}
+	b.touched[c.ref] = true
+	if err := errors.Join(b.tx.SaveDeliveries(b.ctx, []*store.Delivery{row}), b.tx.MakeWaitingDue(b.ctx, e.Ref(), row.SubjectID, now)); err != nil {
+		return err
+	}
+	if err := b.judged(e, c.outcomes()); err != nil {
+		return err
+	}
+	return b.nextRetry(e)
+}
+
+// facts writes down what a window delivered whose lease another holds by now.
+// Its permissions are gone: the cursor is the other's.
+func (b *recording) facts(c *change, e *store.Endpoint) error {
+	var keys []store.DeliveryKey
+	for _, l := range c.result.rows {
+		if l.was != nil && l.row.Status == store.DeliveryDelivered {
+			keys = append(keys, l.was.Key())
+		}
+	}
+	if keys == nil {
+		return nil
+	}
+	current, err := b.tx.DeliveriesByKey(b.ctx, e.Ref(), keys)
+	if err != nil {
+		return err
+	}
+	var save []*store.Delivery
+	for _, l := range c.result.rows {
+		if now := current[l.row.Key()]; now != nil && now.ID == l.row.ID && l.row.Status == store.DeliveryDelivered && now.Status != store.DeliveryDelivered {
+			save = append(save, l.row)
+		}
+	}
+	b.touched[c.ref] = true
+	if err := b.tx.SaveDeliveries(b.ctx, save); err != nil {
+		return err
+	}
+	return b.nextRetry(e)
+}
+
+// exhausted puts an endpoint on the attention list: every attempt to tell it
+// something has failed.
+func (b *recording) exhausted(e *store.Endpoint) {
+	b.cases = append(b.cases, &store.Case{ClientID: e.ClientID, ID: till.NewID(b.tx.Now()), SubjectID: e.ID, Kind: CaseExhausted,
+		Detail: "an event did not reach the endpoint in 12 attempts", OpenedAt: b.tx.Now()})
+}
+
+// disable takes an endpoint out of service, tells its client, and puts it on
+// the attention list. What it was not told is kept.
+func (b *recording) disable(e *store.Endpoint, why till.DisabledWhy) error {
+	h := b.heads[e.ClientID]
+	at := h.Tick()
+	e.Enabled, e.DisabledAt, e.DisabledWhy, e.UpdatedAt = false, at, why, at
+	if err := b.tx.DisablePending(b.ctx, e.Ref(), at); err != nil {
+		return err
+	}
+	b.events = append(b.events, &till.Event{ClientID: e.ClientID, Sequence: h.NextEvent(), Kind: till.EndpointDisabled, PaymentID: e.ID, CreatedAt: at,
+		Document: string(append(e.AppendJSON(nil), '}'))})
+	detail := "the endpoint answered 410 Gone"
+	if why == till.DisabledAsFailing {
+		detail = "nothing has reached the endpoint since " + e.FailingSince.String()
+	}
+	b.cases = append(b.cases, &store.Case{ClientID: e.ClientID, ID: till.NewID(at), SubjectID: e.ID, Kind: CaseDisabled, Detail: detail, OpenedAt: at})
+	return nil
+}
+
+// The kinds of cases about endpoints.
+const (
+	CaseExhausted = "endpoint_exhausted"
+	CaseDisabled  = "endpoint_disabled"
+)
+
+func (b *recording) write() error {
+	var save []*store.Endpoint
+	for ref, e := range b.endpoints {
+		if b.touched[ref] {
+			save = append(save, e)
+		}
+	}
+	if err := b.tx.SaveEndpoints(b.ctx, save); err != nil {
+		return err
+	}
+	if len(b.cases) > 0 {
+		if err := b.tx.OpenCases(b.ctx, b.cases); err != nil {
+			return err
+		}
+	}
+	if len(b.events) == 0 {
+		return nil
+	}
+	if err := b.tx.InsertEvents(b.ctx, b.events); err != nil {
+		return err
+	}
+	return b.tx.SaveHeads(b.ctx, b.heads)
+}

@@ -1,0 +1,114 @@
+package webhook
+
+import (
+	"net/http"
+	"time"
+
+	"till"
+	"till/store"
+)
+
+// delays[n] is the pause before attempt n+1 of one event.
+var delays = [...]time.Duration{
+	0, 5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute,
+	2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour,
+}
+
+// The rules of delivery that are not in the schedule.
+const (
+	MaxAttempts  = len(delays)
+	jitterShare  = 0.1                // of every pause, both ways
+	maxProbe     = 5 * time.Minute    // the longest pause of an endpoint that only fails
+	failingLimit = 5 * 24 * time.Hour // nothing but failure for so long disables an endpoint
+	drainRate    = 50                 // events per second after a recovery, and of a replay
+	drainPause   = time.Second
+)
+
+// jittered lengthens or shortens a pause; j is from -1 to 1.
+func jittered(d time.Duration, j float64) time.Duration {
+	return d + time.Duration(jitterShare*j*float64(d))
+}
+
+// retryAt returns when an event is due again after so many attempts, all of
+// which failed, or that it is exhausted.
+func retryAt(now till.Time, attempts int, retryAfter time.Duration, j float64) (due till.Time, exhausted bool) {
+	if attempts >= MaxAttempts {
+		return now, true
+	}
+	return now.Add(max(jittered(delays[attempts], j), min(retryAfter, MaxRetryAfter))), false
+}
+
+// probePause returns how long an endpoint is left alone after so many
+// failures in a row: not at all before it counts as failing.
+func probePause(failures int, j float64) time.Duration {
+	if failures < till.FailingAfter {
+		return 0
+	}
+	n := min(failures-till.FailingAfter+1, len(delays)-1)
+	return min(jittered(delays[n], j), maxProbe)
+}
+
+// outcome is what an attempt says about its endpoint.
+type outcome struct {
+	answer Answer
+	ended  till.Time
+	ours   bool // it failed on our side and says nothing about the endpoint
+	again  bool // the event has failed before
+}
+
+// counts reports whether a failure counts towards the endpoint's own: that an
+// event fails again may be the event's fault, as long as no other one fails.
+func (o *outcome) counts(failures int) bool {
+	return !o.ours && (!o.again || failures >= till.FailingAfter)
+}
+
+// judge notes the outcomes of attempts, in the order of their ends, on an
+// endpoint. It reports whether the endpoint has recovered, and why it is to be
+// disabled, "" if it is not.
+func judge(e *store.Endpoint, outcomes []outcome, now till.Time, j float64) (recovered bool, disable till.DisabledWhy) {
+	before, failed, bad, succeeded := e.Failures, 0, false, false
+	failing := before >= till.FailingAfter
+	var pause time.Duration
+	for _, o := range outcomes {
+		switch {
+		case o.ours:
+		case o.answer.Delivered():
+			failed, bad, succeeded, pause = 0, false, true, 0
+			e.FailingSince, e.LastSuccessAt = 0, max(e.LastSuccessAt, o.ended)
+		default:
+			bad = true
+			if o.counts(before) {
+				failed++
+			}
+			if e.FailingSince.IsZero() {
+				e.FailingSince = o.ended
+			}
+			// Who asks for a pause means all requests, not one of them.
+			if s := o.answer.Status; s == http.StatusTooManyRequests || s == http.StatusServiceUnavailable {
+				pause = max(pause, o.answer.RetryAfter)
+			}
+			if o.answer.Gone() {
+				disable = till.DisabledAsGone
+			}
+		}
+	}
+	if succeeded {
+		before, e.Failures = 0, 0
+	}
+	// A burst of failures at once is one reason to wait, not sixteen.
+	e.Failures = min(before+failed, max(till.FailingAfter, before+1))
+	if failed == 0 {
+		e.Failures = before
+	}
+	recovered = failing && succeeded && e.Failures < till.FailingAfter
+	if bad {
+		if failed > 0 {
+			pause = max(pause, probePause(e.Failures, j))
+		}
+		e.BlockedUntil = max(e.BlockedUntil, now.Add(pause))
+		if disable == "" && now.Sub(e.FailingSince) >= failingLimit {
+			disable = till.DisabledAsFailing
+		}
+	}
+	return recovered, disable
+}

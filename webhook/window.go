@@ -1,0 +1,251 @@
+package webhook
+
+import (
+	"cmp"
+	"slices"
+
+	"till"
+	"till/store"
+)
+
+// item is one thing to be sent in a window.
+type item struct {
+	store.DeliveryKey
+	subject till.ID
+	body    *body
+	row     *store.Delivery // nil: an event beyond the cursor, or of a replay
+	replay  bool            // of the window's span
+
+	state    itemState
+	attempt  store.Try
+	outcome  outcome
+	waitsFor till.Time // an older state of its payment is being sent until then
+}
+
+type itemState int
+
+const (
+	waiting itemState = iota
+	sending
+	ended
+)
+
+// byHand reports whether somebody asked for it: then it neither supersedes
+// nor is superseded.
+func (it *item) byHand() bool { return it.Kind != store.DeliverEvent }
+
+// window is what an endpoint is sent under one stretch of its lease.
+type window struct {
+	e     *store.Endpoint
+	span  *store.Span // the replay that goes on in it; nil: none
+	lanes [][]*item   // the items of one payment go in order, one at a time
+	items []*item     // in the order in which they are to begin
+	open  []*store.Delivery
+
+	to, spanTo int64 // the last event that was looked at, of the log and of the span
+}
+
+// material is what a window is planned from.
+type material struct {
+	due    []*store.Delivery // rows that are due
+	bodies map[int64]*body   // of the rows' events
+	events []*body           // beyond the cursor, ascending
+	span   *store.Span
+	replay []*body           // of the span, ascending
+	open   []*store.Delivery // the pending rows of the payments that all of these are about
+}
+
+// plan decides what is sent, in which order: rows that are due, then what is
+// beyond the cursor, then a replay, at most limit of them. The events of one
+// payment are one lane.
+func plan(e *store.Endpoint, m *material, now till.Time, limit int) *window {
+	w := &window{e: e, to: e.Cursor, open: m.open}
+	slices.SortStableFunc(m.due, func(a, b *store.Delivery) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	for _, r := range m.due[:min(limit, len(m.due))] {
+		w.items = append(w.items, &item{DeliveryKey: r.Key(), subject: r.SubjectID, body: m.bodies[r.Sequence], row: r})
+	}
+	for _, b := range m.events {
+		subscribed := e.Subscribed(b.kind)
+		if subscribed && len(w.items) >= limit {
+			break
+		}
+		w.to = b.sequence
+		if subscribed {
+			w.items = append(w.items, &item{DeliveryKey: store.DeliveryKey{Sequence: b.sequence, Kind: store.DeliverEvent}, subject: b.subject, body: b})
+		}
+	}
+	if m.span != nil {
+		w.span, w.spanTo = m.span, m.span.Next-1
+		kind := store.DeliverReplay
+		if m.span.Why == store.SpanCatchUp {
+			kind = store.DeliverEvent // it comes late, and for the first time
+		}
+		for n, b := range m.replay {
+			if n >= drainRate || len(w.items) >= limit {
+				break
+			}
+			w.spanTo = b.sequence
+			if e.Subscribed(b.kind) {
+				w.items = append(w.items, &item{DeliveryKey: store.DeliveryKey{Sequence: b.sequence, Kind: kind}, subject: b.subject, body: b, replay: true})
+			}
+		}
+	}
+	w.makeLanes(now)
+	return w
+}
+
+// makeLanes puts the items of each payment into one lane. What must wait
+// until an older state has been sent is in none.
+func (w *window) makeLanes(now till.Time) {
+	busy := map[till.ID]till.Time{}
+	for _, r := range w.open {
+		if r.Sending(now) {
+			busy[r.SubjectID] = max(busy[r.SubjectID], r.DueAt)
+		}
+	}
+	lanes := make(map[till.ID]int, len(w.items))
+	for _, it := range w.items {
+		if until := busy[it.subject]; !until.IsZero() {
+			it.waitsFor = until
+			continue
+		}
+		n, known := lanes[it.subject]
+		if !known {
+			n = len(w.lanes)
+			lanes[it.subject] = n
+			w.lanes = append(w.lanes, nil)
+		}
+		w.lanes[n] = append(w.lanes[n], it)
+	}
+}
+
+// left is a row as a window leaves it, and as it was; nil if it is new.
+type left struct{ row, was *store.Delivery }
+
+// result is what a closed window leaves to be recorded.
+type result struct {
+	rows     []left
+	cursor   int64
+	next     int64 // of the span
+	outcomes []outcome
+	done     bool // something was exhausted
+	sent     int
+}
+
+// close decides what becomes of the items. A window that is closed before its
+// end leaves what it did not begin beyond the cursor; where something later
+// has been sent already, it is a row that is due now. What is still under way
+// is a row with a lease of its own.
+func (w *window) close(now till.Time, jitter func() float64) *result {
+	r := &result{cursor: w.to, next: w.spanTo + 1}
+	newest := map[till.ID]int64{} // the newest state of each payment that was sent
+	under := map[till.ID]bool{}   // payments with an attempt under way
+	var last, lastReplay int64
+	for _, it := range w.items {
+		if it.state == waiting {
+			continue
+		}
+		r.sent++
+		if it.state == sending {
+			under[it.subject] = true
+		} else {
+			r.outcomes = append(r.outcomes, it.outcome)
+		}
+		if !it.byHand() {
+			newest[it.subject] = max(newest[it.subject], it.Sequence)
+		}
+		switch {
+		case it.replay:
+			lastReplay = max(lastReplay, it.Sequence)
+		case it.row == nil:
+			last = max(last, it.Sequence)
+		}
+	}
+	slices.SortStableFunc(r.outcomes, func(a, b outcome) int { return cmp.Compare(a.ended, b.ended) })
+	for _, it := range w.items {
+		if it.state != waiting || it.row != nil || !it.waitsFor.IsZero() {
+			continue
+		}
+		switch {
+		case it.replay && it.Sequence > lastReplay:
+			r.next = min(r.next, it.Sequence)
+		case !it.replay && it.Sequence > last:
+			r.cursor = min(r.cursor, it.Sequence-1)
+		}
+	}
+	for _, it := range w.items {
+		if row := w.settle(it, r, newest, under, now, jitter); row != nil {
+			r.rows = append(r.rows, left{row, it.row})
+		}
+	}
+	for _, o := range w.open {
+		if o.Kind == store.DeliverEvent && o.Sequence < newest[o.SubjectID] && !w.has(o.Key()) && !o.Sending(now) {
+			s := *o
+			s.Status, s.UpdatedAt, s.LeaseUntil = store.DeliverySuperseded, now, 0
+			r.rows = append(r.rows, left{&s, o})
+		}
+	}
+	return r
+}
+
+func (w *window) has(k store.DeliveryKey) bool {
+	return slices.ContainsFunc(w.items, func(it *item) bool { return it.row != nil && it.DeliveryKey == k })
+}
+
+// settle returns the row that an item leaves, nil if none is needed.
+func (w *window) settle(it *item, r *result, newest map[till.ID]int64, under map[till.ID]bool, now till.Time, jitter func() float64) *store.Delivery {
+	delivered := it.state == ended && it.outcome.answer.Delivered()
+	if it.row == nil && delivered {
+		return nil
+	}
+	if it.row == nil && it.state == waiting && (it.replay && it.Sequence >= r.next || !it.replay && it.Sequence > r.cursor) {
+		return nil // it is still to come
+	}
+	row := &store.Delivery{ClientID: w.e.ClientID, EndpointID: w.e.ID, Sequence: it.Sequence, Kind: it.Kind, ID: till.NewID(now), SubjectID: it.subject,
+		Status: store.DeliveryPending, DueAt: now, CreatedAt: now}
+	if it.row != nil {
+		copied := *it.row
+		row = &copied
+	}
+	row.UpdatedAt = now
+	switch it.state {
+	case waiting:
+		switch {
+		case !it.waitsFor.IsZero():
+			row.DueAt = it.waitsFor
+		case under[it.subject]:
+			row.DueAt = now.Add(Lease)
+		case it.row != nil:
+			return nil // as it was
+		}
+		if !it.byHand() && it.Sequence < newest[it.subject] {
+			row.Status = store.DeliverySuperseded
+		}
+		return row
+	case sending:
+		row.LeaseUntil = now.Add(Lease)
+		row.DueAt = row.LeaseUntil
+		return row
+	}
+	finish(row, it.attempt, it.outcome.answer, now, jitter())
+	if row.Status == store.DeliveryPending && !it.byHand() && it.Sequence < newest[it.subject] {
+		row.Status = store.DeliverySuperseded
+	}
+	r.done = r.done || row.Status == store.DeliveryExhausted
+	return row
+}
+
+// finish notes an attempt that has ended on its row.
+func finish(row *store.Delivery, t store.Try, a Answer, now till.Time, j float64) {
+	row.Attempts = min(row.Attempts+1, MaxAttempts)
+	row.Last, row.UpdatedAt, row.LeaseUntil = t, now, 0
+	if a.Delivered() {
+		row.Status = store.DeliveryDelivered
+		return
+	}
+	row.Status = store.DeliveryPending
+	var exhausted bool
+	if row.DueAt, exhausted = retryAt(now, row.Attempts, a.RetryAfter, j); exhausted {
+		row.Status = store.DeliveryExhausted
+	}
+}
