@@ -185,6 +185,10 @@ func named(e *store.LoggedEvent) int64 {
 		return e.FinalEvent
 	case till.PaymentLateSuccess:
 		return e.LateEvent
+	case till.EndpointDisabled:
+		if !e.Known { // it is about an endpoint, which may be deleted by now
+			return e.Sequence
+		}
 	}
 	return 0
 }

@@ -1,6 +1,7 @@
 package books_test
 
 import (
+	"errors"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -56,6 +57,41 @@ func fillBooks(t *testing.T, s *store.Store, c *collect.Collector, client *till.
 			storetest.Apply(t, c, s, made, w)
 		}
 	}
+	addEndpoints(t, s, client.ID)
+}
+
+// addEndpoints makes an endpoint that is behind, with a row and a stretch of
+// each sort, and one that is switched off.
+func addEndpoints(t *testing.T, s *store.Store, client till.ID) {
+	t.Helper()
+	ctx := t.Context()
+	err := s.Update(ctx, func(tx *store.Tx) error {
+		at := tx.Now()
+		on := &store.Endpoint{Endpoint: till.Endpoint{ClientID: client, ID: till.NewID(at), URL: "https://on.example/", Enabled: true, CreatedAt: at, UpdatedAt: at},
+			Secret: []byte("sealed"), Start: 1, Listed: 1, Cursor: 10, NextRetry: at, ReplayAt: at}
+		off := &store.Endpoint{Endpoint: till.Endpoint{ClientID: client, ID: till.NewID(at), URL: "https://off.example/", CreatedAt: at, UpdatedAt: at,
+			DisabledAt: at, DisabledWhy: till.DisabledByClient}, Secret: []byte("sealed")}
+		for _, e := range []*store.Endpoint{on, off} {
+			if err := tx.InsertEndpoint(ctx, e); err != nil {
+				return err
+			}
+		}
+		events, err := tx.Events(ctx, client, 1, 3)
+		if err != nil {
+			return err
+		}
+		rows := make([]*store.Delivery, len(events)) // of the payments processing, processing and first, as it was created
+		for i, status := range []store.DeliveryStatus{store.DeliverySuperseded, store.DeliveryPending, store.DeliveryDelivered} {
+			rows[i] = &store.Delivery{ClientID: client, EndpointID: on.ID, Sequence: events[i].Sequence, Kind: store.DeliverEvent, ID: till.NewID(at),
+				SubjectID: events[i].PaymentID, Status: status, Attempts: 1, DueAt: at, CreatedAt: at, UpdatedAt: at}
+		}
+		return errors.Join(tx.SaveDeliveries(ctx, rows),
+			tx.InsertSpan(ctx, &store.Span{ClientID: client, EndpointID: on.ID, ID: till.NewID(at), Why: store.SpanReplay, From: 2, Next: 3, To: 5, CreatedAt: at}),
+			tx.InsertSpan(ctx, &store.Span{ClientID: client, EndpointID: on.ID, ID: till.NewID(at), Why: store.SpanDisabled, From: 6, Next: 6, To: 7, CreatedAt: at}))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func verify(t *testing.T, s *store.Store, o books.Options) books.Report {
@@ -75,10 +111,10 @@ func TestVerifyReadsEverything(t *testing.T) {
 		for _, p := range r.Problems {
 			t.Errorf("slice %d: %+v", slice, p)
 		}
-		got := [...]int64{r.Clients, r.Payments, r.Events, r.Transactions, r.Entries, r.Audit, r.Seals}
+		got := [...]int64{r.Clients, r.Payments, r.Events, r.Endpoints, r.Transactions, r.Entries, r.Audit, r.Seals}
 		// Per client: 9 payments; their events 1+2+3+2+3+2+3+2+2; 4 credits and
 		// one entry put aside, each of them audited.
-		if want := [...]int64{2, 18, 40, 8, 10, 10, 10}; got != want {
+		if want := [...]int64{2, 18, 40, 4, 8, 10, 10, 10}; got != want {
 			t.Errorf("slice %d: read %v, want %v", slice, got, want)
 		}
 	}
@@ -144,6 +180,20 @@ func TestVerifyFindsWhatIsBroken(t *testing.T) {
 		{"I6", "a transition told twice", `UPDATE client_heads SET last_event = 21 WHERE client_id = ` + firstClient + `;
 			INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at, resolution)
 			SELECT client_id, 21, kind, subject_id, created_at + 3600000000, status, expires_at, resolution FROM events WHERE kind = 'payment.success' AND subject_id = ` + of("first")},
+
+		{"I7", "a cursor beyond the log", `UPDATE webhook_endpoints SET cursor_sequence = 21 WHERE enabled = 1 AND client_id = ` + firstClient},
+		{"I7", "a cursor before its start", `UPDATE webhook_endpoints SET start_sequence = 11 WHERE enabled = 1 AND client_id = ` + firstClient},
+		{"I7", "a delivery that is never looked at", `UPDATE webhook_endpoints SET next_retry = NULL WHERE enabled = 1 AND client_id = ` + firstClient},
+		{"I7", "a delivery that is looked at too late", `UPDATE webhook_endpoints SET next_retry = next_retry + 1 WHERE enabled = 1 AND client_id = ` + firstClient},
+		{"I7", "a delivery of a disabled endpoint", `UPDATE webhook_endpoints SET enabled = 0, disabled_at = 1, disabled_why = 'client' WHERE enabled = 1 AND client_id = ` + firstClient},
+		{"I7", "a delivery that is sent for ever", `UPDATE webhook_deliveries SET lease_until = 1 WHERE status = 'delivered' AND client_id = ` + firstClient},
+		{"I7", "a delivery ahead of the cursor", `UPDATE webhook_deliveries SET sequence = 11 WHERE status = 'delivered' AND client_id = ` + firstClient},
+		{"I7", "a delivery from before the endpoint", `UPDATE webhook_deliveries SET sequence = 1 WHERE status = 'delivered' AND client_id = ` + firstClient},
+		{"I7", "the newest state superseded", `UPDATE webhook_deliveries SET status = 'superseded' WHERE status = 'pending' AND client_id = ` + firstClient},
+		{"I7", "a replay that nobody goes on with", `UPDATE webhook_endpoints SET replay_at = NULL WHERE enabled = 1 AND client_id = ` + firstClient},
+		{"I7", "a replay that is none", `UPDATE webhook_endpoints SET replay_at = 1 WHERE enabled = 0 AND client_id = ` + firstClient},
+		{"I7", "a stretch beyond the log", `UPDATE webhook_spans SET to_sequence = 21 WHERE why = 'disabled' AND client_id = ` + firstClient},
+		{"I7", "an endpoint disabled without a word", `UPDATE webhook_endpoints SET disabled_why = 'gone' WHERE enabled = 0 AND client_id = ` + firstClient},
 
 		{"I9", "a pending payment that nobody asks about", `DELETE FROM steps WHERE subject_id = ` + of("pending")},
 		{"I9", "a processing payment that nobody asks about", `DELETE FROM steps WHERE subject_id = ` + of("processing")},

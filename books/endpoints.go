@@ -1,0 +1,40 @@
+package books
+
+import (
+	"context"
+
+	"till"
+	"till/store"
+)
+
+// verifyEndpoints proves what the database can show of I7: an event is behind
+// an endpoint's cursor, or a row or a stretch of the log says what became of
+// it; and nothing that is pending is forgotten. That what is behind a cursor
+// and has no row really arrived, only the receivers' books can show.
+func (v *verifier) verifyEndpoints(ctx context.Context) error {
+	var all []*store.VerifyEndpoint
+	err := v.view(ctx, func(tx *store.Tx) (err error) {
+		all, err = tx.VerifyEndpoints(ctx, v.client)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, e := range all {
+		v.Endpoints++
+		check := func(holds bool, format string, args ...any) { v.check(holds, "I7", e.ID, format, args...) }
+		check(e.Start <= e.Cursor && e.Cursor <= e.LastEvent, "the cursor %d is not between its start %d and the log's end %d", e.Cursor, e.Start, e.LastEvent)
+		check(e.Enabled || e.Pending == 0, "it is disabled and has %d pending deliveries", e.Pending)
+		check(e.Pending == 0 || !e.NextRetry.IsZero() && e.NextRetry <= e.FirstDue, "deliveries are pending from %s on, and it is looked at from %s on", e.FirstDue, e.NextRetry)
+		check(e.StrayLeases == 0, "%d deliveries that have ended are said to be being sent", e.StrayLeases)
+		check(e.Ahead == 0, "%d deliveries are of events that are not behind its cursor", e.Ahead)
+		check(e.Newest == 0, "%d deliveries are superseded by nothing newer", e.Newest)
+		check((e.OpenReplays > 0) == !e.ReplayAt.IsZero(), "%d replays are open, and it goes on with them at %s", e.OpenReplays, e.ReplayAt)
+		check(e.BeyondLog == 0, "%d stretches end after the log", e.BeyondLog)
+		if e.DisabledWhy == till.DisabledAsGone || e.DisabledWhy == till.DisabledAsFailing {
+			check(e.ToldDisabled, "it was disabled at %s, and the log does not tell", e.DisabledAt)
+			check(e.Case, "it was disabled, and nobody was told to look at it")
+		}
+	}
+	return nil
+}
