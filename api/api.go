@@ -12,6 +12,7 @@ import (
 	"till/collect"
 	"till/provider/sandbox"
 	"till/store"
+	"till/webhook"
 )
 
 // Version is the revision of the interface, told with every answer.
@@ -22,6 +23,7 @@ type Config struct {
 	Store     *store.Store
 	Collector *collect.Collector
 	Accounts  *account.Accounts
+	Endpoints *webhook.Endpoints
 	Sandbox   *sandbox.Operator // nil: there is none
 
 	// BaseURL is how clients reach the API; it ends in /v1. Locations are made

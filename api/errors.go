@@ -31,6 +31,8 @@ var refusals = map[till.Code]refusal{
 	till.CodeClientSuspended:      {http.StatusForbidden, "This account is suspended."},
 	till.CodePaymentNotFound:      {http.StatusNotFound, "There is no such payment."},
 	till.CodeEventNotFound:        {http.StatusNotFound, "There is no such event."},
+	till.CodeEndpointNotFound:     {http.StatusNotFound, "There is no such webhook endpoint."},
+	till.CodeEndpointDisabled:     {http.StatusConflict, "The webhook endpoint is disabled. Enable it first."},
 	till.CodeKeyNotFound:          {http.StatusNotFound, "There is no such key."},
 	till.CodePromptNotFound:       {http.StatusNotFound, "No prompt is open for this payment."},
 	till.CodeClientNotFound:       {http.StatusNotFound, "There is no such client."},

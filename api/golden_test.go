@@ -87,6 +87,8 @@ func optionsOf(t *testing.T, comment string) (o options) {
 		switch name, value, _ := strings.Cut(option, "="); name {
 		case "rate":
 			o.rate, err = strconv.ParseFloat(value, 64)
+		case "deliver":
+			o.deliver = true
 		case "no-sandbox":
 			o.noSandbox = true
 		default:

@@ -45,6 +45,18 @@ var Routes = []Route{
 	{Method: http.MethodGet, Path: "/events", Scopes: till.EventScopes, Query: eventQuery, handle: (*call).listEvents},
 	{Method: http.MethodGet, Path: "/events/{event_id}", Scopes: till.EventScopes, handle: (*call).getEvent},
 
+	{Method: http.MethodPost, Path: "/events/{event_id}/redeliver", Scope: till.WebhooksManage, Body: optionalBody, handle: (*call).redeliverEvent},
+
+	{Method: http.MethodPost, Path: "/webhook-endpoints", Scope: till.WebhooksManage, Body: requiredBody, handle: (*call).createEndpoint},
+	{Method: http.MethodGet, Path: "/webhook-endpoints", Scope: till.WebhooksManage, handle: (*call).listEndpoints},
+	{Method: http.MethodGet, Path: "/webhook-endpoints/{endpoint_id}", Scope: till.WebhooksManage, handle: (*call).getEndpoint},
+	{Method: http.MethodPatch, Path: "/webhook-endpoints/{endpoint_id}", Scope: till.WebhooksManage, Body: optionalBody, handle: (*call).patchEndpoint},
+	{Method: http.MethodDelete, Path: "/webhook-endpoints/{endpoint_id}", Scope: till.WebhooksManage, handle: (*call).deleteEndpoint},
+	{Method: http.MethodPost, Path: "/webhook-endpoints/{endpoint_id}/rotate-secret", Scope: till.WebhooksManage, Body: optionalBody, handle: (*call).rotateSecret},
+	{Method: http.MethodPost, Path: "/webhook-endpoints/{endpoint_id}/test", Scope: till.WebhooksManage, handle: (*call).testEndpoint},
+	{Method: http.MethodGet, Path: "/webhook-endpoints/{endpoint_id}/deliveries", Scope: till.WebhooksManage, Query: deliveryQuery, handle: (*call).listDeliveries},
+	{Method: http.MethodPost, Path: "/webhook-endpoints/{endpoint_id}/replay", Scope: till.WebhooksManage, Body: requiredBody, handle: (*call).replayEvents},
+
 	{Method: http.MethodGet, Path: "/payment-methods", handle: (*call).listMethods},
 	{Method: http.MethodGet, Path: "/wallets", Scope: till.WalletsRead, handle: (*call).listWallets},
 	{Method: http.MethodGet, Path: "/transactions", Scope: till.WalletsRead, Query: transactionQuery, handle: (*call).listTransactions},

@@ -9,6 +9,7 @@ import (
 
 	"till"
 	"till/api"
+	"till/webhook"
 )
 
 // crossing is client B trying A's ids. The client test is A, other is B.
@@ -19,6 +20,7 @@ type crossing struct {
 	id, prompt    string // payments of A
 	keyID, client string // of A
 	event         string // the id of A's first event
+	endpoint      string // of A
 }
 
 // F52: another client's ids lead nowhere, on every route of the table.
@@ -36,6 +38,12 @@ func TestTenantCrossing(t *testing.T) {
 	if a := w.do(http.MethodGet, "/v1/events/"+x.event, w.keys["test"], ""); a.Code != http.StatusOK {
 		t.Fatalf("A's own event: %d %s", a.Code, a.Body)
 	}
+	url := "https://93.184.216.34/hooks"
+	e, _, err := w.endpoints.Create(context.Background(), w.clients["test"], &webhook.Request{URL: &url, Events: &[]string{"*"}}, "a test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.endpoint = e.ID.String()
 	cases := x.cases()
 	for _, r := range api.Routes {
 		check := cases[r.Method+" "+r.Path]
@@ -69,11 +77,23 @@ func (x *crossing) cases() map[string]func(method, target string) {
 		"POST /payments": x.create,
 		"GET /payments": x.empty("?reference=order+of+A", "?idempotency_key=00000000-0000-4000-8000-000000000002", "?status=pending", "?method=mtn_momo",
 			"?provider_reference=SBX", "?from_date=2000-01-01T00:00:00Z"),
-		"GET /payments/{payment_id}":           x.missing("payment_not_found"),
-		"GET /payments/{payment_id}/attempts":  x.missing("payment_not_found"),
-		"GET /payments/{payment_id}/events":    x.missing("payment_not_found"),
-		"GET /events":                          x.empty("?limit=200", "?after=1"),
-		"GET /events/{event_id}":               x.missing("event_not_found"),
+		"GET /payments/{payment_id}":          x.missing("payment_not_found"),
+		"GET /payments/{payment_id}/attempts": x.missing("payment_not_found"),
+		"GET /payments/{payment_id}/events":   x.missing("payment_not_found"),
+		"GET /events":                         x.empty("?limit=200", "?after=1"),
+		"GET /events/{event_id}":              x.missing("event_not_found"),
+		"POST /events/{event_id}/redeliver":   x.missing("event_not_found"),
+		"POST /webhook-endpoints":             x.ownEndpoint,
+		"GET /webhook-endpoints":              x.empty(),
+
+		"GET /webhook-endpoints/{endpoint_id}":                x.missing("webhook_endpoint_not_found"),
+		"PATCH /webhook-endpoints/{endpoint_id}":              x.missing("webhook_endpoint_not_found"),
+		"DELETE /webhook-endpoints/{endpoint_id}":             x.missing("webhook_endpoint_not_found"),
+		"POST /webhook-endpoints/{endpoint_id}/rotate-secret": x.missing("webhook_endpoint_not_found"),
+		"POST /webhook-endpoints/{endpoint_id}/test":          x.missing("webhook_endpoint_not_found"),
+		"GET /webhook-endpoints/{endpoint_id}/deliveries":     x.missing("webhook_endpoint_not_found"),
+		"POST /webhook-endpoints/{endpoint_id}/replay":        x.missing("webhook_endpoint_not_found"),
+
 		"GET /payment-methods":                 x.empty(),
 		"GET /wallets":                         x.empty(),
 		"GET /transactions":                    x.empty("?payment_id="+x.id, "?reference=order+of+A", "?payout_id="+x.id, "?currency=XAF"),
@@ -95,7 +115,7 @@ func (x *crossing) target(path string) string {
 	if strings.HasPrefix(path, "/sandbox") {
 		id = x.prompt
 	}
-	return "/v1" + strings.NewReplacer("{payment_id}", id, "{event_id}", x.event, "{key_id}", x.keyID, "{connection}", "sandbox",
+	return "/v1" + strings.NewReplacer("{payment_id}", id, "{event_id}", x.event, "{endpoint_id}", x.endpoint, "{key_id}", x.keyID, "{connection}", "sandbox",
 		"{token}", x.client+"."+id+".AAAAAAAAAAAAAAAAAAAAAA").Replace(path)
 }
 
@@ -121,7 +141,7 @@ func (x *crossing) empty(queries ...string) func(method, target string) {
 			if a.Code != http.StatusOK {
 				x.t.Errorf("%s %s%s: %d %s", method, target, q, a.Code, a.Body)
 			}
-			for _, mine := range []string{x.id, x.prompt, x.keyID, x.client, x.event} {
+			for _, mine := range []string{x.id, x.prompt, x.keyID, x.client, x.event, x.endpoint} {
 				if strings.Contains(a.Body.String(), mine) {
 					x.t.Errorf("%s %s%s shows %s", method, target, q, mine)
 				}
@@ -135,6 +155,22 @@ func (x *crossing) create(method, target string) {
 	a := x.w.do(method, target, x.stranger, goodBody("00000000-0000-4000-8000-000000000001"))
 	if a.Code != http.StatusAccepted || a.Header().Get("Idempotent-Replayed") != "" || strings.Contains(a.Body.String(), x.id) {
 		x.t.Errorf("B's use of A's key: %d %s", a.Code, a.Body)
+	}
+}
+
+// ownEndpoint wants an endpoint of B's own, and that it is not told about A.
+func (x *crossing) ownEndpoint(method, target string) {
+	a := x.w.do(method, target, x.stranger, `{"url":"https://93.184.216.34/b","events":["*"],"client_id":"`+x.client+`","id":"`+x.endpoint+`"}`)
+	if a.Code != http.StatusCreated || strings.Contains(a.Body.String(), x.endpoint) {
+		x.t.Errorf("B's endpoint: %d %s", a.Code, a.Body)
+	}
+	var own struct{ ID string }
+	if err := json.Unmarshal(a.Body.Bytes(), &own); err != nil {
+		x.t.Fatal(err)
+	}
+	a = x.w.do(http.MethodPost, "/v1/events/"+x.event+"/redeliver", x.stranger, `{"endpoint_id":"`+own.ID+`"}`)
+	if a.Code != http.StatusNotFound {
+		x.t.Errorf("A's event to B's endpoint: %d %s", a.Code, a.Body)
 	}
 }
 

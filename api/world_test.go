@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"till/provider"
 	"till/provider/sandbox"
 	"till/store"
+	"till/webhook"
 )
 
 const baseURL = "http://till.test/v1"
@@ -31,6 +33,8 @@ type world struct {
 	operator  *sandbox.Operator
 	collector *collect.Collector
 	accounts  *account.Accounts
+	endpoints *webhook.Endpoints
+	deliverer *webhook.Deliverer // nil: nothing is pushed
 	handler   http.Handler
 	log       *lockedBuffer
 
@@ -47,6 +51,7 @@ type options struct {
 	rate      float64
 	noSandbox bool
 	quiet     bool         // nothing is logged
+	deliver   bool         // events are pushed to endpoints
 	notify    bool         // hints of other processes are heard; not in a bubble
 	database  store.Config // the zero one is a new SQLite file
 	watched   bool         // the operator's health counts
@@ -94,8 +99,9 @@ func newWorld(t testing.TB, o options) *world {
 		CallbackBase: baseURL + "/callbacks",
 	})
 	w.accounts = account.New(w.store, log)
+	w.makeEndpoints(o.deliver)
 	c := api.Config{
-		Store: w.store, Collector: w.collector, Accounts: w.accounts, Sandbox: w.operator,
+		Store: w.store, Collector: w.collector, Accounts: w.accounts, Sandbox: w.operator, Endpoints: w.endpoints,
 		BaseURL: baseURL, RateLimit: o.rate, Ready: w.ready, Log: log,
 	}
 	if o.noSandbox {
@@ -152,14 +158,23 @@ func (w *world) addKey(client, name string, scopes ...till.Scope) {
 
 func (w *world) run() {
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{}, 3)
-	for _, run := range []func(context.Context){w.collector.Run, w.operator.Run, w.accounts.Run} {
+	workers := []func(context.Context){w.collector.Run, w.operator.Run, w.accounts.Run}
+	if w.deliverer != nil {
+		workers = append(workers, w.deliverer.Run)
+	}
+	done := make(chan struct{}, len(workers))
+	for _, run := range workers {
 		go func() { run(ctx); done <- struct{}{} }()
 	}
 	w.stop = func() {
 		cancel()
-		for range 3 {
+		for range workers {
 			<-done
+		}
+		if w.deliverer != nil {
+			if err := w.deliverer.Close(context.Background()); err != nil {
+				w.t.Error(err)
+			}
 		}
 		if err := w.collector.Close(context.Background()); err != nil {
 			w.t.Error(err)
@@ -207,5 +222,37 @@ func (w *world) do(method, target, key, body string) *httptest.ResponseRecorder 
 	}
 	a := httptest.NewRecorder()
 	w.handler.ServeHTTP(a, r)
+	return a
+}
+
+// makeEndpoints makes what is behind /webhook-endpoints, and pushes events to
+// them if a case asks for it.
+func (w *world) makeEndpoints(deliver bool) {
+	vault, err := webhook.NewVault([]byte("a secret for tests only"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.endpoints = &webhook.Endpoints{Store: w.store, Vault: vault, Sender: webhook.NewSender(webhook.SenderConfig{})}
+	if deliver {
+		w.deliverer = webhook.New(webhook.Config{Store: w.store, Vault: vault, Sender: receiver{}, NoHints: true})
+		w.endpoints.Wake = w.deliverer.Wake
+	}
+}
+
+// receiver is the other side of every endpoint: the end of the address says
+// what it answers.
+type receiver struct{}
+
+func (receiver) Post(_ context.Context, url string, _ http.Header, _ []byte) webhook.Answer {
+	time.Sleep(12 * time.Millisecond)
+	a := webhook.Answer{Status: http.StatusOK, Took: 12 * time.Millisecond, Body: "thank you"}
+	switch path.Base(url) {
+	case "broken":
+		a.Status, a.Body = http.StatusInternalServerError, "out of order"
+	case "gone":
+		a.Status, a.Body = http.StatusGone, ""
+	case "dead":
+		a = webhook.Answer{Problem: webhook.ProblemConnect, Took: 12 * time.Millisecond}
+	}
 	return a
 }

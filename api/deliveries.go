@@ -1,0 +1,176 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"till"
+	"till/internal/jsonx"
+	"till/store"
+	"till/webhook"
+)
+
+var deliveryQuery = []string{"status", "limit", "before"}
+
+// listDeliveries is GET /webhook-endpoints/{endpoint_id}/deliveries.
+func (c *call) listDeliveries() error {
+	p := c.params()
+	status := store.DeliveryStatus(p.choice("status", string(store.DeliveryPending), string(store.DeliveryDelivered),
+		string(store.DeliverySuperseded), string(store.DeliveryExhausted), string(store.DeliveryDisabled)))
+	limit, before := int(p.number("limit", defaultLimit, 1, maxLimit)), p.count("before")
+	if err := p.err(); err != nil {
+		return err
+	}
+	var items []*webhook.Listed
+	var next int64
+	err := c.view(func(ctx context.Context, tx *store.Tx) error {
+		e, err := c.endpoint(ctx, tx)
+		if err != nil {
+			return err
+		}
+		items, next, err = webhook.List(ctx, tx, e, status, before, limit)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	b := appendItems(c.buf(), items, appendDelivery)
+	b = append(b, `,"next_before":`...)
+	b = appendNumber(b, next)
+	return c.json(http.StatusOK, append(b, '}'))
+}
+
+// appendNumber writes a number, or null for 0.
+func appendNumber(b []byte, n int64) []byte {
+	if n == 0 {
+		return append(b, "null"...)
+	}
+	return strconv.AppendInt(b, n, 10)
+}
+
+func appendDelivery(b []byte, d *webhook.Listed) []byte {
+	b = append(b, `{"event":{"id":`...)
+	b = appendID(b, d.EventID)
+	b = append(b, `,"type":`...)
+	b = jsonx.AppendString(b, string(d.EventKind))
+	b = append(b, `,"sequence":`...)
+	sequence := d.Sequence
+	if d.Kind == store.DeliverTest {
+		sequence = 0 // as its body says: it is in no log
+	}
+	b = strconv.AppendInt(b, sequence, 10)
+	b = append(b, `,"created_at":`...)
+	b = appendTime(b, d.EventAt)
+	b = append(b, `},"kind":`...)
+	b = jsonx.AppendString(b, string(d.Kind))
+	b = append(b, `,"status":`...)
+	b = jsonx.AppendString(b, string(d.Status))
+	b = append(b, `,"attempts":`...)
+	b = strconv.AppendInt(b, int64(d.Attempts), 10)
+	b = append(b, `,"next_attempt_at":`...)
+	var due till.Time
+	if d.Kept && d.Status == store.DeliveryPending {
+		due = d.DueAt
+	}
+	b = appendTime(b, due)
+	return append(appendTry(b, d), '}')
+}
+
+// appendTry writes the last attempt: what was sent, and what came back.
+func appendTry(b []byte, d *webhook.Listed) []byte {
+	t := &d.Last
+	if t.SentAt.IsZero() {
+		return append(b, `,"request":null,"response":null`...)
+	}
+	b = append(b, `,"request":{"url":`...)
+	b = jsonx.AppendString(b, t.URL)
+	b = append(b, `,"headers":{"webhook-id":`...)
+	b = appendID(b, d.EventID)
+	b = append(b, `,"webhook-timestamp":"`...)
+	b = strconv.AppendInt(b, t.SentAt.Std().Unix(), 10)
+	b = append(b, `"},"sent_at":`...)
+	b = appendTime(b, t.SentAt)
+	b = append(b, `},"response":{"status":`...)
+	b = appendNumber(b, int64(t.Code))
+	b = append(b, `,"duration_ms":`...)
+	b = strconv.AppendInt(b, t.Took.Round(time.Millisecond).Milliseconds(), 10)
+	b = append(b, `,"body":`...)
+	b = appendText(b, t.Text)
+	b = append(b, `,"problem":`...)
+	b = appendText(b, t.Problem)
+	return append(b, '}')
+}
+
+// testEndpoint is POST /webhook-endpoints/{endpoint_id}/test.
+func (c *call) testEndpoint() error {
+	id, err := c.endpointID()
+	if err != nil {
+		return err
+	}
+	d, err := c.s.Endpoints.Test(c.r.Context(), c.session.Client.ID, id, c.session.Actor())
+	if err != nil {
+		return err
+	}
+	b := append(c.buf(), `{"event_id":`...)
+	return c.json(http.StatusAccepted, append(appendID(b, d.ID), '}'))
+}
+
+// replayEvents is POST /webhook-endpoints/{endpoint_id}/replay.
+func (c *call) replayEvents() error {
+	id, err := c.endpointID()
+	if err != nil {
+		return err
+	}
+	var req webhook.Replay
+	if err := c.decode(&req); err != nil {
+		return err
+	}
+	out, err := c.s.Endpoints.Replay(c.r.Context(), c.session.Client.ID, id, &req, c.session.Actor())
+	if err != nil {
+		return err
+	}
+	b := append(c.buf(), `{"from_sequence":`...)
+	b = appendNumber(b, out.From)
+	b = append(b, `,"to_sequence":`...)
+	b = appendNumber(b, out.To)
+	b = append(b, `,"deliveries":`...)
+	b = strconv.AppendInt(b, out.Deliveries, 10)
+	b = append(b, `,"stretches":`...)
+	b = strconv.AppendInt(b, int64(out.Stretches), 10)
+	return c.json(http.StatusAccepted, append(b, '}'))
+}
+
+// redeliverRequest is the body of POST /events/{event_id}/redeliver.
+type redeliverRequest struct {
+	EndpointID *string `json:"endpoint_id"`
+}
+
+// redeliverEvent is POST /events/{event_id}/redeliver.
+func (c *call) redeliverEvent() error {
+	event, err := till.ParseID(c.r.PathValue("event_id"))
+	if err != nil {
+		return &till.Error{Code: till.CodeEventNotFound}
+	}
+	var req redeliverRequest
+	if err := c.decode(&req); err != nil {
+		return err
+	}
+	var only *till.ID
+	if req.EndpointID != nil {
+		id, err := till.ParseID(*req.EndpointID)
+		if err != nil {
+			return &till.Error{Code: till.CodeEndpointNotFound}
+		}
+		only = &id
+	}
+	asked, err := c.s.Endpoints.Redeliver(c.r.Context(), c.session.Client.ID, event, only, c.session.Actor())
+	if err != nil {
+		return err
+	}
+	b := appendItems(c.buf(), asked, func(b []byte, id till.ID) []byte {
+		return append(appendID(append(b, `{"endpoint_id":`...), id), '}')
+	})
+	return c.json(http.StatusAccepted, append(b, '}'))
+}

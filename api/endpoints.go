@@ -1,0 +1,142 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"till"
+	"till/internal/jsonx"
+	"till/store"
+	"till/webhook"
+)
+
+// endpointID returns the endpoint id in the path. One that is malformed is
+// one that nobody has.
+func (c *call) endpointID() (till.ID, error) {
+	id, err := till.ParseID(c.r.PathValue("endpoint_id"))
+	if err != nil {
+		return till.ID{}, &till.Error{Code: till.CodeEndpointNotFound}
+	}
+	return id, nil
+}
+
+// createEndpoint is POST /webhook-endpoints.
+func (c *call) createEndpoint() error {
+	var req webhook.Request
+	if err := c.decode(&req); err != nil {
+		return err
+	}
+	e, secret, err := c.s.Endpoints.Create(c.r.Context(), c.session.Client, &req, c.session.Actor())
+	if err != nil {
+		return err
+	}
+	c.Header()["Location"] = []string{c.s.BaseURL + "/webhook-endpoints/" + e.ID.String()}
+	return c.newSecret(http.StatusCreated, e, secret)
+}
+
+// newSecret answers with an endpoint and, this once, its secret.
+func (c *call) newSecret(status int, e *store.Endpoint, secret webhook.Secret) error {
+	b := appendEndpoint(c.buf(), e)
+	b = append(b, `,"secret":`...)
+	b = jsonx.AppendString(b, secret.Reveal())
+	return c.json(status, append(b, '}'))
+}
+
+// listEndpoints is GET /webhook-endpoints.
+func (c *call) listEndpoints() error {
+	var all []*store.Endpoint
+	err := c.view(func(ctx context.Context, tx *store.Tx) (err error) {
+		all, err = tx.Endpoints(ctx, c.session.Client.ID, webhook.MaxEndpoints)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	b := appendItems(c.buf(), all, func(b []byte, e *store.Endpoint) []byte { return append(appendEndpoint(b, e), '}') })
+	return c.json(http.StatusOK, append(b, '}'))
+}
+
+// endpoint reads the endpoint in the path.
+func (c *call) endpoint(ctx context.Context, tx *store.Tx) (*store.Endpoint, error) {
+	id, err := c.endpointID()
+	if err != nil {
+		return nil, err
+	}
+	e, err := tx.Endpoint(ctx, store.Ref{Client: c.session.Client.ID, ID: id})
+	if err == nil && e == nil {
+		err = &till.Error{Code: till.CodeEndpointNotFound}
+	}
+	return e, err
+}
+
+// getEndpoint is GET /webhook-endpoints/{endpoint_id}.
+func (c *call) getEndpoint() error {
+	var e *store.Endpoint
+	err := c.view(func(ctx context.Context, tx *store.Tx) (err error) { e, err = c.endpoint(ctx, tx); return err })
+	if err != nil {
+		return err
+	}
+	return c.json(http.StatusOK, append(appendEndpoint(c.buf(), e), '}'))
+}
+
+// patchEndpoint is PATCH /webhook-endpoints/{endpoint_id}.
+func (c *call) patchEndpoint() error {
+	id, err := c.endpointID()
+	if err != nil {
+		return err
+	}
+	var req webhook.Request
+	if err := c.decode(&req); err != nil {
+		return err
+	}
+	e, err := c.s.Endpoints.Patch(c.r.Context(), c.session.Client, id, &req, c.session.Actor())
+	if err != nil {
+		return err
+	}
+	return c.json(http.StatusOK, append(appendEndpoint(c.buf(), e), '}'))
+}
+
+// deleteEndpoint is DELETE /webhook-endpoints/{endpoint_id}.
+func (c *call) deleteEndpoint() error {
+	id, err := c.endpointID()
+	if err == nil {
+		err = c.s.Endpoints.Delete(c.r.Context(), c.session.Client.ID, id, c.session.Actor())
+	}
+	if err != nil {
+		return err
+	}
+	return c.empty(http.StatusNoContent)
+}
+
+// rotateSecret is POST /webhook-endpoints/{endpoint_id}/rotate-secret.
+func (c *call) rotateSecret() error {
+	id, err := c.endpointID()
+	if err != nil {
+		return err
+	}
+	var req rotateRequest
+	if err := c.decode(&req); err != nil {
+		return err
+	}
+	overlap := webhook.DefaultOverlap
+	if n := req.OverlapSeconds; n != nil {
+		// Cut to just outside the bounds, so that the product cannot wrap.
+		overlap = time.Duration(max(-1, min(*n, int64(webhook.MaxOverlap/time.Second)+1))) * time.Second
+	}
+	e, secret, err := c.s.Endpoints.Rotate(c.r.Context(), c.session.Client.ID, id, overlap, c.session.Actor())
+	if err != nil {
+		return err
+	}
+	return c.newSecret(http.StatusOK, e, secret)
+}
+
+// appendEndpoint writes an endpoint and leaves the object open.
+func appendEndpoint(b []byte, e *store.Endpoint) []byte {
+	b = e.AppendJSON(b)
+	b = append(b, `,"old_secret_until":`...)
+	b = appendTime(b, e.OldUntil)
+	b = append(b, `,"backlog":`...)
+	return strconv.AppendInt(b, e.Backlog, 10)
+}
