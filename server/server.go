@@ -20,6 +20,7 @@ import (
 	"till/internal/loop"
 	"till/provider/sandbox"
 	"till/store"
+	"till/webhook"
 )
 
 // Server is the program, started but not yet running.
@@ -35,6 +36,8 @@ type Server struct {
 	sandbox   *sandbox.Operator
 	collector *collect.Collector
 	accounts  *account.Accounts
+	endpoints *webhook.Endpoints
+	deliverer *webhook.Deliverer // nil where the role leaves the work to others
 	handler   http.Handler
 	demo      *Demo
 
@@ -144,9 +147,46 @@ func (s *Server) build(context.Context) error {
 		}
 		return nil
 	})
+	if err := s.buildWebhooks(); err != nil {
+		return err
+	}
 	s.handler = api.New(api.Config{
-		Store: s.store, Collector: s.collector, Accounts: s.accounts, Sandbox: s.sandbox,
+		Store: s.store, Collector: s.collector, Accounts: s.accounts, Endpoints: s.endpoints, Sandbox: s.sandbox,
 		BaseURL: s.baseURL, RateLimit: s.c.RateLimit, Log: s.log,
+	})
+	return nil
+}
+
+// buildWebhooks makes what pushes events to clients. An instance that leaves
+// the work to others only keeps the endpoints.
+func (s *Server) buildWebhooks() error {
+	allow, err := webhook.ParseAllowed(s.c.WebhookAllow)
+	if err != nil {
+		return err
+	}
+	vault, err := webhook.NewVault(s.secret)
+	if err != nil {
+		return err
+	}
+	proxy, err := webhook.ParseProxy(s.c.WebhookProxy)
+	if err != nil {
+		return err
+	}
+	sender := webhook.NewSender(webhook.SenderConfig{Allow: allow, Proxy: proxy})
+	s.undo.push(func() error { sender.Close(); return nil })
+	s.endpoints = &webhook.Endpoints{Store: s.store, Vault: vault, Sender: sender, Allow: allow}
+	if !s.c.Role.works() {
+		return nil
+	}
+	s.deliverer = webhook.New(webhook.Config{Store: s.store, Vault: vault, Sender: sender, Log: s.log})
+	s.endpoints.Wake = s.deliverer.Wake
+	s.undo.push(func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), callsTimeout)
+		defer cancel()
+		if err := s.deliverer.Close(ctx); err != nil {
+			s.log.Warn("stopped before every webhook was answered", "error", err)
+		}
+		return nil
 	})
 	return nil
 }
@@ -193,6 +233,7 @@ func (s *Server) workers() map[string]func(context.Context) {
 	if s.c.Role.works() {
 		w["collector"] = s.collector.Run
 		w["sandbox"] = s.sandbox.Run
+		w["webhooks"] = s.deliverer.Run
 	}
 	return w
 }
