@@ -14,7 +14,8 @@ import (
 
 // TestInstances runs three servers on one PostgreSQL, under load, while one
 // after the other is killed, held still past its lease, or asked to stop, and
-// comes back. At the end the books are compared. TILL_SECONDS says for how
+// comes back. At the end the books are compared, also with those of a client
+// who was told everything by webhook. TILL_SECONDS says for how
 // long.
 func TestInstances(t *testing.T) {
 	if os.Getenv("TILL_TEST_POSTGRES_URL") == "" {
@@ -30,6 +31,7 @@ func TestInstances(t *testing.T) {
 	url := storetest.Engines()[1].Config(t).Path
 	k := &killing{t: t, dir: t.TempDir(), database: url, book: url, answered: map[string]string{}}
 	servers := []*instance{k.start(), k.start(), k.start()}
+	told := k.receive()
 
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(seconds)*time.Second)
 	defer cancel()
@@ -62,11 +64,13 @@ func TestInstances(t *testing.T) {
 	<-loaded
 	k.retryAll()
 	k.settle()
+	told.await(k)
 	for _, s := range servers {
 		k.end(s, syscall.SIGTERM)
 	}
 	k.verify()
 	k.compareBooks()
+	told.compare(k)
 	t.Logf("%v in %d s, %d payments answered, %d creates without an answer tried again", counts, seconds, len(k.answered), k.retried)
 }
 

@@ -44,11 +44,15 @@ func TestKill(t *testing.T) {
 	}
 	dir := t.TempDir()
 	k := &killing{t: t, dir: dir, database: filepath.Join(dir, "till.db"), book: filepath.Join(dir, "sandbox.db"), answered: map[string]string{}}
+	var told *receiver
 	for n := range kills {
 		if n > 0 && n%50 == 0 {
 			t.Logf("%d of %d kills, %d payments answered", n, kills, len(k.answered))
 		}
 		s := k.start()
+		if n == 0 {
+			told = k.receive()
+		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(100+rand.IntN(400))*time.Millisecond)
 		// The kill comes while requests are on their way.
 		context.AfterFunc(ctx, func() { s.cmd.Process.Kill() })
@@ -63,9 +67,11 @@ func TestKill(t *testing.T) {
 	s := k.start()
 	k.retryAll()
 	k.settle()
+	told.await(k)
 	k.end(s, syscall.SIGTERM)
 	k.verify()
 	k.compareBooks()
+	told.compare(k)
 	t.Logf("%d kills, %d payments answered, %d creates without an answer tried again", kills, len(k.answered), k.retried)
 }
 
