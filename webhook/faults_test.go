@@ -59,14 +59,17 @@ func TestAnotherInstanceTakesOver(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {
 		s := w.shop()
 		dead := w.d
+		var ready atomic.Bool // so that both events are in one window
 		dead.fault = func(at string) error {
-			if at == "after send" || at == "before claim" && s.tried() > 0 {
-				return errors.New("it has died")
+			if at == "after send" || at == "before claim" && (!ready.Load() || s.tried() > 0) {
+				return errors.New("it is not there yet, or not any more")
 			}
 			return nil
 		}
-		p := storetest.NewPayment(t, w.collector, w.client, storetest.Body{})
-		q := w.pay() // only now somebody looks, so that both are in one window
+		p, q := w.pay(), w.pay()
+		time.Sleep(time.Second)
+		ready.Store(true)
+		dead.Wake(t.Context(), w.client.ID)
 		time.Sleep(time.Second)
 		if n := s.tried(); n != 2 {
 			t.Errorf("%d were sent before the crash, want 2", n)
