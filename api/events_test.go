@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -247,6 +248,19 @@ func TestPollsAreBoundedAndEnd(t *testing.T) {
 	}
 	hangUp()
 	ended(0)
+	for vacant := false; !vacant; { // the server has yet to see that they are gone
+		var refused atomic.Bool
+		var all sync.WaitGroup
+		for range places {
+			all.Go(func() {
+				if status, _, _ := w.get(t.Context(), base+"/events?wait=1"); status != http.StatusOK {
+					refused.Store(true)
+				}
+			})
+		}
+		all.Wait()
+		vacant = !refused.Load()
+	}
 	ended = fill(t.Context()) // there is room for as many again
 
 	begun := time.Now()
