@@ -217,6 +217,7 @@ func TestPaymentsThatWaitEndWithTheirWindow(t *testing.T) {
 	})
 }
 
+// F42.
 func TestSixHoursOfOutage(t *testing.T) {
 	t.Parallel()
 	traits := habits()

@@ -58,6 +58,7 @@ func TestSignRefusesWhatCouldSpeakForAnother(t *testing.T) {
 	}
 }
 
+// F60.
 func TestVerify(t *testing.T) {
 	t.Parallel()
 	var (

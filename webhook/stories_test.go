@@ -144,6 +144,7 @@ func TestAHandlerThatAnswersAfterTheDeadline(t *testing.T) {
 	})
 }
 
+// F39.
 func TestAnEndpointIsDownForADay(t *testing.T) {
 	inWorld(t, func(c *Config) { c.Sweep = 15 * time.Second }, func(t *testing.T, w *world) {
 		s := w.shop()
@@ -202,6 +203,7 @@ func TestAnEndpointIsDownForADay(t *testing.T) {
 	})
 }
 
+// F40.
 func TestAnEndpointIsDownForFiveDays(t *testing.T) {
 	inWorld(t, func(c *Config) { c.Sweep = time.Minute }, func(t *testing.T, w *world) {
 		s, other := w.shop(), w.shop("webhook_endpoint.disabled")
