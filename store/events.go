@@ -91,7 +91,9 @@ func scanEventBody(r row, client till.ID) (*EventRow, error) {
 // ascending, each with what it is about.
 func (tx *Tx) EventBodies(ctx context.Context, client till.ID, after int64, limit int) ([]*EventRow, error) {
 	var out []*EventRow
-	err := tx.rows(ctx, `SELECT `+eventBodyColumns+eventBodyFrom+`WHERE e.client_id = ? AND e.sequence > ? ORDER BY e.sequence LIMIT ?`,
+	// The events first: what follows looks each of their payments up.
+	err := tx.rows(ctx, `SELECT `+eventBodyColumns+` FROM (SELECT * FROM events WHERE client_id = ? AND sequence > ? ORDER BY sequence LIMIT ?) e
+		LEFT JOIN payments p ON p.client_id = e.client_id AND p.id = e.subject_id ORDER BY e.sequence`,
 		[]any{client[:], after, limit}, func(r row) error {
 			e, err := scanEventBody(r, client)
 			out = append(out, e)
@@ -120,8 +122,7 @@ func (tx *Tx) EventBodiesAt(ctx context.Context, client till.ID, sequences []int
 
 // PaymentEvents returns the events of a payment, ascending. It returns
 // CodePaymentNotFound if there is no such payment of the client. The payment
-// names its events, so no index of the log by payment is needed; each is read
-// by its number, because PostgreSQL would read the whole log to join them.
+// names its events, so no index of the log by payment is needed.
 func (tx *Tx) PaymentEvents(ctx context.Context, ref Ref) ([]*EventRow, error) {
 	var numbers [4]int64
 	found, err := tx.one(ctx, `SELECT pending_event, processing_event, final_event, late_event FROM payments WHERE client_id = ? AND id = ?`,

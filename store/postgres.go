@@ -46,16 +46,8 @@ func openPostgres(cfg Config, saw func(time.Time, till.Time)) (*postgres, error)
 		// Of many servers one is the primary, and only its word counts.
 		c.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
-	// A transaction that waits for ever holds a client's head for ever.
-	for name, value := range map[string]string{
-		"application_name":                    "till",
-		"idle_in_transaction_session_timeout": "15s",
-		"lock_timeout":                        "5s",
-		"statement_timeout":                   strconv.Itoa(int(statementTimeout.Milliseconds())),
-	} {
-		if c.RuntimeParams[name] == "" {
-			c.RuntimeParams[name] = value
-		}
+	if c.RuntimeParams["application_name"] == "" {
+		c.RuntimeParams["application_name"] = "till"
 	}
 	c.DialFunc = patient(c.DialFunc)
 	return &postgres{config: c, now: cfg.Now, skip: !cfg.NoSkipLocked, sets: !cfg.NoSets, saw: saw}, nil
@@ -122,13 +114,6 @@ func (*postgres) translate(text string) string {
 func (e *postgres) connect(ctx context.Context, write bool) (session, error) {
 	ses := &pgSession{fixed: e.now, saw: e.saw, sets: e.sets}
 	c := e.config.Copy()
-	if write {
-		// A write names its rows by their keys. Told to expect many, the planner
-		// might read a whole table for them, while it is new or was never measured.
-		for _, plan := range []string{"enable_hashjoin", "enable_mergejoin", "enable_seqscan"} {
-			c.RuntimeParams[plan] = "off"
-		}
-	}
 	c.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) {
 		ses.alone = ses.alone || strings.Contains(n.File, "syncrep")
 	}
@@ -136,7 +121,35 @@ func (e *postgres) connect(ctx context.Context, write bool) (session, error) {
 	if ses.conn, err = pgx.ConnectConfig(ctx, c); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
+	if _, err := ses.conn.Exec(ctx, e.settings(write)); err != nil {
+		ses.close()
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
 	return ses, nil
+}
+
+// settings is what a session is told first. It is told in words, because a
+// pooler may refuse it among the parameters of the connection; what the URL
+// says stays.
+func (e *postgres) settings(write bool) string {
+	// A transaction that waits for ever holds a client's head for ever.
+	all := [][2]string{
+		{"idle_in_transaction_session_timeout", "15s"},
+		{"lock_timeout", "5s"},
+		{"statement_timeout", strconv.Itoa(int(statementTimeout.Milliseconds()))},
+	}
+	if write {
+		// A write names its rows by their keys. Told to expect many, the planner
+		// might read a whole table for them, while it is new or was never measured.
+		all = append(all, [2]string{"enable_hashjoin", "off"}, [2]string{"enable_mergejoin", "off"}, [2]string{"enable_seqscan", "off"})
+	}
+	var b strings.Builder
+	for _, s := range all {
+		if e.config.RuntimeParams[s[0]] == "" {
+			fmt.Fprintf(&b, "SET %s = '%s';", s[0], s[1])
+		}
+	}
+	return b.String()
 }
 
 // classify sorts PostgreSQL's errors by their SQLSTATE. A connection that is
