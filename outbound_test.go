@@ -27,6 +27,9 @@ var outbound = map[string]string{
 	"internal/load/open.go: tls.Dialer":            "the same",
 	"bench/lists.go: http.DefaultClient":           "the benchmark, to the server that it started",
 	"bench/process.go: http.DefaultClient":         "the same",
+	"bench/receiver.go: http.DefaultClient":        "the same",
+	"bench/bare.go: http.Client":                   "the benchmark, to the receiver of webhooks that it started, on loopback",
+	"bench/bare.go: http.Transport":                "the same",
 }
 
 // dials are the names, by import path, through which a connection is opened.

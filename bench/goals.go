@@ -21,12 +21,16 @@ const (
 	goalLifeMemory = "life_memory"
 	goalReady      = "ready"
 	goalIdle       = "idle"
+	goalHooks      = "webhooks"
+	goalHookWait   = "webhook_wait"
+	goalHookDead   = "webhook_dead"
+	goalHookCreate = "webhook_create"
 )
 
 // goal is one row of the table "Speed and memory".
 type goal struct {
 	name     string
-	what     string               // {rows} stands for the number of rows
+	what     string               // {rows} stands for the number of rows, {dead} for that of a dead endpoint's events
 	more     bool                 // more is better
 	sqlite   [2]float64           // what must be reached, and the aim
 	postgres [2]float64           // zero: not measured on this engine
@@ -50,6 +54,10 @@ var goals = []goal{
 	{goalLifeMemory, "memory of one instance under full load of whole lives", false, same(200, 120), same(200, 120), memoryText},
 	{goalReady, "start on {rows} payments, to the first good answer", false, same(1000, 1000), same(1000, 1000), timeText},
 	{goalIdle, "memory of one idle instance on {rows} payments", false, same(40, 40), same(40, 40), memoryText},
+	{goalHooks, "webhooks per second to an endpoint that answers at once / a bare `net/http` loop, the same signed bytes, 16 at once", true, same(0.35, 0.60), same(0.35, 0.60), ratioText},
+	{goalHookWait, "from event to first byte at the endpoint, idle system: p99", false, same(50, 50), same(50, 50), timeText},
+	{goalHookDead, "webhooks per second beside a dead endpoint with {dead} events / without it", true, same(0.9, 1), same(0.9, 1), ratioText},
+	{goalHookCreate, "durable create of a client with 3 endpoints / with none", true, same(0.9, 1), same(0.9, 1), ratioText},
 }
 
 func ratioText(v float64) string  { return fmt.Sprintf("%.3g", v) }

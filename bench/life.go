@@ -116,7 +116,7 @@ func (w *whole) round(ctx context.Context, counts bool) error {
 	res, err := load.Closed{Addr: w.till.addr, APIKey: w.till.apiKey, Connections: w.r.connections, Duration: w.r.length()}.Run(ctx)
 	w.made += res.Accepted
 	if err == nil {
-		err = w.wait(ctx)
+		err = w.till.awaitSuccess(ctx, w.made)
 	}
 	if err != nil {
 		return fmt.Errorf("%w%s", err, w.till.tail())
@@ -141,15 +141,15 @@ func (w *whole) round(ctx context.Context, counts bool) error {
 	return nil
 }
 
-// wait returns when every payment has succeeded.
-func (w *whole) wait(ctx context.Context) error {
+// awaitSuccess returns when so many payments have succeeded.
+func (p *process) awaitSuccess(ctx context.Context, want int64) error {
 	for end := time.Now().Add(lifeWait); ; {
-		n, err := w.till.total(ctx, "&status=success")
+		n, err := p.total(ctx, "&status=success")
 		switch {
-		case err != nil || n == w.made:
+		case err != nil || n == want:
 			return err
 		case time.Now().After(end):
-			return fmt.Errorf("%d of %d payments have succeeded after %v", n, w.made, lifeWait)
+			return fmt.Errorf("%d of %d payments have succeeded after %v", n, want, lifeWait)
 		}
 		select {
 		case <-ctx.Done():

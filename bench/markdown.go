@@ -24,7 +24,7 @@ func (r *report) markdown(name string) []byte {
 		}
 	}
 	fmt.Fprintf(b, remarks, r.Connections, r.BodyBytes, strings.Join(serverSettings, " and "),
-		settleBatch, settleWriters, listLimit, listMost, smallRows)
+		settleBatch, settleWriters, hookPosts, idleCreates, createHooks, listLimit, listMost, smallRows)
 	return b.Bytes()
 }
 
@@ -52,6 +52,15 @@ commit, or one in a commit by one writer on SQLite, by %d at once on PostgreSQL.
 **Whole lives.** The operator is another process, reached by HTTP: it accepts at once and says "success" when it is asked. A round
 creates under full load, then waits until the last payment has succeeded; all of that time counts. Creates go before the
 engine's work, so the backlog of a round is worked off after it.
+
+**Webhooks.** The receiver is another process: it answers at once, verifies nothing, and counts distinct ids. The backlog is of
+payments that have succeeded, made while no instance runs, so that an instance started on it has nothing to do but to tell. "till" is
+the program as it is shipped, with one endpoint that is told everything; "bare loop" posts the same events, signed beforehand, by a
+net/http client, %d at once as Till does. Rates are from the arrival of the tenth part to that of the last. "beside a dead
+endpoint" is another database, where another client's endpoint refuses every connection. On the idle system, %d payments in each
+round are made one at a time through the API and live their whole lives in the sandbox; each event's way is from the time in its
+body, which was read before its commit, to its arrival. Creates are compared under full load, with none and with %d endpoints, while
+nobody sends.
 
 **Lists.** One client's payments are seeded by SQL with their exact counters, and pages of %d are asked for through the API over one
 connection, up to %d times in each round. A page's p50 and p99 are the medians of those of the rounds, and the ratio is of these; its

@@ -61,6 +61,11 @@ func (r *report) rateBars() *bars {
 		if e.Life != nil {
 			add("whole lives", e.Life.PerSec)
 		}
+		if e.Webhooks != nil {
+			for _, f := range e.Webhooks.Sides {
+				add("webhooks: "+f.Name, f.PerSec)
+			}
+		}
 		if e.Settlement != nil {
 			add("settle in batches", e.Settlement.BatchedPerSec)
 			add("settle one by one", e.Settlement.SinglePerSec)
@@ -76,6 +81,7 @@ var barOrder = []string{
 	"create: nothing stored", "create: till", "create: two instances", "create: batches of one",
 	"create: nothing stored, alone", "create: till, alone", "create: small database", "create: large database",
 	"whole lives", "settle in batches", "settle one by one",
+	"webhooks: " + sideBare, "webhooks: " + sideTold, "webhooks: " + sideBeside,
 }
 
 func rowsOf(groups []barGroup) (rows []string) {

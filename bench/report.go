@@ -37,6 +37,7 @@ type engineReport struct {
 	Settlement *settlement `json:"settlement,omitempty"`
 	Life       *life       `json:"life,omitempty"`
 	Seeding    *seeding    `json:"seeding,omitempty"`
+	Webhooks   *webhooks   `json:"webhooks,omitempty"`
 	Lists      *lists      `json:"lists,omitempty"`
 	Scale      []figures   `json:"scale,omitempty"`
 	Readiness  *readiness  `json:"readiness,omitempty"`
@@ -67,7 +68,7 @@ func newReport(o options) *report {
 
 // text returns what a goal measures in this run.
 func (r *report) text(g *goal) string {
-	return strings.NewReplacer("{rows}", count(r.Rows), "{half}", count(r.Rows/2)).Replace(g.what)
+	return strings.NewReplacer("{rows}", count(r.Rows), "{half}", count(r.Rows/2), "{dead}", count(int64(deadEvents(r.Rows)))).Replace(g.what)
 }
 
 // count writes a large number so that it can be read.
@@ -113,6 +114,9 @@ func (e *engineReport) print(b *bytes.Buffer) {
 	}
 	if e.Life != nil {
 		e.Life.print(b)
+	}
+	if e.Webhooks != nil {
+		e.Webhooks.print(b)
 	}
 	if s := e.Seeding; s != nil {
 		fmt.Fprintf(b, "### The large database\n\nSeeded by SQL: %d payments in %.0f s (%.0f/s), of which %.0f s of CPU; %s, %d bytes each.\n\n",

@@ -55,10 +55,7 @@ func measureSettle(ctx context.Context, r *engineRun) error {
 	if err != nil {
 		return err
 	}
-	h := &hotClient{s: s, client: client, c: collect.New(collect.Config{
-		Store: s, Secret: make([]byte, 32), Connections: map[string]provider.Provider{"bench": &wallets{}},
-		Route: func(till.Mode, string, string, string) string { return "bench" },
-	})}
+	h := newHotClient(s, client)
 	defer h.c.Close(ctx)
 	writers := 1
 	if r.db.engine == enginePostgres {
@@ -92,6 +89,13 @@ type hotClient struct {
 	c       *collect.Collector
 	client  *till.Client
 	settled int64
+}
+
+func newHotClient(s *store.Store, client *till.Client) *hotClient {
+	return &hotClient{s: s, client: client, c: collect.New(collect.Config{
+		Store: s, Secret: make([]byte, 32), Connections: map[string]provider.Provider{"bench": &wallets{}},
+		Route: func(till.Mode, string, string, string) string { return "bench" },
+	})}
 }
 
 // round makes payments, then records that they succeeded, so many answers to

@@ -35,30 +35,40 @@ func (r *engineRun) newSite(ctx context.Context, name string) (*site, error) {
 	if _, err := s.in.till(ctx, "migrate", "--database", s.url); err != nil {
 		return nil, err
 	}
-	b, err := s.in.till(ctx, "client", "create", "--name", "bench", "--mode", "test", "--database", s.url, "--json")
-	if err != nil {
+	if _, s.apiKey, err = s.newClient(ctx, "bench"); err != nil {
 		return nil, err
 	}
-	var made struct {
-		APIKey string `json:"api_key"`
-	}
-	if err := json.Unmarshal(b, &made); err != nil || made.APIKey == "" {
-		return nil, fmt.Errorf("till client create printed no key (%v)", err)
-	}
-	s.apiKey = made.APIKey
 	return s, nil
 }
 
+// newClient makes a test client and returns its key.
+func (s *site) newClient(ctx context.Context, name string) (id till.ID, apiKey string, err error) {
+	b, err := s.in.till(ctx, "client", "create", "--name", name, "--mode", "test", "--database", s.url, "--json")
+	if err != nil {
+		return id, "", err
+	}
+	var made struct {
+		ClientID string `json:"client_id"`
+		APIKey   string `json:"api_key"`
+	}
+	if err := json.Unmarshal(b, &made); err != nil || made.APIKey == "" {
+		return id, "", fmt.Errorf("till client create printed no key (%v)", err)
+	}
+	id, err = till.ParseID(made.ClientID)
+	return id, made.APIKey, err
+}
+
 // serve starts `till serve --role api` as it is shipped, but for the rate
-// limit, and without the second address, which another instance may hold.
-func (s *site) serve(ctx context.Context, name string) (*process, error) {
+// limit, and without the second address, which another instance may hold. Of
+// flags that are there twice, the last holds.
+func (s *site) serve(ctx context.Context, name string, more ...string) (*process, error) {
 	addr, err := freeAddr()
 	if err != nil {
 		return nil, err
 	}
-	return start(ctx, name, addr, s.apiKey, filepath.Join(s.dir, "till.log"), s.in.program,
-		"serve", "--role", "api", "--rate-limit", "0", "--listen", addr, "--admin-listen", "", "--database", s.url,
-		"--secret-file", s.secretFile())
+	flags := append([]string{"serve", "--role", "api", "--rate-limit", "0", "--listen", addr, "--admin-listen", "", "--database", s.url,
+		"--secret-file", s.secretFile()}, more...)
+	return start(ctx, name, addr, s.apiKey, filepath.Join(s.dir, "till.log"), s.in.program, flags...)
 }
 
 func (s *site) secretFile() string { return filepath.Join(s.dir, "till.secret") }
