@@ -10,8 +10,8 @@
 // A scenario compares sides that take turns within one run, because a machine's
 // speed drifts: only the ratio of two figures of one round means anything. Each
 // server is a process of its own: the shipped program, or this one once more
-// (serve.go) as a handler that stores nothing, as an operator, or as Till with
-// settings that the shipped program has no flags for. The load generator
+// (serve.go) as a handler that stores nothing, as an operator, as a receiver of
+// webhooks, or as Till with settings that the shipped program has no flags for. The load generator
 // (internal/load) is a closed loop over plain connections that costs far less
 // than the servers, since it takes its share of the same cores. Every answer
 // must be a 202, and at the end each list must count exactly as many payments

@@ -57,7 +57,7 @@ engine's work, so the backlog of a round is worked off after it.
 payments that have succeeded, made while no instance runs, so that an instance started on it has nothing to do but to tell. "till" is
 the program as it is shipped, with one endpoint that is told everything; "bare loop" posts the same events, signed beforehand, by a
 net/http client, %d at once as Till does. Rates are from the arrival of the tenth part to that of the last. "beside a dead
-endpoint" is another database, where another client's endpoint refuses every connection. On the idle system, %d payments in each
+one" is another database, where another client's endpoint refuses every connection. On the idle system, %d payments in each
 round are made one at a time through the API and live their whole lives in the sandbox; each event's way is from the time in its
 body, which was read before its commit, to its arrival. Creates are compared under full load, with none and with %d endpoints, while
 nobody sends.

@@ -63,7 +63,7 @@ func (r *report) rateBars() *bars {
 		}
 		if e.Webhooks != nil {
 			for _, f := range e.Webhooks.Sides {
-				add("webhooks: "+f.Name, f.PerSec)
+				add("webhook: "+f.Name, f.PerSec)
 			}
 		}
 		if e.Settlement != nil {
@@ -81,7 +81,7 @@ var barOrder = []string{
 	"create: nothing stored", "create: till", "create: two instances", "create: batches of one",
 	"create: nothing stored, alone", "create: till, alone", "create: small database", "create: large database",
 	"whole lives", "settle in batches", "settle one by one",
-	"webhooks: " + sideBare, "webhooks: " + sideTold, "webhooks: " + sideBeside,
+	"webhook: " + sideBare, "webhook: " + sideTold, "webhook: " + sideBeside,
 }
 
 func rowsOf(groups []barGroup) (rows []string) {

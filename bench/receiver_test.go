@@ -47,8 +47,11 @@ func TestReceiver(t *testing.T) {
 		}
 	}
 
+	r.mu.Lock()
+	r.at[1] = r.at[0] + 500
+	r.mu.Unlock()
 	b, err := p.fullBook(ctx, 2)
-	if err != nil || b.Count != 2 || b.Again != 1 {
+	if err != nil || b.Count != 2 || b.Again != 1 || b.Span != 500 {
 		t.Fatalf("book %+v, error %v", b, err)
 	}
 	if _, err := p.fullBook(ctx, 1); err == nil {

@@ -20,7 +20,7 @@ const (
 const (
 	sideBare   = "bare loop"
 	sideTold   = "till"
-	sideBeside = "till, beside a dead endpoint"
+	sideBeside = "till beside a dead one"
 )
 
 // deadEvents returns how many events wait for the dead endpoint.
