@@ -133,7 +133,9 @@ func (k *killing) start(args ...string) *instance {
 	s.base = ready.BaseURL
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.key = cmp.Or(ready.Key, k.key)
+	if k.key == "" { // it stays the same, and is read without the lock
+		k.key = ready.Key
+	}
 	k.servers = slices.DeleteFunc(append(k.servers, s), func(x *instance) bool { return x.cmd.ProcessState != nil })
 	return s
 }
