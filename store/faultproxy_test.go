@@ -169,12 +169,14 @@ func TestACreateWithAnUnknownCommitMakesOnePayment(t *testing.T) {
 				switch {
 				case times == 1 && err != nil:
 					t.Fatalf("%v, want the payment: the second try went well", err)
-				case times == 2 && !isAway(err):
-					t.Fatalf("%v, want to be told to try again", err)
+				case times == 2 && err != nil && !isAway(err):
+					// It may also go well: if the second COMMIT came behind a refused insert,
+					// and the server said so before it was cut, there is a third.
+					t.Fatalf("%v, want the payment or to be told to try again", err)
 				}
-				again, err := other.create(key)
-				if err != nil || times == 1 && again.Payment.ID != made.Payment.ID {
-					t.Fatalf("the same key again: %+v, %v", again, err)
+				again, failed := other.create(key)
+				if failed != nil || err == nil && again.Payment.ID != made.Payment.ID {
+					t.Fatalf("the same key again: %+v, %v", again, failed)
 				}
 				l.ahead.Add(int64(25 * time.Second / time.Microsecond)) // past the lease
 				other.awaitSuccess(t, l.straight, 1)
