@@ -64,7 +64,7 @@ type Config struct {
 	Store       *store.Store
 	Connections map[string]provider.Provider
 	Subject     Subject
-	Slots       int // calls to operators at once; 0 means 64
+	Slots       int // calls to operators at once; 0 means 512
 	// Look is how long a step that another process committed, or a lease that
 	// ran out, may wait to be noticed; 0 means 250 ms.
 	Look time.Duration
@@ -98,7 +98,7 @@ type Engine struct {
 
 // The limits of the engine's own queues.
 const (
-	defaultSlots = 64
+	defaultSlots = 512 // an operator that takes two seconds is then called 256 times a second
 	maxBatch     = 256
 	maxQueue     = 4096
 	defaultLook  = 250 * time.Millisecond
