@@ -143,13 +143,7 @@ func (tx *Tx) Lanes(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// LockSteps locks and returns those of the named steps that exist.
-func (tx *Tx) LockSteps(ctx context.Context, refs []Ref) (map[Ref]*Step, error) {
-	refs = sortedRefs(refs)
-	out := make(map[Ref]*Step, len(refs))
-	return out, tx.ses.queryEach(ctx, tx.lockSteps(refs, out))
-}
-
+// lockSteps locks and reads those of the named steps that exist.
 func (tx *Tx) lockSteps(refs []Ref, out map[Ref]*Step) read {
 	return read{query: `SELECT ` + stepColumns + ` FROM steps WHERE client_id = ? AND subject_id = ?` + tx.s.e.lock(), args: refArgs(refs),
 		scan: func(i int, r row) (err error) { out[refs[i]], err = scanStep(r); return err }}
