@@ -106,7 +106,7 @@ func (c *Collector) job(p *store.PaymentRow) *engine.Job {
 		Ref: ref, Connection: p.Connection, Fingerprint: p.Fingerprint,
 		ExpiresAt: p.ExpiresAt, Window: p.ApprovalWindow, Final: p.Status.Final(),
 		Request: provider.Request{
-			Client: p.ClientID, Payment: p.ID, Reference: c.keys.reference(p.ClientID, p.IdempotencyKey),
+			Client: p.ClientID, ID: p.ID, Reference: c.keys.reference(p.ClientID, p.IdempotencyKey),
 			Method: p.Method, Country: p.Country, Phone: p.Phone, Amount: p.Amount,
 			Description: description(p.Document), ExpiresAt: p.ExpiresAt,
 		},

@@ -346,7 +346,8 @@ func (e *Engine) act(ctx context.Context, t *Task) *Answer {
 		a.Result, a.Err = p.Submit(ctx, j.Request)
 	} else {
 		r := &j.Request
-		a.Result, a.Err = p.Check(ctx, provider.Query{Client: r.Client, Payment: r.Payment, Reference: r.Reference, Method: r.Method, Country: r.Country})
+		a.Result, a.Err = p.Check(ctx, provider.Query{Client: r.Client, ID: r.ID, Reference: r.Reference, Method: r.Method, Country: r.Country,
+			Phone: r.Phone, Amount: r.Amount, CallbackURL: r.CallbackURL})
 	}
 	e.health.record(j.Connection, t.Action, a.Err, time.Since(began), t.round)
 	a.Ended = e.c.Store.Now()

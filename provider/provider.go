@@ -21,16 +21,17 @@ const (
 	Open         Outcome = "open"         // the operator holds it; no decision yet
 	NotFound     Outcome = "not_found"    // the operator does not know the reference (yet)
 	Unrecognised Outcome = "unrecognised" // the operator says a word we do not know: never final
-	Success      Outcome = "success"      // the customer's money moved
+	Success      Outcome = "success"      // the money moved: from the customer, or to the recipient
 	Failed       Outcome = "failed"       // refused by the customer or the operator
 	Expired      Outcome = "expired"      // the operator names a timeout
+	Reversed     Outcome = "reversed"     // it had succeeded, and the operator took the money back
 )
 
 // Held reports whether the outcome is evidence that the operator holds the
 // request. A rejection is not: nothing was created.
 func (o Outcome) Held() bool {
 	switch o {
-	case Accepted, Duplicate, Open, Unrecognised, Success, Failed, Expired:
+	case Accepted, Duplicate, Open, Unrecognised, Success, Failed, Expired, Reversed:
 		return true
 	}
 	return false
@@ -46,6 +47,10 @@ type Result struct {
 	// Receipt is the operator's own id of the money movement, "" until known.
 	Receipt string
 
+	// Handle is the operator's own id of the request, where it can be asked
+	// about by nothing else. It is kept and comes back in every Query.
+	Handle string
+
 	// Amount and Reference are what the operator says it moved and for which
 	// of our references; zero where it does not say. The caller compares them
 	// with its own record before it believes a success.
@@ -60,14 +65,15 @@ type Result struct {
 	Retryable bool
 }
 
-// Request asks an operator to collect a payment.
+// Request asks an operator to collect a payment, or to pay a payout out:
+// which of the two is the Provider's.
 type Request struct {
 	Client      till.ID
-	Payment     till.ID // goes to the operator as the external id
+	ID          till.ID // of the payment or payout; goes to the operator as the external id
 	Reference   till.ID // what the operator deduplicates by
 	Method      string
 	Country     string
-	Phone       string // digits, with the calling code
+	Phone       string // of the customer or recipient: digits, with the calling code
 	Amount      till.Money
 	Description string
 	ExpiresAt   till.Time // when the customer's time to approve ends
@@ -76,14 +82,26 @@ type Request struct {
 
 // Query asks an operator how a submitted request stands.
 type Query struct {
-	Client    till.ID
-	Payment   till.ID
-	Reference till.ID
-	Method    string
-	Country   string
+	Client      till.ID
+	ID          till.ID
+	Reference   till.ID
+	Method      string
+	Country     string
+	Phone       string
+	Amount      till.Money
+	CallbackURL string // for an operator that answers a query by a callback
+
+	// Handle is what a Result gave before, "" if none did.
+	Handle string
+	// Mail is the body of the latest callback for the request, nil if there is
+	// none; kept only for operators whose Traits ask for it. Anybody could have
+	// sent it: an adapter may learn from it what to ask for, and may take it for
+	// an answer only where nobody but the operator could know where to send it.
+	Mail []byte
 }
 
-// Provider is one configured account at an operator: a connection.
+// Provider is one configured account at an operator, for payments or for
+// payouts: a connection has one or both.
 //
 // Two sentences prevent double charging. A nil error means the Result is the
 // operator's word. A non-nil error means we do not know: leave the payment as
@@ -130,6 +148,9 @@ type Traits struct {
 	// LateReads are the times after a final other than success at which the
 	// operator is asked once more, in case the money came after all.
 	LateReads []time.Duration
+
+	// KeepsMail says that the body of the latest callback is kept for Check.
+	KeepsMail bool
 
 	// SubmitRate and CheckRate limit the calls of each kind.
 	SubmitRate, CheckRate Rate

@@ -11,7 +11,7 @@ import (
 type decided struct{ provider.Provider }
 
 func (decided) Submit(_ context.Context, r provider.Request) (provider.Result, error) {
-	return provider.Result{Outcome: provider.Success, Receipt: "D" + r.Payment.String()}, nil
+	return provider.Result{Outcome: provider.Success, Receipt: "D" + r.ID.String()}, nil
 }
 
 func (decided) Traits() provider.Traits {

@@ -22,6 +22,7 @@ var global = map[string]string{
 	"connections":       "a handful of rows, read at start: a reference table",
 	"schema_migrations": "read at start: a reference table",
 	"payment_moves":     "eight rows that never change: a reference table",
+	"payout_moves":      "seven rows that never change: a reference table",
 	"operator_health":   "a few sums of the last minutes: a reference table",
 	"operator_breakers": "a row per operator: a reference table",
 	"operator_budgets":  "two rows per operator that limits us: a reference table",

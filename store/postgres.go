@@ -107,7 +107,7 @@ func (*postgres) lockMigrations() string { return `LOCK TABLE schema_migrations 
 func (*postgres) translate(text string) string {
 	return strings.NewReplacer(
 		") STRICT, WITHOUT ROWID", ")", ") STRICT", ")",
-		"BLOB ", "BYTEA ", "BLOB,", "BYTEA,", "INTEGER", "BIGINT",
+		"BLOB ", "BYTEA ", "BLOB,", "BYTEA,", "BLOB;", "BYTEA;", "INTEGER", "BIGINT",
 	).Replace(text)
 }
 

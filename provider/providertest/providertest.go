@@ -87,7 +87,7 @@ func (h Harness) request(t *testing.T, s Story) provider.Request {
 
 func query(r provider.Request) provider.Query {
 	return provider.Query{
-		Client: r.Client, Payment: r.Payment, Reference: r.Reference,
+		Client: r.Client, ID: r.ID, Reference: r.Reference,
 		Method: r.Method, Country: r.Country,
 	}
 }

@@ -26,7 +26,7 @@ func TestARestartLosesNothing(t *testing.T) {
 		submit(t, o, approved, provider.Accepted)
 		submit(t, o, decided, provider.Accepted)
 		submit(t, o, late, provider.Accepted)
-		if err := o.Decide(t.Context(), decided.Client, decided.Payment, false); err != nil {
+		if err := o.Decide(t.Context(), decided.Client, decided.ID, false); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -169,7 +169,7 @@ func TestAPersonDecides(t *testing.T) {
 			}
 			var all []Prompt
 			for _, r := range want {
-				all = append(all, Prompt{r.Payment, r.Phone, r.Amount, r.ExpiresAt})
+				all = append(all, Prompt{r.ID, r.Phone, r.Amount, r.ExpiresAt})
 			}
 			if diff := cmp.Diff(all, got); diff != "" {
 				t.Errorf("want -, got +:\n%s", diff)
@@ -177,7 +177,7 @@ func TestAPersonDecides(t *testing.T) {
 		}
 		decide := func(r provider.Request, approve bool, want till.Code) {
 			t.Helper()
-			if got := till.ErrorCode(o.Decide(t.Context(), client, r.Payment, approve)); got != want {
+			if got := till.ErrorCode(o.Decide(t.Context(), client, r.ID, approve)); got != want {
 				t.Errorf("deciding answered %q, want %q", got, want)
 			}
 		}

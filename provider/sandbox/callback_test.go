@@ -84,7 +84,7 @@ func TestACallbackTellsTheFirstFinal(t *testing.T) {
 				receipt = (&request{id: 1, reference: r.Reference}).receipt()
 			}
 			if diff := cmp.Diff([]map[string]string{{
-				"payment_id": r.Payment.String(), "reference": r.Reference.String(), "status": want, "receipt": receipt,
+				"payment_id": r.ID.String(), "reference": r.Reference.String(), "status": want, "receipt": receipt,
 			}}, box.got); diff != "" {
 				t.Errorf("%s: want -, got +:\n%s", digits, diff)
 			}
@@ -260,10 +260,10 @@ func TestRunSendsInRealTimeOverHTTP(t *testing.T) {
 		r := newPayment(clock, "0000")
 		r.CallbackURL = endpoint.URL
 		submit(t, o, r, provider.Accepted)
-		if err := o.Decide(t.Context(), r.Client, r.Payment, false); err != nil {
+		if err := o.Decide(t.Context(), r.Client, r.ID, false); err != nil {
 			t.Fatal(err)
 		}
-		want := `POST application/json {"payment_id":"` + r.Payment.String() + `","reference":"` +
+		want := `POST application/json {"payment_id":"` + r.ID.String() + `","reference":"` +
 			r.Reference.String() + `","status":"failed","receipt":""}`
 		if got := <-bodies; got != want {
 			t.Errorf("the callback was %s, want %s", got, want)

@@ -145,7 +145,7 @@ func TestADecisionThatWaitedUndoesNoExpiry(t *testing.T) {
 			t.Fatal(err)
 		}
 		decided := make(chan error, 1)
-		go func() { decided <- o.Decide(t.Context(), r.Client, r.Payment, true) }()
+		go func() { decided <- o.Decide(t.Context(), r.Client, r.ID, true) }()
 		waitUntilOneWaits(t, "waits-"+t.Name(), decided)
 		clock.Advance(defaultWindow)
 		check(t, o, r, provider.Expired)

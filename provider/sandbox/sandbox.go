@@ -189,7 +189,7 @@ func (o *Operator) newRequest(q provider.Request) *request {
 	r := &request{
 		reference:   q.Reference,
 		client:      q.Client,
-		payment:     q.Payment,
+		payment:     q.ID,
 		phone:       q.Phone,
 		amount:      q.Amount,
 		arrivedAt:   o.now(),

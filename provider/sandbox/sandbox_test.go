@@ -68,7 +68,7 @@ func newPayment(clock *clock, digits string) provider.Request {
 	now := clock.Now()
 	return provider.Request{
 		Client:      till.NewID(now),
-		Payment:     till.NewID(now),
+		ID:          till.NewID(now),
 		Reference:   till.NewID(now),
 		Method:      "mtn_momo",
 		Country:     "CG",
@@ -203,7 +203,7 @@ func TestWithoutDeduplicationADoubleSendIsTwoDebits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(all) != 2 || all[0].Reference != r.Reference || all[1].Payment != r.Payment || all[0].At >= all[1].At {
+		if len(all) != 2 || all[0].Reference != r.Reference || all[1].Payment != r.ID || all[0].At >= all[1].At {
 			t.Errorf("the debits are %v, want two of the reference, 700 ms apart", all)
 		}
 	})

@@ -1,0 +1,58 @@
+package provider
+
+import (
+	"context"
+	"time"
+
+	"till"
+)
+
+// Tokens keeps what operators let us in by, for all instances: encrypted where
+// it is stored, and renewed by one instance at a time.
+type Tokens interface {
+	// Token returns the token of a name that has not run out. If there is none
+	// it calls fetch, once for all who wait, and keeps what that returns for as
+	// long as it lives, less a margin. stale is a token that the operator has
+	// just refused, "" if none: it is never returned again.
+	Token(ctx context.Context, name, stale string, fetch func(ctx context.Context) (token string, life time.Duration, err error)) (string, error)
+}
+
+// Call is a call by an operator, as it came over HTTP.
+type Call struct {
+	Method string
+	URL    string              // as the operator was told it, with scheme and host
+	Header map[string][]string // in canonical form
+	Body   []byte              // at most 64 KiB
+}
+
+// Callback is what an adapter makes of a call by its operator.
+type Callback struct {
+	// Reference is ours, as the operator repeats it; zero if it does not.
+	Reference till.ID
+	// Handle is the operator's own id of the request, "" if it is not told.
+	Handle string
+}
+
+// Called is a provider whose operator calls one address for all requests, or
+// signs its calls. Without it a callback is known by its path alone.
+type Called interface {
+	Provider
+	// ReadCallback reads a callback. It returns an error the call is not the
+	// operator's: a signature that is missing where one is due, or wrong. What
+	// it says is never believed, only asked about.
+	ReadCallback(c Call) (Callback, error)
+}
+
+// Tester is a provider that can tell whether its operator would serve us,
+// without moving money: for whoever sets it up.
+type Tester interface {
+	// Test returns nil if the operator lets us in, and an error that says in
+	// plain words what is wrong and what to do if not.
+	Test(ctx context.Context) error
+}
+
+// Holder is a provider that keeps some requests back before they are sent.
+type Holder interface {
+	// Hold returns for how long.
+	Hold(r Request) time.Duration
+}
