@@ -47,7 +47,7 @@ var house = []room{
 	{"store", ". ledger", sqliteModule + " " + pgModule},
 	{"store/pgtest", "", pgModule}, // a PostgreSQL server of a test's own
 	{"store/pgtest/withpg", "store/pgtest", ""},
-	{"engine", ". provider store internal/batch internal/loop", ""},
+	{"engine", ". ledger provider store internal/batch internal/loop", ""},                  // a change of payments or payouts keeps the wallets in step
 	{"collect", ". ledger provider store engine internal/batch internal/jsonx", jsonModule}, // a body keeps its numbers as written
 	{"account", ". store", ""},
 	{"webhook", ". store internal/batch internal/loop", "code.dny.dev/ssrf"}, // the list of networks that are not the Internet

@@ -167,11 +167,11 @@ func (p *Payment) AsCreated() *Payment {
 
 // ResolutionStateOf derives the state that clients see: attention is that a
 // person must look, unclear that the operator's answer is missing or overdue.
-func ResolutionStateOf(s Status, attention, unclear bool) ResolutionState {
+func ResolutionStateOf(final, attention, unclear bool) ResolutionState {
 	switch {
 	case attention:
 		return NeedsAttention
-	case s.Final():
+	case final:
 		return Confirmed
 	case unclear:
 		return Querying

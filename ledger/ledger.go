@@ -57,8 +57,9 @@ type Entry struct {
 	Postings  []Posting
 	CreatedAt till.Time
 
-	PaymentID         till.ID
-	Reference         string // the client's
+	PaymentID         till.ID // zero where it is about no payment
+	PayoutID          till.ID // zero where it is about no payout
+	Reference         string  // the client's
 	ProviderReference string
 	Connection        string
 }
@@ -88,6 +89,14 @@ func (e *Entry) Check() error {
 		return ErrUnbalanced
 	}
 	return nil
+}
+
+// Subject returns the payment or payout that the entry is about.
+func (e *Entry) Subject() till.ID {
+	if !e.PayoutID.IsZero() {
+		return e.PayoutID
+	}
+	return e.PaymentID
 }
 
 // WalletAmount returns what the entry adds to the wallet (or takes, if

@@ -54,7 +54,7 @@ func (w *Wallet) Post(e *Entry) (Transaction, error) {
 		ClientID: e.ClientID, ID: e.ID, WalletID: w.ID, Sequence: w.LastSequence,
 		Type: string(e.Kind), Direction: "credit",
 		Amount:       till.Money{Minor: amount, Currency: e.Currency},
-		BalanceAfter: balance, PaymentID: e.PaymentID, Reference: e.Reference,
+		BalanceAfter: balance, PaymentID: e.PaymentID, PayoutID: e.PayoutID, Reference: e.Reference,
 		ProviderReference: e.ProviderReference, CreatedAt: e.CreatedAt,
 	}
 	if amount < 0 {

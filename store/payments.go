@@ -210,7 +210,7 @@ func scanPayment(r row, now till.Time) (*PaymentRow, error) {
 	p.Resolution.LastCheckedAt = max(p.Resolution.LastCheckedAt, stepChecked)
 	p.Resolution.Attempts = max(p.Resolution.Attempts, stepCalls)
 	unclear := sends > 0 && acked == 0 && stepCalls > 0
-	p.Resolution.State = till.ResolutionStateOf(p.Status, p.Attention, unclear || now > p.ExpiresAt)
+	p.Resolution.State = till.ResolutionStateOf(p.Status.Final(), p.Attention, unclear || now > p.ExpiresAt)
 	return p, nil
 }
 

@@ -71,11 +71,11 @@ func (tx *Tx) InsertEntries(ctx context.Context, entries []*ledger.Entry) error 
 				suspended = 1
 			}
 			args = append(args, []any{e.ClientID[:], e.ID[:], string(p.Account.Kind), p.Account.Connection, e.Currency, p.Amount,
-				string(e.Kind), orNull(e.PaymentID), int64(e.CreatedAt), suspended})
+				string(e.Kind), orNull(e.PaymentID), orNull(e.PayoutID), int64(e.CreatedAt), suspended})
 		}
 	}
-	return tx.set(ctx, `INSERT INTO postings (client_id, entry_id, account, connection, currency, amount, kind, payment_id, created_at, suspended)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, args)
+	return tx.set(ctx, `INSERT INTO postings (client_id, entry_id, account, connection, currency, amount, kind, payment_id, payout_id, created_at, suspended)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, args)
 }
 
 // Suspended returns what Suspend entries put aside for which of the payments.
