@@ -268,7 +268,11 @@ func (d *Desk[R]) replay(row R, hash func(version int) ([32]byte, bool)) (R, boo
 	}
 	if sum != p.BodyHash {
 		e := till.Errorf(till.CodeKeyReused, "this idempotency_key made %s %s with another body; a new %s needs a new key", d.noun.Name, p.Ref.ID, d.noun.Name)
-		e.PaymentID = p.Ref.ID
+		if d.noun.Name == store.KindPayout {
+			e.PayoutID = p.Ref.ID
+		} else {
+			e.PaymentID = p.Ref.ID
+		}
 		return none, false, e
 	}
 	return d.noun.Fresh(row), true, nil

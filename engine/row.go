@@ -61,6 +61,29 @@ var Payments = Noun[*store.PaymentRow]{
 	NotFound: till.CodePaymentNotFound,
 }
 
+// Payouts is what the machinery must know of payouts.
+var Payouts = Noun[*store.PayoutRow]{
+	Name:   store.KindPayout,
+	Locked: func(l *store.Locked) map[store.Ref]*store.PayoutRow { return l.Payouts },
+	Read: func(ctx context.Context, tx *store.Tx, refs []store.Ref) (map[store.Ref]*store.PayoutRow, error) {
+		return tx.Payouts(ctx, refs)
+	},
+	ByKey: func(ctx context.Context, tx *store.Tx, client, key till.ID) (*store.PayoutRow, error) {
+		return tx.PayoutByKey(ctx, client, key)
+	},
+	ByReceipt: func(ctx context.Context, tx *store.Tx, receipts []store.Receipt) (map[store.Receipt]till.ID, error) {
+		return tx.PayoutsByReceipt(ctx, receipts)
+	},
+	Update: func(ctx context.Context, tx *store.Tx, rows []*store.PayoutRow) error {
+		return tx.UpdatePayouts(ctx, rows)
+	},
+	Fresh: func(p *store.PayoutRow) *store.PayoutRow { return p.Fresh() },
+	Count: func(c *store.Counts, p *store.PayoutRow, status string, n int64) {
+		c.AddPayout(&p.Payout, till.PayoutStatus(status), n)
+	},
+	NotFound: till.CodePayoutNotFound,
+}
+
 // The kinds of cases that payments and payouts open.
 const (
 	CaseOverdue       = "overdue"        // its time is over and the operator has not decided

@@ -14,6 +14,7 @@ type Locked struct {
 	Heads    map[till.ID]*Head
 	Steps    map[Ref]*Step
 	Payments map[Ref]*PaymentRow // where they are what is locked
+	Payouts  map[Ref]*PayoutRow  // likewise
 	Attempts map[Ref]*Attempt    // the newest of each
 	Wallets  []*ledger.Wallet    // of the clients
 }
@@ -31,7 +32,10 @@ func (tx *Tx) Lock(ctx context.Context, kind string, refs []Ref) (l *Locked, err
 	clients = sortedIDs(clients)
 	l = &Locked{Steps: make(map[Ref]*Step, len(refs)), Attempts: make(map[Ref]*Attempt, len(refs))}
 	var rows read
-	if kind == KindPayment {
+	if kind == KindPayout {
+		l.Payouts = make(map[Ref]*PayoutRow, len(refs))
+		rows = tx.readPayouts(refs, l.Payouts)
+	} else {
 		l.Payments = make(map[Ref]*PaymentRow, len(refs))
 		rows = tx.readPayments(refs, l.Payments)
 	}
