@@ -8,6 +8,7 @@ import (
 
 	"till"
 	"till/engine"
+	"till/internal/order"
 	"till/provider"
 	"till/store"
 )
@@ -106,22 +107,22 @@ type Created struct {
 func (c *Collector) Create(ctx context.Context, who Client, r *Request) (Created, error) {
 	var ck checker
 	o := r.check(&ck)
-	lasting := len(ck.fields)
-	checkCatalogue(&ck, who, o, r)
-	refusal := &till.Error{Code: till.CodeValidationFailed, Detail: "the body has mistakes; see errors", Fields: ck.fields}
+	lasting := len(ck.Fields)
+	o.CheckCatalogue(&ck, who.Enabled, r.party())
+	refusal := ck.Refusal()
 	if lasting > 0 {
 		return Created{}, refusal
 	}
-	if len(ck.fields) > 0 {
-		return answer(c.desk.ReplayOr(ctx, who.ID, o.key, r.hash, refusal))
+	if len(ck.Fields) > 0 {
+		return answer(c.desk.ReplayOr(ctx, who.ID, o.Key, r.hash, refusal))
 	}
-	name := c.c.Route(who.Mode, o.method, o.country, o.currency)
+	name := c.c.Route(who.Mode, o.Method, o.Country, o.Currency)
 	p := c.c.Connections[name]
 	if p == nil {
-		return answer(c.desk.ReplayOr(ctx, who.ID, o.key, r.hash, till.Errorf(till.CodeMethodUnavailable, "the method cannot be reached just now")))
+		return answer(c.desk.ReplayOr(ctx, who.ID, o.Key, r.hash, till.Errorf(till.CodeMethodUnavailable, "the method cannot be reached just now")))
 	}
 	if !c.engine.Passing(name) {
-		if row, replayed, err, done := c.desk.Admit(ctx, who.ID, o.key, r.hash, name); done {
+		if row, replayed, err, done := c.desk.Admit(ctx, who.ID, o.Key, r.hash, name); done {
 			return answer(row, replayed, err)
 		}
 	}
@@ -130,11 +131,11 @@ func (c *Collector) Create(ctx context.Context, who Client, r *Request) (Created
 	if !ok {
 		return Created{}, fmt.Errorf("hash the body of a create call")
 	}
-	call := &creation{Key: o.key, Hash: r.hash, Row: &store.PaymentRow{
+	call := &creation{Key: o.Key, Hash: r.hash, Row: &store.PaymentRow{
 		Payment: till.Payment{
-			ClientID: who.ID, IdempotencyKey: o.sentKey, Status: till.Pending,
-			Method: o.method, Country: o.country, Amount: till.Money{Minor: o.amount, Currency: o.currency},
-			Phone: o.phone, Reference: deref(r.Reference), Document: r.document(),
+			ClientID: who.ID, IdempotencyKey: o.SentKey, Status: till.Pending,
+			Method: o.Method, Country: o.Country, Amount: till.Money{Minor: o.Amount, Currency: o.Currency},
+			Phone: o.Phone, Reference: order.Deref(r.Reference), Document: r.document(),
 			ApprovalWindow: till.Time(p.Traits().ApprovalWindow.Microseconds()),
 			Connection:     name, Fingerprint: p.Fingerprint(),
 			Resolution: till.Resolution{State: till.Waiting},
@@ -237,11 +238,4 @@ func (c *Collector) MethodStatus(mode till.Mode, m *till.Method) (status string,
 		window = 0
 	}
 	return string(best), window
-}
-
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }

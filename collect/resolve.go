@@ -62,22 +62,6 @@ func CheckStored(p *till.Payment) []till.FieldError {
 		return []till.FieldError{{Pointer: "", Code: till.CodeMalformedBody, Detail: err.Error()}}
 	}
 	var c checker
-	o := &order{amount: p.Amount.Minor}
-	o.checkCharge(&c, d.Charge)
-	o.checkTax(&c, d.Tax)
-	return append(c.fields, till.CheckCharge(o.amount, o.charge, o.tax)...)
-}
-
-// description returns the client's description from a payment's document.
-func description(document []byte) string {
-	if bytes.HasPrefix(document, []byte(`"description":null`)) {
-		return ""
-	}
-	var d struct {
-		Description *string `json:"description"`
-	}
-	if err := jsonx.Decode(bytes.Join([][]byte{[]byte("{"), document, []byte("}")}, nil), &d); err != nil {
-		return ""
-	}
-	return deref(d.Description)
+	charge, tax := checkCharge(&c, d.Charge), checkTax(&c, d.Tax)
+	return append(c.Fields, till.CheckCharge(p.Amount.Minor, charge, tax)...)
 }

@@ -5,6 +5,7 @@ import (
 
 	"till"
 	"till/engine"
+	"till/internal/order"
 	"till/provider"
 	"till/store"
 )
@@ -33,7 +34,7 @@ func (c *Collector) job(p *store.PaymentRow) *engine.Job {
 		Request: provider.Request{
 			Client: p.ClientID, ID: p.ID, Reference: c.ReferenceOf(&p.Payment),
 			Method: p.Method, Country: p.Country, Phone: p.Phone, Amount: p.Amount,
-			Description: description(p.Document), ExpiresAt: p.ExpiresAt,
+			Description: order.Description(p.Document), ExpiresAt: p.ExpiresAt,
 		},
 	}
 	if c.c.CallbackBase != "" {

@@ -228,14 +228,17 @@ func (b *Change[R]) judge(ctx context.Context, row R, a *Answer, d Decider[R]) e
 // Held notes that the operator holds the request.
 func (b *Change[R]) Held(row R) { b.Move(row, string(till.Processing)) }
 
-// End ends a row other than in success.
-func (b *Change[R]) End(row R, status string, r provider.Result) {
+// End ends a row other than in success, and reports whether the move exists.
+func (b *Change[R]) End(row R, status string, r provider.Result) bool {
 	p := row.Alike()
+	if p.Final {
+		return false
+	}
 	if *p.FailureReason = r.Reason; r.Reason == "" {
 		*p.FailureReason = till.Unspecified
 	}
 	*p.FailureDetail = &till.FailureDetail{ProviderCode: r.Code, ProviderMessage: r.Message, Retryable: r.Retryable}
-	b.Move(row, status)
+	return b.Move(row, status)
 }
 
 // Move changes a status: the event, the counters and the times follow from it
@@ -358,6 +361,13 @@ func (b *Change[R]) resolve(row R, t provider.Traits) {
 			e.Resolution = *p.Resolution
 		}
 	}
+}
+
+// Drop is what follows when a row has ended without an answer: it is owed
+// nothing, and what clients see of it is complete.
+func (b *Change[R]) Drop(row R) {
+	b.Forget(row)
+	b.resolve(row, b.e.Traits(row.Alike().Connection))
 }
 
 // Forget removes a row's step: nothing is owed any more.

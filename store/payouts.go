@@ -184,6 +184,23 @@ func (tx *Tx) ExtendPayout(ctx context.Context, ref Ref, until till.Time) error 
 	return err
 }
 
+// Mismatched returns for which of the payouts somebody has still to look into
+// money that moved, but not as it was asked for.
+func (tx *Tx) Mismatched(ctx context.Context, refs []Ref, kind string) (map[Ref]bool, error) {
+	args := make([][]any, len(refs))
+	for i := range refs {
+		args[i] = []any{refs[i].Client[:], refs[i].ID[:], kind}
+	}
+	out := make(map[Ref]bool)
+	err := tx.rowsOf(ctx, `SELECT opened_at FROM cases WHERE client_id = ? AND subject_id = ? AND kind = ? AND closed_at IS NULL`, args,
+		func(i int, r row) error {
+			var at till.Time
+			out[refs[i]] = true
+			return r.Scan(&at)
+		})
+	return out, err
+}
+
 // working is what a row's step says about the work on it.
 type working struct {
 	due, checked        till.Time

@@ -46,6 +46,17 @@ func (tx *Tx) Wallet(ctx context.Context, client till.ID, currency string) (*led
 	return w, err
 }
 
+// WalletsOf returns all wallets of some clients.
+func (tx *Tx) WalletsOf(ctx context.Context, clients []till.ID) ([]*ledger.Wallet, error) {
+	var out []*ledger.Wallet
+	err := tx.rowsOf(ctx, `SELECT `+walletColumns+` FROM wallets WHERE client_id = ?`, idArgs(sortedIDs(clients)), func(_ int, r row) error {
+		w, err := scanWallet(r)
+		out = append(out, w)
+		return err
+	})
+	return out, err
+}
+
 // SaveWallets writes the balances back.
 func (tx *Tx) SaveWallets(ctx context.Context, wallets []*ledger.Wallet) error {
 	args := make([][]any, len(wallets))
