@@ -38,8 +38,9 @@ var house = []room{
 	{root, "", ""}, // the vocabulary: standard library only
 	{"internal/batch", "", ""},
 	{"internal/loop", "", ""},
-	{"internal/load", "", ""},          // a client like any other: it knows the API, not the code
-	{"internal/jsonx", "", jsonModule}, // the one strict JSON decoder
+	{"internal/load", "", ""},                          // a client like any other: it knows the API, not the code
+	{"internal/jsonx", "", jsonModule},                 // the one strict JSON decoder
+	{"internal/order", ". internal/jsonx", jsonModule}, // what the bodies of create calls have alike; they keep their words as written
 	{"ledger", root, ""},
 	{"provider", root, ""},
 	{"provider/providertest", ". provider", ""},
@@ -53,8 +54,9 @@ var house = []room{
 	{"store", ". ledger", sqliteModule + " " + pgModule},
 	{"store/pgtest", "", pgModule}, // a PostgreSQL server of a test's own
 	{"store/pgtest/withpg", "store/pgtest", ""},
-	{"engine", ". provider store internal/batch internal/loop", ""},
-	{"collect", ". ledger provider store engine internal/batch internal/jsonx", jsonModule}, // a body keeps its numbers as written
+	{"engine", ". ledger provider store internal/batch internal/loop", ""}, // a change of payments or payouts keeps the wallets in step
+	{"collect", ". ledger provider store engine internal/jsonx internal/order", jsonModule}, // a body keeps its numbers as written
+	{"payout", ". ledger provider store engine internal/order", ""},
 	{"account", ". store", ""},
 	{"webhook", ". store internal/batch internal/loop", "code.dny.dev/ssrf"}, // the list of networks that are not the Internet
 	{"books", ". ledger store collect internal/loop", ""},

@@ -40,7 +40,7 @@ const (
 // do not happen yet; who names them now need not come back.
 var EventKinds = []EventKind{
 	PaymentPending, PaymentProcessing, PaymentSuccess, PaymentFailed, PaymentExpired, PaymentLateSuccess, "payment.reversed",
-	"payout.pending", "payout.processing", "payout.success", "payout.failed", "payout.cancelled", "payout.late_success",
+	PayoutEventPending, PayoutEventProcessing, PayoutEventSuccess, PayoutEventFailed, PayoutEventCancelled, PayoutEventLateSuccess,
 	EndpointDisabled,
 }
 

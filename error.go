@@ -20,6 +20,9 @@ const (
 	CodeInsufficientScope    Code = "insufficient_scope"         // the key is good but not for this
 	CodeClientSuspended      Code = "client_suspended"           // the client may not use the service now
 	CodePaymentNotFound      Code = "payment_not_found"          // no such payment of this client
+	CodePayoutNotFound       Code = "payout_not_found"           // no such payout of this client
+	CodeNotCancellable       Code = "payout_not_cancellable"     // it may have been sent already
+	CodeInsufficientBalance  Code = "insufficient_balance"       // the wallet has less than the payout and its fee
 	CodeEventNotFound        Code = "event_not_found"            // no such event of this client
 	CodeEndpointNotFound     Code = "webhook_endpoint_not_found" // no such webhook endpoint of this client
 	CodeEndpointDisabled     Code = "webhook_endpoint_disabled"  // it is disabled, and nothing is sent to it
@@ -79,8 +82,8 @@ type Error struct {
 	Detail string
 	Fields []FieldError
 
-	// PaymentID names the payment that holds a reused idempotency key.
-	PaymentID ID
+	// PaymentID and PayoutID name what holds a reused idempotency key.
+	PaymentID, PayoutID ID
 
 	// RetryAfter is when it is worth trying again, where that is known.
 	RetryAfter time.Duration

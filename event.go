@@ -13,20 +13,30 @@ const (
 	PaymentLateSuccess EventKind = "payment.late_success" // money came after another final; the status stays
 )
 
+// The kinds of payout events.
+const (
+	PayoutEventPending     EventKind = "payout.pending"
+	PayoutEventProcessing  EventKind = "payout.processing"
+	PayoutEventSuccess     EventKind = "payout.success"
+	PayoutEventFailed      EventKind = "payout.failed"
+	PayoutEventCancelled   EventKind = "payout.cancelled"
+	PayoutEventLateSuccess EventKind = "payout.late_success" // it was paid after it had failed; the status stays
+)
+
 // KindOf returns the kind of event that a payment's move to s is told by.
 func KindOf(s Status) EventKind { return EventKind("payment." + string(s)) }
 
-// Event is one thing that happened to a payment, in the commit that made it
-// happen. It keeps only what changed; its body is rendered with the part of
-// the payment that never changes.
+// Event is one thing that happened to a payment or payout, in the commit that
+// made it happen. It keeps only what changed; its body is rendered with the
+// part that never changes.
 type Event struct {
 	ClientID  ID
 	Sequence  int64 // dense per client, from 1
 	Kind      EventKind
-	PaymentID ID
-	CreatedAt Time // equals the payment's UpdatedAt after the change
+	PaymentID ID   // what it is about: a payment, a payout or an endpoint
+	CreatedAt Time // equals its UpdatedAt after the change
 
-	Status            Status
+	Status            Status // of a payout: its PayoutStatus
 	ProviderReference string
 	FailureReason     FailureReason
 	FailureDetail     *FailureDetail
@@ -34,7 +44,7 @@ type Event struct {
 	Resolution        Resolution
 
 	// Document is the snapshot of what the event is about, as JSON, where that
-	// is no payment: then the fields from Status on are empty, and PaymentID is
+	// is no payment and no payout: then the fields from Status on are empty, and PaymentID is
 	// its id.
 	Document string
 }

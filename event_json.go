@@ -40,22 +40,33 @@ func (e *Event) Snapshot(p *Payment) Payment {
 	return s
 }
 
+// PayoutSnapshot returns the payout as it was after the event, made from the
+// part of p that never changes.
+func (e *Event) PayoutSnapshot(p *Payout) Payout {
+	s := *p
+	s.Status, s.UpdatedAt, s.ExpiresAt = PayoutStatus(e.Status), e.CreatedAt, e.ExpiresAt
+	s.ProviderReference, s.FailureReason, s.FailureDetail = e.ProviderReference, e.FailureReason, e.FailureDetail
+	s.Resolution = e.Resolution
+	return s
+}
+
 // AppendJSON appends the event as clients see it, in the log and in webhooks
 // alike, byte for byte. p is the payment that it is about, of which only what
 // never changes is read; nil if it is about something else.
 func (e *Event) AppendJSON(b []byte, p *Payment) []byte { return e.AppendJSONAs(b, e.ID(), p) }
 
+// AppendPayoutJSON is AppendJSON for an event about a payout.
+func (e *Event) AppendPayoutJSON(b []byte, p *Payout) []byte {
+	b = e.appendHead(b, e.ID())
+	s := e.PayoutSnapshot(p)
+	b = append(b, `"payout":`...)
+	b = s.AppendJSON(b)
+	return append(b, '}', '}')
+}
+
 // AppendJSONAs is AppendJSON under an id that is not of the log.
 func (e *Event) AppendJSONAs(b []byte, id ID, p *Payment) []byte {
-	b = append(b, `{"id":"`...)
-	b = id.Append(b)
-	b = append(b, `","type":`...)
-	b = appendString(b, string(e.Kind))
-	b = append(b, `,"created_at":`...)
-	b = e.CreatedAt.appendJSON(b)
-	b = append(b, `,"api_version":"`+APIVersion+`","sequence":`...)
-	b = strconv.AppendInt(b, e.Sequence, 10)
-	b = append(b, `,"data":{`...)
+	b = e.appendHead(b, id)
 	switch {
 	case e.Document != "":
 		b = appendString(b, e.Kind.Subject())
@@ -67,4 +78,17 @@ func (e *Event) AppendJSONAs(b []byte, id ID, p *Payment) []byte {
 		b = s.AppendJSON(b)
 	}
 	return append(b, '}', '}')
+}
+
+// appendHead appends everything before what the event is about.
+func (e *Event) appendHead(b []byte, id ID) []byte {
+	b = append(b, `{"id":"`...)
+	b = id.Append(b)
+	b = append(b, `","type":`...)
+	b = appendString(b, string(e.Kind))
+	b = append(b, `,"created_at":`...)
+	b = e.CreatedAt.appendJSON(b)
+	b = append(b, `,"api_version":"`+APIVersion+`","sequence":`...)
+	b = strconv.AppendInt(b, e.Sequence, 10)
+	return append(b, `,"data":{`...)
 }

@@ -72,17 +72,24 @@ type FailureReason string
 
 // The reasons.
 const (
-	CustomerDeclined    FailureReason = "customer_declined"
-	CustomerTimeout     FailureReason = "customer_timeout"
-	NotApproved         FailureReason = "not_approved" // declined or timed out; the operator does not say which
-	InsufficientFunds   FailureReason = "insufficient_funds"
-	FundsOrLimit        FailureReason = "funds_or_limit" // the operator does not say which
-	PayerNotFound       FailureReason = "payer_not_found"
-	PayerLimitReached   FailureReason = "payer_limit_reached"
-	PayerNotAllowed     FailureReason = "payer_not_allowed"
-	PayerBusy           FailureReason = "payer_busy"
-	WrongPIN            FailureReason = "wrong_pin"
-	AmountOutOfBounds   FailureReason = "amount_out_of_bounds"
+	CustomerDeclined  FailureReason = "customer_declined"
+	CustomerTimeout   FailureReason = "customer_timeout"
+	NotApproved       FailureReason = "not_approved" // declined or timed out; the operator does not say which
+	InsufficientFunds FailureReason = "insufficient_funds"
+	FundsOrLimit      FailureReason = "funds_or_limit" // the operator does not say which
+	PayerNotFound     FailureReason = "payer_not_found"
+	PayerLimitReached FailureReason = "payer_limit_reached"
+	PayerNotAllowed   FailureReason = "payer_not_allowed"
+	PayerBusy         FailureReason = "payer_busy"
+	WrongPIN          FailureReason = "wrong_pin"
+	AmountOutOfBounds FailureReason = "amount_out_of_bounds"
+
+	// Of payouts.
+	RecipientNotFound     FailureReason = "recipient_not_found"
+	RecipientLimitReached FailureReason = "recipient_limit_reached"
+	RecipientNotAllowed   FailureReason = "recipient_not_allowed"
+
+	// Of either.
 	ProviderUnavailable FailureReason = "provider_unavailable" // never reached the operator in time
 	ProviderRejected    FailureReason = "provider_rejected"
 	ProviderError       FailureReason = "provider_error"
@@ -167,11 +174,11 @@ func (p *Payment) AsCreated() *Payment {
 
 // ResolutionStateOf derives the state that clients see: attention is that a
 // person must look, unclear that the operator's answer is missing or overdue.
-func ResolutionStateOf(s Status, attention, unclear bool) ResolutionState {
+func ResolutionStateOf(final, attention, unclear bool) ResolutionState {
 	switch {
 	case attention:
 		return NeedsAttention
-	case s.Final():
+	case final:
 		return Confirmed
 	case unclear:
 		return Querying

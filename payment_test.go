@@ -95,7 +95,7 @@ func TestResolutionStateOf(t *testing.T) {
 				case unclear:
 					want = till.Querying
 				}
-				if got := till.ResolutionStateOf(s, attention, unclear); got != want {
+				if got := till.ResolutionStateOf(s.Final(), attention, unclear); got != want {
 					t.Errorf("%s, attention %v, unclear %v: got %s, want %s", s, attention, unclear, got, want)
 				}
 			}

@@ -55,7 +55,7 @@ func (v *verifier) verifyAudit(ctx context.Context) error {
 			}
 		}
 		for _, e := range slice.money {
-			v.check(noted[decision{e.CreatedAt, e.Kind, e.PaymentID}], "I14", e.ID, "a %s of payment %s has no audit row", e.Kind, e.PaymentID)
+			v.check(noted[decision{e.CreatedAt, e.Kind, e.PaymentID}], "I14", e.ID, "a %s of %s has no audit row", e.Kind, e.PaymentID)
 		}
 		if slice.last {
 			v.check(slice.head != nil && last == slice.head.LastAudit, "I14", till.ID{}, "the audit log ends at %d and its head says otherwise", last)

@@ -42,8 +42,10 @@ func (v *verifier) verifyWallet(ctx context.Context, id till.ID, currency string
 			if w, err = tx.Wallet(ctx, v.client, currency); err != nil {
 				return err
 			}
-			slice, err = tx.Statement(ctx, v.client, id, last, v.o.Slice)
-			return err
+			if slice, err = tx.Statement(ctx, v.client, id, last, v.o.Slice); err != nil || len(slice) > 0 {
+				return err
+			}
+			return v.verifyReserved(ctx, tx, w)
 		})
 		if err != nil {
 			return err
@@ -69,6 +71,9 @@ func (v *verifier) verifyWallet(ctx context.Context, id till.ID, currency string
 			v.check(t.OtherMoment == 0, "I1", t.ID, "the sides of the entry were posted at different times")
 			if t.Type == string(ledger.Collection) || t.Type == string(ledger.LateCollection) {
 				v.check(!t.PaymentID.IsZero(), "I2", t.ID, "money came in for no payment")
+			}
+			if t.Type == string(ledger.Payout) || t.Type == string(ledger.LatePayout) {
+				v.check(!t.PayoutID.IsZero(), "I2", t.ID, "money went out for no payout")
 			}
 		}
 	}
@@ -106,7 +111,7 @@ func (v *verifier) verifyEntries(ctx context.Context) error {
 			if e.Line {
 				continue // it was judged with its line
 			}
-			v.check(e.Kind == ledger.Suspense, "I1", e.ID, "an entry of kind %s touches no wallet", e.Kind)
+			v.check(e.Kind == ledger.Suspense || e.Kind == ledger.LatePayout, "I1", e.ID, "an entry of kind %s touches no wallet", e.Kind)
 			v.check(e.Lines >= 2 && e.Sum == 0, "I1", e.ID, "the entry does not balance: its %d postings sum to %d", e.Lines, e.Sum)
 		}
 	}

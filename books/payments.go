@@ -34,9 +34,10 @@ func (v *verifier) verifyPayments(ctx context.Context) error {
 			}
 			last = p.ID
 			v.Payments++
-			v.verifyMoves(p, head)
+			legal := slices.Contains(till.Moves[p.PreviousStatus], p.Status) || p.PreviousStatus == "" && p.Status == till.Pending
+			v.verifyMove(p, head, legal)
 			v.verifyCredit(p)
-			v.verifyOwnEvents(p)
+			v.verifyLife(p, store.KindPayment, p.Status.Final())
 			v.verifyScheduled(p)
 			for _, f := range collect.CheckStored(&p.Payment) {
 				v.problem("I15", p.ID, "%s %s: %s", f.Pointer, f.Code, f.Detail)
@@ -45,10 +46,9 @@ func (v *verifier) verifyPayments(ctx context.Context) error {
 	}
 }
 
-// verifyMoves proves I4.
-func (v *verifier) verifyMoves(p *store.VerifyPayment, head *store.Head) {
-	legal := slices.Contains(till.Moves[p.PreviousStatus], p.Status) || p.PreviousStatus == "" && p.Status == till.Pending
-	v.check(legal, "I4", p.ID, "no payment moves from %q to %q", p.PreviousStatus, p.Status)
+// verifyMove proves I4, of a payment or payout.
+func (v *verifier) verifyMove(p *store.VerifyPayment, head *store.Head, legal bool) {
+	v.check(legal, "I4", p.ID, "nothing moves from %q to %q", p.PreviousStatus, p.Status)
 	v.check(p.UpdatedAt >= p.CreatedAt, "I4", p.ID, "it was updated before it was created")
 	v.check(p.ID.Time() == p.CreatedAt, "I4", p.ID, "its id says that it was created at %s, and created_at %s", p.ID.Time(), p.CreatedAt)
 	v.check(head != nil && p.UpdatedAt <= head.LastTime, "I4", p.ID, "it was updated after the last time its client was given")
@@ -72,10 +72,11 @@ func (v *verifier) verifyCredit(p *store.VerifyPayment) {
 	v.check(want == "" || p.CreditID.Time() == p.UpdatedAt, "I2", p.ID, "it was credited at another time than it changed")
 }
 
-// verifyOwnEvents proves one half of I6: every transition has its event, and
-// the event holds the state after it.
-func (v *verifier) verifyOwnEvents(p *store.VerifyPayment) {
-	v.verifyEvent(p, p.PendingEvent, &p.Pending, till.PaymentPending, till.Pending)
+// verifyLife proves one half of I6, of a payment or payout: every transition
+// has its event, and the event holds the state after it.
+func (v *verifier) verifyLife(p *store.VerifyPayment, noun string, final bool) {
+	kind := func(word till.Status) till.EventKind { return till.EventKind(noun + "." + string(word)) }
+	v.verifyEvent(p, p.PendingEvent, &p.Pending, kind(till.Pending), till.Pending)
 	e := &p.Pending
 	v.check(e.CreatedAt == p.CreatedAt, "I6", p.ID, "the event of its creation was made at another time")
 	v.check(e.ExpiresAt == p.CreatedAt+p.ApprovalWindow, "I6", p.ID, "the event of its creation has another end of the window")
@@ -85,14 +86,14 @@ func (v *verifier) verifyOwnEvents(p *store.VerifyPayment) {
 	processed := p.Status == till.Processing || p.PreviousStatus == till.Processing
 	v.check(processed == (p.ProcessingEvent != 0), "I6", p.ID, "it went from %q to %q and its processing event is %d", p.PreviousStatus, p.Status, p.ProcessingEvent)
 	if p.ProcessingEvent != 0 {
-		v.verifyEvent(p, p.ProcessingEvent, &p.Processing, till.PaymentProcessing, till.Processing)
+		v.verifyEvent(p, p.ProcessingEvent, &p.Processing, kind(till.Processing), till.Processing)
 		v.verifyOrder(p, last, &p.Processing)
 		last = &p.Processing
 	}
-	v.check(p.Status.Final() == (p.FinalEvent != 0), "I6", p.ID, "it is %s and its final event is %d", p.Status, p.FinalEvent)
+	v.check(final == (p.FinalEvent != 0), "I6", p.ID, "it is %s and its final event is %d", p.Status, p.FinalEvent)
 	if p.FinalEvent != 0 {
 		e := &p.Last
-		v.verifyEvent(p, p.FinalEvent, e, till.KindOf(p.Status), p.Status)
+		v.verifyEvent(p, p.FinalEvent, e, kind(p.Status), p.Status)
 		v.verifyOrder(p, last, e)
 		v.check(e.FailureReason == p.FailureReason && e.FailureCode == p.FailureCode && e.FailureMessage == p.FailureMessage &&
 			e.FailureRetryable == p.FailureRetryable, "I6", p.ID, "the event of its end gives another failure")
@@ -102,7 +103,7 @@ func (v *verifier) verifyOwnEvents(p *store.VerifyPayment) {
 		last = e
 	}
 	if p.LateEvent != 0 {
-		v.verifyEvent(p, p.LateEvent, &p.Late, till.PaymentLateSuccess, p.Status)
+		v.verifyEvent(p, p.LateEvent, &p.Late, kind("late_success"), p.Status)
 		v.verifyOrder(p, last, &p.Late)
 		v.check(p.Late.ProviderReference == p.ProviderReference, "I6", p.ID, "the event of its late money has another receipt")
 		last = &p.Late
@@ -115,7 +116,7 @@ func (v *verifier) verifyEvent(p *store.VerifyPayment, sequence int64, e *store.
 	case sequence == 0 || e.Sequence != sequence:
 		v.problem("I6", p.ID, "its event %d, %s, is missing", sequence, kind)
 	case e.SubjectID != p.ID:
-		v.problem("I6", p.ID, "its event %d is about payment %s", sequence, e.SubjectID)
+		v.problem("I6", p.ID, "its event %d is about %s", sequence, e.SubjectID)
 	case e.Kind != kind || e.Status != status:
 		v.problem("I6", p.ID, "its event %d is %s with status %s, not %s with %s", sequence, e.Kind, e.Status, kind, status)
 	}
@@ -168,22 +169,23 @@ func (v *verifier) verifyEvents(ctx context.Context) error {
 			v.Events++
 			v.check(e.Sequence == last+1, "I6", e.SubjectID, "the event log has a gap between %d and %d", last, e.Sequence)
 			v.check(e.CreatedAt > before, "I6", e.SubjectID, "event %d was made before the one before it", e.Sequence)
-			v.check(e.Sequence == named(e), "I6", e.SubjectID, "event %d, %s, is none of its payment's", e.Sequence, e.Kind)
+			v.check(e.Sequence == named(e), "I6", e.SubjectID, "event %d, %s, is none of what it is about", e.Sequence, e.Kind)
 			last, before = e.Sequence, e.CreatedAt
 		}
 	}
 }
 
-// named returns the number that an event's payment has for its kind.
+// named returns the number that what an event is about has for its kind.
 func named(e *store.LoggedEvent) int64 {
 	switch e.Kind {
-	case till.PaymentPending:
+	case till.PaymentPending, till.PayoutEventPending:
 		return e.PendingEvent
-	case till.PaymentProcessing:
+	case till.PaymentProcessing, till.PayoutEventProcessing:
 		return e.ProcessingEvent
-	case till.PaymentSuccess, till.PaymentFailed, till.PaymentExpired:
+	case till.PaymentSuccess, till.PaymentFailed, till.PaymentExpired,
+		till.PayoutEventSuccess, till.PayoutEventFailed, till.PayoutEventCancelled:
 		return e.FinalEvent
-	case till.PaymentLateSuccess:
+	case till.PaymentLateSuccess, till.PayoutEventLateSuccess:
 		return e.LateEvent
 	case till.EndpointDisabled:
 		if !e.Known { // it is about an endpoint, which may be deleted by now

@@ -39,7 +39,7 @@ type Problem struct {
 
 // Report is what Verify read and what it found.
 type Report struct {
-	Clients, Payments, Events, Endpoints, Wallets, Transactions, Entries, Counters, Audit, Seals int64
+	Clients, Payments, Payouts, Events, Endpoints, Wallets, Transactions, Entries, Counters, Audit, Seals int64
 
 	Problems []Problem
 	Omitted  int64 // problems beyond the bound
@@ -133,7 +133,7 @@ func (v *verifier) verifyClient(ctx context.Context) error {
 		return nil
 	}
 	for _, f := range []func(context.Context) error{
-		v.verifyPayments, v.verifyKeys, v.verifySteps, v.verifyEvents, v.verifyEndpoints,
+		v.verifyPayments, v.verifyKeys, v.verifyPayouts, v.verifyPayoutKeys, v.verifySteps, v.verifyEvents, v.verifyEndpoints,
 		v.verifyWallets, v.verifyEntries, v.verifyCounters, v.verifyAudit,
 	} {
 		if err := f(ctx); err != nil {
@@ -157,7 +157,7 @@ func (v *verifier) verifySteps(ctx context.Context) error {
 	return v.view(ctx, func(tx *store.Tx) error {
 		ids, err := tx.StraySteps(ctx, v.client, v.o.MaxProblems)
 		for _, id := range ids {
-			v.problem("I9", id, "a step is scheduled for a payment that is not there")
+			v.problem("I9", id, "a step is scheduled for a payment or payout that is not there")
 		}
 		return err
 	})

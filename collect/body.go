@@ -1,13 +1,9 @@
 package collect
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
-	"sync"
-
 	"github.com/go-json-experiment/json/jsontext"
 
-	"till/internal/jsonx"
+	"till/internal/order"
 )
 
 // bodyVersion is the list of members that hash covers. A release that learns
@@ -15,121 +11,67 @@ import (
 // a genuine retry is never taken for a reused key.
 const bodyVersion = 1
 
-var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 2048); return &b }}
-
-// hash returns the same value for two bodies exactly if they say the same:
-// member order, white space and unknown members do not count, null equals
-// absent, numbers compare by value, strings by code points. It reports false
-// for a version that this program does not know.
+// hash returns the same value for two bodies exactly if they say the same. It
+// reports false for a version that this program does not know.
 func (r *Request) hash(version int) ([32]byte, bool) {
 	if version != bodyVersion {
 		return [32]byte{}, false
 	}
-	buf := buffers.Get().(*[]byte)
-	defer buffers.Put(buf)
-	h := hasher{b: (*buf)[:0]}
-
-	h.text(r.Method)
-	h.text(r.Country)
-	if h.object(r.Amount != nil) {
-		h.text(r.Amount.Value)
-		h.text(r.Amount.Currency)
-	}
-	if h.object(r.Customer != nil) {
-		h.text(r.Customer.Phone)
-		h.text(r.Customer.Name)
-		h.text(r.Customer.Email)
-	}
-	h.text(r.Reference)
-	h.text(r.Description)
-	if h.object(r.Charge != nil) {
-		h.text(r.Charge.Subtotal)
-		if h.object(r.Charge.Items != nil) {
-			h.length(len(*r.Charge.Items))
-			for i := range *r.Charge.Items {
-				it := &(*r.Charge.Items)[i]
-				h.text(it.Name)
-				h.value(jsontext.Value(it.Quantity.literal))
-				h.text(it.UnitPrice)
-				h.text(it.Total)
+	return order.Hash(func(h *order.Hasher) {
+		h.Text(r.Method)
+		h.Text(r.Country)
+		h.Amount(r.Amount)
+		if h.Object(r.Customer != nil) {
+			h.Text(r.Customer.Phone)
+			h.Text(r.Customer.Name)
+			h.Text(r.Customer.Email)
+		}
+		h.Text(r.Reference)
+		h.Text(r.Description)
+		if h.Object(r.Charge != nil) {
+			h.Text(r.Charge.Subtotal)
+			if h.Object(r.Charge.Items != nil) {
+				h.Length(len(*r.Charge.Items))
+				for i := range *r.Charge.Items {
+					it := &(*r.Charge.Items)[i]
+					h.Text(it.Name)
+					h.Value(jsontext.Value(it.Quantity.literal))
+					h.Text(it.UnitPrice)
+					h.Text(it.Total)
+				}
 			}
 		}
-	}
-	if h.object(r.Tax != nil) {
-		h.flag(r.Tax.Inclusive)
-		h.text(r.Tax.Amount)
-		h.text(r.Tax.Rate)
-		h.text(r.Tax.Type)
-	}
-	h.value(r.Metadata.raw)
-	*buf = h.b
-	return sha256.Sum256(h.b), h.err == nil
-}
-
-// hasher writes an unambiguous form: a mark for absent or present, and a
-// length before every text.
-type hasher struct {
-	b   []byte
-	err error
-}
-
-func (h *hasher) object(present bool) bool {
-	if !present {
-		h.b = append(h.b, 0)
-		return false
-	}
-	h.b = append(h.b, 1)
-	return true
-}
-
-func (h *hasher) text(s *string) {
-	if h.object(s != nil) {
-		h.length(len(*s))
-		h.b = append(h.b, *s...)
-	}
-}
-
-func (h *hasher) flag(v *bool) {
-	if h.object(v != nil) {
-		h.object(*v)
-	}
-}
-
-func (h *hasher) length(n int) { h.b = binary.AppendUvarint(h.b, uint64(n)) }
-
-func (h *hasher) value(v jsontext.Value) {
-	if !h.object(len(v) > 0) {
-		return
-	}
-	b, err := jsonx.Canonical(h.b, v)
-	if err != nil {
-		h.err = err
-		return
-	}
-	h.b = b
+		if h.Object(r.Tax != nil) {
+			h.Flag(r.Tax.Inclusive)
+			h.Text(r.Tax.Amount)
+			h.Text(r.Tax.Rate)
+			h.Text(r.Tax.Type)
+		}
+		h.Value(r.Metadata.Raw)
+	})
 }
 
 // document renders what is echoed as sent: the members of the payment object
 // that never change and that nothing here computes with.
 func (r *Request) document() []byte {
-	b := make([]byte, 0, 192+len(r.Metadata.raw))
+	b := make([]byte, 0, 192+len(r.Metadata.Raw))
 	b = append(b, `"description":`...)
-	b = appendText(b, r.Description)
+	b = order.AppendText(b, r.Description)
 	b = append(b, `,"customer":{"phone":`...)
-	b = appendText(b, r.Customer.Phone)
+	b = order.AppendText(b, r.Customer.Phone)
 	b = append(b, `,"name":`...)
-	b = appendText(b, r.Customer.Name)
+	b = order.AppendText(b, r.Customer.Name)
 	b = append(b, `,"email":`...)
-	b = appendText(b, r.Customer.Email)
+	b = order.AppendText(b, r.Customer.Email)
 	b = append(b, `},"charge":`...)
 	b = r.Charge.append(b)
 	b = append(b, `,"tax":`...)
 	b = r.Tax.append(b)
 	b = append(b, `,"metadata":`...)
-	if r.Metadata.raw == nil {
+	if r.Metadata.Raw == nil {
 		return append(b, "null"...)
 	}
-	return append(b, r.Metadata.raw...)
+	return append(b, r.Metadata.Raw...)
 }
 
 func (c *ChargeRequest) append(b []byte) []byte {
@@ -143,17 +85,17 @@ func (c *ChargeRequest) append(b []byte) []byte {
 			b = append(b, ',')
 		}
 		b = append(b, `{"name":`...)
-		b = appendText(b, it.Name)
+		b = order.AppendText(b, it.Name)
 		b = append(b, `,"quantity":`...)
 		b = append(b, it.Quantity.literal...)
 		b = append(b, `,"unit_price":`...)
-		b = appendText(b, it.UnitPrice)
+		b = order.AppendText(b, it.UnitPrice)
 		b = append(b, `,"total":`...)
-		b = appendText(b, it.Total)
+		b = order.AppendText(b, it.Total)
 		b = append(b, '}')
 	}
 	b = append(b, `],"subtotal":`...)
-	b = appendText(b, c.Subtotal)
+	b = order.AppendText(b, c.Subtotal)
 	return append(b, '}')
 }
 
@@ -168,17 +110,10 @@ func (t *TaxRequest) append(b []byte) []byte {
 		b = append(b, "false"...)
 	}
 	b = append(b, `,"amount":`...)
-	b = appendText(b, t.Amount)
+	b = order.AppendText(b, t.Amount)
 	b = append(b, `,"rate":`...)
-	b = appendText(b, t.Rate)
+	b = order.AppendText(b, t.Rate)
 	b = append(b, `,"type":`...)
-	b = appendText(b, t.Type)
+	b = order.AppendText(b, t.Type)
 	return append(b, '}')
-}
-
-func appendText(b []byte, s *string) []byte {
-	if s == nil {
-		return append(b, "null"...)
-	}
-	return jsonx.AppendString(b, *s)
 }

@@ -37,7 +37,7 @@ func (c *Collector) Resolve(ctx context.Context, ref store.Ref, r Resolution) er
 		return till.Errorf(till.CodeValidationFailed, "the payment's money has been credited already")
 	}
 	a := &engine.Answer{
-		Ref: ref, Action: engine.Resolve, Reference: c.keys.reference(p.ClientID, p.IdempotencyKey),
+		Ref: ref, Action: engine.Resolve, Reference: c.ReferenceOf(&p.Payment),
 		Started: now, Ended: now, By: r.By, Evidence: r.Evidence,
 		Result: provider.Result{Outcome: provider.Failed, Reason: till.Unspecified},
 	}
@@ -46,17 +46,6 @@ func (c *Collector) Resolve(ctx context.Context, ref store.Ref, r Resolution) er
 	}
 	c.Apply(ctx, []*engine.Answer{a})
 	return a.Refused
-}
-
-// resolved records a person's act and takes the payment off the list.
-func (b *change) resolved(p *store.PaymentRow, a *engine.Answer) {
-	at := b.heads[p.ClientID].Tick()
-	b.attempts = append(b.attempts, &store.Attempt{
-		ClientID: p.ClientID, SubjectID: p.ID, Kind: store.AttemptResolve, Connection: p.Connection, Reference: a.Reference,
-		Outcome: string(a.Result.Outcome), Detail: "resolved by " + a.By, StartedAt: a.Started, EndedAt: a.Ended,
-	})
-	b.record(p.ClientID, p.ID, at, a.By, "resolve", "as "+string(a.Result.Outcome)+"; "+a.Evidence)
-	b.closed = append(b.closed, store.Closing{Ref: store.Ref{Client: p.ClientID, ID: p.ID}, By: a.By, At: at})
 }
 
 // stored is what CheckStored reads of a payment's document.
@@ -73,22 +62,6 @@ func CheckStored(p *till.Payment) []till.FieldError {
 		return []till.FieldError{{Pointer: "", Code: till.CodeMalformedBody, Detail: err.Error()}}
 	}
 	var c checker
-	o := &order{amount: p.Amount.Minor}
-	o.checkCharge(&c, d.Charge)
-	o.checkTax(&c, d.Tax)
-	return append(c.fields, till.CheckCharge(o.amount, o.charge, o.tax)...)
-}
-
-// description returns the client's description from a payment's document.
-func description(document []byte) string {
-	if bytes.HasPrefix(document, []byte(`"description":null`)) {
-		return ""
-	}
-	var d struct {
-		Description *string `json:"description"`
-	}
-	if err := jsonx.Decode(bytes.Join([][]byte{[]byte("{"), document, []byte("}")}, nil), &d); err != nil {
-		return ""
-	}
-	return deref(d.Description)
+	charge, tax := checkCharge(&c, d.Charge), checkTax(&c, d.Tax)
+	return append(c.Fields, till.CheckCharge(p.Amount.Minor, charge, tax)...)
 }

@@ -1,102 +1,28 @@
 package collect
 
 import (
-	"bytes"
-	"cmp"
 	"context"
-	"errors"
-	"slices"
-	"time"
 
 	"till"
 	"till/engine"
-	"till/internal/batch"
+	"till/internal/order"
 	"till/provider"
 	"till/store"
 )
 
-// wake is one callback on its way through the batch.
-type wake struct {
-	ref store.Ref
-	err error
-}
-
 // Wake records that a callback came for a payment: its operator is asked at
-// once. What the callback said is not looked at; the read is the truth. The
-// wake is committed when Wake returns, so the callback can be answered.
-func (c *Collector) Wake(ctx context.Context, ref store.Ref) error {
-	w := &wake{ref: ref}
-	if err := c.wakes.Do(ctx, w); err != nil {
-		if errors.Is(err, batch.ErrFull) || errors.Is(err, batch.ErrClosed) {
-			return till.Errorf(till.CodeServiceUnavailable, "too many callbacks are waiting")
-		}
-		return err
-	}
-	return w.err
+// once. The wake is committed when Wake returns.
+func (c *Collector) Wake(ctx context.Context, ref store.Ref) error { return c.desk.Wake(ctx, ref) }
+
+// ReferenceOf returns what a payment is submitted under.
+func (c *Collector) ReferenceOf(p *till.Payment) till.ID {
+	return c.engine.Keys.Reference(p.ClientID, p.IdempotencyKey)
 }
 
-func (c *Collector) runWakes(ctx context.Context, wakes []*wake) {
-	// In one order, as all locks are taken.
-	slices.SortFunc(wakes, func(a, b *wake) int {
-		return cmp.Or(bytes.Compare(a.ref.Client[:], b.ref.Client[:]), bytes.Compare(a.ref.ID[:], b.ref.ID[:]))
-	})
-	err := c.c.Store.Update(ctx, func(tx *store.Tx) error {
-		for _, w := range wakes {
-			if err := c.wakeOne(ctx, tx, w.ref); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		err = c.unavailable("record callbacks", err)
-		for _, w := range wakes {
-			w.err = err
-		}
-		return
-	}
-	if c.c.Work {
-		c.engine.Wake()
-	}
-}
-
-// wakeOne makes a payment's step due. A payment that ended other than in
-// success and is read no more is read once more: money may have come late. A
-// success needs no reading, and an id we do not know was lost with a restored
-// backup; both are answered as if all were well, because the operator can do
-// nothing about either.
-func (c *Collector) wakeOne(ctx context.Context, tx *store.Tx, ref store.Ref) error {
-	woken, err := tx.WakeStep(ctx, ref)
-	if err != nil || woken {
-		return err
-	}
-	rows, err := tx.Payments(ctx, []store.Ref{ref})
-	if err != nil {
-		return err
-	}
-	p := rows[ref]
-	switch {
-	case p == nil:
-		c.c.Log.Warn("a callback names a payment that is not here", "payment", ref.ID)
-		return nil
-	case p.Status == till.Success || p.LateEvent != 0:
-		return nil
-	}
-	t := c.traits(p.Connection)
-	return tx.InsertWokenStep(ctx, &store.Step{
-		ClientID: ref.Client, SubjectID: ref.ID, Kind: store.KindPayment, Lane: store.Lane(p.Connection, store.OpCheck), DueAt: tx.Now(),
-		Calls: p.Resolution.Attempts, CheckedAt: p.Resolution.LastCheckedAt,
-		Sends: 1, Acked: true, LateFrom: p.UpdatedAt, LateReads: len(t.LateReads),
-	})
-}
-
-// traits returns the habits of a connection. For one that is not configured
-// here they say how often to look whether it is configured elsewhere.
-func (c *Collector) traits(connection string) provider.Traits {
-	if p := c.c.Connections[connection]; p != nil {
-		return p.Traits()
-	}
-	return provider.Traits{Poll: 30 * time.Second, PollMax: time.Hour, Grace: time.Minute}
+// OpenCallback returns the payment that a callback's token names, if the
+// token is one of ours.
+func (c *Collector) OpenCallback(connection, token string) (store.Ref, bool) {
+	return c.engine.Keys.Open(connection, token)
 }
 
 // job is what the engine must know to act on a payment.
@@ -106,13 +32,13 @@ func (c *Collector) job(p *store.PaymentRow) *engine.Job {
 		Ref: ref, Connection: p.Connection, Fingerprint: p.Fingerprint,
 		ExpiresAt: p.ExpiresAt, Window: p.ApprovalWindow, Final: p.Status.Final(),
 		Request: provider.Request{
-			Client: p.ClientID, ID: p.ID, Reference: c.keys.reference(p.ClientID, p.IdempotencyKey),
+			Client: p.ClientID, ID: p.ID, Reference: c.ReferenceOf(&p.Payment),
 			Method: p.Method, Country: p.Country, Phone: p.Phone, Amount: p.Amount,
-			Description: description(p.Document), ExpiresAt: p.ExpiresAt,
+			Description: order.Description(p.Document), ExpiresAt: p.ExpiresAt,
 		},
 	}
 	if c.c.CallbackBase != "" {
-		j.Request.CallbackURL = c.c.CallbackBase + "/" + p.Connection + "/" + c.keys.token(p.Connection, ref)
+		j.Request.CallbackURL = c.c.CallbackBase + "/" + p.Connection + "/" + c.engine.Keys.Token(p.Connection, ref)
 	}
 	return j
 }

@@ -120,7 +120,7 @@ func (e *Engine) fillReserves(ctx context.Context) time.Duration {
 	for name, r := range e.reserves {
 		r.mu.Lock()
 		if r.wanted {
-			wanted = append(wanted, store.Operation{Connection: name, Name: store.OpSubmit})
+			wanted = append(wanted, e.operation(name, Submit))
 		}
 		r.wanted = false
 		r.mu.Unlock()

@@ -35,7 +35,7 @@ func (e *Engine) look(ctx context.Context) (times []till.Time, err error) {
 			}
 			lanes = slices.Clone(e.known)
 			for _, lane := range found {
-				if !slices.Contains(e.known, lane) {
+				if kindOf(lane) == e.c.Kind && !slices.Contains(e.known, lane) {
 					lanes = append(lanes, lane)
 				}
 			}
@@ -225,15 +225,15 @@ func (e *Engine) permits(ctx context.Context, tx *store.Tx, lanes []string) (*pe
 		if v := e.health.view(name); v != nil && v.state == store.Probing {
 			ill = append(ill, name)
 		}
-		for _, op := range []string{store.OpCheck, store.OpSubmit} {
-			if o := (store.Operation{Connection: name, Name: op}); e.rates[o].PerSecond > 0 {
+		for _, action := range []Action{Check, Submit} {
+			if o := e.operation(name, action); e.rates[o].PerSecond > 0 {
 				limited = append(limited, o)
 			}
 		}
 	}
 	var err error
 	if len(ill) > 0 {
-		if p.breakers, err = tx.LockBreakers(ctx, ill); err != nil {
+		if p.breakers, err = e.lockBreakers(ctx, tx, ill); err != nil {
 			return nil, err
 		}
 	}
@@ -260,7 +260,7 @@ func (e *Engine) concerned(lanes []string) []string {
 	var out []string
 	for name := range e.c.Connections {
 		if slices.ContainsFunc(lanes, func(lane string) bool {
-			return lane == store.Lane(name, store.OpSubmit) || lane == store.Lane(name, store.OpCheck) || !slices.Contains(e.known, lane)
+			return lane == e.lane(name, Submit) || lane == e.lane(name, Check) || !slices.Contains(e.known, lane)
 		}) {
 			out = append(out, name)
 		}
@@ -307,7 +307,7 @@ func (p *permits) within(t *Task) bool {
 		p.delay(t, e.c.Pulse)
 		return false
 	}
-	o := operationOf(name, t.Action)
+	o := e.operation(name, t.Action)
 	if rate := e.rates[o]; rate.PerSecond > 0 && t.Action != Abandon {
 		if p.left[o] == 0 {
 			p.delay(t, shortfall(p.budgets[o], rate))
@@ -332,7 +332,7 @@ func (p *permits) delay(t *Task, d time.Duration) {
 func (p *permits) save(ctx context.Context, tx *store.Tx, tasks []*Task) error {
 	used := map[string]int{}
 	for _, t := range tasks {
-		if b := p.budgets[operationOf(t.Job.Connection, t.Action)]; b != nil && t.Action != Abandon {
+		if b := p.budgets[p.e.operation(t.Job.Connection, t.Action)]; b != nil && t.Action != Abandon {
 			b.Tokens -= token
 		}
 		if t.round != 0 {
@@ -349,8 +349,8 @@ func (p *permits) save(ctx context.Context, tx *store.Tx, tasks []*Task) error {
 	return tx.SaveBudgets(ctx, p.budgets)
 }
 
-func rateOf(t provider.Traits, operation string) provider.Rate {
-	if operation == store.OpSubmit {
+func rateOf(t provider.Traits, action Action) provider.Rate {
+	if action == Submit {
 		return t.SubmitRate
 	}
 	return t.CheckRate

@@ -59,26 +59,33 @@ func Next(s *store.Step, j *Job, t provider.Traits, now till.Time) Action {
 	// was ever acknowledged. The same reference may go out once more.
 	case now < j.ExpiresAt && mayResend(s, t):
 		return Submit
-	case now < j.ExpiresAt:
+	case now < j.ExpiresAt || !provable(s, t):
 		return Check
 	}
 	return Abandon
+}
+
+// provable answers whether "not found" proves that nothing was sent. An
+// operator that does not look up by our reference may have paid under a name
+// of its own: money that may have left is never given back on such a word.
+func provable(s *store.Step, t provider.Traits) bool {
+	return s.Kind != store.KindPayout || t.ClientReference
 }
 
 // LaneOf returns the lane in which a step waits: that of the operation that it
 // will most likely ask for.
 func LaneOf(connection string, s *store.Step, final bool, t provider.Traits) string {
 	if !final && (s.Sends == 0 || !s.Acked && s.Absent >= provenAbsent && mayResend(s, t)) {
-		return store.Lane(connection, store.OpSubmit)
+		return store.Lane(connection, operation(s.Kind, Submit))
 	}
-	return store.Lane(connection, store.OpCheck)
+	return store.Lane(connection, operation(s.Kind, Check))
 }
 
 // MayAbandon answers whether a payment with this step can be ended without
 // the operator's word: it was provably never sent, or is proven absent, and
 // no send can start any more.
-func MayAbandon(s *store.Step, expiresAt, now till.Time) bool {
-	return s != nil && now >= expiresAt && (s.Sends == 0 || !s.Acked && s.Absent >= provenAbsent)
+func MayAbandon(s *store.Step, expiresAt till.Time, t provider.Traits, now till.Time) bool {
+	return s != nil && now >= expiresAt && (s.Sends == 0 || !s.Acked && s.Absent >= provenAbsent && provable(s, t))
 }
 
 // Note records on a step what an answer shows, at now. These are facts: they

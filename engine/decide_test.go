@@ -61,6 +61,9 @@ func TestNext(t *testing.T) {
 		{"a payment that was sent three times is not sent again", store.Step{Sends: 3, Absent: 2}, false, traits, before, Check},
 		{"proven absent when its window closes: it ends", store.Step{Sends: 1, Absent: 2}, false, traits, at, Abandon},
 		{"proven absent when its window closes at an operator without references: it ends", store.Step{Sends: 1, Absent: 2}, false, withoutReference, at, Abandon},
+		{"a payout proven absent when its window closes: it ends", store.Step{Kind: store.KindPayout, Sends: 1, Absent: 2}, false, traits, at, Abandon},
+		{"a payout that was sent to an operator without references is asked about for ever", store.Step{Kind: store.KindPayout, Sends: 1, Absent: 2}, false, withoutReference, after, Check},
+		{"a payout that was never sent ends with its window", store.Step{Kind: store.KindPayout}, false, withoutReference, at, Abandon},
 
 		{"a final is only read, for late money", store.Step{Sends: 1, Acked: true, LateFrom: start}, true, traits, after, Check},
 		{"a final that was never sent is only read", store.Step{}, true, traits, before, Check},
@@ -80,23 +83,24 @@ func TestNext(t *testing.T) {
 // the request already, nor after the window: the whole space, not examples.
 func TestNextNeverSendsWhatMayBeHeld(t *testing.T) {
 	t.Parallel()
+	kinds := []string{store.KindPayment, store.KindPayout}
 	for _, final := range []bool{false, true} {
 		for _, reference := range []bool{false, true} {
 			for _, acked := range []bool{false, true} {
 				for sends := range 4 {
-					for absent := range 4 {
+					for absent := range 8 {
 						for _, now := range []till.Time{start, expires - 1, expires, expires + 1, expires + till.Day} {
 							tr := traits
 							tr.ClientReference = reference
-							s := store.Step{Sends: sends, Acked: acked, Absent: absent}
+							s := store.Step{Kind: kinds[absent%2], Sends: sends, Acked: acked, Absent: absent / 2}
 							got := Next(&s, &Job{ExpiresAt: expires, Final: final}, tr, now)
 							open := !final && now < expires
 							first := sends == 0
-							again := sends > 0 && sends < 3 && !acked && absent >= 2 && reference
+							again := sends > 0 && sends < 3 && !acked && absent/2 >= 2 && reference
 							if may := open && (first || again); (got == Submit) != may {
 								t.Errorf("%+v, final %v, reference %v, at %s: got %s", s, final, reference, now, got)
 							}
-							if got == Abandon && !MayAbandon(&s, expires, now) {
+							if got == Abandon && !MayAbandon(&s, expires, tr, now) {
 								t.Errorf("%+v at %s is to be abandoned, and may not be", s, now)
 							}
 						}
@@ -127,7 +131,7 @@ func TestMayAbandon(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if got := MayAbandon(c.step, expires, c.now); got != c.want {
+			if got := MayAbandon(c.step, expires, traits, c.now); got != c.want {
 				t.Errorf("got %v, want %v", got, c.want)
 			}
 		})

@@ -61,6 +61,12 @@ type Subject interface {
 
 // Config is what an Engine is made of.
 type Config struct {
+	// Kind is what its steps are about: store.KindPayment, which "" means too,
+	// or store.KindPayout. An engine works off the steps of its kind alone, and
+	// keeps health and budgets of its own.
+	Kind string
+	// Secret is the installation's; see Keys.
+	Secret      []byte
 	Store       *store.Store
 	Connections map[string]provider.Provider
 	Subject     Subject
@@ -78,6 +84,9 @@ type Config struct {
 
 // Engine works off due steps. It is safe for concurrent use.
 type Engine struct {
+	// Keys are what its subjects are known by outside.
+	Keys Keys
+
 	c       Config
 	slots   slots
 	fast    chan struct{} // the share of slots that creations may take at once
@@ -106,6 +115,9 @@ const (
 
 // New returns an engine that does nothing until Run or Start is called.
 func New(c Config) *Engine {
+	if c.Kind == "" {
+		c.Kind = store.KindPayment
+	}
 	if c.Slots <= 0 {
 		c.Slots = defaultSlots
 	}
@@ -119,6 +131,7 @@ func New(c Config) *Engine {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	e := &Engine{
+		Keys:     NewKeys(c.Kind, c.Secret),
 		c:        c,
 		slots:    slots{size: c.Slots, connections: len(c.Connections), by: map[string]int{}},
 		fast:     make(chan struct{}, max(1, c.Slots/2)),
@@ -129,10 +142,11 @@ func New(c Config) *Engine {
 		waits:    map[string]wait{},
 	}
 	for name, p := range c.Connections {
-		for _, op := range []string{store.OpCheck, store.OpSubmit} {
-			e.known = append(e.known, store.Lane(name, op))
-			if r := rateOf(p.Traits(), op); r.PerSecond > 0 {
-				e.rates[store.Operation{Connection: name, Name: op}] = r
+		for _, action := range []Action{Check, Submit} {
+			o := e.operation(name, action)
+			e.known = append(e.known, store.Lane(name, o.Name))
+			if r := rateOf(p.Traits(), action); r.PerSecond > 0 {
+				e.rates[o] = r
 			}
 		}
 		if p.Traits().SubmitRate.PerSecond > 0 && !c.Idle {
@@ -143,6 +157,18 @@ func New(c Config) *Engine {
 	e.lanes = e.known
 	e.answers = batch.New(maxBatch, maxQueue, c.Subject.Apply)
 	return e
+}
+
+// Has reports whether a connection is configured here.
+func (e *Engine) Has(connection string) bool { return e.c.Connections[connection] != nil }
+
+// Traits returns the habits of a connection. For one that is not configured
+// here they say how often to look whether it is configured elsewhere.
+func (e *Engine) Traits(connection string) provider.Traits {
+	if p := e.c.Connections[connection]; p != nil {
+		return p.Traits()
+	}
+	return provider.Traits{Poll: 30 * time.Second, PollMax: time.Hour, Grace: time.Minute}
 }
 
 // Task is a claimed step, ready to be acted on.
@@ -223,7 +249,7 @@ var errNoConnection = errors.New("engine: the connection is not configured here"
 func (e *Engine) unable(ctx context.Context, steps []*store.Step, why error) {
 	now := e.c.Store.Now()
 	for _, s := range steps {
-		e.c.Log.Warn("cannot act on a step", "payment", s.SubjectID, "error", why)
+		e.c.Log.Warn("cannot act on a step", e.c.Kind, s.SubjectID, "error", why)
 		a := &Answer{Ref: store.Ref{Client: s.ClientID, ID: s.SubjectID}, Action: Check, Version: s.LeaseVersion, WakeSeq: s.WakeSeq,
 			Started: now, Ended: now, Err: why}
 		err := e.answers.Do(ctx, a)
@@ -231,7 +257,7 @@ func (e *Engine) unable(ctx context.Context, steps []*store.Step, why error) {
 			err = a.Refused // with an error the batch may still be writing it
 		}
 		if err != nil {
-			e.c.Log.Error("record that a step cannot be acted on", "payment", s.SubjectID, "error", err)
+			e.c.Log.Error("record that a step cannot be acted on", e.c.Kind, s.SubjectID, "error", err)
 		}
 	}
 	if len(steps) > 0 {
@@ -291,7 +317,7 @@ func (e *Engine) start(ctx context.Context, t *Task) {
 		defer func() {
 			if v := recover(); v != nil {
 				// The step's lease ends by itself and it is tried again.
-				e.c.Log.Error("a call to an operator panicked", "payment", t.Job.Ref.ID, "panic", v, "stack", string(debug.Stack()))
+				e.c.Log.Error("a call to an operator panicked", e.c.Kind, t.Job.Ref.ID, "panic", v, "stack", string(debug.Stack()))
 			}
 		}()
 		a := e.act(ctx, t)
@@ -299,7 +325,7 @@ func (e *Engine) start(ctx context.Context, t *Task) {
 			a.Refused = err
 		}
 		if a.Refused != nil {
-			e.c.Log.Error("record an answer", "payment", t.Job.Ref.ID, "action", t.Action, "error", a.Refused)
+			e.c.Log.Error("record an answer", e.c.Kind, t.Job.Ref.ID, "action", t.Action, "error", a.Refused)
 		}
 	}()
 }
@@ -336,7 +362,7 @@ func (e *Engine) act(ctx context.Context, t *Task) *Answer {
 	}
 	if !time.Now().Before(end) {
 		a.Ended, a.Err = e.c.Store.Now(), errLeaseOver
-		e.c.Log.Warn("gave up a step", "payment", j.Ref.ID, "error", a.Err)
+		e.c.Log.Warn("gave up a step", e.c.Kind, j.Ref.ID, "error", a.Err)
 		return a
 	}
 	ctx, cancel := context.WithDeadline(ctx, end)
@@ -351,7 +377,7 @@ func (e *Engine) act(ctx context.Context, t *Task) *Answer {
 	}
 	e.health.record(j.Connection, t.Action, a.Err, time.Since(began), t.round)
 	a.Ended = e.c.Store.Now()
-	e.c.Log.Debug("called an operator", "payment", j.Ref.ID, "action", t.Action, "connection", j.Connection,
+	e.c.Log.Debug("called an operator", e.c.Kind, j.Ref.ID, "action", t.Action, "connection", j.Connection,
 		"outcome", a.Result.Outcome, "error", a.Err, "took", a.Ended.Sub(a.Started))
 	return a
 }

@@ -30,6 +30,7 @@ const (
 // create nothing.
 type health struct {
 	self    till.ID // names this process
+	kind    string
 	watched map[string]provider.Traits
 	views   atomic.Pointer[map[string]*view]
 	changes atomic.Int64 // moves on when a connection's state changes
@@ -59,7 +60,7 @@ type view struct {
 
 func newHealth(c Config) *health {
 	h := &health{
-		self: till.NewID(till.TimeOf(time.Now())), watched: map[string]provider.Traits{}, waker: loop.NewWaker(),
+		self: till.NewID(till.TimeOf(time.Now())), kind: c.Kind, watched: map[string]provider.Traits{}, waker: loop.NewWaker(),
 		sums: map[store.Operation]store.Sums{}, probed: map[string]probed{}, wanted: map[string]bool{},
 	}
 	for name, p := range c.Connections {
@@ -102,7 +103,7 @@ func (h *health) record(connection string, action Action, err error, took time.D
 			s.Refused = 1
 		}
 	}
-	o := operationOf(connection, action)
+	o := store.Operation{Connection: connection, Name: operation(h.kind, action)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s.Add(h.sums[o])
@@ -114,13 +115,6 @@ func (h *health) record(connection string, action Action, err error, took time.D
 		h.probed[connection] = probed{round, err == nil}
 	}
 	h.waker.Wake()
-}
-
-func operationOf(connection string, action Action) store.Operation {
-	if action == Submit {
-		return store.Operation{Connection: connection, Name: store.OpSubmit}
-	}
-	return store.Operation{Connection: connection, Name: store.OpCheck}
 }
 
 // Watch shares with the other instances how operators stand and what they may
@@ -231,12 +225,13 @@ func (e *Engine) judge(ctx context.Context, tx *store.Tx, g gathered) (map[strin
 	if err != nil {
 		return nil, false, err
 	}
+	rows = e.own(rows)
 	views := map[string]*view{}
 	changed := false
 	for name, traits := range e.health.watched {
-		b := breakers[name]
+		b := breakers[e.breaker(name)]
 		if b == nil {
-			b = &store.Breaker{Connection: name, State: store.Passing}
+			b = &store.Breaker{Connection: e.breaker(name), State: store.Passing}
 		}
 		ev := since(b, rows, tx.Now())
 		ev.probed, ev.wanted = g.probed[name], g.wanted[name]
@@ -251,14 +246,14 @@ func (e *Engine) judge(ctx context.Context, tx *store.Tx, g gathered) (map[strin
 					return nil, false, err
 				}
 				if won {
-					e.c.Log.Warn("an operator's health has changed", "connection", name, "from", b.State, "to", next.State, "tries", next.Tries)
+					e.c.Log.Warn("an operator's health has changed", "connection", b.Connection, "from", b.State, "to", next.State, "tries", next.Tries)
 					b = &next
-				} else if b, err = e.reread(ctx, tx, name); err != nil {
+				} else if b, err = e.reread(ctx, tx, b.Connection); err != nil {
 					return nil, false, err
 				}
 			}
 		}
-		views[name] = e.health.viewOf(b, ev, traits, tx.Now())
+		views[name] = e.health.viewOf(name, b, ev, traits, tx.Now())
 	}
 	return views, changed, nil
 }
@@ -272,7 +267,7 @@ func (e *Engine) reread(ctx context.Context, tx *store.Tx, name string) (*store.
 	return breakers[name], nil
 }
 
-func (h *health) viewOf(b *store.Breaker, ev evidence, t provider.Traits, now till.Time) *view {
+func (h *health) viewOf(name string, b *store.Breaker, ev evidence, t provider.Traits, now till.Time) *view {
 	v := &view{state: b.State, status: statusOf(b, ev, t, now), round: b.Round}
 	if b.State == store.Stopped && !pauseOver(b, now) {
 		v.retryAt = time.Now().Add(b.RetryAt.Sub(now))
@@ -281,7 +276,7 @@ func (h *health) viewOf(b *store.Breaker, ev evidence, t provider.Traits, now ti
 		v.leaseEnd = time.Now().Add(b.LeaseUntil.Sub(now))
 		v.admit = &atomic.Int64{}
 		v.admit.Store(probes)
-		if old := h.view(b.Connection); old != nil && old.round == b.Round && old.admit != nil {
+		if old := h.view(name); old != nil && old.round == b.Round && old.admit != nil {
 			v.admit = old.admit
 		}
 	}

@@ -21,6 +21,7 @@ const (
 // The nouns that are counted, with what a and b mean for them.
 const (
 	nounPayment     = "payment"     // a method, b status
+	nounPayout      = "payout"      // a method, b status
 	nounTransaction = "transaction" // a type, b currency
 )
 
@@ -40,6 +41,11 @@ type Counts struct{ n map[counterKey]int64 }
 // AddPayment counts a payment in, or out if n is negative.
 func (c *Counts) AddPayment(p *till.Payment, status till.Status, n int64) {
 	c.add(p.ClientID, nounPayment, p.CreatedAt, p.Method, string(status), n)
+}
+
+// AddPayout counts a payout in, or out if n is negative.
+func (c *Counts) AddPayout(p *till.Payout, status till.PayoutStatus, n int64) {
+	c.add(p.ClientID, nounPayout, p.CreatedAt, p.Method, string(status), n)
 }
 
 // AddTransaction counts a transaction in.

@@ -55,13 +55,43 @@ func (tx *Tx) Events(ctx context.Context, client till.ID, after int64, limit int
 // EventRow is an event with what it is about.
 type EventRow struct {
 	till.Event
-	// Payment holds the part that never changes, and the client's own words;
-	// nil if the event is about something else.
+	// Payment and Payout hold the part that never changes, and the client's own
+	// words; nil if the event is about something else.
 	Payment *till.Payment
+	Payout  *till.Payout
 }
 
 // AppendJSON appends the event's body: what the log shows and a webhook sends.
-func (e *EventRow) AppendJSON(b []byte) []byte { return e.Event.AppendJSON(b, e.Payment) }
+func (e *EventRow) AppendJSON(b []byte) []byte {
+	if e.Payout != nil {
+		return e.Event.AppendPayoutJSON(b, e.Payout)
+	}
+	return e.Event.AppendJSON(b, e.Payment)
+}
+
+// readPayoutsOf adds the payouts to events that are about one. Few events are,
+// so they cost a statement of their own, and the others nothing.
+func (tx *Tx) readPayoutsOf(ctx context.Context, events []*EventRow) error {
+	var refs []Ref
+	for _, e := range events {
+		if e.Kind.Subject() == KindPayout {
+			refs = append(refs, Ref{e.ClientID, e.PaymentID})
+		}
+	}
+	if len(refs) == 0 {
+		return nil
+	}
+	rows, err := tx.Payouts(ctx, refs)
+	if err != nil {
+		return err
+	}
+	for _, e := range events {
+		if p := rows[Ref{e.ClientID, e.PaymentID}]; p != nil {
+			e.Payout = &p.Payout
+		}
+	}
+	return nil
+}
 
 // The part of a payment that an event's body needs. An event may be about
 // something else, so the join is a LEFT one.
@@ -99,7 +129,10 @@ func (tx *Tx) EventBodies(ctx context.Context, client till.ID, after int64, limi
 			out = append(out, e)
 			return err
 		})
-	return out, err
+	if err != nil {
+		return nil, err
+	}
+	return out, tx.readPayoutsOf(ctx, out)
 }
 
 // EventBodiesAt returns the events of a client that have one of the
@@ -116,24 +149,43 @@ func (tx *Tx) EventBodiesAt(ctx context.Context, client till.ID, sequences []int
 			out = append(out, e)
 			return err
 		})
+	if err != nil {
+		return nil, err
+	}
 	slices.SortFunc(out, func(a, b *EventRow) int { return cmp.Compare(a.Sequence, b.Sequence) })
-	return out, err
+	return out, tx.readPayoutsOf(ctx, out)
 }
 
 // PaymentEvents returns the events of a payment, ascending. It returns
 // CodePaymentNotFound if there is no such payment of the client. The payment
 // names its events, so no index of the log by payment is needed.
 func (tx *Tx) PaymentEvents(ctx context.Context, ref Ref) ([]*EventRow, error) {
+	found, events, err := tx.eventsOf(ctx, "payments", ref)
+	if err == nil && !found {
+		err = till.Errorf(till.CodePaymentNotFound, "there is no such payment")
+	}
+	return events, err
+}
+
+// PayoutEvents is PaymentEvents for a payout.
+func (tx *Tx) PayoutEvents(ctx context.Context, ref Ref) ([]*EventRow, error) {
+	found, events, err := tx.eventsOf(ctx, "payouts", ref)
+	if err == nil && !found {
+		err = till.Errorf(till.CodePayoutNotFound, "there is no such payout")
+	}
+	return events, err
+}
+
+// eventsOf returns the events that a row of a table names.
+func (tx *Tx) eventsOf(ctx context.Context, table string, ref Ref) (found bool, events []*EventRow, err error) {
 	var numbers [4]int64
-	found, err := tx.one(ctx, `SELECT pending_event, processing_event, final_event, late_event FROM payments WHERE client_id = ? AND id = ?`,
+	found, err = tx.one(ctx, `SELECT pending_event, processing_event, final_event, late_event FROM `+table+` WHERE client_id = ? AND id = ?`,
 		[]any{ref.Client[:], ref.ID[:]}, &numbers[0], intDest(&numbers[1]), intDest(&numbers[2]), intDest(&numbers[3]))
-	if err != nil {
-		return nil, err
+	if err != nil || !found {
+		return false, nil, err
 	}
-	if !found {
-		return nil, till.Errorf(till.CodePaymentNotFound, "there is no such payment")
-	}
-	return tx.EventBodiesAt(ctx, ref.Client, slices.DeleteFunc(numbers[:], func(n int64) bool { return n == 0 }))
+	events, err = tx.EventBodiesAt(ctx, ref.Client, slices.DeleteFunc(numbers[:], func(n int64) bool { return n == 0 }))
+	return true, events, err
 }
 
 // LogEnd returns the sequence of a client's last event, 0 if there is none,

@@ -16,9 +16,10 @@ type Page struct {
 	Ascending     bool // oldest first; otherwise newest first
 }
 
-// PaymentFilter says which payments are wanted. Zero fields do not filter.
+// PaymentFilter says which payments, or payouts, are wanted. Zero fields do
+// not filter.
 type PaymentFilter struct {
-	Status            till.Status
+	Status            till.Status // of payouts: a till.PayoutStatus
 	Method            string
 	From, To          till.Time // both inclusive
 	Reference         string
@@ -37,9 +38,20 @@ type TransactionFilter struct {
 // ListPayments returns a page of a client's payments and the exact number of
 // all that match, both from this transaction's snapshot.
 func (tx *Tx) ListPayments(ctx context.Context, client till.ID, f PaymentFilter, page Page) ([]*PaymentRow, int64, error) {
+	return listRows(ctx, tx, nounPayment, "payments p", client, f, page, tx.Payments)
+}
+
+// ListPayouts is ListPayments for payouts, at the same cost.
+func (tx *Tx) ListPayouts(ctx context.Context, client till.ID, f PaymentFilter, page Page) ([]*PayoutRow, int64, error) {
+	return listRows(ctx, tx, nounPayout, "payouts p", client, f, page, tx.Payouts)
+}
+
+// listRows lists what has a method and a status.
+func listRows[R any](ctx context.Context, tx *Tx, noun, table string, client till.ID, f PaymentFilter, page Page,
+	read func(context.Context, []Ref) (map[Ref]R, error)) ([]R, int64, error) {
 	l := list{
-		counted: counted{client: client, noun: nounPayment, a: f.Method, b: string(f.Status)},
-		table:   "payments p", from: f.From, to: f.To, page: page,
+		counted: counted{client: client, noun: noun, a: f.Method, b: string(f.Status)},
+		table:   table, from: f.From, to: f.To, page: page,
 	}
 	l.where("p.method = ?", f.Method != "", f.Method)
 	l.where("p.status = ?", f.Status != "", string(f.Status))
@@ -57,11 +69,11 @@ func (tx *Tx) ListPayments(ctx context.Context, client till.ID, f PaymentFilter,
 	for i, id := range ids {
 		refs[i] = Ref{client, id}
 	}
-	rows, err := tx.Payments(ctx, refs)
+	rows, err := read(ctx, refs)
 	if err != nil {
 		return nil, 0, err
 	}
-	out := make([]*PaymentRow, len(refs))
+	out := make([]R, len(refs))
 	for i, ref := range refs {
 		out[i] = rows[ref]
 	}
@@ -152,7 +164,7 @@ func (tx *Tx) list(ctx context.Context, l *list) (ids []till.ID, total int64, er
 	}
 	// No row is looked for that the total says is not there.
 	limit := int(min(int64(l.page.Limit), total-int64(l.page.Offset)))
-	if l.noun == nounPayment && (l.a == "") != (l.b == "") {
+	if l.noun != nounTransaction && (l.a == "") != (l.b == "") {
 		ids, err = tx.readKinds(ctx, l, start, skip, limit)
 	} else {
 		ids, err = tx.readIDs(ctx, l, start, skip, limit)
@@ -160,7 +172,7 @@ func (tx *Tx) list(ctx context.Context, l *list) (ids []till.ID, total int64, er
 	return ids, total, err
 }
 
-// readKinds is readIDs for payments of one method in any status, or of one
+// readKinds is readIDs for payments or payouts of one method in any status, or of one
 // status by any method. The index has each kind in order, and a page takes
 // from all of them: however rare they are among the others, none of the
 // others is read.
@@ -173,8 +185,8 @@ func (tx *Tx) readKinds(ctx context.Context, l *list, start till.ID, skip int64,
 		[]any{l.client[:], l.noun, widthAll, l.a, l.a, l.b, l.b}, func(r row) error {
 			var a, b string
 			err := r.Scan(&a, &b)
-			parts = append(parts, fmt.Sprintf(`SELECT id FROM (SELECT p.id FROM payments p WHERE p.client_id = ? AND p.method = ? AND p.status = ?
-				AND p.id BETWEEN ? AND ? ORDER BY p.id %s LIMIT ?) AS kind%d`, order, len(parts)))
+			parts = append(parts, fmt.Sprintf(`SELECT id FROM (SELECT p.id FROM %s WHERE p.client_id = ? AND p.method = ? AND p.status = ?
+				AND p.id BETWEEN ? AND ? ORDER BY p.id %s LIMIT ?) AS kind%d`, l.table, order, len(parts)))
 			args = append(args, l.client[:], a, b, lo[:], hi[:], skip+int64(limit))
 			return err
 		})

@@ -7,32 +7,39 @@ import (
 	"till/ledger"
 )
 
-// Locked is what a change of payments is decided on. Heads and steps are
-// locked; payments and wallets change only under the lock of their client's
+// Locked is what a change of payments or payouts is decided on. Heads and
+// steps are locked; rows and wallets change only under the lock of their client's
 // head.
 type Locked struct {
 	Heads    map[till.ID]*Head
 	Steps    map[Ref]*Step
-	Payments map[Ref]*PaymentRow
-	Attempts map[Ref]*Attempt // the newest of each
-	Wallets  []*ledger.Wallet // of the clients
+	Payments map[Ref]*PaymentRow // where they are what is locked
+	Payouts  map[Ref]*PayoutRow  // likewise
+	Attempts map[Ref]*Attempt    // the newest of each
+	Wallets  []*ledger.Wallet    // of the clients
 }
 
-// Lock locks and reads everything that a change of payments needs, in one
-// round trip and in the fixed order of locks. The steps come before the
-// payments: a claim that sends again changes the payment's window under the
+// Lock locks and reads everything that a change of payments, or of payouts,
+// needs, in one round trip and in the fixed order of locks. The steps come
+// before the rows: a claim that sends again changes the row's window under the
 // lock of its step.
-func (tx *Tx) Lock(ctx context.Context, refs []Ref) (l *Locked, err error) {
+func (tx *Tx) Lock(ctx context.Context, kind string, refs []Ref) (l *Locked, err error) {
 	refs = sortedRefs(refs)
 	clients := make([]till.ID, len(refs))
 	for i, ref := range refs {
 		clients[i] = ref.Client
 	}
 	clients = sortedIDs(clients)
-	l = &Locked{
-		Steps: make(map[Ref]*Step, len(refs)), Payments: make(map[Ref]*PaymentRow, len(refs)), Attempts: make(map[Ref]*Attempt, len(refs)),
+	l = &Locked{Steps: make(map[Ref]*Step, len(refs)), Attempts: make(map[Ref]*Attempt, len(refs))}
+	var rows read
+	if kind == KindPayout {
+		l.Payouts = make(map[Ref]*PayoutRow, len(refs))
+		rows = tx.readPayouts(refs, l.Payouts)
+	} else {
+		l.Payments = make(map[Ref]*PaymentRow, len(refs))
+		rows = tx.readPayments(refs, l.Payments)
 	}
-	l.Heads, err = tx.lockHeads(ctx, clients, tx.lockSteps(refs, l.Steps), tx.readPayments(refs, l.Payments), readLastAttempts(refs, l.Attempts),
+	l.Heads, err = tx.lockHeads(ctx, clients, tx.lockSteps(refs, l.Steps), rows, readLastAttempts(refs, l.Attempts),
 		read{query: `SELECT ` + walletColumns + ` FROM wallets WHERE client_id = ?`, args: idArgs(clients), scan: func(_ int, r row) error {
 			w, err := scanWallet(r)
 			l.Wallets = append(l.Wallets, w)

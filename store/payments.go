@@ -186,8 +186,7 @@ func scanPayment(r row, now till.Time) (*PaymentRow, error) {
 	var sent, code, message string
 	var hash []byte
 	var retryable sql.NullBool
-	var due, stepChecked till.Time
-	var stepCalls, sends, acked int
+	var w working
 	err := r.Scan(idDest(&p.ClientID), idDest(&p.ID), idDest(&key), textDest(&sent), &hash, &p.BodyVersion,
 		&p.Status, textDest(&p.PreviousStatus), &p.Method, textDest(&p.Country), &p.Amount.Minor, &p.Amount.Currency, &p.Phone,
 		textDest(&p.Reference), &p.Document,
@@ -195,7 +194,7 @@ func scanPayment(r row, now till.Time) (*PaymentRow, error) {
 		&p.CreatedAt, &p.UpdatedAt, &p.ExpiresAt, &p.ApprovalWindow, &p.Connection, &p.Fingerprint, boolDest(&p.Attention),
 		intDest(&p.Resolution.LastCheckedAt), &p.Resolution.Attempts,
 		&p.PendingEvent, intDest(&p.ProcessingEvent), intDest(&p.FinalEvent), intDest(&p.LateEvent),
-		intDest(&due), intDest(&stepCalls), intDest(&stepChecked), intDest(&sends), intDest(&acked))
+		intDest(&w.due), intDest(&w.calls), intDest(&w.checked), intDest(&w.sends), intDest(&w.acked))
 	if err != nil {
 		return nil, err
 	}
@@ -206,11 +205,7 @@ func scanPayment(r row, now till.Time) (*PaymentRow, error) {
 	if p.FailureReason != "" {
 		p.FailureDetail = &till.FailureDetail{ProviderCode: code, ProviderMessage: message, Retryable: retryable.Bool}
 	}
-	p.Resolution.NextCheckAt = due
-	p.Resolution.LastCheckedAt = max(p.Resolution.LastCheckedAt, stepChecked)
-	p.Resolution.Attempts = max(p.Resolution.Attempts, stepCalls)
-	unclear := sends > 0 && acked == 0 && stepCalls > 0
-	p.Resolution.State = till.ResolutionStateOf(p.Status, p.Attention, unclear || now > p.ExpiresAt)
+	w.tell(&p.Resolution, p.Status.Final(), p.Attention, now > p.ExpiresAt)
 	return p, nil
 }
 
@@ -254,12 +249,16 @@ type Receipt struct {
 
 // PaymentsByReceipt returns which payments have which of the receipts.
 func (tx *Tx) PaymentsByReceipt(ctx context.Context, receipts []Receipt) (map[Receipt]till.ID, error) {
+	return tx.byReceipt(ctx, `SELECT id FROM payments WHERE client_id = ? AND provider_reference = ? AND connection = ?`, receipts)
+}
+
+func (tx *Tx) byReceipt(ctx context.Context, query string, receipts []Receipt) (map[Receipt]till.ID, error) {
 	args := make([][]any, len(receipts))
 	for i := range receipts {
 		args[i] = []any{receipts[i].Client[:], receipts[i].Text, receipts[i].Connection}
 	}
 	out := make(map[Receipt]till.ID)
-	err := tx.rowsOf(ctx, `SELECT id FROM payments WHERE client_id = ? AND provider_reference = ? AND connection = ?`, args,
+	err := tx.rowsOf(ctx, query, args,
 		func(i int, r row) error {
 			var id till.ID
 			err := r.Scan(idDest(&id))

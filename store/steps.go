@@ -15,7 +15,7 @@ import (
 // only while a call is scheduled.
 type Step struct {
 	ClientID, SubjectID till.ID
-	Kind                string // "payment"
+	Kind                string // KindPayment or KindPayout
 	Lane                string // where it waits; see Lane
 
 	DueAt        till.Time
@@ -35,13 +35,12 @@ type Step struct {
 	LateReads     int       // late-money reads done
 }
 
-// KindPayment is the kind of a payment's step.
-const KindPayment = "payment"
-
 // The operations of an operator, each with a lane and a budget of its own.
 const (
-	OpSubmit = "submit"
-	OpCheck  = "check"
+	OpSubmit       = "submit"
+	OpCheck        = "check"
+	OpPayoutSubmit = "payout_submit"
+	OpPayoutCheck  = "payout_check"
 )
 
 // Lane names where the steps of an operator and operation wait. It is a hint

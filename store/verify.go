@@ -26,7 +26,7 @@ func (tx *Tx) Head(ctx context.Context, client till.ID) (*Head, error) {
 // stands, whether or not there is such a client; false if there is none.
 func (tx *Tx) NextOwner(ctx context.Context, after till.ID) (till.ID, bool, error) {
 	query, args := "", []any{}
-	for _, table := range []string{"clients", "client_heads", "payments", "steps", "events", "wallets", "transactions", "postings", "counters", "audit", "webhook_endpoints"} {
+	for _, table := range []string{"clients", "client_heads", "payments", "payouts", "steps", "events", "wallets", "transactions", "postings", "counters", "audit", "webhook_endpoints"} {
 		if query != "" {
 			query += ` UNION ALL `
 		}
@@ -134,16 +134,19 @@ func (tx *Tx) VerifyPayments(ctx context.Context, client, after till.ID, limit i
 	return out, err
 }
 
-// LoggedEvent is an event with the numbers that its payment has for its own.
+// LoggedEvent is an event with the numbers that what it is about has for its
+// own.
 type LoggedEvent struct {
 	VerifyEvent
-	Known                                                bool // there is such a payment
+	Known                                                bool // there is such a payment or payout
 	PendingEvent, ProcessingEvent, FinalEvent, LateEvent int64
 }
 
-var loggedEvents = `SELECT ` + verifyEventColumns("e") + `, p.id IS NOT NULL,
-	p.pending_event, p.processing_event, p.final_event, p.late_event
+var loggedEvents = `SELECT ` + verifyEventColumns("e") + `, p.id IS NOT NULL OR q.id IS NOT NULL,
+	coalesce(p.pending_event, q.pending_event), coalesce(p.processing_event, q.processing_event),
+	coalesce(p.final_event, q.final_event), coalesce(p.late_event, q.late_event)
 	FROM events e LEFT JOIN payments p ON p.client_id = e.client_id AND p.id = e.subject_id
+	LEFT JOIN payouts q ON q.client_id = e.client_id AND q.id = e.subject_id AND e.kind LIKE 'payout.%'
 	WHERE e.client_id = ? AND e.sequence > ? ORDER BY e.sequence LIMIT ?`
 
 // LoggedEvents returns the next events of a client beyond a sequence.
@@ -169,20 +172,20 @@ type StatementLine struct {
 // Statement returns the next lines of a wallet beyond a sequence.
 func (tx *Tx) Statement(ctx context.Context, client, wallet till.ID, after int64, limit int) ([]*StatementLine, error) {
 	var out []*StatementLine
-	err := tx.rows(ctx, `SELECT t.id, t.sequence, t.type, t.direction, t.amount, t.currency, t.balance_after, t.payment_id, t.created_at,
+	err := tx.rows(ctx, `SELECT t.id, t.sequence, t.type, t.direction, t.amount, t.currency, t.balance_after, t.payment_id, t.payout_id, t.created_at,
 		CAST(coalesce(sum(o.amount), 0) AS BIGINT), count(o.amount),
 		coalesce(sum(CASE WHEN o.kind <> t.type OR o.currency <> t.currency THEN 1 ELSE 0 END), 0),
 		coalesce(sum(CASE WHEN o.created_at <> t.created_at THEN 1 ELSE 0 END), 0)
 		FROM (SELECT * FROM transactions WHERE client_id = ? AND wallet_id = ? AND sequence > ? ORDER BY sequence LIMIT ?) AS t
 		LEFT JOIN postings o ON o.client_id = t.client_id AND o.entry_id = t.id
-		GROUP BY t.id, t.sequence, t.type, t.direction, t.amount, t.currency, t.balance_after, t.payment_id, t.created_at
+		GROUP BY t.id, t.sequence, t.type, t.direction, t.amount, t.currency, t.balance_after, t.payment_id, t.payout_id, t.created_at
 		ORDER BY t.sequence`,
 		[]any{client[:], wallet[:], after, limit}, func(r row) error {
 			t := &StatementLine{}
 			t.ClientID, t.WalletID = client, wallet
 			out = append(out, t)
 			return r.Scan(idDest(&t.ID), &t.Sequence, &t.Type, &t.Direction, &t.Amount.Minor, &t.Amount.Currency, &t.BalanceAfter,
-				idDest(&t.PaymentID), &t.CreatedAt, &t.Others, &t.OtherLines, &t.OtherKinds, &t.OtherMoment)
+				idDest(&t.PaymentID), idDest(&t.PayoutID), &t.CreatedAt, &t.Others, &t.OtherLines, &t.OtherKinds, &t.OtherMoment)
 		})
 	return out, err
 }
@@ -220,11 +223,13 @@ func (tx *Tx) PostedEntries(ctx context.Context, client, after till.ID, limit in
 	return out, err
 }
 
-// StraySteps returns up to limit steps of a client that belong to no payment.
+// StraySteps returns up to limit steps of a client that belong to no payment
+// and no payout.
 func (tx *Tx) StraySteps(ctx context.Context, client till.ID, limit int) ([]till.ID, error) {
 	var out []till.ID
 	err := tx.rows(ctx, `SELECT s.subject_id FROM steps s LEFT JOIN payments p ON p.client_id = s.client_id AND p.id = s.subject_id
-		WHERE s.client_id = ? AND p.id IS NULL LIMIT ?`, []any{client[:], limit}, func(r row) error {
+		LEFT JOIN payouts q ON q.client_id = s.client_id AND q.id = s.subject_id
+		WHERE s.client_id = ? AND ((s.kind = 'payment' AND p.id IS NULL) OR (s.kind = 'payout' AND q.id IS NULL)) LIMIT ?`, []any{client[:], limit}, func(r row) error {
 		var id till.ID
 		err := r.Scan(idDest(&id))
 		out = append(out, id)
@@ -243,7 +248,7 @@ func (tx *Tx) CountIdempotencyKeys(ctx context.Context, client till.ID) (payment
 // MoneyEntry is a wallet's line or an entry that put money aside, as far as
 // the audit log must know it.
 type MoneyEntry struct {
-	ID, PaymentID till.ID
+	ID, PaymentID till.ID // PaymentID: of the payment or payout
 	Kind          string
 	CreatedAt     till.Time
 }
@@ -253,8 +258,9 @@ type MoneyEntry struct {
 func (tx *Tx) MoneyEntries(ctx context.Context, client till.ID, after, until till.Time) ([]MoneyEntry, error) {
 	lo, hi := till.FirstID(after+1), till.LastID(until)
 	var out []MoneyEntry
-	err := tx.rows(ctx, `SELECT id, payment_id, type, created_at FROM transactions WHERE client_id = ? AND id BETWEEN ? AND ?
-		UNION ALL SELECT entry_id, payment_id, kind, created_at FROM postings WHERE client_id = ? AND entry_id BETWEEN ? AND ? AND suspended = 1`,
+	err := tx.rows(ctx, `SELECT id, coalesce(payment_id, payout_id), type, created_at FROM transactions WHERE client_id = ? AND id BETWEEN ? AND ?
+		UNION ALL SELECT entry_id, coalesce(payment_id, payout_id), kind, created_at FROM postings WHERE client_id = ? AND entry_id BETWEEN ? AND ?
+		AND (suspended = 1 OR kind = 'late_payout')`,
 		[]any{client[:], lo[:], hi[:], client[:], lo[:], hi[:]}, func(r row) error {
 			var e MoneyEntry
 			err := r.Scan(idDest(&e.ID), idDest(&e.PaymentID), &e.Kind, &e.CreatedAt)

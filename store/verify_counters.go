@@ -8,7 +8,7 @@ import (
 )
 
 // Nouns lists what is counted.
-var Nouns = []string{nounPayment, nounTransaction}
+var Nouns = []string{nounPayment, nounPayout, nounTransaction}
 
 // CountKey names one counter of a client and noun.
 type CountKey struct {
@@ -19,8 +19,11 @@ type CountKey struct {
 
 // countTable is where the rows of a noun are, and what a and b are there.
 func countTable(noun string) (table, a, b string) {
-	if noun == nounPayment {
+	switch noun {
+	case nounPayment:
 		return "payments", "method", "status"
+	case nounPayout:
+		return "payouts", "method", "status"
 	}
 	return "transactions", "type", "currency"
 }

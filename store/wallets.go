@@ -7,11 +7,11 @@ import (
 	"till/ledger"
 )
 
-const walletColumns = `client_id, id, currency, balance, reserved, last_sequence, updated_at`
+const walletColumns = `client_id, id, currency, balance, reserved, owed, last_sequence, updated_at`
 
 func scanWallet(r row) (*ledger.Wallet, error) {
 	w := &ledger.Wallet{}
-	err := r.Scan(idDest(&w.ClientID), idDest(&w.ID), &w.Currency, &w.Balance, &w.Reserved, &w.LastSequence, &w.UpdatedAt)
+	err := r.Scan(idDest(&w.ClientID), idDest(&w.ID), &w.Currency, &w.Balance, &w.Reserved, &w.Owed, &w.LastSequence, &w.UpdatedAt)
 	return w, err
 }
 
@@ -46,13 +46,24 @@ func (tx *Tx) Wallet(ctx context.Context, client till.ID, currency string) (*led
 	return w, err
 }
 
+// WalletsOf returns all wallets of some clients.
+func (tx *Tx) WalletsOf(ctx context.Context, clients []till.ID) ([]*ledger.Wallet, error) {
+	var out []*ledger.Wallet
+	err := tx.rowsOf(ctx, `SELECT `+walletColumns+` FROM wallets WHERE client_id = ?`, idArgs(sortedIDs(clients)), func(_ int, r row) error {
+		w, err := scanWallet(r)
+		out = append(out, w)
+		return err
+	})
+	return out, err
+}
+
 // SaveWallets writes the balances back.
 func (tx *Tx) SaveWallets(ctx context.Context, wallets []*ledger.Wallet) error {
 	args := make([][]any, len(wallets))
 	for i, w := range wallets {
-		args[i] = []any{w.Balance, w.Reserved, w.LastSequence, int64(w.UpdatedAt), w.ClientID[:], w.ID[:]}
+		args[i] = []any{w.Balance, w.Reserved, w.Owed, w.LastSequence, int64(w.UpdatedAt), w.ClientID[:], w.ID[:]}
 	}
-	return tx.setAll(ctx, `UPDATE wallets SET balance = ?, reserved = ?, last_sequence = ?, updated_at = ? WHERE client_id = ? AND id = ?`, args)
+	return tx.setAll(ctx, `UPDATE wallets SET balance = ?, reserved = ?, owed = ?, last_sequence = ?, updated_at = ? WHERE client_id = ? AND id = ?`, args)
 }
 
 // InsertEntries writes the postings of entries that are not wallets' lines.
@@ -71,11 +82,11 @@ func (tx *Tx) InsertEntries(ctx context.Context, entries []*ledger.Entry) error 
 				suspended = 1
 			}
 			args = append(args, []any{e.ClientID[:], e.ID[:], string(p.Account.Kind), p.Account.Connection, e.Currency, p.Amount,
-				string(e.Kind), orNull(e.PaymentID), int64(e.CreatedAt), suspended})
+				string(e.Kind), orNull(e.PaymentID), orNull(e.PayoutID), int64(e.CreatedAt), suspended})
 		}
 	}
-	return tx.set(ctx, `INSERT INTO postings (client_id, entry_id, account, connection, currency, amount, kind, payment_id, created_at, suspended)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, args)
+	return tx.set(ctx, `INSERT INTO postings (client_id, entry_id, account, connection, currency, amount, kind, payment_id, payout_id, created_at, suspended)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, args)
 }
 
 // Suspended returns what Suspend entries put aside for which of the payments.

@@ -306,7 +306,7 @@ func testFailures(t *testing.T, h Harness) {
 		NeverAnswer:  {till.CustomerTimeout, till.NotApproved},
 		NoFunds:      {till.InsufficientFunds, till.FundsOrLimit},
 		UnknownPayer: {till.PayerNotFound},
-		LimitReached: {till.PayerLimitReached, till.FundsOrLimit},
+		LimitReached: {till.PayerLimitReached, till.FundsOrLimit, till.RecipientLimitReached},
 		WrongPIN:     {till.WrongPIN},
 	} {
 		t.Run(string(s), func(t *testing.T) {

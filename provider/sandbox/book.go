@@ -46,13 +46,16 @@ CREATE TABLE IF NOT EXISTS swallowed (
 ) STRICT, WITHOUT ROWID;
 `
 
-const columns = `id, reference, client, payment, phone, minor, currency, arrived_at, expires_at,
+// kinds is what a book of an older release lacks: it knew payments alone.
+const kinds = `ALTER TABLE requests ADD COLUMN kind TEXT NOT NULL DEFAULT 'payment'`
+
+const columns = `id, kind, reference, client, payment, phone, minor, currency, arrived_at, expires_at,
 	decided_at, approved, callback_url, callback_tries`
 
 // undecided selects what no person has decided, as the index does, and
 // openPrompt what still waits for one: ?1 is the client, ?2 the present moment.
 const (
-	undecided  = `client = ?1 AND substr(phone, -4) = '0000' AND decided_at = 0`
+	undecided  = `client = ?1 AND kind = 'payment' AND substr(phone, -4) = '0000' AND decided_at = 0`
 	openPrompt = undecided + ` AND expires_at > ?2`
 )
 
@@ -112,8 +115,8 @@ func (b *book) prepare(ctx context.Context) error {
 		text string
 	}{
 		{&b.stmt.insert, b.writer, `INSERT INTO requests (reference, copy, client, payment, phone, minor, currency,
-			arrived_at, expires_at, callback_url, callback_due, callback_tries)
-			VALUES (?1, ` + number + `, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+			arrived_at, expires_at, callback_url, callback_due, callback_tries, kind)
+			VALUES (?1, ` + number + `, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
 			ON CONFLICT (reference, copy) DO NOTHING RETURNING id`},
 		{&b.stmt.swallow, b.writer, `INSERT INTO swallowed (reference, at) VALUES (?1, ?2) ON CONFLICT DO NOTHING`},
 		// One statement finds and takes: no other process can take the same. It
@@ -181,7 +184,7 @@ func (b *book) record(ctx context.Context, r *request, due till.Time) (fresh boo
 	err = b.write(ctx, func(ctx context.Context) error {
 		for {
 			rows, err := b.stmt.insert.QueryContext(ctx, r.reference[:], r.client[:], r.payment[:], r.phone, r.amount.Minor,
-				r.amount.Currency, int64(r.arrivedAt), int64(r.expiresAt), r.callbackURL, int64(due), r.callbackTries)
+				r.amount.Currency, int64(r.arrivedAt), int64(r.expiresAt), r.callbackURL, int64(due), r.callbackTries, string(r.kind))
 			if err != nil {
 				return err
 			}
@@ -307,7 +310,7 @@ func (b *book) decide(
 // scan reads the columns of a row.
 func (r *request) scan(scan func(...any) error) error {
 	var reference, client, payment []byte
-	err := scan(&r.id, &reference, &client, &payment, &r.phone, &r.amount.Minor, &r.amount.Currency,
+	err := scan(&r.id, &r.kind, &reference, &client, &payment, &r.phone, &r.amount.Minor, &r.amount.Currency,
 		&r.arrivedAt, &r.expiresAt, &r.decidedAt, &r.approved, &r.callbackURL, &r.callbackTries)
 	copy(r.reference[:], reference)
 	copy(r.client[:], client)

@@ -119,8 +119,9 @@ func schemaBeside(searchPath string) (string, error) {
 // what another has begun.
 func createSchema(ctx context.Context, db *sql.DB, name string) error {
 	// Looking first spares a running book the locks of CREATE INDEX.
+	const complete = `SELECT EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('requests') AND attname = 'kind')`
 	var there bool
-	if err := db.QueryRowContext(ctx, `SELECT to_regclass('swallowed') IS NOT NULL`).Scan(&there); err != nil || there {
+	if err := db.QueryRowContext(ctx, complete).Scan(&there); err != nil || there {
 		return err
 	}
 	tx, err := db.BeginTx(ctx, nil)
@@ -131,10 +132,17 @@ func createSchema(ctx context.Context, db *sql.DB, name string) error {
 	if _, err := tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock($1)`, creating); err != nil {
 		return err
 	}
+	// Who waited for another to do the same finds it done.
+	if err := tx.QueryRowContext(ctx, complete).Scan(&there); err != nil || there {
+		return err
+	}
 	if _, err := tx.ExecContext(ctx, `CREATE SCHEMA IF NOT EXISTS `+pgx.Identifier{name}.Sanitize()); err != nil {
 		return err
 	}
 	if _, err := tx.ExecContext(ctx, postgresDialect.Replace(schema)); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, kinds); err != nil {
 		return err
 	}
 	return tx.Commit()

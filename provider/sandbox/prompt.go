@@ -65,7 +65,9 @@ type Debit struct {
 // Debits returns every debit up to this moment, in the order in which the
 // requests arrived. It reads the whole book: it is the truth that tests and
 // checks compare with, not a page of a list.
-func (o *Operator) Debits(ctx context.Context) ([]Debit, error) {
+func (o *Operator) Debits(ctx context.Context) ([]Debit, error) { return o.movements(ctx, payment) }
+
+func (o *Operator) movements(ctx context.Context, k kind) ([]Debit, error) {
 	rows, err := o.book.reader.QueryContext(ctx, `SELECT `+columns+` FROM requests ORDER BY id`)
 	if err != nil {
 		return nil, fmt.Errorf("sandbox debits: %w", err)
@@ -73,7 +75,7 @@ func (o *Operator) Debits(ctx context.Context) ([]Debit, error) {
 	now := o.now()
 	var debits []Debit
 	err = each(rows, func(r *request) {
-		if at := r.debitedAt(); !at.IsZero() && at <= now {
+		if at := r.movedAt(); r.kind == k && !at.IsZero() && at <= now {
 			debits = append(debits, Debit{r.payment, r.reference, r.moved(), at})
 		}
 	})

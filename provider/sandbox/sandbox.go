@@ -129,7 +129,11 @@ func (o *Operator) Fingerprint() string { return "sandbox" }
 
 // Submit takes a request as the story of its phone number has it.
 func (o *Operator) Submit(ctx context.Context, q provider.Request) (provider.Result, error) {
-	result, err := o.take(ctx, q)
+	return o.submit(ctx, payment, q)
+}
+
+func (o *Operator) submit(ctx context.Context, k kind, q provider.Request) (provider.Result, error) {
+	result, err := o.take(ctx, k, q)
 	if err == nil {
 		// An answer that comes after the caller has gone is not heard.
 		err = ctx.Err()
@@ -140,13 +144,16 @@ func (o *Operator) Submit(ctx context.Context, q provider.Request) (provider.Res
 	return result, nil
 }
 
-func (o *Operator) take(ctx context.Context, q provider.Request) (provider.Result, error) {
+func (o *Operator) take(ctx context.Context, k kind, q provider.Request) (provider.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return provider.Result{}, err
 	}
-	r := o.newRequest(q)
+	r := o.newRequest(k, q)
 	switch r.story() {
 	case unknownPayer:
+		if k == payout {
+			return noSuchPartner.result(r.reference), nil
+		}
 		return noSuch.result(r.reference), nil
 	case lostRequest:
 		first, err := o.book.forget(ctx, r.reference, r.arrivedAt)
@@ -181,12 +188,16 @@ func (o *Operator) take(ctx context.Context, q provider.Request) (provider.Resul
 		}
 	}
 	result := taken.result(r.reference)
+	if k == payout {
+		result = queued.result(r.reference)
+	}
 	result.Amount = r.amount
 	return result, nil
 }
 
-func (o *Operator) newRequest(q provider.Request) *request {
+func (o *Operator) newRequest(k kind, q provider.Request) *request {
 	r := &request{
+		kind:        k,
 		reference:   q.Reference,
 		client:      q.Client,
 		payment:     q.ID,

@@ -69,6 +69,18 @@ func tryOpenSQLite(ctx context.Context, path string, dedup bool) (_ *book, err e
 	if _, err = b.writer.ExecContext(ctx, schema); err != nil {
 		return nil, err
 	}
+	// Of processes that start together on an old book, one adds the column and
+	// the others find it.
+	var there bool
+	for range 2 {
+		if err = b.writer.QueryRowContext(ctx, `SELECT count(*) FROM pragma_table_info('requests') WHERE name = 'kind'`).Scan(&there); err != nil || there {
+			break
+		}
+		_, err = b.writer.ExecContext(ctx, kinds)
+	}
+	if err != nil {
+		return nil, err
+	}
 	if b.reader, err = sql.Open("sqlite", dsn+"&_pragma=query_only(1)"); err != nil {
 		return nil, err
 	}

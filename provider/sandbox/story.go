@@ -8,8 +8,16 @@ import (
 	"till/provider"
 )
 
+// kind says which way the money goes.
+type kind string
+
+const (
+	payment kind = "payment" // from a customer
+	payout  kind = "payout"  // to a recipient
+)
+
 // story is what happens to a request, named by the last four digits of the
-// customer's phone.
+// customer's or recipient's phone.
 type story string
 
 const (
@@ -30,6 +38,7 @@ const (
 	noCallback    story = "0017"
 	lyingCallback story = "0018" // calls back "success", but it was declined
 	otherAmount   story = "0019" // moves another amount than it was asked for
+	heldBack      story = "0020" // of payouts: waits before it is sent
 )
 
 // How long things take.
@@ -38,11 +47,20 @@ const (
 	lateBy    = 2 * time.Second        // from the expiry to the late money of 0013
 	earlyCall = 50 * time.Millisecond  // from the request to the decision and callback of 0016
 	slowReply = 300 * time.Millisecond // from the request to the answer of 0016
+	holding   = 5 * time.Second        // from the creation to the send of 0020
 )
 
-// storyOf returns the story of a phone number.
-func storyOf(phone string) story {
+// storyOf returns the story of a phone number. Of what can happen to a
+// customer, little can happen to a recipient.
+func storyOf(k kind, phone string) story {
 	if len(phone) < 4 {
+		return approves
+	}
+	if k == payout {
+		switch s := story(phone[len(phone)-4:]); s {
+		case unknownPayer, limitReached, lostAnswer, lostRequest, stuck, fiveCallbacks, noCallback, heldBack:
+			return s
+		}
 		return approves
 	}
 	switch s := story(phone[len(phone)-4:]); s {
@@ -75,11 +93,19 @@ var (
 	known     = words{provider.Duplicate, "", "DUPLICATE", "The reference is known.", false}
 	unknown   = words{provider.NotFound, "", "NOT_FOUND", "The reference is not known.", false}
 	noSuch    = words{provider.Rejected, till.PayerNotFound, "NO_SUCH_PAYER", "No wallet has this number.", false}
+
+	// Of payouts.
+	sending       = words{provider.Open, "", "PENDING", "The transfer is on its way.", false}
+	queued        = words{provider.Accepted, "", "ACCEPTED", "The transfer is on its way.", false}
+	paid          = words{provider.Success, "", "PAID", "The recipient has the money.", false}
+	full          = words{provider.Failed, till.RecipientLimitReached, "RECIPIENT_LIMIT", "The recipient's limit is reached.", false}
+	noSuchPartner = words{provider.Rejected, till.RecipientNotFound, "NO_SUCH_RECIPIENT", "No wallet has this number.", false}
 )
 
 // request is a row of the book. Its fate is a function of these fields alone.
 type request struct {
 	id          int64 // the order of arrival, across references
+	kind        kind
 	reference   till.ID
 	client      till.ID
 	payment     till.ID
@@ -95,7 +121,7 @@ type request struct {
 	callbackTries int // how often the callback was claimed
 }
 
-func (r *request) story() story { return storyOf(r.phone) }
+func (r *request) story() story { return storyOf(r.kind, r.phone) }
 
 // turn is a change in a request's life: from at on, the operator says words.
 type turn struct {
@@ -106,6 +132,15 @@ type turn struct {
 // turns returns everything that happens to the request, in order.
 func (r *request) turns() []turn {
 	decision := r.arrivedAt.Add(thinking)
+	if r.kind == payout {
+		switch r.story() {
+		case limitReached:
+			return []turn{{decision, full}}
+		case stuck:
+			return nil
+		}
+		return []turn{{decision, paid}}
+	}
 	switch r.story() {
 	case asksPerson:
 		switch {
@@ -138,6 +173,9 @@ func (r *request) turns() []turn {
 // at returns what the operator says about the request at t.
 func (r *request) at(t till.Time) provider.Result {
 	now := open
+	if r.kind == payout {
+		now = sending
+	}
 	for _, turn := range r.turns() {
 		if turn.at <= t {
 			now = turn.words
@@ -162,8 +200,8 @@ func (w words) result(reference till.ID) provider.Result {
 	}
 }
 
-// debitedAt returns when the customer's money moves, zero if it never does.
-func (r *request) debitedAt() till.Time {
+// movedAt returns when the money moves, zero if it never does.
+func (r *request) movedAt() till.Time {
 	for _, turn := range r.turns() {
 		if turn.words.outcome == provider.Success {
 			return turn.at

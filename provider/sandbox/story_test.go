@@ -43,7 +43,7 @@ func callbackLine(r *request) string {
 
 // debitLine tells what moves.
 func debitLine(r *request) string {
-	at := r.debitedAt()
+	at := r.movedAt()
 	if at.IsZero() {
 		return "none"
 	}
@@ -155,7 +155,7 @@ func TestOnlySuccessHasAReceipt(t *testing.T) {
 func TestAShortPhoneIsAnyOther(t *testing.T) {
 	t.Parallel()
 	for _, phone := range []string{"", "014", "+24206", "242061230001"} {
-		if got := storyOf(phone); got != approves {
+		if got := storyOf(payment, phone); got != approves {
 			t.Errorf("%q has the story %q", phone, got)
 		}
 	}

@@ -1,0 +1,379 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"till"
+	"till/ledger"
+	"till/provider"
+	"till/store"
+)
+
+// Decider is what an answer means to payments, or to payouts.
+type Decider[R Row] interface {
+	// Succeed takes an operator's word that the money moved.
+	Succeed(ctx context.Context, row R, a *Answer) error
+	// Lose takes an operator's word that it did not.
+	Lose(ctx context.Context, row R, a *Answer) error
+	// Fail ends a row other than in success.
+	Fail(ctx context.Context, row R, r provider.Result) error
+	// Reverse takes an operator's word that it took the money back.
+	Reverse(ctx context.Context, row R, a *Answer) error
+}
+
+// Change is a batch on its way from answers to rows: the running state that
+// each decision sees, and what the decisions have gathered to be written. The
+// net result is one commit, or nothing.
+type Change[R Row] struct {
+	Tx    *store.Tx
+	Rows  map[store.Ref]R
+	Heads map[till.ID]*store.Head
+	Steps map[store.Ref]*store.Step // nil once it is deleted
+
+	e        *Engine
+	noun     *Noun[R]
+	known    []*ledger.Wallet         // all of the clients' wallets
+	wallets  map[purse]*ledger.Wallet // those that this batch changes, as it leaves them
+	last     map[store.Ref]*store.Attempt
+	receipts map[store.Receipt]till.ID // who has which, before and in this batch
+
+	moved        []R
+	deletedSteps []store.Ref
+	events       []*till.Event
+	counts       store.Counts
+	transactions []*ledger.Transaction
+	entries      []*ledger.Entry
+	facts        []store.Fact
+	cases        []*store.Case
+	audit        []*store.AuditRow
+	attempts     []*store.Attempt
+	closed       []store.Closing
+}
+
+type purse struct {
+	client   till.ID
+	currency string
+}
+
+// Begin locks and reads what a change of some rows is decided on.
+func Begin[R Row](ctx context.Context, tx *store.Tx, e *Engine, noun *Noun[R], refs []store.Ref) (*Change[R], error) {
+	l, err := tx.Lock(ctx, noun.Name, refs)
+	if err != nil {
+		return nil, err
+	}
+	return &Change[R]{
+		Tx: tx, Rows: noun.Locked(l), Heads: l.Heads, Steps: l.Steps,
+		e: e, noun: noun, last: l.Attempts, known: l.Wallets, wallets: make(map[purse]*ledger.Wallet),
+	}, nil
+}
+
+// Apply records answers: in one commit with record if that works, otherwise
+// each alone; what cannot be recorded even then is in its Refused. record is
+// told to be careful when it runs for one alone.
+func Apply(answers []*Answer, record func(answers []*Answer, careful bool) error, refuse func(doing string, err error) error) {
+	err := record(answers, false)
+	if errors.Is(err, store.ErrUnknownCommit) {
+		err = record(answers, false) // what is recorded already is a no-op
+	}
+	away := errors.Is(err, store.ErrUnavailable)
+	for _, a := range answers {
+		switch {
+		case err == nil:
+			return
+		case !away:
+			if err := record([]*Answer{a}, true); err != nil {
+				a.Refused = refuse("record an answer", err)
+			}
+		default:
+			a.Refused = refuse("record answers", err)
+		}
+	}
+}
+
+// Refs returns what answers are about.
+func Refs(answers []*Answer) []store.Ref {
+	refs := make([]store.Ref, len(answers))
+	for i, a := range answers {
+		refs[i] = a.Ref
+	}
+	return refs
+}
+
+// Receipts reads who has the receipts that answers bring. Only a careful
+// batch needs to know: any other takes for granted that they are new, and the
+// index refuses one that is not.
+func (b *Change[R]) Receipts(ctx context.Context, answers []*Answer, careful bool) (err error) {
+	var receipts []store.Receipt
+	for _, a := range answers {
+		row, ok := b.Rows[a.Ref]
+		if ok && careful && a.Err == nil && a.Result.Outcome == provider.Success && a.Result.Receipt != "" {
+			receipts = append(receipts, store.Receipt{Client: a.Ref.Client, Connection: row.Alike().Connection, Text: a.Result.Receipt})
+		}
+	}
+	b.receipts, err = b.noun.ByReceipt(ctx, b.Tx, receipts)
+	return err
+}
+
+// ReceiptTaken answers whether another row has the receipt, in the database
+// or earlier in this batch, and notes that this one has it now.
+func (b *Change[R]) ReceiptTaken(row R, text string) bool {
+	if text == "" {
+		return false
+	}
+	p := row.Alike()
+	k := store.Receipt{Client: p.Ref.Client, Connection: p.Connection, Text: text}
+	if id, ok := b.receipts[k]; ok {
+		return id != p.Ref.ID
+	}
+	b.receipts[k] = p.Ref.ID
+	return false
+}
+
+// Mismatch says in which way a reported success is not the row's, "" if it
+// is. What the operator does not say cannot differ.
+func (b *Change[R]) Mismatch(row R, a *Answer) string {
+	p, r := row.Alike(), a.Result
+	switch {
+	case r.Amount.Currency != "" && r.Amount.Currency != p.Amount.Currency:
+		return "the operator reports another currency"
+	case r.Amount.Currency != "" && r.Amount.Minor != p.Amount.Minor:
+		return "the operator reports another amount"
+	case r.Reference != "" && r.Reference != a.Reference.String():
+		return "the operator reports another reference"
+	}
+	return ""
+}
+
+// Decide takes one answer against the running state: it notes the call,
+// judges what it means, and schedules what is next.
+func (b *Change[R]) Decide(ctx context.Context, a *Answer, d Decider[R]) error {
+	a.Refused = nil
+	row, found := b.Rows[a.Ref]
+	if !found || b.Heads[a.Ref.Client] == nil {
+		a.Refused = till.Errorf(b.noun.NotFound, "there is no such %s", b.noun.Name)
+		return nil
+	}
+	t := b.e.Traits(row.Alike().Connection)
+	b.note(row, a, t)
+	wasFinal := row.Alike().Final
+	if err := b.judge(ctx, row, a, d); err != nil {
+		return err
+	}
+	b.schedule(row, a, t, wasFinal)
+	return nil
+}
+
+// note records the call itself, before anything is made of its answer.
+func (b *Change[R]) note(row R, a *Answer, t provider.Traits) {
+	if a.Action == Abandon || a.Action == Resolve {
+		return // nobody was called; a resolution is recorded once it is accepted
+	}
+	p := row.Alike()
+	at := &store.Attempt{
+		ClientID: p.Ref.Client, SubjectID: p.Ref.ID, Kind: string(a.Action), Connection: p.Connection,
+		Reference: b.e.Keys.Reference(p.Ref.Client, p.IdempotencyKey),
+		Outcome:   string(a.Result.Outcome), Code: a.Result.Code, Detail: a.Result.Message, StartedAt: a.Started, EndedAt: a.Ended,
+	}
+	switch {
+	case errors.Is(a.Err, context.DeadlineExceeded):
+		at.Outcome, at.Code, at.Detail = "error", "", "no answer in time"
+	case a.Err != nil: // its text may hold what only the operator should know
+		at.Outcome, at.Code, at.Detail = "error", "", "no answer"
+	}
+	b.attempts = append(b.attempts, at)
+	if s := b.Steps[a.Ref]; s != nil {
+		Note(s, a, t, b.Tx.Now())
+		p.Resolution.LastCheckedAt, p.Resolution.Attempts = s.CheckedAt, s.Calls
+	}
+}
+
+// judge decides what an answer means. A final state is written on the
+// operator's word only; the one exception is what provably never reached the
+// operator.
+func (b *Change[R]) judge(ctx context.Context, row R, a *Answer, d Decider[R]) error {
+	p, s := row.Alike(), b.Steps[a.Ref]
+	if a.Action == Abandon {
+		if !p.Final && MayAbandon(s, p.ExpiresAt, b.e.Traits(p.Connection), b.Tx.Now()) {
+			return d.Fail(ctx, row, provider.Result{Outcome: provider.Failed, Reason: till.ProviderUnavailable, Retryable: true})
+		}
+		return nil
+	}
+	if a.Err != nil {
+		return nil
+	}
+	switch r := a.Result; r.Outcome {
+	case provider.Accepted, provider.Duplicate, provider.Open:
+		b.Held(row)
+	case provider.Unrecognised:
+		b.Held(row)
+		if !p.Final {
+			b.Open(row, CaseUnknownStatus, "the operator answers with a status that is not known: "+r.Code)
+		}
+	case provider.Rejected:
+		if !p.Final && RejectionIsFinal(s, a) {
+			return d.Fail(ctx, row, r)
+		}
+	case provider.Success:
+		return d.Succeed(ctx, row, a)
+	case provider.Failed, provider.Expired:
+		return d.Lose(ctx, row, a)
+	case provider.Reversed:
+		return d.Reverse(ctx, row, a)
+	}
+	return nil
+}
+
+// Held notes that the operator holds the request.
+func (b *Change[R]) Held(row R) { b.Move(row, string(till.Processing)) }
+
+// End ends a row other than in success, and reports whether the move exists.
+func (b *Change[R]) End(row R, status string, r provider.Result) bool {
+	p := row.Alike()
+	if p.Final {
+		return false
+	}
+	if *p.FailureReason = r.Reason; r.Reason == "" {
+		*p.FailureReason = till.Unspecified
+	}
+	*p.FailureDetail = &till.FailureDetail{ProviderCode: r.Code, ProviderMessage: r.Message, Retryable: r.Retryable}
+	return b.Move(row, status)
+}
+
+// Move changes a status: the event, the counters and the times follow from it
+// here and nowhere else. It reports whether the move exists.
+func (b *Change[R]) Move(row R, to string) bool {
+	from := row.Alike().Status
+	if row.Become(to) != nil {
+		return false
+	}
+	b.noun.Count(&b.counts, row, from, -1)
+	b.noun.Count(&b.counts, row, to, 1)
+	p := row.Alike()
+	head := b.Heads[p.Ref.Client]
+	*p.UpdatedAt = head.Tick()
+	sequence := head.NextEvent()
+	if p.Final {
+		*p.FinalEvent, *p.Attention = sequence, false
+		b.closed = append(b.closed, store.Closing{Ref: p.Ref, By: "engine", At: *p.UpdatedAt, Kinds: []string{CaseOverdue, CaseUnknownStatus}})
+		b.cases = slices.DeleteFunc(b.cases, func(c *store.Case) bool {
+			return c.SubjectID == p.Ref.ID && (c.Kind == CaseOverdue || c.Kind == CaseUnknownStatus)
+		})
+	} else {
+		*p.ProcessingEvent = sequence
+	}
+	b.tell(row, to, sequence)
+	return true
+}
+
+// Late notes that money moved after the row had ended otherwise: its status
+// stays, and the client is told.
+func (b *Change[R]) Late(row R) {
+	p := row.Alike()
+	head := b.Heads[p.Ref.Client]
+	*p.UpdatedAt = head.Tick()
+	*p.LateEvent = head.NextEvent()
+	b.tell(row, "late_success", *p.LateEvent)
+}
+
+// tell writes the event of the state that the row is in now. Its resolution
+// is completed when the next step is known.
+func (b *Change[R]) tell(row R, word string, sequence int64) {
+	b.Touch(row)
+	b.events = append(b.events, eventOf(row.Alike(), till.EventKind(b.noun.Name+"."+word), sequence))
+}
+
+// eventOf renders the event that tells a row's state as it is now.
+func eventOf(p store.Alike, kind till.EventKind, sequence int64) *till.Event {
+	return &till.Event{
+		ClientID: p.Ref.Client, Sequence: sequence, Kind: kind, PaymentID: p.Ref.ID, CreatedAt: *p.UpdatedAt,
+		Status: till.Status(p.Status), ProviderReference: *p.ProviderReference, FailureReason: *p.FailureReason,
+		FailureDetail: *p.FailureDetail, ExpiresAt: p.ExpiresAt, Resolution: *p.Resolution,
+	}
+}
+
+// Tell writes an event of a kind that no move is told by.
+func (b *Change[R]) Tell(row R, kind till.EventKind, sequence int64) {
+	b.Touch(row)
+	b.events = append(b.events, eventOf(row.Alike(), kind, sequence))
+}
+
+// Touch makes sure that the row is written.
+func (b *Change[R]) Touch(row R) {
+	if !slices.Contains(b.moved, row) {
+		b.moved = append(b.moved, row)
+	}
+}
+
+// Attend marks an open row as one that a person must look at.
+func (b *Change[R]) Attend(row R) {
+	if p := row.Alike(); !p.Final && !*p.Attention {
+		*p.Attention = true
+		b.Touch(row)
+	}
+}
+
+// schedule decides when the operator is asked next.
+func (b *Change[R]) schedule(row R, a *Answer, t provider.Traits, wasFinal bool) {
+	now, s, p := b.Tx.Now(), b.Steps[a.Ref], row.Alike()
+	switch {
+	case s == nil:
+	case p.Settled:
+		b.Forget(row)
+	case p.Final && !wasFinal:
+		// Who does not have the connection does not know its habits; who has it
+		// finds the step due.
+		BeginLate(s, t, now)
+		if len(t.LateReads) == 0 && b.e.Has(p.Connection) {
+			b.Forget(row)
+		}
+	case p.Final:
+		if a.Action != Resolve && AfterLate(s, a, t, now) {
+			b.Forget(row)
+		}
+	case a.Action == Resolve:
+	default:
+		Reschedule(s, a, p.ExpiresAt, t, now)
+		if Overdue(p.ExpiresAt, t, now) && !*p.Attention {
+			*p.Attention = true
+			b.Touch(row)
+			b.Open(row, CaseOverdue, "its time is over and the operator has not decided")
+		}
+	}
+	b.resolve(row, t)
+}
+
+// resolve completes what clients see of the work on a row, in the row and in
+// the event of its latest change.
+func (b *Change[R]) resolve(row R, t provider.Traits) {
+	p := row.Alike()
+	s := b.Steps[p.Ref]
+	p.Resolution.NextCheckAt = 0
+	if s != nil {
+		p.Resolution.NextCheckAt = s.DueAt
+		s.Lane = LaneOf(p.Connection, s, p.Final, t)
+	}
+	unclear := s != nil && s.Sends > 0 && !s.Acked || b.Tx.Now() > p.ExpiresAt
+	p.Resolution.State = till.ResolutionStateOf(p.Final, *p.Attention, unclear)
+	for _, e := range b.events {
+		if e.PaymentID == p.Ref.ID && e.CreatedAt == *p.UpdatedAt {
+			e.Resolution = *p.Resolution
+		}
+	}
+}
+
+// Drop is what follows when a row has ended without an answer: it is owed
+// nothing, and what clients see of it is complete.
+func (b *Change[R]) Drop(row R) {
+	b.Forget(row)
+	b.resolve(row, b.e.Traits(row.Alike().Connection))
+}
+
+// Forget removes a row's step: nothing is owed any more.
+func (b *Change[R]) Forget(row R) {
+	b.Touch(row) // what the step counted is kept with the row
+	ref := row.Alike().Ref
+	b.Steps[ref] = nil
+	b.deletedSteps = append(b.deletedSteps, ref)
+}

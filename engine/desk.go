@@ -1,0 +1,355 @@
+package engine
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"till"
+	"till/internal/batch"
+	"till/store"
+)
+
+// Desk is where new payments, or new payouts, are taken in, and where
+// callbacks for them arrive: many callers, one commit.
+type Desk[R Row] struct {
+	engine  *Engine
+	noun    *Noun[R]
+	c       DeskConfig[R]
+	creates *batch.Batcher[*Creation[R]]
+	wakes   *batch.Batcher[*wake]
+}
+
+// DeskConfig is what a Desk is made of.
+type DeskConfig[R Row] struct {
+	// Write writes new rows under the locks of their clients' heads. For one
+	// whose key is taken it calls Found instead.
+	Write func(ctx context.Context, tx *store.Tx, heads map[till.ID]*store.Head, calls []*Creation[R]) error
+	// Job is what the engine must know to act on a row.
+	Job func(row R) *Job
+	// Work says that this instance sends and asks.
+	Work bool
+	// MaxBatch is how many creates share a commit at most; 0 means 512.
+	MaxBatch int
+	Log      *slog.Logger
+}
+
+// The limits of the queues in front of the database. A create that finds the
+// queue full is answered 503, not kept waiting.
+const (
+	maxCreateBatch = 512
+	maxCreateQueue = 4096
+	maxWakeBatch   = 256
+	maxWakeQueue   = 4096
+)
+
+// NewDesk returns a desk in front of an engine. Close it when nothing calls
+// it any more.
+func NewDesk[R Row](e *Engine, noun *Noun[R], c DeskConfig[R]) *Desk[R] {
+	if c.MaxBatch <= 0 {
+		c.MaxBatch = maxCreateBatch
+	}
+	d := &Desk[R]{engine: e, noun: noun, c: c}
+	d.creates = batch.New(c.MaxBatch, maxCreateQueue, d.runCreates)
+	d.wakes = batch.New(maxWakeBatch, maxWakeQueue, d.runWakes)
+	return d
+}
+
+// Close writes what is queued.
+func (d *Desk[R]) Close() {
+	d.creates.Close()
+	d.wakes.Close()
+}
+
+// Creation is one create call on its way through the batch.
+type Creation[R Row] struct {
+	Row R
+	Key till.ID
+	// Hash returns the hash of the body under a version of the list of
+	// members, false if this program does not know the version.
+	Hash  func(version int) ([32]byte, bool)
+	Grant *Grant // nil: it waits to be claimed
+	Step  store.Step
+
+	// Set by the batch.
+	tries    []try[R] // one for each time it was written, whether or not that lasted
+	existing R
+	err      error
+}
+
+// try is a row as it was written once, by its id, with its step.
+type try[R Row] struct {
+	id   till.ID
+	step store.Step
+}
+
+// Tried notes that the call is about to be written as its row and step say.
+func (call *Creation[R]) Tried() {
+	call.tries = append(call.tries, try[R]{call.Row.Alike().Ref.ID, call.Step})
+}
+
+// Found tells that the call's key has made a row before. It is the call's own
+// if an earlier try of it wrote it, whose commit was answered by nobody.
+func (call *Creation[R]) Found(row R, fresh func(R) R) {
+	for _, t := range call.tries {
+		if t.id == row.Alike().Ref.ID {
+			call.Row, call.Step = fresh(row), t.step
+			return
+		}
+	}
+	call.existing = row
+}
+
+// Refuse tells that the call cannot be served; nothing is written for it.
+func (call *Creation[R]) Refuse(err error) { call.err = err }
+
+// begin clears what a run before this one has decided.
+func (call *Creation[R]) begin() {
+	var none R
+	call.err, call.existing = nil, none
+}
+
+// Made reports whether the call has made a row.
+func (call *Creation[R]) made() bool {
+	var none R
+	return call.err == nil && call.existing == none
+}
+
+// Create puts the call through the batch: one commit, nothing else. It
+// returns the row as it was created, and whether an earlier call has made it.
+func (d *Desk[R]) Create(ctx context.Context, call *Creation[R]) (row R, replayed bool, err error) {
+	// The call belongs to the batch from here on: a client that hangs up must
+	// not leave a slot behind.
+	var none R
+	err = d.creates.Do(context.WithoutCancel(ctx), call)
+	switch {
+	case errors.Is(err, batch.ErrFull), errors.Is(err, batch.ErrClosed):
+		if call.Grant != nil {
+			call.Grant.Return()
+		}
+		return d.ReplayOr(ctx, call.Row.Alike().Ref.Client, call.Key, call.Hash,
+			till.Errorf(till.CodeServiceUnavailable, "too many requests are waiting; try again with the same key"))
+	case err != nil:
+		return none, false, err
+	case call.err != nil:
+		return none, false, call.err
+	case call.existing != none:
+		return d.replay(call.existing, call.Hash)
+	}
+	return call.Row, false, nil
+}
+
+// runCreates writes a batch of creates in one commit; if that fails, each
+// alone, so that one bad element fails by itself. Whoever lost its caller is
+// still served: the row exists, so it is sent.
+func (d *Desk[R]) runCreates(ctx context.Context, calls []*Creation[R]) {
+	defer func() { // also after a panic
+		for _, call := range calls {
+			if call.Grant != nil {
+				call.Grant.Return()
+			}
+		}
+	}()
+	err := d.createBatch(ctx, &calls, true)
+	if errors.Is(err, store.ErrUnknownCommit) {
+		err = d.createBatch(ctx, &calls, false) // what is there already is adopted
+	}
+	away := errors.Is(err, store.ErrUnavailable)
+	for _, call := range calls {
+		if err != nil && !away && len(calls) > 1 {
+			if alone := d.createBatch(ctx, &[]*Creation[R]{call}, false); alone != nil {
+				call.err = d.Unavailable("create a "+d.noun.Name, alone)
+			}
+		} else if err != nil {
+			call.err = d.Unavailable("create "+d.noun.Name+"s", err)
+		}
+	}
+	idle := false
+	for _, call := range calls {
+		switch {
+		case call.Grant == nil:
+			idle = idle || call.made()
+		case call.made():
+			call.Grant.Start(ctx, &call.Step, d.c.Job(call.Row))
+		}
+	}
+	if idle && d.c.Work {
+		d.engine.Wake()
+	}
+}
+
+// createBatch is the one commit of a batch of creates. If it may, it adds what
+// has come for the same clients while it waited for their heads.
+func (d *Desk[R]) createBatch(ctx context.Context, batch *[]*Creation[R], more bool) error {
+	clients := make([]till.ID, len(*batch))
+	for i, call := range *batch {
+		clients[i] = call.Row.Alike().Ref.Client
+	}
+	return d.engine.c.Store.Update(ctx, func(tx *store.Tx) error {
+		heads, err := tx.LockHeads(ctx, clients)
+		if err != nil {
+			return err
+		}
+		if more {
+			*batch = append(slices.Clip(*batch), d.creates.Absorb(func(next []*Creation[R]) bool {
+				return !slices.ContainsFunc(next, func(call *Creation[R]) bool { return heads[call.Row.Alike().Ref.Client] == nil })
+			})...)
+		}
+		for _, call := range *batch {
+			if heads[call.Row.Alike().Ref.Client] == nil {
+				return till.Errorf(till.CodeClientNotFound, "there is no such client")
+			}
+			call.begin()
+		}
+		return d.c.Write(ctx, tx, heads, *batch)
+	})
+}
+
+// Unavailable turns an error of the database into the refusal that a client
+// sees. It is logged here, because the client is told nothing.
+func (d *Desk[R]) Unavailable(doing string, err error) error {
+	var e *till.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &e):
+		return e
+	}
+	d.c.Log.Error(doing, "error", err)
+	if errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknownCommit) {
+		return till.Errorf(till.CodeServiceUnavailable, "the database is away; try again with the same key")
+	}
+	return err
+}
+
+// ReplayOr looks a key up before a refusal that could have come out otherwise
+// when the row was made: an existing one always gets its replay.
+func (d *Desk[R]) ReplayOr(ctx context.Context, client, key till.ID, hash func(version int) ([32]byte, bool), refusal error) (R, bool, error) {
+	var row, none R
+	err := d.engine.c.Store.View(ctx, func(tx *store.Tx) (err error) {
+		row, err = d.noun.ByKey(ctx, tx, client, key)
+		return err
+	})
+	switch {
+	case err != nil:
+		return none, false, d.Unavailable("look up an idempotency key", err)
+	case row == none:
+		return none, false, refusal
+	}
+	return d.replay(row, hash)
+}
+
+// Admit decides on a new row for a connection that does not answer just now.
+// It may still be accepted, as a probe: then done is false. But a key that
+// made a row before is no new one, and must not use a probe up.
+func (d *Desk[R]) Admit(ctx context.Context, client, key till.ID, hash func(version int) ([32]byte, bool), connection string) (row R, replayed bool, err error, done bool) {
+	var none R
+	refusal := till.Errorf(till.CodeMethodUnavailable, "the operator does not answer just now")
+	if row, replayed, err = d.ReplayOr(ctx, client, key, hash, refusal); err != error(refusal) {
+		return row, replayed, err, true
+	}
+	ok, retry := d.engine.Admit(connection)
+	refusal.RetryAfter = retry
+	return none, false, refusal, !ok
+}
+
+// replay answers a key that made a row before: with the creation answer if
+// the body is the same, with CodeKeyReused if not.
+func (d *Desk[R]) replay(row R, hash func(version int) ([32]byte, bool)) (R, bool, error) {
+	var none R
+	p := row.Alike()
+	sum, ok := hash(p.BodyVersion)
+	if !ok {
+		return none, false, fmt.Errorf("%s %s was made by a newer release", d.noun.Name, p.Ref.ID)
+	}
+	if sum != p.BodyHash {
+		e := till.Errorf(till.CodeKeyReused, "this idempotency_key made %s %s with another body; a new %s needs a new key", d.noun.Name, p.Ref.ID, d.noun.Name)
+		if d.noun.Name == store.KindPayout {
+			e.PayoutID = p.Ref.ID
+		} else {
+			e.PaymentID = p.Ref.ID
+		}
+		return none, false, e
+	}
+	return d.noun.Fresh(row), true, nil
+}
+
+// wake is one callback on its way through the batch.
+type wake struct {
+	ref store.Ref
+	err error
+}
+
+// Wake records that a callback came for a row: its operator is asked at once.
+// What the callback said is not looked at; the read is the truth. The wake is
+// committed when Wake returns, so the callback can be answered.
+func (d *Desk[R]) Wake(ctx context.Context, ref store.Ref) error {
+	w := &wake{ref: ref}
+	if err := d.wakes.Do(ctx, w); err != nil {
+		if errors.Is(err, batch.ErrFull) || errors.Is(err, batch.ErrClosed) {
+			return till.Errorf(till.CodeServiceUnavailable, "too many callbacks are waiting")
+		}
+		return err
+	}
+	return w.err
+}
+
+func (d *Desk[R]) runWakes(ctx context.Context, wakes []*wake) {
+	// In one order, as all locks are taken.
+	slices.SortFunc(wakes, func(a, b *wake) int {
+		return cmp.Or(bytes.Compare(a.ref.Client[:], b.ref.Client[:]), bytes.Compare(a.ref.ID[:], b.ref.ID[:]))
+	})
+	err := d.engine.c.Store.Update(ctx, func(tx *store.Tx) error {
+		for _, w := range wakes {
+			if err := d.wakeOne(ctx, tx, w.ref); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		err = d.Unavailable("record callbacks", err)
+		for _, w := range wakes {
+			w.err = err
+		}
+		return
+	}
+	if d.c.Work {
+		d.engine.Wake()
+	}
+}
+
+// wakeOne makes a row's step due. A row that ended other than in success and
+// is read no more is read once more: money may have moved late. A success
+// needs no reading, and an id we do not know was lost with a restored backup;
+// both are answered as if all were well, because the operator can do nothing
+// about either.
+func (d *Desk[R]) wakeOne(ctx context.Context, tx *store.Tx, ref store.Ref) error {
+	woken, err := tx.WakeStep(ctx, ref)
+	if err != nil || woken {
+		return err
+	}
+	rows, err := d.noun.Read(ctx, tx, []store.Ref{ref})
+	if err != nil {
+		return err
+	}
+	row, found := rows[ref]
+	if !found {
+		d.c.Log.Warn("a callback names a "+d.noun.Name+" that is not here", d.noun.Name, ref.ID)
+		return nil
+	}
+	p := row.Alike()
+	if p.Settled {
+		return nil
+	}
+	t := d.engine.Traits(p.Connection)
+	return tx.InsertWokenStep(ctx, &store.Step{
+		ClientID: ref.Client, SubjectID: ref.ID, Kind: d.noun.Name, Lane: store.Lane(p.Connection, operation(d.noun.Name, Check)), DueAt: tx.Now(),
+		Calls: p.Resolution.Attempts, CheckedAt: p.Resolution.LastCheckedAt,
+		Sends: 1, Acked: true, LateFrom: *p.UpdatedAt, LateReads: len(t.LateReads),
+	})
+}

@@ -1,0 +1,74 @@
+package engine
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"strings"
+
+	"till"
+	"till/store"
+)
+
+// Keys derives what must be the same after a restart, a failover or a
+// restored backup from the installation's secret: for payments, or for
+// payouts, so that one's is never the other's.
+type Keys struct {
+	kind   string
+	secret []byte
+}
+
+// NewKeys returns the keys of a kind of subject.
+func NewKeys(kind string, secret []byte) Keys { return Keys{kind, append([]byte(nil), secret...)} }
+
+func (k Keys) mac(purpose string, parts ...[]byte) []byte {
+	h := hmac.New(sha256.New, k.secret)
+	h.Write([]byte(purpose))
+	h.Write([]byte{0})
+	for _, p := range parts {
+		h.Write(p)
+	}
+	return h.Sum(nil)
+}
+
+// Reference returns what the operator deduplicates a subject by. It is
+// derived, not drawn: a row that was lost and created again by the client's
+// retry meets the operator's duplicate check instead of moving money twice. It
+// has the form of a UUIDv4, because MTN demands one.
+func (k Keys) Reference(client till.ID, idempotencyKey string) till.ID {
+	key, _ := till.ParseID(idempotencyKey) // checked at creation; without regard to case
+	id := till.ID(k.mac(k.kind, client[:], key[:])[:16])
+	id[6] = id[6]&0x0f | 0x40
+	id[8] = id[8]&0x3f | 0x80
+	return id
+}
+
+// Token names a subject in a callback URL so that nobody else can: it ends in
+// the subject's id and a MAC.
+func (k Keys) Token(connection string, ref store.Ref) string {
+	purpose := "callback"
+	if k.kind != store.KindPayment {
+		purpose = k.kind + " callback"
+	}
+	mac := k.mac(purpose, []byte(connection), ref.Client[:], ref.ID[:])
+	return ref.Client.String() + "." + ref.ID.String() + "." + base64.RawURLEncoding.EncodeToString(mac[:16])
+}
+
+// Open returns the subject that a callback's token names, if the token is one
+// of ours and of this kind.
+func (k Keys) Open(connection, token string) (store.Ref, bool) {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return store.Ref{}, false
+	}
+	client, err := till.ParseID(parts[0])
+	if err != nil {
+		return store.Ref{}, false
+	}
+	id, err := till.ParseID(parts[1])
+	if err != nil {
+		return store.Ref{}, false
+	}
+	ref := store.Ref{Client: client, ID: id}
+	return ref, hmac.Equal([]byte(token), []byte(k.Token(connection, ref)))
+}

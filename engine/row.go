@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"context"
+
+	"till"
+	"till/store"
+)
+
+// Row is a payment's or a payout's row, as far as both are alike.
+type Row interface {
+	comparable
+	Alike() store.Alike
+	// Become changes the status, and answers why not if it may not.
+	Become(to string) error
+}
+
+// Noun is what the machinery must know of payments, or of payouts, beside
+// what their rows have alike.
+type Noun[R Row] struct {
+	Name string // store.KindPayment or store.KindPayout; also the word in texts
+
+	// Locked finds the rows among what store.Tx.Lock has read.
+	Locked func(l *store.Locked) map[store.Ref]R
+	// Read returns those of the named rows that exist.
+	Read func(ctx context.Context, tx *store.Tx, refs []store.Ref) (map[store.Ref]R, error)
+	// ByKey returns the row that an idempotency key made; the zero R if none.
+	ByKey func(ctx context.Context, tx *store.Tx, client, key till.ID) (R, error)
+	// ByReceipt returns which rows have which of the operators' receipts.
+	ByReceipt func(ctx context.Context, tx *store.Tx, receipts []store.Receipt) (map[store.Receipt]till.ID, error)
+	// Update writes what has changed of rows.
+	Update func(ctx context.Context, tx *store.Tx, rows []R) error
+	// Fresh returns a row as it was created.
+	Fresh func(row R) R
+	// Count counts a row in, or out if n is negative.
+	Count func(c *store.Counts, row R, status string, n int64)
+	// NotFound is the code of the error that there is no such row.
+	NotFound till.Code
+}
+
+// Payments is what the machinery must know of payments.
+var Payments = Noun[*store.PaymentRow]{
+	Name:   store.KindPayment,
+	Locked: func(l *store.Locked) map[store.Ref]*store.PaymentRow { return l.Payments },
+	Read: func(ctx context.Context, tx *store.Tx, refs []store.Ref) (map[store.Ref]*store.PaymentRow, error) {
+		return tx.Payments(ctx, refs)
+	},
+	ByKey: func(ctx context.Context, tx *store.Tx, client, key till.ID) (*store.PaymentRow, error) {
+		return tx.PaymentByKey(ctx, client, key)
+	},
+	ByReceipt: func(ctx context.Context, tx *store.Tx, receipts []store.Receipt) (map[store.Receipt]till.ID, error) {
+		return tx.PaymentsByReceipt(ctx, receipts)
+	},
+	Update: func(ctx context.Context, tx *store.Tx, rows []*store.PaymentRow) error {
+		return tx.UpdatePayments(ctx, rows)
+	},
+	Fresh: func(p *store.PaymentRow) *store.PaymentRow { return p.Fresh() },
+	Count: func(c *store.Counts, p *store.PaymentRow, status string, n int64) {
+		c.AddPayment(&p.Payment, till.Status(status), n)
+	},
+	NotFound: till.CodePaymentNotFound,
+}
+
+// Payouts is what the machinery must know of payouts.
+var Payouts = Noun[*store.PayoutRow]{
+	Name:   store.KindPayout,
+	Locked: func(l *store.Locked) map[store.Ref]*store.PayoutRow { return l.Payouts },
+	Read: func(ctx context.Context, tx *store.Tx, refs []store.Ref) (map[store.Ref]*store.PayoutRow, error) {
+		return tx.Payouts(ctx, refs)
+	},
+	ByKey: func(ctx context.Context, tx *store.Tx, client, key till.ID) (*store.PayoutRow, error) {
+		return tx.PayoutByKey(ctx, client, key)
+	},
+	ByReceipt: func(ctx context.Context, tx *store.Tx, receipts []store.Receipt) (map[store.Receipt]till.ID, error) {
+		return tx.PayoutsByReceipt(ctx, receipts)
+	},
+	Update: func(ctx context.Context, tx *store.Tx, rows []*store.PayoutRow) error {
+		return tx.UpdatePayouts(ctx, rows)
+	},
+	Fresh: func(p *store.PayoutRow) *store.PayoutRow { return p.Fresh() },
+	Count: func(c *store.Counts, p *store.PayoutRow, status string, n int64) {
+		c.AddPayout(&p.Payout, till.PayoutStatus(status), n)
+	},
+	NotFound: till.CodePayoutNotFound,
+}
+
+// The kinds of cases that payments and payouts open.
+const (
+	CaseOverdue       = "overdue"        // its time is over and the operator has not decided
+	CaseUnknownStatus = "unknown_status" // the operator says a word we do not know
+	CaseMismatch      = "mismatch"       // money moved, but not what was asked for
+	CaseContradiction = "contradiction"  // the operator takes back what it said
+	CaseLateMoney     = "late_money"     // money moved after another final
+	CaseReceiptReused = "receipt_reused" // one receipt for two
+	CaseWalletFull    = "wallet_full"    // the wallet cannot hold the money
+)

@@ -1,0 +1,125 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"till"
+	"till/ledger"
+	"till/store"
+)
+
+// Open puts the row on the attention list.
+func (b *Change[R]) Open(row R, kind, detail string) {
+	p := row.Alike()
+	at := b.Heads[p.Ref.Client].Tick()
+	b.cases = append(b.cases, &store.Case{
+		ClientID: p.Ref.Client, ID: till.NewID(at), SubjectID: p.Ref.ID, Kind: kind, Detail: detail, OpenedAt: at,
+	})
+}
+
+// Record writes an audit row.
+func (b *Change[R]) Record(client, subject till.ID, at till.Time, actor, action, detail string) {
+	b.audit = append(b.audit, &store.AuditRow{
+		ClientID: client, Sequence: b.Heads[client].NextAudit(), At: at,
+		Actor: actor, Action: action, SubjectID: subject, Detail: detail,
+	})
+}
+
+// Resolved records a person's act and takes the row off the list.
+func (b *Change[R]) Resolved(row R, a *Answer) {
+	p := row.Alike()
+	at := b.Heads[p.Ref.Client].Tick()
+	b.attempts = append(b.attempts, &store.Attempt{
+		ClientID: p.Ref.Client, SubjectID: p.Ref.ID, Kind: store.AttemptResolve, Connection: p.Connection, Reference: a.Reference,
+		Outcome: string(a.Result.Outcome), Detail: "resolved by " + a.By, StartedAt: a.Started, EndedAt: a.Ended,
+	})
+	b.Record(p.Ref.Client, p.Ref.ID, at, a.By, "resolve", "as "+string(a.Result.Outcome)+"; "+a.Evidence)
+	b.closed = append(b.closed, store.Closing{Ref: p.Ref, By: a.By, At: at})
+}
+
+// Wallet returns the client's wallet in a currency, as this batch has left
+// it. It exists since the method was enabled; a missing one is made first.
+func (b *Change[R]) Wallet(ctx context.Context, client till.ID, currency string) (*ledger.Wallet, error) {
+	k := purse{client, currency}
+	if w := b.wallets[k]; w != nil {
+		return w, nil
+	}
+	i := slices.IndexFunc(b.known, func(w *ledger.Wallet) bool { return w.ClientID == client && w.Currency == currency })
+	if i >= 0 {
+		b.wallets[k] = b.known[i]
+		return b.known[i], nil
+	}
+	if err := b.Tx.EnsureWallet(ctx, client, currency, b.Heads[client].Tick()); err != nil {
+		return nil, err
+	}
+	w, err := b.Tx.Wallet(ctx, client, currency)
+	if err != nil {
+		return nil, err
+	}
+	b.wallets[k] = w
+	return w, nil
+}
+
+// Post gathers an entry that was applied to a wallet, with its line.
+func (b *Change[R]) Post(t *ledger.Transaction, e *ledger.Entry) {
+	b.transactions = append(b.transactions, t)
+	b.counts.AddTransaction(t.ClientID, t.CreatedAt, t.Type, t.Amount.Currency)
+	b.Enter(e, fmt.Sprintf("%s %s %sed", t.Amount.Value(), e.Currency, t.Direction))
+}
+
+// Enter gathers an entry that touches no wallet, and why.
+func (b *Change[R]) Enter(e *ledger.Entry, why string) {
+	b.entries = append(b.entries, e)
+	b.Record(e.ClientID, e.Subject(), e.CreatedAt, "engine", string(e.Kind), why)
+}
+
+// Fact gathers what becomes of a row once at most; the database refuses it a
+// second time.
+func (b *Change[R]) Fact(row R, fact string, e *ledger.Entry) {
+	b.facts = append(b.facts, store.Fact{Ref: row.Alike().Ref, Fact: fact, EntryID: e.ID})
+}
+
+// Write puts the net result of a batch into the database, set by set, in the
+// fixed order of locks.
+func (b *Change[R]) Write(ctx context.Context) error {
+	steps := make([]*store.Step, 0, len(b.Steps))
+	for _, s := range b.Steps {
+		if s != nil {
+			steps = append(steps, s)
+		}
+	}
+	wallets := make([]*ledger.Wallet, 0, len(b.wallets))
+	for _, w := range b.wallets {
+		wallets = append(wallets, w)
+	}
+	for _, f := range []func() error{
+		func() error { return b.noun.Update(ctx, b.Tx, b.moved) },
+		func() error { return b.Tx.SaveSteps(ctx, steps) },
+		func() error { return b.Tx.DeleteSteps(ctx, b.deletedSteps) },
+		func() error { return b.Tx.SaveWallets(ctx, wallets) },
+		func() error { return b.Tx.InsertTransactions(ctx, b.transactions) },
+		func() error { return b.Tx.InsertEntries(ctx, b.entries) },
+		func() error { return b.Tx.InsertFacts(ctx, b.facts) },
+		func() error { return b.Tx.InsertEvents(ctx, b.events) },
+		func() error { return b.Tx.EndAttempts(ctx, b.attempts, b.last) },
+		func() error { return b.writeCases(ctx) },
+		func() error { return b.Tx.InsertAudit(ctx, b.audit) },
+		func() error { return b.Tx.Count(ctx, &b.counts) },
+		func() error { return b.Tx.SaveHeads(ctx, b.Heads) },
+	} {
+		if err := f(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeCases closes before it opens: what ends one case may begin another.
+func (b *Change[R]) writeCases(ctx context.Context) error {
+	if err := b.Tx.CloseCases(ctx, b.closed); err != nil {
+		return err
+	}
+	return b.Tx.OpenCases(ctx, b.cases)
+}

@@ -1,0 +1,99 @@
+package order
+
+import (
+	"strconv"
+
+	"till"
+)
+
+// Party is who pays or is paid, as far as the catalogue judges them.
+type Party struct {
+	At     string  // where it stands in the body: /customer, /recipient
+	Absent bool    // it was not sent, and is refused already
+	Phone  *string // nil if it was not sent
+}
+
+// CheckCatalogue applies the rules that can change from one day to the next:
+// which methods a client may use, what they serve, what a phone looks like.
+// A refusal from here is given only after the idempotency key was looked up.
+func (o *Order) CheckCatalogue(c *Checker, enabled func(method string) bool, who Party) {
+	m, known := till.MethodOf(o.Method)
+	if o.Method != "" && (!known || !enabled(o.Method)) {
+		c.Add("/method", till.FieldUnknownMethod, "is not one of the methods enabled for you; see GET /payment-methods")
+		known = false
+	}
+	at := who.At + "/phone"
+	var country *till.Country
+	if known {
+		country = o.checkCountry(c, m, at)
+	} else if k, ok := till.CountryOf(o.Country); ok {
+		country = k
+	}
+	if country != nil && known {
+		o.checkMarket(c, m, country)
+	}
+	if who.Absent {
+		return
+	}
+	if who.Phone == nil {
+		c.Add(at, till.FieldRequired, "is required by the method")
+	} else if country != nil {
+		if ok, hint := till.CheckPhone(country, o.Phone); !ok {
+			c.Add(at, till.FieldInvalidPhone, hint)
+		}
+	} else if !digits(o.Phone) && !c.Has(at) {
+		c.Add(at, till.FieldInvalidPhone, "must be digits only: the calling code followed by the national number, for example 242061234567")
+	}
+}
+
+// digits reports whether s is a phone number in any country at all.
+func digits(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return len(s) >= 7 && len(s) <= 15
+}
+
+// checkCountry returns the country that the order is for, nil if that is not
+// clear.
+func (o *Order) checkCountry(c *Checker, m *till.Method, phone string) *till.Country {
+	switch {
+	case o.Country == "" && m.CountryScoped:
+		c.Add("/country", till.FieldCountryRequired, "is required for this method")
+		return nil
+	case o.Country == "":
+		k, ok := till.CountryByCallingCode(o.Phone, m.Countries())
+		if !ok {
+			c.Add(phone, till.FieldInvalidPhone, "must start with the calling code of a country that the method serves")
+		}
+		return k
+	case o.Country == badCountry:
+		return nil // already refused
+	case !m.Serves(o.Country):
+		c.Add("/country", till.FieldCountryNotSupported, "is not a country that the method serves")
+		k, _ := till.CountryOf(o.Country)
+		return k
+	}
+	k, _ := till.CountryOf(o.Country)
+	return k
+}
+
+func (o *Order) checkMarket(c *Checker, m *till.Method, country *till.Country) {
+	if !letters(o.Currency, 3) || !m.Serves(country.Code) {
+		return
+	}
+	k, ok := m.Market(country.Code, o.Currency)
+	switch {
+	case !ok:
+		c.Add("/amount/currency", till.FieldCurrencyNotSupported, "is not a currency that the method serves in this country")
+	case o.Amount == 0:
+	case o.Amount < k.Min || o.Amount > k.Max:
+		c.Add("/amount/value", till.FieldAmountOutOfBounds,
+			"must be between "+strconv.FormatInt(k.Min, 10)+" and "+strconv.FormatInt(k.Max, 10)+" minor units")
+	case o.Amount%k.Step != 0:
+		c.Add("/amount/value", till.FieldNotRepresentable,
+			"must be a multiple of "+strconv.FormatInt(k.Step, 10)+" minor units, the smallest step that the operator moves")
+	}
+}

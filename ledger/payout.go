@@ -1,0 +1,75 @@
+package ledger
+
+import "till"
+
+// The kinds of entries of payouts.
+const (
+	Payout     EntryKind = "payout"
+	LatePayout EntryKind = "late_payout" // touches no wallet that has nothing
+)
+
+// Reserve holds an amount back for a payout on its way. It returns
+// ErrOutOfBounds, and changes nothing, if less is available.
+func (w *Wallet) Reserve(amount int64, at till.Time) error {
+	if amount < 0 || amount > w.Available() {
+		return ErrOutOfBounds
+	}
+	w.Reserved, w.UpdatedAt = w.Reserved+amount, at
+	return nil
+}
+
+// Release gives back what Reserve held: the payout is over, or its money is
+// about to be posted. It returns ErrOutOfBounds, and changes nothing, if less
+// is held.
+func (w *Wallet) Release(amount int64, at till.Time) error {
+	if amount < 0 || amount > w.Reserved {
+		return ErrOutOfBounds
+	}
+	w.Reserved, w.UpdatedAt = w.Reserved-amount, at
+	return nil
+}
+
+// PayOut returns the entry for a payout whose recipient has the money.
+func PayOut(p *till.Payout) Entry {
+	e := payoutEntry(p, Payout)
+	e.Postings = []Posting{
+		{Account{Kind: WalletAccount}, -p.Amount.Minor},
+		{Account{Kind: OperatorAccount, Connection: p.Connection}, p.Amount.Minor},
+	}
+	return e
+}
+
+// TakePayoutFee returns the entry for the fee of a payout that succeeded.
+func TakePayoutFee(p *till.Payout) Entry {
+	e := payoutEntry(p, Fee)
+	e.Postings = []Posting{
+		{Account{Kind: WalletAccount}, -p.Fee},
+		{Account{Kind: Fees}, p.Fee},
+	}
+	return e
+}
+
+// PayOutLate returns the entry for a payout that was paid after it had failed,
+// so that its reserve may be spent. It is recorded whatever the wallet holds:
+// what is available covers it, the rest is owed by the client. No fee is
+// taken: the client was told that it failed.
+func PayOutLate(p *till.Payout, available int64) Entry {
+	e := payoutEntry(p, LatePayout)
+	e.Postings = []Posting{{Account{Kind: OperatorAccount, Connection: p.Connection}, p.Amount.Minor}}
+	covered := min(p.Amount.Minor, max(available, 0))
+	if covered > 0 {
+		e.Postings = append(e.Postings, Posting{Account{Kind: WalletAccount}, -covered})
+	}
+	if owed := p.Amount.Minor - covered; owed > 0 {
+		e.Postings = append(e.Postings, Posting{Account{Kind: Receivable}, -owed})
+	}
+	return e
+}
+
+func payoutEntry(p *till.Payout, kind EntryKind) Entry {
+	return Entry{
+		ClientID: p.ClientID, Kind: kind, Currency: p.Amount.Currency,
+		PayoutID: p.ID, Reference: p.Reference,
+		ProviderReference: p.ProviderReference, Connection: p.Connection,
+	}
+}

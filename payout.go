@@ -1,0 +1,103 @@
+package till
+
+import (
+	"fmt"
+	"slices"
+)
+
+// PayoutStatus is how far a payout got. It is what clients see.
+type PayoutStatus string
+
+// The statuses of a payout.
+const (
+	PayoutPending    PayoutStatus = "pending"    // its money is reserved; nothing heard from the operator yet
+	PayoutProcessing PayoutStatus = "processing" // the operator holds the request
+	PayoutSuccess    PayoutStatus = "success"    // the recipient has the money, the client's wallet is debited
+	PayoutFailed     PayoutStatus = "failed"     // refused, or never sent; the reserve is released
+	PayoutCancelled  PayoutStatus = "cancelled"  // taken back by the client before anything was sent
+)
+
+// PayoutStatuses lists every status, in the order of a payout's life.
+var PayoutStatuses = []PayoutStatus{PayoutPending, PayoutProcessing, PayoutSuccess, PayoutFailed, PayoutCancelled}
+
+// PayoutMoves is the whole state machine of payouts, as Moves is of payments.
+var PayoutMoves = map[PayoutStatus][]PayoutStatus{
+	PayoutPending:    {PayoutProcessing, PayoutSuccess, PayoutFailed, PayoutCancelled},
+	PayoutProcessing: {PayoutSuccess, PayoutFailed},
+}
+
+// Valid reports whether s is one of the statuses.
+func (s PayoutStatus) Valid() bool { return slices.Contains(PayoutStatuses, s) }
+
+// Final reports whether a payout in status s has ended for ever.
+func (s PayoutStatus) Final() bool {
+	return s == PayoutSuccess || s == PayoutFailed || s == PayoutCancelled
+}
+
+// MayBecome answers nil if a payout may move from s to next, and the reason
+// if it may not.
+func (s PayoutStatus) MayBecome(next PayoutStatus) error {
+	switch {
+	case s == next:
+		return ErrSameStatus
+	case s.Final():
+		return ErrFinal
+	case slices.Contains(PayoutMoves[s], next):
+		return nil
+	}
+	return fmt.Errorf("%w: %s to %s", ErrIllegalMove, s, next)
+}
+
+// Payout is money sent from a client's wallet to a recipient's.
+type Payout struct {
+	ClientID       ID
+	ID             ID
+	IdempotencyKey string // exactly as sent; matched without regard to case
+
+	Status         PayoutStatus
+	PreviousStatus PayoutStatus // "" at creation; the database checks the pair
+
+	Method    string
+	Country   string // "" where not sent
+	Amount    Money  // what the recipient gets; always > 0
+	Fee       int64  // on top of it, in the same currency; fixed at creation
+	Phone     string // the recipient's
+	Reference string // "" where not sent
+
+	// Document is the part of the request that never changes and is echoed as
+	// sent: the JSON members description, recipient and metadata, ready to be
+	// spliced into an object.
+	Document []byte
+
+	ProviderReference string // the operator's receipt, "" until known
+	FailureReason     FailureReason
+	FailureDetail     *FailureDetail
+
+	CreatedAt  Time
+	UpdatedAt  Time
+	ExpiresAt  Time // no send starts after it
+	SendWindow Time // a span: ExpiresAt as it was at creation is CreatedAt + SendWindow
+
+	// Connection is where the payout is sent, pinned with its fingerprint
+	// before the first send: it is asked about there and nowhere else.
+	Connection  string
+	Fingerprint string
+
+	Resolution Resolution
+}
+
+// Reserve returns what is held in the wallet while the payout is on its way:
+// the amount and the fee, in minor units.
+func (p *Payout) Reserve() int64 { return p.Amount.Minor + p.Fee }
+
+// AsCreated returns the payout as its creation answered it, whatever has
+// happened since: what a repeated create call is given.
+func (p *Payout) AsCreated() *Payout {
+	c := *p
+	c.Status, c.PreviousStatus = PayoutPending, ""
+	c.ProviderReference, c.FailureReason, c.FailureDetail = "", "", nil
+	c.UpdatedAt = p.CreatedAt
+	c.ExpiresAt = p.CreatedAt + p.SendWindow
+	c.Resolution = Resolution{State: Waiting}
+	return &c
+}

@@ -1,0 +1,223 @@
+package payout
+
+import (
+	"context"
+	"fmt"
+
+	"till"
+	"till/engine"
+	"till/ledger"
+	"till/provider"
+	"till/store"
+)
+
+// Apply records answers: with Cancel the only place where a payout changes.
+// The whole batch is one commit; if that fails, each answer is recorded alone,
+// and what cannot be recorded even then is in its Refused. It implements
+// engine.Subject.
+func (m *Paymaster) Apply(ctx context.Context, answers []*engine.Answer) {
+	engine.Apply(answers, func(answers []*engine.Answer, careful bool) error {
+		return m.applyBatch(ctx, answers, careful)
+	}, m.desk.Unavailable)
+}
+
+func (m *Paymaster) applyBatch(ctx context.Context, answers []*engine.Answer, careful bool) error {
+	return m.c.Store.UpdateBehind(ctx, func(tx *store.Tx) error {
+		b, err := engine.Begin(ctx, tx, m.engine, &engine.Payouts, engine.Refs(answers))
+		if err != nil {
+			return err
+		}
+		d := &change{Change: b}
+		if err := d.preload(ctx, answers, careful); err != nil {
+			return err
+		}
+		for _, a := range answers {
+			if err := b.Decide(ctx, a, d); err != nil {
+				return err
+			}
+		}
+		return b.Write(ctx)
+	})
+}
+
+// change is what an answer means to payouts. It implements engine.Decider.
+type change struct {
+	*engine.Change[*store.PayoutRow]
+	other map[store.Ref]bool // whose money moved, but not as it was asked for
+}
+
+// preload reads what only few answers will be held against.
+func (b *change) preload(ctx context.Context, answers []*engine.Answer, careful bool) (err error) {
+	var refs []store.Ref
+	for _, a := range answers {
+		// One with such a case has somebody's attention.
+		if p := b.Rows[a.Ref]; p != nil && p.Attention && a.Err == nil {
+			refs = append(refs, a.Ref)
+		}
+	}
+	if b.other, err = b.Tx.Mismatched(ctx, refs, engine.CaseMismatch); err != nil {
+		return err
+	}
+	return b.Receipts(ctx, answers, careful)
+}
+
+// Succeed takes an operator's word that the recipient has the money. It is
+// believed only if it is the money that was to be paid, under a receipt that
+// no other payout has; otherwise the reserve is kept and a person looks.
+func (b *change) Succeed(ctx context.Context, p *store.PayoutRow, a *engine.Answer) error {
+	r := a.Result
+	switch {
+	case p.Status == till.PayoutCancelled:
+		if a.Action == engine.Resolve {
+			a.Refused = till.Errorf(till.CodeValidationFailed, "the payout was cancelled before anything was sent")
+			return nil
+		}
+		b.Open(p, engine.CaseContradiction, "the operator reports a success of a payout that was never sent")
+		return nil
+	case p.Status == till.PayoutSuccess || p.LateEvent != 0:
+		if a.Action == engine.Resolve {
+			b.Resolved(p, a)
+		} else if r.Receipt != "" && p.ProviderReference != "" && r.Receipt != p.ProviderReference {
+			b.Open(p, engine.CaseContradiction, "the operator reports a second success with another receipt")
+		}
+		return nil
+	}
+	if a.Action != engine.Resolve {
+		if why := b.Mismatch(p, a); why != "" {
+			b.Held(p)
+			b.Attend(p)
+			b.Open(p, engine.CaseMismatch, why+"; nothing was posted")
+			b.other[a.Ref] = true
+			return nil
+		}
+	}
+	if b.ReceiptTaken(p, r.Receipt) {
+		if a.Action == engine.Resolve {
+			a.Refused = till.Errorf(till.CodeValidationFailed, "another payout has this receipt")
+			return nil
+		}
+		b.Attend(p)
+		b.Open(p, engine.CaseReceiptReused, "the operator reports a success under a receipt that another payout has")
+		return nil
+	}
+	p.ProviderReference = r.Receipt
+	var err error
+	if p.Status.Final() {
+		err = b.postLate(ctx, p, a)
+	} else {
+		err = b.post(ctx, p)
+	}
+	if err != nil {
+		return fmt.Errorf("post payout %s: %w", p.ID, err)
+	}
+	if a.Action == engine.Resolve {
+		b.Resolved(p, a)
+	}
+	return nil
+}
+
+// post turns the reserve into what was paid, and the fee.
+func (b *change) post(ctx context.Context, p *store.PayoutRow) error {
+	w, err := b.Wallet(ctx, p.ClientID, p.Amount.Currency)
+	if err != nil {
+		return err
+	}
+	if !b.Move(p, string(till.PayoutSuccess)) {
+		return till.ErrIllegalMove
+	}
+	if err := w.Release(p.Reserve(), p.UpdatedAt); err != nil {
+		return err
+	}
+	e := ledger.PayOut(&p.Payout)
+	if err := b.enter(p, w, &e, p.UpdatedAt, store.FactMoneyOut); err != nil || p.Fee == 0 {
+		return err
+	}
+	fee := ledger.TakePayoutFee(&p.Payout)
+	return b.enter(p, w, &fee, b.Heads[p.ClientID].Tick(), store.FactFee)
+}
+
+// postLate records that a payout was paid after it had failed: its reserve was
+// given back and may be spent, so what the wallet lacks is owed.
+func (b *change) postLate(ctx context.Context, p *store.PayoutRow, a *engine.Answer) error {
+	w, err := b.Wallet(ctx, p.ClientID, p.Amount.Currency)
+	if err != nil {
+		return err
+	}
+	b.Late(p)
+	e := ledger.PayOutLate(&p.Payout, w.Available())
+	if a.Action != engine.Resolve { // otherwise a person knows already
+		b.Open(p, engine.CaseLateMoney, "it was paid after it had ended as "+string(p.Status)+"; the wallet was debited")
+	}
+	return b.enter(p, w, &e, p.UpdatedAt, store.FactMoneyOut)
+}
+
+// enter applies an entry to the wallet and gathers it, with the fact that
+// keeps it from being entered twice.
+func (b *change) enter(p *store.PayoutRow, w *ledger.Wallet, e *ledger.Entry, at till.Time, fact string) error {
+	e.CreatedAt, e.ID = at, till.NewID(at)
+	b.Fact(p, fact, e)
+	if _, touches := e.WalletAmount(); !touches {
+		b.Enter(e, fmt.Sprintf("%s %s owed", p.Amount.Value(), e.Currency))
+		return w.Owe(e)
+	}
+	t, err := w.Post(e)
+	if err != nil {
+		return err
+	}
+	b.Post(&t, e)
+	return nil
+}
+
+// Lose takes an operator's word that the recipient does not get the money.
+func (b *change) Lose(ctx context.Context, p *store.PayoutRow, a *engine.Answer) error {
+	byPerson := a.Action == engine.Resolve
+	switch {
+	case p.Status == till.PayoutSuccess && byPerson:
+		a.Refused = till.Errorf(till.CodeValidationFailed, "the payout has succeeded and stays so")
+	case p.Status == till.PayoutSuccess:
+		b.Open(p, engine.CaseContradiction, "the operator called it a success before and says "+string(a.Result.Outcome)+" now")
+	case p.Status == till.PayoutCancelled && byPerson:
+		a.Refused = till.Errorf(till.CodeValidationFailed, "the payout was cancelled before anything was sent")
+	case p.Status.Final():
+		if byPerson {
+			b.Resolved(p, a)
+		}
+	case b.other[a.Ref] && !byPerson:
+		b.Open(p, engine.CaseContradiction, "money went out for it, and the operator says "+string(a.Result.Outcome)+" now")
+	default:
+		if err := b.Fail(ctx, p, a.Result); err != nil {
+			return err
+		}
+		if byPerson {
+			b.Resolved(p, a)
+		}
+	}
+	return nil
+}
+
+// Fail ends a payout other than in success and gives its reserve back.
+func (b *change) Fail(ctx context.Context, p *store.PayoutRow, r provider.Result) error {
+	if !b.End(p, string(till.PayoutFailed), r) {
+		return nil
+	}
+	return b.release(ctx, p)
+}
+
+// release gives the reserve of a payout that has just ended back.
+func (b *change) release(ctx context.Context, p *store.PayoutRow) error {
+	w, err := b.Wallet(ctx, p.ClientID, p.Amount.Currency)
+	if err != nil {
+		return err
+	}
+	if err := w.Release(p.Reserve(), p.UpdatedAt); err != nil {
+		return fmt.Errorf("release payout %s: %w", p.ID, err)
+	}
+	return nil
+}
+
+// Reverse takes an operator's word that the money came back. An open payout
+// has failed then; one that succeeded is left to a person.
+func (b *change) Reverse(ctx context.Context, p *store.PayoutRow, a *engine.Answer) error {
+	a.Result.Reason = till.ProviderRejected
+	return b.Lose(ctx, p, a)
+}

@@ -1,0 +1,96 @@
+package payout
+
+import (
+	"context"
+	"errors"
+
+	"till"
+	"till/engine"
+	"till/provider"
+	"till/store"
+)
+
+// Cancel takes a payout back and returns it as it is then. It works only while
+// nothing was sent: under the locks of the client's head and the payout's step
+// that is plain, because a claim writes down that a send may begin before it
+// does. One that is cancelled already is returned as it is. It returns
+// CodePayoutNotFound, or CodeNotCancellable.
+func (m *Paymaster) Cancel(ctx context.Context, ref store.Ref, actor string) (*store.PayoutRow, error) {
+	var p *store.PayoutRow
+	try := func() error {
+		return m.c.Store.Update(ctx, func(tx *store.Tx) (err error) {
+			p, err = m.cancel(ctx, tx, ref, actor)
+			return err
+		})
+	}
+	err := try()
+	if errors.Is(err, store.ErrUnknownCommit) {
+		err = try() // one that is cancelled already stays so
+	}
+	if err != nil {
+		return nil, m.desk.Unavailable("cancel a payout", err)
+	}
+	return p, nil
+}
+
+func (m *Paymaster) cancel(ctx context.Context, tx *store.Tx, ref store.Ref, actor string) (*store.PayoutRow, error) {
+	c, err := engine.Begin(ctx, tx, m.engine, &engine.Payouts, []store.Ref{ref})
+	if err != nil {
+		return nil, err
+	}
+	p, s := c.Rows[ref], c.Steps[ref]
+	switch {
+	case p == nil:
+		return nil, till.Errorf(till.CodePayoutNotFound, "there is no such payout")
+	case p.Status == till.PayoutCancelled:
+		return p, nil
+	case p.Status != till.PayoutPending || s == nil || s.Sends > 0 || !s.SendStartedAt.IsZero():
+		return nil, till.Errorf(till.CodeNotCancellable, "the payout may have been sent already")
+	}
+	b := &change{Change: c}
+	if !b.Move(p, string(till.PayoutCancelled)) {
+		return nil, till.ErrIllegalMove
+	}
+	if err := b.release(ctx, p); err != nil {
+		return nil, err
+	}
+	b.Record(p.ClientID, p.ID, p.UpdatedAt, actor, "payout.cancel", p.Amount.Value()+" "+p.Amount.Currency+" released")
+	b.Drop(p)
+	return p, b.Write(ctx)
+}
+
+// Resolution is the operator's word brought by a person.
+type Resolution struct {
+	Success  bool
+	Receipt  string // the operator's, where the evidence shows one
+	By       string // who says so
+	Evidence string // what it rests on, for the audit log
+}
+
+// Resolve ends a payout on a person's evidence, through the same Apply as
+// every other answer. It returns CodePayoutNotFound, or CodeValidationFailed
+// if the payout has ended in a way that the evidence cannot change.
+func (m *Paymaster) Resolve(ctx context.Context, ref store.Ref, r Resolution) error {
+	now := m.c.Store.Now()
+	var p *store.PayoutRow
+	err := m.c.Store.View(ctx, func(tx *store.Tx) (err error) {
+		p, err = tx.Payout(ctx, ref)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if r.Success && p.Status == till.PayoutSuccess {
+		return till.Errorf(till.CodeValidationFailed, "the payout's money has been posted already")
+	}
+	a := &engine.Answer{
+		Ref: ref, Action: engine.Resolve, Reference: m.ReferenceOf(&p.Payout),
+		Started: now, Ended: now, By: r.By, Evidence: r.Evidence,
+		Result: provider.Result{Outcome: provider.Failed, Reason: till.Unspecified},
+	}
+	if r.Success {
+		a.Result = provider.Result{Outcome: provider.Success, Receipt: r.Receipt}
+	}
+	m.Apply(ctx, []*engine.Answer{a})
+	return a.Refused
+}

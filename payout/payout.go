@@ -1,0 +1,262 @@
+package payout
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"till"
+	"till/engine"
+	"till/internal/order"
+	"till/ledger"
+	"till/provider"
+	"till/store"
+)
+
+// Config is what a Paymaster is made of.
+type Config struct {
+	Store *store.Store
+	// Secret is the installation's: references and callback tokens derive
+	// from it, so it must never change.
+	Secret []byte
+	// Connections are the operators that payouts can be sent to.
+	Connections map[string]provider.Provider
+	// Route chooses the connection of a new payout; "" if there is none.
+	Route func(mode till.Mode, method, country, currency string) string
+	// CallbackBase is where operators reach us, "" if they cannot. The
+	// connection and a token are appended.
+	CallbackBase string
+	// Slots is how many calls to operators run at once; see engine.Config.
+	Slots int
+	// Look is how soon other processes' work is noticed; see engine.Config.
+	Look time.Duration
+	// Pulse is how soon instances agree on how operators stand; see
+	// engine.Config.
+	Pulse time.Duration
+	// Work says that this instance sends and asks; without it, it only
+	// accepts and leaves the work to others.
+	Work bool
+	Log  *slog.Logger
+}
+
+// Paymaster accepts payouts and records what becomes of them.
+type Paymaster struct {
+	c      Config
+	engine *engine.Engine
+	desk   *engine.Desk[*store.PayoutRow]
+}
+
+// New returns a Paymaster. Close it when nothing calls it any more.
+func New(c Config) *Paymaster {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	m := &Paymaster{c: c}
+	m.engine = engine.New(engine.Config{
+		Kind: store.KindPayout, Secret: c.Secret, Store: c.Store, Connections: c.Connections, Subject: m,
+		Slots: c.Slots, Look: c.Look, Pulse: c.Pulse, Idle: !c.Work, Log: c.Log,
+	})
+	m.desk = engine.NewDesk(m.engine, &engine.Payouts, engine.DeskConfig[*store.PayoutRow]{
+		Write: m.write, Job: m.job, Work: c.Work, Log: c.Log,
+	})
+	return m
+}
+
+// Run sends and asks until ctx ends; it returns at once if this instance
+// leaves the work to others.
+func (m *Paymaster) Run(ctx context.Context) {
+	if m.c.Work {
+		m.engine.Run(ctx)
+	}
+}
+
+// Watch shares with the other instances how the operators stand, until ctx
+// ends.
+func (m *Paymaster) Watch(ctx context.Context) { m.engine.Watch(ctx) }
+
+// Close finishes what was begun: queued creates are written, calls under way
+// are answered and recorded, or ctx ends. Call it after Run has returned and
+// nothing calls Create any more.
+func (m *Paymaster) Close(ctx context.Context) error {
+	m.desk.Close()
+	return m.engine.Drain(ctx)
+}
+
+// Client is who asks: the tenant, which methods it may use, and what it pays.
+type Client struct {
+	*till.Client
+	Enabled func(method string) bool
+	// Fee returns what is taken on top of an amount, in minor units and at most
+	// the amount; nil if nothing is.
+	Fee func(method string, amount till.Money) int64
+}
+
+// Created is the answer to Create: the payout as it was created, which is
+// also what a repeated call is given.
+type Created struct {
+	Payout   *till.Payout
+	Replayed bool
+}
+
+// Create records that a client wants a payout and reserves its money: one
+// commit, nothing else. It returns CodeValidationFailed with every mistake of
+// the body, CodeKeyReused if the key belongs to another body,
+// CodeInsufficientBalance if the wallet has less than the amount and the fee,
+// CodeMethodUnavailable if no operator can be reached for it,
+// CodeServiceUnavailable if the database is away or the queue is full.
+func (m *Paymaster) Create(ctx context.Context, who Client, r *Request) (Created, error) {
+	var ck order.Checker
+	o := r.check(&ck)
+	lasting := len(ck.Fields)
+	o.CheckCatalogue(&ck, who.Enabled, r.party())
+	if lasting > 0 {
+		return Created{}, ck.Refusal()
+	}
+	if len(ck.Fields) > 0 {
+		return answer(m.desk.ReplayOr(ctx, who.ID, o.Key, r.hash, ck.Refusal()))
+	}
+	name := m.c.Route(who.Mode, o.Method, o.Country, o.Currency)
+	p := m.c.Connections[name]
+	if p == nil {
+		return answer(m.desk.ReplayOr(ctx, who.ID, o.Key, r.hash, till.Errorf(till.CodeMethodUnavailable, "the method cannot be reached for payouts just now")))
+	}
+	if !m.engine.Passing(name) {
+		if row, replayed, err, done := m.desk.Admit(ctx, who.ID, o.Key, r.hash, name); done {
+			return answer(row, replayed, err)
+		}
+	}
+	sum, ok := r.hash(bodyVersion)
+	if !ok {
+		return Created{}, fmt.Errorf("hash the body of a create call")
+	}
+	amount := till.Money{Minor: o.Amount, Currency: o.Currency}
+	var fee int64
+	if who.Fee != nil {
+		fee = who.Fee(o.Method, amount)
+	}
+	call := &creation{Key: o.Key, Hash: r.hash, Row: &store.PayoutRow{
+		Payout: till.Payout{
+			ClientID: who.ID, IdempotencyKey: o.SentKey, Status: till.PayoutPending,
+			Method: o.Method, Country: o.Country, Amount: amount, Fee: fee,
+			Phone: o.Phone, Reference: order.Deref(r.Reference), Document: r.document(),
+			Connection: name, Fingerprint: p.Fingerprint(),
+			Resolution: till.Resolution{State: till.Waiting},
+		},
+		BodyHash: sum, BodyVersion: bodyVersion,
+	}}
+	return answer(m.desk.Create(ctx, call))
+}
+
+// answer is what a client is told of a row.
+func answer(row *store.PayoutRow, replayed bool, err error) (Created, error) {
+	if err != nil {
+		return Created{}, err
+	}
+	return Created{Payout: &row.Payout, Replayed: replayed}, nil
+}
+
+// creation is one create call on its way through the batch.
+type creation = engine.Creation[*store.PayoutRow]
+
+type purse struct {
+	client   till.ID
+	currency string
+}
+
+// write is the one commit of a batch of creates. The clients' heads are
+// locked, so nobody else makes payouts of theirs or touches their wallets: it
+// reads the keys and the wallets, and decides one call after the other against
+// what the calls before it have left.
+func (m *Paymaster) write(ctx context.Context, tx *store.Tx, heads map[till.ID]*store.Head, calls []*creation) error {
+	keys, clients := make([]store.Ref, len(calls)), make([]till.ID, len(calls))
+	for i, call := range calls {
+		keys[i], clients[i] = store.Ref{Client: call.Row.ClientID, ID: call.Key}, call.Row.ClientID
+	}
+	taken, err := tx.PayoutsByKey(ctx, keys)
+	if err != nil {
+		return err
+	}
+	all, err := tx.WalletsOf(ctx, clients)
+	if err != nil {
+		return err
+	}
+	wallets := make(map[purse]*ledger.Wallet, len(all))
+	for _, w := range all {
+		wallets[purse{w.ClientID, w.Currency}] = w
+	}
+	var rows []*store.PayoutRow
+	var steps []*store.Step
+	var counts store.Counts
+	used := map[*ledger.Wallet]bool{}
+	for i, call := range calls {
+		if row := taken[keys[i]]; row != nil {
+			call.Found(row, engine.Payouts.Fresh)
+			continue
+		}
+		p := call.Row
+		w := wallets[purse{p.ClientID, p.Amount.Currency}]
+		m.stamp(call, heads[p.ClientID].Tick(), tx.Now())
+		if w == nil || w.Reserve(p.Reserve(), p.CreatedAt) != nil {
+			call.Refuse(till.Errorf(till.CodeInsufficientBalance, "the wallet has less available than the payout and its fee"))
+			continue
+		}
+		call.Tried()
+		taken[keys[i]] = p
+		used[w] = true
+		rows, steps = append(rows, p), append(steps, &call.Step)
+		counts.AddPayout(&p.Payout, till.PayoutPending, 1)
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	return save(ctx, tx, heads, rows, steps, used, &counts)
+}
+
+// save writes what was decided, in the fixed order of locks.
+func save(ctx context.Context, tx *store.Tx, heads map[till.ID]*store.Head, rows []*store.PayoutRow, steps []*store.Step,
+	used map[*ledger.Wallet]bool, counts *store.Counts) error {
+	if err := tx.InsertPayouts(ctx, heads, rows, steps); err != nil {
+		return err
+	}
+	wallets := make([]*ledger.Wallet, 0, len(used))
+	for w := range used {
+		wallets = append(wallets, w)
+	}
+	if err := tx.SaveWallets(ctx, wallets); err != nil {
+		return err
+	}
+	if err := tx.Count(ctx, counts); err != nil {
+		return err
+	}
+	return tx.SaveHeads(ctx, heads)
+}
+
+// stamp gives a new payout its time, and with it its id and its first step,
+// which nobody holds. A provider that keeps it back has it wait so much longer.
+func (m *Paymaster) stamp(call *creation, at, now till.Time) {
+	p := call.Row
+	c := m.c.Connections[p.Connection]
+	p.ID = till.NewID(at)
+	p.CreatedAt, p.UpdatedAt = at, at
+	window := c.Traits().ApprovalWindow
+	due := now
+	if h, ok := c.(provider.Holder); ok {
+		held := h.Hold(m.job(p).Request)
+		due, window = due.Add(held), window+held
+	}
+	p.SendWindow = till.Time(window.Microseconds())
+	p.ExpiresAt = at + p.SendWindow
+	call.Step = store.Step{ClientID: p.ClientID, SubjectID: p.ID, Kind: store.KindPayout, Lane: store.Lane(p.Connection, store.OpPayoutSubmit), DueAt: due}
+}
+
+// Serves reports whether payouts by a method can be sent anywhere for clients
+// of a mode.
+func (m *Paymaster) Serves(mode till.Mode, method *till.Method) bool {
+	for _, k := range method.Markets {
+		if m.c.Connections[m.c.Route(mode, method.Code, k.Country, k.Currency)] != nil {
+			return true
+		}
+	}
+	return false
+}

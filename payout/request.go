@@ -1,0 +1,74 @@
+package payout
+
+import (
+	"till"
+	"till/internal/order"
+)
+
+// Request is the body of a create call as the client sent it. A nil member
+// was absent or null.
+type Request struct {
+	order.Body
+	Recipient *Recipient `json:"recipient"`
+}
+
+// Recipient is the recipient member of a Request.
+type Recipient struct {
+	Phone *string `json:"phone"`
+}
+
+// bodyVersion is the list of members that hash covers. A release that learns
+// a member adds a version; rows keep the one they were hashed under.
+const bodyVersion = 1
+
+// check applies every rule that does not depend on anything that can change.
+func (r *Request) check(c *order.Checker) *order.Order {
+	return r.Body.Check(c, func(o *order.Order) {
+		if r.Recipient == nil {
+			c.Add("/recipient", till.FieldRequired, "is required")
+			return
+		}
+		o.Phone = order.Deref(r.Recipient.Phone)
+	})
+}
+
+// party is who is paid.
+func (r *Request) party() order.Party {
+	if r.Recipient == nil {
+		return order.Party{At: "/recipient", Absent: true}
+	}
+	return order.Party{At: "/recipient", Phone: r.Recipient.Phone}
+}
+
+// hash returns the same value for two bodies exactly if they say the same. It
+// reports false for a version that this program does not know.
+func (r *Request) hash(version int) ([32]byte, bool) {
+	if version != bodyVersion {
+		return [32]byte{}, false
+	}
+	return order.Hash(func(h *order.Hasher) {
+		h.Text(r.Method)
+		h.Text(r.Country)
+		h.Amount(r.Amount)
+		if h.Object(r.Recipient != nil) {
+			h.Text(r.Recipient.Phone)
+		}
+		h.Text(r.Reference)
+		h.Text(r.Description)
+		h.Value(r.Metadata.Raw)
+	})
+}
+
+// document renders what is echoed as sent.
+func (r *Request) document() []byte {
+	b := make([]byte, 0, 96+len(r.Metadata.Raw))
+	b = append(b, `"description":`...)
+	b = order.AppendText(b, r.Description)
+	b = append(b, `,"recipient":{"phone":`...)
+	b = order.AppendText(b, r.Recipient.Phone)
+	b = append(b, `},"metadata":`...)
+	if r.Metadata.Raw == nil {
+		return append(b, "null"...)
+	}
+	return append(b, r.Metadata.Raw...)
+}

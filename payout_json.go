@@ -1,0 +1,49 @@
+package till
+
+import "strconv"
+
+// AppendJSON appends the payout as clients see it, in answers and in events
+// alike: every field always, null where there is nothing.
+func (p *Payout) AppendJSON(b []byte) []byte {
+	b = append(b, `{"id":"`...)
+	b = p.ID.Append(b)
+	b = append(b, `","status":"`...)
+	b = append(b, p.Status...)
+	b = append(b, `","method":`...)
+	b = appendString(b, p.Method)
+	b = append(b, `,"country":`...)
+	b = appendStringOrNull(b, p.Country)
+	b = append(b, `,"amount":`...)
+	b = appendMoney(b, p.Amount)
+	b = append(b, `,"fee":`...)
+	b = appendMoney(b, Money{p.Fee, p.Amount.Currency})
+	b = append(b, `,"reference":`...)
+	b = appendStringOrNull(b, p.Reference)
+	b = append(b, `,"idempotency_key":`...)
+	b = appendString(b, p.IdempotencyKey)
+	b = append(b, `,"provider_reference":`...)
+	b = appendStringOrNull(b, p.ProviderReference)
+	b = append(b, `,"failure_reason":`...)
+	b = appendStringOrNull(b, string(p.FailureReason))
+	b = append(b, `,"failure_detail":`...)
+	b = p.FailureDetail.appendJSON(b)
+	b = append(b, ',')
+	b = append(b, p.Document...)
+	b = append(b, `,"created_at":`...)
+	b = p.CreatedAt.appendJSON(b)
+	b = append(b, `,"updated_at":`...)
+	b = p.UpdatedAt.appendJSON(b)
+	b = append(b, `,"expires_at":`...)
+	b = p.ExpiresAt.appendJSON(b)
+	b = append(b, `,"resolution":`...)
+	b = p.Resolution.appendJSON(b)
+	return append(b, '}')
+}
+
+func appendMoney(b []byte, m Money) []byte {
+	b = append(b, `{"value":"`...)
+	b = strconv.AppendInt(b, m.Minor, 10)
+	b = append(b, `","currency":"`...)
+	b = append(b, m.Currency...)
+	return append(b, `"}`...)
+}

@@ -1,0 +1,63 @@
+package sandbox
+
+import (
+	"context"
+	"time"
+
+	"till"
+	"till/provider"
+)
+
+// Payouts is the sandbox as payouts see it: the same book, other stories.
+type Payouts struct{ o *Operator }
+
+var (
+	_ provider.Provider = Payouts{}
+	_ provider.Holder   = Payouts{}
+)
+
+// Payouts returns the provider for payouts.
+func (o *Operator) Payouts() Payouts { return Payouts{o} }
+
+// Submit takes a request as the story of its phone number has it.
+func (p Payouts) Submit(ctx context.Context, q provider.Request) (provider.Result, error) {
+	return p.o.submit(ctx, payout, q)
+}
+
+// Check says how the request with the reference stands.
+func (p Payouts) Check(ctx context.Context, q provider.Query) (provider.Result, error) {
+	return p.o.Check(ctx, q)
+}
+
+// Traits says how the sandbox behaves: as with payments. Its window is how
+// long a payout may wait to be sent.
+func (p Payouts) Traits() provider.Traits { return p.o.Traits() }
+
+// Fingerprint names the account: there is one sandbox.
+func (p Payouts) Fingerprint() string { return p.o.Fingerprint() }
+
+// Hold keeps back what a tester wants to cancel.
+func (p Payouts) Hold(r provider.Request) time.Duration {
+	if storyOf(payout, r.Phone) == heldBack {
+		return holding
+	}
+	return 0
+}
+
+// Credit is money that arrived in a recipient's wallet.
+type Credit struct {
+	Payout    till.ID
+	Reference till.ID
+	Amount    till.Money
+	At        till.Time
+}
+
+// Credits returns every credit up to this moment, as Debits does the debits.
+func (o *Operator) Credits(ctx context.Context) ([]Credit, error) {
+	moved, err := o.movements(ctx, payout)
+	credits := make([]Credit, len(moved))
+	for i, d := range moved {
+		credits[i] = Credit{d.Payment, d.Reference, d.Amount, d.At}
+	}
+	return credits, err
+}

@@ -1,0 +1,154 @@
+package sandbox
+
+import (
+	"database/sql"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"till"
+	"till/provider"
+	"till/provider/providertest"
+)
+
+// credits counts the credits of a reference.
+func credits(t testing.TB, o *Operator, reference till.ID) (n int) {
+	t.Helper()
+	all, err := o.Credits(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range all {
+		if c.Reference == reference {
+			n++
+		}
+	}
+	return n
+}
+
+func TestPayoutProvider(t *testing.T) {
+	digits := map[providertest.Story]string{
+		providertest.Approve: "4567", providertest.LimitReached: "0006",
+		providertest.LostAnswer: "0011", providertest.LostRequest: "0012", providertest.Stuck: "0014",
+	}
+	onEngines(t, func(t *testing.T, e engine) {
+		providertest.Run(t, func(t *testing.T) providertest.Harness {
+			clock := newClock()
+			o := newOperator(t, e, clock, Config{})
+			return providertest.Harness{
+				Provider: o.Payouts(),
+				Request: func(s providertest.Story) (provider.Request, bool) {
+					d, ok := digits[s]
+					return newPayment(clock, d), ok
+				},
+				Advance: clock.Advance,
+				Debits:  func(reference till.ID) int { return credits(t, o, reference) },
+			}
+		})
+	})
+}
+
+func TestEveryStoryOfAPayout(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, digits, life, callback, credit string }{
+		{"it is paid", "4567", "0s open, 1s success", "1s 1 x success", "1s 500 XAF"},
+		{"nobody has to decide", "0000", "0s open, 1s success", "1s 1 x success", "1s 500 XAF"},
+		{"a recipient does not decline", "0002", "0s open, 1s success", "1s 1 x success", "1s 500 XAF"},
+		{"the recipient's limit", "0006", "0s open, 1s failed recipient_limit_reached", "1s 1 x failed", "none"},
+		{"the answer is lost", "0011", "0s open, 1s success", "1s 1 x success", "1s 500 XAF"},
+		{"the first request is lost", "0012", "0s open, 1s success", "1s 1 x success", "1s 500 XAF"},
+		{"no money comes late", "0013", "0s open, 1s success", "1s 1 x success", "1s 500 XAF"},
+		{"stuck", "0014", "0s open", "none", "none"},
+		{"five callbacks", "0015", "0s open, 1s success", "1s 5 x success", "1s 500 XAF"},
+		{"no callback", "0017", "0s open, 1s success", "none", "1s 500 XAF"},
+		{"the amount is right", "0019", "0s open, 1s success", "1s 1 x success", "1s 500 XAF"},
+		{"held back before it is sent", "0020", "0s open, 1s success", "1s 1 x success", "1s 500 XAF"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			arrived := newClock().Now()
+			r := &request{
+				kind: payout, phone: "24206123" + c.digits, amount: till.Money{Minor: 500, Currency: "XAF"},
+				arrivedAt: arrived, expiresAt: arrived.Add(defaultWindow), callbackURL: "http://till.example/callbacks",
+			}
+			got := []string{timeline(r), callbackLine(r), debitLine(r)}
+			if diff := cmp.Diff([]string{c.life, c.callback, c.credit}, got); diff != "" {
+				t.Errorf("want -, got +:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestPaymentsAndPayoutsDoNotMix(t *testing.T) {
+	onEngines(t, func(t *testing.T, e engine) {
+		clock := newClock()
+		o := newOperator(t, e, clock, Config{})
+		in, out, person := newPayment(clock, "4567"), newPayment(clock, "4567"), newPayment(clock, "0000")
+		if _, err := o.Submit(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range []provider.Request{out, person} {
+			if got, err := o.Payouts().Submit(t.Context(), r); err != nil || got.Outcome != provider.Accepted {
+				t.Fatal(got, err)
+			}
+		}
+		// Nobody is asked whether to be paid.
+		if prompts, err := o.Prompts(t.Context(), person.Client, 10); err != nil || len(prompts) != 0 {
+			t.Errorf("the prompts are %v, %v", prompts, err)
+		}
+		clock.Advance(time.Second)
+		if debits(t, o, in.Reference) != 1 || credits(t, o, in.Reference) != 0 || debits(t, o, out.Reference) != 0 || credits(t, o, out.Reference) != 1 {
+			t.Error("a payment is one debit, a payout one credit")
+		}
+		got, err := o.Payouts().Submit(t.Context(), newPayment(clock, "0005"))
+		if err != nil || got.Outcome != provider.Rejected || got.Reason != till.RecipientNotFound {
+			t.Errorf("an unknown recipient: %+v, %v", got, err)
+		}
+	})
+}
+
+func TestOnlyOneEndingIsHeldBack(t *testing.T) {
+	t.Parallel()
+	p := Payouts{}
+	if got := p.Hold(provider.Request{Phone: "242061230020"}); got != 5*time.Second {
+		t.Errorf("0020 is held for %s", got)
+	}
+	if got := p.Hold(provider.Request{Phone: "242061234567"}); got != 0 {
+		t.Errorf("another is held for %s", got)
+	}
+}
+
+// A book that an older release has left is gone on with.
+func TestAnOldBookLearnsOfPayouts(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "sandbox.db")
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := till.NewID(1)
+	if _, err := db.Exec(schema); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec(`INSERT INTO requests (reference, copy, client, payment, phone, minor, currency, arrived_at, expires_at, callback_url, callback_due, callback_tries)
+		VALUES (?, 0, x'00', x'00', '242061234567', 500, 'XAF', 1, 2, '', 0, 0)`, old[:]); err != nil {
+		t.Fatal(err)
+	}
+	db.Close()
+	for range 2 {
+		o, err := Open(t.Context(), Config{Path: path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := o.Check(t.Context(), provider.Query{Reference: old}); err != nil || got.Outcome != provider.Success || !strings.HasPrefix(got.Receipt, "SBX") {
+			t.Errorf("the old request: %+v, %v", got, err)
+		}
+		if debits(t, o, old) != 1 {
+			t.Error("the old request is no debit")
+		}
+		o.Close()
+	}
+}

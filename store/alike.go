@@ -1,0 +1,65 @@
+package store
+
+import "till"
+
+// The kinds of subjects: what a step is about.
+const (
+	KindPayment = "payment"
+	KindPayout  = "payout"
+)
+
+// Alike is what a payment and a payout have alike, for whoever works on both:
+// what is fixed by value, what changes by pointers into the row.
+type Alike struct {
+	Ref            Ref
+	IdempotencyKey string
+	BodyHash       [32]byte
+	BodyVersion    int
+	Method         string
+	Amount         till.Money
+	Connection     string
+	Fingerprint    string
+	CreatedAt      till.Time
+
+	Status  string
+	Final   bool // it has ended for ever
+	Settled bool // and nothing can come after: no late read is owed
+
+	ExpiresAt         till.Time
+	UpdatedAt         *till.Time
+	ProviderReference *string
+	FailureReason     *till.FailureReason
+	FailureDetail     **till.FailureDetail
+	Resolution        *till.Resolution
+	Attention         *bool
+
+	ProcessingEvent, FinalEvent, LateEvent *int64
+}
+
+// Alike returns what the payment has alike with a payout.
+func (p *PaymentRow) Alike() Alike {
+	return Alike{
+		Ref: Ref{p.ClientID, p.ID}, IdempotencyKey: p.IdempotencyKey, BodyHash: p.BodyHash, BodyVersion: p.BodyVersion,
+		Method: p.Method, Amount: p.Amount, Connection: p.Connection, Fingerprint: p.Fingerprint, CreatedAt: p.CreatedAt,
+		Status: string(p.Status), Final: p.Status.Final(), Settled: p.Status == till.Success || p.LateEvent != 0,
+		ExpiresAt: p.ExpiresAt, UpdatedAt: &p.UpdatedAt, ProviderReference: &p.ProviderReference,
+		FailureReason: &p.FailureReason, FailureDetail: &p.FailureDetail, Resolution: &p.Resolution, Attention: &p.Attention,
+		ProcessingEvent: &p.ProcessingEvent, FinalEvent: &p.FinalEvent, LateEvent: &p.LateEvent,
+	}
+}
+
+// Become changes the status, if it may.
+func (p *PaymentRow) Become(to string) error {
+	if err := p.Status.MayBecome(till.Status(to)); err != nil {
+		return err
+	}
+	p.PreviousStatus, p.Status = p.Status, till.Status(to)
+	return nil
+}
+
+// Fresh returns the row as it was created, whatever has happened since.
+func (p *PaymentRow) Fresh() *PaymentRow {
+	c := *p
+	c.Payment = *p.AsCreated()
+	return &c
+}

@@ -1,0 +1,217 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+
+	"till"
+)
+
+// PayoutRow is a payout with what only the service needs to know of it.
+type PayoutRow struct {
+	till.Payout
+
+	BodyHash    [32]byte // of the request, to tell a retry from a reused key
+	BodyVersion int      // the list of members that BodyHash covers
+	Attention   bool     // a person has to look at it
+
+	// The sequences of its events; zero while there is none.
+	PendingEvent, ProcessingEvent, FinalEvent, LateEvent int64
+}
+
+// Alike returns what the payout has alike with a payment. One that was
+// cancelled was never sent, so nothing can come after.
+func (p *PayoutRow) Alike() Alike {
+	return Alike{
+		Ref: Ref{p.ClientID, p.ID}, IdempotencyKey: p.IdempotencyKey, BodyHash: p.BodyHash, BodyVersion: p.BodyVersion,
+		Method: p.Method, Amount: p.Amount, Connection: p.Connection, Fingerprint: p.Fingerprint, CreatedAt: p.CreatedAt,
+		Status: string(p.Status), Final: p.Status.Final(),
+		Settled:   p.Status == till.PayoutSuccess || p.Status == till.PayoutCancelled || p.LateEvent != 0,
+		ExpiresAt: p.ExpiresAt, UpdatedAt: &p.UpdatedAt, ProviderReference: &p.ProviderReference,
+		FailureReason: &p.FailureReason, FailureDetail: &p.FailureDetail, Resolution: &p.Resolution, Attention: &p.Attention,
+		ProcessingEvent: &p.ProcessingEvent, FinalEvent: &p.FinalEvent, LateEvent: &p.LateEvent,
+	}
+}
+
+// Become changes the status, if it may.
+func (p *PayoutRow) Become(to string) error {
+	if err := p.Status.MayBecome(till.PayoutStatus(to)); err != nil {
+		return err
+	}
+	p.PreviousStatus, p.Status = p.Status, till.PayoutStatus(to)
+	return nil
+}
+
+// Fresh returns the row as it was created, whatever has happened since.
+func (p *PayoutRow) Fresh() *PayoutRow {
+	c := *p
+	c.Payout = *p.AsCreated()
+	return &c
+}
+
+// InsertPayouts writes new payouts with their first steps and events. The
+// caller has looked their keys up under the locks of their clients' heads; the
+// database refuses one that is taken all the same.
+func (tx *Tx) InsertPayouts(ctx context.Context, heads map[till.ID]*Head, rows []*PayoutRow, steps []*Step) error {
+	args, events, first := make([][]any, len(rows)), make([][]any, len(rows)), make([][]any, len(rows))
+	for i, p := range rows {
+		key, sent := splitKey(p.IdempotencyKey)
+		p.PendingEvent = heads[p.ClientID].NextEvent()
+		args[i] = []any{p.ClientID[:], p.ID[:], key[:], sent, p.BodyHash[:], p.BodyVersion,
+			p.Method, orNull(p.Country), p.Amount.Minor, p.Fee, p.Amount.Currency, p.Phone, orNull(p.Reference), p.Document,
+			int64(p.CreatedAt), int64(p.UpdatedAt), int64(p.ExpiresAt), int64(p.SendWindow), p.Connection, p.Fingerprint, p.PendingEvent}
+		events[i] = []any{p.ClientID[:], p.PendingEvent, p.ID[:], int64(p.CreatedAt), int64(p.ExpiresAt)}
+		first[i] = steps[i].first()
+	}
+	if err := tx.set(ctx, `INSERT INTO payouts (client_id, id, idempotency_key, idempotency_key_sent, body_hash, body_version,
+		status, method, country, amount, fee, currency, phone, reference, document,
+		created_at, updated_at, expires_at, send_window, connection, fingerprint, pending_event)
+		VALUES (?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, args); err != nil {
+		return err
+	}
+	if err := tx.set(ctx, insertStep, first); err != nil {
+		return err
+	}
+	return tx.set(ctx, `INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at, resolution)
+		VALUES (?, ?, 'payout.pending', ?, ?, 'pending', ?, 'waiting')`, events)
+}
+
+// payoutColumns are read with the payout's step, as those of a payment are.
+const payoutColumns = `p.client_id, p.id, p.idempotency_key, p.idempotency_key_sent, p.body_hash, p.body_version,
+	p.status, p.previous_status, p.method, p.country, p.amount, p.fee, p.currency, p.phone, p.reference, p.document,
+	p.provider_reference, p.failure_reason, p.failure_code, p.failure_message, p.failure_retryable,
+	p.created_at, p.updated_at, p.expires_at, p.send_window, p.connection, p.fingerprint, p.attention,
+	p.checked_at, p.calls, p.pending_event, p.processing_event, p.final_event, p.late_event,
+	s.due_at, s.calls, s.checked_at, s.sends, s.acked`
+
+const payoutFrom = ` FROM payouts p LEFT JOIN steps s ON s.client_id = p.client_id AND s.subject_id = p.id `
+
+func scanPayout(r row, now till.Time) (*PayoutRow, error) {
+	p := &PayoutRow{}
+	var key till.ID
+	var sent, code, message string
+	var hash []byte
+	var retryable sql.NullBool
+	var w working
+	err := r.Scan(idDest(&p.ClientID), idDest(&p.ID), idDest(&key), textDest(&sent), &hash, &p.BodyVersion,
+		&p.Status, textDest(&p.PreviousStatus), &p.Method, textDest(&p.Country), &p.Amount.Minor, &p.Fee, &p.Amount.Currency, &p.Phone,
+		textDest(&p.Reference), &p.Document,
+		textDest(&p.ProviderReference), textDest(&p.FailureReason), textDest(&code), textDest(&message), &retryable,
+		&p.CreatedAt, &p.UpdatedAt, &p.ExpiresAt, &p.SendWindow, &p.Connection, &p.Fingerprint, boolDest(&p.Attention),
+		intDest(&p.Resolution.LastCheckedAt), &p.Resolution.Attempts,
+		&p.PendingEvent, intDest(&p.ProcessingEvent), intDest(&p.FinalEvent), intDest(&p.LateEvent),
+		intDest(&w.due), intDest(&w.calls), intDest(&w.checked), intDest(&w.sends), intDest(&w.acked))
+	if err != nil {
+		return nil, err
+	}
+	copy(p.BodyHash[:], hash)
+	if p.IdempotencyKey = sent; sent == "" {
+		p.IdempotencyKey = key.String()
+	}
+	if p.FailureReason != "" {
+		p.FailureDetail = &till.FailureDetail{ProviderCode: code, ProviderMessage: message, Retryable: retryable.Bool}
+	}
+	w.tell(&p.Resolution, p.Status.Final(), p.Attention, now > p.ExpiresAt)
+	return p, nil
+}
+
+// Payout returns one payout of a client. It returns CodePayoutNotFound if
+// there is none, or if it is another client's.
+func (tx *Tx) Payout(ctx context.Context, ref Ref) (*PayoutRow, error) {
+	rows, err := tx.Payouts(ctx, []Ref{ref})
+	if err != nil {
+		return nil, err
+	}
+	if p := rows[ref]; p != nil {
+		return p, nil
+	}
+	return nil, till.Errorf(till.CodePayoutNotFound, "there is no such payout")
+}
+
+// Payouts returns those of the named payouts that exist.
+func (tx *Tx) Payouts(ctx context.Context, refs []Ref) (map[Ref]*PayoutRow, error) {
+	out := make(map[Ref]*PayoutRow, len(refs))
+	return out, tx.ses.queryEach(ctx, tx.readPayouts(sortedRefs(refs), out))
+}
+
+func (tx *Tx) readPayouts(refs []Ref, out map[Ref]*PayoutRow) read {
+	return read{query: `SELECT ` + payoutColumns + payoutFrom + `WHERE p.client_id = ? AND p.id = ?`, args: refArgs(refs),
+		scan: func(i int, r row) (err error) { out[refs[i]], err = scanPayout(r, tx.Now()); return err }}
+}
+
+// PayoutByKey returns the payout that an idempotency key made, or nil.
+func (tx *Tx) PayoutByKey(ctx context.Context, client, key till.ID) (*PayoutRow, error) {
+	found, err := tx.PayoutsByKey(ctx, []Ref{{client, key}})
+	return found[Ref{client, key}], err
+}
+
+// PayoutsByKey returns the payouts that idempotency keys have made, each
+// under its client and key.
+func (tx *Tx) PayoutsByKey(ctx context.Context, keys []Ref) (map[Ref]*PayoutRow, error) {
+	keys = sortedRefs(keys)
+	out := make(map[Ref]*PayoutRow)
+	err := tx.rowsOf(ctx, `SELECT `+payoutColumns+payoutFrom+`WHERE p.client_id = ? AND p.idempotency_key = ?`, refArgs(keys),
+		func(i int, r row) (err error) { out[keys[i]], err = scanPayout(r, tx.Now()); return err })
+	return out, err
+}
+
+// PayoutsByReceipt returns which payouts have which of the receipts.
+func (tx *Tx) PayoutsByReceipt(ctx context.Context, receipts []Receipt) (map[Receipt]till.ID, error) {
+	return tx.byReceipt(ctx, `SELECT id FROM payouts WHERE client_id = ? AND provider_reference = ? AND connection = ?`, receipts)
+}
+
+// UpdatePayouts writes what may change of payouts. The database refuses a
+// move that is not legal, and a change of anything else.
+func (tx *Tx) UpdatePayouts(ctx context.Context, rows []*PayoutRow) error {
+	args := make([][]any, len(rows))
+	for i, p := range rows {
+		code, message, retryable := failureArgs(p.FailureDetail)
+		args[i] = []any{string(p.Status), string(p.PreviousStatus), orNull(p.ProviderReference),
+			orNull(p.FailureReason), code, message, retryable,
+			int64(p.UpdatedAt), p.Attention, orNull(p.Resolution.LastCheckedAt), p.Resolution.Attempts,
+			orNull(p.ProcessingEvent), orNull(p.FinalEvent), orNull(p.LateEvent), p.ClientID[:], p.ID[:]}
+	}
+	return tx.setAll(ctx, `UPDATE payouts SET status = ?, previous_status = ?, provider_reference = ?,
+		failure_reason = ?, failure_code = ?, failure_message = ?, failure_retryable = ?,
+		updated_at = ?, attention = ?, checked_at = ?, calls = ?,
+		processing_event = ?, final_event = ?, late_event = ? WHERE client_id = ? AND id = ?`, args)
+}
+
+// ExtendPayout moves the end of the time in which a payout may be sent.
+func (tx *Tx) ExtendPayout(ctx context.Context, ref Ref, until till.Time) error {
+	_, err := tx.exec(ctx, `UPDATE payouts SET expires_at = ? WHERE client_id = ? AND id = ? AND final_event IS NULL`,
+		int64(until), ref.Client[:], ref.ID[:])
+	return err
+}
+
+// Mismatched returns for which of the payouts somebody has still to look into
+// money that moved, but not as it was asked for.
+func (tx *Tx) Mismatched(ctx context.Context, refs []Ref, kind string) (map[Ref]bool, error) {
+	args := make([][]any, len(refs))
+	for i := range refs {
+		args[i] = []any{refs[i].Client[:], refs[i].ID[:], kind}
+	}
+	out := make(map[Ref]bool)
+	err := tx.rowsOf(ctx, `SELECT opened_at FROM cases WHERE client_id = ? AND subject_id = ? AND kind = ? AND closed_at IS NULL`, args,
+		func(i int, r row) error {
+			var at till.Time
+			out[refs[i]] = true
+			return r.Scan(&at)
+		})
+	return out, err
+}
+
+// working is what a row's step says about the work on it.
+type working struct {
+	due, checked        till.Time
+	calls, sends, acked int
+}
+
+// tell completes what clients see of the work.
+func (w *working) tell(r *till.Resolution, final, attention, over bool) {
+	r.NextCheckAt = w.due
+	r.LastCheckedAt = max(r.LastCheckedAt, w.checked)
+	r.Attempts = max(r.Attempts, w.calls)
+	unclear := w.sends > 0 && w.acked == 0 && w.calls > 0
+	r.State = till.ResolutionStateOf(final, attention, unclear || over)
+}

@@ -1,0 +1,113 @@
+package store
+
+import (
+	"context"
+
+	"till"
+)
+
+// VerifyPayout is a payout with everything that hangs on it. What it has alike
+// with a payment is in VerifyPayment; the credit there is of no use.
+type VerifyPayout struct {
+	VerifyPayment
+	Fee int64
+
+	MoneyOut till.ID // the entry of the fact that its money left; zero if it did not
+	FeeEntry till.ID // the entry of the fact that its fee was taken
+	PaidOut  int64   // what the entry gave to the operator
+
+	Lines    int // of wallets, that tell that its money left
+	LineID   till.ID
+	LineType string
+	Debited  int64 // what they sum to
+	FeeLines int
+	FeeTaken int64
+}
+
+var verifyPayouts = `SELECT p.id, p.status, p.previous_status, p.amount, p.fee, p.currency, p.document, p.provider_reference,
+	p.failure_reason, p.failure_code, p.failure_message, p.failure_retryable,
+	p.created_at, p.updated_at, p.expires_at, p.send_window, p.connection,
+	p.pending_event, p.processing_event, p.final_event, p.late_event,
+	s.subject_id IS NOT NULL,
+	EXISTS (SELECT 1 FROM cases c WHERE c.client_id = p.client_id AND c.subject_id = p.id AND c.closed_at IS NULL),
+	CASE WHEN s.subject_id IS NULL AND p.status <> 'success' THEN (SELECT max(a.last_at) FROM attempts a
+		WHERE a.client_id = p.client_id AND a.subject_id = p.id AND a.kind = 'check' AND a.outcome <> 'error') END,
+	m.entry_id, f.entry_id,
+	(SELECT CAST(sum(o.amount) AS BIGINT) FROM postings o WHERE o.client_id = p.client_id AND o.entry_id = m.entry_id AND o.account = 'operator' AND o.connection = p.connection), ` +
+	verifyEventColumns("e1") + `, ` + verifyEventColumns("e2") + `, ` + verifyEventColumns("e3") + `, ` + verifyEventColumns("e4") + `
+	FROM payouts p
+	LEFT JOIN steps s ON s.client_id = p.client_id AND s.subject_id = p.id
+	LEFT JOIN facts m ON m.client_id = p.client_id AND m.subject_id = p.id AND m.fact = 'money_out'
+	LEFT JOIN facts f ON f.client_id = p.client_id AND f.subject_id = p.id AND f.fact = 'fee'
+	LEFT JOIN events e1 ON e1.client_id = p.client_id AND e1.sequence = p.pending_event
+	LEFT JOIN events e2 ON e2.client_id = p.client_id AND e2.sequence = p.processing_event
+	LEFT JOIN events e3 ON e3.client_id = p.client_id AND e3.sequence = p.final_event
+	LEFT JOIN events e4 ON e4.client_id = p.client_id AND e4.sequence = p.late_event
+	WHERE p.client_id = ? AND p.id > ? ORDER BY p.id LIMIT ?`
+
+// VerifyPayouts returns the next payouts of a client beyond an id.
+func (tx *Tx) VerifyPayouts(ctx context.Context, client, after till.ID, limit int) ([]*VerifyPayout, error) {
+	var out []*VerifyPayout
+	err := tx.rows(ctx, verifyPayouts, []any{client[:], after[:], limit}, func(r row) error {
+		p := &VerifyPayout{}
+		p.ClientID = client
+		dest := []any{idDest(&p.ID), &p.Status, textDest(&p.PreviousStatus), &p.Amount.Minor, &p.Fee, &p.Amount.Currency, &p.Document, textDest(&p.ProviderReference),
+			textDest(&p.FailureReason), textDest(&p.FailureCode), textDest(&p.FailureMessage), intDest(&p.FailureRetryable),
+			&p.CreatedAt, &p.UpdatedAt, &p.ExpiresAt, &p.ApprovalWindow, &p.Connection,
+			&p.PendingEvent, intDest(&p.ProcessingEvent), intDest(&p.FinalEvent), intDest(&p.LateEvent),
+			boolDest(&p.Scheduled), boolDest(&p.OpenCase), intDest(&p.LastRead),
+			idDest(&p.MoneyOut), idDest(&p.FeeEntry), intDest(&p.PaidOut)}
+		for _, e := range []*VerifyEvent{&p.Pending, &p.Processing, &p.Last, &p.Late} {
+			dest = append(dest, e.dest()...)
+		}
+		out = append(out, p)
+		return r.Scan(dest...)
+	})
+	if err != nil || len(out) == 0 {
+		return out, err
+	}
+	return out, tx.verifyPayoutLines(ctx, client, out)
+}
+
+// verifyPayoutLines adds the lines of wallets to payouts.
+func (tx *Tx) verifyPayoutLines(ctx context.Context, client till.ID, payouts []*VerifyPayout) error {
+	args := make([][]any, len(payouts))
+	for i, p := range payouts {
+		args[i] = []any{client[:], p.ID[:]}
+	}
+	return tx.rowsOf(ctx, `SELECT t.id, t.type, t.direction, t.amount FROM transactions t WHERE t.client_id = ? AND t.payout_id = ?`, args,
+		func(i int, r row) error {
+			p := payouts[i]
+			var id till.ID
+			var typ, direction string
+			var amount int64
+			if err := r.Scan(idDest(&id), &typ, &direction, &amount); err != nil {
+				return err
+			}
+			if direction == "credit" {
+				amount = -amount
+			}
+			if typ == "fee" {
+				p.FeeLines++
+				p.FeeTaken += amount
+				return nil
+			}
+			p.Lines++
+			p.LineID, p.LineType = id, typ
+			p.Debited += amount
+			return nil
+		})
+}
+
+// CountPayoutKeys is CountIdempotencyKeys for payouts.
+func (tx *Tx) CountPayoutKeys(ctx context.Context, client till.ID) (payouts, keys int64, err error) {
+	_, err = tx.one(ctx, `SELECT count(*), count(DISTINCT idempotency_key) FROM payouts WHERE client_id = ?`, []any{client[:]}, &payouts, &keys)
+	return payouts, keys, err
+}
+
+// Reserves returns what the open payouts of a client hold in a currency.
+func (tx *Tx) Reserves(ctx context.Context, client till.ID, currency string) (sum int64, err error) {
+	_, err = tx.one(ctx, `SELECT CAST(coalesce(sum(amount + fee), 0) AS BIGINT) FROM payouts WHERE client_id = ? AND currency = ? AND final_event IS NULL`,
+		[]any{client[:], currency}, &sum)
+	return sum, err
+}
