@@ -12,10 +12,12 @@ type AccountKind string
 
 // The kinds of accounts. All belong to one client and one currency.
 const (
-	WalletAccount   AccountKind = "wallet"     // what we owe the client
-	OperatorAccount AccountKind = "operator"   // what a connection's operator holds for us
-	SuspenseAccount AccountKind = "suspense"   // came in, cannot be attributed yet
-	Receivable      AccountKind = "receivable" // what the client owes us
+	WalletAccount   AccountKind = "wallet"      // what we owe the client
+	OperatorAccount AccountKind = "operator"    // what a connection's operator holds for us
+	SuspenseAccount AccountKind = "suspense"    // came in, cannot be attributed yet
+	Receivable      AccountKind = "receivable"  // what the client owes us
+	Fees            AccountKind = "fees"        // what the client has paid us
+	Adjustments     AccountKind = "adjustments" // the other side of a person's corrections
 )
 
 // Account names an account of a client. Connection is set on operator
@@ -37,9 +39,12 @@ type EntryKind string
 
 // The kinds of entries.
 const (
-	Collection     EntryKind = "collection"
-	LateCollection EntryKind = "late_collection"
-	Suspense       EntryKind = "suspense" // touches no wallet
+	Collection         EntryKind = "collection"
+	LateCollection     EntryKind = "late_collection"
+	CollectionReversal EntryKind = "collection_reversal" // touches no wallet that has nothing
+	Fee                EntryKind = "fee"
+	Adjustment         EntryKind = "adjustment"
+	Suspense           EntryKind = "suspense" // touches no wallet
 )
 
 // TransactionTypes lists every type that a wallet's statement can show.

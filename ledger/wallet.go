@@ -9,6 +9,7 @@ type Wallet struct {
 	Currency     string
 	Balance      int64
 	Reserved     int64 // held for payouts on their way
+	Owed         int64 // what the client owes us: repaid first by what comes in
 	LastSequence int64 // of its transactions
 	UpdatedAt    till.Time
 }
@@ -34,9 +35,9 @@ type Transaction struct {
 	CreatedAt         till.Time
 }
 
-// Post applies the entry's wallet line and returns it as a transaction. It
-// returns ErrOutOfBounds, and changes nothing, if the balance would leave its
-// bounds.
+// Post applies the entry's wallet line, and what of it the client owes, and
+// returns the line as a transaction. It returns ErrOutOfBounds, and changes
+// nothing, if a sum would leave its bounds.
 func (w *Wallet) Post(e *Entry) (Transaction, error) {
 	amount, ok := e.WalletAmount()
 	if !ok {
@@ -46,9 +47,11 @@ func (w *Wallet) Post(e *Entry) (Transaction, error) {
 	if balance < w.Reserved || balance > MaxBalance {
 		return Transaction{}, ErrOutOfBounds
 	}
+	if err := w.Owe(e); err != nil {
+		return Transaction{}, err
+	}
 	w.Balance = balance
 	w.LastSequence++
-	w.UpdatedAt = e.CreatedAt
 
 	t := Transaction{
 		ClientID: e.ClientID, ID: e.ID, WalletID: w.ID, Sequence: w.LastSequence,
@@ -61,4 +64,17 @@ func (w *Wallet) Post(e *Entry) (Transaction, error) {
 		t.Direction, t.Amount.Minor = "debit", -amount
 	}
 	return t, nil
+}
+
+// Owe applies what an entry says about the client's debt, and nothing else: an
+// entry that takes all of its money from there has no line in the wallet. It
+// returns ErrOutOfBounds, and changes nothing, if the debt would leave its
+// bounds.
+func (w *Wallet) Owe(e *Entry) error {
+	owed := w.Owed - e.sum(Receivable)
+	if owed < 0 || owed > MaxBalance {
+		return ErrOutOfBounds
+	}
+	w.Owed, w.UpdatedAt = owed, e.CreatedAt
+	return nil
 }
