@@ -7,11 +7,11 @@ import (
 	"till/ledger"
 )
 
-const walletColumns = `client_id, id, currency, balance, reserved, last_sequence, updated_at`
+const walletColumns = `client_id, id, currency, balance, reserved, owed, last_sequence, updated_at`
 
 func scanWallet(r row) (*ledger.Wallet, error) {
 	w := &ledger.Wallet{}
-	err := r.Scan(idDest(&w.ClientID), idDest(&w.ID), &w.Currency, &w.Balance, &w.Reserved, &w.LastSequence, &w.UpdatedAt)
+	err := r.Scan(idDest(&w.ClientID), idDest(&w.ID), &w.Currency, &w.Balance, &w.Reserved, &w.Owed, &w.LastSequence, &w.UpdatedAt)
 	return w, err
 }
 
@@ -46,13 +46,13 @@ func (tx *Tx) Wallet(ctx context.Context, client till.ID, currency string) (*led
 	return w, err
 }
 
-// SaveWallets writes the balances back.
+// SaveWallets writes the balances and debts back.
 func (tx *Tx) SaveWallets(ctx context.Context, wallets []*ledger.Wallet) error {
 	args := make([][]any, len(wallets))
 	for i, w := range wallets {
-		args[i] = []any{w.Balance, w.Reserved, w.LastSequence, int64(w.UpdatedAt), w.ClientID[:], w.ID[:]}
+		args[i] = []any{w.Balance, w.Reserved, w.Owed, w.LastSequence, int64(w.UpdatedAt), w.ClientID[:], w.ID[:]}
 	}
-	return tx.setAll(ctx, `UPDATE wallets SET balance = ?, reserved = ?, last_sequence = ?, updated_at = ? WHERE client_id = ? AND id = ?`, args)
+	return tx.setAll(ctx, `UPDATE wallets SET balance = ?, reserved = ?, owed = ?, last_sequence = ?, updated_at = ? WHERE client_id = ? AND id = ?`, args)
 }
 
 // InsertEntries writes the postings of entries that are not wallets' lines.
