@@ -8,11 +8,8 @@ import (
 	"till/store"
 )
 
-// Fee returns what is taken for an amount by the client's schedule, in minor
-// units.
-func (s *Session) Fee(kind till.FeeKind, method string, m till.Money) int64 {
-	return till.FeeFor(s.fees, kind, method, m)
-}
+// Fees returns the client's schedule of fees, which never changes.
+func (s *Session) Fees() []till.Fee { return s.fees }
 
 // Fees returns a client's schedule. It returns CodeClientNotFound.
 func (a *Accounts) Fees(ctx context.Context, client till.ID) (out []till.Fee, err error) {

@@ -20,7 +20,7 @@ func TestFeesAreOffUntilSetAndKeptInTheSession(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return s.Fee(till.PaymentFee, "mtn_momo", till.Money{Minor: 5000, Currency: "XAF"})
+		return till.FeeFor(s.Fees(), till.PaymentFee, "mtn_momo", till.Money{Minor: 5000, Currency: "XAF"})
 	}
 	set := func(f till.Fee) {
 		t.Helper()
@@ -77,7 +77,7 @@ func TestAFeeIsSeenByAnotherInstanceWithinASecond(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return s.Fee(till.PaymentFee, "mpesa", till.Money{Minor: 5000, Currency: "KES"})
+		return till.FeeFor(s.Fees(), till.PaymentFee, "mpesa", till.Money{Minor: 5000, Currency: "KES"})
 	}
 	fee()
 	if err := a.SetFee(t.Context(), c.ID, till.Fee{Kind: till.PaymentFee, Method: "mpesa", Currency: "KES", Flat: 10}, "Ada"); err != nil {

@@ -36,6 +36,7 @@ func (v *verifier) verifyPayments(ctx context.Context) error {
 			v.Payments++
 			v.verifyMoves(p, head)
 			v.verifyCredit(p)
+			v.verifyTaken(p)
 			v.verifyOwnEvents(p)
 			v.verifyScheduled(p)
 			for _, f := range collect.CheckStored(&p.Payment) {
@@ -69,7 +70,11 @@ func (v *verifier) verifyCredit(p *store.VerifyPayment) {
 	}
 	v.check(want == "" || p.CreditAmount == p.Amount, "I2", p.ID, "%v was credited for %v", p.CreditAmount, p.Amount)
 	v.check(p.CreditCurrency == p.CreditAmount.Currency, "I2", p.ID, "%v was credited to a wallet in %q", p.CreditAmount, p.CreditCurrency)
-	v.check(want == "" || p.CreditID.Time() == p.UpdatedAt, "I2", p.ID, "it was credited at another time than it changed")
+	credited := p.Last.CreatedAt
+	if p.LateEvent != 0 {
+		credited = p.Late.CreatedAt
+	}
+	v.check(want == "" || p.CreditID.Time() == credited, "I2", p.ID, "it was credited at another time than it changed")
 }
 
 // verifyOwnEvents proves one half of I6: every transition has its event, and
@@ -106,6 +111,12 @@ func (v *verifier) verifyOwnEvents(p *store.VerifyPayment) {
 		v.verifyOrder(p, last, &p.Late)
 		v.check(p.Late.ProviderReference == p.ProviderReference, "I6", p.ID, "the event of its late money has another receipt")
 		last = &p.Late
+	}
+	if p.ReversedEvent != 0 {
+		v.verifyEvent(p, p.ReversedEvent, &p.Reversed, till.PaymentReversed, p.Status)
+		v.verifyOrder(p, last, &p.Reversed)
+		v.check(p.Reversed.ProviderReference == p.ProviderReference, "I6", p.ID, "the event of its reversal has another receipt")
+		last = &p.Reversed
 	}
 	v.check(last.CreatedAt == p.UpdatedAt, "I6", p.ID, "its last event was made at %s and it was updated at %s", last.CreatedAt, p.UpdatedAt)
 }
@@ -185,6 +196,8 @@ func named(e *store.LoggedEvent) int64 {
 		return e.FinalEvent
 	case till.PaymentLateSuccess:
 		return e.LateEvent
+	case till.PaymentReversed:
+		return e.ReversedEvent
 	case till.EndpointDisabled:
 		if !e.Known { // it is about an endpoint, which may be deleted by now
 			return e.Sequence

@@ -66,7 +66,7 @@ func (e *EventRow) AppendJSON(b []byte) []byte { return e.Event.AppendJSON(b, e.
 // The part of a payment that an event's body needs. An event may be about
 // something else, so the join is a LEFT one.
 const (
-	eventBodyColumns = eventColumns + `, p.id, p.idempotency_key, p.idempotency_key_sent, p.method, p.country, p.amount, p.currency,
+	eventBodyColumns = eventColumns + `, p.id, p.idempotency_key, p.idempotency_key_sent, p.method, p.country, p.amount, p.currency, p.fee,
 	p.phone, p.reference, p.document, p.created_at, p.approval_window`
 	eventBodyFrom = ` FROM events e LEFT JOIN payments p ON p.client_id = e.client_id AND p.id = e.subject_id `
 )
@@ -76,7 +76,7 @@ func scanEventBody(r row, client till.ID) (*EventRow, error) {
 	var key till.ID
 	var sent string
 	err := scanEvent(r, &e.Event, idDest(&p.ID), idDest(&key), textDest(&sent), textDest(&p.Method), textDest(&p.Country),
-		intDest(&p.Amount.Minor), textDest(&p.Amount.Currency), textDest(&p.Phone), textDest(&p.Reference), &p.Document,
+		intDest(&p.Amount.Minor), textDest(&p.Amount.Currency), intDest(&p.Fee), textDest(&p.Phone), textDest(&p.Reference), &p.Document,
 		intDest(&p.CreatedAt), intDest(&p.ApprovalWindow))
 	if p.IdempotencyKey = sent; sent == "" {
 		p.IdempotencyKey = key.String()
@@ -124,9 +124,9 @@ func (tx *Tx) EventBodiesAt(ctx context.Context, client till.ID, sequences []int
 // CodePaymentNotFound if there is no such payment of the client. The payment
 // names its events, so no index of the log by payment is needed.
 func (tx *Tx) PaymentEvents(ctx context.Context, ref Ref) ([]*EventRow, error) {
-	var numbers [4]int64
-	found, err := tx.one(ctx, `SELECT pending_event, processing_event, final_event, late_event FROM payments WHERE client_id = ? AND id = ?`,
-		[]any{ref.Client[:], ref.ID[:]}, &numbers[0], intDest(&numbers[1]), intDest(&numbers[2]), intDest(&numbers[3]))
+	var numbers [5]int64
+	found, err := tx.one(ctx, `SELECT pending_event, processing_event, final_event, late_event, reversed_event FROM payments WHERE client_id = ? AND id = ?`,
+		[]any{ref.Client[:], ref.ID[:]}, &numbers[0], intDest(&numbers[1]), intDest(&numbers[2]), intDest(&numbers[3]), intDest(&numbers[4]))
 	if err != nil {
 		return nil, err
 	}
