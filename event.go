@@ -11,6 +11,7 @@ const (
 	PaymentFailed      EventKind = "payment.failed"
 	PaymentExpired     EventKind = "payment.expired"
 	PaymentLateSuccess EventKind = "payment.late_success" // money came after another final; the status stays
+	PaymentReversed    EventKind = "payment.reversed"     // the operator took the money back; the status stays
 )
 
 // The kinds of payout events.

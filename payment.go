@@ -135,6 +135,7 @@ type Payment struct {
 	Method    string
 	Country   string // "" where not sent
 	Amount    Money  // always > 0
+	Fee       int64  // minor units of Amount's currency; fixed at creation, at most Amount
 	Phone     string
 	Reference string // "" where not sent
 
@@ -159,6 +160,9 @@ type Payment struct {
 
 	Resolution Resolution
 }
+
+// Net returns what is left to the client of the amount, in minor units.
+func (p *Payment) Net() int64 { return p.Amount.Minor - p.Fee }
 
 // AsCreated returns the payment as its creation answered it, whatever has
 // happened since: what a repeated create call is given.

@@ -109,7 +109,7 @@ func newPayment() *till.Payment {
 	return &till.Payment{
 		ClientID: till.NewID(at), ID: till.NewID(at), IdempotencyKey: "0198C0DE-0000-7000-8000-00000000ABCD",
 		Status: till.Failed, PreviousStatus: till.Processing,
-		Method: "mtn_momo", Country: "CG", Amount: till.Money{Minor: 5000, Currency: "XAF"}, Phone: "242061234567", Reference: "order-1",
+		Method: "mtn_momo", Country: "CG", Amount: till.Money{Minor: 5000, Currency: "XAF"}, Fee: 75, Phone: "242061234567", Reference: "order-1",
 		Document:          []byte(`"description":"Two bags","customer":{"phone":"242061234567","name":null,"email":null},"charge":null,"tax":null,"metadata":{"a":[1,2.50,{"b":null}]}`),
 		ProviderReference: "R1", FailureReason: till.WrongPIN, FailureDetail: &till.FailureDetail{ProviderCode: "BAD_PIN", ProviderMessage: "Wrong.", Retryable: true},
 		CreatedAt: at, UpdatedAt: at + till.Second, ExpiresAt: at + till.Hour, ApprovalWindow: 60 * till.Second,
@@ -148,8 +148,8 @@ func parse(t rapid.TB, p *till.Payment) map[string]any {
 
 func TestAppendJSON(t *testing.T) {
 	t.Parallel()
-	members := []string{"amount", "charge", "country", "created_at", "customer", "description", "expires_at", "failure_detail", "failure_reason", "id",
-		"idempotency_key", "metadata", "method", "provider_reference", "reference", "resolution", "status", "tax", "updated_at"}
+	members := []string{"amount", "charge", "country", "created_at", "customer", "description", "expires_at", "failure_detail", "failure_reason", "fee", "id",
+		"idempotency_key", "metadata", "method", "net", "provider_reference", "reference", "resolution", "status", "tax", "updated_at"}
 
 	t.Run("every member is there, with its value", func(t *testing.T) {
 		t.Parallel()
@@ -157,7 +157,7 @@ func TestAppendJSON(t *testing.T) {
 		got := parse(t, p)
 		want := map[string]any{
 			"id": p.ID.String(), "status": "failed", "method": "mtn_momo", "country": "CG",
-			"amount": map[string]any{"value": "5000", "currency": "XAF"}, "reference": "order-1",
+			"amount": map[string]any{"value": "5000", "currency": "XAF"}, "fee": "75", "net": "4925", "reference": "order-1",
 			"idempotency_key": "0198C0DE-0000-7000-8000-00000000ABCD", "provider_reference": "R1", "failure_reason": "wrong_pin",
 			"failure_detail": map[string]any{"provider_code": "BAD_PIN", "provider_message": "Wrong.", "retryable": true},
 			"description":    "Two bags", "customer": map[string]any{"phone": "242061234567", "name": nil, "email": nil},

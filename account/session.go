@@ -19,6 +19,7 @@ type Session struct {
 	Key    *till.Key
 
 	methods []string // of a live client; a test client has all
+	fees    []till.Fee
 }
 
 // Enabled reports whether the client may use the method.
@@ -170,7 +171,7 @@ const readTimeout = 5 * time.Second
 // must not take every reader from those who have good ones.
 const maxReads = 2
 
-// read reads a key, its client and its methods in one snapshot.
+// read reads a key, its client, its methods and its fees in one snapshot.
 func (a *Accounts) read(ctx context.Context, id string) (*entry, error) {
 	// Others may wait for this read, so it outlives a caller that goes away.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
@@ -199,6 +200,9 @@ func (a *Accounts) read(ctx context.Context, id string) (*entry, error) {
 			if s.methods, err = tx.ClientMethods(ctx, owner); err != nil {
 				return err
 			}
+		}
+		if s.fees, err = tx.ClientFees(ctx, owner); err != nil {
+			return err
 		}
 		e.session = s
 		return nil

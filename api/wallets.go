@@ -34,6 +34,8 @@ func appendWallet(b []byte, w *ledger.Wallet) []byte {
 	b = appendMinor(b, w.Available())
 	b = append(b, `,"reserved":`...)
 	b = appendMinor(b, w.Reserved)
+	b = append(b, `,"owed":`...)
+	b = appendMinor(b, w.Owed)
 	b = append(b, `,"last_transaction_sequence":`...)
 	b = strconv.AppendInt(b, w.LastSequence, 10)
 	b = append(b, `,"updated_at":`...)

@@ -92,26 +92,41 @@ func (v *verifier) verifyBalance(w *ledger.Wallet, id till.ID, balance, last int
 
 // verifyEntries proves the rest of I1: the entries that touch no wallet. Every
 // entry balances in its one currency, so all of them together do.
+//
+// Entries never change and come in the order of time, so what they say about
+// debts and corrections adds up across snapshots; it is compared with the
+// wallets and the corrections in the one that has no further entry.
 func (v *verifier) verifyEntries(ctx context.Context) error {
 	var last till.ID
+	owed, adjusting := map[string]int64{}, int64(0)
 	for {
 		var slice []*store.PostedEntry
+		var end *moneyEnd
 		err := v.view(ctx, func(tx *store.Tx) (err error) {
-			slice, err = tx.PostedEntries(ctx, v.client, last, v.o.Slice)
+			if slice, err = tx.PostedEntries(ctx, v.client, last, v.o.Slice); err == nil && len(slice) == 0 {
+				end, err = v.readEnd(ctx, tx)
+			}
 			return err
 		})
-		if err != nil || len(slice) == 0 {
+		if err != nil {
 			return err
+		}
+		if end != nil {
+			v.verifyOwed(end, owed, adjusting)
+			return nil
 		}
 		for _, e := range slice {
 			v.Entries++
 			last = e.ID
 			v.check(e.Currencies == 1, "I1", e.ID, "the entry has postings in %d currencies", e.Currencies)
 			v.check(e.ID.Time() == e.CreatedAt, "I4", e.ID, "its id says another time than created_at")
+			v.check(e.Misplaced == 0, "I1", e.ID, "an entry of kind %s posts to an account that it cannot touch", e.Kind)
+			owed[e.Currency] += e.Owed
+			adjusting += int64(e.Adjusting)
 			if e.Line {
 				continue // it was judged with its line
 			}
-			v.check(e.Kind == ledger.Suspense || e.Kind == ledger.LatePayout, "I1", e.ID, "an entry of kind %s touches no wallet", e.Kind)
+			v.check(e.Kind == ledger.Suspense || e.Owed > 0 && (e.Kind == ledger.CollectionReversal || e.Kind == ledger.LatePayout), "I1", e.ID, "an entry of kind %s touches no wallet", e.Kind)
 			v.check(e.Lines >= 2 && e.Sum == 0, "I1", e.ID, "the entry does not balance: its %d postings sum to %d", e.Lines, e.Sum)
 		}
 	}

@@ -37,6 +37,7 @@ func (v *verifier) verifyPayments(ctx context.Context) error {
 			legal := slices.Contains(till.Moves[p.PreviousStatus], p.Status) || p.PreviousStatus == "" && p.Status == till.Pending
 			v.verifyMove(p, head, legal)
 			v.verifyCredit(p)
+			v.verifyTaken(p)
 			v.verifyLife(p, store.KindPayment, p.Status.Final())
 			v.verifyScheduled(p)
 			for _, f := range collect.CheckStored(&p.Payment) {
@@ -69,7 +70,11 @@ func (v *verifier) verifyCredit(p *store.VerifyPayment) {
 	}
 	v.check(want == "" || p.CreditAmount == p.Amount, "I2", p.ID, "%v was credited for %v", p.CreditAmount, p.Amount)
 	v.check(p.CreditCurrency == p.CreditAmount.Currency, "I2", p.ID, "%v was credited to a wallet in %q", p.CreditAmount, p.CreditCurrency)
-	v.check(want == "" || p.CreditID.Time() == p.UpdatedAt, "I2", p.ID, "it was credited at another time than it changed")
+	credited := p.Last.CreatedAt
+	if p.LateEvent != 0 {
+		credited = p.Late.CreatedAt
+	}
+	v.check(want == "" || p.CreditID.Time() == credited, "I2", p.ID, "it was credited at another time than it changed")
 }
 
 // verifyLife proves one half of I6, of a payment or payout: every transition
@@ -107,6 +112,12 @@ func (v *verifier) verifyLife(p *store.VerifyPayment, noun string, final bool) {
 		v.verifyOrder(p, last, &p.Late)
 		v.check(p.Late.ProviderReference == p.ProviderReference, "I6", p.ID, "the event of its late money has another receipt")
 		last = &p.Late
+	}
+	if p.ReversedEvent != 0 {
+		v.verifyEvent(p, p.ReversedEvent, &p.Reversed, till.PaymentReversed, p.Status)
+		v.verifyOrder(p, last, &p.Reversed)
+		v.check(p.Reversed.ProviderReference == p.ProviderReference, "I6", p.ID, "the event of its reversal has another receipt")
+		last = &p.Reversed
 	}
 	v.check(last.CreatedAt == p.UpdatedAt, "I6", p.ID, "its last event was made at %s and it was updated at %s", last.CreatedAt, p.UpdatedAt)
 }
@@ -187,6 +198,8 @@ func named(e *store.LoggedEvent) int64 {
 		return e.FinalEvent
 	case till.PaymentLateSuccess, till.PayoutEventLateSuccess:
 		return e.LateEvent
+	case till.PaymentReversed:
+		return e.ReversedEvent
 	case till.EndpointDisabled:
 		if !e.Known { // it is about an endpoint, which may be deleted by now
 			return e.Sequence

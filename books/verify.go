@@ -134,7 +134,7 @@ func (v *verifier) verifyClient(ctx context.Context) error {
 	}
 	for _, f := range []func(context.Context) error{
 		v.verifyPayments, v.verifyKeys, v.verifyPayouts, v.verifyPayoutKeys, v.verifySteps, v.verifyEvents, v.verifyEndpoints,
-		v.verifyWallets, v.verifyEntries, v.verifyCounters, v.verifyAudit,
+		v.verifyWallets, v.verifyEntries, v.verifyFacts, v.verifyAdjustments, v.verifyCounters, v.verifyAudit,
 	} {
 		if err := f(ctx); err != nil {
 			return err

@@ -51,7 +51,7 @@ func (b *change) preload(ctx context.Context, answers []*engine.Answer, careful 
 	var refs []store.Ref
 	for _, a := range answers {
 		p := b.Rows[a.Ref]
-		if p == nil || a.Err != nil || !a.Result.Outcome.Final() {
+		if p == nil || a.Err != nil || !a.Result.Outcome.Final() && a.Result.Outcome != provider.Reversed {
 			continue
 		}
 		if p.Attention || p.Status.Final() { // an open one with money aside has somebody's attention
@@ -103,6 +103,3 @@ func (b *change) Fail(_ context.Context, p *store.PaymentRow, r provider.Result)
 	b.End(p, string(status), r)
 	return nil
 }
-
-// Reverse takes an operator's word that it took a payment's money back.
-func (b *change) Reverse(context.Context, *store.PaymentRow, *engine.Answer) error { return nil }

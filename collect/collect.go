@@ -86,10 +86,12 @@ func (c *Collector) Close(ctx context.Context) error {
 	return c.engine.Drain(ctx)
 }
 
-// Client is who asks: the tenant and which methods it may use.
+// Client is who asks: the tenant, which methods it may use and what is taken
+// for them.
 type Client struct {
 	*till.Client
 	Enabled func(method string) bool
+	Fees    []till.Fee
 }
 
 // Created is the answer to Create: the payment as it was created, which is
@@ -131,10 +133,11 @@ func (c *Collector) Create(ctx context.Context, who Client, r *Request) (Created
 	if !ok {
 		return Created{}, fmt.Errorf("hash the body of a create call")
 	}
+	amount := till.Money{Minor: o.Amount, Currency: o.Currency}
 	call := &creation{Key: o.Key, Hash: r.hash, Row: &store.PaymentRow{
 		Payment: till.Payment{
 			ClientID: who.ID, IdempotencyKey: o.SentKey, Status: till.Pending,
-			Method: o.Method, Country: o.Country, Amount: till.Money{Minor: o.Amount, Currency: o.Currency},
+			Method: o.Method, Country: o.Country, Amount: amount, Fee: till.FeeFor(who.Fees, till.PaymentFee, o.Method, amount),
 			Phone: o.Phone, Reference: order.Deref(r.Reference), Document: r.document(),
 			ApprovalWindow: till.Time(p.Traits().ApprovalWindow.Microseconds()),
 			Connection:     name, Fingerprint: p.Fingerprint(),

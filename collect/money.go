@@ -15,8 +15,10 @@ import (
 // no other payment has.
 func (b *change) Succeed(ctx context.Context, p *store.PaymentRow, a *engine.Answer) error {
 	r := a.Result
-	if p.Status == till.Success || p.LateEvent != 0 {
-		if a.Action == engine.Resolve {
+	if p.Credited() {
+		if a.Action == engine.Resolve && p.ReversedEvent != 0 {
+			a.Refused = till.Errorf(till.CodeValidationFailed, "the payment's money was credited and taken back")
+		} else if a.Action == engine.Resolve {
 			b.Resolved(p, a)
 		} else if r.Receipt != "" && p.ProviderReference != "" && r.Receipt != p.ProviderReference {
 			b.Open(p, engine.CaseContradiction, "the operator reports a second success with another receipt")
@@ -73,12 +75,16 @@ func (b *change) settle(ctx context.Context, p *store.PaymentRow, a *engine.Answ
 	}
 	e := ledger.Settle(&p.Payment, late, suspended)
 	e.CreatedAt = p.UpdatedAt
-	e.ID = till.NewID(e.CreatedAt)
-	t, err := w.Post(&e)
-	if err != nil {
-		return fmt.Errorf("credit payment %s: %w", p.ID, err)
+	if err := b.Book(w, &e); err != nil {
+		return err
 	}
-	b.Post(&t, &e)
+	if p.Fee > 0 {
+		fee := ledger.TakeFee(&p.Payment)
+		if err := b.Book(w, &fee); err != nil {
+			return err
+		}
+		b.Fact(p, store.FactFee, &fee)
+	}
 	if a.Action == engine.Resolve {
 		b.Resolved(p, a)
 	}

@@ -14,6 +14,7 @@ import (
 // Resolution is the operator's word brought by a person.
 type Resolution struct {
 	Success  bool
+	Reversed bool   // the money was credited, and the operator took it back
 	Receipt  string // the operator's, where the evidence shows one
 	By       string // who says so
 	Evidence string // what it rests on, for the audit log
@@ -22,7 +23,8 @@ type Resolution struct {
 // Resolve ends a payment on a person's evidence, through the same Apply as
 // every other answer. It returns CodePaymentNotFound, or CodeValidationFailed
 // if the payment has ended in a way that the evidence cannot change. Late
-// money that was credited already is not credited again: its case is closed.
+// money that was credited already is not credited again, nor is what was taken
+// back taken twice: its case is closed.
 func (c *Collector) Resolve(ctx context.Context, ref store.Ref, r Resolution) error {
 	now := c.c.Store.Now()
 	var p *store.PaymentRow
@@ -41,8 +43,11 @@ func (c *Collector) Resolve(ctx context.Context, ref store.Ref, r Resolution) er
 		Started: now, Ended: now, By: r.By, Evidence: r.Evidence,
 		Result: provider.Result{Outcome: provider.Failed, Reason: till.Unspecified},
 	}
-	if r.Success {
+	switch {
+	case r.Success:
 		a.Result = provider.Result{Outcome: provider.Success, Receipt: r.Receipt}
+	case r.Reversed:
+		a.Result = provider.Result{Outcome: provider.Reversed}
 	}
 	c.Apply(ctx, []*engine.Answer{a})
 	return a.Refused

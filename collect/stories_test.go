@@ -30,6 +30,7 @@ type world struct {
 	collector *collect.Collector
 	client    *till.Client
 	deaf      bool // callbacks do not arrive
+	fees      []till.Fee
 	look      time.Duration
 	stop      func()
 }
@@ -190,7 +191,7 @@ func (w *world) create(story string) *till.Payment {
 }
 
 func (w *world) who() collect.Client {
-	return collect.Client{Client: w.client, Enabled: func(string) bool { return true }}
+	return collect.Client{Client: w.client, Enabled: func(string) bool { return true }, Fees: w.fees}
 }
 
 func request(t *testing.T, key, story string) *collect.Request {

@@ -157,11 +157,11 @@ func (b *Change[R]) Decide(ctx context.Context, a *Answer, d Decider[R]) error {
 	}
 	t := b.e.Traits(row.Alike().Connection)
 	b.note(row, a, t)
-	wasFinal := row.Alike().Final
+	was := row.Alike()
 	if err := b.judge(ctx, row, a, d); err != nil {
 		return err
 	}
-	b.schedule(row, a, t, wasFinal)
+	b.schedule(row, a, t, was)
 	return nil
 }
 
@@ -315,13 +315,13 @@ func (b *Change[R]) Attend(row R) {
 }
 
 // schedule decides when the operator is asked next.
-func (b *Change[R]) schedule(row R, a *Answer, t provider.Traits, wasFinal bool) {
+func (b *Change[R]) schedule(row R, a *Answer, t provider.Traits, was store.Alike) {
 	now, s, p := b.Tx.Now(), b.Steps[a.Ref], row.Alike()
 	switch {
 	case s == nil:
-	case p.Settled:
+	case p.Settled && !(was.Settled && p.Reversible):
 		b.Forget(row)
-	case p.Final && !wasFinal:
+	case p.Final && !was.Final:
 		// Who does not have the connection does not know its habits; who has it
 		// finds the step due.
 		BeginLate(s, t, now)

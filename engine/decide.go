@@ -187,7 +187,12 @@ func AfterLate(s *store.Step, a *Answer, t provider.Traits, now till.Time) (done
 	}
 	if a.Version == s.LeaseVersion {
 		s.LeaseUntil = 0
-		if s.DueAt = now; !woken {
+		switch {
+		case woken && s.Settled():
+			s.DueAt = now + store.WakePace
+		case woken:
+			s.DueAt = now
+		default:
 			s.DueAt = s.LateFrom.Add(t.LateReads[s.LateReads])
 		}
 	}

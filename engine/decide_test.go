@@ -368,6 +368,11 @@ func TestAfterLate(t *testing.T) {
 			func(s *store.Step) { s.LateReads, s.DueAt, s.LeaseUntil = 5, at(72*time.Hour), 0 }},
 		{"a fact counts whoever holds the lease, but does not reschedule", late, and(answer(at(5*time.Minute)), func(a *Answer) { a.Version = 2 }), false,
 			func(s *store.Step) { s.LateReads = 1 }},
+		{"a success is read once", with(func(s *store.Step) { s.LateFrom, s.LateReads = 0, 5 }), answer(at(time.Hour)), true, nil},
+		{"a success of an operator that is read no more is read once", with(func(s *store.Step) { s.LateFrom, s.LateReads = 0, 1 }), answer(at(time.Hour)), true,
+			func(s *store.Step) { s.LateReads = 5 }},
+		{"a callback while a success is read is read for a second later", with(func(s *store.Step) { s.LateFrom, s.LateReads = 0, 5 }),
+			and(answer(at(time.Hour)), func(a *Answer) { a.WakeSeq = 4 }), false, func(s *store.Step) { s.DueAt, s.LeaseUntil = at(time.Hour+time.Second), 0 }},
 		{"a payment woken long after is read once", with(func(s *store.Step) { s.LateReads = 5 }), answer(at(30 * 24 * time.Hour)), true, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -323,11 +323,16 @@ func (d *Desk[R]) runWakes(ctx context.Context, wakes []*wake) {
 	}
 }
 
-// wakeOne makes a row's step due. A row that ended other than in success and
-// is read no more is read once more: money may have moved late. A success
-// needs no reading, and an id we do not know was lost with a restored backup;
-// both are answered as if all were well, because the operator can do nothing
-// about either.
+// justRead reports whether the operator was asked less than a moment before
+// now. A callback that comes so soon after a success was read is the one that
+// told of it, or its copy: to ask again for each would double the reads.
+func justRead(read, now till.Time) bool { return read <= now && now < read+store.WakePace }
+
+// wakeOne makes a row's step due. A row that has ended and is read no more is
+// read once more: money may have moved late, or been taken back. What cannot
+// change any more needs no reading, and an id we do not know was lost with a
+// restored backup; both are answered as if all were well, because the operator
+// can do nothing about either.
 func (d *Desk[R]) wakeOne(ctx context.Context, tx *store.Tx, ref store.Ref) error {
 	woken, err := tx.WakeStep(ctx, ref)
 	if err != nil || woken {
@@ -343,13 +348,16 @@ func (d *Desk[R]) wakeOne(ctx context.Context, tx *store.Tx, ref store.Ref) erro
 		return nil
 	}
 	p := row.Alike()
-	if p.Settled {
+	if p.Settled && (!p.Reversible || justRead(p.Resolution.LastCheckedAt, tx.Now())) {
 		return nil
 	}
-	t := d.engine.Traits(p.Connection)
-	return tx.InsertWokenStep(ctx, &store.Step{
+	s := &store.Step{
 		ClientID: ref.Client, SubjectID: ref.ID, Kind: d.noun.Name, Lane: store.Lane(p.Connection, operation(d.noun.Name, Check)), DueAt: tx.Now(),
 		Calls: p.Resolution.Attempts, CheckedAt: p.Resolution.LastCheckedAt,
-		Sends: 1, Acked: true, LateFrom: *p.UpdatedAt, LateReads: len(t.LateReads),
-	})
+		Sends: 1, Acked: true, LateFrom: *p.UpdatedAt, LateReads: len(d.engine.Traits(p.Connection).LateReads),
+	}
+	if p.Settled {
+		s.LateFrom, s.LateReads = 0, max(1, s.LateReads)
+	}
+	return tx.InsertWokenStep(ctx, s)
 }

@@ -91,6 +91,7 @@ const (
 	CaseMismatch      = "mismatch"       // money moved, but not what was asked for
 	CaseContradiction = "contradiction"  // the operator takes back what it said
 	CaseLateMoney     = "late_money"     // money moved after another final
+	CaseReversed      = "reversed"       // the operator took back money that had moved
 	CaseReceiptReused = "receipt_reused" // one receipt for two
 	CaseWalletFull    = "wallet_full"    // the wallet cannot hold the money
 )

@@ -69,6 +69,42 @@ func (b *Change[R]) Post(t *ledger.Transaction, e *ledger.Entry) {
 	b.Enter(e, fmt.Sprintf("%s %s %sed", t.Amount.Value(), e.Currency, t.Direction))
 }
 
+// Book applies an entry to a wallet and gathers it: with its line, or without
+// one if all of it is owed. An entry without a time gets the client's next.
+func (b *Change[R]) Book(w *ledger.Wallet, e *ledger.Entry) error {
+	if e.CreatedAt.IsZero() {
+		e.CreatedAt = b.Heads[w.ClientID].Tick()
+	}
+	e.ID = till.NewID(e.CreatedAt)
+	if _, touched := e.WalletAmount(); !touched {
+		owed := w.Owed
+		if err := w.Owe(e); err != nil {
+			return fmt.Errorf("%s of %s: %w", e.Kind, e.Subject(), err)
+		}
+		b.Enter(e, fmt.Sprintf("%d %s owed", w.Owed-owed, e.Currency))
+		return nil
+	}
+	t, err := w.Post(e)
+	if err != nil {
+		return fmt.Errorf("%s of %s: %w", e.Kind, e.Subject(), err)
+	}
+	b.Post(&t, e)
+	return nil
+}
+
+// repay pays what clients owe from what this batch leaves available, whatever
+// made it so: no wallet is written with both.
+func (b *Change[R]) repay() error {
+	for _, w := range b.wallets {
+		if e, owes := ledger.Repay(w); owes {
+			if err := b.Book(w, &e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // Enter gathers an entry that touches no wallet, and why.
 func (b *Change[R]) Enter(e *ledger.Entry, why string) {
 	b.entries = append(b.entries, e)
@@ -84,6 +120,9 @@ func (b *Change[R]) Fact(row R, fact string, e *ledger.Entry) {
 // Write puts the net result of a batch into the database, set by set, in the
 // fixed order of locks.
 func (b *Change[R]) Write(ctx context.Context) error {
+	if err := b.repay(); err != nil {
+		return err
+	}
 	steps := make([]*store.Step, 0, len(b.Steps))
 	for _, s := range b.Steps {
 		if s != nil {

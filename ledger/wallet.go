@@ -71,12 +71,7 @@ func (w *Wallet) Post(e *Entry) (Transaction, error) {
 // returns ErrOutOfBounds, and changes nothing, if the debt would leave its
 // bounds.
 func (w *Wallet) Owe(e *Entry) error {
-	owed := w.Owed
-	for _, p := range e.Postings {
-		if p.Account.Kind == Receivable {
-			owed -= p.Amount
-		}
-	}
+	owed := w.Owed - e.sum(Receivable)
 	if owed < 0 || owed > MaxBalance {
 		return ErrOutOfBounds
 	}

@@ -23,7 +23,11 @@ type Alike struct {
 
 	Status  string
 	Final   bool // it has ended for ever
-	Settled bool // and nothing can come after: no late read is owed
+	Settled bool // and the money moved: no late read is owed
+
+	// Reversible says that it is settled, and that the operator may still take
+	// the money back: a callback is a reason to ask.
+	Reversible bool
 
 	ExpiresAt         till.Time
 	UpdatedAt         *till.Time
@@ -41,12 +45,15 @@ func (p *PaymentRow) Alike() Alike {
 	return Alike{
 		Ref: Ref{p.ClientID, p.ID}, IdempotencyKey: p.IdempotencyKey, BodyHash: p.BodyHash, BodyVersion: p.BodyVersion,
 		Method: p.Method, Amount: p.Amount, Connection: p.Connection, Fingerprint: p.Fingerprint, CreatedAt: p.CreatedAt,
-		Status: string(p.Status), Final: p.Status.Final(), Settled: p.Status == till.Success || p.LateEvent != 0,
+		Status: string(p.Status), Final: p.Status.Final(), Settled: p.Credited(), Reversible: p.Credited() && p.ReversedEvent == 0,
 		ExpiresAt: p.ExpiresAt, UpdatedAt: &p.UpdatedAt, ProviderReference: &p.ProviderReference,
 		FailureReason: &p.FailureReason, FailureDetail: &p.FailureDetail, Resolution: &p.Resolution, Attention: &p.Attention,
 		ProcessingEvent: &p.ProcessingEvent, FinalEvent: &p.FinalEvent, LateEvent: &p.LateEvent,
 	}
 }
+
+// Credited reports whether the payment's money was credited, in time or late.
+func (p *PaymentRow) Credited() bool { return p.Status == till.Success || p.LateEvent != 0 }
 
 // Become changes the status, if it may.
 func (p *PaymentRow) Become(to string) error {

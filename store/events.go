@@ -96,7 +96,7 @@ func (tx *Tx) readPayoutsOf(ctx context.Context, events []*EventRow) error {
 // The part of a payment that an event's body needs. An event may be about
 // something else, so the join is a LEFT one.
 const (
-	eventBodyColumns = eventColumns + `, p.id, p.idempotency_key, p.idempotency_key_sent, p.method, p.country, p.amount, p.currency,
+	eventBodyColumns = eventColumns + `, p.id, p.idempotency_key, p.idempotency_key_sent, p.method, p.country, p.amount, p.currency, p.fee,
 	p.phone, p.reference, p.document, p.created_at, p.approval_window`
 	eventBodyFrom = ` FROM events e LEFT JOIN payments p ON p.client_id = e.client_id AND p.id = e.subject_id `
 )
@@ -106,7 +106,7 @@ func scanEventBody(r row, client till.ID) (*EventRow, error) {
 	var key till.ID
 	var sent string
 	err := scanEvent(r, &e.Event, idDest(&p.ID), idDest(&key), textDest(&sent), textDest(&p.Method), textDest(&p.Country),
-		intDest(&p.Amount.Minor), textDest(&p.Amount.Currency), textDest(&p.Phone), textDest(&p.Reference), &p.Document,
+		intDest(&p.Amount.Minor), textDest(&p.Amount.Currency), intDest(&p.Fee), textDest(&p.Phone), textDest(&p.Reference), &p.Document,
 		intDest(&p.CreatedAt), intDest(&p.ApprovalWindow))
 	if p.IdempotencyKey = sent; sent == "" {
 		p.IdempotencyKey = key.String()
@@ -160,7 +160,7 @@ func (tx *Tx) EventBodiesAt(ctx context.Context, client till.ID, sequences []int
 // CodePaymentNotFound if there is no such payment of the client. The payment
 // names its events, so no index of the log by payment is needed.
 func (tx *Tx) PaymentEvents(ctx context.Context, ref Ref) ([]*EventRow, error) {
-	found, events, err := tx.eventsOf(ctx, "payments", ref)
+	found, events, err := tx.eventsOf(ctx, `SELECT pending_event, processing_event, final_event, late_event, reversed_event FROM payments WHERE client_id = ? AND id = ?`, ref)
 	if err == nil && !found {
 		err = till.Errorf(till.CodePaymentNotFound, "there is no such payment")
 	}
@@ -169,18 +169,18 @@ func (tx *Tx) PaymentEvents(ctx context.Context, ref Ref) ([]*EventRow, error) {
 
 // PayoutEvents is PaymentEvents for a payout.
 func (tx *Tx) PayoutEvents(ctx context.Context, ref Ref) ([]*EventRow, error) {
-	found, events, err := tx.eventsOf(ctx, "payouts", ref)
+	found, events, err := tx.eventsOf(ctx, `SELECT pending_event, processing_event, final_event, late_event, NULL FROM payouts WHERE client_id = ? AND id = ?`, ref)
 	if err == nil && !found {
 		err = till.Errorf(till.CodePayoutNotFound, "there is no such payout")
 	}
 	return events, err
 }
 
-// eventsOf returns the events that a row of a table names.
-func (tx *Tx) eventsOf(ctx context.Context, table string, ref Ref) (found bool, events []*EventRow, err error) {
-	var numbers [4]int64
-	found, err = tx.one(ctx, `SELECT pending_event, processing_event, final_event, late_event FROM `+table+` WHERE client_id = ? AND id = ?`,
-		[]any{ref.Client[:], ref.ID[:]}, &numbers[0], intDest(&numbers[1]), intDest(&numbers[2]), intDest(&numbers[3]))
+// eventsOf returns the events that a row names.
+func (tx *Tx) eventsOf(ctx context.Context, query string, ref Ref) (found bool, events []*EventRow, err error) {
+	var numbers [5]int64
+	found, err = tx.one(ctx, query, []any{ref.Client[:], ref.ID[:]},
+		&numbers[0], intDest(&numbers[1]), intDest(&numbers[2]), intDest(&numbers[3]), intDest(&numbers[4]))
 	if err != nil || !found {
 		return false, nil, err
 	}

@@ -23,7 +23,7 @@ type PaymentRow struct {
 	Attention   bool     // a person has to look at it
 
 	// The sequences of its events; zero while there is none.
-	PendingEvent, ProcessingEvent, FinalEvent, LateEvent int64
+	PendingEvent, ProcessingEvent, FinalEvent, LateEvent, ReversedEvent int64
 }
 
 // sortedRefs returns the distinct refs in order.
@@ -58,7 +58,7 @@ func (tx *Tx) InsertPayments(ctx context.Context, heads map[till.ID]*Head, rows 
 		next[p.ClientID]++
 		p.PendingEvent = next[p.ClientID]
 		args[i] = []any{p.ClientID[:], p.ID[:], key[:], sent, p.BodyHash[:], p.BodyVersion,
-			p.Method, orNull(p.Country), p.Amount.Minor, p.Amount.Currency, p.Phone, orNull(p.Reference), p.Document,
+			p.Method, orNull(p.Country), p.Amount.Minor, p.Amount.Currency, p.Fee, p.Phone, orNull(p.Reference), p.Document,
 			int64(p.CreatedAt), int64(p.UpdatedAt), int64(p.ExpiresAt), int64(p.ApprovalWindow), p.Connection, p.Fingerprint, p.PendingEvent}
 	}
 	inserted, err := tx.insertNew(ctx, args)
@@ -97,9 +97,9 @@ func (tx *Tx) InsertPayments(ctx context.Context, heads map[till.ID]*Head, rows 
 }
 
 const insertPayment = `INSERT INTO payments (client_id, id, idempotency_key, idempotency_key_sent, body_hash, body_version,
-	status, method, country, amount, currency, phone, reference, document,
+	status, method, country, amount, currency, fee, phone, reference, document,
 	created_at, updated_at, expires_at, approval_window, connection, fingerprint, pending_event)
-	VALUES (?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	VALUES (?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 // insertNew writes payments and reports which are new. Where asking costs a
 // round trip, it trusts that all are, as they almost always are: if one is not,
@@ -172,10 +172,10 @@ func splitKey(sent string) (till.ID, any) {
 // paymentColumns are read with the payment's step, if it has one, because
 // part of what a client sees of a payment is how it is being worked on.
 const paymentColumns = `p.client_id, p.id, p.idempotency_key, p.idempotency_key_sent, p.body_hash, p.body_version,
-	p.status, p.previous_status, p.method, p.country, p.amount, p.currency, p.phone, p.reference, p.document,
+	p.status, p.previous_status, p.method, p.country, p.amount, p.currency, p.fee, p.phone, p.reference, p.document,
 	p.provider_reference, p.failure_reason, p.failure_code, p.failure_message, p.failure_retryable,
 	p.created_at, p.updated_at, p.expires_at, p.approval_window, p.connection, p.fingerprint, p.attention,
-	p.checked_at, p.calls, p.pending_event, p.processing_event, p.final_event, p.late_event,
+	p.checked_at, p.calls, p.pending_event, p.processing_event, p.final_event, p.late_event, p.reversed_event,
 	s.due_at, s.calls, s.checked_at, s.sends, s.acked`
 
 const paymentFrom = ` FROM payments p LEFT JOIN steps s ON s.client_id = p.client_id AND s.subject_id = p.id `
@@ -188,12 +188,12 @@ func scanPayment(r row, now till.Time) (*PaymentRow, error) {
 	var retryable sql.NullBool
 	var w working
 	err := r.Scan(idDest(&p.ClientID), idDest(&p.ID), idDest(&key), textDest(&sent), &hash, &p.BodyVersion,
-		&p.Status, textDest(&p.PreviousStatus), &p.Method, textDest(&p.Country), &p.Amount.Minor, &p.Amount.Currency, &p.Phone,
+		&p.Status, textDest(&p.PreviousStatus), &p.Method, textDest(&p.Country), &p.Amount.Minor, &p.Amount.Currency, &p.Fee, &p.Phone,
 		textDest(&p.Reference), &p.Document,
 		textDest(&p.ProviderReference), textDest(&p.FailureReason), textDest(&code), textDest(&message), &retryable,
 		&p.CreatedAt, &p.UpdatedAt, &p.ExpiresAt, &p.ApprovalWindow, &p.Connection, &p.Fingerprint, boolDest(&p.Attention),
 		intDest(&p.Resolution.LastCheckedAt), &p.Resolution.Attempts,
-		&p.PendingEvent, intDest(&p.ProcessingEvent), intDest(&p.FinalEvent), intDest(&p.LateEvent),
+		&p.PendingEvent, intDest(&p.ProcessingEvent), intDest(&p.FinalEvent), intDest(&p.LateEvent), intDest(&p.ReversedEvent),
 		intDest(&w.due), intDest(&w.calls), intDest(&w.checked), intDest(&w.sends), intDest(&w.acked))
 	if err != nil {
 		return nil, err
@@ -277,12 +277,12 @@ func (tx *Tx) UpdatePayments(ctx context.Context, rows []*PaymentRow) error {
 		args[i] = []any{string(p.Status), string(p.PreviousStatus), orNull(p.ProviderReference),
 			orNull(p.FailureReason), code, message, retryable,
 			int64(p.UpdatedAt), p.Attention, orNull(p.Resolution.LastCheckedAt), p.Resolution.Attempts,
-			orNull(p.ProcessingEvent), orNull(p.FinalEvent), orNull(p.LateEvent), p.ClientID[:], p.ID[:]}
+			orNull(p.ProcessingEvent), orNull(p.FinalEvent), orNull(p.LateEvent), orNull(p.ReversedEvent), p.ClientID[:], p.ID[:]}
 	}
 	return tx.setAll(ctx, `UPDATE payments SET status = ?, previous_status = ?, provider_reference = ?,
 		failure_reason = ?, failure_code = ?, failure_message = ?, failure_retryable = ?,
 		updated_at = ?, attention = ?, checked_at = ?, calls = ?,
-		processing_event = ?, final_event = ?, late_event = ? WHERE client_id = ? AND id = ?`, args)
+		processing_event = ?, final_event = ?, late_event = ?, reversed_event = ? WHERE client_id = ? AND id = ?`, args)
 }
 
 // failureArgs returns the columns of a failure's detail, null without one.

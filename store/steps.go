@@ -31,7 +31,7 @@ type Step struct {
 	Acked         bool      // the operator was seen to hold the request
 	Absent        int       // agreeing "not found" reads that count as proof
 	Slow          int       // how often the pace of asking was halved
-	LateFrom      till.Time // when the payment ended other than in success
+	LateFrom      till.Time // when the payment ended other than in success; see Settled
 	LateReads     int       // late-money reads done
 }
 
@@ -203,17 +203,26 @@ func (tx *Tx) DeleteSteps(ctx context.Context, refs []Ref) error {
 	return tx.set(ctx, `DELETE FROM steps WHERE client_id = ? AND subject_id = ?`, args)
 }
 
+// WakePace is how often a row whose money has moved is read because of
+// callbacks: whoever can call back must not make us ask without end.
+const WakePace = till.Second
+
+// Settled reports whether the step is a read of a row whose money has moved:
+// nothing is owed but an answer to a callback.
+func (s *Step) Settled() bool { return s.LateFrom.IsZero() && s.LateReads > 0 }
+
 // WakeStep makes a step due now and moves its wake on, so that whoever is
-// just rescheduling it sees that it must look again. It reports whether the
-// step exists.
+// just rescheduling it sees that it must look again. One that is settled is
+// due at its pace. It reports whether the step exists.
 func (tx *Tx) WakeStep(ctx context.Context, ref Ref) (bool, error) {
-	n, err := tx.exec(ctx, `UPDATE steps SET wake_seq = wake_seq + 1, due_at = CASE WHEN due_at < ? THEN due_at ELSE ? END
+	n, err := tx.exec(ctx, `UPDATE steps SET wake_seq = wake_seq + 1, due_at = CASE WHEN due_at < ? THEN due_at
+		WHEN late_from = 0 AND late_reads > 0 AND checked_at > ? THEN checked_at + ? ELSE ? END
 		WHERE client_id = ? AND subject_id = ?`,
-		int64(tx.Now()), int64(tx.Now()), ref.Client[:], ref.ID[:])
+		int64(tx.Now()), int64(tx.Now()-WakePace), int64(WakePace), int64(tx.Now()), ref.Client[:], ref.ID[:])
 	return n == 1, err
 }
 
-// InsertWokenStep schedules a read of a payment that had no step any more.
+// InsertWokenStep schedules a read of a row that had no step any more.
 func (tx *Tx) InsertWokenStep(ctx context.Context, s *Step) error {
 	_, err := tx.exec(ctx, `INSERT INTO steps (client_id, subject_id, kind, lane, due_at, wake_seq, calls, checked_at, sends, acked, late_from, late_reads)
 		VALUES (?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,

@@ -77,11 +77,13 @@ func verifyEventColumns(alias string) (columns string) {
 // two credits comes twice.
 type VerifyPayment struct {
 	till.Payment
-	PendingEvent, ProcessingEvent, FinalEvent, LateEvent int64
-	FailureCode, FailureMessage                          string
-	FailureRetryable                                     int
+	PendingEvent, ProcessingEvent, FinalEvent, LateEvent, ReversedEvent int64
+	FailureCode, FailureMessage                                         string
+	FailureRetryable                                                    int
 
-	Pending, Processing, Last, Late VerifyEvent // the rows that the four numbers name
+	Pending, Processing, Last, Late, Reversed VerifyEvent // the rows that the five numbers name
+
+	FeeTaken, TakenBack bool // the facts that a fee or a reversal must have; only looked up where one should be
 
 	Scheduled bool      // it has a step
 	OpenCase  bool      // it is on the attention list
@@ -93,16 +95,18 @@ type VerifyPayment struct {
 	CreditCurrency string // of the wallet that was credited
 }
 
-var verifyPayments = `SELECT p.id, p.status, p.previous_status, p.amount, p.currency, p.document, p.provider_reference,
+var verifyPayments = `SELECT p.id, p.status, p.previous_status, p.amount, p.currency, p.fee, p.document, p.provider_reference,
 	p.failure_reason, p.failure_code, p.failure_message, p.failure_retryable,
 	p.created_at, p.updated_at, p.expires_at, p.approval_window, p.connection,
-	p.pending_event, p.processing_event, p.final_event, p.late_event,
+	p.pending_event, p.processing_event, p.final_event, p.late_event, p.reversed_event,
+	CASE WHEN p.fee > 0 THEN (SELECT 1 FROM facts f WHERE f.client_id = p.client_id AND f.subject_id = p.id AND f.fact = 'fee') END,
+	CASE WHEN p.reversed_event > 0 THEN (SELECT 1 FROM facts f WHERE f.client_id = p.client_id AND f.subject_id = p.id AND f.fact = 'reversal') END,
 	s.subject_id IS NOT NULL,
 	EXISTS (SELECT 1 FROM cases c WHERE c.client_id = p.client_id AND c.subject_id = p.id AND c.closed_at IS NULL),
 	CASE WHEN s.subject_id IS NULL AND p.status <> 'success' THEN (SELECT max(a.last_at) FROM attempts a
 		WHERE a.client_id = p.client_id AND a.subject_id = p.id AND a.kind = 'check' AND a.outcome <> 'error') END,
 	t.type, t.id, t.amount, t.currency, w.currency, ` +
-	verifyEventColumns("e1") + `, ` + verifyEventColumns("e2") + `, ` + verifyEventColumns("e3") + `, ` + verifyEventColumns("e4") + `
+	verifyEventColumns("e1") + `, ` + verifyEventColumns("e2") + `, ` + verifyEventColumns("e3") + `, ` + verifyEventColumns("e4") + `, ` + verifyEventColumns("e5") + `
 	FROM payments p
 	LEFT JOIN steps s ON s.client_id = p.client_id AND s.subject_id = p.id
 	LEFT JOIN transactions t ON t.client_id = p.client_id AND t.payment_id = p.id AND t.money_in = 1
@@ -111,6 +115,7 @@ var verifyPayments = `SELECT p.id, p.status, p.previous_status, p.amount, p.curr
 	LEFT JOIN events e2 ON e2.client_id = p.client_id AND e2.sequence = p.processing_event
 	LEFT JOIN events e3 ON e3.client_id = p.client_id AND e3.sequence = p.final_event
 	LEFT JOIN events e4 ON e4.client_id = p.client_id AND e4.sequence = p.late_event
+	LEFT JOIN events e5 ON e5.client_id = p.client_id AND e5.sequence = p.reversed_event
 	WHERE p.client_id = ? AND p.id > ? ORDER BY p.id LIMIT ?`
 
 // VerifyPayments returns the next payments of a client beyond an id.
@@ -119,13 +124,13 @@ func (tx *Tx) VerifyPayments(ctx context.Context, client, after till.ID, limit i
 	err := tx.rows(ctx, verifyPayments, []any{client[:], after[:], limit}, func(r row) error {
 		p := &VerifyPayment{}
 		p.ClientID = client
-		dest := []any{idDest(&p.ID), &p.Status, textDest(&p.PreviousStatus), &p.Amount.Minor, &p.Amount.Currency, &p.Document, textDest(&p.ProviderReference),
+		dest := []any{idDest(&p.ID), &p.Status, textDest(&p.PreviousStatus), &p.Amount.Minor, &p.Amount.Currency, &p.Fee, &p.Document, textDest(&p.ProviderReference),
 			textDest(&p.FailureReason), textDest(&p.FailureCode), textDest(&p.FailureMessage), intDest(&p.FailureRetryable),
 			&p.CreatedAt, &p.UpdatedAt, &p.ExpiresAt, &p.ApprovalWindow, &p.Connection,
-			&p.PendingEvent, intDest(&p.ProcessingEvent), intDest(&p.FinalEvent), intDest(&p.LateEvent),
-			boolDest(&p.Scheduled), boolDest(&p.OpenCase), intDest(&p.LastRead),
+			&p.PendingEvent, intDest(&p.ProcessingEvent), intDest(&p.FinalEvent), intDest(&p.LateEvent), intDest(&p.ReversedEvent),
+			boolDest(&p.FeeTaken), boolDest(&p.TakenBack), boolDest(&p.Scheduled), boolDest(&p.OpenCase), intDest(&p.LastRead),
 			textDest(&p.Credit), idDest(&p.CreditID), intDest(&p.CreditAmount.Minor), textDest(&p.CreditAmount.Currency), textDest(&p.CreditCurrency)}
-		for _, e := range []*VerifyEvent{&p.Pending, &p.Processing, &p.Last, &p.Late} {
+		for _, e := range []*VerifyEvent{&p.Pending, &p.Processing, &p.Last, &p.Late, &p.Reversed} {
 			dest = append(dest, e.dest()...)
 		}
 		out = append(out, p)
@@ -138,13 +143,13 @@ func (tx *Tx) VerifyPayments(ctx context.Context, client, after till.ID, limit i
 // own.
 type LoggedEvent struct {
 	VerifyEvent
-	Known                                                bool // there is such a payment or payout
-	PendingEvent, ProcessingEvent, FinalEvent, LateEvent int64
+	Known                                                               bool // there is such a payment or payout
+	PendingEvent, ProcessingEvent, FinalEvent, LateEvent, ReversedEvent int64
 }
 
 var loggedEvents = `SELECT ` + verifyEventColumns("e") + `, p.id IS NOT NULL OR q.id IS NOT NULL,
 	coalesce(p.pending_event, q.pending_event), coalesce(p.processing_event, q.processing_event),
-	coalesce(p.final_event, q.final_event), coalesce(p.late_event, q.late_event)
+	coalesce(p.final_event, q.final_event), coalesce(p.late_event, q.late_event), p.reversed_event
 	FROM events e LEFT JOIN payments p ON p.client_id = e.client_id AND p.id = e.subject_id
 	LEFT JOIN payouts q ON q.client_id = e.client_id AND q.id = e.subject_id AND e.kind LIKE 'payout.%'
 	WHERE e.client_id = ? AND e.sequence > ? ORDER BY e.sequence LIMIT ?`
@@ -155,7 +160,7 @@ func (tx *Tx) LoggedEvents(ctx context.Context, client till.ID, after int64, lim
 	err := tx.rows(ctx, loggedEvents, []any{client[:], after, limit}, func(r row) error {
 		e := &LoggedEvent{}
 		out = append(out, e)
-		return r.Scan(append(e.dest(), boolDest(&e.Known), intDest(&e.PendingEvent), intDest(&e.ProcessingEvent), intDest(&e.FinalEvent), intDest(&e.LateEvent))...)
+		return r.Scan(append(e.dest(), boolDest(&e.Known), intDest(&e.PendingEvent), intDest(&e.ProcessingEvent), intDest(&e.FinalEvent), intDest(&e.LateEvent), intDest(&e.ReversedEvent))...)
 	})
 	return out, err
 }
@@ -206,19 +211,27 @@ type PostedEntry struct {
 	Sum           int64
 	Lines         int
 	Currencies    int
-	Line          bool // a wallet's line has the same id
+	Currency      string
+	Owed          int64 // the part that the client owes, or repays if negative
+	Adjusting     int   // lines of the account of adjustments
+	Misplaced     int   // lines that such an entry cannot have
+	Line          bool  // a wallet's line has the same id
 }
 
 // PostedEntries returns the next entries of a client beyond an id.
 func (tx *Tx) PostedEntries(ctx context.Context, client, after till.ID, limit int) ([]*PostedEntry, error) {
 	var out []*PostedEntry
-	err := tx.rows(ctx, `SELECT o.entry_id, o.payment_id, min(o.kind), min(o.created_at), CAST(sum(o.amount) AS BIGINT), count(*), count(DISTINCT o.currency),
+	err := tx.rows(ctx, `SELECT o.entry_id, o.payment_id, min(o.kind), min(o.created_at), CAST(sum(o.amount) AS BIGINT), count(*), count(DISTINCT o.currency), min(o.currency),
+		CAST(-coalesce(sum(CASE WHEN o.account = 'receivable' THEN o.amount END), 0) AS BIGINT),
+		coalesce(sum(CASE WHEN o.account = 'adjustments' THEN 1 END), 0),
+		coalesce(sum(CASE WHEN (o.kind = 'fee') <> (o.account = 'fees') OR o.account = 'adjustments' AND o.kind <> 'adjustment'
+			OR o.account <> 'adjustments' AND o.account <> 'receivable' AND o.kind = 'adjustment' THEN 1 END), 0),
 		EXISTS (SELECT 1 FROM transactions t WHERE t.client_id = ? AND t.id = o.entry_id)
 		FROM postings o WHERE o.client_id = ? AND o.entry_id > ? GROUP BY o.entry_id, o.payment_id ORDER BY o.entry_id LIMIT ?`,
 		[]any{client[:], client[:], after[:], limit}, func(r row) error {
 			e := &PostedEntry{}
 			out = append(out, e)
-			return r.Scan(idDest(&e.ID), idDest(&e.PaymentID), textDest(&e.Kind), &e.CreatedAt, &e.Sum, &e.Lines, &e.Currencies, boolDest(&e.Line))
+			return r.Scan(idDest(&e.ID), idDest(&e.PaymentID), textDest(&e.Kind), &e.CreatedAt, &e.Sum, &e.Lines, &e.Currencies, textDest(&e.Currency), &e.Owed, &e.Adjusting, &e.Misplaced, boolDest(&e.Line))
 		})
 	return out, err
 }
@@ -245,8 +258,8 @@ func (tx *Tx) CountIdempotencyKeys(ctx context.Context, client till.ID) (payment
 	return payments, keys, err
 }
 
-// MoneyEntry is a wallet's line or an entry that put money aside, as far as
-// the audit log must know it.
+// MoneyEntry is a wallet's line, or an entry that put money aside or took it
+// back, as far as the audit log must know it.
 type MoneyEntry struct {
 	ID, PaymentID till.ID // PaymentID: of the payment or payout
 	Kind          string
@@ -260,7 +273,7 @@ func (tx *Tx) MoneyEntries(ctx context.Context, client till.ID, after, until til
 	var out []MoneyEntry
 	err := tx.rows(ctx, `SELECT id, coalesce(payment_id, payout_id), type, created_at FROM transactions WHERE client_id = ? AND id BETWEEN ? AND ?
 		UNION ALL SELECT entry_id, coalesce(payment_id, payout_id), kind, created_at FROM postings WHERE client_id = ? AND entry_id BETWEEN ? AND ?
-		AND (suspended = 1 OR kind = 'late_payout')`,
+		AND (suspended = 1 OR (kind = 'late_payout' OR kind = 'collection_reversal') AND account = 'operator')`,
 		[]any{client[:], lo[:], hi[:], client[:], lo[:], hi[:]}, func(r row) error {
 			var e MoneyEntry
 			err := r.Scan(idDest(&e.ID), idDest(&e.PaymentID), &e.Kind, &e.CreatedAt)

@@ -30,7 +30,7 @@ func (tx *Tx) VerifyEndpoints(ctx context.Context, client till.ID) ([]*VerifyEnd
 		(SELECT count(*)`+rows+`d.status <> 'pending' AND d.lease_until > 0),
 		(SELECT count(*)`+rows+`d.kind = 'event' AND (d.sequence > e.cursor_sequence OR d.sequence <= e.start_sequence)),
 		(SELECT count(*)`+rows+`d.status = 'superseded' AND NOT EXISTS (SELECT 1 FROM payments p WHERE p.client_id = d.client_id AND p.id = d.subject_id
-			AND (p.processing_event > d.sequence OR p.final_event > d.sequence OR p.late_event > d.sequence))),
+			AND (p.processing_event > d.sequence OR p.final_event > d.sequence OR p.late_event > d.sequence OR p.reversed_event > d.sequence))),
 		(SELECT count(*)`+spans+`s.why <> 'disabled' AND s.done_at IS NULL),
 		(SELECT count(*)`+spans+`s.to_sequence > (SELECT h.last_event FROM client_heads h WHERE h.client_id = e.client_id)),
 		EXISTS (SELECT 1 FROM cases c WHERE c.client_id = e.client_id AND c.subject_id = e.id AND c.kind = 'endpoint_disabled')

@@ -57,7 +57,7 @@ func (tx *Tx) WalletsOf(ctx context.Context, clients []till.ID) ([]*ledger.Walle
 	return out, err
 }
 
-// SaveWallets writes the balances back.
+// SaveWallets writes the balances and debts back.
 func (tx *Tx) SaveWallets(ctx context.Context, wallets []*ledger.Wallet) error {
 	args := make([][]any, len(wallets))
 	for i, w := range wallets {

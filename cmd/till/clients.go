@@ -13,7 +13,7 @@ import (
 )
 
 func newClient() *cobra.Command {
-	return newGroup("client", "Make and manage clients", newClientCreate(), newClientList(), newClientMethods(),
+	return newGroup("client", "Make and manage clients", newClientCreate(), newClientList(), newClientMethods(), newClientFees(),
 		newClientSuspend("suspend", "Shut a client out", (*account.Accounts).Suspend),
 		newClientSuspend("resume", "Let a suspended client in again", (*account.Accounts).Resume))
 }

@@ -32,11 +32,13 @@ func newPaymentResolve() *cobra.Command {
 		Long: `End a payment on the operator's word that a person brings: a statement, a
 letter, a screen shot. It is recorded with the name of whoever says so and the
 fingerprint of the evidence. A payment that has ended keeps its status: money
-that came for it is credited as late money.`,
+that came for it is credited as late money, and money that the operator took
+back (reversed) is taken from the client's wallet, or owed by the client where
+the wallet lacks it.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if as != "success" && as != "failed" {
-				return errors.New("--as is success or failed")
+			if as != "success" && as != "failed" && as != "reversed" {
+				return errors.New("--as is success, failed or reversed")
 			}
 			if !isLine(by, maxBy) {
 				return fmt.Errorf("--by must name who says so, in at most %d characters", maxBy)
@@ -54,7 +56,7 @@ that came for it is credited as late money.`,
 			if secretFile == "" {
 				secretFile = server.SecretFile(database)
 			}
-			r := collect.Resolution{Success: as == "success", Receipt: receipt, By: by, Evidence: text}
+			r := collect.Resolution{Success: as == "success", Reversed: as == "reversed", Receipt: receipt, By: by, Evidence: text}
 			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
 				p, err := findPayment(cmd.Context(), s, args[0], client)
 				if err != nil {
@@ -69,7 +71,7 @@ that came for it is credited as late money.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&as, "as", "", "success or failed (required)")
+	f.StringVar(&as, "as", "", "success, failed or reversed (required)")
 	f.StringVar(&evidence, "evidence", "", "file that shows it, at most 64 KiB (required)")
 	f.StringVar(&by, "by", "", "who says so (required)")
 	f.StringVar(&receipt, "receipt", "", "the operator's receipt, where the evidence shows one")
@@ -180,6 +182,10 @@ func printResolved(cmd *cobra.Command, s *store.Store, ref store.Ref, asJSON boo
 	w := cmd.OutOrStdout()
 	if asJSON {
 		return printJSON(w, map[string]any{"payment_id": p.ID.String(), "client_id": p.ClientID.String(), "status": p.Status})
+	}
+	if p.ReversedEvent != 0 {
+		_, err = fmt.Fprintf(w, "payment %s: stays %s; its money was taken back\n", p.ID, p.Status)
+		return err
 	}
 	if p.LateEvent != 0 {
 		_, err = fmt.Fprintf(w, "payment %s: stays %s; its money was credited late\n", p.ID, p.Status)

@@ -13,7 +13,8 @@
 // same state at the same moment:
 //
 //	arrived ──► open ──► success | failed | expired
-//	                         (0013 alone: expired ──► success)
+//	                         (0013 alone: expired ──► success,
+//	                          0021 alone: success ──► reversed)
 //
 // The book promises one request per reference, however many processes submit
 // it, and one sender per callback. A book in a file survives the death of its

@@ -39,12 +39,14 @@ const (
 	lyingCallback story = "0018" // calls back "success", but it was declined
 	otherAmount   story = "0019" // moves another amount than it was asked for
 	heldBack      story = "0020" // of payouts: waits before it is sent
+	takesBack     story = "0021" // succeeds, and is taken back after that
 )
 
 // How long things take.
 const (
 	thinking  = time.Second            // from the request to the customer's decision
 	lateBy    = 2 * time.Second        // from the expiry to the late money of 0013
+	backAfter = 3 * time.Second        // from the approval to the reversal of 0021
 	earlyCall = 50 * time.Millisecond  // from the request to the decision and callback of 0016
 	slowReply = 300 * time.Millisecond // from the request to the answer of 0016
 	holding   = 5 * time.Second        // from the creation to the send of 0020
@@ -66,7 +68,7 @@ func storyOf(k kind, phone string) story {
 	switch s := story(phone[len(phone)-4:]); s {
 	case asksPerson, declines, neverAnswers, noFunds, unknownPayer, limitReached, wrongPIN,
 		lostAnswer, lostRequest, lateMoney, stuck,
-		fiveCallbacks, earlyCallback, noCallback, lyingCallback, otherAmount:
+		fiveCallbacks, earlyCallback, noCallback, lyingCallback, otherAmount, takesBack:
 		return s
 	}
 	return approves
@@ -84,6 +86,7 @@ type words struct {
 var (
 	open      = words{provider.Open, "", "PENDING", "Waiting for the payer.", false}
 	approved  = words{provider.Success, "", "APPROVED", "The payer approved.", false}
+	takenBack = words{provider.Reversed, "", "REVERSED", "The money was given back to the payer.", false}
 	declined  = words{provider.Failed, till.CustomerDeclined, "DECLINED", "The payer declined.", false}
 	timedOut  = words{provider.Expired, till.CustomerTimeout, "TIMEOUT", "The payer did not answer in time.", true}
 	tooPoor   = words{provider.Failed, till.InsufficientFunds, "LOW_BALANCE", "The payer's balance is too low.", true}
@@ -162,6 +165,8 @@ func (r *request) turns() []turn {
 		return []turn{{decision, badPIN}}
 	case lateMoney:
 		return []turn{{r.expiresAt, timedOut}, {r.expiresAt.Add(lateBy), approved}}
+	case takesBack:
+		return []turn{{decision, approved}, {decision.Add(backAfter), takenBack}}
 	case stuck:
 		return nil
 	case earlyCallback:
@@ -231,7 +236,8 @@ type call struct {
 }
 
 // callback returns the one callback of the request: for its first final
-// state, with the outcome that it claims.
+// state, with the outcome that it claims; for 0021 it is the reversal, which
+// nobody would notice otherwise.
 func (r *request) callback() call {
 	turns := r.turns()
 	if r.callbackURL == "" || len(turns) == 0 {
@@ -243,6 +249,8 @@ func (r *request) callback() call {
 		return call{}
 	case fiveCallbacks:
 		c.copies = 5
+	case takesBack:
+		c.at, c.says = turns[1].at, turns[1].words.outcome
 	case lyingCallback:
 		c.says = provider.Success
 	}

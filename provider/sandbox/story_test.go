@@ -17,7 +17,7 @@ import (
 func timeline(r *request) string {
 	var said []string
 	last := ""
-	for _, edge := range []time.Duration{0, earlyCall, thinking, 10 * time.Second,
+	for _, edge := range []time.Duration{0, earlyCall, thinking, thinking + backAfter, 10 * time.Second,
 		defaultWindow, defaultWindow + lateBy, 1000 * time.Hour} {
 		// A microsecond before each edge shows that nothing happens early.
 		for _, d := range []time.Duration{edge - time.Microsecond, edge} {
@@ -104,6 +104,8 @@ var lives = []struct {
 		"0s open, 1s failed customer_declined", "1s 1 x success", "none"},
 	{"another amount", "0019", byItself,
 		"0s open, 1s success", "1s 1 x success", "1s 1000 XAF"},
+	{"taken back", "0021", byItself,
+		"0s open, 1s success, 4s reversed", "4s 1 x reversed", "1s 500 XAF"},
 }
 
 func TestEveryStoryIsAFunctionOfStoredTimes(t *testing.T) {

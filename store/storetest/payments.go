@@ -60,11 +60,12 @@ func NewCollector(tb testing.TB, s *store.Store) *collect.Collector {
 
 // Body is a create call's body with the members that most tests change.
 type Body struct {
-	Method, Country, Phone, Currency string // MTN MoMo in Congo unless set
-	Key                              string // a new one unless set
-	Value                            string // 5000 unless set
-	Reference                        string // none unless set
-	Rest                             string // further members, `"tax": {…}`
+	Method, Country, Phone, Currency string     // MTN MoMo in Congo unless set
+	Key                              string     // a new one unless set
+	Value                            string     // 5000 unless set
+	Reference                        string     // none unless set
+	Rest                             string     // further members, `"tax": {…}`
+	Fees                             []till.Fee // none unless set
 }
 
 func (b Body) request(tb testing.TB) *collect.Request {
@@ -104,7 +105,7 @@ func (b Body) request(tb testing.TB) *collect.Request {
 // NewPayment makes a payment of a client.
 func NewPayment(tb testing.TB, c *collect.Collector, client *till.Client, b Body) *till.Payment {
 	tb.Helper()
-	who := collect.Client{Client: client, Enabled: func(string) bool { return true }}
+	who := collect.Client{Client: client, Enabled: func(string) bool { return true }, Fees: b.Fees}
 	made, err := c.Create(tb.Context(), who, b.request(tb))
 	if err != nil {
 		var e *till.Error
@@ -157,5 +158,6 @@ var (
 	Opened    = provider.Result{Outcome: provider.Open}
 	Succeeded = provider.Result{Outcome: provider.Success}
 	Declined  = provider.Result{Outcome: provider.Failed, Reason: till.CustomerDeclined, Code: "DECLINED"}
+	Reversed  = provider.Result{Outcome: provider.Reversed, Code: "REVERSED"}
 	TimedOut  = provider.Result{Outcome: provider.Expired, Reason: till.CustomerTimeout, Code: "TIMEOUT", Retryable: true}
 )

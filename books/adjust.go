@@ -1,0 +1,142 @@
+package books
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"till"
+	"till/ledger"
+	"till/store"
+)
+
+// Adjustment is a person's correction of a client's wallet.
+type Adjustment struct {
+	Client till.ID
+	ID     till.ID    // the person's own: the same id adjusts once
+	Amount till.Money // a credit if positive, a debit if negative
+	Reason string     // why, for the audit log; the client is not shown it
+	By     string     // who says so
+}
+
+// Adjusted is what became of an adjustment.
+type Adjusted struct {
+	store.Adjustment
+	Wallet ledger.Wallet // as it is now
+	Before bool          // it was made by an earlier call
+}
+
+// Adjust corrects a wallet, in one commit, once for each id. A credit to a
+// client that owes us repays that first. It returns CodeClientNotFound,
+// CodeKeyReused if the id made another adjustment, or CodeValidationFailed if
+// less is available than is taken, the client has no wallet in the currency,
+// or it cannot hold so much.
+func Adjust(ctx context.Context, s *store.Store, a Adjustment) (Adjusted, error) {
+	if a.Amount.Minor == 0 || a.Amount.Minor > till.MaxMinor || a.Amount.Minor < -till.MaxMinor || a.ID.IsZero() || a.Reason == "" || a.By == "" {
+		return Adjusted{}, till.Errorf(till.CodeValidationFailed, "an adjustment has an id, an amount that is not nothing, a reason and a name")
+	}
+	var done Adjusted
+	act := func(tx *store.Tx) (err error) { done, err = adjust(ctx, tx, a); return err }
+	err := s.Update(ctx, act)
+	if errors.Is(err, store.ErrUnknownCommit) {
+		// Nobody said whether it happened. If it did, its id is there now and
+		// is adopted; if not, it is done now.
+		ours := done.EntryID
+		if err = s.Update(ctx, act); err == nil && done.EntryID == ours {
+			done.Before = false
+		}
+	}
+	return done, err
+}
+
+// adjust is the one transaction of an adjustment.
+func adjust(ctx context.Context, tx *store.Tx, a Adjustment) (Adjusted, error) {
+	heads, err := tx.LockHeads(ctx, []till.ID{a.Client})
+	if err != nil {
+		return Adjusted{}, err
+	}
+	head := heads[a.Client]
+	if head == nil {
+		return Adjusted{}, till.Errorf(till.CodeClientNotFound, "there is no such client")
+	}
+	w, err := tx.Wallet(ctx, a.Client, a.Amount.Currency)
+	if err != nil {
+		return Adjusted{}, err
+	}
+	made, err := tx.Adjustment(ctx, store.Ref{Client: a.Client, ID: a.ID})
+	switch {
+	case err != nil:
+		return Adjusted{}, err
+	case made != nil && (made.Amount != a.Amount || made.Reason != a.Reason || made.Actor != a.By):
+		return Adjusted{}, till.Errorf(till.CodeKeyReused, "the id %s made another adjustment: %s %s by %s; a new adjustment needs a new id",
+			a.ID, made.Amount.Value(), made.Amount.Currency, made.Actor)
+	case w == nil:
+		return Adjusted{}, till.Errorf(till.CodeValidationFailed, "the client has no wallet in %q", a.Amount.Currency)
+	case made != nil:
+		return Adjusted{*made, *w, true}, nil
+	}
+	if short := -a.Amount.Minor - w.Available(); short > 0 {
+		return Adjusted{}, till.Errorf(till.CodeValidationFailed, "the wallet has %d %s available, %d too little", w.Available(), w.Currency, short)
+	}
+	if a.Amount.Minor > ledger.MaxBalance-w.Balance {
+		return Adjusted{}, till.Errorf(till.CodeValidationFailed, "the wallet cannot hold so much")
+	}
+
+	b := &adjusting{tx: tx, head: head, w: w}
+	entry := ledger.Adjust(w, a.Amount.Minor, a.ID.String())
+	if err := b.post(&entry, a.By, "adjustment "+a.ID.String()+": "+a.Reason); err != nil {
+		return Adjusted{}, err
+	}
+	if e, owes := ledger.Repay(w); owes {
+		if err := b.post(&e, a.By, "what was owed is paid first"); err != nil {
+			return Adjusted{}, err
+		}
+	}
+	row := store.Adjustment{ClientID: a.Client, ID: a.ID, EntryID: entry.ID, Amount: a.Amount, Reason: a.Reason, Actor: a.By, CreatedAt: entry.CreatedAt}
+	return Adjusted{row, *w, false}, b.write(ctx, heads, &row)
+}
+
+// adjusting is an adjustment on its way from entries to rows.
+type adjusting struct {
+	tx      *store.Tx
+	head    *store.Head
+	w       *ledger.Wallet
+	lines   []*ledger.Transaction
+	entries []*ledger.Entry
+	audit   []*store.AuditRow
+	counts  store.Counts
+}
+
+func (b *adjusting) post(e *ledger.Entry, by, why string) error {
+	e.CreatedAt = b.head.Tick()
+	e.ID = till.NewID(e.CreatedAt)
+	t, err := b.w.Post(e)
+	if err != nil {
+		return fmt.Errorf("adjust: %w", err)
+	}
+	b.lines, b.entries = append(b.lines, &t), append(b.entries, e)
+	b.counts.AddTransaction(t.ClientID, t.CreatedAt, t.Type, t.Amount.Currency)
+	b.audit = append(b.audit, &store.AuditRow{
+		ClientID: e.ClientID, Sequence: b.head.NextAudit(), At: e.CreatedAt, Actor: by, Action: string(e.Kind),
+		Detail: fmt.Sprintf("%s %s %sed; %s", t.Amount.Value(), e.Currency, t.Direction, why),
+	})
+	return nil
+}
+
+// write puts everything into the database, in the fixed order of locks.
+func (b *adjusting) write(ctx context.Context, heads map[till.ID]*store.Head, a *store.Adjustment) error {
+	for _, f := range []func() error{
+		func() error { return b.tx.InsertAdjustment(ctx, a) },
+		func() error { return b.tx.SaveWallets(ctx, []*ledger.Wallet{b.w}) },
+		func() error { return b.tx.InsertTransactions(ctx, b.lines) },
+		func() error { return b.tx.InsertEntries(ctx, b.entries) },
+		func() error { return b.tx.InsertAudit(ctx, b.audit) },
+		func() error { return b.tx.Count(ctx, &b.counts) },
+		func() error { return b.tx.SaveHeads(ctx, heads) },
+	} {
+		if err := f(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"till"
+	"till/books"
+	"till/store"
+)
+
+// maxReason is the longest reason of an adjustment, in characters.
+const maxReason = 255
+
+func newAdjust() *cobra.Command {
+	var client, currency, amount, id, database string
+	var a books.Adjustment
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "adjust",
+		Short: "Correct a client's wallet",
+		Long: `Correct a client's wallet by an amount in minor units: a credit, or a debit with
+a minus sign. It is a line of the wallet's statement like any other and never
+changes; a mistake is corrected by another adjustment. The id is yours, so that
+the same command given twice adjusts once. No more can be taken than is
+available, and what is given to a client that owes repays that first.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if a.Client, err = parseID(client, "client"); err != nil {
+				return err
+			}
+			if a.ID, err = till.ParseID(id); err != nil || a.ID.IsZero() {
+				return fmt.Errorf("--id must be a UUID of your own, such as %s; the same id adjusts once", till.NewID(till.TimeOf(time.Now())))
+			}
+			if a.Amount, err = parseSigned(amount, currency); err != nil {
+				return err
+			}
+			if !isLine(a.Reason, maxReason) {
+				return fmt.Errorf("--reason must say why, in at most %d characters", maxReason)
+			}
+			if !isLine(a.By, maxBy) {
+				return fmt.Errorf("--by must name who says so, in at most %d characters", maxBy)
+			}
+			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+				done, err := books.Adjust(cmd.Context(), s, a)
+				if err != nil {
+					return err
+				}
+				return printAdjusted(cmd, &done, asJSON)
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&client, "client", "", "the client's id (required)")
+	f.StringVar(&currency, "currency", "", "the wallet's currency (required)")
+	f.StringVar(&amount, "amount", "", "minor units: 500 gives, -500 takes (required)")
+	f.StringVar(&a.Reason, "reason", "", "why, for the audit log; the client is not shown it (required)")
+	f.StringVar(&a.By, "by", "", "who says so (required)")
+	f.StringVar(&id, "id", "", "a UUID of your own for this adjustment; the same id adjusts once (required)")
+	for _, name := range []string{"client", "currency", "amount", "reason", "by"} {
+		cmd.MarkFlagRequired(name)
+	}
+	addDatabaseFlag(cmd, &database)
+	addJSONFlag(cmd, &asJSON)
+	return cmd
+}
+
+// parseSigned reads an amount with an optional minus sign. Two minus signs,
+// a plus, a leading zero and "-0" are refused rather than understood.
+func parseSigned(text, currency string) (till.Money, error) {
+	digits, negative := strings.CutPrefix(text, "-")
+	minor, ok := till.ParseMinor(digits)
+	if !ok || minor == 0 {
+		return till.Money{}, fmt.Errorf("--amount is minor units that are not 0, such as 500 or -500")
+	}
+	if negative {
+		minor = -minor
+	}
+	return till.Money{Minor: minor, Currency: currency}, nil
+}
+
+func printAdjusted(cmd *cobra.Command, a *books.Adjusted, asJSON bool) error {
+	w := cmd.OutOrStdout()
+	if asJSON {
+		return printJSON(w, map[string]any{
+			"adjustment_id": a.ID.String(), "client_id": a.ClientID.String(), "transaction_id": a.EntryID.String(),
+			"amount": a.Amount.Value(), "currency": a.Amount.Currency, "created_at": a.CreatedAt.String(), "made_before": a.Before,
+			"balance": till.Money{Minor: a.Wallet.Balance}.Value(), "owed": till.Money{Minor: a.Wallet.Owed}.Value(),
+		})
+	}
+	what := "made"
+	if a.Before {
+		what = "was made before, nothing was done now"
+	}
+	_, err := fmt.Fprintf(w, "adjustment %s of %s %s: %s\nbalance %d %s, owed %d\n", a.ID, a.Amount.Value(), a.Amount.Currency, what,
+		a.Wallet.Balance, a.Amount.Currency, a.Wallet.Owed)
+	return err
+}

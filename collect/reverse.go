@@ -1,0 +1,57 @@
+package collect
+
+import (
+	"context"
+	"fmt"
+
+	"till"
+	"till/engine"
+	"till/ledger"
+	"till/store"
+)
+
+// Reverse takes an operator's word that it took a payment's money back. It is
+// recorded once, whatever the wallet holds; the status stays, because the
+// money did come. Before anything was credited it is a failure like any other.
+func (b *change) Reverse(ctx context.Context, p *store.PaymentRow, a *engine.Answer) error {
+	switch {
+	case !p.Credited() && a.Action == engine.Resolve:
+		a.Refused = till.Errorf(till.CodeValidationFailed, "the payment's money was never credited")
+		return nil
+	case !p.Credited():
+		return b.Lose(ctx, p, a)
+	case p.ReversedEvent != 0:
+		if a.Action == engine.Resolve { // it was taken back already: its case is closed
+			b.Resolved(p, a)
+		}
+		return nil
+	}
+	if a.Action != engine.Resolve {
+		if why := b.Mismatch(p, a); why != "" {
+			b.Open(p, engine.CaseMismatch, why+" taken back; nothing was debited")
+			return nil
+		}
+	}
+
+	w, err := b.Wallet(ctx, p.ClientID, p.Amount.Currency)
+	if err != nil {
+		return err
+	}
+	head := b.Heads[p.ClientID]
+	p.UpdatedAt, p.ReversedEvent = head.Tick(), head.NextEvent()
+	b.Tell(p, till.PaymentReversed, p.ReversedEvent)
+	e := ledger.Reverse(&p.Payment, w.Available())
+	e.CreatedAt = p.UpdatedAt
+	before := *w
+	if err := b.Book(w, &e); err != nil {
+		return err
+	}
+	b.Fact(p, store.FactReversal, &e)
+	if a.Action == engine.Resolve { // a person knows already
+		b.Resolved(p, a)
+		return nil
+	}
+	b.Open(p, engine.CaseReversed, fmt.Sprintf("the operator took the money back: %d %s from the wallet, %d owed by the client",
+		before.Balance-w.Balance, w.Currency, w.Owed-before.Owed))
+	return nil
+}

@@ -1,0 +1,67 @@
+package ledger
+
+import "till"
+
+// TakeFee returns the entry for the fee of a payment whose money came in. The
+// fee is never more than that money, so the wallet covers it.
+func TakeFee(p *till.Payment) Entry {
+	e := entryOf(p, Fee)
+	e.Postings = []Posting{
+		{Account{Kind: WalletAccount}, -p.Fee},
+		{Account{Kind: Fees}, p.Fee},
+	}
+	return e
+}
+
+// Reverse returns the entry for a collection that the operator took back. It
+// is recorded whatever the wallet holds: what is available covers it, the
+// rest is owed by the client. The fee is not given back: the work was done.
+func Reverse(p *till.Payment, available int64) Entry {
+	e := entryOf(p, CollectionReversal)
+	e.Postings = []Posting{{Account{Kind: OperatorAccount, Connection: p.Connection}, p.Amount.Minor}}
+	covered := min(p.Amount.Minor, max(available, 0))
+	if covered > 0 {
+		e.Postings = append(e.Postings, Posting{Account{Kind: WalletAccount}, -covered})
+	}
+	if owed := p.Amount.Minor - covered; owed > 0 {
+		e.Postings = append(e.Postings, Posting{Account{Kind: Receivable}, -owed})
+	}
+	return e
+}
+
+// RepaidReference is the reference of a line that pays back what a client
+// owes: such a line belongs to no payment.
+const RepaidReference = "repayment of what was owed"
+
+// Repay returns the entry that pays what a client owes from what its wallet
+// has available, and whether there is anything to pay. No wallet is left with
+// both: money that could be paid out, and a debt.
+func Repay(w *Wallet) (Entry, bool) {
+	amount := min(w.Owed, w.Available())
+	if amount <= 0 {
+		return Entry{}, false
+	}
+	return Entry{
+		ClientID: w.ClientID, Kind: Adjustment, Currency: w.Currency, Reference: RepaidReference,
+		Postings: []Posting{{Account{Kind: WalletAccount}, -amount}, {Account{Kind: Receivable}, amount}},
+	}, true
+}
+
+// Adjust returns the entry of a person's correction of a wallet: a credit if
+// the amount is positive, a debit if it is negative.
+func Adjust(w *Wallet, amount int64, reference string) Entry {
+	return Entry{
+		ClientID: w.ClientID, Kind: Adjustment, Currency: w.Currency, Reference: reference,
+		Postings: []Posting{{Account{Kind: Adjustments}, -amount}, {Account{Kind: WalletAccount}, amount}},
+	}
+}
+
+// sum returns what the entry's postings of one kind of account sum to.
+func (e *Entry) sum(kind AccountKind) (sum int64) {
+	for _, p := range e.Postings {
+		if p.Account.Kind == kind {
+			sum += p.Amount
+		}
+	}
+	return sum
+}

@@ -1,0 +1,38 @@
+package store
+
+import (
+	"context"
+
+	"till"
+)
+
+// ClientFees returns a client's schedule of fees. There is one per kind,
+// method and currency, so the list is short.
+func (tx *Tx) ClientFees(ctx context.Context, client till.ID) ([]till.Fee, error) {
+	var out []till.Fee
+	err := tx.rows(ctx, `SELECT kind, method, currency, flat, basis_points FROM client_fees WHERE client_id = ? ORDER BY kind, method, currency`, []any{client[:]},
+		func(r row) error {
+			var f till.Fee
+			err := r.Scan(&f.Kind, &f.Method, &f.Currency, &f.Flat, &f.BasisPoints)
+			out = append(out, f)
+			return err
+		})
+	return out, err
+}
+
+// SetClientFee sets what is taken from a client for a kind, method and
+// currency.
+func (tx *Tx) SetClientFee(ctx context.Context, client till.ID, f till.Fee) error {
+	_, err := tx.exec(ctx, `INSERT INTO client_fees (client_id, kind, method, currency, flat, basis_points) VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT (client_id, kind, method, currency) DO UPDATE SET flat = excluded.flat, basis_points = excluded.basis_points`,
+		client[:], string(f.Kind), f.Method, f.Currency, f.Flat, f.BasisPoints)
+	return err
+}
+
+// RemoveClientFee takes a fee off the schedule, and reports whether it was on
+// it.
+func (tx *Tx) RemoveClientFee(ctx context.Context, client till.ID, f till.Fee) (bool, error) {
+	n, err := tx.exec(ctx, `DELETE FROM client_fees WHERE client_id = ? AND kind = ? AND method = ? AND currency = ?`,
+		client[:], string(f.Kind), f.Method, f.Currency)
+	return n == 1, err
+}

@@ -1,0 +1,89 @@
+package store
+
+import (
+	"context"
+
+	"till"
+)
+
+// VerifyFact is a fact with what it should rest on.
+type VerifyFact struct {
+	Ref     Ref
+	Fact    string
+	EntryID till.ID
+
+	// Of the payment that it is about; Known is false where there is none.
+	Known         bool
+	Payout        bool // it is about a payout
+	Amount        till.Money
+	Fee           int64
+	Credited      bool // in time or late
+	ReversedEvent int64
+
+	// Of the entry that it names; Lines is 0 where there is none.
+	Lines    int
+	Kind     string
+	Subject  till.ID
+	Currency string
+	Fees     int64 // what it posts to the account of fees
+	Operator int64 // what it posts to operators
+}
+
+// VerifyFacts returns the next facts about payments of a client beyond one.
+func (tx *Tx) VerifyFacts(ctx context.Context, client till.ID, after VerifyFact, limit int) ([]VerifyFact, error) {
+	var out []VerifyFact
+	err := tx.rows(ctx, `SELECT f.subject_id, f.fact, f.entry_id, p.id IS NOT NULL, q.id IS NOT NULL, p.amount, p.currency, p.fee,
+		p.status = 'success' OR p.late_event IS NOT NULL, p.reversed_event,
+		count(o.amount), min(o.kind), o.payment_id, min(o.currency),
+		CAST(coalesce(sum(CASE WHEN o.account = 'fees' THEN o.amount END), 0) AS BIGINT),
+		CAST(coalesce(sum(CASE WHEN o.account = 'operator' THEN o.amount END), 0) AS BIGINT)
+		FROM (SELECT * FROM facts WHERE client_id = ? AND (subject_id > ? OR subject_id = ? AND fact > ?) AND (fact = 'fee' OR fact = 'reversal')
+			ORDER BY subject_id, fact LIMIT ?) AS f
+		LEFT JOIN payments p ON p.client_id = f.client_id AND p.id = f.subject_id
+		LEFT JOIN payouts q ON q.client_id = f.client_id AND q.id = f.subject_id
+		LEFT JOIN postings o ON o.client_id = f.client_id AND o.entry_id = f.entry_id
+		GROUP BY f.subject_id, f.fact, f.entry_id, p.id, q.id, p.amount, p.currency, p.fee, p.status, p.late_event, p.reversed_event, o.payment_id
+		ORDER BY f.subject_id, f.fact`,
+		[]any{client[:], after.Ref.ID[:], after.Ref.ID[:], after.Fact, limit}, func(r row) error {
+			f := VerifyFact{Ref: Ref{Client: client}}
+			err := r.Scan(idDest(&f.Ref.ID), &f.Fact, idDest(&f.EntryID), boolDest(&f.Known), boolDest(&f.Payout), intDest(&f.Amount.Minor), textDest(&f.Amount.Currency), intDest(&f.Fee),
+				boolDest(&f.Credited), intDest(&f.ReversedEvent), &f.Lines, textDest(&f.Kind), idDest(&f.Subject), textDest(&f.Currency), &f.Fees, &f.Operator)
+			out = append(out, f)
+			return err
+		})
+	return out, err
+}
+
+// VerifyAdjustment is an adjustment with what its entry posts.
+type VerifyAdjustment struct {
+	Adjustment
+	Lines    int        // of the account of adjustments, under its entry
+	Posted   till.Money // to that account
+	PostedAt till.Time
+	Line     bool // a wallet's line has the id of its entry
+}
+
+// VerifyAdjustments returns the next adjustments of a client beyond an id.
+func (tx *Tx) VerifyAdjustments(ctx context.Context, client, after till.ID, limit int) ([]*VerifyAdjustment, error) {
+	var out []*VerifyAdjustment
+	err := tx.rows(ctx, `SELECT a.id, a.entry_id, a.currency, a.amount, a.reason, a.actor, a.created_at,
+		count(o.amount), CAST(coalesce(sum(o.amount), 0) AS BIGINT), min(o.currency), min(o.created_at),
+		EXISTS (SELECT 1 FROM transactions t WHERE t.client_id = ? AND t.id = a.entry_id)
+		FROM (SELECT * FROM adjustments WHERE client_id = ? AND id > ? ORDER BY id LIMIT ?) AS a
+		LEFT JOIN postings o ON o.client_id = a.client_id AND o.entry_id = a.entry_id AND o.account = 'adjustments'
+		GROUP BY a.id, a.entry_id, a.currency, a.amount, a.reason, a.actor, a.created_at ORDER BY a.id`,
+		[]any{client[:], client[:], after[:], limit}, func(r row) error {
+			a := &VerifyAdjustment{}
+			a.ClientID = client
+			out = append(out, a)
+			return r.Scan(idDest(&a.ID), idDest(&a.EntryID), &a.Amount.Currency, &a.Amount.Minor, &a.Reason, &a.Actor, &a.CreatedAt,
+				&a.Lines, &a.Posted.Minor, textDest(&a.Posted.Currency), intDest(&a.PostedAt), boolDest(&a.Line))
+		})
+	return out, err
+}
+
+// CountAdjustments returns how many adjustments a client has.
+func (tx *Tx) CountAdjustments(ctx context.Context, client till.ID) (n int64, err error) {
+	_, err = tx.one(ctx, `SELECT count(*) FROM adjustments WHERE client_id = ?`, []any{client[:]}, &n)
+	return n, err
+}
