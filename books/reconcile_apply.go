@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"till"
 	"till/collect"
@@ -74,10 +75,9 @@ func ApplyStatement(ctx context.Context, s *store.Store, r *Reconciled, a Applyi
 	}
 	var settle, cases []planned
 	for _, p := range r.plan {
-		switch {
-		case p.remedy == OpenACase && p.class != ReceiptDiffers:
+		if p.remedy == OpenACase {
 			cases = append(cases, p)
-		case p.remedy == SettleSuccess || p.remedy == SettleFailed:
+		} else {
 			settle = append(settle, p)
 		}
 	}
@@ -113,12 +113,14 @@ type applier struct {
 
 // evidence names a line for the audit log.
 func (x *applier) evidence(p *planned) string {
-	text := "statement " + x.Name + " sha256:" + hex.EncodeToString(x.r.Digest[:])
+	text := "statement " + x.Name + " " + x.digest()
 	if p.line != 0 {
 		text += fmt.Sprintf(" line %d", x.r.file.lines.at(p.line-1).number)
 	}
 	return text
 }
+
+func (x *applier) digest() string { return "sha256:" + hex.EncodeToString(x.r.Digest[:]) }
 
 func (x *applier) step(ctx context.Context, n int) error {
 	if x.done += n; x.Progress != nil {
@@ -179,7 +181,8 @@ func (x *applier) refuse(line uint32, id till.ID, why error) {
 }
 
 // open opens the cases of one batch, each with an audit row. A case that was
-// opened for the same line before is not opened again, even if it was closed.
+// opened for the same statement before is not opened again, even if it was
+// closed.
 func (x *applier) open(ctx context.Context, batch []planned) error {
 	var opened, known int64
 	try := func() error {
@@ -215,13 +218,14 @@ func (x *applier) openIn(ctx context.Context, tx *store.Tx, batch []planned) (op
 	if err != nil {
 		return 0, 0, err
 	}
+	digest := x.digest()
 	var cases []*store.Case
 	var audit []*store.AuditRow
 	for i := range batch {
 		p := &batch[i]
 		detail := string(p.class) + ": " + x.evidence(p)
 		c, h := there[refs[i]], heads[p.client]
-		if h == nil || c != nil && (c.ClosedAt.IsZero() || c.Detail == detail) {
+		if h == nil || c != nil && (c.ClosedAt.IsZero() || strings.Contains(c.Detail, digest)) {
 			known++
 			continue
 		}

@@ -143,7 +143,7 @@ func judgeBooked(c *store.Compared, ours, theirs key) verdict {
 		return verdict{LedgerDiffers, why, OpenACase}
 	}
 	if ours != (key{}) && theirs != (key{}) && ours != theirs {
-		return verdict{ReceiptDiffers, "the same money, under another receipt", OpenACase}
+		return verdict{ReceiptDiffers, "the same money, under another receipt", ""}
 	}
 	if c.Late {
 		return verdict{MatchedLate, "booked after it had ended as " + string(c.Status), ""}
