@@ -283,6 +283,12 @@ func (r *reconciler) walk(ctx context.Context, client, after, last till.ID, old 
 				return err
 			}
 			for i := range r.rows {
+				if id := r.rows[i].ID; bytes.Compare(id[:], at[:]) > 0 {
+					at = id
+				}
+				if _, seen := r.seen[store.Ref{Client: client, ID: r.rows[i].ID}]; seen {
+					continue
+				}
 				if err := r.compare(&r.rows[i], old); err != nil {
 					return err
 				}
@@ -291,7 +297,6 @@ func (r *reconciler) walk(ctx context.Context, client, after, last till.ID, old 
 			if len(r.rows) < r.slice {
 				break
 			}
-			at = r.rows[len(r.rows)-1].ID
 		}
 	}
 	return nil

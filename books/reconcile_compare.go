@@ -63,8 +63,7 @@ func (r *reconciler) fitting(c *store.Compared) {
 // there are none.
 func (r *reconciler) judgeFound(c *store.Compared) error {
 	if len(r.found) == 0 {
-		slack := till.Time(r.Slack.Microseconds())
-		if v, said := judgeAlone(c, r.report.From+slack, r.report.To-slack); said {
+		if v, said := judgeAlone(c, r.report.From, r.report.To, till.Time(r.Slack.Microseconds())); said {
 			return r.conclude(v, 0, c)
 		}
 		return nil

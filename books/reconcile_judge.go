@@ -164,9 +164,9 @@ func ledgerDiffers(c *store.Compared) string {
 }
 
 // judgeAlone judges a payment or payout that no line is about. The operator
-// moved its money between its creation and its booking, by our clock: a
-// statement of that whole time must have it.
-func judgeAlone(c *store.Compared, from, to till.Time) (verdict, bool) {
+// moved its money between its creation and its booking, by a clock that may
+// be apart from ours: a statement of that whole time must have it.
+func judgeAlone(c *store.Compared, from, to, slack till.Time) (verdict, bool) {
 	if !settled(c) {
 		return verdict{}, false
 	}
@@ -176,7 +176,7 @@ func judgeAlone(c *store.Compared, from, to till.Time) (verdict, bool) {
 	switch {
 	case c.BookedAt < from || c.CreatedAt > to:
 		return verdict{}, false
-	case c.CreatedAt >= from && c.BookedAt <= to:
+	case c.CreatedAt >= from+slack && c.BookedAt <= to-slack:
 		return verdict{MissingAtOperator, "booked here, and the statement of that time has no line", ""}, true
 	}
 	return verdict{Elsewhere, "made or booked outside this time: its line may be in another statement", ""}, true

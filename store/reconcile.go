@@ -40,21 +40,21 @@ type Compared struct {
 // long however many rows belong to other connections.
 const comparePayments = `SELECT p.id, p.connection, p.status, p.amount, p.currency, p.provider_reference, p.created_at,
 	p.late_event IS NOT NULL, p.reversed_event IS NOT NULL, a.reference, t.amount, t.currency, t.created_at
-	FROM (SELECT * FROM payments WHERE client_id = ? AND id > ? AND id <= ? ORDER BY id LIMIT ?) AS p
+	FROM (SELECT client_id, id, connection, status, amount, currency, provider_reference, created_at, late_event, reversed_event
+		FROM payments WHERE client_id = ? AND id > ? AND id <= ? ORDER BY id LIMIT ?) AS p
 	LEFT JOIN attempts a ON p.connection = ? AND a.client_id = p.client_id AND a.subject_id = p.id AND a.n = 1
-	LEFT JOIN transactions t ON p.connection = ? AND t.client_id = p.client_id AND t.payment_id = p.id AND t.money_in = 1
-	ORDER BY p.id`
+	LEFT JOIN transactions t ON p.connection = ? AND t.client_id = p.client_id AND t.payment_id = p.id AND t.money_in = 1`
 
 const comparePayouts = `SELECT p.id, p.connection, p.status, p.amount, p.currency, p.provider_reference, p.created_at,
 	p.late_event IS NOT NULL, FALSE, a.reference, o.amount, o.currency, o.created_at
-	FROM (SELECT * FROM payouts WHERE client_id = ? AND id > ? AND id <= ? ORDER BY id LIMIT ?) AS p
+	FROM (SELECT client_id, id, connection, status, amount, currency, provider_reference, created_at, late_event
+		FROM payouts WHERE client_id = ? AND id > ? AND id <= ? ORDER BY id LIMIT ?) AS p
 	LEFT JOIN attempts a ON p.connection = ? AND a.client_id = p.client_id AND a.subject_id = p.id AND a.n = 1
 	LEFT JOIN facts f ON p.connection = ? AND f.client_id = p.client_id AND f.subject_id = p.id AND f.fact = 'money_out'
-	LEFT JOIN postings o ON o.client_id = f.client_id AND o.entry_id = f.entry_id AND o.account = 'operator' AND o.connection = p.connection
-	ORDER BY p.id`
+	LEFT JOIN postings o ON o.client_id = f.client_id AND o.entry_id = f.entry_id AND o.account = 'operator' AND o.connection = p.connection`
 
 // Compare appends the next payments or payouts of a client, beyond one id and
-// up to another, to out. Those of other connections come without what hangs on
+// up to another, to out, in any order. Those of other connections come without what hangs on
 // them.
 func (tx *Tx) Compare(ctx context.Context, kind, connection string, client, after, last till.ID, limit int, out []Compared) ([]Compared, error) {
 	query := comparePayments

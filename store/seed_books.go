@@ -21,7 +21,7 @@ func (s *Store) SeedBooks(ctx context.Context, client till.ID, from, to till.Tim
 					return err
 				}
 			}
-			_, err := tx.one(ctx, `SELECT max(id) FROM (SELECT id FROM payments WHERE client_id = ? AND id > ? AND id <= ? ORDER BY id LIMIT ?) AS chunk`,
+			_, err := tx.one(ctx, `SELECT id FROM (SELECT id FROM payments WHERE client_id = ? AND id > ? AND id <= ? ORDER BY id LIMIT ?) AS chunk ORDER BY id DESC LIMIT 1`,
 				[]any{client[:], after[:], last[:], seedChunk}, idDest(&next))
 			if err != nil || next.IsZero() {
 				return err

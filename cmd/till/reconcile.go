@@ -79,7 +79,7 @@ a line could not be read, 2 if it could not be done.`,
 
 const (
 	// reconcileGC is how much garbage is let pile up, in per cent of what lives.
-	reconcileGC = 25
+	reconcileGC = 50
 	// maxMapping is the size of a mapping file in bytes.
 	maxMapping = 64 << 10
 	// maxSlack is how far two clocks may be apart.
