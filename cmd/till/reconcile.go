@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"time"
+	_ "time/tzdata" // statements name zones, and small machines do not know them
 
 	"github.com/BurntSushi/toml"
 	"github.com/spf13/cobra"
