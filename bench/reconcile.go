@@ -45,11 +45,12 @@ func measureReconcile(ctx context.Context, r *engineRun) error {
 	r.say("wrote a statement of %d lines", lines)
 	var times, memory []float64
 	for range reconcileRounds {
+		server := r.db.cpu()
 		took, cpu, peak, err := site.reconcile(ctx, statement, lines)
 		if err != nil {
 			return err
 		}
-		r.say("compared in %.1f s (%.1f s of CPU), %s at most", took.Seconds(), cpu.Seconds(), megabytes(peak))
+		r.say("compared in %.1f s (%.1f s of CPU, %.1f s of the server's), %s at most", took.Seconds(), cpu.Seconds(), (r.db.cpu() - server).Seconds(), megabytes(peak))
 		times, memory = append(times, ms(took)), append(memory, float64(peak)/1e6)
 	}
 	r.found(goalReconcile, times)
