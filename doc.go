@@ -25,6 +25,7 @@
 //	Wake      a callback says: look again
 //	Claim     take a due step for a while (a lease)
 //	Resolve   a person brings the operator's word
+//	Reconcile hold an operator's statement against our books
 //	Deliver   push an event to an endpoint until it has arrived
 //	Replay    deliver again what was delivered or given up
 //

@@ -25,12 +25,14 @@ const (
 	goalHookWait   = "webhook_wait"
 	goalHookDead   = "webhook_dead"
 	goalHookCreate = "webhook_create"
+	goalReconcile  = "reconcile"
+	goalReconcileM = "reconcile_memory"
 )
 
 // goal is one row of the table "Speed and memory".
 type goal struct {
 	name     string
-	what     string               // {rows} stands for the number of rows, {dead} for that of a dead endpoint's events
+	what     string               // {rows} stands for the number of rows, {dead} for that of a dead endpoint's events, {lines} for a statement's lines
 	more     bool                 // more is better
 	sqlite   [2]float64           // what must be reached, and the aim
 	postgres [2]float64           // zero: not measured on this engine
@@ -58,6 +60,8 @@ var goals = []goal{
 	{goalHookWait, "from event to first byte at the endpoint, idle system: p99", false, same(50, 50), same(50, 50), timeText},
 	{goalHookDead, "webhooks per second beside a dead endpoint with {dead} events / without it", true, same(0.9, 1), same(0.9, 1), ratioText},
 	{goalHookCreate, "durable create of a client with 3 endpoints / with none", true, same(0.9, 1), same(0.9, 1), ratioText},
+	{goalReconcile, "an operator's statement of {lines} lines compared with payments and ledger", false, same(60_000, 30_000), same(60_000, 30_000), timeText},
+	{goalReconcileM, "memory of that comparison", false, same(300, 200), same(300, 200), memoryText},
 }
 
 func ratioText(v float64) string  { return fmt.Sprintf("%.3g", v) }

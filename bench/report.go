@@ -68,7 +68,8 @@ func newReport(o options) *report {
 
 // text returns what a goal measures in this run.
 func (r *report) text(g *goal) string {
-	return strings.NewReplacer("{rows}", count(r.Rows), "{half}", count(r.Rows/2), "{dead}", count(int64(deadEvents(r.Rows)))).Replace(g.what)
+	return strings.NewReplacer("{rows}", count(r.Rows), "{half}", count(r.Rows/2), "{dead}", count(int64(deadEvents(r.Rows))),
+		"{lines}", count(min(r.Rows, reconcileLines))).Replace(g.what)
 }
 
 // count writes a large number so that it can be read.

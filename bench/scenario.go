@@ -17,14 +17,15 @@ type scenario struct {
 
 // scenarios are all, in the order in which they run.
 var scenarios = []scenario{
-	{"creates", measureCreates},   // many connections: against a handler that stores nothing, batches of one, two instances
-	{"alone", measureAlone},       // one create at a time, against a flush of the disk
-	{"settle", measureSettle},     // one hot client: many answers in a commit, against one
-	{"life", measureLife},         // from create to credited wallet, with an operator in another process
-	{"webhooks", measureWebhooks}, // a backlog to a receiver in another process, an idle system, a dead endpoint, creates with endpoints
-	{"lists", measureLists},       // pages of a long list, against count(*) and OFFSET
-	{"scale", measureScale},       // creates in a large database, against a small one
-	{"ready", measureReady},       // starts on a large database
+	{"creates", measureCreates},     // many connections: against a handler that stores nothing, batches of one, two instances
+	{"alone", measureAlone},         // one create at a time, against a flush of the disk
+	{"settle", measureSettle},       // one hot client: many answers in a commit, against one
+	{"life", measureLife},           // from create to credited wallet, with an operator in another process
+	{"webhooks", measureWebhooks},   // a backlog to a receiver in another process, an idle system, a dead endpoint, creates with endpoints
+	{"lists", measureLists},         // pages of a long list, against count(*) and OFFSET
+	{"scale", measureScale},         // creates in a large database, against a small one
+	{"ready", measureReady},         // starts on a large database
+	{"reconcile", measureReconcile}, // a statement of a million lines; the last, because it adds to the large database
 }
 
 func scenarioNames() (names []string) {

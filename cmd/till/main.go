@@ -83,7 +83,7 @@ func newRoot() *cobra.Command {
 		},
 	}
 	root.AddCommand(newDev(), newServe(), newClient(), newKey(), newPayment(),
-		newAdjust(), newCases(), newVerify(), newDoctor(), newRestored(), newBench(), newMigrate(), newVersion())
+		newAdjust(), newCases(), newVerify(), newReconcile(), newDoctor(), newRestored(), newBench(), newMigrate(), newVersion())
 	return root
 }
 

@@ -50,12 +50,6 @@ the wallet lacks it.`,
 			if err != nil {
 				return err
 			}
-			if secretFile == "" && store.IsPostgres(database) {
-				return errors.New("name the installation's secret with --secret-file")
-			}
-			if secretFile == "" {
-				secretFile = server.SecretFile(database)
-			}
 			r := collect.Resolution{Success: as == "success", Reversed: as == "reversed", Receipt: receipt, By: by, Evidence: text}
 			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
 				p, err := findPayment(cmd.Context(), s, args[0], client)
@@ -138,8 +132,19 @@ func cut(text string, n int) string {
 }
 
 // resolve takes the answer through the same Apply as every other one.
-func resolve(cmd *cobra.Command, s *store.Store, database, secretFile string, ref store.Ref, r collect.Resolution) (err error) {
+func resolve(cmd *cobra.Command, s *store.Store, database, secretFile string, ref store.Ref, r collect.Resolution) error {
+	return withCollector(cmd, s, database, secretFile, func(c *collect.Collector) error { return c.Resolve(cmd.Context(), ref, r) })
+}
+
+// withCollector runs f with a collector that calls no operator.
+func withCollector(cmd *cobra.Command, s *store.Store, database, secretFile string, f func(c *collect.Collector) error) (err error) {
 	ctx := cmd.Context()
+	if secretFile == "" && store.IsPostgres(database) {
+		return errors.New("name the installation's secret with --secret-file")
+	}
+	if secretFile == "" {
+		secretFile = server.SecretFile(database)
+	}
 	secret, err := server.ReadSecret(secretFile)
 	if err != nil {
 		return err
@@ -162,7 +167,7 @@ func resolve(cmd *cobra.Command, s *store.Store, database, secretFile string, re
 		Log: server.NewLogger(cmd.ErrOrStderr(), false, slog.LevelWarn),
 	})
 	defer func() { err = errors.Join(err, c.Close(ctx)) }()
-	return c.Resolve(ctx, ref, r)
+	return f(c)
 }
 
 func exists(path string) bool {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -30,6 +31,7 @@ func TestMain(m *testing.M) {
 //	http STATUS VERB PATH [FILE]   send a request with $KEY; the answer is stdout
 //	field NAME PATH        set $NAME to a value of the JSON in stdout
 //	waitfor PATH FIELD VALUE   read until the field has the value
+//	sub FILE VALUE…        put the values for $1, $2 … in a file
 //
 // where a path into JSON looks like items.0.id or items.currency=XAF.balance.
 func TestScripts(t *testing.T) {
@@ -38,7 +40,7 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"start": start, "quit": quit, "crash": crash, "http": send, "field": field, "waitfor": waitFor,
+			"start": start, "quit": quit, "crash": crash, "http": send, "field": field, "waitfor": waitFor, "sub": sub,
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Values[process{}] = &process{}
@@ -195,6 +197,17 @@ func field(ts *testscript.TestScript, neg bool, args []string) {
 	v, err := at([]byte(ts.ReadFile("stdout")), args[1])
 	ts.Check(err)
 	ts.Setenv(args[0], v)
+}
+
+func sub(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: sub FILE VALUE…")
+	}
+	text := ts.ReadFile(args[0])
+	for i, value := range args[1:] {
+		text = strings.ReplaceAll(text, "$"+strconv.Itoa(i+1), value)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o600))
 }
 
 func waitFor(ts *testscript.TestScript, neg bool, args []string) {

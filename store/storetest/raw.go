@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -73,5 +74,25 @@ func NewIntruder(tb testing.TB, path string) Intruder {
 		defer tx.Rollback(ctx)
 		tag, err := tx.Exec(ctx, words.Replace(query))
 		return tag.RowsAffected(), err
+	}
+}
+
+// Raw runs a statement on a database of either engine, past the store, and
+// keeps what it did. Statements are written in SQLite's words.
+func Raw(tb testing.TB, path, query string) {
+	tb.Helper()
+	if !store.IsPostgres(path) {
+		Exec(tb, OpenRaw(tb, path), query)
+		return
+	}
+	ctx := tb.Context()
+	conn, err := pgx.Connect(ctx, path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	blobs := regexp.MustCompile(`x'([0-9a-f]*)'`)
+	if _, err := conn.Exec(ctx, blobs.ReplaceAllString(query, `'\x$1'::bytea`)); err != nil {
+		tb.Fatalf("%s: %v", query, err)
 	}
 }

@@ -1,0 +1,246 @@
+package books
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"till"
+	"till/collect"
+	"till/store"
+)
+
+// CaseStatement is the kind of a case that an operator's statement opens: it
+// contradicts our books.
+const CaseStatement = "statement_differs"
+
+// Limits of applying a statement.
+const (
+	applyBatch = 100 // payments in one commit: a server may be at work beside it
+	// MaxStatementCases is how many cases a statement opens at most. More than
+	// that are not a thousand mistakes of an operator, but one of the mapping.
+	MaxStatementCases = 1_000
+	// MaxApplyRefused is how many refusals are kept word for word.
+	MaxApplyRefused = 100
+)
+
+// Applying says how a statement is applied.
+type Applying struct {
+	By   string // who says so
+	Name string // of the file, for the audit log
+
+	// Payments settles payments.
+	Payments func(ctx context.Context, s []*collect.Settlement) error
+	// Payouts settles payouts; nil: they are left to a person.
+	Payouts func(ctx context.Context, s []*collect.Settlement) error
+
+	// Progress, if set, is called after every commit.
+	Progress func(done, total int)
+}
+
+// Applied is what became of the differences.
+type Applied struct {
+	Settled   int64 // payments and payouts that a line settled
+	Unchanged int64 // that had come to the same end meanwhile
+	Cases     int64 // that were opened
+	Known     int64 // differences that have their case already
+	Left      int64 // payouts that are left to a person
+	Refused   int64
+	Refusals  []Refusal // the first of them
+}
+
+// Refusal is a line that could not be applied.
+type Refusal struct {
+	Line uint32
+	ID   till.ID
+	Why  string
+}
+
+var (
+	errBrokenLines = till.Errorf(till.CodeValidationFailed, "there are lines that cannot be read: nothing was applied; correct the mapping, or get the statement anew")
+	errManyCases   = till.Errorf(till.CodeValidationFailed, "the statement contradicts our books in more than %d places: nothing was applied; look at the mapping first", MaxStatementCases)
+)
+
+// ApplyStatement lets the lines of a statement settle the payments that are
+// open, or that ended otherwise although their money came, and opens a case
+// for each contradiction. Money moves through collect's Apply and nowhere
+// else. It commits in small batches; what is done is not done again, so it
+// may be stopped and repeated. Nothing is applied if a line could not be read.
+func ApplyStatement(ctx context.Context, s *store.Store, r *Reconciled, a Applying) (*Applied, error) {
+	if r.Broken > 0 {
+		return nil, errBrokenLines
+	}
+	var settle, cases []planned
+	for _, p := range r.plan {
+		if p.remedy == OpenACase {
+			cases = append(cases, p)
+		} else {
+			settle = append(settle, p)
+		}
+	}
+	if len(cases) > MaxStatementCases {
+		return nil, errManyCases
+	}
+	out := &Applied{}
+	x := &applier{Applying: a, s: s, r: r, out: out, total: len(settle) + len(cases)}
+	for _, kind := range []string{store.ComparedPayment, store.ComparedPayout} {
+		of := slices.DeleteFunc(slices.Clone(settle), func(p planned) bool { return p.kind != kind })
+		for batch := range slices.Chunk(of, applyBatch) {
+			if err := x.settle(ctx, kind, batch); err != nil {
+				return out, err
+			}
+		}
+	}
+	for batch := range slices.Chunk(cases, applyBatch) {
+		if err := x.open(ctx, batch); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// applier is a statement on its way into the books.
+type applier struct {
+	Applying
+	s           *store.Store
+	r           *Reconciled
+	out         *Applied
+	done, total int
+}
+
+// evidence names a line for the audit log.
+func (x *applier) evidence(p *planned) string {
+	text := "statement " + x.Name + " " + x.digest()
+	if p.line != 0 {
+		text += fmt.Sprintf(" line %d", x.r.file.lines.at(p.line-1).number)
+	}
+	return text
+}
+
+func (x *applier) digest() string { return "sha256:" + hex.EncodeToString(x.r.Digest[:]) }
+
+func (x *applier) step(ctx context.Context, n int) error {
+	if x.done += n; x.Progress != nil {
+		x.Progress(x.done, x.total)
+	}
+	return ctx.Err()
+}
+
+// settle takes one batch through the package that owns the noun.
+func (x *applier) settle(ctx context.Context, kind string, batch []planned) error {
+	apply := x.Payments
+	if kind == store.ComparedPayout {
+		apply = x.Payouts
+	}
+	if apply == nil {
+		x.out.Left += int64(len(batch))
+		return x.step(ctx, len(batch))
+	}
+	f := x.r.file
+	all := make([]*collect.Settlement, len(batch))
+	for i := range batch {
+		p := &batch[i]
+		line, err := f.parser.again(f.File, f.lines.at(p.line-1), f.buffer)
+		if err != nil {
+			return err
+		}
+		all[i] = &collect.Settlement{Ref: store.Ref{Client: p.client, ID: p.id},
+			Resolution: collect.Resolution{Success: p.remedy == SettleSuccess, By: x.By, Evidence: x.evidence(p)}}
+		if p.remedy == SettleSuccess {
+			all[i].Receipt = line.receipt
+		}
+	}
+	if err := apply(ctx, all); err != nil {
+		return err
+	}
+	for i, s := range all {
+		switch {
+		case s.Refused != nil:
+			x.refuse(f.lines.at(batch[i].line-1).number, batch[i].id, s.Refused)
+		case s.Changed:
+			x.out.Settled++
+		default:
+			x.out.Unchanged++
+		}
+	}
+	return x.step(ctx, len(batch))
+}
+
+func (x *applier) refuse(line uint32, id till.ID, why error) {
+	if x.out.Refused++; len(x.out.Refusals) < MaxApplyRefused {
+		text := why.Error()
+		var refused *till.Error
+		if errors.As(why, &refused) {
+			text = refused.Detail
+		}
+		x.out.Refusals = append(x.out.Refusals, Refusal{line, id, text})
+	}
+}
+
+// open opens the cases of one batch, each with an audit row. A case that was
+// opened for the same statement before is not opened again, even if it was
+// closed.
+func (x *applier) open(ctx context.Context, batch []planned) error {
+	var opened, known int64
+	try := func() error {
+		return x.s.UpdateBehind(ctx, func(tx *store.Tx) (err error) {
+			opened, known, err = x.openIn(ctx, tx, batch)
+			return err
+		})
+	}
+	err := try()
+	if errors.Is(err, store.ErrUnknownCommit) {
+		err = try() // what is there already is known
+	}
+	if err != nil {
+		return err
+	}
+	x.out.Cases += opened
+	x.out.Known += known
+	return x.step(ctx, len(batch))
+}
+
+func (x *applier) openIn(ctx context.Context, tx *store.Tx, batch []planned) (opened, known int64, err error) {
+	var clients []till.ID
+	var refs []store.Ref
+	for i := range batch {
+		clients = append(clients, batch[i].client)
+		refs = append(refs, store.Ref{Client: batch[i].client, ID: batch[i].id})
+	}
+	heads, err := tx.LockHeads(ctx, clients)
+	if err != nil {
+		return 0, 0, err
+	}
+	there, err := tx.CasesOf(ctx, CaseStatement, refs)
+	if err != nil {
+		return 0, 0, err
+	}
+	digest := x.digest()
+	var cases []*store.Case
+	var audit []*store.AuditRow
+	for i := range batch {
+		p := &batch[i]
+		detail := string(p.class) + ": " + x.evidence(p)
+		c, h := there[refs[i]], heads[p.client]
+		if h == nil || c != nil && (c.ClosedAt.IsZero() || strings.Contains(c.Detail, digest)) {
+			known++
+			continue
+		}
+		at := h.Tick()
+		c = &store.Case{ClientID: p.client, ID: till.NewID(at), SubjectID: p.id, Kind: CaseStatement, Detail: detail, OpenedAt: at}
+		there[refs[i]] = c // a second difference of the same payment is no second case
+		cases = append(cases, c)
+		audit = append(audit, &store.AuditRow{ClientID: p.client, Sequence: h.NextAudit(), At: at, Actor: x.By, Action: "open_case", SubjectID: p.id, Detail: detail})
+		opened++
+	}
+	if err := tx.OpenCases(ctx, cases); err != nil {
+		return 0, 0, err
+	}
+	if err := tx.InsertAudit(ctx, audit); err != nil {
+		return 0, 0, err
+	}
+	return opened, known, tx.SaveHeads(ctx, heads)
+}

@@ -1,0 +1,183 @@
+package books
+
+import (
+	"fmt"
+
+	"till"
+	"till/store"
+)
+
+// Class says how a line of an operator's statement and our books stand to
+// each other.
+type Class string
+
+// The classes, in the order of the report.
+const (
+	Matched           Class = "matched"             // the same money on both sides
+	MatchedLate       Class = "matched_late"        // the same, booked after the payment had ended otherwise
+	NoMoney           Class = "no_money"            // both sides say that no money moved, or not yet
+	Elsewhere         Class = "elsewhere"           // booked here without a line, which may be in another statement
+	MissingAtOperator Class = "missing_at_operator" // booked here, no line
+	MissingHere       Class = "missing_here"        // a line, and nothing of ours
+	AmountDiffers     Class = "amount_differs"      // or the currency
+	Late              Class = "late"                // the line says success; here it is open or ended otherwise
+	OpenHere          Class = "open_here"           // the line says failed; here it is open
+	StatusDiffers     Class = "status_differs"      // one side says that money moved, the other that it did not
+	ReceiptUsedTwice  Class = "receipt_used_twice"  // one receipt for two lines or two payments
+	PaidTwice         Class = "paid_twice"          // two receipts for one payment
+	ReceiptDiffers    Class = "receipt_differs"     // the same money under another receipt
+	LedgerDiffers     Class = "ledger_differs"      // the payment and its entry in the ledger do not fit
+	BrokenLine        Class = "broken_line"         // a line that cannot be read
+)
+
+// Classes lists every class in the order of the report.
+var Classes = []Class{Matched, MatchedLate, NoMoney, Elsewhere, MissingAtOperator, MissingHere, AmountDiffers, Late, OpenHere, StatusDiffers,
+	ReceiptUsedTwice, PaidTwice, ReceiptDiffers, LedgerDiffers, BrokenLine}
+
+// Difference reports whether somebody has to look at it.
+func (c Class) Difference() bool {
+	return c != Matched && c != MatchedLate && c != NoMoney && c != Elsewhere
+}
+
+// Remedy is what applying a statement does about a difference.
+type Remedy string
+
+// The remedies.
+const (
+	SettleSuccess Remedy = "success" // the line is evidence: the money came
+	SettleFailed  Remedy = "failed"  // the line is evidence: it did not
+	OpenACase     Remedy = "case"    // a person decides
+)
+
+// verdict is what a line and a payment or payout make of each other.
+type verdict struct {
+	class  Class
+	why    string
+	remedy Remedy
+}
+
+// beside are the other lines about the same payment or payout, and other lines
+// with the same receipt: 0 where there is none.
+type beside struct {
+	success  uint32 // the first line that says success, if it is not this one
+	sameCode bool   // that one has the same receipt, or neither has one
+	failed   uint32
+	reversed uint32
+	twin     uint32 // a line with this receipt under another reference
+}
+
+// settled reports whether our books say that the money moved.
+func settled(c *store.Compared) bool { return c.Status == till.Success || c.Late }
+
+// final reports whether nothing is expected any more. Payouts may be
+// cancelled, which payments know nothing of.
+func final(c *store.Compared) bool { return c.Status.Final() || c.Status == "cancelled" }
+
+// judge compares a line with the payment or payout that it is about.
+func judge(line *record, money till.Money, c *store.Compared, b beside) verdict {
+	switch line.status {
+	case lineSuccess:
+		return judgeSuccess(line, money, c, b)
+	case lineFailed:
+		switch {
+		case b.success != 0:
+			return verdict{StatusDiffers, fmt.Sprintf("the line says failed, and line %d says success", b.success), OpenACase}
+		case settled(c):
+			return verdict{StatusDiffers, "the line says failed; here it has succeeded", OpenACase}
+		case final(c):
+			return verdict{NoMoney, "no money moved, on both sides", ""}
+		}
+		return verdict{OpenHere, "the line says failed; here it is still open", SettleFailed}
+	case lineReversed:
+		switch {
+		case money != c.Amount:
+			return verdict{AmountDiffers, "what was taken back is not what was asked for", OpenACase}
+		case settled(c) && c.Reversed && b.success != 0:
+			return verdict{Matched, "taken back, on both sides", ""}
+		case settled(c) && c.Reversed:
+			return verdict{NoMoney, "it came and was taken back, on both sides", ""}
+		case settled(c):
+			return verdict{StatusDiffers, "the line says that the money was taken back; here it was not", OpenACase}
+		case final(c):
+			return verdict{NoMoney, "the money was taken back, and none is booked here", ""}
+		}
+		return verdict{StatusDiffers, "the line says that the money was taken back; here it is still open", OpenACase}
+	}
+	if final(c) {
+		return verdict{StatusDiffers, "the line says that it is not decided; here it has ended", OpenACase}
+	}
+	return verdict{NoMoney, "not decided yet, on both sides", ""}
+}
+
+func judgeSuccess(line *record, money till.Money, c *store.Compared, b beside) verdict {
+	ours := receiptKey(c.Receipt)
+	theirs := line.keys[byReceipt]
+	switch {
+	case b.success != 0 && b.sameCode:
+		return verdict{ReceiptUsedTwice, fmt.Sprintf("line %d says the same already", b.success), OpenACase}
+	case b.success != 0:
+		return verdict{PaidTwice, fmt.Sprintf("line %d says success under another receipt: the customer may have paid twice", b.success), OpenACase}
+	case b.twin != 0 && (!settled(c) || ours != theirs):
+		return verdict{ReceiptUsedTwice, fmt.Sprintf("line %d has the same receipt under another reference", b.twin), OpenACase}
+	case money.Currency != c.Amount.Currency:
+		return verdict{AmountDiffers, "the currency is not the one that was asked for", OpenACase}
+	case money != c.Amount:
+		return verdict{AmountDiffers, "the amount is not what was asked for", OpenACase}
+	case settled(c):
+		return judgeBooked(c, ours, theirs)
+	case b.reversed != 0:
+		return verdict{NoMoney, fmt.Sprintf("taken back by line %d", b.reversed), ""}
+	case b.failed != 0:
+		return verdict{StatusDiffers, fmt.Sprintf("the line says success, and line %d says failed", b.failed), OpenACase}
+	case c.Status == "cancelled":
+		return verdict{StatusDiffers, "the line says success; here it was cancelled before it was sent", OpenACase}
+	case final(c):
+		return verdict{Late, "the line says success; here it has ended as " + string(c.Status), SettleSuccess}
+	}
+	return verdict{Late, "the line says success; here it is still open", SettleSuccess}
+}
+
+// judgeBooked compares a line that says success with money that was booked.
+func judgeBooked(c *store.Compared, ours, theirs key) verdict {
+	if why := ledgerDiffers(c); why != "" {
+		return verdict{LedgerDiffers, why, OpenACase}
+	}
+	if ours != (key{}) && theirs != (key{}) && ours != theirs {
+		return verdict{ReceiptDiffers, "the same money, under another receipt", ""}
+	}
+	if c.Late {
+		return verdict{MatchedLate, "booked after it had ended as " + string(c.Status), ""}
+	}
+	return verdict{Matched, "", ""}
+}
+
+// ledgerDiffers says in which way the ledger does not fit a payment or payout
+// whose money moved, "" if it does.
+func ledgerDiffers(c *store.Compared) string {
+	switch {
+	case c.Booked.IsZero():
+		return "the money moved, and the ledger has no entry for it"
+	case c.Booked != c.Amount:
+		return "the entry in the ledger is not of the amount that moved"
+	}
+	return ""
+}
+
+// judgeAlone judges a payment or payout that no line is about. The operator
+// moved its money between its creation and its booking, by a clock that may
+// be apart from ours: a statement of that whole time must have it.
+func judgeAlone(c *store.Compared, from, to, slack till.Time) (verdict, bool) {
+	if !settled(c) {
+		return verdict{}, false
+	}
+	if why := ledgerDiffers(c); why != "" && c.CreatedAt >= from && c.CreatedAt <= to {
+		return verdict{LedgerDiffers, why + "; and no line is about it", OpenACase}, true
+	}
+	switch {
+	case c.BookedAt < from || c.CreatedAt > to:
+		return verdict{}, false
+	case c.CreatedAt >= from+slack && c.BookedAt <= to-slack:
+		return verdict{MissingAtOperator, "booked here, and the statement of that time has no line", ""}, true
+	}
+	return verdict{Elsewhere, "made or booked outside this time: its line may be in another statement", ""}, true
+}

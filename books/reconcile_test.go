@@ -1,0 +1,395 @@
+package books_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"till"
+	"till/books"
+	"till/collect"
+	"till/provider"
+	"till/store"
+	"till/store/storetest"
+)
+
+// desk is somebody who compares statements: a store with clients and the
+// operator's side of each of their payments, as lines.
+type desk struct {
+	t         *testing.T
+	s         *store.Store
+	collector *collect.Collector
+	client    *till.Client
+	from      till.Time
+	lines     []string
+	about     map[string]string // the name of a payment, by its id
+	payments  map[string]*till.Payment
+}
+
+const deskHeader = "Time;Our Ref;Ext;Receipt No;Amount;Curr;State;Way"
+
+// deskMapping reads the lines of a desk: nothing of it is the default.
+var deskMapping = books.Mapping{
+	Delimiter: ";", Time: "Time", Reference: "our ref", ExternalID: "#3", Receipt: "Receipt No", Amount: "AMOUNT", Currency: "Curr", Status: "State", Direction: "Way",
+	Success: []string{"Done"}, Failed: []string{"Refused"}, Reversed: []string{"Taken back"}, Pending: []string{"Waiting"},
+	Incoming: []string{"C"}, Outgoing: []string{"D"}, Ignored: []string{"F"},
+	DecimalMark: ",", Thousands: " ", TimeLayout: "DD/MM/YYYY hh:mm:ss", TimeZone: "+01:00",
+}
+
+func newDesk(t *testing.T, s *store.Store) *desk {
+	t.Helper()
+	d := &desk{t: t, s: s, collector: storetest.NewCollector(t, s), client: storetest.NewClient(t, s, till.Test),
+		about: map[string]string{}, payments: map[string]*till.Payment{}}
+	d.from = s.Now() - till.Second
+	return d
+}
+
+// pay makes a payment of 5000 XAF to which the operator says words.
+func (d *desk) pay(name string, words ...provider.Result) *till.Payment {
+	d.t.Helper()
+	p := storetest.NewPayment(d.t, d.collector, d.client, storetest.Body{Reference: name})
+	for _, w := range words {
+		storetest.Apply(d.t, d.collector, d.s, p, w)
+	}
+	d.about[p.ID.String()], d.payments[name] = name, p
+	return p
+}
+
+func paidUnder(receipt string) provider.Result {
+	return provider.Result{Outcome: provider.Success, Receipt: receipt}
+}
+
+// line writes a line of the operator's.
+func (d *desk) line(reference, external, receipt, amount, currency, state, way string) {
+	at := d.s.Now().Std().In(time.FixedZone("", 3600)).Format("02/01/2006 15:04:05")
+	d.lines = append(d.lines, strings.Join([]string{at, reference, external, receipt, `"` + amount + `"`, currency, state, way}, ";"))
+}
+
+// of writes a line about a payment.
+func (d *desk) of(p *till.Payment, receipt, amount, state string) {
+	d.line(d.collector.ReferenceOf(p).String(), "", receipt, amount, "XAF", state, "C")
+}
+
+func (d *desk) file() *bytes.Reader {
+	return bytes.NewReader([]byte(deskHeader + "\r\n" + strings.Join(d.lines, "\r\n") + "\r\n"))
+}
+
+func (d *desk) comparison() books.Comparison {
+	return books.Comparison{Connection: storetest.Connection, Mapping: deskMapping, File: d.file(), From: d.from, To: d.s.Now() + till.Second, Plan: true, All: true}
+}
+
+// reconcile compares, and returns what was found of whom: "class name", or the
+// number of a line that is about nobody.
+func (d *desk) reconcile(change ...func(c *books.Comparison)) (*books.Reconciled, []string) {
+	d.t.Helper()
+	c := d.comparison()
+	var found []string
+	c.Found = func(f *books.Finding) error {
+		name := fmt.Sprintf("line %d", f.Line)
+		if f.Ours != nil {
+			name = d.about[f.Ours.ID.String()]
+		}
+		found = append(found, string(f.Class)+" "+name)
+		if f.Class != books.Matched && f.Why == "" {
+			d.t.Errorf("%s %s is not explained", f.Class, name)
+		}
+		return nil
+	}
+	for _, f := range change {
+		f(&c)
+	}
+	r, err := books.Reconcile(d.t.Context(), d.s, c)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	slices.Sort(found)
+	return r, found
+}
+
+func (d *desk) apply(r *books.Reconciled) *books.Applied {
+	d.t.Helper()
+	a, err := books.ApplyStatement(d.t.Context(), d.s, r, books.Applying{By: "Anne Ndala", Name: "april.csv", Payments: d.collector.ResolveAll})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return a
+}
+
+// status returns how a payment stands: its status, and whether its money came
+// late.
+func (d *desk) status(name string) string {
+	d.t.Helper()
+	p := d.payments[name]
+	var row *store.PaymentRow
+	err := d.s.View(d.t.Context(), func(tx *store.Tx) (err error) {
+		row, err = tx.Payment(d.t.Context(), store.Ref{Client: p.ClientID, ID: p.ID})
+		return err
+	})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if row.LateEvent != 0 {
+		return string(row.Status) + " late"
+	}
+	return string(row.Status)
+}
+
+// audit returns the client's audit log after a number of rows.
+func (d *desk) audit(after int64) (out []*store.AuditRow) {
+	d.t.Helper()
+	err := d.s.View(d.t.Context(), func(tx *store.Tx) (err error) {
+		out, err = tx.Audit(d.t.Context(), d.client.ID, after, 1000)
+		return err
+	})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return out
+}
+
+func (d *desk) cases() map[string]string {
+	d.t.Helper()
+	out := map[string]string{}
+	cases, err := books.Cases(d.t.Context(), d.s, true, 0)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	for _, c := range cases {
+		if c.Kind == books.CaseStatement {
+			class, _, _ := strings.Cut(c.Detail, ":")
+			out[d.about[c.SubjectID.String()]] = class
+		}
+	}
+	return out
+}
+
+// closeCases closes the case of every payment.
+func (d *desk) closeCases() {
+	d.t.Helper()
+	err := d.s.Update(d.t.Context(), func(tx *store.Tx) error {
+		var closings []store.Closing
+		for _, p := range d.payments {
+			closings = append(closings, store.Closing{Ref: store.Ref{Client: p.ClientID, ID: p.ID}, By: "Anne", At: d.s.Now(), Kinds: []string{books.CaseStatement}})
+		}
+		return tx.CloseCases(d.t.Context(), closings)
+	})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// fill makes every kind of difference.
+func (d *desk) fill() (want []string) {
+	say := func(class books.Class, names ...string) {
+		for _, n := range names {
+			want = append(want, string(class)+" "+n)
+		}
+	}
+	d.of(d.pay("matched", paidUnder("R1")), "R1", "5 000,00", "Done")
+	say(books.Matched, "matched")
+	d.line("", d.pay("by id", paidUnder("R2")).ID.String(), "R2", "5000", "XAF", "done", "C")
+	say(books.Matched, "by id")
+	bare := hex.EncodeToString(d.collector.ReferenceOf(d.pay("without dashes", paidUnder("R3"))).Bytes())
+	d.line(strings.ToUpper(bare), "", "", "5000", "xaf", "Done", "C")
+	say(books.Matched, "without dashes")
+	d.pay("by receipt", paidUnder("R4"))
+	d.line("ORDER 17", "", "R4", "5000", "XAF", "Done", "C")
+	say(books.Matched, "by receipt")
+	d.pay("by receipt beside a reference", paidUnder("R5"))
+	d.line(till.NewID(1).String(), "", "R5", "5000", "XAF", "Done", "C")
+	say(books.Matched, "by receipt beside a reference")
+	d.of(d.pay("late already", storetest.TimedOut, paidUnder("R6")), "R6", "5000", "Done")
+	say(books.MatchedLate, "late already")
+	d.pay("missing", paidUnder("R7"))
+	say(books.MissingAtOperator, "missing")
+	d.line(till.NewID(2).String(), "", "R8", "5000", "XAF", "Done", "C")
+	say(books.MissingHere, fmt.Sprintf("line %d", len(d.lines)+1))
+	d.of(d.pay("another amount", paidUnder("R9")), "R9", "4 999", "Done")
+	say(books.AmountDiffers, "another amount")
+	p := d.pay("another currency", paidUnder("R10"))
+	d.line(d.collector.ReferenceOf(p).String(), "", "R10", "5000", "XOF", "Done", "C")
+	say(books.AmountDiffers, "another currency")
+	d.of(d.pay("open", storetest.Opened), "R11", "5000", "Done")
+	say(books.Late, "open")
+	d.of(d.pay("declined", storetest.Declined), "R12", "5000", "Done")
+	say(books.Late, "declined")
+	d.of(d.pay("open, refused there", storetest.Opened), "", "5000", "Refused")
+	say(books.OpenHere, "open, refused there")
+	d.of(d.pay("declined by both", storetest.Declined), "", "5000", "Refused")
+	d.of(d.pay("open on both sides", storetest.Opened), "", "5000", "Waiting")
+	say(books.NoMoney, "declined by both", "open on both sides")
+	d.of(d.pay("refused there only", paidUnder("R13")), "R13", "5000", "Refused")
+	d.of(d.pay("taken back there only", paidUnder("R14")), "R14", "5000", "Taken back")
+	say(books.StatusDiffers, "refused there only", "taken back there only")
+	// One receipt under two references: the first has it, the second wants it.
+	d.of(d.pay("has the receipt", paidUnder("R15")), "R15", "5000", "Done")
+	d.of(d.pay("wants the receipt", storetest.Opened), "R15", "5000", "Done")
+	say(books.Matched, "has the receipt")
+	say(books.ReceiptUsedTwice, "wants the receipt")
+	twice := d.pay("a line twice", storetest.Opened)
+	d.of(twice, "R16", "5000", "Done")
+	d.of(twice, "R16", "5000", "Done")
+	say(books.Late, "a line twice")
+	say(books.ReceiptUsedTwice, "a line twice")
+	again := d.pay("paid twice", paidUnder("R17"))
+	d.of(again, "R17", "5000", "Done")
+	d.of(again, "R18", "5000", "Done")
+	say(books.Matched, "paid twice")
+	say(books.PaidTwice, "paid twice")
+	both := d.pay("came and went", storetest.Opened)
+	d.of(both, "R19", "5000", "Done")
+	d.of(both, "R19", "5000", "Taken back")
+	say(books.NoMoney, "came and went")
+	say(books.StatusDiffers, "came and went")
+	d.of(d.pay("another receipt", paidUnder("R20")), "R21", "5000", "Done")
+	say(books.ReceiptDiffers, "another receipt")
+	d.line("", "", "", "12,00", "XAF", "Done", "F") // the operator's own fee
+	d.lines = append(d.lines, "")
+	slices.Sort(want)
+	return want
+}
+
+func TestReconcileStory(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T, s *store.Store) {
+		d := newDesk(t, s)
+		want := d.fill()
+		other := storetest.NewPayment(t, d.collector, storetest.NewClient(t, s, till.Test), storetest.Body{})
+		storetest.Apply(t, d.collector, s, other, paidUnder("R1")) // another client's may have the same
+		d.about[other.ID.String()] = "of another client"
+		d.of(other, "", "5000", "Done")
+		want = append(want, "matched of another client")
+		slices.Sort(want)
+		before := d.audit(0)
+
+		r, found := d.reconcile()
+		if diff := cmp.Diff(found, want); diff != "" {
+			t.Fatalf("(-got +want)\n%s", diff)
+		}
+		if r.Lines != int64(len(d.lines)) || r.Ignored != 2 || r.Broken != 0 || r.Rows != int64(len(d.payments))+1 {
+			t.Errorf("read %+v, %d rows", r.ReadCounts, r.Rows)
+		}
+		if got := len(d.audit(0)); got != len(before) || len(d.cases()) != 0 {
+			t.Errorf("a comparison wrote %d audit rows and %v", got-len(before), d.cases())
+		}
+		// However rows and lines are cut into slices, the same is found.
+		for slice := 1; slice < 4; slice++ {
+			_, again := d.reconcile(books.SliceFor(slice, 0))
+			if diff := cmp.Diff(again, want); diff != "" {
+				t.Errorf("slice %d (-got +want)\n%s", slice, diff)
+			}
+		}
+
+		a := d.apply(r)
+		if a.Settled != 4 || a.Unchanged != 0 || a.Refused != 0 || a.Left != 0 {
+			t.Errorf("applied %+v", a)
+		}
+		for name, status := range map[string]string{
+			"open": "success", "declined": "failed late", "open, refused there": "failed", "a line twice": "success",
+			"wants the receipt": "processing", "came and went": "processing", "refused there only": "success", "another amount": "success",
+		} {
+			if got := d.status(name); got != status {
+				t.Errorf("%s is %s, want %s", name, got, status)
+			}
+		}
+		wantCases := map[string]string{"another amount": "amount_differs", "another currency": "amount_differs", "refused there only": "status_differs",
+			"taken back there only": "status_differs", "wants the receipt": "receipt_used_twice", "a line twice": "receipt_used_twice",
+			"paid twice": "paid_twice", "came and went": "status_differs"}
+		if diff := cmp.Diff(d.cases(), wantCases); diff != "" || a.Cases != int64(len(wantCases)) {
+			t.Errorf("%d cases (-got +want)\n%s", a.Cases, diff)
+		}
+		d.checkEvidence(before, r)
+
+		// The second time nothing is left to settle, and no case is new.
+		log := len(d.audit(0))
+		r2, _ := d.reconcile()
+		a2 := d.apply(r2)
+		if a2.Settled+a2.Unchanged+a2.Cases+a2.Refused != 0 || a2.Known != a.Cases || len(d.audit(0)) != log {
+			t.Errorf("the second time %+v, %d audit rows", a2, len(d.audit(0))-log)
+		}
+		// Neither is a case new that a person has closed.
+		d.closeCases()
+		if a := d.apply(r2); a.Cases != 0 || len(d.audit(0)) != log {
+			t.Errorf("after the cases were closed: %+v", a)
+		}
+		// What was planned before, and has happened since, is not done again.
+		if a3 := d.apply(r); a3.Settled != 0 || a3.Unchanged != 4 || a3.Cases != 0 || len(d.audit(0)) != log {
+			t.Errorf("the old plan once more: %+v, %d audit rows", a3, len(d.audit(0))-log)
+		}
+	})
+}
+
+// checkEvidence looks for the line, the file and the person behind each act.
+func (d *desk) checkEvidence(before []*store.AuditRow, r *books.Reconciled) {
+	d.t.Helper()
+	acts := map[string]int{}
+	for _, row := range d.audit(int64(len(before))) {
+		if row.Actor != "Anne Ndala" {
+			continue
+		}
+		acts[row.Action]++
+		digest := hex.EncodeToString(r.Digest[:])
+		if !strings.Contains(row.Detail, "statement april.csv sha256:"+digest+" line ") {
+			d.t.Errorf("%s rests on %q", row.Action, row.Detail)
+		}
+	}
+	if diff := cmp.Diff(acts, map[string]int{"resolve": 4, "open_case": 8}); diff != "" {
+		d.t.Errorf("acts of the person (-got +want)\n%s", diff)
+	}
+}
+
+// A run that is ended half way has done a part, and the next does the rest.
+func TestReconcileGoesOnAfterAnInterrupt(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T, s *store.Store) {
+		d := newDesk(t, s)
+		const n = 230
+		for i := range n {
+			name := fmt.Sprint("p", i)
+			d.of(d.pay(name, storetest.Opened), fmt.Sprint("R", i), "5000", "Done")
+		}
+		r, _ := d.reconcile()
+		ctx, cancel := context.WithCancel(t.Context())
+		commits := 0
+		a, err := books.ApplyStatement(ctx, s, r, books.Applying{By: "Anne", Name: "a.csv",
+			Payments: func(ctx context.Context, all []*collect.Settlement) error {
+				if commits++; len(all) > 100 {
+					t.Errorf("%d payments in one commit", len(all))
+				}
+				return d.collector.ResolveAll(ctx, all)
+			},
+			Progress: func(done, total int) {
+				if total != n {
+					t.Errorf("%d of %d", done, total)
+				}
+				cancel()
+			}})
+		if err == nil || a.Settled != 100 || commits != 1 {
+			t.Fatalf("interrupted: %v, %+v, %d commits", err, a, commits)
+		}
+		r, _ = d.reconcile()
+		if a := d.apply(r); a.Settled != n-100 {
+			t.Errorf("the rest: %+v", a)
+		}
+		_, found := d.reconcile()
+		if len(slices.Compact(slices.Sorted(maps.Values(classesOf(found))))) != 1 || len(found) != n || !strings.HasPrefix(found[0], "matched ") {
+			t.Errorf("after both: %v", found)
+		}
+	})
+}
+
+func classesOf(found []string) map[int]string {
+	out := map[int]string{}
+	for i, f := range found {
+		out[i], _, _ = strings.Cut(f, " ")
+	}
+	return out
+}

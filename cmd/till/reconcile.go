@@ -1,0 +1,258 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"time"
+	_ "time/tzdata" // statements name zones, and small machines do not know them
+
+	"github.com/BurntSushi/toml"
+	"github.com/spf13/cobra"
+
+	"till/books"
+	"till/collect"
+	"till/server"
+	"till/store"
+)
+
+// reconcileOptions are the flags of till reconcile.
+type reconcileOptions struct {
+	database, secretFile           string
+	connection, statement, mapping string
+	keys                           []string
+	from, to                       string
+	slack                          time.Duration
+	output                         string
+	all, apply                     bool
+	by                             string
+	asJSON                         bool
+}
+
+func newReconcile() *cobra.Command {
+	var o reconcileOptions
+	cmd := &cobra.Command{
+		Use:   "reconcile",
+		Short: "Compare an operator's statement with our books",
+		Long: `Compare an operator's statement, a CSV file, with the payments and payouts of a
+connection and with the ledger. It prints what matches and what does not, and
+writes every difference to a file. It changes nothing unless --apply is given:
+then a line settles a payment that is open here, as evidence, and each
+contradiction becomes a case. What was applied once is not applied again.
+
+The exit code is 0 if all matches or was settled, 1 if differences are left or
+a line could not be read, 2 if it could not be done.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.apply && !isLine(o.by, maxBy) {
+				return fmt.Errorf("--by must name who applies the statement, in at most %d characters", maxBy)
+			}
+			// The lines are what lives, and they are many: let little else pile up.
+			defer debug.SetGCPercent(debug.SetGCPercent(reconcileGC))
+			return withDatabase(cmd.Context(), o.database, func(s *store.Store) error { return o.run(cmd, s) })
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.connection, "connection", "", "the connection that the statement is of (required)")
+	f.StringVar(&o.statement, "statement", "", "the operator's statement, a CSV file (required)")
+	f.StringVar(&o.mapping, "mapping", "", "a TOML file that says how the statement is written")
+	f.StringArrayVar(&o.keys, "map", nil, `one key of the mapping in TOML, such as 'receipt = "Receipt No."'`)
+	f.StringVar(&o.from, "from", "", "the first day or moment that the statement covers (default: of its first line)")
+	f.StringVar(&o.to, "to", "", "the last day or moment that it covers (default: of its last line)")
+	f.DurationVar(&o.slack, "slack", time.Minute, "how far the operator's clock may be from ours")
+	f.StringVar(&o.output, "output", "", "a CSV file to write every difference to")
+	f.BoolVar(&o.all, "all", false, "write what matches, too")
+	f.BoolVar(&o.apply, "apply", false, "let lines settle open payments, and open a case for each contradiction")
+	f.StringVar(&o.by, "by", "", "who applies the statement (required with --apply)")
+	f.StringVar(&o.secretFile, "secret-file", "", "the installation's secret, for --apply (default till.secret beside the database)")
+	for _, name := range []string{"connection", "statement"} {
+		cmd.MarkFlagRequired(name)
+	}
+	addDatabaseFlag(cmd, &o.database)
+	addJSONFlag(cmd, &o.asJSON)
+	return cmd
+}
+
+const (
+	// reconcileGC is how much garbage is let pile up, in per cent of what lives.
+	reconcileGC = 50
+	// maxMapping is the size of a mapping file in bytes.
+	maxMapping = 64 << 10
+	// maxSlack is how far two clocks may be apart.
+	maxSlack = 24 * time.Hour
+)
+
+// readMapping reads the mapping's file and the keys on the command line, which
+// win.
+func (o *reconcileOptions) readMapping() (m books.Mapping, err error) {
+	decode := func(text, where string) error {
+		meta, err := toml.Decode(text, &m)
+		if err != nil {
+			return fmt.Errorf("%s: %w", where, err)
+		}
+		if unknown := meta.Undecoded(); len(unknown) > 0 {
+			return fmt.Errorf("%s: there is no key %s", where, unknown[0])
+		}
+		return nil
+	}
+	if o.mapping != "" {
+		f, err := os.Open(o.mapping)
+		if err != nil {
+			return m, fmt.Errorf("read the mapping: %w", err)
+		}
+		defer f.Close()
+		text, err := io.ReadAll(io.LimitReader(f, maxMapping+1))
+		switch {
+		case err != nil:
+			return m, fmt.Errorf("read the mapping: %w", err)
+		case len(text) > maxMapping:
+			return m, fmt.Errorf("the mapping %s is larger than %d KiB", o.mapping, maxMapping>>10)
+		}
+		if err := decode(string(text), o.mapping); err != nil {
+			return m, err
+		}
+	}
+	for _, text := range o.keys {
+		if err := decode(text, "--map "+text); err != nil {
+			return m, err
+		}
+	}
+	return m, m.Validate()
+}
+
+func (o *reconcileOptions) run(cmd *cobra.Command, s *store.Store) (err error) {
+	ctx := cmd.Context()
+	c := books.Comparison{Connection: o.connection, Slack: o.slack, All: o.all, Plan: o.apply}
+	if c.Mapping, err = o.readMapping(); err != nil {
+		return err
+	}
+	if o.slack < 0 || o.slack > maxSlack {
+		return fmt.Errorf("--slack must be between 0 and %s", maxSlack)
+	}
+	if o.from != "" {
+		if c.From, err = c.Mapping.Moment(o.from, false); err != nil {
+			return fmt.Errorf("--from: %w", err)
+		}
+	}
+	if o.to != "" {
+		if c.To, err = c.Mapping.Moment(o.to, true); err != nil {
+			return fmt.Errorf("--to: %w", err)
+		}
+	}
+	if err := o.checkConnection(ctx, s); err != nil {
+		return err
+	}
+	file, err := os.Open(o.statement)
+	if err != nil {
+		return fmt.Errorf("read the statement: %w", err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("the statement %s is not a file", o.statement)
+	}
+	c.File = file
+	out, err := o.newOutput(info)
+	if err != nil {
+		return err
+	}
+	defer out.discard()
+	c.Found = out.found
+	p := &progress{w: cmd.ErrOrStderr(), size: info.Size(), began: time.Now(), last: time.Now()}
+	c.Progress = p.compared
+
+	r, err := books.Reconcile(ctx, s, c)
+	if err != nil {
+		return err
+	}
+	if err := out.keep(); err != nil {
+		return err
+	}
+	var applied *books.Applied
+	var refused error
+	if o.apply {
+		applied, refused = o.applyTo(cmd, s, r, p)
+	}
+	if err := errors.Join(o.print(cmd.OutOrStdout(), r, out, applied), refused); err != nil {
+		return err
+	}
+	if left(r, applied) > 0 {
+		return errProblems
+	}
+	return nil
+}
+
+// left returns how many differences are still there.
+func left(r *books.Reconciled, a *books.Applied) int64 {
+	n := r.Differences()
+	if a != nil {
+		n -= a.Settled + a.Unchanged
+	}
+	return n
+}
+
+// checkConnection refuses a name that nobody ever used: everything would be
+// missing on both sides.
+func (o *reconcileOptions) checkConnection(ctx context.Context, s *store.Store) error {
+	return s.View(ctx, func(tx *store.Tx) error {
+		known, err := tx.ConnectionFingerprint(ctx, o.connection)
+		if err == nil && known == "" {
+			return fmt.Errorf("there is no connection %q here", o.connection)
+		}
+		return err
+	})
+}
+
+// applyTo lets the statement settle what it can.
+func (o *reconcileOptions) applyTo(cmd *cobra.Command, s *store.Store, r *books.Reconciled, p *progress) (a *books.Applied, err error) {
+	err = withCollector(cmd, s, o.database, o.secretFile, func(c *collect.Collector) (err error) {
+		a, err = books.ApplyStatement(cmd.Context(), s, r, books.Applying{
+			By: o.by, Name: server.Redact(filepath.Base(o.statement)), Payments: c.ResolveAll, Progress: p.applied,
+		})
+		return err
+	})
+	return a, err
+}
+
+// progress tells a person who waits how far it is, every few seconds.
+type progress struct {
+	w           io.Writer
+	size        int64
+	began, last time.Time
+}
+
+const progressEvery = 2 * time.Second
+
+func (p *progress) tell(format string, args ...any) {
+	if now := time.Now(); now.Sub(p.last) >= progressEvery {
+		p.last = now
+		fmt.Fprintf(p.w, "till: "+format+", %d s\n", append(args, int(now.Sub(p.began).Seconds()))...)
+	}
+}
+
+func (p *progress) compared(at books.Progress) {
+	if at.Bytes > 0 {
+		p.tell("read %d lines (%d %%)", at.Lines, 100*at.Bytes/max(p.size, 1))
+		return
+	}
+	p.tell("compared %d payments and payouts, found those of %d of %d lines (%d %%)", at.Rows, at.Claimed, at.Lines, 100*at.Claimed/max(at.Lines, 1))
+}
+
+func (p *progress) applied(done, total int) { p.tell("applied %d of %d", done, total) }
+
+// plainCell makes a text safe for a spreadsheet, which would run what begins
+// like a formula.
+func plainCell(s string) string {
+	if s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])) {
+		return "'" + s
+	}
+	return s
+}

@@ -1,0 +1,182 @@
+package store
+
+import (
+	"context"
+
+	"till"
+)
+
+// The reads in this file serve the comparison with an operator's statement:
+// payments and payouts of one client, with what the ledger says of each. What
+// follows from them is not known here.
+
+// What an operator moves money for.
+const (
+	ComparedPayment = "payment"
+	ComparedPayout  = "payout"
+)
+
+// Compared is a payment or payout with its money in the ledger.
+type Compared struct {
+	Kind       string
+	Client, ID till.ID
+	Connection string
+	Reference  till.ID // what we sent; zero if nothing was sent
+	Receipt    string
+	Status     till.Status
+	Amount     till.Money
+	CreatedAt  till.Time
+	Late       bool // its money came, or went, after it had ended otherwise
+	Reversed   bool // the operator took the money back
+
+	// What was booked; unset if nothing was. Of a payment it is the credit to
+	// the wallet, of a payout what left the operator's account: what a wallet
+	// cannot cover has no line in it.
+	Booked   till.Money
+	BookedAt till.Time
+}
+
+// A slice of rows is cut first and only then joined, so that a slice takes as
+// long however many rows belong to other connections.
+const comparePayments = `SELECT p.id, p.connection, p.status, p.amount, p.currency, p.provider_reference, p.created_at,
+	p.late_event IS NOT NULL, p.reversed_event IS NOT NULL, a.reference, t.amount, t.currency, t.created_at
+	FROM (SELECT client_id, id, connection, status, amount, currency, provider_reference, created_at, late_event, reversed_event
+		FROM payments WHERE client_id = ? AND id > ? AND id <= ? ORDER BY id LIMIT ?) AS p
+	LEFT JOIN attempts a ON p.connection = ? AND a.client_id = p.client_id AND a.subject_id = p.id AND a.n = 1
+	LEFT JOIN transactions t ON p.connection = ? AND t.client_id = p.client_id AND t.payment_id = p.id AND t.money_in = 1`
+
+const comparePayouts = `SELECT p.id, p.connection, p.status, p.amount, p.currency, p.provider_reference, p.created_at,
+	p.late_event IS NOT NULL, FALSE, a.reference, o.amount, o.currency, o.created_at
+	FROM (SELECT client_id, id, connection, status, amount, currency, provider_reference, created_at, late_event
+		FROM payouts WHERE client_id = ? AND id > ? AND id <= ? ORDER BY id LIMIT ?) AS p
+	LEFT JOIN attempts a ON p.connection = ? AND a.client_id = p.client_id AND a.subject_id = p.id AND a.n = 1
+	LEFT JOIN facts f ON p.connection = ? AND f.client_id = p.client_id AND f.subject_id = p.id AND f.fact = 'money_out'
+	LEFT JOIN postings o ON o.client_id = f.client_id AND o.entry_id = f.entry_id AND o.account = 'operator' AND o.connection = p.connection`
+
+// Compare appends the next payments or payouts of a client, beyond one id and
+// up to another, to out, in any order. Those of other connections come without what hangs on
+// them.
+func (tx *Tx) Compare(ctx context.Context, kind, connection string, client, after, last till.ID, limit int, out []Compared) ([]Compared, error) {
+	query := comparePayments
+	if kind == ComparedPayout {
+		query = comparePayouts
+	}
+	err := tx.rows(ctx, query, []any{client[:], after[:], last[:], limit, connection, connection}, func(r row) error {
+		out = append(out, Compared{Kind: kind, Client: client})
+		c := &out[len(out)-1]
+		return r.Scan(idDest(&c.ID), &c.Connection, &c.Status, &c.Amount.Minor, &c.Amount.Currency, textDest(&c.Receipt), &c.CreatedAt,
+			boolDest(&c.Late), boolDest(&c.Reversed), idDest(&c.Reference), intDest(&c.Booked.Minor), textDest(&c.Booked.Currency), intDest(&c.BookedAt))
+	})
+	return out, err
+}
+
+// ComparedByID appends the payments and payouts with these ids to out.
+func (tx *Tx) ComparedByID(ctx context.Context, connection string, refs []Ref, out []Compared) (_ []Compared, err error) {
+	for _, ref := range refs {
+		for _, kind := range []string{ComparedPayment, ComparedPayout} {
+			if out, err = tx.Compare(ctx, kind, connection, ref.Client, before(ref.ID), ref.ID, 1, out); err != nil {
+				return out, err
+			}
+		}
+	}
+	return out, nil
+}
+
+// before returns the id that comes right before another.
+func before(id till.ID) till.ID {
+	for i := len(id) - 1; i >= 0; i-- {
+		id[i]--
+		if id[i] != 0xff {
+			break
+		}
+	}
+	return id
+}
+
+// Moved is an entry that touches an operator's account.
+type Moved struct {
+	Entry   till.ID // its order is the order of times
+	Subject till.ID // the payment or payout
+}
+
+// Moved returns the next entries of a client that touch a connection's
+// account, beyond one entry and up to another.
+func (tx *Tx) Moved(ctx context.Context, connection string, client, after, last till.ID, limit int) ([]Moved, error) {
+	var out []Moved
+	err := tx.rows(ctx, `SELECT entry_id, payment_id, payout_id FROM postings
+		WHERE client_id = ? AND entry_id > ? AND entry_id <= ? AND account = 'operator' AND connection = ? ORDER BY entry_id LIMIT ?`,
+		[]any{client[:], after[:], last[:], connection, limit}, func(r row) error {
+			var m Moved
+			var payout till.ID
+			err := r.Scan(idDest(&m.Entry), idDest(&m.Subject), idDest(&payout))
+			if !payout.IsZero() {
+				m.Subject = payout
+			}
+			out = append(out, m)
+			return err
+		})
+	return out, err
+}
+
+// Sought is one line of an operator's statement, as far as it can name a
+// payment or payout.
+type Sought struct {
+	References []till.ID // what we sent, or an id
+	Receipt    string
+}
+
+// Seek returns what on a connection of a client any of the lines may be about,
+// by reference, id or receipt: payments, payouts, or neither where an id is
+// only taken for one.
+func (tx *Tx) Seek(ctx context.Context, connection string, client till.ID, lines []Sought) ([]Ref, error) {
+	var references, ids, receipts [][]any
+	for _, l := range lines {
+		for _, id := range l.References {
+			references = append(references, []any{client[:], connection, id.Bytes()})
+			ids = append(ids, []any{client[:], id.Bytes()})
+		}
+		if l.Receipt != "" {
+			receipts = append(receipts, []any{client[:], l.Receipt, connection})
+		}
+	}
+	var out []Ref
+	for _, q := range []struct {
+		query string
+		args  [][]any
+	}{
+		{`SELECT subject_id FROM attempts WHERE client_id = ? AND connection = ? AND reference = ? AND first_send = 1`, references},
+		{`SELECT id FROM payments WHERE client_id = ? AND id = ?`, ids},
+		{`SELECT id FROM payouts WHERE client_id = ? AND id = ?`, ids},
+		{`SELECT id FROM payments WHERE client_id = ? AND provider_reference = ? AND connection = ?`, receipts},
+		{`SELECT id FROM payouts WHERE client_id = ? AND provider_reference = ? AND connection = ?`, receipts},
+	} {
+		err := tx.rowsOf(ctx, q.query, q.args, func(_ int, r row) error {
+			ref := Ref{Client: client}
+			err := r.Scan(idDest(&ref.ID))
+			out = append(out, ref)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return sortedRefs(out), nil
+}
+
+// CasesOf returns the cases of one kind that any of the payments or payouts
+// has, open or closed.
+func (tx *Tx) CasesOf(ctx context.Context, kind string, refs []Ref) (map[Ref]*Case, error) {
+	refs = sortedRefs(refs)
+	args := make([][]any, len(refs))
+	for i := range refs {
+		args[i] = []any{refs[i].Client[:], refs[i].ID[:], kind}
+	}
+	out := make(map[Ref]*Case)
+	err := tx.rowsOf(ctx, `SELECT id, detail, opened_at, closed_at FROM cases WHERE client_id = ? AND subject_id = ? AND kind = ?`, args,
+		func(i int, r row) error {
+			c := &Case{ClientID: refs[i].Client, SubjectID: refs[i].ID, Kind: kind}
+			out[refs[i]] = c
+			return r.Scan(idDest(&c.ID), &c.Detail, &c.OpenedAt, intDest(&c.ClosedAt))
+		})
+	return out, err
+}

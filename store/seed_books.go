@@ -1,0 +1,70 @@
+package store
+
+import (
+	"context"
+
+	"till"
+)
+
+// SeedBooks gives seeded payments, made between two moments, what a comparison
+// with an operator's statement reads: the reference of their first send, and for
+// those that succeeded a line of their wallet with its other side. It must run
+// once for the same client and times, and like Seed it is for measuring only.
+func (s *Store) SeedBooks(ctx context.Context, client till.ID, from, to till.Time) error {
+	after, last := till.LastID(from-1), till.LastID(to)
+	for n := int64(0); ; n += seedChunk {
+		var next till.ID
+		err := s.Update(ctx, func(tx *Tx) error {
+			next = till.ID{}
+			if n == 0 {
+				if err := tx.seedWallets(ctx, client, from); err != nil {
+					return err
+				}
+			}
+			_, err := tx.one(ctx, `SELECT id FROM (SELECT id FROM payments WHERE client_id = ? AND id > ? AND id <= ? ORDER BY id LIMIT ?) AS chunk ORDER BY id DESC LIMIT 1`,
+				[]any{client[:], after[:], last[:], seedChunk}, idDest(&next))
+			if err != nil || next.IsZero() {
+				return err
+			}
+			return tx.seedBooks(ctx, client, after, next, n)
+		})
+		if err != nil || next.IsZero() {
+			return err
+		}
+		after = next
+	}
+}
+
+func (tx *Tx) seedWallets(ctx context.Context, client till.ID, at till.Time) error {
+	for _, currency := range []string{"XAF", "KES"} {
+		if err := tx.EnsureWallet(ctx, client, currency, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// seedBooks writes the rows of the payments beyond one id and up to another.
+func (tx *Tx) seedBooks(ctx context.Context, client, after, last till.ID, first int64) error {
+	inTime, err := tx.unhurried(ctx)
+	if err != nil {
+		return err
+	}
+	defer inTime()
+	if _, err := tx.exec(ctx, `INSERT INTO attempts (client_id, subject_id, n, kind, connection, reference, outcome, started_at, ended_at, last_at, first_send)
+		SELECT client_id, id, 1, 'submit', connection, idempotency_key, 'accepted', created_at, created_at, created_at, 1
+		FROM payments WHERE client_id = ? AND id > ? AND id <= ?`, client[:], after[:], last[:]); err != nil {
+		return err
+	}
+	if _, err := tx.exec(ctx, `INSERT INTO transactions (client_id, id, wallet_id, sequence, type, direction, amount, currency, balance_after, payment_id, created_at, money_in)
+		SELECT p.client_id, p.id, w.id, row_number() OVER (PARTITION BY p.currency ORDER BY p.id) + CAST(? AS BIGINT), 'collection', 'credit',
+			p.amount, p.currency, 0, p.id, p.created_at, 1
+		FROM payments p JOIN wallets w ON w.client_id = p.client_id AND w.currency = p.currency
+		WHERE p.client_id = ? AND p.id > ? AND p.id <= ? AND p.status = 'success'`, first, client[:], after[:], last[:]); err != nil {
+		return err
+	}
+	_, err = tx.exec(ctx, `INSERT INTO postings (client_id, entry_id, account, connection, currency, amount, kind, payment_id, created_at)
+		SELECT client_id, id, 'operator', connection, currency, -amount, 'collection', id, created_at
+		FROM payments WHERE client_id = ? AND id > ? AND id <= ? AND status = 'success'`, client[:], after[:], last[:])
+	return err
+}
