@@ -479,3 +479,34 @@ func TestCallbacksForASuccessAreReadForAtAPace(t *testing.T) {
 		}
 	})
 }
+
+// D6 for reversals: what is held for a payout on its way is not taken.
+func TestAReversalLeavesWhatIsReserved(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, w *world) {
+		reserve := func(amount int64) {
+			t.Helper()
+			err := w.store.Update(t.Context(), func(tx *store.Tx) error {
+				v, err := tx.Wallet(t.Context(), w.client.ID, "XAF")
+				if err != nil {
+					return err
+				}
+				v.Reserved = amount
+				return tx.SaveWallets(t.Context(), []*ledger.Wallet{v})
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		id := w.pay("4567")
+		reserve(3000)
+		w.collector.Apply(t.Context(), answers(w, id, reversed))
+		w.holds(3000, 3000)
+		if got := w.wallet(); got.Reserved != 3000 || got.Available() != 0 {
+			t.Errorf("the wallet is %+v, want all of it reserved", got)
+		}
+		reserve(0)
+		w.pay("4567")
+		w.holds(5000, 0)
+	})
+}
