@@ -24,9 +24,8 @@ var crashes = []struct {
 	{"between the send and its answer", true},
 }
 
-// A process that dies around its send: whoever takes over asks, and sends only
-// what is proven absent, so the recipient is paid once. F-numbers: a worker
-// that dies, a retry that pays twice.
+// F3, D14, D19: a process that dies around its send. Whoever takes over asks,
+// and sends only what is proven absent, so the recipient is paid once.
 func TestACrashAroundTheSendPaysOnce(t *testing.T) {
 	t.Parallel()
 	for _, c := range crashes {
@@ -67,7 +66,7 @@ func TestACrashAroundTheSendPaysOnce(t *testing.T) {
 	}
 }
 
-// The same where the operator would not notice a repetition: it is never sent
+// F5: the same where the operator would not notice a repetition: it is never sent
 // again, the reserve is kept for ever, and a person is told.
 func TestAnOperatorWithoutReferencesIsNeverPaidThroughTwice(t *testing.T) {
 	t.Parallel()
@@ -132,6 +131,7 @@ func TestAPauseBetweenTheClaimAndTheSendSendsNothing(t *testing.T) {
 	})
 }
 
+// F4, D4.
 func TestUnknownForAWeekKeepsTheReserve(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(t *testing.T, w *world) {
@@ -199,6 +199,7 @@ func (w *world) failsThenPays() {
 	})
 }
 
+// F14, D15.
 func TestALatePayoutIsPostedWhateverTheWalletHolds(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
