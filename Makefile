@@ -63,6 +63,7 @@ soak: ## kill, pause, fail over and compare for about 20 minutes, and check the 
 .PHONY: soak-parts
 soak-parts:
 	TILL_SCRIPTS=1000 $(GO) test -count=1 -timeout 5m -run '^TestEnginesAnswerAlike$$' -v ./api
+	TILL_PAYOUT_ROUNDS=500 $(GO) test -count=1 -timeout 20m -run '^(TestAWalletIsNeverOverdrawn|TestACancelThatRacesTheSend)$$' -v ./payout
 	TILL_SECONDS=300 $(GO) test -count=1 -timeout 12m -run '^TestInstances$$' -v ./cmd/till
 	TILL_FAILOVERS=5 $(GO) test -count=1 -timeout 12m -run '^TestFailover$$' -v ./cmd/till
 	TILL_KILLS=100 $(GO) test -count=5 -timeout 30m -run '^TestKill$$' -v ./cmd/till

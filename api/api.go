@@ -10,6 +10,7 @@ import (
 	"till"
 	"till/account"
 	"till/collect"
+	"till/payout"
 	"till/provider/sandbox"
 	"till/store"
 	"till/webhook"
@@ -22,6 +23,7 @@ const Version = till.APIVersion
 type Config struct {
 	Store     *store.Store
 	Collector *collect.Collector
+	Payouts   *payout.Paymaster
 	Accounts  *account.Accounts
 	Endpoints *webhook.Endpoints
 	Sandbox   *sandbox.Operator // nil: there is none

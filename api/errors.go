@@ -30,6 +30,9 @@ var refusals = map[till.Code]refusal{
 	till.CodeInsufficientScope:    {http.StatusForbidden, "The key lacks a scope."},
 	till.CodeClientSuspended:      {http.StatusForbidden, "This account is suspended."},
 	till.CodePaymentNotFound:      {http.StatusNotFound, "There is no such payment."},
+	till.CodePayoutNotFound:       {http.StatusNotFound, "There is no such payout."},
+	till.CodeNotCancellable:       {http.StatusConflict, "The payout may have been sent already."},
+	till.CodeInsufficientBalance:  {http.StatusUnprocessableEntity, "The wallet has less available than the payout and its fee."},
 	till.CodeEventNotFound:        {http.StatusNotFound, "There is no such event."},
 	till.CodeEndpointNotFound:     {http.StatusNotFound, "There is no such webhook endpoint."},
 	till.CodeEndpointDisabled:     {http.StatusConflict, "The webhook endpoint is disabled. Enable it first."},
@@ -118,6 +121,8 @@ func appendProblem(b []byte, e *till.Error, requestID string) []byte {
 	switch {
 	case e.Code == till.CodeKeyReused && !e.PaymentID.IsZero():
 		detail = "The idempotency key was used for payment " + e.PaymentID.String() + " with another body."
+	case e.Code == till.CodeKeyReused && !e.PayoutID.IsZero():
+		detail = "The idempotency key was used for payout " + e.PayoutID.String() + " with another body."
 	case worded(e.Code) && e.Detail != "":
 		detail = e.Detail
 	}
@@ -150,6 +155,11 @@ func appendProblem(b []byte, e *till.Error, requestID string) []byte {
 	if !e.PaymentID.IsZero() {
 		b = append(b, `,"payment_id":"`...)
 		b = e.PaymentID.Append(b)
+		b = append(b, '"')
+	}
+	if !e.PayoutID.IsZero() {
+		b = append(b, `,"payout_id":"`...)
+		b = e.PayoutID.Append(b)
 		b = append(b, '"')
 	}
 	return append(b, '}')

@@ -157,9 +157,14 @@ func (c *call) listPaymentEvents() error {
 	if err != nil {
 		return err
 	}
+	return c.listEventsOf(func(ctx context.Context, tx *store.Tx) ([]*store.EventRow, error) { return tx.PaymentEvents(ctx, ref) })
+}
+
+// listEventsOf answers with the events of one payment or payout.
+func (c *call) listEventsOf(read func(ctx context.Context, tx *store.Tx) ([]*store.EventRow, error)) error {
 	var rows []*store.EventRow
-	err = c.view(func(ctx context.Context, tx *store.Tx) (err error) {
-		rows, err = tx.PaymentEvents(ctx, ref)
+	err := c.view(func(ctx context.Context, tx *store.Tx) (err error) {
+		rows, err = read(ctx, tx)
 		return err
 	})
 	if err != nil {

@@ -32,6 +32,7 @@ var update = flag.Bool("update", false, "rewrite the answers in testdata")
 //	request          the request line, headers, an empty line, the body
 //	create [KEY]     POST /payments with a good body, changed by lines of
 //	                 "/pointer = JSON" or "/pointer -"
+//	pay [KEY]        the same for POST /payouts
 //	response         the answer to the request before it
 //	wait DURATION    time passes
 //	suspend, resume, enable, disable, revoke, close, open, stop, start
@@ -124,12 +125,12 @@ func (s *teller) section(f *txtar.File) {
 	switch words[0] {
 	case "request":
 		s.send(parseRequest(s.t, s.names.expand(string(f.Data))))
-	case "create":
+	case "create", "pay":
 		key := "test"
 		if len(words) > 1 {
 			key = words[1]
 		}
-		s.send(s.create(s.world.keys[key], s.names.expand(string(f.Data))))
+		s.send(s.create(words[0], s.world.keys[key], s.names.expand(string(f.Data))))
 	case "response":
 		if *update {
 			f.Data = []byte(s.answer)
@@ -203,11 +204,15 @@ func parseRequest(t *testing.T, text string) *http.Request {
 	return r
 }
 
-// create makes the request of a create section.
-func (s *teller) create(key, changes string) *http.Request {
+// create makes the request of a create or pay section.
+func (s *teller) create(what, key, changes string) *http.Request {
 	s.creates++
+	path, who := "/v1/payments", "customer"
+	if what == "pay" {
+		path, who = "/v1/payouts", "recipient"
+	}
 	body := fmt.Sprintf(`{"method":"mtn_momo","country":"CG","amount":{"value":"5000","currency":"XAF"},`+
-		`"idempotency_key":"00000000-0000-4000-8000-%012d","customer":{"phone":"242064000001"}}`, s.creates)
+		`"idempotency_key":"00000000-0000-4000-8000-%012d","%s":{"phone":"242064000001"}}`, s.creates, who)
 	var v any = decodeJSON(s.t, body)
 	for _, line := range strings.Split(strings.TrimSpace(changes), "\n") {
 		if line == "" {
@@ -223,7 +228,7 @@ func (s *teller) create(key, changes string) *http.Request {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	r := httptest.NewRequest(http.MethodPost, "/v1/payments", bytes.NewReader(b))
+	r := httptest.NewRequest(http.MethodPost, path, bytes.NewReader(b))
 	r.Header.Set("X-Api-Key", key)
 	r.Header.Set("Content-Type", "application/json")
 	return r

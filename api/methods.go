@@ -19,12 +19,12 @@ func (c *call) listMethods() error {
 	}
 	b := appendItems(c.buf(), methods, func(b []byte, m *till.Method) []byte {
 		status, window := c.s.Collector.MethodStatus(c.session.Client.Mode, m)
-		return appendMethod(b, m, status, window)
+		return appendMethod(b, m, status, window, c.s.Payouts.Serves(c.session.Client.Mode, m))
 	})
 	return c.json(http.StatusOK, append(b, '}'))
 }
 
-func appendMethod(b []byte, m *till.Method, status string, window time.Duration) []byte {
+func appendMethod(b []byte, m *till.Method, status string, window time.Duration, payouts bool) []byte {
 	b = append(b, `{"code":`...)
 	b = jsonx.AppendString(b, m.Code)
 	b = append(b, `,"name":`...)
@@ -49,7 +49,9 @@ func appendMethod(b []byte, m *till.Method, status string, window time.Duration)
 	b = jsonx.AppendString(b, status)
 	b = append(b, `,"approval_window_seconds":`...)
 	b = strconv.AppendInt(b, int64(window/time.Second), 10)
-	return append(b, `,"supports":{"payments":true,"payouts":false}}`...)
+	b = append(b, `,"supports":{"payments":true,"payouts":`...)
+	b = strconv.AppendBool(b, payouts)
+	return append(b, '}', '}')
 }
 
 func appendMarket(b []byte, k *till.Market) []byte {

@@ -70,23 +70,13 @@ const (
 
 // listPayments is GET /payments.
 func (c *call) listPayments() error {
-	p := c.params()
-	f := store.PaymentFilter{
-		Status:            till.Status(p.choice("status", statusWords...)),
-		Method:            p.text("method", maxMethodFilter),
-		From:              p.time("from_date"),
-		To:                p.time("to_date"),
-		Reference:         p.text("reference", maxReferenceFilter),
-		ProviderReference: p.text("provider_reference", maxReceiptFilter),
-	}
-	f.Key = p.id("idempotency_key")
-	page := p.page()
-	if err := p.err(); err != nil {
+	f, page, err := c.paymentFilter(statusWords)
+	if err != nil {
 		return err
 	}
 	var rows []*store.PaymentRow
 	var total int64
-	err := c.view(func(ctx context.Context, tx *store.Tx) (err error) {
+	err = c.view(func(ctx context.Context, tx *store.Tx) (err error) {
 		rows, total, err = tx.ListPayments(ctx, c.session.Client.ID, f, page)
 		return err
 	})
@@ -95,6 +85,22 @@ func (c *call) listPayments() error {
 	}
 	b := appendItems(c.buf(), rows, func(b []byte, p *store.PaymentRow) []byte { return p.AppendJSON(b) })
 	return c.json(http.StatusOK, appendPage(b, total, page.Limit, page.Offset))
+}
+
+// paymentFilter reads which payments or payouts are wanted.
+func (c *call) paymentFilter(statuses []string) (store.PaymentFilter, store.Page, error) {
+	p := c.params()
+	f := store.PaymentFilter{
+		Status:            till.Status(p.choice("status", statuses...)),
+		Method:            p.text("method", maxMethodFilter),
+		From:              p.time("from_date"),
+		To:                p.time("to_date"),
+		Reference:         p.text("reference", maxReferenceFilter),
+		ProviderReference: p.text("provider_reference", maxReceiptFilter),
+	}
+	f.Key = p.id("idempotency_key")
+	page := p.page()
+	return f, page, p.err()
 }
 
 var statusWords = func() (words []string) {
@@ -110,9 +116,17 @@ func (c *call) listAttempts() error {
 	if err != nil {
 		return err
 	}
+	return c.listAttemptsOf(ref, func(ctx context.Context, tx *store.Tx) error {
+		_, err := tx.Payment(ctx, ref)
+		return err
+	})
+}
+
+// listAttemptsOf answers with the attempts of what exists.
+func (c *call) listAttemptsOf(ref store.Ref, exists func(ctx context.Context, tx *store.Tx) error) error {
 	var attempts []*store.Attempt
-	err = c.view(func(ctx context.Context, tx *store.Tx) error {
-		if _, err := tx.Payment(ctx, ref); err != nil {
+	err := c.view(func(ctx context.Context, tx *store.Tx) (err error) {
+		if err := exists(ctx, tx); err != nil {
 			return err
 		}
 		attempts, err = tx.Attempts(ctx, ref)

@@ -42,6 +42,13 @@ var Routes = []Route{
 	{Method: http.MethodGet, Path: "/payments/{payment_id}/attempts", Scope: till.PaymentsRead, handle: (*call).listAttempts},
 	{Method: http.MethodGet, Path: "/payments/{payment_id}/events", Scope: till.PaymentsRead, handle: (*call).listPaymentEvents},
 
+	{Method: http.MethodPost, Path: "/payouts", Scope: till.PayoutsWrite, Fresh: true, Body: requiredBody, handle: (*call).createPayout},
+	{Method: http.MethodGet, Path: "/payouts", Scope: till.PayoutsRead, Fresh: true, Query: paymentQuery, handle: (*call).listPayouts},
+	{Method: http.MethodGet, Path: "/payouts/{payout_id}", Scope: till.PayoutsRead, Fresh: true, handle: (*call).getPayout},
+	{Method: http.MethodPost, Path: "/payouts/{payout_id}/cancel", Scope: till.PayoutsWrite, Fresh: true, Body: optionalBody, handle: (*call).cancelPayout},
+	{Method: http.MethodGet, Path: "/payouts/{payout_id}/attempts", Scope: till.PayoutsRead, Fresh: true, handle: (*call).listPayoutAttempts},
+	{Method: http.MethodGet, Path: "/payouts/{payout_id}/events", Scope: till.PayoutsRead, Fresh: true, handle: (*call).listPayoutEvents},
+
 	{Method: http.MethodGet, Path: "/events", Scopes: till.EventScopes, Query: eventQuery, handle: (*call).listEvents},
 	{Method: http.MethodGet, Path: "/events/{event_id}", Scopes: till.EventScopes, handle: (*call).getEvent},
 

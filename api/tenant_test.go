@@ -9,6 +9,7 @@ import (
 
 	"till"
 	"till/api"
+	"till/store/storetest"
 	"till/webhook"
 )
 
@@ -18,6 +19,7 @@ type crossing struct {
 	w             *world
 	stranger      string // a key of B that may do everything
 	id, prompt    string // payments of A
+	payout        string // of A
 	keyID, client string // of A
 	event         string // the id of A's first event
 	endpoint      string // of A
@@ -34,6 +36,7 @@ func TestTenantCrossing(t *testing.T) {
 		prompt: w.created("test", "00000000-0000-4000-8000-000000000002", "242064000000"),
 		keyID:  strings.Split(w.keys["test"], "_")[2], client: w.clients["test"].ID.String(),
 	}
+	x.payout = x.pay()
 	x.event = till.EventID(w.clients["test"].ID, 1, mustParse(t, x.id).Time()).String()
 	if a := w.do(http.MethodGet, "/v1/events/"+x.event, w.keys["test"], ""); a.Code != http.StatusOK {
 		t.Fatalf("A's own event: %d %s", a.Code, a.Body)
@@ -80,6 +83,12 @@ func (x *crossing) cases() map[string]func(method, target string) {
 		"GET /payments/{payment_id}":          x.missing("payment_not_found"),
 		"GET /payments/{payment_id}/attempts": x.missing("payment_not_found"),
 		"GET /payments/{payment_id}/events":   x.missing("payment_not_found"),
+		"POST /payouts":                       x.poor,
+		"GET /payouts":                        x.empty("?status=pending", "?idempotency_key=00000000-0000-4000-8000-000000000003"),
+		"GET /payouts/{payout_id}":            x.missing("payout_not_found"),
+		"POST /payouts/{payout_id}/cancel":    x.missing("payout_not_found"),
+		"GET /payouts/{payout_id}/attempts":   x.missing("payout_not_found"),
+		"GET /payouts/{payout_id}/events":     x.missing("payout_not_found"),
 		"GET /events":                         x.empty("?limit=200", "?after=1"),
 		"GET /events/{event_id}":              x.missing("event_not_found"),
 		"POST /events/{event_id}/redeliver":   x.missing("event_not_found"),
@@ -96,7 +105,7 @@ func (x *crossing) cases() map[string]func(method, target string) {
 
 		"GET /payment-methods":                 x.empty(),
 		"GET /wallets":                         x.empty(),
-		"GET /transactions":                    x.empty("?payment_id="+x.id, "?reference=order+of+A", "?payout_id="+x.id, "?currency=XAF"),
+		"GET /transactions":                    x.empty("?payment_id="+x.id, "?reference=order+of+A", "?payout_id="+x.payout, "?currency=XAF"),
 		"GET /api-keys":                        x.empty(),
 		"POST /api-keys":                       x.createKey,
 		"POST /api-keys/{key_id}/rotate":       x.missing("api_key_not_found"),
@@ -115,7 +124,7 @@ func (x *crossing) target(path string) string {
 	if strings.HasPrefix(path, "/sandbox") {
 		id = x.prompt
 	}
-	return "/v1" + strings.NewReplacer("{payment_id}", id, "{event_id}", x.event, "{endpoint_id}", x.endpoint, "{key_id}", x.keyID, "{connection}", "sandbox",
+	return "/v1" + strings.NewReplacer("{payment_id}", id, "{payout_id}", x.payout, "{event_id}", x.event, "{endpoint_id}", x.endpoint, "{key_id}", x.keyID, "{connection}", "sandbox",
 		"{token}", x.client+"."+id+".AAAAAAAAAAAAAAAAAAAAAA").Replace(path)
 }
 
@@ -141,7 +150,7 @@ func (x *crossing) empty(queries ...string) func(method, target string) {
 			if a.Code != http.StatusOK {
 				x.t.Errorf("%s %s%s: %d %s", method, target, q, a.Code, a.Body)
 			}
-			for _, mine := range []string{x.id, x.prompt, x.keyID, x.client, x.event, x.endpoint} {
+			for _, mine := range []string{x.id, x.prompt, x.payout, x.keyID, x.client, x.event, x.endpoint} {
 				if strings.Contains(a.Body.String(), mine) {
 					x.t.Errorf("%s %s%s shows %s", method, target, q, mine)
 				}
@@ -154,6 +163,30 @@ func (x *crossing) empty(queries ...string) func(method, target string) {
 func (x *crossing) create(method, target string) {
 	a := x.w.do(method, target, x.stranger, goodBody("00000000-0000-4000-8000-000000000001"))
 	if a.Code != http.StatusAccepted || a.Header().Get("Idempotent-Replayed") != "" || strings.Contains(a.Body.String(), x.id) {
+		x.t.Errorf("B's use of A's key: %d %s", a.Code, a.Body)
+	}
+}
+
+const payoutBody = `{"method":"mtn_momo","country":"CG","amount":{"value":"100","currency":"XAF"},` +
+	`"idempotency_key":"00000000-0000-4000-8000-000000000003","recipient":{"phone":"242064000020"}}`
+
+// pay makes a payout of A, which is held back, from money that came in.
+func (x *crossing) pay() string {
+	c := storetest.NewCollector(x.t, x.w.store)
+	storetest.Apply(x.t, c, x.w.store, storetest.NewPayment(x.t, c, x.w.clients["test"], storetest.Body{}), storetest.Succeeded)
+	x.w.addKey("test", "payer", till.PayoutsRead, till.PayoutsWrite)
+	a := x.w.do(http.MethodPost, "/v1/payouts", x.w.keys["payer"], payoutBody)
+	var p struct{ ID string }
+	if err := json.Unmarshal(a.Body.Bytes(), &p); err != nil || a.Code != http.StatusAccepted {
+		x.t.Fatalf("A's payout: %d %s %v", a.Code, a.Body, err)
+	}
+	return p.ID
+}
+
+// poor wants that B can neither use A's idempotency key nor A's money.
+func (x *crossing) poor(method, target string) {
+	a := x.w.do(method, target, x.stranger, payoutBody)
+	if a.Code != http.StatusUnprocessableEntity || !strings.Contains(a.Body.String(), `"insufficient_balance"`) {
 		x.t.Errorf("B's use of A's key: %d %s", a.Code, a.Body)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"till/account"
 	"till/api"
 	"till/collect"
+	"till/payout"
 	"till/provider"
 	"till/provider/sandbox"
 	"till/store"
@@ -32,6 +33,7 @@ type world struct {
 	store     *store.Store
 	operator  *sandbox.Operator
 	collector *collect.Collector
+	payouts   *payout.Paymaster
 	accounts  *account.Accounts
 	endpoints *webhook.Endpoints
 	deliverer *webhook.Deliverer // nil: nothing is pushed
@@ -98,10 +100,16 @@ func newWorld(t testing.TB, o options) *world {
 		Route:        w.route,
 		CallbackBase: baseURL + "/callbacks",
 	})
+	w.payouts = payout.New(payout.Config{
+		Store: w.store, Secret: []byte("a secret for tests"), Work: true, Log: log,
+		Connections:  map[string]provider.Provider{"sandbox": w.operator.Payouts()},
+		Route:        w.route,
+		CallbackBase: baseURL + "/callbacks",
+	})
 	w.accounts = account.New(w.store, log)
 	w.makeEndpoints(o.deliver)
 	c := api.Config{
-		Store: w.store, Collector: w.collector, Accounts: w.accounts, Sandbox: w.operator, Endpoints: w.endpoints,
+		Store: w.store, Collector: w.collector, Payouts: w.payouts, Accounts: w.accounts, Sandbox: w.operator, Endpoints: w.endpoints,
 		BaseURL: baseURL, RateLimit: o.rate, Ready: w.ready, Log: log,
 	}
 	if o.noSandbox {
@@ -158,7 +166,7 @@ func (w *world) addKey(client, name string, scopes ...till.Scope) {
 
 func (w *world) run() {
 	ctx, cancel := context.WithCancel(context.Background())
-	workers := []func(context.Context){w.collector.Run, w.operator.Run, w.accounts.Run}
+	workers := []func(context.Context){w.collector.Run, w.payouts.Run, w.operator.Run, w.accounts.Run}
 	if w.deliverer != nil {
 		workers = append(workers, w.deliverer.Run)
 	}
@@ -177,6 +185,9 @@ func (w *world) run() {
 			}
 		}
 		if err := w.collector.Close(context.Background()); err != nil {
+			w.t.Error(err)
+		}
+		if err := w.payouts.Close(context.Background()); err != nil {
 			w.t.Error(err)
 		}
 		w.operator.Close()

@@ -27,7 +27,17 @@ func (s *Server) connections() map[string]provider.Provider {
 	return c
 }
 
-// Route chooses the connection of a new payment. A test client is served by
+// PayoutConnections returns every connection that pays out, by name.
+func PayoutConnections(o *sandbox.Operator) map[string]provider.Provider {
+	return map[string]provider.Provider{sandboxConnection: o.Payouts()}
+}
+
+// payoutConnections are those of this server.
+func (s *Server) payoutConnections() map[string]provider.Provider {
+	return PayoutConnections(s.sandbox)
+}
+
+// Route chooses the connection of a new payment or payout. A test client is served by
 // the sandbox only, a live one never; no operator is connected yet that a
 // live one could be served by.
 func Route(mode till.Mode, _, _, _ string) string {

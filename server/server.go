@@ -18,6 +18,7 @@ import (
 	"till/collect"
 	"till/engine"
 	"till/internal/loop"
+	"till/payout"
 	"till/provider/sandbox"
 	"till/store"
 	"till/webhook"
@@ -35,6 +36,7 @@ type Server struct {
 	secret    []byte
 	sandbox   *sandbox.Operator
 	collector *collect.Collector
+	payouts   *payout.Paymaster
 	accounts  *account.Accounts
 	endpoints *webhook.Endpoints
 	deliverer *webhook.Deliverer // nil where the role leaves the work to others
@@ -139,10 +141,14 @@ func (s *Server) build(context.Context) error {
 		Store: s.store, Secret: s.secret, Connections: s.connections(), Route: Route,
 		CallbackBase: s.baseURL + "/callbacks", Work: s.c.Role.works(), MaxBatch: s.c.MaxBatch, Log: s.log,
 	})
+	s.payouts = payout.New(payout.Config{
+		Store: s.store, Secret: s.secret, Connections: s.payoutConnections(), Route: Route,
+		CallbackBase: s.baseURL + "/callbacks", Work: s.c.Role.works(), Log: s.log,
+	})
 	s.undo.push(func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), callsTimeout)
 		defer cancel()
-		if err := s.collector.Close(ctx); err != nil {
+		if err := errors.Join(s.collector.Close(ctx), s.payouts.Close(ctx)); err != nil {
 			s.log.Warn("stopped before every operator had answered", "error", err)
 		}
 		return nil
@@ -151,7 +157,7 @@ func (s *Server) build(context.Context) error {
 		return err
 	}
 	s.handler = api.New(api.Config{
-		Store: s.store, Collector: s.collector, Accounts: s.accounts, Endpoints: s.endpoints, Sandbox: s.sandbox,
+		Store: s.store, Collector: s.collector, Payouts: s.payouts, Accounts: s.accounts, Endpoints: s.endpoints, Sandbox: s.sandbox,
 		BaseURL: s.baseURL, RateLimit: s.c.RateLimit, Log: s.log,
 	})
 	return nil
@@ -225,13 +231,15 @@ func (s *Server) Run(ctx context.Context) error {
 // workers are what runs beside the requests.
 func (s *Server) workers() map[string]func(context.Context) {
 	w := map[string]func(context.Context){
-		"accounts": s.accounts.Run,
-		"health":   s.collector.Watch,
-		"seal":     func(ctx context.Context) { books.RunSeal(ctx, s.store, s.log) },
-		"measure":  s.measure,
+		"accounts":      s.accounts.Run,
+		"health":        s.collector.Watch,
+		"payout health": s.payouts.Watch,
+		"seal":          func(ctx context.Context) { books.RunSeal(ctx, s.store, s.log) },
+		"measure":       s.measure,
 	}
 	if s.c.Role.works() {
 		w["collector"] = s.collector.Run
+		w["payouts"] = s.payouts.Run
 		w["sandbox"] = s.sandbox.Run
 		w["webhooks"] = s.deliverer.Run
 	}

@@ -1,0 +1,116 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"till"
+	"till/payout"
+	"till/store"
+)
+
+// createPayout is POST /payouts: one commit, no operator.
+func (c *call) createPayout() error {
+	var req payout.Request
+	if err := c.decode(&req); err != nil {
+		return err
+	}
+	who := payout.Client{Client: c.session.Client, Enabled: c.session.Enabled}
+	created, err := c.s.Payouts.Create(c.r.Context(), who, &req)
+	if err != nil {
+		return err
+	}
+	h := c.Header()
+	h["Location"] = []string{c.s.BaseURL + "/payouts/" + created.Payout.ID.String()}
+	if created.Replayed {
+		h["Idempotent-Replayed"] = replayed
+	}
+	return c.json(http.StatusAccepted, created.Payout.AppendJSON(c.buf()))
+}
+
+// payoutRef returns the payout in the path, as one of the client's own. An id
+// that is malformed is one that nobody has.
+func (c *call) payoutRef() (store.Ref, error) {
+	id, err := till.ParseID(c.r.PathValue("payout_id"))
+	if err != nil {
+		return store.Ref{}, &till.Error{Code: till.CodePayoutNotFound}
+	}
+	return store.Ref{Client: c.session.Client.ID, ID: id}, nil
+}
+
+// getPayout is GET /payouts/{payout_id}.
+func (c *call) getPayout() error {
+	ref, err := c.payoutRef()
+	if err != nil {
+		return err
+	}
+	var p *store.PayoutRow
+	err = c.view(func(ctx context.Context, tx *store.Tx) (err error) {
+		p, err = tx.Payout(ctx, ref)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return c.json(http.StatusOK, p.AppendJSON(c.buf()))
+}
+
+// cancelPayout is POST /payouts/{payout_id}/cancel.
+func (c *call) cancelPayout() error {
+	ref, err := c.payoutRef()
+	if err != nil {
+		return err
+	}
+	p, err := c.s.Payouts.Cancel(c.r.Context(), ref, "api:"+c.session.Key.ID)
+	if err != nil {
+		return err
+	}
+	return c.json(http.StatusOK, p.AppendJSON(c.buf()))
+}
+
+// listPayouts is GET /payouts.
+func (c *call) listPayouts() error {
+	f, page, err := c.paymentFilter(payoutStatusWords)
+	if err != nil {
+		return err
+	}
+	var rows []*store.PayoutRow
+	var total int64
+	err = c.view(func(ctx context.Context, tx *store.Tx) (err error) {
+		rows, total, err = tx.ListPayouts(ctx, c.session.Client.ID, f, page)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	b := appendItems(c.buf(), rows, func(b []byte, p *store.PayoutRow) []byte { return p.AppendJSON(b) })
+	return c.json(http.StatusOK, appendPage(b, total, page.Limit, page.Offset))
+}
+
+var payoutStatusWords = func() (words []string) {
+	for _, s := range till.PayoutStatuses {
+		words = append(words, string(s))
+	}
+	return words
+}()
+
+// listPayoutEvents is GET /payouts/{payout_id}/events.
+func (c *call) listPayoutEvents() error {
+	ref, err := c.payoutRef()
+	if err != nil {
+		return err
+	}
+	return c.listEventsOf(func(ctx context.Context, tx *store.Tx) ([]*store.EventRow, error) { return tx.PayoutEvents(ctx, ref) })
+}
+
+// listPayoutAttempts is GET /payouts/{payout_id}/attempts.
+func (c *call) listPayoutAttempts() error {
+	ref, err := c.payoutRef()
+	if err != nil {
+		return err
+	}
+	return c.listAttemptsOf(ref, func(ctx context.Context, tx *store.Tx) error {
+		_, err := tx.Payout(ctx, ref)
+		return err
+	})
+}
