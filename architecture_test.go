@@ -54,7 +54,7 @@ var house = []room{
 	{"store", ". ledger", sqliteModule + " " + pgModule},
 	{"store/pgtest", "", pgModule}, // a PostgreSQL server of a test's own
 	{"store/pgtest/withpg", "store/pgtest", ""},
-	{"engine", ". ledger provider store internal/batch internal/loop", ""}, // a change of payments or payouts keeps the wallets in step
+	{"engine", ". ledger provider store internal/batch internal/loop", ""},                  // a change of payments or payouts keeps the wallets in step
 	{"collect", ". ledger provider store engine internal/jsonx internal/order", jsonModule}, // a body keeps its numbers as written
 	{"payout", ". ledger provider store engine internal/order", ""},
 	{"account", ". store", ""},

@@ -15,7 +15,7 @@ func (c *call) createPayout() error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	who := payout.Client{Client: c.session.Client, Enabled: c.session.Enabled}
+	who := payout.Client{Client: c.session.Client, Enabled: c.session.Enabled, Fees: c.session.Fees()}
 	created, err := c.s.Payouts.Create(c.r.Context(), who, &req)
 	if err != nil {
 		return err

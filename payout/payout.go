@@ -87,9 +87,7 @@ func (m *Paymaster) Close(ctx context.Context) error {
 type Client struct {
 	*till.Client
 	Enabled func(method string) bool
-	// Fee returns what is taken on top of an amount, in minor units and at most
-	// the amount; nil if nothing is.
-	Fee func(method string, amount till.Money) int64
+	Fees    []till.Fee // its schedule
 }
 
 // Created is the answer to Create: the payout as it was created, which is
@@ -131,14 +129,10 @@ func (m *Paymaster) Create(ctx context.Context, who Client, r *Request) (Created
 		return Created{}, fmt.Errorf("hash the body of a create call")
 	}
 	amount := till.Money{Minor: o.Amount, Currency: o.Currency}
-	var fee int64
-	if who.Fee != nil {
-		fee = who.Fee(o.Method, amount)
-	}
 	call := &creation{Key: o.Key, Hash: r.hash, Row: &store.PayoutRow{
 		Payout: till.Payout{
 			ClientID: who.ID, IdempotencyKey: o.SentKey, Status: till.PayoutPending,
-			Method: o.Method, Country: o.Country, Amount: amount, Fee: fee,
+			Method: o.Method, Country: o.Country, Amount: amount, Fee: till.FeeFor(who.Fees, till.PayoutFee, o.Method, amount),
 			Phone: o.Phone, Reference: order.Deref(r.Reference), Document: r.document(),
 			Connection: name, Fingerprint: p.Fingerprint(),
 			Resolution: till.Resolution{State: till.Waiting},

@@ -221,7 +221,7 @@ func (w *world) post(ctx context.Context, url string, body []byte) error {
 
 func (w *world) who() payout.Client {
 	return payout.Client{Client: w.client, Enabled: func(string) bool { return true },
-		Fee: func(string, till.Money) int64 { return w.fee }}
+		Fees: []till.Fee{{Kind: till.PayoutFee, Method: "mtn_momo", Currency: "XAF", Flat: w.fee}}}
 }
 
 func request(t testing.TB, key, story, value string) *payout.Request {
