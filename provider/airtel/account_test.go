@@ -15,10 +15,10 @@ import (
 func TestValidateNamesEveryMistake(t *testing.T) {
 	err := airtel.Config{
 		BaseURL: "openapi.airtel.cg", Country: "Congo", Currency: "franc", Operations: []string{"payouts", "lending"}, CallbackKey: "a\nb",
-		PIN: "12", PINPublicKey: "nonsense", PINPadding: "none", DisbursementVersion: "v9", ApprovalWindowSeconds: -1, SubmitRate: -1, CheckRate: 1 << 20,
+		PIN: "12", PINPublicKey: "nonsense", PINPadding: "none", DisbursementVersion: "v9", ApprovalWindowSeconds: -1,
 	}.Validate()
 	for _, key := range []string{"base_url", "country", "currency", "operations", "client_id", "client_secret", "callback_key", "pin", "pin_public_key", "pin_padding",
-		"disbursement_version", "approval_window_seconds", "submit_rate", "check_rate"} {
+		"disbursement_version", "approval_window_seconds"} {
 		if err == nil || !strings.Contains(err.Error(), key+": ") {
 			t.Errorf("the mistake of %s is not named in: %v", key, err)
 		}

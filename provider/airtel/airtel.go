@@ -120,16 +120,13 @@ func traitsOf(c Config, payout bool) provider.Traits {
 		PollMax: 15 * time.Minute,
 		Grace:   3 * time.Minute,
 		// Ambiguous ones are settled by hand, within days.
-		LateReads:  []time.Duration{5 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 72 * time.Hour},
-		SubmitRate: provider.Rate{PerSecond: c.SubmitRate, Burst: c.SubmitRate},
-		CheckRate:  provider.Rate{PerSecond: defaultCheckRate, Burst: defaultCheckRate},
+		LateReads: []time.Duration{5 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 72 * time.Hour},
+		// Airtel publishes no limit. A question every 50 ms is polite.
+		CheckRate: provider.Rate{PerSecond: 20, Burst: 20},
 	}
 	if payout {
 		// Mostly decided before the answer to the request itself.
 		t.Poll = 10 * time.Second
-	}
-	if c.CheckRate > 0 {
-		t.CheckRate = provider.Rate{PerSecond: c.CheckRate, Burst: c.CheckRate}
 	}
 	return t
 }

@@ -48,7 +48,7 @@ func newWorld(t testing.TB, sim airtel.SimConfig, change func(*airtel.Config)) *
 	w.line = providertest.NewLine(t, w.sim, operation)
 	w.c = airtel.Config{
 		BaseURL: w.line.URL(), Country: "CG", Currency: "XAF", Operations: []string{"payments", "payouts"},
-		ClientID: airtel.SimClientID, ClientSecret: airtel.SimClientSecret, PIN: airtel.SimPIN, PINPublicKey: w.sim.PublicKey(),
+		ClientID: airtel.SimClientID, ClientSecret: airtel.SimClientSecret, PIN: airtel.SimPIN, PINPublicKey: airtel.SimPublicKey,
 	}
 	if change != nil {
 		change(&w.c)

@@ -49,19 +49,13 @@ type Config struct {
 	// ApprovalWindowSeconds is how long a customer has to type the PIN. Airtel
 	// does not say; 0 means 300.
 	ApprovalWindowSeconds int `toml:"approval_window_seconds"`
-	// SubmitRate and CheckRate are calls per second by all instances. Airtel
-	// publishes no limit; 0 means none for the first and 20 for the second.
-	SubmitRate int `toml:"submit_rate"`
-	CheckRate  int `toml:"check_rate"`
 }
 
 // The limits of what a configuration may hold.
 const (
-	maxRate          = 100_000
-	maxSecret        = 4096
-	maxWindow        = 24 * 60 * 60
-	defaultWindow    = 300
-	defaultCheckRate = 20
+	maxSecret     = 4096
+	maxWindow     = 24 * 60 * 60
+	defaultWindow = 300
 )
 
 // serves reports whether an operation is on.
@@ -105,14 +99,6 @@ func (c Config) Validate() error {
 	c.validatePayouts(say)
 	if c.ApprovalWindowSeconds < 0 || c.ApprovalWindowSeconds > maxWindow {
 		say("approval_window_seconds", "from 1 to %d", maxWindow)
-	}
-	for _, r := range []struct {
-		key string
-		n   int
-	}{{"submit_rate", c.SubmitRate}, {"check_rate", c.CheckRate}} {
-		if r.n < 0 || r.n > maxRate {
-			say(r.key, "from 1 to %d calls per second", maxRate)
-		}
 	}
 	return errors.Join(wrong...)
 }

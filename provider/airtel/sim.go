@@ -3,8 +3,6 @@ package airtel
 import (
 	"crypto/rand"
 	"crypto/rsa"
-	"crypto/x509"
-	"encoding/base64"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -98,13 +96,10 @@ type Simulator struct {
 // maxSimTokens is how many tokens a simulator remembers.
 const maxSimTokens = 10_000
 
-// simKeyBits is how long Airtel's keys are.
-const simKeyBits = 1024
-
 // NewSimulator returns a simulated Airtel. Close it at the end.
 func NewSimulator(c SimConfig) (*Simulator, error) {
 	c = c.complete()
-	key, err := rsa.GenerateKey(rand.Reader, simKeyBits)
+	key, err := simKey()
 	if err != nil {
 		return nil, err
 	}
@@ -156,15 +151,6 @@ func (s *Simulator) ForgetTokens() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.tokens)
-}
-
-// PublicKey is what PINs are encrypted with, as the portal shows it.
-func (s *Simulator) PublicKey() string {
-	der, err := x509.MarshalPKIXPublicKey(&s.key.PublicKey)
-	if err != nil {
-		return ""
-	}
-	return base64.StdEncoding.EncodeToString(der)
 }
 
 func write(w http.ResponseWriter, status int, body any) {
@@ -254,6 +240,6 @@ func (s *Simulator) balance(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (s *Simulator) encryptionKeys(w http.ResponseWriter, _ *http.Request) {
-	envelope(w, http.StatusOK, map[string]any{"key_id": 100, "key": s.PublicKey(),
+	envelope(w, http.StatusOK, map[string]any{"key_id": 100, "key": SimPublicKey,
 		"valid_upto": s.book.Now().AddDate(0, 1, 0).Format("02-01-2006 15:04:05")}, "DP02010001001", "ESB000010", "Success", true)
 }

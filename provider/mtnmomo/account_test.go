@@ -22,10 +22,10 @@ import (
 func TestValidateNamesEveryMistake(t *testing.T) {
 	err := mtnmomo.Config{
 		BaseURL: "http://momoapi.momo.africa", TargetEnvironment: "mtn congo", APIUser: "a:b", APIKey: " k",
-		DisbursementUser: "x", CallbackHost: "https://pay.example.com", CurrencyOverride: "EUR", SubmitRate: -1, CheckRate: 1 << 20,
+		DisbursementUser: "x", CallbackHost: "https://pay.example.com", CurrencyOverride: "EUR",
 	}.Validate()
 	for _, key := range []string{"base_url", "target_environment", "api_user", "api_key", "collection_subscription_key", "disbursement_api_user",
-		"callback_host", "currency_override", "submit_rate", "check_rate"} {
+		"callback_host", "currency_override"} {
 		if err == nil || !strings.Contains(err.Error(), key+": ") {
 			t.Errorf("the mistake of %s is not named in: %v", key, err)
 		}
@@ -182,9 +182,10 @@ func TestTheSimulatorIsStrict(t *testing.T) {
 		{"no subscription key", "Ocp-Apim-Subscription-Key", "", body, 401, ""},
 		{"the key of another product", "Ocp-Apim-Subscription-Key", mtnmomo.SimDisbursementKey, body, 401, ""},
 		{"no token", "Authorization", "", body, 401, ""},
-		{"another environment", "X-Target-Environment", "mtncongo", body, 500, "NOT_ALLOWED_TARGET_ENVIRONMENT"},
+		{"another environment", "X-Target-Environment", "mtnatlantis", body, 500, "NOT_ALLOWED_TARGET_ENVIRONMENT"},
 		{"a UUID of version 7", "X-Reference-Id", "019a7c3e-52d4-7a10-9b5e-0f1e2d3c4b5a", body, 400, ""},
 		{"another callback host", "X-Callback-Url", "https://other.example.com/x", body, 500, "INVALID_CALLBACK_URL_HOST"},
+		{"the currency of another environment", "X-Target-Environment", "mtncongo", body, 500, "INVALID_CURRENCY"},
 		{"another currency", "", "", strings.Replace(body, "EUR", "XAF", 1), 500, "INVALID_CURRENCY"},
 		{"a plus before the number", "", "", strings.Replace(body, "46733", "+46733", 1), 400, ""},
 		{"an apostrophe", "", "", strings.Replace(body, `"a"`, `"l'eau"`, 1), 400, ""},

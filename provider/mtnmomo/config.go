@@ -41,23 +41,13 @@ type Config struct {
 	// amounts are sent as so many of it, and read back as the payment's own
 	// currency. It is refused outside the sandbox.
 	CurrencyOverride string `toml:"currency_override"`
-
-	// SubmitRate and CheckRate are calls per second by all instances. MTN
-	// publishes no limit for the first, so 0 means none. For the second it
-	// published 10, later 150 per address: 0 means 100.
-	SubmitRate int `toml:"submit_rate"`
-	CheckRate  int `toml:"check_rate"`
 }
 
 // sandboxEnvironment is the target environment of MTN's own sandbox.
 const sandboxEnvironment = "sandbox"
 
-// The limits of what a configuration may hold.
-const (
-	maxRate          = 100_000
-	maxSecret        = 4096
-	defaultCheckRate = 100
-)
+// maxSecret is how long a credential may be.
+const maxSecret = 4096
 
 // Validate returns every mistake in the configuration, each with its key.
 func (c Config) Validate() error {
@@ -97,11 +87,6 @@ func (c Config) Validate() error {
 			say("callback_host", "a host name alone, without scheme, port and path")
 		}
 	}
-	c.validateRest(say)
-	return errors.Join(wrong...)
-}
-
-func (c Config) validateRest(say func(key, format string, args ...any)) {
 	if c.CurrencyOverride != "" {
 		if _, ok := till.CurrencyDecimals(c.CurrencyOverride); !ok {
 			say("currency_override", "%q is no currency that is known", wire.Clip(c.CurrencyOverride, 10))
@@ -110,14 +95,7 @@ func (c Config) validateRest(say func(key, format string, args ...any)) {
 			say("currency_override", "only with target_environment = \"sandbox\": real money has its own currency")
 		}
 	}
-	for _, r := range []struct {
-		key string
-		n   int
-	}{{"submit_rate", c.SubmitRate}, {"check_rate", c.CheckRate}} {
-		if r.n < 0 || r.n > maxRate {
-			say(r.key, "from 1 to %d calls per second", maxRate)
-		}
-	}
+	return errors.Join(wrong...)
 }
 
 // word reports whether a text is letters and digits, as names of environments are.

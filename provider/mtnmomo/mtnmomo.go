@@ -105,7 +105,7 @@ func newProduct(k kind, c Config, d provider.Deps, client *wire.Client, complain
 	}
 	p.keyHeader, p.target = []string{p.key}, []string{p.environment}
 	p.access = wire.Access{Tokens: d.Tokens, Name: k.name, Fetch: p.mint}
-	p.traits = traitsOf(k, c)
+	p.traits = traitsOf(k)
 	// The user is no secret on the old platform, but looks like one on the new.
 	sum := sha256.Sum256([]byte(p.user))
 	p.print = strings.Join([]string{"mtnmomo", k.name, p.base, p.environment, hex.EncodeToString(sum[:6])}, " ")
@@ -113,7 +113,7 @@ func newProduct(k kind, c Config, d provider.Deps, client *wire.Client, complain
 }
 
 // traitsOf returns MTN's times, each with its reason.
-func traitsOf(k kind, c Config) provider.Traits {
+func traitsOf(k kind) provider.Traits {
 	t := provider.Traits{
 		ClientReference: true, // X-Reference-Id: 409 on a second use, and the key of the read
 		// A customer has five minutes to type the PIN [common errors page].
@@ -128,18 +128,16 @@ func traitsOf(k kind, c Config) provider.Traits {
 		Poll:    12 * time.Second,
 		PollMax: 15 * time.Minute,
 		// MTN decides at five minutes, and says so a little later.
-		Grace:      2 * time.Minute,
-		LateReads:  []time.Duration{5 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 72 * time.Hour},
-		SubmitRate: provider.Rate{PerSecond: c.SubmitRate, Burst: c.SubmitRate},
-		CheckRate:  provider.Rate{PerSecond: defaultCheckRate, Burst: defaultCheckRate},
+		Grace:     2 * time.Minute,
+		LateReads: []time.Duration{5 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 72 * time.Hour},
+		// Reads were limited to 10 a second, later to 150 for an IP address
+		// [best practices 93, product updates 271]; nothing is published for the rest.
+		CheckRate: provider.Rate{PerSecond: 100, Burst: 100},
 	}
 	if k.payout {
 		// Nobody is asked: a transfer is decided in seconds. The window is how long
 		// one that could not be sent is tried.
 		t.Poll = 10 * time.Second
-	}
-	if c.CheckRate > 0 {
-		t.CheckRate = provider.Rate{PerSecond: c.CheckRate, Burst: c.CheckRate}
 	}
 	return t
 }

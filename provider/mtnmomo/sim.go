@@ -12,19 +12,17 @@ import (
 	"till/provider/simulator"
 )
 
-// SimConfig is how a simulated MTN behaves. Its zero value is MTN's sandbox
-// with the credentials of SimCredentials.
+// SimConfig is how a simulated MTN behaves. Its zero value serves MTN's sandbox
+// and every country, with the credentials SimUser, SimKey, SimCollectionKey and
+// SimDisbursementKey.
 type SimConfig struct {
 	// NewPlatform makes it strict like momoapi.momo.africa: the token call needs
 	// the target environment, and a wrong one is answered 400.
 	NewPlatform bool
-	// TargetEnvironment is the only one it serves; "" means sandbox.
+	// TargetEnvironment is the only one it serves; "" means all.
 	TargetEnvironment string
-	// Currency is the only one it takes; "" means EUR in the sandbox and any
-	// elsewhere.
-	Currency string
 	// APIUser, APIKey, CollectionKey and DisbursementKey are who is let in; ""
-	// means those of SimCredentials.
+	// means those above.
 	APIUser, APIKey, CollectionKey, DisbursementKey string
 	// CallbackHost is the registered host of callbacks; "" lets any be called.
 	CallbackHost string
@@ -54,15 +52,41 @@ const (
 	SimDisbursementKey = "simulated-disbursement-key"
 )
 
+// SimSettings is what stands in [connection.mtnmomo] for a simulator that was
+// told nothing else, here as MTN Congo.
+const SimSettings = `target_environment = "mtncongo"
+api_user_env = "SIM_MTN_API_USER"
+api_key_env = "SIM_MTN_API_KEY"
+collection_subscription_key_env = "SIM_MTN_COLLECTION_KEY"
+disbursement_subscription_key_env = "SIM_MTN_DISBURSEMENT_KEY"
+`
+
+// SimSecrets are the credentials of SimSettings.
+var SimSecrets = map[string]string{
+	"SIM_MTN_API_USER": SimUser, "SIM_MTN_API_KEY": SimKey,
+	"SIM_MTN_COLLECTION_KEY": SimCollectionKey, "SIM_MTN_DISBURSEMENT_KEY": SimDisbursementKey,
+}
+
+// environments are the documented target environments, each with the only
+// currency that it takes.
+var environments = map[string]string{
+	sandboxEnvironment: "EUR",
+	"mtnuganda":        "UGX", "mtnghana": "GHS", "mtnivorycoast": "XOF", "mtnzambia": "ZMW", "mtncameroon": "XAF", "mtnbenin": "XOF",
+	"mtncongo": "XAF", "mtnswaziland": "SZL", "mtnguineaconakry": "GNF", "mtnsouthafrica": "ZAR", "mtnliberia": "LRD",
+	"mtnsouthsudan": "SSP", "mtnnigeria": "NGN", "mtnrwanda": "RWF", "mtnguineabissau": "XOF",
+}
+
+// serves reports whether a request names a target environment that is served.
+func (s *Simulator) serves(r *http.Request) bool {
+	name := r.Header.Get("X-Target-Environment")
+	return environments[name] != "" && (s.c.TargetEnvironment == "" || s.c.TargetEnvironment == name)
+}
+
 func (c SimConfig) complete() SimConfig {
 	or := func(s *string, d string) {
 		if *s == "" {
 			*s = d
 		}
-	}
-	or(&c.TargetEnvironment, sandboxEnvironment)
-	if c.TargetEnvironment == sandboxEnvironment {
-		or(&c.Currency, "EUR")
 	}
 	or(&c.APIUser, SimUser)
 	or(&c.APIKey, SimKey)
@@ -221,7 +245,7 @@ func (s *Simulator) readUser(w http.ResponseWriter, r *http.Request) {
 	case !ok:
 		deny(w, http.StatusNotFound, "RESOURCE_NOT_FOUND", "Requested resource was not found.")
 	default:
-		say(w, http.StatusOK, map[string]string{"providerCallbackHost": u.callbackHost, "targetEnvironment": s.c.TargetEnvironment})
+		say(w, http.StatusOK, map[string]string{"providerCallbackHost": u.callbackHost, "targetEnvironment": sandboxEnvironment})
 	}
 }
 
@@ -268,7 +292,7 @@ func (s *Simulator) token(w http.ResponseWriter, r *http.Request, k kind) {
 	switch {
 	case !s.subscribed(r, k.name):
 		s.noKey(w)
-	case s.c.NewPlatform && r.Header.Get("X-Target-Environment") != s.c.TargetEnvironment:
+	case s.c.NewPlatform && !s.serves(r):
 		say(w, http.StatusBadRequest, map[string]string{"error": "Invalid or missing X-Target-Environment header"})
 	case len(body) > 0:
 		w.WriteHeader(http.StatusBadRequest)
@@ -308,9 +332,9 @@ func (s *Simulator) inside(k kind, next func(http.ResponseWriter, *http.Request,
 			s.noKey(w)
 		case !ok || t.product != k.name || !s.book.Now().Before(t.until):
 			say(w, http.StatusUnauthorized, map[string]any{"statusCode": 401, "message": "Unauthorized. Access token is missing, invalid or has expired."})
-		case r.Header.Get("X-Target-Environment") != s.c.TargetEnvironment && s.c.NewPlatform:
+		case !s.serves(r) && s.c.NewPlatform:
 			say(w, http.StatusBadRequest, map[string]string{"error": "Invalid or missing X-Target-Environment header"})
-		case r.Header.Get("X-Target-Environment") != s.c.TargetEnvironment:
+		case !s.serves(r):
 			deny(w, http.StatusInternalServerError, "NOT_ALLOWED_TARGET_ENVIRONMENT", "Access to target environment is forbidden.")
 		default:
 			next(w, r, k)

@@ -122,7 +122,7 @@ func (s *Simulator) create(w http.ResponseWriter, r *http.Request, k kind) {
 	case !version4(ref) || err != nil || empty || bodyFault(&m, who) != "":
 		w.WriteHeader(http.StatusBadRequest)
 		return
-	case s.c.Currency != "" && m.Currency != s.c.Currency:
+	case m.Currency != environments[r.Header.Get("X-Target-Environment")]:
 		deny(w, http.StatusInternalServerError, "INVALID_CURRENCY", "Currency not supported.")
 		return
 	case callback != "" && !s.mayCall(callback):
@@ -198,12 +198,8 @@ func (s *Simulator) read(w http.ResponseWriter, r *http.Request, k kind) {
 	}
 }
 
-func (s *Simulator) balance(w http.ResponseWriter, _ *http.Request, _ kind) {
-	currency := s.c.Currency
-	if currency == "" {
-		currency = "XAF"
-	}
-	say(w, http.StatusOK, map[string]string{"availableBalance": "15000000", "currency": currency})
+func (s *Simulator) balance(w http.ResponseWriter, r *http.Request, _ kind) {
+	say(w, http.StatusOK, map[string]string{"availableBalance": "15000000", "currency": environments[r.Header.Get("X-Target-Environment")]})
 }
 
 // active answers as the sandbox does for its numbers.
