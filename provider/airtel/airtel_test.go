@@ -10,6 +10,7 @@ import (
 	"till/provider"
 	"till/provider/airtel"
 	"till/provider/providertest"
+	"till/provider/simulator"
 )
 
 // operation says what a request of the adapter's is for.
@@ -146,5 +147,14 @@ func harness(sim airtel.SimConfig, change func(*airtel.Config), payout bool, pho
 			h.Others = append(h.Others, w.Payouts())
 		}
 		return h
+	}
+}
+
+// With a tenth of everything going wrong, nobody pays twice.
+func TestStorm(t *testing.T) {
+	sim := airtel.SimConfig{Faults: simulator.Faults{LostRequest: 0.1, LostResponse: 0.1, ServerError: 0.1, Slow: 0.05, SlowBy: time.Millisecond, Tokens: true, Seed: 6}}
+	phones := map[providertest.Story]string{providertest.Approve: "242051234567", providertest.Decline: "242051230002", providertest.NoFunds: "242051230004", providertest.UnknownPayer: "242051230005"}
+	for _, payout := range []bool{false, true} {
+		providertest.Storm(t, harness(sim, nil, payout, phones)(t), 300)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"till/provider"
 	"till/provider/mtnmomo"
 	"till/provider/providertest"
+	"till/provider/simulator"
 )
 
 // operation says what a request of the adapter's is for.
@@ -186,5 +187,14 @@ func harness(sim mtnmomo.SimConfig, change func(*mtnmomo.Config), payout bool, p
 			h.Others = append(h.Others, w.Payouts())
 		}
 		return h
+	}
+}
+
+// With a tenth of everything going wrong, nobody pays twice.
+func TestStorm(t *testing.T) {
+	sim := mtnmomo.SimConfig{Faults: simulator.Faults{LostRequest: 0.1, LostResponse: 0.1, ServerError: 0.1, Slow: 0.05, SlowBy: time.Millisecond, Tokens: true, Seed: 6}}
+	phones := map[providertest.Story]string{providertest.Approve: "242061234567", providertest.Decline: "242063123451", providertest.NoFunds: "242063123470", providertest.UnknownPayer: "242063123455"}
+	for _, payout := range []bool{false, true} {
+		providertest.Storm(t, harness(sim, nil, payout, phones)(t), 300)
 	}
 }

@@ -171,15 +171,21 @@ type Answer struct {
 	Body   string
 }
 
-// Forge gives a made-up answer, byte by byte: every status can be forged, also
-// those that a proper server cannot send.
+// Forge gives a made-up answer. Every status can be forged, also those that a
+// proper server does not answer with.
 func Forge(a Answer) Fault {
 	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		kind := a.Type
+		if kind == "" {
+			kind = "application/json"
+		}
+		if a.Status >= 200 {
+			w.Header().Set("Content-Type", kind)
+			w.WriteHeader(a.Status)
+			io.WriteString(w, a.Body)
+			return
+		}
 		raw(w, func(conn net.Conn) {
-			kind := a.Type
-			if kind == "" {
-				kind = "application/json"
-			}
 			fmt.Fprintf(conn, "HTTP/1.1 %03d Forged\r\nContent-Type: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
 				a.Status, kind, len(a.Body), a.Body)
 		})
