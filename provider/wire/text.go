@@ -19,6 +19,10 @@ func (t *Text) UnmarshalJSON(b []byte) error {
 	case len(b) == 0 || bytes.Equal(b, []byte("null")):
 		*t = ""
 		return nil
+	case b[0] == '"' && len(b) > 1 && bytes.IndexByte(b, '\\') < 0:
+		// What calls this has checked the bytes; there is nothing to decode.
+		*t = Text(b[1 : len(b)-1])
+		return nil
 	case b[0] == '"':
 		var s string
 		if err := json.Unmarshal(b, &s); err != nil {
@@ -33,9 +37,9 @@ func (t *Text) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Decode reads an operator's JSON object. It is lenient where operators are
-// careless (unknown members, order) and strict where that could be dangerous:
-// the whole body must be one object.
+// Decode reads an operator's JSON. It is lenient where operators are careless
+// (unknown members, order) and strict where that could be dangerous: the whole
+// body must be one object or one array, of valid UTF-8.
 func Decode(body []byte, v any) error {
 	b := bytes.TrimSpace(body)
 	if len(b) == 0 || b[0] != '{' && b[0] != '[' {

@@ -1,0 +1,227 @@
+package airtel
+
+import (
+	"context"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"till"
+	"till/provider"
+	"till/provider/wire"
+)
+
+// Operator is one application at Airtel: collections, disbursements or both.
+type Operator struct {
+	payments, payouts *product
+}
+
+// New returns the operator of a configuration. It calls nobody.
+func New(c Config, d provider.Deps) (*Operator, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if d.Tokens == nil {
+		return nil, errors.New("airtel: there is nothing to keep tokens in")
+	}
+	if d.Now == nil {
+		d.Now = time.Now
+	}
+	s := newSession(c, d)
+	o := &Operator{}
+	if c.serves("payments") {
+		o.payments = newProduct(s, c, false)
+	}
+	if c.serves("payouts") {
+		o.payouts = newProduct(s, c, true)
+		// Validate has read it before.
+		o.payouts.pinKey, _ = publicKey(c.PINPublicKey)
+	}
+	return o, nil
+}
+
+// Payments collects; nil if that is not configured.
+func (o *Operator) Payments() provider.Provider {
+	if o.payments == nil {
+		return nil
+	}
+	return o.payments
+}
+
+// Payouts pays out; nil if that is not configured.
+func (o *Operator) Payouts() provider.Provider {
+	if o.payouts == nil {
+		return nil
+	}
+	return o.payouts
+}
+
+// product is collections or disbursements of one application: a
+// provider.Provider.
+type product struct {
+	*session
+	payout            bool
+	currency          string
+	country           *till.Country
+	pin, padding      string
+	pinKey            *rsa.PublicKey
+	callbackKey       string
+	pushPath, askPath string // where money is asked for, and where it is asked about
+	askSuffix         string
+	payoutType        string
+	traits            provider.Traits
+	print             string
+}
+
+func newProduct(s *session, c Config, payout bool) *product {
+	p := &product{session: s, payout: payout, currency: c.Currency, pin: c.PIN, padding: c.PINPadding, callbackKey: c.CallbackKey,
+		pushPath: "/merchant/v1/payments/", askPath: "/standard/v1/payments/", traits: traitsOf(c, payout)}
+	p.country, _ = till.CountryOf(c.Country) // Validate has found it before
+	kind := "collection"
+	switch {
+	case payout && c.DisbursementVersion == "v2":
+		p.pushPath, p.askPath, p.askSuffix, p.payoutType = "/standard/v2/disbursements/", "/standard/v2/disbursements/", "?transactionType=B2C", "B2C"
+		kind = "disbursement"
+	case payout:
+		p.pushPath, p.askPath = "/standard/v1/disbursements/", "/standard/v1/disbursements/"
+		kind = "disbursement"
+	case c.SignMessages:
+		p.pushPath = "/merchant/v2/payments/"
+	}
+	sum := sha256.Sum256([]byte(c.ClientID))
+	p.print = strings.Join([]string{"airtel", kind, s.base, c.Country, c.Currency, hex.EncodeToString(sum[:6])}, " ")
+	return p
+}
+
+// traitsOf returns Airtel's times, each with its reason.
+func traitsOf(c Config, payout bool) provider.Traits {
+	window := c.ApprovalWindowSeconds
+	if window == 0 {
+		window = defaultWindow
+	}
+	t := provider.Traits{
+		ClientReference: true, // transaction.id: ESB000041 on a second use, and the key of the enquiry
+		ApprovalWindow:  time.Duration(window) * time.Second,
+		// Under the lease of 20 s.
+		SubmitTimeout: 15 * time.Second,
+		CheckTimeout:  10 * time.Second,
+		// Airtel asks for three minutes before the first enquiry: until then, and a
+		// little longer, "not found" proves nothing.
+		Settle: 5 * time.Minute,
+		// Light polling from 20 s on finds most earlier, and callbacks are known to
+		// be missed.
+		Poll:    20 * time.Second,
+		PollMax: 15 * time.Minute,
+		Grace:   3 * time.Minute,
+		// Ambiguous ones are settled by hand, within days.
+		LateReads: []time.Duration{5 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 72 * time.Hour},
+		// Airtel publishes no limit. A question every 50 ms is polite.
+		CheckRate: provider.Rate{PerSecond: 20, Burst: 20},
+	}
+	if payout {
+		// Mostly decided before the answer to the request itself.
+		t.Poll = 10 * time.Second
+	}
+	return t
+}
+
+// Traits says how Airtel behaves.
+func (p *product) Traits() provider.Traits { return p.traits }
+
+// Fingerprint names the host, the country, the product and the application.
+func (p *product) Fingerprint() string { return p.print }
+
+// Submit asks Airtel to move money.
+func (p *product) Submit(ctx context.Context, r provider.Request) (provider.Result, error) {
+	body, err := p.body(r)
+	if err != nil {
+		return provider.Result{}, fmt.Errorf("%w: airtel: %w", provider.ErrNotSent, err)
+	}
+	reply, err := p.call(ctx, http.MethodPost, p.pushPath, body)
+	if err != nil {
+		return provider.Result{}, fmt.Errorf("airtel %s: %w", p.pushPath, err)
+	}
+	result, err := p.readSubmit(reply)
+	if err != nil {
+		p.complaints.Unreadable("POST "+p.pushPath, reply, err)
+		return provider.Result{}, fmt.Errorf("airtel %s: %w", p.pushPath, err)
+	}
+	return result, nil
+}
+
+// body writes what Airtel is asked for.
+func (p *product) body(r provider.Request) ([]byte, error) {
+	decimals, ok := till.CurrencyDecimals(r.Amount.Currency)
+	national, ours := strings.CutPrefix(r.Phone, p.country.CallingCode)
+	switch {
+	case !ok || r.Amount.Minor <= 0 || r.Amount.Currency != p.currency:
+		return nil, fmt.Errorf("the amount is not in %s", p.currency)
+	case !ours:
+		return nil, fmt.Errorf("the number is not of %s", p.country.Code)
+	}
+	t := transaction{Amount: json.Number(wire.Decimal(r.Amount.Minor, decimals)), ID: idOf(r.Reference)}
+	if !p.payout {
+		t.Country, t.Currency = p.country.Code, p.currency
+		return json.Marshal(push{idOf(r.ID), subscriber{p.country.Code, p.currency, national}, t})
+	}
+	pin, err := sealPIN(p.pinKey, p.padding, p.pin)
+	if err != nil {
+		return nil, err
+	}
+	t.Type = p.payoutType
+	return json.Marshal(disbursement{payee{p.currency, national}, idOf(r.ID), pin, t})
+}
+
+// Check makes an enquiry.
+func (p *product) Check(ctx context.Context, q provider.Query) (provider.Result, error) {
+	reply, err := p.call(ctx, http.MethodGet, p.askPath+idOf(q.Reference)+p.askSuffix, nil)
+	if err != nil {
+		return provider.Result{}, fmt.Errorf("airtel enquiry: %w", err)
+	}
+	result, err := p.readCheck(reply, q)
+	if err != nil {
+		p.complaints.Unreadable("GET "+p.askPath, reply, err)
+		return provider.Result{}, fmt.Errorf("airtel enquiry: %w", err)
+	}
+	return result, nil
+}
+
+// ReadCallback reads a call of Airtel's. All of an application's calls come to
+// one address, and have a hash if that was turned on in the portal.
+func (p *product) ReadCallback(c provider.Call) (provider.Callback, error) {
+	return readCallback(c.Body, p.callbackKey)
+}
+
+// Test fetches a token and reads the balance. It says in plain words what is
+// wrong.
+func (p *product) Test(ctx context.Context) error {
+	reply, err := p.call(ctx, http.MethodGet, "/standard/v1/users/balance", nil)
+	switch {
+	case errors.Is(err, provider.ErrCredentials) && errors.Is(err, provider.ErrNotSent):
+		return fmt.Errorf("Airtel gives no token: client_id and client_secret must be those of an approved application at this base_url: %w", err)
+	case errors.Is(err, provider.ErrCredentials):
+		return fmt.Errorf("Airtel gives a token and then refuses the call: is this server's IP address on the application's list in the portal, and is the product enabled? %w", err)
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("Airtel does not answer in time at base_url (its test system is often down): %w", err)
+	case err != nil:
+		return fmt.Errorf("Airtel cannot be reached at base_url: %w", err)
+	}
+	var a answer
+	if err := wire.Decode(reply.Body, &a); err != nil {
+		return fmt.Errorf("the answer to a read of the balance (%d) is not Airtel's: is base_url right?", reply.Status)
+	}
+	code := a.code()
+	switch {
+	case strings.HasPrefix(code, "ROUTER"):
+		return fmt.Errorf("Airtel's gateway refuses us (%s %s): country and currency must be those of the application", code, a.message())
+	case reply.Status != http.StatusOK || strings.EqualFold(string(a.Status.Success), "false"):
+		return fmt.Errorf("Airtel answers %d %s %s to a read of the balance", reply.Status, wire.Clip(code, maxCode), a.message())
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package airtel
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"till"
+	"till/provider/wire"
+)
+
+// Config is one application at Airtel in one country. The secrets are filled
+// in from files or the environment: client_id_file or client_id_env, and so on.
+type Config struct {
+	// BaseURL is where Airtel listens: https://openapi.airtel.cg in Congo,
+	// https://openapiuat.airtel.cg for its tests; each country has its own.
+	BaseURL string `toml:"base_url"`
+	// Country and Currency are sent with every call: CG and XAF. One connection
+	// serves one country.
+	Country  string `toml:"country"`
+	Currency string `toml:"currency"`
+	// Operations are "payments", "payouts" or both; empty means payments. Only
+	// what is named is served: paying out is never on by accident.
+	Operations []string `toml:"operations"`
+
+	// ClientID and ClientSecret are those of the application in the portal.
+	ClientID     string `toml:"-" secret:"client_id"`
+	ClientSecret string `toml:"-" secret:"client_secret"`
+	// CallbackKey is the private key of the portal's "callback authentication".
+	// With it a callback without a good hash is refused.
+	CallbackKey string `toml:"-" secret:"callback_key"`
+
+	// PIN is the PIN of the disbursement wallet, four digits.
+	PIN string `toml:"-" secret:"pin"`
+	// PINPublicKey encrypts it: base64 of a public key, or PEM, from the portal.
+	PINPublicKey string `toml:"pin_public_key"`
+	// PINPadding is "pkcs1v15", "oaep-sha1", "oaep-sha256" or
+	// "oaep-sha256-mgf1-sha1". Sources differ by country and by year. PKCS #1
+	// v1.5 is what runs in production in Zambia and Congo: it is the default.
+	PINPadding string `toml:"pin_padding"`
+	// DisbursementVersion is "v1" or "v2"; "" means v1.
+	DisbursementVersion string `toml:"disbursement_version"`
+
+	// SignMessages signs every request for money (Airtel's version 2): it must
+	// be on in Zambia, and is off elsewhere unless Airtel says otherwise.
+	SignMessages bool `toml:"sign_messages"`
+
+	// ApprovalWindowSeconds is how long a customer has to type the PIN. Airtel
+	// does not say; 0 means 300.
+	ApprovalWindowSeconds int `toml:"approval_window_seconds"`
+}
+
+// The limits of what a configuration may hold.
+const (
+	maxSecret     = 4096
+	maxWindow     = 24 * 60 * 60
+	defaultWindow = 300
+)
+
+// serves reports whether an operation is on.
+func (c Config) serves(operation string) bool {
+	return slices.Contains(c.Operations, operation) || operation == "payments" && len(c.Operations) == 0
+}
+
+// Validate returns every mistake in the configuration, each with its key.
+func (c Config) Validate() error {
+	var wrong []error
+	say := func(key, format string, args ...any) {
+		wrong = append(wrong, fmt.Errorf(key+": "+format, args...))
+	}
+	if err := wire.CheckBaseURL(c.BaseURL); err != nil {
+		say("base_url", "%w", err)
+	}
+	if _, ok := till.CountryOf(c.Country); !ok {
+		say("country", "give the two letters of the country, such as CG")
+	}
+	if _, ok := till.CurrencyDecimals(c.Currency); !ok {
+		say("currency", "give the three letters of the currency, such as XAF")
+	}
+	for _, op := range c.Operations {
+		if op != "payments" && op != "payouts" {
+			say("operations", "%q is neither \"payments\" nor \"payouts\"", wire.Clip(op, 40))
+		}
+	}
+	if c.ClientID == "" {
+		say("client_id", "give the client id of the portal by client_id_file or client_id_env")
+	}
+	if c.ClientSecret == "" {
+		say("client_secret", "give the client secret of the portal by client_secret_file or client_secret_env")
+	}
+	for _, s := range []struct{ key, text string }{
+		{"client_id", c.ClientID}, {"client_secret", c.ClientSecret}, {"callback_key", c.CallbackKey}, {"pin", c.PIN},
+	} {
+		if len(s.text) > maxSecret || strings.ContainsAny(s.text, "\r\n\t\x00") || strings.TrimSpace(s.text) != s.text {
+			say(s.key, "it has a space, a line break or more than %d characters", maxSecret)
+		}
+	}
+	c.validatePayouts(say)
+	if c.ApprovalWindowSeconds < 0 || c.ApprovalWindowSeconds > maxWindow {
+		say("approval_window_seconds", "from 1 to %d", maxWindow)
+	}
+	return errors.Join(wrong...)
+}
+
+func (c Config) validatePayouts(say func(key, format string, args ...any)) {
+	if _, ok := paddings[c.PINPadding]; !ok {
+		say("pin_padding", "\"pkcs1v15\", \"oaep-sha1\", \"oaep-sha256\" or \"oaep-sha256-mgf1-sha1\"")
+	}
+	if c.DisbursementVersion != "" && c.DisbursementVersion != "v1" && c.DisbursementVersion != "v2" {
+		say("disbursement_version", "\"v1\" or \"v2\"")
+	}
+	if !c.serves("payouts") {
+		return
+	}
+	if len(c.PIN) != 4 || strings.Trim(c.PIN, "0123456789") != "" {
+		say("pin", "payouts need the four digits of the wallet's PIN, by pin_file or pin_env")
+	}
+	if key, err := publicKey(c.PINPublicKey); err != nil {
+		say("pin_public_key", "%w", err)
+	} else if pad, ok := paddings[c.PINPadding]; ok {
+		if _, err := pad(key, []byte("0000")); err != nil {
+			say("pin_padding", "it does not fit the key: %w", err)
+		}
+	}
+}

@@ -1,0 +1,334 @@
+package airtel
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"till"
+	"till/provider"
+	"till/provider/wire"
+)
+
+// push is a collection.
+type push struct {
+	Reference   string      `json:"reference"`
+	Subscriber  subscriber  `json:"subscriber"`
+	Transaction transaction `json:"transaction"`
+}
+
+type subscriber struct {
+	Country  string `json:"country"`
+	Currency string `json:"currency"`
+	MSISDN   string `json:"msisdn"` // without the calling code
+}
+
+type transaction struct {
+	Amount   json.Number `json:"amount"` // a number, never a string
+	Country  string      `json:"country,omitempty"`
+	Currency string      `json:"currency,omitempty"`
+	ID       string      `json:"id"`
+	Type     string      `json:"type,omitempty"`
+}
+
+// disbursement is a payout.
+type disbursement struct {
+	Payee       payee       `json:"payee"`
+	Reference   string      `json:"reference"`
+	PIN         string      `json:"pin"`
+	Transaction transaction `json:"transaction"`
+}
+
+type payee struct {
+	Currency string `json:"currency"`
+	MSISDN   string `json:"msisdn"`
+}
+
+// idOf writes a reference as Airtel's transaction id: letters and digits, 4 to
+// 64. A hyphen is enough to have the enquiry fail later, as was seen in Congo.
+func idOf(id till.ID) string { return hex.EncodeToString(id[:]) }
+
+// referenceOf reads a transaction id back; zero if it is not one of ours.
+func referenceOf(id string) (ref till.ID) {
+	b, err := hex.DecodeString(strings.ReplaceAll(id, "-", ""))
+	if err != nil || len(b) != len(ref) {
+		return till.ID{}
+	}
+	return till.ID(b)
+}
+
+// answer is what Airtel answers: its envelope, the gateway's, or OAuth's.
+type answer struct {
+	Data   inner `json:"data"`
+	Status struct {
+		Code         wire.Text `json:"code"`
+		Message      wire.Text `json:"message"`
+		ResultCode   wire.Text `json:"result_code"`
+		ResponseCode wire.Text `json:"response_code"`
+		Success      wire.Text `json:"success"`
+	} `json:"status"`
+	RouterMessage wire.Text `json:"status_message"`
+	RouterCode    wire.Text `json:"status_code"`
+	Error         wire.Text `json:"error"`
+}
+
+// inner is the transaction of an answer. It is absent, null, empty text or an
+// empty list where there is none.
+type inner struct {
+	ID, Status, Message, Receipt, Other string
+}
+
+// UnmarshalJSON takes an object, and anything empty for none.
+func (n *inner) UnmarshalJSON(b []byte) error {
+	*n = inner{}
+	if len(b) == 0 || b[0] != '{' {
+		switch string(bytes.Join(bytes.Fields(b), nil)) {
+		case "null", `""`, "[]":
+			return nil
+		}
+		return errors.New("data: an object was expected")
+	}
+	var d struct {
+		Transaction struct {
+			ID        wire.Text `json:"id"`
+			Status    wire.Text `json:"status"`
+			Message   wire.Text `json:"message"`
+			AirtelID  wire.Text `json:"airtel_money_id"`
+			Reference wire.Text `json:"reference_id"`
+		} `json:"transaction"`
+	}
+	if err := json.Unmarshal(b, &d); err != nil {
+		return err
+	}
+	t := d.Transaction
+	*n = inner{string(t.ID), string(t.Status), string(t.Message), string(t.AirtelID), string(t.Reference)}
+	return nil
+}
+
+// code is the code of an answer: the newest kind that it has.
+func (a *answer) code() string {
+	for _, c := range []wire.Text{a.Status.ResponseCode, a.Status.ResultCode, a.RouterCode} {
+		if c != "" {
+			return strings.ToUpper(strings.TrimSpace(string(c)))
+		}
+	}
+	return ""
+}
+
+func (a *answer) message() string {
+	for _, m := range []string{string(a.Status.Message), a.Data.Message, string(a.RouterMessage)} {
+		if m != "" {
+			return wire.Clip(m, maxMessage)
+		}
+	}
+	return ""
+}
+
+// How much of Airtel's words is kept.
+const (
+	maxCode    = 100
+	maxMessage = 300
+)
+
+// readable are the HTTP statuses whose body may be Airtel's word: most refusals
+// come with 200, some with 400. Any other status is an error, whatever it says;
+// 404 may only say that a transaction is not found.
+func readable(status int) bool { return status == http.StatusOK || status == http.StatusBadRequest }
+
+// refusedToken says that Airtel did not take the token: 401, or 403 without a
+// code of its own.
+func refusedToken(r *wire.Reply) bool {
+	if r.Status != http.StatusUnauthorized && r.Status != http.StatusForbidden {
+		return false
+	}
+	var a answer
+	return wire.Decode(r.Body, &a) != nil || a.code() == ""
+}
+
+// readSubmit gives the verdict on an answer to a request for money. What the
+// transaction's own status says is left alone: it is SUCCESS, or even TS,
+// before the customer has typed a PIN. A disbursement's TS is most likely the
+// truth, and the enquiry will say it again.
+func (p *product) readSubmit(r *wire.Reply) (provider.Result, error) {
+	var a answer
+	if !readable(r.Status) {
+		return provider.Result{}, fmt.Errorf("Airtel answered %d", r.Status)
+	}
+	if err := wire.Decode(r.Body, &a); err != nil {
+		return provider.Result{}, fmt.Errorf("Airtel answered %d: %w", r.Status, err)
+	}
+	code := a.code()
+	m := codes[code]
+	failed := strings.EqualFold(string(a.Status.Success), "false")
+	switch m.class {
+	case inProcess:
+		return provider.Result{Outcome: provider.Accepted}, nil
+	case succeeded:
+		if !failed && r.Status == http.StatusOK {
+			return provider.Result{Outcome: provider.Accepted}, nil
+		}
+	case duplicate:
+		return provider.Result{Outcome: provider.Duplicate, Code: code}, nil
+	case refusedCode:
+		return provider.Result{Outcome: provider.Rejected, Reason: p.reason(m.reason),
+			Code: code, Message: a.message(), Retryable: m.retry}, nil
+	}
+	return provider.Result{}, fmt.Errorf("Airtel answered %d with code %q, which decides nothing", r.Status, wire.Clip(code, maxCode))
+}
+
+// reason is the reason of a code for this kind of request.
+func (p *product) reason(r till.FailureReason) till.FailureReason {
+	if p.payout {
+		return inPayout(r)
+	}
+	return r
+}
+
+// readCheck gives the verdict on an answer to an enquiry. Only the
+// transaction's own status is final, and only if the code beside it does not
+// contradict it.
+func (p *product) readCheck(r *wire.Reply, q provider.Query) (provider.Result, error) {
+	var a answer
+	if !readable(r.Status) && r.Status != http.StatusNotFound {
+		return provider.Result{}, fmt.Errorf("Airtel answered %d", r.Status)
+	}
+	if err := wire.Decode(r.Body, &a); err != nil {
+		return provider.Result{}, fmt.Errorf("Airtel answered %d: %w", r.Status, err)
+	}
+	code, status := a.code(), a.Data.Status
+	m := codes[code]
+	// A code for "not found" beside TF is what an id gets that Airtel does not
+	// know yet: no failure.
+	if m.class == notFound && (status == "" || status == "TF") {
+		return provider.Result{Outcome: provider.NotFound}, nil
+	}
+	if r.Status != http.StatusOK || m.class == notFound {
+		return provider.Result{}, fmt.Errorf("Airtel answered %d with status %q and code %q", r.Status, wire.Clip(status, maxCode), wire.Clip(code, maxCode))
+	}
+	contradicted := errors.New("the transaction's status and the code beside it contradict each other")
+	switch status {
+	case "":
+		return provider.Result{}, fmt.Errorf("the answer has no status, and code %q", wire.Clip(code, maxCode))
+	case "TIP", "TA", "TI":
+		// In progress; ambiguous, which Airtel sorts out by itself or by hand;
+		// pending, which only integrators have seen. All of them go on.
+		return provider.Result{Outcome: provider.Open}, nil
+	case "TS":
+		if m.class == failedCode || m.class == refusedCode {
+			return provider.Result{}, contradicted
+		}
+		return p.success(&a, q), nil
+	case "TF", "TE":
+		if m.class == succeeded && code != "ESB000010" || m.class == inProcess || m.class == ambiguous {
+			return provider.Result{}, contradicted
+		}
+		return p.failure(&a, status, code, m), nil
+	}
+	return provider.Result{Outcome: provider.Unrecognised, Code: wire.Clip(status, maxCode)}, nil
+}
+
+// success reports what Airtel says of a success. It names no amount.
+func (p *product) success(a *answer, q provider.Query) provider.Result {
+	result := provider.Result{Outcome: provider.Success, Receipt: wire.Clip(a.Data.Receipt, maxCode)}
+	if result.Receipt == "" {
+		result.Receipt = wire.Clip(a.Data.Other, maxCode)
+	}
+	switch id := a.Data.ID; {
+	case id == "":
+	case referenceOf(id) == q.Reference:
+		result.Reference = q.Reference.String()
+	default:
+		result.Reference = wire.Clip(id, maxCode)
+	}
+	return result
+}
+
+// failure reports why a transaction failed or expired.
+func (p *product) failure(a *answer, status, code string, m meaning) provider.Result {
+	result := provider.Result{Outcome: provider.Failed, Reason: till.Unspecified, Code: code, Message: a.message()}
+	if code == "" || code == "ESB000010" {
+		result.Code = status
+	}
+	if m.reason != "" {
+		result.Reason, result.Retryable = p.reason(m.reason), m.retry
+	}
+	// One code has three meanings, and only its words tell one of them.
+	if code == "DP00800001005" && strings.Contains(strings.ToLower(a.Data.Message+" "+string(a.Status.Message)), "msisdn not found") {
+		result.Reason, result.Retryable = p.reason(till.PayerNotFound), false
+	}
+	if status == "TE" {
+		result.Reason, result.Retryable = p.reason(till.CustomerTimeout), true
+		if !p.payout {
+			result.Outcome = provider.Expired
+		}
+	}
+	return result
+}
+
+// readToken reads the answer to a token call. The life is text in Airtel's
+// documents: "180", or "3600".
+func readToken(r *wire.Reply) (string, time.Duration, error) {
+	var t struct {
+		Token wire.Text `json:"access_token"`
+		Life  wire.Text `json:"expires_in"`
+		Error wire.Text `json:"error"`
+	}
+	err := wire.Decode(r.Body, &t)
+	switch {
+	case r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden || err == nil && t.Error == "invalid_client":
+		return "", 0, fmt.Errorf("%w: the token call was answered %d", provider.ErrCredentials, r.Status)
+	case r.Status != http.StatusOK:
+		return "", 0, fmt.Errorf("the token call was answered %d", r.Status)
+	case err != nil:
+		return "", 0, err
+	}
+	life, ok := wire.Life(string(t.Life))
+	if t.Token == "" || strings.ContainsAny(string(t.Token), "\r\n\x00") || !ok {
+		return "", 0, errors.New("the token call was answered without a token")
+	}
+	return string(t.Token), life, nil
+}
+
+// readCallback reads a callback's body. Where a key is given, the hash must be
+// there and right. Sources differ on what is hashed, the object with its name
+// or alone; either is taken, in the bytes as they came.
+func readCallback(body []byte, key string) (provider.Callback, error) {
+	var c struct {
+		Transaction json.RawMessage `json:"transaction"`
+		Hash        wire.Text       `json:"hash"`
+	}
+	if err := wire.Decode(body, &c); err != nil {
+		return provider.Callback{}, err
+	}
+	if key != "" {
+		got, err := base64.StdEncoding.DecodeString(string(c.Hash))
+		if err != nil || len(got) != sha256.Size {
+			return provider.Callback{}, errors.New("the callback has no hash")
+		}
+		named := append(append([]byte(`{"transaction":`), c.Transaction...), '}')
+		if !hmac.Equal(got, mac(key, named)) && !hmac.Equal(got, mac(key, c.Transaction)) {
+			return provider.Callback{}, errors.New("the hash of the callback is wrong")
+		}
+	}
+	var t struct {
+		ID wire.Text `json:"id"`
+	}
+	if err := wire.Decode(c.Transaction, &t); err != nil {
+		return provider.Callback{}, err
+	}
+	return provider.Callback{Reference: referenceOf(string(t.ID))}, nil
+}
+
+func mac(key string, text []byte) []byte {
+	h := hmac.New(sha256.New, []byte(key))
+	h.Write(text)
+	return h.Sum(nil)
+}

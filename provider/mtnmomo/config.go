@@ -1,0 +1,106 @@
+package mtnmomo
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"till"
+	"till/provider/wire"
+)
+
+// Config is one account at MTN in one country. The secrets are filled in from
+// files or the environment: api_key_file or api_key_env, and so on.
+type Config struct {
+	// BaseURL is where MTN listens: https://sandbox.momodeveloper.mtn.com,
+	// https://proxy.momoapi.mtn.com (the old platform) or
+	// https://momoapi.momo.africa (the new one).
+	BaseURL string `toml:"base_url"`
+	// TargetEnvironment names the country to MTN: mtncongo, mtnuganda, sandbox.
+	TargetEnvironment string `toml:"target_environment"`
+
+	// APIUser and APIKey are from the Partner Portal: an API user with its key on
+	// the old platform, a User ID with its Credential Token on the new one. They
+	// are any text; the new platform's are no UUIDs.
+	APIUser string `toml:"-" secret:"api_user"`
+	APIKey  string `toml:"-" secret:"api_key"`
+	// CollectionKey and DisbursementKey are the subscription keys of the two
+	// products. A product without one is not served.
+	CollectionKey   string `toml:"-" secret:"collection_subscription_key"`
+	DisbursementKey string `toml:"-" secret:"disbursement_subscription_key"`
+	// DisbursementUser and DisbursementSecret are for those to whom MTN gave
+	// another user for disbursements; "" means the same as for collections.
+	DisbursementUser   string `toml:"-" secret:"disbursement_api_user"`
+	DisbursementSecret string `toml:"-" secret:"disbursement_api_key"`
+
+	// CallbackHost is the host that was registered with MTN for callbacks. MTN
+	// refuses a request that names another, so without it none is named.
+	CallbackHost string `toml:"callback_host"`
+	// CurrencyOverride is for MTN's sandbox, which takes EUR and nothing else:
+	// amounts are sent as so many of it, and read back as the payment's own
+	// currency. It is refused outside the sandbox.
+	CurrencyOverride string `toml:"currency_override"`
+}
+
+// sandboxEnvironment is the target environment of MTN's own sandbox.
+const sandboxEnvironment = "sandbox"
+
+// maxSecret is how long a credential may be.
+const maxSecret = 4096
+
+// Validate returns every mistake in the configuration, each with its key.
+func (c Config) Validate() error {
+	var wrong []error
+	say := func(key, format string, args ...any) {
+		wrong = append(wrong, fmt.Errorf(key+": "+format, args...))
+	}
+	if err := wire.CheckBaseURL(c.BaseURL); err != nil {
+		say("base_url", "%w", err)
+	}
+	if !word(c.TargetEnvironment) {
+		say("target_environment", "give MTN's name of the country, such as mtncongo, or sandbox")
+	}
+	if c.APIUser == "" || strings.Contains(c.APIUser, ":") {
+		say("api_user", "give the API user (old platform) or the User ID (new platform), without a colon, by api_user_file or api_user_env")
+	}
+	if c.APIKey == "" {
+		say("api_key", "give the API key (old platform) or the Credential Token (new platform) by api_key_file or api_key_env")
+	}
+	if c.CollectionKey == "" && c.DisbursementKey == "" {
+		say("collection_subscription_key", "give the subscription key of Collections, or disbursement_subscription_key for Disbursements, or both")
+	}
+	if (c.DisbursementUser == "") != (c.DisbursementSecret == "") {
+		say("disbursement_api_user", "it goes with disbursement_api_key, the one is useless without the other")
+	}
+	for _, s := range []struct{ key, text string }{
+		{"api_user", c.APIUser}, {"api_key", c.APIKey},
+		{"collection_subscription_key", c.CollectionKey}, {"disbursement_subscription_key", c.DisbursementKey},
+		{"disbursement_api_user", c.DisbursementUser}, {"disbursement_api_key", c.DisbursementSecret},
+	} {
+		if len(s.text) > maxSecret || strings.ContainsAny(s.text, "\r\n\t\x00") || strings.TrimSpace(s.text) != s.text {
+			say(s.key, "it has a space, a line break or more than %d characters", maxSecret)
+		}
+	}
+	if c.CallbackHost != "" {
+		if u, err := url.Parse("https://" + c.CallbackHost); err != nil || u.Host != c.CallbackHost || u.Port() != "" {
+			say("callback_host", "a host name alone, without scheme, port and path")
+		}
+	}
+	if c.CurrencyOverride != "" {
+		if _, ok := till.CurrencyDecimals(c.CurrencyOverride); !ok {
+			say("currency_override", "%q is no currency that is known", wire.Clip(c.CurrencyOverride, 10))
+		}
+		if c.TargetEnvironment != sandboxEnvironment {
+			say("currency_override", "only with target_environment = \"sandbox\": real money has its own currency")
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+// word reports whether a text is letters and digits, as names of environments are.
+func word(s string) bool {
+	return s != "" && len(s) <= 64 && !strings.ContainsFunc(s, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9')
+	})
+}

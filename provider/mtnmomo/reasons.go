@@ -1,0 +1,97 @@
+package mtnmomo
+
+import (
+	"till"
+	"till/provider"
+	"till/provider/wire"
+)
+
+// Reasons of payouts.
+const (
+	recipientNotFound   till.FailureReason = "recipient_not_found"
+	recipientNotAllowed till.FailureReason = "recipient_not_allowed"
+)
+
+// meaning is a word of MTN's in our words, for each product: the payer of a
+// collection is the customer, that of a disbursement is us.
+type meaning struct {
+	payment, payout till.FailureReason
+	expired         bool // MTN names a timeout
+	retry           bool // a new payment may well succeed
+	source          string
+}
+
+// failures is every documented reason under a FAILED status. A reason that is
+// not here is unspecified, with the word kept.
+//
+// Our own account being empty or blocked is provider_unavailable, never the
+// customer's insufficient_funds. For a disbursement MTN has one word,
+// NOT_ENOUGH_FUNDS, for our empty float and for a recipient whose limit is
+// reached: because it may be ours, it is provider_unavailable.
+var failures = map[string]meaning{
+	"NOT_ENOUGH_FUNDS":              {till.InsufficientFunds, till.ProviderUnavailable, false, true, "product updates 192"},
+	"COULD_NOT_PERFORM_TRANSACTION": {till.CustomerTimeout, till.ProviderError, true, true, "product updates 192: PIN not entered in time"},
+	"PAYER_NOT_FOUND":               {till.PayerNotFound, till.ProviderUnavailable, false, false, "product updates 192"},
+	"PAYEE_NOT_FOUND":               {till.ProviderRejected, recipientNotFound, false, false, "product updates 192"},
+	"PAYER_LIMIT_REACHED":           {till.PayerLimitReached, till.ProviderUnavailable, false, true, "product updates 192"},
+	"SENDER_ACCOUNT_NOT_ACTIVE":     {till.PayerNotAllowed, till.ProviderUnavailable, false, false, "product updates 192: blocked payer"},
+	"PAYEE_NOT_ALLOWED_TO_RECEIVE":  {till.ProviderRejected, recipientNotAllowed, false, false, "product updates 192: blocked payee"},
+	"NOT_ALLOWED":                   {till.ProviderRejected, till.ProviderRejected, false, false, "product updates 192: blocked partner"},
+
+	// MTN Congo's word for NOT_ENOUGH_FUNDS and more.
+	"LOW_BALANCE_OR_PAYEE_LIMIT_REACHED_OR_NOT_ALLOWED": {till.FundsOrLimit, till.ProviderUnavailable, false, true, "recorded in Congo, lepresk/momo-api"},
+
+	"APPROVAL_REJECTED":         {till.CustomerDeclined, till.ProviderRejected, false, true, "API description; sandbox 46733123451"},
+	"REJECTED":                  {till.CustomerDeclined, till.ProviderRejected, false, true, "API description; sandbox"},
+	"PAYMENT_NOT_APPROVED":      {till.NotApproved, till.ProviderRejected, false, true, "API description"},
+	"TRANSACTION_CANCELED":      {till.NotApproved, till.ProviderRejected, false, true, "API description"},
+	"EXPIRED":                   {till.CustomerTimeout, till.ProviderError, true, true, "API description; sandbox 46733123452"},
+	"TRANSACTION_NOT_COMPLETED": {till.ProviderError, till.ProviderError, false, true, "API description"},
+	"TRANSACTION_NOT_FOUND":     {till.ProviderError, till.ProviderError, false, true, "API description"},
+	"RESOURCE_NOT_FOUND":        {till.ProviderError, till.ProviderError, false, true, "API description"},
+	// The generic failure. Final under FAILED; as HTTP 500 it is not.
+	"INTERNAL_PROCESSING_ERROR":      {till.ProviderError, till.ProviderError, false, true, "common errors page; sandbox 46733123450"},
+	"SERVICE_UNAVAILABLE":            {till.ProviderUnavailable, till.ProviderUnavailable, false, true, "common errors page; sandbox"},
+	"NOT_ALLOWED_TARGET_ENVIRONMENT": {till.ProviderRejected, till.ProviderRejected, false, false, "common errors page; sandbox"},
+	"INVALID_CALLBACK_URL_HOST":      {till.ProviderRejected, till.ProviderRejected, false, false, "common errors page; sandbox"},
+	"INVALID_CURRENCY":               {till.ProviderRejected, till.ProviderRejected, false, false, "common errors page; sandbox"},
+	"TRANSFER_TYPE_UNKNOWN":          {till.ProviderRejected, till.ProviderRejected, false, false, "sandbox 46733123464"},
+
+	// Words of the consent products, which no payment of ours should meet.
+	"CONSENT_MISMATCH":                            {till.ProviderRejected, till.ProviderRejected, false, false, "API description"},
+	"UNSUPPORTED_SCOPE":                           {till.ProviderRejected, till.ProviderRejected, false, false, "API description"},
+	"MISSING_SCOPE_INSTRUCTION":                   {till.ProviderRejected, till.ProviderRejected, false, false, "API description"},
+	"MORE_THAN_ONE_FINANCIAL_SCOPE_NOT_SUPPORTED": {till.ProviderRejected, till.ProviderRejected, false, false, "API description"},
+}
+
+// undecided are documented reasons that contradict FAILED: they say that it
+// goes on, or that the reference is another request's. Nothing is concluded
+// from them.
+var undecided = map[string]bool{
+	"ONGOING": true, "PAYER_DELAYED": true, "PAYEE_DELAYED": true, "RESOURCE_ALREADY_EXIST": true,
+}
+
+// failure gives the verdict on a FAILED status.
+func (p *product) failure(r reason) provider.Result {
+	code := normal(r.Code)
+	if undecided[code] {
+		return provider.Result{Outcome: provider.Unrecognised, Code: "FAILED " + code}
+	}
+	result := provider.Result{Outcome: provider.Failed, Reason: till.Unspecified,
+		Code: wire.Clip(r.Code, maxCode), Message: wire.Clip(r.Message, maxMessage)}
+	if result.Code == "" {
+		result.Code = "FAILED"
+	}
+	m, ok := failures[code]
+	if !ok {
+		return result
+	}
+	result.Reason, result.Retryable = m.payment, m.retry
+	if p.payout {
+		result.Reason = m.payout
+	}
+	if m.expired && !p.payout {
+		result.Outcome = provider.Expired
+	}
+	return result
+}

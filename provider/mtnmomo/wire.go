@@ -1,0 +1,254 @@
+package mtnmomo
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"till"
+	"till/provider"
+	"till/provider/wire"
+)
+
+// maxNote is how long a message to the customer may be. MTN answers 400 to a
+// longer one, to an apostrophe and to an ampersand [common errors page,
+// official notebook].
+const maxNote = 160
+
+// money is a request to pay, or a transfer.
+type money struct {
+	Amount       string `json:"amount"` // a string, though it is a number
+	Currency     string `json:"currency"`
+	ExternalID   string `json:"externalId"`
+	Payer        *party `json:"payer,omitempty"`
+	Payee        *party `json:"payee,omitempty"`
+	PayerMessage string `json:"payerMessage"`
+	PayeeNote    string `json:"payeeNote"`
+}
+
+type party struct {
+	Type string `json:"partyIdType"`
+	ID   string `json:"partyId"` // calling code included, no plus
+}
+
+// state is MTN's answer to a read. What is not decided by is not read.
+type state struct {
+	Receipt    wire.Text `json:"financialTransactionId"`
+	ExternalID wire.Text `json:"externalId"`
+	Amount     wire.Text `json:"amount"`
+	Currency   wire.Text `json:"currency"`
+	Status     wire.Text `json:"status"`
+	Reason     reason    `json:"reason"`
+}
+
+// reason is why something failed: a plain string in MTN's own announcements
+// and in Congo, an object in the API's description.
+type reason struct{ Code, Message string }
+
+// UnmarshalJSON takes either form.
+func (r *reason) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '{' {
+		var o struct {
+			Code    wire.Text `json:"code"`
+			Message wire.Text `json:"message"`
+		}
+		if err := json.Unmarshal(b, &o); err != nil {
+			return err
+		}
+		r.Code, r.Message = string(o.Code), string(o.Message)
+		return nil
+	}
+	var t wire.Text
+	if err := t.UnmarshalJSON(b); err != nil {
+		return err
+	}
+	r.Code, r.Message = string(t), ""
+	return nil
+}
+
+// fault is the body of a refusal: MTN's own, the gateway's, or OAuth's.
+type fault struct {
+	Code    wire.Text `json:"code"`
+	Message wire.Text `json:"message"`
+	Error   wire.Text `json:"error"`
+}
+
+// readFault reads a refusal's body. It may be empty; what is neither empty nor
+// JSON is no word of MTN's.
+func readFault(body []byte) (fault, error) {
+	var f fault
+	if len(body) == 0 {
+		return f, nil
+	}
+	if err := wire.Decode(body, &f); err != nil {
+		return fault{}, err
+	}
+	if f.Code == "" {
+		f.Code = f.Error
+	}
+	return f, nil
+}
+
+// submitVerdicts says what a Submit is by its HTTP status; any other status is
+// an error. The body must be empty or JSON. Source: common errors page, and
+// the reading of it that integrators agree on.
+var submitVerdicts = map[int]provider.Outcome{
+	http.StatusAccepted:   provider.Accepted,
+	http.StatusConflict:   provider.Duplicate, // RESOURCE_ALREADY_EXIST: the reference was used before
+	http.StatusBadRequest: provider.Rejected,  // often with an empty body: nothing was created
+}
+
+// rejectedCodes are the four logical errors that MTN sends as HTTP 500: the
+// request was refused and nothing was created. Any other 500, such as
+// INTERNAL_PROCESSING_ERROR, may have come after the request was taken.
+var rejectedCodes = map[string]bool{
+	"NOT_ALLOWED":                    true, // our account is blocked, or may not do this
+	"NOT_ALLOWED_TARGET_ENVIRONMENT": true, // our configuration
+	"INVALID_CALLBACK_URL_HOST":      true, // our configuration
+	"INVALID_CURRENCY":               true, // our configuration
+}
+
+// readSubmit gives the verdict on an answer to a request for money.
+func (p *product) readSubmit(r *wire.Reply) (provider.Result, error) {
+	if r.Status == http.StatusForbidden {
+		return provider.Result{}, fmt.Errorf("%w: 403, as for an IP address that is not on MTN's list", provider.ErrCredentials)
+	}
+	outcome := submitVerdicts[r.Status]
+	if outcome == "" && r.Status != http.StatusInternalServerError {
+		return provider.Result{}, fmt.Errorf("MTN answered %d", r.Status)
+	}
+	f, err := readFault(r.Body)
+	if err != nil {
+		return provider.Result{}, fmt.Errorf("MTN answered %d: %w", r.Status, err)
+	}
+	code := normal(string(f.Code))
+	switch {
+	case r.Status == http.StatusInternalServerError && !rejectedCodes[code]:
+		return provider.Result{}, fmt.Errorf("MTN answered 500 %s", wire.Clip(code, maxCode))
+	case code == "RESOURCE_ALREADY_EXIST":
+		outcome = provider.Duplicate
+	case r.Status == http.StatusInternalServerError:
+		outcome = provider.Rejected
+	}
+	result := provider.Result{Outcome: outcome}
+	if outcome == provider.Rejected {
+		result.Reason = till.ProviderRejected
+		result.Code = wire.Clip(code, maxCode)
+		if result.Code == "" {
+			result.Code = fmt.Sprintf("HTTP %d", r.Status)
+		}
+		result.Message = wire.Clip(string(f.Message), maxMessage)
+	}
+	return result, nil
+}
+
+// How much of MTN's words is kept.
+const (
+	maxCode    = 100
+	maxMessage = 300
+)
+
+// readCheck gives the verdict on an answer to a read. Only a 200 with one of
+// MTN's three words decides anything, and only a 404 that names the resource
+// means "not found": any other 404 is a wrong address or a gateway's.
+func (p *product) readCheck(r *wire.Reply, q provider.Query) (provider.Result, error) {
+	switch r.Status {
+	case http.StatusOK:
+	case http.StatusNotFound:
+		if f, err := readFault(r.Body); err == nil && normal(string(f.Code)) == "RESOURCE_NOT_FOUND" {
+			return provider.Result{Outcome: provider.NotFound}, nil
+		}
+		return provider.Result{}, errors.New("MTN answered 404 without naming the reference")
+	case http.StatusForbidden:
+		return provider.Result{}, fmt.Errorf("%w: 403, as for an IP address that is not on MTN's list", provider.ErrCredentials)
+	default:
+		return provider.Result{}, fmt.Errorf("MTN answered %d", r.Status)
+	}
+	var s state
+	if err := wire.Decode(r.Body, &s); err != nil {
+		return provider.Result{}, err
+	}
+	switch s.Status {
+	case "":
+		return provider.Result{}, errors.New("the answer has no status")
+	case "PENDING":
+		return provider.Result{Outcome: provider.Open}, nil
+	case "SUCCESSFUL":
+		return p.success(&s, q)
+	case "FAILED":
+		return p.failure(s.Reason), nil
+	}
+	return provider.Result{Outcome: provider.Unrecognised, Code: wire.Clip(string(s.Status), maxCode)}, nil
+}
+
+// success reports what MTN says it moved.
+func (p *product) success(s *state, q provider.Query) (provider.Result, error) {
+	result := provider.Result{Outcome: provider.Success, Receipt: wire.Clip(string(s.Receipt), maxCode)}
+	if s.Amount != "" || s.Currency != "" {
+		m, err := p.moved(string(s.Amount), string(s.Currency), q.Amount.Currency)
+		if err != nil {
+			return provider.Result{}, err
+		}
+		result.Amount = m
+	}
+	// MTN does not repeat the reference; it was asked for by it. It does repeat
+	// the external id, which is the payment's own.
+	switch id := string(s.ExternalID); {
+	case id == "" || q.ID.IsZero():
+	case strings.EqualFold(id, q.ID.String()):
+		result.Reference = q.Reference.String()
+	default:
+		result.Reference = wire.Clip(id, maxCode)
+	}
+	return result, nil
+}
+
+// moved reads an amount. The sandbox's currency stands for the payment's own.
+func (p *product) moved(amount, currency, own string) (till.Money, error) {
+	if own != "" && (currency == "" || p.override != "" && currency == p.override) {
+		currency = own
+	}
+	decimals, ok := till.CurrencyDecimals(currency)
+	if !ok {
+		return till.Money{}, errors.New("the answer is in a currency that is not known")
+	}
+	minor, ok := wire.Minor(amount, decimals)
+	if !ok {
+		return till.Money{}, errors.New("the amount in the answer cannot be read")
+	}
+	return till.Money{Minor: minor, Currency: currency}, nil
+}
+
+// normal writes a code in one way: one official page has NOT ENOUGH_FUNDS.
+func normal(code string) string {
+	return strings.ReplaceAll(strings.ToUpper(strings.TrimSpace(code)), " ", "_")
+}
+
+// readToken reads the answer to a token call.
+func readToken(r *wire.Reply) (string, time.Duration, error) {
+	if r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden {
+		return "", 0, fmt.Errorf("%w: the token call was answered %d", provider.ErrCredentials, r.Status)
+	}
+	if r.Status != http.StatusOK {
+		// The old platform says 500 to a wrong key.
+		if f, err := readFault(r.Body); err == nil && (f.Error == "login_failed" || f.Error == "invalid_client") {
+			return "", 0, fmt.Errorf("%w: %s", provider.ErrCredentials, f.Error)
+		}
+		return "", 0, fmt.Errorf("the token call was answered %d", r.Status)
+	}
+	var t struct {
+		Token wire.Text `json:"access_token"`
+		Life  wire.Text `json:"expires_in"`
+	}
+	if err := wire.Decode(r.Body, &t); err != nil {
+		return "", 0, err
+	}
+	life, ok := wire.Life(string(t.Life))
+	if t.Token == "" || strings.ContainsAny(string(t.Token), "\r\n\x00") || !ok {
+		return "", 0, errors.New("the token call was answered without a token")
+	}
+	return string(t.Token), life, nil
+}
