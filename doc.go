@@ -7,6 +7,7 @@
 //	Payment      money asked from a customer's wallet, and how far that got
 //	Method       a customer's kind of wallet (mtn_momo), whatever the road to it
 //	Client       a tenant of the service; a Key opens its account
+//	Fee          what we take of a client's money, flat and in basis points
 //	Money        an exact amount in minor units of a currency; never a float
 //	Charge, Tax  what the client says the amount is made of
 //	Event        one thing that happened to a payment, told to its client
@@ -22,6 +23,9 @@
 //	Apply     we record an answer; the only way a payment changes
 //	Settle    post the money that came in to the client's wallet
 //	Suspend   post money that came in but cannot be attributed
+//	Reverse   post that an operator took money back
+//	Repay     post what a client owed from what it has now
+//	Adjust    a person corrects a wallet
 //	Wake      a callback says: look again
 //	Claim     take a due step for a while (a lease)
 //	Resolve   a person brings the operator's word

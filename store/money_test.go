@@ -1,6 +1,8 @@
 package store_test
 
 import (
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -130,4 +132,73 @@ func TestAnAdjustmentWithAnUnknownCommitAdjustsOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Whatever happens to a client's money, in whatever order, the wallet is what
+// a few lines of arithmetic say; the books are checked at the end.
+func TestMoneyAddsUpWhateverHappens(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T, s *store.Store) {
+		c := storetest.NewCollector(t, s)
+		for seed := range uint64(6) {
+			client := storetest.NewClient(t, s, till.Test)
+			r := rand.New(rand.NewPCG(seed, 0))
+			var credited []*till.Payment
+			var balance, owed int64
+			take := func(amount int64) { // what is there, and the rest is owed
+				covered := min(balance, amount)
+				balance, owed = balance-covered, owed+amount-covered
+			}
+			give := func(amount int64) { // what is owed, and the rest is there
+				repaid := min(owed, amount)
+				balance, owed = balance+amount-repaid, owed-repaid
+			}
+			for step := range 30 {
+				switch r.IntN(4) {
+				case 0, 1:
+					fee := till.Fee{Kind: till.PaymentFee, Method: "mtn_momo", Currency: "XAF", Flat: r.Int64N(3) * 50, BasisPoints: r.Int64N(3) * 5000}
+					p := storetest.NewPayment(t, c, client, storetest.Body{Fees: []till.Fee{fee}})
+					words := [][]provider.Result{{storetest.Succeeded}, {storetest.Declined, storetest.Succeeded}, {storetest.Opened, storetest.Succeeded, storetest.Succeeded}}
+					for _, w := range words[r.IntN(len(words))] {
+						storetest.Apply(t, c, s, p, w)
+					}
+					give(5000 - fee.Of(5000))
+					credited = append(credited, p)
+				case 2:
+					if len(credited) == 0 {
+						continue
+					}
+					i := r.IntN(len(credited))
+					for range 1 + r.IntN(2) {
+						storetest.Apply(t, c, s, credited[i], storetest.Reversed)
+					}
+					take(5000)
+					credited = slices.Delete(credited, i, i+1)
+				case 3:
+					amount := r.Int64N(9000) - 6000
+					_, err := books.Adjust(t.Context(), s, books.Adjustment{Client: client.ID, ID: till.NewID(s.Now()),
+						Amount: till.Money{Minor: amount, Currency: "XAF"}, Reason: "why", By: "Anne"})
+					switch refused := amount == 0 || -amount > balance; {
+					case refused != (err != nil):
+						t.Fatalf("seed %d, step %d: %d from %d: %v", seed, step, amount, balance, err)
+					case refused:
+					case amount < 0:
+						balance += amount
+					default:
+						give(amount)
+					}
+				}
+				err := s.View(t.Context(), func(tx *store.Tx) error {
+					w, err := tx.Wallet(t.Context(), client.ID, "XAF")
+					if err == nil && (w.Balance != balance || w.Owed != owed) {
+						t.Fatalf("seed %d, step %d: the wallet is %+v, want %d and %d owed", seed, step, w, balance, owed)
+					}
+					return err
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	})
 }

@@ -21,7 +21,7 @@ func newClientFees() *cobra.Command {
 		Use:   "fees ID",
 		Short: "Show or change what is taken from a client's money",
 		Long: `Show what is taken from a client for its payments and payouts, or change it.
-Without --kind the schedule is shown. A fee is a flat amount and a part in
+With nothing but the id the schedule is shown. A fee is a flat amount and a part in
 basis points (hundredths of a percent), rounded to the nearest minor unit, half
 of one up, and never more than the amount. It holds for new payments and
 payouts; those that exist keep the fee that they were made with.`,
@@ -36,7 +36,7 @@ payouts; those that exist keep the fee that they were made with.`,
 				return errors.New("--flat is an amount in minor units, such as 50")
 			}
 			f.Kind, f.BasisPoints = till.FeeKind(kind), int64(bps)
-			change := kind != "" || f.Method != "" || f.Currency != "" || remove
+			change := kind != "" || f.Method != "" || f.Currency != "" || f.Flat != 0 || bps != 0
 			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
 				accounts := account.New(s, nil)
 				switch {

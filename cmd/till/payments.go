@@ -113,6 +113,7 @@ func printPayment(w io.Writer, p *store.PaymentRow, attempts []*store.Attempt, a
 		row("status", p.Status)
 		row("resolution", p.Resolution.State)
 		row("amount", fmt.Sprint(p.Amount.Minor, " ", p.Amount.Currency, " (minor units)"))
+		row("fee", p.Fee)
 		row("method", p.Method+" "+p.Country)
 		row("phone", till.MaskPhone(p.Phone))
 		row("reference", p.Reference)
