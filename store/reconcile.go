@@ -2,6 +2,9 @@ package store
 
 import (
 	"context"
+	"errors"
+	"strconv"
+	"strings"
 
 	"till"
 )
@@ -36,38 +39,55 @@ type Compared struct {
 	BookedAt till.Time
 }
 
-// A slice of rows is cut first and only then joined, so that a slice takes as
-// long however many rows belong to other connections.
+// What hangs on a row is looked up by key, row by row, and not joined: a
+// planner that knows how many rows a slice has would rather read the whole of
+// the other tables, once for every slice. A look-up gives one value, so the
+// entry comes as a text: amount, currency and time.
 const comparePayments = `SELECT p.id, p.connection, p.status, p.amount, p.currency, p.provider_reference, p.created_at,
-	p.late_event IS NOT NULL, p.reversed_event IS NOT NULL, a.reference, t.amount, t.currency, t.created_at
-	FROM (SELECT client_id, id, connection, status, amount, currency, provider_reference, created_at, late_event, reversed_event
-		FROM payments WHERE client_id = ? AND id > ? AND id <= ? ORDER BY id LIMIT ?) AS p
-	LEFT JOIN attempts a ON p.connection = ? AND a.client_id = p.client_id AND a.subject_id = p.id AND a.n = 1
-	LEFT JOIN transactions t ON p.connection = ? AND t.client_id = p.client_id AND t.payment_id = p.id AND t.money_in = 1`
+	p.late_event IS NOT NULL, p.reversed_event IS NOT NULL,
+	CASE WHEN p.connection = ? THEN (SELECT a.reference FROM attempts a WHERE a.client_id = p.client_id AND a.subject_id = p.id AND a.n = 1) END,
+	CASE WHEN p.connection = ? THEN (SELECT CAST(t.amount AS TEXT) || ' ' || t.currency || ' ' || CAST(t.created_at AS TEXT)
+		FROM transactions t WHERE t.client_id = p.client_id AND t.payment_id = p.id AND t.money_in = 1) END
+	FROM payments p WHERE p.client_id = ? AND p.id > ? AND p.id <= ? ORDER BY p.id LIMIT ?`
 
 const comparePayouts = `SELECT p.id, p.connection, p.status, p.amount, p.currency, p.provider_reference, p.created_at,
-	p.late_event IS NOT NULL, FALSE, a.reference, o.amount, o.currency, o.created_at
-	FROM (SELECT client_id, id, connection, status, amount, currency, provider_reference, created_at, late_event
-		FROM payouts WHERE client_id = ? AND id > ? AND id <= ? ORDER BY id LIMIT ?) AS p
-	LEFT JOIN attempts a ON p.connection = ? AND a.client_id = p.client_id AND a.subject_id = p.id AND a.n = 1
-	LEFT JOIN facts f ON p.connection = ? AND f.client_id = p.client_id AND f.subject_id = p.id AND f.fact = 'money_out'
-	LEFT JOIN postings o ON o.client_id = f.client_id AND o.entry_id = f.entry_id AND o.account = 'operator' AND o.connection = p.connection`
+	p.late_event IS NOT NULL, FALSE,
+	CASE WHEN p.connection = ? THEN (SELECT a.reference FROM attempts a WHERE a.client_id = p.client_id AND a.subject_id = p.id AND a.n = 1) END,
+	CASE WHEN p.connection = ? THEN (SELECT CAST(o.amount AS TEXT) || ' ' || o.currency || ' ' || CAST(o.created_at AS TEXT)
+		FROM facts f JOIN postings o ON o.client_id = f.client_id AND o.entry_id = f.entry_id AND o.account = 'operator' AND o.connection = p.connection
+		WHERE f.client_id = p.client_id AND f.subject_id = p.id AND f.fact = 'money_out') END
+	FROM payouts p WHERE p.client_id = ? AND p.id > ? AND p.id <= ? ORDER BY p.id LIMIT ?`
 
 // Compare appends the next payments or payouts of a client, beyond one id and
-// up to another, to out, in any order. Those of other connections come without what hangs on
+// up to another, to out. Those of other connections come without what hangs on
 // them.
 func (tx *Tx) Compare(ctx context.Context, kind, connection string, client, after, last till.ID, limit int, out []Compared) ([]Compared, error) {
 	query := comparePayments
 	if kind == ComparedPayout {
 		query = comparePayouts
 	}
-	err := tx.rows(ctx, query, []any{client[:], after[:], last[:], limit, connection, connection}, func(r row) error {
+	err := tx.rows(ctx, query, []any{connection, connection, client[:], after[:], last[:], limit}, func(r row) error {
 		out = append(out, Compared{Kind: kind, Client: client})
 		c := &out[len(out)-1]
-		return r.Scan(idDest(&c.ID), &c.Connection, &c.Status, &c.Amount.Minor, &c.Amount.Currency, textDest(&c.Receipt), &c.CreatedAt,
-			boolDest(&c.Late), boolDest(&c.Reversed), idDest(&c.Reference), intDest(&c.Booked.Minor), textDest(&c.Booked.Currency), intDest(&c.BookedAt))
+		var entry string
+		err := r.Scan(idDest(&c.ID), &c.Connection, &c.Status, &c.Amount.Minor, &c.Amount.Currency, textDest(&c.Receipt), &c.CreatedAt,
+			boolDest(&c.Late), boolDest(&c.Reversed), idDest(&c.Reference), textDest(&entry))
+		if err != nil || entry == "" {
+			return err
+		}
+		return c.book(entry)
 	})
 	return out, err
+}
+
+// book takes what was booked from its text.
+func (c *Compared) book(entry string) error {
+	amount, rest, _ := strings.Cut(entry, " ")
+	currency, at, _ := strings.Cut(rest, " ")
+	minor, err1 := strconv.ParseInt(amount, 10, 64)
+	micros, err2 := strconv.ParseInt(at, 10, 64)
+	c.Booked, c.BookedAt = till.Money{Minor: minor, Currency: currency}, till.Time(micros)
+	return errors.Join(err1, err2)
 }
 
 // ComparedByID appends the payments and payouts with these ids to out.
