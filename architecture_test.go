@@ -60,7 +60,7 @@ var house = []room{
 	{"account", ". store", ""},
 	{"webhook", ". store internal/batch internal/loop", "code.dny.dev/ssrf"}, // the list of networks that are not the Internet
 	{"books", ". ledger store collect internal/loop", ""},
-	{"store/storetest", ". provider store engine collect books internal/jsonx", sqliteModule + " " + pgModule}, // goes past the store, to break it
+	{"store/storetest", ". provider store engine collect payout books internal/jsonx", sqliteModule + " " + pgModule}, // goes past the store, to break it
 	{"api", ". ledger provider provider/sandbox store engine collect payout account books webhook internal/jsonx", "golang.org/x/time"},
 	{"server", ". ledger provider provider/sandbox store engine collect payout account books webhook api internal/loop", ""},
 	{"cmd/till", ". ledger provider provider/sandbox store engine collect payout account books webhook api server internal/load", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml"},

@@ -243,47 +243,21 @@ func keys(m map[string]any) func(yield func(string) bool) {
 	}
 }
 
-// The document is written from the table, so it cannot lie.
+// The document is written from the tables, so it cannot lie.
 func TestStateMachineDocument(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	b.WriteString("# The states of a payment\n\n" +
-		"Written by a test from the table `till.Moves` in `payment.go`; `go test . -update` rewrites it.\n\n" +
-		"```mermaid\nstateDiagram-v2\n    [*] --> pending\n")
-	for _, from := range till.Statuses {
-		for _, to := range till.Moves[from] {
-			fmt.Fprintf(&b, "    %s --> %s\n", from, to)
-		}
-	}
-	for _, s := range till.Statuses {
-		if s.Final() {
-			fmt.Fprintf(&b, "    %s --> [*]\n", s)
-		}
-	}
-	b.WriteString("```\n\nFrom the row to the column:\n\n|  |")
-	for _, to := range till.Statuses {
-		fmt.Fprintf(&b, " `%s` |", to)
-	}
-	b.WriteString("\n|---|" + strings.Repeat("---|", len(till.Statuses)) + "\n")
-	for _, from := range till.Statuses {
-		fmt.Fprintf(&b, "| `%s` |", from)
-		for _, to := range till.Statuses {
-			switch err := from.MayBecome(to); {
-			case err == nil:
-				b.WriteString(" moves |")
-			case errors.Is(err, till.ErrSameStatus):
-				b.WriteString(" no change |")
-			case errors.Is(err, till.ErrFinal):
-				b.WriteString(" never: final |")
-			default:
-				b.WriteString(" no such move |")
-			}
-		}
-		b.WriteString("\n")
-	}
+		"Written by a test from the table `till.Moves` in `payment.go`; `go test . -update` rewrites it.\n\n")
+	chart(&b, till.Statuses, till.Moves)
 	b.WriteString("\nEvery move makes one event, of the kind `payment.` and the new status. Money that comes after `failed` or\n" +
 		"`expired` moves nothing: the status stays, the money is credited as a `late_collection`, and the event is\n" +
 		"`" + string(till.PaymentLateSuccess) + "`.\n")
+	b.WriteString("\n# The states of a payout\n\nWritten from the table `till.PayoutMoves` in `payout.go`.\n\n")
+	chart(&b, till.PayoutStatuses, till.PayoutMoves)
+	b.WriteString("\nEvery move makes one event, of the kind `payout.` and the new status. The money is reserved while the status is not\n" +
+		"final. A payout that was paid after `failed` moves nothing: the status stays, the money is debited as a `late_payout`,\n" +
+		"and the event is `" + string(till.PayoutEventLateSuccess) + "`.\n")
 
 	path := filepath.Join("docs", "state_machine.md")
 	if *update {
@@ -297,5 +271,48 @@ func TestStateMachineDocument(t *testing.T) {
 	}
 	if d := cmp.Diff(string(got), b.String()); d != "" {
 		t.Errorf("%s differs; run go test . -update (-got +want)\n%s", path, d)
+	}
+}
+
+// status is a status of a payment or of a payout.
+type status[S any] interface {
+	~string
+	Final() bool
+	MayBecome(next S) error
+}
+
+// chart draws a state machine, and lists every pair.
+func chart[S status[S]](b *strings.Builder, statuses []S, moves map[S][]S) {
+	b.WriteString("```mermaid\nstateDiagram-v2\n    [*] --> pending\n")
+	for _, from := range statuses {
+		for _, to := range moves[from] {
+			fmt.Fprintf(b, "    %s --> %s\n", from, to)
+		}
+	}
+	for _, s := range statuses {
+		if s.Final() {
+			fmt.Fprintf(b, "    %s --> [*]\n", s)
+		}
+	}
+	b.WriteString("```\n\nFrom the row to the column:\n\n|  |")
+	for _, to := range statuses {
+		fmt.Fprintf(b, " `%s` |", to)
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---|", len(statuses)) + "\n")
+	for _, from := range statuses {
+		fmt.Fprintf(b, "| `%s` |", from)
+		for _, to := range statuses {
+			switch err := from.MayBecome(to); {
+			case err == nil:
+				b.WriteString(" moves |")
+			case errors.Is(err, till.ErrSameStatus):
+				b.WriteString(" no change |")
+			case errors.Is(err, till.ErrFinal):
+				b.WriteString(" never: final |")
+			default:
+				b.WriteString(" no such move |")
+			}
+		}
+		b.WriteString("\n")
 	}
 }

@@ -48,7 +48,7 @@ folder keeps the data and the key.`,
 			if err != nil {
 				return err
 			}
-			if err := announce(cmd.OutOrStdout(), s, data, asJSON); err != nil {
+			if err := announce(cmd.OutOrStdout(), s, data, c.Database, asJSON); err != nil {
 				s.Close()
 				return err
 			}
@@ -78,10 +78,13 @@ type ready struct {
 }
 
 // announce tells how to use the service that has just been started.
-func announce(w io.Writer, s *server.Server, data string, asJSON bool) error {
+func announce(w io.Writer, s *server.Server, data, database string, asJSON bool) error {
 	d := s.Demo()
 	if asJSON {
 		return printJSON(w, ready{BaseURL: s.BaseURL(), APIKey: d.APIKey, ClientID: d.ClientID.String()})
+	}
+	if store.IsPostgres(database) {
+		database = `"$TILL_DATABASE"` // it may hold a password
 	}
 	_, err := fmt.Fprintf(w, `Till is ready.
 
@@ -106,8 +109,12 @@ idempotency_key. Then read the newest payment, and the wallet it is credited to:
   curl -s '%[1]s/payments?limit=1' -H 'X-Api-Key: %[2]s'
   curl -s %[1]s/wallets -H 'X-Api-Key: %[2]s'
 
+To pay out of the wallet, POST /payouts with a key that may; this one may not:
+
+  till key create --client %[5]s --scopes payouts:read,payouts:write --database %[6]s
+
 Stop with Ctrl-C.
-`, s.BaseURL(), d.APIKey, newUUID(), data)
+`, s.BaseURL(), d.APIKey, newUUID(), data, d.ClientID, database)
 	return err
 }
 

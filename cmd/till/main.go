@@ -82,7 +82,7 @@ func newRoot() *cobra.Command {
 			return checkDatabase(cmd.Flags())
 		},
 	}
-	root.AddCommand(newDev(), newServe(), newClient(), newKey(), newPayment(),
+	root.AddCommand(newDev(), newServe(), newClient(), newKey(), newPayment(), newPayout(),
 		newAdjust(), newCases(), newVerify(), newReconcile(), newDoctor(), newRestored(), newBench(), newMigrate(), newVersion())
 	return root
 }

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"till"
+	"till/payout"
+	"till/provider"
+	"till/provider/sandbox"
+	"till/server"
+	"till/store"
+)
+
+func newPayout() *cobra.Command {
+	return newGroup("payout", "Look at a payout, or end one on evidence", newPayoutShow(), newPayoutResolve())
+}
+
+// findPayout returns a payout, looking with every client unless one is named.
+// It returns CodePayoutNotFound.
+func findPayout(ctx context.Context, s *store.Store, text, client string) (p *store.PayoutRow, err error) {
+	id, err := parseID(text, "payout")
+	if err != nil {
+		return nil, err
+	}
+	look := func(owner till.ID) error {
+		return s.View(ctx, func(tx *store.Tx) (err error) {
+			p, err = tx.Payout(ctx, store.Ref{Client: owner, ID: id})
+			return err
+		})
+	}
+	if client != "" {
+		owner, err := parseID(client, "client")
+		if err != nil {
+			return nil, err
+		}
+		err = look(owner)
+		return p, err
+	}
+	found := false
+	err = eachClient(ctx, s, func(c *till.Client) (bool, error) {
+		err := look(c.ID)
+		if till.ErrorCode(err) == till.CodePayoutNotFound {
+			return true, nil
+		}
+		found = err == nil
+		return false, err
+	})
+	if err == nil && !found {
+		err = till.Errorf(till.CodePayoutNotFound, "there is no such payout")
+	}
+	return p, err
+}
+
+func newPayoutShow() *cobra.Command {
+	var client, database string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "show ID",
+		Short: "Show a payout with the calls made for it",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+				p, err := findPayout(cmd.Context(), s, args[0], client)
+				if err != nil {
+					return err
+				}
+				var attempts []*store.Attempt
+				err = s.View(cmd.Context(), func(tx *store.Tx) (err error) {
+					attempts, err = tx.Attempts(cmd.Context(), store.Ref{Client: p.ClientID, ID: p.ID})
+					return err
+				})
+				if err != nil {
+					return err
+				}
+				return printPayout(cmd.OutOrStdout(), p, attempts, asJSON)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&client, "client", "", "the client's id, to find it faster")
+	addDatabaseFlag(cmd, &database)
+	addJSONFlag(cmd, &asJSON)
+	return cmd
+}
+
+func printPayout(w io.Writer, p *store.PayoutRow, attempts []*store.Attempt, asJSON bool) error {
+	if asJSON {
+		calls := make([]attemptJSON, len(attempts))
+		for i, a := range attempts {
+			calls[i] = attemptJSON{a.Kind, a.Connection, a.Reference.String(), a.Outcome, a.Code, a.Detail,
+				a.StartedAt.String(), timeOrNull(a.EndedAt), a.Repeats}
+		}
+		return printJSON(w, map[string]any{
+			"client_id": p.ClientID.String(), "payout": json.RawMessage(p.AppendJSON(nil)), "attempts": calls,
+		})
+	}
+	return table(w, func(row func(...any)) {
+		row("payout", p.ID)
+		row("client", p.ClientID)
+		row("status", p.Status)
+		row("resolution", p.Resolution.State)
+		row("amount", fmt.Sprint(p.Amount.Minor, " ", p.Amount.Currency, " (minor units)"))
+		row("fee", p.Fee)
+		row("method", p.Method+" "+p.Country)
+		row("phone", till.MaskPhone(p.Phone))
+		row("reference", p.Reference)
+		row("receipt", p.ProviderReference)
+		row("failure", p.FailureReason)
+		row("created", p.CreatedAt)
+		row("updated", p.UpdatedAt)
+		row("may be sent until", p.ExpiresAt)
+		row("next check", timeOr(p.Resolution.NextCheckAt, "-"))
+		for _, a := range attempts {
+			row("call", fmt.Sprintf("%s  %s to %s: %s %s %s", a.StartedAt, a.Kind, a.Connection, a.Outcome, a.Code, a.Detail))
+		}
+	})
+}
+
+func newPayoutResolve() *cobra.Command {
+	var client, database, secretFile, as, evidence, by, receipt string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "resolve ID",
+		Short: "End a payout on the operator's word that you bring",
+		Long: `End a payout on the operator's word that a person brings: a statement, a
+letter, a screen shot. As success, its reserve is posted; as failed, its
+reserve is released. A payout that has failed keeps its status: money that left
+for it is debited as a late payout, whatever the wallet holds.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if as != "success" && as != "failed" {
+				return errors.New("--as is success or failed")
+			}
+			if !isLine(by, maxBy) {
+				return fmt.Errorf("--by must name who says so, in at most %d characters", maxBy)
+			}
+			if receipt != "" && !isLine(receipt, maxReceipt) {
+				return fmt.Errorf("--receipt must be plain text of at most %d characters", maxReceipt)
+			}
+			text, err := readEvidence(evidence)
+			if err != nil {
+				return err
+			}
+			if secretFile == "" && store.IsPostgres(database) {
+				return errors.New("name the installation's secret with --secret-file")
+			}
+			if secretFile == "" {
+				secretFile = server.SecretFile(database)
+			}
+			r := payout.Resolution{Success: as == "success", Receipt: receipt, By: by, Evidence: text}
+			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+				p, err := findPayout(cmd.Context(), s, args[0], client)
+				if err != nil {
+					return err
+				}
+				ref := store.Ref{Client: p.ClientID, ID: p.ID}
+				if err := resolvePayout(cmd, s, database, secretFile, ref, r); err != nil {
+					return err
+				}
+				return printResolvedPayout(cmd, s, ref, asJSON)
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&as, "as", "", "success or failed (required)")
+	f.StringVar(&evidence, "evidence", "", "file that shows it, at most 64 KiB (required)")
+	f.StringVar(&by, "by", "", "who says so (required)")
+	f.StringVar(&receipt, "receipt", "", "the operator's receipt, where the evidence shows one")
+	f.StringVar(&client, "client", "", "the client's id, to find the payout faster")
+	f.StringVar(&secretFile, "secret-file", "", "the installation's secret (default till.secret beside the database)")
+	for _, name := range []string{"as", "evidence", "by"} {
+		cmd.MarkFlagRequired(name)
+	}
+	addDatabaseFlag(cmd, &database)
+	addJSONFlag(cmd, &asJSON)
+	return cmd
+}
+
+// resolvePayout takes the answer through the same Apply as every other one.
+func resolvePayout(cmd *cobra.Command, s *store.Store, database, secretFile string, ref store.Ref, r payout.Resolution) (err error) {
+	ctx := cmd.Context()
+	secret, err := server.ReadSecret(secretFile)
+	if err != nil {
+		return err
+	}
+	if err := server.CheckSecret(ctx, s, secret); err != nil {
+		return fmt.Errorf("the secret in %s: %w", secretFile, err)
+	}
+	// The habits of the connection say when it is asked about again.
+	connections := map[string]provider.Provider{}
+	if book := server.SandboxPath(database); store.IsPostgres(book) || exists(book) {
+		o, err := sandbox.Open(ctx, sandbox.Config{Path: book})
+		if err != nil {
+			return err
+		}
+		defer o.Close()
+		connections = server.PayoutConnections(o)
+	}
+	m := payout.New(payout.Config{
+		Store: s, Secret: secret, Connections: connections, Route: server.Route,
+		Log: server.NewLogger(cmd.ErrOrStderr(), false, slog.LevelWarn),
+	})
+	defer func() { err = errors.Join(err, m.Close(ctx)) }()
+	return m.Resolve(ctx, ref, r)
+}
+
+func printResolvedPayout(cmd *cobra.Command, s *store.Store, ref store.Ref, asJSON bool) error {
+	var p *store.PayoutRow
+	err := s.View(cmd.Context(), func(tx *store.Tx) (err error) {
+		p, err = tx.Payout(cmd.Context(), ref)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	w := cmd.OutOrStdout()
+	if asJSON {
+		return printJSON(w, map[string]any{"payout_id": p.ID.String(), "client_id": p.ClientID.String(), "status": p.Status})
+	}
+	if p.LateEvent != 0 {
+		_, err = fmt.Fprintf(w, "payout %s: stays %s; its money was debited late\n", p.ID, p.Status)
+		return err
+	}
+	_, err = fmt.Fprintf(w, "payout %s: %s\n", p.ID, p.Status)
+	return err
+}

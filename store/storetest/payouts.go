@@ -1,0 +1,73 @@
+package storetest
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"till"
+	"till/engine"
+	"till/internal/jsonx"
+	"till/payout"
+	"till/provider"
+	"till/store"
+)
+
+// NewPaymaster makes a paymaster that accepts payouts and calls nobody: what
+// becomes of them is decided by the test, with ApplyPayout.
+func NewPaymaster(tb testing.TB, s *store.Store) *payout.Paymaster {
+	m := payout.New(payout.Config{
+		Store: s, Secret: []byte("a secret for tests"),
+		Connections: map[string]provider.Provider{Connection: silent{}},
+		Route:       func(till.Mode, string, string, string) string { return Connection },
+	})
+	tb.Cleanup(func() {
+		if err := m.Close(context.WithoutCancel(tb.Context())); err != nil {
+			tb.Error(err)
+		}
+	})
+	return m
+}
+
+// NewPayout makes a payout of a client, with a fee.
+func NewPayout(tb testing.TB, m *payout.Paymaster, client *till.Client, b Body, fee int64) *till.Payout {
+	tb.Helper()
+	set := func(s *string, otherwise string) {
+		if *s == "" {
+			*s = otherwise
+		}
+	}
+	set(&b.Value, "5000")
+	set(&b.Key, till.NewID(client.CreatedAt).String())
+	set(&b.Reference, "payout")
+	body, err := json.Marshal(map[string]any{
+		"method": "mtn_momo", "country": "CG", "idempotency_key": b.Key, "reference": b.Reference,
+		"amount": map[string]string{"value": b.Value, "currency": "XAF"}, "recipient": map[string]string{"phone": "242061234567"},
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	r := &payout.Request{}
+	if err := jsonx.Decode(body, r); err != nil {
+		tb.Fatal(err)
+	}
+	who := payout.Client{Client: client, Enabled: func(string) bool { return true }, Fee: func(string, till.Money) int64 { return fee }}
+	made, err := m.Create(tb.Context(), who, r)
+	if err != nil {
+		tb.Fatalf("create a payout: %v", err)
+	}
+	return made.Payout
+}
+
+// ApplyPayout records an operator's word about a payout, as if it had just
+// been asked.
+func ApplyPayout(tb testing.TB, m *payout.Paymaster, s *store.Store, p *till.Payout, r provider.Result) {
+	tb.Helper()
+	now := s.Now()
+	a := &engine.Answer{Ref: store.Ref{Client: p.ClientID, ID: p.ID}, Action: engine.Check, Connection: p.Connection,
+		Reference: m.ReferenceOf(p), Started: now, Ended: now, Result: r}
+	m.Apply(tb.Context(), []*engine.Answer{a})
+	if a.Refused != nil {
+		tb.Fatalf("apply %s: %v", r.Outcome, a.Refused)
+	}
+}
