@@ -50,8 +50,8 @@ var house = []room{
 	{"engine", ". provider store internal/batch internal/loop", ""},
 	{"collect", ". ledger provider store engine internal/batch internal/jsonx", jsonModule}, // a body keeps its numbers as written
 	{"account", ". store", ""},
-	{"webhook", ". store internal/batch internal/loop", "code.dny.dev/ssrf"}, // the list of networks that are not the Internet
-	{"books", ". ledger store collect internal/loop", ""},
+	{"webhook", ". store internal/batch internal/loop", "code.dny.dev/ssrf"},                                   // the list of networks that are not the Internet
+	{"books", ". ledger store collect internal/loop internal/jsonx", ""},                                       // a statement's lines are JSON, written by hand
 	{"store/storetest", ". provider store engine collect books internal/jsonx", sqliteModule + " " + pgModule}, // goes past the store, to break it
 	{"api", ". ledger provider provider/sandbox store engine collect account books webhook internal/jsonx", "golang.org/x/time"},
 	{"server", ". ledger provider provider/sandbox store engine collect account books webhook api internal/loop", ""},

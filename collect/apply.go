@@ -76,6 +76,7 @@ type change struct {
 	last     map[store.Ref]*store.Attempt
 	receipts map[store.Receipt]till.ID // who has which, before and in this batch
 	aside    map[store.Ref]till.Money  // what was put aside, before and in this batch
+	answer   *engine.Answer            // the one that is being decided on
 
 	movedPayments []*store.PaymentRow
 	deletedSteps  []store.Ref
@@ -119,6 +120,7 @@ func (b *change) preload(ctx context.Context, answers []*engine.Answer, careful 
 
 // decide takes one answer against the running state.
 func (b *change) decide(ctx context.Context, a *engine.Answer) error {
+	b.answer = a
 	p, head := b.payments[a.Ref], b.heads[a.Ref.Client]
 	if p == nil || head == nil {
 		a.Refused = till.Errorf(till.CodePaymentNotFound, "there is no such payment")
@@ -301,10 +303,9 @@ func (b *change) schedule(p *store.PaymentRow, s *store.Step, a *engine.Answer, 
 	case a.Action == engine.Resolve:
 	default:
 		engine.Reschedule(s, a, p.ExpiresAt, t, now)
-		if engine.Overdue(p.ExpiresAt, t, now) && !p.Attention {
-			p.Attention = true
-			b.touch(p)
-			b.open(p, CaseOverdue, "its time is over and the operator has not decided")
+		if engine.Overdue(p.ExpiresAt, t, now) {
+			b.again(p, CaseOverdue, "its time is over and the operator has not decided", p.Attention)
+			b.attend(p)
 		}
 	}
 	s = b.steps[a.Ref]

@@ -142,10 +142,13 @@ func (b *change) post(t *ledger.Transaction, e *ledger.Entry) {
 func (b *change) suspend(p *store.PaymentRow, a *engine.Answer, kind, why string) {
 	b.held(p)
 	b.attend(p)
-	if _, found := b.aside[a.Ref]; found {
+	_, found := b.aside[a.Ref]
+	if !found || !p.Status.Final() { // a person who ended it has seen the money
+		b.again(p, kind, why+"; nothing was credited", found)
+	}
+	if found {
 		return
 	}
-	b.open(p, kind, why+"; nothing was credited")
 	reported := a.Result.Amount
 	if reported.Currency == "" {
 		reported = p.Amount

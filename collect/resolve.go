@@ -3,6 +3,7 @@ package collect
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 
 	"till"
 	"till/engine"
@@ -16,7 +17,8 @@ type Resolution struct {
 	Success  bool
 	Receipt  string // the operator's, where the evidence shows one
 	By       string // who says so
-	Evidence string // what it rests on, for the audit log
+	Evidence string // what it rests on, in words for the audit log
+	Digest   []byte // SHA-256 of it
 }
 
 // Resolve ends a payment on a person's evidence, through the same Apply as
@@ -38,7 +40,7 @@ func (c *Collector) Resolve(ctx context.Context, ref store.Ref, r Resolution) er
 	}
 	a := &engine.Answer{
 		Ref: ref, Action: engine.Resolve, Reference: c.keys.reference(p.ClientID, p.IdempotencyKey),
-		Started: now, Ended: now, By: r.By, Evidence: r.Evidence,
+		Started: now, Ended: now, By: r.By, Evidence: r.Evidence, Digest: r.Digest,
 		Result: provider.Result{Outcome: provider.Failed, Reason: till.Unspecified},
 	}
 	if r.Success {
@@ -51,12 +53,16 @@ func (c *Collector) Resolve(ctx context.Context, ref store.Ref, r Resolution) er
 // resolved records a person's act and takes the payment off the list.
 func (b *change) resolved(p *store.PaymentRow, a *engine.Answer) {
 	at := b.heads[p.ClientID].Tick()
+	detail, reason := "resolved by "+a.By, "the payment was resolved as "+string(a.Result.Outcome)
+	if a.Digest != nil {
+		detail += ", evidence sha256:" + hex.EncodeToString(a.Digest)
+	}
 	b.attempts = append(b.attempts, &store.Attempt{
 		ClientID: p.ClientID, SubjectID: p.ID, Kind: store.AttemptResolve, Connection: p.Connection, Reference: a.Reference,
-		Outcome: string(a.Result.Outcome), Detail: "resolved by " + a.By, StartedAt: a.Started, EndedAt: a.Ended,
+		Outcome: string(a.Result.Outcome), Detail: detail, StartedAt: a.Started, EndedAt: a.Ended,
 	})
 	b.record(p.ClientID, p.ID, at, a.By, "resolve", "as "+string(a.Result.Outcome)+"; "+a.Evidence)
-	b.closed = append(b.closed, store.Closing{Ref: store.Ref{Client: p.ClientID, ID: p.ID}, By: a.By, At: at})
+	b.closed = append(b.closed, store.Closing{Ref: store.Ref{Client: p.ClientID, ID: p.ID}, By: a.By, At: at, Reason: reason, Evidence: a.Digest})
 }
 
 // stored is what CheckStored reads of a payment's document.

@@ -2,8 +2,11 @@ package collect
 
 import (
 	"context"
+	"crypto/sha256"
+	"strconv"
 
 	"till"
+	"till/engine"
 	"till/ledger"
 	"till/store"
 )
@@ -16,17 +19,55 @@ func (b *change) open(p *store.PaymentRow, kind, detail string) {
 	})
 }
 
+// again is open for what is seen time and again. The first time it puts the
+// payment on the list; later it only undoes what a person did who closed the
+// case while its cause stands.
+func (b *change) again(p *store.PaymentRow, kind, detail string, seen bool) {
+	b.open(p, kind, detail)
+	b.cases[len(b.cases)-1].Again = seen
+}
+
 // close takes the payment's cases of some kinds, or all, off the list.
 func (b *change) close(p *store.PaymentRow, by string, kinds ...string) {
 	b.closed = append(b.closed, store.Closing{Ref: store.Ref{Client: p.ClientID, ID: p.ID}, By: by, At: p.UpdatedAt, Kinds: kinds})
 }
 
-// record writes an audit row.
+// record writes an audit row. What it rests on is the answer that is being
+// decided on.
 func (b *change) record(client, subject till.ID, at till.Time, actor, action, detail string) {
-	b.audit = append(b.audit, &store.AuditRow{
+	row := &store.AuditRow{
 		ClientID: client, Sequence: b.heads[client].NextAudit(), At: at,
 		Actor: actor, Action: action, SubjectID: subject, Detail: detail,
-	})
+	}
+	if b.answer != nil {
+		row.Cause, row.Evidence = causeOf(b.answer), evidenceOf(b.answer)
+	}
+	b.audit = append(b.audit, row)
+}
+
+// causeOf says which call brought an answer; "" for a person's, whose cause is
+// the command.
+func causeOf(a *engine.Answer) string {
+	if a.Action == engine.Resolve {
+		return ""
+	}
+	return string(a.Action)
+}
+
+// evidenceOf returns the digest of what a decision rests on: of the file that
+// a person brought, or of the operator's word as it was understood. The
+// latter binds the receipt and the codes, which stand in other tables, into
+// the chain over the audit log.
+func evidenceOf(a *engine.Answer) []byte {
+	if a.Action == engine.Resolve {
+		return a.Digest
+	}
+	r := &a.Result
+	h := sha256.New()
+	for _, word := range []string{string(r.Outcome), r.Receipt, strconv.FormatInt(r.Amount.Minor, 10), r.Amount.Currency, r.Reference, r.Code, r.Message} {
+		h.Write([]byte(strconv.Quote(word)))
+	}
+	return h.Sum(nil)
 }
 
 // write puts the net result of a batch into the database, set by set, in the

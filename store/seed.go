@@ -162,8 +162,15 @@ func (tx *Tx) ListNaively(ctx context.Context, client till.ID, f PaymentFilter, 
 		return nil, 0, err
 	}
 	defer inTime()
-	l := list{counted: counted{client: client}, table: "payments p", from: f.From, to: f.To, page: page}
+	l := list{counted: counted{client: client}, table: "payments p", columns: "p.id", from: f.From, to: f.To, page: page}
 	l.where("p.method = ?", f.Method != "", f.Method)
 	l.where("p.status = ?", f.Status != "", string(f.Status))
-	return tx.listIndexed(ctx, &l)
+	var ids []till.ID
+	total, err := tx.listIndexed(ctx, &l, func(r row) error {
+		var id till.ID
+		err := r.Scan(idDest(&id))
+		ids = append(ids, id)
+		return err
+	})
+	return ids, total, err
 }

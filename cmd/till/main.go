@@ -79,11 +79,12 @@ func newRoot() *cobra.Command {
 			if err := setFromEnvironment(cmd.Flags(), os.LookupEnv); err != nil {
 				return err
 			}
+			cmd.SetContext(store.WithCause(cmd.Context(), cmd.CommandPath())) // of what the audit log is told
 			return checkDatabase(cmd.Flags())
 		},
 	}
 	root.AddCommand(newDev(), newServe(), newClient(), newKey(), newPayment(),
-		newCases(), newVerify(), newDoctor(), newRestored(), newBench(), newMigrate(), newVersion())
+		newCases(), newAudit(), newStatement(), newVerify(), newDoctor(), newRestored(), newBench(), newMigrate(), newVersion())
 	return root
 }
 
