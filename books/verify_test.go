@@ -298,8 +298,10 @@ func broken(t *testing.T, template, statements string) (*store.Store, till.ID) {
 // I5: the index that forbids it cannot be dropped, so the table is made anew.
 func TestVerifyFindsAKeyUsedTwice(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "till.db")
-	newBooks(t, path).Close()
+	dir := t.TempDir()
+	template, path := filepath.Join(dir, "template.db"), filepath.Join(dir, "till.db")
+	newBooks(t, template)
+	storetest.Exec(t, storetest.OpenRaw(t, template), `VACUUM INTO ?`, path)
 	raw := storetest.OpenRaw(t, path)
 	for _, q := range []string{
 		`PRAGMA foreign_keys = OFF`, `CREATE TABLE copied AS SELECT * FROM payments`, `DROP TABLE payments`, `ALTER TABLE copied RENAME TO payments`,
