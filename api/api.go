@@ -46,9 +46,10 @@ type Config struct {
 // server is the API as a handler.
 type server struct {
 	Config
-	mux    *http.ServeMux
-	limits *limits // nil: none
-	polls  *polls
+	mux     *http.ServeMux
+	limits  *limits // nil: none
+	polls   *polls
+	exports *polls
 }
 
 // New returns the API. It answers under /v1 and says 404 elsewhere.
@@ -57,7 +58,8 @@ func New(c Config) http.Handler {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
-	s := &server{Config: c, mux: http.NewServeMux(), limits: newLimits(c.RateLimit), polls: newPolls()}
+	s := &server{Config: c, mux: http.NewServeMux(), limits: newLimits(c.RateLimit),
+		polls: newPolls(maxPolls, maxClientPolls), exports: newPolls(maxExports, maxClientExports)}
 	for _, p := range paths() {
 		s.mux.Handle("/v1"+p.pattern, &pathHandler{s, p})
 	}
@@ -162,6 +164,10 @@ func (h *pathHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // the process lives.
 func (c *call) end() {
 	if v := recover(); v != nil {
+		if v == http.ErrAbortHandler { // logged where it was decided
+			c.release()
+			panic(v)
+		}
 		c.s.Log.Error("a handler panicked", "panic", v, "request_id", c.id, "route", c.name(), "stack", string(debug.Stack()))
 		if c.status != 0 {
 			panic(http.ErrAbortHandler) // half an answer must not look whole

@@ -90,6 +90,10 @@ func (c *call) view(f func(ctx context.Context, tx *store.Tx) error) error {
 	return c.s.Store.View(ctx, func(tx *store.Tx) error { return f(ctx, tx) })
 }
 
+// acting returns the context for what a client does to its account: the audit
+// log names the request as the cause.
+func (c *call) acting() context.Context { return store.WithCause(c.r.Context(), "request "+c.id) }
+
 // buf returns an empty buffer for the answer.
 func (c *call) buf() []byte {
 	if c.out == nil {

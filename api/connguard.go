@@ -44,6 +44,7 @@ func Server(h http.Handler) *http.Server {
 	}
 	if s, ok := h.(*server); ok {
 		hs.RegisterOnShutdown(s.polls.stop) // a stop must not wait for who waits
+		hs.RegisterOnShutdown(s.exports.stop)
 	}
 	return hs
 }

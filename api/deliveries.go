@@ -109,7 +109,7 @@ func (c *call) testEndpoint() error {
 	if err != nil {
 		return err
 	}
-	d, err := c.s.Endpoints.Test(c.r.Context(), c.session.Client.ID, id, c.session.Actor())
+	d, err := c.s.Endpoints.Test(c.acting(), c.session.Client.ID, id, c.session.Actor())
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (c *call) replayEvents() error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	out, err := c.s.Endpoints.Replay(c.r.Context(), c.session.Client.ID, id, &req, c.session.Actor())
+	out, err := c.s.Endpoints.Replay(c.acting(), c.session.Client.ID, id, &req, c.session.Actor())
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (c *call) redeliverEvent() error {
 		}
 		only = &id
 	}
-	asked, err := c.s.Endpoints.Redeliver(c.r.Context(), c.session.Client.ID, event, only, c.session.Actor())
+	asked, err := c.s.Endpoints.Redeliver(c.acting(), c.session.Client.ID, event, only, c.session.Actor())
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func (c *call) createEndpoint() error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	e, secret, err := c.s.Endpoints.Create(c.r.Context(), c.session.Client, &req, c.session.Actor())
+	e, secret, err := c.s.Endpoints.Create(c.acting(), c.session.Client, &req, c.session.Actor())
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (c *call) patchEndpoint() error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	e, err := c.s.Endpoints.Patch(c.r.Context(), c.session.Client, id, &req, c.session.Actor())
+	e, err := c.s.Endpoints.Patch(c.acting(), c.session.Client, id, &req, c.session.Actor())
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (c *call) patchEndpoint() error {
 func (c *call) deleteEndpoint() error {
 	id, err := c.endpointID()
 	if err == nil {
-		err = c.s.Endpoints.Delete(c.r.Context(), c.session.Client.ID, id, c.session.Actor())
+		err = c.s.Endpoints.Delete(c.acting(), c.session.Client.ID, id, c.session.Actor())
 	}
 	if err != nil {
 		return err
@@ -125,7 +125,7 @@ func (c *call) rotateSecret() error {
 		// Cut to just outside the bounds, so that the product cannot wrap.
 		overlap = time.Duration(max(-1, min(*n, int64(webhook.MaxOverlap/time.Second)+1))) * time.Second
 	}
-	e, secret, err := c.s.Endpoints.Rotate(c.r.Context(), c.session.Client.ID, id, overlap, c.session.Actor())
+	e, secret, err := c.s.Endpoints.Rotate(c.acting(), c.session.Client.ID, id, overlap, c.session.Actor())
 	if err != nil {
 		return err
 	}

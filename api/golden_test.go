@@ -321,7 +321,10 @@ func show(t *testing.T, a *httptest.ResponseRecorder) string {
 		return b.String()
 	}
 	b.WriteByte('\n')
-	if !strings.HasSuffix(a.Header().Get("Content-Type"), "json") {
+	switch kind := a.Header().Get("Content-Type"); {
+	case strings.HasPrefix(kind, "text/csv"), kind == "application/jsonl", kind == "application/x-ndjson":
+		return b.String() + strings.ReplaceAll(a.Body.String(), "\r\n", "\n")
+	case !strings.HasSuffix(kind, "json"):
 		return b.String() + "(text)\n"
 	}
 	var indented bytes.Buffer

@@ -47,7 +47,7 @@ func (c *call) createKey() error {
 	if fields != nil {
 		return &till.Error{Code: till.CodeValidationFailed, Fields: fields}
 	}
-	text, key, err := c.s.Accounts.CreateKey(c.r.Context(), c.session.Client.ID, name, scopes, expires, c.session.Actor())
+	text, key, err := c.s.Accounts.CreateKey(c.acting(), c.session.Client.ID, name, scopes, expires, c.session.Actor())
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (c *call) rotateKey() error {
 	if err := c.checkRotation(id); err != nil {
 		return err
 	}
-	text, key, err := c.s.Accounts.RotateKey(c.r.Context(), c.session.Client.ID, id, overlap, c.session.Actor())
+	text, key, err := c.s.Accounts.RotateKey(c.acting(), c.session.Client.ID, id, overlap, c.session.Actor())
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (c *call) newKey(text string, k *till.Key) error {
 
 // revokeKey is DELETE /api-keys/{key_id}.
 func (c *call) revokeKey() error {
-	err := c.s.Accounts.RevokeKey(c.r.Context(), c.session.Client.ID, c.r.PathValue("key_id"), c.session.Actor())
+	err := c.s.Accounts.RevokeKey(c.acting(), c.session.Client.ID, c.r.PathValue("key_id"), c.session.Actor())
 	if err != nil {
 		return err
 	}

@@ -131,7 +131,7 @@ func (c *call) checkURL() error {
 			if flagged++; flagged > maxFlagged {
 				break
 			}
-			if err := c.s.Accounts.FlagExposed(c.r.Context(), key); err != nil {
+			if err := c.s.Accounts.FlagExposed(c.acting(), key); err != nil {
 				c.s.Log.Warn("an exposed key was not flagged", "request_id", c.id, "error", err)
 			}
 		}

@@ -13,8 +13,18 @@ const (
 	maxClientPolls = 20   // of one client, then 429
 )
 
-// polls counts the calls that wait for events.
+// How many statements are exported at once on this instance: each takes a
+// reader of the database for moments, again and again.
+const (
+	maxExports       = 16 // then 503
+	maxClientExports = 2  // of one client, then 429
+)
+
+// polls counts the calls that last: those that wait for events, or those that
+// export.
 type polls struct {
+	max, maxClient int
+
 	stopping chan struct{} // closed when the service stops
 	stop     func()
 
@@ -23,8 +33,8 @@ type polls struct {
 	byClient map[till.ID]int
 }
 
-func newPolls() *polls {
-	p := &polls{stopping: make(chan struct{}), byClient: make(map[till.ID]int)}
+func newPolls(most, mostOfClient int) *polls {
+	p := &polls{max: most, maxClient: mostOfClient, stopping: make(chan struct{}), byClient: make(map[till.ID]int)}
 	p.stop = sync.OnceFunc(func() { close(p.stopping) })
 	return p
 }
@@ -35,9 +45,9 @@ func (p *polls) enter(client till.ID) (leave func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
-	case p.byClient[client] >= maxClientPolls:
+	case p.byClient[client] >= p.maxClient:
 		return nil, &till.Error{Code: till.CodeRateLimited}
-	case p.all >= maxPolls:
+	case p.all >= p.max:
 		return nil, &till.Error{Code: till.CodeServiceUnavailable}
 	}
 	p.all++

@@ -3,10 +3,9 @@ package api
 import (
 	"context"
 	"net/http"
-	"strconv"
 
 	"till"
-	"till/internal/jsonx"
+	"till/books"
 	"till/ledger"
 	"till/store"
 )
@@ -15,16 +14,12 @@ var transactionQuery = []string{
 	"type", "currency", "payment_id", "payout_id", "reference", "from_date", "to_date", "limit", "offset", "order",
 }
 
-// transactionTypes are the words that the type filter knows.
-var transactionTypes = []string{
-	"collection", "late_collection", "collection_reversal", "payout", "payout_reversal", "late_payout", "fee", "adjustment",
-}
-
-// listTransactions is GET /transactions.
+// listTransactions is GET /transactions: a page, or with an Accept header
+// that asks for it the whole statement as CSV or JSON Lines.
 func (c *call) listTransactions() error {
 	p := c.params()
 	f := store.TransactionFilter{
-		Type:      p.choice("type", transactionTypes...),
+		Type:      p.choice("type", ledger.TransactionTypes...),
 		Currency:  p.text("currency", maxCurrencyFilter),
 		Reference: p.text("reference", maxReferenceFilter),
 		From:      p.time("from_date"),
@@ -32,12 +27,25 @@ func (c *call) listTransactions() error {
 	}
 	payment, payout := p.id("payment_id"), p.id("payout_id")
 	page := p.page()
+	_, limited := p.get("limit")
+	_, skipped := p.get("offset")
+	_, ordered := p.get("order")
 	if err := p.err(); err != nil {
 		return err
 	}
+	possible := known(payment, &f.PaymentID) && known(payout, &f.PayoutID)
+	e := exportOf(c.r.Header["Accept"])
+	if e != nil {
+		if !ordered {
+			page.Ascending = true // a statement is read from its beginning
+		}
+		if possible && !limited && !skipped {
+			return c.exportAll(e, books.Statement{Client: c.session.Client.ID, Filter: f, NewestTop: !page.Ascending, Format: e.format})
+		}
+	}
 	var ts []*ledger.Transaction
 	var total int64
-	if known(payment, &f.PaymentID) && known(payout, &f.PayoutID) {
+	if possible {
 		err := c.view(func(ctx context.Context, tx *store.Tx) (err error) {
 			ts, total, err = tx.ListTransactions(ctx, c.session.Client.ID, f, page)
 			return err
@@ -46,7 +54,10 @@ func (c *call) listTransactions() error {
 			return err
 		}
 	}
-	b := appendItems(c.buf(), ts, appendTransaction)
+	if e != nil {
+		return c.exportPage(e, ts)
+	}
+	b := appendItems(c.buf(), ts, books.AppendTransaction)
 	return c.json(http.StatusOK, appendPage(b, total, page.Limit, page.Offset))
 }
 
@@ -58,32 +69,4 @@ func known(id *till.ID, filter *till.ID) bool {
 	}
 	*filter = *id
 	return !id.IsZero()
-}
-
-func appendTransaction(b []byte, t *ledger.Transaction) []byte {
-	b = append(b, `{"id":`...)
-	b = appendID(b, t.ID)
-	b = append(b, `,"sequence":`...)
-	b = strconv.AppendInt(b, t.Sequence, 10)
-	b = append(b, `,"wallet_id":`...)
-	b = appendID(b, t.WalletID)
-	b = append(b, `,"type":`...)
-	b = jsonx.AppendString(b, t.Type)
-	b = append(b, `,"direction":`...)
-	b = jsonx.AppendString(b, t.Direction)
-	b = append(b, `,"amount":`...)
-	b = appendMoney(b, t.Amount)
-	b = append(b, `,"balance_after":`...)
-	b = appendMinor(b, t.BalanceAfter)
-	b = append(b, `,"payment_id":`...)
-	b = appendID(b, t.PaymentID)
-	b = append(b, `,"payout_id":`...)
-	b = appendID(b, t.PayoutID)
-	b = append(b, `,"reference":`...)
-	b = appendText(b, t.Reference)
-	b = append(b, `,"provider_reference":`...)
-	b = appendText(b, t.ProviderReference)
-	b = append(b, `,"created_at":`...)
-	b = appendTime(b, t.CreatedAt)
-	return append(b, '}')
 }

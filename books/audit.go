@@ -43,6 +43,7 @@ func (v *verifier) verifyAudit(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		v.tell(int64(len(slice.rows)))
 		noted := make(map[decision]bool, len(slice.rows))
 		for _, a := range slice.rows {
 			v.Audit++

@@ -158,7 +158,7 @@ func (d *desk) audit(after int64) (out []*store.AuditRow) {
 func (d *desk) cases() map[string]string {
 	d.t.Helper()
 	out := map[string]string{}
-	cases, err := books.Cases(d.t.Context(), d.s, true, 0)
+	cases, err := books.Cases(d.t.Context(), d.s, store.CaseFilter{All: true, Limit: 1000})
 	if err != nil {
 		d.t.Fatal(err)
 	}

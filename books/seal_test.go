@@ -139,7 +139,7 @@ func TestCasesAreListedLongestOpenFirst(t *testing.T) {
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
 		c, client := storetest.NewCollector(t, s), storetest.NewClient(t, s, till.Test)
 		fillBooks(t, s, c, client)
-		open, err := books.Cases(t.Context(), s, false, 10)
+		open, err := books.Cases(t.Context(), s, store.CaseFilter{Limit: 10})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,7 +157,7 @@ func TestCasesAreListedLongestOpenFirst(t *testing.T) {
 			limit int
 			n     int
 		}{{false, 10, 1}, {true, 10, 2}, {true, 1, 1}, {true, 0, 2}} {
-			got, err := books.Cases(t.Context(), s, want.all, want.limit)
+			got, err := books.Cases(t.Context(), s, store.CaseFilter{All: want.all, Limit: want.limit})
 			if err != nil || len(got) != want.n {
 				t.Errorf("all %v, limit %d: %d cases, %v; want %d", want.all, want.limit, len(got), err, want.n)
 			}

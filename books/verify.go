@@ -3,6 +3,7 @@ package books
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"till"
@@ -21,6 +22,10 @@ type Options struct {
 	// success the last read for late money is due on a connection. Nil means
 	// three days on all of them.
 	LateUntil func(connection string) time.Duration
+
+	// Progress, if not nil, is told again and again how many rows of how many
+	// were read; the latter is a guess. It is called by one at a time.
+	Progress func(rows, all int64)
 }
 
 const (
@@ -62,6 +67,9 @@ func Verify(ctx context.Context, s *store.Store, o Options) (Report, error) {
 		o.LateUntil = func(string) time.Duration { return defaultLateUntil }
 	}
 	v := &verifier{s: s, o: o}
+	if err := v.measure(ctx); err != nil {
+		return v.Report, err
+	}
 	for {
 		var found bool
 		after := v.client
@@ -78,12 +86,56 @@ func Verify(ctx context.Context, s *store.Store, o Options) (Report, error) {
 	}
 }
 
-// verifier is a Verify on its way through the clients.
+// verifier is a Verify on its way through the clients. The passes over one
+// client run side by side; each has counts of its own in the report.
 type verifier struct {
 	Report
 	s      *store.Store
 	o      Options
 	client till.ID
+
+	logEnd        int64 // the client's last event when its passes began
+	named, logged int64 // events about payments up to there: by the payments, and by the log
+
+	mu   sync.Mutex // guards what follows, and Problems and Omitted
+	rows int64      // read so far
+	all  int64
+}
+
+// measure guesses how many rows there are: each event is met in the log and
+// with its payment.
+func (v *verifier) measure(ctx context.Context) error {
+	return v.view(ctx, func(tx *store.Tx) error {
+		events, audit, err := tx.LogLengths(ctx)
+		v.all = 2*events + audit
+		return err
+	})
+}
+
+// tell tells that some more rows were read.
+func (v *verifier) tell(rows int64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.rows += rows
+	if v.o.Progress != nil {
+		v.o.Progress(v.rows, max(v.rows, v.all))
+	}
+}
+
+// together runs passes side by side. If one cannot go on, the others stop.
+func (v *verifier) together(ctx context.Context, passes ...func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var all sync.WaitGroup
+	for _, pass := range passes {
+		all.Go(func() {
+			if err := pass(ctx); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	all.Wait()
+	return context.Cause(ctx)
 }
 
 // view runs f on a snapshot, unless it is time to stop.
@@ -95,6 +147,8 @@ func (v *verifier) view(ctx context.Context, f func(tx *store.Tx) error) error {
 }
 
 func (v *verifier) problem(invariant string, subject till.ID, format string, args ...any) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	if len(v.Problems) >= v.o.MaxProblems {
 		v.Omitted++
 		return
@@ -132,24 +186,16 @@ func (v *verifier) verifyClient(ctx context.Context) error {
 		v.problem("I11", till.ID{}, "there are rows of a client that does not exist")
 		return nil
 	}
-	for _, f := range []func(context.Context) error{
-		v.verifyPayments, v.verifyKeys, v.verifyPayouts, v.verifyPayoutKeys, v.verifySteps, v.verifyEvents, v.verifyEndpoints,
+	v.logEnd, v.named, v.logged = head.LastEvent, 0, 0
+	err = v.together(ctx,
+		v.verifyPayments, v.verifyKeys, v.verifyPayouts, v.verifyPayoutKeys, v.verifySteps, v.sieveEvents, v.verifyEndpoints,
 		v.verifyWallets, v.verifyEntries, v.verifyFacts, v.verifyAdjustments, v.verifyCounters, v.verifyAudit,
-	} {
-		if err := f(ctx); err != nil {
-			return err
-		}
+	)
+	if err == nil && v.named != v.logged {
+		v.Events = 0
+		err = v.verifyEvents(ctx) // some event is named by no payment, or some name is wrong: find it
 	}
-	return nil
-}
-
-// verifyKeys proves I5 once more: the unique index holds it already.
-func (v *verifier) verifyKeys(ctx context.Context) error {
-	return v.view(ctx, func(tx *store.Tx) error {
-		payments, keys, err := tx.CountIdempotencyKeys(ctx, v.client)
-		v.check(payments == keys, "I5", till.ID{}, "%d payments have %d idempotency keys", payments, keys)
-		return err
-	})
+	return err
 }
 
 // verifySteps looks for work that belongs to nothing.

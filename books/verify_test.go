@@ -213,6 +213,9 @@ func TestVerifyFindsWhatIsBroken(t *testing.T) {
 		{"I11", "a row of a client that is not there", `UPDATE steps SET client_id = x'FF' WHERE subject_id = ` + of("failed")},
 
 		{"I14", "an audit row that was changed", `UPDATE audit SET detail = 'nothing to see' WHERE sequence = 2 AND client_id = ` + firstClient},
+		{"I14", "a cause that was changed", `UPDATE audit SET cause = 'a whim' WHERE sequence = 2 AND client_id = ` + firstClient},
+		{"I14", "evidence that was changed", `UPDATE audit SET evidence = x'00' WHERE sequence = 2 AND client_id = ` + firstClient},
+		{"I14", "evidence that is gone", `UPDATE audit SET evidence = NULL WHERE sequence = 2 AND client_id = ` + firstClient},
 		{"I14", "an audit row that is gone", `DELETE FROM audit WHERE sequence = 2 AND client_id = ` + firstClient},
 		{"I14", "an audit log cut short", `DELETE FROM audit WHERE sequence = 5 AND client_id = ` + firstClient + `; UPDATE client_heads SET last_audit = 4 WHERE client_id = ` + firstClient},
 		{"I14", "an audit log shorter than its head", `UPDATE client_heads SET last_audit = 6 WHERE client_id = ` + firstClient},
@@ -290,6 +293,31 @@ func broken(t *testing.T, template, statements string) (*store.Store, till.ID) {
 	}
 	t.Cleanup(func() { s.Close() })
 	return s, client
+}
+
+// I5: the index that forbids it cannot be dropped, so the table is made anew.
+func TestVerifyFindsAKeyUsedTwice(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	template, path := filepath.Join(dir, "template.db"), filepath.Join(dir, "till.db")
+	newBooks(t, template)
+	storetest.Exec(t, storetest.OpenRaw(t, template), `VACUUM INTO ?`, path)
+	raw := storetest.OpenRaw(t, path)
+	for _, q := range []string{
+		`PRAGMA foreign_keys = OFF`, `CREATE TABLE copied AS SELECT * FROM payments`, `DROP TABLE payments`, `ALTER TABLE copied RENAME TO payments`,
+		`UPDATE payments SET idempotency_key = (SELECT idempotency_key FROM payments WHERE id = ` + of("first") + `) WHERE id = ` + of("second"),
+	} {
+		storetest.Exec(t, raw, q)
+	}
+	s, err := store.Open(t.Context(), store.Config{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	r := verify(t, s, books.Options{})
+	if len(r.Problems) != 1 || r.Problems[0].Invariant != "I5" {
+		t.Errorf("got %+v, want one problem with I5", r.Problems)
+	}
 }
 
 func TestAReportIsBounded(t *testing.T) {

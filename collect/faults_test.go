@@ -658,3 +658,36 @@ func TestARestartGoesOnWhereItStopped(t *testing.T) {
 		}
 	})
 }
+
+// A case that a person closes while its cause stands is opened again by the
+// next look at the operator; the payment is not touched.
+func TestACaseWhoseCauseStandsIsOpenedAgain(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, w *world) {
+		stuck, wrong := w.create("0014").ID, w.create("0019").ID
+		time.Sleep(window + 5*time.Second)
+		for id, kind := range map[till.ID]string{stuck: engine.CaseOverdue, wrong: engine.CaseMismatch} {
+			if got := w.cases(id); got != kind {
+				t.Fatalf("cases %q, want %q", got, kind)
+			}
+			err := w.store.Update(context.Background(), func(tx *store.Tx) error {
+				return tx.CloseCases(context.Background(), []store.Closing{{Ref: store.Ref{Client: w.client.ID, ID: id}, By: "Awa", At: tx.Now(), Reason: "seen"}})
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := w.cases(id); got != "" {
+				t.Fatalf("cases %q after they were closed", got)
+			}
+		}
+		time.Sleep(4 * time.Hour) // it is asked about ever more slowly
+		for id, kind := range map[till.ID]string{stuck: engine.CaseOverdue, wrong: engine.CaseMismatch} {
+			if got := w.cases(id); got != kind {
+				t.Errorf("cases %q, want %q again and nothing else", got, kind)
+			}
+			if p := w.payment(id); p.Status != till.Processing || p.Resolution.State != till.NeedsAttention {
+				t.Errorf("the payment is %s, %s", p.Status, p.Resolution.State)
+			}
+		}
+	})
+}

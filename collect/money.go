@@ -96,10 +96,13 @@ func (b *change) settle(ctx context.Context, p *store.PaymentRow, a *engine.Answ
 func (b *change) suspend(p *store.PaymentRow, a *engine.Answer, kind, why string) {
 	b.Held(p)
 	b.Attend(p)
-	if _, found := b.aside[a.Ref]; found {
+	_, found := b.aside[a.Ref]
+	if !found || !p.Status.Final() { // a person who ended it has seen the money
+		b.Again(p, kind, why+"; nothing was credited", found)
+	}
+	if found {
 		return
 	}
-	b.Open(p, kind, why+"; nothing was credited")
 	reported := a.Result.Amount
 	if reported.Currency == "" {
 		reported = p.Amount

@@ -17,7 +17,8 @@ type Resolution struct {
 	Reversed bool   // the money was credited, and the operator took it back
 	Receipt  string // the operator's, where the evidence shows one
 	By       string // who says so
-	Evidence string // what it rests on, for the audit log
+	Evidence string // what it rests on, in words for the audit log
+	Digest   []byte // SHA-256 of it
 }
 
 // Resolve ends a payment on a person's evidence, through the same Apply as
@@ -40,7 +41,7 @@ func (c *Collector) Resolve(ctx context.Context, ref store.Ref, r Resolution) er
 	}
 	a := &engine.Answer{
 		Ref: ref, Action: engine.Resolve, Reference: c.ReferenceOf(&p.Payment),
-		Started: now, Ended: now, By: r.By, Evidence: r.Evidence,
+		Started: now, Ended: now, By: r.By, Evidence: r.Evidence, Digest: r.Digest,
 		Result: provider.Result{Outcome: provider.Failed, Reason: till.Unspecified},
 	}
 	switch {

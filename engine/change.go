@@ -38,6 +38,7 @@ type Change[R Row] struct {
 	wallets  map[purse]*ledger.Wallet // those that this batch changes, as it leaves them
 	last     map[store.Ref]*store.Attempt
 	receipts map[store.Receipt]till.ID // who has which, before and in this batch
+	answer   *Answer                   // the one that is being decided on
 
 	moved        []R
 	deletedSteps []store.Ref
@@ -149,7 +150,7 @@ func (b *Change[R]) Mismatch(row R, a *Answer) string {
 // Decide takes one answer against the running state: it notes the call,
 // judges what it means, and schedules what is next.
 func (b *Change[R]) Decide(ctx context.Context, a *Answer, d Decider[R]) error {
-	a.Refused = nil
+	a.Refused, b.answer = nil, a
 	row, found := b.Rows[a.Ref]
 	if !found || b.Heads[a.Ref.Client] == nil {
 		a.Refused = till.Errorf(b.noun.NotFound, "there is no such %s", b.noun.Name)
@@ -335,10 +336,9 @@ func (b *Change[R]) schedule(row R, a *Answer, t provider.Traits, was store.Alik
 	case a.Action == Resolve:
 	default:
 		Reschedule(s, a, p.ExpiresAt, t, now)
-		if Overdue(p.ExpiresAt, t, now) && !*p.Attention {
-			*p.Attention = true
-			b.Touch(row)
-			b.Open(row, CaseOverdue, "its time is over and the operator has not decided")
+		if Overdue(p.ExpiresAt, t, now) {
+			b.Again(row, CaseOverdue, "its time is over and the operator has not decided", *p.Attention)
+			b.Attend(row)
 		}
 	}
 	b.resolve(row, t)

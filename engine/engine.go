@@ -42,8 +42,9 @@ type Answer struct {
 	Result         provider.Result
 	Err            error // non-nil: we do not know
 
-	// By and Evidence are set on a person's resolution.
+	// By, Evidence and Digest are set on a person's resolution.
 	By, Evidence string
+	Digest       []byte // SHA-256 of the evidence
 
 	// Refused is set by Apply if the answer could not be recorded.
 	Refused error

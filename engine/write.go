@@ -2,8 +2,11 @@ package engine
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"till"
 	"till/ledger"
@@ -19,24 +22,66 @@ func (b *Change[R]) Open(row R, kind, detail string) {
 	})
 }
 
-// Record writes an audit row.
+// Again is Open for what is seen time and again. The first time it puts the
+// row on the list; later it only undoes what a person did who closed the case
+// while its cause stands.
+func (b *Change[R]) Again(row R, kind, detail string, seen bool) {
+	b.Open(row, kind, detail)
+	b.cases[len(b.cases)-1].Again = seen
+}
+
+// Record writes an audit row. What it rests on is the answer that is being
+// decided on.
 func (b *Change[R]) Record(client, subject till.ID, at till.Time, actor, action, detail string) {
-	b.audit = append(b.audit, &store.AuditRow{
+	row := &store.AuditRow{
 		ClientID: client, Sequence: b.Heads[client].NextAudit(), At: at,
 		Actor: actor, Action: action, SubjectID: subject, Detail: detail,
-	})
+	}
+	if b.answer != nil {
+		row.Cause, row.Evidence = causeOf(b.answer), evidenceOf(b.answer)
+	}
+	b.audit = append(b.audit, row)
+}
+
+// causeOf says which call brought an answer; "" for a person's, whose cause is
+// the command.
+func causeOf(a *Answer) string {
+	if a.Action == Resolve {
+		return ""
+	}
+	return string(a.Action)
+}
+
+// evidenceOf returns the digest of what a decision rests on: of the file that
+// a person brought, or of the operator's word as it was understood. The
+// latter binds the receipt and the codes, which stand in other tables, into
+// the chain over the audit log.
+func evidenceOf(a *Answer) []byte {
+	if a.Action == Resolve {
+		return a.Digest
+	}
+	r := &a.Result
+	h := sha256.New()
+	for _, word := range []string{string(r.Outcome), r.Receipt, strconv.FormatInt(r.Amount.Minor, 10), r.Amount.Currency, r.Reference, r.Code, r.Message} {
+		h.Write([]byte(strconv.Quote(word)))
+	}
+	return h.Sum(nil)
 }
 
 // Resolved records a person's act and takes the row off the list.
 func (b *Change[R]) Resolved(row R, a *Answer) {
 	p := row.Alike()
 	at := b.Heads[p.Ref.Client].Tick()
+	detail, reason := "resolved by "+a.By, "the "+b.noun.Name+" was resolved as "+string(a.Result.Outcome)
+	if a.Digest != nil {
+		detail += ", evidence sha256:" + hex.EncodeToString(a.Digest)
+	}
 	b.attempts = append(b.attempts, &store.Attempt{
 		ClientID: p.Ref.Client, SubjectID: p.Ref.ID, Kind: store.AttemptResolve, Connection: p.Connection, Reference: a.Reference,
-		Outcome: string(a.Result.Outcome), Detail: "resolved by " + a.By, StartedAt: a.Started, EndedAt: a.Ended,
+		Outcome: string(a.Result.Outcome), Detail: detail, StartedAt: a.Started, EndedAt: a.Ended,
 	})
 	b.Record(p.Ref.Client, p.Ref.ID, at, a.By, "resolve", "as "+string(a.Result.Outcome)+"; "+a.Evidence)
-	b.closed = append(b.closed, store.Closing{Ref: p.Ref, By: a.By, At: at})
+	b.closed = append(b.closed, store.Closing{Ref: p.Ref, By: a.By, At: at, Reason: reason, Evidence: a.Digest})
 }
 
 // Wallet returns the client's wallet in a currency, as this batch has left
@@ -95,6 +140,7 @@ func (b *Change[R]) Book(w *ledger.Wallet, e *ledger.Entry) error {
 // repay pays what clients owe from what this batch leaves available, whatever
 // made it so: no wallet is written with both.
 func (b *Change[R]) repay() error {
+	b.answer = nil
 	for _, w := range b.wallets {
 		if e, owes := ledger.Repay(w); owes {
 			if err := b.Book(w, &e); err != nil {

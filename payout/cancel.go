@@ -64,7 +64,8 @@ type Resolution struct {
 	Success  bool
 	Receipt  string // the operator's, where the evidence shows one
 	By       string // who says so
-	Evidence string // what it rests on, for the audit log
+	Evidence string // what it rests on, in words for the audit log
+	Digest   []byte // SHA-256 of it
 }
 
 // Resolve ends a payout on a person's evidence, through the same Apply as
@@ -85,7 +86,7 @@ func (m *Paymaster) Resolve(ctx context.Context, ref store.Ref, r Resolution) er
 	}
 	a := &engine.Answer{
 		Ref: ref, Action: engine.Resolve, Reference: m.ReferenceOf(&p.Payout),
-		Started: now, Ended: now, By: r.By, Evidence: r.Evidence,
+		Started: now, Ended: now, By: r.By, Evidence: r.Evidence, Digest: r.Digest,
 		Result: provider.Result{Outcome: provider.Failed, Reason: till.Unspecified},
 	}
 	if r.Success {

@@ -332,7 +332,7 @@ func (w *world) cases(id till.ID) string {
 	w.t.Helper()
 	var kinds []string
 	w.view(func(ctx context.Context, tx *store.Tx) error {
-		cs, err := tx.Cases(ctx, false, 1000)
+		cs, err := tx.Cases(ctx, store.CaseFilter{Limit: 1000})
 		for _, c := range cs {
 			if c.SubjectID == id {
 				kinds = append(kinds, c.Kind)

@@ -18,28 +18,90 @@ type AuditRow struct {
 	Action    string
 	SubjectID till.ID // zero where there is none
 	Detail    string  // never a secret, never a full phone number
+	Cause     string  // what made the actor act: a request, a command, a call to an operator; "" in rows from before it was kept
+	Evidence  []byte  // SHA-256 of what the act rests on; nil where there is nothing to show
+}
+
+type causeKey struct{}
+
+// WithCause returns a context for acts that happen for one reason: audit rows
+// that name no cause of their own are given this one. It is the one thing
+// that rides in a context, because everybody between the request and the row
+// would only hand it on.
+func WithCause(ctx context.Context, cause string) context.Context {
+	return context.WithValue(ctx, causeKey{}, cause)
 }
 
 // InsertAudit appends to the clients' audit logs.
 func (tx *Tx) InsertAudit(ctx context.Context, rows []*AuditRow) error {
+	cause, _ := ctx.Value(causeKey{}).(string)
 	args := make([][]any, len(rows))
 	for i, a := range rows {
-		args[i] = []any{a.ClientID[:], a.Sequence, int64(a.At), a.Actor, a.Action, orNull(a.SubjectID), a.Detail}
+		if a.Cause == "" {
+			a.Cause = cause
+		}
+		args[i] = []any{a.ClientID[:], a.Sequence, int64(a.At), a.Actor, a.Action, orNull(a.SubjectID), a.Detail, orNull(a.Cause), bytesOrNull(a.Evidence)}
 	}
-	return tx.set(ctx, `INSERT INTO audit (client_id, sequence, at, actor, action, subject_id, detail) VALUES (?, ?, ?, ?, ?, ?, ?)`, args)
+	return tx.set(ctx, `INSERT INTO audit (client_id, sequence, at, actor, action, subject_id, detail, cause, evidence)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, args)
+}
+
+const auditColumns = `sequence, at, actor, action, subject_id, detail, cause, evidence`
+
+func scanAudit(r row, client till.ID) (*AuditRow, error) {
+	a := &AuditRow{ClientID: client}
+	err := r.Scan(&a.Sequence, &a.At, &a.Actor, &a.Action, idDest(&a.SubjectID), &a.Detail, textDest(&a.Cause), &a.Evidence)
+	return a, err
 }
 
 // Audit returns up to limit audit rows of a client beyond a sequence.
 func (tx *Tx) Audit(ctx context.Context, client till.ID, after int64, limit int) ([]*AuditRow, error) {
 	var out []*AuditRow
-	err := tx.rows(ctx, `SELECT sequence, at, actor, action, subject_id, detail FROM audit WHERE client_id = ? AND sequence > ? ORDER BY sequence LIMIT ?`,
+	err := tx.rows(ctx, `SELECT `+auditColumns+` FROM audit WHERE client_id = ? AND sequence > ? ORDER BY sequence LIMIT ?`,
 		[]any{client[:], after, limit}, func(r row) error {
-			a := &AuditRow{ClientID: client}
-			err := r.Scan(&a.Sequence, &a.At, &a.Actor, &a.Action, idDest(&a.SubjectID), &a.Detail)
+			a, err := scanAudit(r, client)
 			out = append(out, a)
 			return err
 		})
 	return out, err
+}
+
+// AuditOf returns the audit rows about a subject among those beyond one
+// sequence and up to another. The log has no index by subject, which every
+// commit would pay for: whoever asks goes through it in slices.
+func (tx *Tx) AuditOf(ctx context.Context, ref Ref, after, until int64) ([]*AuditRow, error) {
+	var out []*AuditRow
+	err := tx.rows(ctx, `SELECT `+auditColumns+` FROM audit WHERE client_id = ? AND sequence > ? AND sequence <= ? AND subject_id = ? ORDER BY sequence`,
+		[]any{ref.Client[:], after, until, ref.ID[:]}, func(r row) error {
+			a, err := scanAudit(r, ref.Client)
+			out = append(out, a)
+			return err
+		})
+	return out, err
+}
+
+// AuditBefore returns the sequence of a client's last audit row from before a
+// moment, 0 if there is none. Times grow with the sequence, so it is found by
+// halving.
+func (tx *Tx) AuditBefore(ctx context.Context, client till.ID, at till.Time) (int64, error) {
+	head, err := tx.Head(ctx, client)
+	if err != nil || head == nil {
+		return 0, err
+	}
+	low, high := int64(0), head.LastAudit // before at; not
+	for low < high {
+		mid := (low + high + 1) / 2
+		var made till.Time
+		if _, err := tx.one(ctx, `SELECT at FROM audit WHERE client_id = ? AND sequence = ?`, []any{client[:], mid}, &made); err != nil {
+			return 0, err
+		}
+		if made < at {
+			low = mid
+		} else {
+			high = mid - 1
+		}
+	}
+	return low, nil
 }
 
 // Seal is one link of a client's audit chain.
@@ -97,7 +159,8 @@ func (tx *Tx) UnsealedClients(ctx context.Context, limit int) ([]till.ID, error)
 	return out, err
 }
 
-// SealOf returns the link that seals a row after the link before it.
+// SealOf returns the link that seals a row after the link before it. A row
+// without cause and evidence, as all were once, has the link it had then.
 func SealOf(before Seal, a *AuditRow) Seal {
 	h := sha256.New()
 	h.Write(before.Hash[:])
@@ -111,6 +174,13 @@ func SealOf(before Seal, a *AuditRow) Seal {
 		binary.BigEndian.PutUint64(n[:8], uint64(len(text)))
 		h.Write(n[:8])
 		h.Write([]byte(text))
+	}
+	if a.Cause != "" || len(a.Evidence) > 0 {
+		for _, text := range []string{a.Cause, string(a.Evidence)} {
+			binary.BigEndian.PutUint64(n[:8], uint64(len(text)))
+			h.Write(n[:8])
+			h.Write([]byte(text))
+		}
 	}
 	return Seal{Sequence: a.Sequence, Hash: [32]byte(h.Sum(nil))}
 }

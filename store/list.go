@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"till"
-	"till/ledger"
 )
 
 // Page says which part of a list is wanted.
@@ -27,14 +26,6 @@ type PaymentFilter struct {
 	Key               *till.ID // any UUID is a key, the zero one too
 }
 
-// TransactionFilter says which transactions are wanted. Zero fields do not
-// filter.
-type TransactionFilter struct {
-	Type, Currency, Reference string
-	PaymentID, PayoutID       till.ID
-	From, To                  till.Time // both inclusive
-}
-
 // ListPayments returns a page of a client's payments and the exact number of
 // all that match, both from this transaction's snapshot.
 func (tx *Tx) ListPayments(ctx context.Context, client till.ID, f PaymentFilter, page Page) ([]*PaymentRow, int64, error) {
@@ -51,7 +42,7 @@ func listRows[R any](ctx context.Context, tx *Tx, noun, table string, client til
 	read func(context.Context, []Ref) (map[Ref]R, error)) ([]R, int64, error) {
 	l := list{
 		counted: counted{client: client, noun: noun, a: f.Method, b: string(f.Status)},
-		table:   table, from: f.From, to: f.To, page: page,
+		table:   table, columns: "p.id", from: f.From, to: f.To, page: page,
 	}
 	l.where("p.method = ?", f.Method != "", f.Method)
 	l.where("p.status = ?", f.Status != "", string(f.Status))
@@ -61,13 +52,15 @@ func listRows[R any](ctx context.Context, tx *Tx, noun, table string, client til
 		l.narrow("p.idempotency_key = ?", true, f.Key.Bytes())
 	}
 
-	ids, total, err := tx.list(ctx, &l)
+	refs := make([]Ref, 0, page.Limit)
+	total, err := tx.list(ctx, &l, func(r row) error {
+		ref := Ref{Client: client}
+		err := r.Scan(idDest(&ref.ID))
+		refs = append(refs, ref)
+		return err
+	})
 	if err != nil {
 		return nil, 0, err
-	}
-	refs := make([]Ref, len(ids))
-	for i, id := range ids {
-		refs[i] = Ref{client, id}
 	}
 	rows, err := read(ctx, refs)
 	if err != nil {
@@ -80,44 +73,12 @@ func listRows[R any](ctx context.Context, tx *Tx, noun, table string, client til
 	return out, total, nil
 }
 
-// ListTransactions returns a page of a client's transactions and the exact
-// number of all that match.
-func (tx *Tx) ListTransactions(ctx context.Context, client till.ID, f TransactionFilter, page Page) ([]*ledger.Transaction, int64, error) {
-	l := list{
-		counted: counted{client: client, noun: nounTransaction, a: f.Type, b: f.Currency},
-		table:   "transactions p", from: f.From, to: f.To, page: page,
-	}
-	l.where("p.type = ?", f.Type != "", f.Type)
-	l.where("p.currency = ?", f.Currency != "", f.Currency)
-	l.narrow("p.reference = ?", f.Reference != "", f.Reference)
-	l.narrow("p.payment_id = ?", !f.PaymentID.IsZero(), f.PaymentID.Bytes())
-	l.narrow("p.payout_id = ?", !f.PayoutID.IsZero(), f.PayoutID.Bytes())
-
-	ids, total, err := tx.list(ctx, &l)
-	if err != nil {
-		return nil, 0, err
-	}
-	args := make([][]any, len(ids))
-	for i := range ids {
-		args[i] = []any{client[:], ids[i][:]}
-	}
-	out := make([]*ledger.Transaction, len(ids))
-	err = tx.rowsOf(ctx, `SELECT id, wallet_id, sequence, type, direction, amount, currency, balance_after,
-		payment_id, payout_id, reference, provider_reference, created_at FROM transactions WHERE client_id = ? AND id = ?`, args,
-		func(i int, r row) error {
-			t := &ledger.Transaction{ClientID: client}
-			out[i] = t
-			return r.Scan(idDest(&t.ID), idDest(&t.WalletID), &t.Sequence, &t.Type, &t.Direction, &t.Amount.Minor, &t.Amount.Currency,
-				&t.BalanceAfter, idDest(&t.PaymentID), idDest(&t.PayoutID), textDest(&t.Reference), textDest(&t.ProviderReference), &t.CreatedAt)
-		})
-	return out, total, err
-}
-
 // list is one question: conditions that counters know, conditions that only
 // an index knows, a span of time and a page.
 type list struct {
 	counted
-	table    string
+	table    string // called p
+	columns  string // what is read of it; p.id is among them
 	from, to till.Time
 	page     Page
 	conds    string
@@ -137,47 +98,54 @@ func (l *list) narrow(cond string, on bool, arg any) {
 	l.indexed = l.indexed || on
 }
 
-// list returns the ids of a page and the exact total. With conditions that
+// list reads a page and returns the exact total. With conditions that
 // counters know, the cost does not grow with the number of rows: the total
 // is a sum of counters, and a deep offset finds its bucket by counters before
 // it reads rows.
-func (tx *Tx) list(ctx context.Context, l *list) (ids []till.ID, total int64, err error) {
+func (tx *Tx) list(ctx context.Context, l *list, scan func(r row) error) (total int64, err error) {
 	if !l.from.IsZero() && !l.to.IsZero() && l.from > l.to {
-		return nil, 0, nil
+		return 0, nil
 	}
 	if l.indexed {
-		return tx.listIndexed(ctx, l)
+		return tx.listIndexed(ctx, l, scan)
 	}
 	spans, err := tx.spans(ctx, l)
 	if err != nil {
-		return nil, 0, err
+		return 0, err
 	}
 	for _, s := range spans {
 		total += s.n
 	}
 	if int64(l.page.Offset) >= total || l.page.Limit == 0 {
-		return nil, total, nil
+		return total, nil
 	}
 	start, skip, err := tx.seek(ctx, l, spans, int64(l.page.Offset))
 	if err != nil {
-		return nil, 0, err
+		return 0, err
 	}
 	// No row is looked for that the total says is not there.
 	limit := int(min(int64(l.page.Limit), total-int64(l.page.Offset)))
-	if l.noun != nounTransaction && (l.a == "") != (l.b == "") {
-		ids, err = tx.readKinds(ctx, l, start, skip, limit)
-	} else {
-		ids, err = tx.readIDs(ctx, l, start, skip, limit)
-	}
-	return ids, total, err
+	return total, tx.read(ctx, l, start, skip, limit, scan)
 }
 
-// readKinds is readIDs for payments or payouts of one method in any status, or of one
-// status by any method. The index has each kind in order, and a page takes
-// from all of them: however rare they are among the others, none of the
-// others is read.
-func (tx *Tx) readKinds(ctx context.Context, l *list, start till.ID, skip int64, limit int) ([]till.ID, error) {
+// read reads rows in the page's direction from start on.
+func (tx *Tx) read(ctx context.Context, l *list, start till.ID, skip int64, limit int, scan func(r row) error) error {
+	if !l.indexed && l.noun != "" && (l.a == "") != (l.b == "") {
+		return tx.readKinds(ctx, l, start, skip, limit, scan)
+	}
 	lo, hi, order := l.window(start)
+	args := append([]any{l.client[:], lo[:], hi[:]}, l.args...)
+	return tx.rows(ctx, `SELECT `+l.columns+` FROM `+l.table+` WHERE p.client_id = ? AND p.id BETWEEN ? AND ?`+l.conds+` ORDER BY p.id `+order+` LIMIT ? OFFSET ?`,
+		append(args, limit, skip), scan)
+}
+
+// readKinds is read for payments of one method in any status, or of one status
+// by any method, and for the like of transactions. The index has each kind in
+// order, and a page takes from all of them: however rare they are among the
+// others, none of the others is read.
+func (tx *Tx) readKinds(ctx context.Context, l *list, start till.ID, skip int64, limit int, scan func(r row) error) error {
+	lo, hi, order := l.window(start)
+	_, columnA, columnB := countTable(l.noun)
 	var parts []string
 	var args []any
 	err := tx.rows(ctx, `SELECT a, b FROM counters WHERE client_id = ? AND noun = ? AND width = ? AND (? = '' OR a = ?) AND (? = '' OR b = ?)
@@ -185,30 +153,29 @@ func (tx *Tx) readKinds(ctx context.Context, l *list, start till.ID, skip int64,
 		[]any{l.client[:], l.noun, widthAll, l.a, l.a, l.b, l.b}, func(r row) error {
 			var a, b string
 			err := r.Scan(&a, &b)
-			parts = append(parts, fmt.Sprintf(`SELECT id FROM (SELECT p.id FROM %s WHERE p.client_id = ? AND p.method = ? AND p.status = ?
-				AND p.id BETWEEN ? AND ? ORDER BY p.id %s LIMIT ?) AS kind%d`, l.table, order, len(parts)))
+			parts = append(parts, fmt.Sprintf(`SELECT * FROM (SELECT %s FROM %s WHERE p.client_id = ? AND p.%s = ? AND p.%s = ?
+				AND p.id BETWEEN ? AND ? ORDER BY p.id %s LIMIT ?) AS kind%d`, l.columns, l.table, columnA, columnB, order, len(parts)))
 			args = append(args, l.client[:], a, b, lo[:], hi[:], skip+int64(limit))
 			return err
 		})
 	if err != nil || len(parts) == 0 {
-		return nil, err
+		return err
 	}
-	return tx.ids(ctx, strings.Join(parts, " UNION ALL ")+` ORDER BY id `+order+` LIMIT ? OFFSET ?`, append(args, limit, skip), limit)
+	return tx.rows(ctx, strings.Join(parts, " UNION ALL ")+` ORDER BY id `+order+` LIMIT ? OFFSET ?`, append(args, limit, skip), scan)
 }
 
 // listIndexed answers questions that an index narrows to a few rows.
-func (tx *Tx) listIndexed(ctx context.Context, l *list) (ids []till.ID, total int64, err error) {
+func (tx *Tx) listIndexed(ctx context.Context, l *list, scan func(r row) error) (total int64, err error) {
 	lo, hi := l.bounds()
 	args := append([]any{l.client[:], lo[:], hi[:]}, l.args...)
 	if _, err := tx.one(ctx, `SELECT count(*) FROM `+l.table+` WHERE p.client_id = ? AND p.id BETWEEN ? AND ?`+l.conds, args, &total); err != nil {
-		return nil, 0, err
+		return 0, err
 	}
 	start := hi
 	if l.page.Ascending {
 		start = lo
 	}
-	ids, err = tx.readIDs(ctx, l, start, int64(l.page.Offset), l.page.Limit)
-	return ids, total, err
+	return total, tx.read(ctx, l, start, int64(l.page.Offset), l.page.Limit, scan)
 }
 
 // bounds returns the ids between which everything wanted lies.
@@ -223,14 +190,6 @@ func (l *list) bounds() (lo, hi till.ID) {
 	return lo, hi
 }
 
-// readIDs reads ids in the page's direction from start on.
-func (tx *Tx) readIDs(ctx context.Context, l *list, start till.ID, skip int64, limit int) ([]till.ID, error) {
-	lo, hi, order := l.window(start)
-	args := append([]any{l.client[:], lo[:], hi[:]}, l.args...)
-	return tx.ids(ctx, `SELECT p.id FROM `+l.table+` WHERE p.client_id = ? AND p.id BETWEEN ? AND ?`+l.conds+` ORDER BY p.id `+order+` LIMIT ? OFFSET ?`,
-		append(args, limit, skip), limit)
-}
-
 // window returns the bounds and the order of a page that begins at start.
 func (l *list) window(start till.ID) (lo, hi till.ID, order string) {
 	lo, hi = l.bounds()
@@ -238,18 +197,6 @@ func (l *list) window(start till.ID) (lo, hi till.ID, order string) {
 		return start, hi, "ASC"
 	}
 	return lo, start, "DESC"
-}
-
-// ids reads a column of ids.
-func (tx *Tx) ids(ctx context.Context, query string, args []any, n int) ([]till.ID, error) {
-	ids := make([]till.ID, 0, n)
-	err := tx.rows(ctx, query, args, func(r row) error {
-		var id till.ID
-		err := r.Scan(idDest(&id))
-		ids = append(ids, id)
-		return err
-	})
-	return ids, err
 }
 
 // span is a stretch of time with the number of matching rows in it: a whole

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"till"
@@ -11,11 +12,16 @@ import (
 // Seed fills a client with payments for a measurement, many times faster than
 // the service would make them. The rows are what lists read: payments with
 // their exact counters. They have no events, steps or entries, so a database
-// that was seeded is for measuring only and does not verify.
+// that was seeded without Books is for measuring only and does not verify.
 type Seed struct {
 	Client   till.ID
 	Rows     int64
 	From, To till.Time // the payments are spread evenly between them
+
+	// Books says that all payments have ended and that everything that hangs on
+	// them is written too: events, attempts, entries, statements, audit rows.
+	// The client has no other payments.
+	Books bool
 
 	// Progress, if set, is called after each commit.
 	Progress func(rows int64)
@@ -30,7 +36,7 @@ const (
 // Seed writes the rows. It must not run twice for the same client and times.
 func (s *Store) Seed(ctx context.Context, seed Seed) error {
 	step := int64(seed.To-seed.From) / max(seed.Rows, 1)
-	if step < 1 {
+	if step < seedTook+1 {
 		return fmt.Errorf("store: %d payments do not fit into %v", seed.Rows, seed.To.Sub(seed.From))
 	}
 	for first := int64(0); first < seed.Rows; first += seedChunk {
@@ -67,7 +73,7 @@ func (tx *Tx) seed(ctx context.Context, seed *Seed, step, first, last int64) err
 	}
 	sweep := seed.Rows/seedSweeps + 1
 	gap := int64(1)<<56/sweep - 1
-	if _, err := tx.exec(ctx, seedText(tx.s.e.name()), first, last, int64(seed.From), step, sweep, gap, gap, seed.Client[:]); err != nil {
+	if _, err := tx.exec(ctx, seedText(tx.s.e.name(), seed.Books), first, last, int64(seed.From), step, sweep, gap, gap, seed.Client[:]); err != nil {
 		return err
 	}
 	lo := till.FirstID(seed.From + till.Time(first*step))
@@ -84,6 +90,11 @@ func (tx *Tx) seed(ctx context.Context, seed *Seed, step, first, last int64) err
 		})
 	if err != nil {
 		return err
+	}
+	if seed.Books {
+		if err := tx.seedBooks(ctx, seed.Client, lo, hi, &counts); err != nil {
+			return err
+		}
 	}
 	return tx.Count(ctx, &counts)
 }
@@ -118,16 +129,18 @@ const seedDocument = `"description":"Two bags of rice","customer":{"phone":"2420
 // hours. So they come sorted, in a few sweeps over the whole index: each sweep
 // lands between the keys of those before, and leaves pages as full, or as
 // empty, as keys in any order would.
-func seedText(engine string) string {
+func seedText(engine string, ended bool) string {
+	open, took := `WHEN s < 996 THEN 'processing' ELSE 'pending'`, 0
+	if ended {
+		open, took = `ELSE 'expired'`, seedTook
+	}
 	numbers := `numbers (i, last) AS (
 			SELECT CAST(? AS BIGINT), CAST(? AS BIGINT) UNION ALL SELECT i + 1, last FROM numbers WHERE i < last)`
-	id := `unhex(printf('%012x7%03x80%014x', at / 1000, at % 1000, i))`
+	id := seedID(engine, "at")
 	key := `unhex(printf('%014x', place * CAST(? AS BIGINT) + abs(random() % CAST(? AS BIGINT))) || hex(randomblob(9)))`
 	hash, document := `zeroblob(32)`, `CAST('`+seedDocument+`' AS BLOB)`
 	if engine == "postgres" {
 		numbers = `numbers (i) AS (SELECT generate_series(CAST(? AS BIGINT), CAST(? AS BIGINT)))`
-		// The same bytes by arithmetic, which is several times as fast as by text.
-		id = `int8send(at / 1000 * 65536 + 7 * 4096 + at % 1000) || int8send(i - 9223372036854775807 - 1)`
 		key = `int8send((place * CAST(? AS BIGINT) + floor(random() * CAST(? AS BIGINT))::bigint - 36028797018963968) * 256) ||
 			int8send(floor(random() * 4503599627370496)::bigint * 1024)`
 		hash, document = `decode(repeat('00', 32), 'hex')`, `'`+seedDocument+`'::bytea`
@@ -136,7 +149,7 @@ func seedText(engine string) string {
 		drawn AS (SELECT i, CAST(? AS BIGINT) + i * CAST(? AS BIGINT) AS at, i % CAST(? AS BIGINT) AS place,
 			(i * 7919) % 1000 AS s, (i * 1049 + i / 1000 * 613) % 1000 AS m FROM numbers),
 		made AS (SELECT i, at, ` + key + ` AS key,
-			CASE WHEN s < 800 THEN 'success' WHEN s < 920 THEN 'failed' WHEN s < 990 THEN 'expired' WHEN s < 996 THEN 'processing' ELSE 'pending' END AS status,
+			CASE WHEN s < 800 THEN 'success' WHEN s < 920 THEN 'failed' WHEN s < 990 THEN 'expired' ` + open + ` END AS status,
 			CASE WHEN m < 600 THEN 'mtn_momo' WHEN m < 900 THEN 'airtel_money' ELSE 'mpesa' END AS method FROM drawn)
 		INSERT INTO payments (client_id, id, idempotency_key, body_hash, body_version, status, previous_status,
 			method, country, amount, currency, phone, reference, document, failure_reason,
@@ -147,10 +160,19 @@ func seedText(engine string) string {
 			method, CASE method WHEN 'mpesa' THEN 'KE' ELSE 'CG' END, 500000, CASE method WHEN 'mpesa' THEN 'KES' ELSE 'XAF' END,
 			'242061234567', 'SEED-' || CAST(i AS TEXT), ` + document + `,
 			CASE status WHEN 'failed' THEN 'customer_declined' WHEN 'expired' THEN 'customer_timeout' END,
-			at, at, at + 60000000, 60000000, 'seed', 'seed',
+			at, at + ` + strconv.Itoa(took) + `, at + 60000000, 60000000, 'seed', 'seed',
 			3 * i + 1, CASE WHEN status <> 'pending' THEN 3 * i + 2 END,
 			CASE WHEN status <> 'pending' AND status <> 'processing' THEN 3 * i + 3 END
 		FROM made`
+}
+
+// seedID makes the id of row i at a time.
+func seedID(engine, at string) string {
+	if engine == "postgres" {
+		// The same bytes by arithmetic, which is several times as fast as by text.
+		return `int8send(` + at + ` / 1000 * 65536 + 7 * 4096 + ` + at + ` % 1000) || int8send(i - 9223372036854775807 - 1)`
+	}
+	return `unhex(printf('%012x7%03x80%014x', ` + at + ` / 1000, ` + at + ` % 1000, i))`
 }
 
 // ListNaively is ListPayments as one would write it at first: count all that
@@ -162,8 +184,15 @@ func (tx *Tx) ListNaively(ctx context.Context, client till.ID, f PaymentFilter, 
 		return nil, 0, err
 	}
 	defer inTime()
-	l := list{counted: counted{client: client}, table: "payments p", from: f.From, to: f.To, page: page}
+	l := list{counted: counted{client: client}, table: "payments p", columns: "p.id", from: f.From, to: f.To, page: page}
 	l.where("p.method = ?", f.Method != "", f.Method)
 	l.where("p.status = ?", f.Status != "", string(f.Status))
-	return tx.listIndexed(ctx, &l)
+	var ids []till.ID
+	total, err := tx.listIndexed(ctx, &l, func(r row) error {
+		var id till.ID
+		err := r.Scan(idDest(&id))
+		ids = append(ids, id)
+		return err
+	})
+	return ids, total, err
 }

@@ -54,3 +54,15 @@ func TestSeed(t *testing.T) {
 		})
 	}
 }
+
+// Books that are seeded whole verify, whatever the chunks.
+func TestSeedBooks(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T, s *store.Store) {
+		client := storetest.NewClient(t, s, till.Test)
+		from := noon.Add(-90 * 24 * time.Hour)
+		if err := s.Seed(t.Context(), store.Seed{Client: client.ID, Rows: 3000, From: from, To: noon, Books: true}); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

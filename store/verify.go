@@ -205,33 +205,35 @@ func (tx *Tx) CountStrayLines(ctx context.Context, client till.ID) (n int64, err
 
 // PostedEntry is the postings of an entry, together, without a wallet's line.
 type PostedEntry struct {
-	ID, PaymentID till.ID
-	Kind          ledger.EntryKind
-	CreatedAt     till.Time
-	Sum           int64
-	Lines         int
-	Currencies    int
-	Currency      string
-	Owed          int64 // the part that the client owes, or repays if negative
-	Adjusting     int   // lines of the account of adjustments
-	Misplaced     int   // lines that such an entry cannot have
-	Line          bool  // a wallet's line has the same id
+	ID         till.ID
+	Kind       ledger.EntryKind
+	CreatedAt  till.Time
+	Sum        int64
+	Lines      int
+	Currencies int
+	Currency   string
+	Owed       int64 // the part that the client owes, or repays if negative
+	Adjusting  int   // lines of the account of adjustments
+	Misplaced  int   // lines that such an entry cannot have
+	Line       bool  // a wallet's line has the same id
 }
 
 // PostedEntries returns the next entries of a client beyond an id.
 func (tx *Tx) PostedEntries(ctx context.Context, client, after till.ID, limit int) ([]*PostedEntry, error) {
 	var out []*PostedEntry
-	err := tx.rows(ctx, `SELECT o.entry_id, o.payment_id, min(o.kind), min(o.created_at), CAST(sum(o.amount) AS BIGINT), count(*), count(DISTINCT o.currency), min(o.currency),
+	// Grouped by nothing but the key, whose order the rows have: otherwise all that
+	// are left would be sorted for each slice.
+	err := tx.rows(ctx, `SELECT o.entry_id, min(o.kind), min(o.created_at), CAST(sum(o.amount) AS BIGINT), count(*), count(DISTINCT o.currency), min(o.currency),
 		CAST(-coalesce(sum(CASE WHEN o.account = 'receivable' THEN o.amount END), 0) AS BIGINT),
 		coalesce(sum(CASE WHEN o.account = 'adjustments' THEN 1 END), 0),
 		coalesce(sum(CASE WHEN (o.kind = 'fee') <> (o.account = 'fees') OR o.account = 'adjustments' AND o.kind <> 'adjustment'
 			OR o.account <> 'adjustments' AND o.account <> 'receivable' AND o.kind = 'adjustment' THEN 1 END), 0),
 		EXISTS (SELECT 1 FROM transactions t WHERE t.client_id = ? AND t.id = o.entry_id)
-		FROM postings o WHERE o.client_id = ? AND o.entry_id > ? GROUP BY o.entry_id, o.payment_id ORDER BY o.entry_id LIMIT ?`,
+		FROM postings o WHERE o.client_id = ? AND o.entry_id > ? GROUP BY o.entry_id ORDER BY o.entry_id LIMIT ?`,
 		[]any{client[:], client[:], after[:], limit}, func(r row) error {
 			e := &PostedEntry{}
 			out = append(out, e)
-			return r.Scan(idDest(&e.ID), idDest(&e.PaymentID), textDest(&e.Kind), &e.CreatedAt, &e.Sum, &e.Lines, &e.Currencies, textDest(&e.Currency), &e.Owed, &e.Adjusting, &e.Misplaced, boolDest(&e.Line))
+			return r.Scan(idDest(&e.ID), textDest(&e.Kind), &e.CreatedAt, &e.Sum, &e.Lines, &e.Currencies, textDest(&e.Currency), &e.Owed, &e.Adjusting, &e.Misplaced, boolDest(&e.Line))
 		})
 	return out, err
 }

@@ -1,65 +1,122 @@
 package main
 
 import (
+	"context"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"till"
 	"till/books"
+	"till/server"
 	"till/store"
 )
 
 func newCases() *cobra.Command {
-	var database string
-	var all, asJSON bool
+	var database, client, kind, after string
+	var closed, all, asJSON bool
+	var limit int
 	cmd := &cobra.Command{
 		Use:   "cases",
-		Short: "List what a person has to look at",
+		Short: "List what a person has to look at, show it, and close it",
 		Long: `List what a person has to look at: payments that the operator does not decide,
-money that came late or differs from what was asked for. A case is closed by
-'till payment resolve', or by itself where the operator decides after all.`,
+money that came late or differs from what was asked for, endpoints that cannot
+be reached. The longest open ones come first; with --closed or --all the newest.
+A case is closed by 'till payment resolve', by 'till cases resolve', or by itself
+where the operator decides after all.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			f := store.CaseFilter{Kind: kind, Closed: closed, All: all, Limit: limit}
+			if limit < 1 || limit > books.MaxCases {
+				return fmt.Errorf("--limit is from 1 to %d", books.MaxCases)
+			}
+			if client != "" {
+				var err error
+				if f.Client, err = parseID(client, "client"); err != nil {
+					return err
+				}
+			}
 			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
-				cases, err := books.Cases(cmd.Context(), s, all, books.MaxCases)
+				if err := findAfter(cmd.Context(), s, after, &f); err != nil {
+					return err
+				}
+				cases, err := books.Cases(cmd.Context(), s, f)
 				if err != nil {
 					return err
 				}
-				if len(cases) == books.MaxCases {
-					fmt.Fprintf(cmd.ErrOrStderr(), "till: only the first %d cases are shown\n", books.MaxCases)
+				if len(cases) == limit {
+					fmt.Fprintf(cmd.ErrOrStderr(), "till: %d cases are shown; those after them: --after %s\n", limit, cases[limit-1].ID)
 				}
 				return printCases(cmd.OutOrStdout(), cases, asJSON)
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "closed cases too, newest first")
+	f := cmd.Flags()
+	f.StringVar(&client, "client", "", "only this client's")
+	f.StringVar(&kind, "kind", "", "only this kind, for example late_money")
+	f.BoolVar(&closed, "closed", false, "the closed ones, newest first")
+	f.BoolVar(&all, "all", false, "closed cases too, newest first")
+	f.IntVar(&limit, "limit", 200, fmt.Sprintf("how many, at most %d", books.MaxCases))
+	f.StringVar(&after, "after", "", "the id of the last case of the page before")
 	addDatabaseFlag(cmd, &database)
 	addJSONFlag(cmd, &asJSON)
+	cmd.AddCommand(newCaseShow(), newCaseResolve())
 	return cmd
+}
+
+// findAfter reads the case that a page begins after.
+func findAfter(ctx context.Context, s *store.Store, text string, f *store.CaseFilter) error {
+	if text == "" {
+		return nil
+	}
+	id, err := parseID(text, "case")
+	if err != nil {
+		return err
+	}
+	return s.View(ctx, func(tx *store.Tx) error {
+		if f.After, err = tx.Case(ctx, id); err == nil && f.After == nil {
+			err = till.Errorf(till.CodeNotFound, "there is no such case")
+		}
+		return err
+	})
 }
 
 // caseJSON is a case as the command prints it.
 type caseJSON struct {
 	CaseID    string  `json:"case_id"`
 	ClientID  string  `json:"client_id"`
-	PaymentID string  `json:"payment_id"`
+	SubjectID string  `json:"subject_id"`
+	PaymentID *string `json:"payment_id"` // the subject, unless it is an endpoint
 	Kind      string  `json:"kind"`
 	Detail    string  `json:"detail"`
 	OpenedAt  string  `json:"opened_at"`
 	ClosedAt  *string `json:"closed_at"`
 	ClosedBy  *string `json:"closed_by"`
+	Reason    *string `json:"reason"`
+	Evidence  *string `json:"evidence"` // SHA-256
+}
+
+func caseOut(c *store.Case) caseJSON {
+	out := caseJSON{
+		CaseID: c.ID.String(), ClientID: c.ClientID.String(), SubjectID: c.SubjectID.String(), Kind: c.Kind, Detail: c.Detail,
+		OpenedAt: c.OpenedAt.String(), ClosedAt: timeOrNull(c.ClosedAt), ClosedBy: textOrNull(c.ClosedBy), Reason: textOrNull(c.Reason),
+		Evidence: textOrNull(hex.EncodeToString(c.Evidence)),
+	}
+	if !strings.HasPrefix(c.Kind, "endpoint_") && !strings.HasPrefix(c.Kind, "payout_") {
+		out.PaymentID = &out.SubjectID
+	}
+	return out
 }
 
 func printCases(w io.Writer, cases []*store.Case, asJSON bool) error {
 	if asJSON {
 		items := make([]caseJSON, len(cases))
 		for i, c := range cases {
-			items[i] = caseJSON{c.ID.String(), c.ClientID.String(), c.SubjectID.String(), c.Kind, c.Detail,
-				c.OpenedAt.String(), timeOrNull(c.ClosedAt), nil}
-			if c.ClosedBy != "" {
-				items[i].ClosedBy = &c.ClosedBy
-			}
+			items[i] = caseOut(c)
 		}
 		return printJSON(w, map[string]any{"items": items})
 	}
@@ -68,9 +125,96 @@ func printCases(w io.Writer, cases []*store.Case, asJSON bool) error {
 		return err
 	}
 	return table(w, func(row func(...any)) {
-		row("OPENED", "CLOSED", "KIND", "PAYMENT", "WHAT")
+		row("CASE", "OPENED", "CLOSED", "KIND", "ABOUT", "WHAT")
 		for _, c := range cases {
-			row(c.OpenedAt, timeOr(c.ClosedAt, "-"), c.Kind, c.SubjectID, c.Detail)
+			row(c.ID, c.OpenedAt, timeOr(c.ClosedAt, "-"), c.Kind, c.SubjectID, c.Detail)
 		}
 	})
+}
+
+func newCaseShow() *cobra.Command {
+	var database string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "show ID",
+		Short: "Show a case with its evidence: what it is about, calls, events, money, audit",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := parseID(args[0], "case")
+			if err != nil {
+				return err
+			}
+			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+				f, err := books.ShowCase(cmd.Context(), s, id)
+				if err != nil {
+					return err
+				}
+				return printFile(cmd.OutOrStdout(), f, asJSON)
+			})
+		},
+	}
+	addDatabaseFlag(cmd, &database)
+	addJSONFlag(cmd, &asJSON)
+	return cmd
+}
+
+func newCaseResolve() *cobra.Command {
+	var database, reason, by, evidence string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "resolve ID",
+		Short: "Close a case, with a reason and in your name",
+		Long: `Close a case. It ends nothing but the case: a payment is ended by 'till payment
+resolve'. A case whose cause still stands is opened again when it is next seen.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := parseID(args[0], "case")
+			if err != nil {
+				return err
+			}
+			if !isLine(by, maxBy) {
+				return fmt.Errorf("--by must name who says so, in at most %d characters", maxBy)
+			}
+			if !isLine(reason, books.MaxReason) {
+				return fmt.Errorf("--reason must be plain text on one line, of at most %d characters", books.MaxReason)
+			}
+			act := books.Act{By: by, Reason: server.Redact(reason)}
+			if evidence != "" {
+				shown, err := readEvidence(evidence)
+				if err != nil {
+					return err
+				}
+				act.Evidence, act.Named = shown.digest, shown.name
+			} else if cmd.Flags().Changed("evidence") {
+				return errors.New("--evidence must name a file")
+			}
+			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+				f, err := books.ResolveCase(cmd.Context(), s, id, act)
+				if err != nil {
+					return err
+				}
+				if f.Stands != "" {
+					fmt.Fprintln(cmd.ErrOrStderr(), "till: the cause still stands: "+f.Stands)
+				}
+				w := cmd.OutOrStdout()
+				if asJSON {
+					return printJSON(w, struct {
+						caseJSON
+						Stands *string `json:"cause_stands"`
+					}{caseOut(f.Case), textOrNull(f.Stands)})
+				}
+				_, err = fmt.Fprintf(w, "case %s: closed\n", f.ID)
+				return err
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&reason, "reason", "", "what it ended with (required)")
+	f.StringVar(&by, "by", "", "who says so (required)")
+	f.StringVar(&evidence, "evidence", "", "file that shows it, at most 64 MiB; its SHA-256 is recorded")
+	cmd.MarkFlagRequired("reason")
+	cmd.MarkFlagRequired("by")
+	addDatabaseFlag(cmd, &database)
+	addJSONFlag(cmd, &asJSON)
+	return cmd
 }

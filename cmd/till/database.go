@@ -39,7 +39,12 @@ func checkDatabase(flags *pflag.FlagSet) error {
 
 // withDatabase runs f on a database that exists and has this program's
 // schema. A server may be using it meanwhile.
-func withDatabase(ctx context.Context, path string, f func(s *store.Store) error) (err error) {
+func withDatabase(ctx context.Context, path string, f func(s *store.Store) error) error {
+	return withReaders(ctx, path, 1, f)
+}
+
+// withReaders is withDatabase for what reads several things at once.
+func withReaders(ctx context.Context, path string, readers int, f func(s *store.Store) error) (err error) {
 	info, err := os.Stat(path)
 	switch {
 	case store.IsPostgres(path):
@@ -50,7 +55,7 @@ func withDatabase(ctx context.Context, path string, f func(s *store.Store) error
 	case info.IsDir():
 		return fmt.Errorf("%s is a folder; name the file in it with --database", path)
 	}
-	s, err := store.Open(ctx, store.Config{Path: path, Readers: 1})
+	s, err := store.Open(ctx, store.Config{Path: path, Readers: readers})
 	if err != nil {
 		return err
 	}

@@ -79,11 +79,12 @@ func newRoot() *cobra.Command {
 			if err := setFromEnvironment(cmd.Flags(), os.LookupEnv); err != nil {
 				return err
 			}
+			cmd.SetContext(store.WithCause(cmd.Context(), cmd.CommandPath())) // of what the audit log is told
 			return checkDatabase(cmd.Flags())
 		},
 	}
-	root.AddCommand(newDev(), newServe(), newClient(), newKey(), newPayment(), newPayout(),
-		newAdjust(), newCases(), newVerify(), newReconcile(), newDoctor(), newRestored(), newBench(), newMigrate(), newVersion())
+	root.AddCommand(newDev(), newServe(), newClient(), newKey(), newPayment(), newPayout(), newAdjust(), newCases(), newAudit(),
+		newStatement(), newVerify(), newReconcile(), newDoctor(), newRestored(), newBench(), newMigrate(), newVersion())
 	return root
 }
 

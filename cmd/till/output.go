@@ -54,3 +54,11 @@ func timeOr(t till.Time, unset string) string {
 	}
 	return t.String()
 }
+
+// textOrNull is a text in JSON, null if it is empty.
+func textOrNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}

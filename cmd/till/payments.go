@@ -96,15 +96,19 @@ type attemptJSON struct {
 	Repeats             int     `json:"repeats"`
 }
 
+func attemptsOut(attempts []*store.Attempt) []attemptJSON {
+	out := make([]attemptJSON, len(attempts))
+	for i, a := range attempts {
+		out[i] = attemptJSON{a.Kind, a.Connection, a.Reference.String(), a.Outcome, a.Code, a.Detail,
+			a.StartedAt.String(), timeOrNull(a.EndedAt), a.Repeats}
+	}
+	return out
+}
+
 func printPayment(w io.Writer, p *store.PaymentRow, attempts []*store.Attempt, asJSON bool) error {
 	if asJSON {
-		calls := make([]attemptJSON, len(attempts))
-		for i, a := range attempts {
-			calls[i] = attemptJSON{a.Kind, a.Connection, a.Reference.String(), a.Outcome, a.Code, a.Detail,
-				a.StartedAt.String(), timeOrNull(a.EndedAt), a.Repeats}
-		}
 		return printJSON(w, map[string]any{
-			"client_id": p.ClientID.String(), "payment": json.RawMessage(p.AppendJSON(nil)), "attempts": calls,
+			"client_id": p.ClientID.String(), "payment": json.RawMessage(p.AppendJSON(nil)), "attempts": attemptsOut(attempts),
 		})
 	}
 	return table(w, func(row func(...any)) {

@@ -143,7 +143,7 @@ for it is debited as a late payout, whatever the wallet holds.`,
 			if receipt != "" && !isLine(receipt, maxReceipt) {
 				return fmt.Errorf("--receipt must be plain text of at most %d characters", maxReceipt)
 			}
-			text, err := readEvidence(evidence)
+			shown, err := readEvidence(evidence)
 			if err != nil {
 				return err
 			}
@@ -153,7 +153,7 @@ for it is debited as a late payout, whatever the wallet holds.`,
 			if secretFile == "" {
 				secretFile = server.SecretFile(database)
 			}
-			r := payout.Resolution{Success: as == "success", Receipt: receipt, By: by, Evidence: text}
+			r := payout.Resolution{Success: as == "success", Receipt: receipt, By: by, Evidence: shown.String(), Digest: shown.digest}
 			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
 				p, err := findPayout(cmd.Context(), s, args[0], client)
 				if err != nil {
@@ -169,7 +169,7 @@ for it is debited as a late payout, whatever the wallet holds.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&as, "as", "", "success or failed (required)")
-	f.StringVar(&evidence, "evidence", "", "file that shows it, at most 64 KiB (required)")
+	f.StringVar(&evidence, "evidence", "", "file that shows it, at most 64 MiB; its SHA-256 is recorded (required)")
 	f.StringVar(&by, "by", "", "who says so (required)")
 	f.StringVar(&receipt, "receipt", "", "the operator's receipt, where the evidence shows one")
 	f.StringVar(&client, "client", "", "the client's id, to find the payout faster")

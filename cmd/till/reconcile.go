@@ -166,7 +166,7 @@ func (o *reconcileOptions) run(cmd *cobra.Command, s *store.Store) (err error) {
 	}
 	defer out.discard()
 	c.Found = out.found
-	p := &progress{w: cmd.ErrOrStderr(), size: info.Size(), began: time.Now(), last: time.Now()}
+	p := &reconcileProgress{w: cmd.ErrOrStderr(), size: info.Size(), began: time.Now(), last: time.Now()}
 	c.Progress = p.compared
 
 	r, err := books.Reconcile(ctx, s, c)
@@ -212,7 +212,7 @@ func (o *reconcileOptions) checkConnection(ctx context.Context, s *store.Store) 
 }
 
 // applyTo lets the statement settle what it can.
-func (o *reconcileOptions) applyTo(cmd *cobra.Command, s *store.Store, r *books.Reconciled, p *progress) (a *books.Applied, err error) {
+func (o *reconcileOptions) applyTo(cmd *cobra.Command, s *store.Store, r *books.Reconciled, p *reconcileProgress) (a *books.Applied, err error) {
 	err = withCollector(cmd, s, o.database, o.secretFile, func(c *collect.Collector) (err error) {
 		a, err = books.ApplyStatement(cmd.Context(), s, r, books.Applying{
 			By: o.by, Name: server.Redact(filepath.Base(o.statement)), Payments: c.ResolveAll, Progress: p.applied,
@@ -222,8 +222,8 @@ func (o *reconcileOptions) applyTo(cmd *cobra.Command, s *store.Store, r *books.
 	return a, err
 }
 
-// progress tells a person who waits how far it is, every few seconds.
-type progress struct {
+// reconcileProgress tells a person who waits how far it is, every few seconds.
+type reconcileProgress struct {
 	w           io.Writer
 	size        int64
 	began, last time.Time
@@ -231,14 +231,14 @@ type progress struct {
 
 const progressEvery = 2 * time.Second
 
-func (p *progress) tell(format string, args ...any) {
+func (p *reconcileProgress) tell(format string, args ...any) {
 	if now := time.Now(); now.Sub(p.last) >= progressEvery {
 		p.last = now
 		fmt.Fprintf(p.w, "till: "+format+", %d s\n", append(args, int(now.Sub(p.began).Seconds()))...)
 	}
 }
 
-func (p *progress) compared(at books.Progress) {
+func (p *reconcileProgress) compared(at books.Progress) {
 	if at.Bytes > 0 {
 		p.tell("read %d lines (%d %%)", at.Lines, 100*at.Bytes/max(p.size, 1))
 		return
@@ -246,7 +246,7 @@ func (p *progress) compared(at books.Progress) {
 	p.tell("compared %d payments and payouts, found those of %d of %d lines (%d %%)", at.Rows, at.Claimed, at.Lines, 100*at.Claimed/max(at.Lines, 1))
 }
 
-func (p *progress) applied(done, total int) { p.tell("applied %d of %d", done, total) }
+func (p *reconcileProgress) applied(done, total int) { p.tell("applied %d of %d", done, total) }
 
 // plainCell makes a text safe for a spreadsheet, which would run what begins
 // like a formula.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -31,10 +30,10 @@ func newPaymentResolve() *cobra.Command {
 		Short: "End a payment on the operator's word that you bring",
 		Long: `End a payment on the operator's word that a person brings: a statement, a
 letter, a screen shot. It is recorded with the name of whoever says so and the
-fingerprint of the evidence. A payment that has ended keeps its status: money
-that came for it is credited as late money, and money that the operator took
-back (reversed) is taken from the client's wallet, or owed by the client where
-the wallet lacks it.`,
+SHA-256 of the evidence; the file itself is not stored, so keep it. A payment
+that has ended keeps its status: money that came for it is credited as late
+money, and money that the operator took back (reversed) is taken from the
+client's wallet, or owed by the client where the wallet lacks it.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if as != "success" && as != "failed" && as != "reversed" {
@@ -46,11 +45,11 @@ the wallet lacks it.`,
 			if receipt != "" && !isLine(receipt, maxReceipt) {
 				return fmt.Errorf("--receipt must be plain text of at most %d characters", maxReceipt)
 			}
-			text, err := readEvidence(evidence)
+			shown, err := readEvidence(evidence)
 			if err != nil {
 				return err
 			}
-			r := collect.Resolution{Success: as == "success", Reversed: as == "reversed", Receipt: receipt, By: by, Evidence: text}
+			r := collect.Resolution{Success: as == "success", Reversed: as == "reversed", Receipt: receipt, By: by, Evidence: shown.String(), Digest: shown.digest}
 			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
 				p, err := findPayment(cmd.Context(), s, args[0], client)
 				if err != nil {
@@ -66,7 +65,7 @@ the wallet lacks it.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&as, "as", "", "success, failed or reversed (required)")
-	f.StringVar(&evidence, "evidence", "", "file that shows it, at most 64 KiB (required)")
+	f.StringVar(&evidence, "evidence", "", "file that shows it, at most 64 MiB; its SHA-256 is recorded (required)")
 	f.StringVar(&by, "by", "", "who says so (required)")
 	f.StringVar(&receipt, "receipt", "", "the operator's receipt, where the evidence shows one")
 	f.StringVar(&client, "client", "", "the client's id, to find the payment faster")
@@ -80,12 +79,11 @@ the wallet lacks it.`,
 }
 
 // Limits of a resolution: of who and what it names in characters, of the
-// evidence and of what the audit log quotes of it in bytes.
+// evidence in bytes.
 const (
 	maxBy       = 64
 	maxReceipt  = 128
-	maxEvidence = 64 << 10
-	maxQuoted   = 1 << 10
+	maxEvidence = 64 << 20
 )
 
 // isLine reports whether a text is 1 to longest printable characters.
@@ -95,40 +93,35 @@ func isLine(text string, longest int) bool {
 		!strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-// readEvidence returns how the audit log names a file: by its name and
-// SHA-256, with its beginning if it is text. Phone numbers in it are masked.
-func readEvidence(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", fmt.Errorf("read the evidence: %w", err)
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxEvidence+1))
-	switch {
-	case err != nil:
-		return "", fmt.Errorf("read the evidence: %w", err)
-	case len(b) > maxEvidence:
-		return "", fmt.Errorf("the evidence %s is larger than %d KiB", path, maxEvidence>>10)
-	case len(b) == 0:
-		return "", fmt.Errorf("the evidence %s is empty", path)
-	}
-	sum := sha256.Sum256(b)
-	text := "evidence " + server.Redact(filepath.Base(path)) + " sha256:" + hex.EncodeToString(sum[:])
-	if utf8.Valid(b) && !bytes.ContainsRune(b, 0) {
-		text += "\n" + cut(server.Redact(string(b)), maxQuoted)
-	}
-	return text, nil
+// proof is a file that shows something: its name, phone numbers masked, and
+// the SHA-256 of what is in it. What is in it is not kept.
+type proof struct {
+	name   string
+	digest []byte
 }
 
-// cut returns at most n bytes of a text, whole characters only.
-func cut(text string, n int) string {
-	if len(text) <= n {
-		return text
+// String returns how the audit log names it.
+func (p *proof) String() string {
+	return "evidence " + p.name + " sha256:" + hex.EncodeToString(p.digest)
+}
+
+func readEvidence(path string) (*proof, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the evidence: %w", err)
 	}
-	for !utf8.RuneStart(text[n]) {
-		n--
+	defer f.Close()
+	sum := sha256.New()
+	n, err := io.Copy(sum, io.LimitReader(f, maxEvidence+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read the evidence: %w", err)
+	case n > maxEvidence:
+		return nil, fmt.Errorf("the evidence %s is larger than %d MiB", path, maxEvidence>>20)
+	case n == 0:
+		return nil, fmt.Errorf("the evidence %s is empty", path)
 	}
-	return text[:n]
+	return &proof{name: server.Redact(filepath.Base(path)), digest: sum.Sum(nil)}, nil
 }
 
 // resolve takes the answer through the same Apply as every other one.

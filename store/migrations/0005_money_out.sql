@@ -104,6 +104,8 @@ CREATE TABLE adjustments (
 	PRIMARY KEY (client_id, id)
 ) STRICT, WITHOUT ROWID;
 
+-- Pages of a kind that is rare among many others (see 0002).
+CREATE INDEX transactions_kind ON transactions (type, currency, client_id, id);
 CREATE INDEX transactions_payout ON transactions (client_id, payout_id) WHERE payout_id IS NOT NULL;
 
 -- What a case ended with, and what an act rests on: the SHA-256 of its evidence.

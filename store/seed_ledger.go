@@ -6,11 +6,11 @@ import (
 	"till"
 )
 
-// SeedBooks gives seeded payments, made between two moments, what a comparison
+// SeedLedger gives seeded payments, made between two moments, what a comparison
 // with an operator's statement reads: the reference of their first send, and for
 // those that succeeded a line of their wallet with its other side. It must run
 // once for the same client and times, and like Seed it is for measuring only.
-func (s *Store) SeedBooks(ctx context.Context, client till.ID, from, to till.Time) error {
+func (s *Store) SeedLedger(ctx context.Context, client till.ID, from, to till.Time) error {
 	after, last := till.LastID(from-1), till.LastID(to)
 	for n := int64(0); ; n += seedChunk {
 		var next till.ID
@@ -26,7 +26,7 @@ func (s *Store) SeedBooks(ctx context.Context, client till.ID, from, to till.Tim
 			if err != nil || next.IsZero() {
 				return err
 			}
-			return tx.seedBooks(ctx, client, after, next, n)
+			return tx.seedLedger(ctx, client, after, next, n)
 		})
 		if err != nil || next.IsZero() {
 			return err
@@ -44,8 +44,8 @@ func (tx *Tx) seedWallets(ctx context.Context, client till.ID, at till.Time) err
 	return nil
 }
 
-// seedBooks writes the rows of the payments beyond one id and up to another.
-func (tx *Tx) seedBooks(ctx context.Context, client, after, last till.ID, first int64) error {
+// seedLedger writes the rows of the payments beyond one id and up to another.
+func (tx *Tx) seedLedger(ctx context.Context, client, after, last till.ID, first int64) error {
 	inTime, err := tx.unhurried(ctx)
 	if err != nil {
 		return err

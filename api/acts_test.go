@@ -1,0 +1,107 @@
+package api_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"till"
+	"till/api"
+	"till/books"
+	"till/store"
+)
+
+// noActs are the calls that change something and are no acts of a person on
+// an account, each with the reason.
+var noActs = map[string]string{
+	"POST /payments":                       "the payment itself and its events tell of it; its money has audit rows",
+	"POST /sandbox/prompts/{payment_id}":   "plays the customer, not the client",
+	"POST /callbacks/{connection}/{token}": "the operator's word, which is only a hint",
+	"PUT /callbacks/{connection}/{token}":  "the same",
+}
+
+// I14: every call by which a client changes its account leaves an audit row
+// that names the key and the request. A new route fails here until somebody
+// decides.
+func TestEveryActLeavesAnAuditRow(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{})
+	defer w.stop()
+	client, key := w.clients["other"], w.keys["other_manager"]
+	id := func(body string) string {
+		var v struct{ ID string }
+		if err := json.Unmarshal([]byte(body), &v); err != nil {
+			t.Fatal(err)
+		}
+		return v.ID
+	}
+	if a := w.do(http.MethodPost, "/v1/payments", key, goodBody("00000000-0000-4000-8000-000000000001")); a.Code != http.StatusAccepted {
+		t.Fatalf("create: %d %s", a.Code, a.Body)
+	}
+	event := w.firstEvent(key)
+	var endpoint, made string
+	acts := map[string]bool{}
+	for _, act := range []struct {
+		route, target, body string
+		keep                *string
+	}{
+		{"POST /api-keys", "/api-keys", `{"name":"new"}`, &made},
+		{"POST /api-keys/{key_id}/rotate", "/api-keys/{made}/rotate", `{}`, &made},
+		{"DELETE /api-keys/{key_id}", "/api-keys/{made}", "", nil},
+		{"POST /webhook-endpoints", "/webhook-endpoints", `{"url":"https://8.8.8.8/hook","events":["*"]}`, &endpoint},
+		{"PATCH /webhook-endpoints/{endpoint_id}", "/webhook-endpoints/{endpoint}", `{"description":"ours"}`, nil},
+		{"POST /webhook-endpoints/{endpoint_id}/rotate-secret", "/webhook-endpoints/{endpoint}/rotate-secret", `{}`, nil},
+		{"POST /webhook-endpoints/{endpoint_id}/test", "/webhook-endpoints/{endpoint}/test", "", nil},
+		{"POST /webhook-endpoints/{endpoint_id}/replay", "/webhook-endpoints/{endpoint}/replay", `{"from_sequence":1}`, nil},
+		{"POST /events/{event_id}/redeliver", "/events/" + event + "/redeliver", `{}`, nil},
+		{"DELETE /webhook-endpoints/{endpoint_id}", "/webhook-endpoints/{endpoint}", "", nil},
+	} {
+		acts[act.route] = true
+		before := len(w.audit(client.ID))
+		method, _, _ := strings.Cut(act.route, " ")
+		target := strings.NewReplacer("{made}", made, "{endpoint}", endpoint).Replace(act.target)
+		a := w.do(method, "/v1"+target, key, act.body)
+		if a.Code >= 300 {
+			t.Fatalf("%s: %d %s", act.route, a.Code, a.Body)
+		}
+		if act.keep != nil {
+			*act.keep = id(a.Body.String())
+		}
+		rows := w.audit(client.ID)
+		if len(rows) != before+1 {
+			t.Errorf("%s left %d audit rows", act.route, len(rows)-before)
+			continue
+		}
+		last := rows[len(rows)-1]
+		if last.Actor != "api:"+strings.Split(key, "_")[2] || last.Cause != "request "+a.Header().Get("X-Request-Id") {
+			t.Errorf("%s left %+v", act.route, last)
+		}
+	}
+	for _, r := range api.Routes {
+		if name := r.Method + " " + r.Path; r.Method != http.MethodGet && !acts[name] && noActs[name] == "" {
+			t.Errorf("%s changes something: is it an act of a person? Then it needs an audit row", name)
+		}
+	}
+}
+
+// audit reads a client's audit log.
+func (w *world) audit(client till.ID) (out []*store.AuditRow) {
+	w.t.Helper()
+	err := books.EachAudit(w.t.Context(), w.store, client, books.AuditFilter{}, func(a *store.AuditRow) error { out = append(out, a); return nil })
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return out
+}
+
+// firstEvent returns the id of a client's first event.
+func (w *world) firstEvent(key string) string {
+	w.t.Helper()
+	a := w.do(http.MethodGet, "/v1/events?limit=1", key, "")
+	var page struct{ Items []struct{ ID string } }
+	if err := json.Unmarshal(a.Body.Bytes(), &page); err != nil || len(page.Items) != 1 {
+		w.t.Fatalf("events: %s", a.Body)
+	}
+	return page.Items[0].ID
+}

@@ -1,0 +1,182 @@
+package books
+
+import (
+	"context"
+	"encoding/binary"
+	"slices"
+
+	"till"
+	"till/collect"
+	"till/store"
+)
+
+// crowd is the part of a slice, one in so many, from which on it is faster to
+// look at all of it closely than at one after the other.
+const crowd = 8
+
+// sift reads the next slice of payments, judges the plain ones and returns
+// the others, with all that hangs on them, to be judged one by one. All come
+// from one snapshot. It returns the slice's last id, and false at the end.
+func (v *verifier) sift(ctx context.Context, tx *store.Tx, head *store.Head, after till.ID) (out []*store.VerifyPayment, last till.ID, more bool, err error) {
+	var suspects []till.ID
+	last = after
+	var named int64
+	n, err := tx.SievePayments(ctx, v.client, after, lastTime(head), v.logEnd, v.o.Slice, func(p *store.SievedPayment) error {
+		if p.ID == last && p.ID != after {
+			v.problem("I2", p.ID, "the payment was credited more than once")
+			return nil
+		}
+		last = p.ID
+		named += p.Named
+		if !p.Plain || p.ID.Time() != p.CreatedAt || p.Unscheduled && !v.readLate(p.Connection, p.UpdatedAt, p.LastRead) {
+			suspects = append(suspects, p.ID)
+			return nil
+		}
+		v.Payments++
+		for _, f := range collect.CheckStored(&till.Payment{Amount: p.Amount, Document: p.Document}) {
+			v.problem("I15", p.ID, "%s %s: %s", f.Pointer, f.Code, f.Detail)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, last, false, err
+	}
+	v.named += named
+	v.tell(named)
+	switch {
+	case len(suspects) == 0:
+	case len(suspects) > n/crowd:
+		out, err = tx.VerifyPayments(ctx, v.client, after, n)
+		out = slices.DeleteFunc(out, func(p *store.VerifyPayment) bool {
+			_, suspect := slices.BinarySearchFunc(suspects, p.ID, func(a, b till.ID) int { return slices.Compare(a[:], b[:]) })
+			return !suspect
+		})
+	default:
+		out, err = tx.VerifyPaymentsOf(ctx, v.client, suspects)
+	}
+	return out, last, n > 0, err
+}
+
+// lastTime is the last time that a client was given.
+func lastTime(head *store.Head) till.Time {
+	if head == nil {
+		return 0
+	}
+	return head.LastTime
+}
+
+// sieveEvents walks the log. It proves that the log is dense and in the order
+// of time, and counts the events about payments up to the end that was fixed
+// before. Each payment was found to name so many events that exist, are its
+// own and of the right kind; if it is the same number, every event is named.
+// Events about anything else are looked at one by one.
+func (v *verifier) sieveEvents(ctx context.Context) error {
+	var last int64
+	var before till.Time
+	for {
+		var head *store.Head
+		var closer []*store.LoggedEvent
+		n, first := 0, last
+		err := v.view(ctx, func(tx *store.Tx) (err error) {
+			if head, err = tx.Head(ctx, v.client); err != nil {
+				return err
+			}
+			var others []int64
+			n, err = tx.SieveEvents(ctx, v.client, last, v.o.Slice, func(e *store.SievedEvent) {
+				v.Events++
+				v.check(e.Sequence == last+1, "I6", till.ID{}, "the event log has a gap between %d and %d", last, e.Sequence)
+				v.check(e.CreatedAt > before, "I6", till.ID{}, "event %d was made before the one before it", e.Sequence)
+				last, before = e.Sequence, e.CreatedAt
+				switch {
+				case !e.OfPayment:
+					others = append(others, e.Sequence)
+				case e.Sequence <= v.logEnd:
+					v.logged++
+				}
+			})
+			if err == nil {
+				closer, err = v.loggedEvents(ctx, tx, others, first, n)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		v.tell(int64(n))
+		for _, e := range closer {
+			v.check(e.Sequence == named(e), "I6", e.SubjectID, "event %d, %s, is not named by what it is about", e.Sequence, e.Kind)
+		}
+		if n == 0 {
+			v.check(head != nil && last == head.LastEvent, "I6", till.ID{}, "the event log ends at %d and its head says otherwise", last)
+			return nil
+		}
+	}
+}
+
+// loggedEvents reads events with what they are about: one by one, or the
+// whole slice if they are many in it.
+func (v *verifier) loggedEvents(ctx context.Context, tx *store.Tx, sequences []int64, after int64, n int) (out []*store.LoggedEvent, err error) {
+	if len(sequences) > n/crowd {
+		out, err = tx.LoggedEvents(ctx, v.client, after, n)
+		return slices.DeleteFunc(out, func(e *store.LoggedEvent) bool {
+			_, wanted := slices.BinarySearch(sequences, e.Sequence)
+			return !wanted
+		}), err
+	}
+	for _, sequence := range sequences {
+		one, err := tx.LoggedEvents(ctx, v.client, sequence-1, 1)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, one...)
+	}
+	return out, nil
+}
+
+// keysHeld is how many keys are compared at once, in 128 MB.
+const keysHeld = 16 << 20
+
+// verifyKeys proves I5 once more: the unique index holds it already. Keys are
+// compared by half of their bits, folded; where two look alike, all are
+// counted.
+func (v *verifier) verifyKeys(ctx context.Context) error {
+	seen := []uint64{}
+	for round, rounds := uint64(0), uint64(1); round < rounds; round++ {
+		seen = seen[:0]
+		for last, more := (till.ID{}), true; more; {
+			err := v.view(ctx, func(tx *store.Tx) error {
+				next, n, err := tx.IdempotencyKeys(ctx, v.client, last, v.o.Slice, func(key till.ID) {
+					folded := binary.BigEndian.Uint64(key[:8]) ^ binary.BigEndian.Uint64(key[8:])
+					if folded%rounds == round {
+						seen = append(seen, folded)
+					}
+				})
+				last, more = next, n > 0
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			if len(seen) > keysHeld { // more than fit: begin again, in more rounds
+				rounds, round = rounds*2, 0
+				last, seen = till.ID{}, seen[:0]
+			}
+		}
+		slices.Sort(seen)
+		for i := 1; i < len(seen); i++ {
+			if seen[i] == seen[i-1] {
+				return v.countKeys(ctx)
+			}
+		}
+	}
+	return nil
+}
+
+// countKeys lets the database compare all keys in full.
+func (v *verifier) countKeys(ctx context.Context) error {
+	return v.view(ctx, func(tx *store.Tx) error {
+		payments, keys, err := tx.CountIdempotencyKeys(ctx, v.client)
+		v.check(payments == keys, "I5", till.ID{}, "%d payments have %d idempotency keys", payments, keys)
+		return err
+	})
+}

@@ -1,0 +1,221 @@
+package books
+
+import (
+	"context"
+	"io"
+	"strconv"
+	"strings"
+
+	"till"
+	"till/internal/jsonx"
+	"till/ledger"
+	"till/store"
+)
+
+// Format is how a statement is written.
+type Format string
+
+// The formats. JSON Lines is for programs: each line is a transaction exactly
+// as GET /transactions shows it. CSV is for people and their spreadsheets.
+const (
+	CSV   Format = "csv"
+	JSONL Format = "jsonl"
+)
+
+// Formats lists the formats.
+var Formats = []Format{CSV, JSONL}
+
+// statementSlice is how many lines are read in one snapshot and written at
+// once: half a megabyte, some tens of milliseconds.
+const statementSlice = 2_000
+
+// Statement says what is to be exported.
+type Statement struct {
+	Client    till.ID
+	Filter    store.TransactionFilter
+	NewestTop bool // newest first; otherwise oldest first, as statements are read
+	Format    Format
+
+	// Progress, if not nil, is told how many lines were written so far.
+	Progress func(lines int64)
+}
+
+// Export writes all lines that match, however many there are, and returns how
+// many. It reads them in short snapshots, writes once for each, and holds one
+// slice in memory. The end is fixed when it begins: what is committed later is
+// left out, all of it, so the lines are those of one moment although no
+// transaction of the database lasts as long as the export. An error means that
+// the lines written so far are not the whole. It returns CodeClientNotFound.
+func Export(ctx context.Context, s *store.Store, st Statement, w io.Writer) (lines int64, err error) {
+	if err := st.fixEnd(ctx, s); err != nil {
+		return 0, err
+	}
+	b := []byte(st.Format.Header())
+	var last till.ID
+	for {
+		if err := ctx.Err(); err != nil {
+			return lines, err
+		}
+		n := 0
+		err := s.View(ctx, func(tx *store.Tx) (err error) {
+			n, err = tx.EachTransaction(ctx, st.Client, st.Filter, last, !st.NewestTop, statementSlice, func(t *ledger.Transaction) error {
+				last = t.ID
+				b = st.Format.Append(b, t)
+				return nil
+			})
+			return err
+		})
+		if err != nil {
+			return lines, err
+		}
+		if len(b) > 0 {
+			if _, err := w.Write(b); err != nil {
+				return lines, err
+			}
+		}
+		b = b[:0]
+		lines += int64(n)
+		if st.Progress != nil {
+			st.Progress(lines)
+		}
+		if n < statementSlice {
+			return lines, nil
+		}
+	}
+}
+
+// fixEnd bounds the statement by the last time that the client was given:
+// whatever is committed from now on has a later one.
+func (st *Statement) fixEnd(ctx context.Context, s *store.Store) error {
+	return s.View(ctx, func(tx *store.Tx) error {
+		if _, err := tx.Client(ctx, st.Client); err != nil {
+			return err
+		}
+		head, err := tx.Head(ctx, st.Client)
+		if err != nil {
+			return err
+		}
+		if head != nil && (st.Filter.To.IsZero() || st.Filter.To > head.LastTime) {
+			st.Filter.To = head.LastTime
+		}
+		return nil
+	})
+}
+
+// Header returns what stands before the first line.
+func (f Format) Header() string {
+	if f == CSV {
+		return csvHeader
+	}
+	return ""
+}
+
+// Append appends a line.
+func (f Format) Append(b []byte, t *ledger.Transaction) []byte {
+	if f == CSV {
+		return appendCSV(b, t)
+	}
+	return append(AppendTransaction(b, t), '\n')
+}
+
+// AppendTransaction appends a transaction as clients see it.
+func AppendTransaction(b []byte, t *ledger.Transaction) []byte {
+	b = append(b, `{"id":`...)
+	b = appendID(b, t.ID)
+	b = append(b, `,"sequence":`...)
+	b = strconv.AppendInt(b, t.Sequence, 10)
+	b = append(b, `,"wallet_id":`...)
+	b = appendID(b, t.WalletID)
+	b = append(b, `,"type":`...)
+	b = jsonx.AppendString(b, t.Type)
+	b = append(b, `,"direction":`...)
+	b = jsonx.AppendString(b, t.Direction)
+	b = append(b, `,"amount":{"value":"`...)
+	b = strconv.AppendInt(b, t.Amount.Minor, 10)
+	b = append(b, `","currency":`...)
+	b = jsonx.AppendString(b, t.Amount.Currency)
+	b = append(b, `},"balance_after":"`...)
+	b = strconv.AppendInt(b, t.BalanceAfter, 10)
+	b = append(b, `","payment_id":`...)
+	b = appendID(b, t.PaymentID)
+	b = append(b, `,"payout_id":`...)
+	b = appendID(b, t.PayoutID)
+	b = append(b, `,"reference":`...)
+	b = appendText(b, t.Reference)
+	b = append(b, `,"provider_reference":`...)
+	b = appendText(b, t.ProviderReference)
+	b = append(b, `,"created_at":"`...)
+	b = t.CreatedAt.Append(b)
+	return append(b, `"}`...)
+}
+
+func appendID(b []byte, id till.ID) []byte {
+	if id.IsZero() {
+		return append(b, "null"...)
+	}
+	b = append(b, '"')
+	b = id.Append(b)
+	return append(b, '"')
+}
+
+func appendText(b []byte, s string) []byte {
+	if s == "" {
+		return append(b, "null"...)
+	}
+	return jsonx.AppendString(b, s)
+}
+
+// csvHeader names the columns. Lines end as RFC 4180 says.
+const csvHeader = "id,sequence,wallet_id,type,direction,amount,currency,balance_after,payment_id,payout_id,reference,provider_reference,created_at\r\n"
+
+func appendCSV(b []byte, t *ledger.Transaction) []byte {
+	b = t.ID.Append(b)
+	b = append(b, ',')
+	b = strconv.AppendInt(b, t.Sequence, 10)
+	b = append(b, ',')
+	b = t.WalletID.Append(b)
+	b = append(b, ',')
+	b = appendCell(b, t.Type)
+	b = append(b, ',')
+	b = appendCell(b, t.Direction)
+	b = append(b, ',')
+	b = strconv.AppendInt(b, t.Amount.Minor, 10)
+	b = append(b, ',')
+	b = appendCell(b, t.Amount.Currency)
+	b = append(b, ',')
+	b = strconv.AppendInt(b, t.BalanceAfter, 10)
+	for _, id := range []till.ID{t.PaymentID, t.PayoutID} {
+		b = append(b, ',')
+		if !id.IsZero() {
+			b = id.Append(b)
+		}
+	}
+	b = append(b, ',')
+	b = appendCell(b, t.Reference)
+	b = append(b, ',')
+	b = appendCell(b, t.ProviderReference)
+	b = append(b, ',')
+	b = t.CreatedAt.Append(b)
+	return append(b, "\r\n"...)
+}
+
+// formulaStart are the characters with which a cell begins that a spreadsheet
+// would run, whatever quotes stand around it, and the apostrophe that keeps
+// it from doing so. The wide ones are taken for the narrow by some.
+const formulaStart = "=+-@\t\r\n'＝＋－＠"
+
+// appendCell writes a text. One that a spreadsheet would run as a formula gets
+// an apostrophe in front, and so does one that begins with an apostrophe: a
+// program that takes one leading apostrophe away has every text as it was.
+func appendCell(b []byte, s string) []byte {
+	guarded := s != "" && strings.IndexAny(s, formulaStart) == 0
+	if !guarded && !strings.ContainsAny(s, "\",\r\n") {
+		return append(b, s...)
+	}
+	b = append(b, '"')
+	if guarded {
+		b = append(b, '\'')
+	}
+	b = append(b, strings.ReplaceAll(s, `"`, `""`)...)
+	return append(b, '"')
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"till"
+	"till/books"
+	"till/ledger"
+	"till/store"
+)
+
+// fileJSON is a case with its evidence as the command prints it. Phone numbers
+// are masked.
+type fileJSON struct {
+	caseJSON
+	Stands       *string           `json:"cause_stands"`
+	Payment      *subjectJSON      `json:"payment"`
+	Endpoint     json.RawMessage   `json:"webhook_endpoint"`
+	Attempts     []attemptJSON     `json:"attempts"`
+	Events       []eventJSON       `json:"events"`
+	Transactions []json.RawMessage `json:"transactions"`
+	Audit        []auditJSON       `json:"audit"`
+	Others       []caseJSON        `json:"other_cases"`
+}
+
+// subjectJSON is a payment as far as a case needs it.
+type subjectJSON struct {
+	PaymentID         string  `json:"payment_id"`
+	Status            string  `json:"status"`
+	Resolution        string  `json:"resolution"`
+	Value             string  `json:"value"`
+	Currency          string  `json:"currency"`
+	Method            string  `json:"method"`
+	Country           string  `json:"country"`
+	Phone             string  `json:"phone"`
+	Connection        string  `json:"connection"`
+	Reference         *string `json:"reference"`
+	ProviderReference *string `json:"provider_reference"`
+	FailureReason     *string `json:"failure_reason"`
+	CreatedAt         string  `json:"created_at"`
+	UpdatedAt         string  `json:"updated_at"`
+	ExpiresAt         string  `json:"expires_at"`
+	NextCheckAt       *string `json:"next_check_at"`
+}
+
+type eventJSON struct {
+	Sequence  int64  `json:"sequence"`
+	Kind      string `json:"kind"`
+	CreatedAt string `json:"created_at"`
+}
+
+func subjectOut(p *store.PaymentRow) *subjectJSON {
+	if p == nil {
+		return nil
+	}
+	return &subjectJSON{
+		PaymentID: p.ID.String(), Status: string(p.Status), Resolution: string(p.Resolution.State), Value: p.Amount.Value(), Currency: p.Amount.Currency,
+		Method: p.Method, Country: p.Country, Phone: till.MaskPhone(p.Phone), Connection: p.Connection, Reference: textOrNull(p.Reference),
+		ProviderReference: textOrNull(p.ProviderReference), FailureReason: textOrNull(string(p.FailureReason)), CreatedAt: p.CreatedAt.String(),
+		UpdatedAt: p.UpdatedAt.String(), ExpiresAt: p.ExpiresAt.String(), NextCheckAt: timeOrNull(p.Resolution.NextCheckAt),
+	}
+}
+
+func printFile(w io.Writer, f *books.File, asJSON bool) error {
+	if asJSON {
+		return printJSON(w, fileOut(f))
+	}
+	return table(w, func(row func(...any)) {
+		row("case", f.ID)
+		row("client", f.ClientID)
+		row("kind", f.Kind)
+		row("what", f.Detail)
+		row("opened", f.OpenedAt)
+		if !f.ClosedAt.IsZero() {
+			row("closed", fmt.Sprintf("%s by %s: %s %s", f.ClosedAt, f.ClosedBy, f.Reason, digest(f.Evidence)))
+		}
+		if f.Stands != "" {
+			row("stands", f.Stands)
+		}
+		subjectRows(f, row)
+		for _, a := range f.Attempts {
+			row("call", fmt.Sprintf("%s  %s to %s: %s %s %s", a.StartedAt, a.Kind, a.Connection, a.Outcome, a.Code, a.Detail))
+		}
+		for _, e := range f.Events {
+			row("event", fmt.Sprintf("%s  %d %s", e.CreatedAt, e.Sequence, e.Kind))
+		}
+		for _, t := range f.Transactions {
+			row("money", fmt.Sprintf("%s  %s %s %s %s, then %d", t.CreatedAt, t.Type, t.Direction, t.Amount.Value(), t.Amount.Currency, t.BalanceAfter))
+		}
+		for _, a := range f.Audit {
+			row("audit", fmt.Sprintf("%s  %d %s: %s %s %s", a.At, a.Sequence, a.Actor, a.Action, a.Detail, digest(a.Evidence)))
+		}
+		for _, c := range f.Others {
+			row("also", fmt.Sprintf("%s  %s: %s", c.ID, c.Kind, c.Detail))
+		}
+	})
+}
+
+func subjectRows(f *books.File, row func(...any)) {
+	if p := f.Payment; p != nil {
+		row("payment", p.ID)
+		row("status", fmt.Sprintf("%s, %s", p.Status, p.Resolution.State))
+		row("amount", fmt.Sprint(p.Amount.Minor, " ", p.Amount.Currency, " (minor units)"))
+		row("method", p.Method+" "+p.Country+" by "+p.Connection)
+		row("phone", till.MaskPhone(p.Phone))
+		row("reference", p.Reference)
+		row("receipt", p.ProviderReference)
+		row("failure", p.FailureReason)
+		row("created", p.CreatedAt)
+		row("updated", p.UpdatedAt)
+		row("next check", timeOr(p.Resolution.NextCheckAt, "-"))
+	}
+	if e := f.Endpoint; e != nil {
+		row("endpoint", e.ID)
+		row("url", e.URL)
+		row("enabled", e.Enabled)
+		row("failing since", timeOr(e.FailingSince, "-"))
+	}
+}
+
+func fileOut(f *books.File) *fileJSON {
+	out := &fileJSON{
+		caseJSON: caseOut(f.Case), Stands: textOrNull(f.Stands), Payment: subjectOut(f.Payment), Attempts: attemptsOut(f.Attempts),
+		Events: []eventJSON{}, Transactions: []json.RawMessage{}, Audit: []auditJSON{}, Others: []caseJSON{},
+	}
+	if f.Endpoint != nil {
+		out.Endpoint = append(f.Endpoint.AppendJSON(nil), '}')
+	}
+	for _, e := range f.Events {
+		out.Events = append(out.Events, eventJSON{e.Sequence, string(e.Kind), e.CreatedAt.String()})
+	}
+	for _, t := range f.Transactions {
+		out.Transactions = append(out.Transactions, transactionOut(t))
+	}
+	for _, a := range f.Audit {
+		out.Audit = append(out.Audit, auditOut(a))
+	}
+	for _, c := range f.Others {
+		out.Others = append(out.Others, caseOut(c))
+	}
+	return out
+}
+
+func transactionOut(t *ledger.Transaction) json.RawMessage { return books.AppendTransaction(nil, t) }
+
+// digest writes the SHA-256 of evidence, "" if there is none.
+func digest(sum []byte) string {
+	if len(sum) == 0 {
+		return ""
+	}
+	return "sha256:" + hex.EncodeToString(sum)
+}

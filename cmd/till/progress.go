@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+)
+
+// How often progress is told: on a terminal in place, elsewhere as lines.
+const (
+	progressOften  = 200 * time.Millisecond
+	progressSeldom = 5 * time.Second
+)
+
+// progress tells how far something long has come.
+type progress struct {
+	w        io.Writer
+	what     string // what is counted: "rows"
+	terminal bool
+	every    time.Duration
+	begun    time.Time
+	told     time.Time
+	open     bool // a line on the terminal is to be overwritten
+}
+
+// newProgress tells to a writer. What takes less than a moment is told
+// nothing of.
+func newProgress(w io.Writer, what string) *progress {
+	now := time.Now()
+	p := &progress{w: w, what: what, every: progressSeldom, begun: now, told: now}
+	if isTerminal(w) {
+		p.terminal, p.every = true, progressOften
+	}
+	return p
+}
+
+// isTerminal reports whether a person sees what is written at once.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// at tells that n of all are done; all is 0 where nobody knows it.
+func (p *progress) at(n, all int64) {
+	now := time.Now()
+	if now.Sub(p.told) < p.every {
+		return
+	}
+	p.told = now
+	text := fmt.Sprintf("till: %d %s", n, p.what)
+	if all > 0 {
+		text += fmt.Sprintf(" of %d, %d %%", all, min(n*100/all, 100))
+	}
+	text += fmt.Sprintf(", %s", now.Sub(p.begun).Round(time.Second))
+	if p.terminal {
+		fmt.Fprintf(p.w, "\r%s\x1b[K", text)
+		p.open = true
+		return
+	}
+	fmt.Fprintln(p.w, text)
+}
+
+// end leaves the terminal with a fresh line.
+func (p *progress) end() {
+	if p.open {
+		fmt.Fprint(p.w, "\r\x1b[K")
+		p.open = false
+	}
+}

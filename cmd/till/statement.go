@@ -1,0 +1,102 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"till/books"
+	"till/ledger"
+	"till/store"
+)
+
+func newStatement() *cobra.Command {
+	var client, format, currency, from, to, kind, output, database string
+	var newest, quiet bool
+	cmd := &cobra.Command{
+		Use:   "statement",
+		Short: "Export the statement of a client's wallets as CSV or JSON Lines",
+		Long: `Export every movement of a client's wallets, oldest first: what GET /transactions
+shows. It may run beside a server. What is committed after it has begun is left
+out. Progress goes to standard error. In CSV a text that a spreadsheet would run
+as a formula has an apostrophe in front; JSON Lines are for programs.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			st := books.Statement{Format: books.Format(format), NewestTop: newest}
+			if !slices.Contains(books.Formats, st.Format) {
+				return errors.New("--format is csv or jsonl")
+			}
+			if kind != "" && !slices.Contains(ledger.TransactionTypes, kind) {
+				return fmt.Errorf("--type is one of: %s", strings.Join(ledger.TransactionTypes, ", "))
+			}
+			st.Filter.Type, st.Filter.Currency = kind, currency
+			if st.Client, err = parseID(client, "client"); err != nil {
+				return err
+			}
+			if st.Filter.From, err = parseMoment("from", from); err != nil {
+				return err
+			}
+			if st.Filter.To, err = parseMoment("to", to); err != nil {
+				return err
+			}
+			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+				bar := newProgress(cmd.ErrOrStderr(), "lines")
+				if !quiet {
+					st.Progress = func(lines int64) { bar.at(lines, 0) }
+				}
+				lines, err := exportTo(output, cmd.OutOrStdout(), func(w io.Writer) (int64, error) {
+					return books.Export(cmd.Context(), s, st, w)
+				})
+				bar.end()
+				if err == nil && !quiet {
+					fmt.Fprintf(cmd.ErrOrStderr(), "till: %d lines\n", lines)
+				}
+				return err
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&client, "client", "", "the client's id (required)")
+	f.StringVar(&format, "format", string(books.CSV), "csv or jsonl")
+	f.StringVar(&currency, "currency", "", "only this currency's wallet")
+	f.StringVar(&kind, "type", "", "only this type, for example collection")
+	f.StringVar(&from, "from", "", "only lines from this time on, RFC 3339 in UTC")
+	f.StringVar(&to, "to", "", "only lines up to this time, RFC 3339 in UTC")
+	f.StringVar(&output, "output", "", "the file to write (default standard output)")
+	f.BoolVar(&newest, "newest-first", false, "newest first")
+	f.BoolVar(&quiet, "quiet", false, "tell nothing on standard error")
+	cmd.MarkFlagRequired("client")
+	addDatabaseFlag(cmd, &database)
+	return cmd
+}
+
+// exportTo runs f with a file, which has its name only when it is whole, or
+// with w if none is named.
+func exportTo(path string, w io.Writer, f func(w io.Writer) (int64, error)) (lines int64, err error) {
+	if path == "" {
+		return f(w)
+	}
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return 0, fmt.Errorf("write %s: %w", path, err)
+	}
+	defer func() {
+		file.Close()
+		if err != nil {
+			os.Remove(file.Name())
+		}
+	}()
+	if lines, err = f(file); err != nil {
+		return lines, err
+	}
+	if err := file.Sync(); err != nil {
+		return lines, fmt.Errorf("write %s: %w", path, err)
+	}
+	return lines, os.Rename(file.Name(), path)
+}

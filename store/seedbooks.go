@@ -1,0 +1,86 @@
+package store
+
+import (
+	"context"
+
+	"till"
+)
+
+// seedTook is how many microseconds a seeded payment takes to its end: one for
+// each event after the first.
+const seedTook = 2
+
+// seedBooks writes everything that hangs on the payments between two ids, set
+// by set: three events and a send for each, a credit with its entry and its
+// audit row for each success, and for each other one the last read for late
+// money.
+func (tx *Tx) seedBooks(ctx context.Context, client, lo, hi till.ID, counts *Counts) error {
+	id := seedID(tx.s.e.name(), "at")
+	const payments = ` FROM (SELECT p.*, (p.pending_event - 1) / 3 AS i, p.updated_at AS at FROM payments p WHERE p.client_id = ? AND p.id BETWEEN ? AND ?) AS p `
+	const event = `INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at, failure_reason, resolution) SELECT client_id, `
+	for _, text := range []string{
+		event + `pending_event, 'payment.pending', id, created_at, 'pending', expires_at, NULL, 'waiting'` + payments,
+		event + `processing_event, 'payment.processing', id, created_at + 1, 'processing', expires_at, NULL, 'waiting'` + payments,
+		event + `final_event, 'payment.' || status, id, updated_at, status, expires_at, failure_reason, 'confirmed'` + payments,
+		`INSERT INTO attempts (client_id, subject_id, n, kind, connection, reference, outcome, started_at, ended_at, last_at, first_send)
+			SELECT client_id, id, 1, 'submit', connection, id, 'accepted', created_at, created_at + 1, created_at + 1, 1` + payments,
+		`INSERT INTO attempts (client_id, subject_id, n, kind, connection, reference, outcome, started_at, ended_at, last_at)
+			SELECT client_id, id, 2, 'check', connection, id, status, updated_at, updated_at, updated_at + 259200000000` + payments + `WHERE status <> 'success'`,
+		`INSERT INTO transactions (client_id, id, wallet_id, sequence, type, direction, amount, currency, balance_after, payment_id, reference, created_at, money_in)
+			SELECT client_id, ` + id + `, wallet_id, sequence, 'collection', 'credit', amount, currency, sequence * amount, id, reference, at, 1
+			FROM (SELECT p.*, w.id AS wallet_id, w.last_sequence + row_number() OVER (PARTITION BY p.currency ORDER BY p.id) AS sequence` + payments +
+			`JOIN wallets w ON w.client_id = p.client_id AND w.currency = p.currency WHERE p.status = 'success') AS p`,
+		`INSERT INTO postings (client_id, entry_id, account, connection, currency, amount, kind, payment_id, created_at)
+			SELECT client_id, ` + id + `, 'operator', connection, currency, -amount, 'collection', id, at` + payments + `WHERE status = 'success'`,
+		`INSERT INTO audit (client_id, sequence, at, actor, action, subject_id, detail, cause)
+			SELECT p.client_id, h.last_audit + row_number() OVER (ORDER BY p.id), at, 'engine', 'collection', id, '5000 credited', 'check'` + payments +
+			`JOIN client_heads h ON h.client_id = p.client_id WHERE status = 'success'`,
+	} {
+		if _, err := tx.exec(ctx, text, client[:], lo[:], hi[:]); err != nil {
+			return err
+		}
+	}
+	return tx.seedSums(ctx, client, lo, hi, counts)
+}
+
+// seedSums brings counters, wallets and the head up to what was written.
+func (tx *Tx) seedSums(ctx context.Context, client, lo, hi till.ID, counts *Counts) error {
+	credits, err := tx.seedCredits(ctx, client, lo, hi, counts)
+	if err != nil {
+		return err
+	}
+	var audit int64
+	for currency, n := range credits {
+		audit += n
+		if _, err := tx.exec(ctx, `UPDATE wallets SET last_sequence = last_sequence + ?, balance = balance + ? WHERE client_id = ? AND currency = ?`,
+			n, n*500000, client[:], currency); err != nil {
+			return err
+		}
+	}
+	var events int64
+	var at till.Time
+	if _, err := tx.one(ctx, `SELECT max(final_event), max(updated_at) FROM payments WHERE client_id = ? AND id BETWEEN ? AND ?`,
+		[]any{client[:], lo[:], hi[:]}, &events, &at); err != nil {
+		return err
+	}
+	_, err = tx.exec(ctx, `UPDATE client_heads SET last_event = ?, last_audit = last_audit + ?,
+		last_time = CASE WHEN last_time < ? THEN ? ELSE last_time END WHERE client_id = ?`, events, audit, int64(at), int64(at), client[:])
+	return err
+}
+
+// seedCredits counts the credits of payments, and returns how many there are
+// of each currency.
+func (tx *Tx) seedCredits(ctx context.Context, client, lo, hi till.ID, counts *Counts) (map[string]int64, error) {
+	credits := map[string]int64{}
+	err := tx.rows(ctx, `SELECT updated_at / ?, currency, count(*) FROM payments
+		WHERE client_id = ? AND id BETWEEN ? AND ? AND status = 'success' GROUP BY 1, 2`,
+		[]any{int64(till.Hour), client[:], lo[:], hi[:]}, func(r row) error {
+			var hour, n int64
+			var currency string
+			err := r.Scan(&hour, &currency, &n)
+			counts.add(client, nounTransaction, bucketStart(widthHour, hour), "collection", currency, n)
+			credits[currency] += n
+			return err
+		})
+	return credits, err
+}

@@ -1,0 +1,165 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"till"
+)
+
+// The reads in this file let a check of the whole database look closely only
+// at what deserves it. To carry every column of a payment, its events and its
+// credit out of the database takes several times as long as to compare them
+// there. What these reads call plain is the commonest history there is, with
+// all halves in agreement; anything else, whether right or wrong, is left for
+// a closer look to judge.
+
+// SievedPayment is a payment as far as a sieve must know it. One with two
+// credits comes twice.
+type SievedPayment struct {
+	ID                   till.ID
+	CreatedAt, UpdatedAt till.Time
+	Amount               till.Money
+	Document             []byte
+	Connection           string
+	Plain                bool
+	Named                int64 // how many of its events are in the log up to its end; see SievePayments
+
+	// Unscheduled says that nothing is scheduled for a payment that ended other
+	// than in success; LastRead is when the operator was last read then.
+	Unscheduled bool
+	LastRead    till.Time
+}
+
+// legalMoves is the condition that a payment's last move is one of till.Moves.
+func legalMoves() string {
+	moves := []string{`p.status = 'pending' AND coalesce(p.previous_status, '') = ''`}
+	for _, from := range slices.Sorted(maps.Keys(till.Moves)) {
+		for _, to := range till.Moves[from] {
+			moves = append(moves, fmt.Sprintf(`p.previous_status = '%s' AND p.status = '%s'`, from, to))
+		}
+	}
+	return `(` + strings.Join(moves, ` OR `) + `)`
+}
+
+// plainPayment is true of a payment that went no further than its first end,
+// whose events are the ones that such a payment has, and that was credited
+// exactly if it succeeded. The head's last time is an argument.
+var plainPayment = legalMoves() + `
+	AND p.late_event IS NULL AND p.reversed_event IS NULL AND p.fee = 0
+	AND p.updated_at >= p.created_at AND p.updated_at <= ?
+	AND e1.subject_id = p.id AND e1.kind = 'payment.pending' AND e1.status = 'pending' AND e1.created_at = p.created_at
+	AND e1.expires_at = p.created_at + p.approval_window AND e1.resolution = 'waiting' AND e1.calls = 0
+	AND e1.provider_reference IS NULL AND e1.failure_reason IS NULL
+	AND CASE WHEN p.processing_event IS NULL THEN p.status <> 'processing' AND coalesce(p.previous_status, '') <> 'processing'
+		ELSE (p.status = 'processing' OR p.previous_status = 'processing') AND e2.subject_id = p.id
+			AND e2.kind = 'payment.processing' AND e2.status = 'processing' AND e2.sequence > e1.sequence AND e2.created_at > e1.created_at END
+	AND CASE WHEN p.final_event IS NULL THEN (p.status = 'pending' OR p.status = 'processing') AND s.subject_id IS NOT NULL
+			AND t.id IS NULL AND p.updated_at = coalesce(e2.created_at, e1.created_at)
+		ELSE (p.status = 'success' OR p.status = 'failed' OR p.status = 'expired') AND e3.subject_id = p.id
+			AND e3.kind = 'payment.' || p.status AND e3.status = p.status
+			AND e3.sequence > coalesce(e2.sequence, e1.sequence) AND e3.created_at > coalesce(e2.created_at, e1.created_at)
+			AND e3.created_at = p.updated_at AND e3.expires_at = p.expires_at
+			AND (e3.resolution = 'confirmed' OR e3.resolution = 'needs_attention')
+			AND e3.failure_reason IS NOT DISTINCT FROM p.failure_reason AND e3.failure_code IS NOT DISTINCT FROM p.failure_code
+			AND e3.failure_message IS NOT DISTINCT FROM p.failure_message AND e3.failure_retryable IS NOT DISTINCT FROM p.failure_retryable
+			AND e3.provider_reference IS NOT DISTINCT FROM p.provider_reference
+			AND CASE WHEN p.status = 'success' THEN t.type = 'collection' AND t.amount = p.amount AND t.currency = p.currency
+					AND w.currency = p.currency AND t.created_at = p.updated_at
+				ELSE t.id IS NULL END END`
+
+// namedUpTo counts the events that a payment names up to a sequence.
+const namedUpTo = `CASE WHEN p.pending_event <= ? THEN 1 ELSE 0 END + CASE WHEN p.processing_event <= ? THEN 1 ELSE 0 END
+	+ CASE WHEN p.final_event <= ? THEN 1 ELSE 0 END + CASE WHEN p.late_event <= ? THEN 1 ELSE 0 END + CASE WHEN p.reversed_event <= ? THEN 1 ELSE 0 END`
+
+var sievePayments = `SELECT p.id, p.created_at, p.updated_at, p.amount, p.currency, p.document, p.connection, ` + namedUpTo + `, (` + plainPayment + `) IS TRUE,
+	(p.status = 'failed' OR p.status = 'expired') AND s.subject_id IS NULL,
+	CASE WHEN (p.status = 'failed' OR p.status = 'expired') AND s.subject_id IS NULL THEN (SELECT max(a.last_at) FROM attempts a
+		WHERE a.client_id = p.client_id AND a.subject_id = p.id AND a.kind = 'check' AND a.outcome <> 'error') END
+	FROM payments p
+	LEFT JOIN steps s ON s.client_id = p.client_id AND s.subject_id = p.id
+	LEFT JOIN transactions t ON t.client_id = p.client_id AND t.payment_id = p.id AND t.money_in = 1
+	LEFT JOIN wallets w ON w.client_id = t.client_id AND w.id = t.wallet_id
+	LEFT JOIN events e1 ON e1.client_id = p.client_id AND e1.sequence = p.pending_event
+	LEFT JOIN events e2 ON e2.client_id = p.client_id AND e2.sequence = p.processing_event
+	LEFT JOIN events e3 ON e3.client_id = p.client_id AND e3.sequence = p.final_event
+	WHERE p.client_id = ? AND p.id > ? ORDER BY p.id LIMIT ?`
+
+// SievePayments calls f with the next payments of a client beyond an id, and
+// returns how many there were. last is the last time of the client's head, end
+// the last event that is asked about. What f is called with is good until it
+// returns.
+func (tx *Tx) SievePayments(ctx context.Context, client, after till.ID, last till.Time, end int64, limit int, f func(p *SievedPayment) error) (n int, err error) {
+	var p SievedPayment
+	err = tx.rows(ctx, sievePayments, []any{end, end, end, end, end, int64(last), client[:], after[:], limit}, func(r row) error {
+		p = SievedPayment{Document: p.Document[:0]}
+		n++
+		err := r.Scan(idDest(&p.ID), &p.CreatedAt, &p.UpdatedAt, &p.Amount.Minor, &p.Amount.Currency, &p.Document, &p.Connection,
+			&p.Named, boolDest(&p.Plain), boolDest(&p.Unscheduled), intDest(&p.LastRead))
+		if err != nil {
+			return err
+		}
+		return f(&p)
+	})
+	return n, err
+}
+
+// SievedEvent is an event as far as a sieve must know it.
+type SievedEvent struct {
+	Sequence  int64
+	CreatedAt till.Time
+	OfPayment bool
+}
+
+// SieveEvents calls f with the next events of a client beyond a sequence, and
+// returns how many there were.
+func (tx *Tx) SieveEvents(ctx context.Context, client till.ID, after int64, limit int, f func(e *SievedEvent)) (n int, err error) {
+	var e SievedEvent
+	err = tx.rows(ctx, `SELECT sequence, created_at, substr(kind, 1, 8) = 'payment.' FROM events WHERE client_id = ? AND sequence > ? ORDER BY sequence LIMIT ?`,
+		[]any{client[:], after, limit}, func(r row) error {
+			n++
+			if err := r.Scan(&e.Sequence, &e.CreatedAt, boolDest(&e.OfPayment)); err != nil {
+				return err
+			}
+			f(&e)
+			return nil
+		})
+	return n, err
+}
+
+// IdempotencyKeys calls f with the keys of the next payments of a client
+// beyond an id, and returns the last one's id and how many there were.
+func (tx *Tx) IdempotencyKeys(ctx context.Context, client, after till.ID, limit int, f func(key till.ID)) (last till.ID, n int, err error) {
+	last = after
+	err = tx.rows(ctx, `SELECT id, idempotency_key FROM payments WHERE client_id = ? AND id > ? ORDER BY id LIMIT ?`,
+		[]any{client[:], after[:], limit}, func(r row) error {
+			var key till.ID
+			n++
+			err := r.Scan(idDest(&last), idDest(&key))
+			f(key)
+			return err
+		})
+	return last, n, err
+}
+
+// VerifyPaymentsOf is VerifyPayments for some payments.
+func (tx *Tx) VerifyPaymentsOf(ctx context.Context, client till.ID, ids []till.ID) (out []*VerifyPayment, err error) {
+	for _, id := range ids {
+		one, err := tx.VerifyPayments(ctx, client, neighbour(id, false), 1)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, one...)
+	}
+	return out, nil
+}
+
+// LogLengths returns how many events and audit rows all clients have.
+func (tx *Tx) LogLengths(ctx context.Context) (events, audit int64, err error) {
+	_, err = tx.one(ctx, `SELECT CAST(coalesce(sum(h.last_event), 0) AS BIGINT), CAST(coalesce(sum(h.last_audit), 0) AS BIGINT) FROM client_heads h`,
+		nil, &events, &audit)
+	return events, audit, err
+}

@@ -1,0 +1,95 @@
+package store
+
+import (
+	"context"
+
+	"till"
+	"till/ledger"
+)
+
+// TransactionFilter says which transactions are wanted. Zero fields do not
+// filter.
+type TransactionFilter struct {
+	Type, Currency, Reference string
+	PaymentID, PayoutID       till.ID
+	From, To                  till.Time // both inclusive
+}
+
+const transactionColumns = `p.id, p.wallet_id, p.sequence, p.type, p.direction, p.amount, p.currency, p.balance_after,
+	p.payment_id, p.payout_id, p.reference, p.provider_reference, p.created_at`
+
+func scanTransaction(r row, client till.ID, t *ledger.Transaction) error {
+	*t = ledger.Transaction{ClientID: client}
+	return r.Scan(idDest(&t.ID), idDest(&t.WalletID), &t.Sequence, &t.Type, &t.Direction, &t.Amount.Minor, &t.Amount.Currency,
+		&t.BalanceAfter, idDest(&t.PaymentID), idDest(&t.PayoutID), textDest(&t.Reference), textDest(&t.ProviderReference), &t.CreatedAt)
+}
+
+// listOf is the filter as a question.
+func (f *TransactionFilter) listOf(client till.ID, page Page) *list {
+	l := &list{
+		counted: counted{client: client, noun: nounTransaction, a: f.Type, b: f.Currency},
+		table:   "transactions p", columns: transactionColumns, from: f.From, to: f.To, page: page,
+	}
+	l.where("p.type = ?", f.Type != "", f.Type)
+	l.where("p.currency = ?", f.Currency != "", f.Currency)
+	l.narrow("p.reference = ?", f.Reference != "", f.Reference)
+	l.narrow("p.payment_id = ?", !f.PaymentID.IsZero(), f.PaymentID.Bytes())
+	l.narrow("p.payout_id = ?", !f.PayoutID.IsZero(), f.PayoutID.Bytes())
+	return l
+}
+
+// ListTransactions returns a page of a client's transactions and the exact
+// number of all that match, both from this transaction's snapshot.
+func (tx *Tx) ListTransactions(ctx context.Context, client till.ID, f TransactionFilter, page Page) (out []*ledger.Transaction, total int64, err error) {
+	total, err = tx.list(ctx, f.listOf(client, page), func(r row) error {
+		t := &ledger.Transaction{}
+		out = append(out, t)
+		return scanTransaction(r, client, t)
+	})
+	return out, total, err
+}
+
+// EachTransaction calls scan with the next transactions of a client that
+// match, beyond an id in the order of ids, or against it; the zero id is
+// before all of them. It reads at most limit, and returns how many it read.
+// The transaction it calls with is good until it returns.
+func (tx *Tx) EachTransaction(ctx context.Context, client till.ID, f TransactionFilter, beyond till.ID, ascending bool, limit int,
+	scan func(t *ledger.Transaction) error) (n int, err error) {
+	if !f.From.IsZero() && !f.To.IsZero() && f.From > f.To {
+		return 0, nil
+	}
+	l := f.listOf(client, Page{Ascending: ascending})
+	lo, hi := l.bounds()
+	start := hi
+	if ascending {
+		start = lo
+	}
+	if !beyond.IsZero() {
+		start = neighbour(beyond, ascending)
+	}
+	var t ledger.Transaction
+	err = tx.read(ctx, l, start, 0, limit, func(r row) error {
+		if err := scanTransaction(r, client, &t); err != nil {
+			return err
+		}
+		n++
+		return scan(&t)
+	})
+	return n, err
+}
+
+// neighbour returns the id next to another, above or below it.
+func neighbour(id till.ID, above bool) till.ID {
+	for i := len(id) - 1; i >= 0; i-- {
+		if above {
+			if id[i]++; id[i] != 0 {
+				break
+			}
+		} else {
+			if id[i]--; id[i] != 0xff {
+				break
+			}
+		}
+	}
+	return id
+}
