@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
@@ -141,18 +140,18 @@ func (c Config) validateSigning(say func(string, ...any)) {
 
 // Operator is one account at pawaPay.
 type Operator struct {
-	c       Config
-	base    string
-	host    string // the authority of the base URL
-	client  *wire.Client
-	log     *slog.Logger
-	now     func() time.Time
-	routes  map[routeKey]*Route
-	signer  *ecdsa.PrivateKey // nil: requests are not signed
-	keys    *keyring
-	accept  []string // authorities under which callbacks come
-	payment *side
-	payout  *side
+	c          Config
+	base       string
+	host       string // the authority of the base URL
+	client     *wire.Client
+	now        func() time.Time
+	routes     map[routeKey]*Route
+	signer     *ecdsa.PrivateKey // nil: requests are not signed
+	keys       *keyring
+	complaints *wire.Complaints
+	accept     []string // authorities under which callbacks come
+	payment    *side
+	payout     *side
 }
 
 // New returns an operator, or every mistake in its configuration.
@@ -160,11 +159,8 @@ func New(c Config, d provider.Deps) (*Operator, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("pawapay: %w", err)
 	}
-	o := &Operator{c: c, base: strings.TrimRight(c.BaseURL, "/"), client: wire.NewClient(d.Conns), log: d.Log, now: d.Now,
-		routes: routesOf(c.Providers)}
-	if o.log == nil {
-		o.log = slog.New(slog.DiscardHandler)
-	}
+	o := &Operator{c: c, base: strings.TrimRight(c.BaseURL, "/"), client: wire.NewClient(d.Conns), now: d.Now,
+		complaints: wire.NewComplaints(d), routes: routesOf(c.Providers)}
 	if o.now == nil {
 		o.now = time.Now
 	}
@@ -268,7 +264,7 @@ func (s *side) Submit(ctx context.Context, r provider.Request) (provider.Result,
 	}
 	result, err := readSubmit(s.kind, reply.Status, reply.Body, r.Reference.String())
 	if err != nil {
-		s.unread("submit", reply, err)
+		s.complaints.Unreadable(s.kind.id+" submit", reply, err)
 		return provider.Result{}, fmt.Errorf("pawapay submit: %w", err)
 	}
 	return result, nil
@@ -283,7 +279,7 @@ func (s *side) Check(ctx context.Context, q provider.Query) (provider.Result, er
 	}
 	result, err := readCheck(s.kind, reply.Status, reply.Body, id)
 	if err != nil {
-		s.unread("check", reply, err)
+		s.complaints.Unreadable(s.kind.id+" check", reply, err)
 		return provider.Result{}, fmt.Errorf("pawapay check: %w", err)
 	}
 	return result, nil
@@ -327,9 +323,4 @@ func authority(u *url.URL) string {
 		host = strings.TrimSuffix(host, ":80")
 	}
 	return host
-}
-
-// unread tells of an answer that decides nothing.
-func (s *side) unread(op string, reply *wire.Reply, err error) {
-	s.log.Warn("an operator's answer decides nothing", "operation", op, "status", reply.Status, "error", err)
 }

@@ -141,7 +141,8 @@ func simFail(w http.ResponseWriter, status int, code, message string) {
 func simJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	json.NewEncoder(w).Encode(v)
+	body, _ := json.Marshal(v)
+	w.Write(body)
 }
 
 type simReason struct {

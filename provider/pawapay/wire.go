@@ -161,28 +161,10 @@ func (s *side) initiation(r provider.Request, route *Route, amount string) *init
 // The bounds of a customer message.
 const minMessage, maxMessage = 4, 22
 
-// plain are accented letters of the languages that descriptions are written in.
-var plain = strings.NewReplacer("à", "a", "â", "a", "ä", "a", "ã", "a", "á", "a", "ç", "c", "é", "e", "è", "e", "ê", "e", "ë", "e",
-	"î", "i", "ï", "i", "í", "i", "ô", "o", "ö", "o", "õ", "o", "ó", "o", "ù", "u", "û", "u", "ü", "u", "ú", "u", "ñ", "n",
-	"À", "A", "Â", "A", "Ç", "C", "É", "E", "È", "E", "Ê", "E", "Ë", "E", "Î", "I", "Ï", "I", "Ô", "O", "Ù", "U", "Û", "U",
-	"œ", "oe", "Œ", "OE", "æ", "ae", "Æ", "AE")
-
-// customerMessage makes 4 to 22 letters, digits and spaces of a text: anything
-// else becomes a space, and one that is too short gives way to the fallback.
+// customerMessage makes 4 to 22 letters, digits and spaces of a text; one that
+// is too short gives way to the fallback.
 func customerMessage(text, fallback string) string {
-	b := make([]byte, 0, maxMessage+1)
-	for _, c := range []byte(plain.Replace(wire.Clip(text, 4*maxMessage))) {
-		switch {
-		case c >= '0' && c <= '9', c >= 'A' && c <= 'Z', c >= 'a' && c <= 'z':
-			b = append(b, c)
-		case len(b) > 0 && b[len(b)-1] != ' ':
-			b = append(b, ' ')
-		}
-		if len(b) == maxMessage {
-			break
-		}
-	}
-	if s := strings.TrimRight(string(b), " "); len(s) >= minMessage {
+	if s := wire.Plain(text, maxMessage); len(s) >= minMessage {
 		return s
 	}
 	return fallback

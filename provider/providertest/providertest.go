@@ -2,6 +2,7 @@ package providertest
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,6 +26,9 @@ const (
 	LostRequest  Story = "lost request"  // the first send does not arrive; the customer approves the second
 	Stuck        Story = "stuck"         // the operator says "open" for ever
 	WrongAmount  Story = "wrong amount"  // the customer approves and another amount moves
+
+	// WrongCurrency is told by adapters on a line alone.
+	WrongCurrency Story = "wrong currency" // the customer approves and the operator names another currency
 )
 
 // Stories lists every story.
@@ -38,13 +42,47 @@ var Stories = []Story{
 type Harness struct {
 	Provider provider.Provider
 	// Request returns a fresh request that the operator treats as the story
-	// says, and false where the operator cannot be made to do it.
+	// says, and false where the operator cannot be made to do it. An adapter on
+	// a Line leaves the lost ones to the line.
 	Request func(Story) (provider.Request, bool)
 	// Advance lets d pass at the operator.
 	Advance func(d time.Duration)
-	// Debits counts how often the payer was debited for the reference, by the
-	// operator's own book.
+	// Debits counts how often the payer was debited for the reference, or the
+	// recipient credited, by the operator's own book.
 	Debits func(reference till.ID) int
+	// Payout says that the provider pays out: its failures are a recipient's.
+	Payout bool
+	// Mail returns the body of the latest callback for a request, for operators
+	// whose Traits keep it; nil otherwise.
+	Mail func(r provider.Request) []byte
+
+	// What follows is for adapters that reach their operator over HTTP. The
+	// cases about the line are left out where Line is nil.
+
+	// Line is the road to the operator.
+	Line *Line
+	// Verdict is the adapter's table: what Submit and Check make of an answer
+	// with the status and a body that says nothing ("" or "{}"). "" means an
+	// error: we do not know.
+	Verdict func(op Operation, status int, body string) provider.Outcome
+	// Rejection is what the operator answers to a Submit that it refuses
+	// outright; zero if it never does.
+	Rejection Answer
+	// Refused is what the operator answers to a call whose token it does not
+	// take, or whose key if there are no tokens.
+	Refused Answer
+	// ForgetTokens makes the operator refuse every token it gave out; nil where
+	// there are none.
+	ForgetTokens func()
+	// Alter rewrites the body of an answer to Check of a success so that it
+	// tells the story WrongAmount or WrongCurrency. A story that it lacks
+	// cannot be told: the operator does not name what it moved.
+	Alter map[Story]func(body []byte) []byte
+	// Others are providers of other accounts: of another base URL, another
+	// user, another environment, the other kind.
+	Others []provider.Provider
+
+	handles *sync.Map // reference: what Result.Handle was last
 }
 
 // Run runs every case against a harness of its own.
@@ -70,25 +108,75 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			c.test(t, open(t))
+			h := open(t)
+			h.init()
+			c.test(t, h)
 		})
 	}
+	runLine(t, open)
+}
+
+// init makes what a harness keeps by itself.
+func (h *Harness) init() { h.handles = &sync.Map{} }
+
+// story returns a request for the story. On a line the line plays what gets
+// lost, where the operator can be asked by our reference afterwards.
+func (h Harness) story(s Story) (provider.Request, bool) {
+	if h.Line == nil {
+		return h.Request(s)
+	}
+	switch s {
+	case LostAnswer, LostRequest:
+		r, ok := h.Request(Approve)
+		if !ok || !h.Provider.Traits().ClientReference {
+			return r, false
+		}
+		if s == LostAnswer {
+			h.Line.Next(Submit, SwallowAnswer)
+		} else {
+			h.Line.Next(Submit, Swallow)
+		}
+		return r, true
+	case WrongAmount, WrongCurrency:
+		alter := h.Alter[s]
+		r, ok := h.Request(Approve)
+		if ok && alter != nil {
+			h.Line.Always(Check, Rewrite(func(status int, body []byte) (int, []byte) { return status, alter(body) }))
+		}
+		return r, ok && alter != nil
+	}
+	return h.Request(s)
 }
 
 // request returns a request for the story or skips the test.
 func (h Harness) request(t *testing.T, s Story) provider.Request {
 	t.Helper()
-	r, ok := h.Request(s)
+	r, ok := h.story(s)
 	if !ok {
 		t.Skipf("the operator cannot be made to play %q", s)
 	}
 	return r
 }
 
-func query(r provider.Request) provider.Query {
-	return provider.Query{
+// query returns what the service would ask about the request now.
+func (h Harness) query(r provider.Request) provider.Query {
+	q := provider.Query{
 		Client: r.Client, ID: r.ID, Reference: r.Reference,
-		Method: r.Method, Country: r.Country,
+		Method: r.Method, Country: r.Country, Phone: r.Phone, Amount: r.Amount, CallbackURL: r.CallbackURL,
+	}
+	if handle, ok := h.handles.Load(r.Reference); ok {
+		q.Handle = handle.(string)
+	}
+	if h.Mail != nil && h.Provider.Traits().KeepsMail {
+		q.Mail = h.Mail(r)
+	}
+	return q
+}
+
+// keep keeps the handle of a result, as the service does.
+func (h Harness) keep(r provider.Request, result provider.Result) {
+	if result.Handle != "" {
+		h.handles.Store(r.Reference, result.Handle)
 	}
 }
 
@@ -99,16 +187,18 @@ func (h Harness) submit(t *testing.T, r provider.Request) provider.Result {
 	if err != nil {
 		t.Fatalf("submit: %v", err)
 	}
+	h.keep(r, result)
 	return result
 }
 
 // check checks and expects an answer.
 func (h Harness) check(t *testing.T, r provider.Request) provider.Result {
 	t.Helper()
-	result, err := h.Provider.Check(t.Context(), query(r))
+	result, err := h.Provider.Check(t.Context(), h.query(r))
 	if err != nil {
 		t.Fatalf("check: %v", err)
 	}
+	h.keep(r, result)
 	return result
 }
 

@@ -33,9 +33,9 @@ func (t *Text) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Decode reads an operator's JSON object. It is lenient where operators are
-// careless (unknown members, order) and strict where that could be dangerous:
-// the whole body must be one object.
+// Decode reads an operator's JSON. It is lenient where operators are careless
+// (unknown members, order) and strict where that could be dangerous: the whole
+// body must be one object or one array, of valid UTF-8.
 func Decode(body []byte, v any) error {
 	b := bytes.TrimSpace(body)
 	if len(b) == 0 || b[0] != '{' && b[0] != '[' {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
 	"sync/atomic"
 	"time"
 
@@ -25,25 +26,48 @@ const userAgent = "till"
 // Client makes the calls of one connection.
 type Client struct{ http *http.Client }
 
+// How long the parts of a call may take. A caller's context is shorter; these
+// end a call whose caller forgot to give one.
+const (
+	dialTimeout = 10 * time.Second
+	callTimeout = 45 * time.Second // a token of MTN's takes up to 20 s
+	// idleTimeout is shorter than operators' gateways keep a quiet connection:
+	// a request on one that they have just closed is lost, and its payment unclear.
+	idleTimeout = 30 * time.Second
+)
+
+// defaultConns is how many connections are kept unless somebody says.
+const defaultConns = 64
+
 // NewClient returns a client that keeps at most conns connections.
+//
+// It speaks HTTP/1.1 only: there a connection that dies takes one answer with
+// it. In HTTP/2 all calls share one, and a dead one is not noticed for minutes.
 func NewClient(conns int) *Client {
 	if conns <= 0 {
-		conns = 64
+		conns = defaultConns
 	}
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
 	return &Client{&http.Client{
 		Transport: &http.Transport{
-			Proxy:               http.ProxyFromEnvironment,
-			DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-			MaxConnsPerHost:     conns,
-			MaxIdleConnsPerHost: conns,
-			IdleConnTimeout:     90 * time.Second,
-			TLSHandshakeTimeout: 10 * time.Second,
-			DisableCompression:  true, // an answer of a few hundred bytes
-			ForceAttemptHTTP2:   true,
+			Proxy:                  http.ProxyFromEnvironment,
+			DialContext:            (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext,
+			Protocols:              &protocols,
+			MaxConnsPerHost:        conns,
+			MaxIdleConnsPerHost:    conns,
+			IdleConnTimeout:        idleTimeout,
+			TLSHandshakeTimeout:    dialTimeout,
+			MaxResponseHeaderBytes: MaxAnswer,
+			DisableCompression:     true, // an answer of a few hundred bytes
 		},
+		Timeout:       callTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
+
+// Close closes the connections that nobody uses.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // Reply is an operator's answer, whatever it says.
 type Reply struct {
@@ -55,22 +79,25 @@ type Reply struct {
 // Do makes one call and reads the answer to its end. An error means that we
 // do not know what became of it, unless it is provider.ErrNotSent: then not one
 // byte has left. It never holds the address, which may hold a secret.
-func (c *Client) Do(ctx context.Context, method, url string, header http.Header, body []byte) (*Reply, error) {
-	var wrote atomic.Bool
-	trace := &httptrace.ClientTrace{
-		GotConn:          func(httptrace.GotConnInfo) { wrote.Store(true) },
-		WroteHeaderField: func(string, []string) { wrote.Store(true) },
-	}
+func (c *Client) Do(ctx context.Context, method, address string, header http.Header, body []byte) (*Reply, error) {
+	// Once a connection is ours, something may have been written to it; before,
+	// nothing can. That is certain, where "nothing was written yet" would be a
+	// guess about buffers.
+	var connected atomic.Bool
+	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
 	var r io.Reader
 	if body != nil {
 		r = bytes.NewReader(body)
 	}
-	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, trace), method, url, r)
+	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, trace), method, address, r)
 	if err != nil {
 		return nil, fmt.Errorf("%w: the address is not one", provider.ErrNotSent)
 	}
 	// The standard library repeats a request by itself if a kept connection turns
-	// out to be dead; a body that cannot be read twice forbids that.
+	// out to be dead and the request can be repeated: a GET, or a POST under an
+	// idempotency key. A body that cannot be read twice forbids that; a POST
+	// without a body is not repeated either, as long as no header is called
+	// Idempotency-Key.
 	req.GetBody = nil
 	for name, values := range header {
 		req.Header[name] = values
@@ -80,7 +107,7 @@ func (c *Client) Do(ctx context.Context, method, url string, header http.Header,
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
-		if !wrote.Load() {
+		if !connected.Load() {
 			return nil, fmt.Errorf("%w: %w", provider.ErrNotSent, cause(err))
 		}
 		return nil, cause(err)
@@ -98,13 +125,13 @@ func (c *Client) Do(ctx context.Context, method, url string, header http.Header,
 
 // cause strips the address from an error of net/http.
 func cause(err error) error {
-	type unwrapper interface{ Unwrap() error }
 	var timeout net.Error
 	if errors.As(err, &timeout) && timeout.Timeout() {
 		return context.DeadlineExceeded
 	}
-	if u, ok := err.(unwrapper); ok && u.Unwrap() != nil {
-		return u.Unwrap()
+	var outer *url.Error
+	if errors.As(err, &outer) {
+		return outer.Err
 	}
-	return errors.New("the call failed")
+	return err
 }

@@ -1,0 +1,75 @@
+package providertest
+
+import (
+	"context"
+	"crypto/rand"
+	"sync"
+	"time"
+
+	"till"
+)
+
+// Clock is time that passes when it is told to.
+type Clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+// NewClock returns a clock that stands at some moment.
+func NewClock() *Clock { return &Clock{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)} }
+
+// Now is the clock's moment.
+func (c *Clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+// Advance lets d pass.
+func (c *Clock) Advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// Tokens keeps tokens in memory: a provider.Tokens for tests and benchmarks.
+type Tokens struct {
+	now func() time.Time
+	mu  sync.Mutex
+	all map[string]keptToken
+}
+
+type keptToken struct {
+	text  string
+	until time.Time
+}
+
+// NewTokens returns tokens that run out by the clock.
+func NewTokens(now func() time.Time) *Tokens {
+	return &Tokens{now: now, all: map[string]keptToken{}}
+}
+
+// Token does what provider.Tokens promises, for one process.
+func (k *Tokens) Token(ctx context.Context, name, stale string, fetch func(ctx context.Context) (string, time.Duration, error)) (string, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if t, ok := k.all[name]; ok && t.text != stale && k.now().Before(t.until) {
+		return t.text, nil
+	}
+	text, life, err := fetch(ctx)
+	if err != nil {
+		return "", err
+	}
+	k.all[name] = keptToken{text, k.now().Add(life)}
+	return text, nil
+}
+
+// NewReference returns a reference in the form of a UUIDv4, as the service
+// makes them.
+func NewReference() till.ID {
+	var id till.ID
+	rand.Read(id[:])
+	id[6] = id[6]&0x0f | 0x40
+	id[8] = id[8]&0x3f | 0x80
+	return id
+}

@@ -1,0 +1,176 @@
+package wire
+
+import (
+	"bytes"
+	"log/slog"
+	"sync"
+	"time"
+
+	"till/provider"
+)
+
+// Complaints are the answers of an operator that nobody can read. They are
+// logged, because somebody must learn the operator's new words from them, but
+// not each: when an operator breaks, all of its answers do.
+type Complaints struct {
+	log        *slog.Logger
+	now        func() time.Time
+	connection string
+
+	mu   sync.Mutex
+	last map[string]time.Time
+}
+
+// complainEvery is how often an operation is complained about.
+const complainEvery = time.Minute
+
+// maxShown is how much of an answer is logged.
+const maxShown = 512
+
+// NewComplaints returns the complaints of a connection.
+func NewComplaints(d provider.Deps) *Complaints {
+	c := &Complaints{log: d.Log, now: d.Now, connection: d.Connection, last: map[string]time.Time{}}
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	if c.now == nil {
+		c.now = time.Now
+	}
+	return c
+}
+
+// Unreadable logs an answer, once a minute for each operation, without what
+// is personal or secret in it.
+func (c *Complaints) Unreadable(operation string, r *Reply, why error) {
+	now := c.now()
+	c.mu.Lock()
+	last, seen := c.last[operation]
+	if seen && now.Sub(last) < complainEvery {
+		c.mu.Unlock()
+		return
+	}
+	c.last[operation] = now
+	c.mu.Unlock()
+	c.log.Warn("an operator's answer cannot be read", "connection", c.connection, "operation", operation,
+		"status", r.Status, "type", Clip(r.Header.Get("Content-Type"), 60), "length", len(r.Body), "error", why, "answer", Redact(r.Body))
+}
+
+// shownKeys are the members whose values are shown: words of the operator's,
+// never of a person.
+var shownKeys = map[string]bool{
+	"status": true, "code": true, "statusCode": true, "status_code": true, "reason": true, "error": true, "errorCode": true,
+	"response_code": true, "responseCode": true, "result_code": true, "resultCode": true, "ResultCode": true, "ResponseCode": true,
+	"failureCode": true, "success": true, "currency": true, "token_type": true, "expires_in": true, "nextStep": true,
+}
+
+// Redact returns the beginning of an answer as a log may show it. Of JSON,
+// whole or cut off, it keeps the shape and the words of shownKeys; of any other
+// text what is no number and no long run of characters.
+func Redact(body []byte) string {
+	body = bytes.TrimSpace(bytes.ToValidUTF8(body[:min(len(body), 4*maxShown)], []byte("?")))
+	if len(body) == 0 {
+		return ""
+	}
+	var out []byte
+	if body[0] == '{' || body[0] == '[' || body[0] == '"' {
+		out = redactJSON(body)
+	} else {
+		out = redactText(body)
+	}
+	return Clip(string(out), maxShown)
+}
+
+func redactJSON(b []byte) []byte {
+	var out []byte
+	key := ""
+	for i := 0; i < len(b) && len(out) < maxShown; {
+		switch c := b[i]; {
+		case c == '"':
+			end, closed := stringEnd(b, i)
+			text := b[i:end]
+			if rest := bytes.TrimLeft(b[end:], " \t\r\n"); closed && len(rest) > 0 && rest[0] == ':' {
+				key = string(text[1 : len(text)-1])
+				if !plainWord(key) {
+					text = []byte(`"***"`)
+				}
+				out = append(out, text...)
+			} else if closed && shownKeys[key] && plainWord(string(text[1:len(text)-1])) {
+				out = append(out, text...)
+			} else {
+				out = append(out, `"***"`...)
+			}
+			i = end
+		case c == '-' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80:
+			end := i
+			for end < len(b) && !bytes.ContainsRune([]byte(",:{}[]\" \t\r\n"), rune(b[end])) {
+				end++
+			}
+			if word := b[i:end]; len(word) <= 5 {
+				out = append(out, word...)
+			} else {
+				out = append(out, "***"...)
+			}
+			i = end
+		default:
+			out = append(out, c)
+			i++
+		}
+	}
+	return out
+}
+
+// stringEnd returns where the string that begins at i ends, and whether it
+// does.
+func stringEnd(b []byte, i int) (int, bool) {
+	for j := i + 1; j < len(b); j++ {
+		switch b[j] {
+		case '\\':
+			j++
+		case '"':
+			return j + 1, true
+		}
+	}
+	return len(b), false
+}
+
+// plainWord reports whether a word looks like one of an operator's own.
+func plainWord(s string) bool {
+	digits := 0
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= '0' && c <= '9':
+			digits++
+		case !alphanumeric(c) && c != '_' && c != '-' && c != '.' && c != ' ' && c != '/':
+			return false
+		}
+	}
+	// A code may end in digits, but a number alone may be a person's.
+	return len(s) <= 48 && (digits < 6 || digits < len(s) && len(s) <= 16)
+}
+
+// redactText keeps words and tags. A run of digits or a long run of anything
+// may be a phone, a name of an account or a token.
+func redactText(b []byte) []byte {
+	var out []byte
+	for i := 0; i < len(b) && len(out) < maxShown; {
+		if !alphanumeric(b[i]) {
+			out = append(out, b[i])
+			i++
+			continue
+		}
+		end, digits := i, 0
+		for end < len(b) && (alphanumeric(b[end]) || bytes.IndexByte([]byte("+/=_-."), b[end]) >= 0) {
+			if b[end] >= '0' && b[end] <= '9' {
+				digits++
+			}
+			end++
+		}
+		if word := b[i:end]; len(word) > 20 || digits > 3 {
+			out = append(out, "***"...)
+		} else {
+			out = append(out, word...)
+		}
+		i = end
+	}
+	return out
+}
