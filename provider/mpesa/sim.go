@@ -63,6 +63,9 @@ type Simulator struct {
 // simRepeat is how long the same amount is refused.
 const simRepeat = 2 * time.Minute
 
+// simKey is Safaricom's, so to say: one for all simulators of a process.
+var simKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, 2048) })
+
 // NewSimulator starts a simulated Daraja. Close it.
 func NewSimulator(c SimConfig) (*Simulator, error) {
 	for _, d := range []struct {
@@ -82,7 +85,7 @@ func NewSimulator(c SimConfig) (*Simulator, error) {
 	}
 	s := &Simulator{c: c, dice: simulator.NewDice(c.Faults), last: map[string]string{}}
 	var err error
-	if s.key, err = rsa.GenerateKey(rand.Reader, 2048); err != nil {
+	if s.key, err = simKey(); err != nil {
 		return nil, err
 	}
 	if s.book, err = simulator.OpenBook(c.Book, c.Now); err != nil {
