@@ -29,7 +29,7 @@ type verdict struct {
 }
 
 // pushCodes are the result codes of an STK push, of its query and its callback
-// (Daraja 3.0 pages, facts 4.3). One that is not here is never final: "still
+// (Daraja 3.0 pages, 2025-12). One that is not here is never final: "still
 // under processing" is said by a code, too.
 var pushCodes = map[string]verdict{
 	"0":          {provider.Success, "", false},

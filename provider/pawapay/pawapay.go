@@ -24,7 +24,7 @@ type Config struct {
 	BaseURL string `toml:"base_url"`
 	// APIToken is made in the dashboard. The sandbox and the live system have
 	// different ones.
-	APIToken string `toml:"-"`
+	APIToken string `toml:"-" secret:"api_token"`
 	// Account tells two accounts at one base URL apart. It goes nowhere: the
 	// token may change while the account stays.
 	Account string `toml:"account"`
@@ -39,7 +39,7 @@ type Config struct {
 
 	// SigningKey is a private key (PEM, EC P-256); with it every initiation is
 	// signed. SigningKeyID is what the dashboard calls its public half.
-	SigningKey   string `toml:"-"`
+	SigningKey   string `toml:"-" secret:"signing_key"`
 	SigningKeyID string `toml:"signing_key_id"`
 	// SignatureEncoding is "der" or "raw". pawaPay's own examples sign in DER,
 	// RFC 9421 wants raw: der is the default.

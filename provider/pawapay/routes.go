@@ -21,8 +21,8 @@ type Route struct {
 	PayoutDecimals  int `toml:"payout_decimals"`
 }
 
-// table is pawaPay's list of providers as of 2026-10 (facts 3.6; confirm with
-// active-conf, which Test does). The methods are customers' wallets by the names
+// table is pawaPay's list of providers as of 2026-10 (docs.pawapay.io,
+// v2/docs/providers; confirm with active-conf, which Test does). The methods are customers' wallets by the names
 // of our catalogue; those that it does not have yet follow the same habit.
 // Left out are providers that need more than a phone: ORANGE_BFA wants a code
 // from the customer first, WAVE_CIV and WAVE_SEN redirect to a page.

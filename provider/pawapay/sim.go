@@ -174,7 +174,7 @@ type simParty struct {
 	} `json:"accountDetails"`
 }
 
-// What pawaPay's schema demands (facts 3.2).
+// What pawaPay's schema demands (v2/docs).
 var (
 	simUUID    = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 	simAmount  = regexp.MustCompile(`^([0]|([1-9][0-9]{0,17}))([.][0-9]{0,3}[1-9])?$`)
@@ -315,7 +315,7 @@ func (s *Simulator) refuses(q *simRequest, p *simParty, k *kind) *simReason {
 	return nil
 }
 
-// The endings of pawaPay's sandbox numbers (facts 3.9): the last three digits.
+// The endings of pawaPay's sandbox numbers: the last three digits.
 var (
 	simDeposits = map[string]string{
 		"019": "PAYER_LIMIT_REACHED", "029": "PAYER_NOT_FOUND", "039": "PAYMENT_NOT_APPROVED", "049": "INSUFFICIENT_BALANCE",

@@ -48,7 +48,7 @@ type verdict struct {
 const codeUnknown = "UNKNOWN_ERROR"
 
 // depositCodes are the failure codes of version 2 (docs.pawapay.io,
-// v2/docs/failure_codes; facts 3.3). "Initiation" codes come with REJECTED, the
+// v2/docs/failure_codes). "Initiation" codes come with REJECTED, the
 // others with FAILED.
 var depositCodes = map[string]verdict{
 	// Transaction, of deposits.
@@ -104,7 +104,7 @@ var payoutCodes = func() map[string]verdict {
 	return m
 }()
 
-// lifecycle is how data.status of a status read is understood (facts 3.2). A
+// lifecycle is how data.status of a status read is understood (v2/docs). A
 // word that is not here is never final.
 var lifecycle = map[string]provider.Outcome{
 	"ACCEPTED":          provider.Open,
