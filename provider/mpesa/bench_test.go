@@ -26,6 +26,7 @@ func BenchmarkCalls(b *testing.B) {
 	header := http.Header{"Authorization": {"Bearer x"}, "Content-Type": contentType}
 	body := []byte(providertest.ReadExchange(&testing.T{}, "testdata/push_accepted.txt").Requests[1])
 	r := goldenRequest(b)
+	paid := goldenQuery(b, goldenPush, mail(b, "push_paid"))
 	for _, c := range []struct {
 		name string
 		call func() error
@@ -35,10 +36,7 @@ func BenchmarkCalls(b *testing.B) {
 			return err
 		}},
 		{"push", func() error { _, err := o.Payments().Submit(b.Context(), r); return err }},
-		{"push query", func() error {
-			_, err := o.Payments().Check(b.Context(), goldenQuery(b, goldenPush, mail(b, "push_paid")))
-			return err
-		}},
+		{"push query", func() error { _, err := o.Payments().Check(b.Context(), paid); return err }},
 		{"payout", func() error { _, err := o.Payouts().Submit(b.Context(), r); return err }},
 		{"payout status", func() error {
 			_, err := o.Payouts().Check(b.Context(), provider.Query{Reference: r.Reference, ID: r.ID, CallbackURL: goldenCallback})

@@ -122,10 +122,11 @@ var errNoHandle = errors.New("Daraja never told the id of the push, and takes no
 // lost, by the one that its callback tells. The callback alone is never
 // believed: anybody could have sent it.
 func (p *push) Check(ctx context.Context, q provider.Query) (provider.Result, error) {
-	mail := readPushMail(q.Mail)
 	id := q.Handle
-	if id == "" && mail != nil {
-		id = mail.id()
+	if id == "" {
+		if mail := readPushMail(q.Mail); mail != nil {
+			id = mail.id()
+		}
 	}
 	if id == "" {
 		return provider.Result{}, fmt.Errorf("mpesa check: %w", errNoHandle)
@@ -141,10 +142,12 @@ func (p *push) Check(ctx context.Context, q provider.Query) (provider.Result, er
 		p.complaints.Unreadable("stk check", reply, err)
 		return provider.Result{}, fmt.Errorf("mpesa check: %w", err)
 	}
-	if result.Outcome == provider.Success && mail != nil && mail.id() == id {
+	if result.Outcome == provider.Success {
 		// The query names neither receipt nor amount. Now that it calls this very
 		// push a success, the callback about it is worth reading.
-		result.Receipt, result.Amount = mail.receipt(), mail.amount()
+		if mail := readPushMail(q.Mail); mail != nil && mail.id() == id {
+			result.Receipt, result.Amount = mail.receipt(), mail.amount()
+		}
 	}
 	return result, nil
 }
