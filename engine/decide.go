@@ -169,11 +169,16 @@ func BeginLate(s *store.Step, t provider.Traits, now till.Time) {
 
 // AfterLate schedules the next read for late money after an answer, and
 // reports whether there is none: every read of the schedule has been
-// answered. A read without an answer is owed still.
+// answered. A read without an answer, or whose answer is to come by a callback,
+// is owed still.
 func AfterLate(s *store.Step, a *Answer, t provider.Traits, now till.Time) (done bool) {
-	if a.Err != nil {
+	asked := a.Err == nil && a.Result.Outcome == provider.Asked
+	if a.Err != nil || asked {
 		if a.Version == s.LeaseVersion {
 			s.LeaseUntil, s.DueAt = 0, now.Add(pace(s, t))
+			if asked && s.WakeSeq != a.WakeSeq {
+				s.DueAt = now // the answer came while we asked
+			}
 		}
 		return false
 	}

@@ -13,7 +13,7 @@ type Outcome string
 
 // The outcomes. Submit answers Accepted, Duplicate, Rejected or, where the
 // operator decides at once, a final; Check answers Open, NotFound,
-// Unrecognised or a final.
+// Unrecognised, Asked or a final.
 const (
 	Accepted     Outcome = "accepted"     // the operator holds the request and asks the customer
 	Duplicate    Outcome = "duplicate"    // the reference was submitted before: ask, do not conclude
@@ -21,6 +21,7 @@ const (
 	Open         Outcome = "open"         // the operator holds it; no decision yet
 	NotFound     Outcome = "not_found"    // the operator does not know the reference (yet)
 	Unrecognised Outcome = "unrecognised" // the operator says a word we do not know: never final
+	Asked        Outcome = "asked"        // the operator took our question and answers it by a callback: proof of nothing
 	Success      Outcome = "success"      // the money moved: from the customer, or to the recipient
 	Failed       Outcome = "failed"       // refused by the customer or the operator
 	Expired      Outcome = "expired"      // the operator names a timeout
@@ -28,7 +29,8 @@ const (
 )
 
 // Held reports whether the outcome is evidence that the operator holds the
-// request. A rejection is not: nothing was created.
+// request. A rejection is not: nothing was created. Nor is Asked: a question
+// can be put about anything.
 func (o Outcome) Held() bool {
 	switch o {
 	case Accepted, Duplicate, Open, Unrecognised, Success, Failed, Expired, Reversed:

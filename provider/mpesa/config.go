@@ -1,0 +1,208 @@
+package mpesa
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"till/provider/wire"
+)
+
+// Config is one app at Daraja with its short codes. Secrets are filled in from
+// files or the environment: <key>_file or <key>_env.
+//
+// One app is one connection: each new token ends the one before, so two
+// connections with the same consumer key would keep throwing each other out.
+type Config struct {
+	// BaseURL is https://sandbox.safaricom.co.ke or https://api.safaricom.co.ke.
+	BaseURL        string `toml:"base_url"`
+	ConsumerKey    string `toml:"-" secret:"consumer_key"`
+	ConsumerSecret string `toml:"-" secret:"consumer_secret"`
+
+	// ShortCode is the pay bill number, or the head office number of a till.
+	// With Passkey it makes payments possible.
+	ShortCode string `toml:"short_code"`
+	Passkey   string `toml:"-" secret:"passkey"`
+	// TransactionType is CustomerPayBillOnline, the default, or
+	// CustomerBuyGoodsOnline; for that PartyB is the till number.
+	TransactionType string `toml:"transaction_type"`
+	PartyB          string `toml:"party_b"`
+	// AccountReference is what the customer sees that is paid for, at most 12
+	// characters; empty means the end of the payment's id.
+	AccountReference string `toml:"account_reference"`
+	// CallbackURL is told where a request has none of its own: Daraja takes no
+	// push without one, even if nothing listens there.
+	CallbackURL string `toml:"callback_url"`
+
+	// PayoutShortCode is the B2C number that payouts come from. With Initiator
+	// it makes payouts possible.
+	PayoutShortCode string `toml:"payout_short_code"`
+	Initiator       string `toml:"initiator"`
+	// InitiatorPassword and Certificate (PEM, Safaricom's for this environment)
+	// make the security credential; SecurityCredential is one made elsewhere.
+	InitiatorPassword  string `toml:"-" secret:"initiator_password"`
+	Certificate        string `toml:"-" secret:"certificate"`
+	SecurityCredential string `toml:"-" secret:"security_credential"`
+	// Command is BusinessPayment, the default, SalaryPayment or PromotionPayment.
+	Command string `toml:"command"`
+	// NotFoundCodes are the result codes by which a status query says that there
+	// is no such payout. Safaricom does not publish them; without them a payout
+	// whose answer was lost is never proven absent and waits for a person. Ask
+	// Safaricom, and prove it, before you fill this in: a code that means
+	// anything else would have a payout sent again.
+	NotFoundCodes []string `toml:"not_found_codes"`
+
+	// SubmitRate and CheckRate are calls per second by all instances. Daraja has
+	// a spike arrest but publishes no number; 0 means 20.
+	SubmitRate int `toml:"submit_rate"`
+	CheckRate  int `toml:"check_rate"`
+}
+
+// The limits of what a configuration may hold.
+const (
+	maxRate       = 100_000
+	defaultRate   = 20
+	maxNotFound   = 16
+	maxAccountRef = 12
+	maxDesc       = 13
+	maxRemarks    = 100
+)
+
+func (c *Config) pays() bool { return c.ShortCode != "" || c.Passkey != "" }
+func (c *Config) paysOut() bool {
+	return c.PayoutShortCode != "" || c.Initiator != ""
+}
+
+// Validate returns every mistake in the configuration, each with its key.
+func (c Config) Validate() error {
+	var wrong []error
+	say := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
+	if err := wire.CheckBaseURL(c.BaseURL); err != nil {
+		say("base_url: %w", err)
+	}
+	for _, s := range []struct{ key, value string }{{"consumer_key", c.ConsumerKey}, {"consumer_secret", c.ConsumerSecret}} {
+		if s.value == "" || strings.ContainsAny(s.value, " \r\n\t:") {
+			say("%s: give it as Daraja's portal shows it, by %s_file or %s_env", s.key, s.key, s.key)
+		}
+	}
+	if !c.pays() && !c.paysOut() {
+		say("short_code: it is missing, and so is payout_short_code: the connection would do nothing")
+	}
+	if c.pays() {
+		c.validatePayments(say)
+	}
+	if c.paysOut() {
+		c.validatePayouts(say)
+	}
+	for _, r := range []struct {
+		key string
+		n   int
+	}{{"submit_rate", c.SubmitRate}, {"check_rate", c.CheckRate}} {
+		if r.n < 0 || r.n > maxRate {
+			say("%s: from 1 to %d calls per second", r.key, maxRate)
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+func (c *Config) validatePayments(say func(string, ...any)) {
+	if !isShortCode(c.ShortCode) {
+		say("short_code: 5 to 7 digits")
+	}
+	if c.Passkey == "" {
+		say("passkey: it is missing; Safaricom sends it when the number goes live")
+	}
+	switch c.TransactionType {
+	case "", payBill:
+	case buyGoods:
+		if c.PartyB == "" {
+			say("party_b: CustomerBuyGoodsOnline needs the till number")
+		}
+	default:
+		say("transaction_type: %q or %q", payBill, buyGoods)
+	}
+	if c.PartyB != "" && !isShortCode(c.PartyB) {
+		say("party_b: 5 to 7 digits")
+	}
+	if c.AccountReference != "" && wire.Plain(c.AccountReference, maxAccountRef) != c.AccountReference {
+		say("account_reference: at most %d letters, digits and single spaces", maxAccountRef)
+	}
+	if u, err := url.Parse(c.CallbackURL); c.CallbackURL != "" && (err != nil || u.Host == "" || u.Scheme != "https" && wire.CheckBaseURL(c.CallbackURL) != nil) {
+		say("callback_url: it is not an address that begins with https://")
+	}
+}
+
+func (c *Config) validatePayouts(say func(string, ...any)) {
+	if !isShortCode(c.PayoutShortCode) {
+		say("payout_short_code: 5 to 7 digits")
+	}
+	if c.Initiator == "" {
+		say("initiator: the name of the API user on M-Pesa's portal is missing")
+	}
+	switch c.Command {
+	case "", "BusinessPayment", "SalaryPayment", "PromotionPayment":
+	default:
+		say("command: BusinessPayment, SalaryPayment or PromotionPayment")
+	}
+	if c.SecurityCredential == "" {
+		if c.InitiatorPassword == "" {
+			say("initiator_password: give it with certificate, or give security_credential")
+		}
+		if _, err := publicKey(c.Certificate); err != nil {
+			say("certificate: %w", err)
+		}
+	}
+	if len(c.NotFoundCodes) > maxNotFound {
+		say("not_found_codes: at most %d", maxNotFound)
+	}
+	for _, code := range c.NotFoundCodes {
+		if _, failure := payoutCodes[code]; code == "" || code == "0" || failure {
+			say("not_found_codes: %q means something else", wire.Clip(code, 20))
+		}
+	}
+}
+
+func isShortCode(s string) bool {
+	return len(s) >= 5 && len(s) <= 7 && s[0] != '0' && !strings.ContainsFunc(s, func(r rune) bool { return r < '0' || r > '9' })
+}
+
+// publicKey reads Safaricom's certificate, or the key of one.
+func publicKey(text string) (*rsa.PublicKey, error) {
+	block, _ := pem.Decode([]byte(text))
+	if block == nil {
+		return nil, errors.New("it is not a certificate in PEM")
+	}
+	var key any
+	if cert, err := x509.ParseCertificate(block.Bytes); err == nil {
+		key = cert.PublicKey
+	} else if key, err = x509.ParsePKIXPublicKey(block.Bytes); err != nil {
+		return nil, errors.New("it cannot be read")
+	}
+	if k, ok := key.(*rsa.PublicKey); ok && k.Size() >= 256 {
+		return k, nil
+	}
+	return nil, errors.New("it must hold an RSA key of at least 2048 bits")
+}
+
+// credential is the initiator's password as Daraja wants it: encrypted for
+// Safaricom with PKCS #1 v1.5, in base64.
+func (c *Config) credential() (string, error) {
+	if c.SecurityCredential != "" {
+		return c.SecurityCredential, nil
+	}
+	key, err := publicKey(c.Certificate)
+	if err != nil {
+		return "", err
+	}
+	sealed, err := rsa.EncryptPKCS1v15(rand.Reader, key, []byte(c.InitiatorPassword))
+	if err != nil {
+		return "", err
+	}
+	return base64.StdEncoding.EncodeToString(sealed), nil
+}

@@ -1,0 +1,183 @@
+package mpesa
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"till"
+	"till/provider"
+	"till/provider/wire"
+)
+
+// The transaction types of an STK push.
+const (
+	payBill  = "CustomerPayBillOnline"
+	buyGoods = "CustomerBuyGoodsOnline"
+)
+
+// currency is the only one that Daraja moves, and shilling the least of it:
+// whole shillings only, in minor units.
+const (
+	currency = "KES"
+	decimals = 2
+	shilling = 100
+)
+
+// nairobi is the zone of Daraja's timestamps. That is not documented; a
+// password is checked against the timestamp that it comes with.
+var nairobi = time.FixedZone("EAT", 3*60*60)
+
+// Operator is one app at Daraja.
+type Operator struct {
+	c          Config
+	base       string
+	client     *wire.Client
+	access     *wire.Access
+	now        func() time.Time
+	complaints *wire.Complaints
+	callback   string // where a request has none of its own
+	credential string // of payouts
+	pushes     *push
+	payouts    *payout
+}
+
+// New returns an operator, or every mistake in its configuration.
+func New(c Config, d provider.Deps) (*Operator, error) {
+	if err := c.Validate(); err != nil {
+		return nil, fmt.Errorf("mpesa: %w", err)
+	}
+	if d.Tokens == nil {
+		return nil, errors.New("mpesa: there is nowhere to keep tokens")
+	}
+	o := &Operator{c: c, base: strings.TrimRight(c.BaseURL, "/"), client: wire.NewClient(d.Conns), now: d.Now,
+		complaints: wire.NewComplaints(d), callback: c.CallbackURL}
+	if o.now == nil {
+		o.now = time.Now
+	}
+	if o.callback == "" {
+		o.callback = d.CallbackURL
+	}
+	o.access = &wire.Access{Tokens: d.Tokens, Name: "daraja", Fetch: o.fetchToken}
+	if c.pays() {
+		o.pushes = &push{o}
+	}
+	if c.paysOut() {
+		var err error
+		if o.credential, err = c.credential(); err != nil {
+			return nil, fmt.Errorf("mpesa: initiator_password: %w", err)
+		}
+		o.payouts = &payout{o}
+	}
+	return o, nil
+}
+
+// Payments returns the provider of payments, nil if there is none.
+func (o *Operator) Payments() provider.Provider {
+	if o.pushes == nil {
+		return nil
+	}
+	return o.pushes
+}
+
+// Payouts returns the provider of payouts, nil if there is none.
+func (o *Operator) Payouts() provider.Provider {
+	if o.payouts == nil {
+		return nil
+	}
+	return o.payouts
+}
+
+// fetchToken gets a new token, which ends the one before: Tokens has one
+// instance do it for all.
+func (o *Operator) fetchToken(ctx context.Context) (string, time.Duration, error) {
+	h := http.Header{"Authorization": {"Basic " + base64.StdEncoding.EncodeToString([]byte(o.c.ConsumerKey+":"+o.c.ConsumerSecret))}}
+	reply, err := o.client.Do(ctx, http.MethodGet, o.base+"/oauth/v1/generate?grant_type=client_credentials", h, nil)
+	if err != nil {
+		return "", 0, err
+	}
+	token, life, err := readToken(reply.Status, reply.Body)
+	if err != nil && !errors.Is(err, provider.ErrCredentials) {
+		o.complaints.Unreadable("token", reply, err)
+	}
+	return token, life, err
+}
+
+// call makes one call with a token.
+func (o *Operator) call(ctx context.Context, path string, body any) (*wire.Reply, error) {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", provider.ErrNotSent, err)
+	}
+	return o.access.Call(ctx, tokenRefused, func(token string) (*wire.Reply, error) {
+		return o.client.Do(ctx, http.MethodPost, o.base+path,
+			http.Header{"Authorization": {"Bearer " + token}, "Content-Type": contentType, "Accept": contentType}, text)
+	})
+}
+
+var contentType = []string{"application/json"}
+
+// stamp is the time of a request and the password that goes with it.
+func (o *Operator) stamp() (timestamp, password string) {
+	timestamp = o.now().In(nairobi).Format("20060102150405")
+	return timestamp, base64.StdEncoding.EncodeToString([]byte(o.c.ShortCode + o.c.Passkey + timestamp))
+}
+
+// whole writes an amount in whole shillings. It reports false for one that
+// M-Pesa cannot express; nothing is ever rounded.
+func whole(m till.Money) (string, bool) {
+	if m.Minor <= 0 || m.Minor%shilling != 0 {
+		return "", false
+	}
+	return wire.Decimal(m.Minor, decimals), true
+}
+
+// inexpressible is the answer to an amount that was not sent, and never will
+// be: routes refuse it before a payment is made.
+func inexpressible() provider.Result {
+	return provider.Result{Outcome: provider.Rejected, Reason: till.AmountOutOfBounds, Code: "amount_not_representable",
+		Message: "M-Pesa moves whole shillings only"}
+}
+
+// unfit returns why a request cannot be sent at all, nil if it can.
+func unfit(m till.Money, callback string) error {
+	switch {
+	case m.Currency != currency:
+		return fmt.Errorf("%w: M-Pesa moves %s, not %s", provider.ErrNotSent, currency, m.Currency)
+	case callback == "":
+		return fmt.Errorf("%w: Daraja wants a callback URL; configure callback_url or the public address of this service", provider.ErrNotSent)
+	}
+	return nil
+}
+
+// lateReads are when a failure is read again.
+var lateReads = []time.Duration{5 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 72 * time.Hour}
+
+func rate(n int) provider.Rate {
+	if n == 0 {
+		n = defaultRate
+	}
+	return provider.Rate{PerSecond: n, Burst: n}
+}
+
+// tested says in plain words whether a call with a token got through.
+func tested(reply *wire.Reply, err error) error {
+	switch {
+	case errors.Is(err, provider.ErrCredentials):
+		return fmt.Errorf("Daraja does not take consumer_key and consumer_secret: %w. Copy them from the app on Daraja's portal; "+
+			"the sandbox and the live system have different ones", err)
+	case err != nil:
+		return fmt.Errorf("Daraja cannot be reached: %w. Check base_url and the way out to the Internet", err)
+	}
+	var e failure
+	wire.Decode(reply.Body, &e)
+	if _, err := e.verdict(reply.Status); errors.Is(err, provider.ErrCredentials) {
+		return fmt.Errorf("Daraja does not take short_code and passkey: %w. They must be of the same app and environment", err)
+	}
+	return nil
+}

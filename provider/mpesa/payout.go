@@ -1,0 +1,275 @@
+package mpesa
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"till/provider"
+	"till/provider/wire"
+)
+
+// payout is the provider of payouts: B2C.
+//
+// B2C answers everything twice: at once, over the connection that we opened,
+// that it took the request; and later, by a callback that anybody could send
+// who knows the address, what came of it. So does a status query. What is
+// believed is the second answer to a question of ours: it comes to an address
+// that only Safaricom was told, and must name the ConversationID that
+// Safaricom gave us, over its own TLS, for that very question. The callback
+// about the payout itself is a hint: it makes us ask, and its failure code is
+// kept for when the answer to our question does not speak against it.
+//
+// Between the two answers Check says Asked. What it must remember meanwhile is
+// the handle: see memory.
+type payout struct{ *Operator }
+
+var _ provider.Tester = (*payout)(nil)
+
+// Fingerprint names the account.
+func (p *payout) Fingerprint() string { return "mpesa b2c " + p.base + " " + p.c.PayoutShortCode }
+
+// Traits says how B2C behaves. It refuses a second request of the same
+// OriginatorConversationID, which is our reference.
+func (p *payout) Traits() provider.Traits {
+	return provider.Traits{
+		ClientReference: true,
+		ApprovalWindow:  time.Hour, // nobody approves; the time in which it may be sent
+		SubmitTimeout:   15 * time.Second,
+		CheckTimeout:    10 * time.Second,
+		Settle:          15 * time.Minute,
+		Poll:            time.Minute,
+		PollMax:         time.Hour,
+		Grace:           15 * time.Minute,
+		LateReads:       lateReads,
+		KeepsMail:       true,
+		SubmitRate:      rate(p.c.SubmitRate),
+		CheckRate:       rate(p.c.CheckRate),
+	}
+}
+
+// payoutRequest is the body of a B2C payment.
+type payoutRequest struct {
+	OriginatorConversationID string
+	InitiatorName            string
+	SecurityCredential       string
+	CommandID                string
+	Amount                   string
+	PartyA                   string
+	PartyB                   string
+	Remarks                  string
+	QueueTimeOutURL          string
+	ResultURL                string
+	Occassion                string // so spelt by Daraja
+}
+
+// Submit asks for a payout.
+func (p *payout) Submit(ctx context.Context, r provider.Request) (provider.Result, error) {
+	// Here no other address will do: without the answers nothing is ever known.
+	if err := unfit(r.Amount, r.CallbackURL); err != nil {
+		return provider.Result{}, fmt.Errorf("mpesa: %w", err)
+	}
+	amount, ok := whole(r.Amount)
+	if !ok {
+		return inexpressible(), nil
+	}
+	q := payoutRequest{
+		OriginatorConversationID: r.Reference.String(), InitiatorName: p.c.Initiator, SecurityCredential: p.credential,
+		CommandID: p.c.Command, Amount: amount, PartyA: p.c.PayoutShortCode, PartyB: r.Phone,
+		Remarks: wire.Plain(r.Description, maxRemarks), QueueTimeOutURL: r.CallbackURL, ResultURL: r.CallbackURL, Occassion: r.ID.String(),
+	}
+	if q.CommandID == "" {
+		q.CommandID = "BusinessPayment"
+	}
+	if len(q.Remarks) < 2 {
+		q.Remarks = "Payout"
+	}
+	reply, err := p.call(ctx, "/mpesa/b2c/v3/paymentrequest", &q)
+	if err != nil {
+		return provider.Result{}, fmt.Errorf("mpesa payout: %w", err)
+	}
+	result, err := readPayout(reply.Status, reply.Body)
+	if err != nil {
+		p.complaints.Unreadable("b2c submit", reply, err)
+		return provider.Result{}, fmt.Errorf("mpesa payout: %w", err)
+	}
+	return result, nil
+}
+
+// statusQuery is the body of a question about a payout.
+type statusQuery struct {
+	Initiator              string
+	SecurityCredential     string
+	CommandID              string
+	OriginalConversationID string
+	PartyA                 string
+	IdentifierType         string
+	ResultURL              string
+	QueueTimeOutURL        string
+	Remarks                string
+	Occasion               string
+}
+
+// Check reads the answer to the question that was put before, if it has come,
+// and puts the question if not.
+func (p *payout) Check(ctx context.Context, q provider.Query) (provider.Result, error) {
+	m := parseMemory(q.Handle)
+	mail := readMail(q.Mail)
+	if mail != nil {
+		if id := mail.conversation(); m.forget(id) {
+			return p.judge(m, mail), nil
+		}
+		m.learn(mail, q.Reference.String())
+	}
+	if q.CallbackURL == "" {
+		return provider.Result{}, errors.New("mpesa check: Daraja answers by a callback, and there is no address for it")
+	}
+	reply, err := p.call(ctx, "/mpesa/transactionstatus/v1/query", &statusQuery{
+		Initiator: p.c.Initiator, SecurityCredential: p.credential, CommandID: "TransactionStatusQuery",
+		OriginalConversationID: q.Reference.String(), PartyA: p.c.PayoutShortCode, IdentifierType: "4",
+		ResultURL: q.CallbackURL, QueueTimeOutURL: q.CallbackURL, Remarks: "Status", Occasion: q.ID.String(),
+	})
+	if err != nil {
+		return provider.Result{}, fmt.Errorf("mpesa check: %w", err)
+	}
+	id, err := readAsked(reply.Status, reply.Body)
+	if err != nil {
+		p.complaints.Unreadable("b2c check", reply, err)
+		return provider.Result{}, fmt.Errorf("mpesa check: %w", err)
+	}
+	m.ask(id)
+	return provider.Result{Outcome: provider.Asked, Handle: m.String()}, nil
+}
+
+// judge gives the verdict on the answer to a question of ours. What it cannot
+// tell is Asked: nothing was learned, and the question is put again.
+func (p *payout) judge(m *memory, a *resultMail) provider.Result {
+	r := provider.Result{Outcome: provider.Asked, Handle: m.String()}
+	code := wire.Clip(string(a.Result.ResultCode), maxCode)
+	if code != "0" {
+		// The question failed, which says nothing about the payout; but Safaricom
+		// has said itself, under the ConversationID that it gave us for the
+		// payout, that it was not paid, and does not know better now.
+		switch {
+		case m.failed != "" && m.bound:
+			return m.failure(r)
+		case slices.Contains(p.c.NotFoundCodes, code):
+			r.Outcome = provider.NotFound
+		}
+		r.Code, r.Message = code, wire.Clip(string(a.Result.ResultDesc), maxText)
+		return r
+	}
+	status := wire.Clip(a.parameter("TransactionStatus"), maxCode)
+	if r.Reference = wire.Clip(a.parameter("OriginatorConversationID"), maxID); r.Reference == "" {
+		r.Reference = wire.Clip(a.parameter("Originator Conversation ID"), maxID)
+	}
+	outcome, known := payoutStates[status]
+	switch {
+	case status == "":
+	case outcome == provider.Success:
+		amount := a.parameter("Amount")
+		if r.Amount = shillings(amount); r.Amount.IsZero() && amount != "" {
+			return r // a sum that cannot be read is no word
+		}
+		r.Outcome = provider.Success
+		if r.Receipt = wire.Clip(a.parameter("ReceiptNo"), maxID); r.Receipt == "" {
+			r.Receipt = wire.Clip(string(a.Result.TransactionID), maxID)
+		}
+	case known:
+		r.Outcome = outcome
+	case m.failed != "":
+		return m.failure(r)
+	default:
+		r.Outcome, r.Code, r.Message = provider.Unrecognised, status, wire.Clip(a.parameter("TransactionReason"), maxText)
+	}
+	return r
+}
+
+// failure is the verdict that the callback about the payout gave a code for.
+func (m *memory) failure(r provider.Result) provider.Result {
+	v := payoutCodes[m.failed]
+	r.Outcome, r.Reason, r.Retryable, r.Code = v.outcome, v.reason, v.retryable, m.failed
+	return r
+}
+
+// Test gets a token: all that can be tried without an answer by callback.
+func (p *payout) Test(ctx context.Context) error {
+	_, err := p.access.Tokens.Token(ctx, p.access.Name, "", p.access.Fetch)
+	if err != nil {
+		return tested(nil, err)
+	}
+	return nil
+}
+
+// readPayout gives the verdict on the first answer to a payout.
+func readPayout(status int, body []byte) (provider.Result, error) {
+	var a accepted
+	refused, err := read(status, body, &a, &a.failure)
+	switch {
+	case err != nil:
+		return provider.Result{}, err
+	case refused && duplicate(a.Message):
+		return provider.Result{Outcome: provider.Duplicate}, nil
+	case refused:
+		return a.verdict(status)
+	case a.ResponseCode != "0" || !isID(string(a.ConversationID)):
+		return provider.Result{}, fmt.Errorf("a payout was answered with %q", wire.Clip(string(a.ResponseCode), maxCode))
+	}
+	m := memory{sent: string(a.ConversationID)}
+	return provider.Result{Outcome: provider.Accepted, Handle: m.String()}, nil
+}
+
+// readAsked returns the ConversationID of a question that Daraja took.
+func readAsked(status int, body []byte) (string, error) {
+	var a accepted
+	refused, err := read(status, body, &a, &a.failure)
+	if err != nil {
+		return "", err
+	}
+	if refused {
+		if _, err := a.verdict(status); err != nil {
+			return "", err
+		}
+		return "", fmt.Errorf("the question was refused: HTTP %d, error %q", status, wire.Clip(string(a.Code), maxCode))
+	}
+	if a.ResponseCode != "0" || !isID(string(a.ConversationID)) {
+		return "", fmt.Errorf("a question was answered with %q", wire.Clip(string(a.ResponseCode), maxCode))
+	}
+	return string(a.ConversationID), nil
+}
+
+// resultMail is a callback of Daraja's, about a payout or a question.
+type resultMail struct {
+	Result struct {
+		ResultCode               wire.Text
+		ResultDesc               wire.Text
+		OriginatorConversationID wire.Text
+		ConversationID           wire.Text
+		TransactionID            wire.Text
+		ResultParameters         struct {
+			ResultParameter parameters
+		}
+	}
+}
+
+// readMail reads a kept callback, nil if it is none.
+func readMail(mail []byte) *resultMail {
+	m := &resultMail{}
+	if len(mail) == 0 || wire.Decode(mail, m) != nil || !isID(m.conversation()) {
+		return nil
+	}
+	return m
+}
+
+func (m *resultMail) conversation() string { return string(m.Result.ConversationID) }
+
+func (m *resultMail) parameter(key wire.Text) string {
+	for _, p := range m.Result.ResultParameters.ResultParameter {
+		if p.Key == key {
+			return string(p.Value)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,168 @@
+package mpesa
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"till"
+	"till/provider"
+	"till/provider/wire"
+)
+
+// push is the provider of payments: M-Pesa Express, the STK push.
+type push struct{ *Operator }
+
+var _ provider.Tester = (*push)(nil)
+
+// Fingerprint names the account.
+func (p *push) Fingerprint() string { return "mpesa stk " + p.base + " " + p.c.ShortCode }
+
+// Traits says how the STK push behaves. It knows no reference of ours, so a
+// payment is sent once and never again; its callback is kept because it may be
+// the only one to tell what to ask about.
+func (p *push) Traits() provider.Traits {
+	return provider.Traits{
+		ClientReference: false,
+		ApprovalWindow:  90 * time.Second, // the prompt is open for 60 to 90 s
+		SubmitTimeout:   15 * time.Second,
+		CheckTimeout:    10 * time.Second,
+		Settle:          2 * time.Minute,
+		Poll:            20 * time.Second,
+		PollMax:         time.Hour,
+		Grace:           2 * time.Minute,
+		LateReads:       lateReads,
+		KeepsMail:       true,
+		SubmitRate:      rate(p.c.SubmitRate),
+		CheckRate:       rate(p.c.CheckRate),
+	}
+}
+
+// pushRequest is the body of an STK push.
+type pushRequest struct {
+	BusinessShortCode json.Number
+	Password          string
+	Timestamp         string
+	TransactionType   string
+	Amount            string
+	PartyA            string
+	PartyB            string
+	PhoneNumber       string
+	CallBackURL       string
+	AccountReference  string
+	TransactionDesc   string
+}
+
+// Submit asks the customer.
+func (p *push) Submit(ctx context.Context, r provider.Request) (provider.Result, error) {
+	callback := r.CallbackURL
+	if callback == "" {
+		callback = p.callback
+	}
+	if err := unfit(r.Amount, callback); err != nil {
+		return provider.Result{}, fmt.Errorf("mpesa: %w", err)
+	}
+	amount, ok := whole(r.Amount)
+	if !ok {
+		return inexpressible(), nil
+	}
+	q := pushRequest{
+		BusinessShortCode: json.Number(p.c.ShortCode), TransactionType: p.c.TransactionType, Amount: amount,
+		PartyA: r.Phone, PartyB: p.c.PartyB, PhoneNumber: r.Phone, CallBackURL: callback,
+		AccountReference: p.accountReference(r.ID), TransactionDesc: wire.Plain(r.Description, maxDesc),
+	}
+	q.Timestamp, q.Password = p.stamp()
+	if q.TransactionType == "" {
+		q.TransactionType = payBill
+	}
+	if q.PartyB == "" {
+		q.PartyB = p.c.ShortCode
+	}
+	if q.TransactionDesc == "" {
+		q.TransactionDesc = "Payment"
+	}
+	reply, err := p.call(ctx, "/mpesa/stkpush/v1/processrequest", &q)
+	if err != nil {
+		return provider.Result{}, fmt.Errorf("mpesa submit: %w", err)
+	}
+	result, err := readPush(reply.Status, reply.Body)
+	if err != nil {
+		p.complaints.Unreadable("stk submit", reply, err)
+		return provider.Result{}, fmt.Errorf("mpesa submit: %w", err)
+	}
+	return result, nil
+}
+
+// accountReference is what the customer sees that is paid for. The end of the
+// id is random, so a payment can be found by it on Safaricom's portal.
+func (p *push) accountReference(id till.ID) string {
+	if p.c.AccountReference != "" {
+		return p.c.AccountReference
+	}
+	s := id.String()
+	return strings.ToUpper(s[len(s)-maxAccountRef:])
+}
+
+// pushQuery is the body of a query about an STK push.
+type pushQuery struct {
+	BusinessShortCode json.Number
+	Password          string
+	Timestamp         string
+	CheckoutRequestID string
+}
+
+// errNoHandle says that nobody told what to ask about: the push's answer was
+// lost and no callback came. Only a person can find out, on Safaricom's portal.
+var errNoHandle = errors.New("Daraja never told the id of the push, and takes none of ours")
+
+// Check asks how a push stands, by the id that its answer told; if that was
+// lost, by the one that its callback tells. The callback alone is never
+// believed: anybody could have sent it.
+func (p *push) Check(ctx context.Context, q provider.Query) (provider.Result, error) {
+	id := q.Handle
+	if id == "" {
+		if mail := readPushMail(q.Mail); mail != nil {
+			id = mail.id()
+		}
+	}
+	if id == "" {
+		return provider.Result{}, fmt.Errorf("mpesa check: %w", errNoHandle)
+	}
+	ask := pushQuery{BusinessShortCode: json.Number(p.c.ShortCode), CheckoutRequestID: id}
+	ask.Timestamp, ask.Password = p.stamp()
+	reply, err := p.call(ctx, "/mpesa/stkpushquery/v1/query", &ask)
+	if err != nil {
+		return provider.Result{}, fmt.Errorf("mpesa check: %w", err)
+	}
+	result, err := readPushQuery(reply.Status, reply.Body, id)
+	if err != nil {
+		p.complaints.Unreadable("stk check", reply, err)
+		return provider.Result{}, fmt.Errorf("mpesa check: %w", err)
+	}
+	if result.Outcome == provider.Success {
+		// The query names neither receipt nor amount. Now that it calls this very
+		// push a success, the callback about it is worth reading.
+		if mail := readPushMail(q.Mail); mail != nil && mail.id() == id {
+			result.Receipt, result.Amount = mail.receipt(), mail.amount()
+		}
+	}
+	return result, nil
+}
+
+// Test asks about a push that there never was: Daraja checks token, short code
+// and passkey before it looks. No money moves.
+func (p *push) Test(ctx context.Context) error {
+	ask := pushQuery{BusinessShortCode: json.Number(p.c.ShortCode), CheckoutRequestID: "ws_CO_01012020000000000000000000"}
+	ask.Timestamp, ask.Password = p.stamp()
+	reply, err := p.call(ctx, "/mpesa/stkpushquery/v1/query", &ask)
+	if err := tested(reply, err); err != nil {
+		return err
+	}
+	if p.callback == "" {
+		return errors.New("Daraja wants a callback URL with every push. Configure the public address of this service, or callback_url")
+	}
+	return nil
+}

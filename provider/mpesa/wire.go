@@ -1,0 +1,292 @@
+package mpesa
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"till"
+	"till/provider"
+	"till/provider/wire"
+)
+
+// The reasons of payouts that a payment does not have.
+const (
+	recipientNotFound     till.FailureReason = "recipient_not_found"
+	recipientLimitReached till.FailureReason = "recipient_limit_reached"
+)
+
+// The most of Daraja's own words that is kept.
+const maxCode, maxText, maxID = 64, 256, 64
+
+// verdict is what a result code means in our words.
+type verdict struct {
+	outcome   provider.Outcome
+	reason    till.FailureReason
+	retryable bool
+}
+
+// pushCodes are the result codes of an STK push, of its query and its callback
+// (Daraja 3.0 pages, 2025-12). One that is not here is never final: "still
+// under processing" is said by a code, too.
+var pushCodes = map[string]verdict{
+	"0":          {provider.Success, "", false},
+	"1":          {provider.Failed, till.InsufficientFunds, true},
+	"2":          {provider.Failed, till.AmountOutOfBounds, false}, // below the least amount
+	"3":          {provider.Failed, till.AmountOutOfBounds, false}, // above the most
+	"4":          {provider.Failed, till.PayerLimitReached, false}, // of a day
+	"8":          {provider.Failed, till.PayerLimitReached, false}, // would exceed the most that an account holds
+	"17":         {provider.Failed, till.PayerLimitReached, true},  // "rule limited": the same amount again within 2 min
+	"1019":       {provider.Expired, till.CustomerTimeout, true},   // transaction expired
+	"1025":       {provider.Failed, till.ProviderError, true},      // the prompt could not be sent, or is too long
+	"1032":       {provider.Failed, till.CustomerDeclined, true},   // cancelled by the user
+	"1037":       {provider.Expired, till.CustomerTimeout, true},   // no response, or the phone cannot be reached
+	"2001":       {provider.Failed, till.WrongPIN, true},
+	"2028":       {provider.Failed, till.ProviderRejected, false}, // product assignment: the number may not do this
+	"8006":       {provider.Failed, till.PayerNotAllowed, false},  // the customer's PIN is locked
+	"SFC_IC0003": {provider.Failed, till.ProviderRejected, false}, // the operator (a till's) does not exist
+	"1001":       {provider.Failed, till.PayerBusy, true},         // other lists: another transaction is open
+	"9999":       {provider.Failed, till.ProviderError, true},     // other lists: the prompt could not be sent
+}
+
+// payoutCodes are the result codes of B2C that say that nothing was paid. A
+// shortage is ours, never the recipient's fault.
+var payoutCodes = map[string]verdict{
+	"1":          {provider.Failed, till.ProviderUnavailable, true}, // our balance
+	"2":          {provider.Failed, till.AmountOutOfBounds, false},
+	"3":          {provider.Failed, till.AmountOutOfBounds, false},
+	"4":          {provider.Failed, recipientLimitReached, false},
+	"8":          {provider.Failed, recipientLimitReached, false},
+	"17":         {provider.Failed, till.ProviderRejected, true},    // "rule limited": the same again within 2 min
+	"2001":       {provider.Failed, till.ProviderUnavailable, true}, // the initiator's name or password: ours
+	"2028":       {provider.Failed, till.ProviderRejected, false},
+	"2040":       {provider.Failed, recipientNotFound, false},       // not registered for M-Pesa [unverified]
+	"8006":       {provider.Failed, till.ProviderUnavailable, true}, // the initiator's credential is locked: ours
+	"SFC_IC0003": {provider.Failed, till.ProviderRejected, false},
+}
+
+// payoutStates are the words of TransactionStatus in the answer to a status
+// query. Only Completed is in any source that we have; the open ones are
+// [unverified] and prove nothing but that the payout is known. A word that is not
+// here is not final by itself.
+var payoutStates = map[string]provider.Outcome{
+	"Completed":  provider.Success,
+	"Pending":    provider.Open,
+	"Initiated":  provider.Open,
+	"Submitted":  provider.Open,
+	"Authorized": provider.Open,
+}
+
+// failure is Daraja's body of an error.
+type failure struct {
+	Code    wire.Text `json:"errorCode"`
+	Message wire.Text `json:"errorMessage"`
+}
+
+// refusals are the errors by which Daraja refuses a request before anything
+// came of it, by code and, where one code has several meanings, by a part of
+// the message. An error that is not here decides nothing.
+var refusals = []struct {
+	code, says string
+	verdict
+	ours bool // it is our credentials
+}{
+	{"400.002.02", "", verdict{provider.Rejected, till.ProviderRejected, false}, false},   // bad request, with the member's name
+	{"404.001.01", "", verdict{provider.Rejected, till.ProviderUnavailable, true}, false}, // no such resource: base_url
+	{"405.001", "", verdict{provider.Rejected, till.ProviderUnavailable, true}, false},
+	{"500.001.1001", "unable to lock subscriber", verdict{provider.Rejected, till.PayerBusy, true}, false},
+	{"500.001.1001", "wrong credentials", verdict{}, true},
+	{"500.001.1001", "merchant does not exist", verdict{}, true},
+	{"500.003.02", "spike arrest", verdict{provider.Rejected, till.ProviderUnavailable, true}, false}, // but "busy" decides nothing
+	{"500.003.03", "", verdict{provider.Rejected, till.ProviderUnavailable, true}, false},             // quota
+}
+
+// verdict says what an error means, or returns an error: we do not know.
+func (f *failure) verdict(status int) (provider.Result, error) {
+	code, message := wire.Clip(string(f.Code), maxCode), wire.Clip(string(f.Message), maxText)
+	if status == http.StatusUnauthorized || status == http.StatusForbidden {
+		return provider.Result{}, fmt.Errorf("%w (HTTP %d %s)", provider.ErrCredentials, status, code)
+	}
+	for _, r := range refusals {
+		// A code names its HTTP status; another one is nothing that Daraja says.
+		if r.code != code || !strings.HasPrefix(code, fmt.Sprint(status)) || !strings.Contains(strings.ToLower(message), r.says) {
+			continue
+		}
+		if r.ours {
+			return provider.Result{}, fmt.Errorf("%w: %s", provider.ErrCredentials, r.says)
+		}
+		return provider.Result{Outcome: r.outcome, Reason: r.reason, Retryable: r.retryable, Code: code, Message: message}, nil
+	}
+	return provider.Result{}, fmt.Errorf("HTTP %d, error %q", status, code)
+}
+
+// tokenRefused tells that Daraja did not take the token: its error says so
+// under HTTP 404.
+func tokenRefused(r *wire.Reply) bool {
+	if r.Status != http.StatusNotFound && r.Status != http.StatusUnauthorized {
+		return false
+	}
+	var f failure
+	return wire.Decode(r.Body, &f) == nil && f.Code == "404.001.03"
+}
+
+// readToken reads the answer to a request for a token.
+func readToken(status int, body []byte) (string, time.Duration, error) {
+	switch status {
+	case http.StatusOK:
+	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden:
+		return "", 0, fmt.Errorf("%w (HTTP %d)", provider.ErrCredentials, status)
+	default:
+		return "", 0, fmt.Errorf("a token: HTTP %d", status)
+	}
+	var a struct {
+		Token   wire.Text `json:"access_token"`
+		Expires wire.Text `json:"expires_in"`
+	}
+	if err := wire.Decode(body, &a); err != nil {
+		return "", 0, fmt.Errorf("a token: %w", err)
+	}
+	life, ok := wire.Life(string(a.Expires))
+	if !ok || a.Token == "" || strings.ContainsAny(string(a.Token), " \r\n\t") {
+		return "", 0, errors.New("a token: the answer holds none")
+	}
+	return string(a.Token), life, nil
+}
+
+// accepted is the answer to a request that Daraja took.
+type accepted struct {
+	CheckoutRequestID wire.Text
+	ConversationID    wire.Text
+	ResponseCode      wire.Text
+	failure
+}
+
+// read decodes an answer that must be HTTP 200; any other is Daraja's error.
+func read(status int, body []byte, v any, f *failure) (refused bool, err error) {
+	if err := wire.Decode(body, v); err != nil {
+		if status == http.StatusUnauthorized || status == http.StatusForbidden {
+			err = fmt.Errorf("%w (HTTP %d)", provider.ErrCredentials, status)
+		}
+		return false, fmt.Errorf("HTTP %d: %w", status, err)
+	}
+	return status != http.StatusOK || f.Code != "", nil
+}
+
+// readPush gives the verdict on an answer to an STK push.
+func readPush(status int, body []byte) (provider.Result, error) {
+	var a accepted
+	refused, err := read(status, body, &a, &a.failure)
+	switch {
+	case err != nil:
+		return provider.Result{}, err
+	case refused:
+		return a.verdict(status)
+	case a.ResponseCode != "0" || !isID(string(a.CheckoutRequestID)):
+		return provider.Result{}, fmt.Errorf("a push was answered with %q and no id to ask by", wire.Clip(string(a.ResponseCode), maxCode))
+	}
+	return provider.Result{Outcome: provider.Accepted, Handle: string(a.CheckoutRequestID)}, nil
+}
+
+// isID tells whether a text can be an id of Daraja's. It is kept, with others,
+// in a small room.
+func isID(s string) bool {
+	return s != "" && len(s) <= maxID && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || r == ',' || r == '=' })
+}
+
+// beingProcessed tells the words by which Daraja says that a prompt is open.
+// The code that comes with them is not verified, so the words decide.
+func beingProcessed(message wire.Text) bool {
+	s := strings.ToLower(string(message))
+	return strings.Contains(s, "being processed") || strings.Contains(s, "under processing")
+}
+
+// readPushQuery gives the verdict on an answer to a query about a push.
+func readPushQuery(status int, body []byte, id string) (provider.Result, error) {
+	var a struct {
+		CheckoutRequestID wire.Text
+		ResponseCode      wire.Text
+		ResultCode        wire.Text
+		ResultDesc        wire.Text
+		failure
+	}
+	refused, err := read(status, body, &a, &a.failure)
+	if err != nil {
+		return provider.Result{}, err
+	}
+	if refused {
+		if status == http.StatusInternalServerError && beingProcessed(a.Message) {
+			return provider.Result{Outcome: provider.Open, Handle: id}, nil
+		}
+		// Whatever else it refuses is the question, not the push.
+		if _, err := a.verdict(status); err != nil {
+			return provider.Result{}, err
+		}
+		return provider.Result{}, fmt.Errorf("the question was refused: HTTP %d, error %q", status, wire.Clip(string(a.Code), maxCode))
+	}
+	if a.ResponseCode != "0" || string(a.CheckoutRequestID) != id || a.ResultCode == "" {
+		return provider.Result{}, errors.New("the answer is not about this push")
+	}
+	code, message := wire.Clip(string(a.ResultCode), maxCode), wire.Clip(string(a.ResultDesc), maxText)
+	v, known := pushCodes[code]
+	switch {
+	case known && v.outcome == provider.Success:
+		return provider.Result{Outcome: provider.Success, Handle: id}, nil
+	case known:
+		return provider.Result{Outcome: v.outcome, Handle: id, Reason: v.reason, Retryable: v.retryable, Code: code, Message: message}, nil
+	case beingProcessed(a.ResultDesc):
+		return provider.Result{Outcome: provider.Open, Handle: id}, nil
+	}
+	return provider.Result{Outcome: provider.Unrecognised, Handle: id, Code: code, Message: message}, nil
+}
+
+// pushMail is the callback of a push.
+type pushMail struct {
+	Body struct {
+		StkCallback struct {
+			CheckoutRequestID wire.Text
+			ResultCode        wire.Text
+			CallbackMetadata  struct {
+				Item []struct {
+					Name  wire.Text
+					Value wire.Text // absent for some
+				}
+			}
+		} `json:"stkCallback"`
+	}
+}
+
+// readPushMail reads a kept callback, nil if it is none.
+func readPushMail(mail []byte) *pushMail {
+	m := &pushMail{}
+	if len(mail) == 0 || wire.Decode(mail, m) != nil || !isID(m.id()) {
+		return nil
+	}
+	return m
+}
+
+func (m *pushMail) id() string { return string(m.Body.StkCallback.CheckoutRequestID) }
+
+func (m *pushMail) item(name wire.Text) string {
+	for _, i := range m.Body.StkCallback.CallbackMetadata.Item {
+		if i.Name == name {
+			return string(i.Value)
+		}
+	}
+	return ""
+}
+
+func (m *pushMail) receipt() string { return wire.Clip(m.item("MpesaReceiptNumber"), maxID) }
+
+// amount is zero where the callback does not tell it.
+func (m *pushMail) amount() till.Money { return shillings(m.item("Amount")) }
+
+// shillings reads an amount of Daraja's, "1.00" or "1", zero if it is none.
+func shillings(text string) till.Money {
+	minor, ok := wire.Minor(text, decimals)
+	if !ok || minor == 0 {
+		return till.Money{}
+	}
+	return till.Money{Minor: minor, Currency: currency}
+}

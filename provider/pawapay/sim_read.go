@@ -1,0 +1,252 @@
+package pawapay
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/sha512"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"till"
+	"till/provider"
+	"till/provider/simulator"
+)
+
+// simRecord is how a deposit or payout stands.
+type simRecord struct {
+	DepositID             string            `json:"depositId,omitempty"`
+	PayoutID              string            `json:"payoutId,omitempty"`
+	Status                string            `json:"status"`
+	Amount                string            `json:"amount"`
+	Currency              string            `json:"currency"`
+	Country               string            `json:"country"`
+	Payer                 *party            `json:"payer,omitempty"`
+	Recipient             *party            `json:"recipient,omitempty"`
+	CustomerMessage       string            `json:"customerMessage,omitempty"`
+	ClientReferenceID     string            `json:"clientReferenceId,omitempty"`
+	Created               string            `json:"created"`
+	ProviderTransactionID string            `json:"providerTransactionId,omitempty"`
+	FailureReason         *simReason        `json:"failureReason,omitempty"`
+	Metadata              map[string]string `json:"metadata,omitempty"`
+}
+
+// record writes an entry in pawaPay's words.
+func (s *Simulator) record(e *simulator.Entry, k *kind) *simRecord {
+	var data simData
+	json.Unmarshal([]byte(e.Data), &data)
+	r := &simRecord{Status: "PROCESSING", Amount: simMoney(e.Amount), Currency: e.Currency, Country: simCountry(data.Provider),
+		CustomerMessage: data.Message, ClientReferenceID: data.Reference, Created: e.At.UTC().Format(time.RFC3339)}
+	who := &party{"MMO", account{e.Phone, data.Provider}}
+	if k == &payouts {
+		r.PayoutID, r.Recipient = e.Reference, who
+	} else {
+		r.DepositID, r.Payer = e.Reference, who
+	}
+	switch state, code := e.StateAt(s.book.Now()); state {
+	case simulator.Success:
+		r.Status, r.ProviderTransactionID = "COMPLETED", e.Receipt
+	case simulator.Failed, simulator.Expired:
+		r.Status, r.FailureReason = "FAILED", &simReason{code, "The " + simName(k) + " has failed."}
+	default:
+		if e.At.Equal(s.book.Now()) {
+			r.Status = "ACCEPTED"
+		}
+	}
+	for _, raw := range data.Metadata { // pawaPay repeats it flat
+		var item map[string]any
+		json.Unmarshal(raw, &item)
+		for name, value := range item {
+			if text, ok := value.(string); ok {
+				if r.Metadata == nil {
+					r.Metadata = map[string]string{}
+				}
+				r.Metadata[name] = text
+			}
+		}
+	}
+	return r
+}
+
+// simMoney writes an amount with two decimals, as pawaPay does whatever the
+// currency.
+func simMoney(amount string) string {
+	whole, part, _ := strings.Cut(amount, ".")
+	for len(part) < 2 {
+		part += "0"
+	}
+	return whole + "." + part
+}
+
+// simCountry is the end of a provider's name: COG, KEN.
+func simCountry(provider string) string { return provider[strings.LastIndexByte(provider, '_')+1:] }
+
+func (s *Simulator) status(w http.ResponseWriter, r *http.Request, k *kind) {
+	e, found := s.book.Find(simName(k), r.PathValue("id"))
+	if !found {
+		simJSON(w, http.StatusOK, map[string]string{"status": "NOT_FOUND"})
+		return
+	}
+	simJSON(w, http.StatusOK, map[string]any{"status": "FOUND", "data": s.record(&e, k)})
+}
+
+func (s *Simulator) resend(w http.ResponseWriter, r *http.Request, k *kind) {
+	id := r.PathValue("id")
+	answer := map[string]any{k.id: id, "status": "ACCEPTED"}
+	if _, found := s.book.Find(simName(k), id); found {
+		s.callBack(k, id, 0)
+	} else {
+		answer["status"], answer["failureReason"] = "REJECTED", simReason{"NOT_FOUND", "There is none of that id."}
+	}
+	simJSON(w, http.StatusOK, answer)
+}
+
+// callBack tells the caller how a request has ended, when it has.
+func (s *Simulator) callBack(k *kind, id string, after time.Duration) {
+	target := s.c.DepositCallback
+	if k == &payouts {
+		target = s.c.PayoutCallback
+	}
+	if target == "" {
+		return
+	}
+	s.courier.Send(after, s.c.CallbackRetries, func() *http.Request {
+		e, found := s.book.Find(simName(k), id)
+		if state, _ := e.StateAt(s.book.Now()); !found || state == simulator.Open {
+			return nil
+		}
+		record := s.record(&e, k)
+		record.ClientReferenceID = "" // a callback does not repeat it
+		body, _ := json.Marshal(record)
+		r := simulator.Post(http.MethodPost, target, body)
+		if r != nil && s.c.SignCallbacks {
+			s.sign(r, body)
+		}
+		return r
+	})
+}
+
+// simKeyID is what the simulator's key is called.
+const simKeyID = "HTTP_EC_P256_KEY:1"
+
+func newSimKey() (*ecdsa.PrivateKey, error) { return ecdsa.GenerateKey(elliptic.P256(), rand.Reader) }
+
+// sign signs a callback as pawaPay does.
+func (s *Simulator) sign(r *http.Request, body []byte) {
+	sum := sha512.Sum512(body)
+	now := s.book.Now()
+	r.Header.Set("Content-Digest", "sha-512=:"+base64.StdEncoding.EncodeToString(sum[:])+":")
+	r.Header.Set("Signature-Date", now.UTC().Format("2006-01-02T15:04:05.000000Z"))
+	params := fmt.Sprintf(`("@method" "@authority" "@path" "signature-date" "content-digest" "content-type");alg="ecdsa-p256-sha256";keyid="%s";created=%d;expires=%d`,
+		simKeyID, now.Unix(), now.Add(time.Minute).Unix())
+	text := strings.Join([]string{
+		`"@method": ` + r.Method, `"@authority": ` + authority(r.URL), `"@path": ` + r.URL.EscapedPath(),
+		`"signature-date": ` + r.Header.Get("Signature-Date"), `"content-digest": ` + r.Header.Get("Content-Digest"),
+		`"content-type": ` + r.Header.Get("Content-Type"), `"@signature-params": ` + params,
+	}, "\n")
+	hash := sha256.Sum256([]byte(text))
+	sig, err := ecdsa.SignASN1(rand.Reader, s.signer, hash[:])
+	if s.c.RawSignatures {
+		a, b, failed := ecdsa.Sign(rand.Reader, s.signer, hash[:])
+		sig, err = append(a.FillBytes(make([]byte, 32)), b.FillBytes(make([]byte, 32))...), failed
+	}
+	if err != nil {
+		return
+	}
+	r.Header.Set("Signature-Input", sigLabel+"="+params)
+	r.Header.Set("Signature", sigLabel+"=:"+base64.StdEncoding.EncodeToString(sig)+":")
+}
+
+// checkClient refuses an initiation without the caller's signature.
+func (s *Simulator) checkClient(r *http.Request, body []byte) error {
+	c := provider.Call{Method: r.Method, URL: "http://" + r.Host + r.URL.RequestURI(), Header: r.Header, Body: body}
+	in, err := parseInput(header(c, "Signature-Input"))
+	if err != nil {
+		return err
+	}
+	sig, err := parseSignature(header(c, "Signature"))
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(in.fresh(s.book.Now()), checkDigest(header(c, "Content-Digest"), body)); err != nil {
+		return err
+	}
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		return err
+	}
+	base, err := in.base(c, authority(u))
+	if err != nil {
+		return err
+	}
+	if in.keyID != s.c.ClientKeyID || !slices.Contains(in.components, "content-digest") || !checkSignature(s.client, in.alg, []byte(base), sig) {
+		return errors.New("The signature is invalid.")
+	}
+	return nil
+}
+
+func (s *Simulator) publicKeys(w http.ResponseWriter, _ *http.Request) {
+	der, err := x509.MarshalPKIXPublicKey(&s.signer.PublicKey)
+	if err != nil {
+		simFail(w, http.StatusInternalServerError, "UNKNOWN_ERROR", err.Error())
+		return
+	}
+	text := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
+	simJSON(w, http.StatusOK, []map[string]string{{"id": simKeyID, "key": string(bytes.TrimSpace(text))}})
+}
+
+func (s *Simulator) activeConf(w http.ResponseWriter, _ *http.Request) {
+	places := map[int]string{0: "NONE", 2: "TWO_PLACES"}
+	countries := map[string][]any{}
+	for _, r := range table {
+		op := func(decimals int) map[string]any {
+			return map[string]any{"authType": "PROVIDER_AUTH", "pinPrompt": "AUTOMATIC", "minAmount": "1", "maxAmount": "2000000",
+				"decimalsInAmount": places[decimals], "status": "OPERATIONAL"}
+		}
+		code := simCountry(r.Code)
+		countries[code] = append(countries[code], map[string]any{"provider": r.Code, "currencies": []any{map[string]any{
+			"currency": r.Currency, "operationTypes": map[string]any{"DEPOSIT": op(r.PaymentDecimals), "PAYOUT": op(r.PayoutDecimals)}}}})
+	}
+	var list []any
+	for code, providers := range countries {
+		list = append(list, map[string]any{"country": code, "providers": providers})
+	}
+	simJSON(w, http.StatusOK, map[string]any{"companyName": "Simulated", "countries": list,
+		"signatureConfiguration": map[string]bool{"signedRequestsOnly": s.client != nil, "signedCallbacks": s.c.SignCallbacks}})
+}
+
+func (s *Simulator) availability(w http.ResponseWriter, _ *http.Request) {
+	var list []any
+	for _, r := range table {
+		up := func(op string) any { return map[string]string{"operationType": op, "status": "OPERATIONAL"} }
+		list = append(list, map[string]any{"country": simCountry(r.Code), "providers": []any{map[string]any{
+			"provider": r.Code, "operationTypes": []any{up("DEPOSIT"), up("PAYOUT")}}}})
+	}
+	simJSON(w, http.StatusOK, list)
+}
+
+func (s *Simulator) balances(w http.ResponseWriter, _ *http.Request) {
+	var list []any
+	for _, c := range []struct{ country, currency string }{{"COG", "XAF"}, {"CMR", "XAF"}, {"KEN", "KES"}, {"UGA", "UGX"}} {
+		amount := "21798.03"
+		if n, _ := till.CurrencyDecimals(c.currency); n == 0 {
+			amount = "21798.00"
+		}
+		if s.c.OutOfFunds {
+			amount = "0.00"
+		}
+		list = append(list, map[string]string{"country": c.country, "currency": c.currency, "balance": amount, "provider": ""})
+	}
+	simJSON(w, http.StatusOK, map[string]any{"balances": list})
+}

@@ -1,0 +1,150 @@
+package pawapay
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"till"
+	"till/provider"
+	"till/provider/wire"
+)
+
+// activeConf is what the account may do: GET /v2/active-conf.
+type activeConf struct {
+	CompanyName            wire.Text `json:"companyName"`
+	SignatureConfiguration struct {
+		SignedRequestsOnly bool `json:"signedRequestsOnly"`
+		SignedCallbacks    bool `json:"signedCallbacks"`
+	} `json:"signatureConfiguration"`
+	Countries []struct {
+		Country   wire.Text `json:"country"`
+		Providers []struct {
+			Provider   wire.Text `json:"provider"`
+			Currencies []struct {
+				Currency       wire.Text       `json:"currency"`
+				OperationTypes json.RawMessage `json:"operationTypes"` // a map, or a list: both are seen
+			} `json:"currencies"`
+		} `json:"providers"`
+	} `json:"countries"`
+}
+
+// operation is what a provider does of one kind.
+type operation struct {
+	OperationType wire.Text `json:"operationType"`
+	Decimals      wire.Text `json:"decimalsInAmount"`
+}
+
+// operations reads operationTypes in either form.
+func operations(raw json.RawMessage) map[string]operation {
+	out := map[string]operation{}
+	if err := json.Unmarshal(raw, &out); err == nil {
+		return out
+	}
+	var list []operation
+	json.Unmarshal(raw, &list)
+	out = map[string]operation{}
+	for _, op := range list {
+		out[string(op.OperationType)] = op
+	}
+	return out
+}
+
+// Test asks pawaPay what the account may do, and compares it with what is
+// configured. No money moves.
+func (s *side) Test(ctx context.Context) error {
+	reply, err := s.call(ctx, http.MethodGet, "/v2/active-conf", nil)
+	if err != nil {
+		return fmt.Errorf("pawaPay cannot be reached at %s: %w. Check base_url and the way out to the Internet", s.base, err)
+	}
+	if err := plainRefusal(reply.Status); err != nil {
+		return err
+	}
+	var conf activeConf
+	if err := wire.Decode(reply.Body, &conf); err != nil {
+		return fmt.Errorf("what answers at %s does not speak pawaPay's language: %w. Check base_url", s.base, err)
+	}
+	if err := s.compare(&conf); err != nil {
+		return err
+	}
+	if s.kind != &payouts {
+		return nil
+	}
+	reply, err = s.call(ctx, http.MethodGet, "/v2/wallet-balances", nil)
+	if err != nil {
+		return fmt.Errorf("pawaPay does not tell the wallets' balances: %w", err)
+	}
+	if err := plainRefusal(reply.Status); err != nil {
+		return err
+	}
+	var wallets struct {
+		Balances []struct {
+			Balance wire.Text `json:"balance"`
+		} `json:"balances"`
+	}
+	if err := wire.Decode(reply.Body, &wallets); err != nil || len(wallets.Balances) == 0 {
+		return errors.New("the account has no wallet to pay out from. Ask pawaPay to open one")
+	}
+	return nil
+}
+
+// plainRefusal says in plain words why pawaPay does not let us in.
+func plainRefusal(status int) error {
+	switch err := refused(status); {
+	case err == nil:
+		return nil
+	case errors.Is(err, provider.ErrCredentials):
+		return fmt.Errorf("pawaPay does not take the API token: %w. Make a new one in the dashboard of this environment: "+
+			"the sandbox and the live system have different ones", err)
+	default:
+		return fmt.Errorf("pawaPay answers %w. Try again later, and ask its support if it stays so", err)
+	}
+}
+
+// compare holds what the account may do against what is configured.
+func (s *side) compare(conf *activeConf) error {
+	if conf.SignatureConfiguration.SignedRequestsOnly && s.signer == nil {
+		return errors.New("the account takes signed requests only. Configure signing_key and signing_key_id, or turn it off in the dashboard")
+	}
+	if !conf.SignatureConfiguration.SignedCallbacks && s.c.VerifyCallbacks {
+		return errors.New("verify_callbacks is on, but the account's callbacks are not signed. Turn signed callbacks on in the dashboard")
+	}
+	decimals := map[string]string{} // provider and currency: decimalsInAmount
+	for _, country := range conf.Countries {
+		for _, p := range country.Providers {
+			for _, c := range p.Currencies {
+				if op, ok := operations(c.OperationTypes)[s.kind.operation]; ok {
+					decimals[string(p.Provider)+" "+string(c.Currency)] = string(op.Decimals)
+				}
+			}
+		}
+	}
+	if len(decimals) == 0 {
+		return fmt.Errorf("the account has no provider for %s. Ask pawaPay to activate those of your countries", s.kind.operation)
+	}
+	var wrong []string
+	for key, has := range decimals {
+		for _, r := range s.routes {
+			if iso, _ := till.CurrencyDecimals(r.Currency); iso == 0 || r.Code+" "+r.Currency != key {
+				continue
+			}
+			if want := r.decimals(s.kind); has == "NONE" && want > 0 || has == "TWO_PLACES" && want == 0 {
+				wrong = append(wrong, fmt.Sprintf("%s takes %s decimals, configured are %d", key, strings.ToLower(has), want))
+			}
+		}
+	}
+	for _, r := range s.c.Providers { // what somebody wrote down must be there
+		if _, ok := decimals[r.Code+" "+r.Currency]; !ok {
+			wrong = append(wrong, fmt.Sprintf("%s with %s is configured, but the account has no such provider for %s", r.Code, r.Currency, s.kind.operation))
+		}
+	}
+	if len(wrong) > 0 {
+		slices.Sort(wrong)
+		return errors.New(strings.Join(wrong, "; ") + ". Correct the [[connection.provider]] rows")
+	}
+	return nil
+}

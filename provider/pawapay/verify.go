@@ -1,0 +1,349 @@
+package pawapay
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"math/big"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"till"
+	"till/provider"
+	"till/provider/wire"
+)
+
+// The limits on what a signature may look like.
+const (
+	maxSigHeader  = 4096
+	maxComponents = 16
+	// sigSkew is how far clocks may be apart.
+	sigSkew = time.Minute
+	// sigAge is how old a signature may be that names no end: callbacks are
+	// tried for 15 minutes.
+	sigAge = 20 * time.Minute
+)
+
+// errSignature marks a callback that is not pawaPay's.
+var errSignature = errors.New("the signature of a callback")
+
+// ReadCallback reads a callback. Where signatures are verified, one without a
+// good one is refused; without, any may knock. Either way it is only a hint: the
+// payment is asked about, and what the callback says is not believed.
+func (s *side) ReadCallback(c provider.Call) (provider.Callback, error) {
+	if s.c.VerifyCallbacks {
+		if err := s.verify(c); err != nil {
+			return provider.Callback{}, fmt.Errorf("pawapay: %w", err)
+		}
+	}
+	return readCallback(s.kind, c.Body)
+}
+
+// readCallback finds out what a callback is about.
+func readCallback(k *kind, body []byte) (provider.Callback, error) {
+	var d record
+	if err := wire.Decode(body, &d); err != nil {
+		return provider.Callback{}, fmt.Errorf("pawapay: a callback: %w", err)
+	}
+	id, err := till.ParseID(strings.ToLower(idOf(k, d.DepositID, d.PayoutID)))
+	if err != nil {
+		return provider.Callback{}, fmt.Errorf("pawapay: a callback without a %s", k.id)
+	}
+	return provider.Callback{Reference: id}, nil
+}
+
+// verify checks the RFC 9421 signature of a call.
+func (o *Operator) verify(c provider.Call) error {
+	in, err := parseInput(header(c, "Signature-Input"))
+	if err != nil {
+		return fmt.Errorf("%w: %w", errSignature, err)
+	}
+	sig, err := parseSignature(header(c, "Signature"))
+	if err != nil {
+		return fmt.Errorf("%w: %w", errSignature, err)
+	}
+	if err := in.fresh(o.now()); err != nil {
+		return fmt.Errorf("%w: %w", errSignature, err)
+	}
+	if !slices.Contains(in.components, "content-digest") {
+		return fmt.Errorf("%w does not cover content-digest: the body could be anybody's", errSignature)
+	}
+	if err := checkDigest(header(c, "Content-Digest"), c.Body); err != nil {
+		return fmt.Errorf("%w: %w", errSignature, err)
+	}
+	key, err := o.keys.key(in.keyID)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errSignature, err)
+	}
+	hosts := o.accept
+	if !slices.Contains(in.components, "@authority") && !slices.Contains(in.components, "@target-uri") {
+		hosts = hosts[:1] // the base is the same for all
+	}
+	for _, host := range hosts {
+		base, err := in.base(c, host)
+		if err != nil {
+			return fmt.Errorf("%w: %w", errSignature, err)
+		}
+		if checkSignature(key, in.alg, []byte(base), sig) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w is wrong", errSignature)
+}
+
+// header returns the values of a header as one, as RFC 9421 joins them.
+func header(c provider.Call, name string) string {
+	values := c.Header[name]
+	if len(values) == 1 {
+		return strings.TrimSpace(values[0])
+	}
+	trimmed := make([]string, len(values))
+	for i, v := range values {
+		trimmed[i] = strings.TrimSpace(v)
+	}
+	return strings.Join(trimmed, ", ")
+}
+
+// sigInput is what Signature-Input says.
+type sigInput struct {
+	components       []string
+	params           string // verbatim: what follows the label
+	alg, keyID       string
+	created, expires int64 // 0 if absent
+}
+
+var errInput = errors.New("Signature-Input cannot be read")
+
+// parseInput reads `sig-pp=("a" "b");alg="…";keyid="…";created=1;expires=2`.
+// Nothing that it does not understand passes.
+func parseInput(text string) (*sigInput, error) {
+	rest, ok := strings.CutPrefix(text, sigLabel+"=(")
+	if len(text) > maxSigHeader || !ok {
+		return nil, errInput
+	}
+	list, rest, ok := strings.Cut(rest, ")")
+	if !ok {
+		return nil, errInput
+	}
+	in := &sigInput{params: text[len(sigLabel)+1:]}
+	for _, item := range strings.Fields(list) {
+		name := strings.TrimSuffix(strings.TrimPrefix(item, `"`), `"`)
+		if len(item) != len(name)+2 || name == "" || strings.ContainsAny(name, `"\;`) || slices.Contains(in.components, name) {
+			return nil, errInput
+		}
+		if in.components = append(in.components, name); len(in.components) > maxComponents {
+			return nil, errInput
+		}
+	}
+	seen := map[string]bool{}
+	for rest != "" {
+		var name, value string
+		if rest, ok = strings.CutPrefix(rest, ";"); !ok {
+			return nil, errInput
+		}
+		if name, rest, ok = strings.Cut(rest, "="); !ok || seen[name] {
+			return nil, errInput
+		}
+		seen[name] = true
+		quoted := strings.HasPrefix(rest, `"`)
+		if quoted {
+			if value, rest, ok = strings.Cut(rest[1:], `"`); !ok || strings.Contains(value, `\`) {
+				return nil, errInput
+			}
+		} else {
+			end := strings.IndexByte(rest, ';')
+			if end < 0 {
+				end = len(rest)
+			}
+			value, rest = rest[:end], rest[end:]
+		}
+		if err := in.set(name, value, quoted); err != nil {
+			return nil, err
+		}
+	}
+	if in.keyID == "" {
+		return nil, errInput
+	}
+	return in, nil
+}
+
+func (in *sigInput) set(name, value string, quoted bool) (err error) {
+	switch {
+	case name == "alg" && quoted:
+		in.alg = value
+	case name == "keyid" && quoted:
+		in.keyID = value
+	case (name == "nonce" || name == "tag") && quoted:
+	case name == "created" && !quoted:
+		in.created, err = strconv.ParseInt(value, 10, 64)
+	case name == "expires" && !quoted:
+		in.expires, err = strconv.ParseInt(value, 10, 64)
+	default:
+		return errInput
+	}
+	if err != nil || in.created < 0 || in.expires < 0 {
+		return errInput
+	}
+	return nil
+}
+
+// fresh refuses a signature that has run out, or that says neither when it was
+// made nor until when it is good.
+func (in *sigInput) fresh(now time.Time) error {
+	at := now.Unix()
+	skew, age := int64(sigSkew/time.Second), int64(sigAge/time.Second)
+	switch {
+	case in.created == 0:
+		return errors.New("it does not say when it was made")
+	case in.created > at+skew:
+		return errors.New("it was made in the future")
+	case in.expires != 0 && in.expires < at-skew:
+		return errors.New("it has expired")
+	case in.expires == 0 && in.created < at-age:
+		return errors.New("it is too old")
+	}
+	return nil
+}
+
+// base rebuilds the text that was signed, from the components that the header
+// lists, in that order.
+func (in *sigInput) base(c provider.Call, host string) (string, error) {
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		return "", errors.New("the address cannot be read")
+	}
+	var b strings.Builder
+	for _, name := range in.components {
+		var value string
+		switch {
+		case name == "@method":
+			value = c.Method
+		case name == "@authority":
+			value = host
+		case name == "@path":
+			if value = u.EscapedPath(); value == "" {
+				value = "/"
+			}
+		case name == "@query":
+			value = "?" + u.RawQuery
+		case name == "@scheme":
+			value = "https"
+		case name == "@target-uri":
+			value = "https://" + host + u.RequestURI()
+		case strings.HasPrefix(name, "@"):
+			return "", fmt.Errorf("component %q is not known", wire.Clip(name, 40))
+		default:
+			if value, err = field(c, name); err != nil {
+				return "", err
+			}
+		}
+		b.WriteString(`"` + name + `": ` + value + "\n")
+	}
+	b.WriteString(`"@signature-params": ` + in.params)
+	return b.String(), nil
+}
+
+// field returns the value of a header that is covered. Its absence would let
+// whoever forwards the call take it away.
+func field(c provider.Call, name string) (string, error) {
+	canonical := http.CanonicalHeaderKey(name)
+	if name != strings.ToLower(name) {
+		return "", errInput
+	}
+	if len(c.Header[canonical]) == 0 {
+		if name == "content-length" { // net/http may keep it apart
+			return strconv.Itoa(len(c.Body)), nil
+		}
+		return "", fmt.Errorf("header %q is covered and missing", wire.Clip(name, 40))
+	}
+	return header(c, canonical), nil
+}
+
+// parseSignature reads `sig-pp=:<base64>:`.
+func parseSignature(text string) ([]byte, error) {
+	inner, ok := strings.CutPrefix(text, sigLabel+"=:")
+	inner, end := strings.CutSuffix(inner, ":")
+	if !ok || !end || len(text) > maxSigHeader {
+		return nil, errors.New("Signature cannot be read")
+	}
+	sig, err := base64.StdEncoding.DecodeString(inner)
+	if err != nil || len(sig) == 0 {
+		return nil, errors.New("Signature cannot be read")
+	}
+	return sig, nil
+}
+
+// checkDigest holds Content-Digest against the body, byte for byte. Every
+// digest of a kind that is known must be right, and there must be one.
+func checkDigest(text string, body []byte) error {
+	if len(text) > maxSigHeader {
+		return errors.New("Content-Digest is too long")
+	}
+	known := 0
+	for part := range strings.SplitSeq(text, ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
+		var sum []byte
+		switch name {
+		case "sha-256":
+			s := sha256.Sum256(body)
+			sum = s[:]
+		case "sha-512":
+			s := sha512.Sum512(body)
+			sum = s[:]
+		default:
+			continue
+		}
+		known++
+		if value != ":"+base64.StdEncoding.EncodeToString(sum)+":" {
+			return errors.New("Content-Digest is not that of the body")
+		}
+	}
+	if known == 0 {
+		return errors.New("Content-Digest is missing")
+	}
+	return nil
+}
+
+// checkSignature verifies a signature by the algorithm that it names, which
+// must be one of the key's kind; without a name the key decides. Both encodings
+// of ECDSA are taken: RFC 9421 wants r and s side by side, pawaPay's examples
+// write ASN.1.
+func checkSignature(key crypto.PublicKey, alg string, base, sig []byte) bool {
+	switch k := key.(type) {
+	case *ecdsa.PublicKey:
+		switch bits := k.Curve.Params().BitSize; {
+		case bits == 256 && (alg == "" || alg == "ecdsa-p256-sha256"):
+			sum := sha256.Sum256(base)
+			return checkECDSA(k, sum[:], sig, 32)
+		case bits == 384 && (alg == "" || alg == "ecdsa-p384-sha384"):
+			sum := sha512.Sum384(base)
+			return checkECDSA(k, sum[:], sig, 48)
+		}
+	case *rsa.PublicKey:
+		switch alg {
+		case "rsa-v1_5-sha256":
+			sum := sha256.Sum256(base)
+			return rsa.VerifyPKCS1v15(k, crypto.SHA256, sum[:], sig) == nil
+		case "", "rsa-pss-sha512":
+			sum := sha512.Sum512(base)
+			return rsa.VerifyPSS(k, crypto.SHA512, sum[:], sig, &rsa.PSSOptions{SaltLength: 64}) == nil
+		}
+	}
+	return false
+}
+
+func checkECDSA(k *ecdsa.PublicKey, sum, sig []byte, size int) bool {
+	if ecdsa.VerifyASN1(k, sum, sig) {
+		return true
+	}
+	return len(sig) == 2*size && ecdsa.Verify(k, sum, new(big.Int).SetBytes(sig[:size]), new(big.Int).SetBytes(sig[size:]))
+}
