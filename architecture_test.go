@@ -40,6 +40,7 @@ var house = []room{
 	{"internal/loop", "", ""},
 	{"internal/load", "", ""},          // a client like any other: it knows the API, not the code
 	{"internal/jsonx", "", jsonModule}, // the one strict JSON decoder
+	{"internal/seal", "", ""},          // what the database keeps and must not know
 	{"ledger", root, ""},
 	{"provider", root, ""},
 	{"provider/providertest", ". provider", ""},
@@ -50,7 +51,8 @@ var house = []room{
 	{"engine", ". provider store internal/batch internal/loop", ""},
 	{"collect", ". ledger provider store engine internal/batch internal/jsonx", jsonModule}, // a body keeps its numbers as written
 	{"account", ". store", ""},
-	{"webhook", ". store internal/batch internal/loop", "code.dny.dev/ssrf"}, // the list of networks that are not the Internet
+	{"tokens", ". provider store internal/seal", ""}, // what operators let all instances in by
+	{"webhook", ". store internal/batch internal/loop internal/seal", "code.dny.dev/ssrf"}, // the list of networks that are not the Internet
 	{"books", ". ledger store collect internal/loop", ""},
 	{"store/storetest", ". provider store engine collect books internal/jsonx", sqliteModule + " " + pgModule}, // goes past the store, to break it
 	{"api", ". ledger provider provider/sandbox store engine collect account books webhook internal/jsonx", "golang.org/x/time"},
