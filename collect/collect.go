@@ -23,8 +23,15 @@ type Config struct {
 	Secret []byte
 	// Connections are the operators that payments can be sent to.
 	Connections map[string]provider.Provider
-	// Route chooses the connection of a new payment; "" if there is none.
+	// Routes returns the connections that a client's payment may take, the
+	// preferred one first; none if there is no way. A payment takes the first
+	// one that is well when it is made, and keeps it.
+	Routes func(client *till.Client, method, country, currency string) []string
+	// Route is Routes where there is one way at most: "" if there is none.
 	Route func(mode till.Mode, method, country, currency string) string
+	// Limits are what the configuration says about connections; see
+	// engine.Config.
+	Limits map[string]engine.Limits
 	// CallbackBase is where operators reach us, "" if they cannot. The
 	// connection and a token are appended.
 	CallbackBase string
@@ -73,7 +80,7 @@ func New(c Config) *Collector {
 	col := &Collector{c: c, keys: newKeys(c.Secret)}
 	col.engine = engine.New(engine.Config{
 		Store: c.Store, Connections: c.Connections, Subject: col, Slots: c.Slots, Look: c.Look,
-		Pulse: c.Pulse, Idle: !c.Work, Log: c.Log,
+		Pulse: c.Pulse, Limits: c.Limits, Idle: !c.Work, Log: c.Log,
 	})
 	col.creates = batch.New(c.MaxBatch, maxCreateQueue, col.runCreates)
 	col.wakes = batch.New(maxWakeBatch, maxWakeQueue, col.runWakes)
@@ -146,16 +153,11 @@ func (c *Collector) Create(ctx context.Context, who Client, r *Request) (Created
 	if len(ck.fields) > 0 {
 		return c.replayOr(ctx, who.ID, o.key, r, refusal)
 	}
-	name := c.c.Route(who.Mode, o.method, o.country, o.currency)
+	name, made, err := c.choose(ctx, who, o, r)
+	if name == "" {
+		return made, err
+	}
 	p := c.c.Connections[name]
-	if p == nil {
-		return c.replayOr(ctx, who.ID, o.key, r, till.Errorf(till.CodeMethodUnavailable, "the method cannot be reached just now"))
-	}
-	if !c.engine.Passing(name) {
-		if made, err, done := c.admit(ctx, who, o, r, name); done {
-			return made, err
-		}
-	}
 
 	call := &creation{key: o.key, req: r}
 	hash, ok := r.hash(bodyVersion)
@@ -177,19 +179,6 @@ func (c *Collector) Create(ctx context.Context, who Client, r *Request) (Created
 		call.grant = c.engine.Grant(name)
 	}
 	return c.create(ctx, call)
-}
-
-// admit decides on a new payment for a connection that does not answer just
-// now. It may still be accepted, as a probe; but a key that made a payment
-// before is no new one, and must not use a probe up.
-func (c *Collector) admit(ctx context.Context, who Client, o *order, r *Request, connection string) (made Created, err error, done bool) {
-	refusal := till.Errorf(till.CodeMethodUnavailable, "the operator does not answer just now")
-	if made, err = c.replayOr(ctx, who.ID, o.key, r, refusal); err != error(refusal) {
-		return made, err, true
-	}
-	ok, retry := c.engine.Admit(connection)
-	refusal.RetryAfter = retry
-	return Created{}, refusal, !ok
 }
 
 // create puts the call through the batch.
@@ -400,28 +389,6 @@ func (c *Collector) replay(p *store.PaymentRow, r *Request) (Created, error) {
 		return Created{}, e
 	}
 	return Created{Payment: p.AsCreated(), Replayed: true}, nil
-}
-
-// MethodStatus says how a method stands for clients of a mode, the same on
-// all instances, and how long a customer has to approve. A method with several
-// markets stands as the best of them does: payments are refused by market.
-func (c *Collector) MethodStatus(mode till.Mode, m *till.Method) (status string, window time.Duration) {
-	best := engine.Closed
-	for _, k := range m.Markets {
-		name := c.c.Route(mode, m.Code, k.Country, k.Currency)
-		p := c.c.Connections[name]
-		if p == nil {
-			continue
-		}
-		s := c.engine.Status(name)
-		if window == 0 || s == engine.Operational || s == engine.Degraded && best == engine.Closed {
-			best, window = s, p.Traits().ApprovalWindow
-		}
-	}
-	if best == engine.Closed {
-		window = 0
-	}
-	return string(best), window
 }
 
 func deref(s *string) string {

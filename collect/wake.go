@@ -17,15 +17,28 @@ import (
 
 // wake is one callback on its way through the batch.
 type wake struct {
-	ref store.Ref
-	err error
+	ref  store.Ref
+	mail []byte // nil where it is not kept
+	err  error
 }
+
+// MaxMail is how much of a callback's body is kept, where an operator's adapter
+// asks for it; a longer one is not kept at all.
+const MaxMail = 16 << 10
 
 // Wake records that a callback came for a payment: its operator is asked at
 // once. What the callback said is not looked at; the read is the truth. The
 // wake is committed when Wake returns, so the callback can be answered.
 func (c *Collector) Wake(ctx context.Context, ref store.Ref) error {
+	return c.WakeWith(ctx, "", ref, nil)
+}
+
+// WakeWith is Wake for a callback that came for a connection, with its body.
+func (c *Collector) WakeWith(ctx context.Context, connection string, ref store.Ref, body []byte) error {
 	w := &wake{ref: ref}
+	if len(body) > 0 && len(body) <= MaxMail && c.traits(connection).KeepsMail {
+		w.mail = body
+	}
 	if err := c.wakes.Do(ctx, w); err != nil {
 		if errors.Is(err, batch.ErrFull) || errors.Is(err, batch.ErrClosed) {
 			return till.Errorf(till.CodeServiceUnavailable, "too many callbacks are waiting")
@@ -37,12 +50,12 @@ func (c *Collector) Wake(ctx context.Context, ref store.Ref) error {
 
 func (c *Collector) runWakes(ctx context.Context, wakes []*wake) {
 	// In one order, as all locks are taken.
-	slices.SortFunc(wakes, func(a, b *wake) int {
+	slices.SortStableFunc(wakes, func(a, b *wake) int {
 		return cmp.Or(bytes.Compare(a.ref.Client[:], b.ref.Client[:]), bytes.Compare(a.ref.ID[:], b.ref.ID[:]))
 	})
 	err := c.c.Store.Update(ctx, func(tx *store.Tx) error {
 		for _, w := range wakes {
-			if err := c.wakeOne(ctx, tx, w.ref); err != nil {
+			if err := c.wakeOne(ctx, tx, w); err != nil {
 				return err
 			}
 		}
@@ -65,8 +78,9 @@ func (c *Collector) runWakes(ctx context.Context, wakes []*wake) {
 // success needs no reading, and an id we do not know was lost with a restored
 // backup; both are answered as if all were well, because the operator can do
 // nothing about either.
-func (c *Collector) wakeOne(ctx context.Context, tx *store.Tx, ref store.Ref) error {
-	woken, err := tx.WakeStep(ctx, ref)
+func (c *Collector) wakeOne(ctx context.Context, tx *store.Tx, w *wake) error {
+	ref := w.ref
+	woken, err := tx.WakeStep(ctx, ref, w.mail)
 	if err != nil || woken {
 		return err
 	}
@@ -86,7 +100,7 @@ func (c *Collector) wakeOne(ctx context.Context, tx *store.Tx, ref store.Ref) er
 	return tx.InsertWokenStep(ctx, &store.Step{
 		ClientID: ref.Client, SubjectID: ref.ID, Kind: store.KindPayment, Lane: store.Lane(p.Connection, store.OpCheck), DueAt: tx.Now(),
 		Calls: p.Resolution.Attempts, CheckedAt: p.Resolution.LastCheckedAt,
-		Sends: 1, Acked: true, LateFrom: p.UpdatedAt, LateReads: len(t.LateReads),
+		Sends: 1, Acked: true, LateFrom: p.UpdatedAt, LateReads: len(t.LateReads), Mail: w.mail,
 	})
 }
 

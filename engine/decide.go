@@ -21,6 +21,10 @@ const provenAbsent = 2
 // and then knows of nothing, would keep a payment open for ever.
 const maxSends = 3
 
+// maxHandle is how long an operator's id of a request may be; a longer one is
+// no id.
+const maxHandle = 255
+
 // mayResend answers whether a payment that is proven absent may be sent once
 // more: only to an operator that would notice it twice.
 func mayResend(s *store.Step, t provider.Traits) bool {
@@ -94,6 +98,9 @@ func Note(s *store.Step, a *Answer, t provider.Traits, now till.Time) {
 	if a.Err != nil {
 		return
 	}
+	if h := a.Result.Handle; h != "" && len(h) <= maxHandle && h != s.Handle {
+		s.Handle, s.HandleOn = h, a.Connection
+	}
 	if a.Result.Outcome.Held() {
 		s.Acked, s.Absent = true, 0
 		return
@@ -115,20 +122,31 @@ func RejectionIsFinal(s *store.Step, a *Answer) bool {
 
 // Reschedule sets when an open payment's step is due next and gives the lease
 // back, if the answer's holder still has it: a permission. A wake that came
-// since the claim makes it due at once.
+// since the claim makes it due as soon as wakes may.
 func Reschedule(s *store.Step, a *Answer, expiresAt till.Time, t provider.Traits, now till.Time) {
 	if a.Version != s.LeaseVersion {
 		return
 	}
 	s.LeaseUntil = 0
 	switch {
-	case s.WakeSeq != a.WakeSeq, s.Absent >= provenAbsent && !s.Acked && mayResend(s, t):
+	case s.Absent >= provenAbsent && !s.Acked && mayResend(s, t):
 		s.DueAt = now
+	case s.WakeSeq != a.WakeSeq:
+		s.DueAt = wokenAt(s, now)
 	case Overdue(expiresAt, t, now):
 		s.DueAt = now.Add(pace(s, t))
 	default:
 		s.DueAt = now.Add(t.Poll)
 	}
+}
+
+// wokenAt returns when a step that was woken since its claim is due: at once,
+// or as soon as callbacks may ask for another read.
+func wokenAt(s *store.Step, now till.Time) till.Time {
+	if s.MailedAt > now && s.MailedAt <= now.Add(store.WakePause) {
+		return s.MailedAt
+	}
+	return now
 }
 
 // Overdue answers whether the window and its grace are over, so that a person
@@ -180,7 +198,7 @@ func AfterLate(s *store.Step, a *Answer, t provider.Traits, now till.Time) (done
 	}
 	if a.Version == s.LeaseVersion {
 		s.LeaseUntil = 0
-		if s.DueAt = now; !woken {
+		if s.DueAt = wokenAt(s, now); !woken {
 			s.DueAt = s.LateFrom.Add(t.LateReads[s.LateReads])
 		}
 	}

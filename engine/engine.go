@@ -71,9 +71,18 @@ type Config struct {
 	// Pulse is how often instances tell each other how operators stand; 0
 	// means a second.
 	Pulse time.Duration
+	// Limits are what the configuration says about single connections.
+	Limits map[string]Limits
 	// Idle says that this instance only accepts, and leaves the work to others.
 	Idle bool
 	Log  *slog.Logger
+}
+
+// Limits bound the pressure on one connection. What is zero is as the
+// operator's Traits say.
+type Limits struct {
+	Calls         int           // under way at once, of this instance
+	Submit, Check provider.Rate // of all instances together
 }
 
 // Engine works off due steps. It is safe for concurrent use.
@@ -120,7 +129,7 @@ func New(c Config) *Engine {
 	}
 	e := &Engine{
 		c:        c,
-		slots:    slots{size: c.Slots, connections: len(c.Connections), by: map[string]int{}},
+		slots:    slots{size: c.Slots, connections: len(c.Connections), by: map[string]int{}, most: map[string]int{}},
 		fast:     make(chan struct{}, max(1, c.Slots/2)),
 		waker:    loop.NewWaker(),
 		health:   newHealth(c),
@@ -129,13 +138,15 @@ func New(c Config) *Engine {
 		waits:    map[string]wait{},
 	}
 	for name, p := range c.Connections {
+		limits := c.Limits[name]
+		e.slots.most[name] = limits.Calls
 		for _, op := range []string{store.OpCheck, store.OpSubmit} {
 			e.known = append(e.known, store.Lane(name, op))
-			if r := rateOf(p.Traits(), op); r.PerSecond > 0 {
+			if r := rateOf(p.Traits(), limits, op); r.PerSecond > 0 {
 				e.rates[store.Operation{Connection: name, Name: op}] = r
 			}
 		}
-		if p.Traits().SubmitRate.PerSecond > 0 && !c.Idle {
+		if rateOf(p.Traits(), limits, store.OpSubmit).PerSecond > 0 && !c.Idle {
 			e.reserves[name] = &reserve{}
 		}
 	}
@@ -261,7 +272,7 @@ func (e *Engine) take(ctx context.Context, tx *store.Tx, tasks []*Task) ([]*Task
 		if t.Action != Submit {
 			continue
 		}
-		sends = append(sends, submission(&t.Step, t.Job))
+		sends = append(sends, e.submission(&t.Step, t.Job))
 		if j := t.Job; t.seen.Sends > 0 {
 			j.ExpiresAt = tx.Now() + j.Window
 			j.Request.ExpiresAt = j.ExpiresAt
@@ -273,9 +284,15 @@ func (e *Engine) take(ctx context.Context, tx *store.Tx, tasks []*Task) ([]*Task
 	return mine, tx.BeginSubmits(ctx, sends)
 }
 
-func submission(s *store.Step, j *Job) *store.Attempt {
-	return &store.Attempt{ClientID: s.ClientID, SubjectID: s.SubjectID, Connection: j.Connection,
+func (e *Engine) submission(s *store.Step, j *Job) *store.Attempt {
+	a := &store.Attempt{ClientID: s.ClientID, SubjectID: s.SubjectID, Connection: j.Connection,
 		Reference: j.Request.Reference, StartedAt: s.SendStartedAt, First: s.Sends == 1}
+	// Where all callbacks come to one address, they must find what they are
+	// about from the moment that the operator can know of it.
+	if _, called := e.c.Connections[j.Connection].(provider.Called); called {
+		a.FindAs = s.Kind
+	}
+	return a
 }
 
 // errLeaseOver says that the right to send ran out before it was used.
@@ -347,7 +364,7 @@ func (e *Engine) act(ctx context.Context, t *Task) *Answer {
 	} else {
 		r := &j.Request
 		a.Result, a.Err = p.Check(ctx, provider.Query{Client: r.Client, ID: r.ID, Reference: r.Reference, Method: r.Method, Country: r.Country,
-			Phone: r.Phone, Amount: r.Amount, CallbackURL: r.CallbackURL})
+			Phone: r.Phone, Amount: r.Amount, CallbackURL: r.CallbackURL, Handle: t.Step.Handle, Mail: t.Step.Mail})
 	}
 	e.health.record(j.Connection, t.Action, a.Err, time.Since(began), t.round)
 	a.Ended = e.c.Store.Now()
