@@ -44,6 +44,12 @@ var house = []room{
 	{"ledger", root, ""},
 	{"provider", root, ""},
 	{"provider/providertest", ". provider", ""},
+	{"provider/wire", "provider", ""}, // what adapters share of HTTP and JSON
+	{"provider/simulator", "", ""},    // what simulated operators share; it knows nothing of Till
+	{"provider/mtnmomo", ". provider provider/wire provider/simulator", ""},
+	{"provider/airtel", ". provider provider/wire provider/simulator", ""},
+	{"provider/pawapay", ". provider provider/wire provider/simulator", ""},
+	{"provider/mpesa", ". provider provider/wire provider/simulator", ""},
 	{"provider/sandbox", ". provider", sqliteModule + " " + pgModule}, // an operator has a book of its own, never Till's
 	{"store", ". ledger", sqliteModule + " " + pgModule},
 	{"store/pgtest", "", pgModule}, // a PostgreSQL server of a test's own
@@ -71,8 +77,8 @@ var limited = []struct {
 	also string // a prefix that counts as the same
 }{
 	{"database/sql", []string{"store", "store/storetest", "provider/sandbox"}, "all SQL is in store; the sandbox keeps its own book", "database/sql/"},
-	{"encoding/json", []string{"store/storetest", "provider/sandbox", "server", "cmd/till", "bench"}, "bodies are read by jsonx, which is strict, and written by hand", ""},
-	{"net/http", []string{"provider/sandbox", "provider/providertest", "webhook", "api", "server", "cmd/till", "bench"}, "the business knows no network, but for webhook, which posts", "net/http/"},
+	{"encoding/json", []string{"provider/wire", "provider/simulator", "provider/mtnmomo", "provider/airtel", "provider/pawapay", "provider/mpesa", "store/storetest", "provider/sandbox", "server", "cmd/till", "bench"}, "clients' bodies are read by jsonx, which is strict, and written by hand; operators are read leniently", ""},
+	{"net/http", []string{"provider/wire", "provider/simulator", "provider/mtnmomo", "provider/airtel", "provider/pawapay", "provider/mpesa", "provider/sandbox", "provider/providertest", "webhook", "api", "server", "cmd/till", "bench"}, "the business knows no network, but for webhook, which posts, and the adapters of operators", "net/http/"},
 	{"unsafe", nil, "nothing here is worth it", ""},
 }
 

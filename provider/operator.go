@@ -2,10 +2,24 @@ package provider
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"till"
 )
+
+// Deps is what an adapter is given besides its own configuration.
+type Deps struct {
+	Connection string // its name
+	Tokens     Tokens
+	Log        *slog.Logger
+	Now        func() time.Time
+	// CallbackURL is the one address of the connection that its operator may be
+	// told to call, "" if callbacks cannot reach us. Requests carry one of their own.
+	CallbackURL string
+	// Conns is how many connections it may keep open; 0 means 64.
+	Conns int
+}
 
 // Tokens keeps what operators let us in by, for all instances: encrypted where
 // it is stored, and renewed by one instance at a time.

@@ -124,6 +124,9 @@ type Provider interface {
 // of them in a row stop new payments sooner.
 var ErrCredentials = errors.New("the operator refuses our credentials")
 
+// ErrNotSent marks an error of a call of which not one byte has left us.
+var ErrNotSent = errors.New("nothing was sent")
+
 // Rate is how often an operator may be called: so many calls per second, by
 // all instances together, and so many at once after a pause.
 type Rate struct {

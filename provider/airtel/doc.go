@@ -1,0 +1,2 @@
+// Package airtel speaks to Airtel Money: collections and disbursements.
+package airtel

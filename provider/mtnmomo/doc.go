@@ -1,0 +1,2 @@
+// Package mtnmomo speaks to MTN MoMo: collections and disbursements.
+package mtnmomo

@@ -1,0 +1,197 @@
+package simulator
+
+import (
+	"bufio"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+)
+
+// State is how far a request got at the operator.
+type State string
+
+// The states.
+const (
+	Open    State = "open"    // the customer has not decided, or the operator has not paid
+	Success State = "success" // the money moved
+	Failed  State = "failed"
+	Expired State = "expired"
+)
+
+// Plan is what will become of a request, decided when it comes in.
+type Plan struct {
+	After  time.Duration // when it is decided, from when it came in
+	State  State         // Open: never
+	Code   string        // the operator's own word for a failure
+	Late   time.Duration // if not zero: that long after its end it succeeds after all
+	Silent bool          // no callback
+}
+
+// Entry is one request in the operator's book. Kind is "payment" or "payout".
+type Entry struct {
+	Kind      string    `json:"kind"`
+	Reference string    `json:"reference"` // the caller's, unique per kind; "" where the operator takes none
+	Handle    string    `json:"handle"`    // the operator's own, unique
+	External  string    `json:"external,omitempty"`
+	Phone     string    `json:"phone"`
+	Amount    string    `json:"amount"` // as it was sent
+	Currency  string    `json:"currency"`
+	Callback  string    `json:"callback,omitempty"`
+	Data      string    `json:"data,omitempty"` // whatever else the operator must repeat
+	Receipt   string    `json:"receipt"`        // shown once it has succeeded
+	Plan      Plan      `json:"plan"`
+	At        time.Time `json:"at"`
+}
+
+// StateAt returns the state at a moment, and the operator's word for it.
+func (e *Entry) StateAt(now time.Time) (State, string) {
+	end := e.At.Add(e.Plan.After)
+	switch {
+	case e.Plan.State == Open || now.Before(end):
+		return Open, ""
+	case e.Plan.Late > 0 && !now.Before(end.Add(e.Plan.Late)):
+		return Success, ""
+	}
+	return e.Plan.State, e.Plan.Code
+}
+
+// MaxEntries is how many requests a book holds; more are refused by Add.
+const MaxEntries = 1_000_000
+
+// Book is what an operator remembers. With a file it remembers over a restart:
+// every request is a line, written before it is answered. It is safe for
+// concurrent use.
+type Book struct {
+	now  func() time.Time
+	mu   sync.Mutex
+	by   map[string]*Entry // kind and reference
+	hand map[string]*Entry // handle
+	all  []*Entry
+	file *os.File
+}
+
+// OpenBook returns a book that is kept in a file, or in memory alone if path
+// is "". now is the operator's clock; nil means the machine's.
+func OpenBook(path string, now func() time.Time) (*Book, error) {
+	if now == nil {
+		now = time.Now
+	}
+	b := &Book{now: now, by: map[string]*Entry{}, hand: map[string]*Entry{}}
+	if path == "" {
+		return b, nil
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		e := &Entry{}
+		if err := json.Unmarshal(lines.Bytes(), e); err != nil {
+			break // the last line of a book that was killed while it wrote
+		}
+		b.keep(e)
+	}
+	if err := lines.Err(); err != nil {
+		f.Close()
+		return nil, err
+	}
+	b.file = f
+	return b, nil
+}
+
+// Close closes the book's file.
+func (b *Book) Close() error {
+	if b.file == nil {
+		return nil
+	}
+	return b.file.Close()
+}
+
+// Now is the operator's clock.
+func (b *Book) Now() time.Time { return b.now() }
+
+func (b *Book) keep(e *Entry) {
+	if e.Reference != "" {
+		b.by[e.Kind+" "+e.Reference] = e
+	}
+	b.hand[e.Handle] = e
+	b.all = append(b.all, e)
+}
+
+// Add writes a request down. It returns the entry as it is in the book, and
+// false if the reference was there already.
+func (b *Book) Add(e Entry) (Entry, bool, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if old := b.by[e.Kind+" "+e.Reference]; old != nil && e.Reference != "" {
+		return *old, false, nil
+	}
+	if len(b.all) >= MaxEntries {
+		return Entry{}, false, fmt.Errorf("the book is full: %d requests", MaxEntries)
+	}
+	e.At = b.now()
+	if e.Handle == "" {
+		e.Handle = rand.Text()
+	}
+	if e.Receipt == "" {
+		e.Receipt = rand.Text()[:12]
+	}
+	if b.file != nil {
+		line, err := json.Marshal(e)
+		if err != nil {
+			return Entry{}, false, err
+		}
+		if _, err := b.file.Write(append(line, '\n')); err != nil {
+			return Entry{}, false, err
+		}
+	}
+	b.keep(&e)
+	return e, true, nil
+}
+
+// Find returns the request with the caller's reference.
+func (b *Book) Find(kind, reference string) (Entry, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if e := b.by[kind+" "+reference]; e != nil {
+		return *e, true
+	}
+	return Entry{}, false
+}
+
+// FindHandle returns the request with the operator's own id.
+func (b *Book) FindHandle(handle string) (Entry, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if e := b.hand[handle]; e != nil {
+		return *e, true
+	}
+	return Entry{}, false
+}
+
+// Entries returns every request, oldest first: for tests, which hold it
+// against what the caller believes.
+func (b *Book) Entries() []Entry {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := make([]Entry, len(b.all))
+	for i, e := range b.all {
+		out[i] = *e
+	}
+	return out
+}
+
+// Moved counts how often money has moved under a reference.
+func (b *Book) Moved(kind, reference string) (n int) {
+	for _, e := range b.Entries() {
+		if s, _ := e.StateAt(b.now()); s == Success && e.Kind == kind && e.Reference == reference {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,109 @@
+package simulator
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Courier makes an operator's callbacks, as its faults allow. Stop it when the
+// operator ends.
+type Courier struct {
+	dice *Dice
+	http *http.Client
+	ctx  context.Context
+	stop context.CancelFunc
+	wg   sync.WaitGroup
+	lane chan struct{} // callbacks under way
+}
+
+// NewCourier returns a courier that makes at most 64 callbacks at once.
+func NewCourier(d *Dice) *Courier {
+	ctx, stop := context.WithCancel(context.Background())
+	return &Courier{dice: d, ctx: ctx, stop: stop, lane: make(chan struct{}, 64),
+		http: &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 16}}}
+}
+
+// Stop ends the courier: callbacks that are due later are never made.
+func (c *Courier) Stop() {
+	c.stop()
+	c.wg.Wait()
+	c.http.CloseIdleConnections()
+}
+
+// Send makes a callback after a while. make is called then, because the body
+// tells how things stand; nil means that there is nothing to tell. Where
+// retries is not zero, an answer other than 2xx is followed by that many more
+// tries, a second apart.
+func (c *Courier) Send(after time.Duration, retries int, make func() *http.Request) {
+	if c.dice.Roll(c.dice.faults().LostCallback) {
+		return
+	}
+	times := 1
+	if c.dice.Roll(c.dice.faults().DuplicateCallback) {
+		times = 5
+	}
+	for range times {
+		c.wg.Go(func() { c.send(after, retries, make) })
+	}
+}
+
+func (c *Courier) send(after time.Duration, retries int, make func() *http.Request) {
+	timer := time.NewTimer(after)
+	defer timer.Stop()
+	for {
+		select {
+		case <-c.ctx.Done():
+			return
+		case <-timer.C:
+		}
+		c.lane <- struct{}{}
+		ok := c.once(make())
+		<-c.lane
+		if ok || retries == 0 {
+			return
+		}
+		retries--
+		timer.Reset(time.Second)
+	}
+}
+
+func (c *Courier) once(r *http.Request) bool {
+	if r == nil {
+		return true
+	}
+	res, err := c.http.Do(r.WithContext(c.ctx))
+	if err != nil {
+		return false
+	}
+	defer res.Body.Close()
+	io.Copy(io.Discard, io.LimitReader(res.Body, 4096))
+	return res.StatusCode/100 == 2
+}
+
+func (d *Dice) faults() Faults {
+	if d == nil {
+		return Faults{}
+	}
+	return d.f
+}
+
+// Faults returns what the dice were made of, with defaults filled in.
+func (d *Dice) Faults() Faults { return d.faults() }
+
+// Post returns a callback with a JSON body, nil if there is nowhere to send
+// it.
+func Post(method, url string, body []byte) *http.Request {
+	if url == "" {
+		return nil
+	}
+	r, err := http.NewRequest(method, url, bytes.NewReader(body))
+	if err != nil {
+		return nil
+	}
+	r.Header.Set("Content-Type", "application/json")
+	return r
+}

@@ -1,0 +1,94 @@
+package simulator
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Faults are what goes wrong, each as a probability from 0 to 1 for every
+// request that moves money or asks about it; tokens are left alone unless Tokens
+// is set.
+type Faults struct {
+	LostRequest       float64       // the connection ends before the operator has read it
+	LostResponse      float64       // the operator has acted, and the connection ends
+	ServerError       float64       // 500 or 503: before or after the operator has acted
+	LostCallback      float64       // no callback
+	DuplicateCallback float64       // the callback comes five times
+	LateSuccess       float64       // it fails or expires, and succeeds a little later
+	Slow              float64       // the answer takes SlowBy
+	SlowBy            time.Duration // 0 means 3 s
+	Tokens            bool
+	Seed              uint64 // 0: a new one each time
+}
+
+// Dice decides what goes wrong. It is safe for concurrent use.
+type Dice struct {
+	f  Faults
+	mu sync.Mutex
+	r  *rand.Rand
+}
+
+// NewDice returns dice for some faults.
+func NewDice(f Faults) *Dice {
+	if f.SlowBy <= 0 {
+		f.SlowBy = 3 * time.Second
+	}
+	seed := f.Seed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	return &Dice{f: f, r: rand.New(rand.NewPCG(seed, seed))}
+}
+
+// Roll answers whether something of a probability happens.
+func (d *Dice) Roll(p float64) bool {
+	if d == nil || p <= 0 {
+		return false
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.r.Float64() < p
+}
+
+// Around puts the faults of the connection around an operator's handler.
+// token tells which requests only fetch a token.
+func (d *Dice) Around(next http.Handler, token func(*http.Request) bool) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if d == nil || token(r) && !d.f.Tokens {
+			next.ServeHTTP(w, r)
+			return
+		}
+		if d.Roll(d.f.Slow) {
+			select {
+			case <-time.After(d.f.SlowBy):
+			case <-r.Context().Done():
+			}
+		}
+		switch {
+		case d.Roll(d.f.LostRequest):
+			panic(http.ErrAbortHandler)
+		case d.Roll(d.f.LostResponse):
+			next.ServeHTTP(&void{header: http.Header{}}, r)
+			panic(http.ErrAbortHandler)
+		case d.Roll(d.f.ServerError):
+			if d.Roll(0.5) {
+				next.ServeHTTP(&void{header: http.Header{}}, r)
+			}
+			http.Error(w, "<html><body>503 Service Temporarily Unavailable</body></html>", http.StatusServiceUnavailable)
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// void takes an answer that nobody will see.
+type void struct {
+	header http.Header
+	bytes.Buffer
+}
+
+func (v *void) Header() http.Header { return v.header }
+func (v *void) WriteHeader(int)     {}

@@ -1,0 +1,97 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Text is a member that operators send as a string or as a number: its text,
+// "" if it is null or absent.
+type Text string
+
+// UnmarshalJSON takes a string, a number, a boolean or null.
+func (t *Text) UnmarshalJSON(b []byte) error {
+	b = bytes.TrimSpace(b)
+	switch {
+	case len(b) == 0 || bytes.Equal(b, []byte("null")):
+		*t = ""
+		return nil
+	case b[0] == '"':
+		var s string
+		if err := json.Unmarshal(b, &s); err != nil {
+			return err
+		}
+		*t = Text(s)
+		return nil
+	case b[0] == '{' || b[0] == '[':
+		return fmt.Errorf("a text was expected")
+	}
+	*t = Text(b)
+	return nil
+}
+
+// Decode reads an operator's JSON object. It is lenient where operators are
+// careless (unknown members, order) and strict where that could be dangerous:
+// the whole body must be one object.
+func Decode(body []byte, v any) error {
+	b := bytes.TrimSpace(body)
+	if len(b) == 0 || b[0] != '{' && b[0] != '[' {
+		return fmt.Errorf("the answer is not JSON")
+	}
+	if !utf8.Valid(b) {
+		return fmt.Errorf("the answer is not UTF-8")
+	}
+	return json.Unmarshal(b, v)
+}
+
+// Minor reads a decimal text as minor units of a currency with the given
+// number of decimals: "100.00" is 100 of a currency without any. It reports
+// false if the text is no amount, or one that the currency cannot express.
+func Minor(text string, decimals int) (int64, bool) {
+	whole, part, _ := strings.Cut(strings.TrimSpace(text), ".")
+	for len(part) > decimals && strings.HasSuffix(part, "0") {
+		part = part[:len(part)-1]
+	}
+	if len(part) > decimals || whole == "" || len(whole) > 15 {
+		return 0, false
+	}
+	digits := whole + part + strings.Repeat("0", decimals-len(part))
+	var n int64
+	for i := range len(digits) {
+		if digits[i] < '0' || digits[i] > '9' || n > (1<<62)/10 {
+			return 0, false
+		}
+		n = n*10 + int64(digits[i]-'0')
+	}
+	return n, true
+}
+
+// Decimal writes minor units in the shortest form: "1000", "10.5". It is what
+// every operator reads.
+func Decimal(minor int64, decimals int) string {
+	s := fmt.Sprintf("%0*d", decimals+1, minor)
+	if decimals == 0 {
+		return s
+	}
+	whole, part := s[:len(s)-decimals], strings.TrimRight(s[len(s)-decimals:], "0")
+	if part == "" {
+		return whole
+	}
+	return whole + "." + part
+}
+
+// Clip returns at most n characters of a text, for what is kept of operators'
+// words.
+func Clip(s string, n int) string {
+	s = strings.ToValidUTF8(s, "")
+	for i := range s {
+		if n == 0 {
+			return s[:i]
+		}
+		n--
+	}
+	return s
+}
