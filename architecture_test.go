@@ -56,8 +56,9 @@ var house = []room{
 	{"store/pgtest/withpg", "store/pgtest", ""},
 	{"engine", ". provider store internal/batch internal/loop", ""},
 	{"collect", ". ledger provider store engine internal/batch internal/jsonx", jsonModule}, // a body keeps its numbers as written
+	{"config", root, "github.com/BurntSushi/toml"},                                          // the file of connections and routes: TOML, with the adapters' own keys
 	{"account", ". store", ""},
-	{"tokens", ". provider store internal/seal", ""}, // what operators let all instances in by
+	{"tokens", ". provider store internal/seal", ""},                                       // what operators let all instances in by
 	{"webhook", ". store internal/batch internal/loop internal/seal", "code.dny.dev/ssrf"}, // the list of networks that are not the Internet
 	{"books", ". ledger store collect internal/loop", ""},
 	{"store/storetest", ". provider store engine collect books internal/jsonx", sqliteModule + " " + pgModule}, // goes past the store, to break it
