@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"till/config"
 	"till/provider"
 	"till/store"
 	"till/webhook"
@@ -69,6 +70,11 @@ type Config struct {
 	// WebhookProxy is the proxy that webhooks go through; "" means none, whatever
 	// the environment's variables say.
 	WebhookProxy string
+
+	// Operators are the connections and routes of live clients; nil means none.
+	// Adapters are what opens them; nil means Builtin.
+	Operators *config.File
+	Adapters  Adapters
 
 	// DemoFile, if not "", asks for a demo client, whose key is kept there.
 	DemoFile string

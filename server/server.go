@@ -34,6 +34,7 @@ type Server struct {
 	store     *store.Store
 	secret    []byte
 	sandbox   *sandbox.Operator
+	operators *Operators
 	collector *collect.Collector
 	accounts  *account.Accounts
 	endpoints *webhook.Endpoints
@@ -71,7 +72,8 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	s := &Server{c: c, log: c.Log}
 	s.close = sync.OnceValue(s.undo.run)
 	steps := []func(context.Context) error{
-		s.extendPhones, s.lock, s.listen, s.openStore, s.openSecret, s.openSandbox, s.registerConnections, s.build, s.makeDemo,
+		s.extendPhones, s.lock, s.listen, s.openStore, s.openSecret, s.openSandbox, s.openOperators,
+		s.registerConnections, s.warnOrphans, s.build, s.makeDemo,
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
@@ -136,8 +138,8 @@ func (s *Server) openSandbox(ctx context.Context) (err error) {
 func (s *Server) build(context.Context) error {
 	s.accounts = account.New(s.store, s.log)
 	s.collector = collect.New(collect.Config{
-		Store: s.store, Secret: s.secret, Connections: s.connections(), Route: Route,
-		CallbackBase: s.baseURL + "/callbacks", Work: s.c.Role.works(), MaxBatch: s.c.MaxBatch, Log: s.log,
+		Store: s.store, Secret: s.secret, Connections: s.connections(), Routes: s.routes, Limits: s.operators.Limits(),
+		CallbackBase: s.baseURL + "/callbacks", Work: s.c.Role.works(), Slots: s.operators.File.Calls, MaxBatch: s.c.MaxBatch, Log: s.log,
 	})
 	s.undo.push(func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), callsTimeout)
@@ -153,6 +155,7 @@ func (s *Server) build(context.Context) error {
 	s.handler = api.New(api.Config{
 		Store: s.store, Collector: s.collector, Accounts: s.accounts, Endpoints: s.endpoints, Sandbox: s.sandbox,
 		BaseURL: s.baseURL, RateLimit: s.c.RateLimit, Log: s.log,
+		Doors: s.operators.doors(s.secret), TrustedProxies: s.operators.File.TrustedProxies,
 	})
 	return nil
 }

@@ -95,6 +95,7 @@ var everywhere = []string{
 	`FROM client_heads h`,                // which audit logs are not sealed yet
 	`FROM clients WHERE client_id > ?`,   // the list of clients
 	`FROM steps s JOIN payments p`,       // at start, when a connection has changed
+	`FROM steps s JOIN payouts p`,        // the same
 	`SELECT count(*) FROM pg_class`,      // the catalogue
 	`SELECT quote_ident(relname)`,        // the same
 	`SELECT count(*) FROM sqlite_master`, // the catalogue

@@ -47,6 +47,9 @@ type Step struct {
 // KindPayment is the kind of a payment's step.
 const KindPayment = "payment"
 
+// KindPayout is the kind of a payout's step.
+const KindPayout = "payout"
+
 // The operations of an operator, each with a lane and a budget of its own.
 const (
 	OpSubmit = "submit"
