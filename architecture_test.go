@@ -64,7 +64,7 @@ var house = []room{
 	{"store/storetest", ". provider store engine collect books internal/jsonx", sqliteModule + " " + pgModule}, // goes past the store, to break it
 	{"api", ". ledger provider provider/sandbox store engine collect account books webhook internal/jsonx", "golang.org/x/time"},
 	{"server", ". ledger provider provider/sandbox store engine collect config tokens account books webhook api internal/loop", ""},
-	{"cmd/till", ". ledger provider provider/sandbox store engine collect config tokens account books webhook api server internal/load", "github.com/spf13/cobra github.com/spf13/pflag"},
+	{"cmd/till", ". ledger provider provider/simulator provider/sandbox store engine collect config tokens account books webhook api server internal/load", "github.com/spf13/cobra github.com/spf13/pflag"},
 	// It fills the store and compares with it, settles and signs in its own
 	// process, and is an operator with its adapter and a server around it.
 	{"bench", ". provider store store/pgtest engine collect webhook server internal/load internal/jsonx", ""},

@@ -78,6 +78,9 @@ type Config struct {
 
 	// DemoFile, if not "", asks for a demo client, whose key is kept there.
 	DemoFile string
+	// LiveDemoFile, if not "", asks for a live demo client too: only where
+	// every operator is simulated.
+	LiveDemoFile string
 
 	// MaxBatch and Operator are for measuring and have no flag. MaxBatch is how
 	// many creates share a commit at most, 0 as many as wait; Operator serves

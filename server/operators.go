@@ -170,10 +170,11 @@ func callbackSecret(secret []byte, connection string) string {
 // DepsOf returns what each adapter is given to work with.
 func DepsOf(k *tokens.Keeper, baseURL string, secret []byte, conns func(connection string) int, log *slog.Logger) func(connection string) provider.Deps {
 	return func(connection string) provider.Deps {
-		return provider.Deps{
-			Connection: connection, Tokens: k.For(connection), Conns: conns(connection),
-			Log: log.With("connection", connection), CallbackURL: CallbackURL(baseURL, connection, secret),
+		d := provider.Deps{Connection: connection, Tokens: k.For(connection), Conns: conns(connection), Log: log.With("connection", connection)}
+		if baseURL != "" {
+			d.CallbackURL = CallbackURL(baseURL, connection, secret)
 		}
+		return d
 	}
 }
 

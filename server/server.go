@@ -41,6 +41,7 @@ type Server struct {
 	deliverer *webhook.Deliverer // nil where the role leaves the work to others
 	handler   http.Handler
 	demo      *Demo
+	liveDemo  *Demo
 
 	undo  undo
 	close func() error
@@ -281,3 +282,6 @@ func (s *Server) BaseURL() string { return s.baseURL }
 
 // Demo returns the demo client, nil if none was asked for.
 func (s *Server) Demo() *Demo { return s.demo }
+
+// LiveDemo returns the live demo client, nil if none was asked for.
+func (s *Server) LiveDemo() *Demo { return s.liveDemo }

@@ -18,7 +18,8 @@ func newCases() *cobra.Command {
 		Short: "List what a person has to look at",
 		Long: `List what a person has to look at: payments that the operator does not decide,
 money that came late or differs from what was asked for. A case is closed by
-'till payment resolve', or by itself where the operator decides after all.`,
+'till payment resolve', or by itself where the operator decides after all. What
+is wrong with a connection is told first; with --json 'till connections' has it.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
@@ -28,6 +29,9 @@ money that came late or differs from what was asked for. A case is closed by
 				}
 				if len(cases) == books.MaxCases {
 					fmt.Fprintf(cmd.ErrOrStderr(), "till: only the first %d cases are shown\n", books.MaxCases)
+				}
+				if err := tellOperatorCases(cmd, s, asJSON); err != nil {
+					return err
 				}
 				return printCases(cmd.OutOrStdout(), cases, asJSON)
 			})

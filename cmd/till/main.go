@@ -83,7 +83,7 @@ func newRoot() *cobra.Command {
 		},
 	}
 	root.AddCommand(newDev(), newServe(), newClient(), newKey(), newPayment(),
-		newCases(), newVerify(), newDoctor(), newRestored(), newBench(), newMigrate(), newVersion())
+		newCases(), newConnections(), newSimulate(), newVerify(), newDoctor(), newRestored(), newBench(), newMigrate(), newVersion())
 	return root
 }
 
