@@ -28,13 +28,14 @@ func addOperatorFlags(cmd *cobra.Command, configFile, baseURL *string) {
 // operatorsOf is where the connections of an installation are found.
 type operatorsOf struct {
 	database, secretFile, config, baseURL string
+	adapters                              server.Adapters // nil: those that come with the program
 }
 
 // open reads the configuration and opens its connections on a database. The
 // tokens are those that the servers share: some operators let only the newest
 // live.
 func (o operatorsOf) open(ctx context.Context, s *store.Store) (*server.Operators, []byte, error) {
-	file, err := server.LoadConfig(o.config, nil)
+	file, err := server.LoadConfig(o.config, o.adapters)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -56,7 +57,7 @@ func (o operatorsOf) open(ctx context.Context, s *store.Store) (*server.Operator
 		return nil, nil, err
 	}
 	deps := server.DepsOf(k, o.baseURL, secret, func(string) int { return 0 }, slog.New(slog.DiscardHandler))
-	ops, err := server.OpenOperators(file, nil, deps)
+	ops, err := server.OpenOperators(file, o.adapters, deps)
 	return ops, secret, err
 }
 
