@@ -5,6 +5,8 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -80,7 +82,7 @@ type Operators struct {
 
 // OpenOperators opens the connections of a file, which may be nil. It calls
 // nobody. What is wrong with several of them is told at once.
-func OpenOperators(f *config.File, a Adapters, deps func(connection string) provider.Deps) (*Operators, error) {
+func OpenOperators(f *config.File, a Adapters, deps func(c *config.Connection) provider.Deps) (*Operators, error) {
 	o := &Operators{File: f, Payments: map[string]provider.Provider{}, Payouts: map[string]provider.Provider{}}
 	if f == nil {
 		o.File = &config.File{}
@@ -91,7 +93,7 @@ func OpenOperators(f *config.File, a Adapters, deps func(connection string) prov
 	}
 	var wrong error
 	for _, c := range f.Connections {
-		opened, err := a[c.Operator].open(c.Settings, deps(c.Name))
+		opened, err := a[c.Operator].open(c.Settings, deps(c))
 		if err != nil {
 			wrong = f.Problem(wrong, c.Line, "the connection %s: %v", c.Name, err)
 			continue
@@ -168,14 +170,27 @@ func callbackSecret(secret []byte, connection string) string {
 }
 
 // DepsOf returns what each adapter is given to work with.
-func DepsOf(k *tokens.Keeper, baseURL string, secret []byte, conns func(connection string) int, log *slog.Logger) func(connection string) provider.Deps {
-	return func(connection string) provider.Deps {
-		d := provider.Deps{Connection: connection, Tokens: k.For(connection), Conns: conns(connection), Log: log.With("connection", connection)}
+func DepsOf(k *tokens.Keeper, baseURL string, secret []byte, log *slog.Logger) func(c *config.Connection) provider.Deps {
+	return func(c *config.Connection) provider.Deps {
+		d := provider.Deps{Connection: c.Name, Tokens: k.For(c.Name, digest(secret, c)), Conns: c.Limits.Calls, Log: log.With("connection", c.Name)}
 		if baseURL != "" {
-			d.CallbackURL = CallbackURL(baseURL, connection, secret)
+			d.CallbackURL = CallbackURL(baseURL, c.Name, secret)
 		}
 		return d
 	}
+}
+
+// digest differs where the settings of a connection do, and tells nothing
+// about them.
+func digest(secret []byte, c *config.Connection) string {
+	text, err := json.Marshal(c.Settings)
+	if err != nil {
+		text = fmt.Appendf(nil, "%+v", c.Settings)
+	}
+	h := hmac.New(sha256.New, secret)
+	h.Write([]byte("operator settings\x00" + c.Operator + "\x00"))
+	h.Write(text)
+	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
 // openOperators opens the configured connections.
@@ -184,13 +199,7 @@ func (s *Server) openOperators(context.Context) error {
 	if err != nil {
 		return err
 	}
-	conns := func(name string) int {
-		if c := s.c.Operators.Connection(name); c != nil {
-			return c.Limits.Calls
-		}
-		return 0
-	}
-	s.operators, err = OpenOperators(s.c.Operators, s.c.Adapters, DepsOf(k, s.baseURL, s.secret, conns, s.log))
+	s.operators, err = OpenOperators(s.c.Operators, s.c.Adapters, DepsOf(k, s.baseURL, s.secret, s.log))
 	return err
 }
 

@@ -48,3 +48,10 @@ func (tx *Tx) SwapOperatorToken(ctx context.Context, t *OperatorToken) (bool, er
 	}
 	return n == 1, err
 }
+
+// DeleteOperatorTokens deletes the tokens of a connection that ran out before a
+// moment and that nobody is renewing: those of settings it had once.
+func (tx *Tx) DeleteOperatorTokens(ctx context.Context, connection string, before till.Time) error {
+	_, err := tx.exec(ctx, `DELETE FROM operator_tokens WHERE connection = ? AND expires_at < ? AND lease_until < ?`, connection, int64(before), int64(before))
+	return err
+}

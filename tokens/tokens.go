@@ -34,6 +34,8 @@ const (
 	maxLook   = 250 * time.Millisecond
 	// maxToken is how long a token may be.
 	maxToken = 16 << 10
+	// keepExpired is how long tokens that are used no more are kept.
+	keepExpired = 24 * time.Hour
 )
 
 // Keeper keeps the tokens of one installation. It is safe for concurrent use.
@@ -77,12 +79,16 @@ func New(s *store.Store, secret []byte, log *slog.Logger) (*Keeper, error) {
 	return &Keeper{store: s, sealer: sealer, self: till.NewID(till.TimeOf(time.Now())), log: log, kept: map[key]*entry{}}, nil
 }
 
-// For returns the tokens of one connection.
-func (k *Keeper) For(connection string) provider.Tokens { return &tokensOf{k, connection} }
+// For returns the tokens of one connection, as it is set up: what was fetched
+// for other settings, another account above all, is never used, even if it
+// stands under the same name. Settings are anything that differs when they do.
+func (k *Keeper) For(connection, settings string) provider.Tokens {
+	return &tokensOf{k, connection, settings}
+}
 
 type tokensOf struct {
-	k          *Keeper
-	connection string
+	k                    *Keeper
+	connection, settings string
 }
 
 type fetcher = func(ctx context.Context) (string, time.Duration, error)
@@ -93,9 +99,10 @@ const maxTries = 3
 
 // Token implements provider.Tokens.
 func (t *tokensOf) Token(ctx context.Context, name, stale string, fetch func(ctx context.Context) (string, time.Duration, error)) (string, error) {
-	e := t.k.entry(key{t.connection, name})
+	at := key{t.connection, t.settings + " " + name}
+	e := t.k.entry(at)
 	for range maxTries {
-		token, f := t.k.look(ctx, e, key{t.connection, name}, stale, fetch)
+		token, f := t.k.look(ctx, e, at, stale, fetch)
 		if f == nil {
 			return token, nil
 		}
@@ -297,7 +304,10 @@ func (k *Keeper) write(ctx context.Context, row *store.OperatorToken, set func(n
 		set(tx.Now())
 		_, err := tx.SwapOperatorToken(ctx, row)
 		row.Version = r // the function may run twice
-		return err
+		if err != nil {
+			return err
+		}
+		return tx.DeleteOperatorTokens(ctx, row.Connection, tx.Now().Add(-keepExpired))
 	})
 	if err != nil {
 		k.log.Warn("keep an operator's token", "connection", row.Connection, "name", row.Name, "error", err)

@@ -89,7 +89,7 @@ func TestFiftyCallersOfTwoInstancesAskOnce(t *testing.T) {
 		t.Run(e.Name, func(t *testing.T) {
 			t.Parallel()
 			c := e.Config(t)
-			of := [2]provider.Tokens{keeper(t, storetest.Open(t, c)).For("momo"), keeper(t, storetest.Open(t, c)).For("momo")}
+			of := [2]provider.Tokens{keeper(t, storetest.Open(t, c)).For("momo", "a"), keeper(t, storetest.Open(t, c)).For("momo", "a")}
 			o := &operator{takes: 50 * time.Millisecond, life: time.Hour}
 			all := func(stale, want string) {
 				t.Helper()
@@ -122,7 +122,7 @@ func TestATokenIsRenewedEarlyByOne(t *testing.T) {
 	t.Parallel()
 	inTime(t, func(t *testing.T, stores [2]*store.Store) {
 		o := &operator{takes: 20 * time.Second, life: time.Hour}
-		of := [2]provider.Tokens{keeper(t, stores[0]).For("momo"), keeper(t, stores[1]).For("momo")}
+		of := [2]provider.Tokens{keeper(t, stores[0]).For("momo", "a"), keeper(t, stores[1]).For("momo", "a")}
 		get := func(n int) string {
 			t.Helper()
 			token, err := of[n].Token(context.Background(), "x", "", o.fetch)
@@ -177,7 +177,7 @@ func TestATokenIsRenewedEarlyByOne(t *testing.T) {
 func TestADeadInstanceKeepsNobodyWaitingForLong(t *testing.T) {
 	t.Parallel()
 	inTime(t, func(t *testing.T, stores [2]*store.Store) {
-		dead, live := keeper(t, stores[0]).For("momo"), keeper(t, stores[1]).For("momo")
+		dead, live := keeper(t, stores[0]).For("momo", "a"), keeper(t, stores[1]).For("momo", "a")
 		stop := make(chan struct{})
 		hung := func(context.Context) (string, time.Duration, error) { <-stop; return "", 0, errors.New("dead") }
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -199,7 +199,7 @@ func TestADeadInstanceKeepsNobodyWaitingForLong(t *testing.T) {
 func TestAnOperatorThatRefusesIsNotStormed(t *testing.T) {
 	t.Parallel()
 	inTime(t, func(t *testing.T, stores [2]*store.Store) {
-		of := [2]provider.Tokens{keeper(t, stores[0]).For("momo"), keeper(t, stores[1]).For("momo")}
+		of := [2]provider.Tokens{keeper(t, stores[0]).For("momo", "a"), keeper(t, stores[1]).For("momo", "a")}
 		o := &operator{life: time.Hour}
 		o.err.Store(&provider.ErrCredentials)
 		for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
@@ -222,7 +222,7 @@ func TestATokenThatIsRefusedIsNotGivenAgain(t *testing.T) {
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
 		o := &operator{life: time.Hour}
 		o.repeat.Store(true)
-		for name, of := range map[string]provider.Tokens{"shared": keeper(t, s).For("momo"), "memory": provider.MemoryTokens()} {
+		for name, of := range map[string]provider.Tokens{"shared": keeper(t, s).For("momo", "a"), "memory": provider.MemoryTokens()} {
 			if got, err := of.Token(t.Context(), "x", "", o.fetch); err != nil || got != "token 1" {
 				t.Errorf("%s: got %q, %v", name, got, err)
 			}
@@ -237,7 +237,7 @@ func TestATokenThatIsRefusedIsNotGivenAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := o.asked.Load()
-		if _, err := other.For("momo").Token(t.Context(), "x", "", o.fetch); err != nil || o.asked.Load() != n+1 {
+		if _, err := other.For("momo", "a").Token(t.Context(), "x", "", o.fetch); err != nil || o.asked.Load() != n+1 {
 			t.Errorf("with another secret: %v, asked %d times", err, o.asked.Load()-n)
 		}
 	})
@@ -255,7 +255,7 @@ func TestATokenOutlivesTheDatabase(t *testing.T) {
 			if _, err := s.Migrate(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			of := keeper(t, s).For("momo")
+			of := keeper(t, s).For("momo", "a")
 			o := &operator{life: time.Hour}
 			if _, err := of.Token(t.Context(), "x", "", o.fetch); err != nil {
 				t.Fatal(err)
@@ -273,15 +273,48 @@ func TestATokenOutlivesTheDatabase(t *testing.T) {
 	}
 }
 
+// A name that stands for another account now has nothing of the old one's.
+func TestAnotherAccountGetsATokenOfItsOwn(t *testing.T) {
+	t.Parallel()
+	start := till.TimeOf(time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC))
+	storetest.RunAt(t, &start, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		k, o := keeper(t, s), &operator{life: time.Hour}
+		get := func(settings string) string {
+			t.Helper()
+			token, err := k.For("momo", settings).Token(t.Context(), "x", "", o.fetch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return token
+		}
+		if get("one") != "token 1" || get("another") != "token 2" || get("one") != "token 1" {
+			t.Error("two accounts share a token")
+		}
+		clock.Advance(48 * time.Hour)
+		k = keeper(t, s)
+		get("another")
+		err := s.View(t.Context(), func(tx *store.Tx) error {
+			old, err := tx.OperatorToken(t.Context(), "momo", "one x")
+			if err == nil && old.Version != 0 {
+				t.Error("the token of an account that is used no more is kept")
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 func TestTokensAreSealed(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
 		o := &operator{life: time.Hour}
-		if _, err := keeper(t, s).For("momo").Token(t.Context(), "x", "", o.fetch); err != nil {
+		if _, err := keeper(t, s).For("momo", "a").Token(t.Context(), "x", "", o.fetch); err != nil {
 			t.Fatal(err)
 		}
 		err := s.View(t.Context(), func(tx *store.Tx) error {
-			row, err := tx.OperatorToken(t.Context(), "momo", "x")
+			row, err := tx.OperatorToken(t.Context(), "momo", "a x")
 			if err == nil && (len(row.Sealed) < 20 || bytes.Contains(row.Sealed, []byte("token"))) {
 				t.Errorf("kept as %q", row.Sealed)
 			}

@@ -56,7 +56,7 @@ func (o operatorsOf) open(ctx context.Context, s *store.Store) (*server.Operator
 	if err != nil {
 		return nil, nil, err
 	}
-	deps := server.DepsOf(k, o.baseURL, secret, func(string) int { return 0 }, slog.New(slog.DiscardHandler))
+	deps := server.DepsOf(k, o.baseURL, secret, slog.New(slog.DiscardHandler))
 	ops, err := server.OpenOperators(file, o.adapters, deps)
 	return ops, secret, err
 }

@@ -116,9 +116,15 @@ func play(ctx context.Context, s *simulation, f simulator.Faults, book, listen s
 	if err != nil {
 		return "", nil, err
 	}
+	finish := func() error {
+		if c, ok := h.(io.Closer); ok {
+			return c.Close()
+		}
+		return nil
+	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", listen)
 	if err != nil {
-		return "", nil, err
+		return "", nil, errors.Join(err, finish())
 	}
 	web := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10}
 	failed := make(chan error, 1)
@@ -129,11 +135,7 @@ func play(ctx context.Context, s *simulation, f simulator.Faults, book, listen s
 		case err = <-failed:
 		case <-ctx.Done():
 		}
-		err = errors.Join(err, web.Close())
-		if c, ok := h.(io.Closer); ok {
-			err = errors.Join(err, c.Close())
-		}
-		return err
+		return errors.Join(err, web.Close(), finish())
 	}, nil
 }
 
