@@ -40,7 +40,9 @@ func TestASecondConnectionIsTakenWhileTheFirstIsAway(t *testing.T) {
 		if n, _ := spare.calls(); n != 0 {
 			t.Errorf("the first is well, and the second was called %d times", n)
 		}
-		f.operator.set(func(o *post) { o.down = true })
+		// What is sent arrives: nothing will have to be sent again, so that nothing
+		// but a new payment can find out that it is back.
+		f.operator.set(func(o *post) { o.lost = true })
 		for range 12 {
 			f.create(i)
 		}
@@ -64,7 +66,7 @@ func TestASecondConnectionIsTakenWhileTheFirstIsAway(t *testing.T) {
 		if now, _ := f.operator.calls(); now != sent {
 			t.Error("what was made for the second was sent to the first")
 		}
-		f.operator.set(func(o *post) { o.down = false })
+		f.operator.set(func(o *post) { o.lost = false })
 		for n := 0; f.breaker().State != store.Passing; n++ {
 			if n > 60 {
 				t.Fatal("the first is back, and nobody has noticed")
