@@ -299,3 +299,60 @@ func TestAStormOfCallbacksAsksOnceASecond(t *testing.T) {
 		}
 	})
 }
+
+// unreachable is an operator that cannot be dialled for a while, without client
+// references: what was sent to it once is never sent again.
+type unreachable struct {
+	*post
+	mu  sync.Mutex
+	off bool
+}
+
+func (o *unreachable) Traits() provider.Traits {
+	t := o.post.Traits()
+	t.ClientReference = false
+	return t
+}
+
+func (o *unreachable) Submit(ctx context.Context, r provider.Request) (provider.Result, error) {
+	o.mu.Lock()
+	off := o.off
+	o.mu.Unlock()
+	if off {
+		return provider.Result{}, fmt.Errorf("%w: connection refused", provider.ErrNotSent)
+	}
+	return o.post.Submit(ctx, r)
+}
+
+// A send of which not one byte has left us was none: it is made again, also to
+// an operator that would not notice it twice, and if it cannot be made in time
+// the payment ends without a doubt.
+func TestASendThatDidNotBeginIsNone(t *testing.T) {
+	t.Parallel()
+	inFleet(t, habits(), func(t *testing.T, f *fleet) {
+		o := &unreachable{post: f.operator, off: true}
+		i := f.start(func(c *collect.Config) { c.Connections = map[string]provider.Provider{"post": o} })
+		other := f.start(func(c *collect.Config) { c.Connections = map[string]provider.Provider{"post": o} })
+		first := f.create(i)
+		time.Sleep(7 * time.Second)
+		s := f.step(first.ID)
+		if s == nil || s.Sends != 0 || s.Lane != store.Lane("post", store.OpSubmit) || s.Calls < 2 || s.Calls > 3 {
+			t.Errorf("after seven seconds: %+v", s)
+		}
+		o.mu.Lock()
+		o.off = false
+		o.mu.Unlock()
+		time.Sleep(15 * time.Second)
+		if submits, _ := f.operator.calls(); submits != 1 || f.count()[till.Success] != 1 {
+			t.Errorf("it is back: sent %d times, %v", submits, f.count())
+		}
+		o.mu.Lock()
+		o.off = true
+		o.mu.Unlock()
+		f.create(other)
+		time.Sleep(2 * time.Minute)
+		if n := f.count(); n[till.Failed] != 1 {
+			t.Errorf("it stayed away: %v", n)
+		}
+	})
+}

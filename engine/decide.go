@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"time"
 
 	"till"
@@ -96,6 +97,9 @@ func Note(s *store.Step, a *Answer, t provider.Traits, now till.Time) {
 		s.SendDeadline = now
 	}
 	if a.Err != nil {
+		if neverSent(s, a) {
+			s.Sends = 0 // when it was to begin stays: its attempt has taken the reference
+		}
 		return
 	}
 	if h := a.Result.Handle; h != "" && len(h) <= maxHandle && h != s.Handle {
@@ -112,6 +116,13 @@ func Note(s *store.Step, a *Answer, t provider.Traits, now till.Time) {
 	if a.Action == Check && a.Result.Outcome == provider.NotFound && !s.Acked && a.Started > last && a.Started > s.SendDeadline.Add(t.Settle) {
 		s.Absent++
 	}
+}
+
+// neverSent answers whether a send turns out not to have begun: the adapter is
+// certain that not one byte left us, it was the first and only one, and nobody
+// has claimed the step since. The call is over, so nothing of it can follow.
+func neverSent(s *store.Step, a *Answer) bool {
+	return a.Action == Submit && errors.Is(a.Err, provider.ErrNotSent) && s.Sends == 1 && !s.Acked && a.Version == s.LeaseVersion
 }
 
 // RejectionIsFinal answers whether a rejection ends the payment: only as the

@@ -272,7 +272,7 @@ func (e *Engine) take(ctx context.Context, tx *store.Tx, tasks []*Task) ([]*Task
 		if t.Action != Submit {
 			continue
 		}
-		sends = append(sends, e.submission(&t.Step, t.Job))
+		sends = append(sends, e.submission(&t.Step, t.Job, t.seen.SendStartedAt == 0))
 		if j := t.Job; t.seen.Sends > 0 {
 			j.ExpiresAt = tx.Now() + j.Window
 			j.Request.ExpiresAt = j.ExpiresAt
@@ -284,9 +284,12 @@ func (e *Engine) take(ctx context.Context, tx *store.Tx, tasks []*Task) ([]*Task
 	return mine, tx.BeginSubmits(ctx, sends)
 }
 
-func (e *Engine) submission(s *store.Step, j *Job) *store.Attempt {
+// submission returns the attempt of a send that is about to begin. The first
+// takes the reference for its subject; one that turned out not to have begun
+// was the first nevertheless.
+func (e *Engine) submission(s *store.Step, j *Job, first bool) *store.Attempt {
 	a := &store.Attempt{ClientID: s.ClientID, SubjectID: s.SubjectID, Connection: j.Connection,
-		Reference: j.Request.Reference, StartedAt: s.SendStartedAt, First: s.Sends == 1}
+		Reference: j.Request.Reference, StartedAt: s.SendStartedAt, First: first}
 	// Where all callbacks come to one address, they must find what they are
 	// about from the moment that the operator can know of it.
 	if _, called := e.c.Connections[j.Connection].(provider.Called); called {
