@@ -41,6 +41,7 @@ var house = []room{
 	{"internal/load", "", ""},                          // a client like any other: it knows the API, not the code
 	{"internal/jsonx", "", jsonModule},                 // the one strict JSON decoder
 	{"internal/order", ". internal/jsonx", jsonModule}, // what the bodies of create calls have alike; they keep their words as written
+	{"internal/seal", "", ""},                          // what the database keeps and must not know
 	{"ledger", root, ""},
 	{"provider", root, ""},
 	{"provider/providertest", ". provider", ""},
@@ -57,13 +58,15 @@ var house = []room{
 	{"engine", ". ledger provider store internal/batch internal/loop", ""},                  // a change of payments or payouts keeps the wallets in step
 	{"collect", ". ledger provider store engine internal/jsonx internal/order", jsonModule}, // a body keeps its numbers as written
 	{"payout", ". ledger provider store engine internal/order", ""},
+	{"config", root, "github.com/BurntSushi/toml"}, // the file of connections and routes: TOML, with the adapters' own keys
 	{"account", ". store", ""},
-	{"webhook", ". store internal/batch internal/loop", "code.dny.dev/ssrf"},                                          // the list of networks that are not the Internet
+	{"tokens", ". provider store internal/seal", ""},                                                                  // what operators let all instances in by
+	{"webhook", ". store internal/batch internal/loop internal/seal", "code.dny.dev/ssrf"},                            // the list of networks that are not the Internet
 	{"books", ". ledger store collect internal/loop internal/jsonx", ""},                                              // a statement's lines are JSON, written by hand
 	{"store/storetest", ". provider store engine collect payout books internal/jsonx", sqliteModule + " " + pgModule}, // goes past the store, to break it
 	{"api", ". ledger provider provider/sandbox store engine collect payout account books webhook internal/jsonx", "golang.org/x/time"},
-	{"server", ". ledger provider provider/sandbox store engine collect payout account books webhook api internal/loop", ""},
-	{"cmd/till", ". ledger provider provider/sandbox store engine collect payout account books webhook api server internal/load", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml"},
+	{"server", ". ledger provider provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens account books webhook api internal/loop", ""},
+	{"cmd/till", ". ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens account books webhook api server internal/load", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml"},
 	// It fills the store and compares with it, settles and signs in its own
 	// process, and is an operator with its adapter and a server around it.
 	{"bench", ". provider store store/pgtest engine collect webhook server internal/load internal/jsonx", ""},

@@ -3,6 +3,7 @@ package api
 import (
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -35,6 +36,12 @@ type Config struct {
 	// RateLimit is how many requests a client may send per second, with bursts
 	// of twice that; 0 means as many as it likes.
 	RateLimit float64
+
+	// Doors are how operators may call us, by connection.
+	Doors map[string]*Door
+	// TrustedProxies are whose X-Forwarded-For is believed when it matters where
+	// an operator calls from.
+	TrustedProxies []netip.Prefix
 
 	// Ready, if not nil, says why nothing can be served just now. It is asked
 	// before each request, so it must be cheap.

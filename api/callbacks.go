@@ -1,36 +1,156 @@
 package api
 
 import (
+	"context"
+	"crypto/subtle"
+	"errors"
 	"io"
 	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
 
 	"till"
 	"till/internal/jsonx"
+	"till/provider"
+	"till/store"
 )
 
+// Door is how the operator of a connection may call us. A connection without
+// one is called at its payments' own addresses, from anywhere.
+type Door struct {
+	// Secret is the last part of the connection's own address, which is the
+	// same for all its payments.
+	Secret string
+	// Readers read what comes there: that of payments, that of payouts. With
+	// none the address does not exist.
+	Readers []provider.Called
+	// Networks are where calls may come from; none: anywhere.
+	Networks []netip.Prefix
+}
+
 // receiveCallback is what operators call. The token in the path says which
-// payment or payout is meant; the body is read and not believed, because only a status
-// read is the operator's word. The wake is committed before the answer: after
-// a 200 the operator forgets, and we must not.
+// payment or payout is meant, or the body does, where an operator calls one address for
+// all; apart from that the body is not believed, because only a status read is
+// the operator's word. The wake is committed before the answer: after a 200 the
+// operator forgets, and we must not.
 func (c *call) receiveCallback() error {
-	wake := c.s.Collector.Wake
-	ref, ok := c.s.Collector.OpenCallback(c.r.PathValue("connection"), c.r.PathValue("token"))
-	if !ok {
-		wake = c.s.Payouts.Wake
-		ref, ok = c.s.Payouts.OpenCallback(c.r.PathValue("connection"), c.r.PathValue("token"))
-	}
-	if !ok {
+	connection, token := c.r.PathValue("connection"), c.r.PathValue("token")
+	door := c.s.Doors[connection]
+	if door != nil && len(door.Networks) > 0 && !within(door.Networks, c.peer()) {
+		c.s.Log.Warn("a callback came from a network that is not the operator's", "request_id", c.id, "connection", connection, "from", c.peer().String())
 		return errNoPath
 	}
-	if c.r.ContentLength > jsonx.MaxBody {
-		return c.cut(&till.Error{Code: till.CodeBodyTooLarge})
+	f, ours := c.open(connection, token)
+	whole := !ours && door != nil && len(door.Readers) > 0 && subtle.ConstantTimeCompare([]byte(token), []byte(door.Secret)) == 1
+	if !ours && !whole {
+		return errNoPath
 	}
-	if _, err := io.Copy(io.Discard, http.MaxBytesReader(c.ResponseWriter, c.r.Body, jsonx.MaxBody)); err != nil {
-		return c.cut(readError(err))
+	body, err := c.callbackBody()
+	if err != nil {
+		return err
 	}
-	if err := wake(c.r.Context(), ref); err != nil {
-		c.s.Log.Warn("a callback was not recorded", "request_id", c.id, "subject", ref.ID.String(), "error", err)
+	if whole {
+		if f, err = c.find(connection, door, body); err != nil {
+			return err
+		}
+	}
+	if err := c.wake(c.r.Context(), connection, f, body); err != nil {
+		c.s.Log.Warn("a callback was not recorded", "request_id", c.id, "subject", f.Ref.ID.String(), "error", err)
 		return &till.Error{Code: till.CodeServiceUnavailable}
 	}
 	return c.json(http.StatusOK, append(c.buf(), "{}"...))
+}
+
+func (c *call) callbackBody() ([]byte, error) {
+	if c.r.ContentLength > jsonx.MaxBody {
+		return nil, c.cut(&till.Error{Code: till.CodeBodyTooLarge})
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(c.ResponseWriter, c.r.Body, jsonx.MaxBody))
+	if err != nil {
+		return nil, c.cut(readError(err))
+	}
+	return body, nil
+}
+
+// find returns what a call to a connection's own address is about. One that
+// is not the operator's is no call. One about something that we do not know is
+// to be repeated: it can be about what a failover has lost and a retry brings
+// back.
+func (c *call) find(connection string, door *Door, body []byte) (*store.Found, error) {
+	in := provider.Call{Method: c.r.Method, URL: c.s.BaseURL + strings.TrimPrefix(c.r.URL.RequestURI(), "/v1"), Header: c.r.Header, Body: body}
+	var told provider.Callback
+	err := errNotTheirs
+	for _, r := range door.Readers {
+		if told, err = r.ReadCallback(in); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		c.s.Log.Warn("a callback is not the operator's", "request_id", c.id, "connection", connection, "error", err)
+		return nil, errNoPath
+	}
+	var f *store.Found
+	err = c.s.Store.View(c.r.Context(), func(tx *store.Tx) (err error) {
+		if !told.Reference.IsZero() {
+			if f, err = tx.FindByReference(c.r.Context(), connection, told.Reference); err != nil || f != nil {
+				return err
+			}
+		}
+		if told.Handle != "" {
+			f, err = tx.FindByHandle(c.r.Context(), connection, told.Handle)
+		}
+		return err
+	})
+	if err != nil || f == nil {
+		c.s.Log.Warn("a callback names nothing that is here", "request_id", c.id, "connection", connection, "error", err)
+		return nil, &till.Error{Code: till.CodeServiceUnavailable}
+	}
+	return f, nil
+}
+
+var errNotTheirs = errors.New("nobody reads the calls of this connection")
+
+// open returns the payment or payout that a callback's token names, if the
+// token is one of ours.
+func (c *call) open(connection, token string) (*store.Found, bool) {
+	if ref, ours := c.s.Collector.OpenCallback(connection, token); ours {
+		return &store.Found{Ref: ref, Kind: store.KindPayment}, true
+	}
+	ref, ours := c.s.Payouts.OpenCallback(connection, token)
+	return &store.Found{Ref: ref, Kind: store.KindPayout}, ours
+}
+
+// wake records that a callback came, with whoever owns what it is about.
+func (c *call) wake(ctx context.Context, connection string, f *store.Found, body []byte) error {
+	switch f.Kind {
+	case store.KindPayment:
+		return c.s.Collector.WakeWith(ctx, connection, f.Ref, body)
+	case store.KindPayout:
+		return c.s.Payouts.WakeWith(ctx, connection, f.Ref, body)
+	}
+	return errors.New("nobody here knows what a " + f.Kind + " is")
+}
+
+// peer returns who calls: the other end of the connection or, where that is a
+// proxy of ours, who the nearest proxy that is not ours says it was.
+func (c *call) peer() netip.Addr {
+	at, err := netip.ParseAddrPort(c.r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	peer := at.Addr().Unmap()
+	hops := strings.Split(strings.Join(c.r.Header.Values("X-Forwarded-For"), ","), ",")
+	for i := len(hops) - 1; i >= 0 && within(c.s.TrustedProxies, peer); i-- {
+		hop, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
+		if err != nil {
+			break // what comes before it is worth no more
+		}
+		peer = hop.Unmap().WithZone("")
+	}
+	return peer
+}
+
+func within(networks []netip.Prefix, a netip.Addr) bool {
+	return slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(a) })
 }

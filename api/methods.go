@@ -18,8 +18,8 @@ func (c *call) listMethods() error {
 		}
 	}
 	b := appendItems(c.buf(), methods, func(b []byte, m *till.Method) []byte {
-		status, window := c.s.Collector.MethodStatus(c.session.Client.Mode, m)
-		return appendMethod(b, m, status, window, c.s.Payouts.Serves(c.session.Client.Mode, m))
+		status, window := c.s.Collector.MethodStatus(c.session.Client, m)
+		return appendMethod(b, m, status, window, c.s.Payouts.Serves(c.session.Client, m))
 	})
 	return c.json(http.StatusOK, append(b, '}'))
 }

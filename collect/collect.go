@@ -21,8 +21,13 @@ type Config struct {
 	Secret []byte
 	// Connections are the operators that payments can be sent to.
 	Connections map[string]provider.Provider
-	// Route chooses the connection of a new payment; "" if there is none.
+	// Routes says which of them a new payment may take.
+	Routes engine.Routes
+	// Route is Routes where there is one way at most: "" if there is none.
 	Route func(mode till.Mode, method, country, currency string) string
+	// Limits are what the configuration says about connections; see
+	// engine.Config.
+	Limits map[string]engine.Limits
 	// CallbackBase is where operators reach us, "" if they cannot. The
 	// connection and a token are appended.
 	CallbackBase string
@@ -54,10 +59,13 @@ func New(c Config) *Collector {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
+	if c.Routes == nil {
+		c.Routes = engine.ByMode(c.Route)
+	}
 	col := &Collector{c: c}
 	col.engine = engine.New(engine.Config{
 		Kind: store.KindPayment, Secret: c.Secret, Store: c.Store, Connections: c.Connections, Subject: col, Slots: c.Slots, Look: c.Look,
-		Pulse: c.Pulse, Idle: !c.Work, Log: c.Log,
+		Pulse: c.Pulse, Limits: c.Limits, Idle: !c.Work, Log: c.Log,
 	})
 	col.desk = engine.NewDesk(col.engine, &engine.Payments, engine.DeskConfig[*store.PaymentRow]{
 		Write: col.write, Job: col.job, Work: c.Work, MaxBatch: c.MaxBatch, Log: c.Log,
@@ -118,16 +126,11 @@ func (c *Collector) Create(ctx context.Context, who Client, r *Request) (Created
 	if len(ck.Fields) > 0 {
 		return answer(c.desk.ReplayOr(ctx, who.ID, o.Key, r.hash, refusal))
 	}
-	name := c.c.Route(who.Mode, o.Method, o.Country, o.Currency)
+	name, row, replayed, err := c.desk.Choose(ctx, who.ID, o.Key, r.hash, c.engine.Routed(c.c.Routes, who.Client, o.Method, o.Country, o.Currency))
+	if name == "" {
+		return answer(row, replayed, err)
+	}
 	p := c.c.Connections[name]
-	if p == nil {
-		return answer(c.desk.ReplayOr(ctx, who.ID, o.Key, r.hash, till.Errorf(till.CodeMethodUnavailable, "the method cannot be reached just now")))
-	}
-	if !c.engine.Passing(name) {
-		if row, replayed, err, done := c.desk.Admit(ctx, who.ID, o.Key, r.hash, name); done {
-			return answer(row, replayed, err)
-		}
-	}
 
 	sum, ok := r.hash(bodyVersion)
 	if !ok {
@@ -219,26 +222,4 @@ func (c *Collector) finishCreates(ctx context.Context, tx *store.Tx, heads map[t
 		return err
 	}
 	return tx.SaveHeads(ctx, heads)
-}
-
-// MethodStatus says how a method stands for clients of a mode, the same on
-// all instances, and how long a customer has to approve. A method with several
-// markets stands as the best of them does: payments are refused by market.
-func (c *Collector) MethodStatus(mode till.Mode, m *till.Method) (status string, window time.Duration) {
-	best := engine.Closed
-	for _, k := range m.Markets {
-		name := c.c.Route(mode, m.Code, k.Country, k.Currency)
-		p := c.c.Connections[name]
-		if p == nil {
-			continue
-		}
-		s := c.engine.Status(name)
-		if window == 0 || s == engine.Operational || s == engine.Degraded && best == engine.Closed {
-			best, window = s, p.Traits().ApprovalWindow
-		}
-	}
-	if best == engine.Closed {
-		window = 0
-	}
-	return string(best), window
 }

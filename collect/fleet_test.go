@@ -147,7 +147,7 @@ func (f *fleet) refused(i *instance) bool {
 
 func status(i *instance) string {
 	m, _ := till.MethodOf("mtn_momo")
-	s, _ := i.MethodStatus(till.Live, m)
+	s, _ := i.MethodStatus(&till.Client{Mode: till.Live}, m)
 	return s
 }
 

@@ -12,7 +12,14 @@ import (
 
 // Wake records that a callback came for a payment: its operator is asked at
 // once. The wake is committed when Wake returns.
-func (c *Collector) Wake(ctx context.Context, ref store.Ref) error { return c.desk.Wake(ctx, ref) }
+func (c *Collector) Wake(ctx context.Context, ref store.Ref) error {
+	return c.desk.Wake(ctx, "", ref, nil)
+}
+
+// WakeWith is Wake for a callback that came for a connection, with its body.
+func (c *Collector) WakeWith(ctx context.Context, connection string, ref store.Ref, body []byte) error {
+	return c.desk.Wake(ctx, connection, ref, body)
+}
 
 // ReferenceOf returns what a payment is submitted under.
 func (c *Collector) ReferenceOf(p *till.Payment) till.ID {

@@ -16,6 +16,10 @@ import (
 // are looked for.
 const sweepPause = time.Second
 
+// slotPause is how long a lane rests whose connection has as many calls under
+// way as it may: a claim for each single slot that comes free would be waste.
+const slotPause = 5 * time.Millisecond
+
 // wait says until when a lane is not looked at, because what is due in it
 // must wait: for tokens, or for its operator to answer again.
 type wait struct {
@@ -273,6 +277,9 @@ func (e *Engine) concerned(lanes []string) []string {
 func (p *permits) allow(t *Task) bool {
 	e, name := p.e, t.Job.Connection
 	if !e.slots.take(name) {
+		if e.slots.most[name] > 0 {
+			p.delay(t, slotPause)
+		}
 		return false // a task that ends wakes us
 	}
 	if !p.within(t) {
@@ -349,9 +356,15 @@ func (p *permits) save(ctx context.Context, tx *store.Tx, tasks []*Task) error {
 	return tx.SaveBudgets(ctx, p.budgets)
 }
 
-func rateOf(t provider.Traits, action Action) provider.Rate {
+// rateOf returns how often an operation may be called: as the configuration
+// says, or the operator.
+func rateOf(t provider.Traits, l Limits, action Action) provider.Rate {
+	rate, other := t.CheckRate, l.Check
 	if action == Submit {
-		return t.SubmitRate
+		rate, other = t.SubmitRate, l.Submit
 	}
-	return t.CheckRate
+	if other.PerSecond > 0 {
+		return other
+	}
+	return rate
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"time"
 
 	"till"
@@ -20,6 +21,10 @@ const provenAbsent = 2
 // the window, so without a limit an operator that refuses every one of them,
 // and then knows of nothing, would keep a payment open for ever.
 const maxSends = 3
+
+// maxHandle is how long an operator's id of a request may be; a longer one is
+// no id.
+const maxHandle = 255
 
 // mayResend answers whether a payment that is proven absent may be sent once
 // more: only to an operator that would notice it twice.
@@ -99,7 +104,13 @@ func Note(s *store.Step, a *Answer, t provider.Traits, now till.Time) {
 		s.SendDeadline = now
 	}
 	if a.Err != nil {
+		if neverSent(s, a) {
+			s.Sends = 0 // when it was to begin stays: its attempt has taken the reference
+		}
 		return
+	}
+	if h := a.Result.Handle; h != "" && len(h) <= maxHandle && h != s.Handle {
+		s.Handle, s.HandleOn = h, a.Connection
 	}
 	if a.Result.Outcome.Held() {
 		s.Acked, s.Absent = true, 0
@@ -114,6 +125,13 @@ func Note(s *store.Step, a *Answer, t provider.Traits, now till.Time) {
 	}
 }
 
+// neverSent answers whether a send turns out not to have begun: the adapter is
+// certain that not one byte left us, it was the first and only one, and nobody
+// has claimed the step since. The call is over, so nothing of it can follow.
+func neverSent(s *store.Step, a *Answer) bool {
+	return a.Action == Submit && errors.Is(a.Err, provider.ErrNotSent) && s.Sends == 1 && !s.Acked && a.Version == s.LeaseVersion
+}
+
 // RejectionIsFinal answers whether a rejection ends the payment: only as the
 // answer to the first and only send. On any later send it means "ask".
 func RejectionIsFinal(s *store.Step, a *Answer) bool {
@@ -122,20 +140,31 @@ func RejectionIsFinal(s *store.Step, a *Answer) bool {
 
 // Reschedule sets when an open payment's step is due next and gives the lease
 // back, if the answer's holder still has it: a permission. A wake that came
-// since the claim makes it due at once.
+// since the claim makes it due as soon as wakes may.
 func Reschedule(s *store.Step, a *Answer, expiresAt till.Time, t provider.Traits, now till.Time) {
 	if a.Version != s.LeaseVersion {
 		return
 	}
 	s.LeaseUntil = 0
 	switch {
-	case s.WakeSeq != a.WakeSeq, s.Absent >= provenAbsent && !s.Acked && mayResend(s, t):
+	case s.Absent >= provenAbsent && !s.Acked && mayResend(s, t):
 		s.DueAt = now
+	case s.WakeSeq != a.WakeSeq:
+		s.DueAt = wokenAt(s, now)
 	case Overdue(expiresAt, t, now):
 		s.DueAt = now.Add(pace(s, t))
 	default:
 		s.DueAt = now.Add(t.Poll)
 	}
+}
+
+// wokenAt returns when a step that was woken since its claim is due: at once,
+// or as soon as callbacks may ask for another read.
+func wokenAt(s *store.Step, now till.Time) till.Time {
+	if s.MailedAt > now && s.MailedAt <= now.Add(store.WakePause) {
+		return s.MailedAt
+	}
+	return now
 }
 
 // Overdue answers whether the window and its grace are over, so that a person
@@ -192,12 +221,7 @@ func AfterLate(s *store.Step, a *Answer, t provider.Traits, now till.Time) (done
 	}
 	if a.Version == s.LeaseVersion {
 		s.LeaseUntil = 0
-		switch {
-		case woken && s.Settled():
-			s.DueAt = now + store.WakePace
-		case woken:
-			s.DueAt = now
-		default:
+		if s.DueAt = wokenAt(s, now); !woken {
 			s.DueAt = s.LateFrom.Add(t.LateReads[s.LateReads])
 		}
 	}

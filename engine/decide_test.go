@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"errors"
 	"testing"
 	"time"
@@ -147,6 +148,7 @@ func TestNote(t *testing.T) {
 		return Answer{Action: action, Version: 3, Started: started, Ended: started + 1, Result: provider.Result{Outcome: o}}
 	}
 	failing := func(a Answer) Answer { a.Err = errTimeout; return a }
+	unsent := func(a Answer) Answer { a.Err = fmt.Errorf("%w: dial refused", provider.ErrNotSent); return a }
 	under := func(version int64, a Answer) Answer { a.Version = version; return a }
 	counted := func(s *store.Step, a Answer) { s.Calls++; s.CheckedAt = a.Ended }
 
@@ -172,6 +174,11 @@ func TestNote(t *testing.T) {
 		{"the end of a send is the end of its bytes", sent, failing(answer(Submit, "", start+5)), func(s *store.Step) { s.SendDeadline = start + 6 }},
 		{"a send that ends after its deadline does not move it", sent, failing(answer(Submit, "", sent.SendDeadline)), nil},
 		{"the end of an older send says nothing about the latest", sent, failing(under(2, answer(Submit, "", start+5))), nil},
+		{"a first send of which nothing left us was none", sent, unsent(answer(Submit, "", start+5)), func(s *store.Step) { s.Sends, s.SendDeadline = 0, start+6 }},
+		{"a later one was", with(sent, func(s *store.Step) { s.Sends = 2 }), unsent(answer(Submit, "", start+5)), func(s *store.Step) { s.SendDeadline = start + 6 }},
+		{"not if another has claimed it since", sent, unsent(under(2, answer(Submit, "", start+5))), nil},
+		{"not if the operator was seen to hold it", with(sent, func(s *store.Step) { s.Acked = true }), unsent(answer(Submit, "", start+5)), func(s *store.Step) { s.SendDeadline = start + 6 }},
+		{"a check that was not sent says nothing about the send", sent, unsent(answer(Check, "", start+5)), nil},
 		{"a check does not end a send", sent, answer(Check, provider.NotFound, start+5), nil},
 		{"an older answer does not turn the clock back", with(sent, func(s *store.Step) { s.CheckedAt = settled + till.Hour }),
 			failing(answer(Check, "", start)), func(s *store.Step) { s.CheckedAt = settled + till.Hour }},

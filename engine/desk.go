@@ -243,18 +243,43 @@ func (d *Desk[R]) ReplayOr(ctx context.Context, client, key till.ID, hash func(v
 	return d.replay(row, hash)
 }
 
-// Admit decides on a new row for a connection that does not answer just now.
-// It may still be accepted, as a probe: then done is false. But a key that
-// made a row before is no new one, and must not use a probe up.
-func (d *Desk[R]) Admit(ctx context.Context, client, key till.ID, hash func(version int) ([32]byte, bool), connection string) (row R, replayed bool, err error, done bool) {
+// Choose picks the connection of a new row among those that it may take, in
+// order: the first one that is well. One that does not answer just now is
+// passed over, before a byte is sent to it; but from time to time a row is given
+// to it as a probe, or it would never be found to be back. If there is none,
+// name is "", and the rest is the answer: a refusal, or the replay of a key that
+// made a row before.
+func (d *Desk[R]) Choose(ctx context.Context, client, key till.ID, hash func(version int) ([32]byte, bool), names []string) (name string, row R, replayed bool, err error) {
 	var none R
-	refusal := till.Errorf(till.CodeMethodUnavailable, "the operator does not answer just now")
-	if row, replayed, err = d.ReplayOr(ctx, client, key, hash, refusal); err != error(refusal) {
-		return row, replayed, err, true
+	refusal := till.Errorf(till.CodeMethodUnavailable, "the method cannot be reached just now")
+	looked := false
+	for _, name := range names {
+		if d.engine.Passing(name) {
+			return name, none, false, nil
+		}
+		if wait := d.engine.RetryIn(name); refusal.RetryAfter == 0 || wait < refusal.RetryAfter {
+			refusal.RetryAfter = wait
+		}
+		refusal.Detail = "the operator does not answer just now"
+		if !d.engine.Offers(name) {
+			continue
+		}
+		// A key that made a row before is no new one, and must not use a probe up.
+		if !looked {
+			if row, replayed, err := d.ReplayOr(ctx, client, key, hash, refusal); err != error(refusal) {
+				return "", row, replayed, err
+			}
+			looked = true
+		}
+		if ok, _ := d.engine.Admit(name); ok {
+			return name, none, false, nil
+		}
 	}
-	ok, retry := d.engine.Admit(connection)
-	refusal.RetryAfter = retry
-	return none, false, refusal, !ok
+	if looked {
+		return "", none, false, refusal
+	}
+	row, replayed, err = d.ReplayOr(ctx, client, key, hash, refusal)
+	return "", row, replayed, err
 }
 
 // replay answers a key that made a row before: with the creation answer if
@@ -280,15 +305,24 @@ func (d *Desk[R]) replay(row R, hash func(version int) ([32]byte, bool)) (R, boo
 
 // wake is one callback on its way through the batch.
 type wake struct {
-	ref store.Ref
-	err error
+	ref  store.Ref
+	mail []byte // nil where it is not kept
+	err  error
 }
 
+// MaxMail is how much of a callback's body is kept, where an operator's adapter
+// asks for it; a longer one is not kept at all.
+const MaxMail = 16 << 10
+
 // Wake records that a callback came for a row: its operator is asked at once.
-// What the callback said is not looked at; the read is the truth. The wake is
+// What the callback said is not looked at; the read is the truth. Its body is
+// kept for the adapter where the connection's Traits ask for it. The wake is
 // committed when Wake returns, so the callback can be answered.
-func (d *Desk[R]) Wake(ctx context.Context, ref store.Ref) error {
+func (d *Desk[R]) Wake(ctx context.Context, connection string, ref store.Ref, body []byte) error {
 	w := &wake{ref: ref}
+	if len(body) > 0 && len(body) <= MaxMail && d.engine.Traits(connection).KeepsMail {
+		w.mail = body
+	}
 	if err := d.wakes.Do(ctx, w); err != nil {
 		if errors.Is(err, batch.ErrFull) || errors.Is(err, batch.ErrClosed) {
 			return till.Errorf(till.CodeServiceUnavailable, "too many callbacks are waiting")
@@ -300,12 +334,12 @@ func (d *Desk[R]) Wake(ctx context.Context, ref store.Ref) error {
 
 func (d *Desk[R]) runWakes(ctx context.Context, wakes []*wake) {
 	// In one order, as all locks are taken.
-	slices.SortFunc(wakes, func(a, b *wake) int {
+	slices.SortStableFunc(wakes, func(a, b *wake) int {
 		return cmp.Or(bytes.Compare(a.ref.Client[:], b.ref.Client[:]), bytes.Compare(a.ref.ID[:], b.ref.ID[:]))
 	})
 	err := d.engine.c.Store.Update(ctx, func(tx *store.Tx) error {
 		for _, w := range wakes {
-			if err := d.wakeOne(ctx, tx, w.ref); err != nil {
+			if err := d.wakeOne(ctx, tx, w); err != nil {
 				return err
 			}
 		}
@@ -326,15 +360,16 @@ func (d *Desk[R]) runWakes(ctx context.Context, wakes []*wake) {
 // justRead reports whether the operator was asked less than a moment before
 // now. A callback that comes so soon after a success was read is the one that
 // told of it, or its copy: to ask again for each would double the reads.
-func justRead(read, now till.Time) bool { return read <= now && now < read+store.WakePace }
+func justRead(read, now till.Time) bool { return read <= now && now < read.Add(store.WakePause) }
 
 // wakeOne makes a row's step due. A row that has ended and is read no more is
 // read once more: money may have moved late, or been taken back. What cannot
 // change any more needs no reading, and an id we do not know was lost with a
 // restored backup; both are answered as if all were well, because the operator
 // can do nothing about either.
-func (d *Desk[R]) wakeOne(ctx context.Context, tx *store.Tx, ref store.Ref) error {
-	woken, err := tx.WakeStep(ctx, ref)
+func (d *Desk[R]) wakeOne(ctx context.Context, tx *store.Tx, w *wake) error {
+	ref := w.ref
+	woken, err := tx.WakeStep(ctx, ref, w.mail)
 	if err != nil || woken {
 		return err
 	}

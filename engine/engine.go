@@ -78,9 +78,18 @@ type Config struct {
 	// Pulse is how often instances tell each other how operators stand; 0
 	// means a second.
 	Pulse time.Duration
+	// Limits are what the configuration says about single connections.
+	Limits map[string]Limits
 	// Idle says that this instance only accepts, and leaves the work to others.
 	Idle bool
 	Log  *slog.Logger
+}
+
+// Limits bound the pressure on one connection. What is zero is as the
+// operator's Traits say.
+type Limits struct {
+	Calls         int           // under way at once, of this instance
+	Submit, Check provider.Rate // of all instances together
 }
 
 // Engine works off due steps. It is safe for concurrent use.
@@ -134,7 +143,7 @@ func New(c Config) *Engine {
 	e := &Engine{
 		Keys:     NewKeys(c.Kind, c.Secret),
 		c:        c,
-		slots:    slots{size: c.Slots, connections: len(c.Connections), by: map[string]int{}},
+		slots:    slots{size: c.Slots, connections: len(c.Connections), by: map[string]int{}, most: map[string]int{}},
 		fast:     make(chan struct{}, max(1, c.Slots/2)),
 		waker:    loop.NewWaker(),
 		health:   newHealth(c),
@@ -143,14 +152,16 @@ func New(c Config) *Engine {
 		waits:    map[string]wait{},
 	}
 	for name, p := range c.Connections {
+		limits := c.Limits[name]
+		e.slots.most[name] = limits.Calls
 		for _, action := range []Action{Check, Submit} {
 			o := e.operation(name, action)
 			e.known = append(e.known, store.Lane(name, o.Name))
-			if r := rateOf(p.Traits(), action); r.PerSecond > 0 {
+			if r := rateOf(p.Traits(), limits, action); r.PerSecond > 0 {
 				e.rates[o] = r
 			}
 		}
-		if p.Traits().SubmitRate.PerSecond > 0 && !c.Idle {
+		if rateOf(p.Traits(), limits, Submit).PerSecond > 0 && !c.Idle {
 			e.reserves[name] = &reserve{}
 		}
 	}
@@ -288,7 +299,7 @@ func (e *Engine) take(ctx context.Context, tx *store.Tx, tasks []*Task) ([]*Task
 		if t.Action != Submit {
 			continue
 		}
-		sends = append(sends, submission(&t.Step, t.Job))
+		sends = append(sends, e.submission(&t.Step, t.Job, t.seen.SendStartedAt == 0))
 		if j := t.Job; t.seen.Sends > 0 {
 			j.ExpiresAt = tx.Now() + j.Window
 			j.Request.ExpiresAt = j.ExpiresAt
@@ -300,9 +311,18 @@ func (e *Engine) take(ctx context.Context, tx *store.Tx, tasks []*Task) ([]*Task
 	return mine, tx.BeginSubmits(ctx, sends)
 }
 
-func submission(s *store.Step, j *Job) *store.Attempt {
-	return &store.Attempt{ClientID: s.ClientID, SubjectID: s.SubjectID, Connection: j.Connection,
-		Reference: j.Request.Reference, StartedAt: s.SendStartedAt, First: s.Sends == 1}
+// submission returns the attempt of a send that is about to begin. The first
+// takes the reference for its subject; one that turned out not to have begun
+// was the first nevertheless.
+func (e *Engine) submission(s *store.Step, j *Job, first bool) *store.Attempt {
+	a := &store.Attempt{ClientID: s.ClientID, SubjectID: s.SubjectID, Connection: j.Connection,
+		Reference: j.Request.Reference, StartedAt: s.SendStartedAt, First: first}
+	// Where all callbacks come to one address, they must find what they are
+	// about from the moment that the operator can know of it.
+	if _, called := e.c.Connections[j.Connection].(provider.Called); called {
+		a.FindAs = s.Kind
+	}
+	return a
 }
 
 // errLeaseOver says that the right to send ran out before it was used.
@@ -374,7 +394,7 @@ func (e *Engine) act(ctx context.Context, t *Task) *Answer {
 	} else {
 		r := &j.Request
 		a.Result, a.Err = p.Check(ctx, provider.Query{Client: r.Client, ID: r.ID, Reference: r.Reference, Method: r.Method, Country: r.Country,
-			Phone: r.Phone, Amount: r.Amount, CallbackURL: r.CallbackURL})
+			Phone: r.Phone, Amount: r.Amount, CallbackURL: r.CallbackURL, Handle: t.Step.Handle, Mail: t.Step.Mail})
 	}
 	e.health.record(j.Connection, t.Action, a.Err, time.Since(began), t.round)
 	a.Ended = e.c.Store.Now()

@@ -247,6 +247,9 @@ func (e *Engine) judge(ctx context.Context, tx *store.Tx, g gathered) (map[strin
 				}
 				if won {
 					e.c.Log.Warn("an operator's health has changed", "connection", b.Connection, "from", b.State, "to", next.State, "tries", next.Tries)
+					if err := tellCase(ctx, tx, &next, ev); err != nil {
+						return nil, false, err
+					}
 					b = &next
 				} else if b, err = e.reread(ctx, tx, b.Connection); err != nil {
 					return nil, false, err
@@ -256,6 +259,19 @@ func (e *Engine) judge(ctx context.Context, tx *store.Tx, g gathered) (map[strin
 		views[name] = e.health.viewOf(name, b, ev, traits, tx.Now())
 	}
 	return views, changed, nil
+}
+
+// tellCase has a person look at credentials that an operator refuses: nothing
+// else will mend them. The case ends when the operator answers again.
+func tellCase(ctx context.Context, tx *store.Tx, b *store.Breaker, ev evidence) error {
+	switch {
+	case b.State == store.Stopped && (refused(ev.submits) || refused(ev.checks)):
+		return tx.OpenOperatorCase(ctx, &store.OperatorCase{Connection: b.Connection, Kind: store.CaseCredentials, OpenedAt: tx.Now(),
+			Detail: "the operator refuses our credentials; 'till doctor --config FILE' says more"})
+	case b.State == store.Passing:
+		return tx.CloseOperatorCase(ctx, b.Connection, store.CaseCredentials)
+	}
+	return nil
 }
 
 // reread returns a breaker that another instance was faster to change.
@@ -314,6 +330,27 @@ func (e *Engine) Status(connection string) Status {
 // Passing answers whether new payments go through to a connection without
 // asking further. It is a look into memory.
 func (e *Engine) Passing(connection string) bool { return e.health.passing(connection) }
+
+// Offers answers whether a connection that is not passing may be tried with a
+// new payment just now, by this instance; Admit then says yes, unless others
+// were faster. It notes that somebody would like to.
+func (e *Engine) Offers(connection string) bool {
+	v := e.health.view(connection)
+	if v == nil || v.state == store.Passing {
+		return true
+	}
+	e.health.want(connection)
+	return v.admit != nil && v.admit.Load() > 0 && time.Now().Before(v.leaseEnd)
+}
+
+// RetryIn returns when a connection that is not passing may be tried again.
+func (e *Engine) RetryIn(connection string) time.Duration {
+	v := e.health.view(connection)
+	if v == nil || v.state == store.Passing {
+		return 0
+	}
+	return max(time.Second, time.Until(v.retryAt))
+}
 
 // Admit answers whether one new payment may be accepted for a connection that
 // is not passing: as a probe, by the one instance that may let some in. If

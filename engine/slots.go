@@ -10,6 +10,7 @@ type slots struct {
 	size, used  int
 	connections int
 	by          map[string]int // connection
+	most        map[string]int // connection; 0: no limit of its own
 }
 
 // take takes a slot for a call to a connection if one is free. Of several
@@ -20,6 +21,9 @@ func (s *slots) take(connection string) bool {
 	defer s.mu.Unlock()
 	free := s.size - s.used
 	if free == 0 || s.connections > 1 && s.by[connection] >= free {
+		return false
+	}
+	if most := s.most[connection]; most > 0 && s.by[connection] >= most {
 		return false
 	}
 	s.used++

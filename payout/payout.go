@@ -22,8 +22,13 @@ type Config struct {
 	Secret []byte
 	// Connections are the operators that payouts can be sent to.
 	Connections map[string]provider.Provider
-	// Route chooses the connection of a new payout; "" if there is none.
+	// Routes says which of them a new payout may take.
+	Routes engine.Routes
+	// Route is Routes where there is one way at most: "" if there is none.
 	Route func(mode till.Mode, method, country, currency string) string
+	// Limits are what the configuration says about connections; see
+	// engine.Config.
+	Limits map[string]engine.Limits
 	// CallbackBase is where operators reach us, "" if they cannot. The
 	// connection and a token are appended.
 	CallbackBase string
@@ -52,10 +57,13 @@ func New(c Config) *Paymaster {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
+	if c.Routes == nil {
+		c.Routes = engine.ByMode(c.Route)
+	}
 	m := &Paymaster{c: c}
 	m.engine = engine.New(engine.Config{
 		Kind: store.KindPayout, Secret: c.Secret, Store: c.Store, Connections: c.Connections, Subject: m,
-		Slots: c.Slots, Look: c.Look, Pulse: c.Pulse, Idle: !c.Work, Log: c.Log,
+		Slots: c.Slots, Look: c.Look, Pulse: c.Pulse, Limits: c.Limits, Idle: !c.Work, Log: c.Log,
 	})
 	m.desk = engine.NewDesk(m.engine, &engine.Payouts, engine.DeskConfig[*store.PayoutRow]{
 		Write: m.write, Job: m.job, Work: c.Work, Log: c.Log,
@@ -114,16 +122,11 @@ func (m *Paymaster) Create(ctx context.Context, who Client, r *Request) (Created
 	if len(ck.Fields) > 0 {
 		return answer(m.desk.ReplayOr(ctx, who.ID, o.Key, r.hash, ck.Refusal()))
 	}
-	name := m.c.Route(who.Mode, o.Method, o.Country, o.Currency)
+	name, row, replayed, err := m.desk.Choose(ctx, who.ID, o.Key, r.hash, m.engine.Routed(m.c.Routes, who.Client, o.Method, o.Country, o.Currency))
+	if name == "" {
+		return answer(row, replayed, err)
+	}
 	p := m.c.Connections[name]
-	if p == nil {
-		return answer(m.desk.ReplayOr(ctx, who.ID, o.Key, r.hash, till.Errorf(till.CodeMethodUnavailable, "the method cannot be reached for payouts just now")))
-	}
-	if !m.engine.Passing(name) {
-		if row, replayed, err, done := m.desk.Admit(ctx, who.ID, o.Key, r.hash, name); done {
-			return answer(row, replayed, err)
-		}
-	}
 	sum, ok := r.hash(bodyVersion)
 	if !ok {
 		return Created{}, fmt.Errorf("hash the body of a create call")
@@ -244,11 +247,10 @@ func (m *Paymaster) stamp(call *creation, at, now till.Time) {
 	call.Step = store.Step{ClientID: p.ClientID, SubjectID: p.ID, Kind: store.KindPayout, Lane: store.Lane(p.Connection, store.OpPayoutSubmit), DueAt: due}
 }
 
-// Serves reports whether payouts by a method can be sent anywhere for clients
-// of a mode.
-func (m *Paymaster) Serves(mode till.Mode, method *till.Method) bool {
+// Serves reports whether a client's payouts by a method can be sent anywhere.
+func (m *Paymaster) Serves(client *till.Client, method *till.Method) bool {
 	for _, k := range method.Markets {
-		if m.c.Connections[m.c.Route(mode, method.Code, k.Country, k.Currency)] != nil {
+		if len(m.engine.Routed(m.c.Routes, client, method.Code, k.Country, k.Currency)) > 0 {
 			return true
 		}
 	}

@@ -12,7 +12,14 @@ import (
 
 // Wake records that a callback came for a payout: its operator is asked at
 // once. The wake is committed when Wake returns.
-func (m *Paymaster) Wake(ctx context.Context, ref store.Ref) error { return m.desk.Wake(ctx, ref) }
+func (m *Paymaster) Wake(ctx context.Context, ref store.Ref) error {
+	return m.desk.Wake(ctx, "", ref, nil)
+}
+
+// WakeWith is Wake for a callback that came for a connection, with its body.
+func (m *Paymaster) WakeWith(ctx context.Context, connection string, ref store.Ref, body []byte) error {
+	return m.desk.Wake(ctx, connection, ref, body)
+}
 
 // ReferenceOf returns what a payout is submitted under.
 func (m *Paymaster) ReferenceOf(p *till.Payout) till.ID {

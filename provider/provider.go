@@ -126,7 +126,9 @@ type Provider interface {
 // of them in a row stop new payments sooner.
 var ErrCredentials = errors.New("the operator refuses our credentials")
 
-// ErrNotSent marks an error of a call of which not one byte has left us.
+// ErrNotSent marks an error of a call of which not one byte has left us. An
+// adapter that says so must be certain: a first send that fails like this counts
+// as never made, and is made again.
 var ErrNotSent = errors.New("nothing was sent")
 
 // Rate is how often an operator may be called: so many calls per second, by

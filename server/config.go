@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"till/config"
 	"till/provider"
 	"till/store"
 	"till/webhook"
@@ -70,8 +71,16 @@ type Config struct {
 	// the environment's variables say.
 	WebhookProxy string
 
+	// Operators are the connections and routes of live clients; nil means none.
+	// Adapters are what opens them; nil means Builtin.
+	Operators *config.File
+	Adapters  Adapters
+
 	// DemoFile, if not "", asks for a demo client, whose key is kept there.
 	DemoFile string
+	// LiveDemoFile, if not "", asks for a live demo client too: only where
+	// every operator is simulated.
+	LiveDemoFile string
 
 	// MaxBatch and Operator are for measuring and have no flag. MaxBatch is how
 	// many creates share a commit at most, 0 as many as wait; Operator serves

@@ -2,7 +2,9 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 
 	"till"
 	"till/provider"
@@ -18,12 +20,13 @@ func Connections(o *sandbox.Operator) map[string]provider.Provider {
 	return map[string]provider.Provider{sandboxConnection: o}
 }
 
-// connections are those of this server.
+// connections are those of this server that payments can take.
 func (s *Server) connections() map[string]provider.Provider {
 	c := Connections(s.sandbox)
 	if s.c.Operator != nil {
 		c[sandboxConnection] = s.c.Operator
 	}
+	maps.Copy(c, s.operators.Payments)
 	return c
 }
 
@@ -34,12 +37,13 @@ func PayoutConnections(o *sandbox.Operator) map[string]provider.Provider {
 
 // payoutConnections are those of this server.
 func (s *Server) payoutConnections() map[string]provider.Provider {
-	return PayoutConnections(s.sandbox)
+	c := PayoutConnections(s.sandbox)
+	maps.Copy(c, s.operators.Payouts)
+	return c
 }
 
-// Route chooses the connection of a new payment or payout. A test client is served by
-// the sandbox only, a live one never; no operator is connected yet that a
-// live one could be served by.
+// Route chooses the connection of a new payment or payout where there is no
+// configuration: a test client is served by the sandbox, a live one by nobody.
 func Route(mode till.Mode, _, _, _ string) string {
 	if mode == till.Test {
 		return sandboxConnection
@@ -49,21 +53,27 @@ func Route(mode till.Mode, _, _, _ string) string {
 
 // registerConnections writes down which account each connection's name stands
 // for. A name that stands for another account than before is refused while
-// payments on the old one are open: they would be asked about where nobody
-// knows them.
+// payments or payouts on the old one are open: they would be asked about where
+// nobody knows them.
 func (s *Server) registerConnections(ctx context.Context) error {
+	var errs []error
 	for name, p := range s.connections() {
-		if err := register(ctx, s.store, name, p.Fingerprint()); err != nil {
-			return err
-		}
+		errs = append(errs, register(ctx, s.store, name, store.KindPayment, p.Fingerprint()))
 	}
-	return nil
+	for name, p := range s.payoutConnections() {
+		errs = append(errs, register(ctx, s.store, name, store.KindPayout, p.Fingerprint()))
+	}
+	return errors.Join(errs...)
 }
 
-func register(ctx context.Context, s *store.Store, name, fingerprint string) error {
+func register(ctx context.Context, s *store.Store, name, kind, fingerprint string) error {
+	account := name
+	if kind == store.KindPayout { // an operator may have another account for it
+		account += " payout"
+	}
 	var known string
 	err := s.View(ctx, func(tx *store.Tx) (err error) {
-		known, err = tx.ConnectionFingerprint(ctx, name)
+		known, err = tx.ConnectionFingerprint(ctx, account)
 		return err
 	})
 	if err != nil || known == fingerprint {
@@ -71,15 +81,15 @@ func register(ctx context.Context, s *store.Store, name, fingerprint string) err
 	}
 	return s.Update(ctx, func(tx *store.Tx) error {
 		if known != "" { // counting is for the rare day on which it changes
-			n, err := tx.OpenOnConnection(ctx, name, fingerprint)
+			n, err := tx.OpenOnConnection(ctx, kind, name, fingerprint)
 			if err != nil {
 				return err
 			}
 			if n > 0 {
-				return fmt.Errorf("the connection %s stands for another account now, and %d payments on the old one are still open: "+
-					"configure the old account under this name until they have ended, and the new one under another name", name, n)
+				return fmt.Errorf("the connection %s stands for another account now, and %d %ss on the old one are still open: "+
+					"configure the old account under this name until they have ended, and the new one under another name", name, n, kind)
 			}
 		}
-		return tx.SetConnectionFingerprint(ctx, name, fingerprint)
+		return tx.SetConnectionFingerprint(ctx, account, fingerprint)
 	})
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"till"
+	"till/config"
+	"till/store"
 )
 
 func TestAConnectionKeepsItsAccountWhilePaymentsAreOpen(t *testing.T) {
@@ -21,10 +23,10 @@ func TestAConnectionKeepsItsAccountWhilePaymentsAreOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if err := register(t.Context(), s.store, sandboxConnection, "another account"); err != nil {
+	if err := register(t.Context(), s.store, sandboxConnection, store.KindPayment, "another account"); err != nil {
 		t.Fatalf("a change without open payments: %v", err)
 	}
-	if err := register(t.Context(), s.store, sandboxConnection, s.sandbox.Fingerprint()); err != nil {
+	if err := register(t.Context(), s.store, sandboxConnection, store.KindPayment, s.sandbox.Fingerprint()); err != nil {
 		t.Fatal(err)
 	}
 
@@ -38,12 +40,34 @@ func TestAConnectionKeepsItsAccountWhilePaymentsAreOpen(t *testing.T) {
 	if w.Code != http.StatusAccepted {
 		t.Fatalf("create: %d %s", w.Code, w.Body)
 	}
-	err = register(t.Context(), s.store, sandboxConnection, "another account")
+	err = register(t.Context(), s.store, sandboxConnection, store.KindPayment, "another account")
 	if err == nil || !strings.Contains(err.Error(), "1 payments on the old one are still open") {
 		t.Errorf("a change with an open payment: got %v, want a refusal", err)
 	}
-	if err := register(t.Context(), s.store, sandboxConnection, s.sandbox.Fingerprint()); err != nil {
+	if err := register(t.Context(), s.store, sandboxConnection, store.KindPayment, s.sandbox.Fingerprint()); err != nil {
 		t.Errorf("no change: %v", err)
+	}
+}
+
+// A token is kept under a digest of the settings that it was fetched with:
+// those of another account, or another key, are others.
+func TestSettingsHaveADigest(t *testing.T) {
+	t.Parallel()
+	type settings struct{ Account, Key string }
+	of := func(operator string, s settings) string {
+		return digest([]byte("a secret"), &config.Connection{Operator: operator, Settings: &s})
+	}
+	one := of("bank", settings{"A-1", "key-canary"})
+	if one != of("bank", settings{"A-1", "key-canary"}) || strings.Contains(one, "canary") || len(one) != 16 {
+		t.Errorf("the digest is %q", one)
+	}
+	for _, other := range []string{of("bank", settings{"A-2", "key-canary"}), of("bank", settings{"A-1", "another"}), of("shop", settings{"A-1", "key-canary"})} {
+		if other == one {
+			t.Error("two connections share a digest")
+		}
+	}
+	if CallbackURL("x", "a", []byte("a secret")) == CallbackURL("x", "a", []byte("another")) {
+		t.Error("the address does not depend on the secret")
 	}
 }
 

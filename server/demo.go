@@ -11,16 +11,16 @@ import (
 	"till"
 )
 
-// Demo is the test client to try the service with.
+// Demo is a client to try the service with.
 type Demo struct {
 	ClientID till.ID
 	APIKey   string
 }
 
-const (
-	demoName  = "Demo"
-	demoActor = "till dev"
-)
+const demoActor = "till dev"
+
+// demoNames are what the demo clients are called.
+var demoNames = map[till.Mode]string{till.Test: "Demo", till.Live: "Demo, live"}
 
 // demoFile is what is kept of the demo client between two starts.
 type demoFile struct {
@@ -28,35 +28,51 @@ type demoFile struct {
 	APIKey   string `json:"api_key"`
 }
 
-// makeDemo finds the demo client with its key, or makes what is missing. A
-// key that was lost or revoked is followed by a new one of the same client.
-func (s *Server) makeDemo(ctx context.Context) error {
-	if s.c.DemoFile == "" {
+// makeDemo finds the demo clients with their keys, or makes what is missing.
+func (s *Server) makeDemo(ctx context.Context) (err error) {
+	if s.c.DemoFile != "" {
+		if s.demo, err = s.demoOf(ctx, till.Test, s.c.DemoFile); err != nil {
+			return err
+		}
+	}
+	if s.c.LiveDemoFile == "" {
 		return nil
 	}
-	d, err := s.keptDemo(ctx)
-	if err != nil || d != nil {
-		s.demo = d
+	if s.liveDemo, err = s.demoOf(ctx, till.Live, s.c.LiveDemoFile); err != nil {
 		return err
 	}
-	if d, err = s.newDemo(ctx); err != nil {
-		return fmt.Errorf("make the demo client: %w", err)
+	for _, m := range till.Methods {
+		if err := s.accounts.EnableMethod(ctx, s.liveDemo.ClientID, m.Code, true, demoActor); err != nil {
+			return fmt.Errorf("make the live demo client: %w", err)
+		}
+	}
+	return nil
+}
+
+// demoOf returns a demo client. A key that was lost or revoked is followed by
+// a new one of the same client.
+func (s *Server) demoOf(ctx context.Context, mode till.Mode, file string) (*Demo, error) {
+	d, err := s.keptDemo(ctx, mode, file)
+	if err != nil || d != nil {
+		return d, err
+	}
+	if d, err = s.newDemo(ctx, mode); err != nil {
+		return nil, fmt.Errorf("make the demo client: %w", err)
 	}
 	b, err := json.Marshal(demoFile{d.ClientID.String(), d.APIKey})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := writePrivate(s.c.DemoFile, append(b, '\n')); err != nil {
-		return fmt.Errorf("keep the demo key: %w", err)
+	if err := writePrivate(file, append(b, '\n')); err != nil {
+		return nil, fmt.Errorf("keep the demo key: %w", err)
 	}
-	s.demo = d
-	return nil
+	return d, nil
 }
 
 // keptDemo returns the demo client of an earlier start if its key still opens
 // this database.
-func (s *Server) keptDemo(ctx context.Context) (*Demo, error) {
-	b, err := os.ReadFile(s.c.DemoFile)
+func (s *Server) keptDemo(ctx context.Context, mode till.Mode, file string) (*Demo, error) {
+	b, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -73,14 +89,14 @@ func (s *Server) keptDemo(ctx context.Context) (*Demo, error) {
 		return nil, nil
 	case err != nil:
 		return nil, err
-	case session.Client.Mode != till.Test:
-		return nil, nil // a live key never is a demo
+	case session.Client.Mode != mode || session.Client.Name != demoNames[mode]:
+		return nil, nil // somebody else's key never is a demo
 	}
 	return &Demo{session.Client.ID, f.APIKey}, nil
 }
 
-func (s *Server) newDemo(ctx context.Context) (*Demo, error) {
-	known, err := s.findDemo(ctx)
+func (s *Server) newDemo(ctx context.Context, mode till.Mode) (*Demo, error) {
+	known, err := s.findDemo(ctx, mode)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +104,7 @@ func (s *Server) newDemo(ctx context.Context) (*Demo, error) {
 		text, _, err := s.accounts.CreateKey(ctx, known.ID, "demo", nil, 0, demoActor)
 		return &Demo{known.ID, text}, err
 	}
-	c, text, err := s.accounts.CreateClient(ctx, demoName, till.Test, demoActor)
+	c, text, err := s.accounts.CreateClient(ctx, demoNames[mode], mode, demoActor)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +113,7 @@ func (s *Server) newDemo(ctx context.Context) (*Demo, error) {
 
 // findDemo looks for the demo client among all, a page at a time; nil if
 // there is none.
-func (s *Server) findDemo(ctx context.Context) (*till.Client, error) {
+func (s *Server) findDemo(ctx context.Context, mode till.Mode) (*till.Client, error) {
 	const page = 500
 	for after := (till.ID{}); ; {
 		clients, err := s.accounts.Clients(ctx, after, page)
@@ -105,7 +121,7 @@ func (s *Server) findDemo(ctx context.Context) (*till.Client, error) {
 			return nil, err
 		}
 		for _, c := range clients {
-			if c.Name == demoName && c.Mode == till.Test {
+			if c.Name == demoNames[mode] && c.Mode == mode {
 				return c, nil
 			}
 			after = c.ID

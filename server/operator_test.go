@@ -24,7 +24,7 @@ func (decided) Fingerprint() string { return "decided" }
 // what larger ones do.
 func TestAnotherOperatorForTestClients(t *testing.T) {
 	t.Parallel()
-	c := config(t)
+	c := testConfig(t)
 	c.Operator, c.MaxBatch = decided{}, 1
 	r := start(t, c)
 	r.await(r.create("242061230002"), "success") // the sandbox's customer would decline

@@ -16,6 +16,7 @@ import (
 	"till/api"
 	"till/books"
 	"till/collect"
+	"till/config"
 	"till/engine"
 	"till/internal/loop"
 	"till/payout"
@@ -35,6 +36,7 @@ type Server struct {
 	store     *store.Store
 	secret    []byte
 	sandbox   *sandbox.Operator
+	operators *Operators
 	collector *collect.Collector
 	payouts   *payout.Paymaster
 	accounts  *account.Accounts
@@ -42,6 +44,7 @@ type Server struct {
 	deliverer *webhook.Deliverer // nil where the role leaves the work to others
 	handler   http.Handler
 	demo      *Demo
+	liveDemo  *Demo
 
 	undo  undo
 	close func() error
@@ -73,7 +76,8 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	s := &Server{c: c, log: c.Log}
 	s.close = sync.OnceValue(s.undo.run)
 	steps := []func(context.Context) error{
-		s.extendPhones, s.lock, s.listen, s.openStore, s.openSecret, s.openSandbox, s.registerConnections, s.build, s.makeDemo,
+		s.extendPhones, s.lock, s.listen, s.openStore, s.openSecret, s.openSandbox, s.openOperators,
+		s.registerConnections, s.warnOrphans, s.build, s.makeDemo,
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
@@ -138,12 +142,12 @@ func (s *Server) openSandbox(ctx context.Context) (err error) {
 func (s *Server) build(context.Context) error {
 	s.accounts = account.New(s.store, s.log)
 	s.collector = collect.New(collect.Config{
-		Store: s.store, Secret: s.secret, Connections: s.connections(), Route: Route,
-		CallbackBase: s.baseURL + "/callbacks", Work: s.c.Role.works(), MaxBatch: s.c.MaxBatch, Log: s.log,
+		Store: s.store, Secret: s.secret, Connections: s.connections(), Routes: s.routes(config.Payment), Limits: s.operators.Limits(),
+		CallbackBase: s.baseURL + "/callbacks", Work: s.c.Role.works(), Slots: s.operators.File.Calls, MaxBatch: s.c.MaxBatch, Log: s.log,
 	})
 	s.payouts = payout.New(payout.Config{
-		Store: s.store, Secret: s.secret, Connections: s.payoutConnections(), Route: Route,
-		CallbackBase: s.baseURL + "/callbacks", Work: s.c.Role.works(), Log: s.log,
+		Store: s.store, Secret: s.secret, Connections: s.payoutConnections(), Routes: s.routes(config.Payout), Limits: s.operators.Limits(),
+		CallbackBase: s.baseURL + "/callbacks", Work: s.c.Role.works(), Slots: s.operators.File.Calls, Log: s.log,
 	})
 	s.undo.push(func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), callsTimeout)
@@ -159,6 +163,7 @@ func (s *Server) build(context.Context) error {
 	s.handler = api.New(api.Config{
 		Store: s.store, Collector: s.collector, Payouts: s.payouts, Accounts: s.accounts, Endpoints: s.endpoints, Sandbox: s.sandbox,
 		BaseURL: s.baseURL, RateLimit: s.c.RateLimit, Log: s.log,
+		Doors: s.operators.doors(s.secret), TrustedProxies: s.operators.File.TrustedProxies,
 	})
 	return nil
 }
@@ -286,3 +291,6 @@ func (s *Server) BaseURL() string { return s.baseURL }
 
 // Demo returns the demo client, nil if none was asked for.
 func (s *Server) Demo() *Demo { return s.demo }
+
+// LiveDemo returns the live demo client, nil if none was asked for.
+func (s *Server) LiveDemo() *Demo { return s.liveDemo }

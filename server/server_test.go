@@ -22,8 +22,8 @@ import (
 	"till/store"
 )
 
-// config returns a Config for a fresh folder and a free port.
-func config(t testing.TB) server.Config {
+// testConfig returns a Config for a fresh folder and a free port.
+func testConfig(t testing.TB) server.Config {
 	t.Helper()
 	dir := t.TempDir()
 	return server.Config{
@@ -127,7 +127,7 @@ func (r *running) await(id, status string) {
 func TestAPaymentGoesThroughTheWholeProgram(t *testing.T) {
 	t.Parallel()
 	var log syncBuffer
-	c := config(t)
+	c := testConfig(t)
 	c.Log = server.NewLogger(&log, true, slog.LevelDebug)
 	r := start(t, c)
 	// 0015 sends its callback five times; they come in without a network.
@@ -164,7 +164,7 @@ func verify(t testing.TB, database string) {
 
 func TestOneFileHasOneServer(t *testing.T) {
 	t.Parallel()
-	c := config(t)
+	c := testConfig(t)
 	r := start(t, c)
 	refused(t, c, fmt.Sprintf("another till server is using %s (process %d)", c.Database, os.Getpid()))
 	if err := r.stop(); err != nil {
@@ -175,8 +175,8 @@ func TestOneFileHasOneServer(t *testing.T) {
 
 func TestABusyPortIsNamed(t *testing.T) {
 	t.Parallel()
-	r := start(t, config(t))
-	c := config(t)
+	r := start(t, testConfig(t))
+	c := testConfig(t)
 	c.Listen = r.Addr().String()
 	_, port, _ := strings.Cut(c.Listen, ":")
 	refused(t, c, "port "+port+" is in use; choose another with --listen")
@@ -191,7 +191,7 @@ func TestABusyPortIsNamed(t *testing.T) {
 
 func TestTheSecretStaysTheSame(t *testing.T) {
 	t.Parallel()
-	c := config(t)
+	c := testConfig(t)
 	if err := start(t, c).stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +239,7 @@ func TestTheSecretStaysTheSame(t *testing.T) {
 
 func TestTheAdminAddressTellsHealth(t *testing.T) {
 	t.Parallel()
-	c := config(t)
+	c := testConfig(t)
 	c.Role = server.RoleWorker
 	r := start(t, c)
 	if r.Addr() != nil {
@@ -261,7 +261,7 @@ func TestTheAdminAddressTellsHealth(t *testing.T) {
 // F11: a stop under load loses nothing that was answered.
 func TestAStopUnderLoadLosesNothing(t *testing.T) {
 	t.Parallel()
-	c := config(t)
+	c := testConfig(t)
 	r := start(t, c)
 	var (
 		mu       sync.Mutex
@@ -311,7 +311,7 @@ func TestAStopUnderLoadLosesNothing(t *testing.T) {
 
 func TestTheDemoKeyIsShownAgain(t *testing.T) {
 	t.Parallel()
-	c := config(t)
+	c := testConfig(t)
 	first := start(t, c)
 	if err := first.stop(); err != nil {
 		t.Fatal(err)

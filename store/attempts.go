@@ -20,6 +20,11 @@ type Attempt struct {
 	Repeats             int
 	LastAt              till.Time // when the last of the repeats ended
 	First               bool      // the first send of its payment
+
+	// FindAs is what callbacks that repeat the reference are to find it as: the
+	// kind of its subject. "" where they need not find it. Only a send has it,
+	// and it is not kept.
+	FindAs string
 }
 
 // The kinds of attempts.
@@ -66,10 +71,14 @@ func (tx *Tx) BeginSubmits(ctx context.Context, attempts []*Attempt) error {
 		return err
 	}
 	args := make([][]any, len(attempts))
+	var names [][]any
 	for i, a := range attempts {
 		var first any
 		if a.First {
 			first = 1
+		}
+		if a.First && a.FindAs != "" {
+			names = append(names, []any{a.Connection, referenceName(a.Reference), a.ClientID[:], a.SubjectID[:], a.FindAs})
 		}
 		if a.N == 0 {
 			a.N = 1
@@ -78,6 +87,9 @@ func (tx *Tx) BeginSubmits(ctx context.Context, attempts []*Attempt) error {
 			}
 		}
 		args[i] = []any{a.ClientID[:], a.SubjectID[:], a.N, AttemptSubmit, a.Connection, a.Reference[:], int64(a.StartedAt), first}
+	}
+	if err := tx.insertReferences(ctx, names); err != nil {
+		return err
 	}
 	return tx.set(ctx, `INSERT INTO attempts (client_id, subject_id, n, kind, connection, reference, started_at, first_send) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, args)
 }

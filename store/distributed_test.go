@@ -18,15 +18,18 @@ import (
 // global are the tables that do not belong to a client, each with what a
 // distributed engine would do with it.
 var global = map[string]string{
-	"installation":      "one row, read at start: a reference table",
-	"connections":       "a handful of rows, read at start: a reference table",
-	"schema_migrations": "read at start: a reference table",
-	"payment_moves":     "eight rows that never change: a reference table",
-	"payout_moves":      "seven rows that never change: a reference table",
-	"operator_health":   "a few sums of the last minutes: a reference table",
-	"operator_breakers": "a row per operator: a reference table",
-	"operator_budgets":  "two rows per operator that limits us: a reference table",
-	"key_clients":       "the look-up from a key's id to its client: distributed by key_id",
+	"installation":        "one row, read at start: a reference table",
+	"connections":         "a handful of rows, read at start: a reference table",
+	"schema_migrations":   "read at start: a reference table",
+	"payment_moves":       "eight rows that never change: a reference table",
+	"payout_moves":        "seven rows that never change: a reference table",
+	"operator_health":     "a few sums of the last minutes: a reference table",
+	"operator_breakers":   "a row per operator: a reference table",
+	"operator_budgets":    "two rows per operator that limits us: a reference table",
+	"operator_tokens":     "a few rows per operator, written once an hour: a reference table",
+	"operator_cases":      "a row per operator that refuses us: a reference table",
+	"operator_references": "the look-up from what an operator repeats to its payment: distributed by name",
+	"key_clients":         "the look-up from a key's id to its client: distributed by key_id",
 }
 
 // TestEveryKeyContainsTheClient reads the catalogue: on an engine that is
@@ -92,6 +95,7 @@ var everywhere = []string{
 	`FROM client_heads h`,                // which audit logs are not sealed yet
 	`FROM clients WHERE client_id > ?`,   // the list of clients
 	`FROM steps s JOIN payments p`,       // at start, when a connection has changed
+	`FROM steps s JOIN payouts p`,        // the same
 	`SELECT count(*) FROM pg_class`,      // the catalogue
 	`SELECT quote_ident(relname)`,        // the same
 	`SELECT count(*) FROM sqlite_master`, // the catalogue

@@ -53,10 +53,31 @@ func (tx *Tx) SetConnectionFingerprint(ctx context.Context, name, fingerprint st
 	return err
 }
 
-// OpenOnConnection counts the payments that are still asked about on a
-// connection under another fingerprint than the given one.
-func (tx *Tx) OpenOnConnection(ctx context.Context, name, fingerprint string) (n int, err error) {
-	_, err = tx.one(ctx, `SELECT count(*) FROM steps s JOIN payments p ON p.client_id = s.client_id AND p.id = s.subject_id
-		WHERE p.connection = ? AND p.fingerprint <> ?`, []any{name, fingerprint}, &n)
+// OpenOnConnection counts the payments, or the payouts, that are still asked
+// about on a connection under another fingerprint than the given one.
+func (tx *Tx) OpenOnConnection(ctx context.Context, kind, name, fingerprint string) (n int, err error) {
+	query := `SELECT count(*) FROM steps s JOIN payments p ON p.client_id = s.client_id AND p.id = s.subject_id
+		WHERE p.connection = ? AND p.fingerprint <> ?`
+	if kind == KindPayout {
+		query = `SELECT count(*) FROM steps s JOIN payouts p ON p.client_id = s.client_id AND p.id = s.subject_id
+		WHERE p.connection = ? AND p.fingerprint <> ?`
+	}
+	_, err = tx.one(ctx, query, []any{name, fingerprint}, &n)
 	return n, err
 }
+
+// Connections returns what every connection's name stood for when it was last
+// registered.
+func (tx *Tx) Connections(ctx context.Context) (map[string]string, error) {
+	out := map[string]string{}
+	err := tx.rows(ctx, `SELECT name, fingerprint FROM connections ORDER BY name LIMIT ?`, []any{maxConnections}, func(r row) error {
+		var name, fingerprint string
+		err := r.Scan(&name, &fingerprint)
+		out[name] = fingerprint
+		return err
+	})
+	return out, err
+}
+
+// maxConnections is how many connections are listed.
+const maxConnections = 1000

@@ -6,6 +6,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"time"
 
 	"till"
 )
@@ -33,6 +34,14 @@ type Step struct {
 	Slow          int       // how often the pace of asking was halved
 	LateFrom      till.Time // when the payment ended other than in success; see Settled
 	LateReads     int       // late-money reads done
+
+	Handle   string    // the operator's own id of the request, "" until it gives one
+	Mail     []byte    // the latest callback's body, where an adapter wants it
+	MailedAt till.Time // when the latest callback makes, or made, it due
+
+	// HandleOn is the connection that Handle was learned on in this
+	// transaction, where callbacks are to find the subject by it. It is not kept.
+	HandleOn string
 }
 
 // The operations of an operator, each with a lane and a budget of its own.
@@ -49,12 +58,13 @@ const (
 func Lane(connection, operation string) string { return connection + " " + operation }
 
 const stepColumns = `client_id, subject_id, kind, lane, due_at, lease_until, lease_version, wake_seq, calls, checked_at,
-	sends, send_started_at, send_deadline, acked, absent, slow, late_from, late_reads`
+	sends, send_started_at, send_deadline, acked, absent, slow, late_from, late_reads, handle, mail, mailed_at`
 
 func scanStep(r row) (*Step, error) {
 	s := &Step{}
 	err := r.Scan(idDest(&s.ClientID), idDest(&s.SubjectID), &s.Kind, &s.Lane, &s.DueAt, &s.LeaseUntil, &s.LeaseVersion, &s.WakeSeq,
-		&s.Calls, &s.CheckedAt, &s.Sends, &s.SendStartedAt, &s.SendDeadline, boolDest(&s.Acked), &s.Absent, &s.Slow, &s.LateFrom, &s.LateReads)
+		&s.Calls, &s.CheckedAt, &s.Sends, &s.SendStartedAt, &s.SendDeadline, boolDest(&s.Acked), &s.Absent, &s.Slow, &s.LateFrom, &s.LateReads,
+		textDest(&s.Handle), &s.Mail, &s.MailedAt)
 	return s, err
 }
 
@@ -184,13 +194,21 @@ func (tx *Tx) SaveSteps(ctx context.Context, steps []*Step) error {
 		return bytes.Compare(a.SubjectID[:], b.SubjectID[:])
 	})
 	args := make([][]any, len(steps))
+	var names [][]any
 	for i, s := range steps {
+		if s.HandleOn != "" {
+			names = append(names, []any{s.HandleOn, handleName(s.Handle), s.ClientID[:], s.SubjectID[:], s.Kind})
+			s.HandleOn = ""
+		}
 		args[i] = []any{s.Lane, int64(s.DueAt), int64(s.LeaseUntil), s.LeaseVersion, s.Calls, int64(s.CheckedAt),
-			s.Sends, int64(s.SendStartedAt), int64(s.SendDeadline), s.Acked, s.Absent, s.Slow, int64(s.LateFrom), s.LateReads,
+			s.Sends, int64(s.SendStartedAt), int64(s.SendDeadline), s.Acked, s.Absent, s.Slow, int64(s.LateFrom), s.LateReads, orNull(s.Handle),
 			s.ClientID[:], s.SubjectID[:]}
 	}
+	if err := tx.insertReferences(ctx, names); err != nil {
+		return err
+	}
 	return tx.setAll(ctx, `UPDATE steps SET lane = ?, due_at = ?, lease_until = ?, lease_version = ?, calls = ?, checked_at = ?,
-		sends = ?, send_started_at = ?, send_deadline = ?, acked = ?, absent = ?, slow = ?, late_from = ?, late_reads = ?
+		sends = ?, send_started_at = ?, send_deadline = ?, acked = ?, absent = ?, slow = ?, late_from = ?, late_reads = ?, handle = ?
 		WHERE client_id = ? AND subject_id = ?`, args)
 }
 
@@ -203,29 +221,38 @@ func (tx *Tx) DeleteSteps(ctx context.Context, refs []Ref) error {
 	return tx.set(ctx, `DELETE FROM steps WHERE client_id = ? AND subject_id = ?`, args)
 }
 
-// WakePace is how often a row whose money has moved is read because of
-// callbacks: whoever can call back must not make us ask without end.
-const WakePace = till.Second
-
 // Settled reports whether the step is a read of a row whose money has moved:
 // nothing is owed but an answer to a callback.
 func (s *Step) Settled() bool { return s.LateFrom.IsZero() && s.LateReads > 0 }
 
-// WakeStep makes a step due now and moves its wake on, so that whoever is
-// just rescheduling it sees that it must look again. One that is settled is
-// due at its pace. It reports whether the step exists.
-func (tx *Tx) WakeStep(ctx context.Context, ref Ref) (bool, error) {
-	n, err := tx.exec(ctx, `UPDATE steps SET wake_seq = wake_seq + 1, due_at = CASE WHEN due_at < ? THEN due_at
-		WHEN late_from = 0 AND late_reads > 0 AND checked_at > ? THEN checked_at + ? ELSE ? END
+// WakePause is the shortest time between two reads that callbacks ask for: a
+// storm of them asks an operator once a second about one payment, and the last
+// of them is never in vain.
+const WakePause = time.Second
+
+// WakeStep makes a step due and moves its wake on, so that whoever is just
+// rescheduling it sees that it must look again. It is due now, or WakePause
+// after the last time that a callback made it so; a time further off than that
+// was written before the clock was set back. Mail, if not nil, is kept in the
+// place of what came before. It reports whether the step exists.
+func (tx *Tx) WakeStep(ctx context.Context, ref Ref, mail []byte) (bool, error) {
+	now, pause := int64(tx.Now()), WakePause.Microseconds()
+	n, err := tx.exec(ctx, `UPDATE steps SET wake_seq = wake_seq + 1, mail = coalesce(?, mail),
+		mailed_at = CASE WHEN mailed_at > ? AND mailed_at <= ? THEN mailed_at + ? WHEN mailed_at > ? AND mailed_at <= ? THEN mailed_at ELSE ? END
 		WHERE client_id = ? AND subject_id = ?`,
-		int64(tx.Now()), int64(tx.Now()-WakePace), int64(WakePace), int64(tx.Now()), ref.Client[:], ref.ID[:])
-	return n == 1, err
+		bytesOrNull(mail), now-pause, now, pause, now, now+pause, now, ref.Client[:], ref.ID[:])
+	if err != nil || n == 0 {
+		return false, err
+	}
+	_, err = tx.exec(ctx, `UPDATE steps SET due_at = mailed_at WHERE client_id = ? AND subject_id = ? AND due_at > mailed_at`, ref.Client[:], ref.ID[:])
+	return true, err
 }
 
 // InsertWokenStep schedules a read of a row that had no step any more.
 func (tx *Tx) InsertWokenStep(ctx context.Context, s *Step) error {
-	_, err := tx.exec(ctx, `INSERT INTO steps (client_id, subject_id, kind, lane, due_at, wake_seq, calls, checked_at, sends, acked, late_from, late_reads)
-		VALUES (?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-		s.ClientID[:], s.SubjectID[:], s.Kind, s.Lane, int64(s.DueAt), s.Calls, int64(s.CheckedAt), s.Sends, s.Acked, int64(s.LateFrom), s.LateReads)
+	_, err := tx.exec(ctx, `INSERT INTO steps (client_id, subject_id, kind, lane, due_at, wake_seq, calls, checked_at, sends, acked, late_from, late_reads, handle, mail, mailed_at)
+		VALUES (?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		s.ClientID[:], s.SubjectID[:], s.Kind, s.Lane, int64(s.DueAt), s.Calls, int64(s.CheckedAt), s.Sends, s.Acked, int64(s.LateFrom), s.LateReads,
+		orNull(s.Handle), bytesOrNull(s.Mail), int64(s.DueAt))
 	return err
 }

@@ -192,7 +192,7 @@ func TestWakeStep(t *testing.T) {
 			return st
 		}
 		wake := func(ref store.Ref) (woken bool) {
-			err := s.Update(t.Context(), func(tx *store.Tx) (err error) { woken, err = tx.WakeStep(t.Context(), ref); return err })
+			err := s.Update(t.Context(), func(tx *store.Tx) (err error) { woken, err = tx.WakeStep(t.Context(), ref, nil); return err })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -208,6 +208,7 @@ func TestWakeStep(t *testing.T) {
 		if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.SaveSteps(t.Context(), []*store.Step{&later}) }); err != nil {
 			t.Fatal(err)
 		}
+		clock.Advance(store.WakePause)
 		if !wake(ref) || read().DueAt != clock.Now() || read().WakeSeq != 2 {
 			t.Errorf("a step that is due later must be due now: %+v", read())
 		}
@@ -220,6 +221,126 @@ func TestWakeStep(t *testing.T) {
 		}
 		if wake(store.Ref{Client: ref.Client, ID: till.NewID(1)}) {
 			t.Error("a step that is not there was woken")
+		}
+	})
+}
+
+// At most once a second callbacks make a step due, the last of them is not
+// lost, and a clock that was set back delays none.
+func TestAStormOfWakes(t *testing.T) {
+	t.Parallel()
+	storetest.RunAt(t, &noon, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ref := newSteps(t, s, clock, 1)[0]
+		var st *store.Step
+		read := func() {
+			t.Helper()
+			err := s.View(t.Context(), func(tx *store.Tx) (err error) { st, err = tx.Step(t.Context(), ref); return err })
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		// A check has just been made, and the next is far off.
+		rest := func() {
+			read()
+			st.DueAt = clock.Now().Add(time.Hour)
+			if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.SaveSteps(t.Context(), []*store.Step{st}) }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wake := func(mail string, want till.Time) {
+			t.Helper()
+			err := s.Update(t.Context(), func(tx *store.Tx) error {
+				_, err := tx.WakeStep(t.Context(), ref, []byte(mail))
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if read(); st.DueAt != want {
+				t.Errorf("due in %s, want %s", st.DueAt.Sub(clock.Now()), want.Sub(clock.Now()))
+			}
+		}
+		clock.Advance(time.Minute)
+		first := clock.Now()
+		rest()
+		wake("one", first)
+		wake("two", first) // it is due still
+		rest()
+		clock.Advance(300 * time.Millisecond)
+		wake("three", first.Add(store.WakePause))
+		rest()
+		wake("", first.Add(store.WakePause))
+		if string(st.Mail) != "three" || st.WakeSeq != 4 {
+			t.Errorf("after four callbacks, the last without a body: %q, %d", st.Mail, st.WakeSeq)
+		}
+		rest()
+		clock.Advance(time.Hour)
+		wake("five", clock.Now())
+		clock.Advance(-30 * time.Minute)
+		rest()
+		wake("six", clock.Now())
+	})
+}
+
+func TestHandlesAndReferencesFindTheirSubject(t *testing.T) {
+	t.Parallel()
+	storetest.RunAt(t, &noon, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		refs := newSteps(t, s, clock, 2)
+		reference := till.NewID(clock.Now())
+		find := func(connection, handle string) (f *store.Found) {
+			t.Helper()
+			err := s.View(t.Context(), func(tx *store.Tx) (err error) {
+				if handle == "" {
+					f, err = tx.FindByReference(t.Context(), connection, reference)
+				} else {
+					f, err = tx.FindByHandle(t.Context(), connection, handle)
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return f
+		}
+		save := func(ref store.Ref, handle string) {
+			t.Helper()
+			err := s.Update(t.Context(), func(tx *store.Tx) error {
+				st, err := tx.Step(t.Context(), ref)
+				if err != nil {
+					return err
+				}
+				st.Handle, st.HandleOn = handle, "a"
+				return tx.SaveSteps(t.Context(), []*store.Step{st})
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		save(refs[0], "ws_CO_1")
+		save(refs[1], "ws_CO_1") // an operator that gives one handle twice
+		if f := find("a", "ws_CO_1"); f == nil || f.Ref != refs[0] || f.Kind != store.KindPayment {
+			t.Errorf("the handle finds %+v, want the first", f)
+		}
+		if f := find("b", "ws_CO_1"); f != nil {
+			t.Errorf("another connection's handle finds %+v", f)
+		}
+		if f := find("a", ""); f != nil {
+			t.Errorf("a reference that was not sent finds %+v", f)
+		}
+		send := func(ref store.Ref, n int, as string) {
+			t.Helper()
+			err := s.Update(t.Context(), func(tx *store.Tx) error {
+				return tx.BeginSubmits(t.Context(), []*store.Attempt{{ClientID: ref.Client, SubjectID: ref.ID, N: n, Connection: "a", Reference: reference,
+					StartedAt: clock.Now(), First: n == 90, FindAs: as}})
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		send(refs[1], 90, store.KindPayment)
+		send(refs[1], 91, store.KindPayment)
+		if f := find("a", ""); f == nil || f.Ref != refs[1] {
+			t.Errorf("the reference finds %+v", f)
 		}
 	})
 }

@@ -27,7 +27,8 @@ func newCases() *cobra.Command {
 money that came late or differs from what was asked for, endpoints that cannot
 be reached. The longest open ones come first; with --closed or --all the newest.
 A case is closed by 'till payment resolve', by 'till cases resolve', or by itself
-where the operator decides after all.`,
+where the operator decides after all. What is wrong with a connection is told
+first; with --json 'till connections' has it.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f := store.CaseFilter{Kind: kind, Closed: closed, All: all, Limit: limit}
@@ -50,6 +51,9 @@ where the operator decides after all.`,
 				}
 				if len(cases) == limit {
 					fmt.Fprintf(cmd.ErrOrStderr(), "till: %d cases are shown; those after them: --after %s\n", limit, cases[limit-1].ID)
+				}
+				if err := tellOperatorCases(cmd, s, asJSON); err != nil {
+					return err
 				}
 				return printCases(cmd.OutOrStdout(), cases, asJSON)
 			})

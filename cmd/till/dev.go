@@ -17,14 +17,17 @@ import (
 
 func newDev() *cobra.Command {
 	var c server.Config
-	var data, role, format, level string
+	var data, role, format, level, operators string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "dev",
 		Short: "Try the service on this machine",
 		Long: `Run everything on this machine: the service on one SQLite file, the sandbox
 operator, and a demo client whose key is printed. A second start on the same
-folder keeps the data and the key.`,
+folder keeps the data and the key.
+
+With --operators simulated there is also a live demo client, whose payments go
+through the real adapters to simulated operators on this machine.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			log, err := newLog(cmd, format, level)
@@ -44,6 +47,14 @@ folder keeps the data and the key.`,
 			c.DemoFile = filepath.Join(data, "demo-key.json")
 			c.Role, c.Log = server.Role(role), log
 			c.WebhookAllow = append(c.WebhookAllow, webhook.Loopback...) // the receiver being written is on this machine
+			if operators != "" {
+				stop, err := simulateAll(cmd.Context(), operators, simulations, server.Builtin, &c)
+				if err != nil {
+					return err
+				}
+				defer stop()
+				c.LiveDemoFile = filepath.Join(data, "live-demo-key.json")
+			}
 			s, err := server.New(cmd.Context(), c)
 			if err != nil {
 				return err
@@ -57,6 +68,7 @@ folder keeps the data and the key.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&data, "data", "./till-data", "folder of the data")
+	f.StringVar(&operators, "operators", "", "'simulated' connects a live demo client to every simulated operator")
 	f.StringVar(&c.Listen, "listen", defaultListen, "address to serve the API on; port 0 takes a free one")
 	f.StringVar(&c.Database, "database", "", databaseUsage+" (default till.db in the data folder)")
 	f.StringVar(&c.SandboxPath, "sandbox", "", sandboxUsage)
@@ -75,13 +87,21 @@ type ready struct {
 	APIKey     string  `json:"api_key"`
 	ClientID   string  `json:"client_id"`
 	ConsoleURL *string `json:"console_url"` // null until there is a console
+	LiveAPIKey string  `json:"live_api_key,omitempty"`
 }
 
 // announce tells how to use the service that has just been started.
 func announce(w io.Writer, s *server.Server, data, database string, asJSON bool) error {
 	d := s.Demo()
+	live := ""
+	if l := s.LiveDemo(); l != nil {
+		live = l.APIKey
+	}
 	if asJSON {
-		return printJSON(w, ready{BaseURL: s.BaseURL(), APIKey: d.APIKey, ClientID: d.ClientID.String()})
+		return printJSON(w, ready{BaseURL: s.BaseURL(), APIKey: d.APIKey, ClientID: d.ClientID.String(), LiveAPIKey: live})
+	}
+	if live != "" {
+		live = "\n  Live key      " + live + "   (simulated operators)"
 	}
 	if store.IsPostgres(database) {
 		database = `"$TILL_DATABASE"` // it may hold a password
@@ -89,7 +109,7 @@ func announce(w io.Writer, s *server.Server, data, database string, asJSON bool)
 	_, err := fmt.Fprintf(w, `Till is ready.
 
   Base address  %[1]s
-  API key       %[2]s   (client Demo, test mode)
+  API key       %[2]s   (client Demo, test mode)%[7]s
   Data          %[4]s
 
 Ask a customer for 5 000 francs. The sandbox's customer approves after about a
@@ -114,7 +134,7 @@ To pay out of the wallet, POST /payouts with a key that may; this one may not:
   till key create --client %[5]s --scopes payouts:read,payouts:write --database %[6]s
 
 Stop with Ctrl-C.
-`, s.BaseURL(), d.APIKey, newUUID(), data, d.ClientID, database)
+`, s.BaseURL(), d.APIKey, newUUID(), data, d.ClientID, database, live)
 	return err
 }
 

@@ -20,15 +20,17 @@ import (
 )
 
 func newDoctor() *cobra.Command {
-	var database, secretFile string
+	var database, secretFile, configFile, baseURL string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Look for what is wrong with a database's setup",
+		Short: "Look for what is wrong with a setup",
 		Long: `Look at a database and its server for what could lose an acknowledged payment
-or stop the service. It changes nothing and may run beside a server. The exit
-code is 0 if nothing is wrong, warnings included, 1 if something is, 2 if it
-could not look.`,
+or stop the service. It changes nothing and may run beside a server. With
+--config it also asks each operator whether it would serve us, without moving
+money, and tells the address to give to those that call one for all payments. The
+exit code is 0 if nothing is wrong, warnings included, 1 if something is, 2 if
+it could not look.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d := &doctor{}
@@ -44,6 +46,12 @@ could not look.`,
 					return err
 				}
 			}
+			if configFile != "" && !d.damaged {
+				o := operatorsOf{database: database, secretFile: secretFile, config: configFile, baseURL: baseURL}
+				if err := d.examineOperators(cmd.Context(), o); err != nil {
+					return err
+				}
+			}
 			if err := d.print(cmd.OutOrStdout(), asJSON); err != nil {
 				return err
 			}
@@ -55,6 +63,7 @@ could not look.`,
 	}
 	addDatabaseFlag(cmd, &database)
 	cmd.Flags().StringVar(&secretFile, "secret-file", "", "the file of the installation's secret, to see whether it fits")
+	addOperatorFlags(cmd, &configFile, &baseURL)
 	addJSONFlag(cmd, &asJSON)
 	return cmd
 }

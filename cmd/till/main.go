@@ -84,7 +84,8 @@ func newRoot() *cobra.Command {
 		},
 	}
 	root.AddCommand(newDev(), newServe(), newClient(), newKey(), newPayment(), newPayout(), newAdjust(), newCases(), newAudit(),
-		newStatement(), newVerify(), newReconcile(), newDoctor(), newRestored(), newBench(), newMigrate(), newVersion())
+		newStatement(), newVerify(), newReconcile(), newConnections(), newSimulate(), newDoctor(), newRestored(), newBench(),
+		newMigrate(), newVersion())
 	return root
 }
 

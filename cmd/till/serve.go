@@ -19,15 +19,15 @@ const (
 
 func newServe() *cobra.Command {
 	var c server.Config
-	var role, format, level string
+	var role, format, level, configFile string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the service",
 		Long: `Run the service until SIGINT or SIGTERM.
 
-Live clients are served by the operators that are connected, test clients by
-the built-in sandbox operator.`,
+Live clients are served by the operators that the file named by --config
+connects, test clients by the built-in sandbox operator.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			log, err := newLog(cmd, format, level)
@@ -35,6 +35,11 @@ the built-in sandbox operator.`,
 				return err
 			}
 			c.Role, c.Log = server.Role(role), log
+			if configFile != "" {
+				if c.Operators, err = server.LoadConfig(configFile, nil); err != nil {
+					return err
+				}
+			}
 			s, err := server.New(cmd.Context(), c)
 			if err != nil {
 				return err
@@ -53,6 +58,7 @@ the built-in sandbox operator.`,
 	f.StringVar(&c.AdminListen, "admin-listen", "127.0.0.1:9090", "address to tell health on; empty for none")
 	f.StringVar(&c.BaseURL, "base-url", "", "how clients reach the API, ending in /v1 (default the address listened on)")
 	f.StringVar(&c.Database, "database", defaultDatabase, databaseUsage)
+	f.StringVar(&configFile, "config", "", configUsage)
 	f.StringVar(&role, "role", string(server.RoleAll), "all, api (leaves the work to others) or worker (serves no requests)")
 	f.Float64Var(&c.RateLimit, "rate-limit", defaultRateLimit, "requests per second of each client; 0 for no limit")
 	f.StringVar(&c.SecretFile, "secret-file", "", "the file of the installation's secret (default till.secret beside the SQLite file)")
@@ -66,6 +72,8 @@ the built-in sandbox operator.`,
 	addLogFlags(cmd, &format, &level, "info")
 	return cmd
 }
+
+const configUsage = "the TOML file of connections and routes"
 
 // addWebhookFlags gives serve and dev what decides where webhooks may go.
 func addWebhookFlags(cmd *cobra.Command, c *server.Config) {

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"till/provider"
+	"till/server"
+	"till/store"
+)
+
+// healthSpan is how far back the command looks: as far as a breaker does.
+const healthSpan = time.Minute
+
+func newConnections() *cobra.Command {
+	var o operatorsOf
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "connections",
+		Short: "List the connections to operators and how they stand",
+		Long: `List the connections to operators: how their calls of the last minute went,
+whether new payments go through, and what a person has to look at. With --config
+also those that nothing was sent to yet, and the addresses that operators call.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withDatabase(cmd.Context(), o.database, func(s *store.Store) error {
+				list, err := listConnections(cmd.Context(), s, o)
+				if err != nil {
+					return err
+				}
+				return printConnections(cmd.OutOrStdout(), list, asJSON)
+			})
+		},
+	}
+	addDatabaseFlag(cmd, &o.database)
+	cmd.Flags().StringVar(&o.secretFile, "secret-file", "", "the file of the installation's secret (default till.secret beside the SQLite file)")
+	addOperatorFlags(cmd, &o.config, &o.baseURL)
+	addJSONFlag(cmd, &asJSON)
+	return cmd
+}
+
+// connectionJSON is a connection as the command prints it.
+type connectionJSON struct {
+	Name        string          `json:"name"`
+	Operator    *string         `json:"operator"` // null where no configuration was read
+	Configured  bool            `json:"configured"`
+	Payments    bool            `json:"payments"`
+	Payouts     bool            `json:"payouts"`
+	State       string          `json:"state"` // passing, stopped, probing
+	RetryAt     *string         `json:"retry_at"`
+	Operations  []operationJSON `json:"operations"`
+	CallbackURL *string         `json:"callback_url"`
+	Case        *string         `json:"case"`
+}
+
+type operationJSON struct {
+	Name         string `json:"name"`
+	Answered     int64  `json:"answered"`
+	Unanswered   int64  `json:"unanswered"`
+	Refused      int64  `json:"refused"`
+	Milliseconds int64  `json:"milliseconds"` // a call that was answered, on average
+}
+
+func listConnections(ctx context.Context, s *store.Store, o operatorsOf) ([]*connectionJSON, error) {
+	by := map[string]*connectionJSON{}
+	of := func(name string) *connectionJSON {
+		name = strings.TrimSuffix(name, " payout")
+		if by[name] == nil {
+			by[name] = &connectionJSON{Name: name, State: string(store.Passing), Operations: []operationJSON{}}
+		}
+		return by[name]
+	}
+	err := s.View(ctx, func(tx *store.Tx) error {
+		known, err := tx.Connections(ctx)
+		if err != nil {
+			return err
+		}
+		for name := range known {
+			c := of(name)
+			c.Payouts = c.Payouts || strings.HasSuffix(name, " payout")
+			c.Payments = c.Payments || !strings.HasSuffix(name, " payout")
+		}
+		return addHealth(ctx, tx, of)
+	})
+	if err != nil || o.config == "" {
+		return sorted(by), err
+	}
+	ops, secret, err := o.open(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range ops.File.Connections {
+		c := of(f.Name)
+		c.Configured, c.Operator = true, &f.Operator
+		c.Payments, c.Payouts = ops.Payments[f.Name] != nil, ops.Payouts[f.Name] != nil
+		_, payments := ops.Payments[f.Name].(provider.Called)
+		_, payouts := ops.Payouts[f.Name].(provider.Called)
+		if (payments || payouts) && o.baseURL != "" {
+			url := server.CallbackURL(o.baseURL, f.Name, secret)
+			c.CallbackURL = &url
+		}
+	}
+	return sorted(by), nil
+}
+
+func sorted(by map[string]*connectionJSON) (out []*connectionJSON) {
+	for _, name := range slices.Sorted(maps.Keys(by)) {
+		out = append(out, by[name])
+	}
+	return out
+}
+
+// addHealth adds how the connections stand.
+func addHealth(ctx context.Context, tx *store.Tx, of func(name string) *connectionJSON) error {
+	breakers, err := tx.Breakers(ctx)
+	if err != nil {
+		return err
+	}
+	for name, b := range breakers {
+		c := of(name)
+		if b.State != store.Passing {
+			c.State, c.RetryAt = string(b.State), timeOrNull(b.RetryAt)
+		}
+	}
+	rows, err := tx.Health(ctx, healthSpan)
+	if err != nil {
+		return err
+	}
+	sums := map[store.Operation]store.Sums{}
+	for _, r := range rows {
+		s := sums[r.Operation]
+		s.Add(r.Sums)
+		sums[r.Operation] = s
+	}
+	for op, s := range sums {
+		j := operationJSON{Name: op.Name, Answered: s.Known, Unanswered: s.Unknown, Refused: s.Refused}
+		if s.Known > 0 {
+			j.Milliseconds = int64(s.Took) / s.Known / 1000
+		}
+		of(op.Connection).Operations = append(of(op.Connection).Operations, j)
+	}
+	cases, err := tx.OperatorCases(ctx, false)
+	for _, c := range cases {
+		detail := c.Detail
+		of(c.Connection).Case = &detail
+	}
+	return err
+}
+
+func printConnections(w io.Writer, list []*connectionJSON, asJSON bool) error {
+	for _, c := range list {
+		slices.SortFunc(c.Operations, func(a, b operationJSON) int { return strings.Compare(a.Name, b.Name) })
+	}
+	if asJSON {
+		if list == nil {
+			list = []*connectionJSON{}
+		}
+		return printJSON(w, map[string]any{"items": list})
+	}
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(w, "There are no connections.")
+		return err
+	}
+	err := table(w, func(row func(...any)) {
+		row("CONNECTION", "OPERATOR", "STATE", "LAST MINUTE", "CASE")
+		for _, c := range list {
+			row(c.Name, textOr(c.Operator), c.State, operations(c.Operations), textOr(c.Case))
+		}
+	})
+	for _, c := range list {
+		if err == nil && c.CallbackURL != nil {
+			_, err = fmt.Fprintf(w, "%s calls %s\n", c.Name, *c.CallbackURL)
+		}
+	}
+	return err
+}
+
+func operations(list []operationJSON) string {
+	var out []string
+	for _, o := range list {
+		text := fmt.Sprintf("%s: %d of %d answered, %d ms", o.Name, o.Answered, o.Answered+o.Unanswered, o.Milliseconds)
+		if o.Refused > 0 {
+			text += fmt.Sprintf(", %d refused our credentials", o.Refused)
+		}
+		out = append(out, text)
+	}
+	if len(out) == 0 {
+		return "no calls"
+	}
+	return strings.Join(out, "; ")
+}
+
+func textOr(s *string) string {
+	if s == nil {
+		return "-"
+	}
+	return *s
+}

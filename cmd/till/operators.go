@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"till"
+	"till/config"
+	"till/provider"
+	"till/server"
+	"till/store"
+	"till/tokens"
+)
+
+func addOperatorFlags(cmd *cobra.Command, configFile, baseURL *string) {
+	cmd.Flags().StringVar(configFile, "config", "", configUsage)
+	cmd.Flags().StringVar(baseURL, "base-url", "", "how operators reach the API, ending in /v1, as 'till serve' is told")
+}
+
+// operatorsOf is where the connections of an installation are found.
+type operatorsOf struct {
+	database, secretFile, config, baseURL string
+	adapters                              server.Adapters // nil: those that come with the program
+}
+
+// open reads the configuration and opens its connections on a database. The
+// tokens are those that the servers share: some operators let only the newest
+// live.
+func (o operatorsOf) open(ctx context.Context, s *store.Store) (*server.Operators, []byte, error) {
+	file, err := server.LoadConfig(o.config, o.adapters)
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.secretFile == "" && !store.IsPostgres(o.database) {
+		o.secretFile = server.SecretFile(o.database)
+	}
+	if o.secretFile == "" {
+		return nil, nil, errors.New("name the file of the installation's secret with --secret-file")
+	}
+	secret, err := server.ReadSecret(o.secretFile)
+	if err == nil {
+		err = server.CheckSecret(ctx, s, secret)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("the secret in %s: %w", o.secretFile, err)
+	}
+	k, err := tokens.New(s, secret, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	deps := server.DepsOf(k, o.baseURL, secret, slog.New(slog.DiscardHandler))
+	ops, err := server.OpenOperators(file, o.adapters, deps)
+	return ops, secret, err
+}
+
+// testTimeout is how long an operator may take to say whether it would serve
+// us: a token alone can take MTN 20 s.
+const testTimeout = 45 * time.Second
+
+// examineOperators tries every configured connection without moving money.
+func (d *doctor) examineOperators(ctx context.Context, o operatorsOf) error {
+	return withDatabase(ctx, o.database, func(s *store.Store) error {
+		ops, secret, err := o.open(ctx, s)
+		var wrong *config.Error
+		switch {
+		case errors.As(err, &wrong):
+			for _, p := range wrong.Problems {
+				d.find("config", isWrong, "line %d: %s", p.Line, p.Text)
+			}
+			return nil
+		case err != nil:
+			d.find("config", isWrong, "%v", err)
+			return nil
+		}
+		d.find("config", isFine, "%d connections and %d routes", len(ops.File.Connections), len(ops.File.Routes))
+		for _, c := range ops.File.Connections {
+			d.examineConnection(ctx, ops, c.Name)
+			d.tellCallback(ops, c, o.baseURL, secret)
+		}
+		if err := d.examineCases(ctx, s); err != nil {
+			return err
+		}
+		return d.examineRoutes(ctx, s, ops)
+	})
+}
+
+// examineConnection asks an operator whether it lets us in, for payments and
+// for payouts.
+func (d *doctor) examineConnection(ctx context.Context, ops *server.Operators, name string) {
+	for _, side := range []struct {
+		what string
+		p    provider.Provider
+	}{{"payments", ops.Payments[name]}, {"payouts", ops.Payouts[name]}} {
+		if side.p == nil {
+			continue
+		}
+		what := name + " " + side.what
+		tester, ok := side.p.(provider.Tester)
+		if !ok {
+			d.find(what, isFine, "it has no test that moves no money")
+			continue
+		}
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(ctx, testTimeout)
+		err := tester.Test(ctx)
+		cancel()
+		switch {
+		case errors.Is(err, context.DeadlineExceeded):
+			d.find(what, isWrong, "the operator did not answer in %s: is its address right, and may this machine reach it?", testTimeout)
+		case err != nil:
+			d.find(what, isWrong, "%s", server.Redact(err.Error()))
+		default:
+			d.find(what, isFine, "the operator lets us in (%s)", time.Since(began).Round(time.Millisecond))
+		}
+	}
+}
+
+// tellCallback tells the address that an operator has to be told.
+func (d *doctor) tellCallback(ops *server.Operators, c *config.Connection, baseURL string, secret []byte) {
+	_, payments := ops.Payments[c.Name].(provider.Called)
+	_, payouts := ops.Payouts[c.Name].(provider.Called)
+	switch {
+	case !payments && !payouts:
+		return
+	case baseURL == "":
+		d.find(c.Name+" callbacks", isRisky, "name the service's address with --base-url to see the one that the operator calls")
+	case strings.HasPrefix(baseURL, "http://"):
+		d.find(c.Name+" callbacks", isRisky, "operators call HTTPS only; the address would be %s", server.CallbackURL(baseURL, c.Name, secret))
+	default:
+		d.find(c.Name+" callbacks", isFine, "tell the operator to call %s", server.CallbackURL(baseURL, c.Name, secret))
+	}
+}
+
+func (d *doctor) examineCases(ctx context.Context, s *store.Store) error {
+	return s.View(ctx, func(tx *store.Tx) error {
+		cases, err := tx.OperatorCases(ctx, false)
+		for _, c := range cases {
+			d.find(c.Connection+" case", isWrong, "since %s: %s", c.OpenedAt, c.Detail)
+		}
+		return err
+	})
+}
+
+// examineRoutes looks for live clients with a method that leads nowhere.
+func (d *doctor) examineRoutes(ctx context.Context, s *store.Store, ops *server.Operators) error {
+	lost := map[string]int{} // methods, and how many clients have them in vain
+	live := 0
+	err := eachClient(ctx, s, func(c *till.Client) (bool, error) {
+		if c.Mode != till.Live {
+			return true, nil
+		}
+		live++
+		var methods []string
+		err := s.View(ctx, func(tx *store.Tx) (err error) {
+			methods, err = tx.ClientMethods(ctx, c.ID)
+			return err
+		})
+		for _, code := range methods {
+			if !routed(ops.Router, c.ID, code) {
+				lost[code]++
+			}
+		}
+		return true, err
+	})
+	if err != nil {
+		return err
+	}
+	for _, code := range slices.Sorted(maps.Keys(lost)) {
+		d.find("routes", isRisky, "%d live clients may use %s, and no route leads anywhere: they get 503", lost[code], code)
+	}
+	if len(lost) == 0 {
+		d.find("routes", isFine, "every method of the %d live clients leads to an operator", live)
+	}
+	return nil
+}
+
+// routed answers whether a client's payments of a method can go anywhere.
+func routed(r *config.Router, client till.ID, code string) bool {
+	m, ok := till.MethodOf(code)
+	return ok && slices.ContainsFunc(m.Markets, func(k till.Market) bool {
+		return len(r.Find(client, config.Payment, code, k.Country, k.Currency)) > 0
+	})
+}
+
+// tellOperatorCases tells, before the cases of payments, what is wrong with
+// connections: it belongs to no client.
+func tellOperatorCases(cmd *cobra.Command, s *store.Store, asJSON bool) error {
+	var cases []*store.OperatorCase
+	err := s.View(cmd.Context(), func(tx *store.Tx) (err error) {
+		cases, err = tx.OperatorCases(cmd.Context(), false)
+		return err
+	})
+	for _, c := range cases {
+		if asJSON {
+			fmt.Fprintf(cmd.ErrOrStderr(), "till: the connection %s: %s\n", c.Connection, c.Detail)
+		} else if err == nil {
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "The connection %s, since %s: %s.\n", c.Connection, c.OpenedAt, c.Detail)
+		}
+	}
+	return err
+}

@@ -1,0 +1,266 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"till/provider"
+	"till/provider/simulator"
+	"till/server"
+	"till/store"
+)
+
+// kioskConfig is what an adapter of a test's own wants to know.
+type kioskConfig struct {
+	BaseURL string `toml:"base_url"`
+	Key     string `toml:"-"`
+}
+
+// kiosk is an operator whose side is simulated by kioskSide.
+type kiosk struct{ c kioskConfig }
+
+func newKiosk(c kioskConfig, _ provider.Deps) (*kiosk, error) { return &kiosk{c}, nil }
+
+func (k *kiosk) Payments() provider.Provider { return k }
+func (k *kiosk) Payouts() provider.Provider  { return nil }
+func (k *kiosk) Fingerprint() string         { return k.c.BaseURL }
+
+func (k *kiosk) Traits() provider.Traits {
+	return provider.Traits{ClientReference: true, ApprovalWindow: time.Minute, SubmitTimeout: 5 * time.Second, CheckTimeout: 5 * time.Second,
+		Poll: 50 * time.Millisecond, PollMax: time.Hour, Grace: time.Second}
+}
+
+func (k *kiosk) ask(ctx context.Context, path string) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, k.c.BaseURL+path, nil)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Key", k.c.Key)
+	a, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return err
+	}
+	a.Body.Close()
+	if a.StatusCode != http.StatusOK {
+		return fmt.Errorf("it answers %d: %w", a.StatusCode, provider.ErrCredentials)
+	}
+	return nil
+}
+
+func (k *kiosk) Submit(ctx context.Context, _ provider.Request) (provider.Result, error) {
+	return provider.Result{Outcome: provider.Accepted}, k.ask(ctx, "/pay")
+}
+
+func (k *kiosk) Check(ctx context.Context, q provider.Query) (provider.Result, error) {
+	return provider.Result{Outcome: provider.Success, Receipt: q.Reference.String()}, k.ask(ctx, "/paid")
+}
+
+// ReadCallback implements provider.Called.
+func (k *kiosk) ReadCallback(provider.Call) (provider.Callback, error) {
+	return provider.Callback{}, errors.New("it never calls")
+}
+
+// Test implements provider.Tester.
+func (k *kiosk) Test(ctx context.Context) error {
+	if err := k.ask(ctx, "/"); err != nil {
+		return fmt.Errorf("the kiosk does not take the key; ask its owner: %w", err)
+	}
+	return nil
+}
+
+var (
+	kiosks = server.Adapters{"kiosk": server.AdapterOf(newKiosk)}
+	played = []simulation{{
+		name: "kiosk",
+		open: func(simulator.Faults, string) (http.Handler, error) {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("Key") != "open sesame" {
+					w.WriteHeader(http.StatusUnauthorized)
+				}
+			}), nil
+		},
+		settings: `key_env = "SIMULATED_KIOSK_KEY"`,
+		secrets:  map[string]string{"SIMULATED_KIOSK_KEY": "open sesame"},
+		routes:   map[string][]string{"mtn_momo": {"CG", "CM"}},
+	}}
+)
+
+// All of it at once: an operator is played, a live client's payment goes
+// through its adapter, and the doctor and the list of connections see it.
+func TestSimulatedOperators(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	c := server.Config{Database: filepath.Join(dir, "till.db"), Listen: "127.0.0.1:0",
+		DemoFile: filepath.Join(dir, "demo.json"), LiveDemoFile: filepath.Join(dir, "live.json")}
+	stop, err := simulateAll(t.Context(), "simulated", played, kiosks, &c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	s, err := server.New(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	defer func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}()
+	var out bytes.Buffer
+	if err := announce(&out, s, dir, true); err != nil || !strings.Contains(out.String(), `"live_api_key":"till_live_`) {
+		t.Errorf("announced: %s, %v", out.String(), err)
+	}
+	post := func(verb, path, body string) map[string]any {
+		r, err := http.NewRequestWithContext(t.Context(), verb, s.BaseURL()+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-Api-Key", s.LiveDemo().APIKey)
+		r.Header.Set("Content-Type", "application/json")
+		a, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Body.Close()
+		var v map[string]any
+		if err := json.NewDecoder(a.Body).Decode(&v); err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	p := post(http.MethodPost, "/payments", `{"method": "mtn_momo", "country": "CG", "amount": {"value": "5000", "currency": "XAF"},
+		"customer": {"phone": "242061234567"}, "idempotency_key": "0199a7f0-0000-4000-8000-000000000001"}`)
+	for deadline := time.Now().Add(20 * time.Second); p["status"] != "success" && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		p = post(http.MethodGet, "/payments/"+p["id"].(string), "")
+	}
+	if p["status"] != "success" {
+		t.Fatalf("the payment is %v", p)
+	}
+
+	// The doctor and the list, with the same configuration in a file.
+	url := c.Operators.Connections[0].Settings.(*kioskConfig).BaseURL
+	for name, key := range map[string]string{"good": "open sesame", "bad": "wrong-key-canary"} {
+		text := strings.Replace(played[0].connection(url), "key_env = \"SIMULATED_KIOSK_KEY\"", "key_file = \""+name+".key\"", 1) +
+			"[[route]]\nmethod = \"mtn_momo\"\nconnections = [\"kiosk\"]\n"
+		for file, content := range map[string]string{name + ".key": key, name + ".toml": text} {
+			if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	o := operatorsOf{database: c.Database, config: filepath.Join(dir, "good.toml"), baseURL: "https://pay.example.com/v1", adapters: kiosks}
+	wantFindings(t, o, map[string]string{
+		"ok kiosk payments":     "the operator lets us in",
+		"ok kiosk callbacks":    "tell the operator to call https://pay.example.com/v1/callbacks/kiosk/",
+		"warning routes":        "1 live clients may use airtel_money",
+		"ok config":             "1 connections and 1 routes",
+		"never wrong-key-canar": "",
+	})
+	o.config, o.baseURL = filepath.Join(dir, "bad.toml"), "http://127.0.0.1/v1"
+	wantFindings(t, o, map[string]string{
+		"wrong kiosk payments":    "the kiosk does not take the key; ask its owner: it answers 401",
+		"warning kiosk callbacks": "operators call HTTPS only",
+	})
+	list(t, o)
+}
+
+func list(t *testing.T, o operatorsOf) {
+	t.Helper()
+	err := withDatabase(t.Context(), o.database, func(s *store.Store) error {
+		list, err := listConnections(t.Context(), s, o)
+		if err != nil {
+			return err
+		}
+		if len(list) != 2 || list[0].Name != "kiosk" || !list[0].Configured || *list[0].Operator != "kiosk" || list[1].Name != "sandbox" ||
+			!strings.HasPrefix(*list[0].CallbackURL, o.baseURL+"/callbacks/kiosk/") {
+			t.Errorf("got %+v", list)
+		}
+		var out bytes.Buffer
+		return errors.Join(printConnections(&out, list, false), printConnections(&out, list, true))
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func wantFindings(t *testing.T, o operatorsOf, want map[string]string) {
+	t.Helper()
+	d := &doctor{}
+	if err := d.examineOperators(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, f := range d.findings {
+		fmt.Fprintf(&all, "%s %s: %s\n", f.verdict, f.name, f.detail)
+	}
+	for name, detail := range want {
+		if strings.HasPrefix(name, "never ") {
+			if strings.Contains(all.String(), strings.TrimPrefix(name, "never ")) {
+				t.Errorf("the doctor shows a credential:\n%s", &all)
+			}
+		} else if !strings.Contains(all.String(), name+": "+detail) {
+			t.Errorf("no %q with %q in\n%s", name, detail, &all)
+		}
+	}
+}
+
+func TestSimulate(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	run := func(w *lineWriter, args ...string) error {
+		cmd := simulateOf(played)
+		cmd.SetArgs(args)
+		cmd.SetOut(w)
+		cmd.SetErr(w)
+		cmd.SilenceErrors, cmd.SilenceUsage = true, true
+		return cmd.ExecuteContext(ctx)
+	}
+	for _, args := range [][]string{{}, {"nobody"}, {"kiosk", "--slow", "2"}, {"kiosk", "--listen", "nowhere"}} {
+		if err := run(&lineWriter{}, args...); err == nil {
+			t.Errorf("%v is taken", args)
+		}
+	}
+	w := &lineWriter{line: make(chan string, 1)}
+	ended := make(chan error, 1)
+	go func() { ended <- run(w, "kiosk", "--listen", "127.0.0.1:0", "--json") }()
+	var ready struct {
+		BaseURL string `json:"base_url"`
+	}
+	if err := json.Unmarshal([]byte(<-w.line), &ready); err != nil {
+		t.Fatal(err)
+	}
+	a, err := http.Get(ready.BaseURL)
+	if err != nil || a.StatusCode != http.StatusUnauthorized {
+		t.Fatal(a, err)
+	}
+	a.Body.Close()
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// lineWriter hands what is written to whoever waits.
+type lineWriter struct{ line chan string }
+
+// Write implements io.Writer.
+func (w *lineWriter) Write(b []byte) (int, error) {
+	if w.line != nil {
+		w.line <- string(b)
+	}
+	return len(b), nil
+}

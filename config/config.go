@@ -1,0 +1,176 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"till"
+)
+
+// The limits of a file.
+const (
+	maxFile        = 1 << 20
+	maxConnections = 100
+	maxRoutes      = 1000
+	maxNetworks    = 100
+	maxCalls       = 10_000
+	maxRate        = 100_000
+)
+
+// File is a configuration that has been read and found good.
+type File struct {
+	Path        string
+	Connections []*Connection
+	Routes      []*Route
+	// TrustedProxies are whose X-Forwarded-For is believed.
+	TrustedProxies []netip.Prefix
+	// Calls is how many calls to operators an instance makes at once; 0 means
+	// as many as it does by itself.
+	Calls int
+}
+
+// Connection is one account at an operator.
+type Connection struct {
+	Name     string
+	Operator string
+	Line     int
+	// Settings is the Config of the operator's adapter, a pointer, with its
+	// credentials filled in.
+	Settings any
+	// CallbackNetworks are where its callbacks may come from; none: anywhere.
+	CallbackNetworks []netip.Prefix
+	Limits           Limits
+	// Statement says how the operator's statements are read; nil if it does
+	// not. It is kept as it was written.
+	Statement map[string]any
+}
+
+// Limits bound the pressure on a connection. What is zero is as its adapter
+// says.
+type Limits struct {
+	Calls           int `toml:"calls"` // under way at once, of an instance
+	SubmitPerSecond int `toml:"submit_per_second"`
+	SubmitBurst     int `toml:"submit_burst"`
+	CheckPerSecond  int `toml:"check_per_second"`
+	CheckBurst      int `toml:"check_burst"`
+}
+
+// Kind is what is routed: money in or money out.
+type Kind string
+
+// The kinds.
+const (
+	Payment Kind = "payment"
+	Payout  Kind = "payout"
+)
+
+// Route leads payments and payouts of a method to connections, the preferred
+// one first.
+type Route struct {
+	Line        int
+	Method      string
+	Markets     []till.Market
+	Kinds       []Kind
+	Clients     []till.ID // none: every live client that has no route of its own
+	Connections []string
+}
+
+// Options are what a file is read with.
+type Options struct {
+	// Kinds are the operators that a connection can name: each returns a
+	// pointer to a new Config of its adapter.
+	Kinds map[string]func() any
+	// Env looks an environment variable up, and ReadFile reads a credential's
+	// file; nil means the machine's own.
+	Env      func(name string) (string, bool)
+	ReadFile func(path string) ([]byte, error)
+}
+
+// Load reads a file.
+func Load(path string, o Options) (*File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the configuration: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("read the configuration: %w", err)
+	}
+	return Parse(path, text, o)
+}
+
+// Parse reads a configuration. The error is an *Error with every problem.
+func Parse(path string, text []byte, o Options) (*File, error) {
+	if o.Env == nil {
+		o.Env = os.LookupEnv
+	}
+	if o.ReadFile == nil {
+		o.ReadFile = os.ReadFile
+	}
+	r := &reader{o: o, dir: filepath.Dir(path), file: &File{Path: path}}
+	if len(text) > maxFile {
+		r.add(1, "the file is larger than %d bytes", maxFile)
+	} else {
+		r.read(text)
+	}
+	if len(r.problems) > 0 {
+		slices.SortStableFunc(r.problems, func(a, b Problem) int { return a.Line - b.Line })
+		return nil, &Error{File: path, Problems: r.problems}
+	}
+	return r.file, nil
+}
+
+// Problem is one thing that is wrong.
+type Problem struct {
+	Line int
+	Text string
+}
+
+// Error is everything that is wrong with a file.
+type Error struct {
+	File     string
+	Problems []Problem
+}
+
+// Error implements error: a line for each problem.
+func (e *Error) Error() string {
+	var lines []string
+	for _, p := range e.Problems {
+		lines = append(lines, fmt.Sprintf("%s:%d: %s", e.File, p.Line, p.Text))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Problem adds one that was found later, when the connections were opened.
+func (f *File) Problem(err error, line int, text string, args ...any) error {
+	e, ok := err.(*Error)
+	if !ok {
+		e = &Error{File: f.Path}
+	}
+	e.Problems = append(e.Problems, Problem{line, fmt.Sprintf(text, args...)})
+	return e
+}
+
+// Connection returns the connection of a name, nil if there is none.
+func (f *File) Connection(name string) *Connection {
+	for _, c := range f.Connections {
+		if c.Name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// goodName is what a connection may be called: the name is part of addresses
+// and of the names of lanes.
+var goodName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,39}$`)
+
+// Reserved is the name of the connection that is always there.
+const Reserved = "sandbox"

@@ -1,0 +1,336 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+
+	"till"
+)
+
+// reader gathers what a file says and what is wrong with it.
+type reader struct {
+	o        Options
+	dir      string
+	lines    lines
+	file     *File
+	problems []Problem
+}
+
+func (r *reader) add(line int, text string, args ...any) {
+	r.problems = append(r.problems, Problem{line, fmt.Sprintf(text, args...)})
+}
+
+// quoted is what the TOML library repeats of a file. It may be a credential
+// that should not be there.
+var quoted = regexp.MustCompile("\"[^\"]*\"|'[^']*'|`[^`]*`")
+
+// wrongType is how the TOML library says that a value has another type than
+// it should.
+var wrongType = regexp.MustCompile(`^toml: (?:line \d+ )?\(last key "([^"]*)"\): (.*)$`)
+
+func (r *reader) read(text []byte) {
+	tree := map[string]any{}
+	if err := toml.Unmarshal(text, &tree); err != nil {
+		line, message := 1, err.Error()
+		var p toml.ParseError
+		if errors.As(err, &p) {
+			line, message = p.Position.Line, p.Message
+		}
+		r.add(line, "this is not TOML: %s", quoted.ReplaceAllString(message, "…"))
+		return
+	}
+	r.lines = findLines(string(text))
+	var top struct {
+		Callbacks struct {
+			TrustedProxies []string `toml:"trusted_proxies"`
+		} `toml:"callbacks"`
+		Limits struct {
+			Calls int `toml:"calls"`
+		} `toml:"limits"`
+	}
+	connections, routes := r.tables(tree, "connection", maxConnections), r.tables(tree, "route", maxRoutes)
+	r.decode(tree, "", &top)
+	r.file.TrustedProxies = r.networks("callbacks.trusted_proxies", top.Callbacks.TrustedProxies)
+	r.file.Calls = top.Limits.Calls
+	r.within("limits.calls", top.Limits.Calls, maxCalls)
+	for i, t := range connections {
+		r.connection(fmt.Sprintf("connection[%d]", i), t)
+	}
+	for i, t := range routes {
+		r.route(fmt.Sprintf("route[%d]", i), t)
+	}
+	r.ambiguous()
+}
+
+// tables takes an array of tables out of the tree.
+func (r *reader) tables(tree map[string]any, name string, most int) []map[string]any {
+	v, ok := tree[name]
+	delete(tree, name)
+	if !ok {
+		return nil
+	}
+	out, ok := v.([]map[string]any)
+	if !ok {
+		r.add(r.lines.of(name), "%s is written as [[%s]], once for each", name, name)
+		return nil
+	}
+	if len(out) > most {
+		r.add(r.lines.of(fmt.Sprintf("%s[%d]", name, most)), "there are more than %d of [[%s]]", most, name)
+		return nil
+	}
+	return out
+}
+
+// decode reads a table into a struct. What the struct does not know is a
+// mistake. It is read by itself, because the library tells the tables of an
+// array apart only so.
+func (r *reader) decode(table map[string]any, at string, into any) {
+	path := func(key string) string { return strings.TrimPrefix(at+"."+key, ".") }
+	text, err := toml.Marshal(table)
+	if err != nil {
+		r.add(r.lines.of(at), "it cannot be read: %v", quoted.ReplaceAllString(err.Error(), "…"))
+		return
+	}
+	meta, err := toml.Decode(string(text), into)
+	if err != nil {
+		key, message := "", err.Error()
+		var p toml.ParseError
+		if errors.As(err, &p) {
+			key, message = p.LastKey, p.Message
+		} else if m := wrongType.FindStringSubmatch(message); m != nil {
+			key, message = m[1], m[2]
+		}
+		r.add(r.lines.of(path(key)), "%s: %s", key, quoted.ReplaceAllString(message, "…"))
+		return
+	}
+	unknown := map[string]bool{}
+	for _, key := range meta.Undecoded() {
+		name := key.String()
+		unknown[name] = true
+		if parent := strings.LastIndexByte(name, '.'); parent < 0 || !unknown[name[:parent]] {
+			r.add(r.lines.of(path(name)), "there is no key %s here", name)
+		}
+	}
+}
+
+// within refuses a number that is out of bounds; 0 is as if it were not there.
+func (r *reader) within(path string, n, most int) {
+	if n < 0 || n > most {
+		r.add(r.lines.of(path), "%s must be between 1 and %d", path[strings.LastIndexByte(path, '.')+1:], most)
+	}
+}
+
+func (r *reader) networks(path string, texts []string) []netip.Prefix {
+	if len(texts) > maxNetworks {
+		r.add(r.lines.of(path), "there are more than %d networks", maxNetworks)
+		return nil
+	}
+	var out []netip.Prefix
+	for _, t := range texts {
+		p, err := netip.ParsePrefix(t)
+		if a, e := netip.ParseAddr(t); e == nil {
+			p, err = netip.PrefixFrom(a, a.BitLen()), nil
+		}
+		switch {
+		case err != nil:
+			r.add(r.lines.of(path), "%q is not a network; it looks like 212.88.125.100/32", t)
+		case p != p.Masked():
+			r.add(r.lines.of(path), "%q names an address inside; the network is %s", t, p.Masked())
+		default:
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func (r *reader) connection(at string, table map[string]any) {
+	var t struct {
+		Name             string   `toml:"name"`
+		Operator         string   `toml:"operator"`
+		BaseURL          string   `toml:"base_url"`
+		CallbackNetworks []string `toml:"callback_networks"`
+		Limits           Limits   `toml:"limits"`
+	}
+	table = maps.Clone(table)
+	operator, _ := table["operator"].(string)
+	settings := r.table(table, at, operator)
+	statement := r.table(table, at, "statement")
+	for _, other := range slices.Sorted(maps.Keys(r.o.Kinds)) {
+		if _, ok := table[other]; ok && r.o.Kinds[operator] != nil {
+			r.add(r.lines.of(at+"."+other), "[connection.%s] is not for a connection to %s", other, operator)
+		}
+		delete(table, other)
+	}
+	before := len(r.problems)
+	r.decode(table, at, &t)
+	c := &Connection{Name: t.Name, Operator: t.Operator, Line: r.lines.of(at), Limits: t.Limits, Statement: statement}
+	c.CallbackNetworks = r.networks(at+".callback_networks", t.CallbackNetworks)
+	r.within(at+".limits.calls", t.Limits.Calls, maxCalls)
+	r.within(at+".limits.submit_per_second", t.Limits.SubmitPerSecond, maxRate)
+	r.within(at+".limits.submit_burst", t.Limits.SubmitBurst, maxRate)
+	r.within(at+".limits.check_per_second", t.Limits.CheckPerSecond, maxRate)
+	r.within(at+".limits.check_burst", t.Limits.CheckBurst, maxRate)
+	switch {
+	case len(r.problems) > before && t.Name == "": // it was not read to the end
+	case t.Name == "":
+		r.add(c.Line, "the connection has no name")
+	case t.Name == Reserved:
+		r.add(r.lines.of(at+".name"), "%q is the name of the connection that serves test clients; it needs no configuration", Reserved)
+	case !goodName.MatchString(t.Name):
+		r.add(r.lines.of(at+".name"), "a name has at most 40 small letters, digits, - and _, and begins with a letter or digit")
+	case r.file.Connection(t.Name) != nil:
+		r.add(r.lines.of(at+".name"), "%s is the name of the connection in line %d, too", t.Name, r.file.Connection(t.Name).Line)
+	}
+	r.operator(at, c, operator, t.BaseURL, settings)
+	r.file.Connections = append(r.file.Connections, c)
+}
+
+// table takes a table out of another; nil if there is none.
+func (r *reader) table(from map[string]any, at, name string) map[string]any {
+	v, ok := from[name]
+	if t, isTable := v.(map[string]any); isTable {
+		delete(from, name)
+		return t
+	}
+	if ok && r.o.Kinds[name] != nil {
+		r.add(r.lines.of(at+"."+name), "%s is a table: [connection.%s]", name, name)
+		delete(from, name)
+	}
+	return nil
+}
+
+// operator reads what the operator's adapter wants to know.
+func (r *reader) operator(at string, c *Connection, operator, baseURL string, table map[string]any) {
+	known := r.o.Kinds[operator]
+	switch {
+	case operator == "":
+		r.add(c.Line, "the connection has no operator; there are %s", r.operators())
+		return
+	case operator == Reserved:
+		r.add(r.lines.of(at+".operator"), "the sandbox serves test clients, without a configuration, and never a live one")
+		return
+	case known == nil:
+		r.add(r.lines.of(at+".operator"), "there is no operator %q; there are %s", operator, r.operators())
+		return
+	}
+	if table == nil {
+		table = map[string]any{}
+	}
+	table = maps.Clone(table)
+	if baseURL != "" {
+		if _, twice := table["base_url"]; twice {
+			r.add(r.lines.of(at+".base_url"), "base_url stands here and in [connection.%s]", operator)
+		}
+		table["base_url"] = baseURL
+	}
+	c.Settings = known()
+	r.secrets(at+"."+operator, table, c.Settings)
+	r.decode(table, at+"."+operator, c.Settings)
+}
+
+func (r *reader) operators() string {
+	names := slices.Sorted(maps.Keys(r.o.Kinds))
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+func (r *reader) route(at string, table map[string]any) {
+	var t struct {
+		Method      string   `toml:"method"`
+		Countries   []string `toml:"countries"`
+		Currencies  []string `toml:"currencies"`
+		Kind        string   `toml:"kind"`
+		Clients     []string `toml:"clients"`
+		Connections []string `toml:"connections"`
+	}
+	before := len(r.problems)
+	r.decode(table, at, &t)
+	if len(r.problems) > before {
+		return
+	}
+	route := &Route{Line: r.lines.of(at), Method: t.Method, Connections: t.Connections}
+	switch t.Kind {
+	case "", "both":
+		route.Kinds = []Kind{Payment, Payout}
+	case string(Payment), string(Payout):
+		route.Kinds = []Kind{Kind(t.Kind)}
+	default:
+		r.add(r.lines.of(at+".kind"), "kind is payment, payout or both")
+	}
+	r.markets(at, route, t.Countries, t.Currencies)
+	for _, text := range t.Clients {
+		id, err := till.ParseID(text)
+		if err != nil || slices.Contains(route.Clients, id) {
+			r.add(r.lines.of(at+".clients"), "%q is not the id of a client, or stands here twice", text)
+		}
+		route.Clients = append(route.Clients, id)
+	}
+	if len(t.Connections) == 0 {
+		r.add(route.Line, "the route leads nowhere: it needs connections = [\"…\"]")
+	}
+	for i, name := range t.Connections {
+		switch {
+		case r.file.Connection(name) == nil:
+			r.add(r.lines.of(at+".connections"), "there is no connection %q", name)
+		case slices.Contains(t.Connections[:i], name):
+			r.add(r.lines.of(at+".connections"), "%s stands here twice", name)
+		}
+	}
+	r.file.Routes = append(r.file.Routes, route)
+}
+
+// markets finds the countries and currencies that a route is for.
+func (r *reader) markets(at string, route *Route, countries, currencies []string) {
+	m, ok := till.MethodOf(route.Method)
+	if !ok {
+		var codes []string
+		for _, m := range till.Methods {
+			codes = append(codes, m.Code)
+		}
+		r.add(r.lines.of(at+".method"), "there is no method %q; there are %s", route.Method, strings.Join(codes, ", "))
+		return
+	}
+	for _, c := range countries {
+		if !m.Serves(c) {
+			r.add(r.lines.of(at+".countries"), "%s is not served in %q; it is in %s", m.Code, c, strings.Join(m.Countries(), ", "))
+		}
+	}
+	for _, c := range currencies {
+		if !slices.ContainsFunc(m.Markets, func(k till.Market) bool { return k.Currency == c }) {
+			r.add(r.lines.of(at+".currencies"), "%s is not served in the currency %q", m.Code, c)
+		}
+	}
+	for _, k := range m.Markets {
+		if (len(countries) == 0 || slices.Contains(countries, k.Country)) && (len(currencies) == 0 || slices.Contains(currencies, k.Currency)) {
+			route.Markets = append(route.Markets, k)
+		}
+	}
+	if len(route.Markets) == 0 {
+		r.add(route.Line, "no country of the route has its currency")
+	}
+}
+
+// ambiguous refuses two routes for the same thing: which of them counts would
+// be a matter of their order, and nobody would see it.
+func (r *reader) ambiguous() {
+	seen := map[key]int{}
+	for _, route := range r.file.Routes {
+		told := map[int]bool{}
+		route.each(func(k key) {
+			if line := seen[k]; line > 0 && !told[line] {
+				told[line] = true
+				r.add(route.Line, "the route in line %d is for %s in %s, too", line, k.method, k.country)
+			}
+			seen[k] = route.Line
+		})
+	}
+}

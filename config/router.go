@@ -1,0 +1,62 @@
+package config
+
+import "till"
+
+// key is one thing that a route is for.
+type key struct {
+	client                    till.ID // zero: any
+	kind                      Kind
+	method, country, currency string
+}
+
+func (r *Route) each(f func(k key)) {
+	clients := r.Clients
+	if len(clients) == 0 {
+		clients = []till.ID{{}}
+	}
+	for _, c := range clients {
+		for _, kind := range r.Kinds {
+			for _, k := range r.Markets {
+				f(key{c, kind, r.Method, k.Country, k.Currency})
+			}
+		}
+	}
+}
+
+// Router finds the way of a live client's payments and payouts. It never
+// changes.
+type Router struct {
+	ways map[key][]string
+}
+
+// Router returns the router of a file. Of the connections of a route it leaves
+// out those that do not serve its kind, which serves tells.
+func (f *File) Router(serves func(connection string, kind Kind) bool) *Router {
+	r := &Router{map[key][]string{}}
+	for _, route := range f.Routes {
+		for _, kind := range route.Kinds {
+			var names []string
+			for _, name := range route.Connections {
+				if serves(name, kind) {
+					names = append(names, name)
+				}
+			}
+			one := *route
+			one.Kinds = []Kind{kind}
+			one.each(func(k key) { r.ways[k] = names })
+		}
+	}
+	return r
+}
+
+// Find returns the connections for something, the preferred one first: those
+// of the client's own route, or of the general one.
+func (r *Router) Find(client till.ID, kind Kind, method, country, currency string) []string {
+	if r == nil {
+		return nil
+	}
+	if own, ok := r.ways[key{client, kind, method, country, currency}]; ok {
+		return own
+	}
+	return r.ways[key{till.ID{}, kind, method, country, currency}]
+}

@@ -1,0 +1,246 @@
+package server
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"till"
+	"till/api"
+	"till/config"
+	"till/engine"
+	"till/provider"
+	"till/provider/airtel"
+	"till/provider/mpesa"
+	"till/provider/mtnmomo"
+	"till/provider/pawapay"
+	"till/store"
+	"till/tokens"
+)
+
+// Adapters are the operators that a configuration can name.
+type Adapters map[string]Adapter
+
+// Builtin are those that come with the program: one line for each operator.
+var Builtin = Adapters{
+	"mtnmomo": AdapterOf(mtnmomo.New),
+	"airtel":  AdapterOf(airtel.New),
+	"pawapay": AdapterOf(pawapay.New),
+	"mpesa":   AdapterOf(mpesa.New),
+}
+
+// Adapter opens connections to one operator.
+type Adapter struct {
+	settings func() any // a pointer to a new Config
+	open     func(settings any, d provider.Deps) (connected, error)
+}
+
+// connected is what an adapter makes of its Config: an account at an operator.
+type connected interface {
+	Payments() provider.Provider // nil: it does not collect
+	Payouts() provider.Provider  // nil: it does not pay out
+}
+
+// AdapterOf returns the adapter that a constructor opens connections with.
+func AdapterOf[C any, A connected](open func(c C, d provider.Deps) (A, error)) Adapter {
+	return Adapter{
+		settings: func() any { return new(C) },
+		open: func(settings any, d provider.Deps) (connected, error) {
+			a, err := open(*settings.(*C), d)
+			if err != nil {
+				return nil, err
+			}
+			return a, nil
+		},
+	}
+}
+
+// LoadConfig reads the file of connections and routes; nil means Builtin.
+func LoadConfig(path string, a Adapters) (*config.File, error) {
+	return config.Load(path, a.Options())
+}
+
+// Options are what config reads a file with.
+func (a Adapters) Options() config.Options {
+	if a == nil {
+		a = Builtin
+	}
+	o := config.Options{Kinds: map[string]func() any{}}
+	for name, adapter := range a {
+		o.Kinds[name] = adapter.settings
+	}
+	return o
+}
+
+// Operators are the connections of a configuration, opened.
+type Operators struct {
+	File     *config.File
+	Payments map[string]provider.Provider
+	Payouts  map[string]provider.Provider
+	Router   *config.Router
+}
+
+// OpenOperators opens the connections of a file, which may be nil. It calls
+// nobody. What is wrong with several of them is told at once.
+func OpenOperators(f *config.File, a Adapters, deps func(c *config.Connection) provider.Deps) (*Operators, error) {
+	o := &Operators{File: f, Payments: map[string]provider.Provider{}, Payouts: map[string]provider.Provider{}}
+	if f == nil {
+		o.File = &config.File{}
+		return o, nil
+	}
+	if a == nil {
+		a = Builtin
+	}
+	var wrong error
+	for _, c := range f.Connections {
+		opened, err := a[c.Operator].open(c.Settings, deps(c))
+		if err != nil {
+			wrong = f.Problem(wrong, c.Line, "the connection %s: %v", c.Name, err)
+			continue
+		}
+		if p := opened.Payments(); p != nil {
+			o.Payments[c.Name] = p
+		}
+		if p := opened.Payouts(); p != nil {
+			o.Payouts[c.Name] = p
+		}
+	}
+	if wrong != nil {
+		return nil, wrong
+	}
+	o.Router = f.Router(o.serves)
+	for _, r := range f.Routes {
+		for _, name := range r.Connections {
+			if !slices.ContainsFunc(r.Kinds, func(k config.Kind) bool { return o.serves(name, k) }) {
+				wrong = f.Problem(wrong, r.Line, "the connection %s does not serve what this route is for", name)
+			}
+		}
+	}
+	if wrong != nil {
+		return nil, wrong
+	}
+	return o, nil
+}
+
+func (o *Operators) serves(connection string, kind config.Kind) bool {
+	if kind == config.Payout {
+		return o.Payouts[connection] != nil
+	}
+	return o.Payments[connection] != nil
+}
+
+// Limits are what the configuration says about the pressure on connections.
+func (o *Operators) Limits() map[string]engine.Limits {
+	out := map[string]engine.Limits{}
+	for _, c := range o.File.Connections {
+		out[c.Name] = engine.Limits{
+			Calls:  c.Limits.Calls,
+			Submit: provider.Rate{PerSecond: c.Limits.SubmitPerSecond, Burst: c.Limits.SubmitBurst},
+			Check:  provider.Rate{PerSecond: c.Limits.CheckPerSecond, Burst: c.Limits.CheckBurst},
+		}
+	}
+	return out
+}
+
+// doors are how the operators of these connections may call.
+func (o *Operators) doors(secret []byte) map[string]*api.Door {
+	out := map[string]*api.Door{}
+	for _, c := range o.File.Connections {
+		d := &api.Door{Secret: callbackSecret(secret, c.Name), Networks: c.CallbackNetworks}
+		for _, p := range []provider.Provider{o.Payments[c.Name], o.Payouts[c.Name]} {
+			if called, ok := p.(provider.Called); ok {
+				d.Readers = append(d.Readers, called)
+			}
+		}
+		out[c.Name] = d
+	}
+	return out
+}
+
+// CallbackURL returns the one address of a connection that its operator may be
+// told. Nobody can guess it.
+func CallbackURL(baseURL, connection string, secret []byte) string {
+	return baseURL + "/callbacks/" + connection + "/" + callbackSecret(secret, connection)
+}
+
+func callbackSecret(secret []byte, connection string) string {
+	h := hmac.New(sha256.New, secret)
+	h.Write([]byte("connection callback\x00" + connection))
+	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:18])
+}
+
+// DepsOf returns what each adapter is given to work with.
+func DepsOf(k *tokens.Keeper, baseURL string, secret []byte, log *slog.Logger) func(c *config.Connection) provider.Deps {
+	return func(c *config.Connection) provider.Deps {
+		d := provider.Deps{Connection: c.Name, Tokens: k.For(c.Name, digest(secret, c)), Conns: c.Limits.Calls, Log: log.With("connection", c.Name)}
+		if baseURL != "" {
+			d.CallbackURL = CallbackURL(baseURL, c.Name, secret)
+		}
+		return d
+	}
+}
+
+// digest differs where the settings of a connection do, and tells nothing
+// about them.
+func digest(secret []byte, c *config.Connection) string {
+	text, err := json.Marshal(c.Settings)
+	if err != nil {
+		text = fmt.Appendf(nil, "%+v", c.Settings)
+	}
+	h := hmac.New(sha256.New, secret)
+	h.Write([]byte("operator settings\x00" + c.Operator + "\x00"))
+	h.Write(text)
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// openOperators opens the configured connections.
+func (s *Server) openOperators(context.Context) error {
+	k, err := tokens.New(s.store, s.secret, s.log)
+	if err != nil {
+		return err
+	}
+	s.operators, err = OpenOperators(s.c.Operators, s.c.Adapters, DepsOf(k, s.baseURL, s.secret, s.log))
+	return err
+}
+
+// routes returns the connections of a payment or payout. A test client is served
+// by the sandbox only, a live one by the configured routes and never by the sandbox.
+func (s *Server) routes(kind config.Kind) engine.Routes {
+	return func(client *till.Client, method, country, currency string) []string {
+		if client.Mode == till.Test {
+			return []string{sandboxConnection}
+		}
+		return s.operators.Router.Find(client.ID, kind, method, country, currency)
+	}
+}
+
+// warnOrphans tells which connections payments wait on that are not
+// configured: nobody can ask about them.
+func (s *Server) warnOrphans(ctx context.Context) error {
+	var lanes []string
+	err := s.store.View(ctx, func(tx *store.Tx) (err error) {
+		lanes, err = tx.Lanes(ctx)
+		return err
+	})
+	if err != nil && !errors.Is(err, store.ErrUnavailable) {
+		return fmt.Errorf("look for what waits: %w", err)
+	}
+	known := s.connections()
+	told := map[string]bool{}
+	for _, lane := range lanes {
+		name, _, _ := strings.Cut(lane, " ")
+		if known[name] == nil && s.operators.Payouts[name] == nil && !told[name] {
+			told[name] = true
+			s.log.Warn("payments or payouts wait on a connection that is not configured here", "connection", name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package store
+
+import (
+	"context"
+
+	"till"
+)
+
+// Found is what an operator's callback turns out to be about.
+type Found struct {
+	Ref  Ref
+	Kind string // KindPayment, or the kind of a payout
+}
+
+// The names under which a subject is found: by what we sent, or by what the
+// operator answered.
+func referenceName(reference till.ID) string { return "r" + reference.String() }
+func handleName(handle string) string        { return "h" + handle }
+
+// FindByReference returns what was sent to a connection under a reference; nil
+// if nothing was.
+func (tx *Tx) FindByReference(ctx context.Context, connection string, reference till.ID) (*Found, error) {
+	return tx.find(ctx, connection, referenceName(reference))
+}
+
+// FindByHandle returns what an operator gave a handle to; nil if nothing.
+func (tx *Tx) FindByHandle(ctx context.Context, connection, handle string) (*Found, error) {
+	return tx.find(ctx, connection, handleName(handle))
+}
+
+func (tx *Tx) find(ctx context.Context, connection, name string) (*Found, error) {
+	f := &Found{}
+	found, err := tx.one(ctx, `SELECT client_id, subject_id, kind FROM operator_references WHERE connection = ? AND name = ?`,
+		[]any{connection, name}, idDest(&f.Ref.Client), idDest(&f.Ref.ID), &f.Kind)
+	if err != nil || !found {
+		return nil, err
+	}
+	return f, nil
+}
+
+// insertReferences makes subjects known by names. Whoever has a name keeps it:
+// a second send has the same, and an operator that gives one handle twice must
+// not have the first payment's callbacks go to the second.
+func (tx *Tx) insertReferences(ctx context.Context, rows [][]any) error {
+	return tx.later(ctx, `INSERT INTO operator_references (connection, name, client_id, subject_id, kind) VALUES (?, ?, ?, ?, ?) ON CONFLICT (connection, name) DO NOTHING`, rows)
+}
+
+// OperatorCase is something about a connection that a person has to look at.
+type OperatorCase struct {
+	Connection string
+	Kind       string
+	Detail     string
+	OpenedAt   till.Time
+	ClosedAt   till.Time // zero: open
+}
+
+// CaseCredentials says that an operator refuses who we say we are.
+const CaseCredentials = "credentials"
+
+// OpenOperatorCase puts a case on the attention list; one that is open stays
+// as it is.
+func (tx *Tx) OpenOperatorCase(ctx context.Context, c *OperatorCase) error {
+	_, err := tx.exec(ctx, `INSERT INTO operator_cases (connection, kind, detail, opened_at) VALUES (?, ?, ?, ?)
+		ON CONFLICT (connection, kind) DO UPDATE SET closed_at = NULL, detail = excluded.detail, opened_at = excluded.opened_at
+		WHERE operator_cases.closed_at IS NOT NULL`, c.Connection, c.Kind, c.Detail, int64(c.OpenedAt))
+	return err
+}
+
+// CloseOperatorCase takes a case off the list.
+func (tx *Tx) CloseOperatorCase(ctx context.Context, connection, kind string) error {
+	_, err := tx.exec(ctx, `UPDATE operator_cases SET closed_at = ? WHERE connection = ? AND kind = ? AND closed_at IS NULL`,
+		int64(tx.Now()), connection, kind)
+	return err
+}
+
+// maxOperatorCases is how many cases are read: a few for each connection.
+const maxOperatorCases = 1000
+
+// OperatorCases returns the cases of all connections, longest open first; only
+// open ones unless all is set.
+func (tx *Tx) OperatorCases(ctx context.Context, all bool) ([]*OperatorCase, error) {
+	query := `SELECT connection, kind, detail, opened_at, closed_at FROM operator_cases WHERE closed_at IS NULL ORDER BY opened_at, connection LIMIT ?`
+	if all {
+		query = `SELECT connection, kind, detail, opened_at, closed_at FROM operator_cases ORDER BY opened_at DESC, connection LIMIT ?`
+	}
+	var out []*OperatorCase
+	err := tx.rows(ctx, query, []any{maxOperatorCases}, func(r row) error {
+		c := &OperatorCase{}
+		err := r.Scan(&c.Connection, &c.Kind, &c.Detail, &c.OpenedAt, intDest(&c.ClosedAt))
+		out = append(out, c)
+		return err
+	})
+	return out, err
+}

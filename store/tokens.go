@@ -1,0 +1,57 @@
+package store
+
+import (
+	"context"
+
+	"till"
+)
+
+// OperatorToken is what an operator lets us in by, sealed.
+type OperatorToken struct {
+	Connection, Name string
+	Version          int64  // 0: it was never written
+	Sealed           []byte // empty: there is none
+	ExpiresAt        till.Time
+	RefreshAt        till.Time // from then on it is renewed, while it still works
+	LeaseUntil       till.Time // nobody else asks for a new one before
+	LeaseOwner       till.ID
+}
+
+// OperatorToken returns a token of a connection; one of version 0 if it was
+// never written.
+func (tx *Tx) OperatorToken(ctx context.Context, connection, name string) (*OperatorToken, error) {
+	t := &OperatorToken{Connection: connection, Name: name}
+	_, err := tx.one(ctx, `SELECT version, sealed, expires_at, refresh_at, lease_until, lease_owner FROM operator_tokens WHERE connection = ? AND name = ?`,
+		[]any{connection, name}, &t.Version, &t.Sealed, &t.ExpiresAt, &t.RefreshAt, &t.LeaseUntil, idDest(&t.LeaseOwner))
+	return t, err
+}
+
+// SwapOperatorToken writes a token if its row is still of the version that was
+// read, moves the version on, and reports whether it was.
+func (tx *Tx) SwapOperatorToken(ctx context.Context, t *OperatorToken) (bool, error) {
+	var n int64
+	var err error
+	if t.Sealed == nil {
+		t.Sealed = []byte{}
+	}
+	if t.Version == 0 {
+		n, err = tx.exec(ctx, `INSERT INTO operator_tokens (connection, name, version, sealed, expires_at, refresh_at, lease_until, lease_owner)
+			VALUES (?, ?, 1, ?, ?, ?, ?, ?) ON CONFLICT (connection, name) DO NOTHING`,
+			t.Connection, t.Name, t.Sealed, int64(t.ExpiresAt), int64(t.RefreshAt), int64(t.LeaseUntil), t.LeaseOwner[:])
+	} else {
+		n, err = tx.exec(ctx, `UPDATE operator_tokens SET version = version + 1, sealed = ?, expires_at = ?, refresh_at = ?, lease_until = ?, lease_owner = ?
+			WHERE connection = ? AND name = ? AND version = ?`,
+			t.Sealed, int64(t.ExpiresAt), int64(t.RefreshAt), int64(t.LeaseUntil), t.LeaseOwner[:], t.Connection, t.Name, t.Version)
+	}
+	if n == 1 {
+		t.Version++
+	}
+	return n == 1, err
+}
+
+// DeleteOperatorTokens deletes the tokens of a connection that ran out before a
+// moment and that nobody is renewing: those of settings it had once.
+func (tx *Tx) DeleteOperatorTokens(ctx context.Context, connection string, before till.Time) error {
+	_, err := tx.exec(ctx, `DELETE FROM operator_tokens WHERE connection = ? AND expires_at < ? AND lease_until < ?`, connection, int64(before), int64(before))
+	return err
+}
