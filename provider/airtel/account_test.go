@@ -10,6 +10,7 @@ import (
 
 	"till/provider"
 	"till/provider/airtel"
+	"till/provider/providertest"
 )
 
 func TestValidateNamesEveryMistake(t *testing.T) {
@@ -204,4 +205,8 @@ func TestFingerprintsTellNoSecret(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestTheGuideIsRight(t *testing.T) {
+	providertest.Guide(t, "../../docs/guide/operators-airtel.md", "airtel", airtel.Config{})
 }

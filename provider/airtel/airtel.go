@@ -220,7 +220,7 @@ func (p *product) Test(ctx context.Context) error {
 	switch {
 	case strings.HasPrefix(code, "ROUTER"):
 		return fmt.Errorf("Airtel's gateway refuses us (%s %s): country and currency must be those of the application", code, a.message())
-	case reply.Status != http.StatusOK || strings.EqualFold(string(a.Status.Success), "false"):
+	case reply.Status != http.StatusOK || a.failed():
 		return fmt.Errorf("Airtel answers %d %s %s to a read of the balance", reply.Status, wire.Clip(code, maxCode), a.message())
 	}
 	return nil

@@ -66,6 +66,9 @@ var codes = map[string]meaning{
 	"DP00900001007": {refusedCode, till.ProviderUnavailable, true, "insufficient funds"},
 	"DP00900001009": {refusedCode, recipientNotFound, false, "invalid initiatee"},
 	"DP00900001010": {refusedCode, recipientNotAllowed, false, "user not allowed"},
+	// Seen as "Duplicate exttRID", which is our id; documented as "similar
+	// information". If it meant a look-alike, the enquiry would not find ours, and
+	// a person would have to look: slow, and safe.
 	"DP00900001011": {duplicate, "", false, "similar information already exists"},
 	"DP00900001012": {refusedCode, recipientNotFound, false, "invalid mobile number"},
 	"DP00900001013": {refusedCode, till.ProviderRejected, false, "refused"},

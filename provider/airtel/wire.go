@@ -123,6 +123,9 @@ func (a *answer) code() string {
 	return ""
 }
 
+// failed reports whether the envelope says that the call did not succeed.
+func (a *answer) failed() bool { return strings.EqualFold(string(a.Status.Success), "false") }
+
 func (a *answer) message() string {
 	for _, m := range []string{string(a.Status.Message), a.Data.Message, string(a.RouterMessage)} {
 		if m != "" {
@@ -167,12 +170,11 @@ func (p *product) readSubmit(r *wire.Reply) (provider.Result, error) {
 	}
 	code := a.code()
 	m := codes[code]
-	failed := strings.EqualFold(string(a.Status.Success), "false")
 	switch m.class {
 	case inProcess:
 		return provider.Result{Outcome: provider.Accepted}, nil
 	case succeeded:
-		if !failed && r.Status == http.StatusOK {
+		if !a.failed() && r.Status == http.StatusOK {
 			return provider.Result{Outcome: provider.Accepted}, nil
 		}
 	case duplicate:
@@ -222,7 +224,7 @@ func (p *product) readCheck(r *wire.Reply, q provider.Query) (provider.Result, e
 		// pending, which only integrators have seen. All of them go on.
 		return provider.Result{Outcome: provider.Open}, nil
 	case "TS":
-		if m.class == failedCode || m.class == refusedCode {
+		if m.class == failedCode || m.class == refusedCode || a.failed() {
 			return provider.Result{}, contradicted
 		}
 		return p.success(&a, q), nil

@@ -95,6 +95,7 @@ func TestEnquiries(t *testing.T) {
 		{"success without a code", in, reply(200, body("TS", "", "true")), success, false},
 		{"success with an unknown code", in, reply(200, body("TS", "DP00800009999", "true")), success, false},
 		{"success and a failure's code", in, reply(200, body("TS", "DP00800001007", "false")), provider.Result{}, true},
+		{"success that is none", in, reply(200, body("TS", "DP00800001001", "false")), provider.Result{}, true},
 		{"success and not found", in, reply(200, body("TS", "DP00800001025", "false")), provider.Result{}, true},
 		{"failure and a success's code", in, reply(200, body("TF", "DP00800001001", "true")), provider.Result{}, true},
 		{"failure and a code for in process", in, reply(200, body("TF", "DP00800001006", "true")), provider.Result{}, true},

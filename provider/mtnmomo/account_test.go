@@ -266,3 +266,7 @@ func TestASlowTokenIsNotWaitedForAfterTheCallsTime(t *testing.T) {
 		t.Errorf("the error is %v, and %d requests were sent", err, w.line.Count(providertest.Submit))
 	}
 }
+
+func TestTheGuideIsRight(t *testing.T) {
+	providertest.Guide(t, "../../docs/guide/operators-mtn.md", "mtnmomo", mtnmomo.Config{})
+}

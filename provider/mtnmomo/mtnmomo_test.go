@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -197,4 +198,31 @@ func TestStorm(t *testing.T) {
 	for _, payout := range []bool{false, true} {
 		providertest.Storm(t, harness(sim, nil, payout, phones)(t), 300)
 	}
+}
+
+// BenchmarkSubmits is how many submits one instance makes over the adapter's 64
+// connections to an operator that answers in 50 ms.
+func BenchmarkSubmits(b *testing.B) {
+	sim, err := mtnmomo.NewSimulator(mtnmomo.SimConfig{Faults: simulator.Faults{Slow: 1, SlowBy: 50 * time.Millisecond}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer sim.Close()
+	server := httptest.NewServer(sim)
+	defer server.Close()
+	o, err := mtnmomo.New(congo(server.URL), provider.Deps{Tokens: providertest.NewTokens(time.Now)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	clock := providertest.NewClock()
+	b.SetParallelism(256)
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if got, err := o.Payments().Submit(b.Context(), newRequest(clock, "242061234567")); err != nil || got.Outcome != provider.Accepted {
+				b.Errorf("%q, %v", got.Outcome, err)
+			}
+		}
+	})
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "submits/s")
 }

@@ -33,6 +33,8 @@ type Line struct {
 	operator http.Handler
 	of       func(*http.Request) Operation
 
+	silent chan struct{} // holds one for each request that is met with silence
+
 	mu     sync.Mutex
 	next   map[Operation][]Fault
 	always map[Operation]Fault
@@ -49,7 +51,7 @@ const maxRequest = 1 << 20
 // NewLine opens a line to an operator's handler, until the test ends. of says
 // what each request is for.
 func NewLine(t testing.TB, operator http.Handler, of func(*http.Request) Operation) *Line {
-	l := &Line{operator: operator, of: of,
+	l := &Line{operator: operator, of: of, silent: make(chan struct{}, 16),
 		next: map[Operation][]Fault{}, always: map[Operation]Fault{}, count: map[Operation]int{}}
 	l.server = httptest.NewServer(l)
 	t.Cleanup(func() {
@@ -134,6 +136,17 @@ func Lose(http.ResponseWriter, *http.Request, http.Handler) { panic(http.ErrAbor
 func Swallow(_ http.ResponseWriter, r *http.Request, _ http.Handler) {
 	<-r.Context().Done()
 	panic(http.ErrAbortHandler)
+}
+
+// silence is Swallow or SwallowAnswer, and tells the line when it has begun.
+func (l *Line) silence(acts bool) Fault {
+	return func(w http.ResponseWriter, r *http.Request, operator http.Handler) {
+		if acts {
+			answered(r, operator)
+		}
+		l.silent <- struct{}{}
+		Swallow(w, r, operator)
+	}
 }
 
 // LoseAnswer loses the answer: the operator has acted, and the connection ends.
