@@ -225,7 +225,7 @@ func (s *side) Traits() provider.Traits {
 		CheckTimeout:    10 * time.Second,
 		// pawaPay: "not found" counts from 15 minutes after the initiation on.
 		Settle:     15 * time.Minute,
-		Poll:       30 * time.Second, // callbacks come first, as a rule
+		Poll:       15 * time.Second, // callbacks come first, as a rule
 		PollMax:    time.Hour,
 		Grace:      5 * time.Minute,
 		LateReads:  []time.Duration{5 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 72 * time.Hour},

@@ -144,7 +144,7 @@ func (s *side) compare(conf *activeConf) error {
 	}
 	if len(wrong) > 0 {
 		slices.Sort(wrong)
-		return errors.New(strings.Join(wrong, "; ") + ". Correct the [[connection.provider]] rows")
+		return errors.New(strings.Join(wrong, "; ") + ". Correct the [[connection.pawapay.provider]] rows")
 	}
 	return nil
 }

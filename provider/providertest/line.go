@@ -33,6 +33,8 @@ type Line struct {
 	operator http.Handler
 	of       func(*http.Request) Operation
 
+	silent chan struct{} // holds one for each request that is met with silence
+
 	mu     sync.Mutex
 	next   map[Operation][]Fault
 	always map[Operation]Fault
@@ -49,7 +51,7 @@ const maxRequest = 1 << 20
 // NewLine opens a line to an operator's handler, until the test ends. of says
 // what each request is for.
 func NewLine(t testing.TB, operator http.Handler, of func(*http.Request) Operation) *Line {
-	l := &Line{operator: operator, of: of,
+	l := &Line{operator: operator, of: of, silent: make(chan struct{}, 16),
 		next: map[Operation][]Fault{}, always: map[Operation]Fault{}, count: map[Operation]int{}}
 	l.server = httptest.NewServer(l)
 	t.Cleanup(func() {
@@ -136,6 +138,17 @@ func Swallow(_ http.ResponseWriter, r *http.Request, _ http.Handler) {
 	panic(http.ErrAbortHandler)
 }
 
+// silence is Swallow or SwallowAnswer, and tells the line when it has begun.
+func (l *Line) silence(acts bool) Fault {
+	return func(w http.ResponseWriter, r *http.Request, operator http.Handler) {
+		if acts {
+			answered(r, operator)
+		}
+		l.silent <- struct{}{}
+		Swallow(w, r, operator)
+	}
+}
+
 // LoseAnswer loses the answer: the operator has acted, and the connection ends.
 func LoseAnswer(_ http.ResponseWriter, r *http.Request, operator http.Handler) {
 	answered(r, operator)
@@ -171,15 +184,21 @@ type Answer struct {
 	Body   string
 }
 
-// Forge gives a made-up answer, byte by byte: every status can be forged, also
-// those that a proper server cannot send.
+// Forge gives a made-up answer. Every status can be forged, also those that a
+// proper server does not answer with.
 func Forge(a Answer) Fault {
 	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		kind := a.Type
+		if kind == "" {
+			kind = "application/json"
+		}
+		if a.Status >= 200 {
+			w.Header().Set("Content-Type", kind)
+			w.WriteHeader(a.Status)
+			io.WriteString(w, a.Body)
+			return
+		}
 		raw(w, func(conn net.Conn) {
-			kind := a.Type
-			if kind == "" {
-				kind = "application/json"
-			}
 			fmt.Fprintf(conn, "HTTP/1.1 %03d Forged\r\nContent-Type: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
 				a.Status, kind, len(a.Body), a.Body)
 		})

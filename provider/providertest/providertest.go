@@ -131,11 +131,7 @@ func (h Harness) story(s Story) (provider.Request, bool) {
 		if !ok || !h.Provider.Traits().ClientReference {
 			return r, false
 		}
-		if s == LostAnswer {
-			h.Line.Next(Submit, SwallowAnswer)
-		} else {
-			h.Line.Next(Submit, Swallow)
-		}
+		h.Line.Next(Submit, h.Line.silence(s == LostAnswer))
 		return r, true
 	case WrongAmount, WrongCurrency:
 		alter := h.Alter[s]
@@ -254,8 +250,24 @@ func wantError(t *testing.T, what string, got provider.Result, err error) {
 	}
 }
 
-// briefly returns a context that ends about when the service would give up,
-// but no later than a second: the operator is silent for longer than that.
-func (h Harness) briefly(t *testing.T) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(t.Context(), min(h.Provider.Traits().SubmitTimeout, time.Second))
+// submitInSilence submits a request of a story in which something gets lost,
+// and hangs up: on a line when the silence has begun, elsewhere about when the
+// service would give up, but no later than a second.
+func (h Harness) submitInSilence(t *testing.T, r provider.Request) (provider.Result, error) {
+	t.Helper()
+	if h.Line == nil {
+		ctx, cancel := context.WithTimeout(t.Context(), min(h.Provider.Traits().SubmitTimeout, time.Second))
+		defer cancel()
+		return h.Provider.Submit(ctx, r)
+	}
+	ctx, hangUp := context.WithCancel(t.Context())
+	defer hangUp()
+	go func() {
+		select {
+		case <-h.Line.silent:
+			hangUp()
+		case <-ctx.Done():
+		}
+	}()
+	return h.Provider.Submit(ctx, r)
 }

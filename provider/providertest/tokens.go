@@ -34,9 +34,10 @@ func (c *Clock) Advance(d time.Duration) {
 
 // Tokens keeps tokens in memory: a provider.Tokens for tests and benchmarks.
 type Tokens struct {
-	now func() time.Time
-	mu  sync.Mutex
-	all map[string]keptToken
+	now   func() time.Time
+	fixed string // if not "", the only one
+	mu    sync.Mutex
+	all   map[string]keptToken
 }
 
 type keptToken struct {
@@ -51,6 +52,9 @@ func NewTokens(now func() time.Time) *Tokens {
 
 // Token does what provider.Tokens promises, for one process.
 func (k *Tokens) Token(ctx context.Context, name, stale string, fetch func(ctx context.Context) (string, time.Duration, error)) (string, error) {
+	if k.fixed != "" {
+		return k.fixed, nil
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if t, ok := k.all[name]; ok && t.text != stale && k.now().Before(t.until) {

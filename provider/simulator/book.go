@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"sync"
 	"time"
@@ -87,21 +88,38 @@ func OpenBook(path string, now func() time.Time) (*Book, error) {
 	if err != nil {
 		return nil, err
 	}
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		e := &Entry{}
-		if err := json.Unmarshal(lines.Bytes(), e); err != nil {
-			break // the last line of a book that was killed while it wrote
-		}
-		b.keep(e)
-	}
-	if err := lines.Err(); err != nil {
+	if err := b.load(f); err != nil {
 		f.Close()
 		return nil, err
 	}
 	b.file = f
 	return b, nil
+}
+
+// load reads the book's lines. A book that was killed while it wrote ends in
+// half a line: that request was never answered, and the half is cut off, so
+// that the next line does not grow out of it.
+func (b *Book) load(f *os.File) error {
+	lines := bufio.NewReader(f)
+	var good int64
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err == io.EOF {
+			if len(line) == 0 {
+				return nil
+			}
+			return f.Truncate(good)
+		}
+		if err != nil {
+			return err
+		}
+		e := &Entry{}
+		if err := json.Unmarshal(line, e); err != nil {
+			return fmt.Errorf("the book cannot be read after byte %d: %w", good, err)
+		}
+		b.keep(e)
+		good += int64(len(line))
+	}
 }
 
 // Close closes the book's file.
@@ -154,6 +172,20 @@ func (b *Book) Add(e Entry) (Entry, bool, error) {
 	return e, true, nil
 }
 
+// Digits returns n random digits, the first of them not zero: what many
+// operators' receipts are.
+func Digits(n int) string {
+	b := make([]byte, n)
+	rand.Read(b)
+	for i := range b {
+		b[i] = '0' + b[i]%10
+	}
+	if n > 0 && b[0] == '0' {
+		b[0] = '1'
+	}
+	return string(b)
+}
+
 // Find returns the request with the caller's reference.
 func (b *Book) Find(kind, reference string) (Entry, bool) {
 	b.mu.Lock()
@@ -188,8 +220,11 @@ func (b *Book) Entries() []Entry {
 
 // Moved counts how often money has moved under a reference.
 func (b *Book) Moved(kind, reference string) (n int) {
-	for _, e := range b.Entries() {
-		if s, _ := e.StateAt(b.now()); s == Success && e.Kind == kind && e.Reference == reference {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.now()
+	for _, e := range b.all {
+		if s, _ := e.StateAt(now); s == Success && e.Kind == kind && e.Reference == reference {
 			n++
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -18,7 +19,12 @@ type Courier struct {
 	stop context.CancelFunc
 	wg   sync.WaitGroup
 	lane chan struct{} // callbacks under way
+	due  atomic.Int64  // callbacks that wait for their time
 }
+
+// maxDue is how many callbacks may wait for their time. More are never made,
+// as happens with operators.
+const maxDue = 100_000
 
 // NewCourier returns a courier that makes at most 64 callbacks at once.
 func NewCourier(d *Dice) *Courier {
@@ -39,7 +45,7 @@ func (c *Courier) Stop() {
 // retries is not zero, an answer other than 2xx is followed by that many more
 // tries, a second apart.
 func (c *Courier) Send(after time.Duration, retries int, make func() *http.Request) {
-	if c.dice.Roll(c.dice.faults().LostCallback) {
+	if c.ctx.Err() != nil || c.dice.Roll(c.dice.faults().LostCallback) {
 		return
 	}
 	times := 1
@@ -47,7 +53,14 @@ func (c *Courier) Send(after time.Duration, retries int, make func() *http.Reque
 		times = 5
 	}
 	for range times {
-		c.wg.Go(func() { c.send(after, retries, make) })
+		if c.due.Add(1) > maxDue {
+			c.due.Add(-1)
+			return
+		}
+		c.wg.Go(func() {
+			defer c.due.Add(-1)
+			c.send(after, retries, make)
+		})
 	}
 }
 
@@ -60,7 +73,11 @@ func (c *Courier) send(after time.Duration, retries int, make func() *http.Reque
 			return
 		case <-timer.C:
 		}
-		c.lane <- struct{}{}
+		select {
+		case <-c.ctx.Done():
+			return
+		case c.lane <- struct{}{}:
+		}
 		ok := c.once(make())
 		<-c.lane
 		if ok || retries == 0 {

@@ -53,6 +53,15 @@ func (d *Dice) Roll(p float64) bool {
 	return d.r.Float64() < p
 }
 
+// Plan returns the plan of a request, with late success where the dice say
+// so: what has failed succeeds that long after its end.
+func (d *Dice) Plan(p Plan, late time.Duration) Plan {
+	if (p.State == Failed || p.State == Expired) && p.Late == 0 && d.Roll(d.faults().LateSuccess) {
+		p.Late = late
+	}
+	return p
+}
+
 // Around puts the faults of the connection around an operator's handler.
 // token tells which requests only fetch a token.
 func (d *Dice) Around(next http.Handler, token func(*http.Request) bool) http.Handler {

@@ -19,7 +19,15 @@ func (t *Text) UnmarshalJSON(b []byte) error {
 	case len(b) == 0 || bytes.Equal(b, []byte("null")):
 		*t = ""
 		return nil
+	case b[0] == '"' && len(b) > 1 && bytes.IndexByte(b, '\\') < 0:
+		// What calls this has checked the bytes; there is nothing to decode.
+		*t = Text(b[1 : len(b)-1])
+		return nil
 	case b[0] == '"':
+		if bytes.IndexByte(b, '\\') < 0 && len(b) > 1 {
+			*t = Text(b[1 : len(b)-1]) // nothing to undo, as a rule
+			return nil
+		}
 		var s string
 		if err := json.Unmarshal(b, &s); err != nil {
 			return err

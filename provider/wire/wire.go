@@ -66,6 +66,10 @@ func NewClient(conns int) *Client {
 	}}
 }
 
+// Over returns a client that makes its calls by another transport: for those
+// who measure an adapter without a network.
+func Over(rt http.RoundTripper) *Client { return &Client{&http.Client{Transport: rt}} }
+
 // Close closes the connections that nobody uses.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
