@@ -173,9 +173,6 @@ func New(c Config, d provider.Deps) (*Operator, error) {
 	if back, err := url.Parse(d.CallbackURL); err == nil && len(o.accept) == 0 && back.Host != "" {
 		o.accept = []string{authority(back)}
 	}
-	if c.VerifyCallbacks && len(o.accept) == 0 {
-		return nil, errors.New("pawapay: callback_authorities: signatures of callbacks cannot be verified without the host that pawaPay calls")
-	}
 	o.keys = newKeyring(o.now, o.fetchKeys)
 	if len(c.Operations) == 0 || slices.Contains(c.Operations, "payments") {
 		o.payment = &side{o, &deposits}

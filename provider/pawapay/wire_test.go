@@ -284,8 +284,12 @@ func TestConfig(t *testing.T) {
 	if r := newOperator(t, own, nil).routes[routeKey{"mtn_momo", "CG", "XAF"}]; r.Code != "MTN_NEW_COG" {
 		t.Errorf("the configuration does not win: %+v", r)
 	}
-	if _, err := New(Config{BaseURL: "https://api.pawapay.io", APIToken: "x", VerifyCallbacks: true}, provider.Deps{}); err == nil {
-		t.Error("callbacks are verified for no host")
+	o, err := New(Config{BaseURL: "https://api.pawapay.io", APIToken: "x", VerifyCallbacks: true}, provider.Deps{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.Payments().(provider.Called).ReadCallback(provider.Call{}); !errors.Is(err, errNoAuthority) {
+		t.Errorf("callbacks are verified for no host: %v", err)
 	}
 }
 
