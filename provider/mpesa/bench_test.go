@@ -16,15 +16,15 @@ func BenchmarkCalls(b *testing.B) {
 	answers := map[string][]byte{}
 	for path, file := range map[string]string{"/mpesa/stkpush/v1/processrequest": "push_accepted", "/mpesa/stkpushquery/v1/query": "query_paid",
 		"/mpesa/b2c/v3/paymentrequest": "payout_accepted", "/mpesa/transactionstatus/v1/query": "payout_asked"} {
-		x := providertest.Exchanges(b, "testdata/"+file+".txt")
-		answers["/oauth/v1/generate"], answers[path] = x[0].Answer, x[1].Answer
+		x := providertest.ReadExchange(&testing.T{}, "testdata/"+file+".txt")
+		answers["/oauth/v1/generate"], answers[path] = x.Body(0), x.Body(1)
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.Write(answers[r.URL.Path]) }))
 	defer server.Close()
 	o := goldenOperator(b, goldenConfig(server.URL))
 	client := wire.NewClient(0)
 	header := http.Header{"Authorization": {"Bearer x"}, "Content-Type": contentType}
-	body := []byte(providertest.Exchanges(b, "testdata/push_accepted.txt")[1].Body)
+	body := []byte(providertest.ReadExchange(&testing.T{}, "testdata/push_accepted.txt").Requests[1])
 	r := goldenRequest(b)
 	paid := goldenQuery(b, goldenPush, mail(b, "push_paid"))
 	for _, c := range []struct {

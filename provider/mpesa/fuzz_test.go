@@ -12,9 +12,10 @@ import (
 func seed(f *testing.F, add func(status int, body []byte)) {
 	for _, name := range []string{"push_accepted", "push_rejected", "push_busy", "query_paid", "query_cancelled", "query_open", "payout_accepted",
 		"payout_duplicate", "payout_asked"} {
-		x := providertest.Exchanges(f, "testdata/"+name+".txt")[1]
-		add(x.Status, x.Answer)
-		add(x.Status, x.Answer[:len(x.Answer)/2])
+		x := providertest.ReadExchange(&testing.T{}, "testdata/"+name+".txt")
+		body := x.Body(1)
+		add(x.Status(1), body)
+		add(x.Status(1), body[:len(body)/2])
 	}
 }
 

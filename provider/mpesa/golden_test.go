@@ -92,9 +92,9 @@ func TestSimulatorSpeaksAlike(t *testing.T) {
 	hear := providertest.Rewrite(func(s int, body []byte) (int, []byte) { said, status = slices.Clone(body), s; return s, body })
 	same := func(t *testing.T, file string, n int) {
 		t.Helper()
-		x := providertest.Exchanges(t, "testdata/"+file+".txt")[n]
-		if got, want := providertest.Shape(said), providertest.Shape(x.Answer); status != x.Status || !slices.Equal(got, want) {
-			t.Errorf("%s: the simulator answers %d %s\n%q\nwant %d\n%q", file, status, said, got, x.Status, want)
+		x := providertest.ReadExchange(t, "testdata/"+file+".txt")
+		if got, want := providertest.Shape(said), providertest.Shape(x.Body(n)); status != x.Status(n) || !slices.Equal(got, want) {
+			t.Errorf("%s: the simulator answers %d %s\n%q\nwant %d\n%q", file, status, said, got, x.Status(n), want)
 		}
 	}
 	alike := func(t *testing.T, file string, got []byte) {
@@ -179,4 +179,10 @@ func TestDocumentedCallbacks(t *testing.T) {
 	if readPushMail(rec.Body.Bytes()) == nil {
 		t.Error("it cannot be read back")
 	}
+}
+
+// TestGuide holds the guide's page against the configuration.
+func TestGuide(t *testing.T) {
+	t.Parallel()
+	providertest.Guide(t, "../../docs/guide/operators-mpesa.md", "mpesa", Config{})
 }

@@ -15,8 +15,8 @@ import (
 // BenchmarkCalls measures what the adapter adds to a call: compare with bare,
 // the same call with nothing around it. One operation is one submit or check.
 func BenchmarkCalls(b *testing.B) {
-	accepted := providertest.Exchanges(b, "testdata/deposit_accepted.txt")[0].Answer
-	completed := providertest.Exchanges(b, "testdata/deposit_status_completed.txt")[0].Answer
+	accepted := providertest.ReadExchange(&testing.T{}, "testdata/deposit_accepted.txt").Body(0)
+	completed := providertest.ReadExchange(&testing.T{}, "testdata/deposit_status_completed.txt").Body(0)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
 			w.Write(accepted)
@@ -58,8 +58,8 @@ func BenchmarkCalls(b *testing.B) {
 
 // TestAllocations bounds what the adapter does around a call.
 func TestAllocations(t *testing.T) {
-	accepted := providertest.Exchanges(t, "testdata/deposit_accepted.txt")[0].Answer
-	completed := providertest.Exchanges(t, "testdata/deposit_status_completed.txt")[0].Answer
+	accepted := providertest.ReadExchange(&testing.T{}, "testdata/deposit_accepted.txt").Body(0)
+	completed := providertest.ReadExchange(&testing.T{}, "testdata/deposit_status_completed.txt").Body(0)
 	p := newOperator(t, Config{BaseURL: "https://api.pawapay.io", APIToken: testToken}, time.Now).payment
 	r := goldenRequest(t)
 	route := p.routes[routeKey{"mtn_momo", "CG", "XAF"}]

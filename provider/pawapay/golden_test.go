@@ -99,11 +99,18 @@ func TestSimulatorSpeaksAlike(t *testing.T) {
 				}
 			}
 			clock.Advance(c.after)
-			x := providertest.Exchanges(t, "testdata/"+c.file+".txt")[0]
-			rec := x.Put(sim, x.Body)
-			if got, want := providertest.Shape(rec.Body.Bytes()), providertest.Shape(x.Answer); rec.Code != x.Status || !slices.Equal(got, want) {
-				t.Errorf("the simulator answers %d %s\n%q\nwant %d\n%q", rec.Code, rec.Body, got, x.Status, want)
+			x := providertest.ReadExchange(t, "testdata/"+c.file+".txt")
+			rec := httptest.NewRecorder()
+			sim.ServeHTTP(rec, x.Request(0))
+			if got, want := providertest.Shape(rec.Body.Bytes()), providertest.Shape(x.Body(0)); rec.Code != x.Status(0) || !slices.Equal(got, want) {
+				t.Errorf("the simulator answers %d %s\n%q\nwant %d\n%q", rec.Code, rec.Body, got, x.Status(0), want)
 			}
 		})
 	}
+}
+
+// TestGuide holds the guide's page against the configuration.
+func TestGuide(t *testing.T) {
+	t.Parallel()
+	providertest.Guide(t, "../../docs/guide/operators-pawapay.md", "pawapay", Config{})
 }

@@ -29,8 +29,7 @@ import (
 //
 //	-- call --       who is called: "payments submit", "payouts check" or
 //	                 "payments test"; then lines "key value": token, phone,
-//	                 amount, country, method, description, callback, handle, mail,
-//	                 mask
+//	                 amount, country, description, callback, handle, mask
 //	-- request --    what we send; -- response -- what is answered; repeated
 //	-- result --     what comes of it
 //
@@ -174,8 +173,7 @@ func (g *golden) make(t *testing.T, p provider.Provider, operation string) strin
 			Phone: g.call["phone"], Amount: amount, Description: g.call["description"], CallbackURL: g.call["callback"]})
 	case "check":
 		result, err = p.Check(ctx, provider.Query{ID: id, Reference: reference, Country: g.call["country"], Method: g.call["method"],
-			Phone: g.call["phone"], Amount: amount, Handle: g.call["handle"], Mail: []byte(g.call["mail"]),
-			CallbackURL: g.call["callback"]})
+			Phone: g.call["phone"], Amount: amount, Handle: g.call["handle"], CallbackURL: g.call["callback"]})
 	case "test":
 		err = p.(provider.Tester).Test(ctx)
 		if err == nil {

@@ -69,7 +69,6 @@ func (h Harness) weather(t *testing.T, r provider.Request) provider.Outcome {
 			sends, absent = sends+1, 0
 			result, err := h.Provider.Submit(ctx, r)
 			cancel()
-			h.keep(r, result)
 			held = err == nil && result.Outcome.Held()
 			if err == nil && result.Outcome == provider.Rejected && sends == 1 {
 				return provider.Rejected
@@ -78,7 +77,6 @@ func (h Harness) weather(t *testing.T, r provider.Request) provider.Outcome {
 		}
 		result, err := h.Provider.Check(ctx, h.query(r))
 		cancel()
-		h.keep(r, result)
 		switch {
 		case err != nil:
 		case result.Outcome.Final():

@@ -24,10 +24,6 @@ func (t *Text) UnmarshalJSON(b []byte) error {
 		*t = Text(b[1 : len(b)-1])
 		return nil
 	case b[0] == '"':
-		if bytes.IndexByte(b, '\\') < 0 && len(b) > 1 {
-			*t = Text(b[1 : len(b)-1]) // nothing to undo, as a rule
-			return nil
-		}
 		var s string
 		if err := json.Unmarshal(b, &s); err != nil {
 			return err
