@@ -57,6 +57,11 @@ type Config struct {
 	// Safaricom, and prove it, before you fill this in: a code that means
 	// anything else would have a payout sent again.
 	NotFoundCodes []string `toml:"not_found_codes"`
+	// FailedStates are the words of TransactionStatus by which a status query
+	// says that a payout was not paid and never will be, "Failed" perhaps.
+	// Safaricom does not publish them either; without them a failure needs the
+	// payout's own callback, too.
+	FailedStates []string `toml:"failed_states"`
 
 	// SubmitRate and CheckRate are calls per second by all instances. Daraja has
 	// a spike arrest but publishes no number; 0 means 20.
@@ -68,7 +73,7 @@ type Config struct {
 const (
 	maxRate       = 100_000
 	defaultRate   = 20
-	maxNotFound   = 16
+	maxWords      = 16 // of not_found_codes, of failed_states
 	maxAccountRef = 12
 	maxDesc       = 13
 	maxRemarks    = 100
@@ -158,8 +163,13 @@ func (c *Config) validatePayouts(say func(string, ...any)) {
 			say("certificate: %w", err)
 		}
 	}
-	if len(c.NotFoundCodes) > maxNotFound {
-		say("not_found_codes: at most %d", maxNotFound)
+	if len(c.NotFoundCodes) > maxWords || len(c.FailedStates) > maxWords {
+		say("not_found_codes, failed_states: at most %d each", maxWords)
+	}
+	for _, word := range c.FailedStates {
+		if _, known := payoutStates[word]; word == "" || known {
+			say("failed_states: %q means something else", wire.Clip(word, 20))
+		}
 	}
 	for _, code := range c.NotFoundCodes {
 		if _, failure := payoutCodes[code]; code == "" || code == "0" || failure {

@@ -28,13 +28,13 @@ func TestConfig(t *testing.T) {
 		t.Error("payouts are on without a short code")
 	}
 	bad := Config{BaseURL: "http://example.com", ConsumerKey: "a b", ShortCode: "012", TransactionType: "x", PartyB: "x", AccountReference: "n°1", CallbackURL: "x",
-		PayoutShortCode: "x", Command: "x", Certificate: "x", NotFoundCodes: []string{"0", "2040"}, SubmitRate: -1, CheckRate: 1 << 30}
+		PayoutShortCode: "x", Command: "x", Certificate: "x", NotFoundCodes: []string{"0", "2040"}, FailedStates: []string{"Completed"}, SubmitRate: -1, CheckRate: 1 << 30}
 	err := bad.Validate()
 	if err == nil {
 		t.Fatal("it passes")
 	}
 	for _, key := range []string{"base_url", "consumer_key", "consumer_secret", "short_code", "passkey", "transaction_type", "party_b", "account_reference",
-		"callback_url", "payout_short_code", "initiator:", "initiator_password", "certificate", "command", "not_found_codes", "submit_rate", "check_rate"} {
+		"callback_url", "payout_short_code", "initiator:", "initiator_password", "certificate", "command", "not_found_codes", "failed_states", "submit_rate", "check_rate"} {
 		if !strings.Contains(err.Error(), key) {
 			t.Errorf("%s is not complained about in %q", key, err)
 		}
@@ -151,7 +151,7 @@ func TestSimulatorRules(t *testing.T) {
 		faults  simulator.Faults
 		entries int
 	}{{simulator.Faults{LostRequest: 1}, 0}, {simulator.Faults{LostResponse: 1}, 1}, {simulator.Faults{}, 2}} {
-		w := open(t, func(s *SimConfig, _ *Config) { s.Book, s.Faults = book, c.faults })
+		w := open(t, func(s *SimConfig, _ *Config) { s.Path, s.Faults = book, c.faults })
 		_, err := w.o.Payouts().Submit(t.Context(), w.request("4149"))
 		if n := len(w.sim.Book().Entries()); n != c.entries || (err != nil) != (c.faults != simulator.Faults{}) {
 			t.Errorf("%+v: %d requests in the book, %v", c.faults, n, err)

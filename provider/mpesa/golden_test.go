@@ -5,7 +5,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -34,7 +33,7 @@ func goldenID(t testing.TB, s string) till.ID {
 
 func goldenRequest(t testing.TB) provider.Request {
 	t.Helper()
-	return provider.Request{ID: goldenID(t, "0197f0a0-0000-7000-8000-0000000abcde"), Reference: goldenID(t, "f4401bd2-1568-4140-bf2d-eb77d2b2b639"),
+	return provider.Request{ID: goldenID(t, "019a7c3e-52d4-7a10-9b5e-0f1e2d3c4b5a"), Reference: goldenID(t, "9d0b1f4e-6c1a-4f5b-8c3d-2e7a61f0c4b9"),
 		Method: "mpesa", Country: "KE", Phone: "254708374149", Amount: till.Money{Minor: 100, Currency: "KES"},
 		Description: "Café n°7, two cups", CallbackURL: goldenCallback}
 }
@@ -70,24 +69,16 @@ func mail(t testing.TB, name string) []byte {
 	return b
 }
 
-// TestGolden holds what we say and what we make of the answers against the
-// documented examples.
-func TestGolden(t *testing.T) {
+// TestConversations holds what we say and what we make of the answers against
+// the documented examples.
+func TestConversations(t *testing.T) {
 	t.Parallel()
-	providertest.Golden(t, "testdata/*.txt", func(t *testing.T, name, baseURL string) (provider.Result, error) {
-		o := goldenOperator(t, goldenConfig(baseURL))
-		switch kind, _, _ := strings.Cut(name, "_"); {
-		case kind == "push":
-			return o.Payments().Submit(t.Context(), goldenRequest(t))
-		case name == "query_paid":
-			return o.Payments().Check(t.Context(), goldenQuery(t, goldenPush, mail(t, "push_paid")))
-		case kind == "query":
-			return o.Payments().Check(t.Context(), goldenQuery(t, goldenPush, nil))
-		case name == "payout_asked":
-			return o.Payouts().Check(t.Context(), goldenQuery(t, "sent="+goldenSent, mail(t, "payout_failed")))
-		default:
-			return o.Payouts().Submit(t.Context(), goldenRequest(t))
+	providertest.Replay(t, "testdata", func(t *testing.T, url string, tokens provider.Tokens) (provider.Provider, provider.Provider) {
+		o, err := New(goldenConfig(url), provider.Deps{Tokens: tokens, Now: func() time.Time { return goldenNow }})
+		if err != nil {
+			t.Fatal(err)
 		}
+		return o.Payments(), o.Payouts()
 	})
 }
 
@@ -188,4 +179,10 @@ func TestDocumentedCallbacks(t *testing.T) {
 	if readPushMail(rec.Body.Bytes()) == nil {
 		t.Error("it cannot be read back")
 	}
+}
+
+// TestGuide holds the guide's page against the configuration.
+func TestGuide(t *testing.T) {
+	t.Parallel()
+	providertest.Guide(t, "../../docs/guide/operators-mpesa.md", "mpesa", Config{})
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"till"
 	"till/provider"
 	"till/provider/wire"
 )
@@ -181,6 +182,9 @@ func (p *payout) judge(m *memory, a *resultMail) provider.Result {
 		r.Outcome = outcome
 	case m.failed != "":
 		return m.failure(r)
+	case slices.Contains(p.c.FailedStates, status):
+		r.Outcome, r.Reason, r.Code = provider.Failed, till.Unspecified, status
+		r.Message = wire.Clip(a.parameter("TransactionReason"), maxText)
 	default:
 		r.Outcome, r.Code, r.Message = provider.Unrecognised, status, wire.Clip(a.parameter("TransactionReason"), maxText)
 	}

@@ -40,7 +40,7 @@ func answer(code string, parameters ...string) []byte {
 func TestPayoutVerdicts(t *testing.T) {
 	t.Parallel()
 	c := goldenConfig("http://127.0.0.1:1") // a question would be an error
-	c.NotFoundCodes = []string{"404"}
+	c.NotFoundCodes, c.FailedStates = []string{"404"}, []string{"Declined"}
 	p := goldenOperator(t, c).Payouts()
 	const asked = " asked=" + goldenAsked
 	for _, c := range []struct {
@@ -58,6 +58,8 @@ func TestPayoutVerdicts(t *testing.T) {
 		{"a word that is not known", asked, answer("0", "TransactionStatus", "Cancelled"), provider.Unrecognised, ""},
 		{"a word that is not known, and a callback said failed", asked + " failed=2040", answer("0", "TransactionStatus", "Cancelled"), provider.Failed, recipientNotFound},
 		{"the same of a callback whose payout's answer was lost", asked + " unbound=2040", answer("0", "TransactionStatus", "Cancelled"), provider.Failed, recipientNotFound},
+		{"a word that is configured", asked, answer("0", "TransactionStatus", "Declined"), provider.Failed, till.Unspecified},
+		{"a word that is configured, and a callback said why", asked + " failed=2040", answer("0", "TransactionStatus", "Declined"), provider.Failed, recipientNotFound},
 		{"completed in other letters", asked, answer("0", "TransactionStatus", "COMPLETED"), provider.Unrecognised, ""},
 		{"no word", asked, answer("0"), provider.Asked, ""},
 		{"no word, and a callback said failed", asked + " failed=2040", answer("0"), provider.Asked, ""},
@@ -154,7 +156,7 @@ func TestPayoutOverHTTP(t *testing.T) {
 		forgets bool
 		want    provider.Outcome
 	}{{"4149", false, provider.Success}, {"2040", false, provider.Failed}, {"2040", true, provider.Failed}} {
-		w := open(t, func(s *SimConfig, _ *Config) { s.Now, s.After, s.ForgetsFailures = nil, time.Millisecond, c.forgets })
+		w := open(t, func(s *SimConfig, _ *Config) { s.Now, s.Decide, s.ForgetsFailures = nil, time.Millisecond, c.forgets })
 		p := w.o.Payouts()
 		r := w.request(c.ending)
 		sent, err := p.Submit(t.Context(), r)

@@ -27,9 +27,9 @@ type SimConfig struct {
 	Initiator                   string // "" means "simulated"
 	InitiatorPassword           string // "" means "simulated"; Certificate is the key to it
 
-	Book   string           // the file of its book; "" means memory
+	Path   string           // the file of its book; "" means memory
 	Now    func() time.Time // its clock; nil means the machine's
-	After  time.Duration    // how long customers take; 0 means two seconds
+	Decide time.Duration    // how long customers take; 0 means two seconds
 	Answer time.Duration    // how long the answer to a status query takes
 	// TokenLife is how long a token is good; 0 means 3599 s.
 	TokenLife time.Duration
@@ -41,6 +41,22 @@ type SimConfig struct {
 	Repeats bool
 	Faults  simulator.Faults
 }
+
+// SimSettings is what stands in [connection.mpesa] for a simulator that was
+// told nothing else.
+const SimSettings = `consumer_key_env = "SIM_MPESA_SECRET"
+consumer_secret_env = "SIM_MPESA_SECRET"
+short_code = "174379"
+passkey_env = "SIM_MPESA_SECRET"
+payout_short_code = "600000"
+initiator = "simulated"
+security_credential_env = "SIM_MPESA_SECRET"
+not_found_codes = ["` + simNotFound + `"]
+failed_states = ["` + simFailed + `"]
+`
+
+// SimSecrets are the credentials of SimSettings.
+var SimSecrets = map[string]string{"SIM_MPESA_SECRET": "simulated"}
 
 // Simulator plays Daraja, as an http.Handler. Daraja's sandbox has one number,
 // 254708374149, which pays. Of any other the last four digits are the result
@@ -58,6 +74,9 @@ type Simulator struct {
 	token string
 	until time.Time
 	last  map[string]string // phone: the handle of its latest push
+	// opened is the latest security credential that held the password: opening
+	// one takes a millisecond, and callers use the same for long.
+	opened string
 }
 
 // simRepeat is how long the same amount is refused.
@@ -77,8 +96,8 @@ func NewSimulator(c SimConfig) (*Simulator, error) {
 			*d.field = d.otherwise
 		}
 	}
-	if c.After <= 0 {
-		c.After = 2 * time.Second
+	if c.Decide <= 0 {
+		c.Decide = 2 * time.Second
 	}
 	if c.TokenLife <= 0 {
 		c.TokenLife = 3599 * time.Second
@@ -88,7 +107,7 @@ func NewSimulator(c SimConfig) (*Simulator, error) {
 	if s.key, err = simKey(); err != nil {
 		return nil, err
 	}
-	if s.book, err = simulator.OpenBook(c.Book, c.Now); err != nil {
+	if s.book, err = simulator.OpenBook(c.Path, c.Now); err != nil {
 		return nil, err
 	}
 	s.courier = simulator.NewCourier(s.dice)
@@ -254,7 +273,7 @@ func (s *Simulator) push(w http.ResponseWriter, q simRequest) {
 			simFail(w, 500, "500.001.1001", "Unable to lock subscriber, a transaction is already in process for the current subscriber")
 			return
 		case state == simulator.Success && before.Amount == amount:
-			plan = simulator.Plan{After: s.c.After, State: simulator.Failed, Code: "17"}
+			plan = simulator.Plan{After: s.c.Decide, State: simulator.Failed, Code: "17"}
 		}
 	}
 	merchant := fmt.Sprintf("%s-%s-1", simHex(2), simHex(4))
@@ -273,7 +292,7 @@ func (s *Simulator) push(w http.ResponseWriter, q simRequest) {
 
 // plan decides what becomes of a request: the end of the number is the code.
 func (s *Simulator) plan(phone string, codes map[string]verdict) simulator.Plan {
-	p := simulator.Plan{After: s.c.After, State: simulator.Success}
+	p := simulator.Plan{After: s.c.Decide, State: simulator.Success}
 	last := phone[len(phone)-4:]
 	code := strings.TrimLeft(last, "0")
 	switch _, known := codes[code]; {
@@ -282,13 +301,8 @@ func (s *Simulator) plan(phone string, codes map[string]verdict) simulator.Plan 
 	case phone == "254708374149":
 	case known && code != "0":
 		p.State, p.Code = simulator.Failed, code
-	case s.dice.Roll(s.c.Faults.LateSuccess):
-		p.State, p.Code, p.Late = simulator.Failed, "1037", s.c.After
-		if _, payout := codes["2040"]; payout {
-			p.Code = "2028"
-		}
 	}
-	return p
+	return s.dice.Plan(p, s.c.Decide)
 }
 
 // query answers a question about a push.

@@ -16,6 +16,10 @@ import (
 // code is not published; see Config.NotFoundCodes.
 const simNotFound = "SIM_NOT_FOUND"
 
+// simFailed is its word for a payout that failed. The real one is not
+// published; see Config.FailedStates.
+const simFailed = "Failed"
+
 // Certificate is the public key for which an initiator's password is
 // encrypted, in PEM.
 func (s *Simulator) Certificate() string {
@@ -32,12 +36,24 @@ func (s *Simulator) initiated(name, credential string) bool {
 	if credential == s.c.InitiatorPassword {
 		return name == s.c.Initiator
 	}
+	s.mu.Lock()
+	opened := credential == s.opened && credential != ""
+	s.mu.Unlock()
+	if opened {
+		return name == s.c.Initiator
+	}
 	sealed, err := base64.StdEncoding.DecodeString(credential)
 	if err != nil {
 		return false
 	}
 	password, err := rsa.DecryptPKCS1v15(rand.Reader, s.key, sealed)
-	return err == nil && name == s.c.Initiator && string(password) == s.c.InitiatorPassword
+	if err != nil || string(password) != s.c.InitiatorPassword {
+		return false
+	}
+	s.mu.Lock()
+	s.opened = credential
+	s.mu.Unlock()
+	return name == s.c.Initiator
 }
 
 func (s *Simulator) conversation() string {
@@ -72,7 +88,7 @@ func (s *Simulator) payout(w http.ResponseWriter, q simRequest) {
 	}
 	plan := s.plan(phone, payoutCodes)
 	if !s.initiated(q.text("InitiatorName"), q.text("SecurityCredential")) {
-		plan = simulator.Plan{After: s.c.After, State: simulator.Failed, Code: "2001"}
+		plan = simulator.Plan{After: s.c.Decide, State: simulator.Failed, Code: "2001"}
 	}
 	e, fresh, err := s.book.Add(simulator.Entry{Kind: "payout", Reference: reference, Handle: s.conversation(), External: q.text("Occassion"),
 		Phone: phone, Amount: amount, Currency: currency, Callback: q.text("ResultURL"), Receipt: rand.Text()[:10], Plan: plan})
@@ -164,7 +180,7 @@ func (s *Simulator) stands(q simRequest, r *simResult) {
 		r.ResultCode, r.ResultDesc = simNotFound, "The transaction does not exist."
 		return
 	}
-	status := map[simulator.State]string{simulator.Open: "Pending", simulator.Success: "Completed", simulator.Failed: "Failed"}[state]
+	status := map[simulator.State]string{simulator.Open: "Pending", simulator.Success: "Completed", simulator.Failed: simFailed}[state]
 	r.ResultParameters = &simParameters{[]simParameter{
 		{"ReceiptNo", e.Receipt}, {"Amount", json.Number(e.Amount + ".00")}, {"TransactionStatus", status}, {"ReasonType", "Business Payment to Customer via API"},
 		{"TransactionReason", code}, {"OriginatorConversationID", e.Reference}, {"ConversationID", e.Handle},

@@ -15,9 +15,8 @@ import (
 // BenchmarkCalls measures what the adapter adds to a call: compare with bare,
 // the same call with nothing around it. One operation is one submit or check.
 func BenchmarkCalls(b *testing.B) {
-	t := &testing.T{}
-	accepted := providertest.ReadExchange(t, "testdata/deposit_accepted.txt").Body(0)
-	completed := providertest.ReadExchange(t, "testdata/deposit_status_completed.txt").Body(0)
+	accepted := providertest.ReadExchange(&testing.T{}, "testdata/deposit_accepted.txt").Body(0)
+	completed := providertest.ReadExchange(&testing.T{}, "testdata/deposit_status_completed.txt").Body(0)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
 			w.Write(accepted)
@@ -27,7 +26,7 @@ func BenchmarkCalls(b *testing.B) {
 	}))
 	defer server.Close()
 	p := newOperator(b, Config{BaseURL: server.URL, APIToken: testToken}, time.Now).payment
-	r := goldenRequest(t)
+	r := goldenRequest(b)
 	body, _ := json.Marshal(p.initiation(r, p.routes[routeKey{"mtn_momo", "CG", "XAF"}], "1000"))
 	client := wire.NewClient(0)
 	header := http.Header{"Authorization": {"Bearer x"}, "Content-Type": contentType}
@@ -59,8 +58,8 @@ func BenchmarkCalls(b *testing.B) {
 
 // TestAllocations bounds what the adapter does around a call.
 func TestAllocations(t *testing.T) {
-	accepted := providertest.ReadExchange(t, "testdata/deposit_accepted.txt").Body(0)
-	completed := providertest.ReadExchange(t, "testdata/deposit_status_completed.txt").Body(0)
+	accepted := providertest.ReadExchange(&testing.T{}, "testdata/deposit_accepted.txt").Body(0)
+	completed := providertest.ReadExchange(&testing.T{}, "testdata/deposit_status_completed.txt").Body(0)
 	p := newOperator(t, Config{BaseURL: "https://api.pawapay.io", APIToken: testToken}, time.Now).payment
 	r := goldenRequest(t)
 	route := p.routes[routeKey{"mtn_momo", "CG", "XAF"}]

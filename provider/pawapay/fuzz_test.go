@@ -13,8 +13,7 @@ import (
 func seed(f *testing.F, add func(body []byte)) {
 	for _, name := range []string{"deposit_accepted", "deposit_rejected", "deposit_invalid", "deposit_status_completed", "deposit_status_failed",
 		"deposit_status_missing", "payout_status_enqueued"} {
-		t := &testing.T{}
-		body := providertest.ReadExchange(t, "testdata/"+name+".txt").Body(0)
+		body := providertest.ReadExchange(&testing.T{}, "testdata/"+name+".txt").Body(0)
 		add(body)
 		add(body[:len(body)/2])
 	}
@@ -52,7 +51,9 @@ func FuzzCheck(f *testing.F) {
 }
 
 // saying tells whether a text has a word, or escapes that could be one.
-func saying(text, word string) bool { return strings.Contains(text, word) || strings.Contains(text, `\u`) }
+func saying(text, word string) bool {
+	return strings.Contains(text, word) || strings.Contains(text, `\u`)
+}
 
 // FuzzSubmit: no answer panics, and only pawaPay's own words mean anything.
 func FuzzSubmit(f *testing.F) {

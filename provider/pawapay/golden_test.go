@@ -21,13 +21,13 @@ QSSOoXvEHgWK8DHOJzfS0wzgYX6FHoPGHvVnnRUYZ2V2SQNdkKdM2ehd
 
 var goldenNow = time.Date(2024, 5, 2, 15, 36, 45, 58799000, time.UTC)
 
-func goldenRequest(t *testing.T) provider.Request {
+func goldenRequest(t testing.TB) provider.Request {
 	t.Helper()
-	ref, err := till.ParseID("f4401bd2-1568-4140-bf2d-eb77d2b2b639")
+	ref, err := till.ParseID("9d0b1f4e-6c1a-4f5b-8c3d-2e7a61f0c4b9")
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, err := till.ParseID("0197f0a0-0000-7000-8000-000000000001")
+	id, err := till.ParseID("019a7c3e-52d4-7a10-9b5e-0f1e2d3c4b5a")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,28 +35,18 @@ func goldenRequest(t *testing.T) provider.Request {
 		Amount: till.Money{Minor: 1000, Currency: "XAF"}, Description: "Order 12345"}
 }
 
-// TestGolden holds what we say and what we make of the answers against the
-// documented examples.
-func TestGolden(t *testing.T) {
+// TestConversations holds what we say and what we make of the answers against
+// the documented examples.
+func TestConversations(t *testing.T) {
 	t.Parallel()
-	providertest.Golden(t, "testdata/*.txt", func(t *testing.T, name, baseURL string) (provider.Result, error) {
-		c := Config{BaseURL: baseURL, APIToken: testToken, Operations: []string{"payments", "payouts"}}
-		if strings.HasSuffix(name, "signed") {
+	providertest.Replay(t, "testdata", func(t *testing.T, url string, _ provider.Tokens) (provider.Provider, provider.Provider) {
+		c := Config{BaseURL: url, APIToken: testToken, Operations: []string{"payments", "payouts"}}
+		if strings.HasSuffix(t.Name(), "signed") {
 			c.SigningKey, c.SigningKeyID = goldenKey, "CUSTOMER_TEST_KEY"
 		}
 		o := newOperator(t, c, func() time.Time { return goldenNow })
-		if c.SigningKey != "" {
-			o.host = "api.sandbox.pawapay.io" // the server's own is another one each time
-		}
-		p := o.Payments()
-		if strings.HasPrefix(name, "payout") {
-			p = o.Payouts()
-		}
-		r := goldenRequest(t)
-		if strings.Contains(name, "_status_") {
-			return p.Check(t.Context(), provider.Query{ID: r.ID, Reference: r.Reference})
-		}
-		return p.Submit(t.Context(), r)
+		o.host = "api.sandbox.pawapay.io" // the server's own is another one each time
+		return o.Payments(), o.Payouts()
 	})
 }
 
@@ -117,4 +107,10 @@ func TestSimulatorSpeaksAlike(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestGuide holds the guide's page against the configuration.
+func TestGuide(t *testing.T) {
+	t.Parallel()
+	providertest.Guide(t, "../../docs/guide/operators-pawapay.md", "pawapay", Config{})
 }

@@ -173,9 +173,6 @@ func New(c Config, d provider.Deps) (*Operator, error) {
 	if back, err := url.Parse(d.CallbackURL); err == nil && len(o.accept) == 0 && back.Host != "" {
 		o.accept = []string{authority(back)}
 	}
-	if c.VerifyCallbacks && len(o.accept) == 0 {
-		return nil, errors.New("pawapay: callback_authorities: signatures of callbacks cannot be verified without the host that pawaPay calls")
-	}
 	o.keys = newKeyring(o.now, o.fetchKeys)
 	if len(c.Operations) == 0 || slices.Contains(c.Operations, "payments") {
 		o.payment = &side{o, &deposits}
@@ -225,7 +222,7 @@ func (s *side) Traits() provider.Traits {
 		CheckTimeout:    10 * time.Second,
 		// pawaPay: "not found" counts from 15 minutes after the initiation on.
 		Settle:     15 * time.Minute,
-		Poll:       30 * time.Second, // callbacks come first, as a rule
+		Poll:       15 * time.Second, // callbacks come first, as a rule
 		PollMax:    time.Hour,
 		Grace:      5 * time.Minute,
 		LateReads:  []time.Duration{5 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 72 * time.Hour},

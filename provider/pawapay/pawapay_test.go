@@ -12,15 +12,16 @@ import (
 	"till"
 	"till/provider"
 	"till/provider/providertest"
+	"till/provider/simulator"
 )
 
 const testToken = "token-of-a-test"
 
 // open wires the adapter of a kind to a simulated pawaPay over a line.
-func open(t *testing.T, k *kind) providertest.Harness {
+func open(t *testing.T, k *kind, faults simulator.Faults) providertest.Harness {
 	t.Helper()
 	clock := providertest.NewClock()
-	sim, err := NewSimulator(SimConfig{Token: testToken, Now: clock.Now, After: 40 * time.Second})
+	sim, err := NewSimulator(SimConfig{Token: testToken, Now: clock.Now, Decide: 40 * time.Second, Faults: faults})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,10 +98,18 @@ func newOperator(t testing.TB, c Config, now func() time.Time) *Operator {
 
 func TestPayments(t *testing.T) {
 	t.Parallel()
-	providertest.Run(t, func(t *testing.T) providertest.Harness { return open(t, &deposits) })
+	providertest.Run(t, func(t *testing.T) providertest.Harness { return open(t, &deposits, simulator.Faults{}) })
 }
 
 func TestPayouts(t *testing.T) {
 	t.Parallel()
-	providertest.Run(t, func(t *testing.T) providertest.Harness { return open(t, &payouts) })
+	providertest.Run(t, func(t *testing.T) providertest.Harness { return open(t, &payouts, simulator.Faults{}) })
+}
+
+// TestStorm: with a tenth of everything going wrong, nobody pays twice.
+func TestStorm(t *testing.T) {
+	t.Parallel()
+	for _, k := range []*kind{&deposits, &payouts} {
+		providertest.Storm(t, open(t, k, simulator.Faults{LostRequest: 0.1, LostResponse: 0.1, ServerError: 0.1, Slow: 0.05, SlowBy: time.Millisecond, Seed: 6}), 150)
+	}
 }

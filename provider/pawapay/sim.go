@@ -23,9 +23,9 @@ import (
 // SimConfig is what a simulated pawaPay is made of. The zero value works.
 type SimConfig struct {
 	Token  string           // the API token that it takes; "" means "simulated"
-	Book   string           // the file of its book; "" means memory
+	Path   string           // the file of its book; "" means memory
 	Now    func() time.Time // its clock; nil means the machine's
-	After  time.Duration    // how long customers and operators take; 0 means a second
+	Decide time.Duration    // how long customers and operators take; 0 means a second
 	Faults simulator.Faults
 
 	// DepositCallback and PayoutCallback are what the dashboard would hold.
@@ -42,6 +42,18 @@ type SimConfig struct {
 	OutOfFunds bool
 }
 
+// SimToken is the token of a simulator that is not told another.
+const SimToken = "simulated"
+
+// SimSettings is what stands in [connection.pawapay] for a simulator that was
+// told nothing else.
+const SimSettings = `api_token_env = "SIM_PAWAPAY_TOKEN"
+operations = ["payments", "payouts"]
+`
+
+// SimSecrets are the credentials of SimSettings.
+var SimSecrets = map[string]string{"SIM_PAWAPAY_TOKEN": SimToken}
+
 // Simulator plays pawaPay, as an http.Handler. It takes the numbers of
 // pawaPay's own sandbox: the last three digits choose what happens.
 type Simulator struct {
@@ -57,10 +69,10 @@ type Simulator struct {
 // NewSimulator starts a simulated pawaPay. Close it.
 func NewSimulator(c SimConfig) (*Simulator, error) {
 	if c.Token == "" {
-		c.Token = "simulated"
+		c.Token = SimToken
 	}
-	if c.After <= 0 {
-		c.After = time.Second
+	if c.Decide <= 0 {
+		c.Decide = time.Second
 	}
 	if c.CallbackRetries == 0 {
 		c.CallbackRetries = 15
@@ -81,7 +93,7 @@ func NewSimulator(c SimConfig) (*Simulator, error) {
 	if s.signer, err = newSimKey(); err != nil {
 		return nil, err
 	}
-	if s.book, err = simulator.OpenBook(c.Book, c.Now); err != nil {
+	if s.book, err = simulator.OpenBook(c.Path, c.Now); err != nil {
 		return nil, err
 	}
 	s.courier = simulator.NewCourier(s.dice)
@@ -233,7 +245,7 @@ func (s *Simulator) initiate(w http.ResponseWriter, r *http.Request, k *kind) {
 	} else if !fresh {
 		answer.Status, answer.NextStep = "DUPLICATE_IGNORED", ""
 	} else {
-		s.callBack(k, id, s.c.After)
+		s.callBack(k, id, s.c.Decide)
 	}
 	simJSON(w, http.StatusOK, &answer)
 }
@@ -334,7 +346,7 @@ func (s *Simulator) entry(q *simRequest, p *simParty, id string, k *kind) simula
 	if k == &payouts {
 		endings = simPayouts
 	}
-	plan := simulator.Plan{After: s.c.After, State: simulator.Success}
+	plan := simulator.Plan{After: s.c.Decide, State: simulator.Success}
 	phone := p.AccountDetails.PhoneNumber
 	last := phone[len(phone)-3:]
 	switch code, fails := endings[last]; {
@@ -342,9 +354,8 @@ func (s *Simulator) entry(q *simRequest, p *simParty, id string, k *kind) simula
 		plan = simulator.Plan{State: simulator.Open}
 	case fails:
 		plan.State, plan.Code = simulator.Failed, code
-	case s.dice.Roll(s.c.Faults.LateSuccess):
-		plan.State, plan.Code, plan.Late = simulator.Failed, "UNSPECIFIED_FAILURE", s.c.After
 	}
+	plan = s.dice.Plan(plan, s.c.Decide)
 	data := simData{Provider: p.AccountDetails.Provider, Reference: q.ClientReferenceID, Metadata: q.Metadata}
 	if q.CustomerMessage != nil {
 		data.Message = *q.CustomerMessage

@@ -113,6 +113,9 @@ func (s *side) compare(conf *activeConf) error {
 	if !conf.SignatureConfiguration.SignedCallbacks && s.c.VerifyCallbacks {
 		return errors.New("verify_callbacks is on, but the account's callbacks are not signed. Turn signed callbacks on in the dashboard")
 	}
+	if s.c.VerifyCallbacks && len(s.accept) == 0 {
+		return fmt.Errorf("verify_callbacks is on: %w", errNoAuthority)
+	}
 	decimals := map[string]string{} // provider and currency: decimalsInAmount
 	for _, country := range conf.Countries {
 		for _, p := range country.Providers {
@@ -144,7 +147,7 @@ func (s *side) compare(conf *activeConf) error {
 	}
 	if len(wrong) > 0 {
 		slices.Sort(wrong)
-		return errors.New(strings.Join(wrong, "; ") + ". Correct the [[connection.provider]] rows")
+		return errors.New(strings.Join(wrong, "; ") + ". Correct the [[connection.pawapay.provider]] rows")
 	}
 	return nil
 }

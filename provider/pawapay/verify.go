@@ -36,6 +36,10 @@ const (
 // errSignature marks a callback that is not pawaPay's.
 var errSignature = errors.New("the signature of a callback")
 
+// errNoAuthority says that nobody told under which host pawaPay calls us, which
+// it signs.
+var errNoAuthority = errors.New("it cannot be verified without callback_authorities or the public address of this service")
+
 // ReadCallback reads a callback. Where signatures are verified, one without a
 // good one is refused; without, any may knock. Either way it is only a hint: the
 // payment is asked about, and what the callback says is not believed.
@@ -63,6 +67,9 @@ func readCallback(k *kind, body []byte) (provider.Callback, error) {
 
 // verify checks the RFC 9421 signature of a call.
 func (o *Operator) verify(c provider.Call) error {
+	if len(o.accept) == 0 {
+		return fmt.Errorf("%w: %w", errSignature, errNoAuthority)
+	}
 	in, err := parseInput(header(c, "Signature-Input"))
 	if err != nil {
 		return fmt.Errorf("%w: %w", errSignature, err)

@@ -106,11 +106,14 @@ func callers(t *testing.T) []caller {
 			h := sha512.Sum512(b)
 			return must(rsa.SignPSS(rand.Reader, big, crypto.SHA512, h[:], &rsa.PSSOptions{SaltLength: 64}))
 		}},
-		{"rsa-v1_5-sha256", "rsa", &big.PublicKey, func(b []byte) []byte { h := sha256.Sum256(b); return must(rsa.SignPKCS1v15(nil, big, crypto.SHA256, h[:])) }},
+		{"rsa-v1_5-sha256", "rsa", &big.PublicKey, func(b []byte) []byte {
+			h := sha256.Sum256(b)
+			return must(rsa.SignPKCS1v15(nil, big, crypto.SHA256, h[:]))
+		}},
 	}
 }
 
-const callbackBody = `{"depositId":"f4401bd2-1568-4140-bf2d-eb77d2b2b639","status":"COMPLETED","amount":"1000.00","currency":"XAF"}`
+const callbackBody = `{"depositId":"9d0b1f4e-6c1a-4f5b-8c3d-2e7a61f0c4b9","status":"COMPLETED","amount":"1000.00","currency":"XAF"}`
 
 // forgery is what an attacker, or a proxy, changes about a callback.
 type forgery struct {
@@ -190,7 +193,7 @@ func TestCallbackSignatures(t *testing.T) {
 	bad := []forgery{
 		{name: "another body", after: func(c *provider.Call) { c.Body = []byte(strings.Replace(callbackBody, "1000", "9000", 1)) }},
 		{name: "another body with its digest", after: func(c *provider.Call) {
-			c.Body = []byte(`{"depositId":"f4401bd2-1568-4140-bf2d-eb77d2b2b639"}`)
+			c.Body = []byte(`{"depositId":"9d0b1f4e-6c1a-4f5b-8c3d-2e7a61f0c4b9"}`)
 			sum := sha256.Sum256(c.Body)
 			c.Header["Content-Digest"] = []string{"sha-256=:" + base64.StdEncoding.EncodeToString(sum[:]) + ":"}
 		}},
@@ -228,7 +231,7 @@ func TestCallbackSignatures(t *testing.T) {
 	}
 	for _, c := range all {
 		for _, f := range good {
-			if got, err := p.ReadCallback(signedCall(c, f)); err != nil || got.Reference.String() != "f4401bd2-1568-4140-bf2d-eb77d2b2b639" {
+			if got, err := p.ReadCallback(signedCall(c, f)); err != nil || got.Reference.String() != "9d0b1f4e-6c1a-4f5b-8c3d-2e7a61f0c4b9" {
 				t.Errorf("%s, %s: %v, %v", c.alg, f.name, got, err)
 			}
 		}
@@ -298,7 +301,7 @@ func TestSigned(t *testing.T) {
 				calls <- provider.Call{Method: r.Method, URL: "http://" + r.Host + r.URL.RequestURI(), Header: r.Header, Body: body}
 			}))
 			defer here.Close()
-			sim, err := NewSimulator(SimConfig{Token: testToken, After: time.Millisecond, DepositCallback: here.URL + "/d", PayoutCallback: here.URL + "/p",
+			sim, err := NewSimulator(SimConfig{Token: testToken, Decide: time.Millisecond, DepositCallback: here.URL + "/d", PayoutCallback: here.URL + "/p",
 				SignCallbacks: true, RawSignatures: encoding == "raw", ClientKey: public, ClientKeyID: "ours"})
 			if err != nil {
 				t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 	"till/provider/simulator"
 )
 
-const testID = "f4401bd2-1568-4140-bf2d-eb77d2b2b639"
+const testID = "9d0b1f4e-6c1a-4f5b-8c3d-2e7a61f0c4b9"
 
 // Every documented code, in the order of pawaPay's pages, with what we call
 // it: of a deposit, of a payout.
@@ -119,7 +119,7 @@ func TestReadCheck(t *testing.T) {
 		{200, `{"status":"FOUND"}`, ""},
 		{200, `{"status":"FOUND","data":{"status":"COMPLETED","amount":"1","currency":"XAF"}}`, ""},
 		{200, `{"status":"FOUND","data":{"payoutId":"` + testID + `","status":"COMPLETED","amount":"1","currency":"XAF"}}`, ""},
-		{200, `{"status":"FOUND","data":{"depositId":"00000000-1568-4140-bf2d-eb77d2b2b639","status":"FAILED"}}`, ""},
+		{200, `{"status":"FOUND","data":{"depositId":"00000000-6c1a-4f5b-8c3d-2e7a61f0c4b9","status":"FAILED"}}`, ""},
 		{200, `{"status":"NOT_FOUND","data":{"status":"COMPLETED"}}`, ""},
 		{200, `{"status":"LOST"}`, ""},
 		{200, `[{"status":"NOT_FOUND"}]`, ""},
@@ -157,7 +157,7 @@ func TestReadSubmit(t *testing.T) {
 		{200, `{` + ours + `,"status":"REJECTED"}`, ""},
 		{200, `{` + ours + `,"status":"REJECTED","failureReason":{}}`, ""},
 		{200, `{` + ours + `,"status":"COMPLETED"}`, ""},
-		{200, `{"depositId":"00000000-1568-4140-bf2d-eb77d2b2b639","status":"REJECTED","failureReason":{"failureCode":"INVALID_AMOUNT"}}`, ""},
+		{200, `{"depositId":"00000000-6c1a-4f5b-8c3d-2e7a61f0c4b9","status":"REJECTED","failureReason":{"failureCode":"INVALID_AMOUNT"}}`, ""},
 		{400, `{"failureReason":{"failureCode":"A_WORD_OF_TOMORROW"}}`, ""},
 		{400, ``, ""},
 		{400, `{}`, ""},
@@ -224,13 +224,13 @@ func TestAmounts(t *testing.T) {
 func TestCustomerMessage(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"Order 12345":                         "Order 12345",
+		"Order 12345": "Order 12345",
 		"L'été à l'école de Brazzaville 2026": "L ete a l ecole de Bra",
-		"ok":                                  "Mobile payment",
-		"":                                    "Mobile payment",
-		"🎉🎉🎉🎉🎉":                               "Mobile payment",
-		"  a   b  c ":                         "a b c",
-		"123456789012345678901 3":             "123456789012345678901",
+		"ok":                      "Mobile payment",
+		"":                        "Mobile payment",
+		"🎉🎉🎉🎉🎉":                   "Mobile payment",
+		"  a   b  c ":             "a b c",
+		"123456789012345678901 3": "123456789012345678901",
 	} {
 		if got := customerMessage(text, defaultMessage); got != want || !simMessage.MatchString(got) {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
@@ -284,8 +284,12 @@ func TestConfig(t *testing.T) {
 	if r := newOperator(t, own, nil).routes[routeKey{"mtn_momo", "CG", "XAF"}]; r.Code != "MTN_NEW_COG" {
 		t.Errorf("the configuration does not win: %+v", r)
 	}
-	if _, err := New(Config{BaseURL: "https://api.pawapay.io", APIToken: "x", VerifyCallbacks: true}, provider.Deps{}); err == nil {
-		t.Error("callbacks are verified for no host")
+	o, err := New(Config{BaseURL: "https://api.pawapay.io", APIToken: "x", VerifyCallbacks: true}, provider.Deps{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.Payments().(provider.Called).ReadCallback(provider.Call{}); !errors.Is(err, errNoAuthority) {
+		t.Errorf("callbacks are verified for no host: %v", err)
 	}
 }
 
@@ -344,6 +348,7 @@ func TestSimulatorIsStrict(t *testing.T) {
 	}
 	defer sim.Close()
 	x := providertest.ReadExchange(t, "testdata/deposit_accepted.txt")
+	_, body, _ := strings.Cut(x.Requests[0], "\n\n")
 	for _, c := range []struct {
 		old, with string
 		status    int
@@ -358,14 +363,11 @@ func TestSimulatorIsStrict(t *testing.T) {
 		{`MTN_MOMO_COG`, `MTN_MOMO_XXX`, 200, "INVALID_PROVIDER"},
 		{`242063456789`, `237653456789`, 200, "INVALID_PHONE_NUMBER"},
 		{`Order 12345`, `Commande n°5`, 400, "INVALID_PARAMETER"},
-		{`4140-bf2d`, `7140-bf2d`, 400, "INVALID_PARAMETER"}, // not a UUID of version 4
+		{`4f5b-8c3d`, `7f5b-8c3d`, 400, "INVALID_PARAMETER"}, // not a UUID of version 4
 		{`"payer"`, `"recipient"`, 400, "MISSING_PARAMETER"},
 		{`"currency"`, `"surprise":1,"currency"`, 400, "UNSUPPORTED_PARAMETER"},
 	} {
-		r := x.Request(0)
-		body := strings.Replace(x.Requests[0], c.old, c.with, 1)
-		_, body, _ = strings.Cut(body, "\n\n")
-		r = httptest.NewRequest(r.Method, r.URL.Path, strings.NewReader(body))
+		r := httptest.NewRequest(http.MethodPost, "/v2/deposits", strings.NewReader(strings.Replace(body, c.old, c.with, 1)))
 		r.Header.Set("Authorization", "Bearer "+testToken)
 		rec := httptest.NewRecorder()
 		sim.ServeHTTP(rec, r)
@@ -388,7 +390,7 @@ func TestSimulatorFaults(t *testing.T) {
 		faults  simulator.Faults
 		entries int
 	}{{simulator.Faults{LostRequest: 1}, 0}, {simulator.Faults{LostResponse: 1}, 1}, {simulator.Faults{}, 2}} {
-		sim, err := NewSimulator(SimConfig{Token: testToken, Book: book, Faults: c.faults})
+		sim, err := NewSimulator(SimConfig{Token: testToken, Path: book, Faults: c.faults})
 		if err != nil {
 			t.Fatal(err)
 		}
