@@ -54,16 +54,16 @@ var simulations = []simulation{
 		routes: map[string][]string{"airtel_money": {"CG"}},
 	},
 	{
-		name: "mpesa", settings: mpesa.SimSettings, secrets: mpesa.SimSecrets(),
+		name: "mpesa", settings: mpesa.SimSettings, secrets: mpesa.SimSecrets,
 		open: func(f simulator.Faults, path string) (http.Handler, error) {
-			return mpesa.NewSimulator(mpesa.SimConfig{Faults: f, Book: path})
+			return mpesa.NewSimulator(mpesa.SimConfig{Faults: f, Path: path})
 		},
 		routes: map[string][]string{"mpesa": {"KE"}},
 	},
 	{
 		name: "pawapay", settings: pawapay.SimSettings, secrets: pawapay.SimSecrets,
 		open: func(f simulator.Faults, path string) (http.Handler, error) {
-			return pawapay.NewSimulator(pawapay.SimConfig{Faults: f, Book: path})
+			return pawapay.NewSimulator(pawapay.SimConfig{Faults: f, Path: path})
 		},
 		routes: map[string][]string{"mtn_momo": {"CG", "CM", "UG", "GH", "RW", "ZM", "CI", "BJ"}, "airtel_money": {"CG", "UG", "ZM", "GA"}},
 	},

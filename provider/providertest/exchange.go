@@ -1,287 +1,191 @@
 package providertest
 
 import (
-	"bufio"
 	"bytes"
-	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"till"
 	"till/provider"
 )
 
-// Replay replays the conversations in a folder: one file each, with what is
-// called, the bytes that are sent, the bytes that are answered, and what comes
-// of it. open returns the providers of an account at the address.
+// Golden replays recorded exchanges, one file each: what the adapter must say
+// byte for byte, what the operator answers byte for byte, and what is made of
+// it. A file has a section "-- request --" and one "-- response --" for each
+// call, in order, and one "-- result --" at its end.
 //
-// A file has sections, each under a line "-- name --":
-//
-//	-- call --       who is called: "payments submit", "payouts check" or
-//	                 "payments test"; then lines "key value": token, phone,
-//	                 amount, country, description, callback, handle, mask
-//	-- request --    what we send; -- response -- what is answered; repeated
-//	-- result --     what comes of it
-//
-// What stands before the first section says where the answers are from. A mask
-// is a regular expression for what differs each time, shown as ***. With
-// TILL_UPDATE=1 requests and results are written anew: read the difference.
-func Replay(t *testing.T, folder string, open func(t *testing.T, url string, tokens provider.Tokens) (payments, payouts provider.Provider)) {
-	files, err := filepath.Glob(filepath.Join(folder, "*.txt"))
+// act makes the call that a file is named for, at an operator of that base
+// URL. TILL_GOLDEN=update writes requests and results anew; read the difference.
+func Golden(t *testing.T, pattern string, act func(t *testing.T, name, baseURL string) (provider.Result, error)) {
+	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {
-		t.Fatalf("there are no conversations in %s: %v", folder, err)
+		t.Fatalf("there are no files %s (%v)", pattern, err)
 	}
-	for _, path := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
-			text, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			g := readGolden(t, string(text))
-			g.replay(t, open)
-			if got := g.String(); got != string(text) {
-				if os.Getenv("TILL_UPDATE") == "1" {
-					if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-						t.Fatal(err)
-					}
-					return
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".txt")
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x := ReadExchange(t, file)
+			var said []string
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				said = append(said, spoken(r))
+				if len(said) > len(x.Responses) {
+					t.Errorf("call %d is not in the file", len(said))
+					panic(http.ErrAbortHandler)
 				}
-				t.Errorf("%s differs; got:\n%s\nwant:\n%s", path, got, text)
-			}
+				x.Answer(w, len(said)-1)
+			}))
+			defer server.Close()
+			result, err := act(t, name, server.URL)
+			x.hold(t, file, said, fmt.Sprintf("%+v\nerror: %v\n", result, err))
 		})
 	}
 }
 
-type section struct{ name, text string }
-
-// golden is one conversation.
-type golden struct {
-	intro    string
-	sections []section
-	call     map[string]string
-	who      string
-	masks    []*regexp.Regexp
+// Exchange is what a file of Golden holds.
+type Exchange struct {
+	Title               string // what stands before the first section
+	Requests, Responses []string
+	Result              string
 }
 
-var sectionLine = regexp.MustCompile(`(?m)^-- ([a-z]+) --\n`)
-
-func readGolden(t *testing.T, text string) *golden {
+// ReadExchange reads a file of Golden.
+func ReadExchange(t *testing.T, file string) *Exchange {
 	t.Helper()
-	g := &golden{call: map[string]string{}}
-	marks := sectionLine.FindAllStringSubmatchIndex(text, -1)
-	if len(marks) == 0 {
-		t.Fatal("there are no sections")
-	}
-	g.intro = text[:marks[0][0]]
-	for i, m := range marks {
-		end := len(text)
-		if i+1 < len(marks) {
-			end = marks[i+1][0]
-		}
-		g.sections = append(g.sections, section{text[m[2]:m[3]], text[m[1]:end]})
-	}
-	if g.sections[0].name != "call" {
-		t.Fatal("the first section is not the call")
-	}
-	for i, line := range strings.Split(strings.TrimSpace(g.sections[0].text), "\n") {
-		if i == 0 {
-			g.who = line
-			continue
-		}
-		key, value, _ := strings.Cut(line, " ")
-		if key == "mask" {
-			g.masks = append(g.masks, regexp.MustCompile(value))
-		}
-		g.call[key] = value
-	}
-	return g
-}
-
-func (g *golden) String() string {
-	var b strings.Builder
-	b.WriteString(g.intro)
-	for _, s := range g.sections {
-		fmt.Fprintf(&b, "-- %s --\n%s", s.name, s.text)
-	}
-	return b.String()
-}
-
-// replay makes the call, and puts what was sent and what came of it into the
-// sections.
-func (g *golden) replay(t *testing.T, open func(t *testing.T, url string, tokens provider.Tokens) (payments, payouts provider.Provider)) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	served := make(chan string, 1)
-	go func() { served <- g.serve(listener) }()
-	url := "http://" + listener.Addr().String()
-	tokens := NewTokens(time.Now)
-	if text := g.call["token"]; text != "" {
-		tokens.fixed = text
-	}
-	payments, payouts := open(t, url, tokens)
-	p := payments
-	kind, operation, _ := strings.Cut(g.who, " ")
-	if kind == "payouts" {
-		p = payouts
-	}
-	result := g.make(t, p, operation)
-	listener.Close()
-	if fault := <-served; fault != "" {
-		t.Error(fault)
-	}
-	last := &g.sections[len(g.sections)-1]
-	if last.name != "result" {
-		t.Fatal("the last section is not the result")
-	}
-	last.text = result
-}
-
-// The ids of every conversation.
-const (
-	goldenReference = "9d0b1f4e-6c1a-4f5b-8c3d-2e7a61f0c4b9"
-	goldenID        = "019a7c3e-52d4-7a10-9b5e-0f1e2d3c4b5a"
-)
-
-func (g *golden) make(t *testing.T, p provider.Provider, operation string) string {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), lease)
-	defer cancel()
-	reference, _ := till.ParseID(goldenReference)
-	id, _ := till.ParseID(goldenID)
-	value, currency, _ := strings.Cut(g.call["amount"], " ")
-	minor, _ := till.ParseMinor(value)
-	amount := till.Money{Minor: minor, Currency: currency}
-	var (
-		result provider.Result
-		err    error
-	)
-	switch operation {
-	case "submit":
-		result, err = p.Submit(ctx, provider.Request{ID: id, Reference: reference, Country: g.call["country"], Method: g.call["method"],
-			Phone: g.call["phone"], Amount: amount, Description: g.call["description"], CallbackURL: g.call["callback"]})
-	case "check":
-		result, err = p.Check(ctx, provider.Query{ID: id, Reference: reference, Country: g.call["country"], Method: g.call["method"],
-			Phone: g.call["phone"], Amount: amount, Handle: g.call["handle"], CallbackURL: g.call["callback"]})
-	case "test":
-		err = p.(provider.Tester).Test(ctx)
-		if err == nil {
-			return "good\n"
+	x := &Exchange{}
+	section := &x.Title
+	for line := range strings.Lines(string(text)) {
+		switch line {
+		case "-- request --\n":
+			x.Requests = append(x.Requests, "")
+			section = &x.Requests[len(x.Requests)-1]
+		case "-- response --\n":
+			x.Responses = append(x.Responses, "")
+			section = &x.Responses[len(x.Responses)-1]
+		case "-- result --\n":
+			section = &x.Result
+		default:
+			*section += line
 		}
-		return "bad: " + err.Error() + "\n"
-	default:
-		t.Fatalf("no such call: %s", operation)
 	}
-	return resultText(result, err)
+	return x
 }
 
-// resultText writes a result as a file shows it.
-func resultText(r provider.Result, err error) string {
+// Status and Body return the parts of an answer. A body has no line feed at its
+// end.
+func (x *Exchange) Status(n int) (status int) {
+	fmt.Sscanf(x.Responses[n], "HTTP/1.1 %d", &status)
+	return status
+}
+
+// Body returns the body of an answer.
+func (x *Exchange) Body(n int) []byte { return []byte(body(x.Responses[n])) }
+
+func body(section string) string {
+	_, text, _ := strings.Cut(section, "\n\n")
+	return strings.TrimSuffix(text, "\n")
+}
+
+// Answer gives a recorded answer.
+func (x *Exchange) Answer(w http.ResponseWriter, n int) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(x.Status(n))
+	w.Write(x.Body(n))
+}
+
+// Request returns a recorded request, to be put to a simulator.
+func (x *Exchange) Request(n int) *http.Request {
+	head, text, _ := strings.Cut(x.Requests[n], "\n\n")
+	lines := strings.Split(head, "\n")
+	method, path, _ := strings.Cut(lines[0], " ")
+	r := httptest.NewRequest(method, path, strings.NewReader(strings.TrimSuffix(text, "\n")))
+	for _, line := range lines[1:] {
+		name, value, _ := strings.Cut(line, ": ")
+		r.Header.Set(name, value)
+	}
+	return r
+}
+
+// spoken writes a request down. What the HTTP library adds is left out, and a
+// signature, which is another one each time, is shown as a star.
+func spoken(r *http.Request) string {
 	var b strings.Builder
-	switch {
-	case errors.Is(err, provider.ErrCredentials):
-		return "error: credentials\n"
-	case errors.Is(err, provider.ErrNotSent):
-		return "error: nothing sent\n"
-	case err != nil:
-		return "error: unknown\n"
-	}
-	line := func(name, value string) {
-		if value != "" {
-			fmt.Fprintf(&b, "%s: %s\n", name, value)
+	fmt.Fprintf(&b, "%s %s\n", r.Method, r.URL.RequestURI())
+	var names []string
+	for name := range r.Header {
+		if !slices.Contains([]string{"User-Agent", "Content-Length", "Accept-Encoding", "Connection"}, name) {
+			names = append(names, name)
 		}
 	}
-	line("outcome", string(r.Outcome))
-	line("receipt", r.Receipt)
-	line("handle", r.Handle)
-	if !r.Amount.IsZero() {
-		line("amount", r.Amount.Value()+" "+r.Amount.Currency)
+	slices.Sort(names)
+	for _, name := range names {
+		value := r.Header.Get(name)
+		if name == "Signature" {
+			value = "*"
+		}
+		fmt.Fprintf(&b, "%s: %s\n", name, value)
 	}
-	line("reference", r.Reference)
-	line("reason", string(r.Reason))
-	line("code", r.Code)
-	line("message", r.Message)
-	if r.Retryable {
-		line("retryable", "yes")
+	text, _ := io.ReadAll(r.Body)
+	fmt.Fprintf(&b, "\n%s", text)
+	if len(text) > 0 {
+		b.WriteByte('\n')
 	}
 	return b.String()
 }
 
-// serve takes a connection for each request of the file and answers with the
-// bytes that follow it. It returns what went wrong.
-func (g *golden) serve(listener net.Listener) string {
-	for i := 0; i < len(g.sections); i++ {
-		if g.sections[i].name != "request" {
-			continue
+// hold compares what was said with the file, or writes the file.
+func (x *Exchange) hold(t *testing.T, file string, said []string, result string) {
+	t.Helper()
+	if os.Getenv("TILL_GOLDEN") == "update" {
+		var b strings.Builder
+		b.WriteString(x.Title)
+		for i, s := range said {
+			b.WriteString("-- request --\n" + s + "-- response --\n" + x.Responses[i])
 		}
-		conn, err := listener.Accept()
-		if err != nil {
-			return "a request of the file was never made"
+		b.WriteString("-- result --\n" + result)
+		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
 		}
-		request, err := g.readRequest(conn)
-		if err != nil || i+1 >= len(g.sections) || g.sections[i+1].name != "response" {
-			conn.Close()
-			return fmt.Sprintf("a request cannot be answered: %v", err)
-		}
-		g.sections[i].text = request
-		io.WriteString(conn, rawResponse(g.sections[i+1].text))
-		conn.Close()
+		return
 	}
-	return ""
+	if len(said) != len(x.Requests) {
+		t.Errorf("%d calls were made, want %d", len(said), len(x.Requests))
+	}
+	for i := range min(len(said), len(x.Requests)) {
+		if said[i] != x.Requests[i] {
+			t.Errorf("call %d is\n%s\nwant\n%s", i+1, said[i], x.Requests[i])
+		}
+	}
+	if result != x.Result {
+		t.Errorf("the result is\n%s\nwant\n%s", result, x.Result)
+	}
 }
 
-// readRequest writes a request in one form: the headers that we chose, sorted,
-// and the body.
-func (g *golden) readRequest(conn net.Conn) (string, error) {
-	conn.SetDeadline(time.Now().Add(lease))
-	r, err := http.ReadRequest(bufio.NewReader(conn))
-	if err != nil {
-		return "", err
+// Shape lists the places of a JSON text with the types of what they hold,
+// sorted: two answers of one shape differ in words alone.
+func Shape(text []byte) []string {
+	if !json.Valid(bytes.TrimSpace(text)) {
+		return []string{"not JSON"}
 	}
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return "", err
-	}
-	var lines []string
-	for name, values := range r.Header {
-		if name == "Content-Length" || name == "Accept-Encoding" {
-			continue
+	var out []string
+	leaves(parsed(text), nil, func(path []any, v any) {
+		switch v.(type) {
+		case map[string]any, []any:
+			return
 		}
-		for _, v := range values {
-			lines = append(lines, name+": "+v)
-		}
-	}
-	slices.Sort(lines)
-	text := r.Method + " " + r.RequestURI + "\n" + strings.Join(lines, "\n") + "\n\n"
-	if len(body) > 0 {
-		text += string(body) + "\n"
-	}
-	for _, m := range g.masks {
-		text = m.ReplaceAllString(text, "***")
-	}
-	return text, nil
-}
-
-// rawResponse turns a response of a file into bytes for the line: the body
-// without the last line's end, and its length, which the file leaves out.
-func rawResponse(text string) string {
-	head, body, _ := strings.Cut(text, "\n\n")
-	body = strings.TrimSuffix(body, "\n")
-	var b bytes.Buffer
-	for line := range strings.SplitSeq(strings.TrimSuffix(head, "\n"), "\n") {
-		b.WriteString(line + "\r\n")
-	}
-	fmt.Fprintf(&b, "Content-Length: %d\r\nConnection: close\r\n\r\n%s", len(body), body)
-	return b.String()
+		out = append(out, fmt.Sprintf("%v %T", path, v))
+	})
+	slices.Sort(out)
+	return out
 }
