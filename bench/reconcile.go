@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -97,7 +96,6 @@ func (s *site) writeStatement(ctx context.Context, d *seeding, path string) (lin
 		if len(rows) == 0 {
 			break
 		}
-		slices.SortFunc(rows, func(a, b store.Compared) int { return bytes.Compare(a.ID[:], b.ID[:]) })
 		after = rows[len(rows)-1].ID
 		for i := range rows {
 			lines++

@@ -283,9 +283,6 @@ func (r *reconciler) walk(ctx context.Context, client, after, last till.ID, old 
 				return err
 			}
 			for i := range r.rows {
-				if id := r.rows[i].ID; bytes.Compare(id[:], at[:]) > 0 {
-					at = id
-				}
 				if _, seen := r.seen[store.Ref{Client: client, ID: r.rows[i].ID}]; seen {
 					continue
 				}
@@ -297,6 +294,7 @@ func (r *reconciler) walk(ctx context.Context, client, after, last till.ID, old 
 			if len(r.rows) < r.slice {
 				break
 			}
+			at = r.rows[len(r.rows)-1].ID
 		}
 	}
 	return nil

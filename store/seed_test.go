@@ -66,3 +66,57 @@ func TestSeedBooks(t *testing.T) {
 		}
 	})
 }
+
+// Seeded books hold what a comparison with a statement reads.
+func TestSeedLedger(t *testing.T) {
+	t.Parallel()
+	for _, e := range storetest.Engines() {
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			s := storetest.Open(t, e.Config(t))
+			client := storetest.NewClient(t, s, till.Test)
+			const rows = 500
+			from := noon.Add(-time.Hour)
+			if err := s.Seed(t.Context(), store.Seed{Client: client.ID, Rows: rows, From: from, To: noon}); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.SeedLedger(t.Context(), client.ID, from, noon); err != nil {
+				t.Fatal(err)
+			}
+			var own, others []store.Compared
+			var moved []store.Moved
+			err := s.View(t.Context(), func(tx *store.Tx) (err error) {
+				last := till.LastID(noon)
+				if own, err = tx.Compare(t.Context(), store.ComparedPayment, "seed", client.ID, till.ID{}, last, rows+1, nil); err != nil {
+					return err
+				}
+				if others, err = tx.Compare(t.Context(), store.ComparedPayment, "another", client.ID, till.ID{}, last, rows+1, nil); err != nil {
+					return err
+				}
+				moved, err = tx.Moved(t.Context(), "seed", client.ID, till.ID{}, last, rows+1)
+				return err
+			})
+			if err != nil || len(own) != rows || len(others) != rows {
+				t.Fatalf("%v, %d payments, %d seen from another connection", err, len(own), len(others))
+			}
+			booked := 0
+			for i, c := range own {
+				if i > 0 && c.CreatedAt <= own[i-1].CreatedAt || c.Reference.IsZero() {
+					t.Errorf("payment %d is %+v", i, c)
+				}
+				if good := c.Status == till.Success; good != (c.Booked == c.Amount) || good != (c.BookedAt == c.CreatedAt) {
+					t.Errorf("payment %d is %s, and booked is %v at %s", i, c.Status, c.Booked, c.BookedAt)
+				}
+				if c.Status == till.Success {
+					booked++
+				}
+				if o := others[i]; o.ID != c.ID || !o.Booked.IsZero() || !o.Reference.IsZero() {
+					t.Errorf("from another connection payment %d is %+v", i, o)
+				}
+			}
+			if booked == 0 || len(moved) != booked {
+				t.Errorf("%d payments are booked by %d entries", booked, len(moved))
+			}
+		})
+	}
+}
