@@ -236,5 +236,21 @@ func TestPayoutsAreListedAndCounted(t *testing.T) {
 				return err
 			})
 		}
+		// Pages partition the set, whatever they are filtered by.
+		for _, f := range []store.PaymentFilter{{}, {Status: "success"}, {Method: "mtn_momo"}} {
+			seen := map[till.ID]bool{}
+			w.view(func(ctx context.Context, tx *store.Tx) error {
+				for offset := 0; ; offset++ {
+					rows, total, err := tx.ListPayouts(ctx, w.client.ID, f, store.Page{Limit: 1, Offset: offset, Ascending: true})
+					if err != nil || len(rows) == 0 {
+						if int64(len(seen)) != total {
+							t.Errorf("%+v: %d seen of %d", f, len(seen), total)
+						}
+						return err
+					}
+					seen[rows[0].ID] = true
+				}
+			})
+		}
 	})
 }
