@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"till"
+	"till/engine"
 	"till/payout"
 	"till/provider/sandbox"
 	"till/store"
@@ -146,6 +147,15 @@ func TestTheSameKeyMakesAPaymentAndAPayoutApart(t *testing.T) {
 		}
 		if c.ReferenceOf(in) == w.master.ReferenceOf(out.Payout) {
 			t.Error("the operator knows both by one reference")
+		}
+		// Nor does a callback for one pass for one of the other.
+		for _, kind := range []string{store.KindPayment, store.KindPayout} {
+			token := engine.NewKeys(kind, []byte("a secret for tests")).Token("sandbox", w.ref(out.Payout.ID))
+			_, asPayment := c.OpenCallback("sandbox", token)
+			_, asPayout := w.master.OpenCallback("sandbox", token)
+			if asPayment != (kind == store.KindPayment) || asPayout != (kind == store.KindPayout) {
+				t.Errorf("a callback for a %s is opened as a payment %v, as a payout %v", kind, asPayment, asPayout)
+			}
 		}
 	})
 }
