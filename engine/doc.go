@@ -1,7 +1,7 @@
 // Package engine works off what is due: it claims a step, sends or asks, and
-// hands the operator's answer to whoever owns the subject. Payments (and
-// later payouts) differ only in what an answer means to them; that is their
-// Subject.
+// hands the operator's answer to whoever owns the subject. Payments and payouts
+// differ in what an answer means to them; that is their Decider. An Engine works
+// for one of them.
 //
 //	steps table ──claim──► Task ──call──► operator
 //	     ▲                                    │
@@ -20,6 +20,10 @@
 // sent to (breaker.go has the rules, health.go shares them), and how many calls
 // it may be asked (budget.go). A claim reads both under their locks; steps wait
 // in lanes, so that what must wait hides nothing of the others (claim.go).
+//
+// What both share beside that is here too: the Desk takes new ones in, many in
+// one commit, and answers retries and callbacks (desk.go); a Change carries a
+// batch of answers to the rows that follow from them (change.go, write.go).
 //
 // decide.go has the rules, as pure functions. Start reading there.
 package engine

@@ -237,8 +237,8 @@ func TestALatePayoutIsPostedWhateverTheWalletHolds(t *testing.T) {
 				}
 				w.purse(t, c.spent, 0, c.owed)
 				// Told once more, nothing happens.
-				if err := w.master.Wake(context.Background(), w.ref(id)); err != nil {
-					t.Fatal(err)
+				if err := w.master.Wake(context.Background(), w.ref(id)); err != nil || w.step(id) != nil {
+					t.Fatalf("a callback: %v, step %+v", err, w.step(id))
 				}
 				a := w.say(id, provider.Result{Outcome: provider.Success, Receipt: p.ProviderReference})
 				if a.Refused != nil {

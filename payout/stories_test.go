@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"till"
+	"till/engine"
 	"till/payout"
 	"till/provider/sandbox"
 	"till/store"
@@ -147,6 +148,15 @@ func TestTheSameKeyMakesAPaymentAndAPayoutApart(t *testing.T) {
 		if c.ReferenceOf(in) == w.master.ReferenceOf(out.Payout) {
 			t.Error("the operator knows both by one reference")
 		}
+		// Nor does a callback for one pass for one of the other.
+		for _, kind := range []string{store.KindPayment, store.KindPayout} {
+			token := engine.NewKeys(kind, []byte("a secret for tests")).Token("sandbox", w.ref(out.Payout.ID))
+			_, asPayment := c.OpenCallback("sandbox", token)
+			_, asPayout := w.master.OpenCallback("sandbox", token)
+			if asPayment != (kind == store.KindPayment) || asPayout != (kind == store.KindPayout) {
+				t.Errorf("a callback for a %s is opened as a payment %v, as a payout %v", kind, asPayment, asPayout)
+			}
+		}
 	})
 }
 
@@ -234,6 +244,22 @@ func TestPayoutsAreListedAndCounted(t *testing.T) {
 					t.Errorf("%+v: %d rows, total %d, want %d", c.f, len(rows), total, c.want)
 				}
 				return err
+			})
+		}
+		// Pages partition the set, whatever they are filtered by.
+		for _, f := range []store.PaymentFilter{{}, {Status: "success"}, {Method: "mtn_momo"}} {
+			seen := map[till.ID]bool{}
+			w.view(func(ctx context.Context, tx *store.Tx) error {
+				for offset := 0; ; offset++ {
+					rows, total, err := tx.ListPayouts(ctx, w.client.ID, f, store.Page{Limit: 1, Offset: offset, Ascending: true})
+					if err != nil || len(rows) == 0 {
+						if int64(len(seen)) != total {
+							t.Errorf("%+v: %d seen of %d", f, len(seen), total)
+						}
+						return err
+					}
+					seen[rows[0].ID] = true
+				}
 			})
 		}
 	})
