@@ -143,7 +143,12 @@ func (v *verifier) view(ctx context.Context, f func(tx *store.Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return v.s.View(ctx, f)
+	return v.s.View(ctx, func(tx *store.Tx) error {
+		if err := tx.ByKey(ctx); err != nil {
+			return err
+		}
+		return f(tx)
+	})
 }
 
 func (v *verifier) problem(invariant string, subject till.ID, format string, args ...any) {
