@@ -371,3 +371,24 @@ func TestVerifyRaisesNoFalseAlarmWhileOthersWrite(t *testing.T) {
 		readers.Wait()
 	})
 }
+
+// A day that has too many rows for one snapshot is counted by the hour.
+func TestVerifyCountsLargeDaysByTheHour(t *testing.T) {
+	t.Parallel()
+	template := filepath.Join(t.TempDir(), "template.db")
+	s := storetest.Open(t, store.Config{Path: template})
+	seeded(t, s, 200)
+	if r := verify(t, s, books.Options{Slice: 1}); !r.Clean() {
+		t.Fatalf("got %+v, want none", r.Problems)
+	}
+	for _, sql := range []string{
+		`UPDATE counters SET n = n + 1 WHERE noun = 'payment' AND width = 3 AND bucket = (SELECT max(bucket) FROM counters WHERE width = 3)`,
+		`UPDATE counters SET n = n + 1 WHERE noun = 'transaction' AND width = 2 AND bucket = (SELECT max(bucket) FROM counters WHERE width = 2)`,
+		`DELETE FROM counters WHERE noun = 'transaction' AND width = 3 AND bucket = (SELECT max(bucket) FROM counters WHERE width = 3)`,
+	} {
+		b, _ := broken(t, template, sql)
+		if r := verify(t, b, books.Options{Slice: 1}); len(r.Problems) == 0 || r.Problems[0].Invariant != "I10" {
+			t.Errorf("%s: got %+v, want I10", sql, r.Problems)
+		}
+	}
+}

@@ -17,6 +17,18 @@ import (
 // all halves in agreement; anything else, whether right or wrong, is left for
 // a closer look to judge.
 
+// ByKey tells the planner, for the rest of the transaction, that rows are named
+// by their keys. A slice of ten thousand would make PostgreSQL read and hash
+// whole tables to join with it, once for each slice.
+func (tx *Tx) ByKey(ctx context.Context) error {
+	if !tx.s.e.remote() {
+		return nil
+	}
+	return tx.rows(ctx, `SELECT set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),
+		set_config('enable_seqscan', 'off', true), set_config('max_parallel_workers_per_gather', '0', true), set_config('jit', 'off', true)`, nil,
+		func(row) error { return nil })
+}
+
 // SievedPayment is a payment as far as a sieve must know it. One with two
 // credits comes twice.
 type SievedPayment struct {

@@ -195,12 +195,20 @@ func (tx *Tx) Statement(ctx context.Context, client, wallet till.ID, after int64
 	return out, err
 }
 
-// CountStrayLines returns how many transactions of a client name a wallet
-// that it does not have.
-func (tx *Tx) CountStrayLines(ctx context.Context, client till.ID) (n int64, err error) {
-	_, err = tx.one(ctx, `SELECT count(*) FROM transactions t LEFT JOIN wallets w ON w.client_id = t.client_id AND w.id = t.wallet_id
-		WHERE t.client_id = ? AND w.id IS NULL`, []any{client[:]}, &n)
-	return n, err
+// CountStrayLines returns how many transactions of a client, among the next
+// ones beyond an id, name a wallet that it does not have; and the last of these
+// ids, and how many there were.
+func (tx *Tx) CountStrayLines(ctx context.Context, client, after till.ID, limit int) (stray int64, last till.ID, n int, err error) {
+	err = tx.rows(ctx, `SELECT t.id, w.id IS NULL FROM (SELECT client_id, id, wallet_id FROM transactions WHERE client_id = ? AND id > ? ORDER BY id LIMIT ?) AS t
+		LEFT JOIN wallets w ON w.client_id = t.client_id AND w.id = t.wallet_id ORDER BY t.id`, []any{client[:], after[:], limit}, func(r row) error {
+		var lost bool
+		err := r.Scan(idDest(&last), boolDest(&lost))
+		if n++; lost {
+			stray++
+		}
+		return err
+	})
+	return stray, last, n, err
 }
 
 // PostedEntry is the postings of an entry, together, without a wallet's line.

@@ -56,24 +56,65 @@ func (tx *Tx) NextCountedDay(ctx context.Context, client till.ID, noun string, a
 // what they should be by the rows of that day.
 func (tx *Tx) CountedDay(ctx context.Context, client till.ID, noun string, day int64) (have, want map[CountKey]int64, err error) {
 	have, want = map[CountKey]int64{}, map[CountKey]int64{}
-	from, to := bucketStart(widthDay, day), bucketStart(widthDay, day+1)-1
 	if err := tx.readCounters(ctx, client, noun, widthDay, day, day, have); err != nil {
 		return nil, nil, err
 	}
-	if err := tx.readCounters(ctx, client, noun, widthHour, bucketOf(widthHour, from), bucketOf(widthHour, to), have); err != nil {
+	if err := tx.readCounters(ctx, client, noun, widthHour, day*24, day*24+23, have); err != nil {
 		return nil, nil, err
 	}
+	err = tx.countRows(ctx, client, noun, bucketStart(widthDay, day), bucketStart(widthDay, day+1)-1, func(k CountKey, n int64) {
+		want[k] += n
+		want[CountKey{widthDay, day, k.A, k.B}] += n
+	})
+	return have, want, err
+}
+
+// CountedHour is CountedDay for one hour, of a day that has too many rows for
+// one snapshot.
+func (tx *Tx) CountedHour(ctx context.Context, client till.ID, noun string, hour int64) (have, want map[CountKey]int64, err error) {
+	have, want = map[CountKey]int64{}, map[CountKey]int64{}
+	if err := tx.readCounters(ctx, client, noun, widthHour, hour, hour, have); err != nil {
+		return nil, nil, err
+	}
+	err = tx.countRows(ctx, client, noun, bucketStart(widthHour, hour), bucketStart(widthHour, hour+1)-1, func(k CountKey, n int64) { want[k] += n })
+	return have, want, err
+}
+
+// CountedHours returns the counters of one day, and what they should be by
+// those of its hours.
+func (tx *Tx) CountedHours(ctx context.Context, client till.ID, noun string, day int64) (have, want map[CountKey]int64, err error) {
+	have, want = map[CountKey]int64{}, map[CountKey]int64{}
+	hours := map[CountKey]int64{}
+	if err := tx.readCounters(ctx, client, noun, widthDay, day, day, have); err != nil {
+		return nil, nil, err
+	}
+	if err := tx.readCounters(ctx, client, noun, widthHour, day*24, day*24+23, hours); err != nil {
+		return nil, nil, err
+	}
+	for k, n := range hours {
+		want[CountKey{widthDay, day, k.A, k.B}] += n
+	}
+	return have, want, nil
+}
+
+// DaySize returns how many rows of a noun a day has, by its counters.
+func (tx *Tx) DaySize(ctx context.Context, client till.ID, noun string, day int64) (n int64, err error) {
+	_, err = tx.one(ctx, `SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM counters WHERE client_id = ? AND noun = ? AND width = ? AND bucket = ?`,
+		[]any{client[:], noun, widthDay, day}, &n)
+	return n, err
+}
+
+// countRows counts rows by hour and kind.
+func (tx *Tx) countRows(ctx context.Context, client till.ID, noun string, from, to till.Time, add func(k CountKey, n int64)) error {
 	table, a, b := countTable(noun)
 	lo, hi := till.FirstID(from), till.LastID(to)
-	err = tx.rows(ctx, `SELECT created_at / ?, `+a+`, `+b+`, count(*) FROM `+table+` WHERE client_id = ? AND id BETWEEN ? AND ? GROUP BY 1, 2, 3`,
+	return tx.rows(ctx, `SELECT created_at / ?, `+a+`, `+b+`, count(*) FROM `+table+` WHERE client_id = ? AND id BETWEEN ? AND ? GROUP BY 1, 2, 3`,
 		[]any{int64(till.Hour), client[:], lo[:], hi[:]}, func(r row) error {
 			k, n := CountKey{Width: widthHour}, int64(0)
 			err := r.Scan(&k.Bucket, &k.A, &k.B, &n)
-			want[k] += n
-			want[CountKey{widthDay, day, k.A, k.B}] += n
+			add(k, n)
 			return err
 		})
-	return have, want, err
 }
 
 // CountedMonths returns the counters of all months and of all time, and what
