@@ -1,8 +1,8 @@
 package engine
 
 import (
-	"fmt"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
