@@ -171,6 +171,11 @@ func CallbackURL(baseURL, connection string, secret []byte) string {
 	return baseURL + "/callbacks/" + connection + "/" + callbackSecret(secret, connection)
 }
 
+// CallbackURL returns the one address of a connection of this server.
+func (s *Server) CallbackURL(connection string) string {
+	return CallbackURL(s.baseURL, connection, s.secret)
+}
+
 func callbackSecret(secret []byte, connection string) string {
 	h := hmac.New(sha256.New, secret)
 	h.Write([]byte("connection callback\x00" + connection))

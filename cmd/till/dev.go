@@ -47,19 +47,23 @@ through the real adapters to simulated operators on this machine.`,
 			c.DemoFile = filepath.Join(data, "demo-key.json")
 			c.Role, c.Log = server.Role(role), log
 			c.WebhookAllow = append(c.WebhookAllow, webhook.Loopback...) // the receiver being written is on this machine
+			var played stages
 			if operators != "" {
-				stop, err := simulateAll(cmd.Context(), operators, simulations, server.Builtin, &c)
-				if err != nil {
+				if played, err = simulateAll(cmd.Context(), operators, simulations, server.Builtin, &c); err != nil {
 					return err
 				}
-				defer stop()
+				defer played.end()
 				c.LiveDemoFile = filepath.Join(data, "live-demo-key.json")
 			}
 			s, err := server.New(cmd.Context(), c)
 			if err != nil {
 				return err
 			}
-			if err := announce(cmd.OutOrStdout(), s, data, c.Database, asJSON); err != nil {
+			err = played.begin(s)
+			if err == nil {
+				err = announce(cmd.OutOrStdout(), s, data, c.Database, asJSON)
+			}
+			if err != nil {
 				s.Close()
 				return err
 			}

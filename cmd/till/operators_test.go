@@ -81,7 +81,10 @@ var (
 	kiosks = server.Adapters{"kiosk": server.AdapterOf(newKiosk)}
 	played = []simulation{{
 		name: "kiosk",
-		open: func(simulator.Faults, string) (http.Handler, error) {
+		open: func(_ simulator.Faults, _, callbackURL string) (http.Handler, error) {
+			if callbackURL != "" && !strings.Contains(callbackURL, "/v1/callbacks/kiosk/") {
+				return nil, errors.New("that is not an address to call")
+			}
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.Header.Get("Key") != "open sesame" {
 					w.WriteHeader(http.StatusUnauthorized)
@@ -101,13 +104,16 @@ func TestSimulatedOperators(t *testing.T) {
 	dir := t.TempDir()
 	c := server.Config{Database: filepath.Join(dir, "till.db"), Listen: "127.0.0.1:0",
 		DemoFile: filepath.Join(dir, "demo.json"), LiveDemoFile: filepath.Join(dir, "live.json")}
-	stop, err := simulateAll(t.Context(), "simulated", played, kiosks, &c)
+	all, err := simulateAll(t.Context(), "simulated", played, kiosks, &c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer stop()
+	defer all.end()
 	s, err := server.New(t.Context(), c)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := all.begin(s); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -229,7 +235,7 @@ func TestSimulate(t *testing.T) {
 		cmd.SilenceErrors, cmd.SilenceUsage = true, true
 		return cmd.ExecuteContext(ctx)
 	}
-	for _, args := range [][]string{{}, {"nobody"}, {"kiosk", "--slow", "2"}, {"kiosk", "--listen", "nowhere"}} {
+	for _, args := range [][]string{{}, {"nobody"}, {"kiosk", "--slow", "2"}, {"kiosk", "--listen", "nowhere"}, {"kiosk", "--listen", "127.0.0.1:0", "--callback-url", "x"}} {
 		if err := run(&lineWriter{}, args...); err == nil {
 			t.Errorf("%v is taken", args)
 		}

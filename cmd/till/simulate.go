@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,8 +28,10 @@ import (
 type simulation struct {
 	name string // of the operator, as a configuration names it
 	// open returns the operator's side. Its book is kept in a file, or in
-	// memory if path is "". An io.Closer is closed at the end.
-	open func(f simulator.Faults, path string) (http.Handler, error)
+	// memory if path is "". callbackURL is what its portal would hold, "" for
+	// nothing; requests may name addresses of their own. An io.Closer is closed
+	// at the end.
+	open func(f simulator.Faults, path, callbackURL string) (http.Handler, error)
 	// settings is what stands in [connection.NAME] for it, and secrets are the
 	// variables that the credentials in it come from.
 	settings string
@@ -41,29 +45,29 @@ type simulation struct {
 var simulations = []simulation{
 	{
 		name: "mtnmomo", settings: mtnmomo.SimSettings, secrets: mtnmomo.SimSecrets,
-		open: func(f simulator.Faults, path string) (http.Handler, error) {
+		open: func(f simulator.Faults, path, _ string) (http.Handler, error) {
 			return mtnmomo.NewSimulator(mtnmomo.SimConfig{Faults: f, Path: path})
 		},
 		routes: map[string][]string{"mtn_momo": {"CG"}},
 	},
 	{
 		name: "airtel", settings: airtel.SimSettings, secrets: airtel.SimSecrets,
-		open: func(f simulator.Faults, path string) (http.Handler, error) {
-			return airtel.NewSimulator(airtel.SimConfig{Faults: f, Path: path})
+		open: func(f simulator.Faults, path, callbackURL string) (http.Handler, error) {
+			return airtel.NewSimulator(airtel.SimConfig{Faults: f, Path: path, CallbackURL: callbackURL})
 		},
 		routes: map[string][]string{"airtel_money": {"CG"}},
 	},
 	{
 		name: "mpesa", settings: mpesa.SimSettings, secrets: mpesa.SimSecrets,
-		open: func(f simulator.Faults, path string) (http.Handler, error) {
+		open: func(f simulator.Faults, path, _ string) (http.Handler, error) {
 			return mpesa.NewSimulator(mpesa.SimConfig{Faults: f, Path: path})
 		},
 		routes: map[string][]string{"mpesa": {"KE"}},
 	},
 	{
 		name: "pawapay", settings: pawapay.SimSettings, secrets: pawapay.SimSecrets,
-		open: func(f simulator.Faults, path string) (http.Handler, error) {
-			return pawapay.NewSimulator(pawapay.SimConfig{Faults: f, Path: path})
+		open: func(f simulator.Faults, path, callbackURL string) (http.Handler, error) {
+			return pawapay.NewSimulator(pawapay.SimConfig{Faults: f, Path: path, DepositCallback: callbackURL, PayoutCallback: callbackURL})
 		},
 		routes: map[string][]string{"mtn_momo": {"CG", "CM", "UG", "GH", "RW", "ZM", "CI", "BJ"}, "airtel_money": {"CG", "UG", "ZM", "GA"}},
 	},
@@ -72,7 +76,7 @@ var simulations = []simulation{
 func newSimulate() *cobra.Command { return simulateOf(simulations) }
 
 func simulateOf(all []simulation) *cobra.Command {
-	var listen, book string
+	var listen, book, callbackURL string
 	var f simulator.Faults
 	var asJSON bool
 	names := make([]string, len(all))
@@ -97,9 +101,13 @@ Operators: ` + strings.Join(names, ", "),
 			if err := checkFaults(f); err != nil {
 				return err
 			}
-			url, done, err := play(cmd.Context(), &all[i], f, book, listen)
+			st, err := setUp(cmd.Context(), &all[i], listen)
 			if err != nil {
 				return err
+			}
+			url := st.url
+			if err := st.begin(f, book, callbackURL); err != nil {
+				return errors.Join(err, st.end())
 			}
 			if asJSON {
 				err = printJSON(cmd.OutOrStdout(), map[string]any{"operator": args[0], "base_url": url})
@@ -107,14 +115,15 @@ Operators: ` + strings.Join(names, ", "),
 				_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is simulated at %s\n\n%s\nStop with Ctrl-C.\n", args[0], url, all[i].connection(url))
 			}
 			if err != nil {
-				return err
+				return errors.Join(err, st.end())
 			}
-			return done()
+			return st.wait(cmd.Context())
 		},
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&listen, "listen", "127.0.0.1:9400", "address to serve on; port 0 takes a free one")
 	fl.StringVar(&book, "book", "", "the file that the operator keeps its book in (default memory alone)")
+	fl.StringVar(&callbackURL, "callback-url", "", "the address that the operator's portal holds, for those that call one for all")
 	fl.Float64Var(&f.LostRequest, "lost-request", 0, "the connection ends before the operator has read the request")
 	fl.Float64Var(&f.LostResponse, "lost-response", 0, "the operator has acted, and the connection ends")
 	fl.Float64Var(&f.ServerError, "server-error", 0, "it answers 500 or 503, before or after it has acted")
@@ -143,65 +152,95 @@ func (s *simulation) connection(url string) string {
 	return fmt.Sprintf("[[connection]]\nname = %q\noperator = %q\nbase_url = %q\n[connection.%s]\n%s\n", s.name, s.name, url, s.name, strings.TrimSpace(s.settings))
 }
 
-// play serves a simulation until ctx ends. done waits for the end.
-func play(ctx context.Context, s *simulation, f simulator.Faults, book, listen string) (url string, done func() error, err error) {
-	h, err := s.open(f, book)
-	if err != nil {
-		return "", nil, err
-	}
-	finish := func() error {
-		if c, ok := h.(io.Closer); ok {
-			return c.Close()
-		}
-		return nil
-	}
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", listen)
-	if err != nil {
-		return "", nil, errors.Join(err, finish())
-	}
-	web := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10}
-	failed := make(chan error, 1)
-	go func() { failed <- web.Serve(l) }()
-	return "http://" + l.Addr().String(), func() error {
-		var err error
-		select {
-		case err = <-failed:
-		case <-ctx.Done():
-		}
-		return errors.Join(err, web.Close(), finish())
-	}, nil
+// stage is where a simulation is played: an address that is listened on, and
+// the operator's side once that is known.
+type stage struct {
+	simulation *simulation
+	url        string
+	web        *http.Server
+	side       atomic.Pointer[http.Handler]
+	failed     chan error
 }
 
-// simulateAll plays every operator and writes connections and routes to them
-// into a server's configuration.
-func simulateAll(ctx context.Context, how string, all []simulation, adapters server.Adapters, c *server.Config) (stop func(), err error) {
+// setUp listens on an address for a simulation.
+func setUp(ctx context.Context, s *simulation, listen string) (*stage, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", listen)
+	if err != nil {
+		return nil, err
+	}
+	st := &stage{simulation: s, url: "http://" + l.Addr().String(), failed: make(chan error, 1)}
+	st.web = &http.Server{Handler: st, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10}
+	go func() { st.failed <- st.web.Serve(l) }()
+	return st, nil
+}
+
+// ServeHTTP implements http.Handler.
+func (st *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if side := st.side.Load(); side != nil {
+		(*side).ServeHTTP(w, r)
+		return
+	}
+	http.Error(w, "the operator is not open yet", http.StatusServiceUnavailable)
+}
+
+// begin lets the operator's side answer.
+func (st *stage) begin(f simulator.Faults, book, callbackURL string) error {
+	h, err := st.simulation.open(f, book, callbackURL)
+	if err != nil {
+		return fmt.Errorf("simulate %s: %w", st.simulation.name, err)
+	}
+	st.side.Store(&h)
+	return nil
+}
+
+// wait plays until ctx ends.
+func (st *stage) wait(ctx context.Context) error {
+	var err error
+	select {
+	case err = <-st.failed:
+	case <-ctx.Done():
+	}
+	return errors.Join(err, st.end())
+}
+
+func (st *stage) end() error {
+	err := st.web.Close()
+	if side := st.side.Load(); side != nil {
+		if c, ok := (*side).(io.Closer); ok {
+			err = errors.Join(err, c.Close())
+		}
+	}
+	return err
+}
+
+// stages are all operators, simulated.
+type stages []*stage
+
+// simulateAll sets every operator up and writes connections and routes to them
+// into a server's configuration. They open when begin is called: only the
+// server knows where they are to call.
+func simulateAll(ctx context.Context, how string, all []simulation, adapters server.Adapters, c *server.Config) (out stages, err error) {
 	if how != "simulated" {
 		return nil, fmt.Errorf("--operators is simulated or nothing, not %q", how)
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	var ends []func() error
-	stop = func() {
-		cancel()
-		for _, end := range ends {
-			_ = end() // they are simulations
+	defer func() {
+		if err != nil {
+			out.end()
 		}
-	}
+	}()
 	var text strings.Builder
 	secrets := map[string]string{}
 	ways := map[[2]string][]string{}
 	var order [][2]string
 	for i := range all {
 		s := &all[i]
-		url, done, err := play(ctx, s, simulator.Faults{}, "", "127.0.0.1:0")
+		st, err := setUp(ctx, s, "127.0.0.1:0")
 		if err != nil {
-			stop()
-			return nil, fmt.Errorf("simulate %s: %w", s.name, err)
+			return out, err
 		}
-		ends = append(ends, done)
-		text.WriteString(s.connection(url))
-		for k, v := range s.secrets {
-			secrets[k] = v
-		}
+		out = append(out, st)
+		text.WriteString(s.connection(st.url))
+		maps.Copy(secrets, s.secrets)
 		for method, countries := range s.routes {
 			for _, country := range countries {
 				way := [2]string{method, country}
@@ -217,10 +256,23 @@ func simulateAll(ctx context.Context, how string, all []simulation, adapters ser
 	}
 	o := adapters.Options()
 	o.Env = func(name string) (string, bool) { v, ok := secrets[name]; return v, ok }
-	if c.Operators, err = config.Parse("(simulated operators)", []byte(text.String()), o); err != nil {
-		stop()
-		return nil, err
-	}
+	c.Operators, err = config.Parse("(simulated operators)", []byte(text.String()), o)
 	c.Adapters = adapters
-	return stop, nil
+	return out, err
+}
+
+// begin opens every operator, with the address of its connection to call.
+func (all stages) begin(s *server.Server) error {
+	for _, st := range all {
+		if err := st.begin(simulator.Faults{}, "", s.CallbackURL(st.simulation.name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (all stages) end() {
+	for _, st := range all {
+		_ = st.end() // they are simulations
+	}
 }
