@@ -98,7 +98,7 @@ func TestAPayoutIsWritten(t *testing.T) {
 	}
 	want := map[string]any{
 		"id": p.ID.String(), "status": "failed", "method": "mtn_momo", "country": "CG",
-		"amount": map[string]any{"value": "5000", "currency": "XAF"}, "fee": map[string]any{"value": "75", "currency": "XAF"}, "reference": "refund-1",
+		"amount": map[string]any{"value": "5000", "currency": "XAF"}, "fee": "75", "net": "5075", "reference": "refund-1",
 		"idempotency_key": "0198C0DE-0000-7000-8000-00000000ABCD", "provider_reference": "R1", "failure_reason": "recipient_not_found",
 		"failure_detail": map[string]any{"provider_code": "NO", "provider_message": "None.", "retryable": true},
 		"description":    "A refund", "recipient": map[string]any{"phone": "242061234567"}, "metadata": map[string]any{"a": []any{1.0, 2.5}},
