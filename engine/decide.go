@@ -206,7 +206,7 @@ func AfterLate(s *store.Step, a *Answer, t provider.Traits, now till.Time) (done
 		if a.Version == s.LeaseVersion {
 			s.LeaseUntil, s.DueAt = 0, now.Add(pace(s, t))
 			if asked && s.WakeSeq != a.WakeSeq {
-				s.DueAt = now // the answer came while we asked
+				s.DueAt = wokenAt(s, now) // the answer came while we asked
 			}
 		}
 		return false

@@ -25,6 +25,7 @@ import (
 type reconcileOptions struct {
 	database, secretFile           string
 	connection, statement, mapping string
+	config                         string
 	keys                           []string
 	from, to                       string
 	slack                          time.Duration
@@ -60,7 +61,8 @@ a line could not be read, 2 if it could not be done.`,
 	f := cmd.Flags()
 	f.StringVar(&o.connection, "connection", "", "the connection that the statement is of (required)")
 	f.StringVar(&o.statement, "statement", "", "the operator's statement, a CSV file (required)")
-	f.StringVar(&o.mapping, "mapping", "", "a TOML file that says how the statement is written")
+	f.StringVar(&o.config, "config", "", "the TOML file of connections, whose [connection.statement] says how the statement is written")
+	f.StringVar(&o.mapping, "mapping", "", "a TOML file that says how the statement is written, over --config")
 	f.StringArrayVar(&o.keys, "map", nil, `one key of the mapping in TOML, such as 'receipt = "Receipt No."'`)
 	f.StringVar(&o.from, "from", "", "the first day or moment that the statement covers (default: of its first line)")
 	f.StringVar(&o.to, "to", "", "the last day or moment that it covers (default: of its last line)")
@@ -87,8 +89,8 @@ const (
 	maxSlack = 24 * time.Hour
 )
 
-// readMapping reads the mapping's file and the keys on the command line, which
-// win.
+// readMapping reads the mapping: what the configuration says of the connection,
+// then the mapping's own file, then the keys on the command line. The latter win.
 func (o *reconcileOptions) readMapping() (m books.Mapping, err error) {
 	decode := func(text, where string) error {
 		meta, err := toml.Decode(text, &m)
@@ -99,6 +101,15 @@ func (o *reconcileOptions) readMapping() (m books.Mapping, err error) {
 			return fmt.Errorf("%s: there is no key %s", where, unknown[0])
 		}
 		return nil
+	}
+	if o.config != "" {
+		text, err := o.configured()
+		if err != nil {
+			return m, err
+		}
+		if err := decode(text, "[connection.statement] of "+o.connection); err != nil {
+			return m, err
+		}
 	}
 	if o.mapping != "" {
 		f, err := os.Open(o.mapping)
@@ -123,6 +134,22 @@ func (o *reconcileOptions) readMapping() (m books.Mapping, err error) {
 		}
 	}
 	return m, m.Validate()
+}
+
+// configured returns what the configuration says of the connection's
+// statements, as TOML.
+func (o *reconcileOptions) configured() (string, error) {
+	file, err := server.LoadConfig(o.config, nil)
+	if err != nil {
+		return "", err
+	}
+	for _, c := range file.Connections {
+		if c.Name == o.connection {
+			text, err := toml.Marshal(c.Statement)
+			return string(text), err
+		}
+	}
+	return "", fmt.Errorf("%s has no connection %q", o.config, o.connection)
 }
 
 func (o *reconcileOptions) run(cmd *cobra.Command, s *store.Store) (err error) {
