@@ -15,11 +15,12 @@ import (
 	"till/store"
 )
 
-// How long and how often one page is asked for in a round.
+// How long and how often one page is asked for in a round: often enough that
+// the p99 is not the one slowest answer.
 const (
-	listLeast = 20
-	listMost  = 120
-	listTime  = 400 * time.Millisecond
+	listLeast = 120
+	listMost  = 240
+	listTime  = 600 * time.Millisecond
 	listLimit = 20
 )
 

@@ -128,10 +128,14 @@ func (c *Cluster) Create(ctx context.Context, database string) error {
 	return c.exec(ctx, "postgres", "CREATE DATABASE "+pgx.Identifier{database}.Sanitize())
 }
 
-// Vacuum does at once what the server would do some time after a table was
-// filled: it counts what is there and marks what everybody sees.
+// Vacuum does at once what the server would do in the minutes after a table was
+// filled: it counts what is there, marks what everybody sees, and writes to the
+// disk what is still only in its memory.
 func (c *Cluster) Vacuum(ctx context.Context, database string) error {
-	return c.exec(ctx, database, "VACUUM (ANALYZE)")
+	if err := c.exec(ctx, database, "VACUUM (ANALYZE)"); err != nil {
+		return err
+	}
+	return c.exec(ctx, database, "CHECKPOINT")
 }
 
 func (c *Cluster) exec(ctx context.Context, database, statement string) error {
