@@ -2,12 +2,14 @@ package payout_test
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
 
 	"till"
 	"till/engine"
+	"till/payout"
 	"till/provider"
 	"till/store"
 	"till/store/storetest"
@@ -147,6 +149,68 @@ func TestAPayoutRunsOutOnce(t *testing.T) {
 			t.Errorf("it was %+v and is %+v, %s", before, after, w.kinds(id))
 		}
 		w.purse(t, 0, 1000, 0)
+	})
+}
+
+// D5: a person's word that is refused leaves nothing behind, neither money nor
+// a line.
+func TestARefusedResolutionLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, w *world) {
+		w.fee = 100
+		paid, open, cancelled := w.create("0014").ID, w.create("0014").ID, w.create("0020").ID
+		time.Sleep(time.Second)
+		w.say(paid, provider.Result{Outcome: provider.Success, Receipt: "ONE"})
+		ctx := context.Background()
+		if _, err := w.master.Cancel(ctx, w.ref(cancelled), "api:test"); err != nil {
+			t.Fatal(err)
+		}
+		state := func() (all string) {
+			for _, id := range []till.ID{paid, open, cancelled} {
+				p := w.payout(id)
+				all += fmt.Sprintf("%s %s %q %v: %s; %s; %s\n", p.Status, p.FailureReason, p.ProviderReference, p.Attention, w.kinds(id), w.lines(id), w.cases(id))
+			}
+			return all
+		}
+		before := state()
+		for name, c := range map[string]struct {
+			id   till.ID
+			word payout.Resolution
+		}{
+			"a receipt that another has":   {open, payout.Resolution{Success: true, Receipt: "ONE"}},
+			"a success once more":          {paid, payout.Resolution{Success: true, Receipt: "TWO"}},
+			"a failure after a success":    {paid, payout.Resolution{}},
+			"a success of what was undone": {cancelled, payout.Resolution{Success: true, Receipt: "TWO"}},
+			"a failure of what was undone": {cancelled, payout.Resolution{}},
+		} {
+			c.word.By, c.word.Evidence = "Ada", "a letter"
+			if err := w.master.Resolve(ctx, w.ref(c.id), c.word); till.ErrorCode(err) != till.CodeValidationFailed {
+				t.Errorf("%s: %v", name, err)
+			}
+			if after := state(); after != before {
+				t.Errorf("%s: it was\n%sand is\n%s", name, before, after)
+			}
+			w.purse(t, 1100, 1100, 0)
+		}
+	})
+}
+
+// D6: a late payout takes what is available. What is held for another is not.
+func TestALatePayoutLeavesWhatIsReserved(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, w *world) {
+		late := w.create("0014").ID
+		time.Sleep(time.Second)
+		w.say(late, provider.Result{Outcome: provider.Failed, Reason: till.ProviderError})
+		if _, err := w.try("0014", w.funds-300); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		a := w.say(late, provider.Result{Outcome: provider.Success, Receipt: "LATE"})
+		if a.Refused != nil || w.lines(late) != "late_payout debit" || w.cases(late) != "late_money" {
+			t.Errorf("%v, lines %q, cases %q", a.Refused, w.lines(late), w.cases(late))
+		}
+		w.purse(t, 300, w.funds-300, 700)
 	})
 }
 
