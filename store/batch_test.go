@@ -1,0 +1,94 @@
+package store_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"till"
+	"till/engine"
+	"till/provider"
+	"till/store"
+	"till/store/storetest"
+)
+
+// D22: the same row twice in one batch is one row, and fails nothing: not even
+// where the database would take both in one statement.
+func TestTheSameTwiceInABatchIsOne(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T, s *store.Store) {
+		c, client := storetest.NewCollector(t, s), storetest.NewClient(t, s, till.Test)
+		p := storetest.NewPayment(t, c, client, storetest.Body{})
+		storetest.Apply(t, c, s, p, storetest.Succeeded)
+		now := s.Now()
+		opened := func(kind string) *store.Case {
+			return &store.Case{ClientID: client.ID, ID: till.NewID(now), SubjectID: p.ID, Kind: kind, Detail: "why", OpenedAt: now}
+		}
+		err := s.Update(t.Context(), func(tx *store.Tx) error {
+			if _, err := tx.LockHeads(t.Context(), []till.ID{client.ID, client.ID}); err != nil {
+				return err
+			}
+			return tx.OpenCases(t.Context(), []*store.Case{opened("mismatch"), opened("contradiction"), opened("mismatch"), opened("mismatch")})
+		})
+		if err != nil {
+			t.Errorf("one case three times: %v", err)
+		}
+		err = s.View(t.Context(), func(tx *store.Tx) error {
+			cases, err := tx.Cases(t.Context(), store.CaseFilter{Limit: 10})
+			if len(cases) != 2 {
+				t.Errorf("%d cases are open, want 2", len(cases))
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// D11: a lock on a row that is not there holds nobody off, so it is the
+// client's head that is locked. Many credits at once to a client without a
+// wallet make one wallet, and all of them are in it.
+func TestAWalletThatIsNotThereIsMadeOnce(t *testing.T) {
+	t.Parallel()
+	for _, e := range storetest.Engines() {
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			config := e.Config(t)
+			s := storetest.Open(t, config)
+			t.Cleanup(func() { storetest.CheckInvariants(t, s) })
+			c, client := storetest.NewCollector(t, s), storetest.NewClient(t, s, till.Test)
+			var payments []*till.Payment
+			for range 16 {
+				payments = append(payments, storetest.NewPayment(t, c, client, storetest.Body{}))
+			}
+			storetest.Raw(t, config.Path, `DELETE FROM wallets`)
+			begin := make(chan struct{})
+			var all sync.WaitGroup
+			for i, p := range payments {
+				now := s.Now()
+				a := &engine.Answer{Ref: store.Ref{Client: client.ID, ID: p.ID}, Action: engine.Check, Connection: p.Connection,
+					Started: now, Ended: now, Result: provider.Result{Outcome: provider.Success, Receipt: fmt.Sprint("R", i)}}
+				all.Go(func() {
+					<-begin
+					c.Apply(t.Context(), []*engine.Answer{a})
+					if a.Refused != nil {
+						t.Errorf("a credit is refused: %v", a.Refused)
+					}
+				})
+			}
+			close(begin)
+			all.Wait()
+			err := s.View(t.Context(), func(tx *store.Tx) error {
+				ws, err := tx.Wallets(t.Context(), client.ID)
+				if len(ws) != 1 || ws[0].Balance != 16*5000 || ws[0].LastSequence != 16 {
+					t.Errorf("got %d wallets, %+v; want one with sixteen credits", len(ws), ws)
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
