@@ -52,7 +52,9 @@ func FuzzCheck(f *testing.F) {
 }
 
 // saying tells whether a text has a word, or escapes that could be one.
-func saying(text, word string) bool { return strings.Contains(text, word) || strings.Contains(text, `\u`) }
+func saying(text, word string) bool {
+	return strings.Contains(text, word) || strings.Contains(text, `\u`)
+}
 
 // FuzzSubmit: no answer panics, and only pawaPay's own words mean anything.
 func FuzzSubmit(f *testing.F) {

@@ -106,7 +106,10 @@ func callers(t *testing.T) []caller {
 			h := sha512.Sum512(b)
 			return must(rsa.SignPSS(rand.Reader, big, crypto.SHA512, h[:], &rsa.PSSOptions{SaltLength: 64}))
 		}},
-		{"rsa-v1_5-sha256", "rsa", &big.PublicKey, func(b []byte) []byte { h := sha256.Sum256(b); return must(rsa.SignPKCS1v15(nil, big, crypto.SHA256, h[:])) }},
+		{"rsa-v1_5-sha256", "rsa", &big.PublicKey, func(b []byte) []byte {
+			h := sha256.Sum256(b)
+			return must(rsa.SignPKCS1v15(nil, big, crypto.SHA256, h[:]))
+		}},
 	}
 }
 

@@ -224,13 +224,13 @@ func TestAmounts(t *testing.T) {
 func TestCustomerMessage(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"Order 12345":                         "Order 12345",
+		"Order 12345": "Order 12345",
 		"L'été à l'école de Brazzaville 2026": "L ete a l ecole de Bra",
-		"ok":                                  "Mobile payment",
-		"":                                    "Mobile payment",
-		"🎉🎉🎉🎉🎉":                               "Mobile payment",
-		"  a   b  c ":                         "a b c",
-		"123456789012345678901 3":             "123456789012345678901",
+		"ok":                      "Mobile payment",
+		"":                        "Mobile payment",
+		"🎉🎉🎉🎉🎉":                   "Mobile payment",
+		"  a   b  c ":             "a b c",
+		"123456789012345678901 3": "123456789012345678901",
 	} {
 		if got := customerMessage(text, defaultMessage); got != want || !simMessage.MatchString(got) {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
