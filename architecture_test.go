@@ -59,7 +59,7 @@ var house = []room{
 	{"payout", ". ledger provider store engine internal/order", ""},
 	{"account", ". store", ""},
 	{"webhook", ". store internal/batch internal/loop", "code.dny.dev/ssrf"},                                          // the list of networks that are not the Internet
-	{"books", ". ledger store collect internal/loop internal/jsonx", ""},                                              // a statement's lines are JSON, written by hand
+	{"books", ". ledger store engine collect internal/loop internal/jsonx", ""},                                       // a statement's lines are JSON, written by hand
 	{"store/storetest", ". provider store engine collect payout books internal/jsonx", sqliteModule + " " + pgModule}, // goes past the store, to break it
 	{"api", ". ledger provider provider/sandbox store engine collect payout account books webhook internal/jsonx", "golang.org/x/time"},
 	{"server", ". ledger provider provider/sandbox store engine collect payout account books webhook api internal/loop", ""},

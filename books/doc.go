@@ -13,7 +13,7 @@
 // never taken for a fault. The tests of the other packages end with it.
 //
 // Reconcile changes nothing either; ApplyStatement lets a statement's lines
-// settle payments, through collect and nowhere else.
+// settle payments and payouts, through collect and payout and nowhere else.
 //
 // Books knows no SQL and repairs nothing: a fault is for a person to look at.
 // Start reading at verify.go.
