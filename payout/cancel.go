@@ -50,10 +50,9 @@ func (m *Paymaster) cancel(ctx context.Context, tx *store.Tx, ref store.Ref, act
 	if !b.Move(p, string(till.PayoutCancelled)) {
 		return nil, till.ErrIllegalMove
 	}
-	if err := b.release(ctx, p); err != nil {
+	if err := b.release(ctx, p, actor, "payout.cancel"); err != nil {
 		return nil, err
 	}
-	b.Record(p.ClientID, p.ID, p.UpdatedAt, actor, "payout.cancel", p.Amount.Value()+" "+p.Amount.Currency+" released")
 	b.Drop(p)
 	return p, b.Write(ctx)
 }
