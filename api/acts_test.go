@@ -10,6 +10,7 @@ import (
 	"till/api"
 	"till/books"
 	"till/store"
+	"till/store/storetest"
 )
 
 // noActs are the calls that change something and are no acts of a person on
@@ -21,8 +22,8 @@ var noActs = map[string]string{
 	"PUT /callbacks/{connection}/{token}":  "the same",
 }
 
-// I14: every call by which a client changes its account leaves an audit row
-// that names the key and the request. A new route fails here until somebody
+// I14: every call by which a client changes its account, or sends money out,
+// leaves an audit row that names the key and the request. A new route fails here until somebody
 // decides.
 func TestEveryActLeavesAnAuditRow(t *testing.T) {
 	t.Parallel()
@@ -40,7 +41,9 @@ func TestEveryActLeavesAnAuditRow(t *testing.T) {
 		t.Fatalf("create: %d %s", a.Code, a.Body)
 	}
 	event := w.firstEvent(key)
-	var endpoint, made string
+	c := storetest.NewCollector(t, w.store)
+	storetest.Apply(t, c, w.store, storetest.NewPayment(t, c, client, storetest.Body{}), storetest.Succeeded) // money to pay out
+	var endpoint, made, out string
 	acts := map[string]bool{}
 	for _, act := range []struct {
 		route, target, body string
@@ -56,11 +59,13 @@ func TestEveryActLeavesAnAuditRow(t *testing.T) {
 		{"POST /webhook-endpoints/{endpoint_id}/replay", "/webhook-endpoints/{endpoint}/replay", `{"from_sequence":1}`, nil},
 		{"POST /events/{event_id}/redeliver", "/events/" + event + "/redeliver", `{}`, nil},
 		{"DELETE /webhook-endpoints/{endpoint_id}", "/webhook-endpoints/{endpoint}", "", nil},
+		{"POST /payouts", "/payouts", strings.NewReplacer("customer", "recipient", "242064000001", "242064000020").Replace(goodBody("00000000-0000-4000-8000-000000000002")), &out},
+		{"POST /payouts/{payout_id}/cancel", "/payouts/{out}/cancel", `{}`, nil},
 	} {
 		acts[act.route] = true
 		before := len(w.audit(client.ID))
 		method, _, _ := strings.Cut(act.route, " ")
-		target := strings.NewReplacer("{made}", made, "{endpoint}", endpoint).Replace(act.target)
+		target := strings.NewReplacer("{made}", made, "{endpoint}", endpoint, "{out}", out).Replace(act.target)
 		a := w.do(method, "/v1"+target, key, act.body)
 		if a.Code >= 300 {
 			t.Fatalf("%s: %d %s", act.route, a.Code, a.Body)

@@ -90,8 +90,8 @@ func (c *call) view(f func(ctx context.Context, tx *store.Tx) error) error {
 	return c.s.Store.View(ctx, func(tx *store.Tx) error { return f(ctx, tx) })
 }
 
-// acting returns the context for what a client does to its account: the audit
-// log names the request as the cause.
+// acting returns the context for what a client does that the audit log is told
+// of: it names the request as the cause.
 func (c *call) acting() context.Context { return store.WithCause(c.r.Context(), "request "+c.id) }
 
 // buf returns an empty buffer for the answer.

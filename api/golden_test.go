@@ -20,6 +20,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"till"
+	"till/books"
+	"till/engine"
 	"till/store"
 	"till/store/storetest"
 )
@@ -168,12 +171,36 @@ func (s *teller) act(words []string) {
 		w.unready.Store(words[0] == "stop")
 	case "verify":
 		storetest.CheckInvariants(s.t, w.store)
+	case "fee", "adjust", "paid":
+		err = s.money(ctx, words)
 	default:
 		err = fmt.Errorf("no section %q", words[0])
 	}
 	if err != nil {
 		s.t.Fatal(err)
 	}
+}
+
+// money does what people decide about a client's money: its fees in XAF, a
+// correction of its wallet, and that a payout was paid whatever was said of it.
+func (s *teller) money(ctx context.Context, words []string) error {
+	w, client := s.world, s.world.clients[words[1]]
+	if words[0] == "paid" {
+		id, err := till.ParseID(s.names.expand(words[2]))
+		if err != nil {
+			return err
+		}
+		return w.payouts.Resolve(ctx, store.Ref{Client: client.ID, ID: id}, engine.Resolution{Success: true, Receipt: "LETTER-1", By: "a test", Evidence: "a letter"})
+	}
+	amount, err := strconv.ParseInt(words[len(words)-1], 10, 64)
+	if err != nil {
+		return err
+	}
+	if words[0] == "fee" {
+		return w.accounts.SetFee(ctx, client.ID, till.Fee{Kind: till.FeeKind(words[2]), Method: "mtn_momo", Currency: "XAF", Flat: amount}, "a test")
+	}
+	_, err = books.Adjust(ctx, w.store, books.Adjustment{Client: client.ID, ID: till.NewID(1), Amount: till.Money{Minor: amount, Currency: "XAF"}, Reason: "a test", By: "a test"})
+	return err
 }
 
 // parseRequest reads a request as it stands in a file. The made-up header

@@ -15,8 +15,8 @@ func (c *call) createPayout() error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	who := payout.Client{Client: c.session.Client, Enabled: c.session.Enabled, Fees: c.session.Fees()}
-	created, err := c.s.Payouts.Create(c.r.Context(), who, &req)
+	who := payout.Client{Client: c.session.Client, Enabled: c.session.Enabled, Fees: c.session.Fees(), Actor: c.session.Actor()}
+	created, err := c.s.Payouts.Create(c.acting(), who, &req)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (c *call) cancelPayout() error {
 	if err != nil {
 		return err
 	}
-	p, err := c.s.Payouts.Cancel(c.r.Context(), ref, "api:"+c.session.Key.ID)
+	p, err := c.s.Payouts.Cancel(c.acting(), ref, c.session.Actor())
 	if err != nil {
 		return err
 	}

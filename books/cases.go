@@ -33,11 +33,12 @@ func Cases(ctx context.Context, s *store.Store, f store.CaseFilter) (out []*stor
 }
 
 // File is a case with all that a person needs to judge it. What it is about
-// is a payment, an endpoint, or something that has neither: then only the
-// lists are filled.
+// is a payment, a payout, an endpoint, or none of them: then only the lists
+// are filled.
 type File struct {
 	*store.Case
 	Payment      *store.PaymentRow
+	Payout       *store.PayoutRow
 	Endpoint     *store.Endpoint
 	Attempts     []*store.Attempt
 	Events       []*store.EventRow
@@ -104,26 +105,54 @@ func (f *File) read(ctx context.Context, tx *store.Tx) (err error) {
 		}
 		f.Transactions = append(f.Transactions, lines...)
 	}
-	f.Payment, err = tx.Payment(ctx, ref)
-	switch {
-	case till.ErrorCode(err) == till.CodePaymentNotFound:
-		f.Payment = nil
-	case err != nil:
+	if err := f.readSubject(ctx, tx, ref); err != nil {
 		return err
-	default:
-		if f.Events, err = tx.PaymentEvents(ctx, ref); err != nil {
-			return err
-		}
 	}
 	f.Stands = f.stands()
 	return nil
 }
 
-// stands says why the cause of a case is still there.
-func (f *File) stands() string {
+// readSubject reads the payment or the payout that a case is about, if it is
+// about one, with its events.
+func (f *File) readSubject(ctx context.Context, tx *store.Tx, ref store.Ref) error {
+	payments, err := tx.Payments(ctx, []store.Ref{ref})
+	if err != nil {
+		return err
+	}
+	payouts, err := tx.Payouts(ctx, []store.Ref{ref})
+	if err != nil {
+		return err
+	}
+	switch f.Payment, f.Payout = payments[ref], payouts[ref]; {
+	case f.Payment != nil:
+		f.Events, err = tx.PaymentEvents(ctx, ref)
+	case f.Payout != nil:
+		f.Events, err = tx.PayoutEvents(ctx, ref)
+	}
+	return err
+}
+
+// open returns what kind of subject it is, and its status, if a payment or
+// payout has not ended.
+func (f *File) open() (noun, status string) {
 	switch {
 	case f.Payment != nil && !f.Payment.Status.Final():
-		return fmt.Sprintf("payment %s is still %s: the case opens again when the operator's next answer does not decide it", f.SubjectID, f.Payment.Status)
+		return store.KindPayment, string(f.Payment.Status)
+	case f.Payout != nil && !f.Payout.Status.Final():
+		return store.KindPayout, string(f.Payout.Status)
+	}
+	return "", ""
+}
+
+// stands says why the cause of a case is still there.
+func (f *File) stands() string {
+	noun, status := f.open()
+	switch {
+	case noun == store.KindPayout:
+		return fmt.Sprintf("payout %s is still %s and holds %d %s of the wallet: the case opens again when the operator's next answer does not decide it",
+			f.SubjectID, status, f.Payout.Reserve(), f.Payout.Amount.Currency)
+	case noun != "":
+		return fmt.Sprintf("%s %s is still %s: the case opens again when the operator's next answer does not decide it", noun, f.SubjectID, status)
 	case f.Endpoint != nil && !f.Endpoint.Enabled:
 		return fmt.Sprintf("the endpoint has been disabled since %s", f.Endpoint.DisabledAt)
 	case f.Endpoint != nil && !f.Endpoint.FailingSince.IsZero():
@@ -141,10 +170,10 @@ type Act struct {
 }
 
 // ResolveCase closes a case in a person's name. It ends nothing but the case:
-// a payment is ended by collect.Resolve. It returns the case with what is known
+// a payment or payout is ended by its own Resolve. It returns the case with what is known
 // of its subject, so that whoever closes it can be told that its cause stands;
 // CodeNotFound; or CodeValidationFailed if it is closed already, or if it is all
-// that keeps an open payment from being forgotten.
+// that keeps an open payment or payout from being forgotten.
 func ResolveCase(ctx context.Context, s *store.Store, id till.ID, a Act) (*File, error) {
 	var f *File
 	unsure := false
@@ -190,13 +219,13 @@ func (f *File) close(ctx context.Context, tx *store.Tx, a Act, unsure bool) erro
 		return err
 	}
 	ref := store.Ref{Client: f.ClientID, ID: f.SubjectID}
-	if f.Payment != nil && !f.Payment.Status.Final() && len(f.Others) == 0 { // I9
+	if noun, _ := f.open(); noun != "" && len(f.Others) == 0 { // I9
 		step, err := tx.Step(ctx, ref)
 		if err != nil {
 			return err
 		}
 		if step == nil {
-			return till.Errorf(till.CodeValidationFailed, "nobody asks about the payment any more: end it with 'till payment resolve'")
+			return till.Errorf(till.CodeValidationFailed, "nobody asks about the %s any more: end it with 'till %s resolve'", noun, noun)
 		}
 	}
 	at := head.Tick()

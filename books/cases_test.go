@@ -134,6 +134,42 @@ func TestACaseIsClosedInAPersonsName(t *testing.T) {
 	})
 }
 
+// The case of a payout is shown with the payout, and what it holds.
+func TestACaseOfAPayout(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T, s *store.Store) {
+		c, m, client := storetest.NewCollector(t, s), storetest.NewPaymaster(t, s), storetest.NewClient(t, s, till.Test)
+		storetest.Apply(t, c, s, storetest.NewPayment(t, c, client, storetest.Body{Value: "20000"}), storetest.Succeeded)
+		late := storetest.NewPayout(t, m, client, storetest.Body{Reference: "late"}, 50)
+		storetest.ApplyPayout(t, m, s, late, provider.Result{Outcome: provider.Failed, Reason: till.RecipientNotFound})
+		storetest.ApplyPayout(t, m, s, late, storetest.Succeeded)
+		other := storetest.NewPayout(t, m, client, storetest.Body{Reference: "other"}, 50)
+		storetest.ApplyPayout(t, m, s, other, provider.Result{Outcome: provider.Success, Receipt: "R", Amount: till.Money{Minor: 7000, Currency: "XAF"}})
+
+		f, err := books.ShowCase(t.Context(), s, caseOf(t, s, "late_money").ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var kinds []string
+		for _, e := range f.Events {
+			kinds = append(kinds, string(e.Kind))
+		}
+		if got := strings.Join(kinds, " "); got != "payout.pending payout.failed payout.late_success" {
+			t.Errorf("events %s", got)
+		}
+		if f.Payout == nil || f.Payment != nil || f.Payout.Reference != "late" || len(f.Attempts) != 2 || len(f.Transactions) != 1 || len(f.Audit) != 3 || f.Stands != "" {
+			t.Errorf("payout %v, payment %v, %d attempts, %d transactions, %d audit rows, stands %q", f.Payout, f.Payment, len(f.Attempts), len(f.Transactions), len(f.Audit), f.Stands)
+		}
+		open := caseOf(t, s, "mismatch")
+		if f, err = books.ShowCase(t.Context(), s, open.ID); err != nil || !open.Payout || !strings.Contains(f.Stands, "is still processing and holds 5050 XAF") {
+			t.Errorf("%v, of a payout %v, stands %q", err, open.Payout, f.Stands)
+		}
+		if f, err = books.ResolveCase(t.Context(), s, open.ID, books.Act{By: "Awa", Reason: "seen"}); err != nil || !strings.Contains(f.Stands, "payout "+other.ID.String()) {
+			t.Errorf("closed: %v, stands %q", err, f.Stands)
+		}
+	})
+}
+
 // A case is the last thing that keeps an open payment in sight: it stays.
 func TestTheLastSightOfAPaymentIsNotClosed(t *testing.T) {
 	t.Parallel()
@@ -145,6 +181,18 @@ func TestTheLastSightOfAPaymentIsNotClosed(t *testing.T) {
 	_, err := books.ResolveCase(t.Context(), s, caseOf(t, s, "mismatch").ID, books.Act{By: "Awa", Reason: "seen"})
 	if till.ErrorCode(err) != till.CodeValidationFailed {
 		t.Errorf("got %v, want it refused", err)
+	}
+	out := storetest.NewPayout(t, storetest.NewPaymaster(t, s), client, storetest.Body{Value: "1000"}, 0)
+	err = s.Update(t.Context(), func(tx *store.Tx) error {
+		return tx.OpenCases(t.Context(), []*store.Case{{ClientID: client.ID, ID: till.NewID(s.Now()), SubjectID: out.ID, Kind: "overdue", Detail: "x", OpenedAt: s.Now()}})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	storetest.Exec(t, storetest.OpenRaw(t, path), `DELETE FROM steps`)
+	_, err = books.ResolveCase(t.Context(), s, caseOf(t, s, "overdue").ID, books.Act{By: "Awa", Reason: "seen"})
+	if till.ErrorCode(err) != till.CodeValidationFailed || !strings.Contains(err.Error(), "till payout resolve") {
+		t.Errorf("the case of a payout: got %v, want it refused", err)
 	}
 	if _, err := books.ResolveCase(t.Context(), s, till.NewID(1), books.Act{By: "Awa", Reason: "seen"}); till.ErrorCode(err) != till.CodeNotFound {
 		t.Errorf("a case that does not exist: %v", err)

@@ -17,7 +17,7 @@
 // sieve.go lets plain histories pass; what is left is judged closely.
 //
 // Reconcile changes nothing either; ApplyStatement lets a statement's lines
-// settle payments, through collect and nowhere else.
+// settle payments and payouts, through collect and payout and nowhere else.
 //
 // Books knows no SQL and repairs nothing: a fault is for a person to look at.
 // Start reading at verify.go.

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"till"
-	"till/collect"
+	"till/engine"
 	"till/store"
 )
 
@@ -19,7 +19,7 @@ const CaseStatement = "statement_differs"
 
 // Limits of applying a statement.
 const (
-	applyBatch = 100 // payments in one commit: a server may be at work beside it
+	applyBatch = 100 // payments or payouts in one commit: a server may be at work beside it
 	// MaxStatementCases is how many cases a statement opens at most. More than
 	// that are not a thousand mistakes of an operator, but one of the mapping.
 	MaxStatementCases = 1_000
@@ -32,10 +32,8 @@ type Applying struct {
 	By   string // who says so
 	Name string // of the file, for the audit log
 
-	// Payments settles payments.
-	Payments func(ctx context.Context, s []*collect.Settlement) error
-	// Payouts settles payouts; nil: they are left to a person.
-	Payouts func(ctx context.Context, s []*collect.Settlement) error
+	// Payments and Payouts settle what lines are evidence of.
+	Payments, Payouts func(ctx context.Context, s []*engine.Settlement) error
 
 	// Progress, if set, is called after every commit.
 	Progress func(done, total int)
@@ -47,7 +45,6 @@ type Applied struct {
 	Unchanged int64 // that had come to the same end meanwhile
 	Cases     int64 // that were opened
 	Known     int64 // differences that have their case already
-	Left      int64 // payouts that are left to a person
 	Refused   int64
 	Refusals  []Refusal // the first of them
 }
@@ -64,10 +61,10 @@ var (
 	errManyCases   = till.Errorf(till.CodeValidationFailed, "the statement contradicts our books in more than %d places: nothing was applied; look at the mapping first", MaxStatementCases)
 )
 
-// ApplyStatement lets the lines of a statement settle the payments that are
-// open, or that ended otherwise although their money came, and opens a case
-// for each contradiction. Money moves through collect's Apply and nowhere
-// else. It commits in small batches; what is done is not done again, so it
+// ApplyStatement lets the lines of a statement settle the payments and payouts
+// that are open, or that ended otherwise although their money moved, and opens
+// a case for each contradiction. Money moves through collect's and payout's
+// Apply and nowhere else. It commits in small batches; what is done is not done again, so it
 // may be stopped and repeated. Nothing is applied if a line could not be read.
 func ApplyStatement(ctx context.Context, s *store.Store, r *Reconciled, a Applying) (*Applied, error) {
 	if r.Broken > 0 {
@@ -135,20 +132,16 @@ func (x *applier) settle(ctx context.Context, kind string, batch []planned) erro
 	if kind == store.ComparedPayout {
 		apply = x.Payouts
 	}
-	if apply == nil {
-		x.out.Left += int64(len(batch))
-		return x.step(ctx, len(batch))
-	}
 	f := x.r.file
-	all := make([]*collect.Settlement, len(batch))
+	all := make([]*engine.Settlement, len(batch))
 	for i := range batch {
 		p := &batch[i]
 		line, err := f.parser.again(f.File, f.lines.at(p.line-1), f.buffer)
 		if err != nil {
 			return err
 		}
-		all[i] = &collect.Settlement{Ref: store.Ref{Client: p.client, ID: p.id},
-			Resolution: collect.Resolution{Success: p.remedy == SettleSuccess, By: x.By, Evidence: x.evidence(p)}}
+		all[i] = &engine.Settlement{Ref: store.Ref{Client: p.client, ID: p.id},
+			Resolution: engine.Resolution{Success: p.remedy == SettleSuccess, By: x.By, Evidence: x.evidence(p), Digest: x.r.Digest[:]}}
 		if p.remedy == SettleSuccess {
 			all[i].Receipt = line.receipt
 		}
@@ -233,7 +226,8 @@ func (x *applier) openIn(ctx context.Context, tx *store.Tx, batch []planned) (op
 		c = &store.Case{ClientID: p.client, ID: till.NewID(at), SubjectID: p.id, Kind: CaseStatement, Detail: detail, OpenedAt: at}
 		there[refs[i]] = c // a second difference of the same payment is no second case
 		cases = append(cases, c)
-		audit = append(audit, &store.AuditRow{ClientID: p.client, Sequence: h.NextAudit(), At: at, Actor: x.By, Action: "open_case", SubjectID: p.id, Detail: detail})
+		audit = append(audit, &store.AuditRow{ClientID: p.client, Sequence: h.NextAudit(), At: at, Actor: x.By, Action: "open_case",
+			SubjectID: p.id, Detail: detail, Evidence: x.r.Digest[:]})
 		opened++
 	}
 	if err := tx.OpenCases(ctx, cases); err != nil {

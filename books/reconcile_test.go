@@ -16,6 +16,8 @@ import (
 	"till"
 	"till/books"
 	"till/collect"
+	"till/engine"
+	"till/payout"
 	"till/provider"
 	"till/store"
 	"till/store/storetest"
@@ -27,11 +29,13 @@ type desk struct {
 	t         *testing.T
 	s         *store.Store
 	collector *collect.Collector
+	master    *payout.Paymaster
 	client    *till.Client
 	from      till.Time
 	lines     []string
-	about     map[string]string // the name of a payment, by its id
+	about     map[string]string // the name of a payment or payout, by its id
 	payments  map[string]*till.Payment
+	payouts   map[string]*till.Payout
 }
 
 const deskHeader = "Time;Our Ref;Ext;Receipt No;Amount;Curr;State;Way"
@@ -46,8 +50,8 @@ var deskMapping = books.Mapping{
 
 func newDesk(t *testing.T, s *store.Store) *desk {
 	t.Helper()
-	d := &desk{t: t, s: s, collector: storetest.NewCollector(t, s), client: storetest.NewClient(t, s, till.Test),
-		about: map[string]string{}, payments: map[string]*till.Payment{}}
+	d := &desk{t: t, s: s, collector: storetest.NewCollector(t, s), master: storetest.NewPaymaster(t, s), client: storetest.NewClient(t, s, till.Test),
+		about: map[string]string{}, payments: map[string]*till.Payment{}, payouts: map[string]*till.Payout{}}
 	d.from = s.Now() - till.Second
 	return d
 }
@@ -60,6 +64,18 @@ func (d *desk) pay(name string, words ...provider.Result) *till.Payment {
 		storetest.Apply(d.t, d.collector, d.s, p, w)
 	}
 	d.about[p.ID.String()], d.payments[name] = name, p
+	return p
+}
+
+// payOut makes a payout of 5000 XAF and a fee of 50 to which the operator says
+// words.
+func (d *desk) payOut(name string, words ...provider.Result) *till.Payout {
+	d.t.Helper()
+	p := storetest.NewPayout(d.t, d.master, d.client, storetest.Body{Reference: name}, 50)
+	for _, w := range words {
+		storetest.ApplyPayout(d.t, d.master, d.s, p, w)
+	}
+	d.about[p.ID.String()], d.payouts[name] = name, p
 	return p
 }
 
@@ -76,6 +92,11 @@ func (d *desk) line(reference, external, receipt, amount, currency, state, way s
 // of writes a line about a payment.
 func (d *desk) of(p *till.Payment, receipt, amount, state string) {
 	d.line(d.collector.ReferenceOf(p).String(), "", receipt, amount, "XAF", state, "C")
+}
+
+// out writes a line about a payout.
+func (d *desk) out(p *till.Payout, receipt, amount, state string) {
+	d.line(d.master.ReferenceOf(p).String(), "", receipt, amount, "XAF", state, "D")
 }
 
 func (d *desk) file() *bytes.Reader {
@@ -116,30 +137,56 @@ func (d *desk) reconcile(change ...func(c *books.Comparison)) (*books.Reconciled
 
 func (d *desk) apply(r *books.Reconciled) *books.Applied {
 	d.t.Helper()
-	a, err := books.ApplyStatement(d.t.Context(), d.s, r, books.Applying{By: "Anne Ndala", Name: "april.csv", Payments: d.collector.ResolveAll})
+	a, err := books.ApplyStatement(d.t.Context(), d.s, r, books.Applying{By: "Anne Ndala", Name: "april.csv", Payments: d.collector.ResolveAll, Payouts: d.master.ResolveAll})
 	if err != nil {
 		d.t.Fatal(err)
 	}
 	return a
 }
 
-// status returns how a payment stands: its status, and whether its money came
-// late.
+// status returns how a payment or payout stands: its status, and whether its
+// money moved late.
 func (d *desk) status(name string) string {
 	d.t.Helper()
-	p := d.payments[name]
-	var row *store.PaymentRow
-	err := d.s.View(d.t.Context(), func(tx *store.Tx) (err error) {
-		row, err = tx.Payment(d.t.Context(), store.Ref{Client: p.ClientID, ID: p.ID})
+	var row store.Alike
+	err := d.s.View(d.t.Context(), func(tx *store.Tx) error {
+		if p := d.payouts[name]; p != nil {
+			out, err := tx.Payout(d.t.Context(), store.Ref{Client: p.ClientID, ID: p.ID})
+			if err == nil {
+				row = out.Alike()
+			}
+			return err
+		}
+		p := d.payments[name]
+		in, err := tx.Payment(d.t.Context(), store.Ref{Client: p.ClientID, ID: p.ID})
+		if err == nil {
+			row = in.Alike()
+		}
 		return err
 	})
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	if row.LateEvent != 0 {
-		return string(row.Status) + " late"
+	if *row.LateEvent != 0 {
+		return row.Status + " late"
 	}
-	return string(row.Status)
+	return row.Status
+}
+
+// linesOf returns the wallet's lines of a payout, as "type amount".
+func (d *desk) linesOf(name string) (out []string) {
+	d.t.Helper()
+	err := d.s.View(d.t.Context(), func(tx *store.Tx) error {
+		lines, _, err := tx.ListTransactions(d.t.Context(), d.client.ID, store.TransactionFilter{PayoutID: d.payouts[name].ID}, store.Page{Limit: 10, Ascending: true})
+		for _, l := range lines {
+			out = append(out, fmt.Sprint(l.Type, " ", l.Amount.Minor))
+		}
+		return err
+	})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return out
 }
 
 // audit returns the client's audit log after a number of rows.
@@ -171,13 +218,17 @@ func (d *desk) cases() map[string]string {
 	return out
 }
 
-// closeCases closes the case of every payment.
+// closeCases closes the case of every payment and payout.
 func (d *desk) closeCases() {
 	d.t.Helper()
 	err := d.s.Update(d.t.Context(), func(tx *store.Tx) error {
 		var closings []store.Closing
-		for _, p := range d.payments {
-			closings = append(closings, store.Closing{Ref: store.Ref{Client: p.ClientID, ID: p.ID}, By: "Anne", At: d.s.Now(), Kinds: []string{books.CaseStatement}})
+		for text := range d.about {
+			id, err := till.ParseID(text)
+			if err != nil {
+				return err
+			}
+			closings = append(closings, store.Closing{Ref: store.Ref{Client: d.client.ID, ID: id}, By: "Anne", At: d.s.Now(), Kinds: []string{books.CaseStatement}})
 		}
 		return tx.CloseCases(d.t.Context(), closings)
 	})
@@ -253,7 +304,31 @@ func (d *desk) fill() (want []string) {
 	say(books.ReceiptDiffers, "another receipt")
 	d.line("", "", "", "12,00", "XAF", "Done", "F") // the operator's own fee
 	d.lines = append(d.lines, "")
+	want = append(want, d.fillPayouts()...)
 	slices.Sort(want)
+	return want
+}
+
+// fillPayouts makes the differences that payouts can have, from the money that
+// came in.
+func (d *desk) fillPayouts() (want []string) {
+	say := func(class books.Class, p *till.Payout) *till.Payout {
+		want = append(want, string(class)+" "+d.about[p.ID.String()])
+		return p
+	}
+	refused := provider.Result{Outcome: provider.Failed, Reason: till.RecipientNotFound}
+	d.out(say(books.Matched, d.payOut("paid out", paidUnder("P1"))), "P1", "5000", "Done")
+	d.out(say(books.Late, d.payOut("payout open", storetest.Opened)), "P2", "5000", "Done")
+	d.out(say(books.Late, d.payOut("payout failed", refused)), "P3", "5000", "Done")
+	d.out(say(books.OpenHere, d.payOut("payout refused there", storetest.Opened)), "", "5000", "Refused")
+	d.out(say(books.AmountDiffers, d.payOut("payout of another amount", paidUnder("P4"))), "P4", "4999", "Done")
+	say(books.MissingAtOperator, d.payOut("payout missing", paidUnder("P5")))
+	// What was never sent has no reference that the operator could name.
+	held := say(books.StatusDiffers, d.payOut("payout cancelled"))
+	if _, err := d.master.Cancel(d.t.Context(), store.Ref{Client: d.client.ID, ID: held.ID}, "a test"); err != nil {
+		d.t.Fatal(err)
+	}
+	d.line("", held.ID.String(), "P6", "5000", "XAF", "Done", "D")
 	return want
 }
 
@@ -274,7 +349,7 @@ func TestReconcileStory(t *testing.T) {
 		if diff := cmp.Diff(found, want); diff != "" {
 			t.Fatalf("(-got +want)\n%s", diff)
 		}
-		if r.Lines != int64(len(d.lines)) || r.Ignored != 2 || r.Broken != 0 || r.Rows != int64(len(d.payments))+1 {
+		if r.Lines != int64(len(d.lines)) || r.Ignored != 2 || r.Broken != 0 || r.Rows != int64(len(d.about)) {
 			t.Errorf("read %+v, %d rows", r.ReadCounts, r.Rows)
 		}
 		if got := len(d.audit(0)); got != len(before) || len(d.cases()) != 0 {
@@ -289,18 +364,27 @@ func TestReconcileStory(t *testing.T) {
 		}
 
 		a := d.apply(r)
-		if a.Settled != 4 || a.Unchanged != 0 || a.Refused != 0 || a.Left != 0 {
+		if a.Settled != 7 || a.Unchanged != 0 || a.Refused != 0 {
 			t.Errorf("applied %+v", a)
 		}
 		for name, status := range map[string]string{
 			"open": "success", "declined": "failed late", "open, refused there": "failed", "a line twice": "success",
 			"wants the receipt": "processing", "came and went": "processing", "refused there only": "success", "another amount": "success",
+			"payout open": "success", "payout failed": "failed late", "payout refused there": "failed", "payout cancelled": "cancelled",
 		} {
 			if got := d.status(name); got != status {
 				t.Errorf("%s is %s, want %s", name, got, status)
 			}
 		}
-		wantCases := map[string]string{"another amount": "amount_differs", "another currency": "amount_differs", "refused there only": "status_differs",
+		for name, lines := range map[string][]string{
+			"payout open": {"payout 5000", "fee 50"}, "payout failed": {"late_payout 5000"}, "payout refused there": nil, "payout cancelled": nil,
+		} {
+			if diff := cmp.Diff(d.linesOf(name), lines); diff != "" {
+				t.Errorf("money of %s (-got +want)\n%s", name, diff)
+			}
+		}
+		wantCases := map[string]string{"payout of another amount": "amount_differs", "payout cancelled": "status_differs",
+			"another amount": "amount_differs", "another currency": "amount_differs", "refused there only": "status_differs",
 			"taken back there only": "status_differs", "wants the receipt": "receipt_used_twice", "a line twice": "receipt_used_twice",
 			"paid twice": "paid_twice", "came and went": "status_differs"}
 		if diff := cmp.Diff(d.cases(), wantCases); diff != "" || a.Cases != int64(len(wantCases)) {
@@ -321,7 +405,7 @@ func TestReconcileStory(t *testing.T) {
 			t.Errorf("after the cases were closed: %+v", a)
 		}
 		// What was planned before, and has happened since, is not done again.
-		if a3 := d.apply(r); a3.Settled != 0 || a3.Unchanged != 4 || a3.Cases != 0 || len(d.audit(0)) != log {
+		if a3 := d.apply(r); a3.Settled != 0 || a3.Unchanged != 7 || a3.Cases != 0 || len(d.audit(0)) != log {
 			t.Errorf("the old plan once more: %+v, %d audit rows", a3, len(d.audit(0))-log)
 		}
 	})
@@ -332,6 +416,9 @@ func (d *desk) checkEvidence(before []*store.AuditRow, r *books.Reconciled) {
 	d.t.Helper()
 	acts := map[string]int{}
 	for _, row := range d.audit(int64(len(before))) {
+		if !bytes.Equal(row.Evidence, r.Digest[:]) {
+			d.t.Errorf("%s by %s: the evidence is %x, not the file", row.Action, row.Actor, row.Evidence)
+		}
 		if row.Actor != "Anne Ndala" {
 			continue
 		}
@@ -341,7 +428,7 @@ func (d *desk) checkEvidence(before []*store.AuditRow, r *books.Reconciled) {
 			d.t.Errorf("%s rests on %q", row.Action, row.Detail)
 		}
 	}
-	if diff := cmp.Diff(acts, map[string]int{"resolve": 4, "open_case": 8}); diff != "" {
+	if diff := cmp.Diff(acts, map[string]int{"resolve": 7, "open_case": 10}); diff != "" {
 		d.t.Errorf("acts of the person (-got +want)\n%s", diff)
 	}
 }
@@ -360,7 +447,7 @@ func TestReconcileGoesOnAfterAnInterrupt(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		commits := 0
 		a, err := books.ApplyStatement(ctx, s, r, books.Applying{By: "Anne", Name: "a.csv",
-			Payments: func(ctx context.Context, all []*collect.Settlement) error {
+			Payments: func(ctx context.Context, all []*engine.Settlement) error {
 				if commits++; len(all) > 100 {
 					t.Errorf("%d payments in one commit", len(all))
 				}

@@ -432,7 +432,7 @@ func TestAPersonBringsTheOperatorsWord(t *testing.T) {
 	t.Parallel()
 	resolve := func(w *world, id till.ID, success bool) error {
 		return w.collector.Resolve(context.Background(), store.Ref{Client: w.client.ID, ID: id},
-			collect.Resolution{Success: success, Receipt: "", By: "Awa", Evidence: "statement of 15 November"})
+			engine.Resolution{Success: success, Receipt: "", By: "Awa", Evidence: "statement of 15 November"})
 	}
 	inWorld(t, func(t *testing.T, w *world) {
 		stuck, wrong, lost, paid := w.create("0014").ID, w.create("0019").ID, w.create("0003").ID, w.create("4567").ID
@@ -489,7 +489,7 @@ func TestARefusedResolutionLeavesNothingBehind(t *testing.T) {
 		w.stop()
 		w.start(func(c *collect.Config) { c.Work = false })
 		id := w.create("4567").ID
-		err := w.collector.Resolve(t.Context(), store.Ref{Client: w.client.ID, ID: id}, collect.Resolution{Success: true, Receipt: receipt, By: "Awa", Evidence: "x"})
+		err := w.collector.Resolve(t.Context(), store.Ref{Client: w.client.ID, ID: id}, engine.Resolution{Success: true, Receipt: receipt, By: "Awa", Evidence: "x"})
 		if till.ErrorCode(err) != till.CodeValidationFailed {
 			t.Fatalf("a receipt was taken twice: %v", err)
 		}

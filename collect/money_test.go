@@ -230,7 +230,7 @@ func TestAReversalToldFiveTimesIsOne(t *testing.T) {
 		inWorld(t, func(t *testing.T, w *world) {
 			id := w.pay("4567")
 			ref := store.Ref{Client: w.client.ID, ID: id}
-			word := collect.Resolution{Reversed: true, By: "Awa", Evidence: "a letter"}
+			word := engine.Resolution{Reversed: true, By: "Awa", Evidence: "a letter"}
 			if err := w.collector.Resolve(t.Context(), ref, word); err != nil || w.cases(id) != "" {
 				t.Fatalf("%v, cases %q", err, w.cases(id))
 			}
@@ -240,7 +240,7 @@ func TestAReversalToldFiveTimesIsOne(t *testing.T) {
 			}
 			w.holds(0, 0)
 			w.want("collection +5000, collection_reversal -5000")
-			if err := w.collector.Resolve(t.Context(), ref, collect.Resolution{Success: true, By: "Awa", Evidence: "x"}); till.ErrorCode(err) != till.CodeValidationFailed {
+			if err := w.collector.Resolve(t.Context(), ref, engine.Resolution{Success: true, By: "Awa", Evidence: "x"}); till.ErrorCode(err) != till.CodeValidationFailed {
 				t.Errorf("what was taken back was credited again: %v", err)
 			}
 		})
@@ -283,7 +283,7 @@ func TestWhatIsNoReversalTakesNothingBack(t *testing.T) {
 		inWorld(t, func(t *testing.T, w *world) {
 			open, failed := w.create("0014").ID, w.create("0002").ID
 			time.Sleep(2 * time.Second)
-			if err := w.collector.Resolve(t.Context(), store.Ref{Client: w.client.ID, ID: open}, collect.Resolution{Reversed: true, By: "Awa", Evidence: "x"}); till.ErrorCode(err) != till.CodeValidationFailed {
+			if err := w.collector.Resolve(t.Context(), store.Ref{Client: w.client.ID, ID: open}, engine.Resolution{Reversed: true, By: "Awa", Evidence: "x"}); till.ErrorCode(err) != till.CodeValidationFailed {
 				t.Errorf("a person took back what never came: %v", err)
 			}
 			w.collector.Apply(t.Context(), append(answers(w, open, reversed), answers(w, failed, reversed)...))

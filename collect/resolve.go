@@ -7,27 +7,15 @@ import (
 	"till"
 	"till/engine"
 	"till/internal/jsonx"
-	"till/provider"
 	"till/store"
 )
-
-// Resolution is the operator's word brought by a person.
-type Resolution struct {
-	Success  bool
-	Reversed bool   // the money was credited, and the operator took it back
-	Receipt  string // the operator's, where the evidence shows one
-	By       string // who says so
-	Evidence string // what it rests on, in words for the audit log
-	Digest   []byte // SHA-256 of it
-}
 
 // Resolve ends a payment on a person's evidence, through the same Apply as
 // every other answer. It returns CodePaymentNotFound, or CodeValidationFailed
 // if the payment has ended in a way that the evidence cannot change. Late
 // money that was credited already is not credited again, nor is what was taken
 // back taken twice: its case is closed.
-func (c *Collector) Resolve(ctx context.Context, ref store.Ref, r Resolution) error {
-	now := c.c.Store.Now()
+func (c *Collector) Resolve(ctx context.Context, ref store.Ref, r engine.Resolution) error {
 	var p *store.PaymentRow
 	err := c.c.Store.View(ctx, func(tx *store.Tx) (err error) {
 		p, err = tx.Payment(ctx, ref)
@@ -39,19 +27,15 @@ func (c *Collector) Resolve(ctx context.Context, ref store.Ref, r Resolution) er
 	if r.Success && p.Status == till.Success {
 		return till.Errorf(till.CodeValidationFailed, "the payment's money has been credited already")
 	}
-	a := &engine.Answer{
-		Ref: ref, Action: engine.Resolve, Reference: c.ReferenceOf(&p.Payment),
-		Started: now, Ended: now, By: r.By, Evidence: r.Evidence, Digest: r.Digest,
-		Result: provider.Result{Outcome: provider.Failed, Reason: till.Unspecified},
-	}
-	switch {
-	case r.Success:
-		a.Result = provider.Result{Outcome: provider.Success, Receipt: r.Receipt}
-	case r.Reversed:
-		a.Result = provider.Result{Outcome: provider.Reversed}
-	}
+	a := c.engine.AnswerOf(p.Alike(), r)
 	c.Apply(ctx, []*engine.Answer{a})
 	return a.Refused
+}
+
+// ResolveAll ends payments on evidence, like Resolve, all in one commit where
+// that works; see engine.ResolveAll.
+func (c *Collector) ResolveAll(ctx context.Context, settlements []*engine.Settlement) error {
+	return engine.ResolveAll(ctx, c.engine, &engine.Payments, settlements, c.Apply)
 }
 
 // stored is what CheckStored reads of a payment's document.

@@ -6,7 +6,6 @@ import (
 
 	"till"
 	"till/engine"
-	"till/provider"
 	"till/store"
 )
 
@@ -51,47 +50,9 @@ func (m *Paymaster) cancel(ctx context.Context, tx *store.Tx, ref store.Ref, act
 	if !b.Move(p, string(till.PayoutCancelled)) {
 		return nil, till.ErrIllegalMove
 	}
-	if err := b.release(ctx, p); err != nil {
+	if err := b.release(ctx, p, actor, "payout.cancel"); err != nil {
 		return nil, err
 	}
-	b.Record(p.ClientID, p.ID, p.UpdatedAt, actor, "payout.cancel", p.Amount.Value()+" "+p.Amount.Currency+" released")
 	b.Drop(p)
 	return p, b.Write(ctx)
-}
-
-// Resolution is the operator's word brought by a person.
-type Resolution struct {
-	Success  bool
-	Receipt  string // the operator's, where the evidence shows one
-	By       string // who says so
-	Evidence string // what it rests on, in words for the audit log
-	Digest   []byte // SHA-256 of it
-}
-
-// Resolve ends a payout on a person's evidence, through the same Apply as
-// every other answer. It returns CodePayoutNotFound, or CodeValidationFailed
-// if the payout has ended in a way that the evidence cannot change.
-func (m *Paymaster) Resolve(ctx context.Context, ref store.Ref, r Resolution) error {
-	now := m.c.Store.Now()
-	var p *store.PayoutRow
-	err := m.c.Store.View(ctx, func(tx *store.Tx) (err error) {
-		p, err = tx.Payout(ctx, ref)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if r.Success && p.Status == till.PayoutSuccess {
-		return till.Errorf(till.CodeValidationFailed, "the payout's money has been posted already")
-	}
-	a := &engine.Answer{
-		Ref: ref, Action: engine.Resolve, Reference: m.ReferenceOf(&p.Payout),
-		Started: now, Ended: now, By: r.By, Evidence: r.Evidence, Digest: r.Digest,
-		Result: provider.Result{Outcome: provider.Failed, Reason: till.Unspecified},
-	}
-	if r.Success {
-		a.Result = provider.Result{Outcome: provider.Success, Receipt: r.Receipt}
-	}
-	m.Apply(ctx, []*engine.Answer{a})
-	return a.Refused
 }

@@ -8,7 +8,6 @@ import (
 
 	"till"
 	"till/engine"
-	"till/payout"
 	"till/provider"
 	"till/provider/sandbox"
 )
@@ -90,7 +89,7 @@ func TestAnOperatorWithoutReferencesIsNeverPaidThroughTwice(t *testing.T) {
 					t.Errorf("after a month: %s after %d sends, cases %q; want pending, 1, overdue", p.Status, submits, w.cases(id))
 				}
 				w.purse(t, 0, 1000, 0)
-				if err := w.master.Resolve(context.Background(), w.ref(id), payout.Resolution{Success: c.arrives, By: "Ada", Evidence: "their statement"}); err != nil {
+				if err := w.master.Resolve(context.Background(), w.ref(id), engine.Resolution{Success: c.arrives, By: "Ada", Evidence: "their statement"}); err != nil {
 					t.Fatal(err)
 				}
 				if c.arrives {
@@ -291,7 +290,7 @@ func TestASuccessThatIsNotOursPostsNothing(t *testing.T) {
 				}
 				w.purse(t, 0, 1000, 0)
 				// A person is.
-				if err := w.master.Resolve(context.Background(), w.ref(id), payout.Resolution{By: "Ada", Evidence: "their letter"}); err != nil {
+				if err := w.master.Resolve(context.Background(), w.ref(id), engine.Resolution{By: "Ada", Evidence: "their letter"}); err != nil {
 					t.Fatal(err)
 				}
 				if p := w.payout(id); p.Status != till.PayoutFailed || w.cases(id) != "" {
@@ -360,7 +359,7 @@ func TestAResolutionIsContradictedByLateMoney(t *testing.T) {
 		id := w.create("0014").ID
 		time.Sleep(time.Second)
 		ctx := context.Background()
-		if err := w.master.Resolve(ctx, w.ref(id), payout.Resolution{By: "Ada", Evidence: "a call"}); err != nil {
+		if err := w.master.Resolve(ctx, w.ref(id), engine.Resolution{By: "Ada", Evidence: "a call"}); err != nil {
 			t.Fatal(err)
 		}
 		w.purse(t, 0, 0, 0)
@@ -369,7 +368,7 @@ func TestAResolutionIsContradictedByLateMoney(t *testing.T) {
 			t.Errorf("%s, lines %q, cases %q", p.Status, w.lines(id), w.cases(id))
 		}
 		w.purse(t, 1000, 0, 0)
-		if err := w.master.Resolve(ctx, w.ref(id), payout.Resolution{Success: true, By: "Ada", Evidence: "seen"}); err != nil {
+		if err := w.master.Resolve(ctx, w.ref(id), engine.Resolution{Success: true, By: "Ada", Evidence: "seen"}); err != nil {
 			t.Fatal(err)
 		}
 		if w.cases(id) != "" {

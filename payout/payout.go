@@ -96,6 +96,7 @@ type Client struct {
 	*till.Client
 	Enabled func(method string) bool
 	Fees    []till.Fee // its schedule
+	Actor   string     // who it is in the audit log
 }
 
 // Created is the answer to Create: the payout as it was created, which is
@@ -106,7 +107,8 @@ type Created struct {
 }
 
 // Create records that a client wants a payout and reserves its money: one
-// commit, nothing else. It returns CodeValidationFailed with every mistake of
+// commit, nothing else, with an audit row, because money will leave on that
+// word. It returns CodeValidationFailed with every mistake of
 // the body, CodeKeyReused if the key belongs to another body,
 // CodeInsufficientBalance if the wallet has less than the amount and the fee,
 // CodeMethodUnavailable if no operator can be reached for it,
@@ -132,7 +134,7 @@ func (m *Paymaster) Create(ctx context.Context, who Client, r *Request) (Created
 		return Created{}, fmt.Errorf("hash the body of a create call")
 	}
 	amount := till.Money{Minor: o.Amount, Currency: o.Currency}
-	call := &creation{Key: o.Key, Hash: r.hash, Row: &store.PayoutRow{
+	call := &creation{Key: o.Key, Hash: r.hash, Audit: &store.AuditRow{Actor: who.Actor, Cause: store.CauseOf(ctx)}, Row: &store.PayoutRow{
 		Payout: till.Payout{
 			ClientID: who.ID, IdempotencyKey: o.SentKey, Status: till.PayoutPending,
 			Method: o.Method, Country: o.Country, Amount: amount, Fee: till.FeeFor(who.Fees, till.PayoutFee, o.Method, amount),
@@ -182,10 +184,7 @@ func (m *Paymaster) write(ctx context.Context, tx *store.Tx, heads map[till.ID]*
 	for _, w := range all {
 		wallets[purse{w.ClientID, w.Currency}] = w
 	}
-	var rows []*store.PayoutRow
-	var steps []*store.Step
-	var counts store.Counts
-	used := map[*ledger.Wallet]bool{}
+	d := &decided{heads: heads, used: map[*ledger.Wallet]bool{}}
 	for i, call := range calls {
 		if row := taken[keys[i]]; row != nil {
 			call.Found(row, engine.Payouts.Fresh)
@@ -200,33 +199,59 @@ func (m *Paymaster) write(ctx context.Context, tx *store.Tx, heads map[till.ID]*
 		}
 		call.Tried()
 		taken[keys[i]] = p
-		used[w] = true
-		rows, steps = append(rows, p), append(steps, &call.Step)
-		counts.AddPayout(&p.Payout, till.PayoutPending, 1)
+		d.add(call, w)
 	}
-	if len(rows) == 0 {
+	if len(d.rows) == 0 {
 		return nil
 	}
-	return save(ctx, tx, heads, rows, steps, used, &counts)
+	return d.save(ctx, tx)
+}
+
+// decided is a batch of creates on its way into the database.
+type decided struct {
+	heads  map[till.ID]*store.Head
+	rows   []*store.PayoutRow
+	steps  []*store.Step
+	audit  []*store.AuditRow
+	used   map[*ledger.Wallet]bool
+	counts store.Counts
+}
+
+// add gathers a payout whose money is reserved in a wallet.
+func (d *decided) add(call *creation, w *ledger.Wallet) {
+	p := call.Row
+	a := *call.Audit // the call may be written once more
+	a.ClientID, a.Sequence, a.At, a.SubjectID = p.ClientID, d.heads[p.ClientID].NextAudit(), p.CreatedAt, p.ID
+	a.Action, a.Detail = "payout.create", fmt.Sprintf("%s reserved for %s by %s", reserved(p), till.MaskPhone(p.Phone), p.Method)
+	d.used[w] = true
+	d.rows, d.steps, d.audit = append(d.rows, p), append(d.steps, &call.Step), append(d.audit, &a)
+	d.counts.AddPayout(&p.Payout, till.PayoutPending, 1)
+}
+
+// reserved says for the audit log what a payout holds of its wallet.
+func reserved(p *store.PayoutRow) string {
+	return till.Money{Minor: p.Reserve(), Currency: p.Amount.Currency}.Value() + " " + p.Amount.Currency
 }
 
 // save writes what was decided, in the fixed order of locks.
-func save(ctx context.Context, tx *store.Tx, heads map[till.ID]*store.Head, rows []*store.PayoutRow, steps []*store.Step,
-	used map[*ledger.Wallet]bool, counts *store.Counts) error {
-	if err := tx.InsertPayouts(ctx, heads, rows, steps); err != nil {
+func (d *decided) save(ctx context.Context, tx *store.Tx) error {
+	if err := tx.InsertPayouts(ctx, d.heads, d.rows, d.steps); err != nil {
 		return err
 	}
-	wallets := make([]*ledger.Wallet, 0, len(used))
-	for w := range used {
+	wallets := make([]*ledger.Wallet, 0, len(d.used))
+	for w := range d.used {
 		wallets = append(wallets, w)
 	}
 	if err := tx.SaveWallets(ctx, wallets); err != nil {
 		return err
 	}
-	if err := tx.Count(ctx, counts); err != nil {
+	if err := tx.InsertAudit(ctx, d.audit); err != nil {
 		return err
 	}
-	return tx.SaveHeads(ctx, heads)
+	if err := tx.Count(ctx, &d.counts); err != nil {
+		return err
+	}
+	return tx.SaveHeads(ctx, d.heads)
 }
 
 // stamp gives a new payout its time, and with it its id and its first step,

@@ -190,7 +190,7 @@ func TestAPayoutIsCancelledOnlyWhileNothingWasSent(t *testing.T) {
 		w.purse(t, 1000, 0, 0)
 		// Nobody can undo it.
 		for _, success := range []bool{true, false} {
-			if err := w.master.Resolve(ctx, w.ref(held.ID), payout.Resolution{Success: success, By: "Ada"}); till.ErrorCode(err) != till.CodeValidationFailed {
+			if err := w.master.Resolve(ctx, w.ref(held.ID), engine.Resolution{Success: success, By: "Ada"}); till.ErrorCode(err) != till.CodeValidationFailed {
 				t.Errorf("resolve a cancelled payout: %v", err)
 			}
 		}

@@ -32,9 +32,16 @@ func WithCause(ctx context.Context, cause string) context.Context {
 	return context.WithValue(ctx, causeKey{}, cause)
 }
 
+// CauseOf returns what WithCause put into a context, for a row that is written
+// later and in another; "" if there is none.
+func CauseOf(ctx context.Context) string {
+	cause, _ := ctx.Value(causeKey{}).(string)
+	return cause
+}
+
 // InsertAudit appends to the clients' audit logs.
 func (tx *Tx) InsertAudit(ctx context.Context, rows []*AuditRow) error {
-	cause, _ := ctx.Value(causeKey{}).(string)
+	cause := CauseOf(ctx)
 	args := make([][]any, len(rows))
 	for i, a := range rows {
 		if a.Cause == "" {

@@ -18,6 +18,7 @@ type fileJSON struct {
 	caseJSON
 	Stands       *string           `json:"cause_stands"`
 	Payment      *subjectJSON      `json:"payment"`
+	Payout       *subjectJSON      `json:"payout"`
 	Endpoint     json.RawMessage   `json:"webhook_endpoint"`
 	Attempts     []attemptJSON     `json:"attempts"`
 	Events       []eventJSON       `json:"events"`
@@ -26,13 +27,15 @@ type fileJSON struct {
 	Others       []caseJSON        `json:"other_cases"`
 }
 
-// subjectJSON is a payment as far as a case needs it.
+// subjectJSON is a payment or payout as far as a case needs it.
 type subjectJSON struct {
-	PaymentID         string  `json:"payment_id"`
+	PaymentID         string  `json:"payment_id,omitempty"`
+	PayoutID          string  `json:"payout_id,omitempty"`
 	Status            string  `json:"status"`
 	Resolution        string  `json:"resolution"`
 	Value             string  `json:"value"`
 	Currency          string  `json:"currency"`
+	Fee               string  `json:"fee"`
 	Method            string  `json:"method"`
 	Country           string  `json:"country"`
 	Phone             string  `json:"phone"`
@@ -52,15 +55,31 @@ type eventJSON struct {
 	CreatedAt string `json:"created_at"`
 }
 
-func subjectOut(p *store.PaymentRow) *subjectJSON {
+func paymentOut(p *store.PaymentRow) *subjectJSON {
 	if p == nil {
 		return nil
 	}
+	out := subjectOut(p.Alike(), p.Country, p.Phone, p.Reference, p.Fee)
+	out.PaymentID = p.ID.String()
+	return out
+}
+
+func payoutOut(p *store.PayoutRow) *subjectJSON {
+	if p == nil {
+		return nil
+	}
+	out := subjectOut(p.Alike(), p.Country, p.Phone, p.Reference, p.Fee)
+	out.PayoutID = p.ID.String()
+	return out
+}
+
+func subjectOut(p store.Alike, country, phone, reference string, fee int64) *subjectJSON {
 	return &subjectJSON{
-		PaymentID: p.ID.String(), Status: string(p.Status), Resolution: string(p.Resolution.State), Value: p.Amount.Value(), Currency: p.Amount.Currency,
-		Method: p.Method, Country: p.Country, Phone: till.MaskPhone(p.Phone), Connection: p.Connection, Reference: textOrNull(p.Reference),
-		ProviderReference: textOrNull(p.ProviderReference), FailureReason: textOrNull(string(p.FailureReason)), CreatedAt: p.CreatedAt.String(),
-		UpdatedAt: p.UpdatedAt.String(), ExpiresAt: p.ExpiresAt.String(), NextCheckAt: timeOrNull(p.Resolution.NextCheckAt),
+		Status: p.Status, Resolution: string(p.Resolution.State), Value: p.Amount.Value(), Currency: p.Amount.Currency,
+		Fee: till.Money{Minor: fee, Currency: p.Amount.Currency}.Value(), Method: p.Method, Country: country, Phone: till.MaskPhone(phone),
+		Connection: p.Connection, Reference: textOrNull(reference), ProviderReference: textOrNull(*p.ProviderReference),
+		FailureReason: textOrNull(string(*p.FailureReason)), CreatedAt: p.CreatedAt.String(), UpdatedAt: p.UpdatedAt.String(),
+		ExpiresAt: p.ExpiresAt.String(), NextCheckAt: timeOrNull(p.Resolution.NextCheckAt),
 	}
 }
 
@@ -102,16 +121,11 @@ func printFile(w io.Writer, f *books.File, asJSON bool) error {
 func subjectRows(f *books.File, row func(...any)) {
 	if p := f.Payment; p != nil {
 		row("payment", p.ID)
-		row("status", fmt.Sprintf("%s, %s", p.Status, p.Resolution.State))
-		row("amount", fmt.Sprint(p.Amount.Minor, " ", p.Amount.Currency, " (minor units)"))
-		row("method", p.Method+" "+p.Country+" by "+p.Connection)
-		row("phone", till.MaskPhone(p.Phone))
-		row("reference", p.Reference)
-		row("receipt", p.ProviderReference)
-		row("failure", p.FailureReason)
-		row("created", p.CreatedAt)
-		row("updated", p.UpdatedAt)
-		row("next check", timeOr(p.Resolution.NextCheckAt, "-"))
+		alikeRows(p.Alike(), p.Country, p.Phone, p.Reference, p.Fee, row)
+	}
+	if p := f.Payout; p != nil {
+		row("payout", p.ID)
+		alikeRows(p.Alike(), p.Country, p.Phone, p.Reference, p.Fee, row)
 	}
 	if e := f.Endpoint; e != nil {
 		row("endpoint", e.ID)
@@ -121,9 +135,23 @@ func subjectRows(f *books.File, row func(...any)) {
 	}
 }
 
+func alikeRows(p store.Alike, country, phone, reference string, fee int64, row func(...any)) {
+	row("status", fmt.Sprintf("%s, %s", p.Status, p.Resolution.State))
+	row("amount", fmt.Sprint(p.Amount.Minor, " ", p.Amount.Currency, " (minor units)"))
+	row("fee", fee)
+	row("method", p.Method+" "+country+" by "+p.Connection)
+	row("phone", till.MaskPhone(phone))
+	row("reference", reference)
+	row("receipt", *p.ProviderReference)
+	row("failure", *p.FailureReason)
+	row("created", p.CreatedAt)
+	row("updated", *p.UpdatedAt)
+	row("next check", timeOr(p.Resolution.NextCheckAt, "-"))
+}
+
 func fileOut(f *books.File) *fileJSON {
 	out := &fileJSON{
-		caseJSON: caseOut(f.Case), Stands: textOrNull(f.Stands), Payment: subjectOut(f.Payment), Attempts: attemptsOut(f.Attempts),
+		caseJSON: caseOut(f.Case), Stands: textOrNull(f.Stands), Payment: paymentOut(f.Payment), Payout: payoutOut(f.Payout), Attempts: attemptsOut(f.Attempts),
 		Events: []eventJSON{}, Transactions: []json.RawMessage{}, Audit: []auditJSON{}, Others: []caseJSON{},
 	}
 	if f.Endpoint != nil {

@@ -23,12 +23,12 @@ func newCases() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cases",
 		Short: "List what a person has to look at, show it, and close it",
-		Long: `List what a person has to look at: payments that the operator does not decide,
-money that came late or differs from what was asked for, endpoints that cannot
-be reached. The longest open ones come first; with --closed or --all the newest.
-A case is closed by 'till payment resolve', by 'till cases resolve', or by itself
-where the operator decides after all. What is wrong with a connection is told
-first; with --json 'till connections' has it.`,
+		Long: `List what a person has to look at: payments and payouts that the operator does
+not decide, money that moved late or differs from what was asked for, endpoints
+that cannot be reached. The longest open ones come first; with --closed or --all
+the newest. A case is closed by 'till payment resolve' or 'till payout resolve',
+by 'till cases resolve', or by itself where the operator decides after all. What
+is wrong with a connection is told first; with --json 'till connections' has it.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f := store.CaseFilter{Kind: kind, Closed: closed, All: all, Limit: limit}
@@ -94,7 +94,8 @@ type caseJSON struct {
 	CaseID    string  `json:"case_id"`
 	ClientID  string  `json:"client_id"`
 	SubjectID string  `json:"subject_id"`
-	PaymentID *string `json:"payment_id"` // the subject, unless it is an endpoint
+	PaymentID *string `json:"payment_id"` // the subject, unless it is a payout or an endpoint
+	PayoutID  *string `json:"payout_id"`
 	Kind      string  `json:"kind"`
 	Detail    string  `json:"detail"`
 	OpenedAt  string  `json:"opened_at"`
@@ -110,7 +111,10 @@ func caseOut(c *store.Case) caseJSON {
 		OpenedAt: c.OpenedAt.String(), ClosedAt: timeOrNull(c.ClosedAt), ClosedBy: textOrNull(c.ClosedBy), Reason: textOrNull(c.Reason),
 		Evidence: textOrNull(hex.EncodeToString(c.Evidence)),
 	}
-	if !strings.HasPrefix(c.Kind, "endpoint_") && !strings.HasPrefix(c.Kind, "payout_") {
+	switch {
+	case c.Payout:
+		out.PayoutID = &out.SubjectID
+	case !strings.HasPrefix(c.Kind, "endpoint_"):
 		out.PaymentID = &out.SubjectID
 	}
 	return out
@@ -131,7 +135,11 @@ func printCases(w io.Writer, cases []*store.Case, asJSON bool) error {
 	return table(w, func(row func(...any)) {
 		row("CASE", "OPENED", "CLOSED", "KIND", "ABOUT", "WHAT")
 		for _, c := range cases {
-			row(c.ID, c.OpenedAt, timeOr(c.ClosedAt, "-"), c.Kind, c.SubjectID, c.Detail)
+			about := c.SubjectID.String()
+			if c.Payout {
+				about = "payout " + about
+			}
+			row(c.ID, c.OpenedAt, timeOr(c.ClosedAt, "-"), c.Kind, about, c.Detail)
 		}
 	})
 }

@@ -6,15 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 
 	"github.com/spf13/cobra"
 
 	"till"
-	"till/payout"
-	"till/provider"
-	"till/provider/sandbox"
-	"till/server"
+	"till/engine"
 	"till/store"
 )
 
@@ -147,20 +143,15 @@ for it is debited as a late payout, whatever the wallet holds.`,
 			if err != nil {
 				return err
 			}
-			if secretFile == "" && store.IsPostgres(database) {
-				return errors.New("name the installation's secret with --secret-file")
-			}
-			if secretFile == "" {
-				secretFile = server.SecretFile(database)
-			}
-			r := payout.Resolution{Success: as == "success", Receipt: receipt, By: by, Evidence: shown.String(), Digest: shown.digest}
+			r := engine.Resolution{Success: as == "success", Receipt: receipt, By: by, Evidence: shown.String(), Digest: shown.digest}
 			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
 				p, err := findPayout(cmd.Context(), s, args[0], client)
 				if err != nil {
 					return err
 				}
 				ref := store.Ref{Client: p.ClientID, ID: p.ID}
-				if err := resolvePayout(cmd, s, database, secretFile, ref, r); err != nil {
+				err = withDesks(cmd, s, database, secretFile, func(d desks) error { return d.payouts.Resolve(cmd.Context(), ref, r) })
+				if err != nil {
 					return err
 				}
 				return printResolvedPayout(cmd, s, ref, asJSON)
@@ -180,34 +171,6 @@ for it is debited as a late payout, whatever the wallet holds.`,
 	addDatabaseFlag(cmd, &database)
 	addJSONFlag(cmd, &asJSON)
 	return cmd
-}
-
-// resolvePayout takes the answer through the same Apply as every other one.
-func resolvePayout(cmd *cobra.Command, s *store.Store, database, secretFile string, ref store.Ref, r payout.Resolution) (err error) {
-	ctx := cmd.Context()
-	secret, err := server.ReadSecret(secretFile)
-	if err != nil {
-		return err
-	}
-	if err := server.CheckSecret(ctx, s, secret); err != nil {
-		return fmt.Errorf("the secret in %s: %w", secretFile, err)
-	}
-	// The habits of the connection say when it is asked about again.
-	connections := map[string]provider.Provider{}
-	if book := server.SandboxPath(database); store.IsPostgres(book) || exists(book) {
-		o, err := sandbox.Open(ctx, sandbox.Config{Path: book})
-		if err != nil {
-			return err
-		}
-		defer o.Close()
-		connections = server.PayoutConnections(o)
-	}
-	m := payout.New(payout.Config{
-		Store: s, Secret: secret, Connections: connections, Route: server.Route,
-		Log: server.NewLogger(cmd.ErrOrStderr(), false, slog.LevelWarn),
-	})
-	defer func() { err = errors.Join(err, m.Close(ctx)) }()
-	return m.Resolve(ctx, ref, r)
 }
 
 func printResolvedPayout(cmd *cobra.Command, s *store.Store, ref store.Ref, asJSON bool) error {

@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"till/books"
-	"till/collect"
 	"till/server"
 	"till/store"
 )
@@ -43,7 +42,7 @@ func newReconcile() *cobra.Command {
 		Long: `Compare an operator's statement, a CSV file, with the payments and payouts of a
 connection and with the ledger. It prints what matches and what does not, and
 writes every difference to a file. It changes nothing unless --apply is given:
-then a line settles a payment that is open here, as evidence, and each
+then a line settles a payment or payout that is open here, as evidence, and each
 contradiction becomes a case. What was applied once is not applied again.
 
 The exit code is 0 if all matches or was settled, 1 if differences are left or
@@ -69,7 +68,7 @@ a line could not be read, 2 if it could not be done.`,
 	f.DurationVar(&o.slack, "slack", time.Minute, "how far the operator's clock may be from ours")
 	f.StringVar(&o.output, "output", "", "a CSV file to write every difference to")
 	f.BoolVar(&o.all, "all", false, "write what matches, too")
-	f.BoolVar(&o.apply, "apply", false, "let lines settle open payments, and open a case for each contradiction")
+	f.BoolVar(&o.apply, "apply", false, "let lines settle open payments and payouts, and open a case for each contradiction")
 	f.StringVar(&o.by, "by", "", "who applies the statement (required with --apply)")
 	f.StringVar(&o.secretFile, "secret-file", "", "the installation's secret, for --apply (default till.secret beside the database)")
 	for _, name := range []string{"connection", "statement"} {
@@ -240,9 +239,9 @@ func (o *reconcileOptions) checkConnection(ctx context.Context, s *store.Store) 
 
 // applyTo lets the statement settle what it can.
 func (o *reconcileOptions) applyTo(cmd *cobra.Command, s *store.Store, r *books.Reconciled, p *reconcileProgress) (a *books.Applied, err error) {
-	err = withCollector(cmd, s, o.database, o.secretFile, func(c *collect.Collector) (err error) {
+	err = withDesks(cmd, s, o.database, o.secretFile, func(d desks) (err error) {
 		a, err = books.ApplyStatement(cmd.Context(), s, r, books.Applying{
-			By: o.by, Name: server.Redact(filepath.Base(o.statement)), Payments: c.ResolveAll, Progress: p.applied,
+			By: o.by, Name: server.Redact(filepath.Base(o.statement)), Payments: d.payments.ResolveAll, Payouts: d.payouts.ResolveAll, Progress: p.applied,
 		})
 		return err
 	})

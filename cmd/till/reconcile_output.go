@@ -150,7 +150,6 @@ type appliedJSON struct {
 	Unchanged int64         `json:"unchanged"`
 	Cases     int64         `json:"cases"`
 	Known     int64         `json:"known"`
-	Left      int64         `json:"left"`
 	Refused   int64         `json:"refused"`
 	Refusals  []refusalJSON `json:"refusals"`
 }
@@ -188,8 +187,8 @@ func (o *reconcileOptions) print(w io.Writer, r *books.Reconciled, f *findings, 
 		fmt.Fprintf(w, "and %d more broken lines\n", more)
 	}
 	if a != nil {
-		fmt.Fprintf(w, "\napplied: %d settled, %d settled meanwhile, %d cases opened, %d known already, %d payouts left to a person, %d refused\n",
-			a.Settled, a.Unchanged, a.Cases, a.Known, a.Left, a.Refused)
+		fmt.Fprintf(w, "\napplied: %d settled, %d settled meanwhile, %d cases opened, %d known already, %d refused\n",
+			a.Settled, a.Unchanged, a.Cases, a.Known, a.Refused)
 		for _, x := range a.Refusals {
 			fmt.Fprintf(w, "line %d, %s: %s\n", x.Line, x.ID, x.Why)
 		}
@@ -217,7 +216,7 @@ func (o *reconcileOptions) reportOf(r *books.Reconciled, f *findings, a *books.A
 		}
 	}
 	if a != nil {
-		out.Applied = &appliedJSON{a.Settled, a.Unchanged, a.Cases, a.Known, a.Left, a.Refused, make([]refusalJSON, len(a.Refusals))}
+		out.Applied = &appliedJSON{a.Settled, a.Unchanged, a.Cases, a.Known, a.Refused, make([]refusalJSON, len(a.Refusals))}
 		for i, x := range a.Refusals {
 			out.Applied.Refusals[i] = refusalJSON{x.Line, x.ID.String(), x.Why}
 		}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,9 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"till/collect"
-	"till/provider"
-	"till/provider/sandbox"
+	"till/engine"
 	"till/server"
 	"till/store"
 )
@@ -49,14 +46,15 @@ client's wallet, or owed by the client where the wallet lacks it.`,
 			if err != nil {
 				return err
 			}
-			r := collect.Resolution{Success: as == "success", Reversed: as == "reversed", Receipt: receipt, By: by, Evidence: shown.String(), Digest: shown.digest}
+			r := engine.Resolution{Success: as == "success", Reversed: as == "reversed", Receipt: receipt, By: by, Evidence: shown.String(), Digest: shown.digest}
 			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
 				p, err := findPayment(cmd.Context(), s, args[0], client)
 				if err != nil {
 					return err
 				}
 				ref := store.Ref{Client: p.ClientID, ID: p.ID}
-				if err := resolve(cmd, s, database, secretFile, ref, r); err != nil {
+				err = withDesks(cmd, s, database, secretFile, func(d desks) error { return d.payments.Resolve(cmd.Context(), ref, r) })
+				if err != nil {
 					return err
 				}
 				return printResolved(cmd, s, ref, asJSON)
@@ -122,50 +120,6 @@ func readEvidence(path string) (*proof, error) {
 		return nil, fmt.Errorf("the evidence %s is empty", path)
 	}
 	return &proof{name: server.Redact(filepath.Base(path)), digest: sum.Sum(nil)}, nil
-}
-
-// resolve takes the answer through the same Apply as every other one.
-func resolve(cmd *cobra.Command, s *store.Store, database, secretFile string, ref store.Ref, r collect.Resolution) error {
-	return withCollector(cmd, s, database, secretFile, func(c *collect.Collector) error { return c.Resolve(cmd.Context(), ref, r) })
-}
-
-// withCollector runs f with a collector that calls no operator.
-func withCollector(cmd *cobra.Command, s *store.Store, database, secretFile string, f func(c *collect.Collector) error) (err error) {
-	ctx := cmd.Context()
-	if secretFile == "" && store.IsPostgres(database) {
-		return errors.New("name the installation's secret with --secret-file")
-	}
-	if secretFile == "" {
-		secretFile = server.SecretFile(database)
-	}
-	secret, err := server.ReadSecret(secretFile)
-	if err != nil {
-		return err
-	}
-	if err := server.CheckSecret(ctx, s, secret); err != nil {
-		return fmt.Errorf("the secret in %s: %w", secretFile, err)
-	}
-	// The habits of the connection say when it is asked about again.
-	connections := map[string]provider.Provider{}
-	if book := server.SandboxPath(database); store.IsPostgres(book) || exists(book) {
-		o, err := sandbox.Open(ctx, sandbox.Config{Path: book})
-		if err != nil {
-			return err
-		}
-		defer o.Close()
-		connections = server.Connections(o)
-	}
-	c := collect.New(collect.Config{
-		Store: s, Secret: secret, Connections: connections, Route: server.Route,
-		Log: server.NewLogger(cmd.ErrOrStderr(), false, slog.LevelWarn),
-	})
-	defer func() { err = errors.Join(err, c.Close(ctx)) }()
-	return f(c)
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 func printResolved(cmd *cobra.Command, s *store.Store, ref store.Ref, asJSON bool) error {

@@ -51,7 +51,7 @@ func NewPayout(tb testing.TB, m *payout.Paymaster, client *till.Client, b Body, 
 	if err := jsonx.Decode(body, r); err != nil {
 		tb.Fatal(err)
 	}
-	who := payout.Client{Client: client, Enabled: func(string) bool { return true }, Fees: []till.Fee{{Kind: till.PayoutFee, Method: "mtn_momo", Currency: "XAF", Flat: fee}}}
+	who := payout.Client{Client: client, Actor: "api:test", Enabled: func(string) bool { return true }, Fees: []till.Fee{{Kind: till.PayoutFee, Method: "mtn_momo", Currency: "XAF", Flat: fee}}}
 	made, err := m.Create(tb.Context(), who, r)
 	if err != nil {
 		tb.Fatalf("create a payout: %v", err)

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"till/collect"
+	"till/payout"
+	"till/provider"
+	"till/provider/sandbox"
+	"till/server"
+	"till/store"
+)
+
+// desks are where a command brings the operator's word: through them it takes
+// the same way into the books as every other answer.
+type desks struct {
+	payments *collect.Collector
+	payouts  *payout.Paymaster
+}
+
+// withDesks runs f with desks that call no operator.
+func withDesks(cmd *cobra.Command, s *store.Store, database, secretFile string, f func(d desks) error) (err error) {
+	ctx := cmd.Context()
+	secret, err := readSecret(ctx, s, database, secretFile)
+	if err != nil {
+		return err
+	}
+	// The habits of the connection say when it is asked about again.
+	var in, out map[string]provider.Provider
+	if book := server.SandboxPath(database); store.IsPostgres(book) || exists(book) {
+		o, err := sandbox.Open(ctx, sandbox.Config{Path: book})
+		if err != nil {
+			return err
+		}
+		defer o.Close()
+		in, out = server.Connections(o), server.PayoutConnections(o)
+	}
+	log := server.NewLogger(cmd.ErrOrStderr(), false, slog.LevelWarn)
+	d := desks{
+		collect.New(collect.Config{Store: s, Secret: secret, Connections: in, Route: server.Route, Log: log}),
+		payout.New(payout.Config{Store: s, Secret: secret, Connections: out, Route: server.Route, Log: log}),
+	}
+	defer func() { err = errors.Join(err, d.payments.Close(ctx), d.payouts.Close(ctx)) }()
+	return f(d)
+}
+
+// readSecret reads the installation's secret and refuses another's.
+func readSecret(ctx context.Context, s *store.Store, database, file string) ([]byte, error) {
+	if file == "" && store.IsPostgres(database) {
+		return nil, errors.New("name the installation's secret with --secret-file")
+	}
+	if file == "" {
+		file = server.SecretFile(database)
+	}
+	secret, err := server.ReadSecret(file)
+	if err != nil {
+		return nil, err
+	}
+	if err := server.CheckSecret(ctx, s, secret); err != nil {
+		return nil, fmt.Errorf("the secret in %s: %w", file, err)
+	}
+	return secret, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
