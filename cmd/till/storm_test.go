@@ -150,7 +150,7 @@ func (s *storm) simulations() []simulation {
 	f := simulator.Faults{LostRequest: 0.1, LostResponse: 0.1, ServerError: 0.1, LostCallback: 0.1, DuplicateCallback: 0.1,
 		LateSuccess: 0.1, Slow: 0.1, SlowBy: 2500 * time.Millisecond, Tokens: true}
 	return []simulation{
-		{name: "mtnmomo", settings: mtnmomo.SimSettings + "callback_host = \"127.0.0.1\"", secrets: mtnmomo.SimSecrets,
+		{name: "mtnmomo", settings: mtnmomo.SimSettings, secrets: mtnmomo.SimSecrets,
 			open: func(_ simulator.Faults, path, _ string) (http.Handler, error) {
 				o, err := mtnmomo.NewSimulator(mtnmomo.SimConfig{Faults: f, Path: path, Decide: decide})
 				return s.keep("mtnmomo", o, err)
