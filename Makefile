@@ -55,15 +55,16 @@ bench-full: ## the same with 10 million rows (30 minutes); writes bench/report-f
 	$(GO) run ./bench -rows 10000000 -report report-full
 
 # Each part prints what it did and what it counted. A quiet machine of two
-# cores needs about 20 minutes for all of them.
+# cores needs about 25 minutes for all of them.
 .PHONY: soak
-soak: ## kill, pause, fail over and compare for about 20 minutes, and check the books each time
+soak: ## kill, pause, fail over and compare for about 25 minutes, and check the books each time
 	$(GO) run ./store/pgtest/withpg $(MAKE) --no-print-directory soak-parts
 
 .PHONY: soak-parts
 soak-parts:
 	TILL_SCRIPTS=1000 $(GO) test -count=1 -timeout 5m -run '^TestEnginesAnswerAlike$$' -v ./api
 	TILL_PAYOUT_ROUNDS=500 $(GO) test -count=1 -timeout 20m -run '^(TestAWalletIsNeverOverdrawn|TestACancelThatRacesTheSend)$$' -v ./payout
+	TILL_PAYMENTS=2000 TILL_PAYOUTS=500 $(GO) test -count=1 -timeout 20m -run '^TestStorm$$' -v ./cmd/till
 	TILL_SECONDS=300 $(GO) test -count=1 -timeout 12m -run '^TestInstances$$' -v ./cmd/till
 	TILL_FAILOVERS=5 $(GO) test -count=1 -timeout 12m -run '^TestFailover$$' -v ./cmd/till
 	TILL_KILLS=100 $(GO) test -count=5 -timeout 30m -run '^TestKill$$' -v ./cmd/till

@@ -185,7 +185,7 @@ func callbackSecret(secret []byte, connection string) string {
 // DepsOf returns what each adapter is given to work with.
 func DepsOf(k *tokens.Keeper, baseURL string, secret []byte, log *slog.Logger) func(c *config.Connection) provider.Deps {
 	return func(c *config.Connection) provider.Deps {
-		d := provider.Deps{Connection: c.Name, Tokens: k.For(c.Name, digest(secret, c)), Conns: c.Limits.Calls, Log: log.With("connection", c.Name)}
+		d := provider.Deps{Connection: c.Name, Tokens: k.For(c.Name, digest(secret, c)), Conns: c.Limits.Calls, Log: log}
 		if baseURL != "" {
 			d.CallbackURL = CallbackURL(baseURL, c.Name, secret)
 		}

@@ -49,7 +49,7 @@ through the real adapters to simulated operators on this machine.`,
 			c.WebhookAllow = append(c.WebhookAllow, webhook.Loopback...) // the receiver being written is on this machine
 			var played stages
 			if operators != "" {
-				if played, err = simulateAll(cmd.Context(), operators, simulations, server.Builtin, &c); err != nil {
+				if played, err = simulateAll(cmd.Context(), operators, data, simulations, server.Builtin, &c); err != nil {
 					return err
 				}
 				defer played.end()

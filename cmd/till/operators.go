@@ -149,23 +149,33 @@ func (d *doctor) examineCases(ctx context.Context, s *store.Store) error {
 	})
 }
 
-// examineRoutes looks for live clients with a method that leads nowhere.
+// examineRoutes looks for live clients with a method that leads nowhere: for
+// payments, and for payouts where a key of theirs may make them.
 func (d *doctor) examineRoutes(ctx context.Context, s *store.Store, ops *server.Operators) error {
-	lost := map[string]int{} // methods, and how many clients have them in vain
+	lost := map[string]int{} // methods and kinds, and how many clients have them in vain
 	live := 0
 	err := eachClient(ctx, s, func(c *till.Client) (bool, error) {
 		if c.Mode != till.Live {
 			return true, nil
 		}
 		live++
+		kinds := []config.Kind{config.Payment}
 		var methods []string
 		err := s.View(ctx, func(tx *store.Tx) (err error) {
-			methods, err = tx.ClientMethods(ctx, c.ID)
+			if methods, err = tx.ClientMethods(ctx, c.ID); err != nil {
+				return err
+			}
+			keys, err := tx.Keys(ctx, c.ID, maxKeys)
+			if slices.ContainsFunc(keys, func(k *till.Key) bool { return k.Allows(till.PayoutsWrite) && k.Active(tx.Now()) }) {
+				kinds = append(kinds, config.Payout)
+			}
 			return err
 		})
 		for _, code := range methods {
-			if !routed(ops.Router, c.ID, code) {
-				lost[code]++
+			for _, kind := range kinds {
+				if !routed(ops.Router, c.ID, kind, code) {
+					lost[fmt.Sprintf("%s for %ss", code, kind)]++
+				}
 			}
 		}
 		return true, err
@@ -173,8 +183,8 @@ func (d *doctor) examineRoutes(ctx context.Context, s *store.Store, ops *server.
 	if err != nil {
 		return err
 	}
-	for _, code := range slices.Sorted(maps.Keys(lost)) {
-		d.find("routes", isRisky, "%d live clients may use %s, and no route leads anywhere: they get 503", lost[code], code)
+	for _, what := range slices.Sorted(maps.Keys(lost)) {
+		d.find("routes", isRisky, "%d live clients may use %s, and no route leads anywhere: they get 503", lost[what], what)
 	}
 	if len(lost) == 0 {
 		d.find("routes", isFine, "every method of the %d live clients leads to an operator", live)
@@ -182,11 +192,12 @@ func (d *doctor) examineRoutes(ctx context.Context, s *store.Store, ops *server.
 	return nil
 }
 
-// routed answers whether a client's payments of a method can go anywhere.
-func routed(r *config.Router, client till.ID, code string) bool {
+// routed answers whether a client's payments or payouts of a method can go
+// anywhere.
+func routed(r *config.Router, client till.ID, kind config.Kind, code string) bool {
 	m, ok := till.MethodOf(code)
 	return ok && slices.ContainsFunc(m.Markets, func(k till.Market) bool {
-		return len(r.Find(client, config.Payment, code, k.Country, k.Currency)) > 0
+		return len(r.Find(client, kind, code, k.Country, k.Currency)) > 0
 	})
 }
 

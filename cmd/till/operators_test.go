@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"till"
+	"till/account"
 	"till/provider"
 	"till/provider/simulator"
 	"till/server"
@@ -104,7 +106,7 @@ func TestSimulatedOperators(t *testing.T) {
 	dir := t.TempDir()
 	c := server.Config{Database: filepath.Join(dir, "till.db"), Listen: "127.0.0.1:0",
 		DemoFile: filepath.Join(dir, "demo.json"), LiveDemoFile: filepath.Join(dir, "live.json")}
-	all, err := simulateAll(t.Context(), "simulated", played, kiosks, &c)
+	all, err := simulateAll(t.Context(), "simulated", dir, played, kiosks, &c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +158,15 @@ func TestSimulatedOperators(t *testing.T) {
 		t.Fatalf("the payment is %v", p)
 	}
 
-	// The doctor and the list, with the same configuration in a file.
+	// The doctor and the list, with the same configuration in a file. One of the
+	// client's keys may pay out, and the kiosk does not.
+	err = withDatabase(t.Context(), c.Database, func(db *store.Store) error {
+		_, _, err := account.New(db, nil).CreateKey(t.Context(), s.LiveDemo().ClientID, "payouts", []till.Scope{till.PayoutsWrite}, 0, "test")
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	url := c.Operators.Connections[0].Settings.(*kioskConfig).BaseURL
 	for name, key := range map[string]string{"good": "open sesame", "bad": "wrong-key-canary"} {
 		text := strings.Replace(played[0].connection(url), "key_env = \"SIMULATED_KIOSK_KEY\"", "key_file = \""+name+".key\"", 1) +
@@ -169,11 +179,13 @@ func TestSimulatedOperators(t *testing.T) {
 	}
 	o := operatorsOf{database: c.Database, config: filepath.Join(dir, "good.toml"), baseURL: "https://pay.example.com/v1", adapters: kiosks}
 	wantFindings(t, o, map[string]string{
-		"ok kiosk payments":     "the operator lets us in",
-		"ok kiosk callbacks":    "tell the operator to call https://pay.example.com/v1/callbacks/kiosk/",
-		"warning routes":        "1 live clients may use airtel_money",
-		"ok config":             "1 connections and 1 routes",
-		"never wrong-key-canar": "",
+		"ok kiosk payments":           "the operator lets us in",
+		"ok kiosk callbacks":          "tell the operator to call https://pay.example.com/v1/callbacks/kiosk/",
+		"warning routes":              "1 live clients may use airtel_money for payments, and no route",
+		"routes":                      "1 live clients may use mtn_momo for payouts, and no route",
+		"never mtn_momo for payments": "",
+		"ok config":                   "1 connections and 1 routes",
+		"never wrong-key-canar":       "",
 	})
 	o.config, o.baseURL = filepath.Join(dir, "bad.toml"), "http://127.0.0.1/v1"
 	wantFindings(t, o, map[string]string{
@@ -181,6 +193,36 @@ func TestSimulatedOperators(t *testing.T) {
 		"warning kiosk callbacks": "operators call HTTPS only",
 	})
 	list(t, o)
+}
+
+// A second start finds the operators where they were, with what they remember:
+// payments on them may be open.
+func TestSimulatedOperatorsStayWhereTheyAre(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "new")
+	var opened []string
+	one := []simulation{{name: "kiosk", settings: played[0].settings, secrets: played[0].secrets, open: func(_ simulator.Faults, path, _ string) (http.Handler, error) {
+		opened = append(opened, path)
+		return http.NotFoundHandler(), nil
+	}}}
+	var urls []string
+	for range 2 {
+		all, err := simulateAll(t.Context(), "simulated", dir, one, kiosks, &server.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := all.begin(&server.Server{}); err != nil {
+			t.Fatal(err)
+		}
+		urls = append(urls, all[0].url)
+		if _, err := simulateAll(t.Context(), "simulated", dir, one, kiosks, &server.Config{}); err == nil || !strings.Contains(err.Error(), "simulated-kiosk.addr") {
+			t.Errorf("a second one at the same address: %v", err)
+		}
+		all.end()
+	}
+	if urls[0] != urls[1] || len(opened) != 2 || opened[0] != filepath.Join(dir, "simulated-kiosk.book") || opened[1] != opened[0] {
+		t.Errorf("it was at %v with %v", urls, opened)
+	}
 }
 
 func list(t *testing.T, o operatorsOf) {

@@ -19,7 +19,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"till": main})
+	testscript.Main(m, map[string]func(){"till": main, "till-hurried": serveHurried})
 }
 
 // TestScripts runs the stories in testdata/script against the real binary.

@@ -17,8 +17,12 @@ const (
 	defaultWindow    = time.Minute
 )
 
-func newServe() *cobra.Command {
-	var c server.Config
+func newServe() *cobra.Command { return serveOf(nil) }
+
+// serveOf makes the command with adapters of its own; nil means those that
+// come with the program.
+func serveOf(adapters server.Adapters) *cobra.Command {
+	c := server.Config{Adapters: adapters}
 	var role, format, level, configFile string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -36,7 +40,7 @@ connects, test clients by the built-in sandbox operator.`,
 			}
 			c.Role, c.Log = server.Role(role), log
 			if configFile != "" {
-				if c.Operators, err = server.LoadConfig(configFile, nil); err != nil {
+				if c.Operators, err = server.LoadConfig(configFile, adapters); err != nil {
 					return err
 				}
 			}

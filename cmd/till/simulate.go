@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -112,7 +115,7 @@ Operators: ` + strings.Join(names, ", "),
 			if asJSON {
 				err = printJSON(cmd.OutOrStdout(), map[string]any{"operator": args[0], "base_url": url})
 			} else {
-				_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is simulated at %s\n\n%s\nStop with Ctrl-C.\n", args[0], url, all[i].connection(url))
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), simulated, args[0], url, all[i].connection(url), all[i].exports(), all[i].ways())
 			}
 			if err != nil {
 				return errors.Join(err, st.end())
@@ -138,6 +141,19 @@ Operators: ` + strings.Join(names, ", "),
 	return cmd
 }
 
+// simulated is what the command tells when the operator is there.
+const simulated = `%[1]s is simulated at %[2]s
+
+Its credentials, for whoever runs 'till serve' and 'till doctor':
+
+%[4]s
+In the file that they read with --config:
+
+%[3]s
+%[5]s
+Stop with Ctrl-C.
+`
+
 func checkFaults(f simulator.Faults) error {
 	for _, p := range []float64{f.LostRequest, f.LostResponse, f.ServerError, f.LostCallback, f.DuplicateCallback, f.LateSuccess, f.Slow} {
 		if p < 0 || p > 1 {
@@ -152,11 +168,32 @@ func (s *simulation) connection(url string) string {
 	return fmt.Sprintf("[[connection]]\nname = %q\noperator = %q\nbase_url = %q\n[connection.%s]\n%s\n", s.name, s.name, url, s.name, strings.TrimSpace(s.settings))
 }
 
+// exports are the variables of its credentials, for a shell. They let nobody in
+// anywhere but here.
+func (s *simulation) exports() string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(s.secrets)) {
+		fmt.Fprintf(&b, "export %s='%s'\n", name, s.secrets[name])
+	}
+	return b.String()
+}
+
+// ways are the routes of all that it serves.
+func (s *simulation) ways() string {
+	var b strings.Builder
+	for _, method := range slices.Sorted(maps.Keys(s.routes)) {
+		fmt.Fprintf(&b, "[[route]]\nmethod = %q\ncountries = [\"%s\"]\nconnections = [%q]\n", method, strings.Join(s.routes[method], `", "`), s.name)
+	}
+	return b.String()
+}
+
 // stage is where a simulation is played: an address that is listened on, and
 // the operator's side once that is known.
 type stage struct {
 	simulation *simulation
 	url        string
+	book       string // the file of the operator's book, where it is kept
+	listener   net.Listener
 	web        *http.Server
 	side       atomic.Pointer[http.Handler]
 	failed     chan error
@@ -168,7 +205,7 @@ func setUp(ctx context.Context, s *simulation, listen string) (*stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	st := &stage{simulation: s, url: "http://" + l.Addr().String(), failed: make(chan error, 1)}
+	st := &stage{simulation: s, listener: l, url: "http://" + l.Addr().String(), failed: make(chan error, 1)}
 	st.web = &http.Server{Handler: st, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10}
 	go func() { st.failed <- st.web.Serve(l) }()
 	return st, nil
@@ -205,6 +242,7 @@ func (st *stage) wait(ctx context.Context) error {
 
 func (st *stage) end() error {
 	err := st.web.Close()
+	_ = st.listener.Close() // if it was not served yet; an error says that it is closed
 	if side := st.side.Load(); side != nil {
 		if c, ok := (*side).(io.Closer); ok {
 			err = errors.Join(err, c.Close())
@@ -218,10 +256,14 @@ type stages []*stage
 
 // simulateAll sets every operator up and writes connections and routes to them
 // into a server's configuration. They open when begin is called: only the
-// server knows where they are to call.
-func simulateAll(ctx context.Context, how string, all []simulation, adapters server.Adapters, c *server.Config) (out stages, err error) {
+// server knows where they are to call. What they need to be the same after a
+// restart is kept in a folder.
+func simulateAll(ctx context.Context, how, folder string, all []simulation, adapters server.Adapters, c *server.Config) (out stages, err error) {
 	if how != "simulated" {
 		return nil, fmt.Errorf("--operators is simulated or nothing, not %q", how)
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, err
 	}
 	defer func() {
 		if err != nil {
@@ -234,7 +276,7 @@ func simulateAll(ctx context.Context, how string, all []simulation, adapters ser
 	var order [][2]string
 	for i := range all {
 		s := &all[i]
-		st, err := setUp(ctx, s, "127.0.0.1:0")
+		st, err := setUpAgain(ctx, s, folder)
 		if err != nil {
 			return out, err
 		}
@@ -261,10 +303,34 @@ func simulateAll(ctx context.Context, how string, all []simulation, adapters ser
 	return out, err
 }
 
+// setUpAgain listens where the simulation was served at the last start, as the
+// folder has it, or on a free address at the first: an address is part of whose
+// account a connection is, and payments on it may be open.
+func setUpAgain(ctx context.Context, s *simulation, folder string) (*stage, error) {
+	file := filepath.Join(folder, "simulated-"+s.name+".addr")
+	listen := "127.0.0.1:0"
+	b, err := os.ReadFile(file)
+	switch {
+	case err == nil:
+		listen = strings.TrimSpace(string(b))
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	}
+	st, err := setUp(ctx, s, listen)
+	if err != nil {
+		return nil, fmt.Errorf("simulate %s where it was before (remove %s to let it take another address): %w", s.name, file, err)
+	}
+	st.book = filepath.Join(folder, "simulated-"+s.name+".book")
+	if err := os.WriteFile(file, []byte(strings.TrimPrefix(st.url, "http://")+"\n"), 0o600); err != nil {
+		return nil, errors.Join(err, st.end())
+	}
+	return st, nil
+}
+
 // begin opens every operator, with the address of its connection to call.
 func (all stages) begin(s *server.Server) error {
 	for _, st := range all {
-		if err := st.begin(simulator.Faults{}, "", s.CallbackURL(st.simulation.name)); err != nil {
+		if err := st.begin(simulator.Faults{}, st.book, s.CallbackURL(st.simulation.name)); err != nil {
 			return err
 		}
 	}

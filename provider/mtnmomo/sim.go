@@ -53,12 +53,13 @@ const (
 )
 
 // SimSettings is what stands in [connection.mtnmomo] for a simulator that was
-// told nothing else, here as MTN Congo.
+// told nothing else, here as MTN Congo, called back on the same machine.
 const SimSettings = `target_environment = "mtncongo"
 api_user_env = "SIM_MTN_API_USER"
 api_key_env = "SIM_MTN_API_KEY"
 collection_subscription_key_env = "SIM_MTN_COLLECTION_KEY"
 disbursement_subscription_key_env = "SIM_MTN_DISBURSEMENT_KEY"
+callback_host = "127.0.0.1"
 `
 
 // SimSecrets are the credentials of SimSettings.
