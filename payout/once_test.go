@@ -175,13 +175,13 @@ func TestARefusedResolutionLeavesNothingBehind(t *testing.T) {
 		before := state()
 		for name, c := range map[string]struct {
 			id   till.ID
-			word payout.Resolution
+			word engine.Resolution
 		}{
-			"a receipt that another has":   {open, payout.Resolution{Success: true, Receipt: "ONE"}},
-			"a success once more":          {paid, payout.Resolution{Success: true, Receipt: "TWO"}},
-			"a failure after a success":    {paid, payout.Resolution{}},
-			"a success of what was undone": {cancelled, payout.Resolution{Success: true, Receipt: "TWO"}},
-			"a failure of what was undone": {cancelled, payout.Resolution{}},
+			"a receipt that another has":   {open, engine.Resolution{Success: true, Receipt: "ONE"}},
+			"a success once more":          {paid, engine.Resolution{Success: true, Receipt: "TWO"}},
+			"a failure after a success":    {paid, engine.Resolution{}},
+			"a success of what was undone": {cancelled, engine.Resolution{Success: true, Receipt: "TWO"}},
+			"a failure of what was undone": {cancelled, engine.Resolution{}},
 		} {
 			c.word.By, c.word.Evidence = "Ada", "a letter"
 			if err := w.master.Resolve(ctx, w.ref(c.id), c.word); till.ErrorCode(err) != till.CodeValidationFailed {
