@@ -9,7 +9,6 @@ import (
 
 	"till"
 	"till/engine"
-	"till/payout"
 	"till/provider"
 	"till/store"
 	"till/store/storetest"
