@@ -57,7 +57,7 @@ bench-full: ## the same with 10 million rows (30 minutes); writes bench/report-f
 # Each part prints what it did and what it counted. A quiet machine of two
 # cores needs about 25 minutes for all of them.
 .PHONY: soak
-soak: ## kill, pause, fail over and compare for about 25 minutes, and check the books each time
+soak: ## kill, pause, fail over, race payouts and compare for about 25 minutes, and check the books each time
 	$(GO) run ./store/pgtest/withpg $(MAKE) --no-print-directory soak-parts
 
 .PHONY: soak-parts
