@@ -25,6 +25,8 @@ const (
 	goalHookWait   = "webhook_wait"
 	goalHookDead   = "webhook_dead"
 	goalHookCreate = "webhook_create"
+	goalSubmits    = "submits"
+	goalOutage     = "outage"
 	goalReconcile  = "reconcile"
 	goalReconcileM = "reconcile_memory"
 )
@@ -56,6 +58,8 @@ var goals = []goal{
 	{goalLifeMemory, "memory of one instance under full load of whole lives", false, same(200, 120), same(200, 120), memoryText},
 	{goalReady, "start on {rows} payments, to the first good answer", false, same(1000, 1000), same(1000, 1000), timeText},
 	{goalIdle, "memory of one idle instance on {rows} payments", false, same(40, 40), same(40, 40), memoryText},
+	{goalSubmits, "submits of one instance to an operator that takes 50 ms, at most 64 connections", true, same(500, 800), same(500, 800), rateText},
+	{goalOutage, "p99 of a due question while another operator is down / idle", false, same(2, 1.2), same(2, 1.2), ratioText},
 	{goalHooks, "webhooks per second to an endpoint that answers at once / a bare `net/http` loop, the same signed bytes, 16 at once", true, same(0.35, 0.60), same(0.35, 0.60), ratioText},
 	{goalHookWait, "from event to first byte at the endpoint, idle system: p99", false, same(50, 50), same(50, 50), timeText},
 	{goalHookDead, "webhooks per second beside a dead endpoint with {dead} events / without it", true, same(0.9, 1), same(0.9, 1), ratioText},
@@ -65,6 +69,7 @@ var goals = []goal{
 }
 
 func ratioText(v float64) string  { return fmt.Sprintf("%.3g", v) }
+func rateText(v float64) string   { return fmt.Sprintf("%.0f/s", v) }
 func memoryText(v float64) string { return fmt.Sprintf("%.0f MB", v) }
 func timeText(v float64) string   { return fmt.Sprintf("%.0f ms", v) }
 

@@ -24,7 +24,7 @@ func (r *report) markdown(name string) []byte {
 		}
 	}
 	fmt.Fprintf(b, remarks, r.Connections, r.BodyBytes, strings.Join(serverSettings, " and "),
-		settleBatch, settleWriters, hookPosts, idleCreates, createHooks, listLimit, listMost, smallRows)
+		settleBatch, settleWriters, submitsAtOnce, duePayments, dueRate, outageRate, hookPosts, idleCreates, createHooks, listLimit, listMost, smallRows)
 	return b.Bytes()
 }
 
@@ -52,6 +52,12 @@ commit, or one in a commit by one writer on SQLite, by %d at once on PostgreSQL.
 **Whole lives.** The operator is another process, reached by HTTP: it accepts at once and says "success" when it is asked. A round
 creates under full load, then waits until the last payment has succeeded; all of that time counts. Creates go before the
 engine's work, so the backlog of a round is worked off after it.
+
+**Calls to operators.** Two clients' payments go through the shipped adapter of MTN MoMo to two simulators in processes of their own, which
+take 50 ms for every answer. A round of submits is %d payments made under full load, from the arrival of the first send to that of
+the last. Questions are due twelve seconds after the operator's answer, as the adapter says; how late they are is from then to
+their arrival, for %d payments at %d per second. While it is down, the other operator takes every request and answers none, with
+all that was sent to it due to be asked about and %d new payments per second.
 
 **Webhooks.** The receiver is another process: it answers at once, verifies nothing, and counts distinct ids. The backlog is of
 payments that have succeeded, made while no instance runs, so that an instance started on it has nothing to do but to tell. "till" is

@@ -37,6 +37,7 @@ type engineReport struct {
 	Settlement *settlement `json:"settlement,omitempty"`
 	Life       *life       `json:"life,omitempty"`
 	Seeding    *seeding    `json:"seeding,omitempty"`
+	Operators  *operators  `json:"operators,omitempty"`
 	Webhooks   *webhooks   `json:"webhooks,omitempty"`
 	Lists      *lists      `json:"lists,omitempty"`
 	Scale      []figures   `json:"scale,omitempty"`
@@ -115,6 +116,9 @@ func (e *engineReport) print(b *bytes.Buffer) {
 	}
 	if e.Life != nil {
 		e.Life.print(b)
+	}
+	if e.Operators != nil {
+		e.Operators.print(b)
 	}
 	if e.Webhooks != nil {
 		e.Webhooks.print(b)

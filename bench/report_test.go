@@ -113,7 +113,7 @@ func wholeReport() *report {
 		}
 		l.summarise()
 		*e.report = engineReport{Engine: engine, Measures: e.report.Measures, Creates: []figures{f}, Alone: &alone{Sides: []figures{f}},
-			Settlement: &settlement{}, Life: &life{}, Seeding: &seeding{}, Lists: l,
+			Settlement: &settlement{}, Life: &life{}, Operators: &operators{}, Seeding: &seeding{}, Lists: l,
 			Webhooks: &webhooks{Creates: []figures{f}, Sides: []hookSide{{Name: sideBare, PerSec: spread{400, 300, 500}, SenderMicros: 5}},
 				Waits: []hooksWaits{{Name: sideTold, Events: 150, P50Ms: spread{2, 1, 3}, MaxMs: 9}}},
 			Scale: []figures{f}, Readiness: &readiness{}}

@@ -21,6 +21,7 @@ var scenarios = []scenario{
 	{"alone", measureAlone},         // one create at a time, against a flush of the disk
 	{"settle", measureSettle},       // one hot client: many answers in a commit, against one
 	{"life", measureLife},           // from create to credited wallet, with an operator in another process
+	{"operators", measureOperators}, // submits to a slow operator; questions to one while another is down
 	{"webhooks", measureWebhooks},   // a backlog to a receiver in another process, an idle system, a dead endpoint, creates with endpoints
 	{"lists", measureLists},         // pages of a long list, against count(*) and OFFSET
 	{"scale", measureScale},         // creates in a large database, against a small one

@@ -20,6 +20,7 @@ import (
 var servants = map[string]func(ctx context.Context, args []string) error{
 	"serve-base":     serveBase,
 	"serve-operator": serveOperator,
+	"serve-mtn":      serveMTN,
 	"serve-receiver": serveReceiver,
 	"serve-till":     serveTill,
 }

@@ -55,7 +55,7 @@ func orders(payments, payouts int) []order {
 		if (i+1)*payouts/(payments+payouts) > i*payouts/(payments+payouts) {
 			o.path, o.party, bad = "/payouts", "recipient", m.payout
 		}
-		o.phone = fmt.Sprintf(m.well, 50_000+i)
+		o.phone = fmt.Sprintf(m.well, 55_000+i)
 		if n := i / len(markets); n%4 == 3 && m.method != "mpesa" || n%8 == 3 {
 			o.phone = bad[(n/4)%len(bad)]
 		}
