@@ -108,10 +108,10 @@ func (v *verifier) verifyBalance(w *ledger.Wallet, id till.ID, balance, last int
 //
 // Entries never change and come in the order of time, so what they say about
 // debts and corrections adds up across snapshots; it is compared with the
-// wallets and the corrections in the one that has no further entry.
+// wallets, the corrections and the facts in the one that has no further entry.
 func (v *verifier) verifyEntries(ctx context.Context) error {
 	var last till.ID
-	owed, adjusting := map[string]int64{}, int64(0)
+	owed, adjusting, once := map[string]int64{}, int64(0), int64(0)
 	for {
 		var slice []*store.PostedEntry
 		var end *moneyEnd
@@ -125,7 +125,7 @@ func (v *verifier) verifyEntries(ctx context.Context) error {
 			return err
 		}
 		if end != nil {
-			v.verifyOwed(end, owed, adjusting)
+			v.verifyOwed(end, owed, adjusting, once)
 			return nil
 		}
 		for _, e := range slice {
@@ -136,6 +136,9 @@ func (v *verifier) verifyEntries(ctx context.Context) error {
 			v.check(e.Misplaced == 0, "I1", e.ID, "an entry of kind %s posts to an account that it cannot touch", e.Kind)
 			owed[e.Currency] += e.Owed
 			adjusting += int64(e.Adjusting)
+			if onceOnly(e.Kind) {
+				once++
+			}
 			if e.Line {
 				continue // it was judged with its line
 			}

@@ -83,6 +83,7 @@ func (v *verifier) verifyAdjustments(ctx context.Context) error {
 type moneyEnd struct {
 	wallets     []*ledger.Wallet
 	adjustments int64
+	facts       int64
 }
 
 func (v *verifier) readEnd(ctx context.Context, tx *store.Tx) (*moneyEnd, error) {
@@ -90,12 +91,28 @@ func (v *verifier) readEnd(ctx context.Context, tx *store.Tx) (*moneyEnd, error)
 	if err != nil {
 		return nil, err
 	}
-	n, err := tx.CountAdjustments(ctx, v.client)
-	return &moneyEnd{wallets, n}, err
+	end := &moneyEnd{wallets: wallets}
+	if end.adjustments, err = tx.CountAdjustments(ctx, v.client); err != nil {
+		return nil, err
+	}
+	end.facts, err = tx.CountFacts(ctx, v.client)
+	return end, err
 }
 
-// verifyOwed compares debts and corrections with the entries that made them.
-func (v *verifier) verifyOwed(end *moneyEnd, owed map[string]int64, adjusting int64) {
+// onceOnly reports whether an entry of this kind has a fact that keeps it from
+// being made twice. Each fact was found to name an entry of its own; if there are
+// as many entries, none was made without one.
+func onceOnly(kind ledger.EntryKind) bool {
+	switch kind {
+	case ledger.Fee, ledger.CollectionReversal, ledger.Payout, ledger.LatePayout:
+		return true
+	}
+	return false
+}
+
+// verifyOwed compares debts, corrections and facts with the entries that made
+// them.
+func (v *verifier) verifyOwed(end *moneyEnd, owed map[string]int64, adjusting, once int64) {
 	for _, w := range end.wallets {
 		v.check(w.Owed == owed[w.Currency], "I3", w.ID, "%d is owed and the entries sum to %d", w.Owed, owed[w.Currency])
 		v.check(w.Owed == 0 || w.Available() == 0, "I3", w.ID, "%d is available and %d is owed: what is owed is paid first", w.Available(), w.Owed)
@@ -104,5 +121,6 @@ func (v *verifier) verifyOwed(end *moneyEnd, owed map[string]int64, adjusting in
 	for currency, n := range owed {
 		v.check(n == 0, "I3", till.ID{}, "%d %s is owed in no wallet", n, currency)
 	}
+	v.check(end.facts == once, "I2", till.ID{}, "there are %d facts, and %d entries that need one", end.facts, once)
 	v.check(end.adjustments == adjusting, "I1", till.ID{}, "there are %d adjustments and %d entries of them", end.adjustments, adjusting)
 }

@@ -98,6 +98,8 @@ func TestVerifyFindsMoneyThatIsBroken(t *testing.T) {
 		{"I2", "a fee of another amount", `UPDATE payments SET fee = 99 WHERE id = ` + of("fee")},
 		{"I2", "a fee that nobody asked for", `UPDATE payments SET fee = 0 WHERE id = ` + of("fee")},
 		{"I2", "a fee that was asked for and not taken", `UPDATE payments SET fee = 1 WHERE id = ` + of("plain")},
+		{"I2", "a fee that neither the payment nor a fact tells of", `DELETE FROM facts WHERE` + fact("fee", "fee") + `;
+			UPDATE payments SET fee = 0 WHERE id = ` + of("fee")},
 		{"I2", "a fee above the amount", `UPDATE payments SET fee = amount + 1 WHERE id = ` + of("pending")},
 		{"I2", "a fee less than nothing", `UPDATE payments SET fee = -1 WHERE id = ` + of("pending")},
 		{"I2", "a fee of a payment that was never credited", `UPDATE facts SET subject_id = ` + of("pending") + ` WHERE` + fact("fee", "fee")},

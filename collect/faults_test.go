@@ -691,3 +691,33 @@ func TestACaseWhoseCauseStandsIsOpenedAgain(t *testing.T) {
 		}
 	})
 }
+
+// A payment that somebody had to look at for another reason goes overdue like
+// any other. If that person closes the case and the operator says nothing more,
+// it is on the list for being overdue: never open for ever and on none.
+func TestAnOverduePaymentIsAlwaysOnTheList(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, w *world) {
+		id := w.create("0019").ID
+		time.Sleep(window / 2)
+		if got := w.cases(id); got != engine.CaseMismatch {
+			t.Fatalf("cases %q, want %q", got, engine.CaseMismatch)
+		}
+		w.way.set(nil, func(context.Context, provider.Query, int) (provider.Result, error) {
+			return provider.Result{}, errors.New("away")
+		})
+		err := w.store.Update(context.Background(), func(tx *store.Tx) error {
+			return tx.CloseCases(context.Background(), []store.Closing{{Ref: store.Ref{Client: w.client.ID, ID: id}, By: "Awa", At: tx.Now(), Reason: "seen"}})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(24 * time.Hour)
+		if p := w.payment(id); p.Status != till.Processing {
+			t.Fatalf("the payment is %s", p.Status)
+		}
+		if got := w.cases(id); got != engine.CaseOverdue {
+			t.Errorf("cases %q a day later, want %q", got, engine.CaseOverdue)
+		}
+	})
+}

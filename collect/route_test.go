@@ -272,6 +272,28 @@ func TestHandlesAndMailComeBack(t *testing.T) {
 	})
 }
 
+// Once the late reads are over, the handle is gone with the step: the callback
+// that wakes the payment is all that tells the adapter what to ask about.
+func TestMailComesBackForAPaymentThatIsReadNoMore(t *testing.T) {
+	t.Parallel()
+	inFleet(t, habits(), func(t *testing.T, f *fleet) {
+		o := &handing{post: f.operator}
+		i := f.start(func(c *collect.Config) { c.Connections = map[string]provider.Provider{"post": o} })
+		p := f.create(i)
+		time.Sleep(time.Minute)
+		if f.count()[till.Success] != 1 || f.step(p.ID) != nil {
+			t.Fatalf("a minute later: %v, step %+v", f.count(), f.step(p.ID))
+		}
+		if err := i.WakeWith(context.Background(), "post", store.Ref{Client: f.client.ID, ID: p.ID}, []byte(`{"id":"ws_1"}`)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		if q := o.last(); string(q.Mail) != `{"id":"ws_1"}` {
+			t.Errorf("asked with the mail %q and the handle %q", q.Mail, q.Handle)
+		}
+	})
+}
+
 // A storm of callbacks asks the operator once a second, and what the last of
 // them brings is seen.
 func TestAStormOfCallbacksAsksOnceASecond(t *testing.T) {

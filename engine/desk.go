@@ -391,6 +391,7 @@ func (d *Desk[R]) wakeOne(ctx context.Context, tx *store.Tx, w *wake) error {
 		ClientID: ref.Client, SubjectID: ref.ID, Kind: d.noun.Name, Lane: store.Lane(p.Connection, operation(d.noun.Name, Check)), DueAt: tx.Now(),
 		Calls: p.Resolution.Attempts, CheckedAt: p.Resolution.LastCheckedAt,
 		Sends: 1, Acked: true, LateFrom: *p.UpdatedAt, LateReads: len(d.engine.Traits(p.Connection).LateReads),
+		Mail: w.mail, // the handle went with the step: it may be all that tells what to ask about
 	}
 	if p.Settled {
 		s.LateFrom, s.LateReads = 0, max(1, s.LateReads)

@@ -23,8 +23,8 @@ func (b *Change[R]) Open(row R, kind, detail string) {
 }
 
 // Again is Open for what is seen time and again. The first time it puts the
-// row on the list; later it only undoes what a person did who closed the case
-// while its cause stands.
+// row on the list; later it only undoes what a person did who closed the case,
+// this one or another that the row was on the list for, while its cause stands.
 func (b *Change[R]) Again(row R, kind, detail string, seen bool) {
 	b.Open(row, kind, detail)
 	b.cases[len(b.cases)-1].Again = seen

@@ -18,17 +18,19 @@ type Case struct {
 	Evidence                []byte // SHA-256 of what that rests on; nil where there is nothing
 	Payout                  bool   // the subject is a payout; set when it is read
 
-	// Again is for OpenCases: open it only if it was opened before and closed.
+	// Again is for OpenCases: open it only if it was opened before and closed, or
+	// if nothing else about its subject is open.
 	Again bool
 }
 
 // OpenCases puts cases on the attention list. The same kind for the same
 // subject is on it once; a closed one is opened again.
 func (tx *Tx) OpenCases(ctx context.Context, cases []*Case) error {
-	var first, again [][]any
+	var first, again, alone [][]any
 	for _, c := range cases {
 		if c.Again {
 			again = append(again, []any{c.Detail, int64(c.OpenedAt), c.ClientID[:], c.SubjectID[:], c.Kind})
+			alone = append(alone, []any{c.ClientID[:], c.ID[:], c.SubjectID[:], c.Kind, c.Detail, int64(c.OpenedAt), c.ClientID[:], c.SubjectID[:]})
 			continue
 		}
 		first = append(first, []any{c.ClientID[:], c.ID[:], c.SubjectID[:], c.Kind, c.Detail, int64(c.OpenedAt)})
@@ -39,8 +41,15 @@ func (tx *Tx) OpenCases(ctx context.Context, cases []*Case) error {
 		detail = excluded.detail, opened_at = excluded.opened_at WHERE cases.closed_at IS NOT NULL`, first); err != nil {
 		return err
 	}
-	return tx.later(ctx, `UPDATE cases SET closed_at = NULL, closed_by = NULL, reason = NULL, evidence = NULL, detail = ?, opened_at = ?
-		WHERE client_id = ? AND subject_id = ? AND kind = ? AND closed_at IS NOT NULL`, again)
+	if err := tx.later(ctx, `UPDATE cases SET closed_at = NULL, closed_by = NULL, reason = NULL, evidence = NULL, detail = ?, opened_at = ?
+		WHERE client_id = ? AND subject_id = ? AND kind = ? AND closed_at IS NOT NULL`, again); err != nil {
+		return err
+	}
+	// What was on the list for another reason, and was taken off it, is not
+	// there for this one yet.
+	return tx.later(ctx, `INSERT INTO cases (client_id, id, subject_id, kind, detail, opened_at) SELECT ?, ?, ?, ?, ?, ?
+		WHERE NOT EXISTS (SELECT 1 FROM cases c WHERE c.client_id = ? AND c.subject_id = ? AND c.closed_at IS NULL)
+		ON CONFLICT (client_id, subject_id, kind) DO NOTHING`, alone)
 }
 
 // Closing takes the cases of a subject off the attention list.

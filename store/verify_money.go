@@ -87,3 +87,9 @@ func (tx *Tx) CountAdjustments(ctx context.Context, client till.ID) (n int64, er
 	_, err = tx.one(ctx, `SELECT count(*) FROM adjustments WHERE client_id = ?`, []any{client[:]}, &n)
 	return n, err
 }
+
+// CountFacts returns how many facts a client has.
+func (tx *Tx) CountFacts(ctx context.Context, client till.ID) (n int64, err error) {
+	_, err = tx.one(ctx, `SELECT count(*) FROM facts WHERE client_id = ?`, []any{client[:]}, &n)
+	return n, err
+}
