@@ -6,14 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"till"
 	"till/books"
+	"till/engine"
 	"till/server"
 	"till/store"
+	"till/webhook"
 )
 
 func newCases() *cobra.Command {
@@ -23,17 +26,20 @@ func newCases() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cases",
 		Short: "List what a person has to look at, show it, and close it",
-		Long: `List what a person has to look at: payments that the operator does not decide,
-money that came late or differs from what was asked for, endpoints that cannot
-be reached. The longest open ones come first; with --closed or --all the newest.
-A case is closed by 'till payment resolve', by 'till cases resolve', or by itself
-where the operator decides after all. What is wrong with a connection is told
+		Long: `List what a person has to look at: payments and payouts that the operator does
+not decide, money that came late or differs from what was asked for, endpoints
+that cannot be reached. The longest open ones come first; with --closed or --all the newest.
+A case is closed by 'till payment resolve' or 'till payout resolve', by 'till
+cases resolve', or by itself where the operator decides after all. What is wrong with a connection is told
 first; with --json 'till connections' has it.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f := store.CaseFilter{Kind: kind, Closed: closed, All: all, Limit: limit}
 			if limit < 1 || limit > books.MaxCases {
 				return fmt.Errorf("--limit is from 1 to %d", books.MaxCases)
+			}
+			if kind != "" && !slices.Contains(caseKinds, kind) {
+				return errors.New("--kind is one of: " + strings.Join(caseKinds, ", "))
 			}
 			if client != "" {
 				var err error
@@ -68,8 +74,16 @@ first; with --json 'till connections' has it.`,
 	f.StringVar(&after, "after", "", "the id of the last case of the page before")
 	addDatabaseFlag(cmd, &database)
 	addJSONFlag(cmd, &asJSON)
+	cmd.MarkFlagsMutuallyExclusive("closed", "all")
 	cmd.AddCommand(newCaseShow(), newCaseResolve())
 	return cmd
+}
+
+// caseKinds lists every kind of case, so that a typing mistake does not look
+// like an empty list.
+var caseKinds = []string{
+	engine.CaseOverdue, engine.CaseUnknownStatus, engine.CaseMismatch, engine.CaseContradiction, engine.CaseLateMoney, engine.CaseReversed,
+	engine.CaseReceiptReused, engine.CaseWalletFull, books.CaseStatement, webhook.CaseExhausted, webhook.CaseDisabled,
 }
 
 // findAfter reads the case that a page begins after.
@@ -94,7 +108,8 @@ type caseJSON struct {
 	CaseID    string  `json:"case_id"`
 	ClientID  string  `json:"client_id"`
 	SubjectID string  `json:"subject_id"`
-	PaymentID *string `json:"payment_id"` // the subject, unless it is an endpoint
+	PaymentID *string `json:"payment_id"` // the subject, if it is a payment
+	PayoutID  *string `json:"payout_id"`  // the subject, if it is a payout
 	Kind      string  `json:"kind"`
 	Detail    string  `json:"detail"`
 	OpenedAt  string  `json:"opened_at"`
@@ -110,7 +125,10 @@ func caseOut(c *store.Case) caseJSON {
 		OpenedAt: c.OpenedAt.String(), ClosedAt: timeOrNull(c.ClosedAt), ClosedBy: textOrNull(c.ClosedBy), Reason: textOrNull(c.Reason),
 		Evidence: textOrNull(hex.EncodeToString(c.Evidence)),
 	}
-	if !strings.HasPrefix(c.Kind, "endpoint_") && !strings.HasPrefix(c.Kind, "payout_") {
+	switch {
+	case c.OfPayout:
+		out.PayoutID = &out.SubjectID
+	case !strings.HasPrefix(c.Kind, "endpoint_"):
 		out.PaymentID = &out.SubjectID
 	}
 	return out
@@ -142,7 +160,7 @@ func newCaseShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show ID",
 		Short: "Show a case with its evidence: what it is about, calls, events, money, audit",
-		Args:  cobra.ExactArgs(1),
+		Args:  oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := parseID(args[0], "case")
 			if err != nil {
@@ -169,8 +187,8 @@ func newCaseResolve() *cobra.Command {
 		Use:   "resolve ID",
 		Short: "Close a case, with a reason and in your name",
 		Long: `Close a case. It ends nothing but the case: a payment is ended by 'till payment
-resolve'. A case whose cause still stands is opened again when it is next seen.`,
-		Args: cobra.ExactArgs(1),
+resolve', a payout by 'till payout resolve'. A case whose cause still stands is opened again when it is next seen.`,
+		Args: oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := parseID(args[0], "case")
 			if err != nil {
