@@ -109,7 +109,7 @@ func newClientSuspend(verb, short string, act func(*account.Accounts, context.Co
 	cmd := &cobra.Command{
 		Use:   verb + " ID",
 		Short: short,
-		Args:  cobra.ExactArgs(1),
+		Args:  oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := parseID(args[0], "client")
 			if err != nil {
@@ -143,7 +143,7 @@ func newClientMethods() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "methods ID",
 		Short: "Show or change the payment methods of a client",
-		Args:  cobra.ExactArgs(1),
+		Args:  oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := parseID(args[0], "client")
 			if err != nil {
