@@ -14,8 +14,8 @@ import (
 
 func newClient() *cobra.Command {
 	return newGroup("client", "Make and manage clients", newClientCreate(), newClientList(), newClientMethods(), newClientFees(),
-		newClientSuspend("suspend", "Shut a client out", (*account.Accounts).Suspend),
-		newClientSuspend("resume", "Let a suspended client in again", (*account.Accounts).Resume))
+		newClientSuspend("suspend", "suspended", "Shut a client out", (*account.Accounts).Suspend),
+		newClientSuspend("resume", "resumed", "Let a suspended client in again", (*account.Accounts).Resume))
 }
 
 func newClientCreate() *cobra.Command {
@@ -103,7 +103,7 @@ func printClients(w io.Writer, items []clientJSON, asJSON bool) error {
 }
 
 // newClientSuspend makes the command that shuts a client out or lets it in.
-func newClientSuspend(verb, short string, act func(*account.Accounts, context.Context, till.ID, string) error) *cobra.Command {
+func newClientSuspend(verb, done, short string, act func(*account.Accounts, context.Context, till.ID, string) error) *cobra.Command {
 	var database string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -123,7 +123,7 @@ func newClientSuspend(verb, short string, act func(*account.Accounts, context.Co
 				if asJSON {
 					return printJSON(w, map[string]any{"client_id": id.String(), "suspended": verb == "suspend"})
 				}
-				_, err := fmt.Fprintf(w, "client %s: %sd\n", id, verb)
+				_, err := fmt.Fprintf(w, "client %s: %s\n", id, done)
 				return err
 			})
 		},
