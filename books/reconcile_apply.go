@@ -148,7 +148,7 @@ func (x *applier) settle(ctx context.Context, kind string, batch []planned) erro
 			return err
 		}
 		all[i] = &collect.Settlement{Ref: store.Ref{Client: p.client, ID: p.id},
-			Resolution: collect.Resolution{Success: p.remedy == SettleSuccess, By: x.By, Evidence: x.evidence(p), Digest: x.r.Digest[:]}}
+			Resolution: collect.Resolution{Success: p.remedy == SettleSuccess, By: x.By, Evidence: x.evidence(p)}}
 		if p.remedy == SettleSuccess {
 			all[i].Receipt = line.receipt
 		}
@@ -233,7 +233,7 @@ func (x *applier) openIn(ctx context.Context, tx *store.Tx, batch []planned) (op
 		c = &store.Case{ClientID: p.client, ID: till.NewID(at), SubjectID: p.id, Kind: CaseStatement, Detail: detail, OpenedAt: at}
 		there[refs[i]] = c // a second difference of the same payment is no second case
 		cases = append(cases, c)
-		audit = append(audit, &store.AuditRow{ClientID: p.client, Sequence: h.NextAudit(), At: at, Actor: x.By, Action: "open_case", SubjectID: p.id, Detail: detail, Evidence: x.r.Digest[:]})
+		audit = append(audit, &store.AuditRow{ClientID: p.client, Sequence: h.NextAudit(), At: at, Actor: x.By, Action: "open_case", SubjectID: p.id, Detail: detail})
 		opened++
 	}
 	if err := tx.OpenCases(ctx, cases); err != nil {

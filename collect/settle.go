@@ -57,7 +57,7 @@ func (c *Collector) ResolveAll(ctx context.Context, settlements []*Settlement) e
 		}
 		a := &engine.Answer{
 			Ref: s.Ref, Action: engine.Resolve, Connection: p.Connection, Reference: c.ReferenceOf(&p.Payment),
-			Started: now, Ended: now, By: s.By, Evidence: s.Evidence, Digest: s.Digest,
+			Started: now, Ended: now, By: s.By, Evidence: s.Evidence,
 			Result: provider.Result{Outcome: provider.Failed, Reason: till.Unspecified},
 		}
 		if s.Success {
