@@ -33,11 +33,11 @@ func Cases(ctx context.Context, s *store.Store, f store.CaseFilter) (out []*stor
 }
 
 // File is a case with all that a person needs to judge it. What it is about
-// is a payment, a payout or an endpoint; the others are nil.
+// is a payment, an endpoint, or something that has neither: then only the
+// lists are filled.
 type File struct {
 	*store.Case
 	Payment      *store.PaymentRow
-	Payout       *store.PayoutRow
 	Endpoint     *store.Endpoint
 	Attempts     []*store.Attempt
 	Events       []*store.EventRow
@@ -104,49 +104,26 @@ func (f *File) read(ctx context.Context, tx *store.Tx) (err error) {
 		}
 		f.Transactions = append(f.Transactions, lines...)
 	}
-	if err := f.readSubject(ctx, tx, ref); err != nil {
+	f.Payment, err = tx.Payment(ctx, ref)
+	switch {
+	case till.ErrorCode(err) == till.CodePaymentNotFound:
+		f.Payment = nil
+	case err != nil:
 		return err
+	default:
+		if f.Events, err = tx.PaymentEvents(ctx, ref); err != nil {
+			return err
+		}
 	}
 	f.Stands = f.stands()
 	return nil
 }
 
-// readSubject reads the payment or payout with its events.
-func (f *File) readSubject(ctx context.Context, tx *store.Tx, ref store.Ref) (err error) {
-	if f.OfPayout {
-		if f.Payout, err = tx.Payout(ctx, ref); err == nil {
-			f.Events, err = tx.PayoutEvents(ctx, ref)
-		}
-		return err
-	}
-	f.Payment, err = tx.Payment(ctx, ref)
-	if till.ErrorCode(err) == till.CodePaymentNotFound { // it is about an endpoint
-		f.Payment = nil
-		return nil
-	}
-	if err == nil {
-		f.Events, err = tx.PaymentEvents(ctx, ref)
-	}
-	return err
-}
-
-// open says what the subject is and how it stands, if it has not ended.
-func (f *File) open() (noun, status string, ok bool) {
-	switch {
-	case f.Payment != nil:
-		return "payment", string(f.Payment.Status), !f.Payment.Status.Final()
-	case f.Payout != nil:
-		return "payout", string(f.Payout.Status), !f.Payout.Status.Final()
-	}
-	return "", "", false
-}
-
 // stands says why the cause of a case is still there.
 func (f *File) stands() string {
-	if noun, status, open := f.open(); open {
-		return fmt.Sprintf("%s %s is still %s: the case opens again when the operator's next answer does not decide it", noun, f.SubjectID, status)
-	}
 	switch {
+	case f.Payment != nil && !f.Payment.Status.Final():
+		return fmt.Sprintf("payment %s is still %s: the case opens again when the operator's next answer does not decide it", f.SubjectID, f.Payment.Status)
 	case f.Endpoint != nil && !f.Endpoint.Enabled:
 		return fmt.Sprintf("the endpoint has been disabled since %s", f.Endpoint.DisabledAt)
 	case f.Endpoint != nil && !f.Endpoint.FailingSince.IsZero():
@@ -164,10 +141,10 @@ type Act struct {
 }
 
 // ResolveCase closes a case in a person's name. It ends nothing but the case:
-// a payment is ended by collect.Resolve, a payout by payout.Resolve. It returns the case with what is known
+// a payment is ended by collect.Resolve. It returns the case with what is known
 // of its subject, so that whoever closes it can be told that its cause stands;
 // CodeNotFound; or CodeValidationFailed if it is closed already, or if it is all
-// that keeps an open payment or payout from being forgotten.
+// that keeps an open payment from being forgotten.
 func ResolveCase(ctx context.Context, s *store.Store, id till.ID, a Act) (*File, error) {
 	var f *File
 	unsure := false
@@ -213,13 +190,13 @@ func (f *File) close(ctx context.Context, tx *store.Tx, a Act, unsure bool) erro
 		return err
 	}
 	ref := store.Ref{Client: f.ClientID, ID: f.SubjectID}
-	if noun, _, open := f.open(); open && len(f.Others) == 0 { // I9
+	if f.Payment != nil && !f.Payment.Status.Final() && len(f.Others) == 0 { // I9
 		step, err := tx.Step(ctx, ref)
 		if err != nil {
 			return err
 		}
 		if step == nil {
-			return till.Errorf(till.CodeValidationFailed, "nobody asks about the %s any more: end it with 'till %s resolve'", noun, noun)
+			return till.Errorf(till.CodeValidationFailed, "nobody asks about the payment any more: end it with 'till payment resolve'")
 		}
 	}
 	at := head.Tick()

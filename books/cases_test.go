@@ -93,29 +93,6 @@ func TestACaseIsShownWithItsEvidence(t *testing.T) {
 	})
 }
 
-// A payout's case is shown and closed as a payment's is.
-func TestACaseOfAPayout(t *testing.T) {
-	t.Parallel()
-	storetest.Run(t, func(t *testing.T, s *store.Store) {
-		c, m, client := storetest.NewCollector(t, s), storetest.NewPaymaster(t, s), storetest.NewClient(t, s, till.Test)
-		storetest.Apply(t, c, s, storetest.NewPayment(t, c, client, storetest.Body{Value: "9000"}), storetest.Succeeded)
-		p := storetest.NewPayout(t, m, client, storetest.Body{}, 50)
-		storetest.ApplyPayout(t, m, s, p, provider.Result{Outcome: provider.Success, Receipt: "R", Amount: till.Money{Minor: 1, Currency: "XAF"}})
-		listed := caseOf(t, s, "mismatch")
-		f, err := books.ShowCase(t.Context(), s, listed.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !listed.OfPayout || f.Payment != nil || f.Payout == nil || f.Payout.ID != p.ID || len(f.Events) == 0 {
-			t.Errorf("of a payout %v, payment %v, payout %v, %d events", listed.OfPayout, f.Payment, f.Payout, len(f.Events))
-		}
-		f, err = books.ResolveCase(t.Context(), s, listed.ID, books.Act{By: "Awa", Reason: "seen"})
-		if err != nil || !strings.Contains(f.Stands, "payout "+p.ID.String()+" is still") {
-			t.Errorf("%v, stands %q", err, f.Stands)
-		}
-	})
-}
-
 func TestACaseIsClosedInAPersonsName(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, s *store.Store) {

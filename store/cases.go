@@ -16,7 +16,6 @@ type Case struct {
 	ClosedBy                string
 	Reason                  string // what it ended with, in the words of whoever closed it
 	Evidence                []byte // SHA-256 of what that rests on; nil where there is nothing
-	OfPayout                bool   // the subject is a payout; as read
 
 	// Again is for OpenCases: open it only if it was opened before and closed.
 	Again bool
@@ -74,14 +73,12 @@ func (tx *Tx) CloseCases(ctx context.Context, closings []Closing) error {
 		WHERE client_id = ? AND subject_id = ? AND closed_at IS NULL`, all)
 }
 
-const caseColumns = `client_id, id, subject_id, kind, detail, opened_at, closed_at, closed_by, reason, evidence,
-	(SELECT COUNT(*) FROM payouts o WHERE o.client_id = cases.client_id AND o.id = cases.subject_id)`
+const caseColumns = `client_id, id, subject_id, kind, detail, opened_at, closed_at, closed_by, reason, evidence`
 
 func scanCase(r row) (*Case, error) {
-	c, payouts := &Case{}, 0
+	c := &Case{}
 	err := r.Scan(idDest(&c.ClientID), idDest(&c.ID), idDest(&c.SubjectID), &c.Kind, &c.Detail, &c.OpenedAt,
-		intDest(&c.ClosedAt), textDest(&c.ClosedBy), textDest(&c.Reason), &c.Evidence, &payouts)
-	c.OfPayout = payouts != 0
+		intDest(&c.ClosedAt), textDest(&c.ClosedBy), textDest(&c.Reason), &c.Evidence)
 	return c, err
 }
 

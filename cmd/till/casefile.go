@@ -18,7 +18,6 @@ type fileJSON struct {
 	caseJSON
 	Stands       *string           `json:"cause_stands"`
 	Payment      *subjectJSON      `json:"payment"`
-	Payout       *subjectJSON      `json:"payout"`
 	Endpoint     json.RawMessage   `json:"webhook_endpoint"`
 	Attempts     []attemptJSON     `json:"attempts"`
 	Events       []eventJSON       `json:"events"`
@@ -27,10 +26,9 @@ type fileJSON struct {
 	Others       []caseJSON        `json:"other_cases"`
 }
 
-// subjectJSON is a payment or a payout as far as a case needs it.
+// subjectJSON is a payment as far as a case needs it.
 type subjectJSON struct {
-	PaymentID         *string `json:"payment_id,omitempty"`
-	PayoutID          *string `json:"payout_id,omitempty"`
+	PaymentID         string  `json:"payment_id"`
 	Status            string  `json:"status"`
 	Resolution        string  `json:"resolution"`
 	Value             string  `json:"value"`
@@ -54,28 +52,14 @@ type eventJSON struct {
 	CreatedAt string `json:"created_at"`
 }
 
-// subject is the payment or payout of a case: what both have.
-type subject struct {
-	store.Alike
-	noun, country, phone, reference string
-}
-
-// subjectOf returns what a case is about, nil if that is an endpoint.
-func subjectOf(f *books.File) *subject {
-	switch {
-	case f.Payment != nil:
-		return &subject{f.Payment.Alike(), "payment", f.Payment.Country, f.Payment.Phone, f.Payment.Reference}
-	case f.Payout != nil:
-		return &subject{f.Payout.Alike(), "payout", f.Payout.Country, f.Payout.Phone, f.Payout.Reference}
+func subjectOut(p *store.PaymentRow) *subjectJSON {
+	if p == nil {
+		return nil
 	}
-	return nil
-}
-
-func subjectOut(p *subject) *subjectJSON {
 	return &subjectJSON{
-		Status: p.Status, Resolution: string(p.Resolution.State), Value: p.Amount.Value(), Currency: p.Amount.Currency,
-		Method: p.Method, Country: p.country, Phone: till.MaskPhone(p.phone), Connection: p.Connection, Reference: textOrNull(p.reference),
-		ProviderReference: textOrNull(*p.ProviderReference), FailureReason: textOrNull(string(*p.FailureReason)), CreatedAt: p.CreatedAt.String(),
+		PaymentID: p.ID.String(), Status: string(p.Status), Resolution: string(p.Resolution.State), Value: p.Amount.Value(), Currency: p.Amount.Currency,
+		Method: p.Method, Country: p.Country, Phone: till.MaskPhone(p.Phone), Connection: p.Connection, Reference: textOrNull(p.Reference),
+		ProviderReference: textOrNull(p.ProviderReference), FailureReason: textOrNull(string(p.FailureReason)), CreatedAt: p.CreatedAt.String(),
 		UpdatedAt: p.UpdatedAt.String(), ExpiresAt: p.ExpiresAt.String(), NextCheckAt: timeOrNull(p.Resolution.NextCheckAt),
 	}
 }
@@ -116,17 +100,17 @@ func printFile(w io.Writer, f *books.File, asJSON bool) error {
 }
 
 func subjectRows(f *books.File, row func(...any)) {
-	if p := subjectOf(f); p != nil {
-		row(p.noun, p.Ref.ID)
+	if p := f.Payment; p != nil {
+		row("payment", p.ID)
 		row("status", fmt.Sprintf("%s, %s", p.Status, p.Resolution.State))
 		row("amount", fmt.Sprint(p.Amount.Minor, " ", p.Amount.Currency, " (minor units)"))
-		row("method", p.Method+" "+p.country+" by "+p.Connection)
-		row("phone", till.MaskPhone(p.phone))
-		row("reference", p.reference)
-		row("receipt", *p.ProviderReference)
-		row("failure", *p.FailureReason)
+		row("method", p.Method+" "+p.Country+" by "+p.Connection)
+		row("phone", till.MaskPhone(p.Phone))
+		row("reference", p.Reference)
+		row("receipt", p.ProviderReference)
+		row("failure", p.FailureReason)
 		row("created", p.CreatedAt)
-		row("updated", *p.UpdatedAt)
+		row("updated", p.UpdatedAt)
 		row("next check", timeOr(p.Resolution.NextCheckAt, "-"))
 	}
 	if e := f.Endpoint; e != nil {
@@ -139,16 +123,8 @@ func subjectRows(f *books.File, row func(...any)) {
 
 func fileOut(f *books.File) *fileJSON {
 	out := &fileJSON{
-		caseJSON: caseOut(f.Case), Stands: textOrNull(f.Stands), Attempts: attemptsOut(f.Attempts),
+		caseJSON: caseOut(f.Case), Stands: textOrNull(f.Stands), Payment: subjectOut(f.Payment), Attempts: attemptsOut(f.Attempts),
 		Events: []eventJSON{}, Transactions: []json.RawMessage{}, Audit: []auditJSON{}, Others: []caseJSON{},
-	}
-	switch p := subjectOf(f); {
-	case f.Payment != nil:
-		out.Payment = subjectOut(p)
-		out.Payment.PaymentID = &out.SubjectID
-	case f.Payout != nil:
-		out.Payout = subjectOut(p)
-		out.Payout.PayoutID = &out.SubjectID
 	}
 	if f.Endpoint != nil {
 		out.Endpoint = append(f.Endpoint.AppendJSON(nil), '}')

@@ -26,11 +26,11 @@ func newCases() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cases",
 		Short: "List what a person has to look at, show it, and close it",
-		Long: `List what a person has to look at: payments and payouts that the operator does
-not decide, money that came late or differs from what was asked for, endpoints
-that cannot be reached. The longest open ones come first; with --closed or --all the newest.
-A case is closed by 'till payment resolve' or 'till payout resolve', by 'till
-cases resolve', or by itself where the operator decides after all. What is wrong with a connection is told
+		Long: `List what a person has to look at: payments that the operator does not decide,
+money that came late or differs from what was asked for, endpoints that cannot
+be reached. The longest open ones come first; with --closed or --all the newest.
+A case is closed by 'till payment resolve', by 'till cases resolve', or by itself
+where the operator decides after all. What is wrong with a connection is told
 first; with --json 'till connections' has it.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -108,8 +108,7 @@ type caseJSON struct {
 	CaseID    string  `json:"case_id"`
 	ClientID  string  `json:"client_id"`
 	SubjectID string  `json:"subject_id"`
-	PaymentID *string `json:"payment_id"` // the subject, if it is a payment
-	PayoutID  *string `json:"payout_id"`  // the subject, if it is a payout
+	PaymentID *string `json:"payment_id"` // the subject, unless it is an endpoint
 	Kind      string  `json:"kind"`
 	Detail    string  `json:"detail"`
 	OpenedAt  string  `json:"opened_at"`
@@ -125,10 +124,7 @@ func caseOut(c *store.Case) caseJSON {
 		OpenedAt: c.OpenedAt.String(), ClosedAt: timeOrNull(c.ClosedAt), ClosedBy: textOrNull(c.ClosedBy), Reason: textOrNull(c.Reason),
 		Evidence: textOrNull(hex.EncodeToString(c.Evidence)),
 	}
-	switch {
-	case c.OfPayout:
-		out.PayoutID = &out.SubjectID
-	case !strings.HasPrefix(c.Kind, "endpoint_"):
+	if !strings.HasPrefix(c.Kind, "endpoint_") && !strings.HasPrefix(c.Kind, "payout_") {
 		out.PaymentID = &out.SubjectID
 	}
 	return out
@@ -160,7 +156,7 @@ func newCaseShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show ID",
 		Short: "Show a case with its evidence: what it is about, calls, events, money, audit",
-		Args:  oneArg,
+		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := parseID(args[0], "case")
 			if err != nil {
@@ -187,8 +183,8 @@ func newCaseResolve() *cobra.Command {
 		Use:   "resolve ID",
 		Short: "Close a case, with a reason and in your name",
 		Long: `Close a case. It ends nothing but the case: a payment is ended by 'till payment
-resolve', a payout by 'till payout resolve'. A case whose cause still stands is opened again when it is next seen.`,
-		Args: oneArg,
+resolve'. A case whose cause still stands is opened again when it is next seen.`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := parseID(args[0], "case")
 			if err != nil {
