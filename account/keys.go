@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"till"
@@ -201,7 +202,7 @@ func (a *Accounts) CheckKey(name string, scopes []till.Scope, expires till.Time)
 	}
 	for i, s := range scopes {
 		if !s.Valid() {
-			fields = append(fields, till.FieldError{Pointer: scopePointer(i), Code: till.FieldInvalidFormat, Detail: "There is no such scope."})
+			fields = append(fields, till.FieldError{Pointer: scopePointer(i), Code: till.FieldInvalidFormat, Detail: noSuchScope})
 		}
 	}
 	if !expires.IsZero() && expires <= a.store.Now() {
@@ -209,6 +210,14 @@ func (a *Accounts) CheckKey(name string, scopes []till.Scope, expires till.Time)
 	}
 	return fields
 }
+
+var noSuchScope = func() string {
+	names := make([]string, len(till.Scopes))
+	for i, s := range till.Scopes {
+		names[i] = string(s)
+	}
+	return "There is no such scope; there are " + strings.Join(names, ", ") + "."
+}()
 
 func scopePointer(i int) string { return "/scopes/" + strconv.Itoa(i) }
 

@@ -218,7 +218,7 @@ func (r *reconciler) bound() error {
 		p.To = last
 	}
 	if p.From == 0 || p.To == 0 {
-		return errors.New("the statement does not say which time it covers: say it with a beginning and an end")
+		return errors.New("the statement does not say which time it covers: say it with --from and --to")
 	}
 	if p.From > p.To {
 		return fmt.Errorf("the time of the statement ends at %s, before it begins at %s", p.To, p.From)

@@ -153,6 +153,15 @@ func TestWhatTheWalletCannotCoverIsOwedAndRepaidFirst(t *testing.T) {
 			}
 			return err
 		})
+		repaid := 0
+		if err := books.EachAudit(t.Context(), w.store, w.client.ID, books.AuditFilter{}, func(a *store.AuditRow) error {
+			if a.Cause == "repay" && strings.HasSuffix(a.Detail, "debited; "+ledger.RepaidReference) {
+				repaid++
+			}
+			return nil
+		}); err != nil || repaid != 2 {
+			t.Errorf("%d audit rows say that something was repaid, and why; %v", repaid, err)
+		}
 	})
 }
 

@@ -146,10 +146,16 @@ func (b *Change[R]) repay() error {
 			if err := b.Book(w, &e); err != nil {
 				return err
 			}
+			row := b.audit[len(b.audit)-1] // Book's
+			row.Cause, row.Detail = causeRepay, row.Detail+"; "+ledger.RepaidReference
 		}
 	}
 	return nil
 }
+
+// causeRepay is the cause of an audit row that no answer brought: the commit
+// left something available to a client that owes.
+const causeRepay = "repay"
 
 // Enter gathers an entry that touches no wallet, and why.
 func (b *Change[R]) Enter(e *ledger.Entry, why string) {

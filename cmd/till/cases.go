@@ -6,14 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"till"
 	"till/books"
+	"till/engine"
 	"till/server"
 	"till/store"
+	"till/webhook"
 )
 
 func newCases() *cobra.Command {
@@ -34,6 +37,9 @@ is wrong with a connection is told first; with --json 'till connections' has it.
 			f := store.CaseFilter{Kind: kind, Closed: closed, All: all, Limit: limit}
 			if limit < 1 || limit > books.MaxCases {
 				return fmt.Errorf("--limit is from 1 to %d", books.MaxCases)
+			}
+			if kind != "" && !slices.Contains(caseKinds, kind) {
+				return errors.New("--kind is one of: " + strings.Join(caseKinds, ", "))
 			}
 			if client != "" {
 				var err error
@@ -68,8 +74,16 @@ is wrong with a connection is told first; with --json 'till connections' has it.
 	f.StringVar(&after, "after", "", "the id of the last case of the page before")
 	addDatabaseFlag(cmd, &database)
 	addJSONFlag(cmd, &asJSON)
+	cmd.MarkFlagsMutuallyExclusive("closed", "all")
 	cmd.AddCommand(newCaseShow(), newCaseResolve())
 	return cmd
+}
+
+// caseKinds lists every kind of case, so that a typing mistake does not look
+// like an empty list.
+var caseKinds = []string{
+	engine.CaseOverdue, engine.CaseUnknownStatus, engine.CaseMismatch, engine.CaseContradiction, engine.CaseLateMoney, engine.CaseReversed,
+	engine.CaseReceiptReused, engine.CaseWalletFull, books.CaseStatement, webhook.CaseExhausted, webhook.CaseDisabled,
 }
 
 // findAfter reads the case that a page begins after.

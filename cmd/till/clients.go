@@ -14,8 +14,8 @@ import (
 
 func newClient() *cobra.Command {
 	return newGroup("client", "Make and manage clients", newClientCreate(), newClientList(), newClientMethods(), newClientFees(),
-		newClientSuspend("suspend", "Shut a client out", (*account.Accounts).Suspend),
-		newClientSuspend("resume", "Let a suspended client in again", (*account.Accounts).Resume))
+		newClientSuspend("suspend", "suspended", "Shut a client out", (*account.Accounts).Suspend),
+		newClientSuspend("resume", "resumed", "Let a suspended client in again", (*account.Accounts).Resume))
 }
 
 func newClientCreate() *cobra.Command {
@@ -103,13 +103,13 @@ func printClients(w io.Writer, items []clientJSON, asJSON bool) error {
 }
 
 // newClientSuspend makes the command that shuts a client out or lets it in.
-func newClientSuspend(verb, short string, act func(*account.Accounts, context.Context, till.ID, string) error) *cobra.Command {
+func newClientSuspend(verb, done, short string, act func(*account.Accounts, context.Context, till.ID, string) error) *cobra.Command {
 	var database string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   verb + " ID",
 		Short: short,
-		Args:  cobra.ExactArgs(1),
+		Args:  oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := parseID(args[0], "client")
 			if err != nil {
@@ -123,7 +123,7 @@ func newClientSuspend(verb, short string, act func(*account.Accounts, context.Co
 				if asJSON {
 					return printJSON(w, map[string]any{"client_id": id.String(), "suspended": verb == "suspend"})
 				}
-				_, err := fmt.Fprintf(w, "client %s: %sd\n", id, verb)
+				_, err := fmt.Fprintf(w, "client %s: %s\n", id, done)
 				return err
 			})
 		},
@@ -143,7 +143,7 @@ func newClientMethods() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "methods ID",
 		Short: "Show or change the payment methods of a client",
-		Args:  cobra.ExactArgs(1),
+		Args:  oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := parseID(args[0], "client")
 			if err != nil {

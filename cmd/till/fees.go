@@ -25,7 +25,7 @@ With nothing but the id the schedule is shown. A fee is a flat amount and a part
 basis points (hundredths of a percent), rounded to the nearest minor unit, half
 of one up, and never more than the amount. It holds for new payments and
 payouts; those that exist keep the fee that they were made with.`,
-		Args: cobra.ExactArgs(1),
+		Args: oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := parseID(args[0], "client")
 			if err != nil {
@@ -34,6 +34,9 @@ payouts; those that exist keep the fee that they were made with.`,
 			var ok bool
 			if f.Flat, ok = till.ParseMinor(flat); !ok {
 				return errors.New("--flat is an amount in minor units, such as 50")
+			}
+			if remove && (cmd.Flags().Changed("flat") || cmd.Flags().Changed("bps")) {
+				return errors.New("--remove takes the whole fee away: leave out --flat and --bps, or leave out --remove to change it")
 			}
 			f.Kind, f.BasisPoints = till.FeeKind(kind), int64(bps)
 			change := kind != "" || f.Method != "" || f.Currency != "" || f.Flat != 0 || bps != 0

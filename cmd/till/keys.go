@@ -175,7 +175,7 @@ func newKeyRevoke() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "revoke KEY_ID",
 		Short: "End a key for good",
-		Args:  cobra.ExactArgs(1),
+		Args:  oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
 				owner, err := ownerOf(cmd.Context(), s, args[0], client)
@@ -207,7 +207,7 @@ func newKeyRotate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rotate KEY_ID",
 		Short: "Make a key that takes the place of another",
-		Args:  cobra.ExactArgs(1),
+		Args:  oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
 				owner, err := ownerOf(cmd.Context(), s, args[0], client)

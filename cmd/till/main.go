@@ -103,6 +103,14 @@ func newGroup(use, short string, commands ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
+// oneArg refuses all but one argument, and shows how the command is written.
+func oneArg(cmd *cobra.Command, args []string) error {
+	if len(args) == 1 {
+		return nil
+	}
+	return fmt.Errorf("there are %d arguments and not one: %s", len(args), cmd.UseLine())
+}
+
 // errProblems says that a command has told what it found, and it is not good.
 var errProblems = errors.New("problems were found")
 

@@ -58,7 +58,7 @@ func newPaymentShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show ID",
 		Short: "Show a payment with the calls made for it",
-		Args:  cobra.ExactArgs(1),
+		Args:  oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
 				p, err := findPayment(cmd.Context(), s, args[0], client)

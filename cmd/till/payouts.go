@@ -60,7 +60,7 @@ func newPayoutShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show ID",
 		Short: "Show a payout with the calls made for it",
-		Args:  cobra.ExactArgs(1),
+		Args:  oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
 				p, err := findPayout(cmd.Context(), s, args[0], client)
@@ -128,7 +128,7 @@ func newPayoutResolve() *cobra.Command {
 letter, a screen shot. As success, its reserve is posted; as failed, its
 reserve is released. A payout that has failed keeps its status: money that left
 for it is debited as a late payout, whatever the wallet holds.`,
-		Args: cobra.ExactArgs(1),
+		Args: oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if as != "success" && as != "failed" {
 				return errors.New("--as is success or failed")

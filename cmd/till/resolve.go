@@ -31,7 +31,7 @@ SHA-256 of the evidence; the file itself is not stored, so keep it. A payment
 that has ended keeps its status: money that came for it is credited as late
 money, and money that the operator took back (reversed) is taken from the
 client's wallet, or owed by the client where the wallet lacks it.`,
-		Args: cobra.ExactArgs(1),
+		Args: oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if as != "success" && as != "failed" && as != "reversed" {
 				return errors.New("--as is success, failed or reversed")

@@ -95,7 +95,7 @@ a probability from 0 to 1. It needs no database and can be used by other
 software, too.
 
 Operators: ` + strings.Join(names, ", "),
-		Args: cobra.ExactArgs(1),
+		Args: oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			i := slices.Index(names, args[0])
 			if i < 0 {

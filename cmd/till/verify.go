@@ -55,8 +55,8 @@ const verifyReaders = 4
 
 // checked lists what is proved, for whoever reads the report.
 var checked = []struct{ invariant, what string }{
-	{"I1", "entries balance"}, {"I2", "successes are credited once"}, {"I3", "balances are the sums of statements"},
-	{"I4", "only legal moves"}, {"I5", "one payment for each key"}, {"I6", "each move has its event"},
+	{"I1", "entries balance"}, {"I2", "successes are booked once"}, {"I3", "balances are the sums of statements"},
+	{"I4", "only legal moves"}, {"I5", "one payment or payout for each key"}, {"I6", "each move has its event"},
 	{"I7", "no event is forgotten"}, {"I9", "nothing open is forgotten"}, {"I10", "totals are exact"},
 	{"I14", "the audit log is whole and unchanged"}, {"I15", "taxes and items add up"},
 }
@@ -66,6 +66,7 @@ type reportJSON struct {
 	Clean        bool          `json:"clean"`
 	Clients      int64         `json:"clients"`
 	Payments     int64         `json:"payments"`
+	Payouts      int64         `json:"payouts"`
 	Events       int64         `json:"events"`
 	Endpoints    int64         `json:"webhook_endpoints"`
 	Wallets      int64         `json:"wallets"`
@@ -89,7 +90,7 @@ type problemJSON struct {
 func printReport(w io.Writer, r *books.Report, asJSON bool) error {
 	if asJSON {
 		out := reportJSON{
-			Clean: r.Clean(), Clients: r.Clients, Payments: r.Payments, Events: r.Events, Endpoints: r.Endpoints, Wallets: r.Wallets,
+			Clean: r.Clean(), Clients: r.Clients, Payments: r.Payments, Payouts: r.Payouts, Events: r.Events, Endpoints: r.Endpoints, Wallets: r.Wallets,
 			Transactions: r.Transactions, Entries: r.Entries, Counters: r.Counters, Audit: r.Audit, Seals: r.Seals,
 			Problems: make([]problemJSON, len(r.Problems)), Omitted: r.Omitted,
 		}
@@ -101,8 +102,8 @@ func printReport(w io.Writer, r *books.Report, asJSON bool) error {
 		}
 		return printJSON(w, out)
 	}
-	fmt.Fprintf(w, "%d clients, %d payments, %d events, %d endpoints, %d wallets, %d transactions, %d entries, %d counters, %d audit rows, %d of them sealed\n",
-		r.Clients, r.Payments, r.Events, r.Endpoints, r.Wallets, r.Transactions, r.Entries, r.Counters, r.Audit, r.Seals)
+	fmt.Fprintf(w, "%d clients, %d payments, %d payouts, %d events, %d endpoints, %d wallets, %d transactions, %d entries, %d counters, %d audit rows, %d of them sealed\n",
+		r.Clients, r.Payments, r.Payouts, r.Events, r.Endpoints, r.Wallets, r.Transactions, r.Entries, r.Counters, r.Audit, r.Seals)
 	for _, c := range checked {
 		problems := 0
 		for _, p := range r.Problems {

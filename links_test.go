@@ -1,0 +1,74 @@
+package till_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	fence   = regexp.MustCompile("(?ms)^ *```.*?^ *```")
+	link    = regexp.MustCompile(`\]\(([^()\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	elided  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// page is a text of ours without its examples.
+func page(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fence.ReplaceAllString(string(text), "")
+}
+
+// anchors returns the names that the headings of a page have in links.
+func anchors(text string) map[string]bool {
+	out := map[string]bool{}
+	for _, h := range heading.FindAllStringSubmatch(text, -1) {
+		name := elided.ReplaceAllString(strings.ToLower(strings.TrimSpace(h[1])), "")
+		out[strings.ReplaceAll(name, " ", "-")] = true
+	}
+	return out
+}
+
+// Every link from one of our pages to another leads to a file, and to a
+// heading where it names one.
+func TestLinksLeadSomewhere(t *testing.T) {
+	t.Parallel()
+	links := 0
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "till-data" || d.Name() == "node_modules"):
+			return filepath.SkipDir
+		case d.IsDir() || filepath.Ext(path) != ".md":
+			return nil
+		}
+		for _, m := range link.FindAllStringSubmatch(page(t, path), -1) {
+			file, anchor, _ := strings.Cut(m[1], "#")
+			if strings.Contains(file, "://") || strings.HasPrefix(file, "mailto:") {
+				continue
+			}
+			links++
+			target := path
+			if file != "" {
+				target = filepath.Join(filepath.Dir(path), filepath.FromSlash(file))
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s: %s leads nowhere", path, m[1])
+			} else if anchor != "" && filepath.Ext(target) == ".md" && !anchors(page(t, target))[anchor] {
+				t.Errorf("%s: %s has no such heading", path, m[1])
+			}
+		}
+		return nil
+	})
+	if err != nil || links == 0 {
+		t.Errorf("%d links were found, %v", links, err)
+	}
+}
