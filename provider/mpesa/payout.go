@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"till"
@@ -120,7 +121,11 @@ func (p *payout) Check(ctx context.Context, q provider.Query) (provider.Result, 
 	mail := readMail(q.Mail)
 	if mail != nil {
 		if id := mail.conversation(); m.forget(id) {
-			return p.judge(m, mail), nil
+			r := p.judge(m, mail)
+			if ours := q.Reference.String(); strings.EqualFold(r.Reference, ours) {
+				r.Reference = ours // in whatever letters: it is compared as it is
+			}
+			return r, nil
 		}
 		m.learn(mail, q.Reference.String())
 	}

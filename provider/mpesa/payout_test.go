@@ -91,6 +91,13 @@ func TestPayoutVerdicts(t *testing.T) {
 	if want := (provider.Result{Outcome: provider.Success, Receipt: "NLJ41HAY6Q", Handle: "none", Amount: till.Money{Minor: 100, Currency: "KES"}}); err != nil || full != want {
 		t.Errorf("the documented answer: %+v, %v", full, err)
 	}
+	ours := goldenRequest(t).Reference.String()
+	for _, told := range []string{ours, strings.ToUpper(ours)} {
+		r, err := p.Check(t.Context(), goldenQuery(t, strings.TrimSpace(asked), answer("0", "TransactionStatus", "Completed", "OriginatorConversationID", told)))
+		if err != nil || r.Reference != ours {
+			t.Errorf("told the reference %q: %+v, %v", told, r, err)
+		}
+	}
 	for line := range strings.Lines(strings.TrimSpace(documentedPayout)) {
 		f := strings.Fields(line)
 		r, err := p.Check(t.Context(), goldenQuery(t, "failed="+f[0]+asked, answer("0", "TransactionStatus", "Cancelled")))
