@@ -135,3 +135,39 @@ func TestVerifyFindsBrokenPayouts(t *testing.T) {
 		})
 	}
 }
+
+// A state of a payout that a newer one has overtaken is no event forgotten;
+// the newest one would be.
+func TestVerifyKnowsWhatSupersedesAPayoutsState(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T, s *store.Store) {
+		ctx := t.Context()
+		c, m, client := storetest.NewCollector(t, s), storetest.NewPaymaster(t, s), storetest.NewClient(t, s, till.Test)
+		storetest.Apply(t, c, s, storetest.NewPayment(t, c, client, storetest.Body{Value: "9000"}), storetest.Succeeded)
+		p := storetest.NewPayout(t, m, client, storetest.Body{}, 0)
+		err := s.Update(ctx, func(tx *store.Tx) error {
+			row, err := tx.Payout(ctx, store.Ref{Client: client.ID, ID: p.ID})
+			if err != nil {
+				return err
+			}
+			at := tx.Now()
+			e := &store.Endpoint{Endpoint: till.Endpoint{ClientID: client.ID, ID: till.NewID(at), URL: "https://on.example/", Enabled: true, CreatedAt: at, UpdatedAt: at},
+				Secret: []byte("sealed"), Cursor: row.PendingEvent}
+			if err := tx.InsertEndpoint(ctx, e); err != nil {
+				return err
+			}
+			return tx.SaveDeliveries(ctx, []*store.Delivery{{ClientID: client.ID, EndpointID: e.ID, Sequence: row.PendingEvent, Kind: store.DeliverEvent,
+				ID: till.NewID(at), SubjectID: p.ID, Status: store.DeliverySuperseded, Attempts: 1, CreatedAt: at, UpdatedAt: at}})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := verify(t, s, books.Options{}); len(r.Problems) != 1 || r.Problems[0].Invariant != "I7" {
+			t.Errorf("its newest state is superseded: %+v", r.Problems)
+		}
+		storetest.ApplyPayout(t, m, s, p, storetest.Succeeded)
+		if r := verify(t, s, books.Options{}); !r.Clean() {
+			t.Errorf("an older state is superseded: %+v", r.Problems)
+		}
+	})
+}

@@ -13,7 +13,7 @@ type VerifyEndpoint struct {
 	FirstDue     till.Time // the least due time of those
 	StrayLeases  int64     // rows that are not pending and are said to be being sent
 	Ahead        int64     // rows of events that the cursor has not passed, or that are not its own
-	Newest       int64     // superseded rows whose payment has no newer event
+	Newest       int64     // superseded rows whose payment or payout has no newer event
 	OpenReplays  int64
 	BeyondLog    int64 // spans that end after the log
 	ToldDisabled bool  // the log tells that it was disabled, at that time
@@ -30,7 +30,9 @@ func (tx *Tx) VerifyEndpoints(ctx context.Context, client till.ID) ([]*VerifyEnd
 		(SELECT count(*)`+rows+`d.status <> 'pending' AND d.lease_until > 0),
 		(SELECT count(*)`+rows+`d.kind = 'event' AND (d.sequence > e.cursor_sequence OR d.sequence <= e.start_sequence)),
 		(SELECT count(*)`+rows+`d.status = 'superseded' AND NOT EXISTS (SELECT 1 FROM payments p WHERE p.client_id = d.client_id AND p.id = d.subject_id
-			AND (p.processing_event > d.sequence OR p.final_event > d.sequence OR p.late_event > d.sequence OR p.reversed_event > d.sequence))),
+			AND (p.processing_event > d.sequence OR p.final_event > d.sequence OR p.late_event > d.sequence OR p.reversed_event > d.sequence))
+			AND NOT EXISTS (SELECT 1 FROM payouts o WHERE o.client_id = d.client_id AND o.id = d.subject_id
+			AND (o.processing_event > d.sequence OR o.final_event > d.sequence OR o.late_event > d.sequence))),
 		(SELECT count(*)`+spans+`s.why <> 'disabled' AND s.done_at IS NULL),
 		(SELECT count(*)`+spans+`s.to_sequence > (SELECT h.last_event FROM client_heads h WHERE h.client_id = e.client_id)),
 		EXISTS (SELECT 1 FROM cases c WHERE c.client_id = e.client_id AND c.subject_id = e.id AND c.kind = 'endpoint_disabled')
