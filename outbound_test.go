@@ -31,6 +31,7 @@ var outbound = map[string]string{
 	"internal/load/open.go: net.Dialer":              "the same",
 	"internal/load/open.go: tls.Dialer":              "the same",
 	"bench/lists.go: http.DefaultClient":             "the benchmark, to the server that it started",
+	"bench/mtn.go: http.DefaultClient":               "the same",
 	"bench/process.go: http.DefaultClient":           "the same",
 	"bench/receiver.go: http.DefaultClient":          "the same",
 	"bench/bare.go: http.Client":                     "the benchmark, to the receiver of webhooks that it started, on loopback",
