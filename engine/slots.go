@@ -9,8 +9,9 @@ type slots struct {
 	mu          sync.Mutex
 	size, used  int
 	connections int
-	by          map[string]int // connection
-	most        map[string]int // connection; 0: no limit of its own
+	by          map[string]int   // connection
+	most        map[string]int   // connection; 0: no limit of its own
+	back        map[string]int64 // connection: how many were given back
 }
 
 // take takes a slot for a call to a connection if one is free. Of several
@@ -36,6 +37,14 @@ func (s *slots) put(connection string) {
 	defer s.mu.Unlock()
 	s.used--
 	s.by[connection]--
+	s.back[connection]++
+}
+
+// returned counts the slots that calls to a connection have given back.
+func (s *slots) returned(connection string) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.back[connection]
 }
 
 func (s *slots) free() int {
