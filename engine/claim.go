@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"till"
@@ -153,7 +154,21 @@ func (e *Engine) step(ctx context.Context) time.Duration {
 // decided, the lease is taken and, if it is to be sent, that a send may have
 // begun is written down.
 func (e *Engine) claim(ctx context.Context, lanes []string, limit int) ([]*Task, error) {
-	return e.claimOf(ctx, lanes, func(tx *store.Tx) ([]*store.Step, error) { return tx.DueSteps(ctx, lanes, limit) })
+	return e.claimOf(ctx, lanes, func(tx *store.Tx) ([]*store.Step, error) { return tx.DueSteps(ctx, lanes, e.limits(lanes, limit)) })
+}
+
+// limits returns how many steps of each lane are worth reading: what is due at
+// an operator that does not answer may be thousands, for one slot that came
+// free. Of a lane that is full one is read, to find out.
+func (e *Engine) limits(lanes []string, limit int) []int {
+	out := make([]int, len(lanes))
+	for i, lane := range lanes {
+		out[i] = limit
+		if name, _, _ := strings.Cut(lane, " "); e.Has(name) {
+			out[i] = min(limit, max(1, e.slots.room(name)))
+		}
+	}
+	return out
 }
 
 // claimSingly takes due steps one by one, because one of them cannot be taken
@@ -161,7 +176,7 @@ func (e *Engine) claim(ctx context.Context, lanes []string, limit int) ([]*Task,
 func (e *Engine) claimSingly(ctx context.Context, lanes []string, limit int) ([]*Task, error) {
 	var due []*store.Step
 	err := e.c.Store.UpdateBehind(ctx, func(tx *store.Tx) (err error) {
-		due, err = tx.DueSteps(ctx, lanes, limit)
+		due, err = tx.DueSteps(ctx, lanes, e.limits(lanes, limit))
 		return err
 	})
 	var tasks []*Task

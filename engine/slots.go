@@ -32,6 +32,21 @@ func (s *slots) take(connection string) bool {
 	return true
 }
 
+// room returns how many slots take would give to a connection one after the
+// other.
+func (s *slots) room(connection string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.size - s.used
+	if s.connections > 1 { // each that is taken leaves one less to the others
+		n = max(0, n-s.by[connection]+1) / 2
+	}
+	if most := s.most[connection]; most > 0 {
+		n = min(n, max(0, most-s.by[connection]))
+	}
+	return n
+}
+
 func (s *slots) put(connection string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
