@@ -33,6 +33,7 @@ var outbound = map[string]string{
 	"bench/lists.go: http.DefaultClient":             "the benchmark, to the server that it started",
 	"bench/process.go: http.DefaultClient":           "the same",
 	"bench/receiver.go: http.DefaultClient":          "the same",
+	"bench/mtn.go: http.DefaultClient":               "the same",
 	"bench/bare.go: http.Client":                     "the benchmark, to the receiver of webhooks that it started, on loopback",
 	"bench/bare.go: http.Transport":                  "the same",
 }
