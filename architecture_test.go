@@ -68,8 +68,9 @@ var house = []room{
 	{"server", ". ledger provider provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens account books webhook api internal/loop", ""},
 	{"cmd/till", ". ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens account books webhook api server internal/load", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml"},
 	// It fills the store and compares with it, settles and signs in its own
-	// process, and is an operator with its adapter and a server around it.
-	{"bench", ". provider provider/mtnmomo provider/simulator store store/pgtest engine collect webhook server internal/load internal/jsonx", ""},
+	// process, is an operator with its adapter and a server around it, and slows
+	// a simulated one down.
+	{"bench", ". provider provider/mtnmomo store store/pgtest engine collect webhook server internal/load internal/jsonx", ""},
 }
 
 // limited are standard packages that few may import, and why.

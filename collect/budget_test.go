@@ -6,6 +6,7 @@ import (
 
 	"till"
 	"till/collect"
+	"till/engine"
 	"till/provider"
 )
 
@@ -156,6 +157,50 @@ func TestOneSlowOperatorLeavesSlotsToTheOthers(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		f.operator.debits = merge(f.operator.debits, slow.debits)
 	})
+}
+
+// What waits for the slots of an operator that does not answer does not keep
+// the steps of another from being found when they are due.
+func TestOneSlowOperatorDelaysNoQuestionsToTheOthers(t *testing.T) {
+	t.Parallel()
+	for name, calls := range map[string]int{"by its share": 0, "by its limit": 3} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inFleet(t, habits(), func(t *testing.T, f *fleet) {
+				slow := newPost(habits())
+				slow.takes = 4900 * time.Millisecond
+				i := f.start(func(c *collect.Config) {
+					c.Slots, c.Look = 8, 3*time.Second
+					c.Limits = map[string]engine.Limits{"slow": {Calls: calls}}
+					c.Connections = map[string]provider.Provider{"post": f.operator, "slow": slow}
+					c.Route = func(till.Mode, string, string, string) string {
+						if f.toSlow.Load() {
+							return "slow"
+						}
+						return "post"
+					}
+				})
+				f.toSlow.Store(true)
+				for range 40 {
+					f.create(i)
+				}
+				f.toSlow.Store(false)
+				for range 7 {
+					f.create(i)
+					time.Sleep(610 * time.Millisecond)
+				}
+				time.Sleep(10 * time.Second)
+				submits, checks := f.operator.times()
+				for n := range submits {
+					if late := checks[n].Sub(submits[n]) - habits().Poll; late > 20*time.Millisecond {
+						t.Errorf("question %d came %v after it was due", n, late)
+					}
+				}
+				time.Sleep(2 * time.Minute)
+				f.operator.debits = merge(f.operator.debits, slow.debits)
+			})
+		})
+	}
 }
 
 func merge(a, b map[till.ID]int) map[till.ID]int {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"till"
@@ -16,15 +17,30 @@ import (
 // are looked for.
 const sweepPause = time.Second
 
-// slotPause is how long a lane rests whose connection has as many calls under
-// way as it may: a claim for each single slot that comes free would be waste.
+// slotPause is how long a lane rests at least whose connection has as many
+// calls under way as it may: a claim for each single slot that comes free would
+// be waste. It rests until one is free: an operator that does not answer holds
+// its slots for long, and to look at what is due there, again and again, would
+// keep the others' steps waiting.
 const slotPause = 5 * time.Millisecond
 
 // wait says until when a lane is not looked at, because what is due in it
-// must wait: for tokens, or for its operator to answer again.
+// must wait: for tokens, for its operator to answer again, or for a slot.
 type wait struct {
 	until   time.Time
 	changes int64 // of health: any change ends the wait
+
+	// Set where it waits for a slot: when one of the connection's has been given
+	// back since, it waits no longer than rest.
+	slot *fullness
+	rest time.Time
+}
+
+// fullness is that a connection had no slot left, after so many had been given
+// back.
+type fullness struct {
+	connection string
+	returned   int64
 }
 
 // look returns when the next step of each lane can be taken.
@@ -62,7 +78,7 @@ func (e *Engine) due(times []till.Time, now till.Time) (lanes []string, next tim
 		}
 		in := times[i].Sub(now)
 		if w, waits := e.waits[lane]; waits {
-			if left := time.Until(w.until); w.changes == e.health.changes.Load() && left > 0 {
+			if left := e.left(&w); left > 0 {
 				in = max(in, left)
 			} else {
 				delete(e.waits, lane)
@@ -75,6 +91,17 @@ func (e *Engine) due(times []till.Time, now till.Time) (lanes []string, next tim
 		}
 	}
 	return lanes, next
+}
+
+// left returns how long a lane still waits.
+func (e *Engine) left(w *wait) time.Duration {
+	switch {
+	case w.changes != e.health.changes.Load():
+		return 0
+	case w.slot != nil && e.slots.returned(w.slot.connection) != w.slot.returned:
+		return time.Until(w.rest)
+	}
+	return time.Until(w.until)
 }
 
 // step claims what is due, as far as there are free slots, and starts it. It
@@ -127,7 +154,21 @@ func (e *Engine) step(ctx context.Context) time.Duration {
 // decided, the lease is taken and, if it is to be sent, that a send may have
 // begun is written down.
 func (e *Engine) claim(ctx context.Context, lanes []string, limit int) ([]*Task, error) {
-	return e.claimOf(ctx, lanes, func(tx *store.Tx) ([]*store.Step, error) { return tx.DueSteps(ctx, lanes, limit) })
+	return e.claimOf(ctx, lanes, func(tx *store.Tx) ([]*store.Step, error) { return tx.DueSteps(ctx, lanes, e.limits(lanes, limit)) })
+}
+
+// limits returns how many steps of each lane are worth reading: what is due at
+// an operator that does not answer may be thousands, for one slot that came
+// free. Of a lane that is full one is read, to find out.
+func (e *Engine) limits(lanes []string, limit int) []int {
+	out := make([]int, len(lanes))
+	for i, lane := range lanes {
+		out[i] = limit
+		if name, _, _ := strings.Cut(lane, " "); e.Has(name) {
+			out[i] = min(limit, max(1, e.slots.room(name)))
+		}
+	}
+	return out
 }
 
 // claimSingly takes due steps one by one, because one of them cannot be taken
@@ -135,7 +176,7 @@ func (e *Engine) claim(ctx context.Context, lanes []string, limit int) ([]*Task,
 func (e *Engine) claimSingly(ctx context.Context, lanes []string, limit int) ([]*Task, error) {
 	var due []*store.Step
 	err := e.c.Store.UpdateBehind(ctx, func(tx *store.Tx) (err error) {
-		due, err = tx.DueSteps(ctx, lanes, limit)
+		due, err = tx.DueSteps(ctx, lanes, e.limits(lanes, limit))
 		return err
 	})
 	var tasks []*Task
@@ -196,7 +237,10 @@ func (e *Engine) claimOf(ctx context.Context, lanes []string, find func(tx *stor
 	p.giveBack(tasks)
 	for lane, d := range p.waits {
 		// Instances that came short together must not come back together.
-		e.waits[lane] = wait{time.Now().Add(d + rand.N(d/4+1)), changes}
+		e.waits[lane] = wait{until: time.Now().Add(d + rand.N(d/4+1)), changes: changes}
+	}
+	for lane, f := range p.full {
+		e.waits[lane] = wait{until: time.Now().Add(e.c.Look), changes: changes, slot: f, rest: time.Now().Add(slotPause)}
 	}
 	e.unable(ctx, foreign, errNoConnection)
 	return tasks, nil
@@ -214,6 +258,7 @@ type permits struct {
 	left     map[store.Operation]int64 // tokens
 	probes   map[string]int            // sends that are left to probe with
 	waits    map[string]time.Duration
+	full     map[string]*fullness // lanes in which something could not be taken for want of a slot
 }
 
 // permits locks what the claim of some lanes may need: nothing, where no
@@ -221,7 +266,7 @@ type permits struct {
 func (e *Engine) permits(ctx context.Context, tx *store.Tx, lanes []string) (*permits, error) {
 	p := &permits{
 		e: e, now: tx.Now(),
-		left: map[store.Operation]int64{}, probes: map[string]int{}, waits: map[string]time.Duration{},
+		left: map[store.Operation]int64{}, probes: map[string]int{}, waits: map[string]time.Duration{}, full: map[string]*fullness{},
 	}
 	var ill []string
 	var limited []store.Operation
@@ -276,10 +321,9 @@ func (e *Engine) concerned(lanes []string) []string {
 // is, due, and its lane says how long it is of no use to look at it.
 func (p *permits) allow(t *Task) bool {
 	e, name := p.e, t.Job.Connection
+	returned := e.slots.returned(name)
 	if !e.slots.take(name) {
-		if e.slots.most[name] > 0 {
-			p.delay(t, slotPause)
-		}
+		p.full[t.seen.Lane] = &fullness{name, returned}
 		return false // a task that ends wakes us
 	}
 	if !p.within(t) {

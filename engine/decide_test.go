@@ -383,7 +383,7 @@ func TestAfterLate(t *testing.T) {
 		{"a success is read once", with(func(s *store.Step) { s.LateFrom, s.LateReads = 0, 5 }), answer(at(time.Hour)), true, nil},
 		{"a success of an operator that is read no more is read once", with(func(s *store.Step) { s.LateFrom, s.LateReads = 0, 1 }), answer(at(time.Hour)), true,
 			func(s *store.Step) { s.LateReads = 5 }},
-		{"a callback while a success is read is read for a second later", with(func(s *store.Step) { s.LateFrom, s.LateReads, s.MailedAt = 0, 5, at(time.Hour+time.Second) }),
+		{"a callback while a success is read is read for a second later", with(func(s *store.Step) { s.LateFrom, s.LateReads, s.MailedAt = 0, 5, at(time.Hour+store.WakePause) }),
 			and(answer(at(time.Hour)), func(a *Answer) { a.WakeSeq = 4 }), false, func(s *store.Step) { s.DueAt, s.LeaseUntil = at(time.Hour+time.Second), 0 }},
 		{"a payment woken long after is read once", with(func(s *store.Step) { s.LateReads = 5 }), answer(at(30 * 24 * time.Hour)), true, nil},
 	} {

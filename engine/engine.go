@@ -143,7 +143,7 @@ func New(c Config) *Engine {
 	e := &Engine{
 		Keys:     NewKeys(c.Kind, c.Secret),
 		c:        c,
-		slots:    slots{size: c.Slots, connections: len(c.Connections), by: map[string]int{}, most: map[string]int{}},
+		slots:    slots{size: c.Slots, connections: len(c.Connections), by: map[string]int{}, most: map[string]int{}, back: map[string]int64{}},
 		fast:     make(chan struct{}, max(1, c.Slots/2)),
 		waker:    loop.NewWaker(),
 		health:   newHealth(c),

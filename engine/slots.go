@@ -9,8 +9,9 @@ type slots struct {
 	mu          sync.Mutex
 	size, used  int
 	connections int
-	by          map[string]int // connection
-	most        map[string]int // connection; 0: no limit of its own
+	by          map[string]int   // connection
+	most        map[string]int   // connection; 0: no limit of its own
+	back        map[string]int64 // connection: how many were given back
 }
 
 // take takes a slot for a call to a connection if one is free. Of several
@@ -31,11 +32,34 @@ func (s *slots) take(connection string) bool {
 	return true
 }
 
+// room returns how many slots take would give to a connection one after the
+// other.
+func (s *slots) room(connection string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.size - s.used
+	if s.connections > 1 { // each that is taken leaves one less to the others
+		n = max(0, n-s.by[connection]+1) / 2
+	}
+	if most := s.most[connection]; most > 0 {
+		n = min(n, max(0, most-s.by[connection]))
+	}
+	return n
+}
+
 func (s *slots) put(connection string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.used--
 	s.by[connection]--
+	s.back[connection]++
+}
+
+// returned counts the slots that calls to a connection have given back.
+func (s *slots) returned(connection string) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.back[connection]
 }
 
 func (s *slots) free() int {

@@ -78,12 +78,12 @@ func (s *Step) first() []any {
 }
 
 // DueSteps returns steps of some lanes that are due and that nobody holds,
-// longest due first, up to limit of each lane. It is a plain read: taking them
+// longest due first, up to a limit of each lane. It is a plain read: taking them
 // is ClaimSteps.
-func (tx *Tx) DueSteps(ctx context.Context, lanes []string, limit int) ([]*Step, error) {
+func (tx *Tx) DueSteps(ctx context.Context, lanes []string, limits []int) ([]*Step, error) {
 	args := make([][]any, len(lanes))
 	for i, lane := range lanes {
-		args[i] = []any{lane, int64(tx.Now()), int64(tx.Now()), limit}
+		args[i] = []any{lane, int64(tx.Now()), int64(tx.Now()), limits[i]}
 	}
 	var out []*Step
 	err := tx.rowsEach(ctx, `SELECT `+stepColumns+` FROM steps WHERE lane = ? AND due_at <= ? AND lease_until <= ? ORDER BY due_at LIMIT ?`+tx.s.e.skipLocked(),

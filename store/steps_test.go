@@ -51,7 +51,7 @@ func due(t *testing.T, s *store.Store, limit int) (refs []store.Ref, next till.T
 	t.Helper()
 	err := s.Update(t.Context(), func(tx *store.Tx) error {
 		lane := []string{store.Lane(storetest.Connection, store.OpSubmit)}
-		steps, err := tx.DueSteps(t.Context(), lane, limit)
+		steps, err := tx.DueSteps(t.Context(), lane, []int{limit})
 		if err != nil {
 			return err
 		}
