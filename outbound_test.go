@@ -34,7 +34,6 @@ var outbound = map[string]string{
 	"bench/mtn.go: http.DefaultClient":               "the same",
 	"bench/process.go: http.DefaultClient":           "the same",
 	"bench/receiver.go: http.DefaultClient":          "the same",
-	"bench/mtn.go: http.DefaultClient":               "the same",
 	"bench/bare.go: http.Client":                     "the benchmark, to the receiver of webhooks that it started, on loopback",
 	"bench/bare.go: http.Transport":                  "the same",
 }
