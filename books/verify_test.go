@@ -382,9 +382,9 @@ func TestVerifyCountsLargeDaysByTheHour(t *testing.T) {
 		t.Fatalf("got %+v, want none", r.Problems)
 	}
 	for _, sql := range []string{
-		`UPDATE counters SET n = n + 1 WHERE noun = 'payment' AND width = 3 AND bucket = (SELECT max(bucket) FROM counters WHERE width = 3)`,
-		`UPDATE counters SET n = n + 1 WHERE noun = 'transaction' AND width = 2 AND bucket = (SELECT max(bucket) FROM counters WHERE width = 2)`,
-		`DELETE FROM counters WHERE noun = 'transaction' AND width = 3 AND bucket = (SELECT max(bucket) FROM counters WHERE width = 3)`,
+		`UPDATE counters SET n = n + 1 WHERE noun = 'payment' AND width = 3 AND bucket = (SELECT max(bucket) FROM counters WHERE noun = 'payment' AND width = 3)`,
+		`UPDATE counters SET n = n + 1 WHERE noun = 'transaction' AND width = 2 AND bucket = (SELECT max(bucket) FROM counters WHERE noun = 'transaction' AND width = 2)`,
+		`DELETE FROM counters WHERE noun = 'transaction' AND width = 3 AND bucket = (SELECT max(bucket) FROM counters WHERE noun = 'transaction' AND width = 3)`,
 	} {
 		b, _ := broken(t, template, sql)
 		if r := verify(t, b, books.Options{Slice: 1}); len(r.Problems) == 0 || r.Problems[0].Invariant != "I10" {
