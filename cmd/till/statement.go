@@ -18,7 +18,7 @@ import (
 
 func newStatement() *cobra.Command {
 	var client, format, currency, from, to, kind, output, database string
-	var newest, quiet bool
+	var newest, quiet, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "statement",
 		Short: "Export the statement of a client's wallets as CSV or JSON Lines",
@@ -28,6 +28,12 @@ out. Progress goes to standard error. In CSV a text that a spreadsheet would run
 as a formula has an apostrophe in front; JSON Lines are for programs.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if asJSON {
+				if cmd.Flags().Changed("format") && format != string(books.JSONL) {
+					return errors.New("--json is --format jsonl: leave one of them out")
+				}
+				format = string(books.JSONL)
+			}
 			st := books.Statement{Format: books.Format(format), NewestTop: newest}
 			if !slices.Contains(books.Formats, st.Format) {
 				return errors.New("--format is csv or jsonl")
@@ -69,6 +75,7 @@ as a formula has an apostrophe in front; JSON Lines are for programs.`,
 	f.StringVar(&from, "from", "", "only lines from this time on, RFC 3339 in UTC")
 	f.StringVar(&to, "to", "", "only lines up to this time, RFC 3339 in UTC")
 	f.StringVar(&output, "output", "", "the file to write (default standard output)")
+	f.BoolVar(&asJSON, "json", false, "the same as --format jsonl")
 	f.BoolVar(&newest, "newest-first", false, "newest first")
 	f.BoolVar(&quiet, "quiet", false, "tell nothing on standard error")
 	cmd.MarkFlagRequired("client")
