@@ -155,6 +155,7 @@ func TestOneSlowOperatorLeavesSlotsToTheOthers(t *testing.T) {
 			t.Error("the slow operator took all slots")
 		}
 		time.Sleep(2 * time.Minute)
+		i.stop()
 		f.operator.debits = merge(f.operator.debits, slow.debits)
 	})
 }
@@ -197,6 +198,7 @@ func TestOneSlowOperatorDelaysNoQuestionsToTheOthers(t *testing.T) {
 					}
 				}
 				time.Sleep(2 * time.Minute)
+				i.stop()
 				f.operator.debits = merge(f.operator.debits, slow.debits)
 			})
 		})
