@@ -28,7 +28,7 @@ test: compiler ## run every test, on SQLite and PostgreSQL, with the race detect
 
 # What many goroutines share runs with the race detector, which takes several
 # times as long; what reads files, answers and books in one goroutine runs without.
-RACING := ./account ./api ./collect ./engine ./internal/... ./payout ./server ./store ./tokens ./webhook ./provider/wire ./provider/simulator ./provider/sandbox
+RACING := ./account ./collect ./engine ./internal/... ./payout ./server ./store ./tokens ./webhook ./provider/wire ./provider/simulator ./provider/sandbox
 
 .PHONY: test-parts
 test-parts:
