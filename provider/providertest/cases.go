@@ -331,8 +331,8 @@ func testFailures(t *testing.T, h Harness) {
 		// recipient's; an operator may have one word for that and for a limit.
 		stories = map[Story][]till.FailureReason{
 			NoFunds:      {till.ProviderUnavailable},
-			UnknownPayer: {"recipient_not_found"},
-			LimitReached: {"recipient_limit_reached", till.ProviderUnavailable},
+			UnknownPayer: {till.RecipientNotFound},
+			LimitReached: {till.RecipientLimitReached, till.ProviderUnavailable},
 		}
 	}
 	for s, reasons := range stories {

@@ -31,7 +31,7 @@ func credits(t testing.TB, o *Operator, reference till.ID) (n int) {
 
 func TestPayoutProvider(t *testing.T) {
 	digits := map[providertest.Story]string{
-		providertest.Approve: "4567", providertest.LimitReached: "0006",
+		providertest.Approve: "4567", providertest.UnknownPayer: "0005", providertest.LimitReached: "0006",
 		providertest.LostAnswer: "0011", providertest.LostRequest: "0012", providertest.Stuck: "0014",
 	}
 	onEngines(t, func(t *testing.T, e engine) {
@@ -39,7 +39,7 @@ func TestPayoutProvider(t *testing.T) {
 			clock := newClock()
 			o := newOperator(t, e, clock, Config{})
 			return providertest.Harness{
-				Provider: o.Payouts(),
+				Provider: o.Payouts(), Payout: true,
 				Request: func(s providertest.Story) (provider.Request, bool) {
 					d, ok := digits[s]
 					return newPayment(clock, d), ok
