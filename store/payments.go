@@ -224,6 +224,7 @@ func (tx *Tx) Payment(ctx context.Context, ref Ref) (*PaymentRow, error) {
 
 // Payments returns those of the named payments that exist.
 func (tx *Tx) Payments(ctx context.Context, refs []Ref) (map[Ref]*PaymentRow, error) {
+	tx.Now() // the clock is read before the rows, which are scanned with it
 	out := make(map[Ref]*PaymentRow, len(refs))
 	return out, tx.ses.queryEach(ctx, tx.readPayments(sortedRefs(refs), out))
 }

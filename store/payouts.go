@@ -130,6 +130,7 @@ func (tx *Tx) Payout(ctx context.Context, ref Ref) (*PayoutRow, error) {
 
 // Payouts returns those of the named payouts that exist.
 func (tx *Tx) Payouts(ctx context.Context, refs []Ref) (map[Ref]*PayoutRow, error) {
+	tx.Now() // the clock is read before the rows, which are scanned with it
 	out := make(map[Ref]*PayoutRow, len(refs))
 	return out, tx.ses.queryEach(ctx, tx.readPayouts(sortedRefs(refs), out))
 }
