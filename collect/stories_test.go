@@ -264,19 +264,24 @@ func (w *world) kinds(id till.ID) string {
 }
 
 // cases lists the open cases of a payment.
-func (w *world) cases(id till.ID) string {
+func (w *world) cases(id till.ID) (kinds string) {
 	w.t.Helper()
-	var kinds []string
-	w.view(func(ctx context.Context, tx *store.Tx) error {
-		cs, err := tx.Cases(ctx, store.CaseFilter{Limit: 1000})
-		for _, c := range cs {
-			if c.SubjectID == id {
-				kinds = append(kinds, c.Kind)
-			}
-		}
+	w.view(func(ctx context.Context, tx *store.Tx) (err error) {
+		kinds, err = openCases(ctx, tx, id)
 		return err
 	})
-	return strings.Join(kinds, " ")
+	return kinds
+}
+
+func openCases(ctx context.Context, tx *store.Tx, id till.ID) (string, error) {
+	var kinds []string
+	cs, err := tx.Cases(ctx, store.CaseFilter{Limit: 1000})
+	for _, c := range cs {
+		if c.SubjectID == id {
+			kinds = append(kinds, c.Kind)
+		}
+	}
+	return strings.Join(kinds, " "), err
 }
 
 // posted sums the postings of an account in XAF.
