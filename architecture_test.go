@@ -52,7 +52,7 @@ var house = []room{
 	{"provider/pawapay", ". provider provider/wire provider/simulator", ""},
 	{"provider/mpesa", ". provider provider/wire provider/simulator", ""},
 	{"provider/sandbox", ". provider", sqliteModule + " " + pgModule}, // an operator has a book of its own, never Till's
-	{"store", ". ledger", sqliteModule + " " + pgModule},
+	{"store", ". ledger", sqliteModule + " modernc.org/libc " + pgModule},
 	{"store/pgtest", "", pgModule}, // a PostgreSQL server of a test's own
 	{"store/pgtest/withpg", "store/pgtest", ""},
 	{"engine", ". ledger provider store internal/batch internal/loop", ""},                  // a change of payments or payouts keeps the wallets in step

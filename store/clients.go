@@ -167,6 +167,11 @@ func (s idScanner) Scan(src any) error {
 	return nil
 }
 
+func (s idScanner) column(st *liteStmt, i int) {
+	*s.id = till.ID{}
+	copy(s.id[:], st.bytes(i))
+}
+
 // textScanner reads text, or "" where the column is null.
 type textScanner[T ~string] struct{ v *T }
 
@@ -185,6 +190,8 @@ func (s textScanner[T]) Scan(src any) error {
 	return nil
 }
 
+func (s textScanner[T]) column(st *liteStmt, i int) { *s.v = T(st.bytes(i)) }
+
 // intScanner reads an integer, or 0 where the column is null.
 type intScanner[T ~int64 | ~int] struct{ v *T }
 
@@ -196,6 +203,8 @@ func (s intScanner[T]) Scan(src any) error {
 	*s.v = T(n)
 	return nil
 }
+
+func (s intScanner[T]) column(st *liteStmt, i int) { *s.v = T(st.int(i)) }
 
 // boolScanner reads 0 or 1, or a boolean.
 type boolScanner struct{ v *bool }
@@ -214,6 +223,8 @@ func (s boolScanner) Scan(src any) error {
 	}
 	return nil
 }
+
+func (s boolScanner) column(st *liteStmt, i int) { *s.v = st.int(i) != 0 }
 
 // orNull returns nil for the zero value, so that absence is NULL in the
 // database and nothing else is.

@@ -2,12 +2,9 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
-	"net/url"
 
-	driver "modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"till"
@@ -17,72 +14,35 @@ import (
 type sqlite struct {
 	path string
 	now  func() till.Time
-	read *sql.DB
-	main *sql.DB
 }
 
-func openSQLite(ctx context.Context, path string, now func() till.Time, readers int) (*sqlite, error) {
-	e := &sqlite{path: path, now: now}
-	var err error
-	if e.main, err = e.open(ctx, true, 1); err != nil {
-		return nil, err
-	}
-	if e.read, err = e.open(ctx, false, readers); err != nil {
-		e.main.Close()
-		return nil, err
-	}
-	return e, nil
-}
+// What durability and correctness rest on. FULL makes each commit wait for the
+// disk; the write-ahead log lets readers go on meanwhile; a larger checkpoint
+// interval measured 12 % more rows per second.
+const (
+	litePragmas = `PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;
+		PRAGMA wal_autocheckpoint = 16000; PRAGMA temp_store = MEMORY;`
+	liteWrites = `PRAGMA cache_size = -32000` // keys are random: their index should fit
+	liteReads  = `PRAGMA cache_size = -4000; PRAGMA query_only = ON`
+)
 
-// open sets what durability and correctness rest on. FULL makes each commit
-// wait for the disk; the write-ahead log lets readers go on meanwhile; a
-// larger checkpoint interval measured 12 % more rows per second.
-func (e *sqlite) open(ctx context.Context, write bool, conns int) (*sql.DB, error) {
-	q := url.Values{"_pragma": {
-		"busy_timeout(5000)",
-		"journal_mode(WAL)",
-		"synchronous(FULL)",
-		"foreign_keys(ON)",
-		"wal_autocheckpoint(16000)",
-		"temp_store(MEMORY)",
-	}}
-	if write {
-		q.Add("_pragma", "cache_size(-32000)") // keys are random: their index should fit
-		q.Set("_txlock", "immediate")
-	} else {
-		q.Add("_pragma", "cache_size(-4000)")
-		q.Add("_pragma", "query_only(ON)")
-	}
-	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: e.path}).EscapedPath()+"?"+q.Encode())
+func (e *sqlite) connect(_ context.Context, write bool) (session, error) {
+	c, err := openLite(e.path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("open %s: %w", e.path, err)
 	}
-	db.SetMaxOpenConns(conns)
-	db.SetMaxIdleConns(conns)
-	db.SetConnMaxLifetime(0)
-	if err := db.PingContext(ctx); err != nil {
-		db.Close()
-		return nil, fmt.Errorf("open %s: %w", e.path, e.classify(err))
-	}
-	return db, nil
-}
-
-func (e *sqlite) connect(ctx context.Context, write bool) (session, error) {
-	db := e.read
+	more := liteReads
 	if write {
-		db = e.main
+		more = liteWrites
 	}
-	c, err := db.Conn(ctx)
-	if err != nil {
-		return nil, err
+	if err := c.script(litePragmas + more); err != nil {
+		c.close()
+		return nil, fmt.Errorf("open %s: %w", e.path, err)
 	}
-	return &sqlSession{conn: c, clock: e.now, stmts: make(map[string]*sql.Stmt)}, nil
+	return &liteSession{c: c, clock: e.now}, nil
 }
 
-func (e *sqlite) close() {
-	e.read.Close()
-	e.main.Close()
-}
+func (*sqlite) close() {}
 
 func (*sqlite) name() string { return "sqlite" }
 
@@ -99,11 +59,11 @@ func (*sqlite) lockMigrations() string { return "" }
 func (*sqlite) translate(text string) string { return text }
 
 func (*sqlite) classify(err error) error {
-	var e *driver.Error
+	var e *liteError
 	if !errors.As(err, &e) {
 		return err
 	}
-	switch e.Code() & 0xff {
+	switch e.code & 0xff {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		return fmt.Errorf("%w: %w", errAgain, err)
 	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY:

@@ -97,7 +97,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 		if s.now == nil {
 			s.now = func() till.Time { return till.TimeOf(time.Now()) }
 		}
-		s.e, err = openSQLite(ctx, c.Path, s.now, c.Readers)
+		s.e = &sqlite{path: c.Path, now: s.now}
 		s.hints.watch = s.watchFile
 	}
 	if err != nil {

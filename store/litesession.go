@@ -1,0 +1,99 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"till"
+)
+
+// liteSession is a session over one connection to a SQLite file. Statements
+// run to their end whatever becomes of the caller's context: they are short.
+type liteSession struct {
+	c     *lite
+	clock func() till.Time
+	at    till.Time
+}
+
+func (ses *liteSession) begin(_ context.Context, write bool) error {
+	// A write takes the lock at once: a transaction that reads first and
+	// upgrades later could find that it must start over.
+	query := "BEGIN"
+	if write {
+		query = "BEGIN IMMEDIATE"
+	}
+	_, err := ses.c.run(query, nil, nil)
+	ses.at = ses.clock()
+	return err
+}
+
+func (ses *liteSession) commit(context.Context) error {
+	_, err := ses.c.run("COMMIT", nil, nil)
+	return err
+}
+
+func (ses *liteSession) rollback(context.Context) { ses.c.run("ROLLBACK", nil, nil) }
+
+func (ses *liteSession) now() till.Time { return ses.at }
+func (ses *liteSession) broken() bool   { return false }
+func (ses *liteSession) started() bool  { return true }
+func (ses *liteSession) close()         { ses.c.close() }
+
+func (ses *liteSession) exec(_ context.Context, query string, args []any) (int64, error) {
+	return ses.c.run(query, args, nil)
+}
+
+func (ses *liteSession) later(ctx context.Context, query string, rows [][]any) error {
+	return ses.set(ctx, query, rows, false)
+}
+
+func (ses *liteSession) set(_ context.Context, query string, rows [][]any, must bool) error {
+	for _, args := range rows {
+		if n, err := ses.c.run(query, args, nil); err != nil {
+			return err
+		} else if must && n != 1 {
+			return fmt.Errorf("%w: %d rows were there, not one: %.60s", ErrRefused, n, query)
+		}
+	}
+	return nil
+}
+
+func (ses *liteSession) touched(_ context.Context, query string, rows [][]any) ([]bool, error) {
+	out := make([]bool, len(rows))
+	for i, args := range rows {
+		n, err := ses.c.run(query, args, nil)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = n == 1
+	}
+	return out, nil
+}
+
+func (ses *liteSession) query(_ context.Context, query string, args []any, scan func(r row) error) error {
+	_, err := ses.c.run(query, args, scan)
+	return err
+}
+
+func (ses *liteSession) queryEach(_ context.Context, reads ...read) error {
+	for _, rd := range reads {
+		i := 0
+		scan := func(r row) error { return rd.scan(i, r) }
+		for ; i < len(rd.args); i++ {
+			if _, err := ses.c.run(rd.query, rd.args[i], scan); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (ses *liteSession) lockFirst(ctx context.Context, lock read, reads ...read) error {
+	if err := ses.queryEach(ctx, lock); err != nil {
+		return err
+	}
+	ses.at = ses.clock()
+	return ses.queryEach(ctx, reads...)
+}
+
+func (ses *liteSession) script(_ context.Context, text string) error { return ses.c.script(text) }
