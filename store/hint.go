@@ -265,14 +265,16 @@ func (s *Store) watchFile(ctx context.Context) {
 func (s *Store) dataVersion(ctx context.Context) (version int64, err error) {
 	s.gate.lock(behind)
 	defer s.gate.unlock()
-	w := <-s.writers
+	w, err := s.writers.take(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { s.writers.put(w) }()
 	if w == nil {
 		if w, err = s.e.connect(ctx, true); err != nil {
-			s.writers <- nil
 			return 0, err
 		}
 	}
-	defer s.putBack(s.writers, w)
 	err = w.query(ctx, `PRAGMA data_version`, nil, func(r row) error { return r.Scan(&version) })
 	return version, err
 }

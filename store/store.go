@@ -48,8 +48,8 @@ type Store struct {
 	gate    gate
 	wary    atomic.Int64 // until when trusts is false, in nanoseconds of Unix time
 	hints   *hints
-	writers chan session // nil where a connection has to be made
-	readers chan session
+	writers *pool
+	readers *pool
 }
 
 var (
@@ -104,13 +104,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 		return nil, err
 	}
 	s.gate.size = writers
-	s.writers, s.readers = make(chan session, writers), make(chan session, c.Readers)
-	for range writers {
-		s.writers <- nil
-	}
-	for range c.Readers {
-		s.readers <- nil
-	}
+	s.writers, s.readers = newPool(writers), newPool(c.Readers)
 	// One connection of each kind is made now, so that a database that cannot
 	// be used is noticed at once.
 	if err := s.View(ctx, func(*Tx) error { return nil }); err != nil {
@@ -124,21 +118,19 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 // after others were told of them.
 func (s *Store) Close() error {
 	s.hints.deafen()
-	for range cap(s.writers) {
+	for range s.writers.size() {
 		s.gate.lock(first)
-		if w := <-s.writers; w != nil {
+		if w, _ := s.writers.take(context.Background()); w != nil {
 			w.close()
 		}
 	}
 	s.hints.flush()
-	for range cap(s.readers) {
-		select {
-		case r := <-s.readers:
-			if r != nil {
-				r.close()
-			}
-		case <-time.After(5 * time.Second):
+	for range s.readers.size() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		if r, _ := s.readers.take(ctx); r != nil {
+			r.close()
 		}
+		cancel()
 	}
 	s.e.close()
 	return nil
@@ -220,8 +212,11 @@ func (s *Store) update(ctx context.Context, p priority, f func(tx *Tx) error) er
 }
 
 func (s *Store) updateOnce(ctx context.Context, f func(tx *Tx) error) (err error) {
-	w := <-s.writers
-	defer func() { s.putBack(s.writers, w) }() // also after a panic
+	w, err := s.writers.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { s.writers.put(w) }() // also after a panic
 	for {
 		fresh := w == nil
 		if w, err = s.begin(ctx, w, true); err != nil {
@@ -281,15 +276,12 @@ func (s *Store) refused(tx *Tx, err error) error {
 
 // View runs f on one snapshot. f must not write.
 func (s *Store) View(ctx context.Context, f func(tx *Tx) error) error {
-	var r session
-	select {
-	case r = <-s.readers:
-	case <-ctx.Done():
-		return ctx.Err()
+	r, err := s.readers.take(ctx)
+	if err != nil {
+		return err
 	}
-	defer func() { s.putBack(s.readers, r) }()
+	defer func() { s.readers.put(r) }()
 	ctx = context.WithoutCancel(ctx)
-	var err error
 	if r, err = s.begin(ctx, r, false); err != nil {
 		return err
 	}
@@ -329,16 +321,6 @@ func (s *Store) saw(sent time.Time, now till.Time) {
 	if took := time.Since(sent); took < 100*time.Millisecond {
 		s.offset.Store(int64(now - till.TimeOf(sent.Add(took/2))))
 	}
-}
-
-// putBack returns a session to its pool, or its place if it is dead or was
-// never made.
-func (s *Store) putBack(pool chan session, ses session) {
-	if ses != nil && ses.broken() {
-		ses.close()
-		ses = nil
-	}
-	pool <- ses
 }
 
 // exec runs a write and returns how many rows it touched.
