@@ -34,6 +34,10 @@ func (ses *liteSession) commit(context.Context) error {
 
 func (ses *liteSession) rollback(context.Context) { ses.c.run("ROLLBACK", nil, nil) }
 
+// A file is not asked over a network: nobody has to guess.
+func (ses *liteSession) assume(till.Time)      { panic("store: a guess about a file") }
+func (ses *liteSession) first(string, [][]any) { panic("store: a guess about a file") }
+
 func (ses *liteSession) now() till.Time { return ses.at }
 func (ses *liteSession) broken() bool   { return false }
 func (ses *liteSession) started() bool  { return true }

@@ -24,6 +24,7 @@ type pgSession struct {
 
 	owed  []owed
 	begun bool      // the server has answered in this transaction
+	whole bool      // it goes out in one piece, which the server takes for a transaction
 	at    till.Time // its clock; 0 while it was not asked
 	err   error     // of asking for the clock
 
@@ -42,7 +43,7 @@ type owed struct {
 const pgClock = `SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
 
 func (ses *pgSession) begin(ctx context.Context, write bool) error {
-	ses.owed, ses.begun, ses.at, ses.err = nil, false, 0, nil
+	ses.owed, ses.begun, ses.whole, ses.at, ses.err = nil, false, false, 0, nil
 	if ses.fixed != nil {
 		ses.at = ses.fixed()
 	}
@@ -65,6 +66,10 @@ func (ses *pgSession) owe(text string, args []any, rows int64) {
 func (ses *pgSession) send(ctx context.Context, ask func(b *pgx.Batch), answer func(r pgx.BatchResults) error) error {
 	if ses.err != nil {
 		return ses.err
+	}
+	if ses.whole {
+		// Nothing has been sent, and there was no BEGIN.
+		return fmt.Errorf("%w: something was asked for that was not foreseen", errHead)
 	}
 	var b pgx.Batch
 	before := ses.owed
@@ -121,11 +126,60 @@ func (ses *pgSession) now() till.Time {
 	return ses.at
 }
 
+func (ses *pgSession) assume(at till.Time) {
+	ses.owed, ses.at, ses.whole = nil, at, true // the BEGIN is not needed
+}
+
+func (ses *pgSession) first(query string, rows [][]any) {
+	before := make([]owed, 0, len(rows)+len(ses.owed))
+	for _, args := range rows {
+		before = append(before, owed{numbered(query), plain(args), -1})
+	}
+	ses.owed = append(before, ses.owed...)
+}
+
+// commitWhole sends everything in one piece: statements up to a Sync are one
+// transaction. That some rows were not there would be known too late; nobody
+// who guesses may need to know it.
+func (ses *pgSession) commitWhole(ctx context.Context) error {
+	var b pgx.Batch
+	for _, o := range ses.owed {
+		if o.rows >= 0 {
+			return fmt.Errorf("%w: %w: a count was asked for", errBeforeCommit, errHead)
+		}
+		b.Queue(o.text, o.args...)
+	}
+	n := len(ses.owed)
+	ses.owed = nil
+	r := ses.conn.SendBatch(ctx, &b)
+	for range n {
+		if _, err := r.Exec(); err != nil {
+			r.Close()
+			err = ses.lost(err)
+			var refused *pgconn.PgError
+			if errors.As(err, &refused) {
+				return fmt.Errorf("%w: %w", errBeforeCommit, err) // the server passes over the rest
+			}
+			ses.begun = true // as far as anybody can know
+			return err
+		}
+	}
+	ses.begun = true
+	err := ses.lost(r.Close())
+	if err == nil && ses.alone {
+		return fmt.Errorf("%w: the commit is not on the synchronous standby", ErrUnavailable)
+	}
+	return err
+}
+
 // commit sends the COMMIT together with what is owed, but not together with
 // the BEGIN: if that meets a dead connection, it is plain that nothing
 // happened, and another one can be tried.
 func (ses *pgSession) commit(ctx context.Context) error {
 	ses.alone = false
+	if ses.whole {
+		return ses.commitWhole(ctx)
+	}
 	if !ses.begun {
 		if err := ses.flush(ctx); err != nil {
 			return fmt.Errorf("%w: %w", errBeforeCommit, err)
@@ -154,7 +208,7 @@ func (ses *pgSession) commit(ctx context.Context) error {
 
 func (ses *pgSession) rollback(ctx context.Context) {
 	ses.owed = nil
-	if !ses.broken() {
+	if !ses.broken() && !ses.whole {
 		ses.conn.Exec(ctx, "ROLLBACK")
 	}
 }
