@@ -2,15 +2,19 @@ package store
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"reflect"
 	"strconv"
+	"strings"
 
 	"modernc.org/libc"
 	sqlite3 "modernc.org/sqlite/lib"
-
-	"till"
 )
+
+// The driver's package does this for whoever imports it: on arm64 with large
+// pages the write-ahead log could not be mapped otherwise.
+func init() { sqlite3.PatchIssue199() }
 
 // lite is a connection to a SQLite file over the C interface of the library.
 // Of the time of a statement, database/sql and its driver took as much as
@@ -25,6 +29,9 @@ type lite struct {
 
 	room uintptr // C memory where the bytes of arguments lie while their statement runs
 	used int     // of it
+
+	inside bool  // a transaction was begun, and nobody has ended it
+	lost   error // but SQLite has, because of this
 }
 
 // liteRoom is how many bytes of arguments find their place without asking for
@@ -37,6 +44,7 @@ type liteStmt struct {
 	p       uintptr
 	params  int
 	columns int
+	writes  bool
 	busy    bool // it runs: the same text inside its rows needs another one
 }
 
@@ -51,32 +59,39 @@ func (e *liteError) Error() string { return e.text + " (" + strconv.Itoa(int(e.c
 
 // openLite opens a file; one that is not there is made.
 func openLite(path string) (*lite, error) {
+	if strings.IndexByte(path, 0) >= 0 { // C would see a shorter name
+		return nil, errors.New("a path cannot hold a zero byte")
+	}
 	c := &lite{tls: libc.NewTLS(), stmts: make(map[string]*liteStmt)}
 	if c.room = sqlite3.Xsqlite3_malloc(c.tls, liteRoom); c.room == 0 {
 		c.tls.Close()
 		return nil, &liteError{sqlite3.SQLITE_NOMEM, "no memory for a connection"}
 	}
+	if err := c.openFile(path); err != nil {
+		c.close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *lite) openFile(path string) error {
 	at := c.open()
 	defer c.leave(&at)
 	name, err := c.text(&at, path)
 	if err != nil {
-		c.close()
-		return nil, err
+		return err
 	}
 	handle, err := c.place(&at, 8)
 	if err != nil {
-		c.close()
-		return nil, err
+		return err
 	}
 	rc := sqlite3.Xsqlite3_open_v2(c.tls, name, handle, sqlite3.SQLITE_OPEN_READWRITE|sqlite3.SQLITE_OPEN_CREATE|sqlite3.SQLITE_OPEN_NOMUTEX, 0)
-	c.db = pointerAt(handle)
+	c.db = pointerAt(handle) // also after an error: it has the words for it, and must be closed
 	if rc != sqlite3.SQLITE_OK {
-		err := c.failure(rc)
-		c.close()
-		return nil, err
+		return c.failure(rc)
 	}
 	sqlite3.Xsqlite3_extended_result_codes(c.tls, c.db, 1)
-	return c, nil
+	return nil
 }
 
 // close closes the connection. The last one to close brings the write-ahead
@@ -92,14 +107,24 @@ func (c *lite) close() {
 	c.tls.Close()
 }
 
+// failure makes an error of an answer. The connection's words are added where
+// they are about it: some calls fail without leaving any.
 func (c *lite) failure(rc int32) error {
-	text := libc.GoString(sqlite3.Xsqlite3_errstr(c.tls, rc))
-	if c.db != 0 {
-		if more := libc.GoString(sqlite3.Xsqlite3_errmsg(c.tls, c.db)); more != text {
-			text += ": " + more
+	err := &liteError{rc, libc.GoString(sqlite3.Xsqlite3_errstr(c.tls, rc))}
+	if c.db == 0 {
+		return err
+	}
+	if last := sqlite3.Xsqlite3_extended_errcode(c.tls, c.db); last&0xff == rc&0xff {
+		if more := libc.GoString(sqlite3.Xsqlite3_errmsg(c.tls, c.db)); more != err.text {
+			err.text += ": " + more
 		}
 	}
-	return &liteError{rc, text}
+	// A full disk, for one, ends the whole transaction. Whatever came after it
+	// would be a transaction of its own.
+	if c.inside && sqlite3.Xsqlite3_get_autocommit(c.tls, c.db) != 0 {
+		c.lost = fmt.Errorf("the transaction was rolled back: %w", err)
+	}
+	return err
 }
 
 // liteFrame is where the room stood before a statement, and what did not fit.
@@ -112,7 +137,7 @@ func (c *lite) open() liteFrame { return liteFrame{used: c.used} }
 
 // place returns n bytes of memory that last until the frame is left.
 func (c *lite) place(f *liteFrame, n int) (uintptr, error) {
-	if c.used+n <= liteRoom {
+	if n <= liteRoom-c.used {
 		p := c.room + uintptr(c.used)
 		c.used += (n + 7) &^ 7
 		return p, nil
@@ -153,6 +178,9 @@ func pointerAt(p uintptr) uintptr {
 
 // script runs statements that take nothing and answer nothing.
 func (c *lite) script(text string) error {
+	if c.lost != nil {
+		return c.lost
+	}
 	at := c.open()
 	defer c.leave(&at)
 	p, err := c.text(&at, text)
@@ -165,7 +193,7 @@ func (c *lite) script(text string) error {
 	return nil
 }
 
-// prepare makes a statement of a text that has no more than one.
+// prepare makes a statement of a text that has exactly one.
 func (c *lite) prepare(query string) (*liteStmt, error) {
 	at := c.open()
 	defer c.leave(&at)
@@ -177,15 +205,24 @@ func (c *lite) prepare(query string) (*liteStmt, error) {
 	if err != nil {
 		return nil, err
 	}
-	rc := sqlite3.Xsqlite3_prepare_v3(c.tls, c.db, text, int32(len(query)+1), sqlite3.SQLITE_PREPARE_PERSISTENT, handle, 0)
+	tail, err := c.place(&at, 8)
+	if err != nil {
+		return nil, err
+	}
+	rc := sqlite3.Xsqlite3_prepare_v3(c.tls, c.db, text, int32(len(query)+1), sqlite3.SQLITE_PREPARE_PERSISTENT, handle, tail)
 	if rc != sqlite3.SQLITE_OK {
 		return nil, fmt.Errorf("prepare %.60q: %w", query, c.failure(rc))
 	}
 	p := pointerAt(handle)
+	if rest := query[pointerAt(tail)-text:]; p == 0 || strings.TrimSpace(rest) != "" { // what is left would never run
+		sqlite3.Xsqlite3_finalize(c.tls, p)
+		return nil, fmt.Errorf("prepare %.60q: not one statement", query)
+	}
 	return &liteStmt{
 		c: c, p: p,
 		params:  int(sqlite3.Xsqlite3_bind_parameter_count(c.tls, p)),
 		columns: int(sqlite3.Xsqlite3_column_count(c.tls, p)),
+		writes:  sqlite3.Xsqlite3_stmt_readonly(c.tls, p) == 0,
 	}, nil
 }
 
@@ -193,6 +230,9 @@ func (c *lite) prepare(query string) (*liteStmt, error) {
 // many rows it has changed. Texts are constants of the program, so the map of
 // prepared ones is bounded by its length.
 func (c *lite) run(query string, args []any, each func(r row) error) (int64, error) {
+	if c.lost != nil {
+		return 0, c.lost
+	}
 	st := c.stmts[query]
 	if st == nil || st.busy {
 		var err error
@@ -224,6 +264,9 @@ func (c *lite) run(query string, args []any, each func(r row) error) (int64, err
 	for {
 		switch rc := sqlite3.Xsqlite3_step(c.tls, st.p); rc {
 		case sqlite3.SQLITE_DONE:
+			if !st.writes { // the count would be that of the write before
+				return 0, nil
+			}
 			return sqlite3.Xsqlite3_changes64(c.tls, c.db), nil
 		case sqlite3.SQLITE_ROW:
 			if each != nil {
@@ -238,7 +281,9 @@ func (c *lite) run(query string, args []any, each func(r row) error) (int64, err
 }
 
 // bind gives a parameter its value. Bytes are copied into the room, where they
-// stay until the statement has run; the next run binds all anew.
+// stay until the statement has run; the next run binds all anew. The calls that
+// take 64 bits of length refuse what is too long, the others would take a length
+// beyond 31 bits for a negative one.
 func (c *lite) bind(f *liteFrame, st uintptr, i int32, arg any) error {
 	var rc int32
 	switch x := arg.(type) {
@@ -262,7 +307,7 @@ func (c *lite) bind(f *liteFrame, st uintptr, i int32, arg any) error {
 			return err
 		}
 		copy(libc.GoBytes(p, len(x)), x)
-		rc = sqlite3.Xsqlite3_bind_text(c.tls, st, i, p, int32(len(x)), 0)
+		rc = sqlite3.Xsqlite3_bind_text64(c.tls, st, i, p, uint64(len(x)), 0, sqlite3.SQLITE_UTF8)
 	case []byte:
 		if x == nil {
 			rc = sqlite3.Xsqlite3_bind_null(c.tls, st, i)
@@ -273,7 +318,7 @@ func (c *lite) bind(f *liteFrame, st uintptr, i int32, arg any) error {
 			return err
 		}
 		copy(libc.GoBytes(p, len(x)), x)
-		rc = sqlite3.Xsqlite3_bind_blob(c.tls, st, i, p, int32(len(x)), 0)
+		rc = sqlite3.Xsqlite3_bind_blob64(c.tls, st, i, p, uint64(len(x)), 0)
 	default:
 		return c.bindKind(f, st, i, reflect.ValueOf(arg))
 	}
@@ -294,121 +339,4 @@ func (c *lite) bindKind(f *liteFrame, st uintptr, i int32, v reflect.Value) erro
 		return c.bind(f, st, i, v.Bool())
 	}
 	return fmt.Errorf("a %s cannot be stored", v.Type())
-}
-
-// The types of values, as the row has them.
-func (st *liteStmt) kind(i int) int32 {
-	return sqlite3.Xsqlite3_column_type(st.c.tls, st.p, int32(i))
-}
-
-func (st *liteStmt) isNull(i int) bool { return st.kind(i) == sqlite3.SQLITE_NULL }
-
-func (st *liteStmt) int(i int) int64 {
-	return sqlite3.Xsqlite3_column_int64(st.c.tls, st.p, int32(i))
-}
-
-// bytes returns the bytes of a text or blob, which last until the next step.
-func (st *liteStmt) bytes(i int) []byte {
-	p := sqlite3.Xsqlite3_column_blob(st.c.tls, st.p, int32(i))
-	if p == 0 {
-		return nil
-	}
-	return libc.GoBytes(p, int(sqlite3.Xsqlite3_column_bytes(st.c.tls, st.p, int32(i))))
-}
-
-// value returns a column as database/sql would: for those who take any.
-func (st *liteStmt) value(i int) any {
-	switch st.kind(i) {
-	case sqlite3.SQLITE_INTEGER:
-		return st.int(i)
-	case sqlite3.SQLITE_FLOAT:
-		return sqlite3.Xsqlite3_column_double(st.c.tls, st.p, int32(i))
-	case sqlite3.SQLITE_TEXT:
-		return string(st.bytes(i))
-	case sqlite3.SQLITE_BLOB:
-		return append([]byte{}, st.bytes(i)...)
-	}
-	return nil
-}
-
-// liteDest is a destination that takes a column as it lies there.
-type liteDest interface {
-	column(st *liteStmt, i int)
-}
-
-// Scan implements row. A null goes only where there is room for it, an integer
-// only into integers and booleans, a text only into texts.
-func (st *liteStmt) Scan(dest ...any) error {
-	if len(dest) != st.columns {
-		return fmt.Errorf("%d destinations for %d columns", len(dest), st.columns)
-	}
-	for i, d := range dest {
-		if err := st.scan(i, d); err != nil {
-			return fmt.Errorf("column %d: %w", i+1, err)
-		}
-	}
-	return nil
-}
-
-func (st *liteStmt) scan(i int, dest any) error {
-	switch d := dest.(type) {
-	case liteDest:
-		d.column(st, i)
-		return nil
-	case *[]byte:
-		*d = nil
-		if !st.isNull(i) {
-			*d = append([]byte{}, st.bytes(i)...)
-		}
-		return nil
-	case *any:
-		*d = st.value(i)
-		return nil
-	case interface{ Scan(any) error }:
-		return d.Scan(st.value(i))
-	}
-	kind := st.kind(i)
-	switch d := dest.(type) {
-	case *int64:
-		*d = st.int(i)
-		return isA(kind, sqlite3.SQLITE_INTEGER, "an integer")
-	case *int:
-		*d = int(st.int(i))
-		return isA(kind, sqlite3.SQLITE_INTEGER, "an integer")
-	case *till.Time:
-		*d = till.Time(st.int(i))
-		return isA(kind, sqlite3.SQLITE_INTEGER, "a time")
-	case *bool:
-		*d = st.int(i) != 0
-		return isA(kind, sqlite3.SQLITE_INTEGER, "a boolean")
-	case *string:
-		*d = string(st.bytes(i))
-		return isA(kind, sqlite3.SQLITE_TEXT, "a text")
-	}
-	v := reflect.ValueOf(dest)
-	if v.Kind() != reflect.Pointer {
-		return fmt.Errorf("%T is no place for a column", dest)
-	}
-	switch v = v.Elem(); v.Kind() {
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		if n := st.int(i); v.OverflowInt(n) {
-			return fmt.Errorf("%d does not fit into a %s", n, v.Type())
-		}
-		v.SetInt(st.int(i))
-		return isA(kind, sqlite3.SQLITE_INTEGER, "an integer")
-	case reflect.Bool:
-		v.SetBool(st.int(i) != 0)
-		return isA(kind, sqlite3.SQLITE_INTEGER, "a boolean")
-	case reflect.String:
-		v.SetString(string(st.bytes(i)))
-		return isA(kind, sqlite3.SQLITE_TEXT, "a text")
-	}
-	return fmt.Errorf("%T is no place for a column", dest)
-}
-
-func isA(kind, want int32, name string) error {
-	if kind != want {
-		return fmt.Errorf("there is no %s but type %d", name, kind)
-	}
-	return nil
 }

@@ -23,16 +23,24 @@ func (ses *liteSession) begin(_ context.Context, write bool) error {
 		query = "BEGIN IMMEDIATE"
 	}
 	_, err := ses.c.run(query, nil, nil)
+	ses.c.inside = err == nil
 	ses.at = ses.clock()
 	return err
 }
 
 func (ses *liteSession) commit(context.Context) error {
+	if ses.c.lost != nil { // somebody has passed over an error
+		return fmt.Errorf("%w: %w", errBeforeCommit, ses.c.lost)
+	}
 	_, err := ses.c.run("COMMIT", nil, nil)
+	ses.c.inside = err != nil
 	return err
 }
 
-func (ses *liteSession) rollback(context.Context) { ses.c.run("ROLLBACK", nil, nil) }
+func (ses *liteSession) rollback(context.Context) {
+	ses.c.inside, ses.c.lost = false, nil
+	ses.c.run("ROLLBACK", nil, nil) // there may be nothing left of it
+}
 
 // A file is not asked over a network: nobody has to guess.
 func (ses *liteSession) assume(till.Time)      { panic("store: a guess about a file") }
