@@ -83,7 +83,7 @@ func text(n int64) string { return till.Money{Minor: n}.Value() }
 
 // again returns an INSERT of a copy of a payment, some columns changed.
 func again(reference string, changes ...string) string {
-	columns := strings.Fields(`client_id id idempotency_key body_hash body_version status previous_status method amount currency phone document
+	columns := strings.Fields(`client_id id idempotency_key body_hash body_version status previous_status method amount fee currency phone document
 		provider_reference failure_reason created_at updated_at expires_at approval_window connection fingerprint pending_event processing_event final_event`)
 	selected := slices.Clone(columns)
 	changes = append(changes, "id", "randomblob(16)")
@@ -156,6 +156,11 @@ func TestTheDatabaseRefuses(t *testing.T) {
 		{"a changed creation time", payment("pending", "created_at = created_at - 1"), "fixed column"},
 		{"an update that goes back", payment("success", "updated_at = updated_at - 1"), "fixed column"},
 		{"a payment of nothing", again("pending", "idempotency_key", "randomblob(16)", "amount", "0"), check},
+		{"a key of another length", again("pending", "idempotency_key", "body_hash"), check},
+		{"a hash of another length", again("pending", "idempotency_key", "randomblob(16)", "body_hash", "client_id"), check},
+		{"an attention that is neither", payment("pending", "attention = 2"), check},
+		{"a payment that begins in the middle", again("processing", "idempotency_key", "randomblob(16)", "previous_status", "NULL"), "constraint"},
+		{"a fee above the amount", again("pending", "idempotency_key", "randomblob(16)", "fee", "amount + 1"), check},
 		{"an update before the creation", again("pending", "idempotency_key", "randomblob(16)", "updated_at", "created_at - 1"), check},
 
 		// One payment per key, one receipt per payment.
