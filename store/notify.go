@@ -47,6 +47,7 @@ type post struct {
 	all     bool
 	probe   bool // send, even if there is nobody to name
 	started bool
+	resting bool // it looks again when it has rested; until then a ring would only disturb it
 	closed  bool
 	wake    chan struct{}
 
@@ -75,7 +76,9 @@ func (p *post) put(clients []till.ID) {
 		}
 	}
 	p.start()
-	p.ring()
+	if !p.resting {
+		p.ring()
+	}
 }
 
 // warm makes the connection while a commit is still under way: in a command
@@ -170,6 +173,8 @@ func (p *post) send() {
 
 // rest waits, unless the Store is being closed.
 func (p *post) rest(d time.Duration) {
+	p.setResting(true)
+	defer p.setResting(false)
 	t := time.NewTimer(d)
 	defer t.Stop()
 	for {
@@ -185,6 +190,12 @@ func (p *post) rest(d time.Duration) {
 			}
 		}
 	}
+}
+
+func (p *post) setResting(yes bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.resting = yes
 }
 
 // sendOne sends one notification, on a new connection if need be. A connection

@@ -41,11 +41,13 @@ type Batcher[T any] struct {
 	max, queue int
 	run        func(ctx context.Context, items []T)
 	stopped    chan struct{} // closed when the worker has run everything
+	ctx        context.Context
+	cancel     context.CancelFunc
 
 	mu      sync.Mutex
-	arrived sync.Cond // a batch was queued, or closed was set
+	arrived sync.Cond // the worker may go on: a batch was queued or has run, or closed was set
 	pending []*group[T]
-	running *group[T]
+	running *group[T] // the worker's, or a caller's who leads
 	queued  int // items in pending
 	closed  bool
 	spare   []T // the slice of a batch that has run, for the next one
@@ -72,6 +74,7 @@ func New[T any](max, queue int, run func(ctx context.Context, items []T)) *Batch
 		panic("batch: max and queue must be positive")
 	}
 	b := &Batcher[T]{max: max, queue: queue, run: run, stopped: make(chan struct{})}
+	b.ctx, b.cancel = context.WithCancel(context.Background())
 	b.arrived.L = &b.mu
 	go b.work()
 	return b
@@ -89,9 +92,13 @@ func (b *Batcher[T]) Do(ctx context.Context, item T) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	g, err := b.enqueue(item)
+	g, lead, err := b.enqueue(item, ctx.Done() == nil)
 	if err != nil {
 		return err
+	}
+	if lead {
+		b.lead(g)
+		return g.err
 	}
 	select {
 	case <-g.done:
@@ -147,28 +154,43 @@ func (b *Batcher[T]) Absorb(ok func(items []T) bool) []T {
 	return g.items
 }
 
-func (b *Batcher[T]) enqueue(item T) (*group[T], error) {
+// enqueue puts item into a batch. If nobody is at work and the caller may
+// lead, it has to run that batch itself: one who comes alone is served without
+// waking anybody.
+func (b *Batcher[T]) enqueue(item T, may bool) (g *group[T], lead bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
-		return nil, ErrClosed
+		return nil, false, ErrClosed
 	}
 	if b.queued == b.queue {
-		return nil, ErrFull
+		return nil, false, ErrFull
 	}
 	n := len(b.pending)
+	if may && n == 0 && b.running == nil {
+		g = &group[T]{items: append(b.spare, item), done: make(chan struct{})}
+		b.spare, b.running = nil, g
+		return g, true, nil
+	}
 	if n == 0 || len(b.pending[n-1].items) == b.max {
 		b.pending = append(b.pending, &group[T]{items: b.spare, done: make(chan struct{})})
 		b.spare = nil
 		n++
 	}
-	g := b.pending[n-1]
+	g = b.pending[n-1]
 	g.items = append(g.items, item)
 	b.queued++
-	if b.queued == 1 {
+	if b.queued == 1 && b.running == nil {
 		b.arrived.Signal() // the worker can only be waiting for the first
 	}
-	return g, nil
+	return g, false, nil
+}
+
+// lead runs the batch of a caller that found nobody at work, and leaves what
+// has come meanwhile to the worker.
+func (b *Batcher[T]) lead(g *group[T]) {
+	defer b.arrived.Signal()
+	b.runOne(b.ctx, g)
 }
 
 // work runs batches until the Batcher is closed and empty.
@@ -181,16 +203,15 @@ func (b *Batcher[T]) work() {
 			go b.work()
 		}
 	}()
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
 	for {
 		g := b.take()
 		if g == nil {
 			break
 		}
-		b.runOne(ctx, g)
+		b.runOne(b.ctx, g)
 	}
 	finished = true
+	b.cancel()
 	close(b.stopped)
 }
 
@@ -199,13 +220,14 @@ func (b *Batcher[T]) work() {
 func (b *Batcher[T]) take() *group[T] {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for len(b.pending) == 0 {
-		if b.closed {
+	for b.running != nil || len(b.pending) == 0 {
+		if b.closed && b.running == nil {
 			return nil
 		}
 		b.arrived.Wait()
 	}
-	return b.shift()
+	b.running = b.shift()
+	return b.running
 }
 
 // shift takes the oldest batch out of the queue.
@@ -221,9 +243,6 @@ func (b *Batcher[T]) shift() *group[T] {
 // runOne runs one batch and lets its callers go, however run ends.
 func (b *Batcher[T]) runOne(ctx context.Context, g *group[T]) {
 	returned := false
-	b.mu.Lock()
-	b.running = g
-	b.mu.Unlock()
 	defer func() {
 		if !returned {
 			g.err = &PanicError{Value: recover(), Stack: debug.Stack()}
