@@ -46,7 +46,7 @@ type DeskConfig[R Row] struct {
 const (
 	maxCreateBatch = 512
 	maxCreateQueue = 4096
-	fewCreates     = 8
+	fewCreates     = 512
 	maxWakeBatch   = 256
 	maxWakeQueue   = 4096
 )

@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
 
 	"till"
 )
@@ -48,9 +47,6 @@ func (ses *pgSession) setOf(ctx context.Context, query string) (*pgSet, error) {
 	}
 	return s, err
 }
-
-// arrayTypes are the types that arguments have.
-var arrayTypes = map[uint32]string{pgtype.ByteaOID: "bytea[]", pgtype.TextOID: "text[]", pgtype.Int8OID: "bigint[]"}
 
 func newSet(query string, oids []uint32) (*pgSet, error) {
 	s := &pgSet{oids: oids}
@@ -170,49 +166,14 @@ func (r nthRow) Scan(dest ...any) error { return r.Rows.Scan(append([]any{nil}, 
 // columns turns rows of arguments into one array for each argument.
 func (s *pgSet) columns(rows [][]any) ([]any, error) {
 	out := make([]any, len(s.oids), len(s.oids)+1)
-	var err error
 	for i, oid := range s.oids {
-		switch oid {
-		case pgtype.ByteaOID:
-			out[i], err = column(rows, i, func(c *[]byte, v any) (ok bool) { *c, ok = v.([]byte); return ok })
-		case pgtype.Int8OID:
-			out[i], err = column(rows, i, intOf)
-		default:
-			out[i], err = column(rows, i, func(c *pgtype.Text, v any) bool { c.String, c.Valid = v.(string); return c.Valid })
-		}
+		a, err := newArray(oid, rows, i)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %.60s", err, s.text)
 		}
+		out[i] = a
 	}
 	return append(out, int64(len(rows))), nil
-}
-
-// column gathers one argument of every row; nil becomes null.
-func column[T any](rows [][]any, i int, of func(c *T, v any) bool) ([]T, error) {
-	c := make([]T, len(rows))
-	for j, r := range rows {
-		if r[i] != nil && !of(&c[j], r[i]) {
-			return nil, fmt.Errorf("argument %d is a %T", i+1, r[i])
-		}
-	}
-	return c, nil
-}
-
-func intOf(c *pgtype.Int8, v any) bool {
-	switch x := v.(type) {
-	case int64:
-		c.Int64 = x
-	case int:
-		c.Int64 = int64(x)
-	case bool:
-		if x {
-			c.Int64 = 1
-		}
-	default:
-		return false
-	}
-	c.Valid = true
-	return true
 }
 
 // plain turns what PostgreSQL has no implicit cast for into what it has.

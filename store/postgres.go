@@ -121,6 +121,7 @@ func (e *postgres) connect(ctx context.Context, write bool) (session, error) {
 	if ses.conn, err = pgx.ConnectConfig(ctx, c); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
+	takeArrays(ses.conn.TypeMap())
 	if _, err := ses.conn.Exec(ctx, e.settings(write)); err != nil {
 		ses.close()
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)

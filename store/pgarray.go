@@ -1,0 +1,96 @@
+package store
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+// arrayTypes are the types that arguments have.
+var arrayTypes = map[uint32]string{pgtype.ByteaOID: "bytea[]", pgtype.TextOID: "text[]", pgtype.Int8OID: "bigint[]"}
+
+// pgArray is an array in the server's binary form. pgx would find out about
+// each element by reflection, for a batch of creates some hundred times.
+type pgArray []byte
+
+// newArray gathers one argument of every row; nil becomes null.
+func newArray(oid uint32, rows [][]any, i int) (pgArray, error) {
+	a := make(pgArray, 0, 20+len(rows)*20)
+	a = binary.BigEndian.AppendUint32(a, 1) // dimensions
+	a = binary.BigEndian.AppendUint32(a, 1) // there may be nulls
+	a = binary.BigEndian.AppendUint32(a, oid)
+	a = binary.BigEndian.AppendUint32(a, uint32(len(rows)))
+	a = binary.BigEndian.AppendUint32(a, 1) // the first has the number 1
+	for _, r := range rows {
+		ok := true
+		switch v := r[i].(type) {
+		case nil:
+			a = appendNull(a)
+		case []byte:
+			if ok = oid == pgtype.ByteaOID; v == nil {
+				a = appendNull(a)
+			} else {
+				a = append(binary.BigEndian.AppendUint32(a, uint32(len(v))), v...)
+			}
+		case string:
+			ok = oid == pgtype.TextOID
+			a = append(binary.BigEndian.AppendUint32(a, uint32(len(v))), v...)
+		case int64:
+			ok = oid == pgtype.Int8OID
+			a = appendInt(a, v)
+		case int:
+			ok = oid == pgtype.Int8OID
+			a = appendInt(a, int64(v))
+		case bool:
+			ok = oid == pgtype.Int8OID
+			n := int64(0)
+			if v {
+				n = 1
+			}
+			a = appendInt(a, n)
+		default:
+			ok = false
+		}
+		if !ok {
+			return nil, fmt.Errorf("argument %d is a %T", i+1, r[i])
+		}
+	}
+	return a, nil
+}
+
+func appendNull(a pgArray) pgArray { return binary.BigEndian.AppendUint32(a, 0xffffffff) }
+
+func appendInt(a pgArray, n int64) pgArray {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(a, 8), uint64(n))
+}
+
+// arrayCodec sends a pgArray as it is; whatever else comes is pgx's business.
+type arrayCodec struct{ pgtype.Codec }
+
+// PlanEncode implements pgtype.Codec.
+func (c arrayCodec) PlanEncode(m *pgtype.Map, oid uint32, format int16, value any) pgtype.EncodePlan {
+	if _, ok := value.(pgArray); ok {
+		if format != pgtype.BinaryFormatCode {
+			return nil
+		}
+		return arrayPlan{}
+	}
+	return c.Codec.PlanEncode(m, oid, format, value)
+}
+
+type arrayPlan struct{}
+
+// Encode implements pgtype.EncodePlan.
+func (arrayPlan) Encode(value any, buf []byte) ([]byte, error) {
+	return append(buf, value.(pgArray)...), nil
+}
+
+// takeArrays tells a connection what a pgArray is.
+func takeArrays(m *pgtype.Map) {
+	for _, oid := range []uint32{pgtype.ByteaArrayOID, pgtype.TextArrayOID, pgtype.Int8ArrayOID} {
+		if t, ok := m.TypeForOID(oid); ok {
+			m.RegisterType(&pgtype.Type{Name: t.Name, OID: oid, Codec: arrayCodec{t.Codec}})
+		}
+	}
+}
