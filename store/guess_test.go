@@ -108,3 +108,27 @@ func TestAGuessOnADeadConnectionIsMadeAgain(t *testing.T) {
 		}
 	})
 }
+
+// F30 for creates that are sent in one piece.
+func TestAGuessWithAnUnknownCommitIsOnePayment(t *testing.T) {
+	t.Parallel()
+	for name, cut := range outcomes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLink(t)
+			client := storetest.NewClient(t, l.straight, till.Test)
+			c := storetest.NewCollector(t, l.through)
+			storetest.NewPayment(t, c, client, storetest.Body{})
+			before := l.proxy.Wholes()
+			l.proxy.CutNext(cut)
+			storetest.NewPayment(t, c, client, storetest.Body{})
+			if l.proxy.Wholes() == before {
+				t.Error("the create was not sent in one piece")
+			}
+			storetest.NewPayment(t, c, client, storetest.Body{})
+			if seen := guessed(t, l.straight, client); seen[len(seen)-1] != 3 {
+				t.Errorf("after three payments the log ends at %v", seen)
+			}
+		})
+	}
+}

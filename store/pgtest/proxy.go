@@ -27,6 +27,7 @@ type Proxy struct {
 	resume  sync.Once
 	hanging atomic.Bool
 	commits atomic.Int64
+	wholes  atomic.Int64
 }
 
 // Cut says when a connection is cut.
@@ -82,6 +83,10 @@ func (p *Proxy) Hang(on bool) { p.hanging.Store(on) }
 
 // Commits returns how many COMMITs came by.
 func (p *Proxy) Commits() int64 { return p.commits.Load() }
+
+// Wholes returns how many of them came without the word: a transaction that
+// was sent in one piece, of which the Sync is the COMMIT.
+func (p *Proxy) Wholes() int64 { return p.wholes.Load() }
 
 // CutAll cuts every connection that there is now.
 func (p *Proxy) CutAll() {
@@ -153,13 +158,16 @@ func (p *Proxy) serve(client net.Conn) {
 		p.answer(server, client, &cut)
 	}()
 	from := bufio.NewReader(client)
-	var prepared string // the name of the statement that commits
+	var spoken speech
 	for first := true; ; first = false {
 		m, err := message(from, first)
 		if err != nil {
 			return
 		}
-		if !first && commits(m, &prepared) {
+		if !first && spoken.commits(m) {
+			if m[0] == 'S' {
+				p.wholes.Add(1)
+			}
 			c := p.nextCut()
 			cut.Store(int32(c))
 			switch c {
@@ -179,20 +187,36 @@ func (p *Proxy) serve(client net.Conn) {
 	}
 }
 
-// commits reports whether a client's message asks for a COMMIT: in words, or
-// by the name of a statement that was prepared from them.
-func commits(m []byte, prepared *string) bool {
+// speech is what a client has said so far, as far as it matters.
+type speech struct {
+	commit, guess string // the names of the statement that commits, and of the one that begins a whole transaction
+	whole         bool   // one has begun
+}
+
+// commits reports whether a client's message asks for a COMMIT: in words, by
+// the name of a statement that was prepared from them, or by the Sync that ends
+// a transaction sent in one piece.
+func (sp *speech) commits(m []byte) bool {
 	switch m[0] {
 	case 'Q':
 		return string(m[5:]) == "COMMIT\x00"
 	case 'P': // the name, then the words
-		if name, rest, _ := strings.Cut(string(m[5:]), "\x00"); strings.HasPrefix(rest, "COMMIT\x00") {
-			*prepared = name
+		name, rest, _ := strings.Cut(string(m[5:]), "\x00")
+		if strings.HasPrefix(rest, "COMMIT\x00") {
+			sp.commit = name
+		}
+		if strings.Contains(rest, "/ (last_event - last_event)") {
+			sp.guess = name
 		}
 	case 'B': // the portal, then the name
 		_, rest, _ := strings.Cut(string(m[5:]), "\x00")
 		name, _, _ := strings.Cut(rest, "\x00")
-		return *prepared != "" && name == *prepared
+		sp.whole = sp.whole || sp.guess != "" && name == sp.guess
+		return sp.commit != "" && name == sp.commit
+	case 'S':
+		whole := sp.whole
+		sp.whole = false
+		return whole
 	}
 	return false
 }
