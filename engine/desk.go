@@ -41,12 +41,10 @@ type DeskConfig[R Row] struct {
 }
 
 // The limits of the queues in front of the database. A create that finds the
-// queue full is answered 503, not kept waiting. Few creates are written without
-// asking how the heads stand; many take along what comes while they ask.
+// queue full is answered 503, not kept waiting.
 const (
 	maxCreateBatch = 512
 	maxCreateQueue = 4096
-	fewCreates     = 512
 	maxWakeBatch   = 256
 	maxWakeQueue   = 4096
 )
@@ -196,7 +194,7 @@ func (d *Desk[R]) createBatch(ctx context.Context, batch *[]*Creation[R], more b
 	}
 	return d.engine.c.Store.Update(ctx, func(tx *store.Tx) error {
 		lock := tx.LockHeads
-		if more && d.c.Blind && len(clients) <= fewCreates {
+		if more && d.c.Blind {
 			lock = tx.GuessHeads
 		}
 		heads, err := lock(ctx, clients)
