@@ -24,6 +24,27 @@ const (
 	freshClock = time.Second
 )
 
+// sight is what the server's clock showed, and when that was by the clock that
+// nobody sets.
+type sight struct {
+	at  time.Time
+	now till.Time
+}
+
+// clock returns the server's time by what it showed a moment ago, or false if
+// that is too long ago. A machine whose clock is set in between does not matter.
+func (s *Store) clock() (till.Time, bool) {
+	if s.now != nil {
+		return s.now(), true
+	}
+	last := s.seen.Load()
+	if last == nil {
+		return 0, false
+	}
+	since := time.Since(last.at)
+	return last.now + till.Time(since.Microseconds()), since < freshClock
+}
+
 // errHead says that a head was not as it had been left, or that one who guessed
 // had to ask something after all.
 var errHead = errors.New("store: a head has moved")
@@ -89,10 +110,10 @@ func (g *guesses) all(clients []till.ID, now till.Time) map[till.ID]*Head {
 func (tx *Tx) GuessHeads(ctx context.Context, clients []till.ID) (map[till.ID]*Head, error) {
 	ids := sortedIDs(clients)
 	s := tx.s
-	if !s.trusts() || s.now == nil && time.Since(time.Unix(0, s.sawAt.Load())) > freshClock {
+	now, fresh := s.clock()
+	if !fresh || !s.trusts() {
 		return tx.LockHeads(ctx, ids)
 	}
-	now := s.Now()
 	heads := s.guesses.all(ids, now)
 	if heads == nil {
 		return tx.LockHeads(ctx, ids)

@@ -44,7 +44,7 @@ type Config struct {
 type Store struct {
 	now     func() till.Time // nil: the server's clock, by offset
 	offset  atomic.Int64     // the server's clock minus ours, in microseconds
-	sawAt   atomic.Int64     // when the server's clock was seen last, in nanoseconds of Unix time
+	seen    atomic.Pointer[sight]
 	guesses guesses
 	e       engine
 	gate    gate
@@ -332,8 +332,9 @@ func (s *Store) begin(ctx context.Context, ses session, write bool) (session, er
 func (s *Store) saw(sent time.Time, now till.Time) {
 	// A slow answer says little about when the clock was read.
 	if took := time.Since(sent); took < 100*time.Millisecond {
-		s.offset.Store(int64(now - till.TimeOf(sent.Add(took/2))))
-		s.sawAt.Store(time.Now().UnixNano())
+		at := sent.Add(took / 2)
+		s.offset.Store(int64(now - till.TimeOf(at)))
+		s.seen.Store(&sight{at, now})
 	}
 }
 

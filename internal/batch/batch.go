@@ -48,7 +48,7 @@ type Batcher[T any] struct {
 	arrived sync.Cond // the worker may go on: a batch was queued or has run, or closed was set
 	pending []*group[T]
 	running *group[T] // the worker's, or a caller's who leads
-	queued  int // items in pending
+	queued  int       // items in pending
 	closed  bool
 	spare   []T // the slice of a batch that has run, for the next one
 }
