@@ -16,7 +16,7 @@ const (
 	submitsAtOnce = 3000 // payments of a round of submits
 	dueRounds     = 2    // of questions: each takes as long as the adapter waits before it asks
 	dueRate       = 50   // payments per second whose questions are measured
-	duePayments   = 250
+	duePayments   = 1000
 	outageRate    = 100 // payments per second for the operator that is down
 	operatorsWait = time.Minute
 	operatorsLook = 100 * time.Millisecond

@@ -70,10 +70,31 @@ func Begin[R Row](ctx context.Context, tx *store.Tx, e *Engine, noun *Noun[R], r
 	}, nil
 }
 
+// manyFailures is how many calls that brought no answer are recorded in one
+// commit. An operator that is down ends many at the same moment; as one commit
+// they would keep everybody else from writing for as long as it takes.
+const manyFailures = 64
+
 // Apply records answers: in one commit with record if that works, otherwise
 // each alone; what cannot be recorded even then is in its Refused. record is
 // told to be careful when it runs for one alone.
 func Apply(answers []*Answer, record func(answers []*Answer, careful bool) error, refuse func(doing string, err error) error) {
+	failures := 0
+	for _, a := range answers {
+		if a.Err != nil {
+			failures++
+		}
+	}
+	if failures <= manyFailures {
+		applyTogether(answers, record, refuse)
+		return
+	}
+	for some := range slices.Chunk(answers, manyFailures) {
+		applyTogether(some, record, refuse)
+	}
+}
+
+func applyTogether(answers []*Answer, record func(answers []*Answer, careful bool) error, refuse func(doing string, err error) error) {
 	err := record(answers, false)
 	if errors.Is(err, store.ErrUnknownCommit) {
 		err = record(answers, false) // what is recorded already is a no-op
