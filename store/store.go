@@ -107,8 +107,8 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	}
 	s.gate.size = writers
 	s.writers, s.readers = newPool(writers), newPool(c.Readers)
-	// One connection of each kind is made now, so that a database that cannot
-	// be used is noticed at once.
+	// One connection is made now, so that a database that cannot be used is
+	// noticed at once.
 	if err := s.View(ctx, func(*Tx) error { return nil }); err != nil {
 		s.e.close()
 		return nil, err
