@@ -6,8 +6,8 @@
 //	each Do returns ─────────────────────────────────────────────────┘
 //
 // While one batch runs, the next one gathers. There is no timer: a lone caller
-// waits for nobody, and under load batches grow by themselves, as far as the
-// commit is slow.
+// waits for nobody and runs its batch itself, and under load batches grow by
+// themselves, as far as the commit is slow.
 //
 // Promises:
 //
