@@ -190,7 +190,7 @@ func TestADatabaseThatRefuses(t *testing.T) {
 		var errs []error
 		for range 6 { // each session of either kind
 			_, err := sv.create(newKey())
-			errs = append(errs, err, s.View(t.Context(), func(*store.Tx) error { return nil }))
+			errs = append(errs, err, s.View(t.Context(), func(tx *store.Tx) error { _, err := tx.Lanes(t.Context()); return err }))
 		}
 		return errors.Join(errs...)
 	})

@@ -46,6 +46,8 @@ func (ses *liteSession) rollback(context.Context) {
 func (ses *liteSession) assume(till.Time)      { panic("store: a guess about a file") }
 func (ses *liteSession) first(string, [][]any) { panic("store: a guess about a file") }
 
+func (ses *liteSession) reach(context.Context) error { return nil } // begin has
+
 func (ses *liteSession) now() till.Time { return ses.at }
 func (ses *liteSession) broken() bool   { return false }
 func (ses *liteSession) started() bool  { return true }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -35,14 +36,15 @@ type pgSession struct {
 
 // owed is a statement that nobody waits for yet, and what its answer must be.
 type owed struct {
-	text string
-	args []any
-	rows int64 // how many rows it must touch; -1: any number
+	text  string
+	args  []any
+	rows  int64 // how many rows it must touch; -1: any number
+	clock bool  // it asks for the server's clock
 }
 
 const pgClock = `SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
 
-func (ses *pgSession) begin(ctx context.Context, write bool) error {
+func (ses *pgSession) begin(_ context.Context, write bool) error {
 	ses.owed, ses.begun, ses.whole, ses.at, ses.err = nil, false, false, 0, nil
 	if ses.fixed != nil {
 		ses.at = ses.fixed()
@@ -52,14 +54,14 @@ func (ses *pgSession) begin(ctx context.Context, write bool) error {
 		return nil
 	}
 	ses.owe("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", nil, -1)
-	if ses.fixed != nil {
-		return ses.flush(ctx)
+	if ses.fixed == nil {
+		ses.owed = append(ses.owed, owed{text: pgClock, clock: true})
 	}
-	return ses.readClock(ctx)
+	return nil
 }
 
 func (ses *pgSession) owe(text string, args []any, rows int64) {
-	ses.owed = append(ses.owed, owed{text, args, rows})
+	ses.owed = append(ses.owed, owed{text: text, args: args, rows: rows})
 }
 
 // send sends what is owed and, behind it, what ask queues, in one round trip.
@@ -78,13 +80,10 @@ func (ses *pgSession) send(ctx context.Context, ask func(b *pgx.Batch), answer f
 		b.Queue(o.text, o.args...)
 	}
 	ask(&b)
+	sent := time.Now()
 	r := ses.conn.SendBatch(ctx, &b)
 	for _, o := range before {
-		tag, err := r.Exec()
-		if err == nil && o.rows >= 0 && tag.RowsAffected() != o.rows {
-			err = fmt.Errorf("%w: %d of %d rows were there: %.60s", ErrRefused, tag.RowsAffected(), o.rows, o.text)
-		}
-		if err != nil {
+		if err := ses.heed(o, sent, r); err != nil {
 			r.Close()
 			return ses.lost(err)
 		}
@@ -97,16 +96,25 @@ func (ses *pgSession) send(ctx context.Context, ask func(b *pgx.Batch), answer f
 	return ses.lost(r.Close())
 }
 
+// heed reads the answer to an owed statement.
+func (ses *pgSession) heed(o owed, sent time.Time, r pgx.BatchResults) error {
+	if o.clock {
+		return ses.scanClock(sent, r)
+	}
+	tag, err := r.Exec()
+	if err == nil && o.rows >= 0 && tag.RowsAffected() != o.rows {
+		return fmt.Errorf("%w: %d of %d rows were there: %.60s", ErrRefused, tag.RowsAffected(), o.rows, o.text)
+	}
+	return err
+}
+
+func (ses *pgSession) reach(ctx context.Context) error { return ses.flush(ctx) }
+
 func (ses *pgSession) flush(ctx context.Context) error {
 	if len(ses.owed) == 0 {
 		return ses.err
 	}
 	return ses.send(ctx, func(*pgx.Batch) {}, func(pgx.BatchResults) error { return nil })
-}
-
-func (ses *pgSession) readClock(ctx context.Context) error {
-	sent := time.Now()
-	return ses.send(ctx, func(b *pgx.Batch) { b.Queue(pgClock) }, func(r pgx.BatchResults) error { return ses.scanClock(sent, r) })
 }
 
 func (ses *pgSession) scanClock(sent time.Time, r pgx.BatchResults) error {
@@ -121,7 +129,10 @@ func (ses *pgSession) scanClock(sent time.Time, r pgx.BatchResults) error {
 // so does whatever comes next.
 func (ses *pgSession) now() till.Time {
 	if ses.at == 0 && ses.err == nil {
-		ses.err = ses.readClock(context.Background())
+		if !slices.ContainsFunc(ses.owed, func(o owed) bool { return o.clock }) {
+			ses.owed = append(ses.owed, owed{text: pgClock, clock: true})
+		}
+		ses.err = ses.flush(context.Background())
 	}
 	return ses.at
 }
@@ -133,7 +144,7 @@ func (ses *pgSession) assume(at till.Time) {
 func (ses *pgSession) first(query string, rows [][]any) {
 	before := make([]owed, 0, len(rows)+len(ses.owed))
 	for _, args := range rows {
-		before = append(before, owed{numbered(query), plain(args), -1})
+		before = append(before, owed{text: numbered(query), args: plain(args), rows: -1})
 	}
 	ses.owed = append(before, ses.owed...)
 }
@@ -208,7 +219,7 @@ func (ses *pgSession) commit(ctx context.Context) error {
 
 func (ses *pgSession) rollback(ctx context.Context) {
 	ses.owed = nil
-	if !ses.broken() && !ses.whole {
+	if ses.begun && !ses.broken() && !ses.whole {
 		ses.conn.Exec(ctx, "ROLLBACK")
 	}
 }

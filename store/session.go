@@ -23,9 +23,11 @@ type read struct {
 // session is one connection with its prepared statements, which live as long
 // as it does. It is used by one transaction at a time.
 type session interface {
-	// begin starts a transaction. A write may begin as late as its first
-	// statement that somebody waits for.
+	// begin starts a transaction. It may begin as late as its first statement
+	// that somebody waits for.
 	begin(ctx context.Context, write bool) error
+	// reach makes sure that it has begun.
+	reach(ctx context.Context) error
 	// started reports whether the transaction has reached the engine: while it
 	// has not, a connection that turns out to be dead can be replaced.
 	started() bool

@@ -109,7 +109,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	s.writers, s.readers = newPool(writers), newPool(c.Readers)
 	// One connection is made now, so that a database that cannot be used is
 	// noticed at once.
-	if err := s.View(ctx, func(*Tx) error { return nil }); err != nil {
+	if err := s.View(ctx, func(tx *Tx) error { return tx.ses.reach(ctx) }); err != nil {
 		s.e.close()
 		return nil, err
 	}
@@ -287,7 +287,8 @@ func (s *Store) refused(tx *Tx, err error) error {
 	return err
 }
 
-// View runs f on one snapshot. f must not write.
+// View runs f on one snapshot. f must not write. It runs once more if the
+// first thing that it asks for finds a dead connection.
 func (s *Store) View(ctx context.Context, f func(tx *Tx) error) error {
 	r, err := s.readers.take(ctx)
 	if err != nil {
@@ -295,10 +296,22 @@ func (s *Store) View(ctx context.Context, f func(tx *Tx) error) error {
 	}
 	defer func() { s.readers.put(r) }()
 	ctx = context.WithoutCancel(ctx)
-	if r, err = s.begin(ctx, r, false); err != nil {
-		return err
+	for {
+		fresh := r == nil
+		if r, err = s.begin(ctx, r, false); err != nil {
+			return err
+		}
+		err := s.look(ctx, r, f)
+		if err == nil || r.started() || fresh || !r.broken() {
+			return err
+		}
+		r.close()
+		r = nil
 	}
-	defer r.rollback(ctx)
+}
+
+func (s *Store) look(ctx context.Context, r session, f func(tx *Tx) error) error {
+	defer r.rollback(ctx) // also after a panic
 	return s.e.classify(f(&Tx{ses: r, s: s}))
 }
 
