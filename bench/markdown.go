@@ -24,7 +24,7 @@ func (r *report) markdown(name string) []byte {
 		}
 	}
 	fmt.Fprintf(b, remarks, r.Connections, r.BodyBytes, strings.Join(serverSettings, " and "),
-		settleBatch, settleWriters, submitsAtOnce, duePayments, dueRate, outageRate, hookPosts, idleCreates, createHooks, listLimit, listMost, smallRows)
+		settleBatch, settleWriters, submitsAtOnce, duePayments, dueRate, outageRate, hookPosts, idleCreates, createHooks, listLimit, listAsks, listBlocks, smallRows)
 	return b.Bytes()
 }
 
@@ -69,8 +69,9 @@ body, which was read before its commit, to its arrival. Creates are compared und
 nobody sends.
 
 **Lists.** One client's payments are seeded by SQL with their exact counters, and pages of %d are asked for through the API over one
-connection, up to %d times in each round. A page's p50 and p99 are the medians of those of the rounds, and the ratio is of these; its
-range is of the ratios that each round alone would give, in which the slowest page mostly is one that met other work on the machine.
+connection, in blocks of %d for one page, %d blocks of each page in a round. A page's p50 and p99 are the medians of those of its blocks, and
+the ratio is of these; its range is of the ratios that each turn through all pages would give, in which the slowest page mostly is one that
+met a stall of the machine.
 "naive" is count(*) and OFFSET for the same filter on the same data, asked of the database alone; its total must be the same.
 
 **Many rows.** Creates in the seeded database against creates in one that had %d rows before them; cost is the inverse of the rate.
