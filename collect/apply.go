@@ -23,7 +23,7 @@ func (c *Collector) Apply(ctx context.Context, answers []*engine.Answer) {
 // takes for granted unless it is careful: the index refuses one that is not.
 func (c *Collector) applyBatch(ctx context.Context, answers []*engine.Answer, careful bool) error {
 	return c.c.Store.UpdateBehind(ctx, func(tx *store.Tx) error {
-		b, err := engine.Begin(ctx, tx, c.engine, &engine.Payments, engine.Refs(answers))
+		b, err := engine.BeginWith(ctx, tx, c.engine, &engine.Payments, answers, careful)
 		if err != nil {
 			return err
 		}

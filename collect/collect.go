@@ -212,7 +212,7 @@ func (c *Collector) finishCreates(ctx context.Context, tx *store.Tx, heads map[t
 		}
 		counts.AddPayment(&p.Payment, till.Pending, 1)
 		if call.Grant != nil {
-			sends = append(sends, call.Grant.Submission(&call.Step, c.job(p)))
+			sends = append(sends, call.Grant.Submission(&call.Step, c.ReferenceOf(&p.Payment)))
 		}
 	}
 	if err := tx.BeginSubmits(ctx, sends); err != nil {

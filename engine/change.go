@@ -60,7 +60,25 @@ type purse struct {
 
 // Begin locks and reads what a change of some rows is decided on.
 func Begin[R Row](ctx context.Context, tx *store.Tx, e *Engine, noun *Noun[R], refs []store.Ref) (*Change[R], error) {
-	l, err := tx.Lock(ctx, noun.Name, refs)
+	return begin(ctx, tx, e, noun, refs, nil)
+}
+
+// BeginWith is Begin for the rows that answers are about. Unless it is careful,
+// it takes for granted that what an answer saw on record is all that is there:
+// if that is wrong, the database refuses what is added to it.
+func BeginWith[R Row](ctx context.Context, tx *store.Tx, e *Engine, noun *Noun[R], answers []*Answer, careful bool) (*Change[R], error) {
+	refs, once := make([]store.Ref, len(answers)), make(map[store.Ref]bool, len(answers))
+	for i, a := range answers {
+		refs[i] = a.Ref
+		if !careful && a.once {
+			once[a.Ref] = true
+		}
+	}
+	return begin(ctx, tx, e, noun, refs, once)
+}
+
+func begin[R Row](ctx context.Context, tx *store.Tx, e *Engine, noun *Noun[R], refs []store.Ref, once map[store.Ref]bool) (*Change[R], error) {
+	l, err := tx.Lock(ctx, noun.Name, refs, once)
 	if err != nil {
 		return nil, err
 	}
@@ -112,15 +130,6 @@ func applyTogether(answers []*Answer, record func(answers []*Answer, careful boo
 			a.Refused = refuse("record answers", err)
 		}
 	}
-}
-
-// Refs returns what answers are about.
-func Refs(answers []*Answer) []store.Ref {
-	refs := make([]store.Ref, len(answers))
-	for i, a := range answers {
-		refs[i] = a.Ref
-	}
-	return refs
 }
 
 // Receipts reads who has the receipts that answers bring. Only a careful

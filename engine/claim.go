@@ -206,16 +206,12 @@ func (e *Engine) claimOf(ctx context.Context, lanes []string, find func(tx *stor
 		if err != nil {
 			return err
 		}
-		refs := make([]store.Ref, len(steps))
-		for i, s := range steps {
-			refs[i] = store.Ref{Client: s.ClientID, ID: s.SubjectID}
-		}
-		jobs, err := e.c.Subject.Load(ctx, tx, refs)
+		jobs, err := e.load(ctx, tx, steps)
 		if err != nil {
 			return err
 		}
-		for i, s := range steps {
-			t := e.plan(s, jobs[refs[i]], tx.Now())
+		for _, s := range steps {
+			t := e.plan(s, jobs[store.Ref{Client: s.ClientID, ID: s.SubjectID}], tx.Now())
 			if t == nil {
 				foreign = append(foreign, s)
 				continue
@@ -244,6 +240,19 @@ func (e *Engine) claimOf(ctx context.Context, lanes []string, find func(tx *stor
 	}
 	e.unable(ctx, foreign, errNoConnection)
 	return tasks, nil
+}
+
+// load returns the jobs of steps, read where they are not remembered.
+func (e *Engine) load(ctx context.Context, tx *store.Tx, steps []*store.Step) (map[store.Ref]*Job, error) {
+	jobs, others := e.jobs.find(steps)
+	if len(others) == 0 {
+		return jobs, nil
+	}
+	read, err := e.c.Subject.Load(ctx, tx, others)
+	for ref, j := range read {
+		jobs[ref] = j
+	}
+	return jobs, err
 }
 
 // permits is what one claim may do, read under the locks of the rows that all

@@ -42,6 +42,8 @@ type Answer struct {
 	Result         provider.Result
 	Err            error // non-nil: we do not know
 
+	once bool // when it was claimed, one send was all that was on record
+
 	// By, Evidence and Digest are set on a person's resolution.
 	By, Evidence string
 	Digest       []byte // SHA-256 of the evidence
@@ -103,6 +105,7 @@ type Engine struct {
 	waker   *loop.Waker
 	answers *batch.Batcher[*Answer]
 	tasks   sync.WaitGroup
+	jobs    jobs
 
 	health   *health
 	rates    map[store.Operation]provider.Rate
@@ -195,6 +198,14 @@ type Task struct {
 	leaseEnd time.Time
 	fast     bool
 	round    int64 // of probes that it belongs to; 0: none
+}
+
+// once reports whether the first send is all that is on record: it is just
+// being made, or one lease was ever given, and the one call that ended under it
+// was the send.
+func (t *Task) once() bool {
+	s := &t.seen
+	return t.Step.Sends == 1 && s.Calls == s.Sends && s.LeaseVersion == int64(s.Calls)
 }
 
 // Wake makes the engine look for due steps now.
@@ -299,7 +310,7 @@ func (e *Engine) take(ctx context.Context, tx *store.Tx, tasks []*Task) ([]*Task
 		if t.Action != Submit {
 			continue
 		}
-		sends = append(sends, e.submission(&t.Step, t.Job, t.seen.SendStartedAt == 0))
+		sends = append(sends, e.submission(&t.Step, t.Job.Connection, t.Job.Request.Reference, t.seen.SendStartedAt == 0))
 		if j := t.Job; t.seen.Sends > 0 {
 			j.ExpiresAt = tx.Now() + j.Window
 			j.Request.ExpiresAt = j.ExpiresAt
@@ -314,12 +325,12 @@ func (e *Engine) take(ctx context.Context, tx *store.Tx, tasks []*Task) ([]*Task
 // submission returns the attempt of a send that is about to begin. The first
 // takes the reference for its subject; one that turned out not to have begun
 // was the first nevertheless.
-func (e *Engine) submission(s *store.Step, j *Job, first bool) *store.Attempt {
-	a := &store.Attempt{ClientID: s.ClientID, SubjectID: s.SubjectID, Connection: j.Connection,
-		Reference: j.Request.Reference, StartedAt: s.SendStartedAt, First: first}
+func (e *Engine) submission(s *store.Step, connection string, reference till.ID, first bool) *store.Attempt {
+	a := &store.Attempt{ClientID: s.ClientID, SubjectID: s.SubjectID, Connection: connection,
+		Reference: reference, StartedAt: s.SendStartedAt, First: first}
 	// Where all callbacks come to one address, they must find what they are
 	// about from the moment that the operator can know of it.
-	if _, called := e.c.Connections[j.Connection].(provider.Called); called {
+	if _, called := e.c.Connections[connection].(provider.Called); called {
 		a.FindAs = s.Kind
 	}
 	return a
@@ -331,6 +342,9 @@ var errLeaseOver = errors.New("engine: the lease ended before the call began")
 // start acts on a claimed step in the background. A slot is held for it.
 func (e *Engine) start(ctx context.Context, t *Task) {
 	ctx = context.WithoutCancel(ctx) // a stop lets the calls under way finish
+	if t.Action == Submit {
+		e.jobs.keep(t.Job)
+	}
 	e.tasks.Add(1)
 	go func() {
 		defer e.tasks.Done()
@@ -366,6 +380,7 @@ func (e *Engine) act(ctx context.Context, t *Task) *Answer {
 	a := &Answer{
 		Ref: j.Ref, Action: t.Action, Connection: j.Connection, Reference: j.Request.Reference,
 		Version: t.Step.LeaseVersion, WakeSeq: t.Step.WakeSeq, Started: t.claimed, // never too late
+		once: t.once(),
 	}
 	if t.Action == Abandon {
 		a.Ended = a.Started

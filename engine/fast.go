@@ -60,8 +60,8 @@ func (g *Grant) Lease(s *store.Step, now till.Time) {
 
 // Submission returns the attempt that must be written in the same commit: the
 // first of a payment that is new.
-func (g *Grant) Submission(s *store.Step, j *Job) *store.Attempt {
-	a := g.e.submission(s, j, true)
+func (g *Grant) Submission(s *store.Step, reference till.ID) *store.Attempt {
+	a := g.e.submission(s, g.connection, reference, true)
 	a.N = 1
 	return a
 }

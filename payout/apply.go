@@ -23,7 +23,7 @@ func (m *Paymaster) Apply(ctx context.Context, answers []*engine.Answer) {
 
 func (m *Paymaster) applyBatch(ctx context.Context, answers []*engine.Answer, careful bool) error {
 	return m.c.Store.UpdateBehind(ctx, func(tx *store.Tx) error {
-		b, err := engine.Begin(ctx, tx, m.engine, &engine.Payouts, engine.Refs(answers))
+		b, err := engine.BeginWith(ctx, tx, m.engine, &engine.Payouts, answers, careful)
 		if err != nil {
 			return err
 		}

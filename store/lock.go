@@ -22,8 +22,9 @@ type Locked struct {
 // Lock locks and reads everything that a change of payments, or of payouts,
 // needs, in one round trip and in the fixed order of locks. The steps come
 // before the rows: a claim that sends again changes the row's window under the
-// lock of its step.
-func (tx *Tx) Lock(ctx context.Context, kind string, refs []Ref) (l *Locked, err error) {
+// lock of its step. Of what was sent once, and nothing has been recorded since,
+// the attempts are known.
+func (tx *Tx) Lock(ctx context.Context, kind string, refs []Ref, once map[Ref]bool) (l *Locked, err error) {
 	refs = sortedRefs(refs)
 	clients := make([]till.ID, len(refs))
 	for i, ref := range refs {
@@ -31,6 +32,14 @@ func (tx *Tx) Lock(ctx context.Context, kind string, refs []Ref) (l *Locked, err
 	}
 	clients = sortedIDs(clients)
 	l = &Locked{Steps: make(map[Ref]*Step, len(refs)), Attempts: make(map[Ref]*Attempt, len(refs))}
+	var others []Ref
+	for _, ref := range refs {
+		if once[ref] {
+			l.Attempts[ref] = &Attempt{ClientID: ref.Client, SubjectID: ref.ID, N: 1, Kind: AttemptSubmit}
+		} else {
+			others = append(others, ref)
+		}
+	}
 	var rows read
 	if kind == KindPayout {
 		l.Payouts = make(map[Ref]*PayoutRow, len(refs))
@@ -39,7 +48,7 @@ func (tx *Tx) Lock(ctx context.Context, kind string, refs []Ref) (l *Locked, err
 		l.Payments = make(map[Ref]*PaymentRow, len(refs))
 		rows = tx.readPayments(refs, l.Payments)
 	}
-	l.Heads, err = tx.lockHeads(ctx, clients, tx.lockSteps(refs, l.Steps), rows, readLastAttempts(refs, l.Attempts),
+	l.Heads, err = tx.lockHeads(ctx, clients, tx.lockSteps(refs, l.Steps), rows, readLastAttempts(others, l.Attempts),
 		read{query: `SELECT ` + walletColumns + ` FROM wallets WHERE client_id = ?`, args: idArgs(clients), scan: func(_ int, r row) error {
 			w, err := scanWallet(r)
 			l.Wallets = append(l.Wallets, w)

@@ -1,0 +1,79 @@
+package engine
+
+import (
+	"testing"
+
+	"till"
+	"till/store"
+)
+
+func refOf(n int) store.Ref { return store.Ref{Client: till.ID{1}, ID: till.FirstID(till.Time(n))} }
+
+func stepOf(n int, acked bool) *store.Step {
+	ref := refOf(n)
+	return &store.Step{ClientID: ref.Client, SubjectID: ref.ID, Acked: acked}
+}
+
+// What was sent lately is remembered for asking about it, and for nothing else:
+// whether a step that nobody has acknowledged may be sent again depends on what
+// changes.
+func TestJobsAreRememberedForAsking(t *testing.T) {
+	t.Parallel()
+	var k jobs
+	first := &Job{Ref: refOf(1)}
+	k.keep(first)
+	k.keep(&Job{Ref: refOf(1)}) // sent again
+	found, others := k.find([]*store.Step{stepOf(1, true), stepOf(2, true)})
+	if found[refOf(1)] != first || len(found) != 1 || len(others) != 1 || others[0] != refOf(2) {
+		t.Errorf("found %v, others %v", found, others)
+	}
+	if found, others = k.find([]*store.Step{stepOf(1, false)}); len(found) != 0 || len(others) != 1 {
+		t.Errorf("of a step that nobody has acknowledged: found %v, others %v", found, others)
+	}
+}
+
+// The oldest are forgotten, so that memory has a bound.
+func TestTheOldestJobsAreForgotten(t *testing.T) {
+	t.Parallel()
+	var k jobs
+	for n := range 3 * maxJobs {
+		k.keep(&Job{Ref: refOf(n)})
+	}
+	if len(k.byRef) != maxJobs || len(k.order) != maxJobs {
+		t.Fatalf("%d jobs in an order of %d, want %d", len(k.byRef), len(k.order), maxJobs)
+	}
+	for n := range 3 * maxJobs {
+		if found, _ := k.find([]*store.Step{stepOf(n, true)}); (len(found) == 1) != (n >= 2*maxJobs) {
+			t.Fatalf("job %d: found %v", n, found)
+		}
+	}
+}
+
+// That nothing but the first send is on record must never be taken for granted
+// wrongly for many at once: each would then be recorded alone.
+func TestOnce(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		sends int // with this one
+		seen  store.Step
+		want  bool
+	}{
+		{"the first send, in the create", 1, store.Step{}, true},
+		{"a send after a try that had no connection", 1, store.Step{Calls: 1}, false},
+		{"a send after one that never began", 1, store.Step{Calls: 1, LeaseVersion: 1}, false},
+		{"the first question after the send was answered", 1, store.Step{Sends: 1, Calls: 1, LeaseVersion: 1}, true},
+		{"the first question after whoever sent has died", 1, store.Step{Sends: 1, LeaseVersion: 1}, false},
+		{"the second question after whoever sent has died", 1, store.Step{Sends: 1, Calls: 1, LeaseVersion: 2}, false},
+		{"the second question", 1, store.Step{Sends: 1, Calls: 2, LeaseVersion: 2}, false},
+		{"the second send", 2, store.Step{Sends: 1, Calls: 3, LeaseVersion: 3}, false},
+		{"a question after two sends", 2, store.Step{Sends: 2, Calls: 2, LeaseVersion: 2}, false},
+		{"a question that a callback asks for at the end", 1, store.Step{Sends: 1, Calls: 4}, false},
+	} {
+		task := &Task{Step: c.seen, seen: c.seen}
+		task.Step.Sends = c.sends
+		if got := task.once(); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}
