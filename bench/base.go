@@ -97,5 +97,7 @@ func serveBase(ctx context.Context, args []string) error {
 
 // emptyList is what says that a server is ready.
 func emptyList(w http.ResponseWriter, _ *http.Request) {
-	w.Write([]byte(`{"items":[],"total":0,"limit":1,"offset":0}`))
+	w.Write([]byte(emptyPage))
 }
+
+const emptyPage = `{"items":[],"total":0,"limit":1,"offset":0}`
