@@ -119,49 +119,62 @@ func (tx *Tx) list(ctx context.Context, l *list, scan func(r row) error) (total 
 	if int64(l.page.Offset) >= total || l.page.Limit == 0 {
 		return total, nil
 	}
-	start, skip, err := tx.seek(ctx, l, spans, int64(l.page.Offset))
+	at, err := tx.seek(ctx, l, spans, int64(l.page.Offset))
 	if err != nil {
 		return 0, err
 	}
 	// No row is looked for that the total says is not there.
 	limit := int(min(int64(l.page.Limit), total-int64(l.page.Offset)))
-	return total, tx.read(ctx, l, start, skip, limit, scan)
+	return total, tx.read(ctx, l, at, limit, scan)
 }
 
-// read reads rows in the page's direction from start on.
-func (tx *Tx) read(ctx context.Context, l *list, start till.ID, skip int64, limit int, scan func(r row) error) error {
+// place is where a page begins: behind some rows, counted from an id on.
+type place struct {
+	start till.ID
+	skip  int64
+	hour  int64 // the bucket that start is at the edge of and that the rows to skip are in; -1 where it is none
+}
+
+// read reads rows in the page's direction.
+func (tx *Tx) read(ctx context.Context, l *list, at place, limit int, scan func(r row) error) error {
 	if !l.indexed && l.noun != "" && (l.a == "") != (l.b == "") {
-		return tx.readKinds(ctx, l, start, skip, limit, scan)
+		return tx.readKinds(ctx, l, at, limit, scan)
 	}
-	lo, hi, order := l.window(start)
+	lo, hi, order := l.window(at.start)
 	args := append([]any{l.client[:], lo[:], hi[:]}, l.args...)
 	return tx.rows(ctx, `SELECT `+l.columns+` FROM `+l.table+` WHERE p.client_id = ? AND p.id BETWEEN ? AND ?`+l.conds+` ORDER BY p.id `+order+` LIMIT ? OFFSET ?`,
-		append(args, limit, skip), scan)
+		append(args, limit, at.skip), scan)
 }
 
 // readKinds is read for payments of one method in any status, or of one status
 // by any method, and for the like of transactions. The index has each kind in
 // order, and a page takes from all of them: however rare they are among the
-// others, none of the others is read.
-func (tx *Tx) readKinds(ctx context.Context, l *list, start till.ID, skip int64, limit int, scan func(r row) error) error {
-	lo, hi, order := l.window(start)
+// others, none of the others is read. What is skipped lies in one hour, so no
+// more is read of a kind than that hour has of it, and a page.
+func (tx *Tx) readKinds(ctx context.Context, l *list, at place, limit int, scan func(r row) error) error {
+	lo, hi, order := l.window(at.start)
 	_, columnA, columnB := countTable(l.noun)
 	var parts []string
 	var args []any
-	err := tx.rows(ctx, `SELECT a, b FROM counters WHERE client_id = ? AND noun = ? AND width = ? AND (? = '' OR a = ?) AND (? = '' OR b = ?)
-		AND n > 0 ORDER BY a, b`,
-		[]any{l.client[:], l.noun, widthAll, l.a, l.a, l.b, l.b}, func(r row) error {
+	err := tx.rows(ctx, `SELECT c.a, c.b, coalesce(h.n, 0) FROM counters c
+		LEFT JOIN counters h ON h.client_id = c.client_id AND h.noun = c.noun AND h.width = ? AND h.bucket = ? AND h.a = c.a AND h.b = c.b
+		WHERE c.client_id = ? AND c.noun = ? AND c.width = ? AND (? = '' OR c.a = ?) AND (? = '' OR c.b = ?) AND c.n > 0 ORDER BY c.a, c.b`,
+		[]any{widthHour, at.hour, l.client[:], l.noun, widthAll, l.a, l.a, l.b, l.b}, func(r row) error {
 			var a, b string
-			err := r.Scan(&a, &b)
+			var within int64
+			err := r.Scan(&a, &b, &within)
+			if at.hour < 0 {
+				within = at.skip
+			}
 			parts = append(parts, fmt.Sprintf(`SELECT * FROM (SELECT %s FROM %s WHERE p.client_id = ? AND p.%s = ? AND p.%s = ?
 				AND p.id BETWEEN ? AND ? ORDER BY p.id %s LIMIT ?) AS kind%d`, l.columns, l.table, columnA, columnB, order, len(parts)))
-			args = append(args, l.client[:], a, b, lo[:], hi[:], skip+int64(limit))
+			args = append(args, l.client[:], a, b, lo[:], hi[:], min(at.skip, within)+int64(limit))
 			return err
 		})
 	if err != nil || len(parts) == 0 {
 		return err
 	}
-	return tx.rows(ctx, strings.Join(parts, " UNION ALL ")+` ORDER BY id `+order+` LIMIT ? OFFSET ?`, append(args, limit, skip), scan)
+	return tx.rows(ctx, strings.Join(parts, " UNION ALL ")+` ORDER BY id `+order+` LIMIT ? OFFSET ?`, append(args, limit, at.skip), scan)
 }
 
 // listIndexed answers questions that an index narrows to a few rows.
@@ -175,7 +188,7 @@ func (tx *Tx) listIndexed(ctx context.Context, l *list, scan func(r row) error) 
 	if l.page.Ascending {
 		start = lo
 	}
-	return total, tx.read(ctx, l, start, int64(l.page.Offset), l.page.Limit, scan)
+	return total, tx.read(ctx, l, place{start, int64(l.page.Offset), -1}, l.page.Limit, scan)
 }
 
 // bounds returns the ids between which everything wanted lies.
@@ -275,7 +288,7 @@ func (tx *Tx) bucketSpans(ctx context.Context, l *list, width int, first, last i
 
 // seek finds where the page starts: the id at the edge of the narrowest
 // bucket that holds the offset, and how many matching rows to skip inside it.
-func (tx *Tx) seek(ctx context.Context, l *list, spans []span, offset int64) (till.ID, int64, error) {
+func (tx *Tx) seek(ctx context.Context, l *list, spans []span, offset int64) (place, error) {
 	if !l.page.Ascending {
 		slices.Reverse(spans)
 	}
@@ -285,20 +298,24 @@ func (tx *Tx) seek(ctx context.Context, l *list, spans []span, offset int64) (ti
 			continue
 		}
 		if s.width >= widthHour {
+			at := place{till.LastID(s.to), offset, -1}
 			if l.page.Ascending {
-				return till.FirstID(s.from), offset, nil
+				at.start = till.FirstID(s.from)
 			}
-			return till.LastID(s.to), offset, nil
+			if s.width == widthHour {
+				at.hour = s.bucket
+			}
+			return at, nil
 		}
 		inner, err := tx.bucketSpans(ctx, l, s.width+1, bucketOf(s.width+1, s.from), bucketOf(s.width+1, s.to))
 		if err != nil {
-			return till.ID{}, 0, err
+			return place{}, err
 		}
 		return tx.seek(ctx, l, inner, offset)
 	}
 	lo, hi := l.bounds() // the counters and the rows disagree; verify finds it
 	if l.page.Ascending {
-		return hi, 0, nil
+		return place{hi, 0, -1}, nil
 	}
-	return lo, 0, nil
+	return place{lo, 0, -1}, nil
 }
