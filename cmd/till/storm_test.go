@@ -259,11 +259,14 @@ func (s *storm) stop(sig syscall.Signal) {
 	}
 }
 
-// placing is how long a client tries one order, and spacing how long it lets
-// pass between two.
+// placing is how long a client tries its last orders, and spacing how long it
+// lets pass between two. While an operator is away, which bad luck with a tenth
+// of everything can make minutes, its orders wait, and the others are placed: so
+// many are tried at once.
 const (
-	placing = 2 * time.Minute
+	placing = 3 * time.Minute
 	spacing = 60 * time.Millisecond
+	placers = 512
 )
 
 // place sends the orders, each until it is accepted, while the service is
@@ -273,7 +276,7 @@ func (s *storm) place(all []order, kills int) {
 	defer cancel()
 	queue := make(chan order)
 	var wg sync.WaitGroup
-	for range 8 {
+	for range placers {
 		wg.Go(func() {
 			for o := range queue {
 				s.placeOne(ctx, o)
@@ -294,7 +297,7 @@ func (s *storm) place(all []order, kills int) {
 }
 
 func (s *storm) placeOne(ctx context.Context, o order) {
-	for ; ; pause(ctx, 200*time.Millisecond) {
+	for ; ; pause(ctx, time.Second) {
 		status, body, err := s.post(ctx, o)
 		switch {
 		case ctx.Err() != nil:
