@@ -196,6 +196,34 @@ func TestADatabaseThatRefuses(t *testing.T) {
 	})
 }
 
+// A session that died while nobody used it is noticed by the first question,
+// and replaced: whoever reads does not see it.
+func TestADeadSessionIsReplacedForAReader(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	s := storetest.Open(t, store.Config{Path: c.URL("postgres"), NoNotify: true})
+	client := storetest.NewClient(t, s, till.Test)
+	admin, err := pgx.Connect(t.Context(), c.URL("postgres"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close(context.WithoutCancel(t.Context()))
+	for range 3 {
+		ended, err := admin.Exec(t.Context(), `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'till'`)
+		if err != nil || ended.RowsAffected() == 0 {
+			t.Fatalf("%d sessions were ended, error %v", ended.RowsAffected(), err)
+		}
+		var found *till.Client
+		err = s.View(t.Context(), func(tx *store.Tx) (err error) {
+			found, err = tx.Client(t.Context(), client.ID)
+			return err
+		})
+		if err != nil || found == nil || found.ID != client.ID {
+			t.Fatalf("found %v, error %v", found, err)
+		}
+	}
+}
+
 // A commit whose wait for the synchronous standby is cancelled is reported as
 // a success, with a warning; a failover would lose it.
 func TestACommitThatIsNotOnItsStandbyIsUnknown(t *testing.T) {

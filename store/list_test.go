@@ -305,6 +305,48 @@ func TestListsAgreeWithAllRows(t *testing.T) {
 	})
 }
 
+// Of a crowd within an hour each kind is read as far as the hour has of it, and
+// no kind less far: also where one kind has nearly all, and where a page reaches
+// over the hour's edge.
+func TestPagesWithinAnHour(t *testing.T) {
+	t.Parallel()
+	start := till.TimeOf(time.Date(2026, 2, 28, 20, 50, 0, 0, time.UTC))
+	storetest.RunAt(t, &start, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		c, client := storetest.NewCollector(t, s), storetest.NewClient(t, s, till.Test)
+		var want []till.ID
+		for i := range 20 { // the first five of them before the hour
+			market := listMarkets[0]
+			if i%7 == 3 {
+				market = listMarkets[2]
+			}
+			want = append(want, storetest.NewPayment(t, c, client, market).ID)
+			clock.Advance(2 * time.Minute)
+		}
+		for _, ascending := range []bool{true, false} {
+			if !ascending {
+				slices.Reverse(want)
+			}
+			for _, limit := range []int{1, 4} {
+				for offset := range want {
+					var got []*store.PaymentRow
+					err := s.View(t.Context(), func(tx *store.Tx) (err error) {
+						got, _, err = tx.ListPayments(t.Context(), client.ID, store.PaymentFilter{Status: till.Pending},
+							store.Page{Limit: limit, Offset: offset, Ascending: ascending})
+						return err
+					})
+					if err != nil {
+						t.Fatal(err)
+					}
+					page := want[offset:min(offset+limit, len(want))]
+					if d := gocmp.Diff(ids(got, func(p *store.PaymentRow) till.ID { return p.ID }), page); d != "" {
+						t.Fatalf("%d at %d, ascending %v (-got +want)\n%s", limit, offset, ascending, d)
+					}
+				}
+			}
+		}
+	})
+}
+
 // F29: pages read while rows are inserted. Each page and its total come from
 // one snapshot, and oldest first nothing is skipped or shown twice.
 func TestPagingWhileRowsAreInserted(t *testing.T) {
