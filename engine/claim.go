@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -249,9 +250,7 @@ func (e *Engine) load(ctx context.Context, tx *store.Tx, steps []*store.Step) (m
 		return jobs, nil
 	}
 	read, err := e.c.Subject.Load(ctx, tx, others)
-	for ref, j := range read {
-		jobs[ref] = j
-	}
+	maps.Copy(jobs, read)
 	return jobs, err
 }
 
