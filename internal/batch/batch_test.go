@@ -242,7 +242,7 @@ func TestCancelledAtAnyTime(t *testing.T) {
 	})
 	t.Run("callers who leave at any moment harm nobody", func(t *testing.T) {
 		t.Parallel()
-		b := New(8, 1000, count)
+		b := New(8, 5000, count) // room for all: who leaves does not take its item along
 		var wg sync.WaitGroup
 		for i := range 50 {
 			wg.Go(func() {
