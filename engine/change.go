@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	"till"
@@ -39,6 +40,7 @@ type Change[R Row] struct {
 	last     map[store.Ref]*store.Attempt
 	receipts map[store.Receipt]till.ID // who has which, before and in this batch
 	answer   *Answer                   // the one that is being decided on
+	kept     map[store.Ref]bool        // rows that were not read
 
 	moved        []R
 	deletedSteps []store.Ref
@@ -60,32 +62,67 @@ type purse struct {
 
 // Begin locks and reads what a change of some rows is decided on.
 func Begin[R Row](ctx context.Context, tx *store.Tx, e *Engine, noun *Noun[R], refs []store.Ref) (*Change[R], error) {
-	return begin(ctx, tx, e, noun, refs, nil)
+	return begin(ctx, tx, e, noun, refs, store.Known{}, nil)
 }
 
 // BeginWith is Begin for the rows that answers are about. Unless it is careful,
 // it takes for granted that what an answer saw on record is all that is there:
 // if that is wrong, the database refuses what is added to it.
 func BeginWith[R Row](ctx context.Context, tx *store.Tx, e *Engine, noun *Noun[R], answers []*Answer, careful bool) (*Change[R], error) {
-	refs, once := make([]store.Ref, len(answers)), make(map[store.Ref]bool, len(answers))
+	refs, kept := make([]store.Ref, len(answers)), make(map[store.Ref]R)
+	known := store.Known{Once: make(map[store.Ref]bool, len(answers)), Rows: make(map[store.Ref]bool, len(answers))}
 	for i, a := range answers {
 		refs[i] = a.Ref
-		if !careful && a.once {
-			once[a.Ref] = true
+		if careful || !a.once {
+			continue
+		}
+		known.Once[a.Ref] = true
+		if row, ok := a.row.(R); ok && moves(row.Alike(), a) {
+			known.Rows[a.Ref], kept[a.Ref] = true, row
 		}
 	}
-	return begin(ctx, tx, e, noun, refs, once)
+	return begin(ctx, tx, e, noun, refs, known, kept)
 }
 
-func begin[R Row](ctx context.Context, tx *store.Tx, e *Engine, noun *Noun[R], refs []store.Ref, once map[store.Ref]bool) (*Change[R], error) {
-	l, err := tx.Lock(ctx, noun.Name, refs, once)
+// moves answers whether an answer changes a row, so that the database has to
+// agree on what the row was before.
+func moves(p store.Alike, a *Answer) bool {
+	switch {
+	case a.Err != nil || p.Final || *p.Attention:
+		return false
+	case a.Result.Outcome == provider.Accepted || a.Result.Outcome == provider.Duplicate || a.Result.Outcome == provider.Open:
+		return *p.ProcessingEvent == 0
+	}
+	return a.Result.Outcome.Final()
+}
+
+// begin is Begin with what is known, and the rows that are kept of that.
+func begin[R Row](ctx context.Context, tx *store.Tx, e *Engine, noun *Noun[R], refs []store.Ref, known store.Known, kept map[store.Ref]R) (*Change[R], error) {
+	l, err := tx.Lock(ctx, noun.Name, refs, known)
 	if err != nil {
 		return nil, err
 	}
-	return &Change[R]{
+	b := &Change[R]{
 		Tx: tx, Rows: noun.Locked(l), Heads: l.Heads, Steps: l.Steps,
-		e: e, noun: noun, last: l.Attempts, known: l.Wallets, wallets: make(map[purse]*ledger.Wallet),
-	}, nil
+		e: e, noun: noun, last: l.Attempts, known: l.Wallets, wallets: make(map[purse]*ledger.Wallet), kept: make(map[store.Ref]bool, len(kept)),
+	}
+	var moved []store.Ref
+	for ref, row := range kept {
+		// Every answer that was recorded has been counted in the step.
+		if s := l.Steps[ref]; s == nil || s.Calls != row.Alike().Resolution.Attempts {
+			moved = append(moved, ref)
+			continue
+		}
+		b.Rows[ref], b.kept[ref] = noun.Copy(row), true
+	}
+	if len(moved) > 0 {
+		read, err := noun.Read(ctx, tx, moved)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(b.Rows, read)
+	}
+	return b, nil
 }
 
 // manyFailures is how many calls that brought no answer are recorded in one

@@ -26,6 +26,11 @@ type Job struct {
 	ExpiresAt   till.Time
 	Window      till.Time // a span: how far a re-send moves ExpiresAt
 	Final       bool
+
+	// Row is the subject as it was when the job was made, and stays so; nil if
+	// it is not kept. With it, most of what comes of the job can be recorded
+	// without reading the subject again.
+	Row any
 }
 
 // Answer is what came of acting on a step.
@@ -43,6 +48,7 @@ type Answer struct {
 	Err            error // non-nil: we do not know
 
 	once bool // when it was claimed, one send was all that was on record
+	row  any  // the subject as it was then, nil if that is not known
 
 	// By, Evidence and Digest are set on a person's resolution.
 	By, Evidence string
@@ -380,7 +386,7 @@ func (e *Engine) act(ctx context.Context, t *Task) *Answer {
 	a := &Answer{
 		Ref: j.Ref, Action: t.Action, Connection: j.Connection, Reference: j.Request.Reference,
 		Version: t.Step.LeaseVersion, WakeSeq: t.Step.WakeSeq, Started: t.claimed, // never too late
-		once: t.once(),
+		once: t.once(), row: j.Row,
 	}
 	if t.Action == Abandon {
 		a.Ended = a.Started

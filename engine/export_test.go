@@ -5,3 +5,9 @@ func Once(a *Answer) *Answer {
 	a.once = true
 	return a
 }
+
+// Keep makes an answer one to a job that kept its row.
+func Keep(a *Answer, row any) *Answer {
+	a.row = row
+	return Once(a)
+}

@@ -20,8 +20,8 @@ type jobs struct {
 }
 
 // keep remembers a job, in the place of the oldest if there are too many. Of
-// one that was sent again, what was kept before stays: nothing is used of it
-// that could have changed.
+// one that was sent again, what was kept before stays: what is used of it
+// cannot have changed, except for its row, which is used after the first send only.
 func (k *jobs) keep(j *Job) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -39,6 +39,21 @@ func (k *jobs) keep(j *Job) {
 		k.next = (k.next + 1) % maxJobs
 	}
 	k.byRef[j.Ref] = j
+}
+
+// note takes note of how rows are left, of those jobs that keep them. It is
+// told before that is committed, because whoever claims right after must not find
+// what was there before.
+func (k *jobs) note(left map[store.Ref]any) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for ref, row := range left {
+		if j := k.byRef[ref]; j != nil && j.Row != nil {
+			c := *j // tasks may be at work with the one that was kept
+			c.Row = row
+			k.byRef[ref] = &c
+		}
+	}
 }
 
 // find returns the jobs of those steps for which what is remembered will do,

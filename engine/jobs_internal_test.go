@@ -77,3 +77,26 @@ func TestOnce(t *testing.T) {
 		}
 	}
 }
+
+// A job that keeps its row is told how the row is left; one that does not keep
+// it, or is not remembered, is not.
+func TestJobsAreToldHowRowsAreLeft(t *testing.T) {
+	t.Parallel()
+	var k jobs
+	keeps, bare := &Job{Ref: refOf(1), Row: "before"}, &Job{Ref: refOf(2)}
+	k.keep(keeps)
+	k.keep(bare)
+	k.note(map[store.Ref]any{refOf(1): "after", refOf(2): "after", refOf(3): "after"})
+	found, _ := k.find([]*store.Step{stepOf(1, true), stepOf(2, true), stepOf(3, true)})
+	if len(found) != 2 || found[refOf(1)].Row != "after" || found[refOf(2)] != bare {
+		t.Errorf("found %v", found)
+	}
+	if keeps.Row != "before" {
+		t.Error("a job was changed that a task may be at work with")
+	}
+	k.note(map[store.Ref]any{refOf(1): nil})
+	k.note(map[store.Ref]any{refOf(1): "again"})
+	if found, _ = k.find([]*store.Step{stepOf(1, true)}); found[refOf(1)].Row != nil {
+		t.Errorf("what has ended is kept: %v", found[refOf(1)].Row)
+	}
+}

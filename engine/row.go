@@ -30,6 +30,8 @@ type Noun[R Row] struct {
 	ByReceipt func(ctx context.Context, tx *store.Tx, receipts []store.Receipt) (map[store.Receipt]till.ID, error)
 	// Update writes what has changed of rows.
 	Update func(ctx context.Context, tx *store.Tx, rows []R) error
+	// Copy returns a row to be changed, for one that is remembered.
+	Copy func(row R) R
 	// Fresh returns a row as it was created.
 	Fresh func(row R) R
 	// Count counts a row in, or out if n is negative.
@@ -54,6 +56,7 @@ var Payments = Noun[*store.PaymentRow]{
 	Update: func(ctx context.Context, tx *store.Tx, rows []*store.PaymentRow) error {
 		return tx.UpdatePayments(ctx, rows)
 	},
+	Copy:  func(p *store.PaymentRow) *store.PaymentRow { return p.Copy() },
 	Fresh: func(p *store.PaymentRow) *store.PaymentRow { return p.Fresh() },
 	Count: func(c *store.Counts, p *store.PaymentRow, status string, n int64) {
 		c.AddPayment(&p.Payment, till.Status(status), n)

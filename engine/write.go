@@ -172,6 +172,11 @@ func (b *Change[R]) Fact(row R, fact string, e *ledger.Entry) {
 // Write puts the net result of a batch into the database, set by set, in the
 // fixed order of locks.
 func (b *Change[R]) Write(ctx context.Context) error {
+	for ref := range b.kept {
+		if !slices.Contains(b.moved, b.Rows[ref]) {
+			return fmt.Errorf("%w: it was decided on a row that nobody has read, and that is not written", store.ErrRefused)
+		}
+	}
 	if err := b.repay(); err != nil {
 		return err
 	}
@@ -204,7 +209,22 @@ func (b *Change[R]) Write(ctx context.Context) error {
 			return err
 		}
 	}
+	b.remember()
 	return nil
+}
+
+// remember takes note of how rows are left, for the next answers. One that has
+// ended is not waited for.
+func (b *Change[R]) remember() {
+	left := make(map[store.Ref]any, len(b.moved))
+	for _, row := range b.moved {
+		if p := row.Alike(); p.Final {
+			left[p.Ref] = nil
+		} else {
+			left[p.Ref] = row
+		}
+	}
+	b.e.jobs.note(left)
 }
 
 // writeCases closes before it opens: what ends one case may begin another.

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -91,4 +92,44 @@ func TestAWalletThatIsNotThereIsMadeOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A payment that is not as it was when it was read is not written: neither one
+// that was moved, nor one that a person has to look at since.
+func TestAPaymentThatHasChangedIsNotWritten(t *testing.T) {
+	storetest.Run(t, func(t *testing.T, s *store.Store) {
+		c, client := storetest.NewCollector(t, s), storetest.NewClient(t, s, till.Test)
+		read := func(p *till.Payment) (row *store.PaymentRow) {
+			err := s.View(t.Context(), func(tx *store.Tx) (err error) {
+				row, err = tx.Payment(t.Context(), store.Ref{Client: p.ClientID, ID: p.ID})
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return row
+		}
+		write := func(row *store.PaymentRow, change func()) error {
+			return s.Update(t.Context(), func(tx *store.Tx) error {
+				change()
+				return tx.UpdatePayments(t.Context(), []*store.PaymentRow{row})
+			})
+		}
+		attended, moved := storetest.NewPayment(t, c, client, storetest.Body{}), storetest.NewPayment(t, c, client, storetest.Body{})
+		before, then := read(attended), read(moved)
+		row := read(attended)
+		if err := write(row, func() { row.Attention = true }); err != nil {
+			t.Fatal(err)
+		}
+		storetest.Apply(t, c, s, moved, provider.Result{Outcome: provider.Open})
+		for _, old := range []*store.PaymentRow{before, then} {
+			if err := write(old, func() { old.Resolution.Attempts = 9 }); !errors.Is(err, store.ErrRefused) {
+				t.Errorf("a payment was written by what it no longer is: %v", err)
+			}
+		}
+		// What was written is what it is now.
+		if err := write(row, func() { row.Attention = false }); err != nil {
+			t.Error(err)
+		}
+	})
 }

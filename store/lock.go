@@ -19,12 +19,17 @@ type Locked struct {
 	Wallets  []*ledger.Wallet    // of the clients
 }
 
+// Known is what its caller knows of some rows.
+type Known struct {
+	Once map[Ref]bool // it was sent once, and nothing has been recorded since: so much for its attempts
+	Rows map[Ref]bool // the row itself
+}
+
 // Lock locks and reads everything that a change of payments, or of payouts,
 // needs, in one round trip and in the fixed order of locks. The steps come
 // before the rows: a claim that sends again changes the row's window under the
-// lock of its step. Of what was sent once, and nothing has been recorded since,
-// the attempts are known.
-func (tx *Tx) Lock(ctx context.Context, kind string, refs []Ref, once map[Ref]bool) (l *Locked, err error) {
+// lock of its step. What is known is not read.
+func (tx *Tx) Lock(ctx context.Context, kind string, refs []Ref, known Known) (l *Locked, err error) {
 	refs = sortedRefs(refs)
 	clients := make([]till.ID, len(refs))
 	for i, ref := range refs {
@@ -32,23 +37,26 @@ func (tx *Tx) Lock(ctx context.Context, kind string, refs []Ref, once map[Ref]bo
 	}
 	clients = sortedIDs(clients)
 	l = &Locked{Steps: make(map[Ref]*Step, len(refs)), Attempts: make(map[Ref]*Attempt, len(refs))}
-	var others []Ref
+	var tried, unknown []Ref
 	for _, ref := range refs {
-		if once[ref] {
+		if known.Once[ref] {
 			l.Attempts[ref] = &Attempt{ClientID: ref.Client, SubjectID: ref.ID, N: 1, Kind: AttemptSubmit}
 		} else {
-			others = append(others, ref)
+			tried = append(tried, ref)
+		}
+		if !known.Rows[ref] {
+			unknown = append(unknown, ref)
 		}
 	}
 	var rows read
 	if kind == KindPayout {
 		l.Payouts = make(map[Ref]*PayoutRow, len(refs))
-		rows = tx.readPayouts(refs, l.Payouts)
+		rows = tx.readPayouts(unknown, l.Payouts)
 	} else {
 		l.Payments = make(map[Ref]*PaymentRow, len(refs))
-		rows = tx.readPayments(refs, l.Payments)
+		rows = tx.readPayments(unknown, l.Payments)
 	}
-	l.Heads, err = tx.lockHeads(ctx, clients, tx.lockSteps(refs, l.Steps), rows, readLastAttempts(others, l.Attempts),
+	l.Heads, err = tx.lockHeads(ctx, clients, tx.lockSteps(refs, l.Steps), rows, readLastAttempts(tried, l.Attempts),
 		read{query: `SELECT ` + walletColumns + ` FROM wallets WHERE client_id = ?`, args: idArgs(clients), scan: func(_ int, r row) error {
 			w, err := scanWallet(r)
 			l.Wallets = append(l.Wallets, w)

@@ -24,6 +24,25 @@ type PaymentRow struct {
 
 	// The sequences of its events; zero while there is none.
 	PendingEvent, ProcessingEvent, FinalEvent, LateEvent, ReversedEvent int64
+
+	was paymentVersion // as the database has it
+}
+
+// paymentVersion tells a row from what it was before: whatever writes it
+// changes one of these.
+type paymentVersion struct {
+	updatedAt till.Time
+	attention bool
+}
+
+func (p *PaymentRow) version() paymentVersion { return paymentVersion{p.UpdatedAt, p.Attention} }
+
+// Copy returns a row to be changed, for one that is taken to be what the
+// database has. If it is not, the change will be refused.
+func (p *PaymentRow) Copy() *PaymentRow {
+	c := *p
+	c.was = c.version()
+	return &c
 }
 
 // sortedRefs returns the distinct refs in order.
@@ -198,6 +217,7 @@ func scanPayment(r row, now till.Time) (*PaymentRow, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.was = p.version()
 	copy(p.BodyHash[:], hash)
 	if p.IdempotencyKey = sent; sent == "" {
 		p.IdempotencyKey = key.String()
@@ -270,7 +290,8 @@ func (tx *Tx) byReceipt(ctx context.Context, query string, receipts []Receipt) (
 }
 
 // UpdatePayments writes what may change of payments. The database refuses a
-// move that is not legal, and a change of anything else.
+// move that is not legal, and a change of anything else; a row that is not as it
+// was when it was read is refused here.
 func (tx *Tx) UpdatePayments(ctx context.Context, rows []*PaymentRow) error {
 	args := make([][]any, len(rows))
 	for i, p := range rows {
@@ -278,12 +299,14 @@ func (tx *Tx) UpdatePayments(ctx context.Context, rows []*PaymentRow) error {
 		args[i] = []any{string(p.Status), string(p.PreviousStatus), orNull(p.ProviderReference),
 			orNull(p.FailureReason), code, message, retryable,
 			int64(p.UpdatedAt), p.Attention, orNull(p.Resolution.LastCheckedAt), p.Resolution.Attempts,
-			orNull(p.ProcessingEvent), orNull(p.FinalEvent), orNull(p.LateEvent), orNull(p.ReversedEvent), p.ClientID[:], p.ID[:]}
+			orNull(p.ProcessingEvent), orNull(p.FinalEvent), orNull(p.LateEvent), orNull(p.ReversedEvent), p.ClientID[:], p.ID[:],
+			int64(p.was.updatedAt), p.was.attention}
+		p.was = p.version()
 	}
 	return tx.setAll(ctx, `UPDATE payments SET status = ?, previous_status = ?, provider_reference = ?,
 		failure_reason = ?, failure_code = ?, failure_message = ?, failure_retryable = ?,
 		updated_at = ?, attention = ?, checked_at = ?, calls = ?,
-		processing_event = ?, final_event = ?, late_event = ?, reversed_event = ? WHERE client_id = ? AND id = ?`, args)
+		processing_event = ?, final_event = ?, late_event = ?, reversed_event = ? WHERE client_id = ? AND id = ? AND updated_at = ? AND attention = ?`, args)
 }
 
 // failureArgs returns the columns of a failure's detail, null without one.
