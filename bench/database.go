@@ -74,7 +74,7 @@ func (d *database) create(ctx context.Context, dir, name string) (string, error)
 	if d.cluster == nil {
 		return filepath.Join(dir, "till.db"), nil
 	}
-	return d.cluster.URL(name), d.cluster.Create(ctx, name)
+	return d.cluster.SocketURL(name), d.cluster.Create(ctx, name)
 }
 
 // tidy does what a server does by itself some time after a table was filled,

@@ -37,7 +37,7 @@ cores: a difference of a tenth says nothing.
 **Creates.** The same generator asks in turns: %d connections, each asking again as soon as it is answered, a body of %d bytes, a
 new random idempotency key each time. "nothing stored" is net/http with encoding/json: it decodes the body and encodes a payment
 object of the same fields, and neither checks nor stores anything. "till" is the program as it is shipped, on SQLite with
-synchronous=FULL or on a PostgreSQL server of the run's own with fsync and synchronous_commit on, and %s: it
+synchronous=FULL or on a PostgreSQL server of the run's own, by its socket, with fsync and synchronous_commit on, and %s: it
 authenticates the key, validates the whole body, and answers 202 only after the commit that holds the payment, its event, its first
 step and its counters is on the disk. "batches of one" is the same server with one create to a commit. "two instances" share one
 database and the connections. Every answer must be a 202, and at the end each list must count exactly as many payments as there

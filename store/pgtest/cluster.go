@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"os/user"
@@ -77,7 +78,7 @@ func (c *Cluster) configure(settings ...string) error {
 		return err
 	}
 	defer f.Close()
-	fmt.Fprintf(f, "\nlisten_addresses = '127.0.0.1'\nport = %d\nunix_socket_directories = ''\nmax_connections = 200\n", c.Port)
+	fmt.Fprintf(f, "\nlisten_addresses = '127.0.0.1'\nport = %d\nunix_socket_directories = '%s'\nmax_connections = 200\n", c.Port, c.dir)
 	for _, s := range settings {
 		fmt.Fprintln(f, s)
 	}
@@ -116,6 +117,11 @@ func (c *Cluster) Start(ctx context.Context) error {
 			return fmt.Errorf("the server does not answer: %w: %s", err, c.tail())
 		}
 	}
+}
+
+// SocketURL returns the address of a database by the server's socket.
+func (c *Cluster) SocketURL(database string) string {
+	return "postgres://till@/" + database + "?" + url.Values{"host": {c.dir}, "port": {strconv.Itoa(c.Port)}}.Encode()
 }
 
 // URL returns the address of a database.
