@@ -10,7 +10,7 @@ import (
 // MaxPlain is the most bytes a body may have to be read as a plain one. What a
 // shop sends has less than half a kilobyte; a long body is worth the full
 // decoder's time, and no string keeps more than this alive.
-const MaxPlain = 4 << 10
+const MaxPlain = 2 << 10
 
 // plainTexts is for how many strings memory is taken at once: a create call
 // without items has at most these.
