@@ -128,53 +128,100 @@ func (tx *Tx) list(ctx context.Context, l *list, scan func(r row) error) (total 
 	return total, tx.read(ctx, l, at, limit, scan)
 }
 
-// place is where a page begins: behind some rows, counted from an id on.
+// place is where a page begins: behind some rows of a stretch of time, in the
+// page's direction.
 type place struct {
-	start till.ID
-	skip  int64
-	hour  int64 // the bucket that start is at the edge of and that the rows to skip are in; -1 where it is none
+	start, end till.ID // the first and the last id that may be in it
+	beyond     till.ID // the next one
+	skip       int64
+	n          int64 // how many rows it has
+	hour       int64 // the bucket that it is; -1 where it is none
 }
 
-// read reads rows in the page's direction.
+// stretch is which rows are read, and how.
+type stretch struct {
+	lo, hi      till.ID
+	skip, limit int64
+	hour        int64 // the bucket that what is skipped lies in; -1 where it is none
+	order       string
+	backwards   bool // against the page's direction
+}
+
+// read reads rows in the page's direction. Where the page lies in the second
+// half of its stretch, that half is read from its end: what is skipped is less.
 func (tx *Tx) read(ctx context.Context, l *list, at place, limit int, scan func(r row) error) error {
-	if !l.indexed && l.noun != "" && (l.a == "") != (l.b == "") {
-		return tx.readKinds(ctx, l, at, limit, scan)
+	lo, hi := l.bounds()
+	left := at.n - at.skip // from the page's first row on
+	if left >= at.skip {
+		return tx.readStretch(ctx, l, l.forwards(stretch{lo: lo, hi: hi, skip: at.skip, limit: int64(limit), hour: at.hour}, at.start), scan)
 	}
-	lo, hi, order := l.window(at.start)
-	args := append([]any{l.client[:], lo[:], hi[:]}, l.args...)
-	return tx.rows(ctx, `SELECT `+l.columns+` FROM `+l.table+` WHERE p.client_id = ? AND p.id BETWEEN ? AND ?`+l.conds+` ORDER BY p.id `+order+` LIMIT ? OFFSET ?`,
-		append(args, limit, at.skip), scan)
+	take := min(int64(limit), left)
+	back := stretch{lo: at.start, hi: at.end, skip: left - take, limit: take, hour: at.hour, order: "DESC", backwards: true}
+	if !l.page.Ascending {
+		back.lo, back.hi, back.order = at.end, at.start, "ASC"
+	}
+	if err := tx.readStretch(ctx, l, back, scan); err != nil || take == int64(limit) {
+		return err
+	}
+	return tx.readStretch(ctx, l, l.forwards(stretch{lo: lo, hi: hi, limit: int64(limit) - take, hour: -1}, at.beyond), scan)
 }
 
-// readKinds is read for payments of one method in any status, or of one status
-// by any method, and for the like of transactions. The index has each kind in
+// forwards makes a stretch begin at an id and go in the page's direction.
+func (l *list) forwards(s stretch, start till.ID) stretch {
+	if l.page.Ascending {
+		s.lo, s.order = start, "ASC"
+	} else {
+		s.hi, s.order = start, "DESC"
+	}
+	return s
+}
+
+// readStretch reads rows, which it gives in the page's direction.
+func (tx *Tx) readStretch(ctx context.Context, l *list, s stretch, scan func(r row) error) error {
+	query, args := `SELECT `+l.columns+` FROM `+l.table+` WHERE p.client_id = ? AND p.id BETWEEN ? AND ?`+l.conds+` ORDER BY p.id `+s.order,
+		append([]any{l.client[:], s.lo[:], s.hi[:]}, l.args...)
+	if !l.indexed && l.noun != "" && (l.a == "") != (l.b == "") {
+		var err error
+		if query, args, err = tx.kinds(ctx, l, s); err != nil || query == "" {
+			return err
+		}
+	}
+	query += ` LIMIT ? OFFSET ?`
+	if s.backwards && s.order == "ASC" {
+		query = `SELECT * FROM (` + query + `) AS page ORDER BY id DESC`
+	} else if s.backwards {
+		query = `SELECT * FROM (` + query + `) AS page ORDER BY id ASC`
+	}
+	return tx.rows(ctx, query, append(args, s.limit, s.skip), scan)
+}
+
+// kinds is what is read for payments of one method in any status, or of one
+// status by any method, and for the like of transactions. The index has each kind in
 // order, and a page takes from all of them: however rare they are among the
 // others, none of the others is read. What is skipped lies in one hour, so no
 // more is read of a kind than that hour has of it, and a page.
-func (tx *Tx) readKinds(ctx context.Context, l *list, at place, limit int, scan func(r row) error) error {
-	lo, hi, order := l.window(at.start)
+func (tx *Tx) kinds(ctx context.Context, l *list, s stretch) (query string, args []any, err error) {
 	_, columnA, columnB := countTable(l.noun)
 	var parts []string
-	var args []any
-	err := tx.rows(ctx, `SELECT c.a, c.b, coalesce(h.n, 0) FROM counters c
+	err = tx.rows(ctx, `SELECT c.a, c.b, coalesce(h.n, 0) FROM counters c
 		LEFT JOIN counters h ON h.client_id = c.client_id AND h.noun = c.noun AND h.width = ? AND h.bucket = ? AND h.a = c.a AND h.b = c.b
 		WHERE c.client_id = ? AND c.noun = ? AND c.width = ? AND (? = '' OR c.a = ?) AND (? = '' OR c.b = ?) AND c.n > 0 ORDER BY c.a, c.b`,
-		[]any{widthHour, at.hour, l.client[:], l.noun, widthAll, l.a, l.a, l.b, l.b}, func(r row) error {
+		[]any{widthHour, s.hour, l.client[:], l.noun, widthAll, l.a, l.a, l.b, l.b}, func(r row) error {
 			var a, b string
 			var within int64
 			err := r.Scan(&a, &b, &within)
-			if at.hour < 0 {
-				within = at.skip
+			if s.hour < 0 {
+				within = s.skip
 			}
 			parts = append(parts, fmt.Sprintf(`SELECT * FROM (SELECT %s FROM %s WHERE p.client_id = ? AND p.%s = ? AND p.%s = ?
-				AND p.id BETWEEN ? AND ? ORDER BY p.id %s LIMIT ?) AS kind%d`, l.columns, l.table, columnA, columnB, order, len(parts)))
-			args = append(args, l.client[:], a, b, lo[:], hi[:], min(at.skip, within)+int64(limit))
+				AND p.id BETWEEN ? AND ? ORDER BY p.id %s LIMIT ?) AS kind%d`, l.columns, l.table, columnA, columnB, s.order, len(parts)))
+			args = append(args, l.client[:], a, b, s.lo[:], s.hi[:], min(s.skip, within)+s.limit)
 			return err
 		})
 	if err != nil || len(parts) == 0 {
-		return err
+		return "", nil, err
 	}
-	return tx.rows(ctx, strings.Join(parts, " UNION ALL ")+` ORDER BY id `+order+` LIMIT ? OFFSET ?`, append(args, limit, at.skip), scan)
+	return strings.Join(parts, " UNION ALL ") + ` ORDER BY id ` + s.order, args, nil
 }
 
 // listIndexed answers questions that an index narrows to a few rows.
@@ -188,7 +235,7 @@ func (tx *Tx) listIndexed(ctx context.Context, l *list, scan func(r row) error) 
 	if l.page.Ascending {
 		start = lo
 	}
-	return total, tx.read(ctx, l, place{start, int64(l.page.Offset), -1}, l.page.Limit, scan)
+	return total, tx.readStretch(ctx, l, l.forwards(stretch{lo: lo, hi: hi, skip: int64(l.page.Offset), limit: int64(l.page.Limit), hour: -1}, start), scan)
 }
 
 // bounds returns the ids between which everything wanted lies.
@@ -201,15 +248,6 @@ func (l *list) bounds() (lo, hi till.ID) {
 		hi = till.LastID(l.to)
 	}
 	return lo, hi
-}
-
-// window returns the bounds and the order of a page that begins at start.
-func (l *list) window(start till.ID) (lo, hi till.ID, order string) {
-	lo, hi = l.bounds()
-	if l.page.Ascending {
-		return start, hi, "ASC"
-	}
-	return lo, start, "DESC"
 }
 
 // span is a stretch of time with the number of matching rows in it: a whole
@@ -298,9 +336,9 @@ func (tx *Tx) seek(ctx context.Context, l *list, spans []span, offset int64) (pl
 			continue
 		}
 		if s.width >= widthHour {
-			at := place{till.LastID(s.to), offset, -1}
+			at := place{start: till.LastID(s.to), end: till.FirstID(s.from), beyond: till.LastID(s.from - 1), skip: offset, n: s.n, hour: -1}
 			if l.page.Ascending {
-				at.start = till.FirstID(s.from)
+				at.start, at.end, at.beyond = at.end, at.start, till.FirstID(s.to+1)
 			}
 			if s.width == widthHour {
 				at.hour = s.bucket
@@ -315,7 +353,7 @@ func (tx *Tx) seek(ctx context.Context, l *list, spans []span, offset int64) (pl
 	}
 	lo, hi := l.bounds() // the counters and the rows disagree; verify finds it
 	if l.page.Ascending {
-		return place{hi, 0, -1}, nil
+		return place{start: hi, hour: -1}, nil
 	}
-	return place{lo, 0, -1}, nil
+	return place{start: lo, hour: -1}, nil
 }

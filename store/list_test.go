@@ -322,6 +322,10 @@ func TestPagesWithinAnHour(t *testing.T) {
 			want = append(want, storetest.NewPayment(t, c, client, market).ID)
 			clock.Advance(2 * time.Minute)
 		}
+		for _, edge := range []till.Time{0, 1} { // the last moment of the hour, and the first of the next
+			clock.Set(till.TimeOf(time.Date(2026, 2, 28, 21, 59, 59, 999999000, time.UTC)) + edge)
+			want = append(want, storetest.NewPayment(t, c, client, listMarkets[0]).ID)
+		}
 		for _, ascending := range []bool{true, false} {
 			if !ascending {
 				slices.Reverse(want)

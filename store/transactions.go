@@ -68,7 +68,7 @@ func (tx *Tx) EachTransaction(ctx context.Context, client till.ID, f Transaction
 		start = neighbour(beyond, ascending)
 	}
 	var t ledger.Transaction
-	err = tx.read(ctx, l, place{start, 0, -1}, limit, func(r row) error {
+	err = tx.read(ctx, l, place{start: start, hour: -1}, limit, func(r row) error {
 		if err := scanTransaction(r, client, &t); err != nil {
 			return err
 		}
