@@ -2,9 +2,7 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 
 	"till"
 )
@@ -131,11 +129,21 @@ func (tx *Tx) list(ctx context.Context, l *list, scan func(r row) error) (total 
 // place is where a page begins: behind some rows of a stretch of time, in the
 // page's direction.
 type place struct {
+	from, to   till.Time
 	start, end till.ID // the first and the last id that may be in it
 	beyond     till.ID // the next one
 	skip       int64
 	n          int64 // how many rows it has
 	hour       int64 // the bucket that it is; -1 where it is none
+}
+
+// place returns the place behind some of the n rows between two times.
+func (l *list) place(from, to till.Time, skip, n, hour int64) place {
+	at := place{from: from, to: to, start: till.LastID(to), end: till.FirstID(from), beyond: till.LastID(from - 1), skip: skip, n: n, hour: hour}
+	if l.page.Ascending {
+		at.start, at.end, at.beyond = at.end, at.start, till.FirstID(to+1)
+	}
+	return at
 }
 
 // stretch is which rows are read, and how.
@@ -150,20 +158,30 @@ type stretch struct {
 // read reads rows in the page's direction. Where the page lies in the second
 // half of its stretch, that half is read from its end: what is skipped is less.
 func (tx *Tx) read(ctx context.Context, l *list, at place, limit int, scan func(r row) error) error {
+	var kinds []kind
+	if !l.indexed && l.noun != "" && (l.a == "") != (l.b == "") {
+		var err error
+		if kinds, err = tx.kinds(ctx, l, at.hour); err != nil || len(kinds) == 0 {
+			return err
+		}
+		if at, err = tx.closer(ctx, l, at, limit, kinds); err != nil {
+			return err
+		}
+	}
 	lo, hi := l.bounds()
 	left := at.n - at.skip // from the page's first row on
 	if left >= at.skip {
-		return tx.readStretch(ctx, l, l.forwards(stretch{lo: lo, hi: hi, skip: at.skip, limit: int64(limit), hour: at.hour}, at.start), scan)
+		return tx.readStretch(ctx, l, kinds, l.forwards(stretch{lo: lo, hi: hi, skip: at.skip, limit: int64(limit), hour: at.hour}, at.start), scan)
 	}
 	take := min(int64(limit), left)
 	back := stretch{lo: at.start, hi: at.end, skip: left - take, limit: take, hour: at.hour, order: "DESC", backwards: true}
 	if !l.page.Ascending {
 		back.lo, back.hi, back.order = at.end, at.start, "ASC"
 	}
-	if err := tx.readStretch(ctx, l, back, scan); err != nil || take == int64(limit) {
+	if err := tx.readStretch(ctx, l, kinds, back, scan); err != nil || take == int64(limit) {
 		return err
 	}
-	return tx.readStretch(ctx, l, l.forwards(stretch{lo: lo, hi: hi, limit: int64(limit) - take, hour: -1}, at.beyond), scan)
+	return tx.readStretch(ctx, l, kinds, l.forwards(stretch{lo: lo, hi: hi, limit: int64(limit) - take, hour: -1}, at.beyond), scan)
 }
 
 // forwards makes a stretch begin at an id and go in the page's direction.
@@ -177,14 +195,11 @@ func (l *list) forwards(s stretch, start till.ID) stretch {
 }
 
 // readStretch reads rows, which it gives in the page's direction.
-func (tx *Tx) readStretch(ctx context.Context, l *list, s stretch, scan func(r row) error) error {
+func (tx *Tx) readStretch(ctx context.Context, l *list, kinds []kind, s stretch, scan func(r row) error) error {
 	query, args := `SELECT `+l.columns+` FROM `+l.table+` WHERE p.client_id = ? AND p.id BETWEEN ? AND ?`+l.conds+` ORDER BY p.id `+s.order,
 		append([]any{l.client[:], s.lo[:], s.hi[:]}, l.args...)
-	if !l.indexed && l.noun != "" && (l.a == "") != (l.b == "") {
-		var err error
-		if query, args, err = tx.kinds(ctx, l, s); err != nil || query == "" {
-			return err
-		}
+	if len(kinds) > 0 {
+		query, args = l.ofKinds(kinds, s)
 	}
 	query += ` LIMIT ? OFFSET ?`
 	if s.backwards && s.order == "ASC" {
@@ -193,35 +208,6 @@ func (tx *Tx) readStretch(ctx context.Context, l *list, s stretch, scan func(r r
 		query = `SELECT * FROM (` + query + `) AS page ORDER BY id ASC`
 	}
 	return tx.rows(ctx, query, append(args, s.limit, s.skip), scan)
-}
-
-// kinds is what is read for payments of one method in any status, or of one
-// status by any method, and for the like of transactions. The index has each kind in
-// order, and a page takes from all of them: however rare they are among the
-// others, none of the others is read. What is skipped lies in one hour, so no
-// more is read of a kind than that hour has of it, and a page.
-func (tx *Tx) kinds(ctx context.Context, l *list, s stretch) (query string, args []any, err error) {
-	_, columnA, columnB := countTable(l.noun)
-	var parts []string
-	err = tx.rows(ctx, `SELECT c.a, c.b, coalesce(h.n, 0) FROM counters c
-		LEFT JOIN counters h ON h.client_id = c.client_id AND h.noun = c.noun AND h.width = ? AND h.bucket = ? AND h.a = c.a AND h.b = c.b
-		WHERE c.client_id = ? AND c.noun = ? AND c.width = ? AND (? = '' OR c.a = ?) AND (? = '' OR c.b = ?) AND c.n > 0 ORDER BY c.a, c.b`,
-		[]any{widthHour, s.hour, l.client[:], l.noun, widthAll, l.a, l.a, l.b, l.b}, func(r row) error {
-			var a, b string
-			var within int64
-			err := r.Scan(&a, &b, &within)
-			if s.hour < 0 {
-				within = s.skip
-			}
-			parts = append(parts, fmt.Sprintf(`SELECT * FROM (SELECT %s FROM %s WHERE p.client_id = ? AND p.%s = ? AND p.%s = ?
-				AND p.id BETWEEN ? AND ? ORDER BY p.id %s LIMIT ?) AS kind%d`, l.columns, l.table, columnA, columnB, s.order, len(parts)))
-			args = append(args, l.client[:], a, b, s.lo[:], s.hi[:], min(s.skip, within)+s.limit)
-			return err
-		})
-	if err != nil || len(parts) == 0 {
-		return "", nil, err
-	}
-	return strings.Join(parts, " UNION ALL ") + ` ORDER BY id ` + s.order, args, nil
 }
 
 // listIndexed answers questions that an index narrows to a few rows.
@@ -235,7 +221,7 @@ func (tx *Tx) listIndexed(ctx context.Context, l *list, scan func(r row) error) 
 	if l.page.Ascending {
 		start = lo
 	}
-	return total, tx.readStretch(ctx, l, l.forwards(stretch{lo: lo, hi: hi, skip: int64(l.page.Offset), limit: int64(l.page.Limit), hour: -1}, start), scan)
+	return total, tx.readStretch(ctx, l, nil, l.forwards(stretch{lo: lo, hi: hi, skip: int64(l.page.Offset), limit: int64(l.page.Limit), hour: -1}, start), scan)
 }
 
 // bounds returns the ids between which everything wanted lies.
@@ -336,14 +322,11 @@ func (tx *Tx) seek(ctx context.Context, l *list, spans []span, offset int64) (pl
 			continue
 		}
 		if s.width >= widthHour {
-			at := place{start: till.LastID(s.to), end: till.FirstID(s.from), beyond: till.LastID(s.from - 1), skip: offset, n: s.n, hour: -1}
-			if l.page.Ascending {
-				at.start, at.end, at.beyond = at.end, at.start, till.FirstID(s.to+1)
-			}
+			hour := int64(-1)
 			if s.width == widthHour {
-				at.hour = s.bucket
+				hour = s.bucket
 			}
-			return at, nil
+			return l.place(s.from, s.to, offset, s.n, hour), nil
 		}
 		inner, err := tx.bucketSpans(ctx, l, s.width+1, bucketOf(s.width+1, s.from), bucketOf(s.width+1, s.to))
 		if err != nil {

@@ -351,6 +351,44 @@ func TestPagesWithinAnHour(t *testing.T) {
 	})
 }
 
+// Of a crowd within a moment, one in each microsecond, none is given twice or
+// left out where a stretch is cut in two.
+func TestPagesWithinAMoment(t *testing.T) {
+	t.Parallel()
+	start := till.TimeOf(time.Date(2026, 2, 28, 20, 50, 0, 0, time.UTC))
+	storetest.RunAt(t, &start, func(t *testing.T, s *store.Store, _ *storetest.Clock) {
+		c, client := storetest.NewCollector(t, s), storetest.NewClient(t, s, till.Test)
+		var all []*till.Payment // the clock stands: each is a microsecond after the one before
+		for i := range 30 {
+			all = append(all, storetest.NewPayment(t, c, client, listMarkets[i%3]))
+		}
+		f := store.PaymentFilter{Status: till.Pending, From: all[2].CreatedAt, To: all[27].CreatedAt}
+		want := all[2:28]
+		if f.To-f.From != till.Time(len(want)-1) {
+			t.Fatalf("%d payments in %d microseconds", len(want), f.To-f.From)
+		}
+		for _, ascending := range []bool{true, false} {
+			if !ascending {
+				slices.Reverse(want)
+			}
+			for offset := range want {
+				var got []*store.PaymentRow
+				err := s.View(t.Context(), func(tx *store.Tx) (err error) {
+					got, _, err = tx.ListPayments(t.Context(), client.ID, f, store.Page{Limit: 2, Offset: offset, Ascending: ascending})
+					return err
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				page := want[offset:min(offset+2, len(want))]
+				if d := gocmp.Diff(ids(got, func(p *store.PaymentRow) till.ID { return p.ID }), ids(page, func(p *till.Payment) till.ID { return p.ID })); d != "" {
+					t.Fatalf("at %d, ascending %v (-got +want)\n%s", offset, ascending, d)
+				}
+			}
+		}
+	})
+}
+
 // F29: pages read while rows are inserted. Each page and its total come from
 // one snapshot, and oldest first nothing is skipped or shown twice.
 func TestPagingWhileRowsAreInserted(t *testing.T) {

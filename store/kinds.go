@@ -1,0 +1,101 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"till"
+)
+
+// kind is a pair that counters are kept for, and how many rows of it an hour
+// has.
+type kind struct {
+	a, b   string
+	within int64
+}
+
+// kinds returns the kinds that a list of one method in any status takes from, or
+// of one status by any method, and the like of transactions. The index has each
+// kind in order: however rare they are among the others, none of the others is
+// read.
+func (tx *Tx) kinds(ctx context.Context, l *list, hour int64) (kinds []kind, err error) {
+	err = tx.rows(ctx, `SELECT c.a, c.b, coalesce(h.n, 0) FROM counters c
+		LEFT JOIN counters h ON h.client_id = c.client_id AND h.noun = c.noun AND h.width = ? AND h.bucket = ? AND h.a = c.a AND h.b = c.b
+		WHERE c.client_id = ? AND c.noun = ? AND c.width = ? AND (? = '' OR c.a = ?) AND (? = '' OR c.b = ?) AND c.n > 0 ORDER BY c.a, c.b`,
+		[]any{widthHour, hour, l.client[:], l.noun, widthAll, l.a, l.a, l.b, l.b}, func(r row) error {
+			var k kind
+			err := r.Scan(&k.a, &k.b, &k.within)
+			kinds = append(kinds, k)
+			return err
+		})
+	return kinds, err
+}
+
+// ofKinds is what is read of some kinds. What is skipped lies in one hour, so
+// no more is read of a kind than that hour has of it, and a page.
+func (l *list) ofKinds(kinds []kind, s stretch) (query string, args []any) {
+	_, columnA, columnB := countTable(l.noun)
+	parts := make([]string, len(kinds))
+	for i, k := range kinds {
+		skip := s.skip
+		if s.hour >= 0 {
+			skip = min(skip, k.within)
+		}
+		parts[i] = fmt.Sprintf(`SELECT * FROM (SELECT %s FROM %s WHERE p.client_id = ? AND p.%s = ? AND p.%s = ?
+			AND p.id BETWEEN ? AND ? ORDER BY p.id %s LIMIT ?) AS kind%d`, l.columns, l.table, columnA, columnB, s.order, i)
+		args = append(args, l.client[:], k.a, k.b, s.lo[:], s.hi[:], skip+s.limit)
+	}
+	return strings.Join(parts, " UNION ALL ") + ` ORDER BY id ` + s.order, args
+}
+
+// countKinds counts the rows of some kinds between two times.
+func (tx *Tx) countKinds(ctx context.Context, l *list, kinds []kind, from, to till.Time) (n int64, err error) {
+	_, columnA, columnB := countTable(l.noun)
+	lo, hi := till.FirstID(from), till.LastID(to)
+	parts, args := make([]string, len(kinds)), []any(nil)
+	for i, k := range kinds {
+		parts[i] = fmt.Sprintf(`SELECT count(*) FROM %s WHERE p.client_id = ? AND p.%s = ? AND p.%s = ? AND p.id BETWEEN ? AND ?`, l.table, columnA, columnB)
+		args = append(args, l.client[:], k.a, k.b, lo[:], hi[:])
+	}
+	err = tx.rows(ctx, strings.Join(parts, " UNION ALL "), args, func(r row) error {
+		var some int64
+		err := r.Scan(&some)
+		n += some
+		return err
+	})
+	return n, err
+}
+
+// closer counts towards a place that is far from both ends of its stretch, and
+// returns it by a shorter one. The rows of many kinds have to be put in order to
+// be skipped, which takes longer than to count them. Where they come evenly, as
+// most do within an hour, the first guess leaves few.
+func (tx *Tx) closer(ctx context.Context, l *list, at place, limit int, kinds []kind) (place, error) {
+	for range maxCloser {
+		if min(at.skip, at.n-at.skip) <= farPages*int64(limit) || at.from == at.to {
+			return at, nil
+		}
+		// Times are microseconds, and an hour's fit many times into 63 bits.
+		part := till.Time(int64(at.to-at.from) / at.n * at.skip)
+		near, rest := place{from: at.to - part, to: at.to}, place{from: at.from, to: at.to - part - 1}
+		if l.page.Ascending {
+			near, rest = place{from: at.from, to: at.from + part}, place{from: at.from + part + 1, to: at.to}
+		}
+		n, err := tx.countKinds(ctx, l, kinds, near.from, near.to)
+		if err != nil {
+			return at, err
+		}
+		if n <= at.skip {
+			at = l.place(rest.from, rest.to, at.skip-n, at.n-n, at.hour)
+		} else {
+			at = l.place(near.from, near.to, at.skip, n, at.hour)
+		}
+	}
+	return at, nil
+}
+
+const (
+	farPages  = 4 // how many pages may be skipped without counting first
+	maxCloser = 4 // how often it is counted; whoever comes all at one moment is skipped row by row
+)
