@@ -20,24 +20,13 @@ func TestAnAnswerIsRecordedBehindWhatIsThere(t *testing.T) {
 			s := storetest.Open(t, e.Config(t))
 			t.Cleanup(func() { storetest.CheckInvariants(t, s) })
 			c, client := storetest.NewCollector(t, s), storetest.NewClient(t, s, till.Test)
-			sent := func() *till.Payment {
-				p := storetest.NewPayment(t, c, client, storetest.Body{})
-				err := s.Update(t.Context(), func(tx *store.Tx) error {
-					return tx.BeginSubmits(t.Context(), []*store.Attempt{{ClientID: p.ClientID, SubjectID: p.ID, N: 1, First: true,
-						Connection: p.Connection, Reference: c.ReferenceOf(p), StartedAt: p.CreatedAt}})
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
-				return p
-			}
-			fresh, asked := sent(), sent()
-			storetest.Apply(t, c, s, asked, provider.Result{Outcome: provider.Open, Code: "WAITS"})
+			fresh, asked := sentPayment(t, s, c, client), sentPayment(t, s, c, client)
+			storetest.Apply(t, c, s, &asked.Payment, provider.Result{Outcome: provider.Open, Code: "WAITS"})
 
 			var answers []*engine.Answer
-			for _, p := range []*till.Payment{fresh, asked} {
+			for _, p := range []*store.PaymentRow{fresh, asked} {
 				answers = append(answers, engine.Once(&engine.Answer{
-					Ref: store.Ref{Client: p.ClientID, ID: p.ID}, Action: engine.Check, Connection: p.Connection, Reference: c.ReferenceOf(p),
+					Ref: p.Alike().Ref, Action: engine.Check, Connection: p.Connection, Reference: c.ReferenceOf(&p.Payment),
 					Started: s.Now(), Ended: s.Now(), Result: storetest.Succeeded,
 				}))
 			}
