@@ -108,8 +108,9 @@ func begin[R Row](ctx context.Context, tx *store.Tx, e *Engine, noun *Noun[R], r
 	}
 	var moved []store.Ref
 	for ref, row := range kept {
-		// Every answer that was recorded has been counted in the step.
-		if s := l.Steps[ref]; s == nil || s.Calls != row.Alike().Resolution.Attempts {
+		// Every answer that was recorded has been counted in the step, and so has
+		// every send: a second one moves the end of the row's window.
+		if s := l.Steps[ref]; s == nil || s.Sends > 1 || s.Calls != row.Alike().Resolution.Attempts {
 			moved = append(moved, ref)
 			continue
 		}

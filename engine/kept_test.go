@@ -104,6 +104,36 @@ func TestAKeptRowIsNotReadAgain(t *testing.T) {
 	}
 }
 
+// A second send, of whoever took the step over, gives the row another end of
+// its window: what was kept before it does not know of that.
+func TestAKeptRowIsReadAgainAfterASecondSend(t *testing.T) {
+	storetest.Run(t, func(t *testing.T, s *store.Store) {
+		c, client := storetest.NewCollector(t, s), storetest.NewClient(t, s, till.Test)
+		kept := sentPayment(t, s, c, client)
+		ref := kept.Alike().Ref
+		err := s.Update(t.Context(), func(tx *store.Tx) error {
+			step, err := tx.Step(t.Context(), ref)
+			if err != nil {
+				return err
+			}
+			step.Sends = 2
+			if err := tx.SaveSteps(t.Context(), []*store.Step{step}); err != nil {
+				return err
+			}
+			return tx.ExtendPayment(t.Context(), ref, kept.ExpiresAt+till.Hour)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := engine.Keep(successOf(s, c, kept), kept)
+		c.Apply(t.Context(), []*engine.Answer{a})
+		if p := paymentNow(t, s, ref); a.Refused != nil || p.Status != till.Success {
+			t.Errorf("%s, refused: %v", p.Status, a.Refused)
+		}
+		// That its event has the right window is an invariant (I6).
+	})
+}
+
 // An answer that changes nothing is not decided by what is kept: the database
 // would have nothing to disagree with.
 func TestAnAnswerThatMovesNothingIsHeldAgainstTheDatabase(t *testing.T) {

@@ -28,8 +28,8 @@ type PaymentRow struct {
 	was paymentVersion // as the database has it
 }
 
-// paymentVersion tells a row from what it was before: whatever writes it
-// changes one of these.
+// paymentVersion tells a row from what it was before: whatever moves it, or
+// puts it on the attention list, changes one of these.
 type paymentVersion struct {
 	updatedAt till.Time
 	attention bool
