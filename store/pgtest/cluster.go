@@ -33,6 +33,10 @@ type Cluster struct {
 // startTimeout is how long a server has to answer its first connection.
 const startTimeout = 30 * time.Second
 
+// maxSocket is how long the name of a folder may be that has a socket in it: the
+// system takes 107 bytes, with the socket's own name.
+const maxSocket = 85
+
 // New makes a cluster with extra settings and starts it.
 func New(ctx context.Context, settings ...string) (*Cluster, error) {
 	bin, err := find(ctx)
@@ -78,7 +82,11 @@ func (c *Cluster) configure(settings ...string) error {
 		return err
 	}
 	defer f.Close()
-	fmt.Fprintf(f, "\nlisten_addresses = '127.0.0.1'\nport = %d\nunix_socket_directories = '%s'\nmax_connections = 200\n", c.Port, c.dir)
+	socket := c.dir
+	if len(socket) > maxSocket {
+		socket = "" // the server would refuse to start
+	}
+	fmt.Fprintf(f, "\nlisten_addresses = '127.0.0.1'\nport = %d\nunix_socket_directories = '%s'\nmax_connections = 200\n", c.Port, socket)
 	for _, s := range settings {
 		fmt.Fprintln(f, s)
 	}
