@@ -62,7 +62,7 @@ type purse struct {
 
 // Begin locks and reads what a change of some rows is decided on.
 func Begin[R Row](ctx context.Context, tx *store.Tx, e *Engine, noun *Noun[R], refs []store.Ref) (*Change[R], error) {
-	return begin(ctx, tx, e, noun, refs, store.Known{}, nil)
+	return begin(ctx, tx, e, noun, refs, store.Known{}, nil, nil)
 }
 
 // BeginWith is Begin for the rows that answers are about. Unless it is careful,
@@ -71,8 +71,12 @@ func Begin[R Row](ctx context.Context, tx *store.Tx, e *Engine, noun *Noun[R], r
 func BeginWith[R Row](ctx context.Context, tx *store.Tx, e *Engine, noun *Noun[R], answers []*Answer, careful bool) (*Change[R], error) {
 	refs, kept := make([]store.Ref, len(answers)), make(map[store.Ref]R)
 	known := store.Known{Once: make(map[store.Ref]bool, len(answers)), Rows: make(map[store.Ref]bool, len(answers))}
+	var sends []*store.Attempt
 	for i, a := range answers {
 		refs[i] = a.Ref
+		if a.Action == Submit {
+			sends = append(sends, attemptOf(a))
+		}
 		if careful || !a.once {
 			continue
 		}
@@ -81,7 +85,7 @@ func BeginWith[R Row](ctx context.Context, tx *store.Tx, e *Engine, noun *Noun[R
 			known.Rows[a.Ref], kept[a.Ref] = true, row
 		}
 	}
-	return begin(ctx, tx, e, noun, refs, known, kept)
+	return begin(ctx, tx, e, noun, refs, known, kept, sends)
 }
 
 // moves answers whether an answer changes a row, so that the database has to
@@ -96,9 +100,11 @@ func moves(p store.Alike, a *Answer) bool {
 	return a.Result.Outcome.Final()
 }
 
-// begin is Begin with what is known, and the rows that are kept of that.
-func begin[R Row](ctx context.Context, tx *store.Tx, e *Engine, noun *Noun[R], refs []store.Ref, known store.Known, kept map[store.Ref]R) (*Change[R], error) {
-	l, err := tx.Lock(ctx, noun.Name, refs, known)
+// begin is Begin with what is known, the rows that are kept of that, and the
+// answers to sends.
+func begin[R Row](ctx context.Context, tx *store.Tx, e *Engine, noun *Noun[R], refs []store.Ref, known store.Known, kept map[store.Ref]R,
+	sends []*store.Attempt) (*Change[R], error) {
+	l, err := tx.Lock(ctx, noun.Name, refs, known, sends)
 	if err != nil {
 		return nil, err
 	}
@@ -234,16 +240,11 @@ func (b *Change[R]) Decide(ctx context.Context, a *Answer, d Decider[R]) error {
 	return nil
 }
 
-// note records the call itself, before anything is made of its answer.
-func (b *Change[R]) note(row R, a *Answer, t provider.Traits) {
-	if a.Action == Abandon || a.Action == Resolve {
-		return // nobody was called; a resolution is recorded once it is accepted
-	}
-	p := row.Alike()
+// attemptOf is what is written down of a call.
+func attemptOf(a *Answer) *store.Attempt {
 	at := &store.Attempt{
-		ClientID: p.Ref.Client, SubjectID: p.Ref.ID, Kind: string(a.Action), Connection: p.Connection,
-		Reference: b.e.Keys.Reference(p.Ref.Client, p.IdempotencyKey),
-		Outcome:   string(a.Result.Outcome), Code: a.Result.Code, Detail: a.Result.Message, StartedAt: a.Started, EndedAt: a.Ended,
+		ClientID: a.Ref.Client, SubjectID: a.Ref.ID, Kind: string(a.Action),
+		Outcome: string(a.Result.Outcome), Code: a.Result.Code, Detail: a.Result.Message, StartedAt: a.Started, EndedAt: a.Ended,
 	}
 	switch {
 	case errors.Is(a.Err, context.DeadlineExceeded):
@@ -251,7 +252,21 @@ func (b *Change[R]) note(row R, a *Answer, t provider.Traits) {
 	case a.Err != nil: // its text may hold what only the operator should know
 		at.Outcome, at.Code, at.Detail = "error", "", "no answer"
 	}
-	b.attempts = append(b.attempts, at)
+	return at
+}
+
+// note records the call itself, before anything is made of its answer. What
+// became of a send is on record already.
+func (b *Change[R]) note(row R, a *Answer, t provider.Traits) {
+	if a.Action == Abandon || a.Action == Resolve {
+		return // nobody was called; a resolution is recorded once it is accepted
+	}
+	p := row.Alike()
+	if a.Action != Submit {
+		at := attemptOf(a)
+		at.Connection, at.Reference = p.Connection, b.e.Keys.Reference(p.Ref.Client, p.IdempotencyKey)
+		b.attempts = append(b.attempts, at)
+	}
 	if s := b.Steps[a.Ref]; s != nil {
 		Note(s, a, t, b.Tx.Now())
 		p.Resolution.LastCheckedAt, p.Resolution.Attempts = s.CheckedAt, s.Calls

@@ -94,27 +94,24 @@ func (tx *Tx) BeginSubmits(ctx context.Context, attempts []*Attempt) error {
 	return tx.set(ctx, `INSERT INTO attempts (client_id, subject_id, n, kind, connection, reference, started_at, first_send) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, args)
 }
 
-// EndAttempts records the answers to calls. The answer to a send completes
-// the row that BeginSubmits wrote; a check whose answer equals the one before
-// adds to its count, so that asking for ever does not fill the disk.
-// last is what Lock read.
+// endSends records the answers to sends: each completes the row that
+// BeginSubmits wrote.
+func endSends(sends []*Attempt) read {
+	args := make([][]any, len(sends))
+	for i, a := range sends {
+		args[i] = []any{a.Outcome, orNull(a.Code), orNull(a.Detail), int64(a.EndedAt), int64(a.EndedAt),
+			a.ClientID[:], a.SubjectID[:], int64(a.StartedAt)}
+	}
+	return read{query: `UPDATE attempts SET outcome = ?, code = ?, detail = ?, ended_at = ?, last_at = ?
+		WHERE client_id = ? AND subject_id = ? AND kind = 'submit' AND started_at = ? AND outcome IS NULL`, args: args}
+}
+
+// EndAttempts records the answers to other calls than sends, of which Lock is
+// told. One that equals the answer before it adds to its count, so that asking
+// for ever does not fill the disk. last is what Lock read.
 func (tx *Tx) EndAttempts(ctx context.Context, attempts []*Attempt, last map[Ref]*Attempt) error {
-	var sends [][]any
-	var others []*Attempt
-	for _, a := range attempts {
-		if a.Kind == AttemptSubmit {
-			sends = append(sends, []any{a.Outcome, orNull(a.Code), orNull(a.Detail), int64(a.EndedAt), int64(a.EndedAt),
-				a.ClientID[:], a.SubjectID[:], int64(a.StartedAt)})
-			continue
-		}
-		others = append(others, a)
-	}
-	if err := tx.set(ctx, `UPDATE attempts SET outcome = ?, code = ?, detail = ?, ended_at = ?, last_at = ?
-		WHERE client_id = ? AND subject_id = ? AND kind = 'submit' AND started_at = ? AND outcome IS NULL`, sends); err != nil {
-		return err
-	}
 	var repeated, added [][]any
-	for _, a := range others {
+	for _, a := range attempts {
 		ref := Ref{a.ClientID, a.SubjectID}
 		l := last[ref]
 		if l != nil && a.Kind == AttemptCheck && l.Kind == a.Kind && l.Outcome == a.Outcome && l.Code == a.Code && l.Detail == a.Detail {

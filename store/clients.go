@@ -38,15 +38,15 @@ func (h *Head) NextAudit() int64 { h.LastAudit++; return h.LastAudit }
 // LockHeads locks the heads of the clients, in the order of their ids, and
 // returns those that exist.
 func (tx *Tx) LockHeads(ctx context.Context, clients []till.ID) (map[till.ID]*Head, error) {
-	return tx.lockHeads(ctx, clients)
+	return tx.lockHeads(ctx, nil, clients)
 }
 
 // lockHeads is LockHeads, and then some reads in the same round trip.
-func (tx *Tx) lockHeads(ctx context.Context, clients []till.ID, reads ...read) (map[till.ID]*Head, error) {
+func (tx *Tx) lockHeads(ctx context.Context, before []read, clients []till.ID, after ...read) (map[till.ID]*Head, error) {
 	heads := make(map[till.ID]*Head, 1)
 	ids := sortedIDs(clients)
 	// The clock is read after the locks are held.
-	err := tx.ses.lockFirst(ctx, read{
+	err := tx.ses.lockFirst(ctx, before, read{
 		query: `SELECT last_time, last_event, last_audit FROM client_heads WHERE client_id = ?` + tx.s.e.lock(), args: idArgs(ids),
 		scan: func(i int, r row) error {
 			h := &Head{ClientID: ids[i]}
@@ -54,7 +54,7 @@ func (tx *Tx) lockHeads(ctx context.Context, clients []till.ID, reads ...read) (
 			err := r.Scan(&h.LastTime, &h.LastEvent, &h.LastAudit)
 			h.seen = h.LastEvent
 			return err
-		}}, reads...)
+		}}, after...)
 	for _, h := range heads {
 		h.now = tx.Now()
 	}

@@ -104,7 +104,7 @@ func (tx *Tx) LockEndpoints(ctx context.Context, refs []Ref) (map[Ref]*Endpoint,
 	}
 	clients = sortedIDs(clients)
 	ends := make(map[till.ID]int64, len(clients))
-	err := tx.ses.lockFirst(ctx, read{
+	err := tx.ses.lockFirst(ctx, nil, read{
 		query: `SELECT ` + endpointColumns + `, 0 FROM webhook_endpoints WHERE client_id = ? AND id = ?` + tx.s.e.lock(), args: refArgs(refs),
 		scan: func(i int, r row) (err error) { out[refs[i]], err = scanEndpoint(r); return err },
 	}, read{

@@ -32,6 +32,17 @@ func (tx *Tx) kinds(ctx context.Context, l *list, hour int64) (kinds []kind, err
 	return kinds, err
 }
 
+// second is the condition on the second column of a kind.
+func (l *list) second(column, value string) string {
+	switch {
+	case !l.ended:
+		return "p." + column + " = ?"
+	case till.Status(value).Final():
+		return "p.ended = ?"
+	}
+	return "p.ended = '' AND p." + column + " = ?" // the few that are open are told apart by the row
+}
+
 // ofKinds is what is read of some kinds. What is skipped lies in one hour, so
 // no more is read of a kind than that hour has of it, and a page.
 func (l *list) ofKinds(kinds []kind, s stretch) (query string, args []any) {
@@ -42,8 +53,8 @@ func (l *list) ofKinds(kinds []kind, s stretch) (query string, args []any) {
 		if s.hour >= 0 {
 			skip = min(skip, k.within)
 		}
-		parts[i] = fmt.Sprintf(`SELECT * FROM (SELECT %s FROM %s WHERE p.client_id = ? AND p.%s = ? AND p.%s = ?
-			AND p.id BETWEEN ? AND ? ORDER BY p.id %s LIMIT ?) AS kind%d`, l.columns, l.table, columnA, columnB, s.order, i)
+		parts[i] = fmt.Sprintf(`SELECT * FROM (SELECT %s FROM %s WHERE p.client_id = ? AND p.%s = ? AND %s
+			AND p.id BETWEEN ? AND ? ORDER BY p.id %s LIMIT ?) AS kind%d`, l.columns, l.table, columnA, l.second(columnB, k.b), s.order, i)
 		args = append(args, l.client[:], k.a, k.b, s.lo[:], s.hi[:], skip+s.limit)
 	}
 	return strings.Join(parts, " UNION ALL ") + ` ORDER BY id ` + s.order, args
@@ -55,7 +66,7 @@ func (tx *Tx) countKinds(ctx context.Context, l *list, kinds []kind, from, to ti
 	lo, hi := till.FirstID(from), till.LastID(to)
 	parts, args := make([]string, len(kinds)), []any(nil)
 	for i, k := range kinds {
-		parts[i] = fmt.Sprintf(`SELECT count(*) FROM %s WHERE p.client_id = ? AND p.%s = ? AND p.%s = ? AND p.id BETWEEN ? AND ?`, l.table, columnA, columnB)
+		parts[i] = fmt.Sprintf(`SELECT count(*) FROM %s WHERE p.client_id = ? AND p.%s = ? AND %s AND p.id BETWEEN ? AND ?`, l.table, columnA, l.second(columnB, k.b))
 		args = append(args, l.client[:], k.a, k.b, lo[:], hi[:])
 	}
 	err = tx.rows(ctx, strings.Join(parts, " UNION ALL "), args, func(r row) error {

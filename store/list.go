@@ -41,9 +41,10 @@ func listRows[R any](ctx context.Context, tx *Tx, noun, table string, client til
 	l := list{
 		counted: counted{client: client, noun: noun, a: f.Method, b: string(f.Status)},
 		table:   table, columns: "p.id", from: f.From, to: f.To, page: page,
+		ended: noun == nounPayment && tx.s.e.name() == "postgres",
 	}
 	l.where("p.method = ?", f.Method != "", f.Method)
-	l.where("p.status = ?", f.Status != "", string(f.Status))
+	l.where(l.second("status", string(f.Status)), f.Status != "", string(f.Status))
 	l.narrow("p.reference = ?", f.Reference != "", f.Reference)
 	l.narrow("p.provider_reference = ?", f.ProviderReference != "", f.ProviderReference)
 	if f.Key != nil {
@@ -82,6 +83,7 @@ type list struct {
 	conds    string
 	args     []any
 	indexed  bool // a condition that counters do not know
+	ended    bool // the index of kinds knows how a row has ended, and of an open one no more than that it is open
 }
 
 func (l *list) where(cond string, on bool, arg any) {

@@ -102,12 +102,12 @@ func (ses *liteSession) queryEach(_ context.Context, reads ...read) error {
 	return nil
 }
 
-func (ses *liteSession) lockFirst(ctx context.Context, lock read, reads ...read) error {
-	if err := ses.queryEach(ctx, lock); err != nil {
+func (ses *liteSession) lockFirst(ctx context.Context, before []read, lock read, after ...read) error {
+	if err := ses.queryEach(ctx, append(before, lock)...); err != nil {
 		return err
 	}
 	ses.at = ses.clock()
-	return ses.queryEach(ctx, reads...)
+	return ses.queryEach(ctx, after...)
 }
 
 func (ses *liteSession) script(_ context.Context, text string) error { return ses.c.script(text) }

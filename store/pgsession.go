@@ -331,8 +331,12 @@ func (ses *pgSession) queryEach(ctx context.Context, reads ...read) error {
 	return ses.send(ctx, func(b *pgx.Batch) { queueAll(b, asked) }, func(r pgx.BatchResults) error { return scanAll(r, asked) })
 }
 
-func (ses *pgSession) lockFirst(ctx context.Context, lock read, reads ...read) error {
-	asked, err := ses.ask(ctx, reads)
+func (ses *pgSession) lockFirst(ctx context.Context, before []read, lock read, after ...read) error {
+	early, err := ses.ask(ctx, before)
+	if err != nil {
+		return err
+	}
+	asked, err := ses.ask(ctx, after)
 	if err != nil {
 		return err
 	}
@@ -340,12 +344,16 @@ func (ses *pgSession) lockFirst(ctx context.Context, lock read, reads ...read) e
 	locks := lock.each()
 	sent := time.Now()
 	return ses.send(ctx, func(b *pgx.Batch) {
+		queueAll(b, early)
 		queueAll(b, locks)
 		if ses.fixed == nil {
 			b.Queue(pgClock)
 		}
 		queueAll(b, asked)
 	}, func(r pgx.BatchResults) error {
+		if err := scanAll(r, early); err != nil {
+			return err
+		}
 		if err := scanAll(r, locks); err != nil {
 			return err
 		}

@@ -67,9 +67,9 @@ type session interface {
 	queryEach(ctx context.Context, reads ...read) error
 	// script runs the statements of a migration.
 	script(ctx context.Context, text string) error
-	// lockFirst is queryEach after a read that locks its rows, in the order of
+	// lockFirst is queryEach around a read that locks its rows, in the order of
 	// its arguments; when it has the locks, it reads the engine's clock.
-	lockFirst(ctx context.Context, lock read, reads ...read) error
+	lockFirst(ctx context.Context, before []read, lock read, after ...read) error
 
 	broken() bool
 	close()

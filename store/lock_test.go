@@ -1,0 +1,102 @@
+package store_test
+
+import (
+	"context"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"till"
+	"till/store"
+	"till/store/storetest"
+)
+
+// connect opens a connection of its own to the server, past the store.
+func connect(t *testing.T, path string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close(context.WithoutCancel(t.Context())) })
+	return conn
+}
+
+// The head is what all writers for a client wait for, so whoever changes a row
+// locks its step first: what can be done without the head is done before.
+func TestStepsAreLockedBeforeHeads(t *testing.T) {
+	t.Parallel()
+	eachPostgres(t, func(t *testing.T, config store.Config, one, two *store.Store) {
+		client := storetest.NewClient(t, one, till.Test)
+		ref := store.Ref{Client: client.ID, ID: storetest.NewPayment(t, storetest.NewCollector(t, one), client, storetest.Body{}).ID}
+		raw := connect(t, config.Path)
+		free := func() (n int) {
+			if err := raw.QueryRow(t.Context(), `SELECT count(*) FROM (SELECT 1 FROM steps WHERE client_id = $1 AND subject_id = $2
+				FOR UPDATE SKIP LOCKED) AS free`, ref.Client[:], ref.ID[:]).Scan(&n); err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		if free() != 1 {
+			t.Fatal("the step is locked before anybody came")
+		}
+		changed := make(chan error, 1)
+		err := one.Update(t.Context(), func(tx *store.Tx) error {
+			if _, err := tx.LockHeads(t.Context(), []till.ID{client.ID}); err != nil {
+				return err
+			}
+			go func() {
+				changed <- two.Update(t.Context(), func(tx *store.Tx) error {
+					l, err := tx.Lock(t.Context(), store.KindPayment, []store.Ref{ref}, store.Known{}, nil)
+					if err == nil && (l.Steps[ref] == nil || l.Payments[ref] == nil || l.Heads[client.ID] == nil) {
+						t.Errorf("it has locked %+v", l)
+					}
+					return err
+				})
+			}()
+			for end := time.Now().Add(10 * time.Second); free() != 0; time.Sleep(time.Millisecond) {
+				if time.Now().After(end) {
+					t.Error("it waits for the head and has not locked the step")
+					break
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := <-changed; err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// PostgreSQL writes no index for a change of columns that no index has. An
+// index that knew one of these would make every payment's first move as dear as
+// its last.
+func TestNoIndexKnowsWhatTheFirstMoveChanges(t *testing.T) {
+	t.Parallel()
+	changes := regexp.MustCompile(`\b(status|previous_status|updated_at|attention|checked_at|calls|processing_event)\b`)
+	eachPostgres(t, func(t *testing.T, config store.Config, _, _ *store.Store) {
+		rows, err := connect(t, config.Path).Query(t.Context(), `SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = 'payments'::regclass`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rows.Close()
+		n := 0
+		for ; rows.Next(); n++ {
+			var text string
+			if err := rows.Scan(&text); err != nil {
+				t.Fatal(err)
+			}
+			if word := changes.FindString(text); word != "" {
+				t.Errorf("%s knows %s", text, word)
+			}
+		}
+		if rows.Err() != nil || n < 4 {
+			t.Fatalf("%d indexes were read: %v", n, rows.Err())
+		}
+	})
+}
