@@ -41,7 +41,7 @@ func listRows[R any](ctx context.Context, tx *Tx, noun, table string, client til
 	l := list{
 		counted: counted{client: client, noun: noun, a: f.Method, b: string(f.Status)},
 		table:   table, columns: "p.id", from: f.From, to: f.To, page: page,
-		ended: noun == nounPayment && tx.s.e.name() == "postgres",
+		ended: noun == nounPayment && tx.s.knowsEnds(),
 	}
 	l.where("p.method = ?", f.Method != "", f.Method)
 	l.where(l.second("status", string(f.Status)), f.Status != "", string(f.Status))
