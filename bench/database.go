@@ -35,7 +35,10 @@ func enginesOf(flag string) ([]string, error) {
 
 // serverSettings are what anybody would change who runs PostgreSQL for more
 // than a try; durability is as it ships.
-var serverSettings = []string{"shared_buffers = 512MB", "max_wal_size = 4GB"}
+var serverSettings = []string{"shared_buffers = 512MB", "max_wal_size = 4GB", "min_wal_size = 2GB"}
+
+// logFiles of 16 MB are as many as that server keeps for using them again.
+const logFiles = 128
 
 // database is where the sites of an engine are: files in the run's folder, or
 // a PostgreSQL server of the run's own.
@@ -53,6 +56,10 @@ func openDatabase(ctx context.Context, engine, dir string) (*database, error) {
 	}
 	cluster, err := pgtest.New(ctx, serverSettings...)
 	if err != nil {
+		return nil, err
+	}
+	if err := cluster.Age(ctx, logFiles); err != nil {
+		cluster.Remove()
 		return nil, err
 	}
 	d := &database{engine: engine, dir: os.TempDir(), cluster: cluster}

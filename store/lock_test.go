@@ -73,6 +73,30 @@ func TestStepsAreLockedBeforeHeads(t *testing.T) {
 	})
 }
 
+// Many are locked by one statement, which PostgreSQL need not take because it
+// took the one about a single row.
+func TestManyAreLockedAtOnce(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T, s *store.Store) {
+		client := storetest.NewClient(t, s, till.Test)
+		collector := storetest.NewCollector(t, s)
+		var refs []store.Ref
+		for range 3 {
+			refs = append(refs, store.Ref{Client: client.ID, ID: storetest.NewPayment(t, collector, client, storetest.Body{}).ID})
+		}
+		err := s.Update(t.Context(), func(tx *store.Tx) error {
+			l, err := tx.Lock(t.Context(), store.KindPayment, refs, store.Known{}, nil)
+			if err == nil && (len(l.Steps) != 3 || len(l.Payments) != 3 || len(l.Heads) != 1) {
+				t.Errorf("it has locked %+v", l)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 // PostgreSQL writes no index for a change of columns that no index has. An
 // index that knew one of these would make every payment's first move as dear as
 // its last.

@@ -16,12 +16,7 @@ type pgArray []byte
 
 // newArray gathers one argument of every row; nil becomes null.
 func newArray(oid uint32, rows [][]any, i int) (pgArray, error) {
-	a := make(pgArray, 0, 20+len(rows)*20)
-	a = binary.BigEndian.AppendUint32(a, 1) // dimensions
-	a = binary.BigEndian.AppendUint32(a, 1) // there may be nulls
-	a = binary.BigEndian.AppendUint32(a, oid)
-	a = binary.BigEndian.AppendUint32(a, uint32(len(rows)))
-	a = binary.BigEndian.AppendUint32(a, 1) // the first has the number 1
+	a := arrayHead(oid, len(rows))
 	for _, r := range rows {
 		ok := true
 		switch v := r[i].(type) {
@@ -57,6 +52,24 @@ func newArray(oid uint32, rows [][]any, i int) (pgArray, error) {
 		}
 	}
 	return a, nil
+}
+
+// numbers is the array of 1 to n.
+func numbers(n int) pgArray {
+	a := arrayHead(pgtype.Int8OID, n)
+	for i := range n {
+		a = appendInt(a, int64(i)+1)
+	}
+	return a
+}
+
+func arrayHead(oid uint32, n int) pgArray {
+	a := make(pgArray, 0, 20+n*20)
+	a = binary.BigEndian.AppendUint32(a, 1) // dimensions
+	a = binary.BigEndian.AppendUint32(a, 1) // there may be nulls
+	a = binary.BigEndian.AppendUint32(a, oid)
+	a = binary.BigEndian.AppendUint32(a, uint32(n))
+	return binary.BigEndian.AppendUint32(a, 1) // the first has the number 1
 }
 
 func appendNull(a pgArray) pgArray { return binary.BigEndian.AppendUint32(a, 0xffffffff) }

@@ -50,28 +50,36 @@ func (ses *pgSession) setOf(ctx context.Context, query string) (*pgSet, error) {
 
 func newSet(query string, oids []uint32) (*pgSet, error) {
 	s := &pgSet{oids: oids}
-	var arrays, names []string
+	var arrays []string
 	for i, oid := range oids {
 		kind := arrayTypes[oid]
 		if kind == "" {
 			return nil, fmt.Errorf("argument %d of %.60q has type %d", i+1, query, oid)
 		}
 		n := strconv.Itoa(i + 1)
-		arrays, names = append(arrays, "$"+n+"::"+kind), append(names, "a"+n)
+		arrays = append(arrays, "unnest($"+n+"::"+kind+") AS a"+n)
 	}
-	// The planner takes a limit that it does not know for one row, and so looks
-	// each row up by its key, whatever it believes about the size of the table.
-	from := " (SELECT * FROM unnest(" + strings.Join(arrays, ", ") + ") WITH ORDINALITY LIMIT $" + strconv.Itoa(len(oids)+1) +
-		"::bigint) AS u (" + strings.Join(names, ", ") + ", nth)"
 	query = named(query)
-	switch verb, _, _ := strings.Cut(query, " "); verb {
+	verb, _, _ := strings.Cut(query, " ")
+	if s.insert = verb == "INSERT"; !s.insert {
+		arrays = append(arrays, "unnest($"+strconv.Itoa(len(arrays)+1)+"::bigint[]) AS nth")
+	}
+	// Arrays in the list of columns are walked side by side; as functions in the
+	// FROM each would be stored away first. The planner takes a limit that it does
+	// not know for one row, and so looks each row up by its key, whatever it
+	// believes about the size of the table.
+	from := " (SELECT " + strings.Join(arrays, ", ") + " LIMIT $" + strconv.Itoa(len(arrays)+1) + "::bigint) AS u"
+	switch verb {
 	case "SELECT":
 		head, where, _ := strings.Cut(query, " WHERE ")
+		if rest, locks := strings.CutSuffix(where, " FOR UPDATE"); locks {
+			// Of the table only: what is walked cannot be locked.
+			where = rest + " FOR UPDATE OF " + head[strings.LastIndexByte(head, ' ')+1:]
+		}
 		s.text = strings.Replace(head, "SELECT ", "SELECT u.nth, ", 1) + "," + from + " WHERE " + where
 	case "INSERT":
 		head, rest, _ := strings.Cut(query, "VALUES (")
 		end := closing(rest)
-		s.insert = true
 		s.text = head + "SELECT " + rest[:end] + " FROM" + from + rest[end+1:]
 		s.telling = s.text + " RETURNING id"
 	case "UPDATE":
@@ -163,15 +171,19 @@ func (r nthRow) nth() int { return int(binary.BigEndian.Uint64(r.RawValues()[0])
 // Scan implements row.
 func (r nthRow) Scan(dest ...any) error { return r.Rows.Scan(append([]any{nil}, dest...)...) }
 
-// columns turns rows of arguments into one array for each argument.
+// columns turns rows of arguments into one array for each argument, the numbers of
+// the rows where they are asked for, and how many there are.
 func (s *pgSet) columns(rows [][]any) ([]any, error) {
-	out := make([]any, len(s.oids), len(s.oids)+1)
+	out := make([]any, len(s.oids), len(s.oids)+2)
 	for i, oid := range s.oids {
 		a, err := newArray(oid, rows, i)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %.60s", err, s.text)
 		}
 		out[i] = a
+	}
+	if !s.insert {
+		out = append(out, numbers(len(rows)))
 	}
 	return append(out, int64(len(rows))), nil
 }

@@ -152,6 +152,28 @@ func (c *Cluster) Vacuum(ctx context.Context, database string) error {
 	return c.exec(ctx, database, "CHECKPOINT")
 }
 
+// Age gives a new server what one has that has run for some time: so many files
+// of its write-ahead log that can be used again. A new one has to fill each with
+// zeros first, while everybody waits who commits. How many it keeps is a matter
+// of its min_wal_size.
+func (c *Cluster) Age(ctx context.Context, files int) error {
+	conn, err := pgx.Connect(ctx, c.URL("postgres"))
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	for range files {
+		if _, err := conn.Exec(ctx, "SELECT pg_logical_emit_message(false, 'age', '')"); err != nil {
+			return err
+		}
+		if _, err := conn.Exec(ctx, "SELECT pg_switch_wal()"); err != nil {
+			return err
+		}
+	}
+	_, err = conn.Exec(ctx, "CHECKPOINT")
+	return err
+}
+
 func (c *Cluster) exec(ctx context.Context, database, statement string) error {
 	conn, err := pgx.Connect(ctx, c.URL(database))
 	if err != nil {
