@@ -63,7 +63,11 @@ func TestAWalletThatIsNotThereIsMadeOnce(t *testing.T) {
 			for range 16 {
 				payments = append(payments, storetest.NewPayment(t, c, client, storetest.Body{}))
 			}
-			storetest.Raw(t, config.Path, `DELETE FROM wallets`)
+			empty := `DELETE FROM wallets`
+			if store.IsPostgres(config.Path) {
+				empty = `TRUNCATE wallets` // past the trigger that keeps them
+			}
+			storetest.Raw(t, config.Path, empty)
 			begin := make(chan struct{})
 			var all sync.WaitGroup
 			for i, p := range payments {

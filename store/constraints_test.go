@@ -141,6 +141,8 @@ func TestTheDatabaseRefuses(t *testing.T) {
 		{"a changed audit row", `UPDATE audit SET detail = 'nothing'`, only},
 		{"a deleted audit row", `DELETE FROM audit`, only},
 		{"a deleted payment", `DELETE FROM payments WHERE reference = 'pending'`, "rows are kept"},
+		{"a deleted wallet", `DELETE FROM wallets`, foreign},
+		{"a wallet under another id", wallet("id = randomblob(16)"), foreign},
 		{"an event under a number that is taken", `INSERT INTO events SELECT * FROM events WHERE sequence = 1`, unique},
 		{"an event under number zero", `INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at, resolution) VALUES (x'01', 0, 'k', x'01', 1, 's', 1, 'r')`, check},
 		{"an audit row under a number that is taken", `INSERT INTO audit SELECT * FROM audit WHERE sequence = 1`, unique},
