@@ -5,6 +5,10 @@ import (
 	"fmt"
 )
 
+// createTurns is how many times as often the sides of creates take turns, and how
+// much shorter: so many that are only as long as a shared machine keeps its speed.
+const createTurns = 3
+
 // measureCreates loads servers with creates over many connections, in turns: a
 // handler that stores nothing, Till with batches of one, Till, and on
 // PostgreSQL two instances of it. Each database must then have a payment for
@@ -41,7 +45,10 @@ func measureCreates(ctx context.Context, r *engineRun) error {
 		}
 		sides = append(sides, &side{name: "two instances", servers: []*process{till, second}, db: r.db})
 	}
-	if err := r.turn(ctx, sides...); err != nil {
+	for _, s := range sides {
+		s.length = r.length() / createTurns
+	}
+	if err := r.turn(ctx, createTurns*r.rounds, sides...); err != nil {
 		return err
 	}
 
@@ -62,8 +69,8 @@ func measureCreates(ctx context.Context, r *engineRun) error {
 	return till.counts(ctx, sent)
 }
 
-// turn lets sides take their turns over the run's connections.
-func (r *engineRun) turn(ctx context.Context, sides ...*side) error {
+// turn lets sides take so many turns over the run's connections.
+func (r *engineRun) turn(ctx context.Context, n int, sides ...*side) error {
 	var rounds []func(context.Context, bool) error
 	for _, s := range sides {
 		s.say = r.say
@@ -75,7 +82,7 @@ func (r *engineRun) turn(ctx context.Context, sides ...*side) error {
 		}
 		rounds = append(rounds, s.round)
 	}
-	return inTurns(ctx, r.rounds, rounds...)
+	return inTurns(ctx, n, rounds...)
 }
 
 // counts checks that the list has as many payments as were accepted.

@@ -29,7 +29,7 @@ func measureScale(ctx context.Context, r *engineRun) error {
 		}
 		sides[i].servers, sides[i].db, sides[i].length = []*process{p}, r.db, r.length()/2
 	}
-	if err := r.turn(ctx, sides...); err != nil {
+	if err := r.turn(ctx, r.rounds, sides...); err != nil {
 		return err
 	}
 	// Cost is the inverse of the rate.

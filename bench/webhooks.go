@@ -140,7 +140,7 @@ func (w *webhooks) measureCreates(ctx context.Context, r *engineRun, receiver *p
 		}
 		sides = append(sides, &side{name: c.name, servers: []*process{p}, db: r.db, length: r.length() / 2})
 	}
-	if err := r.turn(ctx, sides...); err != nil {
+	if err := r.turn(ctx, r.rounds, sides...); err != nil {
 		return err
 	}
 	r.found(goalHookCreate, ratios(sides[1].rates, sides[0].rates))
