@@ -65,8 +65,8 @@ func (tx *Tx) seed(ctx context.Context, seed *Seed, step, first, last int64) err
 		return err
 	}
 	if tx.s.e.name() == "postgres" {
-		// Foreign keys are checked row by row, a third of the whole cost. These
-		// rows are right; a superuser may leave the checks out.
+		// These rows are right; a superuser may leave the checks of what they
+		// refer to out.
 		if _, err := tx.exec(ctx, `SELECT set_config('session_replication_role', 'replica', true) WHERE current_setting('is_superuser') = 'on'`); err != nil {
 			return err
 		}
