@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"till"
@@ -713,6 +714,7 @@ func TestAnOverduePaymentIsAlwaysOnTheList(t *testing.T) {
 		w.way.set(nil, func(context.Context, provider.Query, int) (provider.Result, error) {
 			return provider.Result{}, errors.New("away")
 		})
+		synctest.Wait() // a question that was on its way would open the case again
 		err := w.store.Update(context.Background(), func(tx *store.Tx) error {
 			return tx.CloseCases(context.Background(), []store.Closing{{Ref: store.Ref{Client: w.client.ID, ID: id}, By: "Awa", At: tx.Now(), Reason: "seen"}})
 		})
