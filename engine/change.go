@@ -240,39 +240,6 @@ func (b *Change[R]) Decide(ctx context.Context, a *Answer, d Decider[R]) error {
 	return nil
 }
 
-// attemptOf is what is written down of a call.
-func attemptOf(a *Answer) *store.Attempt {
-	at := &store.Attempt{
-		ClientID: a.Ref.Client, SubjectID: a.Ref.ID, Kind: string(a.Action),
-		Outcome: string(a.Result.Outcome), Code: a.Result.Code, Detail: a.Result.Message, StartedAt: a.Started, EndedAt: a.Ended,
-	}
-	switch {
-	case errors.Is(a.Err, context.DeadlineExceeded):
-		at.Outcome, at.Code, at.Detail = "error", "", "no answer in time"
-	case a.Err != nil: // its text may hold what only the operator should know
-		at.Outcome, at.Code, at.Detail = "error", "", "no answer"
-	}
-	return at
-}
-
-// note records the call itself, before anything is made of its answer. What
-// became of a send is on record already.
-func (b *Change[R]) note(row R, a *Answer, t provider.Traits) {
-	if a.Action == Abandon || a.Action == Resolve {
-		return // nobody was called; a resolution is recorded once it is accepted
-	}
-	p := row.Alike()
-	if a.Action != Submit {
-		at := attemptOf(a)
-		at.Connection, at.Reference = p.Connection, b.e.Keys.Reference(p.Ref.Client, p.IdempotencyKey)
-		b.attempts = append(b.attempts, at)
-	}
-	if s := b.Steps[a.Ref]; s != nil {
-		Note(s, a, t, b.Tx.Now())
-		p.Resolution.LastCheckedAt, p.Resolution.Attempts = s.CheckedAt, s.Calls
-	}
-}
-
 // judge decides what an answer means. A final state is written on the
 // operator's word only; the one exception is what provably never reached the
 // operator.
