@@ -41,6 +41,7 @@ type Change[R Row] struct {
 	receipts map[store.Receipt]till.ID // who has which, before and in this batch
 	answer   *Answer                   // the one that is being decided on
 	kept     map[store.Ref]bool        // rows that were not read
+	noted    map[*Answer]bool          // whose calls are on record already
 
 	moved        []R
 	deletedSteps []store.Ref
@@ -71,11 +72,13 @@ func Begin[R Row](ctx context.Context, tx *store.Tx, e *Engine, noun *Noun[R], r
 func BeginWith[R Row](ctx context.Context, tx *store.Tx, e *Engine, noun *Noun[R], answers []*Answer, careful bool) (*Change[R], error) {
 	refs, kept := make([]store.Ref, len(answers)), make(map[store.Ref]R)
 	known := store.Known{Once: make(map[store.Ref]bool, len(answers)), Rows: make(map[store.Ref]bool, len(answers))}
-	var sends []*store.Attempt
+	var calls []*store.Attempt
+	noted := make(map[*Answer]bool, len(answers))
 	for i, a := range answers {
 		refs[i] = a.Ref
-		if a.Action == Submit {
-			sends = append(sends, attemptOf(a))
+		first := !known.Once[a.Ref]
+		if a.Action == Submit || a.Action == Check && a.once && first && !careful {
+			calls, noted[a] = append(calls, attemptOf(a)), true
 		}
 		if careful || !a.once {
 			continue
@@ -85,7 +88,11 @@ func BeginWith[R Row](ctx context.Context, tx *store.Tx, e *Engine, noun *Noun[R
 			known.Rows[a.Ref], kept[a.Ref] = true, row
 		}
 	}
-	return begin(ctx, tx, e, noun, refs, known, kept, sends)
+	b, err := begin(ctx, tx, e, noun, refs, known, kept, calls)
+	if err == nil {
+		b.noted = noted
+	}
+	return b, err
 }
 
 // moves answers whether an answer changes a row, so that the database has to
@@ -101,10 +108,10 @@ func moves(p store.Alike, a *Answer) bool {
 }
 
 // begin is Begin with what is known, the rows that are kept of that, and the
-// answers to sends.
+// calls that can be written down at once.
 func begin[R Row](ctx context.Context, tx *store.Tx, e *Engine, noun *Noun[R], refs []store.Ref, known store.Known, kept map[store.Ref]R,
-	sends []*store.Attempt) (*Change[R], error) {
-	l, err := tx.Lock(ctx, noun.Name, refs, known, sends)
+	calls []*store.Attempt) (*Change[R], error) {
+	l, err := tx.Lock(ctx, noun.Name, refs, known, calls)
 	if err != nil {
 		return nil, err
 	}

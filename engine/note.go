@@ -12,6 +12,7 @@ import (
 func attemptOf(a *Answer) *store.Attempt {
 	at := &store.Attempt{
 		ClientID: a.Ref.Client, SubjectID: a.Ref.ID, Kind: string(a.Action),
+		Connection: a.Connection, Reference: a.Reference,
 		Outcome: string(a.Result.Outcome), Code: a.Result.Code, Detail: a.Result.Message, StartedAt: a.Started, EndedAt: a.Ended,
 	}
 	switch {
@@ -23,14 +24,13 @@ func attemptOf(a *Answer) *store.Attempt {
 	return at
 }
 
-// note records the call itself, before anything is made of its answer. What
-// became of a send is on record already.
+// note records the call itself, before anything is made of its answer.
 func (b *Change[R]) note(row R, a *Answer, t provider.Traits) {
 	if a.Action == Abandon || a.Action == Resolve {
 		return // nobody was called; a resolution is recorded once it is accepted
 	}
 	p := row.Alike()
-	if a.Action != Submit {
+	if !b.noted[a] {
 		at := attemptOf(a)
 		at.Connection, at.Reference = p.Connection, b.e.Keys.Reference(p.Ref.Client, p.IdempotencyKey)
 		b.attempts = append(b.attempts, at)

@@ -41,7 +41,10 @@ func TestAnAnswerIsRecordedBehindWhatIsThere(t *testing.T) {
 					return err
 				})
 				if err != nil || len(attempts) != want || attempts[want-1].N != want || attempts[want-1].Outcome != string(provider.Success) {
-					t.Errorf("answer %d: %d attempts, want the success to be number %d; error %v", i, len(attempts), want, err)
+					t.Fatalf("answer %d: %d attempts, want the success to be number %d; error %v", i, len(attempts), want, err)
+				}
+				if a := attempts[want-1]; a.Kind != store.AttemptCheck || a.Connection != answers[i].Connection || a.Reference != answers[i].Reference {
+					t.Errorf("answer %d: %+v is on record", i, a)
 				}
 			}
 		})

@@ -94,21 +94,36 @@ func (tx *Tx) BeginSubmits(ctx context.Context, attempts []*Attempt) error {
 	return tx.set(ctx, `INSERT INTO attempts (client_id, subject_id, n, kind, connection, reference, started_at, first_send) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, args)
 }
 
-// endSends records the answers to sends: each completes the row that
-// BeginSubmits wrote.
-func endSends(sends []*Attempt) read {
-	args := make([][]any, len(sends))
-	for i, a := range sends {
-		args[i] = []any{a.Outcome, orNull(a.Code), orNull(a.Detail), int64(a.EndedAt), int64(a.EndedAt),
-			a.ClientID[:], a.SubjectID[:], int64(a.StartedAt)}
+// endCalls records the answers that Lock is told of: one to a send completes the
+// row that BeginSubmits wrote, any other is the second of its subject.
+func endCalls(calls []*Attempt) (sends, seconds read) {
+	for _, a := range calls {
+		if a.Kind == AttemptSubmit {
+			sends.args = append(sends.args, []any{a.Outcome, orNull(a.Code), orNull(a.Detail), int64(a.EndedAt), int64(a.EndedAt),
+				a.ClientID[:], a.SubjectID[:], int64(a.StartedAt)})
+		} else {
+			a.N = 2
+			seconds.args = append(seconds.args, a.ended())
+		}
 	}
-	return read{query: `UPDATE attempts SET outcome = ?, code = ?, detail = ?, ended_at = ?, last_at = ?
-		WHERE client_id = ? AND subject_id = ? AND kind = 'submit' AND started_at = ? AND outcome IS NULL`, args: args}
+	sends.query = `UPDATE attempts SET outcome = ?, code = ?, detail = ?, ended_at = ?, last_at = ?
+		WHERE client_id = ? AND subject_id = ? AND kind = 'submit' AND started_at = ? AND outcome IS NULL`
+	seconds.query = insertEnded
+	return sends, seconds
 }
 
-// EndAttempts records the answers to other calls than sends, of which Lock is
-// told. One that equals the answer before it adds to its count, so that asking
-// for ever does not fill the disk. last is what Lock read.
+const insertEnded = `INSERT INTO attempts (client_id, subject_id, n, kind, connection, reference, outcome, code, detail, started_at, ended_at, last_at)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+
+// ended returns the arguments of insertEnded.
+func (a *Attempt) ended() []any {
+	return []any{a.ClientID[:], a.SubjectID[:], a.N, a.Kind, a.Connection, a.Reference[:], a.Outcome, orNull(a.Code), orNull(a.Detail),
+		int64(a.StartedAt), int64(a.EndedAt), int64(a.EndedAt)}
+}
+
+// EndAttempts records the answers that Lock was not told of. One that equals the
+// answer before it adds to its count, so that asking for ever does not fill the
+// disk. last is what Lock read.
 func (tx *Tx) EndAttempts(ctx context.Context, attempts []*Attempt, last map[Ref]*Attempt) error {
 	var repeated, added [][]any
 	for _, a := range attempts {
@@ -122,11 +137,9 @@ func (tx *Tx) EndAttempts(ctx context.Context, attempts []*Attempt, last map[Ref
 			a.N = l.N + 1
 		}
 		last[ref] = a
-		added = append(added, []any{a.ClientID[:], a.SubjectID[:], a.N, a.Kind, a.Connection, a.Reference[:], a.Outcome, orNull(a.Code), orNull(a.Detail),
-			int64(a.StartedAt), int64(a.EndedAt), int64(a.EndedAt)})
+		added = append(added, a.ended())
 	}
-	if err := tx.set(ctx, `INSERT INTO attempts (client_id, subject_id, n, kind, connection, reference, outcome, code, detail, started_at, ended_at, last_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, added); err != nil {
+	if err := tx.set(ctx, insertEnded, added); err != nil {
 		return err
 	}
 	// One by one: a batch may hold several answers about one payment.

@@ -28,10 +28,11 @@ type Known struct {
 // Lock locks and reads everything that a change of payments, or of payouts,
 // needs, in one round trip and in the fixed order of locks: steps, then heads.
 // The head is what others wait for, so it is locked last, after all that can be
-// done without it: also the answers to sends are written down before. The steps
+// done without it: also answers are written down before, to sends and to the first
+// call after one that is known to be all that was made. The steps
 // come before the rows, too: a claim that sends again changes the row's window
 // under the lock of its step. What is known is not read.
-func (tx *Tx) Lock(ctx context.Context, kind string, refs []Ref, known Known, sends []*Attempt) (l *Locked, err error) {
+func (tx *Tx) Lock(ctx context.Context, kind string, refs []Ref, known Known, calls []*Attempt) (l *Locked, err error) {
 	refs = sortedRefs(refs)
 	clients := make([]till.ID, len(refs))
 	for i, ref := range refs {
@@ -58,7 +59,13 @@ func (tx *Tx) Lock(ctx context.Context, kind string, refs []Ref, known Known, se
 		l.Payments = make(map[Ref]*PaymentRow, len(refs))
 		rows = tx.readPayments(unknown, l.Payments)
 	}
-	l.Heads, err = tx.lockHeads(ctx, []read{tx.lockSteps(refs, l.Steps), endSends(sends)}, clients, rows, readLastAttempts(tried, l.Attempts),
+	sends, seconds := endCalls(calls)
+	for _, a := range calls {
+		if ref := (Ref{a.ClientID, a.SubjectID}); a.Kind != AttemptSubmit {
+			l.Attempts[ref] = a
+		}
+	}
+	l.Heads, err = tx.lockHeads(ctx, []read{tx.lockSteps(refs, l.Steps), sends, seconds}, clients, rows, readLastAttempts(tried, l.Attempts),
 		read{query: `SELECT ` + walletColumns + ` FROM wallets WHERE client_id = ?`, args: idArgs(clients), scan: func(_ int, r row) error {
 			w, err := scanWallet(r)
 			l.Wallets = append(l.Wallets, w)
