@@ -2,11 +2,13 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"regexp"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"till"
 	"till/store"
@@ -93,6 +95,76 @@ func TestManyAreLockedAtOnce(t *testing.T) {
 		})
 		if err != nil {
 			t.Fatal(err)
+		}
+	})
+}
+
+// What is known to be a row's second call is written down together with others,
+// whoever holds the head.
+func TestSecondCallsAreWrittenBeforeHeadsAreLocked(t *testing.T) {
+	t.Parallel()
+	eachPostgres(t, func(t *testing.T, config store.Config, one, two *store.Store) {
+		client := storetest.NewClient(t, one, till.Test)
+		collector := storetest.NewCollector(t, one)
+		var refs []store.Ref
+		var calls []*store.Attempt
+		known := store.Known{Once: map[store.Ref]bool{}}
+		for range 3 {
+			ref := store.Ref{Client: client.ID, ID: storetest.NewPayment(t, collector, client, storetest.Body{}).ID}
+			refs, known.Once[ref] = append(refs, ref), true
+			calls = append(calls, &store.Attempt{ClientID: ref.Client, SubjectID: ref.ID, Kind: store.AttemptCheck, Outcome: "open",
+				Connection: storetest.Connection, Reference: till.NewID(7), StartedAt: 1, EndedAt: 2})
+		}
+		// Whoever inserts a row that is written and not committed waits for it.
+		raw := connect(t, config.Path)
+		written := func(ref store.Ref) bool {
+			tx, err := raw.Begin(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer tx.Rollback(t.Context())
+			if _, err := tx.Exec(t.Context(), `SET LOCAL lock_timeout = '20ms'`); err != nil {
+				t.Fatal(err)
+			}
+			_, err = tx.Exec(t.Context(), `INSERT INTO attempts (client_id, subject_id, n, kind, connection, reference, started_at)
+				VALUES ($1, $2, 2, 'check', 'x', $3, 1)`, ref.Client[:], ref.ID[:], ref.ID[:])
+			var refused *pgconn.PgError
+			return errors.As(err, &refused) && refused.Code == "55P03"
+		}
+		changed := make(chan error, 1)
+		err := one.Update(t.Context(), func(tx *store.Tx) error {
+			if _, err := tx.LockHeads(t.Context(), []till.ID{client.ID}); err != nil {
+				return err
+			}
+			go func() {
+				changed <- two.Update(t.Context(), func(tx *store.Tx) error {
+					l, err := tx.Lock(t.Context(), store.KindPayment, refs, known, calls)
+					if err == nil && (len(l.Attempts) != 3 || l.Attempts[refs[0]].N != 2) {
+						t.Errorf("the newest attempts are %+v", l.Attempts)
+					}
+					return err
+				})
+			}()
+			for end := time.Now().Add(10 * time.Second); !written(refs[0]); time.Sleep(time.Millisecond) {
+				if time.Now().After(end) {
+					t.Error("it waits for the head and has written nothing")
+					break
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := <-changed; err != nil {
+			t.Fatal(err)
+		}
+		for _, ref := range refs {
+			var attempts []*store.Attempt
+			err := one.View(t.Context(), func(tx *store.Tx) (err error) { attempts, err = tx.Attempts(t.Context(), ref); return err })
+			if err != nil || len(attempts) != 1 || attempts[0].N != 2 || attempts[0].Outcome != "open" {
+				t.Errorf("on record are %+v, error %v", attempts, err)
+			}
 		}
 	})
 }
