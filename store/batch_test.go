@@ -98,6 +98,47 @@ func TestAWalletThatIsNotThereIsMadeOnce(t *testing.T) {
 	}
 }
 
+// Whatever else was written beside a row that was not there is undone, also where
+// the commit was sent before anybody could know.
+func TestNothingIsWrittenBesideARowThatWasNotThere(t *testing.T) {
+	storetest.Run(t, func(t *testing.T, s *store.Store) {
+		c, client := storetest.NewCollector(t, s), storetest.NewClient(t, s, till.Test)
+		var old []*store.PaymentRow
+		for range 3 {
+			p := storetest.NewPayment(t, c, client, storetest.Body{})
+			err := s.View(t.Context(), func(tx *store.Tx) error {
+				row, err := tx.Payment(t.Context(), store.Ref{Client: p.ClientID, ID: p.ID})
+				old = append(old, row)
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(old) == 3 { // one of them moves on
+				storetest.Apply(t, c, s, p, provider.Result{Outcome: provider.Open})
+			}
+		}
+		for n := range old {
+			rows := old[n:] // three, two, and that one alone
+			err := s.Update(t.Context(), func(tx *store.Tx) error {
+				if _, err := tx.LockHeads(t.Context(), []till.ID{client.ID}); err != nil {
+					return err
+				}
+				if err := tx.SetSuspended(t.Context(), client.ID, true); err != nil {
+					return err
+				}
+				return tx.UpdatePayments(t.Context(), rows)
+			})
+			if !errors.Is(err, store.ErrRefused) || errors.Is(err, store.ErrUnknownCommit) {
+				t.Errorf("of %d payments the last was not there: %v, want a refusal", len(rows), err)
+			}
+			if readClient(t, s, client.ID).Suspended {
+				t.Fatalf("of %d payments the last was not there, and the rest of the transaction happened", len(rows))
+			}
+		}
+	})
+}
+
 // A payment that is not as it was when it was read is not written: neither one
 // that was moved, nor one that a person has to look at since.
 func TestAPaymentThatHasChangedIsNotWritten(t *testing.T) {

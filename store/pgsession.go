@@ -34,12 +34,11 @@ type pgSession struct {
 	alone bool
 }
 
-// owed is a statement that nobody waits for yet, and what its answer must be.
+// owed is a statement that nobody waits for yet.
 type owed struct {
 	text  string
 	args  []any
-	rows  int64 // how many rows it must touch; -1: any number
-	clock bool  // it asks for the server's clock
+	clock bool // it asks for the server's clock
 }
 
 const pgClock = `SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
@@ -50,18 +49,18 @@ func (ses *pgSession) begin(_ context.Context, write bool) error {
 		ses.at = ses.fixed()
 	}
 	if write {
-		ses.owe("BEGIN", nil, -1)
+		ses.owe("BEGIN", nil)
 		return nil
 	}
-	ses.owe("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", nil, -1)
+	ses.owe("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", nil)
 	if ses.fixed == nil {
 		ses.owed = append(ses.owed, owed{text: pgClock, clock: true})
 	}
 	return nil
 }
 
-func (ses *pgSession) owe(text string, args []any, rows int64) {
-	ses.owed = append(ses.owed, owed{text: text, args: args, rows: rows})
+func (ses *pgSession) owe(text string, args []any) {
+	ses.owed = append(ses.owed, owed{text: text, args: args})
 }
 
 // send sends what is owed and, behind it, what ask queues, in one round trip.
@@ -101,10 +100,7 @@ func (ses *pgSession) heed(o owed, sent time.Time, r pgx.BatchResults) error {
 	if o.clock {
 		return ses.scanClock(sent, r)
 	}
-	tag, err := r.Exec()
-	if err == nil && o.rows >= 0 && tag.RowsAffected() != o.rows {
-		return fmt.Errorf("%w: %d of %d rows were there: %.60s", ErrRefused, tag.RowsAffected(), o.rows, o.text)
-	}
+	_, err := r.Exec()
 	return err
 }
 
@@ -144,20 +140,16 @@ func (ses *pgSession) assume(at till.Time) {
 func (ses *pgSession) first(query string, rows [][]any) {
 	before := make([]owed, 0, len(rows)+len(ses.owed))
 	for _, args := range rows {
-		before = append(before, owed{text: numbered(query), args: plain(args), rows: -1})
+		before = append(before, owed{text: numbered(query), args: plain(args)})
 	}
 	ses.owed = append(before, ses.owed...)
 }
 
 // commitWhole sends everything in one piece: statements up to a Sync are one
-// transaction. That some rows were not there would be known too late; nobody
-// who guesses may need to know it.
+// transaction.
 func (ses *pgSession) commitWhole(ctx context.Context) error {
 	var b pgx.Batch
 	for _, o := range ses.owed {
-		if o.rows >= 0 {
-			return fmt.Errorf("%w: %w: a count was asked for", errBeforeCommit, errHead)
-		}
 		b.Queue(o.text, o.args...)
 	}
 	n := len(ses.owed)
@@ -257,22 +249,18 @@ func (ses *pgSession) exec(ctx context.Context, query string, args []any) (touch
 
 func (ses *pgSession) later(_ context.Context, query string, rows [][]any) error {
 	for _, args := range rows {
-		ses.owe(numbered(query), plain(args), -1)
+		ses.owe(numbered(query), plain(args))
 	}
 	return nil
 }
 
 func (ses *pgSession) set(ctx context.Context, query string, rows [][]any, must bool) error {
-	want := int64(-1)
-	if must {
-		want = int64(len(rows))
-	}
 	if len(rows) == 0 {
 		return nil
 	}
 	if len(rows) == 1 || !ses.sets { // the plain statement; the server has planned it for good
 		for _, args := range rows {
-			ses.owe(numbered(query), plain(args), min(want, 1))
+			ses.oweAll(numbered(query), plain(args), 1, must)
 		}
 		return nil
 	}
@@ -281,8 +269,17 @@ func (ses *pgSession) set(ctx context.Context, query string, rows [][]any, must 
 		return err
 	}
 	args, err := s.columns(rows)
-	ses.owe(s.text, args, want)
+	ses.oweAll(s.text, args, len(rows), must)
 	return err
+}
+
+// oweAll owes a write of so many rows. If they must all be there, the server
+// itself has to say that one is not: the COMMIT goes out together with it.
+func (ses *pgSession) oweAll(text string, args []any, rows int, must bool) {
+	if must {
+		text, args = countedText(text, len(args)), append(slices.Clip(args), int64(rows))
+	}
+	ses.owe(text, args)
 }
 
 func (ses *pgSession) touched(ctx context.Context, query string, rows [][]any) ([]bool, error) {

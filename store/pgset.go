@@ -188,6 +188,22 @@ func (s *pgSet) columns(rows [][]any) ([]any, error) {
 	return append(out, int64(len(rows))), nil
 }
 
+// countedTexts keeps the texts of countedText by those of their writes.
+var countedTexts sync.Map
+
+// countedText turns a write with so many arguments into one that fails unless it
+// touches as many rows as one more argument says. The failure is that of a text
+// that is no number, which nothing else in here can be.
+func countedText(text string, arguments int) string {
+	if t, ok := countedTexts.Load(text); ok {
+		return t.(string)
+	}
+	counted := "WITH touched AS (" + text + " RETURNING 1) SELECT CAST(CASE count(*) WHEN $" + strconv.Itoa(arguments+1) +
+		"::bigint THEN '1' ELSE 'only ' || count(*) || ' rows were there' END AS BIGINT) FROM touched"
+	countedTexts.Store(text, counted)
+	return counted
+}
+
 // plain turns what PostgreSQL has no implicit cast for into what it has.
 func plain(args []any) []any {
 	for i, a := range args {

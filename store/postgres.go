@@ -176,7 +176,7 @@ func (*postgres) classify(err error) error {
 			return fmt.Errorf("%w: %w", errHead, err)
 		case e.Code == "40001", e.Code == "40P01", e.Code == "55P03":
 			return fmt.Errorf("%w: %w", errAgain, err)
-		case strings.HasPrefix(e.Code, "23"):
+		case strings.HasPrefix(e.Code, "23"), e.Code == "22P02": // only countedText makes numbers of text
 			return fmt.Errorf("%w: %w", ErrRefused, err)
 		case strings.HasPrefix(e.Code, "08"), strings.HasPrefix(e.Code, "53"), strings.HasPrefix(e.Code, "57"),
 			strings.HasPrefix(e.Code, "58"), e.Code == "25006", e.Code == "25P03":
