@@ -178,3 +178,44 @@ func TestAPaymentThatHasChangedIsNotWritten(t *testing.T) {
 		}
 	})
 }
+
+// What comes behind a write that fails is passed over by the server. It must be
+// known there all the same when it is sent again.
+func TestAWriteBehindOneThatFailedCanBeSentAgain(t *testing.T) {
+	storetest.Run(t, func(t *testing.T, s *store.Store) {
+		c, client := storetest.NewCollector(t, s), storetest.NewClient(t, s, till.Test)
+		p := storetest.NewPayment(t, c, client, storetest.Body{})
+		var old *store.PaymentRow
+		err := s.View(t.Context(), func(tx *store.Tx) (err error) {
+			old, err = tx.Payment(t.Context(), store.Ref{Client: p.ClientID, ID: p.ID})
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		storetest.Apply(t, c, s, p, provider.Result{Outcome: provider.Open})
+		audit := func(rows ...*store.PaymentRow) error {
+			return s.Update(t.Context(), func(tx *store.Tx) error {
+				heads, err := tx.LockHeads(t.Context(), []till.ID{client.ID})
+				if err != nil {
+					return err
+				}
+				if err := tx.UpdatePayments(t.Context(), rows); err != nil {
+					return err
+				}
+				h := heads[client.ID]
+				row := store.AuditRow{ClientID: client.ID, Sequence: h.NextAudit(), At: h.Tick(), Actor: "test", Action: "test", SubjectID: p.ID}
+				if err := tx.InsertAudit(t.Context(), []*store.AuditRow{&row}); err != nil {
+					return err
+				}
+				return tx.SaveHeads(t.Context(), heads)
+			})
+		}
+		if err := audit(old); !errors.Is(err, store.ErrRefused) {
+			t.Fatalf("a payment that has moved was written: %v", err)
+		}
+		if err := audit(); err != nil {
+			t.Errorf("what came behind it, by itself: %v", err)
+		}
+	})
+}

@@ -17,41 +17,42 @@ type pgArray []byte
 // newArray gathers one argument of every row; nil becomes null.
 func newArray(oid uint32, rows [][]any, i int) (pgArray, error) {
 	a := arrayHead(oid, len(rows))
+	ok := false
 	for _, r := range rows {
-		ok := true
-		switch v := r[i].(type) {
-		case nil:
-			a = appendNull(a)
-		case []byte:
-			if ok = oid == pgtype.ByteaOID; v == nil {
-				a = appendNull(a)
-			} else {
-				a = append(binary.BigEndian.AppendUint32(a, uint32(len(v))), v...)
-			}
-		case string:
-			ok = oid == pgtype.TextOID
-			a = append(binary.BigEndian.AppendUint32(a, uint32(len(v))), v...)
-		case int64:
-			ok = oid == pgtype.Int8OID
-			a = appendInt(a, v)
-		case int:
-			ok = oid == pgtype.Int8OID
-			a = appendInt(a, int64(v))
-		case bool:
-			ok = oid == pgtype.Int8OID
-			n := int64(0)
-			if v {
-				n = 1
-			}
-			a = appendInt(a, n)
-		default:
-			ok = false
-		}
-		if !ok {
+		if a, ok = appendValue(a, oid, r[i]); !ok {
 			return nil, fmt.Errorf("argument %d is a %T", i+1, r[i])
 		}
 	}
 	return a, nil
+}
+
+// appendValue appends a value in the server's binary form, behind its length,
+// and reports whether it is of that type.
+func appendValue(a []byte, oid uint32, value any) ([]byte, bool) {
+	switch v := value.(type) {
+	case nil:
+		return appendNull(a), true
+	case []byte:
+		if v == nil {
+			return appendNull(a), true
+		}
+		return append(binary.BigEndian.AppendUint32(a, uint32(len(v))), v...), oid == pgtype.ByteaOID
+	case string:
+		return append(binary.BigEndian.AppendUint32(a, uint32(len(v))), v...), oid == pgtype.TextOID
+	case int64:
+		return appendInt(a, v), oid == pgtype.Int8OID
+	case int:
+		return appendInt(a, int64(v)), oid == pgtype.Int8OID
+	case bool:
+		n := int64(0)
+		if v {
+			n = 1
+		}
+		return appendInt(a, n), oid == pgtype.Int8OID
+	case pgArray:
+		return append(binary.BigEndian.AppendUint32(a, uint32(len(v))), v...), true
+	}
+	return a, false
 }
 
 // numbers is the array of 1 to n.
@@ -72,9 +73,9 @@ func arrayHead(oid uint32, n int) pgArray {
 	return binary.BigEndian.AppendUint32(a, 1) // the first has the number 1
 }
 
-func appendNull(a pgArray) pgArray { return binary.BigEndian.AppendUint32(a, 0xffffffff) }
+func appendNull(a []byte) []byte { return binary.BigEndian.AppendUint32(a, 0xffffffff) }
 
-func appendInt(a pgArray, n int64) pgArray {
+func appendInt(a []byte, n int64) []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(a, 8), uint64(n))
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -19,6 +20,7 @@ import (
 // at the latest, so that a transaction costs few round trips.
 type pgSession struct {
 	conn  *pgx.Conn
+	wire  *pgWire                             // the same connection, for commits
 	fixed func() till.Time                    // a test's clock; nil: the server's
 	saw   func(sent time.Time, now till.Time) // told what the server's clock showed
 	sets  bool                                // many rows are one statement
@@ -28,10 +30,6 @@ type pgSession struct {
 	whole bool      // it goes out in one piece, which the server takes for a transaction
 	at    till.Time // its clock; 0 while it was not asked
 	err   error     // of asking for the clock
-
-	// alone says that the server warned: the wait for a synchronous standby
-	// was cancelled.
-	alone bool
 }
 
 // owed is a statement that nobody waits for yet.
@@ -145,68 +143,59 @@ func (ses *pgSession) first(query string, rows [][]any) {
 	ses.owed = append(before, ses.owed...)
 }
 
-// commitWhole sends everything in one piece: statements up to a Sync are one
-// transaction.
-func (ses *pgSession) commitWhole(ctx context.Context) error {
-	var b pgx.Batch
-	for _, o := range ses.owed {
-		b.Queue(o.text, o.args...)
-	}
-	n := len(ses.owed)
-	ses.owed = nil
-	r := ses.conn.SendBatch(ctx, &b)
-	for range n {
-		if _, err := r.Exec(); err != nil {
-			r.Close()
-			err = ses.lost(err)
-			var refused *pgconn.PgError
-			if errors.As(err, &refused) {
-				return fmt.Errorf("%w: %w", errBeforeCommit, err) // the server passes over the rest
-			}
-			ses.begun = true // as far as anybody can know
-			return err
-		}
-	}
-	ses.begun = true
-	err := ses.lost(r.Close())
-	if err == nil && ses.alone {
-		return fmt.Errorf("%w: the commit is not on the synchronous standby", ErrUnavailable)
-	}
-	return err
-}
-
 // commit sends the COMMIT together with what is owed, but not together with
 // the BEGIN: if that meets a dead connection, it is plain that nothing
-// happened, and another one can be tried.
+// happened, and another one can be tried. What goes out whole has neither:
+// statements up to a Sync are one transaction.
 func (ses *pgSession) commit(ctx context.Context) error {
-	ses.alone = false
-	if ses.whole {
-		return ses.commitWhole(ctx)
-	}
-	if !ses.begun {
+	if !ses.begun && !ses.whole {
 		if err := ses.flush(ctx); err != nil {
 			return fmt.Errorf("%w: %w", errBeforeCommit, err)
 		}
 	}
-	reached := false
-	var tag pgconn.CommandTag
-	err := ses.send(ctx, func(b *pgx.Batch) { b.Queue("COMMIT") }, func(r pgx.BatchResults) (err error) {
-		reached = true
-		tag, err = r.Exec()
-		return err
-	})
-	var refused *pgconn.PgError
-	switch {
-	case err == nil && tag.String() == "ROLLBACK":
-		return errors.New("the transaction had failed and was rolled back")
-	case err == nil && ses.alone:
-		// It says COMMIT and is not kept: a failover now would lose it.
-		return fmt.Errorf("%w: the commit is not on the synchronous standby", ErrUnavailable)
-	case err != nil && !reached && errors.As(err, &refused):
-		// The server has named a statement before it; then it passes over the rest.
+	if ses.err != nil {
+		return fmt.Errorf("%w: %w", errBeforeCommit, ses.err)
+	}
+	all := ses.owed
+	ses.owed = nil
+	writes := len(all)
+	if !ses.whole {
+		all = append(all, owed{text: "COMMIT"})
+	}
+	types, err := ses.typesOf(ctx, all)
+	if err != nil {
 		return fmt.Errorf("%w: %w", errBeforeCommit, err)
 	}
-	return err
+	if err := ses.wire.send(all, types); err != nil {
+		ses.close()
+		return fmt.Errorf("%w: %w: %w", errBeforeCommit, errClosed, err)
+	}
+	a, err := ses.wire.receive()
+	if err != nil || a.refused != nil && !harmless(a.refused) {
+		ses.close()
+	}
+	if a.refused != nil && a.done < writes {
+		// The server has named a write; then it passes over the rest.
+		return fmt.Errorf("%w: %w", errBeforeCommit, a.refused)
+	}
+	ses.begun = true // as far as anybody can know
+	switch {
+	case a.refused != nil:
+		return a.refused
+	case err != nil:
+		return fmt.Errorf("%w: %w", errClosed, err)
+	case a.last == "ROLLBACK":
+		return errors.New("the transaction had failed and was rolled back")
+	case a.alone:
+		// It is committed and not kept: a failover now would lose it.
+		return fmt.Errorf("%w: the commit is not on the synchronous standby", ErrUnavailable)
+	}
+	return nil
+}
+
+// harmless reports whether a connection is as good as before after an error.
+func harmless(e *pgconn.PgError) bool {
+	return e.Code == "22012" || e.Code == "22P02" || e.Code == "55P03" || strings.HasPrefix(e.Code, "23") || strings.HasPrefix(e.Code, "40")
 }
 
 func (ses *pgSession) rollback(ctx context.Context) {

@@ -123,15 +123,12 @@ func (*postgres) translate(text string) string {
 
 func (e *postgres) connect(ctx context.Context, write bool) (session, error) {
 	ses := &pgSession{fixed: e.now, saw: e.saw, sets: e.sets}
-	c := e.config.Copy()
-	c.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) {
-		ses.alone = ses.alone || strings.Contains(n.File, "syncrep")
-	}
 	var err error
-	if ses.conn, err = pgx.ConnectConfig(ctx, c); err != nil {
+	if ses.conn, err = pgx.ConnectConfig(ctx, e.config.Copy()); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	takeArrays(ses.conn.TypeMap())
+	ses.wire = newWire(ses.conn.PgConn().Conn(), ses.conn.PgConn().Frontend())
 	if _, err := ses.conn.Exec(ctx, e.settings(write)); err != nil {
 		ses.close()
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
