@@ -166,9 +166,13 @@ func (ses *pgSession) commit(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errBeforeCommit, err)
 	}
-	if err := ses.wire.send(all, types); err != nil {
+	reached, err := ses.wire.send(all, types)
+	if err != nil {
 		ses.close()
-		return fmt.Errorf("%w: %w: %w", errBeforeCommit, errClosed, err)
+		if ses.whole || !reached { // without the Sync there is no transaction, without a word no COMMIT
+			return fmt.Errorf("%w: %w: %w", errBeforeCommit, errClosed, err)
+		}
+		return fmt.Errorf("%w: %w", errClosed, err)
 	}
 	a, err := ses.wire.receive()
 	if err != nil || a.refused != nil && !harmless(a.refused) {

@@ -54,10 +54,10 @@ func (ses *pgSession) typesOf(ctx context.Context, all []owed) ([][]uint32, erro
 	return out, nil
 }
 
-// send sends statements and a Sync. If it fails, the Sync has not gone out, so
-// the server has not done more than a part of the statements, and the connection
-// is of no use any more.
-func (w *pgWire) send(all []owed, types [][]uint32) (err error) {
+// send sends statements and a Sync. If it fails, the Sync has not gone out and
+// the connection is of no use any more, but some of the statements may have
+// reached the server; a COMMIT among them is not undone.
+func (w *pgWire) send(all []owed, types [][]uint32) (reached bool, err error) {
 	b := w.buf[:0]
 	// A statement that fails makes the server pass over the rest, but not over
 	// what it was told to prepare before.
@@ -65,13 +65,13 @@ func (w *pgWire) send(all []owed, types [][]uint32) (err error) {
 		if w.prepared[o.text] == "" {
 			w.prepared[o.text] = "till" + strconv.Itoa(len(w.prepared)+1)
 			if b, err = (&pgproto3.Parse{Name: w.prepared[o.text], Query: o.text, ParameterOIDs: types[i]}).Encode(b); err != nil {
-				return err
+				return false, err
 			}
 		}
 	}
 	for i, o := range all {
 		if b, err = appendBind(b, w.prepared[o.text], types[i], o.args); err != nil {
-			return fmt.Errorf("%w: %.60s", err, o.text)
+			return false, fmt.Errorf("%w: %.60s", err, o.text)
 		}
 		b = append(b, messageExecute...)
 	}
@@ -79,8 +79,8 @@ func (w *pgWire) send(all []owed, types [][]uint32) (err error) {
 	if w.buf = b; cap(b) > maxBuffer {
 		w.buf = nil
 	}
-	_, err = w.conn.Write(b)
-	return err
+	n, err := w.conn.Write(b)
+	return n > 0, err
 }
 
 // answered is what the server said to some statements.
