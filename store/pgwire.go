@@ -106,10 +106,7 @@ func (w *pgWire) receive() (a answered, err error) {
 		case *pgproto3.NoticeResponse:
 			a.alone = a.alone || fromStandby(m.File)
 		case *pgproto3.ErrorResponse:
-			a.refused = pgconn.ErrorResponseToPgError(m)
-			if a.refused.Severity == "FATAL" || a.refused.Severity == "PANIC" {
-				return a, a.refused
-			}
+			a.refused = pgconn.ErrorResponseToPgError(m) // if it is the end, the server hangs up
 		case *pgproto3.ReadyForQuery:
 			return a, nil
 		}
@@ -121,9 +118,8 @@ func (w *pgWire) receive() (a answered, err error) {
 func fromStandby(file string) bool { return strings.Contains(file, "syncrep") }
 
 var (
-	messageExecute, _   = (&pgproto3.Execute{}).Encode(nil)
-	messageSync, _      = (&pgproto3.Sync{}).Encode(nil)
-	messageTerminate, _ = (&pgproto3.Terminate{}).Encode(nil)
+	messageExecute, _ = (&pgproto3.Execute{}).Encode(nil)
+	messageSync, _    = (&pgproto3.Sync{}).Encode(nil)
 )
 
 // appendBind appends the message that binds the arguments of a statement, all
