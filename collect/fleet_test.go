@@ -17,6 +17,10 @@ import (
 	"till/store/storetest"
 )
 
+// heard is how long it takes until all instances know what one has told: a
+// pulse, and a little, because at the same instant either may come first.
+const heard = time.Second + 50*time.Millisecond
+
 // fleet is several instances on one database, in virtual time, and one
 // operator that all of them call.
 type fleet struct {

@@ -29,7 +29,7 @@ func TestAnOutageThatOneInstanceSeesIsRefusedByAll(t *testing.T) {
 		for f.breaker().State != store.Stopped {
 			time.Sleep(10 * time.Millisecond)
 		}
-		time.Sleep(time.Second) // no longer than this may instances disagree
+		time.Sleep(heard) // no longer than this may instances disagree
 		before := f.total()
 		for _, i := range f.all {
 			if status(i) != "closed" || !f.refused(i) {
@@ -132,7 +132,7 @@ func TestOneInstanceProbesAtATime(t *testing.T) {
 			}
 			f.refused(f.all[2])
 		}
-		time.Sleep(time.Second)
+		time.Sleep(heard)
 		for _, i := range f.all {
 			if f.refused(i) {
 				t.Errorf("the operator is back, and the method is %s", status(i))
@@ -153,7 +153,7 @@ func TestAnInstanceThatDiesProbingIsReplaced(t *testing.T) {
 		first.stop() // and with it everything that is waiting to be sent
 		time.Sleep(10 * time.Second)
 		f.refused(dies)
-		time.Sleep(time.Second)
+		time.Sleep(heard)
 		b := f.breaker()
 		if b.State != store.Probing {
 			t.Fatalf("the breaker is %s", b.State)

@@ -49,7 +49,7 @@ func TestASecondConnectionIsTakenWhileTheFirstIsAway(t *testing.T) {
 		for f.breaker().State != store.Stopped {
 			time.Sleep(10 * time.Millisecond)
 		}
-		time.Sleep(time.Second)
+		time.Sleep(heard)
 		sent, _ := f.operator.calls()
 		for range 10 {
 			if p := f.create(i); p.Connection != "spare" {
