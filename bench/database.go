@@ -90,11 +90,40 @@ func (d *database) tidy(ctx context.Context, database string) error {
 	if d.cluster == nil {
 		return nil
 	}
-	u, err := url.Parse(database)
+	name, err := nameOf(database)
 	if err != nil {
 		return err
 	}
-	return d.cluster.Vacuum(ctx, strings.TrimPrefix(u.Path, "/"))
+	return d.cluster.Vacuum(ctx, name)
+}
+
+// drop removes a database of the server; a file goes with its folder.
+func (d *database) drop(ctx context.Context, database string) error {
+	if d.cluster == nil {
+		return nil
+	}
+	name, err := nameOf(database)
+	if err != nil {
+		return err
+	}
+	return d.cluster.Drop(ctx, name)
+}
+
+// settle has the server write to the disk what is only in its memory.
+func (d *database) settle(ctx context.Context) error {
+	if d.cluster == nil {
+		return nil
+	}
+	return d.cluster.Checkpoint(ctx)
+}
+
+// nameOf returns the name of a server's database.
+func nameOf(address string) (string, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimPrefix(u.Path, "/"), nil
 }
 
 // size returns the bytes of a database, 0 where unknown: the file with its

@@ -32,6 +32,7 @@ func (r *engineRun) newSite(ctx context.Context, name string) (*site, error) {
 	if s.url, err = r.db.create(ctx, s.dir, name); err != nil {
 		return nil, err
 	}
+	r.sites = append(r.sites, s)
 	if _, err := s.in.till(ctx, "migrate", "--database", s.url); err != nil {
 		return nil, err
 	}
@@ -39,6 +40,14 @@ func (r *engineRun) newSite(ctx context.Context, name string) (*site, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// remove drops the database, which nobody has open any more.
+func (s *site) remove(ctx context.Context) error {
+	if err := s.db.drop(ctx, s.url); err != nil {
+		return err
+	}
+	return os.RemoveAll(s.dir)
 }
 
 // newClient makes a test client and returns its key.

@@ -142,6 +142,14 @@ func (c *Cluster) Create(ctx context.Context, database string) error {
 	return c.exec(ctx, "postgres", "CREATE DATABASE "+pgx.Identifier{database}.Sanitize())
 }
 
+// Drop removes a database and all that is in it.
+func (c *Cluster) Drop(ctx context.Context, database string) error {
+	return c.exec(ctx, "postgres", "DROP DATABASE "+pgx.Identifier{database}.Sanitize())
+}
+
+// Checkpoint writes to the disk what is still only in the server's memory.
+func (c *Cluster) Checkpoint(ctx context.Context) error { return c.exec(ctx, "postgres", "CHECKPOINT") }
+
 // Vacuum does at once what the server would do in the minutes after a table was
 // filled: it counts what is there, marks what everybody sees, and writes to the
 // disk what is still only in its memory.
@@ -149,7 +157,7 @@ func (c *Cluster) Vacuum(ctx context.Context, database string) error {
 	if err := c.exec(ctx, database, "VACUUM (ANALYZE)"); err != nil {
 		return err
 	}
-	return c.exec(ctx, database, "CHECKPOINT")
+	return c.Checkpoint(ctx)
 }
 
 // Age gives a new server what one has that has run for some time: so many files
