@@ -139,7 +139,9 @@ func seedText(engine string, ended bool) string {
 	id := seedID(engine, "at")
 	key := `unhex(printf('%014x', place * CAST(? AS BIGINT) + abs(random() % CAST(? AS BIGINT))) || hex(randomblob(9)))`
 	hash, document := `zeroblob(32)`, `CAST('`+seedDocument+`' AS BLOB)`
+	column, end := ``, ``
 	if engine == "postgres" {
+		column, end = `, ended`, `, CASE WHEN status <> 'pending' AND status <> 'processing' THEN status ELSE '' END`
 		numbers = `numbers (i) AS (SELECT generate_series(CAST(? AS BIGINT), CAST(? AS BIGINT)))`
 		key = `int8send((place * CAST(? AS BIGINT) + floor(random() * CAST(? AS BIGINT))::bigint - 36028797018963968) * 256) ||
 			int8send(floor(random() * 4503599627370496)::bigint * 1024)`
@@ -154,7 +156,7 @@ func seedText(engine string, ended bool) string {
 		INSERT INTO payments (client_id, id, idempotency_key, body_hash, body_version, status, previous_status,
 			method, country, amount, currency, phone, reference, document, failure_reason,
 			created_at, updated_at, expires_at, approval_window, connection, fingerprint,
-			pending_event, processing_event, final_event)
+			pending_event, processing_event, final_event` + column + `)
 		SELECT ?, ` + id + `, key, ` + hash + `, 1, status,
 			CASE status WHEN 'pending' THEN '' WHEN 'processing' THEN 'pending' ELSE 'processing' END,
 			method, CASE method WHEN 'mpesa' THEN 'KE' ELSE 'CG' END, 500000, CASE method WHEN 'mpesa' THEN 'KES' ELSE 'XAF' END,
@@ -162,7 +164,7 @@ func seedText(engine string, ended bool) string {
 			CASE status WHEN 'failed' THEN 'customer_declined' WHEN 'expired' THEN 'customer_timeout' END,
 			at, at + ` + strconv.Itoa(took) + `, at + 60000000, 60000000, 'seed', 'seed',
 			3 * i + 1, CASE WHEN status <> 'pending' THEN 3 * i + 2 END,
-			CASE WHEN status <> 'pending' AND status <> 'processing' THEN 3 * i + 3 END
+			CASE WHEN status <> 'pending' AND status <> 'processing' THEN 3 * i + 3 END` + end + `
 		FROM made`
 }
 
