@@ -37,11 +37,11 @@ func measureAlone(ctx context.Context, r *engineRun) error {
 		return err
 	}
 	defer disk.close()
-	length := r.length() / 3
+	length := r.length() / createTurns
 	plain := &side{name: "nothing stored, alone", servers: []*process{base}, connections: 1, length: length, say: r.say}
 	durable := &side{name: "till, alone", servers: []*process{till}, db: r.db, connections: 1, length: length, say: r.say}
 	var flushes []float64
-	err = inTurns(ctx, r.rounds, func(ctx context.Context, counts bool) error {
+	err = inTurns(ctx, createTurns*r.rounds, func(ctx context.Context, counts bool) error {
 		p50, err := disk.flush(ctx, length/2)
 		if counts {
 			flushes = append(flushes, ms(p50))

@@ -5,8 +5,9 @@ import (
 	"fmt"
 )
 
-// createTurns is how many times as often the sides of creates take turns, and how
-// much shorter: so many that are only as long as a shared machine keeps its speed.
+// createTurns is how many times as often the sides of creates take turns, many at
+// once or one, and how much shorter: so many that are only as long as a shared
+// machine keeps its speed.
 const createTurns = 3
 
 // measureCreates loads servers with creates over many connections, in turns: a

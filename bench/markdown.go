@@ -31,7 +31,8 @@ func (r *report) markdown(name string) []byte {
 const remarks = `## What is compared
 
 Ratios are taken round by round, because a machine's speed drifts; the median and the range are of those. Rates of different
-runs, and of different machines, do not compare. Noise is large where server, database, operator and generator share the
+runs, and of different machines, do not compare. What a scenario leaves in the database is removed before the next one begins, because
+a server goes on working on it for minutes. Noise is large where server, database, operator and generator share the
 cores: a difference of a tenth says nothing.
 
 **Creates.** The same generator asks in turns: %d connections, each asking again as soon as it is answered, a body of %d bytes, a
