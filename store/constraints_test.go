@@ -93,13 +93,15 @@ func again(reference string, changes ...string) string {
 	return `INSERT INTO payments (` + strings.Join(columns, ", ") + `) SELECT ` + strings.Join(selected, ", ") + ` FROM payments WHERE reference = '` + reference + `'`
 }
 
+// payment returns an UPDATE of a payment.
+func payment(reference, set string) string {
+	return `UPDATE payments SET ` + set + ` WHERE reference = '` + reference + `'`
+}
+
 func TestTheDatabaseRefuses(t *testing.T) {
 	t.Parallel()
 	const unique, check, foreign, only = "unique constraint", "check constraint", "foreign key constraint", "append only"
 	wallet := func(set string) string { return `UPDATE wallets SET ` + set + ` WHERE currency = 'XAF'` }
-	payment := func(reference, set string) string {
-		return `UPDATE payments SET ` + set + ` WHERE reference = '` + reference + `'`
-	}
 
 	refused := []struct{ name, query, want string }{
 		// Money comes in once.
@@ -210,6 +212,30 @@ func TestTheDatabaseRefuses(t *testing.T) {
 					t.Error(err)
 				}
 			})
+		}
+	})
+}
+
+// On PostgreSQL the index of kinds goes by how a payment ended, a column that the
+// database writes itself, whatever a statement says.
+func TestHowAPaymentEndedIsTheDatabasesOwnWord(t *testing.T) {
+	t.Parallel()
+	runVault(t, func(t *testing.T, _ *store.Store, _ *till.Client, try storetest.Intruder) {
+		if _, err := try(`UPDATE payments SET ended = ended`); err != nil {
+			return // SQLite's index goes by the status
+		}
+		for name, write := range map[string]string{
+			"an end of an open payment":         payment("pending", "ended = 'success'"),
+			"another end":                       payment("success", "ended = 'failed'"),
+			"no end":                            payment("expired", "ended = ''"),
+			"a move that does not speak of it":  payment("processing", "status = 'success', previous_status = 'processing', final_event = 99"),
+			"a payment that was over elsewhere": again("failed", "idempotency_key", "randomblob(16)"),
+			"a payment that begins":             again("pending", "idempotency_key", "randomblob(16)"),
+		} {
+			if _, err := try(`WITH written AS (` + write + ` RETURNING status, final_event, ended)
+				SELECT FROM written WHERE ended = CASE WHEN final_event IS NULL THEN '' ELSE status END`); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
 		}
 	})
 }
