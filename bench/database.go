@@ -3,11 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"till/store"
@@ -86,25 +84,17 @@ func (d *database) create(ctx context.Context, dir, name string) (string, error)
 
 // tidy does what a server does by itself some time after a table was filled,
 // so that it does not do it in the middle of a measurement.
-func (d *database) tidy(ctx context.Context, database string) error {
+func (d *database) tidy(ctx context.Context, name string) error {
 	if d.cluster == nil {
 		return nil
-	}
-	name, err := nameOf(database)
-	if err != nil {
-		return err
 	}
 	return d.cluster.Vacuum(ctx, name)
 }
 
 // drop removes a database of the server; a file goes with its folder.
-func (d *database) drop(ctx context.Context, database string) error {
+func (d *database) drop(ctx context.Context, name string) error {
 	if d.cluster == nil {
 		return nil
-	}
-	name, err := nameOf(database)
-	if err != nil {
-		return err
 	}
 	return d.cluster.Drop(ctx, name)
 }
@@ -115,15 +105,6 @@ func (d *database) settle(ctx context.Context) error {
 		return nil
 	}
 	return d.cluster.Checkpoint(ctx)
-}
-
-// nameOf returns the name of a server's database.
-func nameOf(address string) (string, error) {
-	u, err := url.Parse(address)
-	if err != nil {
-		return "", err
-	}
-	return strings.TrimPrefix(u.Path, "/"), nil
 }
 
 // size returns the bytes of a database, 0 where unknown: the file with its

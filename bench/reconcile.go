@@ -38,7 +38,7 @@ func measureReconcile(ctx context.Context, r *engineRun) error {
 	if err != nil {
 		return err
 	}
-	if err := r.db.tidy(ctx, site.url); err != nil {
+	if err := r.db.tidy(ctx, site.name); err != nil {
 		return err
 	}
 	r.say("wrote a statement of %d lines", lines)

@@ -17,6 +17,7 @@ import (
 type site struct {
 	in     *installation
 	db     *database
+	name   string // of the server's database
 	dir    string
 	url    string
 	apiKey string
@@ -24,7 +25,7 @@ type site struct {
 
 // newSite makes a database that holds nothing but a client.
 func (r *engineRun) newSite(ctx context.Context, name string) (*site, error) {
-	s := &site{in: r.in, db: r.db, dir: filepath.Join(r.in.dir, r.db.engine+"-"+name)}
+	s := &site{in: r.in, db: r.db, name: name, dir: filepath.Join(r.in.dir, r.db.engine+"-"+name)}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -44,7 +45,7 @@ func (r *engineRun) newSite(ctx context.Context, name string) (*site, error) {
 
 // remove drops the database, which nobody has open any more.
 func (s *site) remove(ctx context.Context) error {
-	if err := s.db.drop(ctx, s.url); err != nil {
+	if err := s.db.drop(ctx, s.name); err != nil {
 		return err
 	}
 	return os.RemoveAll(s.dir)
@@ -136,7 +137,7 @@ func (s *site) seed(ctx context.Context, rows int64, say func(string, ...any)) (
 	}})
 	st.Close()
 	if err == nil {
-		err = s.db.tidy(ctx, s.url)
+		err = s.db.tidy(ctx, s.name)
 	}
 	if err != nil {
 		return nil, err

@@ -114,7 +114,7 @@ func (t *told) addDead(ctx context.Context, p *process, events int) error {
 		return err
 	}
 	t.r.say("%d events of a dead endpoint in %.0f s", events, time.Since(began).Seconds())
-	return t.site.db.tidy(ctx, t.site.url)
+	return t.site.db.tidy(ctx, t.site.name)
 }
 
 func (t *told) close(ctx context.Context) {
