@@ -221,7 +221,7 @@ func TestTheDatabaseRefuses(t *testing.T) {
 func TestHowAPaymentEndedIsTheDatabasesOwnWord(t *testing.T) {
 	t.Parallel()
 	runVault(t, func(t *testing.T, _ *store.Store, _ *till.Client, try storetest.Intruder) {
-		if _, err := try(`UPDATE payments SET ended = ended`); err != nil {
+		if !strings.HasSuffix(t.Name(), "/postgres") {
 			return // SQLite's index goes by the status
 		}
 		for name, write := range map[string]string{

@@ -20,8 +20,8 @@ import (
 
 const (
 	// pace is the least time between two notifications. The first goes at
-	// once; what comes meanwhile goes together. Each costs two sessions of the
-	// server and two goroutines here, as much as some creates.
+	// once; what comes meanwhile goes together. Each is work for two sessions of the
+	// server and two goroutines here, about as much as a create.
 	pace = 25 * time.Millisecond
 
 	// maxNotified is how many clients one notification names: PostgreSQL takes
@@ -212,8 +212,8 @@ func (p *post) sendOne(conn *pgx.Conn, channel, payload string) (*pgx.Conn, stri
 				return nil, "", err
 			}
 		}
-		// A word of the server's own, which it need not plan. Both are made of
-		// letters and digits here.
+		// A word of the server's own, which it need not plan. There is no quote in
+		// what take and hintConn make.
 		if _, err = conn.PgConn().Exec(ctx, `NOTIFY `+channel+`, '`+payload+`'`).ReadAll(); err == nil {
 			return conn, channel, nil
 		}
