@@ -112,13 +112,13 @@ func TestStatusWords(t *testing.T) {
 func TestABudgetIsNeverExceeded(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		r := provider.Rate{PerSecond: rapid.IntRange(1, 50).Draw(rt, "rate"), Burst: rapid.IntRange(1, 60).Draw(rt, "burst")}
+		r := provider.Rate{PerSecond: rapid.SampledFrom([]int{1, 2, 5, 50}).Draw(rt, "rate"), Burst: rapid.IntRange(1, 60).Draw(rt, "burst")}
 		b := &store.Budget{Tokens: -1}
 		type call struct{ from, to till.Time } // it may be made in this span
 		var calls []call
 		now := start
-		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
-			now += till.Time(rapid.Int64Range(0, 3_000_000).Draw(rt, "passed"))
+		for range rapid.IntRange(1, 30).Draw(rt, "steps") {
+			now += till.Time(rapid.OneOf(rapid.Int64Range(0, 5000), rapid.Int64Range(0, 3_000_000)).Draw(rt, "passed"))
 			refill(b, r, now)
 			if rapid.Bool().Draw(rt, "ahead") {
 				for range ahead(b, r) {
@@ -126,7 +126,7 @@ func TestABudgetIsNeverExceeded(t *testing.T) {
 				}
 				continue
 			}
-			n := min(b.Tokens/token, rapid.Int64Range(0, 20).Draw(rt, "wanted"))
+			n := min(b.Tokens/token, rapid.SampledFrom([]int64{0, 1, 20, 60}).Draw(rt, "wanted"))
 			b.Tokens -= n * token
 			for range n {
 				calls = append(calls, call{now, now})
@@ -149,6 +149,33 @@ func TestABudgetIsNeverExceeded(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The bucket has less room while tokens are in instances' hands, also when
+// nobody looks at it until they no longer are.
+func TestWhatIsHeldLeavesLessRoom(t *testing.T) {
+	t.Parallel()
+	r := provider.Rate{PerSecond: 1, Burst: 4}
+	b := &store.Budget{Tokens: -1}
+	begin := start - start%till.Time(aheadSpan.Microseconds())
+	refill(b, r, begin)
+	if held := ahead(b, r) + ahead(b, r); held != 2 || b.Tokens != 2*token {
+		t.Fatalf("%d taken ahead and %d left, want 2 and 2", held, b.Tokens/token)
+	}
+	for _, c := range []struct {
+		after  time.Duration
+		tokens int64
+	}{
+		{2 * aheadSpan, 2 * token}, // held until then
+		{2*aheadSpan + time.Second, 3 * token},
+		{3 * aheadSpan, 4 * token},
+	} {
+		unseen := *b
+		refill(&unseen, r, begin.Add(c.after))
+		if unseen.Tokens != c.tokens {
+			t.Errorf("after %s: %d, want %d", c.after, unseen.Tokens, c.tokens)
+		}
+	}
 }
 
 func TestAClockThatIsSetBackNeitherFillsNorDries(t *testing.T) {

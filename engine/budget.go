@@ -35,28 +35,35 @@ const (
 
 func burstOf(r provider.Rate) int64 { return int64(max(1, r.Burst)) }
 
-// refill adds the tokens that time has brought.
+// refill adds the tokens that time has brought: span by span, because what is
+// held in one leaves less room in the bucket for what that span brings.
 func refill(b *store.Budget, r provider.Rate, now till.Time) {
-	span := int64(now) / aheadSpan.Microseconds()
-	switch {
-	case span == b.HeldSpan:
-	case span == b.HeldSpan+1:
-		b.Held, b.HeldBefore = 0, b.Held
-	case span > b.HeldSpan:
-		b.Held, b.HeldBefore = 0, 0
-	default: // the clock was set back: what is held is held from now
+	length := till.Time(aheadSpan.Microseconds())
+	span := int64(now / length)
+	if span < b.HeldSpan { // the clock was set back: what is held is held from now
 		b.Held, b.HeldBefore = b.Held+b.HeldBefore, 0
+		b.HeldSpan = span
+	}
+	for b.HeldSpan < span && b.Held+b.HeldBefore > 0 {
+		b.HeldSpan++
+		fill(b, r, till.Time(b.HeldSpan)*length)
+		b.Held, b.HeldBefore = 0, b.Held
 	}
 	b.HeldSpan = span
-	limit := (burstOf(r) - b.Held - b.HeldBefore) * token
+	fill(b, r, now)
+}
+
+// fill adds the tokens of a time in which what is held stayed the same.
+func fill(b *store.Budget, r provider.Rate, now till.Time) {
+	limit := max(0, burstOf(r)-b.Held-b.HeldBefore) * token
 	// A clock that was set back brings nothing, and takes nothing.
-	passed := max(0, int64(now-b.FilledAt))
-	if rate := int64(r.PerSecond); b.Tokens < 0 || passed > limit/rate {
+	passed, rate := max(0, int64(now-b.FilledAt)), int64(r.PerSecond)
+	if b.Tokens < 0 || passed > limit/rate {
 		b.Tokens = limit
 	} else {
-		b.Tokens += passed * rate
+		b.Tokens = min(b.Tokens+passed*rate, limit)
 	}
-	b.Tokens, b.FilledAt = max(0, min(b.Tokens, limit)), now
+	b.FilledAt = now
 }
 
 // shortfall returns how long it takes until a claim that came short is worth
