@@ -3,6 +3,7 @@
 //
 //	Verify        the invariants that a database can show, on a live system
 //	Seal          the chain over the audit logs, built behind the commit
+//	Fold          what was tallied by the hour goes into the counters, likewise
 //	EachAudit     the audit log of a client
 //	Export        the statement of a client, of any size
 //	Adjust        a person's correction of a wallet

@@ -48,6 +48,7 @@ func newMoneyBooks(t *testing.T, path string) *store.Store {
 	if _, err := books.Seal(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
+	storetest.Fold(t, s)
 	return s
 }
 

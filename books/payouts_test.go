@@ -50,6 +50,7 @@ func newPayoutBooks(t *testing.T, path string) *store.Store {
 	if _, err := books.Seal(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
+	storetest.Fold(t, s)
 	return s
 }
 

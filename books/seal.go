@@ -84,15 +84,23 @@ func sealClient(ctx context.Context, s *store.Store, client till.ID) (n int, err
 
 // RunSeal seals until ctx ends, about once a second.
 func RunSeal(ctx context.Context, s *store.Store, log *slog.Logger) {
+	behind(ctx, log, "seal the audit logs", sealInterval, func(ctx context.Context) error {
+		_, err := Seal(ctx, s)
+		return err
+	})
+}
+
+// behind does something again and again, behind the commits that made it due.
+func behind(ctx context.Context, log *slog.Logger, what string, interval time.Duration, step func(context.Context) error) {
 	loop.Run(ctx, loop.Options{
-		Interval: sealInterval,
+		Interval: interval,
 		Jitter:   0.1,
 		Step: func(ctx context.Context) time.Duration {
-			if _, err := Seal(ctx, s); err != nil && ctx.Err() == nil {
-				log.Error("seal the audit logs", "error", err)
+			if err := step(ctx); err != nil && ctx.Err() == nil {
+				log.Error(what, "error", err)
 			}
 			return -1
 		},
-		OnPanic: func(v any) { log.Error("sealing panicked", "panic", v, "stack", string(debug.Stack())) },
+		OnPanic: func(v any) { log.Error(what, "panic", v, "stack", string(debug.Stack())) },
 	})
 }

@@ -240,6 +240,7 @@ func (s *Server) workers() map[string]func(context.Context) {
 		"health":        s.collector.Watch,
 		"payout health": s.payouts.Watch,
 		"seal":          func(ctx context.Context) { books.RunSeal(ctx, s.store, s.log) },
+		"fold":          func(ctx context.Context) { books.RunFold(ctx, s.store, s.log) },
 		"measure":       s.measure,
 	}
 	if s.c.Role.works() {

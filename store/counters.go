@@ -25,18 +25,22 @@ const (
 	nounTransaction = "transaction" // a type, b currency
 )
 
-// counterKey names one counter.
-type counterKey struct {
+// tallyKey names what is counted of one hour.
+type tallyKey struct {
 	client till.ID
 	noun   string
-	width  int
-	bucket int64
+	hour   int64
 	a, b   string
 }
 
-// Counts gathers what a transaction changes, so that each counter is written
+func (k *tallyKey) compare(o *tallyKey) int {
+	return cmp.Or(slices.Compare(k.client[:], o.client[:]), cmp.Compare(k.noun, o.noun), cmp.Compare(k.hour, o.hour),
+		cmp.Compare(k.a, o.a), cmp.Compare(k.b, o.b))
+}
+
+// Counts gathers what a transaction changes, so that each tally is written
 // once however many rows moved.
-type Counts struct{ n map[counterKey]int64 }
+type Counts struct{ n map[tallyKey]int64 }
 
 // AddPayment counts a payment in, or out if n is negative.
 func (c *Counts) AddPayment(p *till.Payment, status till.Status, n int64) {
@@ -55,11 +59,21 @@ func (c *Counts) AddTransaction(client till.ID, at till.Time, typ, currency stri
 
 func (c *Counts) add(client till.ID, noun string, at till.Time, a, b string, n int64) {
 	if c.n == nil {
-		c.n = make(map[counterKey]int64)
+		c.n = make(map[tallyKey]int64)
 	}
-	for w := widthAll; w <= widthHour; w++ {
-		c.n[counterKey{client, noun, w, bucketOf(w, at), a, b}] += n
+	c.n[tallyKey{client, noun, bucketOf(widthHour, at), a, b}] += n
+}
+
+// keys returns what has changed, in one fixed order.
+func (c *Counts) keys() []tallyKey {
+	keys := make([]tallyKey, 0, len(c.n))
+	for k, n := range c.n {
+		if n != 0 {
+			keys = append(keys, k)
+		}
 	}
+	slices.SortFunc(keys, func(x, y tallyKey) int { return x.compare(&y) })
+	return keys
 }
 
 // bucketOf returns the number of the bucket that a moment falls into.
@@ -89,35 +103,16 @@ func bucketStart(width int, bucket int64) till.Time {
 	return 0
 }
 
-// Count applies gathered changes, in one fixed order.
+// Count applies gathered changes.
 func (tx *Tx) Count(ctx context.Context, c *Counts) error {
-	keys := make([]counterKey, 0, len(c.n))
-	for k, n := range c.n {
-		if n != 0 {
-			keys = append(keys, k)
-		}
-	}
-	slices.SortFunc(keys, func(x, y counterKey) int {
-		return cmp.Or(slices.Compare(x.client[:], y.client[:]), cmp.Compare(x.noun, y.noun), cmp.Compare(x.width, y.width),
-			cmp.Compare(x.bucket, y.bucket), cmp.Compare(x.a, y.a), cmp.Compare(x.b, y.b))
-	})
-	// What goes down is there already. An upsert would hold the constraint
-	// against the difference instead of the sum.
-	var up, down [][]any
+	keys := c.keys()
+	args := make([][]any, len(keys))
 	for i := range keys {
 		k := &keys[i]
-		args := []any{c.n[*k], k.client[:], k.noun, k.width, k.bucket, k.a, k.b}
-		if c.n[*k] > 0 {
-			up = append(up, args)
-		} else {
-			down = append(down, args)
-		}
+		args[i] = []any{c.n[*k], k.client[:], k.noun, k.hour, k.a, k.b}
 	}
-	if err := tx.setAll(ctx, `UPDATE counters SET n = n + ? WHERE client_id = ? AND noun = ? AND width = ? AND bucket = ? AND a = ? AND b = ?`, down); err != nil {
-		return err
-	}
-	return tx.set(ctx, `INSERT INTO counters (n, client_id, noun, width, bucket, a, b) VALUES (?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (client_id, noun, width, bucket, a, b) DO UPDATE SET n = counters.n + excluded.n`, up)
+	return tx.set(ctx, `INSERT INTO tallies (n, client_id, noun, hour, a, b) VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT (client_id, noun, hour, a, b) DO UPDATE SET n = tallies.n + excluded.n`, args)
 }
 
 // counted is what a list filters by, as far as counters know it.
@@ -136,14 +131,28 @@ func (tx *Tx) buckets(ctx context.Context, c counted, width int, from, to int64)
 	if from > to {
 		return nil, nil
 	}
-	var out []bucketCount
-	err := tx.rows(ctx, `SELECT bucket, CAST(sum(n) AS BIGINT) FROM counters WHERE client_id = ? AND noun = ? AND width = ? AND bucket BETWEEN ? AND ?
-		AND (? = '' OR a = ?) AND (? = '' OR b = ?) GROUP BY bucket HAVING sum(n) > 0 ORDER BY bucket`,
-		[]any{c.client[:], c.noun, width, from, to, c.a, c.a, c.b, c.b}, func(r row) error {
-			var b bucketCount
-			err := r.Scan(&b.bucket, &b.n)
-			out = append(out, b)
+	found := map[int64]int64{}
+	err := tx.rows(ctx, `SELECT 0, bucket, CAST(sum(n) AS BIGINT) FROM counters WHERE client_id = ? AND noun = ? AND width = ? AND bucket BETWEEN ? AND ?
+		AND (? = '' OR a = ?) AND (? = '' OR b = ?) GROUP BY bucket
+		UNION ALL SELECT 1, hour, CAST(sum(n) AS BIGINT) FROM tallies WHERE client_id = ? AND noun = ? AND (? = '' OR a = ?) AND (? = '' OR b = ?) GROUP BY hour`,
+		[]any{c.client[:], c.noun, width, from, to, c.a, c.a, c.b, c.b, c.client[:], c.noun, c.a, c.a, c.b, c.b}, func(r row) error {
+			var tally int
+			var bucket, n int64
+			err := r.Scan(&tally, &bucket, &n)
+			if tally == 1 {
+				bucket = bucketOf(width, bucketStart(widthHour, bucket))
+			}
+			if bucket >= from && bucket <= to {
+				found[bucket] += n
+			}
 			return err
 		})
+	out := make([]bucketCount, 0, len(found))
+	for bucket, n := range found {
+		if n > 0 {
+			out = append(out, bucketCount{bucket, n})
+		}
+	}
+	slices.SortFunc(out, func(x, y bucketCount) int { return cmp.Compare(x.bucket, y.bucket) })
 	return out, err
 }

@@ -9,7 +9,7 @@
 //
 // f may run more than once, so it touches nothing but its Tx. Locks are taken
 // in one order, always: client heads by id, then payments, steps, wallets,
-// counters, each sorted; of webhooks, heads, then endpoints, then their rows. An error at COMMIT means that the outcome is
+// tallies and counters, each sorted; of webhooks, heads, then endpoints, then their rows. An error at COMMIT means that the outcome is
 // unknown: the caller reads back by its own key and adopts or redoes.
 //
 // Every hot write takes a slice. Times come from the database's clock after

@@ -20,10 +20,13 @@ type kind struct {
 // kind in order: however rare they are among the others, none of the others is
 // read.
 func (tx *Tx) kinds(ctx context.Context, l *list, hour int64) (kinds []kind, err error) {
-	err = tx.rows(ctx, `SELECT c.a, c.b, coalesce(h.n, 0) FROM counters c
-		LEFT JOIN counters h ON h.client_id = c.client_id AND h.noun = c.noun AND h.width = ? AND h.bucket = ? AND h.a = c.a AND h.b = c.b
-		WHERE c.client_id = ? AND c.noun = ? AND c.width = ? AND (? = '' OR c.a = ?) AND (? = '' OR c.b = ?) AND c.n > 0 ORDER BY c.a, c.b`,
-		[]any{widthHour, hour, l.client[:], l.noun, widthAll, l.a, l.a, l.b, l.b}, func(r row) error {
+	err = tx.rows(ctx, `SELECT a, b, CAST(sum(within) AS BIGINT) FROM (
+		SELECT a, b, n, 0 AS within FROM counters WHERE client_id = ? AND noun = ? AND width = ? AND (? = '' OR a = ?) AND (? = '' OR b = ?)
+		UNION ALL SELECT a, b, 0, n FROM counters WHERE client_id = ? AND noun = ? AND width = ? AND bucket = ? AND (? = '' OR a = ?) AND (? = '' OR b = ?)
+		UNION ALL SELECT a, b, n, CASE WHEN hour = ? THEN n ELSE 0 END FROM tallies WHERE client_id = ? AND noun = ? AND (? = '' OR a = ?) AND (? = '' OR b = ?)
+		) AS parts GROUP BY a, b HAVING sum(n) > 0 ORDER BY a, b`,
+		[]any{l.client[:], l.noun, widthAll, l.a, l.a, l.b, l.b, l.client[:], l.noun, widthHour, hour, l.a, l.a, l.b, l.b,
+			hour, l.client[:], l.noun, l.a, l.a, l.b, l.b}, func(r row) error {
 			var k kind
 			err := r.Scan(&k.a, &k.b, &k.within)
 			kinds = append(kinds, k)

@@ -96,7 +96,7 @@ func (tx *Tx) seed(ctx context.Context, seed *Seed, step, first, last int64) err
 			return err
 		}
 	}
-	return tx.Count(ctx, &counts)
+	return tx.countFolded(ctx, &counts)
 }
 
 // unhurried lifts the limits on how long a statement may take, and returns

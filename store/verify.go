@@ -26,7 +26,7 @@ func (tx *Tx) Head(ctx context.Context, client till.ID) (*Head, error) {
 // stands, whether or not there is such a client; false if there is none.
 func (tx *Tx) NextOwner(ctx context.Context, after till.ID) (till.ID, bool, error) {
 	query, args := "", []any{}
-	for _, table := range []string{"clients", "client_heads", "payments", "payouts", "steps", "events", "wallets", "transactions", "postings", "counters", "audit", "webhook_endpoints"} {
+	for _, table := range []string{"clients", "client_heads", "payments", "payouts", "steps", "events", "wallets", "transactions", "postings", "counters", "tallies", "audit", "webhook_endpoints"} {
 		if query != "" {
 			query += ` UNION ALL `
 		}

@@ -35,8 +35,9 @@ func (tx *Tx) NextCountedDay(ctx context.Context, client till.ID, noun string, a
 	lowest := bucketStart(widthDay, after+1)
 	if _, err := tx.one(ctx, `SELECT min(bucket) FROM (
 		SELECT min(bucket) AS bucket FROM counters WHERE client_id = ? AND noun = ? AND width = ? AND bucket > ?
-		UNION ALL SELECT min(bucket) / 24 FROM counters WHERE client_id = ? AND noun = ? AND width = ? AND bucket >= ?) AS days`,
-		[]any{client[:], noun, widthDay, after, client[:], noun, widthHour, bucketOf(widthHour, lowest)}, &day); err != nil {
+		UNION ALL SELECT min(bucket) / 24 FROM counters WHERE client_id = ? AND noun = ? AND width = ? AND bucket >= ?
+		UNION ALL SELECT min(hour) / 24 FROM tallies WHERE client_id = ? AND noun = ? AND hour >= ?) AS days`,
+		[]any{client[:], noun, widthDay, after, client[:], noun, widthHour, bucketOf(widthHour, lowest), client[:], noun, bucketOf(widthHour, lowest)}, &day); err != nil {
 		return 0, false, err
 	}
 	lo := till.FirstID(lowest)
@@ -99,8 +100,10 @@ func (tx *Tx) CountedHours(ctx context.Context, client till.ID, noun string, day
 
 // DaySize returns how many rows of a noun a day has, by its counters.
 func (tx *Tx) DaySize(ctx context.Context, client till.ID, noun string, day int64) (n int64, err error) {
-	_, err = tx.one(ctx, `SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM counters WHERE client_id = ? AND noun = ? AND width = ? AND bucket = ?`,
-		[]any{client[:], noun, widthDay, day}, &n)
+	sums, err := tx.buckets(ctx, counted{client: client, noun: noun}, widthDay, day, day)
+	for _, b := range sums {
+		n += b.n
+	}
 	return n, err
 }
 
@@ -134,12 +137,20 @@ func (tx *Tx) CountedMonths(ctx context.Context, client till.ID, noun string) (h
 	return have, want, nil
 }
 
+// readCounters reads counters of one width, and the tallies that belong to them.
 func (tx *Tx) readCounters(ctx context.Context, client till.ID, noun string, width int, from, to int64, into map[CountKey]int64) error {
-	return tx.rows(ctx, `SELECT bucket, a, b, n FROM counters WHERE client_id = ? AND noun = ? AND width = ? AND bucket BETWEEN ? AND ?`,
-		[]any{client[:], noun, width, from, to}, func(r row) error {
+	return tx.rows(ctx, `SELECT 0, bucket, a, b, n FROM counters WHERE client_id = ? AND noun = ? AND width = ? AND bucket BETWEEN ? AND ?
+		UNION ALL SELECT 1, hour, a, b, n FROM tallies WHERE client_id = ? AND noun = ?`,
+		[]any{client[:], noun, width, from, to, client[:], noun}, func(r row) error {
+			var tally int
 			k, n := CountKey{Width: width}, int64(0)
-			err := r.Scan(&k.Bucket, &k.A, &k.B, &n)
-			into[k] = n
+			err := r.Scan(&tally, &k.Bucket, &k.A, &k.B, &n)
+			if tally == 1 {
+				k.Bucket = bucketOf(width, bucketStart(widthHour, k.Bucket))
+			}
+			if k.Bucket >= from && k.Bucket <= to {
+				into[k] += n
+			}
 			return err
 		})
 }

@@ -123,7 +123,15 @@ func Open(tb testing.TB, c store.Config) *store.Store {
 	return s
 }
 
-// CheckInvariants seals the audit logs and fails the test with whatever
+// Fold puts all tallies into the counters.
+func Fold(tb testing.TB, s *store.Store) {
+	tb.Helper()
+	if _, err := books.Fold(context.WithoutCancel(tb.Context()), s, s.Now()+2*till.Hour); err != nil {
+		tb.Errorf("fold: %v", err)
+	}
+}
+
+// CheckInvariants seals the audit logs, folds the tallies and fails the test with whatever
 // books.Verify finds.
 func CheckInvariants(tb testing.TB, s *store.Store) {
 	tb.Helper()
@@ -131,6 +139,7 @@ func CheckInvariants(tb testing.TB, s *store.Store) {
 	if _, err := books.Seal(ctx, s); err != nil {
 		tb.Errorf("seal: %v", err)
 	}
+	Fold(tb, s)
 	// A small slice, so that tests cross the edges of slices.
 	r, err := books.Verify(ctx, s, books.Options{Slice: 7})
 	if err != nil {

@@ -1,0 +1,109 @@
+package books_test
+
+import (
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"till"
+	"till/books"
+	"till/store"
+	"till/store/storetest"
+)
+
+// total returns how many payments of a status a list says there are.
+func total(t *testing.T, s *store.Store, client till.ID, status till.Status) (n int64) {
+	t.Helper()
+	err := s.View(t.Context(), func(tx *store.Tx) (err error) {
+		_, n, err = tx.ListPayments(t.Context(), client, store.PaymentFilter{Status: status}, store.Page{Limit: 1})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// What is counted stays the same, whenever tallies are folded; also what moves
+// after its hour was.
+func TestFoldChangesNothingThatIsCounted(t *testing.T) {
+	t.Parallel()
+	start := till.TimeOf(time.Date(2026, 1, 31, 23, 59, 0, 0, time.UTC))
+	storetest.RunAt(t, &start, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		c, client := storetest.NewCollector(t, s), storetest.NewClient(t, s, till.Test)
+		fold := func(want int) {
+			t.Helper()
+			if n, err := books.Fold(t.Context(), s, s.Now()); err != nil || n != want {
+				t.Errorf("folded %d, %v; want %d", n, err, want)
+			}
+		}
+		counted := func(pending, success int64) {
+			t.Helper()
+			if p, n := total(t, s, client.ID, till.Pending), total(t, s, client.ID, till.Success); p != pending || n != success {
+				t.Errorf("%d pending and %d succeeded, want %d and %d", p, n, pending, success)
+			}
+			if r := verify(t, s, books.Options{}); len(r.Problems) > 0 {
+				t.Errorf("got %+v", r.Problems)
+			}
+		}
+		first, second := storetest.NewPayment(t, c, client, storetest.Body{}), storetest.NewPayment(t, c, client, storetest.Body{})
+		fold(0) // the hour is not over
+		counted(2, 0)
+		clock.Advance(time.Hour)
+		storetest.NewPayment(t, c, client, storetest.Body{})
+		fold(1)
+		counted(3, 0)
+		storetest.Apply(t, c, s, first, storetest.Succeeded)
+		counted(2, 1)
+		fold(2) // one kind less, another more
+		counted(2, 1)
+		clock.Advance(24 * time.Hour)
+		storetest.Apply(t, c, s, second, storetest.Succeeded)
+		counted(1, 2)
+		fold(4) // the pending of the second hour, a line of that hour, and the move
+		fold(0)
+		counted(1, 2)
+	})
+}
+
+// More than one commit takes is folded all the same.
+func TestFoldTakesAsManyCommitsAsItNeeds(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T, s *store.Store) {
+		client := storetest.NewClient(t, s, till.Test)
+		// What is counted here is not there, and in the end it is counted out.
+		for _, c := range []struct{ n, total int64 }{{1, 400}, {2, 1200}, {-3, 0}} {
+			var counts store.Counts
+			for hour := range till.Time(400) {
+				counts.AddPayment(&till.Payment{ClientID: client.ID, CreatedAt: hour * till.Hour, Method: "mtn_momo"}, till.Pending, c.n)
+				counts.AddPayout(&till.Payout{ClientID: client.ID, CreatedAt: hour * till.Hour, Method: "mtn_momo"}, till.PayoutPending, c.n)
+			}
+			if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.Count(t.Context(), &counts) }); err != nil {
+				t.Fatal(err)
+			}
+			for _, folded := range []int{800, 0} {
+				if n := total(t, s, client.ID, till.Pending); n != c.total {
+					t.Errorf("%d are counted, want %d", n, c.total)
+				}
+				if n, err := books.Fold(t.Context(), s, s.Now()); err != nil || n != folded {
+					t.Fatalf("folded %d, %v; want %d", n, err, folded)
+				}
+			}
+		}
+	})
+}
+
+func TestFoldRunsByItself(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := storetest.Open(t, store.Config{Path: t.TempDir() + "/till.db"})
+		storetest.NewPayment(t, storetest.NewCollector(t, s), storetest.NewClient(t, s, till.Test), storetest.Body{})
+		go books.RunFold(t.Context(), s, slog.New(slog.DiscardHandler))
+		time.Sleep(3 * time.Hour)
+		synctest.Wait()
+		if n, err := books.Fold(t.Context(), s, s.Now()); err != nil || n != 0 {
+			t.Errorf("%d were left, %v", n, err)
+		}
+	})
+}

@@ -1,0 +1,13 @@
+-- What the counters do not know yet: one row for an hour and a kind, moved in the
+-- commit that moves what it counts, instead of four. Negative where more
+-- left a kind than came to it. Who counts adds both; when the hour is over, its
+-- tallies go into the counters.
+CREATE TABLE tallies (
+	client_id BLOB    NOT NULL,
+	noun      TEXT    NOT NULL,
+	hour      INTEGER NOT NULL,
+	a         TEXT    NOT NULL,
+	b         TEXT    NOT NULL,
+	n         INTEGER NOT NULL,
+	PRIMARY KEY (client_id, noun, hour, a, b)
+) STRICT, WITHOUT ROWID;
