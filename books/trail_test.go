@@ -52,9 +52,17 @@ func TestAnOldChainGoesOn(t *testing.T) {
 				t.Fatalf("got %+v, want a row as it was once", a)
 			}
 			link = oldSeal(link, a)
-			seals = append(seals, store.Seal{Sequence: a.Sequence, Hash: link})
+			seals = append(seals, store.Seal{Sequence: a.Sequence, Covers: 1, Hash: link})
 		}
-		if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.InsertSeals(t.Context(), client.ID, seals) }); err != nil {
+		err := s.Update(t.Context(), func(tx *store.Tx) error {
+			for _, link := range seals {
+				if err := tx.InsertSeal(t.Context(), client.ID, link); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
 			t.Fatal(err)
 		}
 		c := storetest.NewCollector(t, s)

@@ -111,9 +111,12 @@ func (tx *Tx) AuditBefore(ctx context.Context, client till.ID, at till.Time) (in
 	return low, nil
 }
 
-// Seal is one link of a client's audit chain.
+// Seal is one link of a client's audit chain: it seals the row of its number
+// and those before it, back to the link before. Its hash is that row's and the hash before
+// it, whether or not that one is a link.
 type Seal struct {
 	Sequence int64
+	Covers   int64 // how many rows, at least
 	Hash     [32]byte
 }
 
@@ -122,7 +125,7 @@ type Seal struct {
 func (tx *Tx) LastSeal(ctx context.Context, client till.ID) (Seal, error) {
 	var s Seal
 	var hash []byte
-	_, err := tx.one(ctx, `SELECT sequence, hash FROM audit_chain WHERE client_id = ? ORDER BY sequence DESC LIMIT 1`, []any{client[:]}, &s.Sequence, &hash)
+	_, err := tx.one(ctx, `SELECT sequence, covers, hash FROM audit_chain WHERE client_id = ? ORDER BY sequence DESC LIMIT 1`, []any{client[:]}, &s.Sequence, &s.Covers, &hash)
 	copy(s.Hash[:], hash)
 	return s, err
 }
@@ -130,11 +133,11 @@ func (tx *Tx) LastSeal(ctx context.Context, client till.ID) (Seal, error) {
 // Seals returns up to limit links of a client's chain beyond a sequence.
 func (tx *Tx) Seals(ctx context.Context, client till.ID, after int64, limit int) ([]Seal, error) {
 	var out []Seal
-	err := tx.rows(ctx, `SELECT sequence, hash FROM audit_chain WHERE client_id = ? AND sequence > ? ORDER BY sequence LIMIT ?`,
+	err := tx.rows(ctx, `SELECT sequence, covers, hash FROM audit_chain WHERE client_id = ? AND sequence > ? ORDER BY sequence LIMIT ?`,
 		[]any{client[:], after, limit}, func(r row) error {
 			var s Seal
 			var hash []byte
-			err := r.Scan(&s.Sequence, &hash)
+			err := r.Scan(&s.Sequence, &s.Covers, &hash)
 			copy(s.Hash[:], hash)
 			out = append(out, s)
 			return err
@@ -142,13 +145,11 @@ func (tx *Tx) Seals(ctx context.Context, client till.ID, after int64, limit int)
 	return out, err
 }
 
-// InsertSeals appends links to a client's chain.
-func (tx *Tx) InsertSeals(ctx context.Context, client till.ID, seals []Seal) error {
-	args := make([][]any, len(seals))
-	for i := range seals {
-		args[i] = []any{client[:], seals[i].Sequence, seals[i].Hash[:]}
-	}
-	return tx.set(ctx, `INSERT INTO audit_chain (client_id, sequence, hash) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, args)
+// InsertSeal appends a link to a client's chain, unless it is there.
+func (tx *Tx) InsertSeal(ctx context.Context, client till.ID, s Seal) error {
+	_, err := tx.exec(ctx, `INSERT INTO audit_chain (client_id, sequence, covers, hash) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		client[:], s.Sequence, s.Covers, s.Hash[:])
+	return err
 }
 
 // UnsealedClients returns up to limit clients whose audit log is ahead of
@@ -166,8 +167,8 @@ func (tx *Tx) UnsealedClients(ctx context.Context, limit int) ([]till.ID, error)
 	return out, err
 }
 
-// SealOf returns the link that seals a row after the link before it. A row
-// without cause and evidence, as all were once, has the link it had then.
+// SealOf returns the link that seals a row, and what the one before has sealed. A row
+// without cause and evidence, as all were once, has the hash it had then.
 func SealOf(before Seal, a *AuditRow) Seal {
 	h := sha256.New()
 	h.Write(before.Hash[:])
@@ -189,5 +190,5 @@ func SealOf(before Seal, a *AuditRow) Seal {
 			h.Write([]byte(text))
 		}
 	}
-	return Seal{Sequence: a.Sequence, Hash: [32]byte(h.Sum(nil))}
+	return Seal{Sequence: a.Sequence, Covers: before.Covers + 1, Hash: [32]byte(h.Sum(nil))}
 }
