@@ -37,6 +37,11 @@ type lifeCosts struct {
 	Operator float64 `json:"operator"`
 }
 
+// lifeTurns is how many times as often lives and creates take turns: on a shared
+// machine one round differs much from the next. They are not shorter, because
+// each ends with waiting for the last lives.
+const lifeTurns = 2
+
 // measureLife compares whole lives with creates alone. The operator is a
 // process of its own that decides at once.
 func measureLife(ctx context.Context, r *engineRun) error {
@@ -68,7 +73,7 @@ func measureLife(ctx context.Context, r *engineRun) error {
 		return err
 	}
 	defer w.s.Close()
-	if err := inTurns(ctx, r.rounds, creates.round, w.round); err != nil {
+	if err := inTurns(ctx, lifeTurns*r.rounds, creates.round, w.round); err != nil {
 		return err
 	}
 	r.found(goalLife, ratios(w.rates, creates.rates))

@@ -53,7 +53,8 @@ commit, or one in a commit by one writer on SQLite, by %d at once on PostgreSQL.
 
 **Whole lives.** The operator is another process, reached by HTTP: it accepts at once and says "success" when it is asked, in
 just enough HTTP, because it shares Till's cores. A round creates under full load, then waits until the last payment has succeeded;
-all of that time counts. Creates go before the engine's work, so the backlog of a round is worked off after it.
+all of that time counts. Creates go before the engine's work, so the backlog of a round is worked off after it. The rounds are twice as many as
+elsewhere.
 
 **Calls to operators.** Two clients' payments go through the shipped adapter of MTN MoMo to two simulators in processes of their own, which
 take 50 ms for every answer. A round of submits is %d payments made under full load, from the arrival of the first send to that of

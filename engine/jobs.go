@@ -41,14 +41,16 @@ func (k *jobs) keep(j *Job) {
 	k.byRef[j.Ref] = j
 }
 
-// note takes note of how rows are left, of those jobs that keep them. It is
-// told before that is committed, because whoever claims right after must not find
-// what was there before.
+// note takes note of how rows are left, of those jobs that keep them; those of which no
+// row is left have ended and are forgotten. It is told before that is committed,
+// because whoever claims right after must not find what was there before.
 func (k *jobs) note(left map[store.Ref]any) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for ref, row := range left {
-		if j := k.byRef[ref]; j != nil && j.Row != nil {
+		if row == nil {
+			delete(k.byRef, ref)
+		} else if j := k.byRef[ref]; j != nil && j.Row != nil {
 			c := *j // tasks may be at work with the one that was kept
 			c.Row = row
 			k.byRef[ref] = &c
