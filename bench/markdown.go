@@ -40,7 +40,7 @@ new random idempotency key each time. "nothing stored" is net/http with encoding
 object of the same fields, and neither checks nor stores anything. "till" is the program as it is shipped, on SQLite with
 synchronous=FULL or on a PostgreSQL server of the run's own, by its socket, with fsync and synchronous_commit on, and %s: it
 authenticates the key, validates the whole body, and answers 202 only after the commit that holds the payment, its event, its first
-step and its counters is on the disk. The files of the server's log have been used before, as on any server that has run for some
+step and its tally is on the disk. The files of the server's log have been used before, as on any server that has run for some
 time; a new one would have to fill each with zeros first. "batches of one" is the same Till with one create to a commit. "two
 instances" share one database and the connections. The rounds are three times as many as elsewhere, and a third as long. Every answer
 must be a 202, and at the end each list must count exactly as many payments as there were such answers. Latencies under full load mostly tell how long a request waits for a core.

@@ -37,7 +37,7 @@ type settlement struct {
 }
 
 // measureSettle records that payments of one client succeeded: status, wallet,
-// entries, counters, event, step. It calls collect in this process: no HTTP,
+// entries, tallies, event, step. It calls collect in this process: no HTTP,
 // no operator.
 func measureSettle(ctx context.Context, r *engineRun) error {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(runtime.NumCPU()))

@@ -74,7 +74,9 @@ func (v *verifier) verifySeal(before store.Seal, a *store.AuditRow, seals map[in
 	if have, found := seals[a.Sequence]; found {
 		v.check(have.Covers >= want.Covers, "I14", a.SubjectID, "the audit chain has a gap before %d", a.Sequence)
 		v.check(have.Hash == want.Hash, "I14", a.SubjectID, "an audit row between %d and %d is not the one that was sealed", a.Sequence-want.Covers+1, a.Sequence)
-		want = store.Seal{Sequence: a.Sequence, Hash: have.Hash} // only the stretch that is wrong is named
+		// From here on by what was kept, so that behind a row that was changed
+		// nothing else is named.
+		want = store.Seal{Sequence: a.Sequence, Hash: have.Hash}
 	}
 	return want
 }

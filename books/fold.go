@@ -2,6 +2,7 @@ package books
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -22,10 +23,12 @@ const (
 
 // Fold puts what was tallied in the hours before the one of a moment into the counters, in
 // small commits that let requests go first. It returns how many tallies there
-// were.
+// were. What comes meanwhile is left for the next time. A client whose counters are damaged, which Verify
+// finds, does not keep the others from it.
 func Fold(ctx context.Context, s *store.Store, until till.Time) (int, error) {
-	total := 0
-	for {
+	total, more := 0, true
+	var failed error
+	for more && failed == nil {
 		var clients []till.ID
 		err := s.View(ctx, func(tx *store.Tx) (err error) {
 			clients, err = tx.UnfoldedClients(ctx, until, foldClients)
@@ -34,22 +37,25 @@ func Fold(ctx context.Context, s *store.Store, until till.Time) (int, error) {
 		if err != nil {
 			return total, err
 		}
-		before := total
+		more = len(clients) == foldClients
 		for _, id := range clients {
-			n := 0
-			err := s.UpdateBehind(ctx, func(tx *store.Tx) (err error) {
-				n, err = tx.Fold(ctx, id, until, foldBatch)
-				return err
-			})
-			if err != nil {
-				return total, fmt.Errorf("fold the tallies of client %s: %w", id, err)
+			for n := foldBatch; n == foldBatch; {
+				if err := ctx.Err(); err != nil {
+					return total, err
+				}
+				err := s.UpdateBehind(ctx, func(tx *store.Tx) (err error) {
+					n, err = tx.Fold(ctx, id, until, foldBatch)
+					return err
+				})
+				if err != nil {
+					failed = errors.Join(failed, fmt.Errorf("fold the tallies of client %s: %w", id, err))
+					break
+				}
+				total += n
 			}
-			total += n
-		}
-		if total == before {
-			return total, nil
 		}
 	}
+	return total, failed
 }
 
 // RunFold folds until ctx ends, about once a minute.

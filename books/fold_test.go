@@ -94,6 +94,34 @@ func TestFoldTakesAsManyCommitsAsItNeeds(t *testing.T) {
 	})
 }
 
+// A client whose counters are damaged does not keep others from being folded.
+func TestFoldGoesOnBehindOneThatCannotBe(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T, s *store.Store) {
+		clients := []till.ID{storetest.NewClient(t, s, till.Test).ID, storetest.NewClient(t, s, till.Test).ID, storetest.NewClient(t, s, till.Test).ID}
+		count := func(n ...int64) {
+			t.Helper()
+			var counts store.Counts
+			for i, client := range clients {
+				counts.AddPayment(&till.Payment{ClientID: client, CreatedAt: till.Hour, Method: "mtn_momo"}, till.Pending, n[i])
+			}
+			if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.Count(t.Context(), &counts) }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		count(1, -1, 1) // more left than ever came
+		for _, want := range []int{2, 0} {
+			if n, err := books.Fold(t.Context(), s, s.Now()); err == nil || n != want {
+				t.Errorf("folded %d, %v; want %d and what could not be", n, err, want)
+			}
+		}
+		count(-1, 1, -1)
+		if n, err := books.Fold(t.Context(), s, s.Now()); err != nil || n != 3 {
+			t.Errorf("folded %d, %v; want 3", n, err)
+		}
+	})
+}
+
 func TestFoldRunsByItself(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -20,12 +20,12 @@ const (
 	sealInterval = time.Second
 )
 
-// Seal builds the audit chains up to what was committed when it looked, in
-// small commits that let requests go first. It returns how many rows it
-// sealed. It never seals over a gap: there the chain stops, and Verify says so.
+// Seal builds the audit chains, in small commits that let requests go first. It returns how many rows it
+// sealed; what comes meanwhile is left for the next time. It never seals over a
+// gap: there the chain stops, and Verify says so.
 func Seal(ctx context.Context, s *store.Store) (int, error) {
-	total := 0
-	for {
+	total, more := 0, true
+	for more {
 		var clients []till.ID
 		err := s.View(ctx, func(tx *store.Tx) (err error) {
 			clients, err = tx.UnsealedClients(ctx, sealClients)
@@ -34,22 +34,20 @@ func Seal(ctx context.Context, s *store.Store) (int, error) {
 		if err != nil {
 			return total, err
 		}
-		round := 0
+		before := total
 		for _, id := range clients {
-			if err := ctx.Err(); err != nil {
-				return total, err
-			}
-			n, err := sealClient(ctx, s, id)
-			round += n
-			total += n
-			if err != nil {
-				return total, fmt.Errorf("seal the audit log of client %s: %w", id, err)
+			for n := sealBatch; n == sealBatch; total += n {
+				if err := ctx.Err(); err != nil {
+					return total, err
+				}
+				if n, err = sealClient(ctx, s, id); err != nil {
+					return total, fmt.Errorf("seal the audit log of client %s: %w", id, err)
+				}
 			}
 		}
-		if round == 0 {
-			return total, nil
-		}
+		more = len(clients) == sealClients && total > before
 	}
+	return total, nil
 }
 
 // sealClient seals up to sealBatch rows of one log by one link. Two who seal at

@@ -2,10 +2,10 @@
 // (Create), an operator's answer is recorded (Apply), money that came late is
 // credited all the same.
 //
-//	Create ── one commit: payment, step, event, counters ──► 202
+//	Create ── one commit: payment, step, event, tallies ──► 202
 //	             │
 //	engine: send, ask ──► Apply(answers) ── one commit: status, postings,
-//	             ▲                           counters, events, next step
+//	             ▲                           tallies, events, next step
 //	callback ── Wake
 //
 // Apply is the only place where a payment changes. It takes a batch, locks,

@@ -299,7 +299,7 @@ func (b *Change[R]) End(row R, status string, r provider.Result) bool {
 	return b.Move(row, status)
 }
 
-// Move changes a status: the event, the counters and the times follow from it
+// Move changes a status: the event, the tallies and the times follow from it
 // here and nowhere else. It reports whether the move exists.
 func (b *Change[R]) Move(row R, to string) bool {
 	from := row.Alike().Status

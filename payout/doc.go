@@ -1,12 +1,12 @@
 // Package payout is what happens to payouts: a client asks for one (Create),
 // takes it back (Cancel), an operator's answer is recorded (Apply).
 //
-//	Create ── one commit: payout, reserve, step, event, counters ──► 202
+//	Create ── one commit: payout, reserve, step, event, tallies ──► 202
 //	             │
 //	engine: claim ── one commit: "a send may have begun" ──► send, ask
 //	             │
 //	         Apply(answers) ── one commit: status, postings or release,
-//	             ▲              counters, events, next step
+//	             ▲              tallies, events, next step
 //	callback ── Wake
 //
 // Money that may have left is never spent twice. The amount and the fee are

@@ -112,7 +112,7 @@ func (tx *Tx) AuditBefore(ctx context.Context, client till.ID, at till.Time) (in
 }
 
 // Seal is one link of a client's audit chain: it seals the row of its number
-// and those before it, back to the link before. Its hash is that row's and the hash before
+// and those before it, back to the link before or further. Its hash is that row's and the hash before
 // it, whether or not that one is a link.
 type Seal struct {
 	Sequence int64

@@ -1,7 +1,7 @@
 -- What the counters do not know yet: one row for an hour and a kind, moved in the
 -- commit that moves what it counts, instead of four. Negative where more
--- left a kind than came to it. Who counts adds both; when the hour is over, its
--- tallies go into the counters.
+-- left a kind than came to it. Who counts adds both; an hour
+-- after the hour is over, its tallies go into the counters.
 CREATE TABLE tallies (
 	client_id BLOB    NOT NULL,
 	noun      TEXT    NOT NULL,

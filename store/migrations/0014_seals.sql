@@ -1,3 +1,3 @@
 -- A link of the audit chain seals all rows since the link before it; how many is
--- part of it, so that one that is missing shows.
+-- kept with it, so that one that is missing between two others shows.
 ALTER TABLE audit_chain ADD COLUMN covers INTEGER NOT NULL DEFAULT 1;
