@@ -48,8 +48,13 @@ func Fold(ctx context.Context, s *store.Store, until till.Time) (int, error) {
 					return err
 				})
 				if err != nil {
-					failed = errors.Join(failed, fmt.Errorf("fold the tallies of client %s: %w", id, err))
+					err = fmt.Errorf("fold the tallies of client %s: %w", id, err)
+				}
+				if errors.Is(err, store.ErrRefused) {
+					failed = errors.Join(failed, err)
 					break
+				} else if err != nil { // a database that is away is away for all
+					return total, errors.Join(failed, err)
 				}
 				total += n
 			}
