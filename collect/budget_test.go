@@ -205,6 +205,33 @@ func TestOneSlowOperatorDelaysNoQuestionsToTheOthers(t *testing.T) {
 	}
 }
 
+// What waits for a slot gets the next that is given back, also by a call whose
+// payment has ended and will never be due again.
+func TestASlotThatIsGivenBackIsTakenAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(c *collect.Config){
+		"of all slots":      func(c *collect.Config) { c.Slots = 1 },
+		"of a connection's": func(c *collect.Config) { c.Limits = map[string]engine.Limits{"post": {Calls: 1}} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inFleet(t, habits(), func(t *testing.T, f *fleet) {
+				const payments = 6
+				f.operator.takes = time.Second
+				i := f.start(func(c *collect.Config) { c.Look = 10 * time.Minute }, change)
+				for range payments {
+					f.create(i)
+				}
+				// A send and a question each, one call at a time, and a little.
+				time.Sleep(2*payments*time.Second + habits().Poll)
+				if n := f.count()[till.Success]; n != payments {
+					t.Errorf("%d of %d payments have succeeded", n, payments)
+				}
+			})
+		})
+	}
+}
+
 func merge(a, b map[till.ID]int) map[till.ID]int {
 	for k, v := range b {
 		a[k] = v

@@ -42,6 +42,7 @@ type Change[R Row] struct {
 	answer   *Answer                   // the one that is being decided on
 	kept     map[store.Ref]bool        // rows that were not read
 	noted    map[*Answer]bool          // whose calls are on record already
+	answers  []*Answer                 // all that it was begun with
 
 	moved        []R
 	deletedSteps []store.Ref
@@ -90,7 +91,7 @@ func BeginWith[R Row](ctx context.Context, tx *store.Tx, e *Engine, noun *Noun[R
 	}
 	b, err := begin(ctx, tx, e, noun, refs, known, kept, calls)
 	if err == nil {
-		b.noted = noted
+		b.noted, b.answers = noted, answers
 	}
 	return b, err
 }

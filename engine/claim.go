@@ -105,6 +105,29 @@ func (e *Engine) left(w *wait) time.Duration {
 	return time.Until(w.until)
 }
 
+// turn is a step of the loop of Run, with the agenda kept.
+func (e *Engine) turn(ctx context.Context) time.Duration {
+	e.agenda.open()
+	next := e.step(ctx)
+	if next > 0 && !e.starved() {
+		e.agenda.set(e.c.Store.Now().Add(next))
+	}
+	return next
+}
+
+// starved reports whether something waits for a slot.
+func (e *Engine) starved() bool {
+	if e.slots.free() == 0 {
+		return true
+	}
+	for _, w := range e.waits {
+		if w.slot != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // step claims what is due, as far as there are free slots, and starts it. It
 // returns when to look again.
 func (e *Engine) step(ctx context.Context) time.Duration {

@@ -56,6 +56,8 @@ type Answer struct {
 
 	// Refused is set by Apply if the answer could not be recorded.
 	Refused error
+
+	due till.Time // when its step can be taken next, as it was recorded; 0: not known
 }
 
 // Subject is a noun whose steps the engine works off.
@@ -112,6 +114,7 @@ type Engine struct {
 	answers *batch.Batcher[*Answer]
 	tasks   sync.WaitGroup
 	jobs    jobs
+	agenda  agenda
 
 	health   *health
 	rates    map[store.Operation]provider.Rate
@@ -226,7 +229,7 @@ func (e *Engine) Run(ctx context.Context) {
 		heeding.Go(func() { e.heed(ctx) })
 	}
 	loop.Run(ctx, loop.Options{
-		Step: e.step, Wake: e.waker.C(), Interval: e.c.Look,
+		Step: e.turn, Wake: e.waker.C(), Interval: e.c.Look,
 		OnPanic: func(v any) { e.c.Log.Error("engine step panicked", "panic", v, "stack", string(debug.Stack())) },
 	})
 }
@@ -353,8 +356,9 @@ func (e *Engine) start(ctx context.Context, t *Task) {
 	}
 	e.tasks.Add(1)
 	go func() {
+		var due till.Time
 		defer e.tasks.Done()
-		defer e.release(t)
+		defer func() { e.release(t, due) }()
 		defer func() {
 			if v := recover(); v != nil {
 				// The step's lease ends by itself and it is tried again.
@@ -367,16 +371,21 @@ func (e *Engine) start(ctx context.Context, t *Task) {
 		}
 		if a.Refused != nil {
 			e.c.Log.Error("record an answer", e.c.Kind, t.Job.Ref.ID, "action", t.Action, "error", a.Refused)
+			return
 		}
+		due = a.due
 	}()
 }
 
-func (e *Engine) release(t *Task) {
+// release gives back the slot of a task whose step is due again then.
+func (e *Engine) release(t *Task, due till.Time) {
 	e.slots.put(t.Job.Connection)
 	if t.fast {
 		<-e.fast
 	}
-	e.waker.Wake()
+	if e.agenda.misses(due) {
+		e.waker.Wake()
+	}
 }
 
 // act makes the call. If the lease was over before it could begin, nothing is
