@@ -26,6 +26,7 @@ const (
 	settleSingly   = 768 // answers of a round, one to a commit
 	settleWriters  = 16  // that record one by one, on PostgreSQL
 	settleCreators = 256 // that make the payments
+	settleTurns    = 4   // times as many rounds: one takes half a second
 )
 
 // settlement is how fast the successes of one client are recorded.
@@ -72,7 +73,7 @@ func measureSettle(ctx context.Context, r *engineRun) error {
 			return err
 		}
 	}
-	err = inTurns(ctx, r.rounds,
+	err = inTurns(ctx, settleTurns*r.rounds,
 		side("settled one by one", &single, settleSingly, 1, writers),
 		side("settled in batches", &batched, settleBatch*settleBatches, settleBatch, 1))
 	if err != nil {
