@@ -164,3 +164,24 @@ func TestLiteClose(t *testing.T) {
 		t.Errorf("%d rows came home", n)
 	}
 }
+
+// What is committed while a read asks for the time is not seen by it.
+func TestLiteReadsBeforeItAsksForTheTime(t *testing.T) {
+	t.Parallel()
+	path := litePath(t)
+	w, r := liteFile(t, path, true), liteFile(t, path, false)
+	defer w.close()
+	defer r.close()
+	_, err := w.c.run(`CREATE TABLE t (k)`, nil, nil)
+	must(t, err)
+	r.clock = func() till.Time {
+		_, err := w.c.run(`INSERT INTO t VALUES (1)`, nil, nil)
+		must(t, err)
+		return 1
+	}
+	must(t, r.begin(t.Context(), false))
+	defer r.rollback(t.Context())
+	if n := r.c.count(t); n != 0 {
+		t.Errorf("%d rows from after its time", n)
+	}
+}

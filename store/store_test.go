@@ -236,3 +236,45 @@ func TestManyBatchesAtOnceCreditOnce(t *testing.T) {
 		}
 	})
 }
+
+// Whoever reads a time that was written by the database's clock finds that it is
+// not ahead of its own. Else a lease that was taken just now would look like one
+// from before the clock was set back, and be taken again.
+func TestNothingIsSeenFromTheFuture(t *testing.T) {
+	storetest.Run(t, func(t *testing.T, s *store.Store) {
+		const rounds = 2000
+		token := &store.OperatorToken{Connection: "post", Name: "x"}
+		var writing sync.WaitGroup
+		defer writing.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		writing.Go(func() {
+			for ctx.Err() == nil {
+				r := *token
+				err := s.Update(t.Context(), func(tx *store.Tx) error {
+					r = *token // the function may run twice
+					r.LeaseUntil = tx.Now()
+					_, err := tx.SwapOperatorToken(t.Context(), &r)
+					return err
+				})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				*token = r
+			}
+		})
+		for range rounds {
+			err := s.View(t.Context(), func(tx *store.Tx) error {
+				r, err := tx.OperatorToken(t.Context(), "post", "x")
+				if err == nil && r.LeaseUntil > tx.Now() {
+					t.Errorf("it is %v, and what was written at %v is seen", tx.Now(), r.LeaseUntil)
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
