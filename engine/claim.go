@@ -74,16 +74,18 @@ func (e *Engine) look(ctx context.Context) (times []till.Time, err error) {
 // zero if at none.
 func (e *Engine) due(times []till.Time, now till.Time) (lanes []string, next time.Duration) {
 	for i, lane := range e.lanes {
+		var left time.Duration
+		if w, waits := e.waits[lane]; waits {
+			if left = e.left(&w); left <= 0 {
+				delete(e.waits, lane)
+			}
+		}
 		if times[i].IsZero() {
 			continue
 		}
 		in := times[i].Sub(now)
-		if w, waits := e.waits[lane]; waits {
-			if left := e.left(&w); left > 0 {
-				in = max(in, left)
-			} else {
-				delete(e.waits, lane)
-			}
+		if left > 0 {
+			in = max(in, left)
 		}
 		if in <= 0 {
 			lanes = append(lanes, lane)
@@ -110,7 +112,7 @@ func (e *Engine) turn(ctx context.Context) time.Duration {
 	e.agenda.open()
 	next := e.step(ctx)
 	if next > 0 && !e.starved() {
-		e.agenda.set(e.c.Store.Now().Add(next))
+		e.agenda.set(e.c.Store.Now().Add(min(next, e.c.Look)))
 	}
 	return next
 }
@@ -129,15 +131,16 @@ func (e *Engine) starved() bool {
 }
 
 // step claims what is due, as far as there are free slots, and starts it. It
-// returns when to look again.
+// returns when to look again; a negative number if it could not find that out:
+// then after Look, or when a call ends.
 func (e *Engine) step(ctx context.Context) time.Duration {
 	free := e.slots.free()
 	if free == 0 {
-		return e.c.Look // a task that ends wakes us
+		return -1
 	}
 	if !e.health.ready() {
 		if e.pulse(ctx); !e.health.ready() {
-			return e.c.Look
+			return -1
 		}
 	}
 	now := e.c.Store.Now()
@@ -171,7 +174,7 @@ func (e *Engine) step(ctx context.Context) time.Duration {
 	if err != nil && ctx.Err() == nil {
 		e.c.Log.Error("look for due steps", "error", err)
 	}
-	return e.c.Look
+	return -1
 }
 
 // claim takes up to limit due steps in one commit: for each, what to do is

@@ -81,5 +81,8 @@ func (g *Grant) Return() {
 		}
 		g.e.slots.put(g.connection)
 		<-g.e.fast
+		if g.e.agenda.misses(never) { // somebody may wait for the slot
+			g.e.waker.Wake()
+		}
 	}
 }
