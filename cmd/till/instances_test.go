@@ -18,6 +18,7 @@ import (
 // who was told everything by webhook. TILL_SECONDS says for how
 // long.
 func TestInstances(t *testing.T) {
+	t.Parallel()
 	if os.Getenv("TILL_TEST_POSTGRES_URL") == "" {
 		t.Skip("TILL_TEST_POSTGRES_URL names no server; make test starts one")
 	}

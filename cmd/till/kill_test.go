@@ -35,6 +35,7 @@ const killWindow = 45 * time.Second
 // there, every invariant holds, and no payment has two debits in the
 // operator's own book. TILL_KILLS says how many times.
 func TestKill(t *testing.T) {
+	t.Parallel()
 	kills := 50
 	if n, err := strconv.Atoi(os.Getenv("TILL_KILLS")); err == nil {
 		kills = n
