@@ -60,7 +60,7 @@ fuzz: ## run each fuzz target for FUZZTIME (60s)
 	done
 
 .PHONY: bench
-bench: ## fill the table of speed and memory on both engines, 1 million rows (22 minutes); writes bench/report.*
+bench: ## fill the table of speed and memory on both engines, 1 million rows (24 minutes); writes bench/report.*
 	$(GO) run ./bench -report report
 
 .PHONY: bench-full

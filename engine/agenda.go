@@ -11,8 +11,7 @@ import (
 const never = till.Time(math.MaxInt64)
 
 // agenda is when the loop will look for due steps by itself. Most calls end
-// with a step that is due later than that: if each of them woke the loop, it
-// would look three times for every time that it finds something.
+// with a step that is due later than that, and need not wake it.
 type agenda struct {
 	next atomic.Int64 // 0: whoever ends must wake it
 }
