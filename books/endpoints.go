@@ -24,6 +24,7 @@ func (v *verifier) verifyEndpoints(ctx context.Context) error {
 		v.Endpoints++
 		check := func(holds bool, format string, args ...any) { v.check(holds, "I7", e.ID, format, args...) }
 		check(e.Start <= e.Cursor && e.Cursor <= e.LastEvent, "the cursor %d is not between its start %d and the log's end %d", e.Cursor, e.Start, e.LastEvent)
+		check(e.CursorAt.IsZero() || e.CursorAt == e.CursorMade, "it was sent an event of %s as number %d, and the log has one of %s there: events were lost, and the new ones were not sent", e.CursorAt, e.Cursor, e.CursorMade)
 		check(e.Enabled || e.Pending == 0, "it is disabled and has %d pending deliveries", e.Pending)
 		check(e.Pending == 0 || !e.NextRetry.IsZero() && e.NextRetry <= e.FirstDue, "deliveries are pending from %s on, and it is looked at from %s on", e.FirstDue, e.NextRetry)
 		check(e.StrayLeases == 0, "%d deliveries that have ended are said to be being sent", e.StrayLeases)

@@ -17,6 +17,9 @@ type Endpoint struct {
 	Start  int64 // the log's end when it was made: what is older is not its own
 	Listed int64 // the log's end when its list of kinds last changed
 	Cursor int64 // all up to here is delivered, not subscribed, or in a row
+	// CursorAt is when the event at the cursor was made, as it was sent; zero:
+	// the cursor was not put there by sending. 'till verify' compares it.
+	CursorAt till.Time
 
 	LeaseUntil   till.Time
 	LeaseVersion int64     // fences permissions: moves with every claim, record and change
@@ -33,7 +36,7 @@ func (e *Endpoint) Ref() Ref { return Ref{e.ClientID, e.ID} }
 
 const endpointColumns = `client_id, id, url, description, events, enabled, disabled_at, disabled_why, created_at, updated_at,
 	secret, old_secret, old_until, start_sequence, listed_from, cursor_sequence, lease_until, lease_version, blocked_until,
-	next_retry, replay_at, drain_to, failing_since, failures, last_success_at`
+	next_retry, replay_at, drain_to, failing_since, failures, last_success_at, cursor_at`
 
 // selectEndpoints reads endpoints with the end of their client's log, which
 // is not locked with them.
@@ -46,7 +49,7 @@ func scanEndpoint(r row) (*Endpoint, error) {
 	err := r.Scan(idDest(&e.ClientID), idDest(&e.ID), &e.URL, textDest(&e.Description), &kinds, boolDest(&e.Enabled), intDest(&e.DisabledAt),
 		textDest(&e.DisabledWhy), &e.CreatedAt, &e.UpdatedAt, &e.Secret, &e.OldSecret, intDest(&e.OldUntil), &e.Start, &e.Listed, &e.Cursor,
 		&e.LeaseUntil, &e.LeaseVersion, &e.BlockedUntil, intDest(&e.NextRetry), intDest(&e.ReplayAt), &e.DrainTo,
-		intDest(&e.FailingSince), &e.Failures, intDest(&e.LastSuccessAt), intDest(&e.LastEvent))
+		intDest(&e.FailingSince), &e.Failures, intDest(&e.LastSuccessAt), intDest(&e.CursorAt), intDest(&e.LastEvent))
 	if kinds != till.AllEvents {
 		for _, k := range strings.Fields(kinds) {
 			e.Events = append(e.Events, till.EventKind(k))
@@ -60,7 +63,7 @@ func scanEndpoint(r row) (*Endpoint, error) {
 func (e *Endpoint) changing() []any {
 	return []any{e.URL, orNull(e.Description), strings.Join(e.Kinds(), " "), e.Enabled, orNull(e.DisabledAt), orNull(string(e.DisabledWhy)), int64(e.UpdatedAt),
 		e.Secret, bytesOrNull(e.OldSecret), orNull(e.OldUntil), e.Listed, e.Cursor, int64(e.LeaseUntil), e.LeaseVersion, int64(e.BlockedUntil),
-		orNull(e.NextRetry), orNull(e.ReplayAt), e.DrainTo, orNull(e.FailingSince), e.Failures, orNull(e.LastSuccessAt)}
+		orNull(e.NextRetry), orNull(e.ReplayAt), e.DrainTo, orNull(e.FailingSince), e.Failures, orNull(e.LastSuccessAt), orNull(e.CursorAt)}
 }
 
 func bytesOrNull(b []byte) any {
@@ -75,8 +78,8 @@ func (tx *Tx) InsertEndpoint(ctx context.Context, e *Endpoint) error {
 	args := append(e.changing(), e.ClientID[:], e.ID[:], int64(e.CreatedAt), e.Start)
 	_, err := tx.exec(ctx, `INSERT INTO webhook_endpoints (url, description, events, enabled, disabled_at, disabled_why, updated_at,
 		secret, old_secret, old_until, listed_from, cursor_sequence, lease_until, lease_version, blocked_until,
-		next_retry, replay_at, drain_to, failing_since, failures, last_success_at, client_id, id, created_at, start_sequence)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, args...)
+		next_retry, replay_at, drain_to, failing_since, failures, last_success_at, cursor_at, client_id, id, created_at, start_sequence)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, args...)
 	return err
 }
 
@@ -89,13 +92,14 @@ func (tx *Tx) SaveEndpoints(ctx context.Context, endpoints []*Endpoint) error {
 	}
 	return tx.setAll(ctx, `UPDATE webhook_endpoints SET url = ?, description = ?, events = ?, enabled = ?, disabled_at = ?, disabled_why = ?, updated_at = ?,
 		secret = ?, old_secret = ?, old_until = ?, listed_from = ?, cursor_sequence = ?, lease_until = ?, lease_version = ?, blocked_until = ?,
-		next_retry = ?, replay_at = ?, drain_to = ?, failing_since = ?, failures = ?, last_success_at = ?
+		next_retry = ?, replay_at = ?, drain_to = ?, failing_since = ?, failures = ?, last_success_at = ?, cursor_at = ?
 		WHERE client_id = ? AND id = ?`, args)
 }
 
-// LockEndpoints locks and returns those of the named endpoints that exist.
-// Heads are locked before endpoints, never after.
-func (tx *Tx) LockEndpoints(ctx context.Context, refs []Ref) (map[Ref]*Endpoint, error) {
+// LockEndpoints locks and returns those of the named endpoints that exist, and
+// when the named events were made, those that there are. Heads are locked
+// before endpoints, never after.
+func (tx *Tx) LockEndpoints(ctx context.Context, refs []Ref, events []EventKey) (map[Ref]*Endpoint, map[EventKey]till.Time, error) {
 	refs = sortedRefs(refs)
 	out := make(map[Ref]*Endpoint, len(refs))
 	clients := make([]till.ID, len(refs))
@@ -104,6 +108,10 @@ func (tx *Tx) LockEndpoints(ctx context.Context, refs []Ref) (map[Ref]*Endpoint,
 	}
 	clients = sortedIDs(clients)
 	ends := make(map[till.ID]int64, len(clients))
+	made, keys := make(map[EventKey]till.Time, len(events)), make([][]any, len(events))
+	for i, k := range events {
+		keys[i] = []any{k.Client[:], k.Sequence}
+	}
 	err := tx.ses.lockFirst(ctx, nil, read{
 		query: `SELECT ` + endpointColumns + `, 0 FROM webhook_endpoints WHERE client_id = ? AND id = ?` + tx.s.e.lock(), args: refArgs(refs),
 		scan: func(i int, r row) (err error) { out[refs[i]], err = scanEndpoint(r); return err },
@@ -115,12 +123,20 @@ func (tx *Tx) LockEndpoints(ctx context.Context, refs []Ref) (map[Ref]*Endpoint,
 			ends[clients[i]] = n
 			return err
 		},
+	}, read{
+		query: selectEventMade, args: keys,
+		scan: func(i int, r row) error {
+			var at till.Time
+			err := r.Scan(&at)
+			made[events[i]] = at
+			return err
+		},
 	})
 	for ref, e := range out {
 		e.LastEvent = ends[ref.Client]
 		e.Backlog = max(0, e.LastEvent-e.Cursor)
 	}
-	return out, err
+	return out, made, err
 }
 
 // Endpoint returns one endpoint, nil if there is none.

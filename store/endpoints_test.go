@@ -64,7 +64,7 @@ func TestEndpointsAreReadAsTheyWereWritten(t *testing.T) {
 		e.Failures, e.FailingSince, e.LastSuccessAt, e.LeaseVersion, e.LeaseUntil = 3, 11, 10, 12, 13
 		e.URL, e.Events, e.Description, e.UpdatedAt = "https://other.example/", nil, "", e.UpdatedAt+1
 		inTx(t, s, func(ctx context.Context, tx *store.Tx) error {
-			locked, err := tx.LockEndpoints(ctx, []store.Ref{plain.Ref(), e.Ref(), e.Ref(), {Client: client.ID, ID: client.ID}})
+			locked, _, err := tx.LockEndpoints(ctx, []store.Ref{plain.Ref(), e.Ref(), e.Ref(), {Client: client.ID, ID: client.ID}}, nil)
 			if len(locked) != 2 {
 				t.Errorf("locked %d endpoints, want the two that exist", len(locked))
 			}

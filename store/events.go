@@ -52,6 +52,21 @@ func (tx *Tx) Events(ctx context.Context, client till.ID, after int64, limit int
 	return out, err
 }
 
+// EventKey names an event of a client's log by its place.
+type EventKey struct {
+	Client   till.ID
+	Sequence int64
+}
+
+const selectEventMade = `SELECT created_at FROM events WHERE client_id = ? AND sequence = ?`
+
+// EventMade returns when the event at a sequence was made, zero if there is
+// none: with client and sequence that is the event's id.
+func (tx *Tx) EventMade(ctx context.Context, client till.ID, sequence int64) (made till.Time, err error) {
+	_, err = tx.one(ctx, selectEventMade, []any{client[:], sequence}, &made)
+	return made, err
+}
+
 // EventRow is an event with what it is about.
 type EventRow struct {
 	till.Event

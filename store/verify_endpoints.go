@@ -15,9 +15,10 @@ type VerifyEndpoint struct {
 	Ahead        int64     // rows of events that the cursor has not passed, or that are not its own
 	Newest       int64     // superseded rows whose payment or payout has no newer event
 	OpenReplays  int64
-	BeyondLog    int64 // spans that end after the log
-	ToldDisabled bool  // the log tells that it was disabled, at that time
-	Case         bool  // it is or was on the attention list for it
+	BeyondLog    int64     // spans that end after the log
+	CursorMade   till.Time // when the event at the cursor was made
+	ToldDisabled bool      // the log tells that it was disabled, at that time
+	Case         bool      // it is or was on the attention list for it
 }
 
 // VerifyEndpoints returns a client's endpoints with what hangs on them.
@@ -46,6 +47,9 @@ func (tx *Tx) VerifyEndpoints(ctx context.Context, client till.ID) ([]*VerifyEnd
 	}
 	for _, v := range out {
 		if v.Endpoint, err = tx.Endpoint(ctx, Ref{client, v.ID}); err != nil {
+			return nil, err
+		}
+		if v.CursorMade, err = tx.EventMade(ctx, client, v.Cursor); err != nil {
 			return nil, err
 		}
 		if v.DisabledWhy == till.DisabledAsGone || v.DisabledWhy == till.DisabledAsFailing {

@@ -69,7 +69,7 @@ func (s *Endpoints) actOn(ctx context.Context, client, id till.ID, actor string,
 	f func(ctx context.Context, tx *store.Tx, e *store.Endpoint, h *store.Head, at till.Time) (did, error)) error {
 	ref := store.Ref{Client: client, ID: id}
 	return s.act(ctx, client, actor, func(ctx context.Context, tx *store.Tx, h *store.Head, at till.Time) (did, error) {
-		locked, err := tx.LockEndpoints(ctx, []store.Ref{ref})
+		locked, _, err := tx.LockEndpoints(ctx, []store.Ref{ref}, nil)
 		if err != nil {
 			return did{}, err
 		}

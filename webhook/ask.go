@@ -79,7 +79,7 @@ func (s *Endpoints) Redeliver(ctx context.Context, client, event till.ID, only *
 		if only != nil && refs == nil {
 			return did{}, errNoEndpoint
 		}
-		locked, err := tx.LockEndpoints(ctx, refs)
+		locked, _, err := tx.LockEndpoints(ctx, refs, nil)
 		if err != nil {
 			return did{}, err
 		}

@@ -10,6 +10,7 @@ import (
 // body is an event as it is sent. It never changes, so endpoints share it.
 type body struct {
 	sequence int64
+	made     till.Time // with client and sequence it is the event's id
 	kind     till.EventKind
 	subject  till.ID
 	id       string // the webhook-id
@@ -20,7 +21,7 @@ type body struct {
 }
 
 func newBody(e *store.EventRow) *body {
-	return &body{sequence: e.Sequence, kind: e.Kind, subject: e.PaymentID, id: e.ID().String(), event: e}
+	return &body{sequence: e.Sequence, made: e.CreatedAt, kind: e.Kind, subject: e.PaymentID, id: e.ID().String(), event: e}
 }
 
 // bytes renders the body on first use.
@@ -59,6 +60,15 @@ func (k *bodies) after(client till.ID, sequence int64, limit int) []*body {
 	}
 	n := int(sequence + 1 - all[0].sequence)
 	return all[n:min(len(all), n+limit)]
+}
+
+// forget drops what is kept of a client: the log in the database is another
+// one than it was read from.
+func (k *bodies) forget(client till.ID) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.kept -= len(k.clients[client])
+	delete(k.clients, client)
 }
 
 // keep takes in what was read behind a sequence. Older stretches than the one

@@ -30,9 +30,10 @@ type change struct {
 	wrote lease // what an attempt to commit has left, if it was committed
 
 	// What came of it.
-	e    *store.Endpoint // as it is then; nil: another holds it, or it is gone
-	held bool
-	err  error
+	e        *store.Endpoint // as it is then; nil: another holds it, or it is gone
+	held     bool
+	replaced bool // the log has other events than those that were sent
+	err      error
 }
 
 // lease is a lease as a commit leaves it. That two leave the same, to the
@@ -108,9 +109,12 @@ func (d *Deliverer) commitBatch(ctx context.Context, changes []*change) error {
 	}
 	refs := make([]store.Ref, len(changes))
 	var heads []till.ID
+	var events []store.EventKey
 	now := d.c.Store.Now()
 	for i, c := range changes {
 		refs[i] = c.ref
+		c.replaced = false
+		events = append(events, c.passed()...)
 		if c.mayDisable(now) {
 			heads = append(heads, c.ref.Client)
 		}
@@ -122,7 +126,7 @@ func (d *Deliverer) commitBatch(ctx context.Context, changes []*change) error {
 				return err
 			}
 		}
-		if b.endpoints, err = tx.LockEndpoints(ctx, refs); err != nil {
+		if b.endpoints, b.made, err = tx.LockEndpoints(ctx, refs, events); err != nil {
 			return err
 		}
 		b.touched = make(map[store.Ref]bool, len(refs))
@@ -133,10 +137,31 @@ func (d *Deliverer) commitBatch(ctx context.Context, changes []*change) error {
 		}
 		return b.write()
 	})
+	for _, c := range changes {
+		if c.replaced {
+			d.bodies.forget(c.ref.Client)
+			d.c.Log.Warn("the event log is not the one that was sent from: the database has lost commits", "client", c.ref.Client, "endpoint", c.ref.ID)
+		}
+	}
 	if err == nil {
 		err = d.failAt("after commit")
 	}
 	return err
+}
+
+// passed names the events up to which a window has come, if it has come
+// anywhere: they must be the ones that the log has when that is recorded.
+func (c *change) passed() (out []store.EventKey) {
+	if c.result == nil {
+		return nil
+	}
+	if !c.result.cursorAt.IsZero() {
+		out = append(out, store.EventKey{Client: c.ref.Client, Sequence: c.result.cursor})
+	}
+	if !c.result.nextAt.IsZero() {
+		out = append(out, store.EventKey{Client: c.ref.Client, Sequence: c.result.next - 1})
+	}
+	return out
 }
 
 // mayDisable reports whether a change may disable its endpoint, which needs

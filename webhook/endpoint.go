@@ -236,7 +236,7 @@ func (s *Endpoints) switchOn(ctx context.Context, tx *store.Tx, e *store.Endpoin
 		return err
 	}
 	from := e.Cursor + 1
-	e.Cursor, e.Backlog = last, 0
+	e.Cursor, e.CursorAt, e.Backlog = last, 0, 0
 	open, err := tx.OpenSpans(ctx, e.Ref(), false, maxStretches)
 	if err != nil {
 		return err

@@ -27,11 +27,6 @@ const minRead = 64
 func (d *Deliverer) load(ctx context.Context, e *store.Endpoint) (*window, error) {
 	var w *window
 	limit := d.limit(e)
-	if e.NextRetry.IsZero() && e.ReplayAt.IsZero() {
-		if kept := d.bodies.after(e.ClientID, e.Cursor, max(limit, minRead)); len(kept) > 0 {
-			return plan(e, &material{events: kept}, d.c.Store.Now(), limit), nil
-		}
-	}
 	err := d.c.Store.View(ctx, func(tx *store.Tx) (err error) {
 		m, now := &material{}, tx.Now()
 		if !e.NextRetry.IsZero() && e.NextRetry <= now {
@@ -83,10 +78,17 @@ func (m *material) subjects() []till.ID {
 }
 
 // eventsAfter returns the events beyond a sequence, from memory if another
-// endpoint of the client has just had them.
+// endpoint of the client has just had them. A failover that lost commits gives
+// sequences out a second time, so what is kept counts only if its last event
+// is the one that the database has under that sequence: then all before it are.
 func (d *Deliverer) eventsAfter(ctx context.Context, tx *store.Tx, client till.ID, sequence int64, limit int) ([]*body, error) {
 	if kept := d.bodies.after(client, sequence, limit); len(kept) > 0 {
-		return kept, nil
+		last := kept[len(kept)-1]
+		made, err := tx.EventMade(ctx, client, last.sequence)
+		if err != nil || made == last.made {
+			return kept, err
+		}
+		d.bodies.forget(client)
 	}
 	rows, err := tx.EventBodies(ctx, client, sequence, limit)
 	if err != nil {

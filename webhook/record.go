@@ -14,6 +14,7 @@ type recording struct {
 	tx        *store.Tx
 	heads     map[till.ID]*store.Head
 	endpoints map[store.Ref]*store.Endpoint
+	made      map[store.EventKey]till.Time // when the events were made that windows have come up to
 	touched   map[store.Ref]bool
 	events    []*till.Event
 	cases     []*store.Case
@@ -63,10 +64,18 @@ func (b *recording) hold(c *change, e *store.Endpoint, held bool) {
 // record writes down a window: its rows, and how far the cursor has come.
 func (b *recording) record(c *change, e *store.Endpoint) error {
 	now, res := b.tx.Now(), c.result
+	if c.replaced = !b.isLog(c); c.replaced {
+		// What was sent is in no log any more. The endpoint stays where it was,
+		// so that what the log has instead is sent to it.
+		b.hold(c, e, false)
+		return nil
+	}
 	if err := b.saveRows(e, res.rows); err != nil {
 		return err
 	}
-	e.Cursor = max(e.Cursor, res.cursor)
+	if res.cursor > e.Cursor {
+		e.Cursor, e.CursorAt = res.cursor, res.cursorAt
+	}
 	if err := b.advanceSpan(c, e); err != nil {
 		return err
 	}
@@ -89,6 +98,15 @@ func (b *recording) record(c *change, e *store.Endpoint) error {
 	b.pace(c, e)
 	b.hold(c, e, e.Enabled && e.BlockedUntil <= now && e.Due(now))
 	return nil
+}
+
+// isLog reports whether the events that a window has come up to are those that
+// the log has. After a failover that lost commits, sequences are given out a
+// second time: to pass over them would keep new events from ever being told.
+func (b *recording) isLog(c *change) bool {
+	key := func(sequence int64) store.EventKey { return store.EventKey{Client: c.ref.Client, Sequence: sequence} }
+	res := c.result
+	return (res.cursorAt.IsZero() || b.made[key(res.cursor)] == res.cursorAt) && (res.nextAt.IsZero() || b.made[key(res.next-1)] == res.nextAt)
 }
 
 // pace lets a backlog drain at its pace, until it is drained.

@@ -43,6 +43,8 @@ type window struct {
 	open  []*store.Delivery
 
 	to, spanTo int64 // the last event that was looked at, of the log and of the span
+
+	made map[int64]till.Time // when the events were made that were looked at
 }
 
 // material is what a window is planned from.
@@ -59,7 +61,7 @@ type material struct {
 // beyond the cursor, then a replay, at most limit of them. The events of one
 // payment are one lane.
 func plan(e *store.Endpoint, m *material, now till.Time, limit int) *window {
-	w := &window{e: e, to: e.Cursor, open: m.open}
+	w := &window{e: e, to: e.Cursor, open: m.open, made: make(map[int64]till.Time, len(m.events)+len(m.replay))}
 	slices.SortStableFunc(m.due, func(a, b *store.Delivery) int { return cmp.Compare(a.Sequence, b.Sequence) })
 	for _, r := range m.due[:min(limit, len(m.due))] {
 		w.items = append(w.items, &item{DeliveryKey: r.Key(), subject: r.SubjectID, body: m.bodies[r.Sequence], row: r})
@@ -69,7 +71,7 @@ func plan(e *store.Endpoint, m *material, now till.Time, limit int) *window {
 		if subscribed && len(w.items) >= limit {
 			break
 		}
-		w.to = b.sequence
+		w.to, w.made[b.sequence] = b.sequence, b.made
 		if subscribed {
 			w.items = append(w.items, &item{DeliveryKey: store.DeliveryKey{Sequence: b.sequence, Kind: store.DeliverEvent}, subject: b.subject, body: b})
 		}
@@ -84,7 +86,7 @@ func plan(e *store.Endpoint, m *material, now till.Time, limit int) *window {
 			if n >= drainRate || len(w.items) >= limit {
 				break
 			}
-			w.spanTo = b.sequence
+			w.spanTo, w.made[b.sequence] = b.sequence, b.made
 			if e.Subscribed(b.kind) {
 				w.items = append(w.items, &item{DeliveryKey: store.DeliveryKey{Sequence: b.sequence, Kind: kind}, subject: b.subject, body: b, replay: true})
 			}
@@ -126,7 +128,9 @@ type left struct{ row, was *store.Delivery }
 type result struct {
 	rows     []left
 	cursor   int64
-	next     int64 // of the span
+	next     int64     // of the span
+	cursorAt till.Time // when the event at the cursor was made; zero: the cursor stands where it stood
+	nextAt   till.Time // when the event before next was made; zero: the span stands where it stood
 	outcomes []outcome
 	done     bool // something was exhausted
 	sent     int
@@ -173,6 +177,7 @@ func (w *window) close(now till.Time, jitter func() float64) *result {
 			r.cursor = min(r.cursor, it.Sequence-1)
 		}
 	}
+	r.cursorAt, r.nextAt = w.made[r.cursor], w.made[r.next-1]
 	for _, it := range w.items {
 		if row := w.settle(it, r, newest, under, now, jitter); row != nil {
 			r.rows = append(r.rows, left{row, it.row})

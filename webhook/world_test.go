@@ -31,6 +31,7 @@ import (
 type world struct {
 	t         *testing.T
 	store     *store.Store
+	path      string // of the database
 	collector *collect.Collector
 	client    *till.Client
 	vault     *Vault
@@ -72,7 +73,7 @@ func newWorld(t *testing.T, database store.Config) *world {
 	// A database server lives outside the bubble; its clock does not.
 	database.Now = func() till.Time { return till.TimeOf(time.Now()) }
 	database.NoNotify = true
-	w := &world{t: t, store: storetest.Open(t, database), shops: map[string]*shop{}}
+	w := &world{t: t, store: storetest.Open(t, database), path: database.Path, shops: map[string]*shop{}}
 	w.collector, w.client = storetest.NewCollector(t, w.store), storetest.NewClient(t, w.store, till.Test)
 	var err error
 	if w.vault, err = NewVault([]byte("a secret for tests only")); err != nil {
