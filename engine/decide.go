@@ -125,11 +125,23 @@ func Note(s *store.Step, a *Answer, t provider.Traits, now till.Time) {
 	}
 }
 
-// neverSent answers whether a send turns out not to have begun: the adapter is
-// certain that not one byte left us, it was the first and only one, and nobody
-// has claimed the step since. The call is over, so nothing of it can follow.
+// neverSent answers whether a send turns out to have left nothing at the
+// operator: the adapter is certain that not one byte left us, or that the
+// operator refused the call before it took it; it was the first and only one, and
+// nobody has claimed the step since. The call is over, so nothing of it can follow.
 func neverSent(s *store.Step, a *Answer) bool {
-	return a.Action == Submit && errors.Is(a.Err, provider.ErrNotSent) && s.Sends == 1 && !s.Acked && a.Version == s.LeaseVersion
+	return a.Action == Submit && s.Sends == 1 && !s.Acked && a.Version == s.LeaseVersion &&
+		(errors.Is(a.Err, provider.ErrNotSent) || refusedSend(s, a) != nil)
+}
+
+// refusedSend returns the refusal that a send was met with, nil if it was not.
+// Whoever calls us back about a request has taken it, whatever was answered: then
+// it is no refusal.
+func refusedSend(s *store.Step, a *Answer) *provider.Refusal {
+	if r, ok := errors.AsType[*provider.Refusal](a.Err); ok && a.Action == Submit && s.WakeSeq == a.WakeSeq {
+		return r
+	}
+	return nil
 }
 
 // RejectionIsFinal answers whether a rejection ends the payment: only as the
@@ -146,7 +158,12 @@ func Reschedule(s *store.Step, a *Answer, expiresAt till.Time, t provider.Traits
 		return
 	}
 	s.LeaseUntil = 0
+	refused := refusedSend(s, a)
 	switch {
+	case refused != nil && refused.After > 0 && s.Sends == 0:
+		// The operator says when it may be sent again. If that is too late for the
+		// customer, it ends with the window.
+		s.DueAt = max(now, min(now.Add(refused.After), expiresAt))
 	case s.Absent >= provenAbsent && !s.Acked && mayResend(s, t):
 		s.DueAt = now
 	case s.WakeSeq != a.WakeSeq:

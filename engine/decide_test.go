@@ -149,6 +149,7 @@ func TestNote(t *testing.T) {
 	}
 	failing := func(a Answer) Answer { a.Err = errTimeout; return a }
 	unsent := func(a Answer) Answer { a.Err = fmt.Errorf("%w: dial refused", provider.ErrNotSent); return a }
+	refused := func(a Answer) Answer { a.Err = fmt.Errorf("x: %w", &provider.Refusal{Err: errTimeout}); return a }
 	under := func(version int64, a Answer) Answer { a.Version = version; return a }
 	counted := func(s *store.Step, a Answer) { s.Calls++; s.CheckedAt = a.Ended }
 
@@ -178,6 +179,12 @@ func TestNote(t *testing.T) {
 		{"a later one was", with(sent, func(s *store.Step) { s.Sends = 2 }), unsent(answer(Submit, "", start+5)), func(s *store.Step) { s.SendDeadline = start + 6 }},
 		{"not if another has claimed it since", sent, unsent(under(2, answer(Submit, "", start+5))), nil},
 		{"not if the operator was seen to hold it", with(sent, func(s *store.Step) { s.Acked = true }), unsent(answer(Submit, "", start+5)), func(s *store.Step) { s.SendDeadline = start + 6 }},
+		{"a first send that the operator refused to take was none", sent, refused(answer(Submit, "", start+5)), func(s *store.Step) { s.Sends, s.SendDeadline = 0, start+6 }},
+		{"a refusal of a later send says nothing about the first", with(sent, func(s *store.Step) { s.Sends = 2 }), refused(answer(Submit, "", start+5)), func(s *store.Step) { s.SendDeadline = start + 6 }},
+		{"a refusal counts for nothing if another has claimed it since", sent, refused(under(2, answer(Submit, "", start+5))), nil},
+		{"a refusal of what the operator was seen to hold counts for nothing", with(sent, func(s *store.Step) { s.Acked = true }), refused(answer(Submit, "", start+5)), func(s *store.Step) { s.SendDeadline = start + 6 }},
+		{"whoever calls back about it has taken it, though it was refused", with(sent, func(s *store.Step) { s.WakeSeq = 1 }), refused(answer(Submit, "", start+5)), func(s *store.Step) { s.SendDeadline = start + 6 }},
+		{"a refused check says nothing about the send", sent, refused(answer(Check, "", start+5)), nil},
 		{"a check that was not sent says nothing about the send", sent, unsent(answer(Check, "", start+5)), nil},
 		{"a check does not end a send", sent, answer(Check, provider.NotFound, start+5), nil},
 		{"an older answer does not turn the clock back", with(sent, func(s *store.Step) { s.CheckedAt = settled + till.Hour }),
@@ -240,6 +247,9 @@ func TestReschedule(t *testing.T) {
 	withoutReference.ClientReference = false
 	held := store.Step{LeaseVersion: 3, WakeSeq: 5, DueAt: due, LeaseUntil: lease, Sends: 1}
 	with := func(f func(s *store.Step)) store.Step { s := held; f(&s); return s }
+	refusedFor := func(d time.Duration) Answer {
+		return Answer{Action: Submit, Version: 3, WakeSeq: 5, Err: &provider.Refusal{Err: errTimeout, After: d}}
+	}
 	for _, c := range []struct {
 		name string
 		step store.Step
@@ -262,6 +272,16 @@ func TestReschedule(t *testing.T) {
 		{"one not found waits for the next", with(func(s *store.Step) { s.Absent = 1 }), Answer{Version: 3, WakeSeq: 5}, traits, start,
 			func(s *store.Step) { s.DueAt, s.LeaseUntil = start.Add(traits.Poll), 0 }},
 		{"proven absent where nothing can be sent again keeps the pace", with(func(s *store.Step) { s.Absent = 2 }), Answer{Version: 3, WakeSeq: 5}, withoutReference, start,
+			func(s *store.Step) { s.DueAt, s.LeaseUntil = start.Add(traits.Poll), 0 }},
+		{"what was refused is sent again when the operator says", with(func(s *store.Step) { s.Sends = 0 }), refusedFor(7 * time.Second), traits, start,
+			func(s *store.Step) { s.DueAt, s.LeaseUntil = start.Add(7*time.Second), 0 }},
+		{"what may be sent again too late for the customer ends with the window", with(func(s *store.Step) { s.Sends = 0 }), refusedFor(time.Hour), traits, start,
+			func(s *store.Step) { s.DueAt, s.LeaseUntil = expires, 0 }},
+		{"after the window what was refused ends at once", with(func(s *store.Step) { s.Sends = 0 }), refusedFor(time.Hour), traits, expires + 1,
+			func(s *store.Step) { s.DueAt, s.LeaseUntil = expires+1, 0 }},
+		{"what was refused without a time keeps the pace", with(func(s *store.Step) { s.Sends = 0 }), refusedFor(0), traits, start,
+			func(s *store.Step) { s.DueAt, s.LeaseUntil = start.Add(traits.Poll), 0 }},
+		{"a second send that is refused is asked about at the pace", with(func(s *store.Step) { s.Sends = 2 }), refusedFor(7 * time.Second), traits, start,
 			func(s *store.Step) { s.DueAt, s.LeaseUntil = start.Add(traits.Poll), 0 }},
 		{"within the grace the pace stays", held, Answer{Version: 3, WakeSeq: 5}, traits, overdue,
 			func(s *store.Step) { s.DueAt, s.LeaseUntil = overdue.Add(traits.Poll), 0 }},

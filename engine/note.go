@@ -15,7 +15,10 @@ func attemptOf(a *Answer) *store.Attempt {
 		Connection: a.Connection, Reference: a.Reference,
 		Outcome: string(a.Result.Outcome), Code: a.Result.Code, Detail: a.Result.Message, StartedAt: a.Started, EndedAt: a.Ended,
 	}
+	_, refused := errors.AsType[*provider.Refusal](a.Err)
 	switch {
+	case refused:
+		at.Outcome, at.Code, at.Detail = "error", "", "refused before it was taken"
 	case errors.Is(a.Err, context.DeadlineExceeded):
 		at.Outcome, at.Code, at.Detail = "error", "", "no answer in time"
 	case a.Err != nil: // its text may hold what only the operator should know

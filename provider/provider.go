@@ -131,6 +131,22 @@ var ErrCredentials = errors.New("the operator refuses our credentials")
 // as never made, and is made again.
 var ErrNotSent = errors.New("nothing was sent")
 
+// Refusal is the error of a call that the operator's gateway turned away before
+// anybody there took it: for who we say we are, or because there were too many.
+// It has created nothing, and no later call of the same request has begun. An
+// adapter that says so must be certain of it: a first send that is refused counts
+// as never made, and is made again.
+type Refusal struct {
+	Err   error         // why; ErrCredentials where that is the reason
+	After time.Duration // for how long the operator asks us to wait, 0 if it does not say
+}
+
+// Error implements error.
+func (r *Refusal) Error() string { return "the call was refused: " + r.Err.Error() }
+
+// Unwrap returns why.
+func (r *Refusal) Unwrap() error { return r.Err }
+
 // Rate is how often an operator may be called: so many calls per second, by
 // all instances together, and so many at once after a pause.
 type Rate struct {

@@ -103,11 +103,25 @@ var refusals = []struct {
 	{"500.003.03", "", verdict{provider.Rejected, till.ProviderUnavailable, true}, false},             // quota
 }
 
+// notLetIn returns the error of a status that says that we are not let in, nil
+// if it does not. A 401 comes from the gateway, which looks at the token before
+// it passes anything on; who says 403 is in no source that we have.
+func notLetIn(status int) error {
+	err := fmt.Errorf("%w (HTTP %d)", provider.ErrCredentials, status)
+	switch status {
+	case http.StatusUnauthorized:
+		return &provider.Refusal{Err: err}
+	case http.StatusForbidden:
+		return err
+	}
+	return nil
+}
+
 // verdict says what an error means, or returns an error: we do not know.
 func (f *failure) verdict(status int) (provider.Result, error) {
 	code, message := wire.Clip(string(f.Code), maxCode), wire.Clip(string(f.Message), maxText)
-	if status == http.StatusUnauthorized || status == http.StatusForbidden {
-		return provider.Result{}, fmt.Errorf("%w (HTTP %d %s)", provider.ErrCredentials, status, code)
+	if err := notLetIn(status); err != nil {
+		return provider.Result{}, fmt.Errorf("%w %s", err, code)
 	}
 	for _, r := range refusals {
 		// A code names its HTTP status; another one is nothing that Daraja says.
@@ -115,7 +129,7 @@ func (f *failure) verdict(status int) (provider.Result, error) {
 			continue
 		}
 		if r.ours {
-			return provider.Result{}, fmt.Errorf("%w: %s", provider.ErrCredentials, r.says)
+			return provider.Result{}, &provider.Refusal{Err: fmt.Errorf("%w: %s", provider.ErrCredentials, r.says)}
 		}
 		return provider.Result{Outcome: r.outcome, Reason: r.reason, Retryable: r.retryable, Code: code, Message: message}, nil
 	}
@@ -166,8 +180,8 @@ type accepted struct {
 // read decodes an answer that must be HTTP 200; any other is Daraja's error.
 func read(status int, body []byte, v any, f *failure) (refused bool, err error) {
 	if err := wire.Decode(body, v); err != nil {
-		if status == http.StatusUnauthorized || status == http.StatusForbidden {
-			err = fmt.Errorf("%w (HTTP %d)", provider.ErrCredentials, status)
+		if refused := notLetIn(status); refused != nil {
+			return false, refused
 		}
 		return false, fmt.Errorf("HTTP %d: %w", status, err)
 	}

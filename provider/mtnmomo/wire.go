@@ -111,10 +111,15 @@ var rejectedCodes = map[string]bool{
 	"INVALID_CURRENCY":               true, // our configuration
 }
 
+// errForbidden is what MTN's gateway says to an address or a program that it
+// does not let in (FORBIDDEN IP; HTML to some user agents), before it passes
+// anything on.
+var errForbidden = fmt.Errorf("%w: 403, as for an IP address that is not on MTN's list", provider.ErrCredentials)
+
 // readSubmit gives the verdict on an answer to a request for money.
 func (p *product) readSubmit(r *wire.Reply) (provider.Result, error) {
 	if r.Status == http.StatusForbidden {
-		return provider.Result{}, fmt.Errorf("%w: 403, as for an IP address that is not on MTN's list", provider.ErrCredentials)
+		return provider.Result{}, &provider.Refusal{Err: errForbidden}
 	}
 	outcome := submitVerdicts[r.Status]
 	if outcome == "" && r.Status != http.StatusInternalServerError {
@@ -163,7 +168,7 @@ func (p *product) readCheck(r *wire.Reply, q provider.Query) (provider.Result, e
 		}
 		return provider.Result{}, errors.New("MTN answered 404 without naming the reference")
 	case http.StatusForbidden:
-		return provider.Result{}, fmt.Errorf("%w: 403, as for an IP address that is not on MTN's list", provider.ErrCredentials)
+		return provider.Result{}, errForbidden
 	default:
 		return provider.Result{}, fmt.Errorf("MTN answered %d", r.Status)
 	}

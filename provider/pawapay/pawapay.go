@@ -296,7 +296,11 @@ func (o *Operator) call(ctx context.Context, method, path string, body []byte) (
 			}
 		}
 	}
-	return o.client.Do(ctx, method, o.base+path, h, body)
+	reply, err := o.client.Do(ctx, method, o.base+path, h, body)
+	if err == nil {
+		err = wire.TooMany(reply)
+	}
+	return reply, err
 }
 
 var contentType = []string{"application/json"}

@@ -220,8 +220,9 @@ func refused(status int) error {
 		return nil
 	case http.StatusUnauthorized, http.StatusForbidden:
 		// NO_AUTHENTICATION, AUTHENTICATION_ERROR, AUTHORISATION_ERROR,
-		// HTTP_SIGNATURE_ERROR, DEPOSITS_NOT_ALLOWED, PAYOUTS_NOT_ALLOWED.
-		return fmt.Errorf("%w (HTTP %d)", provider.ErrCredentials, status)
+		// HTTP_SIGNATURE_ERROR, DEPOSITS_NOT_ALLOWED, PAYOUTS_NOT_ALLOWED: all of
+		// them come before pawaPay looks at what is asked for.
+		return &provider.Refusal{Err: fmt.Errorf("%w (HTTP %d)", provider.ErrCredentials, status)}
 	}
 	return fmt.Errorf("HTTP %d", status)
 }

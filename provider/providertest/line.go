@@ -205,6 +205,18 @@ func Forge(a Answer) Fault {
 	}
 }
 
+// Limit answers that there were too many calls, with the time to wait in the
+// operator's words, "" for none. The operator does not see the request.
+func Limit(after string) Fault {
+	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		if after != "" {
+			w.Header().Set("Retry-After", after)
+		}
+		w.WriteHeader(http.StatusTooManyRequests)
+		io.WriteString(w, `{"statusCode":429,"message":"Rate limit is exceeded."}`)
+	}
+}
+
 // Rewrite lets the operator act and changes what it says.
 func Rewrite(change func(status int, body []byte) (int, []byte)) Fault {
 	return func(w http.ResponseWriter, r *http.Request, operator http.Handler) {

@@ -37,7 +37,10 @@ func runLine(t *testing.T, open func(t *testing.T) Harness) {
 		{"line: another currency is told", testWrongCurrency},
 		{"line: a token that ran out is renewed", testForgottenToken},
 		{"line: one refusal of a token renews it once, under the same reference", testRefusedOnce},
-		{"line: refused credentials are said to be that", testRefused},
+		{"line: refused credentials are said to be that, and that nothing was taken", testRefused},
+		{"line: a token that is not taken, and no other, means that nothing was taken", testRefusedAlone},
+		{"line: a second call that may have arrived is not said to be refused", testRefusedThenLost},
+		{"line: too many calls mean that nothing was taken, and when to try again", testTooMany},
 		{"line: without a token nothing is sent", testNoToken},
 		{"line: where nobody listens nothing was sent", testDown},
 		{"line: other accounts have other fingerprints", testFingerprints},
@@ -94,9 +97,21 @@ func (h Harness) wantVerdict(t *testing.T, op Operation, r provider.Request, a A
 	if errors.Is(err, provider.ErrNotSent) {
 		t.Errorf("%s answered %d %q: it says that nothing was sent", op, a.Status, a.Body)
 	}
+	if isRefusal(err) && !slices.Contains(refusing, a.Status) {
+		t.Errorf("%s answered %d %q: it says that nothing was taken", op, a.Status, a.Body)
+	}
 	if result.Outcome != want {
 		t.Errorf("%s answered %d %q: the verdict is %q (%v), want %q", op, a.Status, a.Body, result.Outcome, err, want)
 	}
+}
+
+// refusing are the statuses by which a gateway turns a call away before it
+// passes it on. No other can prove that by itself.
+var refusing = []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests}
+
+func isRefusal(err error) bool {
+	_, ok := errors.AsType[*provider.Refusal](err)
+	return ok
 }
 
 // common are the statuses that operators and their gateways answer with.

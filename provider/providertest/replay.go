@@ -189,7 +189,14 @@ func (g *golden) make(t *testing.T, p provider.Provider, operation string) strin
 // resultText writes a result as a file shows it.
 func resultText(r provider.Result, err error) string {
 	var b strings.Builder
+	refusal, refused := errors.AsType[*provider.Refusal](err)
 	switch {
+	case refused && errors.Is(err, provider.ErrCredentials):
+		return "error: credentials, nothing taken\n"
+	case refused && refusal.After > 0:
+		return fmt.Sprintf("error: nothing taken, try again after %s\n", refusal.After)
+	case refused:
+		return "error: nothing taken\n"
 	case errors.Is(err, provider.ErrCredentials):
 		return "error: credentials\n"
 	case errors.Is(err, provider.ErrNotSent):

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"testing"
+	"time"
 
 	"till/provider"
 )
@@ -70,12 +71,91 @@ func testRefused(t *testing.T, h Harness) {
 		if !errors.Is(err, provider.ErrCredentials) {
 			t.Errorf("%s: the error is %v, want ErrCredentials", op, err)
 		}
+		if op == Submit && (!isRefusal(err) || errors.Is(err, provider.ErrNotSent)) {
+			t.Errorf("the error is %v, want that nothing was taken", err)
+		}
 		if n := h.Line.Count(op) - before; n > most {
 			t.Errorf("%s: %d calls were made, want at most %d", op, n, most)
 		}
 		h.Line.Always(op, nil)
 	}
 	h.wantDebits(t, fresh, 0)
+}
+
+// testRefusedAlone: the operator does not take the token, and gives no other.
+// The one call that was made moved nothing.
+func testRefusedAlone(t *testing.T, h Harness) {
+	if h.ForgetTokens == nil {
+		t.Skip("there are no tokens")
+	}
+	h.warm(t)
+	r := h.request(t, Approve)
+	for name, fault := range map[string]Fault{
+		"it answers no":      Forge(Answer{Status: http.StatusInternalServerError, Body: `{"error":"no"}`}),
+		"it refuses us":      Forge(Answer{Status: http.StatusUnauthorized, Body: `{"error":"no"}`}),
+		"the answer is lost": LoseAnswer,
+	} {
+		h.Line.Always(Token, fault)
+		h.Line.Next(Submit, Forge(h.Refused))
+		sends := h.Line.Count(Submit)
+		result, err := h.Provider.Submit(t.Context(), r)
+		wantError(t, name, result, err)
+		if !isRefusal(err) || errors.Is(err, provider.ErrNotSent) {
+			t.Errorf("%s: the error is %v, want that nothing was taken", name, err)
+		}
+		if n := h.Line.Count(Submit) - sends; n != 1 {
+			t.Errorf("%s: it was sent %d times, want once", name, n)
+		}
+		h.Line.Always(Token, nil)
+	}
+	h.wantDebits(t, r, 0)
+	wantOutcome(t, "the answer", h.submit(t, r).Outcome, provider.Accepted)
+	wantOutcome(t, "the end", h.end(t, r).Outcome, provider.Success)
+	h.wantDebits(t, r, 1)
+}
+
+// testRefusedThenLost: the first call was refused, but the second may have
+// arrived, and has.
+func testRefusedThenLost(t *testing.T, h Harness) {
+	if h.ForgetTokens == nil {
+		t.Skip("there are no tokens")
+	}
+	h.warm(t)
+	r := h.request(t, Approve)
+	h.Line.Next(Submit, Forge(h.Refused), LoseAnswer)
+	result, err := h.Provider.Submit(t.Context(), r)
+	wantError(t, "submit", result, err)
+	if isRefusal(err) || errors.Is(err, provider.ErrNotSent) {
+		t.Errorf("the error is %v, which says that nothing was taken", err)
+	}
+	if h.Provider.Traits().ClientReference {
+		wantOutcome(t, "the end", h.end(t, r).Outcome, provider.Success)
+		h.wantDebits(t, r, 1)
+	}
+}
+
+func testTooMany(t *testing.T, h Harness) {
+	h.warm(t)
+	r := h.request(t, Approve)
+	for text, want := range map[string]time.Duration{
+		"": 0, "7": 7 * time.Second, "99999999": time.Hour, "soon": 0, "-1": 0,
+		"Wed, 21 Oct 2015 07:28:00 GMT": 0, "Fri, 31 Dec 2900 23:59:59 GMT": time.Hour,
+	} {
+		sends := h.Line.Count(Submit)
+		h.Line.Next(Submit, Limit(text))
+		result, err := h.Provider.Submit(t.Context(), r)
+		wantError(t, "submit", result, err)
+		if refusal, ok := errors.AsType[*provider.Refusal](err); !ok || refusal.After != want {
+			t.Errorf("asked to wait %q: the error is %#v, want a refusal and %s", text, err, want)
+		}
+		if n := h.Line.Count(Submit) - sends; n != 1 {
+			t.Errorf("it was sent %d times, want once", n)
+		}
+	}
+	h.wantDebits(t, r, 0)
+	wantOutcome(t, "the answer", h.submit(t, r).Outcome, provider.Accepted)
+	wantOutcome(t, "the end", h.end(t, r).Outcome, provider.Success)
+	h.wantDebits(t, r, 1)
 }
 
 func testNoToken(t *testing.T, h Harness) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"strings"
 	"time"
 
 	"till/provider"
@@ -23,7 +25,9 @@ type Access struct {
 // twice is not let in. A refused call has moved nothing, so the second is under
 // the same reference.
 //
-// Without a token nothing is sent, and the error says so.
+// Without a token nothing is sent, and the error says so. Where the first call
+// was refused and no other was taken the error is a provider.Refusal: nothing
+// moved either. Only a second call that may have arrived leaves us not knowing.
 func (a *Access) Call(ctx context.Context, refused func(*Reply) bool, call func(token string) (*Reply, error)) (*Reply, error) {
 	token, err := a.Tokens.Token(ctx, a.Name, "", a.Fetch)
 	if err != nil {
@@ -36,34 +40,69 @@ func (a *Access) Call(ctx context.Context, refused func(*Reply) bool, call func(
 	}
 	reply, err := call(token)
 	if err != nil || !refused(reply) {
-		return reply, err
+		return limited(reply, err)
 	}
 	if token, err = a.Tokens.Token(ctx, a.Name, token, a.Fetch); err != nil {
-		return nil, fmt.Errorf("the token was refused, and there is no other: %w", hide(err))
+		return nil, &provider.Refusal{Err: fmt.Errorf("the token was not taken, and there is no other: %w", hide(err))}
 	}
 	if ctx.Err() != nil {
-		return nil, ctx.Err()
+		return nil, &provider.Refusal{Err: ctx.Err()}
 	}
 	reply, err = call(token)
-	if err != nil {
-		return nil, hide(err)
+	switch {
+	case errors.Is(err, provider.ErrNotSent):
+		return nil, &provider.Refusal{Err: hide(err)}
+	case err == nil && refused(reply):
+		return nil, &provider.Refusal{Err: fmt.Errorf("%w: a new token was not taken either (%d)", provider.ErrCredentials, reply.Status)}
 	}
-	if refused(reply) {
-		return nil, fmt.Errorf("%w: a new token was refused too (%d)", provider.ErrCredentials, reply.Status)
+	return limited(reply, err)
+}
+
+// limited turns an answer that says that there were too many calls into an
+// error.
+func limited(reply *Reply, err error) (*Reply, error) {
+	if err == nil {
+		err = TooMany(reply)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return reply, nil
 }
 
-// hide keeps the error of a second call from saying that nothing was sent: the
-// first one was.
+// hide keeps the error of a second call from saying that not a byte was sent:
+// the first one was.
 func hide(err error) error {
-	if !errors.Is(err, provider.ErrNotSent) {
+	switch {
+	case !errors.Is(err, provider.ErrNotSent):
 		return err
-	}
-	if errors.Is(err, provider.ErrCredentials) {
+	case errors.Is(err, provider.ErrCredentials):
 		return provider.ErrCredentials
+	case errors.Is(err, context.DeadlineExceeded):
+		return context.DeadlineExceeded
 	}
 	return errors.New(err.Error())
+}
+
+// maxWait is the longest time that an operator is believed that asks us to
+// wait.
+const maxWait = time.Hour
+
+// TooMany returns a provider.Refusal if an operator's gateway says that there
+// were too many calls, with the time that it asks us to wait; nil if it does not.
+// Calls are counted before they are passed on, so nothing has come of this one.
+func TooMany(r *Reply) error {
+	if r.Status != http.StatusTooManyRequests {
+		return nil
+	}
+	refusal := &provider.Refusal{Err: fmt.Errorf("too many calls (HTTP %d)", r.Status)}
+	text := strings.TrimSpace(r.Header.Get("Retry-After"))
+	if seconds, ok := Minor(text, 0); ok {
+		refusal.After = time.Duration(min(seconds, int64(maxWait/time.Second))) * time.Second
+	} else if at, err := http.ParseTime(text); err == nil {
+		refusal.After = min(max(time.Until(at), 0), maxWait)
+	}
+	return refusal
 }
 
 // Life returns for how long a token of so many seconds is used: five sixths of

@@ -228,13 +228,17 @@ func TestAnswersAreLimited(t *testing.T) {
 
 // tokens gives "one", then "two", and so on.
 type tokens struct {
-	n   int
-	err error
+	n     int
+	err   error
+	after error // once one was refused
 }
 
 func (k *tokens) Token(_ context.Context, _, stale string, _ func(context.Context) (string, time.Duration, error)) (string, error) {
 	if k.err != nil {
 		return "", k.err
+	}
+	if stale != "" && k.after != nil {
+		return "", k.after
 	}
 	if stale != "" || k.n == 0 {
 		k.n++
@@ -244,13 +248,21 @@ func (k *tokens) Token(_ context.Context, _, stale string, _ func(context.Contex
 
 func refused(r *wire.Reply) bool { return r.Status == 401 }
 
+func isRefusal(err error) bool {
+	_, ok := errors.AsType[*provider.Refusal](err)
+	return ok
+}
+
 func TestAccess(t *testing.T) {
 	call := func(k *tokens, statuses ...int) (got *wire.Reply, used []string, err error) {
 		a := wire.Access{Tokens: k, Name: "x"}
 		got, err = a.Call(t.Context(), refused, func(token string) (*wire.Reply, error) {
 			used = append(used, token)
-			if statuses[len(used)-1] == 0 {
+			switch statuses[len(used)-1] {
+			case 0:
 				return nil, fmt.Errorf("%w: x", provider.ErrNotSent)
+			case -1:
+				return nil, errors.New("the connection broke")
 			}
 			return &wire.Reply{Status: statuses[len(used)-1]}, nil
 		})
@@ -262,15 +274,27 @@ func TestAccess(t *testing.T) {
 	if got, used, err := call(&tokens{}, 401, 202); err != nil || got.Status != 202 || fmt.Sprint(used) != "[token 1 token 2]" {
 		t.Errorf("refused once: %v %v %v", got, used, err)
 	}
-	if _, used, err := call(&tokens{}, 401, 401); !errors.Is(err, provider.ErrCredentials) || len(used) != 2 {
+	if _, used, err := call(&tokens{}, 401, 401); !errors.Is(err, provider.ErrCredentials) || !isRefusal(err) || len(used) != 2 {
 		t.Errorf("refused twice: %v %v", used, err)
 	}
 	if _, used, err := call(&tokens{err: provider.ErrCredentials}); !errors.Is(err, provider.ErrNotSent) || !errors.Is(err, provider.ErrCredentials) || len(used) != 0 {
 		t.Errorf("no token: %v %v", used, err)
 	}
-	// The first call was sent, whatever became of the second.
-	if _, _, err := call(&tokens{}, 401, 0); err == nil || errors.Is(err, provider.ErrNotSent) {
+	// The first call was sent, but refused, whatever became of the second.
+	if _, _, err := call(&tokens{}, 401, 0); !isRefusal(err) || errors.Is(err, provider.ErrNotSent) {
 		t.Errorf("the second call could not be made: %v", err)
+	}
+	if _, _, err := call(&tokens{}, 401, -1); err == nil || isRefusal(err) || errors.Is(err, provider.ErrNotSent) {
+		t.Errorf("nobody knows what became of the second call: %v", err)
+	}
+	if _, _, err := call(&tokens{}, -1); err == nil || isRefusal(err) {
+		t.Errorf("nobody knows what became of the first call: %v", err)
+	}
+	for _, err := range []error{provider.ErrCredentials, fmt.Errorf("%w: %w", provider.ErrNotSent, context.DeadlineExceeded), errors.New("x")} {
+		if _, used, got := call(&tokens{after: err}, 401); !isRefusal(got) || errors.Is(got, provider.ErrNotSent) || len(used) != 1 ||
+			errors.Is(got, provider.ErrCredentials) != errors.Is(err, provider.ErrCredentials) {
+			t.Errorf("refused, and no other token (%v): %v %v", err, used, got)
+		}
 	}
 	if _, _, err := call(&tokens{}, 0); !errors.Is(err, provider.ErrNotSent) {
 		t.Errorf("the first call could not be made: %v", err)
