@@ -101,6 +101,44 @@ func TestClaimStep(t *testing.T) {
 	})
 }
 
+// What has been recorded since a step was read, by whoever held it before, may
+// change what is to be done about it: a claim that rests on the older step fails.
+func TestAClaimDoesNotRestOnWhatWasBeforeAnAnswer(t *testing.T) {
+	t.Parallel()
+	storetest.RunAt(t, &noon, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ref := newSteps(t, s, clock, 1)[0]
+		for name, since := range map[string]func(st *store.Step){
+			"an answer": func(st *store.Step) { st.Calls++ },
+			"a send":    func(st *store.Step) { st.Sends++ },
+			"a claim":   func(st *store.Step) { st.LeaseVersion++ },
+			"nothing":   func(*store.Step) {},
+		} {
+			var won []bool
+			err := s.Update(t.Context(), func(tx *store.Tx) error {
+				seen, err := tx.Step(t.Context(), ref)
+				if err != nil {
+					return err
+				}
+				now := *seen
+				since(&now)
+				if err := tx.SaveSteps(t.Context(), []*store.Step{&now}); err != nil {
+					return err
+				}
+				c := &store.Claim{Step: *seen, Seen: *seen}
+				c.LeaseVersion++
+				won, err = tx.ClaimSteps(t.Context(), []*store.Claim{c})
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if won[0] != (name == "nothing") {
+				t.Errorf("after %s a claim of the step as it was before wins: %v", name, won[0])
+			}
+		}
+	})
+}
+
 func TestDueStepsAreTakenLongestDueFirst(t *testing.T) {
 	t.Parallel()
 	storetest.RunAt(t, &noon, func(t *testing.T, s *store.Store, clock *storetest.Clock) {

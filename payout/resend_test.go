@@ -1,0 +1,59 @@
+package payout_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"till"
+	"till/provider"
+)
+
+// What was sent again is proven absent anew before it is sent once more.
+func TestAResendIsProvenAbsentAnew(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, w *world) {
+		w.deaf = true
+		w.way.set(func(ctx context.Context, r provider.Request, n int) (provider.Result, error) {
+			if n > 1 { // the first never arrives; the second does, and its answer is lost
+				w.operator.Payouts().Submit(ctx, r)
+			}
+			return provider.Result{}, errAway
+		}, nil)
+		id := w.create("4567").ID
+		time.Sleep(window)
+		submits, _ := w.way.counts()
+		if p := w.payout(id); p.Status != till.PayoutSuccess || w.credits(id) != 1 || submits != 2 {
+			t.Errorf("%s with %d credits after %d sends; want success, one, two", p.Status, w.credits(id), submits)
+		}
+		w.purse(t, 1000, 0, 0)
+	})
+}
+
+// A payout whose send was begun cannot be cancelled, also if it turned out that
+// nothing left us: its attempt is on record under its reference, and it goes out
+// again at any moment.
+func TestAPayoutWhoseSendWasBegunIsNotCancelled(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, w *world) {
+		w.way.set(func(context.Context, provider.Request, int) (provider.Result, error) {
+			return provider.Result{}, fmt.Errorf("%w: dial refused", provider.ErrNotSent)
+		}, nil)
+		id := w.create("4567").ID
+		time.Sleep(100 * time.Millisecond)
+		if s := w.step(id); s.Sends != 0 || s.SendStartedAt == 0 {
+			t.Fatalf("the step is %+v; want one whose send was begun and did not leave", s)
+		}
+		if _, err := w.master.Cancel(context.Background(), w.ref(id), "api:test"); till.ErrorCode(err) != till.CodeNotCancellable {
+			t.Errorf("cancel: %v, want %s", err, till.CodeNotCancellable)
+		}
+		w.purse(t, 0, 1000, 0)
+		w.way.set(nil, nil)
+		time.Sleep(5 * time.Second)
+		if p := w.payout(id); p.Status != till.PayoutSuccess || w.credits(id) != 1 {
+			t.Errorf("%s with %d credits; want success with one", p.Status, w.credits(id))
+		}
+		w.purse(t, 1000, 0, 0)
+	})
+}
