@@ -232,6 +232,7 @@ type post struct {
 	lost    bool          // requests arrive, and their answers do not
 	takes   time.Duration // how long a call takes
 	approve time.Duration // how long a customer takes
+	blind   time.Duration // how long its reads do not see what was sent
 	book    map[till.ID]time.Time
 	debits  map[till.ID]int
 	submits []time.Time
@@ -297,9 +298,9 @@ func (o *post) Check(ctx context.Context, q provider.Query) (provider.Result, er
 	defer o.mu.Unlock()
 	at, held := o.book[q.Reference]
 	switch {
-	case o.down || o.lost:
+	case o.down || o.lost && o.blind == 0:
 		return provider.Result{}, errAway
-	case !held:
+	case !held || time.Since(at) < o.blind:
 		return provider.Result{Outcome: provider.NotFound}, nil
 	case time.Since(at) < o.approve:
 		return provider.Result{Outcome: provider.Open}, nil

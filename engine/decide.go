@@ -14,7 +14,8 @@ import (
 const Lease = 20 * time.Second
 
 // provenAbsent is how many agreeing "not found" reads prove that a request
-// never arrived.
+// never arrived. Each begins at least the settle time after the one before, so
+// that one replica of the operator's that lags behind does not speak twice.
 const provenAbsent = 2
 
 // maxSends is how often one payment is sent. Each re-send moves the end of
@@ -116,12 +117,26 @@ func Note(s *store.Step, a *Answer, t provider.Traits, now till.Time) {
 		s.Acked, s.Absent = true, 0
 		return
 	}
-	// "Not found" counts only from a read that began after the settle time of
-	// the latest send: before, the operator may simply not have got to it. And
-	// each read counts once, also if it is recorded twice because nobody knew
-	// whether the first time was committed.
-	if a.Action == Check && a.Result.Outcome == provider.NotFound && !s.Acked && a.Started > last && a.Started > s.SendDeadline.Add(t.Settle) {
-		s.Absent++
+	if a.Action == Check && a.Result.Outcome == provider.NotFound && !s.Acked && a.Started > last {
+		absent(s, a, t)
+	}
+}
+
+// absent counts a read that has found nothing, if it proves anything: only if
+// it began after the settle time of the latest send, because before the operator
+// may simply not have got to it, and after the settle time of the read that counted
+// before. Each read counts once, also if it is recorded twice because nobody
+// knew whether the first time was committed.
+func absent(s *store.Step, a *Answer, t provider.Traits) {
+	settled := s.SendDeadline.Add(t.Settle)
+	switch {
+	case a.Started <= settled:
+	// Nothing has counted since the latest send. A release that did not write
+	// down when may have counted something: that is asked for again.
+	case s.Absent == 0 || s.AbsentAt <= settled:
+		s.Absent, s.AbsentAt = 1, a.Ended
+	case a.Started >= s.AbsentAt.Add(t.Settle):
+		s.Absent, s.AbsentAt = s.Absent+1, a.Ended
 	}
 }
 
@@ -172,6 +187,10 @@ func Reschedule(s *store.Step, a *Answer, expiresAt till.Time, t provider.Traits
 		s.DueAt = now.Add(pace(s, t))
 	default:
 		s.DueAt = now.Add(t.Poll)
+	}
+	// The read that completes the proof is not waited for longer than it takes.
+	if proof := s.AbsentAt.Add(t.Settle); s.Absent > 0 && s.Absent < provenAbsent && !s.Acked && now < proof && proof < s.DueAt {
+		s.DueAt = proof
 	}
 }
 

@@ -144,6 +144,8 @@ func TestNote(t *testing.T) {
 	sent := store.Step{Sends: 1, LeaseVersion: 3, SendDeadline: start + 20*till.Second}
 	settled := sent.SendDeadline.Add(traits.Settle)
 	with := func(s store.Step, f func(s *store.Step)) store.Step { f(&s); return s }
+	once := with(sent, func(s *store.Step) { s.Absent, s.AbsentAt = 1, settled+2 })
+	again := once.AbsentAt.Add(traits.Settle)
 	answer := func(action Action, o provider.Outcome, started till.Time) Answer {
 		return Answer{Action: action, Version: 3, Started: started, Ended: started + 1, Result: provider.Result{Outcome: o}}
 	}
@@ -162,8 +164,13 @@ func TestNote(t *testing.T) {
 	rows := []row{
 		{"an error is counted and proves nothing", sent, failing(answer(Check, "", settled+1)), nil},
 		{"an error beside a not found proves nothing", sent, failing(answer(Check, provider.NotFound, settled+1)), nil},
-		{"a not found after the settle time counts", sent, answer(Check, provider.NotFound, settled+1), func(s *store.Step) { s.Absent = 1 }},
-		{"a second not found agrees", with(sent, func(s *store.Step) { s.Absent = 1 }), answer(Check, provider.NotFound, settled+1), func(s *store.Step) { s.Absent = 2 }},
+		{"a not found after the settle time counts", sent, answer(Check, provider.NotFound, settled+1), func(s *store.Step) { s.Absent, s.AbsentAt = 1, settled+2 }},
+		{"a second not found that began the settle time after the first agrees", once, answer(Check, provider.NotFound, again), func(s *store.Step) { s.Absent, s.AbsentAt = 2, again+1 }},
+		{"a second not found that began sooner may be the word of the same replica", once, answer(Check, provider.NotFound, again-1), nil},
+		{"a not found that was counted before the latest send says nothing about it", with(once, func(s *store.Step) { s.SendDeadline = again }),
+			answer(Check, provider.NotFound, again.Add(traits.Settle)+1), func(s *store.Step) { s.Absent, s.AbsentAt = 1, again.Add(traits.Settle)+2 }},
+		{"a not found of which nobody wrote down when is asked for again", with(sent, func(s *store.Step) { s.Absent = 1 }), answer(Check, provider.NotFound, settled+1),
+			func(s *store.Step) { s.Absent, s.AbsentAt = 1, settled+2 }},
 		{"a not found that is recorded twice counts once", with(sent, func(s *store.Step) { s.Absent, s.CheckedAt = 1, settled+2 }), answer(Check, provider.NotFound, settled+1), nil},
 		{"a not found that began before the last one ended does not count", with(sent, func(s *store.Step) { s.Absent, s.CheckedAt = 1, settled+1 }), answer(Check, provider.NotFound, settled+1), nil},
 		{"a not found that began at the settle time does not count", sent, answer(Check, provider.NotFound, settled), nil},
@@ -271,6 +278,10 @@ func TestReschedule(t *testing.T) {
 			func(s *store.Step) { s.DueAt, s.LeaseUntil = start, 0 }},
 		{"one not found waits for the next", with(func(s *store.Step) { s.Absent = 1 }), Answer{Version: 3, WakeSeq: 5}, traits, start,
 			func(s *store.Step) { s.DueAt, s.LeaseUntil = start.Add(traits.Poll), 0 }},
+		{"the read that completes the proof comes as soon as it counts", with(func(s *store.Step) { s.Absent, s.AbsentAt = 1, start.Add(time.Second-traits.Settle) }),
+			Answer{Version: 3, WakeSeq: 5}, traits, start, func(s *store.Step) { s.DueAt, s.LeaseUntil = start.Add(time.Second), 0 }},
+		{"an overdue one waits for that and no longer", with(func(s *store.Step) { s.Absent, s.AbsentAt, s.Slow = 1, overdue, 3 }),
+			Answer{Version: 3, WakeSeq: 5}, traits, overdue + 1, func(s *store.Step) { s.DueAt, s.LeaseUntil, s.Slow = overdue.Add(traits.Settle), 0, 4 }},
 		{"proven absent where nothing can be sent again keeps the pace", with(func(s *store.Step) { s.Absent = 2 }), Answer{Version: 3, WakeSeq: 5}, withoutReference, start,
 			func(s *store.Step) { s.DueAt, s.LeaseUntil = start.Add(traits.Poll), 0 }},
 		{"what was refused is sent again when the operator says", with(func(s *store.Step) { s.Sends = 0 }), refusedFor(7 * time.Second), traits, start,

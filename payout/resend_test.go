@@ -8,6 +8,7 @@ import (
 
 	"till"
 	"till/provider"
+	"till/provider/sandbox"
 )
 
 // What was sent again is proven absent anew before it is sent once more.
@@ -51,6 +52,34 @@ func TestAPayoutWhoseSendWasBegunIsNotCancelled(t *testing.T) {
 		w.purse(t, 0, 1000, 0)
 		w.way.set(nil, nil)
 		time.Sleep(5 * time.Second)
+		if p := w.payout(id); p.Status != till.PayoutSuccess || w.credits(id) != 1 {
+			t.Errorf("%s with %d credits; want success with one", p.Status, w.credits(id))
+		}
+		w.purse(t, 1000, 0, 0)
+	})
+}
+
+// One replica of the operator's that lags behind cannot have a reserve released:
+// the two reads that prove a payout absent are the settle time apart.
+func TestOneStaleReplicaReleasesNoReserve(t *testing.T) {
+	t.Parallel()
+	settle := 3 * time.Second
+	inWorldOf(t, sandbox.Config{Window: settle + 700*time.Millisecond}, func(t *provider.Traits) { t.Settle = settle }, func(t *testing.T, w *world) {
+		w.deaf = true
+		made := time.Now()
+		w.way.set(func(ctx context.Context, r provider.Request, _ int) (provider.Result, error) {
+			w.operator.Payouts().Submit(ctx, r)
+			return provider.Result{}, errAway
+		}, func(ctx context.Context, q provider.Query, _ int) (provider.Result, error) {
+			if time.Since(made) < settle+2*time.Second { // four polls longer than it should
+				return provider.Result{Outcome: provider.NotFound}, nil
+			}
+			return w.operator.Payouts().Check(ctx, q)
+		})
+		id := w.create("4567").ID
+		time.Sleep(settle + 2*time.Second)
+		w.purse(t, 0, 1000, 0)
+		time.Sleep(settle)
 		if p := w.payout(id); p.Status != till.PayoutSuccess || w.credits(id) != 1 {
 			t.Errorf("%s with %d credits; want success with one", p.Status, w.credits(id))
 		}

@@ -46,12 +46,18 @@ func inWorld(t *testing.T, tell func(t *testing.T, w *world)) {
 
 func inWorldWith(t *testing.T, c sandbox.Config, tell func(t *testing.T, w *world)) {
 	t.Helper()
+	inWorldOf(t, c, nil, tell)
+}
+
+// inWorldOf is inWorldWith an operator of other habits.
+func inWorldOf(t *testing.T, c sandbox.Config, habits func(*provider.Traits), tell func(t *testing.T, w *world)) {
+	t.Helper()
 	for _, e := range storetest.Engines() {
 		t.Run(e.Name, func(t *testing.T) {
 			t.Parallel()
 			database := e.Config(t)
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, database, c)
+				w := newWorld(t, database, c, habits)
 				defer func() {
 					w.stop()
 					storetest.CheckInvariants(t, w.store)
@@ -64,7 +70,7 @@ func inWorldWith(t *testing.T, c sandbox.Config, tell func(t *testing.T, w *worl
 	}
 }
 
-func newWorld(t *testing.T, database store.Config, sc sandbox.Config) *world {
+func newWorld(t *testing.T, database store.Config, sc sandbox.Config, habits func(*provider.Traits)) *world {
 	t.Helper()
 	ctx := context.Background()
 	w := &world{t: t}
@@ -89,7 +95,7 @@ func newWorld(t *testing.T, database store.Config, sc sandbox.Config) *world {
 	if w.operator, err = sandbox.Open(ctx, sc); err != nil {
 		t.Fatal(err)
 	}
-	w.way = &way{Payouts: w.operator.Payouts()}
+	w.way = &way{Payouts: w.operator.Payouts(), habits: habits}
 	w.client = storetest.NewClient(t, w.store, till.Test)
 	w.fund(100_000)
 	w.master, w.stop = w.start()
@@ -152,6 +158,8 @@ type way struct {
 	// looks at the habits of the operator a second time.
 	pause time.Duration
 	looks int
+
+	habits func(t *provider.Traits) // changes the operator's, if not nil
 }
 
 func (y *way) Fingerprint() string {
@@ -169,7 +177,11 @@ func (y *way) Traits() provider.Traits {
 	}
 	y.mu.Unlock()
 	time.Sleep(pause)
-	return y.Payouts.Traits()
+	t := y.Payouts.Traits()
+	if y.habits != nil {
+		y.habits(&t)
+	}
+	return t
 }
 
 func (y *way) Submit(ctx context.Context, r provider.Request) (provider.Result, error) {

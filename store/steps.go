@@ -31,6 +31,7 @@ type Step struct {
 	SendDeadline  till.Time // after it no byte of the latest send leaves us
 	Acked         bool      // the operator was seen to hold the request
 	Absent        int       // agreeing "not found" reads that count as proof
+	AbsentAt      till.Time // when the latest of them ended
 	Slow          int       // how often the pace of asking was halved
 	LateFrom      till.Time // when the payment ended other than in success; see Settled
 	LateReads     int       // late-money reads done
@@ -58,13 +59,13 @@ const (
 func Lane(connection, operation string) string { return connection + " " + operation }
 
 const stepColumns = `client_id, subject_id, kind, lane, due_at, lease_until, lease_version, wake_seq, calls, checked_at,
-	sends, send_started_at, send_deadline, acked, absent, slow, late_from, late_reads, handle, mail, mailed_at`
+	sends, send_started_at, send_deadline, acked, absent, slow, late_from, late_reads, handle, mail, mailed_at, absent_at`
 
 func scanStep(r row) (*Step, error) {
 	s := &Step{}
 	err := r.Scan(idDest(&s.ClientID), idDest(&s.SubjectID), &s.Kind, &s.Lane, &s.DueAt, &s.LeaseUntil, &s.LeaseVersion, &s.WakeSeq,
 		&s.Calls, &s.CheckedAt, &s.Sends, &s.SendStartedAt, &s.SendDeadline, boolDest(&s.Acked), &s.Absent, &s.Slow, &s.LateFrom, &s.LateReads,
-		textDest(&s.Handle), &s.Mail, &s.MailedAt)
+		textDest(&s.Handle), &s.Mail, &s.MailedAt, &s.AbsentAt)
 	return s, err
 }
 
@@ -202,13 +203,13 @@ func (tx *Tx) SaveSteps(ctx context.Context, steps []*Step) error {
 		}
 		args[i] = []any{s.Lane, int64(s.DueAt), int64(s.LeaseUntil), s.LeaseVersion, s.Calls, int64(s.CheckedAt),
 			s.Sends, int64(s.SendStartedAt), int64(s.SendDeadline), s.Acked, s.Absent, s.Slow, int64(s.LateFrom), s.LateReads, orNull(s.Handle),
-			s.ClientID[:], s.SubjectID[:]}
+			int64(s.AbsentAt), s.ClientID[:], s.SubjectID[:]}
 	}
 	if err := tx.insertReferences(ctx, names); err != nil {
 		return err
 	}
 	return tx.setAll(ctx, `UPDATE steps SET lane = ?, due_at = ?, lease_until = ?, lease_version = ?, calls = ?, checked_at = ?,
-		sends = ?, send_started_at = ?, send_deadline = ?, acked = ?, absent = ?, slow = ?, late_from = ?, late_reads = ?, handle = ?
+		sends = ?, send_started_at = ?, send_deadline = ?, acked = ?, absent = ?, slow = ?, late_from = ?, late_reads = ?, handle = ?, absent_at = ?
 		WHERE client_id = ? AND subject_id = ?`, args)
 }
 
