@@ -53,7 +53,7 @@ func Next(s *store.Step, j *Job, t provider.Traits, now till.Time) Action {
 		return Check
 	// Not one byte was ever sent. Sending is safe, but not once the
 	// customer's time is over.
-	case s.Sends == 0:
+	case unsent(s):
 		if now < j.ExpiresAt {
 			return Submit
 		}
@@ -81,7 +81,7 @@ func provable(s *store.Step, t provider.Traits) bool {
 // LaneOf returns the lane in which a step waits: that of the operation that it
 // will most likely ask for.
 func LaneOf(connection string, s *store.Step, final bool, t provider.Traits) string {
-	if !final && (s.Sends == 0 || !s.Acked && s.Absent >= provenAbsent && mayResend(s, t)) {
+	if !final && (unsent(s) || !s.Acked && s.Absent >= provenAbsent && mayResend(s, t)) {
 		return store.Lane(connection, operation(s.Kind, Submit))
 	}
 	return store.Lane(connection, operation(s.Kind, Check))
@@ -91,7 +91,7 @@ func LaneOf(connection string, s *store.Step, final bool, t provider.Traits) str
 // the operator's word: it was provably never sent, or is proven absent, and
 // no send can start any more.
 func MayAbandon(s *store.Step, expiresAt till.Time, t provider.Traits, now till.Time) bool {
-	return s != nil && now >= expiresAt && (s.Sends == 0 || !s.Acked && s.Absent >= provenAbsent && provable(s, t))
+	return s != nil && now >= expiresAt && (unsent(s) || !s.Acked && s.Absent >= provenAbsent && provable(s, t))
 }
 
 // Note records on a step what an answer shows, at now. These are facts: they
@@ -141,12 +141,22 @@ func absent(s *store.Step, a *Answer, t provider.Traits) {
 }
 
 // neverSent answers whether a send turns out to have left nothing at the
-// operator: the adapter is certain that not one byte left us, or that the
-// operator refused the call before it took it; it was the first and only one, and
-// nobody has claimed the step since. The call is over, so nothing of it can follow.
+// operator: it was the first and only one, and it is certain that not one byte
+// left us, or that the operator refused the call before it took it, which counts
+// while nobody else has claimed the step. The call is over, so nothing of it can
+// follow.
+//
+// That nothing left us is a fact about the send, so it holds whoever holds the
+// lease by now. But it must be this send that is on record as the only one: Sends
+// is 1 also if this was told before, and another has begun the first send since.
+// Which send is on record is told by when it was to begin: its claim wrote that
+// down, and the claim of the next, which comes later, writes down another time.
 func neverSent(s *store.Step, a *Answer) bool {
-	return a.Action == Submit && s.Sends == 1 && !s.Acked && a.Version == s.LeaseVersion &&
-		(errors.Is(a.Err, provider.ErrNotSent) || refusedSend(s, a) != nil)
+	if a.Action != Submit || s.Sends != 1 || s.Acked {
+		return false
+	}
+	return errors.Is(a.Err, provider.ErrNotSent) && a.Started == s.SendStartedAt ||
+		refusedSend(s, a) != nil && a.Version == s.LeaseVersion
 }
 
 // refusedSend returns the refusal that a send was met with, nil if it was not.
@@ -158,6 +168,10 @@ func refusedSend(s *store.Step, a *Answer) *provider.Refusal {
 	}
 	return nil
 }
+
+// unsent answers whether nothing was ever sent. What the operator was seen to hold
+// was, whatever we thought.
+func unsent(s *store.Step) bool { return s.Sends == 0 && !s.Acked }
 
 // RejectionIsFinal answers whether a rejection ends the payment: only as the
 // answer to the first and only send. On any later send it means "ask".

@@ -56,6 +56,9 @@ func TestNext(t *testing.T) {
 		{"an acknowledged send is never taken for absent", store.Step{Sends: 1, Acked: true, Absent: 2}, false, traits, before, Check},
 		{"an acknowledged send is never taken for absent after the window either", store.Step{Sends: 1, Acked: true, Absent: 2}, false, traits, after, Check},
 
+		{"what the operator was seen to hold is not sent, although nobody here has sent it", store.Step{Acked: true}, false, traits, before, Check},
+		{"what the operator was seen to hold does not end, although nobody here has sent it", store.Step{Acked: true}, false, traits, after, Check},
+
 		{"proven absent: the same reference may be sent again", store.Step{Sends: 1, Absent: 2}, false, traits, before, Submit},
 		{"proven absent again: it may be sent again", store.Step{Sends: 2, Absent: 2}, false, traits, before, Submit},
 		{"an operator that would not notice a repetition is never sent to twice", store.Step{Sends: 1, Absent: 2}, false, withoutReference, before, Check},
@@ -96,7 +99,7 @@ func TestNextNeverSendsWhatMayBeHeld(t *testing.T) {
 							s := store.Step{Kind: kinds[absent%2], Sends: sends, Acked: acked, Absent: absent / 2}
 							got := Next(&s, &Job{ExpiresAt: expires, Final: final}, tr, now)
 							open := !final && now < expires
-							first := sends == 0
+							first := sends == 0 && !acked
 							again := sends > 0 && sends < 3 && !acked && absent/2 >= 2 && reference
 							if may := open && (first || again); (got == Submit) != may {
 								t.Errorf("%+v, final %v, reference %v, at %s: got %s", s, final, reference, now, got)
@@ -127,6 +130,7 @@ func TestMayAbandon(t *testing.T) {
 		{"one not found is no proof", &store.Step{Sends: 1, Absent: 1}, expires, false},
 		{"a send may have arrived: unknown never becomes failed", &store.Step{Sends: 1}, expires + till.Day, false},
 		{"an acknowledged send is not absent", &store.Step{Sends: 1, Acked: true, Absent: 2}, expires + till.Day, false},
+		{"what the operator was seen to hold was sent", &store.Step{Acked: true}, expires + till.Day, false},
 		{"many unanswered calls prove nothing", &store.Step{Sends: 3, Calls: 1000, Slow: 9}, expires + 365*till.Day, false},
 		{"without a step nothing is known", nil, expires + till.Day, false},
 	} {
@@ -141,7 +145,7 @@ func TestMayAbandon(t *testing.T) {
 
 func TestNote(t *testing.T) {
 	t.Parallel()
-	sent := store.Step{Sends: 1, LeaseVersion: 3, SendDeadline: start + 20*till.Second}
+	sent := store.Step{Sends: 1, LeaseVersion: 3, SendStartedAt: start + 5, SendDeadline: start + 20*till.Second}
 	settled := sent.SendDeadline.Add(traits.Settle)
 	with := func(s store.Step, f func(s *store.Step)) store.Step { f(&s); return s }
 	once := with(sent, func(s *store.Step) { s.Absent, s.AbsentAt = 1, settled+2 })
@@ -152,6 +156,7 @@ func TestNote(t *testing.T) {
 	failing := func(a Answer) Answer { a.Err = errTimeout; return a }
 	unsent := func(a Answer) Answer { a.Err = fmt.Errorf("%w: dial refused", provider.ErrNotSent); return a }
 	refused := func(a Answer) Answer { a.Err = fmt.Errorf("x: %w", &provider.Refusal{Err: errTimeout}); return a }
+	over := func(a Answer) Answer { a.Err = errLeaseOver; return a }
 	under := func(version int64, a Answer) Answer { a.Version = version; return a }
 	counted := func(s *store.Step, a Answer) { s.Calls++; s.CheckedAt = a.Ended }
 
@@ -184,7 +189,10 @@ func TestNote(t *testing.T) {
 		{"the end of an older send says nothing about the latest", sent, failing(under(2, answer(Submit, "", start+5))), nil},
 		{"a first send of which nothing left us was none", sent, unsent(answer(Submit, "", start+5)), func(s *store.Step) { s.Sends, s.SendDeadline = 0, start+6 }},
 		{"a later one was", with(sent, func(s *store.Step) { s.Sends = 2 }), unsent(answer(Submit, "", start+5)), func(s *store.Step) { s.SendDeadline = start + 6 }},
-		{"not if another has claimed it since", sent, unsent(under(2, answer(Submit, "", start+5))), nil},
+		{"that is a fact, whoever has claimed it since to ask", sent, unsent(under(2, answer(Submit, "", start+5))), func(s *store.Step) { s.Sends = 0 }},
+		{"not if it was told before, and another's send is the first now", with(sent, func(s *store.Step) { s.SendStartedAt = start + 7 }),
+			unsent(under(2, answer(Submit, "", start+5))), nil},
+		{"a lease that was over before the send began: it was none", sent, over(answer(Submit, "", start+5)), func(s *store.Step) { s.Sends, s.SendDeadline = 0, start+6 }},
 		{"not if the operator was seen to hold it", with(sent, func(s *store.Step) { s.Acked = true }), unsent(answer(Submit, "", start+5)), func(s *store.Step) { s.SendDeadline = start + 6 }},
 		{"a first send that the operator refused to take was none", sent, refused(answer(Submit, "", start+5)), func(s *store.Step) { s.Sends, s.SendDeadline = 0, start+6 }},
 		{"a refusal of a later send says nothing about the first", with(sent, func(s *store.Step) { s.Sends = 2 }), refused(answer(Submit, "", start+5)), func(s *store.Step) { s.SendDeadline = start + 6 }},

@@ -345,8 +345,10 @@ func (e *Engine) submission(s *store.Step, connection string, reference till.ID,
 	return a
 }
 
-// errLeaseOver says that the right to send ran out before it was used.
-var errLeaseOver = errors.New("engine: the lease ended before the call began")
+// errLeaseOver says that the right to send ran out before it was used: whoever
+// waited longer than a lease for the database, or stood still, has sent nothing
+// and sends nothing any more.
+var errLeaseOver = fmt.Errorf("%w: the lease ended before the call began", provider.ErrNotSent)
 
 // start acts on a claimed step in the background. A slot is held for it.
 func (e *Engine) start(ctx context.Context, t *Task) {

@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"till"
+	"till/engine"
 	"till/provider"
 	"till/provider/sandbox"
+	"till/store/storetest"
 )
 
 // What was sent again is proven absent anew before it is sent once more.
@@ -82,6 +84,53 @@ func TestOneStaleReplicaReleasesNoReserve(t *testing.T) {
 		time.Sleep(settle)
 		if p := w.payout(id); p.Status != till.PayoutSuccess || w.credits(id) != 1 {
 			t.Errorf("%s with %d credits; want success with one", p.Status, w.credits(id))
+		}
+		w.purse(t, 1000, 0, 0)
+	})
+}
+
+// What a process has claimed and did not send, because it stood still until its
+// lease was over, was not sent: it goes out, also to an operator that is sent to
+// once, whoever has asked about it meanwhile.
+func TestWhatAPausedProcessDidNotSendIsSent(t *testing.T) {
+	t.Parallel()
+	inWorldWith(t, sandbox.Config{NoDedup: true, Window: 3 * time.Minute, Look: time.Second}, func(t *testing.T, w *world) {
+		w.deaf = true
+		w.way.mu.Lock()
+		w.way.pause = engine.Lease + 10*time.Second
+		w.way.mu.Unlock()
+		_, stop := w.start() // a second instance
+		defer stop()
+		id := w.create("4567").ID
+		time.Sleep(engine.Lease + 5*time.Second)
+		if submits, checks := w.way.counts(); submits != 0 || checks == 0 {
+			t.Fatalf("after its lease: %d sends, %d checks; want the other to ask", submits, checks)
+		}
+		time.Sleep(10 * time.Second)
+		submits, _ := w.way.counts()
+		if p := w.payout(id); p.Status != till.PayoutSuccess || submits != 1 || w.credits(id) != 1 {
+			t.Errorf("%s after %d sends with %d credits; want success, one, one", p.Status, submits, w.credits(id))
+		}
+		w.purse(t, 1000, 0, 0)
+	})
+}
+
+// A claim that waits for the database longer than its lease lasts has sent
+// nothing either.
+func TestAClaimThatWaitedLongerThanItsLeaseIsUnsent(t *testing.T) {
+	t.Parallel()
+	inWorldWith(t, sandbox.Config{NoDedup: true, Window: 3 * time.Minute, Look: time.Second}, func(t *testing.T, w *world) {
+		w.deaf = true
+		w.stop()
+		w.master, w.stop = w.start(onlyAccepts)
+		id := w.create("4567").ID
+		w.stop()
+		storetest.HoldWriters(w.store, engine.Lease+5*time.Second)
+		w.master, w.stop = w.start()
+		time.Sleep(engine.Lease + 10*time.Second)
+		submits, _ := w.way.counts()
+		if p := w.payout(id); p.Status != till.PayoutSuccess || submits != 1 || w.credits(id) != 1 {
+			t.Errorf("%s after %d sends with %d credits; want success, one, one", p.Status, submits, w.credits(id))
 		}
 		w.purse(t, 1000, 0, 0)
 	})

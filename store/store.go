@@ -138,6 +138,9 @@ func (s *Store) Close() error {
 	return nil
 }
 
+// Writers returns how many write transactions run at once.
+func (s *Store) Writers() int { return s.writers.size() }
+
 // Now returns the database's time: on PostgreSQL the machine's, corrected by
 // what the last transaction showed. What decides over leases and due times is
 // read inside transactions.

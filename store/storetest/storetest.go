@@ -123,6 +123,22 @@ func Open(tb testing.TB, c store.Config) *store.Store {
 	return s
 }
 
+// HoldWriters lets nobody else write for a while, as a long transaction would.
+// It returns as soon as nobody can.
+func HoldWriters(s *store.Store, d time.Duration) {
+	held := make(chan struct{})
+	for range s.Writers() {
+		go s.Update(context.Background(), func(*store.Tx) error {
+			held <- struct{}{}
+			time.Sleep(d)
+			return nil
+		})
+	}
+	for range s.Writers() {
+		<-held
+	}
+}
+
 // Fold puts all tallies into the counters.
 func Fold(tb testing.TB, s *store.Store) {
 	tb.Helper()
