@@ -79,9 +79,9 @@ func TestOneStaleReplicaReleasesNoReserve(t *testing.T) {
 			return w.operator.Payouts().Check(ctx, q)
 		})
 		id := w.create("4567").ID
-		time.Sleep(settle + 2*time.Second)
+		time.Sleep(settle + 1700*time.Millisecond) // between two polls
 		w.purse(t, 0, 1000, 0)
-		time.Sleep(settle)
+		time.Sleep(settle + time.Second)
 		if p := w.payout(id); p.Status != till.PayoutSuccess || w.credits(id) != 1 {
 			t.Errorf("%s with %d credits; want success with one", p.Status, w.credits(id))
 		}
