@@ -55,6 +55,7 @@ type Change[R Row] struct {
 	audit        []*store.AuditRow
 	attempts     []*store.Attempt
 	closed       []store.Closing
+	account      account
 }
 
 type purse struct {
@@ -240,6 +241,7 @@ func (b *Change[R]) Decide(ctx context.Context, a *Answer, d Decider[R]) error {
 	}
 	t := b.e.Traits(row.Alike().Connection)
 	b.note(row, a, t)
+	b.seeAccount(a, row.Alike().Connection)
 	was := row.Alike()
 	if err := b.judge(ctx, row, a, d); err != nil {
 		return err

@@ -204,6 +204,7 @@ func (b *Change[R]) Write(ctx context.Context) error {
 		func() error { return b.Tx.InsertAudit(ctx, b.audit) },
 		func() error { return b.Tx.Count(ctx, &b.counts) },
 		func() error { return b.Tx.SaveHeads(ctx, b.Heads) },
+		func() error { return b.writeAccount(ctx) },
 	} {
 		if err := f(); err != nil {
 			return err

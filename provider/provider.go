@@ -65,6 +65,11 @@ type Result struct {
 	Code, Message string
 	// Retryable says that a new payment may well succeed (a timeout, say).
 	Retryable bool
+
+	// OurFault says what is wrong with our own account at the operator, an empty
+	// float or a role that is missing, for a person to mend; "" if nothing is. It
+	// is no fault of the customer's or recipient's, and meets the next one, too.
+	OurFault string
 }
 
 // Request asks an operator to collect a payment, or to pay a payout out:

@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"till"
 )
@@ -54,23 +56,45 @@ type OperatorCase struct {
 	ClosedAt   till.Time // zero: open
 }
 
-// CaseCredentials says that an operator refuses who we say we are.
-const CaseCredentials = "credentials"
+// The kinds of operators' cases.
+const (
+	CaseCredentials = "credentials" // an operator refuses who we say we are
+	CaseAccount     = "account"     // an operator says that something is wrong with our own account
+)
 
 // OpenOperatorCase puts a case on the attention list; one that is open stays
 // as it is.
 func (tx *Tx) OpenOperatorCase(ctx context.Context, c *OperatorCase) error {
-	_, err := tx.exec(ctx, `INSERT INTO operator_cases (connection, kind, detail, opened_at) VALUES (?, ?, ?, ?)
-		ON CONFLICT (connection, kind) DO UPDATE SET closed_at = NULL, detail = excluded.detail, opened_at = excluded.opened_at
-		WHERE operator_cases.closed_at IS NOT NULL`, c.Connection, c.Kind, c.Detail, int64(c.OpenedAt))
+	_, err := tx.exec(ctx, openOperatorCase, c.Connection, c.Kind, c.Detail, int64(c.OpenedAt))
 	return err
 }
+
+const openOperatorCase = `INSERT INTO operator_cases (connection, kind, detail, opened_at) VALUES (?, ?, ?, ?)
+	ON CONFLICT (connection, kind) DO UPDATE SET closed_at = NULL, detail = excluded.detail, opened_at = excluded.opened_at
+	WHERE operator_cases.closed_at IS NOT NULL`
 
 // CloseOperatorCase takes a case off the list.
 func (tx *Tx) CloseOperatorCase(ctx context.Context, connection, kind string) error {
 	_, err := tx.exec(ctx, `UPDATE operator_cases SET closed_at = ? WHERE connection = ? AND kind = ? AND closed_at IS NULL`,
 		int64(tx.Now()), connection, kind)
 	return err
+}
+
+// ChangeOperatorCases closes and opens cases in the commit that shows them. A
+// case is closed by what was sent after it was opened: until is that time, by
+// connection.
+func (tx *Tx) ChangeOperatorCases(ctx context.Context, kind string, until map[string]till.Time, open map[string]string) error {
+	var closing, opening [][]any
+	for _, connection := range slices.Sorted(maps.Keys(until)) {
+		closing = append(closing, []any{int64(tx.Now()), connection, kind, int64(until[connection])})
+	}
+	for _, connection := range slices.Sorted(maps.Keys(open)) {
+		opening = append(opening, []any{connection, kind, open[connection], int64(tx.Now())})
+	}
+	if err := tx.later(ctx, `UPDATE operator_cases SET closed_at = ? WHERE connection = ? AND kind = ? AND closed_at IS NULL AND opened_at < ?`, closing); err != nil {
+		return err
+	}
+	return tx.later(ctx, openOperatorCase, opening)
 }
 
 // maxOperatorCases is how many cases are read: a few for each connection.

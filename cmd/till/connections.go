@@ -149,6 +149,9 @@ func addHealth(ctx context.Context, tx *store.Tx, of func(name string) *connecti
 	cases, err := tx.OperatorCases(ctx, false)
 	for _, c := range cases {
 		detail := c.Detail
+		if before := of(c.Connection).Case; before != nil {
+			detail = *before + "; " + detail
+		}
 		of(c.Connection).Case = &detail
 	}
 	return err

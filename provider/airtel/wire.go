@@ -180,8 +180,9 @@ func (p *product) readSubmit(r *wire.Reply) (provider.Result, error) {
 	case duplicate:
 		return provider.Result{Outcome: provider.Duplicate, Code: code}, nil
 	case refusedCode:
-		return provider.Result{Outcome: provider.Rejected, Reason: p.reason(m.reason),
-			Code: code, Message: a.message(), Retryable: m.retry}, nil
+		reason := p.reason(m.reason)
+		return provider.Result{Outcome: provider.Rejected, Reason: reason,
+			Code: code, Message: a.message(), Retryable: m.retry, OurFault: p.ourFault(reason, code, m)}, nil
 	}
 	return provider.Result{}, fmt.Errorf("Airtel answered %d with code %q, which decides nothing", r.Status, wire.Clip(code, maxCode))
 }
@@ -192,6 +193,15 @@ func (p *product) reason(r till.FailureReason) till.FailureReason {
 		return inPayout(r)
 	}
 	return r
+}
+
+// ourFault says what a code tells about our own wallet, "" if nothing. For a
+// payout that is every code that makes it provider_unavailable.
+func (p *product) ourFault(reason till.FailureReason, code string, m meaning) string {
+	if !p.payout || reason != till.ProviderUnavailable {
+		return ""
+	}
+	return "Airtel answers " + code + " to a payout (" + m.says + "): look at the disbursement wallet and its PIN"
 }
 
 // readCheck gives the verdict on an answer to an enquiry. Only the
@@ -261,6 +271,7 @@ func (p *product) failure(a *answer, status, code string, m meaning) provider.Re
 	}
 	if m.reason != "" {
 		result.Reason, result.Retryable = p.reason(m.reason), m.retry
+		result.OurFault = p.ourFault(result.Reason, code, m)
 	}
 	// One code has three meanings, and only its words tell one of them.
 	if code == "DP00800001005" && strings.Contains(strings.ToLower(a.Data.Message+" "+string(a.Status.Message)), "msisdn not found") {

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 
+	"till/provider"
 	"till/provider/wire"
 )
 
@@ -57,10 +58,9 @@ type Config struct {
 	// Safaricom, and prove it, before you fill this in: a code that means
 	// anything else would have a payout sent again.
 	NotFoundCodes []string `toml:"not_found_codes"`
-	// FailedStates are the words of TransactionStatus by which a status query
-	// says that a payout was not paid and never will be, "Failed" perhaps.
-	// Safaricom does not publish them either; without them a failure needs the
-	// payout's own callback, too.
+	// FailedStates are more words of TransactionStatus by which a status query
+	// says that a payout was not paid and never will be, "Failed" perhaps, besides
+	// the published Cancelled, Declined and Expired.
 	FailedStates []string `toml:"failed_states"`
 
 	// SubmitRate and CheckRate are calls per second by all instances. Daraja has
@@ -167,7 +167,7 @@ func (c *Config) validatePayouts(say func(string, ...any)) {
 		say("not_found_codes, failed_states: at most %d each", maxWords)
 	}
 	for _, word := range c.FailedStates {
-		if _, known := payoutStates[word]; word == "" || known {
+		if s, known := payoutStates[word]; word == "" || known && s.outcome != provider.Failed {
 			say("failed_states: %q means something else", wire.Clip(word, 20))
 		}
 	}

@@ -164,17 +164,17 @@ func (p *payout) judge(m *memory, a *resultMail) provider.Result {
 		case slices.Contains(p.c.NotFoundCodes, code):
 			r.Outcome = provider.NotFound
 		}
-		r.Code, r.Message = code, wire.Clip(string(a.Result.ResultDesc), maxText)
+		r.Code, r.Message, r.OurFault = code, wire.Clip(string(a.Result.ResultDesc), maxText), ourFault(code)
 		return r
 	}
 	status := wire.Clip(a.parameter("TransactionStatus"), maxCode)
 	if r.Reference = wire.Clip(a.parameter("OriginatorConversationID"), maxID); r.Reference == "" {
 		r.Reference = wire.Clip(a.parameter("Originator Conversation ID"), maxID)
 	}
-	outcome, known := payoutStates[status]
+	state, known := payoutStates[status]
 	switch {
 	case status == "":
-	case outcome == provider.Success:
+	case state.outcome == provider.Success:
 		amount := a.parameter("Amount")
 		if r.Amount = shillings(amount); r.Amount.IsZero() && amount != "" {
 			return r // a sum that cannot be read is no word
@@ -183,10 +183,13 @@ func (p *payout) judge(m *memory, a *resultMail) provider.Result {
 		if r.Receipt = wire.Clip(a.parameter("ReceiptNo"), maxID); r.Receipt == "" {
 			r.Receipt = wire.Clip(string(a.Result.TransactionID), maxID)
 		}
-	case known:
-		r.Outcome = outcome
+	case state.outcome == provider.Open:
+		r.Outcome = provider.Open
 	case m.failed != "":
 		return m.failure(r)
+	case known:
+		r.Outcome, r.Reason, r.Retryable, r.Code = state.outcome, state.reason, state.retryable, status
+		r.Message = wire.Clip(a.parameter("TransactionReason"), maxText)
 	case slices.Contains(p.c.FailedStates, status):
 		r.Outcome, r.Reason, r.Code = provider.Failed, till.Unspecified, status
 		r.Message = wire.Clip(a.parameter("TransactionReason"), maxText)
@@ -199,7 +202,7 @@ func (p *payout) judge(m *memory, a *resultMail) provider.Result {
 // failure is the verdict that the callback about the payout gave a code for.
 func (m *memory) failure(r provider.Result) provider.Result {
 	v := payoutCodes[m.failed]
-	r.Outcome, r.Reason, r.Retryable, r.Code = v.outcome, v.reason, v.retryable, m.failed
+	r.Outcome, r.Reason, r.Retryable, r.Code, r.OurFault = v.outcome, v.reason, v.retryable, m.failed, ourFault(m.failed)
 	return r
 }
 

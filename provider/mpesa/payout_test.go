@@ -18,12 +18,15 @@ const documentedPayout = `
 3          amount_out_of_bounds
 4          recipient_limit_reached
 8          recipient_limit_reached
+11         provider_unavailable
 17         provider_rejected
+21         provider_unavailable
 2001       provider_unavailable
-2028       provider_rejected
+2006       provider_unavailable
+2028       provider_unavailable
 2040       recipient_not_found
 8006       provider_unavailable
-SFC_IC0003 provider_rejected
+SFC_IC0003 recipient_not_found
 `
 
 // answer is the answer to a question of ours.
@@ -40,7 +43,7 @@ func answer(code string, parameters ...string) []byte {
 func TestPayoutVerdicts(t *testing.T) {
 	t.Parallel()
 	c := goldenConfig("http://127.0.0.1:1") // a question would be an error
-	c.NotFoundCodes, c.FailedStates = []string{"404"}, []string{"Declined"}
+	c.NotFoundCodes, c.FailedStates = []string{"404"}, []string{"Gone", "Declined"}
 	p := goldenOperator(t, c).Payouts()
 	const asked = " asked=" + goldenAsked
 	for _, c := range []struct {
@@ -55,11 +58,18 @@ func TestPayoutVerdicts(t *testing.T) {
 		{"completed with a sum that cannot be read", asked, answer("0", "TransactionStatus", "Completed", "Amount", "1,00"), provider.Asked, ""},
 		{"pending", asked, answer("0", "TransactionStatus", "Pending"), provider.Open, ""},
 		{"pending though a callback said failed", asked + " failed=2040", answer("0", "TransactionStatus", "Pending"), provider.Open, ""},
-		{"a word that is not known", asked, answer("0", "TransactionStatus", "Cancelled"), provider.Unrecognised, ""},
-		{"a word that is not known, and a callback said failed", asked + " failed=2040", answer("0", "TransactionStatus", "Cancelled"), provider.Failed, recipientNotFound},
-		{"the same of a callback whose payout's answer was lost", asked + " unbound=2040", answer("0", "TransactionStatus", "Cancelled"), provider.Failed, recipientNotFound},
-		{"a word that is configured", asked, answer("0", "TransactionStatus", "Declined"), provider.Failed, till.Unspecified},
-		{"a word that is configured, and a callback said why", asked + " failed=2040", answer("0", "TransactionStatus", "Declined"), provider.Failed, recipientNotFound},
+		{"authorized", asked, answer("0", "TransactionStatus", "Authorized"), provider.Open, ""},
+		{"pending authorized", asked, answer("0", "TransactionStatus", "Pending Authorized"), provider.Open, ""},
+		{"pending authorized though a callback said failed", asked + " failed=2040", answer("0", "TransactionStatus", "Pending Authorized"), provider.Open, ""},
+		{"cancelled is final", asked, answer("0", "TransactionStatus", "Cancelled"), provider.Failed, till.ProviderRejected},
+		{"declined is final, configured or not", asked, answer("0", "TransactionStatus", "Declined"), provider.Failed, till.ProviderRejected},
+		{"expired is final", asked, answer("0", "TransactionStatus", "Expired"), provider.Failed, till.ProviderError},
+		{"a final word, and a callback said why", asked + " failed=2040", answer("0", "TransactionStatus", "Cancelled"), provider.Failed, recipientNotFound},
+		{"a word that is not known", asked, answer("0", "TransactionStatus", "Lost"), provider.Unrecognised, ""},
+		{"a word that is not known, and a callback said failed", asked + " failed=2040", answer("0", "TransactionStatus", "Lost"), provider.Failed, recipientNotFound},
+		{"the same of a callback whose payout's answer was lost", asked + " unbound=2040", answer("0", "TransactionStatus", "Lost"), provider.Failed, recipientNotFound},
+		{"a word that is configured", asked, answer("0", "TransactionStatus", "Gone"), provider.Failed, till.Unspecified},
+		{"a word that is configured, and a callback said why", asked + " failed=2040", answer("0", "TransactionStatus", "Gone"), provider.Failed, recipientNotFound},
 		{"completed in other letters", asked, answer("0", "TransactionStatus", "COMPLETED"), provider.Unrecognised, ""},
 		{"no word", asked, answer("0"), provider.Asked, ""},
 		{"no word, and a callback said failed", asked + " failed=2040", answer("0"), provider.Asked, ""},
@@ -104,6 +114,14 @@ func TestPayoutVerdicts(t *testing.T) {
 		if err != nil || r.Outcome != provider.Failed || string(r.Reason) != f[1] || r.Code != f[0] {
 			t.Errorf("%s: %+v, %v", f[0], r, err)
 		}
+		// What is ours is never the recipient's, and somebody is told.
+		if (r.OurFault != "") != (f[1] == "provider_unavailable") || r.OurFault != "" && !strings.Contains(r.OurFault, f[0]) {
+			t.Errorf("%s: our fault is said to be %q", f[0], r.OurFault)
+		}
+	}
+	// A question that fails for our own set-up ends nothing, but is told, too.
+	if r, err := p.Check(t.Context(), goldenQuery(t, strings.TrimSpace(asked), answer("21"))); err != nil || r.Outcome != provider.Asked || r.OurFault == "" {
+		t.Errorf("a question that the initiator may not put: %+v, %v", r, err)
 	}
 	if n := strings.Count(strings.TrimSpace(documentedPayout), "\n") + 1; n != len(payoutCodes) {
 		t.Errorf("%d codes are in the table, %d are named here", len(payoutCodes), n)

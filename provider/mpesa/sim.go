@@ -52,7 +52,6 @@ payout_short_code = "600000"
 initiator = "simulated"
 security_credential_env = "SIM_MPESA_SECRET"
 not_found_codes = ["` + simNotFound + `"]
-failed_states = ["` + simFailed + `"]
 `
 
 // SimSecrets are the credentials of SimSettings.
@@ -61,7 +60,7 @@ var SimSecrets = map[string]string{"SIM_MPESA_SECRET": "simulated"}
 // Simulator plays Daraja, as an http.Handler. Daraja's sandbox has one number,
 // 254708374149, which pays. Of any other the last four digits are the result
 // code that it ends with, if there is such a code: 0001 has no money, 1032
-// cancels, 1037 does not answer; 0129 never decides.
+// cancels, 1037 does not answer; 1003 stands for SFC_IC0003, 0129 never decides.
 type Simulator struct {
 	c       SimConfig
 	book    *simulator.Book
@@ -116,7 +115,7 @@ func NewSimulator(c SimConfig) (*Simulator, error) {
 	mux.HandleFunc("POST /mpesa/stkpush/v1/processrequest", s.let(s.push))
 	mux.HandleFunc("POST /mpesa/stkpushquery/v1/query", s.let(s.query))
 	mux.HandleFunc("POST /mpesa/b2c/v3/paymentrequest", s.let(s.payout))
-	mux.HandleFunc("POST /mpesa/transactionstatus/v1/query", s.let(s.status))
+	mux.HandleFunc("POST "+simStatusPath, s.let(s.status))
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { simFail(w, 404, "404.001.01", "Resource not found") })
 	s.handler = s.dice.Around(mux, func(r *http.Request) bool { return r.URL.Path == "/oauth/v1/generate" })
 	return s, nil
@@ -161,6 +160,9 @@ func (s *Simulator) forgetToken() {
 
 const maxSimBody = 64 << 10
 
+// simStatusPath is where a dead token has a code of its own.
+const simStatusPath = "/mpesa/transactionstatus/v1/query"
+
 // let reads a request of whoever has the token.
 func (s *Simulator) let(next func(w http.ResponseWriter, q simRequest)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -168,7 +170,11 @@ func (s *Simulator) let(next func(w http.ResponseWriter, q simRequest)) http.Han
 		good := s.token != "" && r.Header.Get("Authorization") == "Bearer "+s.token && s.book.Now().Before(s.until)
 		s.mu.Unlock()
 		if !good {
-			simFail(w, 404, "404.001.03", "Invalid Access Token")
+			if r.URL.Path == simStatusPath {
+				simFail(w, 400, "400.003.01", "Invalid Access Token")
+			} else {
+				simFail(w, 404, "404.001.03", "Invalid Access Token")
+			}
 			return
 		}
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxSimBody))
@@ -295,6 +301,9 @@ func (s *Simulator) plan(phone string, codes map[string]verdict) simulator.Plan 
 	p := simulator.Plan{After: s.c.Decide, State: simulator.Success}
 	last := phone[len(phone)-4:]
 	code := strings.TrimLeft(last, "0")
+	if last == "1003" {
+		code = "SFC_IC0003"
+	}
 	switch _, known := codes[code]; {
 	case last == "0129":
 		return simulator.Plan{State: simulator.Open}
@@ -336,8 +345,16 @@ func simDesc(code string) string {
 		return "Request cancelled by user"
 	case "1037":
 		return "DS timeout user cannot be reached"
+	case "11":
+		return "The DebitParty is in an invalid state."
+	case "21":
+		return "The initiator is not allowed to initiate this request."
 	case "2001":
 		return "The initiator information is invalid."
+	case "2006":
+		return "Declined due to account rule: The account status does not allow this transaction."
+	case "SFC_IC0003":
+		return "The operator does not exist."
 	}
 	return "The transaction has failed."
 }

@@ -16,9 +16,8 @@ import (
 // code is not published; see Config.NotFoundCodes.
 const simNotFound = "SIM_NOT_FOUND"
 
-// simFailed is its word for a payout that failed. The real one is not
-// published; see Config.FailedStates.
-const simFailed = "Failed"
+// simFailed is its word for a payout that failed: one of the published ones.
+const simFailed = "Declined"
 
 // Certificate is the public key for which an initiator's password is
 // encrypted, in PEM.
@@ -155,7 +154,7 @@ func (s *Simulator) payoutBody(e *simulator.Entry) []byte {
 func (s *Simulator) status(w http.ResponseWriter, q simRequest) {
 	if q.text("CommandID") != "TransactionStatusQuery" || q.text("IdentifierType") != "4" || q.text("PartyA") != s.c.PayoutShortCode ||
 		!simURL(q.text("ResultURL")) || !simURL(q.text("QueueTimeOutURL")) || q.text("OriginalConversationID")+q.text("TransactionID") == "" {
-		simFail(w, 400, "400.002.02", "Bad Request - Invalid Parameter")
+		simFail(w, 400, "400.003.02", "Bad Request")
 		return
 	}
 	originator, conversation := simHex(4)+"-"+simHex(4)+"-1", s.conversation()
@@ -180,7 +179,7 @@ func (s *Simulator) stands(q simRequest, r *simResult) {
 		r.ResultCode, r.ResultDesc = simNotFound, "The transaction does not exist."
 		return
 	}
-	status := map[simulator.State]string{simulator.Open: "Pending", simulator.Success: "Completed", simulator.Failed: simFailed}[state]
+	status := map[simulator.State]string{simulator.Open: "Authorized", simulator.Success: "Completed", simulator.Failed: simFailed}[state]
 	r.ResultParameters = &simParameters{[]simParameter{
 		{"ReceiptNo", e.Receipt}, {"Amount", json.Number(e.Amount + ".00")}, {"TransactionStatus", status}, {"ReasonType", "Business Payment to Customer via API"},
 		{"TransactionReason", code}, {"OriginatorConversationID", e.Reference}, {"ConversationID", e.Handle},

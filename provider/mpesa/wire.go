@@ -51,32 +51,64 @@ var pushCodes = map[string]verdict{
 	"9999":       {provider.Failed, till.ProviderError, true},     // other lists: the prompt could not be sent
 }
 
-// payoutCodes are the result codes of B2C that say that nothing was paid. A
-// shortage is ours, never the recipient's fault.
+// payoutCodes are the result codes of B2C that say that nothing was paid
+// (Daraja 3.0, BusinessToCustomer). What is wrong with our own account is never
+// the recipient's fault: see ownFaults.
 var payoutCodes = map[string]verdict{
-	"1":          {provider.Failed, till.ProviderUnavailable, true}, // our balance
+	"1":          {provider.Failed, till.ProviderUnavailable, true},
 	"2":          {provider.Failed, till.AmountOutOfBounds, false},
 	"3":          {provider.Failed, till.AmountOutOfBounds, false},
 	"4":          {provider.Failed, recipientLimitReached, false},
 	"8":          {provider.Failed, recipientLimitReached, false},
-	"17":         {provider.Failed, till.ProviderRejected, true},    // "rule limited": the same again within 2 min
-	"2001":       {provider.Failed, till.ProviderUnavailable, true}, // the initiator's name or password: ours
-	"2028":       {provider.Failed, till.ProviderRejected, false},
-	"2040":       {provider.Failed, recipientNotFound, false},       // not registered for M-Pesa [unverified]
-	"8006":       {provider.Failed, till.ProviderUnavailable, true}, // the initiator's credential is locked: ours
-	"SFC_IC0003": {provider.Failed, till.ProviderRejected, false},
+	"11":         {provider.Failed, till.ProviderUnavailable, true},
+	"17":         {provider.Failed, till.ProviderRejected, true}, // "rule limited": the same again within 2 min [unverified for B2C]
+	"21":         {provider.Failed, till.ProviderUnavailable, true},
+	"2001":       {provider.Failed, till.ProviderUnavailable, true},
+	"2006":       {provider.Failed, till.ProviderUnavailable, true},
+	"2028":       {provider.Failed, till.ProviderUnavailable, true},
+	"2040":       {provider.Failed, recipientNotFound, false}, // not registered for M-Pesa
+	"8006":       {provider.Failed, till.ProviderUnavailable, true},
+	"SFC_IC0003": {provider.Failed, recipientNotFound, false}, // the number is invalid, or not on M-Pesa
+}
+
+// ownFaults are the result codes by which Daraja says that something is wrong
+// with our own set-up, of a payout and of a question about one, with what a
+// person has to look at.
+var ownFaults = map[string]string{
+	"1":    "the payout short code has too little money: fund it",
+	"11":   "the payout short code is not active (debit party in an invalid state): ask Safaricom",
+	"21":   "the initiator is not allowed to do this: give it its roles on the M-Pesa portal",
+	"2001": "the initiator's name, password or certificate is wrong",
+	"2006": "the state of the payout short code does not allow it: ask Safaricom to activate it",
+	"2028": "the payout short code is not permitted to do this: ask Safaricom to assign the product to it",
+	"8006": "the initiator's credential is locked: unlock it or set a new password on the M-Pesa portal",
+}
+
+// ourFault says in plain words what a code tells about our own set-up, "" if
+// nothing.
+func ourFault(code string) string {
+	text := ownFaults[code]
+	if text == "" {
+		return ""
+	}
+	return "M-Pesa answers " + code + ": " + text
 }
 
 // payoutStates are the words of TransactionStatus in the answer to a status
-// query. Only Completed is in any source that we have; the open ones are
+// query (Daraja 3.0, TransactionStatus): Completed, Cancelled, Declined and
+// Expired are final, Authorized and Pending Authorized open. The other open ones are
 // [unverified] and prove nothing but that the payout is known. A word that is not
 // here is not final by itself.
-var payoutStates = map[string]provider.Outcome{
-	"Completed":  provider.Success,
-	"Pending":    provider.Open,
-	"Initiated":  provider.Open,
-	"Submitted":  provider.Open,
-	"Authorized": provider.Open,
+var payoutStates = map[string]verdict{
+	"Completed":          {provider.Success, "", false},
+	"Cancelled":          {provider.Failed, till.ProviderRejected, false},
+	"Declined":           {provider.Failed, till.ProviderRejected, false},
+	"Expired":            {provider.Failed, till.ProviderError, true},
+	"Authorized":         {provider.Open, "", false},
+	"Pending Authorized": {provider.Open, "", false},
+	"Pending":            {provider.Open, "", false},
+	"Initiated":          {provider.Open, "", false},
+	"Submitted":          {provider.Open, "", false},
 }
 
 // failure is Daraja's body of an error.
@@ -94,6 +126,7 @@ var refusals = []struct {
 	ours bool // it is our credentials
 }{
 	{"400.002.02", "", verdict{provider.Rejected, till.ProviderRejected, false}, false},   // bad request, with the member's name
+	{"400.003.02", "", verdict{provider.Rejected, till.ProviderRejected, false}, false},   // bad request
 	{"404.001.01", "", verdict{provider.Rejected, till.ProviderUnavailable, true}, false}, // no such resource: base_url
 	{"405.001", "", verdict{provider.Rejected, till.ProviderUnavailable, true}, false},
 	{"500.001.1001", "unable to lock subscriber", verdict{provider.Rejected, till.PayerBusy, true}, false},
@@ -136,14 +169,25 @@ func (f *failure) verdict(status int) (provider.Result, error) {
 	return provider.Result{}, fmt.Errorf("HTTP %d, error %q", status, code)
 }
 
-// tokenRefused tells that Daraja did not take the token: its error says so
-// under HTTP 404.
+// deadToken are the errors by which Daraja does not take a token, with the HTTP
+// status of each: on the push and its query, on the transaction status, and as
+// integrators report it [unverified].
+var deadToken = map[string]int{
+	"404.001.03": http.StatusNotFound,
+	"400.003.01": http.StatusBadRequest,
+	"401.002.01": http.StatusUnauthorized,
+}
+
+// tokenRefused tells that Daraja did not take the token. Any other 401 is
+// about something else: a new token would not help, and would end the one that
+// others use.
 func tokenRefused(r *wire.Reply) bool {
-	if r.Status != http.StatusNotFound && r.Status != http.StatusUnauthorized {
+	var f failure
+	if wire.Decode(r.Body, &f) != nil {
 		return false
 	}
-	var f failure
-	return wire.Decode(r.Body, &f) == nil && f.Code == "404.001.03"
+	status, known := deadToken[string(f.Code)]
+	return known && (r.Status == status || r.Status == http.StatusUnauthorized)
 }
 
 // readToken reads the answer to a request for a token.

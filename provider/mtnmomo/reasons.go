@@ -89,6 +89,9 @@ func (p *product) failure(r reason) provider.Result {
 	result.Reason, result.Retryable = m.payment, m.retry
 	if p.payout {
 		result.Reason = m.payout
+		if m.payout == till.ProviderUnavailable && code != "SERVICE_UNAVAILABLE" {
+			result.OurFault = "MTN answers " + wire.Clip(code, maxCode) + " to a payout: look at the float, the limits and the state of the disbursement account"
+		}
 	}
 	if m.expired && !p.payout {
 		result.Outcome = provider.Expired

@@ -265,7 +265,15 @@ func readSubmit(k *kind, status int, body []byte, id string) (provider.Result, e
 
 func (k *kind) rejected(code, message string) provider.Result {
 	v := k.verdict(code)
-	return provider.Result{Outcome: provider.Rejected, Reason: v.reason, Retryable: v.retryable, Code: code, Message: message}
+	return provider.Result{Outcome: provider.Rejected, Reason: v.reason, Retryable: v.retryable, Code: code, Message: message, OurFault: k.ourFault(code)}
+}
+
+// ourFault says what a code tells about our own account, "" if nothing.
+func (k *kind) ourFault(code string) string {
+	if k != &payouts || code != "PAWAPAY_WALLET_OUT_OF_FUNDS" {
+		return ""
+	}
+	return "pawaPay answers " + code + ": a wallet that payouts come from has too little money: fund it"
 }
 
 func (k *kind) verdict(code string) verdict {
@@ -306,7 +314,7 @@ func readCheck(k *kind, status int, body []byte, id string) (provider.Result, er
 			r.Code = "FAILED"
 		}
 		v := k.verdict(r.Code)
-		r.Reason, r.Retryable = v.reason, v.retryable
+		r.Reason, r.Retryable, r.OurFault = v.reason, v.retryable, k.ourFault(r.Code)
 	case provider.Success:
 		amount, ok := money(d)
 		if !ok {

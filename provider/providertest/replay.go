@@ -210,6 +210,7 @@ func resultText(r provider.Result, err error) string {
 		}
 	}
 	line("outcome", string(r.Outcome))
+	line("our fault", r.OurFault)
 	line("receipt", r.Receipt)
 	line("handle", r.Handle)
 	if !r.Amount.IsZero() {

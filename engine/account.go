@@ -1,0 +1,47 @@
+package engine
+
+import (
+	"context"
+
+	"till"
+	"till/provider"
+	"till/store"
+)
+
+// account is what answers show of our own account at operators: what is wrong
+// with it, and that it works.
+type account struct {
+	faults map[string]string    // by connection
+	works  map[string]till.Time // by connection: when the latest success was sent
+}
+
+// seeAccount takes note of what an answer shows of our own account. An operator
+// that says that our float is empty, or that we may not do this, says it to
+// the next one as well: a person must hear of it. The case ends when something
+// that was sent after it was opened has succeeded; only payouts are told of such
+// faults, so only theirs are looked at.
+func (b *Change[R]) seeAccount(a *Answer, connection string) {
+	if a.Err != nil || a.Action == Resolve || a.Action == Abandon {
+		return
+	}
+	name := b.e.breaker(connection)
+	s := b.Steps[a.Ref]
+	switch {
+	case a.Result.OurFault != "":
+		if b.account.faults == nil {
+			b.account.faults = map[string]string{}
+		}
+		b.account.faults[name] = a.Result.OurFault
+	case a.Result.Outcome == provider.Success && b.noun.Name == store.KindPayout && s != nil:
+		if b.account.works == nil {
+			b.account.works = map[string]till.Time{}
+		}
+		b.account.works[name] = max(b.account.works[name], s.SendStartedAt)
+	}
+}
+
+// writeAccount opens and closes the operators' cases of a batch. It comes last:
+// whoever else opens the same one waits until the commit.
+func (b *Change[R]) writeAccount(ctx context.Context) error {
+	return b.Tx.ChangeOperatorCases(ctx, store.CaseAccount, b.account.works, b.account.faults)
+}
