@@ -75,6 +75,7 @@ soak: ## kill, pause, fail over, race payouts and compare for about 25 minutes, 
 
 .PHONY: soak-parts
 soak-parts:
+	TILL_FLIPS=1500 $(GO) test -count=1 -timeout 10m -run '^TestAFlippedByteInMoneyIsNoticed$$' -v ./books
 	TILL_SCRIPTS=1000 $(GO) test -count=1 -timeout 5m -run '^TestEnginesAnswerAlike$$' -v ./api
 	TILL_PAYOUT_ROUNDS=500 $(GO) test -count=1 -timeout 20m -run '^(TestAWalletIsNeverOverdrawn|TestACancelThatRacesTheSend)$$' -v ./payout
 	TILL_PAYMENTS=2000 TILL_PAYOUTS=500 $(GO) test -count=1 -timeout 20m -run '^TestStorm$$' -v ./cmd/till

@@ -42,6 +42,9 @@ type Problem struct {
 	Detail    string
 }
 
+// damagedPages is told of as a Problem too: no invariant can be proved on them.
+const damagedPages = "pages"
+
 // Report is what Verify read and what it found.
 type Report struct {
 	Clients, Payments, Payouts, Events, Endpoints, Wallets, Transactions, Entries, Counters, Audit, Seals int64
@@ -69,6 +72,13 @@ func Verify(ctx context.Context, s *store.Store, o Options) (Report, error) {
 	v := &verifier{s: s, o: o}
 	if err := v.measure(ctx); err != nil {
 		return v.Report, err
+	}
+	damage, err := s.Damage(ctx)
+	for _, text := range damage {
+		v.problem(damagedPages, till.ID{}, "%s", text)
+	}
+	if err != nil {
+		return v.Report, fmt.Errorf("look for damaged pages: %w", err)
 	}
 	for {
 		var found bool

@@ -72,6 +72,44 @@ type FileHealth struct {
 	Damage  string // what is wrong with its pages, "" if nothing is
 }
 
+// maxDamage is how much damage of one table is told.
+const maxDamage = 20
+
+// Damage says what is wrong with the pages of the database, as far as the
+// engine can tell: on SQLite every table and its indexes, each in a snapshot of
+// its own. PostgreSQL looks after its pages by itself.
+func (s *Store) Damage(ctx context.Context) (found []string, err error) {
+	if s.Shared() {
+		return nil, nil
+	}
+	var tables []string
+	err = s.View(ctx, func(tx *Tx) error {
+		tables = nil
+		return tx.rows(ctx, `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name`, nil, func(r row) error {
+			var name string
+			err := r.Scan(&name)
+			tables = append(tables, name)
+			return err
+		})
+	})
+	for _, name := range tables {
+		if err != nil {
+			break
+		}
+		err = s.View(ctx, func(tx *Tx) error {
+			return tx.rows(ctx, fmt.Sprintf(`PRAGMA integrity_check('%s')`, name), nil, func(r row) error {
+				var text string
+				err := r.Scan(&text)
+				if text != "ok" && len(found) < maxDamage {
+					found = append(found, name+": "+text)
+				}
+				return err
+			})
+		})
+	}
+	return found, err
+}
+
 // ExamineFile looks at a SQLite file without changing it. A server may be
 // using it.
 func ExamineFile(ctx context.Context, path string) (*FileHealth, error) {
@@ -81,6 +119,10 @@ func ExamineFile(ctx context.Context, path string) (*FileHealth, error) {
 	}
 	defer db.Close()
 	h := &FileHealth{}
+	if err := checkLiteLog(path); err != nil {
+		h.Damage = err.Error()
+		return h, nil
+	}
 	check := "ok"
 	err = db.QueryRowContext(ctx, `PRAGMA journal_mode`).Scan(&h.Journal)
 	if err == nil {

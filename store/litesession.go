@@ -3,6 +3,9 @@ package store
 import (
 	"context"
 	"fmt"
+	"time"
+
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"till"
 )
@@ -13,6 +16,10 @@ type liteSession struct {
 	c     *lite
 	clock func() till.Time
 	at    till.Time
+
+	write   bool      // the transaction may write
+	changes int64     // of the connection, when it began
+	stamped time.Time // when this connection last raised the file's stamp
 }
 
 func (ses *liteSession) begin(_ context.Context, write bool) error {
@@ -30,12 +37,16 @@ func (ses *liteSession) begin(_ context.Context, write bool) error {
 		_, err = ses.c.run("SELECT 1 FROM sqlite_schema LIMIT 1", nil, nil)
 	}
 	ses.at = ses.clock()
+	ses.write, ses.changes = write, sqlite3.Xsqlite3_total_changes64(ses.c.tls, ses.c.db)
 	return err
 }
 
 func (ses *liteSession) commit(context.Context) error {
 	if ses.c.lost != nil { // somebody has passed over an error
 		return fmt.Errorf("%w: %w", errBeforeCommit, ses.c.lost)
+	}
+	if err := ses.stamp(); err != nil {
+		return fmt.Errorf("%w: %w", errBeforeCommit, err)
 	}
 	_, err := ses.c.run("COMMIT", nil, nil)
 	ses.c.inside = err != nil

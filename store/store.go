@@ -99,7 +99,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 		if s.now == nil {
 			s.now = func() till.Time { return till.TimeOf(time.Now()) }
 		}
-		s.e = &sqlite{path: c.Path, now: s.now}
+		s.e, err = &sqlite{path: c.Path, now: s.now}, checkLiteLog(c.Path)
 		s.hints.watch = s.watchFile
 	}
 	if err != nil {
