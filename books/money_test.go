@@ -140,7 +140,7 @@ func TestVerifyFindsMoneyThatIsBroken(t *testing.T) {
 			found := false
 			for _, p := range r.Problems {
 				found = found || p.Invariant == c.invariant
-				if p.Client != client {
+				if p.Client != client && p.Invariant != "pages" { // pages are no client's
 					t.Errorf("a fault was reported at a client that has none: %+v", p)
 				}
 			}
