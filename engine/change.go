@@ -166,21 +166,28 @@ func Apply(answers []*Answer, record func(answers []*Answer, careful bool) error
 }
 
 func applyTogether(answers []*Answer, record func(answers []*Answer, careful bool) error, refuse func(doing string, err error) error) {
-	err := record(answers, false)
-	if errors.Is(err, store.ErrUnknownCommit) {
-		err = record(answers, false) // what is recorded already is a no-op
+	safely := func(answers []*Answer, careful bool) (err error) {
+		defer caught(&err) // one that makes us panic must not take the others along
+		return record(answers, careful)
 	}
-	away := errors.Is(err, store.ErrUnavailable)
+	err := safely(answers, false)
+	if errors.Is(err, store.ErrUnknownCommit) {
+		err = safely(answers, false) // what is recorded already is a no-op
+	}
+	var away error
+	if errors.Is(err, store.ErrUnavailable) {
+		away = refuse("record answers", err)
+	}
 	for _, a := range answers {
+		a.fault = nil
 		switch {
 		case err == nil:
-			return
-		case !away:
-			if err := record([]*Answer{a}, true); err != nil {
-				a.Refused = refuse("record an answer", err)
-			}
+		case away != nil:
+			a.fault, a.Refused = err, away
 		default:
-			a.Refused = refuse("record answers", err)
+			if alone := safely([]*Answer{a}, true); alone != nil {
+				a.fault, a.Refused = alone, refuse("record an answer", alone)
+			}
 		}
 	}
 }
@@ -317,10 +324,8 @@ func (b *Change[R]) Move(row R, to string) bool {
 	sequence := head.NextEvent()
 	if p.Final {
 		*p.FinalEvent, *p.Attention = sequence, false
-		b.closed = append(b.closed, store.Closing{Ref: p.Ref, By: "engine", At: *p.UpdatedAt, Kinds: []string{CaseOverdue, CaseUnknownStatus}})
-		b.cases = slices.DeleteFunc(b.cases, func(c *store.Case) bool {
-			return c.SubjectID == p.Ref.ID && (c.Kind == CaseOverdue || c.Kind == CaseUnknownStatus)
-		})
+		b.closed = append(b.closed, store.Closing{Ref: p.Ref, By: "engine", At: *p.UpdatedAt, Kinds: endedBy})
+		b.cases = slices.DeleteFunc(b.cases, func(c *store.Case) bool { return c.SubjectID == p.Ref.ID && slices.Contains(endedBy, c.Kind) })
 	} else {
 		*p.ProcessingEvent = sequence
 	}
@@ -401,6 +406,7 @@ func (b *Change[R]) schedule(row R, a *Answer, t provider.Traits, was store.Alik
 			b.Attend(row)
 		}
 	}
+	b.setAside(row, a, t)
 	b.resolve(row, t)
 }
 

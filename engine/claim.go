@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -155,7 +154,7 @@ func (e *Engine) step(ctx context.Context) time.Duration {
 		}
 		var tasks []*Task
 		tasks, err = e.claim(ctx, lanes, min(free, maxBatch))
-		if errors.Is(err, store.ErrRefused) {
+		if err != nil && !isAway(err) {
 			tasks, err = e.claimSingly(ctx, lanes, min(free, maxBatch))
 		}
 		for _, t := range tasks {
@@ -198,25 +197,6 @@ func (e *Engine) limits(lanes []string, limit int) []int {
 	return out
 }
 
-// claimSingly takes due steps one by one, because one of them cannot be taken
-// and must not keep the others from it.
-func (e *Engine) claimSingly(ctx context.Context, lanes []string, limit int) ([]*Task, error) {
-	var due []*store.Step
-	err := e.c.Store.UpdateBehind(ctx, func(tx *store.Tx) (err error) {
-		due, err = tx.DueSteps(ctx, lanes, e.limits(lanes, limit))
-		return err
-	})
-	var tasks []*Task
-	for _, s := range due[:min(len(due), limit)] {
-		one, failed := e.claimOf(ctx, lanes, func(*store.Tx) ([]*store.Step, error) { c := *s; return []*store.Step{&c}, nil })
-		if failed != nil {
-			e.unable(ctx, []*store.Step{s}, failed)
-		}
-		tasks = append(tasks, one...)
-	}
-	return tasks, err
-}
-
 func (e *Engine) claimOf(ctx context.Context, lanes []string, find func(tx *store.Tx) ([]*store.Step, error)) ([]*Task, error) {
 	var tasks []*Task
 	var foreign []*store.Step
@@ -224,6 +204,7 @@ func (e *Engine) claimOf(ctx context.Context, lanes []string, find func(tx *stor
 	changes := e.health.changes.Load()
 	leaseEnd := time.Now().Add(Lease)
 	err := e.c.Store.UpdateBehind(ctx, func(tx *store.Tx) (err error) {
+		defer caught(&err)
 		tasks, foreign = nil, nil
 		p.giveBack(nil) // of a run before this one
 		if p, err = e.permits(ctx, tx, lanes); err != nil {
@@ -238,7 +219,11 @@ func (e *Engine) claimOf(ctx context.Context, lanes []string, find func(tx *stor
 			return err
 		}
 		for _, s := range steps {
-			t := e.plan(s, jobs[store.Ref{Client: s.ClientID, ID: s.SubjectID}], tx.Now())
+			ref := store.Ref{Client: s.ClientID, ID: s.SubjectID}
+			if e.held.has(ref) {
+				continue // an answer about it is about to be recorded
+			}
+			t := e.plan(s, jobs[ref], tx.Now())
 			if t == nil {
 				foreign = append(foreign, s)
 				continue

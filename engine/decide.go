@@ -25,7 +25,7 @@ const maxSends = 3
 
 // maxHandle is how long an operator's id of a request may be; a longer one is
 // no id.
-const maxHandle = 255
+const maxHandle = provider.MaxHandle
 
 // mayResend answers whether a payment that is proven absent may be sent once
 // more: only to an operator that would notice it twice.
@@ -100,18 +100,16 @@ func Note(s *store.Step, a *Answer, t provider.Traits, now till.Time) {
 	last := s.CheckedAt
 	s.Calls++
 	s.CheckedAt = max(s.CheckedAt, a.Ended)
-	if a.Action == Submit && a.Version == s.LeaseVersion && now < s.SendDeadline {
+	if a.Action == Submit && a.Version == s.LeaseVersion && now < s.SendDeadline && !errors.Is(a.Err, errPanicked) {
 		// The call is over: from here on nothing of it leaves us.
 		s.SendDeadline = now
 	}
+	keepHandle(s, a, last)
 	if a.Err != nil {
 		if neverSent(s, a) {
 			s.Sends = 0 // when it was to begin stays: its attempt has taken the reference
 		}
 		return
-	}
-	if h := a.Result.Handle; h != "" && len(h) <= maxHandle && h != s.Handle {
-		s.Handle, s.HandleOn = h, a.Connection
 	}
 	if a.Result.Outcome.Held() {
 		s.Acked, s.Absent = true, 0
@@ -138,6 +136,16 @@ func absent(s *store.Step, a *Answer, t provider.Traits) {
 	case a.Started >= s.AbsentAt.Add(t.Settle):
 		s.Absent, s.AbsentAt = s.Absent+1, a.Ended
 	}
+}
+
+// keepHandle takes the handle that an answer brings. One that is recorded late,
+// after the answer to a later call, only fills a gap: what was learned since is newer.
+func keepHandle(s *store.Step, a *Answer, last till.Time) {
+	h := a.Result.Handle
+	if h == "" || len(h) > maxHandle || h == s.Handle || s.Handle != "" && a.Ended < last {
+		return
+	}
+	s.Handle, s.HandleOn = h, a.Connection
 }
 
 // neverSent answers whether a send turns out to have left nothing at the

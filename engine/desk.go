@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +20,7 @@ type Desk[R Row] struct {
 	c       DeskConfig[R]
 	creates *batch.Batcher[*Creation[R]]
 	wakes   *batch.Batcher[*wake]
+	kept    keptWakes
 }
 
 // DeskConfig is what a Desk is made of.
@@ -192,7 +191,8 @@ func (d *Desk[R]) createBatch(ctx context.Context, batch *[]*Creation[R], more b
 	for i, call := range *batch {
 		clients[i] = call.Row.Alike().Ref.Client
 	}
-	return d.engine.c.Store.Update(ctx, func(tx *store.Tx) error {
+	return d.engine.c.Store.Update(ctx, func(tx *store.Tx) (err error) {
+		defer caught(&err) // one that makes us panic must not take the others along
 		lock := tx.LockHeads
 		if more && d.c.Blind {
 			lock = tx.GuessHeads
@@ -310,60 +310,6 @@ func (d *Desk[R]) replay(row R, hash func(version int) ([32]byte, bool)) (R, boo
 	return d.noun.Fresh(row), true, nil
 }
 
-// wake is one callback on its way through the batch.
-type wake struct {
-	ref  store.Ref
-	mail []byte // nil where it is not kept
-	err  error
-}
-
-// MaxMail is how much of a callback's body is kept, where an operator's adapter
-// asks for it; a longer one is not kept at all.
-const MaxMail = 16 << 10
-
-// Wake records that a callback came for a row: its operator is asked at once.
-// What the callback said is not looked at; the read is the truth. Its body is
-// kept for the adapter where the connection's Traits ask for it. The wake is
-// committed when Wake returns, so the callback can be answered.
-func (d *Desk[R]) Wake(ctx context.Context, connection string, ref store.Ref, body []byte) error {
-	w := &wake{ref: ref}
-	if len(body) > 0 && len(body) <= MaxMail && d.engine.Traits(connection).KeepsMail {
-		w.mail = body
-	}
-	if err := d.wakes.Do(ctx, w); err != nil {
-		if errors.Is(err, batch.ErrFull) || errors.Is(err, batch.ErrClosed) {
-			return till.Errorf(till.CodeServiceUnavailable, "too many callbacks are waiting")
-		}
-		return err
-	}
-	return w.err
-}
-
-func (d *Desk[R]) runWakes(ctx context.Context, wakes []*wake) {
-	// In one order, as all locks are taken.
-	slices.SortStableFunc(wakes, func(a, b *wake) int {
-		return cmp.Or(bytes.Compare(a.ref.Client[:], b.ref.Client[:]), bytes.Compare(a.ref.ID[:], b.ref.ID[:]))
-	})
-	err := d.engine.c.Store.Update(ctx, func(tx *store.Tx) error {
-		for _, w := range wakes {
-			if err := d.wakeOne(ctx, tx, w); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		err = d.Unavailable("record callbacks", err)
-		for _, w := range wakes {
-			w.err = err
-		}
-		return
-	}
-	if d.c.Work {
-		d.engine.Wake()
-	}
-}
-
 // justRead reports whether the operator was asked less than a moment before
 // now. A callback that comes so soon after a success was read is the one that
 // told of it, or its copy: to ask again for each would double the reads.
@@ -376,6 +322,15 @@ func justRead(read, now till.Time) bool { return read <= now && now < read.Add(s
 // can do nothing about either.
 func (d *Desk[R]) wakeOne(ctx context.Context, tx *store.Tx, w *wake) error {
 	ref := w.ref
+	if w.at != 0 && w.mail != nil {
+		s, err := tx.Step(ctx, ref)
+		if err != nil {
+			return err
+		}
+		if s != nil && s.MailedAt > w.at.Add(store.WakePause) {
+			w = &wake{ref: ref} // one that came after it was recorded before it
+		}
+	}
 	woken, err := tx.WakeStep(ctx, ref, w.mail)
 	if err != nil || woken {
 		return err

@@ -56,6 +56,7 @@ type Answer struct {
 
 	// Refused is set by Apply if the answer could not be recorded.
 	Refused error
+	fault   error // what the database said then, nil if it was not asked
 
 	due till.Time // when its step can be taken next, as it was recorded; 0: not known
 }
@@ -113,6 +114,7 @@ type Engine struct {
 	waker   *loop.Waker
 	answers *batch.Batcher[*Answer]
 	tasks   sync.WaitGroup
+	held    held
 	jobs    jobs
 	agenda  agenda
 
@@ -179,6 +181,7 @@ func New(c Config) *Engine {
 	}
 	slices.Sort(e.known)
 	e.lanes = e.known
+	e.held.over = make(chan struct{})
 	e.answers = batch.New(maxBatch, maxQueue, c.Subject.Apply)
 	return e
 }
@@ -235,7 +238,8 @@ func (e *Engine) Run(ctx context.Context) {
 }
 
 // Drain waits until every call under way has been answered and recorded, or
-// ctx ends. Call it after Run has returned and nothing calls Start any more.
+// ctx ends: what a database that is away has not taken by then is logged, and
+// lost. Call it after Run has returned and nothing calls Start any more.
 func (e *Engine) Drain(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
@@ -247,6 +251,7 @@ func (e *Engine) Drain(ctx context.Context) error {
 	case <-done:
 		return nil
 	case <-ctx.Done():
+		e.held.giveUp()
 		return fmt.Errorf("calls to operators are still under way: %w", ctx.Err())
 	}
 }
@@ -290,6 +295,9 @@ func (e *Engine) unable(ctx context.Context, steps []*store.Step, why error) {
 		}
 		if err != nil {
 			e.c.Log.Error("record that a step cannot be acted on", e.c.Kind, s.SubjectID, "error", err)
+		}
+		if a.fault != nil && !isAway(a.fault) {
+			e.quarantine(ctx, a, a.fault)
 		}
 	}
 	if len(steps) > 0 {
@@ -364,18 +372,10 @@ func (e *Engine) start(ctx context.Context, t *Task) {
 		defer func() {
 			if v := recover(); v != nil {
 				// The step's lease ends by itself and it is tried again.
-				e.c.Log.Error("a call to an operator panicked", e.c.Kind, t.Job.Ref.ID, "panic", v, "stack", string(debug.Stack()))
+				e.c.Log.Error("a step panicked", e.c.Kind, t.Job.Ref.ID, "panic", v, "stack", string(debug.Stack()))
 			}
 		}()
-		a := e.act(ctx, t)
-		if err := e.answers.Do(ctx, a); err != nil {
-			a.Refused = err
-		}
-		if a.Refused != nil {
-			e.c.Log.Error("record an answer", e.c.Kind, t.Job.Ref.ID, "action", t.Action, "error", a.Refused)
-			return
-		}
-		due = a.due
+		due = e.record(ctx, e.act(ctx, t))
 	}()
 }
 
@@ -421,13 +421,7 @@ func (e *Engine) act(ctx context.Context, t *Task) *Answer {
 	ctx, cancel := context.WithDeadline(ctx, end)
 	defer cancel()
 	began := time.Now()
-	if t.Action == Submit {
-		a.Result, a.Err = p.Submit(ctx, j.Request)
-	} else {
-		r := &j.Request
-		a.Result, a.Err = p.Check(ctx, provider.Query{Client: r.Client, ID: r.ID, Reference: r.Reference, Method: r.Method, Country: r.Country,
-			Phone: r.Phone, Amount: r.Amount, CallbackURL: r.CallbackURL, Handle: t.Step.Handle, Mail: t.Step.Mail})
-	}
+	a.Result, a.Err = e.call(ctx, p, t)
 	e.health.record(j.Connection, t.Action, a.Err, time.Since(began), t.round)
 	a.Ended = e.c.Store.Now()
 	e.c.Log.Debug("called an operator", e.c.Kind, j.Ref.ID, "action", t.Action, "connection", j.Connection,

@@ -19,6 +19,8 @@ func attemptOf(a *Answer) *store.Attempt {
 	switch {
 	case refused:
 		at.Outcome, at.Code, at.Detail = "error", "", "refused before it was taken"
+	case faultOf(a.Err) != "":
+		at.Outcome, at.Code, at.Detail = "error", "", faultOf(a.Err)
 	case errors.Is(a.Err, context.DeadlineExceeded):
 		at.Outcome, at.Code, at.Detail = "error", "", "no answer in time"
 	case a.Err != nil: // its text may hold what only the operator should know

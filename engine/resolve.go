@@ -32,6 +32,7 @@ func (e *Engine) AnswerOf(p store.Alike, r Resolution) *Answer {
 	case r.Reversed:
 		a.Result = provider.Result{Outcome: provider.Reversed}
 	}
+	a.Result, _ = a.Result.Clean() // as the operator's own answer would be
 	return a
 }
 

@@ -97,4 +97,8 @@ const (
 	CaseReversed      = "reversed"       // the operator took back money that had moved
 	CaseReceiptReused = "receipt_reused" // one receipt for two
 	CaseWalletFull    = "wallet_full"    // the wallet cannot hold the money
+	CaseQuarantined   = "quarantined"    // a fault of ours keeps it from being acted on, or its answer from being recorded
 )
+
+// endedBy are the kinds of cases that the end of a row closes.
+var endedBy = []string{CaseOverdue, CaseUnknownStatus, CaseQuarantined}

@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"net/url"
 	"regexp"
 	"strings"
@@ -95,4 +96,25 @@ func Raw(tb testing.TB, path, query string) {
 	if _, err := conn.Exec(ctx, blobs.ReplaceAllString(query, `'\x$1'::bytea`)); err != nil {
 		tb.Fatalf("%s: %v", query, err)
 	}
+}
+
+// Refuse makes a database of either engine refuse the rows of a table for which
+// a condition holds, until Allow. The event is INSERT or UPDATE.
+func Refuse(tb testing.TB, path, name, event, table, condition string) {
+	tb.Helper()
+	query := "CREATE TRIGGER %s BEFORE %s ON %s WHEN %s BEGIN SELECT RAISE(ABORT, '%[1]s'); END"
+	if store.IsPostgres(path) {
+		query = "CREATE TRIGGER %s BEFORE %s ON %s FOR EACH ROW WHEN (%s) EXECUTE FUNCTION till_refuse('%[1]s')"
+	}
+	Raw(tb, path, fmt.Sprintf(query, name, event, table, condition))
+}
+
+// Allow ends a Refuse.
+func Allow(tb testing.TB, path, name, table string) {
+	tb.Helper()
+	query := "DROP TRIGGER " + name
+	if store.IsPostgres(path) {
+		query += " ON " + table
+	}
+	Raw(tb, path, query)
 }

@@ -1,0 +1,178 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"till"
+	"till/provider"
+	"till/store"
+)
+
+// An item that makes the program fail each time it is taken up must not keep
+// the others waiting, and must not be tried for ever without anybody's
+// knowledge: it is quarantined. Its row is on the attention list, and it is
+// tried again ever more slowly, like one that is overdue. The first answer that can
+// be recorded ends that.
+
+// maxFaults is how many times in a row a fault of ours is met before its row is
+// quarantined.
+const maxFaults = 3
+
+var (
+	errPanicked  = errors.New("engine: it panicked")
+	errUnclaimed = errors.New("engine: the step could not be claimed")
+)
+
+// unrecordable is the error of the answer that is recorded in the place of one
+// that cannot be.
+type unrecordable struct{ why string }
+
+func (u *unrecordable) Error() string { return "engine: an answer cannot be recorded: " + u.why }
+
+// caught turns a panic into an error: for a function whose work is undone by
+// an error anyway.
+func caught(err *error) {
+	if v := recover(); v != nil {
+		*err = fmt.Errorf("%w: %v\n%s", errPanicked, v, debug.Stack())
+	}
+}
+
+// faultOf says what is on record of a fault of ours; "" if the error is none.
+func faultOf(err error) string {
+	var u *unrecordable
+	switch {
+	case err == nil:
+	case errors.As(err, &u):
+		return "the answer could not be recorded"
+	case errors.Is(err, errUnclaimed):
+		return "the step could not be claimed"
+	case errors.Is(err, errPanicked):
+		return "the call panicked"
+	}
+	return ""
+}
+
+// claimSingly takes due steps one by one, because one of them cannot be taken
+// and must not keep the others from it.
+func (e *Engine) claimSingly(ctx context.Context, lanes []string, limit int) ([]*Task, error) {
+	var due []*store.Step
+	err := e.c.Store.UpdateBehind(ctx, func(tx *store.Tx) (err error) {
+		due, err = tx.DueSteps(ctx, lanes, e.limits(lanes, limit))
+		return err
+	})
+	due = due[:min(len(due), limit)]
+	var tasks []*Task
+	failures := make(map[*store.Step]error)
+	for _, s := range due {
+		one, failed := e.claimOf(ctx, lanes, func(*store.Tx) ([]*store.Step, error) { c := *s; return []*store.Step{&c}, nil })
+		switch {
+		case failed != nil && isAway(failed):
+			return tasks, failed
+		case failed != nil:
+			failures[s] = failed
+		}
+		tasks = append(tasks, one...)
+	}
+	if len(failures) > 1 && len(failures) == len(due) {
+		return tasks, failures[due[0]] // it is not they that are at fault
+	}
+	for s, failed := range failures {
+		e.unable(ctx, []*store.Step{s}, fmt.Errorf("%w: %w", errUnclaimed, failed))
+	}
+	return tasks, err
+}
+
+// quarantine records, in the place of an answer that cannot be, that it cannot;
+// with the handle that it brought, if that is not what is at fault. It
+// reports whether that went well.
+func (e *Engine) quarantine(ctx context.Context, a *Answer, fault error) bool {
+	why := fault.Error()
+	if errors.Is(fault, errPanicked) {
+		why = "recording it panics; the log says where"
+	}
+	e.c.Log.Error("an answer cannot be recorded", e.c.Kind, a.Ref.ID, "client", a.Ref.Client, "action", a.Action, "connection", a.Connection,
+		"outcome", a.Result.Outcome, "receipt", a.Result.Receipt, "handle", a.Result.Handle, "error", fault)
+	instead := Answer{
+		Ref: a.Ref, Action: a.Action, Connection: a.Connection, Reference: a.Reference, Version: a.Version, WakeSeq: a.WakeSeq,
+		Started: a.Started, Ended: a.Ended, Err: &unrecordable{provider.CleanText(why, provider.MaxMessage)},
+	}
+	if a.Action == Abandon {
+		instead.Action = Check
+	}
+	for _, handle := range []string{a.Result.Handle, ""} {
+		q := instead
+		q.Result.Handle = handle
+		e.c.Subject.Apply(ctx, []*Answer{&q})
+		if q.fault == nil {
+			a.due = q.due
+			return true
+		}
+		if isAway(q.fault) {
+			return false
+		}
+		if handle == "" {
+			break
+		}
+	}
+	return e.setStepAside(ctx, &instead)
+}
+
+// setStepAside is the last resort, where not even that can be recorded: the row
+// is not read, its step waits as long as any, and a person is told.
+func (e *Engine) setStepAside(ctx context.Context, a *Answer) bool {
+	err := e.c.Store.UpdateBehind(ctx, func(tx *store.Tx) error {
+		a.due = tx.Now().Add(e.Traits(a.Connection).PollMax)
+		return tx.SetAside(ctx, a.Version, a.due, &store.Case{
+			ClientID: a.Ref.Client, ID: till.NewID(tx.Now()), SubjectID: a.Ref.ID, Kind: CaseQuarantined,
+			Detail: "nothing can be recorded about it: " + a.Err.(*unrecordable).why, OpenedAt: tx.Now(),
+		})
+	})
+	if err != nil {
+		e.c.Log.Error("a step cannot be set aside", e.c.Kind, a.Ref.ID, "error", err)
+	}
+	return err == nil
+}
+
+// setAside quarantines a row because of a fault of ours, or ends that because
+// an answer could be recorded.
+func (b *Change[R]) setAside(row R, a *Answer, t provider.Traits) {
+	p, s := row.Alike(), b.Steps[a.Ref]
+	if why := b.poison(a); why != "" {
+		b.Open(row, CaseQuarantined, why)
+		b.Attend(row)
+		if s != nil && !p.Final && a.Version == s.LeaseVersion && a.WakeSeq == s.WakeSeq {
+			s.DueAt = b.Tx.Now().Add(pace(s, t))
+		}
+		return
+	}
+	if called := a.Action == Submit || a.Action == Check; called && a.Err == nil && (*p.Attention || p.Final) {
+		b.closed = append(b.closed, store.Closing{Ref: p.Ref, By: "engine", At: b.Heads[p.Ref.Client].Tick(),
+			Kinds: []string{CaseQuarantined}, Reason: "an answer could be recorded"})
+		if s != nil && !p.Final && !Overdue(p.ExpiresAt, t, b.Tx.Now()) {
+			s.Slow = 0
+		}
+	}
+}
+
+// poison says why an answer quarantines its row; "" if it does not.
+func (b *Change[R]) poison(a *Answer) string {
+	fault := faultOf(a.Err)
+	if fault == "" {
+		return ""
+	}
+	var u *unrecordable
+	if errors.As(a.Err, &u) {
+		return fault + ": " + u.why
+	}
+	times := 1
+	if l := b.last[a.Ref]; l != nil && l.Detail == fault {
+		times += l.Repeats
+	}
+	if times < maxFaults {
+		return ""
+	}
+	return fmt.Sprintf("%s, %d times in a row; the log says where", fault, times)
+}

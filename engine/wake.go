@@ -1,0 +1,189 @@
+package engine
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"till"
+	"till/internal/batch"
+	"till/store"
+)
+
+// wake is one callback on its way through the batch.
+type wake struct {
+	ref  store.Ref
+	mail []byte    // nil where it is not kept
+	at   till.Time // when it came, if it could not be recorded then
+	err  error
+}
+
+// MaxMail is how much of a callback's body is kept, where an operator's adapter
+// asks for it; a longer one is not kept at all.
+const MaxMail = 16 << 10
+
+// Wake records that a callback came for a row: its operator is asked at once.
+// What the callback said is not looked at; the read is the truth. Its body is
+// kept for the adapter where the connection's Traits ask for it. The wake is
+// committed when Wake returns, so the callback can be answered. With an error
+// it is not: the operator should call again; but not every operator does, so
+// while the database is away the callback is kept in memory, too.
+func (d *Desk[R]) Wake(ctx context.Context, connection string, ref store.Ref, body []byte) error {
+	w := &wake{ref: ref}
+	if len(body) > 0 && len(body) <= MaxMail && d.engine.Traits(connection).KeepsMail {
+		w.mail = body
+	}
+	if err := d.wakes.Do(ctx, w); err != nil {
+		if errors.Is(err, batch.ErrFull) || errors.Is(err, batch.ErrClosed) {
+			return till.Errorf(till.CodeServiceUnavailable, "too many callbacks are waiting")
+		}
+		return err
+	}
+	return w.err
+}
+
+func (d *Desk[R]) runWakes(ctx context.Context, wakes []*wake) {
+	// In one order, as all locks are taken.
+	slices.SortStableFunc(wakes, func(a, b *wake) int {
+		return cmp.Or(bytes.Compare(a.ref.Client[:], b.ref.Client[:]), bytes.Compare(a.ref.ID[:], b.ref.ID[:]))
+	})
+	err := d.recordWakes(ctx, wakes)
+	for _, w := range wakes {
+		switch w.err = err; {
+		case err == nil:
+		case isAway(err):
+			d.keepWake(w)
+		case len(wakes) > 1: // one of them may be what is at fault
+			if w.err = d.recordWakes(ctx, []*wake{w}); w.err != nil && isAway(w.err) {
+				d.keepWake(w)
+			}
+		}
+		w.err = d.Unavailable("record callbacks", w.err)
+	}
+	if d.c.Work {
+		d.engine.Wake()
+	}
+}
+
+// recordWakes is the one commit of a batch of callbacks.
+func (d *Desk[R]) recordWakes(ctx context.Context, wakes []*wake) error {
+	return d.engine.c.Store.Update(ctx, func(tx *store.Tx) (err error) {
+		defer caught(&err)
+		for _, w := range wakes {
+			if err := d.wakeOne(ctx, tx, w); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// What is kept of callbacks while the database is away, for each kind of
+// subject. Of those without a body, which tell no more than that it is time to
+// ask, only half as many: they must not take the places of the others.
+const (
+	maxKeptWakes = 1024
+	maxKeptMail  = 4 << 20 // bytes
+)
+
+// keptWakes are the callbacks that wait to be recorded, one for each subject:
+// of several the last.
+type keptWakes struct {
+	mu    sync.Mutex
+	byRef map[store.Ref]*wake
+	mail  int
+}
+
+// put keeps a callback, in the place of an earlier one about its subject. It
+// reports whether there was room, and whether its subject had none before.
+func (k *keptWakes) put(w *wake) (kept, first bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.byRef == nil {
+		k.byRef = make(map[store.Ref]*wake)
+	}
+	old := k.byRef[w.ref]
+	mail := k.mail + len(w.mail)
+	if old != nil {
+		if w.mail == nil {
+			return true, false
+		}
+		mail -= len(old.mail)
+	}
+	most := maxKeptWakes
+	if w.mail == nil {
+		most /= 2
+	}
+	if mail > maxKeptMail || old == nil && len(k.byRef) >= most {
+		return false, false
+	}
+	k.byRef[w.ref], k.mail = w, mail
+	return true, old == nil
+}
+
+// get returns what is kept about a subject.
+func (k *keptWakes) get(ref store.Ref) *wake {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.byRef[ref]
+}
+
+// drop forgets a callback, and reports whether none came after it.
+func (k *keptWakes) drop(w *wake) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.byRef[w.ref] != w {
+		return false
+	}
+	delete(k.byRef, w.ref)
+	k.mail -= len(w.mail)
+	return true
+}
+
+// keepWake keeps a callback in memory until the database is back. It is not
+// committed, and its caller is told so.
+func (d *Desk[R]) keepWake(w *wake) {
+	if w.at != 0 {
+		return // it is kept
+	}
+	c := &wake{ref: w.ref, mail: w.mail, at: d.engine.c.Store.Now()}
+	kept, first := d.kept.put(c)
+	if !kept {
+		d.c.Log.Error("a callback is not kept: too many wait for the database", d.noun.Name, w.ref.ID, "client", w.ref.Client, "bytes", len(w.mail))
+	}
+	if first {
+		d.engine.tasks.Go(func() { d.recordKept(c.ref) })
+	}
+}
+
+// recordKept records what is kept about a subject as soon as the database is
+// back, or until the engine's Drain gives up.
+func (d *Desk[R]) recordKept(ref store.Ref) {
+	for pause := firstRetry; ; pause = min(2*pause, lastRetry) {
+		select {
+		case <-time.After(pause + rand.N(pause/4)):
+		case <-d.engine.held.over:
+			d.c.Log.Error("a callback is lost: it could not be recorded before the end", d.noun.Name, ref.ID, "client", ref.Client)
+			return
+		}
+		w := d.kept.get(ref)
+		err := d.recordWakes(context.Background(), []*wake{w})
+		if err != nil && isAway(err) {
+			continue
+		}
+		if err != nil {
+			d.Unavailable("record a callback that was kept", err)
+		}
+		if d.kept.drop(w) {
+			break
+		}
+	}
+	if d.c.Work {
+		d.engine.Wake()
+	}
+}
