@@ -1,6 +1,9 @@
 package till
 
-import "slices"
+import (
+	"slices"
+	"sync/atomic"
+)
 
 // Method is a customer's kind of wallet, named by its code. It is not the
 // road to the operator: whether MTN is reached directly or through an
@@ -20,37 +23,71 @@ type Market struct {
 	Currency string // ISO 4217
 	Min, Max int64  // bounds of an amount, in minor units
 	Step     int64  // amounts must be a multiple of it: what the operator can express
+
+	// Sandbox says that the sandbox serves it, to test clients.
+	Sandbox bool
+	// Prefixes are what national numbers of this wallet's operator begin with;
+	// none if that is not known, or if numbers keep their prefix when they move to
+	// another operator.
+	Prefixes []string
 }
 
-// Methods is the catalogue. Which of them a client may use is the client's
-// own list; a test client has all.
-var Methods = []*Method{
-	{
-		Code: "mtn_momo", Name: "MTN MoMo", CountryScoped: true,
-		Markets:                markets("CG XAF", "CM XAF", "UG UGX", "GH GHS", "RW RWF", "ZM ZMW", "CI XOF", "BJ XOF"),
-		RequiredCustomerFields: []string{"phone"},
-	},
-	{
-		Code: "airtel_money", Name: "Airtel Money", CountryScoped: true,
-		Markets:                markets("CG XAF", "UG UGX", "KE KES", "ZM ZMW", "MG MGA", "GA XAF"),
-		RequiredCustomerFields: []string{"phone"},
-	},
-	{
-		// M-Pesa moves whole shillings only.
-		Code: "mpesa", Name: "M-Pesa", CountryScoped: true,
-		Markets:                wholeUnits(markets("KE KES")),
-		RequiredCustomerFields: []string{"phone"},
-	},
-}
+// catalogue is what the program knows and what the configuration has added.
+var catalogue atomic.Pointer[[]*Method]
+
+func init() { catalogue.Store(&methodTable) }
+
+// Methods is the catalogue: what the program comes with (method_table.go) and
+// what the configuration added. Which of them a client may use is the client's
+// own list, and which of their markets is a matter of routes; a test client has
+// what the sandbox serves. It must not be changed.
+func Methods() []*Method { return *catalogue.Load() }
 
 // MethodOf returns the method with the code.
 func MethodOf(code string) (*Method, bool) {
-	for _, m := range Methods {
+	for _, m := range Methods() {
 		if m.Code == code {
 			return m, true
 		}
 	}
 	return nil, false
+}
+
+// ExtendMethods puts methods of a configuration into the catalogue, as
+// MergeMethods does. It is for the start of a program, before orders are taken.
+func ExtendMethods(more []*Method) {
+	if len(more) > 0 {
+		all := MergeMethods(Methods(), more)
+		catalogue.Store(&all)
+	}
+}
+
+// MergeMethods returns a catalogue with further methods in it. A method that it
+// has already gets the further one's name, and its markets: one of the same
+// country and currency is replaced, any other is added.
+func MergeMethods(all, more []*Method) []*Method {
+	out := slices.Clone(all)
+	for _, m := range more {
+		i := slices.IndexFunc(out, func(k *Method) bool { return k.Code == m.Code })
+		if i < 0 {
+			out = append(out, m)
+			continue
+		}
+		merged := *out[i]
+		merged.Markets = slices.Clone(merged.Markets)
+		if m.Name != "" {
+			merged.Name = m.Name
+		}
+		for _, k := range m.Markets {
+			if old, ok := merged.Market(k.Country, k.Currency); ok {
+				*old = k
+			} else {
+				merged.Markets = append(merged.Markets, k)
+			}
+		}
+		out[i] = &merged
+	}
+	return out
 }
 
 // Countries lists the countries that the method serves, each once.
@@ -79,28 +116,19 @@ func (m *Method) Serves(country string) bool {
 	return slices.ContainsFunc(m.Markets, func(k Market) bool { return k.Country == country })
 }
 
-// markets reads "CG XAF" pairs. Without decimals an amount is 100 to
-// 2 000 000; with two, 1.00 to 2 000 000.00.
-func markets(pairs ...string) []Market {
-	out := make([]Market, 0, len(pairs))
-	for _, p := range pairs {
-		k := Market{Country: p[:2], Currency: p[3:], Min: 100, Max: 2_000_000, Step: 1}
-		if n, ok := CurrencyDecimals(k.Currency); !ok {
-			panic("method table: no such currency: " + k.Currency)
-		} else if n > 0 {
-			k.Max *= pow10(n)
-		}
-		out = append(out, k)
-	}
-	return out
+// InSandbox reports whether the sandbox serves the method: whether test clients
+// have it.
+func (m *Method) InSandbox() bool {
+	return slices.ContainsFunc(m.Markets, func(k Market) bool { return k.Sandbox })
 }
 
-func wholeUnits(ms []Market) []Market {
-	for i := range ms {
-		n, _ := CurrencyDecimals(ms[i].Currency)
-		ms[i].Step = pow10(n)
-	}
-	return ms
+// NewMarket returns the market of a country and currency with the bounds that
+// hold where nobody has said otherwise: without decimals an amount is 100 to
+// 2 000 000, with two 1.00 to 2 000 000.00. It reports false for a currency that
+// is not known.
+func NewMarket(country, currency string) (Market, bool) {
+	n, ok := CurrencyDecimals(currency)
+	return Market{Country: country, Currency: currency, Min: 100, Max: 2_000_000 * pow10(n), Step: 1}, ok
 }
 
 func pow10(n int) int64 {

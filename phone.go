@@ -19,9 +19,71 @@ func CheckPhone(country *Country, phone string) (ok bool, hint string) {
 	return false, country.PhoneRule()
 }
 
+// CheckPhone is the same for a number that is to pay or be paid by the method.
+// Where an operator's prefixes are known, a number that begins with those of
+// another one is refused, too: the operator would only find out after the
+// customer was sent away to approve. The hint then names the method that the number
+// belongs to. Where they are not known, nothing is refused for its prefix.
+func (m *Method) CheckPhone(c *Country, phone string) (ok bool, hint string) {
+	if !c.accepts(phone) {
+		return false, c.phoneRule(m.PhoneExample(c))
+	}
+	own := m.prefixes(c.Code)
+	national := phone[len(c.CallingCode):]
+	if len(own) == 0 || hasAnyPrefix(national, own) {
+		return true, ""
+	}
+	for _, other := range Methods() {
+		if other.Code != m.Code && hasAnyPrefix(national, other.prefixes(c.Code)) {
+			return false, "is a number of " + other.Name + ", whose method is " + other.Code + "; numbers of " + m.Name +
+				" begin with " + c.CallingCode + strings.Join(own, " or "+c.CallingCode)
+		}
+	}
+	return true, ""
+}
+
+// PhoneExample returns a number that could be one of the method's in the
+// country.
+func (m *Method) PhoneExample(c *Country) string {
+	own := m.prefixes(c.Code)
+	if hasAnyPrefix(c.Example[len(c.CallingCode):], own) {
+		return c.Example
+	}
+	for _, p := range own {
+		if n := len(c.CallingCode) + len(p); n < len(c.Example) {
+			if phone := c.CallingCode + p + c.Example[n:]; c.accepts(phone) {
+				return phone
+			}
+		}
+	}
+	return c.Example
+}
+
+// prefixes are those of the method's numbers in a country, none if they are not
+// known.
+func (m *Method) prefixes(country string) []string {
+	for i := range m.Markets {
+		if k := &m.Markets[i]; k.Country == country && len(k.Prefixes) > 0 {
+			return k.Prefixes
+		}
+	}
+	return nil
+}
+
+func hasAnyPrefix(s string, prefixes []string) bool {
+	for _, p := range prefixes {
+		if strings.HasPrefix(s, p) {
+			return true
+		}
+	}
+	return false
+}
+
 // PhoneRule returns the form of the country's mobile numbers in words, such
 // as "digits only: 242 followed by 9 digits, for example 242061234567".
-func (c *Country) PhoneRule() string {
+func (c *Country) PhoneRule() string { return c.phoneRule(c.Example) }
+
+func (c *Country) phoneRule(example string) string {
 	var b strings.Builder
 	b.WriteString("digits only: ")
 	b.WriteString(c.CallingCode)
@@ -37,7 +99,7 @@ func (c *Country) PhoneRule() string {
 		b.WriteString(strconv.Itoa(n - len(c.CallingCode)))
 	}
 	b.WriteString(" digits, for example ")
-	b.WriteString(c.Example)
+	b.WriteString(example)
 	return b.String()
 }
 

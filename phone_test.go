@@ -142,7 +142,7 @@ func TestEveryCountryAcceptsItsExample(t *testing.T) {
 
 func TestEveryMarketHasACountry(t *testing.T) {
 	t.Parallel()
-	for _, m := range Methods {
+	for _, m := range Methods() {
 		for _, code := range m.Countries() {
 			country(t, code)
 		}

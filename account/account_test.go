@@ -89,9 +89,9 @@ func TestANewClientCanBeUsedAtOnce(t *testing.T) {
 	if s.Key.Allows(till.PayoutsWrite) || s.Key.Allows(till.KeysManage) {
 		t.Error("a default key moves money out or opens doors")
 	}
-	for _, m := range till.Methods {
-		if !s.Enabled(m.Code) {
-			t.Errorf("a test client lacks %s", m.Code)
+	for _, m := range till.Methods() {
+		if s.Enabled(m.Code) != m.InSandbox() {
+			t.Errorf("a test client has %s: %v", m.Code, s.Enabled(m.Code))
 		}
 	}
 	if s.Enabled("none") {
@@ -108,12 +108,16 @@ func TestANewClientCanBeUsedAtOnce(t *testing.T) {
 	}) {
 		got[id] = true
 	}
-	for _, m := range till.Methods {
+	want := map[string]bool{}
+	for _, m := range till.Methods() {
 		for _, k := range m.Markets {
-			if !got[k.Currency] {
-				t.Errorf("no wallet in %s", k.Currency)
+			if k.Sandbox {
+				want[k.Currency] = true
 			}
 		}
+	}
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("wallets (-got +want):\n%s", diff)
 	}
 	if diff := cmp.Diff(actions(t, a, c.ID), []string{"client.create"}); diff != "" {
 		t.Errorf("audit (-got +want):\n%s", diff)
@@ -143,18 +147,28 @@ func TestALiveClientHasTheMethodsThatWereEnabled(t *testing.T) {
 	if err := a.EnableMethod(t.Context(), c.ID, "mpesa", true, "Ada"); err != nil {
 		t.Fatal(err)
 	}
-	if !enabled() || wallets() != 1 {
-		t.Errorf("enabled %v with %d wallets, want true with 1", enabled(), wallets())
+	const want = 7 // one for each currency that M-Pesa is served in
+	if !enabled() || wallets() != want {
+		t.Errorf("enabled %v with %d wallets, want true with %d", enabled(), wallets(), want)
 	}
 	if err := a.EnableMethod(t.Context(), c.ID, "mpesa", false, "Ada"); err != nil {
 		t.Fatal(err)
 	}
-	if enabled() || wallets() != 1 {
-		t.Errorf("enabled %v with %d wallets after disabling, want false with 1", enabled(), wallets())
+	if enabled() || wallets() != want {
+		t.Errorf("enabled %v with %d wallets after disabling, want false with %d", enabled(), wallets(), want)
 	}
 	wantCode(t, a.EnableMethod(t.Context(), c.ID, "nope", true, "Ada"), till.CodeValidationFailed)
 	wantCode(t, a.EnableMethod(t.Context(), till.ID{1}, "mpesa", true, "Ada"), till.CodeClientNotFound)
-	if diff := cmp.Diff(actions(t, a, c.ID), []string{"client.create", "method.enable", "method.disable"}); diff != "" {
+	// One that a configuration had, and has no more, can be taken away.
+	wantCode(t, a.EnableMethod(t.Context(), c.ID, "lost", false, "Ada"), till.CodeValidationFailed)
+	err := a.store.Update(t.Context(), func(tx *store.Tx) error { return tx.SetClientMethod(t.Context(), c.ID, "lost", true) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.EnableMethod(t.Context(), c.ID, "lost", false, "Ada"); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(actions(t, a, c.ID), []string{"client.create", "method.enable", "method.disable", "method.disable"}); diff != "" {
 		t.Errorf("audit (-got +want):\n%s", diff)
 	}
 }

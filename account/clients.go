@@ -3,6 +3,7 @@ package account
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"unicode"
 	"unicode/utf8"
@@ -15,7 +16,7 @@ import (
 const MaxName = 255
 
 // CreateClient makes a client with its default key and the wallets of its
-// methods: a test client has every method, a live one none yet. The text of
+// methods: a test client has all that the sandbox serves, a live one none yet. The text of
 // the key is returned this once. It returns CodeValidationFailed for a bad
 // name or mode.
 func (a *Accounts) CreateClient(ctx context.Context, name string, mode till.Mode, actor string) (*till.Client, string, error) {
@@ -36,8 +37,8 @@ func (a *Accounts) CreateClient(ctx context.Context, name string, mode till.Mode
 		}
 		return a.act(ctx, tx, c.ID, actor, func(at till.Time) (did, error) {
 			if mode == till.Test {
-				for _, m := range till.Methods {
-					if err := ensureWallets(ctx, tx, c.ID, m, at); err != nil {
+				for _, m := range till.Methods() {
+					if err := ensureWallets(ctx, tx, c, m, at); err != nil {
 						return did{}, err
 					}
 				}
@@ -100,9 +101,9 @@ func (a *Accounts) setSuspended(ctx context.Context, id till.ID, suspended bool,
 // CodeClientNotFound, or CodeValidationFailed for a method that does not
 // exist or that a test client would lose.
 func (a *Accounts) EnableMethod(ctx context.Context, id till.ID, code string, enabled bool, actor string) error {
-	m, ok := till.MethodOf(code)
-	if !ok {
-		return invalid(till.FieldError{Pointer: "/method", Code: till.FieldUnknownMethod, Detail: "There is no such method."})
+	m, known := till.MethodOf(code)
+	if !known && enabled {
+		return noMethod
 	}
 	action := "method.disable"
 	if enabled {
@@ -114,12 +115,21 @@ func (a *Accounts) EnableMethod(ctx context.Context, id till.ID, code string, en
 		if err != nil {
 			return err
 		}
+		if !known { // it may be one that the configuration has lost
+			have, err := tx.ClientMethods(ctx, id)
+			if err != nil {
+				return err
+			}
+			if !slices.Contains(have, code) {
+				return noMethod
+			}
+		}
 		if c.Mode == till.Test && !enabled {
 			return till.Errorf(till.CodeValidationFailed, "A test client always has every method.")
 		}
 		return a.act(ctx, tx, id, actor, func(at till.Time) (did, error) {
 			if enabled {
-				if err := ensureWallets(ctx, tx, id, m, at); err != nil {
+				if err := ensureWallets(ctx, tx, c, m, at); err != nil {
 					return did{}, err
 				}
 			}
@@ -128,14 +138,23 @@ func (a *Accounts) EnableMethod(ctx context.Context, id till.ID, code string, en
 	}, func(tx *store.Tx) (bool, error) { return false, nil }) // to do it twice does no harm
 }
 
-func ensureWallets(ctx context.Context, tx *store.Tx, client till.ID, m *till.Method, at till.Time) error {
+// ensureWallets makes the wallets of a method's markets; of a test client's, of
+// those that the sandbox serves.
+func ensureWallets(ctx context.Context, tx *store.Tx, c *till.Client, m *till.Method, at till.Time) error {
 	for _, k := range m.Markets {
-		if err := tx.EnsureWallet(ctx, client, k.Currency, at); err != nil {
+		if c.Mode == till.Test && !k.Sandbox {
+			continue
+		}
+		if err := tx.EnsureWallet(ctx, c.ID, k.Currency, at); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// noMethod refuses a method that is not in the catalogue.
+var noMethod = invalid(till.FieldError{Pointer: "/method", Code: till.FieldUnknownMethod,
+	Detail: "There is no such method. One that the configuration adds is known where that is read."})
 
 // did says what an act was, for the audit log.
 type did struct{ action, detail string }

@@ -18,15 +18,15 @@ type Session struct {
 	Client *till.Client
 	Key    *till.Key
 
-	methods []string // of a live client; a test client has all
+	methods []string // of a live client; a test client has those of the sandbox
 	fees    []till.Fee
 }
 
 // Enabled reports whether the client may use the method.
 func (s *Session) Enabled(code string) bool {
 	if s.Client.Mode == till.Test {
-		_, ok := till.MethodOf(code)
-		return ok
+		m, ok := till.MethodOf(code)
+		return ok && m.InSandbox()
 	}
 	return slices.Contains(s.methods, code)
 }

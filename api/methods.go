@@ -6,25 +6,44 @@ import (
 	"time"
 
 	"till"
+	"till/engine"
 	"till/internal/jsonx"
 )
 
-// listMethods is GET /payment-methods: those enabled for the client.
+// methodOffer is a method with what a client can have of it.
+type methodOffer struct {
+	*till.Method
+	payments, payouts engine.Offer
+}
+
+// listMethods is GET /payment-methods: those enabled for the client, in the
+// countries where a route leads somewhere.
 func (c *call) listMethods() error {
-	var methods []*till.Method
-	for _, m := range till.Methods {
-		if c.session.Enabled(m.Code) {
-			methods = append(methods, m)
-		}
-	}
-	b := appendItems(c.buf(), methods, func(b []byte, m *till.Method) []byte {
-		status, window := c.s.Collector.MethodStatus(c.session.Client, m)
-		return appendMethod(b, m, status, window, c.s.Payouts.Serves(c.session.Client, m))
-	})
+	b := appendItems(c.buf(), c.offers(), appendMethod)
 	return c.json(http.StatusOK, append(b, '}'))
 }
 
-func appendMethod(b []byte, m *till.Method, status string, window time.Duration, payouts bool) []byte {
+// offers are the methods that lead somewhere for the client.
+func (c *call) offers() (out []methodOffer) {
+	for _, m := range till.Methods() {
+		if !c.session.Enabled(m.Code) {
+			continue
+		}
+		o := methodOffer{m, c.s.Collector.Offer(c.session.Client, m), c.s.Payouts.Offer(c.session.Client, m)}
+		if o.payments.Any() || o.payouts.Any() {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// serves reports whether a market of the method leads somewhere, for payments or
+// for payouts.
+func (m *methodOffer) serves(market int) bool {
+	return m.payments.Served[market] || m.payouts.Served[market]
+}
+
+func appendMethod(b []byte, m methodOffer) []byte {
 	b = append(b, `{"code":`...)
 	b = jsonx.AppendString(b, m.Code)
 	b = append(b, `,"name":`...)
@@ -33,10 +52,14 @@ func appendMethod(b []byte, m *till.Method, status string, window time.Duration,
 	b = strconv.AppendBool(b, m.CountryScoped)
 	b = append(b, `,"countries":[`...)
 	for i := range m.Markets {
-		if i > 0 {
+		if !m.serves(i) {
+			continue
+		}
+		if b[len(b)-1] != '[' {
 			b = append(b, ',')
 		}
-		b = appendMarket(b, &m.Markets[i])
+		b = appendMarket(b, m.Method, &m.Markets[i])
+		b = append(appendSupports(b, m.payments.Served[i], m.payouts.Served[i]), '}')
 	}
 	b = append(b, `],"required_customer_fields":[`...)
 	for i, f := range m.RequiredCustomerFields {
@@ -45,16 +68,27 @@ func appendMethod(b []byte, m *till.Method, status string, window time.Duration,
 		}
 		b = jsonx.AppendString(b, f)
 	}
+	stands := &m.payments
+	if !m.payments.Any() {
+		stands = &m.payouts
+	}
 	b = append(b, `],"status":`...)
-	b = jsonx.AppendString(b, status)
+	b = jsonx.AppendString(b, string(stands.Status))
 	b = append(b, `,"approval_window_seconds":`...)
-	b = strconv.AppendInt(b, int64(window/time.Second), 10)
-	b = append(b, `,"supports":{"payments":true,"payouts":`...)
-	b = strconv.AppendBool(b, payouts)
-	return append(b, '}', '}')
+	b = strconv.AppendInt(b, int64(m.payments.Window/time.Second), 10)
+	return append(appendSupports(b, m.payments.Any(), m.payouts.Any()), '}')
 }
 
-func appendMarket(b []byte, k *till.Market) []byte {
+func appendSupports(b []byte, payments, payouts bool) []byte {
+	b = append(b, `,"supports":{"payments":`...)
+	b = strconv.AppendBool(b, payments)
+	b = append(b, `,"payouts":`...)
+	b = strconv.AppendBool(b, payouts)
+	return append(b, '}')
+}
+
+// appendMarket begins an entry of the countries.
+func appendMarket(b []byte, m *till.Method, k *till.Market) []byte {
 	b = append(b, `{"code":`...)
 	b = jsonx.AppendString(b, k.Country)
 	b = append(b, `,"currency":`...)
@@ -65,7 +99,7 @@ func appendMarket(b []byte, k *till.Market) []byte {
 		b = append(b, `,"length":`...)
 		b = strconv.AppendInt(b, int64(country.Lengths[len(country.Lengths)-1]), 10)
 		b = append(b, `,"example":`...)
-		b = jsonx.AppendString(b, country.Example)
+		b = jsonx.AppendString(b, m.PhoneExample(country))
 		b = append(b, '}')
 	}
 	b = append(b, `,"min_amount":`...)
@@ -73,6 +107,5 @@ func appendMarket(b []byte, k *till.Market) []byte {
 	b = append(b, `,"max_amount":`...)
 	b = appendMinor(b, k.Max)
 	b = append(b, `,"amount_step":`...)
-	b = appendMinor(b, k.Step)
-	return append(b, '}')
+	return appendMinor(b, k.Step)
 }

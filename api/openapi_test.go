@@ -237,7 +237,7 @@ func checkProblem(t testing.TB, r *http.Request, sent []byte, status int, id str
 }
 
 func isExample(phone string) bool {
-	for _, m := range till.Methods {
+	for _, m := range till.Methods() {
 		for _, code := range m.Countries() {
 			if c, _ := till.CountryOf(code); c.Example == phone {
 				return true

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"path"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -57,6 +58,10 @@ type options struct {
 	notify    bool         // hints of other processes are heard; not in a bubble
 	database  store.Config // the zero one is a new SQLite file
 	watched   bool         // the operator's health counts
+
+	// payments and payouts are the routes of live clients, as "mtn_momo CG XAF";
+	// nil means that all lead to the operator.
+	payments, payouts []string
 }
 
 const window = 10 * time.Second
@@ -97,13 +102,13 @@ func newWorld(t testing.TB, o options) *world {
 	w.collector = collect.New(collect.Config{
 		Store: w.store, Secret: []byte("a secret for tests"), Work: true, Log: log,
 		Connections:  map[string]provider.Provider{"sandbox": watched{w.operator, !o.watched}},
-		Route:        w.route,
+		Route:        w.route(o.payments),
 		CallbackBase: baseURL + "/callbacks",
 	})
 	w.payouts = payout.New(payout.Config{
 		Store: w.store, Secret: []byte("a secret for tests"), Work: true, Log: log,
 		Connections:  map[string]provider.Provider{"sandbox": w.operator.Payouts()},
-		Route:        w.route,
+		Route:        w.route(o.payouts),
 		CallbackBase: baseURL + "/callbacks",
 	})
 	w.accounts = account.New(w.store, log)
@@ -197,11 +202,13 @@ func (w *world) run() {
 
 // route gives live clients the same operator here: what is tested is the way
 // to it, and it can be closed.
-func (w *world) route(mode till.Mode, _, _, _ string) string {
-	if mode == till.Live && w.closed.Load() {
-		return ""
+func (w *world) route(live []string) func(mode till.Mode, method, country, currency string) string {
+	return func(mode till.Mode, method, country, currency string) string {
+		if mode == till.Live && (w.closed.Load() || live != nil && !slices.Contains(live, method+" "+country+" "+currency)) {
+			return ""
+		}
+		return "sandbox"
 	}
-	return "sandbox"
 }
 
 func (w *world) ready() error {

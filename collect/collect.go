@@ -110,15 +110,19 @@ type Created struct {
 }
 
 // Create records that a client wants a payment: one commit, nothing else. It
-// returns CodeValidationFailed with every mistake of the body, CodeKeyReused
-// if the key belongs to another body, CodeMethodUnavailable if no operator
-// can be reached for it, CodeServiceUnavailable if the database is away or
-// the queue is full.
+// returns CodeValidationFailed with every mistake of the body, one without a
+// route included, CodeKeyReused if the key belongs to another body,
+// CodeMethodUnavailable if its operators do not answer just now,
+// CodeServiceUnavailable if the database is away or the queue is full.
 func (c *Collector) Create(ctx context.Context, who Client, r *Request) (Created, error) {
 	var ck checker
 	o := r.check(&ck)
 	lasting := len(ck.Fields)
-	o.CheckCatalogue(&ck, who.Enabled, r.party())
+	names := c.routed(who.Client, o.Method, o.Country, o.Currency)
+	o.CheckCatalogue(&ck, order.Catalogue{
+		Enabled: who.Enabled, Routed: len(names) > 0,
+		Leads: func(country, currency string) bool { return len(c.routed(who.Client, o.Method, country, currency)) > 0 },
+	}, r.party())
 	refusal := ck.Refusal()
 	if lasting > 0 {
 		return Created{}, refusal
@@ -126,7 +130,7 @@ func (c *Collector) Create(ctx context.Context, who Client, r *Request) (Created
 	if len(ck.Fields) > 0 {
 		return answer(c.desk.ReplayOr(ctx, who.ID, o.Key, r.hash, refusal))
 	}
-	name, row, replayed, err := c.desk.Choose(ctx, who.ID, o.Key, r.hash, c.engine.Routed(c.c.Routes, who.Client, o.Method, o.Country, o.Currency))
+	name, row, replayed, err := c.desk.Choose(ctx, who.ID, o.Key, r.hash, names)
 	if name == "" {
 		return answer(row, replayed, err)
 	}

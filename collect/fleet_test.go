@@ -151,8 +151,7 @@ func (f *fleet) refused(i *instance) bool {
 
 func status(i *instance) string {
 	m, _ := till.MethodOf("mtn_momo")
-	s, _ := i.MethodStatus(&till.Client{Mode: till.Live}, m)
-	return s
+	return string(i.Offer(&till.Client{Mode: till.Live}, m).Status)
 }
 
 func (f *fleet) breaker() *store.Breaker {

@@ -25,7 +25,10 @@ const (
 
 // File is a configuration that has been read and found good.
 type File struct {
-	Path        string
+	Path string
+	// Methods are what the file adds to the catalogue, and what it changes of it,
+	// as till.MergeMethods takes them.
+	Methods     []*till.Method
 	Connections []*Connection
 	Routes      []*Route
 	// TrustedProxies are whose X-Forwarded-For is believed.
@@ -76,6 +79,7 @@ type Route struct {
 	Line        int
 	Method      string
 	Markets     []till.Market
+	Named       bool // it says which countries it is for
 	Kinds       []Kind
 	Clients     []till.ID // none: every live client that has no route of its own
 	Connections []string
@@ -93,7 +97,9 @@ type Options struct {
 }
 
 // Load reads a file.
-func Load(path string, o Options) (*File, error) {
+func Load(path string, o Options) (*File, error) { return load(path, o, (*reader).read) }
+
+func load(path string, o Options, read func(r *reader, text []byte)) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the configuration: %w", err)
@@ -103,11 +109,15 @@ func Load(path string, o Options) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the configuration: %w", err)
 	}
-	return Parse(path, text, o)
+	return parse(path, text, o, read)
 }
 
 // Parse reads a configuration. The error is an *Error with every problem.
 func Parse(path string, text []byte, o Options) (*File, error) {
+	return parse(path, text, o, (*reader).read)
+}
+
+func parse(path string, text []byte, o Options, read func(r *reader, text []byte)) (*File, error) {
 	if o.Env == nil {
 		o.Env = os.LookupEnv
 	}
@@ -118,7 +128,7 @@ func Parse(path string, text []byte, o Options) (*File, error) {
 	if len(text) > maxFile {
 		r.add(1, "the file is larger than %d bytes", maxFile)
 	} else {
-		r.read(text)
+		read(r, text)
 	}
 	if len(r.problems) > 0 {
 		slices.SortStableFunc(r.problems, func(a, b Problem) int { return a.Line - b.Line })

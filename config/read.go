@@ -21,6 +21,8 @@ type reader struct {
 	lines    lines
 	file     *File
 	problems []Problem
+
+	catalogue []*till.Method // with what the file adds
 }
 
 func (r *reader) add(line int, text string, args ...any) {
@@ -36,17 +38,10 @@ var quoted = regexp.MustCompile("\"[^\"]*\"|'[^']*'|`[^`]*`")
 var wrongType = regexp.MustCompile(`^toml: (?:line \d+ )?\(last key "([^"]*)"\): (.*)$`)
 
 func (r *reader) read(text []byte) {
-	tree := map[string]any{}
-	if err := toml.Unmarshal(text, &tree); err != nil {
-		line, message := 1, err.Error()
-		var p toml.ParseError
-		if errors.As(err, &p) {
-			line, message = p.Position.Line, p.Message
-		}
-		r.add(line, "this is not TOML: %s", quoted.ReplaceAllString(message, "…"))
+	tree, ok := r.tree(text)
+	if !ok {
 		return
 	}
-	r.lines = findLines(string(text))
 	var top struct {
 		Callbacks struct {
 			TrustedProxies []string `toml:"trusted_proxies"`
@@ -55,11 +50,13 @@ func (r *reader) read(text []byte) {
 			Calls int `toml:"calls"`
 		} `toml:"limits"`
 	}
+	methods := r.tables(tree, "method", maxMethods)
 	connections, routes := r.tables(tree, "connection", maxConnections), r.tables(tree, "route", maxRoutes)
 	r.decode(tree, "", &top)
 	r.file.TrustedProxies = r.networks("callbacks.trusted_proxies", top.Callbacks.TrustedProxies)
 	r.file.Calls = top.Limits.Calls
 	r.within("limits.calls", top.Limits.Calls, maxCalls)
+	r.methods(methods)
 	for i, t := range connections {
 		r.connection(fmt.Sprintf("connection[%d]", i), t)
 	}
@@ -67,6 +64,28 @@ func (r *reader) read(text []byte) {
 		r.route(fmt.Sprintf("route[%d]", i), t)
 	}
 	r.ambiguous()
+}
+
+// readMethods reads the methods alone.
+func (r *reader) readMethods(text []byte) {
+	if tree, ok := r.tree(text); ok {
+		r.methods(r.tables(tree, "method", maxMethods))
+	}
+}
+
+// tree reads a file as TOML.
+func (r *reader) tree(text []byte) (tree map[string]any, ok bool) {
+	if err := toml.Unmarshal(text, &tree); err != nil {
+		line, message := 1, err.Error()
+		var p toml.ParseError
+		if errors.As(err, &p) {
+			line, message = p.Position.Line, p.Message
+		}
+		r.add(line, "this is not TOML: %s", quoted.ReplaceAllString(message, "…"))
+		return nil, false
+	}
+	r.lines = findLines(string(text))
+	return tree, true
 }
 
 // tables takes an array of tables out of the tree.
@@ -257,7 +276,7 @@ func (r *reader) route(at string, table map[string]any) {
 	if len(r.problems) > before {
 		return
 	}
-	route := &Route{Line: r.lines.of(at), Method: t.Method, Connections: t.Connections}
+	route := &Route{Line: r.lines.of(at), Method: t.Method, Named: len(t.Countries) > 0, Connections: t.Connections}
 	switch t.Kind {
 	case "", "both":
 		route.Kinds = []Kind{Payment, Payout}
@@ -290,10 +309,10 @@ func (r *reader) route(at string, table map[string]any) {
 
 // markets finds the countries and currencies that a route is for.
 func (r *reader) markets(at string, route *Route, countries, currencies []string) {
-	m, ok := till.MethodOf(route.Method)
-	if !ok {
+	m := r.methodOf(route.Method)
+	if m == nil {
 		var codes []string
-		for _, m := range till.Methods {
+		for _, m := range r.catalogue {
 			codes = append(codes, m.Code)
 		}
 		r.add(r.lines.of(at+".method"), "there is no method %q; there are %s", route.Method, strings.Join(codes, ", "))

@@ -108,23 +108,27 @@ type Created struct {
 
 // Create records that a client wants a payout and reserves its money: one
 // commit, nothing else, with an audit row, because money will leave on that
-// word. It returns CodeValidationFailed with every mistake of
-// the body, CodeKeyReused if the key belongs to another body,
+// word. It returns CodeValidationFailed with every mistake of the body, one
+// without a route included, CodeKeyReused if the key belongs to another body,
 // CodeInsufficientBalance if the wallet has less than the amount and the fee,
-// CodeMethodUnavailable if no operator can be reached for it,
+// CodeMethodUnavailable if its operators do not answer just now,
 // CodeServiceUnavailable if the database is away or the queue is full.
 func (m *Paymaster) Create(ctx context.Context, who Client, r *Request) (Created, error) {
 	var ck order.Checker
 	o := r.check(&ck)
 	lasting := len(ck.Fields)
-	o.CheckCatalogue(&ck, who.Enabled, r.party())
+	names := m.routed(who.Client, o.Method, o.Country, o.Currency)
+	o.CheckCatalogue(&ck, order.Catalogue{
+		Enabled: who.Enabled, Routed: len(names) > 0,
+		Leads: func(country, currency string) bool { return len(m.routed(who.Client, o.Method, country, currency)) > 0 },
+	}, r.party())
 	if lasting > 0 {
 		return Created{}, ck.Refusal()
 	}
 	if len(ck.Fields) > 0 {
 		return answer(m.desk.ReplayOr(ctx, who.ID, o.Key, r.hash, ck.Refusal()))
 	}
-	name, row, replayed, err := m.desk.Choose(ctx, who.ID, o.Key, r.hash, m.engine.Routed(m.c.Routes, who.Client, o.Method, o.Country, o.Currency))
+	name, row, replayed, err := m.desk.Choose(ctx, who.ID, o.Key, r.hash, names)
 	if name == "" {
 		return answer(row, replayed, err)
 	}
@@ -272,12 +276,12 @@ func (m *Paymaster) stamp(call *creation, at, now till.Time) {
 	call.Step = store.Step{ClientID: p.ClientID, SubjectID: p.ID, Kind: store.KindPayout, Lane: store.Lane(p.Connection, store.OpPayoutSubmit), DueAt: due}
 }
 
-// Serves reports whether a client's payouts by a method can be sent anywhere.
-func (m *Paymaster) Serves(client *till.Client, method *till.Method) bool {
-	for _, k := range method.Markets {
-		if len(m.engine.Routed(m.c.Routes, client, method.Code, k.Country, k.Currency)) > 0 {
-			return true
-		}
-	}
-	return false
+// Offer returns what a client's payouts can have of a method.
+func (m *Paymaster) Offer(client *till.Client, method *till.Method) engine.Offer {
+	return m.engine.Offer(m.c.Routes, client, method)
+}
+
+// routed returns the connections that a client's payout may take.
+func (m *Paymaster) routed(client *till.Client, method, country, currency string) []string {
+	return m.engine.Routed(m.c.Routes, client, method, country, currency)
 }

@@ -70,3 +70,20 @@ type Holder interface {
 	// Hold returns for how long.
 	Hold(r Request) time.Duration
 }
+
+// Selective is a provider that serves some markets only: an account in one
+// country, say. Without it a connection serves whatever is routed to it.
+type Selective interface {
+	// Serves reports whether a request of a method can be sent in a country and
+	// currency. The answer never changes.
+	Serves(method, country, currency string) bool
+}
+
+// Serves reports whether requests of a method in a country and currency can be
+// sent to a provider, which may be nil.
+func Serves(p Provider, method, country, currency string) bool {
+	if s, ok := p.(Selective); ok {
+		return s.Serves(method, country, currency)
+	}
+	return p != nil
+}

@@ -41,7 +41,7 @@ func (s *Server) makeDemo(ctx context.Context) (err error) {
 	if s.liveDemo, err = s.demoOf(ctx, till.Live, s.c.LiveDemoFile); err != nil {
 		return err
 	}
-	for _, m := range till.Methods {
+	for _, m := range till.Methods() {
 		if err := s.accounts.EnableMethod(ctx, s.liveDemo.ClientID, m.Code, true, demoActor); err != nil {
 			return fmt.Errorf("make the live demo client: %w", err)
 		}

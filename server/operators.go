@@ -88,8 +88,9 @@ type Operators struct {
 	Router   *config.Router
 }
 
-// OpenOperators opens the connections of a file, which may be nil. It calls
-// nobody. What is wrong with several of them is told at once.
+// OpenOperators opens the connections of a file, which may be nil, and puts its
+// methods into the catalogue. It calls nobody. What is wrong with several of them
+// is told at once.
 func OpenOperators(f *config.File, a Adapters, deps func(c *config.Connection) provider.Deps) (*Operators, error) {
 	o := &Operators{File: f, Payments: map[string]provider.Provider{}, Payouts: map[string]provider.Provider{}}
 	if f == nil {
@@ -116,10 +117,12 @@ func OpenOperators(f *config.File, a Adapters, deps func(c *config.Connection) p
 	if wrong != nil {
 		return nil, wrong
 	}
-	o.Router = f.Router(o.serves)
+	o.Router = f.Router(func(name string, kind config.Kind) bool { return o.provider(name, kind) != nil })
 	for _, r := range f.Routes {
 		for _, name := range r.Connections {
-			if !slices.ContainsFunc(r.Kinds, func(k config.Kind) bool { return o.serves(name, k) }) {
+			if !slices.ContainsFunc(r.Kinds, func(k config.Kind) bool {
+				return slices.ContainsFunc(r.Markets, func(m till.Market) bool { return o.Serves(name, k, r.Method, m) })
+			}) {
 				wrong = f.Problem(wrong, r.Line, "the connection %s does not serve what this route is for", name)
 			}
 		}
@@ -127,14 +130,30 @@ func OpenOperators(f *config.File, a Adapters, deps func(c *config.Connection) p
 	if wrong != nil {
 		return nil, wrong
 	}
+	till.ExtendMethods(f.Methods)
 	return o, nil
 }
 
-func (o *Operators) serves(connection string, kind config.Kind) bool {
+// provider returns a connection's side for a kind, nil if it has none.
+func (o *Operators) provider(connection string, kind config.Kind) provider.Provider {
 	if kind == config.Payout {
-		return o.Payouts[connection] != nil
+		return o.Payouts[connection]
 	}
-	return o.Payments[connection] != nil
+	return o.Payments[connection]
+}
+
+// Serves reports whether a connection can be sent payments or payouts of a
+// method in a market.
+func (o *Operators) Serves(connection string, kind config.Kind, method string, k till.Market) bool {
+	return provider.Serves(o.provider(connection, kind), method, k.Country, k.Currency)
+}
+
+// Leads reports whether a client's payments or payouts of a method in a market
+// can go anywhere.
+func (o *Operators) Leads(client till.ID, kind config.Kind, method string, k till.Market) bool {
+	return slices.ContainsFunc(o.Router.Find(client, kind, method, k.Country, k.Currency), func(name string) bool {
+		return o.Serves(name, kind, method, k)
+	})
 }
 
 // Limits are what the configuration says about the pressure on connections.

@@ -75,11 +75,15 @@ func refused(t testing.TB, c server.Config, want string) {
 }
 
 func (r *running) do(verb, path, body string) (int, map[string]any, error) {
+	return r.doAs(r.Demo(), verb, path, body)
+}
+
+func (r *running) doAs(who *server.Demo, verb, path, body string) (int, map[string]any, error) {
 	req, err := http.NewRequest(verb, r.BaseURL()+path, strings.NewReader(body))
 	if err != nil {
 		return 0, nil, err
 	}
-	req.Header.Set("X-Api-Key", r.Demo().APIKey)
+	req.Header.Set("X-Api-Key", who.APIKey)
 	req.Header.Set("Content-Type", "application/json")
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {

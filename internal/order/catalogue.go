@@ -1,6 +1,7 @@
 package order
 
 import (
+	"slices"
 	"strconv"
 
 	"till"
@@ -13,24 +14,44 @@ type Party struct {
 	Phone  *string // nil if it was not sent
 }
 
+// Catalogue is what a client can have just now.
+type Catalogue struct {
+	// Enabled reports whether the client may use a method.
+	Enabled func(method string) bool
+	// Routed says that a route leads somewhere for the order's method, country
+	// and currency. Leads says the same of another country and currency.
+	Routed bool
+	Leads  func(country, currency string) bool
+}
+
+// leads reports whether a route leads somewhere for a method in a country, in
+// whatever currency; "" means anywhere.
+func (cat *Catalogue) leads(m *till.Method, country string) bool {
+	return cat.Routed || slices.ContainsFunc(m.Markets, func(k till.Market) bool {
+		return (country == "" || country == k.Country) && cat.Leads(k.Country, k.Currency)
+	})
+}
+
 // CheckCatalogue applies the rules that can change from one day to the next:
-// which methods a client may use, what they serve, what a phone looks like.
-// A refusal from here is given only after the idempotency key was looked up.
-func (o *Order) CheckCatalogue(c *Checker, enabled func(method string) bool, who Party) {
+// which methods a client may use, what they serve and where that leads, what a
+// phone looks like. A refusal from here is given only after the idempotency key
+// was looked up. What no route leads to is refused as if it did not exist:
+// nothing would change by waiting.
+func (o *Order) CheckCatalogue(c *Checker, cat Catalogue, who Party) {
 	m, known := till.MethodOf(o.Method)
-	if o.Method != "" && (!known || !enabled(o.Method)) {
+	if o.Method != "" && (!known || !cat.Enabled(o.Method) || !cat.leads(m, "")) {
 		c.Add("/method", till.FieldUnknownMethod, "is not one of the methods enabled for you; see GET /payment-methods")
 		known = false
 	}
 	at := who.At + "/phone"
 	var country *till.Country
 	if known {
-		country = o.checkCountry(c, m, at)
+		country = o.checkCountry(c, m, &cat, at)
 	} else if k, ok := till.CountryOf(o.Country); ok {
 		country = k
 	}
 	if country != nil && known {
-		o.checkMarket(c, m, country)
+		o.checkMarket(c, m, &cat, country)
 	}
 	if who.Absent {
 		return
@@ -38,7 +59,13 @@ func (o *Order) CheckCatalogue(c *Checker, enabled func(method string) bool, who
 	if who.Phone == nil {
 		c.Add(at, till.FieldRequired, "is required by the method")
 	} else if country != nil {
-		if ok, hint := till.CheckPhone(country, o.Phone); !ok {
+		ok, hint := false, ""
+		if known {
+			ok, hint = m.CheckPhone(country, o.Phone)
+		} else {
+			ok, hint = till.CheckPhone(country, o.Phone)
+		}
+		if !ok {
 			c.Add(at, till.FieldInvalidPhone, hint)
 		}
 	} else if !digits(o.Phone) && !c.Has(at) {
@@ -58,7 +85,7 @@ func digits(s string) bool {
 
 // checkCountry returns the country that the order is for, nil if that is not
 // clear.
-func (o *Order) checkCountry(c *Checker, m *till.Method, phone string) *till.Country {
+func (o *Order) checkCountry(c *Checker, m *till.Method, cat *Catalogue, phone string) *till.Country {
 	switch {
 	case o.Country == "" && m.CountryScoped:
 		c.Add("/country", till.FieldCountryRequired, "is required for this method")
@@ -71,7 +98,7 @@ func (o *Order) checkCountry(c *Checker, m *till.Method, phone string) *till.Cou
 		return k
 	case o.Country == badCountry:
 		return nil // already refused
-	case !m.Serves(o.Country):
+	case !m.Serves(o.Country) || !cat.leads(m, o.Country):
 		c.Add("/country", till.FieldCountryNotSupported, "is not a country that the method serves")
 		k, _ := till.CountryOf(o.Country)
 		return k
@@ -80,11 +107,12 @@ func (o *Order) checkCountry(c *Checker, m *till.Method, phone string) *till.Cou
 	return k
 }
 
-func (o *Order) checkMarket(c *Checker, m *till.Method, country *till.Country) {
-	if !letters(o.Currency, 3) || !m.Serves(country.Code) {
+func (o *Order) checkMarket(c *Checker, m *till.Method, cat *Catalogue, country *till.Country) {
+	if !letters(o.Currency, 3) || c.Has("/country") {
 		return
 	}
 	k, ok := m.Market(country.Code, o.Currency)
+	ok = ok && (cat.Routed || cat.Leads(k.Country, k.Currency))
 	switch {
 	case !ok:
 		c.Add("/amount/currency", till.FieldCurrencyNotSupported, "is not a currency that the method serves in this country")

@@ -23,7 +23,7 @@ type Route struct {
 
 // table is pawaPay's list of providers as of 2026-10 (docs.pawapay.io,
 // v2/docs/providers; confirm with active-conf, which Test does). The methods are customers' wallets by the names
-// of our catalogue; those that it does not have yet follow the same habit.
+// of our catalogue, which has all of them.
 // Left out are providers that need more than a phone: ORANGE_BFA wants a code
 // from the customer first, WAVE_CIV and WAVE_SEN redirect to a page.
 var table = []Route{
@@ -69,6 +69,11 @@ var table = []Route{
 	{"airtel_money", "ZM", "ZMW", "AIRTEL_OAPI_ZMB", 2, 2},
 	{"mtn_momo", "ZM", "ZMW", "MTN_MOMO_ZMB", 2, 2},
 	{"zamtel_money", "ZM", "ZMW", "ZAMTEL_ZMB", 2, 2},
+}
+
+// Serves implements provider.Selective.
+func (s *side) Serves(method, country, currency string) bool {
+	return s.routes[routeKey{method, country, currency}] != nil
 }
 
 type routeKey struct{ method, country, currency string }

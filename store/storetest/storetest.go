@@ -177,7 +177,7 @@ func NewClient(tb testing.TB, s *store.Store, mode till.Mode) *till.Client {
 		if err := tx.InsertClient(tb.Context(), c); err != nil {
 			return err
 		}
-		for _, m := range till.Methods {
+		for _, m := range till.Methods() {
 			if err := tx.SetClientMethod(tb.Context(), c.ID, m.Code, true); err != nil {
 				return err
 			}

@@ -94,6 +94,41 @@ func TestExamplesAreMobile(t *testing.T) {
 	}
 }
 
+// TestPrefixesAreTheCarriers compares what methods know of their operators'
+// numbers with the library's data on carriers, and looks that it knows nothing of
+// countries whose numbers are ported.
+func TestPrefixesAreTheCarriers(t *testing.T) {
+	t.Parallel()
+	metadata, err := metadataByRegion()
+	if err != nil {
+		t.Fatal(err)
+	}
+	carriers := map[string][]string{"mtn_momo": {"MTN"}, "airtel_money": {"Airtel", "Warid"}} // Airtel took Warid over
+	checked := 0
+	for _, m := range till.Methods() {
+		for _, k := range m.Markets {
+			country, _ := till.CountryOf(k.Country)
+			if len(k.Prefixes) > 0 && metadata[k.Country].GetMobileNumberPortableRegion() {
+				t.Errorf("%s: numbers of %s are ported", m.Code, k.Country)
+			}
+			for _, p := range k.Prefixes {
+				n := country.CallingCode + p
+				number, err := phonenumbers.Parse("+"+n+country.Example[len(n):], k.Country)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if name, err := phonenumbers.GetCarrierForNumber(number, "en"); err != nil || !slices.Contains(carriers[m.Code], name) {
+					t.Errorf("%s: numbers of %s with %s are %s's, %v", m.Code, k.Country, p, name, err)
+				}
+				checked++
+			}
+		}
+	}
+	if checked == 0 {
+		t.Error("no prefix was compared")
+	}
+}
+
 // nationals yields national numbers of three kinds: every prefix of four
 // digits filled up at random to each length of the country and one to either
 // side; numbers that the pattern makes; and those with one digit changed.

@@ -1,0 +1,145 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"till"
+)
+
+// The limits of methods.
+const (
+	maxMethods    = 100
+	maxMarkets    = 200
+	maxPrefixes   = 100
+	maxMethodName = 64
+)
+
+var (
+	goodMethod = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
+	goodPrefix = regexp.MustCompile(`^[0-9]{1,8}$`)
+)
+
+// methods reads what the file adds to the catalogue, and changes of it.
+func (r *reader) methods(tables []map[string]any) {
+	r.catalogue = till.Methods()
+	for i, t := range tables {
+		if m := r.method(fmt.Sprintf("method[%d]", i), t); m != nil {
+			r.file.Methods = append(r.file.Methods, m)
+			r.catalogue = till.MergeMethods(r.catalogue, []*till.Method{m})
+		}
+	}
+}
+
+// methodOf returns a method of the catalogue with what the file adds.
+func (r *reader) methodOf(code string) *till.Method {
+	for _, m := range r.catalogue {
+		if m.Code == code {
+			return m
+		}
+	}
+	return nil
+}
+
+// countryTable is a country of a method: what GET /payment-methods says of it,
+// in the same words.
+type countryTable struct {
+	Code     string   `toml:"code"`
+	Currency string   `toml:"currency"`
+	Min      *int64   `toml:"min_amount"`
+	Max      *int64   `toml:"max_amount"`
+	Step     *int64   `toml:"amount_step"`
+	Prefixes []string `toml:"prefixes"`
+}
+
+func (r *reader) method(at string, table map[string]any) *till.Method {
+	var t struct {
+		Code      string         `toml:"code"`
+		Name      string         `toml:"name"`
+		Countries []countryTable `toml:"country"`
+	}
+	before := len(r.problems)
+	r.decode(table, at, &t)
+	if len(r.problems) > before {
+		return nil
+	}
+	old := r.methodOf(t.Code)
+	switch {
+	case !goodMethod.MatchString(t.Code):
+		r.add(r.lines.of(at+".code"), "code: at most 40 small letters, digits and _, and a letter first")
+	case old == nil && t.Name == "":
+		r.add(r.lines.of(at), "the method %s is new and needs a name, which people read", t.Code)
+	case old == nil && len(t.Countries) == 0:
+		r.add(r.lines.of(at), "the method %s is new and needs its countries: [[method.country]]", t.Code)
+	case utf8.RuneCountInString(t.Name) > maxMethodName || !utf8.ValidString(t.Name) || strings.ContainsFunc(t.Name, func(c rune) bool { return c < ' ' }):
+		r.add(r.lines.of(at+".name"), "name: at most %d characters on one line", maxMethodName)
+	case len(t.Countries) > maxMarkets:
+		r.add(r.lines.of(at), "there are more than %d countries", maxMarkets)
+	}
+	m := &till.Method{Code: t.Code, Name: t.Name, CountryScoped: true, RequiredCustomerFields: []string{"phone"}}
+	for i := range t.Countries {
+		in := fmt.Sprintf("%s.country[%d]", at, i)
+		k, ok := r.market(in, old, &t.Countries[i])
+		if _, twice := m.Market(k.Country, k.Currency); ok && twice {
+			r.add(r.lines.of(in), "%s with %s stands here twice", k.Country, k.Currency)
+		}
+		m.Markets = append(m.Markets, k)
+	}
+	if len(r.problems) > before {
+		return nil
+	}
+	return m
+}
+
+// market reads a country of a method. What it does not say is as the catalogue
+// has it, or as usual.
+func (r *reader) market(at string, old *till.Method, t *countryTable) (k till.Market, ok bool) {
+	before := len(r.problems)
+	if _, known := till.CountryOf(t.Code); !known {
+		r.add(r.lines.of(at+".code"), "code: %q is not a country that is known, such as \"CG\"", t.Code)
+	}
+	k, known := till.NewMarket(t.Code, t.Currency)
+	if !known {
+		r.add(r.lines.of(at+".currency"), "currency: %q is not known", t.Currency)
+	}
+	if old != nil {
+		if was, ok := old.Market(t.Code, t.Currency); ok {
+			k = *was
+		}
+	}
+	for _, n := range []struct {
+		to   *int64
+		from *int64
+	}{{&k.Min, t.Min}, {&k.Max, t.Max}, {&k.Step, t.Step}} {
+		if n.from != nil {
+			*n.to = *n.from
+		}
+	}
+	if k.Min < 1 || k.Max < k.Min || k.Max > till.MaxMinor || k.Step < 1 || k.Step > k.Max {
+		r.add(r.lines.of(at), "amounts are in minor units: min_amount is at least 1, max_amount no less, and amount_step from 1 to it")
+	}
+	if t.Prefixes != nil {
+		k.Prefixes = t.Prefixes
+	}
+	if len(k.Prefixes) > maxPrefixes {
+		r.add(r.lines.of(at+".prefixes"), "there are more than %d prefixes", maxPrefixes)
+	}
+	for _, p := range t.Prefixes {
+		if !goodPrefix.MatchString(p) {
+			r.add(r.lines.of(at+".prefixes"), "prefixes: %q is not how national numbers begin, as \"06\"", p)
+		}
+	}
+	return k, len(r.problems) == before
+}
+
+// Methods reads nothing but the methods of a file: for commands that must know
+// what they are called and neither call an operator nor have its credentials.
+func Methods(path string) ([]*till.Method, error) {
+	f, err := load(path, Options{}, (*reader).readMethods)
+	if err != nil {
+		return nil, err
+	}
+	return f.Methods, nil
+}

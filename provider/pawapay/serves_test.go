@@ -1,0 +1,48 @@
+package pawapay
+
+import (
+	"testing"
+
+	"till"
+)
+
+// Every provider of the table can be routed to: its method is in the catalogue,
+// in its country and currency, and takes no amount that the provider cannot
+// express.
+func TestEveryProviderCanBeRoutedTo(t *testing.T) {
+	t.Parallel()
+	for _, r := range table {
+		m, ok := till.MethodOf(r.Method)
+		if !ok {
+			t.Errorf("%s: there is no method %s", r.Code, r.Method)
+			continue
+		}
+		k, ok := m.Market(r.Country, r.Currency)
+		if !ok {
+			t.Errorf("%s: %s is not served in %s with %s", r.Code, r.Method, r.Country, r.Currency)
+			continue
+		}
+		for _, kind := range []*kind{&deposits, &payouts} {
+			for _, minor := range []int64{k.Step, k.Step * 7} {
+				if text, ok := r.amount(till.Money{Minor: minor, Currency: r.Currency}, kind); !ok {
+					t.Errorf("%s cannot express %d %s (%q) of a %s", r.Code, minor, r.Currency, text, kind.id)
+				}
+			}
+		}
+	}
+}
+
+func TestServes(t *testing.T) {
+	t.Parallel()
+	s := &side{Operator: &Operator{routes: routesOf([]Route{{Method: "wave", Country: "SN", Currency: "XOF", Code: "WAVE_SEN"}})}, kind: &deposits}
+	for want, names := range map[bool][][3]string{
+		true:  {{"mtn_momo", "CG", "XAF"}, {"orange_money", "CD", "USD"}, {"wave", "SN", "XOF"}},
+		false: {{"mtn_momo", "CG", "USD"}, {"mtn_momo", "TD", "XAF"}, {"wave", "CI", "XOF"}, {"cash", "CG", "XAF"}},
+	} {
+		for _, n := range names {
+			if s.Serves(n[0], n[1], n[2]) != want {
+				t.Errorf("%v is served: %v", n, !want)
+			}
+		}
+	}
+}
