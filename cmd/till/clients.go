@@ -9,6 +9,7 @@ import (
 
 	"till"
 	"till/account"
+	"till/config"
 	"till/store"
 )
 
@@ -136,8 +137,25 @@ func newClientSuspend(verb, done, short string, act func(*account.Accounts, cont
 	return cmd
 }
 
+// addMethodsFlag adds the flag of the file whose methods a command knows beside
+// those that come with the program.
+func addMethodsFlag(cmd *cobra.Command, configFile *string) {
+	cmd.Flags().StringVar(configFile, "config", "", "the configuration, if it adds methods")
+}
+
+// extendMethods puts the methods of a configuration into the catalogue, if one
+// was named.
+func extendMethods(configFile string) error {
+	if configFile == "" {
+		return nil
+	}
+	methods, err := config.Methods(configFile)
+	till.ExtendMethods(methods)
+	return err
+}
+
 func newClientMethods() *cobra.Command {
-	var database string
+	var database, configFile string
 	var enable, disable []string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -147,6 +165,9 @@ func newClientMethods() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := parseID(args[0], "client")
 			if err != nil {
+				return err
+			}
+			if err := extendMethods(configFile); err != nil {
 				return err
 			}
 			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
@@ -170,6 +191,7 @@ func newClientMethods() *cobra.Command {
 	}
 	cmd.Flags().StringSliceVar(&enable, "enable", nil, "codes of methods to enable")
 	cmd.Flags().StringSliceVar(&disable, "disable", nil, "codes of methods to disable")
+	addMethodsFlag(cmd, &configFile)
 	addDatabaseFlag(cmd, &database)
 	addJSONFlag(cmd, &asJSON)
 	return cmd
@@ -199,8 +221,10 @@ func methodsOf(ctx context.Context, s *store.Store, id till.ID) (codes []string,
 			return err
 		}
 		if c.Mode == till.Test {
-			for _, m := range till.Methods {
-				codes = append(codes, m.Code)
+			for _, m := range till.Methods() {
+				if m.InSandbox() {
+					codes = append(codes, m.Code)
+				}
 			}
 			return nil
 		}

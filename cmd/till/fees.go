@@ -14,7 +14,7 @@ import (
 
 func newClientFees() *cobra.Command {
 	var f till.Fee
-	var kind, flat, database string
+	var kind, flat, database, configFile string
 	var bps int
 	var remove, asJSON bool
 	cmd := &cobra.Command{
@@ -37,6 +37,9 @@ payouts; those that exist keep the fee that they were made with.`,
 			}
 			if remove && (cmd.Flags().Changed("flat") || cmd.Flags().Changed("bps")) {
 				return errors.New("--remove takes the whole fee away: leave out --flat and --bps, or leave out --remove to change it")
+			}
+			if err := extendMethods(configFile); err != nil {
+				return err
 			}
 			f.Kind, f.BasisPoints = till.FeeKind(kind), int64(bps)
 			change := kind != "" || f.Method != "" || f.Currency != "" || f.Flat != 0 || bps != 0
@@ -66,6 +69,7 @@ payouts; those that exist keep the fee that they were made with.`,
 	flags.StringVar(&flat, "flat", "0", "the flat part, in minor units")
 	flags.IntVar(&bps, "bps", 0, "the part of the amount, in basis points: 150 is 1.5 %")
 	flags.BoolVar(&remove, "remove", false, "take nothing any more")
+	addMethodsFlag(cmd, &configFile)
 	addDatabaseFlag(cmd, &database)
 	addJSONFlag(cmd, &asJSON)
 	return cmd

@@ -5,14 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"till"
 	"till/config"
 	"till/provider"
 	"till/server"
@@ -146,58 +143,6 @@ func (d *doctor) examineCases(ctx context.Context, s *store.Store) error {
 			d.find(c.Connection+" case", isWrong, "since %s: %s", c.OpenedAt, c.Detail)
 		}
 		return err
-	})
-}
-
-// examineRoutes looks for live clients with a method that leads nowhere: for
-// payments, and for payouts where a key of theirs may make them.
-func (d *doctor) examineRoutes(ctx context.Context, s *store.Store, ops *server.Operators) error {
-	lost := map[string]int{} // methods and kinds, and how many clients have them in vain
-	live := 0
-	err := eachClient(ctx, s, func(c *till.Client) (bool, error) {
-		if c.Mode != till.Live {
-			return true, nil
-		}
-		live++
-		kinds := []config.Kind{config.Payment}
-		var methods []string
-		err := s.View(ctx, func(tx *store.Tx) (err error) {
-			if methods, err = tx.ClientMethods(ctx, c.ID); err != nil {
-				return err
-			}
-			keys, err := tx.Keys(ctx, c.ID, maxKeys)
-			if slices.ContainsFunc(keys, func(k *till.Key) bool { return k.Allows(till.PayoutsWrite) && k.Active(tx.Now()) }) {
-				kinds = append(kinds, config.Payout)
-			}
-			return err
-		})
-		for _, code := range methods {
-			for _, kind := range kinds {
-				if !routed(ops.Router, c.ID, kind, code) {
-					lost[fmt.Sprintf("%s for %ss", code, kind)]++
-				}
-			}
-		}
-		return true, err
-	})
-	if err != nil {
-		return err
-	}
-	for _, what := range slices.Sorted(maps.Keys(lost)) {
-		d.find("routes", isRisky, "%d live clients may use %s, and no route leads anywhere: they get 503", lost[what], what)
-	}
-	if len(lost) == 0 {
-		d.find("routes", isFine, "every method of the %d live clients leads to an operator", live)
-	}
-	return nil
-}
-
-// routed answers whether a client's payments or payouts of a method can go
-// anywhere.
-func routed(r *config.Router, client till.ID, kind config.Kind, code string) bool {
-	m, ok := till.MethodOf(code)
-	return ok && slices.ContainsFunc(m.Markets, func(k till.Market) bool {
-		return len(r.Find(client, kind, code, k.Country, k.Currency)) > 0
 	})
 }
 

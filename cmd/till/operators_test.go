@@ -181,7 +181,7 @@ func TestSimulatedOperators(t *testing.T) {
 	wantFindings(t, o, map[string]string{
 		"ok kiosk payments":           "the operator lets us in",
 		"ok kiosk callbacks":          "tell the operator to call https://pay.example.com/v1/callbacks/kiosk/",
-		"warning routes":              "1 live clients may use airtel_money for payments, and no route",
+		"warning routes":              "1 live clients may use airtel_money for payments, and no route leads anywhere: it is not offered to them",
 		"routes":                      "1 live clients may use mtn_momo for payouts, and no route",
 		"never mtn_momo for payments": "",
 		"ok config":                   "1 connections and 1 routes",

@@ -72,7 +72,12 @@ var simulations = []simulation{
 		open: func(f simulator.Faults, path, callbackURL string) (http.Handler, error) {
 			return pawapay.NewSimulator(pawapay.SimConfig{Faults: f, Path: path, DepositCallback: callbackURL, PayoutCallback: callbackURL})
 		},
-		routes: map[string][]string{"mtn_momo": {"CG", "CM", "UG", "GH", "RW", "ZM", "CI", "BJ"}, "airtel_money": {"CG", "UG", "ZM", "GA"}},
+		routes: map[string][]string{
+			"mtn_momo":     {"CG", "CM", "UG", "GH", "RW", "ZM", "CI", "BJ", "NG"},
+			"airtel_money": {"CG", "UG", "ZM", "GA"},
+			"orange_money": {"CM", "CI", "SN"},
+			"moov_money":   {"BJ", "BF"},
+		},
 	},
 }
 

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"till"
+	"till/config"
+	"till/server"
+	"till/store"
+)
+
+// examineRoutes names every gap between what live clients may use and what
+// routes lead to: for payments, and for payouts where a key of theirs may make
+// them. A method that leads nowhere at all is a warning. A country without a
+// route is only told: an operator in one country has many of them.
+func (d *doctor) examineRoutes(ctx context.Context, s *store.Store, ops *server.Operators) error {
+	nowhere, partly := map[string]int{}, map[string]int{} // what is missing, and for how many clients
+	live := 0
+	err := eachClient(ctx, s, func(c *till.Client) (bool, error) {
+		if c.Mode != till.Live {
+			return true, nil
+		}
+		live++
+		methods, kinds, err := usedBy(ctx, s, c.ID)
+		for _, code := range methods {
+			for _, kind := range kinds {
+				what := fmt.Sprintf("%s for %ss", code, kind)
+				switch leads, gaps := routed(ops, c.ID, kind, code); {
+				case !leads:
+					nowhere[what]++
+				case len(gaps) > 0:
+					partly[what+" leads nowhere in "+strings.Join(gaps, ", ")]++
+				}
+			}
+		}
+		return true, err
+	})
+	if err != nil {
+		return err
+	}
+	for _, what := range slices.Sorted(maps.Keys(nowhere)) {
+		d.find("routes", isRisky, "%d live clients may use %s, and no route leads anywhere: it is not offered to them", nowhere[what], what)
+	}
+	for _, what := range slices.Sorted(maps.Keys(partly)) {
+		d.find("routes", isFine, "%s: %d live clients are not offered it there", what, partly[what])
+	}
+	if len(nowhere)+len(partly) == 0 {
+		d.find("routes", isFine, "every method of the %d live clients leads to an operator", live)
+	}
+	d.examineDeadEnds(ops)
+	return nil
+}
+
+// usedBy returns the methods that a client may use, and what for.
+func usedBy(ctx context.Context, s *store.Store, client till.ID) (methods []string, kinds []config.Kind, err error) {
+	kinds = []config.Kind{config.Payment}
+	err = s.View(ctx, func(tx *store.Tx) (err error) {
+		if methods, err = tx.ClientMethods(ctx, client); err != nil {
+			return err
+		}
+		keys, err := tx.Keys(ctx, client, maxKeys)
+		if slices.ContainsFunc(keys, func(k *till.Key) bool { return k.Allows(till.PayoutsWrite) && k.Active(tx.Now()) }) {
+			kinds = append(kinds, config.Payout)
+		}
+		return err
+	})
+	return methods, kinds, err
+}
+
+// routed tells whether a client's payments or payouts of a method can go
+// anywhere, and the countries of the method where they cannot.
+func routed(ops *server.Operators, client till.ID, kind config.Kind, code string) (leads bool, gaps []string) {
+	m, ok := till.MethodOf(code)
+	if !ok {
+		return false, nil
+	}
+	for _, k := range m.Markets {
+		if ops.Leads(client, kind, code, k) {
+			leads = true
+		} else {
+			gaps = append(gaps, marketName(m, k))
+		}
+	}
+	return leads, gaps
+}
+
+// marketName is the country of a market, with its currency where there are
+// several.
+func marketName(m *till.Method, k till.Market) string {
+	for _, other := range m.Markets {
+		if other.Country == k.Country && other.Currency != k.Currency {
+			return k.Country + " " + k.Currency
+		}
+	}
+	return k.Country
+}
+
+// examineDeadEnds looks for routes that name countries which none of their
+// connections serves. A kind that none of them serves anywhere is no mistake:
+// routes are for both unless they say otherwise.
+func (d *doctor) examineDeadEnds(ops *server.Operators) {
+	for _, r := range ops.File.Routes {
+		m, ok := till.MethodOf(r.Method)
+		if !ok || !r.Named {
+			continue
+		}
+		for _, kind := range r.Kinds {
+			var dead []string
+			for _, k := range r.Markets {
+				if !slices.ContainsFunc(r.Connections, func(name string) bool { return ops.Serves(name, kind, r.Method, k) }) {
+					dead = append(dead, marketName(m, k))
+				}
+			}
+			if len(dead) > 0 && len(dead) < len(r.Markets) {
+				d.find("routes", isRisky, "the route in line %d names %s in %s, where none of its connections serves %ss",
+					r.Line, r.Method, strings.Join(dead, ", "), kind)
+			}
+		}
+	}
+}
