@@ -99,6 +99,7 @@ var everywhere = []string{
 	`SELECT count(*) FROM pg_class`,      // the catalogue
 	`SELECT quote_ident(relname)`,        // the same
 	`SELECT count(*) FROM sqlite_master`, // the catalogue
+	`SELECT name FROM sqlite_schema WHERE type`,
 	`current_setting(`,                   // the server's own state
 	`FROM pg_stat_replication`,           // the same
 	`FROM dbstat`,                        // sizes, for benchmarks
