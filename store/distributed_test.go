@@ -100,10 +100,10 @@ var everywhere = []string{
 	`SELECT quote_ident(relname)`,        // the same
 	`SELECT count(*) FROM sqlite_master`, // the catalogue
 	`SELECT name FROM sqlite_schema WHERE type`,
-	`current_setting(`,                   // the server's own state
-	`FROM pg_stat_replication`,           // the same
-	`FROM dbstat`,                        // sizes, for benchmarks
-	`pg_total_relation_size(`,            // the same
+	`current_setting(`,         // the server's own state
+	`FROM pg_stat_replication`, // the same
+	`FROM dbstat`,              // sizes, for benchmarks
+	`pg_total_relation_size(`,  // the same
 }
 
 // TestStatementsStayInsideAClient reads the statements in the source: all but
