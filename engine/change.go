@@ -246,7 +246,7 @@ func (b *Change[R]) Decide(ctx context.Context, a *Answer, d Decider[R]) error {
 		a.Refused = till.Errorf(b.noun.NotFound, "there is no such %s", b.noun.Name)
 		return nil
 	}
-	t := b.e.Traits(row.Alike().Connection)
+	t, _ := b.e.traits(row.Alike().Connection)
 	b.note(row, a, t)
 	b.seeAccount(a, row.Alike().Connection)
 	was := row.Alike()
@@ -263,12 +263,12 @@ func (b *Change[R]) Decide(ctx context.Context, a *Answer, d Decider[R]) error {
 func (b *Change[R]) judge(ctx context.Context, row R, a *Answer, d Decider[R]) error {
 	p, s := row.Alike(), b.Steps[a.Ref]
 	if a.Action == Abandon {
-		if !p.Final && MayAbandon(s, p.ExpiresAt, b.e.Traits(p.Connection), b.Tx.Now()) {
+		if t, known := b.e.traits(p.Connection); known && !p.Final && MayAbandon(s, p.ExpiresAt, t, b.Tx.Now()) {
 			return d.Fail(ctx, row, provider.Result{Outcome: provider.Failed, Reason: till.ProviderUnavailable, Retryable: true})
 		}
 		return nil
 	}
-	if a.Err != nil {
+	if a.Err != nil || a.Action == Notice {
 		return nil
 	}
 	switch r := a.Result; r.Outcome {
@@ -385,6 +385,8 @@ func (b *Change[R]) schedule(row R, a *Answer, t provider.Traits, was store.Alik
 	now, s, p := b.Tx.Now(), b.Steps[a.Ref], row.Alike()
 	switch {
 	case s == nil:
+	case a.Action == Notice:
+		b.stranded(row, now)
 	case p.Settled && !(was.Settled && p.Reversible):
 		b.Forget(row)
 	case p.Final && !was.Final:
@@ -395,10 +397,10 @@ func (b *Change[R]) schedule(row R, a *Answer, t provider.Traits, was store.Alik
 			b.Forget(row)
 		}
 	case p.Final:
-		if a.Action != Resolve && AfterLate(s, a, t, now) {
+		if a.Action != Resolve && b.e.Has(p.Connection) && AfterLate(s, a, t, now) {
 			b.Forget(row)
 		}
-	case a.Action == Resolve:
+	case a.Action == Resolve || !b.e.Has(p.Connection):
 	default:
 		Reschedule(s, a, p.ExpiresAt, t, now)
 		if Overdue(p.ExpiresAt, t, now) {
@@ -407,18 +409,20 @@ func (b *Change[R]) schedule(row R, a *Answer, t provider.Traits, was store.Alik
 		}
 	}
 	b.setAside(row, a, t)
-	b.resolve(row, t)
+	b.resolve(row)
 }
 
 // resolve completes what clients see of the work on a row, in the row and in
 // the event of its latest change.
-func (b *Change[R]) resolve(row R, t provider.Traits) {
+func (b *Change[R]) resolve(row R) {
 	p := row.Alike()
 	s := b.Steps[p.Ref]
 	p.Resolution.NextCheckAt = 0
 	if s != nil {
 		p.Resolution.NextCheckAt = s.DueAt
-		s.Lane = LaneOf(p.Connection, s, p.Final, t)
+		if t, known := b.e.traits(p.Connection); known {
+			s.Lane = LaneOf(p.Connection, s, p.Final, t)
+		}
 	}
 	unclear := s != nil && s.Sends > 0 && !s.Acked || b.Tx.Now() > p.ExpiresAt
 	p.Resolution.State = till.ResolutionStateOf(p.Final, *p.Attention, unclear)
@@ -433,7 +437,7 @@ func (b *Change[R]) resolve(row R, t provider.Traits) {
 // nothing, and what clients see of it is complete.
 func (b *Change[R]) Drop(row R) {
 	b.Forget(row)
-	b.resolve(row, b.e.Traits(row.Alike().Connection))
+	b.resolve(row)
 }
 
 // Forget removes a row's step: nothing is owed any more.

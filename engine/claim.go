@@ -5,17 +5,12 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 
 	"till"
 	"till/provider"
 	"till/store"
 )
-
-// sweepPause is how often lanes of connections that are not configured here
-// are looked for.
-const sweepPause = time.Second
 
 // slotPause is how long a lane rests at least whose connection has as many
 // calls under way as it may: a claim for each single slot that comes free would
@@ -43,36 +38,20 @@ type fullness struct {
 	returned   int64
 }
 
-// look returns when the next step of each lane can be taken.
+// look returns when the next step of each of our lanes can be taken. What waits
+// in the lanes of connections that are not configured here is others'.
 func (e *Engine) look(ctx context.Context) (times []till.Time, err error) {
-	sweep := time.Since(e.swept) >= sweepPause
-	lanes := e.lanes
 	err = e.c.Store.View(ctx, func(tx *store.Tx) (err error) {
-		if sweep {
-			found, err := tx.Lanes(ctx)
-			if err != nil {
-				return err
-			}
-			lanes = slices.Clone(e.known)
-			for _, lane := range found {
-				if kindOf(lane) == e.c.Kind && !slices.Contains(e.known, lane) {
-					lanes = append(lanes, lane)
-				}
-			}
-		}
-		times, err = tx.NextDue(ctx, lanes)
+		times, err = tx.NextDue(ctx, e.views(e.known))
 		return err
 	})
-	if err == nil && sweep {
-		e.lanes, e.swept = lanes, time.Now()
-	}
 	return times, err
 }
 
 // due sorts lanes into those to claim from now and when to look at the next;
 // zero if at none.
 func (e *Engine) due(times []till.Time, now till.Time) (lanes []string, next time.Duration) {
-	for i, lane := range e.lanes {
+	for i, lane := range e.known {
 		var left time.Duration
 		if w, waits := e.waits[lane]; waits {
 			if left = e.left(&w); left <= 0 {
@@ -142,6 +121,7 @@ func (e *Engine) step(ctx context.Context) time.Duration {
 			return -1
 		}
 	}
+	e.notice(ctx)
 	now := e.c.Store.Now()
 	times, err := e.look(ctx)
 	if err == nil {
@@ -153,6 +133,7 @@ func (e *Engine) step(ctx context.Context) time.Duration {
 			return max(next, time.Millisecond)
 		}
 		var tasks []*Task
+		shared := len(e.shared)
 		tasks, err = e.claim(ctx, lanes, min(free, maxBatch))
 		if err != nil && !isAway(err) {
 			tasks, err = e.claimSingly(ctx, lanes, min(free, maxBatch))
@@ -160,7 +141,7 @@ func (e *Engine) step(ctx context.Context) time.Duration {
 		for _, t := range tasks {
 			e.start(ctx, t)
 		}
-		if err == nil && len(tasks) > 0 {
+		if err == nil && (len(tasks) > 0 || len(e.shared) > shared) {
 			return 0
 		}
 		if err == nil {
@@ -180,7 +161,9 @@ func (e *Engine) step(ctx context.Context) time.Duration {
 // decided, the lease is taken and, if it is to be sent, that a send may have
 // begun is written down.
 func (e *Engine) claim(ctx context.Context, lanes []string, limit int) ([]*Task, error) {
-	return e.claimOf(ctx, lanes, func(tx *store.Tx) ([]*store.Step, error) { return tx.DueSteps(ctx, lanes, e.limits(lanes, limit)) })
+	return e.claimOf(ctx, lanes, func(tx *store.Tx) ([]*store.Step, error) {
+		return tx.DueSteps(ctx, e.views(lanes), e.limits(lanes, limit))
+	})
 }
 
 // limits returns how many steps of each lane are worth reading: what is due at
@@ -189,23 +172,20 @@ func (e *Engine) claim(ctx context.Context, lanes []string, limit int) ([]*Task,
 func (e *Engine) limits(lanes []string, limit int) []int {
 	out := make([]int, len(lanes))
 	for i, lane := range lanes {
-		out[i] = limit
-		if name, _, _ := strings.Cut(lane, " "); e.Has(name) {
-			out[i] = min(limit, max(1, e.slots.room(name)))
-		}
+		out[i] = min(limit, max(1, e.slots.room(connectionOf(lane))))
 	}
 	return out
 }
 
 func (e *Engine) claimOf(ctx context.Context, lanes []string, find func(tx *store.Tx) ([]*store.Step, error)) ([]*Task, error) {
 	var tasks []*Task
-	var foreign []*store.Step
+	var others []string
 	var p *permits
 	changes := e.health.changes.Load()
 	leaseEnd := time.Now().Add(Lease)
 	err := e.c.Store.UpdateBehind(ctx, func(tx *store.Tx) (err error) {
 		defer caught(&err)
-		tasks, foreign = nil, nil
+		tasks, others = nil, nil
 		p.giveBack(nil) // of a run before this one
 		if p, err = e.permits(ctx, tx, lanes); err != nil {
 			return err
@@ -225,7 +205,7 @@ func (e *Engine) claimOf(ctx context.Context, lanes []string, find func(tx *stor
 			}
 			t := e.plan(s, jobs[ref], tx.Now())
 			if t == nil {
-				foreign = append(foreign, s)
+				others = append(others, s.Lane)
 				continue
 			}
 			t.leaseEnd = leaseEnd
@@ -250,7 +230,7 @@ func (e *Engine) claimOf(ctx context.Context, lanes []string, find func(tx *stor
 	for lane, f := range p.full {
 		e.waits[lane] = wait{until: time.Now().Add(e.c.Look), changes: changes, slot: f, rest: time.Now().Add(slotPause)}
 	}
-	e.unable(ctx, foreign, errNoConnection)
+	e.share(others)
 	return tasks, nil
 }
 
@@ -322,13 +302,12 @@ func (e *Engine) permits(ctx context.Context, tx *store.Tx, lanes []string) (*pe
 	return p, nil
 }
 
-// concerned returns the connections that steps of some lanes may be about. Of
-// a lane that is not ours nothing is known, so it may be about any.
+// concerned returns the connections that steps of some lanes are about.
 func (e *Engine) concerned(lanes []string) []string {
 	var out []string
 	for name := range e.c.Connections {
 		if slices.ContainsFunc(lanes, func(lane string) bool {
-			return lane == e.lane(name, Submit) || lane == e.lane(name, Check) || !slices.Contains(e.known, lane)
+			return lane == e.lane(name, Submit) || lane == e.lane(name, Check)
 		}) {
 			out = append(out, name)
 		}

@@ -345,13 +345,14 @@ func (d *Desk[R]) wakeOne(ctx context.Context, tx *store.Tx, w *wake) error {
 		return nil
 	}
 	p := row.Alike()
+	t, _ := d.engine.traits(p.Connection)
 	if p.Settled && (!p.Reversible || justRead(p.Resolution.LastCheckedAt, tx.Now())) {
 		return nil
 	}
 	s := &store.Step{
 		ClientID: ref.Client, SubjectID: ref.ID, Kind: d.noun.Name, Lane: store.Lane(p.Connection, operation(d.noun.Name, Check)), DueAt: tx.Now(),
 		Calls: p.Resolution.Attempts, CheckedAt: p.Resolution.LastCheckedAt,
-		Sends: 1, Acked: true, LateFrom: *p.UpdatedAt, LateReads: len(d.engine.Traits(p.Connection).LateReads),
+		Sends: 1, Acked: true, LateFrom: *p.UpdatedAt, LateReads: len(t.LateReads),
 		Mail: w.mail, // the handle went with the step: it may be all that tells what to ask about
 	}
 	if p.Settled {

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -123,10 +122,10 @@ type Engine struct {
 	reserves map[string]*reserve // of the connections that limit sends
 
 	// Only the loop of Run uses these.
-	known []string // the lanes of the connections that are configured here
-	lanes []string // these and the others in which steps wait
-	swept time.Time
-	waits map[string]wait
+	known   []string             // the lanes of the connections that are configured here
+	shared  map[string]time.Time // those in which steps of another account were met, and when
+	noticed time.Time            // when it last looked for what nobody takes
+	waits   map[string]wait
 }
 
 // The limits of the engine's own queues.
@@ -164,6 +163,7 @@ func New(c Config) *Engine {
 		rates:    map[store.Operation]provider.Rate{},
 		reserves: map[string]*reserve{},
 		waits:    map[string]wait{},
+		shared:   map[string]time.Time{},
 	}
 	for name, p := range c.Connections {
 		limits := c.Limits[name]
@@ -180,7 +180,6 @@ func New(c Config) *Engine {
 		}
 	}
 	slices.Sort(e.known)
-	e.lanes = e.known
 	e.held.over = make(chan struct{})
 	e.answers = batch.New(maxBatch, maxQueue, c.Subject.Apply)
 	return e
@@ -189,13 +188,17 @@ func New(c Config) *Engine {
 // Has reports whether a connection is configured here.
 func (e *Engine) Has(connection string) bool { return e.c.Connections[connection] != nil }
 
-// Traits returns the habits of a connection. For one that is not configured
-// here they say how often to look whether it is configured elsewhere.
-func (e *Engine) Traits(connection string) provider.Traits {
+// forever is longer than anybody waits.
+const forever = 100 * 365 * 24 * time.Hour
+
+// traits returns the habits of a connection, and whether it is configured here.
+// Of one that is not nothing is known: nothing may be scheduled, proven or ended
+// by what is returned then.
+func (e *Engine) traits(connection string) (provider.Traits, bool) {
 	if p := e.c.Connections[connection]; p != nil {
-		return p.Traits()
+		return p.Traits(), true
 	}
-	return provider.Traits{Poll: 30 * time.Second, PollMax: time.Hour, Grace: time.Minute}
+	return provider.Traits{Settle: forever}, false
 }
 
 // Task is a claimed step, ready to be acted on.
@@ -276,13 +279,9 @@ func (e *Engine) plan(s *store.Step, j *Job, now till.Time) *Task {
 	return t
 }
 
-// errNoConnection says that this instance does not have the connection that
-// a payment is pinned to.
-var errNoConnection = errors.New("engine: the connection is not configured here")
-
-// unable records that nothing could be done about steps. They are tried again
-// later, out of the way of the others, and once their time is over a person
-// is told.
+// unable records that nothing could be done about steps of ours. They are tried
+// again later, out of the way of the others, and once their time is over a
+// person is told.
 func (e *Engine) unable(ctx context.Context, steps []*store.Step, why error) {
 	now := e.c.Store.Now()
 	for _, s := range steps {

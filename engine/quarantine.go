@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	"till"
 	"till/provider"
@@ -60,7 +61,7 @@ func faultOf(err error) string {
 func (e *Engine) claimSingly(ctx context.Context, lanes []string, limit int) ([]*Task, error) {
 	var due []*store.Step
 	err := e.c.Store.UpdateBehind(ctx, func(tx *store.Tx) (err error) {
-		due, err = tx.DueSteps(ctx, lanes, e.limits(lanes, limit))
+		due, err = tx.DueSteps(ctx, e.views(lanes), e.limits(lanes, limit))
 		return err
 	})
 	due = due[:min(len(due), limit)]
@@ -124,7 +125,11 @@ func (e *Engine) quarantine(ctx context.Context, a *Answer, fault error) bool {
 // is not read, its step waits as long as any, and a person is told.
 func (e *Engine) setStepAside(ctx context.Context, a *Answer) bool {
 	err := e.c.Store.UpdateBehind(ctx, func(tx *store.Tx) error {
-		a.due = tx.Now().Add(e.Traits(a.Connection).PollMax)
+		wait := time.Hour
+		if t, known := e.traits(a.Connection); known {
+			wait = t.PollMax
+		}
+		a.due = tx.Now().Add(wait)
 		return tx.SetAside(ctx, a.Version, a.due, &store.Case{
 			ClientID: a.Ref.Client, ID: till.NewID(tx.Now()), SubjectID: a.Ref.ID, Kind: CaseQuarantined,
 			Detail: "nothing can be recorded about it: " + a.Err.(*unrecordable).why, OpenedAt: tx.Now(),

@@ -35,7 +35,8 @@ const MaxMail = 16 << 10
 // while the database is away the callback is kept in memory, too.
 func (d *Desk[R]) Wake(ctx context.Context, connection string, ref store.Ref, body []byte) error {
 	w := &wake{ref: ref}
-	if len(body) > 0 && len(body) <= MaxMail && d.engine.Traits(connection).KeepsMail {
+	// Whoever does not know the connection keeps it for those who do.
+	if t, known := d.engine.traits(connection); len(body) > 0 && len(body) <= MaxMail && (t.KeepsMail || !known) {
 		w.mail = body
 	}
 	if err := d.wakes.Do(ctx, w); err != nil {

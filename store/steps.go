@@ -78,17 +78,50 @@ func (s *Step) first() []any {
 		s.Sends, int64(s.SendStartedAt), int64(s.SendDeadline)}
 }
 
+// LaneView is a lane that is looked at, and which of its steps are seen.
+type LaneView struct {
+	Lane string
+	// Account, if it is not "", leaves out the steps of what is pinned to another
+	// account: under one name two configurations can mean two.
+	Account string
+}
+
+// pinned is the condition that a step is about what is pinned to an account.
+const pinned = ` AND (EXISTS (SELECT 1 FROM payments p WHERE p.client_id = steps.client_id AND p.id = steps.subject_id AND p.fingerprint = ?)
+	OR EXISTS (SELECT 1 FROM payouts p WHERE p.client_id = steps.client_id AND p.id = steps.subject_id AND p.fingerprint = ?))`
+
+// ofLanes runs a query of steps for lanes: its condition with the arguments of
+// each lane, none where they are nil, and the rest of it with the last ones.
+func (tx *Tx) ofLanes(ctx context.Context, lanes []LaneView, query, rest string, args [][]any, last [][]any, scan func(i int, r row) error) error {
+	var plain, some [][]any
+	var plainOf, someOf []int
+	for i, v := range lanes {
+		switch {
+		case args[i] == nil:
+		case v.Account == "":
+			plain, plainOf = append(plain, append(args[i], last[i]...)), append(plainOf, i)
+		default:
+			some, someOf = append(some, append(append(args[i], v.Account, v.Account), last[i]...)), append(someOf, i)
+		}
+	}
+	err := tx.rowsEach(ctx, query+rest, plain, func(n int, r row) error { return scan(plainOf[n], r) })
+	if err != nil || len(some) == 0 {
+		return err
+	}
+	return tx.rowsEach(ctx, query+pinned+rest, some, func(n int, r row) error { return scan(someOf[n], r) })
+}
+
 // DueSteps returns steps of some lanes that are due and that nobody holds,
 // longest due first, up to a limit of each lane. It is a plain read: taking them
 // is ClaimSteps.
-func (tx *Tx) DueSteps(ctx context.Context, lanes []string, limits []int) ([]*Step, error) {
-	args := make([][]any, len(lanes))
-	for i, lane := range lanes {
-		args[i] = []any{lane, int64(tx.Now()), int64(tx.Now()), limits[i]}
+func (tx *Tx) DueSteps(ctx context.Context, lanes []LaneView, limits []int) ([]*Step, error) {
+	args, last := make([][]any, len(lanes)), make([][]any, len(lanes))
+	for i, v := range lanes {
+		args[i], last[i] = []any{v.Lane, int64(tx.Now()), int64(tx.Now())}, []any{limits[i]}
 	}
 	var out []*Step
-	err := tx.rowsEach(ctx, `SELECT `+stepColumns+` FROM steps WHERE lane = ? AND due_at <= ? AND lease_until <= ? ORDER BY due_at LIMIT ?`+tx.s.e.skipLocked(),
-		args, func(_ int, r row) error {
+	err := tx.ofLanes(ctx, lanes, `SELECT `+stepColumns+` FROM steps WHERE lane = ? AND due_at <= ? AND lease_until <= ?`, ` ORDER BY due_at LIMIT ?`+tx.s.e.skipLocked(),
+		args, last, func(_ int, r row) error {
 			s, err := scanStep(r)
 			out = append(out, s)
 			return err
@@ -99,37 +132,34 @@ func (tx *Tx) DueSteps(ctx context.Context, lanes []string, limits []int) ([]*St
 
 // NextDue returns for each lane when its next step can be taken: it is due,
 // and nobody holds it any more; zero if there is no step.
-func (tx *Tx) NextDue(ctx context.Context, lanes []string) ([]till.Time, error) {
+func (tx *Tx) NextDue(ctx context.Context, lanes []LaneView) ([]till.Time, error) {
 	next, free := make([]till.Time, len(lanes)), make([]bool, len(lanes))
-	args := make([][]any, len(lanes))
-	for i, lane := range lanes {
-		args[i] = []any{lane, int64(tx.Now())}
+	args, none := make([][]any, len(lanes)), make([][]any, len(lanes))
+	for i, v := range lanes {
+		args[i] = []any{v.Lane, int64(tx.Now())}
 	}
 	// Held steps are passed over, so that the leases of another instance, or
 	// of a dead one, do not hide what is free.
-	err := tx.rowsEach(ctx, `SELECT due_at FROM steps WHERE lane = ? AND lease_until <= ? ORDER BY due_at LIMIT 1`, args,
+	err := tx.ofLanes(ctx, lanes, `SELECT due_at FROM steps WHERE lane = ? AND lease_until <= ?`, ` ORDER BY due_at LIMIT 1`, args, none,
 		func(i int, r row) error { free[i] = true; return r.Scan(&next[i]) })
 	if err != nil {
 		return nil, err
 	}
 	// All that is due before it is held: as many rows as calls are under way.
-	var before [][]any
-	var of []int
-	for i, lane := range lanes {
-		if free[i] && next[i] <= tx.Now() {
-			continue
-		}
+	for i, v := range lanes {
 		end := int64(next[i])
 		if !free[i] {
 			end = math.MaxInt64
 		}
-		before, of = append(before, []any{lane, end}), append(of, i)
+		if args[i] = []any{v.Lane, end}; free[i] && next[i] <= tx.Now() {
+			args[i] = nil
+		}
 	}
-	err = tx.rowsEach(ctx, `SELECT min(CASE WHEN due_at < lease_until THEN lease_until ELSE due_at END) FROM steps WHERE lane = ? AND due_at < ?`, before,
-		func(n int, r row) error {
+	err = tx.ofLanes(ctx, lanes, `SELECT min(CASE WHEN due_at < lease_until THEN lease_until ELSE due_at END) FROM steps WHERE lane = ? AND due_at < ?`, "", args, none,
+		func(i int, r row) error {
 			var held till.Time
 			err := r.Scan(intDest(&held))
-			if i := of[n]; !held.IsZero() && (!free[i] || held < next[i]) {
+			if !held.IsZero() && (!free[i] || held < next[i]) {
 				next[i] = held
 			}
 			return err
@@ -151,6 +181,26 @@ func (tx *Tx) Lanes(ctx context.Context) ([]string, error) {
 		out = append(out, last)
 	}
 	return out, nil
+}
+
+// Stranded returns steps of a lane that have been due since a while and that nobody
+// holds, of what is open, has ended its time before a moment, is pinned to another
+// account than this one, and is on the attention list for nothing: up to a limit.
+func (tx *Tx) Stranded(ctx context.Context, kind string, v LaneView, since, ended till.Time, limit int) (refs []Ref, err error) {
+	table := "payments"
+	if kind == KindPayout {
+		table = "payouts"
+	}
+	err = tx.rows(ctx, `SELECT s.client_id, s.subject_id FROM steps s JOIN `+table+` p ON p.client_id = s.client_id AND p.id = s.subject_id
+		WHERE s.lane = ? AND s.due_at <= ? AND s.lease_until <= ? AND p.final_event IS NULL AND p.expires_at <= ? AND p.fingerprint <> ?
+		AND NOT EXISTS (SELECT 1 FROM cases c WHERE c.client_id = s.client_id AND c.subject_id = s.subject_id AND c.closed_at IS NULL)
+		ORDER BY s.due_at LIMIT ?`, []any{v.Lane, int64(since), int64(tx.Now()), int64(ended), v.Account, limit}, func(r row) error {
+		var ref Ref
+		err := r.Scan(idDest(&ref.Client), idDest(&ref.ID))
+		refs = append(refs, ref)
+		return err
+	})
+	return refs, err
 }
 
 // lockSteps locks and reads those of the named steps that exist.

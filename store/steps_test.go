@@ -50,7 +50,7 @@ func claim(t *testing.T, s *store.Store, ref store.Ref, seen int64, until till.T
 func due(t *testing.T, s *store.Store, limit int) (refs []store.Ref, next till.Time) {
 	t.Helper()
 	err := s.Update(t.Context(), func(tx *store.Tx) error {
-		lane := []string{store.Lane(storetest.Connection, store.OpSubmit)}
+		lane := []store.LaneView{{Lane: store.Lane(storetest.Connection, store.OpSubmit)}}
 		steps, err := tx.DueSteps(t.Context(), lane, []int{limit})
 		if err != nil {
 			return err
