@@ -322,13 +322,15 @@ func justRead(read, now till.Time) bool { return read <= now && now < read.Add(s
 // can do nothing about either.
 func (d *Desk[R]) wakeOne(ctx context.Context, tx *store.Tx, w *wake) error {
 	ref := w.ref
-	if w.at != 0 && w.mail != nil {
+	if (w.at != 0 || w.via != "") && w.mail != nil {
 		s, err := tx.Step(ctx, ref)
 		if err != nil {
 			return err
 		}
-		if s != nil && s.MailedAt > w.at.Add(store.WakePause) {
-			w = &wake{ref: ref} // one that came after it was recorded before it
+		// One that came after it may have been recorded before it; and it is kept
+		// only with what is pinned to the connection that it came for.
+		if s != nil && (w.at != 0 && s.MailedAt > w.at.Add(store.WakePause) || w.via != "" && connectionOf(s.Lane) != w.via) {
+			w = &wake{ref: ref}
 		}
 	}
 	woken, err := tx.WakeStep(ctx, ref, w.mail)
@@ -354,6 +356,9 @@ func (d *Desk[R]) wakeOne(ctx context.Context, tx *store.Tx, w *wake) error {
 		Calls: p.Resolution.Attempts, CheckedAt: p.Resolution.LastCheckedAt,
 		Sends: 1, Acked: true, LateFrom: *p.UpdatedAt, LateReads: len(t.LateReads),
 		Mail: w.mail, // the handle went with the step: it may be all that tells what to ask about
+	}
+	if w.via != "" && w.via != p.Connection {
+		s.Mail = nil
 	}
 	if p.Settled {
 		s.LateFrom, s.LateReads = 0, max(1, s.LateReads)

@@ -58,7 +58,7 @@ func (e *Engine) Offer(routes Routes, client *till.Client, m *till.Method) Offer
 		for _, name := range e.Routed(routes, client, m.Code, k.Country, k.Currency) {
 			s := e.Status(name)
 			if o.Window == 0 || s == Operational && o.Status != Operational || s == Degraded && o.Status == Closed {
-				o.Status, o.Window = s, e.Traits(name).ApprovalWindow
+				o.Status, o.Window = s, e.c.Connections[name].Traits().ApprovalWindow
 			}
 			o.Served[i] = true
 		}

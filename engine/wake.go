@@ -19,6 +19,7 @@ import (
 type wake struct {
 	ref  store.Ref
 	mail []byte    // nil where it is not kept
+	via  string    // the connection whose mail it is, if that is not known here
 	at   till.Time // when it came, if it could not be recorded then
 	err  error
 }
@@ -37,7 +38,9 @@ func (d *Desk[R]) Wake(ctx context.Context, connection string, ref store.Ref, bo
 	w := &wake{ref: ref}
 	// Whoever does not know the connection keeps it for those who do.
 	if t, known := d.engine.traits(connection); len(body) > 0 && len(body) <= MaxMail && (t.KeepsMail || !known) {
-		w.mail = body
+		if w.mail = body; !known {
+			w.via = connection
+		}
 	}
 	if err := d.wakes.Do(ctx, w); err != nil {
 		if errors.Is(err, batch.ErrFull) || errors.Is(err, batch.ErrClosed) {
