@@ -2,59 +2,110 @@ package collect_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"till"
+	"till/collect"
 	"till/provider"
+	"till/provider/airtel"
+	"till/provider/mtnmomo"
+	"till/provider/providertest"
+	"till/store"
 )
 
-// What was sent again is proven absent anew before it is sent once more: what
-// was read before the second send says nothing about it.
-func TestAResendIsProvenAbsentAnew(t *testing.T) {
-	t.Parallel()
-	inWorld(t, func(t *testing.T, w *world) {
-		w.way.set(func(ctx context.Context, r provider.Request, n int) (provider.Result, error) {
-			if n > 1 { // the first never arrives; the second does, and its answer is lost
-				w.operator.Submit(ctx, r)
-			}
-			return provider.Result{}, errAway
-		}, nil)
-		id := w.create("0017").ID
-		time.Sleep(window)
-		submits, _ := w.way.counts()
-		if p := w.payment(id); p.Status != till.Success || w.debits(id) != 1 || submits != 2 {
-			t.Errorf("%s with %d debits after %d sends; want success, one, two", p.Status, w.debits(id), submits)
-		}
-	})
+// losing is an operator that the first request never reaches: nobody answers it
+// until its time is over.
+type losing struct {
+	*post
+	calls atomic.Int64
 }
 
-// A replica of the operator's that lags behind says "not found" at every read of
-// it: two reads one poll apart are one word. The second must begin the settle
-// time after the first, and be over soon after that.
-func TestOneStaleReplicaProvesNothing(t *testing.T) {
+func (o *losing) Submit(ctx context.Context, r provider.Request) (provider.Result, error) {
+	if o.calls.Add(1) == 1 {
+		<-ctx.Done()
+		return provider.Result{}, ctx.Err()
+	}
+	return o.post.Submit(ctx, r)
+}
+
+// A payment that was lost on its way to the operator is proven lost while the
+// customer still waits, and is sent again: with the times that adapters have, and
+// with the tightest that may be configured.
+func TestALostPaymentIsSentAgainWithinItsWindow(t *testing.T) {
 	t.Parallel()
-	traits := habits()
-	traits.Settle, traits.Poll = 15*time.Second, time.Second
-	for _, c := range []struct {
-		blind time.Duration // counted from the send, whose answer is lost
-		sends int
-	}{
-		{25 * time.Second, 1}, // one settle time, and ten polls
-		{5 * time.Minute, 2},  // it never arrived, as far as anybody can tell
-	} {
-		inFleet(t, traits, func(t *testing.T, f *fleet) {
-			f.operator.set(func(o *post) { o.lost, o.blind = true, c.blind })
-			p := f.create(f.start())
-			time.Sleep(2*traits.Settle + 2*traits.Poll)
-			if sends, _ := f.operator.calls(); sends != c.sends {
-				t.Errorf("blind for %s, it was sent %d times; want %d", c.blind, sends, c.sends)
-			}
-			f.operator.set(func(o *post) { o.lost, o.blind = false, 0 })
-			time.Sleep(10 * time.Second)
-			if n := f.count(); n[till.Success] != 1 {
-				t.Errorf("blind for %s: %v, step %+v", c.blind, n, f.step(p.ID))
-			}
+	deps := provider.Deps{Tokens: providertest.NewTokens(time.Now)}
+	ofAirtel, err := airtel.New(airtel.Config{BaseURL: "https://openapi.airtel.cg", Country: "CG", Currency: "XAF", ClientID: "a", ClientSecret: "b"}, deps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := mtnmomo.Config{BaseURL: "https://momoapi.momo.africa", TargetEnvironment: "mtncongo", APIUser: "a", APIKey: "b", CollectionKey: "c"}
+	ofMTN, err := mtnmomo.New(c, deps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.SettleSeconds, c.PollSeconds, c.ApprovalWindowSeconds = 60, 5, 165
+	tight, err := mtnmomo.New(c, deps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, p := range map[string]provider.Provider{"Airtel": ofAirtel.Payments(), "MTN": ofMTN.Payments(), "MTN, as tight as can be": tight.Payments()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			traits := p.Traits()
+			inFleet(t, traits, func(t *testing.T, f *fleet) {
+				o := &losing{post: f.operator}
+				i := f.start(func(c *collect.Config) { c.Connections = map[string]provider.Provider{"post": o} })
+				f.create(i)
+				time.Sleep(traits.ApprovalWindow)
+				if n := o.calls.Load(); n != 2 {
+					t.Errorf("it was sent %d times within %s, want again once it is proven lost", n, traits.ApprovalWindow)
+				}
+				time.Sleep(time.Minute)
+				if n := f.count(); n[till.Success] != 1 {
+					t.Errorf("it ends as %v, want success", n)
+				}
+			})
 		})
 	}
+}
+
+// patient is an operator whose window was configured anew.
+type patient struct{ *post }
+
+func (o patient) Traits() provider.Traits {
+	t := o.post.Traits()
+	t.ApprovalWindow *= 3
+	return t
+}
+
+// A window that is configured anew is that of new payments; those that are
+// there keep theirs.
+func TestAnotherWindowIsForNewPayments(t *testing.T) {
+	t.Parallel()
+	inFleet(t, habits(), func(t *testing.T, f *fleet) {
+		f.operator.set(func(o *post) { o.approve = 30 * time.Second })
+		first := f.start()
+		before := f.create(first)
+		time.Sleep(time.Second)
+		first.stop()
+		later := patient{f.operator}
+		after := f.create(f.start(func(c *collect.Config) { c.Connections = map[string]provider.Provider{"post": later} }))
+		if got, want := after.ExpiresAt.Sub(after.CreatedAt), later.Traits().ApprovalWindow; got != want {
+			t.Errorf("the window of a new payment is %s, want %s", got, want)
+		}
+		time.Sleep(10 * time.Second) // the first is asked about by the new habits
+		err := f.store.View(context.Background(), func(tx *store.Tx) error {
+			p, err := tx.Payment(context.Background(), store.Ref{Client: f.client.ID, ID: before.ID})
+			if err == nil && (p.ExpiresAt != before.ExpiresAt || p.ExpiresAt.Sub(p.CreatedAt) != habits().ApprovalWindow || p.Resolution.Attempts < 2) {
+				t.Errorf("the window of the first ended at %s and ends at %s, after %d calls", before.ExpiresAt, p.ExpiresAt, p.Resolution.Attempts)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+	})
 }

@@ -61,8 +61,24 @@ type Called interface {
 // without moving money: for whoever sets it up.
 type Tester interface {
 	// Test returns nil if the operator lets us in, and an error that says in
-	// plain words what is wrong and what to do if not.
+	// plain words what is wrong and what to do if not; an Unproven where nothing
+	// was seen to be wrong and not everything could be seen.
 	Test(ctx context.Context) error
+}
+
+// Unproven is the error of a Test that found nothing wrong, but could not find
+// out whether all is right. It says what is known and what is not.
+type Unproven string
+
+// Error implements error.
+func (u Unproven) Error() string { return string(u) }
+
+// CallbackChecker is a provider that knows which addresses of ours its operator
+// would not call, or whose calls it would refuse itself.
+type CallbackChecker interface {
+	// CheckCallback returns nil if callbacks can come to an address, "" for one
+	// that nobody has told, and an error that says in plain words why not if not.
+	CheckCallback(address string) error
 }
 
 // Holder is a provider that keeps some requests back before they are sent.

@@ -109,7 +109,10 @@ func (d *doctor) examineConnection(ctx context.Context, ops *server.Operators, n
 		ctx, cancel := context.WithTimeout(ctx, testTimeout)
 		err := tester.Test(ctx)
 		cancel()
+		unproven, unknown := errors.AsType[provider.Unproven](err)
 		switch {
+		case unknown:
+			d.find(what, isRisky, "%s", server.Redact(string(unproven)))
 		case errors.Is(err, context.DeadlineExceeded):
 			d.find(what, isWrong, "the operator did not answer in %s: is its address right, and may this machine reach it?", testTimeout)
 		case err != nil:
@@ -120,8 +123,24 @@ func (d *doctor) examineConnection(ctx context.Context, ops *server.Operators, n
 	}
 }
 
-// tellCallback tells the address that an operator has to be told.
+// tellCallback tells the address that an operator has to be told, and why
+// callbacks cannot come.
 func (d *doctor) tellCallback(ops *server.Operators, c *config.Connection, baseURL string, secret []byte) {
+	address := ""
+	if baseURL != "" {
+		address = server.CallbackURL(baseURL, c.Name, secret)
+	}
+	told := ""
+	for _, p := range []provider.Provider{ops.Payments[c.Name], ops.Payouts[c.Name]} {
+		checker, ok := p.(provider.CallbackChecker)
+		if !ok {
+			continue
+		}
+		if err := checker.CheckCallback(address); err != nil && err.Error() != told {
+			told = err.Error()
+			d.find(c.Name+" callbacks", isRisky, "%s", told)
+		}
+	}
 	_, payments := ops.Payments[c.Name].(provider.Called)
 	_, payouts := ops.Payouts[c.Name].(provider.Called)
 	switch {

@@ -111,9 +111,12 @@ func traitsOf(c Config, payout bool) provider.Traits {
 		// Under the lease of 20 s.
 		SubmitTimeout: 15 * time.Second,
 		CheckTimeout:  10 * time.Second,
-		// Airtel asks for three minutes before the first enquiry: until then, and a
-		// little longer, "not found" proves nothing.
-		Settle: 5 * time.Minute,
+		// Airtel asks for three minutes before the first enquiry: until then "not
+		// found" proves nothing. Absence is proven by a read after that time and a
+		// second one three minutes later, so within seven minutes of a send that was
+		// lost (wire.ProvenLost). The window must be longer, or it would be over by then
+		// and nothing lost would ever be sent again; eight minutes leave one to send in.
+		Settle: 3 * time.Minute,
 		// Light polling from 20 s on finds most earlier, and callbacks are known to
 		// be missed.
 		Poll:    20 * time.Second,
@@ -202,6 +205,9 @@ func (p *product) ReadCallback(c provider.Call) (provider.Callback, error) {
 // wrong.
 func (p *product) Test(ctx context.Context) error {
 	reply, err := p.call(ctx, http.MethodGet, "/standard/v1/users/balance", nil)
+	if later := wire.Untested("Airtel", err); later != nil {
+		return later
+	}
 	switch {
 	case errors.Is(err, provider.ErrCredentials) && errors.Is(err, provider.ErrNotSent):
 		return fmt.Errorf("Airtel gives no token: client_id and client_secret must be those of an approved application at this base_url: %w", err)

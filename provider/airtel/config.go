@@ -47,7 +47,8 @@ type Config struct {
 	SignMessages bool `toml:"sign_messages"`
 
 	// ApprovalWindowSeconds is how long a customer has to type the PIN. Airtel
-	// does not say; 0 means 300.
+	// does not say; 0 means 480. Below 420, see traitsOf, a request that was lost is
+	// not sent again, but fails.
 	ApprovalWindowSeconds int `toml:"approval_window_seconds"`
 }
 
@@ -55,7 +56,7 @@ type Config struct {
 const (
 	maxSecret     = 4096
 	maxWindow     = 24 * 60 * 60
-	defaultWindow = 300
+	defaultWindow = 480
 )
 
 // serves reports whether an operation is on.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"time"
 
 	"till/provider"
 	"till/provider/wire"
@@ -67,6 +68,40 @@ type Config struct {
 	// a spike arrest but publishes no number; 0 means 20.
 	SubmitRate int `toml:"submit_rate"`
 	CheckRate  int `toml:"check_rate"`
+
+	// ApprovalWindowSeconds is how long a customer has, 0 means 90: the prompt is
+	// open for 60 to 90 s. A payment keeps the window that it was made with.
+	ApprovalWindowSeconds int `toml:"approval_window_seconds" json:",omitempty"`
+	// PollSeconds is how often an open push is asked about, 0 means 20. Payouts
+	// are asked about every minute: their answers come later, by callbacks, and
+	// only the latest few questions are remembered.
+	PollSeconds int `toml:"poll_seconds" json:",omitempty"`
+	// SettleSeconds is for how long after a payout was sent, and after the first
+	// of not_found_codes, that proves nothing; 0 means 900. Too short a time would
+	// release the reserve of a payout that Safaricom has in a queue. A push is
+	// never said not to be found, so it has no such time.
+	SettleSeconds int `toml:"settle_seconds" json:",omitempty"`
+}
+
+// payoutWindow is the time in which a payout may be sent; nobody approves. It
+// leaves time for a second send with the longest settle time.
+const payoutWindow, payoutPoll = time.Hour, time.Minute
+
+// window is bounded from below by how long a prompt is open at least.
+func (c Config) window() wire.Seconds {
+	return wire.Seconds{Key: "approval_window_seconds", Given: c.ApprovalWindowSeconds, Default: 90 * time.Second, Least: 60, Most: 24 * 60 * 60}
+}
+
+// poll is bounded from below because a question while the prompt is open is an
+// error to Daraja, and counts for its spike arrest.
+func (c Config) poll() wire.Seconds {
+	return wire.Seconds{Key: "poll_seconds", Given: c.PollSeconds, Default: 20 * time.Second, Least: 10, Most: 120}
+}
+
+// settle is bounded from below by caution: Safaricom publishes neither how long
+// a payout may wait in its queue nor how it says that there is none.
+func (c Config) settle() wire.Seconds {
+	return wire.Seconds{Key: "settle_seconds", Given: c.SettleSeconds, Default: 15 * time.Minute, Least: 600, Most: 1500}
 }
 
 // The limits of what a configuration may hold.
@@ -111,6 +146,11 @@ func (c Config) Validate() error {
 	}{{"submit_rate", c.SubmitRate}, {"check_rate", c.CheckRate}} {
 		if r.n < 0 || r.n > maxRate {
 			say("%s: from 1 to %d calls per second", r.key, maxRate)
+		}
+	}
+	for _, s := range []wire.Seconds{c.window(), c.poll(), c.settle()} {
+		if err := s.Check(); err != nil {
+			say("%w", err)
 		}
 	}
 	return errors.Join(wrong...)

@@ -1,6 +1,7 @@
 package mpesa
 
 import (
+	"errors"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"till/provider"
 	"till/provider/providertest"
 	"till/provider/simulator"
+	"till/provider/wire"
 )
 
 func TestConfig(t *testing.T) {
@@ -49,17 +51,48 @@ func TestConfig(t *testing.T) {
 	}
 }
 
+// Window, poll and settle are configured within bounds; payouts keep their
+// window and their pace.
+func TestTimesAreConfiguredWithinBounds(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		window, poll, settle int
+		want                 string // the key that is complained about; "": none
+	}{
+		{0, 0, 0, ""}, {60, 10, 600, ""}, {86400, 120, 1500, ""},
+		{59, 0, 0, "approval_window_seconds"}, {86401, 0, 0, "approval_window_seconds"}, {-1, 0, 0, "approval_window_seconds"},
+		{0, 9, 0, "poll_seconds"}, {0, 121, 0, "poll_seconds"}, {0, 0, 599, "settle_seconds"}, {0, 0, 1501, "settle_seconds"}, {0, 0, -1, "settle_seconds"},
+	} {
+		g := goldenConfig("https://api.safaricom.co.ke")
+		g.ApprovalWindowSeconds, g.PollSeconds, g.SettleSeconds = c.window, c.poll, c.settle
+		if err := g.Validate(); (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%+v: it says %v", c, err)
+		}
+	}
+	g := goldenConfig("https://api.safaricom.co.ke")
+	g.ApprovalWindowSeconds, g.PollSeconds, g.SettleSeconds = 120, 30, 1500
+	o := goldenOperator(t, g)
+	in, out := o.Payments().Traits(), o.Payouts().Traits()
+	if in.ApprovalWindow != 2*time.Minute || in.Poll != 30*time.Second || out.Settle != 25*time.Minute || out.Poll != payoutPoll || out.ApprovalWindow != payoutWindow {
+		t.Errorf("payments have %+v, payouts %+v", in, out)
+	}
+	if need := wire.ProvenLost(out.Settle, out.Poll); need >= out.ApprovalWindow {
+		t.Errorf("a payout is proven lost after %s, and may be sent for %s", need, out.ApprovalWindow)
+	}
+}
+
 func TestTester(t *testing.T) {
 	t.Parallel()
+	const unseen = "Daraja takes our token; whether payout_short_code, initiator and its password are right shows with the first payout only"
 	for _, c := range []struct {
 		name            string
 		change          func(*SimConfig, *Config)
 		payment, payout string // what it says; "": all is well
 	}{
-		{"well", nil, "", ""},
+		{"well", nil, "", unseen},
 		{"another app", func(s *SimConfig, _ *Config) { s.ConsumerSecret = "other" }, "consumer_key", "consumer_key"},
-		{"another passkey", func(s *SimConfig, _ *Config) { s.Passkey = "other" }, "passkey", ""},
-		{"another number", func(s *SimConfig, _ *Config) { s.ShortCode = "174380" }, "short_code", ""},
+		{"another passkey", func(s *SimConfig, _ *Config) { s.Passkey = "other" }, "does not take short_code and passkey", unseen},
+		{"another number", func(s *SimConfig, _ *Config) { s.ShortCode = "174380" }, "does not take short_code and passkey", unseen},
 	} {
 		w := open(t, c.change)
 		for _, x := range []struct {
@@ -67,6 +100,9 @@ func TestTester(t *testing.T) {
 			says string
 		}{{w.o.Payments(), c.payment}, {w.o.Payouts(), c.payout}} {
 			err := x.p.(provider.Tester).Test(t.Context())
+			if _, unproven := errors.AsType[provider.Unproven](err); unproven != (x.says == unseen) {
+				t.Errorf("%s: it says %#v", c.name, err)
+			}
 			if (err == nil) != (x.says == "") || err != nil && !strings.Contains(err.Error(), x.says) {
 				t.Errorf("%s: it says %v, want %q", c.name, err, x.says)
 			}
@@ -79,6 +115,71 @@ func TestTester(t *testing.T) {
 	w.line.Down()
 	if err := w.o.Payments().(provider.Tester).Test(t.Context()); err == nil || !strings.Contains(err.Error(), "cannot be reached") {
 		t.Errorf("nobody there: %v", err)
+	}
+}
+
+// TestATestSaysOnlyWhatItKnows: what Daraja does not say in words of its own is
+// no sign that it lets us in, and an error of its own that is about neither us nor
+// the push proves nothing.
+func TestATestSaysOnlyWhatItKnows(t *testing.T) {
+	t.Parallel()
+	const page = "<html><body>200 OK</body></html>"
+	for _, c := range []struct {
+		name   string
+		answer providertest.Answer
+		says   string // "": all is well
+		proof  bool   // that something is wrong
+	}{
+		{"the push is open", providertest.Answer{Status: 500, Body: errorBody("500.001.1001", "The transaction is being processed")}, "", false},
+		{"there is no such push", providertest.Answer{Status: 400, Body: errorBody("400.002.02", "Bad Request - Invalid CheckoutRequestID")}, "", false},
+		{"it answers", providertest.Answer{Status: 200, Body: `{"ResponseCode":"0","ResultCode":"1032"}`}, "", false},
+		{"a page", providertest.Answer{Status: 200, Type: "text/html", Body: page}, "HTTP 200 and no word of its own (text/html)", true},
+		{"an error's page", providertest.Answer{Status: 500, Type: "text/html", Body: page}, "HTTP 500 and no word of its own (text/html)", true},
+		{"an empty error", providertest.Answer{Status: 500}, "HTTP 500 and no word of its own", true},
+		{"an error of somebody else's", providertest.Answer{Status: 502, Body: `{"message":"bad gateway"}`}, "HTTP 502 and no word of its own", true},
+		{"it is busy", providertest.Answer{Status: 500, Body: errorBody("500.003.02", "System is busy")}, "whether short_code and passkey are right is not known", false},
+		{"another bad request", providertest.Answer{Status: 400, Body: errorBody("400.002.02", "Bad Request - Invalid Timestamp")}, "whether short_code and passkey are right is not known", false},
+		{"too many calls", providertest.Answer{Status: 429, Body: `{}`}, "does not take our call now", false},
+		{"wrong credentials", providertest.Answer{Status: 500, Body: errorBody("500.001.1001", "Wrong credentials")}, "does not take short_code and passkey", true},
+	} {
+		w := open(t, nil)
+		w.line.Always(providertest.Check, providertest.Forge(c.answer))
+		err := w.o.Payments().(provider.Tester).Test(t.Context())
+		_, unproven := errors.AsType[provider.Unproven](err)
+		if (err == nil) != (c.says == "") || err != nil && (!strings.Contains(err.Error(), c.says) || unproven == c.proof) {
+			t.Errorf("%s: it says %v (unproven: %v), want %q", c.name, err, unproven, c.says)
+		}
+		if out := w.o.Payouts().(provider.Tester).Test(t.Context()); out == nil || c.answer.Type != "" && !strings.Contains(out.Error(), c.says) {
+			t.Errorf("%s: of payouts it says %v", c.name, out)
+		}
+	}
+}
+
+// TestCheckCallback: addresses that Safaricom would not call.
+func TestCheckCallback(t *testing.T) {
+	t.Parallel()
+	w := open(t, nil)
+	live := w.o.c
+	live.BaseURL = "https://api.safaricom.co.ke"
+	payments := live
+	payments.PayoutShortCode, payments.Initiator = "", ""
+	for _, c := range []struct {
+		name    string
+		o       *Operator
+		address string
+		says    string
+	}{
+		{"a good one", w.operator(t, live), "https://pay.example.com/v1/callbacks/kenya/x", ""},
+		{"not HTTPS", w.operator(t, live), "http://pay.example.com/v1/callbacks/kenya/x", "HTTPS only"},
+		{"a word that is refused", w.operator(t, live), "https://pay.example.com/v1/callbacks/MPesa/x", "another name"},
+		{"none, and payouts", w.operator(t, live), "", "--base-url"},
+		{"none, and payments alone", w.operator(t, payments), "", ""},
+		{"a simulator calls any", w.o, "http://127.0.0.1:8080/v1/callbacks/mpesa/x", ""},
+	} {
+		err := c.o.CheckCallback(c.address)
+		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: it says %v, want %q", c.name, err, c.says)
+		}
 	}
 }
 

@@ -165,19 +165,41 @@ func rate(n int) provider.Rate {
 	return provider.Rate{PerSecond: n, Burst: n}
 }
 
-// tested says in plain words whether a call with a token got through.
-func tested(reply *wire.Reply, err error) error {
+// tested says in plain words whether a call with a token got through, and
+// returns Daraja's words to it.
+func tested(reply *wire.Reply, err error) (accepted, error) {
+	if later := wire.Untested("Daraja", err); later != nil {
+		return accepted{}, later
+	}
 	switch {
 	case errors.Is(err, provider.ErrCredentials):
-		return fmt.Errorf("Daraja does not take consumer_key and consumer_secret: %w. Copy them from the app on Daraja's portal; "+
+		return accepted{}, fmt.Errorf("Daraja does not take consumer_key and consumer_secret: %w. Copy them from the app on Daraja's portal; "+
 			"the sandbox and the live system have different ones", err)
 	case err != nil:
-		return fmt.Errorf("Daraja cannot be reached: %w. Check base_url and the way out to the Internet", err)
+		return accepted{}, fmt.Errorf("Daraja cannot be reached: %w. Check base_url and the way out to the Internet", err)
 	}
-	var e failure
-	wire.Decode(reply.Body, &e)
-	if _, err := e.verdict(reply.Status); errors.Is(err, provider.ErrCredentials) {
-		return fmt.Errorf("Daraja does not take short_code and passkey: %w. They must be of the same app and environment", err)
+	var a accepted
+	if err := wire.Decode(reply.Body, &a); err != nil || a.Code == "" && a.ResponseCode == "" {
+		return accepted{}, fmt.Errorf("Daraja gives a token, and then answers a question with HTTP %d and no word of its own (%s). "+
+			"Try again; if it stays so, look at base_url, at proxies on the way, and ask Safaricom",
+			reply.Status, wire.Clip(reply.Header.Get("Content-Type"), 60))
+	}
+	return a, nil
+}
+
+// CheckCallback tells whether Safaricom would call an address. One that is not
+// HTTPS is a simulator, which calls any.
+func (o *Operator) CheckCallback(address string) error {
+	switch lower := strings.ToLower(address); {
+	case address == "" && o.payouts != nil:
+		return errors.New("the answers about payouts come by callbacks alone; name the service's address with --base-url to see whether they can")
+	case address == "" || strings.HasPrefix(o.base, "http://"):
+		return nil
+	case !strings.HasPrefix(lower, "https://"):
+		return errors.New("Safaricom calls HTTPS only, and the service's address does not begin with https://")
+	case strings.Contains(lower, "mpesa") || strings.Contains(lower, "m-pesa") || strings.Contains(lower, "safaricom"):
+		return errors.New("integrators report that Safaricom refuses addresses with \"mpesa\" or \"safaricom\" in them, and ours has one: " +
+			"the name of the connection is part of it, so give a new connection another name")
 	}
 	return nil
 }

@@ -38,11 +38,11 @@ func (p *payout) Fingerprint() string { return "mpesa b2c " + p.base + " " + p.c
 func (p *payout) Traits() provider.Traits {
 	return provider.Traits{
 		ClientReference: true,
-		ApprovalWindow:  time.Hour, // nobody approves; the time in which it may be sent
+		ApprovalWindow:  payoutWindow,
 		SubmitTimeout:   15 * time.Second,
 		CheckTimeout:    10 * time.Second,
-		Settle:          15 * time.Minute,
-		Poll:            time.Minute,
+		Settle:          p.c.settle().Duration(),
+		Poll:            payoutPoll,
 		PollMax:         time.Hour,
 		Grace:           15 * time.Minute,
 		LateReads:       lateReads,
@@ -206,13 +206,18 @@ func (m *memory) failure(r provider.Result) provider.Result {
 	return r
 }
 
-// Test gets a token: all that can be tried without an answer by callback.
+// Test puts an empty question, which Daraja refuses, but not before it has
+// looked at the token: all that can be tried without an answer by callback.
 func (p *payout) Test(ctx context.Context) error {
-	_, err := p.access.Tokens.Token(ctx, p.access.Name, "", p.access.Fetch)
+	reply, err := p.call(ctx, "/mpesa/transactionstatus/v1/query", struct{}{})
+	a, err := tested(reply, err)
 	if err != nil {
-		return tested(nil, err)
+		return err
 	}
-	return nil
+	if _, err := a.verdict(reply.Status); errors.Is(err, provider.ErrCredentials) {
+		return fmt.Errorf("Daraja gives a token and then refuses the call: %w. Is \"Transaction Status\" among the app's products?", err)
+	}
+	return provider.Unproven("Daraja takes our token; whether payout_short_code, initiator and its password are right shows with the first payout only")
 }
 
 // readPayout gives the verdict on the first answer to a payout.

@@ -27,11 +27,11 @@ func (p *push) Fingerprint() string { return "mpesa stk " + p.base + " " + p.c.S
 func (p *push) Traits() provider.Traits {
 	return provider.Traits{
 		ClientReference: false,
-		ApprovalWindow:  90 * time.Second, // the prompt is open for 60 to 90 s
+		ApprovalWindow:  p.c.window().Duration(),
 		SubmitTimeout:   15 * time.Second,
 		CheckTimeout:    10 * time.Second,
-		Settle:          2 * time.Minute,
-		Poll:            20 * time.Second,
+		Settle:          2 * time.Minute, // of no use: a query never says "not found"
+		Poll:            p.c.poll().Duration(),
 		PollMax:         time.Hour,
 		Grace:           2 * time.Minute,
 		LateReads:       lateReads,
@@ -158,11 +158,21 @@ func (p *push) Test(ctx context.Context) error {
 	ask := pushQuery{BusinessShortCode: json.Number(p.c.ShortCode), CheckoutRequestID: "ws_CO_01012020000000000000000000"}
 	ask.Timestamp, ask.Password = p.stamp()
 	reply, err := p.call(ctx, "/mpesa/stkpushquery/v1/query", &ask)
-	if err := tested(reply, err); err != nil {
+	a, err := tested(reply, err)
+	if err != nil {
 		return err
+	}
+	if _, err := a.verdict(reply.Status); errors.Is(err, provider.ErrCredentials) {
+		return fmt.Errorf("Daraja does not take short_code and passkey: %w. They must be of the same app and environment", err)
 	}
 	if p.callback == "" {
 		return errors.New("Daraja wants a callback URL with every push. Configure the public address of this service, or callback_url")
 	}
-	return nil
+	// It has looked for the push, or for what is wrong with its id: then nothing
+	// was wrong with us.
+	if a.Code == "" || beingProcessed(a.Message) || strings.Contains(strings.ToLower(string(a.Message)), "checkoutrequestid") {
+		return nil
+	}
+	return provider.Unproven(fmt.Sprintf("Daraja takes our token, and answers the question with HTTP %d, %s %s: whether short_code and passkey are right is not known",
+		reply.Status, wire.Clip(string(a.Code), maxCode), wire.Clip(string(a.Message), maxText)))
 }

@@ -335,30 +335,6 @@ func (s *Simulator) query(w http.ResponseWriter, q simRequest) {
 	}
 }
 
-func simDesc(code string) string {
-	switch code {
-	case "0":
-		return "The service request is processed successfully."
-	case "1":
-		return "The balance is insufficient for the transaction."
-	case "1032":
-		return "Request cancelled by user"
-	case "1037":
-		return "DS timeout user cannot be reached"
-	case "11":
-		return "The DebitParty is in an invalid state."
-	case "21":
-		return "The initiator is not allowed to initiate this request."
-	case "2001":
-		return "The initiator information is invalid."
-	case "2006":
-		return "Declined due to account rule: The account status does not allow this transaction."
-	case "SFC_IC0003":
-		return "The operator does not exist."
-	}
-	return "The transaction has failed."
-}
-
 // callBack tells the caller how a push has ended, when it has.
 func (s *Simulator) callBack(handle string, plan simulator.Plan) {
 	if plan.State == simulator.Open {

@@ -35,6 +35,47 @@ func TestValidateNamesEveryMistake(t *testing.T) {
 	}
 }
 
+// Window, poll and settle are configured within bounds: a settle time that is
+// too short would take a slow request for a lost one, a window that is too short
+// would leave a lost one no time to be sent again.
+func TestTimesAreConfiguredWithinBounds(t *testing.T) {
+	for _, c := range []struct {
+		window, poll, settle int
+		want                 string // the key that is complained about; "": none
+	}{
+		{0, 0, 0, ""}, {300, 12, 120, ""}, {165, 5, 60, ""}, {86400, 60, 3600, ""},
+		{59, 0, 0, "approval_window_seconds"}, {86401, 0, 0, "approval_window_seconds"}, {-1, 0, 0, "approval_window_seconds"},
+		{0, 4, 0, "poll_seconds"}, {0, 61, 0, "poll_seconds"}, {0, -1, 0, "poll_seconds"},
+		{0, 0, 59, "settle_seconds"}, {0, 0, 1, "settle_seconds"}, {86400, 0, 3601, "settle_seconds"}, {0, 0, -1, "settle_seconds"},
+		{164, 5, 60, "approval_window_seconds: with these settle_seconds and poll_seconds at least 165"},
+		{300, 12, 180, "approval_window_seconds: with these settle_seconds and poll_seconds at least 412"},
+	} {
+		m := congo("https://momoapi.momo.africa")
+		m.ApprovalWindowSeconds, m.PollSeconds, m.SettleSeconds = c.window, c.poll, c.settle
+		err := m.Validate()
+		if (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%+v: it says %v", c, err)
+		}
+	}
+	m := congo("https://momoapi.momo.africa")
+	m.ApprovalWindowSeconds, m.PollSeconds, m.SettleSeconds = 600, 20, 90
+	o, err := mtnmomo.New(m, provider.Deps{Tokens: providertest.NewTokens(time.Now)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, out := o.Payments().Traits(), o.Payouts().Traits()
+	if in.ApprovalWindow != 10*time.Minute || in.Poll != 20*time.Second || in.Settle != 90*time.Second || out.Poll != 20*time.Second || out.Settle != 90*time.Second {
+		t.Errorf("payments have %+v, payouts %+v", in, out)
+	}
+	m.SettleSeconds, m.ApprovalWindowSeconds = 600, 86400
+	if o, err = mtnmomo.New(m, provider.Deps{Tokens: providertest.NewTokens(time.Now)}); err != nil {
+		t.Fatal(err)
+	}
+	if out := o.Payouts().Traits(); out.ApprovalWindow <= 2*out.Settle {
+		t.Errorf("payouts settle after %s and may be sent for %s", out.Settle, out.ApprovalWindow)
+	}
+}
+
 func TestOnlyWhatHasAKeyIsServed(t *testing.T) {
 	c := congo("https://momoapi.momo.africa")
 	c.DisbursementKey = ""
@@ -77,6 +118,47 @@ func TestATestSaysWhatIsWrong(t *testing.T) {
 	w.line.Always(providertest.Other, providertest.Forge(providertest.Answer{Status: 403, Body: `{"code":"FORBIDDEN IP"}`}))
 	if err := w.Payouts().(provider.Tester).Test(t.Context()); err == nil || !strings.Contains(err.Error(), "IP address") {
 		t.Errorf("it says %v, want the IP address", err)
+	}
+}
+
+// A callback host that is not the one of our address, or not the one that MTN
+// has registered, is told to whoever sets it up.
+func TestACallbackHostThatDoesNotMatchIsTold(t *testing.T) {
+	const ours = "https://pay.example.com/v1/callbacks/mtn-congo/x"
+	for _, c := range []struct{ name, host, address, want string }{
+		{"none: nothing is told to MTN", "", ours, ""},
+		{"the same", "pay.example.com", ours, ""},
+		{"the same in other letters", "PAY.example.com", ours, ""},
+		{"another", "shop.example.com", ours, `callback_host = "shop.example.com", but the service's address is on "pay.example.com"`},
+		{"our address is not known", "pay.example.com", "", "--base-url"},
+	} {
+		w := newWorld(t, mtnmomo.SimConfig{}, func(m *mtnmomo.Config) { m.CallbackHost = c.host })
+		for _, p := range []provider.Provider{w.Payments(), w.Payouts()} {
+			err := p.(provider.CallbackChecker).CheckCallback(c.address)
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: it says %v, want %q", c.name, err, c.want)
+			}
+		}
+	}
+	// The sandbox tells what is registered.
+	for host, want := range map[string]string{"pay.example.com": "", "shop.example.com": `MTN has "pay.example.com" registered`} {
+		w := newWorld(t, mtnmomo.SimConfig{TargetEnvironment: "sandbox", CallbackHost: "pay.example.com"}, func(m *mtnmomo.Config) {
+			m.TargetEnvironment, m.CurrencyOverride, m.CallbackHost = "sandbox", "EUR", host
+		})
+		err := w.Payments().(provider.Tester).Test(t.Context())
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("registered, and %s configured: it says %v, want %q", host, err, want)
+		}
+	}
+}
+
+// Too many calls say nothing about who we are.
+func TestATestThatWasTurnedAwayProvesNothing(t *testing.T) {
+	w := newWorld(t, mtnmomo.SimConfig{}, nil)
+	w.line.Always(providertest.Other, providertest.Limit("9"))
+	err := w.Payments().(provider.Tester).Test(t.Context())
+	if _, unproven := errors.AsType[provider.Unproven](err); !unproven {
+		t.Errorf("it says %v, want that it could not find out", err)
 	}
 }
 

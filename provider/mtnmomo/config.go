@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"time"
 
 	"till"
 	"till/provider/wire"
@@ -41,6 +42,54 @@ type Config struct {
 	// amounts are sent as so many of it, and read back as the payment's own
 	// currency. It is refused outside the sandbox.
 	CurrencyOverride string `toml:"currency_override"`
+
+	// ApprovalWindowSeconds is how long a customer has to type the PIN, 0 means
+	// MTN's five minutes. A payment keeps the window that it was made with.
+	ApprovalWindowSeconds int `toml:"approval_window_seconds" json:",omitempty"`
+	// PollSeconds is how often an open payment is asked about, 0 means 12.
+	PollSeconds int `toml:"poll_seconds" json:",omitempty"`
+	// SettleSeconds is for how long after a send, and after the first "not
+	// found", that proves nothing; 0 means 120. Too short a time takes a request
+	// that MTN is slow to show for one that never came: it would be sent again,
+	// which MTN notices, or a payout's reserve be released, which nobody does.
+	SettleSeconds int `toml:"settle_seconds" json:",omitempty"`
+}
+
+// The bounds of what may be configured. A minute is what "a 404 right after a
+// 202" must be over in [unverified: MTN names no time]; two reads are at least
+// that far apart.
+func (c Config) window() wire.Seconds {
+	return wire.Seconds{Key: "approval_window_seconds", Given: c.ApprovalWindowSeconds, Default: 5 * time.Minute, Least: 60, Most: 24 * 60 * 60}
+}
+
+func (c Config) poll(otherwise time.Duration) wire.Seconds {
+	return wire.Seconds{Key: "poll_seconds", Given: c.PollSeconds, Default: otherwise, Least: 5, Most: 60}
+}
+
+func (c Config) settle() wire.Seconds {
+	return wire.Seconds{Key: "settle_seconds", Given: c.SettleSeconds, Default: 2 * time.Minute, Least: 60, Most: 60 * 60}
+}
+
+// Default paces of questions.
+const (
+	paymentPoll = 12 * time.Second // 10 to 15 s is what integrators do; callbacks come once or never
+	payoutPoll  = 10 * time.Second // nobody is asked: a transfer is decided in seconds
+)
+
+// validateTimes refuses times out of bounds, and a window in which a payment
+// that was lost could never be sent again.
+func (c Config) validateTimes(say func(key, format string, args ...any)) {
+	window, poll, settle := c.window(), c.poll(paymentPoll), c.settle()
+	fine := true
+	for _, s := range []wire.Seconds{window, poll, settle} {
+		if s.Check() != nil {
+			say(s.Key, "from %d to %d seconds", s.Least, s.Most)
+			fine = false
+		}
+	}
+	if need := wire.ProvenLost(settle.Duration(), poll.Duration()); fine && window.Duration() < need {
+		say(window.Key, "with these settle_seconds and poll_seconds at least %d, or a payment that was lost could never be sent again", int(need.Seconds()))
+	}
 }
 
 // sandboxEnvironment is the target environment of MTN's own sandbox.
@@ -95,6 +144,7 @@ func (c Config) Validate() error {
 			say("currency_override", "only with target_environment = \"sandbox\": real money has its own currency")
 		}
 	}
+	c.validateTimes(say)
 	return errors.Join(wrong...)
 }
 

@@ -105,7 +105,7 @@ func newProduct(k kind, c Config, d provider.Deps, client *wire.Client, complain
 	}
 	p.keyHeader, p.target = []string{p.key}, []string{p.environment}
 	p.access = wire.Access{Tokens: d.Tokens, Name: k.name, Fetch: p.mint}
-	p.traits = traitsOf(k)
+	p.traits = traitsOf(k, c)
 	// The user is no secret on the old platform, but looks like one on the new.
 	sum := sha256.Sum256([]byte(p.user))
 	p.print = strings.Join([]string{"mtnmomo", k.name, p.base, p.environment, hex.EncodeToString(sum[:6])}, " ")
@@ -113,19 +113,18 @@ func newProduct(k kind, c Config, d provider.Deps, client *wire.Client, complain
 }
 
 // traitsOf returns MTN's times, each with its reason.
-func traitsOf(k kind) provider.Traits {
+func traitsOf(k kind, c Config) provider.Traits {
 	t := provider.Traits{
 		ClientReference: true, // X-Reference-Id: 409 on a second use, and the key of the read
 		// A customer has five minutes to type the PIN [common errors page].
-		ApprovalWindow: 5 * time.Minute,
+		ApprovalWindow: c.window().Duration(),
 		// Under the lease of 20 s, and longer than the slow days of the gateway.
 		SubmitTimeout: 15 * time.Second,
 		CheckTimeout:  10 * time.Second,
 		// A 404 right after a 202 is known to happen. MTN says nothing of how long;
 		// minutes cost nothing, because a lost request is rare.
-		Settle: 2 * time.Minute,
-		// 10 to 15 s is what integrators do; callbacks come once or never.
-		Poll:    12 * time.Second,
+		Settle:  c.settle().Duration(),
+		Poll:    c.poll(paymentPoll).Duration(),
 		PollMax: 15 * time.Minute,
 		// MTN decides at five minutes, and says so a little later.
 		Grace:     2 * time.Minute,
@@ -135,9 +134,10 @@ func traitsOf(k kind) provider.Traits {
 		CheckRate: provider.Rate{PerSecond: 100, Burst: 100},
 	}
 	if k.payout {
-		// Nobody is asked: a transfer is decided in seconds. The window is how long
-		// one that could not be sent is tried.
-		t.Poll = 10 * time.Second
+		// The window is how long one that could not be sent is tried, and leaves time
+		// for a second send once the first is proven lost.
+		t.Poll = c.poll(payoutPoll).Duration()
+		t.ApprovalWindow = max(5*time.Minute, wire.ProvenLost(t.Settle, t.Poll)+time.Minute)
 	}
 	return t
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
+	"strings"
 
 	"till/provider"
 	"till/provider/wire"
@@ -16,6 +18,9 @@ func (p *product) Test(ctx context.Context) error {
 	reply, err := p.access.Call(ctx, refused, func(token string) (*wire.Reply, error) {
 		return p.client.Do(ctx, http.MethodGet, p.base+"/"+p.name+"/v1_0/account/balance", p.header(token), nil)
 	})
+	if later := wire.Untested("MTN", err); later != nil {
+		return later
+	}
 	switch {
 	case errors.Is(err, provider.ErrCredentials) && errors.Is(err, provider.ErrNotSent):
 		return fmt.Errorf("MTN gives no token: api_user, api_key and the subscription key of %s must belong together, to %s and to base_url: %w", p.name, p.environment, err)
@@ -43,5 +48,43 @@ func (p *product) Test(ctx context.Context) error {
 	if err := wire.Decode(reply.Body, &b); err != nil || b.Available == "" {
 		return errors.New("the answer to a read of the balance is not MTN's: is base_url right?")
 	}
-	return nil
+	return p.testHost(ctx)
+}
+
+// testHost compares callback_host with what is registered. Only the sandbox
+// tells; what it does not say in so many words is left alone.
+func (p *product) testHost(ctx context.Context) error {
+	if p.environment != sandboxEnvironment || p.callbackHost == "" {
+		return nil
+	}
+	reply, err := p.client.Do(ctx, http.MethodGet, p.base+"/v1_0/apiuser/"+url.PathEscape(p.user), http.Header{"Ocp-Apim-Subscription-Key": p.keyHeader}, nil)
+	if err != nil || reply.Status != http.StatusOK {
+		return nil
+	}
+	var u struct {
+		Host wire.Text `json:"providerCallbackHost"`
+	}
+	if err := wire.Decode(reply.Body, &u); err != nil || u.Host == "" || strings.EqualFold(string(u.Host), p.callbackHost) {
+		return nil
+	}
+	return fmt.Errorf("callback_host = %q, but MTN has %q registered for the API user, and refuses every request that names another",
+		p.callbackHost, wire.Clip(string(u.Host), maxCode))
+}
+
+// CheckCallback tells whether MTN would be told to call an address. It is told
+// none on another host than the registered one, because it would refuse the
+// whole request.
+func (p *product) CheckCallback(address string) error {
+	switch {
+	case p.callbackHost == "" || p.callback(address):
+		return nil
+	case address == "":
+		return fmt.Errorf("callback_host = %q; name the service's address with --base-url to see whether it is on that host", p.callbackHost)
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("callback_host = %q, but the service's address is on %q: MTN is told no address, and everything is found out by asking. "+
+		"callback_host is the host that is registered with MTN, and that of --base-url", p.callbackHost, u.Hostname())
 }

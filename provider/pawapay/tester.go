@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -58,6 +59,9 @@ func operations(raw json.RawMessage) map[string]operation {
 // configured. No money moves.
 func (s *side) Test(ctx context.Context) error {
 	reply, err := s.call(ctx, http.MethodGet, "/v2/active-conf", nil)
+	if later := wire.Untested("pawaPay", err); later != nil {
+		return later
+	}
 	if err != nil {
 		return fmt.Errorf("pawaPay cannot be reached at %s: %w. Check base_url and the way out to the Internet", s.base, err)
 	}
@@ -88,6 +92,22 @@ func (s *side) Test(ctx context.Context) error {
 	}
 	if err := wire.Decode(reply.Body, &wallets); err != nil || len(wallets.Balances) == 0 {
 		return errors.New("the account has no wallet to pay out from. Ask pawaPay to open one")
+	}
+	return nil
+}
+
+// CheckCallback tells whether the signatures of calls to an address could be
+// right: a signature covers the host that pawaPay called.
+func (s *side) CheckCallback(address string) error {
+	if !s.c.VerifyCallbacks || len(s.c.CallbackAuthorities) == 0 || address == "" {
+		return nil
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return err
+	}
+	if host := authority(u); !slices.Contains(s.accept, host) {
+		return fmt.Errorf("verify_callbacks is on and callback_authorities does not name %q, the host of the service's address: every callback would be refused", host)
 	}
 	return nil
 }

@@ -284,6 +284,15 @@ func TestConfig(t *testing.T) {
 	if r := newOperator(t, own, nil).routes[routeKey{"mtn_momo", "CG", "XAF"}]; r.Code != "MTN_NEW_COG" {
 		t.Errorf("the configuration does not win: %+v", r)
 	}
+	for authority, fits := range map[string]bool{"pay.example.com": true, "PAY.example.com": false, "pay.example.com:8443": false, "shop.example.com": false} {
+		o, err := New(Config{BaseURL: "https://api.pawapay.io", APIToken: "x", VerifyCallbacks: true, CallbackAuthorities: []string{authority}}, provider.Deps{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := o.Payments().(provider.CallbackChecker).CheckCallback("https://pay.example.com:443/v1/x"); (err == nil) != fits {
+			t.Errorf("callback_authorities %q: %v", authority, err)
+		}
+	}
 	o, err := New(Config{BaseURL: "https://api.pawapay.io", APIToken: "x", VerifyCallbacks: true}, provider.Deps{})
 	if err != nil {
 		t.Fatal(err)

@@ -105,6 +105,15 @@ func TooMany(r *Reply) error {
 	return refusal
 }
 
+// Untested returns what a test says whose call was turned away because there
+// were too many, nil if that is not what has happened.
+func Untested(operator string, err error) error {
+	if _, refused := errors.AsType[*provider.Refusal](err); !refused || errors.Is(err, provider.ErrCredentials) || errors.Is(err, context.DeadlineExceeded) {
+		return nil
+	}
+	return provider.Unproven(fmt.Sprintf("%s answers, but does not take our call now (%v): try again later", operator, err))
+}
+
 // Life returns for how long a token of so many seconds is used: five sixths of
 // it, so that none runs out on its way. It reports false for a life that no
 // operator gives.

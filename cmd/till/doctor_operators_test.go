@@ -1,0 +1,88 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"till/provider/mpesa"
+	"till/provider/mtnmomo"
+	"till/server"
+)
+
+// The doctor says what it knows of the real adapters' operators and no more: an
+// M-Pesa that answers with a page does not let us in, and callbacks that MTN will
+// never be asked for are told.
+func TestTheDoctorSaysOnlyWhatItKnowsOfOperators(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	c := server.Config{Database: filepath.Join(dir, "till.db"), Listen: "127.0.0.1:0"}
+	s, err := server.New(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	momo, err := mtnmomo.NewSimulator(mtnmomo.SimConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer momo.Close()
+	daraja, err := mpesa.NewSimulator(mpesa.SimConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer daraja.Close()
+	broken := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/oauth/") {
+			daraja.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html")
+		w.WriteHeader(http.StatusInternalServerError)
+		w.Write([]byte("<html>Internal Server Error</html>"))
+	})
+	var text strings.Builder
+	for _, o := range []struct {
+		name, operator, settings string
+		secrets                  map[string]string
+		side                     http.Handler
+	}{
+		{"congo", "mtnmomo", mtnmomo.SimSettings, mtnmomo.SimSecrets, momo},
+		{"kenya", "mpesa", mpesa.SimSettings, mpesa.SimSecrets, daraja},
+		{"broken", "mpesa", mpesa.SimSettings, mpesa.SimSecrets, broken},
+	} {
+		side := httptest.NewServer(o.side)
+		defer side.Close()
+		for name, value := range o.secrets {
+			o.settings = strings.ReplaceAll(o.settings, `_env = "`+name+`"`, `_file = "`+name+`"`)
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(value), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		text.WriteString("[[connection]]\nname = \"" + o.name + "\"\noperator = \"" + o.operator + "\"\nbase_url = \"" + side.URL + "\"\n[connection." + o.operator + "]\n" + o.settings)
+	}
+	config := filepath.Join(dir, "till.toml")
+	if err := os.WriteFile(config, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := operatorsOf{database: c.Database, config: config, baseURL: "https://pay.example.com/v1"}
+	wantFindings(t, o, map[string]string{
+		"ok congo payments":       "the operator lets us in",
+		"ok congo payouts":        "the operator lets us in",
+		"warning congo callbacks": `callback_host = "127.0.0.1", but the service's address is on "pay.example.com": MTN is told no address`,
+		"ok kenya payments":       "the operator lets us in",
+		"warning kenya payouts":   "Daraja takes our token; whether payout_short_code, initiator and its password are right shows with the first payout only",
+		"wrong broken payments":   "Daraja gives a token, and then answers a question with HTTP 500 and no word of its own (text/html)",
+		"wrong broken payouts":    "Daraja gives a token, and then answers a question with HTTP 500 and no word of its own (text/html)",
+	})
+	o.baseURL = ""
+	wantFindings(t, o, map[string]string{
+		"warning congo callbacks": `callback_host = "127.0.0.1"; name the service's address with --base-url`,
+		"warning kenya callbacks": "the answers about payouts come by callbacks alone",
+	})
+	o.baseURL = "http://127.0.0.1:8080/v1"
+	wantFindings(t, o, map[string]string{"never congo callbacks": ""})
+}
