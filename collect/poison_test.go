@@ -221,3 +221,100 @@ func TestOnePoisonedPaymentInAHundredKeepsNobodyWaiting(t *testing.T) {
 		}
 	})
 }
+
+// awayFor makes PostgreSQL say that its disk is full, for the rows of a table for
+// which a condition holds.
+func awayFor(t *testing.T, database, name, event, table, condition string) {
+	t.Helper()
+	storetest.Raw(t, database, `CREATE FUNCTION disk_full() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		RAISE EXCEPTION 'no space left on device' USING ERRCODE = '53100'; END $$`)
+	storetest.Raw(t, database, fmt.Sprintf("CREATE TRIGGER %s BEFORE %s ON %s FOR EACH ROW WHEN (%s) EXECUTE FUNCTION disk_full()", name, event, table, condition))
+}
+
+// While the answer to a send waits to be recorded, its step is not asked about
+// from here, however long its lease is over: that would be to ask without what
+// the answer says.
+func TestAStepIsNotClaimedWhileItsAnswerWaits(t *testing.T) {
+	t.Parallel()
+	inDatabase(t, sandbox.Config{Look: time.Second}, func(t *testing.T, w *world, database string) {
+		if !store.IsPostgres(database) {
+			return // a file cannot be away for one row alone
+		}
+		w.way.set(func(_ context.Context, r provider.Request, _ int) (provider.Result, error) {
+			awayFor(t, database, "away", "UPDATE", "attempts", fmt.Sprintf("NEW.subject_id = x'%x'", r.ID[:]))
+			return provider.Result{Outcome: provider.Accepted, Handle: "H1"}, nil
+		}, func(ctx context.Context, q provider.Query, _ int) (provider.Result, error) {
+			if q.Handle != "H1" {
+				t.Error("it was asked about without its handle")
+			}
+			return w.succeed(ctx, q, 0)
+		})
+		id := w.create("4567").ID
+		time.Sleep(2 * engine.Lease)
+		if _, checks := w.way.counts(); checks != 0 || w.cases(id) != "" {
+			t.Errorf("it was asked about %d times, cases %q", checks, w.cases(id))
+		}
+		storetest.Allow(t, database, "away", "attempts")
+		time.Sleep(5 * time.Second)
+		if p := w.payment(id); p.Status != till.Success {
+			t.Errorf("%s, want success", p.Status)
+		}
+	})
+}
+
+// One answer that finds the database away each time, while all others are recorded,
+// is at fault itself: the others do not wait for it, and it is set aside.
+func TestAnAnswerThatAlwaysFindsTheDatabaseAwayIsSetAside(t *testing.T) {
+	t.Parallel()
+	inDatabase(t, sandbox.Config{Look: time.Second}, func(t *testing.T, w *world, database string) {
+		if !store.IsPostgres(database) {
+			return // a file cannot be away for one row alone
+		}
+		id := w.create("0017").ID
+		awayFor(t, database, "away", "INSERT", "transactions", fmt.Sprintf("NEW.payment_id = x'%x'", id[:]))
+		for range 60 {
+			beside := w.create("0017").ID
+			time.Sleep(5 * time.Second)
+			if p := w.payment(beside); p.Status != till.Success {
+				t.Fatalf("a payment beside it is %s", p.Status)
+			}
+		}
+		if sorted(w.cases(id)) != "overdue "+engine.CaseQuarantined { // its window is over by now
+			t.Errorf("cases %q, want that it is set aside", w.cases(id))
+		}
+		storetest.Allow(t, database, "away", "transactions")
+		time.Sleep(2 * time.Hour)
+		if p := w.payment(id); p.Status != till.Success || w.credits(id) != "collection" || w.cases(id) != "" {
+			t.Errorf("once it can be recorded: %s, credits %q, cases %q", p.Status, w.credits(id), w.cases(id))
+		}
+	})
+}
+
+// The first answer that can be recorded ends the quarantine, also one that
+// decides nothing, and the pace is as before.
+func TestAnAnswerThatCanBeRecordedEndsTheQuarantine(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, w *world) {
+		w.way.set(nil, func(_ context.Context, _ provider.Query, n int) (provider.Result, error) {
+			if n <= 3 {
+				panic("an answer that nobody has thought of")
+			}
+			return provider.Result{Outcome: provider.Open}, nil
+		})
+		id := w.create("0014").ID
+		for range 100 {
+			if _, checks := w.way.counts(); checks == 3 {
+				break
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		time.Sleep(time.Millisecond)
+		if w.cases(id) != engine.CaseQuarantined {
+			t.Fatalf("cases %q after three panics", w.cases(id))
+		}
+		time.Sleep(3 * time.Second)
+		if s := w.step(id); w.cases(id) != "" || w.payment(id).Status.Final() || s == nil || s.Slow != 0 {
+			t.Errorf("cases %q, %s, step %+v; want it to go on as before", w.cases(id), w.payment(id).Status, s)
+		}
+	})
+}

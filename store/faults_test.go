@@ -248,20 +248,31 @@ func TestACommitThatIsNotOnItsStandbyIsUnknown(t *testing.T) {
 	exec("SELECT pg_reload_conf()")
 	ended := make(chan error, 1)
 	var stop atomic.Bool
+	var begun atomic.Int64
 	go func() {
 		var err error
 		for err == nil && !stop.Load() { // until the reload has reached the server's processes
+			begun.Add(1)
 			err = s.Update(context.Background(), func(tx *store.Tx) error { return tx.SetSuspended(context.Background(), client.ID, true) })
 		}
 		ended <- err
 	}()
-	for exec("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'") == 0 {
+	const waiting = " FROM pg_stat_activity WHERE application_name = 'till' AND wait_event = 'SyncRep'"
+	for exec("SELECT pid"+waiting) == 0 {
 		time.Sleep(5 * time.Millisecond)
+	}
+	cancelled := begun.Load() // it waits, and no other begins
+	if exec("SELECT pg_cancel_backend(pid)"+waiting) == 0 {
+		t.Fatal("the commit has ceased to wait by itself")
 	}
 	select {
 	case err := <-ended:
-		if !errors.Is(err, store.ErrUnknownCommit) {
+		if !errors.Is(err, store.ErrUnknownCommit) || !errors.Is(err, store.ErrUnavailable) {
 			t.Errorf("%v, want an unknown commit", err)
+		}
+		// One that comes after it waits until we lose patience, and is unknown, too.
+		if n := begun.Load(); n != cancelled {
+			t.Errorf("commit %d is on no standby and was called a success: commit %d is the one that failed", cancelled, n)
 		}
 	case <-time.After(20 * time.Second):
 		t.Error("a commit that is on no standby was called a success")

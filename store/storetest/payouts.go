@@ -32,6 +32,16 @@ func NewPaymaster(tb testing.TB, s *store.Store) *payout.Paymaster {
 // NewPayout makes a payout of a client, with a fee.
 func NewPayout(tb testing.TB, m *payout.Paymaster, client *till.Client, b Body, fee int64) *till.Payout {
 	tb.Helper()
+	made, err := CreatePayout(tb, m, client, b, fee)
+	if err != nil {
+		tb.Fatalf("create a payout: %v", err)
+	}
+	return made.Payout
+}
+
+// CreatePayout asks for a payout of a client, with a fee.
+func CreatePayout(tb testing.TB, m *payout.Paymaster, client *till.Client, b Body, fee int64) (payout.Created, error) {
+	tb.Helper()
 	set := func(s *string, otherwise string) {
 		if *s == "" {
 			*s = otherwise
@@ -52,11 +62,7 @@ func NewPayout(tb testing.TB, m *payout.Paymaster, client *till.Client, b Body, 
 		tb.Fatal(err)
 	}
 	who := payout.Client{Client: client, Actor: "api:test", Enabled: func(string) bool { return true }, Fees: []till.Fee{{Kind: till.PayoutFee, Method: "mtn_momo", Currency: "XAF", Flat: fee}}}
-	made, err := m.Create(tb.Context(), who, r)
-	if err != nil {
-		tb.Fatalf("create a payout: %v", err)
-	}
-	return made.Payout
+	return m.Create(tb.Context(), who, r)
 }
 
 // ApplyPayout records an operator's word about a payout, as if it had just
