@@ -250,8 +250,39 @@ func (r *reader) operator(at string, c *Connection, operator, baseURL string, ta
 		table["base_url"] = baseURL
 	}
 	c.Settings = known()
+	before := len(r.problems)
 	r.secrets(at+"."+operator, table, c.Settings)
 	r.decode(table, at+"."+operator, c.Settings)
+	if len(r.problems) == before { // or the same would be told twice
+		r.validate(at, operator, c.Settings)
+	}
+}
+
+// validate has an adapter's Config say what is wrong with it, each mistake as
+// "key: what". A key is told with its line.
+func (r *reader) validate(at, operator string, settings any) {
+	v, ok := settings.(interface{ Validate() error })
+	if !ok {
+		return
+	}
+	err := v.Validate()
+	if err == nil {
+		return
+	}
+	wrong := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		wrong = joined.Unwrap()
+	}
+	for _, err := range wrong {
+		key, _, _ := strings.Cut(err.Error(), ":")
+		path := at + "." + operator + "." + key
+		for _, name := range []string{at + "." + key, path + "_env", path + "_file"} {
+			if r.lines[name] > 0 {
+				path = name
+			}
+		}
+		r.add(r.lines.of(path), "%v", err)
+	}
 }
 
 func (r *reader) operators() string {
