@@ -11,6 +11,7 @@ import (
 	"till/collect"
 	"till/provider"
 	"till/store"
+	"till/store/storetest"
 )
 
 // without is an instance that does not have the operator's connection.
@@ -170,4 +171,29 @@ func TestACallbackToAnInstanceWithoutTheConnectionKeepsItsBody(t *testing.T) {
 			t.Errorf("%v; the step has %q and %d wakes", err, s.Mail, s.WakeSeq)
 		}
 	})
+}
+
+// A key whose payment was made by a release that compares more members can be
+// answered by that release only: the client is told to try again, not that
+// something is broken.
+func TestAKeyThatANewerReleaseUsedIsToBeTriedAgain(t *testing.T) {
+	t.Parallel()
+	for _, e := range storetest.Engines() {
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			database := e.Config(t)
+			s := storetest.Open(t, database)
+			c := storetest.NewCollector(t, s)
+			who := collect.Client{Client: storetest.NewClient(t, s, till.Test), Enabled: func(string) bool { return true }}
+			r := request(t, till.NewID(s.Now()).String(), "4567")
+			if _, err := c.Create(t.Context(), who, r); err != nil {
+				t.Fatal(err)
+			}
+			storetest.Allow(t, database.Path, "payments_fixed", "payments")
+			storetest.Raw(t, database.Path, `UPDATE payments SET body_version = 99`)
+			if _, err := c.Create(t.Context(), who, r); till.ErrorCode(err) != till.CodeServiceUnavailable {
+				t.Errorf("got %v, want %s", err, till.CodeServiceUnavailable)
+			}
+		})
+	}
 }

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 
@@ -296,7 +295,9 @@ func (d *Desk[R]) replay(row R, hash func(version int) ([32]byte, bool)) (R, boo
 	p := row.Alike()
 	sum, ok := hash(p.BodyVersion)
 	if !ok {
-		return none, false, fmt.Errorf("%s %s was made by a newer release", d.noun.Name, p.Ref.ID)
+		// This instance is about to stop; another will know.
+		d.c.Log.Warn("a key's "+d.noun.Name+" was made by a newer release", d.noun.Name, p.Ref.ID)
+		return none, false, till.Errorf(till.CodeServiceUnavailable, "another instance has to answer this; try again with the same key")
 	}
 	if sum != p.BodyHash {
 		e := till.Errorf(till.CodeKeyReused, "this idempotency_key made %s %s with another body; a new %s needs a new key", d.noun.Name, p.Ref.ID, d.noun.Name)

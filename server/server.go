@@ -205,8 +205,8 @@ func (s *Server) buildWebhooks() error {
 // Close undoes New for a Server that was never run.
 func (s *Server) Close() error { return s.close() }
 
-// Run serves and works until ctx ends or an address can be served no more,
-// then stops in order and closes the Server. It returns nil after a clean
+// Run serves and works until ctx ends, an address can be served no more, or
+// another release has migrated the database; then it stops in order and closes the Server. It returns nil after a clean
 // stop. A Server runs once.
 func (s *Server) Run(ctx context.Context) error {
 	// The work goes on until the last request has been answered.
@@ -216,6 +216,10 @@ func (s *Server) Run(ctx context.Context) error {
 	for name, run := range s.workers() {
 		workers.Go(func() { s.keepRunning(work, name, run) })
 	}
+	changed := make(chan error, 1)
+	workers.Go(func() {
+		s.keepRunning(work, "schema", func(ctx context.Context) { s.watchSchema(ctx, changed) })
+	})
 	web := s.serve()
 	s.log.Info("ready", "base_url", s.baseURL, "role", string(s.c.Role), "database", s.c.databaseName())
 
@@ -223,6 +227,8 @@ func (s *Server) Run(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 	case failure = <-web.failed:
+	case failure = <-changed:
+		s.log.Error("the database was migrated by another release", "error", failure)
 	}
 	s.log.Info("stopping")
 	web.stop(s.log)

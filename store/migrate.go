@@ -37,6 +37,9 @@ func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.View(ctx, func(tx *Tx) error { return tx.checkWhole(ctx) }); err != nil {
+		return nil, err
+	}
 	for _, m := range all {
 		ran := false
 		err := s.Update(ctx, func(tx *Tx) error {
@@ -95,6 +98,24 @@ func (tx *Tx) lockMigrations(ctx context.Context) error {
 	return tx.ses.script(ctx, e.lockMigrations())
 }
 
+// checkWhole refuses a database whose payments Citus has spread over nodes. What
+// this program sends in one piece, without a BEGIN, is one transaction to PostgreSQL;
+// there it is one for each statement, and half of a create could be kept.
+func (tx *Tx) checkWhole(ctx context.Context) error {
+	if !tx.s.e.remote() {
+		return nil
+	}
+	var n int
+	if _, err := tx.one(ctx, tx.s.e.tableExists(), []any{"pg_dist_partition"}, &n); err != nil || n == 0 {
+		return err
+	}
+	_, err := tx.one(ctx, `SELECT count(*) FROM pg_dist_partition WHERE logicalrel::oid = to_regclass('payments')::oid`, nil, &n)
+	if err == nil && n > 0 {
+		err = &SchemaError{"the table payments is distributed by Citus, which is not supported yet: transactions are not whole there (docs/guide/growing.md)"}
+	}
+	return err
+}
+
 // CheckSchema answers nil if the schema is exactly this program's, and a
 // SchemaError that says what to do if it is not.
 func (s *Store) CheckSchema(ctx context.Context) error {
@@ -103,6 +124,9 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 		return err
 	}
 	return s.View(ctx, func(tx *Tx) error {
+		if err := tx.checkWhole(ctx); err != nil {
+			return err
+		}
 		var n int
 		if _, err := tx.one(ctx, s.e.tableExists(), []any{"schema_migrations"}, &n); err != nil {
 			return err

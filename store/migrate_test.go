@@ -126,3 +126,37 @@ func TestMigrate(t *testing.T) {
 		}
 	})
 }
+
+// On Citus what goes out without a BEGIN is no transaction: a database whose payments
+// are distributed is refused, before and after it was migrated. That the extension
+// is there, or a table that is called so, does not matter.
+func TestADatabaseDistributedByCitusIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, e := range storetest.Engines() {
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			c := e.Config(t)
+			s := storetest.Open(t, c)
+			word := "regclass"
+			if !s.Shared() {
+				word = "TEXT"
+			}
+			storetest.Raw(t, c.Path, `CREATE TABLE pg_dist_partition (logicalrel `+word+`)`)
+			storetest.Raw(t, c.Path, `INSERT INTO pg_dist_partition VALUES ('wallets')`)
+			if err := s.CheckSchema(t.Context()); err != nil {
+				t.Fatalf("another table is distributed: %v", err)
+			}
+			storetest.Raw(t, c.Path, `INSERT INTO pg_dist_partition VALUES ('payments')`)
+			_, err := s.Migrate(t.Context())
+			for _, err := range []error{err, s.CheckSchema(t.Context())} {
+				if !s.Shared() {
+					if err != nil {
+						t.Errorf("a file is refused: %v", err)
+					}
+				} else if d := refusal(t, err); !strings.Contains(d, "Citus") {
+					t.Errorf("refused with %q", d)
+				}
+			}
+		})
+	}
+}
