@@ -30,7 +30,7 @@ func (c *call) listDeliveries() error {
 		if err != nil {
 			return err
 		}
-		items, next, err = webhook.List(ctx, tx, e, status, before, limit)
+		items, next, err = webhook.List(ctx, tx, e, c.asker(), status, before, limit)
 		return err
 	})
 	if err != nil {
@@ -127,7 +127,7 @@ func (c *call) replayEvents() error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	out, err := c.s.Endpoints.Replay(c.acting(), c.session.Client.ID, id, &req, c.session.Actor())
+	out, err := c.s.Endpoints.Replay(c.acting(), c.session.Client.ID, id, &req, c.asker())
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (c *call) redeliverEvent() error {
 		}
 		only = &id
 	}
-	asked, err := c.s.Endpoints.Redeliver(c.acting(), c.session.Client.ID, event, only, c.session.Actor())
+	asked, err := c.s.Endpoints.Redeliver(c.acting(), c.session.Client.ID, event, only, c.asker())
 	if err != nil {
 		return err
 	}

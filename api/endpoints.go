@@ -22,13 +22,18 @@ func (c *call) endpointID() (till.ID, error) {
 	return id, nil
 }
 
+// asker is the key of this call, to those who send events.
+func (c *call) asker() webhook.Asker {
+	return webhook.Asker{Actor: c.session.Actor(), Scopes: c.session.Key.Scopes}
+}
+
 // createEndpoint is POST /webhook-endpoints.
 func (c *call) createEndpoint() error {
 	var req webhook.Request
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	e, secret, err := c.s.Endpoints.Create(c.acting(), c.session.Client, &req, c.session.Actor())
+	e, secret, err := c.s.Endpoints.Create(c.acting(), c.session.Client, &req, c.asker())
 	if err != nil {
 		return err
 	}
@@ -91,7 +96,7 @@ func (c *call) patchEndpoint() error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	e, err := c.s.Endpoints.Patch(c.acting(), c.session.Client, id, &req, c.session.Actor())
+	e, err := c.s.Endpoints.Patch(c.acting(), c.session.Client, id, &req, c.asker())
 	if err != nil {
 		return err
 	}

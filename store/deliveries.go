@@ -220,6 +220,20 @@ func (tx *Tx) CountPending(ctx context.Context, ref Ref) (n int, err error) {
 	return n, err
 }
 
+// UndeliveredKinds returns the kinds of the events that wait to be sent to an
+// endpoint, or that a replay would send.
+func (tx *Tx) UndeliveredKinds(ctx context.Context, ref Ref) (kinds []till.EventKind, err error) {
+	err = tx.rows(ctx, `SELECT DISTINCT e.kind FROM webhook_deliveries d JOIN events e ON e.client_id = d.client_id AND e.sequence = d.sequence
+		WHERE d.client_id = ? AND d.endpoint_id = ? AND d.kind <> 'test' AND (d.status = 'pending' OR d.status = 'exhausted' OR d.status = 'disabled')`,
+		[]any{ref.Client[:], ref.ID[:]}, func(r row) error {
+			var k till.EventKind
+			err := r.Scan(&k)
+			kinds = append(kinds, k)
+			return err
+		})
+	return kinds, err
+}
+
 // DeliveriesBetween returns the rows of an endpoint for a stretch of the log,
 // both ends included, newest first.
 func (tx *Tx) DeliveriesBetween(ctx context.Context, ref Ref, from, to int64) ([]*Delivery, error) {

@@ -65,7 +65,7 @@ func TestAnEventIsSentAgainAsOftenAsItIsAskedFor(t *testing.T) {
 			t.Fatal(err)
 		}
 		for n := range 3 {
-			asked, err := w.acts.Redeliver(context.Background(), w.client.ID, event, nil, "Awa")
+			asked, err := w.acts.Redeliver(context.Background(), w.client.ID, event, nil, awa)
 			if err != nil || len(asked) != 1 {
 				t.Fatalf("asked of %d endpoints, %v", len(asked), err)
 			}
@@ -75,7 +75,7 @@ func TestAnEventIsSentAgainAsOftenAsItIsAskedFor(t *testing.T) {
 		}
 		from := int64(1)
 		for n := range 2 {
-			if _, err := w.acts.Replay(context.Background(), w.client.ID, s.e.ID, &Replay{From: &from}, "Awa"); err != nil {
+			if _, err := w.acts.Replay(context.Background(), w.client.ID, s.e.ID, &Replay{From: &from}, awa); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Minute)

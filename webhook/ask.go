@@ -54,9 +54,10 @@ func testBody(e *store.Endpoint, row *store.Delivery) *body {
 }
 
 // Redeliver sends an event once more to the client's enabled endpoints that
-// are told about its kind, or to the one that is named. It returns which.
-func (s *Endpoints) Redeliver(ctx context.Context, client, event till.ID, only *till.ID, actor string) (asked []till.ID, err error) {
-	err = s.act(ctx, client, actor, func(ctx context.Context, tx *store.Tx, h *store.Head, at till.Time) (did, error) {
+// are told about its kind, or to the one that is named. It returns which. It
+// returns CodeInsufficientScope if the asker may not read the event.
+func (s *Endpoints) Redeliver(ctx context.Context, client, event till.ID, only *till.ID, by Asker) (asked []till.ID, err error) {
+	err = s.act(ctx, client, by.Actor, func(ctx context.Context, tx *store.Tx, h *store.Head, at till.Time) (did, error) {
 		asked = nil
 		events, err := tx.EventBodiesAt(ctx, client, []int64{event.EventSequence()})
 		if err != nil {
@@ -66,6 +67,9 @@ func (s *Endpoints) Redeliver(ctx context.Context, client, event till.ID, only *
 			return did{}, till.Errorf(till.CodeEventNotFound, "There is no such event.")
 		}
 		ev := events[0]
+		if err := by.check([]till.EventKind{ev.Kind}); err != nil {
+			return did{}, err
+		}
 		all, err := tx.Endpoints(ctx, client, MaxEndpoints)
 		if err != nil {
 			return did{}, err
@@ -137,10 +141,15 @@ type Replayed struct {
 	Stretches  int   // times out of service that are made up for
 }
 
-// Replay sends events again, behind the live ones and at a bounded pace.
-func (s *Endpoints) Replay(ctx context.Context, client, id till.ID, r *Replay, actor string) (out Replayed, err error) {
-	err = s.actOn(ctx, client, id, actor, func(ctx context.Context, tx *store.Tx, e *store.Endpoint, h *store.Head, at till.Time) (did, error) {
+// Replay sends events again, behind the live ones and at a bounded pace. It
+// returns CodeInsufficientScope if the endpoint is told about kinds that the
+// asker may not read.
+func (s *Endpoints) Replay(ctx context.Context, client, id till.ID, r *Replay, by Asker) (out Replayed, err error) {
+	err = s.actOn(ctx, client, id, by.Actor, func(ctx context.Context, tx *store.Tx, e *store.Endpoint, h *store.Head, at till.Time) (did, error) {
 		out = Replayed{}
+		if err := by.checkEndpoint(ctx, tx, e); err != nil {
+			return did{}, err
+		}
 		if out.From, out.To, err = r.check(h.LastEvent); err != nil {
 			return did{}, err
 		}

@@ -64,7 +64,7 @@ func deliverAll(b *testing.B, s *store.Store, concurrency int) {
 	defer sender.Close()
 	client := storetest.NewClient(b, s, till.Test)
 	acts := &Endpoints{Store: s, Vault: vault, Sender: sender, Allow: allow}
-	_, secret, err := acts.Create(b.Context(), client, &Request{URL: &server.URL, Events: &[]string{"*"}}, "Awa")
+	_, secret, err := acts.Create(b.Context(), client, &Request{URL: &server.URL, Events: &[]string{"*"}}, awa)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -128,17 +128,34 @@ func checkDescription(text string) []till.FieldError {
 	return nil
 }
 
-// apply puts what a request asks for into an endpoint.
-func (r *Request) apply(e *store.Endpoint) {
+// checkScopes refuses kinds that the asker may not be told about.
+func (r *Request) checkScopes(by *Asker) error {
+	if r.Events == nil {
+		return nil
+	}
+	var kinds []till.EventKind
+	for _, k := range *r.Events {
+		if k != till.AllEvents {
+			kinds = append(kinds, till.EventKind(k))
+		}
+	}
+	return by.check(kinds)
+}
+
+// apply puts what a request asks for into an endpoint. "*" is fixed here, to
+// what the asker may be told about.
+func (r *Request) apply(e *store.Endpoint, by *Asker) {
 	if r.URL != nil {
 		e.URL = *r.URL
 	}
 	if r.Events != nil {
 		e.Events = nil
 		for _, k := range *r.Events {
-			if k != till.AllEvents {
-				e.Events = append(e.Events, till.EventKind(k))
+			if k == till.AllEvents {
+				e.Events = by.all()
+				break
 			}
+			e.Events = append(e.Events, till.EventKind(k))
 		}
 		slices.Sort(e.Events)
 	}
@@ -148,15 +165,19 @@ func (r *Request) apply(e *store.Endpoint) {
 }
 
 // Create makes an endpoint that is told about everything that happens from
-// now on. Its secret is returned this once.
-func (s *Endpoints) Create(ctx context.Context, client *till.Client, r *Request, actor string) (*store.Endpoint, Secret, error) {
+// now on. Its secret is returned this once. It returns CodeInsufficientScope
+// for events that the asker may not be told about.
+func (s *Endpoints) Create(ctx context.Context, client *till.Client, r *Request, by Asker) (*store.Endpoint, Secret, error) {
 	if err := s.check(ctx, client, r, true); err != nil {
+		return nil, nil, err
+	}
+	if err := r.checkScopes(&by); err != nil {
 		return nil, nil, err
 	}
 	id, secret := till.NewID(s.Store.Now()), NewSecret()
 	e := &store.Endpoint{Endpoint: till.Endpoint{ClientID: client.ID, ID: id}, Secret: s.Vault.Seal(secret, client.ID, id)}
-	r.apply(e)
-	err := s.act(ctx, client.ID, actor, func(ctx context.Context, tx *store.Tx, h *store.Head, at till.Time) (did, error) {
+	r.apply(e, &by)
+	err := s.act(ctx, client.ID, by.Actor, func(ctx context.Context, tx *store.Tx, h *store.Head, at till.Time) (did, error) {
 		all, err := tx.Endpoints(ctx, client.ID, MaxEndpoints)
 		if err != nil {
 			return did{}, err
@@ -181,16 +202,28 @@ func (s *Endpoints) Create(ctx context.Context, client *till.Client, r *Request,
 }
 
 // Patch changes an endpoint. To enable it again means from now on; what
-// happened meanwhile is remembered and can be replayed.
-func (s *Endpoints) Patch(ctx context.Context, client *till.Client, id till.ID, r *Request, actor string) (*store.Endpoint, error) {
+// happened meanwhile is remembered and can be replayed. It returns
+// CodeInsufficientScope for events that the asker may not be told about. An
+// endpoint that is told about such events it can only describe and disable.
+func (s *Endpoints) Patch(ctx context.Context, client *till.Client, id till.ID, r *Request, by Asker) (*store.Endpoint, error) {
 	if err := s.check(ctx, client, r, false); err != nil {
 		return nil, err
 	}
+	if err := r.checkScopes(&by); err != nil {
+		return nil, err
+	}
 	var e *store.Endpoint
-	err := s.actOn(ctx, client.ID, id, actor, func(ctx context.Context, tx *store.Tx, locked *store.Endpoint, h *store.Head, at till.Time) (did, error) {
+	err := s.actOn(ctx, client.ID, id, by.Actor, func(ctx context.Context, tx *store.Tx, locked *store.Endpoint, h *store.Head, at till.Time) (did, error) {
 		e = locked
 		before := *e
-		r.apply(e)
+		// What waits for the endpoint goes where it points then, so whoever
+		// turns it must be allowed all of it.
+		if r.URL != nil || r.Events != nil || r.Enabled != nil && *r.Enabled {
+			if err := by.checkEndpoint(ctx, tx, e); err != nil {
+				return did{}, err
+			}
+		}
+		r.apply(e, &by)
 		var what []string
 		if e.URL != before.URL {
 			what = append(what, "url")
@@ -209,7 +242,7 @@ func (s *Endpoints) Patch(ctx context.Context, client *till.Client, id till.ID, 
 			if *r.Enabled {
 				f = s.switchOn
 			}
-			if err := f(ctx, tx, e, h.LastEvent, at, actor); err != nil {
+			if err := f(ctx, tx, e, h.LastEvent, at, by.Actor); err != nil {
 				return did{}, err
 			}
 		}

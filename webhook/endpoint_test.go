@@ -38,7 +38,7 @@ func TestTheBoundsOfEndpoints(t *testing.T) {
 		collector := storetest.NewCollector(t, s)
 		url, off := "https://93.184.216.34/hooks", false
 		create := func(enabled *bool) (*store.Endpoint, error) {
-			e, _, err := a.Create(ctx, client, &Request{URL: &url, Events: &[]string{"*"}, Enabled: enabled}, "Awa")
+			e, _, err := a.Create(ctx, client, &Request{URL: &url, Events: &[]string{"*"}, Enabled: enabled}, awa)
 			return e, err
 		}
 		disabled, err := create(&off)
@@ -62,30 +62,30 @@ func TestTheBoundsOfEndpoints(t *testing.T) {
 			}
 			storetest.NewPayment(t, collector, client, storetest.Body{}) // so that each test has a place of its own
 		}
-		_, err = a.Redeliver(ctx, client.ID, event, &e.ID, "Awa")
+		_, err = a.Redeliver(ctx, client.ID, event, &e.ID, awa)
 		expect(t, "one more delivery", refused(err), " too_many")
 		from := int64(1)
 		for range maxReplays {
-			if _, err := a.Replay(ctx, client.ID, e.ID, &Replay{From: &from}, "Awa"); err != nil {
+			if _, err := a.Replay(ctx, client.ID, e.ID, &Replay{From: &from}, awa); err != nil {
 				t.Fatal(err)
 			}
 		}
-		_, err = a.Replay(ctx, client.ID, e.ID, &Replay{From: &from}, "Awa")
+		_, err = a.Replay(ctx, client.ID, e.ID, &Replay{From: &from}, awa)
 		expect(t, "one more replay", refused(err), " too_many")
 
-		asked, err := a.Redeliver(ctx, client.ID, event, &disabled.ID, "Awa")
+		asked, err := a.Redeliver(ctx, client.ID, event, &disabled.ID, awa)
 		if till.ErrorCode(err) != till.CodeEndpointDisabled {
 			t.Errorf("to a disabled endpoint: %v, %v", asked, err)
 		}
 		if err := a.Delete(ctx, client.ID, e.ID, "Awa"); err != nil {
 			t.Fatal(err)
 		}
-		asked, err = a.Redeliver(ctx, client.ID, event, nil, "Awa")
+		asked, err = a.Redeliver(ctx, client.ID, event, nil, awa)
 		if err != nil || len(asked) != MaxEndpoints-2 {
 			t.Errorf("to all: %d endpoints, %v; want the enabled ones", len(asked), err)
 		}
 		for _, id := range []till.ID{till.EventID(client.ID, 1, 1), till.EventID(client.ID, 1000, payment.CreatedAt), payment.ID} {
-			if _, err := a.Redeliver(ctx, client.ID, id, nil, "Awa"); till.ErrorCode(err) != till.CodeEventNotFound {
+			if _, err := a.Redeliver(ctx, client.ID, id, nil, awa); till.ErrorCode(err) != till.CodeEventNotFound {
 				t.Errorf("an event that is not there: %v", err)
 			}
 		}
@@ -97,12 +97,12 @@ func TestActsOnEndpointsAreAudited(t *testing.T) {
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
 		a, client, ctx := acting(t, s), storetest.NewClient(t, s, till.Live), t.Context()
 		url, on, off := "https://93.184.216.34/hooks", true, false
-		e, secret, err := a.Create(ctx, client, &Request{URL: &url, Events: &[]string{"payment.success"}}, "Awa")
+		e, secret, err := a.Create(ctx, client, &Request{URL: &url, Events: &[]string{"payment.success"}}, awa)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, r := range []*Request{{}, {Enabled: &on}, {URL: &url}, {Enabled: &off}, {Enabled: &on}} { // the first three change nothing
-			if _, err := a.Patch(ctx, client, e.ID, r, "Awa"); err != nil {
+			if _, err := a.Patch(ctx, client, e.ID, r, awa); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -134,7 +134,7 @@ func TestActsOnEndpointsAreAudited(t *testing.T) {
 		}
 		expect(t, "acts", strings.Join(acts, " "), "create patch patch rotate delete")
 		for name, f := range map[string]func(ctx context.Context) error{
-			"patch":  func(ctx context.Context) error { _, err := a.Patch(ctx, client, e.ID, &Request{}, "Awa"); return err },
+			"patch":  func(ctx context.Context) error { _, err := a.Patch(ctx, client, e.ID, &Request{}, awa); return err },
 			"rotate": func(ctx context.Context) error { _, _, err := a.Rotate(ctx, client.ID, e.ID, 0, "Awa"); return err },
 			"test":   func(ctx context.Context) error { _, err := a.Test(ctx, client.ID, e.ID, "Awa"); return err },
 			"delete": func(ctx context.Context) error { return a.Delete(ctx, client.ID, e.ID, "Awa") },

@@ -28,13 +28,14 @@ type Listed struct {
 
 // List returns deliveries of an endpoint, those of the newest events first:
 // at least limit of them if there are as many before a sequence, and the
-// sequence to go on before, 0 at the end. A status shows only what has it.
-func List(ctx context.Context, tx *store.Tx, e *store.Endpoint, status store.DeliveryStatus, before int64, limit int) (out []*Listed, next int64, err error) {
+// sequence to go on before, 0 at the end. A status shows only what has it;
+// what the asker may not read is not shown.
+func List(ctx context.Context, tx *store.Tx, e *store.Endpoint, by Asker, status store.DeliveryStatus, before int64, limit int) (out []*Listed, next int64, err error) {
 	if before <= 0 {
 		before = e.LastEvent + 1
 	}
 	if status == store.DeliverySuperseded || status == store.DeliveryExhausted {
-		return listRows(ctx, tx, e, status, before, limit)
+		return listRows(ctx, tx, e, by, status, before, limit)
 	}
 	spans, err := tx.OpenSpans(ctx, e.Ref(), false, maxStretches)
 	if err != nil {
@@ -56,7 +57,7 @@ func List(ctx context.Context, tx *store.Tx, e *store.Endpoint, status store.Del
 				return out, before, nil
 			}
 			before = l.Sequence
-			if status == "" || l.Status == status {
+			if (status == "" || l.Status == status) && by.may(l.EventKind) {
 				out = append(out, l)
 			}
 		}
@@ -141,7 +142,7 @@ func (l *Listed) describe(events []*till.Event) {
 }
 
 // listRows returns the rows that have a status.
-func listRows(ctx context.Context, tx *store.Tx, e *store.Endpoint, status store.DeliveryStatus, before int64, limit int) (out []*Listed, next int64, err error) {
+func listRows(ctx context.Context, tx *store.Tx, e *store.Endpoint, by Asker, status store.DeliveryStatus, before int64, limit int) (out []*Listed, next int64, err error) {
 	const perSequence = 3 // kinds that an event can have rows of
 	rows, err := tx.DeliveriesOf(ctx, e.Ref(), status, before, limit+perSequence)
 	if err != nil {
@@ -158,7 +159,9 @@ func listRows(ctx context.Context, tx *store.Tx, e *store.Endpoint, status store
 		}
 		l := &Listed{Delivery: *r, Kept: true}
 		l.describe(events)
-		out = append(out, l)
+		if by.may(l.EventKind) {
+			out = append(out, l)
+		}
 	}
 	return out, next, nil
 }

@@ -235,7 +235,7 @@ func TestAnEndpointIsDownForFiveDays(t *testing.T) {
 		// Nothing is dropped: enabled again it is told what happens from now on,
 		// and a replay brings the rest.
 		on := true
-		if _, err := w.acts.Patch(t.Context(), w.client, e.ID, &Request{Enabled: &on}, "Awa"); err != nil {
+		if _, err := w.acts.Patch(t.Context(), w.client, e.ID, &Request{Enabled: &on}, awa); err != nil {
 			t.Fatal(err)
 		}
 		w.pay()
@@ -244,7 +244,7 @@ func TestAnEndpointIsDownForFiveDays(t *testing.T) {
 			t.Errorf("%d events arrived, want the first and the last", n)
 		}
 		yes := true
-		out, err := w.acts.Replay(t.Context(), w.client.ID, e.ID, &Replay{Failed: &yes}, "Awa")
+		out, err := w.acts.Replay(t.Context(), w.client.ID, e.ID, &Replay{Failed: &yes}, awa)
 		if err != nil || out.Stretches != 1 || out.Deliveries == 0 {
 			t.Fatalf("the replay is %+v, %v", out, err)
 		}

@@ -164,7 +164,7 @@ func (w *world) shopOf(client *till.Client, events ...string) *shop {
 	}
 	s := w.listen()
 	url := fmt.Sprintf("http://%s/hooks", s.addr())
-	e, secret, err := w.acts.Create(context.Background(), client, &Request{URL: &url, Events: &events}, "Awa")
+	e, secret, err := w.acts.Create(context.Background(), client, &Request{URL: &url, Events: &events}, awa)
 	if err != nil {
 		w.t.Fatal(err)
 	}
