@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -157,9 +158,9 @@ func TestOnePoisonedPaymentInAHundredKeepsNobodyWaiting(t *testing.T) {
 	t.Parallel()
 	inDatabase(t, sandbox.Config{}, func(t *testing.T, w *world, database string) {
 		poisoned := map[till.ID]string{}
-		var panics till.ID
+		var panics atomic.Value
 		w.way.set(nil, func(ctx context.Context, q provider.Query, _ int) (provider.Result, error) {
-			if q.ID == panics {
+			if q.ID == panics.Load() {
 				panic("an answer that nobody has thought of")
 			}
 			return w.operator.Check(ctx, q)
@@ -175,7 +176,7 @@ func TestOnePoisonedPaymentInAHundredKeepsNobodyWaiting(t *testing.T) {
 			x := fmt.Sprintf("x'%x'", id[:])
 			switch i / hundred {
 			case 0:
-				panics = id
+				panics.Store(id)
 				poisoned[id] = "the call panicked, 3 times in a row"
 			case 1:
 				storetest.Refuse(t, database, "claim", "UPDATE", "steps", "NEW.lease_version > OLD.lease_version AND NEW.subject_id = "+x)
@@ -209,7 +210,7 @@ func TestOnePoisonedPaymentInAHundredKeepsNobodyWaiting(t *testing.T) {
 			t.Errorf("four poisoned payments were asked about %d times in a day", checks-before)
 		}
 
-		panics = till.ID{}
+		panics.Store(till.ID{})
 		for name, table := range map[string]string{"claim": "steps", "credit": "transactions", "anything": "attempts"} {
 			storetest.Allow(t, database, name, table)
 		}

@@ -3,6 +3,7 @@ package payout_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -52,16 +53,16 @@ func TestAPoisonedPayoutKeepsItsReserveAndIsACase(t *testing.T) {
 					w.operator.Close()
 					w.store.Close()
 				}()
-				var panics till.ID
+				var panics atomic.Value
 				w.way.set(nil, func(ctx context.Context, q provider.Query, _ int) (provider.Result, error) {
-					if q.ID == panics {
+					if q.ID == panics.Load() {
 						panic("an answer that nobody has thought of")
 					}
 					return w.operator.Payouts().Check(ctx, q)
 				})
 				w.deaf = true
 				refused, panicking, well := w.create("0017").ID, w.create("0017").ID, w.create("0017").ID
-				panics = panicking
+				panics.Store(panicking)
 				storetest.Refuse(t, database.Path, "poison", "INSERT", "transactions", fmt.Sprintf("NEW.payout_id = x'%x'", refused[:]))
 				time.Sleep(window)
 				if w.payout(well).Status != till.PayoutSuccess {
@@ -73,7 +74,7 @@ func TestAPoisonedPayoutKeepsItsReserveAndIsACase(t *testing.T) {
 					}
 				}
 				w.purse(t, 1000, 2000, 0)
-				panics = till.ID{}
+				panics.Store(till.ID{})
 				storetest.Allow(t, database.Path, "poison", "transactions")
 				time.Sleep(3 * time.Hour)
 				for _, id := range []till.ID{refused, panicking} {
