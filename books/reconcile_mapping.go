@@ -24,7 +24,7 @@ type Mapping struct {
 	SkipPrefixes []string `toml:"skip_prefixes"` // a line that begins so holds no movement: a total, a footer
 
 	Reference  string `toml:"reference"`   // what we sent as our reference; "reference" unless set
-	ExternalID string `toml:"external_id"` // the payment's or payout's id; "external_id" unless set
+	ExternalID string `toml:"external_id"` // the payment's or payout's id, or our reference; "external_id" unless set
 	Receipt    string `toml:"receipt"`     // the operator's own id of the movement; "receipt" unless set
 	Amount     string `toml:"amount"`      // "amount" unless set
 	Currency   string `toml:"currency"`    // "currency" unless set

@@ -76,8 +76,8 @@ type Result struct {
 // which of the two is the Provider's.
 type Request struct {
 	Client      till.ID
-	ID          till.ID // of the payment or payout; goes to the operator as the external id
-	Reference   till.ID // what the operator deduplicates by
+	ID          till.ID // of the payment or payout, for people at the operator's; not repeated by a row made anew, see Reference
+	Reference   till.ID // what the operator deduplicates by; the same for a row that was lost and made again, whose ID is not
 	Method      string
 	Country     string
 	Phone       string // of the customer or recipient: digits, with the calling code

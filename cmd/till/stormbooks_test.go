@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"till"
+	"till/engine"
 	"till/provider/simulator"
+	"till/server"
 	"till/store"
 )
 
@@ -66,8 +68,8 @@ func orders(payments, payouts int) []order {
 
 // standing is a payment or payout as Till has it.
 type standing struct {
-	kind, id, status, connection string
-	final, paid, attention       bool
+	kind, id, reference, status, connection string
+	final, paid, attention                  bool
 }
 
 // standings reads all of them.
@@ -79,6 +81,11 @@ func (s *storm) standings() (all []standing) {
 		s.t.Fatal(err)
 	}
 	defer db.Close()
+	secret, err := server.ReadSecret(server.SecretFile(s.database))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	in, out := engine.NewKeys(store.KindPayment, secret), engine.NewKeys(store.KindPayout, secret)
 	const page = 200
 	err = db.View(ctx, func(tx *store.Tx) error {
 		for offset := 0; ; offset += page {
@@ -87,7 +94,7 @@ func (s *storm) standings() (all []standing) {
 				return err
 			}
 			for _, p := range rows {
-				all = append(all, standing{"payment", p.ID.String(), string(p.Status), p.Connection, p.Status.Final(), p.Status == till.Success || p.LateEvent != 0, p.Attention})
+				all = append(all, standing{"payment", p.ID.String(), in.Reference(p.ClientID, p.IdempotencyKey).String(), string(p.Status), p.Connection, p.Status.Final(), p.Status == till.Success || p.LateEvent != 0, p.Attention})
 			}
 			if len(rows) < page {
 				break
@@ -99,7 +106,7 @@ func (s *storm) standings() (all []standing) {
 				return err
 			}
 			for _, p := range rows {
-				all = append(all, standing{"payout", p.ID.String(), string(p.Status), p.Connection, p.Status.Final(), p.Status == till.PayoutSuccess || p.LateEvent != 0, p.Attention})
+				all = append(all, standing{"payout", p.ID.String(), out.Reference(p.ClientID, p.IdempotencyKey).String(), string(p.Status), p.Connection, p.Status.Final(), p.Status == till.PayoutSuccess || p.LateEvent != 0, p.Attention})
 			}
 			if len(rows) < page {
 				return nil
@@ -112,8 +119,8 @@ func (s *storm) standings() (all []standing) {
 	return all
 }
 
-// tail12 is what all operators are told of an id, each in its own way: M-Pesa
-// takes no more of a payment than its last twelve digits.
+// tail12 is what all operators are told of an id, or of a reference, each in its
+// own way: M-Pesa takes no more of a payment than its last twelve digits.
 func tail12(id string) string {
 	id = strings.ToLower(strings.ReplaceAll(id, "-", ""))
 	return id[max(0, len(id)-12):]
@@ -166,6 +173,9 @@ func (s *storm) compare(last bool) (unsettled int) {
 	counts := map[string]int{}
 	for _, p := range s.standings() {
 		x := entries[p.kind+" "+tail12(p.id)]
+		if x == nil {
+			x = entries[p.kind+" "+tail12(p.reference)]
+		}
 		if x == nil {
 			x = &entry{}
 		}

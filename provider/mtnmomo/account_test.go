@@ -329,7 +329,7 @@ func TestTheSimulatorCallsBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := <-calls
-		if got.method != method || got.body["status"] != "SUCCESSFUL" || got.body["externalId"] != r.ID.String() || got.body["amount"] != "2500" {
+		if got.method != method || got.body["status"] != "SUCCESSFUL" || got.body["externalId"] != r.Reference.String() || got.body["amount"] != "2500" {
 			t.Errorf("the callback is %+v", got)
 		}
 		sim.Close()

@@ -220,8 +220,11 @@ func (p *product) body(r provider.Request) ([]byte, error) {
 	if note == "" {
 		note = p.note
 	}
+	// The external id is the reference, not the row's id: MTN repeats it in every
+	// read, and a row that was lost with an old database and made again has
+	// another id, but the same reference.
 	m := money{Amount: wire.Decimal(r.Amount.Minor, decimals), Currency: r.Amount.Currency,
-		ExternalID: r.ID.String(), PayerMessage: note, PayeeNote: note}
+		ExternalID: r.Reference.String(), PayerMessage: note, PayeeNote: note}
 	if p.override != "" {
 		m.Currency = p.override
 	}

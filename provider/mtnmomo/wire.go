@@ -199,11 +199,12 @@ func (p *product) success(s *state, q provider.Query) (provider.Result, error) {
 		}
 		result.Amount = m
 	}
-	// MTN does not repeat the reference; it was asked for by it. It does repeat
-	// the external id, which is the payment's own.
+	// MTN does not repeat the reference under its own name; it was asked for by
+	// it. It does repeat the external id, which is the reference too, or the row's
+	// id where an earlier release sent it.
 	switch id := string(s.ExternalID); {
 	case id == "" || q.ID.IsZero():
-	case strings.EqualFold(id, q.ID.String()):
+	case strings.EqualFold(id, q.Reference.String()), strings.EqualFold(id, q.ID.String()):
 		result.Reference = q.Reference.String()
 	default:
 		result.Reference = wire.Clip(id, maxCode)

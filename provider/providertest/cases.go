@@ -153,6 +153,23 @@ func testRepeated(t *testing.T, h Harness) {
 	h.wantDebits(t, r, 1)
 }
 
+// testMadeAgain is about a row that was lost with an old database and made again
+// by the client's retry: it has another id and the same reference.
+func testMadeAgain(t *testing.T, h Harness) {
+	h.needsReference(t)
+	lost := h.request(t, Approve)
+	wantOutcome(t, "the answer to the lost one", h.submit(t, lost).Outcome, provider.Accepted)
+	again := lost
+	again.ID = till.NewID(lost.ID.Time().Add(time.Hour))
+	wantOutcome(t, "the answer to the one that was made again", h.submit(t, again).Outcome, provider.Duplicate)
+	result := h.end(t, again)
+	wantOutcome(t, "the end", result.Outcome, provider.Success)
+	if result.Reference != "" && result.Reference != again.Reference.String() {
+		t.Errorf("the reference is %q, want %q: its money would not be credited", result.Reference, again.Reference)
+	}
+	h.wantDebits(t, again, 1)
+}
+
 func testConcurrent(t *testing.T, h Harness) {
 	h.needsReference(t)
 	r := h.request(t, Approve)

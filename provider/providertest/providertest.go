@@ -96,6 +96,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"an accepted request is open until the customer decides", testOpen},
 		{"a stuck request stays open", testStuck},
 		{"a repeated reference is a duplicate and debits once", testRepeated},
+		{"one that was lost and made again under another id is the same", testMadeAgain},
 		{"two hundred concurrent submits of one reference debit once", testConcurrent},
 		{"an unknown reference is not found", testUnknown},
 		{"a lost answer is an error and the request is found", testLostAnswer},
