@@ -23,6 +23,7 @@ const (
 	CodePayoutNotFound       Code = "payout_not_found"           // no such payout of this client
 	CodeNotCancellable       Code = "payout_not_cancellable"     // it may have been sent already
 	CodeInsufficientBalance  Code = "insufficient_balance"       // the wallet has less than the payout and its fee
+	CodePayoutsHeld          Code = "payouts_held"               // no new payouts are taken until a person releases them
 	CodeEventNotFound        Code = "event_not_found"            // no such event of this client
 	CodeEndpointNotFound     Code = "webhook_endpoint_not_found" // no such webhook endpoint of this client
 	CodeEndpointDisabled     Code = "webhook_endpoint_disabled"  // it is disabled, and nothing is sent to it

@@ -33,6 +33,7 @@ var refusals = map[till.Code]refusal{
 	till.CodePayoutNotFound:       {http.StatusNotFound, "There is no such payout."},
 	till.CodeNotCancellable:       {http.StatusConflict, "The payout may have been sent already."},
 	till.CodeInsufficientBalance:  {http.StatusUnprocessableEntity, "The wallet has less available than the payout and its fee."},
+	till.CodePayoutsHeld:          {http.StatusServiceUnavailable, "No new payouts are taken until the operator of this service releases them. Ask there; the same idempotency key will do."},
 	till.CodeEventNotFound:        {http.StatusNotFound, "There is no such event."},
 	till.CodeEndpointNotFound:     {http.StatusNotFound, "There is no such webhook endpoint."},
 	till.CodeEndpointDisabled:     {http.StatusConflict, "The webhook endpoint is disabled. Enable it first."},
@@ -83,7 +84,8 @@ var retryAfter = []string{"1"}
 func (c *call) fail(err error) {
 	e := c.refusal(err)
 	r := refusals[e.Code]
-	if r.status == http.StatusServiceUnavailable {
+	// What a person has to release is not worth waiting for.
+	if r.status == http.StatusServiceUnavailable && e.Code != till.CodePayoutsHeld {
 		c.Header()["Retry-After"] = retryAfter
 		if s := (e.RetryAfter + time.Second - 1) / time.Second; s > 1 {
 			c.Header()["Retry-After"] = []string{strconv.FormatInt(int64(s), 10)}

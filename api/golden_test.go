@@ -173,6 +173,13 @@ func (s *teller) act(words []string) {
 		storetest.CheckInvariants(s.t, w.store)
 	case "fee", "adjust", "paid":
 		err = s.money(ctx, words)
+	case "hold", "release":
+		err = w.store.Update(ctx, func(tx *store.Tx) error {
+			if words[0] == "hold" {
+				return tx.HoldPayouts(ctx, store.EveryClient, store.HoldRestored, "a test")
+			}
+			return tx.ReleasePayouts(ctx, store.EveryClient, store.HoldRestored)
+		})
 	default:
 		err = fmt.Errorf("no section %q", words[0])
 	}

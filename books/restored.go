@@ -3,30 +3,203 @@ package books
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"till"
+	"till/engine"
 	"till/store"
 )
 
-// restoredClients is how many audit logs one commit of Restored appends to.
-const restoredClients = 100
+// The limits of one commit of Restored and Release.
+const (
+	restoredClients = 100 // audit logs that are appended to
+	restoredSteps   = 200 // steps that are marked
+)
 
-// Restored is told by a person that the database was put back from a backup:
-// what came after the backup is lost, and numbers of events will be given out
-// a second time. The event logs get a new identity, so that whoever follows
-// one notices, and every audit log says so. It may be run twice.
-func Restored(ctx context.Context, s *store.Store, actor string) (logID till.ID, err error) {
-	logID = till.NewID(s.Now())
-	err = s.Update(ctx, func(tx *store.Tx) error {
-		found, err := tx.SetLogID(ctx, logID)
-		if err == nil && !found {
-			return errors.New("the database has not been started yet: there is nothing to restore")
-		}
-		return err
-	})
-	if err != nil {
-		return till.ID{}, err
+// Restoring is what a person says about an old database that was put back.
+type Restoring struct {
+	Secret       []byte    // the installation's: what may have been sent went out under references that derive from it
+	LostFrom     till.Time // what was written from then on is lost
+	KeysReviewed bool      // somebody has looked at the keys that work again
+	By           string
+}
+
+// Restoration is what Restored has done.
+type Restoration struct {
+	store.Restore
+	Again             bool // it went on with what an earlier run began
+	Payments, Payouts int  // marked as possibly sent, by this run
+}
+
+// errNeverStarted says that there is no installation yet.
+var errNeverStarted = errors.New("the database has not been started yet: there is nothing to restore")
+
+// Restored is told by a person that the database was put back from a backup, or
+// that a standby took over that did not have everything. From the backup on
+// nothing that this database says of open payments and payouts is known to be so:
+//
+//   - Each of them counts as possibly sent. It is asked about, never sent, and
+//     ended as unsent only if its operator proves it (engine.Doubt).
+//   - New payouts are held until Release: wallets lack the payouts that are lost.
+//   - So are first sends to operators that know no reference of ours.
+//   - The event logs get a new identity, because numbers of events will be given
+//     out a second time, and every audit log says so.
+//
+// It commits in slices and may be interrupted: run again with the same LostFrom
+// it goes on, and leaves what was made since it began as it is. A server may be
+// running.
+func Restored(ctx context.Context, s *store.Store, r Restoring) (*Restoration, error) {
+	out := &Restoration{}
+	begin := func() error {
+		return s.Update(ctx, func(tx *store.Tx) error { return out.begin(ctx, tx, r) })
 	}
+	err := begin()
+	if errors.Is(err, store.ErrUnknownCommit) {
+		err = begin() // what is there already is gone on with
+	}
+	if err != nil {
+		return nil, err
+	}
+	keys := map[string]engine.Keys{
+		store.KindPayment: engine.NewKeys(store.KindPayment, r.Secret),
+		store.KindPayout:  engine.NewKeys(store.KindPayout, r.Secret),
+	}
+	err = eachPage(ctx, s, func(clients []till.ID) error {
+		for _, client := range clients {
+			if err := out.mark(ctx, s, client, keys); err != nil {
+				return err
+			}
+		}
+		detail := fmt.Sprintf("log %s; lost from %s", out.LogID, out.LostFrom)
+		return s.UpdateBehind(ctx, func(tx *store.Tx) error { return auditAll(ctx, tx, clients, r.By, "restored", detail) })
+	})
+	if err != nil || !r.KeysReviewed {
+		return out, err
+	}
+	err = s.Update(ctx, func(tx *store.Tx) error {
+		out.KeysReviewedAt = tx.Now()
+		return tx.ReviewKeys(ctx)
+	})
+	return out, err
+}
+
+// begin writes the restore down, or finds the one that an earlier run began.
+func (out *Restoration) begin(ctx context.Context, tx *store.Tx, r Restoring) error {
+	if r.LostFrom > tx.Now() {
+		return till.Errorf(till.CodeValidationFailed, "what is lost cannot begin in the future")
+	}
+	open, err := tx.OpenRestores(ctx)
+	if err != nil {
+		return err
+	}
+	if len(open) > 0 && open[0].LostFrom == r.LostFrom {
+		out.Restore, out.Again = *open[0], true
+		return tx.HoldPayouts(ctx, store.EveryClient, store.HoldRestored, r.By)
+	}
+	out.Restore = store.Restore{At: tx.Now(), LostFrom: r.LostFrom, By: r.By, LogID: till.NewID(tx.Now())}
+	if found, err := tx.SetLogID(ctx, out.LogID); err != nil || !found {
+		return errors.Join(err, errUnless(found))
+	}
+	if err := tx.InsertRestore(ctx, &out.Restore); err != nil {
+		return err
+	}
+	return tx.HoldPayouts(ctx, store.EveryClient, store.HoldRestored, r.By)
+}
+
+func errUnless(started bool) error {
+	if started {
+		return nil
+	}
+	return errNeverStarted
+}
+
+// mark marks what is open of a client as possibly sent, slice by slice.
+func (out *Restoration) mark(ctx context.Context, s *store.Store, client till.ID, keys map[string]engine.Keys) error {
+	for after := (till.ID{}); ; {
+		var last till.ID
+		var n map[string]int
+		err := s.UpdateBehind(ctx, func(tx *store.Tx) (err error) {
+			last, n, err = out.markSlice(ctx, tx, client, after, keys)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		out.Payments, out.Payouts = out.Payments+n[store.KindPayment], out.Payouts+n[store.KindPayout]
+		if last.IsZero() {
+			return nil
+		}
+		after = last
+	}
+}
+
+// markSlice marks the next steps of a client, and returns the last one that it
+// has seen; zero if there is none.
+func (out *Restoration) markSlice(ctx context.Context, tx *store.Tx, client, after till.ID, keys map[string]engine.Keys) (last till.ID, n map[string]int, err error) {
+	steps, err := tx.LockOpenSteps(ctx, client, after, out.Again, restoredSteps)
+	if err != nil || len(steps) == 0 {
+		return last, nil, err
+	}
+	rows, err := alikes(ctx, tx, steps)
+	if err != nil {
+		return last, nil, err
+	}
+	n = map[string]int{}
+	var marked []*store.Step
+	var sends []*store.Attempt
+	for _, st := range steps {
+		last = st.SubjectID
+		row, found := rows[st.SubjectID]
+		// What was made since an earlier run began is as it says.
+		if !found || row.Final || out.Again && row.CreatedAt > out.At {
+			continue
+		}
+		first := st.SendStartedAt.IsZero()
+		engine.Doubt(st, row.Connection, tx.Now())
+		marked, n[st.Kind] = append(marked, st), n[st.Kind]+1
+		if first {
+			// As a claim writes it: so callbacks and statements find it by the
+			// reference that it would have been sent under.
+			sends = append(sends, &store.Attempt{ClientID: client, SubjectID: st.SubjectID, Connection: row.Connection,
+				Reference: keys[st.Kind].Reference(client, row.IdempotencyKey), StartedAt: st.SendStartedAt, First: true, FindAs: st.Kind})
+		}
+	}
+	if err := tx.MarkRestored(ctx, marked); err != nil {
+		return last, nil, err
+	}
+	return last, n, tx.BeginSubmits(ctx, sends)
+}
+
+// alikes reads the rows that steps of one client are about, by id.
+func alikes(ctx context.Context, tx *store.Tx, steps []*store.Step) (map[till.ID]store.Alike, error) {
+	var in, out []store.Ref
+	for _, st := range steps {
+		if ref := (store.Ref{Client: st.ClientID, ID: st.SubjectID}); st.Kind == store.KindPayout {
+			out = append(out, ref)
+		} else {
+			in = append(in, ref)
+		}
+	}
+	payments, err := tx.Payments(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	payouts, err := tx.Payouts(ctx, out)
+	if err != nil {
+		return nil, err
+	}
+	rows := make(map[till.ID]store.Alike, len(steps))
+	for ref, p := range payments {
+		rows[ref.ID] = p.Alike()
+	}
+	for ref, p := range payouts {
+		rows[ref.ID] = p.Alike()
+	}
+	return rows, nil
+}
+
+// eachPage calls f with the ids of all clients, a page at a time.
+func eachPage(ctx context.Context, s *store.Store, f func(clients []till.ID) error) error {
 	for after := (till.ID{}); ; {
 		var clients []till.ID
 		err := s.View(ctx, func(tx *store.Tx) error {
@@ -38,23 +211,24 @@ func Restored(ctx context.Context, s *store.Store, actor string) (logID till.ID,
 			return err
 		})
 		if err != nil || len(clients) == 0 {
-			return logID, err
+			return err
 		}
 		after = clients[len(clients)-1]
-		if err := s.UpdateBehind(ctx, func(tx *store.Tx) error { return auditRestored(ctx, tx, clients, logID, actor) }); err != nil {
-			return logID, err
+		if err := f(clients); err != nil {
+			return err
 		}
 	}
 }
 
-func auditRestored(ctx context.Context, tx *store.Tx, clients []till.ID, logID till.ID, actor string) error {
+// auditAll writes one line into the audit logs of some clients.
+func auditAll(ctx context.Context, tx *store.Tx, clients []till.ID, by, action, detail string) error {
 	heads, err := tx.LockHeads(ctx, clients)
 	if err != nil {
 		return err
 	}
 	rows := make([]*store.AuditRow, 0, len(heads))
 	for _, h := range heads {
-		rows = append(rows, &store.AuditRow{ClientID: h.ClientID, Sequence: h.NextAudit(), At: h.Tick(), Actor: actor, Action: "restored", Detail: "log " + logID.String()})
+		rows = append(rows, &store.AuditRow{ClientID: h.ClientID, Sequence: h.NextAudit(), At: h.Tick(), Actor: by, Action: action, Detail: detail})
 	}
 	if err := tx.InsertAudit(ctx, rows); err != nil {
 		return err

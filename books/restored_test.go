@@ -2,6 +2,7 @@ package books_test
 
 import (
 	"testing"
+	"time"
 
 	"till"
 	"till/books"
@@ -13,7 +14,8 @@ func TestRestoredGivesTheLogsANewIdentity(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
 		ctx := t.Context()
-		if _, err := books.Restored(ctx, s, "Awa"); err == nil {
+		lost := s.Now()
+		if _, err := books.Restored(ctx, s, books.Restoring{LostFrom: lost, By: "Awa"}); err == nil {
 			t.Error("a database that was never started was restored")
 		}
 		old := till.NewID(s.Now())
@@ -32,10 +34,12 @@ func TestRestoredGivesTheLogsANewIdentity(t *testing.T) {
 		}
 		seen := map[till.ID]bool{old: true}
 		for range 2 {
-			id, err := books.Restored(ctx, s, "Awa")
-			if err != nil || seen[id] {
-				t.Fatalf("log %s, %v; want one that was never there", id, err)
+			lost++ // of another backup
+			r, err := books.Restored(ctx, s, books.Restoring{LostFrom: lost, By: "Awa"})
+			if err != nil || r.Again || seen[r.LogID] {
+				t.Fatalf("%+v, %v; want a log that was never there", r, err)
 			}
+			id := r.LogID
 			seen[id] = true
 			err = s.View(ctx, func(tx *store.Tx) error {
 				i, err := tx.Installation(ctx)
@@ -62,6 +66,95 @@ func TestRestoredGivesTheLogsANewIdentity(t *testing.T) {
 		})
 		if err != nil {
 			t.Fatal(err)
+		}
+	})
+}
+
+// It may be interrupted anywhere: run again with the same time it goes on, and what
+// was made since it began is left as it is.
+func TestRestoredGoesOnWhereItWasInterrupted(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T, s *store.Store) {
+		ctx := t.Context()
+		client := storetest.NewClient(t, s, till.Test)
+		err := s.Update(ctx, func(tx *store.Tx) error {
+			return tx.InsertInstallation(ctx, &store.Installation{LogID: till.NewID(tx.Now()), SecretCheck: []byte("check"), CreatedAt: tx.Now()})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := storetest.NewCollector(t, s)
+		for range 205 { // more than one commit takes
+			storetest.NewPayment(t, c, client, storetest.Body{})
+		}
+		ended := storetest.NewPayment(t, c, client, storetest.Body{})
+		storetest.Apply(t, c, s, ended, storetest.Succeeded)
+		if _, err := books.Restored(ctx, s, books.Restoring{LostFrom: s.Now().Add(time.Hour), By: "Awa"}); till.ErrorCode(err) != till.CodeValidationFailed {
+			t.Errorf("lost from a time that has not come: %v", err)
+		}
+		lost := s.Now()
+		// As it is left by a run that was stopped right after it began.
+		err = s.Update(ctx, func(tx *store.Tx) error {
+			return tx.InsertRestore(ctx, &store.Restore{At: tx.Now(), LostFrom: lost, By: "Awa", LogID: till.NewID(tx.Now())})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, err := books.Restored(ctx, s, books.Restoring{LostFrom: lost, By: "Awa"})
+		if err != nil || !first.Again || first.Payments != 205 || first.Payouts != 0 {
+			t.Fatalf("%+v, %v; want 205 payments", first, err)
+		}
+		after := storetest.NewPayment(t, c, client, storetest.Body{})
+		again, err := books.Restored(ctx, s, books.Restoring{LostFrom: lost, KeysReviewed: true, By: "Awa"})
+		if err != nil || !again.Again || again.Payments != 0 || again.LogID != first.LogID {
+			t.Errorf("%+v, %v; want that nothing is left to do", again, err)
+		}
+		err = s.View(ctx, func(tx *store.Tx) error {
+			step, err := tx.Step(ctx, store.Ref{Client: client.ID, ID: after.ID})
+			if err == nil && (step.Restored || step.Sends != 0) {
+				t.Errorf("what was made since is marked: %+v", step)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		u, err := books.Unexplain(ctx, s)
+		if err != nil || len(u.Restores) != 1 || len(u.Payments) != 205 || len(u.Payouts) != 0 {
+			t.Errorf("%d restores, %d payments, %d payouts, %v", len(u.Restores), len(u.Payments), len(u.Payouts), err)
+		}
+	})
+}
+
+// Somebody who was locked out in the lost time is let in again: until the keys were
+// looked at, nothing is released.
+func TestNothingIsReleasedBeforeTheKeysAreReviewed(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T, s *store.Store) {
+		ctx := t.Context()
+		storetest.NewClient(t, s, till.Live)
+		err := s.Update(ctx, func(tx *store.Tx) error {
+			return tx.InsertInstallation(ctx, &store.Installation{LogID: till.NewID(tx.Now()), SecretCheck: []byte("check"), CreatedAt: tx.Now()})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := books.Restoring{LostFrom: s.Now(), By: "Awa"}
+		if _, err := books.Restored(ctx, s, r); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := books.Release(ctx, s, "Awa"); till.ErrorCode(err) != till.CodeValidationFailed {
+			t.Errorf("released: %v", err)
+		}
+		r.KeysReviewed = true
+		if _, err := books.Restored(ctx, s, r); err != nil {
+			t.Fatal(err)
+		}
+		if u, err := books.Release(ctx, s, "Awa"); err != nil || len(u.Restores) != 1 {
+			t.Errorf("%+v, %v", u, err)
+		}
+		if u, err := books.Release(ctx, s, "Awa"); err != nil || len(u.Restores) != 0 {
+			t.Errorf("a second time: %+v, %v", u, err)
 		}
 	})
 }

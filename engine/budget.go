@@ -164,3 +164,16 @@ func (e *Engine) fillReserves(ctx context.Context) time.Duration {
 	}
 	return -1
 }
+
+// rateOf returns how often an operation may be called: as the configuration
+// says, or the operator.
+func rateOf(t provider.Traits, l Limits, action Action) provider.Rate {
+	rate, other := t.CheckRate, l.Check
+	if action == Submit {
+		rate, other = t.SubmitRate, l.Submit
+	}
+	if other.PerSecond > 0 {
+		return other
+	}
+	return rate
+}

@@ -262,13 +262,10 @@ func (b *Change[R]) Decide(ctx context.Context, a *Answer, d Decider[R]) error {
 // operator.
 func (b *Change[R]) judge(ctx context.Context, row R, a *Answer, d Decider[R]) error {
 	p, s := row.Alike(), b.Steps[a.Ref]
-	if a.Action == Abandon {
-		if t, known := b.e.traits(p.Connection); known && !p.Final && MayAbandon(s, p.ExpiresAt, t, b.Tx.Now()) {
-			return d.Fail(ctx, row, provider.Result{Outcome: provider.Failed, Reason: till.ProviderUnavailable, Retryable: true})
-		}
-		return nil
-	}
-	if a.Err != nil || a.Action == Notice {
+	switch t, known := b.e.traits(p.Connection); {
+	case a.Action == Abandon && known && !p.Final && MayAbandon(s, p.ExpiresAt, t, b.Tx.Now()):
+		return d.Fail(ctx, row, provider.Result{Outcome: provider.Failed, Reason: till.ProviderUnavailable, Retryable: true})
+	case a.Err != nil || a.Action == Abandon || a.Action == Hold || a.Action == Notice:
 		return nil
 	}
 	switch r := a.Result; r.Outcome {
@@ -401,10 +398,12 @@ func (b *Change[R]) schedule(row R, a *Answer, t provider.Traits, was store.Alik
 			b.Forget(row)
 		}
 	case a.Action == Resolve || !b.e.Has(p.Connection):
+	case a.Action == Hold:
+		b.hold(row, a, s, now)
 	default:
 		Reschedule(s, a, p.ExpiresAt, t, now)
 		if Overdue(p.ExpiresAt, t, now) {
-			b.Again(row, CaseOverdue, "its time is over and the operator has not decided", *p.Attention)
+			b.Again(row, CaseOverdue, overdue(s), *p.Attention)
 			b.Attend(row)
 		}
 	}

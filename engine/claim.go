@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"till"
-	"till/provider"
 	"till/store"
 )
 
@@ -198,12 +197,16 @@ func (e *Engine) claimOf(ctx context.Context, lanes []string, find func(tx *stor
 		if err != nil {
 			return err
 		}
+		restoring, err := e.restoring(ctx, tx, steps, jobs)
+		if err != nil {
+			return err
+		}
 		for _, s := range steps {
 			ref := store.Ref{Client: s.ClientID, ID: s.SubjectID}
 			if e.held.has(ref) {
 				continue // an answer about it is about to be recorded
 			}
-			t := e.plan(s, jobs[ref], tx.Now())
+			t := e.plan(s, jobs[ref], tx.Now(), restoring)
 			if t == nil {
 				others = append(others, s.Lane)
 				continue
@@ -357,7 +360,7 @@ func (p *permits) within(t *Task) bool {
 		return false
 	}
 	o := e.operation(name, t.Action)
-	if rate := e.rates[o]; rate.PerSecond > 0 && t.Action != Abandon {
+	if rate := e.rates[o]; rate.PerSecond > 0 && t.Action.calls() {
 		if p.left[o] == 0 {
 			p.delay(t, shortfall(p.budgets[o], rate))
 			return false
@@ -381,7 +384,7 @@ func (p *permits) delay(t *Task, d time.Duration) {
 func (p *permits) save(ctx context.Context, tx *store.Tx, tasks []*Task) error {
 	used := map[string]int{}
 	for _, t := range tasks {
-		if b := p.budgets[p.e.operation(t.Job.Connection, t.Action)]; b != nil && t.Action != Abandon {
+		if b := p.budgets[p.e.operation(t.Job.Connection, t.Action)]; b != nil && t.Action.calls() {
 			b.Tokens -= token
 		}
 		if t.round != 0 {
@@ -396,17 +399,4 @@ func (p *permits) save(ctx context.Context, tx *store.Tx, tasks []*Task) error {
 		}
 	}
 	return tx.SaveBudgets(ctx, p.budgets)
-}
-
-// rateOf returns how often an operation may be called: as the configuration
-// says, or the operator.
-func rateOf(t provider.Traits, l Limits, action Action) provider.Rate {
-	rate, other := t.CheckRate, l.Check
-	if action == Submit {
-		rate, other = t.SubmitRate, l.Submit
-	}
-	if other.PerSecond > 0 {
-		return other
-	}
-	return rate
 }

@@ -27,10 +27,34 @@ const maxSends = 3
 // no id.
 const maxHandle = provider.MaxHandle
 
+// unsent answers whether nothing was ever sent. What the operator was seen to hold
+// was, whatever we thought; and what was open when an old database was put back
+// may have been sent since the backup, whatever the step says.
+func unsent(s *store.Step) bool { return s.Sends == 0 && !s.Acked && !s.Restored }
+
 // mayResend answers whether a payment that is proven absent may be sent once
-// more: only to an operator that would notice it twice.
+// more: only to an operator that would notice it twice. What was open when an old
+// database was put back may have been cancelled since the backup, or refused,
+// or ended by a person, and its client was told so: it is not sent any more.
 func mayResend(s *store.Step, t provider.Traits) bool {
-	return t.ClientReference && s.Sends < maxSends
+	return t.ClientReference && s.Sends < maxSends && !s.Restored
+}
+
+// Doubt marks the step of what was open when an old database was put back, at
+// now: it may have been sent. All that was known of earlier sends is as old as
+// the database, so absence has to be proven anew; and an instance that claimed
+// it where nothing was lost yet may send until its lease ends.
+func Doubt(s *store.Step, connection string, now till.Time) {
+	s.Restored = true
+	s.Sends = max(s.Sends, 1)
+	if s.SendStartedAt.IsZero() {
+		s.SendStartedAt = now
+	}
+	s.SendDeadline = max(s.SendDeadline, now.Add(Lease))
+	s.Absent = 0
+	s.LeaseVersion++ // a claim that was decided before this must not succeed
+	s.DueAt = now
+	s.Lane = LaneOf(connection, s, false, provider.Traits{})
 }
 
 // Action is what a due step asks for.
@@ -41,8 +65,12 @@ const (
 	Submit  Action = "submit"  // send the request (again)
 	Check   Action = "check"   // ask how it stands
 	Abandon Action = "abandon" // it never reached the operator and its window is over
+	Hold    Action = "hold"    // do nothing until a person has released it
 	Resolve Action = "resolve" // a person brings the operator's word
 )
+
+// calls answers whether an operator is called.
+func (a Action) calls() bool { return a == Submit || a == Check }
 
 // Next decides what to do about a due step. These lines prevent double
 // charging; each has its reason.
@@ -160,7 +188,7 @@ func keepHandle(s *store.Step, a *Answer, last till.Time) {
 // Which send is on record is told by when it was to begin: its claim wrote that
 // down, and the claim of the next, which comes later, writes down another time.
 func neverSent(s *store.Step, a *Answer) bool {
-	if a.Action != Submit || s.Sends != 1 || s.Acked {
+	if a.Action != Submit || s.Sends != 1 || s.Acked || s.Restored {
 		return false
 	}
 	return errors.Is(a.Err, provider.ErrNotSent) && a.Started == s.SendStartedAt ||
@@ -176,10 +204,6 @@ func refusedSend(s *store.Step, a *Answer) *provider.Refusal {
 	}
 	return nil
 }
-
-// unsent answers whether nothing was ever sent. What the operator was seen to hold
-// was, whatever we thought.
-func unsent(s *store.Step) bool { return s.Sends == 0 && !s.Acked }
 
 // RejectionIsFinal answers whether a rejection ends the payment: only as the
 // answer to the first and only send. On any later send it means "ask".

@@ -69,6 +69,13 @@ func TestNext(t *testing.T) {
 		{"a payout that was sent to an operator without references is asked about for ever", store.Step{Kind: store.KindPayout, Sends: 1, Absent: 2}, false, withoutReference, after, Check},
 		{"a payout that was never sent ends with its window", store.Step{Kind: store.KindPayout}, false, withoutReference, at, Abandon},
 
+		{"what was open when an old database was put back is asked about", store.Step{Sends: 1, Restored: true}, false, traits, before, Check},
+		{"and after its window, too", store.Step{Sends: 1, Restored: true}, false, traits, after, Check},
+		{"and is not taken for unsent", store.Step{Restored: true}, false, traits, after, Check},
+		{"and is not sent, even if it is proven absent", store.Step{Sends: 1, Absent: 2, Restored: true}, false, traits, before, Check},
+		{"and ends once it is proven absent and its window is over", store.Step{Sends: 1, Absent: 2, Restored: true}, false, traits, at, Abandon},
+		{"but a payout only where not found is a proof", store.Step{Kind: store.KindPayout, Sends: 1, Absent: 2, Restored: true}, false, withoutReference, after, Check},
+
 		{"a final is only read, for late money", store.Step{Sends: 1, Acked: true, LateFrom: start}, true, traits, after, Check},
 		{"a final that was never sent is only read", store.Step{}, true, traits, before, Check},
 		{"a final that was never sent is only read after its window", store.Step{}, true, traits, after, Check},
@@ -92,16 +99,17 @@ func TestNextNeverSendsWhatMayBeHeld(t *testing.T) {
 		for _, reference := range []bool{false, true} {
 			for _, acked := range []bool{false, true} {
 				for sends := range 4 {
-					for absent := range 8 {
+					for absent := range 16 {
 						for _, now := range []till.Time{start, expires - 1, expires, expires + 1, expires + till.Day} {
 							tr := traits
 							tr.ClientReference = reference
-							s := store.Step{Kind: kinds[absent%2], Sends: sends, Acked: acked, Absent: absent / 2}
+							restored, absent := absent >= 8, absent%8
+							s := store.Step{Kind: kinds[absent%2], Sends: sends, Acked: acked, Absent: absent / 2, Restored: restored}
 							got := Next(&s, &Job{ExpiresAt: expires, Final: final}, tr, now)
 							open := !final && now < expires
 							first := sends == 0 && !acked
 							again := sends > 0 && sends < 3 && !acked && absent/2 >= 2 && reference
-							if may := open && (first || again); (got == Submit) != may {
+							if may := open && !restored && (first || again); (got == Submit) != may {
 								t.Errorf("%+v, final %v, reference %v, at %s: got %s", s, final, reference, now, got)
 							}
 							if got == Abandon && !MayAbandon(&s, expires, tr, now) {

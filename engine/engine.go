@@ -121,6 +121,8 @@ type Engine struct {
 	rates    map[store.Operation]provider.Rate
 	reserves map[string]*reserve // of the connections that limit sends
 
+	unnoticing map[string]bool // connections whose operators know no reference of ours
+
 	// Only the loop of Run uses these.
 	known   []string             // the lanes of the connections that are configured here
 	shared  map[string]time.Time // those in which steps of another account were met, and when
@@ -164,8 +166,11 @@ func New(c Config) *Engine {
 		reserves: map[string]*reserve{},
 		waits:    map[string]wait{},
 		shared:   map[string]time.Time{},
+
+		unnoticing: map[string]bool{},
 	}
 	for name, p := range c.Connections {
+		e.unnoticing[name] = !p.Traits().ClientReference
 		limits := c.Limits[name]
 		e.slots.most[name] = limits.Calls
 		for _, action := range []Action{Check, Submit} {
@@ -260,8 +265,8 @@ func (e *Engine) Drain(ctx context.Context) error {
 }
 
 // plan decides what to do about one step; nil if it cannot be acted on from
-// here.
-func (e *Engine) plan(s *store.Step, j *Job, now till.Time) *Task {
+// here. With restoring set, what may have been sent before a restore is held.
+func (e *Engine) plan(s *store.Step, j *Job, now till.Time, restoring bool) *Task {
 	if j == nil {
 		return nil
 	}
@@ -270,6 +275,9 @@ func (e *Engine) plan(s *store.Step, j *Job, now till.Time) *Task {
 		return nil // pinned to a connection that this instance does not have
 	}
 	t := &Task{Job: j, Action: Next(s, j, p.Traits(), now), Step: *s, seen: *s, claimed: now}
+	if restoring && e.unnoticing[j.Connection] && maybeLost(s, j) {
+		t.Action = Hold
+	}
 	t.Step.LeaseVersion++
 	t.Step.LeaseUntil = now.Add(Lease)
 	if t.Action == Submit {
@@ -398,7 +406,7 @@ func (e *Engine) act(ctx context.Context, t *Task) *Answer {
 		Version: t.Step.LeaseVersion, WakeSeq: t.Step.WakeSeq, Started: t.claimed, // never too late
 		once: t.once(), row: j.Row,
 	}
-	if t.Action == Abandon {
+	if !t.Action.calls() {
 		a.Ended = a.Started
 		return a
 	}

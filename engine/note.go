@@ -31,7 +31,7 @@ func attemptOf(a *Answer) *store.Attempt {
 
 // note records the call itself, before anything is made of its answer.
 func (b *Change[R]) note(row R, a *Answer, t provider.Traits) {
-	if a.Action == Abandon || a.Action == Resolve || a.Action == Notice {
+	if !a.Action.calls() {
 		return // nobody was called; a resolution is recorded once it is accepted
 	}
 	p := row.Alike()

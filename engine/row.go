@@ -98,7 +98,8 @@ const (
 	CaseReceiptReused = "receipt_reused" // one receipt for two
 	CaseWalletFull    = "wallet_full"    // the wallet cannot hold the money
 	CaseQuarantined   = "quarantined"    // a fault of ours keeps it from being acted on, or its answer from being recorded
+	CaseHeld          = "held"           // it may be the retry of one that was lost with an old database
 )
 
 // endedBy are the kinds of cases that the end of a row closes.
-var endedBy = []string{CaseOverdue, CaseUnknownStatus, CaseQuarantined}
+var endedBy = []string{CaseOverdue, CaseUnknownStatus, CaseQuarantined, CaseHeld}

@@ -112,6 +112,7 @@ type Created struct {
 // without a route included, CodeKeyReused if the key belongs to another body,
 // CodeInsufficientBalance if the wallet has less than the amount and the fee,
 // CodeMethodUnavailable if its operators do not answer just now,
+// CodePayoutsHeld if no new ones are taken,
 // CodeServiceUnavailable if the database is away or the queue is full.
 func (m *Paymaster) Create(ctx context.Context, who Client, r *Request) (Created, error) {
 	var ck order.Checker
@@ -188,6 +189,10 @@ func (m *Paymaster) write(ctx context.Context, tx *store.Tx, heads map[till.ID]*
 	for _, w := range all {
 		wallets[purse{w.ClientID, w.Currency}] = w
 	}
+	held, err := tx.PayoutsHeld(ctx, clients)
+	if err != nil {
+		return err
+	}
 	d := &decided{heads: heads, used: map[*ledger.Wallet]bool{}}
 	for i, call := range calls {
 		if row := taken[keys[i]]; row != nil {
@@ -195,6 +200,10 @@ func (m *Paymaster) write(ctx context.Context, tx *store.Tx, heads map[till.ID]*
 			continue
 		}
 		p := call.Row
+		if held[p.ClientID] {
+			call.Refuse(till.Errorf(till.CodePayoutsHeld, "new payouts are held until a person releases them"))
+			continue
+		}
 		w := wallets[purse{p.ClientID, p.Amount.Currency}]
 		m.stamp(call, heads[p.ClientID].Tick(), tx.Now())
 		if w == nil || w.Reserve(p.Reserve(), p.CreatedAt) != nil {

@@ -20,6 +20,7 @@ import (
 var global = map[string]string{
 	"installation":        "one row, read at start: a reference table",
 	"connections":         "a handful of rows, read at start: a reference table",
+	"restores":            "a row for each time that an old database was put back: a reference table",
 	"schema_migrations":   "read at start: a reference table",
 	"payment_moves":       "eight rows that never change: a reference table",
 	"payout_moves":        "seven rows that never change: a reference table",

@@ -36,7 +36,12 @@ type Step struct {
 	LateFrom      till.Time // when the payment ended other than in success; see Settled
 	LateReads     int       // late-money reads done
 
-	Handle   string    // the operator's own id of the request, "" until it gives one
+	Handle string // the operator's own id of the request, "" until it gives one
+	// Restored says that an old database was put back while the step was open:
+	// what was sent since the backup is not known here, so it is asked about and
+	// never sent. Only MarkRestored writes it.
+	Restored bool
+
 	Mail     []byte    // the latest callback's body, where an adapter wants it
 	MailedAt till.Time // when the latest callback makes, or made, it due
 
@@ -59,13 +64,13 @@ const (
 func Lane(connection, operation string) string { return connection + " " + operation }
 
 const stepColumns = `client_id, subject_id, kind, lane, due_at, lease_until, lease_version, wake_seq, calls, checked_at,
-	sends, send_started_at, send_deadline, acked, absent, slow, late_from, late_reads, handle, mail, mailed_at, absent_at`
+	sends, send_started_at, send_deadline, acked, absent, slow, late_from, late_reads, handle, mail, mailed_at, absent_at, restored`
 
 func scanStep(r row) (*Step, error) {
 	s := &Step{}
 	err := r.Scan(idDest(&s.ClientID), idDest(&s.SubjectID), &s.Kind, &s.Lane, &s.DueAt, &s.LeaseUntil, &s.LeaseVersion, &s.WakeSeq,
 		&s.Calls, &s.CheckedAt, &s.Sends, &s.SendStartedAt, &s.SendDeadline, boolDest(&s.Acked), &s.Absent, &s.Slow, &s.LateFrom, &s.LateReads,
-		textDest(&s.Handle), &s.Mail, &s.MailedAt, &s.AbsentAt)
+		textDest(&s.Handle), &s.Mail, &s.MailedAt, &s.AbsentAt, boolDest(&s.Restored))
 	return s, err
 }
 

@@ -83,7 +83,7 @@ is wrong with a connection is told first; with --json 'till connections' has it.
 // like an empty list.
 var caseKinds = []string{
 	engine.CaseOverdue, engine.CaseUnknownStatus, engine.CaseMismatch, engine.CaseContradiction, engine.CaseLateMoney, engine.CaseReversed,
-	engine.CaseReceiptReused, engine.CaseWalletFull, engine.CaseQuarantined, books.CaseStatement, webhook.CaseExhausted, webhook.CaseDisabled,
+	engine.CaseReceiptReused, engine.CaseWalletFull, engine.CaseQuarantined, engine.CaseHeld, books.CaseStatement, webhook.CaseExhausted, webhook.CaseDisabled,
 }
 
 // findAfter reads the case that a page begins after.

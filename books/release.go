@@ -1,0 +1,115 @@
+package books
+
+import (
+	"context"
+	"errors"
+
+	"till"
+	"till/engine"
+	"till/store"
+)
+
+// MaxUnexplained is how many of each kind are listed that a restore has left
+// unexplained.
+const MaxUnexplained = 1000
+
+// Unexplained is what is not known yet about an old database that was put back.
+type Unexplained struct {
+	Restores []*store.Restore // that are not released, the latest first
+	// Payouts and Payments were open in the old database and are still: they may
+	// have been sent. At most MaxUnexplained of each, by client and id.
+	Payouts, Payments []store.Undecided
+	// Cases are the open ones, the longest open first.
+	Cases []*store.Case
+}
+
+// Nothing reports whether there is nothing to explain.
+func (u *Unexplained) Nothing() bool {
+	return len(u.Payouts) == 0 && len(u.Payments) == 0 && len(u.Cases) == 0
+}
+
+// Unexplain reads what a restore has left unexplained.
+func Unexplain(ctx context.Context, s *store.Store) (*Unexplained, error) {
+	u := &Unexplained{}
+	err := s.View(ctx, func(tx *store.Tx) (err error) {
+		if u.Restores, err = tx.OpenRestores(ctx); err != nil {
+			return err
+		}
+		if u.Payouts, err = tx.Undecided(ctx, store.KindPayout, MaxUnexplained); err != nil {
+			return err
+		}
+		if u.Payments, err = tx.Undecided(ctx, store.KindPayment, MaxUnexplained); err != nil {
+			return err
+		}
+		u.Cases, err = tx.Cases(ctx, store.CaseFilter{Limit: MaxUnexplained})
+		return err
+	})
+	return u, err
+}
+
+// Release is told by a person that the statements of the lost time were applied:
+// new payouts are taken again, and what was held because it might be the retry of
+// something that was lost is sent, or, if its time is over, ends as unsent. It
+// returns what is still unexplained: that is for the person to know. It returns
+// CodeValidationFailed if nobody has looked at the keys yet. It may be run twice.
+func Release(ctx context.Context, s *store.Store, by string) (*Unexplained, error) {
+	u, err := Unexplain(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range u.Restores {
+		if r.KeysReviewedAt.IsZero() {
+			return nil, till.Errorf(till.CodeValidationFailed, "nobody has looked at the keys that work again: run 'till restored --lost-from %s --keys-reviewed'", r.LostFrom)
+		}
+	}
+	if len(u.Restores) > 0 {
+		// Before it is done: one that is interrupted is told twice, not never.
+		err = eachPage(ctx, s, func(clients []till.ID) error {
+			return s.UpdateBehind(ctx, func(tx *store.Tx) error { return auditAll(ctx, tx, clients, by, "restored.release", "") })
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	release := func() error {
+		return s.Update(ctx, func(tx *store.Tx) error {
+			if err := tx.ReleasePayouts(ctx, store.EveryClient, store.HoldRestored); err != nil {
+				return err
+			}
+			return tx.ReleaseRestores(ctx, by)
+		})
+	}
+	if err = release(); errors.Is(err, store.ErrUnknownCommit) {
+		err = release() // to do it twice does no harm
+	}
+	if err != nil {
+		return nil, err
+	}
+	return u, letGo(ctx, s, by)
+}
+
+// letGo closes the cases of what was held and makes it due, slice by slice.
+func letGo(ctx context.Context, s *store.Store, by string) error {
+	for {
+		more := false
+		err := s.UpdateBehind(ctx, func(tx *store.Tx) error {
+			held, err := tx.Cases(ctx, store.CaseFilter{Kind: engine.CaseHeld, Limit: restoredSteps})
+			if err != nil {
+				return err
+			}
+			more = len(held) > 0
+			refs, closings := make([]store.Ref, len(held)), make([]store.Closing, len(held))
+			for i, c := range held {
+				refs[i] = store.Ref{Client: c.ClientID, ID: c.SubjectID}
+				closings[i] = store.Closing{Ref: refs[i], By: by, At: tx.Now(), Kinds: []string{engine.CaseHeld}, Reason: "the restore was released"}
+			}
+			if err := tx.HastenSteps(ctx, refs); err != nil {
+				return err
+			}
+			return tx.CloseCases(ctx, closings)
+		})
+		if err != nil || !more {
+			return err
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"till/books"
+	"till/store"
+)
+
+// unexplained tells what a restore has left unexplained and, if that is asked
+// for, releases what is held.
+func (r *restoredFlags) unexplained(cmd *cobra.Command) error {
+	return withDatabase(cmd.Context(), r.database, func(s *store.Store) error {
+		var u *books.Unexplained
+		var err error
+		if r.release {
+			u, err = books.Release(cmd.Context(), s, r.by)
+		} else {
+			u, err = books.Unexplain(cmd.Context(), s)
+		}
+		if err != nil {
+			return err
+		}
+		return r.printUnexplained(cmd.OutOrStdout(), u)
+	})
+}
+
+// restoreJSON is an old database that was put back, as the command prints it.
+type restoreJSON struct {
+	RestoredAt     string  `json:"restored_at"`
+	RestoredBy     string  `json:"restored_by"`
+	LostFrom       string  `json:"lost_from"`
+	LogID          string  `json:"log_id"`
+	KeysReviewedAt *string `json:"keys_reviewed_at"`
+}
+
+// undecidedJSON is what may have been sent, as the command prints it.
+type undecidedJSON struct {
+	ClientID string `json:"client_id"`
+	ID       string `json:"id"`
+}
+
+func (r *restoredFlags) printUnexplained(w io.Writer, u *books.Unexplained) error {
+	if r.asJSON {
+		return r.jsonUnexplained(w, u)
+	}
+	switch {
+	case r.release && len(u.Restores) == 0:
+		fmt.Fprintln(w, "Nothing was held because of a restore.")
+	case r.release:
+		fmt.Fprintf(w, "Released by %s: new payouts are taken again.\n", r.by)
+	case len(u.Restores) == 0:
+		fmt.Fprintln(w, "Nothing is held because of a restore.")
+	}
+	for _, x := range u.Restores {
+		fmt.Fprintf(w, "Restored at %s by %s; lost from %s; keys reviewed: %s.\n", x.At, x.By, x.LostFrom, timeOr(x.KeysReviewedAt, "not yet"))
+	}
+	if u.Nothing() {
+		_, err := fmt.Fprintln(w, "Nothing is left to explain.")
+		return err
+	}
+	fmt.Fprintf(w, "\nNot explained yet (%d of each at most):\n\n", books.MaxUnexplained)
+	return table(w, func(row func(...any)) {
+		row("WHAT", "ID", "CLIENT", "WHY")
+		for _, x := range u.Payouts {
+			row("payout", x.Ref.ID, x.Ref.Client, "may have been sent, and is not decided")
+		}
+		for _, x := range u.Payments {
+			row("payment", x.Ref.ID, x.Ref.Client, "may have been sent, and is not decided")
+		}
+		for _, c := range u.Cases {
+			row("case "+c.Kind, c.ID, c.ClientID, c.Detail)
+		}
+	})
+}
+
+func (r *restoredFlags) jsonUnexplained(w io.Writer, u *books.Unexplained) error {
+	restores, cases := []restoreJSON{}, []caseJSON{}
+	for _, x := range u.Restores {
+		restores = append(restores, restoreJSON{x.At.String(), x.By, x.LostFrom.String(), x.LogID.String(), timeOrNull(x.KeysReviewedAt)})
+	}
+	for _, c := range u.Cases {
+		cases = append(cases, caseOut(c))
+	}
+	undecided := func(list []store.Undecided) []undecidedJSON {
+		out := []undecidedJSON{}
+		for _, x := range list {
+			out = append(out, undecidedJSON{x.Ref.Client.String(), x.Ref.ID.String()})
+		}
+		return out
+	}
+	return printJSON(w, map[string]any{
+		"released": r.release, "restores": restores, "payouts": undecided(u.Payouts), "payments": undecided(u.Payments), "cases": cases,
+	})
+}
