@@ -26,6 +26,9 @@ var hurriedAdapters = server.Adapters{
 	"mpesa":   hurriedOf(mpesa.New),
 }
 
+// hurriedWindow names the window of all operators, where a test wants another.
+const hurriedWindow = "HURRIED_WINDOW"
+
 // serveHurried is 'till serve' with them, as a program of its own.
 func serveHurried() {
 	cmd := serveOf(hurriedAdapters)
@@ -88,6 +91,9 @@ func (h *hurried) Traits() provider.Traits {
 	t.ApprovalWindow = 50 * time.Second
 	if !t.ClientReference {
 		t.ApprovalWindow = 10 * time.Second // it is never sent again
+	}
+	if d, err := time.ParseDuration(os.Getenv(hurriedWindow)); err == nil {
+		t.ApprovalWindow = d
 	}
 	t.SubmitTimeout, t.CheckTimeout = 2*time.Second, 2*time.Second
 	t.Settle, t.Poll, t.PollMax, t.Grace = 2*time.Second, 400*time.Millisecond, 2*time.Second, 2*time.Second

@@ -26,11 +26,7 @@ import (
 // and the event logs say that they are not the ones they were.
 func TestRestoreOfAnOldBackup(t *testing.T) {
 	t.Parallel()
-	engines := map[string]func(*testing.T) backup{"sqlite": newFileBackup}
-	if os.Getenv("TILL_TEST_POSTGRES_URL") != "" {
-		engines["postgres"] = newPostgresBackup
-	}
-	for name, engine := range engines {
+	for name, engine := range backups() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b, dir := engine(t), t.TempDir()
@@ -48,6 +44,7 @@ func TestRestoreOfAnOldBackup(t *testing.T) {
 			over := time.After(f.window)
 			f.end(s, syscall.SIGTERM)
 			b.take()
+			lostFrom := till.TimeOf(time.Now())
 			s = f.start()
 			f.createMany(40) // these will be lost
 			f.settle()
@@ -56,7 +53,7 @@ func TestRestoreOfAnOldBackup(t *testing.T) {
 
 			b.putBack()
 			before := f.logID()
-			if told := f.restored(); told == before || f.logID() != told {
+			if told := f.restored(lostFrom); told == before || f.logID() != told {
 				t.Errorf("the log was %s and is %s; 'till restored' said %s", before, f.logID(), told)
 			}
 			<-over // nothing of the backup may be sent any more
@@ -69,6 +66,15 @@ func TestRestoreOfAnOldBackup(t *testing.T) {
 			f.compareByReference()
 		})
 	}
+}
+
+// backups are the engines that a test can have a database put back on.
+func backups() map[string]func(*testing.T) backup {
+	engines := map[string]func(*testing.T) backup{"sqlite": newFileBackup}
+	if os.Getenv("TILL_TEST_POSTGRES_URL") != "" {
+		engines["postgres"] = newPostgresBackup
+	}
+	return engines
 }
 
 // backup is a way to put an old state of a database back.
@@ -154,11 +160,18 @@ func (f *failover) logID() (id till.ID) {
 }
 
 // restored runs 'till restored' and returns the identity that it tells.
-func (f *failover) restored() till.ID {
+func (f *failover) restored(lostFrom till.Time) till.ID {
 	f.t.Helper()
-	var out bytes.Buffer
-	if code := run(f.t.Context(), []string{"restored", "--database", f.database, "--json"}, &out, io.Discard); code != 0 {
-		f.t.Fatalf("till restored ends with %d", code)
+	var out, errs bytes.Buffer
+	if code := run(f.t.Context(), []string{"restored", "--database", f.database, "--json"}, io.Discard, &errs); code == 0 || !strings.Contains(errs.String(), "--lost-from") {
+		f.t.Errorf("without --lost-from it ends with %d: %s", code, &errs)
+	}
+	args := []string{"restored", "--database", f.database, "--lost-from", lostFrom.String(), "--keys-reviewed", "--json"}
+	if store.IsPostgres(f.database) { // on a file it is beside it
+		args = append(args, "--secret-file", filepath.Join(f.dir, "till.secret"))
+	}
+	if code := run(f.t.Context(), args, &out, &errs); code != 0 {
+		f.t.Fatalf("till restored ends with %d: %s", code, &errs)
 	}
 	var told struct {
 		LogID string `json:"log_id"`

@@ -67,8 +67,10 @@ func TestStorm(t *testing.T) {
 type storm struct {
 	t        *testing.T
 	dir      string
-	database string
-	addr     string // of the service: the same after a restart, for it is in the operators' portals
+	database string // a file or a URL
+	faults   simulator.Faults
+	env      []string // of the service, beside the operators' secrets
+	addr     string   // of the service: the same after a restart, for it is in the operators' portals
 	key      string
 	client   till.ID
 	stages   stages
@@ -77,9 +79,19 @@ type storm struct {
 	kills    int
 }
 
+// stormy is what goes wrong in a storm. What is slow takes longer than anybody
+// waits.
+var stormy = simulator.Faults{LostRequest: 0.1, LostResponse: 0.1, ServerError: 0.1, LostCallback: 0.1, DuplicateCallback: 0.1,
+	LateSuccess: 0.1, Slow: 0.1, SlowBy: 2500 * time.Millisecond, Tokens: true}
+
 func newStorm(t *testing.T) *storm {
 	dir := t.TempDir()
-	s := &storm{t: t, dir: dir, database: filepath.Join(dir, "till.db"), books: map[string]*simulator.Book{}}
+	return newStormOn(t, &storm{dir: dir, database: filepath.Join(dir, "till.db"), faults: stormy})
+}
+
+// newStormOn sets a storm up in a folder and on a database.
+func newStormOn(t *testing.T, s *storm) *storm {
+	s.t, s.books = t, map[string]*simulator.Book{}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +113,7 @@ func newStorm(t *testing.T) *storm {
 		f := strings.Split(route, "|")
 		fmt.Fprintf(&text, "[[route]]\nmethod = %s\ncountries = [%q]\nconnections = [%s]\n", f[0], f[1], f[2])
 	}
-	if err := os.WriteFile(filepath.Join(dir, "till.toml"), []byte(text.String()), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(s.dir, "till.toml"), []byte(text.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -145,10 +157,9 @@ func (s *storm) makeClient() {
 // decide is how long simulated customers take.
 const decide = 500 * time.Millisecond
 
-// simulations are the operators. What is slow takes longer than anybody waits.
+// simulations are the operators.
 func (s *storm) simulations() []simulation {
-	f := simulator.Faults{LostRequest: 0.1, LostResponse: 0.1, ServerError: 0.1, LostCallback: 0.1, DuplicateCallback: 0.1,
-		LateSuccess: 0.1, Slow: 0.1, SlowBy: 2500 * time.Millisecond, Tokens: true}
+	f := s.faults
 	return []simulation{
 		{name: "mtnmomo", settings: mtnmomo.SimSettings, secrets: mtnmomo.SimSecrets,
 			open: func(_ simulator.Faults, path, _ string) (http.Handler, error) {
@@ -188,7 +199,7 @@ func (s *storm) keep(name string, o interface {
 // which the secret of its first start decides.
 func (s *storm) open() {
 	s.t.Helper()
-	secret, err := server.ReadSecret(server.SecretFile(s.database))
+	secret, err := server.ReadSecret(s.secretFile())
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -199,6 +210,8 @@ func (s *storm) open() {
 	}
 }
 
+func (s *storm) secretFile() string { return filepath.Join(s.dir, "till.secret") }
+
 func (s *storm) logFile() string { return filepath.Join(s.dir, "till.log") }
 
 func (s *storm) tail() string {
@@ -206,8 +219,8 @@ func (s *storm) tail() string {
 	return string(b[max(0, len(b)-8000):])
 }
 
-// start starts the service and waits until it is ready.
-func (s *storm) start() {
+// start starts the service with further arguments and waits until it is ready.
+func (s *storm) start(args ...string) {
 	s.t.Helper()
 	path, err := exec.LookPath("till-hurried")
 	if err != nil {
@@ -218,9 +231,9 @@ func (s *storm) start() {
 		s.t.Fatal(err)
 	}
 	defer log.Close()
-	cmd := exec.Command(path, "--json", "--database", s.database, "--listen", s.addr, "--admin-listen", "", "--rate-limit", "0",
-		"--config", filepath.Join(s.dir, "till.toml"))
-	cmd.Env = os.Environ()
+	cmd := exec.Command(path, append([]string{"--json", "--database", s.database, "--secret-file", s.secretFile(), "--listen", s.addr,
+		"--admin-listen", "", "--rate-limit", "0", "--config", filepath.Join(s.dir, "till.toml"), "--sandbox", filepath.Join(s.dir, "sandbox.db")}, args...)...)
+	cmd.Env = append(os.Environ(), s.env...)
 	for _, st := range s.stages {
 		for name, value := range st.simulation.secrets {
 			cmd.Env = append(cmd.Env, name+"="+value)

@@ -81,7 +81,7 @@ func (s *storm) standings() (all []standing) {
 		s.t.Fatal(err)
 	}
 	defer db.Close()
-	secret, err := server.ReadSecret(server.SecretFile(s.database))
+	secret, err := server.ReadSecret(s.secretFile())
 	if err != nil {
 		s.t.Fatal(err)
 	}
