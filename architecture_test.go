@@ -38,6 +38,7 @@ var house = []room{
 	{root, "", ""}, // the vocabulary: standard library only
 	{"internal/batch", "", ""},
 	{"internal/loop", "", ""},
+	{"internal/quota", root, ""},                       // bytes that are held, of clients
 	{"internal/load", "", ""},                          // a client like any other: it knows the API, not the code
 	{"internal/jsonx", "", jsonModule},                 // the one strict JSON decoder
 	{"internal/order", ". internal/jsonx", jsonModule}, // what the bodies of create calls have alike; they keep their words as written
@@ -55,16 +56,16 @@ var house = []room{
 	{"store", ". ledger", sqliteModule + " modernc.org/libc " + pgModule},
 	{"store/pgtest", "", pgModule}, // a PostgreSQL server of a test's own
 	{"store/pgtest/withpg", "store/pgtest", ""},
-	{"engine", ". ledger provider store internal/batch internal/loop", ""},                  // a change of payments or payouts keeps the wallets in step
+	{"engine", ". ledger provider store internal/batch internal/loop internal/quota", ""},   // a change of payments or payouts keeps the wallets in step
 	{"collect", ". ledger provider store engine internal/jsonx internal/order", jsonModule}, // a body keeps its numbers as written
 	{"payout", ". ledger provider store engine internal/order", ""},
 	{"config", root, "github.com/BurntSushi/toml"}, // the file of connections and routes: TOML, with the adapters' own keys
 	{"account", ". store", ""},
 	{"tokens", ". provider store internal/seal", ""},                                                                  // what operators let all instances in by
-	{"webhook", ". store internal/batch internal/loop internal/seal", "code.dny.dev/ssrf"},                            // the list of networks that are not the Internet
+	{"webhook", ". store internal/batch internal/loop internal/quota internal/seal", "code.dny.dev/ssrf"},             // the list of networks that are not the Internet
 	{"books", ". ledger store engine collect internal/loop internal/jsonx", ""},                                       // a statement's lines are JSON, written by hand
 	{"store/storetest", ". provider store engine collect payout books internal/jsonx", sqliteModule + " " + pgModule}, // goes past the store, to break it
-	{"api", ". ledger provider provider/sandbox store engine collect payout account books webhook internal/jsonx", "golang.org/x/time"},
+	{"api", ". ledger provider provider/sandbox store engine collect payout account books webhook internal/jsonx internal/quota", "golang.org/x/time"},
 	{"server", ". ledger provider provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens account books webhook api internal/loop", ""},
 	{"cmd/till", ". ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens account books webhook api server internal/load", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml"},
 	// It fills the store and compares with it, settles and signs in its own

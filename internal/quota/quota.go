@@ -1,0 +1,87 @@
+package quota
+
+import (
+	"errors"
+	"sync"
+
+	"till"
+)
+
+// ErrClientFull says that the client holds as much as one may.
+var ErrClientFull = errors.New("quota: the client holds too much")
+
+// ErrFull says that all clients together hold as much as they may.
+var ErrFull = errors.New("quota: all clients together hold too much")
+
+// Quota is how many bytes may be held. It is safe for concurrent use. Make one
+// with New.
+type Quota struct {
+	total, perClient int64
+
+	mu   sync.Mutex
+	held int64
+	by   map[till.ID]int64
+}
+
+// New returns a quota of so many bytes in all, and for one client.
+func New(total, perClient int64) *Quota {
+	return &Quota{total: total, perClient: perClient, by: make(map[till.ID]int64)}
+}
+
+// Take takes n bytes for a client: all of them, or none with ErrClientFull or
+// ErrFull.
+func (q *Quota) Take(client till.ID, n int64) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case n < 0:
+		panic("quota: a negative number of bytes")
+	case q.by[client]+n > q.perClient:
+		return ErrClientFull
+	case q.held+n > q.total:
+		return ErrFull
+	}
+	q.add(client, n)
+	return nil
+}
+
+// TakeSome takes up to most bytes for a client and returns how many: at most a
+// quarter of what is left, so that whoever comes next finds some too.
+func (q *Quota) TakeSome(client till.ID, most int64) int64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := max(0, min(most, (q.perClient-q.by[client])/4, (q.total-q.held)/4))
+	q.add(client, n)
+	return n
+}
+
+// Give gives back n bytes that were taken for a client.
+func (q *Quota) Give(client till.ID, n int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if n < 0 || n > q.by[client] {
+		panic("quota: more is given back than was taken")
+	}
+	q.add(client, -n)
+}
+
+func (q *Quota) add(client till.ID, n int64) {
+	q.held += n
+	if q.by[client] += n; q.by[client] == 0 {
+		delete(q.by, client)
+	}
+}
+
+// Held returns how many bytes are held, in all.
+func (q *Quota) Held() int64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.held
+}
+
+// HeldBy returns how many bytes a client holds.
+func (q *Quota) HeldBy(client till.ID) int64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.by[client]
+}
