@@ -37,7 +37,7 @@ func (c *Collector) job(p *store.PaymentRow) *engine.Job {
 	ref := store.Ref{Client: p.ClientID, ID: p.ID}
 	j := &engine.Job{
 		Ref: ref, Connection: p.Connection, Fingerprint: p.Fingerprint,
-		ExpiresAt: p.ExpiresAt, Window: p.ApprovalWindow, Final: p.Status.Final(), Row: p,
+		ExpiresAt: p.ExpiresAt, Window: p.ApprovalWindow, Final: p.Status.Final(), Row: p.Lean(),
 		Request: provider.Request{
 			Client: p.ClientID, ID: p.ID, Reference: c.ReferenceOf(&p.Payment),
 			Method: p.Method, Country: p.Country, Phone: p.Phone, Amount: p.Amount,

@@ -1,22 +1,50 @@
 package engine
 
 import (
+	"errors"
 	"sync"
 
+	"till/internal/quota"
 	"till/store"
 )
 
-// maxJobs is how many jobs are remembered: what is sent within a few seconds
-// by an instance that is as busy as it can be.
-const maxJobs = 8192
+// What is remembered of jobs: what is sent within a few seconds by an instance
+// that is as busy as it can be. Beyond it the oldest are forgotten. Of one
+// client less is remembered, so that it does not push out the others'.
+const (
+	maxJobs           = 8192
+	maxJobBytes       = 32 << 20
+	maxClientJobBytes = 24 << 20
+)
 
 // jobs remembers what was sent from here lately. Most of it is asked about a
 // moment later, and need not be read again for that.
 type jobs struct {
 	mu    sync.Mutex
-	byRef map[store.Ref]*Job
-	order []store.Ref // the oldest is at next, once it is full
-	next  int
+	bytes *quota.Quota
+	byRef map[store.Ref]keptJob
+	order []store.Ref // a ring of maxJobs places
+	first int         // the oldest
+	count int
+}
+
+// keptJob is a job with the bytes that were taken for it.
+type keptJob struct {
+	*Job
+	bytes int64
+}
+
+// weight is about how many bytes a job takes, with its row and its place here.
+// Short texts are parts of one piece of memory, the body of the request: as much
+// as jsonx.MaxPlain for all of them.
+func (j *Job) weight() int64 {
+	const fixed = 2 << 10
+	r := &j.Request
+	n := fixed + len(r.Description) + len(r.CallbackURL)
+	if row, ok := j.Row.(*store.PaymentRow); ok {
+		n += len(row.Reference) + len(row.Document)
+	}
+	return int64(n)
 }
 
 // keep remembers a job, in the place of the oldest if there are too many. Of
@@ -26,19 +54,42 @@ func (k *jobs) keep(j *Job) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.byRef == nil {
-		k.byRef = make(map[store.Ref]*Job)
+		k.byRef, k.order = make(map[store.Ref]keptJob), make([]store.Ref, maxJobs)
+		k.bytes = quota.New(maxJobBytes, maxClientJobBytes)
 	}
-	if k.byRef[j.Ref] != nil {
+	if k.byRef[j.Ref].Job != nil {
 		return
 	}
-	if len(k.order) < maxJobs {
-		k.order = append(k.order, j.Ref)
-	} else {
-		delete(k.byRef, k.order[k.next])
-		k.order[k.next] = j.Ref
-		k.next = (k.next + 1) % maxJobs
+	if k.count == maxJobs {
+		k.forgetOldest()
 	}
-	k.byRef[j.Ref] = j
+	n := j.weight()
+	err := k.bytes.Take(j.Ref.Client, n)
+	for errors.Is(err, quota.ErrFull) && k.count > 0 {
+		k.forgetOldest()
+		err = k.bytes.Take(j.Ref.Client, n)
+	}
+	if err != nil {
+		return
+	}
+	k.order[(k.first+k.count)%maxJobs] = j.Ref
+	k.count++
+	k.byRef[j.Ref] = keptJob{j, n}
+}
+
+// forgetOldest makes room. What has ended was forgotten before, and leaves only
+// its place.
+func (k *jobs) forgetOldest() {
+	ref := k.order[k.first]
+	k.first, k.count = (k.first+1)%maxJobs, k.count-1
+	k.forget(ref)
+}
+
+func (k *jobs) forget(ref store.Ref) {
+	if j := k.byRef[ref]; j.Job != nil {
+		delete(k.byRef, ref)
+		k.bytes.Give(ref.Client, j.bytes)
+	}
 }
 
 // note takes note of how rows are left, of those jobs that keep them; those of which no
@@ -49,11 +100,11 @@ func (k *jobs) note(left map[store.Ref]any) {
 	defer k.mu.Unlock()
 	for ref, row := range left {
 		if row == nil {
-			delete(k.byRef, ref)
-		} else if j := k.byRef[ref]; j != nil && j.Row != nil {
-			c := *j // tasks may be at work with the one that was kept
+			k.forget(ref)
+		} else if j := k.byRef[ref]; j.Job != nil && j.Row != nil {
+			c := *j.Job // tasks may be at work with the one that was kept
 			c.Row = row
-			k.byRef[ref] = &c
+			k.byRef[ref] = keptJob{&c, j.bytes}
 		}
 	}
 }
@@ -68,8 +119,8 @@ func (k *jobs) find(steps []*store.Step) (found map[store.Ref]*Job, others []sto
 	defer k.mu.Unlock()
 	for _, s := range steps {
 		ref := store.Ref{Client: s.ClientID, ID: s.SubjectID}
-		if j := k.byRef[ref]; j != nil && s.Acked {
-			found[ref] = j
+		if j := k.byRef[ref]; j.Job != nil && s.Acked {
+			found[ref] = j.Job
 		} else {
 			others = append(others, ref)
 		}

@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"strings"
 	"testing"
 
 	"till"
+	"till/provider"
 	"till/store"
 )
 
@@ -39,13 +41,48 @@ func TestTheOldestJobsAreForgotten(t *testing.T) {
 	for n := range 3 * maxJobs {
 		k.keep(&Job{Ref: refOf(n)})
 	}
-	if len(k.byRef) != maxJobs || len(k.order) != maxJobs {
-		t.Fatalf("%d jobs in an order of %d, want %d", len(k.byRef), len(k.order), maxJobs)
+	if len(k.byRef) != maxJobs || k.count != maxJobs {
+		t.Fatalf("%d jobs in an order of %d, want %d", len(k.byRef), k.count, maxJobs)
 	}
 	for n := range 3 * maxJobs {
 		if found, _ := k.find([]*store.Step{stepOf(n, true)}); (len(found) == 1) != (n >= 2*maxJobs) {
 			t.Fatalf("job %d: found %v", n, found)
 		}
+	}
+}
+
+// Jobs are bounded by what they weigh, of one client and of all, and what is
+// forgotten gives its bytes back. A large document is not kept at all.
+func TestKeptJobsAreBoundedByBytes(t *testing.T) {
+	t.Parallel()
+	var k jobs
+	of := func(client byte, n int) *Job {
+		ref := store.Ref{Client: till.ID{client}, ID: till.FirstID(till.Time(n))}
+		return &Job{Ref: ref, Request: provider.Request{Description: strings.Repeat("d", 6<<10)}}
+	}
+	var most int64
+	for n := range maxJobs {
+		k.keep(of(1, n))
+		most = max(most, k.bytes.Held())
+	}
+	if held := k.bytes.HeldBy(till.ID{1}); held > maxClientJobBytes || held < maxClientJobBytes-1<<20 {
+		t.Errorf("%d bytes of one client are kept, of %d", held, maxClientJobBytes)
+	}
+	if found, _ := k.find([]*store.Step{{ClientID: till.ID{1}, SubjectID: of(1, 0).Ref.ID, Acked: true}}); len(found) != 1 {
+		t.Error("a client that may keep no more has lost what it kept")
+	}
+	for n := range maxJobs {
+		k.keep(of(2, n))
+		most = max(most, k.bytes.Held())
+	}
+	if most > maxJobBytes || k.bytes.HeldBy(till.ID{2}) < maxClientJobBytes/2 {
+		t.Errorf("%d bytes were kept at most, of %d; the second client has %d", most, maxJobBytes, k.bytes.HeldBy(till.ID{2}))
+	}
+	for n := range maxJobs {
+		k.note(map[store.Ref]any{of(1, n).Ref: nil, of(2, n).Ref: nil})
+	}
+	if k.bytes.Held() != 0 || len(k.byRef) != 0 {
+		t.Errorf("%d bytes of %d jobs are held after all have ended", k.bytes.Held(), len(k.byRef))
 	}
 }
 

@@ -32,6 +32,9 @@ type Noun[R Row] struct {
 	Update func(ctx context.Context, tx *store.Tx, rows []R) error
 	// Copy returns a row to be changed, for one that is remembered.
 	Copy func(row R) R
+	// Lean returns a row to be remembered: without what may be large and decides
+	// nothing. Nil where no row is remembered.
+	Lean func(row R) R
 	// Fresh returns a row as it was created.
 	Fresh func(row R) R
 	// Count counts a row in, or out if n is negative.
@@ -57,6 +60,7 @@ var Payments = Noun[*store.PaymentRow]{
 		return tx.UpdatePayments(ctx, rows)
 	},
 	Copy:  func(p *store.PaymentRow) *store.PaymentRow { return p.Copy() },
+	Lean:  func(p *store.PaymentRow) *store.PaymentRow { return p.Lean() },
 	Fresh: func(p *store.PaymentRow) *store.PaymentRow { return p.Fresh() },
 	Count: func(c *store.Counts, p *store.PaymentRow, status string, n int64) {
 		c.AddPayment(&p.Payment, till.Status(status), n)

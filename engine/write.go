@@ -227,8 +227,8 @@ func (b *Change[R]) remember() {
 	for _, row := range b.moved {
 		if p := row.Alike(); p.Final {
 			left[p.Ref] = nil
-		} else {
-			left[p.Ref] = row
+		} else if b.noun.Lean != nil {
+			left[p.Ref] = b.noun.Lean(row)
 		}
 	}
 	b.e.jobs.note(left)

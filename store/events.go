@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"slices"
 
 	"till"
@@ -96,7 +97,10 @@ func (tx *Tx) readPayoutsOf(ctx context.Context, events []*EventRow) error {
 	if len(refs) == 0 {
 		return nil
 	}
+	scale := tx.scale
+	tx.scale = nil // they were weighed with their events
 	rows, err := tx.Payouts(ctx, refs)
+	tx.scale = scale
 	if err != nil {
 		return err
 	}
@@ -133,7 +137,8 @@ func scanEventBody(r row, client till.ID) (*EventRow, error) {
 }
 
 // EventBodies returns up to limit events of a client beyond a sequence,
-// ascending, each with what it is about.
+// ascending, each with what it is about. It ends before if whoever weighs them
+// has enough.
 func (tx *Tx) EventBodies(ctx context.Context, client till.ID, after int64, limit int) ([]*EventRow, error) {
 	var out []*EventRow
 	// The events first: what follows looks each of their payments up.
@@ -141,17 +146,21 @@ func (tx *Tx) EventBodies(ctx context.Context, client till.ID, after int64, limi
 		LEFT JOIN payments p ON p.client_id = e.client_id AND p.id = e.subject_id ORDER BY e.sequence`,
 		[]any{client[:], after, limit}, func(r row) error {
 			e, err := scanEventBody(r, client)
+			if err != nil {
+				return err
+			}
 			out = append(out, e)
-			return err
+			return tx.weigh(e.documents())
 		})
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrEnough) {
 		return nil, err
 	}
 	return out, tx.readPayoutsOf(ctx, out)
 }
 
 // EventBodiesAt returns the events of a client that have one of the
-// sequences, ascending, each with what it is about.
+// sequences, ascending, each with what it is about; some of them, if whoever
+// weighs them has enough.
 func (tx *Tx) EventBodiesAt(ctx context.Context, client till.ID, sequences []int64) ([]*EventRow, error) {
 	args := make([][]any, len(sequences))
 	for i, n := range sequences {
@@ -161,10 +170,13 @@ func (tx *Tx) EventBodiesAt(ctx context.Context, client till.ID, sequences []int
 	err := tx.rowsOf(ctx, `SELECT `+eventBodyColumns+eventBodyFrom+`WHERE e.client_id = ? AND e.sequence = ?`, args,
 		func(_ int, r row) error {
 			e, err := scanEventBody(r, client)
+			if err != nil {
+				return err
+			}
 			out = append(out, e)
-			return err
+			return tx.weigh(e.documents())
 		})
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrEnough) {
 		return nil, err
 	}
 	slices.SortFunc(out, func(a, b *EventRow) int { return cmp.Compare(a.Sequence, b.Sequence) })

@@ -13,7 +13,7 @@ import (
 type Locked struct {
 	Heads    map[till.ID]*Head
 	Steps    map[Ref]*Step
-	Payments map[Ref]*PaymentRow // where they are what is locked
+	Payments map[Ref]*PaymentRow // where they are what is locked; without their documents
 	Payouts  map[Ref]*PayoutRow  // likewise
 	Attempts map[Ref]*Attempt    // the newest of each
 	Wallets  []*ledger.Wallet    // of the clients
@@ -57,7 +57,7 @@ func (tx *Tx) Lock(ctx context.Context, kind string, refs []Ref, known Known, ca
 		rows = tx.readPayouts(unknown, l.Payouts)
 	} else {
 		l.Payments = make(map[Ref]*PaymentRow, len(refs))
-		rows = tx.readPayments(unknown, l.Payments)
+		rows = tx.readPayments(leanColumns, unknown, l.Payments)
 	}
 	sends, seconds := endCalls(calls)
 	for _, a := range calls {

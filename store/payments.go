@@ -45,6 +45,17 @@ func (p *PaymentRow) Copy() *PaymentRow {
 	return &c
 }
 
+// Lean returns the row without its document, for whoever keeps it: a document
+// is as long as the client likes, and nothing is decided by it.
+func (p *PaymentRow) Lean() *PaymentRow {
+	if p.Document == nil {
+		return p
+	}
+	c := *p
+	c.Document = nil
+	return &c
+}
+
 // sortedRefs returns the distinct refs in order.
 func sortedRefs(refs []Ref) []Ref {
 	out := slices.Clone(refs)
@@ -197,6 +208,9 @@ const paymentColumns = `p.client_id, p.id, p.idempotency_key, p.idempotency_key_
 	p.checked_at, p.calls, p.pending_event, p.processing_event, p.final_event, p.late_event, p.reversed_event,
 	s.due_at, s.calls, s.checked_at, s.sends, s.acked`
 
+// leanColumns are paymentColumns without the document.
+var leanColumns = strings.Replace(paymentColumns, "p.document", "NULL", 1)
+
 const paymentFrom = ` FROM payments p LEFT JOIN steps s ON s.client_id = p.client_id AND s.subject_id = p.id `
 
 func scanPayment(r row, now till.Time) (*PaymentRow, error) {
@@ -246,12 +260,20 @@ func (tx *Tx) Payment(ctx context.Context, ref Ref) (*PaymentRow, error) {
 func (tx *Tx) Payments(ctx context.Context, refs []Ref) (map[Ref]*PaymentRow, error) {
 	tx.Now() // the clock is read before the rows, which are scanned with it
 	out := make(map[Ref]*PaymentRow, len(refs))
-	return out, tx.ses.queryEach(ctx, tx.readPayments(sortedRefs(refs), out))
+	return out, tx.ses.queryEach(ctx, tx.readPayments(paymentColumns, sortedRefs(refs), out))
 }
 
-func (tx *Tx) readPayments(refs []Ref, out map[Ref]*PaymentRow) read {
-	return read{query: `SELECT ` + paymentColumns + paymentFrom + `WHERE p.client_id = ? AND p.id = ?`, args: refArgs(refs),
-		scan: func(i int, r row) (err error) { out[refs[i]], err = scanPayment(r, tx.Now()); return err }}
+// readPayments reads paymentColumns, or leanColumns.
+func (tx *Tx) readPayments(columns string, refs []Ref, out map[Ref]*PaymentRow) read {
+	return read{query: `SELECT ` + columns + paymentFrom + `WHERE p.client_id = ? AND p.id = ?`, args: refArgs(refs),
+		scan: func(i int, r row) error {
+			p, err := scanPayment(r, tx.Now())
+			if err != nil {
+				return err
+			}
+			out[refs[i]] = p
+			return tx.weigh(len(p.Document))
+		}}
 }
 
 // PaymentByKey returns the payment that an idempotency key made, or nil.

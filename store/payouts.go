@@ -137,7 +137,14 @@ func (tx *Tx) Payouts(ctx context.Context, refs []Ref) (map[Ref]*PayoutRow, erro
 
 func (tx *Tx) readPayouts(refs []Ref, out map[Ref]*PayoutRow) read {
 	return read{query: `SELECT ` + payoutColumns + payoutFrom + `WHERE p.client_id = ? AND p.id = ?`, args: refArgs(refs),
-		scan: func(i int, r row) (err error) { out[refs[i]], err = scanPayout(r, tx.Now()); return err }}
+		scan: func(i int, r row) error {
+			p, err := scanPayout(r, tx.Now())
+			if err != nil {
+				return err
+			}
+			out[refs[i]] = p
+			return tx.weigh(len(p.Document))
+		}}
 }
 
 // PayoutByKey returns the payout that an idempotency key made, or nil.

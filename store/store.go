@@ -160,6 +160,8 @@ type Tx struct {
 	guessed []till.ID // whose heads it took to be as this process left them
 	saved   []Head    // as the commit leaves them
 
+	scale func(bytes int) error // see Weigh; nil: nobody asks
+
 	grown []till.ID  // whose event logs this transaction makes longer
 	first [1]till.ID // room for the first of them: most batches have one client
 }
