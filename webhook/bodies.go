@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"slices"
 	"sync"
 
 	"till"
@@ -14,6 +15,7 @@ type body struct {
 	kind     till.EventKind
 	subject  till.ID
 	id       string // the webhook-id
+	weight   int64  // about how many bytes it takes, rendered or not
 
 	once  sync.Once
 	event *store.EventRow
@@ -21,14 +23,14 @@ type body struct {
 }
 
 func newBody(e *store.EventRow) *body {
-	return &body{sequence: e.Sequence, made: e.CreatedAt, kind: e.Kind, subject: e.PaymentID, id: e.ID().String(), event: e}
+	return &body{sequence: e.Sequence, made: e.CreatedAt, kind: e.Kind, subject: e.PaymentID, id: e.ID().String(), weight: int64(e.Weight()), event: e}
 }
 
 // bytes renders the body on first use.
 func (b *body) bytes() []byte {
 	b.once.Do(func() {
 		if b.event != nil {
-			b.json = b.event.AppendJSON(make([]byte, 0, 1024))
+			b.json = b.event.AppendJSON(make([]byte, 0, b.weight))
 			b.event = nil
 		}
 	})
@@ -37,29 +39,41 @@ func (b *body) bytes() []byte {
 
 // Bounds of the bodies that are kept for the other endpoints of a client.
 const (
-	maxKeptPerClient = 4096
-	maxKept          = 32768 // of all clients; beyond it all are forgotten
+	maxKept       = 24 << 20 // bytes, of all clients; beyond it all are forgotten
+	maxClientKept = 6 << 20  // of one, of which the newest are kept
 )
 
 // bodies keeps the newest events of clients, so that an event that goes to
 // several endpoints is read and rendered once.
 type bodies struct {
 	mu      sync.Mutex
-	clients map[till.ID][]*body // a gap-free stretch each
-	kept    int
+	clients map[till.ID]stretch
+	kept    int64 // bytes
+}
+
+// stretch is bodies without a gap, and what they weigh.
+type stretch struct {
+	all    []*body
+	weight int64
 }
 
 // after returns up to limit bodies right behind a sequence, as far as they
-// are kept.
-func (k *bodies) after(client till.ID, sequence int64, limit int) []*body {
+// are kept, and no more than about so many bytes; but one at least.
+func (k *bodies) after(client till.ID, sequence int64, limit int, bytes int64) []*body {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	all := k.clients[client]
+	all := k.clients[client].all
 	if len(all) == 0 || sequence+1 < all[0].sequence || sequence >= all[len(all)-1].sequence {
 		return nil
 	}
-	n := int(sequence + 1 - all[0].sequence)
-	return all[n:min(len(all), n+limit)]
+	all = all[sequence+1-all[0].sequence:]
+	all = all[:min(len(all), limit)]
+	for i, b := range all {
+		if bytes -= b.weight; bytes <= 0 {
+			return all[:i+1]
+		}
+	}
+	return all
 }
 
 // forget drops what is kept of a client: the log in the database is another
@@ -67,7 +81,7 @@ func (k *bodies) after(client till.ID, sequence int64, limit int) []*body {
 func (k *bodies) forget(client till.ID) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.kept -= len(k.clients[client])
+	k.kept -= k.clients[client].weight
 	delete(k.clients, client)
 }
 
@@ -79,20 +93,29 @@ func (k *bodies) keep(client till.ID, read []*body) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.clients == nil || k.kept > maxKept {
-		k.clients, k.kept = make(map[till.ID][]*body), 0
-	}
-	all := k.clients[client]
-	before := len(all)
+	s := k.clients[client]
+	before := s.weight
 	switch first := read[0].sequence; {
-	case len(all) == 0 || first > all[len(all)-1].sequence+1:
-		all = read
-	case first == all[len(all)-1].sequence+1:
-		all = append(all[:len(all):len(all)], read...) // who reads the old stretch may go on
+	case len(s.all) == 0 || first > s.all[len(s.all)-1].sequence+1:
+		s = stretch{all: read}
+	case first == s.all[len(s.all)-1].sequence+1:
+		s.all = append(s.all[:len(s.all):len(s.all)], read...) // who reads the old stretch may go on
 	default:
 		return
 	}
-	all = all[max(0, len(all)-maxKeptPerClient):]
-	k.clients[client] = all
-	k.kept += len(all) - before
+	for _, b := range read {
+		s.weight += b.weight
+	}
+	drop := 0
+	for ; s.weight > maxClientKept; drop++ {
+		s.weight -= s.all[drop].weight
+	}
+	if drop > 0 {
+		s.all = slices.Clone(s.all[drop:]) // a part of the old list would keep all of it
+	}
+	if k.clients == nil || k.kept-before+s.weight > maxKept {
+		k.clients, k.kept, before = make(map[till.ID]stretch), 0, 0
+	}
+	k.clients[client] = s
+	k.kept += s.weight - before
 }

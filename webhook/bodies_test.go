@@ -11,7 +11,7 @@ func TestBodiesAreKeptAsOneStretch(t *testing.T) {
 	t.Parallel()
 	stretch := func(from, to int64) (out []*body) {
 		for n := from; n <= to; n++ {
-			out = append(out, &body{sequence: n})
+			out = append(out, &body{sequence: n, weight: 2 << 10})
 		}
 		return out
 	}
@@ -19,7 +19,7 @@ func TestBodiesAreKeptAsOneStretch(t *testing.T) {
 	var k bodies
 	want := func(client till.ID, after int64, limit int, want string) {
 		t.Helper()
-		got := k.after(client, after, limit)
+		got := k.after(client, after, limit, 1<<40)
 		text := "nothing"
 		if len(got) > 0 {
 			text = fmt.Sprintf("%d to %d", got[0].sequence, got[len(got)-1].sequence)
@@ -43,11 +43,36 @@ func TestBodiesAreKeptAsOneStretch(t *testing.T) {
 	want(a, 2, 10, "nothing")
 	k.keep(a, stretch(23, 6000))
 	want(a, 5999, 10, "6000 to 6000")
-	want(a, 6000-maxKeptPerClient-1, 10, "nothing")
-	for n := range maxKept/1000 + 2 {
+	want(a, 6000-maxClientKept/(2<<10)-1, 10, "nothing")
+	want(a, 6000-maxClientKept/(2<<10), 1, fmt.Sprintf("%d to %[1]d", 6000-maxClientKept/(2<<10)+1))
+	for n := range 40 {
 		k.keep(till.ID{3, byte(n)}, stretch(1, 1000))
+		if k.kept > maxKept {
+			t.Fatalf("%d bytes of %d clients are kept, of %d", k.kept, len(k.clients), maxKept)
+		}
 	}
-	if k.kept > maxKept+2000 || len(k.clients) > 40 {
-		t.Errorf("%d bodies of %d clients are kept", k.kept, len(k.clients))
+}
+
+// A body can be as large as a client likes: what is kept, and what is read for
+// one window, is bounded by bytes.
+func TestKeptBodiesAreBoundedByBytes(t *testing.T) {
+	t.Parallel()
+	var k bodies
+	client := till.ID{1}
+	for n := range int64(4000) {
+		k.keep(client, []*body{{sequence: n + 1, weight: 48 << 10}})
+		if s := k.clients[client]; k.kept > maxClientKept || s.weight != k.kept || weightOf(s.all) != k.kept {
+			t.Fatalf("after %d: %d bytes are kept, %d of the client, %d in its bodies, of %d", n+1, k.kept, s.weight, weightOf(s.all), maxClientKept)
+		}
+	}
+	if got := k.after(client, 3990, 100, 100<<10); len(got) != 3 {
+		t.Errorf("a window of 100 KB has %d bodies of 48 KB", len(got))
+	}
+	if got := k.after(client, 3990, 100, 0); len(got) != 1 {
+		t.Errorf("without room there are %d bodies, want one: else nothing would ever be sent", len(got))
+	}
+	k.forget(client)
+	if k.kept != 0 {
+		t.Errorf("%d bytes are kept of nobody", k.kept)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"till"
 	"till/internal/batch"
 	"till/internal/loop"
+	"till/internal/quota"
 	"till/store"
 )
 
@@ -62,6 +63,7 @@ const (
 	maxKnown           = 10_000                // clients remembered
 	foreignPause       = 10 * time.Millisecond // who wrote an event usually delivers it
 	maxTimer           = 30 * time.Second      // what is due later is left to the sweep
+	roomPause          = 20 * time.Millisecond // who finds no room comes back after
 )
 
 // Deliverer pushes event logs to endpoints. It is safe for concurrent use.
@@ -71,6 +73,7 @@ type Deliverer struct {
 	changes *batch.Batcher[*change]
 	waker   *loop.Waker
 	bodies  bodies
+	room    *quota.Quota
 	tasks   sync.WaitGroup
 
 	mu    sync.Mutex
@@ -83,9 +86,10 @@ type Deliverer struct {
 // runner is an endpoint that is worked on here, or that has attempts under
 // way.
 type runner struct {
-	busy  bool // somebody runs it
-	again bool // there may be more than who runs it has seen
-	late  int  // attempts under way that their window did not wait for
+	busy  bool  // somebody runs it
+	again bool  // there may be more than who runs it has seen
+	late  int   // attempts under way that their window did not wait for
+	room  int64 // bytes that are taken for it, while it is busy
 	timer *time.Timer
 }
 
@@ -103,6 +107,7 @@ func New(c Config) *Deliverer {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	d := &Deliverer{c: c, posts: make(chan struct{}, c.Posts), waker: loop.NewWaker(), at: make(map[store.Ref]*runner), known: make(map[till.ID]known)}
+	d.room = quota.New(maxRoom, maxClientRoom)
 	d.changes = batch.New(maxChanges, maxChangeQueue, d.commit)
 	return d
 }
@@ -308,8 +313,12 @@ func (d *Deliverer) offer(ctx context.Context, ref store.Ref) {
 	case r.late >= d.c.PerEndpoint:
 		return // it is told when one of them has ended
 	}
-	r.busy = true
 	r.stopTimer()
+	if !d.enter(ref.Client, r) {
+		d.later(ctx, ref, r, roomPause+rand.N(roomPause))
+		return
+	}
+	r.busy = true
 	d.tasks.Go(func() { d.run(ctx, ref, r) })
 }
 
@@ -333,7 +342,7 @@ func (d *Deliverer) run(ctx context.Context, ref store.Ref, r *runner) {
 	for {
 		var held *holding
 		if e, held = d.claim(ctx, ref); held != nil {
-			for held != nil && ctx.Err() == nil {
+			for held != nil && ctx.Err() == nil && d.enter(ref.Client, r) {
 				e, held = d.step(ctx, r, e, held)
 			}
 			if held != nil {
@@ -350,22 +359,28 @@ func (d *Deliverer) run(ctx context.Context, ref store.Ref, r *runner) {
 func (d *Deliverer) leave(ctx context.Context, ref store.Ref, r *runner, e *store.Endpoint) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if r.again && ctx.Err() == nil && r.late < d.c.PerEndpoint && (e == nil || e.BlockedUntil <= d.c.Store.Now()) {
+	if r.again && ctx.Err() == nil && r.late < d.c.PerEndpoint && (e == nil || e.BlockedUntil <= d.c.Store.Now()) && d.enter(ref.Client, r) {
 		r.again = false
 		return false
 	}
 	r.busy, r.again = false, false
+	d.narrow(ref.Client, r, 0)
 	if wait, ok := d.nextTime(e); ok && ctx.Err() == nil {
-		r.timer = time.AfterFunc(wait, func() {
-			d.mu.Lock()
-			r.timer = nil
-			d.mu.Unlock()
-			d.offer(ctx, ref)
-		})
+		d.later(ctx, ref, r, wait)
 	} else if r.late == 0 {
 		delete(d.at, ref)
 	}
 	return true
+}
+
+// later offers an endpoint after a while. The caller holds the lock.
+func (d *Deliverer) later(ctx context.Context, ref store.Ref, r *runner, wait time.Duration) {
+	r.timer = time.AfterFunc(wait, func() {
+		d.mu.Lock()
+		r.timer = nil
+		d.mu.Unlock()
+		d.offer(ctx, ref)
+	})
 }
 
 // nextTime returns how long it is until an endpoint has something to be

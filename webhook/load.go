@@ -1,7 +1,9 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"till"
 	"till/store"
@@ -23,22 +25,23 @@ func (d *Deliverer) limit(e *store.Endpoint) int {
 // not told about are passed over.
 const minRead = 64
 
-// load reads what the next window is made of.
-func (d *Deliverer) load(ctx context.Context, e *store.Endpoint) (*window, error) {
+// load reads what the next window is made of: about so many bytes.
+func (d *Deliverer) load(ctx context.Context, e *store.Endpoint, bytes int64) (*window, error) {
 	var w *window
 	limit := d.limit(e)
 	err := d.c.Store.View(ctx, func(tx *store.Tx) (err error) {
-		m, now := &material{}, tx.Now()
+		m, now, left, cut := &material{}, tx.Now(), bytes, false
+		tx.Weigh(within(&left))
 		if !e.NextRetry.IsZero() && e.NextRetry <= now {
 			if m.due, err = tx.DueDeliveries(ctx, e.Ref(), limit); err != nil {
 				return err
 			}
-			if m.bodies, err = d.bodiesOf(ctx, tx, e, m.due); err != nil {
+			if cut, err = d.bodiesOf(ctx, tx, e, m, &left); err != nil {
 				return err
 			}
 		}
-		if len(m.due) < limit {
-			if m.events, err = d.eventsAfter(ctx, tx, e.ClientID, e.Cursor, max(limit, minRead)); err != nil {
+		if len(m.due) < limit && !cut {
+			if m.events, err = d.eventsAfter(ctx, tx, e.ClientID, e.Cursor, max(limit, minRead), &left); err != nil {
 				return err
 			}
 			if err = d.loadReplay(ctx, tx, e, m); err != nil {
@@ -54,6 +57,16 @@ func (d *Deliverer) load(ctx context.Context, e *store.Endpoint) (*window, error
 		return nil
 	})
 	return w, err
+}
+
+// within weighs what is read until nothing is left.
+func within(left *int64) func(bytes int) error {
+	return func(bytes int) error {
+		if *left -= int64(bytes); *left <= 0 {
+			return store.ErrEnough
+		}
+		return nil
+	}
 }
 
 // subjects returns the payments that the material is about.
@@ -77,15 +90,17 @@ func (m *material) subjects() []till.ID {
 	return out
 }
 
-// eventsAfter returns the events beyond a sequence, from memory if another
+// eventsAfter returns the events beyond a sequence, about as many bytes as are
+// left and one at least, from memory if another
 // endpoint of the client has just had them. A failover that lost commits gives
 // sequences out a second time, so what is kept counts only if its last event
 // is the one that the database has under that sequence: then all before it are.
-func (d *Deliverer) eventsAfter(ctx context.Context, tx *store.Tx, client till.ID, sequence int64, limit int) ([]*body, error) {
-	if kept := d.bodies.after(client, sequence, limit); len(kept) > 0 {
+func (d *Deliverer) eventsAfter(ctx context.Context, tx *store.Tx, client till.ID, sequence int64, limit int, left *int64) ([]*body, error) {
+	if kept := d.bodies.after(client, sequence, limit, *left); len(kept) > 0 {
 		last := kept[len(kept)-1]
 		made, err := tx.EventMade(ctx, client, last.sequence)
 		if err != nil || made == last.made {
+			*left -= weightOf(kept)
 			return kept, err
 		}
 		d.bodies.forget(client)
@@ -103,10 +118,17 @@ func (d *Deliverer) eventsAfter(ctx context.Context, tx *store.Tx, client till.I
 }
 
 // readAhead reads what the next window will be made of while this one is
-// sent.
+// sent, if there is room for it.
 func (d *Deliverer) readAhead(ctx context.Context, client till.ID, sequence int64) {
+	r := &runner{}
+	if !d.enter(client, r) {
+		return
+	}
+	defer d.narrow(client, r, 0)
+	left := d.widen(client, r)
 	err := d.c.Store.View(ctx, func(tx *store.Tx) error {
-		_, err := d.eventsAfter(ctx, tx, client, sequence, d.c.Window)
+		tx.Weigh(within(&left))
+		_, err := d.eventsAfter(ctx, tx, client, sequence, d.c.Window, &left)
 		return err
 	})
 	if err != nil {
@@ -114,21 +136,38 @@ func (d *Deliverer) readAhead(ctx context.Context, client till.ID, sequence int6
 	}
 }
 
-// bodiesOf returns what the rows are about.
-func (d *Deliverer) bodiesOf(ctx context.Context, tx *store.Tx, e *store.Endpoint, rows []*store.Delivery) (map[int64]*body, error) {
-	out := make(map[int64]*body, len(rows))
+// bodiesOf reads what the due rows are about. The first of them are kept, up to
+// one that found no room: it and those behind it are left for another window.
+func (d *Deliverer) bodiesOf(ctx context.Context, tx *store.Tx, e *store.Endpoint, m *material, left *int64) (cut bool, err error) {
+	slices.SortStableFunc(m.due, func(a, b *store.Delivery) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	if err := m.readDue(ctx, tx, e.ClientID); err != nil || *left > 0 {
+		return false, err
+	}
+	all, n := len(m.due), 0
+	for n < all && (m.due[n].Kind == store.DeliverTest || m.bodies[m.due[n].Sequence].event != nil) {
+		n++
+	}
+	m.due = m.due[:max(n, 1)]
+	if n == 0 { // the database answered for others first
+		err = m.readDue(ctx, tx, e.ClientID)
+	}
+	return len(m.due) < all, err
+}
+
+func (m *material) readDue(ctx context.Context, tx *store.Tx, client till.ID) error {
+	m.bodies = make(map[int64]*body, len(m.due))
 	var sequences []int64
-	for _, r := range rows {
-		if r.Kind != store.DeliverTest && out[r.Sequence] == nil {
-			out[r.Sequence] = &body{}
+	for _, r := range m.due {
+		if r.Kind != store.DeliverTest && m.bodies[r.Sequence] == nil {
+			m.bodies[r.Sequence] = &body{}
 			sequences = append(sequences, r.Sequence)
 		}
 	}
-	events, err := tx.EventBodiesAt(ctx, e.ClientID, sequences)
+	events, err := tx.EventBodiesAt(ctx, client, sequences)
 	for _, ev := range events {
-		out[ev.Sequence] = newBody(ev)
+		m.bodies[ev.Sequence] = newBody(ev)
 	}
-	return out, err
+	return err
 }
 
 // loadReplay reads the next piece of the oldest open replay.

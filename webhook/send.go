@@ -27,7 +27,8 @@ type holding struct {
 func (d *Deliverer) step(ctx context.Context, r *runner, e *store.Endpoint, held *holding) (*store.Endpoint, *holding) {
 	ctx = context.WithoutCancel(ctx)
 	started := d.c.Store.Now()
-	w, err := d.load(ctx, e)
+	w, err := d.load(ctx, e, d.widen(e.ClientID, r))
+	defer d.narrow(e.ClientID, r, 0)
 	var keys *keyring
 	if err == nil {
 		keys, err = d.open(e)
@@ -36,6 +37,7 @@ func (d *Deliverer) step(ctx context.Context, r *runner, e *store.Endpoint, held
 		d.c.Log.Error("read what is to be delivered", "endpoint", e.ID, "error", err)
 		return nil, nil // the lease ends by itself; to come back at once would not help
 	}
+	d.narrow(e.ClientID, r, w.weight())
 	if len(w.items) == d.c.Window && e.NextRetry.IsZero() {
 		d.tasks.Go(func() { d.readAhead(ctx, e.ClientID, w.to) })
 	}

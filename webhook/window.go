@@ -47,6 +47,23 @@ type window struct {
 	made map[int64]till.Time // when the events were made that were looked at
 }
 
+// weight returns about how many bytes the bodies of a window take.
+func (w *window) weight() (bytes int64) {
+	for _, it := range w.items {
+		if it.body != nil {
+			bytes += it.body.weight
+		}
+	}
+	return bytes
+}
+
+func weightOf(all []*body) (bytes int64) {
+	for _, b := range all {
+		bytes += b.weight
+	}
+	return bytes
+}
+
 // material is what a window is planned from.
 type material struct {
 	due    []*store.Delivery // rows that are due
