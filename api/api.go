@@ -11,6 +11,7 @@ import (
 	"till"
 	"till/account"
 	"till/collect"
+	"till/internal/quota"
 	"till/payout"
 	"till/provider/sandbox"
 	"till/store"
@@ -57,6 +58,8 @@ type server struct {
 	limits  *limits // nil: none
 	polls   *polls
 	exports *polls
+
+	bodies, callbacks, answers *quota.Quota
 }
 
 // New returns the API. It answers under /v1 and says 404 elsewhere.
@@ -66,7 +69,8 @@ func New(c Config) http.Handler {
 	}
 	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
 	s := &server{Config: c, mux: http.NewServeMux(), limits: newLimits(c.RateLimit),
-		polls: newPolls(maxPolls, maxClientPolls), exports: newPolls(maxExports, maxClientExports)}
+		polls: newPolls(maxPolls, maxClientPolls), exports: newPolls(maxExports, maxClientExports),
+		bodies: quota.New(maxBodies, maxClientBodies), callbacks: quota.New(maxCallbacks, maxCallbacks), answers: quota.New(maxAnswers, maxClientAnswers)}
 	for _, p := range paths() {
 		s.mux.Handle("/v1"+p.pattern, &pathHandler{s, p})
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -30,7 +31,9 @@ type call struct {
 	queryErr error
 
 	in, out *buffer
-	status  int // of the answer; 0 until there is one
+	held    []holding // given back when the call ends
+	read    int       // bytes of rows that the answer is made of
+	status  int       // of the answer; 0 until there is one
 }
 
 // buffer is reused between calls.
@@ -38,8 +41,9 @@ type buffer struct{ b []byte }
 
 var buffers = sync.Pool{New: func() any { return &buffer{b: make([]byte, 0, 4096)} }}
 
-// maxPooled keeps one long list from holding its memory for ever.
-const maxPooled = 256 << 10
+// maxPooled keeps one long list from holding its memory for ever. The longest
+// body fits.
+const maxPooled = jsonx.MaxBody + 1
 
 func (c *call) release() {
 	for _, b := range []*buffer{c.in, c.out} {
@@ -48,6 +52,7 @@ func (c *call) release() {
 		}
 	}
 	c.in, c.out = nil, nil
+	c.letGo()
 }
 
 // body returns what was read. It is good until the call ends.
@@ -87,19 +92,22 @@ const viewTimeout = 10 * time.Second
 func (c *call) view(f func(ctx context.Context, tx *store.Tx) error) error {
 	ctx, cancel := context.WithTimeout(c.r.Context(), viewTimeout)
 	defer cancel()
-	return c.s.Store.View(ctx, func(tx *store.Tx) error { return f(ctx, tx) })
+	return c.s.Store.View(ctx, func(tx *store.Tx) error {
+		c.weigh(tx)
+		return f(ctx, tx)
+	})
 }
 
 // acting returns the context for what a client does that the audit log is told
 // of: it names the request as the cause.
 func (c *call) acting() context.Context { return store.WithCause(c.r.Context(), "request "+c.id) }
 
-// buf returns an empty buffer for the answer.
+// buf returns an empty buffer for the answer, with room for what was read.
 func (c *call) buf() []byte {
 	if c.out == nil {
 		c.out = buffers.Get().(*buffer)
 	}
-	return c.out.b[:0]
+	return slices.Grow(c.out.b[:0], c.read)
 }
 
 var (

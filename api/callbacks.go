@@ -66,9 +66,9 @@ func (c *call) callbackBody() ([]byte, error) {
 	if c.r.ContentLength > jsonx.MaxBody {
 		return nil, c.cut(&till.Error{Code: till.CodeBodyTooLarge})
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(c.ResponseWriter, c.r.Body, jsonx.MaxBody))
+	body, err := io.ReadAll(&heldReader{http.MaxBytesReader(c.ResponseWriter, c.r.Body, jsonx.MaxBody), c, c.s.callbacks, till.ID{}})
 	if err != nil {
-		return nil, c.cut(readError(err))
+		return nil, c.readError(err)
 	}
 	return body, nil
 }

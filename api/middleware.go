@@ -182,10 +182,10 @@ func (c *call) readBody() error {
 	}
 	if c.r.ContentLength != 0 {
 		c.in = buffers.Get().(*buffer)
-		b, err := appendAll(c.in.b[:0], http.MaxBytesReader(c.ResponseWriter, c.r.Body, jsonx.MaxBody))
+		b, err := appendAll(c.in.b[:0], &heldReader{http.MaxBytesReader(c.ResponseWriter, c.r.Body, jsonx.MaxBody), c, c.s.bodies, c.session.Client.ID})
 		c.in.b = b
 		if err != nil {
-			return c.cut(readError(err))
+			return c.readError(err)
 		}
 	}
 	if len(c.body()) == 0 && c.route.Body == requiredBody {
@@ -213,16 +213,21 @@ func appendAll(b []byte, r io.Reader) ([]byte, error) {
 	}
 }
 
-// readError says why a body could not be read to its end.
-func readError(err error) *till.Error {
+// readError says why a body could not be read to its end. Where there was no
+// room for it, the rest is passed over and the connection lives: who has to come
+// back need not connect anew.
+func (c *call) readError(err error) error {
 	var tooLarge *http.MaxBytesError
+	var refused *till.Error
 	switch {
+	case errors.As(err, &refused):
+		return refused
 	case errors.As(err, &tooLarge):
-		return &till.Error{Code: till.CodeBodyTooLarge}
+		return c.cut(&till.Error{Code: till.CodeBodyTooLarge})
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return &till.Error{Code: till.CodeRequestTimeout}
+		return c.cut(&till.Error{Code: till.CodeRequestTimeout})
 	}
-	return malformed("", "The body ends too early or is not framed as HTTP says.")
+	return c.cut(malformed("", "The body ends too early or is not framed as HTTP says."))
 }
 
 // cut ends the connection after the answer: the rest of the body is neither
