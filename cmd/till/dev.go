@@ -67,6 +67,7 @@ through the real adapters to simulated operators on this machine.`,
 				s.Close()
 				return err
 			}
+			go boundMemory(cmd.Context())
 			return s.Run(cmd.Context())
 		},
 	}

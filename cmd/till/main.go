@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
@@ -25,11 +24,7 @@ const (
 )
 
 func main() {
-	// What lives is small (a few MB) and what is thrown away is much, so the
-	// collector would run dozens of times a second for little.
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400)
-	}
+	paceCollector()
 	os.Exit(run(untilSignal(), os.Args[1:], os.Stdout, os.Stderr))
 }
 

@@ -55,6 +55,7 @@ connects, test clients by the built-in sandbox operator.`,
 					return err
 				}
 			}
+			go boundMemory(cmd.Context())
 			return s.Run(cmd.Context())
 		},
 	}
