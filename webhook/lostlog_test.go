@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -83,22 +84,23 @@ func TestKeptBodiesDoNotReplaceNewEvents(t *testing.T) {
 func TestALostLogDoesNotMoveTheCursor(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {
 		s := w.shop()
-		w.pay()
-		w.d.Wake(t.Context(), w.client.ID)
-		time.Sleep(20 * time.Second)
-		failedOver := false
+		var armed, failedOver atomic.Bool
 		w.d.fault = func(at string) error {
-			if at == "after send" && !failedOver {
-				failedOver = true
+			if at == "after send" && armed.CompareAndSwap(true, false) {
 				w.replaceLog(1)
+				failedOver.Store(true)
 			}
 			return nil
 		}
 		w.pay()
+		w.d.Wake(t.Context(), w.client.ID)
+		time.Sleep(20 * time.Second)
+		armed.Store(true)
+		w.pay()
 		w.pay()
 		w.d.Wake(t.Context(), w.client.ID)
 		time.Sleep(60 * time.Second)
-		if !failedOver {
+		if !failedOver.Load() {
 			t.Fatal("nothing was sent")
 		}
 		for _, id := range w.events() {
