@@ -41,6 +41,9 @@ type fullness struct {
 // in the lanes of connections that are not configured here is others'.
 func (e *Engine) look(ctx context.Context) (times []till.Time, err error) {
 	err = e.c.Store.View(ctx, func(tx *store.Tx) (err error) {
+		if err = e.lookFrom(ctx, tx); err != nil {
+			return err
+		}
 		times, err = tx.NextDue(ctx, e.views(e.known))
 		return err
 	})

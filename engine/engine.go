@@ -127,6 +127,7 @@ type Engine struct {
 	known   []string             // the lanes of the connections that are configured here
 	shared  map[string]time.Time // those in which steps of another account were met, and when
 	noticed time.Time            // when it last looked for what nobody takes
+	floors  floors
 	waits   map[string]wait
 }
 

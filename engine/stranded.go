@@ -54,7 +54,7 @@ func (e *Engine) share(lanes []string) {
 func (e *Engine) views(lanes []string) []store.LaneView {
 	out := make([]store.LaneView, len(lanes))
 	for i, lane := range lanes {
-		out[i].Lane = lane
+		out[i].Lane, out[i].From = lane, e.floors.from[lane]
 		if at, shared := e.shared[lane]; !shared {
 			continue
 		} else if time.Since(at) > sharedFor {

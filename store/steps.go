@@ -89,6 +89,10 @@ type LaneView struct {
 	// Account, if it is not "", leaves out the steps of what is pinned to another
 	// account: under one name two configurations can mean two.
 	Account string
+	// From leaves out the steps that were due before: PostgreSQL keeps what was
+	// removed from the low end of an index until it vacuums, and would go through
+	// all of it at each look.
+	From till.Time
 }
 
 // pinned is the condition that a step is about what is pinned to an account.
@@ -122,10 +126,10 @@ func (tx *Tx) ofLanes(ctx context.Context, lanes []LaneView, query, rest string,
 func (tx *Tx) DueSteps(ctx context.Context, lanes []LaneView, limits []int) ([]*Step, error) {
 	args, last := make([][]any, len(lanes)), make([][]any, len(lanes))
 	for i, v := range lanes {
-		args[i], last[i] = []any{v.Lane, int64(tx.Now()), int64(tx.Now())}, []any{limits[i]}
+		args[i], last[i] = []any{v.Lane, int64(v.From), int64(tx.Now()), int64(tx.Now())}, []any{limits[i]}
 	}
 	var out []*Step
-	err := tx.ofLanes(ctx, lanes, `SELECT `+stepColumns+` FROM steps WHERE lane = ? AND due_at <= ? AND lease_until <= ?`, ` ORDER BY due_at LIMIT ?`+tx.s.e.skipLocked(),
+	err := tx.ofLanes(ctx, lanes, `SELECT `+stepColumns+` FROM steps WHERE lane = ? AND due_at >= ? AND due_at <= ? AND lease_until <= ?`, ` ORDER BY due_at LIMIT ?`+tx.s.e.skipLocked(),
 		args, last, func(_ int, r row) error {
 			s, err := scanStep(r)
 			out = append(out, s)
@@ -141,11 +145,11 @@ func (tx *Tx) NextDue(ctx context.Context, lanes []LaneView) ([]till.Time, error
 	next, free := make([]till.Time, len(lanes)), make([]bool, len(lanes))
 	args, none := make([][]any, len(lanes)), make([][]any, len(lanes))
 	for i, v := range lanes {
-		args[i] = []any{v.Lane, int64(tx.Now())}
+		args[i] = []any{v.Lane, int64(v.From), int64(tx.Now())}
 	}
 	// Held steps are passed over, so that the leases of another instance, or
 	// of a dead one, do not hide what is free.
-	err := tx.ofLanes(ctx, lanes, `SELECT due_at FROM steps WHERE lane = ? AND lease_until <= ?`, ` ORDER BY due_at LIMIT 1`, args, none,
+	err := tx.ofLanes(ctx, lanes, `SELECT due_at FROM steps WHERE lane = ? AND due_at >= ? AND lease_until <= ?`, ` ORDER BY due_at LIMIT 1`, args, none,
 		func(i int, r row) error { free[i] = true; return r.Scan(&next[i]) })
 	if err != nil {
 		return nil, err
@@ -156,11 +160,11 @@ func (tx *Tx) NextDue(ctx context.Context, lanes []LaneView) ([]till.Time, error
 		if !free[i] {
 			end = math.MaxInt64
 		}
-		if args[i] = []any{v.Lane, end}; free[i] && next[i] <= tx.Now() {
+		if args[i] = []any{v.Lane, int64(v.From), end}; free[i] && next[i] <= tx.Now() {
 			args[i] = nil
 		}
 	}
-	err = tx.ofLanes(ctx, lanes, `SELECT min(CASE WHEN due_at < lease_until THEN lease_until ELSE due_at END) FROM steps WHERE lane = ? AND due_at < ?`, "", args, none,
+	err = tx.ofLanes(ctx, lanes, `SELECT min(CASE WHEN due_at < lease_until THEN lease_until ELSE due_at END) FROM steps WHERE lane = ? AND due_at >= ? AND due_at < ?`, "", args, none,
 		func(i int, r row) error {
 			var held till.Time
 			err := r.Scan(intDest(&held))
@@ -170,6 +174,17 @@ func (tx *Tx) NextDue(ctx context.Context, lanes []LaneView) ([]till.Time, error
 			return err
 		})
 	return next, err
+}
+
+// EarliestDue returns for each lane since when its first step is due, held or
+// not; zero if there is none.
+func (tx *Tx) EarliestDue(ctx context.Context, lanes []string) ([]till.Time, error) {
+	out, args := make([]till.Time, len(lanes)), make([][]any, len(lanes))
+	for i, lane := range lanes {
+		args[i] = []any{lane}
+	}
+	err := tx.rowsEach(ctx, `SELECT min(due_at) FROM steps WHERE lane = ?`, args, func(i int, r row) error { return r.Scan(intDest(&out[i])) })
+	return out, err
 }
 
 // maxLanes is how many lanes are looked for.
