@@ -39,7 +39,7 @@ const (
 // EventKinds are the kinds that an endpoint can be told about. Some of them
 // do not happen yet; who names them now need not come back.
 var EventKinds = []EventKind{
-	PaymentPending, PaymentProcessing, PaymentSuccess, PaymentFailed, PaymentExpired, PaymentLateSuccess, PaymentReversed,
+	PaymentPending, PaymentProcessing, PaymentSuccess, PaymentFailed, PaymentExpired, PaymentLateSuccess, PaymentReversed, PaymentUpdated,
 	PayoutEventPending, PayoutEventProcessing, PayoutEventSuccess, PayoutEventFailed, PayoutEventCancelled, PayoutEventLateSuccess,
 	EndpointDisabled,
 }

@@ -12,6 +12,7 @@ const (
 	PaymentExpired     EventKind = "payment.expired"
 	PaymentLateSuccess EventKind = "payment.late_success" // money came after another final; the status stays
 	PaymentReversed    EventKind = "payment.reversed"     // the operator took the money back; the status stays
+	PaymentUpdated     EventKind = "payment.updated"      // its receipt came after the money; the status stays
 )
 
 // The kinds of payout events.

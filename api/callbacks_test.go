@@ -79,8 +79,11 @@ func TestCallbacksToOneAddress(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			s.Handle, s.HandleOn = "ws_1", "momo"
+			s.Handle = "ws_1"
 			if err := tx.SaveSteps(ctx, []*store.Step{s}); err != nil {
+				return err
+			}
+			if err := tx.NameHandles(ctx, []store.Named{{Connection: "momo", Handle: "ws_1", Ref: ref, Kind: store.KindPayment}}); err != nil {
 				return err
 			}
 			return tx.BeginSubmits(ctx, []*store.Attempt{{ClientID: ref.Client, SubjectID: id, N: 90, Connection: "momo", Reference: reference,

@@ -33,6 +33,7 @@ func (v *verifier) verifyPayments(ctx context.Context) error {
 			legal := slices.Contains(till.Moves[p.PreviousStatus], p.Status) || p.PreviousStatus == "" && p.Status == till.Pending
 			v.verifyMove(p, head, legal)
 			v.verifyCredit(p)
+			v.verifyReceipt(p, store.KindPayment)
 			v.verifyTaken(p)
 			v.verifyLife(p, store.KindPayment, p.Status.Final())
 			v.verifyScheduled(p)
@@ -101,20 +102,29 @@ func (v *verifier) verifyLife(p *store.VerifyPayment, noun string, final bool) {
 			e.FailureRetryable == p.FailureRetryable, "I6", p.ID, "the event of its end gives another failure")
 		v.check(e.ExpiresAt == p.ExpiresAt, "I6", p.ID, "the event of its end has another end of the window")
 		v.check(e.Resolution == till.Confirmed || e.Resolution == till.NeedsAttention, "I6", p.ID, "the event of its end says that it is %s", e.Resolution)
-		v.check(p.LateEvent != 0 || e.ProviderReference == p.ProviderReference, "I6", p.ID, "the event of its end has another receipt")
+		v.check(p.LateEvent != 0 || e.ProviderReference == p.ReceiptAt(e), "I6", p.ID, "the event of its end has another receipt")
 		last = e
 	}
 	if p.LateEvent != 0 {
 		v.verifyEvent(p, p.LateEvent, &p.Late, kind("late_success"), p.Status)
 		v.verifyOrder(p, last, &p.Late)
-		v.check(p.Late.ProviderReference == p.ProviderReference, "I6", p.ID, "the event of its late money has another receipt")
+		v.check(p.Late.ProviderReference == p.ReceiptAt(&p.Late), "I6", p.ID, "the event of its late money has another receipt")
 		last = &p.Late
+	}
+	v.check(p.UpdatedEvent == 0 || p.FinalEvent != 0 && p.ProviderReference != "", "I6", p.ID, "it was told a receipt, and has none or has not ended")
+	if p.UpdatedEvent != 0 {
+		v.verifyEvent(p, p.UpdatedEvent, &p.Updated, till.PaymentUpdated, p.Status)
+		v.verifyOrder(p, last, &p.Updated)
+		v.check(p.Updated.ProviderReference == p.ProviderReference, "I6", p.ID, "the event of its receipt has another receipt")
 	}
 	if p.ReversedEvent != 0 {
 		v.verifyEvent(p, p.ReversedEvent, &p.Reversed, till.PaymentReversed, p.Status)
 		v.verifyOrder(p, last, &p.Reversed)
-		v.check(p.Reversed.ProviderReference == p.ProviderReference, "I6", p.ID, "the event of its reversal has another receipt")
+		v.check(p.Reversed.ProviderReference == p.ReceiptAt(&p.Reversed), "I6", p.ID, "the event of its reversal has another receipt")
 		last = &p.Reversed
+	}
+	if p.Updated.Sequence > last.Sequence { // a receipt may come before a reversal or after
+		last = &p.Updated
 	}
 	v.check(last.CreatedAt == p.UpdatedAt, "I6", p.ID, "its last event was made at %s and it was updated at %s", last.CreatedAt, p.UpdatedAt)
 }
@@ -203,6 +213,8 @@ func named(e *store.LoggedEvent) int64 {
 		return e.LateEvent
 	case till.PaymentReversed:
 		return e.ReversedEvent
+	case till.PaymentUpdated:
+		return e.UpdatedEvent
 	case till.EndpointDisabled:
 		if !e.Known { // it is about an endpoint, which may be deleted by now
 			return e.Sequence

@@ -32,6 +32,7 @@ func (v *verifier) verifyPayouts(ctx context.Context) error {
 			legal := slices.Contains(till.PayoutMoves[from], to) || from == "" && to == till.PayoutPending
 			v.verifyMove(&p.VerifyPayment, head, legal)
 			v.verifyDebit(p)
+			v.verifyReceipt(&p.VerifyPayment, store.KindPayout)
 			v.verifyLife(&p.VerifyPayment, store.KindPayout, to.Final())
 			if to != till.PayoutCancelled { // which was never sent
 				v.verifyScheduled(&p.VerifyPayment)

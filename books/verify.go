@@ -80,6 +80,10 @@ func Verify(ctx context.Context, s *store.Store, o Options) (Report, error) {
 	if err != nil {
 		return v.Report, fmt.Errorf("look for damaged pages: %w", err)
 	}
+	if err := v.verifyReceipts(ctx); err != nil {
+		return v.Report, err
+	}
+	v.client = till.ID{}
 	for {
 		var found bool
 		after := v.client

@@ -61,7 +61,7 @@ func (b *change) preload(ctx context.Context, answers []*engine.Answer, careful 
 	if b.aside, err = b.Tx.Suspended(ctx, refs); err != nil {
 		return err
 	}
-	return b.Receipts(ctx, answers, careful)
+	return b.Owners(ctx, answers, careful)
 }
 
 // Lose takes an operator's word that a payment did not succeed.

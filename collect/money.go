@@ -16,13 +16,7 @@ import (
 func (b *change) Succeed(ctx context.Context, p *store.PaymentRow, a *engine.Answer) error {
 	r := a.Result
 	if p.Credited() {
-		if a.Action == engine.Resolve && p.ReversedEvent != 0 {
-			a.Refused = till.Errorf(till.CodeValidationFailed, "the payment's money was credited and taken back")
-		} else if a.Action == engine.Resolve {
-			b.Resolved(p, a)
-		} else if r.Receipt != "" && p.ProviderReference != "" && r.Receipt != p.ProviderReference {
-			b.Open(p, engine.CaseContradiction, "the operator reports a second success with another receipt")
-		}
+		b.again(p, a)
 		return nil
 	}
 	if a.Action != engine.Resolve {
@@ -37,10 +31,43 @@ func (b *change) Succeed(ctx context.Context, p *store.PaymentRow, a *engine.Ans
 			return nil
 		}
 		b.Attend(p)
-		b.Open(p, engine.CaseReceiptReused, "the operator reports a success under a receipt that another payment has")
+		b.Reused(p, r.Receipt)
 		return nil
 	}
 	return b.settle(ctx, p, a)
+}
+
+// again takes word of a success of which the money was credited before. A
+// receipt that came with neither the money nor before is stored now, once, and
+// the client is told.
+func (b *change) again(p *store.PaymentRow, a *engine.Answer) {
+	r, byPerson := a.Result, a.Action == engine.Resolve
+	switch {
+	case byPerson && p.ReversedEvent != 0:
+		a.Refused = till.Errorf(till.CodeValidationFailed, "the payment's money was credited and taken back")
+		return
+	case r.Receipt == "" || r.Receipt == p.ProviderReference:
+	case p.ProviderReference != "":
+		if !byPerson {
+			b.Open(p, engine.CaseContradiction, "the operator reports a second success with another receipt")
+		}
+	case !byPerson && b.Mismatch(p, a) != "":
+		b.Open(p, engine.CaseMismatch, b.Mismatch(p, a)+" with the receipt; the payment was credited before")
+	case b.ReceiptTaken(p, r.Receipt):
+		if byPerson {
+			a.Refused = till.Errorf(till.CodeValidationFailed, "another payment has this receipt")
+			return
+		}
+		b.Reused(p, r.Receipt)
+	default:
+		head := b.Heads[p.ClientID]
+		b.Receive(p, r.Receipt)
+		p.UpdatedAt, p.UpdatedEvent = head.Tick(), head.NextEvent()
+		b.Tell(p, till.PaymentUpdated, p.UpdatedEvent)
+	}
+	if byPerson {
+		b.Resolved(p, a)
+	}
 }
 
 // settle credits the client's wallet: in the status' own commit if the
@@ -64,7 +91,7 @@ func (b *change) settle(ctx context.Context, p *store.PaymentRow, a *engine.Answ
 		return nil
 	}
 
-	p.ProviderReference = a.Result.Receipt
+	b.Receive(p, a.Result.Receipt)
 	if late {
 		b.Late(p)
 		if a.Action != engine.Resolve { // otherwise a person knows already

@@ -38,13 +38,17 @@ type Change[R Row] struct {
 	known    []*ledger.Wallet         // all of the clients' wallets
 	wallets  map[purse]*ledger.Wallet // those that this batch changes, as it leaves them
 	last     map[store.Ref]*store.Attempt
-	receipts map[store.Receipt]till.ID // who has which, before and in this batch
-	answer   *Answer                   // the one that is being decided on
-	kept     map[store.Ref]bool        // rows that were not read
-	noted    map[*Answer]bool          // whose calls are on record already
-	answers  []*Answer                 // all that it was begun with
+	receipts map[store.Receipt]store.Ref // who has which, before and in this batch
+	others   map[*Answer]bool            // which bring the handle of another
+	answer   *Answer                     // the one that is being decided on
+	kept     map[store.Ref]bool          // rows that were not read
+	noted    map[*Answer]bool            // whose calls are on record already
+	answers  []*Answer                   // all that it was begun with
 
 	moved        []R
+	received     []store.Received
+	named        []store.Named
+	dropped      []store.Ref // whose callback is of no use
 	deletedSteps []store.Ref
 	events       []*till.Event
 	counts       store.Counts
@@ -192,36 +196,6 @@ func applyTogether(answers []*Answer, record func(answers []*Answer, careful boo
 	}
 }
 
-// Receipts reads who has the receipts that answers bring. Only a careful
-// batch needs to know: any other takes for granted that they are new, and the
-// index refuses one that is not.
-func (b *Change[R]) Receipts(ctx context.Context, answers []*Answer, careful bool) (err error) {
-	var receipts []store.Receipt
-	for _, a := range answers {
-		row, ok := b.Rows[a.Ref]
-		if ok && careful && a.Err == nil && a.Result.Outcome == provider.Success && a.Result.Receipt != "" {
-			receipts = append(receipts, store.Receipt{Client: a.Ref.Client, Connection: row.Alike().Connection, Text: a.Result.Receipt})
-		}
-	}
-	b.receipts, err = b.noun.ByReceipt(ctx, b.Tx, receipts)
-	return err
-}
-
-// ReceiptTaken answers whether another row has the receipt, in the database
-// or earlier in this batch, and notes that this one has it now.
-func (b *Change[R]) ReceiptTaken(row R, text string) bool {
-	if text == "" {
-		return false
-	}
-	p := row.Alike()
-	k := store.Receipt{Client: p.Ref.Client, Connection: p.Connection, Text: text}
-	if id, ok := b.receipts[k]; ok {
-		return id != p.Ref.ID
-	}
-	b.receipts[k] = p.Ref.ID
-	return false
-}
-
 // Mismatch says in which way a reported success is not the row's, "" if it
 // is. What the operator does not say cannot differ.
 func (b *Change[R]) Mismatch(row R, a *Answer) string {
@@ -247,6 +221,7 @@ func (b *Change[R]) Decide(ctx context.Context, a *Answer, d Decider[R]) error {
 		return nil
 	}
 	t, _ := b.e.traits(row.Alike().Connection)
+	a = b.own(row, a)
 	b.note(row, a, t)
 	b.seeAccount(a, row.Alike().Connection)
 	was := row.Alike()
@@ -384,6 +359,8 @@ func (b *Change[R]) schedule(row R, a *Answer, t provider.Traits, was store.Alik
 	case s == nil:
 	case a.Action == Notice:
 		b.stranded(row, now)
+	case p.Settled && !was.Settled && b.mayTell(p, s, a):
+		AwaitReceipt(s, t, now)
 	case p.Settled && !(was.Settled && p.Reversible):
 		b.Forget(row)
 	case p.Final && !was.Final:

@@ -169,11 +169,19 @@ func absent(s *store.Step, a *Answer, t provider.Traits) {
 // keepHandle takes the handle that an answer brings. One that is recorded late,
 // after the answer to a later call, only fills a gap: what was learned since is newer.
 func keepHandle(s *store.Step, a *Answer, last till.Time) {
-	h := a.Result.Handle
-	if h == "" || len(h) > maxHandle || h == s.Handle || s.Handle != "" && a.Ended < last {
-		return
+	if h := newHandle(s, a, last); h != "" {
+		s.Handle = h
 	}
-	s.Handle, s.HandleOn = h, a.Connection
+}
+
+// newHandle returns the handle that keepHandle takes from an answer, "" if none;
+// last is when the latest call before it ended.
+func newHandle(s *store.Step, a *Answer, last till.Time) string {
+	h := a.Result.Handle
+	if len(h) > maxHandle || h == s.Handle || s.Handle != "" && a.Ended < last {
+		return ""
+	}
+	return h
 }
 
 // neverSent answers whether a send turns out to have left nothing at the
@@ -277,6 +285,19 @@ func BeginLate(s *store.Step, t provider.Traits, now till.Time) {
 		s.DueAt = now.Add(t.LateReads[0])
 	}
 }
+
+// AwaitReceipt keeps the step of a row whose money has moved for one more read,
+// whoever holds the lease: a callback came while the operator was asked, and may
+// tell the receipt that its answer did not.
+func AwaitReceipt(s *store.Step, t provider.Traits, now till.Time) {
+	s.LateFrom, s.LateReads, s.Slow, s.LeaseUntil = 0, settledReads(t), 0, 0
+	s.LeaseVersion++ // a claim that was decided before this must not succeed
+	s.DueAt = wokenAt(s, now)
+}
+
+// settledReads is how many late reads the step of a row counts whose money has
+// moved: all of them; see store.Step.Settled.
+func settledReads(t provider.Traits) int { return max(1, len(t.LateReads)) }
 
 // AfterLate schedules the next read for late money after an answer, and
 // reports whether there is none: every read of the schedule has been

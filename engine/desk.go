@@ -334,7 +334,18 @@ func (d *Desk[R]) wakeOne(ctx context.Context, tx *store.Tx, w *wake) error {
 			w = &wake{ref: ref}
 		}
 	}
-	woken, err := tx.WakeStep(ctx, ref, w.mail)
+	var owner *store.Found
+	if w.handle != "" {
+		var err error
+		if owner, err = tx.FindByHandle(ctx, w.connection, w.handle); err != nil {
+			return err
+		}
+		if owner != nil && owner.Ref != ref {
+			d.c.Log.Warn("a callback for a "+d.noun.Name+" is about another's request and is ignored", d.noun.Name, ref.ID, "connection", w.connection)
+			return nil
+		}
+	}
+	woken, err := tx.WakeStep(ctx, ref, w.mail, w.handle)
 	if err != nil || woken {
 		return err
 	}
@@ -349,7 +360,10 @@ func (d *Desk[R]) wakeOne(ctx context.Context, tx *store.Tx, w *wake) error {
 	}
 	p := row.Alike()
 	t, _ := d.engine.traits(p.Connection)
-	if p.Settled && (!p.Reversible || justRead(p.Resolution.LastCheckedAt, tx.Now())) {
+	// The receipt may still be told, as soon as callbacks may ask for another read.
+	untold := w.mail != nil && *p.ProviderReference == ""
+	read := p.Resolution.LastCheckedAt
+	if p.Settled && (!p.Reversible || justRead(read, tx.Now()) && !untold) {
 		return nil
 	}
 	s := &store.Step{
@@ -361,8 +375,14 @@ func (d *Desk[R]) wakeOne(ctx context.Context, tx *store.Tx, w *wake) error {
 	if w.via != "" && w.via != p.Connection {
 		s.Mail = nil
 	}
+	if owner != nil {
+		s.Handle = w.handle
+	}
 	if p.Settled {
-		s.LateFrom, s.LateReads = 0, max(1, s.LateReads)
+		s.LateFrom, s.LateReads = 0, settledReads(t)
+		if justRead(read, tx.Now()) {
+			s.DueAt = read.Add(store.WakePause)
+		}
 	}
 	return tx.InsertWokenStep(ctx, s)
 }

@@ -41,6 +41,7 @@ func (b *Change[R]) note(row R, a *Answer, t provider.Traits) {
 		b.attempts = append(b.attempts, at)
 	}
 	if s := b.Steps[a.Ref]; s != nil {
+		b.learn(p, s, a)
 		Note(s, a, t, b.Tx.Now())
 		p.Resolution.LastCheckedAt, p.Resolution.Attempts = s.CheckedAt, s.Calls
 	}

@@ -26,8 +26,6 @@ type Noun[R Row] struct {
 	Read func(ctx context.Context, tx *store.Tx, refs []store.Ref) (map[store.Ref]R, error)
 	// ByKey returns the row that an idempotency key made; the zero R if none.
 	ByKey func(ctx context.Context, tx *store.Tx, client, key till.ID) (R, error)
-	// ByReceipt returns which rows have which of the operators' receipts.
-	ByReceipt func(ctx context.Context, tx *store.Tx, receipts []store.Receipt) (map[store.Receipt]till.ID, error)
 	// Update writes what has changed of rows.
 	Update func(ctx context.Context, tx *store.Tx, rows []R) error
 	// Copy returns a row to be changed, for one that is remembered.
@@ -53,9 +51,6 @@ var Payments = Noun[*store.PaymentRow]{
 	ByKey: func(ctx context.Context, tx *store.Tx, client, key till.ID) (*store.PaymentRow, error) {
 		return tx.PaymentByKey(ctx, client, key)
 	},
-	ByReceipt: func(ctx context.Context, tx *store.Tx, receipts []store.Receipt) (map[store.Receipt]till.ID, error) {
-		return tx.PaymentsByReceipt(ctx, receipts)
-	},
 	Update: func(ctx context.Context, tx *store.Tx, rows []*store.PaymentRow) error {
 		return tx.UpdatePayments(ctx, rows)
 	},
@@ -78,9 +73,6 @@ var Payouts = Noun[*store.PayoutRow]{
 	ByKey: func(ctx context.Context, tx *store.Tx, client, key till.ID) (*store.PayoutRow, error) {
 		return tx.PayoutByKey(ctx, client, key)
 	},
-	ByReceipt: func(ctx context.Context, tx *store.Tx, receipts []store.Receipt) (map[store.Receipt]till.ID, error) {
-		return tx.PayoutsByReceipt(ctx, receipts)
-	},
 	Update: func(ctx context.Context, tx *store.Tx, rows []*store.PayoutRow) error {
 		return tx.UpdatePayouts(ctx, rows)
 	},
@@ -100,6 +92,7 @@ const (
 	CaseLateMoney     = "late_money"     // money moved after another final
 	CaseReversed      = "reversed"       // the operator took back money that had moved
 	CaseReceiptReused = "receipt_reused" // one receipt for two
+	CaseHandleReused  = "handle_reused"  // the operator's id of one request, brought for another
 	CaseWalletFull    = "wallet_full"    // the wallet cannot hold the money
 	CaseQuarantined   = "quarantined"    // a fault of ours keeps it from being acted on, or its answer from being recorded
 	CaseHeld          = "held"           // it may be the retry of one that was lost with an old database

@@ -17,11 +17,13 @@ import (
 
 // wake is one callback on its way through the batch.
 type wake struct {
-	ref  store.Ref
-	mail []byte    // nil where it is not kept
-	via  string    // the connection whose mail it is, if that is not known here
-	at   till.Time // when it came, if it could not be recorded then
-	err  error
+	ref        store.Ref
+	connection string
+	mail       []byte    // nil where it is not kept
+	handle     string    // that the mail names, where such callbacks do
+	via        string    // the connection whose mail it is, if that is not known here
+	at         till.Time // when it came, if it could not be recorded then
+	err        error
 }
 
 // MaxMail is how much of a callback's body is kept, where an operator's adapter
@@ -35,10 +37,14 @@ const MaxMail = 16 << 10
 // it is not: the operator should call again; but not every operator does, so
 // while the database is away the callback is kept in memory, too.
 func (d *Desk[R]) Wake(ctx context.Context, connection string, ref store.Ref, body []byte) error {
-	w := &wake{ref: ref}
+	w := &wake{ref: ref, connection: connection}
 	// Whoever does not know the connection keeps it for those who do.
 	if t, known := d.engine.traits(connection); len(body) > 0 && len(body) <= MaxMail && (t.KeepsMail || !known) {
-		if w.mail = body; !known {
+		mailed := false
+		if w.handle, mailed = d.engine.handleIn(connection, body); w.handle != "" || !mailed {
+			w.mail = body
+		}
+		if !known {
 			w.via = connection
 		}
 	}
@@ -155,7 +161,7 @@ func (d *Desk[R]) keepWake(w *wake) {
 	if w.at != 0 {
 		return // it is kept
 	}
-	c := &wake{ref: w.ref, mail: w.mail, at: d.engine.c.Store.Now()}
+	c := &wake{ref: w.ref, connection: w.connection, mail: w.mail, handle: w.handle, via: w.via, at: d.engine.c.Store.Now()}
 	kept, first := d.kept.put(c)
 	if !kept {
 		d.c.Log.Error("a callback is not kept: too many wait for the database", d.noun.Name, w.ref.ID, "client", w.ref.Client, "bytes", len(w.mail))

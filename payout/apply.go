@@ -58,7 +58,7 @@ func (b *change) preload(ctx context.Context, answers []*engine.Answer, careful 
 	if b.other, err = b.Tx.Mismatched(ctx, refs, engine.CaseMismatch); err != nil {
 		return err
 	}
-	return b.Receipts(ctx, answers, careful)
+	return b.Owners(ctx, answers, careful)
 }
 
 // Succeed takes an operator's word that the recipient has the money. It is
@@ -97,10 +97,10 @@ func (b *change) Succeed(ctx context.Context, p *store.PayoutRow, a *engine.Answ
 			return nil
 		}
 		b.Attend(p)
-		b.Open(p, engine.CaseReceiptReused, "the operator reports a success under a receipt that another payout has")
+		b.Reused(p, r.Receipt)
 		return nil
 	}
-	p.ProviderReference = r.Receipt
+	b.Receive(p, r.Receipt)
 	var err error
 	if p.Status.Final() {
 		err = b.postLate(ctx, p, a)

@@ -11,6 +11,8 @@ import (
 	"till/engine"
 	"till/provider"
 	"till/provider/sandbox"
+	"till/store"
+	"till/store/storetest"
 )
 
 var errAway = errors.New("connection reset by peer")
@@ -378,5 +380,46 @@ func TestAResolutionIsContradictedByLateMoney(t *testing.T) {
 			t.Errorf("the cases are %q", w.cases(id))
 		}
 		w.purse(t, 1000, 0, 0)
+	})
+}
+
+// An operator's receipt is the name of one movement of money, whoever pays it
+// out; a payment may have the same.
+func TestOneReceiptAtTwoClientsPaysOne(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T, s *store.Store) {
+		m := storetest.NewPaymaster(t, s)
+		paid := provider.Result{Outcome: provider.Success, Receipt: "ONE"}
+		var all [2]*till.Payout
+		for i := range all {
+			client := storetest.NewClient(t, s, till.Live)
+			c := storetest.NewCollector(t, s)
+			if i == 0 {
+				storetest.Apply(t, c, s, storetest.NewPayment(t, c, client, storetest.Body{Value: "9000"}), paid)
+			} else {
+				fund(t, s, client, 9000)
+			}
+			all[i] = storetest.NewPayout(t, m, client, storetest.Body{}, 0)
+			storetest.ApplyPayout(t, m, s, all[i], paid)
+		}
+		err := s.View(t.Context(), func(tx *store.Tx) error {
+			second := store.Ref{Client: all[1].ClientID, ID: all[1].ID}
+			first, err := tx.Payout(t.Context(), store.Ref{Client: all[0].ClientID, ID: all[0].ID})
+			if err != nil {
+				return err
+			}
+			other, err := tx.Payout(t.Context(), second)
+			if err != nil {
+				return err
+			}
+			cases, err := tx.CasesOf(t.Context(), engine.CaseReceiptReused, []store.Ref{second})
+			if first.Status != till.PayoutSuccess || other.Status.Final() || other.ProviderReference != "" || cases[second] == nil {
+				t.Errorf("the first is %s, the second %s with receipt %q and case %+v", first.Status, other.Status, other.ProviderReference, cases[second])
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 	})
 }

@@ -57,6 +57,17 @@ type Called interface {
 	ReadCallback(c Call) (Callback, error)
 }
 
+// Mailed is a provider whose operator names, in the callback about a request,
+// the handle that it gave to that request and to no other. What a callback says
+// is kept for a request only if no other has the handle, and nothing else that an
+// answer tells of another's handle is believed.
+type Mailed interface {
+	Provider
+	// HandleIn returns the handle that a callback names, "" if it names none: then
+	// there is nothing to learn from it.
+	HandleIn(mail []byte) string
+}
+
 // Tester is a provider that can tell whether its operator would serve us,
 // without moving money: for whoever sets it up.
 type Tester interface {

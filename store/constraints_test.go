@@ -172,6 +172,11 @@ func TestTheDatabaseRefuses(t *testing.T) {
 		{"a second payment under one key", again("pending"), unique},
 		{"a second payment under one id", again("pending", "idempotency_key", "randomblob(16)", "id", "id"), unique},
 		{"a receipt that another payment has", payment("other", "provider_reference = 'R1'"), unique},
+		{"a receipt that another client's payment has", `INSERT INTO operator_receipts (connection, receipt, kind, client_id, subject_id)
+			SELECT connection, receipt, kind, randomblob(16), randomblob(16) FROM operator_receipts WHERE receipt = 'R1'`, unique},
+		{"a receipt of neither a payment nor a payout", `INSERT INTO operator_receipts (connection, receipt, kind, client_id, subject_id) VALUES ('c', 'r', 'loan', x'01', x'01')`, check},
+		{"a receipt that changes", payment("success", "provider_reference = 'R2'"), "fixed column"},
+		{"a receipt that is taken away", payment("success", "provider_reference = NULL"), "fixed column"},
 		{"a reference that another payment was sent under", `INSERT INTO attempts (client_id, subject_id, n, kind, connection, reference, started_at, first_send)
 			SELECT client_id, randomblob(16), 1, kind, connection, reference, started_at, 1 FROM attempts WHERE first_send = 1 LIMIT 1`, unique},
 		{"an attempt under number zero", `INSERT INTO attempts (client_id, subject_id, n, kind, connection, reference, started_at) VALUES (x'01', x'01', 0, 'check', 'c', randomblob(16), 1)`, check},
@@ -196,6 +201,10 @@ func TestTheDatabaseRefuses(t *testing.T) {
 		{"a first collection", transaction("collection", "failed", 5000, 20000)},
 		{"a payment with a key of its own", again("pending", "idempotency_key", "randomblob(16)")},
 		{"a receipt of its own", payment("other", "provider_reference = 'R2'")},
+		{"a payment's receipt for a payout", `INSERT INTO operator_receipts (connection, receipt, kind, client_id, subject_id)
+			SELECT connection, receipt, 'payout', client_id, subject_id FROM operator_receipts WHERE receipt = 'R1'`},
+		{"the same receipt on another connection", `INSERT INTO operator_receipts (connection, receipt, kind, client_id, subject_id)
+			SELECT 'another', receipt, kind, client_id, subject_id FROM operator_receipts WHERE receipt = 'R1'`},
 		{"a balance at the bound", wallet("balance = 1000000000000000000")},
 		{"all of the balance reserved", wallet("reserved = balance")},
 	}

@@ -187,7 +187,7 @@ func (tx *Tx) EventBodiesAt(ctx context.Context, client till.ID, sequences []int
 // CodePaymentNotFound if there is no such payment of the client. The payment
 // names its events, so no index of the log by payment is needed.
 func (tx *Tx) PaymentEvents(ctx context.Context, ref Ref) ([]*EventRow, error) {
-	found, events, err := tx.eventsOf(ctx, `SELECT pending_event, processing_event, final_event, late_event, reversed_event FROM payments WHERE client_id = ? AND id = ?`, ref)
+	found, events, err := tx.eventsOf(ctx, `SELECT pending_event, processing_event, final_event, late_event, reversed_event, updated_event FROM payments WHERE client_id = ? AND id = ?`, ref)
 	if err == nil && !found {
 		err = till.Errorf(till.CodePaymentNotFound, "there is no such payment")
 	}
@@ -196,7 +196,7 @@ func (tx *Tx) PaymentEvents(ctx context.Context, ref Ref) ([]*EventRow, error) {
 
 // PayoutEvents is PaymentEvents for a payout.
 func (tx *Tx) PayoutEvents(ctx context.Context, ref Ref) ([]*EventRow, error) {
-	found, events, err := tx.eventsOf(ctx, `SELECT pending_event, processing_event, final_event, late_event, NULL FROM payouts WHERE client_id = ? AND id = ?`, ref)
+	found, events, err := tx.eventsOf(ctx, `SELECT pending_event, processing_event, final_event, late_event, NULL, NULL FROM payouts WHERE client_id = ? AND id = ?`, ref)
 	if err == nil && !found {
 		err = till.Errorf(till.CodePayoutNotFound, "there is no such payout")
 	}
@@ -205,9 +205,9 @@ func (tx *Tx) PayoutEvents(ctx context.Context, ref Ref) ([]*EventRow, error) {
 
 // eventsOf returns the events that a row names.
 func (tx *Tx) eventsOf(ctx context.Context, query string, ref Ref) (found bool, events []*EventRow, err error) {
-	var numbers [5]int64
+	var numbers [6]int64
 	found, err = tx.one(ctx, query, []any{ref.Client[:], ref.ID[:]},
-		&numbers[0], intDest(&numbers[1]), intDest(&numbers[2]), intDest(&numbers[3]), intDest(&numbers[4]))
+		&numbers[0], intDest(&numbers[1]), intDest(&numbers[2]), intDest(&numbers[3]), intDest(&numbers[4]), intDest(&numbers[5]))
 	if err != nil || !found {
 		return false, nil, err
 	}

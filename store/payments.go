@@ -23,7 +23,7 @@ type PaymentRow struct {
 	Attention   bool     // a person has to look at it
 
 	// The sequences of its events; zero while there is none.
-	PendingEvent, ProcessingEvent, FinalEvent, LateEvent, ReversedEvent int64
+	PendingEvent, ProcessingEvent, FinalEvent, LateEvent, ReversedEvent, UpdatedEvent int64
 
 	was paymentVersion // as the database has it
 }
@@ -205,7 +205,7 @@ const paymentColumns = `p.client_id, p.id, p.idempotency_key, p.idempotency_key_
 	p.status, p.previous_status, p.method, p.country, p.amount, p.currency, p.fee, p.phone, p.reference, p.document,
 	p.provider_reference, p.failure_reason, p.failure_code, p.failure_message, p.failure_retryable,
 	p.created_at, p.updated_at, p.expires_at, p.approval_window, p.connection, p.fingerprint, p.attention,
-	p.checked_at, p.calls, p.pending_event, p.processing_event, p.final_event, p.late_event, p.reversed_event,
+	p.checked_at, p.calls, p.pending_event, p.processing_event, p.final_event, p.late_event, p.reversed_event, p.updated_event,
 	s.due_at, s.calls, s.checked_at, s.sends, s.acked`
 
 // leanColumns are paymentColumns without the document.
@@ -226,7 +226,7 @@ func scanPayment(r row, now till.Time) (*PaymentRow, error) {
 		textDest(&p.ProviderReference), textDest(&p.FailureReason), textDest(&code), textDest(&message), &retryable,
 		&p.CreatedAt, &p.UpdatedAt, &p.ExpiresAt, &p.ApprovalWindow, &p.Connection, &p.Fingerprint, boolDest(&p.Attention),
 		intDest(&p.Resolution.LastCheckedAt), &p.Resolution.Attempts,
-		&p.PendingEvent, intDest(&p.ProcessingEvent), intDest(&p.FinalEvent), intDest(&p.LateEvent), intDest(&p.ReversedEvent),
+		&p.PendingEvent, intDest(&p.ProcessingEvent), intDest(&p.FinalEvent), intDest(&p.LateEvent), intDest(&p.ReversedEvent), intDest(&p.UpdatedEvent),
 		intDest(&w.due), intDest(&w.calls), intDest(&w.checked), intDest(&w.sends), intDest(&w.acked))
 	if err != nil {
 		return nil, err
@@ -284,33 +284,6 @@ func (tx *Tx) PaymentByKey(ctx context.Context, client, key till.ID) (*PaymentRo
 	return p, err
 }
 
-// Receipt is an operator's own id of a movement of money.
-type Receipt struct {
-	Client           till.ID
-	Connection, Text string
-}
-
-// PaymentsByReceipt returns which payments have which of the receipts.
-func (tx *Tx) PaymentsByReceipt(ctx context.Context, receipts []Receipt) (map[Receipt]till.ID, error) {
-	return tx.byReceipt(ctx, `SELECT id FROM payments WHERE client_id = ? AND provider_reference = ? AND connection = ?`, receipts)
-}
-
-func (tx *Tx) byReceipt(ctx context.Context, query string, receipts []Receipt) (map[Receipt]till.ID, error) {
-	args := make([][]any, len(receipts))
-	for i := range receipts {
-		args[i] = []any{receipts[i].Client[:], receipts[i].Text, receipts[i].Connection}
-	}
-	out := make(map[Receipt]till.ID)
-	err := tx.rowsOf(ctx, query, args,
-		func(i int, r row) error {
-			var id till.ID
-			err := r.Scan(idDest(&id))
-			out[receipts[i]] = id
-			return err
-		})
-	return out, err
-}
-
 // UpdatePayments writes what may change of payments. The database refuses a
 // move that is not legal, and a change of anything else; a row that is not as it
 // was when it was read is refused here.
@@ -321,14 +294,14 @@ func (tx *Tx) UpdatePayments(ctx context.Context, rows []*PaymentRow) error {
 		args[i] = []any{string(p.Status), string(p.PreviousStatus), orNull(p.ProviderReference),
 			orNull(p.FailureReason), code, message, retryable,
 			int64(p.UpdatedAt), p.Attention, orNull(p.Resolution.LastCheckedAt), p.Resolution.Attempts,
-			orNull(p.ProcessingEvent), orNull(p.FinalEvent), orNull(p.LateEvent), orNull(p.ReversedEvent), p.ClientID[:], p.ID[:],
+			orNull(p.ProcessingEvent), orNull(p.FinalEvent), orNull(p.LateEvent), orNull(p.ReversedEvent), orNull(p.UpdatedEvent), p.ClientID[:], p.ID[:],
 			int64(p.was.updatedAt), p.was.attention}
 		p.was = p.version()
 	}
 	return tx.setAll(ctx, `UPDATE payments SET status = ?, previous_status = ?, provider_reference = ?,
 		failure_reason = ?, failure_code = ?, failure_message = ?, failure_retryable = ?,
 		updated_at = ?, attention = ?, checked_at = ?, calls = ?,
-		processing_event = ?, final_event = ?, late_event = ?, reversed_event = ? WHERE client_id = ? AND id = ? AND updated_at = ? AND attention = ?`, args)
+		processing_event = ?, final_event = ?, late_event = ?, reversed_event = ?, updated_event = ? WHERE client_id = ? AND id = ? AND updated_at = ? AND attention = ?`, args)
 }
 
 // failureArgs returns the columns of a failure's detail, null without one.

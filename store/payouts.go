@@ -163,11 +163,6 @@ func (tx *Tx) PayoutsByKey(ctx context.Context, keys []Ref) (map[Ref]*PayoutRow,
 	return out, err
 }
 
-// PayoutsByReceipt returns which payouts have which of the receipts.
-func (tx *Tx) PayoutsByReceipt(ctx context.Context, receipts []Receipt) (map[Receipt]till.ID, error) {
-	return tx.byReceipt(ctx, `SELECT id FROM payouts WHERE client_id = ? AND provider_reference = ? AND connection = ?`, receipts)
-}
-
 // UpdatePayouts writes what may change of payouts. The database refuses a
 // move that is not legal, and a change of anything else.
 func (tx *Tx) UpdatePayouts(ctx context.Context, rows []*PayoutRow) error {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -45,6 +46,39 @@ func (tx *Tx) find(ctx context.Context, connection, name string) (*Found, error)
 // not have the first payment's callbacks go to the second.
 func (tx *Tx) insertReferences(ctx context.Context, rows [][]any) error {
 	return tx.later(ctx, `INSERT INTO operator_references (connection, name, client_id, subject_id, kind) VALUES (?, ?, ?, ?, ?) ON CONFLICT (connection, name) DO NOTHING`, rows)
+}
+
+// Named is a handle that an operator gave to a payment or payout.
+type Named struct {
+	Connection, Handle string
+	Ref                Ref
+	Kind               string
+	// Alone says that a handle is one request's on this operator, and that the
+	// database refuses one that another payment or payout, of any client, has.
+	Alone bool
+}
+
+// NameHandles makes payments or payouts known by their handles, in one order,
+// because two who bring the same wait for each other. One that another has
+// stays the other's; if it is to be had alone, nothing of the change is written.
+func (tx *Tx) NameHandles(ctx context.Context, named []Named) error {
+	slices.SortFunc(named, func(a, b Named) int {
+		return cmp.Or(cmp.Compare(a.Connection, b.Connection), cmp.Compare(a.Handle, b.Handle))
+	})
+	var alone, others [][]any
+	for i := range named {
+		n := &named[i]
+		args := []any{n.Connection, handleName(n.Handle), n.Ref.Client[:], n.Ref.ID[:], n.Kind}
+		if n.Alone {
+			alone = append(alone, args)
+		} else {
+			others = append(others, args)
+		}
+	}
+	if err := tx.set(ctx, `INSERT INTO operator_references (connection, name, client_id, subject_id, kind) VALUES (?, ?, ?, ?, ?)`, alone); err != nil {
+		return err
+	}
+	return tx.insertReferences(ctx, others)
 }
 
 // OperatorCase is something about a connection that a person has to look at.

@@ -61,7 +61,8 @@ func legalMoves() string {
 // whose events are the ones that such a payment has, and that was credited
 // exactly if it succeeded. The head's last time is an argument.
 var plainPayment = legalMoves() + `
-	AND p.late_event IS NULL AND p.reversed_event IS NULL AND p.fee = 0
+	AND p.late_event IS NULL AND p.reversed_event IS NULL AND p.updated_event IS NULL AND p.fee = 0
+	AND (p.provider_reference IS NULL OR r.subject_id = p.id AND r.client_id = p.client_id)
 	AND p.updated_at >= p.created_at AND p.updated_at <= ?
 	AND e1.subject_id = p.id AND e1.kind = 'payment.pending' AND e1.status = 'pending' AND e1.created_at = p.created_at
 	AND e1.expires_at = p.created_at + p.approval_window AND e1.resolution = 'waiting' AND e1.calls = 0
@@ -85,13 +86,15 @@ var plainPayment = legalMoves() + `
 
 // namedUpTo counts the events that a payment names up to a sequence.
 const namedUpTo = `CASE WHEN p.pending_event <= ? THEN 1 ELSE 0 END + CASE WHEN p.processing_event <= ? THEN 1 ELSE 0 END
-	+ CASE WHEN p.final_event <= ? THEN 1 ELSE 0 END + CASE WHEN p.late_event <= ? THEN 1 ELSE 0 END + CASE WHEN p.reversed_event <= ? THEN 1 ELSE 0 END`
+	+ CASE WHEN p.final_event <= ? THEN 1 ELSE 0 END + CASE WHEN p.late_event <= ? THEN 1 ELSE 0 END + CASE WHEN p.reversed_event <= ? THEN 1 ELSE 0 END
+	+ CASE WHEN p.updated_event <= ? THEN 1 ELSE 0 END`
 
 var sievePayments = `SELECT p.id, p.created_at, p.updated_at, p.amount, p.currency, p.document, p.connection, ` + namedUpTo + `, (` + plainPayment + `) IS TRUE,
 	(p.status = 'failed' OR p.status = 'expired') AND s.subject_id IS NULL,
 	CASE WHEN (p.status = 'failed' OR p.status = 'expired') AND s.subject_id IS NULL THEN (SELECT max(a.last_at) FROM attempts a
 		WHERE a.client_id = p.client_id AND a.subject_id = p.id AND a.kind = 'check' AND a.outcome <> 'error') END
 	FROM payments p
+	LEFT JOIN operator_receipts r ON r.connection = p.connection AND r.receipt = p.provider_reference AND r.kind = 'payment'
 	LEFT JOIN steps s ON s.client_id = p.client_id AND s.subject_id = p.id
 	LEFT JOIN transactions t ON t.client_id = p.client_id AND t.payment_id = p.id AND t.money_in = 1
 	LEFT JOIN wallets w ON w.client_id = t.client_id AND w.id = t.wallet_id
@@ -106,7 +109,7 @@ var sievePayments = `SELECT p.id, p.created_at, p.updated_at, p.amount, p.curren
 // returns.
 func (tx *Tx) SievePayments(ctx context.Context, client, after till.ID, last till.Time, end int64, limit int, f func(p *SievedPayment) error) (n int, err error) {
 	var p SievedPayment
-	err = tx.rows(ctx, sievePayments, []any{end, end, end, end, end, int64(last), client[:], after[:], limit}, func(r row) error {
+	err = tx.rows(ctx, sievePayments, []any{end, end, end, end, end, end, int64(last), client[:], after[:], limit}, func(r row) error {
 		p = SievedPayment{Document: p.Document[:0]}
 		n++
 		err := r.Scan(idDest(&p.ID), &p.CreatedAt, &p.UpdatedAt, &p.Amount.Minor, &p.Amount.Currency, &p.Document, &p.Connection,

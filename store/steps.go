@@ -44,10 +44,6 @@ type Step struct {
 
 	Mail     []byte    // the latest callback's body, where an adapter wants it
 	MailedAt till.Time // when the latest callback makes, or made, it due
-
-	// HandleOn is the connection that Handle was learned on in this
-	// transaction, where callbacks are to find the subject by it. It is not kept.
-	HandleOn string
 }
 
 // The operations of an operator, each with a lane and a budget of its own.
@@ -265,18 +261,10 @@ func (tx *Tx) SaveSteps(ctx context.Context, steps []*Step) error {
 		return bytes.Compare(a.SubjectID[:], b.SubjectID[:])
 	})
 	args := make([][]any, len(steps))
-	var names [][]any
 	for i, s := range steps {
-		if s.HandleOn != "" {
-			names = append(names, []any{s.HandleOn, handleName(s.Handle), s.ClientID[:], s.SubjectID[:], s.Kind})
-			s.HandleOn = ""
-		}
 		args[i] = []any{s.Lane, int64(s.DueAt), int64(s.LeaseUntil), s.LeaseVersion, s.Calls, int64(s.CheckedAt),
 			s.Sends, int64(s.SendStartedAt), int64(s.SendDeadline), s.Acked, s.Absent, s.Slow, int64(s.LateFrom), s.LateReads, orNull(s.Handle),
 			int64(s.AbsentAt), s.ClientID[:], s.SubjectID[:]}
-	}
-	if err := tx.insertReferences(ctx, names); err != nil {
-		return err
 	}
 	return tx.setAll(ctx, `UPDATE steps SET lane = ?, due_at = ?, lease_until = ?, lease_version = ?, calls = ?, checked_at = ?,
 		sends = ?, send_started_at = ?, send_deadline = ?, acked = ?, absent = ?, slow = ?, late_from = ?, late_reads = ?, handle = ?, absent_at = ?
@@ -305,18 +293,24 @@ const WakePause = time.Second
 // rescheduling it sees that it must look again. It is due now, or WakePause
 // after the last time that a callback made it so; a time further off than that
 // was written before the clock was set back. Mail, if not nil, is kept in the
-// place of what came before. It reports whether the step exists.
-func (tx *Tx) WakeStep(ctx context.Context, ref Ref, mail []byte) (bool, error) {
+// place of what came before, unless it names a handle and the step has another.
+// It reports whether the step exists.
+func (tx *Tx) WakeStep(ctx context.Context, ref Ref, mail []byte, handle string) (bool, error) {
 	now, pause := int64(tx.Now()), WakePause.Microseconds()
-	n, err := tx.exec(ctx, `UPDATE steps SET wake_seq = wake_seq + 1, mail = coalesce(?, mail),
+	n, err := tx.exec(ctx, `UPDATE steps SET wake_seq = wake_seq + 1, mail = CASE WHEN ? = '' OR coalesce(handle, ?) = ? THEN coalesce(?, mail) ELSE mail END,
 		mailed_at = CASE WHEN mailed_at > ? AND mailed_at <= ? THEN mailed_at + ? WHEN mailed_at > ? AND mailed_at <= ? THEN mailed_at ELSE ? END
 		WHERE client_id = ? AND subject_id = ?`,
-		bytesOrNull(mail), now-pause, now, pause, now, now+pause, now, ref.Client[:], ref.ID[:])
+		handle, handle, handle, bytesOrNull(mail), now-pause, now, pause, now, now+pause, now, ref.Client[:], ref.ID[:])
 	if err != nil || n == 0 {
 		return false, err
 	}
 	_, err = tx.exec(ctx, `UPDATE steps SET due_at = mailed_at WHERE client_id = ? AND subject_id = ? AND due_at > mailed_at`, ref.Client[:], ref.ID[:])
 	return true, err
+}
+
+// ForgetMail drops the callbacks that steps, locked in this transaction, keep.
+func (tx *Tx) ForgetMail(ctx context.Context, refs []Ref) error {
+	return tx.set(ctx, `UPDATE steps SET mail = NULL WHERE client_id = ? AND subject_id = ?`, refArgs(refs))
 }
 
 // InsertWokenStep schedules a read of a row that had no step any more.

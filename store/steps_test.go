@@ -230,7 +230,7 @@ func TestWakeStep(t *testing.T) {
 			return st
 		}
 		wake := func(ref store.Ref) (woken bool) {
-			err := s.Update(t.Context(), func(tx *store.Tx) (err error) { woken, err = tx.WakeStep(t.Context(), ref, nil); return err })
+			err := s.Update(t.Context(), func(tx *store.Tx) (err error) { woken, err = tx.WakeStep(t.Context(), ref, nil, ""); return err })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -288,7 +288,7 @@ func TestAStormOfWakes(t *testing.T) {
 		wake := func(mail string, want till.Time) {
 			t.Helper()
 			err := s.Update(t.Context(), func(tx *store.Tx) error {
-				_, err := tx.WakeStep(t.Context(), ref, []byte(mail))
+				_, err := tx.WakeStep(t.Context(), ref, []byte(mail), "")
 				return err
 			})
 			if err != nil {
@@ -347,7 +347,10 @@ func TestHandlesAndReferencesFindTheirSubject(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				st.Handle, st.HandleOn = handle, "a"
+				st.Handle = handle
+				if err := tx.NameHandles(t.Context(), []store.Named{{Connection: "a", Handle: handle, Ref: ref, Kind: st.Kind}}); err != nil {
+					return err
+				}
 				return tx.SaveSteps(t.Context(), []*store.Step{st})
 			})
 			if err != nil {

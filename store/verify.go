@@ -77,11 +77,14 @@ func verifyEventColumns(alias string) (columns string) {
 // two credits comes twice.
 type VerifyPayment struct {
 	till.Payment
-	PendingEvent, ProcessingEvent, FinalEvent, LateEvent, ReversedEvent int64
-	FailureCode, FailureMessage                                         string
-	FailureRetryable                                                    int
+	PendingEvent, ProcessingEvent, FinalEvent, LateEvent, ReversedEvent, UpdatedEvent int64
+	FailureCode, FailureMessage                                                       string
+	FailureRetryable                                                                  int
 
-	Pending, Processing, Last, Late, Reversed VerifyEvent // the rows that the five numbers name
+	Pending, Processing, Last, Late, Reversed, Updated VerifyEvent // the rows that the six numbers name
+
+	ReceiptOwner  Ref  // who has its receipt, by the record of receipts; zero if nobody
+	ReceiptReused bool // it is, or was, on the attention list because another has it
 
 	FeeTaken, TakenBack bool // the facts that a fee or a reversal must have; only looked up where one should be
 
@@ -95,10 +98,20 @@ type VerifyPayment struct {
 	CreditCurrency string // of the wallet that was credited
 }
 
+// ReceiptAt returns the receipt that an event of the payment must hold: none
+// before the event that told it, where one did.
+func (p *VerifyPayment) ReceiptAt(e *VerifyEvent) string {
+	if e.Sequence < p.UpdatedEvent {
+		return ""
+	}
+	return p.ProviderReference
+}
+
 var verifyPayments = `SELECT p.id, p.status, p.previous_status, p.amount, p.currency, p.fee, p.document, p.provider_reference,
 	p.failure_reason, p.failure_code, p.failure_message, p.failure_retryable,
 	p.created_at, p.updated_at, p.expires_at, p.approval_window, p.connection,
-	p.pending_event, p.processing_event, p.final_event, p.late_event, p.reversed_event,
+	p.pending_event, p.processing_event, p.final_event, p.late_event, p.reversed_event, p.updated_event, r.client_id, r.subject_id,
+	CASE WHEN p.provider_reference IS NOT NULL AND (r.subject_id IS NULL OR r.subject_id <> p.id OR r.client_id <> p.client_id) THEN (SELECT 1 FROM cases c WHERE c.client_id = p.client_id AND c.subject_id = p.id AND c.kind = 'receipt_reused') END,
 	CASE WHEN p.fee > 0 THEN (SELECT 1 FROM facts f WHERE f.client_id = p.client_id AND f.subject_id = p.id AND f.fact = 'fee') END,
 	CASE WHEN p.reversed_event > 0 THEN (SELECT 1 FROM facts f WHERE f.client_id = p.client_id AND f.subject_id = p.id AND f.fact = 'reversal') END,
 	s.subject_id IS NOT NULL,
@@ -106,8 +119,9 @@ var verifyPayments = `SELECT p.id, p.status, p.previous_status, p.amount, p.curr
 	CASE WHEN s.subject_id IS NULL AND p.status <> 'success' THEN (SELECT max(a.last_at) FROM attempts a
 		WHERE a.client_id = p.client_id AND a.subject_id = p.id AND a.kind = 'check' AND a.outcome <> 'error') END,
 	t.type, t.id, t.amount, t.currency, w.currency, ` +
-	verifyEventColumns("e1") + `, ` + verifyEventColumns("e2") + `, ` + verifyEventColumns("e3") + `, ` + verifyEventColumns("e4") + `, ` + verifyEventColumns("e5") + `
+	verifyEventColumns("e1") + `, ` + verifyEventColumns("e2") + `, ` + verifyEventColumns("e3") + `, ` + verifyEventColumns("e4") + `, ` + verifyEventColumns("e5") + `, ` + verifyEventColumns("e6") + `
 	FROM payments p
+	LEFT JOIN operator_receipts r ON r.connection = p.connection AND r.receipt = p.provider_reference AND r.kind = 'payment'
 	LEFT JOIN steps s ON s.client_id = p.client_id AND s.subject_id = p.id
 	LEFT JOIN transactions t ON t.client_id = p.client_id AND t.payment_id = p.id AND t.money_in = 1
 	LEFT JOIN wallets w ON w.client_id = t.client_id AND w.id = t.wallet_id
@@ -116,6 +130,7 @@ var verifyPayments = `SELECT p.id, p.status, p.previous_status, p.amount, p.curr
 	LEFT JOIN events e3 ON e3.client_id = p.client_id AND e3.sequence = p.final_event
 	LEFT JOIN events e4 ON e4.client_id = p.client_id AND e4.sequence = p.late_event
 	LEFT JOIN events e5 ON e5.client_id = p.client_id AND e5.sequence = p.reversed_event
+	LEFT JOIN events e6 ON e6.client_id = p.client_id AND e6.sequence = p.updated_event
 	WHERE p.client_id = ? AND p.id > ? ORDER BY p.id LIMIT ?`
 
 // VerifyPayments returns the next payments of a client beyond an id.
@@ -127,10 +142,11 @@ func (tx *Tx) VerifyPayments(ctx context.Context, client, after till.ID, limit i
 		dest := []any{idDest(&p.ID), &p.Status, textDest(&p.PreviousStatus), &p.Amount.Minor, &p.Amount.Currency, &p.Fee, &p.Document, textDest(&p.ProviderReference),
 			textDest(&p.FailureReason), textDest(&p.FailureCode), textDest(&p.FailureMessage), intDest(&p.FailureRetryable),
 			&p.CreatedAt, &p.UpdatedAt, &p.ExpiresAt, &p.ApprovalWindow, &p.Connection,
-			&p.PendingEvent, intDest(&p.ProcessingEvent), intDest(&p.FinalEvent), intDest(&p.LateEvent), intDest(&p.ReversedEvent),
+			&p.PendingEvent, intDest(&p.ProcessingEvent), intDest(&p.FinalEvent), intDest(&p.LateEvent), intDest(&p.ReversedEvent), intDest(&p.UpdatedEvent),
+			idDest(&p.ReceiptOwner.Client), idDest(&p.ReceiptOwner.ID), boolDest(&p.ReceiptReused),
 			boolDest(&p.FeeTaken), boolDest(&p.TakenBack), boolDest(&p.Scheduled), boolDest(&p.OpenCase), intDest(&p.LastRead),
 			textDest(&p.Credit), idDest(&p.CreditID), intDest(&p.CreditAmount.Minor), textDest(&p.CreditAmount.Currency), textDest(&p.CreditCurrency)}
-		for _, e := range []*VerifyEvent{&p.Pending, &p.Processing, &p.Last, &p.Late, &p.Reversed} {
+		for _, e := range []*VerifyEvent{&p.Pending, &p.Processing, &p.Last, &p.Late, &p.Reversed, &p.Updated} {
 			dest = append(dest, e.dest()...)
 		}
 		out = append(out, p)
@@ -143,13 +159,13 @@ func (tx *Tx) VerifyPayments(ctx context.Context, client, after till.ID, limit i
 // own.
 type LoggedEvent struct {
 	VerifyEvent
-	Known                                                               bool // there is such a payment or payout
-	PendingEvent, ProcessingEvent, FinalEvent, LateEvent, ReversedEvent int64
+	Known                                                                             bool // there is such a payment or payout
+	PendingEvent, ProcessingEvent, FinalEvent, LateEvent, ReversedEvent, UpdatedEvent int64
 }
 
 var loggedEvents = `SELECT ` + verifyEventColumns("e") + `, p.id IS NOT NULL OR q.id IS NOT NULL,
 	coalesce(p.pending_event, q.pending_event), coalesce(p.processing_event, q.processing_event),
-	coalesce(p.final_event, q.final_event), coalesce(p.late_event, q.late_event), p.reversed_event
+	coalesce(p.final_event, q.final_event), coalesce(p.late_event, q.late_event), p.reversed_event, p.updated_event
 	FROM events e LEFT JOIN payments p ON p.client_id = e.client_id AND p.id = e.subject_id
 	LEFT JOIN payouts q ON q.client_id = e.client_id AND q.id = e.subject_id AND e.kind LIKE 'payout.%'
 	WHERE e.client_id = ? AND e.sequence > ? ORDER BY e.sequence LIMIT ?`
@@ -160,7 +176,7 @@ func (tx *Tx) LoggedEvents(ctx context.Context, client till.ID, after int64, lim
 	err := tx.rows(ctx, loggedEvents, []any{client[:], after, limit}, func(r row) error {
 		e := &LoggedEvent{}
 		out = append(out, e)
-		return r.Scan(append(e.dest(), boolDest(&e.Known), intDest(&e.PendingEvent), intDest(&e.ProcessingEvent), intDest(&e.FinalEvent), intDest(&e.LateEvent), intDest(&e.ReversedEvent))...)
+		return r.Scan(append(e.dest(), boolDest(&e.Known), intDest(&e.PendingEvent), intDest(&e.ProcessingEvent), intDest(&e.FinalEvent), intDest(&e.LateEvent), intDest(&e.ReversedEvent), intDest(&e.UpdatedEvent))...)
 	})
 	return out, err
 }

@@ -124,7 +124,7 @@ type scene struct {
 	cursor int64
 	due    string // rows "sequence:payment", due now; a trailing ! is one asked for by hand
 	open   string // further pending rows, not due; "sequence:payment~" is being sent
-	events string // beyond the cursor; a trailing - is of a kind that is not told
+	events string // beyond the cursor; a trailing - is of a kind that is not told, a trailing ^ tells a late receipt
 	span   string // "from:to"; its events are of payments of their own
 	limit  int
 	sent   string // "sequence=" and 2 delivered, 5 failed, ~ under way; what is missing did not begin
@@ -143,6 +143,8 @@ func TestWindows(t *testing.T) {
 		{name: "one fails", events: "1:a 2:b", sent: "1=5 2=2", lanes: "1|2", rows: "1 pending 1", after: 2},
 		{name: "a newer state is sent after a failure", events: "1:a 2:a", sent: "1=5 2=2", lanes: "1 2", rows: "1 superseded 1", after: 2},
 		{name: "both fail", events: "1:a 2:a", sent: "1=5 2=5", lanes: "1 2", rows: "1 superseded 1, 2 pending 1", after: 2},
+		{name: "a late receipt supersedes nothing", events: "1:a 2:a^", sent: "1=5 2=2", lanes: "1 2", rows: "1 pending 1", after: 2},
+		{name: "and is superseded", events: "1:a 2:a^ 3:a", sent: "1=2 2=5 3=2", lanes: "1 2 3", rows: "2 superseded 1", after: 3},
 		{name: "not begun stays beyond the cursor", events: "1:a 2:b 3:c", sent: "1=2", lanes: "1|2|3", after: 1},
 		{name: "not begun before one that was", events: "1:a 2:a 3:b 4:c", sent: "1=5 3=5", lanes: "1 2|3|4", rows: "1 pending 1, 2 pending 0, 3 pending 1", after: 3},
 		{name: "under way", events: "1:a 2:b", sent: "1=~ 2=2", lanes: "1|2", rows: "1 pending~ 0", after: 2},
@@ -170,7 +172,7 @@ func TestWindows(t *testing.T) {
 }
 
 func (c *scene) check(t *testing.T) {
-	e := &store.Endpoint{Endpoint: till.Endpoint{Events: []till.EventKind{"told"}, Enabled: true}, Cursor: c.cursor}
+	e := &store.Endpoint{Endpoint: till.Endpoint{Events: []till.EventKind{"told", till.PaymentUpdated}, Enabled: true}, Cursor: c.cursor}
 	m := &material{bodies: map[int64]*body{}}
 	m.due, m.events = c.rowsOf(c.due, noon), bodiesOf(c.events)
 	m.open = append(c.rowsOf(c.open, noon+1), m.due...)
@@ -259,6 +261,8 @@ func bodiesOf(text string) (out []*body) {
 		fmt.Sscanf(word, "%d:%s", &b.sequence, &payment)
 		if b.subject = (till.ID{payment[0]}); strings.HasSuffix(word, "-") {
 			b.kind = "other"
+		} else if strings.HasSuffix(word, "^") {
+			b.kind = till.PaymentUpdated
 		}
 		out = append(out, b)
 	}

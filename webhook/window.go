@@ -34,6 +34,13 @@ const (
 // nor is superseded.
 func (it *item) byHand() bool { return it.Kind != store.DeliverEvent }
 
+// supersedes reports whether what was sent makes older states of its payment
+// needless. A receipt that came late does not: who learns the outcome from the
+// kinds that tell one must be told it.
+func (it *item) supersedes() bool {
+	return !it.byHand() && (it.body == nil || it.body.kind != till.PaymentUpdated)
+}
+
 // window is what an endpoint is sent under one stretch of its lease.
 type window struct {
 	e     *store.Endpoint
@@ -172,7 +179,7 @@ func (w *window) close(now till.Time, jitter func() float64) *result {
 		} else {
 			r.outcomes = append(r.outcomes, it.outcome)
 		}
-		if !it.byHand() {
+		if it.supersedes() {
 			newest[it.subject] = max(newest[it.subject], it.Sequence)
 		}
 		switch {

@@ -16,7 +16,10 @@ import (
 // push is the provider of payments: M-Pesa Express, the STK push.
 type push struct{ *Operator }
 
-var _ provider.Tester = (*push)(nil)
+var (
+	_ provider.Tester = (*push)(nil)
+	_ provider.Mailed = (*push)(nil)
+)
 
 // Fingerprint names the account.
 func (p *push) Fingerprint() string { return "mpesa stk " + p.base + " " + p.c.ShortCode }
@@ -118,15 +121,22 @@ type pushQuery struct {
 // lost and no callback came. Only a person can find out, on Safaricom's portal.
 var errNoHandle = errors.New("Daraja never told the id of the push, and takes none of ours")
 
+// errOtherPush says that the only callback that came is about another push: it
+// tells another amount, or another customer.
+var errOtherPush = errors.New("Daraja never told the id of the push, and its callback tells of another amount or customer")
+
 // Check asks how a push stands, by the id that its answer told; if that was
-// lost, by the one that its callback tells. The callback alone is never
-// believed: anybody could have sent it.
+// lost, by the one that its callback tells, unless that tells of another amount
+// or customer. The callback alone is never believed: anybody could have sent
+// it. That no other payment has the id is seen to where the answer is recorded:
+// Daraja's query names nothing of ours.
 func (p *push) Check(ctx context.Context, q provider.Query) (provider.Result, error) {
 	id := q.Handle
-	if id == "" {
-		if mail := readPushMail(q.Mail); mail != nil {
-			id = mail.id()
+	if mail := readPushMail(q.Mail); id == "" && mail != nil {
+		if !mail.fits(&q) {
+			return provider.Result{}, fmt.Errorf("mpesa check: %w", errOtherPush)
 		}
+		id = mail.id()
 	}
 	if id == "" {
 		return provider.Result{}, fmt.Errorf("mpesa check: %w", errNoHandle)
@@ -150,6 +160,15 @@ func (p *push) Check(ctx context.Context, q provider.Query) (provider.Result, er
 		}
 	}
 	return result, nil
+}
+
+// HandleIn implements provider.Mailed: a callback names the push by the id that
+// Daraja gave to it.
+func (p *push) HandleIn(mail []byte) string {
+	if m := readPushMail(mail); m != nil {
+		return m.id()
+	}
+	return ""
 }
 
 // Test asks about a push that there never was: Daraja checks token, short code

@@ -337,6 +337,14 @@ func (m *pushMail) item(name wire.Text) string {
 
 func (m *pushMail) receipt() string { return wire.Clip(m.item("MpesaReceiptNumber"), maxID) }
 
+// fits tells whether a callback can be about a payment, by what it tells of it.
+// The number of a customer may be masked, and then tells nothing.
+func (m *pushMail) fits(q *provider.Query) bool {
+	amount, phone := m.amount(), m.item("PhoneNumber")
+	masked := strings.Trim(phone, "0123456789") != ""
+	return (amount.IsZero() || q.Amount.IsZero() || amount == q.Amount) && (phone == "" || masked || q.Phone == "" || phone == q.Phone)
+}
+
 // amount is zero where the callback does not tell it.
 func (m *pushMail) amount() till.Money { return shillings(m.item("Amount")) }
 

@@ -1,0 +1,95 @@
+package books_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"till"
+	"till/books"
+	"till/provider"
+	"till/store"
+	"till/store/storetest"
+)
+
+// newReceipts fills a store with payments and a payout of two clients that have
+// receipts: told with the money, after it, and after it was taken back.
+func newReceipts(t *testing.T, path string) *store.Store {
+	t.Helper()
+	s := storetest.Open(t, store.Config{Path: path})
+	c, m := storetest.NewCollector(t, s), storetest.NewPaymaster(t, s)
+	for range 2 {
+		client := storetest.NewClient(t, s, till.Live)
+		under := func(receipt string) provider.Result {
+			return provider.Result{Outcome: provider.Success, Receipt: receipt + client.ID.String()}
+		}
+		for reference, words := range map[string][]provider.Result{
+			"with":   {storetest.Opened, under("A")},
+			"after":  {storetest.Opened, storetest.Succeeded, under("B")},
+			"late":   {storetest.TimedOut, storetest.Succeeded, under("C")},
+			"back":   {storetest.Succeeded, under("D"), storetest.Reversed},
+			"behind": {storetest.Succeeded, storetest.Reversed, under("E")},
+		} {
+			p := storetest.NewPayment(t, c, client, storetest.Body{Reference: reference})
+			for _, w := range words {
+				storetest.Apply(t, c, s, p, w)
+			}
+		}
+		storetest.ApplyPayout(t, m, s, storetest.NewPayout(t, m, client, storetest.Body{}, 0), under("F"))
+	}
+	if _, err := books.Seal(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	storetest.Fold(t, s)
+	return s
+}
+
+// TestVerifyProvesReceipts: a receipt has one owner, over all clients, and
+// what was told of it is what is there.
+func TestVerifyProvesReceipts(t *testing.T) {
+	t.Parallel()
+	template := filepath.Join(t.TempDir(), "template.db")
+	for _, p := range verify(t, newReceipts(t, template), books.Options{Slice: 2}).Problems {
+		t.Errorf("nothing is broken: %+v", p)
+	}
+	const ofTheOther = `(SELECT provider_reference FROM payments WHERE reference = 'with' AND client_id = (SELECT max(client_id) FROM clients))`
+	updated := ` WHERE kind = 'payment.updated' AND subject_id = `
+	for _, c := range []struct{ invariant, name, sql string }{
+		{"I2", "a receipt of another client's payment", `UPDATE payments SET provider_reference = ` + ofTheOther + ` WHERE id = ` + of("with") +
+			`; UPDATE events SET provider_reference = ` + ofTheOther + ` WHERE kind = 'payment.success' AND subject_id = ` + of("with") +
+			`; DELETE FROM operator_receipts WHERE subject_id = ` + of("with")},
+		{"I2", "a receipt that is not on record", `DELETE FROM operator_receipts WHERE subject_id = ` + of("with")},
+		{"I2", "a payout's receipt that is not on record", `DELETE FROM operator_receipts WHERE kind = 'payout' AND client_id = ` + firstClient},
+		{"I2", "a receipt on record that nobody has", `UPDATE operator_receipts SET receipt = 'X' WHERE subject_id = ` + of("with")},
+		{"I2", "a receipt on record of no payment", `INSERT INTO operator_receipts (connection, receipt, kind, client_id, subject_id) VALUES ('silent', 'X', 'payment', ` + firstClient + `, x'01')`},
+		{"I6", "a late receipt that nobody was told of", `UPDATE payments SET updated_event = NULL WHERE id = ` + of("after")},
+		{"I6", "a late receipt told as something else", `UPDATE events SET kind = 'payment.success'` + updated + of("after")},
+		{"I6", "a late receipt with another status", `UPDATE events SET status = 'failed'` + updated + of("after")},
+		{"I6", "a late receipt told as another", `UPDATE events SET provider_reference = 'X'` + updated + of("after")},
+		{"I6", "a success that knew the receipt before", `UPDATE events SET provider_reference = (SELECT provider_reference FROM payments WHERE id = ` + of("after") +
+			`) WHERE kind = 'payment.success' AND subject_id = ` + of("after")},
+		{"I6", "a reversal that knew the receipt before", `UPDATE events SET provider_reference = 'X' WHERE kind = 'payment.reversed' AND subject_id = ` + of("behind")},
+		{"I6", "a reversal that has forgotten the receipt", `UPDATE events SET provider_reference = NULL WHERE kind = 'payment.reversed' AND subject_id = ` + of("back")},
+		{"I6", "a late receipt before the money", `UPDATE events SET created_at = created_at - 3600000000` + updated + of("late")},
+	} {
+		t.Run(c.invariant+" "+c.name, func(t *testing.T) {
+			t.Parallel()
+			s, client := broken(t, template, c.sql)
+			found := false
+			for _, p := range verify(t, s, books.Options{Slice: 4}).Problems {
+				found = found || p.Invariant == c.invariant && p.Client == client
+			}
+			if !found {
+				t.Errorf("it is not found")
+			}
+		})
+	}
+	// Where it is known that two have one receipt, the books can be right again.
+	s, _ := broken(t, template, `UPDATE operator_receipts SET client_id = (SELECT max(client_id) FROM clients), subject_id = (SELECT id FROM payments WHERE reference = 'after' AND client_id = (SELECT max(client_id) FROM clients)) WHERE subject_id = `+of("with")+
+		`; INSERT INTO cases (client_id, id, subject_id, kind, detail, opened_at, closed_at) SELECT client_id, id, id, 'receipt_reused', 'x', 1, 2 FROM payments WHERE id = `+of("with"))
+	for _, p := range verify(t, s, books.Options{}).Problems {
+		if !strings.Contains(p.Detail, "the record of receipts says") {
+			t.Errorf("a person knows of it: %+v", p)
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"slices"
+)
+
+// Receipt is an operator's own id of a movement of money. On a connection it
+// names one payment, and one payout, of whatever client.
+type Receipt struct{ Connection, Text string }
+
+// Received is a receipt that a payment or payout has.
+type Received struct {
+	Receipt
+	Ref Ref
+}
+
+// ReceiptOwners returns which payments, or payouts, of whatever client have
+// which of the receipts.
+func (tx *Tx) ReceiptOwners(ctx context.Context, kind string, receipts []Receipt) (map[Receipt]Ref, error) {
+	args := make([][]any, len(receipts))
+	for i, r := range receipts {
+		args[i] = []any{r.Connection, r.Text, kind}
+	}
+	out := make(map[Receipt]Ref)
+	err := tx.rowsOf(ctx, `SELECT client_id, subject_id FROM operator_receipts WHERE connection = ? AND receipt = ? AND kind = ?`, args,
+		func(i int, r row) error {
+			var ref Ref
+			err := r.Scan(idDest(&ref.Client), idDest(&ref.ID))
+			out[receipts[i]] = ref
+			return err
+		})
+	return out, err
+}
+
+// InsertReceipts writes down whose receipts are. The database refuses one that
+// another payment, or payout, of any client has: the whole change that rests on
+// it is not written then. They are written in one order, because two who bring
+// the same wait for each other.
+func (tx *Tx) InsertReceipts(ctx context.Context, kind string, received []Received) error {
+	slices.SortFunc(received, func(a, b Received) int {
+		return cmp.Or(cmp.Compare(a.Connection, b.Connection), cmp.Compare(a.Text, b.Text))
+	})
+	args := make([][]any, len(received))
+	for i := range received {
+		r := &received[i]
+		args[i] = []any{r.Connection, r.Text, kind, r.Ref.Client[:], r.Ref.ID[:]}
+	}
+	return tx.set(ctx, `INSERT INTO operator_receipts (connection, receipt, kind, client_id, subject_id) VALUES (?, ?, ?, ?, ?)`, args)
+}
+
+// VerifyReceipt is a line of the record of receipts with what has, or has not,
+// the receipt.
+type VerifyReceipt struct {
+	Received
+	Kind string
+	Had  bool // the payment or payout is there, and has it
+}
+
+// VerifyReceipts returns the next lines of the record of receipts, beyond one.
+func (tx *Tx) VerifyReceipts(ctx context.Context, after *VerifyReceipt, limit int) ([]*VerifyReceipt, error) {
+	var out []*VerifyReceipt
+	err := tx.rows(ctx, `SELECT r.connection, r.receipt, r.kind, r.client_id, r.subject_id,
+		CASE r.kind WHEN 'payment' THEN EXISTS (SELECT 1 FROM payments p WHERE p.client_id = r.client_id AND p.id = r.subject_id
+				AND p.connection = r.connection AND p.provider_reference = r.receipt)
+			ELSE EXISTS (SELECT 1 FROM payouts q WHERE q.client_id = r.client_id AND q.id = r.subject_id
+				AND q.connection = r.connection AND q.provider_reference = r.receipt) END
+		FROM operator_receipts r WHERE (r.connection, r.receipt, r.kind) > (?, ?, ?) ORDER BY r.connection, r.receipt, r.kind LIMIT ?`,
+		[]any{after.Connection, after.Text, after.Kind, limit}, func(r row) error {
+			v := &VerifyReceipt{}
+			out = append(out, v)
+			return r.Scan(&v.Connection, &v.Text, &v.Kind, idDest(&v.Ref.Client), idDest(&v.Ref.ID), boolDest(&v.Had))
+		})
+	return out, err
+}
+
+// The receipts that an instance of a version before operator_receipts took
+// after the table was filled: what its migration does, for what is missing.
+// What another has already is left out, and found by verify. All are tried, and
+// none is looked for before: that has one way to be done only.
+const (
+	missingPaymentReceipts = `INSERT INTO operator_receipts (connection, receipt, kind, client_id, subject_id)
+		SELECT connection, provider_reference, 'payment', client_id, id FROM payments WHERE provider_reference IS NOT NULL
+		ORDER BY connection, provider_reference, id ON CONFLICT (connection, receipt, kind) DO NOTHING`
+	missingPayoutReceipts = `INSERT INTO operator_receipts (connection, receipt, kind, client_id, subject_id)
+		SELECT connection, provider_reference, 'payout', client_id, id FROM payouts WHERE provider_reference IS NOT NULL
+		ORDER BY connection, provider_reference, id ON CONFLICT (connection, receipt, kind) DO NOTHING`
+)
+
+// FillReceipts writes down whose the receipts are that are on no record, and
+// returns how many. It reads all payments.
+func (s *Store) FillReceipts(ctx context.Context) (n int64, err error) {
+	err = s.UpdateBehind(ctx, func(tx *Tx) error {
+		n = 0
+		inTime, err := tx.unhurried(ctx)
+		if err != nil {
+			return err
+		}
+		defer inTime()
+		for _, query := range []string{missingPaymentReceipts, missingPayoutReceipts} {
+			some, err := tx.exec(ctx, query)
+			if err != nil {
+				return err
+			}
+			n += some
+		}
+		return nil
+	})
+	return n, err
+}

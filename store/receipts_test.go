@@ -1,0 +1,117 @@
+package store_test
+
+import (
+	"errors"
+	"testing"
+
+	"till"
+	"till/engine"
+	"till/store"
+	"till/store/storetest"
+)
+
+// unreceipted takes a database back to before the record of receipts, and
+// gives payments receipts as that time would have: one that two clients have.
+func unreceipted(t *testing.T, path string) {
+	t.Helper()
+	for _, query := range []string{
+		`DROP TABLE operator_receipts`,
+		`ALTER TABLE payments DROP COLUMN updated_event`,
+		`DELETE FROM schema_migrations WHERE version = '0017_receipts'`,
+	} {
+		storetest.Raw(t, path, query)
+	}
+	for _, query := range []string{
+		`UPDATE payments SET provider_reference = 'SAME' WHERE reference = 'same'`,
+		`UPDATE payments SET provider_reference = 'OWN' WHERE reference = 'own'`,
+	} {
+		storetest.Raw(t, path, query)
+	}
+}
+
+// TestTheRecordOfReceiptsIsFilledFromWhatIsThere: of two clients' payments that
+// were credited under one receipt, the first keeps it, and there is a case for
+// the other.
+func TestTheRecordOfReceiptsIsFilledFromWhatIsThere(t *testing.T) {
+	t.Parallel()
+	for _, e := range storetest.Engines() {
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			config := e.Config(t)
+			s := storetest.Open(t, config)
+			c := storetest.NewCollector(t, s)
+			pay := func(client *till.Client, reference string) *till.Payment {
+				p := storetest.NewPayment(t, c, client, storetest.Body{Reference: reference})
+				storetest.Apply(t, c, s, p, storetest.Succeeded)
+				return p
+			}
+			one, two := storetest.NewClient(t, s, till.Live), storetest.NewClient(t, s, till.Live)
+			first, own, second := pay(two, "same"), pay(two, "own"), pay(one, "same")
+			unreceipted(t, config.Path)
+			if applied, err := s.Migrate(t.Context()); err != nil || len(applied) != 1 || applied[0] != "0017_receipts" {
+				t.Fatalf("applied %v, %v", applied, err)
+			}
+			owners := func() map[store.Receipt]store.Ref {
+				var out map[store.Receipt]store.Ref
+				err := s.View(t.Context(), func(tx *store.Tx) (err error) {
+					out, err = tx.ReceiptOwners(t.Context(), store.KindPayment, []store.Receipt{{Connection: storetest.Connection, Text: "SAME"}, {Connection: storetest.Connection, Text: "OWN"}})
+					return err
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return out
+			}
+			of := func(p *till.Payment) store.Ref { return store.Ref{Client: p.ClientID, ID: p.ID} }
+			check := func(when string) {
+				t.Helper()
+				got := owners()
+				if got[store.Receipt{Connection: storetest.Connection, Text: "SAME"}] != of(first) || got[store.Receipt{Connection: storetest.Connection, Text: "OWN"}] != of(own) {
+					t.Errorf("%s: the receipts belong to %v", when, got)
+				}
+			}
+			check("migrated")
+			err := s.View(t.Context(), func(tx *store.Tx) error {
+				cases, err := tx.CasesOf(t.Context(), engine.CaseReceiptReused, []store.Ref{of(first), of(own), of(second)})
+				if len(cases) != 1 || cases[of(second)] == nil || cases[of(second)].ClosedAt != 0 {
+					t.Errorf("the cases are %v", cases)
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			// An instance of the version before has credited under a receipt since.
+			storetest.Raw(t, config.Path, `DELETE FROM operator_receipts WHERE receipt = 'OWN'`)
+			if n, err := s.FillReceipts(t.Context()); err != nil || n != 1 {
+				t.Errorf("%d were missing, %v", n, err)
+			}
+			if n, err := s.FillReceipts(t.Context()); err != nil || n != 0 {
+				t.Errorf("once more %d were missing, %v", n, err)
+			}
+			check("filled")
+		})
+	}
+}
+
+// TestAHandleIsHadAlone: where an operator's handle is one request's, a second
+// that brings it is refused, over all clients.
+func TestAHandleIsHadAlone(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T, s *store.Store) {
+		name := func(client byte) error {
+			return s.Update(t.Context(), func(tx *store.Tx) error {
+				return tx.NameHandles(t.Context(), []store.Named{
+					{Connection: "a", Handle: "ws_2", Ref: store.Ref{Client: till.ID{client}, ID: till.ID{client}}, Kind: store.KindPayment, Alone: true},
+					{Connection: "a", Handle: "ws_1", Ref: store.Ref{Client: till.ID{client}, ID: till.ID{client}}, Kind: store.KindPayment, Alone: true}})
+			})
+		}
+		if err := name(1); err != nil {
+			t.Fatal(err)
+		}
+		if err := name(2); !errors.Is(err, store.ErrRefused) {
+			t.Errorf("another's handle: %v", err)
+		}
+	})
+}
