@@ -33,9 +33,17 @@ func newMigrate() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			// What instances of the version before have taken since it was filled.
+			receipts, err := s.FillReceipts(cmd.Context())
+			if err != nil {
+				return err
+			}
 			w := cmd.OutOrStdout()
 			if asJSON {
-				return printJSON(w, map[string]any{"applied": append([]string{}, applied...)})
+				return printJSON(w, map[string]any{"applied": append([]string{}, applied...), "receipts_added": receipts})
+			}
+			if receipts > 0 {
+				fmt.Fprintf(w, "added %d receipts that an older version took\n", receipts)
 			}
 			for _, version := range applied {
 				fmt.Fprintln(w, "applied "+version)

@@ -189,13 +189,37 @@ func TestLostPush(t *testing.T) {
 	}
 	// Somebody calls it paid, which it is not: the operator is asked.
 	id := w.sim.book.Entries()[0].Handle
-	query.Mail = []byte(strings.ReplaceAll(string(mail(t, "push_paid")), goldenPush, id))
+	paid := strings.ReplaceAll(string(mail(t, "push_paid")), goldenPush, id)
+	query.Phone, query.Amount = "254708374149", till.Money{Minor: 100, Currency: "KES"}
+	query.Mail = []byte(paid)
 	if got, err := p.Check(t.Context(), query); err != nil || got.Outcome != provider.Open || got.Handle != id || got.Receipt != "" {
 		t.Errorf("while it is open: %+v, %v", got, err)
 	}
 	w.advance(time.Minute)
 	if got, err := p.Check(t.Context(), query); err != nil || got.Outcome != provider.Failed || got.Reason != till.CustomerDeclined || got.Receipt != "" {
 		t.Errorf("the operator's word: %+v, %v", got, err)
+	}
+	// One of another amount or customer is another's: nothing is asked. A number
+	// that is masked is nobody's.
+	asked := w.line.Count(providertest.Check)
+	for _, other := range []string{strings.Replace(paid, `"Value":1.00`, `"Value":2.00`, 1), strings.Replace(paid, "254708374149", "254708374148", 1)} {
+		if other == paid {
+			t.Fatal("the callback was not changed")
+		}
+		query.Mail = []byte(other)
+		if got, err := p.Check(t.Context(), query); !errors.Is(err, errOtherPush) {
+			t.Errorf("%s: %+v, %v", other, got, err)
+		}
+	}
+	if n := w.line.Count(providertest.Check); n != asked {
+		t.Errorf("another's callback was asked about %d times", n-asked)
+	}
+	query.Mail = []byte(strings.Replace(paid, "254708374149", `"2547*****149"`, 1))
+	if got, err := p.Check(t.Context(), query); err != nil || got.Outcome != provider.Failed {
+		t.Errorf("a masked number: %+v, %v", got, err)
+	}
+	if h := p.(provider.Mailed).HandleIn([]byte(paid)); h != id {
+		t.Errorf("the callback names %q, not %q", h, id)
 	}
 	// An id that the operator does not know decides nothing.
 	query.Mail = mail(t, "push_paid")
