@@ -102,6 +102,7 @@ var everywhere = []string{
 	`SELECT quote_ident(relname)`,        // the same
 	`SELECT count(*) FROM sqlite_master`, // the catalogue
 	`SELECT name FROM sqlite_schema WHERE type`,
+	`FROM pg_dist_partition`,   // the catalogue of Citus
 	`current_setting(`,         // the server's own state
 	`FROM pg_stat_replication`, // the same
 	`FROM dbstat`,              // sizes, for benchmarks
