@@ -99,6 +99,7 @@ var everywhere = []string{
 	`FROM steps s JOIN payments p`,       // at start, when a connection has changed
 	`FROM steps s JOIN payouts p`,        // the same
 	`SELECT count(*) FROM pg_class`,      // the catalogue
+	`FROM pg_dist_partition`,             // the same, to refuse what is distributed by Citus
 	`SELECT quote_ident(relname)`,        // the same
 	`SELECT count(*) FROM sqlite_master`, // the catalogue
 	`SELECT name FROM sqlite_schema WHERE type`,
