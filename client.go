@@ -52,10 +52,12 @@ type Key struct {
 	Scopes     []Scope
 	SecretHash [32]byte // SHA-256 of the secret
 	CreatedAt  Time
-	ExpiresAt  Time // zero: never
-	RevokedAt  Time // zero: not revoked
-	LastUsedAt Time // zero: never; kept to the minute
-	ExposedAt  Time // zero: never seen in a URL
+	ExpiresAt  Time   // zero: never
+	RevokedAt  Time   // zero: not revoked
+	LastUsedAt Time   // zero: never; kept to the minute
+	ExposedAt  Time   // zero: never seen in a URL
+	MadeBy     string // the id of the key that asked for it; "": a command did, or it is not known
+	Replaces   string // the id of the key whose place it takes; "": none
 }
 
 // Allows reports whether the key has the scope; every key has the empty one.

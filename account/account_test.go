@@ -244,7 +244,7 @@ func TestRevocationIsSeenByAnotherInstanceWithinASecond(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := a.RevokeKey(t.Context(), c.ID, s.Key.ID, "Ada"); err != nil {
+	if _, err := a.RevokeKey(t.Context(), c.ID, s.Key.ID, false, "Ada"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := a.Authenticate(t.Context(), text); err == nil {

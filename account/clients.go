@@ -44,7 +44,7 @@ func (a *Accounts) CreateClient(ctx context.Context, name string, mode till.Mode
 				}
 			}
 			key.CreatedAt = at
-			return did{"client.create", string(mode) + " client with key " + key.ID}, tx.InsertKey(ctx, &key)
+			return did{action: "client.create", detail: string(mode) + " client with key " + key.ID}, tx.InsertKey(ctx, &key)
 		})
 	}, func(tx *store.Tx) (bool, error) { return clientExists(ctx, tx, c.ID) })
 	if err != nil {
@@ -88,7 +88,7 @@ func (a *Accounts) setSuspended(ctx context.Context, id till.ID, suspended bool,
 	defer a.cache.forget(id)
 	return a.commit(ctx, func(tx *store.Tx) error {
 		return a.act(ctx, tx, id, actor, func(till.Time) (did, error) {
-			return did{action, ""}, tx.SetSuspended(ctx, id, suspended)
+			return did{action: action, detail: ""}, tx.SetSuspended(ctx, id, suspended)
 		})
 	}, func(tx *store.Tx) (bool, error) {
 		c, err := tx.Client(ctx, id)
@@ -133,7 +133,7 @@ func (a *Accounts) EnableMethod(ctx context.Context, id till.ID, code string, en
 					return did{}, err
 				}
 			}
-			return did{action, code}, tx.SetClientMethod(ctx, id, code, enabled)
+			return did{action: action, detail: code}, tx.SetClientMethod(ctx, id, code, enabled)
 		})
 	}, func(tx *store.Tx) (bool, error) { return false, nil }) // to do it twice does no harm
 }
@@ -156,10 +156,14 @@ func ensureWallets(ctx context.Context, tx *store.Tx, c *till.Client, m *till.Me
 var noMethod = invalid(till.FieldError{Pointer: "/method", Code: till.FieldUnknownMethod,
 	Detail: "There is no such method. One that the configuration adds is known where that is read."})
 
-// did says what an act was, for the audit log.
-type did struct{ action, detail string }
+// did says what an act was, for the audit log, and what else it did, a row
+// each.
+type did struct {
+	action, detail string
+	also           []did
+}
 
-// act runs f with the client's head locked and appends the audit row that f
+// act runs f with the client's head locked and appends the audit rows that f
 // returns. It returns CodeClientNotFound if there is no such client.
 func (a *Accounts) act(ctx context.Context, tx *store.Tx, client till.ID, actor string, f func(at till.Time) (did, error)) error {
 	heads, err := tx.LockHeads(ctx, []till.ID{client})
@@ -175,11 +179,17 @@ func (a *Accounts) act(ctx context.Context, tx *store.Tx, client till.ID, actor 
 	if err != nil || what.action == "" {
 		return err
 	}
-	row := &store.AuditRow{
-		ClientID: client, Sequence: head.NextAudit(), At: at,
-		Actor: actor, Action: what.action, SubjectID: client, Detail: what.detail,
+	var rows []*store.AuditRow
+	for i, d := range append([]did{what}, what.also...) {
+		if i > 0 {
+			at = head.Tick() // no two rows have the same time
+		}
+		rows = append(rows, &store.AuditRow{
+			ClientID: client, Sequence: head.NextAudit(), At: at,
+			Actor: actor, Action: d.action, SubjectID: client, Detail: d.detail,
+		})
 	}
-	if err := tx.InsertAudit(ctx, []*store.AuditRow{row}); err != nil {
+	if err := tx.InsertAudit(ctx, rows); err != nil {
 		return err
 	}
 	return tx.SaveHeads(ctx, heads)

@@ -35,7 +35,7 @@ func (a *Accounts) SetFee(ctx context.Context, client till.ID, f till.Fee, actor
 	defer a.cache.forget(client)
 	return a.commit(ctx, func(tx *store.Tx) error {
 		return a.act(ctx, tx, client, actor, func(till.Time) (did, error) {
-			return did{"fee.set", detail}, tx.SetClientFee(ctx, client, f)
+			return did{action: "fee.set", detail: detail}, tx.SetClientFee(ctx, client, f)
 		})
 	}, func(*store.Tx) (bool, error) { return false, nil }) // to do it twice does no harm
 }
@@ -54,7 +54,7 @@ func (a *Accounts) RemoveFee(ctx context.Context, client till.ID, f till.Fee, ac
 			if err != nil || !removed {
 				return did{}, err
 			}
-			return did{"fee.remove", string(f.Kind) + " " + f.Method + " " + f.Currency}, nil
+			return did{action: "fee.remove", detail: string(f.Kind) + " " + f.Method + " " + f.Currency}, nil
 		})
 	}, func(*store.Tx) (bool, error) { return false, nil }) // to do it twice does no harm
 }

@@ -185,8 +185,11 @@ func TestRotation(t *testing.T) {
 		t.Errorf("the old key ends in %v", left)
 	}
 
-	// After a leak: the old one ends at once, whatever overlap it had.
-	if _, _, err := a.RotateKey(t.Context(), c.ID, old.Key.ID, 0, "Ada"); err != nil {
+	// After a leak: the old one ends at once, whatever overlap it had. It has
+	// a successor, so it is not rotated a second time.
+	_, _, err = a.RotateKey(t.Context(), c.ID, old.Key.ID, 0, "Ada")
+	wantCode(t, err, till.CodeValidationFailed)
+	if _, err := a.RevokeKey(t.Context(), c.ID, old.Key.ID, false, "Ada"); err != nil {
 		t.Fatal(err)
 	}
 	_, err = a.Authenticate(t.Context(), oldText)
@@ -200,7 +203,7 @@ func TestRotation(t *testing.T) {
 	wantCode(t, err, till.CodeValidationFailed)
 	_, _, err = a.RotateKey(t.Context(), c.ID, "nobodysKey00", 0, "Ada")
 	wantCode(t, err, till.CodeKeyNotFound)
-	if diff := cmp.Diff(actions(t, a, c.ID), []string{"client.create", "key.rotate", "key.rotate"}); diff != "" {
+	if diff := cmp.Diff(actions(t, a, c.ID), []string{"client.create", "key.rotate", "key.revoke"}); diff != "" {
 		t.Errorf("audit (-got +want):\n%s", diff)
 	}
 }
@@ -233,7 +236,8 @@ func TestAnotherClientsKeyIsNotFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantCode(t, a.RevokeKey(t.Context(), mine.ID, s.Key.ID, "Ada"), till.CodeKeyNotFound)
+	_, err = a.RevokeKey(t.Context(), mine.ID, s.Key.ID, false, "Ada")
+	wantCode(t, err, till.CodeKeyNotFound)
 	_, _, err = a.RotateKey(t.Context(), mine.ID, s.Key.ID, 0, "Ada")
 	wantCode(t, err, till.CodeKeyNotFound)
 	if _, err := a.AuthenticateNow(t.Context(), text); err != nil {
@@ -250,7 +254,7 @@ func TestRevokingTwiceChangesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := a.RevokeKey(t.Context(), c.ID, k.ID, "Ada"); err != nil {
+		if _, err := a.RevokeKey(t.Context(), c.ID, k.ID, false, "Ada"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -308,7 +312,7 @@ func TestAClientHasABoundedNumberOfKeys(t *testing.T) {
 	if _, _, err := a.RotateKey(t.Context(), c.ID, last.ID, 0, "Ada"); err != nil {
 		t.Errorf("an emergency rotation was refused: %v", err)
 	}
-	if err := a.RevokeKey(t.Context(), c.ID, last.ID, "Ada"); err != nil {
+	if _, err := a.RevokeKey(t.Context(), c.ID, last.ID, false, "Ada"); err != nil {
 		t.Fatal(err)
 	}
 }

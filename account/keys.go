@@ -22,35 +22,38 @@ const (
 // name a key without one, no expiry a key that does not end by itself. The
 // text of the key is returned this once. It returns CodeClientNotFound, or
 // CodeValidationFailed for a bad field or a client that has MaxKeys already.
-// Whether the caller may grant the scopes is Session.CheckGrant.
 func (a *Accounts) CreateKey(ctx context.Context, client till.ID, name string, scopes []till.Scope, expires till.Time, actor string) (string, *till.Key, error) {
-	if scopes == nil {
-		scopes = till.DefaultScopes
+	return a.createKey(ctx, till.Key{ClientID: client, Name: name, Scopes: scopes, ExpiresAt: expires}, actor)
+}
+
+// CreateKeyBy is CreateKey at the word of a key: what is made ends when that
+// ends, at the latest. Whether it may grant the scopes is Session.CheckGrant.
+func (a *Accounts) CreateKeyBy(ctx context.Context, by *Session, name string, scopes []till.Scope, expires till.Time) (string, *till.Key, error) {
+	return a.createKey(ctx, till.Key{ClientID: by.Client.ID, Name: name, Scopes: scopes, ExpiresAt: expires, MadeBy: by.Key.ID}, by.Actor())
+}
+
+func (a *Accounts) createKey(ctx context.Context, key till.Key, actor string) (string, *till.Key, error) {
+	if key.Scopes == nil {
+		key.Scopes = till.DefaultScopes
 	}
-	if fields := a.CheckKey(name, scopes, expires); fields != nil {
+	if fields := a.CheckKey(key.Name, key.Scopes, key.ExpiresAt); fields != nil {
 		return "", nil, invalid(fields...)
 	}
-	var text string
-	var key till.Key
-	err := a.store.View(ctx, func(tx *store.Tx) error {
-		c, err := tx.Client(ctx, client)
-		if err == nil {
-			text, key = NewKey(c.Mode)
-		}
-		return err
-	})
+	key.Scopes = sortScopes(key.Scopes)
+	text, err := a.draw(ctx, &key)
 	if err != nil {
 		return "", nil, err
 	}
-	key.ClientID, key.Name, key.Scopes, key.ExpiresAt = client, name, sortScopes(scopes), expires
-
 	err = a.commit(ctx, func(tx *store.Tx) error {
-		return a.act(ctx, tx, client, actor, func(at till.Time) (did, error) {
-			if err := checkRoom(ctx, tx, client); err != nil {
+		return a.act(ctx, tx, key.ClientID, actor, func(at till.Time) (did, error) {
+			if err := checkRoom(ctx, tx, key.ClientID); err != nil {
+				return did{}, err
+			}
+			if err := bindToMaker(ctx, tx, &key, at); err != nil {
 				return did{}, err
 			}
 			key.CreatedAt = at
-			return did{"key.create", "key " + key.ID}, tx.InsertKey(ctx, &key)
+			return did{action: "key.create", detail: "key " + key.ID}, tx.InsertKey(ctx, &key)
 		})
 	}, func(tx *store.Tx) (bool, error) { return keyExists(ctx, tx, &key) })
 	if err != nil {
@@ -59,36 +62,71 @@ func (a *Accounts) CreateKey(ctx context.Context, client till.ID, name string, s
 	return text, &key, nil
 }
 
+// draw gives a key its id and its secret, in the mode of its client.
+func (a *Accounts) draw(ctx context.Context, key *till.Key) (text string, err error) {
+	err = a.store.View(ctx, func(tx *store.Tx) error {
+		c, err := tx.Client(ctx, key.ClientID)
+		if err == nil {
+			var drawn till.Key
+			text, drawn = NewKey(c.Mode)
+			key.ID, key.SecretHash = drawn.ID, drawn.SecretHash
+		}
+		return err
+	})
+	return text, err
+}
+
+// bindToMaker gives a key the expiry of the key that asks for it if that comes
+// first. It refuses one that was revoked since it was let in.
+func bindToMaker(ctx context.Context, tx *store.Tx, key *till.Key, at till.Time) error {
+	if key.MadeBy == "" {
+		return nil
+	}
+	maker, err := tx.Key(ctx, key.ClientID, key.MadeBy)
+	if err != nil {
+		return err
+	}
+	if !maker.Active(at) {
+		return errInvalidKey
+	}
+	if end := maker.ExpiresAt; !end.IsZero() && (key.ExpiresAt.IsZero() || end < key.ExpiresAt) {
+		key.ExpiresAt = end
+	}
+	return nil
+}
+
 // RotateKey makes a key that may do what an active one may, and ends the old
 // one after the overlap, or at its own expiry if that comes first. The new
 // key keeps the old one's expiry: a rotation lengthens nobody's access. It
 // returns CodeKeyNotFound if there is no such active key, and
-// CodeValidationFailed for an overlap outside 0 to MaxOverlap or a client that
-// would have more than MaxKeys.
+// CodeValidationFailed for an overlap outside 0 to MaxOverlap, a key that has an
+// active successor already, or a client that would have more than MaxKeys.
 func (a *Accounts) RotateKey(ctx context.Context, client till.ID, keyID string, overlap time.Duration, actor string) (string, *till.Key, error) {
+	return a.rotateKey(ctx, till.Key{ClientID: client, Replaces: keyID}, overlap, actor)
+}
+
+// RotateKeyBy is RotateKey at the word of a key: what is made ends when that
+// would have ended, at the latest.
+func (a *Accounts) RotateKeyBy(ctx context.Context, by *Session, keyID string, overlap time.Duration) (string, *till.Key, error) {
+	return a.rotateKey(ctx, till.Key{ClientID: by.Client.ID, Replaces: keyID, MadeBy: by.Key.ID}, overlap, by.Actor())
+}
+
+func (a *Accounts) rotateKey(ctx context.Context, key till.Key, overlap time.Duration, actor string) (string, *till.Key, error) {
 	if overlap < 0 || overlap > MaxOverlap {
 		return "", nil, invalid(till.FieldError{
 			Pointer: "/overlap_seconds", Code: till.FieldInvalidFormat,
 			Detail: "The overlap is from 0 to " + strconv.Itoa(int(MaxOverlap/time.Second)) + " seconds.",
 		})
 	}
-	var mode till.Mode
-	err := a.store.View(ctx, func(tx *store.Tx) error {
-		c, err := tx.Client(ctx, client)
-		if err == nil {
-			mode = c.Mode
-		}
-		return err
-	})
+	text, err := a.draw(ctx, &key)
 	if err != nil {
 		return "", nil, err
 	}
-	text, key := NewKey(mode)
-	defer a.cache.forget(client)
+	defer a.cache.forget(key.ClientID)
 	err = a.commit(ctx, func(tx *store.Tx) error {
-		return a.act(ctx, tx, client, actor, func(at till.Time) (did, error) {
-			what := did{"key.rotate", "key " + keyID + " into key " + key.ID + ", overlap " + overlap.String()}
-			return what, rotate(ctx, tx, client, keyID, &key, overlap, at)
+		return a.act(ctx, tx, key.ClientID, actor, func(at till.Time) (did, error) {
+			what := did{action: "key.rotate", detail: "key " + key.Replaces + " into key " + key.ID + ", overlap " + overlap.String()}
+			return what, rotate(ctx, tx, &key, overlap, at)
 		})
 	}, func(tx *store.Tx) (bool, error) { return keyExists(ctx, tx, &key) })
 	if err != nil {
@@ -99,20 +137,30 @@ func (a *Accounts) RotateKey(ctx context.Context, client till.ID, keyID string, 
 
 // rotate writes both keys. With an overlap of 0 the number of active keys
 // stays, so an emergency rotation is never refused for there being too many.
-func rotate(ctx context.Context, tx *store.Tx, client till.ID, oldID string, key *till.Key, overlap time.Duration, at till.Time) error {
-	old, err := tx.Key(ctx, client, oldID)
+func rotate(ctx context.Context, tx *store.Tx, key *till.Key, overlap time.Duration, at till.Time) error {
+	old, err := tx.Key(ctx, key.ClientID, key.Replaces)
 	if err != nil {
 		return err
 	}
 	if !old.Active(at) {
 		return till.Errorf(till.CodeKeyNotFound, "There is no such active key.")
 	}
+	successors, err := tx.Successors(ctx, key.ClientID, old.ID)
+	if err != nil {
+		return err
+	}
+	if len(successors) > 0 {
+		return invalid(till.FieldError{Code: till.FieldTooMany, Detail: "The key has a successor already, key " + successors[0].ID + ": rotate that one, or revoke it first."})
+	}
 	if overlap > 0 {
-		if err := checkRoom(ctx, tx, client); err != nil {
+		if err := checkRoom(ctx, tx, key.ClientID); err != nil {
 			return err
 		}
 	}
-	key.ClientID, key.Name, key.Scopes, key.CreatedAt, key.ExpiresAt = client, old.Name, old.Scopes, at, old.ExpiresAt
+	key.Name, key.Scopes, key.CreatedAt, key.ExpiresAt = old.Name, old.Scopes, at, old.ExpiresAt
+	if err := bindToMaker(ctx, tx, key, at); err != nil {
+		return err
+	}
 	if end := at.Add(overlap); old.ExpiresAt.IsZero() || end < old.ExpiresAt {
 		old.ExpiresAt = end
 	}
@@ -120,25 +168,6 @@ func rotate(ctx context.Context, tx *store.Tx, client till.ID, oldID string, key
 		return err
 	}
 	return tx.InsertKey(ctx, key)
-}
-
-// RevokeKey ends a key for good. To revoke it again changes nothing. It
-// returns CodeKeyNotFound.
-func (a *Accounts) RevokeKey(ctx context.Context, client till.ID, keyID, actor string) error {
-	defer a.cache.forget(client)
-	return a.commit(ctx, func(tx *store.Tx) error {
-		return a.act(ctx, tx, client, actor, func(at till.Time) (did, error) {
-			k, err := tx.Key(ctx, client, keyID)
-			if err != nil || !k.RevokedAt.IsZero() {
-				return did{}, err
-			}
-			k.RevokedAt = at
-			return did{"key.revoke", "key " + keyID}, tx.UpdateKey(ctx, k)
-		})
-	}, func(tx *store.Tx) (bool, error) {
-		k, err := tx.Key(ctx, client, keyID)
-		return err == nil && !k.RevokedAt.IsZero(), err
-	})
 }
 
 // FlagExposed notes that a key was seen in a URL, where logs keep it, so that
@@ -165,7 +194,7 @@ func (a *Accounts) FlagExposed(ctx context.Context, text string) error {
 				return did{}, err
 			}
 			k.ExposedAt = at
-			return did{"key.exposed", "key " + k.ID + " was seen in a URL"}, tx.UpdateKey(ctx, k)
+			return did{action: "key.exposed", detail: "key " + k.ID + " was seen in a URL"}, tx.UpdateKey(ctx, k)
 		})
 	}, func(tx *store.Tx) (bool, error) { return false, nil }) // to do it twice does no harm
 }

@@ -52,7 +52,12 @@ func appendMoney(b []byte, m till.Money) []byte {
 
 // appendItems writes {"items":[…] and leaves the object open.
 func appendItems[T any](b []byte, items []T, one func(b []byte, item T) []byte) []byte {
-	b = append(b, `{"items":[`...)
+	return appendArray(append(b, `{"items":`...), items, one)
+}
+
+// appendArray writes items as a JSON array.
+func appendArray[T any](b []byte, items []T, one func(b []byte, item T) []byte) []byte {
+	b = append(b, '[')
 	for i, item := range items {
 		if i > 0 {
 			b = append(b, ',')

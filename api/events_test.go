@@ -120,7 +120,7 @@ func TestAPollEndsWithItsKey(t *testing.T) {
 		answer := make(chan *httptest.ResponseRecorder, 1)
 		go func() { answer <- w.do(http.MethodGet, "/v1/events?wait=60", w.keys["reader"], "") }()
 		time.Sleep(10 * time.Second)
-		if err := w.accounts.RevokeKey(context.Background(), w.clients["test"].ID, strings.Split(w.keys["reader"], "_")[2], "a test"); err != nil {
+		if _, err := w.accounts.RevokeKey(context.Background(), w.clients["test"].ID, strings.Split(w.keys["reader"], "_")[2], false, "a test"); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Second)

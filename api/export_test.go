@@ -100,7 +100,7 @@ func TestAnExportThatFailsIsBrokenOff(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		w.handler.ServeHTTP(&hooked{ResponseWriter: rw, then: func() {
 			key := strings.Split(w.keys["test"], "_")[2]
-			if err := w.accounts.RevokeKey(context.Background(), w.clients["test"].ID, key, "a test"); err != nil {
+			if _, err := w.accounts.RevokeKey(context.Background(), w.clients["test"].ID, key, false, "a test"); err != nil {
 				t.Error(err)
 			}
 		}}, r)

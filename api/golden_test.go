@@ -164,7 +164,7 @@ func (s *teller) act(words []string) {
 	case "enable", "disable":
 		err = w.accounts.EnableMethod(ctx, w.clients[words[1]].ID, words[2], words[0] == "enable", "a test")
 	case "revoke":
-		err = w.accounts.RevokeKey(ctx, w.clients[words[1]].ID, s.names.expand("{"+words[2]+".id}"), "a test")
+		_, err = w.accounts.RevokeKey(ctx, w.clients[words[1]].ID, s.names.expand("{"+words[2]+".id}"), false, "a test")
 	case "close", "open":
 		w.closed.Store(words[0] == "close")
 	case "stop", "start":

@@ -47,7 +47,7 @@ func (c *call) createKey() error {
 	if fields != nil {
 		return &till.Error{Code: till.CodeValidationFailed, Fields: fields}
 	}
-	text, key, err := c.s.Accounts.CreateKey(c.acting(), c.session.Client.ID, name, scopes, expires, c.session.Actor())
+	text, key, err := c.s.Accounts.CreateKeyBy(c.acting(), c.session, name, scopes, expires)
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (c *call) rotateKey() error {
 	if err := c.checkRotation(id); err != nil {
 		return err
 	}
-	text, key, err := c.s.Accounts.RotateKey(c.acting(), c.session.Client.ID, id, overlap, c.session.Actor())
+	text, key, err := c.s.Accounts.RotateKeyBy(c.acting(), c.session, id, overlap)
 	if err != nil {
 		return err
 	}
@@ -142,13 +142,34 @@ func (c *call) newKey(text string, k *till.Key) error {
 	return c.json(http.StatusCreated, append(b, '}'))
 }
 
-// revokeKey is DELETE /api-keys/{key_id}.
+var revokeQuery = []string{"cascade"}
+
+// revokeKey is DELETE /api-keys/{key_id}. Who says something about what
+// descends from the key is told what became of it. A key may end itself
+// without the scope, and what it made, but not those who took its place.
 func (c *call) revokeKey() error {
-	err := c.s.Accounts.RevokeKey(c.acting(), c.session.Client.ID, c.r.PathValue("key_id"), c.session.Actor())
+	p := c.params()
+	cascade := p.choice("cascade", "true", "false")
+	if err := p.err(); err != nil {
+		return err
+	}
+	if cascade == "true" && !c.session.Key.Allows(till.KeysManage) {
+		return till.Errorf(till.CodeInsufficientScope, "The key lacks the scope %s, which cascade needs.", till.KeysManage)
+	}
+	id := c.r.PathValue("key_id")
+	done, err := c.s.Accounts.RevokeKey(c.acting(), c.session.Client.ID, id, cascade == "true", c.session.Actor())
 	if err != nil {
 		return err
 	}
-	return c.empty(http.StatusNoContent)
+	if cascade == "" {
+		return c.empty(http.StatusNoContent)
+	}
+	appendOne := func(b []byte, k *till.Key) []byte { return append(c.appendKey(b, k), '}') }
+	b := append(c.buf(), `{"id":`...)
+	b = jsonx.AppendString(b, id)
+	b = append(b, `,"ended":`...)
+	b = append(appendArray(b, done.Ended, appendOne), `,"left":`...)
+	return c.json(http.StatusOK, append(appendArray(b, done.Left, appendOne), '}'))
 }
 
 // appendKey writes a key and leaves the object open.
@@ -175,5 +196,9 @@ func (c *call) appendKey(b []byte, k *till.Key) []byte {
 	b = append(b, `,"last_used_at":`...)
 	b = appendTime(b, k.LastUsedAt)
 	b = append(b, `,"exposed_at":`...)
-	return appendTime(b, k.ExposedAt)
+	b = appendTime(b, k.ExposedAt)
+	b = append(b, `,"made_by":`...)
+	b = appendText(b, k.MadeBy)
+	b = append(b, `,"replaces":`...)
+	return appendText(b, k.Replaces)
 }

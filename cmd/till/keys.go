@@ -86,6 +86,8 @@ type keyJSON struct {
 	RevokedAt  *string      `json:"revoked_at"`
 	LastUsedAt *string      `json:"last_used_at"`
 	ExposedAt  *string      `json:"exposed_at"`
+	MadeBy     *string      `json:"made_by"`
+	Replaces   *string      `json:"replaces"`
 }
 
 // maxKeys is the most keys that are listed at once. A client has fewer active
@@ -113,7 +115,8 @@ func newKeyList() *cobra.Command {
 					keys, err := tx.Keys(ctx, id, maxKeys)
 					for _, k := range keys {
 						items = append(items, keyJSON{k.ID, k.Name, k.Scopes, k.Active(tx.Now()), k.CreatedAt.String(),
-							timeOrNull(k.ExpiresAt), timeOrNull(k.RevokedAt), timeOrNull(k.LastUsedAt), timeOrNull(k.ExposedAt)})
+							timeOrNull(k.ExpiresAt), timeOrNull(k.RevokedAt), timeOrNull(k.LastUsedAt), timeOrNull(k.ExposedAt),
+							textOrNull(k.MadeBy), textOrNull(k.Replaces)})
 					}
 					return err
 				})
@@ -171,10 +174,10 @@ func ownerOf(ctx context.Context, s *store.Store, keyID, client string) (id till
 
 func newKeyRevoke() *cobra.Command {
 	var client, database string
-	var asJSON bool
+	var cascade, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "revoke KEY_ID",
-		Short: "End a key for good",
+		Short: "End a key for good, and the keys that it made",
 		Args:  oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
@@ -182,22 +185,44 @@ func newKeyRevoke() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if err := account.New(s, nil).RevokeKey(cmd.Context(), owner, args[0], actor()); err != nil {
+				done, err := account.New(s, nil).RevokeKey(cmd.Context(), owner, args[0], cascade, actor())
+				if err != nil {
 					return err
 				}
-				w := cmd.OutOrStdout()
-				if asJSON {
-					return printJSON(w, map[string]any{"key_id": args[0], "revoked": true})
-				}
-				_, err = fmt.Fprintf(w, "key %s: revoked\n", args[0])
-				return err
+				return printRevoked(cmd.OutOrStdout(), args[0], done, asJSON)
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&cascade, "cascade", false, "end also the key that took its place, and all that descends from it: for a key that leaked")
 	cmd.Flags().StringVar(&client, "client", "", "the client's id, to be sure whose key it is")
 	addDatabaseFlag(cmd, &database)
 	addJSONFlag(cmd, &asJSON)
 	return cmd
+}
+
+// printRevoked shows what ended, and what descends from it and goes on.
+func printRevoked(w io.Writer, keyID string, done account.Revocation, asJSON bool) error {
+	ended, left := keyIDs(done.Ended), keyIDs(done.Left)
+	if asJSON {
+		return printJSON(w, map[string]any{"key_id": keyID, "revoked": true, "ended": ended, "left": left})
+	}
+	text := fmt.Sprintf("key %s: revoked\n", keyID)
+	for _, id := range ended {
+		text += fmt.Sprintf("key %s: revoked, it descends from it\n", id)
+	}
+	for _, id := range left {
+		text += fmt.Sprintf("key %s: goes on, although it descends from it; --cascade ends it too\n", id)
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+func keyIDs(keys []*till.Key) []string {
+	ids := make([]string, len(keys))
+	for i, k := range keys {
+		ids[i] = k.ID
+	}
+	return ids
 }
 
 func newKeyRotate() *cobra.Command {

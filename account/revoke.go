@@ -1,0 +1,78 @@
+package account
+
+import (
+	"context"
+	"slices"
+
+	"till"
+	"till/store"
+)
+
+// Revocation is what became of the keys that descend from a revoked one: that
+// it made, or that took its place, and so on from those.
+type Revocation struct {
+	Ended []*till.Key // they ended with it
+	Left  []*till.Key // they go on
+}
+
+// RevokeKey ends a key for good, and with it the keys that it made. The key
+// that took its place in a rotation goes on; with cascade all that descends
+// from it ends. To revoke it again ends only what is still there. It returns
+// CodeKeyNotFound.
+func (a *Accounts) RevokeKey(ctx context.Context, client till.ID, keyID string, cascade bool, actor string) (r Revocation, err error) {
+	defer a.cache.forget(client)
+	err = a.commit(ctx, func(tx *store.Tx) error {
+		return a.act(ctx, tx, client, actor, func(at till.Time) (what did, err error) {
+			r, what, err = revoke(ctx, tx, client, keyID, cascade, at)
+			return what, err
+		})
+	}, func(tx *store.Tx) (bool, error) {
+		k, err := tx.Key(ctx, client, keyID)
+		if err != nil || k.RevokedAt.IsZero() {
+			return false, err
+		}
+		living, err := tx.Descendants(ctx, client, keyID, cascade)
+		return len(living) == 0, err
+	})
+	return r, err
+}
+
+// revoke ends the keys, each with an audit row.
+func revoke(ctx context.Context, tx *store.Tx, client till.ID, keyID string, cascade bool, at till.Time) (r Revocation, what did, err error) {
+	k, err := tx.Key(ctx, client, keyID)
+	if err != nil {
+		return r, what, err
+	}
+	if r.Ended, err = tx.Descendants(ctx, client, keyID, cascade); err != nil {
+		return r, what, err
+	}
+	all, err := tx.Descendants(ctx, client, keyID, true)
+	if err != nil {
+		return r, what, err
+	}
+	for _, d := range all {
+		if !slices.ContainsFunc(r.Ended, func(e *till.Key) bool { return e.ID == d.ID }) {
+			r.Left = append(r.Left, d)
+		}
+	}
+	var acts []did
+	if k.RevokedAt.IsZero() {
+		k.RevokedAt = at
+		acts = append(acts, did{action: "key.revoke", detail: "key " + keyID})
+		if err := tx.UpdateKey(ctx, k); err != nil {
+			return r, what, err
+		}
+	}
+	for _, d := range r.Ended {
+		d.RevokedAt = at
+		acts = append(acts, did{action: "key.revoke", detail: "key " + d.ID + ", which descends from key " + keyID})
+		if err := tx.UpdateKey(ctx, d); err != nil {
+			return r, what, err
+		}
+	}
+	if len(acts) > 0 {
+		what = acts[0]
+		what.also = acts[1:]
+	}
+	return r, what, nil
+}
