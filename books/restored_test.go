@@ -139,7 +139,7 @@ func TestNothingIsReleasedBeforeTheKeysAreReviewed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := books.Restoring{LostFrom: s.Now(), By: "Awa"}
+		r := books.Restoring{LostFrom: s.Now().Add(-time.Minute), By: "Awa"}
 		if _, err := books.Restored(ctx, s, r); err != nil {
 			t.Fatal(err)
 		}
