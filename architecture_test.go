@@ -63,7 +63,7 @@ var house = []room{
 	{"account", ". store", ""},
 	{"tokens", ". provider store internal/seal", ""},                                                                  // what operators let all instances in by
 	{"webhook", ". store internal/batch internal/loop internal/quota internal/seal", "code.dny.dev/ssrf"},             // the list of networks that are not the Internet
-	{"books", ". ledger store engine collect internal/loop internal/jsonx", ""},                                       // a statement's lines are JSON, written by hand
+	{"books", ". ledger store engine collect internal/loop internal/jsonx internal/seal", ""},                         // a statement's lines are JSON, written by hand
 	{"store/storetest", ". provider store engine collect payout books internal/jsonx", sqliteModule + " " + pgModule}, // goes past the store, to break it
 	{"api", ". ledger provider provider/sandbox store engine collect payout account books webhook internal/jsonx internal/quota", "golang.org/x/time"},
 	{"server", ". ledger provider provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens account books webhook api internal/loop", ""},

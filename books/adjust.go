@@ -105,20 +105,31 @@ type adjusting struct {
 	entries []*ledger.Entry
 	audit   []*store.AuditRow
 	counts  store.Counts
+
+	evidence []byte // SHA-256 of what it rests on, where there is something
 }
 
 func (b *adjusting) post(e *ledger.Entry, by, why string) error {
 	e.CreatedAt = b.head.Tick()
 	e.ID = till.NewID(e.CreatedAt)
-	t, err := b.w.Post(e)
-	if err != nil {
+	owed, moved := b.w.Owed, ""
+	if _, touches := e.WalletAmount(); touches {
+		t, err := b.w.Post(e)
+		if err != nil {
+			return fmt.Errorf("adjust: %w", err)
+		}
+		b.lines = append(b.lines, &t)
+		b.counts.AddTransaction(t.ClientID, t.CreatedAt, t.Type, t.Amount.Currency)
+		moved = fmt.Sprintf("%s %s %sed; ", t.Amount.Value(), e.Currency, t.Direction)
+	} else if err := b.w.Owe(e); err != nil {
 		return fmt.Errorf("adjust: %w", err)
 	}
-	b.lines, b.entries = append(b.lines, &t), append(b.entries, e)
-	b.counts.AddTransaction(t.ClientID, t.CreatedAt, t.Type, t.Amount.Currency)
+	if more := b.w.Owed - owed; more > 0 {
+		moved += fmt.Sprintf("%d %s owed; ", more, e.Currency)
+	}
+	b.entries = append(b.entries, e)
 	b.audit = append(b.audit, &store.AuditRow{
-		ClientID: e.ClientID, Sequence: b.head.NextAudit(), At: e.CreatedAt, Actor: by, Action: string(e.Kind),
-		Detail: fmt.Sprintf("%s %s %sed; %s", t.Amount.Value(), e.Currency, t.Direction, why),
+		ClientID: e.ClientID, Sequence: b.head.NextAudit(), At: e.CreatedAt, Actor: by, Action: string(e.Kind), Detail: moved + why, Evidence: b.evidence,
 	})
 	return nil
 }

@@ -142,7 +142,7 @@ func (v *verifier) verifyEntries(ctx context.Context) error {
 			if e.Line {
 				continue // it was judged with its line
 			}
-			v.check(e.Kind == ledger.Suspense || e.Owed > 0 && (e.Kind == ledger.CollectionReversal || e.Kind == ledger.LatePayout), "I1", e.ID, "an entry of kind %s touches no wallet", e.Kind)
+			v.check(e.Kind == ledger.Suspense || e.Owed > 0 && (e.Kind == ledger.CollectionReversal || e.Kind == ledger.LatePayout || e.Kind == ledger.Adjustment), "I1", e.ID, "an entry of kind %s touches no wallet", e.Kind)
 			v.check(e.Lines >= 2 && e.Sum == 0, "I1", e.ID, "the entry does not balance: its %d postings sum to %d", e.Lines, e.Sum)
 		}
 	}

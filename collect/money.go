@@ -112,6 +112,9 @@ func (b *change) settle(ctx context.Context, p *store.PaymentRow, a *engine.Answ
 		}
 		b.Fact(p, store.FactFee, &fee)
 	}
+	if err := b.CloseStrays(ctx, p); err != nil {
+		return err
+	}
 	if a.Action == engine.Resolve {
 		b.Resolved(p, a)
 	}

@@ -45,6 +45,8 @@ type Change[R Row] struct {
 	noted    map[*Answer]bool            // whose calls are on record already
 	answers  []*Answer                   // all that it was begun with
 
+	strays strays // that the successes among the answers may be about
+
 	moved        []R
 	received     []store.Received
 	named        []store.Named
@@ -86,6 +88,7 @@ func BeginWith[R Row](ctx context.Context, tx *store.Tx, e *Engine, noun *Noun[R
 		if a.Action == Submit || a.Action == Check && a.once && first && !careful {
 			calls, noted[a] = append(calls, attemptOf(a)), true
 		}
+		known.Credits = known.Credits || succeeds(a)
 		if careful || !a.once {
 			continue
 		}
@@ -95,10 +98,11 @@ func BeginWith[R Row](ctx context.Context, tx *store.Tx, e *Engine, noun *Noun[R
 		}
 	}
 	b, err := begin(ctx, tx, e, noun, refs, known, kept, calls)
-	if err == nil {
-		b.noted, b.answers = noted, answers
+	if err != nil {
+		return nil, err
 	}
-	return b, err
+	b.noted, b.answers = noted, answers
+	return b, b.findStrays(ctx)
 }
 
 // moves answers whether an answer changes a row, so that the database has to
@@ -123,7 +127,7 @@ func begin[R Row](ctx context.Context, tx *store.Tx, e *Engine, noun *Noun[R], r
 	}
 	b := &Change[R]{
 		Tx: tx, Rows: noun.Locked(l), Heads: l.Heads, Steps: l.Steps,
-		e: e, noun: noun, last: l.Attempts, known: l.Wallets, wallets: make(map[purse]*ledger.Wallet), kept: make(map[store.Ref]bool, len(kept)),
+		e: e, noun: noun, strays: strays{any: l.Strays}, last: l.Attempts, known: l.Wallets, wallets: make(map[purse]*ledger.Wallet), kept: make(map[store.Ref]bool, len(kept)),
 	}
 	var moved []store.Ref
 	for ref, row := range kept {
@@ -335,21 +339,6 @@ func eventOf(p store.Alike, kind till.EventKind, sequence int64) *till.Event {
 func (b *Change[R]) Tell(row R, kind till.EventKind, sequence int64) {
 	b.Touch(row)
 	b.events = append(b.events, eventOf(row.Alike(), kind, sequence))
-}
-
-// Touch makes sure that the row is written.
-func (b *Change[R]) Touch(row R) {
-	if !slices.Contains(b.moved, row) {
-		b.moved = append(b.moved, row)
-	}
-}
-
-// Attend marks an open row as one that a person must look at.
-func (b *Change[R]) Attend(row R) {
-	if p := row.Alike(); !p.Final && !*p.Attention {
-		*p.Attention = true
-		b.Touch(row)
-	}
 }
 
 // schedule decides when the operator is asked next.

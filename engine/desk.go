@@ -318,11 +318,10 @@ func justRead(read, now till.Time) bool { return read <= now && now < read.Add(s
 
 // wakeOne makes a row's step due. A row that has ended and is read no more is
 // read once more: money may have moved late, or been taken back. What cannot
-// change any more needs no reading, and an id we do not know was lost with a
-// restored backup; both are answered as if all were well, because the operator
-// can do nothing about either.
+// change any more needs no reading.
 func (d *Desk[R]) wakeOne(ctx context.Context, tx *store.Tx, w *wake) error {
 	ref := w.ref
+	w.absent = false
 	if (w.at != 0 || w.via != "") && w.mail != nil {
 		s, err := tx.Step(ctx, ref)
 		if err != nil {
@@ -355,7 +354,9 @@ func (d *Desk[R]) wakeOne(ctx context.Context, tx *store.Tx, w *wake) error {
 	}
 	row, found := rows[ref]
 	if !found {
-		d.c.Log.Warn("a callback names a "+d.noun.Name+" that is not here", d.noun.Name, ref.ID)
+		if w.absent = true; w.at != 0 { // its caller is gone, and was told to call again
+			d.c.Log.Warn("a callback that was kept is about a "+d.noun.Name+" that is not here", d.noun.Name, ref.ID)
+		}
 		return nil
 	}
 	p := row.Alike()

@@ -24,7 +24,13 @@ type wake struct {
 	via        string    // the connection whose mail it is, if that is not known here
 	at         till.Time // when it came, if it could not be recorded then
 	err        error
+
+	absent bool // there is no such row
 }
+
+// ErrNotHere says that a callback is about something that is not here: it was
+// lost with a restored backup.
+var ErrNotHere = errors.New("there is nothing here that it is about")
 
 // MaxMail is how much of a callback's body is kept, where an operator's adapter
 // asks for it; a longer one is not kept at all.
@@ -35,7 +41,8 @@ const MaxMail = 16 << 10
 // kept for the adapter where the connection's Traits ask for it. The wake is
 // committed when Wake returns, so the callback can be answered. With an error
 // it is not: the operator should call again; but not every operator does, so
-// while the database is away the callback is kept in memory, too.
+// while the database is away the callback is kept in memory, too. It returns
+// ErrNotHere if there is no such row.
 func (d *Desk[R]) Wake(ctx context.Context, connection string, ref store.Ref, body []byte) error {
 	w := &wake{ref: ref, connection: connection}
 	// Whoever does not know the connection keeps it for those who do.
@@ -53,6 +60,9 @@ func (d *Desk[R]) Wake(ctx context.Context, connection string, ref store.Ref, bo
 			return till.Errorf(till.CodeServiceUnavailable, "too many callbacks are waiting")
 		}
 		return err
+	}
+	if w.err == nil && w.absent {
+		return ErrNotHere
 	}
 	return w.err
 }

@@ -13,6 +13,21 @@ import (
 	"till/store"
 )
 
+// Touch makes sure that the row is written.
+func (b *Change[R]) Touch(row R) {
+	if !slices.Contains(b.moved, row) {
+		b.moved = append(b.moved, row)
+	}
+}
+
+// Attend marks an open row as one that a person must look at.
+func (b *Change[R]) Attend(row R) {
+	if p := row.Alike(); !p.Final && !*p.Attention {
+		*p.Attention = true
+		b.Touch(row)
+	}
+}
+
 // Open puts the row on the attention list.
 func (b *Change[R]) Open(row R, kind, detail string) {
 	p := row.Alike()

@@ -56,6 +56,24 @@ func Adjust(w *Wallet, amount int64, reference string) Entry {
 	}
 }
 
+// Correct is Adjust for a correction that is made whatever the wallet holds: of a
+// debit, what is not available is owed by the client.
+func Correct(w *Wallet, amount int64, reference string) Entry {
+	e := Adjust(w, amount, reference)
+	if amount >= 0 {
+		return e
+	}
+	e.Postings = e.Postings[:1] // the other side, which has all of it
+	covered := min(-amount, max(w.Available(), 0))
+	if covered > 0 {
+		e.Postings = append(e.Postings, Posting{Account{Kind: WalletAccount}, -covered})
+	}
+	if owed := -amount - covered; owed > 0 {
+		e.Postings = append(e.Postings, Posting{Account{Kind: Receivable}, -owed})
+	}
+	return e
+}
+
 // sum returns what the entry's postings of one kind of account sum to.
 func (e *Entry) sum(kind AccountKind) (sum int64) {
 	for _, p := range e.Postings {

@@ -107,6 +107,9 @@ func (b *change) Succeed(ctx context.Context, p *store.PayoutRow, a *engine.Answ
 	} else {
 		err = b.post(ctx, p)
 	}
+	if err == nil {
+		err = b.CloseStrays(ctx, p)
+	}
 	if err != nil {
 		return fmt.Errorf("post payout %s: %w", p.ID, err)
 	}

@@ -31,6 +31,7 @@ var global = map[string]string{
 	"operator_cases":      "a row per operator that refuses us: a reference table",
 	"operator_references": "the look-up from what an operator repeats to its payment: distributed by name",
 	"operator_receipts":   "whose an operator's receipt is, over all clients: distributed by receipt",
+	"strays":              "money whose client nobody may know, found by what an operator repeats: distributed by connection",
 	"key_clients":         "the look-up from a key's id to its client: distributed by key_id",
 }
 

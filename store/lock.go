@@ -17,12 +17,17 @@ type Locked struct {
 	Payouts  map[Ref]*PayoutRow  // likewise
 	Attempts map[Ref]*Attempt    // the newest of each
 	Wallets  []*ledger.Wallet    // of the clients
+	Strays   bool                // there are strays that a credit may turn up for; see Known
 }
 
 // Known is what its caller knows of some rows.
 type Known struct {
 	Once map[Ref]bool // it was sent once, and nothing has been recorded since: so much for its attempts
 	Rows map[Ref]bool // the row itself
+
+	// Credits says that money may turn out to have moved: then it is asked, under
+	// the locks, whether there are strays.
+	Credits bool
 }
 
 // Lock locks and reads everything that a change of payments, or of payouts,
@@ -65,11 +70,15 @@ func (tx *Tx) Lock(ctx context.Context, kind string, refs []Ref, known Known, ca
 			l.Attempts[ref] = a
 		}
 	}
-	l.Heads, err = tx.lockHeads(ctx, []read{tx.lockSteps(refs, l.Steps), sends, seconds}, clients, rows, readLastAttempts(tried, l.Attempts),
-		read{query: `SELECT ` + walletColumns + ` FROM wallets WHERE client_id = ?`, args: idArgs(clients), scan: func(_ int, r row) error {
+	after := []read{rows, readLastAttempts(tried, l.Attempts),
+		{query: `SELECT ` + walletColumns + ` FROM wallets WHERE client_id = ?`, args: idArgs(clients), scan: func(_ int, r row) error {
 			w, err := scanWallet(r)
 			l.Wallets = append(l.Wallets, w)
 			return err
-		}})
+		}}}
+	if known.Credits {
+		after = append(after, anyStray(&l.Strays))
+	}
+	l.Heads, err = tx.lockHeads(ctx, []read{tx.lockSteps(refs, l.Steps), sends, seconds}, clients, after...)
 	return l, err
 }

@@ -60,7 +60,7 @@ type VerifyAdjustment struct {
 	Lines    int        // of the account of adjustments, under its entry
 	Posted   till.Money // to that account
 	PostedAt till.Time
-	Line     bool // a wallet's line has the id of its entry
+	Line     bool // a wallet's line has the id of its entry, or all of it is owed
 }
 
 // VerifyAdjustments returns the next adjustments of a client beyond an id.
@@ -69,9 +69,10 @@ func (tx *Tx) VerifyAdjustments(ctx context.Context, client, after till.ID, limi
 	err := tx.rows(ctx, `SELECT a.id, a.entry_id, a.currency, a.amount, a.reason, a.actor, a.created_at,
 		count(o.amount), CAST(coalesce(sum(o.amount), 0) AS BIGINT), min(o.currency), min(o.created_at),
 		EXISTS (SELECT 1 FROM transactions t WHERE t.client_id = ? AND t.id = a.entry_id)
+			OR EXISTS (SELECT 1 FROM postings d WHERE d.client_id = a.client_id AND d.entry_id = a.entry_id AND d.account = 'receivable')
 		FROM (SELECT * FROM adjustments WHERE client_id = ? AND id > ? ORDER BY id LIMIT ?) AS a
 		LEFT JOIN postings o ON o.client_id = a.client_id AND o.entry_id = a.entry_id AND o.account = 'adjustments'
-		GROUP BY a.id, a.entry_id, a.currency, a.amount, a.reason, a.actor, a.created_at ORDER BY a.id`,
+		GROUP BY a.client_id, a.id, a.entry_id, a.currency, a.amount, a.reason, a.actor, a.created_at ORDER BY a.id`,
 		[]any{client[:], client[:], after[:], limit}, func(r row) error {
 			a := &VerifyAdjustment{}
 			a.ClientID = client

@@ -1,0 +1,130 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+
+	"till"
+	"till/ledger"
+	"till/provider"
+	"till/store"
+)
+
+// A stray is money that named us when nothing here was known of it. When its
+// payment turns up after all, the commit that credits the payment closes the
+// stray, so that the money is never in two places.
+
+// strays are those that the successes of a batch may be about.
+type strays struct {
+	any    bool // there are some at all
+	of     map[store.Ref][]*store.Stray
+	closed map[till.ID]bool // by this batch
+}
+
+// succeeds reports whether an answer may move money.
+func succeeds(a *Answer) bool { return a.Err == nil && a.Result.Outcome == provider.Success }
+
+// findStrays reads the strays that successes may be about. Where there is none
+// at all, which the locks have told, it asks nothing.
+func (b *Change[R]) findStrays(ctx context.Context) error {
+	if !b.strays.any {
+		return nil
+	}
+	var keys []store.StrayKey
+	var refs []store.Ref
+	for _, a := range b.answers {
+		row, ok := b.Rows[a.Ref]
+		if !ok || !succeeds(a) {
+			continue
+		}
+		p := row.Alike()
+		keys = append(keys, store.StrayKey{
+			Connection: p.Connection, Reference: b.e.Keys.Reference(p.Ref.Client, p.IdempotencyKey), Subject: p.Ref.ID, Receipt: a.Result.Receipt,
+		})
+		refs = append(refs, a.Ref)
+	}
+	found, err := b.Tx.StandingStrays(ctx, keys)
+	if err != nil {
+		return err
+	}
+	b.strays.of, b.strays.closed = make(map[store.Ref][]*store.Stray, len(found)), make(map[till.ID]bool)
+	for i, some := range found {
+		b.strays.of[refs[i]] = append(b.strays.of[refs[i]], some...)
+	}
+	return nil
+}
+
+// CloseStrays closes the strays that a row turns out to be, whose money this
+// change has just booked. What a person had given to a client for one of them is
+// taken back, whoever that was.
+func (b *Change[R]) CloseStrays(ctx context.Context, row R) error {
+	p := row.Alike()
+	way := store.StrayIn
+	if b.noun.Name == store.KindPayout {
+		way = store.StrayOut
+	}
+	for _, s := range b.strays.of[p.Ref] {
+		// One is found once for each of its names.
+		if b.strays.closed[s.ID] || s.Direction != "" && s.Direction != way {
+			continue
+		}
+		b.strays.closed[s.ID] = true
+		before := s.Why
+		if before == store.StrayAttributed {
+			var err error
+			if s.TakenBack, err = b.takeBack(ctx, s, p); err != nil {
+				return fmt.Errorf("take back stray %s: %w", s.ID, err)
+			}
+		}
+		at := b.Heads[p.Ref.Client].Tick()
+		s.Why, s.ClosedAt, s.ClosedBy, s.Owner, s.Settled = store.StrayCredited, at, "engine", p.Ref.Client, p.Ref.ID
+		s.Direction = way
+		if err := b.Tx.CloseStrays(ctx, before, []*store.Stray{s}); err != nil {
+			return err
+		}
+		b.Record(p.Ref.Client, p.Ref.ID, at, "engine", "stray.credited", "it is the money of stray "+s.ID.String())
+	}
+	delete(b.strays.of, p.Ref)
+	return nil
+}
+
+// takeBack takes an attribution back: the adjustment the other way round, once
+// for each stray. What the client has spent of it is owed. It reports whether
+// there was one.
+func (b *Change[R]) takeBack(ctx context.Context, s *store.Stray, p store.Alike) (bool, error) {
+	made, err := b.Tx.Adjustment(ctx, store.Ref{Client: s.Given, ID: s.ID}) // it never changes
+	if err != nil || made == nil {
+		return false, err
+	}
+	if b.Heads[s.Given] == nil { // somebody else than the row's client
+		heads, err := b.Tx.LockHeads(ctx, []till.ID{s.Given})
+		if err != nil {
+			return false, err
+		}
+		b.Heads[s.Given] = heads[s.Given]
+	}
+	w, err := b.Wallet(ctx, s.Given, made.Amount.Currency)
+	if err != nil {
+		return false, err
+	}
+	id := TakenBackID(s.ID)
+	e := ledger.Correct(w, -made.Amount.Minor, id.String())
+	if err := b.Book(w, &e); err != nil {
+		return false, err
+	}
+	reason := fmt.Sprintf("stray %s turned out to be %s %s", s.ID, b.noun.Name, p.Ref.ID)
+	b.audit[len(b.audit)-1].Detail += "; " + reason
+	return true, b.Tx.InsertAdjustment(ctx, &store.Adjustment{ClientID: s.Given, ID: id, EntryID: e.ID,
+		Amount: till.Money{Minor: -made.Amount.Minor, Currency: made.Amount.Currency}, Reason: reason, Actor: "engine", CreatedAt: e.CreatedAt})
+}
+
+// TakenBackID returns the id of the adjustment that takes a stray's attribution
+// back: always the same, so that the database refuses a second one.
+func TakenBackID(stray till.ID) till.ID {
+	sum := sha256.Sum256(append([]byte("stray taken back\x00"), stray[:]...))
+	id := till.ID(sum[:16])
+	id[6] = id[6]&0x0f | 0x80 // a UUID of a making of one's own
+	id[8] = id[8]&0x3f | 0x80
+	return id
+}
