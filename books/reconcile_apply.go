@@ -45,6 +45,9 @@ type Applied struct {
 	Unchanged int64 // that had come to the same end meanwhile
 	Cases     int64 // that were opened
 	Known     int64 // differences that have their case already
+	Strays    int64 // lines that were kept as strays, or that confirmed one
+	Kept      int64 // lines whose stray is confirmed already
+	Beyond    int64 // lines that were not kept, because too many strays are open
 	Refused   int64
 	Refusals  []Refusal // the first of them
 }
@@ -63,18 +66,22 @@ var (
 
 // ApplyStatement lets the lines of a statement settle the payments and payouts
 // that are open, or that ended otherwise although their money moved, and opens
-// a case for each contradiction. Money moves through collect's and payout's
+// a case for each contradiction. A line of money that names us and that we do not
+// know is kept as a stray. Money moves through collect's and payout's
 // Apply and nowhere else. It commits in small batches; what is done is not done again, so it
 // may be stopped and repeated. Nothing is applied if a line could not be read.
 func ApplyStatement(ctx context.Context, s *store.Store, r *Reconciled, a Applying) (*Applied, error) {
 	if r.Broken > 0 {
 		return nil, errBrokenLines
 	}
-	var settle, cases []planned
+	var settle, cases, strays []planned
 	for _, p := range r.plan {
-		if p.remedy == OpenACase {
+		switch p.remedy {
+		case OpenACase:
 			cases = append(cases, p)
-		} else {
+		case KeepStray:
+			strays = append(strays, p)
+		default:
 			settle = append(settle, p)
 		}
 	}
@@ -82,7 +89,7 @@ func ApplyStatement(ctx context.Context, s *store.Store, r *Reconciled, a Applyi
 		return nil, errManyCases
 	}
 	out := &Applied{}
-	x := &applier{Applying: a, s: s, r: r, out: out, total: len(settle) + len(cases)}
+	x := &applier{Applying: a, s: s, r: r, out: out, total: len(settle) + len(cases) + len(strays)}
 	for _, kind := range []string{store.ComparedPayment, store.ComparedPayout} {
 		of := slices.DeleteFunc(slices.Clone(settle), func(p planned) bool { return p.kind != kind })
 		for batch := range slices.Chunk(of, applyBatch) {
@@ -93,6 +100,11 @@ func ApplyStatement(ctx context.Context, s *store.Store, r *Reconciled, a Applyi
 	}
 	for batch := range slices.Chunk(cases, applyBatch) {
 		if err := x.open(ctx, batch); err != nil {
+			return out, err
+		}
+	}
+	for batch := range slices.Chunk(strays, applyBatch) {
+		if err := x.keep(ctx, batch); err != nil {
 			return out, err
 		}
 	}

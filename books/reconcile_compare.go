@@ -20,6 +20,7 @@ func (r *reconciler) compare(c *store.Compared, old bool) error {
 	for _, kind := range []int{byReference, byExternalID} {
 		r.found = r.lines.indexes[kind].find(key(c.Reference), r.found)
 		r.found = r.lines.indexes[kind].find(key(c.ID), r.found)
+		r.found = r.lines.indexes[kind].find(tailKey(c.ID), r.found)
 	}
 	r.fitting(c)
 	if len(r.found) == 0 && c.Receipt != "" {
@@ -119,7 +120,11 @@ func (r *reconciler) conclude(v verdict, line uint32, c *store.Compared) error {
 		}
 	}
 	if v.remedy != "" && r.Plan {
-		r.report.plan = append(r.report.plan, planned{c.Client, c.ID, line, c.Kind, v.class, v.remedy})
+		p := planned{line: line, class: v.class, remedy: v.remedy}
+		if c != nil {
+			p.client, p.id, p.kind = c.Client, c.ID, c.Kind
+		}
+		r.report.plan = append(r.report.plan, p)
 	}
 	if line == 0 {
 		return r.tell(f, currency, 0, ours)
@@ -212,7 +217,7 @@ func (r *reconciler) seekLines(ctx context.Context) error {
 			}
 			s := store.Sought{Receipt: line.receipt}
 			for _, k := range line.keys[:byReceipt] {
-				if k != (key{}) {
+				if k != (key{}) && !k.isTail() {
 					s.References = append(s.References, till.ID(k))
 				}
 			}
@@ -259,19 +264,5 @@ func (r *reconciler) compareLater(ctx context.Context) error {
 			}
 		}
 	}
-	return nil
-}
-
-// missingHere tells about the lines that nothing of ours was found for.
-func (r *reconciler) missingHere(context.Context) error {
-	for i := range uint32(r.lines.n) {
-		if l := r.lines.at(i); l.flags&(claimed|outside) == 0 {
-			v := verdict{class: MissingHere, why: "no payment or payout here has this reference or receipt"}
-			if err := r.conclude(v, i+1, nil); err != nil {
-				return err
-			}
-		}
-	}
-	r.progress(0)
 	return nil
 }

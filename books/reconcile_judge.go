@@ -19,6 +19,7 @@ const (
 	Elsewhere         Class = "elsewhere"           // booked here without a line, which may be in another statement
 	MissingAtOperator Class = "missing_at_operator" // booked here, no line
 	MissingHere       Class = "missing_here"        // a line, and nothing of ours
+	Explained         Class = "explained"           // a line, nothing of ours, and a stray that was closed
 	AmountDiffers     Class = "amount_differs"      // or the currency
 	Late              Class = "late"                // the line says success; here it is open or ended otherwise
 	OpenHere          Class = "open_here"           // the line says failed; here it is open
@@ -31,12 +32,12 @@ const (
 )
 
 // Classes lists every class in the order of the report.
-var Classes = []Class{Matched, MatchedLate, NoMoney, Elsewhere, MissingAtOperator, MissingHere, AmountDiffers, Late, OpenHere, StatusDiffers,
+var Classes = []Class{Matched, MatchedLate, NoMoney, Elsewhere, Explained, MissingAtOperator, MissingHere, AmountDiffers, Late, OpenHere, StatusDiffers,
 	ReceiptUsedTwice, PaidTwice, ReceiptDiffers, LedgerDiffers, BrokenLine}
 
 // Difference reports whether somebody has to look at it.
 func (c Class) Difference() bool {
-	return c != Matched && c != MatchedLate && c != NoMoney && c != Elsewhere
+	return c != Matched && c != MatchedLate && c != NoMoney && c != Elsewhere && c != Explained
 }
 
 // Remedy is what applying a statement does about a difference.
@@ -47,6 +48,7 @@ const (
 	SettleSuccess Remedy = "success" // the line is evidence: the money came
 	SettleFailed  Remedy = "failed"  // the line is evidence: it did not
 	OpenACase     Remedy = "case"    // a person decides
+	KeepStray     Remedy = "stray"   // the money names us: it is kept until somebody owns it
 )
 
 // verdict is what a line and a payment or payout make of each other.

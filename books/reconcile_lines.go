@@ -13,14 +13,41 @@ import (
 // digest. Zero means that the line has none.
 type key [16]byte
 
+// tailDigits is how many digits of a payment's id M-Pesa shows as its account
+// reference: the last ones, in capitals.
+const tailDigits = 12
+
+// tailKey returns the key of the end of an id. No UUID of ours looks like it.
+func tailKey(id till.ID) key {
+	var k key
+	copy(k[len(k)-tailDigits/2:], id[len(id)-tailDigits/2:])
+	return k
+}
+
+// isTail reports whether a key is of the end of an id.
+func (k key) isTail() bool {
+	return k != key{} && [len(k) - tailDigits/2]byte(k[:len(k)-tailDigits/2]) == [len(k) - tailDigits/2]byte{}
+}
+
+// isTailText reports whether a text is the end of an id as we send it. One
+// without a letter may be anything: a phone number, an account at somebody's.
+func isTailText(s string) bool {
+	return len(s) == tailDigits && strings.Trim(s, "0123456789ABCDEF") == "" && strings.ContainsAny(s, "ABCDEF")
+}
+
 // referenceKey returns the key of a reference. All of ours are UUIDs, which
-// operators show with or without the dashes; nothing else can be ours.
+// operators show with or without the dashes, or the end of one; nothing else can
+// be ours.
 func referenceKey(s string) key {
 	s = strings.TrimSpace(s)
 	if id, err := till.ParseID(s); err == nil {
 		return key(id)
 	}
 	var k key
+	if isTailText(s) {
+		hex.Decode(k[len(k)-tailDigits/2:], []byte(s))
+		return k
+	}
 	if len(s) == 2*len(k) {
 		if _, err := hex.Decode(k[:], []byte(s)); err == nil {
 			return k

@@ -1,0 +1,234 @@
+package books
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"till"
+	"till/store"
+)
+
+// nameOf returns what a line of a statement names that has our form: a reference of
+// ours is a UUID of version 4, an id of ours one of version 7, and what M-Pesa
+// shows is the end of one, which is worth nothing without a receipt.
+func nameOf(connection string, l *record, receipt string) (store.StrayKey, bool) {
+	k := store.StrayKey{Connection: connection, Receipt: receipt}
+	tail := false
+	for _, text := range l.keys[:byReceipt] {
+		switch id := till.ID(text); {
+		case text == (key{}):
+		case text.isTail():
+			tail = true
+		case id[6]>>4 == 4 && id[8]>>6 == 2:
+			k.Reference = id
+		case id[6]>>4 == 7 && id[8]>>6 == 2:
+			k.Subject = id
+		}
+	}
+	return k, !k.Reference.IsZero() || !k.Subject.IsZero() || tail && receipt != ""
+}
+
+// missingHere tells about the lines that nothing of ours was found for. Those
+// that name us are strays, unless one of them was closed before.
+func (r *reconciler) missingHere(ctx context.Context) error {
+	var left []uint32
+	for i := range uint32(r.lines.n) {
+		if r.lines.at(i).flags&(claimed|outside) == 0 {
+			left = append(left, i)
+		}
+	}
+	for chunk := range slices.Chunk(left, min(seekSlice, r.slice)) {
+		keys, of := make([]store.StrayKey, 0, len(chunk)), make(map[uint32]int, len(chunk))
+		for _, i := range chunk {
+			k, ours, err := r.strayKey(i)
+			if err != nil {
+				return err
+			}
+			if ours {
+				of[i] = len(keys)
+				keys = append(keys, k)
+			}
+		}
+		var found map[int][]*store.Stray
+		if len(keys) > 0 {
+			err := r.view(ctx, func(tx *store.Tx) (err error) { found, err = tx.FindStrays(ctx, keys); return err })
+			if err != nil {
+				return err
+			}
+		}
+		for _, i := range chunk {
+			v := verdict{class: MissingHere, why: "no payment or payout here has this reference or receipt"}
+			if n, ours := of[i]; ours {
+				v = judgeStray(v, found[n])
+			}
+			if err := r.conclude(v, i+1, nil); err != nil {
+				return err
+			}
+		}
+	}
+	r.progress(0)
+	return nil
+}
+
+// strayKey returns what a line names, and whether it is a stray: it has our
+// form, and says that money moved which no other line takes back.
+func (r *reconciler) strayKey(i uint32) (k store.StrayKey, ours bool, err error) {
+	l := r.lines.at(i)
+	if l.status != lineSuccess || l.keys[byReference] == (key{}) && l.keys[byExternalID] == (key{}) {
+		return k, false, nil
+	}
+	var same []uint32
+	for kind := range l.keys {
+		same = r.lines.indexes[kind].find(l.keys[kind], same)
+	}
+	for _, j := range same {
+		if o := r.lines.at(j); o.status == lineReversed && o.flags&outside == 0 {
+			return k, false, nil
+		}
+	}
+	line, err := r.parser.again(r.File, l, r.buffer)
+	if err != nil {
+		return k, false, err
+	}
+	k, ours = nameOf(r.Connection, l, line.receipt)
+	return k, ours, nil
+}
+
+// judgeStray judges a line that names us and that nothing of ours was found for
+// by the strays that it names.
+func judgeStray(v verdict, found []*store.Stray) verdict {
+	v.remedy, v.why = KeepStray, v.why+", and it has the form of ours"
+	for _, s := range found {
+		if s.Why == "" {
+			v.why = "stray " + s.ID.String() + " is open"
+			return v
+		}
+		v = verdict{class: Explained, why: "stray " + s.ID.String() + " was closed: " + s.Why}
+	}
+	return v
+}
+
+// keep keeps the lines of one batch as strays. One that a callback has told of
+// before is confirmed by its line.
+func (x *applier) keep(ctx context.Context, batch []planned) error {
+	f := x.r.file
+	var fresh []*store.Stray
+	for i := range batch {
+		l := f.lines.at(batch[i].line - 1)
+		line, err := f.parser.again(f.File, l, f.buffer)
+		if err != nil {
+			return err
+		}
+		k, _ := nameOf(f.Connection, l, line.receipt)
+		s := &store.Stray{Connection: k.Connection, Reference: k.Reference, Subject: k.Subject, Receipt: k.Receipt, Amount: f.lines.money(l),
+			Direction: map[direction]string{incoming: store.StrayIn, outgoing: store.StrayOut}[l.direction], Source: store.StrayStatement,
+			Confirmed: x.evidence(&batch[i]) + ", applied by " + x.By}
+		cleanStray(s)
+		changed, err := x.keepOne(ctx, s)
+		switch {
+		case errors.Is(err, ErrManyStrays):
+			x.out.Beyond++
+		case err != nil:
+			return err
+		case changed:
+			x.out.Strays++
+			fresh = append(fresh, s)
+		default:
+			x.out.Kept++
+		}
+	}
+	if err := settleStrays(ctx, x.s, fresh, f.clients); err != nil {
+		return err
+	}
+	return x.step(ctx, len(batch))
+}
+
+// keepOne writes a line's stray down, or confirms the one that is open.
+func (x *applier) keepOne(ctx context.Context, s *store.Stray) (changed bool, err error) {
+	act := func(tx *store.Tx) error {
+		changed = false
+		found, err := tx.FindStrays(ctx, []store.StrayKey{s.Key()})
+		if err != nil {
+			return err
+		}
+		for _, there := range found[0] {
+			s.ID = there.ID
+			if there.Why != "" || !there.ConfirmedAt.IsZero() {
+				return nil
+			}
+		}
+		s.SeenAt, s.ConfirmedAt = tx.Now(), tx.Now()
+		if len(found[0]) > 0 {
+			there := found[0][0]
+			s.ID = there.ID
+			merge(s, there)
+			changed, err = tx.ConfirmStray(ctx, s)
+			return err
+		}
+		open, err := tx.OpenStrays(ctx, s.Connection, MaxStrays)
+		if err != nil {
+			return err
+		}
+		if open >= MaxStrays {
+			return ErrManyStrays
+		}
+		s.ID = till.NewID(tx.Now())
+		changed, err = tx.InsertStray(ctx, s)
+		return err
+	}
+	if err = x.s.UpdateBehind(ctx, act); errors.Is(err, store.ErrUnknownCommit) {
+		if err = x.s.UpdateBehind(ctx, act); err == nil {
+			changed = true
+		}
+	}
+	return changed, err
+}
+
+// merge takes over from a stray that is there what a line does not say.
+func merge(s, there *store.Stray) {
+	if s.Reference.IsZero() {
+		s.Reference = there.Reference
+	}
+	if s.Subject.IsZero() {
+		s.Subject = there.Subject
+	}
+	if s.Receipt == "" {
+		s.Receipt = there.Receipt
+	}
+	if s.Direction == "" {
+		s.Direction = there.Direction
+	}
+}
+
+// settleStrays closes those of new strays whose payment turned up while they
+// were written down: the comparison takes a while, and the clients go on.
+func settleStrays(ctx context.Context, s *store.Store, strays []*store.Stray, clients []till.ID) error {
+	if len(strays) == 0 {
+		return nil
+	}
+	all := make([]store.Sought, len(strays))
+	for i, stray := range strays {
+		all[i] = sought(stray)
+	}
+	for _, client := range clients {
+		var refs []store.Ref
+		err := s.View(ctx, func(tx *store.Tx) (err error) {
+			refs, err = tx.Seek(ctx, strays[0].Connection, client, all)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, stray := range strays {
+			if len(refs) == 0 {
+				break
+			}
+			if _, _, err := settleStray(ctx, s, stray.ID, []till.ID{client}); err != nil {
+				return fmt.Errorf("stray %s: %w", stray.ID, err)
+			}
+		}
+	}
+	return nil
+}

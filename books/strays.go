@@ -1,0 +1,278 @@
+package books
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"till"
+	"till/internal/seal"
+	"till/store"
+)
+
+// Limits of strays.
+const (
+	// MaxStrays is how many strays of one connection may be open. More are not
+	// lost payments but somebody else's, or a mistake of a mapping.
+	MaxStrays = 10_000
+	// MaxStrayBody is how long the body of a callback may be to be kept.
+	MaxStrayBody = 4 << 10
+	// MaxStrayPage is how many strays are read at once.
+	MaxStrayPage = 1_000
+	// maxStrayText is how long a receipt may be; a longer one is none.
+	maxStrayText = 255
+)
+
+// strayLabel names the use that bodies of callbacks are sealed for.
+const strayLabel = "till strays"
+
+// Strays writes down money that names us and that we do not know, as callbacks
+// tell of it.
+type Strays struct {
+	store  *store.Store
+	sealer *seal.Sealer
+}
+
+// NewStrays returns the book of strays of an installation.
+func NewStrays(s *store.Store, secret []byte) (*Strays, error) {
+	sealer, err := seal.New(secret, strayLabel)
+	if err != nil {
+		return nil, err
+	}
+	return &Strays{s, sealer}, nil
+}
+
+// ErrManyStrays says that so many strays of a connection are open that no more
+// are kept.
+var ErrManyStrays = fmt.Errorf("%d strays of the connection are open, and no more are kept: close some with 'till strays'", MaxStrays)
+
+// Saw writes down a callback about something that is not here, once, however
+// often it comes. What it says is a claim. If what it is about is here after all,
+// under another id or a reference, it is returned and nothing is written. It
+// returns ErrManyStrays.
+func (b *Strays) Saw(ctx context.Context, s *store.Stray, body []byte) (here *store.Found, fresh bool, err error) {
+	cleanStray(s)
+	if s.Reference.IsZero() && s.Subject.IsZero() && s.Receipt == "" {
+		return nil, false, errors.New("the callback names nothing")
+	}
+	known := false
+	err = b.store.View(ctx, func(tx *store.Tx) error {
+		found, err := locate(ctx, tx, s, clientsOf(s))
+		if err != nil || len(found) > 0 {
+			if len(found) > 0 {
+				here = &found[0]
+			}
+			return err
+		}
+		there, err := tx.FindStrays(ctx, []store.StrayKey{s.Key()})
+		known = len(there) > 0
+		return err
+	})
+	if err != nil || here != nil || known {
+		return here, false, err
+	}
+	s.Source, s.ID = store.StrayCallback, till.NewID(b.store.Now())
+	if len(body) > 0 && len(body) <= MaxStrayBody {
+		s.Sealed = b.sealer.Seal(body, s.ID[:])
+	}
+	if fresh, err = insertStray(ctx, b.store, s); err != nil || !fresh {
+		return nil, false, err
+	}
+	_, _, err = settleStray(ctx, b.store, s.ID, clientsOf(s))
+	return nil, true, err
+}
+
+// Body returns the callback that a stray was seen by, nil if it was not kept.
+func (b *Strays) Body(s *store.Stray) ([]byte, error) {
+	if len(s.Sealed) == 0 {
+		return nil, nil
+	}
+	return b.sealer.Open(s.Sealed, s.ID[:])
+}
+
+func clientsOf(s *store.Stray) []till.ID {
+	if s.Client.IsZero() {
+		return nil
+	}
+	return []till.ID{s.Client}
+}
+
+// cleanStray leaves out what cannot be kept: somebody else wrote it.
+func cleanStray(s *store.Stray) {
+	if _, known := till.CurrencyDecimals(s.Amount.Currency); !known || s.Amount.Minor <= 0 {
+		s.Amount = till.Money{}
+	}
+	s.Receipt = strings.TrimSpace(s.Receipt)
+	if len(s.Receipt) > maxStrayText || !utf8.ValidString(s.Receipt) || strings.ContainsFunc(s.Receipt, unicode.IsControl) {
+		s.Receipt = ""
+	}
+}
+
+// insertStray writes a stray down, unless too many are open.
+func insertStray(ctx context.Context, s *store.Store, stray *store.Stray) (fresh bool, err error) {
+	act := func(tx *store.Tx) error {
+		open, err := tx.OpenStrays(ctx, stray.Connection, MaxStrays)
+		if err != nil {
+			return err
+		}
+		if open >= MaxStrays {
+			return ErrManyStrays
+		}
+		stray.SeenAt = tx.Now()
+		fresh, err = tx.InsertStray(ctx, stray)
+		return err
+	}
+	if err = s.Update(ctx, act); errors.Is(err, store.ErrUnknownCommit) {
+		// If it happened, its name is there now.
+		if err = s.Update(ctx, act); err == nil {
+			fresh = true
+		}
+	}
+	return fresh, err
+}
+
+// sought is what a stray's payment or payout is looked for by. Where the stray has
+// a reference, a receipt counts for nothing: see store.StrayKey.
+func sought(s *store.Stray) (out store.Sought) {
+	for _, id := range []till.ID{s.Reference, s.Subject} {
+		if !id.IsZero() {
+			out.References = append(out.References, id)
+		}
+	}
+	if s.Reference.IsZero() {
+		out.Receipt = s.Receipt
+	}
+	return out
+}
+
+// locate finds the payments and payouts that a stray is about: by its reference
+// on connections that are called at one address, and among the clients by all
+// that it names.
+func locate(ctx context.Context, tx *store.Tx, s *store.Stray, clients []till.ID) (out []store.Found, err error) {
+	var refs []store.Ref
+	if !s.Reference.IsZero() {
+		f, err := tx.FindByReference(ctx, s.Connection, s.Reference)
+		if err != nil {
+			return nil, err
+		}
+		if f != nil {
+			refs = append(refs, f.Ref)
+		}
+	}
+	for _, client := range clients {
+		some, err := tx.Seek(ctx, s.Connection, client, []store.Sought{sought(s)})
+		if err != nil {
+			return nil, err
+		}
+		refs = append(refs, some...)
+	}
+	if len(refs) == 0 {
+		return nil, nil
+	}
+	rows, err := locatedRows(ctx, tx, s, refs)
+	for _, r := range rows {
+		out = append(out, store.Found{Ref: r.Ref, Kind: r.kind})
+	}
+	return out, err
+}
+
+// located is a payment or payout that a stray is about.
+type located struct {
+	store.Alike
+	kind string
+}
+
+// locatedRows reads those of the rows that are on the stray's connection and go
+// its way.
+func locatedRows(ctx context.Context, tx *store.Tx, s *store.Stray, refs []store.Ref) (out []located, err error) {
+	take := func(p store.Alike, kind string) {
+		if p.Connection == s.Connection {
+			out = append(out, located{p, kind})
+		}
+	}
+	if s.Direction != store.StrayOut {
+		rows, err := tx.Payments(ctx, refs)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range rows {
+			take(p.Alike(), store.KindPayment)
+		}
+	}
+	if s.Direction != store.StrayIn {
+		rows, err := tx.Payouts(ctx, refs)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range rows {
+			take(p.Alike(), store.KindPayout)
+		}
+	}
+	return out, nil
+}
+
+// settleStray looks once more whether what a stray is about is here, under the
+// locks that whoever credits it holds, and closes the stray if its money is
+// booked. It returns what is here and not booked: its credit will close the
+// stray. A credit that was being committed while the stray was written did not
+// see it; this sees that.
+func settleStray(ctx context.Context, s *store.Store, id till.ID, clients []till.ID) (closed *store.Stray, open *located, err error) {
+	act := func(tx *store.Tx) error {
+		closed, open = nil, nil
+		stray, err := tx.Stray(ctx, id)
+		if err != nil || stray == nil || stray.Why != "" {
+			return err
+		}
+		found, err := locate(ctx, tx, stray, clients)
+		if err != nil || len(found) == 0 {
+			return err
+		}
+		refs, owners := make([]store.Ref, len(found)), make([]till.ID, len(found))
+		for i, f := range found {
+			refs[i], owners[i] = f.Ref, f.Ref.Client
+		}
+		heads, err := tx.LockHeads(ctx, owners)
+		if err != nil {
+			return err
+		}
+		rows, err := locatedRows(ctx, tx, stray, refs)
+		if err != nil {
+			return err
+		}
+		for _, r := range rows {
+			if !r.Settled {
+				open = &r
+				continue
+			}
+			head := heads[r.Ref.Client]
+			at := head.Tick()
+			stray.Why, stray.ClosedAt, stray.ClosedBy, stray.Owner, stray.Settled = store.StrayCredited, at, "engine", r.Ref.Client, r.Ref.ID
+			stray.Direction = wayOf(r.kind)
+			err := tx.InsertAudit(ctx, []*store.AuditRow{{ClientID: r.Ref.Client, Sequence: head.NextAudit(), At: at, Actor: "engine",
+				Action: "stray.credited", SubjectID: r.Ref.ID, Detail: "it is the money of stray " + stray.ID.String()}})
+			if err != nil {
+				return err
+			}
+			if err := tx.CloseStrays(ctx, "", []*store.Stray{stray}); err != nil {
+				return err
+			}
+			closed, open = stray, nil
+			return tx.SaveHeads(ctx, heads)
+		}
+		return nil
+	}
+	if err = s.Update(ctx, act); errors.Is(err, store.ErrUnknownCommit) {
+		err = s.Update(ctx, act) // one that is closed already is left alone
+	}
+	return closed, open, err
+}
+
+func wayOf(kind string) string {
+	if kind == store.KindPayout {
+		return store.StrayOut
+	}
+	return store.StrayIn
+}

@@ -1,0 +1,249 @@
+package books
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"till"
+	"till/ledger"
+	"till/store"
+)
+
+// ListStrays returns the open strays, the longest open first, or all of them,
+// the newest first. A limit of 0, or beyond MaxStrayPage, means MaxStrayPage.
+func ListStrays(ctx context.Context, s *store.Store, f store.StrayFilter) (out []*store.Stray, err error) {
+	if f.Limit <= 0 || f.Limit > MaxStrayPage {
+		f.Limit = MaxStrayPage
+	}
+	err = s.View(ctx, func(tx *store.Tx) error {
+		out, err = tx.Strays(ctx, f)
+		return err
+	})
+	return out, err
+}
+
+var errNoStray = till.Errorf(till.CodeNotFound, "there is no such stray")
+
+// ShowStray returns a stray. It returns CodeNotFound.
+func ShowStray(ctx context.Context, s *store.Store, id till.ID) (out *store.Stray, err error) {
+	err = s.View(ctx, func(tx *store.Tx) error {
+		if out, err = tx.Stray(ctx, id); err == nil && out == nil {
+			err = errNoStray
+		}
+		return err
+	})
+	return out, err
+}
+
+// CountOpenStrays returns how many strays are open, as far as MaxStrays.
+func CountOpenStrays(ctx context.Context, s *store.Store) (n int, err error) {
+	err = s.View(ctx, func(tx *store.Tx) error {
+		n, err = tx.OpenStrays(ctx, "", MaxStrays)
+		return err
+	})
+	return n, err
+}
+
+// Attribution is a person's word whose a stray's money is.
+type Attribution struct {
+	Stray  till.ID
+	Client till.ID
+
+	// Amount and Direction are what the evidence shows; unset where the stray
+	// says it. What a statement has confirmed cannot be said otherwise.
+	Amount    till.Money
+	Direction string
+
+	By       string
+	Evidence []byte // SHA-256 of the file that shows it
+	Named    string // its name
+}
+
+// Attributed is what became of an attribution.
+type Attributed struct {
+	*store.Stray
+	Wallet ledger.Wallet // as it is now
+	Before bool          // it was made by an earlier call
+}
+
+// AttributeStray gives a stray's money to a client, or takes it where it went
+// out, by an adjustment that has the stray's id. It is made whatever the wallet
+// holds: what is not available is owed. If the payment turns up later, the commit
+// that credits it takes the adjustment back. It returns CodeNotFound,
+// CodeClientNotFound, or CodeValidationFailed if the stray is closed, if its
+// payment is here, or if nobody says how much it is.
+func AttributeStray(ctx context.Context, s *store.Store, a Attribution) (Attributed, error) {
+	if a.By == "" || len(a.Evidence) == 0 {
+		return Attributed{}, till.Errorf(till.CodeValidationFailed, "an attribution has a name and evidence")
+	}
+	clients, err := allClients(ctx, s)
+	if err != nil {
+		return Attributed{}, err
+	}
+	closed, open, err := settleStray(ctx, s, a.Stray, clients)
+	switch {
+	case err != nil:
+		return Attributed{}, err
+	case closed != nil:
+		return Attributed{}, till.Errorf(till.CodeValidationFailed, "its payment or payout %s is here and has the money: the stray is closed now", closed.Settled)
+	case open != nil:
+		return Attributed{}, till.Errorf(till.CodeValidationFailed, "its %s %s is here and not decided: it will have the money, or resolve it with evidence", open.kind, open.Ref.ID)
+	}
+	var done Attributed
+	act := func(tx *store.Tx) (err error) { done, err = attribute(ctx, tx, a); return err }
+	if err = s.Update(ctx, act); errors.Is(err, store.ErrUnknownCommit) {
+		if err = s.Update(ctx, act); err == nil {
+			done.Before = false // nobody else said this at the same moment
+		}
+	}
+	return done, err
+}
+
+// allClients lists the clients: nobody knows whose a stray is.
+func allClients(ctx context.Context, s *store.Store) (out []till.ID, err error) {
+	for after := (till.ID{}); ; {
+		var page []*till.Client
+		err := s.View(ctx, func(tx *store.Tx) (err error) { page, err = tx.Clients(ctx, after, MaxStrayPage); return err })
+		if err != nil || len(page) == 0 {
+			return out, err
+		}
+		for _, c := range page {
+			out = append(out, c.ID)
+		}
+		after = page[len(page)-1].ID
+	}
+}
+
+// attribute is the one transaction of an attribution.
+func attribute(ctx context.Context, tx *store.Tx, a Attribution) (Attributed, error) {
+	heads, err := tx.LockHeads(ctx, []till.ID{a.Client})
+	if err != nil {
+		return Attributed{}, err
+	}
+	head := heads[a.Client]
+	if head == nil {
+		return Attributed{}, till.Errorf(till.CodeClientNotFound, "there is no such client")
+	}
+	stray, err := tx.Stray(ctx, a.Stray)
+	if err != nil {
+		return Attributed{}, err
+	}
+	if stray == nil {
+		return Attributed{}, errNoStray
+	}
+	again := stray.Why == store.StrayAttributed && stray.Owner == a.Client && stray.ClosedBy == a.By
+	if stray.Why != "" && !again {
+		return Attributed{}, till.Errorf(till.CodeValidationFailed, "the stray is closed: %s by %s", stray.Why, stray.ClosedBy)
+	}
+	if err := a.complete(stray); err != nil {
+		return Attributed{}, err
+	}
+	w, err := tx.Wallet(ctx, a.Client, stray.Amount.Currency)
+	switch {
+	case err != nil:
+		return Attributed{}, err
+	case w == nil:
+		return Attributed{}, till.Errorf(till.CodeValidationFailed, "the client has no wallet in %q", stray.Amount.Currency)
+	case again:
+		return Attributed{stray, *w, true}, nil
+	}
+	minor := stray.Amount.Minor
+	if stray.Direction == store.StrayOut {
+		minor = -minor
+	}
+	if minor > ledger.MaxBalance-w.Balance {
+		return Attributed{}, till.Errorf(till.CodeValidationFailed, "the wallet cannot hold so much")
+	}
+	proof := fmt.Sprintf("%s sha256:%s", a.Named, hex.EncodeToString(a.Evidence))
+	b := &adjusting{tx: tx, head: head, w: w, evidence: a.Evidence}
+	entry := ledger.Correct(w, minor, stray.ID.String())
+	if err := b.post(&entry, a.By, "stray "+stray.ID.String()+" of "+stray.Connection+"; "+proof); err != nil {
+		return Attributed{}, err
+	}
+	if e, owes := ledger.Repay(w); owes {
+		if err := b.post(&e, a.By, "what was owed is paid first"); err != nil {
+			return Attributed{}, err
+		}
+	}
+	stray.Why, stray.ClosedAt, stray.ClosedBy, stray.Owner, stray.Given = store.StrayAttributed, entry.CreatedAt, a.By, a.Client, a.Client
+	stray.Reason, stray.Evidence = proof, a.Evidence
+	b.audit = append(b.audit, &store.AuditRow{ClientID: a.Client, Sequence: head.NextAudit(), At: head.Tick(), Actor: a.By, Action: "stray.attribute",
+		SubjectID: stray.ID, Detail: fmt.Sprintf("%s %s of %s, receipt %q; %s", stray.Amount.Value(), stray.Amount.Currency, stray.Connection, stray.Receipt, proof), Evidence: a.Evidence})
+	row := store.Adjustment{ClientID: a.Client, ID: stray.ID, EntryID: entry.ID, Amount: till.Money{Minor: minor, Currency: w.Currency},
+		Reason: "stray of " + stray.Connection + ": " + proof, Actor: a.By, CreatedAt: entry.CreatedAt}
+	if err := b.write(ctx, heads, &row); err != nil {
+		return Attributed{}, err
+	}
+	return Attributed{stray, *w, false}, tx.CloseStrays(ctx, "", []*store.Stray{stray})
+}
+
+// complete fills in what only the evidence says of a stray.
+func (a *Attribution) complete(s *store.Stray) error {
+	said := a.Amount.Currency != ""
+	switch {
+	case s.ConfirmedAt.IsZero() && s.Why == "" && !said:
+		return till.Errorf(till.CodeValidationFailed, "no statement has confirmed the stray: say the amount and the currency that the evidence shows")
+	case !s.ConfirmedAt.IsZero() && said && a.Amount != s.Amount:
+		return till.Errorf(till.CodeValidationFailed, "the statement says %s %s", s.Amount.Value(), s.Amount.Currency)
+	case said && (a.Amount.Minor <= 0 || a.Amount.Minor > till.MaxMinor):
+		return till.Errorf(till.CodeValidationFailed, "the amount is from 1 to %d minor units", till.MaxMinor)
+	case a.Direction != "" && a.Direction != store.StrayIn && a.Direction != store.StrayOut:
+		return till.Errorf(till.CodeValidationFailed, "the direction is in or out")
+	case s.Direction == "" && a.Direction == "":
+		return till.Errorf(till.CodeValidationFailed, "nobody says whether the money came in or went out: say it as the evidence shows it")
+	case s.Direction != "" && a.Direction != "" && s.Direction != a.Direction:
+		return till.Errorf(till.CodeValidationFailed, "the stray's money went %s", s.Direction)
+	}
+	if said && s.Why == "" {
+		s.Amount = a.Amount
+	}
+	if s.Direction == "" {
+		s.Direction = a.Direction
+	}
+	return nil
+}
+
+// ForeignStray closes a stray because its money is not ours. It returns
+// CodeNotFound, or CodeValidationFailed if it is closed otherwise.
+func ForeignStray(ctx context.Context, s *store.Store, id till.ID, act Act) (out *store.Stray, err error) {
+	if act.By == "" || act.Reason == "" {
+		return nil, till.Errorf(till.CodeValidationFailed, "whoever closes a stray gives a name and a reason")
+	}
+	try := func(tx *store.Tx) error {
+		out, err = tx.Stray(ctx, id)
+		switch {
+		case err != nil:
+			return err
+		case out == nil:
+			return errNoStray
+		case out.Why == store.StrayForeign:
+			return nil
+		case out.Why != "":
+			return till.Errorf(till.CodeValidationFailed, "the stray is closed: %s by %s", out.Why, out.ClosedBy)
+		}
+		heads, err := tx.LockHeads(ctx, clientsOf(out))
+		if err != nil {
+			return err
+		}
+		out.Why, out.ClosedAt, out.ClosedBy, out.Reason, out.Evidence = store.StrayForeign, tx.Now(), act.By, act.Reason, act.Evidence
+		if h := heads[out.Client]; h != nil { // the client that it names has an audit log; a stray that names none has only its own row
+			err := tx.InsertAudit(ctx, []*store.AuditRow{{ClientID: out.Client, Sequence: h.NextAudit(), At: h.Tick(), Actor: act.By,
+				Action: "stray.foreign", SubjectID: out.ID, Detail: act.Reason, Evidence: act.Evidence}})
+			if err != nil {
+				return err
+			}
+			if err := tx.SaveHeads(ctx, heads); err != nil {
+				return err
+			}
+		}
+		return tx.CloseStrays(ctx, "", []*store.Stray{out})
+	}
+	if err := s.Update(ctx, try); errors.Is(err, store.ErrUnknownCommit) {
+		return out, s.Update(ctx, try)
+	} else if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
