@@ -10,6 +10,7 @@ import (
 
 	"till"
 	"till/account"
+	"till/books"
 	"till/collect"
 	"till/internal/quota"
 	"till/payout"
@@ -37,6 +38,10 @@ type Config struct {
 	// RateLimit is how many requests a client may send per second, with bursts
 	// of twice that; 0 means as many as it likes.
 	RateLimit float64
+
+	// Strays writes callbacks down that are about nothing here; nil: they are
+	// only logged.
+	Strays *books.Strays
 
 	// Doors are how operators may call us, by connection.
 	Doors map[string]*Door

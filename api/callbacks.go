@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"till"
+	"till/engine"
 	"till/internal/jsonx"
 	"till/provider"
 	"till/store"
@@ -27,6 +28,9 @@ type Door struct {
 	Readers []provider.Called
 	// Networks are where calls may come from; none: anywhere.
 	Networks []netip.Prefix
+	// Claims read what a callback says that is about nothing here, by the kind of
+	// what it may be about.
+	Claims map[string]provider.Claimant
 }
 
 // receiveCallback is what operators call. The token in the path says which
@@ -50,13 +54,21 @@ func (c *call) receiveCallback() error {
 	if err != nil {
 		return err
 	}
+	var told provider.Callback
 	if whole {
-		if f, err = c.find(connection, door, body); err != nil {
+		if f, told, err = c.find(connection, door, body); err != nil {
 			return err
 		}
 	}
-	if err := c.wake(c.r.Context(), connection, f, body); err != nil {
-		c.s.Log.Warn("a callback was not recorded", "request_id", c.id, "subject", f.Ref.ID.String(), "error", err)
+	err = engine.ErrNotHere
+	if f != nil {
+		err = c.wake(c.r.Context(), connection, f, body)
+	}
+	if errors.Is(err, engine.ErrNotHere) {
+		err = c.stray(connection, door, f, told, body)
+	}
+	if err != nil {
+		c.s.Log.Warn("a callback was not recorded", "request_id", c.id, "connection", connection, "error", err)
 		return &till.Error{Code: till.CodeServiceUnavailable}
 	}
 	return c.json(http.StatusOK, append(c.buf(), "{}"...))
@@ -73,11 +85,9 @@ func (c *call) callbackBody() ([]byte, error) {
 	return body, nil
 }
 
-// find returns what a call to a connection's own address is about. One that
-// is not the operator's is no call. One about something that we do not know is
-// to be repeated: it can be about what a failover has lost and a retry brings
-// back.
-func (c *call) find(connection string, door *Door, body []byte) (*store.Found, error) {
+// find returns what a call to a connection's own address is about, nil if that is
+// not here. One that is not the operator's is no call.
+func (c *call) find(connection string, door *Door, body []byte) (*store.Found, provider.Callback, error) {
 	in := provider.Call{Method: c.r.Method, URL: c.s.BaseURL + strings.TrimPrefix(c.r.URL.RequestURI(), "/v1"), Header: c.r.Header, Body: body}
 	var told provider.Callback
 	err := errNotTheirs
@@ -88,7 +98,7 @@ func (c *call) find(connection string, door *Door, body []byte) (*store.Found, e
 	}
 	if err != nil {
 		c.s.Log.Warn("a callback is not the operator's", "request_id", c.id, "connection", connection, "error", err)
-		return nil, errNoPath
+		return nil, told, errNoPath
 	}
 	var f *store.Found
 	err = c.s.Store.View(c.r.Context(), func(tx *store.Tx) (err error) {
@@ -102,11 +112,11 @@ func (c *call) find(connection string, door *Door, body []byte) (*store.Found, e
 		}
 		return err
 	})
-	if err != nil || f == nil {
-		c.s.Log.Warn("a callback names nothing that is here", "request_id", c.id, "connection", connection, "error", err)
-		return nil, &till.Error{Code: till.CodeServiceUnavailable}
+	if err != nil {
+		c.s.Log.Warn("look for what a callback is about", "request_id", c.id, "connection", connection, "error", err)
+		return nil, told, &till.Error{Code: till.CodeServiceUnavailable}
 	}
-	return f, nil
+	return f, told, nil
 }
 
 var errNotTheirs = errors.New("nobody reads the calls of this connection")
@@ -119,6 +129,59 @@ func (c *call) open(connection, token string) (*store.Found, bool) {
 	}
 	ref, ours := c.s.Payouts.OpenCallback(connection, token)
 	return &store.Found{Ref: ref, Kind: store.KindPayout}, ours
+}
+
+// stray writes down that a callback is about something that is not here: it was
+// lost with a restored backup, or was never ours. Afterwards the operator may
+// forget it. One that says that no money moved, or that names nothing of ours, has
+// nothing to write down.
+func (c *call) stray(connection string, door *Door, f *store.Found, told provider.Callback, body []byte) error {
+	s := &store.Stray{Connection: connection, Reference: told.Reference}
+	kinds := []string{store.KindPayment, store.KindPayout}
+	if f != nil { // by its address
+		s.Client, s.Subject, kinds = f.Ref.Client, f.Ref.ID, []string{f.Kind}
+	}
+	var read []string
+	for _, kind := range kinds {
+		if door == nil || door.Claims[kind] == nil {
+			continue
+		}
+		claim, ok := door.Claims[kind].ReadClaim(body)
+		if !ok {
+			continue
+		}
+		read = append(read, kind)
+		s.Claimed, s.Receipt, s.Amount = string(claim.Outcome), claim.Receipt, claim.Amount
+		if s.Reference.IsZero() {
+			s.Reference = claim.Reference
+		}
+	}
+	if f != nil || len(read) == 1 {
+		s.Direction = store.StrayIn
+		if slices.Concat(read, kinds)[0] == store.KindPayout {
+			s.Direction = store.StrayOut
+		}
+	}
+	words := []any{"request_id", c.id, "connection", connection, "reference", s.Reference.String(), "subject", s.Subject.String(), "claims", s.Claimed}
+	none := s.Claimed != "" && s.Claimed != string(provider.Success) // it says that no money moved, or that it was taken back
+	switch {
+	case s.Reference.IsZero() && s.Subject.IsZero():
+		c.s.Log.Warn("a callback names nothing that is here", words...)
+		return engine.ErrNotHere // it may be about what is being sent: it is to be repeated
+	case none || c.s.Strays == nil:
+		c.s.Log.Warn("a callback is about something that is not here", words...)
+		return nil
+	}
+	here, fresh, err := c.s.Strays.Saw(c.r.Context(), s, body)
+	switch {
+	case err != nil:
+		return err
+	case here != nil: // made again by the client's retry
+		return c.wake(c.r.Context(), connection, here, body)
+	case fresh:
+		c.s.Log.Error("a stray: a callback tells of money and what it is about is not here; see 'till strays'", append(words, "stray", s.ID.String())...)
+	}
+	return nil
 }
 
 // wake records that a callback came, with whoever owns what it is about.

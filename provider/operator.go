@@ -68,6 +68,22 @@ type Mailed interface {
 	HandleIn(mail []byte) string
 }
 
+// Claim is what a callback says about a request. Nobody believes it, because
+// only a status read or a statement is the operator's word; but where nothing is
+// known of the request, it is all that there is to look for it by.
+type Claim struct {
+	Outcome   Outcome // a final or Reversed; "" where it does not say
+	Reference till.ID // ours, as the operator repeats it; zero if it does not
+	Receipt   string
+	Amount    till.Money // no currency: it does not say
+}
+
+// Claimant is a provider that can tell what a callback of its operator's says.
+type Claimant interface {
+	// ReadClaim returns false if it is no callback about a request of this kind.
+	ReadClaim(body []byte) (Claim, bool)
+}
+
 // Tester is a provider that can tell whether its operator would serve us,
 // without moving money: for whoever sets it up.
 type Tester interface {

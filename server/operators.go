@@ -173,13 +173,24 @@ func (o *Operators) Limits() map[string]engine.Limits {
 func (o *Operators) doors(secret []byte) map[string]*api.Door {
 	out := map[string]*api.Door{}
 	for _, c := range o.File.Connections {
-		d := &api.Door{Secret: callbackSecret(secret, c.Name), Networks: c.CallbackNetworks}
+		d := &api.Door{Secret: callbackSecret(secret, c.Name), Networks: c.CallbackNetworks, Claims: claims(o.Payments[c.Name], o.Payouts[c.Name])}
 		for _, p := range []provider.Provider{o.Payments[c.Name], o.Payouts[c.Name]} {
 			if called, ok := p.(provider.Called); ok {
 				d.Readers = append(d.Readers, called)
 			}
 		}
 		out[c.Name] = d
+	}
+	return out
+}
+
+// claims are who reads what a connection's callbacks say.
+func claims(payments, payouts provider.Provider) map[string]provider.Claimant {
+	out := map[string]provider.Claimant{}
+	for kind, p := range map[string]provider.Provider{store.KindPayment: payments, store.KindPayout: payouts} {
+		if c, ok := p.(provider.Claimant); ok {
+			out[kind] = c
+		}
 	}
 	return out
 }

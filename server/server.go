@@ -160,10 +160,18 @@ func (s *Server) build(context.Context) error {
 	if err := s.buildWebhooks(); err != nil {
 		return err
 	}
+	strays, err := books.NewStrays(s.store, s.secret)
+	if err != nil {
+		return err
+	}
+	doors := s.operators.doors(s.secret)
+	if s.sandbox != nil {
+		doors[sandboxConnection] = &api.Door{Claims: claims(s.sandbox, s.sandbox.Payouts())}
+	}
 	s.handler = api.New(api.Config{
 		Store: s.store, Collector: s.collector, Payouts: s.payouts, Accounts: s.accounts, Endpoints: s.endpoints, Sandbox: s.sandbox,
 		BaseURL: s.baseURL, RateLimit: s.c.RateLimit, Log: s.log,
-		Doors: s.operators.doors(s.secret), TrustedProxies: s.operators.File.TrustedProxies,
+		Doors: doors, Strays: strays, TrustedProxies: s.operators.File.TrustedProxies,
 	})
 	return nil
 }

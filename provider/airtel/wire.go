@@ -340,6 +340,31 @@ func readCallback(body []byte, key string) (provider.Callback, error) {
 	return provider.Callback{Reference: referenceOf(string(t.ID))}, nil
 }
 
+// ReadClaim reads what a callback says. It names no amount, and is the same for
+// payments and payouts.
+func (p *product) ReadClaim(body []byte) (provider.Claim, bool) {
+	var c struct {
+		Transaction struct {
+			ID      wire.Text `json:"id"`
+			Status  wire.Text `json:"status_code"`
+			Receipt wire.Text `json:"airtel_money_id"`
+		} `json:"transaction"`
+	}
+	if err := wire.Decode(body, &c); err != nil || c.Transaction.ID == "" {
+		return provider.Claim{}, false
+	}
+	out := provider.Claim{Reference: referenceOf(string(c.Transaction.ID)), Receipt: wire.Clip(string(c.Transaction.Receipt), maxCode)}
+	switch c.Transaction.Status {
+	case "TS":
+		out.Outcome = provider.Success
+	case "TF":
+		out.Outcome = provider.Failed
+	case "TE":
+		out.Outcome = provider.Expired
+	}
+	return out, true
+}
+
 func mac(key string, text []byte) []byte {
 	h := hmac.New(sha256.New, []byte(key))
 	h.Write(text)

@@ -271,6 +271,39 @@ type resultMail struct {
 	}
 }
 
+// ReadClaim reads what a callback says: of a payout, or in answer to a question
+// about one.
+func (p *payout) ReadClaim(body []byte) (provider.Claim, bool) {
+	m := readMail(body)
+	if m == nil {
+		return provider.Claim{}, false
+	}
+	first := func(texts ...string) string {
+		for _, t := range texts {
+			if t != "" {
+				return wire.Clip(t, maxID)
+			}
+		}
+		return ""
+	}
+	reference := first(m.parameter("OriginatorConversationID"), m.parameter("Originator Conversation ID"), string(m.Result.OriginatorConversationID))
+	c := provider.Claim{Receipt: first(m.parameter("TransactionReceipt"), m.parameter("ReceiptNo"), string(m.Result.TransactionID)),
+		Amount: shillings(first(m.parameter("TransactionAmount"), m.parameter("Amount")))}
+	c.Reference, _ = till.ParseID(strings.ToLower(reference))
+	status := m.parameter("TransactionStatus")
+	switch code := m.Result.ResultCode; {
+	case status != "": // an answer to a question
+		if v := payoutStates[status]; v.outcome.Final() {
+			c.Outcome = v.outcome
+		}
+	case code == "0":
+		c.Outcome = provider.Success
+	case code != "":
+		c.Outcome = provider.Failed
+	}
+	return c, true
+}
+
 // readMail reads a kept callback, nil if it is none.
 func readMail(mail []byte) *resultMail {
 	m := &resultMail{}

@@ -348,6 +348,23 @@ func (m *pushMail) fits(q *provider.Query) bool {
 // amount is zero where the callback does not tell it.
 func (m *pushMail) amount() till.Money { return shillings(m.item("Amount")) }
 
+// ReadClaim reads what the callback of a push says. It names nothing of ours.
+func (p *push) ReadClaim(body []byte) (provider.Claim, bool) {
+	m := readPushMail(body)
+	if m == nil {
+		return provider.Claim{}, false
+	}
+	c := provider.Claim{Receipt: m.receipt(), Amount: m.amount()}
+	switch m.Body.StkCallback.ResultCode {
+	case "":
+	case "0":
+		c.Outcome = provider.Success
+	default:
+		c.Outcome = provider.Failed
+	}
+	return c, true
+}
+
 // shillings reads an amount of Daraja's, "1.00" or "1", zero if it is none.
 func shillings(text string) till.Money {
 	minor, ok := wire.Minor(text, decimals)

@@ -212,6 +212,27 @@ func (p *product) success(s *state, q provider.Query) (provider.Result, error) {
 	return result, nil
 }
 
+// ReadClaim reads a callback, which has the form of an answer to a read. The
+// external id is our reference where it has the form of one.
+func (p *product) ReadClaim(body []byte) (provider.Claim, bool) {
+	var s state
+	if err := wire.Decode(body, &s); err != nil || s.Status == "" {
+		return provider.Claim{}, false
+	}
+	c := provider.Claim{Receipt: wire.Clip(string(s.Receipt), maxCode)}
+	if id, err := till.ParseID(strings.ToLower(string(s.ExternalID))); err == nil && id[6]>>4 == 4 {
+		c.Reference = id
+	}
+	switch s.Status {
+	case "SUCCESSFUL":
+		c.Outcome = provider.Success
+	case "FAILED":
+		c.Outcome = provider.Failed
+	}
+	c.Amount, _ = p.moved(string(s.Amount), string(s.Currency), "")
+	return c, true
+}
+
 // moved reads an amount. The sandbox's currency stands for the payment's own.
 func (p *product) moved(amount, currency, own string) (till.Money, error) {
 	if own != "" && (currency == "" || p.override != "" && currency == p.override) {

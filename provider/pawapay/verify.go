@@ -65,6 +65,24 @@ func readCallback(k *kind, body []byte) (provider.Callback, error) {
 	return provider.Callback{Reference: id}, nil
 }
 
+// ReadClaim reads what a callback says.
+func (s *side) ReadClaim(body []byte) (provider.Claim, bool) {
+	told, err := readCallback(s.kind, body)
+	if err != nil {
+		return provider.Claim{}, false
+	}
+	var d record
+	if err := wire.Decode(body, &d); err != nil {
+		return provider.Claim{}, false
+	}
+	c := provider.Claim{Reference: told.Reference, Receipt: wire.Clip(string(d.ProviderTransactionID), maxCode)}
+	if o := lifecycle[string(d.Status)]; o.Final() {
+		c.Outcome = o
+	}
+	c.Amount, _ = money(&d)
+	return c, true
+}
+
 // verify checks the RFC 9421 signature of a call.
 func (o *Operator) verify(c provider.Call) error {
 	if len(o.accept) == 0 {

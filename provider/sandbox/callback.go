@@ -148,6 +148,20 @@ func callbackBody(r *request, c call) []byte {
 	return b
 }
 
+// ReadClaim implements provider.Claimant, for payments and payouts alike.
+func (o *Operator) ReadClaim(body []byte) (provider.Claim, bool) {
+	var b struct{ Reference, Status, Receipt string }
+	if err := json.Unmarshal(body, &b); err != nil || b.Reference == "" {
+		return provider.Claim{}, false
+	}
+	c := provider.Claim{Receipt: b.Receipt}
+	if c.Outcome = provider.Outcome(b.Status); !c.Outcome.Final() && c.Outcome != provider.Reversed {
+		c.Outcome = ""
+	}
+	c.Reference, _ = till.ParseID(b.Reference)
+	return c, true
+}
+
 // callbackClient posts callbacks. It follows no redirect: an answer is an answer.
 var callbackClient = &http.Client{
 	Transport: &http.Transport{

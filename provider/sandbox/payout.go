@@ -14,6 +14,7 @@ type Payouts struct{ o *Operator }
 var (
 	_ provider.Provider = Payouts{}
 	_ provider.Holder   = Payouts{}
+	_ provider.Claimant = Payouts{}
 )
 
 // Payouts returns the provider for payouts.
@@ -28,6 +29,9 @@ func (p Payouts) Submit(ctx context.Context, q provider.Request) (provider.Resul
 func (p Payouts) Check(ctx context.Context, q provider.Query) (provider.Result, error) {
 	return p.o.Check(ctx, q)
 }
+
+// ReadClaim implements provider.Claimant.
+func (p Payouts) ReadClaim(body []byte) (provider.Claim, bool) { return p.o.ReadClaim(body) }
 
 // Traits says how the sandbox behaves: as with payments. Its window is how
 // long a payout may wait to be sent.
