@@ -61,6 +61,9 @@ is wrong with a connection is told first; with --json 'till connections' has it.
 				if err := tellOperatorCases(cmd, s, asJSON); err != nil {
 					return err
 				}
+				if err := tellStrays(cmd, s); err != nil {
+					return err
+				}
 				return printCases(cmd.OutOrStdout(), cases, asJSON)
 			})
 		},

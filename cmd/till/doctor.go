@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"till/books"
 	"till/server"
 	"till/store"
 )
@@ -154,6 +155,11 @@ func (d *doctor) examineStore(ctx context.Context, database, secretFile string) 
 		return err
 	}
 	d.find("schema", isFine, "it is this program's")
+	strays, err := books.CountOpenStrays(ctx, s)
+	if err != nil {
+		return err
+	}
+	d.judge("strays", strays > 0, isRisky, "none is open", fmt.Sprintf("%s: money that names us and that nobody has; see 'till strays'", openStrays(strays)))
 	if secretFile == "" {
 		return nil
 	}

@@ -64,6 +64,11 @@ func (a *hurriedAccount) Payouts() provider.Provider { return hurry(a.operator.P
 
 type hurried struct{ provider.Provider }
 
+// ReadClaim implements provider.Claimant.
+func (h *hurried) ReadClaim(body []byte) (provider.Claim, bool) {
+	return h.Provider.(provider.Claimant).ReadClaim(body) // all adapters of the program are
+}
+
 type hurriedCalled struct {
 	hurried
 	called provider.Called

@@ -42,8 +42,10 @@ func newReconcile() *cobra.Command {
 		Long: `Compare an operator's statement, a CSV file, with the payments and payouts of a
 connection and with the ledger. It prints what matches and what does not, and
 writes every difference to a file. It changes nothing unless --apply is given:
-then a line settles a payment or payout that is open here, as evidence, and each
-contradiction becomes a case. What was applied once is not applied again.
+then a line settles a payment or payout that is open here, as evidence, each
+contradiction becomes a case, and money that names us and that nothing here is
+known of is kept as a stray ('till strays'). What was applied once is not applied
+again.
 
 The exit code is 0 if all matches or was settled, 1 if differences are left or
 a line could not be read, 2 if it could not be done.`,
@@ -68,7 +70,7 @@ a line could not be read, 2 if it could not be done.`,
 	f.DurationVar(&o.slack, "slack", time.Minute, "how far the operator's clock may be from ours")
 	f.StringVar(&o.output, "output", "", "a CSV file to write every difference to")
 	f.BoolVar(&o.all, "all", false, "write what matches, too")
-	f.BoolVar(&o.apply, "apply", false, "let lines settle open payments and payouts, and open a case for each contradiction")
+	f.BoolVar(&o.apply, "apply", false, "let lines settle open payments and payouts, open a case for each contradiction, and keep strays")
 	f.StringVar(&o.by, "by", "", "who applies the statement (required with --apply)")
 	f.StringVar(&o.secretFile, "secret-file", "", "the installation's secret, for --apply (default till.secret beside the database)")
 	for _, name := range []string{"connection", "statement"} {

@@ -150,8 +150,15 @@ type appliedJSON struct {
 	Unchanged int64         `json:"unchanged"`
 	Cases     int64         `json:"cases"`
 	Known     int64         `json:"known"`
+	Strays    straysJSON    `json:"strays"`
 	Refused   int64         `json:"refused"`
 	Refusals  []refusalJSON `json:"refusals"`
+}
+
+type straysJSON struct {
+	Kept   int64 `json:"kept"`
+	Known  int64 `json:"known"`
+	Beyond int64 `json:"beyond_limit"`
 }
 
 type refusalJSON struct {
@@ -189,6 +196,12 @@ func (o *reconcileOptions) print(w io.Writer, r *books.Reconciled, f *findings, 
 	if a != nil {
 		fmt.Fprintf(w, "\napplied: %d settled, %d settled meanwhile, %d cases opened, %d known already, %d refused\n",
 			a.Settled, a.Unchanged, a.Cases, a.Known, a.Refused)
+		if a.Strays+a.Kept+a.Beyond > 0 {
+			fmt.Fprintf(w, "strays: %d kept or confirmed, %d known already; see 'till strays'\n", a.Strays, a.Kept)
+		}
+		if a.Beyond > 0 {
+			fmt.Fprintf(w, "%d lines were not kept as strays: at most %d may be open\n", a.Beyond, books.MaxStrays)
+		}
 		for _, x := range a.Refusals {
 			fmt.Fprintf(w, "line %d, %s: %s\n", x.Line, x.ID, x.Why)
 		}
@@ -216,7 +229,7 @@ func (o *reconcileOptions) reportOf(r *books.Reconciled, f *findings, a *books.A
 		}
 	}
 	if a != nil {
-		out.Applied = &appliedJSON{a.Settled, a.Unchanged, a.Cases, a.Known, a.Refused, make([]refusalJSON, len(a.Refusals))}
+		out.Applied = &appliedJSON{a.Settled, a.Unchanged, a.Cases, a.Known, straysJSON{a.Strays, a.Kept, a.Beyond}, a.Refused, make([]refusalJSON, len(a.Refusals))}
 		for i, x := range a.Refusals {
 			out.Applied.Refusals[i] = refusalJSON{x.Line, x.ID.String(), x.Why}
 		}

@@ -58,7 +58,7 @@ var checked = []struct{ invariant, what string }{
 	{"I1", "entries balance"}, {"I2", "successes are booked once"}, {"I3", "balances are the sums of statements"},
 	{"I4", "only legal moves"}, {"I5", "one payment or payout for each key"}, {"I6", "each move has its event"},
 	{"I7", "no event is forgotten"}, {"I9", "nothing open is forgotten"}, {"I10", "totals are exact"},
-	{"I14", "the audit log is whole and unchanged"}, {"I15", "taxes and items add up"},
+	{"I14", "the audit log is whole and unchanged"}, {"I15", "taxes and items add up"}, {"I16", "no stray's money is in two places"},
 }
 
 // reportJSON is what was read and found as the command prints it.
@@ -75,6 +75,7 @@ type reportJSON struct {
 	Counters     int64         `json:"counters"`
 	Audit        int64         `json:"audit"`
 	Seals        int64         `json:"seals"`
+	Strays       int64         `json:"strays"`
 	Checked      []string      `json:"checked"`
 	Problems     []problemJSON `json:"problems"`
 	Omitted      int64         `json:"omitted"` // problems beyond the longest list
@@ -91,7 +92,7 @@ func printReport(w io.Writer, r *books.Report, asJSON bool) error {
 	if asJSON {
 		out := reportJSON{
 			Clean: r.Clean(), Clients: r.Clients, Payments: r.Payments, Payouts: r.Payouts, Events: r.Events, Endpoints: r.Endpoints, Wallets: r.Wallets,
-			Transactions: r.Transactions, Entries: r.Entries, Counters: r.Counters, Audit: r.Audit, Seals: r.Seals,
+			Transactions: r.Transactions, Entries: r.Entries, Counters: r.Counters, Audit: r.Audit, Seals: r.Seals, Strays: r.Strays,
 			Problems: make([]problemJSON, len(r.Problems)), Omitted: r.Omitted,
 		}
 		for _, c := range checked {
@@ -102,8 +103,8 @@ func printReport(w io.Writer, r *books.Report, asJSON bool) error {
 		}
 		return printJSON(w, out)
 	}
-	fmt.Fprintf(w, "%d clients, %d payments, %d payouts, %d events, %d endpoints, %d wallets, %d transactions, %d entries, %d counters, %d audit rows, %d of them sealed\n",
-		r.Clients, r.Payments, r.Payouts, r.Events, r.Endpoints, r.Wallets, r.Transactions, r.Entries, r.Counters, r.Audit, r.Seals)
+	fmt.Fprintf(w, "%d clients, %d payments, %d payouts, %d events, %d endpoints, %d wallets, %d transactions, %d entries, %d counters, %d audit rows, %d of them sealed, %d strays\n",
+		r.Clients, r.Payments, r.Payouts, r.Events, r.Endpoints, r.Wallets, r.Transactions, r.Entries, r.Counters, r.Audit, r.Seals, r.Strays)
 	for _, c := range checked {
 		problems := 0
 		for _, p := range r.Problems {

@@ -1,0 +1,369 @@
+package main
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"till"
+	"till/books"
+	"till/server"
+	"till/store"
+)
+
+func newStrays() *cobra.Command {
+	var database string
+	var f store.StrayFilter
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "strays",
+		Short: "List money that names us and that we do not know, and say whose it is",
+		Long: `List money that names us and that we do not know: a callback came for a payment
+or payout that is not here, or 'till reconcile --apply' met a line with a
+reference of our form. Such money was lost with a restored backup, or is another
+system's. What a callback says is only claimed; a line of a statement is
+confirmed.
+
+A stray closes by itself when its client sends the create again with the same key
+and the payment is credited. Otherwise a person says whose it is: 'till strays
+attribute' gives it to a client by an adjustment, 'till strays foreign' says that
+it is not ours. If the payment of an attributed stray turns up later, the commit
+that credits it takes the adjustment back.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.Limit < 1 || f.Limit > books.MaxStrayPage {
+				return fmt.Errorf("--limit is from 1 to %d", books.MaxStrayPage)
+			}
+			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+				strays, err := books.ListStrays(cmd.Context(), s, f)
+				if err != nil {
+					return err
+				}
+				if len(strays) == f.Limit {
+					fmt.Fprintf(cmd.ErrOrStderr(), "till: %d strays are shown; there may be more: --limit, or close some\n", f.Limit)
+				}
+				return printStrays(cmd.OutOrStdout(), strays, asJSON)
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.Connection, "connection", "", "only this connection's")
+	flags.BoolVar(&f.All, "all", false, "closed ones too, newest first")
+	flags.IntVar(&f.Limit, "limit", 200, fmt.Sprintf("how many, at most %d", books.MaxStrayPage))
+	addDatabaseFlag(cmd, &database)
+	addJSONFlag(cmd, &asJSON)
+	cmd.AddCommand(newStrayShow(), newStrayAttribute(), newStrayForeign())
+	return cmd
+}
+
+// openStrays says how many strays are open.
+func openStrays(n int) string {
+	switch {
+	case n == 1:
+		return "1 stray is open"
+	case n >= books.MaxStrays:
+		return fmt.Sprintf("%d strays or more are open", n)
+	}
+	return fmt.Sprintf("%d strays are open", n)
+}
+
+// tellStrays mentions that strays are open.
+func tellStrays(cmd *cobra.Command, s *store.Store) error {
+	n, err := books.CountOpenStrays(cmd.Context(), s)
+	if err == nil && n > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "till: %s: money that names us and that nobody has; see 'till strays'\n", openStrays(n))
+	}
+	return err
+}
+
+// strayJSON is a stray as the command prints it.
+type strayJSON struct {
+	StrayID     string  `json:"stray_id"`
+	Connection  string  `json:"connection"`
+	Direction   *string `json:"direction"` // in or out; null: nobody says
+	Source      string  `json:"source"`
+	SeenAt      string  `json:"seen_at"`
+	Reference   *string `json:"reference"`
+	SubjectID   *string `json:"subject_id"`
+	ClientID    *string `json:"client_id"` // whom it names
+	Receipt     *string `json:"receipt"`
+	Claimed     *string `json:"claimed"` // what a callback says
+	Amount      *string `json:"amount"`  // claimed, unless it is confirmed
+	Currency    *string `json:"currency"`
+	ConfirmedAt *string `json:"confirmed_at"`
+	Confirmed   *string `json:"confirmed_by"`
+	Closed      *string `json:"closed"` // attributed, credited or foreign
+	ClosedAt    *string `json:"closed_at"`
+	ClosedBy    *string `json:"closed_by"`
+	Reason      *string `json:"reason"`
+	Evidence    *string `json:"evidence"`      // SHA-256
+	OwnerID     *string `json:"owner_id"`      // the client that has the money
+	GivenID     *string `json:"attributed_to"` // ever
+	SettledID   *string `json:"settled_id"`
+	TakenBack   bool    `json:"taken_back"`
+}
+
+func strayOut(s *store.Stray) strayJSON {
+	out := strayJSON{
+		StrayID: s.ID.String(), Connection: s.Connection, Direction: textOrNull(s.Direction), Source: s.Source, SeenAt: s.SeenAt.String(),
+		Reference: idOrNull(s.Reference), SubjectID: idOrNull(s.Subject), ClientID: idOrNull(s.Client), Receipt: textOrNull(s.Receipt), Claimed: textOrNull(s.Claimed),
+		ConfirmedAt: timeOrNull(s.ConfirmedAt), Confirmed: textOrNull(s.Confirmed), Closed: textOrNull(s.Why), ClosedAt: timeOrNull(s.ClosedAt), ClosedBy: textOrNull(s.ClosedBy),
+		Reason: textOrNull(s.Reason), Evidence: textOrNull(hex.EncodeToString(s.Evidence)), OwnerID: idOrNull(s.Owner), GivenID: idOrNull(s.Given), SettledID: idOrNull(s.Settled), TakenBack: s.TakenBack,
+	}
+	if s.Amount.Currency != "" {
+		out.Amount, out.Currency = textOrNull(s.Amount.Value()), textOrNull(s.Amount.Currency)
+	}
+	return out
+}
+
+// said says what is claimed of a stray and what is confirmed.
+func said(s *store.Stray) string {
+	amount := "an amount that is not said"
+	if s.Amount.Currency != "" {
+		amount = s.Amount.Value() + " " + s.Amount.Currency
+	}
+	switch {
+	case !s.ConfirmedAt.IsZero():
+		return amount + ", confirmed by a statement"
+	case s.Claimed == "":
+		return amount + ", claimed by a callback that does not say what became of it"
+	}
+	return amount + ", claimed: " + s.Claimed
+}
+
+// names returns what a stray is known by.
+func names(s *store.Stray) string {
+	var out []string
+	for _, n := range []struct {
+		word  string
+		value *string
+	}{{"reference", idOrNull(s.Reference)}, {"id", idOrNull(s.Subject)}, {"receipt", textOrNull(s.Receipt)}} {
+		if n.value != nil {
+			out = append(out, n.word+" "+*n.value)
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// orDash is a text of a table, - where there is none.
+func orDash(s *string) string {
+	if s == nil {
+		return "-"
+	}
+	return *s
+}
+
+func printStrays(w io.Writer, strays []*store.Stray, asJSON bool) error {
+	if asJSON {
+		items := make([]strayJSON, len(strays))
+		for i, s := range strays {
+			items[i] = strayOut(s)
+		}
+		return printJSON(w, map[string]any{"items": items})
+	}
+	if len(strays) == 0 {
+		_, err := fmt.Fprintln(w, "There are no strays.")
+		return err
+	}
+	return table(w, func(row func(...any)) {
+		row("STRAY", "SEEN", "CONNECTION", "WAY", "MONEY", "CLIENT", "CLOSED", "NAMES")
+		for _, s := range strays {
+			row(s.ID, s.SeenAt, s.Connection, orDash(textOrNull(s.Direction)), said(s), orDash(idOrNull(s.Client)), orDash(textOrNull(s.Why)), names(s))
+		}
+	})
+}
+
+func newStrayShow() *cobra.Command {
+	var database, secretFile string
+	var body, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "show STRAY",
+		Short: "Show a stray, with the callback that told of it",
+		Args:  oneArg,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := parseID(args[0], "stray")
+			if err != nil {
+				return err
+			}
+			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+				stray, err := books.ShowStray(cmd.Context(), s, id)
+				if err != nil {
+					return err
+				}
+				var text []byte
+				if body {
+					secret, err := readSecret(cmd.Context(), s, database, secretFile)
+					if err != nil {
+						return err
+					}
+					b, err := books.NewStrays(s, secret)
+					if err != nil {
+						return err
+					}
+					if text, err = b.Body(stray); err != nil {
+						return err
+					}
+				}
+				return printStray(cmd.OutOrStdout(), stray, text, asJSON)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&body, "body", false, "show the callback's body, too, which may name a customer: it is kept encrypted")
+	cmd.Flags().StringVar(&secretFile, "secret-file", "", "the installation's secret, for --body (default till.secret beside the database)")
+	addDatabaseFlag(cmd, &database)
+	addJSONFlag(cmd, &asJSON)
+	return cmd
+}
+
+func printStray(w io.Writer, s *store.Stray, body []byte, asJSON bool) error {
+	if asJSON {
+		return printJSON(w, struct {
+			strayJSON
+			Body *string `json:"body"`
+		}{strayOut(s), textOrNull(string(body))})
+	}
+	err := table(w, func(row func(...any)) {
+		row("stray", s.ID)
+		row("seen", s.SeenAt, "by a "+s.Source)
+		row("connection", s.Connection)
+		row("way", orDash(textOrNull(s.Direction)))
+		row("money", said(s))
+		row("names", names(s))
+		row("client", orDash(idOrNull(s.Client)))
+		row("confirmed", orDash(textOrNull(s.Confirmed)))
+		row("closed", orDash(textOrNull(s.Why)), timeOr(s.ClosedAt, "-"), orDash(textOrNull(s.ClosedBy)), orDash(textOrNull(s.Reason)))
+		row("owner", orDash(idOrNull(s.Owner)), orDash(idOrNull(s.Settled)))
+		if s.TakenBack {
+			row("", "it had been attributed before, which was taken back")
+		}
+	})
+	if err == nil && body != nil {
+		_, err = fmt.Fprintf(w, "%s\n", body)
+	}
+	return err
+}
+
+func newStrayAttribute() *cobra.Command {
+	var database, client, amount, currency, evidence string
+	var a books.Attribution
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "attribute STRAY",
+		Short: "Give a stray's money to a client, on evidence",
+		Long: `Give a stray's money to a client, or take it where the money went out: by an
+adjustment that has the stray's id, once. It is made whatever the wallet holds;
+what is not available is owed. No stray is attributed whose payment is here. If
+it turns up later, the commit that credits it takes the adjustment back.
+
+Where no statement has confirmed the stray, say what the evidence shows: the
+amount in minor units, the currency and, if nobody says it, the way.`,
+		Args: oneArg,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if a.Stray, err = parseID(args[0], "stray"); err != nil {
+				return err
+			}
+			if a.Client, err = parseID(client, "client"); err != nil {
+				return err
+			}
+			if (amount == "") != (currency == "") {
+				return errors.New("--amount and --currency go together")
+			}
+			if amount != "" {
+				minor, ok := till.ParseMinor(amount)
+				if !ok || minor == 0 {
+					return errors.New("--amount is minor units that are not 0, such as 500")
+				}
+				a.Amount = till.Money{Minor: minor, Currency: currency}
+			}
+			if !isLine(a.By, maxBy) {
+				return fmt.Errorf("--by must name who says so, in at most %d characters", maxBy)
+			}
+			shown, err := readEvidence(evidence)
+			if err != nil {
+				return err
+			}
+			a.Evidence, a.Named = shown.digest, shown.name
+			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+				done, err := books.AttributeStray(cmd.Context(), s, a)
+				if err != nil {
+					return err
+				}
+				return printAttributed(cmd.OutOrStdout(), &done, asJSON)
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&client, "client", "", "the client whose money it is (required)")
+	f.StringVar(&a.By, "by", "", "who says so (required)")
+	f.StringVar(&evidence, "evidence", "", "file that shows it, at most 64 MiB; its SHA-256 is recorded (required)")
+	f.StringVar(&amount, "amount", "", "what the evidence shows, in minor units, where no statement has confirmed it")
+	f.StringVar(&currency, "currency", "", "its currency")
+	f.StringVar(&a.Direction, "way", "", "in or out, where nobody says it")
+	for _, name := range []string{"client", "by", "evidence"} {
+		cmd.MarkFlagRequired(name)
+	}
+	addDatabaseFlag(cmd, &database)
+	addJSONFlag(cmd, &asJSON)
+	return cmd
+}
+
+func printAttributed(w io.Writer, a *books.Attributed, asJSON bool) error {
+	if asJSON {
+		return printJSON(w, struct {
+			strayJSON
+			Before  bool   `json:"made_before"`
+			Balance string `json:"balance"`
+			Owed    string `json:"owed"`
+		}{strayOut(a.Stray), a.Before, till.Money{Minor: a.Wallet.Balance}.Value(), till.Money{Minor: a.Wallet.Owed}.Value()})
+	}
+	what := "attributed"
+	if a.Before {
+		what = "was attributed before, nothing was done now"
+	}
+	_, err := fmt.Fprintf(w, "stray %s of %s %s: %s\nbalance %d %s, owed %d\n", a.ID, a.Amount.Value(), a.Amount.Currency, what, a.Wallet.Balance, a.Amount.Currency, a.Wallet.Owed)
+	return err
+}
+
+func newStrayForeign() *cobra.Command {
+	var database, reason, by string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "foreign STRAY",
+		Short: "Say that a stray's money is not ours",
+		Args:  oneArg,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := parseID(args[0], "stray")
+			if err != nil {
+				return err
+			}
+			if !isLine(by, maxBy) {
+				return fmt.Errorf("--by must name who says so, in at most %d characters", maxBy)
+			}
+			if !isLine(reason, books.MaxReason) {
+				return fmt.Errorf("--reason must be plain text on one line, of at most %d characters", books.MaxReason)
+			}
+			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+				stray, err := books.ForeignStray(cmd.Context(), s, id, books.Act{By: by, Reason: server.Redact(reason)})
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return printJSON(cmd.OutOrStdout(), strayOut(stray))
+				}
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "stray %s: closed, not ours\n", stray.ID)
+				return err
+			})
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "whose it is, or why it is not ours (required)")
+	cmd.Flags().StringVar(&by, "by", "", "who says so (required)")
+	cmd.MarkFlagRequired("reason")
+	cmd.MarkFlagRequired("by")
+	addDatabaseFlag(cmd, &database)
+	addJSONFlag(cmd, &asJSON)
+	return cmd
+}
