@@ -148,9 +148,9 @@ func sought(s *store.Stray) (out store.Sought) {
 	return out
 }
 
-// locate finds the payments and payouts that a stray is about: by its reference
-// on connections that are called at one address, and among the clients by all
-// that it names.
+// locate finds the payments and payouts that a stray is about: by its receipt, by
+// its reference on connections that are called at one address, and among the
+// clients by all that it names.
 func locate(ctx context.Context, tx *store.Tx, s *store.Stray, clients []till.ID) (out []store.Found, err error) {
 	var refs []store.Ref
 	if !s.Reference.IsZero() {
@@ -160,6 +160,18 @@ func locate(ctx context.Context, tx *store.Tx, s *store.Stray, clients []till.ID
 		}
 		if f != nil {
 			refs = append(refs, f.Ref)
+		}
+	}
+	if receipt := sought(s).Receipt; receipt != "" {
+		k := store.Receipt{Connection: s.Connection, Text: receipt}
+		for _, kind := range []string{store.KindPayment, store.KindPayout} {
+			owners, err := tx.ReceiptOwners(ctx, kind, []store.Receipt{k})
+			if err != nil {
+				return nil, err
+			}
+			if ref, had := owners[k]; had && (s.Direction == "" || s.Direction == wayOf(kind)) {
+				refs = append(refs, ref)
+			}
 		}
 	}
 	for _, client := range clients {

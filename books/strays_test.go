@@ -412,6 +412,29 @@ func TestAStrayWhoseMoneyIsBookedAlready(t *testing.T) {
 	})
 }
 
+// A receipt that comes after the success tells whose money it was.
+func TestAReceiptThatComesLaterClosesItsStray(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T, s *store.Store) {
+		h := newShore(t, s)
+		stray := h.saw(h.lose("R1", store.StrayIn).call("its address and receipt"))
+		if _, err := h.give(stray, h.client); err != nil {
+			t.Fatal(err)
+		}
+		p := h.pay("paid", provider.Result{Outcome: provider.Success})
+		if got := h.show(stray.ID); got.Why != store.StrayAttributed {
+			t.Fatalf("the stray is %+v", got)
+		}
+		storetest.Apply(t, h.collector, s, p, paidUnder("R1"))
+		if got := h.show(stray.ID); got.Why != store.StrayCredited || got.Settled != p.ID || !got.TakenBack {
+			t.Errorf("the stray is %+v", got)
+		}
+		if w := h.wallet(h.client); w.Balance != 5000 {
+			t.Errorf("the wallet has %d", w.Balance)
+		}
+	})
+}
+
 func TestStraysAreLimited(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t, store.Config{Path: filepath.Join(t.TempDir(), "till.db")})

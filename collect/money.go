@@ -16,8 +16,7 @@ import (
 func (b *change) Succeed(ctx context.Context, p *store.PaymentRow, a *engine.Answer) error {
 	r := a.Result
 	if p.Credited() {
-		b.again(p, a)
-		return nil
+		return b.again(ctx, p, a)
 	}
 	if a.Action != engine.Resolve {
 		if why := b.Mismatch(p, a); why != "" {
@@ -40,12 +39,12 @@ func (b *change) Succeed(ctx context.Context, p *store.PaymentRow, a *engine.Ans
 // again takes word of a success of which the money was credited before. A
 // receipt that came with neither the money nor before is stored now, once, and
 // the client is told.
-func (b *change) again(p *store.PaymentRow, a *engine.Answer) {
+func (b *change) again(ctx context.Context, p *store.PaymentRow, a *engine.Answer) error {
 	r, byPerson := a.Result, a.Action == engine.Resolve
 	switch {
 	case byPerson && p.ReversedEvent != 0:
 		a.Refused = till.Errorf(till.CodeValidationFailed, "the payment's money was credited and taken back")
-		return
+		return nil
 	case r.Receipt == "" || r.Receipt == p.ProviderReference:
 	case p.ProviderReference != "":
 		if !byPerson {
@@ -56,7 +55,7 @@ func (b *change) again(p *store.PaymentRow, a *engine.Answer) {
 	case b.ReceiptTaken(p, r.Receipt):
 		if byPerson {
 			a.Refused = till.Errorf(till.CodeValidationFailed, "another payment has this receipt")
-			return
+			return nil
 		}
 		b.Reused(p, r.Receipt)
 	default:
@@ -64,10 +63,14 @@ func (b *change) again(p *store.PaymentRow, a *engine.Answer) {
 		b.Receive(p, r.Receipt)
 		p.UpdatedAt, p.UpdatedEvent = head.Tick(), head.NextEvent()
 		b.Tell(p, till.PaymentUpdated, p.UpdatedEvent)
+		if err := b.CloseStrays(ctx, p); err != nil { // by the receipt it is known to be the stray's money
+			return err
+		}
 	}
 	if byPerson {
 		b.Resolved(p, a)
 	}
+	return nil
 }
 
 // settle credits the client's wallet: in the status' own commit if the
