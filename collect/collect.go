@@ -163,6 +163,9 @@ func answer(row *store.PaymentRow, replayed bool, err error) (Created, error) {
 	if err != nil {
 		return Created{}, err
 	}
+	if row.ExpiresAt != row.CreatedAt+row.ApprovalWindow {
+		row = row.Fresh() // the clock was set back; what a repeated call is told goes by its own time
+	}
 	return Created{Payment: &row.Payment, Replayed: replayed}, nil
 }
 
@@ -185,12 +188,12 @@ func (c *Collector) write(ctx context.Context, tx *store.Tx, heads map[till.ID]*
 }
 
 // stamp gives a new payment its time, and with it its id and its first step.
-// What is due, and how long a lease lasts, goes by the clock alone: a client's
-// own time runs ahead of it when the clock was set back.
+// What is due, how long a lease lasts and when the window ends goes by the clock
+// alone: a client's own time runs ahead of it when the clock was set back.
 func stamp(call *creation, at, now till.Time) {
 	p := call.Row
 	p.ID = till.NewID(at)
-	p.CreatedAt, p.UpdatedAt, p.ExpiresAt = at, at, at+p.ApprovalWindow
+	p.CreatedAt, p.UpdatedAt, p.ExpiresAt = at, at, engine.WindowFrom(at, now)+p.ApprovalWindow
 	call.Step = store.Step{ClientID: p.ClientID, SubjectID: p.ID, Kind: store.KindPayment, Lane: store.Lane(p.Connection, store.OpSubmit), DueAt: now}
 	if call.Grant != nil {
 		call.Grant.Lease(&call.Step, now)

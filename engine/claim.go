@@ -40,13 +40,18 @@ type fullness struct {
 // look returns when the next step of each of our lanes can be taken. What waits
 // in the lanes of connections that are not configured here is others'.
 func (e *Engine) look(ctx context.Context) (times []till.Time, err error) {
+	var now till.Time
 	err = e.c.Store.View(ctx, func(tx *store.Tx) (err error) {
 		if err = e.lookFrom(ctx, tx); err != nil {
 			return err
 		}
 		times, err = tx.NextDue(ctx, e.views(e.known))
+		now = tx.Now()
 		return err
 	})
+	if err == nil && e.clock.setBack(now) {
+		e.ahead = true
+	}
 	return times, err
 }
 
@@ -126,6 +131,12 @@ func (e *Engine) step(ctx context.Context) time.Duration {
 	e.notice(ctx)
 	now := e.c.Store.Now()
 	times, err := e.look(ctx)
+	if err == nil && e.ahead {
+		if err = e.mend(ctx); err == nil {
+			e.ahead = false
+			return 0
+		}
+	}
 	if err == nil {
 		lanes, next := e.due(times, now)
 		if len(lanes) == 0 {

@@ -143,7 +143,7 @@ func Note(s *store.Step, a *Answer, t provider.Traits, now till.Time) {
 		s.Acked, s.Absent = true, 0
 		return
 	}
-	if a.Action == Check && a.Result.Outcome == provider.NotFound && !s.Acked && a.Started > last {
+	if a.Action == Check && a.Result.Outcome == provider.NotFound && !s.Acked && a.Started > last && a.Started <= now {
 		absent(s, a, t)
 	}
 }

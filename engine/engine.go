@@ -124,10 +124,13 @@ type Engine struct {
 	unnoticing map[string]bool // connections whose operators know no reference of ours
 
 	// Only the loop of Run uses these.
-	known   []string             // the lanes of the connections that are configured here
+	known   []string // the lanes of the connections that are configured here
+	bounds  map[string]store.Bounds
 	shared  map[string]time.Time // those in which steps of another account were met, and when
 	noticed time.Time            // when it last looked for what nobody takes
 	floors  floors
+	clock   clock
+	ahead   bool // the clock was set back, and not all is mended that lies in the future
 	waits   map[string]wait
 }
 
@@ -167,6 +170,7 @@ func New(c Config) *Engine {
 		reserves: map[string]*reserve{},
 		waits:    map[string]wait{},
 		shared:   map[string]time.Time{},
+		bounds:   map[string]store.Bounds{},
 
 		unnoticing: map[string]bool{},
 	}
@@ -177,6 +181,7 @@ func New(c Config) *Engine {
 		for _, action := range []Action{Check, Submit} {
 			o := e.operation(name, action)
 			e.known = append(e.known, store.Lane(name, o.Name))
+			e.bounds[store.Lane(name, o.Name)] = boundsOf(p.Traits())
 			if r := rateOf(p.Traits(), limits, action); r.PerSecond > 0 {
 				e.rates[o] = r
 			}
@@ -421,7 +426,7 @@ func (e *Engine) act(ctx context.Context, t *Task) *Answer {
 	if t.leaseEnd.Before(end) {
 		end = t.leaseEnd
 	}
-	if !time.Now().Before(end) {
+	if !e.leased(t) {
 		a.Ended, a.Err = e.c.Store.Now(), errLeaseOver
 		e.c.Log.Warn("gave up a step", e.c.Kind, j.Ref.ID, "error", a.Err)
 		return a

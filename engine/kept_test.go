@@ -86,15 +86,16 @@ func TestAKeptRowIsNotReadAgain(t *testing.T) {
 			c, client := storetest.NewCollector(t, s), storetest.NewClient(t, s, till.Test)
 			p := sentPayment(t, s, c, client)
 			kept := p.Copy()
-			kept.ExpiresAt += till.Hour
+			kept.ProviderReference = "only in what is kept"
 			a := engine.Keep(successOf(s, c, p), kept)
+			a.Result = storetest.Opened
 			c.Apply(t.Context(), []*engine.Answer{a})
 			var events []*till.Event
 			err := s.View(t.Context(), func(tx *store.Tx) (err error) {
 				events, err = tx.Events(t.Context(), client.ID, 0, 10)
 				return err
 			})
-			if err != nil || a.Refused != nil || len(events) != 2 || events[1].ExpiresAt != kept.ExpiresAt {
+			if err != nil || a.Refused != nil || len(events) != 2 || events[1].ProviderReference != kept.ProviderReference {
 				t.Errorf("%d events, refused: %v, error %v", len(events), a.Refused, err)
 			}
 			if kept.Status != till.Pending {
@@ -175,4 +176,28 @@ func TestAnAnswerKnowsWhenItsStepIsDue(t *testing.T) {
 			t.Errorf("it has ended: due at %v", got)
 		}
 	})
+}
+
+// A kept row whose window has been moved, by one who mended what the clock had
+// left in the future, is read again: the event of its end says when it ended.
+func TestAKeptRowWhoseWindowWasMovedIsReadAgain(t *testing.T) {
+	for _, e := range storetest.Engines() {
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			s := storetest.Open(t, e.Config(t))
+			t.Cleanup(func() { storetest.CheckInvariants(t, s) })
+			c, client := storetest.NewCollector(t, s), storetest.NewClient(t, s, till.Test)
+			p := sentPayment(t, s, c, client)
+			if err := s.Update(t.Context(), func(tx *store.Tx) error {
+				return tx.ExtendPayment(t.Context(), p.Alike().Ref, p.ExpiresAt-till.Second)
+			}); err != nil {
+				t.Fatal(err)
+			}
+			a := engine.Keep(successOf(s, c, p), p)
+			c.Apply(t.Context(), []*engine.Answer{a})
+			if now := paymentNow(t, s, a.Ref); a.Refused != nil || now.Status != till.Success {
+				t.Errorf("it is %s, refused: %v", now.Status, a.Refused)
+			}
+		})
+	}
 }

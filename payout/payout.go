@@ -157,6 +157,9 @@ func answer(row *store.PayoutRow, replayed bool, err error) (Created, error) {
 	if err != nil {
 		return Created{}, err
 	}
+	if row.ExpiresAt != row.CreatedAt+row.SendWindow {
+		row = row.Fresh() // the clock was set back; what a repeated call is told goes by its own time
+	}
 	return Created{Payout: &row.Payout, Replayed: replayed}, nil
 }
 
@@ -281,7 +284,7 @@ func (m *Paymaster) stamp(call *creation, at, now till.Time) {
 		due, window = due.Add(held), window+held
 	}
 	p.SendWindow = till.Time(window.Microseconds())
-	p.ExpiresAt = at + p.SendWindow
+	p.ExpiresAt = engine.WindowFrom(at, now) + p.SendWindow
 	call.Step = store.Step{ClientID: p.ClientID, SubjectID: p.ID, Kind: store.KindPayout, Lane: store.Lane(p.Connection, store.OpPayoutSubmit), DueAt: due}
 }
 

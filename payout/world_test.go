@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,6 +34,7 @@ type world struct {
 	fee      int64 // of every payout
 	deaf     bool  // callbacks do not arrive
 	look     time.Duration
+	offset   atomic.Int64 // of the database's clock, a time.Duration
 	stop     func()
 }
 
@@ -75,7 +77,7 @@ func newWorld(t *testing.T, database store.Config, sc sandbox.Config, habits fun
 	ctx := context.Background()
 	w := &world{t: t}
 	// A database server lives outside the bubble; its clock does not.
-	database.Now = func() till.Time { return till.TimeOf(time.Now()) }
+	database.Now = func() till.Time { return till.TimeOf(time.Now().Add(time.Duration(w.offset.Load()))) }
 	database.NoNotify = true // to wait on the network would stop the time here
 	var err error
 	if w.store, err = store.Open(ctx, database); err != nil {

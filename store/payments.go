@@ -29,13 +29,15 @@ type PaymentRow struct {
 }
 
 // paymentVersion tells a row from what it was before: whatever moves it, or
-// puts it on the attention list, changes one of these.
+// the end of its window, or puts it on the attention list, changes one of these.
 type paymentVersion struct {
-	updatedAt till.Time
-	attention bool
+	updatedAt, expiresAt till.Time
+	attention            bool
 }
 
-func (p *PaymentRow) version() paymentVersion { return paymentVersion{p.UpdatedAt, p.Attention} }
+func (p *PaymentRow) version() paymentVersion {
+	return paymentVersion{p.UpdatedAt, p.ExpiresAt, p.Attention}
+}
 
 // Copy returns a row to be changed, for one that is taken to be what the
 // database has. If it is not, the change will be refused.
@@ -166,7 +168,7 @@ func (tx *Tx) insertFirsts(ctx context.Context, spans map[till.ID]*[2]till.ID, s
 		return err
 	}
 	return tx.later(ctx, `INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at, resolution)
-		SELECT client_id, pending_event, 'payment.pending', id, created_at, 'pending', expires_at, 'waiting'
+		SELECT client_id, pending_event, 'payment.pending', id, created_at, 'pending', created_at + approval_window, 'waiting'
 		FROM payments WHERE client_id = ? AND id BETWEEN ? AND ?`, args)
 }
 
@@ -177,7 +179,7 @@ func (tx *Tx) sendFirsts(ctx context.Context, rows []*PaymentRow, steps []*Step,
 		if !inserted[i] {
 			continue
 		}
-		events = append(events, []any{p.ClientID[:], p.PendingEvent, p.ID[:], int64(p.CreatedAt), int64(p.ExpiresAt)})
+		events = append(events, []any{p.ClientID[:], p.PendingEvent, p.ID[:], int64(p.CreatedAt), int64(p.CreatedAt + p.ApprovalWindow)})
 		if steps[i].LeaseVersion == 0 {
 			due = append(due, []any{p.ClientID[:], p.ID[:], Lane(p.Connection, OpSubmit), int64(tx.Now())})
 		}
@@ -295,13 +297,13 @@ func (tx *Tx) UpdatePayments(ctx context.Context, rows []*PaymentRow) error {
 			orNull(p.FailureReason), code, message, retryable,
 			int64(p.UpdatedAt), p.Attention, orNull(p.Resolution.LastCheckedAt), p.Resolution.Attempts,
 			orNull(p.ProcessingEvent), orNull(p.FinalEvent), orNull(p.LateEvent), orNull(p.ReversedEvent), orNull(p.UpdatedEvent), p.ClientID[:], p.ID[:],
-			int64(p.was.updatedAt), p.was.attention}
+			int64(p.was.updatedAt), p.was.attention, int64(p.was.expiresAt)}
 		p.was = p.version()
 	}
 	return tx.setAll(ctx, `UPDATE payments SET status = ?, previous_status = ?, provider_reference = ?,
 		failure_reason = ?, failure_code = ?, failure_message = ?, failure_retryable = ?,
 		updated_at = ?, attention = ?, checked_at = ?, calls = ?,
-		processing_event = ?, final_event = ?, late_event = ?, reversed_event = ?, updated_event = ? WHERE client_id = ? AND id = ? AND updated_at = ? AND attention = ?`, args)
+		processing_event = ?, final_event = ?, late_event = ?, reversed_event = ?, updated_event = ? WHERE client_id = ? AND id = ? AND updated_at = ? AND attention = ? AND expires_at = ?`, args)
 }
 
 // failureArgs returns the columns of a failure's detail, null without one.

@@ -1,0 +1,64 @@
+package payout_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"till"
+	"till/provider"
+	"till/provider/sandbox"
+)
+
+// A clock that is set back by an hour, or was a day ahead, delays no payout and
+// leaves none a day too long to be sent.
+func TestAClockThatIsSetBackKeepsNobodyWaiting(t *testing.T) {
+	t.Parallel()
+	inWorldWith(t, sandbox.Config{Look: time.Second}, func(t *testing.T, w *world) {
+		w.deaf = true
+		// It is held by the operator for a while, and then paid.
+		began := time.Now()
+		w.way.set(nil, func(ctx context.Context, q provider.Query, _ int) (provider.Result, error) {
+			if time.Since(began) < 8*time.Second {
+				return provider.Result{Outcome: provider.Open}, nil
+			}
+			return w.operator.Payouts().Check(ctx, q)
+		})
+		open := w.create("4567").ID
+		time.Sleep(5 * time.Second)
+		w.offset.Store(int64(-time.Hour))
+		time.Sleep(5 * time.Second)
+		if p := w.payout(open); p.Status != till.PayoutSuccess {
+			t.Errorf("an hour back it is %s, due in %s", p.Status, w.step(open).DueAt.Sub(w.store.Now()))
+		}
+
+		w.offset.Store(int64(24 * time.Hour))
+		w.stop()
+		w.master, w.stop = w.start(onlyAccepts)
+		ahead := w.create("4567").ID
+		w.offset.Store(0)
+		after := w.create("4567").ID
+		if p := w.payout(after); p.ExpiresAt > w.store.Now().Add(window) {
+			t.Errorf("made after a day ahead, it may be sent for %s", p.ExpiresAt.Sub(w.store.Now()))
+		}
+		w.stop()
+		w.way.set(func(context.Context, provider.Request, int) (provider.Result, error) {
+			return provider.Result{}, errAway
+		}, nil)
+		w.master, w.stop = w.start()
+		time.Sleep(2 * time.Second)
+		for _, id := range []till.ID{ahead, after} {
+			// Proven absent and sent again, it has a window of its own.
+			if p := w.payout(id); p.ExpiresAt > w.store.Now().Add(window) {
+				t.Errorf("it may be sent for %s", p.ExpiresAt.Sub(w.store.Now()))
+			}
+		}
+		time.Sleep(time.Minute)
+		for _, id := range []till.ID{ahead, after} {
+			if p := w.payout(id); p.Status != till.PayoutFailed {
+				t.Errorf("what never arrived is %s a minute later", p.Status)
+			}
+		}
+		w.purse(t, 1000, 0, 0)
+	})
+}
