@@ -1,10 +1,12 @@
 package collect_test
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -267,8 +269,8 @@ func TestACallbackReplayedAtAnotherClientsAddressCreditsNobody(t *testing.T) {
 		if p := d.row(victim); p.Credited() || p.ProviderReference != "" || d.balance(d.second) != 0 {
 			t.Errorf("the second client's is %s with receipt %q, and its wallet holds %d", p.Status, p.ProviderReference, d.balance(d.second))
 		}
-		if s := d.step(victim); s == nil || s.Handle != "" || s.Mail != nil {
-			t.Errorf("its step is %+v", s)
+		if s := d.step(victim); s == nil || s.Handle != "" || s.Mail != nil || d.cases(victim) != "" {
+			t.Errorf("its step is %+v, its cases are %q: it was asked about", s, d.cases(victim))
 		}
 	})
 }
@@ -281,7 +283,7 @@ func TestACallbackOfTwoLostPushesCreditsOne(t *testing.T) {
 		lost := d.payLost(d.first)
 		genuine := d.letter()
 		victim := d.payLost(d.second)
-		own := d.letter()
+		d.letter()
 		d.deliver(victim, genuine.body)
 		d.await("the replayed callback is taken", func() bool { return d.status(victim) == till.Success })
 		d.genuine(genuine)
@@ -294,12 +296,11 @@ func TestACallbackOfTwoLostPushesCreditsOne(t *testing.T) {
 		if p := d.row(lost); p.Credited() || d.balance(d.first) != another.Amount.Minor {
 			t.Errorf("the first client's is %s, and its wallet holds %d", p.Status, d.balance(d.first))
 		}
-		_ = own
 	})
 }
 
-// The same, with both asked about at the same moment: who records it second
-// finds out then.
+// The same, with both asked about at the same moment, and another receipt forged
+// into the one that is replayed: who records it second finds out then, by the id.
 func TestACallbackOfTwoLostPushesAtTheSameMomentCreditsOne(t *testing.T) {
 	t.Parallel()
 	inDaraja(t, func(t *testing.T, d *daraja) {
@@ -311,7 +312,11 @@ func TestACallbackOfTwoLostPushesAtTheSameMomentCreditsOne(t *testing.T) {
 		both.Add(2)
 		d.set(func() { d.waiting = &both })
 		d.deliver(lost, genuine.body)
-		d.deliver(victim, genuine.body)
+		forged := regexp.MustCompile(`("MpesaReceiptNumber","Value":")[^"]*`).ReplaceAll(genuine.body, []byte("${1}FORGED"))
+		if bytes.Equal(forged, genuine.body) {
+			t.Fatalf("nothing was forged: %s", forged)
+		}
+		d.deliver(victim, forged)
 		both.Wait()
 		d.set(func() { d.waiting = nil })
 		d.await("one is credited", func() bool { return d.row(lost).Credited() || d.row(victim).Credited() })

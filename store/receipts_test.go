@@ -115,3 +115,47 @@ func TestAHandleIsHadAlone(t *testing.T) {
 		}
 	})
 }
+
+// TestACallbackOfAnotherHandleIsNotKept: where a step knows by which handle it is
+// known, a callback that names another takes no place of one that names it.
+func TestACallbackOfAnotherHandleIsNotKept(t *testing.T) {
+	t.Parallel()
+	storetest.RunAt(t, &noon, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		ref := newSteps(t, s, clock, 1)[0]
+		wake := func(mail, handle, want string) {
+			t.Helper()
+			err := s.Update(t.Context(), func(tx *store.Tx) error {
+				if _, err := tx.WakeStep(t.Context(), ref, []byte(mail), handle); err != nil {
+					return err
+				}
+				st, err := tx.Step(t.Context(), ref)
+				if err == nil && string(st.Mail) != want {
+					t.Errorf("after %q for %q the mail is %q, want %q", mail, handle, st.Mail, want)
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		wake("any", "ws_1", "any")
+		err := s.Update(t.Context(), func(tx *store.Tx) error {
+			st, err := tx.Step(t.Context(), ref)
+			if err != nil {
+				return err
+			}
+			st.Handle = "ws_1"
+			return tx.SaveSteps(t.Context(), []*store.Step{st})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wake("other", "ws_2", "any")
+		wake("own", "ws_1", "own")
+		wake("nameless", "", "nameless")
+		if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.ForgetMail(t.Context(), []store.Ref{ref}) }); err != nil {
+			t.Fatal(err)
+		}
+		wake("", "", "")
+	})
+}
