@@ -38,7 +38,8 @@ func (b *change) Succeed(ctx context.Context, p *store.PaymentRow, a *engine.Ans
 
 // again takes word of a success of which the money was credited before. A
 // receipt that came with neither the money nor before is stored now, once, and
-// the client is told.
+// the client is told. What a person has seen before is no news: who credited the
+// payment in spite of it knows.
 func (b *change) again(ctx context.Context, p *store.PaymentRow, a *engine.Answer) error {
 	r, byPerson := a.Result, a.Action == engine.Resolve
 	switch {
@@ -51,11 +52,17 @@ func (b *change) again(ctx context.Context, p *store.PaymentRow, a *engine.Answe
 			b.Open(p, engine.CaseContradiction, "the operator reports a second success with another receipt")
 		}
 	case !byPerson && b.Mismatch(p, a) != "":
+		if seen, err := b.seen(ctx, p, engine.CaseMismatch); err != nil || seen {
+			return err
+		}
 		b.Open(p, engine.CaseMismatch, b.Mismatch(p, a)+" with the receipt; the payment was credited before")
 	case b.ReceiptTaken(p, r.Receipt):
 		if byPerson {
 			a.Refused = till.Errorf(till.CodeValidationFailed, "another payment has this receipt")
 			return nil
+		}
+		if seen, err := b.seen(ctx, p, engine.CaseReceiptReused); err != nil || seen {
+			return err
 		}
 		b.Reused(p, r.Receipt)
 	default:
@@ -71,6 +78,12 @@ func (b *change) again(ctx context.Context, p *store.PaymentRow, a *engine.Answe
 		b.Resolved(p, a)
 	}
 	return nil
+}
+
+// seen reports whether a payment is, or was, on the attention list for a kind.
+func (b *change) seen(ctx context.Context, p *store.PaymentRow, kind string) (bool, error) {
+	cases, err := b.Tx.CasesOf(ctx, kind, []store.Ref{{Client: p.ClientID, ID: p.ID}})
+	return len(cases) > 0, err
 }
 
 // settle credits the client's wallet: in the status' own commit if the

@@ -182,3 +182,39 @@ func TestOneReceiptAtTwoInstancesCreditsOne(t *testing.T) {
 		}
 	})
 }
+
+// A person credits a payment in spite of a case: the operator's same word, after
+// that, is no news.
+func TestACaseThatAPersonHasSeenIsNotOpenedAgain(t *testing.T) {
+	t.Parallel()
+	inReceipts(t, func(t *testing.T, w *receipts) {
+		w.say(w.pay(0), paidUnder("R1"))
+		another := paidUnder("R2")
+		another.Amount.Minor = 7000
+		for kind, word := range map[string]provider.Result{engine.CaseReceiptReused: paidUnder("R1"), engine.CaseMismatch: another} {
+			p := w.pay(1)
+			ref := store.Ref{Client: p.ClientID, ID: p.ID}
+			w.say(p, word)
+			if err := w.collector.Resolve(t.Context(), ref, engine.Resolution{Success: true, By: "Awa", Evidence: "the operator's letter"}); err != nil {
+				t.Fatal(err)
+			}
+			if row := w.say(p, word); !row.Credited() || row.ProviderReference != "" {
+				t.Errorf("%s: it is %s with receipt %q", kind, row.Status, row.ProviderReference)
+			}
+			w.view(func(ctx context.Context, tx *store.Tx) error {
+				cases, err := tx.CasesOf(ctx, kind, []store.Ref{ref})
+				if c := cases[ref]; c == nil || c.ClosedAt == 0 {
+					t.Errorf("%s: the case is %+v", kind, c)
+				}
+				return err
+			})
+		}
+		// Of one that was credited without a receipt nobody knows yet.
+		p := w.pay(1)
+		w.say(p, storetest.Succeeded)
+		w.say(p, paidUnder("R1"))
+		if w.reused(p) == "" || w.row(p).ProviderReference != "" {
+			t.Errorf("credited before: receipt %q, case %q", w.row(p).ProviderReference, w.reused(p))
+		}
+	})
+}
