@@ -19,13 +19,14 @@ type Unexplained struct {
 	// Payouts and Payments were open in the old database and are still: they may
 	// have been sent. At most MaxUnexplained of each, by client and id.
 	Payouts, Payments []store.Undecided
-	// Cases are the open ones, the longest open first.
-	Cases []*store.Case
+	// Cases and Strays are the open ones, the longest open first.
+	Cases  []*store.Case
+	Strays []*store.Stray
 }
 
 // Nothing reports whether there is nothing to explain.
 func (u *Unexplained) Nothing() bool {
-	return len(u.Payouts) == 0 && len(u.Payments) == 0 && len(u.Cases) == 0
+	return len(u.Payouts) == 0 && len(u.Payments) == 0 && len(u.Cases) == 0 && len(u.Strays) == 0
 }
 
 // Unexplain reads what a restore has left unexplained.
@@ -41,7 +42,10 @@ func Unexplain(ctx context.Context, s *store.Store) (*Unexplained, error) {
 		if u.Payments, err = tx.Undecided(ctx, store.KindPayment, MaxUnexplained); err != nil {
 			return err
 		}
-		u.Cases, err = tx.Cases(ctx, store.CaseFilter{Limit: MaxUnexplained})
+		if u.Cases, err = tx.Cases(ctx, store.CaseFilter{Limit: MaxUnexplained}); err != nil {
+			return err
+		}
+		u.Strays, err = tx.Strays(ctx, store.StrayFilter{Limit: MaxUnexplained})
 		return err
 	})
 	return u, err

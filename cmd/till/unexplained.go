@@ -74,16 +74,22 @@ func (r *restoredFlags) printUnexplained(w io.Writer, u *books.Unexplained) erro
 		for _, c := range u.Cases {
 			row("case "+c.Kind, c.ID, c.ClientID, c.Detail)
 		}
+		for _, s := range u.Strays {
+			row("stray of "+s.Connection, s.ID, orDash(idOrNull(s.Client)), said(s)+"; "+names(s))
+		}
 	})
 }
 
 func (r *restoredFlags) jsonUnexplained(w io.Writer, u *books.Unexplained) error {
-	restores, cases := []restoreJSON{}, []caseJSON{}
+	restores, cases, strays := []restoreJSON{}, []caseJSON{}, []strayJSON{}
 	for _, x := range u.Restores {
 		restores = append(restores, restoreJSON{x.At.String(), x.By, x.LostFrom.String(), x.LogID.String(), timeOrNull(x.KeysReviewedAt)})
 	}
 	for _, c := range u.Cases {
 		cases = append(cases, caseOut(c))
+	}
+	for _, s := range u.Strays {
+		strays = append(strays, strayOut(s))
 	}
 	undecided := func(list []store.Undecided) []undecidedJSON {
 		out := []undecidedJSON{}
@@ -93,6 +99,6 @@ func (r *restoredFlags) jsonUnexplained(w io.Writer, u *books.Unexplained) error
 		return out
 	}
 	return printJSON(w, map[string]any{
-		"released": r.release, "restores": restores, "payouts": undecided(u.Payouts), "payments": undecided(u.Payments), "cases": cases,
+		"released": r.release, "restores": restores, "payouts": undecided(u.Payouts), "payments": undecided(u.Payments), "cases": cases, "strays": strays,
 	})
 }
