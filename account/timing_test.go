@@ -1,0 +1,156 @@
+package account
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"strings"
+	"testing"
+	"time"
+
+	"till"
+	"till/store"
+)
+
+// F56: whoever tries keys at random meets the checksum, not the database. All
+// places to read a key are taken here: whoever needs one gets another error.
+func TestARandomKeyIsRefusedWithoutTheDatabase(t *testing.T) {
+	t.Parallel()
+	a := newAccounts(t)
+	_, genuine := newClient(t, a, till.Test)
+	for range maxReads {
+		a.reads <- struct{}{}
+	}
+	for n := range 2000 {
+		text, _ := NewKey(till.Test)
+		last := strings.IndexByte(base62, text[len(text)-1])
+		text = text[:len(text)-1] + string(base62[(last+1+n%61)%62]) // any checksum but the right one
+		for _, key := range []string{text, text[:n%len(text)], genuine[:len(genuine)-checksumLen] + text[len(text)-checksumLen:]} {
+			if _, err := a.AuthenticateNow(t.Context(), key); err != errInvalidKey {
+				t.Fatalf("the key %q: %v", key, err)
+			}
+			if err := a.FlagExposed(t.Context(), key); err != nil {
+				t.Fatalf("the key %q in an address: %v", key, err)
+			}
+		}
+	}
+	judged := make(chan error, 1)
+	go func() { _, err := a.AuthenticateNow(t.Context(), genuine); judged <- err }()
+	select {
+	case err := <-judged:
+		t.Errorf("a genuine key was judged without the database: %v", err)
+	default:
+	}
+	for range maxReads {
+		<-a.reads
+	}
+	if err := <-judged; err != nil {
+		t.Errorf("a genuine key, when there is a place again: %v", err)
+	}
+}
+
+// F55: an unknown key and a wrong secret go the same way: one read by the
+// public id, kept for the same second, one comparison, one answer.
+func TestAnUnknownKeyGoesTheWayOfAWrongSecret(t *testing.T) {
+	t.Parallel()
+	a := newAccounts(t)
+	now := time.Now()
+	a.now = func() time.Time { return now }
+	_, text := newClient(t, a, till.Test)
+	_, id, secret, _ := ParseKey(text)
+	keys := map[string]string{
+		"unknown": forge(till.Test, strings.Repeat("A", idLen), secret),
+		"wrong":   forge(till.Test, id, strings.Repeat("A", secretLen)),
+	}
+	var answers []error
+	for name, key := range keys {
+		_, keyID, _, _ := ParseKey(key)
+		if a.cache.get(keyID) != nil {
+			t.Fatalf("%s: known before it was read", name)
+		}
+		_, err := a.Authenticate(t.Context(), key)
+		e := a.cache.get(keyID)
+		if e == nil || !e.at.Equal(now) {
+			t.Fatalf("%s: what was read is not kept: %+v", name, e)
+		}
+		if again, err := a.lookup(t.Context(), keyID, false); err != nil || again != e {
+			t.Errorf("%s: read a second time: %v", name, err)
+		}
+		answers = append(answers, err)
+	}
+	if answers[0] != errInvalidKey || answers[1] != errInvalidKey {
+		t.Errorf("answered %v", answers)
+	}
+	if err := a.store.View(t.Context(), func(tx *store.Tx) error {
+		k, err := tx.Key(t.Context(), a.cache.get(id).session.Client.ID, id)
+		if err == nil && k.SecretHash != hashSecret(secret) {
+			t.Error("what is stored is not the secret's SHA-256")
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// F55: secrets are compared in one place, by their hashes, in constant time,
+// and before anything is decided by whether the key exists.
+func TestSecretsAreComparedInConstantTime(t *testing.T) {
+	t.Parallel()
+	files := token.NewFileSet()
+	packages, err := parser.ParseDir(files, ".", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared, called := 0, map[string][]string{} // what each function calls, in order
+	for _, f := range packages["account"].Files {
+		if strings.HasSuffix(files.Position(f.Pos()).Filename, "_test.go") {
+			continue
+		}
+		for _, d := range f.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			ast.Inspect(fn, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.CallExpr:
+					if s, ok := n.Fun.(*ast.SelectorExpr); ok {
+						called[fn.Name.Name] = append(called[fn.Name.Name], s.Sel.Name)
+					} else if i, ok := n.Fun.(*ast.Ident); ok {
+						called[fn.Name.Name] = append(called[fn.Name.Name], i.Name)
+					}
+				case *ast.BinaryExpr:
+					if (n.Op == token.EQL || n.Op == token.NEQ) && (mentions(n.X, "SecretHash", "hashSecret") || mentions(n.Y, "SecretHash", "hashSecret")) {
+						// keyExists asks whether a key that was just drawn was written; nobody chose it.
+						if compared++; fn.Name.Name != "keyExists" {
+							t.Errorf("%s compares secrets with %s", files.Position(n.Pos()), n.Op)
+						}
+					}
+				}
+				return true
+			})
+		}
+	}
+	if got := strings.Join(called["opens"], " "); got != "hashSecret ConstantTimeCompare" {
+		t.Errorf("a secret is judged by %s", got)
+	}
+	if got := strings.Join(called["authenticate"][:4], " "); got != "ParseKey lookup Now opens" {
+		t.Errorf("a key is judged by %s first", got)
+	}
+	if compared != 1 {
+		t.Errorf("%d plain comparisons of hashes, want the one of keyExists", compared)
+	}
+}
+
+// mentions reports whether an expression names one of the words.
+func mentions(e ast.Expr, words ...string) (found bool) {
+	ast.Inspect(e, func(n ast.Node) bool {
+		if i, ok := n.(*ast.Ident); ok {
+			for _, w := range words {
+				found = found || i.Name == w
+			}
+		}
+		return true
+	})
+	return found
+}
