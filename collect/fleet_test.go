@@ -176,7 +176,7 @@ func (f *fleet) count() map[till.Status]int {
 	f.t.Helper()
 	n := map[till.Status]int{}
 	err := f.store.View(context.Background(), func(tx *store.Tx) error {
-		rows, _, err := tx.ListPayments(context.Background(), f.client.ID, store.PaymentFilter{}, store.Page{Limit: 10_000})
+		rows, _, err := tx.ListPayments(context.Background(), f.client.ID, store.PaymentFilter{}, store.Page{Limit: 100_000})
 		for _, p := range rows {
 			n[p.Status]++
 		}

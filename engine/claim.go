@@ -174,8 +174,20 @@ func (e *Engine) step(ctx context.Context) time.Duration {
 // decided, the lease is taken and, if it is to be sent, that a send may have
 // begun is written down.
 func (e *Engine) claim(ctx context.Context, lanes []string, limit int) ([]*Task, error) {
+	beside, err := e.besides(ctx, lanes, limit)
+	if err != nil {
+		return nil, err
+	}
 	return e.claimOf(ctx, lanes, func(tx *store.Tx) ([]*store.Step, error) {
-		return tx.DueSteps(ctx, e.views(lanes), e.limits(lanes, limit))
+		limits := e.limits(lanes, limit)
+		steps, err := tx.DueSteps(ctx, e.views(lanes), limits)
+		if err != nil {
+			return nil, err
+		}
+		if e.noteCrowds(lanes, limits, steps); len(e.crowds) == 0 {
+			return steps, nil
+		}
+		return inTurns(append(steps, beside...)), nil
 	})
 }
 

@@ -132,6 +132,7 @@ type Engine struct {
 	clock   clock
 	ahead   bool // the clock was set back, and not all is mended that lies in the future
 	waits   map[string]wait
+	crowds  map[string]*crowd // lane
 }
 
 // The limits of the engine's own queues.
@@ -169,6 +170,7 @@ func New(c Config) *Engine {
 		rates:    map[store.Operation]provider.Rate{},
 		reserves: map[string]*reserve{},
 		waits:    map[string]wait{},
+		crowds:   map[string]*crowd{},
 		shared:   map[string]time.Time{},
 		bounds:   map[string]store.Bounds{},
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"till"
@@ -132,6 +133,34 @@ func (tx *Tx) DueSteps(ctx context.Context, lanes []LaneView, limits []int) ([]*
 			return err
 		})
 	slices.SortStableFunc(out, func(a, b *Step) int { return cmp.Compare(a.DueAt, b.DueAt) })
+	return out, err
+}
+
+// MaxCrowd is how many clients of a lane can be looked beside.
+const MaxCrowd = 16
+
+// DueStepsBeside is DueSteps without the steps of some clients, up to MaxCrowd
+// for each lane. It goes through all that is due before it finds others'.
+func (tx *Tx) DueStepsBeside(ctx context.Context, lanes []LaneView, limits []int, clients [][]till.ID) ([]*Step, error) {
+	args, last := make([][]any, len(lanes)), make([][]any, len(lanes))
+	for i, v := range lanes {
+		args[i], last[i] = []any{v.Lane, int64(v.From), int64(tx.Now()), int64(tx.Now())}, []any{limits[i]}
+		for n := range MaxCrowd {
+			var id till.ID // nobody's
+			if n < len(clients[i]) {
+				id = clients[i][n]
+			}
+			args[i] = append(args[i], id.Bytes())
+		}
+	}
+	var out []*Step
+	err := tx.ofLanes(ctx, lanes, `SELECT `+stepColumns+` FROM steps WHERE lane = ? AND due_at >= ? AND due_at <= ? AND lease_until <= ?
+		AND client_id NOT IN (?`+strings.Repeat(", ?", MaxCrowd-1)+`)`, ` ORDER BY due_at LIMIT ?`,
+		args, last, func(_ int, r row) error {
+			s, err := scanStep(r)
+			out = append(out, s)
+			return err
+		})
 	return out, err
 }
 

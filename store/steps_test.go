@@ -412,3 +412,37 @@ func TestEqualAnswersInARowAreOneAttempt(t *testing.T) {
 		}
 	})
 }
+
+// What is due beside some clients is what is due of the others, longest first.
+func TestDueStepsBesideACrowd(t *testing.T) {
+	storetest.Run(t, func(t *testing.T, s *store.Store) {
+		c := storetest.NewCollector(t, s)
+		a, b, d := storetest.NewClient(t, s, till.Test), storetest.NewClient(t, s, till.Test), storetest.NewClient(t, s, till.Test)
+		var want []till.ID
+		for _, client := range []*till.Client{a, b, a, d, a, b} {
+			if p := storetest.NewPayment(t, c, client, storetest.Body{}); client == b {
+				want = append(want, p.ID)
+			}
+		}
+		lane := []store.LaneView{{Lane: store.Lane(storetest.Connection, store.OpSubmit)}}
+		err := s.View(t.Context(), func(tx *store.Tx) error {
+			for limit, n := range map[int]int{10: 2, 1: 1} {
+				steps, err := tx.DueStepsBeside(t.Context(), lane, []int{limit}, [][]till.ID{{a.ID, d.ID}})
+				if err != nil {
+					return err
+				}
+				if len(steps) != n || steps[0].SubjectID != want[0] || n == 2 && steps[1].SubjectID != want[1] {
+					t.Errorf("up to %d: %d steps, want %d of client %s", limit, len(steps), n, b.ID)
+				}
+			}
+			steps, err := tx.DueStepsBeside(t.Context(), lane, []int{10}, [][]till.ID{nil})
+			if err == nil && len(steps) != 6 {
+				t.Errorf("beside nobody there are %d steps, want 6", len(steps))
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+}

@@ -1,0 +1,59 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"till"
+	"till/store"
+)
+
+func TestClientsTakeTurns(t *testing.T) {
+	t.Parallel()
+	step := func(client, n byte) *store.Step {
+		return &store.Step{ClientID: till.ID{client}, SubjectID: till.ID{client, n}, Lane: "post submit"}
+	}
+	for _, c := range []struct {
+		steps []*store.Step
+		want  string
+	}{
+		{nil, ""},
+		{[]*store.Step{step(1, 1), step(1, 2), step(1, 3)}, "1.1 1.2 1.3"},
+		{[]*store.Step{step(1, 1), step(1, 2), step(1, 3), step(1, 4), step(2, 1), step(3, 1), step(2, 2)}, "1.1 2.1 3.1 1.2 2.2 1.3 1.4"},
+		{[]*store.Step{step(1, 1), step(2, 1), step(2, 2), step(2, 1), step(1, 1)}, "1.1 2.1 2.2"}, // some were read twice
+	} {
+		var got []string
+		for _, s := range inTurns(c.steps) {
+			got = append(got, fmt.Sprintf("%d.%d", s.SubjectID[0], s.SubjectID[1]))
+		}
+		if text := strings.Join(got, " "); text != c.want {
+			t.Errorf("got %s, want %s", text, c.want)
+		}
+	}
+}
+
+func TestACrowdIsWhoTakesAllPlacesOfALane(t *testing.T) {
+	t.Parallel()
+	e := &Engine{crowds: map[string]*crowd{}}
+	var steps []*store.Step
+	for n := range 40 { // the first has most, then one has two, all others have one
+		client := till.ID{1, byte(max(0, n-10))}
+		if n == 39 {
+			client = till.ID{1, 5}
+		}
+		steps = append(steps, &store.Step{ClientID: client, Lane: "a"})
+	}
+	lanes := []string{"a", "b"}
+	e.noteCrowds(lanes, []int{40, 40}, steps)
+	c := e.crowds["a"]
+	if c == nil || e.crowds["b"] != nil {
+		t.Fatalf("the crowds are %v", e.crowds)
+	}
+	if len(c.clients) != store.MaxCrowd || c.clients[0] != (till.ID{1, 0}) || c.clients[1] != (till.ID{1, 5}) {
+		t.Errorf("the crowd is %v", c.clients)
+	}
+	if e.noteCrowds(lanes, []int{41, 41}, steps); len(e.crowds) != 0 {
+		t.Errorf("a lane with places left has a crowd: %v", e.crowds)
+	}
+}
