@@ -70,6 +70,7 @@ func ExamineServer(ctx context.Context, database string) (*ServerHealth, error) 
 type FileHealth struct {
 	Journal string // the journal mode, "" if it cannot be read
 	Damage  string // what is wrong with its pages, "" if nothing is
+	Log     string // why the log beside it is not its own, "" if it is
 }
 
 // maxDamage is how much damage of one table is told.
@@ -119,9 +120,12 @@ func ExamineFile(ctx context.Context, path string) (*FileHealth, error) {
 	}
 	defer db.Close()
 	h := &FileHealth{}
-	if err := checkLiteLog(path); err != nil {
-		h.Damage = err.Error()
+	var foreign *ForeignLogError
+	if err := checkLiteLog(path); errors.As(err, &foreign) {
+		h.Log = err.Error()
 		return h, nil
+	} else if err != nil {
+		return nil, err
 	}
 	check := "ok"
 	err = db.QueryRowContext(ctx, `PRAGMA journal_mode`).Scan(&h.Journal)

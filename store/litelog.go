@@ -98,7 +98,7 @@ func (p *litePair) mismatch() string {
 	case p.frames == 0:
 		return "" // there is nothing to replay
 	case p.size == 0:
-		return "the database is empty and the log is not"
+		return "the database is missing or empty, and the log is not"
 	case !p.fileIsWAL:
 		return "the database is a copy that has no log"
 	case p.filePage != p.logPage:
@@ -123,6 +123,9 @@ func readLitePair(path string) (p litePair, err error) {
 	}
 	defer log.Close()
 	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) { // SQLite would make a file, and delete the log
+		return p, p.readLog(log)
+	}
 	if err != nil {
 		return p, err
 	}

@@ -3,6 +3,7 @@ package store_test
 import (
 	"bytes"
 	"errors"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -85,14 +86,34 @@ func TestALogWithoutItsDatabaseIsRefused(t *testing.T) {
 	s, _, _ := payOnce(t, path, nil)
 	defer s.Close()
 	after := filepath.Join(t.TempDir(), "till.db")
-	write(t, after, nil)
 	write(t, after+"-wal", read(t, path+"-wal"))
 	var foreign *store.ForeignLogError
+	if _, err := store.Open(t.Context(), store.Config{Path: after}); !errors.As(err, &foreign) {
+		t.Errorf("opened a file that is not there beside a log: %v", err)
+	}
+	write(t, after, nil)
 	if _, err := store.Open(t.Context(), store.Config{Path: after}); !errors.As(err, &foreign) {
 		t.Errorf("opened an empty file beside a log: %v", err)
 	}
 	if len(read(t, after+"-wal")) == 0 {
 		t.Error("the log is gone")
+	}
+}
+
+// What the database holds is nobody else's to read, whatever folder it is in.
+func TestANewDatabaseIsReadableByItsOwnerOnly(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "till.db")
+	s, _, _ := payOnce(t, path, nil)
+	defer s.Close()
+	for _, name := range []string{path, path + "-wal", path + "-shm"} {
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if mode := info.Mode().Perm(); mode != 0o600 {
+			t.Errorf("%s has mode %o", filepath.Base(name), mode)
+		}
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 
 	sqlite3 "modernc.org/sqlite/lib"
 
@@ -25,6 +27,19 @@ const (
 	liteWrites = `PRAGMA cache_size = -32000` // keys are random: their index should fit
 	liteReads  = `PRAGMA cache_size = -4000; PRAGMA query_only = ON`
 )
+
+// makeLite makes the file, if there is none, so that nobody but its owner can
+// read it. SQLite gives its log the same mode.
+func makeLite(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) || path == "" {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("make the database: %w", err)
+	}
+	return f.Close()
+}
 
 func (e *sqlite) connect(_ context.Context, write bool) (session, error) {
 	c, err := openLite(e.path)

@@ -99,7 +99,10 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 		if s.now == nil {
 			s.now = func() till.Time { return till.TimeOf(time.Now()) }
 		}
-		s.e, err = &sqlite{path: c.Path, now: s.now}, checkLiteLog(c.Path)
+		s.e = &sqlite{path: c.Path, now: s.now}
+		if err = checkLiteLog(c.Path); err == nil {
+			err = makeLite(c.Path)
+		}
 		s.hints.watch = s.watchFile
 	}
 	if err != nil {

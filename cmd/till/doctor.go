@@ -237,7 +237,10 @@ func (d *doctor) examineSQLite(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	d.damaged = h.Damage != ""
+	if d.damaged = h.Damage != "" || h.Log != ""; h.Log != "" {
+		d.judge("file", true, isWrong, "", h.Log)
+		return nil
+	}
 	d.judge("file", d.damaged, isWrong, "its pages are whole", "it is damaged: "+h.Damage+"; put it aside and restore a backup")
 	if h.Journal != "" {
 		d.judge("journal", h.Journal != "wal", isRisky, "a write-ahead log, as the server wants it",

@@ -89,6 +89,9 @@ func (r *restoredFlags) restored(cmd *cobra.Command) error {
 		if err != nil {
 			return err
 		}
+		if lostFrom > s.Now() {
+			return fmt.Errorf("--lost-from %s is in the future", lostFrom)
+		}
 		if !r.asJSON {
 			fmt.Fprintf(w, "What was written from %s on is lost. What is open counts as possibly sent from now on, and new payouts are held.\n", lostFrom)
 		}
@@ -169,7 +172,11 @@ func (r *restoredFlags) print(w io.Writer, done *books.Restoration, keys []activ
 	if done.Again {
 		fmt.Fprintf(w, "This goes on with what was begun at %s.\n", done.At)
 	}
-	fmt.Fprintf(w, "%d payments and %d payouts were open: they are asked about and not sent.\n", done.Payments, done.Payouts)
+	more := ""
+	if done.Again {
+		more = " more"
+	}
+	fmt.Fprintf(w, "%d%s payments and %d%s payouts were open: they are asked about and not sent.\n", done.Payments, more, done.Payouts, more)
 	if r.suspendLive {
 		fmt.Fprintf(w, "%d live clients were suspended; 'till client resume' lets one in again.\n", suspended)
 	}
