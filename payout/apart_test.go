@@ -56,7 +56,7 @@ func TestPayoutsAndPaymentsStandApart(t *testing.T) {
 		w.way.set(func(context.Context, provider.Request, int) (provider.Result, error) {
 			return provider.Result{}, errAway
 		}, nil)
-		w.master, w.stop = w.start(func(c *payout.Config) { c.Connections = map[string]provider.Provider{"sandbox": minded{w.way}} })
+		w.restart(func(c *payout.Config) { c.Connections = map[string]provider.Provider{"sandbox": minded{w.way}} })
 		log := &words{}
 		collector := collect.New(collect.Config{
 			Store: w.store, Secret: []byte("a secret for tests"), Work: true, Look: 100 * time.Millisecond,

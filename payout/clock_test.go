@@ -34,7 +34,7 @@ func TestAClockThatIsSetBackKeepsNobodyWaiting(t *testing.T) {
 
 		w.offset.Store(int64(24 * time.Hour))
 		w.stop()
-		w.master, w.stop = w.start(onlyAccepts)
+		w.restart(onlyAccepts)
 		ahead := w.create("4567").ID
 		w.offset.Store(0)
 		after := w.create("4567").ID
@@ -45,7 +45,7 @@ func TestAClockThatIsSetBackKeepsNobodyWaiting(t *testing.T) {
 		w.way.set(func(context.Context, provider.Request, int) (provider.Result, error) {
 			return provider.Result{}, errAway
 		}, nil)
-		w.master, w.stop = w.start()
+		w.restart()
 		time.Sleep(2 * time.Second)
 		for _, id := range []till.ID{ahead, after} {
 			// Proven absent and sent again, it has a window of its own.

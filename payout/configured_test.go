@@ -20,7 +20,7 @@ func TestAnInstanceLeavesAloneWhatItHasNoConnectionFor(t *testing.T) {
 	t.Parallel()
 	inWorldWith(t, sandbox.Config{Window: time.Minute, Look: time.Second}, func(t *testing.T, w *world) {
 		w.stop()
-		w.master, w.stop = w.start(onlyAccepts)
+		w.restart(onlyAccepts)
 		soon := w.create("4567").ID
 		before := w.step(soon)
 		_, stop := w.start(without)

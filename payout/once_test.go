@@ -130,7 +130,7 @@ func TestAPayoutRunsOutOnce(t *testing.T) {
 		id := w.create("4567").ID
 		time.Sleep(window + time.Second) // nobody works
 		stopAccepting()
-		w.master, w.stop = w.start()
+		w.restart()
 		time.Sleep(time.Second)
 		w.create("0014") // what is held for this one stays held
 		time.Sleep(time.Second)

@@ -122,11 +122,11 @@ func TestAClaimThatWaitedLongerThanItsLeaseIsUnsent(t *testing.T) {
 	inWorldWith(t, sandbox.Config{NoDedup: true, Window: 3 * time.Minute, Look: time.Second}, func(t *testing.T, w *world) {
 		w.deaf = true
 		w.stop()
-		w.master, w.stop = w.start(onlyAccepts)
+		w.restart(onlyAccepts)
 		id := w.create("4567").ID
 		w.stop()
 		storetest.HoldWriters(w.store, engine.Lease+5*time.Second)
-		w.master, w.stop = w.start()
+		w.restart()
 		time.Sleep(engine.Lease + 10*time.Second)
 		submits, _ := w.way.counts()
 		if p := w.payout(id); p.Status != till.PayoutSuccess || submits != 1 || w.credits(id) != 1 {

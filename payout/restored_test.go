@@ -40,7 +40,7 @@ func (w *world) restored(lostFrom till.Time) *books.Restoration {
 func (w *world) unsent(story string) *till.Payout {
 	w.t.Helper()
 	w.stop()
-	w.master, w.stop = w.start(onlyAccepts)
+	w.restart(onlyAccepts)
 	return w.create(story)
 }
 
@@ -48,7 +48,7 @@ func (w *world) unsent(story string) *till.Payout {
 func (w *world) again() {
 	w.t.Helper()
 	w.stop()
-	w.master, w.stop = w.start()
+	w.restart()
 }
 
 // sendElsewhere sends a payout as the database that is lost had it sent.

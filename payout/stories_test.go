@@ -210,7 +210,7 @@ func TestAPayoutThatWasNeverSentEndsWithItsWindow(t *testing.T) {
 		time.Sleep(window + time.Second) // nobody works
 		w.purse(t, 0, 1000, 0)
 		stopAccepting()
-		w.master, w.stop = w.start()
+		w.restart()
 		time.Sleep(time.Second)
 		if submits, _ := w.way.counts(); submits != 0 {
 			t.Errorf("%d sends after the window", submits)

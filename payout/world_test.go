@@ -100,7 +100,7 @@ func newWorld(t *testing.T, database store.Config, sc sandbox.Config, habits fun
 	w.way = &way{Payouts: w.operator.Payouts(), habits: habits}
 	w.client = storetest.NewClient(t, w.store, till.Test)
 	w.fund(100_000)
-	w.master, w.stop = w.start()
+	w.restart()
 	return w
 }
 
@@ -118,8 +118,19 @@ func fund(t *testing.T, s *store.Store, client *till.Client, amount int64) {
 	storetest.Apply(t, c, s, p, storetest.Succeeded)
 }
 
-// start brings an instance up, as a process would after a crash.
+// restart brings an instance up in the place of the one that was stopped.
+func (w *world) restart(change ...func(c *payout.Config)) {
+	w.master = w.make(change...) // before the operator's callbacks can look for it
+	w.stop = w.run(w.master)
+}
+
+// start brings another instance up, as a process would after a crash.
 func (w *world) start(change ...func(c *payout.Config)) (m *payout.Paymaster, stop func()) {
+	m = w.make(change...)
+	return m, w.run(m)
+}
+
+func (w *world) make(change ...func(c *payout.Config)) *payout.Paymaster {
 	c := payout.Config{
 		Store: w.store, Secret: []byte("a secret for tests"), Work: true,
 		Connections:  map[string]provider.Provider{"sandbox": w.way},
@@ -130,12 +141,15 @@ func (w *world) start(change ...func(c *payout.Config)) (m *payout.Paymaster, st
 	for _, f := range change {
 		f(&c)
 	}
-	m = payout.New(c)
+	return payout.New(c)
+}
+
+func (w *world) run(m *payout.Paymaster) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{}, 2)
 	go func() { m.Run(ctx); done <- struct{}{} }()
 	go func() { w.operator.Run(ctx); done <- struct{}{} }()
-	return m, func() {
+	return func() {
 		cancel()
 		<-done
 		<-done
@@ -222,13 +236,13 @@ func (y *way) counts() (submits, checks int) {
 
 // post is the way of a callback from the operator to us.
 func (w *world) post(ctx context.Context, url string, body []byte) error {
+	if w.deaf { // then nothing that a test replaces meanwhile is looked at
+		return errors.New("nobody listens")
+	}
 	parts := strings.Split(url, "/")
 	ref, ok := w.master.OpenCallback(parts[len(parts)-2], parts[len(parts)-1])
 	if !ok {
 		w.t.Errorf("a callback URL that is not ours: %s", url)
-	}
-	if w.deaf {
-		return errors.New("nobody listens")
 	}
 	return w.master.Wake(ctx, ref)
 }
