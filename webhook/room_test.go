@@ -28,9 +28,11 @@ func TestAWindowIsBoundedByBytes(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {
 		s := w.shop()
 		s.set(func() { s.answer = func(*receipt) int { return http.StatusBadGateway } })
+		w.stop()
 		for range 12 {
 			w.payLarge()
 		}
+		w.start(nil) // it finds all of them at once
 		w.d.Wake(context.Background(), w.client.ID)
 		time.Sleep(3 * time.Second) // what was tried is rows that are due later
 		w.stop()
