@@ -226,6 +226,7 @@ func TestPollsAreBoundedAndEnd(t *testing.T) {
 			if status, _, err = w.get(t.Context(), base+"/events?wait=1"); err != nil {
 				t.Fatal(err)
 			}
+			time.Sleep(30 * time.Millisecond) // whoever was refused because of this one comes back before it
 		}
 		return func(want int) {
 			t.Helper()
