@@ -12,6 +12,7 @@
 //	Charge, Tax  what the client says the amount is made of
 //	Event        one thing that happened to a payment, told to its client
 //	Endpoint     an address that a client's events are pushed to
+//	Actor        who did something, as the audit log names them
 //	Error        a refusal with a stable code, and the fields it is about
 //	ID, Time     UUIDv7 and microseconds UTC, in the same order
 //

@@ -67,7 +67,7 @@ func adjust(ctx context.Context, tx *store.Tx, a Adjustment) (Adjusted, error) {
 	switch {
 	case err != nil:
 		return Adjusted{}, err
-	case made != nil && (made.Amount != a.Amount || made.Reason != a.Reason || made.Actor != a.By):
+	case made != nil && (made.Amount != a.Amount || made.Reason != a.Reason || !till.SameActor(made.Actor, a.By)):
 		return Adjusted{}, till.Errorf(till.CodeKeyReused, "the id %s made another adjustment: %s %s by %s; a new adjustment needs a new id",
 			a.ID, made.Amount.Value(), made.Amount.Currency, made.Actor)
 	case w == nil:

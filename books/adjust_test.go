@@ -68,6 +68,27 @@ func TestAnAdjustmentIsALineAndAnAuditRow(t *testing.T) {
 	})
 }
 
+// The name of a person has a mark since; the same command given again is still
+// the same adjustment.
+func TestAnAdjustmentFromBeforeNamesWereMarkedIsMadeOnce(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T, s *store.Store) {
+		client := storetest.NewClient(t, s, till.Live)
+		a := newAdjustment(client, s, 700)
+		if _, err := books.Adjust(t.Context(), s, a); err != nil {
+			t.Fatal(err)
+		}
+		a.By = "person:" + a.By
+		if again, err := books.Adjust(t.Context(), s, a); err != nil || !again.Before {
+			t.Errorf("it was made before: %t, %v", again.Before, err)
+		}
+		a.By = "person:Awa"
+		if _, err := books.Adjust(t.Context(), s, a); till.ErrorCode(err) != till.CodeKeyReused {
+			t.Errorf("another person's is answered %v", err)
+		}
+	})
+}
+
 func TestAnAdjustmentThatCannotBeIsRefusedAndChangesNothing(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, s *store.Store) {

@@ -133,7 +133,7 @@ func attribute(ctx context.Context, tx *store.Tx, a Attribution) (Attributed, er
 	if stray == nil {
 		return Attributed{}, errNoStray
 	}
-	again := stray.Why == store.StrayAttributed && stray.Owner == a.Client && stray.ClosedBy == a.By
+	again := stray.Why == store.StrayAttributed && stray.Owner == a.Client && till.SameActor(stray.ClosedBy, a.By)
 	if stray.Why != "" && !again {
 		return Attributed{}, till.Errorf(till.CodeValidationFailed, "the stray is closed: %s by %s", stray.Why, stray.ClosedBy)
 	}

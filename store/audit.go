@@ -14,7 +14,7 @@ type AuditRow struct {
 	ClientID  till.ID
 	Sequence  int64 // dense per client, from 1
 	At        till.Time
-	Actor     string // a person, "api:<key id>" or "engine"
+	Actor     string // "person:<name>" (a bare name in old rows), "cli:<user>", "api:<key id>" or "engine"
 	Action    string
 	SubjectID till.ID // zero where there is none
 	Detail    string  // never a secret, never a full phone number

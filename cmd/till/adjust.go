@@ -41,9 +41,6 @@ available, and what is given to a client that owes repays that first.`,
 			if !isLine(a.Reason, maxReason) {
 				return fmt.Errorf("--reason must say why, in at most %d characters", maxReason)
 			}
-			if !isLine(a.By, maxBy) {
-				return fmt.Errorf("--by must name who says so, in at most %d characters", maxBy)
-			}
 			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
 				done, err := books.Adjust(cmd.Context(), s, a)
 				if err != nil {
@@ -58,7 +55,7 @@ available, and what is given to a client that owes repays that first.`,
 	f.StringVar(&currency, "currency", "", "the wallet's currency (required)")
 	f.StringVar(&amount, "amount", "", "minor units: 500 gives, -500 takes (required)")
 	f.StringVar(&a.Reason, "reason", "", "why, for the audit log; the client is not shown it (required)")
-	f.StringVar(&a.By, "by", "", "who says so (required)")
+	addByFlag(cmd, &a.By, "who says so (required)")
 	f.StringVar(&id, "id", "", "a UUID of your own for this adjustment; the same id adjusts once (required)")
 	for _, name := range []string{"client", "currency", "amount", "reason", "by"} {
 		cmd.MarkFlagRequired(name)

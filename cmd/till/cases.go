@@ -201,9 +201,6 @@ resolve'. A case whose cause still stands is opened again when it is next seen.`
 			if err != nil {
 				return err
 			}
-			if !isLine(by, maxBy) {
-				return fmt.Errorf("--by must name who says so, in at most %d characters", maxBy)
-			}
 			if !isLine(reason, books.MaxReason) {
 				return fmt.Errorf("--reason must be plain text on one line, of at most %d characters", books.MaxReason)
 			}
@@ -239,7 +236,7 @@ resolve'. A case whose cause still stands is opened again when it is next seen.`
 	}
 	f := cmd.Flags()
 	f.StringVar(&reason, "reason", "", "what it ended with (required)")
-	f.StringVar(&by, "by", "", "who says so (required)")
+	addByFlag(cmd, &by, "who says so (required)")
 	f.StringVar(&evidence, "evidence", "", "file that shows it, at most 64 MiB; its SHA-256 is recorded")
 	cmd.MarkFlagRequired("reason")
 	cmd.MarkFlagRequired("by")

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/user"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -64,14 +63,6 @@ func withReaders(ctx context.Context, path string, readers int, f func(s *store.
 		return err
 	}
 	return f(s)
-}
-
-// actor names whoever runs the command in the audit log.
-func actor() string {
-	if u, err := user.Current(); err == nil && u.Username != "" {
-		return "cli:" + u.Username
-	}
-	return "cli"
 }
 
 // parseID reads an id from the command line.

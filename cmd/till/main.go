@@ -74,7 +74,7 @@ func newRoot() *cobra.Command {
 			if err := setFromEnvironment(cmd.Flags(), os.LookupEnv); err != nil {
 				return err
 			}
-			cmd.SetContext(store.WithCause(cmd.Context(), cmd.CommandPath())) // of what the audit log is told
+			cmd.SetContext(store.WithCause(cmd.Context(), causeOf(cmd))) // of what the audit log is told
 			return checkDatabase(cmd.Flags())
 		},
 	}

@@ -133,9 +133,6 @@ for it is debited as a late payout, whatever the wallet holds.`,
 			if as != "success" && as != "failed" {
 				return errors.New("--as is success or failed")
 			}
-			if !isLine(by, maxBy) {
-				return fmt.Errorf("--by must name who says so, in at most %d characters", maxBy)
-			}
 			if receipt != "" && !isLine(receipt, maxReceipt) {
 				return fmt.Errorf("--receipt must be plain text of at most %d characters", maxReceipt)
 			}
@@ -161,7 +158,7 @@ for it is debited as a late payout, whatever the wallet holds.`,
 	f := cmd.Flags()
 	f.StringVar(&as, "as", "", "success or failed (required)")
 	f.StringVar(&evidence, "evidence", "", "file that shows it, at most 64 MiB; its SHA-256 is recorded (required)")
-	f.StringVar(&by, "by", "", "who says so (required)")
+	addByFlag(cmd, &by, "who says so (required)")
 	f.StringVar(&receipt, "receipt", "", "the operator's receipt, where the evidence shows one")
 	f.StringVar(&client, "client", "", "the client's id, to find the payout faster")
 	f.StringVar(&secretFile, "secret-file", "", "the installation's secret (default till.secret beside the database)")

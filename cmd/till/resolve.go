@@ -36,9 +36,6 @@ client's wallet, or owed by the client where the wallet lacks it.`,
 			if as != "success" && as != "failed" && as != "reversed" {
 				return errors.New("--as is success, failed or reversed")
 			}
-			if !isLine(by, maxBy) {
-				return fmt.Errorf("--by must name who says so, in at most %d characters", maxBy)
-			}
 			if receipt != "" && !isLine(receipt, maxReceipt) {
 				return fmt.Errorf("--receipt must be plain text of at most %d characters", maxReceipt)
 			}
@@ -64,7 +61,7 @@ client's wallet, or owed by the client where the wallet lacks it.`,
 	f := cmd.Flags()
 	f.StringVar(&as, "as", "", "success, failed or reversed (required)")
 	f.StringVar(&evidence, "evidence", "", "file that shows it, at most 64 MiB; its SHA-256 is recorded (required)")
-	f.StringVar(&by, "by", "", "who says so (required)")
+	addByFlag(cmd, &by, "who says so (required)")
 	f.StringVar(&receipt, "receipt", "", "the operator's receipt, where the evidence shows one")
 	f.StringVar(&client, "client", "", "the client's id, to find the payment faster")
 	f.StringVar(&secretFile, "secret-file", "", "the installation's secret (default till.secret beside the database)")
@@ -76,10 +73,9 @@ client's wallet, or owed by the client where the wallet lacks it.`,
 	return cmd
 }
 
-// Limits of a resolution: of who and what it names in characters, of the
-// evidence in bytes.
+// Limits of a resolution: of what it names in characters, of the evidence in
+// bytes.
 const (
-	maxBy       = 64
 	maxReceipt  = 128
 	maxEvidence = 64 << 20
 )

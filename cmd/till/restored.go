@@ -51,8 +51,8 @@ time are applied ('till reconcile --apply'), --release lets go what is held;
 			case r.show:
 				return r.unexplained(cmd)
 			case r.release:
-				if !isLine(r.by, maxBy) {
-					return fmt.Errorf("--by must name who releases it, in at most %d characters", maxBy)
+				if r.by == "" {
+					return errors.New("--by must name who releases it")
 				}
 				return r.unexplained(cmd)
 			case r.lostFrom == "":
@@ -68,7 +68,7 @@ time are applied ('till reconcile --apply'), --release lets go what is held;
 	f.StringVar(&r.secretFile, "secret-file", "", "the installation's secret (default till.secret beside the database)")
 	f.BoolVar(&r.show, "show", false, "list what is not explained yet")
 	f.BoolVar(&r.release, "release", false, "take payouts again, and send what is held; the statements of the lost time are applied")
-	f.StringVar(&r.by, "by", "", "who releases it")
+	addByFlag(cmd, &r.by, "who releases it")
 	addDatabaseFlag(cmd, &r.database)
 	addJSONFlag(cmd, &r.asJSON)
 	return cmd

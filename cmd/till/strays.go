@@ -279,9 +279,6 @@ amount in minor units, the currency and, if nobody says it, the way.`,
 				}
 				a.Amount = till.Money{Minor: minor, Currency: currency}
 			}
-			if !isLine(a.By, maxBy) {
-				return fmt.Errorf("--by must name who says so, in at most %d characters", maxBy)
-			}
 			shown, err := readEvidence(evidence)
 			if err != nil {
 				return err
@@ -298,7 +295,7 @@ amount in minor units, the currency and, if nobody says it, the way.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&client, "client", "", "the client whose money it is (required)")
-	f.StringVar(&a.By, "by", "", "who says so (required)")
+	addByFlag(cmd, &a.By, "who says so (required)")
 	f.StringVar(&evidence, "evidence", "", "file that shows it, at most 64 MiB; its SHA-256 is recorded (required)")
 	f.StringVar(&amount, "amount", "", "what the evidence shows, in minor units, where no statement has confirmed it")
 	f.StringVar(&currency, "currency", "", "its currency")
@@ -340,9 +337,6 @@ func newStrayForeign() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if !isLine(by, maxBy) {
-				return fmt.Errorf("--by must name who says so, in at most %d characters", maxBy)
-			}
 			if !isLine(reason, books.MaxReason) {
 				return fmt.Errorf("--reason must be plain text on one line, of at most %d characters", books.MaxReason)
 			}
@@ -360,7 +354,7 @@ func newStrayForeign() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "whose it is, or why it is not ours (required)")
-	cmd.Flags().StringVar(&by, "by", "", "who says so (required)")
+	addByFlag(cmd, &by, "who says so (required)")
 	cmd.MarkFlagRequired("reason")
 	cmd.MarkFlagRequired("by")
 	addDatabaseFlag(cmd, &database)

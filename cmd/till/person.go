@@ -1,0 +1,54 @@
+package main
+
+import (
+	"fmt"
+	"os/user"
+
+	"github.com/spf13/cobra"
+
+	"till"
+)
+
+// addByFlag gives a command its --by. What is set is how the audit log names
+// that person, and is refused if it is nobody's name: a command cannot forget
+// to look.
+func addByFlag(cmd *cobra.Command, by *string, usage string) {
+	cmd.Flags().Var((*personFlag)(by), "by", usage)
+}
+
+// personFlag is the name of a person on the command line.
+type personFlag string
+
+// Set implements pflag.Value.
+func (f *personFlag) Set(name string) error {
+	actor, err := till.PersonActor(name)
+	if err != nil {
+		return fmt.Errorf("--by %w", err)
+	}
+	*f = personFlag(actor)
+	return nil
+}
+
+// String implements pflag.Value.
+func (f *personFlag) String() string { return string(*f) }
+
+// Type implements pflag.Value.
+func (f *personFlag) Type() string { return "person" }
+
+// actor names whoever runs the command in the audit log.
+func actor() string {
+	if u, err := user.Current(); err == nil && isLine(u.Username, till.MaxName) {
+		return "cli:" + u.Username
+	}
+	return "cli"
+}
+
+// causeOf is what the audit log has beside who did something: the command, and
+// whose process it was to the operating system, whatever name was given.
+func causeOf(cmd *cobra.Command) string {
+	u, err := user.Current()
+	if err != nil || !isLine(u.Username, till.MaxName) || !isLine(u.Uid, 2*till.MaxName) {
+		return cmd.CommandPath() + ", user unknown"
+	}
+	return fmt.Sprintf("%s, user %s (%s)", cmd.CommandPath(), u.Username, u.Uid)
+}
