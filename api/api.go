@@ -88,10 +88,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
 	c := &call{ResponseWriter: w, r: r, s: s, start: start, id: till.NewID(till.TimeOf(start)).String()}
 	defer c.end()
-	h := w.Header()
-	h["X-Request-Id"] = []string{c.id}
-	h["Api-Version"] = apiVersion
-	h["Cache-Control"] = noStore
+	tellCommon(w.Header(), c.id)
 	if err := c.checkURL(); err != nil {
 		c.fail(err)
 		return
@@ -106,7 +103,17 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 var (
 	apiVersion = []string{Version}
 	noStore    = []string{"no-store"}
+	noSniff    = []string{"nosniff"}
 )
+
+// tellCommon sets the headers of every answer. What we say is never to be
+// taken for anything but its Content-Type: it holds text of clients.
+func tellCommon(h http.Header, id string) {
+	h["X-Request-Id"] = []string{id}
+	h["Api-Version"] = apiVersion
+	h["Cache-Control"] = noStore
+	h["X-Content-Type-Options"] = noSniff
+}
 
 // cleanPath reports whether the mux takes the path as it is. It would answer
 // any other with a redirect, in its own words.

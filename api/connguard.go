@@ -29,7 +29,8 @@ const (
 // it on a guarded listener; see Guard.
 func Server(h http.Handler) *http.Server {
 	hs := &http.Server{
-		Handler:                      h,
+		Handler:                      refuseUnframed(h),
+		ConnContext:                  followed,
 		DisableGeneralOptionsHandler: true,
 		ReadHeaderTimeout:            readHeaderTimeout,
 		ReadTimeout:                  readTimeout,
@@ -87,6 +88,8 @@ type guardedConn struct {
 
 	asked atomic.Bool // the headers of a request are complete
 	heard atomic.Bool // some bytes of headers have come
+
+	framing framing
 }
 
 // enter follows the life of the connection: net/http calls it active when
@@ -105,6 +108,7 @@ func (c *guardedConn) enter(state http.ConnState) {
 // request's headers is answered; net/http would hang up without a word.
 func (c *guardedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
+	c.framing.see(b[:n]) // net/http never reads twice at once
 	if n > 0 && !c.asked.Load() {
 		c.heard.Store(true)
 	}
@@ -178,7 +182,7 @@ func rawProblem(code till.Code) []byte {
 	body := appendProblem(nil, e, id)
 	status := refusals[code].status
 	b := append([]byte("HTTP/1.1 "), strconv.Itoa(status)+" "+http.StatusText(status)...)
-	b = append(b, "\r\nContent-Type: application/problem+json\r\nCache-Control: no-store\r\nConnection: close\r\nApi-Version: "+Version+"\r\nX-Request-Id: "+id...)
+	b = append(b, "\r\nContent-Type: application/problem+json\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\nApi-Version: "+Version+"\r\nX-Request-Id: "+id...)
 	if status == http.StatusServiceUnavailable {
 		b = append(b, "\r\nRetry-After: "+retryAfter[0]...)
 	}

@@ -5,7 +5,7 @@
 // Every request passes the same gates, in this order, and the first that
 // refuses answers:
 //
-//	request id ─ key in the URL ─ route and verb ─ key ─ suspended ─ scope
+//	framing ─ request id ─ key in the URL ─ route and verb ─ key ─ suspended ─ scope
 //	  ─ rate limit ─ query ─ content type ─ body ─ handler
 //
 // Every answer carries X-Request-Id and Api-Version; every refusal, net/http's

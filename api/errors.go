@@ -94,6 +94,17 @@ func (c *call) fail(err error) {
 	c.write(r.status, typeProblem, appendProblem(c.buf(), e, c.id))
 }
 
+// writeProblem answers with an error outside of a call, and hangs up.
+func writeProblem(w http.ResponseWriter, e *till.Error) {
+	id := till.NewID(till.TimeOf(time.Now())).String()
+	h := w.Header()
+	tellCommon(h, id)
+	h["Content-Type"] = typeProblem
+	h["Connection"] = []string{"close"}
+	w.WriteHeader(refusals[e.Code].status)
+	w.Write(appendProblem(nil, e, id)) // who does not read the answer has gone
+}
+
 // refusal returns what the client is told about err. What is not a refusal is
 // ours: it is logged, and the client reads only that it happened.
 func (c *call) refusal(err error) *till.Error {

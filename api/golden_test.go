@@ -334,7 +334,7 @@ type nopCloser struct{}
 func (nopCloser) Close() error { return nil }
 
 // common are the headers that checkAnswer looks at, and that say nothing new.
-var common = []string{"X-Request-Id", "Api-Version", "Cache-Control", "Content-Length", "Date"}
+var common = []string{"X-Request-Id", "Api-Version", "Cache-Control", "X-Content-Type-Options", "Content-Length", "Date"}
 
 // show writes an answer as it stands in a file: JSON is indented, which the
 // check that it was compact makes harmless.

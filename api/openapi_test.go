@@ -119,6 +119,9 @@ func checkAnswer(t testing.TB, r *http.Request, sent []byte, a *httptest.Respons
 	if v := a.Header().Get("Cache-Control"); v != "no-store" {
 		t.Errorf("Cache-Control is %q", v)
 	}
+	if v := a.Header().Get("X-Content-Type-Options"); v != "nosniff" {
+		t.Errorf("X-Content-Type-Options is %q", v)
+	}
 	body := a.Body.Bytes()
 	if kind := a.Header().Get("Content-Type"); strings.HasSuffix(kind, "json") && kind != "application/x-ndjson" {
 		var compact bytes.Buffer

@@ -112,6 +112,7 @@ func wantProblem(t *testing.T, a *http.Response, body []byte, status int, code s
 	t.Helper()
 	id := a.Header.Get("X-Request-Id")
 	if a.StatusCode != status || a.Header.Get("Content-Type") != "application/problem+json" || a.Header.Get("Api-Version") != "1.1" ||
+		a.Header.Get("X-Content-Type-Options") != "nosniff" ||
 		id == "" || !bytes.Contains(body, []byte(`"code":"`+code+`"`)) || !bytes.Contains(body, []byte(`"request_id":"`+id+`"`)) {
 		t.Errorf("got %d %v %s, want %d %s", a.StatusCode, a.Header, body, status, code)
 	}

@@ -95,10 +95,7 @@ func (s *Server) serve() *web {
 		w.start(s.log, api.Server(s.handler), api.Guard(s.listener))
 	}
 	if s.adminListener != nil {
-		w.start(s.log, &http.Server{
-			Handler: s.admin(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
-			WriteTimeout: 30 * time.Second, IdleTimeout: 75 * time.Second, MaxHeaderBytes: 16 << 10,
-		}, s.adminListener)
+		w.start(s.log, api.Server(s.admin()), api.Guard(s.adminListener))
 	}
 	return w
 }
@@ -147,7 +144,10 @@ func (s *Server) admin() http.Handler {
 		}
 		answer(w, http.StatusOK, "ready")
 	})
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		mux.ServeHTTP(w, r)
+	})
 }
 
 func answer(w http.ResponseWriter, status int, text string) {

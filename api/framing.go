@@ -1,0 +1,177 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+)
+
+// framing follows a connection's bytes from request to request, for one
+// question that net/http takes away: did the headers announce a length as well
+// as chunks? A proxy in front that goes by the length, where we go by the
+// chunks, takes the rest of one client's body for the next one's request. net/http
+// drops the length without a word, so it is looked for here. What is not
+// followed counts as refused: from there on nobody knows where a request
+// begins.
+type framing struct {
+	part  framePart
+	skip  uint64 // bytes of a body, or of a chunk, that are still to come
+	line  []byte // the line so far, at most maxFrameLine bytes of it
+	long  bool   // it is longer
+	begun bool   // the request's first line has come
+
+	length          uint64
+	sized, chunked  bool
+	requests        int64        // headers seen to their end
+	refused, served atomic.Int64 // the first request to be refused, 0 if there is none; how many reached a handler
+}
+
+// framePart is what the next byte belongs to.
+type framePart int
+
+const (
+	frameHeader framePart = iota
+	frameChunk            // the line with a chunk's size
+	frameData             // a body of known length
+	frameBreak            // the line break after a chunk
+	frameTrailer
+	frameLost
+)
+
+var transferEncoding, contentLength = []byte("Transfer-Encoding"), []byte("Content-Length")
+
+// maxFrameLine is how much of a line is kept: a header that matters is short.
+const maxFrameLine = 64
+
+// see follows some more bytes.
+func (f *framing) see(b []byte) {
+	for len(b) > 0 && f.part != frameLost {
+		if f.skip > 0 {
+			n := min(f.skip, uint64(len(b)))
+			f.skip, b = f.skip-n, b[n:]
+			continue
+		}
+		if f.part == frameData {
+			f.begin()
+		}
+		end := bytes.IndexByte(b, '\n')
+		part := b
+		if end >= 0 {
+			part = b[:end]
+		}
+		if n := min(len(part), maxFrameLine-len(f.line)); n < len(part) {
+			f.long, part = true, part[:n]
+		}
+		f.line = append(f.line, part...)
+		if end < 0 {
+			return
+		}
+		f.endLine(bytes.TrimSuffix(f.line, []byte{'\r'}))
+		f.line, f.long, b = f.line[:0], false, b[end+1:]
+	}
+}
+
+// begin awaits the next request.
+func (f *framing) begin() {
+	f.part, f.begun, f.length, f.sized, f.chunked = frameHeader, false, 0, false, false
+}
+
+// endLine takes one whole line.
+func (f *framing) endLine(line []byte) {
+	switch f.part {
+	case frameHeader:
+		f.header(line)
+	case frameChunk:
+		digits, _, _ := bytes.Cut(line, []byte{';'})
+		n, err := strconv.ParseUint(string(bytes.TrimRight(digits, " \t")), 16, 63)
+		switch {
+		case err != nil:
+			f.lose()
+		case n == 0:
+			f.part = frameTrailer
+		default:
+			f.part, f.skip = frameBreak, n
+		}
+	case frameBreak:
+		if f.part = frameChunk; len(line) > 0 {
+			f.lose()
+		}
+	case frameTrailer:
+		if len(line) == 0 {
+			f.begin()
+		}
+	}
+}
+
+// header takes one line of a request's headers, its first and its last among
+// them.
+func (f *framing) header(line []byte) {
+	if !f.begun { // line breaks before a request are passed over
+		f.begun = len(line) > 0
+		return
+	}
+	if len(line) == 0 {
+		f.endHeaders()
+		return
+	}
+	name, value, _ := bytes.Cut(line, []byte{':'})
+	switch {
+	case line[0] == ' ' || line[0] == '\t':
+		f.lose() // it goes on with the line before; RFC 9112 lets us refuse it
+	case bytes.EqualFold(name, transferEncoding):
+		f.chunked = true
+	case bytes.EqualFold(name, contentLength):
+		n, err := strconv.ParseUint(string(bytes.Trim(value, " \t")), 10, 63)
+		if err != nil || f.long || f.sized && n != f.length {
+			f.lose()
+			return
+		}
+		f.length, f.sized = n, true
+	}
+}
+
+func (f *framing) endHeaders() {
+	if f.chunked && f.sized {
+		f.lose()
+		return
+	}
+	f.requests++
+	if f.part, f.skip = frameData, f.length; f.chunked {
+		f.part = frameChunk
+	}
+}
+
+// lose refuses the request that is being read, or whose body is, and all that follow.
+func (f *framing) lose() {
+	f.part = frameLost
+	f.refused.CompareAndSwap(0, f.requests+1)
+}
+
+type framingKey struct{}
+
+// followed gives the requests of a guarded connection its framing.
+func followed(ctx context.Context, c net.Conn) context.Context {
+	if g, ok := c.(*guardedConn); ok {
+		return context.WithValue(ctx, framingKey{}, &g.framing)
+	}
+	return ctx
+}
+
+// refuseUnframed refuses requests of which it is not certain where they end.
+func refuseUnframed(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if f, ok := r.Context().Value(framingKey{}).(*framing); ok {
+			n, first := f.served.Add(1), f.refused.Load()
+			if first > 0 && n >= first {
+				writeProblem(w, malformed("", unframed))
+				return
+			}
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+const unframed = "Send either Content-Length or Transfer-Encoding: chunked, once, and headers on one line each."
