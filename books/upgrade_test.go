@@ -1,0 +1,90 @@
+package books_test
+
+import (
+	"compress/gzip"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"till/books"
+	"till/store"
+	"till/store/storetest"
+)
+
+// Databases that an earlier release left are opened, migrated and proved right.
+// Both files under testdata were written by the release whose last migration was
+// 0014: a test client with every story of the sandbox, fees, payouts, a cancelled
+// one, an adjustment, keys, two endpoints of which one fails, and a live client on
+// simulated operators.
+func TestADatabaseOfAnEarlierReleaseIsMigrated(t *testing.T) {
+	t.Parallel()
+	for _, e := range storetest.Engines() {
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			config := e.Config(t)
+			if store.IsPostgres(config.Path) {
+				loadDump(t, config.Path, fixture(t, "schema-0014.sql.gz"))
+			} else if err := os.WriteFile(config.Path, fixture(t, "schema-0014.db.gz"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s, err := store.Open(t.Context(), config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { s.Close() })
+			applied, err := s.Migrate(t.Context())
+			if err != nil || len(applied) == 0 {
+				t.Fatalf("applied %v, %v", applied, err)
+			}
+			r := verify(t, s, books.Options{})
+			for _, p := range r.Problems {
+				t.Error(p)
+			}
+			if r.Clients != 3 || r.Payments != 38 || r.Payouts != 10 || r.Events < 136 || r.Wallets != 24 || r.Transactions < 60 {
+				t.Errorf("%+v", r)
+			}
+		})
+	}
+}
+
+func fixture(t *testing.T, name string) []byte {
+	t.Helper()
+	f, err := os.Open(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// loadDump runs a dump of the schema public in the schema that the URL names.
+func loadDump(t *testing.T, url string, dump []byte) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	var schema string
+	if err := conn.QueryRow(ctx, "SELECT current_schema()").Scan(&schema); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.ReplaceAll(string(dump), "public.", schema+".")
+	if _, err := conn.Exec(ctx, text, pgx.QueryExecModeSimpleProtocol); err != nil {
+		t.Fatal(err)
+	}
+}
