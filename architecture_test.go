@@ -42,6 +42,7 @@ var house = []room{
 	{"internal/load", "", ""},                          // a client like any other: it knows the API, not the code
 	{"internal/jsonx", "", jsonModule},                 // the one strict JSON decoder
 	{"internal/order", ". internal/jsonx", jsonModule}, // what the bodies of create calls have alike; they keep their words as written
+	{"internal/escape", "", ""},                        // text that is shown
 	{"internal/seal", "", ""},                          // what the database keeps and must not know
 	{"ledger", root, ""},
 	{"provider", root, ""},
@@ -67,7 +68,7 @@ var house = []room{
 	{"store/storetest", ". provider store engine collect payout books internal/jsonx", sqliteModule + " " + pgModule}, // goes past the store, to break it
 	{"api", ". ledger provider provider/sandbox store engine collect payout account books webhook internal/jsonx internal/quota", "golang.org/x/time"},
 	{"server", ". ledger provider provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens account books webhook api internal/loop", ""},
-	{"cmd/till", ". ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens account books webhook api server internal/load", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml"},
+	{"cmd/till", ". ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens account books webhook api server internal/load internal/escape", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml"},
 	// It fills the store and compares with it, settles and signs in its own
 	// process, is an operator with its adapter and a server around it, and slows
 	// a simulated one down.

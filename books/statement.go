@@ -35,6 +35,9 @@ type Statement struct {
 	Filter    store.TransactionFilter
 	NewestTop bool // newest first; otherwise oldest first, as statements are read
 	Format    Format
+	// Text, if not nil, is what is written in CSV for a text that somebody else
+	// chose. Programs read JSON Lines, which are never changed.
+	Text func(string) string
 
 	// Progress, if not nil, is told how many lines were written so far.
 	Progress func(lines int64)
@@ -60,6 +63,9 @@ func Export(ctx context.Context, s *store.Store, st Statement, w io.Writer) (lin
 		err := s.View(ctx, func(tx *store.Tx) (err error) {
 			n, err = tx.EachTransaction(ctx, st.Client, st.Filter, last, !st.NewestTop, statementSlice, func(t *ledger.Transaction) error {
 				last = t.ID
+				if st.Text != nil && st.Format == CSV {
+					t.Reference, t.ProviderReference = st.Text(t.Reference), st.Text(t.ProviderReference)
+				}
 				b = st.Format.Append(b, t)
 				return nil
 			})
@@ -208,14 +214,20 @@ const formulaStart = "=+-@\t\r\n'＝＋－＠"
 // an apostrophe in front, and so does one that begins with an apostrophe: a
 // program that takes one leading apostrophe away has every text as it was.
 func appendCell(b []byte, s string) []byte {
-	guarded := s != "" && strings.IndexAny(s, formulaStart) == 0
-	if !guarded && !strings.ContainsAny(s, "\",\r\n") {
+	guarded := Guard(s)
+	if guarded == s && !strings.ContainsAny(s, "\",\r\n") {
 		return append(b, s...)
 	}
 	b = append(b, '"')
-	if guarded {
-		b = append(b, '\'')
-	}
-	b = append(b, strings.ReplaceAll(s, `"`, `""`)...)
+	b = append(b, strings.ReplaceAll(guarded, `"`, `""`)...)
 	return append(b, '"')
+}
+
+// Guard returns a text for a cell of CSV: with an apostrophe in front if a
+// spreadsheet would run it as a formula, or if it begins with an apostrophe.
+func Guard(s string) string {
+	if s != "" && strings.IndexAny(s, formulaStart) == 0 {
+		return "'" + s
+	}
+	return s
 }

@@ -92,7 +92,7 @@ func printAdjusted(cmd *cobra.Command, a *books.Adjusted, asJSON bool) error {
 	if a.Before {
 		what = "was made before, nothing was done now"
 	}
-	_, err := fmt.Fprintf(w, "adjustment %s of %s %s: %s\nbalance %d %s, owed %d\n", a.ID, a.Amount.Value(), a.Amount.Currency, what,
+	_, err := printf(w, "adjustment %s of %s %s: %s\nbalance %d %s, owed %d\n", a.ID, a.Amount.Value(), a.Amount.Currency, what,
 		a.Wallet.Balance, a.Amount.Currency, a.Wallet.Owed)
 	return err
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -43,13 +42,11 @@ is missing and none was changed.`,
 			}
 			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
 				w := bufio.NewWriter(cmd.OutOrStdout())
-				e := json.NewEncoder(w)
-				e.SetEscapeHTML(false)
 				err := books.EachAudit(cmd.Context(), s, id, f, func(a *store.AuditRow) error {
 					if asJSON {
-						return e.Encode(auditOut(a))
+						return printJSON(w, auditOut(a))
 					}
-					_, err := fmt.Fprintln(w, auditLine(a))
+					_, err := printLine(w, auditLine(a))
 					return err
 				})
 				if err != nil {

@@ -32,7 +32,7 @@ payments of a live client would ask people for money.`,
 				return errors.New("--api-key must be the key of a test client (till_test_...)")
 			}
 			l.Progress = func(r load.OpenResult) {
-				fmt.Fprintf(cmd.ErrOrStderr(), "%3.0f s  %d of %d accepted  %.0f/s  p50 %s  p99 %s%s\n", r.Elapsed.Seconds(),
+				printf(cmd.ErrOrStderr(), "%3.0f s  %d of %d accepted  %.0f/s  p50 %s  p99 %s%s\n", r.Elapsed.Seconds(),
 					r.Accepted, r.Due, r.Rate(), round(r.Latency.Quantile(0.5)), round(r.Latency.Quantile(0.99)), failures(&r))
 			}
 			r, err := l.Run(cmd.Context())

@@ -56,7 +56,7 @@ is wrong with a connection is told first; with --json 'till connections' has it.
 					return err
 				}
 				if len(cases) == limit {
-					fmt.Fprintf(cmd.ErrOrStderr(), "till: %d cases are shown; those after them: --after %s\n", limit, cases[limit-1].ID)
+					printf(cmd.ErrOrStderr(), "till: %d cases are shown; those after them: --after %s\n", limit, cases[limit-1].ID)
 				}
 				if err := tellOperatorCases(cmd, s, asJSON); err != nil {
 					return err
@@ -146,7 +146,7 @@ func printCases(w io.Writer, cases []*store.Case, asJSON bool) error {
 		return printJSON(w, map[string]any{"items": items})
 	}
 	if len(cases) == 0 {
-		_, err := fmt.Fprintln(w, "There are no cases.")
+		_, err := printLine(w, "There are no cases.")
 		return err
 	}
 	return table(w, func(row func(...any)) {
@@ -220,7 +220,7 @@ resolve'. A case whose cause still stands is opened again when it is next seen.`
 					return err
 				}
 				if f.Stands != "" {
-					fmt.Fprintln(cmd.ErrOrStderr(), "till: the cause still stands: "+f.Stands)
+					printLine(cmd.ErrOrStderr(), "till: the cause still stands: "+f.Stands)
 				}
 				w := cmd.OutOrStdout()
 				if asJSON {
@@ -229,7 +229,7 @@ resolve'. A case whose cause still stands is opened again when it is next seen.`
 						Stands *string `json:"cause_stands"`
 					}{caseOut(f.Case), textOrNull(f.Stands)})
 				}
-				_, err = fmt.Fprintf(w, "case %s: closed\n", f.ID)
+				_, err = printf(w, "case %s: closed\n", f.ID)
 				return err
 			})
 		},

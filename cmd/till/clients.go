@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -39,7 +38,7 @@ func newClientCreate() *cobra.Command {
 						APIKey   string `json:"api_key"`
 					}{c.ID.String(), key})
 				}
-				_, err = fmt.Fprintf(w, "client   %s\nAPI key  %s\n\nThe key is not shown again.\n", c.ID, key)
+				_, err = printf(w, "client   %s\nAPI key  %s\n\nThe key is not shown again.\n", c.ID, key)
 				return err
 			})
 		},
@@ -124,7 +123,7 @@ func newClientSuspend(verb, done, short string, act func(*account.Accounts, cont
 				if asJSON {
 					return printJSON(w, map[string]any{"client_id": id.String(), "suspended": verb == "suspend"})
 				}
-				_, err := fmt.Fprintf(w, "client %s: %s\n", id, done)
+				_, err := printf(w, "client %s: %s\n", id, done)
 				return err
 			})
 		},
@@ -183,7 +182,7 @@ func newClientMethods() *cobra.Command {
 					return printJSON(w, map[string]any{"client_id": id.String(), "methods": codes})
 				}
 				for _, code := range codes {
-					fmt.Fprintln(w, code)
+					printLine(w, code)
 				}
 				return nil
 			})

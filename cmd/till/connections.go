@@ -168,7 +168,7 @@ func printConnections(w io.Writer, list []*connectionJSON, asJSON bool) error {
 		return printJSON(w, map[string]any{"items": list})
 	}
 	if len(list) == 0 {
-		_, err := fmt.Fprintln(w, "There are no connections.")
+		_, err := printLine(w, "There are no connections.")
 		return err
 	}
 	err := table(w, func(row func(...any)) {
@@ -179,7 +179,7 @@ func printConnections(w io.Writer, list []*connectionJSON, asJSON bool) error {
 	})
 	for _, c := range list {
 		if err == nil && c.CallbackURL != nil {
-			_, err = fmt.Fprintf(w, "%s calls %s\n", c.Name, *c.CallbackURL)
+			_, err = printf(w, "%s calls %s\n", c.Name, *c.CallbackURL)
 		}
 	}
 	return err

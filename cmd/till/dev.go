@@ -2,7 +2,6 @@ package main
 
 import (
 	"crypto/rand"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -111,7 +110,7 @@ func announce(w io.Writer, s *server.Server, data, database string, asJSON bool)
 	if store.IsPostgres(database) {
 		database = `"$TILL_DATABASE"` // it may hold a password
 	}
-	_, err := fmt.Fprintf(w, `Till is ready.
+	_, err := printf(w, `Till is ready.
 
   Base address  %[1]s
   API key       %[2]s   (client Demo, test mode)%[7]s
@@ -139,7 +138,7 @@ To pay out of the wallet, POST /payouts with a key that may; this one may not:
   till key create --client %[5]s --scopes payouts:read,payouts:write --database %[6]s
 
 Stop with Ctrl-C.
-`, s.BaseURL(), d.APIKey, newUUID(), data, d.ClientID, database, live)
+`, s.BaseURL(), d.APIKey, newUUID(), data, d.ClientID, database, ownLines(live))
 	return err
 }
 

@@ -131,7 +131,7 @@ func (d *doctor) print(w io.Writer, asJSON bool) error {
 		}
 	})
 	if err == nil {
-		_, err = fmt.Fprintln(w, map[verdict]string{
+		_, err = printLine(w, map[verdict]string{
 			isFine: "Nothing is wrong.", isRisky: "Nothing is wrong; mind the warnings.", isWrong: "Something is wrong.",
 		}[d.worst()])
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -93,7 +92,7 @@ func printFees(w io.Writer, client till.ID, fees []till.Fee, asJSON bool) error 
 		return printJSON(w, map[string]any{"client_id": client.String(), "fees": items})
 	}
 	if len(fees) == 0 {
-		_, err := fmt.Fprintln(w, "There are no fees.")
+		_, err := printLine(w, "There are no fees.")
 		return err
 	}
 	return table(w, func(row func(...any)) {

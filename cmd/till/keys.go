@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -71,7 +70,7 @@ func printNewKey(w io.Writer, key *till.Key, text string, asJSON bool) error {
 			APIKey string `json:"api_key"`
 		}{key.ID, text})
 	}
-	_, err := fmt.Fprintf(w, "key id   %s\nAPI key  %s\n\nThe key is not shown again.\n", key.ID, text)
+	_, err := printf(w, "key id   %s\nAPI key  %s\n\nThe key is not shown again.\n", key.ID, text)
 	return err
 }
 
@@ -206,14 +205,13 @@ func printRevoked(w io.Writer, keyID string, done account.Revocation, asJSON boo
 	if asJSON {
 		return printJSON(w, map[string]any{"key_id": keyID, "revoked": true, "ended": ended, "left": left})
 	}
-	text := fmt.Sprintf("key %s: revoked\n", keyID)
+	_, err := printf(w, "key %s: revoked\n", keyID)
 	for _, id := range ended {
-		text += fmt.Sprintf("key %s: revoked, it descends from it\n", id)
+		printf(w, "key %s: revoked, it descends from it\n", id)
 	}
 	for _, id := range left {
-		text += fmt.Sprintf("key %s: goes on, although it descends from it; --cascade ends it too\n", id)
+		printf(w, "key %s: goes on, although it descends from it; --cascade ends it too\n", id)
 	}
-	_, err := io.WriteString(w, text)
 	return err
 }
 

@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"till"
+	"till/config"
+	"till/internal/escape"
 	"till/store"
 )
 
@@ -53,13 +55,16 @@ func untilSignal() context.Context {
 
 // run runs one command and returns its exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	out, errs := escape.NewWriter(stdout), escape.NewWriter(stderr)
+	defer errs.Flush()
+	defer out.Flush()
 	root := newRoot()
 	root.SetArgs(args)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
+	root.SetOut(out)
+	root.SetErr(errs)
 	err := root.ExecuteContext(ctx)
 	if err != nil && !errors.Is(err, errProblems) {
-		fmt.Fprintln(stderr, "till: "+plain(err))
+		printf(errs, "till: %s\n", ownLines(plain(err)))
 	}
 	return exitCode(err)
 }
@@ -120,27 +125,45 @@ func exitCode(err error) int {
 	return exitUnable
 }
 
-// plain returns what a person should read of an error.
+// plain returns what a person should read of an error, with whatever others
+// have put into it on its line.
 func plain(err error) string {
 	var refused *till.Error
-	if errors.As(err, &refused) {
+	var misconfigured *config.Error
+	switch joined, many := err.(interface{ Unwrap() []error }); {
+	case errors.As(err, &refused):
 		return plainRefusal(refused)
+	case errors.As(err, &misconfigured):
+		lines := make([]string, len(misconfigured.Problems))
+		for i, p := range misconfigured.Problems {
+			lines[i] = escape.Text(fmt.Sprintf("%s:%d: %s", misconfigured.File, p.Line, p.Text))
+		}
+		return strings.Join(lines, "\n")
+	case errors.Is(err, store.ErrUnavailable):
+		return "the database cannot be used just now: " + escape.Text(err.Error())
+	case many:
+		var lines []string
+		for _, e := range joined.Unwrap() {
+			lines = append(lines, plain(e))
+		}
+		return strings.Join(lines, "\n")
 	}
-	if errors.Is(err, store.ErrUnavailable) {
-		return "the database cannot be used just now: " + err.Error()
+	text, meant, suggested := strings.Cut(err.Error(), "\n\nDid you mean this?\n") // cobra's way
+	if suggested {
+		text += "; did you mean " + strings.Join(strings.Fields(meant), " or ") + "?"
 	}
-	return err.Error()
+	return escape.Text(text)
 }
 
 // plainRefusal leaves out the code, which is for programs.
 func plainRefusal(e *till.Error) string {
-	lines := []string{e.Detail}
+	lines := []string{escape.Text(e.Detail)}
 	if e.Detail == "" {
 		lines[0] = strings.ReplaceAll(string(e.Code), "_", " ")
 	}
 	for _, f := range e.Fields {
 		name := strings.ReplaceAll(strings.TrimPrefix(f.Pointer, "/"), "/", " ")
-		lines = append(lines, strings.TrimLeft("  "+name+": ", " :")+f.Detail)
+		lines = append(lines, escape.Text(strings.TrimLeft("  "+name+": ", " :")+f.Detail))
 	}
 	return strings.Join(lines, "\n  ")
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 
@@ -43,13 +42,13 @@ func newMigrate() *cobra.Command {
 				return printJSON(w, map[string]any{"applied": append([]string{}, applied...), "receipts_added": receipts})
 			}
 			if receipts > 0 {
-				fmt.Fprintf(w, "added %d receipts that an older version took\n", receipts)
+				printf(w, "added %d receipts that an older version took\n", receipts)
 			}
 			for _, version := range applied {
-				fmt.Fprintln(w, "applied "+version)
+				printLine(w, "applied "+version)
 			}
 			if len(applied) == 0 {
-				fmt.Fprintln(w, "The schema is up to date.")
+				printLine(w, "The schema is up to date.")
 			}
 			return nil
 		},

@@ -175,9 +175,9 @@ func tellOperatorCases(cmd *cobra.Command, s *store.Store, asJSON bool) error {
 	})
 	for _, c := range cases {
 		if asJSON {
-			fmt.Fprintf(cmd.ErrOrStderr(), "till: the connection %s: %s\n", c.Connection, c.Detail)
+			printf(cmd.ErrOrStderr(), "till: the connection %s: %s\n", c.Connection, c.Detail)
 		} else if err == nil {
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "The connection %s, since %s: %s.\n", c.Connection, c.OpenedAt, c.Detail)
+			_, err = printf(cmd.OutOrStdout(), "The connection %s, since %s: %s.\n", c.Connection, c.OpenedAt, c.Detail)
 		}
 	}
 	return err

@@ -4,12 +4,55 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"till"
+	"till/internal/escape"
 )
+
+// Commands print by printf, printLine, table and printJSON and by nothing else:
+// they keep every value on its line, whoever chose it. What has gone past them
+// meets the escape.Writer that run puts before the terminal.
+
+// ownLines is text of our own that has several lines; printf prints it as it is.
+type ownLines string
+
+// printf prints by a format of our own. New lines are those of the format.
+func printf(w io.Writer, format string, args ...any) (int, error) {
+	for i := range args {
+		args[i] = shown(args[i])
+	}
+	return fmt.Fprintf(w, format, args...)
+}
+
+// printLine prints a line.
+func printLine(w io.Writer, text string) (int, error) {
+	return fmt.Fprintln(w, escape.Text(text))
+}
+
+// shown returns a value as it may be printed: numbers as they are, what is
+// text escaped.
+func shown(v any) any {
+	switch x := v.(type) {
+	case nil:
+		return v
+	case ownLines:
+		return string(x)
+	case string:
+		return escape.Text(x)
+	case error, fmt.Stringer:
+		return escape.Text(fmt.Sprint(x))
+	}
+	switch reflect.TypeOf(v).Kind() {
+	case reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Float32, reflect.Float64:
+		return v
+	}
+	return escape.Text(fmt.Sprint(v))
+}
 
 // printJSON writes a value as one line of JSON.
 func printJSON(w io.Writer, v any) error {
@@ -31,7 +74,7 @@ func table(w io.Writer, rows func(row func(cells ...any))) error {
 			if i > 0 {
 				fmt.Fprint(t, "\t")
 			}
-			fmt.Fprint(t, c)
+			fmt.Fprint(t, shown(c))
 		}
 		fmt.Fprintln(t)
 	})

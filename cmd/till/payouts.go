@@ -184,9 +184,9 @@ func printResolvedPayout(cmd *cobra.Command, s *store.Store, ref store.Ref, asJS
 		return printJSON(w, map[string]any{"payout_id": p.ID.String(), "client_id": p.ClientID.String(), "status": p.Status})
 	}
 	if p.LateEvent != 0 {
-		_, err = fmt.Fprintf(w, "payout %s: stays %s; its money was debited late\n", p.ID, p.Status)
+		_, err = printf(w, "payout %s: stays %s; its money was debited late\n", p.ID, p.Status)
 		return err
 	}
-	_, err = fmt.Fprintf(w, "payout %s: %s\n", p.ID, p.Status)
+	_, err = printf(w, "payout %s: %s\n", p.ID, p.Status)
 	return err
 }

@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"till/internal/escape"
 )
 
 // How often progress is told: on a terminal in place, elsewhere as lines.
@@ -29,8 +31,9 @@ type progress struct {
 func newProgress(w io.Writer, what string) *progress {
 	now := time.Now()
 	p := &progress{w: w, what: what, every: progressSeldom, begun: now, told: now}
-	if isTerminal(w) {
-		p.terminal, p.every = true, progressOften
+	if e, ok := w.(*escape.Writer); ok && isTerminal(e.Raw()) {
+		// It is drawn with escape codes of our own, and holds nobody's text.
+		p.w, p.terminal, p.every = e.Raw(), true, progressOften
 	}
 	return p
 }
@@ -62,7 +65,7 @@ func (p *progress) at(n, all int64) {
 		p.open = true
 		return
 	}
-	fmt.Fprintln(p.w, text)
+	printLine(p.w, text)
 }
 
 // end leaves the terminal with a fresh line.

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"strings"
 	"time"
 	_ "time/tzdata" // statements name zones, and small machines do not know them
 
@@ -16,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"till/books"
+	"till/internal/escape"
 	"till/server"
 	"till/store"
 )
@@ -262,7 +262,7 @@ const progressEvery = 2 * time.Second
 func (p *reconcileProgress) tell(format string, args ...any) {
 	if now := time.Now(); now.Sub(p.last) >= progressEvery {
 		p.last = now
-		fmt.Fprintf(p.w, "till: "+format+", %d s\n", append(args, int(now.Sub(p.began).Seconds()))...)
+		printf(p.w, "till: "+format+", %d s\n", append(args, int(now.Sub(p.began).Seconds()))...)
 	}
 }
 
@@ -276,11 +276,6 @@ func (p *reconcileProgress) compared(at books.Progress) {
 
 func (p *reconcileProgress) applied(done, total int) { p.tell("applied %d of %d", done, total) }
 
-// plainCell makes a text safe for a spreadsheet, which would run what begins
-// like a formula.
-func plainCell(s string) string {
-	if s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])) {
-		return "'" + s
-	}
-	return s
-}
+// plainCell makes a text that others chose safe to look at: on a terminal, and
+// in a spreadsheet, which would run what begins like a formula.
+func plainCell(s string) string { return books.Guard(escape.Text(s)) }

@@ -74,7 +74,7 @@ func (f *findings) found(b *books.Finding) error {
 		f.cells = append(f.cells, number, "", "", "", "", "", "", "")
 	} else {
 		f.cells = append(f.cells, strconv.FormatUint(uint64(b.Line), 10), plainCell(b.Reference), plainCell(b.ExternalID), plainCell(b.Receipt),
-			b.Said.Value(), b.Said.Currency, b.SaidStatus, momentOr(b.SaidAt))
+			b.Said.Value(), plainCell(b.Said.Currency), plainCell(b.SaidStatus), momentOr(b.SaidAt))
 	}
 	if c := b.Ours; c != nil {
 		booked := ""
@@ -86,7 +86,7 @@ func (f *findings) found(b *books.Finding) error {
 	} else {
 		f.cells = append(f.cells, "", "", "", "", "", "", "", "", "", "")
 	}
-	f.cells = append(f.cells, string(b.Remedy), b.Why)
+	f.cells = append(f.cells, string(b.Remedy), plainCell(b.Why))
 	return f.csv.Write(f.cells)
 }
 
@@ -171,9 +171,9 @@ func (o *reconcileOptions) print(w io.Writer, r *books.Reconciled, f *findings, 
 	if o.asJSON {
 		return printJSON(w, o.reportOf(r, f, a))
 	}
-	fmt.Fprintf(w, "%s: %d lines, %d of them ignored, %d outside the time, %d broken; %d payments and payouts compared\n",
+	printf(w, "%s: %d lines, %d of them ignored, %d outside the time, %d broken; %d payments and payouts compared\n",
 		filepath.Base(o.statement), r.Lines, r.Ignored, r.Outside, r.Broken, r.Rows)
-	fmt.Fprintf(w, "from %s to %s\nsha256 %s\n\n", r.From, r.To, hex.EncodeToString(r.Digest[:]))
+	printf(w, "from %s to %s\nsha256 %s\n\n", r.From, r.To, hex.EncodeToString(r.Digest[:]))
 	err := table(w, func(row func(...any)) {
 		row("CLASS", "CURRENCY", "COUNT", "OPERATOR", "OURS")
 		for _, s := range r.Sums {
@@ -188,29 +188,29 @@ func (o *reconcileOptions) print(w io.Writer, r *books.Reconciled, f *findings, 
 		return err
 	}
 	for _, b := range f.broken {
-		fmt.Fprintf(w, "line %d: %s\n", b.Line, b.Reason)
+		printf(w, "line %d: %s\n", b.Line, b.Reason)
 	}
 	if more := r.Broken - int64(len(f.broken)); more > 0 {
-		fmt.Fprintf(w, "and %d more broken lines\n", more)
+		printf(w, "and %d more broken lines\n", more)
 	}
 	if a != nil {
-		fmt.Fprintf(w, "\napplied: %d settled, %d settled meanwhile, %d cases opened, %d known already, %d refused\n",
+		printf(w, "\napplied: %d settled, %d settled meanwhile, %d cases opened, %d known already, %d refused\n",
 			a.Settled, a.Unchanged, a.Cases, a.Known, a.Refused)
 		if a.Strays+a.Kept+a.Beyond > 0 {
-			fmt.Fprintf(w, "strays: %d kept or confirmed, %d known already; see 'till strays'\n", a.Strays, a.Kept)
+			printf(w, "strays: %d kept or confirmed, %d known already; see 'till strays'\n", a.Strays, a.Kept)
 		}
 		if a.Beyond > 0 {
-			fmt.Fprintf(w, "%d lines were not kept as strays: at most %d may be open\n", a.Beyond, books.MaxStrays)
+			printf(w, "%d lines were not kept as strays: at most %d may be open\n", a.Beyond, books.MaxStrays)
 		}
 		for _, x := range a.Refusals {
-			fmt.Fprintf(w, "line %d, %s: %s\n", x.Line, x.ID, x.Why)
+			printf(w, "line %d, %s: %s\n", x.Line, x.ID, x.Why)
 		}
 	}
 	if f.path != "" {
-		fmt.Fprintf(w, "\nThe differences are in %s.\n", f.path)
+		printf(w, "\nThe differences are in %s.\n", f.path)
 	}
 	if left(r, a) == 0 {
-		_, err = fmt.Fprintln(w, "\nThe statement and the books agree.")
+		_, err = printf(w, "\nThe statement and the books agree.\n")
 	}
 	return err
 }

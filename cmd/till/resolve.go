@@ -132,13 +132,13 @@ func printResolved(cmd *cobra.Command, s *store.Store, ref store.Ref, asJSON boo
 		return printJSON(w, map[string]any{"payment_id": p.ID.String(), "client_id": p.ClientID.String(), "status": p.Status})
 	}
 	if p.ReversedEvent != 0 {
-		_, err = fmt.Fprintf(w, "payment %s: stays %s; its money was taken back\n", p.ID, p.Status)
+		_, err = printf(w, "payment %s: stays %s; its money was taken back\n", p.ID, p.Status)
 		return err
 	}
 	if p.LateEvent != 0 {
-		_, err = fmt.Fprintf(w, "payment %s: stays %s; its money was credited late\n", p.ID, p.Status)
+		_, err = printf(w, "payment %s: stays %s; its money was credited late\n", p.ID, p.Status)
 		return err
 	}
-	_, err = fmt.Fprintf(w, "payment %s: %s\n", p.ID, p.Status)
+	_, err = printf(w, "payment %s: %s\n", p.ID, p.Status)
 	return err
 }

@@ -93,7 +93,7 @@ func (r *restoredFlags) restored(cmd *cobra.Command) error {
 			return fmt.Errorf("--lost-from %s is in the future", lostFrom)
 		}
 		if !r.asJSON {
-			fmt.Fprintf(w, "What was written from %s on is lost. What is open counts as possibly sent from now on, and new payouts are held.\n", lostFrom)
+			printf(w, "What was written from %s on is lost. What is open counts as possibly sent from now on, and new payouts are held.\n", lostFrom)
 		}
 		suspended := 0
 		if r.suspendLive {
@@ -170,17 +170,17 @@ func (r *restoredFlags) print(w io.Writer, done *books.Restoration, keys []activ
 		})
 	}
 	if done.Again {
-		fmt.Fprintf(w, "This goes on with what was begun at %s.\n", done.At)
+		printf(w, "This goes on with what was begun at %s.\n", done.At)
 	}
 	more := ""
 	if done.Again {
 		more = " more"
 	}
-	fmt.Fprintf(w, "%d%s payments and %d%s payouts were open: they are asked about and not sent.\n", done.Payments, more, done.Payouts, more)
+	printf(w, "%d%s payments and %d%s payouts were open: they are asked about and not sent.\n", done.Payments, more, done.Payouts, more)
 	if r.suspendLive {
-		fmt.Fprintf(w, "%d live clients were suspended; 'till client resume' lets one in again.\n", suspended)
+		printf(w, "%d live clients were suspended; 'till client resume' lets one in again.\n", suspended)
 	}
-	fmt.Fprintf(w, "The event logs are now %s.\n\nThese keys work, also if they were revoked in the lost time. Fees, methods, endpoints and suspensions are old, too.\n\n", done.LogID)
+	printf(w, "The event logs are now %s.\n\nThese keys work, also if they were revoked in the lost time. Fees, methods, endpoints and suspensions are old, too.\n\n", done.LogID)
 	err := table(w, func(row func(...any)) {
 		row("KEY", "CLIENT", "MODE", "NAME", "LAST USED", "SCOPES")
 		for _, k := range keys {
@@ -198,6 +198,6 @@ func (r *restoredFlags) print(w io.Writer, done *books.Restoration, keys []activ
 	if err != nil || !r.keysReviewed {
 		return err
 	}
-	_, err = fmt.Fprint(w, "\nRun 'till verify', then start the service. Apply the operators' statements of the lost time, then release with 'till restored --release'.\n")
+	_, err = printf(w, "\nRun 'till verify', then start the service. Apply the operators' statements of the lost time, then release with 'till restored --release'.\n")
 	return err
 }

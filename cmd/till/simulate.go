@@ -120,7 +120,7 @@ Operators: ` + strings.Join(names, ", "),
 			if asJSON {
 				err = printJSON(cmd.OutOrStdout(), map[string]any{"operator": args[0], "base_url": url})
 			} else {
-				_, err = fmt.Fprintf(cmd.OutOrStdout(), simulated, args[0], url, all[i].connection(url), all[i].exports(), all[i].ways())
+				_, err = printf(cmd.OutOrStdout(), simulated, args[0], url, ownLines(all[i].connection(url)), ownLines(all[i].exports()), ownLines(all[i].ways()))
 			}
 			if err != nil {
 				return errors.Join(err, st.end())
@@ -178,7 +178,7 @@ func (s *simulation) connection(url string) string {
 func (s *simulation) exports() string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(s.secrets)) {
-		fmt.Fprintf(&b, "export %s='%s'\n", name, s.secrets[name])
+		b.WriteString(fmt.Sprintf("export %s='%s'\n", name, s.secrets[name]))
 	}
 	return b.String()
 }
@@ -187,7 +187,7 @@ func (s *simulation) exports() string {
 func (s *simulation) ways() string {
 	var b strings.Builder
 	for _, method := range slices.Sorted(maps.Keys(s.routes)) {
-		fmt.Fprintf(&b, "[[route]]\nmethod = %q\ncountries = [\"%s\"]\nconnections = [%q]\n", method, strings.Join(s.routes[method], `", "`), s.name)
+		b.WriteString(fmt.Sprintf("[[route]]\nmethod = %q\ncountries = [\"%s\"]\nconnections = [%q]\n", method, strings.Join(s.routes[method], `", "`), s.name))
 	}
 	return b.String()
 }
@@ -299,7 +299,7 @@ func simulateAll(ctx context.Context, how, folder string, all []simulation, adap
 		}
 	}
 	for _, way := range order {
-		fmt.Fprintf(&text, "[[route]]\nmethod = %q\ncountries = [%q]\nconnections = [\"%s\"]\n", way[0], way[1], strings.Join(ways[way], `", "`))
+		text.WriteString(fmt.Sprintf("[[route]]\nmethod = %q\ncountries = [%q]\nconnections = [\"%s\"]\n", way[0], way[1], strings.Join(ways[way], `", "`)))
 	}
 	o := adapters.Options()
 	o.Env = func(name string) (string, bool) { v, ok := secrets[name]; return v, ok }

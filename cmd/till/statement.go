@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"till/books"
+	"till/internal/escape"
 	"till/ledger"
 	"till/store"
 )
@@ -24,8 +25,9 @@ func newStatement() *cobra.Command {
 		Short: "Export the statement of a client's wallets as CSV or JSON Lines",
 		Long: `Export every movement of a client's wallets, oldest first: what GET /transactions
 shows. It may run beside a server. What is committed after it has begun is left
-out. Progress goes to standard error. In CSV a text that a spreadsheet would run
-as a formula has an apostrophe in front; JSON Lines are for programs.`,
+out. Progress goes to standard error. CSV is for people: control and direction
+characters are written as escapes, and a text that a spreadsheet would run as a
+formula has an apostrophe in front. JSON Lines are for programs.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if asJSON {
@@ -34,7 +36,7 @@ as a formula has an apostrophe in front; JSON Lines are for programs.`,
 				}
 				format = string(books.JSONL)
 			}
-			st := books.Statement{Format: books.Format(format), NewestTop: newest}
+			st := books.Statement{Format: books.Format(format), NewestTop: newest, Text: escape.Text}
 			if !slices.Contains(books.Formats, st.Format) {
 				return errors.New("--format is csv or jsonl")
 			}
@@ -61,7 +63,7 @@ as a formula has an apostrophe in front; JSON Lines are for programs.`,
 				})
 				bar.end()
 				if err == nil && !quiet {
-					fmt.Fprintf(cmd.ErrOrStderr(), "till: %d lines\n", lines)
+					printf(cmd.ErrOrStderr(), "till: %d lines\n", lines)
 				}
 				return err
 			})
@@ -99,7 +101,11 @@ func exportTo(path string, w io.Writer, f func(w io.Writer) (int64, error)) (lin
 			os.Remove(file.Name())
 		}
 	}()
-	if lines, err = f(file); err != nil {
+	safe := escape.NewWriter(file)
+	if lines, err = f(safe); err == nil {
+		err = safe.Flush()
+	}
+	if err != nil {
 		return lines, err
 	}
 	if err := file.Sync(); err != nil {

@@ -44,7 +44,7 @@ that credits it takes the adjustment back.`,
 					return err
 				}
 				if len(strays) == f.Limit {
-					fmt.Fprintf(cmd.ErrOrStderr(), "till: %d strays are shown; there may be more: --limit, or close some\n", f.Limit)
+					printf(cmd.ErrOrStderr(), "till: %d strays are shown; there may be more: --limit, or close some\n", f.Limit)
 				}
 				return printStrays(cmd.OutOrStdout(), strays, asJSON)
 			})
@@ -75,7 +75,7 @@ func openStrays(n int) string {
 func tellStrays(cmd *cobra.Command, s *store.Store) error {
 	n, err := books.CountOpenStrays(cmd.Context(), s)
 	if err == nil && n > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "till: %s: money that names us and that nobody has; see 'till strays'\n", openStrays(n))
+		printf(cmd.ErrOrStderr(), "till: %s: money that names us and that nobody has; see 'till strays'\n", openStrays(n))
 	}
 	return err
 }
@@ -166,7 +166,7 @@ func printStrays(w io.Writer, strays []*store.Stray, asJSON bool) error {
 		return printJSON(w, map[string]any{"items": items})
 	}
 	if len(strays) == 0 {
-		_, err := fmt.Fprintln(w, "There are no strays.")
+		_, err := printLine(w, "There are no strays.")
 		return err
 	}
 	return table(w, func(row func(...any)) {
@@ -242,7 +242,7 @@ func printStray(w io.Writer, s *store.Stray, body []byte, asJSON bool) error {
 		}
 	})
 	if err == nil && body != nil {
-		_, err = fmt.Fprintf(w, "%s\n", body)
+		_, err = printf(w, "%s\n", body)
 	}
 	return err
 }
@@ -321,7 +321,7 @@ func printAttributed(w io.Writer, a *books.Attributed, asJSON bool) error {
 	if a.Before {
 		what = "was attributed before, nothing was done now"
 	}
-	_, err := fmt.Fprintf(w, "stray %s of %s %s: %s\nbalance %d %s, owed %d\n", a.ID, a.Amount.Value(), a.Amount.Currency, what, a.Wallet.Balance, a.Amount.Currency, a.Wallet.Owed)
+	_, err := printf(w, "stray %s of %s %s: %s\nbalance %d %s, owed %d\n", a.ID, a.Amount.Value(), a.Amount.Currency, what, a.Wallet.Balance, a.Amount.Currency, a.Wallet.Owed)
 	return err
 }
 
@@ -348,7 +348,7 @@ func newStrayForeign() *cobra.Command {
 				if asJSON {
 					return printJSON(cmd.OutOrStdout(), strayOut(stray))
 				}
-				_, err = fmt.Fprintf(cmd.OutOrStdout(), "stray %s: closed, not ours\n", stray.ID)
+				_, err = printf(cmd.OutOrStdout(), "stray %s: closed, not ours\n", stray.ID)
 				return err
 			})
 		},

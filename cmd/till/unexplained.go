@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -49,20 +48,20 @@ func (r *restoredFlags) printUnexplained(w io.Writer, u *books.Unexplained) erro
 	}
 	switch {
 	case r.release && len(u.Restores) == 0:
-		fmt.Fprintln(w, "Nothing was held because of a restore.")
+		printLine(w, "Nothing was held because of a restore.")
 	case r.release:
-		fmt.Fprintf(w, "Released by %s: new payouts are taken again.\n", r.by)
+		printf(w, "Released by %s: new payouts are taken again.\n", r.by)
 	case len(u.Restores) == 0:
-		fmt.Fprintln(w, "Nothing is held because of a restore.")
+		printLine(w, "Nothing is held because of a restore.")
 	}
 	for _, x := range u.Restores {
-		fmt.Fprintf(w, "Restored at %s by %s; lost from %s; keys reviewed: %s.\n", x.At, x.By, x.LostFrom, timeOr(x.KeysReviewedAt, "not yet"))
+		printf(w, "Restored at %s by %s; lost from %s; keys reviewed: %s.\n", x.At, x.By, x.LostFrom, timeOr(x.KeysReviewedAt, "not yet"))
 	}
 	if u.Nothing() {
-		_, err := fmt.Fprintln(w, "Nothing is left to explain.")
+		_, err := printLine(w, "Nothing is left to explain.")
 		return err
 	}
-	fmt.Fprintf(w, "\nNot explained yet (%d of each at most):\n\n", books.MaxUnexplained)
+	printf(w, "\nNot explained yet (%d of each at most):\n\n", books.MaxUnexplained)
 	return table(w, func(row func(...any)) {
 		row("WHAT", "ID", "CLIENT", "WHY")
 		for _, x := range u.Payouts {

@@ -103,7 +103,7 @@ func printReport(w io.Writer, r *books.Report, asJSON bool) error {
 		}
 		return printJSON(w, out)
 	}
-	fmt.Fprintf(w, "%d clients, %d payments, %d payouts, %d events, %d endpoints, %d wallets, %d transactions, %d entries, %d counters, %d audit rows, %d of them sealed, %d strays\n",
+	printf(w, "%d clients, %d payments, %d payouts, %d events, %d endpoints, %d wallets, %d transactions, %d entries, %d counters, %d audit rows, %d of them sealed, %d strays\n",
 		r.Clients, r.Payments, r.Payouts, r.Events, r.Endpoints, r.Wallets, r.Transactions, r.Entries, r.Counters, r.Audit, r.Seals, r.Strays)
 	for _, c := range checked {
 		problems := 0
@@ -116,21 +116,21 @@ func printReport(w io.Writer, r *books.Report, asJSON bool) error {
 		if problems > 0 {
 			verdict = fmt.Sprintf("%d problems", problems)
 		}
-		fmt.Fprintf(w, "%-4s %-40s %s\n", c.invariant, c.what, verdict)
+		printf(w, "%-4s %-40s %s\n", c.invariant, c.what, verdict)
 	}
 	if r.Clean() {
-		_, err := fmt.Fprintln(w, "The books are right.")
+		_, err := printLine(w, "The books are right.")
 		return err
 	}
 	for _, p := range r.Problems {
-		fmt.Fprintf(w, "%s  client %s", p.Invariant, p.Client)
+		printf(w, "%s  client %s", p.Invariant, p.Client)
 		if !p.Subject.IsZero() {
-			fmt.Fprintf(w, "  %s", p.Subject)
+			printf(w, "  %s", p.Subject)
 		}
-		fmt.Fprintf(w, ": %s\n", p.Detail)
+		printf(w, ": %s\n", p.Detail)
 	}
 	if r.Omitted > 0 {
-		fmt.Fprintf(w, "and %d more\n", r.Omitted)
+		printf(w, "and %d more\n", r.Omitted)
 	}
 	return nil
 }

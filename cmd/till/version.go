@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"runtime"
 	"runtime/debug"
 
@@ -24,7 +23,7 @@ func newVersion() *cobra.Command {
 			if asJSON {
 				return printJSON(w, map[string]any{"version": versionText(), "api_version": api.Version, "go": runtime.Version()})
 			}
-			_, err := fmt.Fprintf(w, "till %s (API %s, %s)\n", versionText(), api.Version, runtime.Version())
+			_, err := printf(w, "till %s (API %s, %s)\n", versionText(), api.Version, runtime.Version())
 			return err
 		},
 	}

@@ -1,0 +1,271 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"till"
+	"till/engine"
+	"till/internal/escape"
+	"till/provider"
+	"till/server"
+	"till/store"
+	"till/store/storetest"
+)
+
+// hostile is what a client, an operator or a file may say: it ends its line,
+// forges one, erases the screen, turns the direction, hides.
+const hostile = "x\nFORGED line\r\tFORGED\x1b[2J\x1b]0;t\x07\u202e0005\u2066\u2028FORGED\u200b\u0085\u009b31m\u007f\u061c\ufeff\U000e0041y"
+
+// shownHostile is a part of it that is there wherever it is shown.
+const shownHostile = "FORGED line"
+
+// hostileArgs are arguments for every command that ends: those that show what
+// others say must show it (shows), all of them must be safe. A new command is
+// added here.
+type hostileArgs struct {
+	args  []string
+	shows bool
+}
+
+// TestNoCommandLetsTextForgeALine runs every command on a database, and with
+// arguments, that are hostile in every text that somebody else chooses.
+func TestNoCommandLetsTextForgeALine(t *testing.T) {
+	t.Parallel()
+	h := newHostile(t)
+	ran := map[string]bool{}
+	for _, c := range h.commands() {
+		for _, more := range [][]string{nil, {"--json"}} {
+			args := append(slices.Clone(c.args), more...)
+			root := newRoot()
+			cmd, _, err := root.Find(args)
+			if err != nil {
+				t.Fatalf("%q: %v", args, err)
+			}
+			ran[cmd.CommandPath()] = true
+			if cmd.Flags().Lookup("database") != nil {
+				args = append(args, "--database", h.database)
+			}
+			var out, errs bytes.Buffer
+			code := run(t.Context(), args, &out, &errs)
+			told := out.String() + errs.String()
+			checkSafe(t, strings.Join(args, " "), told)
+			if c.shows && !strings.Contains(told, shownHostile) {
+				t.Errorf("%q ends with %d and shows nothing of it: %q", args, code, told)
+			}
+			if more != nil && out.Len() > 0 {
+				for line := range strings.Lines(out.String()) {
+					if !json.Valid([]byte(line)) {
+						t.Errorf("%q prints what is no JSON: %q", args, line)
+					}
+				}
+			}
+		}
+	}
+	for _, name := range []string{"all.csv", "all.jsonl", "differences.csv"} {
+		text, err := os.ReadFile(filepath.Join(h.dir, name))
+		if err != nil || !strings.Contains(string(text), shownHostile) {
+			t.Errorf("%s is %q, %v", name, text, err)
+		}
+		checkSafe(t, name, string(text))
+	}
+	for _, path := range []string{"till dev", "till serve", "till simulate", "till bench"} {
+		ran[path] = true // they run until they are stopped, or need a server; what they print is their own, and the rule about printing holds for them
+	}
+	each(newRoot(), func(cmd *cobra.Command) {
+		if cmd.Runnable() && !cmd.HasSubCommands() && !ran[cmd.CommandPath()] {
+			t.Errorf("%s is not tried with hostile text; say how", cmd.CommandPath())
+		}
+	})
+}
+
+// checkSafe fails the test with whatever of a text a terminal would obey.
+func checkSafe(t *testing.T, what, told string) {
+	t.Helper()
+	for _, line := range strings.Split(told, "\n") {
+		if strings.HasPrefix(strings.TrimSpace(line), "FORGED") {
+			t.Errorf("%q has a forged line: %q", what, line)
+		}
+		for _, r := range strings.TrimSuffix(line, "\r") {
+			if !unicode.IsGraphic(r) || unicode.Is(unicode.Cf, r) {
+				t.Errorf("%q lets %U through: %q", what, r, line)
+				break
+			}
+		}
+	}
+}
+
+func TestNoLogLineIsForged(t *testing.T) {
+	t.Parallel()
+	for _, asJSON := range []bool{false, true} {
+		var b bytes.Buffer
+		log := server.NewLogger(escape.NewWriter(&b), asJSON, slog.LevelInfo)
+		log.With(hostile, hostile).WithGroup(hostile).Error(hostile, "reference", hostile, "error", errors.New(hostile), "any", []string{hostile})
+		checkSafe(t, "the log", b.String())
+		if n := strings.Count(b.String(), "\n"); n != 1 || !strings.Contains(b.String(), shownHostile) || asJSON && !json.Valid(b.Bytes()) {
+			t.Errorf("the log has %d lines: %q", n, b.String())
+		}
+	}
+}
+
+// hostileBooks is a database in which every text that others choose is hostile.
+type hostileBooks struct {
+	t                                                   *testing.T
+	dir, database                                       string
+	client, payment, payout, open, caseID, stray, other till.ID
+	key                                                 string
+}
+
+func newHostile(t *testing.T) *hostileBooks {
+	h := &hostileBooks{t: t, dir: t.TempDir()}
+	h.database = filepath.Join(h.dir, "till.db")
+	made, err := server.New(t.Context(), server.Config{Database: h.database, Listen: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made.Close()
+	s := storetest.Open(t, store.Config{Path: h.database, Readers: 1})
+	client := storetest.NewClient(t, s, till.Test)
+	h.client, h.key = client.ID, "hostilekey00"
+	text, err := json.Marshal(hostile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reference := strings.Trim(string(text), `"`)
+	c, m := storetest.NewCollector(t, s), storetest.NewPaymaster(t, s)
+	paid := storetest.NewPayment(t, c, client, storetest.Body{Reference: reference, Rest: `"description": ` + string(text)})
+	storetest.Apply(t, c, s, paid, provider.Result{Outcome: provider.Success, Receipt: "R" + hostile, Amount: paid.Amount, Message: hostile, Code: hostile})
+	open := storetest.NewPayment(t, c, client, storetest.Body{Reference: reference, Value: "700"})
+	storetest.Apply(t, c, s, open, provider.Result{Outcome: provider.Success, Receipt: "S" + hostile, Amount: till.Money{Minor: 9, Currency: "XAF"}, Message: hostile, Code: hostile})
+	out := storetest.NewPayout(t, m, client, storetest.Body{Reference: hostile, Value: "100"}, 0)
+	storetest.ApplyPayout(t, m, s, out, provider.Result{Outcome: provider.Success, Receipt: "P" + hostile, Amount: out.Amount, Message: hostile})
+	h.payment, h.payout, h.open = paid.ID, out.ID, open.ID
+	h.addRows(s)
+	return h
+}
+
+// addRows adds what only the program writes, past its checks.
+func (h *hostileBooks) addRows(s *store.Store) {
+	ctx := h.t.Context()
+	err := s.Update(ctx, func(tx *store.Tx) error {
+		now := tx.Now()
+		named := &till.Client{ID: till.NewID(now), Name: hostile, Mode: till.Live, CreatedAt: now}
+		h.other = named.ID
+		heads, err := tx.LockHeads(ctx, []till.ID{h.client})
+		if err != nil {
+			return err
+		}
+		head := heads[h.client]
+		h.stray = till.NewID(now)
+		steps := []func() error{
+			func() error { return tx.InsertClient(ctx, named) },
+			func() error {
+				return tx.InsertKey(ctx, &till.Key{ID: h.key, ClientID: h.client, Name: hostile, Scopes: till.DefaultScopes, CreatedAt: now, SecretHash: [32]byte{1}})
+			},
+			func() error {
+				return tx.InsertAudit(ctx, []*store.AuditRow{{ClientID: h.client, Sequence: head.NextAudit(), At: head.Tick(), Actor: hostile, Action: hostile, Detail: hostile, Cause: hostile}})
+			},
+			func() error { return tx.SaveHeads(ctx, heads) },
+			func() error {
+				return tx.OpenCases(ctx, []*store.Case{{ClientID: h.client, ID: till.NewID(now + 1), SubjectID: h.payment, Kind: engine.CaseUnknownStatus, Detail: hostile, OpenedAt: now}})
+			},
+			func() error {
+				_, err := tx.InsertStray(ctx, &store.Stray{Connection: hostile, ID: h.stray, Receipt: hostile, Source: store.StrayCallback, SeenAt: now, Claimed: hostile, Direction: store.StrayIn})
+				return err
+			},
+			func() error {
+				return tx.OpenOperatorCase(ctx, &store.OperatorCase{Connection: hostile, Kind: store.CaseAccount, Detail: hostile, OpenedAt: now})
+			},
+			func() error { return tx.SetConnectionFingerprint(ctx, hostile, hostile) },
+			func() error {
+				return tx.InsertRestore(ctx, &store.Restore{At: now, LostFrom: now, By: hostile, LogID: till.NewID(now)})
+			},
+		}
+		for _, step := range steps {
+			if err := step(); err != nil {
+				return err
+			}
+		}
+		cases, err := tx.Cases(ctx, store.CaseFilter{Kind: engine.CaseUnknownStatus, Limit: 1})
+		if err == nil {
+			h.caseID = cases[0].ID
+		}
+		return err
+	})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// file writes a file whose name is hostile, as far as a file system lets it.
+func (h *hostileBooks) file(name, text string) string {
+	path := filepath.Join(h.dir, strings.ReplaceAll(hostile, "/", "")+name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+	return path
+}
+
+// commands are in the order in which they can be run on one database.
+func (h *hostileBooks) commands() []hostileArgs {
+	letter := h.file("letter.txt", "evidence")
+	mapping := h.file("mapping.toml", "receipt = \"ref\"\nfixed_currency = \"XAF\"\nsuccess = [\"ok\"]\n")
+	quoted := `"` + strings.NewReplacer("\n", "", "\r", "").Replace(hostile) + `"` // a record is a line there
+	statement := h.file("statement.csv", "ref,amount,status,time\n"+quoted+",5,ok,2026-01-02T00:00:00Z\nr,"+quoted+","+quoted+","+quoted+"\n")
+	client := h.client.String()
+	list := []hostileArgs{
+		{[]string{"version"}, false},
+		{[]string{"client", "list"}, true},
+		{[]string{"client", "create", "--name", hostile}, false},
+		{[]string{"client", "methods", client, "--enable", hostile}, false},
+		{[]string{"client", "fees", client, "--kind", "payment", "--method", hostile, "--currency", hostile, "--flat", "5"}, false},
+		{[]string{"client", "suspend", hostile}, true},
+		{[]string{"client", "resume", hostile}, true},
+		{[]string{"key", "list", "--client", client}, true},
+		{[]string{"key", "create", "--client", client, "--name", hostile}, false},
+		{[]string{"key", "create", "--client", client, "--scopes", hostile}, false},
+		{[]string{"key", "rotate", hostile}, false},
+		{[]string{"key", "revoke", hostile}, false},
+		{[]string{"payment", "show", h.payment.String()}, true},
+		{[]string{"payout", "show", h.payout.String()}, true},
+		{[]string{"payment", "show", hostile}, true},
+		{[]string{"cases"}, true},
+		{[]string{"cases", "show", h.caseID.String()}, true},
+		{[]string{"strays"}, true},
+		{[]string{"strays", "show", h.stray.String()}, true},
+		{[]string{"audit", "--client", client}, true},
+		{[]string{"audit", "--client", client, "--from", hostile}, false},
+		{[]string{"statement", "--client", client, "--quiet"}, true},
+		{[]string{"statement", "--client", client, "--currency", hostile, "--output", filepath.Join(h.dir, "no", hostile)}, true},
+		{[]string{"statement", "--client", client, "--output", filepath.Join(h.dir, "all.csv"), "--format", "csv", "--json=false"}, false},
+		{[]string{"statement", "--client", client, "--output", filepath.Join(h.dir, "all.jsonl"), "--format", "jsonl"}, false},
+		{[]string{"connections"}, true},
+		{[]string{"restored", "--show"}, true},
+		{[]string{"verify"}, false},
+		{[]string{"doctor", "--secret-file", filepath.Join(h.dir, hostile)}, true},
+		{[]string{"reconcile", "--connection", hostile, "--statement", statement, "--mapping", mapping, "--output", filepath.Join(h.dir, "differences.csv"), "--from", "2020-01-01", "--to", "2030-01-01"}, true},
+		{[]string{"reconcile", "--connection", "no" + hostile, "--statement", statement, "--mapping", mapping}, true},
+		{[]string{"cases", "resolve", h.caseID.String(), "--by", "Anne", "--reason", "seen", "--evidence", letter}, false},
+		{[]string{"adjust", "--client", client, "--currency", hostile, "--amount", "5", "--reason", "r", "--by", "Anne", "--id", till.NewID(1).String()}, true},
+		{[]string{"adjust", "--client", client, "--currency", "XAF", "--amount", "5", "--reason", "r", "--by", hostile, "--id", till.NewID(1).String()}, true},
+		{[]string{"payment", "resolve", h.open.String(), "--as", "success", "--by", "Anne", "--evidence", letter + hostile}, true},
+		{[]string{"payout", "resolve", h.payout.String(), "--as", "failed", "--by", "Anne", "--evidence", letter}, false},
+		{[]string{"strays", "attribute", h.stray.String(), "--client", client, "--by", "Anne", "--evidence", letter}, false},
+		{[]string{"strays", "foreign", h.stray.String(), "--by", "Anne", "--reason", hostile}, false},
+		{[]string{"migrate"}, false},
+		{[]string{"restored", "--lost-from", "2020-01-01T00:00:00Z"}, true},
+		{[]string{"restored", hostile}, true},
+		{[]string{"client", "list", "--" + hostile}, true},
+	}
+	return list
+}
