@@ -19,7 +19,7 @@ build: ## build the static binary ./till
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o till ./cmd/till
 
 .PHONY: test
-test: compiler ## run every test, on SQLite and PostgreSQL, with the race detector where there are races to find
+test: compiler guide-tools ## run every test, on SQLite and PostgreSQL, with the race detector where there are races to find
 	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
 	$(GO) vet ./...
 	CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/till
@@ -42,8 +42,15 @@ compiler:
 		echo "installing a C compiler for the race detector"; \
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq gcc libc6-dev; }
 
+# The guides tell their reader to use these, and a test does.
+.PHONY: guide-tools
+guide-tools:
+	@command -v curl >/dev/null 2>&1 && command -v sqlite3 >/dev/null 2>&1 || { \
+		echo "installing curl and sqlite3 for the test of the guides"; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq curl sqlite3; }
+
 .PHONY: race
-race: compiler ## run every test with the race detector (half an hour)
+race: compiler guide-tools ## run every test with the race detector (half an hour)
 	CGO_ENABLED=1 $(GO) run ./store/pgtest/withpg $(GO) test -race -timeout 30m ./...
 
 .PHONY: quick
