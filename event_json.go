@@ -31,21 +31,32 @@ func (k EventKind) Scope() Scope {
 var EventScopes = []Scope{PaymentsRead, PayoutsRead, WebhooksManage}
 
 // Snapshot returns the payment as it was after the event, made from the part
-// of p that never changes.
+// of p that never changes and from what it knows by then of the money.
 func (e *Event) Snapshot(p *Payment) Payment {
 	s := *p
 	s.Status, s.UpdatedAt, s.ExpiresAt = e.Status, e.CreatedAt, e.ExpiresAt
 	s.ProviderReference, s.FailureReason, s.FailureDetail = e.ProviderReference, e.FailureReason, e.FailureDetail
+	s.LateSuccessAt, s.ReversedAt = e.upTo(p.LateSuccessAt), e.upTo(p.ReversedAt)
 	s.Resolution = e.Resolution
 	return s
 }
 
+// upTo returns a time that the event knows of, and zero for one that was still
+// to come: the times of a client's events only grow.
+func (e *Event) upTo(t Time) Time {
+	if t > e.CreatedAt {
+		return 0
+	}
+	return t
+}
+
 // PayoutSnapshot returns the payout as it was after the event, made from the
-// part of p that never changes.
+// part of p that never changes and from what it knows by then of the money.
 func (e *Event) PayoutSnapshot(p *Payout) Payout {
 	s := *p
 	s.Status, s.UpdatedAt, s.ExpiresAt = PayoutStatus(e.Status), e.CreatedAt, e.ExpiresAt
 	s.ProviderReference, s.FailureReason, s.FailureDetail = e.ProviderReference, e.FailureReason, e.FailureDetail
+	s.LateSuccessAt = e.upTo(p.LateSuccessAt)
 	s.Resolution = e.Resolution
 	return s
 }

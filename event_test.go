@@ -14,7 +14,7 @@ func TestAnEventIsWrittenWithItsPayment(t *testing.T) {
 		ID: till.NewID(created), IdempotencyKey: "K", Method: "mtn_momo", Amount: till.Money{Minor: 5000, Currency: "XAF"},
 		Document: []byte(`"metadata":{"a":1}`), CreatedAt: created,
 		// What has happened since does not show.
-		Status: till.Expired, UpdatedAt: created + 9, ProviderReference: "LATER", FailureReason: till.CustomerTimeout,
+		Status: till.Expired, UpdatedAt: created + 9, ProviderReference: "LATER", FailureReason: till.CustomerTimeout, LateSuccessAt: created + 8, ReversedAt: created + 9,
 	}
 	e := &till.Event{
 		ClientID: till.ID{1}, Sequence: 7, Kind: till.PaymentProcessing, PaymentID: p.ID, CreatedAt: created + 1,
@@ -26,7 +26,7 @@ func TestAnEventIsWrittenWithItsPayment(t *testing.T) {
 	if got := string(e.AppendJSON(nil, p)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	for _, part := range []string{`"status":"processing"`, `"provider_reference":null`, `"failure_reason":null`, `"metadata":{"a":1}`,
+	for _, part := range []string{`"status":"processing"`, `"provider_reference":null`, `"failure_reason":null`, `"metadata":{"a":1}`, `"late_success_at":null`, `"reversed_at":null`,
 		`"updated_at":"2023-11-14T22:13:20.000001Z"`, `"expires_at":"2023-11-14T22:13:20.000005Z"`, `"attempts":2`} {
 		if !strings.Contains(want, part) {
 			t.Errorf("no %s in %s", part, want)

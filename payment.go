@@ -153,6 +153,11 @@ type Payment struct {
 	ExpiresAt      Time
 	ApprovalWindow Time // a span: ExpiresAt as it was at creation is CreatedAt + ApprovalWindow
 
+	// What became of the money after the end; the status stays. Both are the times
+	// of the events that tell it, and zero while there is none.
+	LateSuccessAt Time // it came after the payment had failed or expired
+	ReversedAt    Time // the operator took it back
+
 	// Connection is where the payment is sent, pinned with its fingerprint
 	// before the first send: it is asked about there and nowhere else.
 	Connection  string
@@ -172,6 +177,7 @@ func (p *Payment) AsCreated() *Payment {
 	c.ProviderReference, c.FailureReason, c.FailureDetail = "", "", nil
 	c.UpdatedAt = p.CreatedAt
 	c.ExpiresAt = p.CreatedAt + p.ApprovalWindow
+	c.LateSuccessAt, c.ReversedAt = 0, 0
 	c.Resolution = Resolution{State: Waiting}
 	return &c
 }

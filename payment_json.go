@@ -33,7 +33,7 @@ func (p *Payment) AppendJSON(b []byte) []byte {
 	b = append(b, `,"failure_reason":`...)
 	b = appendStringOrNull(b, string(p.FailureReason))
 	b = append(b, `,"failure_detail":`...)
-	b = p.FailureDetail.appendJSON(b)
+	b = p.FailureDetail.appendJSON(b, !p.LateSuccessAt.IsZero())
 	b = append(b, ',')
 	b = append(b, p.Document...)
 	b = append(b, `,"created_at":`...)
@@ -42,12 +42,18 @@ func (p *Payment) AppendJSON(b []byte) []byte {
 	b = p.UpdatedAt.appendJSON(b)
 	b = append(b, `,"expires_at":`...)
 	b = p.ExpiresAt.appendJSON(b)
+	b = append(b, `,"late_success_at":`...)
+	b = p.LateSuccessAt.appendJSON(b)
+	b = append(b, `,"reversed_at":`...)
+	b = p.ReversedAt.appendJSON(b)
 	b = append(b, `,"resolution":`...)
 	b = p.Resolution.appendJSON(b)
 	return append(b, '}')
 }
 
-func (d *FailureDetail) appendJSON(b []byte) []byte {
+// appendJSON appends the detail. What was paid after all is not to be tried
+// again: whoever did would pay twice.
+func (d *FailureDetail) appendJSON(b []byte, paid bool) []byte {
 	if d == nil {
 		return append(b, "null"...)
 	}
@@ -56,7 +62,7 @@ func (d *FailureDetail) appendJSON(b []byte) []byte {
 	b = append(b, `,"provider_message":`...)
 	b = appendStringOrNull(b, d.ProviderMessage)
 	b = append(b, `,"retryable":`...)
-	b = strconv.AppendBool(b, d.Retryable)
+	b = strconv.AppendBool(b, d.Retryable && !paid)
 	return append(b, '}')
 }
 

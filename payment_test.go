@@ -113,6 +113,7 @@ func newPayment() *till.Payment {
 		Document:          []byte(`"description":"Two bags","customer":{"phone":"242061234567","name":null,"email":null},"charge":null,"tax":null,"metadata":{"a":[1,2.50,{"b":null}]}`),
 		ProviderReference: "R1", FailureReason: till.WrongPIN, FailureDetail: &till.FailureDetail{ProviderCode: "BAD_PIN", ProviderMessage: "Wrong.", Retryable: true},
 		CreatedAt: at, UpdatedAt: at + till.Second, ExpiresAt: at + till.Hour, ApprovalWindow: 60 * till.Second,
+		LateSuccessAt: at + 2*till.Second, ReversedAt: at + 3*till.Second,
 		Connection: "mtn", Fingerprint: "f",
 		Resolution: till.Resolution{State: till.Confirmed, LastCheckedAt: at + till.Second, NextCheckAt: at + till.Day, Attempts: 3},
 	}
@@ -127,6 +128,7 @@ func TestAsCreated(t *testing.T) {
 	want.Status, want.PreviousStatus = till.Pending, ""
 	want.ProviderReference, want.FailureReason, want.FailureDetail = "", "", nil
 	want.UpdatedAt, want.ExpiresAt = want.CreatedAt, want.CreatedAt+60*till.Second
+	want.LateSuccessAt, want.ReversedAt = 0, 0
 	want.Resolution = till.Resolution{State: till.Waiting}
 	if d := cmp.Diff(*got, want); d != "" {
 		t.Errorf("(-got +want)\n%s", d)
@@ -149,7 +151,7 @@ func parse(t rapid.TB, p *till.Payment) map[string]any {
 func TestAppendJSON(t *testing.T) {
 	t.Parallel()
 	members := []string{"amount", "charge", "country", "created_at", "customer", "description", "expires_at", "failure_detail", "failure_reason", "fee", "id",
-		"idempotency_key", "metadata", "method", "net", "provider_reference", "reference", "resolution", "status", "tax", "updated_at"}
+		"idempotency_key", "late_success_at", "metadata", "method", "net", "provider_reference", "reference", "resolution", "reversed_at", "status", "tax", "updated_at"}
 
 	t.Run("every member is there, with its value", func(t *testing.T) {
 		t.Parallel()
@@ -159,10 +161,11 @@ func TestAppendJSON(t *testing.T) {
 			"id": p.ID.String(), "status": "failed", "method": "mtn_momo", "country": "CG",
 			"amount": map[string]any{"value": "5000", "currency": "XAF"}, "fee": "75", "net": "4925", "reference": "order-1",
 			"idempotency_key": "0198C0DE-0000-7000-8000-00000000ABCD", "provider_reference": "R1", "failure_reason": "wrong_pin",
-			"failure_detail": map[string]any{"provider_code": "BAD_PIN", "provider_message": "Wrong.", "retryable": true},
+			"failure_detail": map[string]any{"provider_code": "BAD_PIN", "provider_message": "Wrong.", "retryable": false}, // as it was paid after all
 			"description":    "Two bags", "customer": map[string]any{"phone": "242061234567", "name": nil, "email": nil},
 			"charge": nil, "tax": nil, "metadata": map[string]any{"a": []any{1.0, 2.5, map[string]any{"b": nil}}},
 			"created_at": "2025-10-09T08:53:20.123456Z", "updated_at": "2025-10-09T08:53:21.123456Z", "expires_at": "2025-10-09T09:53:20.123456Z",
+			"late_success_at": "2025-10-09T08:53:22.123456Z", "reversed_at": "2025-10-09T08:53:23.123456Z",
 			"resolution": map[string]any{"state": "confirmed", "last_checked_at": "2025-10-09T08:53:21.123456Z", "next_check_at": "2025-10-10T08:53:20.123456Z", "attempts": 3.0},
 		}
 		if d := cmp.Diff(got, want); d != "" {
@@ -174,7 +177,7 @@ func TestAppendJSON(t *testing.T) {
 		p := newPayment().AsCreated()
 		p.Country, p.Reference = "", ""
 		got := parse(t, p)
-		for _, m := range []string{"country", "reference", "provider_reference", "failure_reason", "failure_detail"} {
+		for _, m := range []string{"country", "reference", "provider_reference", "failure_reason", "failure_detail", "late_success_at", "reversed_at"} {
 			if v, ok := got[m]; !ok || v != nil {
 				t.Errorf("%s is %v, want null", m, v)
 			}

@@ -78,6 +78,10 @@ type Payout struct {
 	ExpiresAt  Time // no send starts after it
 	SendWindow Time // a span: ExpiresAt as it was at creation is CreatedAt + SendWindow
 
+	// LateSuccessAt is when it was paid after it had failed, the time of the event
+	// that tells it; zero while it was not. The status stays.
+	LateSuccessAt Time
+
 	// Connection is where the payout is sent, pinned with its fingerprint
 	// before the first send: it is asked about there and nowhere else.
 	Connection  string
@@ -98,6 +102,7 @@ func (p *Payout) AsCreated() *Payout {
 	c.ProviderReference, c.FailureReason, c.FailureDetail = "", "", nil
 	c.UpdatedAt = p.CreatedAt
 	c.ExpiresAt = p.CreatedAt + p.SendWindow
+	c.LateSuccessAt = 0
 	c.Resolution = Resolution{State: Waiting}
 	return &c
 }

@@ -63,7 +63,7 @@ func newPayout() *till.Payout {
 		Method: "mtn_momo", Country: "CG", Amount: till.Money{Minor: 5000, Currency: "XAF"}, Fee: 75, Phone: "242061234567", Reference: "refund-1",
 		Document:          []byte(`"description":"A refund","recipient":{"phone":"242061234567"},"metadata":{"a":[1,2.50]}`),
 		ProviderReference: "R1", FailureReason: till.RecipientNotFound, FailureDetail: &till.FailureDetail{ProviderCode: "NO", ProviderMessage: "None.", Retryable: true},
-		CreatedAt: at, UpdatedAt: at + till.Second, ExpiresAt: at + till.Hour, SendWindow: 60 * till.Second,
+		CreatedAt: at, UpdatedAt: at + till.Second, ExpiresAt: at + till.Hour, SendWindow: 60 * till.Second, LateSuccessAt: at + 2*till.Second,
 		Connection: "mtn", Fingerprint: "f",
 		Resolution: till.Resolution{State: till.Confirmed, LastCheckedAt: at + till.Second, Attempts: 3},
 	}
@@ -76,7 +76,7 @@ func TestAPayoutIsReplayedAsItWasCreated(t *testing.T) {
 	want := before
 	want.Status, want.PreviousStatus = till.PayoutPending, ""
 	want.ProviderReference, want.FailureReason, want.FailureDetail = "", "", nil
-	want.UpdatedAt, want.ExpiresAt = want.CreatedAt, want.CreatedAt+60*till.Second
+	want.UpdatedAt, want.ExpiresAt, want.LateSuccessAt = want.CreatedAt, want.CreatedAt+60*till.Second, 0
 	want.Resolution = till.Resolution{State: till.Waiting}
 	if d := cmp.Diff(*p.AsCreated(), want); d != "" {
 		t.Errorf("(-got +want)\n%s", d)
@@ -100,10 +100,11 @@ func TestAPayoutIsWritten(t *testing.T) {
 		"id": p.ID.String(), "status": "failed", "method": "mtn_momo", "country": "CG",
 		"amount": map[string]any{"value": "5000", "currency": "XAF"}, "fee": "75", "net": "5075", "reference": "refund-1",
 		"idempotency_key": "0198C0DE-0000-7000-8000-00000000ABCD", "provider_reference": "R1", "failure_reason": "recipient_not_found",
-		"failure_detail": map[string]any{"provider_code": "NO", "provider_message": "None.", "retryable": true},
+		"failure_detail": map[string]any{"provider_code": "NO", "provider_message": "None.", "retryable": false}, // as it was paid after all
 		"description":    "A refund", "recipient": map[string]any{"phone": "242061234567"}, "metadata": map[string]any{"a": []any{1.0, 2.5}},
 		"created_at": "2025-10-09T08:53:20.123456Z", "updated_at": "2025-10-09T08:53:21.123456Z", "expires_at": "2025-10-09T09:53:20.123456Z",
-		"resolution": map[string]any{"state": "confirmed", "last_checked_at": "2025-10-09T08:53:21.123456Z", "next_check_at": nil, "attempts": 3.0},
+		"late_success_at": "2025-10-09T08:53:22.123456Z",
+		"resolution":      map[string]any{"state": "confirmed", "last_checked_at": "2025-10-09T08:53:21.123456Z", "next_check_at": nil, "attempts": 3.0},
 	}
 	if d := cmp.Diff(got, want); d != "" {
 		t.Errorf("(-got +want)\n%s", d)

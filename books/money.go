@@ -16,7 +16,9 @@ func (v *verifier) verifyTaken(p *store.VerifyPayment) {
 	v.check(p.Fee >= 0 && p.Fee <= p.Amount.Minor, "I2", p.ID, "its fee is %d of %d", p.Fee, p.Amount.Minor)
 	v.check(p.FeeTaken == (credited && p.Fee > 0), "I2", p.ID, "its fee is %d, it was credited: %t, and the fee was taken: %t", p.Fee, credited, p.FeeTaken)
 	v.check(p.ReversedEvent == 0 || credited, "I2", p.ID, "its money was taken back and had never been credited")
-	v.check(p.TakenBack == (p.ReversedEvent != 0), "I2", p.ID, "it was told to be taken back, and nothing was")
+	taken := !p.TakenBack.IsZero()
+	v.check(taken == (p.ReversedEvent != 0), "I2", p.ID, "it was told to be taken back, and nothing was")
+	v.check(!taken || p.TakenBack.Time() == p.Reversed.CreatedAt, "I2", p.ID, "its money was taken back at another time than it says")
 }
 
 // verifyFacts proves that a fee and a reversal are the payment's own, once and

@@ -111,6 +111,8 @@ func TestVerifyFindsMoneyThatIsBroken(t *testing.T) {
 		{"I2", "a reversal of another's money", `UPDATE facts SET subject_id = ` + of("plain") + ` WHERE` + fact("covered", "reversal")},
 		{"I2", "a reversal of less", `UPDATE postings SET amount = amount - 1 WHERE account = 'operator' AND entry_id = ` + entry("covered", "reversal")},
 		{"I2", "a reversal by another name", `UPDATE facts SET entry_id = (SELECT id FROM transactions WHERE money_in = 1 AND payment_id = ` + of("covered") + `) WHERE` + fact("covered", "reversal")},
+		{"I2", "a reversal that says another time", `UPDATE events SET created_at = created_at - 1 WHERE kind = 'payment.reversed' AND subject_id = ` + of("covered") + `;
+			UPDATE payments SET updated_at = updated_at - 1 WHERE id = ` + of("covered")},
 
 		{"I3", "a debt that nobody made", `UPDATE wallets SET owed = owed + 1 WHERE currency = 'XAF' AND` + ofFirst},
 		{"I3", "a debt that was forgotten", `UPDATE wallets SET owed = 0 WHERE currency = 'XAF' AND` + ofFirst},

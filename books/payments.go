@@ -99,7 +99,7 @@ func (v *verifier) verifyLife(p *store.VerifyPayment, noun string, final bool) {
 		v.verifyEvent(p, p.FinalEvent, e, kind(p.Status), p.Status)
 		v.verifyOrder(p, last, e)
 		v.check(e.FailureReason == p.FailureReason && e.FailureCode == p.FailureCode && e.FailureMessage == p.FailureMessage &&
-			e.FailureRetryable == p.FailureRetryable, "I6", p.ID, "the event of its end gives another failure")
+			e.FailureRetryable >= p.FailureRetryable, "I6", p.ID, "the event of its end gives another failure") // what was paid is retryable no more
 		v.check(e.ExpiresAt == p.ExpiresAt, "I6", p.ID, "the event of its end has another end of the window")
 		v.check(e.Resolution == till.Confirmed || e.Resolution == till.NeedsAttention, "I6", p.ID, "the event of its end says that it is %s", e.Resolution)
 		v.check(p.LateEvent != 0 || e.ProviderReference == p.ReceiptAt(e), "I6", p.ID, "the event of its end has another receipt")

@@ -18,6 +18,7 @@ func (b *change) Succeed(ctx context.Context, p *store.PaymentRow, a *engine.Ans
 	if p.Credited() {
 		return b.again(ctx, p, a)
 	}
+	b.Paid(p)
 	if a.Action != engine.Resolve {
 		if why := b.Mismatch(p, a); why != "" {
 			b.suspend(p, a, engine.CaseMismatch, why)

@@ -28,6 +28,18 @@ func (b *Change[R]) Attend(row R) {
 	}
 }
 
+// Paid notes that money is said to have moved for a row that had ended
+// otherwise. Whatever becomes of it, nobody is told any more to try again.
+func (b *Change[R]) Paid(row R) {
+	p := row.Alike()
+	if d := *p.FailureDetail; d != nil && d.Retryable {
+		c := *d
+		c.Retryable = false
+		*p.FailureDetail = &c
+		b.Touch(row)
+	}
+}
+
 // Open puts the row on the attention list.
 func (b *Change[R]) Open(row R, kind, detail string) {
 	p := row.Alike()

@@ -82,6 +82,7 @@ func (b *change) Succeed(ctx context.Context, p *store.PayoutRow, a *engine.Answ
 		}
 		return nil
 	}
+	b.Paid(p)
 	if a.Action != engine.Resolve {
 		if why := b.Mismatch(p, a); why != "" {
 			b.Held(p)

@@ -114,9 +114,9 @@ func (tx *Tx) readPayoutsOf(ctx context.Context, events []*EventRow) error {
 
 // The part of a payment that an event's body needs. An event may be about
 // something else, so the join is a LEFT one.
-const (
+var (
 	eventBodyColumns = eventColumns + `, p.id, p.idempotency_key, p.idempotency_key_sent, p.method, p.country, p.amount, p.currency, p.fee,
-	p.phone, p.reference, p.document, p.created_at, p.approval_window`
+	p.phone, p.reference, p.document, p.created_at, p.approval_window, ` + toldAt("late_event") + `, ` + toldAt("reversed_event")
 	eventBodyFrom = ` FROM events e LEFT JOIN payments p ON p.client_id = e.client_id AND p.id = e.subject_id `
 )
 
@@ -126,7 +126,7 @@ func scanEventBody(r row, client till.ID) (*EventRow, error) {
 	var sent string
 	err := scanEvent(r, &e.Event, idDest(&p.ID), idDest(&key), textDest(&sent), textDest(&p.Method), textDest(&p.Country),
 		intDest(&p.Amount.Minor), textDest(&p.Amount.Currency), intDest(&p.Fee), textDest(&p.Phone), textDest(&p.Reference), &p.Document,
-		intDest(&p.CreatedAt), intDest(&p.ApprovalWindow))
+		intDest(&p.CreatedAt), intDest(&p.ApprovalWindow), intDest(&p.LateSuccessAt), intDest(&p.ReversedAt))
 	if p.IdempotencyKey = sent; sent == "" {
 		p.IdempotencyKey = key.String()
 	}

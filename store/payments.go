@@ -203,12 +203,19 @@ func splitKey(sent string) (till.ID, any) {
 
 // paymentColumns are read with the payment's step, if it has one, because
 // part of what a client sees of a payment is how it is being worked on.
-const paymentColumns = `p.client_id, p.id, p.idempotency_key, p.idempotency_key_sent, p.body_hash, p.body_version,
+var paymentColumns = `p.client_id, p.id, p.idempotency_key, p.idempotency_key_sent, p.body_hash, p.body_version,
 	p.status, p.previous_status, p.method, p.country, p.amount, p.currency, p.fee, p.phone, p.reference, p.document,
 	p.provider_reference, p.failure_reason, p.failure_code, p.failure_message, p.failure_retryable,
 	p.created_at, p.updated_at, p.expires_at, p.approval_window, p.connection, p.fingerprint, p.attention,
 	p.checked_at, p.calls, p.pending_event, p.processing_event, p.final_event, p.late_event, p.reversed_event, p.updated_event,
-	s.due_at, s.calls, s.checked_at, s.sends, s.acked`
+	s.due_at, s.calls, s.checked_at, s.sends, s.acked, ` + toldAt("late_event") + `, ` + toldAt("reversed_event")
+
+// toldAt is when the event was made that a column of p numbers. Few rows have
+// one, and only those are looked up, by the key of the log, whatever the planner
+// believes.
+func toldAt(column string) string {
+	return `CASE WHEN p.` + column + ` > 0 THEN (SELECT told.created_at FROM events told WHERE told.client_id = p.client_id AND told.sequence = p.` + column + `) END`
+}
 
 // leanColumns are paymentColumns without the document.
 var leanColumns = strings.Replace(paymentColumns, "p.document", "NULL", 1)
@@ -229,7 +236,8 @@ func scanPayment(r row, now till.Time) (*PaymentRow, error) {
 		&p.CreatedAt, &p.UpdatedAt, &p.ExpiresAt, &p.ApprovalWindow, &p.Connection, &p.Fingerprint, boolDest(&p.Attention),
 		intDest(&p.Resolution.LastCheckedAt), &p.Resolution.Attempts,
 		&p.PendingEvent, intDest(&p.ProcessingEvent), intDest(&p.FinalEvent), intDest(&p.LateEvent), intDest(&p.ReversedEvent), intDest(&p.UpdatedEvent),
-		intDest(&w.due), intDest(&w.calls), intDest(&w.checked), intDest(&w.sends), intDest(&w.acked))
+		intDest(&w.due), intDest(&w.calls), intDest(&w.checked), intDest(&w.sends), intDest(&w.acked),
+		intDest(&p.LateSuccessAt), intDest(&p.ReversedAt))
 	if err != nil {
 		return nil, err
 	}

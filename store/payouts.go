@@ -77,12 +77,12 @@ func (tx *Tx) InsertPayouts(ctx context.Context, heads map[till.ID]*Head, rows [
 }
 
 // payoutColumns are read with the payout's step, as those of a payment are.
-const payoutColumns = `p.client_id, p.id, p.idempotency_key, p.idempotency_key_sent, p.body_hash, p.body_version,
+var payoutColumns = `p.client_id, p.id, p.idempotency_key, p.idempotency_key_sent, p.body_hash, p.body_version,
 	p.status, p.previous_status, p.method, p.country, p.amount, p.fee, p.currency, p.phone, p.reference, p.document,
 	p.provider_reference, p.failure_reason, p.failure_code, p.failure_message, p.failure_retryable,
 	p.created_at, p.updated_at, p.expires_at, p.send_window, p.connection, p.fingerprint, p.attention,
 	p.checked_at, p.calls, p.pending_event, p.processing_event, p.final_event, p.late_event,
-	s.due_at, s.calls, s.checked_at, s.sends, s.acked`
+	s.due_at, s.calls, s.checked_at, s.sends, s.acked, ` + toldAt("late_event")
 
 const payoutFrom = ` FROM payouts p LEFT JOIN steps s ON s.client_id = p.client_id AND s.subject_id = p.id `
 
@@ -100,7 +100,7 @@ func scanPayout(r row, now till.Time) (*PayoutRow, error) {
 		&p.CreatedAt, &p.UpdatedAt, &p.ExpiresAt, &p.SendWindow, &p.Connection, &p.Fingerprint, boolDest(&p.Attention),
 		intDest(&p.Resolution.LastCheckedAt), &p.Resolution.Attempts,
 		&p.PendingEvent, intDest(&p.ProcessingEvent), intDest(&p.FinalEvent), intDest(&p.LateEvent),
-		intDest(&w.due), intDest(&w.calls), intDest(&w.checked), intDest(&w.sends), intDest(&w.acked))
+		intDest(&w.due), intDest(&w.calls), intDest(&w.checked), intDest(&w.sends), intDest(&w.acked), intDest(&p.LateSuccessAt))
 	if err != nil {
 		return nil, err
 	}

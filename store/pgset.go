@@ -72,7 +72,7 @@ func newSet(query string, oids []uint32) (*pgSet, error) {
 	from := " (SELECT " + strings.Join(arrays, ", ") + " LIMIT $" + strconv.Itoa(len(arrays)+1) + "::bigint) AS u"
 	switch verb {
 	case "SELECT":
-		head, where, _ := strings.Cut(query, " WHERE ")
+		head, where := cutWhere(query)
 		if rest, locks := strings.CutSuffix(where, " FOR UPDATE"); locks {
 			// Of the table only: what is walked cannot be locked.
 			where = rest + " FOR UPDATE OF " + head[strings.LastIndexByte(head, ' ')+1:]
@@ -121,6 +121,23 @@ var clientKey = regexp.MustCompile(`\bclient_id = (u\.a\d+|p\.client_id)\b`)
 // the plan while the table grows. There is no such way to a member of an array.
 func byKey(query string) string {
 	return clientKey.ReplaceAllString(query, "client_id = ANY(ARRAY[$1])")
+}
+
+// cutWhere cuts a read at its own WHERE, not at one inside of parentheses.
+func cutWhere(query string) (head, where string) {
+	const word = " WHERE "
+	open := 0
+	for i := range len(query) {
+		switch {
+		case query[i] == '(':
+			open++
+		case query[i] == ')':
+			open--
+		case open == 0 && strings.HasPrefix(query[i:], word):
+			return query[:i], query[i+len(word):]
+		}
+	}
+	return query, ""
 }
 
 // closing returns where the parenthesis closes that was open before text.

@@ -86,7 +86,8 @@ type VerifyPayment struct {
 	ReceiptOwner  Ref  // who has its receipt, by the record of receipts; zero if nobody
 	ReceiptReused bool // it is, or was, on the attention list because another has it
 
-	FeeTaken, TakenBack bool // the facts that a fee or a reversal must have; only looked up where one should be
+	FeeTaken  bool    // the fact that a fee must have; only looked up where one should be
+	TakenBack till.ID // the entry of the fact that a reversal must have, likewise
 
 	Scheduled bool      // it has a step
 	OpenCase  bool      // it is on the attention list
@@ -113,7 +114,7 @@ var verifyPayments = `SELECT p.id, p.status, p.previous_status, p.amount, p.curr
 	p.pending_event, p.processing_event, p.final_event, p.late_event, p.reversed_event, p.updated_event, r.client_id, r.subject_id,
 	CASE WHEN p.provider_reference IS NOT NULL AND (r.subject_id IS NULL OR r.subject_id <> p.id OR r.client_id <> p.client_id) THEN (SELECT 1 FROM cases c WHERE c.client_id = p.client_id AND c.subject_id = p.id AND c.kind = 'receipt_reused') END,
 	CASE WHEN p.fee > 0 THEN (SELECT 1 FROM facts f WHERE f.client_id = p.client_id AND f.subject_id = p.id AND f.fact = 'fee') END,
-	CASE WHEN p.reversed_event > 0 THEN (SELECT 1 FROM facts f WHERE f.client_id = p.client_id AND f.subject_id = p.id AND f.fact = 'reversal') END,
+	CASE WHEN p.reversed_event > 0 THEN (SELECT f.entry_id FROM facts f WHERE f.client_id = p.client_id AND f.subject_id = p.id AND f.fact = 'reversal') END,
 	s.subject_id IS NOT NULL,
 	EXISTS (SELECT 1 FROM cases c WHERE c.client_id = p.client_id AND c.subject_id = p.id AND c.closed_at IS NULL),
 	CASE WHEN s.subject_id IS NULL AND p.status <> 'success' THEN (SELECT max(a.last_at) FROM attempts a
@@ -144,7 +145,7 @@ func (tx *Tx) VerifyPayments(ctx context.Context, client, after till.ID, limit i
 			&p.CreatedAt, &p.UpdatedAt, &p.ExpiresAt, &p.ApprovalWindow, &p.Connection,
 			&p.PendingEvent, intDest(&p.ProcessingEvent), intDest(&p.FinalEvent), intDest(&p.LateEvent), intDest(&p.ReversedEvent), intDest(&p.UpdatedEvent),
 			idDest(&p.ReceiptOwner.Client), idDest(&p.ReceiptOwner.ID), boolDest(&p.ReceiptReused),
-			boolDest(&p.FeeTaken), boolDest(&p.TakenBack), boolDest(&p.Scheduled), boolDest(&p.OpenCase), intDest(&p.LastRead),
+			boolDest(&p.FeeTaken), idDest(&p.TakenBack), boolDest(&p.Scheduled), boolDest(&p.OpenCase), intDest(&p.LastRead),
 			textDest(&p.Credit), idDest(&p.CreditID), intDest(&p.CreditAmount.Minor), textDest(&p.CreditAmount.Currency), textDest(&p.CreditCurrency)}
 		for _, e := range []*VerifyEvent{&p.Pending, &p.Processing, &p.Last, &p.Late, &p.Reversed, &p.Updated} {
 			dest = append(dest, e.dest()...)
