@@ -43,6 +43,9 @@ type File struct {
 	Attempts     []*store.Attempt
 	Events       []*store.EventRow
 	Transactions []*ledger.Transaction // the first maxLines of them
+	Aside        till.Money            // what the operator reported instead, put aside; zero where nothing was
+	Owed         []store.Owing         // what the client came to owe by it
+	Handle       string                // the operator's own id of the request, while it is open and gave one
 	Audit        []*store.AuditRow     // the newest maxLines of them
 	Others       []*store.Case         // open cases about the same subject
 
@@ -52,6 +55,14 @@ type File struct {
 }
 
 var errNoCase = till.Errorf(till.CodeNotFound, "there is no such case")
+
+// Show returns a payment or payout with all that is known of it, as ShowCase
+// does for what a case is about, but for the audit log. Others are its open
+// cases.
+func Show(ctx context.Context, s *store.Store, ref store.Ref) (*File, error) {
+	f := &File{Case: &store.Case{ClientID: ref.Client, SubjectID: ref.ID}}
+	return f, s.View(ctx, func(tx *store.Tx) error { return f.read(ctx, tx) })
+}
 
 // ShowCase returns a case with its evidence. It returns CodeNotFound.
 func ShowCase(ctx context.Context, s *store.Store, id till.ID) (*File, error) {
@@ -104,6 +115,21 @@ func (f *File) read(ctx context.Context, tx *store.Tx) (err error) {
 			return err
 		}
 		f.Transactions = append(f.Transactions, lines...)
+	}
+	aside, err := tx.Suspended(ctx, []store.Ref{ref})
+	if err != nil {
+		return err
+	}
+	f.Aside = aside[ref]
+	if f.Owed, err = tx.OwedFor(ctx, ref); err != nil {
+		return err
+	}
+	step, err := tx.Step(ctx, ref)
+	if err != nil {
+		return err
+	}
+	if step != nil {
+		f.Handle = step.Handle
 	}
 	if err := f.readSubject(ctx, tx, ref); err != nil {
 		return err

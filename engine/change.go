@@ -206,13 +206,18 @@ func (b *Change[R]) Mismatch(row R, a *Answer) string {
 	p, r := row.Alike(), a.Result
 	switch {
 	case r.Amount.Currency != "" && r.Amount.Currency != p.Amount.Currency:
-		return "the operator reports another currency"
+		return "the operator reports another currency: " + instead(r.Amount, p.Amount)
 	case r.Amount.Currency != "" && r.Amount.Minor != p.Amount.Minor:
-		return "the operator reports another amount"
+		return "the operator reports another amount: " + instead(r.Amount, p.Amount)
 	case r.Reference != "" && r.Reference != a.Reference.String():
 		return "the operator reports another reference"
 	}
 	return ""
+}
+
+// instead names what an operator reports and what was asked for.
+func instead(reported, asked till.Money) string {
+	return reported.Value() + " " + reported.Currency + " instead of " + asked.Value() + " " + asked.Currency
 }
 
 // Decide takes one answer against the running state: it notes the call,

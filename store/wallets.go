@@ -106,6 +106,27 @@ func (tx *Tx) Suspended(ctx context.Context, refs []Ref) (map[Ref]till.Money, er
 	return out, err
 }
 
+// Owing is what an entry made a client owe, because its wallet lacked it.
+type Owing struct {
+	Kind      ledger.EntryKind
+	Amount    till.Money
+	CreatedAt till.Time
+}
+
+// OwedFor returns what a client came to owe for a payment that was taken back
+// or a payout that was paid late: each is a fact, of which there is one at most.
+func (tx *Tx) OwedFor(ctx context.Context, ref Ref) ([]Owing, error) {
+	var out []Owing
+	err := tx.rows(ctx, `SELECT p.kind, -p.amount, p.currency, p.created_at FROM facts f JOIN postings p ON p.client_id = f.client_id AND p.entry_id = f.entry_id
+		WHERE f.client_id = ? AND f.subject_id = ? AND p.account = 'receivable' ORDER BY p.created_at`, []any{ref.Client[:], ref.ID[:]}, func(r row) error {
+		var o Owing
+		err := r.Scan(textDest(&o.Kind), &o.Amount.Minor, &o.Amount.Currency, &o.CreatedAt)
+		out = append(out, o)
+		return err
+	})
+	return out, err
+}
+
 // InsertTransactions appends to wallets' statements. The database refuses a
 // second credit for a payment.
 func (tx *Tx) InsertTransactions(ctx context.Context, ts []*ledger.Transaction) error {

@@ -23,6 +23,7 @@ type fileJSON struct {
 	Attempts     []attemptJSON     `json:"attempts"`
 	Events       []eventJSON       `json:"events"`
 	Transactions []json.RawMessage `json:"transactions"`
+	Aside        *moneyJSON        `json:"put_aside"`
 	Audit        []auditJSON       `json:"audit"`
 	Others       []caseJSON        `json:"other_cases"`
 }
@@ -100,14 +101,9 @@ func printFile(w io.Writer, f *books.File, asJSON bool) error {
 			row("stands", f.Stands)
 		}
 		subjectRows(f, row)
-		for _, a := range f.Attempts {
-			row("call", fmt.Sprintf("%s  %s to %s: %s %s %s", a.StartedAt, a.Kind, a.Connection, a.Outcome, a.Code, a.Detail))
-		}
+		historyRows(f, row)
 		for _, e := range f.Events {
 			row("event", fmt.Sprintf("%s  %d %s", e.CreatedAt, e.Sequence, e.Kind))
-		}
-		for _, t := range f.Transactions {
-			row("money", fmt.Sprintf("%s  %s %s %s %s, then %d", t.CreatedAt, t.Type, t.Direction, t.Amount.Value(), t.Amount.Currency, t.BalanceAfter))
 		}
 		for _, a := range f.Audit {
 			row("audit", fmt.Sprintf("%s  %d %s: %s %s %s", a.At, a.Sequence, a.Actor, a.Action, a.Detail, digest(a.Evidence)))
@@ -152,7 +148,7 @@ func alikeRows(p store.Alike, country, phone, reference string, fee int64, row f
 func fileOut(f *books.File) *fileJSON {
 	out := &fileJSON{
 		caseJSON: caseOut(f.Case), Stands: textOrNull(f.Stands), Payment: paymentOut(f.Payment), Payout: payoutOut(f.Payout), Attempts: attemptsOut(f.Attempts),
-		Events: []eventJSON{}, Transactions: []json.RawMessage{}, Audit: []auditJSON{}, Others: []caseJSON{},
+		Aside: moneyOrNull(f.Aside), Events: []eventJSON{}, Transactions: []json.RawMessage{}, Audit: []auditJSON{}, Others: []caseJSON{},
 	}
 	if f.Endpoint != nil {
 		out.Endpoint = append(f.Endpoint.AppendJSON(nil), '}')

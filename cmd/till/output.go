@@ -54,6 +54,14 @@ func shown(v any) any {
 	return escape.Text(fmt.Sprint(v))
 }
 
+// count is a number of things, in words that fit one and many.
+func count[N int | int64](n N, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
 // printJSON writes a value as one line of JSON.
 func printJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)

@@ -2,14 +2,13 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
 	"till"
+	"till/books"
 	"till/engine"
 	"till/store"
 )
@@ -59,7 +58,7 @@ func newPayoutShow() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "show ID",
-		Short: "Show a payout with the calls made for it",
+		Short: "Show a payout with its money and every call made for it",
 		Args:  oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
@@ -67,15 +66,11 @@ func newPayoutShow() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				var attempts []*store.Attempt
-				err = s.View(cmd.Context(), func(tx *store.Tx) (err error) {
-					attempts, err = tx.Attempts(cmd.Context(), store.Ref{Client: p.ClientID, ID: p.ID})
-					return err
-				})
+				f, err := books.Show(cmd.Context(), s, store.Ref{Client: p.ClientID, ID: p.ID})
 				if err != nil {
 					return err
 				}
-				return printPayout(cmd.OutOrStdout(), p, attempts, asJSON)
+				return printSubject(cmd.OutOrStdout(), f, asJSON)
 			})
 		},
 	}
@@ -83,39 +78,6 @@ func newPayoutShow() *cobra.Command {
 	addDatabaseFlag(cmd, &database)
 	addJSONFlag(cmd, &asJSON)
 	return cmd
-}
-
-func printPayout(w io.Writer, p *store.PayoutRow, attempts []*store.Attempt, asJSON bool) error {
-	if asJSON {
-		calls := make([]attemptJSON, len(attempts))
-		for i, a := range attempts {
-			calls[i] = attemptJSON{a.Kind, a.Connection, a.Reference.String(), a.Outcome, a.Code, a.Detail,
-				a.StartedAt.String(), timeOrNull(a.EndedAt), a.Repeats}
-		}
-		return printJSON(w, map[string]any{
-			"client_id": p.ClientID.String(), "payout": json.RawMessage(p.AppendJSON(nil)), "attempts": calls,
-		})
-	}
-	return table(w, func(row func(...any)) {
-		row("payout", p.ID)
-		row("client", p.ClientID)
-		row("status", p.Status)
-		row("resolution", p.Resolution.State)
-		row("amount", fmt.Sprint(p.Amount.Minor, " ", p.Amount.Currency, " (minor units)"))
-		row("fee", p.Fee)
-		row("method", p.Method+" "+p.Country)
-		row("phone", till.MaskPhone(p.Phone))
-		row("reference", p.Reference)
-		row("receipt", p.ProviderReference)
-		row("failure", p.FailureReason)
-		row("created", p.CreatedAt)
-		row("updated", p.UpdatedAt)
-		row("may be sent until", p.ExpiresAt)
-		row("next check", timeOr(p.Resolution.NextCheckAt, "-"))
-		for _, a := range attempts {
-			row("call", fmt.Sprintf("%s  %s to %s: %s %s %s", a.StartedAt, a.Kind, a.Connection, a.Outcome, a.Code, a.Detail))
-		}
-	})
 }
 
 func newPayoutResolve() *cobra.Command {
