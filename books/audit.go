@@ -17,25 +17,32 @@ type decision struct {
 // auditSlice is a stretch of a client's audit log with its seals and with the
 // money decisions of the same time, from one snapshot.
 type auditSlice struct {
-	head  *store.Head
-	rows  []*store.AuditRow
-	seals map[int64]store.Seal
-	money []store.MoneyEntry
-	last  bool
+	head         *store.Head
+	rows         []*store.AuditRow
+	plain, keyed map[int64]store.Seal
+	money        []store.MoneyEntry
+	last         bool
+}
+
+// chains is how far the chains of a client's audit log go, and where a walk
+// over the log stands in them: the row before as a link, which covers what no
+// link did before it.
+type chains struct {
+	base         store.Seal // the link under the key that seals all plain ones; zero where there is none
+	ended, end   int64      // the last plain link that counts, the last link under the key
+	plain, keyed store.Seal
+	restored     int64 // the first row that says that an older database was put back; 0 if none does
 }
 
 // verifyAudit proves I14. Audit rows and seals never change; the rows are
 // walked in the order of the log, which is the order of time, and each slice
 // takes with it the money decisions of its stretch of time.
 func (v *verifier) verifyAudit(ctx context.Context) error {
-	var sealed, link store.Seal // the newest link; the row before as a link, which covers what no link did before it
-	err := v.view(ctx, func(tx *store.Tx) (err error) {
-		sealed, err = tx.LastSeal(ctx, v.client)
-		return err
-	})
+	c, err := v.chains(ctx)
 	if err != nil {
 		return err
 	}
+	heads := v.kept
 	var last int64
 	var before till.Time
 	for {
@@ -51,29 +58,78 @@ func (v *verifier) verifyAudit(ctx context.Context) error {
 			v.check(a.At > before, "I14", a.SubjectID, "audit row %d was written before the one before it", a.Sequence)
 			last, before = a.Sequence, a.At
 			noted[decision{a.At, a.Action, a.SubjectID}] = true
-			if a.Sequence <= sealed.Sequence { // the others' seals are still to come
-				link = v.verifySeal(link, a, slice.seals)
-			}
+			v.verifySeals(c, a, slice)
+			heads = v.verifyHeads(c, heads, a.Sequence)
 		}
 		for _, e := range slice.money {
 			v.check(noted[decision{e.CreatedAt, e.Kind, e.PaymentID}], "I14", e.ID, "a %s of %s has no audit row", e.Kind, e.PaymentID)
 		}
 		if slice.last {
 			v.check(slice.head != nil && last == slice.head.LastAudit, "I14", till.ID{}, "the audit log ends at %d and its head says otherwise", last)
-			v.check(sealed.Sequence <= last, "I14", till.ID{}, "the audit chain goes on to %d, and the log ends at %d", sealed.Sequence, last)
+			v.check(max(c.ended, c.end) <= last, "I14", till.ID{}, "the audit chain goes on to %d, and the log ends at %d", max(c.ended, c.end), last)
+			v.verifyHeads(c, heads, endOfLog)
 			return nil
 		}
 	}
 }
 
+// chains reads how far the chains go. What is written later is still to come,
+// and so is its seal.
+func (v *verifier) chains(ctx context.Context) (*chains, error) {
+	c := &chains{}
+	err := v.view(ctx, func(tx *store.Tx) error {
+		*c = chains{}
+		plain, err := tx.LastPlainSeal(ctx, v.client)
+		if err != nil {
+			return err
+		}
+		first, err := tx.FirstSeal(ctx, v.client)
+		if err != nil {
+			return err
+		}
+		last, err := tx.LastSeal(ctx, v.client)
+		switch c.ended, c.end = plain.Sequence, last.Sequence; {
+		case first.Sequence > 0 && first.Covers == 0: // what an older release went on with is sealed again
+			c.base, c.ended = first, first.Sequence
+		case first.Sequence > 0:
+			c.ended = 0
+		}
+		return err
+	})
+	return c, err
+}
+
+// verifySeals compares the links of a row that has some with what they should
+// be. Where the key is not known, it only looks whether one is missing.
+func (v *verifier) verifySeals(c *chains, a *store.AuditRow, slice auditSlice) {
+	if a.Action == actRestored && c.restored == 0 {
+		c.restored = a.Sequence
+	}
+	if a.Sequence <= max(c.ended, c.end) { // the others' seals are still to come
+		v.Seals++
+	}
+	if a.Sequence <= c.ended {
+		c.plain = v.verifySeal(store.PlainSealOf(c.plain, a), a, slice.plain, true)
+	}
+	switch base := c.base.Sequence; {
+	case a.Sequence > c.end || a.Sequence < base:
+	case a.Sequence == base:
+		_, found := slice.plain[base]
+		v.check(found, "I14", a.SubjectID, "the audit chain has a gap before %d", base)
+		want := v.o.Key.SealPlain(v.client, c.plain)
+		v.check(v.o.Key == nil || want.Hash == c.base.Hash, "I14", a.SubjectID, "an audit row up to %d is not the one that was sealed", base)
+		c.keyed = c.base
+	default:
+		c.keyed = v.verifySeal(v.o.Key.SealOf(c.keyed, a), a, slice.keyed, v.o.Key != nil)
+	}
+}
+
 // verifySeal compares the link of a row that has one with what it should be, and
 // returns what the next row is sealed behind.
-func (v *verifier) verifySeal(before store.Seal, a *store.AuditRow, seals map[int64]store.Seal) store.Seal {
-	v.Seals++
-	want := store.SealOf(before, a)
+func (v *verifier) verifySeal(want store.Seal, a *store.AuditRow, seals map[int64]store.Seal, hashed bool) store.Seal {
 	if have, found := seals[a.Sequence]; found {
 		v.check(have.Covers >= want.Covers, "I14", a.SubjectID, "the audit chain has a gap before %d", a.Sequence)
-		v.check(have.Hash == want.Hash, "I14", a.SubjectID, "an audit row between %d and %d is not the one that was sealed", a.Sequence-want.Covers+1, a.Sequence)
+		v.check(!hashed || have.Hash == want.Hash, "I14", a.SubjectID, "an audit row between %d and %d is not the one that was sealed", a.Sequence-want.Covers+1, a.Sequence)
 		// From here on by what was kept, so that behind a row that was changed
 		// nothing else is named.
 		want = store.Seal{Sequence: a.Sequence, Hash: have.Hash}
@@ -81,13 +137,17 @@ func (v *verifier) verifySeal(before store.Seal, a *store.AuditRow, seals map[in
 	return want
 }
 
-// endOfTime is later than anything that was ever written.
-const endOfTime till.Time = 1<<47*1000 - 1
+// endOfTime is later than anything that was ever written, endOfLog beyond
+// every row.
+const (
+	endOfTime till.Time = 1<<47*1000 - 1
+	endOfLog  int64     = 1<<63 - 1
+)
 
 // auditSlice reads the rows beyond a sequence and the money decisions made
 // after the row before them; the last slice has all that came later, too.
 func (v *verifier) auditSlice(ctx context.Context, after int64, before till.Time) (auditSlice, error) {
-	s := auditSlice{seals: map[int64]store.Seal{}}
+	var s auditSlice
 	err := v.view(ctx, func(tx *store.Tx) (err error) {
 		if s.head, err = tx.Head(ctx, v.client); err != nil {
 			return err
@@ -95,13 +155,15 @@ func (v *verifier) auditSlice(ctx context.Context, after int64, before till.Time
 		if s.rows, err = tx.Audit(ctx, v.client, after, v.o.Slice); err != nil {
 			return err
 		}
-		seals, err := tx.Seals(ctx, v.client, after, v.o.Slice)
+		plain, err := tx.PlainSeals(ctx, v.client, after, v.o.Slice)
 		if err != nil {
 			return err
 		}
-		for _, link := range seals {
-			s.seals[link.Sequence] = link
+		keyed, err := tx.Seals(ctx, v.client, after, v.o.Slice)
+		if err != nil {
+			return err
 		}
+		s.plain, s.keyed = bySequence(plain), bySequence(keyed)
 		until := endOfTime
 		if s.last = len(s.rows) < v.o.Slice; !s.last {
 			until = s.rows[len(s.rows)-1].At
@@ -110,4 +172,12 @@ func (v *verifier) auditSlice(ctx context.Context, after int64, before till.Time
 		return err
 	})
 	return s, err
+}
+
+func bySequence(seals []store.Seal) map[int64]store.Seal {
+	out := make(map[int64]store.Seal, len(seals))
+	for _, link := range seals {
+		out[link.Sequence] = link
+	}
+	return out
 }

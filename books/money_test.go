@@ -45,7 +45,7 @@ func newMoneyBooks(t *testing.T, path string) *store.Store {
 		adjust(200)                                        // owes 3000
 		storetest.NewPayment(t, c, client, storetest.Body{Reference: "pending", Fees: fees})
 	}
-	if _, err := books.Seal(t.Context(), s); err != nil {
+	if _, err := books.Seal(t.Context(), s, storetest.SealKey); err != nil {
 		t.Fatal(err)
 	}
 	storetest.Fold(t, s)
@@ -126,11 +126,11 @@ func TestVerifyFindsMoneyThatIsBroken(t *testing.T) {
 		{"I6", "a reversal that is not in the log", `DELETE FROM events WHERE kind = 'payment.reversed' AND subject_id = ` + of("covered")},
 		{"I6", "a reversal with another receipt", `UPDATE events SET provider_reference = 'X' WHERE kind = 'payment.reversed' AND subject_id = ` + of("covered")},
 
-		{"I14", "a reversal without a line that nobody decided", `DELETE FROM audit_chain WHERE` + ofFirst + `;
+		{"I14", "a reversal without a line that nobody decided", `DELETE FROM audit_seals WHERE` + ofFirst + `;
 			UPDATE audit SET action = 'resolve' WHERE action = 'collection_reversal' AND subject_id = ` + of("none")},
-		{"I14", "a fee that nobody decided", `DELETE FROM audit_chain WHERE` + ofFirst + `;
+		{"I14", "a fee that nobody decided", `DELETE FROM audit_seals WHERE` + ofFirst + `;
 			UPDATE audit SET action = 'resolve' WHERE action = 'fee' AND subject_id = ` + of("fee")},
-		{"I14", "a repayment that nobody decided", `DELETE FROM audit_chain WHERE` + ofFirst + `;
+		{"I14", "a repayment that nobody decided", `DELETE FROM audit_seals WHERE` + ofFirst + `;
 			UPDATE audit SET action = 'resolve' WHERE action = 'adjustment' AND actor = 'engine' AND` + ofFirst},
 		{"I14", "a correction without a name", `UPDATE adjustments SET actor = '' WHERE amount = 200 AND` + ofFirst},
 		{"I14", "a correction without a reason", `UPDATE adjustments SET reason = '' WHERE amount = 200 AND` + ofFirst},

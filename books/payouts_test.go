@@ -47,7 +47,7 @@ func newPayoutBooks(t *testing.T, path string) *store.Store {
 		storetest.ApplyPayout(t, m, s, rest, storetest.Succeeded)
 		storetest.ApplyPayout(t, m, s, owed, storetest.Succeeded)
 	}
-	if _, err := books.Seal(t.Context(), s); err != nil {
+	if _, err := books.Seal(t.Context(), s, storetest.SealKey); err != nil {
 		t.Fatal(err)
 	}
 	storetest.Fold(t, s)
@@ -114,9 +114,9 @@ func TestVerifyFindsBrokenPayouts(t *testing.T) {
 		{"I10", "a counter of an hour", `UPDATE counters SET n = n + 1 WHERE width = 3 AND noun = 'payout' AND b = 'pending' AND client_id = ` + firstClient},
 		{"I10", "a counter of all time", `UPDATE counters SET n = n + 1 WHERE width = 0 AND noun = 'payout' AND b = 'success' AND client_id = ` + firstClient},
 
-		{"I14", "a payout that nobody decided", `DELETE FROM audit_chain WHERE client_id = ` + firstClient + `;
+		{"I14", "a payout that nobody decided", `DELETE FROM audit_seals WHERE client_id = ` + firstClient + `;
 			UPDATE audit SET action = 'fee' WHERE action = 'payout' AND subject_id = ` + out("paid")},
-		{"I14", "a debt that nobody decided", `DELETE FROM audit_chain WHERE client_id = ` + firstClient + `;
+		{"I14", "a debt that nobody decided", `DELETE FROM audit_seals WHERE client_id = ` + firstClient + `;
 			UPDATE audit SET action = 'fee' WHERE action = 'late_payout' AND subject_id = ` + out("owed")},
 	} {
 		t.Run(c.invariant+" "+c.name, func(t *testing.T) {

@@ -31,6 +31,10 @@ type Restoration struct {
 	Payments, Payouts int  // marked as possibly sent, by this run
 }
 
+// actRestored is the act by which audit logs say that an older database was put
+// back.
+const actRestored = "restored"
+
 // errNeverStarted says that there is no installation yet.
 var errNeverStarted = errors.New("the database has not been started yet: there is nothing to restore")
 
@@ -71,7 +75,7 @@ func Restored(ctx context.Context, s *store.Store, r Restoring) (*Restoration, e
 			}
 		}
 		detail := fmt.Sprintf("log %s; lost from %s", out.LogID, out.LostFrom)
-		return s.UpdateBehind(ctx, func(tx *store.Tx) error { return auditAll(ctx, tx, clients, r.By, "restored", detail) })
+		return s.UpdateBehind(ctx, func(tx *store.Tx) error { return auditAll(ctx, tx, clients, r.By, actRestored, detail) })
 	})
 	if err != nil || !r.KeysReviewed {
 		return out, err

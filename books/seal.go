@@ -2,6 +2,7 @@ package books
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -9,6 +10,7 @@ import (
 
 	"till"
 	"till/internal/loop"
+	"till/internal/seal"
 	"till/store"
 )
 
@@ -20,10 +22,26 @@ const (
 	sealInterval = time.Second
 )
 
-// Seal builds the audit chains, in small commits that let requests go first. It returns how many rows it
-// sealed; what comes meanwhile is left for the next time. It never seals over a
+// sealLabel keeps every other use of the installation's secret from having
+// this key.
+const sealLabel = "till audit chain v1"
+
+// SealKey returns the key of an installation's audit chains.
+func SealKey(secret []byte) (store.SealKey, error) {
+	key, err := seal.Key(secret, sealLabel)
+	if err != nil {
+		return nil, fmt.Errorf("audit chains: %w", err)
+	}
+	return key, nil
+}
+
+// Seal builds the audit chains with the installation's key, in small commits that let requests go first. It returns
+// how many rows it sealed; what comes meanwhile is left for the next time. It never seals over a
 // gap: there the chain stops, and Verify says so.
-func Seal(ctx context.Context, s *store.Store) (int, error) {
+func Seal(ctx context.Context, s *store.Store, key store.SealKey) (int, error) {
+	if len(key) == 0 {
+		return 0, errors.New("audit chains are sealed with the installation's key")
+	}
 	total, more := 0, true
 	for more {
 		var clients []till.ID
@@ -40,7 +58,7 @@ func Seal(ctx context.Context, s *store.Store) (int, error) {
 				if err := ctx.Err(); err != nil {
 					return total, err
 				}
-				if n, err = sealClient(ctx, s, id); err != nil {
+				if n, err = sealClient(ctx, s, key, id); err != nil {
 					return total, fmt.Errorf("seal the audit log of client %s: %w", id, err)
 				}
 			}
@@ -52,10 +70,13 @@ func Seal(ctx context.Context, s *store.Store) (int, error) {
 
 // sealClient seals up to sealBatch rows of one log by one link. Two who seal at
 // once may make two links that both go back to the same one: both are right.
-func sealClient(ctx context.Context, s *store.Store, client till.ID) (n int, err error) {
+func sealClient(ctx context.Context, s *store.Store, key store.SealKey, client till.ID) (n int, err error) {
 	err = s.UpdateBehind(ctx, func(tx *store.Tx) error {
 		n = 0
 		link, err := tx.LastSeal(ctx, client)
+		if err == nil && link.Sequence == 0 {
+			link, err = goOnFromPlain(ctx, tx, key, client)
+		}
 		if err != nil {
 			return err
 		}
@@ -68,7 +89,7 @@ func sealClient(ctx context.Context, s *store.Store, client till.ID) (n int, err
 			if a.Sequence != link.Sequence+1 {
 				break
 			}
-			link = store.SealOf(link, a)
+			link = key.SealOf(link, a)
 			n++
 		}
 		if n == 0 {
@@ -82,10 +103,30 @@ func sealClient(ctx context.Context, s *store.Store, client till.ID) (n int, err
 	return n, nil
 }
 
+// goOnFromPlain makes the first link of a chain that has links from before there
+// was a key, so that from then on nobody can make them anew. It returns the
+// newest link; the zero one where a chain begins.
+func goOnFromPlain(ctx context.Context, tx *store.Tx, key store.SealKey, client till.ID) (store.Seal, error) {
+	plain, err := tx.LastPlainSeal(ctx, client)
+	if err != nil || plain.Sequence == 0 {
+		return store.Seal{}, err
+	}
+	// Two at once, and an older release that still makes plain links, could see
+	// different ends: only one of them may be gone on from.
+	if _, err := tx.LockHeads(ctx, []till.ID{client}); err != nil {
+		return store.Seal{}, err
+	}
+	if link, err := tx.LastSeal(ctx, client); err != nil || link.Sequence > 0 {
+		return link, err
+	}
+	link := key.SealPlain(client, plain)
+	return link, tx.InsertSeal(ctx, client, link)
+}
+
 // RunSeal seals until ctx ends, about once a second.
-func RunSeal(ctx context.Context, s *store.Store, log *slog.Logger) {
+func RunSeal(ctx context.Context, s *store.Store, key store.SealKey, log *slog.Logger) {
 	behind(ctx, log, "seal the audit logs", sealInterval, func(ctx context.Context) error {
-		_, err := Seal(ctx, s)
+		_, err := Seal(ctx, s, key)
 		return err
 	})
 }

@@ -48,6 +48,13 @@ func TestADatabaseOfAnEarlierReleaseIsMigrated(t *testing.T) {
 			if r.Clients != 3 || r.Payments != 38 || r.Payouts != 10 || r.Events < 136 || r.Wallets != 24 || r.Transactions < 60 {
 				t.Errorf("%+v", r)
 			}
+			// Its audit chains, which are plain, go on under the key.
+			if _, err := books.Seal(t.Context(), s, storetest.SealKey); err != nil {
+				t.Fatal(err)
+			}
+			if r := verify(t, s, books.Options{Heads: heads(t, s)}); !r.Clean() || r.Seals != r.Audit || r.Heads != 3 {
+				t.Errorf("%d of %d rows are sealed, %d heads, %v", r.Seals, r.Audit, r.Heads, r.Problems)
+			}
 		})
 	}
 }

@@ -23,6 +23,14 @@ type Options struct {
 	// three days on all of them.
 	LateUntil func(connection string) time.Duration
 
+	// Key is what audit chains are sealed with. Nil means that it is not known:
+	// then their links are not compared with it.
+	Key store.SealKey
+
+	// Heads are heads of audit chains that somebody has kept outside of the
+	// database: each must still be a part of its chain. They need the Key.
+	Heads []AuditHead
+
 	// Progress, if not nil, is told again and again how many rows of how many
 	// were read; the latter is a guess. It is called by one at a time.
 	Progress func(rows, all int64)
@@ -47,7 +55,7 @@ const damagedPages = "pages"
 
 // Report is what Verify read and what it found.
 type Report struct {
-	Clients, Payments, Payouts, Events, Endpoints, Wallets, Transactions, Entries, Counters, Audit, Seals, Strays int64
+	Clients, Payments, Payouts, Events, Endpoints, Wallets, Transactions, Entries, Counters, Audit, Seals, Heads, Strays int64
 
 	Problems []Problem
 	Omitted  int64 // problems beyond the bound
@@ -69,7 +77,10 @@ func Verify(ctx context.Context, s *store.Store, o Options) (Report, error) {
 	if o.LateUntil == nil {
 		o.LateUntil = func(string) time.Duration { return defaultLateUntil }
 	}
-	v := &verifier{s: s, o: o}
+	if len(o.Heads) > 0 && o.Key == nil {
+		return Report{}, errHeadsNeedKey
+	}
+	v := &verifier{s: s, o: o, heads: byClient(o.Heads)}
 	if err := v.measure(ctx); err != nil {
 		return v.Report, err
 	}
@@ -93,12 +104,15 @@ func Verify(ctx context.Context, s *store.Store, o Options) (Report, error) {
 		})
 		if err == nil && !found {
 			v.client = till.ID{}
+			v.missHeads()
 			err = v.verifyStrays(ctx)
 			return v.Report, err
 		}
 		if err != nil {
 			return v.Report, err
 		}
+		v.kept = v.heads[v.client]
+		delete(v.heads, v.client)
 		if err := v.verifyClient(ctx); err != nil {
 			return v.Report, fmt.Errorf("verify client %s: %w", v.client, err)
 		}
@@ -112,6 +126,9 @@ type verifier struct {
 	s      *store.Store
 	o      Options
 	client till.ID
+
+	heads map[till.ID][]AuditHead // that were kept, of clients that have not come yet
+	kept  []AuditHead             // of this one
 
 	logEnd        int64 // the client's last event when its passes began
 	named, logged int64 // events about payments up to there: by the payments, and by the log

@@ -29,7 +29,7 @@ func newBooks(t *testing.T, path string) *store.Store {
 	for range 2 {
 		fillBooks(t, s, c, storetest.NewClient(t, s, till.Test))
 	}
-	if _, err := books.Seal(t.Context(), s); err != nil {
+	if _, err := books.Seal(t.Context(), s, storetest.SealKey); err != nil {
 		t.Fatal(err)
 	}
 	storetest.Fold(t, s)
@@ -58,7 +58,7 @@ func fillBooks(t *testing.T, s *store.Store, c *collect.Collector, client *till.
 			storetest.Apply(t, c, s, made, w)
 		}
 		if p.reference == "second" { // one link, and another for the rest
-			if _, err := books.Seal(t.Context(), s); err != nil {
+			if _, err := books.Seal(t.Context(), s, storetest.SealKey); err != nil {
 				t.Error(err)
 			}
 		}
@@ -102,6 +102,7 @@ func addEndpoints(t *testing.T, s *store.Store, client till.ID) {
 
 func verify(t *testing.T, s *store.Store, o books.Options) books.Report {
 	t.Helper()
+	o.Key = storetest.SealKey
 	r, err := books.Verify(t.Context(), s, o)
 	if err != nil {
 		t.Fatal(err)
@@ -227,11 +228,11 @@ func TestVerifyFindsWhatIsBroken(t *testing.T) {
 		{"I14", "an audit row that is gone", `DELETE FROM audit WHERE sequence = 2 AND client_id = ` + firstClient},
 		{"I14", "an audit log cut short", `DELETE FROM audit WHERE sequence = 5 AND client_id = ` + firstClient + `; UPDATE client_heads SET last_audit = 4 WHERE client_id = ` + firstClient},
 		{"I14", "an audit log shorter than its head", `UPDATE client_heads SET last_audit = 6 WHERE client_id = ` + firstClient},
-		{"I14", "a chain with a gap", `DELETE FROM audit_chain WHERE sequence = 2 AND client_id = ` + firstClient},
-		{"I14", "a link that was changed", `UPDATE audit_chain SET hash = x'00' WHERE sequence = 2 AND client_id = ` + firstClient},
-		{"I14", "a credit that nobody decided", `DELETE FROM audit_chain WHERE client_id = ` + firstClient + `;
+		{"I14", "a chain with a gap", `DELETE FROM audit_seals WHERE sequence = 2 AND client_id = ` + firstClient},
+		{"I14", "a link that was changed", `UPDATE audit_seals SET hash = x'00' WHERE sequence = 2 AND client_id = ` + firstClient},
+		{"I14", "a credit that nobody decided", `DELETE FROM audit_seals WHERE client_id = ` + firstClient + `;
 			UPDATE audit SET action = 'fee' WHERE sequence = 1 AND client_id = ` + firstClient},
-		{"I14", "money put aside that nobody decided", `DELETE FROM audit_chain WHERE client_id = ` + firstClient + `;
+		{"I14", "money put aside that nobody decided", `DELETE FROM audit_seals WHERE client_id = ` + firstClient + `;
 			UPDATE audit SET at = at + 1 WHERE action = 'suspense' AND client_id = ` + firstClient},
 
 		{"I15", "a tax that does not add up", `UPDATE payments SET document = CAST(replace(CAST(document AS TEXT), '"500"', '"501"') AS BLOB) WHERE id = ` + of("first")},
@@ -362,14 +363,14 @@ func TestVerifyRaisesNoFalseAlarmWhileOthersWrite(t *testing.T) {
 						alive = false
 					default:
 					}
-					if _, err := books.Seal(t.Context(), s); err != nil {
+					if _, err := books.Seal(t.Context(), s, storetest.SealKey); err != nil {
 						t.Error(err)
 						return
 					}
 					if slice > 1 {
 						storetest.Fold(t, s)
 					}
-					r, err := books.Verify(t.Context(), s, books.Options{Slice: slice})
+					r, err := books.Verify(t.Context(), s, books.Options{Slice: slice, Key: storetest.SealKey})
 					if err != nil || !r.Clean() {
 						t.Errorf("slice %d: %v %+v", slice, err, r.Problems)
 						return

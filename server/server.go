@@ -35,6 +35,7 @@ type Server struct {
 
 	store     *store.Store
 	secret    []byte
+	sealKey   store.SealKey
 	sandbox   *sandbox.Operator
 	operators *Operators
 	collector *collect.Collector
@@ -139,7 +140,10 @@ func (s *Server) openSandbox(ctx context.Context) (err error) {
 }
 
 // build joins the parts.
-func (s *Server) build(context.Context) error {
+func (s *Server) build(context.Context) (err error) {
+	if s.sealKey, err = books.SealKey(s.secret); err != nil {
+		return err
+	}
 	s.accounts = account.New(s.store, s.log)
 	s.collector = collect.New(collect.Config{
 		Store: s.store, Secret: s.secret, Connections: s.connections(), Routes: s.routes(config.Payment), Limits: s.operators.Limits(),
@@ -253,7 +257,8 @@ func (s *Server) workers() map[string]func(context.Context) {
 		"accounts":      s.accounts.Run,
 		"health":        s.collector.Watch,
 		"payout health": s.payouts.Watch,
-		"seal":          func(ctx context.Context) { books.RunSeal(ctx, s.store, s.log) },
+		"seal":          func(ctx context.Context) { books.RunSeal(ctx, s.store, s.sealKey, s.log) },
+		"audit heads":   func(ctx context.Context) { books.RunHeads(ctx, s.store, s.log) },
 		"fold":          func(ctx context.Context) { books.RunFold(ctx, s.store, s.log) },
 		"measure":       s.measure,
 	}

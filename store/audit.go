@@ -2,8 +2,6 @@ package store
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 
 	"till"
 )
@@ -109,86 +107,4 @@ func (tx *Tx) AuditBefore(ctx context.Context, client till.ID, at till.Time) (in
 		}
 	}
 	return low, nil
-}
-
-// Seal is one link of a client's audit chain: it seals the row of its number
-// and those before it, back to the link before or further. Its hash is that row's and the hash before
-// it, whether or not that one is a link.
-type Seal struct {
-	Sequence int64
-	Covers   int64 // how many rows, at least
-	Hash     [32]byte
-}
-
-// LastSeal returns the newest link of a client's chain; the zero Seal if
-// there is none.
-func (tx *Tx) LastSeal(ctx context.Context, client till.ID) (Seal, error) {
-	var s Seal
-	var hash []byte
-	_, err := tx.one(ctx, `SELECT sequence, covers, hash FROM audit_chain WHERE client_id = ? ORDER BY sequence DESC LIMIT 1`, []any{client[:]}, &s.Sequence, &s.Covers, &hash)
-	copy(s.Hash[:], hash)
-	return s, err
-}
-
-// Seals returns up to limit links of a client's chain beyond a sequence.
-func (tx *Tx) Seals(ctx context.Context, client till.ID, after int64, limit int) ([]Seal, error) {
-	var out []Seal
-	err := tx.rows(ctx, `SELECT sequence, covers, hash FROM audit_chain WHERE client_id = ? AND sequence > ? ORDER BY sequence LIMIT ?`,
-		[]any{client[:], after, limit}, func(r row) error {
-			var s Seal
-			var hash []byte
-			err := r.Scan(&s.Sequence, &s.Covers, &hash)
-			copy(s.Hash[:], hash)
-			out = append(out, s)
-			return err
-		})
-	return out, err
-}
-
-// InsertSeal appends a link to a client's chain, unless it is there.
-func (tx *Tx) InsertSeal(ctx context.Context, client till.ID, s Seal) error {
-	_, err := tx.exec(ctx, `INSERT INTO audit_chain (client_id, sequence, covers, hash) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-		client[:], s.Sequence, s.Covers, s.Hash[:])
-	return err
-}
-
-// UnsealedClients returns up to limit clients whose audit log is ahead of
-// its chain.
-func (tx *Tx) UnsealedClients(ctx context.Context, limit int) ([]till.ID, error) {
-	var out []till.ID
-	err := tx.rows(ctx, `SELECT h.client_id FROM client_heads h
-		WHERE h.last_audit > coalesce((SELECT max(c.sequence) FROM audit_chain c WHERE c.client_id = h.client_id), 0) LIMIT ?`,
-		[]any{limit}, func(r row) error {
-			var id till.ID
-			err := r.Scan(idDest(&id))
-			out = append(out, id)
-			return err
-		})
-	return out, err
-}
-
-// SealOf returns the link that seals a row, and what the one before has sealed. A row
-// without cause and evidence, as all were once, has the hash it had then.
-func SealOf(before Seal, a *AuditRow) Seal {
-	h := sha256.New()
-	h.Write(before.Hash[:])
-	h.Write(a.ClientID[:])
-	var n [16]byte
-	binary.BigEndian.PutUint64(n[:8], uint64(a.Sequence))
-	binary.BigEndian.PutUint64(n[8:], uint64(a.At))
-	h.Write(n[:])
-	h.Write(a.SubjectID[:])
-	for _, text := range []string{a.Actor, a.Action, a.Detail} {
-		binary.BigEndian.PutUint64(n[:8], uint64(len(text)))
-		h.Write(n[:8])
-		h.Write([]byte(text))
-	}
-	if a.Cause != "" || len(a.Evidence) > 0 {
-		for _, text := range []string{a.Cause, string(a.Evidence)} {
-			binary.BigEndian.PutUint64(n[:8], uint64(len(text)))
-			h.Write(n[:8])
-			h.Write([]byte(text))
-		}
-	}
-	return Seal{Sequence: a.Sequence, Covers: before.Covers + 1, Hash: [32]byte(h.Sum(nil))}
 }

@@ -21,7 +21,8 @@ func newAudit() *cobra.Command {
 		Long: `List a client's audit log, oldest first: every act of a person and every money
 decision, with who did it, what made them do it, and the SHA-256 of what it
 rests on. With --json each row is a line of JSON. 'till verify' proves that no row
-is missing and none was changed.`,
+is missing and none was changed; 'till audit head' prints what to keep elsewhere, so
+that a log that was rewritten as a whole is found too.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			id, err := parseID(client, "client")
@@ -62,6 +63,51 @@ is missing and none was changed.`,
 	f.StringVar(&from, "from", "", "only rows from this time on, RFC 3339 in UTC")
 	f.StringVar(&to, "to", "", "only rows up to this time, RFC 3339 in UTC")
 	cmd.MarkFlagRequired("client")
+	addDatabaseFlag(cmd, &database)
+	addJSONFlag(cmd, &asJSON)
+	cmd.AddCommand(newAuditHead())
+	return cmd
+}
+
+func newAuditHead() *cobra.Command {
+	var client, database string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "head",
+		Short: "Print the heads of the audit chains, to be kept elsewhere",
+		Long: `Print the newest link of each client's audit chain: the client, the number of the row
+and a hash over all rows up to it. Keep it where nobody who changes the database can
+change it too. 'till verify --audit-heads FILE' then proves that the logs up to there are
+still the same. The service writes the heads into its log as well, once an hour.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var only till.ID
+			var err error
+			if client != "" {
+				if only, err = parseID(client, "client"); err != nil {
+					return err
+				}
+			}
+			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+				w := bufio.NewWriter(cmd.OutOrStdout())
+				err := books.EachHead(cmd.Context(), s, func(h books.AuditHead) bool {
+					switch {
+					case client != "" && h.Client != only:
+					case asJSON:
+						printJSON(w, map[string]any{"client_id": h.Client.String(), "sequence": h.Sequence, "hash": hex.EncodeToString(h.Hash[:]), "head": h.String()})
+					default:
+						printLine(w, h.String())
+					}
+					return true
+				})
+				if err != nil {
+					return err
+				}
+				return w.Flush() // also says what could not be written before
+			})
+		},
+	}
+	cmd.Flags().StringVar(&client, "client", "", "only this client's")
 	addDatabaseFlag(cmd, &database)
 	addJSONFlag(cmd, &asJSON)
 	return cmd

@@ -198,6 +198,6 @@ func (r *restoredFlags) print(w io.Writer, done *books.Restoration, keys []activ
 	if err != nil || !r.keysReviewed {
 		return err
 	}
-	_, err = printf(w, "\nRun 'till verify', then start the service. Apply the operators' statements of the lost time, then release with 'till restored --release'.\n")
+	_, err = printf(w, "\nHeads of audit chains that were kept in the lost time will not be found again: keep new ones ('till audit head').\nRun 'till verify', then start the service. Apply the operators' statements of the lost time, then release with 'till restored --release'.\n")
 	return err
 }

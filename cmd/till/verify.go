@@ -1,18 +1,21 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 
 	"till"
 	"till/books"
+	"till/server"
 	"till/store"
 )
 
 func newVerify() *cobra.Command {
-	var database string
+	var database, secretFile, headsFile string
 	var tell, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "verify",
@@ -20,21 +23,35 @@ func newVerify() *cobra.Command {
 		Long: `Read the whole database and check that every franc is accounted for once. It
 changes nothing, reads in short snapshots and may run beside a server. On a
 terminal, or with --progress, it tells on standard error how far it has come. The
-exit code is 0 if all is well, 1 if problems were found, 2 if it could not be read.`,
+exit code is 0 if all is well, 1 if problems were found, 2 if it could not be read.
+
+The chains of the audit logs are made with the installation's secret, which is read from
+--secret-file, or from till.secret beside the database. Without it all but that is checked,
+and said so. --audit-heads names a file with heads that were kept ('till audit head', or the
+service's log, as it is): each must still be a part of its chain.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withReaders(cmd.Context(), database, verifyReaders, func(s *store.Store) error {
 				var o books.Options
+				var err error
 				bar := newProgress(cmd.ErrOrStderr(), "rows")
 				if tell || bar.terminal {
 					o.Progress = bar.at
+				}
+				if o.Key, err = auditKey(cmd.Context(), s, database, secretFile); err != nil {
+					return err
+				}
+				if headsFile != "" {
+					if o.Heads, err = readHeads(headsFile); err != nil {
+						return err
+					}
 				}
 				report, err := books.Verify(cmd.Context(), s, o)
 				bar.end()
 				if err != nil {
 					return err
 				}
-				if err := printReport(cmd.OutOrStdout(), &report, asJSON); err != nil {
+				if err := printReport(cmd.OutOrStdout(), &report, o.Key != nil, asJSON); err != nil {
 					return err
 				}
 				if !report.Clean() {
@@ -45,9 +62,47 @@ exit code is 0 if all is well, 1 if problems were found, 2 if it could not be re
 		},
 	}
 	cmd.Flags().BoolVar(&tell, "progress", false, "tell how far it has come, also where nobody watches")
+	cmd.Flags().StringVar(&secretFile, "secret-file", "", "the installation's secret (default till.secret beside the database, if it is there)")
+	cmd.Flags().StringVar(&headsFile, "audit-heads", "", "a file with heads of audit chains that were kept")
 	addDatabaseFlag(cmd, &database)
 	addJSONFlag(cmd, &asJSON)
 	return cmd
+}
+
+// auditKey returns the key of the audit chains, nil where the secret is neither
+// named nor in its place.
+func auditKey(ctx context.Context, s *store.Store, database, secretFile string) (store.SealKey, error) {
+	if secretFile == "" && (store.IsPostgres(database) || !exists(server.SecretFile(database))) {
+		return nil, nil
+	}
+	secret, err := readSecret(ctx, s, database, secretFile)
+	if err != nil {
+		return nil, err
+	}
+	return books.SealKey(secret)
+}
+
+// maxHeadsFile is how much of a file with heads is read: a busy log of months.
+const maxHeadsFile = 64 << 20
+
+func readHeads(path string) ([]books.AuditHead, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxHeadsFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxHeadsFile {
+		return nil, fmt.Errorf("%s is larger than %d MiB: leave only the lines that say \"audit head\"", path, maxHeadsFile>>20)
+	}
+	heads := books.FindHeads(string(text))
+	if len(heads) == 0 {
+		return nil, fmt.Errorf("there is no head of an audit chain in %s; 'till audit head' prints them", path)
+	}
+	return heads, nil
 }
 
 // verifyReaders is how many snapshots are read at once.
@@ -75,6 +130,8 @@ type reportJSON struct {
 	Counters     int64         `json:"counters"`
 	Audit        int64         `json:"audit"`
 	Seals        int64         `json:"seals"`
+	Heads        int64         `json:"audit_heads"`       // that were kept, and are still a part of their chain
+	KeyChecked   bool          `json:"audit_key_checked"` // the chains were compared with the installation's key
 	Strays       int64         `json:"strays"`
 	Checked      []string      `json:"checked"`
 	Problems     []problemJSON `json:"problems"`
@@ -88,11 +145,11 @@ type problemJSON struct {
 	Detail    string  `json:"detail"`
 }
 
-func printReport(w io.Writer, r *books.Report, asJSON bool) error {
+func printReport(w io.Writer, r *books.Report, keyed, asJSON bool) error {
 	if asJSON {
 		out := reportJSON{
 			Clean: r.Clean(), Clients: r.Clients, Payments: r.Payments, Payouts: r.Payouts, Events: r.Events, Endpoints: r.Endpoints, Wallets: r.Wallets,
-			Transactions: r.Transactions, Entries: r.Entries, Counters: r.Counters, Audit: r.Audit, Seals: r.Seals, Strays: r.Strays,
+			Transactions: r.Transactions, Entries: r.Entries, Counters: r.Counters, Audit: r.Audit, Seals: r.Seals, Heads: r.Heads, KeyChecked: keyed, Strays: r.Strays,
 			Problems: make([]problemJSON, len(r.Problems)), Omitted: r.Omitted,
 		}
 		for _, c := range checked {
@@ -117,6 +174,12 @@ func printReport(w io.Writer, r *books.Report, asJSON bool) error {
 			verdict = fmt.Sprintf("%d problems", problems)
 		}
 		printf(w, "%-4s %-40s %s\n", c.invariant, c.what, verdict)
+	}
+	if !keyed && r.Seals > 0 {
+		printLine(w, "The audit chains were not compared with the installation's key: name it with --secret-file.")
+	}
+	if r.Heads > 0 {
+		printf(w, "%d kept heads are still a part of their audit chains.\n", r.Heads)
 	}
 	if r.Clean() {
 		_, err := printLine(w, "The books are right.")

@@ -25,12 +25,9 @@ type Sealer struct {
 
 // New returns the sealer of an installation for the use that the label names.
 func New(installation []byte, label string) (*Sealer, error) {
-	if len(installation) < minSeed {
-		return nil, errors.New("the installation's secret is too short to seal with")
-	}
-	key, err := hkdf.Key(sha256.New, installation, nil, label, keySize)
+	key, err := Key(installation, label)
 	if err != nil {
-		return nil, fmt.Errorf("derive a key: %w", err)
+		return nil, err
 	}
 	block, err := aes.NewCipher(key)
 	if err != nil {
@@ -41,6 +38,18 @@ func New(installation []byte, label string) (*Sealer, error) {
 		return nil, fmt.Errorf("derive a key: %w", err)
 	}
 	return &Sealer{aead}, nil
+}
+
+// Key returns the installation's key for the use that the label names.
+func Key(installation []byte, label string) ([]byte, error) {
+	if len(installation) < minSeed {
+		return nil, errors.New("the installation's secret is too short to seal with")
+	}
+	key, err := hkdf.Key(sha256.New, installation, nil, label, keySize)
+	if err != nil {
+		return nil, fmt.Errorf("derive a key: %w", err)
+	}
+	return key, nil
 }
 
 // ErrSealed says that sealed bytes do not open: they were changed, belong to

@@ -1,0 +1,199 @@
+package books
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+
+	"till"
+	"till/store"
+)
+
+// AuditHead is the newest link of a client's audit chain at some moment. Kept
+// where nobody who changes the database can change it too, it shows later
+// whether the log up to there is still the same.
+type AuditHead struct {
+	Client   till.ID
+	Sequence int64
+	Hash     [32]byte
+}
+
+// String returns the head as one word, as logs and commands show it.
+func (h AuditHead) String() string {
+	return fmt.Sprintf("%s:%d:%x", h.Client, h.Sequence, h.Hash)
+}
+
+// headText is a head within any text.
+var headText = regexp.MustCompile(`\b([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}):([1-9][0-9]{0,17}):([0-9a-f]{64})\b`)
+
+// FindHeads returns the heads that a text holds, such as a log.
+func FindHeads(text string) (out []AuditHead) {
+	for _, m := range headText.FindAllStringSubmatch(text, -1) {
+		var h AuditHead
+		var err error
+		if h.Client, err = till.ParseID(m[1]); err != nil {
+			continue
+		}
+		h.Sequence, _ = strconv.ParseInt(m[2], 10, 64) // the expression lets nothing else pass
+		hex.Decode(h.Hash[:], []byte(m[3]))
+		out = append(out, h)
+	}
+	return out
+}
+
+// EachHead calls f with the head of every audit chain, until it returns false.
+func EachHead(ctx context.Context, s *store.Store, f func(h AuditHead) (more bool)) error {
+	var heads []AuditHead
+	err := eachPage(ctx, s, func(clients []till.ID) error {
+		err := s.View(ctx, func(tx *store.Tx) error {
+			heads = heads[:0]
+			for _, id := range clients {
+				link, err := tx.LastSeal(ctx, id)
+				if err != nil {
+					return err
+				}
+				if link.Sequence > 0 {
+					heads = append(heads, AuditHead{id, link.Sequence, link.Hash})
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		for _, h := range heads {
+			if !f(h) {
+				return errEnough
+			}
+		}
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return err
+}
+
+var errEnough = errors.New("enough")
+
+// When heads are told, and how many at most: what is kept of each is some 100
+// bytes.
+const (
+	firstTelling = time.Minute
+	headInterval = time.Hour
+	maxTold      = 10_000
+)
+
+// RunHeads writes the heads of the audit chains into the log until ctx ends,
+// once an hour those that have changed. A log is read, shipped and kept by
+// others than the database: a chain that was made anew, and so fits all that is
+// in the database, does not fit the log. What was told by this process is
+// compared each time.
+func RunHeads(ctx context.Context, s *store.Store, log *slog.Logger) {
+	select {
+	case <-time.After(firstTelling):
+	case <-ctx.Done():
+		return
+	}
+	told := map[till.ID]AuditHead{}
+	behind(ctx, log, "tell the heads of the audit chains", headInterval, func(ctx context.Context) error {
+		return tellHeads(ctx, s, log, told)
+	})
+}
+
+// tellHeads tells what is not told yet.
+func tellHeads(ctx context.Context, s *store.Store, log *slog.Logger, told map[till.ID]AuditHead) error {
+	err := lostHeads(ctx, s, log, told)
+	if err != nil {
+		return err
+	}
+	return EachHead(ctx, s, func(h AuditHead) bool {
+		before, known := told[h.Client]
+		switch {
+		case known && before == h:
+			return true
+		case !known && len(told) >= maxTold:
+			log.Warn("there are more audit chains than the log is told of; keep what 'till audit head' prints", "told", maxTold)
+			return false
+		}
+		told[h.Client] = h
+		log.Info("audit head", "head", h.String())
+		return true
+	})
+}
+
+// lostHeads looks whether what was told is still so.
+func lostHeads(ctx context.Context, s *store.Store, log *slog.Logger, told map[till.ID]AuditHead) error {
+	for client, h := range told {
+		var at []store.Seal
+		err := s.View(ctx, func(tx *store.Tx) (err error) {
+			at, err = tx.Seals(ctx, client, h.Sequence-1, 1)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if len(at) == 0 || at[0].Sequence != h.Sequence || at[0].Hash != h.Hash {
+			log.Error("an audit chain is not the one whose head was told: it was rewritten, or an older database was put back; run 'till verify --audit-heads'", "head", h.String())
+			delete(told, client)
+		}
+	}
+	return nil
+}
+
+var errHeadsNeedKey = errors.New("remembered heads of audit chains cannot be compared without the installation's secret")
+
+// byClient returns heads by client, in the order of the logs, each once.
+func byClient(heads []AuditHead) map[till.ID][]AuditHead {
+	out := map[till.ID][]AuditHead{}
+	for _, h := range heads {
+		out[h.Client] = append(out[h.Client], h)
+	}
+	for client, of := range out {
+		slices.SortFunc(of, func(a, b AuditHead) int {
+			return cmp.Or(cmp.Compare(a.Sequence, b.Sequence), bytes.Compare(a.Hash[:], b.Hash[:]))
+		})
+		out[client] = slices.Compact(of)
+	}
+	return out
+}
+
+// verifyHeads compares the kept heads up to a row with the chain, which stands
+// at that row, and returns those that are still to come.
+func (v *verifier) verifyHeads(c *chains, heads []AuditHead, row int64) []AuditHead {
+	for len(heads) > 0 && heads[0].Sequence <= row {
+		h := heads[0]
+		heads = heads[1:]
+		if h.Sequence == row && row <= c.end && c.keyed.Sequence == row && c.keyed.Hash == h.Hash {
+			v.Heads++
+			continue
+		}
+		why := "the log was rewritten, or an older database was put back"
+		if c.restored > 0 && c.restored <= h.Sequence {
+			why = fmt.Sprintf("row %d says that an older database was put back, by which a head from the lost time is lost; if this one is from another time, the log was rewritten", c.restored)
+		}
+		if h.Sequence > c.end {
+			v.problem("I14", till.ID{}, "the audit chain ends at %d, and the head that was kept is of %d: %s", c.end, h.Sequence, why)
+		} else {
+			v.problem("I14", till.ID{}, "the audit chain has another link at %d than the head that was kept: %s", h.Sequence, why)
+		}
+	}
+	return heads
+}
+
+// missHeads tells of heads that were kept of clients that never came.
+func (v *verifier) missHeads() {
+	for client := range v.heads {
+		v.client = client
+		v.problem("I14", till.ID{}, "the client whose head was kept is not here: it was removed, or a database from before it was put back")
+	}
+	v.client = till.ID{}
+}
