@@ -75,7 +75,6 @@ func serveTill(ctx context.Context, args []string) error {
 	if *operator != "" {
 		c.Role, c.Operator = server.RoleAll, newWallets(*operator)
 	}
-	server.Share(c.Role, c.Database)
 	s, err := server.New(ctx, c)
 	if err != nil {
 		return err

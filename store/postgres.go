@@ -33,16 +33,6 @@ func IsPostgres(database string) bool {
 	return strings.HasPrefix(database, "postgres://") || strings.HasPrefix(database, "postgresql://")
 }
 
-// OnSocket reports whether a database is a PostgreSQL server that is reached by
-// a socket in the file system: one that runs on this machine.
-func OnSocket(database string) bool {
-	if !IsPostgres(database) {
-		return false
-	}
-	c, err := pgx.ParseConfig(database)
-	return err == nil && strings.HasPrefix(c.Host, "/")
-}
-
 func openPostgres(cfg Config, saw func(time.Time, till.Time)) (*postgres, error) {
 	c, err := pgx.ParseConfig(cfg.Path)
 	if err != nil {

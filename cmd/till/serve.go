@@ -44,7 +44,6 @@ connects, test clients by the built-in sandbox operator.`,
 					return err
 				}
 			}
-			server.Share(c.Role, c.Database)
 			s, err := server.New(cmd.Context(), c)
 			if err != nil {
 				return err
