@@ -92,29 +92,6 @@ func (e *Engine) left(w *wait) time.Duration {
 	return time.Until(w.until)
 }
 
-// turn is a step of the loop of Run, with the agenda kept.
-func (e *Engine) turn(ctx context.Context) time.Duration {
-	e.agenda.open()
-	next := e.step(ctx)
-	if next > 0 && !e.starved() {
-		e.agenda.set(e.c.Store.Now().Add(min(next, e.c.Look)))
-	}
-	return next
-}
-
-// starved reports whether something waits for a slot.
-func (e *Engine) starved() bool {
-	if e.slots.free() == 0 {
-		return true
-	}
-	for _, w := range e.waits {
-		if w.slot != nil {
-			return true
-		}
-	}
-	return false
-}
-
 // step claims what is due, as far as there are free slots, and starts it. It
 // returns when to look again; a negative number if it could not find that out:
 // then after Look, or when a call ends.

@@ -57,7 +57,6 @@ type Answer struct {
 	Refused error
 	fault   error // what the database said then, nil if it was not asked
 
-	due till.Time // when its step can be taken next, as it was recorded; 0: not known
 }
 
 // Subject is a noun whose steps the engine works off.
@@ -115,7 +114,6 @@ type Engine struct {
 	tasks   sync.WaitGroup
 	held    held
 	jobs    jobs
-	agenda  agenda
 
 	health   *health
 	rates    map[store.Operation]provider.Rate
@@ -248,7 +246,7 @@ func (e *Engine) Run(ctx context.Context) {
 		heeding.Go(func() { e.heed(ctx) })
 	}
 	loop.Run(ctx, loop.Options{
-		Step: e.turn, Wake: e.waker.C(), Interval: e.c.Look,
+		Step: e.step, Wake: e.waker.C(), Interval: e.c.Look,
 		OnPanic: func(v any) { e.c.Log.Error("engine step panicked", "panic", v, "stack", string(debug.Stack())) },
 	})
 }
@@ -381,28 +379,26 @@ func (e *Engine) start(ctx context.Context, t *Task) {
 	}
 	e.tasks.Add(1)
 	go func() {
-		var due till.Time
 		defer e.tasks.Done()
-		defer func() { e.release(t, due) }()
+		defer e.release(t)
 		defer func() {
 			if v := recover(); v != nil {
 				// The step's lease ends by itself and it is tried again.
 				e.c.Log.Error("a step panicked", e.c.Kind, t.Job.Ref.ID, "panic", v, "stack", string(debug.Stack()))
 			}
 		}()
-		due = e.record(ctx, e.act(ctx, t))
+		e.record(ctx, e.act(ctx, t))
 	}()
 }
 
-// release gives back the slot of a task whose step is due again then.
-func (e *Engine) release(t *Task, due till.Time) {
+// release gives back the slot of a task that has ended, and wakes the loop: its
+// step may be due soon, or another may wait for the slot.
+func (e *Engine) release(t *Task) {
 	e.slots.put(t.Job.Connection)
 	if t.fast {
 		<-e.fast
 	}
-	if e.agenda.misses(due) {
-		e.waker.Wake()
-	}
+	e.waker.Wake()
 }
 
 // act makes the call. If the lease was over before it could begin, nothing is

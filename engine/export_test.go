@@ -1,7 +1,5 @@
 package engine
 
-import "till"
-
 // Once makes an answer one that saw nothing but the first send on record.
 func Once(a *Answer) *Answer {
 	a.once = true
@@ -13,9 +11,3 @@ func Keep(a *Answer, row any) *Answer {
 	a.row = row
 	return Once(a)
 }
-
-// Never is when a step that has ended is due again.
-const Never = never
-
-// Due is when the step of an answer can be taken next.
-func Due(a *Answer) till.Time { return a.due }

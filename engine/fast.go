@@ -81,8 +81,6 @@ func (g *Grant) Return() {
 		}
 		g.e.slots.put(g.connection)
 		<-g.e.fast
-		if g.e.agenda.misses(never) { // somebody may wait for the slot
-			g.e.waker.Wake()
-		}
+		g.e.waker.Wake() // somebody may wait for the slot
 	}
 }

@@ -152,32 +152,6 @@ func TestAnAnswerThatMovesNothingIsHeldAgainstTheDatabase(t *testing.T) {
 	})
 }
 
-// An answer that is recorded knows when its step can be taken next: the engine
-// does not look for it before.
-func TestAnAnswerKnowsWhenItsStepIsDue(t *testing.T) {
-	storetest.Run(t, func(t *testing.T, s *store.Store) {
-		c, client := storetest.NewCollector(t, s), storetest.NewClient(t, s, till.Test)
-		waits, ended := sentPayment(t, s, c, client), sentPayment(t, s, c, client)
-		open, success := successOf(s, c, waits), successOf(s, c, ended)
-		open.Result = provider.Result{Outcome: provider.Open, Code: "WAITS"}
-		c.Apply(t.Context(), []*engine.Answer{open, success})
-		var step *store.Step
-		err := s.View(t.Context(), func(tx *store.Tx) (err error) {
-			step, err = tx.Step(t.Context(), open.Ref)
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want := max(step.DueAt, step.LeaseUntil); engine.Due(open) != want || want <= open.Ended {
-			t.Errorf("it waits: due at %v, the step says %v", engine.Due(open), want)
-		}
-		if got := engine.Due(success); got != engine.Never {
-			t.Errorf("it has ended: due at %v", got)
-		}
-	})
-}
-
 // A kept row whose window has been moved, by one who mended what the clock had
 // left in the future, is read again: the event of its end says when it ended.
 func TestAKeptRowWhoseWindowWasMovedIsReadAgain(t *testing.T) {

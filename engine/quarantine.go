@@ -108,7 +108,6 @@ func (e *Engine) quarantine(ctx context.Context, a *Answer, fault error) bool {
 		q.Result.Handle = handle
 		e.c.Subject.Apply(ctx, []*Answer{&q})
 		if q.fault == nil {
-			a.due = q.due
 			return true
 		}
 		if isAway(q.fault) {
@@ -129,8 +128,7 @@ func (e *Engine) setStepAside(ctx context.Context, a *Answer) bool {
 		if t, known := e.traits(a.Connection); known {
 			wait = t.PollMax
 		}
-		a.due = tx.Now().Add(wait)
-		return tx.SetAside(ctx, a.Version, a.due, &store.Case{
+		return tx.SetAside(ctx, a.Version, tx.Now().Add(wait), &store.Case{
 			ClientID: a.Ref.Client, ID: till.NewID(tx.Now()), SubjectID: a.Ref.ID, Kind: CaseQuarantined,
 			Detail: "nothing can be recorded about it: " + a.Err.(*unrecordable).why, OpenedAt: tx.Now(),
 		})

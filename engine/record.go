@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"till"
 	"till/internal/batch"
 	"till/provider"
 	"till/store"
@@ -72,13 +71,12 @@ func (h *held) has(ref store.Ref) bool {
 // giveUp ends the waiting.
 func (h *held) giveUp() { h.once.Do(func() { close(h.over) }) }
 
-// record records an answer, however long the database is away, and returns
-// when its step is due next; 0 if that is not known. One that cannot be recorded
-// though the database is there is quarantined with its row.
-func (e *Engine) record(ctx context.Context, a *Answer) till.Time {
+// record records an answer, however long the database is away. One that cannot
+// be recorded though the database is there is quarantined with its row.
+func (e *Engine) record(ctx context.Context, a *Answer) {
 	err := e.answers.Do(ctx, a)
 	if e.done(a, err) {
-		return a.due
+		return
 	}
 	e.held.add(a.Ref, 1)
 	defer e.held.add(a.Ref, -1)
@@ -91,7 +89,7 @@ func (e *Engine) record(ctx context.Context, a *Answer) till.Time {
 		}
 		if refusals == maxRefusals || stuck == maxStuck {
 			if e.quarantine(ctx, a, fault) {
-				return a.due
+				return
 			}
 			refusals, stuck = 0, 0
 		}
@@ -103,7 +101,7 @@ func (e *Engine) record(ctx context.Context, a *Answer) till.Time {
 		case <-time.After(pause + rand.N(pause/4)):
 		case <-e.held.over:
 			e.lose(a, fault)
-			return 0
+			return
 		}
 		there := e.held.recorded.Load() != seen // others were recorded meanwhile
 		if suspect {
@@ -113,7 +111,7 @@ func (e *Engine) record(ctx context.Context, a *Answer) till.Time {
 			err = e.answers.Do(ctx, a)
 		}
 		if e.done(a, err) {
-			return a.due
+			return
 		}
 		if there && isAway(cause(a, err)) {
 			if suspect {

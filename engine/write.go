@@ -241,12 +241,6 @@ func (b *Change[R]) Write(ctx context.Context) error {
 		}
 	}
 	b.remember()
-	for _, a := range b.answers {
-		a.due = never
-		if s := b.Steps[a.Ref]; s != nil {
-			a.due = max(s.DueAt, s.LeaseUntil)
-		}
-	}
 	return nil
 }
 
