@@ -68,7 +68,7 @@ func New(c Config) *Collector {
 		Pulse: c.Pulse, Limits: c.Limits, Idle: !c.Work, Log: c.Log,
 	})
 	col.desk = engine.NewDesk(col.engine, &engine.Payments, engine.DeskConfig[*store.PaymentRow]{
-		Write: col.write, Job: col.job, Work: c.Work, Blind: !c.Work, MaxBatch: c.MaxBatch, Log: c.Log,
+		Write: col.write, Job: col.job, Work: c.Work, MaxBatch: c.MaxBatch, Log: c.Log,
 	})
 	return col
 }

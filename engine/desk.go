@@ -31,8 +31,6 @@ type DeskConfig[R Row] struct {
 	Job func(row R) *Job
 	// Work says that this instance sends and asks.
 	Work bool
-	// Blind says that Write reads nothing and leases nothing.
-	Blind bool
 	// MaxBatch is how many creates share a commit at most; 0 means 512.
 	MaxBatch int
 	Log      *slog.Logger
@@ -192,11 +190,7 @@ func (d *Desk[R]) createBatch(ctx context.Context, batch *[]*Creation[R], more b
 	}
 	return d.engine.c.Store.Update(ctx, func(tx *store.Tx) (err error) {
 		defer caught(&err) // one that makes us panic must not take the others along
-		lock := tx.LockHeads
-		if more && d.c.Blind {
-			lock = tx.GuessHeads
-		}
-		heads, err := lock(ctx, clients)
+		heads, err := tx.LockHeads(ctx, clients)
 		if err != nil {
 			return err
 		}

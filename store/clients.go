@@ -18,8 +18,7 @@ type Head struct {
 	LastAudit int64
 
 	now  till.Time
-	seen int64    // LastEvent when it was locked
-	was  [3]int64 // where it was guessed: the time, event and audit that are taken to be there
+	seen int64 // LastEvent when it was locked
 }
 
 // Tick returns the next time of this client: the database's clock, or one
@@ -74,14 +73,9 @@ func (tx *Tx) SaveHeads(ctx context.Context, heads map[till.ID]*Head) error {
 	args := make([][]any, 0, len(heads))
 	for _, h := range heads {
 		args = append(args, []any{int64(h.LastTime), h.LastEvent, h.LastAudit, h.ClientID[:]})
-		tx.saved = append(tx.saved, *h)
 		if h.LastEvent != h.seen {
 			tx.grew(h.ClientID)
 		}
-	}
-	if tx.guessed != nil {
-		tx.saveGuessed(heads)
-		return nil
 	}
 	return tx.setAll(ctx, `UPDATE client_heads SET last_time = ?, last_event = ?, last_audit = ? WHERE client_id = ?`, args)
 }

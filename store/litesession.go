@@ -58,10 +58,6 @@ func (ses *liteSession) rollback(context.Context) {
 	ses.c.run("ROLLBACK", nil, nil) // there may be nothing left of it
 }
 
-// A file is not asked over a network: nobody has to guess.
-func (ses *liteSession) assume(till.Time)      { panic("store: a guess about a file") }
-func (ses *liteSession) first(string, [][]any) { panic("store: a guess about a file") }
-
 func (ses *liteSession) reach(context.Context) error { return nil } // begin has
 
 func (ses *liteSession) now() till.Time { return ses.at }

@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"errors"
+	"net/url"
 	"regexp"
 	"testing"
 	"time"
@@ -195,4 +196,29 @@ func TestNoIndexKnowsWhatTheFirstMoveChanges(t *testing.T) {
 			t.Fatalf("%d indexes were read: %v", n, rows.Err())
 		}
 	})
+}
+
+// eachPostgres runs f on two stores of one PostgreSQL database.
+func eachPostgres(t *testing.T, f func(t *testing.T, config store.Config, one, two *store.Store)) {
+	t.Helper()
+	for _, e := range storetest.Engines() {
+		config := e.Config(t)
+		if !store.IsPostgres(config.Path) {
+			continue
+		}
+		t.Run(e.Name, func(t *testing.T) {
+			u, err := url.Parse(config.Path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			q := u.Query()
+			q.Set("application_name", t.Name())
+			u.RawQuery = q.Encode()
+			config.Path = u.String()
+			config.Now = func() till.Time { return till.TimeOf(time.Now()) } // so that the clock need not be asked for
+			one := storetest.Open(t, config)
+			t.Cleanup(func() { storetest.CheckInvariants(t, one) })
+			f(t, config, one, storetest.Open(t, config))
+		})
+	}
 }

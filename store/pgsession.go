@@ -27,7 +27,6 @@ type pgSession struct {
 
 	owed  []owed
 	begun bool      // the server has answered in this transaction
-	whole bool      // it goes out in one piece, which the server takes for a transaction
 	at    till.Time // its clock; 0 while it was not asked
 	err   error     // of asking for the clock
 }
@@ -42,7 +41,7 @@ type owed struct {
 const pgClock = `SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
 
 func (ses *pgSession) begin(_ context.Context, write bool) error {
-	ses.owed, ses.begun, ses.whole, ses.at, ses.err = nil, false, false, 0, nil
+	ses.owed, ses.begun, ses.at, ses.err = nil, false, 0, nil
 	if ses.fixed != nil {
 		ses.at = ses.fixed()
 	}
@@ -65,10 +64,6 @@ func (ses *pgSession) owe(text string, args []any) {
 func (ses *pgSession) send(ctx context.Context, ask func(b *pgx.Batch), answer func(r pgx.BatchResults) error) error {
 	if ses.err != nil {
 		return ses.err
-	}
-	if ses.whole {
-		// Nothing has been sent, and there was no BEGIN.
-		return fmt.Errorf("%w: something was asked for that was not foreseen", errHead)
 	}
 	var b pgx.Batch
 	before := ses.owed
@@ -131,24 +126,11 @@ func (ses *pgSession) now() till.Time {
 	return ses.at
 }
 
-func (ses *pgSession) assume(at till.Time) {
-	ses.owed, ses.at, ses.whole = nil, at, true // the BEGIN is not needed
-}
-
-func (ses *pgSession) first(query string, rows [][]any) {
-	before := make([]owed, 0, len(rows)+len(ses.owed))
-	for _, args := range rows {
-		before = append(before, owed{text: numbered(query), args: plain(args)})
-	}
-	ses.owed = append(before, ses.owed...)
-}
-
 // commit sends the COMMIT together with what is owed, but not together with
 // the BEGIN: if that meets a dead connection, it is plain that nothing
-// happened, and another one can be tried. What goes out whole has neither:
-// statements up to a Sync are one transaction.
+// happened, and another one can be tried.
 func (ses *pgSession) commit(ctx context.Context) error {
-	if !ses.begun && !ses.whole {
+	if !ses.begun {
 		if err := ses.flush(ctx); err != nil {
 			return fmt.Errorf("%w: %w", errBeforeCommit, err)
 		}
@@ -156,12 +138,9 @@ func (ses *pgSession) commit(ctx context.Context) error {
 	if ses.err != nil {
 		return fmt.Errorf("%w: %w", errBeforeCommit, ses.err)
 	}
-	all := ses.owed
+	writes := len(ses.owed)
+	all := append(ses.owed, owed{text: "COMMIT"})
 	ses.owed = nil
-	writes := len(all)
-	if !ses.whole {
-		all = append(all, owed{text: "COMMIT"})
-	}
 	types, err := ses.typesOf(ctx, all)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errBeforeCommit, err)
@@ -169,7 +148,7 @@ func (ses *pgSession) commit(ctx context.Context) error {
 	reached, err := ses.wire.send(all, types)
 	if err != nil {
 		ses.close()
-		if ses.whole || !reached { // without the Sync there is no transaction, without a word no COMMIT
+		if !reached {
 			return fmt.Errorf("%w: %w: %w", errBeforeCommit, errClosed, err)
 		}
 		return fmt.Errorf("%w: %w", errClosed, err)
@@ -199,12 +178,12 @@ func (ses *pgSession) commit(ctx context.Context) error {
 
 // harmless reports whether a connection is as good as before after an error.
 func harmless(e *pgconn.PgError) bool {
-	return e.Code == "22012" || e.Code == "22P02" || e.Code == "55P03" || strings.HasPrefix(e.Code, "23") || strings.HasPrefix(e.Code, "40")
+	return e.Code == "22P02" || e.Code == "55P03" || strings.HasPrefix(e.Code, "23") || strings.HasPrefix(e.Code, "40")
 }
 
 func (ses *pgSession) rollback(ctx context.Context) {
 	ses.owed = nil
-	if ses.begun && !ses.broken() && !ses.whole {
+	if ses.begun && !ses.broken() {
 		ses.conn.Exec(ctx, "ROLLBACK")
 	}
 }

@@ -159,8 +159,6 @@ func (*postgres) classify(err error) error {
 	var e *pgconn.PgError
 	if errors.As(err, &e) {
 		switch {
-		case e.Code == "22012": // only saveGuessed divides
-			return fmt.Errorf("%w: %w", errHead, err)
 		case e.Code == "40001", e.Code == "40P01", e.Code == "55P03":
 			return fmt.Errorf("%w: %w", errAgain, err)
 		case strings.HasPrefix(e.Code, "23"), e.Code == "22P02": // only countedText makes numbers of text

@@ -39,13 +39,6 @@ type session interface {
 	// lockEach had its locks.
 	now() till.Time
 
-	// assume sets the clock of a write that has asked for nothing yet, and will
-	// ask for nothing: it goes out in one piece when it is committed.
-	assume(at till.Time)
-	// first runs a write for some rows before everything else, in a transaction
-	// that has assumed its clock.
-	first(query string, rows [][]any)
-
 	// exec runs a write and returns how many rows it touched.
 	exec(ctx context.Context, query string, args []any) (int64, error)
 	// later runs one write for many rows, in their order. They may run as late

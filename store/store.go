@@ -44,8 +44,6 @@ type Config struct {
 type Store struct {
 	now     func() till.Time // nil: the server's clock, by offset
 	offset  atomic.Int64     // the server's clock minus ours, in microseconds
-	seen    atomic.Pointer[sight]
-	guesses guesses
 	e       engine
 	gate    gate
 	wary    atomic.Int64 // until when trusts is false, in nanoseconds of Unix time
@@ -159,9 +157,7 @@ type Tx struct {
 	ses     session
 	s       *Store
 	writes  bool
-	trusted bool      // it took for granted that what it inserts is new
-	guessed []till.ID // whose heads it took to be as this process left them
-	saved   []Head    // as the commit leaves them
+	trusted bool // it took for granted that what it inserts is new
 
 	scale func(bytes int) error // see Weigh; nil: nobody asks
 
@@ -212,9 +208,6 @@ func (s *Store) update(ctx context.Context, p priority, f func(tx *Tx) error) er
 	defer s.gate.unlock()
 	for n := 1; ; n++ {
 		err := s.updateOnce(ctx, f)
-		if errors.Is(err, errHead) && n < maxAgain {
-			continue // it does not guess again
-		}
 		if !errors.Is(err, errAgain) || errors.Is(err, ErrUnknownCommit) {
 			return err
 		}
@@ -270,9 +263,6 @@ func (s *Store) try(ctx context.Context, w session, f func(tx *Tx) error) (start
 		return false, fmt.Errorf("%w: %w", ErrUnknownCommit, s.e.classify(err))
 	}
 	done = true
-	if s.e.remote() && len(tx.saved) > 0 {
-		s.guesses.learn(tx.saved)
-	}
 	return true, nil
 }
 
@@ -285,9 +275,6 @@ func (s *Store) trusts() bool { return s.e.remote() && time.Now().UnixNano() > s
 
 // refused makes a transaction run again that took too much for granted.
 func (s *Store) refused(tx *Tx, err error) error {
-	if tx.guessed != nil && errors.Is(err, errHead) {
-		s.guesses.doubt(tx.guessed)
-	}
 	if tx.trusted && errors.Is(err, ErrRefused) {
 		s.wary.Store(time.Now().Add(distrust).UnixNano())
 		return fmt.Errorf("%w: %w", errAgain, err)
@@ -355,7 +342,6 @@ func (s *Store) saw(sent time.Time, now till.Time) {
 	if took := time.Since(sent); took < 100*time.Millisecond {
 		at := sent.Add(took / 2)
 		s.offset.Store(int64(now - till.TimeOf(at)))
-		s.seen.Store(&sight{at, now})
 	}
 }
 
