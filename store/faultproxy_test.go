@@ -52,6 +52,24 @@ var outcomes = map[string]pgtest.Cut{
 	"the commit's answer is lost": pgtest.AfterCommit,
 }
 
+// Statements that are sent up to a Sync are one transaction on one PostgreSQL
+// server. On an engine of many nodes each would commit by itself.
+func TestEveryWriteComesBetweenBeginAndCommit(t *testing.T) {
+	t.Parallel()
+	l := newLink(t)
+	client := storetest.NewClient(t, l.through, till.Test)
+	sv := newService(t, l.through, newOperator(t, nil), client, true)
+	for range 20 {
+		if _, err := sv.create(newKey()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sv.awaitSuccess(t, l.through, 20)
+	if all, naked := l.proxy.Writes(); all < 100 || naked > 0 {
+		t.Errorf("%d of %d writes came without a BEGIN", naked, all)
+	}
+}
+
 // F30 at the store's level.
 func TestAnErrorAtCommitIsUnknown(t *testing.T) {
 	t.Parallel()

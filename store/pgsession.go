@@ -20,7 +20,6 @@ import (
 // at the latest, so that a transaction costs few round trips.
 type pgSession struct {
 	conn  *pgx.Conn
-	wire  *pgWire                             // the same connection, for commits
 	fixed func() till.Time                    // a test's clock; nil: the server's
 	saw   func(sent time.Time, now till.Time) // told what the server's clock showed
 	sets  bool                                // many rows are one statement
@@ -29,6 +28,7 @@ type pgSession struct {
 	begun bool      // the server has answered in this transaction
 	at    till.Time // its clock; 0 while it was not asked
 	err   error     // of asking for the clock
+	alone bool      // the wait for a synchronous standby was cancelled
 }
 
 // owed is a statement that nobody waits for yet.
@@ -138,42 +138,56 @@ func (ses *pgSession) commit(ctx context.Context) error {
 	if ses.err != nil {
 		return fmt.Errorf("%w: %w", errBeforeCommit, ses.err)
 	}
-	writes := len(ses.owed)
-	all := append(ses.owed, owed{text: "COMMIT"})
-	ses.owed = nil
-	types, err := ses.typesOf(ctx, all)
-	if err != nil {
-		return fmt.Errorf("%w: %w", errBeforeCommit, err)
+	var b pgx.Batch
+	writes := ses.owed
+	ses.owed, ses.alone = nil, false
+	for _, o := range writes {
+		b.Queue(o.text, o.args...)
 	}
-	reached, err := ses.wire.send(all, types)
-	if err != nil {
-		ses.close()
-		if !reached {
-			return fmt.Errorf("%w: %w: %w", errBeforeCommit, errClosed, err)
+	b.Queue("COMMIT")
+	r := ses.conn.SendBatch(ctx, &b)
+	for range writes {
+		if _, err := r.Exec(); err != nil {
+			r.Close()
+			return ses.writeFailed(err)
 		}
-		return fmt.Errorf("%w: %w", errClosed, err)
 	}
-	a, err := ses.wire.receive()
-	if err != nil || a.refused != nil && !harmless(a.refused) {
-		ses.close()
+	tag, err := r.Exec()
+	if end := r.Close(); err == nil {
+		err = end
 	}
-	if a.refused != nil && a.done < writes {
-		// The server has named a write; then it passes over the rest.
-		return fmt.Errorf("%w: %w", errBeforeCommit, a.refused)
-	}
-	ses.begun = true // as far as anybody can know
 	switch {
-	case a.refused != nil:
-		return a.refused
 	case err != nil:
-		return fmt.Errorf("%w: %w", errClosed, err)
-	case a.last == "ROLLBACK":
+		ses.give(err)
+		return ses.lost(err)
+	case tag.String() == "ROLLBACK":
 		return errors.New("the transaction had failed and was rolled back")
-	case a.alone:
+	case ses.alone:
 		// It is committed and not kept: a failover now would lose it.
 		return fmt.Errorf("%w: the commit is not on the synchronous standby", ErrUnavailable)
 	}
 	return nil
+}
+
+// writeFailed returns what is known when a write that went out together with the
+// COMMIT failed. The server that refuses a write does not do the COMMIT behind
+// it. A connection that broke says nothing, unless not a byte was sent.
+func (ses *pgSession) writeFailed(err error) error {
+	ses.give(err)
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) || pgconn.SafeToRetry(err) {
+		return fmt.Errorf("%w: %w", errBeforeCommit, ses.lost(err))
+	}
+	return ses.lost(err)
+}
+
+// give closes the connection after an error that may have left it in a state of
+// its own.
+func (ses *pgSession) give(err error) {
+	var refused *pgconn.PgError
+	if !errors.As(err, &refused) || !harmless(refused) {
+		ses.close()
+	}
 }
 
 // harmless reports whether a connection is as good as before after an error.

@@ -114,17 +114,22 @@ func (*postgres) translate(text string) string {
 func (e *postgres) connect(ctx context.Context, write bool) (session, error) {
 	ses := &pgSession{fixed: e.now, saw: e.saw, sets: e.sets}
 	var err error
-	if ses.conn, err = pgx.ConnectConfig(ctx, e.config.Copy()); err != nil {
+	config := e.config.Copy()
+	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { ses.alone = ses.alone || fromStandby(n) }
+	if ses.conn, err = pgx.ConnectConfig(ctx, config); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	takeArrays(ses.conn.TypeMap())
-	ses.wire = newWire(ses.conn.PgConn().Conn(), ses.conn.PgConn().Frontend())
 	if _, err := ses.conn.Exec(ctx, e.settings(write)); err != nil {
 		ses.close()
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	return ses, nil
 }
+
+// fromStandby reports whether a notice, by the server's file that it comes from,
+// says that the wait for a synchronous standby was cancelled.
+func fromStandby(n *pgconn.Notice) bool { return strings.Contains(n.File, "syncrep") }
 
 // settings is what a session is told first. It is told in words, because a
 // pooler may refuse it among the parameters of the connection; what the URL

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -27,7 +28,8 @@ type Proxy struct {
 	resume  sync.Once
 	hanging atomic.Bool
 	commits atomic.Int64
-	wholes  atomic.Int64
+	writes  atomic.Int64
+	naked   atomic.Int64
 }
 
 // Cut says when a connection is cut.
@@ -84,9 +86,9 @@ func (p *Proxy) Hang(on bool) { p.hanging.Store(on) }
 // Commits returns how many COMMITs came by.
 func (p *Proxy) Commits() int64 { return p.commits.Load() }
 
-// Wholes returns how many of them came without the word: a transaction that
-// was sent in one piece, of which the Sync is the COMMIT.
-func (p *Proxy) Wholes() int64 { return p.wholes.Load() }
+// Writes returns how many INSERTs, UPDATEs and DELETEs came by, and how many of
+// them came outside of BEGIN and COMMIT.
+func (p *Proxy) Writes() (all, naked int64) { return p.writes.Load(), p.naked.Load() }
 
 // CutAll cuts every connection that there is now.
 func (p *Proxy) CutAll() {
@@ -158,16 +160,18 @@ func (p *Proxy) serve(client net.Conn) {
 		p.answer(server, client, &cut)
 	}()
 	from := bufio.NewReader(client)
-	var spoken speech
+	spoken := speech{texts: make(map[string]string)}
 	for first := true; ; first = false {
 		m, err := message(from, first)
 		if err != nil {
 			return
 		}
-		if !first && spoken.commits(m) {
-			if m[0] == 'S' {
-				p.wholes.Add(1)
-			}
+		var text string
+		if !first {
+			text = spoken.runs(m)
+		}
+		p.count(&spoken, text)
+		if text == "COMMIT" {
 			c := p.nextCut()
 			cut.Store(int32(c))
 			switch c {
@@ -189,36 +193,43 @@ func (p *Proxy) serve(client net.Conn) {
 
 // speech is what a client has said so far, as far as it matters.
 type speech struct {
-	commit, guess string // the names of the statement that commits, and of the one that begins a whole transaction
-	whole         bool   // one has begun
+	texts  map[string]string // of prepared statements, by their names
+	inside bool              // it has said BEGIN
 }
 
-// commits reports whether a client's message asks for a COMMIT: in words, by
-// the name of a statement that was prepared from them, or by the Sync that ends
-// a transaction sent in one piece.
-func (sp *speech) commits(m []byte) bool {
+// runs returns the statement that a client's message runs: in words, or by the
+// name under which it was prepared; "" if it runs none.
+func (sp *speech) runs(m []byte) string {
 	switch m[0] {
 	case 'Q':
-		return string(m[5:]) == "COMMIT\x00"
+		text, _, _ := strings.Cut(string(m[5:]), "\x00")
+		return text
 	case 'P': // the name, then the words
 		name, rest, _ := strings.Cut(string(m[5:]), "\x00")
-		if strings.HasPrefix(rest, "COMMIT\x00") {
-			sp.commit = name
-		}
-		if strings.Contains(rest, "/ (last_event - last_event)") {
-			sp.guess = name
-		}
+		sp.texts[name], _, _ = strings.Cut(rest, "\x00")
 	case 'B': // the portal, then the name
 		_, rest, _ := strings.Cut(string(m[5:]), "\x00")
 		name, _, _ := strings.Cut(rest, "\x00")
-		sp.whole = sp.whole || sp.guess != "" && name == sp.guess
-		return sp.commit != "" && name == sp.commit
-	case 'S':
-		whole := sp.whole
-		sp.whole = false
-		return whole
+		return sp.texts[name]
 	}
-	return false
+	return ""
+}
+
+var writing = regexp.MustCompile(`\b(INSERT INTO|UPDATE \w+ SET|DELETE FROM)\b`)
+
+// count counts a write.
+func (p *Proxy) count(sp *speech, text string) {
+	switch {
+	case strings.HasPrefix(text, "BEGIN"):
+		sp.inside = true
+	case text == "COMMIT", text == "ROLLBACK":
+		sp.inside = false
+	case writing.MatchString(text):
+		p.writes.Add(1)
+		if !sp.inside {
+			p.naked.Add(1)
+		}
+	}
 }
 
 // answer brings the server's words to the client, until the end or until an
