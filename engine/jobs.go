@@ -34,9 +34,8 @@ type keptJob struct {
 	bytes int64
 }
 
-// weight is about how many bytes a job takes, with its row and its place here.
-// Short texts are parts of one piece of memory, the body of the request: as much
-// as jsonx.MaxPlain for all of them.
+// weight is about how many bytes a job takes, with its row, its place here and
+// its short texts.
 func (j *Job) weight() int64 {
 	const fixed = 2 << 10
 	r := &j.Request

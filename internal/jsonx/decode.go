@@ -22,9 +22,6 @@ const MaxDepth = 8
 // jsontext.Value then holds the text null, and any other field its zero value.
 // Every failure is an *Error, and v is then half filled and must not be used.
 func Decode(data []byte, v any) error {
-	if d, ok := v.(PlainDecoder); ok && d.DecodePlain(data) {
-		return nil
-	}
 	if !startsObject(data) {
 		return notAnObject(data)
 	}

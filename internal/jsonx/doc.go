@@ -21,9 +21,5 @@
 // turns such a text into bytes that are equal when the values are, which is how
 // a retried body is recognised.
 //
-// A type that is read all day can be a PlainDecoder: it reads the everyday form
-// of its body with a Plain, without reflection, and leaves everything else, and
-// every error, to the full decoder.
-//
 // Start reading at decode.go.
 package jsonx
