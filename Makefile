@@ -53,6 +53,17 @@ guide-tools:
 race: compiler guide-tools ## run every test with the race detector (half an hour)
 	CGO_ENABLED=1 $(GO) run ./store/pgtest/withpg $(GO) test -race -timeout 30m ./...
 
+.PHONY: lint
+lint: ## find mistakes that compile: gofmt, go vet, staticcheck
+	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
+	$(GO) vet ./...
+	cd tools && $(GO) vet ./... && $(GO) build -o ../.staticcheck honnef.co/go/tools/cmd/staticcheck
+	./.staticcheck ./...
+
+.PHONY: vuln
+vuln: ## look up known vulnerabilities of what the program calls (needs the Internet)
+	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.8.0 ./...
+
 .PHONY: quick
 quick: ## run the tests on SQLite, without the race detector
 	$(GO) test ./...

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -97,14 +98,18 @@ func TestAnUnknownKeyGoesTheWayOfAWrongSecret(t *testing.T) {
 func TestSecretsAreComparedInConstantTime(t *testing.T) {
 	t.Parallel()
 	files := token.NewFileSet()
-	packages, err := parser.ParseDir(files, ".", nil, 0)
+	names, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	compared, called := 0, map[string][]string{} // what each function calls, in order
-	for _, f := range packages["account"].Files {
-		if strings.HasSuffix(files.Position(f.Pos()).Filename, "_test.go") {
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
 			continue
+		}
+		f, err := parser.ParseFile(files, name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
 		}
 		for _, d := range f.Decls {
 			fn, ok := d.(*ast.FuncDecl)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -312,7 +313,7 @@ func TestPanic(t *testing.T) {
 		"a panic with an error":     func() { panic(cause) },
 		"a panic with nil":          func() { panic(nil) },
 		"the end of the goroutine":  runtime.Goexit,
-		"a panic of the run itself": func() { var m map[int]int; m[0] = 1 },
+		"a panic of the run itself": func() { var m map[int]int; maps.Copy(m, map[int]int{0: 1}) },
 	} {
 		t.Run(name+" fails its batch only", func(t *testing.T) {
 			t.Parallel()

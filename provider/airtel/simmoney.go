@@ -79,6 +79,7 @@ func (s *Simulator) signed(r *http.Request, body []byte) bool {
 	if err != nil {
 		return false
 	}
+	//lint:ignore SA1019 Airtel takes nothing else
 	pair, err := rsa.DecryptPKCS1v15(nil, s.key, b)
 	if err != nil {
 		return false
@@ -150,6 +151,7 @@ func (s *Simulator) disburse(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	sealed, err := base64.StdEncoding.DecodeString(d.PIN)
+	//lint:ignore SA1019 Airtel takes nothing else
 	pin, err2 := rsa.DecryptPKCS1v15(nil, s.key, sealed)
 	switch fault := s.numberFault(d.Payee.MSISDN); {
 	case !s.signed(r, body):

@@ -250,6 +250,7 @@ func (c *Config) credential() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	//lint:ignore SA1019 Daraja takes nothing else
 	sealed, err := rsa.EncryptPKCS1v15(rand.Reader, key, []byte(c.InitiatorPassword))
 	if err != nil {
 		return "", err

@@ -45,6 +45,7 @@ func (s *Simulator) initiated(name, credential string) bool {
 	if err != nil {
 		return false
 	}
+	//lint:ignore SA1019 Daraja takes nothing else
 	password, err := rsa.DecryptPKCS1v15(rand.Reader, s.key, sealed)
 	if err != nil || string(password) != s.c.InitiatorPassword {
 		return false
