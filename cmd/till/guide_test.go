@@ -20,8 +20,8 @@ import (
 
 // TestGuides does what README.md and the pages in docs/guide tell their reader
 // to do, block by block. A page runs in one shell, in a folder of its own, so what
-// one block sets the next one has. Where a page says /var/lib/till, /etc/till or
-// /backup, a folder inside that is meant; each 127.0.0.1:PORT is a free port; and
+// one block sets the next one has. Where a page says /var/lib/till, /etc/till,
+// /backup or /usr/local/bin, a folder inside that is meant; each 127.0.0.1:PORT is a free port; and
 // postgres://till@db.internal/till is a real PostgreSQL.
 //
 // For whoever writes a page: the language of a block says what is done with it.
@@ -67,6 +67,7 @@ var guideNotRun = map[string]int{
 	"README.md":                   1,
 	"docs/guide/integrating.md":   1,
 	"docs/guide/operators-mtn.md": 1,
+	"docs/guide/production.md":    5,
 	"docs/guide/reconcile.md":     1,
 	"docs/guide/webhooks.md":      1,
 }
@@ -104,7 +105,7 @@ type guide struct {
 func newGuide(t *testing.T, blocks []*block) *guide {
 	base := t.TempDir()
 	g := &guide{t: t, blocks: blocks, dir: filepath.Join(base, "work"), root: filepath.Join(base, "machine"), out: filepath.Join(base, "out"), ports: map[string]string{}}
-	for _, d := range []string{g.dir, g.out, g.root + "/var/lib", g.root + "/etc/till", g.root + "/backup"} {
+	for _, d := range []string{g.dir, g.out, g.root + "/var/lib", g.root + "/etc/till", g.root + "/backup", g.root + "/usr/local/bin"} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +116,7 @@ func newGuide(t *testing.T, blocks []*block) *guide {
 const guidePostgres = "postgres://till@db.internal/till"
 
 var (
-	guideFolder  = regexp.MustCompile(`(^|[^\w/])(/var/lib/till|/etc/till|/backup)\b`)
+	guideFolder  = regexp.MustCompile(`(^|[^\w/])(/var/lib/till|/etc/till|/backup|/usr/local/bin)\b`)
 	guideAddress = regexp.MustCompile(`\b(127\.0\.0\.1|localhost):(\d+)`)
 )
 
@@ -164,7 +165,7 @@ func (g *guide) run() {
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	g.say("ADDRESS=127.0.0.1:%s BASE=http://127.0.0.1:%[1]s/v1 KEY= SERVER= OUT=%s", g.port("8080"), g.out)
+	g.say("ADDRESS=127.0.0.1:%s BASE=http://127.0.0.1:%[1]s/v1 KEY= SERVER= OUT=%s MACHINE=%s", g.port("8080"), g.out, g.root)
 	g.say("export TILL_LISTEN=127.0.0.1:%s TILL_ADMIN_LISTEN=\n. %s", g.port("8080"), prelude)
 	steps := 0
 	for i, b := range g.blocks {

@@ -93,13 +93,21 @@ three_cases() {
 	until_shows '"status":"processing"' as "$KEY" GET "/payouts/$PAYOUT"
 }
 
-# The machine that the pages speak of has systemd; this one has a server that the page started.
+# systemd is played: the service is till serve with the settings in till.env, as the unit has it.
 systemctl() {
-	case "$1" in
-	stop) stop ;;
-	*) fail "systemctl $1 is not played here" ;;
+	case "$*" in
+	"stop till") stop ;;
+	"start till" | "enable --now till")
+		(set -a && . "$MACHINE/etc/till/till.env" && exec till serve) >service.log 2>&1 &
+		SERVER=$!
+		;;
+	daemon-reload) ;;
+	*) fail "systemctl $* is not played here" ;;
 	esac
 }
+
+# ready_within ADDRESS: the service says on its admin address that it is ready.
+ready_within() { until_shows ready curl -s --fail "http://$1/readyz"; }
 
 # served: a server starts with the file of connections $CONFIG.
 served() {
