@@ -117,6 +117,23 @@ func TestAGoodFile(t *testing.T) {
 	}
 }
 
+// Whose word for an address is taken stands at the top, where it counts for
+// callbacks, limits and the log; [callbacks] is where it stood before.
+func TestTrustedProxiesStandAtTheTop(t *testing.T) {
+	t.Parallel()
+	top, before := "trusted_proxies = [\"10.0.0.0/8\", \"192.0.2.1\"]\n", "[callbacks]\ntrusted_proxies = [\"10.0.0.0/8\", \"192.0.2.1\"]\n"
+	want := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.1/32")}
+	for _, text := range []string{top, before, top + "[callbacks]\n"} {
+		f, err := config.Parse("/etc/till/till.toml", []byte(text), options())
+		if err != nil || !slices.Equal(f.TrustedProxies, want) {
+			t.Errorf("%s: %+v, %v", text, f, err)
+		}
+	}
+	if _, err := config.Parse("/etc/till/till.toml", []byte(top+before), options()); err == nil || !strings.Contains(err.Error(), "trusted_proxies stands at the top already") {
+		t.Errorf("both: %v", err)
+	}
+}
+
 func TestRouter(t *testing.T) {
 	t.Parallel()
 	f, err := config.Parse("/etc/till/till.toml", []byte(good), options())

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
@@ -43,8 +42,9 @@ func (r *reader) read(text []byte) {
 		return
 	}
 	var top struct {
-		Callbacks struct {
-			TrustedProxies []string `toml:"trusted_proxies"`
+		TrustedProxies []string `toml:"trusted_proxies"`
+		Callbacks      struct {
+			TrustedProxies []string `toml:"trusted_proxies"` // where it was once; it means the same
 		} `toml:"callbacks"`
 		Limits struct {
 			Calls int `toml:"calls"`
@@ -53,7 +53,7 @@ func (r *reader) read(text []byte) {
 	methods := r.tables(tree, "method", maxMethods)
 	connections, routes := r.tables(tree, "connection", maxConnections), r.tables(tree, "route", maxRoutes)
 	r.decode(tree, "", &top)
-	r.file.TrustedProxies = r.networks("callbacks.trusted_proxies", top.Callbacks.TrustedProxies)
+	r.trustedProxies(top.TrustedProxies, top.Callbacks.TrustedProxies)
 	r.file.Calls = top.Limits.Calls
 	r.within("limits.calls", top.Limits.Calls, maxCalls)
 	r.methods(methods)
@@ -144,29 +144,6 @@ func (r *reader) within(path string, n, most int) {
 	if n < 0 || n > most {
 		r.add(r.lines.of(path), "%s must be between 1 and %d", path[strings.LastIndexByte(path, '.')+1:], most)
 	}
-}
-
-func (r *reader) networks(path string, texts []string) []netip.Prefix {
-	if len(texts) > maxNetworks {
-		r.add(r.lines.of(path), "there are more than %d networks", maxNetworks)
-		return nil
-	}
-	var out []netip.Prefix
-	for _, t := range texts {
-		p, err := netip.ParsePrefix(t)
-		if a, e := netip.ParseAddr(t); e == nil {
-			p, err = netip.PrefixFrom(a, a.BitLen()), nil
-		}
-		switch {
-		case err != nil:
-			r.add(r.lines.of(path), "%q is not a network; it looks like 212.88.125.100/32", t)
-		case p != p.Masked():
-			r.add(r.lines.of(path), "%q names an address inside; the network is %s", t, p.Masked())
-		default:
-			out = append(out, p)
-		}
-	}
-	return out
 }
 
 func (r *reader) connection(at string, table map[string]any) {
