@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"runtime/debug"
+	"sync"
 	"syscall"
 	"time"
 
@@ -130,15 +131,9 @@ func (w *web) stop(log *slog.Logger) {
 func (s *Server) admin() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })
+	ready := &readiness{look: s.lookReady}
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
-		defer cancel()
-		err := s.store.View(ctx, func(tx *store.Tx) error {
-			_, err := tx.Installation(ctx)
-			return err
-		})
-		if err != nil {
-			s.log.Warn("not ready", "error", err)
+		if err := ready.ask(); err != nil {
 			answer(w, http.StatusServiceUnavailable, "the database does not answer")
 			return
 		}
@@ -148,6 +143,43 @@ func (s *Server) admin() http.Handler {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		mux.ServeHTTP(w, r)
 	})
+}
+
+// lookReady asks the database for a row.
+func (s *Server) lookReady() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	err := s.store.View(ctx, func(tx *store.Tx) error {
+		_, err := tx.Installation(ctx)
+		return err
+	})
+	if err != nil {
+		s.log.Warn("not ready", "error", err)
+	}
+	return err
+}
+
+// readyFor is how long one look at the database answers for: whoever asks more
+// often costs nothing.
+const readyFor = 250 * time.Millisecond
+
+// readiness looks once for all who ask at the same time.
+type readiness struct {
+	look func() error
+
+	mu  sync.Mutex
+	at  time.Time // when the last look ended
+	err error
+}
+
+func (r *readiness) ask() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.at.IsZero() || time.Since(r.at) >= readyFor {
+		r.err = r.look()
+		r.at = time.Now()
+	}
+	return r.err
 }
 
 func answer(w http.ResponseWriter, status int, text string) {

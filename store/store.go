@@ -61,6 +61,10 @@ var (
 	// locked, its disk is full or it is being closed. Nothing was changed.
 	ErrUnavailable = errors.New("store: database unavailable")
 
+	// ErrBusy says that no reader was free in time: many ask, or those who have
+	// one wait for the database themselves.
+	ErrBusy = errors.New("store: all readers are busy")
+
 	// ErrRefused says that the database refused a row by one of its
 	// constraints.
 	ErrRefused = errors.New("store: refused by a constraint")
@@ -287,7 +291,7 @@ func (s *Store) refused(tx *Tx, err error) error {
 func (s *Store) View(ctx context.Context, f func(tx *Tx) error) error {
 	r, err := s.readers.take(ctx)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrBusy, err)
 	}
 	defer func() { s.readers.put(r) }()
 	ctx = context.WithoutCancel(ctx)
