@@ -173,21 +173,21 @@ func rotate(ctx context.Context, tx *store.Tx, key *till.Key, overlap time.Durat
 // FlagExposed notes that a key was seen in a URL, where logs keep it, so that
 // its owner is told to rotate it. A text that is not a genuine key is
 // ignored: nobody can flag somebody else's.
-func (a *Accounts) FlagExposed(ctx context.Context, text string) error {
+func (a *Accounts) FlagExposed(ctx context.Context, text string) (genuine bool, err error) {
 	_, id, secret, ok := ParseKey(text)
 	if !ok {
-		return nil
+		return false, nil
 	}
-	e, err := a.lookup(ctx, id, false)
-	if err != nil {
-		return err
+	e, err := a.lookup(ctx, id, secret, false)
+	if err != nil || !e.opens(secret) {
+		return false, err
 	}
-	if !e.opens(secret) || !e.session.Key.ExposedAt.IsZero() {
-		return nil
+	if !e.session.Key.ExposedAt.IsZero() {
+		return true, nil
 	}
 	client := e.session.Client.ID
 	defer a.cache.forget(client)
-	return a.commit(ctx, func(tx *store.Tx) error {
+	return true, a.commit(ctx, func(tx *store.Tx) error {
 		return a.act(ctx, tx, client, e.session.Actor(), func(at till.Time) (did, error) {
 			k, err := tx.Key(ctx, client, e.session.Key.ID)
 			if err != nil || !k.ExposedAt.IsZero() {

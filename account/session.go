@@ -57,7 +57,8 @@ type Accounts struct {
 
 	cache cache
 	used  used
-	reads chan struct{} // see maxReads
+	seen  seen
+	lanes lanes
 }
 
 // New returns the accounts of a database. A nil log is silent.
@@ -65,15 +66,34 @@ func New(s *store.Store, log *slog.Logger) *Accounts {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	a := &Accounts{store: s, log: log, now: time.Now, reads: make(chan struct{}, maxReads)}
+	a := &Accounts{store: s, log: log, now: time.Now}
 	a.cache.init()
 	a.used.init()
+	a.seen.init()
+	a.lanes.init()
 	return a
 }
 
 // errInvalidKey is the one answer to a key that opens nothing, whatever is
 // wrong with it.
 var errInvalidKey = &till.Error{Code: till.CodeInvalidKey, Detail: "The API key is not valid."}
+
+// endedError is errInvalidKey for a genuine key that was revoked or has
+// expired. The client is told nothing of it.
+type endedError struct{ key *till.Key }
+
+func (*endedError) Error() string { return errInvalidKey.Error() }
+func (*endedError) Unwrap() error { return errInvalidKey }
+
+// EndedKey returns the key that an error of Authenticate is about if it is a
+// genuine one that has ended: for the log, never for an answer.
+func EndedKey(err error) (*till.Key, bool) {
+	var ended *endedError
+	if errors.As(err, &ended) {
+		return ended.key, true
+	}
+	return nil, false
+}
 
 // Authenticate returns the session that a key opens, from what was read at
 // most one second ago. It returns CodeInvalidKey for a key that opens
@@ -93,14 +113,19 @@ func (a *Accounts) authenticate(ctx context.Context, text string, fresh bool) (*
 	if !ok {
 		return nil, errInvalidKey
 	}
-	e, err := a.lookup(ctx, id, fresh)
+	e, err := a.lookup(ctx, id, secret, fresh)
 	if err != nil {
 		return nil, err
 	}
 	now := a.store.Now()
-	if !e.opens(secret) || e.session.Client.Mode != mode || !e.session.Key.Active(now) {
+	if !e.opens(secret) || e.session.Client.Mode != mode {
 		return nil, errInvalidKey
 	}
+	if !e.session.Key.Active(now) {
+		a.seen.drop(id)
+		return nil, &endedError{e.session.Key}
+	}
+	a.seen.keep(e.session.Key)
 	a.touch(e, now)
 	return e.session, nil
 }
@@ -121,23 +146,28 @@ func (e *entry) opens(secret string) bool {
 
 // lookup returns what is known about a key id: from the cache unless fresh is
 // asked for. One caller in the second half of an entry's life reads it anew
-// while the others go on with it, so that a busy key never makes a queue.
-func (a *Accounts) lookup(ctx context.Context, id string, fresh bool) (*entry, error) {
+// while the others go on with it, so that a busy key never makes a queue. Only
+// somebody with the secret may: who has to read among strangers may take long.
+func (a *Accounts) lookup(ctx context.Context, id, secret string, fresh bool) (*entry, error) {
+	client, known := a.seen.find(id, secret)
+	if !known {
+		client = till.ID{}
+	}
 	if fresh {
-		return a.read(ctx, id)
+		return a.read(ctx, id, client)
 	}
 	e := a.cache.get(id)
 	if e == nil {
-		return a.readOnce(ctx, id)
+		return a.readOnce(ctx, id, client)
 	}
 	age := a.now().Sub(e.at)
 	switch {
 	case age >= maxAge:
-		return a.readOnce(ctx, id)
-	case age < maxAge/2 || !e.renewing.CompareAndSwap(false, true):
+		return a.readOnce(ctx, id, client)
+	case age < maxAge/2 || !known || !e.renewing.CompareAndSwap(false, true):
 		return e, nil
 	}
-	newer, err := a.read(ctx, id)
+	newer, err := a.read(ctx, id, client)
 	if err != nil {
 		return e, nil // still good for the rest of its second
 	}
@@ -145,9 +175,13 @@ func (a *Accounts) lookup(ctx context.Context, id string, fresh bool) (*entry, e
 }
 
 // readOnce is read for many callers at once: one reads, the others wait for
-// what it finds.
-func (a *Accounts) readOnce(ctx context.Context, id string) (*entry, error) {
-	r, mine := a.cache.join(id)
+// what it finds. Strangers wait for a stranger only.
+func (a *Accounts) readOnce(ctx context.Context, id string, client till.ID) (*entry, error) {
+	name := id
+	if client.IsZero() {
+		name += " of a stranger"
+	}
+	r, mine := a.cache.join(name)
 	if !mine {
 		select {
 		case <-r.done:
@@ -156,9 +190,9 @@ func (a *Accounts) readOnce(ctx context.Context, id string) (*entry, error) {
 			return nil, ctx.Err()
 		}
 	}
-	defer a.cache.leave(id, r)
+	defer a.cache.leave(name, r)
 	r.err = errReadAborted // what the others see if read panics
-	r.entry, r.err = a.read(ctx, id)
+	r.entry, r.err = a.read(ctx, id, client)
 	return r.entry, r.err
 }
 
@@ -167,23 +201,25 @@ var errReadAborted = errors.New("account: the read of a key was aborted")
 // readTimeout bounds how long a request waits for its key to be read.
 const readTimeout = 5 * time.Second
 
-// maxReads is how many keys are read at once: whoever tries out invented keys
-// must not take every reader from those who have good ones.
-const maxReads = 2
-
-// read reads a key, its client, its methods and its fees in one snapshot.
-func (a *Accounts) read(ctx context.Context, id string) (*entry, error) {
+// read reads a key, its client, its methods and its fees in one snapshot, in
+// the lane of its client or, if that is zero, in that of strangers. What
+// somebody has begun to read since is as good: so a client that asks many times
+// at once is read few times.
+func (a *Accounts) read(ctx context.Context, id string, client till.ID) (*entry, error) {
+	asked := a.now()
 	// Others may wait for this read, so it outlives a caller that goes away.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 	defer cancel()
-	select {
-	case a.reads <- struct{}{}:
-		defer func() { <-a.reads }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	leave, err := a.lanes.enter(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	if e := a.cache.get(id); e != nil && e.at.After(asked) {
+		return e, nil
 	}
 	e := &entry{}
-	err := a.store.View(ctx, func(tx *store.Tx) error {
+	err = a.store.View(ctx, func(tx *store.Tx) error {
 		e.at, e.session = a.now(), nil
 		owner, found, err := tx.KeyOwner(ctx, id)
 		if err != nil || !found {

@@ -19,8 +19,8 @@ func TestARandomKeyIsRefusedWithoutTheDatabase(t *testing.T) {
 	t.Parallel()
 	a := newAccounts(t)
 	_, genuine := newClient(t, a, till.Test)
-	for range maxReads {
-		a.reads <- struct{}{}
+	for range maxStrangers {
+		a.lanes.strangers <- struct{}{}
 	}
 	for n := range 2000 {
 		text, _ := NewKey(till.Test)
@@ -30,7 +30,7 @@ func TestARandomKeyIsRefusedWithoutTheDatabase(t *testing.T) {
 			if _, err := a.AuthenticateNow(t.Context(), key); err != errInvalidKey {
 				t.Fatalf("the key %q: %v", key, err)
 			}
-			if err := a.FlagExposed(t.Context(), key); err != nil {
+			if _, err := a.FlagExposed(t.Context(), key); err != nil {
 				t.Fatalf("the key %q in an address: %v", key, err)
 			}
 		}
@@ -42,8 +42,8 @@ func TestARandomKeyIsRefusedWithoutTheDatabase(t *testing.T) {
 		t.Errorf("a genuine key was judged without the database: %v", err)
 	default:
 	}
-	for range maxReads {
-		<-a.reads
+	for range maxStrangers {
+		<-a.lanes.strangers
 	}
 	if err := <-judged; err != nil {
 		t.Errorf("a genuine key, when there is a place again: %v", err)
@@ -65,7 +65,7 @@ func TestAnUnknownKeyGoesTheWayOfAWrongSecret(t *testing.T) {
 	}
 	var answers []error
 	for name, key := range keys {
-		_, keyID, _, _ := ParseKey(key)
+		_, keyID, tried, _ := ParseKey(key)
 		if a.cache.get(keyID) != nil {
 			t.Fatalf("%s: known before it was read", name)
 		}
@@ -74,7 +74,7 @@ func TestAnUnknownKeyGoesTheWayOfAWrongSecret(t *testing.T) {
 		if e == nil || !e.at.Equal(now) {
 			t.Fatalf("%s: what was read is not kept: %+v", name, e)
 		}
-		if again, err := a.lookup(t.Context(), keyID, false); err != nil || again != e {
+		if again, err := a.lookup(t.Context(), keyID, tried, false); err != nil || again != e {
 			t.Errorf("%s: read a second time: %v", name, err)
 		}
 		answers = append(answers, err)

@@ -45,8 +45,8 @@ type Config struct {
 
 	// Doors are how operators may call us, by connection.
 	Doors map[string]*Door
-	// TrustedProxies are whose X-Forwarded-For is believed when it matters where
-	// an operator calls from.
+	// TrustedProxies are whose X-Forwarded-For is believed: for callbacks, limits
+	// and the log.
 	TrustedProxies []netip.Prefix
 
 	// Ready, if not nil, says why nothing can be served just now. It is asked
@@ -64,6 +64,10 @@ type server struct {
 	polls   *polls
 	exports *polls
 
+	addresses *addresses
+	refused   *refused
+	delays    *delays
+
 	bodies, callbacks, answers *quota.Quota
 }
 
@@ -74,12 +78,13 @@ func New(c Config) http.Handler {
 	}
 	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
 	s := &server{Config: c, mux: http.NewServeMux(), limits: newLimits(c.RateLimit),
+		addresses: newAddresses(), refused: newRefused(c.Log), delays: newDelays(),
 		polls: newPolls(maxPolls, maxClientPolls), exports: newPolls(maxExports, maxClientExports),
 		bodies: quota.New(maxBodies, maxClientBodies), callbacks: quota.New(maxCallbacks, maxCallbacks), answers: quota.New(maxAnswers, maxClientAnswers)}
 	for _, p := range paths() {
 		s.mux.Handle("/v1"+p.pattern, &pathHandler{s, p})
 	}
-	s.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { w.(*call).fail(errNoPath) })
+	s.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { w.(*call).failNoPath() })
 	return s
 }
 
@@ -94,7 +99,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !cleanPath(r) {
-		c.fail(errNoPath)
+		c.failNoPath()
 		return
 	}
 	s.mux.ServeHTTP(c, r)
@@ -191,6 +196,7 @@ func (c *call) end() {
 			c.release()
 			panic(v)
 		}
+		c.logged = true
 		c.s.Log.Error("a handler panicked", "panic", v, "request_id", c.id, "route", c.name(), "stack", string(debug.Stack()))
 		if c.status != 0 {
 			panic(http.ErrAbortHandler) // half an answer must not look whole

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -34,6 +35,13 @@ type call struct {
 	held    []holding // given back when the call ends
 	read    int       // bytes of rows that the answer is made of
 	status  int       // of the answer; 0 until there is one
+
+	from      netip.Addr // see peer
+	reason    string     // why it was refused, for the log; "": the answer's code says it
+	client    till.ID    // whose key it is, for the log; zero: nobody's
+	keyID     string
+	logged    bool // the log has a line of its own about what failed
+	unwelcome bool // a refusal may wait
 }
 
 // buffer is reused between calls.
@@ -99,8 +107,10 @@ func (c *call) view(f func(ctx context.Context, tx *store.Tx) error) error {
 }
 
 // acting returns the context for what a client does that the audit log is told
-// of: it names the request as the cause.
-func (c *call) acting() context.Context { return store.WithCause(c.r.Context(), "request "+c.id) }
+// of: it names the request as the cause, and where it came from.
+func (c *call) acting() context.Context {
+	return store.WithCause(c.r.Context(), "request "+c.id+" from "+c.peer().String())
+}
 
 // buf returns an empty buffer for the answer, with room for what was read.
 func (c *call) buf() []byte {

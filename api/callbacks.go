@@ -42,13 +42,12 @@ func (c *call) receiveCallback() error {
 	connection, token := c.r.PathValue("connection"), c.r.PathValue("token")
 	door := c.s.Doors[connection]
 	if door != nil && len(door.Networks) > 0 && !within(door.Networks, c.peer()) {
-		c.s.Log.Warn("a callback came from a network that is not the operator's", "request_id", c.id, "connection", connection, "from", c.peer().String())
-		return errNoPath
+		return c.refuse(refusedNetwork, errNoPath)
 	}
 	f, ours := c.open(connection, token)
 	whole := !ours && door != nil && len(door.Readers) > 0 && subtle.ConstantTimeCompare([]byte(token), []byte(door.Secret)) == 1
 	if !ours && !whole {
-		return errNoPath
+		return c.refuse(refusedToken, errNoPath)
 	}
 	body, err := c.callbackBody()
 	if err != nil {
@@ -68,6 +67,7 @@ func (c *call) receiveCallback() error {
 		err = c.stray(connection, door, f, told, body)
 	}
 	if err != nil {
+		c.logged = true
 		c.s.Log.Warn("a callback was not recorded", "request_id", c.id, "connection", connection, "error", err)
 		return &till.Error{Code: till.CodeServiceUnavailable}
 	}
@@ -97,6 +97,7 @@ func (c *call) find(connection string, door *Door, body []byte) (*store.Found, p
 		}
 	}
 	if err != nil {
+		c.logged = true
 		c.s.Log.Warn("a callback is not the operator's", "request_id", c.id, "connection", connection, "error", err)
 		return nil, told, errNoPath
 	}
@@ -113,6 +114,7 @@ func (c *call) find(connection string, door *Door, body []byte) (*store.Found, p
 		return err
 	})
 	if err != nil {
+		c.logged = true
 		c.s.Log.Warn("look for what a callback is about", "request_id", c.id, "connection", connection, "error", err)
 		return nil, told, &till.Error{Code: till.CodeServiceUnavailable}
 	}
@@ -193,27 +195,4 @@ func (c *call) wake(ctx context.Context, connection string, f *store.Found, body
 		return c.s.Payouts.WakeWith(ctx, connection, f.Ref, body)
 	}
 	return errors.New("nobody here knows what a " + f.Kind + " is")
-}
-
-// peer returns who calls: the other end of the connection or, where that is a
-// proxy of ours, who the nearest proxy that is not ours says it was.
-func (c *call) peer() netip.Addr {
-	at, err := netip.ParseAddrPort(c.r.RemoteAddr)
-	if err != nil {
-		return netip.Addr{}
-	}
-	peer := at.Addr().Unmap()
-	hops := strings.Split(strings.Join(c.r.Header.Values("X-Forwarded-For"), ","), ",")
-	for i := len(hops) - 1; i >= 0 && within(c.s.TrustedProxies, peer); i-- {
-		hop, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
-		if err != nil {
-			break // what comes before it is worth no more
-		}
-		peer = hop.Unmap().WithZone("")
-	}
-	return peer
-}
-
-func within(networks []netip.Prefix, a netip.Addr) bool {
-	return slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(a) })
 }

@@ -91,6 +91,10 @@ func (c *call) fail(err error) {
 			c.Header()["Retry-After"] = []string{strconv.FormatInt(int64(s), 10)}
 		}
 	}
+	c.count(e, r.status)
+	if c.unwelcome {
+		c.delay()
+	}
 	c.write(r.status, typeProblem, appendProblem(c.buf(), e, c.id))
 }
 
@@ -105,6 +109,9 @@ func writeProblem(w http.ResponseWriter, e *till.Error) {
 	w.Write(appendProblem(nil, e, id)) // who does not read the answer has gone
 }
 
+// failNoPath answers somebody who asks for what is not there.
+func (c *call) failNoPath() { c.fail(c.refuse(string(errNoPath.Code), errNoPath)) }
+
 // refusal returns what the client is told about err. What is not a refusal is
 // ours: it is logged, and the client reads only that it happened.
 func (c *call) refusal(err error) *till.Error {
@@ -117,10 +124,15 @@ func (c *call) refusal(err error) *till.Error {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return &till.Error{Code: till.CodeServiceUnavailable} // the client has gone
+	case errors.Is(err, store.ErrBusy):
+		c.reason = refusedReaders
+		return &till.Error{Code: till.CodeServiceUnavailable}
 	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrUnknownCommit), errors.Is(err, context.DeadlineExceeded):
+		c.logged = true
 		c.s.Log.Warn("the database is away", "request_id", c.id, "route", c.name(), "error", err)
 		return &till.Error{Code: till.CodeServiceUnavailable}
 	}
+	c.logged = true
 	c.s.Log.Error("a request failed", "request_id", c.id, "route", c.name(), "error", err)
 	return errPanic
 }

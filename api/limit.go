@@ -83,14 +83,14 @@ func (l *limits) makeRoom(now time.Time) {
 	}
 }
 
-// limit takes one token of the client's bucket and tells what is left.
-func (c *call) limit() error {
+// limit takes one token of a client's bucket and tells what is left.
+func (c *call) limit(client till.ID) error {
 	l := c.s.limits
 	if l == nil {
 		return nil
 	}
 	now := time.Now()
-	b := l.bucket(c.session.Client.ID, now)
+	b := l.bucket(client, now)
 	ok := b.AllowN(now, 1)
 	tokens := b.TokensAt(now)
 
@@ -106,7 +106,7 @@ func (c *call) limit() error {
 		return nil
 	}
 	h["Retry-After"] = []string{strconv.FormatInt(max(1, l.seconds(1-tokens)), 10)}
-	return &till.Error{Code: till.CodeRateLimited}
+	return c.refuse(string(till.CodeRateLimited), &till.Error{Code: till.CodeRateLimited})
 }
 
 // seconds returns how long so many tokens take to come, in whole seconds.

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"till"
+	"till/account"
 	"till/internal/jsonx"
 )
 
@@ -29,9 +30,6 @@ func (c *call) admit() error {
 		if err := c.authorize(); err != nil {
 			return err
 		}
-		if err := c.limit(); err != nil {
-			return err
-		}
 	}
 	if err := c.checkQuery(); err != nil {
 		return err
@@ -45,26 +43,57 @@ func (c *call) admit() error {
 	return c.readBody()
 }
 
-// authenticate opens the session of the key in the header.
-func (c *call) authenticate() (err error) {
+// authenticate opens the session of the key in the header. The limits come
+// before the database: that of the client if the key is known here, that of the
+// address otherwise.
+func (c *call) authenticate() error {
 	keys := c.r.Header["X-Api-Key"]
 	if len(keys) == 0 || len(keys) == 1 && keys[0] == "" {
 		c.Header()["Www-Authenticate"] = challenge
-		return &till.Error{Code: till.CodeMissingKey}
+		return c.refuse(string(till.CodeMissingKey), &till.Error{Code: till.CodeMissingKey})
 	}
 	key := keys[0]
 	if len(keys) > 1 {
 		key = "" // which one is meant is not ours to guess
 	}
+	if client, id, known := c.s.Accounts.Known(key); known {
+		c.client, c.keyID = client, id
+		if err := c.limit(client); err != nil {
+			return err
+		}
+		err := c.openSession(key)
+		if till.ErrorCode(err) == till.CodeInvalidKey {
+			c.s.addresses.take(network(c.peer()))
+		}
+		return err
+	}
+	err := c.look(func() (failed bool, err error) {
+		err = c.openSession(key)
+		return till.ErrorCode(err) == till.CodeInvalidKey, err
+	})
+	if err != nil {
+		return err
+	}
+	c.client, c.keyID = c.session.Client.ID, c.session.Key.ID
+	return c.limit(c.client)
+}
+
+// openSession opens the session, from the cache if the route allows it.
+func (c *call) openSession(key string) (err error) {
 	if c.route.Fresh {
 		c.session, err = c.s.Accounts.AuthenticateNow(c.r.Context(), key)
 	} else {
 		c.session, err = c.s.Accounts.Authenticate(c.r.Context(), key)
 	}
-	if till.ErrorCode(err) == till.CodeInvalidKey {
-		c.Header()["Www-Authenticate"] = challenge
+	if till.ErrorCode(err) != till.CodeInvalidKey {
+		return err
 	}
-	return err
+	c.Header()["Www-Authenticate"] = challenge
+	if k, ended := account.EndedKey(err); ended {
+		c.client, c.keyID = k.ClientID, k.ID
+		return c.refuse(refusedEnded, err)
+	}
+	return c.refuse(refusedUnknown, err)
 }
 
 // challenge tells where a key goes, which RFC 9110 asks of every 401.
@@ -106,7 +135,7 @@ var (
 	dropDashes = strings.NewReplacer("-", "", "_", "")
 )
 
-// maxFlagged is how many keys of one URL are looked up to be flagged.
+// maxFlagged is how many keys of one URL are looked at to be flagged.
 const maxFlagged = 4
 
 // checkURL reads the query and refuses an API key anywhere in the URL.
@@ -121,25 +150,49 @@ func (c *call) checkURL() error {
 		found = found || slices.Contains(keyNames, dropDashes.Replace(strings.ToLower(name)))
 		texts = append(append(texts, name), values...)
 	}
-	flagged := 0
+	var keys []string
 	for _, text := range texts {
-		if !strings.Contains(text, keyStarts[0]) && !strings.Contains(text, keyStarts[1]) {
-			continue
-		}
-		found = true
-		for _, key := range keyText.FindAllString(text, maxFlagged) {
-			if flagged++; flagged > maxFlagged {
-				break
-			}
-			if err := c.s.Accounts.FlagExposed(c.acting(), key); err != nil {
-				c.s.Log.Warn("an exposed key was not flagged", "request_id", c.id, "error", err)
-			}
+		if strings.Contains(text, keyStarts[0]) || strings.Contains(text, keyStarts[1]) {
+			found = true
+			keys = append(keys, keyText.FindAllString(text, maxFlagged)...)
 		}
 	}
+	c.flag(keys)
 	if found {
-		return errKeyURL
+		return c.refuse(string(till.CodeKeyInURL), errKeyURL)
 	}
 	return nil
+}
+
+// flag marks keys of a URL as exposed: those that are known here, and one other
+// that is looked up like a key in the header. Whatever comes of it, the answer is
+// the same.
+func (c *call) flag(keys []string) {
+	slices.Sort(keys)
+	looked := false
+	for i, key := range slices.Compact(keys) {
+		if i == maxFlagged {
+			return
+		}
+		_, _, known := c.s.Accounts.Known(key)
+		if _, _, _, whole := account.ParseKey(key); !whole || !known && looked {
+			continue
+		}
+		flag := func() (bool, error) {
+			genuine, err := c.s.Accounts.FlagExposed(c.acting(), key)
+			if err != nil {
+				c.s.Log.Warn("an exposed key was not flagged", "request_id", c.id, "error", err)
+			}
+			return !genuine && err == nil, nil
+		}
+		if known {
+			flag()
+		} else {
+			looked = true
+			c.look(flag)
+			c.Header().Del("Retry-After") // it is no use to come again
+		}
+	}
 }
 
 // checkContentType refuses a body that is not plain JSON. There is no

@@ -40,6 +40,7 @@ type world struct {
 	deliverer *webhook.Deliverer // nil: nothing is pushed
 	handler   http.Handler
 	log       *lockedBuffer
+	logger    *slog.Logger // writes to log; nil: nothing is logged
 
 	called  atomic.Value // the path of the last callback
 	closed  atomic.Bool  // no operator can be reached for live clients
@@ -99,6 +100,7 @@ func newWorld(t testing.TB, o options) *world {
 	if o.quiet {
 		log = nil
 	}
+	w.logger = log
 	w.collector = collect.New(collect.Config{
 		Store: w.store, Secret: []byte("a secret for tests"), Work: true, Log: log,
 		Connections:  map[string]provider.Provider{"sandbox": watched{w.operator, !o.watched}},

@@ -1,0 +1,137 @@
+package account
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"till"
+)
+
+// Whoever tries out invented keys takes every place of strangers, and those
+// who have good keys go past them: also when their key has to be read again.
+func TestKnownKeysNeverWaitBehindUnknownOnes(t *testing.T) {
+	t.Parallel()
+	a := newAccounts(t)
+	_, good := newClient(t, a, till.Test)
+	if _, err := a.Authenticate(t.Context(), good); err != nil {
+		t.Fatal(err)
+	}
+	for range maxStrangers {
+		a.lanes.strangers <- struct{}{}
+	}
+	a.now = func() time.Time { return time.Now().Add(time.Minute) } // what was read is too old
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	for name, open := range map[string]func(context.Context, string) (*Session, error){"cached": a.Authenticate, "now": a.AuthenticateNow} {
+		if _, err := open(ctx, good); err != nil {
+			t.Errorf("a known key, %s, behind invented ones: %v", name, err)
+		}
+	}
+	// A stranger that knows the public id joins no read of the owner, nor the
+	// other way round.
+	_, id, secret, _ := ParseKey(good)
+	if _, known := a.seen.find(id, strings.Repeat("A", secretLen)); known {
+		t.Error("a wrong secret counts as known")
+	}
+	if _, known := a.seen.find(id, secret); !known {
+		t.Error("a key that opened a session is a stranger")
+	}
+}
+
+// A stranger whose turn does not come is told to come again, in words that do
+// not blame the database.
+func TestAStrangerWhoseTurnDoesNotComeBlamesNobody(t *testing.T) {
+	t.Parallel()
+	a := newAccounts(t)
+	for range maxStrangers {
+		a.lanes.strangers <- struct{}{}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := a.lanes.enter(ctx, till.ID{}); till.ErrorCode(err) != till.CodeServiceUnavailable {
+		t.Errorf("got %v", err)
+	}
+}
+
+// One client that has its key read again and again has one read under way,
+// and others go past it.
+func TestOneClientsFreshReadsDoNotSlowAnothers(t *testing.T) {
+	t.Parallel()
+	a := newAccounts(t)
+	c, flood := newClient(t, a, till.Test)
+	_, good := newClient(t, a, till.Test)
+	for _, key := range []string{flood, good} {
+		if _, err := a.AuthenticateNow(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	leave, err := a.lanes.enter(t.Context(), c.ID) // a read of the flood that takes long
+	if err != nil {
+		t.Fatal(err)
+	}
+	var others sync.WaitGroup
+	errs := make(chan error, 50)
+	for range 50 {
+		others.Go(func() { _, err := a.AuthenticateNow(t.Context(), flood); errs <- err })
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	for range 20 {
+		if _, err := a.AuthenticateNow(ctx, good); err != nil {
+			t.Fatal("behind another client's reads: ", err)
+		}
+	}
+	leave()
+	others.Wait()
+	for range 50 {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	if n := len(a.lanes.clients); n != 0 {
+		t.Errorf("%d turns are kept of nobody", n)
+	}
+}
+
+// A key that has ended is a stranger from its first refusal on.
+func TestAnEndedKeyIsAStranger(t *testing.T) {
+	t.Parallel()
+	a := newAccounts(t)
+	c, text := newClient(t, a, till.Test)
+	if _, err := a.Authenticate(t.Context(), text); err != nil {
+		t.Fatal(err)
+	}
+	client, id, known := a.Known(text)
+	if !known || client != c.ID {
+		t.Fatal("a key that opened a session is not known")
+	}
+	if _, err := a.RevokeKey(t.Context(), c.ID, id, false, "a test"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := a.Authenticate(t.Context(), text)
+	if k, ended := EndedKey(err); !ended || k.ID != id || till.ErrorCode(err) != till.CodeInvalidKey || err.Error() != errInvalidKey.Error() {
+		t.Errorf("got %v", err)
+	}
+	if _, _, known := a.Known(text); known {
+		t.Error("it is still known")
+	}
+	if _, err := a.Authenticate(t.Context(), forge(till.Test, id, strings.Repeat("A", secretLen))); err != errInvalidKey {
+		t.Errorf("a wrong secret of an ended key: %v", err)
+	}
+}
+
+func TestSeenKeysAreBounded(t *testing.T) {
+	t.Parallel()
+	var s seen
+	s.init()
+	for n := range 2 * maxSeen {
+		s.keep(&till.Key{ID: fmt.Sprint(n)})
+	}
+	if n := len(s.keys); n != maxSeen {
+		t.Errorf("%d keys are held", n)
+	}
+}

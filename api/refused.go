@@ -1,0 +1,199 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"till"
+)
+
+// Reasons in the log that are not the code of the answer.
+const (
+	refusedUnknown = "unknown_key"
+	refusedEnded   = "ended_key" // revoked or expired
+	refusedAddress = "address_limited"
+	refusedToken   = "callback_token"
+	refusedNetwork = "callback_network"
+	refusedReaders = "readers_busy" // of the database
+)
+
+// What the log says of requests that were refused or failed: every second one
+// line for each reason, address and key, with how many there were and the ids
+// of the first few; and one line for each reason about all that were too many.
+const (
+	refusedEvery  = time.Second
+	maxRefused    = 1000 // reasons, addresses and keys that are told apart in that time
+	maxRefusedOut = 20   // lines of one reason, those with the most
+	maxRefusedIDs = 10   // requests that a line names
+)
+
+// attacks are the reasons that a person should hear of; others are the
+// mistakes of programs.
+var attacks = []string{
+	refusedUnknown, refusedEnded, refusedAddress, refusedToken, refusedNetwork,
+	string(till.CodeInsufficientScope), string(till.CodeRateLimited), string(till.CodeKeyInURL), string(till.CodeClientSuspended),
+}
+
+// refused gathers what is to be logged. It writes from a timer of its own, so
+// no answer waits for the log.
+type refused struct {
+	log *slog.Logger
+
+	mu    sync.Mutex
+	armed bool
+	lines map[refusedWho]*refusedLine
+	rest  map[string]int // of those beyond maxRefused, by reason
+}
+
+type refusedWho struct {
+	reason string
+	from   netip.Addr
+	key    string
+}
+
+type refusedLine struct {
+	refusedWho
+	status int
+	client till.ID
+	route  string
+	unread bool // X-Forwarded-For was there and is not believed
+	count  int
+	ids    []string
+}
+
+func newRefused(log *slog.Logger) *refused {
+	return &refused{log: log, lines: make(map[refusedWho]*refusedLine), rest: make(map[string]int)}
+}
+
+// add counts a request.
+func (r *refused) add(one refusedLine, requestID string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.armed {
+		r.armed = true
+		time.AfterFunc(refusedEvery, r.flush)
+	}
+	l := r.lines[one.refusedWho]
+	if l == nil {
+		if len(r.lines) >= maxRefused {
+			r.rest[one.reason]++
+			return
+		}
+		l = &one
+		r.lines[one.refusedWho] = l
+	}
+	l.count++
+	if len(l.ids) < maxRefusedIDs {
+		l.ids = append(l.ids, requestID)
+	}
+}
+
+// flush writes what was gathered.
+func (r *refused) flush() {
+	r.mu.Lock()
+	lines, rest := r.lines, r.rest
+	r.lines, r.rest, r.armed = make(map[refusedWho]*refusedLine), make(map[string]int), false
+	r.mu.Unlock()
+
+	byReason := make(map[string][]*refusedLine)
+	for _, l := range lines {
+		byReason[l.reason] = append(byReason[l.reason], l)
+	}
+	for reason, all := range byReason {
+		slices.SortFunc(all, func(a, b *refusedLine) int {
+			return cmp.Or(b.count-a.count, a.from.Compare(b.from), strings.Compare(a.key, b.key))
+		})
+		for i, l := range all {
+			if i < maxRefusedOut {
+				l.write(r.log)
+			} else {
+				rest[reason] += l.count
+			}
+		}
+	}
+	for reason, n := range rest {
+		r.log.Warn("more requests were refused, from other addresses", "reason", reason, "count", n)
+	}
+}
+
+func (l *refusedLine) write(log *slog.Logger) {
+	level := slog.LevelInfo
+	if l.status >= http.StatusInternalServerError || slices.Contains(attacks, l.reason) {
+		level = slog.LevelWarn
+	}
+	words := []any{"reason", l.reason, "status", l.status, "from", l.from.String(), "count", l.count, "route", l.route}
+	if !l.client.IsZero() {
+		words = append(words, "client", l.client.String())
+	}
+	if l.key != "" {
+		words = append(words, "key", l.key)
+	}
+	if l.unread && l.reason == refusedAddress {
+		words = append(words, "hint", "X-Forwarded-For is not read: if this is your proxy, name it in trusted_proxies")
+	}
+	log.Log(context.Background(), level, "requests were refused", append(words, "request_ids", strings.Join(l.ids, " "))...)
+}
+
+// count has the log tell of the call's answer, if that was an error that
+// nobody has logged yet.
+func (c *call) count(e *till.Error, status int) {
+	if c.logged {
+		return
+	}
+	who := refusedWho{reason: cmp.Or(c.reason, string(e.Code)), from: c.peer(), key: c.keyID}
+	c.s.refused.add(refusedLine{refusedWho: who, status: status, client: c.client, route: c.name(), unread: c.unread()}, c.id)
+}
+
+// refuse returns err for somebody who is not let in, and notes why.
+func (c *call) refuse(reason string, err error) error {
+	c.reason, c.unwelcome = reason, true
+	return err
+}
+
+// Who is not let in, or sends more than he may, and asks again as soon as he is
+// answered, would take the cores from all others. So only so many of these
+// answers go out at once; the others wait a little, which nobody notices who
+// does as Retry-After says.
+const (
+	promptRefusals = 200 // a second, on this instance
+	promptBurst    = 400
+	refusalDelay   = 2 * time.Second
+	maxDelayed     = 5000 // wait at once; more are answered at once
+)
+
+// delays lets refusals wait.
+type delays struct {
+	prompt  *rate.Limiter
+	waiting atomic.Int64
+}
+
+func newDelays() *delays { return &delays{prompt: rate.NewLimiter(promptRefusals, promptBurst)} }
+
+// delay waits before a refusal is answered, if there are too many.
+func (c *call) delay() {
+	d := c.s.delays
+	if d.prompt.Allow() {
+		return
+	}
+	defer d.waiting.Add(-1)
+	if d.waiting.Add(1) > maxDelayed {
+		return
+	}
+	t := time.NewTimer(refusalDelay)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-c.r.Context().Done():
+	case <-c.s.polls.stopping:
+	}
+}
