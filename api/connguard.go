@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"strconv"
 	"sync"
@@ -37,15 +38,20 @@ func Server(h http.Handler) *http.Server {
 		WriteTimeout:                 writeTimeout,
 		IdleTimeout:                  idleTimeout,
 		MaxHeaderBytes:               maxHeaderBytes,
-		ConnState: func(c net.Conn, state http.ConnState) {
-			if g, ok := c.(*guardedConn); ok {
-				g.enter(state)
-			}
-		},
 	}
-	if s, ok := h.(*server); ok {
+	s, ok := h.(*server)
+	hs.ConnState = func(c net.Conn, state http.ConnState) {
+		if g, guarded := c.(*guardedConn); guarded {
+			g.enter(state)
+			if ok && state == http.StateNew {
+				g.refused.Store(s.refused)
+			}
+		}
+	}
+	if ok {
 		hs.RegisterOnShutdown(s.polls.stop) // a stop must not wait for who waits
 		hs.RegisterOnShutdown(s.exports.stop)
+		hs.RegisterOnShutdown(s.refused.flush)
 	}
 	return hs
 }
@@ -75,7 +81,8 @@ func (g *guard) Accept() (net.Conn, error) {
 			return &guardedConn{Conn: c, release: sync.OnceFunc(func() { g.open.Add(-1) })}, nil
 		}
 		c.SetWriteDeadline(time.Now().Add(time.Second))
-		c.Write(rawProblem(till.CodeServiceUnavailable))
+		b, _ := rawProblem(till.CodeServiceUnavailable)
+		c.Write(b)
 		c.Close()
 		g.open.Add(-1)
 	}
@@ -90,6 +97,18 @@ type guardedConn struct {
 	heard atomic.Bool // some bytes of headers have come
 
 	framing framing
+	refused atomic.Pointer[refused] // is told of what never became a request
+}
+
+// refuse writes an answer that no handler gives, and has the log tell of it.
+func (c *guardedConn) refuse(code till.Code) error {
+	b, id := rawProblem(code)
+	if r := c.refused.Load(); r != nil {
+		at, _ := netip.ParseAddrPort(c.RemoteAddr().String())
+		r.add(refusedLine{refusedWho: refusedWho{reason: string(code), from: at.Addr().Unmap()}, status: refusals[code].status}, id)
+	}
+	_, err := c.Conn.Write(b)
+	return err
 }
 
 // enter follows the life of the connection: net/http calls it active when
@@ -114,7 +133,7 @@ func (c *guardedConn) Read(b []byte) (int, error) {
 	}
 	if err != nil && errors.Is(err, os.ErrDeadlineExceeded) && !c.asked.Load() && c.heard.CompareAndSwap(true, false) {
 		c.SetWriteDeadline(time.Now().Add(time.Second))
-		c.Conn.Write(rawProblem(till.CodeRequestTimeout))
+		c.refuse(till.CodeRequestTimeout)
 	}
 	return n, err
 }
@@ -129,7 +148,7 @@ func (c *guardedConn) Write(b []byte) (int, error) {
 	if code == "" {
 		return c.Conn.Write(b)
 	}
-	if _, err := c.Conn.Write(rawProblem(code)); err != nil {
+	if err := c.refuse(code); err != nil {
 		return 0, err
 	}
 	return len(b), nil
@@ -171,21 +190,22 @@ func (c *guardedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// rawProblem renders a whole answer that ends its connection.
-func rawProblem(code till.Code) []byte {
+// rawProblem renders a whole answer that ends its connection, and returns its
+// request id.
+func rawProblem(code till.Code) (b []byte, id string) {
 	now := time.Now()
-	id := till.NewID(till.TimeOf(now)).String()
+	id = till.NewID(till.TimeOf(now)).String()
 	e := &till.Error{Code: code}
 	if code == till.CodeMalformedBody {
 		e = malformed("", "The request is not HTTP that can be read.")
 	}
 	body := appendProblem(nil, e, id)
 	status := refusals[code].status
-	b := append([]byte("HTTP/1.1 "), strconv.Itoa(status)+" "+http.StatusText(status)...)
+	b = append([]byte("HTTP/1.1 "), strconv.Itoa(status)+" "+http.StatusText(status)...)
 	b = append(b, "\r\nContent-Type: application/problem+json\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\nApi-Version: "+Version+"\r\nX-Request-Id: "+id...)
 	if status == http.StatusServiceUnavailable {
 		b = append(b, "\r\nRetry-After: "+retryAfter[0]...)
 	}
 	b = append(b, "\r\nDate: "+now.UTC().Format(http.TimeFormat)+"\r\nContent-Length: "+strconv.Itoa(len(body))+"\r\n\r\n"...)
-	return append(b, body...)
+	return append(b, body...), id
 }

@@ -98,15 +98,17 @@ func (c *call) fail(err error) {
 	c.write(r.status, typeProblem, appendProblem(c.buf(), e, c.id))
 }
 
-// writeProblem answers with an error outside of a call, and hangs up.
-func writeProblem(w http.ResponseWriter, e *till.Error) {
-	id := till.NewID(till.TimeOf(time.Now())).String()
+// writeProblem answers with an error outside of a call, and hangs up. It
+// returns the request id that it gave out.
+func writeProblem(w http.ResponseWriter, e *till.Error) (id string) {
+	id = till.NewID(till.TimeOf(time.Now())).String()
 	h := w.Header()
 	tellCommon(h, id)
 	h["Content-Type"] = typeProblem
 	h["Connection"] = []string{"close"}
 	w.WriteHeader(refusals[e.Code].status)
 	w.Write(appendProblem(nil, e, id)) // who does not read the answer has gone
+	return id
 }
 
 // failNoPath answers somebody who asks for what is not there.

@@ -166,7 +166,12 @@ func refuseUnframed(h http.Handler) http.Handler {
 		if f, ok := r.Context().Value(framingKey{}).(*framing); ok {
 			n, first := f.served.Add(1), f.refused.Load()
 			if first > 0 && n >= first {
-				writeProblem(w, malformed("", unframed))
+				e := malformed("", unframed)
+				id := writeProblem(w, e)
+				if s, ok := h.(*server); ok {
+					c := &call{r: r, s: s, id: id}
+					c.count(e, http.StatusBadRequest)
+				}
 				return
 			}
 		}
