@@ -4,18 +4,13 @@ import (
 	"context"
 	"sync"
 
-	"golang.org/x/time/rate"
-
 	"till"
 )
 
-// How many keys are read at once, and of those that are not known here also
-// how many a second. An instance that was just started knows none.
+// How many keys are read at once.
 const (
-	maxReads      = 2 // of keys that are known here, and of one client one
-	maxStrangers  = 2 // of all other keys
-	strangerRate  = 200
-	strangerBurst = 1000
+	maxReads     = 2 // of keys that are known here, and of one client one
+	maxStrangers = 2 // of all other keys
 )
 
 // lanes are the ways to the database for who has to be looked up: one for
@@ -24,7 +19,6 @@ const (
 // its key read again and again.
 type lanes struct {
 	known, strangers chan struct{}
-	pace             *rate.Limiter // of strangers
 
 	mu      sync.Mutex
 	clients map[till.ID]*turn
@@ -38,7 +32,6 @@ type turn struct {
 
 func (l *lanes) init() {
 	l.known, l.strangers = make(chan struct{}, maxReads), make(chan struct{}, maxStrangers)
-	l.pace = rate.NewLimiter(strangerRate, strangerBurst)
 	l.clients = make(map[till.ID]*turn)
 }
 
@@ -51,10 +44,6 @@ var errBusy = &till.Error{Code: till.CodeServiceUnavailable, Detail: "Too many k
 func (l *lanes) enter(ctx context.Context, client till.ID) (leave func(), err error) {
 	if client.IsZero() {
 		if !take(ctx, l.strangers) {
-			return nil, errBusy
-		}
-		if l.pace.Wait(ctx) != nil {
-			<-l.strangers
 			return nil, errBusy
 		}
 		return func() { <-l.strangers }, nil

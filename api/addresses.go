@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"till"
 )
 
@@ -21,10 +23,13 @@ const (
 	maxAddresses  = 10_000 // buckets that are kept
 )
 
-// How many keys that are not known here are looked up at once, and how many
-// requests wait for it, on this instance.
+// How many keys that are not known here are looked up at once and a second, and
+// how many requests wait for it, on this instance. One that was just started
+// knows none.
 const (
 	maxLooks     = 2
+	looksRate    = 200
+	looksBurst   = 1000
 	maxLookers   = 5000 // then 503
 	lookPatience = 5 * time.Second
 )
@@ -32,6 +37,7 @@ const (
 // addresses holds a bucket of failures for each address that had some.
 type addresses struct {
 	turns chan struct{} // of those who are looked up
+	pace  *rate.Limiter
 
 	mu      sync.Mutex
 	waiting int
@@ -45,7 +51,7 @@ type failures struct {
 }
 
 func newAddresses() *addresses {
-	return &addresses{turns: make(chan struct{}, maxLooks), buckets: make(map[netip.Prefix]*failures)}
+	return &addresses{turns: make(chan struct{}, maxLooks), pace: rate.NewLimiter(looksRate, looksBurst), buckets: make(map[netip.Prefix]*failures)}
 }
 
 // network returns what counts as one address: an IPv4 address, or the IPv6
@@ -132,16 +138,23 @@ func (a *addresses) empty(n netip.Prefix) (wait time.Duration, empty bool) {
 // look lets f look a key up that is not known here. If f says that the key is
 // not good, that was a try of the address; if that has none, f is not called
 // and the answer is errAddress. It is asked again when its turn has come: who
-// comes with thousands at once has used up his tries by then.
-func (c *call) look(f func() (failed bool, err error)) error {
+// comes with thousands at once has used up his tries by then, and of a client
+// that does, its first call has made the key known.
+func (c *call) look(key string, f func() (failed bool, err error)) error {
 	a, n := c.s.addresses, network(c.peer())
 	if wait, empty := a.empty(n); empty {
 		return c.refuseAddress(wait)
 	}
-	if !a.wait(c.r.Context()) {
-		return &till.Error{Code: till.CodeServiceUnavailable}
+	ctx, cancel := context.WithTimeout(c.r.Context(), lookPatience)
+	defer cancel()
+	if !a.wait(ctx) {
+		return c.refuseLook()
 	}
 	defer func() { <-a.turns }()
+	if _, _, known := c.s.Accounts.Known(key); known {
+		_, err := f()
+		return err
+	}
 	wait, ok := a.take(n)
 	if !ok {
 		return c.refuseAddress(wait)
@@ -152,8 +165,16 @@ func (c *call) look(f func() (failed bool, err error)) error {
 			a.give(n)
 		}
 	}()
+	if a.pace.Wait(ctx) != nil {
+		return c.refuseLook()
+	}
 	failed, err := f()
 	return err
+}
+
+// refuseLook refuses a key unseen because too many wait to be looked up.
+func (c *call) refuseLook() error {
+	return c.refuse(refusedLook, &till.Error{Code: till.CodeServiceUnavailable})
 }
 
 func (c *call) refuseAddress(wait time.Duration) error {
@@ -178,8 +199,6 @@ func (a *addresses) wait(ctx context.Context) bool {
 		a.waiting--
 		a.mu.Unlock()
 	}()
-	ctx, cancel := context.WithTimeout(ctx, lookPatience)
-	defer cancel()
 	select {
 	case a.turns <- struct{}{}:
 		return true

@@ -67,7 +67,7 @@ func (c *call) authenticate() error {
 		}
 		return err
 	}
-	err := c.look(func() (failed bool, err error) {
+	err := c.look(key, func() (failed bool, err error) {
 		err = c.openSession(key)
 		return till.ErrorCode(err) == till.CodeInvalidKey, err
 	})
@@ -189,7 +189,7 @@ func (c *call) flag(keys []string) {
 			flag()
 		} else {
 			looked = true
-			c.look(flag)
+			c.look(key, flag)
 			c.Header().Del("Retry-After") // it is no use to come again
 		}
 	}

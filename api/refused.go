@@ -22,6 +22,7 @@ const (
 	refusedUnknown = "unknown_key"
 	refusedEnded   = "ended_key" // revoked or expired
 	refusedAddress = "address_limited"
+	refusedLook    = "keys_waiting" // too many keys that are not known here
 	refusedToken   = "callback_token"
 	refusedNetwork = "callback_network"
 	refusedReaders = "readers_busy" // of the database
