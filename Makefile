@@ -42,12 +42,14 @@ compiler:
 		echo "installing a C compiler for the race detector"; \
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq gcc libc6-dev; }
 
-# The guides tell their reader to use these, and a test does.
+# The guides tell their reader to use these, and tests do.
 .PHONY: guide-tools
 guide-tools:
-	@command -v curl >/dev/null 2>&1 && command -v sqlite3 >/dev/null 2>&1 || { \
-		echo "installing curl and sqlite3 for the test of the guides"; \
-		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq curl sqlite3; }
+	@command -v curl >/dev/null 2>&1 && command -v sqlite3 >/dev/null 2>&1 && command -v node >/dev/null 2>&1 && \
+		command -v php >/dev/null 2>&1 && command -v python3 >/dev/null 2>&1 || { \
+		echo "installing curl, sqlite3, node, php and python3 for the tests of the guides"; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+			curl sqlite3 $$(command -v node >/dev/null 2>&1 || echo nodejs) php-cli python3; }
 
 .PHONY: race
 race: compiler guide-tools ## run every test with the race detector (half an hour)
