@@ -278,7 +278,7 @@ func (m *Mapping) numbers(l *layout) error {
 func (m *Mapping) times(l *layout) error {
 	l.zone = time.UTC
 	if m.TimeZone != "" {
-		zone, err := parseZone(m.TimeZone)
+		zone, err := ParseZone(m.TimeZone)
 		if err != nil {
 			return fmt.Errorf("time_zone: %w", err)
 		}
@@ -292,25 +292,10 @@ func (m *Mapping) times(l *layout) error {
 	return nil
 }
 
-// Moment reads a moment that bounds a statement: RFC 3339, or a day in the
-// mapping's time zone, of which it is the beginning or the end.
-func (m *Mapping) Moment(text string, end bool) (till.Time, error) {
-	if t, err := time.Parse(time.RFC3339, text); err == nil {
-		return till.TimeOf(t), nil
+// Zone returns the zone of times that name none.
+func (m *Mapping) Zone() (*time.Location, error) {
+	if m.TimeZone == "" {
+		return time.UTC, nil
 	}
-	zone := time.UTC
-	if m.TimeZone != "" {
-		var err error
-		if zone, err = parseZone(m.TimeZone); err != nil {
-			return 0, err
-		}
-	}
-	day, err := time.ParseInLocation(time.DateOnly, text, zone)
-	if err != nil {
-		return 0, fmt.Errorf("%q is not a day such as 2026-11-15, nor a moment such as 2026-11-15T08:00:00Z", text)
-	}
-	if end {
-		return till.TimeOf(day.AddDate(0, 0, 1)) - 1, nil
-	}
-	return till.TimeOf(day), nil
+	return ParseZone(m.TimeZone)
 }

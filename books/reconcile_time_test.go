@@ -81,9 +81,8 @@ func TestReconcileAtTheEdgesOfTime(t *testing.T) {
 		slices.Sort(want)
 		day := func(c *books.Comparison) {
 			var err1, err2 error
-			utc := books.Mapping{}
-			c.From, err1 = utc.Moment("2026-11-11", false)
-			c.To, err2 = utc.Moment("2026-11-11", true)
+			c.From, err1 = books.ParseMoment("2026-11-11", time.UTC, false)
+			c.To, err2 = books.ParseMoment("2026-11-11", time.UTC, true)
 			c.Slack = time.Minute
 			if err1 != nil || err2 != nil {
 				t.Fatal(err1, err2)

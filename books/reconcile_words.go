@@ -139,19 +139,6 @@ func timeLayout(s string) (string, error) {
 	return layout, nil
 }
 
-// parseZone reads the name of a time zone, or an offset such as +01:00.
-func parseZone(s string) (*time.Location, error) {
-	if t, err := time.Parse("-07:00", s); err == nil {
-		_, offset := t.Zone()
-		return time.FixedZone(s, offset), nil
-	}
-	zone, err := time.LoadLocation(s)
-	if err != nil || s == "Local" {
-		return nil, fmt.Errorf(`%q is not a zone that this machine knows, such as "Africa/Brazzaville", nor an offset such as "+01:00"`, s)
-	}
-	return zone, nil
-}
-
 var earliest, latest = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // parseTime reads a moment.

@@ -124,24 +124,8 @@ func TestMappingNamesTheWrongKey(t *testing.T) {
 	}
 }
 
-func TestMoment(t *testing.T) {
+func TestAMappingsZoneIsKnownByItsName(t *testing.T) {
 	t.Parallel()
-	m := Mapping{TimeZone: "+01:00"}
-	for _, c := range []struct {
-		text string
-		end  bool
-		want string
-	}{
-		{"2026-11-15", false, "2026-11-14T23:00:00.000000Z"}, {"2026-11-15", true, "2026-11-15T22:59:59.999999Z"},
-		{"2026-11-15T08:00:00+02:00", true, "2026-11-15T06:00:00.000000Z"},
-	} {
-		if got, err := m.Moment(c.text, c.end); err != nil || got.String() != c.want {
-			t.Errorf("%s: got %s, %v; want %s", c.text, got, err, c.want)
-		}
-	}
-	if _, err := m.Moment("yesterday", false); err == nil {
-		t.Error("yesterday is a day")
-	}
 	if _, err := time.LoadLocation("Africa/Brazzaville"); err == nil {
 		if l := mustLayout(t, Mapping{TimeZone: "Africa/Brazzaville"}); l.zone.String() != "Africa/Brazzaville" {
 			t.Error("a zone is not known by its name")

@@ -4,16 +4,17 @@ import (
 	"bufio"
 	"encoding/hex"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
-	"till"
 	"till/books"
 	"till/store"
 )
 
 func newAudit() *cobra.Command {
-	var client, subject, from, to, database string
+	var client, subject, database string
+	var span period
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "audit",
@@ -35,10 +36,7 @@ that a log that was rewritten as a whole is found too.`,
 					return err
 				}
 			}
-			if f.From, err = parseMoment("from", from); err != nil {
-				return err
-			}
-			if f.To, err = parseMoment("to", to); err != nil {
+			if f.From, f.To, err = span.read(time.UTC); err != nil {
 				return err
 			}
 			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
@@ -60,8 +58,7 @@ that a log that was rewritten as a whole is found too.`,
 	f := cmd.Flags()
 	f.StringVar(&client, "client", "", "the client's id (required)")
 	f.StringVar(&subject, "subject", "", "only rows about this payment, payout or endpoint")
-	f.StringVar(&from, "from", "", "only rows from this time on, RFC 3339 in UTC")
-	f.StringVar(&to, "to", "", "only rows up to this time, RFC 3339 in UTC")
+	addPeriodFlags(cmd, &span, "only rows", "UTC")
 	cmd.MarkFlagRequired("client")
 	addDatabaseFlag(cmd, &database)
 	addJSONFlag(cmd, &asJSON)
@@ -111,18 +108,6 @@ still the same. The service writes the heads into its log as well, once an hour.
 	addDatabaseFlag(cmd, &database)
 	addJSONFlag(cmd, &asJSON)
 	return cmd
-}
-
-// parseMoment reads a time from a flag, zero if it is not set.
-func parseMoment(flag, text string) (till.Time, error) {
-	if text == "" {
-		return 0, nil
-	}
-	t, ok := till.ParseTime(text)
-	if !ok {
-		return 0, fmt.Errorf("--%s must be an RFC 3339 time in UTC, for example 2026-03-02T09:15:42Z", flag)
-	}
-	return t, nil
 }
 
 // auditJSON is an audit row as the commands print it.

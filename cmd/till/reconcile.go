@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"time"
-	_ "time/tzdata" // statements name zones, and small machines do not know them
 
 	"github.com/BurntSushi/toml"
 	"github.com/spf13/cobra"
@@ -26,7 +25,7 @@ type reconcileOptions struct {
 	connection, statement, mapping string
 	config                         string
 	keys                           []string
-	from, to                       string
+	period                         period
 	slack                          time.Duration
 	output                         string
 	all, apply                     bool
@@ -65,8 +64,7 @@ a line could not be read, 2 if it could not be done.`,
 	f.StringVar(&o.config, "config", "", "the TOML file of connections, whose [connection.statement] says how the statement is written")
 	f.StringVar(&o.mapping, "mapping", "", "a TOML file that says how the statement is written, over --config")
 	f.StringArrayVar(&o.keys, "map", nil, `one key of the mapping in TOML, such as 'receipt = "Receipt No."'`)
-	f.StringVar(&o.from, "from", "", "the first day or moment that the statement covers (default: of its first line)")
-	f.StringVar(&o.to, "to", "", "the last day or moment that it covers (default: of its last line)")
+	addPeriodFlags(cmd, &o.period, "what the statement covers, if not its first to its last line:", "the mapping's time_zone, or UTC")
 	f.DurationVar(&o.slack, "slack", time.Minute, "how far the operator's clock may be from ours")
 	f.StringVar(&o.output, "output", "", "a CSV file to write every difference to")
 	f.BoolVar(&o.all, "all", false, "write what matches, too")
@@ -162,15 +160,12 @@ func (o *reconcileOptions) run(cmd *cobra.Command, s *store.Store) (err error) {
 	if o.slack < 0 || o.slack > maxSlack {
 		return fmt.Errorf("--slack must be between 0 and %s", maxSlack)
 	}
-	if o.from != "" {
-		if c.From, err = c.Mapping.Moment(o.from, false); err != nil {
-			return fmt.Errorf("--from: %w", err)
-		}
+	zone, err := c.Mapping.Zone()
+	if err != nil {
+		return err
 	}
-	if o.to != "" {
-		if c.To, err = c.Mapping.Moment(o.to, true); err != nil {
-			return fmt.Errorf("--to: %w", err)
-		}
+	if c.From, c.To, err = o.period.read(zone); err != nil {
+		return err
 	}
 	if err := o.checkConnection(ctx, s); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +19,8 @@ import (
 )
 
 func newStatement() *cobra.Command {
-	var client, format, currency, from, to, kind, output, database string
+	var client, format, currency, kind, output, database string
+	var span period
 	var newest, quiet, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "statement",
@@ -47,10 +49,7 @@ formula has an apostrophe in front. JSON Lines are for programs.`,
 			if st.Client, err = parseID(client, "client"); err != nil {
 				return err
 			}
-			if st.Filter.From, err = parseMoment("from", from); err != nil {
-				return err
-			}
-			if st.Filter.To, err = parseMoment("to", to); err != nil {
+			if st.Filter.From, st.Filter.To, err = span.read(time.UTC); err != nil {
 				return err
 			}
 			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
@@ -74,8 +73,7 @@ formula has an apostrophe in front. JSON Lines are for programs.`,
 	f.StringVar(&format, "format", string(books.CSV), "csv or jsonl")
 	f.StringVar(&currency, "currency", "", "only this currency's wallet")
 	f.StringVar(&kind, "type", "", "only this type, for example collection")
-	f.StringVar(&from, "from", "", "only lines from this time on, RFC 3339 in UTC")
-	f.StringVar(&to, "to", "", "only lines up to this time, RFC 3339 in UTC")
+	addPeriodFlags(cmd, &span, "only lines", "UTC")
 	f.StringVar(&output, "output", "", "the file to write (default standard output)")
 	f.BoolVar(&asJSON, "json", false, "the same as --format jsonl")
 	f.BoolVar(&newest, "newest-first", false, "newest first")
