@@ -152,7 +152,9 @@ func AppendTransaction(b []byte, t *ledger.Transaction) []byte {
 	b = appendText(b, t.ProviderReference)
 	b = append(b, `,"created_at":"`...)
 	b = t.CreatedAt.Append(b)
-	return append(b, `"}`...)
+	b = append(b, `","method":`...)
+	b = appendText(b, t.Method)
+	return append(b, '}')
 }
 
 func appendID(b []byte, id till.ID) []byte {
@@ -172,7 +174,7 @@ func appendText(b []byte, s string) []byte {
 }
 
 // csvHeader names the columns. Lines end as RFC 4180 says.
-const csvHeader = "id,sequence,wallet_id,type,direction,amount,currency,balance_after,payment_id,payout_id,reference,provider_reference,created_at\r\n"
+const csvHeader = "id,sequence,wallet_id,type,direction,amount,currency,balance_after,payment_id,payout_id,reference,provider_reference,created_at,method\r\n"
 
 func appendCSV(b []byte, t *ledger.Transaction) []byte {
 	b = t.ID.Append(b)
@@ -202,6 +204,8 @@ func appendCSV(b []byte, t *ledger.Transaction) []byte {
 	b = appendCell(b, t.ProviderReference)
 	b = append(b, ',')
 	b = t.CreatedAt.Append(b)
+	b = append(b, ',')
+	b = appendCell(b, t.Method)
 	return append(b, "\r\n"...)
 }
 

@@ -33,6 +33,7 @@ type Transaction struct {
 	Reference         string
 	ProviderReference string
 	CreatedAt         till.Time
+	Method            string // of the payment or payout, as it is read; "" where there is none
 }
 
 // Post applies the entry's wallet line, and what of it the client owes, and

@@ -16,12 +16,14 @@ type TransactionFilter struct {
 }
 
 const transactionColumns = `p.id, p.wallet_id, p.sequence, p.type, p.direction, p.amount, p.currency, p.balance_after,
-	p.payment_id, p.payout_id, p.reference, p.provider_reference, p.created_at`
+	p.payment_id, p.payout_id, p.reference, p.provider_reference, p.created_at,
+	coalesce((SELECT q.method FROM payments q WHERE q.client_id = p.client_id AND q.id = p.payment_id),
+		(SELECT o.method FROM payouts o WHERE o.client_id = p.client_id AND o.id = p.payout_id))` // never changes, and is not copied into the line
 
 func scanTransaction(r row, client till.ID, t *ledger.Transaction) error {
 	*t = ledger.Transaction{ClientID: client}
 	return r.Scan(idDest(&t.ID), idDest(&t.WalletID), &t.Sequence, &t.Type, &t.Direction, &t.Amount.Minor, &t.Amount.Currency,
-		&t.BalanceAfter, idDest(&t.PaymentID), idDest(&t.PayoutID), textDest(&t.Reference), textDest(&t.ProviderReference), &t.CreatedAt)
+		&t.BalanceAfter, idDest(&t.PaymentID), idDest(&t.PayoutID), textDest(&t.Reference), textDest(&t.ProviderReference), &t.CreatedAt, textDest(&t.Method))
 }
 
 // listOf is the filter as a question.

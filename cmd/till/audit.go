@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"till"
 	"till/books"
 	"till/store"
 )

@@ -244,6 +244,7 @@ func (h *hostileBooks) commands() []hostileArgs {
 		{[]string{"strays"}, true},
 		{[]string{"strays", "show", h.stray.String()}, true},
 		{[]string{"audit", "--client", client}, true},
+		{[]string{"audit", "head"}, false},
 		{[]string{"audit", "--client", client, "--from", hostile}, false},
 		{[]string{"statement", "--client", client, "--quiet"}, true},
 		{[]string{"statement", "--client", client, "--currency", hostile, "--output", filepath.Join(h.dir, "no", hostile)}, true},
