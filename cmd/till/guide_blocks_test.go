@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -145,4 +146,22 @@ func (b *block) mark(text string) (err error) {
 		err = fmt.Errorf("nobody knows what %q means", text)
 	}
 	return err
+}
+
+// testExists looks for a test in all packages.
+func testExists(t *testing.T, name string) bool {
+	t.Helper()
+	found := false
+	err := filepath.WalkDir("../..", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || found || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		found = strings.Contains(string(text), "\nfunc "+name+"(")
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
 }

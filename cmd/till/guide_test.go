@@ -53,6 +53,9 @@ func TestGuides(t *testing.T) {
 				if why := b.unclassed(); why != "" {
 					t.Errorf("%s: %s", b, why)
 				}
+				if b.sample != "" && !testExists(t, b.sample) {
+					t.Errorf("%s: there is no test %s", b, b.sample)
+				}
 			}
 			if !t.Failed() {
 				newGuide(t, blocks).run()
