@@ -70,14 +70,19 @@ func (a *Accounts) Clients(ctx context.Context, after till.ID, limit int) (out [
 	return out, err
 }
 
-// Suspend shuts a client out until Resume. It returns CodeClientNotFound.
+// Suspend shuts a client out until Resume, and holds what was not sent of its
+// payouts and payments. It returns CodeClientNotFound.
 func (a *Accounts) Suspend(ctx context.Context, id till.ID, actor string) error {
 	return a.setSuspended(ctx, id, true, actor)
 }
 
-// Resume lets a suspended client in again. It returns CodeClientNotFound.
+// Resume lets a suspended client in again, and go what Suspend has held. It
+// returns CodeClientNotFound. It may be run twice.
 func (a *Accounts) Resume(ctx context.Context, id till.ID, actor string) error {
-	return a.setSuspended(ctx, id, false, actor)
+	if err := a.setSuspended(ctx, id, false, actor); err != nil {
+		return err
+	}
+	return a.store.HastenHeld(ctx, id)
 }
 
 func (a *Accounts) setSuspended(ctx context.Context, id till.ID, suspended bool, actor string) error {
@@ -88,7 +93,10 @@ func (a *Accounts) setSuspended(ctx context.Context, id till.ID, suspended bool,
 	defer a.cache.forget(id)
 	return a.commit(ctx, func(tx *store.Tx) error {
 		return a.act(ctx, tx, id, actor, func(till.Time) (did, error) {
-			return did{action: action, detail: ""}, tx.SetSuspended(ctx, id, suspended)
+			if err := tx.SetSuspended(ctx, id, suspended); err != nil || !suspended {
+				return did{action: action}, errors.Join(err, tx.ReleasePayouts(ctx, id, store.HoldSuspended))
+			}
+			return did{action: action}, tx.HoldPayouts(ctx, store.Hold{Client: id, Cause: store.HoldSuspended, By: actor})
 		})
 	}, func(tx *store.Tx) (bool, error) {
 		c, err := tx.Client(ctx, id)

@@ -176,7 +176,7 @@ func (s *teller) act(words []string) {
 	case "hold", "release":
 		err = w.store.Update(ctx, func(tx *store.Tx) error {
 			if words[0] == "hold" {
-				return tx.HoldPayouts(ctx, store.EveryClient, store.HoldRestored, "a test")
+				return tx.HoldPayouts(ctx, store.Hold{Client: store.EveryClient, Cause: store.HoldRestored, By: "a test"})
 			}
 			return tx.ReleasePayouts(ctx, store.EveryClient, store.HoldRestored)
 		})

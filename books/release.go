@@ -3,6 +3,7 @@ package books
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"till"
 	"till/engine"
@@ -89,19 +90,28 @@ func Release(ctx context.Context, s *store.Store, by string) (*Unexplained, erro
 	if err != nil {
 		return nil, err
 	}
-	return u, letGo(ctx, s, by)
+	if err := letGo(ctx, s, by); err != nil {
+		return u, err
+	}
+	return u, s.HastenHeld(ctx, store.EveryClient)
 }
 
-// letGo closes the cases of what was held and makes it due, slice by slice.
+// letGo closes the cases of the payments that were held and makes them due, slice
+// by slice. Payouts may be held for another cause still: the engine lets go of
+// those that are not.
 func letGo(ctx context.Context, s *store.Store, by string) error {
+	var last *store.Case
 	for {
-		more := false
+		more, next := false, last
 		err := s.UpdateBehind(ctx, func(tx *store.Tx) error {
-			held, err := tx.Cases(ctx, store.CaseFilter{Kind: engine.CaseHeld, Limit: restoredSteps})
+			held, err := tx.Cases(ctx, store.CaseFilter{Kind: engine.CaseHeld, After: last, Limit: restoredSteps})
 			if err != nil {
 				return err
 			}
-			more = len(held) > 0
+			if more = len(held) > 0; more {
+				next = held[len(held)-1]
+			}
+			held = slices.DeleteFunc(held, func(c *store.Case) bool { return c.Payout })
 			refs, closings := make([]store.Ref, len(held)), make([]store.Closing, len(held))
 			for i, c := range held {
 				refs[i] = store.Ref{Client: c.ClientID, ID: c.SubjectID}
@@ -115,5 +125,6 @@ func letGo(ctx context.Context, s *store.Store, by string) error {
 		if err != nil || !more {
 			return err
 		}
+		last = next
 	}
 }

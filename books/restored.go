@@ -98,7 +98,7 @@ func (out *Restoration) begin(ctx context.Context, tx *store.Tx, r Restoring) er
 	}
 	if len(open) > 0 && open[0].LostFrom == r.LostFrom {
 		out.Restore, out.Again = *open[0], true
-		return tx.HoldPayouts(ctx, store.EveryClient, store.HoldRestored, r.By)
+		return tx.HoldPayouts(ctx, store.Hold{Client: store.EveryClient, Cause: store.HoldRestored, By: r.By})
 	}
 	out.Restore = store.Restore{At: tx.Now(), LostFrom: r.LostFrom, By: r.By, LogID: till.NewID(tx.Now())}
 	if found, err := tx.SetLogID(ctx, out.LogID); err != nil || !found {
@@ -107,7 +107,7 @@ func (out *Restoration) begin(ctx context.Context, tx *store.Tx, r Restoring) er
 	if err := tx.InsertRestore(ctx, &out.Restore); err != nil {
 		return err
 	}
-	return tx.HoldPayouts(ctx, store.EveryClient, store.HoldRestored, r.By)
+	return tx.HoldPayouts(ctx, store.Hold{Client: store.EveryClient, Cause: store.HoldRestored, By: r.By})
 }
 
 func errUnless(started bool) error {

@@ -45,6 +45,9 @@ type Change[R Row] struct {
 	noted    map[*Answer]bool            // whose calls are on record already
 	answers  []*Answer                   // all that it was begun with
 
+	holds     map[till.ID][]store.Hold // of the clients of what is to be held
+	restoring bool                     // an old database was put back and is not released; known where something is to be held
+
 	strays strays // that the successes among the answers may be about
 
 	moved        []R
@@ -61,6 +64,7 @@ type Change[R Row] struct {
 	audit        []*store.AuditRow
 	attempts     []*store.Attempt
 	closed       []store.Closing
+	extended     []extended
 	account      account
 }
 
@@ -102,6 +106,9 @@ func BeginWith[R Row](ctx context.Context, tx *store.Tx, e *Engine, noun *Noun[R
 		return nil, err
 	}
 	b.noted, b.answers = noted, answers
+	if err := b.readHolds(ctx); err != nil {
+		return nil, err
+	}
 	return b, b.findStrays(ctx)
 }
 

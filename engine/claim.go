@@ -200,7 +200,7 @@ func (e *Engine) claimOf(ctx context.Context, lanes []string, find func(tx *stor
 		if err != nil {
 			return err
 		}
-		restoring, err := e.restoring(ctx, tx, steps, jobs)
+		held, err := e.holding(ctx, tx, steps, jobs)
 		if err != nil {
 			return err
 		}
@@ -209,7 +209,7 @@ func (e *Engine) claimOf(ctx context.Context, lanes []string, find func(tx *stor
 			if e.held.has(ref) {
 				continue // an answer about it is about to be recorded
 			}
-			t := e.plan(s, jobs[ref], tx.Now(), restoring)
+			t := e.plan(s, jobs[ref], tx.Now(), held)
 			if t == nil {
 				others = append(others, s.Lane)
 				continue

@@ -32,6 +32,13 @@ const maxHandle = provider.MaxHandle
 // may have been sent since the backup, whatever the step says.
 func unsent(s *store.Step) bool { return s.Sends == 0 && !s.Acked && !s.Restored }
 
+// Cancellable answers whether a payout with this step was provably not sent and
+// is not about to be. One whose send was begun and left nothing goes out again at
+// any moment, unless it is held.
+func Cancellable(s *store.Step) bool {
+	return s != nil && unsent(s) && (s.SendStartedAt.IsZero() || s.HeldAt != 0)
+}
+
 // mayResend answers whether a payment that is proven absent may be sent once
 // more: only to an operator that would notice it twice. What was open when an old
 // database was put back may have been cancelled since the backup, or refused,
@@ -65,7 +72,7 @@ const (
 	Submit  Action = "submit"  // send the request (again)
 	Check   Action = "check"   // ask how it stands
 	Abandon Action = "abandon" // it never reached the operator and its window is over
-	Hold    Action = "hold"    // do nothing until a person has released it
+	Hold    Action = "hold"    // do not send it while it is held; let go of it then
 	Resolve Action = "resolve" // a person brings the operator's word
 )
 
@@ -119,7 +126,13 @@ func LaneOf(connection string, s *store.Step, final bool, t provider.Traits) str
 // the operator's word: it was provably never sent, or is proven absent, and
 // no send can start any more.
 func MayAbandon(s *store.Step, expiresAt till.Time, t provider.Traits, now till.Time) bool {
-	return s != nil && now >= expiresAt && (unsent(s) || !s.Acked && s.Absent >= provenAbsent && provable(s, t))
+	if s == nil || now < expiresAt {
+		return false
+	}
+	if unsent(s) {
+		return s.Kind != store.KindPayout || s.HeldAt == 0 // the time of one that was held has not run
+	}
+	return !s.Acked && s.Absent >= provenAbsent && provable(s, t)
 }
 
 // Note records on a step what an answer shows, at now. These are facts: they
@@ -279,7 +292,7 @@ func pace(s *store.Step, t provider.Traits) time.Duration {
 // BeginLate turns the step of a payment that ended other than in success into
 // reads for late money, whoever holds the lease.
 func BeginLate(s *store.Step, t provider.Traits, now till.Time) {
-	s.LateFrom, s.LateReads, s.Slow, s.LeaseUntil = now, 0, 0, 0
+	s.LateFrom, s.LateReads, s.Slow, s.LeaseUntil, s.HeldAt = now, 0, 0, 0, 0
 	s.LeaseVersion++ // a claim that was decided before this must not succeed
 	if len(t.LateReads) > 0 {
 		s.DueAt = now.Add(t.LateReads[0])
@@ -290,7 +303,7 @@ func BeginLate(s *store.Step, t provider.Traits, now till.Time) {
 // whoever holds the lease: a callback came while the operator was asked, and may
 // tell the receipt that its answer did not.
 func AwaitReceipt(s *store.Step, t provider.Traits, now till.Time) {
-	s.LateFrom, s.LateReads, s.Slow, s.LeaseUntil = 0, settledReads(t), 0, 0
+	s.LateFrom, s.LateReads, s.Slow, s.LeaseUntil, s.HeldAt = 0, settledReads(t), 0, 0, 0
 	s.LeaseVersion++ // a claim that was decided before this must not succeed
 	s.DueAt = wokenAt(s, now)
 }

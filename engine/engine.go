@@ -271,8 +271,8 @@ func (e *Engine) Drain(ctx context.Context) error {
 }
 
 // plan decides what to do about one step; nil if it cannot be acted on from
-// here. With restoring set, what may have been sent before a restore is held.
-func (e *Engine) plan(s *store.Step, j *Job, now till.Time, restoring bool) *Task {
+// here.
+func (e *Engine) plan(s *store.Step, j *Job, now till.Time, h holding) *Task {
 	if j == nil {
 		return nil
 	}
@@ -280,10 +280,7 @@ func (e *Engine) plan(s *store.Step, j *Job, now till.Time, restoring bool) *Tas
 	if p == nil || p.Fingerprint() != j.Fingerprint {
 		return nil // pinned to a connection that this instance does not have
 	}
-	t := &Task{Job: j, Action: Next(s, j, p.Traits(), now), Step: *s, seen: *s, claimed: now}
-	if restoring && e.unnoticing[j.Connection] && maybeLost(s, j) {
-		t.Action = Hold
-	}
+	t := &Task{Job: j, Action: e.instead(Next(s, j, p.Traits(), now), s, j, h), Step: *s, seen: *s, claimed: now}
 	t.Step.LeaseVersion++
 	t.Step.LeaseUntil = now.Add(Lease)
 	if t.Action == Submit {
@@ -424,13 +421,19 @@ func (e *Engine) act(ctx context.Context, t *Task) *Answer {
 	if t.leaseEnd.Before(end) {
 		end = t.leaseEnd
 	}
+	ctx, cancel := context.WithDeadline(ctx, end)
+	defer cancel()
+	if t.Action == Submit && e.c.Kind == store.KindPayout {
+		a.Err = e.mayPayOut(ctx, j.Ref.Client)
+	}
 	if !e.leased(t) {
-		a.Ended, a.Err = e.c.Store.Now(), errLeaseOver
+		a.Err = errLeaseOver
+	}
+	if a.Err != nil {
+		a.Ended = e.c.Store.Now()
 		e.c.Log.Warn("gave up a step", e.c.Kind, j.Ref.ID, "error", a.Err)
 		return a
 	}
-	ctx, cancel := context.WithDeadline(ctx, end)
-	defer cancel()
 	began := time.Now()
 	a.Result, a.Err = e.call(ctx, p, t)
 	e.health.record(j.Connection, t.Action, a.Err, time.Since(began), t.round)

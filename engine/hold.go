@@ -2,50 +2,204 @@ package engine
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"till"
+	"till/provider"
 	"till/store"
 )
 
-// After an old database was put back, a new payment may be the retry of one that
-// was lost. Where the operator knows our references that does no harm: it notices.
-// Where it does not, the customer would be asked a second time for money that may
-// have been paid. So until a person has released the restore, such payments are
-// taken in and held: nothing is sent, their time does not run out, and each is on
-// the attention list, where whoever reads the operator's statement finds it.
+// What is not sent although it is due, until a person has released it:
+//
+//   - Payouts, while any hold of their client's or of all clients' stands: after a
+//     restore, because a person said so, or because the client is suspended. Also
+//     a send that would be made again. Their time does not run out: when nothing
+//     holds them any more, they have a whole window.
+//   - Payments of a suspended client that were not sent. Their time does run out:
+//     the customer waits now, and not for whoever decides about the client.
+//   - New payments after a restore, to operators that know no reference of ours: each
+//     may be the retry of one that was lost, and the customer would be asked a
+//     second time for money that may have been paid.
 
 // holdPause is how often it is looked whether what is held is released. The
 // release itself makes it due.
 const holdPause = time.Minute
 
-// restoring answers whether a restore is open that any of the steps has to wait
-// for. It is read in the transaction of the claim, and only if it matters.
-func (e *Engine) restoring(ctx context.Context, tx *store.Tx, steps []*store.Step, jobs map[store.Ref]*Job) (bool, error) {
-	for _, s := range steps {
-		j := jobs[store.Ref{Client: s.ClientID, ID: s.SubjectID}]
-		if j != nil && e.unnoticing[j.Connection] && maybeLost(s, j) {
-			return tx.Restoring(ctx)
-		}
-	}
-	return false, nil
+// holding is what a claim must not send. It is read in the transaction of the
+// claim, and only if it matters.
+type holding struct {
+	restoring bool
+	clients   map[till.ID]bool
 }
 
-// maybeLost answers whether the first send of a step, to an operator that would
-// not notice it twice, may be the second of something that was lost.
-func maybeLost(s *store.Step, j *Job) bool { return !j.Final && unsent(s) }
+// holding reads what some steps may have to wait for.
+func (e *Engine) holding(ctx context.Context, tx *store.Tx, steps []*store.Step, jobs map[store.Ref]*Job) (h holding, err error) {
+	var clients []till.ID
+	lost := false
+	for _, s := range steps {
+		j := jobs[store.Ref{Client: s.ClientID, ID: s.SubjectID}]
+		if j == nil || j.Final || !unsent(s) && (s.Acked || s.Absent < provenAbsent) {
+			continue // it is not sent now
+		}
+		clients = append(clients, s.ClientID)
+		lost = lost || e.c.Kind == store.KindPayment && e.unnoticing[j.Connection] && unsent(s)
+	}
+	if len(clients) == 0 {
+		return h, nil
+	}
+	holds, err := tx.HoldsOf(ctx, clients)
+	if err != nil {
+		return h, err
+	}
+	h.clients = make(map[till.ID]bool, len(holds))
+	for client, of := range holds {
+		h.clients[client] = holdsAny(e.c.Kind, of)
+	}
+	if lost {
+		h.restoring, err = tx.Restoring(ctx)
+	}
+	return h, err
+}
 
-// hold puts a row that must not be sent yet on the attention list, and gives the
-// lease on its step back.
+// holdsAny answers whether any of a client's holds is one for a kind of subject:
+// payments are held only because their client is suspended.
+func holdsAny(kind string, holds []store.Hold) bool {
+	for _, h := range holds {
+		if kind == store.KindPayout || h.Cause == store.HoldSuspended {
+			return true
+		}
+	}
+	return false
+}
+
+// instead returns what is done about a step in the place of an action. Of what
+// was held and is not any more, Hold lets go.
+func (e *Engine) instead(action Action, s *store.Step, j *Job, h holding) Action {
+	switch sends := action == Submit || action == Abandon && s.Kind == store.KindPayout && unsent(s); {
+	case h.restoring && e.unnoticing[j.Connection] && !j.Final && unsent(s):
+		return Hold
+	case sends && (h.clients[s.ClientID] || s.HeldAt != 0):
+		return Hold
+	}
+	return action
+}
+
+// The errors of a send that is not made, at the last moment.
+var (
+	errHeld      = fmt.Errorf("%w: payouts are held", provider.ErrNotSent)
+	errHoldsAway = fmt.Errorf("%w: it cannot be seen whether payouts are held", provider.ErrNotSent)
+)
+
+// mayPayOut looks once more, right before a payout is sent, whether payouts of
+// its client are held: the claim may have waited for its commit, or stood still
+// since. What cannot be looked up is not sent.
+func (e *Engine) mayPayOut(ctx context.Context, client till.ID) error {
+	var holds map[till.ID][]store.Hold
+	err := e.c.Store.View(ctx, func(tx *store.Tx) (err error) {
+		holds, err = tx.HoldsOf(ctx, []till.ID{client})
+		return err
+	})
+	switch {
+	case err != nil:
+		e.c.Log.Error("look whether payouts are held", "error", err)
+		return errHoldsAway
+	case len(holds[client]) > 0:
+		return errHeld
+	}
+	return nil
+}
+
+// readHolds reads what holds the rows that answers would hold.
+func (b *Change[R]) readHolds(ctx context.Context) (err error) {
+	var clients []till.ID
+	for _, a := range b.answers {
+		if a.Action == Hold {
+			clients = append(clients, a.Ref.Client)
+		}
+	}
+	if len(clients) == 0 {
+		return nil
+	}
+	if b.holds, err = b.Tx.HoldsOf(ctx, clients); err != nil {
+		return err
+	}
+	b.restoring, err = b.Tx.Restoring(ctx)
+	return err
+}
+
+// hold keeps a row from being sent for as long as anything holds it, and lets go
+// of it then. Payouts, and what may be the retry of something that was lost, are
+// on the attention list meanwhile.
 func (b *Change[R]) hold(row R, a *Answer, s *store.Step, now till.Time) {
-	if a.Version == s.LeaseVersion {
-		s.LeaseUntil, s.DueAt = 0, now.Add(holdPause)
+	if a.Version != s.LeaseVersion {
+		return // whoever has it now decides
 	}
-	if unsent(s) {
+	s.LeaseUntil, s.DueAt = 0, now.Add(holdPause)
+	p, holds := row.Alike(), b.holds[a.Ref.Client]
+	switch {
+	case b.restoring && s.Kind == store.KindPayment && b.e.unnoticing[p.Connection] && unsent(s):
 		b.Again(row, CaseHeld, "an old database was put back, and this may be the retry of a "+b.noun.Name+
-			" that was lost with it: it is not sent until that is known", *row.Alike().Attention)
+			" that was lost with it: it is not sent until that is known", *p.Attention)
 		b.Attend(row)
+	case !holdsAny(s.Kind, holds):
+		b.letGo(row, s, now)
+	default:
+		if s.HeldAt == 0 {
+			s.HeldAt = now
+		}
+		if s.Kind == store.KindPayout {
+			b.Again(row, CaseHeld, whyHeld(holds)+": it is not sent before that is released", *p.Attention)
+			b.Attend(row)
+		}
+		if s.Kind != store.KindPayout || !unsent(s) {
+			s.DueAt = max(now, min(s.DueAt, p.ExpiresAt)) // its time runs
+		}
 	}
+}
+
+// letGo makes a row due that nothing holds any more. A payout that was not sent
+// has its whole window from now on: however long it was held, it was neither sent
+// nor ended.
+func (b *Change[R]) letGo(row R, s *store.Step, now till.Time) {
+	p := row.Alike()
+	s.HeldAt, s.DueAt = 0, now
+	if s.Kind == store.KindPayout && unsent(s) && p.ExpiresAt < now+p.Window {
+		b.extended = append(b.extended, extended{p.Ref, now + p.Window})
+	}
+	b.closed = append(b.closed, store.Closing{Ref: p.Ref, By: "engine", At: now, Kinds: []string{CaseHeld}, Reason: "it is no longer held"})
+}
+
+// extended is a row whose window ends later.
+type extended struct {
+	ref   store.Ref
+	until till.Time
+}
+
+func (b *Change[R]) writeWindows(ctx context.Context) error {
+	for _, x := range b.extended {
+		if err := b.e.c.Subject.Extend(ctx, b.Tx, x.ref, x.until); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// whyHeld says why payouts are held.
+func whyHeld(holds []store.Hold) string {
+	var why []string
+	for _, h := range holds {
+		switch h.Cause {
+		case store.HoldRestored:
+			why = append(why, "payouts are held since an old database was put back")
+		case store.HoldSuspended:
+			why = append(why, "its client is suspended")
+		default:
+			why = append(why, "payouts are held by "+h.By+" ("+h.Reason+")")
+		}
+	}
+	return strings.Join(why, ", and ")
 }
 
 // overdue says why a person should look at a row that is open for too long.

@@ -19,6 +19,8 @@ func attemptOf(a *Answer) *store.Attempt {
 	switch {
 	case refused:
 		at.Outcome, at.Code, at.Detail = "error", "", "refused before it was taken"
+	case errors.Is(a.Err, errHeld):
+		at.Outcome, at.Code, at.Detail = "error", "", "payouts are held: it was not sent"
 	case faultOf(a.Err) != "":
 		at.Outcome, at.Code, at.Detail = "error", "", faultOf(a.Err)
 	case errors.Is(a.Err, context.DeadlineExceeded):

@@ -95,7 +95,7 @@ const (
 	CaseHandleReused  = "handle_reused"  // the operator's id of one request, brought for another
 	CaseWalletFull    = "wallet_full"    // the wallet cannot hold the money
 	CaseQuarantined   = "quarantined"    // a fault of ours keeps it from being acted on, or its answer from being recorded
-	CaseHeld          = "held"           // it may be the retry of one that was lost with an old database
+	CaseHeld          = "held"           // payouts are held, or it may be the retry of one that was lost with an old database
 )
 
 // endedBy are the kinds of cases that the end of a row closes.

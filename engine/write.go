@@ -221,6 +221,7 @@ func (b *Change[R]) Write(ctx context.Context) error {
 		func() error { return b.Tx.InsertReceipts(ctx, b.noun.Name, b.received) },
 		func() error { return b.Tx.NameHandles(ctx, b.named) },
 		func() error { return b.noun.Update(ctx, b.Tx, b.moved) },
+		func() error { return b.writeWindows(ctx) },
 		func() error { return b.Tx.SaveSteps(ctx, steps) },
 		func() error { return b.Tx.ForgetMail(ctx, b.dropped) },
 		func() error { return b.Tx.DeleteSteps(ctx, b.deletedSteps) },

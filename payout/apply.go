@@ -204,12 +204,12 @@ func (b *change) Fail(ctx context.Context, p *store.PayoutRow, r provider.Result
 	if !b.End(p, string(till.PayoutFailed), r) {
 		return nil
 	}
-	return b.release(ctx, p, "engine", "payout.release")
+	return b.release(ctx, p, "engine", "payout.release", "")
 }
 
 // release gives the reserve of a payout that has just ended back. That is a
 // decision about money without an entry in the ledger: the audit log has it.
-func (b *change) release(ctx context.Context, p *store.PayoutRow, actor, action string) error {
+func (b *change) release(ctx context.Context, p *store.PayoutRow, actor, action, reason string) error {
 	w, err := b.Wallet(ctx, p.ClientID, p.Amount.Currency)
 	if err != nil {
 		return err
@@ -217,7 +217,11 @@ func (b *change) release(ctx context.Context, p *store.PayoutRow, actor, action 
 	if err := w.Release(p.Reserve(), p.UpdatedAt); err != nil {
 		return fmt.Errorf("release payout %s: %w", p.ID, err)
 	}
-	b.Record(p.ClientID, p.ID, p.UpdatedAt, actor, action, reserved(p)+" released")
+	detail := reserved(p) + " released"
+	if reason != "" {
+		detail += "; " + reason
+	}
+	b.Record(p.ClientID, p.ID, p.UpdatedAt, actor, action, detail)
 	return nil
 }
 

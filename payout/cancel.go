@@ -15,10 +15,15 @@ import (
 // does. One that is cancelled already is returned as it is. It returns
 // CodePayoutNotFound, or CodeNotCancellable.
 func (m *Paymaster) Cancel(ctx context.Context, ref store.Ref, actor string) (*store.PayoutRow, error) {
+	return m.CancelFor(ctx, ref, actor, "")
+}
+
+// CancelFor is Cancel for a reason, which the audit log is told.
+func (m *Paymaster) CancelFor(ctx context.Context, ref store.Ref, actor, reason string) (*store.PayoutRow, error) {
 	var p *store.PayoutRow
 	try := func() error {
 		return m.c.Store.Update(ctx, func(tx *store.Tx) (err error) {
-			p, err = m.cancel(ctx, tx, ref, actor)
+			p, err = m.cancel(ctx, tx, ref, actor, reason)
 			return err
 		})
 	}
@@ -32,7 +37,7 @@ func (m *Paymaster) Cancel(ctx context.Context, ref store.Ref, actor string) (*s
 	return p, nil
 }
 
-func (m *Paymaster) cancel(ctx context.Context, tx *store.Tx, ref store.Ref, actor string) (*store.PayoutRow, error) {
+func (m *Paymaster) cancel(ctx context.Context, tx *store.Tx, ref store.Ref, actor, reason string) (*store.PayoutRow, error) {
 	c, err := engine.Begin(ctx, tx, m.engine, &engine.Payouts, []store.Ref{ref})
 	if err != nil {
 		return nil, err
@@ -43,14 +48,14 @@ func (m *Paymaster) cancel(ctx context.Context, tx *store.Tx, ref store.Ref, act
 		return nil, till.Errorf(till.CodePayoutNotFound, "there is no such payout")
 	case p.Status == till.PayoutCancelled:
 		return p, nil
-	case p.Status != till.PayoutPending || s == nil || s.Sends > 0 || !s.SendStartedAt.IsZero():
+	case p.Status != till.PayoutPending || !engine.Cancellable(s):
 		return nil, till.Errorf(till.CodeNotCancellable, "the payout may have been sent already")
 	}
 	b := &change{Change: c}
 	if !b.Move(p, string(till.PayoutCancelled)) {
 		return nil, till.ErrIllegalMove
 	}
-	if err := b.release(ctx, p, actor, "payout.cancel"); err != nil {
+	if err := b.release(ctx, p, actor, "payout.cancel", reason); err != nil {
 		return nil, err
 	}
 	b.Drop(p)

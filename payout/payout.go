@@ -192,7 +192,7 @@ func (m *Paymaster) write(ctx context.Context, tx *store.Tx, heads map[till.ID]*
 	for _, w := range all {
 		wallets[purse{w.ClientID, w.Currency}] = w
 	}
-	held, err := tx.PayoutsHeld(ctx, clients)
+	held, err := tx.HoldsOf(ctx, clients)
 	if err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ func (m *Paymaster) write(ctx context.Context, tx *store.Tx, heads map[till.ID]*
 			continue
 		}
 		p := call.Row
-		if held[p.ClientID] {
+		if len(held[p.ClientID]) > 0 {
 			call.Refuse(till.Errorf(till.CodePayoutsHeld, "new payouts are held until a person releases them"))
 			continue
 		}

@@ -30,6 +30,7 @@ type Alike struct {
 	Reversible bool
 
 	ExpiresAt         till.Time
+	Window            till.Time // a span: how long it may be sent
 	UpdatedAt         *till.Time
 	ProviderReference *string
 	FailureReason     *till.FailureReason
@@ -46,7 +47,7 @@ func (p *PaymentRow) Alike() Alike {
 		Ref: Ref{p.ClientID, p.ID}, IdempotencyKey: p.IdempotencyKey, BodyHash: p.BodyHash, BodyVersion: p.BodyVersion,
 		Method: p.Method, Amount: p.Amount, Connection: p.Connection, Fingerprint: p.Fingerprint, CreatedAt: p.CreatedAt,
 		Status: string(p.Status), Final: p.Status.Final(), Settled: p.Credited(), Reversible: p.Credited() && p.ReversedEvent == 0,
-		ExpiresAt: p.ExpiresAt, UpdatedAt: &p.UpdatedAt, ProviderReference: &p.ProviderReference,
+		ExpiresAt: p.ExpiresAt, Window: p.ApprovalWindow, UpdatedAt: &p.UpdatedAt, ProviderReference: &p.ProviderReference,
 		FailureReason: &p.FailureReason, FailureDetail: &p.FailureDetail, Resolution: &p.Resolution, Attention: &p.Attention,
 		ProcessingEvent: &p.ProcessingEvent, FinalEvent: &p.FinalEvent, LateEvent: &p.LateEvent,
 	}

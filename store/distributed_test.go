@@ -93,6 +93,7 @@ var forbidden = regexp.MustCompile(`(?i)\b(LISTEN|NOTIFY|pg_advisory\w*|nextval|
 var everywhere = []string{
 	`FROM steps WHERE lane = ?`,          // what is due: each shard answers for itself
 	`SELECT lane FROM steps`,             // the same
+	`FROM steps WHERE held_at > 0`,       // what waits because payouts are held: the same
 	`FROM (SELECT e.*, h.last_event`,     // which endpoints have something to be sent: the same
 	`FROM cases`,                         // the attention list of the whole service
 	`FROM client_heads h`,                // which audit logs are not sealed yet

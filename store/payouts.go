@@ -27,7 +27,7 @@ func (p *PayoutRow) Alike() Alike {
 		Method: p.Method, Amount: p.Amount, Connection: p.Connection, Fingerprint: p.Fingerprint, CreatedAt: p.CreatedAt,
 		Status: string(p.Status), Final: p.Status.Final(),
 		Settled:   p.Status == till.PayoutSuccess || p.Status == till.PayoutCancelled || p.LateEvent != 0,
-		ExpiresAt: p.ExpiresAt, UpdatedAt: &p.UpdatedAt, ProviderReference: &p.ProviderReference,
+		ExpiresAt: p.ExpiresAt, Window: p.SendWindow, UpdatedAt: &p.UpdatedAt, ProviderReference: &p.ProviderReference,
 		FailureReason: &p.FailureReason, FailureDetail: &p.FailureDetail, Resolution: &p.Resolution, Attention: &p.Attention,
 		ProcessingEvent: &p.ProcessingEvent, FinalEvent: &p.FinalEvent, LateEvent: &p.LateEvent,
 	}

@@ -85,7 +85,7 @@ func (tx *Tx) MarkRestored(ctx context.Context, steps []*Step) error {
 		args[i] = []any{s.Lane, int64(s.DueAt), s.LeaseVersion, s.Sends, int64(s.SendStartedAt), int64(s.SendDeadline), s.Absent,
 			s.ClientID[:], s.SubjectID[:]}
 	}
-	return tx.set(ctx, `UPDATE steps SET lane = ?, due_at = ?, lease_version = ?, sends = ?, send_started_at = ?, send_deadline = ?, absent = ?, restored = 1
+	return tx.set(ctx, `UPDATE steps SET lane = ?, due_at = ?, lease_version = ?, sends = ?, send_started_at = ?, send_deadline = ?, absent = ?, restored = 1, held_at = 0
 		WHERE client_id = ? AND subject_id = ?`, args)
 }
 

@@ -43,6 +43,10 @@ type Step struct {
 	// never sent. Only MarkRestored writes it.
 	Restored bool
 
+	// HeldAt is since when it is kept from being sent because payouts are held, or
+	// because its client is suspended; zero: it is not.
+	HeldAt till.Time
+
 	Mail     []byte    // the latest callback's body, where an adapter wants it
 	MailedAt till.Time // when the latest callback makes, or made, it due
 }
@@ -61,13 +65,13 @@ const (
 func Lane(connection, operation string) string { return connection + " " + operation }
 
 const stepColumns = `client_id, subject_id, kind, lane, due_at, lease_until, lease_version, wake_seq, calls, checked_at,
-	sends, send_started_at, send_deadline, acked, absent, slow, late_from, late_reads, handle, mail, mailed_at, absent_at, restored`
+	sends, send_started_at, send_deadline, acked, absent, slow, late_from, late_reads, handle, mail, mailed_at, absent_at, restored, held_at`
 
 func scanStep(r row) (*Step, error) {
 	s := &Step{}
 	err := r.Scan(idDest(&s.ClientID), idDest(&s.SubjectID), &s.Kind, &s.Lane, &s.DueAt, &s.LeaseUntil, &s.LeaseVersion, &s.WakeSeq,
 		&s.Calls, &s.CheckedAt, &s.Sends, &s.SendStartedAt, &s.SendDeadline, boolDest(&s.Acked), &s.Absent, &s.Slow, &s.LateFrom, &s.LateReads,
-		textDest(&s.Handle), &s.Mail, &s.MailedAt, &s.AbsentAt, boolDest(&s.Restored))
+		textDest(&s.Handle), &s.Mail, &s.MailedAt, &s.AbsentAt, boolDest(&s.Restored), &s.HeldAt)
 	return s, err
 }
 
@@ -293,10 +297,10 @@ func (tx *Tx) SaveSteps(ctx context.Context, steps []*Step) error {
 	for i, s := range steps {
 		args[i] = []any{s.Lane, int64(s.DueAt), int64(s.LeaseUntil), s.LeaseVersion, s.Calls, int64(s.CheckedAt),
 			s.Sends, int64(s.SendStartedAt), int64(s.SendDeadline), s.Acked, s.Absent, s.Slow, int64(s.LateFrom), s.LateReads, orNull(s.Handle),
-			int64(s.AbsentAt), s.ClientID[:], s.SubjectID[:]}
+			int64(s.AbsentAt), int64(s.HeldAt), s.ClientID[:], s.SubjectID[:]}
 	}
 	return tx.setAll(ctx, `UPDATE steps SET lane = ?, due_at = ?, lease_until = ?, lease_version = ?, calls = ?, checked_at = ?,
-		sends = ?, send_started_at = ?, send_deadline = ?, acked = ?, absent = ?, slow = ?, late_from = ?, late_reads = ?, handle = ?, absent_at = ?
+		sends = ?, send_started_at = ?, send_deadline = ?, acked = ?, absent = ?, slow = ?, late_from = ?, late_reads = ?, handle = ?, absent_at = ?, held_at = ?
 		WHERE client_id = ? AND subject_id = ?`, args)
 }
 

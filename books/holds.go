@@ -1,0 +1,106 @@
+package books
+
+import (
+	"context"
+	"errors"
+
+	"till"
+	"till/store"
+)
+
+// MaxHolds is how many holds are listed.
+const MaxHolds = 1000
+
+// MaxHeld is how many payouts that wait are listed at once.
+const MaxHeld = 1000
+
+// PayoutsHeld is what holds payouts, and what waits because of it.
+type PayoutsHeld struct {
+	Holds   []store.Hold // at most MaxHolds, those of all clients first
+	Waiting int          // payouts that are kept from being sent
+}
+
+// HeldPayouts reads what holds payouts, of one client or of store.EveryClient.
+func HeldPayouts(ctx context.Context, s *store.Store, client till.ID) (out PayoutsHeld, err error) {
+	err = s.View(ctx, func(tx *store.Tx) (err error) {
+		if client == store.EveryClient {
+			out.Holds, err = tx.Holds(ctx, MaxHolds)
+		} else {
+			var of map[till.ID][]store.Hold
+			of, err = tx.HoldsOf(ctx, []till.ID{client})
+			out.Holds = of[client]
+		}
+		if err != nil {
+			return err
+		}
+		out.Waiting, err = tx.CountHeldPayouts(ctx, client)
+		return err
+	})
+	return out, err
+}
+
+// HoldPayouts is told by a person that no payouts of a client, or of
+// store.EveryClient, are to be taken and sent until ReleasePayouts. It is in force
+// when it returns: nothing is sent any more but what is on the wire. It returns
+// CodeClientNotFound. It may be run twice: the first hold stands.
+func HoldPayouts(ctx context.Context, s *store.Store, client till.ID, by, reason string) error {
+	hold := func(tx *store.Tx) error {
+		return tx.HoldPayouts(ctx, store.Hold{Client: client, Cause: store.HoldPerson, By: by, Reason: reason})
+	}
+	if client != store.EveryClient {
+		return actOn(ctx, s, client, by, "payouts.hold", reason, hold)
+	}
+	// It holds before it is told everywhere: one that is interrupted is run again.
+	if err := twice(func() error { return s.Update(ctx, hold) }); err != nil {
+		return err
+	}
+	return tellAll(ctx, s, by, "payouts.hold", reason)
+}
+
+// ReleasePayouts ends what HoldPayouts began. What waited is sent, unless
+// something else holds it still: a restore, the suspension of its client, or a hold
+// of the client, or of all. It returns CodeClientNotFound. It may be run twice.
+func ReleasePayouts(ctx context.Context, s *store.Store, client till.ID, by, reason string) error {
+	release := func(tx *store.Tx) error { return tx.ReleasePayouts(ctx, client, store.HoldPerson) }
+	var err error
+	if client != store.EveryClient {
+		err = actOn(ctx, s, client, by, "payouts.release", reason, release)
+	} else if err = tellAll(ctx, s, by, "payouts.release", reason); err == nil { // before it is done, as after a restore
+		err = twice(func() error { return s.Update(ctx, release) })
+	}
+	if err != nil {
+		return err
+	}
+	return s.HastenHeld(ctx, client)
+}
+
+// actOn does something to a client, with a line in its audit log.
+func actOn(ctx context.Context, s *store.Store, client till.ID, by, action, detail string, f func(tx *store.Tx) error) error {
+	return twice(func() error {
+		return s.Update(ctx, func(tx *store.Tx) error {
+			if _, err := tx.Client(ctx, client); err != nil {
+				return err
+			}
+			if err := auditAll(ctx, tx, []till.ID{client}, by, action, detail); err != nil {
+				return err
+			}
+			return f(tx)
+		})
+	})
+}
+
+// tellAll writes a line into the audit logs of all clients, slice by slice.
+func tellAll(ctx context.Context, s *store.Store, by, action, detail string) error {
+	return eachPage(ctx, s, func(clients []till.ID) error {
+		return s.UpdateBehind(ctx, func(tx *store.Tx) error { return auditAll(ctx, tx, clients, by, action, "all clients: "+detail) })
+	})
+}
+
+// twice does once more what may have been done: to do it twice does no harm.
+func twice(f func() error) error {
+	err := f()
+	if errors.Is(err, store.ErrUnknownCommit) {
+		err = f()
+	}
+	return err
+}

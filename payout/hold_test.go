@@ -1,0 +1,403 @@
+package payout_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"till"
+	"till/account"
+	"till/books"
+	"till/engine"
+	"till/payout"
+	"till/provider"
+	"till/provider/sandbox"
+	"till/store"
+	"till/store/storetest"
+)
+
+// suspend shuts the client out, and resume lets it in again.
+func (w *world) suspend() {
+	w.t.Helper()
+	if err := account.New(w.store, nil).Suspend(context.Background(), w.client.ID, "cli:awa"); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) resume() {
+	w.t.Helper()
+	if err := account.New(w.store, nil).Resume(context.Background(), w.client.ID, "cli:awa"); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// hold holds payouts as a person does, release ends that.
+func (w *world) hold(client till.ID) {
+	w.t.Helper()
+	if err := books.HoldPayouts(context.Background(), w.store, client, "person:Awa", "something is wrong"); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) release(client till.ID) {
+	w.t.Helper()
+	if err := books.ReleasePayouts(context.Background(), w.store, client, "person:Awa", "all is well"); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// isHeld checks that a payout waits, with its reserve, and was not sent.
+func (w *world) isHeld(t *testing.T, when string, id till.ID) {
+	t.Helper()
+	submits, checks := w.way.counts()
+	p, s := w.payout(id), w.step(id)
+	if submits != 0 || checks != 0 || p.Status != till.PayoutPending || p.Resolution.State != till.NeedsAttention || w.cases(id) != engine.CaseHeld || s == nil || s.HeldAt == 0 {
+		t.Errorf("%s it is %s, %s, after %d sends and %d checks, with the cases %q; want it held", when, p.Status, p.Resolution.State,
+			submits, checks, w.cases(id))
+	}
+	w.purse(t, 0, 1000, 0)
+}
+
+// isPaid checks that a payout that was held went out, once.
+func (w *world) isPaid(t *testing.T, when string, id till.ID) {
+	t.Helper()
+	p := w.payout(id)
+	if submits, _ := w.way.counts(); submits != 1 || p.Status != till.PayoutSuccess || w.credits(id) != 1 || w.cases(id) != "" {
+		t.Errorf("%s it is %s after %d sends, with %d credits and the cases %q; want it paid once", when, p.Status, submits, w.credits(id), w.cases(id))
+	}
+	w.purse(t, 1000, 0, 0)
+}
+
+// Suspending a client stops its money: what was not sent waits, with its
+// reserve, however long, and goes out when the client is resumed.
+func TestASuspendedClientsUnsentPayoutsAreHeldAndResumed(t *testing.T) {
+	t.Parallel()
+	inWorldWith(t, sandbox.Config{Window: time.Minute}, func(t *testing.T, w *world) {
+		p := w.unsent("4567")
+		w.suspend()
+		w.again()
+		time.Sleep(10 * time.Minute) // far beyond its window
+		w.isHeld(t, "while its client is suspended", p.ID)
+		w.resume()
+		time.Sleep(2 * time.Minute)
+		w.isPaid(t, "when its client is resumed", p.ID)
+	})
+}
+
+// What was sent before goes on: it is asked about, and its end is recorded.
+func TestASuspensionDoesNotStopWhatWasSent(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, w *world) {
+		w.deaf = true
+		p := w.create("4567")
+		time.Sleep(100 * time.Millisecond)
+		if submits, _ := w.way.counts(); submits != 1 {
+			t.Fatalf("it was sent %d times", submits)
+		}
+		w.suspend()
+		time.Sleep(5 * time.Second)
+		w.isPaid(t, "while its client is suspended", p.ID)
+	})
+}
+
+// A person's hold is for one client or for all. It refuses new payouts with the
+// answer to a retry as ever, keeps what was not sent, and ends nothing else.
+func TestAPersonHoldsThePayoutsOfOneClientOrOfAll(t *testing.T) {
+	t.Parallel()
+	for name, all := range map[string]bool{"one client": false, "all": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorldWith(t, sandbox.Config{Window: time.Minute}, func(t *testing.T, w *world) {
+				ctx := context.Background()
+				other := storetest.NewClient(t, w.store, till.Test)
+				fund(t, w.store, other, 1000)
+				whom := w.client.ID
+				if all {
+					whom = store.EveryClient
+				}
+				w.stop()
+				w.restart(onlyAccepts)
+				key := till.NewID(w.store.Now()).String()
+				first, err := w.master.Create(ctx, w.who(), request(t, key, "4567", "1000"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.hold(whom)
+				w.hold(whom) // a second time changes nothing
+				w.again()
+				if _, err := w.try("4567", 1000); till.ErrorCode(err) != till.CodePayoutsHeld {
+					t.Errorf("a new payout: %v", err)
+				}
+				if c, err := w.master.Create(ctx, w.who(), request(t, key, "4567", "1000")); err != nil || !c.Replayed || c.Payout.ID != first.Payout.ID {
+					t.Errorf("a retry of an old one: %+v, %v", c, err)
+				}
+				time.Sleep(10 * time.Minute)
+				w.isHeld(t, "while payouts are held", first.Payout.ID)
+				c, err := w.master.Create(ctx, payout.Client{Client: other, Enabled: func(string) bool { return true }}, request(t, key, "4567", "1000"))
+				if held := till.ErrorCode(err) == till.CodePayoutsHeld; held != all || err == nil == all {
+					t.Errorf("another client's payout: %+v, %v", c.Payout, err)
+				}
+				if held, err := books.HeldPayouts(ctx, w.store, store.EveryClient); err != nil || held.Waiting != 1 || len(held.Holds) != 1 ||
+					held.Holds[0].By != "person:Awa" || held.Holds[0].Reason != "something is wrong" || held.Holds[0].Client != whom {
+					t.Errorf("what is held: %+v, %v", held, err)
+				}
+				time.Sleep(5 * time.Second)
+				before, _ := w.way.counts()
+				w.release(whom)
+				time.Sleep(2 * time.Minute)
+				after, _ := w.way.counts()
+				if p := w.payout(first.Payout.ID); p.Status != till.PayoutSuccess || after-before != 1 || w.credits(p.ID) != 1 || w.cases(p.ID) != "" {
+					t.Errorf("released, it is %s after %d sends, with the cases %q", p.Status, after-before, w.cases(p.ID))
+				}
+				w.purse(t, 1000, 0, 0)
+				if got := w.acts("payouts."); got != "payouts.hold payouts.hold payouts.release" {
+					t.Errorf("the audit log has %q", got)
+				}
+			})
+		})
+	}
+}
+
+// acts lists the actions in the client's audit log that begin with a word.
+func (w *world) acts(prefix string) string {
+	w.t.Helper()
+	var acts []string
+	w.view(func(ctx context.Context, tx *store.Tx) error {
+		rows, err := tx.Audit(ctx, w.client.ID, 0, 1000)
+		for _, r := range rows {
+			if strings.HasPrefix(r.Action, prefix) {
+				acts = append(acts, r.Action)
+			}
+		}
+		return err
+	})
+	return strings.Join(acts, " ")
+}
+
+// Holds of different causes stand side by side: what one has held another does
+// not release.
+func TestHoldsOfDifferentCausesAreIndependent(t *testing.T) {
+	t.Parallel()
+	inWorldWith(t, sandbox.Config{Window: time.Minute}, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		w.restored(w.store.Now())
+		if _, err := books.Release(ctx, w.store, "person:Awa"); err != nil { // so that what is made now is not one of the old
+			t.Fatal(err)
+		}
+		p := w.unsent("4567")
+		w.suspend()
+		w.hold(w.client.ID)
+		w.hold(store.EveryClient)
+		w.again()
+		for _, c := range []struct {
+			name    string
+			release func()
+		}{
+			{"while all hold it", func() {}},
+			{"when a restore is released", func() {
+				if _, err := books.Release(ctx, w.store, "person:Awa"); err != nil {
+					t.Fatal(err)
+				}
+			}},
+			{"when everybody's are released", func() { w.release(store.EveryClient) }},
+			{"when its client is resumed", w.resume},
+		} {
+			c.release()
+			time.Sleep(5 * time.Minute)
+			w.isHeld(t, c.name, p.ID)
+		}
+		w.release(w.client.ID)
+		time.Sleep(2 * time.Minute)
+		w.isPaid(t, "when its client's are released", p.ID)
+	})
+}
+
+// A hold is seen at the last moment: a process that has claimed a payout and
+// stands still before it sends, or waits for its commit, does not send it.
+func TestAHoldStopsWhatIsClaimedAndNotSent(t *testing.T) {
+	t.Parallel()
+	inWorldWith(t, sandbox.Config{Window: time.Minute, Look: time.Second}, func(t *testing.T, w *world) {
+		w.way.mu.Lock()
+		w.way.pause = 10 * time.Second
+		w.way.mu.Unlock()
+		_, stop := w.start() // a second instance
+		defer stop()
+		p := w.create("4567")
+		time.Sleep(2 * time.Second)
+		if s := w.step(p.ID); s.Sends != 1 || s.LeaseUntil == 0 {
+			t.Fatalf("the step is %+v; want it claimed for its first send", s)
+		}
+		w.hold(store.EveryClient)
+		time.Sleep(5 * time.Minute)
+		w.isHeld(t, "claimed before and held since", p.ID)
+		w.release(store.EveryClient)
+		time.Sleep(time.Minute)
+		w.isPaid(t, "released", p.ID)
+	})
+}
+
+// One whose send was begun and left nothing can be cancelled while it is held.
+func TestAHeldPayoutIsCancelledWhateverItsFirstSendCameTo(t *testing.T) {
+	t.Parallel()
+	inWorldWith(t, sandbox.Config{Window: time.Minute}, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		w.way.set(func(context.Context, provider.Request, int) (provider.Result, error) {
+			return provider.Result{}, fmt.Errorf("%w: dial refused", provider.ErrNotSent)
+		}, nil)
+		begun := w.create("4567")
+		time.Sleep(100 * time.Millisecond)
+		w.suspend()
+		time.Sleep(5 * time.Minute)
+		if s := w.step(begun.ID); s.Sends != 0 || s.SendStartedAt == 0 || s.HeldAt == 0 {
+			t.Fatalf("the step is %+v; want one whose send was begun, did not leave, and is held", s)
+		}
+		if p, err := w.master.CancelFor(ctx, w.ref(begun.ID), "person:Awa", "fraud"); err != nil || p.Status != till.PayoutCancelled {
+			t.Errorf("cancel: %v", err)
+		}
+		w.purse(t, 0, 0, 0)
+		if w.cases(begun.ID) != "" || w.kinds(begun.ID) != "pending cancelled" {
+			t.Errorf("it has the cases %q and the events %q", w.cases(begun.ID), w.kinds(begun.ID))
+		}
+		w.way.set(nil, nil)
+		w.resume()
+		time.Sleep(5 * time.Minute)
+		if p := w.payout(begun.ID); p.Status != till.PayoutCancelled || w.credits(begun.ID) != 0 {
+			t.Errorf("after the release it is %s with %d credits", p.Status, w.credits(begun.ID))
+		}
+	})
+}
+
+// What was sent, and is proven absent, is not sent again while payouts are held.
+// Its time runs, because nobody can cancel it: it ends as failed.
+func TestAHoldStopsASecondSend(t *testing.T) {
+	t.Parallel()
+	inWorldWith(t, sandbox.Config{Window: 3 * time.Minute}, func(t *testing.T, w *world) {
+		w.way.set(func(context.Context, provider.Request, int) (provider.Result, error) {
+			return provider.Result{}, errAway
+		}, nil)
+		p := w.create("4567")
+		time.Sleep(time.Millisecond)
+		w.hold(w.client.ID)
+		time.Sleep(2 * time.Minute)
+		submits, _ := w.way.counts()
+		if got := w.payout(p.ID); submits != 1 || got.Status != till.PayoutPending || w.cases(p.ID) != engine.CaseHeld {
+			t.Errorf("in its time it is %s after %d sends, with the cases %q; want it held after one", got.Status, submits, w.cases(p.ID))
+		}
+		w.purse(t, 0, 1000, 0)
+		time.Sleep(2 * time.Minute)
+		submits, _ = w.way.counts()
+		if got := w.payout(p.ID); submits != 1 || got.Status != till.PayoutFailed || w.cases(p.ID) != "" {
+			t.Errorf("after its time it is %s after %d sends, with the cases %q; want failed after one", got.Status, submits, w.cases(p.ID))
+		}
+		w.purse(t, 0, 0, 0)
+		if held, err := books.HeldPayouts(context.Background(), w.store, store.EveryClient); err != nil || held.Waiting != 0 {
+			t.Errorf("%+v wait, %v", held, err)
+		}
+	})
+}
+
+// The kill switch on two instances that are at work: what comes to the operator
+// came within a second of the hold, what was not sent is paid once after the
+// release, or was cancelled and never is.
+func TestAHoldIsInForceOnEveryInstanceWithinASecond(t *testing.T) {
+	t.Parallel()
+	onTwins(t, func(t *testing.T, w *twins) {
+		client := storetest.NewClient(t, w.stores[0], till.Test)
+		fund(t, w.stores[0], client, 2_000_000)
+		n := rounds() * 5
+		made := make([]till.ID, n)
+		create := func(i int, story string) {
+			c, err := w.masters[i%2].Create(t.Context(), anyMethod(client), request(t, till.NewID(till.TimeOf(time.Now())).String(), story, "100"))
+			if err == nil {
+				made[i] = c.Payout.ID
+			} else if till.ErrorCode(err) != till.CodePayoutsHeld {
+				t.Error(err)
+			}
+		}
+		var creating sync.WaitGroup
+		for i := range n / 2 {
+			creating.Go(func() { create(i, "0020") }) // kept back for a while, so they are held for certain
+		}
+		creating.Wait()
+		for i := n / 2; i < n; i++ {
+			creating.Go(func() { create(i, "4567") })
+		}
+		if err := books.HoldPayouts(t.Context(), w.stores[1], store.EveryClient, "person:Awa", "something is wrong"); err != nil {
+			t.Fatal(err)
+		}
+		inForce := time.Now().Add(time.Second)
+		creating.Wait()
+		open := w.waits(t, client.ID, inForce)
+		if paid := w.paid(t); len(open) < n/2 || slices.ContainsFunc(open, func(id till.ID) bool { return paid[id] > 0 }) {
+			t.Errorf("of %d payouts %d are held; want half of them at least, and none of them paid", n, len(open))
+		}
+		// Half of them are cancelled, by either instance, while all are released.
+		var mu sync.Mutex
+		cancelled := map[till.ID]bool{}
+		var cancelling sync.WaitGroup
+		for i, id := range open {
+			if i%2 == 0 {
+				continue
+			}
+			cancelling.Go(func() {
+				p, err := w.masters[i/2%2].CancelFor(t.Context(), store.Ref{Client: client.ID, ID: id}, "person:Awa", "not needed")
+				switch {
+				case err == nil && p.Status == till.PayoutCancelled:
+					mu.Lock()
+					cancelled[id] = true
+					mu.Unlock()
+				case till.ErrorCode(err) != till.CodeNotCancellable:
+					t.Errorf("cancel a held payout: %v", err)
+				}
+			})
+		}
+		if err := books.ReleasePayouts(t.Context(), w.stores[0], store.EveryClient, "person:Awa", ""); err != nil {
+			t.Fatal(err)
+		}
+		cancelling.Wait()
+		w.settled(t, client.ID)
+		paid := w.paid(t)
+		for _, id := range made {
+			if want := map[bool]int{false: 1}[cancelled[id]]; !id.IsZero() && paid[id] != want {
+				t.Errorf("payout %s was paid %d times; cancelled: %v", id, paid[id], cancelled[id])
+			}
+		}
+		t.Logf("%d were held, %d of them cancelled", len(open), len(cancelled))
+	})
+}
+
+// waits checks that nothing was sent after a time, waits until all that is open
+// of a client is held, and returns it.
+func (w *twins) waits(t *testing.T, client till.ID, inForce time.Time) []till.ID {
+	t.Helper()
+	var open []till.ID
+	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		var free int
+		err := w.stores[0].Update(t.Context(), func(tx *store.Tx) error {
+			open, free = nil, 0
+			steps, err := tx.LockOpenSteps(t.Context(), client, till.ID{}, false, 1000)
+			for _, s := range steps {
+				if open = append(open, s.SubjectID); s.HeldAt == 0 {
+					free++
+				}
+				if s.Sends > 0 && s.SendStartedAt > till.TimeOf(inForce) {
+					t.Errorf("payout %s was sent after the hold was in force", s.SubjectID)
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if free == 0 {
+			return open
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d of %d open payouts are not held after a minute", free, len(open))
+		}
+	}
+}
