@@ -46,6 +46,7 @@ type File struct {
 	Aside        till.Money            // what the operator reported instead, put aside; zero where nothing was
 	Owed         []store.Owing         // what the client came to owe by it
 	Handle       string                // the operator's own id of the request, while it is open and gave one
+	HeldAt       till.Time             // since when it is kept from being sent; zero: it is not
 	Audit        []*store.AuditRow     // the newest maxLines of them
 	Others       []*store.Case         // open cases about the same subject
 
@@ -129,7 +130,7 @@ func (f *File) read(ctx context.Context, tx *store.Tx) (err error) {
 		return err
 	}
 	if step != nil {
-		f.Handle = step.Handle
+		f.Handle, f.HeldAt = step.Handle, step.HeldAt
 	}
 	if err := f.readSubject(ctx, tx, ref); err != nil {
 		return err

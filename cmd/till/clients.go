@@ -129,7 +129,11 @@ func newClientSuspend(verb, done, short string, act func(*account.Accounts, cont
 		},
 	}
 	if verb == "suspend" {
-		cmd.Long = "Shut a client out until it is resumed. Its open payments go on: customers may have paid."
+		cmd.Long = `Shut a client out until it is resumed. Its payouts that were not sent are held,
+with their reserves, until it is resumed or somebody cancels them ('till payout
+cancel'). What was sent goes on, payments too: customers may have paid. A payment
+that was not sent is not sent any more: unless the client is resumed before its
+time is over, it ends as failed.`
 	}
 	addDatabaseFlag(cmd, &database)
 	addJSONFlag(cmd, &asJSON)

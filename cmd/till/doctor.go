@@ -160,6 +160,9 @@ func (d *doctor) examineStore(ctx context.Context, database, secretFile string) 
 		return err
 	}
 	d.judge("strays", strays > 0, isRisky, "none is open", fmt.Sprintf("%s: money that names us and that nobody has; see 'till strays'", openStrays(strays)))
+	if err := d.examineHolds(ctx, s); err != nil {
+		return err
+	}
 	if secretFile == "" {
 		return nil
 	}

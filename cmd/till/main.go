@@ -83,7 +83,7 @@ func newRoot() *cobra.Command {
 			return checkDatabase(cmd.Flags())
 		},
 	}
-	root.AddCommand(newDev(), newServe(), newClient(), newKey(), newPayment(), newPayout(), newAdjust(), newCases(), newStrays(), newAudit(),
+	root.AddCommand(newDev(), newServe(), newClient(), newKey(), newPayment(), newPayout(), newPayouts(), newAdjust(), newCases(), newStrays(), newAudit(),
 		newStatement(), newVerify(), newReconcile(), newConnections(), newSimulate(), newDoctor(), newRestored(), newBench(),
 		newMigrate(), newVersion())
 	return root

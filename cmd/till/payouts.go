@@ -14,7 +14,7 @@ import (
 )
 
 func newPayout() *cobra.Command {
-	return newGroup("payout", "Look at a payout, or end one on evidence", newPayoutShow(), newPayoutResolve())
+	return newGroup("payout", "Look at a payout, take one back, or end one on evidence", newPayoutShow(), newPayoutCancel(), newPayoutResolve())
 }
 
 // findPayout returns a payout, looking with every client unless one is named.

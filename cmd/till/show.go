@@ -82,6 +82,9 @@ func printSubject(w io.Writer, f *books.File, asJSON bool) error {
 			row("client", f.ClientID)
 			alikeRows(p, f.Payout.Country, f.Payout.Phone, f.Payout.Reference, f.Payout.Fee, row)
 			row("may be sent until", p.ExpiresAt)
+			if !f.HeldAt.IsZero() {
+				row("held", "since "+f.HeldAt.String()+"; see 'till payouts held'")
+			}
 		}
 		historyRows(f, row)
 		for _, c := range f.Others {
@@ -152,6 +155,7 @@ func subjectOfFile(f *books.File) map[string]any {
 	out := map[string]any{
 		"client_id": f.ClientID.String(), "submission_reference": sent, "operator_request_id": textOrNull(f.Handle), "put_aside": moneyOrNull(f.Aside),
 		"transactions": transactions, "owed": owed, "cases": cases, "attempts": attemptsOut(f.Attempts),
+		"held_at": timeOrNull(f.HeldAt),
 	}
 	if f.Payment != nil {
 		out["payment"] = json.RawMessage(f.Payment.AppendJSON(nil))

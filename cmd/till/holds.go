@@ -1,0 +1,275 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"till"
+	"till/books"
+	"till/server"
+	"till/store"
+)
+
+func newPayouts() *cobra.Command {
+	return newGroup("payouts", "Hold payouts, release them, and list what waits", newPayoutsHold(), newPayoutsRelease(), newPayoutsHeld())
+}
+
+func newPayoutsHold() *cobra.Command {
+	return newHold("hold", "Take and send no payouts until they are released",
+		`Take and send no payouts of a client, or without --client of anybody. It is in
+force on every instance when the command returns: new payouts are answered 503
+payouts_held, and what was not sent waits, with its reserve, each with a case
+'held'. What is on the wire already is asked about as ever. A payout that waits
+does not run out; 'till payout cancel' takes one back. 'till payouts release' ends
+it.`, true, books.HoldPayouts)
+}
+
+func newPayoutsRelease() *cobra.Command {
+	return newHold("release", "Take and send payouts again",
+		`End what 'till payouts hold' began, for a client or, without --client, for all.
+What waited is sent, with a whole window from now on, unless something else holds
+it still: a hold of the client or of everybody, a restore ('till restored
+--release'), or the suspension of the client ('till client resume').`, false, books.ReleasePayouts)
+}
+
+// newHold makes the command that holds payouts or releases them.
+func newHold(verb, short, long string, why bool, act func(ctx context.Context, s *store.Store, client till.ID, by, reason string) error) *cobra.Command {
+	var database, client, by, reason string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   verb,
+		Short: short,
+		Long:  long,
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			id, err := clientOrAll(client)
+			if err != nil {
+				return err
+			}
+			if (why || reason != "") && !isLine(reason, books.MaxReason) {
+				return fmt.Errorf("--reason must say why on one line, in at most %d characters", books.MaxReason)
+			}
+			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+				if err := act(cmd.Context(), s, id, by, server.Redact(reason)); err != nil {
+					return err
+				}
+				held, err := books.HeldPayouts(cmd.Context(), s, id)
+				if err != nil {
+					return err
+				}
+				return printHolds(cmd.OutOrStdout(), held, nil, asJSON)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&client, "client", "", "only this client's (default everybody's)")
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for the audit log"+map[bool]string{true: " (required)"}[why])
+	addByFlag(cmd, &by, "who says so (required)")
+	cmd.MarkFlagRequired("by")
+	if why {
+		cmd.MarkFlagRequired("reason")
+	}
+	addDatabaseFlag(cmd, &database)
+	addJSONFlag(cmd, &asJSON)
+	return cmd
+}
+
+// clientOrAll reads a client's id; without one all are meant.
+func clientOrAll(client string) (till.ID, error) {
+	if client == "" {
+		return store.EveryClient, nil
+	}
+	return parseID(client, "client")
+}
+
+func newPayoutsHeld() *cobra.Command {
+	var database, client, after string
+	var limit int
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "held",
+		Short: "List what holds payouts, and the payouts that wait",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			id, err := clientOrAll(client)
+			if err != nil {
+				return err
+			}
+			if limit < 1 || limit > books.MaxHeld {
+				return fmt.Errorf("--limit is from 1 to %d", books.MaxHeld)
+			}
+			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+				held, err := books.HeldPayouts(cmd.Context(), s, id)
+				if err != nil {
+					return err
+				}
+				waiting, err := waitingPayouts(cmd.Context(), s, id, after, limit)
+				if err != nil {
+					return err
+				}
+				if len(waiting) == limit {
+					printf(cmd.ErrOrStderr(), "till: %d payouts are shown; those after them: --after %s\n", limit, waiting[limit-1].PayoutID)
+				}
+				return printHolds(cmd.OutOrStdout(), held, waiting, asJSON)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&client, "client", "", "only this client's")
+	cmd.Flags().IntVar(&limit, "limit", 200, fmt.Sprintf("how many payouts, at most %d", books.MaxHeld))
+	cmd.Flags().StringVar(&after, "after", "", "the id of the last payout of the page before")
+	addDatabaseFlag(cmd, &database)
+	addJSONFlag(cmd, &asJSON)
+	return cmd
+}
+
+// waitingPayout is a payout that waits because payouts are held.
+type waitingPayout struct {
+	PayoutID  string            `json:"payout_id"`
+	ClientID  string            `json:"client_id"`
+	Status    till.PayoutStatus `json:"status"`
+	Amount    string            `json:"amount"`
+	Currency  string            `json:"currency"`
+	CreatedAt string            `json:"created_at"`
+	HeldAt    string            `json:"held_at"`
+}
+
+func waitingPayouts(ctx context.Context, s *store.Store, client till.ID, after string, limit int) ([]waitingPayout, error) {
+	var last store.Ref
+	if after != "" {
+		p, err := findPayout(ctx, s, after, "")
+		if err != nil {
+			return nil, err
+		}
+		last = store.Ref{Client: p.ClientID, ID: p.ID}
+	}
+	out := []waitingPayout{}
+	err := s.View(ctx, func(tx *store.Tx) error {
+		out = out[:0]
+		held, err := tx.HeldPayouts(ctx, client, last, limit)
+		if err != nil {
+			return err
+		}
+		refs := make([]store.Ref, len(held))
+		for i, h := range held {
+			refs[i] = h.Ref
+		}
+		rows, err := tx.Payouts(ctx, refs)
+		for _, h := range held {
+			if p := rows[h.Ref]; p != nil {
+				out = append(out, waitingPayout{p.ID.String(), p.ClientID.String(), p.Status, p.Amount.Value(), p.Amount.Currency,
+					p.CreatedAt.String(), h.Since.String()})
+			}
+		}
+		return err
+	})
+	return out, err
+}
+
+// holdJSON is a hold as the commands print it.
+type holdJSON struct {
+	ClientID *string `json:"client_id"` // null: all
+	Cause    string  `json:"cause"`     // restored, person or suspended
+	Since    string  `json:"since"`
+	By       string  `json:"by"`
+	Reason   *string `json:"reason"`
+}
+
+// ofWhom says whose payouts a hold is about.
+func ofWhom(h store.Hold) string {
+	if h.Client == store.EveryClient {
+		return "all clients"
+	}
+	return "client " + h.Client.String()
+}
+
+// whyHeld says why, and what ends it.
+func whyHeld(h store.Hold) string {
+	switch h.Cause {
+	case store.HoldRestored:
+		return "an old database was put back; see 'till restored --show'"
+	case store.HoldSuspended:
+		return "the client is suspended; 'till client resume' ends it"
+	}
+	return h.Reason
+}
+
+// printHolds prints what holds payouts, and those that wait where they are
+// asked for.
+func printHolds(w io.Writer, held books.PayoutsHeld, waiting []waitingPayout, asJSON bool) error {
+	if asJSON {
+		holds := make([]holdJSON, len(held.Holds))
+		for i, h := range held.Holds {
+			holds[i] = holdJSON{idOrNull(h.Client), h.Cause, h.At.String(), h.By, textOrNull(h.Reason)}
+		}
+		out := map[string]any{"holds": holds, "waiting": held.Waiting}
+		if waiting != nil {
+			out["items"] = waiting
+		}
+		return printJSON(w, out)
+	}
+	err := table(w, func(row func(...any)) {
+		for _, h := range held.Holds {
+			row("held", ofWhom(h), "since "+h.At.String(), "by "+h.By, whyHeld(h))
+		}
+	})
+	if len(held.Holds) == 0 {
+		_, err = printLine(w, "Nothing holds payouts.")
+	}
+	_, told := printf(w, "%s.\n", waitingText(held.Waiting))
+	if err = errors.Join(err, told); err != nil || len(waiting) == 0 {
+		return err
+	}
+	printLine(w, "")
+	return table(w, func(row func(...any)) {
+		row("PAYOUT", "CLIENT", "AMOUNT", "CREATED", "HELD SINCE")
+		for _, p := range waiting {
+			row(p.PayoutID, p.ClientID, p.Amount+" "+p.Currency, p.CreatedAt, p.HeldAt)
+		}
+	})
+}
+
+// waitingText says how many payouts wait.
+func waitingText(n int) string {
+	if n == 1 {
+		return "1 payout waits"
+	}
+	return fmt.Sprintf("%d payouts wait", n)
+}
+
+// maxToldHolds is how many holds the doctor tells one by one.
+const maxToldHolds = 10
+
+// examineHolds tells that payouts are held, since when, why, and how many wait.
+// That clients are suspended is how things are, unless money waits for it.
+func (d *doctor) examineHolds(ctx context.Context, s *store.Store) error {
+	held, err := books.HeldPayouts(ctx, s, store.EveryClient)
+	if err != nil {
+		return err
+	}
+	told, suspended := 0, 0
+	for _, h := range held.Holds {
+		if h.Cause == store.HoldSuspended {
+			suspended++
+		} else if told++; told <= maxToldHolds {
+			d.find("payouts", isRisky, "those of %s are held since %s by %s: %s", ofWhom(h), h.At, h.By, whyHeld(h))
+		}
+	}
+	if told > maxToldHolds {
+		d.find("payouts", isRisky, "those of %d more clients are held", told-maxToldHolds)
+	}
+	if suspended > 0 && held.Waiting > 0 {
+		d.find("payouts", isRisky, "those of %s are held: suspended", clientsText(suspended))
+	}
+	d.judge("payouts", held.Waiting > 0 || told > 0, isRisky, "none is held", waitingText(held.Waiting)+" to be released; see 'till payouts held'")
+	return nil
+}
+
+func clientsText(n int) string {
+	if n == 1 {
+		return "1 client"
+	}
+	return fmt.Sprintf("%d clients", n)
+}
