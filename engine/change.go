@@ -46,6 +46,7 @@ type Change[R Row] struct {
 	answers  []*Answer                   // all that it was begun with
 
 	holds     map[till.ID][]store.Hold // of the clients of what is to be held
+	noCase    map[store.Ref]bool       // of those that nothing holds any more, which nobody has to look at for another reason
 	restoring bool                     // an old database was put back and is not released; known where something is to be held
 
 	strays strays // that the successes among the answers may be about

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -111,7 +112,11 @@ func (e *Engine) mayPayOut(ctx context.Context, client till.ID) error {
 	return nil
 }
 
-// readHolds reads what holds the rows that answers would hold.
+// maxKinds is how many open cases of a row are looked at: one of each kind.
+const maxKinds = 20
+
+// readHolds reads what holds the rows that answers would hold, and what else those
+// are on the attention list for that nothing holds any more.
 func (b *Change[R]) readHolds(ctx context.Context) (err error) {
 	var clients []till.ID
 	for _, a := range b.answers {
@@ -125,8 +130,21 @@ func (b *Change[R]) readHolds(ctx context.Context) (err error) {
 	if b.holds, err = b.Tx.HoldsOf(ctx, clients); err != nil {
 		return err
 	}
-	b.restoring, err = b.Tx.Restoring(ctx)
-	return err
+	if b.restoring, err = b.Tx.Restoring(ctx); err != nil {
+		return err
+	}
+	b.noCase = make(map[store.Ref]bool)
+	for _, a := range b.answers {
+		if a.Action != Hold || holdsAny(b.noun.Name, b.holds[a.Ref.Client]) {
+			continue
+		}
+		open, err := b.Tx.Cases(ctx, store.CaseFilter{Client: a.Ref.Client, Subject: a.Ref.ID, Limit: maxKinds})
+		if err != nil {
+			return err
+		}
+		b.noCase[a.Ref] = !slices.ContainsFunc(open, func(c *store.Case) bool { return c.Kind != CaseHeld })
+	}
+	return nil
 }
 
 // hold keeps a row from being sent for as long as anything holds it, and lets go
@@ -167,6 +185,10 @@ func (b *Change[R]) letGo(row R, s *store.Step, now till.Time) {
 	s.HeldAt, s.DueAt = 0, now
 	if s.Kind == store.KindPayout && unsent(s) && p.ExpiresAt < now+p.Window {
 		b.extended = append(b.extended, extended{p.Ref, now + p.Window})
+	}
+	if *p.Attention && b.noCase[p.Ref] {
+		*p.Attention = false
+		b.Touch(row)
 	}
 	b.closed = append(b.closed, store.Closing{Ref: p.Ref, By: "engine", At: now, Kinds: []string{CaseHeld}, Reason: "it is no longer held"})
 }
