@@ -44,7 +44,7 @@ func (a *Accounts) CreateClient(ctx context.Context, name string, mode till.Mode
 				}
 			}
 			key.CreatedAt = at
-			return did{action: "client.create", detail: string(mode) + " client with key " + key.ID}, tx.InsertKey(ctx, &key)
+			return did{action: "client.create", detail: string(mode) + " client with " + described(&key)}, tx.InsertKey(ctx, &key)
 		})
 	}, func(tx *store.Tx) (bool, error) { return clientExists(ctx, tx, c.ID) })
 	if err != nil {

@@ -53,7 +53,7 @@ func (a *Accounts) createKey(ctx context.Context, key till.Key, actor string) (s
 				return did{}, err
 			}
 			key.CreatedAt = at
-			return did{action: "key.create", detail: "key " + key.ID}, tx.InsertKey(ctx, &key)
+			return did{action: "key.create", detail: described(&key)}, tx.InsertKey(ctx, &key)
 		})
 	}, func(tx *store.Tx) (bool, error) { return keyExists(ctx, tx, &key) })
 	if err != nil {
@@ -125,8 +125,8 @@ func (a *Accounts) rotateKey(ctx context.Context, key till.Key, overlap time.Dur
 	defer a.cache.forget(key.ClientID)
 	err = a.commit(ctx, func(tx *store.Tx) error {
 		return a.act(ctx, tx, key.ClientID, actor, func(at till.Time) (did, error) {
-			what := did{action: "key.rotate", detail: "key " + key.Replaces + " into key " + key.ID + ", overlap " + overlap.String()}
-			return what, rotate(ctx, tx, &key, overlap, at)
+			was, err := rotate(ctx, tx, &key, overlap, at)
+			return did{action: "key.rotate", detail: was + " into " + described(&key) + ", overlap " + overlap.String()}, err
 		})
 	}, func(tx *store.Tx) (bool, error) { return keyExists(ctx, tx, &key) })
 	if err != nil {
@@ -135,39 +135,53 @@ func (a *Accounts) rotateKey(ctx context.Context, key till.Key, overlap time.Dur
 	return text, &key, nil
 }
 
-// rotate writes both keys. With an overlap of 0 the number of active keys
+// rotate writes both keys, and returns what the old one was. With an overlap of 0 the number of active keys
 // stays, so an emergency rotation is never refused for there being too many.
-func rotate(ctx context.Context, tx *store.Tx, key *till.Key, overlap time.Duration, at till.Time) error {
+func rotate(ctx context.Context, tx *store.Tx, key *till.Key, overlap time.Duration, at till.Time) (was string, err error) {
 	old, err := tx.Key(ctx, key.ClientID, key.Replaces)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if !old.Active(at) {
-		return till.Errorf(till.CodeKeyNotFound, "There is no such active key.")
+		return "", till.Errorf(till.CodeKeyNotFound, "There is no such active key.")
 	}
 	successors, err := tx.Successors(ctx, key.ClientID, old.ID)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if len(successors) > 0 {
-		return invalid(till.FieldError{Code: till.FieldTooMany, Detail: "The key has a successor already, key " + successors[0].ID + ": rotate that one, or revoke it first."})
+		return "", invalid(till.FieldError{Code: till.FieldTooMany, Detail: "The key has a successor already, key " + successors[0].ID + ": rotate that one, or revoke it first."})
 	}
 	if overlap > 0 {
 		if err := checkRoom(ctx, tx, key.ClientID); err != nil {
-			return err
+			return "", err
 		}
 	}
+	was = described(old)
 	key.Name, key.Scopes, key.CreatedAt, key.ExpiresAt = old.Name, old.Scopes, at, old.ExpiresAt
 	if err := bindToMaker(ctx, tx, key, at); err != nil {
-		return err
+		return "", err
 	}
 	if end := at.Add(overlap); old.ExpiresAt.IsZero() || end < old.ExpiresAt {
 		old.ExpiresAt = end
 	}
 	if err := tx.UpdateKey(ctx, old); err != nil {
-		return err
+		return "", err
 	}
-	return tx.InsertKey(ctx, key)
+	return was, tx.InsertKey(ctx, key)
+}
+
+// described returns a key as audit rows name it: with what it may do, and how
+// long.
+func described(k *till.Key) string {
+	text := "key " + k.ID + ", scopes"
+	for _, scope := range k.Scopes {
+		text += " " + string(scope)
+	}
+	if !k.ExpiresAt.IsZero() {
+		text += ", expires " + k.ExpiresAt.String()
+	}
+	return text
 }
 
 // FlagExposed notes that a key was seen in a URL, where logs keep it, so that

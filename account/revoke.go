@@ -58,14 +58,14 @@ func revoke(ctx context.Context, tx *store.Tx, client till.ID, keyID string, cas
 	var acts []did
 	if k.RevokedAt.IsZero() {
 		k.RevokedAt = at
-		acts = append(acts, did{action: "key.revoke", detail: "key " + keyID})
+		acts = append(acts, did{action: "key.revoke", detail: described(k)})
 		if err := tx.UpdateKey(ctx, k); err != nil {
 			return r, what, err
 		}
 	}
 	for _, d := range r.Ended {
 		d.RevokedAt = at
-		acts = append(acts, did{action: "key.revoke", detail: "key " + d.ID + ", which descends from key " + keyID})
+		acts = append(acts, did{action: "key.revoke", detail: described(d) + ", which descends from key " + keyID})
 		if err := tx.UpdateKey(ctx, d); err != nil {
 			return r, what, err
 		}

@@ -90,6 +90,56 @@ func TestEveryActLeavesAnAuditRow(t *testing.T) {
 	}
 }
 
+// Who reads the audit log sees what a key could do and where events went, before
+// and after, and no credential that an address holds.
+func TestAuditRowsHaveOldAndNewScopesAndURLs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{})
+	defer w.stop()
+	client, key := w.clients["other"], w.keys["other_manager"]
+	do := func(method, target, body string) (id string, row *store.AuditRow) {
+		t.Helper()
+		a := w.do(method, "/v1"+target, key, body)
+		if a.Code >= 300 {
+			t.Fatalf("%s %s: %d %s", method, target, a.Code, a.Body)
+		}
+		var v struct{ ID string }
+		json.Unmarshal(a.Body.Bytes(), &v)
+		rows := w.audit(client.ID)
+		return v.ID, rows[len(rows)-1]
+	}
+	want := func(row *store.AuditRow, action, detail string) {
+		t.Helper()
+		if row.Action != action || row.Detail != detail {
+			t.Errorf("got %s %q\nwant %s %q", row.Action, row.Detail, action, detail)
+		}
+	}
+	made, row := do("POST", "/api-keys", `{"scopes":["payouts:read","payments:read"],"expires_at":"2099-01-01T00:00:00Z"}`)
+	want(row, "key.create", "key "+made+", scopes payments:read payouts:read, expires 2099-01-01T00:00:00.000000Z")
+	next, row := do("POST", "/api-keys/"+made+"/rotate", `{"overlap_seconds":60}`)
+	want(row, "key.rotate", "key "+made+", scopes payments:read payouts:read, expires 2099-01-01T00:00:00.000000Z into key "+next+
+		", scopes payments:read payouts:read, expires 2099-01-01T00:00:00.000000Z, overlap 1m0s")
+	_, row = do("DELETE", "/api-keys/"+next, "")
+	want(row, "key.revoke", "key "+next+", scopes payments:read payouts:read, expires 2099-01-01T00:00:00.000000Z")
+
+	hook, row := do("POST", "/webhook-endpoints", `{"url":"https://8.8.8.8/hook?token=s3cret","events":["payment.success"]}`)
+	want(row, "webhook_endpoint.create", "url https://8.8.8.8/hook?…, events payment.success")
+	hook = "/webhook-endpoints/" + hook
+	_, row = do("PATCH", hook, `{"url":"https://8.8.4.4/other","events":["payout.success","payment.failed"]}`)
+	want(row, "webhook_endpoint.patch", "url https://8.8.8.8/hook?… into https://8.8.4.4/other, events payment.success into payment.failed payout.success")
+	_, row = do("PATCH", hook, `{"url":"https://8.8.4.4/other?token=s3cret"}`)
+	want(row, "webhook_endpoint.patch", "url https://8.8.4.4/other into https://8.8.4.4/other?…")
+	_, row = do("PATCH", hook, `{"url":"https://8.8.4.4/other?token=s3cret2"}`)
+	want(row, "webhook_endpoint.patch", "url https://8.8.4.4/other?… into https://8.8.4.4/other?…")
+	_, row = do("DELETE", hook, "")
+	want(row, "webhook_endpoint.delete", "url https://8.8.4.4/other?…, events payment.failed payout.success")
+	for _, a := range w.audit(client.ID) {
+		if strings.Contains(a.Detail, "s3cret") {
+			t.Errorf("a credential is in the audit log: %q", a.Detail)
+		}
+	}
+}
+
 // audit reads a client's audit log.
 func (w *world) audit(client till.ID) (out []*store.AuditRow) {
 	w.t.Helper()

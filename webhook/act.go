@@ -3,6 +3,8 @@ package webhook
 import (
 	"context"
 	"errors"
+	"net/url"
+	"strings"
 
 	"till"
 	"till/store"
@@ -80,4 +82,25 @@ func (s *Endpoints) actOn(ctx context.Context, client, id till.ID, actor string,
 		e.LastEvent = h.LastEvent
 		return f(ctx, tx, e, h, at)
 	}, nil)
+}
+
+// described returns an endpoint as audit rows tell of it.
+func described(e *store.Endpoint) string {
+	return "url " + maskURL(e.URL) + ", events " + strings.Join(e.Kinds(), " ")
+}
+
+// maskURL returns an address without the parts that hold credentials.
+func maskURL(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return "…"
+	}
+	masked := u.Scheme + "://" + u.Host + u.EscapedPath()
+	if u.User != nil {
+		masked = u.Scheme + "://…@" + u.Host + u.EscapedPath()
+	}
+	if u.RawQuery != "" {
+		masked += "?…"
+	}
+	return masked
 }

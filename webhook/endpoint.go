@@ -190,7 +190,7 @@ func (s *Endpoints) Create(ctx context.Context, client *till.Client, r *Request,
 		if r.Enabled != nil && !*r.Enabled {
 			e.Enabled, e.DisabledAt, e.DisabledWhy = false, at, till.DisabledByClient
 		}
-		return did{"webhook_endpoint.create", id, "events " + strings.Join(e.Kinds(), " ")}, tx.InsertEndpoint(ctx, e)
+		return did{"webhook_endpoint.create", id, described(e)}, tx.InsertEndpoint(ctx, e)
 	}, func(ctx context.Context, tx *store.Tx) (bool, error) {
 		made, err := tx.Endpoint(ctx, e.Ref())
 		return made != nil, err
@@ -226,11 +226,11 @@ func (s *Endpoints) Patch(ctx context.Context, client *till.Client, id till.ID, 
 		r.apply(e, &by)
 		var what []string
 		if e.URL != before.URL {
-			what = append(what, "url")
+			what = append(what, "url "+maskURL(before.URL)+" into "+maskURL(e.URL))
 			e.BlockedUntil = 0 // the new address deserves a try at once
 		}
 		if !slices.Equal(e.Kinds(), before.Kinds()) {
-			what = append(what, "events "+strings.Join(e.Kinds(), " "))
+			what = append(what, "events "+strings.Join(before.Kinds(), " ")+" into "+strings.Join(e.Kinds(), " "))
 			e.Listed = h.LastEvent
 		}
 		if e.Description != before.Description {
@@ -315,7 +315,7 @@ func (s *Endpoints) Rotate(ctx context.Context, client, id till.ID, overlap time
 // Delete removes an endpoint with all that is known of its deliveries.
 func (s *Endpoints) Delete(ctx context.Context, client, id till.ID, actor string) error {
 	err := s.actOn(ctx, client, id, actor, func(ctx context.Context, tx *store.Tx, e *store.Endpoint, _ *store.Head, at till.Time) (did, error) {
-		return did{"webhook_endpoint.delete", id, ""}, errors.Join(tx.CloseCases(ctx, []store.Closing{{Ref: e.Ref(), By: actor, At: at}}), tx.DeleteEndpoint(ctx, e.Ref()))
+		return did{"webhook_endpoint.delete", id, described(e)}, errors.Join(tx.CloseCases(ctx, []store.Closing{{Ref: e.Ref(), By: actor, At: at}}), tx.DeleteEndpoint(ctx, e.Ref()))
 	})
 	return err
 }
