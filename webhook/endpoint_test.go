@@ -123,7 +123,7 @@ func TestActsOnEndpointsAreAudited(t *testing.T) {
 			rows, err := tx.Audit(ctx, client.ID, 0, 100)
 			for _, r := range rows {
 				acts = append(acts, strings.TrimPrefix(r.Action, "webhook_endpoint."))
-				if r.Actor != "Awa" || r.SubjectID != e.ID || strings.Contains(r.Detail, "whsec") || strings.Contains(r.Detail, "http") {
+				if r.Actor != "Awa" || r.SubjectID != e.ID || strings.Contains(r.Detail, "whsec") {
 					t.Errorf("audit row %+v", r)
 				}
 			}

@@ -126,6 +126,19 @@ func newError(p jsontext.Pointer, detail string) *Error {
 	return &Error{Pointer: safePointer(string(p)), Detail: detail}
 }
 
+// maxDigits is how many digits a name in a pointer may have. An index has
+// fewer; a name with more may be somebody's phone number, which no answer repeats.
+const maxDigits = 5
+
+func digits(name string) (n int) {
+	for _, r := range name {
+		if unicode.IsNumber(r) {
+			n++
+		}
+	}
+	return n
+}
+
 // safePointer returns p up to the first name that is not fit to be shown, or up
 // to the last name that keeps it within maxPointer. It cuts only between names,
 // so that what is left still points at something in the document.
@@ -138,7 +151,7 @@ func safePointer(p string) string {
 		} else {
 			next = len(p)
 		}
-		if next > maxPointer || !printable(p[end:next]) {
+		if next > maxPointer || !printable(p[end:next]) || digits(p[end:next]) > maxDigits {
 			break
 		}
 		end = next

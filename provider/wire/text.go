@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -48,7 +49,14 @@ func Decode(body []byte, v any) error {
 	if !utf8.Valid(b) {
 		return fmt.Errorf("the answer is not UTF-8")
 	}
-	return json.Unmarshal(b, v)
+	err := json.Unmarshal(b, v)
+	var typed *json.UnmarshalTypeError
+	if errors.As(err, &typed) {
+		// Its own words quote numbers, and a number may be somebody's phone.
+		value, _, _ := strings.Cut(typed.Value, " ")
+		return fmt.Errorf("the answer has a %s and not a %s in %q", value, typed.Type, typed.Field)
+	}
+	return err
 }
 
 // Minor reads a decimal text as minor units of a currency with the given

@@ -208,3 +208,15 @@ func TestBaseURLs(t *testing.T) {
 		}
 	}
 }
+
+// What cannot be read is told without a number of it: it may be somebody's
+// phone, and the text is logged.
+func TestDecodeRepeatsNoNumber(t *testing.T) {
+	t.Parallel()
+	var v struct{ Status struct{ Code int8 } }
+	for _, in := range []string{`{"status":{"code":242069876543}}`, `{"status":{"code":242069876543.5}}`, `{"status":242069876543}`, `{"status":{"code":"242069876543"}}`, `{"status":242069876543x}`} {
+		if err := wire.Decode([]byte(in), &v); err == nil || strings.Contains(err.Error(), "242069876543") {
+			t.Errorf("%s: %v", in, err)
+		}
+	}
+}
