@@ -126,7 +126,7 @@ simulated() {
 }
 
 # a_day_at_mtn: the payments that the statement of reconcile.md is about, on a connection mtn-congo. The
-# statement gets their references and receipts, and today's date.
+# statement gets their references and receipts, and today is the day that it is about.
 a_day_at_mtn() {
 	till simulate mtnmomo --listen 127.0.0.1:0 >simulate.log &
 	ready $! 'Stop with' simulate.log
@@ -146,10 +146,5 @@ a_day_at_mtn() {
 	sed -i "s/0b7e6f0e-57e5-4a54-9f0d-5f8a37a4f3b1/$good/; s/77f5a0a4-9a36-4f0e-8d10-3f2c9b1c0d52/$late/" 2026-11-14.csv
 	sed -i "s/EM100201/$(as "$KEY" GET "/payments/$good" | member provider_reference)/; s,14/11/2026 [0-9:]*,$(TZ=Africa/Brazzaville date '+%d/%m/%Y %H:%M:%S'),"  2026-11-14.csv
 	mv 2026-11-14.csv "$TODAY.csv"
-}
-
-# reconciled: what the command at the top of reconcile.md prints, as if this were the day of the page.
-reconciled() {
-	till reconcile --connection mtn-congo --statement "$TODAY.csv" --mapping mtn-congo.toml --from "$TODAY" --to "$TODAY" --output differences.csv >reconciled || [ $? = 1 ]
-	sed "s/$TODAY/2026-11-14/g; s/$DAY_BEFORE/2026-11-13/g" reconciled
+	till() { command till "${@//2026-11-14/$TODAY}" | sed "s/$TODAY/2026-11-14/g; s/$DAY_BEFORE/2026-11-13/g"; }
 }
