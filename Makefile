@@ -18,11 +18,17 @@ run: ## start the service with a demo client on 127.0.0.1:8080
 build: ## build the static binary ./till
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o till ./cmd/till
 
+# What the program also runs on. For these it is only built, and not optimised:
+# that takes half of the time.
+TARGETS := linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
+
 .PHONY: test
 test: compiler guide-tools ## run every test, on SQLite and PostgreSQL, with the race detector where there are races to find
 	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
 	$(GO) vet ./...
 	CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/till
+	@set -e; for target in $(TARGETS); do echo "build for $$target"; \
+		CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build -gcflags=all='-N -l' -o /dev/null ./cmd/till; done
 	CGO_ENABLED=1 $(GO) run ./store/pgtest/withpg $(MAKE) --no-print-directory test-parts
 	cd tools && $(GO) test ./...
 

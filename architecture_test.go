@@ -44,6 +44,7 @@ var house = []room{
 	{"internal/order", ". internal/jsonx", jsonModule}, // what the bodies of create calls have alike; they keep their words as written
 	{"internal/escape", "", ""},                        // text that is shown
 	{"internal/seal", "", ""},                          // what the database keeps and must not know
+	{"internal/system", "", "golang.org/x/sys"},        // what operating systems do differently
 	{"ledger", root, ""},
 	{"provider", root, ""},
 	{"provider/providertest", ". provider", ""},
@@ -53,8 +54,8 @@ var house = []room{
 	{"provider/airtel", ". provider provider/wire provider/simulator", ""},
 	{"provider/pawapay", ". provider provider/wire provider/simulator", ""},
 	{"provider/mpesa", ". provider provider/wire provider/simulator", ""},
-	{"provider/sandbox", ". provider", sqliteModule + " " + pgModule}, // an operator has a book of its own, never Till's
-	{"store", ". ledger", sqliteModule + " modernc.org/libc " + pgModule},
+	{"provider/sandbox", ". provider internal/system", sqliteModule + " " + pgModule}, // an operator has a book of its own, never Till's
+	{"store", ". ledger internal/system", sqliteModule + " modernc.org/libc " + pgModule},
 	{"store/pgtest", "", pgModule}, // a PostgreSQL server of a test's own
 	{"store/pgtest/withpg", "store/pgtest", ""},
 	{"engine", ". ledger provider store internal/batch internal/loop internal/quota", ""},   // a change of payments or payouts keeps the wallets in step
@@ -67,8 +68,8 @@ var house = []room{
 	{"books", ". ledger store engine collect internal/loop internal/jsonx internal/seal", ""},                         // a statement's lines are JSON, written by hand
 	{"store/storetest", ". provider store engine collect payout books internal/jsonx", sqliteModule + " " + pgModule}, // goes past the store, to break it
 	{"api", ". ledger provider provider/sandbox store engine collect payout account books webhook internal/jsonx internal/quota", "golang.org/x/time"},
-	{"server", ". ledger provider provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens account books webhook api internal/loop", ""},
-	{"cmd/till", ". ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens account books webhook api server internal/load internal/escape", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml"},
+	{"server", ". ledger provider provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens account books webhook api internal/loop internal/system", ""},
+	{"cmd/till", ". ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens account books webhook api server internal/load internal/escape internal/system", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml"},
 	// It fills the store and compares with it, settles and signs in its own
 	// process, is an operator with its adapter and a server around it, and slows
 	// a simulated one down.

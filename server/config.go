@@ -34,6 +34,9 @@ type Config struct {
 	Database string
 	Listen   string // where the API is served; port 0 takes a free one
 
+	// LoopbackOnly refuses a Listen that other machines reach.
+	LoopbackOnly bool
+
 	// AdminListen is where health is told; "" means nowhere.
 	AdminListen string
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"till/api"
+	"till/internal/system"
 	"till/store"
 )
 
@@ -20,13 +21,13 @@ import (
 // in the kernel's queue.
 func (s *Server) listen(ctx context.Context) (err error) {
 	if s.c.Role.serves() {
-		if s.listener, err = bind(ctx, s.c.Listen, "--listen"); err != nil {
+		if s.listener, err = bind(ctx, s.c.Listen, "--listen", s.c.LoopbackOnly); err != nil {
 			return err
 		}
 		s.undo.push(closeQuietly(s.listener))
 	}
 	if s.c.AdminListen != "" {
-		if s.adminListener, err = bind(ctx, s.c.AdminListen, "--admin-listen"); err != nil {
+		if s.adminListener, err = bind(ctx, s.c.AdminListen, "--admin-listen", false); err != nil {
 			return err
 		}
 		s.undo.push(closeQuietly(s.adminListener))
@@ -48,17 +49,35 @@ func closeQuietly(l net.Listener) func() error {
 	}
 }
 
+// errReached says that other machines could reach an address.
+var errReached = errors.New("other machines can reach it")
+
+// refuseReached refuses to listen on an address that other machines reach. It is
+// asked about the literal address, whatever name was given, before it is bound.
+func refuseReached(_, address string, _ syscall.RawConn) error {
+	if !system.IsLoopback(address) {
+		return errReached
+	}
+	return nil
+}
+
 // bind listens on an address, or says in plain words why it cannot.
-func bind(ctx context.Context, address, flag string) (net.Listener, error) {
+func bind(ctx context.Context, address, flag string, loopbackOnly bool) (net.Listener, error) {
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, fmt.Errorf("%s %q is not an address such as 127.0.0.1:8080", flag, address)
 	}
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	config := net.ListenConfig{}
+	if loopbackOnly {
+		config.Control = refuseReached
+	}
+	l, err := config.Listen(ctx, "tcp", address)
 	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
+	case errors.Is(err, errReached):
+		return nil, fmt.Errorf("%s %s can be reached from other machines: choose 127.0.0.1:%s, or allow it with --insecure-listen", flag, address, port)
+	case system.IsInUse(err):
 		return nil, fmt.Errorf("port %s is in use; choose another with %s", port, flag)
-	case errors.Is(err, syscall.EACCES):
+	case system.IsForbidden(err):
 		return nil, fmt.Errorf("this user may not listen on port %s; choose another with %s", port, flag)
 	case err != nil:
 		return nil, fmt.Errorf("cannot listen on %s: %w", address, err)

@@ -8,11 +8,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
+
+	"till/internal/system"
 )
 
-// lockFile is held by the one server of a database. The kernel lets go of it
+// lockFile is held by the one server of a database. The system lets go of it
 // when the process ends, however it ends. The file itself stays: to remove it
 // would let a third server lock a file that a second one no longer sees.
 type lockFile struct{ f *os.File }
@@ -27,8 +28,8 @@ func takeLock(database string) (*lockFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock the database: %w", err)
 	}
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if errors.Is(err, syscall.EWOULDBLOCK) {
+	err = system.Lock(f)
+	if errors.Is(err, system.ErrLocked) {
 		defer f.Close()
 		return nil, fmt.Errorf("another till server is using %s (process %s)", database, holder(f))
 	}

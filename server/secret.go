@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"till"
+	"till/internal/system"
 	"till/store"
 )
 
@@ -104,7 +105,6 @@ func (s *Server) openSecret(ctx context.Context) error {
 	if err := CheckSecret(ctx, s.store, secret); err != nil {
 		return fmt.Errorf("the secret in %s does not fit the database %s: %w", s.c.SecretFile, s.c.databaseName(), err)
 	}
-	s.warnOpenFile(s.c.SecretFile)
 	s.secret = secret
 	return nil
 }
@@ -137,16 +137,5 @@ func writePrivate(path string, b []byte) error {
 		return err
 	}
 	// The name must survive a power cut as well as the content.
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
-
-// warnOpenFile tells if others on the machine can read a private file.
-func (s *Server) warnOpenFile(path string) {
-	if i, err := os.Stat(path); err == nil && i.Mode().Perm()&0o077 != 0 {
-		s.log.Warn("others on this machine may read the file; make it mode 0600", "file", path)
-	}
+	return system.SyncFolder(dir)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -15,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"till"
+	"till/internal/system"
 )
 
 // postgres is the engine behind a postgres:// URL.
@@ -58,14 +58,8 @@ func openPostgres(cfg Config, saw func(time.Time, till.Time)) (*postgres, error)
 // hour, and every session would be held by a transaction that never ends.
 var dialer = net.Dialer{
 	KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 4 * time.Second, Interval: 2 * time.Second, Count: 3},
-	Control: func(_, _ string, c syscall.RawConn) (err error) {
-		const tcpUserTimeout = 0x12 // Linux: for words that are not acknowledged
-		if runtime.GOOS == "linux" {
-			err = c.Control(func(fd uintptr) {
-				syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, tcpUserTimeout, 10_000)
-			})
-		}
-		return err
+	Control: func(_, _ string, c syscall.RawConn) error {
+		return system.LimitSilence(c, 10*time.Second)
 	},
 }
 

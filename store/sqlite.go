@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"till"
+	"till/internal/system"
 )
 
 // sqlite is the engine behind a file.
@@ -28,17 +27,15 @@ const (
 	liteReads  = `PRAGMA cache_size = -4000; PRAGMA query_only = ON`
 )
 
-// makeLite makes the file, if there is none, so that nobody but its owner can
-// read it. SQLite gives its log the same mode.
+// makeLite makes the file, if there is none.
 func makeLite(path string) error {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) || path == "" {
+	if path == "" {
 		return nil
 	}
-	if err != nil {
+	if err := system.CreatePrivate(path); err != nil {
 		return fmt.Errorf("make the database: %w", err)
 	}
-	return f.Close()
+	return nil
 }
 
 func (e *sqlite) connect(_ context.Context, write bool) (session, error) {

@@ -10,12 +10,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"till/books"
+	"till/internal/system"
 	"till/server"
 	"till/store"
 )
@@ -261,7 +261,7 @@ func (d *doctor) examineLock(path string) {
 	}
 	text, _ := os.ReadFile(path + ".lock")
 	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil || errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+	if err != nil || !system.IsRunning(pid) {
 		d.find("server", isFine, "none is using the file")
 		return
 	}
