@@ -78,7 +78,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	s.close = sync.OnceValue(s.undo.run)
 	steps := []func(context.Context) error{
 		s.extendPhones, s.lock, s.listen, s.openStore, s.openSecret, s.openSandbox, s.openOperators,
-		s.registerConnections, s.warnOrphans, s.build, s.makeDemo,
+		s.registerConnections, s.warnOrphans, s.build, s.makeDemo, s.warnExposed,
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {

@@ -17,7 +17,7 @@ import (
 func newDev() *cobra.Command {
 	var c server.Config
 	var data, role, format, level, operators string
-	var asJSON bool
+	var asJSON, insecure bool
 	cmd := &cobra.Command{
 		Use:   "dev",
 		Short: "Try the service on this machine",
@@ -44,7 +44,7 @@ through the real adapters to simulated operators on this machine.`,
 				data = filepath.Dir(c.Database)
 			}
 			c.DemoFile = filepath.Join(data, "demo-key.json")
-			c.Role, c.Log = server.Role(role), log
+			c.Role, c.Log, c.LoopbackOnly = server.Role(role), log, !insecure
 			c.WebhookAllow = append(c.WebhookAllow, webhook.Loopback...) // the receiver being written is on this machine
 			var played stages
 			if operators != "" {
@@ -74,6 +74,7 @@ through the real adapters to simulated operators on this machine.`,
 	f.StringVar(&data, "data", "./till-data", "folder of the data")
 	f.StringVar(&operators, "operators", "", "'simulated' connects a live demo client to every simulated operator")
 	f.StringVar(&c.Listen, "listen", defaultListen, "address to serve the API on; port 0 takes a free one")
+	f.BoolVar(&insecure, "insecure-listen", false, "allow --listen on an address that other machines reach, in plain HTTP and with a demo key")
 	f.StringVar(&c.Database, "database", "", databaseUsage+" (default till.db in the data folder)")
 	f.StringVar(&c.SandboxPath, "sandbox", "", sandboxUsage)
 	f.DurationVar(&c.ApprovalWindow, "approval-window", defaultWindow, "how long a customer of the sandbox has to approve, at least 3s")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -21,7 +20,7 @@ import (
 )
 
 func newDoctor() *cobra.Command {
-	var database, secretFile, configFile, baseURL string
+	var database, secretFile, configFile, baseURL, listen string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
@@ -47,6 +46,7 @@ it could not look.`,
 					return err
 				}
 			}
+			d.examineExposure(database, secretFile, listen, baseURL)
 			if configFile != "" && !d.damaged {
 				o := operatorsOf{database: database, secretFile: secretFile, config: configFile, baseURL: baseURL}
 				if err := d.examineOperators(cmd.Context(), o); err != nil {
@@ -64,6 +64,7 @@ it could not look.`,
 	}
 	addDatabaseFlag(cmd, &database)
 	cmd.Flags().StringVar(&secretFile, "secret-file", "", "the file of the installation's secret, to see whether it fits")
+	cmd.Flags().StringVar(&listen, "listen", "", "the address that 'till serve' listens on, to see who can reach it")
 	addOperatorFlags(cmd, &configFile, &baseURL)
 	addJSONFlag(cmd, &asJSON)
 	return cmd
@@ -228,13 +229,8 @@ func (d *doctor) examineStandbys(h *store.ServerHealth) {
 }
 
 func (d *doctor) examineSQLite(ctx context.Context, path string) error {
-	switch info, err := os.Stat(path); {
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("there is no database at %s; name one with --database", path)
-	case err != nil:
+	if err := checkFile(path); err != nil {
 		return err
-	case info.IsDir():
-		return fmt.Errorf("%s is a folder; name the file in it with --database", path)
 	}
 	h, err := store.ExamineFile(ctx, path)
 	if err != nil {

@@ -11,6 +11,8 @@ import (
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"till/internal/system"
 )
 
 const (
@@ -61,7 +63,10 @@ func tryOpenSQLite(ctx context.Context, path string, dedup bool) (_ *book, err e
 		}
 	}()
 
-	// The writer comes first: it makes the file that the readers open.
+	if err = system.CreatePrivate(path); err != nil {
+		return nil, err
+	}
+	// The writer comes first: it makes the tables that the readers read.
 	if b.writer, err = sql.Open("sqlite", dsn+"&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)"); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,80 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"till/internal/system"
+	"till/store"
+)
+
+// Exposure is one thing that a setup lays open to people whom it does not
+// concern.
+type Exposure struct {
+	Name   string // one of the three below
+	Detail string // what is open, and what to do
+}
+
+// What Exposed looks at.
+const (
+	ExposedFiles    = "private files"
+	ExposedDatabase = "database link"
+	ExposedAPI      = "API link"
+)
+
+// Exposed returns what a setup lays open: files that other users of this
+// machine can read, a database that is reached over a network in plain text,
+// and an API that is. None of it is refused: a group may be meant to read
+// backups, and a network may be private or encrypted by other means. What is ""
+// in c, or not there, is not looked at.
+func Exposed(c Config) (out []Exposure) {
+	found := func(name, detail string, args ...any) {
+		out = append(out, Exposure{name, fmt.Sprintf(detail, args...)})
+	}
+	if open := system.OpenToOthers(c.privateFiles()...); len(open) > 0 {
+		found(ExposedFiles, "other users of this machine can read %[1]s; run: chmod 600 %[1]s", strings.Join(open, " "))
+	}
+	for _, database := range []string{c.Database, c.SandboxPath} {
+		if hosts := store.PlainHosts(database); len(hosts) > 0 {
+			found(ExposedDatabase, "what is said to %s may go unencrypted over the network; put sslmode=verify-full into the URL", strings.Join(hosts, ", "))
+			break // the sandbox's book is most often in the same database
+		}
+	}
+	if c.plainHTTP() {
+		found(ExposedAPI, "API keys are sent in plain HTTP to an address that other machines reach; let a proxy with TLS stand in front and name it with --base-url https://…/v1")
+	}
+	return out
+}
+
+// privateFiles are the files of an installation that only its owner should be
+// able to read.
+func (c *Config) privateFiles() []string {
+	files := []string{c.SecretFile, c.DemoFile, c.LiveDemoFile}
+	for _, database := range []string{c.Database, c.SandboxPath} {
+		if database != "" && !store.IsPostgres(database) {
+			files = append(files, database, database+"-wal", database+"-shm")
+		}
+	}
+	return files
+}
+
+// plainHTTP reports whether clients on other machines send their keys
+// unencrypted. Behind a proxy with TLS, which the base URL shows, they do not,
+// although the proxy may be on another machine.
+func (c *Config) plainHTTP() bool {
+	u, err := url.Parse(c.BaseURL)
+	if err != nil || u.Scheme == "https" || c.Role == RoleWorker {
+		return false
+	}
+	return c.Listen != "" && !system.IsLoopback(c.Listen) || u.Host != "" && !system.IsLoopback(u.Hostname())
+}
+
+// warnExposed tells what the setup lays open.
+func (s *Server) warnExposed(context.Context) error {
+	for _, e := range Exposed(s.c) {
+		s.log.Warn("the setup is open to others: "+e.Detail, "what", e.Name)
+	}
+	return nil
+}
