@@ -77,7 +77,8 @@ func (d *database) close() {
 // create makes an empty database and returns how Till is told of it.
 func (d *database) create(ctx context.Context, dir, name string) (string, error) {
 	if d.cluster == nil {
-		return filepath.Join(dir, "till.db"), nil
+		path := filepath.Join(dir, "till.db")
+		return path, os.WriteFile(path, nil, 0o600)
 	}
 	return d.cluster.SocketURL(name), d.cluster.Create(ctx, name)
 }

@@ -36,6 +36,23 @@ func checkDatabase(flags *pflag.FlagSet) error {
 	return nil
 }
 
+// checkFile refuses a database that is not there, before somebody makes one of
+// a mistyped path.
+func checkFile(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case store.IsPostgres(path):
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("there is no database at %s; name one with --database", path)
+	case err != nil:
+		return err
+	case info.IsDir():
+		return fmt.Errorf("%s is a folder; name the file in it with --database", path)
+	}
+	return nil
+}
+
 // withDatabase runs f on a database that exists and has this program's
 // schema. A server may be using it meanwhile.
 func withDatabase(ctx context.Context, path string, f func(s *store.Store) error) error {
@@ -44,15 +61,8 @@ func withDatabase(ctx context.Context, path string, f func(s *store.Store) error
 
 // withReaders is withDatabase for what reads several things at once.
 func withReaders(ctx context.Context, path string, readers int, f func(s *store.Store) error) (err error) {
-	info, err := os.Stat(path)
-	switch {
-	case store.IsPostgres(path):
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("there is no database at %s; name one with --database", path)
-	case err != nil:
+	if err := checkFile(path); err != nil {
 		return err
-	case info.IsDir():
-		return fmt.Errorf("%s is a folder; name the file in it with --database", path)
 	}
 	s, err := store.Open(ctx, store.Config{Path: path, Readers: readers})
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"till/provider/sandbox"
+	"till/store"
 	"till/store/pgtest"
 )
 
@@ -159,6 +160,11 @@ func newFullDisk(t *testing.T, database string) *fullDisk {
 	l.Close()
 	d := &fullDisk{&failover{bodies: map[string]string{}}}
 	d.killing = &killing{t: t, dir: dir, book: filepath.Join(dir, "operator.db"), database: database, answered: map[string]string{}, admin: l.Addr().String()}
+	if !store.IsPostgres(database) {
+		if err := os.WriteFile(database, nil, 0o600); err != nil { // migrate makes none
+			t.Fatal(err)
+		}
+	}
 	d.till(nil, "migrate", "--database", database)
 	var made struct {
 		Key string `json:"api_key"`

@@ -75,6 +75,7 @@ func newRoot() *cobra.Command {
 		Short:         "Collect money from mobile money wallets",
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		Version:       versionLine(), // of --version
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			if err := setFromEnvironment(cmd.Flags(), os.LookupEnv); err != nil {
 				return err
@@ -83,6 +84,7 @@ func newRoot() *cobra.Command {
 			return checkDatabase(cmd.Flags())
 		},
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.AddCommand(newDev(), newServe(), newClient(), newKey(), newPayment(), newPayout(), newPayouts(), newAdjust(), newCases(), newStrays(), newAudit(),
 		newStatement(), newVerify(), newReconcile(), newConnections(), newSimulate(), newDoctor(), newRestored(), newBench(),
 		newMigrate(), newVersion())

@@ -2,8 +2,6 @@ package main
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -16,12 +14,13 @@ func newMigrate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate",
 		Short: "Bring the schema of a database up to this program's",
-		Args:  cobra.NoArgs,
+		Long: `Bring the schema of a database up to this program's. A SQLite file has to be
+there: 'till serve' makes one at its first start. A PostgreSQL database may be
+empty.`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if !store.IsPostgres(database) {
-				if err := os.MkdirAll(filepath.Dir(database), 0o700); err != nil {
-					return err
-				}
+			if err := checkFile(database); err != nil {
+				return err
 			}
 			s, err := store.Open(cmd.Context(), store.Config{Path: database, Readers: 1})
 			if err != nil {

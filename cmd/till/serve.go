@@ -60,7 +60,7 @@ connects, test clients by the built-in sandbox operator.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&c.Listen, "listen", defaultListen, "address to serve the API on")
-	f.StringVar(&c.AdminListen, "admin-listen", "127.0.0.1:9090", "address to tell health on; empty for none")
+	f.StringVar(&c.AdminListen, "admin-listen", "127.0.0.1:8081", "address to tell health on; empty for none")
 	f.StringVar(&c.BaseURL, "base-url", "", "how clients reach the API, ending in /v1 (default the address listened on)")
 	f.StringVar(&c.Database, "database", defaultDatabase, databaseUsage)
 	f.StringVar(&configFile, "config", "", configUsage)

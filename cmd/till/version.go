@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"runtime"
 	"runtime/debug"
 
@@ -23,12 +24,17 @@ func newVersion() *cobra.Command {
 			if asJSON {
 				return printJSON(w, map[string]any{"version": versionText(), "api_version": api.Version, "go": runtime.Version()})
 			}
-			_, err := printf(w, "till %s (API %s, %s)\n", versionText(), api.Version, runtime.Version())
+			_, err := printLine(w, versionLine())
 			return err
 		},
 	}
 	addJSONFlag(cmd, &asJSON)
 	return cmd
+}
+
+// versionLine is what a person is told.
+func versionLine() string {
+	return fmt.Sprintf("till %s (API %s, %s)", versionText(), api.Version, runtime.Version())
 }
 
 // versionText returns the release, or the commit that was built.
