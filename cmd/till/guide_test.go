@@ -22,7 +22,7 @@ import (
 // to do, block by block. A page runs in one shell, in a folder of its own, so what
 // one block sets the next one has. Where a page says /var/lib/till, /etc/till,
 // /backup or /usr/local/bin, a folder inside that is meant; each 127.0.0.1:PORT is a free port; and
-// postgres://till@db.internal/till is a real PostgreSQL.
+// postgres://till@db.internal/till?sslmode=verify-full is a real PostgreSQL.
 //
 // For whoever writes a page: the language of a block says what is done with it.
 //
@@ -115,7 +115,7 @@ func newGuide(t *testing.T, blocks []*block) *guide {
 	return g
 }
 
-const guidePostgres = "postgres://till@db.internal/till"
+const guidePostgres = "postgres://till@db.internal/till?sslmode=verify-full"
 
 var (
 	guideFolder  = regexp.MustCompile(`(^|[^\w/])(/var/lib/till|/etc/till|/backup|/usr/local/bin)\b`)
