@@ -164,6 +164,9 @@ func (d *doctor) examineStore(ctx context.Context, database, secretFile string) 
 	if err := d.examineHolds(ctx, s); err != nil {
 		return err
 	}
+	if err := d.examineWaiting(ctx, s); err != nil {
+		return err
+	}
 	if secretFile == "" {
 		return nil
 	}

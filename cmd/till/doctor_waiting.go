@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"till"
+	"till/store"
+)
+
+// maxWaitingCounted bounds what the doctor counts of cases and of retries.
+const maxWaitingCounted = 100_000
+
+// manyEvents is a backlog of webhooks that is worth a warning although nothing
+// fails: at 50 a second it takes minutes.
+const manyEvents = 10_000
+
+// examineWaiting tells what waits: for a person, for a decision about money, for
+// receivers of webhooks.
+func (d *doctor) examineWaiting(ctx context.Context, s *store.Store) error {
+	return s.View(ctx, func(tx *store.Tx) error {
+		kinds, err := tx.OpenKinds(ctx, maxWaitingCounted)
+		if err != nil {
+			return err
+		}
+		d.findCases(kinds)
+		aside, err := tx.PutAside(ctx)
+		if err != nil {
+			return err
+		}
+		d.findAside(aside)
+		b, err := tx.WebhookBacklog(ctx, maxWaitingCounted)
+		if err != nil {
+			return err
+		}
+		d.findBacklog(&b)
+		return nil
+	})
+}
+
+func (d *doctor) findCases(kinds []store.OpenKind) {
+	var all int64
+	var oldest till.Time
+	var parts []string
+	for _, k := range kinds {
+		all += k.Count
+		if oldest.IsZero() || k.Oldest < oldest {
+			oldest = k.Oldest
+		}
+		parts = append(parts, fmt.Sprintf("%d %s", k.Count, k.Kind))
+	}
+	if all == 0 {
+		d.find("cases", isFine, "none is open")
+		return
+	}
+	d.find("cases", isRisky, "%s (%s), the oldest since %s; see 'till cases'",
+		count(all, "is open", "are open"), strings.Join(parts, ", "), oldest)
+}
+
+// findAside tells of money that is put aside. It is no warning by itself: what
+// was paid back outside stays there, and an open case warns.
+func (d *doctor) findAside(aside []store.Aside) {
+	if len(aside) == 0 {
+		d.find("suspense", isFine, "no money is put aside")
+		return
+	}
+	var parts []string
+	for _, a := range aside {
+		parts = append(parts, fmt.Sprintf("%s %s of %s", till.Money{Minor: a.Minor}.Value(), a.Currency, count(a.Payments, "payment", "payments")))
+	}
+	d.find("suspense", isFine, "%s (minor units) put aside, because the operator reported something else; see 'till cases --kind mismatch'", strings.Join(parts, ", "))
+}
+
+func (d *doctor) findBacklog(b *store.WebhookBacklog) {
+	text := fmt.Sprintf("%s, %s behind and %s to be sent again",
+		count(b.Endpoints, "endpoint", "endpoints"), count(b.Behind, "event", "events"), count(b.Retries, "event", "events"))
+	if b.Failing > 0 {
+		text += fmt.Sprintf("; nothing reaches %s, the longest since %s", count(b.Failing, "of them", "of them"), b.Since)
+	}
+	if b.Disabled > 0 {
+		text += fmt.Sprintf("; %s disabled because nothing reached them", count(b.Disabled, "more was", "more were"))
+	}
+	v := isFine
+	if b.Failing+b.Disabled > 0 || b.Behind+b.Retries >= manyEvents {
+		v = isRisky
+	}
+	d.find("webhooks", v, "%s", text)
+}
