@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -111,7 +112,7 @@ func (a *Accounts) setSuspended(ctx context.Context, id till.ID, suspended bool,
 func (a *Accounts) EnableMethod(ctx context.Context, id till.ID, code string, enabled bool, actor string) error {
 	m, known := till.MethodOf(code)
 	if !known && enabled {
-		return noMethod
+		return invalid(noMethod())
 	}
 	action := "method.disable"
 	if enabled {
@@ -129,7 +130,7 @@ func (a *Accounts) EnableMethod(ctx context.Context, id till.ID, code string, en
 				return err
 			}
 			if !slices.Contains(have, code) {
-				return noMethod
+				return invalid(noMethod())
 			}
 		}
 		if c.Mode == till.Test && !enabled {
@@ -160,9 +161,16 @@ func ensureWallets(ctx context.Context, tx *store.Tx, c *till.Client, m *till.Me
 	return nil
 }
 
-// noMethod refuses a method that is not in the catalogue.
-var noMethod = invalid(till.FieldError{Pointer: "/method", Code: till.FieldUnknownMethod,
-	Detail: "There is no such method. One that the configuration adds is known where that is read."})
+// noMethod is what is wrong with a method that is not in the catalogue.
+func noMethod() till.FieldError {
+	var codes []string
+	for _, m := range till.Methods() {
+		codes = append(codes, m.Code)
+	}
+	slices.Sort(codes)
+	return till.FieldError{Pointer: "/method", Code: till.FieldUnknownMethod,
+		Detail: "There is no such method; there are " + strings.Join(codes, ", ") + ". One that the configuration adds is known where that is read."}
+}
 
 // did says what an act was, for the audit log, and what else it did, a row
 // each.

@@ -2,7 +2,9 @@ package account
 
 import (
 	"context"
+	"slices"
 	"strconv"
+	"strings"
 
 	"till"
 	"till/store"
@@ -68,14 +70,19 @@ func checkFeeTarget(f till.Fee) []till.FieldError {
 	}
 	m, ok := till.MethodOf(f.Method)
 	if !ok {
-		return append(fields, till.FieldError{Pointer: "/method", Code: till.FieldUnknownMethod, Detail: "There is no such method."})
+		return append(fields, noMethod())
 	}
+	var currencies []string
 	for _, k := range m.Markets {
 		if k.Currency == f.Currency {
 			return fields
 		}
+		if !slices.Contains(currencies, k.Currency) {
+			currencies = append(currencies, k.Currency)
+		}
 	}
-	return append(fields, till.FieldError{Pointer: "/currency", Code: till.FieldCurrencyNotSupported, Detail: "The method is not served in this currency."})
+	return append(fields, till.FieldError{Pointer: "/currency", Code: till.FieldCurrencyNotSupported,
+		Detail: "The method is not served in this currency; it is in " + strings.Join(currencies, ", ") + "."})
 }
 
 func checkFee(f till.Fee) []till.FieldError {

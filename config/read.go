@@ -307,12 +307,24 @@ func (r *reader) route(at string, table map[string]any) {
 	for i, name := range t.Connections {
 		switch {
 		case r.file.Connection(name) == nil:
-			r.add(r.lines.of(at+".connections"), "there is no connection %q", name)
+			r.add(r.lines.of(at+".connections"), "there is no connection %q; there are %s", name, r.connections())
 		case slices.Contains(t.Connections[:i], name):
 			r.add(r.lines.of(at+".connections"), "%s stands here twice", name)
 		}
 	}
 	r.file.Routes = append(r.file.Routes, route)
+}
+
+// connections lists those that the file has.
+func (r *reader) connections() string {
+	var names []string
+	for _, c := range r.file.Connections {
+		names = append(names, c.Name)
+	}
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
 }
 
 // markets finds the countries and currencies that a route is for.

@@ -110,6 +110,36 @@ func listConnections(ctx context.Context, s *store.Store, o operatorsOf) ([]*con
 	return sorted(by), nil
 }
 
+// checkConnection refuses a name that nobody ever used: everything would be
+// missing on both sides.
+func checkConnection(ctx context.Context, s *store.Store, name string) error {
+	return s.View(ctx, func(tx *store.Tx) error {
+		known, err := tx.ConnectionFingerprint(ctx, name)
+		if err == nil && known == "" {
+			return noConnection(ctx, tx, name)
+		}
+		return err
+	})
+}
+
+// noConnection says that nothing was ever sent to a connection of this name,
+// and what there is.
+func noConnection(ctx context.Context, tx *store.Tx, name string) error {
+	known, err := tx.Connections(ctx)
+	if err != nil {
+		return err
+	}
+	names := map[string]bool{}
+	for k := range known {
+		names[strings.TrimSuffix(k, " payout")] = true
+	}
+	list := "none"
+	if len(names) > 0 {
+		list = strings.Join(slices.Sorted(maps.Keys(names)), ", ")
+	}
+	return fmt.Errorf("there is no connection %q here; there are %s", name, list)
+}
+
 func sorted(by map[string]*connectionJSON) (out []*connectionJSON) {
 	for _, name := range slices.Sorted(maps.Keys(by)) {
 		out = append(out, by[name])

@@ -188,6 +188,9 @@ func (h *hostileBooks) addRows(s *store.Store) {
 			},
 			func() error { return tx.SetConnectionFingerprint(ctx, hostile, hostile) },
 			func() error {
+				return tx.HoldPayouts(ctx, store.Hold{Client: h.client, Cause: store.HoldPerson, By: hostile, Reason: hostile})
+			},
+			func() error {
 				return tx.InsertRestore(ctx, &store.Restore{At: now, LostFrom: now, By: hostile, LogID: till.NewID(now)})
 			},
 		}
@@ -239,6 +242,10 @@ func (h *hostileBooks) commands() []hostileArgs {
 		{[]string{"payment", "show", h.payment.String()}, true},
 		{[]string{"payout", "show", h.payout.String()}, true},
 		{[]string{"payment", "show", hostile}, true},
+		{[]string{"payouts", "held"}, true},
+		{[]string{"payouts", "hold", "--client", client, "--by", "Anne", "--reason", hostile}, false},
+		{[]string{"payouts", "release", "--client", hostile, "--by", "Anne", "--reason", "over"}, true},
+		{[]string{"payout", "cancel", h.payout.String(), "--by", "Anne", "--reason", "a mistake"}, false},
 		{[]string{"cases"}, true},
 		{[]string{"cases", "show", h.caseID.String()}, true},
 		{[]string{"strays"}, true},

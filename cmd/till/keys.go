@@ -74,6 +74,35 @@ func printNewKey(w io.Writer, key *till.Key, text string, asJSON bool) error {
 	return err
 }
 
+// endOf returns when a key ends.
+func endOf(ctx context.Context, s *store.Store, client till.ID, keyID string) (ends till.Time, err error) {
+	err = s.View(ctx, func(tx *store.Tx) error {
+		k, err := tx.Key(ctx, client, keyID)
+		if err == nil {
+			ends = k.ExpiresAt
+		}
+		return err
+	})
+	return ends, err
+}
+
+// printRotated shows a key this once, and until when the one before it works.
+func printRotated(w io.Writer, key *till.Key, text string, ends till.Time, asJSON bool) error {
+	if asJSON {
+		return printJSON(w, struct {
+			KeyID    string  `json:"key_id"`
+			APIKey   string  `json:"api_key"`
+			Replaces string  `json:"replaces"`
+			Ends     *string `json:"replaced_ends_at"`
+		}{key.ID, text, key.Replaces, timeOrNull(ends)})
+	}
+	if err := printNewKey(w, key, text, false); err != nil {
+		return err
+	}
+	_, err := printf(w, "Key %s goes on until %s.\n", key.Replaces, ends)
+	return err
+}
+
 // keyJSON is a key as the commands print it.
 type keyJSON struct {
 	KeyID      string       `json:"key_id"`
@@ -138,21 +167,29 @@ func printKeys(w io.Writer, items []keyJSON, asJSON bool) error {
 		return printJSON(w, map[string]any{"items": items})
 	}
 	return table(w, func(row func(...any)) {
-		row("KEY", "STATE", "CREATED", "LAST USED", "NAME", "SCOPES")
+		row("KEY", "STATE", "CREATED", "ENDS", "LAST USED", "NAME", "SCOPES")
+		heirs := map[string]string{}
 		for _, k := range items {
-			state, used := "active", "never"
+			if k.Replaces != nil && k.Active {
+				heirs[*k.Replaces] = k.KeyID
+			}
+		}
+		for _, k := range items {
+			state, ends, used := "active", orDash(k.ExpiresAt), "never"
 			switch {
 			case k.RevokedAt != nil:
-				state = "revoked"
+				state, ends = "revoked", *k.RevokedAt
 			case !k.Active:
 				state = "expired"
+			case heirs[k.KeyID] != "":
+				state = "rotated into " + heirs[k.KeyID]
 			case k.ExposedAt != nil:
 				state = "exposed"
 			}
 			if k.LastUsedAt != nil {
 				used = *k.LastUsedAt
 			}
-			row(k.KeyID, state, k.CreatedAt, used, k.Name, k.Scopes)
+			row(k.KeyID, state, k.CreatedAt, ends, used, k.Name, k.Scopes)
 		}
 	})
 }
@@ -241,7 +278,11 @@ func newKeyRotate() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return printNewKey(cmd.OutOrStdout(), key, text, asJSON)
+				ends, err := endOf(cmd.Context(), s, owner, args[0])
+				if err != nil {
+					return err
+				}
+				return printRotated(cmd.OutOrStdout(), key, text, ends, asJSON)
 			})
 		},
 	}

@@ -1,13 +1,13 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/BurntSushi/toml"
@@ -148,7 +148,11 @@ func (o *reconcileOptions) configured() (string, error) {
 			return string(text), err
 		}
 	}
-	return "", fmt.Errorf("%s has no connection %q", o.config, o.connection)
+	names := make([]string, len(file.Connections))
+	for i, c := range file.Connections {
+		names[i] = c.Name
+	}
+	return "", fmt.Errorf("%s has no connection %q; there are %s", o.config, o.connection, strings.Join(names, ", "))
 }
 
 func (o *reconcileOptions) run(cmd *cobra.Command, s *store.Store) (err error) {
@@ -167,7 +171,7 @@ func (o *reconcileOptions) run(cmd *cobra.Command, s *store.Store) (err error) {
 	if c.From, c.To, err = o.period.read(zone); err != nil {
 		return err
 	}
-	if err := o.checkConnection(ctx, s); err != nil {
+	if err := checkConnection(ctx, s, o.connection); err != nil {
 		return err
 	}
 	file, err := os.Open(o.statement)
@@ -220,18 +224,6 @@ func left(r *books.Reconciled, a *books.Applied) int64 {
 		n -= a.Settled + a.Unchanged
 	}
 	return n
-}
-
-// checkConnection refuses a name that nobody ever used: everything would be
-// missing on both sides.
-func (o *reconcileOptions) checkConnection(ctx context.Context, s *store.Store) error {
-	return s.View(ctx, func(tx *store.Tx) error {
-		known, err := tx.ConnectionFingerprint(ctx, o.connection)
-		if err == nil && known == "" {
-			return fmt.Errorf("there is no connection %q here", o.connection)
-		}
-		return err
-	})
 }
 
 // applyTo lets the statement settle what it can.

@@ -43,6 +43,11 @@ that credits it takes the adjustment back.`,
 				if err != nil {
 					return err
 				}
+				if len(strays) == 0 && f.Connection != "" {
+					if err := checkConnection(cmd.Context(), s, f.Connection); err != nil {
+						return err
+					}
+				}
 				if len(strays) == f.Limit {
 					printf(cmd.ErrOrStderr(), "till: %d strays are shown; there may be more: --limit, or close some\n", f.Limit)
 				}
