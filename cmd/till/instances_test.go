@@ -31,8 +31,7 @@ func TestInstances(t *testing.T) {
 	}
 	url := storetest.Engines()[1].Config(t).Path
 	k := &killing{t: t, dir: t.TempDir(), database: url, book: url, answered: map[string]string{}}
-	// One only takes payments in: it writes them without asking how the heads
-	// stand, and the others move these.
+	// One only takes payments in, and leaves the work to the others.
 	start := func(i int) *instance {
 		if i == 0 {
 			return k.start("--role", "api")

@@ -36,12 +36,9 @@ const killWindow = 45 * time.Second
 // operator's own book. TILL_KILLS says how many times.
 func TestKill(t *testing.T) {
 	t.Parallel()
-	kills := 50
+	kills := 5
 	if n, err := strconv.Atoi(os.Getenv("TILL_KILLS")); err == nil {
 		kills = n
-	}
-	if testing.Short() {
-		kills = 3
 	}
 	dir := t.TempDir()
 	k := &killing{t: t, dir: dir, database: filepath.Join(dir, "till.db"), book: filepath.Join(dir, "sandbox.db"), answered: map[string]string{}}
