@@ -86,11 +86,11 @@ fuzz: ## run each fuzz target for FUZZTIME (60s)
 	done
 
 .PHONY: bench
-bench: ## fill the table of speed and memory on both engines, 1 million rows (24 minutes); writes bench/report.*
+bench: ## fill the table of speed and memory on both engines, 1 million rows (29 minutes); writes bench/report.*
 	$(GO) run ./bench -report report
 
 .PHONY: bench-full
-bench-full: ## the same with 10 million rows (35 minutes); writes bench/report-full.*
+bench-full: ## the same with 10 million rows (40 minutes); writes bench/report-full.*
 	$(GO) run ./bench -rows 10000000 -report report-full
 
 # Each part prints what it did and what it counted. A quiet machine of two

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -168,8 +169,11 @@ func (c *call) refuse(reason string, err error) error {
 const (
 	promptRefusals = 200 // a second, on this instance
 	promptBurst    = 400
-	refusalDelay   = 2 * time.Second
 	maxDelayed     = 5000 // wait at once; more are answered at once
+
+	// Between these, at random: who came together must not come together again.
+	minRefusalDelay = 1 * time.Second
+	maxRefusalDelay = 4 * time.Second
 )
 
 // delays lets refusals wait.
@@ -190,7 +194,7 @@ func (c *call) delay() {
 	if d.waiting.Add(1) > maxDelayed {
 		return
 	}
-	t := time.NewTimer(refusalDelay)
+	t := time.NewTimer(minRefusalDelay + rand.N(maxRefusalDelay-minRefusalDelay))
 	defer t.Stop()
 	select {
 	case <-t.C:

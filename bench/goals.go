@@ -29,6 +29,9 @@ const (
 	goalOutage     = "outage"
 	goalReconcile  = "reconcile"
 	goalReconcileM = "reconcile_memory"
+	goalKeysTried  = "keys_tried"
+	goalKeysMany   = "keys_tried_many"
+	goalFlood      = "flood"
 )
 
 // goal is one row of the table "Speed and memory".
@@ -64,6 +67,9 @@ var goals = []goal{
 	{goalHookWait, "from event to first byte at the endpoint, idle system: p99", false, same(50, 50), same(50, 50), timeText},
 	{goalHookDead, "webhooks per second beside a dead endpoint with {dead} events / without it", true, same(0.9, 1), same(0.9, 1), ratioText},
 	{goalHookCreate, "durable create of a client with 3 endpoints / with none", true, same(0.9, 1), same(0.9, 1), ratioText},
+	{goalKeysTried, "p95 of a client's requests beside 2 500 connections with invented keys / idle", false, same(2, 1.2), same(2, 1.2), ratioText},
+	{goalKeysMany, "the same, the connections from 250 addresses / idle", false, same(2, 1.2), same(2, 1.2), ratioText},
+	{goalFlood, "p95 of a client's requests beside another client that creates, lists and reads without pause over 64 connections / idle", false, same(2, 1.2), same(2, 1.2), ratioText},
 	{goalReconcile, "an operator's statement of {lines} lines compared with payments and ledger", false, same(60_000, 30_000), same(60_000, 30_000), timeText},
 	{goalReconcileM, "memory of that comparison", false, same(300, 200), same(300, 200), memoryText},
 }

@@ -24,7 +24,8 @@ func (r *report) markdown(name string) []byte {
 		}
 	}
 	fmt.Fprintf(b, remarks, r.Connections, r.BodyBytes, strings.Join(serverSettings, " and "),
-		settleBatch, settleWriters, submitsAtOnce, duePayments, dueRate, outageRate, hookPosts, idleCreates, createHooks, listLimit, listAsks, listBlocks, smallRows)
+		settleBatch, settleWriters, submitsAtOnce, duePayments, dueRate, outageRate, hookPosts, idleCreates, createHooks,
+		victimRate, floodConnections, floodAddresses, floodClient, listLimit, listAsks, listBlocks, smallRows)
 	return b.Bytes()
 }
 
@@ -70,6 +71,13 @@ one" is another database, where another client's endpoint refuses every connecti
 round are made one at a time through the API and live their whole lives in the sandbox; each event's way is from the time in its
 body, which was read before its commit, to its arrival. Creates are compared under full load, with none and with %d endpoints, while
 nobody sends.
+
+**Floods.** One client asks %d times a second, in turns for a new payment, a list and its payouts (for which its key is read from the
+database each time), over one connection; how long an answer took counts from when the request was due. Beside it, in a process of its own on
+the same cores, nothing runs; or %d connections with invented keys of the right form, a new one each time, in the header and each fourth time
+four in the URL, that ask again as soon as they are answered, from one loopback address or from %d; or another client over %d connections
+that creates, lists and reads its payouts. The server is as it is shipped: 100 requests a second and client. A round
+begins when the connections are open, so the wave of their first requests is in it, and is twice as long as elsewhere.
 
 **Lists.** One client's payments are seeded by SQL with their exact counters, and pages of %d are asked for through the API over one
 connection, in blocks of %d for one page, %d blocks of each page in a round. A page's p50 and p99 are the medians of those of its blocks, and

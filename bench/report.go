@@ -39,6 +39,7 @@ type engineReport struct {
 	Seeding    *seeding    `json:"seeding,omitempty"`
 	Operators  *operators  `json:"operators,omitempty"`
 	Webhooks   *webhooks   `json:"webhooks,omitempty"`
+	Floods     *floods     `json:"floods,omitempty"`
 	Lists      *lists      `json:"lists,omitempty"`
 	Scale      []figures   `json:"scale,omitempty"`
 	Readiness  *readiness  `json:"readiness,omitempty"`
@@ -122,6 +123,9 @@ func (e *engineReport) print(b *bytes.Buffer) {
 	}
 	if e.Webhooks != nil {
 		e.Webhooks.print(b)
+	}
+	if e.Floods != nil {
+		e.Floods.print(b)
 	}
 	if s := e.Seeding; s != nil {
 		fmt.Fprintf(b, "### The large database\n\nSeeded by SQL: %d payments in %.0f s (%.0f/s), of which %.0f s of CPU; %s, %d bytes each.\n\n",

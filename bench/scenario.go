@@ -23,6 +23,7 @@ var scenarios = []scenario{
 	{"life", measureLife},           // from create to credited wallet, with an operator in another process
 	{"operators", measureOperators}, // submits to a slow operator; questions to one while another is down
 	{"webhooks", measureWebhooks},   // a backlog to a receiver in another process, an idle system, a dead endpoint, creates with endpoints
+	{"floods", measureFloods},       // one client while somebody tries out keys, and while another sends all it can
 	{"lists", measureLists},         // pages of a long list, against count(*) and OFFSET
 	{"scale", measureScale},         // creates in a large database, against a small one
 	{"ready", measureReady},         // starts on a large database

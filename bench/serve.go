@@ -23,6 +23,7 @@ var servants = map[string]func(ctx context.Context, args []string) error{
 	"serve-mtn":      serveMTN,
 	"serve-receiver": serveReceiver,
 	"serve-till":     serveTill,
+	"attack":         runAttack,
 }
 
 // untilOrphaned returns a context that also ends when standard input does,
