@@ -27,6 +27,7 @@ type Endpoint struct {
 	NextRetry    till.Time // the least due time of its pending rows; zero: it has none
 	ReplayAt     till.Time // when an open replay goes on; zero: none is open
 	DrainTo      int64     // a backlog up to here is sent at a bounded pace; 0: none
+	Answered     int       // times that it answered 2xx since it got its address, as far as they are counted
 
 	LastEvent int64 // the log's end, as it was read with the endpoint
 }
@@ -36,7 +37,7 @@ func (e *Endpoint) Ref() Ref { return Ref{e.ClientID, e.ID} }
 
 const endpointColumns = `client_id, id, url, description, events, enabled, disabled_at, disabled_why, created_at, updated_at,
 	secret, old_secret, old_until, start_sequence, listed_from, cursor_sequence, lease_until, lease_version, blocked_until,
-	next_retry, replay_at, drain_to, failing_since, failures, last_success_at, cursor_at`
+	next_retry, replay_at, drain_to, failing_since, failures, last_success_at, cursor_at, answered`
 
 // selectEndpoints reads endpoints with the end of their client's log, which
 // is not locked with them.
@@ -49,7 +50,7 @@ func scanEndpoint(r row) (*Endpoint, error) {
 	err := r.Scan(idDest(&e.ClientID), idDest(&e.ID), &e.URL, textDest(&e.Description), &kinds, boolDest(&e.Enabled), intDest(&e.DisabledAt),
 		textDest(&e.DisabledWhy), &e.CreatedAt, &e.UpdatedAt, &e.Secret, &e.OldSecret, intDest(&e.OldUntil), &e.Start, &e.Listed, &e.Cursor,
 		&e.LeaseUntil, &e.LeaseVersion, &e.BlockedUntil, intDest(&e.NextRetry), intDest(&e.ReplayAt), &e.DrainTo,
-		intDest(&e.FailingSince), &e.Failures, intDest(&e.LastSuccessAt), intDest(&e.CursorAt), intDest(&e.LastEvent))
+		intDest(&e.FailingSince), &e.Failures, intDest(&e.LastSuccessAt), intDest(&e.CursorAt), &e.Answered, intDest(&e.LastEvent))
 	if kinds != till.AllEvents {
 		for _, k := range strings.Fields(kinds) {
 			e.Events = append(e.Events, till.EventKind(k))
@@ -63,7 +64,7 @@ func scanEndpoint(r row) (*Endpoint, error) {
 func (e *Endpoint) changing() []any {
 	return []any{e.URL, orNull(e.Description), strings.Join(e.Kinds(), " "), e.Enabled, orNull(e.DisabledAt), orNull(string(e.DisabledWhy)), int64(e.UpdatedAt),
 		e.Secret, bytesOrNull(e.OldSecret), orNull(e.OldUntil), e.Listed, e.Cursor, int64(e.LeaseUntil), e.LeaseVersion, int64(e.BlockedUntil),
-		orNull(e.NextRetry), orNull(e.ReplayAt), e.DrainTo, orNull(e.FailingSince), e.Failures, orNull(e.LastSuccessAt), orNull(e.CursorAt)}
+		orNull(e.NextRetry), orNull(e.ReplayAt), e.DrainTo, orNull(e.FailingSince), e.Failures, orNull(e.LastSuccessAt), orNull(e.CursorAt), e.Answered}
 }
 
 func bytesOrNull(b []byte) any {
@@ -78,8 +79,8 @@ func (tx *Tx) InsertEndpoint(ctx context.Context, e *Endpoint) error {
 	args := append(e.changing(), e.ClientID[:], e.ID[:], int64(e.CreatedAt), e.Start)
 	_, err := tx.exec(ctx, `INSERT INTO webhook_endpoints (url, description, events, enabled, disabled_at, disabled_why, updated_at,
 		secret, old_secret, old_until, listed_from, cursor_sequence, lease_until, lease_version, blocked_until,
-		next_retry, replay_at, drain_to, failing_since, failures, last_success_at, cursor_at, client_id, id, created_at, start_sequence)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, args...)
+		next_retry, replay_at, drain_to, failing_since, failures, last_success_at, cursor_at, answered, client_id, id, created_at, start_sequence)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, args...)
 	return err
 }
 
@@ -92,7 +93,7 @@ func (tx *Tx) SaveEndpoints(ctx context.Context, endpoints []*Endpoint) error {
 	}
 	return tx.setAll(ctx, `UPDATE webhook_endpoints SET url = ?, description = ?, events = ?, enabled = ?, disabled_at = ?, disabled_why = ?, updated_at = ?,
 		secret = ?, old_secret = ?, old_until = ?, listed_from = ?, cursor_sequence = ?, lease_until = ?, lease_version = ?, blocked_until = ?,
-		next_retry = ?, replay_at = ?, drain_to = ?, failing_since = ?, failures = ?, last_success_at = ?, cursor_at = ?
+		next_retry = ?, replay_at = ?, drain_to = ?, failing_since = ?, failures = ?, last_success_at = ?, cursor_at = ?, answered = ?
 		WHERE client_id = ? AND id = ?`, args)
 }
 

@@ -20,6 +20,7 @@ type change struct {
 	result  *result
 	span    *store.Span
 	started till.Time // when the window was read
+	release bool      // the lease is given back, also if there is more to send
 
 	// Of a late attempt.
 	row  *store.Delivery
@@ -74,7 +75,7 @@ func (d *Deliverer) record(ctx context.Context, e *store.Endpoint, held *holding
 
 // release gives a lease back that was not used.
 func (d *Deliverer) release(ctx context.Context, e *store.Endpoint, held *holding) (*store.Endpoint, *holding) {
-	return d.record(context.WithoutCancel(ctx), e, held, &change{kind: recordChange, result: &result{cursor: e.Cursor}, started: d.c.Store.Now()})
+	return d.record(context.WithoutCancel(ctx), e, held, &change{kind: recordChange, result: &result{cursor: e.Cursor}, started: d.c.Store.Now(), release: true})
 }
 
 func (d *Deliverer) do(ctx context.Context, c *change) (*store.Endpoint, *holding) {

@@ -20,6 +20,7 @@ import (
 // Poster makes one attempt. It is a Sender, or a test's way to one.
 type Poster interface {
 	Post(ctx context.Context, url string, header http.Header, body []byte) Answer
+	Host(url string) string // whose limits a post to an address counts in
 }
 
 // Config is what a Deliverer is made of. Store, Vault and Sender are needed.
@@ -74,6 +75,7 @@ type Deliverer struct {
 	waker   *loop.Waker
 	bodies  bodies
 	room    *quota.Quota
+	pacer   *pacer
 	tasks   sync.WaitGroup
 
 	mu    sync.Mutex
@@ -89,6 +91,7 @@ type runner struct {
 	busy  bool  // somebody runs it
 	again bool  // there may be more than who runs it has seen
 	late  int   // attempts under way that their window did not wait for
+	width int   // attempts that may be under way, as far as is known
 	room  int64 // bytes that are taken for it, while it is busy
 	timer *time.Timer
 }
@@ -107,7 +110,7 @@ func New(c Config) *Deliverer {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	d := &Deliverer{c: c, posts: make(chan struct{}, c.Posts), waker: loop.NewWaker(), at: make(map[store.Ref]*runner), known: make(map[till.ID]known)}
-	d.room = quota.New(maxRoom, maxClientRoom)
+	d.room, d.pacer = quota.New(maxRoom, maxClientRoom), newPacer(c.Posts, c.PerEndpoint)
 	d.changes = batch.New(maxChanges, maxChangeQueue, d.commit)
 	return d
 }
@@ -310,7 +313,7 @@ func (d *Deliverer) offer(ctx context.Context, ref store.Ref) {
 	case r.busy:
 		r.again = true
 		return
-	case r.late >= d.c.PerEndpoint:
+	case r.late > 0 && r.late >= r.width:
 		return // it is told when one of them has ended
 	}
 	r.stopTimer()
@@ -342,7 +345,7 @@ func (d *Deliverer) run(ctx context.Context, ref store.Ref, r *runner) {
 	for {
 		var held *holding
 		if e, held = d.claim(ctx, ref); held != nil {
-			for held != nil && ctx.Err() == nil && d.enter(ref.Client, r) {
+			for held != nil && ctx.Err() == nil && d.free(r, e) > 0 && d.enter(ref.Client, r) {
 				e, held = d.step(ctx, r, e, held)
 			}
 			if held != nil {
@@ -359,7 +362,7 @@ func (d *Deliverer) run(ctx context.Context, ref store.Ref, r *runner) {
 func (d *Deliverer) leave(ctx context.Context, ref store.Ref, r *runner, e *store.Endpoint) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if r.again && ctx.Err() == nil && r.late < d.c.PerEndpoint && (e == nil || e.BlockedUntil <= d.c.Store.Now()) && d.enter(ref.Client, r) {
+	if r.again && ctx.Err() == nil && (r.late == 0 || r.late < r.width) && (e == nil || e.BlockedUntil <= d.c.Store.Now()) && d.enter(ref.Client, r) {
 		r.again = false
 		return false
 	}

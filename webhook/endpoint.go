@@ -227,7 +227,7 @@ func (s *Endpoints) Patch(ctx context.Context, client *till.Client, id till.ID, 
 		var what []string
 		if e.URL != before.URL {
 			what = append(what, "url "+maskURL(before.URL)+" into "+maskURL(e.URL))
-			e.BlockedUntil = 0 // the new address deserves a try at once
+			e.BlockedUntil, e.Answered = 0, 0 // the new address deserves a try at once, and must prove itself
 		}
 		if !slices.Equal(e.Kinds(), before.Kinds()) {
 			what = append(what, "events "+strings.Join(before.Kinds(), " ")+" into "+strings.Join(e.Kinds(), " "))
@@ -264,7 +264,7 @@ func (s *Endpoints) switchOff(ctx context.Context, tx *store.Tx, e *store.Endpoi
 // stretch of the log, which a replay can send.
 func (s *Endpoints) switchOn(ctx context.Context, tx *store.Tx, e *store.Endpoint, last int64, at till.Time, actor string) error {
 	e.Enabled, e.DisabledAt, e.DisabledWhy = true, 0, ""
-	e.Failures, e.FailingSince, e.BlockedUntil, e.DrainTo = 0, 0, 0, 0
+	e.Failures, e.FailingSince, e.BlockedUntil, e.DrainTo, e.Answered = 0, 0, 0, 0, 0
 	if err := tx.CloseCases(ctx, []store.Closing{{Ref: e.Ref(), By: actor, At: at, Kinds: []string{CaseDisabled}}}); err != nil || e.Cursor >= last {
 		return err
 	}

@@ -10,11 +10,14 @@ import (
 )
 
 // limit returns how many may be sent in one window: a single one to an
-// endpoint that only fails, a few while a backlog drains.
+// endpoint that only fails, a few while a backlog drains, to one that is not
+// proven as many as prove it.
 func (d *Deliverer) limit(e *store.Endpoint) int {
 	switch {
 	case e.Failures >= till.FailingAfter:
 		return 1
+	case e.Answered < ProvenAfter:
+		return min(ProvenAfter-e.Answered, d.c.Window)
 	case e.DrainTo > 0:
 		return min(drainRate, d.c.Window)
 	}

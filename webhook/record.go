@@ -96,7 +96,7 @@ func (b *recording) record(c *change, e *store.Endpoint) error {
 		}
 	}
 	b.pace(c, e)
-	b.hold(c, e, e.Enabled && e.BlockedUntil <= now && e.Due(now))
+	b.hold(c, e, !c.release && e.Enabled && e.BlockedUntil <= now && e.Due(now))
 	return nil
 }
 

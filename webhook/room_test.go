@@ -27,6 +27,7 @@ func (w *world) payLarge() {
 func TestAWindowIsBoundedByBytes(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {
 		s := w.shop()
+		s.prove()
 		s.set(func() { s.answer = func(*receipt) int { return http.StatusBadGateway } })
 		w.stop()
 		for range 12 {

@@ -54,6 +54,7 @@ type outcome struct {
 	ended  till.Time
 	ours   bool // it failed on our side and says nothing about the endpoint
 	again  bool // the event has failed before
+	url    string
 }
 
 // counts reports whether a failure counts towards the endpoint's own: that an
@@ -75,6 +76,9 @@ func judge(e *store.Endpoint, outcomes []outcome, now till.Time, j float64) (rec
 		case o.answer.Delivered():
 			failed, bad, succeeded, pause = 0, false, true, 0
 			e.FailingSince, e.LastSuccessAt = 0, max(e.LastSuccessAt, o.ended)
+			if o.url == e.URL { // else it was another that answered
+				e.Answered = min(e.Answered+1, ProvenAfter)
+			}
 		default:
 			bad = true
 			if o.counts(before) {

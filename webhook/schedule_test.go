@@ -104,7 +104,7 @@ func TestJudge(t *testing.T) {
 			}
 			var outcomes []outcome
 			for _, a := range c.answers {
-				outcomes = append(outcomes, outcome{a, noon, c.ours, c.again})
+				outcomes = append(outcomes, outcome{a, noon, c.ours, c.again, ""})
 			}
 			recovered, disable := judge(e, outcomes, noon, 0)
 			blocked := max(0, e.BlockedUntil.Sub(noon))

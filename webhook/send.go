@@ -100,6 +100,7 @@ type sends struct {
 	w       *window
 	keys    *keyring
 	until   time.Time // no attempt begins that could end later
+	pass    *pass
 	closing chan struct{}
 
 	mu     sync.Mutex
@@ -119,12 +120,11 @@ type lateItem struct {
 // over. It returns the attempts that are still under way.
 func (d *Deliverer) send(ctx context.Context, r *runner, w *window, keys *keyring, held *holding) map[*item]*lateItem {
 	s := &sends{d: d, w: w, keys: keys, until: held.until.Add(-attemptTime), closing: make(chan struct{}), failed: w.e.Failures}
-	d.mu.Lock()
-	workers := min(d.c.PerEndpoint-r.late, len(w.lanes))
-	d.mu.Unlock()
+	workers := min(d.free(r, w.e), len(w.lanes))
 	if workers <= 0 {
 		return nil
 	}
+	s.pass = d.pacer.begin(w.e, d.c.Sender.Host(w.e.URL))
 	var all sync.WaitGroup
 	for range workers {
 		all.Add(1)
@@ -136,7 +136,7 @@ func (d *Deliverer) send(ctx context.Context, r *runner, w *window, keys *keyrin
 		})
 	}
 	done := make(chan struct{})
-	go func() { all.Wait(); close(done) }()
+	go func() { all.Wait(); s.pass.end(); close(done) }()
 	timer := time.NewTimer(d.c.WindowTime)
 	defer timer.Stop()
 	select {
@@ -187,23 +187,38 @@ func (s *sends) work(ctx context.Context, done func()) (late *item) {
 			return nil
 		}
 		for _, it := range s.w.lanes[n] {
-			select {
-			case s.d.posts <- struct{}{}:
-			case <-s.closing:
+			t, o, begun := s.post(ctx, it)
+			if !begun {
 				return nil
 			}
-			if !s.begin(it) {
-				<-s.d.posts
-				return nil
-			}
-			t, o := s.attempt(ctx, it)
-			<-s.d.posts
 			if s.end(it, t, o) {
 				done()
 				return it
 			}
 		}
 	}
+}
+
+// post makes an attempt once every gate has let it through. It reports whether
+// it did: not if the window was over before.
+func (s *sends) post(ctx context.Context, it *item) (t store.Try, o outcome, begun bool) {
+	asked := it.byHand() || it.replay
+	if !s.pass.enter(asked, s.closing) {
+		return t, o, false
+	}
+	defer s.pass.leave(asked)
+	select {
+	case s.d.posts <- struct{}{}:
+	case <-s.closing:
+		return t, o, false
+	}
+	defer func() { <-s.d.posts }()
+	if !s.begin(it) {
+		return t, o, false
+	}
+	t, o = s.attempt(ctx, it)
+	s.pass.learn(&o)
+	return t, o, true
 }
 
 // begin reports whether an attempt may begin.
@@ -236,7 +251,7 @@ func (s *sends) end(it *item, t store.Try, o outcome) (late bool) {
 func (s *sends) attempt(ctx context.Context, it *item) (t store.Try, o outcome) {
 	d, e := s.d, s.w.e
 	now := d.c.Store.Now()
-	t, o.again = store.Try{SentAt: now, URL: e.URL}, it.row != nil && it.row.Attempts > 0
+	t, o.again, o.url = store.Try{SentAt: now, URL: e.URL}, it.row != nil && it.row.Attempts > 0, e.URL
 	defer func() {
 		if v := recover(); v != nil {
 			d.c.Log.Error("an event cannot be sent", "endpoint", e.ID, "sequence", it.Sequence, "panic", v, "stack", string(debug.Stack()))

@@ -59,6 +59,7 @@ type Sender struct {
 	transport *http.Transport
 	agent     []string
 	proxied   bool
+	reached   reached
 }
 
 // NewSender returns a Sender; Close ends its connections.
@@ -132,7 +133,11 @@ func (s *Sender) dial(ctx context.Context, network, addr string) (net.Conn, erro
 	if err := s.check(ctx, host); err != nil {
 		return nil, err
 	}
-	return s.dialer.DialContext(ctx, network, addr)
+	conn, err := s.dialer.DialContext(ctx, network, addr)
+	if err == nil {
+		s.reached.note(host, conn)
+	}
+	return conn, err
 }
 
 // check refuses a host that is, or has any address, in a forbidden network: one

@@ -118,6 +118,7 @@ func TestOnePaymentsEventsGoOneAtATime(t *testing.T) {
 func TestAHandlerThatAnswersAfterTheDeadline(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {
 		s := w.shop()
+		s.prove()
 		slow := true
 		s.answer = func(r *receipt) int {
 			if r.Sequence == 1 && r.n == 0 && slow {
