@@ -45,8 +45,8 @@ type gate struct {
 // before; else leave is to be called.
 func (g *gate) enter(stop <-chan struct{}) bool {
 	g.mu.Lock()
-	if len(g.queue) == 0 && g.wait(time.Now()) == 0 {
-		g.take(time.Now())
+	if now := time.Now(); len(g.queue) == 0 && g.wait(now) == 0 {
+		g.take(now)
 		g.mu.Unlock()
 		return true
 	}
@@ -254,8 +254,8 @@ func (w *pass) end() {
 	w.client.users--
 }
 
-// gates returns what one post has to pass: first what only counts, then what
-// is held while it is under way, the host's before the client's, so that a host
+// gates returns what a post has to pass: first what only counts, then what is
+// held while it is under way, the host's before the client's, so that a host
 // that is full keeps nobody from another.
 func (w *pass) gates(asked bool) []*gate {
 	gates := make([]*gate, 0, 5)
@@ -271,23 +271,20 @@ func (w *pass) gates(asked bool) []*gate {
 	return append(gates, &w.host.unproven, &w.client.proven, &w.p.unproven)
 }
 
-// enter waits until a post may be made. It reports false if stop is closed
-// before; else leave is to be called.
-func (w *pass) enter(asked bool, stop <-chan struct{}) bool {
-	gates := w.gates(asked)
+// enterAll waits until all gates have let one through. It reports false if stop
+// is closed before; else leaveAll is to be called.
+func enterAll(gates []*gate, stop <-chan struct{}) bool {
 	for i, g := range gates {
 		if !g.enter(stop) {
-			for _, entered := range gates[:i] {
-				entered.leave()
-			}
+			leaveAll(gates[:i])
 			return false
 		}
 	}
 	return true
 }
 
-func (w *pass) leave(asked bool) {
-	for _, g := range w.gates(asked) {
+func leaveAll(gates []*gate) {
+	for _, g := range gates {
 		g.leave()
 	}
 }

@@ -202,11 +202,11 @@ func (s *sends) work(ctx context.Context, done func()) (late *item) {
 // post makes an attempt once every gate has let it through. It reports whether
 // it did: not if the window was over before.
 func (s *sends) post(ctx context.Context, it *item) (t store.Try, o outcome, begun bool) {
-	asked := it.byHand() || it.replay
-	if !s.pass.enter(asked, s.closing) {
+	gates := s.pass.gates(it.byHand() || it.replay)
+	if !enterAll(gates, s.closing) {
 		return t, o, false
 	}
-	defer s.pass.leave(asked)
+	defer leaveAll(gates)
 	select {
 	case s.d.posts <- struct{}{}:
 	case <-s.closing:
