@@ -131,7 +131,15 @@ func (c *call) replayEvents() error {
 	if err != nil {
 		return err
 	}
-	b := append(c.buf(), `{"from_sequence":`...)
+	b := append(c.buf(), `{"endpoint_id":`...)
+	b = appendID(b, id)
+	b = append(b, `,"events":`...)
+	if out.Events < 0 {
+		b = append(b, "null"...)
+	} else {
+		b = strconv.AppendInt(b, out.Events, 10)
+	}
+	b = append(b, `,"from_sequence":`...)
 	b = appendNumber(b, out.From)
 	b = append(b, `,"to_sequence":`...)
 	b = appendNumber(b, out.To)

@@ -130,7 +130,7 @@ func (c *call) rotateSecret() error {
 		// Cut to just outside the bounds, so that the product cannot wrap.
 		overlap = time.Duration(max(-1, min(*n, int64(webhook.MaxOverlap/time.Second)+1))) * time.Second
 	}
-	e, secret, err := c.s.Endpoints.Rotate(c.acting(), c.session.Client.ID, id, overlap, c.session.Actor())
+	e, secret, err := c.s.Endpoints.Rotate(c.acting(), c.session.Client.ID, id, overlap, c.asker())
 	if err != nil {
 		return err
 	}

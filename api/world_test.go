@@ -263,6 +263,8 @@ func (w *world) makeEndpoints(deliver bool) {
 // what it answers.
 type receiver struct{}
 
+func (receiver) Host(url string) string { return url }
+
 func (receiver) Post(_ context.Context, url string, _ http.Header, _ []byte) webhook.Answer {
 	time.Sleep(12 * time.Millisecond)
 	a := webhook.Answer{Status: http.StatusOK, Took: 12 * time.Millisecond, Body: "thank you"}

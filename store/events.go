@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"slices"
+	"strings"
 
 	"till"
 )
@@ -66,6 +67,17 @@ const selectEventMade = `SELECT created_at FROM events WHERE client_id = ? AND s
 func (tx *Tx) EventMade(ctx context.Context, client till.ID, sequence int64) (made till.Time, err error) {
 	_, err = tx.one(ctx, selectEventMade, []any{client[:], sequence}, &made)
 	return made, err
+}
+
+// CountEvents returns how many events of some kinds a stretch of a client's log
+// has, both ends included.
+func (tx *Tx) CountEvents(ctx context.Context, client till.ID, from, to int64, kinds []till.EventKind) (n int64, err error) {
+	args := []any{client[:], from, to}
+	for _, k := range kinds {
+		args = append(args, string(k))
+	}
+	_, err = tx.one(ctx, `SELECT count(*) FROM events WHERE client_id = ? AND sequence BETWEEN ? AND ? AND kind IN (?`+strings.Repeat(`, ?`, len(kinds)-1)+`)`, args, &n)
+	return n, err
 }
 
 // EventRow is an event with what it is about.

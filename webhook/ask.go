@@ -139,14 +139,50 @@ type Replayed struct {
 	From, To   int64 // a stretch of the log; 0 if none was named
 	Deliveries int64 // rows that are tried again
 	Stretches  int   // times out of service that are made up for
+
+	// Events is how many will be sent in all; -1 if that would take too long to
+	// count.
+	Events int64
+}
+
+// maxCounted is how many events of the log are looked at to say how many of them
+// an endpoint is told about.
+const maxCounted = 100_000
+
+// count says how many events that are left of some spans an endpoint is told
+// about, -1 if that would take too long.
+func (s *Endpoints) count(ctx context.Context, e *store.Endpoint, spans []*store.Span) (n int64, err error) {
+	for _, span := range spans {
+		n += span.To - span.Next + 1
+	}
+	switch {
+	case e.Events == nil:
+		return n, nil
+	case n > maxCounted:
+		return -1, nil
+	}
+	n = 0
+	err = s.Store.View(ctx, func(tx *store.Tx) error {
+		for _, span := range spans {
+			told, err := tx.CountEvents(ctx, e.ClientID, span.Next, span.To, e.Events)
+			if err != nil {
+				return err
+			}
+			n += told
+		}
+		return nil
+	})
+	return n, err
 }
 
 // Replay sends events again, behind the live ones and at a bounded pace. It
 // returns CodeInsufficientScope if the endpoint is told about kinds that the
 // asker may not read.
 func (s *Endpoints) Replay(ctx context.Context, client, id till.ID, r *Replay, by Asker) (out Replayed, err error) {
+	var to *store.Endpoint
+	var spans []*store.Span
 	err = s.actOn(ctx, client, id, by.Actor, func(ctx context.Context, tx *store.Tx, e *store.Endpoint, h *store.Head, at till.Time) (did, error) {
-		out = Replayed{}
+		to, out = e, Replayed{}
 		if err := by.checkEndpoint(ctx, tx, e); err != nil {
 			return did{}, err
 		}
@@ -159,17 +195,27 @@ func (s *Endpoints) Replay(ctx context.Context, client, id till.ID, r *Replay, b
 		e.BlockedUntil = 0
 		detail := fmt.Sprintf("sequences %d to %d", out.From, out.To)
 		if out.From > 0 {
+			spans = []*store.Span{{Next: out.From, To: out.To}}
 			err = s.replayStretch(ctx, tx, e, out.From, out.To, at)
 		} else {
 			detail = "what failed"
-			err = s.replayFailed(ctx, tx, e, &out, at)
+			spans, err = s.replayFailed(ctx, tx, e, &out, at)
 		}
 		if err != nil {
 			return did{}, err
 		}
 		return did{"webhook_endpoint.replay", id, detail}, tx.SaveEndpoints(ctx, []*store.Endpoint{e})
 	})
-	return out, err
+	if err != nil {
+		return out, err
+	}
+	// It is queued, whatever comes of the counting.
+	if out.Events, err = s.count(ctx, to, spans); err != nil || out.Events < 0 {
+		out.Events = -1
+		return out, nil
+	}
+	out.Events += out.Deliveries
+	return out, nil
 }
 
 func (s *Endpoints) replayStretch(ctx context.Context, tx *store.Tx, e *store.Endpoint, from, to int64, at till.Time) error {
@@ -186,26 +232,25 @@ func (s *Endpoints) replayStretch(ctx context.Context, tx *store.Tx, e *store.En
 	return tx.InsertSpan(ctx, &store.Span{ClientID: e.ClientID, EndpointID: e.ID, ID: till.NewID(at), Why: store.SpanReplay, From: from, Next: from, To: to, CreatedAt: at})
 }
 
-func (s *Endpoints) replayFailed(ctx context.Context, tx *store.Tx, e *store.Endpoint, out *Replayed, at till.Time) (err error) {
+func (s *Endpoints) replayFailed(ctx context.Context, tx *store.Tx, e *store.Endpoint, out *Replayed, at till.Time) (spans []*store.Span, err error) {
 	if out.Deliveries, err = tx.RetryFailed(ctx, e.Ref(), at); err != nil {
-		return err
+		return nil, err
 	}
 	if out.Deliveries > 0 {
 		e.NextRetry, e.DrainTo = at, e.LastEvent // at the pace of a drain
 	}
-	spans, err := tx.OpenSpans(ctx, e.Ref(), false, maxStretches)
-	if err != nil {
-		return err
+	if spans, err = tx.OpenSpans(ctx, e.Ref(), false, maxStretches); err != nil {
+		return nil, err
 	}
 	for _, span := range spans {
 		span.Why = store.SpanCatchUp
 		if err := tx.SaveSpan(ctx, span); err != nil {
-			return err
+			return nil, err
 		}
 		if e.ReplayAt.IsZero() {
 			e.ReplayAt = at
 		}
 	}
 	out.Stretches = len(spans)
-	return nil
+	return spans, nil
 }

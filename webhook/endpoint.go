@@ -285,8 +285,10 @@ func (s *Endpoints) switchOn(ctx context.Context, tx *store.Tx, e *store.Endpoin
 }
 
 // Rotate gives an endpoint a new secret, which is returned this once. The old
-// one signs too until the overlap is over.
-func (s *Endpoints) Rotate(ctx context.Context, client, id till.ID, overlap time.Duration, actor string) (*store.Endpoint, Secret, error) {
+// one signs too until the overlap is over. Whoever has the secret can sign what the
+// endpoint believes, so it returns CodeInsufficientScope if the endpoint is told
+// about kinds that the asker may not read.
+func (s *Endpoints) Rotate(ctx context.Context, client, id till.ID, overlap time.Duration, by Asker) (*store.Endpoint, Secret, error) {
 	if overlap < 0 || overlap > MaxOverlap {
 		return nil, nil, invalid(till.FieldError{Pointer: "/overlap_seconds", Code: till.FieldInvalidFormat,
 			Detail: "The overlap is from 0 to " + strconv.Itoa(int(MaxOverlap/time.Second)) + " seconds."})
@@ -294,8 +296,11 @@ func (s *Endpoints) Rotate(ctx context.Context, client, id till.ID, overlap time
 	secret := NewSecret()
 	sealed := s.Vault.Seal(secret, client, id)
 	var e *store.Endpoint
-	err := s.actOn(ctx, client, id, actor, func(ctx context.Context, tx *store.Tx, locked *store.Endpoint, _ *store.Head, at till.Time) (did, error) {
+	err := s.actOn(ctx, client, id, by.Actor, func(ctx context.Context, tx *store.Tx, locked *store.Endpoint, _ *store.Head, at till.Time) (did, error) {
 		e = locked
+		if err := by.checkEndpoint(ctx, tx, e); err != nil {
+			return did{}, err
+		}
 		if bytes.Equal(e.Secret, sealed) {
 			return did{}, nil // done already, by a commit of which we did not hear
 		}

@@ -106,7 +106,7 @@ func TestActsOnEndpointsAreAudited(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		rotated, second, err := a.Rotate(ctx, client.ID, e.ID, DefaultOverlap, "Awa")
+		rotated, second, err := a.Rotate(ctx, client.ID, e.ID, DefaultOverlap, awa)
 		if err != nil || string(secret) == string(second) || rotated.OldUntil == 0 {
 			t.Errorf("rotated into %+v, %v", rotated, err)
 		}
@@ -135,7 +135,7 @@ func TestActsOnEndpointsAreAudited(t *testing.T) {
 		expect(t, "acts", strings.Join(acts, " "), "create patch patch rotate delete")
 		for name, f := range map[string]func(ctx context.Context) error{
 			"patch":  func(ctx context.Context) error { _, err := a.Patch(ctx, client, e.ID, &Request{}, awa); return err },
-			"rotate": func(ctx context.Context) error { _, _, err := a.Rotate(ctx, client.ID, e.ID, 0, "Awa"); return err },
+			"rotate": func(ctx context.Context) error { _, _, err := a.Rotate(ctx, client.ID, e.ID, 0, awa); return err },
 			"test":   func(ctx context.Context) error { _, err := a.Test(ctx, client.ID, e.ID, "Awa"); return err },
 			"delete": func(ctx context.Context) error { return a.Delete(ctx, client.ID, e.ID, "Awa") },
 		} {

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"till"
+	"till/store"
+	"till/webhook"
+)
+
+func newWebhook() *cobra.Command {
+	return newGroup("webhook", "Send events to an endpoint again", newWebhookReplay())
+}
+
+func newWebhookReplay() *cobra.Command {
+	var client, database, by string
+	var from, to int64
+	var failed, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "replay ENDPOINT",
+		Short: "Send a stretch of a client's log, or all that failed, to an endpoint again",
+		Long: `Send events to an endpoint again, as its client can through the API: a stretch of
+the log, both ends included, or with --failed what was exhausted and what happened
+while the endpoint was disabled. They are sent by the running server, behind the
+live ones and at most 50 a second. What was queued is printed.`,
+		Args: oneArg,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ask := &webhook.Replay{}
+			flags := cmd.Flags()
+			if flags.Changed("from") {
+				ask.From = &from
+			}
+			if flags.Changed("to") {
+				ask.To = &to
+			}
+			if failed {
+				ask.Failed = &failed
+			}
+			switch {
+			case failed && (ask.From != nil || ask.To != nil):
+				return errors.New("--failed stands without --from and --to")
+			case !failed && ask.From == nil:
+				return errors.New("say --from, with --to or without it, or --failed")
+			case by == "":
+				return errors.New("--by says who asks for it")
+			}
+			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+				ref, err := findEndpoint(cmd.Context(), s, args[0], client)
+				if err != nil {
+					return err
+				}
+				acts := &webhook.Endpoints{Store: s}
+				out, err := acts.Replay(cmd.Context(), ref.Client, ref.ID, ask, webhook.Asker{Actor: by, Scopes: till.Scopes})
+				if err != nil {
+					return err
+				}
+				return printReplayed(cmd, ref, out, asJSON)
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&client, "client", "", "the client's id, to find it faster")
+	flags.Int64Var(&from, "from", 0, "the sequence of the first event")
+	flags.Int64Var(&to, "to", 0, "the sequence of the last one (default the end of the log)")
+	flags.BoolVar(&failed, "failed", false, "all that was given up instead")
+	addByFlag(cmd, &by, "who asks for it")
+	addDatabaseFlag(cmd, &database)
+	addJSONFlag(cmd, &asJSON)
+	return cmd
+}
+
+func printReplayed(cmd *cobra.Command, ref store.Ref, out webhook.Replayed, asJSON bool) error {
+	events, count := (*int64)(nil), "not counted, there are too many"
+	if out.Events >= 0 {
+		events, count = &out.Events, strconv.FormatInt(out.Events, 10)
+	}
+	if asJSON {
+		v := map[string]any{"client_id": ref.Client.String(), "endpoint_id": ref.ID.String(), "events": events,
+			"from_sequence": nil, "to_sequence": nil, "deliveries": out.Deliveries, "stretches": out.Stretches}
+		if out.From > 0 {
+			v["from_sequence"], v["to_sequence"] = out.From, out.To
+		}
+		return printJSON(cmd.OutOrStdout(), v)
+	}
+	return table(cmd.OutOrStdout(), func(row func(...any)) {
+		row("endpoint", ref.ID)
+		row("client", ref.Client)
+		row("events queued", count)
+		if out.From > 0 {
+			row("from sequence", out.From)
+			row("to sequence", out.To)
+			return
+		}
+		row("tried again", out.Deliveries)
+		row("times out of service", out.Stretches)
+	})
+}
+
+// findEndpoint returns an endpoint, looking with every client unless one is
+// named. It returns CodeEndpointNotFound.
+func findEndpoint(ctx context.Context, s *store.Store, text, client string) (ref store.Ref, err error) {
+	if ref.ID, err = parseID(text, "webhook endpoint"); err != nil {
+		return ref, err
+	}
+	missing := till.Errorf(till.CodeEndpointNotFound, "there is no such webhook endpoint")
+	look := func(owner till.ID) (e *store.Endpoint, err error) {
+		ref.Client = owner
+		err = s.View(ctx, func(tx *store.Tx) error { e, err = tx.Endpoint(ctx, ref); return err })
+		return e, err
+	}
+	if client != "" {
+		owner, err := parseID(client, "client")
+		if err != nil {
+			return ref, err
+		}
+		e, err := look(owner)
+		if err == nil && e == nil {
+			err = missing
+		}
+		return ref, err
+	}
+	found := false
+	err = eachClient(ctx, s, func(c *till.Client) (bool, error) {
+		e, err := look(c.ID)
+		found = e != nil
+		return !found, err
+	})
+	if err == nil && !found {
+		err = missing
+	}
+	return ref, err
+}
