@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -95,6 +96,9 @@ func textOf(v any) string {
 		return x.String()
 	case []byte:
 		return string(x)
+	}
+	if r := reflect.ValueOf(v); r.Kind() == reflect.String { // of a type of its own; JSON would put quotes around it
+		return r.String()
 	}
 	if b, err := json.Marshal(v); err == nil {
 		return string(b)

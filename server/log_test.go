@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"till/server"
+	"till/store"
 )
 
 // What must never be read in a log (I13).
@@ -100,6 +101,19 @@ func TestRedactKeepsWhatIsNotPrivate(t *testing.T) {
 	} {
 		if got := server.Redact(text); got != want {
 			t.Errorf("Redact(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+// A value of a named type of text was logged as JSON inside quotes:
+// from="\"passing\"".
+func TestANamedTextIsLoggedAsText(t *testing.T) {
+	t.Parallel()
+	for asJSON, want := range map[bool]string{false: " from=passing to=\"not passing\"\n", true: `"from":"passing","to":"not passing"}` + "\n"} {
+		var b bytes.Buffer
+		server.NewLogger(&b, asJSON, slog.LevelInfo).Info("changed", "from", store.BreakerState("passing"), "to", store.BreakerState("not passing"))
+		if !strings.HasSuffix(b.String(), want) {
+			t.Errorf("the log is %q, want %q at its end", b.String(), want)
 		}
 	}
 }

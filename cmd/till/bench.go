@@ -82,7 +82,7 @@ func printBench(w io.Writer, l *load.Open, r *load.OpenResult, asJSON bool) erro
 		}{l.Rate, r.Rate(), r.Elapsed.Seconds(), r.Due, r.Sent, r.Accepted, r.Failures, latency})
 	}
 	return table(w, func(row func(...any)) {
-		row("due", fmt.Sprintf("%d requests, %g per second over %d connections", r.Due, l.Rate, l.Connections))
+		row("due", fmt.Sprintf("%s, %g per second over %s", count(r.Due, "request", "requests"), l.Rate, count(l.Connections, "connection", "connections")))
 		row("accepted", fmt.Sprintf("%d, %.1f per second", r.Accepted, r.Rate()))
 		for _, status := range slices.Sorted(maps.Keys(r.Failures)) {
 			row("failed", fmt.Sprintf("%d: %s", r.Failures[status], status))

@@ -56,7 +56,7 @@ is wrong with a connection is told first; with --json 'till connections' has it.
 					return err
 				}
 				if len(cases) == limit {
-					printf(cmd.ErrOrStderr(), "till: %d cases are shown; those after them: --after %s\n", limit, cases[limit-1].ID)
+					printf(cmd.ErrOrStderr(), "till: %s shown; those after: --after %s\n", count(limit, "case is", "cases are"), cases[limit-1].ID)
 				}
 				if err := tellOperatorCases(cmd, s, asJSON); err != nil {
 					return err

@@ -43,13 +43,13 @@ func (d *doctor) examineRoutes(ctx context.Context, s *store.Store, ops *server.
 		return err
 	}
 	for _, what := range slices.Sorted(maps.Keys(nowhere)) {
-		d.find("routes", isRisky, "%d live clients may use %s, and no route leads anywhere: it is not offered to them", nowhere[what], what)
+		d.find("routes", isRisky, "%s may use %s, and no route leads anywhere: it is not offered", count(nowhere[what], "live client", "live clients"), what)
 	}
 	for _, what := range slices.Sorted(maps.Keys(partly)) {
-		d.find("routes", isFine, "%s: %d live clients are not offered it there", what, partly[what])
+		d.find("routes", isFine, "%s: %s not offered it there", what, count(partly[what], "live client is", "live clients are"))
 	}
 	if len(nowhere)+len(partly) == 0 {
-		d.find("routes", isFine, "every method of the %d live clients leads to an operator", live)
+		d.find("routes", isFine, "every method of %s leads to an operator", count(live, "live client", "live clients"))
 	}
 	d.examineDeadEnds(ops)
 	return nil

@@ -92,9 +92,9 @@ func TestTheDoctorNamesEveryGap(t *testing.T) {
 		}
 		return all.String()
 	}
-	const payments = `warning: 1 live clients may use mpesa for payments, and no route leads anywhere: it is not offered to them
-ok: mtn_momo for payments leads nowhere in CM, UG, GH, RW, ZM, CI, BJ, NG, ZA, GN, GW, LR, SS, SZ: 1 live clients are not offered it there
-ok: orange_money for payments leads nowhere in CD USD, CI, SL, SN: 1 live clients are not offered it there
+	const payments = `warning: 1 live client may use mpesa for payments, and no route leads anywhere: it is not offered
+ok: mtn_momo for payments leads nowhere in CM, UG, GH, RW, ZM, CI, BJ, NG, ZA, GN, GW, LR, SS, SZ: 1 live client is not offered it there
+ok: orange_money for payments leads nowhere in CD USD, CI, SL, SN: 1 live client is not offered it there
 warning: the route in line 19 names mtn_momo in UG, where none of its connections serves payments
 `
 	if got := look(); got != payments {
@@ -105,7 +105,7 @@ warning: the route in line 19 names mtn_momo in UG, where none of its connection
 		t.Fatal(err)
 	}
 	for _, code := range []string{"moov_money", "mpesa", "mtn_momo", "orange_money"} {
-		want := "warning: 1 live clients may use " + code + " for payouts, and no route leads anywhere"
+		want := "warning: 1 live client may use " + code + " for payouts, and no route leads anywhere"
 		if got := look(); !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}

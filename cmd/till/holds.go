@@ -111,7 +111,7 @@ func newPayoutsHeld() *cobra.Command {
 					return err
 				}
 				if len(waiting) == limit {
-					printf(cmd.ErrOrStderr(), "till: %d payouts are shown; those after them: --after %s\n", limit, waiting[limit-1].PayoutID)
+					printf(cmd.ErrOrStderr(), "till: %s shown; those after: --after %s\n", count(limit, "payout is", "payouts are"), waiting[limit-1].PayoutID)
 				}
 				return printHolds(cmd.OutOrStdout(), held, waiting, asJSON)
 			})
@@ -233,10 +233,7 @@ func printHolds(w io.Writer, held books.PayoutsHeld, waiting []waitingPayout, as
 
 // waitingText says how many payouts wait.
 func waitingText(n int) string {
-	if n == 1 {
-		return "1 payout waits"
-	}
-	return fmt.Sprintf("%d payouts wait", n)
+	return count(n, "payout waits", "payouts wait")
 }
 
 // maxToldHolds is how many holds the doctor tells one by one.
@@ -258,7 +255,7 @@ func (d *doctor) examineHolds(ctx context.Context, s *store.Store) error {
 		}
 	}
 	if told > maxToldHolds {
-		d.find("payouts", isRisky, "those of %d more clients are held", told-maxToldHolds)
+		d.find("payouts", isRisky, "those of %s are held", count(told-maxToldHolds, "more client", "more clients"))
 	}
 	if suspended > 0 && held.Waiting > 0 {
 		d.find("payouts", isRisky, "those of %s are held: suspended", clientsText(suspended))
@@ -268,8 +265,5 @@ func (d *doctor) examineHolds(ctx context.Context, s *store.Store) error {
 }
 
 func clientsText(n int) string {
-	if n == 1 {
-		return "1 client"
-	}
-	return fmt.Sprintf("%d clients", n)
+	return count(n, "client", "clients")
 }

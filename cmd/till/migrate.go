@@ -41,7 +41,7 @@ empty.`,
 				return printJSON(w, map[string]any{"applied": append([]string{}, applied...), "receipts_added": receipts})
 			}
 			if receipts > 0 {
-				printf(w, "added %d receipts that an older version took\n", receipts)
+				printf(w, "added %s that an older version took\n", count(receipts, "receipt", "receipts"))
 			}
 			for _, version := range applied {
 				printLine(w, "applied "+version)

@@ -77,7 +77,7 @@ func (d *doctor) examineOperators(ctx context.Context, o operatorsOf) error {
 			d.find("config", isWrong, "%v", err)
 			return nil
 		}
-		d.find("config", isFine, "%d connections and %d routes", len(ops.File.Connections), len(ops.File.Routes))
+		d.find("config", isFine, "%s and %s", count(len(ops.File.Connections), "connection", "connections"), count(len(ops.File.Routes), "route", "routes"))
 		for _, c := range ops.File.Connections {
 			d.examineConnection(ctx, ops, c.Name)
 			d.tellCallback(ops, c, o.baseURL, secret)

@@ -181,10 +181,10 @@ func TestSimulatedOperators(t *testing.T) {
 	wantFindings(t, o, map[string]string{
 		"ok kiosk payments":           "the operator lets us in",
 		"ok kiosk callbacks":          "tell the operator to call https://pay.example.com/v1/callbacks/kiosk/",
-		"warning routes":              "1 live clients may use airtel_money for payments, and no route leads anywhere: it is not offered to them",
-		"routes":                      "1 live clients may use mtn_momo for payouts, and no route",
+		"warning routes":              "1 live client may use airtel_money for payments, and no route leads anywhere: it is not offered",
+		"routes":                      "1 live client may use mtn_momo for payouts, and no route",
 		"never mtn_momo for payments": "",
-		"ok config":                   "1 connections and 1 routes",
+		"ok config":                   "1 connection and 1 route",
 		"never wrong-key-canar":       "",
 	})
 	o.config, o.baseURL = filepath.Join(dir, "bad.toml"), "http://127.0.0.1/v1"

@@ -255,10 +255,10 @@ func (p *reconcileProgress) tell(format string, args ...any) {
 
 func (p *reconcileProgress) compared(at books.Progress) {
 	if at.Bytes > 0 {
-		p.tell("read %d lines (%d %%)", at.Lines, 100*at.Bytes/max(p.size, 1))
+		p.tell("read %s (%d %%)", count(at.Lines, "line", "lines"), 100*at.Bytes/max(p.size, 1))
 		return
 	}
-	p.tell("compared %d payments and payouts, found those of %d of %d lines (%d %%)", at.Rows, at.Claimed, at.Lines, 100*at.Claimed/max(at.Lines, 1))
+	p.tell("compared %s, found those of %d of %d lines (%d %%)", count(at.Rows, "payment or payout", "payments and payouts"), at.Claimed, at.Lines, 100*at.Claimed/max(at.Lines, 1))
 }
 
 func (p *reconcileProgress) applied(done, total int) { p.tell("applied %d of %d", done, total) }

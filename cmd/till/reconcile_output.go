@@ -171,8 +171,8 @@ func (o *reconcileOptions) print(w io.Writer, r *books.Reconciled, f *findings, 
 	if o.asJSON {
 		return printJSON(w, o.reportOf(r, f, a))
 	}
-	printf(w, "%s: %d lines, %d of them ignored, %d outside the time, %d broken; %d payments and payouts compared\n",
-		filepath.Base(o.statement), r.Lines, r.Ignored, r.Outside, r.Broken, r.Rows)
+	printf(w, "%s: %s, %d of them ignored, %d outside the time, %d broken; %s compared\n",
+		filepath.Base(o.statement), count(r.Lines, "line", "lines"), r.Ignored, r.Outside, r.Broken, count(r.Rows, "payment or payout", "payments and payouts"))
 	printf(w, "from %s to %s\nsha256 %s\n\n", r.From, r.To, hex.EncodeToString(r.Digest[:]))
 	err := table(w, func(row func(...any)) {
 		row("CLASS", "CURRENCY", "COUNT", "OPERATOR", "OURS")
@@ -191,16 +191,16 @@ func (o *reconcileOptions) print(w io.Writer, r *books.Reconciled, f *findings, 
 		printf(w, "line %d: %s\n", b.Line, b.Reason)
 	}
 	if more := r.Broken - int64(len(f.broken)); more > 0 {
-		printf(w, "and %d more broken lines\n", more)
+		printf(w, "and %s\n", count(more, "more broken line", "more broken lines"))
 	}
 	if a != nil {
-		printf(w, "\napplied: %d settled, %d settled meanwhile, %d cases opened, %d known already, %d refused\n",
-			a.Settled, a.Unchanged, a.Cases, a.Known, a.Refused)
+		printf(w, "\napplied: %d settled, %d settled meanwhile, %s opened, %d known already, %d refused\n",
+			a.Settled, a.Unchanged, count(a.Cases, "case", "cases"), a.Known, a.Refused)
 		if a.Strays+a.Kept+a.Beyond > 0 {
 			printf(w, "strays: %d kept or confirmed, %d known already; see 'till strays'\n", a.Strays, a.Kept)
 		}
 		if a.Beyond > 0 {
-			printf(w, "%d lines were not kept as strays: at most %d may be open\n", a.Beyond, books.MaxStrays)
+			printf(w, "%s not kept as strays: at most %d may be open\n", count(a.Beyond, "line was", "lines were"), books.MaxStrays)
 		}
 		for _, x := range a.Refusals {
 			printf(w, "line %d, %s: %s\n", x.Line, x.ID, x.Why)

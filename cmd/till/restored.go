@@ -174,11 +174,12 @@ func (r *restoredFlags) print(w io.Writer, done *books.Restoration, keys []activ
 	}
 	more := ""
 	if done.Again {
-		more = " more"
+		more = "more "
 	}
-	printf(w, "%d%s payments and %d%s payouts were open: they are asked about and not sent.\n", done.Payments, more, done.Payouts, more)
+	printf(w, "%s and %s were open: they are asked about and not sent.\n",
+		count(done.Payments, more+"payment", more+"payments"), count(done.Payouts, more+"payout", more+"payouts"))
 	if r.suspendLive {
-		printf(w, "%d live clients were suspended; 'till client resume' lets one in again.\n", suspended)
+		printf(w, "%s suspended; 'till client resume' lets one in again.\n", count(suspended, "live client was", "live clients were"))
 	}
 	printf(w, "The event logs are now %s.\n\nThese keys work, also if they were revoked in the lost time. Fees, methods, endpoints and suspensions are old, too.\n\n", done.LogID)
 	err := table(w, func(row func(...any)) {

@@ -62,7 +62,7 @@ formula has an apostrophe in front. JSON Lines are for programs.`,
 				})
 				bar.end()
 				if err == nil && !quiet {
-					printf(cmd.ErrOrStderr(), "till: %d lines\n", lines)
+					printf(cmd.ErrOrStderr(), "till: %s\n", count(lines, "line", "lines"))
 				}
 				return err
 			})

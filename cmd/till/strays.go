@@ -49,7 +49,7 @@ that credits it takes the adjustment back.`,
 					}
 				}
 				if len(strays) == f.Limit {
-					printf(cmd.ErrOrStderr(), "till: %d strays are shown; there may be more: --limit, or close some\n", f.Limit)
+					printf(cmd.ErrOrStderr(), "till: %s shown; there may be more: --limit, or close some\n", count(f.Limit, "stray is", "strays are"))
 				}
 				return printStrays(cmd.OutOrStdout(), strays, asJSON)
 			})
@@ -67,13 +67,10 @@ that credits it takes the adjustment back.`,
 
 // openStrays says how many strays are open.
 func openStrays(n int) string {
-	switch {
-	case n == 1:
-		return "1 stray is open"
-	case n >= books.MaxStrays:
+	if n >= books.MaxStrays {
 		return fmt.Sprintf("%d strays or more are open", n)
 	}
-	return fmt.Sprintf("%d strays are open", n)
+	return count(n, "stray is open", "strays are open")
 }
 
 // tellStrays mentions that strays are open.

@@ -160,8 +160,10 @@ func printReport(w io.Writer, r *books.Report, keyed, asJSON bool) error {
 		}
 		return printJSON(w, out)
 	}
-	printf(w, "%d clients, %d payments, %d payouts, %d events, %d endpoints, %d wallets, %d transactions, %d entries, %d counters, %d audit rows, %d of them sealed, %d strays\n",
-		r.Clients, r.Payments, r.Payouts, r.Events, r.Endpoints, r.Wallets, r.Transactions, r.Entries, r.Counters, r.Audit, r.Seals, r.Strays)
+	printf(w, "%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %d of them sealed, %s\n",
+		count(r.Clients, "client", "clients"), count(r.Payments, "payment", "payments"), count(r.Payouts, "payout", "payouts"), count(r.Events, "event", "events"),
+		count(r.Endpoints, "endpoint", "endpoints"), count(r.Wallets, "wallet", "wallets"), count(r.Transactions, "transaction", "transactions"),
+		count(r.Entries, "entry", "entries"), count(r.Counters, "counter", "counters"), count(r.Audit, "audit row", "audit rows"), r.Seals, count(r.Strays, "stray", "strays"))
 	for _, c := range checked {
 		problems := 0
 		for _, p := range r.Problems {
@@ -171,7 +173,7 @@ func printReport(w io.Writer, r *books.Report, keyed, asJSON bool) error {
 		}
 		verdict := "ok"
 		if problems > 0 {
-			verdict = fmt.Sprintf("%d problems", problems)
+			verdict = count(problems, "problem", "problems")
 		}
 		printf(w, "%-4s %-40s %s\n", c.invariant, c.what, verdict)
 	}
