@@ -208,6 +208,13 @@ func (a *Accounts) act(ctx context.Context, tx *store.Tx, client till.ID, actor 
 	if err := tx.InsertAudit(ctx, rows); err != nil {
 		return err
 	}
+	var counts store.Counts
+	for _, row := range rows {
+		counts.AddStored(client, at, row.Size())
+	}
+	if err := tx.Count(ctx, &counts); err != nil {
+		return err
+	}
 	return tx.SaveHeads(ctx, heads)
 }
 

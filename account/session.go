@@ -18,6 +18,8 @@ type Session struct {
 	Client *till.Client
 	Key    *till.Key
 
+	Stored int64 // bytes that a test client has made us keep, as far as they are counted
+
 	methods []string // of a live client; a test client has those of the sandbox
 	fees    []till.Fee
 }
@@ -234,6 +236,11 @@ func (a *Accounts) read(ctx context.Context, id string, client till.ID) (*entry,
 		}
 		if s.Client.Mode == till.Live {
 			if s.methods, err = tx.ClientMethods(ctx, owner); err != nil {
+				return err
+			}
+		}
+		if s.Client.Mode == till.Test {
+			if s.Stored, err = tx.Stored(ctx, owner); err != nil {
 				return err
 			}
 		}

@@ -39,6 +39,10 @@ type Config struct {
 	// of twice that; 0 means as many as it likes.
 	RateLimit float64
 
+	// TestQuota is how many bytes a test client may have stored; 0 means as many
+	// as it likes.
+	TestQuota int64
+
 	// Strays writes callbacks down that are about nothing here; nil: they are
 	// only logged.
 	Strays *books.Strays

@@ -31,6 +31,11 @@ func (c *call) admit() error {
 			return err
 		}
 	}
+	if c.route.Stores {
+		if err := c.full(); err != nil {
+			return err
+		}
+	}
 	if err := c.checkQuery(); err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ type Route struct {
 	Self     bool         // a key may do this to itself without the scope
 	TestOnly bool         // live clients are told that there is no such path
 	Body     bodyRule     // what is done about a body
+	Stores   bool         // each call leaves something for ever; payments and payouts look for themselves, behind their keys
 	AnyQuery bool         // query parameters are not ours to judge
 	Query    []string     // the query parameters it knows
 
@@ -52,25 +53,25 @@ var Routes = []Route{
 	{Method: http.MethodGet, Path: "/events", Scopes: till.EventScopes, Query: eventQuery, handle: (*call).listEvents},
 	{Method: http.MethodGet, Path: "/events/{event_id}", Scopes: till.EventScopes, handle: (*call).getEvent},
 
-	{Method: http.MethodPost, Path: "/events/{event_id}/redeliver", Scope: till.WebhooksManage, Body: optionalBody, handle: (*call).redeliverEvent},
+	{Method: http.MethodPost, Path: "/events/{event_id}/redeliver", Scope: till.WebhooksManage, Body: optionalBody, Stores: true, handle: (*call).redeliverEvent},
 
-	{Method: http.MethodPost, Path: "/webhook-endpoints", Scope: till.WebhooksManage, Body: requiredBody, handle: (*call).createEndpoint},
+	{Method: http.MethodPost, Path: "/webhook-endpoints", Scope: till.WebhooksManage, Body: requiredBody, Stores: true, handle: (*call).createEndpoint},
 	{Method: http.MethodGet, Path: "/webhook-endpoints", Scope: till.WebhooksManage, handle: (*call).listEndpoints},
 	{Method: http.MethodGet, Path: "/webhook-endpoints/{endpoint_id}", Scope: till.WebhooksManage, handle: (*call).getEndpoint},
-	{Method: http.MethodPatch, Path: "/webhook-endpoints/{endpoint_id}", Scope: till.WebhooksManage, Body: optionalBody, handle: (*call).patchEndpoint},
+	{Method: http.MethodPatch, Path: "/webhook-endpoints/{endpoint_id}", Scope: till.WebhooksManage, Body: optionalBody, Stores: true, handle: (*call).patchEndpoint},
 	{Method: http.MethodDelete, Path: "/webhook-endpoints/{endpoint_id}", Scope: till.WebhooksManage, handle: (*call).deleteEndpoint},
-	{Method: http.MethodPost, Path: "/webhook-endpoints/{endpoint_id}/rotate-secret", Scope: till.WebhooksManage, Body: optionalBody, handle: (*call).rotateSecret},
-	{Method: http.MethodPost, Path: "/webhook-endpoints/{endpoint_id}/test", Scope: till.WebhooksManage, handle: (*call).testEndpoint},
+	{Method: http.MethodPost, Path: "/webhook-endpoints/{endpoint_id}/rotate-secret", Scope: till.WebhooksManage, Body: optionalBody, Stores: true, handle: (*call).rotateSecret},
+	{Method: http.MethodPost, Path: "/webhook-endpoints/{endpoint_id}/test", Scope: till.WebhooksManage, Stores: true, handle: (*call).testEndpoint},
 	{Method: http.MethodGet, Path: "/webhook-endpoints/{endpoint_id}/deliveries", Scope: till.WebhooksManage, Query: deliveryQuery, handle: (*call).listDeliveries},
-	{Method: http.MethodPost, Path: "/webhook-endpoints/{endpoint_id}/replay", Scope: till.WebhooksManage, Body: requiredBody, handle: (*call).replayEvents},
+	{Method: http.MethodPost, Path: "/webhook-endpoints/{endpoint_id}/replay", Scope: till.WebhooksManage, Body: requiredBody, Stores: true, handle: (*call).replayEvents},
 
 	{Method: http.MethodGet, Path: "/payment-methods", handle: (*call).listMethods},
 	{Method: http.MethodGet, Path: "/wallets", Scope: till.WalletsRead, handle: (*call).listWallets},
 	{Method: http.MethodGet, Path: "/transactions", Scope: till.WalletsRead, Query: transactionQuery, handle: (*call).listTransactions},
 
 	{Method: http.MethodGet, Path: "/api-keys", Scope: till.KeysManage, Fresh: true, handle: (*call).listKeys},
-	{Method: http.MethodPost, Path: "/api-keys", Scope: till.KeysManage, Fresh: true, Body: requiredBody, handle: (*call).createKey},
-	{Method: http.MethodPost, Path: "/api-keys/{key_id}/rotate", Scope: till.KeysManage, Fresh: true, Self: true, Body: optionalBody, handle: (*call).rotateKey},
+	{Method: http.MethodPost, Path: "/api-keys", Scope: till.KeysManage, Fresh: true, Body: requiredBody, Stores: true, handle: (*call).createKey},
+	{Method: http.MethodPost, Path: "/api-keys/{key_id}/rotate", Scope: till.KeysManage, Fresh: true, Self: true, Body: optionalBody, Stores: true, handle: (*call).rotateKey},
 	{Method: http.MethodDelete, Path: "/api-keys/{key_id}", Scope: till.KeysManage, Fresh: true, Self: true, Query: revokeQuery, handle: (*call).revokeKey},
 
 	{Method: http.MethodGet, Path: "/sandbox/prompts", Scope: till.PaymentsWrite, TestOnly: true, handle: (*call).listPrompts},

@@ -58,6 +58,7 @@ type options struct {
 	deliver   bool         // events are pushed to endpoints
 	notify    bool         // hints of other processes are heard; not in a bubble
 	database  store.Config // the zero one is a new SQLite file
+	quota     int64        // bytes that a test client may store
 	watched   bool         // the operator's health counts
 
 	// payments and payouts are the routes of live clients, as "mtn_momo CG XAF";
@@ -117,7 +118,7 @@ func newWorld(t testing.TB, o options) *world {
 	w.makeEndpoints(o.deliver)
 	c := api.Config{
 		Store: w.store, Collector: w.collector, Payouts: w.payouts, Accounts: w.accounts, Sandbox: w.operator, Endpoints: w.endpoints,
-		BaseURL: baseURL, RateLimit: o.rate, Ready: w.ready, Log: log,
+		BaseURL: baseURL, RateLimit: o.rate, TestQuota: o.quota, Ready: w.ready, Log: log,
 	}
 	if o.noSandbox {
 		c.Sandbox = nil

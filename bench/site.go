@@ -76,7 +76,7 @@ func (s *site) serve(ctx context.Context, name string, more ...string) (*process
 	if err != nil {
 		return nil, err
 	}
-	flags := append([]string{"serve", "--role", "api", "--rate-limit", "0", "--listen", addr, "--admin-listen", "", "--database", s.url,
+	flags := append([]string{"serve", "--role", "api", "--rate-limit", "0", "--test-quota", "0", "--listen", addr, "--admin-listen", "", "--database", s.url,
 		"--secret-file", s.secretFile()}, more...)
 	return start(ctx, name, addr, s.apiKey, filepath.Join(s.dir, "till.log"), s.in.program, flags...)
 }

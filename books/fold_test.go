@@ -52,7 +52,7 @@ func TestFoldChangesNothingThatIsCounted(t *testing.T) {
 		counted(2, 0)
 		clock.Advance(time.Hour)
 		storetest.NewPayment(t, c, client, storetest.Body{})
-		fold(1)
+		fold(2) // the pending, and the bytes that the client has stored
 		counted(3, 0)
 		storetest.Apply(t, c, s, first, storetest.Succeeded)
 		counted(2, 1)
@@ -61,7 +61,7 @@ func TestFoldChangesNothingThatIsCounted(t *testing.T) {
 		clock.Advance(24 * time.Hour)
 		storetest.Apply(t, c, s, second, storetest.Succeeded)
 		counted(1, 2)
-		fold(4) // the pending of the second hour, a line of that hour, and the move
+		fold(5) // the pending and the bytes of the second hour, a line of that hour, and the move
 		fold(0)
 		counted(1, 2)
 	})

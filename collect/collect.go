@@ -100,6 +100,7 @@ type Client struct {
 	*till.Client
 	Enabled func(method string) bool
 	Fees    []till.Fee
+	Full    error // what each new payment is refused with, because the client may store no more; nil: it may
 }
 
 // Created is the answer to Create: the payment as it was created, which is
@@ -130,6 +131,9 @@ func (c *Collector) Create(ctx context.Context, who Client, r *Request) (Created
 	if len(ck.Fields) > 0 {
 		return answer(c.desk.ReplayOr(ctx, who.ID, o.Key, r.hash, refusal))
 	}
+	if who.Full != nil {
+		return answer(c.desk.ReplayOr(ctx, who.ID, o.Key, r.hash, who.Full))
+	}
 	name, row, replayed, err := c.desk.Choose(ctx, who.ID, o.Key, r.hash, names)
 	if name == "" {
 		return answer(row, replayed, err)
@@ -152,6 +156,7 @@ func (c *Collector) Create(ctx context.Context, who Client, r *Request) (Created
 		},
 		BodyHash: sum, BodyVersion: bodyVersion,
 	}}
+	call.Stored = engine.StoredBytes(who.Client, call.Row.Document)
 	if c.c.Work && p.Traits().ClientReference {
 		call.Grant = c.engine.Grant(name)
 	}
@@ -218,6 +223,7 @@ func (c *Collector) finishCreates(ctx context.Context, tx *store.Tx, heads map[t
 			continue
 		}
 		counts.AddPayment(&p.Payment, till.Pending, 1)
+		counts.AddStored(p.ClientID, p.CreatedAt, call.Stored)
 		if call.Grant != nil {
 			sends = append(sends, call.Grant.Submission(&call.Step, c.ReferenceOf(&p.Payment)))
 		}

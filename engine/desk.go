@@ -72,7 +72,9 @@ type Creation[R Row] struct {
 	Hash  func(version int) ([32]byte, bool)
 	Grant *Grant // nil: it waits to be claimed
 	Step  store.Step
-	Audit *store.AuditRow // who asked and why, where the audit log is told; the rest of it is the batch's
+	// Stored is how many bytes it makes us keep, where that is counted.
+	Stored int64
+	Audit  *store.AuditRow // who asked and why, where the audit log is told; the rest of it is the batch's
 
 	// Set by the batch.
 	tries    []try[R] // one for each time it was written, whether or not that lasted

@@ -97,6 +97,7 @@ type Client struct {
 	Enabled func(method string) bool
 	Fees    []till.Fee // its schedule
 	Actor   string     // who it is in the audit log
+	Full    error      // what each new payout is refused with, because the client may store no more; nil: it may
 }
 
 // Created is the answer to Create: the payout as it was created, which is
@@ -129,6 +130,9 @@ func (m *Paymaster) Create(ctx context.Context, who Client, r *Request) (Created
 	if len(ck.Fields) > 0 {
 		return answer(m.desk.ReplayOr(ctx, who.ID, o.Key, r.hash, ck.Refusal()))
 	}
+	if who.Full != nil {
+		return answer(m.desk.ReplayOr(ctx, who.ID, o.Key, r.hash, who.Full))
+	}
 	name, row, replayed, err := m.desk.Choose(ctx, who.ID, o.Key, r.hash, names)
 	if name == "" {
 		return answer(row, replayed, err)
@@ -149,6 +153,7 @@ func (m *Paymaster) Create(ctx context.Context, who Client, r *Request) (Created
 		},
 		BodyHash: sum, BodyVersion: bodyVersion,
 	}}
+	call.Stored = engine.StoredBytes(who.Client, call.Row.Document)
 	return answer(m.desk.Create(ctx, call))
 }
 
@@ -242,6 +247,7 @@ func (d *decided) add(call *creation, w *ledger.Wallet) {
 	d.used[w] = true
 	d.rows, d.steps, d.audit = append(d.rows, p), append(d.steps, &call.Step), append(d.audit, &a)
 	d.counts.AddPayout(&p.Payout, till.PayoutPending, 1)
+	d.counts.AddStored(p.ClientID, p.CreatedAt, call.Stored)
 }
 
 // reserved says for the audit log what a payout holds of its wallet.

@@ -46,6 +46,7 @@ type Config struct {
 
 	Role      Role    // "" means RoleAll
 	RateLimit float64 // requests per second of each client; 0 means no limit
+	TestQuota int64   // bytes that each test client may store; 0 means no limit
 
 	// ApprovalWindow is how long the sandbox's customers have; 0 means a
 	// minute. It is at least MinApprovalWindow.
@@ -120,6 +121,9 @@ func (c *Config) complete() error {
 	}
 	if c.RateLimit < 0 {
 		return fmt.Errorf("the rate limit must not be negative; 0 turns it off")
+	}
+	if c.TestQuota < 0 {
+		return fmt.Errorf("the quota of test clients must not be negative; 0 turns it off")
 	}
 	if _, err := webhook.ParseAllowed(c.WebhookAllow); err != nil {
 		return fmt.Errorf("networks that webhooks may be sent to: %w", err)

@@ -174,7 +174,7 @@ func (s *Server) build(context.Context) (err error) {
 	}
 	s.handler = api.New(api.Config{
 		Store: s.store, Collector: s.collector, Payouts: s.payouts, Accounts: s.accounts, Endpoints: s.endpoints, Sandbox: s.sandbox,
-		BaseURL: s.baseURL, RateLimit: s.c.RateLimit, Log: s.log,
+		BaseURL: s.baseURL, RateLimit: s.c.RateLimit, TestQuota: s.c.TestQuota, Log: s.log,
 		Doors: doors, Strays: strays, TrustedProxies: s.operators.File.TrustedProxies,
 	})
 	return nil

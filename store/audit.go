@@ -20,6 +20,12 @@ type AuditRow struct {
 	Evidence  []byte  // SHA-256 of what the act rests on; nil where there is nothing to show
 }
 
+// Size returns about how many bytes the row takes.
+func (a *AuditRow) Size() int64 {
+	const fixed = 256
+	return fixed + int64(len(a.Actor)+len(a.Action)+len(a.Detail)+len(a.Cause)+len(a.Evidence))
+}
+
 type causeKey struct{}
 
 // WithCause returns a context for acts that happen for one reason: audit rows

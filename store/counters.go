@@ -23,6 +23,7 @@ const (
 	nounPayment     = "payment"     // a method, b status
 	nounPayout      = "payout"      // a method, b status
 	nounTransaction = "transaction" // a type, b currency
+	nounStored      = "stored"      // bytes that a test client has made us keep; no list is made of them
 )
 
 // tallyKey names what is counted of one hour.
@@ -55,6 +56,19 @@ func (c *Counts) AddPayout(p *till.Payout, status till.PayoutStatus, n int64) {
 // AddTransaction counts a transaction in.
 func (c *Counts) AddTransaction(client till.ID, at till.Time, typ, currency string) {
 	c.add(client, nounTransaction, at, typ, currency, 1)
+}
+
+// AddStored counts bytes that a client has made us keep.
+func (c *Counts) AddStored(client till.ID, at till.Time, bytes int64) {
+	c.add(client, nounStored, at, "", "", bytes)
+}
+
+// Stored returns how many bytes AddStored has counted of a client.
+func (tx *Tx) Stored(ctx context.Context, client till.ID) (n int64, err error) {
+	_, err = tx.one(ctx, `SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM (SELECT n FROM counters WHERE client_id = ? AND noun = ? AND width = ?
+		UNION ALL SELECT n FROM tallies WHERE client_id = ? AND noun = ?) AS stored`,
+		[]any{client[:], nounStored, widthAll, client[:], nounStored}, &n)
+	return n, err
 }
 
 func (c *Counts) add(client till.ID, noun string, at till.Time, a, b string, n int64) {

@@ -23,7 +23,7 @@ func (tx *Tx) Fold(ctx context.Context, client till.ID, before till.Time, limit 
 	}
 	var folded Counts
 	var gone [][]any
-	for _, noun := range Nouns {
+	for _, noun := range append(slices.Clone(Nouns), nounStored) {
 		err := tx.rows(ctx, `SELECT hour, a, b, n FROM tallies WHERE client_id = ? AND noun = ? AND hour < ? ORDER BY hour, a, b LIMIT ?`,
 			[]any{client[:], noun, bucketOf(widthHour, before), limit - len(gone)}, func(r row) error {
 				var hour, n int64

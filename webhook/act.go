@@ -43,6 +43,11 @@ func (s *Endpoints) act(ctx context.Context, client till.ID, actor string,
 			if err := tx.InsertAudit(ctx, []*store.AuditRow{row}); err != nil {
 				return err
 			}
+			var counts store.Counts
+			counts.AddStored(client, at, row.Size())
+			if err := tx.Count(ctx, &counts); err != nil {
+				return err
+			}
 			return tx.SaveHeads(ctx, heads)
 		})
 	}

@@ -14,6 +14,7 @@ import (
 const (
 	defaultListen    = "127.0.0.1:8080"
 	defaultRateLimit = 100
+	defaultTestQuota = 10 << 10 // MiB
 	defaultWindow    = time.Minute
 )
 
@@ -25,6 +26,7 @@ func serveOf(adapters server.Adapters) *cobra.Command {
 	c := server.Config{Adapters: adapters}
 	var role, format, level, configFile string
 	var asJSON bool
+	var quota int64
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the service",
@@ -38,7 +40,7 @@ connects, test clients by the built-in sandbox operator.`,
 			if err != nil {
 				return err
 			}
-			c.Role, c.Log = server.Role(role), log
+			c.Role, c.Log, c.TestQuota = server.Role(role), log, quota<<20
 			if configFile != "" {
 				if c.Operators, err = server.LoadConfig(configFile, adapters); err != nil {
 					return err
@@ -66,6 +68,7 @@ connects, test clients by the built-in sandbox operator.`,
 	f.StringVar(&configFile, "config", "", configUsage)
 	f.StringVar(&role, "role", string(server.RoleAll), "all, api (leaves the work to others) or worker (serves no requests)")
 	f.Float64Var(&c.RateLimit, "rate-limit", defaultRateLimit, "requests per second of each client; 0 for no limit")
+	f.Int64Var(&quota, "test-quota", defaultTestQuota, "MiB that each test client may store; 0 for no limit")
 	f.StringVar(&c.SecretFile, "secret-file", "", "the file of the installation's secret (default till.secret beside the SQLite file)")
 	f.StringVar(&c.SandboxPath, "sandbox", "", sandboxUsage)
 	f.DurationVar(&c.ApprovalWindow, "approval-window", defaultWindow, "how long a customer of the sandbox has to approve, at least 3s")
