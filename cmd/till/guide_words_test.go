@@ -77,6 +77,7 @@ func understood(words []string) error {
 		return err
 	}
 	cmd.InitDefaultHelpFlag()
+	cmd.InitDefaultVersionFlag()
 	if err := cmd.ParseFlags(rest); err != nil {
 		return err
 	}
