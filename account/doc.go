@@ -10,6 +10,9 @@
 // once); and that every act on an account leaves an audit row in the commit
 // that did it.
 //
+// Keys that have opened a session on this instance are read beside those that
+// have not, one at a time of each client: nobody waits behind who tries out keys.
+//
 // It knows no HTTP: which route needs which scope is the table in package api.
 //
 // Start reading at key.go, then session.go.

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"till/api"
+	"till/store"
 )
 
 // said returns the lines of the log that the default level shows.
@@ -205,3 +207,52 @@ func (l *oneConn) Accept() (net.Conn, error) {
 
 func (l *oneConn) Close() error   { close(l.closed); return nil }
 func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{} }
+
+// A proxy that nobody has named makes one address of all clients: the line that
+// tells of it says what to do.
+func TestAProxyThatNobodyNamedIsHintedAt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, options{})
+		defer w.stop()
+		for n := range 22 {
+			w.from(w.handler, "10.0.0.1", fmt.Sprintf("203.0.113.%d", n), "/v1/payments", invented())
+			w.from(w.handler, "192.0.2.7", "", "/v1/payments", invented())
+		}
+		time.Sleep(1500 * time.Millisecond)
+		for from, want := range map[string]int{"10.0.0.1": 1, "192.0.2.7": 0} {
+			if got := len(w.said("reason=address_limited", "from="+from, "trusted_proxies")); got != want {
+				t.Errorf("%s: %d hints, want %d", from, got, want)
+			}
+		}
+	})
+}
+
+// Where no reader is free in time, the log does not say that the database is
+// away.
+func TestBusyReadersAreNotADatabaseThatIsAway(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, options{database: store.Config{Readers: 1}})
+		defer w.stop()
+		if got := w.do("GET", "/v1/payments", w.keys["test"], "").Code; got != http.StatusOK {
+			t.Fatal(got)
+		}
+		taken, free := make(chan struct{}), make(chan struct{})
+		go w.store.View(context.Background(), func(*store.Tx) error {
+			close(taken)
+			<-free
+			return nil
+		})
+		<-taken
+		a := w.do("GET", "/v1/payments", w.keys["test"], "")
+		if a.Code != http.StatusServiceUnavailable {
+			t.Errorf("%d %s", a.Code, a.Body)
+		}
+		close(free)
+		time.Sleep(1500 * time.Millisecond)
+		if id := a.Header().Get("X-Request-Id"); len(w.said("reason=readers_busy", id)) != 1 || len(w.said("the database is away", id)) != 0 {
+			t.Errorf("the log says %q", w.said(id))
+		}
+	})
+}
