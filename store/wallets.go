@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 
 	"till"
 	"till/ledger"
@@ -36,6 +37,35 @@ func (tx *Tx) Wallets(ctx context.Context, client till.ID) ([]*ledger.Wallet, er
 			return err
 		})
 	return out, err
+}
+
+// usedBy is how many of the newest payments, and of the newest payouts, say
+// which wallets are used. A wallet that ever had a line is, whatever they say.
+const usedBy = 200
+
+// UsedWallets is Wallets without those that nothing ever happened to: no line,
+// no reserve, and no payment or payout in their currency lately.
+func (tx *Tx) UsedWallets(ctx context.Context, client till.ID) ([]*ledger.Wallet, error) {
+	wallets, err := tx.Wallets(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	used := map[string]bool{}
+	for _, noun := range []string{"payments", "payouts"} {
+		err := tx.rows(ctx, `SELECT DISTINCT currency FROM (SELECT currency FROM `+noun+` WHERE client_id = ? ORDER BY id DESC LIMIT ?) AS newest`,
+			[]any{client[:], int64(usedBy)}, func(r row) error {
+				var currency string
+				err := r.Scan(&currency)
+				used[currency] = true
+				return err
+			})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return slices.DeleteFunc(wallets, func(w *ledger.Wallet) bool {
+		return w.LastSequence == 0 && w.Balance == 0 && w.Reserved == 0 && w.Owed == 0 && !used[w.Currency]
+	}), nil
 }
 
 // Wallet returns a client's wallet in a currency, nil if there is none.
