@@ -2,6 +2,7 @@ package order
 
 import (
 	"slices"
+	"strings"
 	"strconv"
 
 	"till"
@@ -19,17 +20,37 @@ type Catalogue struct {
 	// Enabled reports whether the client may use a method.
 	Enabled func(method string) bool
 	// Routed says that a route leads somewhere for the order's method, country
-	// and currency. Leads says the same of another country and currency.
+	// and currency. Leads says the same of another method, country and currency.
 	Routed bool
-	Leads  func(country, currency string) bool
+	Leads  func(method, country, currency string) bool
 }
 
 // leads reports whether a route leads somewhere for a method in a country, in
 // whatever currency; "" means anywhere.
 func (cat *Catalogue) leads(m *till.Method, country string) bool {
-	return cat.Routed || slices.ContainsFunc(m.Markets, func(k till.Market) bool {
-		return (country == "" || country == k.Country) && cat.Leads(k.Country, k.Currency)
+	return cat.Routed || cat.somewhere(m, country)
+}
+
+// somewhere is leads by a look at the routes.
+func (cat *Catalogue) somewhere(m *till.Method, country string) bool {
+	return slices.ContainsFunc(m.Markets, func(k till.Market) bool {
+		return (country == "" || country == k.Country) && cat.Leads(m.Code, k.Country, k.Currency)
 	})
+}
+
+// unknown says that a method is not one of those that the client can have, and
+// which are.
+func (cat *Catalogue) unknown() string {
+	var codes []string
+	for _, m := range till.Methods() {
+		if cat.Enabled(m.Code) && cat.somewhere(m, "") {
+			codes = append(codes, m.Code)
+		}
+	}
+	if len(codes) == 0 {
+		return "is not one of the methods enabled for you, and none is; see GET /payment-methods"
+	}
+	return "is not one of the methods enabled for you: " + strings.Join(codes, ", ") + "; see GET /payment-methods"
 }
 
 // CheckCatalogue applies the rules that can change from one day to the next:
@@ -40,7 +61,7 @@ func (cat *Catalogue) leads(m *till.Method, country string) bool {
 func (o *Order) CheckCatalogue(c *Checker, cat Catalogue, who Party) {
 	m, known := till.MethodOf(o.Method)
 	if o.Method != "" && (!known || !cat.Enabled(o.Method) || !cat.leads(m, "")) {
-		c.Add("/method", till.FieldUnknownMethod, "is not one of the methods enabled for you; see GET /payment-methods")
+		c.Add("/method", till.FieldUnknownMethod, cat.unknown())
 		known = false
 	}
 	at := who.At + "/phone"
@@ -112,7 +133,7 @@ func (o *Order) checkMarket(c *Checker, m *till.Method, cat *Catalogue, country 
 		return
 	}
 	k, ok := m.Market(country.Code, o.Currency)
-	ok = ok && (cat.Routed || cat.Leads(k.Country, k.Currency))
+	ok = ok && (cat.Routed || cat.Leads(m.Code, k.Country, k.Currency))
 	switch {
 	case !ok:
 		c.Add("/amount/currency", till.FieldCurrencyNotSupported, "is not a currency that the method serves in this country")
