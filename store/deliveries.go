@@ -149,6 +149,13 @@ func (tx *Tx) PendingOf(ctx context.Context, ref Ref, subjects []till.ID) (out [
 	return out, err
 }
 
+// PendingFrom returns the pending deliveries of an endpoint that were written
+// after a time.
+func (tx *Tx) PendingFrom(ctx context.Context, ref Ref, at till.Time) ([]*Delivery, error) {
+	return tx.deliveries(ctx, `SELECT client_id, `+deliveryColumns+` FROM webhook_deliveries
+		WHERE client_id = ? AND endpoint_id = ? AND status = 'pending' AND updated_at > ?`, ref.Client[:], ref.ID[:], int64(at))
+}
+
 // DeliveryKey names a delivery of an endpoint.
 type DeliveryKey struct {
 	Sequence int64

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"strings"
+	"time"
 
 	"till"
 )
@@ -183,6 +184,16 @@ func (tx *Tx) DueEndpoints(ctx context.Context, after Ref, limit int) ([]*Endpoi
 			AND (e.client_id > ? OR e.client_id = ? AND e.id > ?)) AS d
 		WHERE cursor_sequence < last_event OR next_retry <= ? OR replay_at <= ?
 		ORDER BY client_id, id LIMIT ?`, now, now, after.Client[:], after.Client[:], after.ID[:], now, now, limit)
+}
+
+// EndpointsAhead returns up to limit enabled endpoints of all clients, beyond one
+// of them, that wait for a time to come, or whose lease ends later than one that is
+// taken now.
+func (tx *Tx) EndpointsAhead(ctx context.Context, after Ref, lease time.Duration, limit int) ([]*Endpoint, error) {
+	soon, end := int64(tx.Now().Add(ClockSlack)), int64(tx.Now().Add(lease+ClockSlack))
+	return tx.endpoints(ctx, selectEndpoints+`WHERE e.enabled = 1 AND (e.client_id > ? OR e.client_id = ? AND e.id > ?)
+		AND (e.lease_until > ? OR e.blocked_until > ? OR e.next_retry > ? OR e.replay_at > ?) ORDER BY e.client_id, e.id LIMIT ?`,
+		after.Client[:], after.Client[:], after.ID[:], end, soon, soon, soon, limit)
 }
 
 // DeleteEndpoint removes an endpoint with all that belongs to it.

@@ -76,6 +76,7 @@ type Deliverer struct {
 	bodies  bodies
 	room    *quota.Quota
 	pacer   *pacer
+	clock   clock // of the sweep
 	tasks   sync.WaitGroup
 
 	mu    sync.Mutex
@@ -276,6 +277,12 @@ func (d *Deliverer) remember(client till.ID, endpoints []*store.Endpoint, now ti
 // sweep looks for endpoints of all clients that have something to be sent:
 // whatever no hint told of, retries, and what an instance that died left.
 func (d *Deliverer) sweep(ctx context.Context) time.Duration {
+	if d.clock.setBack(d.c.Store.Now()) {
+		if err := d.mend(ctx); err != nil {
+			d.clock = clock{} // once more, with the next sweep
+			d.c.Log.Warn("bring back what a clock left in the future", "error", err)
+		}
+	}
 	var after store.Ref
 	for {
 		var page []*store.Endpoint

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,6 +41,7 @@ type world struct {
 	d         *Deliverer
 	stop      func()
 
+	ahead atomic.Int64 // how much the database's clock is
 	mu    sync.Mutex
 	shops map[string]*shop // by address
 }
@@ -71,9 +73,10 @@ func inWorld(t *testing.T, change func(c *Config), tell func(t *testing.T, w *wo
 func newWorld(t *testing.T, database store.Config) *world {
 	t.Helper()
 	// A database server lives outside the bubble; its clock does not.
-	database.Now = func() till.Time { return till.TimeOf(time.Now()) }
+	w := &world{t: t, path: database.Path, shops: map[string]*shop{}}
+	database.Now = func() till.Time { return till.TimeOf(time.Now().Add(time.Duration(w.ahead.Load()))) }
 	database.NoNotify = true
-	w := &world{t: t, store: storetest.Open(t, database), path: database.Path, shops: map[string]*shop{}}
+	w.store = storetest.Open(t, database)
 	w.collector, w.client = storetest.NewCollector(t, w.store), storetest.NewClient(t, w.store, till.Test)
 	var err error
 	if w.vault, err = NewVault([]byte("a secret for tests only")); err != nil {
