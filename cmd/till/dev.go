@@ -2,9 +2,12 @@ package main
 
 import (
 	"crypto/rand"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -109,8 +112,10 @@ func announce(w io.Writer, s *server.Server, data, database string, asJSON bool)
 		live = "\n  Live key      " + live + "   (simulated operators)"
 	}
 	if store.IsPostgres(database) {
-		database = `"$TILL_DATABASE"` // it may hold a password
+		database = asTyped(`"$TILL_DATABASE"`, runtime.GOOS) // it may hold a password
 	}
+	typed := func(command string) ownLines { return ownLines(asTyped(command, runtime.GOOS)) }
+	pay := fmt.Sprintf(payByCurl, s.BaseURL(), d.APIKey, newUUID())
 	_, err := printf(w, `Till is ready.
 
   Base address  %[1]s
@@ -120,27 +125,42 @@ func announce(w io.Writer, s *server.Server, data, database string, asJSON bool)
 Ask a customer for 5 000 francs. The sandbox's customer approves after about a
 second; other phone numbers tell other stories (…0002 declines).
 
-  curl -s %[1]s/payments \
-    -H 'X-Api-Key: %[2]s' \
-    -H 'Content-Type: application/json' \
-    -d '{"method": "mtn_momo", "country": "CG",
-         "amount": {"value": "5000", "currency": "XAF"},
-         "customer": {"phone": "242061234567"}, "reference": "ORDER-1",
-         "idempotency_key": "%[3]s"}'
+  %[3]s
 
 Sent again, it answers with the same payment; a new payment needs a new
 idempotency_key. Then read the newest payment, and the wallet it is credited to:
 
-  curl -s '%[1]s/payments?limit=1' -H 'X-Api-Key: %[2]s'
-  curl -s %[1]s/wallets -H 'X-Api-Key: %[2]s'
+  %[8]s
+  %[9]s
 
 To pay out of the wallet, POST /payouts with a key that may; this one may not:
 
   till key create --client %[5]s --scopes payouts:read,payouts:write --database %[6]s
 
 Stop with Ctrl-C.
-`, s.BaseURL(), d.APIKey, newUUID(), data, d.ClientID, database, ownLines(live))
+`, s.BaseURL(), d.APIKey, typed(pay), data, d.ClientID, database, ownLines(live),
+		typed("curl -s '"+s.BaseURL()+"/payments?limit=1' -H 'X-Api-Key: "+d.APIKey+"'"),
+		typed("curl -s "+s.BaseURL()+"/wallets -H 'X-Api-Key: "+d.APIKey+"'"))
 	return err
+}
+
+// payByCurl asks for a payment: by base address, key and idempotency key.
+const payByCurl = `curl -s %s/payments \
+    -H 'X-Api-Key: %s' \
+    -H 'Content-Type: application/json' \
+    -d '{"method": "mtn_momo", "country": "CG",
+         "amount": {"value": "5000", "currency": "XAF"},
+         "customer": {"phone": "242061234567"}, "reference": "ORDER-1",
+         "idempotency_key": "%s"}'`
+
+// asTyped returns a command for a shell as it is typed on a system. In the
+// Command Prompt of Windows it is one line, and only double quotes quote.
+func asTyped(command, system string) string {
+	if system != "windows" {
+		return command
+	}
+	command = strings.NewReplacer(`"$TILL_DATABASE"`, `"%TILL_DATABASE%"`, `"`, `\"`, `'`, `"`, " \\\n", " ").Replace(command)
+	return strings.Join(strings.Fields(command), " ")
 }
 
 // newUUID draws a UUIDv4, as a client would for its idempotency key.
