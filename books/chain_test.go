@@ -2,6 +2,7 @@ package books_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"till"
 	"till/books"
@@ -336,4 +339,33 @@ func TestTwoWhoGoOnFromAnOldChainBuildOne(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The log is told a minute after the start, and then once an hour.
+func TestRunHeadsTellsTheLogOnceAnHour(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		s := storetest.Open(t, store.Config{Path: dir + "/till.db"})
+		client := storetest.NewClient(t, s, till.Test)
+		var text strings.Builder
+		ctx, cancel := context.WithCancel(t.Context())
+		stopped := make(chan struct{})
+		go func() { books.RunHeads(ctx, s, slog.New(slog.NewTextHandler(&text, nil))); close(stopped) }()
+		for i, wait := range []time.Duration{59 * time.Second, 2 * time.Second, 67 * time.Minute, 67 * time.Minute} {
+			if i != 3 { // the last time nothing has changed
+				addAudit(t, s, client.ID, 1)
+				if _, err := books.Seal(t.Context(), s, storetest.SealKey); err != nil {
+					t.Fatal(err)
+				}
+			}
+			time.Sleep(wait)
+			synctest.Wait()
+			if got := books.FindHeads(text.String()); len(got) != min(i, 2) {
+				t.Errorf("after step %d the log tells %v", i, got)
+			}
+		}
+		cancel()
+		<-stopped
+	})
 }

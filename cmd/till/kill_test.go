@@ -276,7 +276,11 @@ func (k *killing) verify() {
 		k.t.Fatal(err)
 	}
 	defer s.Close()
-	report, err := books.Verify(ctx, s, books.Options{})
+	key, err := auditKey(ctx, s, k.database, "")
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	report, err := books.Verify(ctx, s, books.Options{Key: key})
 	if err != nil {
 		k.t.Fatal(err)
 	}
