@@ -122,7 +122,9 @@ func (c *Collector) Create(ctx context.Context, who Client, r *Request) (Created
 	names := c.routed(who.Client, o.Method, o.Country, o.Currency)
 	o.CheckCatalogue(&ck, order.Catalogue{
 		Enabled: who.Enabled, Routed: len(names) > 0,
-		Leads: func(method, country, currency string) bool { return len(c.routed(who.Client, method, country, currency)) > 0 },
+		Leads: func(method, country, currency string) bool {
+			return len(c.routed(who.Client, method, country, currency)) > 0
+		},
 	}, r.party())
 	refusal := ck.Refusal()
 	if lasting > 0 {

@@ -122,7 +122,9 @@ func (m *Paymaster) Create(ctx context.Context, who Client, r *Request) (Created
 	names := m.routed(who.Client, o.Method, o.Country, o.Currency)
 	o.CheckCatalogue(&ck, order.Catalogue{
 		Enabled: who.Enabled, Routed: len(names) > 0,
-		Leads: func(method, country, currency string) bool { return len(m.routed(who.Client, method, country, currency)) > 0 },
+		Leads: func(method, country, currency string) bool {
+			return len(m.routed(who.Client, method, country, currency)) > 0
+		},
 	}, r.party())
 	if lasting > 0 {
 		return Created{}, ck.Refusal()

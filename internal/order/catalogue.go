@@ -2,8 +2,8 @@ package order
 
 import (
 	"slices"
-	"strings"
 	"strconv"
+	"strings"
 
 	"till"
 )
