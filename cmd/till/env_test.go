@@ -10,7 +10,7 @@ import (
 func TestEveryFlagHasAnEnvironmentVariable(t *testing.T) {
 	t.Parallel()
 	visit(newRoot(), func(cmd *cobra.Command, f *pflag.Flag) {
-		value := map[string]string{"bool": "true", "duration": "5s", "float64": "7", "int": "7", "uint64": "7"}[f.Value.Type()]
+		value := map[string]string{"bool": "true", "duration": "5s", "float64": "7", "int": "7", "int64": "7", "uint64": "7"}[f.Value.Type()]
 		if value == "" {
 			value = "x"
 		}

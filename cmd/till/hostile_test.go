@@ -243,6 +243,7 @@ func (h *hostileBooks) commands() []hostileArgs {
 		{[]string{"payout", "show", h.payout.String()}, true},
 		{[]string{"payment", "show", hostile}, true},
 		{[]string{"payouts", "held"}, true},
+		{[]string{"webhook", "replay", hostile, "--failed", "--by", "Anne"}, true},
 		{[]string{"payouts", "hold", "--client", client, "--by", "Anne", "--reason", hostile}, false},
 		{[]string{"payouts", "release", "--client", hostile, "--by", "Anne", "--reason", "over"}, true},
 		{[]string{"payout", "cancel", h.payout.String(), "--by", "Anne", "--reason", "a mistake"}, false},
