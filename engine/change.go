@@ -46,7 +46,7 @@ type Change[R Row] struct {
 	answers  []*Answer                   // all that it was begun with
 
 	holds     map[till.ID][]store.Hold // of the clients of what is to be held
-	noCase    map[store.Ref]bool       // of those that nothing holds any more, which nobody has to look at for another reason
+	noCase    map[store.Ref]bool       // of those that are held no longer, which nobody has to look at for another reason
 	restoring bool                     // an old database was put back and is not released; known where something is to be held
 
 	strays strays // that the successes among the answers may be about
@@ -381,6 +381,9 @@ func (b *Change[R]) schedule(row R, a *Answer, t provider.Traits, was store.Alik
 		b.hold(row, a, s, now)
 	default:
 		Reschedule(s, a, p.ExpiresAt, t, now)
+		if s.Acked && s.HeldAt != 0 {
+			b.unhold(row, s, now, "the operator has it")
+		}
 		if Overdue(p.ExpiresAt, t, now) {
 			b.Again(row, CaseOverdue, overdue(s), *p.Attention)
 			b.Attend(row)

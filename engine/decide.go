@@ -28,9 +28,18 @@ const maxSends = 3
 const maxHandle = provider.MaxHandle
 
 // unsent answers whether nothing was ever sent. What the operator was seen to hold
-// was, whatever we thought; and what was open when an old database was put back
-// may have been sent since the backup, whatever the step says.
-func unsent(s *store.Step) bool { return s.Sends == 0 && !s.Acked && !s.Restored }
+// was, whatever we thought; what was open when an old database was put back may have
+// been sent since the backup, whatever the step says; and a send that left nothing,
+// and that the operator has called back about since, was taken after all.
+func unsent(s *store.Step) bool {
+	return s.Sends == 0 && !s.Acked && !s.Restored && (s.SendStartedAt.IsZero() || s.MailedAt < s.SendStartedAt)
+}
+
+// gone answers whether what was sent is proven absent. An operator that has called
+// back since knows of it after all: one read more has to agree.
+func gone(s *store.Step) bool {
+	return !s.Acked && s.Absent >= provenAbsent && s.MailedAt <= s.AbsentAt
+}
 
 // Cancellable answers whether a payout with this step was provably not sent and
 // is not about to be. One whose send was begun and left nothing goes out again at
@@ -94,7 +103,7 @@ func Next(s *store.Step, j *Job, t provider.Traits, now till.Time) Action {
 		}
 		return Abandon
 	// Sent, and the operator was seen to hold it, or might.
-	case s.Acked || s.Absent < provenAbsent:
+	case !gone(s):
 		return Check
 	// Proven absent: two agreeing reads after the settle time, and no send
 	// was ever acknowledged. The same reference may go out once more.
@@ -116,7 +125,7 @@ func provable(s *store.Step, t provider.Traits) bool {
 // LaneOf returns the lane in which a step waits: that of the operation that it
 // will most likely ask for.
 func LaneOf(connection string, s *store.Step, final bool, t provider.Traits) string {
-	if !final && (unsent(s) || !s.Acked && s.Absent >= provenAbsent && mayResend(s, t)) {
+	if !final && (unsent(s) || gone(s) && mayResend(s, t)) {
 		return store.Lane(connection, operation(s.Kind, Submit))
 	}
 	return store.Lane(connection, operation(s.Kind, Check))
@@ -132,7 +141,7 @@ func MayAbandon(s *store.Step, expiresAt till.Time, t provider.Traits, now till.
 	if unsent(s) {
 		return s.Kind != store.KindPayout || s.HeldAt == 0 // the time of one that was held has not run
 	}
-	return !s.Acked && s.Absent >= provenAbsent && provable(s, t)
+	return gone(s) && provable(s, t)
 }
 
 // Note records on a step what an answer shows, at now. These are facts: they
@@ -246,7 +255,7 @@ func Reschedule(s *store.Step, a *Answer, expiresAt till.Time, t provider.Traits
 		// The operator says when it may be sent again. If that is too late for the
 		// customer, it ends with the window.
 		s.DueAt = max(now, min(now.Add(refused.After), expiresAt))
-	case s.Absent >= provenAbsent && !s.Acked && mayResend(s, t):
+	case gone(s) && mayResend(s, t):
 		s.DueAt = now
 	case s.WakeSeq != a.WakeSeq:
 		s.DueAt = wokenAt(s, now)

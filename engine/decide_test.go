@@ -69,6 +69,13 @@ func TestNext(t *testing.T) {
 		{"a payout that was sent to an operator without references is asked about for ever", store.Step{Kind: store.KindPayout, Sends: 1, Absent: 2}, false, withoutReference, after, Check},
 		{"a payout that was never sent ends with its window", store.Step{Kind: store.KindPayout}, false, withoutReference, at, Abandon},
 
+		{"a send that left nothing is made again", store.Step{SendStartedAt: start}, false, traits, before, Submit},
+		{"a send that left nothing, and that the operator has called back about, is asked about", store.Step{SendStartedAt: start, MailedAt: start}, false, traits, before, Check},
+		{"and does not end with its window", store.Step{SendStartedAt: start, MailedAt: start}, false, traits, after, Check},
+		{"proven absent, and called back about since: it is asked about", store.Step{Sends: 1, Absent: 2, AbsentAt: start, MailedAt: start + 1}, false, traits, before, Check},
+		{"and does not end with its window either", store.Step{Sends: 1, Absent: 2, AbsentAt: start, MailedAt: start + 1}, false, traits, after, Check},
+		{"proven absent again since it was called back about: it ends", store.Step{Sends: 1, Absent: 3, AbsentAt: start + 2, MailedAt: start + 1}, false, traits, after, Abandon},
+
 		{"what was open when an old database was put back is asked about", store.Step{Sends: 1, Restored: true}, false, traits, before, Check},
 		{"and after its window, too", store.Step{Sends: 1, Restored: true}, false, traits, after, Check},
 		{"and is not taken for unsent", store.Step{Restored: true}, false, traits, after, Check},

@@ -284,6 +284,9 @@ func (e *Engine) plan(s *store.Step, j *Job, now till.Time, h holding) *Task {
 	t.Step.LeaseVersion++
 	t.Step.LeaseUntil = now.Add(Lease)
 	if t.Action == Submit {
+		if !unsent(s) {
+			t.Step.Sends = max(t.Step.Sends, 1) // also one that was thought to have left nothing
+		}
 		t.Step.Sends++
 		t.Step.SendStartedAt, t.Step.SendDeadline, t.Step.Absent = now, t.Step.LeaseUntil, 0
 	}
@@ -338,7 +341,7 @@ func (e *Engine) take(ctx context.Context, tx *store.Tx, tasks []*Task) ([]*Task
 			continue
 		}
 		sends = append(sends, e.submission(&t.Step, t.Job.Connection, t.Job.Request.Reference, t.seen.SendStartedAt == 0))
-		if j := t.Job; t.seen.Sends > 0 {
+		if j := t.Job; t.Step.Sends > 1 {
 			j.ExpiresAt = tx.Now() + j.Window
 			j.Request.ExpiresAt = j.ExpiresAt
 			if err := e.c.Subject.Extend(ctx, tx, j.Ref, j.ExpiresAt); err != nil {

@@ -41,7 +41,7 @@ func (e *Engine) holding(ctx context.Context, tx *store.Tx, steps []*store.Step,
 	lost := false
 	for _, s := range steps {
 		j := jobs[store.Ref{Client: s.ClientID, ID: s.SubjectID}]
-		if j == nil || j.Final || !unsent(s) && (s.Acked || s.Absent < provenAbsent) {
+		if j == nil || j.Final || !unsent(s) && !gone(s) {
 			continue // it is not sent now
 		}
 		clients = append(clients, s.ClientID)
@@ -124,18 +124,17 @@ func (b *Change[R]) readHolds(ctx context.Context) (err error) {
 			clients = append(clients, a.Ref.Client)
 		}
 	}
-	if len(clients) == 0 {
-		return nil
-	}
-	if b.holds, err = b.Tx.HoldsOf(ctx, clients); err != nil {
-		return err
-	}
-	if b.restoring, err = b.Tx.Restoring(ctx); err != nil {
-		return err
+	if len(clients) > 0 {
+		if b.holds, err = b.Tx.HoldsOf(ctx, clients); err != nil {
+			return err
+		}
+		if b.restoring, err = b.Tx.Restoring(ctx); err != nil {
+			return err
+		}
 	}
 	b.noCase = make(map[store.Ref]bool)
 	for _, a := range b.answers {
-		if a.Action != Hold || holdsAny(b.noun.Name, b.holds[a.Ref.Client]) {
+		if a.Action == Hold && holdsAny(b.noun.Name, b.holds[a.Ref.Client]) || a.Action != Hold && !b.isHeld(a.Ref) {
 			continue
 		}
 		open, err := b.Tx.Cases(ctx, store.CaseFilter{Client: a.Ref.Client, Subject: a.Ref.ID, Limit: maxKinds})
@@ -147,6 +146,12 @@ func (b *Change[R]) readHolds(ctx context.Context) (err error) {
 	return nil
 }
 
+// isHeld answers whether a row has been held until now.
+func (b *Change[R]) isHeld(ref store.Ref) bool {
+	s := b.Steps[ref]
+	return s != nil && s.HeldAt != 0
+}
+
 // hold keeps a row from being sent for as long as anything holds it, and lets go
 // of it then. Payouts, and what may be the retry of something that was lost, are
 // on the attention list meanwhile.
@@ -155,6 +160,9 @@ func (b *Change[R]) hold(row R, a *Answer, s *store.Step, now till.Time) {
 		return // whoever has it now decides
 	}
 	s.LeaseUntil, s.DueAt = 0, now.Add(holdPause)
+	if s.WakeSeq != a.WakeSeq {
+		s.DueAt = wokenAt(s, now) // a callback came since: it may have to be asked about
+	}
 	p, holds := row.Alike(), b.holds[a.Ref.Client]
 	switch {
 	case b.restoring && s.Kind == store.KindPayment && b.e.unnoticing[p.Connection] && unsent(s):
@@ -182,15 +190,23 @@ func (b *Change[R]) hold(row R, a *Answer, s *store.Step, now till.Time) {
 // nor ended.
 func (b *Change[R]) letGo(row R, s *store.Step, now till.Time) {
 	p := row.Alike()
-	s.HeldAt, s.DueAt = 0, now
+	s.DueAt = now
 	if s.Kind == store.KindPayout && unsent(s) && p.ExpiresAt < now+p.Window {
 		b.extended = append(b.extended, extended{p.Ref, now + p.Window})
 	}
-	if *p.Attention && b.noCase[p.Ref] {
+	b.unhold(row, s, now, "it is no longer held")
+}
+
+// unhold takes a row off the attention list that was there because it was held.
+func (b *Change[R]) unhold(row R, s *store.Step, now till.Time, why string) {
+	p := row.Alike()
+	s.HeldAt = 0
+	another := func(c *store.Case) bool { return c.SubjectID == p.Ref.ID && c.Kind != CaseHeld }
+	if *p.Attention && b.noCase[p.Ref] && !slices.ContainsFunc(b.cases, another) {
 		*p.Attention = false
 		b.Touch(row)
 	}
-	b.closed = append(b.closed, store.Closing{Ref: p.Ref, By: "engine", At: now, Kinds: []string{CaseHeld}, Reason: "it is no longer held"})
+	b.closed = append(b.closed, store.Closing{Ref: p.Ref, By: "engine", At: now, Kinds: []string{CaseHeld}, Reason: why})
 }
 
 // extended is a row whose window ends later.

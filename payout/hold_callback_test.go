@@ -1,0 +1,121 @@
+package payout_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"till"
+	"till/provider"
+	"till/provider/sandbox"
+)
+
+// lost sends what is to be sent, and loses the answer.
+func (w *world) lost(ctx context.Context, r provider.Request, _ int) (provider.Result, error) {
+	w.operator.Payouts().Submit(context.WithoutCancel(ctx), r)
+	return provider.Result{}, errAway
+}
+
+func notFound(context.Context, provider.Query, int) (provider.Result, error) {
+	return provider.Result{Outcome: provider.NotFound}, nil
+}
+
+// calledBack is that the operator calls us back about a payout.
+func (w *world) calledBack(t *testing.T, id till.ID) {
+	t.Helper()
+	if err := w.master.Wake(context.Background(), w.ref(id)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What was proven absent and is held is asked about when the operator calls back:
+// it knows the payout after all, and the reserve must not be given back.
+func TestAHeldPayoutIsAskedAboutWhenItsOperatorCallsBack(t *testing.T) {
+	t.Parallel()
+	inWorldWith(t, sandbox.Config{Window: 3 * time.Minute}, func(t *testing.T, w *world) {
+		w.deaf = true
+		w.way.set(w.lost, notFound) // its reads lag behind for longer than they should
+		id := w.create("4567").ID
+		time.Sleep(time.Millisecond)
+		w.hold(w.client.ID)
+		time.Sleep(time.Minute)
+		if s := w.step(id); s.HeldAt == 0 || s.Absent < 2 {
+			t.Fatalf("the step is %+v; want it proven absent, and held", s)
+		}
+		w.way.set(nil, nil)
+		w.calledBack(t, id)
+		time.Sleep(5 * time.Second)
+		submits, _ := w.way.counts()
+		if p := w.payout(id); p.Status != till.PayoutSuccess || w.credits(id) != 1 || submits != 1 || w.cases(id) != "" {
+			t.Errorf("called back about, it is %s with %d credits after %d sends, with the cases %q; want success, one, one, none",
+				p.Status, w.credits(id), submits, w.cases(id))
+		}
+		w.purse(t, 1000, 0, 0)
+	})
+}
+
+// A payout of which the operator has the request is not held any more: there is
+// nothing to send, and nothing to release.
+func TestWhatTheOperatorHoldsIsNotHeldHere(t *testing.T) {
+	t.Parallel()
+	inWorldWith(t, sandbox.Config{Window: 3 * time.Minute}, func(t *testing.T, w *world) {
+		w.deaf = true
+		w.way.set(w.lost, notFound)
+		id := w.create("4567").ID
+		time.Sleep(time.Millisecond)
+		w.hold(w.client.ID)
+		time.Sleep(time.Minute)
+		w.way.set(nil, func(context.Context, provider.Query, int) (provider.Result, error) {
+			return provider.Result{Outcome: provider.Open}, nil
+		})
+		w.calledBack(t, id)
+		time.Sleep(5 * time.Second)
+		if p, s := w.payout(id), w.step(id); p.Status != till.PayoutProcessing || p.Resolution.State == till.NeedsAttention || w.cases(id) != "" || s.HeldAt != 0 {
+			t.Errorf("it is %s, %s, with the cases %q, held since %s; want it processing, and not held", p.Status, p.Resolution.State, w.cases(id), s.HeldAt)
+		}
+		w.purse(t, 0, 1000, 0)
+		w.way.set(nil, nil)
+		time.Sleep(10 * time.Second)
+		w.purse(t, 1000, 0, 0)
+	})
+}
+
+// A send that was refused, and that the operator then calls back about, was taken
+// after all: it is asked about, and cannot be cancelled.
+func TestARefusedPayoutThatIsCalledBackAboutIsNotCancelled(t *testing.T) {
+	t.Parallel()
+	for name, held := range map[string]bool{"held": true, "not held": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorldWith(t, sandbox.Config{Window: 3 * time.Minute, NoDedup: true}, func(t *testing.T, w *world) {
+				w.deaf = true
+				w.way.set(func(ctx context.Context, r provider.Request, n int) (provider.Result, error) {
+					if n == 1 {
+						w.lost(ctx, r, n)
+						return refuse(time.Minute)
+					}
+					return w.operator.Payouts().Submit(ctx, r)
+				}, func(context.Context, provider.Query, int) (provider.Result, error) { return provider.Result{}, errAway })
+				id := w.create("4567").ID
+				time.Sleep(time.Millisecond)
+				if held {
+					w.hold(w.client.ID)
+				}
+				time.Sleep(30 * time.Second)
+				w.calledBack(t, id)
+				time.Sleep(45 * time.Second)
+				if p, err := w.master.Cancel(context.Background(), w.ref(id), "api:test"); till.ErrorCode(err) != till.CodeNotCancellable {
+					t.Errorf("cancel: %+v, %v", p, err)
+				}
+				w.purse(t, 0, 1000, 0)
+				w.way.set(nil, nil)
+				time.Sleep(time.Minute)
+				submits, _ := w.way.counts()
+				if p := w.payout(id); p.Status != till.PayoutSuccess || w.credits(id) != 1 || submits != 1 || w.cases(id) != "" {
+					t.Errorf("it is %s with %d credits after %d sends, with the cases %q; want success, one, one, none", p.Status, w.credits(id), submits, w.cases(id))
+				}
+				w.purse(t, 1000, 0, 0)
+			})
+		})
+	}
+}
