@@ -420,11 +420,7 @@ func (e *Engine) act(ctx context.Context, t *Task) *Answer {
 		timeout = p.Traits().SubmitTimeout
 		a.Started = t.Step.SendStartedAt // the row that was written before
 	}
-	end := time.Now().Add(timeout)
-	if t.leaseEnd.Before(end) {
-		end = t.leaseEnd
-	}
-	ctx, cancel := context.WithDeadline(ctx, end)
+	ctx, cancel := context.WithDeadline(ctx, t.leaseEnd)
 	defer cancel()
 	if t.Action == Submit && e.c.Kind == store.KindPayout {
 		a.Err = e.mayPayOut(ctx, j.Ref.Client)
@@ -437,7 +433,9 @@ func (e *Engine) act(ctx context.Context, t *Task) *Answer {
 		e.c.Log.Warn("gave up a step", e.c.Kind, j.Ref.ID, "error", a.Err)
 		return a
 	}
-	began := time.Now()
+	began := time.Now() // what the database took is not the operator's time
+	ctx, over := context.WithDeadline(ctx, began.Add(timeout))
+	defer over()
 	a.Result, a.Err = e.call(ctx, p, t)
 	e.health.record(j.Connection, t.Action, a.Err, time.Since(began), t.round)
 	a.Ended = e.c.Store.Now()
