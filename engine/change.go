@@ -414,10 +414,17 @@ func (b *Change[R]) resolve(row R) {
 	}
 }
 
-// Drop is what follows when a row has ended without an answer: it is owed
-// nothing, and what clients see of it is complete.
+// Drop is what follows when a row was taken back without an answer: it is owed
+// nothing if no send was ever begun. One that seemed to leave nothing is read for,
+// like any other that has ended. What clients see of it is complete then.
 func (b *Change[R]) Drop(row R) {
-	b.Forget(row)
+	p := row.Alike()
+	t, known := b.e.traits(p.Connection)
+	if s := b.Steps[p.Ref]; p.Settled || s == nil || known && len(t.LateReads) == 0 {
+		b.Forget(row)
+	} else {
+		BeginLate(s, t, b.Tx.Now())
+	}
 	b.resolve(row)
 }
 

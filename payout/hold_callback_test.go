@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"till"
+	"till/engine"
 	"till/provider"
 	"till/provider/sandbox"
 )
@@ -115,6 +116,48 @@ func TestARefusedPayoutThatIsCalledBackAboutIsNotCancelled(t *testing.T) {
 					t.Errorf("it is %s with %d credits after %d sends, with the cases %q; want success, one, one, none", p.Status, w.credits(id), submits, w.cases(id))
 				}
 				w.purse(t, 1000, 0, 0)
+			})
+		})
+	}
+}
+
+// A payout that was cancelled after a send that seemed to leave nothing is read for
+// late money, and its operator's callbacks are heard, as of any other that has ended: if
+// it was paid after all, a person is told.
+func TestACancelledPayoutWhoseSendWasBegunIsReadForLateMoney(t *testing.T) {
+	t.Parallel()
+	for name, calls := range map[string]bool{"with a callback": true, "without": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorldWith(t, sandbox.Config{Window: time.Minute}, func(t *testing.T, w *world) {
+				w.deaf = true
+				w.way.set(func(ctx context.Context, r provider.Request, n int) (provider.Result, error) {
+					w.lost(ctx, r, n)
+					return refuse(0)
+				}, nil)
+				id := w.create("4567").ID
+				time.Sleep(time.Millisecond)
+				w.hold(w.client.ID)
+				time.Sleep(2 * time.Minute)
+				if p, err := w.master.CancelFor(context.Background(), w.ref(id), "person:Awa", "fraud"); err != nil || p.Status != till.PayoutCancelled {
+					t.Fatalf("cancel: %v", err)
+				}
+				w.purse(t, 0, 0, 0)
+				after := 4 * 24 * time.Hour
+				if calls {
+					w.calledBack(t, id)
+					after = 5 * time.Second
+				}
+				time.Sleep(after)
+				submits, _ := w.way.counts()
+				if w.cases(id) != engine.CaseContradiction || w.credits(id) != 1 || submits != 1 || w.payout(id).Status != till.PayoutCancelled {
+					t.Errorf("it is %s with %d credits after %d sends, with the cases %q; want a person told that it was paid",
+						w.payout(id).Status, w.credits(id), submits, w.cases(id))
+				}
+				if !calls && w.step(id) != nil {
+					t.Errorf("it is read for ever: %+v", w.step(id))
+				}
+				w.purse(t, 0, 0, 0)
 			})
 		})
 	}

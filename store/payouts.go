@@ -19,14 +19,14 @@ type PayoutRow struct {
 	PendingEvent, ProcessingEvent, FinalEvent, LateEvent int64
 }
 
-// Alike returns what the payout has alike with a payment. One that was
-// cancelled was never sent, so nothing can come after.
+// Alike returns what the payout has alike with a payment. Where one was cancelled
+// of which no send was ever begun, nothing can come after.
 func (p *PayoutRow) Alike() Alike {
 	return Alike{
 		Ref: Ref{p.ClientID, p.ID}, IdempotencyKey: p.IdempotencyKey, BodyHash: p.BodyHash, BodyVersion: p.BodyVersion,
 		Method: p.Method, Amount: p.Amount, Connection: p.Connection, Fingerprint: p.Fingerprint, CreatedAt: p.CreatedAt,
 		Status: string(p.Status), Final: p.Status.Final(),
-		Settled:   p.Status == till.PayoutSuccess || p.Status == till.PayoutCancelled || p.LateEvent != 0,
+		Settled:   p.Status == till.PayoutSuccess || p.Status == till.PayoutCancelled && p.Resolution.Attempts == 0 || p.LateEvent != 0,
 		ExpiresAt: p.ExpiresAt, Window: p.SendWindow, UpdatedAt: &p.UpdatedAt, ProviderReference: &p.ProviderReference,
 		FailureReason: &p.FailureReason, FailureDetail: &p.FailureDetail, Resolution: &p.Resolution, Attention: &p.Attention,
 		ProcessingEvent: &p.ProcessingEvent, FinalEvent: &p.FinalEvent, LateEvent: &p.LateEvent,
