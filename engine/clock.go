@@ -96,6 +96,9 @@ func (e *Engine) mend(ctx context.Context) error {
 				if err = tx.SaveSteps(ctx, steps); err != nil {
 					return err
 				}
+				if err = tx.MendMail(ctx, steps); err != nil {
+					return err
+				}
 				windows, err = tx.MendWindows(ctx, e.c.Kind, lane, maxMended)
 				return err
 			})

@@ -62,3 +62,23 @@ func TestAClockThatIsSetBackKeepsNobodyWaiting(t *testing.T) {
 		w.purse(t, 1000, 0, 0)
 	})
 }
+
+// A callback that came while the clock was a day ahead does not keep a payout that
+// never arrived from being proven absent.
+func TestACallbackOfAClockThatWasAheadKeepsNobodyWaiting(t *testing.T) {
+	t.Parallel()
+	inWorldWith(t, sandbox.Config{Look: time.Second}, func(t *testing.T, w *world) {
+		w.way.set(func(context.Context, provider.Request, int) (provider.Result, error) {
+			return provider.Result{}, errAway
+		}, nil)
+		w.offset.Store(int64(24 * time.Hour))
+		id := w.create("4567").ID
+		time.Sleep(100 * time.Millisecond)
+		w.calledBack(t, id)
+		w.offset.Store(0)
+		time.Sleep(time.Minute)
+		if p := w.payout(id); p.Status != till.PayoutFailed {
+			t.Errorf("what never arrived is %s a minute later, with the step %+v", p.Status, w.step(id))
+		}
+	})
+}

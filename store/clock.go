@@ -28,11 +28,11 @@ const ClockSlack = time.Second
 // can be.
 const ahead = ` AND (due_at > CASE WHEN late_from > 0 OR late_reads > 0 THEN CAST(? AS BIGINT) WHEN slow > 0 THEN CAST(? AS BIGINT)
 		WHEN sends = 0 THEN CAST(? AS BIGINT) ELSE CAST(? AS BIGINT) END
-	OR lease_until > ? OR send_deadline > ? OR checked_at > ? OR absent_at > ? OR late_from > ?) LIMIT ?`
+	OR lease_until > ? OR send_deadline > ? OR checked_at > ? OR absent_at > ? OR late_from > ? OR mailed_at > ?) LIMIT ?`
 
 func (tx *Tx) ahead(lane string, b Bounds, limit int) []any {
 	args := []any{lane}
-	for _, d := range []time.Duration{b.Late, b.Slow, b.First, b.Open, b.Lease, b.Lease, ClockSlack, ClockSlack, ClockSlack} {
+	for _, d := range []time.Duration{b.Late, b.Slow, b.First, b.Open, b.Lease, b.Lease, ClockSlack, ClockSlack, ClockSlack, WakePause + ClockSlack} {
 		args = append(args, int64(tx.Now().Add(d)))
 	}
 	return append(args, limit)
@@ -80,6 +80,18 @@ func (tx *Tx) StepsAhead(ctx context.Context, lane string, b Bounds, limit int) 
 		return err
 	})
 	return out, err
+}
+
+// MendMail says of callbacks that came in the future that they came now: what is
+// proven has to be proven after them.
+func (tx *Tx) MendMail(ctx context.Context, steps []*Step) error {
+	var args [][]any
+	for _, s := range steps {
+		if s.MailedAt > tx.Now().Add(WakePause+ClockSlack) {
+			args = append(args, []any{int64(tx.Now()), s.ClientID[:], s.SubjectID[:]})
+		}
+	}
+	return tx.later(ctx, `UPDATE steps SET mailed_at = ? WHERE client_id = ? AND subject_id = ?`, args)
 }
 
 // MendWindows ends the windows of what is open in a lane, and would have longer
