@@ -23,9 +23,7 @@ build: ## build the static binary ./till
 TARGETS := linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 
 .PHONY: test
-test: compiler guide-tools ## run every test, on SQLite and PostgreSQL, with the race detector where there are races to find
-	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
-	$(GO) vet ./...
+test: compiler guide-tools lint ## run every test, on SQLite and PostgreSQL, with the race detector where there are races to find
 	CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/till
 	@set -e; for target in $(TARGETS); do echo "build for $$target"; \
 		CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build -gcflags=all='-N -l' -o /dev/null ./cmd/till; done
