@@ -31,7 +31,7 @@ func TestTheGuidesExample(t *testing.T) {
 	if err != nil || len(meta.Undecoded()) != 0 {
 		t.Fatalf("%v, unknown keys %v", err, meta.Undecoded())
 	}
-	r, _, c, broken, err := readText(t, m, block("sends this file, `2026-11-14.csv`:\n\n```\n"))
+	r, _, c, broken, err := readText(t, m, block("```csv\n"))
 	if err != nil || c.Lines != 5 || c.Ignored != 2 || len(broken) != 0 || r.n != 3 {
 		t.Fatalf("%v, %+v, %v", err, c, broken)
 	}
