@@ -31,7 +31,11 @@ func TestAPayoutHasItsTimeHoweverLongItIsLookedForHolds(t *testing.T) {
 		id := w.create("4567").ID
 		time.Sleep(time.Second)
 		for range 4 { // all that read
-			go w.view(func(context.Context, *store.Tx) error { time.Sleep(timeout); return nil })
+			go func() {
+				if err := w.store.View(context.Background(), func(*store.Tx) error { time.Sleep(timeout); return nil }); err != nil {
+					t.Error(err)
+				}
+			}()
 		}
 		time.Sleep(20 * time.Second)
 		if p := w.payout(id); left < timeout || p.Status != till.PayoutSuccess {
