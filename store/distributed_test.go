@@ -91,19 +91,20 @@ var forbidden = regexp.MustCompile(`(?i)\b(LISTEN|NOTIFY|pg_advisory\w*|nextval|
 // everywhere are the statements that look at all clients at once, each with
 // the reason why that is right. They only read, or are SQLite's own.
 var everywhere = []string{
-	`FROM steps WHERE lane = ?`,          // what is due: each shard answers for itself
-	`SELECT lane FROM steps`,             // the same
-	`FROM steps WHERE held_at > 0`,       // what waits because payouts are held: the same
-	`FROM (SELECT e.*, h.last_event`,     // which endpoints have something to be sent: the same
-	`FROM cases`,                         // the attention list of the whole service
-	`FROM client_heads h`,                // which audit logs are not sealed yet
-	`FROM clients WHERE client_id > ?`,   // the list of clients
-	`FROM steps s JOIN payments p`,       // at start, when a connection has changed
-	`FROM steps s JOIN payouts p`,        // the same
-	`SELECT count(*) FROM pg_class`,      // the catalogue
-	`FROM pg_dist_partition`,             // the same, to refuse what is distributed by Citus
-	`SELECT quote_ident(relname)`,        // the same
-	`SELECT count(*) FROM sqlite_master`, // the catalogue
+	`FROM steps WHERE lane = ?`,                                // what is due: each shard answers for itself
+	`SELECT lane FROM steps`,                                   // the same
+	`FROM steps WHERE held_at > 0`,                             // what waits because payouts are held: the same
+	`FROM (SELECT e.*, h.last_event`,                           // which endpoints have something to be sent: the same
+	`FROM cases`,                                               // the attention list of the whole service
+	`FROM webhook_deliveries WHERE status = 'pending' LIMIT ?`, // what waits, for the doctor
+	`FROM client_heads h`,                                      // which audit logs are not sealed yet
+	`FROM clients WHERE client_id > ?`,                         // the list of clients
+	`FROM steps s JOIN payments p`,                             // at start, when a connection has changed
+	`FROM steps s JOIN payouts p`,                              // the same
+	`SELECT count(*) FROM pg_class`,                            // the catalogue
+	`FROM pg_dist_partition`,                                   // the same, to refuse what is distributed by Citus
+	`SELECT quote_ident(relname)`,                              // the same
+	`SELECT count(*) FROM sqlite_master`,                       // the catalogue
 	`SELECT name FROM sqlite_schema WHERE type`,
 	`FROM pg_dist_partition`,   // the catalogue of Citus
 	`current_setting(`,         // the server's own state
