@@ -17,8 +17,8 @@ type Attempt struct {
 	Outcome             string  // "" while it is under way, or if nobody lived to record it
 	Code, Detail        string  // the operator's words, redacted
 	StartedAt, EndedAt  till.Time
-	Repeats             int
-	LastAt              till.Time // when the last of the repeats ended
+	Repeats             int       // how often the same answer came, the first included
+	LastAt              till.Time // when the last of them ended
 	First               bool      // the first send of its payment
 
 	// FindAs is what callbacks that repeat the reference are to find it as: the

@@ -131,8 +131,8 @@ func attemptLine(a *store.Attempt) string {
 			line += " " + text
 		}
 	}
-	if a.Repeats > 0 {
-		line += fmt.Sprintf(", %d times until %s", a.Repeats+1, a.LastAt)
+	if a.Repeats > 1 { // the first counts
+		line += fmt.Sprintf(", %d times until %s", a.Repeats, a.LastAt)
 	}
 	return line
 }
