@@ -11,7 +11,7 @@ type Endpoint struct {
 
 	Enabled     bool
 	DisabledAt  Time
-	DisabledWhy DisabledWhy // "" while it is enabled
+	DisableReason DisableReason // "" while it is enabled
 
 	CreatedAt, UpdatedAt Time
 	FailingSince         Time // the first failure since the last success; zero while it is well
@@ -20,14 +20,14 @@ type Endpoint struct {
 	Backlog              int64 // events of the log that were not looked at yet
 }
 
-// DisabledWhy says who disabled an endpoint, or what did.
-type DisabledWhy string
+// DisableReason says who disabled an endpoint, or what did.
+type DisableReason string
 
 // Why an endpoint is disabled.
 const (
-	DisabledByClient  DisabledWhy = "client"  // the client asked for it
-	DisabledAsGone    DisabledWhy = "gone"    // it answered 410
-	DisabledAsFailing DisabledWhy = "failing" // for five days nothing arrived
+	DisabledByClient  DisableReason = "client"  // the client asked for it
+	DisabledAsGone    DisableReason = "gone"    // it answered 410
+	DisabledAsFailing DisableReason = "failing" // for five days nothing arrived
 )
 
 // The events about endpoints.
@@ -92,7 +92,7 @@ func (e *Endpoint) AppendJSON(b []byte) []byte {
 	b = append(b, `","disabled_at":`...)
 	b = e.DisabledAt.appendJSON(b)
 	b = append(b, `,"disabled_reason":`...)
-	b = appendStringOrNull(b, string(e.DisabledWhy))
+	b = appendStringOrNull(b, string(e.DisableReason))
 	b = append(b, `,"failing_since":`...)
 	b = e.FailingSince.appendJSON(b)
 	b = append(b, `,"last_success_at":`...)

@@ -25,8 +25,8 @@ const (
 	PayoutEventLateSuccess EventKind = "payout.late_success" // it was paid after it had failed; the status stays
 )
 
-// KindOf returns the kind of event that a payment's move to s is told by.
-func KindOf(s Status) EventKind { return EventKind("payment." + string(s)) }
+// PaymentEventKind returns the kind of event that a payment's move to s is told by.
+func PaymentEventKind(s Status) EventKind { return EventKind("payment." + string(s)) }
 
 // Event is one thing that happened to a payment or payout, in the commit that
 // made it happen. It keeps only what changed; its body is rendered with the
@@ -35,7 +35,7 @@ type Event struct {
 	ClientID  ID
 	Sequence  int64 // dense per client, from 1
 	Kind      EventKind
-	PaymentID ID   // what it is about: a payment, a payout or an endpoint
+	SubjectID ID   // the payment, payout or endpoint that changed
 	CreatedAt Time // equals its UpdatedAt after the change
 
 	Status            Status // of a payout: its PayoutStatus
@@ -46,7 +46,7 @@ type Event struct {
 	Resolution        Resolution
 
 	// Document is the snapshot of what the event is about, as JSON, where that
-	// is no payment and no payout: then the fields from Status on are empty, and PaymentID is
+	// is no payment and no payout: then the fields from Status on are empty, and SubjectID is
 	// its id.
 	Document string
 }

@@ -17,7 +17,7 @@ func TestAnEventIsWrittenWithItsPayment(t *testing.T) {
 		Status: till.Expired, UpdatedAt: created + 9, ProviderReference: "LATER", FailureReason: till.CustomerTimeout, LateSuccessAt: created + 8, ReversedAt: created + 9,
 	}
 	e := &till.Event{
-		ClientID: till.ID{1}, Sequence: 7, Kind: till.PaymentProcessing, PaymentID: p.ID, CreatedAt: created + 1,
+		ClientID: till.ID{1}, Sequence: 7, Kind: till.PaymentProcessing, SubjectID: p.ID, CreatedAt: created + 1,
 		Status: till.Processing, ExpiresAt: created + 5, Resolution: till.Resolution{State: till.Waiting, Attempts: 2},
 	}
 	was := e.Snapshot(p)

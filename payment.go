@@ -20,10 +20,10 @@ const (
 // Statuses lists every status, in the order of a payment's life.
 var Statuses = []Status{Pending, Processing, Success, Failed, Expired}
 
-// Moves is the whole state machine: every legal change of status and no
+// Transitions is the whole state machine: every legal change of status and no
 // other. The database holds the same table (migrations) and refuses the rest
 // by a foreign key; docs/state_machine.md is written from it by a test.
-var Moves = map[Status][]Status{
+var Transitions = map[Status][]Status{
 	Pending:    {Processing, Success, Failed, Expired},
 	Processing: {Success, Failed, Expired},
 }
@@ -31,8 +31,8 @@ var Moves = map[Status][]Status{
 var (
 	// ErrFinal says that a payment has ended; its status never changes again.
 	ErrFinal = errors.New("the payment is final")
-	// ErrIllegalMove says that no payment ever moves that way.
-	ErrIllegalMove = errors.New("no such move")
+	// ErrIllegalTransition says that no payment ever moves that way.
+	ErrIllegalTransition = errors.New("no such move")
 	// ErrSameStatus says that there is nothing to change: a no-op, not a fault.
 	ErrSameStatus = errors.New("already in that status")
 )
@@ -49,21 +49,21 @@ func (s Status) Valid() bool {
 // Final reports whether a payment in status s has ended for ever.
 func (s Status) Final() bool { return s == Success || s == Failed || s == Expired }
 
-// MayBecome answers nil if a payment may move from s to next, and the reason
+// CanBecome answers nil if a payment may move from s to next, and the reason
 // if it may not.
-func (s Status) MayBecome(next Status) error {
+func (s Status) CanBecome(next Status) error {
 	if s == next {
 		return ErrSameStatus
 	}
 	if s.Final() {
 		return ErrFinal
 	}
-	for _, to := range Moves[s] {
+	for _, to := range Transitions[s] {
 		if to == next {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: %s to %s", ErrIllegalMove, s, next)
+	return fmt.Errorf("%w: %s to %s", ErrIllegalTransition, s, next)
 }
 
 // FailureReason is why a payment did not succeed. The list is open: clients
@@ -182,9 +182,9 @@ func (p *Payment) AsCreated() *Payment {
 	return &c
 }
 
-// ResolutionStateOf derives the state that clients see: attention is that a
+// NewResolutionState derives the state that clients see: attention is that a
 // person must look, unclear that the operator's answer is missing or overdue.
-func ResolutionStateOf(final, attention, unclear bool) ResolutionState {
+func NewResolutionState(final, attention, unclear bool) ResolutionState {
 	switch {
 	case attention:
 		return NeedsAttention

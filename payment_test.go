@@ -20,7 +20,7 @@ import (
 var update = flag.Bool("update", false, "rewrite docs/state_machine.md")
 
 // Every from by every to. A new status breaks this until somebody decides.
-func TestMayBecome(t *testing.T) {
+func TestCanBecome(t *testing.T) {
 	t.Parallel()
 	want := map[till.Status]string{ // columns in the order of Statuses; x moves, = is no change, F is final, . is no such move
 		till.Pending:    "=xxxx",
@@ -35,14 +35,14 @@ func TestMayBecome(t *testing.T) {
 	for _, from := range till.Statuses {
 		var got strings.Builder
 		for _, to := range till.Statuses {
-			switch err := from.MayBecome(to); {
+			switch err := from.CanBecome(to); {
 			case err == nil:
 				got.WriteByte('x')
 			case errors.Is(err, till.ErrSameStatus):
 				got.WriteByte('=')
 			case errors.Is(err, till.ErrFinal):
 				got.WriteByte('F')
-			case errors.Is(err, till.ErrIllegalMove):
+			case errors.Is(err, till.ErrIllegalTransition):
 				got.WriteByte('.')
 			default:
 				t.Errorf("from %s to %s: %v", from, to, err)
@@ -60,19 +60,19 @@ func TestStatuses(t *testing.T) {
 		if !s.Valid() {
 			t.Errorf("%s is listed and not valid", s)
 		}
-		if final := len(till.Moves[s]) == 0; s.Final() != final {
+		if final := len(till.Transitions[s]) == 0; s.Final() != final {
 			t.Errorf("%s: final is %v, and the table of moves says %v", s, s.Final(), final)
 		}
-		if kind := till.KindOf(s); kind != till.EventKind("payment."+string(s)) {
+		if kind := till.PaymentEventKind(s); kind != till.EventKind("payment."+string(s)) {
 			t.Errorf("%s is told by %s", s, kind)
 		}
 	}
 	for _, s := range []till.Status{"", "PENDING", "refunded", "late"} {
-		if s.Valid() || s.Final() || till.Pending.MayBecome(s) == nil || s.MayBecome(till.Success) == nil {
+		if s.Valid() || s.Final() || till.Pending.CanBecome(s) == nil || s.CanBecome(till.Success) == nil {
 			t.Errorf("%q passes for a status", s)
 		}
 	}
-	for from, to := range till.Moves {
+	for from, to := range till.Transitions {
 		for _, s := range append(to, from) {
 			if !slices.Contains(till.Statuses, s) {
 				t.Errorf("the table of moves has %q, which is no status", s)
@@ -81,7 +81,7 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-func TestResolutionStateOf(t *testing.T) {
+func TestNewResolutionState(t *testing.T) {
 	t.Parallel()
 	for _, s := range till.Statuses {
 		for _, attention := range []bool{false, true} {
@@ -95,7 +95,7 @@ func TestResolutionStateOf(t *testing.T) {
 				case unclear:
 					want = till.Querying
 				}
-				if got := till.ResolutionStateOf(s.Final(), attention, unclear); got != want {
+				if got := till.NewResolutionState(s.Final(), attention, unclear); got != want {
 					t.Errorf("%s, attention %v, unclear %v: got %s, want %s", s, attention, unclear, got, want)
 				}
 			}
@@ -251,13 +251,13 @@ func TestStateMachineDocument(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	b.WriteString("# The states of a payment\n\n" +
-		"Written by a test from the table `till.Moves` in `payment.go`; `go test . -update` rewrites it.\n\n")
-	chart(&b, till.Statuses, till.Moves)
+		"Written by a test from the table `till.Transitions` in `payment.go`; `go test . -update` rewrites it.\n\n")
+	chart(&b, till.Statuses, till.Transitions)
 	b.WriteString("\nEvery move makes one event, of the kind `payment.` and the new status. Money that comes after `failed` or\n" +
 		"`expired` moves nothing: the status stays, the money is credited as a `late_collection`, and the event is\n" +
 		"`" + string(till.PaymentLateSuccess) + "`.\n")
-	b.WriteString("\n# The states of a payout\n\nWritten from the table `till.PayoutMoves` in `payout.go`.\n\n")
-	chart(&b, till.PayoutStatuses, till.PayoutMoves)
+	b.WriteString("\n# The states of a payout\n\nWritten from the table `till.PayoutTransitions` in `payout.go`.\n\n")
+	chart(&b, till.PayoutStatuses, till.PayoutTransitions)
 	b.WriteString("\nEvery move makes one event, of the kind `payout.` and the new status. The money is reserved while the status is not\n" +
 		"final. A payout that was paid after `failed` moves nothing: the status stays, the money is debited as a `late_payout`,\n" +
 		"and the event is `" + string(till.PayoutEventLateSuccess) + "`.\n")
@@ -281,7 +281,7 @@ func TestStateMachineDocument(t *testing.T) {
 type status[S any] interface {
 	~string
 	Final() bool
-	MayBecome(next S) error
+	CanBecome(next S) error
 }
 
 // chart draws a state machine, and lists every pair.
@@ -305,7 +305,7 @@ func chart[S status[S]](b *strings.Builder, statuses []S, moves map[S][]S) {
 	for _, from := range statuses {
 		fmt.Fprintf(b, "| `%s` |", from)
 		for _, to := range statuses {
-			switch err := from.MayBecome(to); {
+			switch err := from.CanBecome(to); {
 			case err == nil:
 				b.WriteString(" moves |")
 			case errors.Is(err, till.ErrSameStatus):

@@ -20,8 +20,8 @@ const (
 // PayoutStatuses lists every status, in the order of a payout's life.
 var PayoutStatuses = []PayoutStatus{PayoutPending, PayoutProcessing, PayoutSuccess, PayoutFailed, PayoutCancelled}
 
-// PayoutMoves is the whole state machine of payouts, as Moves is of payments.
-var PayoutMoves = map[PayoutStatus][]PayoutStatus{
+// PayoutTransitions is the whole state machine of payouts, as Moves is of payments.
+var PayoutTransitions = map[PayoutStatus][]PayoutStatus{
 	PayoutPending:    {PayoutProcessing, PayoutSuccess, PayoutFailed, PayoutCancelled},
 	PayoutProcessing: {PayoutSuccess, PayoutFailed},
 }
@@ -34,18 +34,18 @@ func (s PayoutStatus) Final() bool {
 	return s == PayoutSuccess || s == PayoutFailed || s == PayoutCancelled
 }
 
-// MayBecome answers nil if a payout may move from s to next, and the reason
+// CanBecome answers nil if a payout may move from s to next, and the reason
 // if it may not.
-func (s PayoutStatus) MayBecome(next PayoutStatus) error {
+func (s PayoutStatus) CanBecome(next PayoutStatus) error {
 	switch {
 	case s == next:
 		return ErrSameStatus
 	case s.Final():
 		return ErrFinal
-	case slices.Contains(PayoutMoves[s], next):
+	case slices.Contains(PayoutTransitions[s], next):
 		return nil
 	}
-	return fmt.Errorf("%w: %s to %s", ErrIllegalMove, s, next)
+	return fmt.Errorf("%w: %s to %s", ErrIllegalTransition, s, next)
 }
 
 // Payout is money sent from a client's wallet to a recipient's.

@@ -29,26 +29,26 @@ func TestPayoutMayBecome(t *testing.T) {
 	for _, from := range till.PayoutStatuses {
 		var got strings.Builder
 		for _, to := range till.PayoutStatuses {
-			switch err := from.MayBecome(to); {
+			switch err := from.CanBecome(to); {
 			case err == nil:
 				got.WriteByte('x')
 			case errors.Is(err, till.ErrSameStatus):
 				got.WriteByte('=')
 			case errors.Is(err, till.ErrFinal):
 				got.WriteByte('F')
-			case errors.Is(err, till.ErrIllegalMove):
+			case errors.Is(err, till.ErrIllegalTransition):
 				got.WriteByte('.')
 			}
 		}
 		if got.String() != want[from] {
 			t.Errorf("from %s: got %s, want %s", from, got.String(), want[from])
 		}
-		if !from.Valid() || from.Final() != (len(till.PayoutMoves[from]) == 0) {
+		if !from.Valid() || from.Final() != (len(till.PayoutTransitions[from]) == 0) {
 			t.Errorf("%s: valid is %v, final is %v", from, from.Valid(), from.Final())
 		}
 	}
 	for _, s := range []till.PayoutStatus{"", "expired", "CANCELLED"} {
-		if s.Valid() || s.Final() || till.PayoutPending.MayBecome(s) == nil || s.MayBecome(till.PayoutSuccess) == nil {
+		if s.Valid() || s.Final() || till.PayoutPending.CanBecome(s) == nil || s.CanBecome(till.PayoutSuccess) == nil {
 			t.Errorf("%q passes for a status", s)
 		}
 	}
@@ -124,7 +124,7 @@ func TestAnEventIsWrittenWithItsPayout(t *testing.T) {
 	t.Parallel()
 	p := newPayout()
 	e := &till.Event{
-		ClientID: p.ClientID, Sequence: 7, Kind: till.PayoutEventCancelled, PaymentID: p.ID, CreatedAt: p.CreatedAt + 1,
+		ClientID: p.ClientID, Sequence: 7, Kind: till.PayoutEventCancelled, SubjectID: p.ID, CreatedAt: p.CreatedAt + 1,
 		Status: till.Status(till.PayoutCancelled), ExpiresAt: p.CreatedAt + 5, Resolution: till.Resolution{State: till.Confirmed},
 	}
 	was := e.PayoutSnapshot(p)

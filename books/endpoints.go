@@ -32,7 +32,7 @@ func (v *verifier) verifyEndpoints(ctx context.Context) error {
 		check(e.Newest == 0, "%d deliveries are superseded by nothing newer", e.Newest)
 		check((e.OpenReplays > 0) == !e.ReplayAt.IsZero(), "%d replays are open, and it goes on with them at %s", e.OpenReplays, e.ReplayAt)
 		check(e.BeyondLog == 0, "%d stretches end after the log", e.BeyondLog)
-		if e.DisabledWhy == till.DisabledAsGone || e.DisabledWhy == till.DisabledAsFailing {
+		if e.DisableReason == till.DisabledAsGone || e.DisableReason == till.DisabledAsFailing {
 			check(e.ToldDisabled, "it was disabled at %s, and the log does not tell", e.DisabledAt)
 			check(e.Case, "it was disabled, and nobody was told to look at it")
 		}

@@ -30,7 +30,7 @@ func (v *verifier) verifyPayments(ctx context.Context) error {
 		}
 		for _, p := range slice {
 			v.Payments++
-			legal := slices.Contains(till.Moves[p.PreviousStatus], p.Status) || p.PreviousStatus == "" && p.Status == till.Pending
+			legal := slices.Contains(till.Transitions[p.PreviousStatus], p.Status) || p.PreviousStatus == "" && p.Status == till.Pending
 			v.verifyMove(p, head, legal)
 			v.verifyCredit(p)
 			v.verifyReceipt(p, store.KindPayment)

@@ -29,7 +29,7 @@ func (v *verifier) verifyPayouts(ctx context.Context) error {
 			last = p.ID
 			v.Payouts++
 			from, to := till.PayoutStatus(p.PreviousStatus), till.PayoutStatus(p.Status)
-			legal := slices.Contains(till.PayoutMoves[from], to) || from == "" && to == till.PayoutPending
+			legal := slices.Contains(till.PayoutTransitions[from], to) || from == "" && to == till.PayoutPending
 			v.verifyMove(&p.VerifyPayment, head, legal)
 			v.verifyDebit(p)
 			v.verifyReceipt(&p.VerifyPayment, store.KindPayout)

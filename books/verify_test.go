@@ -76,7 +76,7 @@ func addEndpoints(t *testing.T, s *store.Store, client till.ID) {
 		on := &store.Endpoint{Endpoint: till.Endpoint{ClientID: client, ID: till.NewID(at), URL: "https://on.example/", Enabled: true, CreatedAt: at, UpdatedAt: at},
 			Secret: []byte("sealed"), Start: 1, Listed: 1, Cursor: 10, NextRetry: at, ReplayAt: at}
 		off := &store.Endpoint{Endpoint: till.Endpoint{ClientID: client, ID: till.NewID(at), URL: "https://off.example/", CreatedAt: at, UpdatedAt: at,
-			DisabledAt: at, DisabledWhy: till.DisabledByClient}, Secret: []byte("sealed")}
+			DisabledAt: at, DisableReason: till.DisabledByClient}, Secret: []byte("sealed")}
 		for _, e := range []*store.Endpoint{on, off} {
 			if err := tx.InsertEndpoint(ctx, e); err != nil {
 				return err
@@ -89,7 +89,7 @@ func addEndpoints(t *testing.T, s *store.Store, client till.ID) {
 		rows := make([]*store.Delivery, len(events)) // of the payments processing, processing and first, as it was created
 		for i, status := range []store.DeliveryStatus{store.DeliverySuperseded, store.DeliveryPending, store.DeliveryDelivered} {
 			rows[i] = &store.Delivery{ClientID: client, EndpointID: on.ID, Sequence: events[i].Sequence, Kind: store.DeliverEvent, ID: till.NewID(at),
-				SubjectID: events[i].PaymentID, Status: status, Attempts: 1, DueAt: at, CreatedAt: at, UpdatedAt: at}
+				SubjectID: events[i].SubjectID, Status: status, Attempts: 1, DueAt: at, CreatedAt: at, UpdatedAt: at}
 		}
 		return errors.Join(tx.SaveDeliveries(ctx, rows),
 			tx.InsertSpan(ctx, &store.Span{ClientID: client, EndpointID: on.ID, ID: till.NewID(at), Why: store.SpanReplay, From: 2, Next: 3, To: 5, CreatedAt: at}),

@@ -254,7 +254,7 @@ func (w *world) kinds(id till.ID) string {
 	w.view(func(ctx context.Context, tx *store.Tx) error {
 		es, err := tx.Events(ctx, w.client.ID, 0, 10_000)
 		for _, e := range es {
-			if e.PaymentID == id {
+			if e.SubjectID == id {
 				kinds = append(kinds, strings.TrimPrefix(string(e.Kind), "payment."))
 			}
 		}

@@ -76,7 +76,7 @@ func toldOf(t *testing.T, s *store.Store, ref store.Ref) (one, listed, created s
 			return err
 		}
 		for _, e := range log {
-			if e.PaymentID != ref.ID {
+			if e.SubjectID != ref.ID {
 				continue
 			}
 			var body struct {

@@ -342,7 +342,7 @@ func (b *Change[R]) tell(row R, word string, sequence int64) {
 // eventOf renders the event that tells a row's state as it is now.
 func eventOf(p store.Alike, kind till.EventKind, sequence int64) *till.Event {
 	return &till.Event{
-		ClientID: p.Ref.Client, Sequence: sequence, Kind: kind, PaymentID: p.Ref.ID, CreatedAt: *p.UpdatedAt,
+		ClientID: p.Ref.Client, Sequence: sequence, Kind: kind, SubjectID: p.Ref.ID, CreatedAt: *p.UpdatedAt,
 		Status: till.Status(p.Status), ProviderReference: *p.ProviderReference, FailureReason: *p.FailureReason,
 		FailureDetail: *p.FailureDetail, ExpiresAt: p.ExpiresAt, Resolution: *p.Resolution,
 	}
@@ -406,9 +406,9 @@ func (b *Change[R]) resolve(row R) {
 		}
 	}
 	unclear := s != nil && s.Sends > 0 && !s.Acked || b.Tx.Now() > p.ExpiresAt
-	p.Resolution.State = till.ResolutionStateOf(p.Final, *p.Attention, unclear)
+	p.Resolution.State = till.NewResolutionState(p.Final, *p.Attention, unclear)
 	for _, e := range b.events {
-		if e.PaymentID == p.Ref.ID && e.CreatedAt == *p.UpdatedAt {
+		if e.SubjectID == p.Ref.ID && e.CreatedAt == *p.UpdatedAt {
 			e.Resolution = *p.Resolution
 		}
 	}

@@ -127,7 +127,7 @@ func (b *change) post(ctx context.Context, p *store.PayoutRow) error {
 		return err
 	}
 	if !b.Move(p, string(till.PayoutSuccess)) {
-		return till.ErrIllegalMove
+		return till.ErrIllegalTransition
 	}
 	if err := w.Release(p.Reserve(), p.UpdatedAt); err != nil {
 		return err

@@ -53,7 +53,7 @@ func (m *Paymaster) cancel(ctx context.Context, tx *store.Tx, ref store.Ref, act
 	}
 	b := &change{Change: c}
 	if !b.Move(p, string(till.PayoutCancelled)) {
-		return nil, till.ErrIllegalMove
+		return nil, till.ErrIllegalTransition
 	}
 	if err := b.release(ctx, p, actor, "payout.cancel", reason); err != nil {
 		return nil, err

@@ -58,7 +58,7 @@ func (p *PaymentRow) Credited() bool { return p.Status == till.Success || p.Late
 
 // Become changes the status, if it may.
 func (p *PaymentRow) Become(to string) error {
-	if err := p.Status.MayBecome(till.Status(to)); err != nil {
+	if err := p.Status.CanBecome(till.Status(to)); err != nil {
 		return err
 	}
 	p.PreviousStatus, p.Status = p.Status, till.Status(to)

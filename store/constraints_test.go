@@ -272,7 +272,7 @@ func TestTheDatabaseKnowsTheSameMoves(t *testing.T) {
 				if from == to {
 					continue
 				}
-				legal := from.MayBecome(to) == nil
+				legal := from.CanBecome(to) == nil
 				if err := move(from, to, from); (err == nil) != legal {
 					t.Errorf("from %s to %s: %v, and the table says legal is %v", from, to, err, legal)
 				}
@@ -286,7 +286,7 @@ func TestTheDatabaseKnowsTheSameMoves(t *testing.T) {
 			}
 		}
 		moves := int64(1) // the creation
-		for _, to := range till.Moves {
+		for _, to := range till.Transitions {
 			moves += int64(len(to))
 		}
 		if n, err := try(`UPDATE payment_moves SET to_status = to_status`); err != nil || n != moves {

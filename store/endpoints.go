@@ -49,7 +49,7 @@ func scanEndpoint(r row) (*Endpoint, error) {
 	e := &Endpoint{}
 	var kinds string
 	err := r.Scan(idDest(&e.ClientID), idDest(&e.ID), &e.URL, textDest(&e.Description), &kinds, boolDest(&e.Enabled), intDest(&e.DisabledAt),
-		textDest(&e.DisabledWhy), &e.CreatedAt, &e.UpdatedAt, &e.Secret, &e.OldSecret, intDest(&e.OldUntil), &e.Start, &e.Listed, &e.Cursor,
+		textDest(&e.DisableReason), &e.CreatedAt, &e.UpdatedAt, &e.Secret, &e.OldSecret, intDest(&e.OldUntil), &e.Start, &e.Listed, &e.Cursor,
 		&e.LeaseUntil, &e.LeaseVersion, &e.BlockedUntil, intDest(&e.NextRetry), intDest(&e.ReplayAt), &e.DrainTo,
 		intDest(&e.FailingSince), &e.Failures, intDest(&e.LastSuccessAt), intDest(&e.CursorAt), &e.Answered, intDest(&e.LastEvent))
 	if kinds != till.AllEvents {
@@ -63,7 +63,7 @@ func scanEndpoint(r row) (*Endpoint, error) {
 
 // changing returns the columns that can change, in the order of SaveEndpoints.
 func (e *Endpoint) changing() []any {
-	return []any{e.URL, orNull(e.Description), strings.Join(e.Kinds(), " "), e.Enabled, orNull(e.DisabledAt), orNull(string(e.DisabledWhy)), int64(e.UpdatedAt),
+	return []any{e.URL, orNull(e.Description), strings.Join(e.Kinds(), " "), e.Enabled, orNull(e.DisabledAt), orNull(string(e.DisableReason)), int64(e.UpdatedAt),
 		e.Secret, bytesOrNull(e.OldSecret), orNull(e.OldUntil), e.Listed, e.Cursor, int64(e.LeaseUntil), e.LeaseVersion, int64(e.BlockedUntil),
 		orNull(e.NextRetry), orNull(e.ReplayAt), e.DrainTo, orNull(e.FailingSince), e.Failures, orNull(e.LastSuccessAt), orNull(e.CursorAt), e.Answered}
 }

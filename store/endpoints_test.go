@@ -90,7 +90,7 @@ func TestDueEndpointsAreThoseWithSomethingToSend(t *testing.T) {
 		c, client := storetest.NewCollector(t, s), storetest.NewClient(t, s, till.Test)
 		behind := newEndpoint(t, s, client.ID, nil)
 		off := newEndpoint(t, s, client.ID, func(e *store.Endpoint) {
-			e.Enabled, e.DisabledAt, e.DisabledWhy = false, start, till.DisabledByClient
+			e.Enabled, e.DisabledAt, e.DisableReason = false, start, till.DisabledByClient
 		})
 		storetest.NewPayment(t, c, client, storetest.Body{})
 		idle := newEndpoint(t, s, client.ID, nil)

@@ -17,7 +17,7 @@ func (tx *Tx) InsertEvents(ctx context.Context, events []*till.Event) error {
 	args := make([][]any, len(events))
 	for i, e := range events {
 		code, message, retryable := failureArgs(e.FailureDetail)
-		args[i] = []any{e.ClientID[:], e.Sequence, string(e.Kind), e.PaymentID[:], int64(e.CreatedAt), string(e.Status), int64(e.ExpiresAt),
+		args[i] = []any{e.ClientID[:], e.Sequence, string(e.Kind), e.SubjectID[:], int64(e.CreatedAt), string(e.Status), int64(e.ExpiresAt),
 			orNull(e.ProviderReference), orNull(e.FailureReason), code, message, retryable,
 			string(e.Resolution.State), orNull(e.Resolution.LastCheckedAt), orNull(e.Resolution.NextCheckAt), e.Resolution.Attempts, orNull(e.Document)}
 	}
@@ -33,7 +33,7 @@ const eventColumns = `e.sequence, e.kind, e.subject_id, e.created_at, e.status, 
 func scanEvent(r row, e *till.Event, more ...any) error {
 	var code, message string
 	var retryable sql.NullBool
-	err := r.Scan(append([]any{&e.Sequence, &e.Kind, idDest(&e.PaymentID), &e.CreatedAt, &e.Status, &e.ExpiresAt, textDest(&e.ProviderReference),
+	err := r.Scan(append([]any{&e.Sequence, &e.Kind, idDest(&e.SubjectID), &e.CreatedAt, &e.Status, &e.ExpiresAt, textDest(&e.ProviderReference),
 		textDest(&e.FailureReason), textDest(&code), textDest(&message), &retryable,
 		&e.Resolution.State, intDest(&e.Resolution.LastCheckedAt), intDest(&e.Resolution.NextCheckAt), &e.Resolution.Attempts, textDest(&e.Document)}, more...)...)
 	if e.FailureReason != "" {
@@ -103,7 +103,7 @@ func (tx *Tx) readPayoutsOf(ctx context.Context, events []*EventRow) error {
 	var refs []Ref
 	for _, e := range events {
 		if e.Kind.Subject() == KindPayout {
-			refs = append(refs, Ref{e.ClientID, e.PaymentID})
+			refs = append(refs, Ref{e.ClientID, e.SubjectID})
 		}
 	}
 	if len(refs) == 0 {
@@ -117,7 +117,7 @@ func (tx *Tx) readPayoutsOf(ctx context.Context, events []*EventRow) error {
 		return err
 	}
 	for _, e := range events {
-		if p := rows[Ref{e.ClientID, e.PaymentID}]; p != nil {
+		if p := rows[Ref{e.ClientID, e.SubjectID}]; p != nil {
 			e.Payout = &p.Payout
 		}
 	}

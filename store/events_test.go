@@ -28,7 +28,7 @@ func TestEventsAboutOtherThings(t *testing.T) {
 				h := heads[client.ID]
 				at := h.Tick()
 				if err := tx.InsertEvents(t.Context(), []*till.Event{{
-					ClientID: client.ID, Sequence: h.NextEvent(), Kind: "webhook_endpoint.disabled", PaymentID: till.NewID(at), CreatedAt: at,
+					ClientID: client.ID, Sequence: h.NextEvent(), Kind: "webhook_endpoint.disabled", SubjectID: till.NewID(at), CreatedAt: at,
 				}}); err != nil {
 					return err
 				}

@@ -95,7 +95,7 @@ func everything(t *testing.T, s *store.Store, client till.ID) (payments []*store
 		}
 		for _, e := range events {
 			if e.Kind == till.PaymentPending {
-				p, err := tx.Payment(t.Context(), store.Ref{Client: client, ID: e.PaymentID})
+				p, err := tx.Payment(t.Context(), store.Ref{Client: client, ID: e.SubjectID})
 				if err != nil {
 					return err
 				}

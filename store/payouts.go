@@ -35,7 +35,7 @@ func (p *PayoutRow) Alike() Alike {
 
 // Become changes the status, if it may.
 func (p *PayoutRow) Become(to string) error {
-	if err := p.Status.MayBecome(till.PayoutStatus(to)); err != nil {
+	if err := p.Status.CanBecome(till.PayoutStatus(to)); err != nil {
 		return err
 	}
 	p.PreviousStatus, p.Status = p.Status, till.PayoutStatus(to)
@@ -216,5 +216,5 @@ func (w *working) tell(r *till.Resolution, final, attention, over bool) {
 	r.LastCheckedAt = max(r.LastCheckedAt, w.checked)
 	r.Attempts = max(r.Attempts, w.calls)
 	unclear := w.sends > 0 && w.acked == 0 && w.calls > 0
-	r.State = till.ResolutionStateOf(final, attention, unclear || over)
+	r.State = till.NewResolutionState(final, attention, unclear || over)
 }

@@ -46,11 +46,11 @@ type SievedPayment struct {
 	LastRead    till.Time
 }
 
-// legalMoves is the condition that a payment's last move is one of till.Moves.
+// legalMoves is the condition that a payment's last move is one of till.Transitions.
 func legalMoves() string {
 	moves := []string{`p.status = 'pending' AND coalesce(p.previous_status, '') = ''`}
-	for _, from := range slices.Sorted(maps.Keys(till.Moves)) {
-		for _, to := range till.Moves[from] {
+	for _, from := range slices.Sorted(maps.Keys(till.Transitions)) {
+		for _, to := range till.Transitions[from] {
 			moves = append(moves, fmt.Sprintf(`p.previous_status = '%s' AND p.status = '%s'`, from, to))
 		}
 	}

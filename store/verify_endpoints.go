@@ -52,7 +52,7 @@ func (tx *Tx) VerifyEndpoints(ctx context.Context, client till.ID) ([]*VerifyEnd
 		if v.CursorMade, err = tx.EventMade(ctx, client, v.Cursor); err != nil {
 			return nil, err
 		}
-		if v.DisabledWhy == till.DisabledAsGone || v.DisabledWhy == till.DisabledAsFailing {
+		if v.DisableReason == till.DisabledAsGone || v.DisableReason == till.DisabledAsFailing {
 			// The event was made at the moment of disabling, and was not long ago.
 			v.ToldDisabled, err = tx.toldAt(ctx, v.Ref(), v.DisabledAt)
 			if err != nil {

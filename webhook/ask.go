@@ -92,7 +92,7 @@ func (s *Endpoints) Redeliver(ctx context.Context, client, event till.ID, only *
 			if e == nil {
 				continue
 			}
-			d := &store.Delivery{Sequence: ev.Sequence, Kind: store.DeliverAgain, SubjectID: ev.PaymentID}
+			d := &store.Delivery{Sequence: ev.Sequence, Kind: store.DeliverAgain, SubjectID: ev.SubjectID}
 			if err := s.ask(ctx, tx, e, d, at); err != nil {
 				return did{}, err
 			}

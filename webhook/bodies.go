@@ -23,7 +23,7 @@ type body struct {
 }
 
 func newBody(e *store.EventRow) *body {
-	return &body{sequence: e.Sequence, made: e.CreatedAt, kind: e.Kind, subject: e.PaymentID, id: e.ID().String(), weight: int64(e.Weight()), event: e}
+	return &body{sequence: e.Sequence, made: e.CreatedAt, kind: e.Kind, subject: e.SubjectID, id: e.ID().String(), weight: int64(e.Weight()), event: e}
 }
 
 // bytes renders the body on first use.

@@ -185,10 +185,10 @@ func (s *Endpoints) Create(ctx context.Context, client *till.Client, r *Request,
 		if len(all) >= MaxEndpoints {
 			return did{}, invalid(till.FieldError{Code: till.FieldTooMany, Detail: fmt.Sprintf("A client has at most %d endpoints.", MaxEndpoints)})
 		}
-		e.CreatedAt, e.UpdatedAt, e.Enabled, e.DisabledAt, e.DisabledWhy = at, at, true, 0, ""
+		e.CreatedAt, e.UpdatedAt, e.Enabled, e.DisabledAt, e.DisableReason = at, at, true, 0, ""
 		e.Start, e.Listed, e.Cursor, e.LastEvent = h.LastEvent, h.LastEvent, h.LastEvent, h.LastEvent
 		if r.Enabled != nil && !*r.Enabled {
-			e.Enabled, e.DisabledAt, e.DisabledWhy = false, at, till.DisabledByClient
+			e.Enabled, e.DisabledAt, e.DisableReason = false, at, till.DisabledByClient
 		}
 		return did{"webhook_endpoint.create", id, described(e)}, tx.InsertEndpoint(ctx, e)
 	}, func(ctx context.Context, tx *store.Tx) (bool, error) {
@@ -256,14 +256,14 @@ func (s *Endpoints) Patch(ctx context.Context, client *till.Client, id till.ID, 
 }
 
 func (s *Endpoints) switchOff(ctx context.Context, tx *store.Tx, e *store.Endpoint, _ int64, at till.Time, _ string) error {
-	e.Enabled, e.DisabledAt, e.DisabledWhy, e.NextRetry = false, at, till.DisabledByClient, 0
+	e.Enabled, e.DisabledAt, e.DisableReason, e.NextRetry = false, at, till.DisabledByClient, 0
 	return tx.DisablePending(ctx, e.Ref(), at)
 }
 
 // switchOn enables an endpoint. What happened while it was disabled is one
 // stretch of the log, which a replay can send.
 func (s *Endpoints) switchOn(ctx context.Context, tx *store.Tx, e *store.Endpoint, last int64, at till.Time, actor string) error {
-	e.Enabled, e.DisabledAt, e.DisabledWhy = true, 0, ""
+	e.Enabled, e.DisabledAt, e.DisableReason = true, 0, ""
 	e.Failures, e.FailingSince, e.BlockedUntil, e.DrainTo, e.Answered = 0, 0, 0, 0, 0
 	if err := tx.CloseCases(ctx, []store.Closing{{Ref: e.Ref(), By: actor, At: at, Kinds: []string{CaseDisabled}}}); err != nil || e.Cursor >= last {
 		return err

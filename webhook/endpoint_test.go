@@ -42,7 +42,7 @@ func TestTheBoundsOfEndpoints(t *testing.T) {
 			return e, err
 		}
 		disabled, err := create(&off)
-		if err != nil || disabled.Enabled || disabled.DisabledWhy != till.DisabledByClient {
+		if err != nil || disabled.Enabled || disabled.DisableReason != till.DisabledByClient {
 			t.Fatalf("made switched off: %+v, %v", disabled, err)
 		}
 		var e *store.Endpoint

@@ -155,7 +155,7 @@ func TestAnswersThatMeanMore(t *testing.T) {
 		w.pay()
 		time.Sleep(time.Minute)
 		e := gone.endpoint()
-		expect(t, "gone", e.Status()+" "+string(e.DisabledWhy)+" "+w.cases(e.ID), "disabled gone endpoint_disabled")
+		expect(t, "gone", e.Status()+" "+string(e.DisableReason)+" "+w.cases(e.ID), "disabled gone endpoint_disabled")
 		expect(t, "rows of gone", gone.rows(), "1 event disabled 1")
 		if len(gone.receipts()) != 1 {
 			t.Errorf("what is gone was sent %d events", len(gone.receipts()))

@@ -94,7 +94,7 @@ func listStretch(ctx context.Context, tx *store.Tx, e *store.Endpoint, spans []*
 		if status == "" || told[ev.Sequence] {
 			continue
 		}
-		l := &Listed{Delivery: store.Delivery{ClientID: e.ClientID, EndpointID: e.ID, Sequence: ev.Sequence, Kind: store.DeliverEvent, SubjectID: ev.PaymentID, Status: status}}
+		l := &Listed{Delivery: store.Delivery{ClientID: e.ClientID, EndpointID: e.ID, Sequence: ev.Sequence, Kind: store.DeliverEvent, SubjectID: ev.SubjectID, Status: status}}
 		if status == store.DeliveryDelivered {
 			l.Attempts = 1
 		}

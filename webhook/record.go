@@ -252,14 +252,14 @@ func (b *recording) exhausted(e *store.Endpoint) {
 
 // disable takes an endpoint out of service, tells its client, and puts it on
 // the attention list. What it was not told is kept.
-func (b *recording) disable(e *store.Endpoint, why till.DisabledWhy) error {
+func (b *recording) disable(e *store.Endpoint, why till.DisableReason) error {
 	h := b.heads[e.ClientID]
 	at := h.Tick()
-	e.Enabled, e.DisabledAt, e.DisabledWhy, e.UpdatedAt = false, at, why, at
+	e.Enabled, e.DisabledAt, e.DisableReason, e.UpdatedAt = false, at, why, at
 	if err := b.tx.DisablePending(b.ctx, e.Ref(), at); err != nil {
 		return err
 	}
-	b.events = append(b.events, &till.Event{ClientID: e.ClientID, Sequence: h.NextEvent(), Kind: till.EndpointDisabled, PaymentID: e.ID, CreatedAt: at,
+	b.events = append(b.events, &till.Event{ClientID: e.ClientID, Sequence: h.NextEvent(), Kind: till.EndpointDisabled, SubjectID: e.ID, CreatedAt: at,
 		Document: string(append(e.AppendJSON(nil), '}'))})
 	detail := "the endpoint answered 410 Gone"
 	if why == till.DisabledAsFailing {

@@ -66,7 +66,7 @@ func (o *outcome) counts(failures int) bool {
 // judge notes the outcomes of attempts, in the order of their ends, on an
 // endpoint. It reports whether the endpoint has recovered, and why it is to be
 // disabled, "" if it is not.
-func judge(e *store.Endpoint, outcomes []outcome, now till.Time, j float64) (recovered bool, disable till.DisabledWhy) {
+func judge(e *store.Endpoint, outcomes []outcome, now till.Time, j float64) (recovered bool, disable till.DisableReason) {
 	before, failed, bad, succeeded := e.Failures, 0, false, false
 	failing := before >= till.FailingAfter
 	var pause time.Duration

@@ -71,7 +71,7 @@ func TestJudge(t *testing.T) {
 		failing   bool
 		blocked   time.Duration
 		recovered bool
-		disable   till.DisabledWhy
+		disable   till.DisableReason
 	}{
 		{"success", 0, 0, []Answer{ok}, false, false, 0, false, 0, false, ""},
 		{"one failure", 0, 0, []Answer{bad}, false, false, 1, true, 0, false, ""},

@@ -216,7 +216,7 @@ func TestAnEndpointIsDownForFiveDays(t *testing.T) {
 			time.Sleep(10 * time.Hour)
 		}
 		e := s.endpoint()
-		expect(t, "status", e.Status()+" "+string(e.DisabledWhy), "disabled failing")
+		expect(t, "status", e.Status()+" "+string(e.DisableReason), "disabled failing")
 		expect(t, "cases", w.cases(e.ID), "endpoint_disabled endpoint_exhausted")
 		if d := e.DisabledAt.Sub(e.FailingSince); d < failingLimit || d > failingLimit+time.Hour {
 			t.Errorf("it was disabled after %s", d)

@@ -374,14 +374,14 @@ func (s *shop) everythingArrived() {
 		arrived := map[till.ID]int64{}
 		for _, ev := range events {
 			if slices.Contains(got, ev.Sequence) {
-				arrived[ev.PaymentID] = max(arrived[ev.PaymentID], ev.Sequence)
+				arrived[ev.SubjectID] = max(arrived[ev.SubjectID], ev.Sequence)
 			}
 		}
 		for _, ev := range events {
 			superseded := slices.ContainsFunc(rows, func(r *store.Delivery) bool {
 				return r.Sequence == ev.Sequence && r.Status == store.DeliverySuperseded
 			})
-			if _, found := slices.BinarySearch(got, ev.Sequence); !found && e.Subscribed(ev.Kind) && !(superseded && arrived[ev.PaymentID] > ev.Sequence) {
+			if _, found := slices.BinarySearch(got, ev.Sequence); !found && e.Subscribed(ev.Kind) && !(superseded && arrived[ev.SubjectID] > ev.Sequence) {
 				s.w.t.Errorf("event %d, %s, did not arrive and was not superseded by one that did", ev.Sequence, ev.Kind)
 			}
 		}

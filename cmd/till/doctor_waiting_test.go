@@ -57,8 +57,8 @@ func TestTheDoctorTellsWhatWaits(t *testing.T) {
 			for _, e := range []till.Endpoint{
 				{URL: "https://one.example.com/", Enabled: true},
 				{URL: "https://two.example.com/", Enabled: true, FailingSince: tx.Now()},
-				{URL: "https://three.example.com/", DisabledAt: tx.Now(), DisabledWhy: till.DisabledAsFailing},
-				{URL: "https://four.example.com/", DisabledAt: tx.Now(), DisabledWhy: till.DisabledByClient},
+				{URL: "https://three.example.com/", DisabledAt: tx.Now(), DisableReason: till.DisabledAsFailing},
+				{URL: "https://four.example.com/", DisabledAt: tx.Now(), DisableReason: till.DisabledByClient},
 			} {
 				e.ID, e.ClientID, e.CreatedAt, e.UpdatedAt = till.NewID(tx.Now()), client.ID, tx.Now(), tx.Now()
 				if err := tx.InsertEndpoint(t.Context(), &store.Endpoint{Endpoint: e, Secret: []byte("sealed")}); err != nil {

@@ -152,7 +152,7 @@ func (r *receiver) compare(k *killing) {
 		newest := map[till.ID]int64{}
 		for _, ev := range events {
 			if r.book[ev.Sequence] > 0 {
-				newest[ev.PaymentID] = ev.Sequence
+				newest[ev.SubjectID] = ev.Sequence
 			}
 		}
 		for _, ev := range events {
@@ -160,7 +160,7 @@ func (r *receiver) compare(k *killing) {
 			case n > 1:
 				twice++
 			case n == 1:
-			case gone[ev.Sequence] && newest[ev.PaymentID] > ev.Sequence:
+			case gone[ev.Sequence] && newest[ev.SubjectID] > ev.Sequence:
 				superseded++
 			default:
 				k.t.Errorf("event %d, %s, never arrived", ev.Sequence, ev.Kind)
