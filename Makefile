@@ -27,7 +27,7 @@ test: compiler guide-tools lint ## run every test, on SQLite and PostgreSQL, wit
 	CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/till
 	@set -e; for target in $(TARGETS); do echo "build for $$target"; \
 		CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build -gcflags=all='-N -l' -o /dev/null ./cmd/till; done
-	CGO_ENABLED=1 $(GO) run ./store/pgtest/withpg $(MAKE) --no-print-directory test-parts
+	CGO_ENABLED=1 $(GO) run ./internal/db/pgtest/withpg $(MAKE) --no-print-directory test-parts
 	cd tools && $(GO) test ./...
 
 # What many goroutines share runs with the race detector, which takes several
@@ -61,7 +61,7 @@ guide-tools:
 
 .PHONY: race
 race: compiler guide-tools ## run every test with the race detector (half an hour)
-	CGO_ENABLED=1 $(GO) run ./store/pgtest/withpg $(GO) test -race $(NORACE) -timeout 30m ./...
+	CGO_ENABLED=1 $(GO) run ./internal/db/pgtest/withpg $(GO) test -race $(NORACE) -timeout 30m ./...
 
 .PHONY: lint
 lint: ## find mistakes that compile: gofmt, go vet, staticcheck
@@ -99,7 +99,7 @@ bench-full: ## the same with 10 million rows (40 minutes); writes bench/report-f
 # cores needs about 25 minutes for all of them.
 .PHONY: soak
 soak: ## kill, pause, fail over, race payouts and compare for about 25 minutes, and check the books each time
-	$(GO) run ./store/pgtest/withpg $(MAKE) --no-print-directory soak-parts
+	$(GO) run ./internal/db/pgtest/withpg $(MAKE) --no-print-directory soak-parts
 
 .PHONY: soak-parts
 soak-parts:

@@ -55,15 +55,16 @@ var house = []room{
 	{"provider/pawapay", ". provider provider/wire provider/simulator", ""},
 	{"provider/mpesa", ". provider provider/wire provider/simulator", ""},
 	{"provider/sandbox", ". provider internal/system", sqliteModule + " " + pgModule}, // an operator has a book of its own, never Till's
-	{"store", ". ledger internal/system", sqliteModule + " modernc.org/libc " + pgModule},
-	{"store/pgtest", "", pgModule}, // a PostgreSQL server of a test's own
-	{"store/pgtest/withpg", "store/pgtest", ""},
+	{"internal/db", root, ""}, // transactions, whatever the engine
+	{"store", ". ledger internal/db internal/system", sqliteModule + " modernc.org/libc " + pgModule},
+	{"internal/db/pgtest", "", pgModule}, // a PostgreSQL server of a test's own
+	{"internal/db/pgtest/withpg", "internal/db/pgtest", ""},
 	{"engine", ". ledger provider store internal/batch internal/loop internal/quota", ""},   // a change of payments or payouts keeps the wallets in step
 	{"collect", ". ledger provider store engine internal/jsonx internal/order", jsonModule}, // a body keeps its numbers as written
 	{"payout", ". ledger provider store engine internal/order", ""},
 	{"config", root, "github.com/BurntSushi/toml"}, // the file of connections and routes: TOML, with the adapters' own keys
 	{"account", ". store", ""},
-	{"tokens", ". provider store internal/seal", ""},                                                                  // what operators let all instances in by
+	{"tokens", ". provider store internal/seal", ""}, // what operators let all instances in by
 	{"webhook", ". store internal/batch internal/loop internal/quota internal/seal", "code.dny.dev/ssrf"},             // the list of networks that are not the Internet
 	{"books", ". ledger store engine collect internal/loop internal/jsonx internal/seal", ""},                         // a statement's lines are JSON, written by hand
 	{"store/storetest", ". provider store engine collect payout books internal/jsonx", sqliteModule + " " + pgModule}, // goes past the store, to break it
@@ -73,7 +74,7 @@ var house = []room{
 	// It fills the store and compares with it, settles and signs in its own
 	// process, is an operator with its adapter and a server around it, and slows
 	// a simulated one down.
-	{"bench", ". provider provider/mtnmomo store store/pgtest engine collect webhook server internal/load internal/jsonx", ""},
+	{"bench", ". provider provider/mtnmomo store internal/db/pgtest engine collect webhook server internal/load internal/jsonx", ""},
 }
 
 // limited are standard packages that few may import, and why.

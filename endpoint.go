@@ -9,8 +9,8 @@ type Endpoint struct {
 	Events       []EventKind // nil: all of them
 	Description  string
 
-	Enabled     bool
-	DisabledAt  Time
+	Enabled       bool
+	DisabledAt    Time
 	DisableReason DisableReason // "" while it is enabled
 
 	CreatedAt, UpdatedAt Time

@@ -14,9 +14,9 @@ import (
 )
 
 // Every from by every to. A new status breaks this until somebody decides.
-func TestPayoutMayBecome(t *testing.T) {
+func TestPayoutCanBecome(t *testing.T) {
 	t.Parallel()
-	want := map[till.PayoutStatus]string{ // as in TestMayBecome
+	want := map[till.PayoutStatus]string{ // as in TestCanBecome
 		till.PayoutPending:    "=xxxx",
 		till.PayoutProcessing: ".=xx.",
 		till.PayoutSuccess:    "FF=FF",

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"till/internal/db/pgtest"
 	"till/store"
-	"till/store/pgtest"
 )
 
 // The engines that Till runs on.

@@ -34,7 +34,7 @@ func newSeeded(b *testing.B, e storetest.Engine) (*store.Store, *till.Client) {
 
 // BenchmarkVerify proves books of -rows payments:
 //
-//	go run ./store/pgtest/withpg go test ./books -run '^$' -bench Verify -benchtime 1x -timeout 30m -rows 1000000
+//	go run ./internal/db/pgtest/withpg go test ./books -run '^$' -bench Verify -benchtime 1x -timeout 30m -rows 1000000
 func BenchmarkVerify(b *testing.B) {
 	for _, e := range storetest.Engines() {
 		b.Run(e.Name, func(b *testing.B) {

@@ -15,10 +15,10 @@ import (
 
 	"till"
 	"till/collect"
+	"till/internal/db/pgtest"
 	"till/payout"
 	"till/provider"
 	"till/store"
-	"till/store/pgtest"
 	"till/store/storetest"
 )
 

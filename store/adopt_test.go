@@ -6,9 +6,9 @@ import (
 
 	"till"
 	"till/books"
+	"till/internal/db/pgtest"
 	"till/payout"
 	"till/store"
-	"till/store/pgtest"
 	"till/store/storetest"
 )
 

@@ -290,7 +290,7 @@ func TestTheDatabaseKnowsTheSameMoves(t *testing.T) {
 			moves += int64(len(to))
 		}
 		if n, err := try(`UPDATE payment_moves SET to_status = to_status`); err != nil || n != moves {
-			t.Errorf("the database knows %d moves, %v; till.Moves has %d with the creation", n, err, moves)
+			t.Errorf("the database knows %d moves, %v; till.Transitions has %d with the creation", n, err, moves)
 		}
 	})
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"till"
+	"till/internal/db/pgtest"
 	"till/store"
-	"till/store/pgtest"
 	"till/store/storetest"
 )
 

@@ -15,8 +15,8 @@ import (
 
 	"till"
 	"till/engine"
+	"till/internal/db/pgtest"
 	"till/store"
-	"till/store/pgtest"
 	"till/store/storetest"
 )
 

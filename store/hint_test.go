@@ -11,9 +11,9 @@ import (
 
 	"till"
 	"till/collect"
+	"till/internal/db/pgtest"
 	"till/provider"
 	"till/store"
-	"till/store/pgtest"
 	"till/store/storetest"
 )
 

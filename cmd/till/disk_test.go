@@ -17,9 +17,9 @@ import (
 	"testing"
 	"time"
 
+	"till/internal/db/pgtest"
 	"till/provider/sandbox"
 	"till/store"
-	"till/store/pgtest"
 )
 
 // F33: the disk of the database is full. Writes are refused, with the word to

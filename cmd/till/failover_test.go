@@ -17,9 +17,9 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"till"
+	"till/internal/db/pgtest"
 	"till/provider/sandbox"
 	"till/store"
-	"till/store/pgtest"
 )
 
 // TestFailover kills the primary under load and promotes its standby (F31),

@@ -12,7 +12,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"till/store/pgtest"
+	"till/internal/db/pgtest"
 )
 
 func main() {

@@ -1,0 +1,79 @@
+// Package db runs transactions on one of several SQL engines. It knows no
+// table: the statements are defined by those who send them.
+package db
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Dialect says which text of a statement an engine is sent.
+type Dialect int
+
+// The dialects.
+const (
+	SQLite Dialect = iota
+	Postgres
+	Citus
+)
+
+// SQL is one statement of the program, exactly as it is sent. Placeholders are
+// $1, $2 and so on; their first appearances ascend, because SQLite numbers them
+// by first appearance.
+type SQL struct {
+	Name     string // "wallets.save": for golden files, traces and slow-query logs
+	SQLite   string // runs once for each row of arguments
+	Postgres string // "" means the same text as SQLite
+	Citus    string // "" means the same text as Postgres
+
+	// Arrays says that the Postgres text takes one array for each argument and
+	// runs once for all rows of arguments. After these come, unless the text is
+	// an INSERT, an array with the numbers of the rows, 1 to n, and then n.
+	Arrays bool
+}
+
+// Text returns the text for a dialect.
+func (s *SQL) Text(d Dialect) string {
+	switch {
+	case d == Citus && s.Citus != "":
+		return s.Citus
+	case d != SQLite && s.Postgres != "":
+		return s.Postgres
+	}
+	return s.SQLite
+}
+
+var defined = struct {
+	sync.Mutex
+	byName map[string]*SQL
+}{byName: map[string]*SQL{}}
+
+// Define records a statement and returns it. It is called where a package
+// variable is declared, so a name that is taken panics at the start of the
+// program.
+func Define(s SQL) *SQL {
+	defined.Lock()
+	defer defined.Unlock()
+	if s.Name == "" || s.SQLite == "" && s.Postgres == "" {
+		panic("db: a statement needs a name and a text")
+	}
+	if defined.byName[s.Name] != nil {
+		panic(fmt.Sprintf("db: two statements are called %s", s.Name))
+	}
+	defined.byName[s.Name] = &s
+	return &s
+}
+
+// Statements returns every statement that was defined, by name.
+func Statements() []*SQL {
+	defined.Lock()
+	defer defined.Unlock()
+	out := make([]*SQL, 0, len(defined.byName))
+	for _, s := range defined.byName {
+		out = append(out, s)
+	}
+	slices.SortFunc(out, func(a, b *SQL) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
