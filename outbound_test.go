@@ -37,8 +37,8 @@ var outbound = map[string]string{
 	"bench/mtn.go: http.DefaultClient":               "the same",
 	"bench/process.go: http.DefaultClient":           "the same",
 	"bench/receiver.go: http.DefaultClient":          "the same",
-	"bench/bare.go: http.Client":                     "the benchmark, to the receiver of webhooks that it started, on loopback",
-	"bench/bare.go: http.Transport":                  "the same",
+	"bench/webhook_baseline.go: http.Client":         "the benchmark, to the receiver of webhooks that it started, on loopback",
+	"bench/webhook_baseline.go: http.Transport":      "the same",
 }
 
 // dials are the names, by import path, through which a connection is opened.

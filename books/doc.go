@@ -15,7 +15,7 @@
 // once it is written is walked in slices; what does change is compared with
 // its other half inside one snapshot. So a write that happens meanwhile is
 // never taken for a fault. The tests of the other packages end with it.
-// sieve.go lets plain histories pass; what is left is judged closely.
+// verify_fast.go lets plain histories pass; what is left is judged closely.
 //
 // Reconcile changes nothing either; ApplyStatement lets a statement's lines
 // settle payments and payouts, through collect and payout and nowhere else.
