@@ -25,12 +25,12 @@ type Door struct {
 	Secret string
 	// Readers read what comes there: that of payments, that of payouts. With
 	// none the address does not exist.
-	Readers []provider.Called
+	Readers []provider.CallbackReader
 	// Networks are where calls may come from; none: anywhere.
 	Networks []netip.Prefix
 	// Claims read what a callback says that is about nothing here, by the kind of
 	// what it may be about.
-	Claims map[string]provider.Claimant
+	Claims map[string]provider.ClaimReader
 }
 
 // receiveCallback is what operators call. The token in the path says which
@@ -88,7 +88,7 @@ func (c *call) callbackBody() ([]byte, error) {
 // find returns what a call to a connection's own address is about, nil if that is
 // not here. One that is not the operator's is no call.
 func (c *call) find(connection string, door *Door, body []byte) (*store.Found, provider.Callback, error) {
-	in := provider.Call{Method: c.r.Method, URL: c.s.BaseURL + strings.TrimPrefix(c.r.URL.RequestURI(), "/v1"), Header: c.r.Header, Body: body}
+	in := provider.CallbackRequest{Method: c.r.Method, URL: c.s.BaseURL + strings.TrimPrefix(c.r.URL.RequestURI(), "/v1"), Header: c.r.Header, Body: body}
 	var told provider.Callback
 	err := errNotTheirs
 	for _, r := range door.Readers {

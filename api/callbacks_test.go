@@ -21,8 +21,8 @@ import (
 // signing is an operator that calls one address and signs.
 type signing struct{ provider.Provider }
 
-// ReadCallback implements provider.Called.
-func (signing) ReadCallback(c provider.Call) (provider.Callback, error) {
+// ReadCallback implements provider.CallbackReader.
+func (signing) ReadCallback(c provider.CallbackRequest) (provider.Callback, error) {
 	if got := c.Header["X-Signature"]; len(got) != 1 || got[0] != c.Method+" "+c.URL {
 		return provider.Callback{}, errors.New("the signature is wrong")
 	}
@@ -51,9 +51,9 @@ func TestCallbacksToOneAddress(t *testing.T) {
 			Store: w.store, Collector: w.collector, Payouts: w.payouts, Accounts: w.accounts, Endpoints: w.endpoints, BaseURL: baseURL,
 			TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
 			Doors: map[string]*api.Door{
-				"momo":  {Secret: "unguessable", Readers: []provider.Called{signing{}}, Networks: []netip.Prefix{netip.MustParsePrefix("212.88.125.0/24")}},
+				"momo":  {Secret: "unguessable", Readers: []provider.CallbackReader{signing{}}, Networks: []netip.Prefix{netip.MustParsePrefix("212.88.125.0/24")}},
 				"deaf":  {Secret: "unguessable"},
-				"other": {Secret: "another", Readers: []provider.Called{signing{}}},
+				"other": {Secret: "another", Readers: []provider.CallbackReader{signing{}}},
 			},
 		})
 		a := w.do(http.MethodPost, "/v1/payments", w.keys["test"], `{"method": "mtn_momo", "country": "CG", "amount": {"value": "5000", "currency": "XAF"},

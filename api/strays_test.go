@@ -24,7 +24,7 @@ type claiming struct {
 	payout bool
 }
 
-// ReadClaim implements provider.Claimant.
+// ReadClaim implements provider.ClaimReader.
 func (c claiming) ReadClaim(body []byte) (provider.Claim, bool) {
 	if c.payout != strings.Contains(string(body), "payout") {
 		return provider.Claim{}, false
@@ -47,9 +47,9 @@ func TestACallbackAboutNothingHereIsAStray(t *testing.T) {
 		h := api.New(api.Config{
 			Store: w.store, Collector: w.collector, Payouts: w.payouts, Accounts: w.accounts, Endpoints: w.endpoints, BaseURL: baseURL, Strays: strays,
 			Doors: map[string]*api.Door{
-				"momo": {Secret: "unguessable", Readers: []provider.Called{claiming{}}, Networks: []netip.Prefix{netip.MustParsePrefix("212.88.125.0/24")},
-					Claims: map[string]provider.Claimant{store.KindPayment: claiming{}, store.KindPayout: claiming{payout: true}}},
-				"sandbox": {Claims: map[string]provider.Claimant{store.KindPayment: w.operator, store.KindPayout: w.operator.Payouts()}},
+				"momo": {Secret: "unguessable", Readers: []provider.CallbackReader{claiming{}}, Networks: []netip.Prefix{netip.MustParsePrefix("212.88.125.0/24")},
+					Claims: map[string]provider.ClaimReader{store.KindPayment: claiming{}, store.KindPayout: claiming{payout: true}}},
+				"sandbox": {Claims: map[string]provider.ClaimReader{store.KindPayment: w.operator, store.KindPayout: w.operator.Payouts()}},
 			},
 		})
 		// lost returns the address and the reference of a payment or payout that is not here.
@@ -124,7 +124,7 @@ func TestACallbackForALostPaymentThatWasMadeAgainWakesIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		h := api.New(api.Config{Store: w.store, Collector: w.collector, Payouts: w.payouts, Accounts: w.accounts, Endpoints: w.endpoints, BaseURL: baseURL, Strays: strays,
-			Doors: map[string]*api.Door{"sandbox": {Claims: map[string]provider.Claimant{store.KindPayment: w.operator}}}})
+			Doors: map[string]*api.Door{"sandbox": {Claims: map[string]provider.ClaimReader{store.KindPayment: w.operator}}}})
 		key := "0199a7f0-0000-7000-8000-000000000001"
 		a := w.do(http.MethodPost, "/v1/payments", w.keys["test"], `{"method": "mtn_momo", "country": "CG", "amount": {"value": "5000", "currency": "XAF"},
 			"customer": {"phone": "242061230014"}, "idempotency_key": "`+key+`"}`)

@@ -137,7 +137,7 @@ type watched struct {
 
 func (o watched) Traits() provider.Traits {
 	t := o.Operator.Traits()
-	t.Unwatched = o.unwatched
+	t.NoBreaker = o.unwatched
 	return t
 }
 

@@ -233,7 +233,7 @@ func (o *wallets) call(ctx context.Context, method, path string, body []byte) (s
 func (*wallets) Traits() provider.Traits {
 	return provider.Traits{
 		ClientReference: true, ApprovalWindow: 2 * time.Minute, SubmitTimeout: 5 * time.Second, CheckTimeout: 5 * time.Second,
-		Settle: 500 * time.Millisecond, Poll: 100 * time.Millisecond, PollMax: time.Hour, Grace: time.Minute,
+		NotFoundDelay: 500 * time.Millisecond, Poll: 100 * time.Millisecond, PollMax: time.Hour, Grace: time.Minute,
 	}
 }
 

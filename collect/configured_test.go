@@ -163,7 +163,7 @@ func TestWhatNobodyHasAConnectionForIsACaseOnceItsTimeIsOver(t *testing.T) {
 func TestACallbackToAnInstanceWithoutTheConnectionKeepsItsBody(t *testing.T) {
 	t.Parallel()
 	traits := habits()
-	traits.KeepsMail = true
+	traits.NeedsCallbackBody = true
 	inFleet(t, traits, func(t *testing.T, f *fleet) {
 		id := f.create(f.start(onlyAccepts)).ID
 		err := f.start(without).WakeWith(context.Background(), "post", store.Ref{Client: f.client.ID, ID: id}, []byte(`{"said":1}`))

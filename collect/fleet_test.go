@@ -44,7 +44,7 @@ type instance struct {
 func habits() provider.Traits {
 	return provider.Traits{
 		ClientReference: true, ApprovalWindow: time.Minute, SubmitTimeout: 5 * time.Second, CheckTimeout: 5 * time.Second,
-		Settle: 5 * time.Second, Poll: 5 * time.Second, PollMax: time.Hour, Grace: 10 * time.Second,
+		NotFoundDelay: 5 * time.Second, Poll: 5 * time.Second, PollMax: time.Hour, Grace: 10 * time.Second,
 		LateReads: []time.Duration{5 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 72 * time.Hour},
 	}
 }

@@ -66,7 +66,7 @@ func TestChecksThatFailDegradeAndDoNotClose(t *testing.T) {
 func TestAnOperatorThatIsUnwatchedIsNeverClosed(t *testing.T) {
 	t.Parallel()
 	traits := habits()
-	traits.Unwatched = true
+	traits.NoBreaker = true
 	inFleet(t, traits, func(t *testing.T, f *fleet) {
 		i := f.start()
 		f.operator.set(func(o *post) { o.down = true })

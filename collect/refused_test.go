@@ -16,7 +16,7 @@ func TestARefusedPaymentIsSentAgainWhenTheOperatorSays(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.way.set(func(ctx context.Context, r provider.Request, n int) (provider.Result, error) {
 			if n == 1 {
-				return provider.Result{}, &provider.Refusal{Err: provider.ErrCredentials, After: 4 * time.Second}
+				return provider.Result{}, &provider.Refusal{Err: provider.ErrCredentials, RetryAfter: 4 * time.Second}
 			}
 			return w.operator.Submit(ctx, r)
 		}, nil)
@@ -43,7 +43,7 @@ func TestAPaymentThatIsRefusedToTheEndFails(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(t *testing.T, w *world) {
 		w.way.set(func(context.Context, provider.Request, int) (provider.Result, error) {
-			return provider.Result{}, &provider.Refusal{Err: provider.ErrCredentials, After: time.Hour}
+			return provider.Result{}, &provider.Refusal{Err: provider.ErrCredentials, RetryAfter: time.Hour}
 		}, nil)
 		id := w.create("4567").ID
 		time.Sleep(window + time.Second)

@@ -192,7 +192,7 @@ type handing struct {
 
 func (o *handing) Traits() provider.Traits {
 	t := o.post.Traits()
-	t.KeepsMail = true
+	t.NeedsCallbackBody = true
 	return t
 }
 
@@ -215,8 +215,8 @@ func (o *handing) last() provider.Query {
 	return o.queries[len(o.queries)-1]
 }
 
-// ReadCallback implements provider.Called.
-func (o *handing) ReadCallback(provider.Call) (provider.Callback, error) {
+// ReadCallback implements provider.CallbackReader.
+func (o *handing) ReadCallback(provider.CallbackRequest) (provider.Callback, error) {
 	return provider.Callback{}, nil
 }
 
@@ -229,7 +229,7 @@ func TestHandlesAndMailComeBack(t *testing.T) {
 		p := f.create(i)
 		ref := store.Ref{Client: f.client.ID, ID: p.ID}
 		time.Sleep(6 * time.Second)
-		if q := o.last(); q.Handle != "ws_"+p.ID.String() || q.Mail != nil || q.ID != p.ID {
+		if q := o.last(); q.Handle != "ws_"+p.ID.String() || q.CallbackBody != nil || q.ID != p.ID {
 			t.Errorf("asked with %+v", q)
 		}
 		for _, find := range []func(tx *store.Tx) (*store.Found, error){
@@ -260,13 +260,13 @@ func TestHandlesAndMailComeBack(t *testing.T) {
 		wake("post", []byte(`{"ResultCode":0}`))
 		wake("post", make([]byte, engine.MaxMail+1)) // too long to be kept
 		time.Sleep(2 * time.Second)
-		if q := o.last(); string(q.Mail) != `{"ResultCode":0}` {
-			t.Errorf("asked with the mail %.40q", q.Mail)
+		if q := o.last(); string(q.CallbackBody) != `{"ResultCode":0}` {
+			t.Errorf("asked with the mail %.40q", q.CallbackBody)
 		}
 		wake("another", []byte("not for this one's adapter"))
 		time.Sleep(2 * time.Second)
-		if q := o.last(); string(q.Mail) != `{"ResultCode":0}` {
-			t.Errorf("asked with the mail %.40q", q.Mail)
+		if q := o.last(); string(q.CallbackBody) != `{"ResultCode":0}` {
+			t.Errorf("asked with the mail %.40q", q.CallbackBody)
 		}
 		time.Sleep(time.Minute)
 	})
@@ -288,8 +288,8 @@ func TestMailComesBackForAPaymentThatIsReadNoMore(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Second)
-		if q := o.last(); string(q.Mail) != `{"id":"ws_1"}` {
-			t.Errorf("asked with the mail %q and the handle %q", q.Mail, q.Handle)
+		if q := o.last(); string(q.CallbackBody) != `{"id":"ws_1"}` {
+			t.Errorf("asked with the mail %q and the handle %q", q.CallbackBody, q.Handle)
 		}
 	})
 }

@@ -111,8 +111,8 @@ func (o *byHandle) Check(_ context.Context, q provider.Query) (provider.Result, 
 func (o *byHandle) Fingerprint() string { return o.name }
 
 func (o *byHandle) Traits() provider.Traits {
-	return provider.Traits{ApprovalWindow: time.Hour, SubmitTimeout: 10 * time.Second, CheckTimeout: time.Second, Settle: time.Second,
-		Poll: 100 * time.Millisecond, PollMax: time.Second, Grace: time.Hour, KeepsMail: true, Unwatched: true}
+	return provider.Traits{ApprovalWindow: time.Hour, SubmitTimeout: 10 * time.Second, CheckTimeout: time.Second, NotFoundDelay: time.Second,
+		Poll: 100 * time.Millisecond, PollMax: time.Second, Grace: time.Hour, NeedsCallbackBody: true, NoBreaker: true}
 }
 
 // journal is a log that a test can wait for.

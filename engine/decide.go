@@ -161,7 +161,7 @@ func Note(s *store.Step, a *Answer, t provider.Traits, now till.Time) {
 		}
 		return
 	}
-	if a.Result.Outcome.Held() {
+	if a.Result.Outcome.ProvesReceived() {
 		s.Acked, s.Absent = true, 0
 		return
 	}
@@ -176,14 +176,14 @@ func Note(s *store.Step, a *Answer, t provider.Traits, now till.Time) {
 // before. Each read counts once, also if it is recorded twice because nobody
 // knew whether the first time was committed.
 func absent(s *store.Step, a *Answer, t provider.Traits) {
-	settled := s.SendDeadline.Add(t.Settle)
+	settled := s.SendDeadline.Add(t.NotFoundDelay)
 	switch {
 	case a.Started <= settled:
 	// Nothing has counted since the latest send. A release that did not write
 	// down when may have counted something: that is asked for again.
 	case s.Absent == 0 || s.AbsentAt <= settled:
 		s.Absent, s.AbsentAt = 1, a.Ended
-	case a.Started >= s.AbsentAt.Add(t.Settle):
+	case a.Started >= s.AbsentAt.Add(t.NotFoundDelay):
 		s.Absent, s.AbsentAt = s.Absent+1, a.Ended
 	}
 }
@@ -251,10 +251,10 @@ func Reschedule(s *store.Step, a *Answer, expiresAt till.Time, t provider.Traits
 	s.LeaseUntil = 0
 	refused := refusedSend(s, a)
 	switch {
-	case refused != nil && refused.After > 0 && s.Sends == 0:
+	case refused != nil && refused.RetryAfter > 0 && s.Sends == 0:
 		// The operator says when it may be sent again. If that is too late for the
 		// customer, it ends with the window.
-		s.DueAt = max(now, min(now.Add(refused.After), expiresAt))
+		s.DueAt = max(now, min(now.Add(refused.RetryAfter), expiresAt))
 	case gone(s) && mayResend(s, t):
 		s.DueAt = now
 	case s.WakeSeq != a.WakeSeq:
@@ -265,7 +265,7 @@ func Reschedule(s *store.Step, a *Answer, expiresAt till.Time, t provider.Traits
 		s.DueAt = now.Add(t.Poll)
 	}
 	// The read that completes the proof is not waited for longer than it takes.
-	if proof := s.AbsentAt.Add(t.Settle); s.Absent > 0 && s.Absent < provenAbsent && !s.Acked && now < proof && proof < s.DueAt {
+	if proof := s.AbsentAt.Add(t.NotFoundDelay); s.Absent > 0 && s.Absent < provenAbsent && !s.Acked && now < proof && proof < s.DueAt {
 		s.DueAt = proof
 	}
 }
@@ -326,7 +326,7 @@ func settledReads(t provider.Traits) int { return max(1, len(t.LateReads)) }
 // answered. A read without an answer, or whose answer is to come by a callback,
 // is owed still.
 func AfterLate(s *store.Step, a *Answer, t provider.Traits, now till.Time) (done bool) {
-	asked := a.Err == nil && a.Result.Outcome == provider.Asked
+	asked := a.Err == nil && a.Result.Outcome == provider.AnswerPending
 	if a.Err != nil || asked {
 		if a.Version == s.LeaseVersion {
 			s.LeaseUntil, s.DueAt = 0, now.Add(pace(s, t))

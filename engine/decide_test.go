@@ -23,7 +23,7 @@ const (
 
 var traits = provider.Traits{
 	ClientReference: true, ApprovalWindow: time.Minute, SubmitTimeout: time.Second, CheckTimeout: time.Second,
-	Settle: 10 * time.Second, Poll: 2 * time.Second, PollMax: 60 * time.Second, Grace: 5 * time.Second,
+	NotFoundDelay: 10 * time.Second, Poll: 2 * time.Second, PollMax: 60 * time.Second, Grace: 5 * time.Second,
 	LateReads: []time.Duration{5 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 72 * time.Hour},
 }
 
@@ -161,10 +161,10 @@ func TestMayAbandon(t *testing.T) {
 func TestNote(t *testing.T) {
 	t.Parallel()
 	sent := store.Step{Sends: 1, LeaseVersion: 3, SendStartedAt: start + 5, SendDeadline: start + 20*till.Second}
-	settled := sent.SendDeadline.Add(traits.Settle)
+	settled := sent.SendDeadline.Add(traits.NotFoundDelay)
 	with := func(s store.Step, f func(s *store.Step)) store.Step { f(&s); return s }
 	once := with(sent, func(s *store.Step) { s.Absent, s.AbsentAt = 1, settled+2 })
-	again := once.AbsentAt.Add(traits.Settle)
+	again := once.AbsentAt.Add(traits.NotFoundDelay)
 	answer := func(action Action, o provider.Outcome, started till.Time) Answer {
 		return Answer{Action: action, Version: 3, Started: started, Ended: started + 1, Result: provider.Result{Outcome: o}}
 	}
@@ -188,7 +188,7 @@ func TestNote(t *testing.T) {
 		{"a second not found that began the settle time after the first agrees", once, answer(Check, provider.NotFound, again), func(s *store.Step) { s.Absent, s.AbsentAt = 2, again+1 }},
 		{"a second not found that began sooner may be the word of the same replica", once, answer(Check, provider.NotFound, again-1), nil},
 		{"a not found that was counted before the latest send says nothing about it", with(once, func(s *store.Step) { s.SendDeadline = again }),
-			answer(Check, provider.NotFound, again.Add(traits.Settle)+1), func(s *store.Step) { s.Absent, s.AbsentAt = 1, again.Add(traits.Settle)+2 }},
+			answer(Check, provider.NotFound, again.Add(traits.NotFoundDelay)+1), func(s *store.Step) { s.Absent, s.AbsentAt = 1, again.Add(traits.NotFoundDelay)+2 }},
 		{"a not found of which nobody wrote down when is asked for again", with(sent, func(s *store.Step) { s.Absent = 1 }), answer(Check, provider.NotFound, settled+1),
 			func(s *store.Step) { s.Absent, s.AbsentAt = 1, settled+2 }},
 		{"a not found that is recorded twice counts once", with(sent, func(s *store.Step) { s.Absent, s.CheckedAt = 1, settled+2 }), answer(Check, provider.NotFound, settled+1), nil},
@@ -197,7 +197,7 @@ func TestNote(t *testing.T) {
 		{"a not found that began before the settle time does not count", sent, answer(Check, provider.NotFound, start), nil},
 		{"a not found to a send does not count", with(sent, func(s *store.Step) { s.SendDeadline = 1 }), answer(Submit, provider.NotFound, settled+1), nil},
 		{"a not found after an acknowledgement does not count", with(sent, func(s *store.Step) { s.Acked = true }), answer(Check, provider.NotFound, settled+1), nil},
-		{"a question that was taken proves nothing", with(sent, func(s *store.Step) { s.Absent = 1 }), answer(Check, provider.Asked, settled+1), nil},
+		{"a question that was taken proves nothing", with(sent, func(s *store.Step) { s.Absent = 1 }), answer(Check, provider.AnswerPending, settled+1), nil},
 		{"a rejection is no evidence that the operator holds it", sent, answer(Submit, provider.Rejected, start), func(s *store.Step) { s.SendDeadline = start + 1 }},
 		{"the end of a send is the end of its bytes", sent, failing(answer(Submit, "", start+5)), func(s *store.Step) { s.SendDeadline = start + 6 }},
 		{"a send that ends after its deadline does not move it", sent, failing(answer(Submit, "", sent.SendDeadline)), nil},
@@ -278,7 +278,7 @@ func TestReschedule(t *testing.T) {
 	held := store.Step{LeaseVersion: 3, WakeSeq: 5, DueAt: due, LeaseUntil: lease, Sends: 1}
 	with := func(f func(s *store.Step)) store.Step { s := held; f(&s); return s }
 	refusedFor := func(d time.Duration) Answer {
-		return Answer{Action: Submit, Version: 3, WakeSeq: 5, Err: &provider.Refusal{Err: errTimeout, After: d}}
+		return Answer{Action: Submit, Version: 3, WakeSeq: 5, Err: &provider.Refusal{Err: errTimeout, RetryAfter: d}}
 	}
 	for _, c := range []struct {
 		name string
@@ -301,10 +301,10 @@ func TestReschedule(t *testing.T) {
 			func(s *store.Step) { s.DueAt, s.LeaseUntil = start, 0 }},
 		{"one not found waits for the next", with(func(s *store.Step) { s.Absent = 1 }), Answer{Version: 3, WakeSeq: 5}, traits, start,
 			func(s *store.Step) { s.DueAt, s.LeaseUntil = start.Add(traits.Poll), 0 }},
-		{"the read that completes the proof comes as soon as it counts", with(func(s *store.Step) { s.Absent, s.AbsentAt = 1, start.Add(time.Second-traits.Settle) }),
+		{"the read that completes the proof comes as soon as it counts", with(func(s *store.Step) { s.Absent, s.AbsentAt = 1, start.Add(time.Second-traits.NotFoundDelay) }),
 			Answer{Version: 3, WakeSeq: 5}, traits, start, func(s *store.Step) { s.DueAt, s.LeaseUntil = start.Add(time.Second), 0 }},
 		{"an overdue one waits for that and no longer", with(func(s *store.Step) { s.Absent, s.AbsentAt, s.Slow = 1, overdue, 3 }),
-			Answer{Version: 3, WakeSeq: 5}, traits, overdue + 1, func(s *store.Step) { s.DueAt, s.LeaseUntil, s.Slow = overdue.Add(traits.Settle), 0, 4 }},
+			Answer{Version: 3, WakeSeq: 5}, traits, overdue + 1, func(s *store.Step) { s.DueAt, s.LeaseUntil, s.Slow = overdue.Add(traits.NotFoundDelay), 0, 4 }},
 		{"proven absent where nothing can be sent again keeps the pace", with(func(s *store.Step) { s.Absent = 2 }), Answer{Version: 3, WakeSeq: 5}, withoutReference, start,
 			func(s *store.Step) { s.DueAt, s.LeaseUntil = start.Add(traits.Poll), 0 }},
 		{"what was refused is sent again when the operator says", with(func(s *store.Step) { s.Sends = 0 }), refusedFor(7 * time.Second), traits, start,
@@ -421,9 +421,9 @@ func TestAfterLate(t *testing.T) {
 			func(s *store.Step) { s.DueAt, s.LeaseUntil = at(5*time.Minute), 0 }},
 		{"a read without an answer is owed still", last, and(answer(at(72*time.Hour)), func(a *Answer) { a.Err = errTimeout }), false,
 			func(s *store.Step) { s.DueAt, s.LeaseUntil, s.Slow = at(72*time.Hour+traits.Poll), 0, 1 }},
-		{"a read that is answered by a callback is owed until that comes", last, and(answer(at(72*time.Hour)), func(a *Answer) { a.Result.Outcome = provider.Asked }), false,
+		{"a read that is answered by a callback is owed until that comes", last, and(answer(at(72*time.Hour)), func(a *Answer) { a.Result.Outcome = provider.AnswerPending }), false,
 			func(s *store.Step) { s.DueAt, s.LeaseUntil, s.Slow = at(72*time.Hour+traits.Poll), 0, 1 }},
-		{"a callback that came while we asked is read at once", last, and(answer(at(72*time.Hour)), func(a *Answer) { a.Result.Outcome, a.WakeSeq = provider.Asked, 4 }), false,
+		{"a callback that came while we asked is read at once", last, and(answer(at(72*time.Hour)), func(a *Answer) { a.Result.Outcome, a.WakeSeq = provider.AnswerPending, 4 }), false,
 			func(s *store.Step) { s.DueAt, s.LeaseUntil, s.Slow = at(72*time.Hour), 0, 1 }},
 		{"an error of whoever lost the lease changes nothing", last, and(answer(at(72*time.Hour)), func(a *Answer) { a.Err, a.Version = errTimeout, 2 }), false, nil},
 		{"an answer after errors brings the pace back", with(func(s *store.Step) { s.Slow = 4 }), answer(at(5 * time.Minute)), false,

@@ -209,7 +209,7 @@ func (e *Engine) traits(connection string) (provider.Traits, bool) {
 	if p := e.c.Connections[connection]; p != nil {
 		return p.Traits(), true
 	}
-	return provider.Traits{Settle: forever}, false
+	return provider.Traits{NotFoundDelay: forever}, false
 }
 
 // Task is a claimed step, ready to be acted on.
@@ -360,7 +360,7 @@ func (e *Engine) submission(s *store.Step, connection string, reference till.ID,
 		Reference: reference, StartedAt: s.SendStartedAt, First: first}
 	// Where all callbacks come to one address, they must find what they are
 	// about from the moment that the operator can know of it.
-	if _, called := e.c.Connections[connection].(provider.Called); called {
+	if _, called := e.c.Connections[connection].(provider.CallbackReader); called {
 		a.FindAs = s.Kind
 	}
 	return a

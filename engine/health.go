@@ -64,7 +64,7 @@ func newHealth(c Config) *health {
 		sums: map[store.Operation]store.Sums{}, probed: map[string]probed{}, wanted: map[string]bool{},
 	}
 	for name, p := range c.Connections {
-		if t := p.Traits(); !t.Unwatched {
+		if t := p.Traits(); !t.NoBreaker {
 			h.watched[name] = t
 		}
 	}

@@ -46,7 +46,7 @@ const MaxMail = 16 << 10
 func (d *Desk[R]) Wake(ctx context.Context, connection string, ref store.Ref, body []byte) error {
 	w := &wake{ref: ref, connection: connection}
 	// Whoever does not know the connection keeps it for those who do.
-	if t, known := d.engine.traits(connection); len(body) > 0 && len(body) <= MaxMail && (t.KeepsMail || !known) {
+	if t, known := d.engine.traits(connection); len(body) > 0 && len(body) <= MaxMail && (t.NeedsCallbackBody || !known) {
 		mailed := false
 		if w.handle, mailed = d.engine.handleIn(connection, body); w.handle != "" || !mailed {
 			w.mail = body

@@ -23,7 +23,7 @@ type minded struct{ provider.Provider }
 
 func (m minded) Traits() provider.Traits {
 	t := m.Provider.Traits()
-	t.Unwatched = false
+	t.NoBreaker = false
 	return t
 }
 

@@ -287,8 +287,8 @@ func (m *Paymaster) stamp(call *creation, at, now till.Time) {
 	p.CreatedAt, p.UpdatedAt = at, at
 	window := c.Traits().ApprovalWindow
 	due := now
-	if h, ok := c.(provider.Holder); ok {
-		held := h.Hold(m.job(p).Request)
+	if h, ok := c.(provider.Delayer); ok {
+		held := h.SendDelay(m.job(p).Request)
 		due, window = due.Add(held), window+held
 	}
 	p.SendWindow = till.Time(window.Microseconds())

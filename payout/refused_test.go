@@ -11,7 +11,7 @@ import (
 )
 
 func refuse(after time.Duration) (provider.Result, error) {
-	return provider.Result{}, &provider.Refusal{Err: provider.ErrCredentials, After: after}
+	return provider.Result{}, &provider.Refusal{Err: provider.ErrCredentials, RetryAfter: after}
 }
 
 // A send that the operator refused to take was none, also where it would not

@@ -66,7 +66,7 @@ func TestAPayoutWhoseSendWasBegunIsNotCancelled(t *testing.T) {
 func TestOneStaleReplicaReleasesNoReserve(t *testing.T) {
 	t.Parallel()
 	settle := 3 * time.Second
-	inWorldOf(t, sandbox.Config{Window: settle + 700*time.Millisecond}, func(t *provider.Traits) { t.Settle = settle }, func(t *testing.T, w *world) {
+	inWorldOf(t, sandbox.Config{Window: settle + 700*time.Millisecond}, func(t *provider.Traits) { t.NotFoundDelay = settle }, func(t *testing.T, w *world) {
 		w.deaf = true
 		made := time.Now()
 		w.way.set(func(ctx context.Context, r provider.Request, _ int) (provider.Result, error) {

@@ -23,7 +23,7 @@ const (
 // Known reports whether the outcome is one of ours.
 func (o Outcome) Known() bool {
 	switch o {
-	case Accepted, Duplicate, Rejected, Open, NotFound, Unrecognised, Asked, Success, Failed, Expired, Reversed:
+	case Accepted, Duplicate, Rejected, Open, NotFound, Unrecognised, AnswerPending, Success, Failed, Expired, Reversed:
 		return true
 	}
 	return false
@@ -47,8 +47,8 @@ func (r Result) Clean() (Result, []string) {
 			*text, changed = clean, append(changed, name)
 		}
 	}
-	set("receipt", &r.Receipt, exactly(r.Receipt, MaxReceipt))
-	set("reference", &r.Reference, exactly(r.Reference, MaxReceipt))
+	set("receipt", &r.Receipt, distinctText(r.Receipt, MaxReceipt))
+	set("reference", &r.Reference, distinctText(r.Reference, MaxReceipt))
 	set("code", &r.Code, CleanText(r.Code, MaxCode))
 	set("message", &r.Message, CleanText(r.Message, MaxMessage))
 	set("reason", (*string)(&r.Reason), CleanText(string(r.Reason), MaxCode))
@@ -56,13 +56,13 @@ func (r Result) Clean() (Result, []string) {
 		set("handle", &r.Handle, "")
 	}
 	if r.Amount.Currency != "" && !isCurrency(r.Amount.Currency) {
-		set("currency", &r.Amount.Currency, noCurrency)
+		set("currency", &r.Amount.Currency, currencyNone)
 	}
 	return r, changed
 }
 
-// noCurrency is what ISO 4217 writes where no currency is involved.
-const noCurrency = "XXX"
+// currencyNone is what ISO 4217 writes where no currency is involved.
+const currencyNone = "XXX"
 
 func isCurrency(s string) bool {
 	if _, known := till.CurrencyDecimals(s); known {
@@ -92,9 +92,9 @@ func CleanText(s string, n int) string {
 	return s
 }
 
-// exactly returns a text that stands for another and for no other: itself, if
+// distinctText returns a text that stands for another and for no other: itself, if
 // it can be kept.
-func exactly(s string, n int) string {
+func distinctText(s string, n int) string {
 	if storable(s, n) {
 		return s
 	}

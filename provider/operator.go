@@ -31,8 +31,8 @@ type Tokens interface {
 	Token(ctx context.Context, name, stale string, fetch func(ctx context.Context) (token string, life time.Duration, err error)) (string, error)
 }
 
-// Call is a call by an operator, as it came over HTTP.
-type Call struct {
+// CallbackRequest is a call by an operator, as it came over HTTP.
+type CallbackRequest struct {
 	Method string
 	URL    string              // as the operator was told it, with scheme and host
 	Header map[string][]string // in canonical form
@@ -47,25 +47,25 @@ type Callback struct {
 	Handle string
 }
 
-// Called is a provider whose operator calls one address for all requests, or
+// CallbackReader is a provider whose operator calls one address for all requests, or
 // signs its calls. Without it a callback is known by its path alone.
-type Called interface {
+type CallbackReader interface {
 	Provider
 	// ReadCallback reads a callback. It returns an error the call is not the
 	// operator's: a signature that is missing where one is due, or wrong. What
 	// it says is never believed, only asked about.
-	ReadCallback(c Call) (Callback, error)
+	ReadCallback(c CallbackRequest) (Callback, error)
 }
 
-// Mailed is a provider whose operator names, in the callback about a request,
+// HandleReader is a provider whose operator names, in the callback about a request,
 // the handle that it gave to that request and to no other. What a callback says
 // is kept for a request only if no other has the handle, and nothing else that an
 // answer tells of another's handle is believed.
-type Mailed interface {
+type HandleReader interface {
 	Provider
-	// HandleIn returns the handle that a callback names, "" if it names none: then
+	// HandleInCallback returns the handle that a callback names, "" if it names none: then
 	// there is nothing to learn from it.
-	HandleIn(mail []byte) string
+	HandleInCallback(mail []byte) string
 }
 
 // Claim is what a callback says about a request. Nobody believes it, because
@@ -78,8 +78,8 @@ type Claim struct {
 	Amount    till.Money // no currency: it does not say
 }
 
-// Claimant is a provider that can tell what a callback of its operator's says.
-type Claimant interface {
+// ClaimReader is a provider that can tell what a callback of its operator's says.
+type ClaimReader interface {
 	// ReadClaim returns false if it is no callback about a request of this kind.
 	ReadClaim(body []byte) (Claim, bool)
 }
@@ -108,10 +108,10 @@ type CallbackChecker interface {
 	CheckCallback(address string) error
 }
 
-// Holder is a provider that keeps some requests back before they are sent.
-type Holder interface {
-	// Hold returns for how long.
-	Hold(r Request) time.Duration
+// Delayer is a provider that keeps some requests back before they are sent.
+type Delayer interface {
+	// SendDelay returns for how long.
+	SendDelay(r Request) time.Duration
 }
 
 // Selective is a provider that serves some markets only: an account in one

@@ -13,25 +13,25 @@ type Outcome string
 
 // The outcomes. Submit answers Accepted, Duplicate, Rejected or, where the
 // operator decides at once, a final; Check answers Open, NotFound,
-// Unrecognised, Asked or a final.
+// Unrecognised, AnswerPending or a final.
 const (
-	Accepted     Outcome = "accepted"     // the operator holds the request and asks the customer
-	Duplicate    Outcome = "duplicate"    // the reference was submitted before: ask, do not conclude
-	Rejected     Outcome = "rejected"     // refused outright, nothing was created
-	Open         Outcome = "open"         // the operator holds it; no decision yet
-	NotFound     Outcome = "not_found"    // the operator does not know the reference (yet)
-	Unrecognised Outcome = "unrecognised" // the operator says a word we do not know: never final
-	Asked        Outcome = "asked"        // the operator took our question and answers it by a callback: proof of nothing
-	Success      Outcome = "success"      // the money moved: from the customer, or to the recipient
-	Failed       Outcome = "failed"       // refused by the customer or the operator
-	Expired      Outcome = "expired"      // the operator names a timeout
-	Reversed     Outcome = "reversed"     // it had succeeded, and the operator took the money back
+	Accepted      Outcome = "accepted"     // the operator holds the request and asks the customer
+	Duplicate     Outcome = "duplicate"    // the reference was submitted before: ask, do not conclude
+	Rejected      Outcome = "rejected"     // refused outright, nothing was created
+	Open          Outcome = "open"         // the operator holds it; no decision yet
+	NotFound      Outcome = "not_found"    // the operator does not know the reference (yet)
+	Unrecognised  Outcome = "unrecognised" // the operator says a word we do not know: never final
+	AnswerPending Outcome = "asked"        // the operator took our question and answers it by a callback: proof of nothing
+	Success       Outcome = "success"      // the money moved: from the customer, or to the recipient
+	Failed        Outcome = "failed"       // refused by the customer or the operator
+	Expired       Outcome = "expired"      // the operator names a timeout
+	Reversed      Outcome = "reversed"     // it had succeeded, and the operator took the money back
 )
 
-// Held reports whether the outcome is evidence that the operator holds the
-// request. A rejection is not: nothing was created. Nor is Asked: a question
+// ProvesReceived reports whether the outcome is evidence that the operator holds the
+// request. A rejection is not: nothing was created. Nor is AnswerPending: a question
 // can be put about anything.
-func (o Outcome) Held() bool {
+func (o Outcome) ProvesReceived() bool {
 	switch o {
 	case Accepted, Duplicate, Open, Unrecognised, Success, Failed, Expired, Reversed:
 		return true
@@ -100,11 +100,11 @@ type Query struct {
 
 	// Handle is what a Result gave before, "" if none did.
 	Handle string
-	// Mail is the body of the latest callback for the request, nil if there is
+	// CallbackBody is the body of the latest callback for the request, nil if there is
 	// none; kept only for operators whose Traits ask for it. Anybody could have
 	// sent it: an adapter may learn from it what to ask for, and may take it for
 	// an answer only where nobody but the operator could know where to send it.
-	Mail []byte
+	CallbackBody []byte
 }
 
 // Provider is one configured account at an operator, for payments or for
@@ -142,8 +142,8 @@ var ErrNotSent = errors.New("nothing was sent")
 // adapter that says so must be certain of it: a first send that is refused counts
 // as never made, and is made again.
 type Refusal struct {
-	Err   error         // why; ErrCredentials where that is the reason
-	After time.Duration // for how long the operator asks us to wait, 0 if it does not say
+	Err        error         // why; ErrCredentials where that is the reason
+	RetryAfter time.Duration // for how long the operator asks us to wait, 0 if it does not say
 }
 
 // Error implements error.
@@ -168,7 +168,7 @@ type Traits struct {
 	ApprovalWindow time.Duration // how long a customer has to approve
 	SubmitTimeout  time.Duration // how long one Submit may take; under the lease
 	CheckTimeout   time.Duration // how long one Check may take; under the lease
-	Settle         time.Duration // after a send, how long "not found" proves nothing
+	NotFoundDelay  time.Duration // after a send, how long "not found" proves nothing
 	Poll           time.Duration // between two checks of an open payment
 	PollMax        time.Duration // the slowest pace at which an overdue payment is asked about
 	Grace          time.Duration // after the window, how long before people are told
@@ -177,13 +177,13 @@ type Traits struct {
 	// operator is asked once more, in case the money came after all.
 	LateReads []time.Duration
 
-	// KeepsMail says that the body of the latest callback is kept for Check.
-	KeepsMail bool
+	// NeedsCallbackBody says that the body of the latest callback is kept for Check.
+	NeedsCallbackBody bool
 
 	// SubmitRate and CheckRate limit the calls of each kind.
 	SubmitRate, CheckRate Rate
 
-	// Unwatched says that failures are no sign of bad health: whoever tests
+	// NoBreaker says that failures are no sign of bad health: whoever tests
 	// chooses them. Such an operator is never closed.
-	Unwatched bool
+	NoBreaker bool
 }

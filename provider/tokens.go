@@ -20,17 +20,17 @@ func EarlyRefresh(life time.Duration) time.Duration {
 // MemoryTokens returns Tokens that are kept by this process alone: for tests,
 // simulators and a look at a connection from outside.
 func MemoryTokens() Tokens {
-	return &memoryTokens{kept: map[string]*keptToken{}}
+	return &memoryTokens{entries: map[string]*tokenEntry{}}
 }
 
 type memoryTokens struct {
-	mu   sync.Mutex
-	kept map[string]*keptToken
+	mu      sync.Mutex
+	entries map[string]*tokenEntry
 }
 
-// keptToken is locked while it is fetched, so that those who wait get what one
+// tokenEntry is locked while it is fetched, so that those who wait get what one
 // of them fetched.
-type keptToken struct {
+type tokenEntry struct {
 	lock  chan struct{}
 	token string
 	end   time.Time
@@ -39,10 +39,10 @@ type keptToken struct {
 // Token implements Tokens.
 func (m *memoryTokens) Token(ctx context.Context, name, stale string, fetch func(context.Context) (string, time.Duration, error)) (string, error) {
 	m.mu.Lock()
-	k := m.kept[name]
+	k := m.entries[name]
 	if k == nil {
-		k = &keptToken{lock: make(chan struct{}, 1)}
-		m.kept[name] = k
+		k = &tokenEntry{lock: make(chan struct{}, 1)}
+		m.entries[name] = k
 	}
 	m.mu.Unlock()
 	select {

@@ -175,7 +175,7 @@ func (o *Operators) doors(secret []byte) map[string]*api.Door {
 	for _, c := range o.File.Connections {
 		d := &api.Door{Secret: callbackSecret(secret, c.Name), Networks: c.CallbackNetworks, Claims: claims(o.Payments[c.Name], o.Payouts[c.Name])}
 		for _, p := range []provider.Provider{o.Payments[c.Name], o.Payouts[c.Name]} {
-			if called, ok := p.(provider.Called); ok {
+			if called, ok := p.(provider.CallbackReader); ok {
 				d.Readers = append(d.Readers, called)
 			}
 		}
@@ -185,10 +185,10 @@ func (o *Operators) doors(secret []byte) map[string]*api.Door {
 }
 
 // claims are who reads what a connection's callbacks say.
-func claims(payments, payouts provider.Provider) map[string]provider.Claimant {
-	out := map[string]provider.Claimant{}
+func claims(payments, payouts provider.Provider) map[string]provider.ClaimReader {
+	out := map[string]provider.ClaimReader{}
 	for kind, p := range map[string]provider.Provider{store.KindPayment: payments, store.KindPayout: payouts} {
-		if c, ok := p.(provider.Claimant); ok {
+		if c, ok := p.(provider.ClaimReader); ok {
 			out[kind] = c
 		}
 	}

@@ -73,8 +73,8 @@ func (b *bank) Check(_ context.Context, q provider.Query) (provider.Result, erro
 	return provider.Result{Outcome: provider.Success, Receipt: "B" + q.Reference.String(), Amount: q.Amount}, nil
 }
 
-// ReadCallback implements provider.Called.
-func (b *bank) ReadCallback(c provider.Call) (provider.Callback, error) {
+// ReadCallback implements provider.CallbackReader.
+func (b *bank) ReadCallback(c provider.CallbackRequest) (provider.Callback, error) {
 	id, err := till.ParseID(string(c.Body))
 	return provider.Callback{Reference: id}, err
 }

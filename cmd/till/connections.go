@@ -100,8 +100,8 @@ func listConnections(ctx context.Context, s *store.Store, o operatorsOf) ([]*con
 		c := of(f.Name)
 		c.Configured, c.Operator = true, &f.Operator
 		c.Payments, c.Payouts = ops.Payments[f.Name] != nil, ops.Payouts[f.Name] != nil
-		_, payments := ops.Payments[f.Name].(provider.Called)
-		_, payouts := ops.Payouts[f.Name].(provider.Called)
+		_, payments := ops.Payments[f.Name].(provider.CallbackReader)
+		_, payouts := ops.Payouts[f.Name].(provider.CallbackReader)
 		if (payments || payouts) && o.baseURL != "" {
 			url := server.CallbackURL(o.baseURL, f.Name, secret)
 			c.CallbackURL = &url

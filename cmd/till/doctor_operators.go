@@ -141,8 +141,8 @@ func (d *doctor) tellCallback(ops *server.Operators, c *config.Connection, baseU
 			d.find(c.Name+" callbacks", isRisky, "%s", told)
 		}
 	}
-	_, payments := ops.Payments[c.Name].(provider.Called)
-	_, payouts := ops.Payouts[c.Name].(provider.Called)
+	_, payments := ops.Payments[c.Name].(provider.CallbackReader)
+	_, payouts := ops.Payouts[c.Name].(provider.CallbackReader)
 	switch {
 	case !payments && !payouts:
 		return

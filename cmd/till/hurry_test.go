@@ -64,18 +64,18 @@ func (a *hurriedAccount) Payouts() provider.Provider { return hurry(a.operator.P
 
 type hurried struct{ provider.Provider }
 
-// ReadClaim implements provider.Claimant.
+// ReadClaim implements provider.ClaimReader.
 func (h *hurried) ReadClaim(body []byte) (provider.Claim, bool) {
-	return h.Provider.(provider.Claimant).ReadClaim(body) // all adapters of the program are
+	return h.Provider.(provider.ClaimReader).ReadClaim(body) // all adapters of the program are
 }
 
 type hurriedCalled struct {
 	hurried
-	called provider.Called
+	called provider.CallbackReader
 }
 
-// ReadCallback implements provider.Called.
-func (h *hurriedCalled) ReadCallback(c provider.Call) (provider.Callback, error) {
+// ReadCallback implements provider.CallbackReader.
+func (h *hurriedCalled) ReadCallback(c provider.CallbackRequest) (provider.Callback, error) {
 	return h.called.ReadCallback(c)
 }
 
@@ -83,7 +83,7 @@ func hurry(p provider.Provider) provider.Provider {
 	if p == nil {
 		return nil
 	}
-	if called, ok := p.(provider.Called); ok {
+	if called, ok := p.(provider.CallbackReader); ok {
 		return &hurriedCalled{hurried{p}, called}
 	}
 	return &hurried{p}
@@ -101,7 +101,7 @@ func (h *hurried) Traits() provider.Traits {
 		t.ApprovalWindow = d
 	}
 	t.SubmitTimeout, t.CheckTimeout = 2*time.Second, 2*time.Second
-	t.Settle, t.Poll, t.PollMax, t.Grace = 2*time.Second, 400*time.Millisecond, 2*time.Second, 2*time.Second
+	t.NotFoundDelay, t.Poll, t.PollMax, t.Grace = 2*time.Second, 400*time.Millisecond, 2*time.Second, 2*time.Second
 	// The last is as far off as ever: 'till verify' wants it made or planned.
 	t.LateReads = []time.Duration{time.Second, 3 * time.Second, 6 * time.Second, 10 * time.Second, t.LateReads[len(t.LateReads)-1]}
 	t.SubmitRate.PerSecond *= 10

@@ -66,8 +66,8 @@ func (k *kiosk) Check(ctx context.Context, q provider.Query) (provider.Result, e
 	return provider.Result{Outcome: provider.Success, Receipt: q.Reference.String()}, k.ask(ctx, "/paid")
 }
 
-// ReadCallback implements provider.Called.
-func (k *kiosk) ReadCallback(provider.Call) (provider.Callback, error) {
+// ReadCallback implements provider.CallbackReader.
+func (k *kiosk) ReadCallback(provider.CallbackRequest) (provider.Callback, error) {
 	return provider.Callback{}, errors.New("it never calls")
 }
 

@@ -171,11 +171,11 @@ func TestTheSimulatorIsStrict(t *testing.T) {
 // the adapter knows it, and knows it for nobody else's.
 func TestTheSimulatorCallsBack(t *testing.T) {
 	for _, inner := range []bool{false, true} {
-		calls := make(chan provider.Call, 10)
+		calls := make(chan provider.CallbackRequest, 10)
 		listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			b := make([]byte, 4096)
 			n, _ := r.Body.Read(b)
-			calls <- provider.Call{Method: r.Method, Body: b[:n]}
+			calls <- provider.CallbackRequest{Method: r.Method, Body: b[:n]}
 		}))
 		w := newWorld(t, airtel.SimConfig{CallbackURL: listener.URL, CallbackKey: "portal-key", HashInner: inner, Decide: time.Millisecond},
 			func(c *airtel.Config) { c.CallbackKey = "portal-key" })
@@ -184,12 +184,12 @@ func TestTheSimulatorCallsBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		call := <-calls
-		got, err := w.Payments().(provider.Called).ReadCallback(call)
+		got, err := w.Payments().(provider.CallbackReader).ReadCallback(call)
 		if err != nil || got.Reference != r.Reference {
 			t.Errorf("the callback %s is %v, %v", call.Body, got, err)
 		}
 		call.Body = []byte(strings.Replace(string(call.Body), `"status_code":"T`, `"status_code":"X`, 1))
-		if _, err := w.Payments().(provider.Called).ReadCallback(call); err == nil {
+		if _, err := w.Payments().(provider.CallbackReader).ReadCallback(call); err == nil {
 			t.Errorf("a forged callback is taken: %s", call.Body)
 		}
 		listener.Close()

@@ -116,7 +116,7 @@ func traitsOf(c Config, payout bool) provider.Traits {
 		// second one three minutes later, so within seven minutes of a send that was
 		// lost (wire.ProvenLost). The window must be longer, or it would be over by then
 		// and nothing lost would ever be sent again; eight minutes leave one to send in.
-		Settle: 3 * time.Minute,
+		NotFoundDelay: 3 * time.Minute,
 		// Light polling from 20 s on finds most earlier, and callbacks are known to
 		// be missed.
 		Poll:    20 * time.Second,
@@ -197,7 +197,7 @@ func (p *product) Check(ctx context.Context, q provider.Query) (provider.Result,
 
 // ReadCallback reads a call of Airtel's. All of an application's calls come to
 // one address, and have a hash if that was turned on in the portal.
-func (p *product) ReadCallback(c provider.Call) (provider.Callback, error) {
+func (p *product) ReadCallback(c provider.CallbackRequest) (provider.Callback, error) {
 	return readCallback(c.Body, p.callbackKey)
 }
 

@@ -211,13 +211,13 @@ func TestCallbacks(t *testing.T) {
 		"no transaction":         {`{"hash":"` + sign("") + `"}`, key, false},
 	} {
 		p := &product{callbackKey: c.key}
-		got, err := p.ReadCallback(provider.Call{Body: []byte(c.body)})
+		got, err := p.ReadCallback(provider.CallbackRequest{Body: []byte(c.body)})
 		if (err == nil) != c.good || c.good && got.Reference != query.Reference {
 			t.Errorf("%s: got %v, %v; want good %v", name, got, err, c.good)
 		}
 	}
-	var _ provider.Called = &product{}
-	got, err := (&product{}).ReadCallback(provider.Call{Body: []byte(`{"transaction":{"id":"BBZMiscxy","status_code":"TS"}}`)})
+	var _ provider.CallbackReader = &product{}
+	got, err := (&product{}).ReadCallback(provider.CallbackRequest{Body: []byte(`{"transaction":{"id":"BBZMiscxy","status_code":"TS"}}`)})
 	if err != nil || !got.Reference.IsZero() {
 		t.Errorf("an id of somebody else's is %v, %v", got, err)
 	}

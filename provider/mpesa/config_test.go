@@ -73,10 +73,10 @@ func TestTimesAreConfiguredWithinBounds(t *testing.T) {
 	g.ApprovalWindowSeconds, g.PollSeconds, g.SettleSeconds = 120, 30, 1500
 	o := goldenOperator(t, g)
 	in, out := o.Payments().Traits(), o.Payouts().Traits()
-	if in.ApprovalWindow != 2*time.Minute || in.Poll != 30*time.Second || out.Settle != 25*time.Minute || out.Poll != payoutPoll || out.ApprovalWindow != payoutWindow {
+	if in.ApprovalWindow != 2*time.Minute || in.Poll != 30*time.Second || out.NotFoundDelay != 25*time.Minute || out.Poll != payoutPoll || out.ApprovalWindow != payoutWindow {
 		t.Errorf("payments have %+v, payouts %+v", in, out)
 	}
-	if need := wire.ProvenLost(out.Settle, out.Poll); need >= out.ApprovalWindow {
+	if need := wire.ProvenLost(out.NotFoundDelay, out.Poll); need >= out.ApprovalWindow {
 		t.Errorf("a payout is proven lost after %s, and may be sent for %s", need, out.ApprovalWindow)
 	}
 }

@@ -44,7 +44,7 @@ func TestDeadTokensAreRenewed(t *testing.T) {
 			renewed("payout", providertest.Submit, func() (provider.Result, error) { return w.o.Payouts().Submit(t.Context(), out) }, provider.Accepted)
 			renewed("status", providertest.Check, func() (provider.Result, error) {
 				return w.o.Payouts().Check(t.Context(), provider.Query{Reference: out.Reference, ID: out.ID, CallbackURL: out.CallbackURL})
-			}, provider.Asked)
+			}, provider.AnswerPending)
 		})
 	}
 }

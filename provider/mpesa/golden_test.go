@@ -41,7 +41,7 @@ func goldenRequest(t testing.TB) provider.Request {
 func goldenQuery(t testing.TB, handle string, mail []byte) provider.Query {
 	r := goldenRequest(t)
 	return provider.Query{ID: r.ID, Reference: r.Reference, Method: r.Method, Country: r.Country, Phone: r.Phone, Amount: r.Amount,
-		CallbackURL: r.CallbackURL, Handle: handle, Mail: mail}
+		CallbackURL: r.CallbackURL, Handle: handle, CallbackBody: mail}
 }
 
 func goldenConfig(baseURL string) Config {

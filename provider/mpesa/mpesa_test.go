@@ -84,19 +84,19 @@ func (p patient) Check(ctx context.Context, q provider.Query) (provider.Result, 
 			m.asked = nil
 			r.Handle = m.String()
 		}
-		if err != nil || r.Outcome != provider.Asked {
+		if err != nil || r.Outcome != provider.AnswerPending {
 			return r, err
 		}
 		q.Handle = r.Handle
 		if len(parseMemory(r.Handle).asked) == 0 {
 			continue // the answer told nothing: ask again
 		}
-		before := string(q.Mail)
+		before := string(q.CallbackBody)
 		mail, err := p.box.wait(ctx, q.CallbackURL, func(mail []byte) bool { return string(mail) != before })
 		if err != nil {
 			return provider.Result{}, err
 		}
-		q.Mail = mail
+		q.CallbackBody = mail
 	}
 	return provider.Result{}, errors.New("the question is never answered")
 }
@@ -206,7 +206,7 @@ func (w *world) harness(t *testing.T, p provider.Provider, endings map[providert
 			ending, ok := endings[s]
 			return w.request(ending), ok
 		},
-		Mail:         func(r provider.Request) []byte { return w.box.get(r.CallbackURL) },
+		CallbackBody: func(r provider.Request) []byte { return w.box.get(r.CallbackURL) },
 		Verdict:      func(providertest.Operation, int, string) provider.Outcome { return "" }, // an empty answer never says anything
 		Rejection:    providertest.Answer{Status: 400, Body: `{"requestId":"1","errorCode":"400.002.02","errorMessage":"Bad Request - Invalid Amount"}`},
 		Refused:      providertest.Answer{Status: 404, Body: `{"requestId":"1","errorCode":"404.001.03","errorMessage":"Invalid Access Token"}`},

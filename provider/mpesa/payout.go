@@ -24,7 +24,7 @@ import (
 // about the payout itself is a hint: it makes us ask, and its failure code is
 // kept for when the answer to our question does not speak against it.
 //
-// Between the two answers Check says Asked. What it must remember meanwhile is
+// Between the two answers Check says AnswerPending. What it must remember meanwhile is
 // the handle: see memory.
 type payout struct{ *Operator }
 
@@ -37,18 +37,18 @@ func (p *payout) Fingerprint() string { return "mpesa b2c " + p.base + " " + p.c
 // OriginatorConversationID, which is our reference.
 func (p *payout) Traits() provider.Traits {
 	return provider.Traits{
-		ClientReference: true,
-		ApprovalWindow:  payoutWindow,
-		SubmitTimeout:   15 * time.Second,
-		CheckTimeout:    10 * time.Second,
-		Settle:          p.c.settle().Duration(),
-		Poll:            payoutPoll,
-		PollMax:         time.Hour,
-		Grace:           15 * time.Minute,
-		LateReads:       lateReads,
-		KeepsMail:       true,
-		SubmitRate:      rate(p.c.SubmitRate),
-		CheckRate:       rate(p.c.CheckRate),
+		ClientReference:   true,
+		ApprovalWindow:    payoutWindow,
+		SubmitTimeout:     15 * time.Second,
+		CheckTimeout:      10 * time.Second,
+		NotFoundDelay:     p.c.settle().Duration(),
+		Poll:              payoutPoll,
+		PollMax:           time.Hour,
+		Grace:             15 * time.Minute,
+		LateReads:         lateReads,
+		NeedsCallbackBody: true,
+		SubmitRate:        rate(p.c.SubmitRate),
+		CheckRate:         rate(p.c.CheckRate),
 	}
 }
 
@@ -118,7 +118,7 @@ type statusQuery struct {
 // and puts the question if not.
 func (p *payout) Check(ctx context.Context, q provider.Query) (provider.Result, error) {
 	m := parseMemory(q.Handle)
-	mail := readMail(q.Mail)
+	mail := readMail(q.CallbackBody)
 	if mail != nil {
 		if id := mail.conversation(); m.forget(id) {
 			r := p.judge(m, mail)
@@ -146,13 +146,13 @@ func (p *payout) Check(ctx context.Context, q provider.Query) (provider.Result, 
 		return provider.Result{}, fmt.Errorf("mpesa check: %w", err)
 	}
 	m.ask(id)
-	return provider.Result{Outcome: provider.Asked, Handle: m.String()}, nil
+	return provider.Result{Outcome: provider.AnswerPending, Handle: m.String()}, nil
 }
 
 // judge gives the verdict on the answer to a question of ours. What it cannot
-// tell is Asked: nothing was learned, and the question is put again.
+// tell is AnswerPending: nothing was learned, and the question is put again.
 func (p *payout) judge(m *memory, a *resultMail) provider.Result {
-	r := provider.Result{Outcome: provider.Asked, Handle: m.String()}
+	r := provider.Result{Outcome: provider.AnswerPending, Handle: m.String()}
 	code := wire.Clip(string(a.Result.ResultCode), maxCode)
 	if code != "0" {
 		// The question failed, which says nothing about the payout; but Safaricom

@@ -55,7 +55,7 @@ func TestPayoutVerdicts(t *testing.T) {
 	}{
 		{"completed", asked, answer("0", "TransactionStatus", "Completed", "ReceiptNo", "R", "Amount", "1.00"), provider.Success, ""},
 		{"completed though a callback said failed", asked + " failed=2040", answer("0", "TransactionStatus", "Completed"), provider.Success, ""},
-		{"completed with a sum that cannot be read", asked, answer("0", "TransactionStatus", "Completed", "Amount", "1,00"), provider.Asked, ""},
+		{"completed with a sum that cannot be read", asked, answer("0", "TransactionStatus", "Completed", "Amount", "1,00"), provider.AnswerPending, ""},
 		{"pending", asked, answer("0", "TransactionStatus", "Pending"), provider.Open, ""},
 		{"pending though a callback said failed", asked + " failed=2040", answer("0", "TransactionStatus", "Pending"), provider.Open, ""},
 		{"authorized", asked, answer("0", "TransactionStatus", "Authorized"), provider.Open, ""},
@@ -71,15 +71,15 @@ func TestPayoutVerdicts(t *testing.T) {
 		{"a word that is configured", asked, answer("0", "TransactionStatus", "Gone"), provider.Failed, till.Unspecified},
 		{"a word that is configured, and a callback said why", asked + " failed=2040", answer("0", "TransactionStatus", "Gone"), provider.Failed, recipientNotFound},
 		{"completed in other letters", asked, answer("0", "TransactionStatus", "COMPLETED"), provider.Unrecognised, ""},
-		{"no word", asked, answer("0"), provider.Asked, ""},
-		{"no word, and a callback said failed", asked + " failed=2040", answer("0"), provider.Asked, ""},
-		{"the question failed", asked, answer("2001"), provider.Asked, ""},
-		{"the question failed as a payout might", asked, answer("2040"), provider.Asked, ""},
+		{"no word", asked, answer("0"), provider.AnswerPending, ""},
+		{"no word, and a callback said failed", asked + " failed=2040", answer("0"), provider.AnswerPending, ""},
+		{"the question failed", asked, answer("2001"), provider.AnswerPending, ""},
+		{"the question failed as a payout might", asked, answer("2040"), provider.AnswerPending, ""},
 		{"the question failed, and a bound callback said failed", asked + " failed=2040", answer("2001"), provider.Failed, recipientNotFound},
-		{"the question failed, and an unbound callback said failed", asked + " unbound=2040", answer("2001"), provider.Asked, ""},
+		{"the question failed, and an unbound callback said failed", asked + " unbound=2040", answer("2001"), provider.AnswerPending, ""},
 		{"there is none", asked, answer("404"), provider.NotFound, ""},
 		{"there is none, and a bound callback said failed", asked + " failed=2040", answer("404"), provider.Failed, recipientNotFound},
-		{"there is none, by a code that is not configured", asked, answer("405"), provider.Asked, ""},
+		{"there is none, by a code that is not configured", asked, answer("405"), provider.AnswerPending, ""},
 		{"an answer to nobody's question", "sent=" + goldenSent, answer("0", "TransactionStatus", "Completed"), "", ""},
 		{"an answer to another question", " asked=AG_other", answer("0", "TransactionStatus", "Completed"), "", ""},
 		{"the payout's own callback alone", "sent=" + goldenSent, mail(t, "payout_paid"), "", ""},
@@ -120,7 +120,7 @@ func TestPayoutVerdicts(t *testing.T) {
 		}
 	}
 	// A question that fails for our own set-up ends nothing, but is told, too.
-	if r, err := p.Check(t.Context(), goldenQuery(t, strings.TrimSpace(asked), answer("21"))); err != nil || r.Outcome != provider.Asked || r.OurFault == "" {
+	if r, err := p.Check(t.Context(), goldenQuery(t, strings.TrimSpace(asked), answer("21"))); err != nil || r.Outcome != provider.AnswerPending || r.OurFault == "" {
 		t.Errorf("a question that the initiator may not put: %+v, %v", r, err)
 	}
 	if n := strings.Count(strings.TrimSpace(documentedPayout), "\n") + 1; n != len(payoutCodes) {
@@ -192,13 +192,13 @@ func TestPayoutOverHTTP(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		query := provider.Query{Reference: r.Reference, ID: r.ID, CallbackURL: r.CallbackURL, Amount: r.Amount, Handle: sent.Handle, Mail: first}
+		query := provider.Query{Reference: r.Reference, ID: r.ID, CallbackURL: r.CallbackURL, Amount: r.Amount, Handle: sent.Handle, CallbackBody: first}
 		asked, err := p.Check(t.Context(), query)
-		if err != nil || asked.Outcome != provider.Asked {
+		if err != nil || asked.Outcome != provider.AnswerPending {
 			t.Fatalf("the first check: %+v, %v", asked, err)
 		}
 		query.Handle = asked.Handle
-		if query.Mail, err = w.box.wait(t.Context(), r.CallbackURL, func(m []byte) bool { return string(m) != string(first) }); err != nil {
+		if query.CallbackBody, err = w.box.wait(t.Context(), r.CallbackURL, func(m []byte) bool { return string(m) != string(first) }); err != nil {
 			t.Fatal(err)
 		}
 		got, err := p.Check(t.Context(), query)
@@ -209,7 +209,7 @@ func TestPayoutOverHTTP(t *testing.T) {
 			t.Errorf("the reference is %q", got.Reference)
 		}
 		query.Handle = got.Handle // the mail is still there, and must not be read twice
-		if again, err := p.Check(t.Context(), query); err != nil || again.Outcome != provider.Asked {
+		if again, err := p.Check(t.Context(), query); err != nil || again.Outcome != provider.AnswerPending {
 			t.Errorf("the same answer again: %+v, %v", again, err)
 		}
 	}

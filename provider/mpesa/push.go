@@ -17,8 +17,8 @@ import (
 type push struct{ *Operator }
 
 var (
-	_ provider.Tester = (*push)(nil)
-	_ provider.Mailed = (*push)(nil)
+	_ provider.Tester       = (*push)(nil)
+	_ provider.HandleReader = (*push)(nil)
 )
 
 // Fingerprint names the account.
@@ -29,18 +29,18 @@ func (p *push) Fingerprint() string { return "mpesa stk " + p.base + " " + p.c.S
 // the only one to tell what to ask about.
 func (p *push) Traits() provider.Traits {
 	return provider.Traits{
-		ClientReference: false,
-		ApprovalWindow:  p.c.window().Duration(),
-		SubmitTimeout:   15 * time.Second,
-		CheckTimeout:    10 * time.Second,
-		Settle:          2 * time.Minute, // of no use: a query never says "not found"
-		Poll:            p.c.poll().Duration(),
-		PollMax:         time.Hour,
-		Grace:           2 * time.Minute,
-		LateReads:       lateReads,
-		KeepsMail:       true,
-		SubmitRate:      rate(p.c.SubmitRate),
-		CheckRate:       rate(p.c.CheckRate),
+		ClientReference:   false,
+		ApprovalWindow:    p.c.window().Duration(),
+		SubmitTimeout:     15 * time.Second,
+		CheckTimeout:      10 * time.Second,
+		NotFoundDelay:     2 * time.Minute, // of no use: a query never says "not found"
+		Poll:              p.c.poll().Duration(),
+		PollMax:           time.Hour,
+		Grace:             2 * time.Minute,
+		LateReads:         lateReads,
+		NeedsCallbackBody: true,
+		SubmitRate:        rate(p.c.SubmitRate),
+		CheckRate:         rate(p.c.CheckRate),
 	}
 }
 
@@ -132,7 +132,7 @@ var errOtherPush = errors.New("Daraja never told the id of the push, and its cal
 // Daraja's query names nothing of ours.
 func (p *push) Check(ctx context.Context, q provider.Query) (provider.Result, error) {
 	id := q.Handle
-	if mail := readPushMail(q.Mail); id == "" && mail != nil {
+	if mail := readPushMail(q.CallbackBody); id == "" && mail != nil {
 		if !mail.fits(&q) {
 			return provider.Result{}, fmt.Errorf("mpesa check: %w", errOtherPush)
 		}
@@ -155,16 +155,16 @@ func (p *push) Check(ctx context.Context, q provider.Query) (provider.Result, er
 	if result.Outcome == provider.Success {
 		// The query names neither receipt nor amount. Now that it calls this very
 		// push a success, the callback about it is worth reading.
-		if mail := readPushMail(q.Mail); mail != nil && mail.id() == id {
+		if mail := readPushMail(q.CallbackBody); mail != nil && mail.id() == id {
 			result.Receipt, result.Amount = mail.receipt(), mail.amount()
 		}
 	}
 	return result, nil
 }
 
-// HandleIn implements provider.Mailed: a callback names the push by the id that
+// HandleInCallback implements provider.HandleReader: a callback names the push by the id that
 // Daraja gave to it.
-func (p *push) HandleIn(mail []byte) string {
+func (p *push) HandleInCallback(mail []byte) string {
 	if m := readPushMail(mail); m != nil {
 		return m.id()
 	}

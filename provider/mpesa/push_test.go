@@ -182,7 +182,7 @@ func TestLostPush(t *testing.T) {
 		t.Fatalf("without an id: %+v, %v", got, err)
 	}
 	for _, garbage := range []string{"", "{}", "[]", "null", "<html>", `{"Body":{"stkCallback":{"ResultCode":0}}}`, `{"Body":{"stkCallback":{"CheckoutRequestID":"a b"}}}`, `{"Body":7}`} {
-		query.Mail = []byte(garbage)
+		query.CallbackBody = []byte(garbage)
 		if got, err := p.Check(t.Context(), query); !errors.Is(err, errNoHandle) {
 			t.Errorf("%s: %+v, %v", garbage, got, err)
 		}
@@ -191,7 +191,7 @@ func TestLostPush(t *testing.T) {
 	id := w.sim.book.Entries()[0].Handle
 	paid := strings.ReplaceAll(string(mail(t, "push_paid")), goldenPush, id)
 	query.Phone, query.Amount = "254708374149", till.Money{Minor: 100, Currency: "KES"}
-	query.Mail = []byte(paid)
+	query.CallbackBody = []byte(paid)
 	if got, err := p.Check(t.Context(), query); err != nil || got.Outcome != provider.Open || got.Handle != id || got.Receipt != "" {
 		t.Errorf("while it is open: %+v, %v", got, err)
 	}
@@ -206,7 +206,7 @@ func TestLostPush(t *testing.T) {
 		if other == paid {
 			t.Fatal("the callback was not changed")
 		}
-		query.Mail = []byte(other)
+		query.CallbackBody = []byte(other)
 		if got, err := p.Check(t.Context(), query); !errors.Is(err, errOtherPush) {
 			t.Errorf("%s: %+v, %v", other, got, err)
 		}
@@ -214,15 +214,15 @@ func TestLostPush(t *testing.T) {
 	if n := w.line.Count(providertest.Check); n != asked {
 		t.Errorf("another's callback was asked about %d times", n-asked)
 	}
-	query.Mail = []byte(strings.Replace(paid, "254708374149", `"2547*****149"`, 1))
+	query.CallbackBody = []byte(strings.Replace(paid, "254708374149", `"2547*****149"`, 1))
 	if got, err := p.Check(t.Context(), query); err != nil || got.Outcome != provider.Failed {
 		t.Errorf("a masked number: %+v, %v", got, err)
 	}
-	if h := p.(provider.Mailed).HandleIn([]byte(paid)); h != id {
+	if h := p.(provider.HandleReader).HandleInCallback([]byte(paid)); h != id {
 		t.Errorf("the callback names %q, not %q", h, id)
 	}
 	// An id that the operator does not know decides nothing.
-	query.Mail = mail(t, "push_paid")
+	query.CallbackBody = mail(t, "push_paid")
 	if got, err := p.Check(t.Context(), query); err == nil {
 		t.Errorf("an id of nobody's: %+v", got)
 	}
@@ -240,15 +240,15 @@ func TestForgedReceipt(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.advance(time.Minute)
-	query := provider.Query{Reference: r.Reference, ID: r.ID, Handle: got.Handle, Mail: mail(t, "push_paid")}
+	query := provider.Query{Reference: r.Reference, ID: r.ID, Handle: got.Handle, CallbackBody: mail(t, "push_paid")}
 	if got, err := p.Check(t.Context(), query); err != nil || got.Outcome != provider.Success || got.Receipt != "" || !got.Amount.IsZero() {
 		t.Errorf("a callback about another push: %+v, %v", got, err)
 	}
-	query.Mail = w.box.get(r.CallbackURL)
+	query.CallbackBody = w.box.get(r.CallbackURL)
 	if got, err := p.Check(t.Context(), query); err != nil || got.Outcome != provider.Success || got.Receipt == "" || got.Amount != r.Amount {
 		t.Errorf("its own callback: %+v, %v", got, err)
 	}
-	query.Mail = []byte(strings.ReplaceAll(string(query.Mail), "1500.00", "1.00"))
+	query.CallbackBody = []byte(strings.ReplaceAll(string(query.CallbackBody), "1500.00", "1.00"))
 	if got, err := p.Check(t.Context(), query); err != nil || got.Outcome != provider.Success || got.Amount.Minor != 100 {
 		t.Errorf("another amount must be told: %+v, %v", got, err)
 	}

@@ -64,15 +64,15 @@ func TestTimesAreConfiguredWithinBounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	in, out := o.Payments().Traits(), o.Payouts().Traits()
-	if in.ApprovalWindow != 10*time.Minute || in.Poll != 20*time.Second || in.Settle != 90*time.Second || out.Poll != 20*time.Second || out.Settle != 90*time.Second {
+	if in.ApprovalWindow != 10*time.Minute || in.Poll != 20*time.Second || in.NotFoundDelay != 90*time.Second || out.Poll != 20*time.Second || out.NotFoundDelay != 90*time.Second {
 		t.Errorf("payments have %+v, payouts %+v", in, out)
 	}
 	m.SettleSeconds, m.ApprovalWindowSeconds = 600, 86400
 	if o, err = mtnmomo.New(m, provider.Deps{Tokens: providertest.NewTokens(time.Now)}); err != nil {
 		t.Fatal(err)
 	}
-	if out := o.Payouts().Traits(); out.ApprovalWindow <= 2*out.Settle {
-		t.Errorf("payouts settle after %s and may be sent for %s", out.Settle, out.ApprovalWindow)
+	if out := o.Payouts().Traits(); out.ApprovalWindow <= 2*out.NotFoundDelay {
+		t.Errorf("payouts settle after %s and may be sent for %s", out.NotFoundDelay, out.ApprovalWindow)
 	}
 }
 

@@ -123,9 +123,9 @@ func traitsOf(k kind, c Config) provider.Traits {
 		CheckTimeout:  10 * time.Second,
 		// A 404 right after a 202 is known to happen. MTN says nothing of how long;
 		// minutes cost nothing, because a lost request is rare.
-		Settle:  c.settle().Duration(),
-		Poll:    c.poll(paymentPoll).Duration(),
-		PollMax: 15 * time.Minute,
+		NotFoundDelay: c.settle().Duration(),
+		Poll:          c.poll(paymentPoll).Duration(),
+		PollMax:       15 * time.Minute,
 		// MTN decides at five minutes, and says so a little later.
 		Grace:     2 * time.Minute,
 		LateReads: []time.Duration{5 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 72 * time.Hour},
@@ -137,7 +137,7 @@ func traitsOf(k kind, c Config) provider.Traits {
 		// The window is how long one that could not be sent is tried, and leaves time
 		// for a second send once the first is proven lost.
 		t.Poll = c.poll(payoutPoll).Duration()
-		t.ApprovalWindow = max(5*time.Minute, wire.ProvenLost(t.Settle, t.Poll)+time.Minute)
+		t.ApprovalWindow = max(5*time.Minute, wire.ProvenLost(t.NotFoundDelay, t.Poll)+time.Minute)
 	}
 	return t
 }

@@ -41,7 +41,7 @@ func FuzzCheck(f *testing.F) {
 				t.Fatalf("failure of %q: %+v", text, r)
 			case r.Outcome == provider.NotFound && !saying(text, "NOT_FOUND"):
 				t.Fatalf("not found of %q", text)
-			case r.Outcome.Held() && !strings.EqualFold(r.Reference, testID):
+			case r.Outcome.ProvesReceived() && !strings.EqualFold(r.Reference, testID):
 				t.Fatalf("another reference: %+v", r)
 			case !slices.Contains([]provider.Outcome{provider.Open, provider.NotFound, provider.Unrecognised, provider.Success, provider.Failed}, r.Outcome):
 				t.Fatalf("outcome %q", r.Outcome)
@@ -100,7 +100,7 @@ func FuzzSignature(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, input, signature, digest, path string, body []byte) {
-		c := provider.Call{Method: "POST", URL: "https://till.example" + path, Body: body, Header: map[string][]string{
+		c := provider.CallbackRequest{Method: "POST", URL: "https://till.example" + path, Body: body, Header: map[string][]string{
 			"Signature-Input": {input}, "Signature": {signature}, "Content-Digest": {digest}, "Content-Type": {"application/json"}}}
 		in, err := parseInput(input)
 		if err != nil {

@@ -196,8 +196,8 @@ type side struct {
 }
 
 var (
-	_ provider.Called = (*side)(nil)
-	_ provider.Tester = (*side)(nil)
+	_ provider.CallbackReader = (*side)(nil)
+	_ provider.Tester         = (*side)(nil)
 )
 
 // orNil keeps a nil pointer from becoming an interface that is not nil.
@@ -221,13 +221,13 @@ func (s *side) Traits() provider.Traits {
 		SubmitTimeout:   15 * time.Second,
 		CheckTimeout:    10 * time.Second,
 		// pawaPay: "not found" counts from 15 minutes after the initiation on.
-		Settle:     15 * time.Minute,
-		Poll:       15 * time.Second, // callbacks come first, as a rule
-		PollMax:    time.Hour,
-		Grace:      5 * time.Minute,
-		LateReads:  []time.Duration{5 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 72 * time.Hour},
-		SubmitRate: provider.Rate{PerSecond: or(s.c.SubmitRate, defaultRate), Burst: or(s.c.SubmitRate, defaultRate)},
-		CheckRate:  provider.Rate{PerSecond: or(s.c.CheckRate, defaultRate), Burst: or(s.c.CheckRate, defaultRate)},
+		NotFoundDelay: 15 * time.Minute,
+		Poll:          15 * time.Second, // callbacks come first, as a rule
+		PollMax:       time.Hour,
+		Grace:         5 * time.Minute,
+		LateReads:     []time.Duration{5 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 72 * time.Hour},
+		SubmitRate:    provider.Rate{PerSecond: or(s.c.SubmitRate, defaultRate), Burst: or(s.c.SubmitRate, defaultRate)},
+		CheckRate:     provider.Rate{PerSecond: or(s.c.CheckRate, defaultRate), Burst: or(s.c.CheckRate, defaultRate)},
 	}
 	if s.kind == &payouts {
 		// Nobody approves. The window leaves time for a second send after "not

@@ -170,7 +170,7 @@ func (s *Simulator) sign(r *http.Request, body []byte) {
 
 // checkClient refuses an initiation without the caller's signature.
 func (s *Simulator) checkClient(r *http.Request, body []byte) error {
-	c := provider.Call{Method: r.Method, URL: "http://" + r.Host + r.URL.RequestURI(), Header: r.Header, Body: body}
+	c := provider.CallbackRequest{Method: r.Method, URL: "http://" + r.Host + r.URL.RequestURI(), Header: r.Header, Body: body}
 	in, err := parseInput(header(c, "Signature-Input"))
 	if err != nil {
 		return err

@@ -43,7 +43,7 @@ var errNoAuthority = errors.New("it cannot be verified without callback_authorit
 // ReadCallback reads a callback. Where signatures are verified, one without a
 // good one is refused; without, any may knock. Either way it is only a hint: the
 // payment is asked about, and what the callback says is not believed.
-func (s *side) ReadCallback(c provider.Call) (provider.Callback, error) {
+func (s *side) ReadCallback(c provider.CallbackRequest) (provider.Callback, error) {
 	if s.c.VerifyCallbacks {
 		if err := s.verify(c); err != nil {
 			return provider.Callback{}, fmt.Errorf("pawapay: %w", err)
@@ -84,7 +84,7 @@ func (s *side) ReadClaim(body []byte) (provider.Claim, bool) {
 }
 
 // verify checks the RFC 9421 signature of a call.
-func (o *Operator) verify(c provider.Call) error {
+func (o *Operator) verify(c provider.CallbackRequest) error {
 	if len(o.accept) == 0 {
 		return fmt.Errorf("%w: %w", errSignature, errNoAuthority)
 	}
@@ -126,7 +126,7 @@ func (o *Operator) verify(c provider.Call) error {
 }
 
 // header returns the values of a header as one, as RFC 9421 joins them.
-func header(c provider.Call, name string) string {
+func header(c provider.CallbackRequest, name string) string {
 	values := c.Header[name]
 	if len(values) == 1 {
 		return strings.TrimSpace(values[0])
@@ -241,7 +241,7 @@ func (in *sigInput) fresh(now time.Time) error {
 
 // base rebuilds the text that was signed, from the components that the header
 // lists, in that order.
-func (in *sigInput) base(c provider.Call, host string) (string, error) {
+func (in *sigInput) base(c provider.CallbackRequest, host string) (string, error) {
 	u, err := url.Parse(c.URL)
 	if err != nil {
 		return "", errors.New("the address cannot be read")
@@ -279,7 +279,7 @@ func (in *sigInput) base(c provider.Call, host string) (string, error) {
 
 // field returns the value of a header that is covered. Its absence would let
 // whoever forwards the call take it away.
-func field(c provider.Call, name string) (string, error) {
+func field(c provider.CallbackRequest, name string) (string, error) {
 	canonical := http.CanonicalHeaderKey(name)
 	if name != strings.ToLower(name) {
 		return "", errInput

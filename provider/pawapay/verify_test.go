@@ -119,16 +119,16 @@ const callbackBody = `{"depositId":"9d0b1f4e-6c1a-4f5b-8c3d-2e7a61f0c4b9","statu
 type forgery struct {
 	name       string
 	components string
-	before     func(*provider.Call, *string) // the signature parameters, before signing
-	after      func(*provider.Call)
+	before     func(*provider.CallbackRequest, *string) // the signature parameters, before signing
+	after      func(*provider.CallbackRequest)
 }
 
 const allComponents = `"@method" "@authority" "@path" "signature-date" "content-digest" "content-type"`
 
 // signedCall is a callback as pawaPay makes it, with a forgery.
-func signedCall(c caller, f forgery) provider.Call {
+func signedCall(c caller, f forgery) provider.CallbackRequest {
 	sum := sha512.Sum512([]byte(callbackBody))
-	call := provider.Call{Method: "POST", URL: "https://till.example/callbacks/x?a=b", Body: []byte(callbackBody), Header: http.Header{
+	call := provider.CallbackRequest{Method: "POST", URL: "https://till.example/callbacks/x?a=b", Body: []byte(callbackBody), Header: http.Header{
 		"Content-Type": {"application/json"}, "Signature-Date": {"2024-05-02T15:36:45.058799Z"},
 		"Content-Digest": {"sha-512=:" + base64.StdEncoding.EncodeToString(sum[:]) + ":"},
 	}}
@@ -169,12 +169,12 @@ func TestCallbackSignatures(t *testing.T) {
 	o := newOperator(t, Config{BaseURL: "https://api.pawapay.io", APIToken: testToken, VerifyCallbacks: true,
 		CallbackAuthorities: []string{"other.example", "till.example"}}, func() time.Time { return goldenNow })
 	o.keys = newKeyring(o.now, func(context.Context) (map[string]crypto.PublicKey, error) { return keys, nil })
-	p := o.Payments().(provider.Called)
-	set := func(name, value string) func(*provider.Call) {
-		return func(c *provider.Call) { c.Header[name] = []string{value} }
+	p := o.Payments().(provider.CallbackReader)
+	set := func(name, value string) func(*provider.CallbackRequest) {
+		return func(c *provider.CallbackRequest) { c.Header[name] = []string{value} }
 	}
-	params := func(old, with string) func(*provider.Call, *string) {
-		return func(_ *provider.Call, p *string) { *p = strings.Replace(*p, old, with, 1) }
+	params := func(old, with string) func(*provider.CallbackRequest, *string) {
+		return func(_ *provider.CallbackRequest, p *string) { *p = strings.Replace(*p, old, with, 1) }
 	}
 	good := []forgery{
 		{name: "as the examples do"},
@@ -182,7 +182,7 @@ func TestCallbackSignatures(t *testing.T) {
 		{name: "the digest alone", components: `"content-digest"`},
 		{name: "everything about the address", components: `"@method" "@target-uri" "@scheme" "@authority" "@path" "@query" "content-digest"`},
 		{name: "a nonce and a tag", before: params(";created", `;nonce="0123456789abcdef";tag="pawaPay";created`)},
-		{name: "without the algorithm's name", before: func(_ *provider.Call, p *string) {
+		{name: "without the algorithm's name", before: func(_ *provider.CallbackRequest, p *string) {
 			if !strings.Contains(*p, "v1_5") { // of an RSA key nothing else is meant
 				*p = strings.Replace(*p, `;alg="`+between(*p, `alg="`)+`"`, "", 1)
 			}
@@ -191,40 +191,42 @@ func TestCallbackSignatures(t *testing.T) {
 		{name: "without an end", before: params(fmt.Sprint(";expires=", goldenNow.Unix()+60), "")},
 	}
 	bad := []forgery{
-		{name: "another body", after: func(c *provider.Call) { c.Body = []byte(strings.Replace(callbackBody, "1000", "9000", 1)) }},
-		{name: "another body with its digest", after: func(c *provider.Call) {
+		{name: "another body", after: func(c *provider.CallbackRequest) { c.Body = []byte(strings.Replace(callbackBody, "1000", "9000", 1)) }},
+		{name: "another body with its digest", after: func(c *provider.CallbackRequest) {
 			c.Body = []byte(`{"depositId":"9d0b1f4e-6c1a-4f5b-8c3d-2e7a61f0c4b9"}`)
 			sum := sha256.Sum256(c.Body)
 			c.Header["Content-Digest"] = []string{"sha-256=:" + base64.StdEncoding.EncodeToString(sum[:]) + ":"}
 		}},
-		{name: "no digest", after: func(c *provider.Call) { delete(c.Header, "Content-Digest") }},
+		{name: "no digest", after: func(c *provider.CallbackRequest) { delete(c.Header, "Content-Digest") }},
 		{name: "a digest of a kind that is not known", after: set("Content-Digest", "md5=:AAAA:")},
 		{name: "the digest is not covered", components: `"@method" "@authority" "@path"`},
 		{name: "nothing is covered", components: ` `},
-		{name: "no signature", after: func(c *provider.Call) { delete(c.Header, "Signature") }},
-		{name: "no input", after: func(c *provider.Call) { delete(c.Header, "Signature-Input") }},
+		{name: "no signature", after: func(c *provider.CallbackRequest) { delete(c.Header, "Signature") }},
+		{name: "no input", after: func(c *provider.CallbackRequest) { delete(c.Header, "Signature-Input") }},
 		{name: "an empty signature", after: set("Signature", "sig-pp=::")},
 		{name: "a signature of zeros", after: set("Signature", "sig-pp=:"+base64.StdEncoding.EncodeToString(make([]byte, 64))+":")},
 		{name: "a signature of zeros for P-384", after: set("Signature", "sig-pp=:"+base64.StdEncoding.EncodeToString(make([]byte, 96))+":")},
 		{name: "a signature that is no base64", after: set("Signature", "sig-pp=:***:")},
 		{name: "another label", after: set("Signature", "sig1=:AAAA:")},
 		{name: "expired", before: params(fmt.Sprint("expires=", goldenNow.Unix()+60), fmt.Sprint("expires=", goldenNow.Unix()-61))},
-		{name: "old and without an end", before: func(_ *provider.Call, p *string) {
+		{name: "old and without an end", before: func(_ *provider.CallbackRequest, p *string) {
 			*p = strings.Replace(*p, fmt.Sprint("created=", goldenNow.Unix()), fmt.Sprint("created=", goldenNow.Unix()-3600), 1)
 			*p, _, _ = strings.Cut(*p, ";expires")
 		}},
 		{name: "of tomorrow", before: params(fmt.Sprint("created=", goldenNow.Unix()), fmt.Sprint("created=", goldenNow.Unix()+86400))},
 		{name: "without a time", before: params(fmt.Sprint(";created=", goldenNow.Unix()), "")},
 		{name: "a key that nobody has", before: params("keyid=\"", "keyid=\"x")},
-		{name: "another algorithm", before: func(_ *provider.Call, p *string) { *p = strings.Replace(*p, between(*p, `alg="`), "hmac-sha256", 1) }},
+		{name: "another algorithm", before: func(_ *provider.CallbackRequest, p *string) {
+			*p = strings.Replace(*p, between(*p, `alg="`), "hmac-sha256", 1)
+		}},
 		{name: "a component that is not known", components: `"@status" "content-digest"`},
 		{name: "a component with a parameter", components: `"content-digest";req`},
 		{name: "a component twice", components: `"content-digest" "content-digest"`},
 		{name: "a header that is missing", components: `"x-missing" "content-digest"`},
-		{name: "another method", after: func(c *provider.Call) { c.Method = "PUT" }},
-		{name: "another path", after: func(c *provider.Call) { c.URL = "https://till.example/callbacks/y" }},
+		{name: "another method", after: func(c *provider.CallbackRequest) { c.Method = "PUT" }},
+		{name: "another path", after: func(c *provider.CallbackRequest) { c.URL = "https://till.example/callbacks/y" }},
 		{name: "another type", after: set("Content-Type", "text/plain")},
-		{name: "two values of a header", after: func(c *provider.Call) { c.Header["Signature-Date"] = []string{"a", "b"} }},
+		{name: "two values of a header", after: func(c *provider.CallbackRequest) { c.Header["Signature-Date"] = []string{"a", "b"} }},
 		{name: "a parameter that is not known", before: params(";created", `;sneaky="1";created`)},
 		{name: "a parameter twice", before: params(";created", `;keyid="p256";created`)},
 		{name: "a huge header", after: set("Signature-Input", "sig-pp=("+strings.Repeat(`"content-digest" `, 1000)+")")},
@@ -295,10 +297,10 @@ func TestSigned(t *testing.T) {
 	for _, encoding := range []string{"der", "raw"} {
 		t.Run(encoding, func(t *testing.T) {
 			t.Parallel()
-			calls := make(chan provider.Call, 16)
+			calls := make(chan provider.CallbackRequest, 16)
 			here := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 				body, _ := io.ReadAll(r.Body)
-				calls <- provider.Call{Method: r.Method, URL: "http://" + r.Host + r.URL.RequestURI(), Header: r.Header, Body: body}
+				calls <- provider.CallbackRequest{Method: r.Method, URL: "http://" + r.Host + r.URL.RequestURI(), Header: r.Header, Body: body}
 			}))
 			defer here.Close()
 			sim, err := NewSimulator(SimConfig{Token: testToken, Decide: time.Millisecond, DepositCallback: here.URL + "/d", PayoutCallback: here.URL + "/p",
@@ -318,11 +320,11 @@ func TestSigned(t *testing.T) {
 					t.Fatalf("%+v, %v", got, err)
 				}
 				call := <-calls
-				if back, err := p.(provider.Called).ReadCallback(call); err != nil || back.Reference != r.Reference {
+				if back, err := p.(provider.CallbackReader).ReadCallback(call); err != nil || back.Reference != r.Reference {
 					t.Errorf("%v, %v", back, err)
 				}
 				delete(call.Header, "Signature")
-				if _, err := p.(provider.Called).ReadCallback(call); err == nil {
+				if _, err := p.(provider.CallbackReader).ReadCallback(call); err == nil {
 					t.Error("without its signature the callback passes")
 				}
 				if err := p.(provider.Tester).Test(t.Context()); err != nil {

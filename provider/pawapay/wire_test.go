@@ -297,7 +297,7 @@ func TestConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.Payments().(provider.Called).ReadCallback(provider.Call{}); !errors.Is(err, errNoAuthority) {
+	if _, err := o.Payments().(provider.CallbackReader).ReadCallback(provider.CallbackRequest{}); !errors.Is(err, errNoAuthority) {
 		t.Errorf("callbacks are verified for no host: %v", err)
 	}
 }

@@ -25,7 +25,7 @@ func testTraits(t *testing.T, h Harness) {
 		{"ApprovalWindow", traits.ApprovalWindow},
 		{"SubmitTimeout", traits.SubmitTimeout},
 		{"CheckTimeout", traits.CheckTimeout},
-		{"Settle", traits.Settle},
+		{"NotFoundDelay", traits.NotFoundDelay},
 		{"Poll", traits.Poll},
 		{"PollMax", traits.PollMax},
 		{"Grace", traits.Grace},
@@ -104,7 +104,7 @@ func testWord(t *testing.T, h Harness) {
 		if !slices.Contains(checkWords, checked.Outcome) {
 			t.Errorf("%s: check answered %q, want one of %v", s, checked.Outcome, checkWords)
 		}
-		if submitted.Outcome.Held() && checked.Outcome == provider.NotFound {
+		if submitted.Outcome.ProvesReceived() && checked.Outcome == provider.NotFound {
 			t.Errorf("%s: submit answered %q, but check does not find it", s, submitted.Outcome)
 		}
 		if h.Line != nil {
@@ -125,7 +125,7 @@ func testOpen(t *testing.T, h Harness) {
 func testStuck(t *testing.T, h Harness) {
 	r := h.request(t, Stuck)
 	wantOutcome(t, "the answer", h.submit(t, r).Outcome, provider.Accepted)
-	for _, d := range []time.Duration{time.Second, h.patience(), 72 * time.Hour} {
+	for _, d := range []time.Duration{time.Second, h.maxStoryTime(), 72 * time.Hour} {
 		h.Advance(d)
 		wantOutcome(t, "the outcome", h.check(t, r).Outcome, provider.Open)
 	}
@@ -148,7 +148,7 @@ func testRepeated(t *testing.T, h Harness) {
 	wantOutcome(t, "the second answer", h.submit(t, r).Outcome, provider.Duplicate)
 	wantOutcome(t, "the end", h.end(t, r).Outcome, provider.Success)
 	wantOutcome(t, "the answer after the end", h.submit(t, r).Outcome, provider.Duplicate)
-	h.Advance(h.patience())
+	h.Advance(h.maxStoryTime())
 	wantOutcome(t, "the outcome much later", h.check(t, r).Outcome, provider.Success)
 	h.wantDebits(t, r, 1)
 }
@@ -253,7 +253,7 @@ func testLostRequest(t *testing.T, h Harness) {
 	wantError(t, "submit", result, err)
 
 	for range 2 {
-		h.Advance(h.Provider.Traits().Settle)
+		h.Advance(h.Provider.Traits().NotFoundDelay)
 		wantOutcome(t, "the outcome", h.check(t, r).Outcome, provider.NotFound)
 	}
 	h.wantDebits(t, r, 0)

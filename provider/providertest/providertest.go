@@ -52,9 +52,9 @@ type Harness struct {
 	Debits func(reference till.ID) int
 	// Payout says that the provider pays out: its failures are a recipient's.
 	Payout bool
-	// Mail returns the body of the latest callback for a request, for operators
+	// CallbackBody returns the body of the latest callback for a request, for operators
 	// whose Traits keep it; nil otherwise.
-	Mail func(r provider.Request) []byte
+	CallbackBody func(r provider.Request) []byte
 
 	// What follows is for adapters that reach their operator over HTTP. The
 	// cases about the line are left out where Line is nil.
@@ -164,8 +164,8 @@ func (h Harness) query(r provider.Request) provider.Query {
 	if handle, ok := h.handles.Load(r.Reference); ok {
 		q.Handle = handle.(string)
 	}
-	if h.Mail != nil && h.Provider.Traits().KeepsMail {
-		q.Mail = h.Mail(r)
+	if h.CallbackBody != nil && h.Provider.Traits().NeedsCallbackBody {
+		q.CallbackBody = h.CallbackBody(r)
 	}
 	return q
 }
@@ -204,7 +204,7 @@ func (h Harness) check(t *testing.T, r provider.Request) provider.Result {
 func (h Harness) end(t *testing.T, r provider.Request) provider.Result {
 	t.Helper()
 	traits := h.Provider.Traits()
-	for left := h.patience(); left > 0; left -= traits.Poll {
+	for left := h.maxStoryTime(); left > 0; left -= traits.Poll {
 		if result := h.check(t, r); result.Outcome.Final() {
 			return result
 		}
@@ -217,8 +217,8 @@ func (h Harness) end(t *testing.T, r provider.Request) provider.Result {
 	return result
 }
 
-// patience is how long every story but Stuck may take.
-func (h Harness) patience() time.Duration {
+// maxStoryTime is how long every story but Stuck may take.
+func (h Harness) maxStoryTime() time.Duration {
 	traits := h.Provider.Traits()
 	return traits.ApprovalWindow + traits.Grace + 5*time.Second
 }

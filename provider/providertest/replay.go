@@ -193,8 +193,8 @@ func resultText(r provider.Result, err error) string {
 	switch {
 	case refused && errors.Is(err, provider.ErrCredentials):
 		return "error: credentials, nothing taken\n"
-	case refused && refusal.After > 0:
-		return fmt.Sprintf("error: nothing taken, try again after %s\n", refusal.After)
+	case refused && refusal.RetryAfter > 0:
+		return fmt.Sprintf("error: nothing taken, try again after %s\n", refusal.RetryAfter)
 	case refused:
 		return "error: nothing taken\n"
 	case errors.Is(err, provider.ErrCredentials):

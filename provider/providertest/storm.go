@@ -69,7 +69,7 @@ func (h Harness) weather(t *testing.T, r provider.Request) provider.Outcome {
 			sends, absent = sends+1, 0
 			result, err := h.Provider.Submit(ctx, r)
 			cancel()
-			held = err == nil && result.Outcome.Held()
+			held = err == nil && result.Outcome.ProvesReceived()
 			if err == nil && result.Outcome == provider.Rejected && sends == 1 {
 				return provider.Rejected
 			}

@@ -145,7 +145,7 @@ func testTooMany(t *testing.T, h Harness) {
 		h.Line.Next(Submit, Limit(text))
 		result, err := h.Provider.Submit(t.Context(), r)
 		wantError(t, "submit", result, err)
-		if refusal, ok := errors.AsType[*provider.Refusal](err); !ok || refusal.After != want {
+		if refusal, ok := errors.AsType[*provider.Refusal](err); !ok || refusal.RetryAfter != want {
 			t.Errorf("asked to wait %q: the error is %#v, want a refusal and %s", text, err, want)
 		}
 		if n := h.Line.Count(Submit) - sends; n != 1 {

@@ -67,8 +67,8 @@ const (
 )
 
 const (
-	openPatience = 10 * time.Second
-	patience     = 5 * time.Second // with one use of the book, where the caller has more
+	openTimeout = 10 * time.Second
+	bookTimeout = 5 * time.Second // with one use of the book, where the caller has more
 )
 
 // book is the operator's memory.
@@ -172,7 +172,7 @@ func (b *book) write(ctx context.Context, f func(context.Context) error) error {
 	if b.finishes {
 		return f(context.WithoutCancel(ctx))
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, bookTimeout)
 	defer cancel()
 	return f(ctx)
 }
@@ -219,7 +219,7 @@ func (b *book) forget(ctx context.Context, reference till.ID, now till.Time) (fi
 
 // find returns the newest request with the reference, nil if there is none.
 func (b *book) find(ctx context.Context, reference till.ID) (*request, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, bookTimeout)
 	defer cancel()
 	var r request
 	err := r.scan(b.stmt.newest.QueryRowContext(ctx, reference[:]).Scan)
@@ -231,7 +231,7 @@ func (b *book) find(ctx context.Context, reference till.ID) (*request, error) {
 
 // nextCallback returns when the next callback is due, zero if none is.
 func (b *book) nextCallback(ctx context.Context) (next till.Time, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, bookTimeout)
 	defer cancel()
 	err = b.stmt.nextDue.QueryRowContext(ctx).Scan(&next)
 	return next, err

@@ -148,7 +148,7 @@ func callbackBody(r *request, c call) []byte {
 	return b
 }
 
-// ReadClaim implements provider.Claimant, for payments and payouts alike.
+// ReadClaim implements provider.ClaimReader, for payments and payouts alike.
 func (o *Operator) ReadClaim(body []byte) (provider.Claim, bool) {
 	var b struct{ Reference, Status, Receipt string }
 	if err := json.Unmarshal(body, &b); err != nil || b.Reference == "" {

@@ -12,9 +12,9 @@ import (
 type Payouts struct{ o *Operator }
 
 var (
-	_ provider.Provider = Payouts{}
-	_ provider.Holder   = Payouts{}
-	_ provider.Claimant = Payouts{}
+	_ provider.Provider    = Payouts{}
+	_ provider.Delayer     = Payouts{}
+	_ provider.ClaimReader = Payouts{}
 )
 
 // Payouts returns the provider for payouts.
@@ -30,7 +30,7 @@ func (p Payouts) Check(ctx context.Context, q provider.Query) (provider.Result, 
 	return p.o.Check(ctx, q)
 }
 
-// ReadClaim implements provider.Claimant.
+// ReadClaim implements provider.ClaimReader.
 func (p Payouts) ReadClaim(body []byte) (provider.Claim, bool) { return p.o.ReadClaim(body) }
 
 // Traits says how the sandbox behaves: as with payments. Its window is how
@@ -40,8 +40,8 @@ func (p Payouts) Traits() provider.Traits { return p.o.Traits() }
 // Fingerprint names the account: there is one sandbox.
 func (p Payouts) Fingerprint() string { return p.o.Fingerprint() }
 
-// Hold keeps back what a tester wants to cancel.
-func (p Payouts) Hold(r provider.Request) time.Duration {
+// SendDelay keeps back what a tester wants to cancel.
+func (p Payouts) SendDelay(r provider.Request) time.Duration {
 	if storyOf(payout, r.Phone) == heldBack {
 		return holding
 	}

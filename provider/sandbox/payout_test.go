@@ -113,10 +113,10 @@ func TestPaymentsAndPayoutsDoNotMix(t *testing.T) {
 func TestOnlyOneEndingIsHeldBack(t *testing.T) {
 	t.Parallel()
 	p := Payouts{}
-	if got := p.Hold(provider.Request{Phone: "242061230020"}); got != 5*time.Second {
+	if got := p.SendDelay(provider.Request{Phone: "242061230020"}); got != 5*time.Second {
 		t.Errorf("0020 is held for %s", got)
 	}
-	if got := p.Hold(provider.Request{Phone: "242061234567"}); got != 0 {
+	if got := p.SendDelay(provider.Request{Phone: "242061234567"}); got != 0 {
 		t.Errorf("another is held for %s", got)
 	}
 }

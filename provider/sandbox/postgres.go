@@ -38,7 +38,7 @@ func isPostgres(path string) bool {
 // openPostgres opens the book in a schema of its own. A connection that is
 // lost costs whoever used it an error; the pool makes the next one by itself.
 func openPostgres(ctx context.Context, url string, dedup bool) (_ *book, err error) {
-	ctx, cancel := context.WithTimeout(ctx, openPatience)
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	config, name, err := postgresConfig(url)
 	if err != nil {

@@ -23,7 +23,7 @@ type Prompt struct {
 // limit and never more than MaxPrompts.
 func (o *Operator) Prompts(ctx context.Context, client till.ID, limit int) ([]Prompt, error) {
 	limit = max(0, min(limit, MaxPrompts))
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, bookTimeout)
 	defer cancel()
 	rows, err := o.book.stmt.prompts.QueryContext(ctx, client[:], int64(o.now()), limit)
 	if err != nil {

@@ -113,14 +113,14 @@ func (o *Operator) Traits() provider.Traits {
 		ApprovalWindow:  o.window,
 		SubmitTimeout:   500 * time.Millisecond,
 		CheckTimeout:    2 * time.Second,
-		Settle:          500 * time.Millisecond,
+		NotFoundDelay:   500 * time.Millisecond,
 		Poll:            500 * time.Millisecond,
 		PollMax:         time.Hour,
 		Grace:           time.Second,
 		// The first finds the late money of 0013, which comes 2 s after the expiry.
 		LateReads: []time.Duration{3 * time.Second, time.Hour, 6 * time.Hour, 24 * time.Hour, 72 * time.Hour},
 		// A developer's time-outs must not close a method for the others.
-		Unwatched: true,
+		NoBreaker: true,
 	}
 }
 

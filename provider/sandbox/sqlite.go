@@ -25,7 +25,7 @@ const (
 var sqliteDialect = strings.NewReplacer(" FOR UPDATE SKIP LOCKED", "", " FOR UPDATE", "")
 
 func openSQLite(ctx context.Context, path string, dedup bool) (*book, error) {
-	deadline := time.Now().Add(openPatience)
+	deadline := time.Now().Add(openTimeout)
 	for {
 		b, err := tryOpenSQLite(ctx, path, dedup)
 		if err == nil {

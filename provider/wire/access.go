@@ -98,9 +98,9 @@ func TooMany(r *Reply) error {
 	refusal := &provider.Refusal{Err: fmt.Errorf("too many calls (HTTP %d)", r.Status)}
 	text := strings.TrimSpace(r.Header.Get("Retry-After"))
 	if seconds, ok := Minor(text, 0); ok {
-		refusal.After = time.Duration(min(seconds, int64(maxWait/time.Second))) * time.Second
+		refusal.RetryAfter = time.Duration(min(seconds, int64(maxWait/time.Second))) * time.Second
 	} else if at, err := http.ParseTime(text); err == nil {
-		refusal.After = min(max(time.Until(at), 0), maxWait)
+		refusal.RetryAfter = min(max(time.Until(at), 0), maxWait)
 	}
 	return refusal
 }

@@ -37,7 +37,7 @@ func (silent) Fingerprint() string { return Connection }
 func (silent) Traits() provider.Traits {
 	return provider.Traits{
 		ClientReference: true, ApprovalWindow: time.Minute, SubmitTimeout: time.Second, CheckTimeout: time.Second,
-		Settle: time.Second, Poll: time.Second, PollMax: time.Hour, Grace: time.Second,
+		NotFoundDelay: time.Second, Poll: time.Second, PollMax: time.Hour, Grace: time.Second,
 		LateReads: []time.Duration{5 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 72 * time.Hour},
 	}
 }
