@@ -81,7 +81,7 @@ var barOrder = []string{
 	"create: nothing stored", "create: till", "create: two instances", "create: batches of one",
 	"create: nothing stored, alone", "create: till, alone", "create: small database", "create: large database",
 	"whole lives", "settle in batches", "settle one by one",
-	"webhook: " + sideBare, "webhook: " + sideTold, "webhook: " + sideBeside,
+	"webhook: " + webhookBaselineName, "webhook: " + webhookRunName, "webhook: " + besideDeadName,
 }
 
 func rowsOf(groups []barGroup) (rows []string) {

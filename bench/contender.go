@@ -11,9 +11,9 @@ import (
 	"till/internal/load"
 )
 
-// side is one of those that are compared, with what all its rounds found:
+// contender is one of those that are compared, with what all its rounds found:
 // creates against one server, or against several that share the connections.
-type side struct {
+type contender struct {
 	name        string
 	servers     []*process
 	db          *database // behind the servers; nil if there is none
@@ -32,7 +32,7 @@ type side struct {
 }
 
 // round runs one round; if it counts, the figures are kept.
-func (s *side) round(ctx context.Context, counts bool) error {
+func (s *contender) round(ctx context.Context, counts bool) error {
 	server, generator, database := s.serverCPU(), selfCPU(), s.db.cpu()
 	r, err := s.load(ctx)
 	s.sent += r.Accepted
@@ -54,7 +54,7 @@ func (s *side) round(ctx context.Context, counts bool) error {
 }
 
 // load asks all servers at the same time.
-func (s *side) load(ctx context.Context) (load.Result, error) {
+func (s *contender) load(ctx context.Context) (load.Result, error) {
 	results, errs := make([]load.Result, len(s.servers)), make([]error, len(s.servers))
 	var wg sync.WaitGroup
 	for i, p := range s.servers {
@@ -78,7 +78,7 @@ func (s *side) load(ctx context.Context) (load.Result, error) {
 	return sum, err
 }
 
-func (s *side) serverCPU() (sum time.Duration) {
+func (s *contender) serverCPU() (sum time.Duration) {
 	for _, p := range s.servers {
 		sum += p.cpu()
 	}
@@ -103,7 +103,7 @@ type figures struct {
 	PeakMemoryBytes int64   `json:"peak_memory_bytes"` // of the largest instance
 }
 
-func (s *side) figures() figures {
+func (s *contender) figures() figures {
 	n := time.Duration(max(s.accepted, 1))
 	f := figures{
 		Name:            s.name,

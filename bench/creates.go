@@ -23,15 +23,15 @@ func measureCreates(ctx context.Context, r *engineRun) error {
 	if err != nil {
 		return err
 	}
-	single, err := r.newSite(ctx, "single")
+	single, err := r.newTestbed(ctx, "single")
 	if err != nil {
 		return err
 	}
-	one, err := running.add(single.serveOurselves(ctx, "-batch", "1"))
+	one, err := running.add(single.serveOwnTill(ctx, "-batch", "1"))
 	if err != nil {
 		return err
 	}
-	main, err := r.newSite(ctx, "creates")
+	main, err := r.newTestbed(ctx, "creates")
 	if err != nil {
 		return err
 	}
@@ -39,14 +39,14 @@ func measureCreates(ctx context.Context, r *engineRun) error {
 	if err != nil {
 		return err
 	}
-	all := &side{name: "till", servers: []*process{till}, db: r.db}
-	sides := []*side{{name: "nothing stored", servers: []*process{base}}, {name: "batches of one", servers: []*process{one}, db: r.db}, all}
+	all := &contender{name: "till", servers: []*process{till}, db: r.db}
+	sides := []*contender{{name: "nothing stored", servers: []*process{base}}, {name: "batches of one", servers: []*process{one}, db: r.db}, all}
 	if r.db.engine == enginePostgres {
-		shared, err := r.newSite(ctx, "shared")
+		shared, err := r.newTestbed(ctx, "shared")
 		if err != nil {
 			return err
 		}
-		both := &side{name: "two instances", db: r.db}
+		both := &contender{name: "two instances", db: r.db}
 		for _, name := range []string{"first of two", "second of two"} {
 			p, err := running.add(shared.serve(ctx, name))
 			if err != nil {
@@ -59,32 +59,32 @@ func measureCreates(ctx context.Context, r *engineRun) error {
 	for _, s := range sides {
 		s.length = r.length() / createTurns
 	}
-	if err := r.turn(ctx, createTurns*r.rounds, sides...); err != nil {
+	if err := r.runInTurns(ctx, createTurns*r.rounds, sides...); err != nil {
 		return err
 	}
 
-	r.found(goalCreate, ratios(all.rates, sides[0].rates))
-	r.found(goalBatch, ratios(all.rates, sides[1].rates))
+	r.record(goalCreate, ratios(all.rates, sides[0].rates))
+	r.record(goalBatch, ratios(all.rates, sides[1].rates))
 	if len(sides) > 3 {
-		r.found(goalInstances, ratios(sides[3].rates, all.rates))
+		r.record(goalInstances, ratios(sides[3].rates, all.rates))
 	}
 	for _, s := range sides {
 		r.report.Creates = append(r.report.Creates, s.figures())
 	}
-	r.found(goalMemory, []float64{float64(till.memory("VmHWM")) / 1e6})
+	r.record(goalMemory, []float64{float64(till.memory("VmHWM")) / 1e6})
 	for _, s := range sides[1:] {
-		if err := s.servers[0].counts(ctx, s.sent); err != nil {
+		if err := s.servers[0].checkTotal(ctx, s.sent); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// turn lets sides take so many turns over the run's connections.
-func (r *engineRun) turn(ctx context.Context, n int, sides ...*side) error {
+// runInTurns lets sides take so many turns over the run's connections.
+func (r *engineRun) runInTurns(ctx context.Context, n int, sides ...*contender) error {
 	var rounds []func(context.Context, bool) error
 	for _, s := range sides {
-		s.say = r.say
+		s.say = r.logf
 		if s.connections == 0 {
 			s.connections = r.connections
 		}
@@ -96,8 +96,8 @@ func (r *engineRun) turn(ctx context.Context, n int, sides ...*side) error {
 	return inTurns(ctx, n, rounds...)
 }
 
-// counts checks that the list has as many payments as were accepted.
-func (p *process) counts(ctx context.Context, want int64) error {
+// checkTotal checks that the list has as many payments as were accepted.
+func (p *process) checkTotal(ctx context.Context, want int64) error {
 	got, err := p.total(ctx, "")
 	if err == nil && got != want {
 		err = fmt.Errorf("%s: the list counts %d payments; the answers 202 make it %d", p.name, got, want)

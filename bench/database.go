@@ -83,9 +83,9 @@ func (d *database) create(ctx context.Context, dir, name string) (string, error)
 	return d.cluster.SocketURL(name), d.cluster.Create(ctx, name)
 }
 
-// tidy does what a server does by itself some time after a table was filled,
+// vacuum does what a server does by itself some time after a table was filled,
 // so that it does not do it in the middle of a measurement.
-func (d *database) tidy(ctx context.Context, name string) error {
+func (d *database) vacuum(ctx context.Context, name string) error {
 	if d.cluster == nil {
 		return nil
 	}
@@ -100,8 +100,8 @@ func (d *database) drop(ctx context.Context, name string) error {
 	return d.cluster.Drop(ctx, name)
 }
 
-// settle has the server write to the disk what is only in its memory.
-func (d *database) settle(ctx context.Context) error {
+// checkpoint has the server write to the disk what is only in its memory.
+func (d *database) checkpoint(ctx context.Context) error {
 	if d.cluster == nil {
 		return nil
 	}

@@ -53,17 +53,17 @@ type floodSide struct {
 // and from many, and while another client sends all it can. The server is as it
 // is shipped, rate limit included.
 func measureFloods(ctx context.Context, r *engineRun) error {
-	site, err := r.newSite(ctx, "flood")
+	bed, err := r.newTestbed(ctx, "flood")
 	if err != nil {
 		return err
 	}
-	_, other, err := site.newClient(ctx, "other")
+	_, other, err := bed.newClient(ctx, "other")
 	if err != nil {
 		return err
 	}
 	var running processes
 	defer running.stop()
-	server, err := running.add(site.serve(ctx, "till", "--rate-limit", "100"))
+	server, err := running.add(bed.serve(ctx, "till", "--rate-limit", "100"))
 	if err != nil {
 		return err
 	}
@@ -87,9 +87,9 @@ func measureFloods(ctx context.Context, r *engineRun) error {
 	for _, s := range f.Sides {
 		s.summarise()
 	}
-	r.found(goalKeysTried, ratios(f.Sides[1].p95s, f.Sides[0].p95s))
-	r.found(goalKeysMany, ratios(f.Sides[2].p95s, f.Sides[0].p95s))
-	r.found(goalFlood, ratios(f.Sides[3].p95s, f.Sides[0].p95s))
+	r.record(goalKeysTried, ratios(f.Sides[1].p95s, f.Sides[0].p95s))
+	r.record(goalKeysMany, ratios(f.Sides[2].p95s, f.Sides[0].p95s))
+	r.record(goalFlood, ratios(f.Sides[3].p95s, f.Sides[0].p95s))
 	r.report.Floods = f
 	return nil
 }
@@ -125,7 +125,7 @@ func (s *floodSide) round(ctx context.Context, r *engineRun, server *process, co
 	s.took.Merge(took)
 	s.Requests, s.Failed = s.Requests+took.N, s.Failed+failed
 	s.cpu, s.db, s.time = s.cpu+cpu, s.db+db, s.time+elapsed
-	r.say("%-48s p50 %.2f ms, p95 %.2f ms, max %.1f ms, %d failed", s.Name, ms(took.Quantile(0.5)), ms(took.Quantile(0.95)), ms(took.Max), failed)
+	r.logf("%-48s p50 %.2f ms, p95 %.2f ms, max %.1f ms, %d failed", s.Name, ms(took.Quantile(0.5)), ms(took.Quantile(0.95)), ms(took.Max), failed)
 	return nil
 }
 

@@ -10,19 +10,19 @@ import (
 )
 
 const (
-	lifeWait = 2 * time.Minute       // for the last payment of a round to succeed
-	lifeLook = 50 * time.Millisecond // between two looks whether it has
+	lifecycleTimeout      = 2 * time.Minute       // for the last payment of a round to succeed
+	lifecyclePollInterval = 50 * time.Millisecond // between two looks whether it has
 )
 
-// life is what whole lives of payments take: created, submitted, checked,
+// lifecycle is what whole lives of payments take: created, submitted, checked,
 // succeeded, credited, told.
-type life struct {
-	Payments        int64     `json:"payments"`
-	PerSec          spread    `json:"lives_per_second"`
-	LoadShare       spread    `json:"share_of_time_under_load"` // the rest is waiting for the last to succeed
-	Creates         figures   `json:"creates_only"`
-	PeakMemoryBytes int64     `json:"peak_memory_bytes"`
-	Micros          lifeCosts `json:"cpu_us_per_payment"`
+type lifecycle struct {
+	Payments        int64          `json:"payments"`
+	PerSec          spread         `json:"lives_per_second"`
+	LoadShare       spread         `json:"share_of_time_under_load"` // the rest is waiting for the last to succeed
+	Creates         figures        `json:"creates_only"`
+	PeakMemoryBytes int64          `json:"peak_memory_bytes"`
+	Micros          lifecycleCosts `json:"cpu_us_per_payment"`
 
 	// What one payment leaves behind and has written.
 	DatabaseBytes float64           `json:"database_bytes_per_payment"`
@@ -31,39 +31,39 @@ type life struct {
 	Tables        []store.TableSize `json:"tables"`
 }
 
-type lifeCosts struct {
+type lifecycleCosts struct {
 	Till     float64 `json:"till"`
 	Database float64 `json:"database"`
 	Operator float64 `json:"operator"`
 }
 
-// lifeTurns is how many times as often lives and creates take turns: on a shared
+// lifecycleTurns is how many times as often lives and creates take turns: on a shared
 // machine one round differs much from the next. lifeLength is how many times as
 // long a turn is: each ends with waiting for the last lives while the rest of
 // the machine has nothing to do, and that must not count for much.
 const (
-	lifeTurns  = 2
-	lifeLength = 2
+	lifecycleTurns       = 2
+	lifecycleRoundFactor = 2
 )
 
-// measureLife compares whole lives with creates alone. The operator is a
+// measureLifecycle compares whole lives with creates alone. The operator is a
 // process of its own that decides at once.
-func measureLife(ctx context.Context, r *engineRun) error {
+func measureLifecycle(ctx context.Context, r *engineRun) error {
 	var running processes
 	defer running.stop()
-	operator, err := running.add(r.in.serveServant(ctx, "serve-operator"))
+	operator, err := running.add(r.in.serveHelper(ctx, "serve-operator"))
 	if err != nil {
 		return err
 	}
-	site, err := r.newSite(ctx, "life")
+	bed, err := r.newTestbed(ctx, "life")
 	if err != nil {
 		return err
 	}
-	till, err := running.add(site.serveOurselves(ctx, "-operator", "http://"+operator.addr))
+	till, err := running.add(bed.serveOwnTill(ctx, "-operator", "http://"+operator.addr))
 	if err != nil {
 		return err
 	}
-	other, err := r.newSite(ctx, "births")
+	other, err := r.newTestbed(ctx, "births")
 	if err != nil {
 		return err
 	}
@@ -71,26 +71,26 @@ func measureLife(ctx context.Context, r *engineRun) error {
 	if err != nil {
 		return err
 	}
-	creates := &side{name: "creates only", servers: []*process{plain}, db: r.db, connections: r.connections, length: lifeLength * r.length(), say: r.say}
-	w := &whole{r: r, till: till, operator: operator}
-	if w.s, err = site.open(ctx); err != nil {
+	creates := &contender{name: "creates only", servers: []*process{plain}, db: r.db, connections: r.connections, length: lifecycleRoundFactor * r.length(), say: r.logf}
+	w := &fullLifecycle{r: r, till: till, operator: operator}
+	if w.s, err = bed.open(ctx); err != nil {
 		return err
 	}
 	defer w.s.Close()
-	if err := inTurns(ctx, lifeTurns*r.rounds, creates.round, w.round); err != nil {
+	if err := inTurns(ctx, lifecycleTurns*r.rounds, creates.round, w.round); err != nil {
 		return err
 	}
-	r.found(goalLife, ratios(w.rates, creates.rates))
-	r.found(goalLifeMemory, []float64{float64(till.memory("VmHWM")) / 1e6})
-	l := &w.life
+	r.record(goalLife, ratios(w.rates, creates.rates))
+	r.record(goalLifeMemory, []float64{float64(till.memory("VmHWM")) / 1e6})
+	l := &w.lifecycle
 	l.PerSec, l.LoadShare, l.Creates, l.PeakMemoryBytes = spreadOf(w.rates), spreadOf(w.shares), creates.figures(), till.memory("VmHWM")
 	n := float64(max(l.Payments, 1))
 	l.LogBytes, l.WrittenBytes = float64(w.log)/n, float64(w.written)/n
-	l.Micros = lifeCosts{micros(w.cpu) / n, micros(w.database) / n, micros(w.operatorCPU) / n}
+	l.Micros = lifecycleCosts{micros(w.cpu) / n, micros(w.database) / n, micros(w.operatorCPU) / n}
 	r.report.Life = l
 
 	// Only a clean stop brings the write-ahead log home into the file.
-	if err := till.counts(ctx, w.made); err != nil {
+	if err := till.checkTotal(ctx, w.made); err != nil {
 		return err
 	}
 	till.stop()
@@ -101,13 +101,13 @@ func measureLife(ctx context.Context, r *engineRun) error {
 	return err
 }
 
-// whole is the side of whole lives.
-type whole struct {
+// fullLifecycle is the contender that runs payments from create to credited wallet.
+type fullLifecycle struct {
 	r              *engineRun
 	s              *store.Store
 	till, operator *process
 
-	life
+	lifecycle
 	rates, shares              []float64
 	made                       int64 // in all rounds, the warm-up included
 	log, written               int64
@@ -115,14 +115,14 @@ type whole struct {
 }
 
 // round makes payments for some time and waits until the last has succeeded.
-func (w *whole) round(ctx context.Context, counts bool) error {
+func (w *fullLifecycle) round(ctx context.Context, counts bool) error {
 	log, err := w.s.LogBytes(ctx)
 	if err != nil {
 		return err
 	}
 	cpu, database, operator, written := w.till.cpu(), w.r.db.cpu(), w.operator.cpu(), w.till.written()
 	began := time.Now()
-	res, err := load.Closed{Addr: w.till.addr, APIKey: w.till.apiKey, Connections: w.r.connections, Duration: lifeLength * w.r.length()}.Run(ctx)
+	res, err := load.Closed{Addr: w.till.addr, APIKey: w.till.apiKey, Connections: w.r.connections, Duration: lifecycleRoundFactor * w.r.length()}.Run(ctx)
 	w.made += res.Accepted
 	if err == nil {
 		err = w.till.awaitSuccess(ctx, w.made)
@@ -146,24 +146,24 @@ func (w *whole) round(ctx context.Context, counts bool) error {
 	w.Payments += res.Accepted
 	w.rates = append(w.rates, float64(res.Accepted)/took.Seconds())
 	w.shares = append(w.shares, res.Elapsed.Seconds()/took.Seconds())
-	w.r.say("%-28s %8.0f/s, the last %.1f s after the load", "whole lives", w.rates[len(w.rates)-1], (took - res.Elapsed).Seconds())
+	w.r.logf("%-28s %8.0f/s, the last %.1f s after the load", "whole lives", w.rates[len(w.rates)-1], (took - res.Elapsed).Seconds())
 	return nil
 }
 
 // awaitSuccess returns when so many payments have succeeded.
 func (p *process) awaitSuccess(ctx context.Context, want int64) error {
-	for end := time.Now().Add(lifeWait); ; {
+	for end := time.Now().Add(lifecycleTimeout); ; {
 		n, err := p.total(ctx, "&status=success")
 		switch {
 		case err != nil || n == want:
 			return err
 		case time.Now().After(end):
-			return fmt.Errorf("%d of %d payments have succeeded after %v", n, want, lifeWait)
+			return fmt.Errorf("%d of %d payments have succeeded after %v", n, want, lifecycleTimeout)
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(lifeLook):
+		case <-time.After(lifecyclePollInterval):
 		}
 	}
 }

@@ -64,22 +64,22 @@ type listPage struct {
 // measureLists asks for pages through the API, one after the other, and for
 // some of them naively.
 func measureLists(ctx context.Context, r *engineRun) error {
-	site, err := r.large(ctx)
+	bed, err := r.largeTestbed(ctx)
 	if err != nil {
 		return err
 	}
 	var running processes
 	defer running.stop()
-	server, err := running.add(site.serve(ctx, "till"))
+	server, err := running.add(bed.serve(ctx, "till"))
 	if err != nil {
 		return err
 	}
-	s, err := site.open(ctx)
+	s, err := bed.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	client, err := site.client(ctx, s)
+	client, err := bed.client(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -97,12 +97,12 @@ func measureLists(ctx context.Context, r *engineRun) error {
 		}
 		for _, p := range l.Pages {
 			if p.naiveInRound(round) {
-				if err := p.ask(ctx, s, client.ID); err != nil {
+				if err := p.readNaively(ctx, s, client.ID); err != nil {
 					return err
 				}
 			}
 		}
-		r.say("lists: round %d of %d", round, r.rounds)
+		r.logf("lists: round %d of %d", round, r.rounds)
 		round++
 		return nil
 	})
@@ -123,7 +123,7 @@ func measureLists(ctx context.Context, r *engineRun) error {
 			for blocks := range slices.Chunk(p.p50s, listBlocks) {
 				p50s = append(p50s, spreadOf(blocks).Median)
 			}
-			r.found(goalNaive, ratios(p50s, p.naively))
+			r.record(goalNaive, ratios(p50s, p.naively))
 		}
 	}
 	return nil
@@ -236,9 +236,9 @@ func (p *listPage) block(ctx context.Context, server *process, counts bool) erro
 	return nil
 }
 
-// ask asks the database for the page by count(*) and OFFSET, and checks that
+// readNaively asks the database for the page by count(*) and OFFSET, and checks that
 // the total is the same.
-func (p *listPage) ask(ctx context.Context, s *store.Store, client till.ID) error {
+func (p *listPage) readNaively(ctx context.Context, s *store.Store, client till.ID) error {
 	return s.View(ctx, func(tx *store.Tx) error {
 		began := time.Now()
 		_, total, err := tx.ListNaively(ctx, client, p.filter.filter, store.Page{Limit: listLimit, Offset: int(p.Offset)})

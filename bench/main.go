@@ -51,7 +51,7 @@ func main() {
 
 func run(ctx context.Context, args []string, out io.Writer) error {
 	if len(args) > 0 {
-		if serve := servants[args[0]]; serve != nil {
+		if serve := helperServers[args[0]]; serve != nil {
 			return serve(untilOrphaned(ctx), args[1:])
 		}
 	}

@@ -73,7 +73,7 @@ func serveMTN(ctx context.Context, args []string) error {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/payments", emptyList)
-	mux.HandleFunc("POST /bench", m.tell)
+	mux.HandleFunc("POST /bench", m.serveStats)
 	mux.Handle("/", m)
 	s := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, ConnState: m.hangUp}
 	defer context.AfterFunc(ctx, func() { s.Close() })()
@@ -92,8 +92,8 @@ func (m *mtn) hangUp(c net.Conn, state http.ConnState) {
 	delete(m.open, c.RemoteAddr().String())
 }
 
-// tell answers with what was counted and, if asked to, begins anew.
-func (m *mtn) tell(w http.ResponseWriter, r *http.Request) {
+// serveStats answers with what was counted and, if asked to, begins anew.
+func (m *mtn) serveStats(w http.ResponseWriter, r *http.Request) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	out := m.stats
@@ -143,8 +143,8 @@ func (m *mtn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// askMTN asks it for what was counted; how is "", "anew" or "down".
-func (p *process) askMTN(ctx context.Context, how string) (s mtnStats, err error) {
+// mtnStats asks it for what was counted; how is "", "anew" or "down".
+func (p *process) mtnStats(ctx context.Context, how string) (s mtnStats, err error) {
 	ctx, cancel := context.WithTimeout(ctx, load.AnswerTime)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+p.addr+"/bench?"+how, nil)

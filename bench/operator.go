@@ -136,28 +136,28 @@ func (o *operator) answer(method, path string, body []byte) (status int, text []
 		known := err == nil && o.held[id]
 		o.mu.Unlock()
 		if !known {
-			return said(http.StatusNotFound, operatorAnswer{Status: "NOT_FOUND"})
+			return encodeAnswer(http.StatusNotFound, operatorAnswer{Status: "NOT_FOUND"})
 		}
-		return said(http.StatusOK, operatorAnswer{Status: "APPROVED", Receipt: receiptOf(id)})
+		return encodeAnswer(http.StatusOK, operatorAnswer{Status: "APPROVED", Receipt: receiptOf(id)})
 	case method == http.MethodPost && path == "/requests":
 		var q operatorRequest
 		err := json.Unmarshal(body, &q)
 		id, bad := till.ParseID(q.Reference)
 		if err != nil || bad != nil {
-			return said(http.StatusBadRequest, operatorAnswer{Status: "NOT_A_REQUEST"})
+			return encodeAnswer(http.StatusBadRequest, operatorAnswer{Status: "NOT_A_REQUEST"})
 		}
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		if len(o.held) >= maxHeld {
-			return said(http.StatusServiceUnavailable, operatorAnswer{Status: "TOO_MANY"})
+			return encodeAnswer(http.StatusServiceUnavailable, operatorAnswer{Status: "TOO_MANY"})
 		}
 		o.held[id] = true
-		return said(http.StatusAccepted, operatorAnswer{Status: "ACCEPTED"})
+		return encodeAnswer(http.StatusAccepted, operatorAnswer{Status: "ACCEPTED"})
 	}
-	return said(http.StatusNotFound, operatorAnswer{Status: "NOT_FOUND"})
+	return encodeAnswer(http.StatusNotFound, operatorAnswer{Status: "NOT_FOUND"})
 }
 
-func said(status int, a operatorAnswer) (int, []byte) {
+func encodeAnswer(status int, a operatorAnswer) (int, []byte) {
 	b, _ := json.Marshal(a) // strings always marshal
 	return status, b
 }
@@ -169,20 +169,20 @@ func successOf(reference till.ID) provider.Result {
 	return provider.Result{Outcome: provider.Success, Code: "APPROVED", Reference: reference.String(), Receipt: receiptOf(reference)}
 }
 
-// wallets is the adapter to this operator, as Till would have one.
-type wallets struct {
+// operatorClient is the adapter to this operator, as Till would have one.
+type operatorClient struct {
 	base   string
 	client *http.Client
 }
 
-var _ provider.Provider = (*wallets)(nil)
+var _ provider.Provider = (*operatorClient)(nil)
 
-func newWallets(base string) *wallets {
-	return &wallets{base: base, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 512, IdleConnTimeout: time.Minute}}}
+func newOperatorClient(base string) *operatorClient {
+	return &operatorClient{base: base, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 512, IdleConnTimeout: time.Minute}}}
 }
 
 // Submit implements provider.Provider.
-func (o *wallets) Submit(ctx context.Context, r provider.Request) (provider.Result, error) {
+func (o *operatorClient) Submit(ctx context.Context, r provider.Request) (provider.Result, error) {
 	body, err := json.Marshal(operatorRequest{r.Reference.String(), r.Phone, r.Amount.Value(), r.Amount.Currency})
 	if err != nil {
 		return provider.Result{}, err
@@ -198,7 +198,7 @@ func (o *wallets) Submit(ctx context.Context, r provider.Request) (provider.Resu
 }
 
 // Check implements provider.Provider.
-func (o *wallets) Check(ctx context.Context, q provider.Query) (provider.Result, error) {
+func (o *operatorClient) Check(ctx context.Context, q provider.Query) (provider.Result, error) {
 	status, a, err := o.call(ctx, http.MethodGet, "/requests/"+q.Reference.String(), nil)
 	switch {
 	case err != nil:
@@ -211,7 +211,7 @@ func (o *wallets) Check(ctx context.Context, q provider.Query) (provider.Result,
 	return successOf(q.Reference), nil
 }
 
-func (o *wallets) call(ctx context.Context, method, path string, body []byte) (status int, a operatorAnswer, err error) {
+func (o *operatorClient) call(ctx context.Context, method, path string, body []byte) (status int, a operatorAnswer, err error) {
 	req, err := http.NewRequestWithContext(ctx, method, o.base+path, bytes.NewReader(body))
 	if err != nil {
 		return 0, a, err
@@ -230,7 +230,7 @@ func (o *wallets) call(ctx context.Context, method, path string, body []byte) (s
 }
 
 // Traits implements provider.Provider.
-func (*wallets) Traits() provider.Traits {
+func (*operatorClient) Traits() provider.Traits {
 	return provider.Traits{
 		ClientReference: true, ApprovalWindow: 2 * time.Minute, SubmitTimeout: 5 * time.Second, CheckTimeout: 5 * time.Second,
 		NotFoundDelay: 500 * time.Millisecond, Poll: 100 * time.Millisecond, PollMax: time.Hour, Grace: time.Minute,
@@ -238,4 +238,4 @@ func (*wallets) Traits() provider.Traits {
 }
 
 // Fingerprint implements provider.Provider.
-func (*wallets) Fingerprint() string { return "bench" }
+func (*operatorClient) Fingerprint() string { return "bench" }

@@ -26,7 +26,7 @@ func TestOperator(t *testing.T) {
 	if err := p.awaitReady(t.Context(), time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	o := newWallets("http://" + addr)
+	o := newOperatorClient("http://" + addr)
 	reference := till.NewID(1)
 	check := func(want provider.Outcome) provider.Result {
 		t.Helper()

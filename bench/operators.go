@@ -61,21 +61,21 @@ func measureOperators(ctx context.Context, r *engineRun) error {
 	defer running.stop()
 	o := &outage{r: r}
 	var err error
-	if o.lost, err = running.add(r.in.serveServant(ctx, "serve-mtn")); err != nil {
+	if o.lost, err = running.add(r.in.serveHelper(ctx, "serve-mtn")); err != nil {
 		return err
 	}
-	if o.well, err = running.add(r.in.serveServant(ctx, "serve-mtn")); err != nil {
+	if o.well, err = running.add(r.in.serveHelper(ctx, "serve-mtn")); err != nil {
 		return err
 	}
-	site, err := r.newSite(ctx, "operators")
+	bed, err := r.newTestbed(ctx, "operators")
 	if err != nil {
 		return err
 	}
-	config, err := o.configure(ctx, site)
+	config, err := o.configure(ctx, bed)
 	if err != nil {
 		return err
 	}
-	if o.till, err = running.add(site.serve(ctx, "till", "--role", "all", "--config", config)); err != nil {
+	if o.till, err = running.add(bed.serve(ctx, "till", "--role", "all", "--config", config)); err != nil {
 		return err
 	}
 	for range dueRounds {
@@ -94,15 +94,15 @@ func measureOperators(ctx context.Context, r *engineRun) error {
 	for _, w := range []*waits{&f.Idle, &f.Down} {
 		w.P50Ms, w.P99Ms = spreadOf(w.p50), spreadOf(w.p99)
 	}
-	r.found(goalSubmits, o.submitRates)
-	r.found(goalOutage, ratios(f.Down.p99, f.Idle.p99))
+	r.record(goalSubmits, o.submitRates)
+	r.record(goalOutage, ratios(f.Down.p99, f.Idle.p99))
 	r.report.Operators = f
 	return nil
 }
 
 // configure makes the clients and a configuration that leads each to its
 // operator.
-func (o *outage) configure(ctx context.Context, s *site) (string, error) {
+func (o *outage) configure(ctx context.Context, s *testbed) (string, error) {
 	text := &bytes.Buffer{}
 	for name, secret := range map[string]string{"user": "c72025f5-5cd1-4630-99e4-8ba4722fad56", "key": "simulated-api-key", "sub": "simulated-collection-key"} {
 		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(secret), 0o600); err != nil {
@@ -139,7 +139,7 @@ func (o *outage) configure(ctx context.Context, s *site) (string, error) {
 
 // submits makes many payments at once and waits until the last was sent.
 func (o *outage) submits(ctx context.Context, counts bool) error {
-	if _, err := o.lost.askMTN(ctx, "anew"); err != nil {
+	if _, err := o.lost.mtnStats(ctx, "anew"); err != nil {
 		return err
 	}
 	cpu := o.till.cpu()
@@ -155,14 +155,14 @@ func (o *outage) submits(ctx context.Context, counts bool) error {
 	o.submitRates = append(o.submitRates, rate)
 	o.sent, o.cpu = o.sent+s.Submits, o.cpu+o.till.cpu()-cpu
 	o.operators.Connections = max(o.operators.Connections, s.Connections)
-	o.r.say("%-28s %8.0f/s over %d connections", "submits", rate, s.Connections)
+	o.r.logf("%-28s %8.0f/s over %d connections", "submits", rate, s.Connections)
 	return nil
 }
 
 // underOutage measures questions while the other operator does not answer:
 // what was sent to it is due to be asked about, and more comes.
 func (o *outage) underOutage(ctx context.Context) error {
-	if _, err := o.lost.askMTN(ctx, "down"); err != nil {
+	if _, err := o.lost.mtnStats(ctx, "down"); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -186,7 +186,7 @@ func (o *outage) underOutage(ctx context.Context) error {
 
 // due makes payments at a steady pace and waits until each was asked about.
 func (o *outage) due(ctx context.Context, name string, w *waits) error {
-	if _, err := o.well.askMTN(ctx, "anew"); err != nil {
+	if _, err := o.well.mtnStats(ctx, "anew"); err != nil {
 		return err
 	}
 	res, err := load.Open{BaseURL: "http://" + o.till.addr + "/v1", APIKey: o.wellKey, Rate: dueRate,
@@ -203,14 +203,14 @@ func (o *outage) due(ctx context.Context, name string, w *waits) error {
 	}
 	w.Asked += s.Asked
 	w.p50, w.p99 = append(w.p50, ms(s.P50)), append(w.p99, ms(s.P99))
-	o.r.say("%-28s p50 %.1f ms, p99 %.1f ms after it was due", "question, "+name, ms(s.P50), ms(s.P99))
+	o.r.logf("%-28s p50 %.1f ms, p99 %.1f ms after it was due", "question, "+name, ms(s.P50), ms(s.P99))
 	return nil
 }
 
 // awaitMTN returns what was counted once it is enough.
 func (p *process) awaitMTN(ctx context.Context, enough func(mtnStats) bool) (mtnStats, error) {
 	for end := time.Now().Add(operatorsWait); ; {
-		s, err := p.askMTN(ctx, "")
+		s, err := p.mtnStats(ctx, "")
 		switch {
 		case err != nil || enough(s):
 			return s, err

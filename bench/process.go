@@ -19,11 +19,11 @@ import (
 )
 
 const (
-	startTime   = 30 * time.Second       // what a server may take to be ready
-	stopTime    = 20 * time.Second       // and to end before it is killed
-	pollEvery   = 2 * time.Millisecond   // between two looks whether it is ready
-	settleTime  = 500 * time.Millisecond // after which a started server is idle
-	ticksPerSec = 100                    // of the CPU times in /proc, on every Linux
+	startTimeout      = 30 * time.Second       // what a server may take to be ready
+	stopTimeout       = 20 * time.Second       // and to end before it is killed
+	readyPollInterval = 2 * time.Millisecond   // between two looks whether it is ready
+	idleAfter         = 500 * time.Millisecond // after which a started server is idle
+	ticksPerSec       = 100                    // of the CPU times in /proc, on every Linux
 )
 
 // process is a server that was started and is to be stopped.
@@ -75,7 +75,7 @@ func start(ctx context.Context, name, addr, apiKey, logFile, program string, arg
 
 // awaitReady asks until it gets a good answer, and notes how long that took.
 func (p *process) awaitReady(ctx context.Context, began time.Time) error {
-	ctx, cancel := context.WithTimeout(ctx, startTime)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	for {
 		_, err := p.total(ctx, "")
@@ -88,7 +88,7 @@ func (p *process) awaitReady(ctx context.Context, began time.Time) error {
 			return fmt.Errorf("%w (last: %v)", ctx.Err(), err)
 		case <-p.done:
 			return fmt.Errorf("it ended: %v", p.err)
-		case <-time.After(pollEvery):
+		case <-time.After(readyPollInterval):
 		}
 	}
 }
@@ -99,7 +99,7 @@ func (p *process) settle(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-time.After(settleTime):
+	case <-time.After(idleAfter):
 	}
 	p.idle = p.memory("VmRSS")
 	return nil
@@ -145,7 +145,7 @@ func (p *process) stop() {
 	p.stdin.Close()
 	select {
 	case <-p.done:
-	case <-time.After(stopTime):
+	case <-time.After(stopTimeout):
 		p.cmd.Process.Kill()
 		<-p.done
 	}

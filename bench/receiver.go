@@ -20,13 +20,13 @@ import (
 // posted arrived for the first time.
 
 const (
-	bookWait = 2 * time.Minute       // for the last webhook of a round
-	bookLook = 20 * time.Millisecond // between two looks whether it has come
-	bodyHead = 256                   // bytes of a body that hold its time
+	arrivalsTimeout      = 2 * time.Minute       // for the last webhook of a round
+	arrivalsPollInterval = 20 * time.Millisecond // between two looks whether it has come
+	bodyHead             = 256                   // bytes of a body that hold its time
 )
 
-// book is what the receiver tells.
-type book struct {
+// arrivals is what the receiver reports.
+type arrivals struct {
 	Count int   `json:"count"` // distinct webhooks
 	Again int   `json:"again"` // came once more
 	Span  int64 `json:"span"`  // microseconds between the two arrivals that were asked for
@@ -94,7 +94,7 @@ func madeAt(head []byte) int64 {
 // arrivals, and with waits how long each webhook was on its way.
 func (r *receiver) show(w http.ResponseWriter, q *http.Request) {
 	r.mu.Lock()
-	b := book{Count: len(r.at), Again: r.again, Waits: []int{}}
+	b := arrivals{Count: len(r.at), Again: r.again, Waits: []int{}}
 	from, _ := strconv.Atoi(q.FormValue("from"))
 	to, _ := strconv.Atoi(q.FormValue("to"))
 	if from >= 1 && to > from && to <= len(r.at) {
@@ -146,17 +146,17 @@ func (p *process) call(ctx context.Context, method, path string, body []byte, wa
 	return json.Unmarshal(answer, into)
 }
 
-// newBook makes a receiver begin a new book.
-func (p *process) newBook(ctx context.Context) error {
+// resetArrivals makes a receiver begin a new book.
+func (p *process) resetArrivals(ctx context.Context) error {
 	return p.call(ctx, http.MethodDelete, "/book", nil, http.StatusOK, nil)
 }
 
-// fullBook waits until a receiver has got so many distinct webhooks and
+// awaitArrivals waits until a receiver has got so many distinct webhooks and
 // returns its book, with the time from the tenth part of them to the last:
 // whoever posts has begun by then.
-func (p *process) fullBook(ctx context.Context, want int) (b book, err error) {
+func (p *process) awaitArrivals(ctx context.Context, want int) (b arrivals, err error) {
 	path := fmt.Sprintf("/book?from=%d&to=%d", firstTimed(want), want)
-	for end := time.Now().Add(bookWait); ; {
+	for end := time.Now().Add(arrivalsTimeout); ; {
 		if err := p.call(ctx, http.MethodGet, path, nil, http.StatusOK, &b); err != nil {
 			return b, err
 		}
@@ -166,12 +166,12 @@ func (p *process) fullBook(ctx context.Context, want int) (b book, err error) {
 		case b.Count == want:
 			return b, nil
 		case time.Now().After(end):
-			return b, fmt.Errorf("the receiver got %d of %d webhooks in %v", b.Count, want, bookWait)
+			return b, fmt.Errorf("the receiver got %d of %d webhooks in %v", b.Count, want, arrivalsTimeout)
 		}
 		select {
 		case <-ctx.Done():
 			return b, ctx.Err()
-		case <-time.After(bookLook):
+		case <-time.After(arrivalsPollInterval):
 		}
 	}
 }
@@ -179,6 +179,6 @@ func (p *process) fullBook(ctx context.Context, want int) (b book, err error) {
 func firstTimed(want int) int { return max(1, want/10) }
 
 // rate returns how many arrived in a second, of so many.
-func (b *book) rate(want int) float64 {
+func (b *arrivals) rate(want int) float64 {
 	return float64(want-firstTimed(want)) / max(float64(b.Span), 1) * 1e6
 }

@@ -50,11 +50,11 @@ func TestReceiver(t *testing.T) {
 	r.mu.Lock()
 	r.at[1] = r.at[0] + 500
 	r.mu.Unlock()
-	b, err := p.fullBook(ctx, 2)
+	b, err := p.awaitArrivals(ctx, 2)
 	if err != nil || b.Count != 2 || b.Again != 1 || b.Span != 500 {
 		t.Fatalf("book %+v, error %v", b, err)
 	}
-	if _, err := p.fullBook(ctx, 1); err == nil {
+	if _, err := p.awaitArrivals(ctx, 1); err == nil {
 		t.Error("a webhook too many was not noticed")
 	}
 	if err := p.call(ctx, http.MethodGet, "/book?waits=1", nil, http.StatusOK, &b); err != nil || len(b.Waits) != 2 {
@@ -65,10 +65,10 @@ func TestReceiver(t *testing.T) {
 			t.Errorf("a webhook was %d µs on its way, where its event is a minute old", w)
 		}
 	}
-	if err := p.newBook(ctx); err != nil {
+	if err := p.resetArrivals(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if b, err := p.fullBook(ctx, 0); err != nil || b.Again != 0 {
+	if b, err := p.awaitArrivals(ctx, 0); err != nil || b.Again != 0 {
 		t.Errorf("a new book has %+v, error %v", b, err)
 	}
 	if err := p.call(ctx, http.MethodGet, "/nothing", nil, http.StatusOK, nil); err == nil {
@@ -77,7 +77,7 @@ func TestReceiver(t *testing.T) {
 }
 
 func TestBookRate(t *testing.T) {
-	b := book{Span: 500_000} // from the 10th to the 100th
+	b := arrivals{Span: 500_000} // from the 10th to the 100th
 	if got := b.rate(100); got != 180 {
 		t.Errorf("%v per second, want 180", got)
 	}

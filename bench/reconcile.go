@@ -29,37 +29,37 @@ const (
 // measureReconcile compares an operator's statement with the latest million
 // payments of the large database, by the shipped program.
 func measureReconcile(ctx context.Context, r *engineRun) error {
-	site, err := r.large(ctx)
+	bed, err := r.largeTestbed(ctx)
 	if err != nil {
 		return err
 	}
-	statement := filepath.Join(site.dir, "statement.csv")
-	lines, err := site.writeStatement(ctx, r.report.Seeding, statement)
+	statement := filepath.Join(bed.dir, "statement.csv")
+	lines, err := bed.writeStatement(ctx, r.report.Seeding, statement)
 	if err != nil {
 		return err
 	}
-	if err := r.db.tidy(ctx, site.name); err != nil {
+	if err := r.db.vacuum(ctx, bed.name); err != nil {
 		return err
 	}
-	r.say("wrote a statement of %d lines", lines)
+	r.logf("wrote a statement of %d lines", lines)
 	var times, memory []float64
 	for range reconcileRounds {
 		server := r.db.cpu()
-		took, cpu, peak, err := site.reconcile(ctx, statement, lines)
+		took, cpu, peak, err := bed.reconcile(ctx, statement, lines)
 		if err != nil {
 			return err
 		}
-		r.say("compared in %.1f s (%.1f s of CPU, %.1f s of the server's), %s at most", took.Seconds(), cpu.Seconds(), (r.db.cpu() - server).Seconds(), megabytes(peak))
+		r.logf("compared in %.1f s (%.1f s of CPU, %.1f s of the server's), %s at most", took.Seconds(), cpu.Seconds(), (r.db.cpu() - server).Seconds(), megabytes(peak))
 		times, memory = append(times, ms(took)), append(memory, float64(peak)/1e6)
 	}
-	r.found(goalReconcile, times)
-	r.found(goalReconcileM, memory)
+	r.record(goalReconcile, times)
+	r.record(goalReconcileM, memory)
 	return nil
 }
 
 // writeStatement writes what an operator would say of the latest payments, and
 // gives them what the comparison reads. It returns the number of lines.
-func (s *site) writeStatement(ctx context.Context, d *seeding, path string) (lines int64, err error) {
+func (s *testbed) writeStatement(ctx context.Context, d *seeding, path string) (lines int64, err error) {
 	st, err := s.open(ctx)
 	if err != nil {
 		return 0, err
@@ -116,7 +116,7 @@ func (s *site) writeStatement(ctx context.Context, d *seeding, path string) (lin
 
 // reconcile runs the comparison once and returns its time, CPU time and
 // peak memory.
-func (s *site) reconcile(ctx context.Context, statement string, lines int64) (took, cpu time.Duration, peak int64, err error) {
+func (s *testbed) reconcile(ctx context.Context, statement string, lines int64) (took, cpu time.Duration, peak int64, err error) {
 	cmd := exec.CommandContext(ctx, s.in.program, "reconcile", "--database", s.url, "--connection", seedConnection, "--statement", statement,
 		"--map", `amount_unit = "minor"`, "--output", filepath.Join(s.dir, "differences.csv"), "--json")
 	cmd.Env = plainEnv()

@@ -30,19 +30,19 @@ type report struct {
 
 // engineReport is what was found on one engine.
 type engineReport struct {
-	Engine     string      `json:"engine"`
-	Measures   []measure   `json:"measures"`
-	Creates    []figures   `json:"creates,omitempty"`
-	Alone      *alone      `json:"alone,omitempty"`
-	Settlement *settlement `json:"settlement,omitempty"`
-	Life       *life       `json:"life,omitempty"`
-	Seeding    *seeding    `json:"seeding,omitempty"`
-	Operators  *operators  `json:"operators,omitempty"`
-	Webhooks   *webhooks   `json:"webhooks,omitempty"`
-	Floods     *floods     `json:"floods,omitempty"`
-	Lists      *lists      `json:"lists,omitempty"`
-	Scale      []figures   `json:"scale,omitempty"`
-	Readiness  *readiness  `json:"readiness,omitempty"`
+	Engine     string        `json:"engine"`
+	Measures   []measure     `json:"measures"`
+	Creates    []figures     `json:"creates,omitempty"`
+	Alone      *singleCreate `json:"alone,omitempty"`
+	Settlement *settlement   `json:"settlement,omitempty"`
+	Life       *lifecycle    `json:"life,omitempty"`
+	Seeding    *seeding      `json:"seeding,omitempty"`
+	Operators  *operators    `json:"operators,omitempty"`
+	Webhooks   *webhooks     `json:"webhooks,omitempty"`
+	Floods     *floods       `json:"floods,omitempty"`
+	Lists      *lists        `json:"lists,omitempty"`
+	Scale      []figures     `json:"scale,omitempty"`
+	Readiness  *readiness    `json:"readiness,omitempty"`
 }
 
 type machine struct {
@@ -153,7 +153,7 @@ func printFigures(b *bytes.Buffer, sides []figures) {
 }
 
 // print renders whole lives and what each leaves behind.
-func (l *life) print(b *bytes.Buffer) {
+func (l *lifecycle) print(b *bytes.Buffer) {
 	fmt.Fprintf(b, "### Whole lives\n\n%d payments, %.0f per second (%.0f–%.0f) from the first request to the last success; "+
 		"creates alone %.0f per second. The load took %.0f %% of the time, the rest was waiting for the last to succeed. "+
 		"Peak memory %s.\n\n", l.Payments, l.PerSec.Median, l.PerSec.Min, l.PerSec.Max, l.Creates.RatePerSec.Median,
@@ -207,7 +207,7 @@ func megabytes(n int64) string {
 // write puts the report into a folder: its text, its figures and its plots,
 // all under one name.
 func (r *report) write(dir, name string) error {
-	r.complete()
+	r.fillGoals()
 	files := map[string][]byte{}
 	for plot, svg := range r.plots() {
 		files[name+"-"+plot+".svg"] = svg

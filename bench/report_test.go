@@ -92,14 +92,14 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// wholeReport returns a report with something in every part.
-func wholeReport() *report {
+// fullReport returns a report with something in every part.
+func fullReport() *report {
 	r := newReport(options{rounds: 2, seconds: 1, connections: 64, rows: 10_000_000})
 	for _, engine := range []string{engineSQLite, enginePostgres} {
 		e := &engineRun{report: &engineReport{Engine: engine}}
 		for i := range goals {
 			if must, _ := goals[i].limits(engine); must != 0 {
-				e.found(goals[i].name, []float64{must, must})
+				e.record(goals[i].name, []float64{must, must})
 			}
 		}
 		f := figures{Name: "till", RatePerSec: spread{100, 90, 110}, Quantiles: make([]float64, len(plotQuantiles))}
@@ -112,10 +112,10 @@ func wholeReport() *report {
 			}
 		}
 		l.summarise()
-		*e.report = engineReport{Engine: engine, Measures: e.report.Measures, Creates: []figures{f}, Alone: &alone{Sides: []figures{f}},
-			Settlement: &settlement{}, Life: &life{}, Operators: &operators{}, Seeding: &seeding{}, Lists: l, Floods: &floods{Sides: []*floodSide{{Name: "idle", P95Ms: spread{3, 2, 4}, Flood: map[string]int64{"429": 7}}}},
-			Webhooks: &webhooks{Creates: []figures{f}, Sides: []hookSide{{Name: sideBare, PerSec: spread{400, 300, 500}, SenderMicros: 5}},
-				Waits: []hooksWaits{{Name: sideTold, Events: 150, P50Ms: spread{2, 1, 3}, MaxMs: 9}}},
+		*e.report = engineReport{Engine: engine, Measures: e.report.Measures, Creates: []figures{f}, Alone: &singleCreate{Sides: []figures{f}},
+			Settlement: &settlement{}, Life: &lifecycle{}, Operators: &operators{}, Seeding: &seeding{}, Lists: l, Floods: &floods{Sides: []*floodSide{{Name: "idle", P95Ms: spread{3, 2, 4}, Flood: map[string]int64{"429": 7}}}},
+			Webhooks: &webhooks{Creates: []figures{f}, Sides: []hookSide{{Name: webhookBaselineName, PerSec: spread{400, 300, 500}, SenderMicros: 5}},
+				Waits: []hooksWaits{{Name: webhookRunName, Events: 150, P50Ms: spread{2, 1, 3}, MaxMs: 9}}},
 			Scale: []figures{f}, Readiness: &readiness{}}
 		r.Engines = append(r.Engines, e.report)
 	}
@@ -123,8 +123,8 @@ func wholeReport() *report {
 }
 
 func TestReport(t *testing.T) {
-	r := wholeReport()
-	r.complete()
+	r := fullReport()
+	r.fillGoals()
 	md := string(r.markdown("report"))
 	for _, want := range []string{
 		"| create at 10 million rows / at 10 thousand rows, cost per operation | PostgreSQL | 1.5 | 1.2 | **1.5** (1.5 – 1.5) | 2 | reached |",
@@ -159,7 +159,7 @@ func TestReport(t *testing.T) {
 }
 
 func TestSummarise(t *testing.T) {
-	l := wholeReport().Engines[0].Lists
+	l := fullReport().Engines[0].Lists
 	// One slow round of one page is in the ratios, not in the median.
 	if got := l.summarise(); !slices.Equal(got, []float64{2, 3, 30}) {
 		t.Errorf("ratios %v", got)
@@ -171,7 +171,7 @@ func TestSummarise(t *testing.T) {
 
 func TestNaiveInRound(t *testing.T) {
 	asked := map[int]int{}
-	for _, p := range wholeReport().Engines[0].Lists.Pages {
+	for _, p := range fullReport().Engines[0].Lists.Pages {
 		for round := range 3 {
 			if p.naiveInRound(round) {
 				asked[round]++

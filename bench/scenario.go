@@ -18,15 +18,15 @@ type scenario struct {
 // scenarios are all, in the order in which they run.
 var scenarios = []scenario{
 	{"creates", measureCreates},     // many connections: against a handler that stores nothing, batches of one, two instances
-	{"alone", measureAlone},         // one create at a time, against a flush of the disk
+	{"alone", measureSingleCreate},  // one create at a time, against a flush of the disk
 	{"settle", measureSettle},       // one hot client: many answers in a commit, against one
-	{"life", measureLife},           // from create to credited wallet, with an operator in another process
+	{"life", measureLifecycle},      // from create to credited wallet, with an operator in another process
 	{"operators", measureOperators}, // submits to a slow operator; questions to one while another is down
 	{"webhooks", measureWebhooks},   // a backlog to a receiver in another process, an idle system, a dead endpoint, creates with endpoints
 	{"floods", measureFloods},       // one client while somebody tries out keys, and while another sends all it can
 	{"lists", measureLists},         // pages of a long list, against count(*) and OFFSET
-	{"scale", measureScale},         // creates in a large database, against a small one
-	{"ready", measureReady},         // starts on a large database
+	{"scale", measureGrowth},        // creates in a large database, against a small one
+	{"ready", measureStartup},       // starts on a large database
 	{"reconcile", measureReconcile}, // a statement of a million lines; the last, because it adds to the large database
 }
 
@@ -45,8 +45,8 @@ type engineRun struct {
 	report *engineReport
 	out    io.Writer
 
-	seeded *site   // the large database, once somebody asked for it
-	sites  []*site // those of the scenario that runs
+	seeded   *testbed   // the large database, once somebody asked for it
+	testbeds []*testbed // those of the scenario that runs
 }
 
 // measureEngine runs the scenarios on one engine.
@@ -78,7 +78,7 @@ func measureEngine(ctx context.Context, o options, in *installation, engine stri
 // server has work for minutes with tables that were filled, and would do it
 // while the next scenario is measured.
 func (r *engineRun) clear(ctx context.Context) error {
-	for _, s := range r.sites {
+	for _, s := range r.testbeds {
 		if s == r.seeded {
 			continue
 		}
@@ -86,15 +86,15 @@ func (r *engineRun) clear(ctx context.Context) error {
 			return err
 		}
 	}
-	r.sites = nil
-	return r.db.settle(ctx)
+	r.testbeds = nil
+	return r.db.checkpoint(ctx)
 }
 
-// say shows how far the run has come.
-func (r *engineRun) say(format string, args ...any) { fmt.Fprintf(r.out, "   "+format+"\n", args...) }
+// logf shows how far the run has come.
+func (r *engineRun) logf(format string, args ...any) { fmt.Fprintf(r.out, "   "+format+"\n", args...) }
 
-// found records a ratio of the table, with what each round found.
-func (r *engineRun) found(goal string, rounds []float64) {
+// record records a ratio of the table, with what each round found.
+func (r *engineRun) record(goal string, rounds []float64) {
 	r.report.Measures = append(r.report.Measures, measure{Goal: goal, Rounds: len(rounds), Found: spreadOf(rounds)})
 }
 

@@ -15,9 +15,9 @@ import (
 	"till/server"
 )
 
-// servants are the hidden subcommands: servers that the benchmark starts as
+// helperServers are the hidden subcommands: servers that the benchmark starts as
 // processes of their own by running its own program once more.
-var servants = map[string]func(ctx context.Context, args []string) error{
+var helperServers = map[string]func(ctx context.Context, args []string) error{
 	"serve-base":     serveBase,
 	"serve-operator": serveOperator,
 	"serve-mtn":      serveMTN,
@@ -74,7 +74,7 @@ func serveTill(ctx context.Context, args []string) error {
 		return err
 	}
 	if *operator != "" {
-		c.Role, c.Operator = server.RoleAll, newWallets(*operator)
+		c.Role, c.Operator = server.RoleAll, newOperatorClient(*operator)
 	}
 	s, err := server.New(ctx, c)
 	if err != nil {
@@ -83,8 +83,8 @@ func serveTill(ctx context.Context, args []string) error {
 	return s.Run(ctx)
 }
 
-// serveOurselves starts Till as this program has it.
-func (s *site) serveOurselves(ctx context.Context, args ...string) (*process, error) {
+// serveOwnTill starts Till as this program has it.
+func (s *testbed) serveOwnTill(ctx context.Context, args ...string) (*process, error) {
 	addr, err := freeAddr()
 	if err != nil {
 		return nil, err
@@ -99,11 +99,11 @@ func (s *site) serveOurselves(ctx context.Context, args ...string) (*process, er
 
 // serveBase starts the handler that stores nothing.
 func (in *installation) serveBase(ctx context.Context) (*process, error) {
-	return in.serveServant(ctx, "serve-base")
+	return in.serveHelper(ctx, "serve-base")
 }
 
-// serveServant starts a subcommand that takes nothing but an address.
-func (in *installation) serveServant(ctx context.Context, name string) (*process, error) {
+// serveHelper starts a subcommand that takes nothing but an address.
+func (in *installation) serveHelper(ctx context.Context, name string) (*process, error) {
 	addr, err := freeAddr()
 	if err != nil {
 		return nil, err

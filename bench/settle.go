@@ -43,16 +43,16 @@ type settlement struct {
 func measureSettle(ctx context.Context, r *engineRun) error {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(runtime.NumCPU()))
 	defer debug.SetGCPercent(debug.SetGCPercent(servedGCPercent))
-	site, err := r.newSite(ctx, "settle")
+	bed, err := r.newTestbed(ctx, "settle")
 	if err != nil {
 		return err
 	}
-	s, err := site.open(ctx)
+	s, err := bed.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	client, err := site.client(ctx, s)
+	client, err := bed.client(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func measureSettle(ctx context.Context, r *engineRun) error {
 			rate, err := h.round(ctx, answers, batch, writers)
 			if counts && err == nil {
 				*rates = append(*rates, rate)
-				r.say("%-28s %8.0f/s", name, rate)
+				r.logf("%-28s %8.0f/s", name, rate)
 			}
 			return err
 		}
@@ -79,7 +79,7 @@ func measureSettle(ctx context.Context, r *engineRun) error {
 	if err != nil {
 		return err
 	}
-	r.found(goalSettle, ratios(batched, single))
+	r.record(goalSettle, ratios(batched, single))
 	r.report.Settlement = &settlement{Batch: settleBatch, Writers: writers, BatchedPerSec: spreadOf(batched), SinglePerSec: spreadOf(single)}
 	return h.check(ctx)
 }
@@ -94,7 +94,7 @@ type hotClient struct {
 
 func newHotClient(s *store.Store, client *till.Client) *hotClient {
 	return &hotClient{s: s, client: client, c: collect.New(collect.Config{
-		Store: s, Secret: make([]byte, 32), Connections: map[string]provider.Provider{"bench": &wallets{}},
+		Store: s, Secret: make([]byte, 32), Connections: map[string]provider.Provider{"bench": &operatorClient{}},
 		Route: func(till.Mode, string, string, string) string { return "bench" },
 	})}
 }

@@ -9,26 +9,26 @@ import (
 	"till/internal/load"
 )
 
-// alone is what one create at a time is made of.
-type alone struct {
+// singleCreate is what one create at a time is made of.
+type singleCreate struct {
 	FlushMs spread    `json:"flush_p50_ms"`
 	Sides   []figures `json:"sides"`
 }
 
-// measureAlone compares one create at a time with what it cannot do without:
+// measureSingleCreate compares one create at a time with what it cannot do without:
 // one flush of the same disk and one request that stores nothing.
-func measureAlone(ctx context.Context, r *engineRun) error {
+func measureSingleCreate(ctx context.Context, r *engineRun) error {
 	var running processes
 	defer running.stop()
 	base, err := running.add(r.in.serveBase(ctx))
 	if err != nil {
 		return err
 	}
-	site, err := r.newSite(ctx, "alone")
+	bed, err := r.newTestbed(ctx, "alone")
 	if err != nil {
 		return err
 	}
-	till, err := running.add(site.serve(ctx, "till"))
+	till, err := running.add(bed.serve(ctx, "till"))
 	if err != nil {
 		return err
 	}
@@ -38,14 +38,14 @@ func measureAlone(ctx context.Context, r *engineRun) error {
 	}
 	defer disk.close()
 	length := r.length() / createTurns
-	plain := &side{name: "nothing stored, alone", servers: []*process{base}, connections: 1, length: length, say: r.say}
-	durable := &side{name: "till, alone", servers: []*process{till}, db: r.db, connections: 1, length: length, say: r.say}
+	plain := &contender{name: "nothing stored, alone", servers: []*process{base}, connections: 1, length: length, say: r.logf}
+	durable := &contender{name: "till, alone", servers: []*process{till}, db: r.db, connections: 1, length: length, say: r.logf}
 	var flushes []float64
 	err = inTurns(ctx, createTurns*r.rounds, func(ctx context.Context, counts bool) error {
 		p50, err := disk.flush(ctx, length/2)
 		if counts {
 			flushes = append(flushes, ms(p50))
-			r.say("%-28s p50 %.3f ms", "a flush of 4 KiB", ms(p50))
+			r.logf("%-28s p50 %.3f ms", "a flush of 4 KiB", ms(p50))
 		}
 		return err
 	}, plain.round, durable.round)
@@ -56,9 +56,9 @@ func measureAlone(ctx context.Context, r *engineRun) error {
 	for i := range least {
 		least[i] = flushes[i] + plain.medians[i]
 	}
-	r.found(goalAlone, ratios(durable.medians, least))
-	r.report.Alone = &alone{FlushMs: spreadOf(flushes), Sides: []figures{plain.figures(), durable.figures()}}
-	return till.counts(ctx, durable.sent)
+	r.record(goalAlone, ratios(durable.medians, least))
+	r.report.Alone = &singleCreate{FlushMs: spreadOf(flushes), Sides: []figures{plain.figures(), durable.figures()}}
+	return till.checkTotal(ctx, durable.sent)
 }
 
 // disk is a file that is written to like a log whose space is there already.

@@ -12,17 +12,17 @@ type readiness struct {
 	IdleMemoryBytes spread `json:"idle_memory_bytes"`
 }
 
-// measureReady measures how long Till takes from the start of its process to
+// measureStartup measures how long Till takes from the start of its process to
 // its first good answer to a request with a key, and how much memory it holds
 // when idle.
-func measureReady(ctx context.Context, r *engineRun) error {
-	site, err := r.large(ctx)
+func measureStartup(ctx context.Context, r *engineRun) error {
+	bed, err := r.largeTestbed(ctx)
 	if err != nil {
 		return err
 	}
 	var times, memory []float64
 	for range readyStarts {
-		p, err := site.serve(ctx, "till")
+		p, err := bed.serve(ctx, "till")
 		if err != nil {
 			return err
 		}
@@ -31,11 +31,11 @@ func measureReady(ctx context.Context, r *engineRun) error {
 		if err != nil {
 			return err
 		}
-		r.say("ready in %.0f ms, %s idle", ms(p.readyIn), megabytes(p.idle))
+		r.logf("ready in %.0f ms, %s idle", ms(p.readyIn), megabytes(p.idle))
 		times, memory = append(times, ms(p.readyIn)), append(memory, float64(p.idle)/1e6)
 	}
-	r.found(goalReady, times)
-	r.found(goalIdle, memory)
+	r.record(goalReady, times)
+	r.record(goalIdle, memory)
 	r.report.Readiness = &readiness{Payments: r.rows, ReadyMs: spreadOf(times), IdleMemoryBytes: spreadOf(memory)}
 	return nil
 }

@@ -12,9 +12,9 @@ import (
 	"till/store"
 )
 
-// site is one database with one test client: a folder of its own, and a file
+// testbed is one database with one test client: a folder of its own, and a file
 // in it or a database of the run's PostgreSQL server.
-type site struct {
+type testbed struct {
 	in     *installation
 	db     *database
 	name   string // of the server's database
@@ -23,9 +23,9 @@ type site struct {
 	apiKey string
 }
 
-// newSite makes a database that holds nothing but a client.
-func (r *engineRun) newSite(ctx context.Context, name string) (*site, error) {
-	s := &site{in: r.in, db: r.db, name: name, dir: filepath.Join(r.in.dir, r.db.engine+"-"+name)}
+// newTestbed makes a database that holds nothing but a client.
+func (r *engineRun) newTestbed(ctx context.Context, name string) (*testbed, error) {
+	s := &testbed{in: r.in, db: r.db, name: name, dir: filepath.Join(r.in.dir, r.db.engine+"-"+name)}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func (r *engineRun) newSite(ctx context.Context, name string) (*site, error) {
 	if s.url, err = r.db.create(ctx, s.dir, name); err != nil {
 		return nil, err
 	}
-	r.sites = append(r.sites, s)
+	r.testbeds = append(r.testbeds, s)
 	if _, err := s.in.till(ctx, "migrate", "--database", s.url); err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (r *engineRun) newSite(ctx context.Context, name string) (*site, error) {
 }
 
 // remove drops the database, which nobody has open any more.
-func (s *site) remove(ctx context.Context) error {
+func (s *testbed) remove(ctx context.Context) error {
 	if err := s.db.drop(ctx, s.name); err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (s *site) remove(ctx context.Context) error {
 }
 
 // newClient makes a test client and returns its key.
-func (s *site) newClient(ctx context.Context, name string) (id till.ID, apiKey string, err error) {
+func (s *testbed) newClient(ctx context.Context, name string) (id till.ID, apiKey string, err error) {
 	b, err := s.in.till(ctx, "client", "create", "--name", name, "--mode", "test", "--database", s.url, "--json")
 	if err != nil {
 		return id, "", err
@@ -71,7 +71,7 @@ func (s *site) newClient(ctx context.Context, name string) (id till.ID, apiKey s
 // serve starts `till serve --role api` as it is shipped, but for the rate
 // limit, and without the second address, which another instance may hold. Of
 // flags that are there twice, the last holds.
-func (s *site) serve(ctx context.Context, name string, more ...string) (*process, error) {
+func (s *testbed) serve(ctx context.Context, name string, more ...string) (*process, error) {
 	addr, err := freeAddr()
 	if err != nil {
 		return nil, err
@@ -81,15 +81,15 @@ func (s *site) serve(ctx context.Context, name string, more ...string) (*process
 	return start(ctx, name, addr, s.apiKey, filepath.Join(s.dir, "till.log"), s.in.program, flags...)
 }
 
-func (s *site) secretFile() string { return filepath.Join(s.dir, "till.secret") }
+func (s *testbed) secretFile() string { return filepath.Join(s.dir, "till.secret") }
 
 // open opens the database in this process.
-func (s *site) open(ctx context.Context) (*store.Store, error) {
+func (s *testbed) open(ctx context.Context) (*store.Store, error) {
 	return store.Open(ctx, store.Config{Path: s.url, Readers: 1})
 }
 
 // client returns the one client.
-func (s *site) client(ctx context.Context, st *store.Store) (c *till.Client, err error) {
+func (s *testbed) client(ctx context.Context, st *store.Store) (c *till.Client, err error) {
 	err = st.View(ctx, func(tx *store.Tx) error {
 		clients, err := tx.Clients(ctx, till.ID{}, 2)
 		if err == nil && len(clients) != 1 {
@@ -117,7 +117,7 @@ type seeding struct {
 const seedDays = 90
 
 // seed fills the database with payments of the last days by SQL.
-func (s *site) seed(ctx context.Context, rows int64, say func(string, ...any)) (*seeding, error) {
+func (s *testbed) seed(ctx context.Context, rows int64, say func(string, ...any)) (*seeding, error) {
 	st, err := s.open(ctx)
 	if err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func (s *site) seed(ctx context.Context, rows int64, say func(string, ...any)) (
 	}})
 	st.Close()
 	if err == nil {
-		err = s.db.tidy(ctx, s.name)
+		err = s.db.vacuum(ctx, s.name)
 	}
 	if err != nil {
 		return nil, err
@@ -148,17 +148,17 @@ func (s *site) seed(ctx context.Context, rows int64, say func(string, ...any)) (
 	return d, nil
 }
 
-// large returns the database of so many rows as the flags ask for. It is made
+// largeTestbed returns the database of so many rows as the flags ask for. It is made
 // once and shared.
-func (r *engineRun) large(ctx context.Context) (*site, error) {
+func (r *engineRun) largeTestbed(ctx context.Context) (*testbed, error) {
 	if r.seeded != nil {
 		return r.seeded, nil
 	}
-	s, err := r.newSite(ctx, "large")
+	s, err := r.newTestbed(ctx, "large")
 	if err != nil {
 		return nil, err
 	}
-	if r.report.Seeding, err = s.seed(ctx, r.rows, r.say); err != nil {
+	if r.report.Seeding, err = s.seed(ctx, r.rows, r.logf); err != nil {
 		return nil, err
 	}
 	r.seeded = s

@@ -16,10 +16,10 @@ import (
 	"till/webhook"
 )
 
-// bare posts the same signed bytes as the last backlog of a side by a loop of
+// webhookBaseline posts the same signed bytes as the last backlog of a webhookRun by a loop of
 // net/http, and nothing else.
-type bare struct {
-	like   *told
+type webhookBaseline struct {
+	like   *webhookRun
 	client *http.Client
 	costs  postCosts
 	rates  []float64
@@ -31,11 +31,11 @@ type signed struct {
 	body   []byte
 }
 
-func newBare(like *told) *bare {
-	return &bare{like: like, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: hookPosts, DisableCompression: true}}}
+func newWebhookBaseline(like *webhookRun) *webhookBaseline {
+	return &webhookBaseline{like: like, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: hookPosts, DisableCompression: true}}}
 }
 
-func (b *bare) round(ctx context.Context, counts bool) error {
+func (b *webhookBaseline) round(ctx context.Context, counts bool) error {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(runtime.NumCPU()))
 	defer debug.SetGCPercent(debug.SetGCPercent(servedGCPercent))
 	all, err := b.read(ctx)
@@ -43,7 +43,7 @@ func (b *bare) round(ctx context.Context, counts bool) error {
 		return err
 	}
 	receiver := b.like.receiver
-	if err := receiver.newBook(ctx); err != nil {
+	if err := receiver.resetArrivals(ctx); err != nil {
 		return err
 	}
 	sender, taking := selfCPU(), receiver.cpu()
@@ -51,20 +51,20 @@ func (b *bare) round(ctx context.Context, counts bool) error {
 		return err
 	}
 	sender, taking = selfCPU()-sender, receiver.cpu()-taking
-	got, err := receiver.fullBook(ctx, len(all))
+	got, err := receiver.awaitArrivals(ctx, len(all))
 	if err != nil {
 		return err
 	}
 	if counts {
 		b.costs.add(len(all), sender, 0, taking)
 		b.rates = append(b.rates, got.rate(len(all)))
-		b.like.r.say("%-28s %8.0f/s", "bare loop", got.rate(len(all)))
+		b.like.r.logf("%-28s %8.0f/s", "bare loop", got.rate(len(all)))
 	}
 	return nil
 }
 
 // read returns the backlog as it goes over the wire.
-func (b *bare) read(ctx context.Context) (all []signed, err error) {
+func (b *webhookBaseline) read(ctx context.Context) (all []signed, err error) {
 	err = b.like.s.View(ctx, func(tx *store.Tx) error {
 		for after := b.like.from; after < b.like.to; {
 			rows, err := tx.EventBodies(ctx, b.like.h.client.ID, after, 1000)
@@ -85,7 +85,7 @@ func (b *bare) read(ctx context.Context) (all []signed, err error) {
 	return all, err
 }
 
-func (b *bare) sign(e *store.EventRow) signed {
+func (b *webhookBaseline) sign(e *store.EventRow) signed {
 	body := e.AppendJSON(nil)
 	h := webhook.Sign(e.ID().String(), time.Now(), body, b.like.secret)
 	h.Set("Content-Type", "application/json")
@@ -94,7 +94,7 @@ func (b *bare) sign(e *store.EventRow) signed {
 }
 
 // post posts everything, so many at once as Till does to one endpoint.
-func (b *bare) post(ctx context.Context, url string, all []signed) error {
+func (b *webhookBaseline) post(ctx context.Context, url string, all []signed) error {
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	errs := make([]error, hookPosts)
@@ -114,7 +114,7 @@ func (b *bare) post(ctx context.Context, url string, all []signed) error {
 	return nil
 }
 
-func (b *bare) postOne(ctx context.Context, url string, s *signed) error {
+func (b *webhookBaseline) postOne(ctx context.Context, url string, s *signed) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(s.body))
 	if err != nil {
 		return err

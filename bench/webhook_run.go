@@ -34,12 +34,12 @@ func (p *process) register(ctx context.Context, apiKey, url string) (webhook.Sec
 	return webhook.ParseSecret(made.Secret)
 }
 
-// told is a side of the comparison: Till with an endpoint that is sent a
+// webhookRun is a contender: Till with an endpoint that is sent a
 // backlog of events.
-type told struct {
+type webhookRun struct {
 	name     string
 	r        *engineRun
-	site     *site
+	testbed  *testbed
 	s        *store.Store
 	h        *hotClient
 	receiver *process
@@ -61,37 +61,37 @@ type postCosts struct {
 	sender, database, taking time.Duration
 }
 
-// newTold makes a database with an endpoint at the receiver. If deadEvents is
+// newWebhookRun makes a database with an endpoint at the receiver. If deadEvents is
 // not 0, another client has so many events and an endpoint that nobody listens
 // at.
-func (r *engineRun) newTold(ctx context.Context, name, folder string, receiver *process, deadEvents int) (*told, error) {
-	site, err := r.newSite(ctx, folder)
+func (r *engineRun) newWebhookRun(ctx context.Context, name, folder string, receiver *process, deadEvents int) (*webhookRun, error) {
+	bed, err := r.newTestbed(ctx, folder)
 	if err != nil {
 		return nil, err
 	}
-	t := &told{name: name, r: r, site: site, receiver: receiver}
-	if t.s, err = site.open(ctx); err != nil {
+	t := &webhookRun{name: name, r: r, testbed: bed, receiver: receiver}
+	if t.s, err = bed.open(ctx); err != nil {
 		return nil, err
 	}
-	client, err := site.client(ctx, t.s)
+	client, err := bed.client(ctx, t.s)
 	if err != nil {
 		return t, err
 	}
 	t.h = newHotClient(t.s, client)
-	p, err := site.serve(ctx, "till", allowLoopback...)
+	p, err := bed.serve(ctx, "till", allowLoopback...)
 	if err != nil {
 		return t, err
 	}
 	defer p.stop()
-	if t.secret, err = p.register(ctx, site.apiKey, hooksURL(receiver.addr)); err != nil || deadEvents == 0 {
+	if t.secret, err = p.register(ctx, bed.apiKey, hooksURL(receiver.addr)); err != nil || deadEvents == 0 {
 		return t, err
 	}
 	return t, t.addDead(ctx, p, deadEvents)
 }
 
 // addDead adds the other client.
-func (t *told) addDead(ctx context.Context, p *process, events int) error {
-	id, apiKey, err := t.site.newClient(ctx, "dead")
+func (t *webhookRun) addDead(ctx context.Context, p *process, events int) error {
+	id, apiKey, err := t.testbed.newClient(ctx, "dead")
 	if err != nil {
 		return err
 	}
@@ -113,11 +113,11 @@ func (t *told) addDead(ctx context.Context, p *process, events int) error {
 	if err := newHotClient(t.s, client).fill(ctx, events); err != nil {
 		return err
 	}
-	t.r.say("%d events of a dead endpoint in %.0f s", events, time.Since(began).Seconds())
-	return t.site.db.tidy(ctx, t.site.name)
+	t.r.logf("%d events of a dead endpoint in %.0f s", events, time.Since(began).Seconds())
+	return t.testbed.db.vacuum(ctx, t.testbed.name)
 }
 
-func (t *told) close(ctx context.Context) {
+func (t *webhookRun) close(ctx context.Context) {
 	if t == nil {
 		return
 	}
@@ -142,7 +142,7 @@ func (h *hotClient) fill(ctx context.Context, events int) error {
 }
 
 // logEnd returns the sequence of the client's last event.
-func (t *told) logEnd(ctx context.Context) (last int64, err error) {
+func (t *webhookRun) logEnd(ctx context.Context) (last int64, err error) {
 	err = t.s.View(ctx, func(tx *store.Tx) (err error) {
 		last, _, err = tx.LogEnd(ctx, t.h.client.ID)
 		return err
@@ -153,7 +153,7 @@ func (t *told) logEnd(ctx context.Context) (last int64, err error) {
 // round makes a backlog while nobody works, then starts Till, as it is
 // shipped, and waits until the receiver has it all. In a round that counts the
 // idle system is measured then.
-func (t *told) round(ctx context.Context, counts bool) (err error) {
+func (t *webhookRun) round(ctx context.Context, counts bool) (err error) {
 	if t.from, err = t.logEnd(ctx); err != nil {
 		return err
 	}
@@ -163,17 +163,17 @@ func (t *told) round(ctx context.Context, counts bool) (err error) {
 	if t.to, err = t.logEnd(ctx); err != nil {
 		return err
 	}
-	if err := t.receiver.newBook(ctx); err != nil {
+	if err := t.receiver.resetArrivals(ctx); err != nil {
 		return err
 	}
 	database, taking := t.r.db.cpu(), t.receiver.cpu()
-	p, err := t.site.serve(ctx, "till", append([]string{"--role", "all"}, allowLoopback...)...)
+	p, err := t.testbed.serve(ctx, "till", append([]string{"--role", "all"}, allowLoopback...)...)
 	if err != nil {
 		return err
 	}
 	defer p.stop()
 	want := int(t.to - t.from)
-	b, err := t.receiver.fullBook(ctx, want)
+	b, err := t.receiver.awaitArrivals(ctx, want)
 	if err != nil {
 		return fmt.Errorf("%s: %w%s", t.name, err, p.tail())
 	}
@@ -183,7 +183,7 @@ func (t *told) round(ctx context.Context, counts bool) (err error) {
 	t.again += b.Again
 	t.costs.add(want, p.cpu(), t.r.db.cpu()-database, t.receiver.cpu()-taking)
 	t.rates = append(t.rates, b.rate(want))
-	t.r.say("%-28s %8.0f/s", t.name, b.rate(want))
+	t.r.logf("%-28s %8.0f/s", t.name, b.rate(want))
 	err = t.idle(ctx, p)
 	t.memory = max(t.memory, p.memory("VmHWM"))
 	return err
@@ -198,8 +198,8 @@ func (c *postCosts) add(n int, sender, database, taking time.Duration) {
 
 // idle makes payments one at a time, with pauses, and measures how long each
 // event takes from the time in it to its first byte at the receiver.
-func (t *told) idle(ctx context.Context, p *process) error {
-	if err := t.receiver.newBook(ctx); err != nil {
+func (t *webhookRun) idle(ctx context.Context, p *process) error {
+	if err := t.receiver.resetArrivals(ctx); err != nil {
 		return err
 	}
 	before, err := t.logEnd(ctx)
@@ -221,10 +221,10 @@ func (t *told) idle(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
-	if _, err := t.receiver.fullBook(ctx, int(after-before)); err != nil {
+	if _, err := t.receiver.awaitArrivals(ctx, int(after-before)); err != nil {
 		return fmt.Errorf("%s, idle: %w%s", t.name, err, p.tail())
 	}
-	var b book
+	var b arrivals
 	if err := t.receiver.call(ctx, http.MethodGet, "/book?waits=1", nil, http.StatusOK, &b); err != nil {
 		return err
 	}
@@ -235,6 +235,6 @@ func (t *told) idle(ctx context.Context, p *process) error {
 	t.again += b.Again
 	t.waits.Merge(&h)
 	t.p50, t.p99 = append(t.p50, ms(h.Quantile(0.5))), append(t.p99, ms(h.Quantile(0.99)))
-	t.r.say("%-28s p50 %.2f ms, p99 %.2f ms, %d events", t.name+", idle", ms(h.Quantile(0.5)), ms(h.Quantile(0.99)), h.N)
+	t.r.logf("%-28s p50 %.2f ms, p99 %.2f ms, %d events", t.name+", idle", ms(h.Quantile(0.5)), ms(h.Quantile(0.99)), h.N)
 	return nil
 }

@@ -18,9 +18,9 @@ const (
 
 // The sides of the comparison.
 const (
-	sideBare   = "bare loop"
-	sideTold   = "till"
-	sideBeside = "till beside a dead one"
+	webhookBaselineName = "bare loop"
+	webhookRunName      = "till"
+	besideDeadName      = "till beside a dead one"
 )
 
 // deadEvents returns how many events wait for the dead endpoint.
@@ -64,7 +64,7 @@ type hooksWaits struct {
 func measureWebhooks(ctx context.Context, r *engineRun) error {
 	var running processes
 	defer running.stop()
-	receiver, err := running.add(r.in.serveServant(ctx, "serve-receiver"))
+	receiver, err := running.add(r.in.serveHelper(ctx, "serve-receiver"))
 	if err != nil {
 		return err
 	}
@@ -81,26 +81,26 @@ func measureWebhooks(ctx context.Context, r *engineRun) error {
 
 // measurePosts compares those that post.
 func (w *webhooks) measurePosts(ctx context.Context, r *engineRun, receiver *process) error {
-	alone, err := r.newTold(ctx, sideTold, "told", receiver, 0)
+	alone, err := r.newWebhookRun(ctx, webhookRunName, "told", receiver, 0)
 	defer alone.close(ctx)
 	if err != nil {
 		return err
 	}
-	beside, err := r.newTold(ctx, sideBeside, "beside", receiver, w.DeadEvents)
+	beside, err := r.newWebhookRun(ctx, besideDeadName, "beside", receiver, w.DeadEvents)
 	defer beside.close(ctx)
 	if err != nil {
 		return err
 	}
-	loop := newBare(alone)
+	loop := newWebhookBaseline(alone)
 	defer loop.client.CloseIdleConnections()
 	if err := inTurns(ctx, r.rounds, alone.round, loop.round, beside.round); err != nil {
 		return err
 	}
-	r.found(goalHooks, ratios(alone.rates, loop.rates))
-	r.found(goalHookWait, alone.p99)
-	r.found(goalHookDead, ratios(beside.rates, alone.rates))
-	w.Sides = append(w.Sides, loop.costs.side(sideBare, loop.rates))
-	for _, t := range []*told{alone, beside} {
+	r.record(goalHooks, ratios(alone.rates, loop.rates))
+	r.record(goalHookWait, alone.p99)
+	r.record(goalHookDead, ratios(beside.rates, alone.rates))
+	w.Sides = append(w.Sides, loop.costs.side(webhookBaselineName, loop.rates))
+	for _, t := range []*webhookRun{alone, beside} {
 		s := t.costs.side(t.name, t.rates)
 		s.Again, s.PeakMemoryBytes = t.again, t.memory
 		w.Sides = append(w.Sides, s)
@@ -120,33 +120,33 @@ func (c *postCosts) side(name string, rates []float64) hookSide {
 func (w *webhooks) measureCreates(ctx context.Context, r *engineRun, receiver *process) error {
 	var running processes
 	defer running.stop()
-	var sides []*side
+	var sides []*contender
 	for _, c := range []struct {
 		name, folder string
 		endpoints    int
 	}{{"no endpoint", "untold", 0}, {fmt.Sprint(createHooks, " endpoints"), "thrice", createHooks}} {
-		site, err := r.newSite(ctx, c.folder)
+		bed, err := r.newTestbed(ctx, c.folder)
 		if err != nil {
 			return err
 		}
-		p, err := running.add(site.serve(ctx, "till", allowLoopback...))
+		p, err := running.add(bed.serve(ctx, "till", allowLoopback...))
 		if err != nil {
 			return err
 		}
 		for range c.endpoints {
-			if _, err := p.register(ctx, site.apiKey, hooksURL(receiver.addr)); err != nil {
+			if _, err := p.register(ctx, bed.apiKey, hooksURL(receiver.addr)); err != nil {
 				return err
 			}
 		}
-		sides = append(sides, &side{name: c.name, servers: []*process{p}, db: r.db, length: r.length() / 2})
+		sides = append(sides, &contender{name: c.name, servers: []*process{p}, db: r.db, length: r.length() / 2})
 	}
-	if err := r.turn(ctx, r.rounds, sides...); err != nil {
+	if err := r.runInTurns(ctx, r.rounds, sides...); err != nil {
 		return err
 	}
-	r.found(goalHookCreate, ratios(sides[1].rates, sides[0].rates))
+	r.record(goalHookCreate, ratios(sides[1].rates, sides[0].rates))
 	for _, s := range sides {
 		w.Creates = append(w.Creates, s.figures())
-		if err := s.servers[0].counts(ctx, s.sent); err != nil {
+		if err := s.servers[0].checkTotal(ctx, s.sent); err != nil {
 			return err
 		}
 	}
