@@ -55,12 +55,12 @@ func measureLifecycle(ctx context.Context, r *engineRun) error {
 	if err != nil {
 		return err
 	}
-	bed, err := r.newTestbed(ctx, "life")
+	w, err := r.newLifecycle(ctx, "life", operator)
 	if err != nil {
 		return err
 	}
-	till, err := running.add(bed.serveOwnTill(ctx, "-operator", "http://"+operator.addr))
-	if err != nil {
+	defer w.s.Close()
+	if w.till, err = running.add(w.bed.serveOwnTill(ctx, "-operator", "http://"+operator.addr)); err != nil {
 		return err
 	}
 	other, err := r.newTestbed(ctx, "births")
@@ -72,28 +72,23 @@ func measureLifecycle(ctx context.Context, r *engineRun) error {
 		return err
 	}
 	creates := &contender{name: "creates only", servers: []*process{plain}, db: r.db, connections: r.connections, length: lifecycleRoundFactor * r.length(), say: r.logf}
-	w := &fullLifecycle{r: r, till: till, operator: operator}
-	if w.s, err = bed.open(ctx); err != nil {
-		return err
-	}
-	defer w.s.Close()
 	if err := inTurns(ctx, lifecycleTurns*r.rounds, creates.round, w.round); err != nil {
 		return err
 	}
 	r.record(goalLife, ratios(w.rates, creates.rates))
-	r.record(goalLifeMemory, []float64{float64(till.memory("VmHWM")) / 1e6})
+	r.record(goalLifeMemory, []float64{float64(w.till.memory("VmHWM")) / 1e6})
 	l := &w.lifecycle
-	l.PerSec, l.LoadShare, l.Creates, l.PeakMemoryBytes = spreadOf(w.rates), spreadOf(w.shares), creates.figures(), till.memory("VmHWM")
+	l.PerSec, l.LoadShare, l.Creates, l.PeakMemoryBytes = spreadOf(w.rates), spreadOf(w.shares), creates.figures(), w.till.memory("VmHWM")
 	n := float64(max(l.Payments, 1))
 	l.LogBytes, l.WrittenBytes = float64(w.log)/n, float64(w.written)/n
-	l.Micros = lifecycleCosts{micros(w.cpu) / n, micros(w.database) / n, micros(w.operatorCPU) / n}
+	l.Micros = w.costs()
 	r.report.Life = l
 
 	// Only a clean stop brings the write-ahead log home into the file.
-	if err := till.checkTotal(ctx, w.made); err != nil {
+	if err := w.till.checkTotal(ctx, w.made); err != nil {
 		return err
 	}
-	till.stop()
+	w.till.stop()
 	l.Tables, err = w.s.Sizes(ctx)
 	for _, t := range l.Tables {
 		l.DatabaseBytes += float64(t.Bytes) / float64(max(w.made, 1))
@@ -104,8 +99,11 @@ func measureLifecycle(ctx context.Context, r *engineRun) error {
 // fullLifecycle is the contender that runs payments from create to credited wallet.
 type fullLifecycle struct {
 	r              *engineRun
+	name           string
+	bed            *testbed
 	s              *store.Store
 	till, operator *process
+	worker         *process // nil: till also works
 
 	lifecycle
 	rates, shares              []float64
@@ -114,13 +112,37 @@ type fullLifecycle struct {
 	cpu, database, operatorCPU time.Duration
 }
 
+// newLifecycle makes a database for whole lives; its servers are the caller's to start.
+func (r *engineRun) newLifecycle(ctx context.Context, name string, operator *process) (*fullLifecycle, error) {
+	bed, err := r.newTestbed(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	s, err := bed.open(ctx)
+	return &fullLifecycle{r: r, name: name, bed: bed, s: s, operator: operator}, err
+}
+
+// tillCPU is the CPU time of Till's processes.
+func (w *fullLifecycle) tillCPU() time.Duration {
+	if w.worker == nil {
+		return w.till.cpu()
+	}
+	return w.till.cpu() + w.worker.cpu()
+}
+
+// costs are those of one payment.
+func (w *fullLifecycle) costs() lifecycleCosts {
+	n := float64(max(w.Payments, 1))
+	return lifecycleCosts{micros(w.cpu) / n, micros(w.database) / n, micros(w.operatorCPU) / n}
+}
+
 // round makes payments for some time and waits until the last has succeeded.
 func (w *fullLifecycle) round(ctx context.Context, counts bool) error {
 	log, err := w.s.LogBytes(ctx)
 	if err != nil {
 		return err
 	}
-	cpu, database, operator, written := w.till.cpu(), w.r.db.cpu(), w.operator.cpu(), w.till.written()
+	cpu, database, operator, written := w.tillCPU(), w.r.db.cpu(), w.operator.cpu(), w.till.written()
 	began := time.Now()
 	res, err := load.Closed{Addr: w.till.addr, APIKey: w.till.apiKey, Connections: w.r.connections, Duration: lifecycleRoundFactor * w.r.length()}.Run(ctx)
 	w.made += res.Accepted
@@ -138,7 +160,7 @@ func (w *fullLifecycle) round(ctx context.Context, counts bool) error {
 	if err != nil {
 		return err
 	}
-	w.cpu += w.till.cpu() - cpu
+	w.cpu += w.tillCPU() - cpu
 	w.database += w.r.db.cpu() - database
 	w.operatorCPU += w.operator.cpu() - operator
 	w.log += after - log
@@ -146,7 +168,7 @@ func (w *fullLifecycle) round(ctx context.Context, counts bool) error {
 	w.Payments += res.Accepted
 	w.rates = append(w.rates, float64(res.Accepted)/took.Seconds())
 	w.shares = append(w.shares, res.Elapsed.Seconds()/took.Seconds())
-	w.r.logf("%-28s %8.0f/s, the last %.1f s after the load", "whole lives", w.rates[len(w.rates)-1], (took - res.Elapsed).Seconds())
+	w.r.logf("%-28s %8.0f/s, the last %.1f s after the load", "whole lives: "+w.name, w.rates[len(w.rates)-1], (took - res.Elapsed).Seconds())
 	return nil
 }
 

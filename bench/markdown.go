@@ -57,6 +57,9 @@ just enough HTTP, because it shares Till's cores. A round creates under full loa
 all of that time counts. Creates go before the engine's work, so the backlog of a round is worked off after it. The rounds are twice as many as
 elsewhere.
 
+**API and worker.** Whole lives on PostgreSQL, with two processes that share one database: one serves requests, the other calls operators.
+They take turns with one process that does both, on a database of its own.
+
 **Calls to operators.** Two clients' payments go through the shipped adapter of MTN MoMo to two simulators in processes of their own, which
 take 50 ms for every answer. A round of submits is %d payments made under full load, from the arrival of the first send to that of
 the last. Questions are due twelve seconds after the operator's answer, as the adapter says; how late they are is from then to

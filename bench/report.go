@@ -36,6 +36,7 @@ type engineReport struct {
 	Alone      *singleCreate `json:"alone,omitempty"`
 	Settlement *settlement   `json:"settlement,omitempty"`
 	Life       *lifecycle    `json:"life,omitempty"`
+	Deployment *deployment   `json:"deployment,omitempty"`
 	Seeding    *seeding      `json:"seeding,omitempty"`
 	Operators  *operators    `json:"operators,omitempty"`
 	Webhooks   *webhooks     `json:"webhooks,omitempty"`
@@ -117,6 +118,9 @@ func (e *engineReport) print(b *bytes.Buffer) {
 	}
 	if e.Life != nil {
 		e.Life.print(b)
+	}
+	if e.Deployment != nil {
+		e.Deployment.print(b)
 	}
 	if e.Operators != nil {
 		e.Operators.print(b)

@@ -17,17 +17,18 @@ type scenario struct {
 
 // scenarios are all, in the order in which they run.
 var scenarios = []scenario{
-	{"creates", measureCreates},     // many connections: against a handler that stores nothing, batches of one, two instances
-	{"alone", measureSingleCreate},  // one create at a time, against a flush of the disk
-	{"settle", measureSettle},       // one hot client: many answers in a commit, against one
-	{"life", measureLifecycle},      // from create to credited wallet, with an operator in another process
-	{"operators", measureOperators}, // submits to a slow operator; questions to one while another is down
-	{"webhooks", measureWebhooks},   // a backlog to a receiver in another process, an idle system, a dead endpoint, creates with endpoints
-	{"floods", measureFloods},       // one client while somebody tries out keys, and while another sends all it can
-	{"lists", measureLists},         // pages of a long list, against count(*) and OFFSET
-	{"scale", measureGrowth},        // creates in a large database, against a small one
-	{"ready", measureStartup},       // starts on a large database
-	{"reconcile", measureReconcile}, // a statement of a million lines; the last, because it adds to the large database
+	{"creates", measureCreates},       // many connections: against a handler that stores nothing, batches of one, two instances
+	{"alone", measureSingleCreate},    // one create at a time, against a flush of the disk
+	{"settle", measureSettle},         // one hot client: many answers in a commit, against one
+	{"life", measureLifecycle},        // from create to credited wallet, with an operator in another process
+	{"deployment", measureDeployment}, // the same with api and worker as two processes, on PostgreSQL
+	{"operators", measureOperators},   // submits to a slow operator; questions to one while another is down
+	{"webhooks", measureWebhooks},     // a backlog to a receiver in another process, an idle system, a dead endpoint, creates with endpoints
+	{"floods", measureFloods},         // one client while somebody tries out keys, and while another sends all it can
+	{"lists", measureLists},           // pages of a long list, against count(*) and OFFSET
+	{"scale", measureGrowth},          // creates in a large database, against a small one
+	{"ready", measureStartup},         // starts on a large database
+	{"reconcile", measureReconcile},   // a statement of a million lines; the last, because it adds to the large database
 }
 
 func scenarioNames() (names []string) {

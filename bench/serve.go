@@ -69,6 +69,7 @@ func serveTill(ctx context.Context, args []string) error {
 	f.StringVar(&c.Database, "database", "", "database")
 	f.StringVar(&c.SecretFile, "secret", "", "file of the secret")
 	f.IntVar(&c.MaxBatch, "batch", 0, "creates in a commit, 0 for as many as wait")
+	role := f.String("role", "", "all, api or worker; without it api, or all where there is an operator")
 	operator := f.String("operator", "", "URL of the operator; with one, it also works")
 	if err := f.Parse(args); err != nil {
 		return err
@@ -76,9 +77,15 @@ func serveTill(ctx context.Context, args []string) error {
 	if *operator != "" {
 		c.Role, c.Operator = server.RoleAll, newOperatorClient(*operator)
 	}
+	if *role != "" {
+		c.Role = server.Role(*role)
+	}
 	s, err := server.New(ctx, c)
 	if err != nil {
 		return err
+	}
+	if c.Role == server.RoleWorker { // it serves no requests, and start waits for an answer
+		go serveUntil(ctx, []string{c.Listen}, http.HandlerFunc(emptyList))
 	}
 	return s.Run(ctx)
 }
