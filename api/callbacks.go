@@ -174,7 +174,7 @@ func (c *call) stray(connection string, door *Door, f *store.Found, told provide
 		c.s.Log.Warn("a callback is about something that is not here", words...)
 		return nil
 	}
-	here, fresh, err := c.s.Strays.Saw(c.r.Context(), s, body)
+	here, fresh, err := c.s.Strays.Record(c.r.Context(), s, body)
 	switch {
 	case err != nil:
 		return err

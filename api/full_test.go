@@ -101,7 +101,7 @@ func fill(t *testing.T, database store.Config) {
 		return n
 	}
 	before := stored()
-	if n, err := books.Fold(t.Context(), w.store, w.store.Now()+2*till.Hour); err != nil || n == 0 {
+	if n, err := books.RollUp(t.Context(), w.store, w.store.Now()+2*till.Hour); err != nil || n == 0 {
 		t.Fatalf("folded %d, %v", n, err)
 	}
 	if after := stored(); after != before || before < 64<<10 || before > 96<<10 {

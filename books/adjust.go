@@ -19,8 +19,8 @@ type Adjustment struct {
 	By     string     // who says so
 }
 
-// Adjusted is what became of an adjustment.
-type Adjusted struct {
+// AdjustResult is what became of an adjustment.
+type AdjustResult struct {
 	store.Adjustment
 	Wallet ledger.Wallet // as it is now
 	Before bool          // it was made by an earlier call
@@ -31,11 +31,11 @@ type Adjusted struct {
 // CodeKeyReused if the id made another adjustment, or CodeValidationFailed if
 // less is available than is taken, the client has no wallet in the currency,
 // or it cannot hold so much.
-func Adjust(ctx context.Context, s *store.Store, a Adjustment) (Adjusted, error) {
+func Adjust(ctx context.Context, s *store.Store, a Adjustment) (AdjustResult, error) {
 	if a.Amount.Minor == 0 || a.Amount.Minor > till.MaxMinor || a.Amount.Minor < -till.MaxMinor || a.ID.IsZero() || a.Reason == "" || a.By == "" {
-		return Adjusted{}, till.Errorf(till.CodeValidationFailed, "an adjustment has an id, an amount that is not nothing, a reason and a name")
+		return AdjustResult{}, till.Errorf(till.CodeValidationFailed, "an adjustment has an id, an amount that is not nothing, a reason and a name")
 	}
-	var done Adjusted
+	var done AdjustResult
 	act := func(tx *store.Tx) (err error) { done, err = adjust(ctx, tx, a); return err }
 	err := s.Update(ctx, act)
 	if errors.Is(err, store.ErrUnknownCommit) {
@@ -50,54 +50,54 @@ func Adjust(ctx context.Context, s *store.Store, a Adjustment) (Adjusted, error)
 }
 
 // adjust is the one transaction of an adjustment.
-func adjust(ctx context.Context, tx *store.Tx, a Adjustment) (Adjusted, error) {
+func adjust(ctx context.Context, tx *store.Tx, a Adjustment) (AdjustResult, error) {
 	heads, err := tx.LockHeads(ctx, []till.ID{a.Client})
 	if err != nil {
-		return Adjusted{}, err
+		return AdjustResult{}, err
 	}
 	head := heads[a.Client]
 	if head == nil {
-		return Adjusted{}, till.Errorf(till.CodeClientNotFound, "there is no such client")
+		return AdjustResult{}, till.Errorf(till.CodeClientNotFound, "there is no such client")
 	}
 	w, err := tx.Wallet(ctx, a.Client, a.Amount.Currency)
 	if err != nil {
-		return Adjusted{}, err
+		return AdjustResult{}, err
 	}
 	made, err := tx.Adjustment(ctx, store.Ref{Client: a.Client, ID: a.ID})
 	switch {
 	case err != nil:
-		return Adjusted{}, err
+		return AdjustResult{}, err
 	case made != nil && (made.Amount != a.Amount || made.Reason != a.Reason || !till.SameActor(made.Actor, a.By)):
-		return Adjusted{}, till.Errorf(till.CodeKeyReused, "the id %s made another adjustment: %s %s by %s; a new adjustment needs a new id",
+		return AdjustResult{}, till.Errorf(till.CodeKeyReused, "the id %s made another adjustment: %s %s by %s; a new adjustment needs a new id",
 			a.ID, made.Amount.Value(), made.Amount.Currency, made.Actor)
 	case w == nil:
-		return Adjusted{}, till.Errorf(till.CodeValidationFailed, "the client has no wallet in %q", a.Amount.Currency)
+		return AdjustResult{}, till.Errorf(till.CodeValidationFailed, "the client has no wallet in %q", a.Amount.Currency)
 	case made != nil:
-		return Adjusted{*made, *w, true}, nil
+		return AdjustResult{*made, *w, true}, nil
 	}
 	if short := -a.Amount.Minor - w.Available(); short > 0 {
-		return Adjusted{}, till.Errorf(till.CodeValidationFailed, "the wallet has %d %s available, %d too little", w.Available(), w.Currency, short)
+		return AdjustResult{}, till.Errorf(till.CodeValidationFailed, "the wallet has %d %s available, %d too little", w.Available(), w.Currency, short)
 	}
 	if a.Amount.Minor > ledger.MaxBalance-w.Balance {
-		return Adjusted{}, till.Errorf(till.CodeValidationFailed, "the wallet cannot hold so much")
+		return AdjustResult{}, till.Errorf(till.CodeValidationFailed, "the wallet cannot hold so much")
 	}
 
-	b := &adjusting{tx: tx, head: head, w: w}
+	b := &adjustmentTx{tx: tx, head: head, w: w}
 	entry := ledger.Adjust(w, a.Amount.Minor, a.ID.String())
 	if err := b.post(&entry, a.By, "adjustment "+a.ID.String()+": "+a.Reason); err != nil {
-		return Adjusted{}, err
+		return AdjustResult{}, err
 	}
 	if e, owes := ledger.Repay(w); owes {
 		if err := b.post(&e, a.By, "what was owed is paid first"); err != nil {
-			return Adjusted{}, err
+			return AdjustResult{}, err
 		}
 	}
 	row := store.Adjustment{ClientID: a.Client, ID: a.ID, EntryID: entry.ID, Amount: a.Amount, Reason: a.Reason, Actor: a.By, CreatedAt: entry.CreatedAt}
-	return Adjusted{row, *w, false}, b.write(ctx, heads, &row)
+	return AdjustResult{row, *w, false}, b.write(ctx, heads, &row)
 }
 
-// adjusting is an adjustment on its way from entries to rows.
-type adjusting struct {
+// adjustmentTx is an adjustment on its way from entries to rows.
+type adjustmentTx struct {
 	tx      *store.Tx
 	head    *store.Head
 	w       *ledger.Wallet
@@ -109,7 +109,7 @@ type adjusting struct {
 	evidence []byte // SHA-256 of what it rests on, where there is something
 }
 
-func (b *adjusting) post(e *ledger.Entry, by, why string) error {
+func (b *adjustmentTx) post(e *ledger.Entry, by, why string) error {
 	e.CreatedAt = b.head.Tick()
 	e.ID = till.NewID(e.CreatedAt)
 	owed, moved := b.w.Owed, ""
@@ -135,7 +135,7 @@ func (b *adjusting) post(e *ledger.Entry, by, why string) error {
 }
 
 // write puts everything into the database, in the fixed order of locks.
-func (b *adjusting) write(ctx context.Context, heads map[till.ID]*store.Head, a *store.Adjustment) error {
+func (b *adjustmentTx) write(ctx context.Context, heads map[till.ID]*store.Head, a *store.Adjustment) error {
 	for _, f := range []func() error{
 		func() error { return b.tx.InsertAdjustment(ctx, a) },
 		func() error { return b.tx.SaveWallets(ctx, []*ledger.Wallet{b.w}) },

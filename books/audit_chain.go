@@ -17,28 +17,28 @@ import (
 // The bounds of one commit and of one round of Seal, and how often RunSeal
 // looks.
 const (
-	sealBatch    = 500
-	sealClients  = 1_000
-	sealInterval = time.Second
+	chainBatch    = 500
+	chainClients  = 1_000
+	chainInterval = time.Second
 )
 
-// sealLabel keeps every other use of the installation's secret from having
+// chainLabel keeps every other use of the installation's secret from having
 // this key.
-const sealLabel = "till audit chain v1"
+const chainLabel = "till audit chain v1"
 
-// SealKey returns the key of an installation's audit chains.
-func SealKey(secret []byte) (store.SealKey, error) {
-	key, err := seal.Key(secret, sealLabel)
+// ChainKey returns the key of an installation's audit chains.
+func ChainKey(secret []byte) (store.SealKey, error) {
+	key, err := seal.Key(secret, chainLabel)
 	if err != nil {
 		return nil, fmt.Errorf("audit chains: %w", err)
 	}
 	return key, nil
 }
 
-// Seal builds the audit chains with the installation's key, in small commits that let requests go first. It returns
+// ExtendChains builds the audit chains with the installation's key, in small commits that let requests go first. It returns
 // how many rows it sealed; what comes meanwhile is left for the next time. It never seals over a
 // gap: there the chain stops, and Verify says so.
-func Seal(ctx context.Context, s *store.Store, key store.SealKey) (int, error) {
+func ExtendChains(ctx context.Context, s *store.Store, key store.SealKey) (int, error) {
 	if len(key) == 0 {
 		return 0, errors.New("audit chains are sealed with the installation's key")
 	}
@@ -46,7 +46,7 @@ func Seal(ctx context.Context, s *store.Store, key store.SealKey) (int, error) {
 	for more {
 		var clients []till.ID
 		err := s.View(ctx, func(tx *store.Tx) (err error) {
-			clients, err = tx.UnsealedClients(ctx, sealClients)
+			clients, err = tx.UnsealedClients(ctx, chainClients)
 			return err
 		})
 		if err != nil {
@@ -54,33 +54,33 @@ func Seal(ctx context.Context, s *store.Store, key store.SealKey) (int, error) {
 		}
 		before := total
 		for _, id := range clients {
-			for n := sealBatch; n == sealBatch; total += n {
+			for n := chainBatch; n == chainBatch; total += n {
 				if err := ctx.Err(); err != nil {
 					return total, err
 				}
-				if n, err = sealClient(ctx, s, key, id); err != nil {
+				if n, err = extendChain(ctx, s, key, id); err != nil {
 					return total, fmt.Errorf("seal the audit log of client %s: %w", id, err)
 				}
 			}
 		}
-		more = len(clients) == sealClients && total > before
+		more = len(clients) == chainClients && total > before
 	}
 	return total, nil
 }
 
-// sealClient seals up to sealBatch rows of one log by one link. Two who seal at
+// extendChain seals up to sealBatch rows of one log by one link. Two who seal at
 // once may make two links that both go back to the same one: both are right.
-func sealClient(ctx context.Context, s *store.Store, key store.SealKey, client till.ID) (n int, err error) {
+func extendChain(ctx context.Context, s *store.Store, key store.SealKey, client till.ID) (n int, err error) {
 	err = s.UpdateBehind(ctx, func(tx *store.Tx) error {
 		n = 0
 		link, err := tx.LastSeal(ctx, client)
 		if err == nil && link.Sequence == 0 {
-			link, err = goOnFromPlain(ctx, tx, key, client)
+			link, err = continueUnkeyedChain(ctx, tx, key, client)
 		}
 		if err != nil {
 			return err
 		}
-		rows, err := tx.Audit(ctx, client, link.Sequence, sealBatch)
+		rows, err := tx.Audit(ctx, client, link.Sequence, chainBatch)
 		if err != nil {
 			return err
 		}
@@ -103,10 +103,10 @@ func sealClient(ctx context.Context, s *store.Store, key store.SealKey, client t
 	return n, nil
 }
 
-// goOnFromPlain makes the first link of a chain that has links from before there
+// continueUnkeyedChain makes the first link of a chain that has links from before there
 // was a key, so that from then on nobody can make them anew. It returns the
 // newest link; the zero one where a chain begins.
-func goOnFromPlain(ctx context.Context, tx *store.Tx, key store.SealKey, client till.ID) (store.Seal, error) {
+func continueUnkeyedChain(ctx context.Context, tx *store.Tx, key store.SealKey, client till.ID) (store.Seal, error) {
 	plain, err := tx.LastPlainSeal(ctx, client)
 	if err != nil || plain.Sequence == 0 {
 		return store.Seal{}, err
@@ -123,16 +123,16 @@ func goOnFromPlain(ctx context.Context, tx *store.Tx, key store.SealKey, client 
 	return link, tx.InsertSeal(ctx, client, link)
 }
 
-// RunSeal seals until ctx ends, about once a second.
-func RunSeal(ctx context.Context, s *store.Store, key store.SealKey, log *slog.Logger) {
-	behind(ctx, log, "seal the audit logs", sealInterval, func(ctx context.Context) error {
-		_, err := Seal(ctx, s, key)
+// RunChains seals until ctx ends, about once a second.
+func RunChains(ctx context.Context, s *store.Store, key store.SealKey, log *slog.Logger) {
+	runInBackground(ctx, log, "seal the audit logs", chainInterval, func(ctx context.Context) error {
+		_, err := ExtendChains(ctx, s, key)
 		return err
 	})
 }
 
-// behind does something again and again, behind the commits that made it due.
-func behind(ctx context.Context, log *slog.Logger, what string, interval time.Duration, step func(context.Context) error) {
+// runInBackground does something again and again, behind the commits that made it due.
+func runInBackground(ctx context.Context, log *slog.Logger, what string, interval time.Duration, step func(context.Context) error) {
 	loop.Run(ctx, loop.Options{
 		Interval: interval,
 		Jitter:   0.1,

@@ -71,25 +71,25 @@ func EachHead(ctx context.Context, s *store.Store, f func(h AuditHead) (more boo
 		}
 		for _, h := range heads {
 			if !f(h) {
-				return errEnough
+				return errStop
 			}
 		}
 		return nil
 	})
-	if errors.Is(err, errEnough) {
+	if errors.Is(err, errStop) {
 		err = nil
 	}
 	return err
 }
 
-var errEnough = errors.New("enough")
+var errStop = errors.New("enough")
 
 // When heads are told, and how many at most: what is kept of each is some 100
 // bytes.
 const (
-	firstTelling = time.Minute
-	headInterval = time.Hour
-	maxTold      = 10_000
+	firstHeadsAfter = time.Minute
+	headInterval    = time.Hour
+	maxLoggedHeads  = 10_000
 )
 
 // RunHeads writes the heads of the audit chains into the log until ctx ends,
@@ -99,19 +99,19 @@ const (
 // compared each time.
 func RunHeads(ctx context.Context, s *store.Store, log *slog.Logger) {
 	select {
-	case <-time.After(firstTelling):
+	case <-time.After(firstHeadsAfter):
 	case <-ctx.Done():
 		return
 	}
 	told := map[till.ID]AuditHead{}
-	behind(ctx, log, "tell the heads of the audit chains", headInterval, func(ctx context.Context) error {
-		return tellHeads(ctx, s, log, told)
+	runInBackground(ctx, log, "tell the heads of the audit chains", headInterval, func(ctx context.Context) error {
+		return logHeads(ctx, s, log, told)
 	})
 }
 
-// tellHeads tells what is not told yet.
-func tellHeads(ctx context.Context, s *store.Store, log *slog.Logger, told map[till.ID]AuditHead) error {
-	err := lostHeads(ctx, s, log, told)
+// logHeads tells what is not told yet.
+func logHeads(ctx context.Context, s *store.Store, log *slog.Logger, told map[till.ID]AuditHead) error {
+	err := checkLoggedHeads(ctx, s, log, told)
 	if err != nil {
 		return err
 	}
@@ -120,8 +120,8 @@ func tellHeads(ctx context.Context, s *store.Store, log *slog.Logger, told map[t
 		switch {
 		case known && before == h:
 			return true
-		case !known && len(told) >= maxTold:
-			log.Warn("there are more audit chains than the log is told of; keep what 'till audit head' prints", "told", maxTold)
+		case !known && len(told) >= maxLoggedHeads:
+			log.Warn("there are more audit chains than the log is told of; keep what 'till audit head' prints", "told", maxLoggedHeads)
 			return false
 		}
 		told[h.Client] = h
@@ -130,8 +130,8 @@ func tellHeads(ctx context.Context, s *store.Store, log *slog.Logger, told map[t
 	})
 }
 
-// lostHeads looks whether what was told is still so.
-func lostHeads(ctx context.Context, s *store.Store, log *slog.Logger, told map[till.ID]AuditHead) error {
+// checkLoggedHeads looks whether what was told is still so.
+func checkLoggedHeads(ctx context.Context, s *store.Store, log *slog.Logger, told map[till.ID]AuditHead) error {
 	for client, h := range told {
 		var at []store.Seal
 		err := s.View(ctx, func(tx *store.Tx) (err error) {
@@ -189,8 +189,8 @@ func (v *verifier) verifyHeads(c *chains, heads []AuditHead, row int64) []AuditH
 	return heads
 }
 
-// missHeads tells of heads that were kept of clients that never came.
-func (v *verifier) missHeads() {
+// reportMissingHeads tells of heads that were kept of clients that never came.
+func (v *verifier) reportMissingHeads() {
 	for client := range v.heads {
 		v.client = client
 		v.problem("I14", till.ID{}, "the client whose head was kept is not here: it was removed, or a database from before it was put back")

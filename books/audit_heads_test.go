@@ -86,11 +86,11 @@ func TestAnOldChainGoesOnUnderTheKey(t *testing.T) {
 	c := storetest.NewCollector(t, s)
 	storetest.Apply(t, c, s, storetest.NewPayment(t, c, client, storetest.Body{}), storetest.Succeeded) // with cause and evidence
 	sealOld(t, raw, s, client.ID, 3)
-	if r := verify(t, s, books.Options{Slice: 2}); !r.Clean() || r.Seals != 7 {
-		t.Fatalf("before the first keyed link: %d seals, %+v", r.Seals, r.Problems)
+	if r := verify(t, s, books.Options{Slice: 2}); !r.Clean() || r.ChainLinks != 7 {
+		t.Fatalf("before the first keyed link: %d seals, %+v", r.ChainLinks, r.Problems)
 	}
 	addAudit(t, s, client.ID, 2)
-	if n, err := books.Seal(t.Context(), s, storetest.SealKey); err != nil || n != 2 {
+	if n, err := books.ExtendChains(t.Context(), s, storetest.SealKey); err != nil || n != 2 {
 		t.Fatalf("sealed %d, %v", n, err)
 	}
 	if got := covered(seals(t, s, client.ID)); !slices.Equal(got, []int64{0, 2}) {
@@ -99,8 +99,8 @@ func TestAnOldChainGoesOnUnderTheKey(t *testing.T) {
 	// The release before may still be running beside, and goes on with its links.
 	raw(t, `INSERT INTO audit_chain (client_id, sequence, covers, hash) SELECT client_id, 9, 2, hash FROM audit_chain WHERE sequence = 7`)
 	for _, slice := range []int{1, 2, 100} {
-		if r := verify(t, s, books.Options{Slice: slice}); !r.Clean() || r.Seals != 9 {
-			t.Errorf("slice %d: %d seals, %+v", slice, r.Seals, r.Problems)
+		if r := verify(t, s, books.Options{Slice: slice}); !r.Clean() || r.ChainLinks != 9 {
+			t.Errorf("slice %d: %d seals, %+v", slice, r.ChainLinks, r.Problems)
 		}
 	}
 	// Whoever has only the database can make all plain links anew.
@@ -124,10 +124,10 @@ func TestTheAuditChainNeedsTheInstallationsKey(t *testing.T) {
 	s, raw := newRaw(t)
 	client := storetest.NewClient(t, s, till.Test)
 	addAudit(t, s, client.ID, 5)
-	if _, err := books.Seal(t.Context(), s, nil); err == nil {
+	if _, err := books.ExtendChains(t.Context(), s, nil); err == nil {
 		t.Fatal("sealed without a key")
 	}
-	if _, err := books.Seal(t.Context(), s, storetest.SealKey); err != nil {
+	if _, err := books.ExtendChains(t.Context(), s, storetest.SealKey); err != nil {
 		t.Fatal(err)
 	}
 	raw(t, `DROP TRIGGER audit_update`)
@@ -144,7 +144,7 @@ func TestTheAuditChainNeedsTheInstallationsKey(t *testing.T) {
 			t.Errorf("links made with %s key: %q", name, details(r.Problems))
 		}
 	}
-	if a, err := books.SealKey([]byte("one secret of an installation")); err != nil || bytes.Contains(a, []byte("secret")) || len(a) != 32 {
+	if a, err := books.ChainKey([]byte("one secret of an installation")); err != nil || bytes.Contains(a, []byte("secret")) || len(a) != 32 {
 		t.Errorf("the key is %q, %v", a, err)
 	}
 }
@@ -200,7 +200,7 @@ func rewrite(t *testing.T, s *store.Store, raw execer, client till.ID, n int) {
 	}
 	raw(t, fmt.Sprintf(`UPDATE client_heads SET last_audit = 0 WHERE client_id = x'%x'`, client[:]))
 	addAudit(t, s, client, n)
-	if _, err := books.Seal(t.Context(), s, storetest.SealKey); err != nil {
+	if _, err := books.ExtendChains(t.Context(), s, storetest.SealKey); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -214,13 +214,13 @@ func TestARewrittenChainIsFoundByAHeadThatWasKept(t *testing.T) {
 	a, b, idle := storetest.NewClient(t, s, till.Test), storetest.NewClient(t, s, till.Live), storetest.NewClient(t, s, till.Live)
 	addAudit(t, s, a.ID, 5)
 	addAudit(t, s, b.ID, 7)
-	if _, err := books.Seal(t.Context(), s, storetest.SealKey); err != nil {
+	if _, err := books.ExtendChains(t.Context(), s, storetest.SealKey); err != nil {
 		t.Fatal(err)
 	}
 	var text strings.Builder
 	log := slog.New(slog.NewJSONHandler(&text, nil))
-	told := books.NewTold()
-	if err := books.TellHeads(t.Context(), s, log, told); err != nil {
+	told := books.NewLoggedHeads()
+	if err := books.LogHeads(t.Context(), s, log, told); err != nil {
 		t.Fatal(err)
 	}
 	kept := heads(t, s)
@@ -228,11 +228,11 @@ func TestARewrittenChainIsFoundByAHeadThatWasKept(t *testing.T) {
 		t.Fatalf("the log tells %v, want %v", got, kept)
 	}
 	addAudit(t, s, a.ID, 3)
-	if _, err := books.Seal(t.Context(), s, storetest.SealKey); err != nil {
+	if _, err := books.ExtendChains(t.Context(), s, storetest.SealKey); err != nil {
 		t.Fatal(err)
 	}
 	text.Reset()
-	if err := books.TellHeads(t.Context(), s, log, told); err != nil {
+	if err := books.LogHeads(t.Context(), s, log, told); err != nil {
 		t.Fatal(err)
 	}
 	if got := books.FindHeads(text.String()); len(got) != 1 || got[0].Client != a.ID || got[0].Sequence != 8 {
@@ -260,7 +260,7 @@ func TestARewrittenChainIsFoundByAHeadThatWasKept(t *testing.T) {
 		}
 	}
 	text.Reset()
-	if err := books.TellHeads(t.Context(), s, log, told); err != nil {
+	if err := books.LogHeads(t.Context(), s, log, told); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(text.String(), `"level":"ERROR"`) || !strings.Contains(text.String(), kept[1].String()) {
@@ -279,7 +279,7 @@ func TestAHeadOfTheLostTimeIsExplainedByTheRestore(t *testing.T) {
 	raw(t, `DROP TRIGGER audit_delete`)
 	client := storetest.NewClient(t, s, till.Test)
 	addAudit(t, s, client.ID, 9)
-	if _, err := books.Seal(t.Context(), s, storetest.SealKey); err != nil {
+	if _, err := books.ExtendChains(t.Context(), s, storetest.SealKey); err != nil {
 		t.Fatal(err)
 	}
 	kept := heads(t, s)
@@ -290,10 +290,10 @@ func TestAHeadOfTheLostTimeIsExplainedByTheRestore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := books.Restored(t.Context(), s, books.Restoring{Secret: make([]byte, 32), LostFrom: s.Now(), By: "Awa"}); err != nil {
+	if _, err := books.MarkRestored(t.Context(), s, books.RestoreRequest{Secret: make([]byte, 32), LostFrom: s.Now(), By: "Awa"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := books.Seal(t.Context(), s, storetest.SealKey); err != nil {
+	if _, err := books.ExtendChains(t.Context(), s, storetest.SealKey); err != nil {
 		t.Fatal(err)
 	}
 	const want = "the audit chain ends at 5, and the head that was kept is of 9: row 5 says that an older database was put back, by which a head from the lost time is lost; " +
@@ -323,7 +323,7 @@ func TestTwoWhoGoOnFromAnOldChainBuildOne(t *testing.T) {
 			var all sync.WaitGroup
 			for range 4 {
 				all.Go(func() {
-					if _, err := books.Seal(t.Context(), s, storetest.SealKey); err != nil {
+					if _, err := books.ExtendChains(t.Context(), s, storetest.SealKey); err != nil {
 						t.Error(err)
 					}
 				})
@@ -334,8 +334,8 @@ func TestTwoWhoGoOnFromAnOldChainBuildOne(t *testing.T) {
 					t.Errorf("the links cover %v", got)
 				}
 			}
-			if r := verify(t, s, books.Options{Slice: 3}); !r.Clean() || r.Seals != 60 {
-				t.Errorf("%d rows are sealed, %q", r.Seals, details(r.Problems))
+			if r := verify(t, s, books.Options{Slice: 3}); !r.Clean() || r.ChainLinks != 60 {
+				t.Errorf("%d rows are sealed, %q", r.ChainLinks, details(r.Problems))
 			}
 		})
 	}
@@ -355,7 +355,7 @@ func TestRunHeadsTellsTheLogOnceAnHour(t *testing.T) {
 		for i, wait := range []time.Duration{59 * time.Second, 2 * time.Second, 67 * time.Minute, 67 * time.Minute} {
 			if i != 3 { // the last time nothing has changed
 				addAudit(t, s, client.ID, 1)
-				if _, err := books.Seal(t.Context(), s, storetest.SealKey); err != nil {
+				if _, err := books.ExtendChains(t.Context(), s, storetest.SealKey); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -7,8 +7,8 @@ import (
 	"till/store"
 )
 
-// trailSlice is how many audit rows one snapshot covers.
-const trailSlice = 5_000
+// auditSliceRows is how many audit rows one snapshot covers.
+const auditSliceRows = 5_000
 
 // AuditFilter says which rows of an audit log are wanted. Zero fields do not
 // filter.
@@ -49,7 +49,7 @@ func EachAudit(ctx context.Context, s *store.Store, client till.ID, filter Audit
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		until := min(last+trailSlice, end)
+		until := min(last+auditSliceRows, end)
 		var rows []*store.AuditRow
 		err := s.View(ctx, func(tx *store.Tx) (err error) {
 			if filter.Subject.IsZero() {

@@ -32,10 +32,10 @@ func Cases(ctx context.Context, s *store.Store, f store.CaseFilter) (out []*stor
 	return out, err
 }
 
-// File is a case with all that a person needs to judge it. What it is about
+// CaseDetail is a case with all that a person needs to judge it. What it is about
 // is a payment, a payout, an endpoint, or none of them: then only the lists
 // are filled.
-type File struct {
+type CaseDetail struct {
 	*store.Case
 	Payment      *store.PaymentRow
 	Payout       *store.PayoutRow
@@ -43,31 +43,31 @@ type File struct {
 	Attempts     []*store.Attempt
 	Events       []*store.EventRow
 	Transactions []*ledger.Transaction // the first maxLines of them
-	Aside        till.Money            // what the operator reported instead, put aside; zero where nothing was
+	Suspended    till.Money            // what the operator reported instead, put aside; zero where nothing was
 	Owed         []store.Owing         // what the client came to owe by it
 	Handle       string                // the operator's own id of the request, while it is open and gave one
 	HeldAt       till.Time             // since when it is kept from being sent; zero: it is not
 	Audit        []*store.AuditRow     // the newest maxLines of them
 	Others       []*store.Case         // open cases about the same subject
 
-	// Stands says why the cause of an open case is still there, "" if it is
+	// RemainingCause says why the cause of an open case is still there, "" if it is
 	// not, or if only a person can know.
-	Stands string
+	RemainingCause string
 }
 
 var errNoCase = till.Errorf(till.CodeNotFound, "there is no such case")
 
-// Show returns a payment or payout with all that is known of it, as ShowCase
+// SubjectDetail returns a payment or payout with all that is known of it, as ShowCase
 // does for what a case is about, but for the audit log. Others are its open
 // cases.
-func Show(ctx context.Context, s *store.Store, ref store.Ref) (*File, error) {
-	f := &File{Case: &store.Case{ClientID: ref.Client, SubjectID: ref.ID}}
+func SubjectDetail(ctx context.Context, s *store.Store, ref store.Ref) (*CaseDetail, error) {
+	f := &CaseDetail{Case: &store.Case{ClientID: ref.Client, SubjectID: ref.ID}}
 	return f, s.View(ctx, func(tx *store.Tx) error { return f.read(ctx, tx) })
 }
 
-// ShowCase returns a case with its evidence. It returns CodeNotFound.
-func ShowCase(ctx context.Context, s *store.Store, id till.ID) (*File, error) {
-	f := &File{}
+// CaseDetailOf returns a case with its evidence. It returns CodeNotFound.
+func CaseDetailOf(ctx context.Context, s *store.Store, id till.ID) (*CaseDetail, error) {
+	f := &CaseDetail{}
 	err := s.View(ctx, func(tx *store.Tx) (err error) {
 		if f.Case, err = tx.Case(ctx, id); err != nil {
 			return err
@@ -92,7 +92,7 @@ func ShowCase(ctx context.Context, s *store.Store, id till.ID) (*File, error) {
 }
 
 // read fills a file from one snapshot.
-func (f *File) read(ctx context.Context, tx *store.Tx) (err error) {
+func (f *CaseDetail) read(ctx context.Context, tx *store.Tx) (err error) {
 	ref := store.Ref{Client: f.ClientID, ID: f.SubjectID}
 	if f.Endpoint, err = tx.Endpoint(ctx, ref); err != nil {
 		return err
@@ -121,7 +121,7 @@ func (f *File) read(ctx context.Context, tx *store.Tx) (err error) {
 	if err != nil {
 		return err
 	}
-	f.Aside = aside[ref]
+	f.Suspended = aside[ref]
 	if f.Owed, err = tx.OwedFor(ctx, ref); err != nil {
 		return err
 	}
@@ -135,13 +135,13 @@ func (f *File) read(ctx context.Context, tx *store.Tx) (err error) {
 	if err := f.readSubject(ctx, tx, ref); err != nil {
 		return err
 	}
-	f.Stands = f.stands()
+	f.RemainingCause = f.remainingCause()
 	return nil
 }
 
 // readSubject reads the payment or the payout that a case is about, if it is
 // about one, with its events.
-func (f *File) readSubject(ctx context.Context, tx *store.Tx, ref store.Ref) error {
+func (f *CaseDetail) readSubject(ctx context.Context, tx *store.Tx, ref store.Ref) error {
 	payments, err := tx.Payments(ctx, []store.Ref{ref})
 	if err != nil {
 		return err
@@ -161,7 +161,7 @@ func (f *File) readSubject(ctx context.Context, tx *store.Tx, ref store.Ref) err
 
 // open returns what kind of subject it is, and its status, if a payment or
 // payout has not ended.
-func (f *File) open() (noun, status string) {
+func (f *CaseDetail) open() (noun, status string) {
 	switch {
 	case f.Payment != nil && !f.Payment.Status.Final():
 		return store.KindPayment, string(f.Payment.Status)
@@ -171,8 +171,8 @@ func (f *File) open() (noun, status string) {
 	return "", ""
 }
 
-// stands says why the cause of a case is still there.
-func (f *File) stands() string {
+// remainingCause says why the cause of a case is still there.
+func (f *CaseDetail) remainingCause() string {
 	noun, status := f.open()
 	switch {
 	case noun == store.KindPayout:
@@ -188,8 +188,8 @@ func (f *File) stands() string {
 	return ""
 }
 
-// Act is what a person says when a case is closed.
-type Act struct {
+// CaseAction is what a person says when a case is closed.
+type CaseAction struct {
 	By       string
 	Reason   string
 	Evidence []byte // SHA-256 of what it rests on; nil where there is nothing to show
@@ -201,12 +201,12 @@ type Act struct {
 // of its subject, so that whoever closes it can be told that its cause stands;
 // CodeNotFound; or CodeValidationFailed if it is closed already, or if it is all
 // that keeps an open payment or payout from being forgotten.
-func ResolveCase(ctx context.Context, s *store.Store, id till.ID, a Act) (*File, error) {
-	var f *File
+func ResolveCase(ctx context.Context, s *store.Store, id till.ID, a CaseAction) (*CaseDetail, error) {
+	var f *CaseDetail
 	unsure := false
 	try := func() error {
 		return s.Update(ctx, func(tx *store.Tx) (err error) {
-			f = &File{}
+			f = &CaseDetail{}
 			if f.Case, err = tx.Case(ctx, id); err != nil {
 				return err
 			}
@@ -224,7 +224,7 @@ func ResolveCase(ctx context.Context, s *store.Store, id till.ID, a Act) (*File,
 	return f, err
 }
 
-func (f *File) close(ctx context.Context, tx *store.Tx, a Act, unsure bool) error {
+func (f *CaseDetail) close(ctx context.Context, tx *store.Tx, a CaseAction, unsure bool) error {
 	heads, err := tx.LockHeads(ctx, []till.ID{f.ClientID})
 	if err != nil {
 		return err

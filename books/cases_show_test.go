@@ -30,8 +30,8 @@ func TestShowTellsWhereTheMoneyIs(t *testing.T) {
 		other := storetest.NewPayment(t, c, client, storetest.Body{Value: "700"})
 		storetest.Apply(t, c, s, other, provider.Result{Outcome: provider.Success, Receipt: "R2", Amount: till.Money{Minor: 9, Currency: "XAF"}})
 
-		show := func(id till.ID) *books.File {
-			f, err := books.Show(t.Context(), s, store.Ref{Client: client.ID, ID: id})
+		show := func(id till.ID) *books.CaseDetail {
+			f, err := books.SubjectDetail(t.Context(), s, store.Ref{Client: client.ID, ID: id})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -40,8 +40,8 @@ func TestShowTellsWhereTheMoneyIs(t *testing.T) {
 		if f := show(paid.ID); f.Payment == nil || len(f.Transactions) != 2 || len(f.Owed) != 1 || f.Owed[0].Amount != (till.Money{Minor: 4500, Currency: "XAF"}) {
 			t.Errorf("the payment that was taken back is shown with %d lines and owed %+v", len(f.Transactions), f.Owed)
 		}
-		if f := show(other.ID); f.Aside != (till.Money{Minor: 9, Currency: "XAF"}) || !told(f, "9 XAF instead of 700 XAF") {
-			t.Errorf("the payment of another amount is shown with %+v put aside and %+v", f.Aside, f.Others)
+		if f := show(other.ID); f.Suspended != (till.Money{Minor: 9, Currency: "XAF"}) || !told(f, "9 XAF instead of 700 XAF") {
+			t.Errorf("the payment of another amount is shown with %+v put aside and %+v", f.Suspended, f.Others)
 		}
 		if f := show(out.ID); f.Payout == nil || !told(f, "499 XAF instead of 500 XAF") {
 			t.Errorf("the payout of another amount is shown with %+v", f.Others)
@@ -50,7 +50,7 @@ func TestShowTellsWhereTheMoneyIs(t *testing.T) {
 }
 
 // told reports whether an open case says so.
-func told(f *books.File, text string) bool {
+func told(f *books.CaseDetail, text string) bool {
 	for _, c := range f.Others {
 		if strings.Contains(c.Detail, text) {
 			return true

@@ -76,18 +76,18 @@ func TestACaseIsShownWithItsEvidence(t *testing.T) {
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
 		c, client := storetest.NewCollector(t, s), storetest.NewClient(t, s, till.Test)
 		fillBooks(t, s, c, client)
-		f, err := books.ShowCase(t.Context(), s, caseOf(t, s, "late_money").ID)
+		f, err := books.CaseDetailOf(t.Context(), s, caseOf(t, s, "late_money").ID)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f.Payment == nil || f.Payment.Reference != "late" || len(f.Attempts) < 2 || len(f.Events) != 3 || len(f.Transactions) != 1 || len(f.Audit) != 1 || f.Stands != "" {
-			t.Errorf("payment %v, %d attempts, %d events, %d transactions, %d audit rows, stands %q", f.Payment, len(f.Attempts), len(f.Events), len(f.Transactions), len(f.Audit), f.Stands)
+		if f.Payment == nil || f.Payment.Reference != "late" || len(f.Attempts) < 2 || len(f.Events) != 3 || len(f.Transactions) != 1 || len(f.Audit) != 1 || f.RemainingCause != "" {
+			t.Errorf("payment %v, %d attempts, %d events, %d transactions, %d audit rows, stands %q", f.Payment, len(f.Attempts), len(f.Events), len(f.Transactions), len(f.Audit), f.RemainingCause)
 		}
-		f, err = books.ShowCase(t.Context(), s, caseOf(t, s, "mismatch").ID)
-		if err != nil || !strings.Contains(f.Stands, "is still processing") {
-			t.Errorf("%v, stands %q", err, f.Stands)
+		f, err = books.CaseDetailOf(t.Context(), s, caseOf(t, s, "mismatch").ID)
+		if err != nil || !strings.Contains(f.RemainingCause, "is still processing") {
+			t.Errorf("%v, stands %q", err, f.RemainingCause)
 		}
-		if _, err := books.ShowCase(t.Context(), s, till.NewID(1)); till.ErrorCode(err) != till.CodeNotFound {
+		if _, err := books.CaseDetailOf(t.Context(), s, till.NewID(1)); till.ErrorCode(err) != till.CodeNotFound {
 			t.Errorf("a case that does not exist: %v", err)
 		}
 	})
@@ -103,11 +103,11 @@ func TestACaseIsClosedInAPersonsName(t *testing.T) {
 		id := caseOf(t, s, "mismatch").ID
 		digest := bytes.Repeat([]byte{7}, 32)
 		ctx := store.WithCause(t.Context(), "a test")
-		resolve := func(ctx context.Context) (*books.File, error) {
-			return books.ResolveCase(ctx, s, id, books.Act{By: "Awa", Reason: "seen", Evidence: digest, Named: "letter.pdf"})
+		resolve := func(ctx context.Context) (*books.CaseDetail, error) {
+			return books.ResolveCase(ctx, s, id, books.CaseAction{By: "Awa", Reason: "seen", Evidence: digest, Named: "letter.pdf"})
 		}
 		f, err := resolve(ctx)
-		if err != nil || !strings.Contains(f.Stands, "is still processing") || f.ClosedBy != "Awa" {
+		if err != nil || !strings.Contains(f.RemainingCause, "is still processing") || f.ClosedBy != "Awa" {
 			t.Errorf("%+v, %v; want it closed, and to be told that the cause stands", f, err)
 		}
 		rows := auditRows(t, s, client.ID, books.AuditFilter{Subject: p.ID})
@@ -146,7 +146,7 @@ func TestACaseOfAPayout(t *testing.T) {
 		other := storetest.NewPayout(t, m, client, storetest.Body{Reference: "other"}, 50)
 		storetest.ApplyPayout(t, m, s, other, provider.Result{Outcome: provider.Success, Receipt: "R", Amount: till.Money{Minor: 7000, Currency: "XAF"}})
 
-		f, err := books.ShowCase(t.Context(), s, caseOf(t, s, "late_money").ID)
+		f, err := books.CaseDetailOf(t.Context(), s, caseOf(t, s, "late_money").ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,15 +157,15 @@ func TestACaseOfAPayout(t *testing.T) {
 		if got := strings.Join(kinds, " "); got != "payout.pending payout.failed payout.late_success" {
 			t.Errorf("events %s", got)
 		}
-		if f.Payout == nil || f.Payment != nil || f.Payout.Reference != "late" || len(f.Attempts) != 2 || len(f.Transactions) != 1 || len(f.Audit) != 3 || f.Stands != "" {
-			t.Errorf("payout %v, payment %v, %d attempts, %d transactions, %d audit rows, stands %q", f.Payout, f.Payment, len(f.Attempts), len(f.Transactions), len(f.Audit), f.Stands)
+		if f.Payout == nil || f.Payment != nil || f.Payout.Reference != "late" || len(f.Attempts) != 2 || len(f.Transactions) != 1 || len(f.Audit) != 3 || f.RemainingCause != "" {
+			t.Errorf("payout %v, payment %v, %d attempts, %d transactions, %d audit rows, stands %q", f.Payout, f.Payment, len(f.Attempts), len(f.Transactions), len(f.Audit), f.RemainingCause)
 		}
 		open := caseOf(t, s, "mismatch")
-		if f, err = books.ShowCase(t.Context(), s, open.ID); err != nil || !open.Payout || !strings.Contains(f.Stands, "is still processing and holds 5050 XAF") {
-			t.Errorf("%v, of a payout %v, stands %q", err, open.Payout, f.Stands)
+		if f, err = books.CaseDetailOf(t.Context(), s, open.ID); err != nil || !open.Payout || !strings.Contains(f.RemainingCause, "is still processing and holds 5050 XAF") {
+			t.Errorf("%v, of a payout %v, stands %q", err, open.Payout, f.RemainingCause)
 		}
-		if f, err = books.ResolveCase(t.Context(), s, open.ID, books.Act{By: "Awa", Reason: "seen"}); err != nil || !strings.Contains(f.Stands, "payout "+other.ID.String()) {
-			t.Errorf("closed: %v, stands %q", err, f.Stands)
+		if f, err = books.ResolveCase(t.Context(), s, open.ID, books.CaseAction{By: "Awa", Reason: "seen"}); err != nil || !strings.Contains(f.RemainingCause, "payout "+other.ID.String()) {
+			t.Errorf("closed: %v, stands %q", err, f.RemainingCause)
 		}
 	})
 }
@@ -178,7 +178,7 @@ func TestTheLastSightOfAPaymentIsNotClosed(t *testing.T) {
 	c, client := storetest.NewCollector(t, s), storetest.NewClient(t, s, till.Test)
 	fillBooks(t, s, c, client)
 	storetest.Exec(t, storetest.OpenRaw(t, path), `DELETE FROM steps`)
-	_, err := books.ResolveCase(t.Context(), s, caseOf(t, s, "mismatch").ID, books.Act{By: "Awa", Reason: "seen"})
+	_, err := books.ResolveCase(t.Context(), s, caseOf(t, s, "mismatch").ID, books.CaseAction{By: "Awa", Reason: "seen"})
 	if till.ErrorCode(err) != till.CodeValidationFailed {
 		t.Errorf("got %v, want it refused", err)
 	}
@@ -190,11 +190,11 @@ func TestTheLastSightOfAPaymentIsNotClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	storetest.Exec(t, storetest.OpenRaw(t, path), `DELETE FROM steps`)
-	_, err = books.ResolveCase(t.Context(), s, caseOf(t, s, "overdue").ID, books.Act{By: "Awa", Reason: "seen"})
+	_, err = books.ResolveCase(t.Context(), s, caseOf(t, s, "overdue").ID, books.CaseAction{By: "Awa", Reason: "seen"})
 	if till.ErrorCode(err) != till.CodeValidationFailed || !strings.Contains(err.Error(), "till payout resolve") {
 		t.Errorf("the case of a payout: got %v, want it refused", err)
 	}
-	if _, err := books.ResolveCase(t.Context(), s, till.NewID(1), books.Act{By: "Awa", Reason: "seen"}); till.ErrorCode(err) != till.CodeNotFound {
+	if _, err := books.ResolveCase(t.Context(), s, till.NewID(1), books.CaseAction{By: "Awa", Reason: "seen"}); till.ErrorCode(err) != till.CodeNotFound {
 		t.Errorf("a case that does not exist: %v", err)
 	}
 }

@@ -48,13 +48,13 @@ func HoldPayouts(ctx context.Context, s *store.Store, client till.ID, by, reason
 		return tx.HoldPayouts(ctx, store.Hold{Client: client, Cause: store.HoldPerson, By: by, Reason: reason})
 	}
 	if client != store.EveryClient {
-		return actOn(ctx, s, client, by, "payouts.hold", reason, hold)
+		return auditedUpdate(ctx, s, client, by, "payouts.hold", reason, hold)
 	}
 	// It holds before it is told everywhere: one that is interrupted is run again.
 	if err := twice(func() error { return s.Update(ctx, hold) }); err != nil {
 		return err
 	}
-	return tellAll(ctx, s, by, "payouts.hold", reason)
+	return auditAllClients(ctx, s, by, "payouts.hold", reason)
 }
 
 // ReleasePayouts ends what HoldPayouts began. What waited is sent, unless
@@ -64,8 +64,8 @@ func ReleasePayouts(ctx context.Context, s *store.Store, client till.ID, by, rea
 	release := func(tx *store.Tx) error { return tx.ReleasePayouts(ctx, client, store.HoldPerson) }
 	var err error
 	if client != store.EveryClient {
-		err = actOn(ctx, s, client, by, "payouts.release", reason, release)
-	} else if err = tellAll(ctx, s, by, "payouts.release", reason); err == nil { // before it is done, as after a restore
+		err = auditedUpdate(ctx, s, client, by, "payouts.release", reason, release)
+	} else if err = auditAllClients(ctx, s, by, "payouts.release", reason); err == nil { // before it is done, as after a restore
 		err = twice(func() error { return s.Update(ctx, release) })
 	}
 	if err != nil {
@@ -74,14 +74,14 @@ func ReleasePayouts(ctx context.Context, s *store.Store, client till.ID, by, rea
 	return s.HastenHeld(ctx, client)
 }
 
-// actOn does something to a client, with a line in its audit log.
-func actOn(ctx context.Context, s *store.Store, client till.ID, by, action, detail string, f func(tx *store.Tx) error) error {
+// auditedUpdate does something to a client, with a line in its audit log.
+func auditedUpdate(ctx context.Context, s *store.Store, client till.ID, by, action, detail string, f func(tx *store.Tx) error) error {
 	return twice(func() error {
 		return s.Update(ctx, func(tx *store.Tx) error {
 			if _, err := tx.Client(ctx, client); err != nil {
 				return err
 			}
-			if err := auditAll(ctx, tx, []till.ID{client}, by, action, detail); err != nil {
+			if err := auditClients(ctx, tx, []till.ID{client}, by, action, detail); err != nil {
 				return err
 			}
 			return f(tx)
@@ -89,10 +89,10 @@ func actOn(ctx context.Context, s *store.Store, client till.ID, by, action, deta
 	})
 }
 
-// tellAll writes a line into the audit logs of all clients, slice by slice.
-func tellAll(ctx context.Context, s *store.Store, by, action, detail string) error {
+// auditAllClients writes a line into the audit logs of all clients, slice by slice.
+func auditAllClients(ctx context.Context, s *store.Store, by, action, detail string) error {
 	return eachPage(ctx, s, func(clients []till.ID) error {
-		return s.UpdateBehind(ctx, func(tx *store.Tx) error { return auditAll(ctx, tx, clients, by, action, "all clients: "+detail) })
+		return s.UpdateBehind(ctx, func(tx *store.Tx) error { return auditClients(ctx, tx, clients, by, action, "all clients: "+detail) })
 	})
 }
 

@@ -14,8 +14,8 @@ import (
 	"till/store"
 )
 
-// Comparison is what Reconcile is asked to compare.
-type Comparison struct {
+// ReconcileOptions is what Reconcile is asked to compare.
+type ReconcileOptions struct {
 	Connection string
 	Mapping    Mapping
 
@@ -47,16 +47,16 @@ type Comparison struct {
 	// Progress, if set, is called now and then.
 	Progress func(p Progress)
 
-	slice    int // rows of one snapshot; 0 means compareSlice
-	maxSeeks int // 0 means maxSeeks
+	slice      int // rows of one snapshot; 0 means compareSlice
+	maxLookups int // 0 means maxLookups
 }
 
 // Limits of a comparison.
 const (
-	compareSlice = 5_000     // rows that one snapshot covers
-	seekSlice    = 500       // lines that are looked up by key in one snapshot
-	maxSeeks     = 2_000_000 // lines times clients that are looked up by key; beyond it, all payments are walked
-	compareSlip  = time.Hour // how much earlier than its line a payment usually is
+	compareSlice  = 5_000     // rows that one snapshot covers
+	lookupSlice   = 500       // lines that are looked up by key in one snapshot
+	maxLookups    = 2_000_000 // lines times clients that are looked up by key; beyond it, all payments are walked
+	creationSlack = time.Hour // how much earlier than its line a payment usually is
 )
 
 // Progress is how far a comparison has come.
@@ -99,8 +99,8 @@ type ClassSum struct {
 	Operator, Ours big.Int
 }
 
-// Reconciled is what Reconcile read and found.
-type Reconciled struct {
+// ReconcileResult is what Reconcile read and found.
+type ReconcileResult struct {
 	ReadCounts
 	From, To till.Time
 	Rows     int64 // payments and payouts that were compared
@@ -111,7 +111,7 @@ type Reconciled struct {
 }
 
 // Differences returns how many findings somebody has to look at.
-func (r *Reconciled) Differences() (n int64) {
+func (r *ReconcileResult) Differences() (n int64) {
 	for _, s := range r.Sums {
 		if s.Class.Difference() {
 			n += s.Count
@@ -131,9 +131,9 @@ type planned struct {
 
 // reconciler is a comparison on its way.
 type reconciler struct {
-	Comparison
+	ReconcileOptions
 	s       *store.Store
-	report  *Reconciled
+	report  *ReconcileResult
 	parser  *statementFile
 	lines   *records
 	clients []till.ID
@@ -141,7 +141,7 @@ type reconciler struct {
 
 	first, last till.ID                // the payments that are walked: made in the time of the statement
 	seen        map[store.Ref]struct{} // those compared that are not in between
-	later       []store.Ref            // those whose receipt fits a line with another's reference
+	deferred    []store.Ref            // those whose receipt fits a line with another's reference
 
 	rows    []store.Compared
 	found   []uint32
@@ -155,7 +155,7 @@ type reconciler struct {
 // The file is read once into small records. Then the payments and payouts made
 // in its time are walked, in the order of their ids; those made before whose
 // money was booked in it; and those that lines still without an owner name.
-func Reconcile(ctx context.Context, s *store.Store, c Comparison) (*Reconciled, error) {
+func Reconcile(ctx context.Context, s *store.Store, c ReconcileOptions) (*ReconcileResult, error) {
 	layout, err := c.Mapping.layout()
 	if err != nil {
 		return nil, err
@@ -163,23 +163,23 @@ func Reconcile(ctx context.Context, s *store.Store, c Comparison) (*Reconciled, 
 	if c.slice == 0 {
 		c.slice = compareSlice
 	}
-	if c.maxSeeks == 0 {
-		c.maxSeeks = maxSeeks
+	if c.maxLookups == 0 {
+		c.maxLookups = maxLookups
 	}
-	r := &reconciler{Comparison: c, s: s, report: &Reconciled{}, parser: &statementFile{layout: layout},
+	r := &reconciler{ReconcileOptions: c, s: s, report: &ReconcileResult{}, parser: &statementFile{layout: layout},
 		seen: map[store.Ref]struct{}{}, buffer: make([]byte, MaxStatementLine)}
 	r.report.file = r
 	broken := func(line uint32, why string) error {
-		return r.tell(&Finding{Class: BrokenLine, Why: why, Line: line}, "", 0, 0)
+		return r.emit(&Finding{Class: BrokenLine, Why: why, Line: line}, "", 0, 0)
 	}
 	progress := func(n int64) { r.progress(n) }
 	if r.lines, err = readStatement(ctx, c.File, r.parser, &r.report.ReadCounts, broken, progress); err != nil {
 		return nil, err
 	}
-	if err := r.bound(); err != nil {
+	if err := r.setPeriod(); err != nil {
 		return nil, err
 	}
-	for _, f := range []func(context.Context) error{r.listClients, r.walkMade, r.walkBooked, r.seekLines, r.compareLater, r.missingHere} {
+	for _, f := range []func(context.Context) error{r.listClients, r.walkCreated, r.walkBooked, r.findByLine, r.matchDeferred, r.classifyMissing} {
 		if err := f(ctx); err != nil {
 			return nil, fmt.Errorf("reconcile: %w", err)
 		}
@@ -199,8 +199,8 @@ func (r *reconciler) progress(bytes int64) {
 	}
 }
 
-// bound decides which time the statement covers.
-func (r *reconciler) bound() error {
+// setPeriod decides which time the statement covers.
+func (r *reconciler) setPeriod() error {
 	var first, last till.Time
 	for i := range uint32(r.lines.n) {
 		if at := r.lines.at(i).at; at != 0 {
@@ -229,7 +229,7 @@ func (r *reconciler) bound() error {
 			p.Outside++
 		}
 	}
-	r.first, r.last = till.LastID(max(p.From.Add(-compareSlip), 1)-1), till.LastID(p.To.Add(compareSlip))
+	r.first, r.last = till.LastID(max(p.From.Add(-creationSlack), 1)-1), till.LastID(p.To.Add(creationSlack))
 	return nil
 }
 
@@ -260,8 +260,8 @@ func (r *reconciler) listClients(ctx context.Context) error {
 	}
 }
 
-// walkMade compares what was made in the time of the statement.
-func (r *reconciler) walkMade(ctx context.Context) error {
+// walkCreated compares what was made in the time of the statement.
+func (r *reconciler) walkCreated(ctx context.Context) error {
 	for _, client := range r.clients {
 		if err := r.walk(ctx, client, r.first, r.last, false); err != nil {
 			return err

@@ -27,8 +27,8 @@ const (
 	MaxApplyRefused = 100
 )
 
-// Applying says how a statement is applied.
-type Applying struct {
+// ApplyOptions says how a statement is applied.
+type ApplyOptions struct {
 	By   string // who says so
 	Name string // of the file, for the audit log
 
@@ -39,8 +39,8 @@ type Applying struct {
 	Progress func(done, total int)
 }
 
-// Applied is what became of the differences.
-type Applied struct {
+// ApplyResult is what became of the differences.
+type ApplyResult struct {
 	Settled   int64 // payments and payouts that a line settled
 	Unchanged int64 // that had come to the same end meanwhile
 	Cases     int64 // that were opened
@@ -70,7 +70,7 @@ var (
 // know is kept as a stray. Money moves through collect's and payout's
 // Apply and nowhere else. It commits in small batches; what is done is not done again, so it
 // may be stopped and repeated. Nothing is applied if a line could not be read.
-func ApplyStatement(ctx context.Context, s *store.Store, r *Reconciled, a Applying) (*Applied, error) {
+func ApplyStatement(ctx context.Context, s *store.Store, r *ReconcileResult, a ApplyOptions) (*ApplyResult, error) {
 	if r.Broken > 0 {
 		return nil, errBrokenLines
 	}
@@ -88,8 +88,8 @@ func ApplyStatement(ctx context.Context, s *store.Store, r *Reconciled, a Applyi
 	if len(cases) > MaxStatementCases {
 		return nil, errManyCases
 	}
-	out := &Applied{}
-	x := &applier{Applying: a, s: s, r: r, out: out, total: len(settle) + len(cases) + len(strays)}
+	out := &ApplyResult{}
+	x := &applier{ApplyOptions: a, s: s, r: r, out: out, total: len(settle) + len(cases) + len(strays)}
 	for _, kind := range []string{store.ComparedPayment, store.ComparedPayout} {
 		of := slices.DeleteFunc(slices.Clone(settle), func(p planned) bool { return p.kind != kind })
 		for batch := range slices.Chunk(of, applyBatch) {
@@ -99,12 +99,12 @@ func ApplyStatement(ctx context.Context, s *store.Store, r *Reconciled, a Applyi
 		}
 	}
 	for batch := range slices.Chunk(cases, applyBatch) {
-		if err := x.open(ctx, batch); err != nil {
+		if err := x.openCases(ctx, batch); err != nil {
 			return out, err
 		}
 	}
 	for batch := range slices.Chunk(strays, applyBatch) {
-		if err := x.keep(ctx, batch); err != nil {
+		if err := x.recordStrays(ctx, batch); err != nil {
 			return out, err
 		}
 	}
@@ -113,10 +113,10 @@ func ApplyStatement(ctx context.Context, s *store.Store, r *Reconciled, a Applyi
 
 // applier is a statement on its way into the books.
 type applier struct {
-	Applying
+	ApplyOptions
 	s           *store.Store
-	r           *Reconciled
-	out         *Applied
+	r           *ReconcileResult
+	out         *ApplyResult
 	done, total int
 }
 
@@ -148,7 +148,7 @@ func (x *applier) settle(ctx context.Context, kind string, batch []planned) erro
 	all := make([]*engine.Settlement, len(batch))
 	for i := range batch {
 		p := &batch[i]
-		line, err := f.parser.again(f.File, f.lines.at(p.line-1), f.buffer)
+		line, err := f.parser.reread(f.File, f.lines.at(p.line-1), f.buffer)
 		if err != nil {
 			return err
 		}
@@ -164,7 +164,7 @@ func (x *applier) settle(ctx context.Context, kind string, batch []planned) erro
 	for i, s := range all {
 		switch {
 		case s.Refused != nil:
-			x.refuse(f.lines.at(batch[i].line-1).number, batch[i].id, s.Refused)
+			x.reject(f.lines.at(batch[i].line-1).number, batch[i].id, s.Refused)
 		case s.Changed:
 			x.out.Settled++
 		default:
@@ -174,7 +174,7 @@ func (x *applier) settle(ctx context.Context, kind string, batch []planned) erro
 	return x.step(ctx, len(batch))
 }
 
-func (x *applier) refuse(line uint32, id till.ID, why error) {
+func (x *applier) reject(line uint32, id till.ID, why error) {
 	if x.out.Refused++; len(x.out.Refusals) < MaxApplyRefused {
 		text := why.Error()
 		var refused *till.Error
@@ -185,14 +185,14 @@ func (x *applier) refuse(line uint32, id till.ID, why error) {
 	}
 }
 
-// open opens the cases of one batch, each with an audit row. A case that was
+// openCases opens the cases of one batch, each with an audit row. A case that was
 // opened for the same statement before is not opened again, even if it was
 // closed.
-func (x *applier) open(ctx context.Context, batch []planned) error {
+func (x *applier) openCases(ctx context.Context, batch []planned) error {
 	var opened, known int64
 	try := func() error {
 		return x.s.UpdateBehind(ctx, func(tx *store.Tx) (err error) {
-			opened, known, err = x.openIn(ctx, tx, batch)
+			opened, known, err = x.openCasesIn(ctx, tx, batch)
 			return err
 		})
 	}
@@ -208,7 +208,7 @@ func (x *applier) open(ctx context.Context, batch []planned) error {
 	return x.step(ctx, len(batch))
 }
 
-func (x *applier) openIn(ctx context.Context, tx *store.Tx, batch []planned) (opened, known int64, err error) {
+func (x *applier) openCasesIn(ctx context.Context, tx *store.Tx, batch []planned) (opened, known int64, err error) {
 	var clients []till.ID
 	var refs []store.Ref
 	for i := range batch {

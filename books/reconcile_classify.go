@@ -51,16 +51,16 @@ const (
 	KeepStray     Remedy = "stray"   // the money names us: it is kept until somebody owns it
 )
 
-// verdict is what a line and a payment or payout make of each other.
-type verdict struct {
+// classification is what a line and a payment or payout make of each other.
+type classification struct {
 	class  Class
 	why    string
 	remedy Remedy
 }
 
-// beside are the other lines about the same payment or payout, and other lines
+// otherLines are the other lines about the same payment or payout, and other lines
 // with the same receipt: 0 where there is none.
-type beside struct {
+type otherLines struct {
 	success  uint32 // the first line that says success, if it is not this one
 	sameCode bool   // that one has the same receipt, or neither has one
 	failed   uint32
@@ -75,82 +75,82 @@ func settled(c *store.Compared) bool { return c.Status == till.Success || c.Late
 // cancelled, which payments know nothing of.
 func final(c *store.Compared) bool { return c.Status.Final() || c.Status == "cancelled" }
 
-// judge compares a line with the payment or payout that it is about.
-func judge(line *record, money till.Money, c *store.Compared, b beside) verdict {
+// classify compares a line with the payment or payout that it is about.
+func classify(line *record, money till.Money, c *store.Compared, b otherLines) classification {
 	switch line.status {
 	case lineSuccess:
-		return judgeSuccess(line, money, c, b)
+		return classifySuccess(line, money, c, b)
 	case lineFailed:
 		switch {
 		case b.success != 0:
-			return verdict{StatusDiffers, fmt.Sprintf("the line says failed, and line %d says success", b.success), OpenACase}
+			return classification{StatusDiffers, fmt.Sprintf("the line says failed, and line %d says success", b.success), OpenACase}
 		case settled(c):
-			return verdict{StatusDiffers, "the line says failed; here it has succeeded", OpenACase}
+			return classification{StatusDiffers, "the line says failed; here it has succeeded", OpenACase}
 		case final(c):
-			return verdict{NoMoney, "no money moved, on both sides", ""}
+			return classification{NoMoney, "no money moved, on both sides", ""}
 		}
-		return verdict{OpenHere, "the line says failed; here it is still open", SettleFailed}
+		return classification{OpenHere, "the line says failed; here it is still open", SettleFailed}
 	case lineReversed:
 		switch {
 		case money != c.Amount:
-			return verdict{AmountDiffers, "what was taken back is not what was asked for", OpenACase}
+			return classification{AmountDiffers, "what was taken back is not what was asked for", OpenACase}
 		case settled(c) && c.Reversed && b.success != 0:
-			return verdict{Matched, "taken back, on both sides", ""}
+			return classification{Matched, "taken back, on both sides", ""}
 		case settled(c) && c.Reversed:
-			return verdict{NoMoney, "it came and was taken back, on both sides", ""}
+			return classification{NoMoney, "it came and was taken back, on both sides", ""}
 		case settled(c):
-			return verdict{StatusDiffers, "the line says that the money was taken back; here it was not", OpenACase}
+			return classification{StatusDiffers, "the line says that the money was taken back; here it was not", OpenACase}
 		case final(c):
-			return verdict{NoMoney, "the money was taken back, and none is booked here", ""}
+			return classification{NoMoney, "the money was taken back, and none is booked here", ""}
 		}
-		return verdict{StatusDiffers, "the line says that the money was taken back; here it is still open", OpenACase}
+		return classification{StatusDiffers, "the line says that the money was taken back; here it is still open", OpenACase}
 	}
 	if final(c) {
-		return verdict{StatusDiffers, "the line says that it is not decided; here it has ended", OpenACase}
+		return classification{StatusDiffers, "the line says that it is not decided; here it has ended", OpenACase}
 	}
-	return verdict{NoMoney, "not decided yet, on both sides", ""}
+	return classification{NoMoney, "not decided yet, on both sides", ""}
 }
 
-func judgeSuccess(line *record, money till.Money, c *store.Compared, b beside) verdict {
+func classifySuccess(line *record, money till.Money, c *store.Compared, b otherLines) classification {
 	ours := receiptKey(c.Receipt)
 	theirs := line.keys[byReceipt]
 	switch {
 	case b.success != 0 && b.sameCode:
-		return verdict{ReceiptUsedTwice, fmt.Sprintf("line %d says the same already", b.success), OpenACase}
+		return classification{ReceiptUsedTwice, fmt.Sprintf("line %d says the same already", b.success), OpenACase}
 	case b.success != 0:
-		return verdict{PaidTwice, fmt.Sprintf("line %d says success under another receipt: the customer may have paid twice", b.success), OpenACase}
+		return classification{PaidTwice, fmt.Sprintf("line %d says success under another receipt: the customer may have paid twice", b.success), OpenACase}
 	case b.twin != 0 && (!settled(c) || ours != theirs):
-		return verdict{ReceiptUsedTwice, fmt.Sprintf("line %d has the same receipt under another reference", b.twin), OpenACase}
+		return classification{ReceiptUsedTwice, fmt.Sprintf("line %d has the same receipt under another reference", b.twin), OpenACase}
 	case money.Currency != c.Amount.Currency:
-		return verdict{AmountDiffers, "the currency is not the one that was asked for", OpenACase}
+		return classification{AmountDiffers, "the currency is not the one that was asked for", OpenACase}
 	case money != c.Amount:
-		return verdict{AmountDiffers, "the amount is not what was asked for", OpenACase}
+		return classification{AmountDiffers, "the amount is not what was asked for", OpenACase}
 	case settled(c):
-		return judgeBooked(c, ours, theirs)
+		return classifyBooked(c, ours, theirs)
 	case b.reversed != 0:
-		return verdict{NoMoney, fmt.Sprintf("taken back by line %d", b.reversed), ""}
+		return classification{NoMoney, fmt.Sprintf("taken back by line %d", b.reversed), ""}
 	case b.failed != 0:
-		return verdict{StatusDiffers, fmt.Sprintf("the line says success, and line %d says failed", b.failed), OpenACase}
+		return classification{StatusDiffers, fmt.Sprintf("the line says success, and line %d says failed", b.failed), OpenACase}
 	case c.Status == "cancelled":
-		return verdict{StatusDiffers, "the line says success; here it was cancelled before it was sent", OpenACase}
+		return classification{StatusDiffers, "the line says success; here it was cancelled before it was sent", OpenACase}
 	case final(c):
-		return verdict{Late, "the line says success; here it has ended as " + string(c.Status), SettleSuccess}
+		return classification{Late, "the line says success; here it has ended as " + string(c.Status), SettleSuccess}
 	}
-	return verdict{Late, "the line says success; here it is still open", SettleSuccess}
+	return classification{Late, "the line says success; here it is still open", SettleSuccess}
 }
 
-// judgeBooked compares a line that says success with money that was booked.
-func judgeBooked(c *store.Compared, ours, theirs key) verdict {
+// classifyBooked compares a line that says success with money that was booked.
+func classifyBooked(c *store.Compared, ours, theirs key) classification {
 	if why := ledgerDiffers(c); why != "" {
-		return verdict{LedgerDiffers, why, OpenACase}
+		return classification{LedgerDiffers, why, OpenACase}
 	}
 	if ours != (key{}) && theirs != (key{}) && ours != theirs {
-		return verdict{ReceiptDiffers, "the same money, under another receipt", ""}
+		return classification{ReceiptDiffers, "the same money, under another receipt", ""}
 	}
 	if c.Late {
-		return verdict{MatchedLate, "booked after it had ended as " + string(c.Status), ""}
+		return classification{MatchedLate, "booked after it had ended as " + string(c.Status), ""}
 	}
-	return verdict{Matched, "", ""}
+	return classification{Matched, "", ""}
 }
 
 // ledgerDiffers says in which way the ledger does not fit a payment or payout
@@ -165,21 +165,21 @@ func ledgerDiffers(c *store.Compared) string {
 	return ""
 }
 
-// judgeAlone judges a payment or payout that no line is about. The operator
+// classifyUnmatched judges a payment or payout that no line is about. The operator
 // moved its money between its creation and its booking, by a clock that may
 // be apart from ours: a statement of that whole time must have it.
-func judgeAlone(c *store.Compared, from, to, slack till.Time) (verdict, bool) {
+func classifyUnmatched(c *store.Compared, from, to, slack till.Time) (classification, bool) {
 	if !settled(c) {
-		return verdict{}, false
+		return classification{}, false
 	}
 	if why := ledgerDiffers(c); why != "" && c.CreatedAt >= from && c.CreatedAt <= to {
-		return verdict{LedgerDiffers, why + "; and no line is about it", OpenACase}, true
+		return classification{LedgerDiffers, why + "; and no line is about it", OpenACase}, true
 	}
 	switch {
 	case c.BookedAt < from || c.CreatedAt > to:
-		return verdict{}, false
+		return classification{}, false
 	case c.CreatedAt >= from+slack && c.BookedAt <= to-slack:
-		return verdict{MissingAtOperator, "booked here, and the statement of that time has no line", ""}, true
+		return classification{MissingAtOperator, "booked here, and the statement of that time has no line", ""}, true
 	}
-	return verdict{Elsewhere, "made or booked outside this time: its line may be in another statement", ""}, true
+	return classification{Elsewhere, "made or booked outside this time: its line may be in another statement", ""}, true
 }

@@ -22,10 +22,10 @@ func (r *reconciler) compare(c *store.Compared, old bool) error {
 		r.found = r.lines.indexes[kind].find(key(c.ID), r.found)
 		r.found = r.lines.indexes[kind].find(tailKey(c.ID), r.found)
 	}
-	r.fitting(c)
+	r.keepMatching(c)
 	if len(r.found) == 0 && c.Receipt != "" {
 		r.found = r.lines.indexes[byReceipt].find(receiptKey(c.Receipt), r.found)
-		r.fitting(c)
+		r.keepMatching(c)
 		wait := false
 		for _, i := range r.found {
 			if l := r.lines.at(i); l.keys[byReference] != (key{}) || l.keys[byExternalID] != (key{}) {
@@ -35,41 +35,41 @@ func (r *reconciler) compare(c *store.Compared, old bool) error {
 			}
 		}
 		if wait {
-			r.later = append(r.later, store.Ref{Client: c.Client, ID: c.ID})
+			r.deferred = append(r.deferred, store.Ref{Client: c.Client, ID: c.ID})
 			return nil
 		}
 	}
 	if len(r.found) == 0 && old {
 		return nil
 	}
-	return r.judgeFound(c)
+	return r.classifyFound(c)
 }
 
-// fitting leaves the lines that go the payment's or payout's way, in the order
+// keepMatching leaves the lines that go the payment's or payout's way, in the order
 // of the file.
-func (r *reconciler) fitting(c *store.Compared) {
+func (r *reconciler) keepMatching(c *store.Compared) {
 	way := incoming
 	if c.Kind == store.ComparedPayout {
 		way = outgoing
 	}
 	r.found = slices.DeleteFunc(r.found, func(i uint32) bool {
 		l := r.lines.at(i)
-		return l.flags&outside != 0 || l.direction != anyway && l.direction != way
+		return l.flags&outside != 0 || l.direction != anyDirection && l.direction != way
 	})
 	slices.Sort(r.found)
 	r.found = slices.Compact(r.found)
 }
 
-// judgeFound judges the lines that were found for a payment or payout, or that
+// classifyFound judges the lines that were found for a payment or payout, or that
 // there are none.
-func (r *reconciler) judgeFound(c *store.Compared) error {
+func (r *reconciler) classifyFound(c *store.Compared) error {
 	if len(r.found) == 0 {
-		if v, said := judgeAlone(c, r.report.From, r.report.To, till.Time(r.Slack.Microseconds())); said {
-			return r.conclude(v, 0, c)
+		if v, said := classifyUnmatched(c, r.report.From, r.report.To, till.Time(r.Slack.Microseconds())); said {
+			return r.addFinding(v, 0, c)
 		}
 		return nil
 	}
-	var b beside
+	var b otherLines
 	var first *record // that says success
 	for _, i := range r.found {
 		switch l := r.lines.at(i); {
@@ -84,8 +84,8 @@ func (r *reconciler) judgeFound(c *store.Compared) error {
 	for _, i := range r.found {
 		l := r.lines.at(i)
 		if l.flags&claimed != 0 {
-			v := verdict{ReceiptUsedTwice, "the line is about another payment or payout, too", OpenACase}
-			if err := r.conclude(v, i+1, c); err != nil {
+			v := classification{ReceiptUsedTwice, "the line is about another payment or payout, too", OpenACase}
+			if err := r.addFinding(v, i+1, c); err != nil {
 				return err
 			}
 			continue
@@ -99,16 +99,16 @@ func (r *reconciler) judgeFound(c *store.Compared) error {
 		if t, found := r.lines.twin(i); found && l.status == lineSuccess {
 			b.twin = r.lines.at(t).number
 		}
-		if err := r.conclude(judge(l, r.lines.money(l), c, b), i+1, c); err != nil {
+		if err := r.addFinding(classify(l, r.lines.money(l), c, b), i+1, c); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// conclude counts a verdict, plans its remedy and tells about it. line is 1 +
+// addFinding counts a verdict, plans its remedy and tells about it. line is 1 +
 // the record, 0 for none.
-func (r *reconciler) conclude(v verdict, line uint32, c *store.Compared) error {
+func (r *reconciler) addFinding(v classification, line uint32, c *store.Compared) error {
 	f := &r.finding
 	*f = Finding{Class: v.class, Why: v.why, Remedy: v.remedy, Ours: c}
 	var said, ours int64
@@ -127,7 +127,7 @@ func (r *reconciler) conclude(v verdict, line uint32, c *store.Compared) error {
 		r.report.plan = append(r.report.plan, p)
 	}
 	if line == 0 {
-		return r.tell(f, currency, 0, ours)
+		return r.emit(f, currency, 0, ours)
 	}
 	l := r.lines.at(line - 1)
 	f.Line, f.Said, f.SaidStatus, f.SaidAt = l.number, r.lines.money(l), l.status.String(), l.at
@@ -150,17 +150,17 @@ func (r *reconciler) conclude(v verdict, line uint32, c *store.Compared) error {
 		ours = 0
 	}
 	if r.Found != nil && (r.All || v.class.Difference() || v.class == Elsewhere) {
-		words, err := r.parser.again(r.File, l, r.buffer)
+		words, err := r.parser.reread(r.File, l, r.buffer)
 		if err != nil {
 			return err
 		}
 		f.Reference, f.ExternalID, f.Receipt = words.reference, words.externalID, words.receipt
 	}
-	return r.tell(f, f.Said.Currency, said, ours)
+	return r.emit(f, f.Said.Currency, said, ours)
 }
 
-// tell counts a finding and passes it on.
-func (r *reconciler) tell(f *Finding, currency string, said, ours int64) error {
+// emit counts a finding and passes it on.
+func (r *reconciler) emit(f *Finding, currency string, said, ours int64) error {
 	r.sum(f.Class, currency).add(1, said, ours)
 	if r.Found == nil || !r.All && !f.Class.Difference() && f.Class != Elsewhere {
 		return nil
@@ -188,19 +188,19 @@ func (s *ClassSum) add(count, operator, ours int64) {
 	s.Ours.Add(&s.Ours, n.SetInt64(ours))
 }
 
-// ownerless reports whether nothing was found for a line yet.
-func (l *record) ownerless() bool { return l.flags&(claimed|deferred|outside) == 0 }
+// unmatched reports whether nothing was found for a line yet.
+func (l *record) unmatched() bool { return l.flags&(claimed|deferred|outside) == 0 }
 
-// seekLines looks for what lines name that was made at another time: by key if
+// findByLine looks for what lines name that was made at another time: by key if
 // they are few, and otherwise by walking all that was made before.
-func (r *reconciler) seekLines(ctx context.Context) error {
+func (r *reconciler) findByLine(ctx context.Context) error {
 	var left []uint32
 	for i := range uint32(r.lines.n) {
-		if l := r.lines.at(i); l.ownerless() && l.keys != ([3]key{}) {
+		if l := r.lines.at(i); l.unmatched() && l.keys != ([3]key{}) {
 			left = append(left, i)
 		}
 	}
-	if len(left)*len(r.clients) > r.maxSeeks {
+	if len(left)*len(r.clients) > r.maxLookups {
 		for _, client := range r.clients {
 			if err := r.walk(ctx, client, till.ID{}, r.first, true); err != nil {
 				return err
@@ -208,10 +208,10 @@ func (r *reconciler) seekLines(ctx context.Context) error {
 		}
 		return nil
 	}
-	for chunk := range slices.Chunk(left, min(seekSlice, r.slice)) {
+	for chunk := range slices.Chunk(left, min(lookupSlice, r.slice)) {
 		sought := make([]store.Sought, 0, len(chunk))
 		for _, i := range chunk {
-			line, err := r.parser.again(r.File, r.lines.at(i), r.buffer)
+			line, err := r.parser.reread(r.File, r.lines.at(i), r.buffer)
 			if err != nil {
 				return err
 			}
@@ -244,10 +244,10 @@ func (r *reconciler) seekLines(ctx context.Context) error {
 	return nil
 }
 
-// compareLater comes back to those whose receipt stands on a line with a
+// matchDeferred comes back to those whose receipt stands on a line with a
 // reference that is not theirs: by now it is known whether it is another's.
-func (r *reconciler) compareLater(ctx context.Context) error {
-	for chunk := range slices.Chunk(r.later, r.slice) {
+func (r *reconciler) matchDeferred(ctx context.Context) error {
+	for chunk := range slices.Chunk(r.deferred, r.slice) {
 		err := r.view(ctx, func(tx *store.Tx) (err error) {
 			r.rows, err = tx.ComparedByID(ctx, r.Connection, chunk, r.rows[:0])
 			return err
@@ -258,8 +258,8 @@ func (r *reconciler) compareLater(ctx context.Context) error {
 		for i := range r.rows {
 			c := &r.rows[i]
 			r.found = r.lines.indexes[byReceipt].find(receiptKey(c.Receipt), r.found[:0])
-			r.fitting(c)
-			if err := r.judgeFound(c); err != nil {
+			r.keepMatching(c)
+			if err := r.classifyFound(c); err != nil {
 				return err
 			}
 		}

@@ -32,10 +32,10 @@ func (s lineStatus) String() string {
 type direction uint8
 
 const (
-	anyway   direction = iota // the line does not say
-	incoming                  // from a customer: a payment
-	outgoing                  // to a recipient: a payout
-	ignored                   // neither: nothing of ours
+	anyDirection direction = iota // the line does not say
+	incoming                      // from a customer: a payment
+	outgoing                      // to a recipient: a payout
+	ignored                       // neither: nothing of ours
 )
 
 var (

@@ -387,8 +387,8 @@ func readStatement(ctx context.Context, in io.Reader, f *statementFile, c *ReadC
 // usualLine is what is read again of a line at first.
 const usualLine = 1 << 10
 
-// again reads a line once more, in its own words. The buffer is for it alone.
-func (f *statementFile) again(file io.ReaderAt, want *record, buffer []byte) (*fileLine, error) {
+// reread reads a line once more, in its own words. The buffer is for it alone.
+func (f *statementFile) reread(file io.ReaderAt, want *record, buffer []byte) (*fileLine, error) {
 	var text []byte
 	for _, size := range []int{usualLine, MaxStatementLine} {
 		n, err := file.ReadAt(buffer[:size], want.offset)

@@ -93,16 +93,16 @@ func TestStatementsAreRead(t *testing.T) {
 	if c.Lines != 4 || c.Ignored != 2 || c.Broken != 1 || c.Digest != sha256.Sum256([]byte(text)) || len(broken) != 1 || r.n != 1 {
 		t.Fatalf("%+v, %v", c, broken)
 	}
-	line, err := f.again(bytes.NewReader([]byte(text)), r.at(0), make([]byte, MaxStatementLine))
+	line, err := f.reread(bytes.NewReader([]byte(text)), r.at(0), make([]byte, MaxStatementLine))
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := []any{line.reference, line.receipt, r.money(r.at(0)), line.status, line.direction, line.number, line.keys[byReference]}
-	want := []any{strings.ToUpper(id.String()), `R "1"`, till.Money{Minor: 150050, Currency: "KES"}, lineReversed, anyway, uint32(4), key(id)}
+	want := []any{strings.ToUpper(id.String()), `R "1"`, till.Money{Minor: 150050, Currency: "KES"}, lineReversed, anyDirection, uint32(4), key(id)}
 	if diff := cmp.Diff(fmt.Sprint(got...), fmt.Sprint(want...)); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := f.again(bytes.NewReader([]byte(strings.Replace(text, "1500,5", "1500,6", 1))), r.at(0), make([]byte, MaxStatementLine)); err != errChanged {
+	if _, err := f.reread(bytes.NewReader([]byte(strings.Replace(text, "1500,5", "1500,6", 1))), r.at(0), make([]byte, MaxStatementLine)); err != errChanged {
 		t.Errorf("the file changed: %v", err)
 	}
 
@@ -196,7 +196,7 @@ func FuzzStatement(f *testing.F) {
 			if l.amount <= 0 || l.amount > till.MaxMinor || l.status == 0 || broken[l.number] != "" {
 				t.Errorf("line %d is %+v", l.number, l)
 			}
-			if _, err := p.again(strings.NewReader(text), l, buffer); err != nil {
+			if _, err := p.reread(strings.NewReader(text), l, buffer); err != nil {
 				t.Errorf("line %d again: %v", l.number, err)
 			}
 		}

@@ -10,10 +10,10 @@ import (
 	"till/store"
 )
 
-// nameOf returns what a line of a statement names that has our form: a reference of
+// strayKeyOf returns what a line of a statement names that has our form: a reference of
 // ours is a UUID of version 4, an id of ours one of version 7, and what M-Pesa
 // shows is the end of one, which is worth nothing without a receipt.
-func nameOf(connection string, l *record, receipt string) (store.StrayKey, bool) {
+func strayKeyOf(connection string, l *record, receipt string) (store.StrayKey, bool) {
 	k := store.StrayKey{Connection: connection, Receipt: receipt}
 	tail := false
 	for _, text := range l.keys[:byReceipt] {
@@ -30,16 +30,16 @@ func nameOf(connection string, l *record, receipt string) (store.StrayKey, bool)
 	return k, !k.Reference.IsZero() || !k.Subject.IsZero() || tail && receipt != ""
 }
 
-// missingHere tells about the lines that nothing of ours was found for. Those
+// classifyMissing tells about the lines that nothing of ours was found for. Those
 // that name us are strays, unless one of them was closed before.
-func (r *reconciler) missingHere(ctx context.Context) error {
+func (r *reconciler) classifyMissing(ctx context.Context) error {
 	var left []uint32
 	for i := range uint32(r.lines.n) {
 		if r.lines.at(i).flags&(claimed|outside) == 0 {
 			left = append(left, i)
 		}
 	}
-	for chunk := range slices.Chunk(left, min(seekSlice, r.slice)) {
+	for chunk := range slices.Chunk(left, min(lookupSlice, r.slice)) {
 		keys, of := make([]store.StrayKey, 0, len(chunk)), make(map[uint32]int, len(chunk))
 		for _, i := range chunk {
 			k, ours, err := r.strayKey(i)
@@ -59,11 +59,11 @@ func (r *reconciler) missingHere(ctx context.Context) error {
 			}
 		}
 		for _, i := range chunk {
-			v := verdict{class: MissingHere, why: "no payment or payout here has this reference or receipt"}
+			v := classification{class: MissingHere, why: "no payment or payout here has this reference or receipt"}
 			if n, ours := of[i]; ours {
-				v = judgeStray(v, found[n])
+				v = classifyStray(v, found[n])
 			}
-			if err := r.conclude(v, i+1, nil); err != nil {
+			if err := r.addFinding(v, i+1, nil); err != nil {
 				return err
 			}
 		}
@@ -88,45 +88,45 @@ func (r *reconciler) strayKey(i uint32) (k store.StrayKey, ours bool, err error)
 			return k, false, nil
 		}
 	}
-	line, err := r.parser.again(r.File, l, r.buffer)
+	line, err := r.parser.reread(r.File, l, r.buffer)
 	if err != nil {
 		return k, false, err
 	}
-	k, ours = nameOf(r.Connection, l, line.receipt)
+	k, ours = strayKeyOf(r.Connection, l, line.receipt)
 	return k, ours, nil
 }
 
-// judgeStray judges a line that names us and that nothing of ours was found for
+// classifyStray judges a line that names us and that nothing of ours was found for
 // by the strays that it names.
-func judgeStray(v verdict, found []*store.Stray) verdict {
+func classifyStray(v classification, found []*store.Stray) classification {
 	v.remedy, v.why = KeepStray, v.why+", and it has the form of ours"
 	for _, s := range found {
 		if s.Why == "" {
 			v.why = "stray " + s.ID.String() + " is open"
 			return v
 		}
-		v = verdict{class: Explained, why: "stray " + s.ID.String() + " was closed: " + s.Why}
+		v = classification{class: Explained, why: "stray " + s.ID.String() + " was closed: " + s.Why}
 	}
 	return v
 }
 
-// keep keeps the lines of one batch as strays. One that a callback has told of
+// recordStrays keeps the lines of one batch as strays. One that a callback has told of
 // before is confirmed by its line.
-func (x *applier) keep(ctx context.Context, batch []planned) error {
+func (x *applier) recordStrays(ctx context.Context, batch []planned) error {
 	f := x.r.file
 	var fresh []*store.Stray
 	for i := range batch {
 		l := f.lines.at(batch[i].line - 1)
-		line, err := f.parser.again(f.File, l, f.buffer)
+		line, err := f.parser.reread(f.File, l, f.buffer)
 		if err != nil {
 			return err
 		}
-		k, _ := nameOf(f.Connection, l, line.receipt)
+		k, _ := strayKeyOf(f.Connection, l, line.receipt)
 		s := &store.Stray{Connection: k.Connection, Reference: k.Reference, Subject: k.Subject, Receipt: k.Receipt, Amount: f.lines.money(l),
 			Direction: map[direction]string{incoming: store.StrayIn, outgoing: store.StrayOut}[l.direction], Source: store.StrayStatement,
 			Confirmed: x.evidence(&batch[i]) + ", applied by " + x.By}
-		cleanStray(s)
-		changed, err := x.keepOne(ctx, s)
+		dropInvalid(s)
+		changed, err := x.recordStray(ctx, s)
 		switch {
 		case errors.Is(err, ErrManyStrays):
 			x.out.Beyond++
@@ -139,14 +139,14 @@ func (x *applier) keep(ctx context.Context, batch []planned) error {
 			x.out.Kept++
 		}
 	}
-	if err := settleStrays(ctx, x.s, fresh, f.clients); err != nil {
+	if err := closeBookedStrays(ctx, x.s, fresh, f.clients); err != nil {
 		return err
 	}
 	return x.step(ctx, len(batch))
 }
 
-// keepOne writes a line's stray down, or confirms the one that is open.
-func (x *applier) keepOne(ctx context.Context, s *store.Stray) (changed bool, err error) {
+// recordStray writes a line's stray down, or confirms the one that is open.
+func (x *applier) recordStray(ctx context.Context, s *store.Stray) (changed bool, err error) {
 	act := func(tx *store.Tx) error {
 		changed = false
 		found, err := tx.FindStrays(ctx, []store.StrayKey{s.Key()})
@@ -163,7 +163,7 @@ func (x *applier) keepOne(ctx context.Context, s *store.Stray) (changed bool, er
 		if len(found[0]) > 0 {
 			there := found[0][0]
 			s.ID = there.ID
-			merge(s, there)
+			mergeStray(s, there)
 			changed, err = tx.ConfirmStray(ctx, s)
 			return err
 		}
@@ -186,8 +186,8 @@ func (x *applier) keepOne(ctx context.Context, s *store.Stray) (changed bool, er
 	return changed, err
 }
 
-// merge takes over from a stray that is there what a line does not say.
-func merge(s, there *store.Stray) {
+// mergeStray takes over from a stray that is there what a line does not say.
+func mergeStray(s, there *store.Stray) {
 	if s.Reference.IsZero() {
 		s.Reference = there.Reference
 	}
@@ -202,15 +202,15 @@ func merge(s, there *store.Stray) {
 	}
 }
 
-// settleStrays closes those of new strays whose payment turned up while they
+// closeBookedStrays closes those of new strays whose payment turned up while they
 // were written down: the comparison takes a while, and the clients go on.
-func settleStrays(ctx context.Context, s *store.Store, strays []*store.Stray, clients []till.ID) error {
+func closeBookedStrays(ctx context.Context, s *store.Store, strays []*store.Stray, clients []till.ID) error {
 	if len(strays) == 0 {
 		return nil
 	}
 	all := make([]store.Sought, len(strays))
 	for i, stray := range strays {
-		all[i] = sought(stray)
+		all[i] = statementKeyOf(stray)
 	}
 	for _, client := range clients {
 		var refs []store.Ref
@@ -225,7 +225,7 @@ func settleStrays(ctx context.Context, s *store.Store, strays []*store.Stray, cl
 			if len(refs) == 0 {
 				break
 			}
-			if _, _, err := settleStray(ctx, s, stray.ID, []till.ID{client}); err != nil {
+			if _, _, err := closeIfBooked(ctx, s, stray.ID, []till.ID{client}); err != nil {
 				return fmt.Errorf("stray %s: %w", stray.ID, err)
 			}
 		}

@@ -25,7 +25,7 @@ import (
 
 // desk is somebody who compares statements: a store with clients and the
 // operator's side of each of their payments, as lines.
-type desk struct {
+type statementTest struct {
 	t         *testing.T
 	s         *store.Store
 	collector *collect.Collector
@@ -38,26 +38,26 @@ type desk struct {
 	payouts   map[string]*till.Payout
 }
 
-const deskHeader = "Time;Our Ref;Ext;Receipt No;Amount;Curr;State;Way"
+const testHeader = "Time;Our Ref;Ext;Receipt No;Amount;Curr;State;Way"
 
-// deskMapping reads the lines of a desk: nothing of it is the default.
-var deskMapping = books.Mapping{
+// testMapping reads the lines of a desk: nothing of it is the default.
+var testMapping = books.Mapping{
 	Delimiter: ";", Time: "Time", Reference: "our ref", ExternalID: "#3", Receipt: "Receipt No", Amount: "AMOUNT", Currency: "Curr", Status: "State", Direction: "Way",
 	Success: []string{"Done"}, Failed: []string{"Refused"}, Reversed: []string{"Taken back"}, Pending: []string{"Waiting"},
 	Incoming: []string{"C"}, Outgoing: []string{"D"}, Ignored: []string{"F"},
 	DecimalMark: ",", Thousands: " ", TimeLayout: "DD/MM/YYYY hh:mm:ss", TimeZone: "+01:00",
 }
 
-func newDesk(t *testing.T, s *store.Store) *desk {
+func newStatementTest(t *testing.T, s *store.Store) *statementTest {
 	t.Helper()
-	d := &desk{t: t, s: s, collector: storetest.NewCollector(t, s), master: storetest.NewPaymaster(t, s), client: storetest.NewClient(t, s, till.Test),
+	d := &statementTest{t: t, s: s, collector: storetest.NewCollector(t, s), master: storetest.NewPaymaster(t, s), client: storetest.NewClient(t, s, till.Test),
 		about: map[string]string{}, payments: map[string]*till.Payment{}, payouts: map[string]*till.Payout{}}
 	d.from = s.Now() - till.Second
 	return d
 }
 
 // pay makes a payment of 5000 XAF to which the operator says words.
-func (d *desk) pay(name string, words ...provider.Result) *till.Payment {
+func (d *statementTest) pay(name string, words ...provider.Result) *till.Payment {
 	d.t.Helper()
 	p := storetest.NewPayment(d.t, d.collector, d.client, storetest.Body{Reference: name})
 	for _, w := range words {
@@ -69,7 +69,7 @@ func (d *desk) pay(name string, words ...provider.Result) *till.Payment {
 
 // payOut makes a payout of 5000 XAF and a fee of 50 to which the operator says
 // words.
-func (d *desk) payOut(name string, words ...provider.Result) *till.Payout {
+func (d *statementTest) payOut(name string, words ...provider.Result) *till.Payout {
 	d.t.Helper()
 	p := storetest.NewPayout(d.t, d.master, d.client, storetest.Body{Reference: name}, 50)
 	for _, w := range words {
@@ -84,32 +84,32 @@ func paidUnder(receipt string) provider.Result {
 }
 
 // line writes a line of the operator's.
-func (d *desk) line(reference, external, receipt, amount, currency, state, way string) {
+func (d *statementTest) line(reference, external, receipt, amount, currency, state, way string) {
 	at := d.s.Now().Std().In(time.FixedZone("", 3600)).Format("02/01/2006 15:04:05")
 	d.lines = append(d.lines, strings.Join([]string{at, reference, external, receipt, `"` + amount + `"`, currency, state, way}, ";"))
 }
 
 // of writes a line about a payment.
-func (d *desk) of(p *till.Payment, receipt, amount, state string) {
+func (d *statementTest) of(p *till.Payment, receipt, amount, state string) {
 	d.line(d.collector.ReferenceOf(p).String(), "", receipt, amount, "XAF", state, "C")
 }
 
 // out writes a line about a payout.
-func (d *desk) out(p *till.Payout, receipt, amount, state string) {
+func (d *statementTest) out(p *till.Payout, receipt, amount, state string) {
 	d.line(d.master.ReferenceOf(p).String(), "", receipt, amount, "XAF", state, "D")
 }
 
-func (d *desk) file() *bytes.Reader {
-	return bytes.NewReader([]byte(deskHeader + "\r\n" + strings.Join(d.lines, "\r\n") + "\r\n"))
+func (d *statementTest) file() *bytes.Reader {
+	return bytes.NewReader([]byte(testHeader + "\r\n" + strings.Join(d.lines, "\r\n") + "\r\n"))
 }
 
-func (d *desk) comparison() books.Comparison {
-	return books.Comparison{Connection: storetest.Connection, Mapping: deskMapping, File: d.file(), From: d.from, To: d.s.Now() + till.Second, Plan: true, All: true}
+func (d *statementTest) comparison() books.ReconcileOptions {
+	return books.ReconcileOptions{Connection: storetest.Connection, Mapping: testMapping, File: d.file(), From: d.from, To: d.s.Now() + till.Second, Plan: true, All: true}
 }
 
 // reconcile compares, and returns what was found of whom: "class name", or the
 // number of a line that is about nobody.
-func (d *desk) reconcile(change ...func(c *books.Comparison)) (*books.Reconciled, []string) {
+func (d *statementTest) reconcile(change ...func(c *books.ReconcileOptions)) (*books.ReconcileResult, []string) {
 	d.t.Helper()
 	c := d.comparison()
 	var found []string
@@ -135,9 +135,9 @@ func (d *desk) reconcile(change ...func(c *books.Comparison)) (*books.Reconciled
 	return r, found
 }
 
-func (d *desk) apply(r *books.Reconciled) *books.Applied {
+func (d *statementTest) apply(r *books.ReconcileResult) *books.ApplyResult {
 	d.t.Helper()
-	a, err := books.ApplyStatement(d.t.Context(), d.s, r, books.Applying{By: "Anne Ndala", Name: "april.csv", Payments: d.collector.ResolveAll, Payouts: d.master.ResolveAll})
+	a, err := books.ApplyStatement(d.t.Context(), d.s, r, books.ApplyOptions{By: "Anne Ndala", Name: "april.csv", Payments: d.collector.ResolveAll, Payouts: d.master.ResolveAll})
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func (d *desk) apply(r *books.Reconciled) *books.Applied {
 
 // status returns how a payment or payout stands: its status, and whether its
 // money moved late.
-func (d *desk) status(name string) string {
+func (d *statementTest) status(name string) string {
 	d.t.Helper()
 	var row store.Alike
 	err := d.s.View(d.t.Context(), func(tx *store.Tx) error {
@@ -174,7 +174,7 @@ func (d *desk) status(name string) string {
 }
 
 // linesOf returns the wallet's lines of a payout, as "type amount".
-func (d *desk) linesOf(name string) (out []string) {
+func (d *statementTest) linesOf(name string) (out []string) {
 	d.t.Helper()
 	err := d.s.View(d.t.Context(), func(tx *store.Tx) error {
 		lines, _, err := tx.ListTransactions(d.t.Context(), d.client.ID, store.TransactionFilter{PayoutID: d.payouts[name].ID}, store.Page{Limit: 10, Ascending: true})
@@ -190,7 +190,7 @@ func (d *desk) linesOf(name string) (out []string) {
 }
 
 // audit returns the client's audit log after a number of rows.
-func (d *desk) audit(after int64) (out []*store.AuditRow) {
+func (d *statementTest) audit(after int64) (out []*store.AuditRow) {
 	d.t.Helper()
 	err := d.s.View(d.t.Context(), func(tx *store.Tx) (err error) {
 		out, err = tx.Audit(d.t.Context(), d.client.ID, after, 1000)
@@ -202,7 +202,7 @@ func (d *desk) audit(after int64) (out []*store.AuditRow) {
 	return out
 }
 
-func (d *desk) cases() map[string]string {
+func (d *statementTest) cases() map[string]string {
 	d.t.Helper()
 	out := map[string]string{}
 	cases, err := books.Cases(d.t.Context(), d.s, store.CaseFilter{All: true, Limit: 1000})
@@ -219,7 +219,7 @@ func (d *desk) cases() map[string]string {
 }
 
 // closeCases closes the case of every payment and payout.
-func (d *desk) closeCases() {
+func (d *statementTest) closeCases() {
 	d.t.Helper()
 	err := d.s.Update(d.t.Context(), func(tx *store.Tx) error {
 		var closings []store.Closing
@@ -238,7 +238,7 @@ func (d *desk) closeCases() {
 }
 
 // fill makes every kind of difference.
-func (d *desk) fill() (want []string) {
+func (d *statementTest) fill() (want []string) {
 	say := func(class books.Class, names ...string) {
 		for _, n := range names {
 			want = append(want, string(class)+" "+n)
@@ -311,7 +311,7 @@ func (d *desk) fill() (want []string) {
 
 // fillPayouts makes the differences that payouts can have, from the money that
 // came in.
-func (d *desk) fillPayouts() (want []string) {
+func (d *statementTest) fillPayouts() (want []string) {
 	say := func(class books.Class, p *till.Payout) *till.Payout {
 		want = append(want, string(class)+" "+d.about[p.ID.String()])
 		return p
@@ -335,7 +335,7 @@ func (d *desk) fillPayouts() (want []string) {
 func TestReconcileStory(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
-		d := newDesk(t, s)
+		d := newStatementTest(t, s)
 		want := d.fill()
 		other := storetest.NewPayment(t, d.collector, storetest.NewClient(t, s, till.Test), storetest.Body{})
 		storetest.Apply(t, d.collector, s, other, paidUnder("RX"))
@@ -412,7 +412,7 @@ func TestReconcileStory(t *testing.T) {
 }
 
 // checkEvidence looks for the line, the file and the person behind each act.
-func (d *desk) checkEvidence(before []*store.AuditRow, r *books.Reconciled) {
+func (d *statementTest) checkEvidence(before []*store.AuditRow, r *books.ReconcileResult) {
 	d.t.Helper()
 	acts := map[string]int{}
 	for _, row := range d.audit(int64(len(before))) {
@@ -437,7 +437,7 @@ func (d *desk) checkEvidence(before []*store.AuditRow, r *books.Reconciled) {
 func TestReconcileGoesOnAfterAnInterrupt(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
-		d := newDesk(t, s)
+		d := newStatementTest(t, s)
 		const n = 230
 		for i := range n {
 			name := fmt.Sprint("p", i)
@@ -446,7 +446,7 @@ func TestReconcileGoesOnAfterAnInterrupt(t *testing.T) {
 		r, _ := d.reconcile()
 		ctx, cancel := context.WithCancel(t.Context())
 		commits := 0
-		a, err := books.ApplyStatement(ctx, s, r, books.Applying{By: "Anne", Name: "a.csv",
+		a, err := books.ApplyStatement(ctx, s, r, books.ApplyOptions{By: "Anne", Name: "a.csv",
 			Payments: func(ctx context.Context, all []*engine.Settlement) error {
 				if commits++; len(all) > 100 {
 					t.Errorf("%d payments in one commit", len(all))

@@ -17,7 +17,7 @@ import (
 )
 
 // sent writes down that a payment's request went out, as the engine does.
-func (d *desk) sent(p *till.Payment) *till.Payment {
+func (d *statementTest) sent(p *till.Payment) *till.Payment {
 	d.t.Helper()
 	err := d.s.Update(d.t.Context(), func(tx *store.Tx) error {
 		return tx.BeginSubmits(d.t.Context(), []*store.Attempt{{ClientID: p.ClientID, SubjectID: p.ID, Connection: p.Connection,
@@ -35,7 +35,7 @@ func TestReconcileAtTheEdgesOfTime(t *testing.T) {
 	t.Parallel()
 	start := till.TimeOf(time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC))
 	storetest.RunAt(t, &start, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
-		d := newDesk(t, s)
+		d := newStatementTest(t, s)
 		var want []string
 		say := func(class books.Class, name string) { want = append(want, string(class)+" "+name) }
 
@@ -79,7 +79,7 @@ func TestReconcileAtTheEdgesOfTime(t *testing.T) {
 		d.line("", "", "E4", "5000", "XAF", "Done", "C") // of another day
 
 		slices.Sort(want)
-		day := func(c *books.Comparison) {
+		day := func(c *books.ReconcileOptions) {
 			var err1, err2 error
 			c.From, err1 = books.ParseMoment("2026-11-11", time.UTC, false)
 			c.To, err2 = books.ParseMoment("2026-11-11", time.UTC, true)
@@ -95,7 +95,7 @@ func TestReconcileAtTheEdgesOfTime(t *testing.T) {
 			}
 		}
 		// The time of the file is that of its lines.
-		r, _ := d.reconcile(func(c *books.Comparison) { c.From, c.To = 0, 0 })
+		r, _ := d.reconcile(func(c *books.ReconcileOptions) { c.From, c.To = 0, 0 })
 		if r.From.String() != "2026-11-11T00:10:30.000000Z" || r.To.String() != "2026-11-12T08:00:00.000000Z" {
 			t.Errorf("from %s to %s", r.From, r.To)
 		}
@@ -109,7 +109,7 @@ func TestReconcileNeedsATime(t *testing.T) {
 			from, to till.Time
 			why      string
 		}{{0, 0, "does not say which time it covers"}, {5, 0, "does not say"}, {5, 4, "before it begins"}} {
-			_, err := books.Reconcile(t.Context(), s, books.Comparison{Connection: "x", File: bytes.NewReader([]byte("receipt,amount,currency\n")), From: c.from, To: c.to})
+			_, err := books.Reconcile(t.Context(), s, books.ReconcileOptions{Connection: "x", File: bytes.NewReader([]byte("receipt,amount,currency\n")), From: c.from, To: c.to})
 			if err == nil || !strings.Contains(err.Error(), c.why) {
 				t.Errorf("%+v: %v", c, err)
 			}
@@ -155,7 +155,7 @@ func TestReconcilePayoutsAndLedger(t *testing.T) {
 			t.Parallel()
 			config := e.Config(t)
 			s := storetest.Open(t, config)
-			d := newDesk(t, s)
+			d := newStatementTest(t, s)
 			var want []string
 			payout := func(class books.Class, name, status, receipt string, late bool, booked int64) till.ID {
 				at := s.Now()
@@ -206,7 +206,7 @@ func TestReconcilePayoutsAndLedger(t *testing.T) {
 			if _, again := d.reconcile(); !slices.Equal(again, found) {
 				t.Errorf("beside payments of another connection: %v", again)
 			}
-			r, err := books.Reconcile(t.Context(), s, books.Comparison{Connection: "seed", From: from, To: s.Now(), File: bytes.NewReader([]byte("receipt,amount,currency\n"))})
+			r, err := books.Reconcile(t.Context(), s, books.ReconcileOptions{Connection: "seed", From: from, To: s.Now(), File: bytes.NewReader([]byte("receipt,amount,currency\n"))})
 			if err != nil || len(r.Sums) == 0 || r.Sums[0].Class != books.LedgerDiffers {
 				t.Errorf("payments without a ledger: %v, %+v", err, r)
 			}
@@ -217,7 +217,7 @@ func TestReconcilePayoutsAndLedger(t *testing.T) {
 func TestApplyRefuses(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
-		d := newDesk(t, s)
+		d := newStatementTest(t, s)
 		d.pay("has the receipt", paidUnder("R1")) // and comes by before the one that the line names
 		d.of(d.pay("open", storetest.Opened), "R1", "5000", "Done")
 		d.lines = append(d.lines, "not a line")
@@ -225,7 +225,7 @@ func TestApplyRefuses(t *testing.T) {
 		if diff := cmp.Diff(found, []string{"broken_line line 3", "late open", "receipt_used_twice has the receipt"}); diff != "" || r.Broken != 1 || r.Differences() != 3 {
 			t.Fatalf("found (-got +want)\n%s", diff)
 		}
-		none := books.Applying{By: "Anne", Name: "a.csv", Payments: d.collector.ResolveAll}
+		none := books.ApplyOptions{By: "Anne", Name: "a.csv", Payments: d.collector.ResolveAll}
 		if a, err := books.ApplyStatement(t.Context(), s, r, none); till.ErrorCode(err) != till.CodeValidationFailed || a != nil || d.status("open") != "processing" {
 			t.Errorf("a broken line: %v, %+v, the payment is %s", err, a, d.status("open"))
 		}

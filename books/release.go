@@ -25,13 +25,13 @@ type Unexplained struct {
 	Strays []*store.Stray
 }
 
-// Nothing reports whether there is nothing to explain.
-func (u *Unexplained) Nothing() bool {
+// Empty reports whether there is nothing to explain.
+func (u *Unexplained) Empty() bool {
 	return len(u.Payouts) == 0 && len(u.Payments) == 0 && len(u.Cases) == 0 && len(u.Strays) == 0
 }
 
-// Unexplain reads what a restore has left unexplained.
-func Unexplain(ctx context.Context, s *store.Store) (*Unexplained, error) {
+// ReadUnexplained reads what a restore has left unexplained.
+func ReadUnexplained(ctx context.Context, s *store.Store) (*Unexplained, error) {
 	u := &Unexplained{}
 	err := s.View(ctx, func(tx *store.Tx) (err error) {
 		if u.Restores, err = tx.OpenRestores(ctx); err != nil {
@@ -58,7 +58,7 @@ func Unexplain(ctx context.Context, s *store.Store) (*Unexplained, error) {
 // returns what is still unexplained: that is for the person to know. It returns
 // CodeValidationFailed if nobody has looked at the keys yet. It may be run twice.
 func Release(ctx context.Context, s *store.Store, by string) (*Unexplained, error) {
-	u, err := Unexplain(ctx, s)
+	u, err := ReadUnexplained(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func Release(ctx context.Context, s *store.Store, by string) (*Unexplained, erro
 	if len(u.Restores) > 0 {
 		// Before it is done: one that is interrupted is told twice, not never.
 		err = eachPage(ctx, s, func(clients []till.ID) error {
-			return s.UpdateBehind(ctx, func(tx *store.Tx) error { return auditAll(ctx, tx, clients, by, "restored.release", "") })
+			return s.UpdateBehind(ctx, func(tx *store.Tx) error { return auditClients(ctx, tx, clients, by, "restored.release", "") })
 		})
 		if err != nil {
 			return nil, err
@@ -90,16 +90,16 @@ func Release(ctx context.Context, s *store.Store, by string) (*Unexplained, erro
 	if err != nil {
 		return nil, err
 	}
-	if err := letGo(ctx, s, by); err != nil {
+	if err := releaseHeldPayments(ctx, s, by); err != nil {
 		return u, err
 	}
 	return u, s.HastenHeld(ctx, store.EveryClient)
 }
 
-// letGo closes the cases of the payments that were held and makes them due, slice
+// releaseHeldPayments closes the cases of the payments that were held and makes them due, slice
 // by slice. Payouts may be held for another cause still: the engine lets go of
 // those that are not.
-func letGo(ctx context.Context, s *store.Store, by string) error {
+func releaseHeldPayments(ctx context.Context, s *store.Store, by string) error {
 	var last *store.Case
 	for {
 		more, next := false, last

@@ -16,29 +16,29 @@ const (
 	restoredSteps   = 200 // steps that are marked
 )
 
-// Restoring is what a person says about an old database that was put back.
-type Restoring struct {
+// RestoreRequest is what a person says about an old database that was put back.
+type RestoreRequest struct {
 	Secret       []byte    // the installation's: what may have been sent went out under references that derive from it
 	LostFrom     till.Time // what was written from then on is lost
 	KeysReviewed bool      // somebody has looked at the keys that work again
 	By           string
 }
 
-// Restoration is what Restored has done.
-type Restoration struct {
+// RestoreResult is what Restored has done.
+type RestoreResult struct {
 	store.Restore
 	Again             bool // it went on with what an earlier run began
 	Payments, Payouts int  // marked as possibly sent, by this run
 }
 
-// actRestored is the act by which audit logs say that an older database was put
+// actionRestored is the act by which audit logs say that an older database was put
 // back.
-const actRestored = "restored"
+const actionRestored = "restored"
 
 // errNeverStarted says that there is no installation yet.
 var errNeverStarted = errors.New("the database has not been started yet: there is nothing to restore")
 
-// Restored is told by a person that the database was put back from a backup, or
+// MarkRestored is told by a person that the database was put back from a backup, or
 // that a standby took over that did not have everything. From the backup on
 // nothing that this database says of open payments and payouts is known to be so:
 //
@@ -52,8 +52,8 @@ var errNeverStarted = errors.New("the database has not been started yet: there i
 // It commits in slices and may be interrupted: run again with the same LostFrom
 // it goes on, and leaves what was made since it began as it is. A server may be
 // running.
-func Restored(ctx context.Context, s *store.Store, r Restoring) (*Restoration, error) {
-	out := &Restoration{}
+func MarkRestored(ctx context.Context, s *store.Store, r RestoreRequest) (*RestoreResult, error) {
+	out := &RestoreResult{}
 	begin := func() error {
 		return s.Update(ctx, func(tx *store.Tx) error { return out.begin(ctx, tx, r) })
 	}
@@ -75,7 +75,7 @@ func Restored(ctx context.Context, s *store.Store, r Restoring) (*Restoration, e
 			}
 		}
 		detail := fmt.Sprintf("log %s; lost from %s", out.LogID, out.LostFrom)
-		return s.UpdateBehind(ctx, func(tx *store.Tx) error { return auditAll(ctx, tx, clients, r.By, actRestored, detail) })
+		return s.UpdateBehind(ctx, func(tx *store.Tx) error { return auditClients(ctx, tx, clients, r.By, actionRestored, detail) })
 	})
 	if err != nil || !r.KeysReviewed {
 		return out, err
@@ -88,7 +88,7 @@ func Restored(ctx context.Context, s *store.Store, r Restoring) (*Restoration, e
 }
 
 // begin writes the restore down, or finds the one that an earlier run began.
-func (out *Restoration) begin(ctx context.Context, tx *store.Tx, r Restoring) error {
+func (out *RestoreResult) begin(ctx context.Context, tx *store.Tx, r RestoreRequest) error {
 	if r.LostFrom > tx.Now() {
 		return till.Errorf(till.CodeValidationFailed, "what is lost cannot begin in the future")
 	}
@@ -118,7 +118,7 @@ func errUnless(started bool) error {
 }
 
 // mark marks what is open of a client as possibly sent, slice by slice.
-func (out *Restoration) mark(ctx context.Context, s *store.Store, client till.ID, keys map[string]engine.Keys) error {
+func (out *RestoreResult) mark(ctx context.Context, s *store.Store, client till.ID, keys map[string]engine.Keys) error {
 	for after := (till.ID{}); ; {
 		var last till.ID
 		var n map[string]int
@@ -139,12 +139,12 @@ func (out *Restoration) mark(ctx context.Context, s *store.Store, client till.ID
 
 // markSlice marks the next steps of a client, and returns the last one that it
 // has seen; zero if there is none.
-func (out *Restoration) markSlice(ctx context.Context, tx *store.Tx, client, after till.ID, keys map[string]engine.Keys) (last till.ID, n map[string]int, err error) {
+func (out *RestoreResult) markSlice(ctx context.Context, tx *store.Tx, client, after till.ID, keys map[string]engine.Keys) (last till.ID, n map[string]int, err error) {
 	steps, err := tx.LockOpenSteps(ctx, client, after, out.Again, restoredSteps)
 	if err != nil || len(steps) == 0 {
 		return last, nil, err
 	}
-	rows, err := alikes(ctx, tx, steps)
+	rows, err := subjectsOf(ctx, tx, steps)
 	if err != nil {
 		return last, nil, err
 	}
@@ -174,8 +174,8 @@ func (out *Restoration) markSlice(ctx context.Context, tx *store.Tx, client, aft
 	return last, n, tx.BeginSubmits(ctx, sends)
 }
 
-// alikes reads the rows that steps of one client are about, by id.
-func alikes(ctx context.Context, tx *store.Tx, steps []*store.Step) (map[till.ID]store.Alike, error) {
+// subjectsOf reads the rows that steps of one client are about, by id.
+func subjectsOf(ctx context.Context, tx *store.Tx, steps []*store.Step) (map[till.ID]store.Alike, error) {
 	var in, out []store.Ref
 	for _, st := range steps {
 		if ref := (store.Ref{Client: st.ClientID, ID: st.SubjectID}); st.Kind == store.KindPayout {
@@ -224,8 +224,8 @@ func eachPage(ctx context.Context, s *store.Store, f func(clients []till.ID) err
 	}
 }
 
-// auditAll writes one line into the audit logs of some clients.
-func auditAll(ctx context.Context, tx *store.Tx, clients []till.ID, by, action, detail string) error {
+// auditClients writes one line into the audit logs of some clients.
+func auditClients(ctx context.Context, tx *store.Tx, clients []till.ID, by, action, detail string) error {
 	heads, err := tx.LockHeads(ctx, clients)
 	if err != nil {
 		return err

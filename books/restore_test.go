@@ -15,7 +15,7 @@ func TestRestoredGivesTheLogsANewIdentity(t *testing.T) {
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
 		ctx := t.Context()
 		lost := s.Now().Add(-time.Minute) // no clock is that far apart
-		if _, err := books.Restored(ctx, s, books.Restoring{LostFrom: lost, By: "Awa"}); err == nil {
+		if _, err := books.MarkRestored(ctx, s, books.RestoreRequest{LostFrom: lost, By: "Awa"}); err == nil {
 			t.Error("a database that was never started was restored")
 		}
 		old := till.NewID(s.Now())
@@ -35,7 +35,7 @@ func TestRestoredGivesTheLogsANewIdentity(t *testing.T) {
 		seen := map[till.ID]bool{old: true}
 		for range 2 {
 			lost++ // of another backup
-			r, err := books.Restored(ctx, s, books.Restoring{LostFrom: lost, By: "Awa"})
+			r, err := books.MarkRestored(ctx, s, books.RestoreRequest{LostFrom: lost, By: "Awa"})
 			if err != nil || r.Again || seen[r.LogID] {
 				t.Fatalf("%+v, %v; want a log that was never there", r, err)
 			}
@@ -89,7 +89,7 @@ func TestRestoredGoesOnWhereItWasInterrupted(t *testing.T) {
 		}
 		ended := storetest.NewPayment(t, c, client, storetest.Body{})
 		storetest.Apply(t, c, s, ended, storetest.Succeeded)
-		if _, err := books.Restored(ctx, s, books.Restoring{LostFrom: s.Now().Add(time.Hour), By: "Awa"}); till.ErrorCode(err) != till.CodeValidationFailed {
+		if _, err := books.MarkRestored(ctx, s, books.RestoreRequest{LostFrom: s.Now().Add(time.Hour), By: "Awa"}); till.ErrorCode(err) != till.CodeValidationFailed {
 			t.Errorf("lost from a time that has not come: %v", err)
 		}
 		lost := s.Now().Add(-time.Minute) // no clock is that far apart
@@ -100,12 +100,12 @@ func TestRestoredGoesOnWhereItWasInterrupted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		first, err := books.Restored(ctx, s, books.Restoring{LostFrom: lost, By: "Awa"})
+		first, err := books.MarkRestored(ctx, s, books.RestoreRequest{LostFrom: lost, By: "Awa"})
 		if err != nil || !first.Again || first.Payments != 205 || first.Payouts != 0 {
 			t.Fatalf("%+v, %v; want 205 payments", first, err)
 		}
 		after := storetest.NewPayment(t, c, client, storetest.Body{})
-		again, err := books.Restored(ctx, s, books.Restoring{LostFrom: lost, KeysReviewed: true, By: "Awa"})
+		again, err := books.MarkRestored(ctx, s, books.RestoreRequest{LostFrom: lost, KeysReviewed: true, By: "Awa"})
 		if err != nil || !again.Again || again.Payments != 0 || again.LogID != first.LogID {
 			t.Errorf("%+v, %v; want that nothing is left to do", again, err)
 		}
@@ -119,7 +119,7 @@ func TestRestoredGoesOnWhereItWasInterrupted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		u, err := books.Unexplain(ctx, s)
+		u, err := books.ReadUnexplained(ctx, s)
 		if err != nil || len(u.Restores) != 1 || len(u.Payments) != 205 || len(u.Payouts) != 0 {
 			t.Errorf("%d restores, %d payments, %d payouts, %v", len(u.Restores), len(u.Payments), len(u.Payouts), err)
 		}
@@ -139,15 +139,15 @@ func TestNothingIsReleasedBeforeTheKeysAreReviewed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := books.Restoring{LostFrom: s.Now().Add(-time.Minute), By: "Awa"}
-		if _, err := books.Restored(ctx, s, r); err != nil {
+		r := books.RestoreRequest{LostFrom: s.Now().Add(-time.Minute), By: "Awa"}
+		if _, err := books.MarkRestored(ctx, s, r); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := books.Release(ctx, s, "Awa"); till.ErrorCode(err) != till.CodeValidationFailed {
 			t.Errorf("released: %v", err)
 		}
 		r.KeysReviewed = true
-		if _, err := books.Restored(ctx, s, r); err != nil {
+		if _, err := books.MarkRestored(ctx, s, r); err != nil {
 			t.Fatal(err)
 		}
 		if u, err := books.Release(ctx, s, "Awa"); err != nil || len(u.Restores) != 1 {

@@ -15,36 +15,36 @@ import (
 // looks. Most payments have ended an hour after they began, so an hour is left
 // alone for another one: what ends later is folded again.
 const (
-	foldBatch    = 500
-	foldClients  = 1_000
-	foldInterval = time.Minute
-	foldAfter    = till.Hour
+	rollUpBatch    = 500
+	rollUpClients  = 1_000
+	rollUpInterval = time.Minute
+	rollUpAfter    = till.Hour
 )
 
-// Fold puts what was tallied in the hours before the one of a moment into the counters, in
+// RollUp puts what was tallied in the hours before the one of a moment into the counters, in
 // small commits that let requests go first. It returns how many tallies there
 // were. What comes meanwhile is left for the next time. A client whose counters are damaged, which Verify
 // finds, does not keep the others from it.
-func Fold(ctx context.Context, s *store.Store, until till.Time) (int, error) {
+func RollUp(ctx context.Context, s *store.Store, until till.Time) (int, error) {
 	total, more := 0, true
 	var failed error
 	for more && failed == nil {
 		var clients []till.ID
 		err := s.View(ctx, func(tx *store.Tx) (err error) {
-			clients, err = tx.UnfoldedClients(ctx, until, foldClients)
+			clients, err = tx.UnfoldedClients(ctx, until, rollUpClients)
 			return err
 		})
 		if err != nil {
 			return total, err
 		}
-		more = len(clients) == foldClients
+		more = len(clients) == rollUpClients
 		for _, id := range clients {
-			for n := foldBatch; n == foldBatch; {
+			for n := rollUpBatch; n == rollUpBatch; {
 				if err := ctx.Err(); err != nil {
 					return total, err
 				}
 				err := s.UpdateBehind(ctx, func(tx *store.Tx) (err error) {
-					n, err = tx.Fold(ctx, id, until, foldBatch)
+					n, err = tx.Fold(ctx, id, until, rollUpBatch)
 					return err
 				})
 				if err != nil {
@@ -63,10 +63,10 @@ func Fold(ctx context.Context, s *store.Store, until till.Time) (int, error) {
 	return total, failed
 }
 
-// RunFold folds until ctx ends, about once a minute.
-func RunFold(ctx context.Context, s *store.Store, log *slog.Logger) {
-	behind(ctx, log, "fold tallies into counters", foldInterval, func(ctx context.Context) error {
-		_, err := Fold(ctx, s, s.Now()-foldAfter)
+// RunRollUp folds until ctx ends, about once a minute.
+func RunRollUp(ctx context.Context, s *store.Store, log *slog.Logger) {
+	runInBackground(ctx, log, "fold tallies into counters", rollUpInterval, func(ctx context.Context) error {
+		_, err := RollUp(ctx, s, s.Now()-rollUpAfter)
 		return err
 	})
 }

@@ -34,7 +34,7 @@ func TestFoldChangesNothingThatIsCounted(t *testing.T) {
 		c, client := storetest.NewCollector(t, s), storetest.NewClient(t, s, till.Test)
 		fold := func(want int) {
 			t.Helper()
-			if n, err := books.Fold(t.Context(), s, s.Now()); err != nil || n != want {
+			if n, err := books.RollUp(t.Context(), s, s.Now()); err != nil || n != want {
 				t.Errorf("folded %d, %v; want %d", n, err, want)
 			}
 		}
@@ -86,7 +86,7 @@ func TestFoldTakesAsManyCommitsAsItNeeds(t *testing.T) {
 				if n := total(t, s, client.ID, till.Pending); n != c.total {
 					t.Errorf("%d are counted, want %d", n, c.total)
 				}
-				if n, err := books.Fold(t.Context(), s, s.Now()); err != nil || n != folded {
+				if n, err := books.RollUp(t.Context(), s, s.Now()); err != nil || n != folded {
 					t.Fatalf("folded %d, %v; want %d", n, err, folded)
 				}
 			}
@@ -111,12 +111,12 @@ func TestFoldGoesOnBehindOneThatCannotBe(t *testing.T) {
 		}
 		count(1, -1, 1) // more left than ever came
 		for _, want := range []int{2, 0} {
-			if n, err := books.Fold(t.Context(), s, s.Now()); err == nil || n != want {
+			if n, err := books.RollUp(t.Context(), s, s.Now()); err == nil || n != want {
 				t.Errorf("folded %d, %v; want %d and what could not be", n, err, want)
 			}
 		}
 		count(-1, 1, -1)
-		if n, err := books.Fold(t.Context(), s, s.Now()); err != nil || n != 3 {
+		if n, err := books.RollUp(t.Context(), s, s.Now()); err != nil || n != 3 {
 			t.Errorf("folded %d, %v; want 3", n, err)
 		}
 	})
@@ -127,10 +127,10 @@ func TestFoldRunsByItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := storetest.Open(t, store.Config{Path: t.TempDir() + "/till.db"})
 		storetest.NewPayment(t, storetest.NewCollector(t, s), storetest.NewClient(t, s, till.Test), storetest.Body{})
-		go books.RunFold(t.Context(), s, slog.New(slog.DiscardHandler))
+		go books.RunRollUp(t.Context(), s, slog.New(slog.DiscardHandler))
 		time.Sleep(3 * time.Hour)
 		synctest.Wait()
-		if n, err := books.Fold(t.Context(), s, s.Now()); err != nil || n != 0 {
+		if n, err := books.RollUp(t.Context(), s, s.Now()); err != nil || n != 0 {
 			t.Errorf("%d were left, %v", n, err)
 		}
 	})

@@ -49,18 +49,18 @@ func NewStrays(s *store.Store, secret []byte) (*Strays, error) {
 // are kept.
 var ErrManyStrays = fmt.Errorf("%d strays of the connection are open, and no more are kept: close some with 'till strays'", MaxStrays)
 
-// Saw writes down a callback about something that is not here, once, however
+// Record writes down a callback about something that is not here, once, however
 // often it comes. What it says is a claim. If what it is about is here after all,
 // under another id or a reference, it is returned and nothing is written. It
 // returns ErrManyStrays.
-func (b *Strays) Saw(ctx context.Context, s *store.Stray, body []byte) (here *store.Found, fresh bool, err error) {
-	cleanStray(s)
+func (b *Strays) Record(ctx context.Context, s *store.Stray, body []byte) (here *store.Found, fresh bool, err error) {
+	dropInvalid(s)
 	if s.Reference.IsZero() && s.Subject.IsZero() && s.Receipt == "" {
 		return nil, false, errors.New("the callback names nothing")
 	}
 	known := false
 	err = b.store.View(ctx, func(tx *store.Tx) error {
-		found, err := locate(ctx, tx, s, clientsOf(s))
+		found, err := findSubjects(ctx, tx, s, namedClient(s))
 		if err != nil || len(found) > 0 {
 			if len(found) > 0 {
 				here = &found[0]
@@ -81,7 +81,7 @@ func (b *Strays) Saw(ctx context.Context, s *store.Stray, body []byte) (here *st
 	if fresh, err = insertStray(ctx, b.store, s); err != nil || !fresh {
 		return nil, false, err
 	}
-	_, _, err = settleStray(ctx, b.store, s.ID, clientsOf(s))
+	_, _, err = closeIfBooked(ctx, b.store, s.ID, namedClient(s))
 	return nil, true, err
 }
 
@@ -93,15 +93,15 @@ func (b *Strays) Body(s *store.Stray) ([]byte, error) {
 	return b.sealer.Open(s.Sealed, s.ID[:])
 }
 
-func clientsOf(s *store.Stray) []till.ID {
+func namedClient(s *store.Stray) []till.ID {
 	if s.Client.IsZero() {
 		return nil
 	}
 	return []till.ID{s.Client}
 }
 
-// cleanStray leaves out what cannot be kept: somebody else wrote it.
-func cleanStray(s *store.Stray) {
+// dropInvalid leaves out what cannot be kept: somebody else wrote it.
+func dropInvalid(s *store.Stray) {
 	if _, known := till.CurrencyDecimals(s.Amount.Currency); !known || s.Amount.Minor <= 0 {
 		s.Amount = till.Money{}
 	}
@@ -134,9 +134,9 @@ func insertStray(ctx context.Context, s *store.Store, stray *store.Stray) (fresh
 	return fresh, err
 }
 
-// sought is what a stray's payment or payout is looked for by. Where the stray has
+// statementKeyOf is what a stray's payment or payout is looked for by. Where the stray has
 // a reference, a receipt counts for nothing: see store.StrayKey.
-func sought(s *store.Stray) (out store.Sought) {
+func statementKeyOf(s *store.Stray) (out store.Sought) {
 	for _, id := range []till.ID{s.Reference, s.Subject} {
 		if !id.IsZero() {
 			out.References = append(out.References, id)
@@ -148,10 +148,10 @@ func sought(s *store.Stray) (out store.Sought) {
 	return out
 }
 
-// locate finds the payments and payouts that a stray is about: by its receipt, by
+// findSubjects finds the payments and payouts that a stray is about: by its receipt, by
 // its reference on connections that are called at one address, and among the
 // clients by all that it names.
-func locate(ctx context.Context, tx *store.Tx, s *store.Stray, clients []till.ID) (out []store.Found, err error) {
+func findSubjects(ctx context.Context, tx *store.Tx, s *store.Stray, clients []till.ID) (out []store.Found, err error) {
 	var refs []store.Ref
 	if !s.Reference.IsZero() {
 		f, err := tx.FindByReference(ctx, s.Connection, s.Reference)
@@ -162,20 +162,20 @@ func locate(ctx context.Context, tx *store.Tx, s *store.Stray, clients []till.ID
 			refs = append(refs, f.Ref)
 		}
 	}
-	if receipt := sought(s).Receipt; receipt != "" {
+	if receipt := statementKeyOf(s).Receipt; receipt != "" {
 		k := store.Receipt{Connection: s.Connection, Text: receipt}
 		for _, kind := range []string{store.KindPayment, store.KindPayout} {
 			owners, err := tx.ReceiptOwners(ctx, kind, []store.Receipt{k})
 			if err != nil {
 				return nil, err
 			}
-			if ref, had := owners[k]; had && (s.Direction == "" || s.Direction == wayOf(kind)) {
+			if ref, had := owners[k]; had && (s.Direction == "" || s.Direction == directionOf(kind)) {
 				refs = append(refs, ref)
 			}
 		}
 	}
 	for _, client := range clients {
-		some, err := tx.Seek(ctx, s.Connection, client, []store.Sought{sought(s)})
+		some, err := tx.Seek(ctx, s.Connection, client, []store.Sought{statementKeyOf(s)})
 		if err != nil {
 			return nil, err
 		}
@@ -184,25 +184,25 @@ func locate(ctx context.Context, tx *store.Tx, s *store.Stray, clients []till.ID
 	if len(refs) == 0 {
 		return nil, nil
 	}
-	rows, err := locatedRows(ctx, tx, s, refs)
+	rows, err := readSubjects(ctx, tx, s, refs)
 	for _, r := range rows {
 		out = append(out, store.Found{Ref: r.Ref, Kind: r.kind})
 	}
 	return out, err
 }
 
-// located is a payment or payout that a stray is about.
-type located struct {
+// foundSubject is a payment or payout that a stray is about.
+type foundSubject struct {
 	store.Alike
 	kind string
 }
 
-// locatedRows reads those of the rows that are on the stray's connection and go
+// readSubjects reads those of the rows that are on the stray's connection and go
 // its way.
-func locatedRows(ctx context.Context, tx *store.Tx, s *store.Stray, refs []store.Ref) (out []located, err error) {
+func readSubjects(ctx context.Context, tx *store.Tx, s *store.Stray, refs []store.Ref) (out []foundSubject, err error) {
 	take := func(p store.Alike, kind string) {
 		if p.Connection == s.Connection {
-			out = append(out, located{p, kind})
+			out = append(out, foundSubject{p, kind})
 		}
 	}
 	if s.Direction != store.StrayOut {
@@ -226,19 +226,19 @@ func locatedRows(ctx context.Context, tx *store.Tx, s *store.Stray, refs []store
 	return out, nil
 }
 
-// settleStray looks once more whether what a stray is about is here, under the
+// closeIfBooked looks once more whether what a stray is about is here, under the
 // locks that whoever credits it holds, and closes the stray if its money is
 // booked. It returns what is here and not booked: its credit will close the
 // stray. A credit that was being committed while the stray was written did not
 // see it; this sees that.
-func settleStray(ctx context.Context, s *store.Store, id till.ID, clients []till.ID) (closed *store.Stray, open *located, err error) {
+func closeIfBooked(ctx context.Context, s *store.Store, id till.ID, clients []till.ID) (closed *store.Stray, open *foundSubject, err error) {
 	act := func(tx *store.Tx) error {
 		closed, open = nil, nil
 		stray, err := tx.Stray(ctx, id)
 		if err != nil || stray == nil || stray.Why != "" {
 			return err
 		}
-		found, err := locate(ctx, tx, stray, clients)
+		found, err := findSubjects(ctx, tx, stray, clients)
 		if err != nil || len(found) == 0 {
 			return err
 		}
@@ -250,7 +250,7 @@ func settleStray(ctx context.Context, s *store.Store, id till.ID, clients []till
 		if err != nil {
 			return err
 		}
-		rows, err := locatedRows(ctx, tx, stray, refs)
+		rows, err := readSubjects(ctx, tx, stray, refs)
 		if err != nil {
 			return err
 		}
@@ -262,7 +262,7 @@ func settleStray(ctx context.Context, s *store.Store, id till.ID, clients []till
 			head := heads[r.Ref.Client]
 			at := head.Tick()
 			stray.Why, stray.ClosedAt, stray.ClosedBy, stray.Owner, stray.Settled = store.StrayCredited, at, "engine", r.Ref.Client, r.Ref.ID
-			stray.Direction = wayOf(r.kind)
+			stray.Direction = directionOf(r.kind)
 			err := tx.InsertAudit(ctx, []*store.AuditRow{{ClientID: r.Ref.Client, Sequence: head.NextAudit(), At: at, Actor: "engine",
 				Action: "stray.credited", SubjectID: r.Ref.ID, Detail: "it is the money of stray " + stray.ID.String()}})
 			if err != nil {
@@ -282,7 +282,7 @@ func settleStray(ctx context.Context, s *store.Store, id till.ID, clients []till
 	return closed, open, err
 }
 
-func wayOf(kind string) string {
+func directionOf(kind string) string {
 	if kind == store.KindPayout {
 		return store.StrayOut
 	}

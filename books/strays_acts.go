@@ -61,8 +61,8 @@ type Attribution struct {
 	Named    string // its name
 }
 
-// Attributed is what became of an attribution.
-type Attributed struct {
+// AttributeResult is what became of an attribution.
+type AttributeResult struct {
 	*store.Stray
 	Wallet ledger.Wallet // as it is now
 	Before bool          // it was made by an earlier call
@@ -74,24 +74,24 @@ type Attributed struct {
 // that credits it takes the adjustment back. It returns CodeNotFound,
 // CodeClientNotFound, or CodeValidationFailed if the stray is closed, if its
 // payment is here, or if nobody says how much it is.
-func AttributeStray(ctx context.Context, s *store.Store, a Attribution) (Attributed, error) {
+func AttributeStray(ctx context.Context, s *store.Store, a Attribution) (AttributeResult, error) {
 	if a.By == "" || len(a.Evidence) == 0 {
-		return Attributed{}, till.Errorf(till.CodeValidationFailed, "an attribution has a name and evidence")
+		return AttributeResult{}, till.Errorf(till.CodeValidationFailed, "an attribution has a name and evidence")
 	}
 	clients, err := allClients(ctx, s)
 	if err != nil {
-		return Attributed{}, err
+		return AttributeResult{}, err
 	}
-	closed, open, err := settleStray(ctx, s, a.Stray, clients)
+	closed, open, err := closeIfBooked(ctx, s, a.Stray, clients)
 	switch {
 	case err != nil:
-		return Attributed{}, err
+		return AttributeResult{}, err
 	case closed != nil:
-		return Attributed{}, till.Errorf(till.CodeValidationFailed, "its payment or payout %s is here and has the money: the stray is closed now", closed.Settled)
+		return AttributeResult{}, till.Errorf(till.CodeValidationFailed, "its payment or payout %s is here and has the money: the stray is closed now", closed.Settled)
 	case open != nil:
-		return Attributed{}, till.Errorf(till.CodeValidationFailed, "its %s %s is here and not decided: it will have the money, or resolve it with evidence", open.kind, open.Ref.ID)
+		return AttributeResult{}, till.Errorf(till.CodeValidationFailed, "its %s %s is here and not decided: it will have the money, or resolve it with evidence", open.kind, open.Ref.ID)
 	}
-	var done Attributed
+	var done AttributeResult
 	act := func(tx *store.Tx) (err error) { done, err = attribute(ctx, tx, a); return err }
 	if err = s.Update(ctx, act); errors.Is(err, store.ErrUnknownCommit) {
 		if err = s.Update(ctx, act); err == nil {
@@ -117,54 +117,54 @@ func allClients(ctx context.Context, s *store.Store) (out []till.ID, err error) 
 }
 
 // attribute is the one transaction of an attribution.
-func attribute(ctx context.Context, tx *store.Tx, a Attribution) (Attributed, error) {
+func attribute(ctx context.Context, tx *store.Tx, a Attribution) (AttributeResult, error) {
 	heads, err := tx.LockHeads(ctx, []till.ID{a.Client})
 	if err != nil {
-		return Attributed{}, err
+		return AttributeResult{}, err
 	}
 	head := heads[a.Client]
 	if head == nil {
-		return Attributed{}, till.Errorf(till.CodeClientNotFound, "there is no such client")
+		return AttributeResult{}, till.Errorf(till.CodeClientNotFound, "there is no such client")
 	}
 	stray, err := tx.Stray(ctx, a.Stray)
 	if err != nil {
-		return Attributed{}, err
+		return AttributeResult{}, err
 	}
 	if stray == nil {
-		return Attributed{}, errNoStray
+		return AttributeResult{}, errNoStray
 	}
 	again := stray.Why == store.StrayAttributed && stray.Owner == a.Client && till.SameActor(stray.ClosedBy, a.By)
 	if stray.Why != "" && !again {
-		return Attributed{}, till.Errorf(till.CodeValidationFailed, "the stray is closed: %s by %s", stray.Why, stray.ClosedBy)
+		return AttributeResult{}, till.Errorf(till.CodeValidationFailed, "the stray is closed: %s by %s", stray.Why, stray.ClosedBy)
 	}
-	if err := a.complete(stray); err != nil {
-		return Attributed{}, err
+	if err := a.fillFromEvidence(stray); err != nil {
+		return AttributeResult{}, err
 	}
 	w, err := tx.Wallet(ctx, a.Client, stray.Amount.Currency)
 	switch {
 	case err != nil:
-		return Attributed{}, err
+		return AttributeResult{}, err
 	case w == nil:
-		return Attributed{}, till.Errorf(till.CodeValidationFailed, "the client has no wallet in %q", stray.Amount.Currency)
+		return AttributeResult{}, till.Errorf(till.CodeValidationFailed, "the client has no wallet in %q", stray.Amount.Currency)
 	case again:
-		return Attributed{stray, *w, true}, nil
+		return AttributeResult{stray, *w, true}, nil
 	}
 	minor := stray.Amount.Minor
 	if stray.Direction == store.StrayOut {
 		minor = -minor
 	}
 	if minor > ledger.MaxBalance-w.Balance {
-		return Attributed{}, till.Errorf(till.CodeValidationFailed, "the wallet cannot hold so much")
+		return AttributeResult{}, till.Errorf(till.CodeValidationFailed, "the wallet cannot hold so much")
 	}
 	proof := fmt.Sprintf("%s sha256:%s", a.Named, hex.EncodeToString(a.Evidence))
-	b := &adjusting{tx: tx, head: head, w: w, evidence: a.Evidence}
+	b := &adjustmentTx{tx: tx, head: head, w: w, evidence: a.Evidence}
 	entry := ledger.Correct(w, minor, stray.ID.String())
 	if err := b.post(&entry, a.By, "stray "+stray.ID.String()+" of "+stray.Connection+"; "+proof); err != nil {
-		return Attributed{}, err
+		return AttributeResult{}, err
 	}
 	if e, owes := ledger.Repay(w); owes {
 		if err := b.post(&e, a.By, "what was owed is paid first"); err != nil {
-			return Attributed{}, err
+			return AttributeResult{}, err
 		}
 	}
 	stray.Why, stray.ClosedAt, stray.ClosedBy, stray.Owner, stray.Given = store.StrayAttributed, entry.CreatedAt, a.By, a.Client, a.Client
@@ -174,13 +174,13 @@ func attribute(ctx context.Context, tx *store.Tx, a Attribution) (Attributed, er
 	row := store.Adjustment{ClientID: a.Client, ID: stray.ID, EntryID: entry.ID, Amount: till.Money{Minor: minor, Currency: w.Currency},
 		Reason: "stray of " + stray.Connection + ": " + proof, Actor: a.By, CreatedAt: entry.CreatedAt}
 	if err := b.write(ctx, heads, &row); err != nil {
-		return Attributed{}, err
+		return AttributeResult{}, err
 	}
-	return Attributed{stray, *w, false}, tx.CloseStrays(ctx, "", []*store.Stray{stray})
+	return AttributeResult{stray, *w, false}, tx.CloseStrays(ctx, "", []*store.Stray{stray})
 }
 
-// complete fills in what only the evidence says of a stray.
-func (a *Attribution) complete(s *store.Stray) error {
+// fillFromEvidence fills in what only the evidence says of a stray.
+func (a *Attribution) fillFromEvidence(s *store.Stray) error {
 	said := a.Amount.Currency != ""
 	switch {
 	case s.ConfirmedAt.IsZero() && s.Why == "" && !said:
@@ -205,9 +205,9 @@ func (a *Attribution) complete(s *store.Stray) error {
 	return nil
 }
 
-// ForeignStray closes a stray because its money is not ours. It returns
+// CloseForeignStray closes a stray because its money is not ours. It returns
 // CodeNotFound, or CodeValidationFailed if it is closed otherwise.
-func ForeignStray(ctx context.Context, s *store.Store, id till.ID, act Act) (out *store.Stray, err error) {
+func CloseForeignStray(ctx context.Context, s *store.Store, id till.ID, act CaseAction) (out *store.Stray, err error) {
 	if act.By == "" || act.Reason == "" {
 		return nil, till.Errorf(till.CodeValidationFailed, "whoever closes a stray gives a name and a reason")
 	}
@@ -223,7 +223,7 @@ func ForeignStray(ctx context.Context, s *store.Store, id till.ID, act Act) (out
 		case out.Why != "":
 			return till.Errorf(till.CodeValidationFailed, "the stray is closed: %s by %s", out.Why, out.ClosedBy)
 		}
-		heads, err := tx.LockHeads(ctx, clientsOf(out))
+		heads, err := tx.LockHeads(ctx, namedClient(out))
 		if err != nil {
 			return err
 		}

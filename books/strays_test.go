@@ -18,18 +18,18 @@ import (
 )
 
 // shore is where strays wash up: a desk with a book of them.
-type shore struct {
-	*desk
+type strayTest struct {
+	*statementTest
 	strays *books.Strays
 }
 
-func newShore(t *testing.T, s *store.Store) *shore {
+func newStrayTest(t *testing.T, s *store.Store) *strayTest {
 	t.Helper()
 	b, err := books.NewStrays(s, []byte("a secret for tests"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &shore{newDesk(t, s), b}
+	return &strayTest{newStatementTest(t, s), b}
 }
 
 // lost is a payment or payout of 5000 XAF that was made and is not here: all that
@@ -41,7 +41,7 @@ type lost struct {
 	receipt, direction string
 }
 
-func (h *shore) lose(receipt, direction string) *lost {
+func (h *strayTest) lose(receipt, direction string) *lost {
 	l := &lost{client: h.client, key: till.NewID(h.s.Now()).String(), id: till.NewID(h.s.Now()), receipt: receipt, direction: direction}
 	kind := store.KindPayment
 	if direction == store.StrayOut {
@@ -64,16 +64,16 @@ func (l *lost) call(by string) *store.Stray {
 }
 
 // saw brings a callback, and returns its stray.
-func (h *shore) saw(s *store.Stray) *store.Stray {
+func (h *strayTest) saw(s *store.Stray) *store.Stray {
 	h.t.Helper()
-	here, fresh, err := h.strays.Saw(h.t.Context(), s, []byte(`{"status": "done"}`))
+	here, fresh, err := h.strays.Record(h.t.Context(), s, []byte(`{"status": "done"}`))
 	if err != nil || here != nil || !fresh {
 		h.t.Fatalf("the callback: here %v, new %t, %v", here, fresh, err)
 	}
 	return h.show(s.ID)
 }
 
-func (h *shore) show(id till.ID) *store.Stray {
+func (h *strayTest) show(id till.ID) *store.Stray {
 	h.t.Helper()
 	s, err := books.ShowStray(h.t.Context(), h.s, id)
 	if err != nil {
@@ -82,7 +82,7 @@ func (h *shore) show(id till.ID) *store.Stray {
 	return s
 }
 
-func (h *shore) open() []*store.Stray {
+func (h *strayTest) open() []*store.Stray {
 	h.t.Helper()
 	all, err := books.ListStrays(h.t.Context(), h.s, store.StrayFilter{})
 	if err != nil {
@@ -91,7 +91,7 @@ func (h *shore) open() []*store.Stray {
 	return all
 }
 
-func (h *shore) wallet(c *till.Client) ledger.Wallet {
+func (h *strayTest) wallet(c *till.Client) ledger.Wallet {
 	h.t.Helper()
 	var w *ledger.Wallet
 	err := h.s.View(h.t.Context(), func(tx *store.Tx) (err error) { w, err = tx.Wallet(h.t.Context(), c.ID, "XAF"); return err })
@@ -102,7 +102,7 @@ func (h *shore) wallet(c *till.Client) ledger.Wallet {
 }
 
 // retry is the client's create again, and the operator's word that it has the money.
-func (h *shore) retry(l *lost) till.ID {
+func (h *strayTest) retry(l *lost) till.ID {
 	h.t.Helper()
 	r := provider.Result{Outcome: provider.Success, Receipt: l.receipt, Amount: till.Money{Minor: 5000, Currency: "XAF"}}
 	if l.direction == store.StrayOut {
@@ -115,7 +115,7 @@ func (h *shore) retry(l *lost) till.ID {
 	return p.ID
 }
 
-func (h *shore) give(s *store.Stray, c *till.Client, change ...func(a *books.Attribution)) (books.Attributed, error) {
+func (h *strayTest) give(s *store.Stray, c *till.Client, change ...func(a *books.Attribution)) (books.AttributeResult, error) {
 	a := books.Attribution{Stray: s.ID, Client: c.ID, By: "Anne Ndala", Evidence: bytes.Repeat([]byte{7}, 32), Named: "portal.png",
 		Amount: till.Money{Minor: 5000, Currency: "XAF"}}
 	if s.Direction == "" {
@@ -130,7 +130,7 @@ func (h *shore) give(s *store.Stray, c *till.Client, change ...func(a *books.Att
 func TestACallbackForALostPaymentIsOneStray(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
-		h := newShore(t, s)
+		h := newStrayTest(t, s)
 		l := h.lose("R1", store.StrayIn)
 		stray := h.saw(l.call("its address and receipt"))
 		if body, err := h.strays.Body(stray); err != nil || string(body) != `{"status": "done"}` || bytes.Contains(stray.Sealed, []byte("done")) {
@@ -141,7 +141,7 @@ func TestACallbackForALostPaymentIsOneStray(t *testing.T) {
 		}
 		for range 20 { // replays of it, and the same in other words
 			for _, again := range []*store.Stray{l.call("its address and receipt"), {Connection: storetest.Connection, Receipt: "R1"}} {
-				if here, fresh, err := h.strays.Saw(t.Context(), again, nil); err != nil || here != nil || fresh {
+				if here, fresh, err := h.strays.Record(t.Context(), again, nil); err != nil || here != nil || fresh {
 					t.Fatalf("a replay: here %v, new %t, %v", here, fresh, err)
 				}
 			}
@@ -160,7 +160,7 @@ func TestACallbackForALostPaymentIsOneStray(t *testing.T) {
 		if odd.Receipt != "" || odd.Amount.Currency != "" {
 			t.Errorf("kept of an odd callback: %+v", odd)
 		}
-		if _, _, err := h.strays.Saw(t.Context(), &store.Stray{Connection: storetest.Connection, Receipt: "\x01"}, nil); err == nil {
+		if _, _, err := h.strays.Record(t.Context(), &store.Stray{Connection: storetest.Connection, Receipt: "\x01"}, nil); err == nil {
 			t.Error("a callback about nothing is kept")
 		}
 	})
@@ -175,7 +175,7 @@ func TestARetryClosesItsStray(t *testing.T) {
 			t.Run(way+" by "+by, func(t *testing.T) {
 				t.Parallel()
 				storetest.Run(t, func(t *testing.T, s *store.Store) {
-					h := newShore(t, s)
+					h := newStrayTest(t, s)
 					h.fund(20000)
 					l, other := h.lose("R1", way), h.lose("R2", way)
 					stray := h.saw(l.call(by))
@@ -199,7 +199,7 @@ func TestARetryClosesItsStray(t *testing.T) {
 						t.Errorf("the wallet has %d, want %d", w.Balance, want)
 					}
 					// The operator repeats itself: the payment is here now.
-					if here, fresh, err := h.strays.Saw(t.Context(), l.call("its address and receipt"), nil); err != nil || fresh || here == nil || here.Ref.ID != id {
+					if here, fresh, err := h.strays.Record(t.Context(), l.call("its address and receipt"), nil); err != nil || fresh || here == nil || here.Ref.ID != id {
 						t.Errorf("a callback for the lost id: %+v, new %t, %v", here, fresh, err)
 					}
 				})
@@ -209,7 +209,7 @@ func TestARetryClosesItsStray(t *testing.T) {
 }
 
 // fund gives the client something to pay out.
-func (h *shore) fund(minor int64) {
+func (h *strayTest) fund(minor int64) {
 	h.t.Helper()
 	_, err := books.Adjust(h.t.Context(), h.s, books.Adjustment{Client: h.client.ID, ID: till.NewID(h.s.Now()), Amount: till.Money{Minor: minor, Currency: "XAF"}, Reason: "to pay out", By: "test"})
 	if err != nil {
@@ -222,7 +222,7 @@ func (h *shore) fund(minor int64) {
 func TestAnAttributedStrayIsTakenBackWhenItsPaymentTurnsUp(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
-		h := newShore(t, s)
+		h := newStrayTest(t, s)
 		l := h.lose("R1", store.StrayIn)
 		stray := h.saw(l.call("its reference"))
 		done, err := h.give(stray, h.client)
@@ -250,7 +250,7 @@ func TestAnAttributedStrayIsTakenBackWhenItsPaymentTurnsUp(t *testing.T) {
 	})
 }
 
-func (h *shore) trail(c *till.Client) string {
+func (h *strayTest) trail(c *till.Client) string {
 	h.t.Helper()
 	var out strings.Builder
 	err := books.EachAudit(h.t.Context(), h.s, c.ID, books.AuditFilter{}, func(a *store.AuditRow) error {
@@ -268,7 +268,7 @@ func (h *shore) trail(c *till.Client) string {
 func TestAStrayGivenToAnotherClientIsTakenBackFromIt(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
-		h := newShore(t, s)
+		h := newStrayTest(t, s)
 		other := storetest.NewClient(t, s, till.Test)
 		l := h.lose("R1", store.StrayIn)
 		stray := h.saw(l.call("its address and receipt"))
@@ -308,7 +308,7 @@ func TestAStrayGivenToAnotherClientIsTakenBackFromIt(t *testing.T) {
 func TestAStrayThatWentOut(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
-		h := newShore(t, s)
+		h := newStrayTest(t, s)
 		h.fund(8000)
 		l := h.lose("R1", store.StrayOut)
 		stray := h.saw(l.call("its address and receipt"))
@@ -333,7 +333,7 @@ func TestAStrayThatWentOut(t *testing.T) {
 func TestWhatCannotBeAttributed(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
-		h := newShore(t, s)
+		h := newStrayTest(t, s)
 		l := h.lose("R1", store.StrayIn)
 		stray := h.saw(l.call("its address and receipt"))
 		unsaid := h.saw(h.lose("R2", store.StrayIn).call("its reference"))
@@ -357,7 +357,7 @@ func TestWhatCannotBeAttributed(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		foreign, err := books.ForeignStray(t.Context(), s, unsaid.ID, books.Act{By: "Anne Ndala", Reason: "another shop's"})
+		foreign, err := books.CloseForeignStray(t.Context(), s, unsaid.ID, books.CaseAction{By: "Anne Ndala", Reason: "another shop's"})
 		if err != nil || foreign.Why != store.StrayForeign {
 			t.Fatalf("foreign: %+v, %v", foreign, err)
 		}
@@ -378,7 +378,7 @@ func TestWhatCannotBeAttributed(t *testing.T) {
 
 // rename makes a stray name a payment that is here, as one does that was written
 // down a moment before the payment was made.
-func (h *shore) rename(stray *store.Stray, p *till.Payment) {
+func (h *strayTest) rename(stray *store.Stray, p *till.Payment) {
 	h.t.Helper()
 	stray.Subject, stray.ConfirmedAt, stray.Confirmed = p.ID, h.s.Now(), "a test"
 	err := h.s.Update(h.t.Context(), func(tx *store.Tx) error { _, err := tx.ConfirmStray(h.t.Context(), stray); return err })
@@ -392,7 +392,7 @@ func (h *shore) rename(stray *store.Stray, p *till.Payment) {
 func TestAStrayWhoseMoneyIsBookedAlready(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
-		h := newShore(t, s)
+		h := newStrayTest(t, s)
 		stray := h.saw(h.lose("R1", store.StrayIn).call("its address and receipt"))
 		p := h.pay("paid", paidUnder("R9"))
 		h.rename(stray, p)
@@ -416,7 +416,7 @@ func TestAStrayWhoseMoneyIsBookedAlready(t *testing.T) {
 func TestAReceiptThatComesLaterClosesItsStray(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
-		h := newShore(t, s)
+		h := newStrayTest(t, s)
 		stray := h.saw(h.lose("R1", store.StrayIn).call("its address and receipt"))
 		if _, err := h.give(stray, h.client); err != nil {
 			t.Fatal(err)
@@ -438,7 +438,7 @@ func TestAReceiptThatComesLaterClosesItsStray(t *testing.T) {
 func TestStraysAreLimited(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t, store.Config{Path: filepath.Join(t.TempDir(), "till.db")})
-	h := newShore(t, s)
+	h := newStrayTest(t, s)
 	err := s.Update(t.Context(), func(tx *store.Tx) error {
 		for range books.MaxStrays {
 			id := till.NewID(tx.Now())
@@ -451,7 +451,7 @@ func TestStraysAreLimited(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := h.strays.Saw(t.Context(), h.lose("R1", store.StrayIn).call("its reference"), nil); !errors.Is(err, books.ErrManyStrays) {
+	if _, _, err := h.strays.Record(t.Context(), h.lose("R1", store.StrayIn).call("its reference"), nil); !errors.Is(err, books.ErrManyStrays) {
 		t.Errorf("one too many: %v", err)
 	}
 	h.line("", h.lose("", "").id.String(), "R2", "5 000,00", "XAF", "Done", "C")
@@ -469,7 +469,7 @@ func TestStraysAreLimited(t *testing.T) {
 func TestAStatementLineMissingHereBecomesAStray(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
-		h := newShore(t, s)
+		h := newStrayTest(t, s)
 		byCall, byReference, byID, byEnd, back := h.lose("R1", store.StrayIn), h.lose("R2", store.StrayIn), h.lose("R3", store.StrayOut), h.lose("R4", store.StrayIn), h.lose("R5", store.StrayIn)
 		called := h.saw(byCall.call("its address and receipt"))
 		end := byEnd.id.String()[24:]

@@ -55,7 +55,7 @@ const damagedPages = "pages"
 
 // Report is what Verify read and what it found.
 type Report struct {
-	Clients, Payments, Payouts, Events, Endpoints, Wallets, Transactions, Entries, Counters, Audit, Seals, Heads, Strays int64
+	Clients, Payments, Payouts, Events, Endpoints, Wallets, Transactions, Entries, Counters, Audit, ChainLinks, Heads, Strays int64
 
 	Problems []Problem
 	Omitted  int64 // problems beyond the bound
@@ -81,7 +81,7 @@ func Verify(ctx context.Context, s *store.Store, o Options) (Report, error) {
 		return Report{}, errHeadsNeedKey
 	}
 	v := &verifier{s: s, o: o, heads: byClient(o.Heads)}
-	if err := v.measure(ctx); err != nil {
+	if err := v.estimateRows(ctx); err != nil {
 		return v.Report, err
 	}
 	damage, err := s.Damage(ctx)
@@ -104,14 +104,14 @@ func Verify(ctx context.Context, s *store.Store, o Options) (Report, error) {
 		})
 		if err == nil && !found {
 			v.client = till.ID{}
-			v.missHeads()
+			v.reportMissingHeads()
 			err = v.verifyStrays(ctx)
 			return v.Report, err
 		}
 		if err != nil {
 			return v.Report, err
 		}
-		v.kept = v.heads[v.client]
+		v.keptHeads = v.heads[v.client]
 		delete(v.heads, v.client)
 		if err := v.verifyClient(ctx); err != nil {
 			return v.Report, fmt.Errorf("verify client %s: %w", v.client, err)
@@ -127,8 +127,8 @@ type verifier struct {
 	o      Options
 	client till.ID
 
-	heads map[till.ID][]AuditHead // that were kept, of clients that have not come yet
-	kept  []AuditHead             // of this one
+	heads     map[till.ID][]AuditHead // that were kept, of clients that have not come yet
+	keptHeads []AuditHead             // of this one
 
 	logEnd        int64 // the client's last event when its passes began
 	named, logged int64 // events about payments up to there: by the payments, and by the log
@@ -138,9 +138,9 @@ type verifier struct {
 	all  int64
 }
 
-// measure guesses how many rows there are: each event is met in the log and
+// estimateRows guesses how many rows there are: each event is met in the log and
 // with its payment.
-func (v *verifier) measure(ctx context.Context) error {
+func (v *verifier) estimateRows(ctx context.Context) error {
 	return v.view(ctx, func(tx *store.Tx) error {
 		events, audit, err := tx.LogLengths(ctx)
 		v.all = 2*events + audit
@@ -148,8 +148,8 @@ func (v *verifier) measure(ctx context.Context) error {
 	})
 }
 
-// tell tells that some more rows were read.
-func (v *verifier) tell(rows int64) {
+// addProgress tells that some more rows were read.
+func (v *verifier) addProgress(rows int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.rows += rows
@@ -158,8 +158,8 @@ func (v *verifier) tell(rows int64) {
 	}
 }
 
-// together runs passes side by side. If one cannot go on, the others stop.
-func (v *verifier) together(ctx context.Context, passes ...func(context.Context) error) error {
+// runParallel runs passes side by side. If one cannot go on, the others stop.
+func (v *verifier) runParallel(ctx context.Context, passes ...func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var all sync.WaitGroup
@@ -228,8 +228,8 @@ func (v *verifier) verifyClient(ctx context.Context) error {
 		return nil
 	}
 	v.logEnd, v.named, v.logged = head.LastEvent, 0, 0
-	err = v.together(ctx,
-		v.verifyPayments, v.verifyKeys, v.verifyPayouts, v.verifyPayoutKeys, v.verifySteps, v.sieveEvents, v.verifyEndpoints,
+	err = v.runParallel(ctx,
+		v.verifyPayments, v.verifyKeys, v.verifyPayouts, v.verifyPayoutKeys, v.verifySteps, v.verifyEventsFast, v.verifyEndpoints,
 		v.verifyWallets, v.verifyStray, v.verifyEntries, v.verifyFacts, v.verifyAdjustments, v.verifyCounters, v.verifyAudit,
 	)
 	if err == nil && v.named != v.logged {

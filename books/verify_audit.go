@@ -42,7 +42,7 @@ func (v *verifier) verifyAudit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	heads := v.kept
+	heads := v.keptHeads
 	var last int64
 	var before till.Time
 	for {
@@ -50,7 +50,7 @@ func (v *verifier) verifyAudit(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		v.tell(int64(len(slice.rows)))
+		v.addProgress(int64(len(slice.rows)))
 		noted := make(map[decision]bool, len(slice.rows))
 		for _, a := range slice.rows {
 			v.Audit++
@@ -58,7 +58,7 @@ func (v *verifier) verifyAudit(ctx context.Context) error {
 			v.check(a.At > before, "I14", a.SubjectID, "audit row %d was written before the one before it", a.Sequence)
 			last, before = a.Sequence, a.At
 			noted[decision{a.At, a.Action, a.SubjectID}] = true
-			v.verifySeals(c, a, slice)
+			v.verifyLinks(c, a, slice)
 			heads = v.verifyHeads(c, heads, a.Sequence)
 		}
 		for _, e := range slice.money {
@@ -99,17 +99,17 @@ func (v *verifier) chains(ctx context.Context) (*chains, error) {
 	return c, err
 }
 
-// verifySeals compares the links of a row that has some with what they should
+// verifyLinks compares the links of a row that has some with what they should
 // be. Where the key is not known, it only looks whether one is missing.
-func (v *verifier) verifySeals(c *chains, a *store.AuditRow, slice auditSlice) {
-	if a.Action == actRestored && c.restored == 0 {
+func (v *verifier) verifyLinks(c *chains, a *store.AuditRow, slice auditSlice) {
+	if a.Action == actionRestored && c.restored == 0 {
 		c.restored = a.Sequence
 	}
 	if a.Sequence <= max(c.ended, c.end) { // the others' seals are still to come
-		v.Seals++
+		v.ChainLinks++
 	}
 	if a.Sequence <= c.ended {
-		c.plain = v.verifySeal(store.PlainSealOf(c.plain, a), a, slice.plain, true)
+		c.plain = v.verifyLink(store.PlainSealOf(c.plain, a), a, slice.plain, true)
 	}
 	switch base := c.base.Sequence; {
 	case a.Sequence > c.end || a.Sequence < base:
@@ -120,13 +120,13 @@ func (v *verifier) verifySeals(c *chains, a *store.AuditRow, slice auditSlice) {
 		v.check(v.o.Key == nil || want.Hash == c.base.Hash, "I14", a.SubjectID, "an audit row up to %d is not the one that was sealed", base)
 		c.keyed = c.base
 	default:
-		c.keyed = v.verifySeal(v.o.Key.SealOf(c.keyed, a), a, slice.keyed, v.o.Key != nil)
+		c.keyed = v.verifyLink(v.o.Key.SealOf(c.keyed, a), a, slice.keyed, v.o.Key != nil)
 	}
 }
 
-// verifySeal compares the link of a row that has one with what it should be, and
+// verifyLink compares the link of a row that has one with what it should be, and
 // returns what the next row is sealed behind.
-func (v *verifier) verifySeal(want store.Seal, a *store.AuditRow, seals map[int64]store.Seal, hashed bool) store.Seal {
+func (v *verifier) verifyLink(want store.Seal, a *store.AuditRow, seals map[int64]store.Seal, hashed bool) store.Seal {
 	if have, found := seals[a.Sequence]; found {
 		v.check(have.Covers >= want.Covers, "I14", a.SubjectID, "the audit chain has a gap before %d", a.Sequence)
 		v.check(!hashed || have.Hash == want.Hash, "I14", a.SubjectID, "an audit row between %d and %d is not the one that was sealed", a.Sequence-want.Covers+1, a.Sequence)
@@ -163,7 +163,7 @@ func (v *verifier) auditSlice(ctx context.Context, after int64, before till.Time
 		if err != nil {
 			return err
 		}
-		s.plain, s.keyed = bySequence(plain), bySequence(keyed)
+		s.plain, s.keyed = linksBySequence(plain), linksBySequence(keyed)
 		until := endOfTime
 		if s.last = len(s.rows) < v.o.Slice; !s.last {
 			until = s.rows[len(s.rows)-1].At
@@ -174,7 +174,7 @@ func (v *verifier) auditSlice(ctx context.Context, after int64, before till.Time
 	return s, err
 }
 
-func bySequence(seals []store.Seal) map[int64]store.Seal {
+func linksBySequence(seals []store.Seal) map[int64]store.Seal {
 	out := make(map[int64]store.Seal, len(seals))
 	for _, link := range seals {
 		out[link.Sequence] = link

@@ -10,14 +10,14 @@ import (
 	"till/store"
 )
 
-// crowd is the part of a slice, one in so many, from which on it is faster to
+// suspectShare is the part of a slice, one in so many, from which on it is faster to
 // look at all of it closely than at one after the other.
-const crowd = 8
+const suspectShare = 8
 
-// sift reads the next slice of payments, judges the plain ones and returns
+// readSlice reads the next slice of payments, judges the plain ones and returns
 // the others, with all that hangs on them, to be judged one by one. All come
 // from one snapshot. It returns the slice's last id, and false at the end.
-func (v *verifier) sift(ctx context.Context, tx *store.Tx, head *store.Head, after till.ID) (out []*store.VerifyPayment, last till.ID, more bool, err error) {
+func (v *verifier) readSlice(ctx context.Context, tx *store.Tx, head *store.Head, after till.ID) (out []*store.VerifyPayment, last till.ID, more bool, err error) {
 	var suspects []till.ID
 	last = after
 	var named int64
@@ -42,10 +42,10 @@ func (v *verifier) sift(ctx context.Context, tx *store.Tx, head *store.Head, aft
 		return nil, last, false, err
 	}
 	v.named += named
-	v.tell(named)
+	v.addProgress(named)
 	switch {
 	case len(suspects) == 0:
-	case len(suspects) > n/crowd:
+	case len(suspects) > n/suspectShare:
 		out, err = tx.VerifyPayments(ctx, v.client, after, n)
 		out = slices.DeleteFunc(out, func(p *store.VerifyPayment) bool {
 			_, suspect := slices.BinarySearchFunc(suspects, p.ID, func(a, b till.ID) int { return slices.Compare(a[:], b[:]) })
@@ -65,12 +65,12 @@ func lastTime(head *store.Head) till.Time {
 	return head.LastTime
 }
 
-// sieveEvents walks the log. It proves that the log is dense and in the order
+// verifyEventsFast walks the log. It proves that the log is dense and in the order
 // of time, and counts the events about payments up to the end that was fixed
 // before. Each payment was found to name so many events that exist, are its
 // own and of the right kind; if it is the same number, every event is named.
 // Events about anything else are looked at one by one.
-func (v *verifier) sieveEvents(ctx context.Context) error {
+func (v *verifier) verifyEventsFast(ctx context.Context) error {
 	var last int64
 	var before till.Time
 	for {
@@ -102,9 +102,9 @@ func (v *verifier) sieveEvents(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		v.tell(int64(n))
+		v.addProgress(int64(n))
 		for _, e := range closer {
-			v.check(e.Sequence == named(e), "I6", e.SubjectID, "event %d, %s, is not named by what it is about", e.Sequence, e.Kind)
+			v.check(e.Sequence == subjectSequence(e), "I6", e.SubjectID, "event %d, %s, is not named by what it is about", e.Sequence, e.Kind)
 		}
 		if n == 0 {
 			v.check(head != nil && last == head.LastEvent, "I6", till.ID{}, "the event log ends at %d and its head says otherwise", last)
@@ -116,7 +116,7 @@ func (v *verifier) sieveEvents(ctx context.Context) error {
 // loggedEvents reads events with what they are about: one by one, or the
 // whole slice if they are many in it.
 func (v *verifier) loggedEvents(ctx context.Context, tx *store.Tx, sequences []int64, after int64, n int) (out []*store.LoggedEvent, err error) {
-	if len(sequences) > n/crowd {
+	if len(sequences) > n/suspectShare {
 		out, err = tx.LoggedEvents(ctx, v.client, after, n)
 		return slices.DeleteFunc(out, func(e *store.LoggedEvent) bool {
 			_, wanted := slices.BinarySearch(sequences, e.Sequence)

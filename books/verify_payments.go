@@ -22,7 +22,7 @@ func (v *verifier) verifyPayments(ctx context.Context) error {
 			if head, err = tx.Head(ctx, v.client); err != nil {
 				return err
 			}
-			slice, last, more, err = v.sift(ctx, tx, head, last)
+			slice, last, more, err = v.readSlice(ctx, tx, head, last)
 			return err
 		})
 		if err != nil {
@@ -193,14 +193,14 @@ func (v *verifier) verifyEvents(ctx context.Context) error {
 			v.Events++
 			v.check(e.Sequence == last+1, "I6", e.SubjectID, "the event log has a gap between %d and %d", last, e.Sequence)
 			v.check(e.CreatedAt > before, "I6", e.SubjectID, "event %d was made before the one before it", e.Sequence)
-			v.check(e.Sequence == named(e), "I6", e.SubjectID, "event %d, %s, is none of what it is about", e.Sequence, e.Kind)
+			v.check(e.Sequence == subjectSequence(e), "I6", e.SubjectID, "event %d, %s, is none of what it is about", e.Sequence, e.Kind)
 			last, before = e.Sequence, e.CreatedAt
 		}
 	}
 }
 
-// named returns the number that what an event is about has for its kind.
-func named(e *store.LoggedEvent) int64 {
+// subjectSequence returns the number that what an event is about has for its kind.
+func subjectSequence(e *store.LoggedEvent) int64 {
 	switch e.Kind {
 	case till.PaymentPending, till.PayoutEventPending:
 		return e.PendingEvent

@@ -58,7 +58,7 @@ func (v *verifier) verifyStrayOf(ctx context.Context, tx *store.Tx, s *store.Str
 		}
 		v.check(given != nil && given.Amount == want && given.Actor == s.ClosedBy, "I16", s.ID, "the stray of %v was attributed, and its adjustment is %+v", want, given)
 	case store.StrayCredited:
-		rows, err := locatedRows(ctx, tx, s, []store.Ref{{Client: s.Owner, ID: s.Settled}})
+		rows, err := readSubjects(ctx, tx, s, []store.Ref{{Client: s.Owner, ID: s.Settled}})
 		if err != nil {
 			return err
 		}
@@ -67,12 +67,12 @@ func (v *verifier) verifyStrayOf(ctx context.Context, tx *store.Tx, s *store.Str
 	if s.Why != "" && s.Why != store.StrayAttributed {
 		return nil
 	}
-	found, err := locate(ctx, tx, s, clientsOf(s))
+	found, err := findSubjects(ctx, tx, s, namedClient(s))
 	if err != nil {
 		return err
 	}
 	for _, f := range found {
-		rows, err := locatedRows(ctx, tx, s, []store.Ref{f.Ref})
+		rows, err := readSubjects(ctx, tx, s, []store.Ref{f.Ref})
 		if err != nil {
 			return err
 		}

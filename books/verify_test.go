@@ -29,7 +29,7 @@ func newBooks(t *testing.T, path string) *store.Store {
 	for range 2 {
 		fillBooks(t, s, c, storetest.NewClient(t, s, till.Test))
 	}
-	if _, err := books.Seal(t.Context(), s, storetest.SealKey); err != nil {
+	if _, err := books.ExtendChains(t.Context(), s, storetest.SealKey); err != nil {
 		t.Fatal(err)
 	}
 	storetest.Fold(t, s)
@@ -58,7 +58,7 @@ func fillBooks(t *testing.T, s *store.Store, c *collect.Collector, client *till.
 			storetest.Apply(t, c, s, made, w)
 		}
 		if p.reference == "second" { // one link, and another for the rest
-			if _, err := books.Seal(t.Context(), s, storetest.SealKey); err != nil {
+			if _, err := books.ExtendChains(t.Context(), s, storetest.SealKey); err != nil {
 				t.Error(err)
 			}
 		}
@@ -118,7 +118,7 @@ func TestVerifyReadsEverything(t *testing.T) {
 		for _, p := range r.Problems {
 			t.Errorf("slice %d: %+v", slice, p)
 		}
-		got := [...]int64{r.Clients, r.Payments, r.Events, r.Endpoints, r.Transactions, r.Entries, r.Audit, r.Seals}
+		got := [...]int64{r.Clients, r.Payments, r.Events, r.Endpoints, r.Transactions, r.Entries, r.Audit, r.ChainLinks}
 		// Per client: 9 payments; their events 1+2+3+2+3+2+3+2+2; 4 credits and
 		// one entry put aside, each of them audited.
 		if want := [...]int64{2, 18, 40, 4, 8, 10, 10, 10}; got != want {
@@ -363,7 +363,7 @@ func TestVerifyRaisesNoFalseAlarmWhileOthersWrite(t *testing.T) {
 						alive = false
 					default:
 					}
-					if _, err := books.Seal(t.Context(), s, storetest.SealKey); err != nil {
+					if _, err := books.ExtendChains(t.Context(), s, storetest.SealKey); err != nil {
 						t.Error(err)
 						return
 					}

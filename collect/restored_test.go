@@ -29,7 +29,7 @@ func (w *world) restored(lostFrom till.Time) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	_, err = books.Restored(ctx, w.store, books.Restoring{Secret: []byte("a secret for tests"), LostFrom: lostFrom, KeysReviewed: true, By: "Awa"})
+	_, err = books.MarkRestored(ctx, w.store, books.RestoreRequest{Secret: []byte("a secret for tests"), LostFrom: lostFrom, KeysReviewed: true, By: "Awa"})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 
 // restored says that an old database was put back. A test that was never started
 // by a server has no installation yet.
-func (w *world) restored(lostFrom till.Time) *books.Restoration {
+func (w *world) restored(lostFrom till.Time) *books.RestoreResult {
 	w.t.Helper()
 	ctx := context.Background()
 	err := w.store.Update(ctx, func(tx *store.Tx) error {
@@ -29,7 +29,7 @@ func (w *world) restored(lostFrom till.Time) *books.Restoration {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	r, err := books.Restored(ctx, w.store, books.Restoring{Secret: []byte("a secret for tests"), LostFrom: lostFrom, KeysReviewed: true, By: "Awa"})
+	r, err := books.MarkRestored(ctx, w.store, books.RestoreRequest{Secret: []byte("a secret for tests"), LostFrom: lostFrom, KeysReviewed: true, By: "Awa"})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func TestPayoutsAreHeldAfterARestoreUntilTheyAreReleased(t *testing.T) {
 		}
 		w.purse(t, 1000, 0, 0)
 		u, err := books.Release(ctx, w.store, "Awa")
-		if err != nil || len(u.Restores) != 1 || !u.Nothing() {
+		if err != nil || len(u.Restores) != 1 || !u.Empty() {
 			t.Fatalf("%+v, %v", u, err)
 		}
 		if c, err := w.master.Create(ctx, w.who(), request(t, till.NewID(w.store.Now()).String(), "4567", "1000")); err != nil || c.Replayed {

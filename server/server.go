@@ -141,7 +141,7 @@ func (s *Server) openSandbox(ctx context.Context) (err error) {
 
 // build joins the parts.
 func (s *Server) build(context.Context) (err error) {
-	if s.sealKey, err = books.SealKey(s.secret); err != nil {
+	if s.sealKey, err = books.ChainKey(s.secret); err != nil {
 		return err
 	}
 	s.accounts = account.New(s.store, s.log)
@@ -257,9 +257,9 @@ func (s *Server) workers() map[string]func(context.Context) {
 		"accounts":      s.accounts.Run,
 		"health":        s.collector.Watch,
 		"payout health": s.payouts.Watch,
-		"seal":          func(ctx context.Context) { books.RunSeal(ctx, s.store, s.sealKey, s.log) },
+		"seal":          func(ctx context.Context) { books.RunChains(ctx, s.store, s.sealKey, s.log) },
 		"audit heads":   func(ctx context.Context) { books.RunHeads(ctx, s.store, s.log) },
-		"fold":          func(ctx context.Context) { books.RunFold(ctx, s.store, s.log) },
+		"fold":          func(ctx context.Context) { books.RunRollUp(ctx, s.store, s.log) },
 		"measure":       s.measure,
 	}
 	if s.c.Role.works() {

@@ -79,7 +79,7 @@ func parseSigned(text, currency string) (till.Money, error) {
 	return till.Money{Minor: minor, Currency: currency}, nil
 }
 
-func printAdjusted(cmd *cobra.Command, a *books.Adjusted, asJSON bool) error {
+func printAdjusted(cmd *cobra.Command, a *books.AdjustResult, asJSON bool) error {
 	w := cmd.OutOrStdout()
 	if asJSON {
 		return printJSON(w, map[string]any{

@@ -84,7 +84,7 @@ func subjectOut(p store.Alike, country, phone, reference string, fee int64) *sub
 	}
 }
 
-func printFile(w io.Writer, f *books.File, asJSON bool) error {
+func printFile(w io.Writer, f *books.CaseDetail, asJSON bool) error {
 	if asJSON {
 		return printJSON(w, fileOut(f))
 	}
@@ -97,8 +97,8 @@ func printFile(w io.Writer, f *books.File, asJSON bool) error {
 		if !f.ClosedAt.IsZero() {
 			row("closed", fmt.Sprintf("%s by %s: %s %s", f.ClosedAt, f.ClosedBy, f.Reason, digest(f.Evidence)))
 		}
-		if f.Stands != "" {
-			row("stands", f.Stands)
+		if f.RemainingCause != "" {
+			row("stands", f.RemainingCause)
 		}
 		subjectRows(f, row)
 		historyRows(f, row)
@@ -114,7 +114,7 @@ func printFile(w io.Writer, f *books.File, asJSON bool) error {
 	})
 }
 
-func subjectRows(f *books.File, row func(...any)) {
+func subjectRows(f *books.CaseDetail, row func(...any)) {
 	if p := f.Payment; p != nil {
 		row("payment", p.ID)
 		alikeRows(p.Alike(), p.Country, p.Phone, p.Reference, p.Fee, row)
@@ -145,10 +145,10 @@ func alikeRows(p store.Alike, country, phone, reference string, fee int64, row f
 	row("next check", timeOr(p.Resolution.NextCheckAt, "-"))
 }
 
-func fileOut(f *books.File) *fileJSON {
+func fileOut(f *books.CaseDetail) *fileJSON {
 	out := &fileJSON{
-		caseJSON: caseOut(f.Case), Stands: textOrNull(f.Stands), Payment: paymentOut(f.Payment), Payout: payoutOut(f.Payout), Attempts: attemptsOut(f.Attempts),
-		Aside: moneyOrNull(f.Aside), Events: []eventJSON{}, Transactions: []json.RawMessage{}, Audit: []auditJSON{}, Others: []caseJSON{},
+		caseJSON: caseOut(f.Case), Stands: textOrNull(f.RemainingCause), Payment: paymentOut(f.Payment), Payout: payoutOut(f.Payout), Attempts: attemptsOut(f.Attempts),
+		Aside: moneyOrNull(f.Suspended), Events: []eventJSON{}, Transactions: []json.RawMessage{}, Audit: []auditJSON{}, Others: []caseJSON{},
 	}
 	if f.Endpoint != nil {
 		out.Endpoint = append(f.Endpoint.AppendJSON(nil), '}')

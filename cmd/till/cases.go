@@ -174,7 +174,7 @@ func newCaseShow() *cobra.Command {
 				return err
 			}
 			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
-				f, err := books.ShowCase(cmd.Context(), s, id)
+				f, err := books.CaseDetailOf(cmd.Context(), s, id)
 				if err != nil {
 					return err
 				}
@@ -204,7 +204,7 @@ resolve'. A case whose cause still stands is opened again when it is next seen.`
 			if !isLine(reason, books.MaxReason) {
 				return fmt.Errorf("--reason must be plain text on one line, of at most %d characters", books.MaxReason)
 			}
-			act := books.Act{By: by, Reason: server.Redact(reason)}
+			act := books.CaseAction{By: by, Reason: server.Redact(reason)}
 			if evidence != "" {
 				shown, err := readEvidence(evidence)
 				if err != nil {
@@ -219,15 +219,15 @@ resolve'. A case whose cause still stands is opened again when it is next seen.`
 				if err != nil {
 					return err
 				}
-				if f.Stands != "" {
-					printLine(cmd.ErrOrStderr(), "till: the cause still stands: "+f.Stands)
+				if f.RemainingCause != "" {
+					printLine(cmd.ErrOrStderr(), "till: the cause still stands: "+f.RemainingCause)
 				}
 				w := cmd.OutOrStdout()
 				if asJSON {
 					return printJSON(w, struct {
 						caseJSON
 						Stands *string `json:"cause_stands"`
-					}{caseOut(f.Case), textOrNull(f.Stands)})
+					}{caseOut(f.Case), textOrNull(f.RemainingCause)})
 				}
 				_, err = printf(w, "case %s: closed\n", f.ID)
 				return err

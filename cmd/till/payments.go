@@ -63,7 +63,7 @@ func newPaymentShow() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				f, err := books.Show(cmd.Context(), s, store.Ref{Client: p.ClientID, ID: p.ID})
+				f, err := books.SubjectDetail(cmd.Context(), s, store.Ref{Client: p.ClientID, ID: p.ID})
 				if err != nil {
 					return err
 				}

@@ -66,7 +66,7 @@ func newPayoutShow() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				f, err := books.Show(cmd.Context(), s, store.Ref{Client: p.ClientID, ID: p.ID})
+				f, err := books.SubjectDetail(cmd.Context(), s, store.Ref{Client: p.ClientID, ID: p.ID})
 				if err != nil {
 					return err
 				}

@@ -157,7 +157,7 @@ func (o *reconcileOptions) configured() (string, error) {
 
 func (o *reconcileOptions) run(cmd *cobra.Command, s *store.Store) (err error) {
 	ctx := cmd.Context()
-	c := books.Comparison{Connection: o.connection, Slack: o.slack, All: o.all, Plan: o.apply}
+	c := books.ReconcileOptions{Connection: o.connection, Slack: o.slack, All: o.all, Plan: o.apply}
 	if c.Mapping, err = o.readMapping(); err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ func (o *reconcileOptions) run(cmd *cobra.Command, s *store.Store) (err error) {
 	if err := out.keep(); err != nil {
 		return err
 	}
-	var applied *books.Applied
+	var applied *books.ApplyResult
 	var refused error
 	if o.apply {
 		applied, refused = o.applyTo(cmd, s, r, p)
@@ -218,7 +218,7 @@ func (o *reconcileOptions) run(cmd *cobra.Command, s *store.Store) (err error) {
 }
 
 // left returns how many differences are still there.
-func left(r *books.Reconciled, a *books.Applied) int64 {
+func left(r *books.ReconcileResult, a *books.ApplyResult) int64 {
 	n := r.Differences()
 	if a != nil {
 		n -= a.Settled + a.Unchanged
@@ -227,9 +227,9 @@ func left(r *books.Reconciled, a *books.Applied) int64 {
 }
 
 // applyTo lets the statement settle what it can.
-func (o *reconcileOptions) applyTo(cmd *cobra.Command, s *store.Store, r *books.Reconciled, p *reconcileProgress) (a *books.Applied, err error) {
+func (o *reconcileOptions) applyTo(cmd *cobra.Command, s *store.Store, r *books.ReconcileResult, p *reconcileProgress) (a *books.ApplyResult, err error) {
 	err = withDesks(cmd, s, o.database, o.secretFile, func(d desks) (err error) {
-		a, err = books.ApplyStatement(cmd.Context(), s, r, books.Applying{
+		a, err = books.ApplyStatement(cmd.Context(), s, r, books.ApplyOptions{
 			By: o.by, Name: server.Redact(filepath.Base(o.statement)), Payments: d.payments.ResolveAll, Payouts: d.payouts.ResolveAll, Progress: p.applied,
 		})
 		return err

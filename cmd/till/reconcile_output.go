@@ -167,7 +167,7 @@ type refusalJSON struct {
 	Reason string `json:"reason"`
 }
 
-func (o *reconcileOptions) print(w io.Writer, r *books.Reconciled, f *findings, a *books.Applied) error {
+func (o *reconcileOptions) print(w io.Writer, r *books.ReconcileResult, f *findings, a *books.ApplyResult) error {
 	if o.asJSON {
 		return printJSON(w, o.reportOf(r, f, a))
 	}
@@ -215,7 +215,7 @@ func (o *reconcileOptions) print(w io.Writer, r *books.Reconciled, f *findings, 
 	return err
 }
 
-func (o *reconcileOptions) reportOf(r *books.Reconciled, f *findings, a *books.Applied) reconciledJSON {
+func (o *reconcileOptions) reportOf(r *books.ReconcileResult, f *findings, a *books.ApplyResult) reconciledJSON {
 	out := reconciledJSON{Clean: left(r, a) == 0, Connection: o.connection, SHA256: hex.EncodeToString(r.Digest[:]), From: r.From.String(), To: r.To.String(),
 		Lines: r.Lines, Ignored: r.Ignored, Outside: r.Outside, BrokenCount: r.Broken, Broken: f.broken, Compared: r.Rows, Differences: r.Differences(),
 		Classes: make([]classJSON, len(r.Sums))}

@@ -101,7 +101,7 @@ func (r *restoredFlags) restored(cmd *cobra.Command) error {
 				return err
 			}
 		}
-		done, err := books.Restored(ctx, s, books.Restoring{Secret: secret, LostFrom: lostFrom, KeysReviewed: r.keysReviewed, By: actor()})
+		done, err := books.MarkRestored(ctx, s, books.RestoreRequest{Secret: secret, LostFrom: lostFrom, KeysReviewed: r.keysReviewed, By: actor()})
 		if err != nil {
 			return err
 		}
@@ -161,7 +161,7 @@ func activeKeys(ctx context.Context, s *store.Store) ([]activeKey, error) {
 	return out, err
 }
 
-func (r *restoredFlags) print(w io.Writer, done *books.Restoration, keys []activeKey, suspended int) error {
+func (r *restoredFlags) print(w io.Writer, done *books.RestoreResult, keys []activeKey, suspended int) error {
 	if r.asJSON {
 		return printJSON(w, map[string]any{
 			"restored_at": done.At.String(), "lost_from": done.LostFrom.String(), "log_id": done.LogID.String(), "again": done.Again,

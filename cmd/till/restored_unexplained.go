@@ -18,7 +18,7 @@ func (r *restoredFlags) unexplained(cmd *cobra.Command) error {
 		if r.release {
 			u, err = books.Release(cmd.Context(), s, r.by)
 		} else {
-			u, err = books.Unexplain(cmd.Context(), s)
+			u, err = books.ReadUnexplained(cmd.Context(), s)
 		}
 		if err != nil {
 			return err
@@ -57,7 +57,7 @@ func (r *restoredFlags) printUnexplained(w io.Writer, u *books.Unexplained) erro
 	for _, x := range u.Restores {
 		printf(w, "Restored at %s by %s; lost from %s; keys reviewed: %s.\n", x.At, x.By, x.LostFrom, timeOr(x.KeysReviewedAt, "not yet"))
 	}
-	if u.Nothing() {
+	if u.Empty() {
 		_, err := printLine(w, "Nothing is left to explain.")
 		return err
 	}

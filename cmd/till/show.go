@@ -64,7 +64,7 @@ type owingJSON struct {
 
 // printSubject prints a payment or payout with what became of its money and
 // every call that was made for it.
-func printSubject(w io.Writer, f *books.File, asJSON bool) error {
+func printSubject(w io.Writer, f *books.CaseDetail, asJSON bool) error {
 	if asJSON {
 		return printJSON(w, subjectOfFile(f))
 	}
@@ -95,9 +95,9 @@ func printSubject(w io.Writer, f *books.File, asJSON bool) error {
 
 // historyRows are what was sent for a payment or payout, what became of its
 // money, and every call.
-func historyRows(f *books.File, row func(...any)) {
-	if !f.Aside.IsZero() {
-		row("operator says", fmt.Sprintf("%s %s (minor units), put aside: it is not what was asked for", f.Aside.Value(), f.Aside.Currency))
+func historyRows(f *books.CaseDetail, row func(...any)) {
+	if !f.Suspended.IsZero() {
+		row("operator says", fmt.Sprintf("%s %s (minor units), put aside: it is not what was asked for", f.Suspended.Value(), f.Suspended.Currency))
 	}
 	for _, reference := range submissionReferences(f.Attempts) {
 		row("sent as", reference)
@@ -137,7 +137,7 @@ func attemptLine(a *store.Attempt) string {
 	return line
 }
 
-func subjectOfFile(f *books.File) map[string]any {
+func subjectOfFile(f *books.CaseDetail) map[string]any {
 	transactions, owed, cases := []json.RawMessage{}, []owingJSON{}, []caseJSON{}
 	for _, t := range f.Transactions {
 		transactions = append(transactions, transactionOut(t))
@@ -153,7 +153,7 @@ func subjectOfFile(f *books.File) map[string]any {
 		sent = &all[len(all)-1]
 	}
 	out := map[string]any{
-		"client_id": f.ClientID.String(), "submission_reference": sent, "operator_request_id": textOrNull(f.Handle), "put_aside": moneyOrNull(f.Aside),
+		"client_id": f.ClientID.String(), "submission_reference": sent, "operator_request_id": textOrNull(f.Handle), "put_aside": moneyOrNull(f.Suspended),
 		"transactions": transactions, "owed": owed, "cases": cases, "attempts": attemptsOut(f.Attempts),
 		"held_at": timeOrNull(f.HeldAt),
 	}

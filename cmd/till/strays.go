@@ -310,7 +310,7 @@ amount in minor units, the currency and, if nobody says it, the way.`,
 	return cmd
 }
 
-func printAttributed(w io.Writer, a *books.Attributed, asJSON bool) error {
+func printAttributed(w io.Writer, a *books.AttributeResult, asJSON bool) error {
 	if asJSON {
 		return printJSON(w, struct {
 			strayJSON
@@ -343,7 +343,7 @@ func newStrayForeign() *cobra.Command {
 				return fmt.Errorf("--reason must be plain text on one line, of at most %d characters", books.MaxReason)
 			}
 			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
-				stray, err := books.ForeignStray(cmd.Context(), s, id, books.Act{By: by, Reason: server.Redact(reason)})
+				stray, err := books.CloseForeignStray(cmd.Context(), s, id, books.CaseAction{By: by, Reason: server.Redact(reason)})
 				if err != nil {
 					return err
 				}

@@ -79,7 +79,7 @@ func auditKey(ctx context.Context, s *store.Store, database, secretFile string) 
 	if err != nil {
 		return nil, err
 	}
-	return books.SealKey(secret)
+	return books.ChainKey(secret)
 }
 
 // maxHeadsFile is how much of a file with heads is read: a busy log of months.
@@ -149,7 +149,7 @@ func printReport(w io.Writer, r *books.Report, keyed, asJSON bool) error {
 	if asJSON {
 		out := reportJSON{
 			Clean: r.Clean(), Clients: r.Clients, Payments: r.Payments, Payouts: r.Payouts, Events: r.Events, Endpoints: r.Endpoints, Wallets: r.Wallets,
-			Transactions: r.Transactions, Entries: r.Entries, Counters: r.Counters, Audit: r.Audit, Seals: r.Seals, Heads: r.Heads, KeyChecked: keyed, Strays: r.Strays,
+			Transactions: r.Transactions, Entries: r.Entries, Counters: r.Counters, Audit: r.Audit, Seals: r.ChainLinks, Heads: r.Heads, KeyChecked: keyed, Strays: r.Strays,
 			Problems: make([]problemJSON, len(r.Problems)), Omitted: r.Omitted,
 		}
 		for _, c := range checked {
@@ -163,7 +163,7 @@ func printReport(w io.Writer, r *books.Report, keyed, asJSON bool) error {
 	printf(w, "%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %d of them sealed, %s\n",
 		count(r.Clients, "client", "clients"), count(r.Payments, "payment", "payments"), count(r.Payouts, "payout", "payouts"), count(r.Events, "event", "events"),
 		count(r.Endpoints, "endpoint", "endpoints"), count(r.Wallets, "wallet", "wallets"), count(r.Transactions, "transaction", "transactions"),
-		count(r.Entries, "entry", "entries"), count(r.Counters, "counter", "counters"), count(r.Audit, "audit row", "audit rows"), r.Seals, count(r.Strays, "stray", "strays"))
+		count(r.Entries, "entry", "entries"), count(r.Counters, "counter", "counters"), count(r.Audit, "audit row", "audit rows"), r.ChainLinks, count(r.Strays, "stray", "strays"))
 	for _, c := range checked {
 		problems := 0
 		for _, p := range r.Problems {
@@ -177,7 +177,7 @@ func printReport(w io.Writer, r *books.Report, keyed, asJSON bool) error {
 		}
 		printf(w, "%-4s %-40s %s\n", c.invariant, c.what, verdict)
 	}
-	if !keyed && r.Seals > 0 {
+	if !keyed && r.ChainLinks > 0 {
 		printLine(w, "The audit chains were not compared with the installation's key: name it with --secret-file.")
 	}
 	if r.Heads > 0 {

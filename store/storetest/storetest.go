@@ -142,7 +142,7 @@ func HoldWriters(s *store.Store, d time.Duration) {
 // Fold puts all tallies into the counters.
 func Fold(tb testing.TB, s *store.Store) {
 	tb.Helper()
-	if _, err := books.Fold(context.WithoutCancel(tb.Context()), s, s.Now()+2*till.Hour); err != nil {
+	if _, err := books.RollUp(context.WithoutCancel(tb.Context()), s, s.Now()+2*till.Hour); err != nil {
 		tb.Errorf("fold: %v", err)
 	}
 }
@@ -155,7 +155,7 @@ var SealKey = store.SealKey("a key of 32 bytes for the tests.")
 func CheckInvariants(tb testing.TB, s *store.Store) {
 	tb.Helper()
 	ctx := context.WithoutCancel(tb.Context()) // it runs in cleanups too
-	if _, err := books.Seal(ctx, s, SealKey); err != nil {
+	if _, err := books.ExtendChains(ctx, s, SealKey); err != nil {
 		tb.Errorf("seal: %v", err)
 	}
 	Fold(tb, s)
