@@ -38,7 +38,7 @@ available, and what is given to a client that owes repays that first.`,
 			if a.Amount, err = parseSigned(amount, currency); err != nil {
 				return err
 			}
-			if !isLine(a.Reason, maxReason) {
+			if !isPlainLine(a.Reason, maxReason) {
 				return fmt.Errorf("--reason must say why, in at most %d characters", maxReason)
 			}
 			return withDatabase(cmd.Context(), database, func(s *store.Store) error {

@@ -37,7 +37,7 @@ func (f *personFlag) Type() string { return "person" }
 
 // actor names whoever runs the command in the audit log.
 func actor() string {
-	if u, err := user.Current(); err == nil && isLine(u.Username, till.MaxName) {
+	if u, err := user.Current(); err == nil && isPlainLine(u.Username, till.MaxName) {
 		return "cli:" + u.Username
 	}
 	return "cli"
@@ -47,7 +47,7 @@ func actor() string {
 // whose process it was to the operating system, whatever name was given.
 func causeOf(cmd *cobra.Command) string {
 	u, err := user.Current()
-	if err != nil || !isLine(u.Username, till.MaxName) || !isLine(u.Uid, 2*till.MaxName) {
+	if err != nil || !isPlainLine(u.Username, till.MaxName) || !isPlainLine(u.Uid, 2*till.MaxName) {
 		return cmd.CommandPath() + ", user unknown"
 	}
 	return fmt.Sprintf("%s, user %s (%s)", cmd.CommandPath(), u.Username, u.Uid)

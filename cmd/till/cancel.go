@@ -22,7 +22,7 @@ payout.cancelled. What may have been sent is refused: it is asked about, and end
 on the operator's word.`,
 		Args: oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !isLine(reason, books.MaxReason) {
+			if !isPlainLine(reason, books.MaxReason) {
 				return fmt.Errorf("--reason must say why on one line, in at most %d characters", books.MaxReason)
 			}
 			return withDatabase(cmd.Context(), database, func(s *store.Store) error {

@@ -12,9 +12,9 @@ import (
 	"till/store"
 )
 
-// fileJSON is a case with its evidence as the command prints it. Phone numbers
+// caseDetailJSON is a case with its evidence as the command prints it. Phone numbers
 // are masked.
-type fileJSON struct {
+type caseDetailJSON struct {
 	caseJSON
 	Stands       *string           `json:"cause_stands"`
 	Payment      *subjectJSON      `json:"payment"`
@@ -84,9 +84,9 @@ func subjectOut(p store.Alike, country, phone, reference string, fee int64) *sub
 	}
 }
 
-func printFile(w io.Writer, f *books.CaseDetail, asJSON bool) error {
+func printCaseDetail(w io.Writer, f *books.CaseDetail, asJSON bool) error {
 	if asJSON {
-		return printJSON(w, fileOut(f))
+		return printJSON(w, caseDetailOut(f))
 	}
 	return table(w, func(row func(...any)) {
 		row("case", f.ID)
@@ -117,11 +117,11 @@ func printFile(w io.Writer, f *books.CaseDetail, asJSON bool) error {
 func subjectRows(f *books.CaseDetail, row func(...any)) {
 	if p := f.Payment; p != nil {
 		row("payment", p.ID)
-		alikeRows(p.Alike(), p.Country, p.Phone, p.Reference, p.Fee, row)
+		subjectFieldRows(p.Alike(), p.Country, p.Phone, p.Reference, p.Fee, row)
 	}
 	if p := f.Payout; p != nil {
 		row("payout", p.ID)
-		alikeRows(p.Alike(), p.Country, p.Phone, p.Reference, p.Fee, row)
+		subjectFieldRows(p.Alike(), p.Country, p.Phone, p.Reference, p.Fee, row)
 	}
 	if e := f.Endpoint; e != nil {
 		row("endpoint", e.ID)
@@ -131,7 +131,7 @@ func subjectRows(f *books.CaseDetail, row func(...any)) {
 	}
 }
 
-func alikeRows(p store.Alike, country, phone, reference string, fee int64, row func(...any)) {
+func subjectFieldRows(p store.Alike, country, phone, reference string, fee int64, row func(...any)) {
 	row("status", fmt.Sprintf("%s, %s", p.Status, p.Resolution.State))
 	row("amount", fmt.Sprint(p.Amount.Minor, " ", p.Amount.Currency, " (minor units)"))
 	row("fee", fee)
@@ -145,8 +145,8 @@ func alikeRows(p store.Alike, country, phone, reference string, fee int64, row f
 	row("next check", timeOr(p.Resolution.NextCheckAt, "-"))
 }
 
-func fileOut(f *books.CaseDetail) *fileJSON {
-	out := &fileJSON{
+func caseDetailOut(f *books.CaseDetail) *caseDetailJSON {
+	out := &caseDetailJSON{
 		caseJSON: caseOut(f.Case), Stands: textOrNull(f.RemainingCause), Payment: paymentOut(f.Payment), Payout: payoutOut(f.Payout), Attempts: attemptsOut(f.Attempts),
 		Aside: moneyOrNull(f.Suspended), Events: []eventJSON{}, Transactions: []json.RawMessage{}, Audit: []auditJSON{}, Others: []caseJSON{},
 	}

@@ -58,10 +58,10 @@ is wrong with a connection is told first; with --json 'till connections' has it.
 				if len(cases) == limit {
 					printf(cmd.ErrOrStderr(), "till: %s shown; those after: --after %s\n", count(limit, "case is", "cases are"), cases[limit-1].ID)
 				}
-				if err := tellOperatorCases(cmd, s, asJSON); err != nil {
+				if err := reportOperatorCases(cmd, s, asJSON); err != nil {
 					return err
 				}
-				if err := tellStrays(cmd, s); err != nil {
+				if err := reportStrays(cmd, s); err != nil {
 					return err
 				}
 				return printCases(cmd.OutOrStdout(), cases, asJSON)
@@ -178,7 +178,7 @@ func newCaseShow() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return printFile(cmd.OutOrStdout(), f, asJSON)
+				return printCaseDetail(cmd.OutOrStdout(), f, asJSON)
 			})
 		},
 	}
@@ -201,7 +201,7 @@ resolve'. A case whose cause still stands is opened again when it is next seen.`
 			if err != nil {
 				return err
 			}
-			if !isLine(reason, books.MaxReason) {
+			if !isPlainLine(reason, books.MaxReason) {
 				return fmt.Errorf("--reason must be plain text on one line, of at most %d characters", books.MaxReason)
 			}
 			act := books.CaseAction{By: by, Reason: server.Redact(reason)}

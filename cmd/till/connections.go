@@ -204,7 +204,7 @@ func printConnections(w io.Writer, list []*connectionJSON, asJSON bool) error {
 	err := table(w, func(row func(...any)) {
 		row("CONNECTION", "OPERATOR", "STATE", "LAST MINUTE", "CASE")
 		for _, c := range list {
-			row(c.Name, textOr(c.Operator), c.State, operations(c.Operations), textOr(c.Case))
+			row(c.Name, textOrEmpty(c.Operator), c.State, operations(c.Operations), textOrEmpty(c.Case))
 		}
 	})
 	for _, c := range list {
@@ -230,7 +230,7 @@ func operations(list []operationJSON) string {
 	return strings.Join(out, "; ")
 }
 
-func textOr(s *string) string {
+func textOrEmpty(s *string) string {
 	if s == nil {
 		return "-"
 	}

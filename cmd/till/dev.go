@@ -49,7 +49,7 @@ through the real adapters to simulated operators on this machine.`,
 			c.DemoFile = filepath.Join(data, "demo-key.json")
 			c.Role, c.Log, c.LoopbackOnly = server.Role(role), log, !insecure
 			c.WebhookAllow = append(c.WebhookAllow, webhook.Loopback...) // the receiver being written is on this machine
-			var played stages
+			var played simulatorServers
 			if operators != "" {
 				if played, err = simulateAll(cmd.Context(), operators, data, simulations, server.Builtin, &c); err != nil {
 					return err
@@ -114,7 +114,7 @@ func announce(w io.Writer, s *server.Server, data, database string, asJSON bool)
 	if store.IsPostgres(database) {
 		database = asTyped(`"$TILL_DATABASE"`, runtime.GOOS) // it may hold a password
 	}
-	typed := func(command string) ownLines { return ownLines(asTyped(command, runtime.GOOS)) }
+	typed := func(command string) trustedText { return trustedText(asTyped(command, runtime.GOOS)) }
 	pay := fmt.Sprintf(payByCurl, s.BaseURL(), d.APIKey, newUUID())
 	_, err := printf(w, `Till is ready.
 
@@ -138,7 +138,7 @@ To pay out of the wallet, POST /payouts with a key that may; this one may not:
   till key create --client %[5]s --scopes payouts:read,payouts:write --database %[6]s
 
 Stop with Ctrl-C.
-`, s.BaseURL(), d.APIKey, typed(pay), data, d.ClientID, database, ownLines(live),
+`, s.BaseURL(), d.APIKey, typed(pay), data, d.ClientID, database, trustedText(live),
 		typed("curl -s '"+s.BaseURL()+"/payments?limit=1' -H 'X-Api-Key: "+d.APIKey+"'"),
 		typed("curl -s "+s.BaseURL()+"/wallets -H 'X-Api-Key: "+d.APIKey+"'"))
 	return err

@@ -70,16 +70,16 @@ it could not look.`,
 	return cmd
 }
 
-// verdict is how something stands.
-type verdict int
+// severity is how bad a finding is.
+type severity int
 
 const (
-	isFine verdict = iota
+	isFine severity = iota
 	isRisky
 	isWrong
 )
 
-func (v verdict) String() string { return [...]string{"ok", "warning", "wrong"}[v] }
+func (v severity) String() string { return [...]string{"ok", "warning", "wrong"}[v] }
 
 // doctor gathers findings.
 type doctor struct {
@@ -89,24 +89,24 @@ type doctor struct {
 
 type finding struct {
 	name    string
-	verdict verdict
+	verdict severity
 	detail  string
 }
 
-func (d *doctor) find(name string, v verdict, detail string, args ...any) {
+func (d *doctor) add(name string, v severity, detail string, args ...any) {
 	d.findings = append(d.findings, finding{name, v, fmt.Sprintf(detail, args...)})
 }
 
-// judge is find for what is fine unless a condition holds.
-func (d *doctor) judge(name string, bad bool, v verdict, otherwise, detail string) {
+// addIf is add for what is fine unless a condition holds.
+func (d *doctor) addIf(name string, bad bool, v severity, otherwise, detail string) {
 	if bad {
-		d.find(name, v, "%s", detail)
+		d.add(name, v, "%s", detail)
 		return
 	}
-	d.find(name, isFine, "%s", otherwise)
+	d.add(name, isFine, "%s", otherwise)
 }
 
-func (d *doctor) worst() (worst verdict) {
+func (d *doctor) worst() (worst severity) {
 	for _, f := range d.findings {
 		worst = max(worst, f.verdict)
 	}
@@ -132,7 +132,7 @@ func (d *doctor) print(w io.Writer, asJSON bool) error {
 		}
 	})
 	if err == nil {
-		_, err = printLine(w, map[verdict]string{
+		_, err = printLine(w, map[severity]string{
 			isFine: "Nothing is wrong.", isRisky: "Nothing is wrong; mind the warnings.", isWrong: "Something is wrong.",
 		}[d.worst()])
 	}
@@ -150,17 +150,17 @@ func (d *doctor) examineStore(ctx context.Context, database, secretFile string) 
 	var schema *store.SchemaError
 	switch {
 	case errors.As(err, &schema):
-		d.find("schema", isWrong, "%s", schema.Detail)
+		d.add("schema", isWrong, "%s", schema.Detail)
 		return nil // nothing further can be read
 	case err != nil:
 		return err
 	}
-	d.find("schema", isFine, "it is this program's")
+	d.add("schema", isFine, "it is this program's")
 	strays, err := books.CountOpenStrays(ctx, s)
 	if err != nil {
 		return err
 	}
-	d.judge("strays", strays > 0, isRisky, "none is open", fmt.Sprintf("%s: money that names us and that nobody has; see 'till strays'", openStrays(strays)))
+	d.addIf("strays", strays > 0, isRisky, "none is open", fmt.Sprintf("%s: money that names us and that nobody has; see 'till strays'", openStrays(strays)))
 	if err := d.examineHolds(ctx, s); err != nil {
 		return err
 	}
@@ -175,10 +175,10 @@ func (d *doctor) examineStore(ctx context.Context, database, secretFile string) 
 		err = server.CheckSecret(ctx, s, secret)
 	}
 	if err != nil {
-		d.find("secret", isWrong, "%s: %v", secretFile, err)
+		d.add("secret", isWrong, "%s: %v", secretFile, err)
 		return nil
 	}
-	d.find("secret", isFine, "it is the one that the database was made with")
+	d.add("secret", isFine, "it is the one that the database was made with")
 	return nil
 }
 
@@ -198,18 +198,18 @@ func (d *doctor) examinePostgres(ctx context.Context, database string) error {
 	if err != nil {
 		return err
 	}
-	d.judge("version", h.Version < oldestPostgres, isWrong, fmt.Sprintf("PostgreSQL %d", h.Version),
+	d.addIf("version", h.Version < oldestPostgres, isWrong, fmt.Sprintf("PostgreSQL %d", h.Version),
 		fmt.Sprintf("PostgreSQL %d is older than %d, the oldest that Till supports", h.Version, oldestPostgres))
-	d.judge("writes", h.ReadOnly, isWrong, "the server takes writes", "the server takes no writes: it is a standby or set to read only")
-	d.judge("fsync", !h.FSync || !h.FullPageWrites, isRisky, "commits reach the disk",
+	d.addIf("writes", h.ReadOnly, isWrong, "the server takes writes", "the server takes no writes: it is a standby or set to read only")
+	d.addIf("fsync", !h.FSync || !h.FullPageWrites, isRisky, "commits reach the disk",
 		"fsync or full_page_writes is off: a power cut can lose payments and the whole database")
 	commit := h.SynchronousCommit
-	d.judge("synchronous_commit", commit == "off" || commit == "local" && h.StandbyNames != "", isWrong, "a commit is answered when it is kept ("+commit+")",
+	d.addIf("synchronous_commit", commit == "off" || commit == "local" && h.StandbyNames != "", isWrong, "a commit is answered when it is kept ("+commit+")",
 		"synchronous_commit is "+commit+": payments are acknowledged before they are kept; set it to on")
 	d.examineStandbys(h)
-	d.judge("clock", h.ClockOffset.Abs() > maxClockOffset, isRisky, "this machine and the database agree",
+	d.addIf("clock", h.ClockOffset.Abs() > maxClockOffset, isRisky, "this machine and the database agree",
 		fmt.Sprintf("the database's clock is %s off this machine's; run a time service on both", h.ClockOffset.Round(time.Millisecond)))
-	d.judge("connections", h.MaxConnections-h.Connections < sessionsPerInstance, isRisky,
+	d.addIf("connections", h.MaxConnections-h.Connections < sessionsPerInstance, isRisky,
 		fmt.Sprintf("%d of %d are in use; an instance takes up to %d", h.Connections, h.MaxConnections, sessionsPerInstance),
 		fmt.Sprintf("%d of %d are in use and an instance takes up to %d; raise max_connections", h.Connections, h.MaxConnections, sessionsPerInstance))
 	return nil
@@ -219,15 +219,15 @@ func (d *doctor) examinePostgres(ctx context.Context, database string) error {
 func (d *doctor) examineStandbys(h *store.ServerHealth) {
 	switch {
 	case h.HiddenStates > 0:
-		d.find("standbys", isRisky, "this user may not see how they follow; grant it pg_monitor")
+		d.add("standbys", isRisky, "this user may not see how they follow; grant it pg_monitor")
 	case h.StandbyNames != "" && h.Synchronous == 0:
-		d.find("standbys", isWrong, "synchronous_standby_names is %q and no such standby is connected: every commit waits", h.StandbyNames)
+		d.add("standbys", isWrong, "synchronous_standby_names is %q and no such standby is connected: every commit waits", h.StandbyNames)
 	case h.Synchronous > 0:
-		d.find("standbys", isFine, "%d of %d are synchronous: a failover to one of them loses nothing that was acknowledged", h.Synchronous, h.Standbys)
+		d.add("standbys", isFine, "%d of %d are synchronous: a failover to one of them loses nothing that was acknowledged", h.Synchronous, h.Standbys)
 	case h.Standbys > 0:
-		d.find("standbys", isRisky, "%d follow asynchronously: a failover can lose acknowledged payments; set synchronous_standby_names", h.Standbys)
+		d.add("standbys", isRisky, "%d follow asynchronously: a failover can lose acknowledged payments; set synchronous_standby_names", h.Standbys)
 	default:
-		d.find("standbys", isRisky, "none is connected: if this machine is lost, so is what its last backup lacks")
+		d.add("standbys", isRisky, "none is connected: if this machine is lost, so is what its last backup lacks")
 	}
 }
 
@@ -240,12 +240,12 @@ func (d *doctor) examineSQLite(ctx context.Context, path string) error {
 		return err
 	}
 	if d.damaged = h.Damage != "" || h.Log != ""; h.Log != "" {
-		d.judge("file", true, isWrong, "", h.Log)
+		d.addIf("file", true, isWrong, "", h.Log)
 		return nil
 	}
-	d.judge("file", d.damaged, isWrong, "its pages are whole", "it is damaged: "+h.Damage+"; put it aside and restore a backup")
+	d.addIf("file", d.damaged, isWrong, "its pages are whole", "it is damaged: "+h.Damage+"; put it aside and restore a backup")
 	if h.Journal != "" {
-		d.judge("journal", h.Journal != "wal", isRisky, "a write-ahead log, as the server wants it",
+		d.addIf("journal", h.Journal != "wal", isRisky, "a write-ahead log, as the server wants it",
 			"it is "+h.Journal+" and not a write-ahead log; the next start of the server changes that")
 	}
 	d.examineLock(path)
@@ -261,8 +261,8 @@ func (d *doctor) examineLock(path string) {
 	text, _ := os.ReadFile(path + ".lock")
 	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil || !system.IsRunning(pid) {
-		d.find("server", isFine, "none is using the file")
+		d.add("server", isFine, "none is using the file")
 		return
 	}
-	d.find("server", isFine, "process %d is using the file", pid)
+	d.add("server", isFine, "process %d is using the file", pid)
 }

@@ -20,7 +20,7 @@ func (d *doctor) examineExposure(database, secretFile, listen, baseURL string) {
 	}
 	judge := func(asked bool, name, fine string) {
 		if asked {
-			d.judge(name, found[name] != "", isRisky, fine, found[name])
+			d.addIf(name, found[name] != "", isRisky, fine, found[name])
 		}
 	}
 	judge(system.KnowsReaders && c.SecretFile != "", server.ExposedFiles, "no other user of this machine can read them")

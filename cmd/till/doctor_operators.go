@@ -70,17 +70,17 @@ func (d *doctor) examineOperators(ctx context.Context, o operatorsOf) error {
 		switch {
 		case errors.As(err, &wrong):
 			for _, p := range wrong.Problems {
-				d.find("config", isWrong, "line %d: %s", p.Line, p.Text)
+				d.add("config", isWrong, "line %d: %s", p.Line, p.Text)
 			}
 			return nil
 		case err != nil:
-			d.find("config", isWrong, "%v", err)
+			d.add("config", isWrong, "%v", err)
 			return nil
 		}
-		d.find("config", isFine, "%s and %s", count(len(ops.File.Connections), "connection", "connections"), count(len(ops.File.Routes), "route", "routes"))
+		d.add("config", isFine, "%s and %s", count(len(ops.File.Connections), "connection", "connections"), count(len(ops.File.Routes), "route", "routes"))
 		for _, c := range ops.File.Connections {
 			d.examineConnection(ctx, ops, c.Name)
-			d.tellCallback(ops, c, o.baseURL, secret)
+			d.reportCallback(ops, c, o.baseURL, secret)
 		}
 		if err := d.examineCases(ctx, s); err != nil {
 			return err
@@ -102,7 +102,7 @@ func (d *doctor) examineConnection(ctx context.Context, ops *server.Operators, n
 		what := name + " " + side.what
 		tester, ok := side.p.(provider.Tester)
 		if !ok {
-			d.find(what, isFine, "it has no test that moves no money")
+			d.add(what, isFine, "it has no test that moves no money")
 			continue
 		}
 		began := time.Now()
@@ -112,20 +112,20 @@ func (d *doctor) examineConnection(ctx context.Context, ops *server.Operators, n
 		unproven, unknown := errors.AsType[provider.Unproven](err)
 		switch {
 		case unknown:
-			d.find(what, isRisky, "%s", server.Redact(string(unproven)))
+			d.add(what, isRisky, "%s", server.Redact(string(unproven)))
 		case errors.Is(err, context.DeadlineExceeded):
-			d.find(what, isWrong, "the operator did not answer in %s: is its address right, and may this machine reach it?", testTimeout)
+			d.add(what, isWrong, "the operator did not answer in %s: is its address right, and may this machine reach it?", testTimeout)
 		case err != nil:
-			d.find(what, isWrong, "%s", server.Redact(err.Error()))
+			d.add(what, isWrong, "%s", server.Redact(err.Error()))
 		default:
-			d.find(what, isFine, "the operator lets us in (%s)", time.Since(began).Round(time.Millisecond))
+			d.add(what, isFine, "the operator lets us in (%s)", time.Since(began).Round(time.Millisecond))
 		}
 	}
 }
 
-// tellCallback tells the address that an operator has to be told, and why
+// reportCallback tells the address that an operator has to be told, and why
 // callbacks cannot come.
-func (d *doctor) tellCallback(ops *server.Operators, c *config.Connection, baseURL string, secret []byte) {
+func (d *doctor) reportCallback(ops *server.Operators, c *config.Connection, baseURL string, secret []byte) {
 	address := ""
 	if baseURL != "" {
 		address = server.CallbackURL(baseURL, c.Name, secret)
@@ -138,7 +138,7 @@ func (d *doctor) tellCallback(ops *server.Operators, c *config.Connection, baseU
 		}
 		if err := checker.CheckCallback(address); err != nil && err.Error() != told {
 			told = err.Error()
-			d.find(c.Name+" callbacks", isRisky, "%s", told)
+			d.add(c.Name+" callbacks", isRisky, "%s", told)
 		}
 	}
 	_, payments := ops.Payments[c.Name].(provider.CallbackReader)
@@ -147,11 +147,11 @@ func (d *doctor) tellCallback(ops *server.Operators, c *config.Connection, baseU
 	case !payments && !payouts:
 		return
 	case baseURL == "":
-		d.find(c.Name+" callbacks", isRisky, "name the service's address with --base-url to see the one that the operator calls")
+		d.add(c.Name+" callbacks", isRisky, "name the service's address with --base-url to see the one that the operator calls")
 	case strings.HasPrefix(baseURL, "http://"):
-		d.find(c.Name+" callbacks", isRisky, "operators call HTTPS only; the address would be %s", server.CallbackURL(baseURL, c.Name, secret))
+		d.add(c.Name+" callbacks", isRisky, "operators call HTTPS only; the address would be %s", server.CallbackURL(baseURL, c.Name, secret))
 	default:
-		d.find(c.Name+" callbacks", isFine, "tell the operator to call %s", server.CallbackURL(baseURL, c.Name, secret))
+		d.add(c.Name+" callbacks", isFine, "tell the operator to call %s", server.CallbackURL(baseURL, c.Name, secret))
 	}
 }
 
@@ -159,15 +159,15 @@ func (d *doctor) examineCases(ctx context.Context, s *store.Store) error {
 	return s.View(ctx, func(tx *store.Tx) error {
 		cases, err := tx.OperatorCases(ctx, false)
 		for _, c := range cases {
-			d.find(c.Connection+" case", isWrong, "since %s: %s", c.OpenedAt, c.Detail)
+			d.add(c.Connection+" case", isWrong, "since %s: %s", c.OpenedAt, c.Detail)
 		}
 		return err
 	})
 }
 
-// tellOperatorCases tells, before the cases of payments, what is wrong with
+// reportOperatorCases tells, before the cases of payments, what is wrong with
 // connections: it belongs to no client.
-func tellOperatorCases(cmd *cobra.Command, s *store.Store, asJSON bool) error {
+func reportOperatorCases(cmd *cobra.Command, s *store.Store, asJSON bool) error {
 	var cases []*store.OperatorCase
 	err := s.View(cmd.Context(), func(tx *store.Tx) (err error) {
 		cases, err = tx.OperatorCases(cmd.Context(), false)

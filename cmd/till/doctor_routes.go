@@ -25,11 +25,11 @@ func (d *doctor) examineRoutes(ctx context.Context, s *store.Store, ops *server.
 			return true, nil
 		}
 		live++
-		methods, kinds, err := usedBy(ctx, s, c.ID)
+		methods, kinds, err := methodsInUse(ctx, s, c.ID)
 		for _, code := range methods {
 			for _, kind := range kinds {
 				what := fmt.Sprintf("%s for %ss", code, kind)
-				switch leads, gaps := routed(ops, c.ID, kind, code); {
+				switch leads, gaps := routeGaps(ops, c.ID, kind, code); {
 				case !leads:
 					nowhere[what]++
 				case len(gaps) > 0:
@@ -43,20 +43,20 @@ func (d *doctor) examineRoutes(ctx context.Context, s *store.Store, ops *server.
 		return err
 	}
 	for _, what := range slices.Sorted(maps.Keys(nowhere)) {
-		d.find("routes", isRisky, "%s may use %s, and no route leads anywhere: it is not offered", count(nowhere[what], "live client", "live clients"), what)
+		d.add("routes", isRisky, "%s may use %s, and no route leads anywhere: it is not offered", count(nowhere[what], "live client", "live clients"), what)
 	}
 	for _, what := range slices.Sorted(maps.Keys(partly)) {
-		d.find("routes", isFine, "%s: %s not offered it there", what, count(partly[what], "live client is", "live clients are"))
+		d.add("routes", isFine, "%s: %s not offered it there", what, count(partly[what], "live client is", "live clients are"))
 	}
 	if len(nowhere)+len(partly) == 0 {
-		d.find("routes", isFine, "every method of %s leads to an operator", count(live, "live client", "live clients"))
+		d.add("routes", isFine, "every method of %s leads to an operator", count(live, "live client", "live clients"))
 	}
 	d.examineDeadEnds(ops)
 	return nil
 }
 
-// usedBy returns the methods that a client may use, and what for.
-func usedBy(ctx context.Context, s *store.Store, client till.ID) (methods []string, kinds []config.Kind, err error) {
+// methodsInUse returns the methods that a client may use, and what for.
+func methodsInUse(ctx context.Context, s *store.Store, client till.ID) (methods []string, kinds []config.Kind, err error) {
 	kinds = []config.Kind{config.Payment}
 	err = s.View(ctx, func(tx *store.Tx) (err error) {
 		if methods, err = tx.ClientMethods(ctx, client); err != nil {
@@ -71,9 +71,9 @@ func usedBy(ctx context.Context, s *store.Store, client till.ID) (methods []stri
 	return methods, kinds, err
 }
 
-// routed tells whether a client's payments or payouts of a method can go
+// routeGaps tells whether a client's payments or payouts of a method can go
 // anywhere, and the countries of the method where they cannot.
-func routed(ops *server.Operators, client till.ID, kind config.Kind, code string) (leads bool, gaps []string) {
+func routeGaps(ops *server.Operators, client till.ID, kind config.Kind, code string) (leads bool, gaps []string) {
 	m, ok := till.MethodOf(code)
 	if !ok {
 		return false, nil
@@ -116,7 +116,7 @@ func (d *doctor) examineDeadEnds(ops *server.Operators) {
 				}
 			}
 			if len(dead) > 0 && len(dead) < len(r.Markets) {
-				d.find("routes", isRisky, "the route in line %d names %s in %s, where none of its connections serves %ss",
+				d.add("routes", isRisky, "the route in line %d names %s in %s, where none of its connections serves %ss",
 					r.Line, r.Method, strings.Join(dead, ", "), kind)
 			}
 		}

@@ -24,22 +24,22 @@ func (d *doctor) examineWaiting(ctx context.Context, s *store.Store) error {
 		if err != nil {
 			return err
 		}
-		d.findCases(kinds)
+		d.addCases(kinds)
 		aside, err := tx.PutAside(ctx)
 		if err != nil {
 			return err
 		}
-		d.findAside(aside)
+		d.addSuspended(aside)
 		b, err := tx.WebhookBacklog(ctx, maxWaitingCounted)
 		if err != nil {
 			return err
 		}
-		d.findBacklog(&b)
+		d.addBacklog(&b)
 		return nil
 	})
 }
 
-func (d *doctor) findCases(kinds []store.OpenKind) {
+func (d *doctor) addCases(kinds []store.OpenKind) {
 	var all int64
 	var oldest till.Time
 	var parts []string
@@ -51,28 +51,28 @@ func (d *doctor) findCases(kinds []store.OpenKind) {
 		parts = append(parts, fmt.Sprintf("%d %s", k.Count, k.Kind))
 	}
 	if all == 0 {
-		d.find("cases", isFine, "none is open")
+		d.add("cases", isFine, "none is open")
 		return
 	}
-	d.find("cases", isRisky, "%s (%s), the oldest since %s; see 'till cases'",
+	d.add("cases", isRisky, "%s (%s), the oldest since %s; see 'till cases'",
 		count(all, "is open", "are open"), strings.Join(parts, ", "), oldest)
 }
 
-// findAside tells of money that is put aside. It is no warning by itself: what
+// addSuspended tells of money that is put aside. It is no warning by itself: what
 // was paid back outside stays there, and an open case warns.
-func (d *doctor) findAside(aside []store.Aside) {
+func (d *doctor) addSuspended(aside []store.Aside) {
 	if len(aside) == 0 {
-		d.find("suspense", isFine, "no money is put aside")
+		d.add("suspense", isFine, "no money is put aside")
 		return
 	}
 	var parts []string
 	for _, a := range aside {
 		parts = append(parts, fmt.Sprintf("%s %s of %s", till.Money{Minor: a.Minor}.Value(), a.Currency, count(a.Payments, "payment", "payments")))
 	}
-	d.find("suspense", isFine, "%s (minor units) put aside, because the operator reported something else; see 'till cases --kind mismatch'", strings.Join(parts, ", "))
+	d.add("suspense", isFine, "%s (minor units) put aside, because the operator reported something else; see 'till cases --kind mismatch'", strings.Join(parts, ", "))
 }
 
-func (d *doctor) findBacklog(b *store.WebhookBacklog) {
+func (d *doctor) addBacklog(b *store.WebhookBacklog) {
 	text := fmt.Sprintf("%s, %s behind and %s to be sent again",
 		count(b.Endpoints, "endpoint", "endpoints"), count(b.Behind, "event", "events"), count(b.Retries, "event", "events"))
 	if b.Failing > 0 {
@@ -85,5 +85,5 @@ func (d *doctor) findBacklog(b *store.WebhookBacklog) {
 	if b.Failing+b.Disabled > 0 || b.Behind+b.Retries >= manyEvents {
 		v = isRisky
 	}
-	d.find("webhooks", v, "%s", text)
+	d.add("webhooks", v, "%s", text)
 }

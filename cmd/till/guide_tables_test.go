@@ -176,10 +176,10 @@ func TestTheGuideSaysWhenLateMoneyIsAskedFor(t *testing.T) {
 			return err
 		}
 		for _, sim := range simulations {
-			if got := spoken(ops.Payments[sim.name].Traits().LateReads); got != said[names] {
+			if got := joinDurations(ops.Payments[sim.name].Traits().LateReads); got != said[names] {
 				t.Errorf("%s is asked about payments after %s; the guide says %q", sim.name, got, said[names])
 			}
-			if got := spoken(ops.Payouts[sim.name].Traits().LateReads); got != said[names] {
+			if got := joinDurations(ops.Payouts[sim.name].Traits().LateReads); got != said[names] {
 				t.Errorf("%s is asked about payouts after %s; the guide says %q", sim.name, got, said[names])
 			}
 		}
@@ -188,13 +188,13 @@ func TestTheGuideSaysWhenLateMoneyIsAskedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := spoken(new(sandbox.Operator).Traits().LateReads); got != said["the sandbox"] {
+	if got := joinDurations(new(sandbox.Operator).Traits().LateReads); got != said["the sandbox"] {
 		t.Errorf("the sandbox is asked after %s; the guide says %q", got, said["the sandbox"])
 	}
 }
 
-// spoken writes durations as the guides do.
-func spoken(all []time.Duration) string {
+// joinDurations writes durations as the guides do.
+func joinDurations(all []time.Duration) string {
 	var out []string
 	for _, d := range all {
 		switch {

@@ -90,8 +90,8 @@ func TestGuidesLeaveOutNoMoreThanTheySay(t *testing.T) {
 	}
 }
 
-// guidePatience bounds a page.
-const guidePatience = 3 * time.Minute
+// guideTimeout bounds a page.
+const guideTimeout = 3 * time.Minute
 
 // guide is a page that is being run.
 type guide struct {
@@ -282,7 +282,7 @@ func (g *guide) write(name, text string) {
 
 // bash runs the script.
 func (g *guide) bash() {
-	ctx, cancel := context.WithTimeout(g.t.Context(), guidePatience)
+	ctx, cancel := context.WithTimeout(g.t.Context(), guideTimeout)
 	defer cancel()
 	script := filepath.Join(g.out, "script.sh")
 	if err := os.WriteFile(script, []byte(g.script.String()), 0o600); err != nil {

@@ -162,7 +162,7 @@ func guideIDs(k *killing) map[string]string {
 		return made("id", body)
 	}
 	paid, open := payment("242061234567"), payment("242061230000")
-	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(waitTimeout); ; time.Sleep(50 * time.Millisecond) {
 		_, one := k.ask(http.MethodGet, "/payments/"+paid, "")
 		_, other := k.ask(http.MethodGet, "/sandbox/prompts", "")
 		if strings.Contains(one, `"status":"success"`) && strings.Contains(other, open) {

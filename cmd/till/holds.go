@@ -50,7 +50,7 @@ func newHold(verb, short, long string, why bool, act func(ctx context.Context, s
 			if err != nil {
 				return err
 			}
-			if (why || reason != "") && !isLine(reason, books.MaxReason) {
+			if (why || reason != "") && !isPlainLine(reason, books.MaxReason) {
 				return fmt.Errorf("--reason must say why on one line, in at most %d characters", books.MaxReason)
 			}
 			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
@@ -177,8 +177,8 @@ type holdJSON struct {
 	Reason   *string `json:"reason"`
 }
 
-// ofWhom says whose payouts a hold is about.
-func ofWhom(h store.Hold) string {
+// holdScope says whose payouts a hold is about.
+func holdScope(h store.Hold) string {
 	if h.Client == store.EveryClient {
 		return "all clients"
 	}
@@ -212,7 +212,7 @@ func printHolds(w io.Writer, held books.PayoutsHeld, waiting []waitingPayout, as
 	}
 	err := table(w, func(row func(...any)) {
 		for _, h := range held.Holds {
-			row("held", ofWhom(h), "since "+h.At.String(), "by "+h.By, whyHeld(h))
+			row("held", holdScope(h), "since "+h.At.String(), "by "+h.By, whyHeld(h))
 		}
 	})
 	if len(held.Holds) == 0 {
@@ -236,8 +236,8 @@ func waitingText(n int) string {
 	return count(n, "payout waits", "payouts wait")
 }
 
-// maxToldHolds is how many holds the doctor tells one by one.
-const maxToldHolds = 10
+// maxShownHolds is how many holds the doctor tells one by one.
+const maxShownHolds = 10
 
 // examineHolds tells that payouts are held, since when, why, and how many wait.
 // That clients are suspended is how things are, unless money waits for it.
@@ -250,17 +250,17 @@ func (d *doctor) examineHolds(ctx context.Context, s *store.Store) error {
 	for _, h := range held.Holds {
 		if h.Cause == store.HoldSuspended {
 			suspended++
-		} else if told++; told <= maxToldHolds {
-			d.find("payouts", isRisky, "those of %s are held since %s by %s: %s", ofWhom(h), h.At, h.By, whyHeld(h))
+		} else if told++; told <= maxShownHolds {
+			d.add("payouts", isRisky, "those of %s are held since %s by %s: %s", holdScope(h), h.At, h.By, whyHeld(h))
 		}
 	}
-	if told > maxToldHolds {
-		d.find("payouts", isRisky, "those of %s are held", count(told-maxToldHolds, "more client", "more clients"))
+	if told > maxShownHolds {
+		d.add("payouts", isRisky, "those of %s are held", count(told-maxShownHolds, "more client", "more clients"))
 	}
 	if suspended > 0 && held.Waiting > 0 {
-		d.find("payouts", isRisky, "those of %s are held: suspended", clientsText(suspended))
+		d.add("payouts", isRisky, "those of %s are held: suspended", clientsText(suspended))
 	}
-	d.judge("payouts", held.Waiting > 0 || told > 0, isRisky, "none is held", waitingText(held.Waiting)+" to be released; see 'till payouts held'")
+	d.addIf("payouts", held.Waiting > 0 || told > 0, isRisky, "none is held", waitingText(held.Waiting)+" to be released; see 'till payouts held'")
 	return nil
 }
 

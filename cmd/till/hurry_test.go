@@ -57,10 +57,10 @@ func hurriedOf[C any, A operator](open func(C, provider.Deps) (A, error)) server
 }
 
 // Payments returns the provider of payments.
-func (a *hurriedAccount) Payments() provider.Provider { return hurry(a.operator.Payments()) }
+func (a *hurriedAccount) Payments() provider.Provider { return shorten(a.operator.Payments()) }
 
 // Payouts returns the provider of payouts.
-func (a *hurriedAccount) Payouts() provider.Provider { return hurry(a.operator.Payouts()) }
+func (a *hurriedAccount) Payouts() provider.Provider { return shorten(a.operator.Payouts()) }
 
 type hurried struct{ provider.Provider }
 
@@ -79,7 +79,7 @@ func (h *hurriedCalled) ReadCallback(c provider.CallbackRequest) (provider.Callb
 	return h.called.ReadCallback(c)
 }
 
-func hurry(p provider.Provider) provider.Provider {
+func shorten(p provider.Provider) provider.Provider {
 	if p == nil {
 		return nil
 	}

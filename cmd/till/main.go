@@ -26,14 +26,14 @@ const (
 )
 
 func main() {
-	paceCollector()
+	setGCPercent()
 	os.Exit(run(untilSignal(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// impatience is how long after the first signal another one ends the process
+// forceExitAfter is how long after the first signal another one ends the process
 // at once. Some wrappers send the same signal twice, to the process and to
 // its group; that is one request to stop, not two.
-const impatience = time.Second
+const forceExitAfter = time.Second
 
 // untilSignal returns a context that ends when the process is asked to stop.
 func untilSignal() context.Context {
@@ -45,7 +45,7 @@ func untilSignal() context.Context {
 		cancel()
 		asked := time.Now()
 		for range signals {
-			if time.Since(asked) > impatience {
+			if time.Since(asked) > forceExitAfter {
 				os.Exit(exitUnable)
 			}
 		}
@@ -64,7 +64,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetErr(errs)
 	err := root.ExecuteContext(ctx)
 	if err != nil && !errors.Is(err, errProblems) {
-		printf(errs, "till: %s\n", ownLines(plain(err)))
+		printf(errs, "till: %s\n", trustedText(errorText(err)))
 	}
 	return exitCode(err)
 }
@@ -127,14 +127,14 @@ func exitCode(err error) int {
 	return exitUnable
 }
 
-// plain returns what a person should read of an error, with whatever others
+// errorText returns what a person should read of an error, with whatever others
 // have put into it on its line.
-func plain(err error) string {
+func errorText(err error) string {
 	var refused *till.Error
 	var misconfigured *config.Error
 	switch joined, many := err.(interface{ Unwrap() []error }); {
 	case errors.As(err, &refused):
-		return plainRefusal(refused)
+		return refusalText(refused)
 	case errors.As(err, &misconfigured):
 		lines := make([]string, len(misconfigured.Problems))
 		for i, p := range misconfigured.Problems {
@@ -146,7 +146,7 @@ func plain(err error) string {
 	case many:
 		var lines []string
 		for _, e := range joined.Unwrap() {
-			lines = append(lines, plain(e))
+			lines = append(lines, errorText(e))
 		}
 		return strings.Join(lines, "\n")
 	}
@@ -157,8 +157,8 @@ func plain(err error) string {
 	return escape.Text(text)
 }
 
-// plainRefusal leaves out the code, which is for programs.
-func plainRefusal(e *till.Error) string {
+// refusalText leaves out the code, which is for programs.
+func refusalText(e *till.Error) string {
 	lines := []string{escape.Text(e.Detail)}
 	if e.Detail == "" {
 		lines[0] = strings.ReplaceAll(string(e.Code), "_", " ")

@@ -18,8 +18,8 @@ const (
 	memoryPause = time.Second
 )
 
-// paceCollector sets how often the collector runs, unless the environment says.
-func paceCollector() {
+// setGCPercent sets how often the collector runs, unless the environment says.
+func setGCPercent() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}

@@ -17,8 +17,8 @@ import (
 // they keep every value on its line, whoever chose it. What has gone past them
 // meets the escape.Writer that run puts before the terminal.
 
-// ownLines is text of our own that has several lines; printf prints it as it is.
-type ownLines string
+// trustedText is text of our own that has several lines; printf prints it as it is.
+type trustedText string
 
 // printf prints by a format of our own. New lines are those of the format.
 func printf(w io.Writer, format string, args ...any) (int, error) {
@@ -39,7 +39,7 @@ func shown(v any) any {
 	switch x := v.(type) {
 	case nil:
 		return v
-	case ownLines:
+	case trustedText:
 		return string(x)
 	case string:
 		return escape.Text(x)

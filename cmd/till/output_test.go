@@ -20,7 +20,7 @@ func TestPrintfKeepsValuesOnTheirLine(t *testing.T) {
 	t.Parallel()
 	type name string
 	var b strings.Builder
-	printf(&b, "%s %s %v %-4s|%5.1f %d %t %s %v\n%s\n", "a\nb", name("c\x1b"), errors.New("d\te"), "f", 1.25, 7, true, time.Second, []string{"g\n"}, ownLines("two\nlines"))
+	printf(&b, "%s %s %v %-4s|%5.1f %d %t %s %v\n%s\n", "a\nb", name("c\x1b"), errors.New("d\te"), "f", 1.25, 7, true, time.Second, []string{"g\n"}, trustedText("two\nlines"))
 	if want := "a\\nb c\\u001b d\\te f   |  1.2 7 true 1s [g\\n]\ntwo\nlines\n"; b.String() != want {
 		t.Errorf("got %q, want %q", b.String(), want)
 	}

@@ -95,7 +95,7 @@ for it is debited as a late payout, whatever the wallet holds.`,
 			if as != "success" && as != "failed" {
 				return errors.New("--as is success or failed")
 			}
-			if receipt != "" && !isLine(receipt, maxReceipt) {
+			if receipt != "" && !isPlainLine(receipt, maxReceipt) {
 				return fmt.Errorf("--receipt must be plain text of at most %d characters", maxReceipt)
 			}
 			shown, err := readEvidence(evidence)

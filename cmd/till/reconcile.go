@@ -211,14 +211,14 @@ func (o *reconcileOptions) run(cmd *cobra.Command, s *store.Store) (err error) {
 	if err := errors.Join(o.print(cmd.OutOrStdout(), r, out, applied), refused); err != nil {
 		return err
 	}
-	if left(r, applied) > 0 {
+	if unresolvedCount(r, applied) > 0 {
 		return errProblems
 	}
 	return nil
 }
 
-// left returns how many differences are still there.
-func left(r *books.ReconcileResult, a *books.ApplyResult) int64 {
+// unresolvedCount returns how many differences are still there.
+func unresolvedCount(r *books.ReconcileResult, a *books.ApplyResult) int64 {
 	n := r.Differences()
 	if a != nil {
 		n -= a.Settled + a.Unchanged
@@ -246,7 +246,7 @@ type reconcileProgress struct {
 
 const progressEvery = 2 * time.Second
 
-func (p *reconcileProgress) tell(format string, args ...any) {
+func (p *reconcileProgress) printf(format string, args ...any) {
 	if now := time.Now(); now.Sub(p.last) >= progressEvery {
 		p.last = now
 		printf(p.w, "till: "+format+", %d s\n", append(args, int(now.Sub(p.began).Seconds()))...)
@@ -255,13 +255,13 @@ func (p *reconcileProgress) tell(format string, args ...any) {
 
 func (p *reconcileProgress) compared(at books.Progress) {
 	if at.Bytes > 0 {
-		p.tell("read %s (%d %%)", count(at.Lines, "line", "lines"), 100*at.Bytes/max(p.size, 1))
+		p.printf("read %s (%d %%)", count(at.Lines, "line", "lines"), 100*at.Bytes/max(p.size, 1))
 		return
 	}
-	p.tell("compared %s, found those of %d of %d lines (%d %%)", count(at.Rows, "payment or payout", "payments and payouts"), at.Claimed, at.Lines, 100*at.Claimed/max(at.Lines, 1))
+	p.printf("compared %s, found those of %d of %d lines (%d %%)", count(at.Rows, "payment or payout", "payments and payouts"), at.Claimed, at.Lines, 100*at.Claimed/max(at.Lines, 1))
 }
 
-func (p *reconcileProgress) applied(done, total int) { p.tell("applied %d of %d", done, total) }
+func (p *reconcileProgress) applied(done, total int) { p.printf("applied %d of %d", done, total) }
 
 // plainCell makes a text that others chose safe to look at: on a terminal, and
 // in a spreadsheet, which would run what begins like a formula.

@@ -74,7 +74,7 @@ func (f *findings) found(b *books.Finding) error {
 		f.cells = append(f.cells, number, "", "", "", "", "", "", "")
 	} else {
 		f.cells = append(f.cells, strconv.FormatUint(uint64(b.Line), 10), plainCell(b.Reference), plainCell(b.ExternalID), plainCell(b.Receipt),
-			b.Said.Value(), plainCell(b.Said.Currency), plainCell(b.SaidStatus), momentOr(b.SaidAt))
+			b.Said.Value(), plainCell(b.Said.Currency), plainCell(b.SaidStatus), timeText(b.SaidAt))
 	}
 	if c := b.Ours; c != nil {
 		booked := ""
@@ -82,7 +82,7 @@ func (f *findings) found(b *books.Finding) error {
 			booked = c.Booked.Value()
 		}
 		f.cells = append(f.cells, c.Kind, c.Client.String(), c.ID.String(), plainCell(c.Receipt), c.Amount.Value(), c.Amount.Currency, string(c.Status),
-			c.CreatedAt.String(), booked, momentOr(c.BookedAt))
+			c.CreatedAt.String(), booked, timeText(c.BookedAt))
 	} else {
 		f.cells = append(f.cells, "", "", "", "", "", "", "", "", "", "")
 	}
@@ -90,7 +90,7 @@ func (f *findings) found(b *books.Finding) error {
 	return f.csv.Write(f.cells)
 }
 
-func momentOr(t till.Time) string { return timeOr(t, "") }
+func timeText(t till.Time) string { return timeOr(t, "") }
 
 // keep gives the file its name: a half of it never has it.
 func (f *findings) keep() error {
@@ -209,14 +209,14 @@ func (o *reconcileOptions) print(w io.Writer, r *books.ReconcileResult, f *findi
 	if f.path != "" {
 		printf(w, "\nThe differences are in %s.\n", f.path)
 	}
-	if left(r, a) == 0 {
+	if unresolvedCount(r, a) == 0 {
 		_, err = printf(w, "\nThe statement and the books agree.\n")
 	}
 	return err
 }
 
 func (o *reconcileOptions) reportOf(r *books.ReconcileResult, f *findings, a *books.ApplyResult) reconciledJSON {
-	out := reconciledJSON{Clean: left(r, a) == 0, Connection: o.connection, SHA256: hex.EncodeToString(r.Digest[:]), From: r.From.String(), To: r.To.String(),
+	out := reconciledJSON{Clean: unresolvedCount(r, a) == 0, Connection: o.connection, SHA256: hex.EncodeToString(r.Digest[:]), From: r.From.String(), To: r.To.String(),
 		Lines: r.Lines, Ignored: r.Ignored, Outside: r.Outside, BrokenCount: r.Broken, Broken: f.broken, Compared: r.Rows, Differences: r.Differences(),
 		Classes: make([]classJSON, len(r.Sums))}
 	if out.Broken == nil {

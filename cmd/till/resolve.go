@@ -36,7 +36,7 @@ client's wallet, or owed by the client where the wallet lacks it.`,
 			if as != "success" && as != "failed" && as != "reversed" {
 				return errors.New("--as is success, failed or reversed")
 			}
-			if receipt != "" && !isLine(receipt, maxReceipt) {
+			if receipt != "" && !isPlainLine(receipt, maxReceipt) {
 				return fmt.Errorf("--receipt must be plain text of at most %d characters", maxReceipt)
 			}
 			shown, err := readEvidence(evidence)
@@ -80,26 +80,26 @@ const (
 	maxEvidence = 64 << 20
 )
 
-// isLine reports whether a text is 1 to longest printable characters.
-func isLine(text string, longest int) bool {
+// isPlainLine reports whether a text is 1 to longest printable characters.
+func isPlainLine(text string, longest int) bool {
 	n := utf8.RuneCountInString(text)
 	return 0 < n && n <= longest && utf8.ValidString(text) && strings.TrimSpace(text) == text &&
 		!strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-// proof is a file that shows something: its name, phone numbers masked, and
+// evidence is a file that shows something: its name, phone numbers masked, and
 // the SHA-256 of what is in it. What is in it is not kept.
-type proof struct {
+type evidence struct {
 	name   string
 	digest []byte
 }
 
 // String returns how the audit log names it.
-func (p *proof) String() string {
+func (p *evidence) String() string {
 	return "evidence " + p.name + " sha256:" + hex.EncodeToString(p.digest)
 }
 
-func readEvidence(path string) (*proof, error) {
+func readEvidence(path string) (*evidence, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the evidence: %w", err)
@@ -115,7 +115,7 @@ func readEvidence(path string) (*proof, error) {
 	case n == 0:
 		return nil, fmt.Errorf("the evidence %s is empty", path)
 	}
-	return &proof{name: server.Redact(filepath.Base(path)), digest: sum.Sum(nil)}, nil
+	return &evidence{name: server.Redact(filepath.Base(path)), digest: sum.Sum(nil)}, nil
 }
 
 func printResolved(cmd *cobra.Command, s *store.Store, ref store.Ref, asJSON bool) error {

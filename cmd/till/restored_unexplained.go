@@ -74,7 +74,7 @@ func (r *restoredFlags) printUnexplained(w io.Writer, u *books.Unexplained) erro
 			row("case "+c.Kind, c.ID, c.ClientID, c.Detail)
 		}
 		for _, s := range u.Strays {
-			row("stray of "+s.Connection, s.ID, orDash(idOrNull(s.Client)), said(s)+"; "+names(s))
+			row("stray of "+s.Connection, s.ID, orDash(idOrNull(s.Client)), claimText(s)+"; "+identifiersText(s))
 		}
 	})
 }

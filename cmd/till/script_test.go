@@ -54,9 +54,9 @@ func TestScripts(t *testing.T) {
 // process is the server of a script, of which there is one at a time.
 type process struct{ cmd *exec.Cmd }
 
-// patience is how long a story waits for anything. A dead process leaves leases
+// waitTimeout is how long a story waits for anything. A dead process leaves leases
 // of up to 20 seconds behind.
-const patience = 30 * time.Second
+const waitTimeout = 30 * time.Second
 
 func start(ts *testscript.TestScript, neg bool, args []string) {
 	p := ts.Value(process{}).(*process)
@@ -101,7 +101,7 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 				ts.Setenv(name, v)
 			}
 		}
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		ts.Fatalf("till %s is not ready: %s", strings.Join(args, " "), log.String())
 	}
 }
@@ -134,7 +134,7 @@ func quit(ts *testscript.TestScript, neg bool, _ []string) {
 	// Twice, as some wrappers do: that is still one request to stop.
 	ts.Check(p.cmd.Process.Signal(syscall.SIGTERM))
 	p.cmd.Process.Signal(syscall.SIGTERM)
-	late := time.AfterFunc(patience, func() { p.cmd.Process.Kill() })
+	late := time.AfterFunc(waitTimeout, func() { p.cmd.Process.Kill() })
 	defer late.Stop()
 	err := p.cmd.Wait()
 	p.cmd = nil
@@ -161,7 +161,7 @@ func request(ts *testscript.TestScript, verb, path string, body []byte) (int, []
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	client := http.Client{Timeout: patience}
+	client := http.Client{Timeout: waitTimeout}
 	res, err := client.Do(r)
 	ts.Check(err)
 	defer res.Body.Close()
@@ -215,7 +215,7 @@ func waitFor(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: waitfor PATH FIELD VALUE")
 	}
 	var last string
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(waitTimeout); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		_, b := request(ts, http.MethodGet, args[0], nil)
 		v, err := at(b, args[1])
 		if err == nil && v == args[2] {

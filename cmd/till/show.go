@@ -66,7 +66,7 @@ type owingJSON struct {
 // every call that was made for it.
 func printSubject(w io.Writer, f *books.CaseDetail, asJSON bool) error {
 	if asJSON {
-		return printJSON(w, subjectOfFile(f))
+		return printJSON(w, subjectDetailOut(f))
 	}
 	return table(w, func(row func(...any)) {
 		var p store.Alike
@@ -74,13 +74,13 @@ func printSubject(w io.Writer, f *books.CaseDetail, asJSON bool) error {
 			p = f.Payment.Alike()
 			row("payment", f.SubjectID)
 			row("client", f.ClientID)
-			alikeRows(p, f.Payment.Country, f.Payment.Phone, f.Payment.Reference, f.Payment.Fee, row)
+			subjectFieldRows(p, f.Payment.Country, f.Payment.Phone, f.Payment.Reference, f.Payment.Fee, row)
 			row("expires", p.ExpiresAt)
 		} else {
 			p = f.Payout.Alike()
 			row("payout", f.SubjectID)
 			row("client", f.ClientID)
-			alikeRows(p, f.Payout.Country, f.Payout.Phone, f.Payout.Reference, f.Payout.Fee, row)
+			subjectFieldRows(p, f.Payout.Country, f.Payout.Phone, f.Payout.Reference, f.Payout.Fee, row)
 			row("may be sent until", p.ExpiresAt)
 			if !f.HeldAt.IsZero() {
 				row("held", "since "+f.HeldAt.String()+"; see 'till payouts held'")
@@ -137,7 +137,7 @@ func attemptLine(a *store.Attempt) string {
 	return line
 }
 
-func subjectOfFile(f *books.CaseDetail) map[string]any {
+func subjectDetailOut(f *books.CaseDetail) map[string]any {
 	transactions, owed, cases := []json.RawMessage{}, []owingJSON{}, []caseJSON{}
 	for _, t := range f.Transactions {
 		transactions = append(transactions, transactionOut(t))

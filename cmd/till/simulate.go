@@ -109,7 +109,7 @@ Operators: ` + strings.Join(names, ", "),
 			if err := checkFaults(f); err != nil {
 				return err
 			}
-			st, err := setUp(cmd.Context(), &all[i], listen)
+			st, err := startSimulator(cmd.Context(), &all[i], listen)
 			if err != nil {
 				return err
 			}
@@ -120,7 +120,7 @@ Operators: ` + strings.Join(names, ", "),
 			if asJSON {
 				err = printJSON(cmd.OutOrStdout(), map[string]any{"operator": args[0], "base_url": url})
 			} else {
-				_, err = printf(cmd.OutOrStdout(), simulated, args[0], url, ownLines(all[i].connection(url)), ownLines(all[i].exports()), ownLines(all[i].ways()))
+				_, err = printf(cmd.OutOrStdout(), simulated, args[0], url, trustedText(all[i].connection(url)), trustedText(all[i].exports()), trustedText(all[i].ways()))
 			}
 			if err != nil {
 				return errors.Join(err, st.end())
@@ -192,9 +192,9 @@ func (s *simulation) ways() string {
 	return b.String()
 }
 
-// stage is where a simulation is played: an address that is listened on, and
+// simulatorServer serves one simulated operator: an address that is listened on, and
 // the operator's side once that is known.
-type stage struct {
+type simulatorServer struct {
 	simulation *simulation
 	url        string
 	book       string // the file of the operator's book, where it is kept
@@ -204,20 +204,20 @@ type stage struct {
 	failed     chan error
 }
 
-// setUp listens on an address for a simulation.
-func setUp(ctx context.Context, s *simulation, listen string) (*stage, error) {
+// startSimulator listens on an address for a simulation.
+func startSimulator(ctx context.Context, s *simulation, listen string) (*simulatorServer, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", listen)
 	if err != nil {
 		return nil, err
 	}
-	st := &stage{simulation: s, listener: l, url: "http://" + l.Addr().String(), failed: make(chan error, 1)}
+	st := &simulatorServer{simulation: s, listener: l, url: "http://" + l.Addr().String(), failed: make(chan error, 1)}
 	st.web = &http.Server{Handler: st, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10}
 	go func() { st.failed <- st.web.Serve(l) }()
 	return st, nil
 }
 
 // ServeHTTP implements http.Handler.
-func (st *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (st *simulatorServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if side := st.side.Load(); side != nil {
 		(*side).ServeHTTP(w, r)
 		return
@@ -226,7 +226,7 @@ func (st *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // begin lets the operator's side answer.
-func (st *stage) begin(f simulator.Faults, book, callbackURL string) error {
+func (st *simulatorServer) begin(f simulator.Faults, book, callbackURL string) error {
 	h, err := st.simulation.open(f, book, callbackURL)
 	if err != nil {
 		return fmt.Errorf("simulate %s: %w", st.simulation.name, err)
@@ -236,7 +236,7 @@ func (st *stage) begin(f simulator.Faults, book, callbackURL string) error {
 }
 
 // wait plays until ctx ends.
-func (st *stage) wait(ctx context.Context) error {
+func (st *simulatorServer) wait(ctx context.Context) error {
 	var err error
 	select {
 	case err = <-st.failed:
@@ -245,7 +245,7 @@ func (st *stage) wait(ctx context.Context) error {
 	return errors.Join(err, st.end())
 }
 
-func (st *stage) end() error {
+func (st *simulatorServer) end() error {
 	err := st.web.Close()
 	_ = st.listener.Close() // if it was not served yet; an error says that it is closed
 	if side := st.side.Load(); side != nil {
@@ -256,14 +256,14 @@ func (st *stage) end() error {
 	return err
 }
 
-// stages are all operators, simulated.
-type stages []*stage
+// simulatorServers are all simulated operators.
+type simulatorServers []*simulatorServer
 
 // simulateAll sets every operator up and writes connections and routes to them
 // into a server's configuration. They open when begin is called: only the
 // server knows where they are to call. What they need to be the same after a
 // restart is kept in a folder.
-func simulateAll(ctx context.Context, how, folder string, all []simulation, adapters server.Adapters, c *server.Config) (out stages, err error) {
+func simulateAll(ctx context.Context, how, folder string, all []simulation, adapters server.Adapters, c *server.Config) (out simulatorServers, err error) {
 	if how != "simulated" {
 		return nil, fmt.Errorf("--operators is simulated or nothing, not %q", how)
 	}
@@ -281,7 +281,7 @@ func simulateAll(ctx context.Context, how, folder string, all []simulation, adap
 	var order [][2]string
 	for i := range all {
 		s := &all[i]
-		st, err := setUpAgain(ctx, s, folder)
+		st, err := restartSimulator(ctx, s, folder)
 		if err != nil {
 			return out, err
 		}
@@ -308,10 +308,10 @@ func simulateAll(ctx context.Context, how, folder string, all []simulation, adap
 	return out, err
 }
 
-// setUpAgain listens where the simulation was served at the last start, as the
+// restartSimulator listens where the simulation was served at the last start, as the
 // folder has it, or on a free address at the first: an address is part of whose
 // account a connection is, and payments on it may be open.
-func setUpAgain(ctx context.Context, s *simulation, folder string) (*stage, error) {
+func restartSimulator(ctx context.Context, s *simulation, folder string) (*simulatorServer, error) {
 	file := filepath.Join(folder, "simulated-"+s.name+".addr")
 	listen := "127.0.0.1:0"
 	b, err := os.ReadFile(file)
@@ -321,7 +321,7 @@ func setUpAgain(ctx context.Context, s *simulation, folder string) (*stage, erro
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
-	st, err := setUp(ctx, s, listen)
+	st, err := startSimulator(ctx, s, listen)
 	if err != nil {
 		return nil, fmt.Errorf("simulate %s where it was before (remove %s to let it take another address): %w", s.name, file, err)
 	}
@@ -333,7 +333,7 @@ func setUpAgain(ctx context.Context, s *simulation, folder string) (*stage, erro
 }
 
 // begin opens every operator, with the address of its connection to call.
-func (all stages) begin(s *server.Server) error {
+func (all simulatorServers) begin(s *server.Server) error {
 	for _, st := range all {
 		if err := st.begin(simulator.Faults{}, st.book, s.CallbackURL(st.simulation.name)); err != nil {
 			return err
@@ -342,7 +342,7 @@ func (all stages) begin(s *server.Server) error {
 	return nil
 }
 
-func (all stages) end() {
+func (all simulatorServers) end() {
 	for _, st := range all {
 		_ = st.end() // they are simulations
 	}

@@ -73,7 +73,7 @@ type storm struct {
 	addr     string   // of the service: the same after a restart, for it is in the operators' portals
 	key      string
 	client   till.ID
-	stages   stages
+	stages   simulatorServers
 	books    map[string]*simulator.Book // by connection
 	cmd      *exec.Cmd
 	kills    int
@@ -102,7 +102,7 @@ func newStormOn(t *testing.T, s *storm) *storm {
 	t.Cleanup(func() { s.stages.end() })
 	var text strings.Builder
 	for _, sim := range s.simulations() {
-		st, err := setUp(t.Context(), &sim, "127.0.0.1:0")
+		st, err := startSimulator(t.Context(), &sim, "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -256,7 +256,7 @@ func (s *storm) start(args ...string) {
 		if r == nil {
 			s.t.Fatalf("the service did not start:\n%s", s.tail())
 		}
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		s.t.Fatalf("the service is not ready:\n%s", s.tail())
 	}
 }

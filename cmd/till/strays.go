@@ -73,8 +73,8 @@ func openStrays(n int) string {
 	return count(n, "stray is open", "strays are open")
 }
 
-// tellStrays mentions that strays are open.
-func tellStrays(cmd *cobra.Command, s *store.Store) error {
+// reportStrays mentions that strays are open.
+func reportStrays(cmd *cobra.Command, s *store.Store) error {
 	n, err := books.CountOpenStrays(cmd.Context(), s)
 	if err == nil && n > 0 {
 		printf(cmd.ErrOrStderr(), "till: %s: money that names us and that nobody has; see 'till strays'\n", openStrays(n))
@@ -122,8 +122,8 @@ func strayOut(s *store.Stray) strayJSON {
 	return out
 }
 
-// said says what is claimed of a stray and what is confirmed.
-func said(s *store.Stray) string {
+// claimText says what is claimed of a stray and what is confirmed.
+func claimText(s *store.Stray) string {
 	amount := "an amount that is not said"
 	if s.Amount.Currency != "" {
 		amount = s.Amount.Value() + " " + s.Amount.Currency
@@ -137,8 +137,8 @@ func said(s *store.Stray) string {
 	return amount + ", claimed: " + s.Claimed
 }
 
-// names returns what a stray is known by.
-func names(s *store.Stray) string {
+// identifiersText returns what a stray is known by.
+func identifiersText(s *store.Stray) string {
 	var out []string
 	for _, n := range []struct {
 		word  string
@@ -174,7 +174,7 @@ func printStrays(w io.Writer, strays []*store.Stray, asJSON bool) error {
 	return table(w, func(row func(...any)) {
 		row("STRAY", "SEEN", "CONNECTION", "WAY", "MONEY", "CLIENT", "CLOSED", "NAMES")
 		for _, s := range strays {
-			row(s.ID, s.SeenAt, s.Connection, orDash(textOrNull(s.Direction)), said(s), orDash(idOrNull(s.Client)), orDash(textOrNull(s.Why)), names(s))
+			row(s.ID, s.SeenAt, s.Connection, orDash(textOrNull(s.Direction)), claimText(s), orDash(idOrNull(s.Client)), orDash(textOrNull(s.Why)), identifiersText(s))
 		}
 	})
 }
@@ -233,8 +233,8 @@ func printStray(w io.Writer, s *store.Stray, body []byte, asJSON bool) error {
 		row("seen", s.SeenAt, "by a "+s.Source)
 		row("connection", s.Connection)
 		row("way", orDash(textOrNull(s.Direction)))
-		row("money", said(s))
-		row("names", names(s))
+		row("money", claimText(s))
+		row("names", identifiersText(s))
 		row("client", orDash(idOrNull(s.Client)))
 		row("confirmed", orDash(textOrNull(s.Confirmed)))
 		row("closed", orDash(textOrNull(s.Why)), timeOr(s.ClosedAt, "-"), orDash(textOrNull(s.ClosedBy)), orDash(textOrNull(s.Reason)))
@@ -339,7 +339,7 @@ func newStrayForeign() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if !isLine(reason, books.MaxReason) {
+			if !isPlainLine(reason, books.MaxReason) {
 				return fmt.Errorf("--reason must be plain text on one line, of at most %d characters", books.MaxReason)
 			}
 			return withDatabase(cmd.Context(), database, func(s *store.Store) error {

@@ -314,10 +314,10 @@ func (d *lostDay) again(all []*lostOrder, which func(o *lostOrder) bool) {
 
 func (d *lostDay) await(what string, done func() bool) {
 	d.t.Helper()
-	for end := time.Now().Add(patience); !done(); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(waitTimeout); !done(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			for _, s := range d.strays(store.StrayFilter{All: true}) {
-				d.t.Logf("%s %s, %s: %s %s", s.Connection, names(s), said(s), s.Why, s.Settled)
+				d.t.Logf("%s %s, %s: %s %s", s.Connection, identifiersText(s), claimText(s), s.Why, s.Settled)
 			}
 			d.t.Fatalf("never: %s", what)
 		}
