@@ -15,9 +15,9 @@ import (
 	"testing"
 )
 
-// room is a package and what it may import beside the standard library: other
-// packages of ours, by folder, and modules of others.
-type room struct {
+// packageRule says what a package may import beside the standard library: our
+// own packages, by folder, and other people's modules.
+type packageRule struct {
 	folder string
 	ours   string
 	others string
@@ -31,10 +31,10 @@ const (
 	pgModule     = "github.com/jackc/pgx/v5"
 )
 
-// house is every package, bottom up: a room imports only rooms that stand
-// above it in this list, and only those that it names. A new package breaks
-// the test until somebody decides where it stands.
-var house = []room{
+// packageRules lists every package, bottom up. A package imports only packages
+// that are above it in this list, and only those that its rule names. A new
+// package fails the test until it has a rule.
+var packageRules = []packageRule{
 	{root, "", ""}, // the vocabulary: standard library only
 	{"internal/batch", "", ""},
 	{"internal/loop", "", ""},
@@ -148,7 +148,7 @@ func sources(t *testing.T) map[string][]source {
 }
 
 // forbidden returns why a package may not import another, "" if it may.
-func (r *room) forbidden(imported string) string {
+func (r *packageRule) forbidden(imported string) string {
 	first, _, _ := strings.Cut(imported, "/")
 	switch {
 	case imported == "till" || first == "till":
@@ -157,7 +157,7 @@ func (r *room) forbidden(imported string) string {
 			folder = root
 		}
 		if !slices.Contains(strings.Fields(r.ours), folder) {
-			return "no arrow is drawn from " + r.folder + " to " + folder
+			return r.folder + " may not import " + folder + ": see packageRules"
 		}
 	case strings.Contains(first, "."):
 		for _, module := range strings.Fields(r.others) {
@@ -165,7 +165,7 @@ func (r *room) forbidden(imported string) string {
 				return ""
 			}
 		}
-		return r.folder + " does without this module"
+		return r.folder + " may not use this module: see packageRules"
 	default:
 		for _, l := range limited {
 			if (imported == l.pkg || l.also != "" && strings.HasPrefix(imported, l.also)) && !slices.Contains(l.who, r.folder) {
@@ -179,30 +179,30 @@ func (r *room) forbidden(imported string) string {
 func TestArchitecture(t *testing.T) {
 	t.Parallel()
 	files := sources(t)
-	rooms := map[string]*room{}
-	for i := range house {
-		r := &house[i]
+	rules := map[string]*packageRule{}
+	for i := range packageRules {
+		r := &packageRules[i]
 		for _, folder := range strings.Fields(r.ours) {
-			if rooms[folder] == nil {
-				t.Errorf("%s may import %s, which does not stand above it", r.folder, folder)
+			if rules[folder] == nil {
+				t.Errorf("%s may import %s, which is not above it in the list", r.folder, folder)
 			}
 		}
-		rooms[r.folder] = r
+		rules[r.folder] = r
 		if len(files[r.folder]) == 0 {
-			t.Errorf("%s is in the house, and there is no such package", r.folder)
+			t.Errorf("%s has a rule, and there is no such package", r.folder)
 		}
 	}
 	for folder, sources := range files {
-		r := rooms[folder]
+		r := rules[folder]
 		if r == nil {
-			t.Errorf("%s has no place in the house: decide what it may import", folder)
+			t.Errorf("%s has no rule in packageRules: decide what it may import", folder)
 			continue
 		}
 		documented := false
 		for _, s := range sources {
 			documented = documented || path.Base(s.path) == "doc.go" || path.Base(s.path) == "main.go" && len(sources) == 1
 			if s.lines > maxLines {
-				t.Errorf("%s has %d lines, at most %d are read with pleasure", s.path, s.lines, maxLines)
+				t.Errorf("%s has %d lines; the limit is %d", s.path, s.lines, maxLines)
 			}
 			for _, i := range s.imports {
 				if why := r.forbidden(i); why != "" {
@@ -224,9 +224,9 @@ func TestArchitecture(t *testing.T) {
 // The rules themselves: an import that they forbid is found.
 func TestArchitectureFindsForbiddenImports(t *testing.T) {
 	t.Parallel()
-	rooms := map[string]*room{}
-	for i := range house {
-		rooms[house[i].folder] = &house[i]
+	rules := map[string]*packageRule{}
+	for i := range packageRules {
+		rules[packageRules[i].folder] = &packageRules[i]
 	}
 	for _, c := range []struct {
 		folder, imported string
@@ -269,7 +269,7 @@ func TestArchitectureFindsForbiddenImports(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s imports %s", c.folder, c.imported), func(t *testing.T) {
 			t.Parallel()
-			if why := rooms[c.folder].forbidden(c.imported); (why == "") != c.allowed {
+			if why := rules[c.folder].forbidden(c.imported); (why == "") != c.allowed {
 				t.Errorf("got %q, want allowed %v", why, c.allowed)
 			}
 		})
