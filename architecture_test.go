@@ -56,6 +56,8 @@ var packageRules = []packageRule{
 	{"provider/mpesa", ". provider provider/wire provider/simulator", ""},
 	{"provider/sandbox", ". provider internal/system", sqliteModule + " " + pgModule}, // an operator has a book of its own, never Till's
 	{"internal/db", root, ""}, // transactions, whatever the engine
+	{"internal/db/sqlite", ". internal/db internal/system", sqliteModule + " modernc.org/libc"},
+	{"internal/db/postgres", ". internal/db internal/system", pgModule},
 	{"store", ". ledger internal/db internal/system", sqliteModule + " modernc.org/libc " + pgModule},
 	{"internal/db/pgtest", "", pgModule}, // a PostgreSQL server of a test's own
 	{"internal/db/pgtest/withpg", "internal/db/pgtest", ""},
@@ -64,7 +66,7 @@ var packageRules = []packageRule{
 	{"payout", ". ledger provider store engine internal/order", ""},
 	{"config", root, "github.com/BurntSushi/toml"}, // the file of connections and routes: TOML, with the adapters' own keys
 	{"account", ". store", ""},
-	{"tokens", ". provider store internal/seal", ""},                                                                  // what operators let all instances in by
+	{"tokens", ". provider store internal/seal", ""}, // what operators let all instances in by
 	{"webhook", ". store internal/batch internal/loop internal/quota internal/seal", "code.dny.dev/ssrf"},             // the list of networks that are not the Internet
 	{"books", ". ledger store engine collect internal/loop internal/jsonx internal/seal", ""},                         // a statement's lines are JSON, written by hand
 	{"store/storetest", ". provider store engine collect payout books internal/jsonx", sqliteModule + " " + pgModule}, // goes past the store, to break it

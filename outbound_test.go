@@ -26,6 +26,7 @@ var outbound = map[string]string{
 	"bench/operator.go: http.Client":                 "a benchmark calls the operator that it started, on loopback",
 	"bench/operator.go: http.Transport":              "the same",
 	"store/postgres.go: net.Dialer":                  "to the database on the command line",
+	"internal/db/postgres/deadline.go: net.Dialer":   "to the database on the command line",
 	"internal/db/pgtest/proxy.go: net.Dial":          "a test's own server",
 	"internal/load/closed.go: net.Dialer":            "till bench, to the address on its command line",
 	"internal/load/open.go: net.Dialer":              "the same",

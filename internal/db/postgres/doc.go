@@ -1,0 +1,2 @@
+// Package postgres is the db.Engine for a PostgreSQL server, over pgx.
+package postgres
