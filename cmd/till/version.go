@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 
@@ -10,15 +11,15 @@ import (
 	"till/api"
 )
 
-// version is set when a release is built.
-var version = ""
-
 func newVersion() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  cobra.NoArgs,
+		Long: `Print the version of the program and of its API. Use it in a report about a
+problem.`,
+		Example: `  till version`,
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			w := cmd.OutOrStdout()
 			if asJSON {
@@ -32,22 +33,41 @@ func newVersion() *cobra.Command {
 	return cmd
 }
 
-// versionLine is what a person is told.
+// versionLine is the version as a person reads it.
 func versionLine() string {
 	return fmt.Sprintf("till %s (API %s, %s)", versionText(), api.Version, runtime.Version())
 }
 
 // versionText returns the release, or the commit that was built.
 func versionText() string {
-	if version != "" {
-		return version
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "devel"
 	}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-				return "devel-" + s.Value[:12]
-			}
+	return versionOf(info)
+}
+
+// versionOf reads the version that the go command writes into a program: the
+// tag of a clean checkout, or its commit.
+func versionOf(info *debug.BuildInfo) string {
+	if v := info.Main.Version; releaseTag.MatchString(v) {
+		return v
+	}
+	revision, dirty := "", ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision" && len(s.Value) >= 12:
+			revision = "-" + s.Value[:12]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			dirty = "-dirty"
 		}
 	}
-	return "devel"
+	if revision == "" {
+		return "devel"
+	}
+	return "devel" + revision + dirty
 }
+
+// releaseTag is v1.4.2 or v1.4.2-rc.1, and no version that go makes up for a
+// commit without a tag.
+var releaseTag = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-rc\.[0-9]+)?$`)
