@@ -21,12 +21,16 @@ func newAdjust() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "adjust",
-		Short: "Correct a client's wallet",
+		Short: "Correct the balance of a client's wallet",
 		Long: `Correct a client's wallet by an amount in minor units: a credit, or a debit with
-a minus sign. It is a line of the wallet's statement like any other and never
-changes; a mistake is corrected by another adjustment. The id is yours, so that
-the same command given twice adjusts once. No more can be taken than is
-available, and what is given to a client that owes repays that first.`,
+a minus sign. Use it when a person has decided that a balance is wrong.
+
+An adjustment is a line of the wallet's statement and never changes; another
+adjustment corrects a mistake. You choose its id, so the same command run twice
+adjusts once. A debit is limited to what is available. A credit first repays
+what the client owes.`,
+		Example: `  till adjust --client 0197a3d2-4d1e-7c3a-9b7d-2f6c0a4e8b11 --id 6f1c1a52-0d0c-4d5a-9a62-51f9a6f0a3c1 \
+    --amount -500 --currency XAF --reason "credited twice by mistake" --by "Awa N."`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if a.Client, err = parseID(client, "client"); err != nil {
@@ -53,9 +57,9 @@ available, and what is given to a client that owes repays that first.`,
 	f := cmd.Flags()
 	f.StringVar(&client, "client", "", "the client's id (required)")
 	f.StringVar(&currency, "currency", "", "the wallet's currency (required)")
-	f.StringVar(&amount, "amount", "", "minor units: 500 gives, -500 takes (required)")
-	f.StringVar(&a.Reason, "reason", "", "why, for the audit log; the client is not shown it (required)")
-	addByFlag(cmd, &a.By, "who says so (required)")
+	f.StringVar(&amount, "amount", "", "in minor units: 500 credits, -500 debits (required)")
+	f.StringVar(&a.Reason, "reason", "", "why, for the audit log; the client does not see it (required)")
+	addByFlag(cmd, &a.By, "the person who decides (required)")
 	f.StringVar(&id, "id", "", "a UUID of your own for this adjustment; the same id adjusts once (required)")
 	for _, name := range []string{"client", "currency", "amount", "reason", "by"} {
 		cmd.MarkFlagRequired(name)

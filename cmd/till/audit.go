@@ -19,13 +19,15 @@ func newAudit() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "audit",
-		Short: "List who did what to a client's accounts and money",
-		Long: `List a client's audit log, oldest first: every act of a person and every money
-decision, with who did it, what made them do it, and the SHA-256 of what it
-rests on. With --json each row is a line of JSON. 'till verify' proves that no row
-is missing and none was changed; 'till audit head' prints what to keep elsewhere, so
-that a log that was rewritten as a whole is found too.`,
-		Args: cobra.NoArgs,
+		Short: "List a client's audit log",
+		Long: `List a client's audit log, oldest first: each person's act and each decision
+about money. A row has its actor, its cause and the SHA-256 of its evidence. Use
+it to find out who did what, and when. With --json each row is a line of JSON.
+
+'till verify' proves that no row is missing and that none was changed. To find a
+log that was rewritten as a whole, keep what 'till audit head' prints.`,
+		Example: `  till audit --client 0197a3d2-4d1e-7c3a-9b7d-2f6c0a4e8b11 --from 2026-11-15 --zone Africa/Brazzaville`,
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			id, err := parseID(client, "client")
 			if err != nil {
@@ -72,12 +74,15 @@ func newAuditHead() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "head",
-		Short: "Print the heads of the audit chains, to be kept elsewhere",
-		Long: `Print the newest link of each client's audit chain: the client, the number of the row
-and a hash over all rows up to it. Keep it where nobody who changes the database can
-change it too. 'till verify --audit-heads FILE' then proves that the logs up to there are
-still the same. The service writes the heads into its log as well, once an hour.`,
-		Args: cobra.NoArgs,
+		Short: "Print the heads of the audit chains",
+		Long: `Print the newest link of each client's audit chain: the client, the number of the
+row and a hash over all rows up to it. Use it to keep the heads where nobody who
+can change the database can change them.
+
+'till verify --audit-heads FILE' then proves that the logs up to these rows are
+unchanged. The service also writes the heads into its log, once an hour.`,
+		Example: `  till audit head > heads.txt`,
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var only till.ID
 			var err error
@@ -105,7 +110,7 @@ still the same. The service writes the heads into its log as well, once an hour.
 			})
 		},
 	}
-	cmd.Flags().StringVar(&client, "client", "", "only this client's")
+	cmd.Flags().StringVar(&client, "client", "", "only this client, by its id (default all)")
 	addDatabaseFlag(cmd, &database)
 	addJSONFlag(cmd, &asJSON)
 	return cmd

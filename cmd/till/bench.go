@@ -19,14 +19,16 @@ func newBench() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "Load a service with payments and show how fast it answers",
-		Long: `Make payments at a fixed rate and show how fast the service answers.
+		Short: "Measure how fast a service answers under load",
+		Long: `Create payments at a fixed rate and show how fast the service answers. Use it to
+size a machine before customers come.
 
 Each request is due at a fixed time, whether or not the service keeps up, and
-its latency counts from that time. Every request has a key of its own, so
-every answer 202 is a new payment. Only the key of a test client is taken:
-payments of a live client would ask people for money.`,
-		Args: cobra.NoArgs,
+its latency counts from that time. Each request has its own idempotency key, so
+each answer 202 is a new payment. Only a test client's key is accepted: a live
+client's payments would ask people for money.`,
+		Example: `  TILL_API_KEY=till_test_... till bench --rate 200 --duration 30s`,
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !strings.HasPrefix(l.APIKey, "till_test_") {
 				return errors.New("--api-key must be the key of a test client (till_test_...)")
@@ -49,11 +51,11 @@ payments of a live client would ask people for money.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&l.BaseURL, "base-url", "http://"+defaultListen+"/v1", "how to reach the API, ending in /v1")
+	f.StringVar(&l.BaseURL, "base-url", "http://"+defaultListen+"/v1", "the URL of the API, ending in /v1")
 	f.StringVar(&l.APIKey, "api-key", "", "the key of a test client (required; better given as TILL_API_KEY)")
 	f.Float64Var(&l.Rate, "rate", 100, fmt.Sprintf("requests per second, at most %d", load.MaxRate))
-	f.DurationVar(&l.Duration, "duration", 10*time.Second, fmt.Sprintf("how long, at most %v", load.MaxTime))
-	f.IntVar(&l.Connections, "connections", 64, fmt.Sprintf("connections, at most %d", load.MaxConnections))
+	f.DurationVar(&l.Duration, "duration", 10*time.Second, fmt.Sprintf("how long the load lasts, at most %v", load.MaxTime))
+	f.IntVar(&l.Connections, "connections", 64, fmt.Sprintf("how many connections to use, at most %d", load.MaxConnections))
 	addJSONFlag(cmd, &asJSON)
 	return cmd
 }

@@ -15,12 +15,14 @@ func newPayoutCancel() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "cancel ID",
-		Short: "Take a payout back that was not sent",
-		Long: `Take a payout back, whoever's it is, also a suspended client's. It works only
-while nothing was sent; then the reserve is released and the client is told by
-payout.cancelled. What may have been sent is refused: it is asked about, and ends
-on the operator's word.`,
-		Args: oneArg,
+		Short: "Cancel a payout that was not sent",
+		Long: `Cancel a payout of any client, also of a suspended one. Use it to free the
+reserve of a payout that waits. The client receives payout.cancelled.
+
+A payout that may have been sent is refused. Till checks it until the operator
+decides it.`,
+		Example: `  till payout cancel 0197a3d2-5b20-7d11-8c4e-0a9b7c6d5e4f --reason "client closed the order" --by "Awa N."`,
+		Args:    oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !isPlainLine(reason, books.MaxReason) {
 				return fmt.Errorf("--reason must say why on one line, in at most %d characters", books.MaxReason)
@@ -43,7 +45,7 @@ on the operator's word.`,
 		},
 	}
 	f := cmd.Flags()
-	addByFlag(cmd, &by, "who says so (required)")
+	addByFlag(cmd, &by, "the person who decides (required)")
 	f.StringVar(&reason, "reason", "", "why, for the audit log (required)")
 	f.StringVar(&client, "client", "", "the client's id, to find the payout faster")
 	f.StringVar(&secretFile, "secret-file", "", "the installation's secret (default till.secret beside the database)")

@@ -24,14 +24,19 @@ func newCases() *cobra.Command {
 	var closed, all, asJSON bool
 	var limit int
 	cmd := &cobra.Command{
-		Use:   "cases",
-		Short: "List what a person has to look at, show it, and close it",
-		Long: `List what a person has to look at: payments and payouts that the operator does
-not decide, money that moved late or differs from what was asked for, endpoints
-that cannot be reached. The longest open ones come first; with --closed or --all
-the newest. A case is closed by 'till payment resolve' or 'till payout resolve',
-by 'till cases resolve', or by itself where the operator decides after all. What
-is wrong with a connection is told first; with --json 'till connections' has it.`,
+		Use:     "cases",
+		Aliases: []string{"case"},
+		Short:   "List what a person has to look at",
+		Long: `List the open cases: payments and payouts that the operator does not decide, money
+that came late or in another amount, endpoints that do not answer. Use it every
+day. The case that has been open longest comes first; with --closed or --all the
+newest.
+
+'till payment resolve', 'till payout resolve' and 'till cases resolve' close a
+case. It also closes when the operator decides after all. Problems of a whole
+connection are printed first; with --json they are in 'till connections'.`,
+		Example: `  till cases --kind late_money
+  till cases show 0197a3d2-6c31-7e22-9d5f-1bac8d7e6f50`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f := store.CaseFilter{Kind: kind, Closed: closed, All: all, Limit: limit}
@@ -69,12 +74,12 @@ is wrong with a connection is told first; with --json 'till connections' has it.
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&client, "client", "", "only this client's")
-	f.StringVar(&kind, "kind", "", "only this kind, for example late_money")
-	f.BoolVar(&closed, "closed", false, "the closed ones, newest first")
-	f.BoolVar(&all, "all", false, "closed cases too, newest first")
-	f.IntVar(&limit, "limit", 200, fmt.Sprintf("how many, at most %d", books.MaxCases))
-	f.StringVar(&after, "after", "", "the id of the last case of the page before")
+	f.StringVar(&client, "client", "", "only this client, by its id (default all)")
+	f.StringVar(&kind, "kind", "", "only this kind, for example late_money (default all)")
+	f.BoolVar(&closed, "closed", false, "list closed cases, newest first")
+	f.BoolVar(&all, "all", false, "list open and closed cases, newest first")
+	f.IntVar(&limit, "limit", 200, fmt.Sprintf("how many to list, at most %d", books.MaxCases))
+	f.StringVar(&after, "after", "", "list from after this case: the last id of the page before")
 	addDatabaseFlag(cmd, &database)
 	addJSONFlag(cmd, &asJSON)
 	cmd.MarkFlagsMutuallyExclusive("closed", "all")
@@ -166,8 +171,12 @@ func newCaseShow() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "show ID",
-		Short: "Show a case with its evidence: what it is about, calls, events, money, audit",
-		Args:  cobra.ExactArgs(1),
+		Short: "Show a case with its evidence",
+		Long: `Show a case with its evidence: the payment, payout or endpoint, each call to the
+operator, the events, the transactions and the audit log. Use it before you
+decide.`,
+		Example: `  till cases show 0197a3d2-6c31-7e22-9d5f-1bac8d7e6f50`,
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := parseID(args[0], "case")
 			if err != nil {
@@ -192,10 +201,12 @@ func newCaseResolve() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "resolve ID",
-		Short: "Close a case, with a reason and in your name",
-		Long: `Close a case. It ends nothing but the case: a payment is ended by 'till payment
-resolve'. A case whose cause still stands is opened again when it is next seen.`,
-		Args: cobra.ExactArgs(1),
+		Short: "Close a case with a reason",
+		Long: `Close a case. Use it when nothing is left to do about the case. Only the case
+ends; 'till payment resolve' and 'till payout resolve' end a payment or payout.
+If the cause of the case is still there, the case opens again.`,
+		Example: `  till cases resolve 0197a3d2-6c31-7e22-9d5f-1bac8d7e6f50 --reason "customer was refunded" --by "Awa N."`,
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := parseID(args[0], "case")
 			if err != nil {
@@ -235,9 +246,9 @@ resolve'. A case whose cause still stands is opened again when it is next seen.`
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&reason, "reason", "", "what it ended with (required)")
-	addByFlag(cmd, &by, "who says so (required)")
-	f.StringVar(&evidence, "evidence", "", "file that shows it, at most 64 MiB; its SHA-256 is recorded")
+	f.StringVar(&reason, "reason", "", "how the case ended (required)")
+	addByFlag(cmd, &by, "the person who decides (required)")
+	f.StringVar(&evidence, "evidence", "", "the file with the evidence, at most 64 MiB; its SHA-256 is recorded")
 	cmd.MarkFlagRequired("reason")
 	cmd.MarkFlagRequired("by")
 	addDatabaseFlag(cmd, &database)

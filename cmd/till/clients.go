@@ -13,9 +13,9 @@ import (
 )
 
 func newClient() *cobra.Command {
-	return newGroup("client", "Make and manage clients", newClientCreate(), newClientList(), newClientMethods(), newClientFees(),
-		newClientSuspend("suspend", "suspended", "Shut a client out", (*account.Accounts).Suspend),
-		newClientSuspend("resume", "resumed", "Let a suspended client in again", (*account.Accounts).Resume))
+	return newGroup("client", "Create and manage clients", newClientCreate(), newClientList(), newClientMethods(), newClientFees(),
+		newClientSuspend("suspend", "suspended", "Suspend a client", suspendHelp, (*account.Accounts).Suspend),
+		newClientSuspend("resume", "resumed", "Resume a suspended client", resumeHelp, (*account.Accounts).Resume))
 }
 
 func newClientCreate() *cobra.Command {
@@ -23,8 +23,11 @@ func newClientCreate() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "create",
-		Short: "Make a client with a default key",
-		Args:  cobra.NoArgs,
+		Short: "Create a client with a default key",
+		Long: `Create a client and print its id and its default API key. Use it for each shop
+or system that shall have its own wallets. The key is shown only once.`,
+		Example: `  till client create --name "Marché Total" --mode live`,
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
 				c, key, err := account.New(s, nil).CreateClient(cmd.Context(), name, till.Mode(mode), actor())
@@ -65,8 +68,11 @@ func newClientList() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List every client",
-		Args:  cobra.NoArgs,
+		Short: "List all clients",
+		Long: `List all clients with their mode and whether they are suspended. Use it to find
+a client's id.`,
+		Example: `  till client list`,
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
 				items := []clientJSON{}
@@ -102,14 +108,29 @@ func printClients(w io.Writer, items []clientJSON, asJSON bool) error {
 	})
 }
 
-// newClientSuspend makes the command that shuts a client out or lets it in.
-func newClientSuspend(verb, done, short string, act func(*account.Accounts, context.Context, till.ID, string) error) *cobra.Command {
+// What the two commands of newClientSuspend do, and when.
+const (
+	suspendHelp = `Suspend a client until it is resumed: its keys stop working. Use it when a client
+must not move money any more.
+
+Its payouts that were not sent are held, with their reserves, until it is resumed
+or a person cancels them ('till payout cancel'). What was sent goes on, payments
+too: customers may have paid. A payment that was not sent is not sent any more.
+Unless the client is resumed before the payment's time is over, it fails.`
+	resumeHelp = `Resume a suspended client: its keys work again, and its held payouts are sent
+unless another hold keeps them. Use it when the reason to suspend is gone.`
+)
+
+// newClientSuspend makes the command that suspends a client or resumes it.
+func newClientSuspend(verb, done, short, long string, act func(*account.Accounts, context.Context, till.ID, string) error) *cobra.Command {
 	var database string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   verb + " ID",
-		Short: short,
-		Args:  oneArg,
+		Use:     verb + " ID",
+		Short:   short,
+		Long:    long,
+		Example: "  till client " + verb + " 0197a3d2-4d1e-7c3a-9b7d-2f6c0a4e8b11",
+		Args:    oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := parseID(args[0], "client")
 			if err != nil {
@@ -128,13 +149,6 @@ func newClientSuspend(verb, done, short string, act func(*account.Accounts, cont
 			})
 		},
 	}
-	if verb == "suspend" {
-		cmd.Long = `Shut a client out until it is resumed. Its payouts that were not sent are held,
-with their reserves, until it is resumed or somebody cancels them ('till payout
-cancel'). What was sent goes on, payments too: customers may have paid. A payment
-that was not sent is not sent any more: unless the client is resumed before its
-time is over, it ends as failed.`
-	}
 	addDatabaseFlag(cmd, &database)
 	addJSONFlag(cmd, &asJSON)
 	return cmd
@@ -143,7 +157,7 @@ time is over, it ends as failed.`
 // addMethodsFlag adds the flag of the file whose methods a command knows beside
 // those that come with the program.
 func addMethodsFlag(cmd *cobra.Command, configFile *string) {
-	cmd.Flags().StringVar(configFile, "config", "", "the configuration, if it adds methods")
+	cmd.Flags().StringVar(configFile, "config", "", "the TOML configuration, needed if it adds methods")
 }
 
 // extendMethods puts the methods of a configuration into the catalogue, if one
@@ -163,8 +177,11 @@ func newClientMethods() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "methods ID",
-		Short: "Show or change the payment methods of a client",
-		Args:  oneArg,
+		Short: "Show or change a client's payment methods",
+		Long: `Show the payment methods that a client may use, or enable and disable some. Use
+it when a client signs a contract for another operator.`,
+		Example: `  till client methods 0197a3d2-4d1e-7c3a-9b7d-2f6c0a4e8b11 --enable airtel_money`,
+		Args:    oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := parseID(args[0], "client")
 			if err != nil {
@@ -192,8 +209,8 @@ func newClientMethods() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringSliceVar(&enable, "enable", nil, "codes of methods to enable")
-	cmd.Flags().StringSliceVar(&disable, "disable", nil, "codes of methods to disable")
+	cmd.Flags().StringSliceVar(&enable, "enable", nil, "methods to enable, by their codes, separated by commas")
+	cmd.Flags().StringSliceVar(&disable, "disable", nil, "methods to disable, by their codes, separated by commas")
 	addMethodsFlag(cmd, &configFile)
 	addDatabaseFlag(cmd, &database)
 	addJSONFlag(cmd, &asJSON)

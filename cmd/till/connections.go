@@ -23,12 +23,15 @@ func newConnections() *cobra.Command {
 	var o operatorsOf
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "connections",
-		Short: "List the connections to operators and how they stand",
+		Use:     "connections",
+		Aliases: []string{"connection"},
+		Short:   "List the connections to operators and their health",
 		Long: `List the connections to operators: how their calls of the last minute went,
-whether new payments go through, and what a person has to look at. With --config
-also those that nothing was sent to yet, and the addresses that operators call.`,
-		Args: cobra.NoArgs,
+whether new payments go out, and what a person has to look at. Use it when an
+operator seems to be down. With --config the list also has connections that were
+never used, and the addresses that operators call back.`,
+		Example: `  till connections --config till.toml`,
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withDatabase(cmd.Context(), o.database, func(s *store.Store) error {
 				list, err := listConnections(cmd.Context(), s, o)

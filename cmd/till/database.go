@@ -25,7 +25,7 @@ func addDatabaseFlag(cmd *cobra.Command, database *string) {
 
 const databaseUsage = "the SQLite file, or a postgres:// URL"
 
-const sandboxUsage = "where the sandbox operator keeps its book, a SQLite file or a postgres:// URL (default beside the database)"
+const sandboxUsage = "the sandbox operator's own database, a SQLite file or a postgres:// URL (default beside the database)"
 
 // checkDatabase refuses a --database that is neither, before a folder is made
 // of it.

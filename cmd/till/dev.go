@@ -25,11 +25,14 @@ func newDev() *cobra.Command {
 		Use:   "dev",
 		Short: "Try the service on this machine",
 		Long: `Run everything on this machine: the service on one SQLite file, the sandbox
-operator, and a demo client whose key is printed. A second start on the same
-folder keeps the data and the key.
+operator, and a demo client whose key is printed. Use it to try Till and to
+develop against it. A second start on the same folder keeps the data and the
+key.
 
-With --operators simulated there is also a live demo client, whose payments go
+With --operators simulated there is also a live demo client. Its payments go
 through the real adapters to simulated operators on this machine.`,
+		Example: `  till dev
+  till dev --operators simulated --data /tmp/till`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			log, err := newLog(cmd, format, level)
@@ -74,15 +77,15 @@ through the real adapters to simulated operators on this machine.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&data, "data", "./till-data", "folder of the data")
-	f.StringVar(&operators, "operators", "", "'simulated' connects a live demo client to every simulated operator")
+	f.StringVar(&data, "data", "./till-data", "the folder that holds the data")
+	f.StringVar(&operators, "operators", "", "'simulated' connects a live demo client to all simulated operators (default none)")
 	f.StringVar(&c.Listen, "listen", defaultListen, "address to serve the API on; port 0 takes a free one")
 	f.BoolVar(&insecure, "insecure-listen", false, "allow --listen on an address that other machines reach, in plain HTTP and with a demo key")
 	f.StringVar(&c.Database, "database", "", databaseUsage+" (default till.db in the data folder)")
 	f.StringVar(&c.SandboxPath, "sandbox", "", sandboxUsage)
 	f.DurationVar(&c.ApprovalWindow, "approval-window", defaultWindow, "how long a customer of the sandbox has to approve, at least 3s")
-	f.StringVar(&role, "role", string(server.RoleAll), "all, api (leaves the work to others) or worker (serves no requests)")
-	f.Float64Var(&c.RateLimit, "rate-limit", defaultRateLimit, "requests per second of each client; 0 for no limit")
+	f.StringVar(&role, "role", string(server.RoleAll), "all, api (serves requests only) or worker (calls operators only)")
+	f.Float64Var(&c.RateLimit, "rate-limit", defaultRateLimit, "requests per second for each client; 0 for no limit")
 	f.BoolVar(&asJSON, "json", false, "print one line of JSON when ready")
 	addWebhookFlags(cmd, &c)
 	addLogFlags(cmd, &format, &level, "warn")

@@ -24,14 +24,17 @@ func newDoctor() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Look for what is wrong with a setup",
-		Long: `Look at a database and its server for what could lose an acknowledged payment
-or stop the service. It changes nothing and may run beside a server. With
---config it also asks each operator whether it would serve us, without moving
-money, and tells the address to give to those that call one for all payments. The
-exit code is 0 if nothing is wrong, warnings included, 1 if something is, 2 if
-it could not look.`,
-		Args: cobra.NoArgs,
+		Short: "Check a setup for problems",
+		Long: `Check a database and its server for what could lose an acknowledged payment or
+stop the service. Use it before going live and after each change of the setup.
+It changes nothing and may run beside a server.
+
+With --config it also checks each operator, without moving money. For an operator
+that calls one address for all payments, it prints the address to register. The
+exit code is 0 if nothing is wrong, warnings included, 1 if something is wrong,
+2 if the check failed.`,
+		Example: `  till doctor --database "$TILL_DATABASE" --config till.toml`,
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d := &doctor{}
 			examine := d.examineSQLite
@@ -63,8 +66,8 @@ it could not look.`,
 		},
 	}
 	addDatabaseFlag(cmd, &database)
-	cmd.Flags().StringVar(&secretFile, "secret-file", "", "the file of the installation's secret, to see whether it fits")
-	cmd.Flags().StringVar(&listen, "listen", "", "the address that 'till serve' listens on, to see who can reach it")
+	cmd.Flags().StringVar(&secretFile, "secret-file", "", "the file of the installation's secret, to check that it fits the database")
+	cmd.Flags().StringVar(&listen, "listen", "", "the address that 'till serve' listens on, to check who can reach it")
 	addOperatorFlags(cmd, &configFile, &baseURL)
 	addJSONFlag(cmd, &asJSON)
 	return cmd

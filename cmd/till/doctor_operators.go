@@ -19,7 +19,7 @@ import (
 
 func addOperatorFlags(cmd *cobra.Command, configFile, baseURL *string) {
 	cmd.Flags().StringVar(configFile, "config", "", configUsage)
-	cmd.Flags().StringVar(baseURL, "base-url", "", "how operators reach the API, ending in /v1, as 'till serve' is told")
+	cmd.Flags().StringVar(baseURL, "base-url", "", "the URL at which operators reach the API, ending in /v1, as for 'till serve'")
 }
 
 // operatorsOf is where the connections of an installation are found.

@@ -18,13 +18,15 @@ func newClientFees() *cobra.Command {
 	var remove, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "fees ID",
-		Short: "Show or change what is taken from a client's money",
-		Long: `Show what is taken from a client for its payments and payouts, or change it.
-With nothing but the id the schedule is shown. A fee is a flat amount and a part in
-basis points (hundredths of a percent), rounded to the nearest minor unit, half
-of one up, and never more than the amount. It holds for new payments and
-payouts; those that exist keep the fee that they were made with.`,
-		Args: oneArg,
+		Short: "Show or change a client's fees",
+		Long: `Show the fees that a client pays for payments and payouts, or change one. Use it
+to agree on a price. With only the id, it prints the schedule.
+
+A fee is a flat amount plus a share in basis points (hundredths of a percent),
+rounded half up to the minor unit and never more than the amount. A change
+applies to new payments and payouts; existing ones keep their fee.`,
+		Example: `  till client fees 0197a3d2-4d1e-7c3a-9b7d-2f6c0a4e8b11 --kind payment --method mtn_momo --currency XAF --flat 50 --bps 150`,
+		Args:    oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := parseID(args[0], "client")
 			if err != nil {
@@ -65,9 +67,9 @@ payouts; those that exist keep the fee that they were made with.`,
 	flags.StringVar(&kind, "kind", "", "payment or payout")
 	flags.StringVar(&f.Method, "method", "", "the code of the method")
 	flags.StringVar(&f.Currency, "currency", "", "the currency")
-	flags.StringVar(&flat, "flat", "0", "the flat part, in minor units")
-	flags.IntVar(&bps, "bps", 0, "the part of the amount, in basis points: 150 is 1.5 %")
-	flags.BoolVar(&remove, "remove", false, "take nothing any more")
+	flags.StringVar(&flat, "flat", "0", "the flat part of the fee, in minor units")
+	flags.IntVar(&bps, "bps", 0, "the share of the amount, in basis points: 150 is 1.5 % (default 0)")
+	flags.BoolVar(&remove, "remove", false, "remove the fee")
 	addMethodsFlag(cmd, &configFile)
 	addDatabaseFlag(cmd, &database)
 	addJSONFlag(cmd, &asJSON)

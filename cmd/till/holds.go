@@ -15,25 +15,28 @@ import (
 )
 
 func newPayouts() *cobra.Command {
-	return newGroup("payouts", "Hold payouts, release them, and list what waits", newPayoutsHold(), newPayoutsRelease(), newPayoutsHeld())
+	return newGroup("payouts", "Hold payouts, release them, and list those that wait", newPayoutsHold(), newPayoutsRelease(), newPayoutsHeld())
 }
 
 func newPayoutsHold() *cobra.Command {
-	return newHold("hold", "Take and send no payouts until they are released",
-		`Take and send no payouts of a client, or without --client of anybody. It is in
-force on every instance when the command returns: new payouts are answered 503
-payouts_held, and what was not sent waits, with its reserve, each with a case
-'held'. What is on the wire already is asked about as ever. A payout that waits
-does not run out; 'till payout cancel' takes one back. 'till payouts release' ends
-it.`, true, books.HoldPayouts)
+	return newHold("hold", "Stop payouts until they are released",
+		`Stop the payouts of a client or, without --client, of all clients. Use it when
+payouts must not go out: a leaked key, a wrong route. The hold is in force on each
+instance when the command returns.
+
+New payouts are answered 503 payouts_held. A payout that was not sent waits, with
+its reserve and a case 'held'; its time does not run. 'till payout cancel' cancels
+it. What was sent before is checked as always. 'till payouts release' ends the
+hold.`, true, books.HoldPayouts)
 }
 
 func newPayoutsRelease() *cobra.Command {
-	return newHold("release", "Take and send payouts again",
-		`End what 'till payouts hold' began, for a client or, without --client, for all.
-What waited is sent, with a whole window from now on, unless something else holds
-it still: a hold of the client or of everybody, a restore ('till restored
---release'), or the suspension of the client ('till client resume').`, false, books.ReleasePayouts)
+	return newHold("release", "Release held payouts",
+		`End the hold of a client or, without --client, of all clients. Use it when the
+reason for 'till payouts hold' is gone. Payouts that waited are sent, each with a
+whole new window, unless something else still holds them: a hold of the client or
+of all clients, a restore ('till restored --release'), or the client's suspension
+('till client resume').`, false, books.ReleasePayouts)
 }
 
 // newHold makes the command that holds payouts or releases them.
@@ -41,10 +44,11 @@ func newHold(verb, short, long string, why bool, act func(ctx context.Context, s
 	var database, client, by, reason string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   verb,
-		Short: short,
-		Long:  long,
-		Args:  cobra.NoArgs,
+		Use:     verb,
+		Short:   short,
+		Long:    long,
+		Example: "  till payouts " + verb + " --reason \"key of the shop leaked\" --by \"Awa N.\"",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			id, err := clientOrAll(client)
 			if err != nil {
@@ -65,9 +69,9 @@ func newHold(verb, short, long string, why bool, act func(ctx context.Context, s
 			})
 		},
 	}
-	cmd.Flags().StringVar(&client, "client", "", "only this client's (default everybody's)")
+	cmd.Flags().StringVar(&client, "client", "", "only this client, by its id (default all)")
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the audit log"+map[bool]string{true: " (required)"}[why])
-	addByFlag(cmd, &by, "who says so (required)")
+	addByFlag(cmd, &by, "the person who decides (required)")
 	cmd.MarkFlagRequired("by")
 	if why {
 		cmd.MarkFlagRequired("reason")
@@ -91,8 +95,11 @@ func newPayoutsHeld() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "held",
-		Short: "List what holds payouts, and the payouts that wait",
-		Args:  cobra.NoArgs,
+		Short: "List payout holds and the payouts that wait",
+		Long: `List what holds payouts, and the payouts that wait because of it. Use it before
+'till payouts release'.`,
+		Example: `  till payouts held`,
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			id, err := clientOrAll(client)
 			if err != nil {
@@ -117,9 +124,9 @@ func newPayoutsHeld() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&client, "client", "", "only this client's")
-	cmd.Flags().IntVar(&limit, "limit", 200, fmt.Sprintf("how many payouts, at most %d", books.MaxHeld))
-	cmd.Flags().StringVar(&after, "after", "", "the id of the last payout of the page before")
+	cmd.Flags().StringVar(&client, "client", "", "only this client, by its id (default all)")
+	cmd.Flags().IntVar(&limit, "limit", 200, fmt.Sprintf("how many payouts to list, at most %d", books.MaxHeld))
+	cmd.Flags().StringVar(&after, "after", "", "list from after this payout: the last id of the page before")
 	addDatabaseFlag(cmd, &database)
 	addJSONFlag(cmd, &asJSON)
 	return cmd
@@ -260,7 +267,11 @@ func (d *doctor) examineHolds(ctx context.Context, s *store.Store) error {
 	if suspended > 0 && held.Waiting > 0 {
 		d.add("payouts", isRisky, "those of %s are held: suspended", clientsText(suspended))
 	}
-	d.addIf("payouts", held.Waiting > 0 || told > 0, isRisky, "none is held", waitingText(held.Waiting)+" to be released; see 'till payouts held'")
+	waiting := waitingText(held.Waiting) + " to be released; see 'till payouts held'"
+	if held.Waiting == 0 {
+		waiting = "no payout waits yet; see 'till payouts held'"
+	}
+	d.addIf("payouts", held.Waiting > 0 || told > 0, isRisky, "none is held", waiting)
 	return nil
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 func newKey() *cobra.Command {
-	return newGroup("key", "Make and manage the API keys of clients",
+	return newGroup("key", "Create and manage clients' API keys",
 		newKeyCreate(), newKeyList(), newKeyRevoke(), newKeyRotate())
 }
 
@@ -25,8 +25,11 @@ func newKeyCreate() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "create",
-		Short: "Make a key",
-		Args:  cobra.NoArgs,
+		Short: "Create an API key",
+		Long: `Create an API key for a client and print it. Use it to give a program only the
+scopes that it needs. The key is shown only once.`,
+		Example: `  till key create --client 0197a3d2-4d1e-7c3a-9b7d-2f6c0a4e8b11 --name shop --scopes payments:write,payments:read`,
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			id, err := parseID(client, "client")
 			if err != nil {
@@ -53,9 +56,9 @@ func newKeyCreate() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&client, "client", "", "the client's id (required)")
-	cmd.Flags().StringVar(&name, "name", "", "a name to tell the key by")
+	cmd.Flags().StringVar(&name, "name", "", "a name to recognise the key by")
 	cmd.Flags().StringSliceVar(&scopes, "scopes", nil, "what the key may do (default all but payouts:write and keys:manage)")
-	cmd.Flags().DurationVar(&expiresIn, "expires-in", 0, "how long the key works (default for ever)")
+	cmd.Flags().DurationVar(&expiresIn, "expires-in", 0, "how long the key works, for example 720h (default for ever)")
 	cmd.MarkFlagRequired("client")
 	addDatabaseFlag(cmd, &database)
 	addJSONFlag(cmd, &asJSON)
@@ -127,8 +130,11 @@ func newKeyList() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the keys of a client, newest first",
-		Args:  cobra.NoArgs,
+		Short: "List a client's keys, newest first",
+		Long: `List a client's API keys, newest first, with their scopes and their last use. Use
+it to find keys that nobody needs.`,
+		Example: `  till key list --client 0197a3d2-4d1e-7c3a-9b7d-2f6c0a4e8b11`,
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			id, err := parseID(client, "client")
 			if err != nil {
@@ -213,8 +219,11 @@ func newKeyRevoke() *cobra.Command {
 	var cascade, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "revoke KEY_ID",
-		Short: "End a key for good, and the keys that it made",
-		Args:  oneArg,
+		Short: "Revoke a key and the keys that it made",
+		Long: `Revoke a key for good, with the keys that it made. Use it when a key is not
+needed or has leaked; for a leaked key add --cascade.`,
+		Example: `  till key revoke 3f9a1c07 --cascade`,
+		Args:    oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
 				owner, err := ownerOf(cmd.Context(), s, args[0], client)
@@ -229,8 +238,8 @@ func newKeyRevoke() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&cascade, "cascade", false, "end also the key that took its place, and all that descends from it: for a key that leaked")
-	cmd.Flags().StringVar(&client, "client", "", "the client's id, to be sure whose key it is")
+	cmd.Flags().BoolVar(&cascade, "cascade", false, "also revoke its successor and all keys made by them: for a leaked key")
+	cmd.Flags().StringVar(&client, "client", "", "the client's id, to make sure whose key it is")
 	addDatabaseFlag(cmd, &database)
 	addJSONFlag(cmd, &asJSON)
 	return cmd
@@ -266,8 +275,11 @@ func newKeyRotate() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "rotate KEY_ID",
-		Short: "Make a key that takes the place of another",
-		Args:  oneArg,
+		Short: "Replace a key by a new one",
+		Long: `Create a key with the same scopes and let the old one expire. Use it regularly,
+and when a person leaves. Both keys work until --overlap is over.`,
+		Example: `  till key rotate 3f9a1c07 --overlap 1h`,
+		Args:    oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
 				owner, err := ownerOf(cmd.Context(), s, args[0], client)
@@ -286,7 +298,7 @@ func newKeyRotate() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&client, "client", "", "the client's id, to be sure whose key it is")
+	cmd.Flags().StringVar(&client, "client", "", "the client's id, to make sure whose key it is")
 	cmd.Flags().DurationVar(&overlap, "overlap", 24*time.Hour, "how long the old key goes on working, at most 168h")
 	addDatabaseFlag(cmd, &database)
 	addJSONFlag(cmd, &asJSON)

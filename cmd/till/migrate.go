@@ -13,11 +13,12 @@ func newMigrate() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "migrate",
-		Short: "Bring the schema of a database up to this program's",
-		Long: `Bring the schema of a database up to this program's. A SQLite file has to be
-there: 'till serve' makes one at its first start. A PostgreSQL database may be
-empty.`,
-		Args: cobra.NoArgs,
+		Short: "Bring a database's schema up to date",
+		Long: `Bring the schema of a database up to this program's version. Use it before a new
+version is started on PostgreSQL. A SQLite file must exist: 'till serve' creates
+one at its first start. A PostgreSQL database may be empty.`,
+		Example: `  till migrate --database "$TILL_DATABASE"`,
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if err := checkFile(database); err != nil {
 				return err

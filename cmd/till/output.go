@@ -71,7 +71,7 @@ func printJSON(w io.Writer, v any) error {
 
 // addJSONFlag gives a command its --json.
 func addJSONFlag(cmd *cobra.Command, asJSON *bool) {
-	cmd.Flags().BoolVar(asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(asJSON, "json", false, "print JSON instead of text")
 }
 
 // table writes rows in columns.

@@ -19,9 +19,9 @@ type period struct{ from, to, zone string }
 // addPeriodFlags gives a command its --from, --to and --zone.
 func addPeriodFlags(cmd *cobra.Command, p *period, what, zoneDefault string) {
 	f := cmd.Flags()
-	f.StringVar(&p.from, "from", "", what+" from this day (2026-11-15) or moment (2026-11-15T08:00:00Z) on")
-	f.StringVar(&p.to, "to", "", what+" up to the end of this day, or up to this moment")
-	f.StringVar(&p.zone, "zone", "", `the zone of days, such as Africa/Brazzaville or +01:00 (default `+zoneDefault+`)`)
+	f.StringVar(&p.from, "from", "", what+" from this day (2026-11-15) or time (2026-11-15T08:00:00Z) on")
+	f.StringVar(&p.to, "to", "", what+" up to the end of this day, or up to this time")
+	f.StringVar(&p.zone, "zone", "", `the time zone of days, such as Africa/Brazzaville or +01:00 (default `+zoneDefault+`)`)
 }
 
 // read returns the bounds, both included, zero where there is none. The zone of

@@ -39,15 +39,18 @@ func newReconcile() *cobra.Command {
 		Use:   "reconcile",
 		Short: "Compare an operator's statement with our books",
 		Long: `Compare an operator's statement, a CSV file, with the payments and payouts of a
-connection and with the ledger. It prints what matches and what does not, and
-writes every difference to a file. It changes nothing unless --apply is given:
-then a line settles a payment or payout that is open here, as evidence, each
-contradiction becomes a case, and money that names us and that nothing here is
-known of is kept as a stray ('till strays'). What was applied once is not applied
-again.
+connection and with the ledger. Use it to close each day. It prints what matches
+and what does not, and with --output writes each difference to a file.
+
+Without --apply it changes nothing. With --apply, a line settles a payment or
+payout that is open here, each contradiction opens a case, and a line with a
+reference of our form that is not here is kept as a stray ('till strays'). What
+was applied once is not applied again.
 
 The exit code is 0 if all matches or was settled, 1 if differences are left or
-a line could not be read, 2 if it could not be done.`,
+a line could not be read, 2 if the command failed.`,
+		Example: `  till reconcile --connection mtn-cg --statement 2026-11-15.csv --config till.toml
+  till reconcile --connection mtn-cg --statement 2026-11-15.csv --config till.toml --apply --by "Awa N."`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.apply && o.by == "" {
@@ -59,17 +62,17 @@ a line could not be read, 2 if it could not be done.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.connection, "connection", "", "the connection that the statement is of (required)")
+	f.StringVar(&o.connection, "connection", "", "the connection that the statement belongs to (required)")
 	f.StringVar(&o.statement, "statement", "", "the operator's statement, a CSV file (required)")
-	f.StringVar(&o.config, "config", "", "the TOML file of connections, whose [connection.statement] says how the statement is written")
-	f.StringVar(&o.mapping, "mapping", "", "a TOML file that says how the statement is written, over --config")
+	f.StringVar(&o.config, "config", "", "the TOML file of connections; its [connection.statement] describes the statement's columns")
+	f.StringVar(&o.mapping, "mapping", "", "a TOML file with the statement's columns, instead of --config")
 	f.StringArrayVar(&o.keys, "map", nil, `one key of the mapping in TOML, such as 'receipt = "Receipt No."'`)
-	addPeriodFlags(cmd, &o.period, "what the statement covers, if not its first to its last line:", "the mapping's time_zone, or UTC")
-	f.DurationVar(&o.slack, "slack", time.Minute, "how far the operator's clock may be from ours")
-	f.StringVar(&o.output, "output", "", "a CSV file to write every difference to")
-	f.BoolVar(&o.all, "all", false, "write what matches, too")
-	f.BoolVar(&o.apply, "apply", false, "let lines settle open payments and payouts, open a case for each contradiction, and keep strays")
-	addByFlag(cmd, &o.by, "who applies the statement (required with --apply)")
+	addPeriodFlags(cmd, &o.period, "the time that the statement covers, if it is not from its first to its last line:", "the mapping's time_zone, or UTC")
+	f.DurationVar(&o.slack, "slack", time.Minute, "the largest difference between the operator's clock and ours")
+	f.StringVar(&o.output, "output", "", "a CSV file to write the differences to (default none)")
+	f.BoolVar(&o.all, "all", false, "also write what matches")
+	f.BoolVar(&o.apply, "apply", false, "settle open payments and payouts, open a case for each contradiction, and keep strays")
+	addByFlag(cmd, &o.by, "the person who applies the statement (required with --apply)")
 	f.StringVar(&o.secretFile, "secret-file", "", "the installation's secret, for --apply (default till.secret beside the database)")
 	for _, name := range []string{"connection", "statement"} {
 		cmd.MarkFlagRequired(name)

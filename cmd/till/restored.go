@@ -26,23 +26,26 @@ func newRestored() *cobra.Command {
 	var r restoredFlags
 	cmd := &cobra.Command{
 		Use:   "restored",
-		Short: "Say that an old database was put back, and release what is held since",
-		Long: `Say that the database was put back from a backup, or that a standby took over
-which did not have everything, and that what was written from --lost-from on is
-lost. Run it before the service is started again, or at once where it is running.
+		Short: "Mark the database as restored from a backup",
+		Long: `Mark the database as restored from a backup, or as a standby that took over
+without the latest commits. What was written from --lost-from on is lost. Run it
+before the service starts again, or at once where it is running.
 
-  - Every payment and payout that is open here counts as possibly sent: it is
-    asked about and not sent.
-  - New payouts are held: wallets lack the payouts that are lost. New payments
-    on an operator that knows no reference of ours (M-Pesa's push) are taken and
-    not sent: each may be the retry of one that was lost.
-  - The event logs get a new log_id, by which clients that follow them notice.
-  - Every key that works is listed: one that was revoked in the lost time works
-    again. End those, and run the same command again with --keys-reviewed.
+  - Each open payment and payout counts as possibly sent: Till checks it and
+    does not send it.
+  - New payouts are held, because wallets lack the payouts that are lost. New
+    payments on an operator that knows no reference of ours (M-Pesa's push) are
+    accepted and not sent: each may be the retry of a lost one.
+  - The event logs get a new log_id, so that clients which read them notice.
+  - Each working key is listed: a key that was revoked in the lost time works
+    again. Revoke those, and run the same command again with --keys-reviewed.
 
-It may be interrupted and run again. When the operators' statements of the lost
-time are applied ('till reconcile --apply'), --release lets go what is held;
+It may be interrupted and run again. Apply the operators' statements of the lost
+time ('till reconcile --apply'), then release what is held with --release.
 --show lists what is not explained yet, and changes nothing.`,
+		Example: `  till restored --lost-from 2026-11-15T08:00:00Z
+  till restored --lost-from 2026-11-15T08:00:00Z --keys-reviewed
+  till restored --release --by "Awa N."`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
@@ -62,13 +65,13 @@ time are applied ('till reconcile --apply'), --release lets go what is held;
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&r.lostFrom, "lost-from", "", "the time of the backup, or the point of recovery, RFC 3339 in UTC")
-	f.BoolVar(&r.keysReviewed, "keys-reviewed", false, "you have looked at the keys that work")
-	f.BoolVar(&r.suspendLive, "suspend-live", false, "suspend every live client until somebody resumes it")
+	f.StringVar(&r.lostFrom, "lost-from", "", "the time of the backup or the point of recovery, RFC 3339 in UTC")
+	f.BoolVar(&r.keysReviewed, "keys-reviewed", false, "confirm that a person has reviewed the working keys")
+	f.BoolVar(&r.suspendLive, "suspend-live", false, "suspend all live clients until a person resumes them")
 	f.StringVar(&r.secretFile, "secret-file", "", "the installation's secret (default till.secret beside the database)")
-	f.BoolVar(&r.show, "show", false, "list what is not explained yet")
-	f.BoolVar(&r.release, "release", false, "take payouts again, and send what is held; the statements of the lost time are applied")
-	addByFlag(cmd, &r.by, "who releases it")
+	f.BoolVar(&r.show, "show", false, "list what is not explained yet, and change nothing")
+	f.BoolVar(&r.release, "release", false, "accept payouts again and send what is held, once the lost time's statements are applied")
+	addByFlag(cmd, &r.by, "the person who releases it")
 	addDatabaseFlag(cmd, &r.database)
 	addJSONFlag(cmd, &r.asJSON)
 	return cmd

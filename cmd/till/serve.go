@@ -30,11 +30,13 @@ func serveOf(adapters server.Adapters) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the service",
-		Long: `Run the service until SIGINT or SIGTERM.
+		Long: `Run the service until SIGINT or SIGTERM. Use it in production; 'till dev' is for
+a first try.
 
-Live clients are served by the operators that the file named by --config
-connects, test clients by the built-in sandbox operator.`,
-		Args: cobra.NoArgs,
+The operators in the file of --config serve live clients. The built-in sandbox
+operator serves test clients.`,
+		Example: `  till serve --database "$TILL_DATABASE" --config till.toml --base-url https://pay.example.com/v1`,
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			log, err := newLog(cmd, format, level)
 			if err != nil {
@@ -62,30 +64,30 @@ connects, test clients by the built-in sandbox operator.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&c.Listen, "listen", defaultListen, "address to serve the API on")
-	f.StringVar(&c.AdminListen, "admin-listen", "127.0.0.1:8081", "address to tell health on; empty for none")
-	f.StringVar(&c.BaseURL, "base-url", "", "how clients reach the API, ending in /v1 (default the address listened on)")
+	f.StringVar(&c.AdminListen, "admin-listen", "127.0.0.1:8081", "address to serve health on; empty for none")
+	f.StringVar(&c.BaseURL, "base-url", "", "the URL at which clients reach the API, ending in /v1 (default the address of --listen)")
 	f.StringVar(&c.Database, "database", defaultDatabase, databaseUsage)
 	f.StringVar(&configFile, "config", "", configUsage)
-	f.StringVar(&role, "role", string(server.RoleAll), "all, api (leaves the work to others) or worker (serves no requests)")
-	f.Float64Var(&c.RateLimit, "rate-limit", defaultRateLimit, "requests per second of each client; 0 for no limit")
+	f.StringVar(&role, "role", string(server.RoleAll), "all, api (serves requests only) or worker (calls operators only)")
+	f.Float64Var(&c.RateLimit, "rate-limit", defaultRateLimit, "requests per second for each client; 0 for no limit")
 	f.Int64Var(&quota, "test-quota", defaultTestQuota, "MiB that each test client may store; 0 for no limit")
 	f.StringVar(&c.SecretFile, "secret-file", "", "the file of the installation's secret (default till.secret beside the SQLite file)")
 	f.StringVar(&c.SandboxPath, "sandbox", "", sandboxUsage)
 	f.DurationVar(&c.ApprovalWindow, "approval-window", defaultWindow, "how long a customer of the sandbox has to approve, at least 3s")
-	f.StringArrayVar(&c.PhonePatterns, "phone-pattern", nil, "a further range of mobile numbers, as CG=06\\d{7}: country and pattern of the national number")
-	f.BoolVar(&c.PlainSQL, "plain-sql", false, "use neither SKIP LOCKED nor statements over arrays; slower, for engines that only resemble PostgreSQL")
-	f.BoolVar(&c.NoNotify, "no-notify", false, "do not use NOTIFY of PostgreSQL; other instances' work is noticed up to 250ms later")
+	f.StringArrayVar(&c.PhonePatterns, "phone-pattern", nil, "another range of mobile numbers, as CG=06\\d{7}: country and pattern of the national number; may be repeated")
+	f.BoolVar(&c.PlainSQL, "plain-sql", false, "use neither SKIP LOCKED nor array statements; slower, for engines that only resemble PostgreSQL")
+	f.BoolVar(&c.NoNotify, "no-notify", false, "do not use PostgreSQL's NOTIFY; other instances' work is noticed up to 250ms later")
 	f.BoolVar(&asJSON, "json", false, "print one line of JSON when ready")
 	addWebhookFlags(cmd, &c)
 	addLogFlags(cmd, &format, &level, "info")
 	return cmd
 }
 
-const configUsage = "the TOML file of connections and routes"
+const configUsage = "the TOML file of connections and routes (default none)"
 
 // addWebhookFlags gives serve and dev what decides where webhooks may go.
 func addWebhookFlags(cmd *cobra.Command, c *server.Config) {
-	cmd.Flags().StringArrayVar(&c.WebhookAllow, "webhook-allow", nil, "a private network that webhooks may be sent to, as 10.1.0.0/16; may be repeated")
+	cmd.Flags().StringArrayVar(&c.WebhookAllow, "webhook-allow", nil, "a private network that webhooks may be sent to, as 10.1.0.0/16; may be repeated (default none)")
 	cmd.Flags().StringVar(&c.WebhookProxy, "webhook-proxy", "", "the proxy that webhooks go through, as http://proxy:3128 (default none, HTTPS_PROXY is not read)")
 }
 

@@ -93,14 +93,15 @@ func simulateOf(all []simulation) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "simulate OPERATOR",
-		Short: "Play an operator's side",
-		Long: `Play an operator's side as an HTTP server, until SIGINT or SIGTERM: its tokens,
-its book, its documented test numbers and, by flag, what goes wrong: each fault is
-a probability from 0 to 1. It needs no database and can be used by other
-software, too.
+		Short: "Simulate an operator's side",
+		Long: `Simulate an operator as an HTTP server, until SIGINT or SIGTERM: its tokens, its
+book and its documented test numbers. Use it to test against an operator without
+an account. It needs no database, and other software can use it too. Flags make
+calls fail: each fault is a probability from 0 to 1.
 
 Operators: ` + strings.Join(names, ", "),
-		Args: oneArg,
+		Example: `  till simulate mtnmomo --lost-response 0.1`,
+		Args:    oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			i := slices.Index(names, args[0])
 			if i < 0 {
@@ -130,18 +131,18 @@ Operators: ` + strings.Join(names, ", "),
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&listen, "listen", "127.0.0.1:9400", "address to serve on; port 0 takes a free one")
-	fl.StringVar(&book, "book", "", "the file that the operator keeps its book in (default memory alone)")
-	fl.StringVar(&callbackURL, "callback-url", "", "the address that the operator's portal holds, for those that call one for all")
-	fl.Float64Var(&f.LostRequest, "lost-request", 0, "the connection ends before the operator has read the request")
-	fl.Float64Var(&f.LostResponse, "lost-response", 0, "the operator has acted, and the connection ends")
-	fl.Float64Var(&f.ServerError, "server-error", 0, "it answers 500 or 503, before or after it has acted")
-	fl.Float64Var(&f.LostCallback, "lost-callback", 0, "no callback")
-	fl.Float64Var(&f.DuplicateCallback, "duplicate-callback", 0, "the callback comes five times")
-	fl.Float64Var(&f.LateSuccess, "late-success", 0, "it fails or expires, and succeeds a little later")
-	fl.Float64Var(&f.Slow, "slow", 0, "the answer takes as long as --slow-by")
+	fl.StringVar(&book, "book", "", "the file that keeps the operator's book (default none, memory only)")
+	fl.StringVar(&callbackURL, "callback-url", "", "the callback address of the operator's portal, for operators that call one address for all payments")
+	fl.Float64Var(&f.LostRequest, "lost-request", 0, "probability that the connection ends before the operator reads the request (default 0)")
+	fl.Float64Var(&f.LostResponse, "lost-response", 0, "probability that the connection ends after the operator acted (default 0)")
+	fl.Float64Var(&f.ServerError, "server-error", 0, "probability of an answer 500 or 503, before or after the operator acted (default 0)")
+	fl.Float64Var(&f.LostCallback, "lost-callback", 0, "probability that no callback is sent (default 0)")
+	fl.Float64Var(&f.DuplicateCallback, "duplicate-callback", 0, "probability that the callback is sent five times (default 0)")
+	fl.Float64Var(&f.LateSuccess, "late-success", 0, "probability that a payment fails or expires and succeeds a little later (default 0)")
+	fl.Float64Var(&f.Slow, "slow", 0, "probability that an answer takes as long as --slow-by (default 0)")
 	fl.DurationVar(&f.SlowBy, "slow-by", 3*time.Second, "how long a slow answer takes")
-	fl.BoolVar(&f.Tokens, "fault-tokens", false, "what goes wrong goes wrong with tokens, too")
-	fl.Uint64Var(&f.Seed, "seed", 0, "makes what goes wrong the same each time")
+	fl.BoolVar(&f.Tokens, "fault-tokens", false, "also apply the faults to calls for tokens")
+	fl.Uint64Var(&f.Seed, "seed", 0, "makes the faults the same in each run (default 0, other faults in each run)")
 	fl.BoolVar(&asJSON, "json", false, "print one line of JSON when ready")
 	return cmd
 }

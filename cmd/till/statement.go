@@ -24,13 +24,16 @@ func newStatement() *cobra.Command {
 	var newest, quiet, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "statement",
-		Short: "Export the statement of a client's wallets as CSV or JSON Lines",
-		Long: `Export every movement of a client's wallets, oldest first: what GET /transactions
-shows. It may run beside a server. What is committed after it has begun is left
-out. Progress goes to standard error. CSV is for people: control and direction
-characters are written as escapes, and a text that a spreadsheet would run as a
-formula has an apostrophe in front. JSON Lines are for programs.`,
-		Args: cobra.NoArgs,
+		Short: "Export a client's wallet statement as CSV or JSON Lines",
+		Long: `Export each movement of a client's wallets, oldest first: what GET /transactions
+shows. Use it for accounting. It may run beside a server. Commits after its start
+are left out. Progress goes to standard error.
+
+CSV is for people: control and direction characters are escaped, and a text that
+a spreadsheet would run as a formula has an apostrophe in front. JSON Lines are
+for programs.`,
+		Example: `  till statement --client 0197a3d2-4d1e-7c3a-9b7d-2f6c0a4e8b11 --from 2026-11-01 --to 2026-11-30 --output november.csv`,
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if asJSON {
 				if cmd.Flags().Changed("format") && format != string(books.JSONL) {
@@ -71,13 +74,13 @@ formula has an apostrophe in front. JSON Lines are for programs.`,
 	f := cmd.Flags()
 	f.StringVar(&client, "client", "", "the client's id (required)")
 	f.StringVar(&format, "format", string(books.CSV), "csv or jsonl")
-	f.StringVar(&currency, "currency", "", "only this currency's wallet")
-	f.StringVar(&kind, "type", "", "only this type, for example collection")
+	f.StringVar(&currency, "currency", "", "only the wallet of this currency (default all)")
+	f.StringVar(&kind, "type", "", "only this type, for example collection (default all)")
 	addPeriodFlags(cmd, &span, "only lines", "UTC")
 	f.StringVar(&output, "output", "", "the file to write (default standard output)")
 	f.BoolVar(&asJSON, "json", false, "the same as --format jsonl")
-	f.BoolVar(&newest, "newest-first", false, "newest first")
-	f.BoolVar(&quiet, "quiet", false, "tell nothing on standard error")
+	f.BoolVar(&newest, "newest-first", false, "write the newest line first")
+	f.BoolVar(&quiet, "quiet", false, "write no progress to standard error")
 	cmd.MarkFlagRequired("client")
 	addDatabaseFlag(cmd, &database)
 	return cmd

@@ -20,20 +20,22 @@ func newStrays() *cobra.Command {
 	var f store.StrayFilter
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "strays",
-		Short: "List money that names us and that we do not know, and say whose it is",
-		Long: `List money that names us and that we do not know: a callback came for a payment
-or payout that is not here, or 'till reconcile --apply' met a line with a
-reference of our form. Such money was lost with a restored backup, or is another
-system's. What a callback says is only claimed; a line of a statement is
-confirmed.
+		Use:     "strays",
+		Aliases: []string{"stray"},
+		Short:   "List money that names us and matches nothing here",
+		Long: `List strays: money that names us and that belongs to no payment or payout here.
+A callback came for a payment that is not here, or 'till reconcile --apply' read a
+line with a reference of our form. Such money was lost with a restored backup, or
+is another system's. Use it after a restore. A callback only claims money; a line
+of a statement confirms it.
 
-A stray closes by itself when its client sends the create again with the same key
-and the payment is credited. Otherwise a person says whose it is: 'till strays
-attribute' gives it to a client by an adjustment, 'till strays foreign' says that
-it is not ours. If the payment of an attributed stray turns up later, the commit
-that credits it takes the adjustment back.`,
-		Args: cobra.NoArgs,
+A stray closes by itself when its client repeats the create with the same key and
+the payment is credited. Otherwise a person decides: 'till strays attribute' gives
+the money to a client by an adjustment, 'till strays foreign' closes it as not
+ours. If an attributed stray's payment is credited later, the same commit takes
+the adjustment back.`,
+		Example: `  till strays --connection mtn-cg`,
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.Limit < 1 || f.Limit > books.MaxStrayPage {
 				return fmt.Errorf("--limit is from 1 to %d", books.MaxStrayPage)
@@ -56,9 +58,9 @@ that credits it takes the adjustment back.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.Connection, "connection", "", "only this connection's")
-	flags.BoolVar(&f.All, "all", false, "closed ones too, newest first")
-	flags.IntVar(&f.Limit, "limit", 200, fmt.Sprintf("how many, at most %d", books.MaxStrayPage))
+	flags.StringVar(&f.Connection, "connection", "", "only this connection (default all)")
+	flags.BoolVar(&f.All, "all", false, "list open and closed strays, newest first")
+	flags.IntVar(&f.Limit, "limit", 200, fmt.Sprintf("how many to list, at most %d", books.MaxStrayPage))
 	addDatabaseFlag(cmd, &database)
 	addJSONFlag(cmd, &asJSON)
 	cmd.AddCommand(newStrayShow(), newStrayAttribute(), newStrayForeign())
@@ -184,8 +186,11 @@ func newStrayShow() *cobra.Command {
 	var body, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "show STRAY",
-		Short: "Show a stray, with the callback that told of it",
-		Args:  oneArg,
+		Short: "Show a stray and its callback",
+		Long: `Show a stray: what was claimed, what is confirmed, and how it was closed. Use it
+before you decide whose money it is.`,
+		Example: `  till strays show 0197a3d2-7d42-7f33-8e60-2cbd9e8f7061 --body`,
+		Args:    oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := parseID(args[0], "stray")
 			if err != nil {
@@ -214,7 +219,7 @@ func newStrayShow() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&body, "body", false, "show the callback's body, too, which may name a customer: it is kept encrypted")
+	cmd.Flags().BoolVar(&body, "body", false, "also show the callback's body, which may name a customer and is kept encrypted")
 	cmd.Flags().StringVar(&secretFile, "secret-file", "", "the installation's secret, for --body (default till.secret beside the database)")
 	addDatabaseFlag(cmd, &database)
 	addJSONFlag(cmd, &asJSON)
@@ -256,13 +261,16 @@ func newStrayAttribute() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "attribute STRAY",
 		Short: "Give a stray's money to a client, on evidence",
-		Long: `Give a stray's money to a client, or take it where the money went out: by an
-adjustment that has the stray's id, once. It is made whatever the wallet holds;
-what is not available is owed. No stray is attributed whose payment is here. If
-it turns up later, the commit that credits it takes the adjustment back.
+		Long: `Give a stray's money to a client, or take it if the money went out: by an
+adjustment that has the stray's id, once. Use it when evidence shows whose money
+it is. The wallet's balance is no limit: what is not available is owed. A stray
+whose payment is here is refused. If the payment is credited later, the same
+commit takes the adjustment back.
 
-Where no statement has confirmed the stray, say what the evidence shows: the
-amount in minor units, the currency and, if nobody says it, the way.`,
+If no statement has confirmed the stray, give what the evidence shows: --amount,
+--currency and, if the stray does not say it, --way.`,
+		Example: `  till strays attribute 0197a3d2-7d42-7f33-8e60-2cbd9e8f7061 --client 0197a3d2-4d1e-7c3a-9b7d-2f6c0a4e8b11 \
+    --evidence letter.pdf --by "Awa N."`,
 		Args: oneArg,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if a.Stray, err = parseID(args[0], "stray"); err != nil {
@@ -297,11 +305,11 @@ amount in minor units, the currency and, if nobody says it, the way.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&client, "client", "", "the client whose money it is (required)")
-	addByFlag(cmd, &a.By, "who says so (required)")
-	f.StringVar(&evidence, "evidence", "", "file that shows it, at most 64 MiB; its SHA-256 is recorded (required)")
-	f.StringVar(&amount, "amount", "", "what the evidence shows, in minor units, where no statement has confirmed it")
-	f.StringVar(&currency, "currency", "", "its currency")
-	f.StringVar(&a.Direction, "way", "", "in or out, where nobody says it")
+	addByFlag(cmd, &a.By, "the person who decides (required)")
+	f.StringVar(&evidence, "evidence", "", "the file with the evidence, at most 64 MiB; its SHA-256 is recorded (required)")
+	f.StringVar(&amount, "amount", "", "the amount that the evidence shows, in minor units, if no statement has confirmed it")
+	f.StringVar(&currency, "currency", "", "the currency that the evidence shows")
+	f.StringVar(&a.Direction, "way", "", "in or out, if the stray does not say it")
 	for _, name := range []string{"client", "by", "evidence"} {
 		cmd.MarkFlagRequired(name)
 	}
@@ -332,8 +340,11 @@ func newStrayForeign() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "foreign STRAY",
-		Short: "Say that a stray's money is not ours",
-		Args:  oneArg,
+		Short: "Close a stray whose money is not ours",
+		Long: `Close a stray because its money is not ours. Use it when another system uses the
+same operator account.`,
+		Example: `  till strays foreign 0197a3d2-7d42-7f33-8e60-2cbd9e8f7061 --reason "payment of the old shop" --by "Awa N."`,
+		Args:    oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := parseID(args[0], "stray")
 			if err != nil {
@@ -356,7 +367,7 @@ func newStrayForeign() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "whose it is, or why it is not ours (required)")
-	addByFlag(cmd, &by, "who says so (required)")
+	addByFlag(cmd, &by, "the person who decides (required)")
 	cmd.MarkFlagRequired("reason")
 	cmd.MarkFlagRequired("by")
 	addDatabaseFlag(cmd, &database)

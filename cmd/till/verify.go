@@ -20,15 +20,18 @@ func newVerify() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Prove that the books are right",
-		Long: `Read the whole database and check that every franc is accounted for once. It
-changes nothing, reads in short snapshots and may run beside a server. On a
-terminal, or with --progress, it tells on standard error how far it has come. The
-exit code is 0 if all is well, 1 if problems were found, 2 if it could not be read.
+		Long: `Read the whole database and check that each franc is accounted for once. Use it
+regularly and after each incident. It changes nothing, reads in short snapshots
+and may run beside a server. On a terminal, or with --progress, it shows its
+progress on standard error. The exit code is 0 if all is well, 1 if problems were
+found, 2 if the database could not be read.
 
-The chains of the audit logs are made with the installation's secret, which is read from
---secret-file, or from till.secret beside the database. Without it all but that is checked,
-and said so. --audit-heads names a file with heads that were kept ('till audit head', or the
-service's log, as it is): each must still be a part of its chain.`,
+The audit chains are checked with the installation's secret, from --secret-file
+or from till.secret beside the database. Without the secret, all other checks
+run, and the output says so. --audit-heads names a file with heads that were kept
+('till audit head', or the service's log): each must still be part of its chain.`,
+		Example: `  till verify
+  till verify --database "$TILL_DATABASE" --secret-file /etc/till/secret --audit-heads heads.txt`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withReaders(cmd.Context(), database, verifyReaders, func(s *store.Store) error {
@@ -61,9 +64,9 @@ service's log, as it is): each must still be a part of its chain.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&tell, "progress", false, "tell how far it has come, also where nobody watches")
+	cmd.Flags().BoolVar(&tell, "progress", false, "show progress also where standard error is not a terminal")
 	cmd.Flags().StringVar(&secretFile, "secret-file", "", "the installation's secret (default till.secret beside the database, if it is there)")
-	cmd.Flags().StringVar(&headsFile, "audit-heads", "", "a file with heads of audit chains that were kept")
+	cmd.Flags().StringVar(&headsFile, "audit-heads", "", "a file with kept heads of audit chains")
 	addDatabaseFlag(cmd, &database)
 	addJSONFlag(cmd, &asJSON)
 	return cmd

@@ -22,12 +22,14 @@ func newWebhookReplay() *cobra.Command {
 	var failed, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "replay ENDPOINT",
-		Short: "Send a stretch of a client's log, or all that failed, to an endpoint again",
-		Long: `Send events to an endpoint again, as its client can through the API: a stretch of
-the log, both ends included, or with --failed what was exhausted and what happened
-while the endpoint was disabled. They are sent by the running server, behind the
-live ones and at most 50 a second. What was queued is printed.`,
-		Args: oneArg,
+		Short: "Send events to an endpoint again",
+		Long: `Send events to an endpoint again, as its client can through the API: a range of
+the log, both ends included, or with --failed the events that were given up and
+those of the time when the endpoint was disabled. Use it when a receiver has lost
+events. The running server sends them after the live ones, at most 50 per second.
+The command prints how many were queued.`,
+		Example: `  till webhook replay 0197a3d2-8e53-7044-9f71-3dcea0908172 --failed --by "Awa N."`,
+		Args:    oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ask := &webhook.Replay{}
 			flags := cmd.Flags()
@@ -64,10 +66,10 @@ live ones and at most 50 a second. What was queued is printed.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&client, "client", "", "the client's id, to find it faster")
-	flags.Int64Var(&from, "from", 0, "the sequence of the first event")
-	flags.Int64Var(&to, "to", 0, "the sequence of the last one (default the end of the log)")
-	flags.BoolVar(&failed, "failed", false, "all that was given up instead")
-	addByFlag(cmd, &by, "who asks for it")
+	flags.Int64Var(&from, "from", 0, "the sequence of the first event (default none, with --failed)")
+	flags.Int64Var(&to, "to", 0, "the sequence of the last event (default the end of the log)")
+	flags.BoolVar(&failed, "failed", false, "send the events that were given up, instead of a range")
+	addByFlag(cmd, &by, "the person who asks for it")
 	addDatabaseFlag(cmd, &database)
 	addJSONFlag(cmd, &asJSON)
 	return cmd
