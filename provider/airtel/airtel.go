@@ -114,7 +114,7 @@ func traitsOf(c Config, payout bool) provider.Traits {
 		// Airtel asks for three minutes before the first enquiry: until then "not
 		// found" proves nothing. Absence is proven by a read after that time and a
 		// second one three minutes later, so within seven minutes of a send that was
-		// lost (wire.ProvenLost). The window must be longer, or it would be over by then
+		// lost (wire.TimeToProveLost). The window must be longer, or it would be over by then
 		// and nothing lost would ever be sent again; eight minutes leave one to send in.
 		NotFoundDelay: 3 * time.Minute,
 		// Light polling from 20 s on finds most earlier, and callbacks are known to
@@ -168,7 +168,7 @@ func (p *product) body(r provider.Request) ([]byte, error) {
 	case !ours:
 		return nil, fmt.Errorf("the number is not of %s", p.country.Code)
 	}
-	t := transaction{Amount: json.Number(wire.Decimal(r.Amount.Minor, decimals)), ID: idOf(r.Reference)}
+	t := transaction{Amount: json.Number(wire.FormatMinor(r.Amount.Minor, decimals)), ID: idOf(r.Reference)}
 	if !p.payout {
 		t.Country, t.Currency = p.country.Code, p.currency
 		return json.Marshal(push{idOf(r.ID), subscriber{p.country.Code, p.currency, national}, t})
@@ -205,7 +205,7 @@ func (p *product) ReadCallback(c provider.CallbackRequest) (provider.Callback, e
 // wrong.
 func (p *product) Test(ctx context.Context) error {
 	reply, err := p.call(ctx, http.MethodGet, "/standard/v1/users/balance", nil)
-	if later := wire.Untested("Airtel", err); later != nil {
+	if later := wire.RateLimitedTest("Airtel", err); later != nil {
 		return later
 	}
 	switch {
@@ -227,7 +227,7 @@ func (p *product) Test(ctx context.Context) error {
 	case strings.HasPrefix(code, "ROUTER"):
 		return fmt.Errorf("Airtel's gateway refuses us (%s %s): country and currency must be those of the application", code, a.message())
 	case reply.Status != http.StatusOK || a.failed():
-		return fmt.Errorf("Airtel answers %d %s %s to a read of the balance", reply.Status, wire.Clip(code, maxCode), a.message())
+		return fmt.Errorf("Airtel answers %d %s %s to a read of the balance", reply.Status, wire.Truncate(code, maxCode), a.message())
 	}
 	return nil
 }

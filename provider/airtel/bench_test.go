@@ -42,8 +42,8 @@ func calls(t testing.TB) (submit, check, pay, bare func()) {
 	}
 	p, out := o.payments, o.payouts
 	r := provider.Request{Phone: "242051234567", Amount: till.Money{Minor: 2500, Currency: "XAF"}, Description: "Commande n° 123"}
-	accepted := wire.Over(canned{200, `{"data":{"transaction":{"id":"x","status":"SUCCESS"}},"status":{"code":"200","message":"SUCCESS","result_code":"ESB000010","response_code":"DP00800001006","success":true}}`})
-	state := wire.Over(canned{200, `{"data":{"transaction":{"airtel_money_id":"133410367531","id":"00000000000000000000000000000000","message":"Your transaction has been successfully processed","status":"TS"}},"status":{"response_code":"DP00800001001","code":"200","success":true,"result_code":"ESB000010","message":"SUCCESS"}}`})
+	accepted := wire.ClientWithTransport(canned{200, `{"data":{"transaction":{"id":"x","status":"SUCCESS"}},"status":{"code":"200","message":"SUCCESS","result_code":"ESB000010","response_code":"DP00800001006","success":true}}`})
+	state := wire.ClientWithTransport(canned{200, `{"data":{"transaction":{"airtel_money_id":"133410367531","id":"00000000000000000000000000000000","message":"Your transaction has been successfully processed","status":"TS"}},"status":{"response_code":"DP00800001001","code":"200","success":true,"result_code":"ESB000010","message":"SUCCESS"}}`})
 	submit = func() {
 		p.client = accepted
 		if _, err := p.Submit(t.Context(), r); err != nil {

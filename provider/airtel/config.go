@@ -81,7 +81,7 @@ func (c Config) Validate() error {
 	}
 	for _, op := range c.Operations {
 		if op != "payments" && op != "payouts" {
-			say("operations", "%q is neither \"payments\" nor \"payouts\"", wire.Clip(op, 40))
+			say("operations", "%q is neither \"payments\" nor \"payouts\"", wire.Truncate(op, 40))
 		}
 	}
 	if c.ClientID == "" {

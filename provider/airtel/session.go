@@ -20,7 +20,7 @@ type session struct {
 	base             string
 	id, secret       string
 	client           *wire.Client
-	complaints       *wire.Complaints
+	complaints       *wire.AnswerLog
 	access           wire.Access
 	country, current []string // header values that never change
 	sign             bool
@@ -33,7 +33,7 @@ type session struct {
 
 func newSession(c Config, d provider.Deps) *session {
 	s := &session{base: strings.TrimRight(c.BaseURL, "/"), id: c.ClientID, secret: c.ClientSecret,
-		client: wire.NewClient(d.Conns), complaints: wire.NewComplaints(d),
+		client: wire.NewClient(d.Conns), complaints: wire.NewAnswerLog(d),
 		country: []string{c.Country}, current: []string{c.Currency}, sign: c.SignMessages, now: d.Now, lock: make(chan struct{}, 1)}
 	s.access = wire.Access{Tokens: d.Tokens, Name: "token", Fetch: s.mint}
 	return s

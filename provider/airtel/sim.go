@@ -84,8 +84,8 @@ func (c SimConfig) complete() SimConfig {
 type Simulator struct {
 	c       SimConfig
 	book    *simulator.Book
-	dice    *simulator.Dice
-	courier *simulator.Courier
+	dice    *simulator.FaultInjector
+	courier *simulator.CallbackSender
 	key     *rsa.PrivateKey // for PINs and for signed messages
 	handler http.Handler
 
@@ -107,8 +107,8 @@ func NewSimulator(c SimConfig) (*Simulator, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Simulator{c: c, book: book, dice: simulator.NewDice(c.Faults), key: key, tokens: map[string]time.Time{}}
-	s.courier = simulator.NewCourier(s.dice)
+	s := &Simulator{c: c, book: book, dice: simulator.NewFaultInjector(c.Faults), key: key, tokens: map[string]time.Time{}}
+	s.courier = simulator.NewCallbackSender(s.dice)
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /auth/oauth2/token", s.token)
 	mux.HandleFunc("GET /v1/rsa/encryption-keys", s.inside(s.encryptionKeys))
@@ -123,7 +123,7 @@ func NewSimulator(c SimConfig) (*Simulator, error) {
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		router(w, http.StatusNotFound, "ROUTER003", "Resource not found")
 	})
-	s.handler = s.dice.Around(mux, func(r *http.Request) bool {
+	s.handler = s.dice.Wrap(mux, func(r *http.Request) bool {
 		return !strings.Contains(r.URL.Path, "/payments/") && !strings.Contains(r.URL.Path, "/disbursements/")
 	})
 	return s, nil

@@ -129,7 +129,7 @@ func (a *answer) failed() bool { return strings.EqualFold(string(a.Status.Succes
 func (a *answer) message() string {
 	for _, m := range []string{string(a.Status.Message), a.Data.Message, string(a.RouterMessage)} {
 		if m != "" {
-			return wire.Clip(m, maxMessage)
+			return wire.Truncate(m, maxMessage)
 		}
 	}
 	return ""
@@ -184,7 +184,7 @@ func (p *product) readSubmit(r *wire.Reply) (provider.Result, error) {
 		return provider.Result{Outcome: provider.Rejected, Reason: reason,
 			Code: code, Message: a.message(), Retryable: m.retry, OurFault: p.ourFault(reason, code, m)}, nil
 	}
-	return provider.Result{}, fmt.Errorf("Airtel answered %d with code %q, which decides nothing", r.Status, wire.Clip(code, maxCode))
+	return provider.Result{}, fmt.Errorf("Airtel answered %d with code %q, which decides nothing", r.Status, wire.Truncate(code, maxCode))
 }
 
 // reason is the reason of a code for this kind of request.
@@ -223,12 +223,12 @@ func (p *product) readCheck(r *wire.Reply, q provider.Query) (provider.Result, e
 		return provider.Result{Outcome: provider.NotFound}, nil
 	}
 	if r.Status != http.StatusOK || m.class == notFound {
-		return provider.Result{}, fmt.Errorf("Airtel answered %d with status %q and code %q", r.Status, wire.Clip(status, maxCode), wire.Clip(code, maxCode))
+		return provider.Result{}, fmt.Errorf("Airtel answered %d with status %q and code %q", r.Status, wire.Truncate(status, maxCode), wire.Truncate(code, maxCode))
 	}
 	contradicted := errors.New("the transaction's status and the code beside it contradict each other")
 	switch status {
 	case "":
-		return provider.Result{}, fmt.Errorf("the answer has no status, and code %q", wire.Clip(code, maxCode))
+		return provider.Result{}, fmt.Errorf("the answer has no status, and code %q", wire.Truncate(code, maxCode))
 	case "TIP", "TA", "TI":
 		// In progress; ambiguous, which Airtel sorts out by itself or by hand;
 		// pending, which only integrators have seen. All of them go on.
@@ -244,21 +244,21 @@ func (p *product) readCheck(r *wire.Reply, q provider.Query) (provider.Result, e
 		}
 		return p.failure(&a, status, code, m), nil
 	}
-	return provider.Result{Outcome: provider.Unrecognised, Code: wire.Clip(status, maxCode)}, nil
+	return provider.Result{Outcome: provider.Unrecognised, Code: wire.Truncate(status, maxCode)}, nil
 }
 
 // success reports what Airtel says of a success. It names no amount.
 func (p *product) success(a *answer, q provider.Query) provider.Result {
-	result := provider.Result{Outcome: provider.Success, Receipt: wire.Clip(a.Data.Receipt, maxCode)}
+	result := provider.Result{Outcome: provider.Success, Receipt: wire.Truncate(a.Data.Receipt, maxCode)}
 	if result.Receipt == "" {
-		result.Receipt = wire.Clip(a.Data.Other, maxCode)
+		result.Receipt = wire.Truncate(a.Data.Other, maxCode)
 	}
 	switch id := a.Data.ID; {
 	case id == "":
 	case referenceOf(id) == q.Reference:
 		result.Reference = q.Reference.String()
 	default:
-		result.Reference = wire.Clip(id, maxCode)
+		result.Reference = wire.Truncate(id, maxCode)
 	}
 	return result
 }
@@ -303,7 +303,7 @@ func readToken(r *wire.Reply) (string, time.Duration, error) {
 	case err != nil:
 		return "", 0, err
 	}
-	life, ok := wire.Life(string(t.Life))
+	life, ok := wire.TokenLifetime(string(t.Life))
 	if t.Token == "" || strings.ContainsAny(string(t.Token), "\r\n\x00") || !ok {
 		return "", 0, errors.New("the token call was answered without a token")
 	}
@@ -353,7 +353,7 @@ func (p *product) ReadClaim(body []byte) (provider.Claim, bool) {
 	if err := wire.Decode(body, &c); err != nil || c.Transaction.ID == "" {
 		return provider.Claim{}, false
 	}
-	out := provider.Claim{Reference: referenceOf(string(c.Transaction.ID)), Receipt: wire.Clip(string(c.Transaction.Receipt), maxCode)}
+	out := provider.Claim{Reference: referenceOf(string(c.Transaction.ID)), Receipt: wire.Truncate(string(c.Transaction.Receipt), maxCode)}
 	switch c.Transaction.Status {
 	case "TS":
 		out.Outcome = provider.Success

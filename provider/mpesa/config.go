@@ -89,19 +89,19 @@ const payoutWindow, payoutPoll = time.Hour, time.Minute
 
 // window is bounded from below by how long a prompt is open at least.
 func (c Config) window() wire.Seconds {
-	return wire.Seconds{Key: "approval_window_seconds", Given: c.ApprovalWindowSeconds, Default: 90 * time.Second, Least: 60, Most: 24 * 60 * 60}
+	return wire.Seconds{Key: "approval_window_seconds", Value: c.ApprovalWindowSeconds, Default: 90 * time.Second, Min: 60, Max: 24 * 60 * 60}
 }
 
 // poll is bounded from below because a question while the prompt is open is an
 // error to Daraja, and counts for its spike arrest.
 func (c Config) poll() wire.Seconds {
-	return wire.Seconds{Key: "poll_seconds", Given: c.PollSeconds, Default: 20 * time.Second, Least: 10, Most: 120}
+	return wire.Seconds{Key: "poll_seconds", Value: c.PollSeconds, Default: 20 * time.Second, Min: 10, Max: 120}
 }
 
 // settle is bounded from below by caution: Safaricom publishes neither how long
 // a payout may wait in its queue nor how it says that there is none.
 func (c Config) settle() wire.Seconds {
-	return wire.Seconds{Key: "settle_seconds", Given: c.SettleSeconds, Default: 15 * time.Minute, Least: 600, Most: 1500}
+	return wire.Seconds{Key: "settle_seconds", Value: c.SettleSeconds, Default: 15 * time.Minute, Min: 600, Max: 1500}
 }
 
 // The limits of what a configuration may hold.
@@ -175,7 +175,7 @@ func (c *Config) validatePayments(say func(string, ...any)) {
 	if c.PartyB != "" && !isShortCode(c.PartyB) {
 		say("party_b: 5 to 7 digits")
 	}
-	if c.AccountReference != "" && wire.Plain(c.AccountReference, maxAccountRef) != c.AccountReference {
+	if c.AccountReference != "" && wire.PlainASCII(c.AccountReference, maxAccountRef) != c.AccountReference {
 		say("account_reference: at most %d letters, digits and single spaces", maxAccountRef)
 	}
 	if u, err := url.Parse(c.CallbackURL); c.CallbackURL != "" && (err != nil || u.Host == "" || u.Scheme != "https" && wire.CheckBaseURL(c.CallbackURL) != nil) {
@@ -208,12 +208,12 @@ func (c *Config) validatePayouts(say func(string, ...any)) {
 	}
 	for _, word := range c.FailedStates {
 		if s, known := payoutStates[word]; word == "" || known && s.outcome != provider.Failed {
-			say("failed_states: %q means something else", wire.Clip(word, 20))
+			say("failed_states: %q means something else", wire.Truncate(word, 20))
 		}
 	}
 	for _, code := range c.NotFoundCodes {
 		if _, failure := payoutCodes[code]; code == "" || code == "0" || failure {
-			say("not_found_codes: %q means something else", wire.Clip(code, 20))
+			say("not_found_codes: %q means something else", wire.Truncate(code, 20))
 		}
 	}
 }

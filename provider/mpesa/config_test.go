@@ -76,7 +76,7 @@ func TestTimesAreConfiguredWithinBounds(t *testing.T) {
 	if in.ApprovalWindow != 2*time.Minute || in.Poll != 30*time.Second || out.NotFoundDelay != 25*time.Minute || out.Poll != payoutPoll || out.ApprovalWindow != payoutWindow {
 		t.Errorf("payments have %+v, payouts %+v", in, out)
 	}
-	if need := wire.ProvenLost(out.NotFoundDelay, out.Poll); need >= out.ApprovalWindow {
+	if need := wire.TimeToProveLost(out.NotFoundDelay, out.Poll); need >= out.ApprovalWindow {
 		t.Errorf("a payout is proven lost after %s, and may be sent for %s", need, out.ApprovalWindow)
 	}
 }

@@ -40,7 +40,7 @@ type Operator struct {
 	client     *wire.Client
 	access     *wire.Access
 	now        func() time.Time
-	complaints *wire.Complaints
+	complaints *wire.AnswerLog
 	callback   string // where a request has none of its own
 	credential string // of payouts
 	pushes     *push
@@ -56,7 +56,7 @@ func New(c Config, d provider.Deps) (*Operator, error) {
 		return nil, errors.New("mpesa: there is nowhere to keep tokens")
 	}
 	o := &Operator{c: c, base: strings.TrimRight(c.BaseURL, "/"), client: wire.NewClient(d.Conns), now: d.Now,
-		complaints: wire.NewComplaints(d), callback: c.CallbackURL}
+		complaints: wire.NewAnswerLog(d), callback: c.CallbackURL}
 	if o.now == nil {
 		o.now = time.Now
 	}
@@ -134,7 +134,7 @@ func whole(m till.Money) (string, bool) {
 	if m.Minor <= 0 || m.Minor%shilling != 0 {
 		return "", false
 	}
-	return wire.Decimal(m.Minor, decimals), true
+	return wire.FormatMinor(m.Minor, decimals), true
 }
 
 // inexpressible is the answer to an amount that was not sent, and never will
@@ -168,7 +168,7 @@ func rate(n int) provider.Rate {
 // tested says in plain words whether a call with a token got through, and
 // returns Daraja's words to it.
 func tested(reply *wire.Reply, err error) (accepted, error) {
-	if later := wire.Untested("Daraja", err); later != nil {
+	if later := wire.RateLimitedTest("Daraja", err); later != nil {
 		return accepted{}, later
 	}
 	switch {
@@ -182,7 +182,7 @@ func tested(reply *wire.Reply, err error) (accepted, error) {
 	if err := wire.Decode(reply.Body, &a); err != nil || a.Code == "" && a.ResponseCode == "" {
 		return accepted{}, fmt.Errorf("Daraja gives a token, and then answers a question with HTTP %d and no word of its own (%s). "+
 			"Try again; if it stays so, look at base_url, at proxies on the way, and ask Safaricom",
-			reply.Status, wire.Clip(reply.Header.Get("Content-Type"), 60))
+			reply.Status, wire.Truncate(reply.Header.Get("Content-Type"), 60))
 	}
 	return a, nil
 }

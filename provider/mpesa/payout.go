@@ -80,7 +80,7 @@ func (p *payout) Submit(ctx context.Context, r provider.Request) (provider.Resul
 	q := payoutRequest{
 		OriginatorConversationID: r.Reference.String(), InitiatorName: p.c.Initiator, SecurityCredential: p.credential,
 		CommandID: p.c.Command, Amount: amount, PartyA: p.c.PayoutShortCode, PartyB: r.Phone,
-		Remarks: wire.Plain(r.Description, maxRemarks), QueueTimeOutURL: r.CallbackURL, ResultURL: r.CallbackURL, Occassion: r.ID.String(),
+		Remarks: wire.PlainASCII(r.Description, maxRemarks), QueueTimeOutURL: r.CallbackURL, ResultURL: r.CallbackURL, Occassion: r.ID.String(),
 	}
 	if q.CommandID == "" {
 		q.CommandID = "BusinessPayment"
@@ -153,7 +153,7 @@ func (p *payout) Check(ctx context.Context, q provider.Query) (provider.Result, 
 // tell is AnswerPending: nothing was learned, and the question is put again.
 func (p *payout) judge(m *memory, a *resultMail) provider.Result {
 	r := provider.Result{Outcome: provider.AnswerPending, Handle: m.String()}
-	code := wire.Clip(string(a.Result.ResultCode), maxCode)
+	code := wire.Truncate(string(a.Result.ResultCode), maxCode)
 	if code != "0" {
 		// The question failed, which says nothing about the payout; but Safaricom
 		// has said itself, under the ConversationID that it gave us for the
@@ -164,12 +164,12 @@ func (p *payout) judge(m *memory, a *resultMail) provider.Result {
 		case slices.Contains(p.c.NotFoundCodes, code):
 			r.Outcome = provider.NotFound
 		}
-		r.Code, r.Message, r.OurFault = code, wire.Clip(string(a.Result.ResultDesc), maxText), ourFault(code)
+		r.Code, r.Message, r.OurFault = code, wire.Truncate(string(a.Result.ResultDesc), maxText), ourFault(code)
 		return r
 	}
-	status := wire.Clip(a.parameter("TransactionStatus"), maxCode)
-	if r.Reference = wire.Clip(a.parameter("OriginatorConversationID"), maxID); r.Reference == "" {
-		r.Reference = wire.Clip(a.parameter("Originator Conversation ID"), maxID)
+	status := wire.Truncate(a.parameter("TransactionStatus"), maxCode)
+	if r.Reference = wire.Truncate(a.parameter("OriginatorConversationID"), maxID); r.Reference == "" {
+		r.Reference = wire.Truncate(a.parameter("Originator Conversation ID"), maxID)
 	}
 	state, known := payoutStates[status]
 	switch {
@@ -180,8 +180,8 @@ func (p *payout) judge(m *memory, a *resultMail) provider.Result {
 			return r // a sum that cannot be read is no word
 		}
 		r.Outcome = provider.Success
-		if r.Receipt = wire.Clip(a.parameter("ReceiptNo"), maxID); r.Receipt == "" {
-			r.Receipt = wire.Clip(string(a.Result.TransactionID), maxID)
+		if r.Receipt = wire.Truncate(a.parameter("ReceiptNo"), maxID); r.Receipt == "" {
+			r.Receipt = wire.Truncate(string(a.Result.TransactionID), maxID)
 		}
 	case state.outcome == provider.Open:
 		r.Outcome = provider.Open
@@ -189,12 +189,12 @@ func (p *payout) judge(m *memory, a *resultMail) provider.Result {
 		return m.failure(r)
 	case known:
 		r.Outcome, r.Reason, r.Retryable, r.Code = state.outcome, state.reason, state.retryable, status
-		r.Message = wire.Clip(a.parameter("TransactionReason"), maxText)
+		r.Message = wire.Truncate(a.parameter("TransactionReason"), maxText)
 	case slices.Contains(p.c.FailedStates, status):
 		r.Outcome, r.Reason, r.Code = provider.Failed, till.Unspecified, status
-		r.Message = wire.Clip(a.parameter("TransactionReason"), maxText)
+		r.Message = wire.Truncate(a.parameter("TransactionReason"), maxText)
 	default:
-		r.Outcome, r.Code, r.Message = provider.Unrecognised, status, wire.Clip(a.parameter("TransactionReason"), maxText)
+		r.Outcome, r.Code, r.Message = provider.Unrecognised, status, wire.Truncate(a.parameter("TransactionReason"), maxText)
 	}
 	return r
 }
@@ -232,7 +232,7 @@ func readPayout(status int, body []byte) (provider.Result, error) {
 	case refused:
 		return a.verdict(status)
 	case a.ResponseCode != "0" || !isID(string(a.ConversationID)):
-		return provider.Result{}, fmt.Errorf("a payout was answered with %q", wire.Clip(string(a.ResponseCode), maxCode))
+		return provider.Result{}, fmt.Errorf("a payout was answered with %q", wire.Truncate(string(a.ResponseCode), maxCode))
 	}
 	m := memory{sent: string(a.ConversationID)}
 	return provider.Result{Outcome: provider.Accepted, Handle: m.String()}, nil
@@ -249,10 +249,10 @@ func readAsked(status int, body []byte) (string, error) {
 		if _, err := a.verdict(status); err != nil {
 			return "", err
 		}
-		return "", fmt.Errorf("the question was refused: HTTP %d, error %q", status, wire.Clip(string(a.Code), maxCode))
+		return "", fmt.Errorf("the question was refused: HTTP %d, error %q", status, wire.Truncate(string(a.Code), maxCode))
 	}
 	if a.ResponseCode != "0" || !isID(string(a.ConversationID)) {
-		return "", fmt.Errorf("a question was answered with %q", wire.Clip(string(a.ResponseCode), maxCode))
+		return "", fmt.Errorf("a question was answered with %q", wire.Truncate(string(a.ResponseCode), maxCode))
 	}
 	return string(a.ConversationID), nil
 }
@@ -281,7 +281,7 @@ func (p *payout) ReadClaim(body []byte) (provider.Claim, bool) {
 	first := func(texts ...string) string {
 		for _, t := range texts {
 			if t != "" {
-				return wire.Clip(t, maxID)
+				return wire.Truncate(t, maxID)
 			}
 		}
 		return ""

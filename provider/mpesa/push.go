@@ -75,7 +75,7 @@ func (p *push) Submit(ctx context.Context, r provider.Request) (provider.Result,
 	q := pushRequest{
 		BusinessShortCode: json.Number(p.c.ShortCode), TransactionType: p.c.TransactionType, Amount: amount,
 		PartyA: r.Phone, PartyB: p.c.PartyB, PhoneNumber: r.Phone, CallBackURL: callback,
-		AccountReference: p.accountReference(r.ID), TransactionDesc: wire.Plain(r.Description, maxDesc),
+		AccountReference: p.accountReference(r.ID), TransactionDesc: wire.PlainASCII(r.Description, maxDesc),
 	}
 	q.Timestamp, q.Password = p.stamp()
 	if q.TransactionType == "" {
@@ -193,5 +193,5 @@ func (p *push) Test(ctx context.Context) error {
 		return nil
 	}
 	return provider.Unproven(fmt.Sprintf("Daraja takes our token, and answers the question with HTTP %d, %s %s: whether short_code and passkey are right is not known",
-		reply.Status, wire.Clip(string(a.Code), maxCode), wire.Clip(string(a.Message), maxText)))
+		reply.Status, wire.Truncate(string(a.Code), maxCode), wire.Truncate(string(a.Message), maxText)))
 }

@@ -64,8 +64,8 @@ var SimSecrets = map[string]string{"SIM_MPESA_SECRET": "simulated"}
 type Simulator struct {
 	c       SimConfig
 	book    *simulator.Book
-	dice    *simulator.Dice
-	courier *simulator.Courier
+	dice    *simulator.FaultInjector
+	courier *simulator.CallbackSender
 	handler http.Handler
 	key     *rsa.PrivateKey
 
@@ -101,7 +101,7 @@ func NewSimulator(c SimConfig) (*Simulator, error) {
 	if c.TokenLife <= 0 {
 		c.TokenLife = 3599 * time.Second
 	}
-	s := &Simulator{c: c, dice: simulator.NewDice(c.Faults), last: map[string]string{}}
+	s := &Simulator{c: c, dice: simulator.NewFaultInjector(c.Faults), last: map[string]string{}}
 	var err error
 	if s.key, err = simKey(); err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func NewSimulator(c SimConfig) (*Simulator, error) {
 	if s.book, err = simulator.OpenBook(c.Path, c.Now); err != nil {
 		return nil, err
 	}
-	s.courier = simulator.NewCourier(s.dice)
+	s.courier = simulator.NewCallbackSender(s.dice)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /oauth/v1/generate", s.generate)
 	mux.HandleFunc("POST /mpesa/stkpush/v1/processrequest", s.let(s.push))
@@ -117,7 +117,7 @@ func NewSimulator(c SimConfig) (*Simulator, error) {
 	mux.HandleFunc("POST /mpesa/b2c/v3/paymentrequest", s.let(s.payout))
 	mux.HandleFunc("POST "+simStatusPath, s.let(s.status))
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { simFail(w, 404, "404.001.01", "Resource not found") })
-	s.handler = s.dice.Around(mux, func(r *http.Request) bool { return r.URL.Path == "/oauth/v1/generate" })
+	s.handler = s.dice.Wrap(mux, func(r *http.Request) bool { return r.URL.Path == "/oauth/v1/generate" })
 	return s, nil
 }
 

@@ -152,7 +152,7 @@ func notLetIn(status int) error {
 
 // verdict says what an error means, or returns an error: we do not know.
 func (f *failure) verdict(status int) (provider.Result, error) {
-	code, message := wire.Clip(string(f.Code), maxCode), wire.Clip(string(f.Message), maxText)
+	code, message := wire.Truncate(string(f.Code), maxCode), wire.Truncate(string(f.Message), maxText)
 	if err := notLetIn(status); err != nil {
 		return provider.Result{}, fmt.Errorf("%w %s", err, code)
 	}
@@ -206,7 +206,7 @@ func readToken(status int, body []byte) (string, time.Duration, error) {
 	if err := wire.Decode(body, &a); err != nil {
 		return "", 0, fmt.Errorf("a token: %w", err)
 	}
-	life, ok := wire.Life(string(a.Expires))
+	life, ok := wire.TokenLifetime(string(a.Expires))
 	if !ok || a.Token == "" || strings.ContainsAny(string(a.Token), " \r\n\t") {
 		return "", 0, errors.New("a token: the answer holds none")
 	}
@@ -242,7 +242,7 @@ func readPush(status int, body []byte) (provider.Result, error) {
 	case refused:
 		return a.verdict(status)
 	case a.ResponseCode != "0" || !isID(string(a.CheckoutRequestID)):
-		return provider.Result{}, fmt.Errorf("a push was answered with %q and no id to ask by", wire.Clip(string(a.ResponseCode), maxCode))
+		return provider.Result{}, fmt.Errorf("a push was answered with %q and no id to ask by", wire.Truncate(string(a.ResponseCode), maxCode))
 	}
 	return provider.Result{Outcome: provider.Accepted, Handle: string(a.CheckoutRequestID)}, nil
 }
@@ -281,12 +281,12 @@ func readPushQuery(status int, body []byte, id string) (provider.Result, error) 
 		if _, err := a.verdict(status); err != nil {
 			return provider.Result{}, err
 		}
-		return provider.Result{}, fmt.Errorf("the question was refused: HTTP %d, error %q", status, wire.Clip(string(a.Code), maxCode))
+		return provider.Result{}, fmt.Errorf("the question was refused: HTTP %d, error %q", status, wire.Truncate(string(a.Code), maxCode))
 	}
 	if a.ResponseCode != "0" || string(a.CheckoutRequestID) != id || a.ResultCode == "" {
 		return provider.Result{}, errors.New("the answer is not about this push")
 	}
-	code, message := wire.Clip(string(a.ResultCode), maxCode), wire.Clip(string(a.ResultDesc), maxText)
+	code, message := wire.Truncate(string(a.ResultCode), maxCode), wire.Truncate(string(a.ResultDesc), maxText)
 	v, known := pushCodes[code]
 	switch {
 	case known && v.outcome == provider.Success:
@@ -335,7 +335,7 @@ func (m *pushMail) item(name wire.Text) string {
 	return ""
 }
 
-func (m *pushMail) receipt() string { return wire.Clip(m.item("MpesaReceiptNumber"), maxID) }
+func (m *pushMail) receipt() string { return wire.Truncate(m.item("MpesaReceiptNumber"), maxID) }
 
 // fits tells whether a callback can be about a payment, by what it tells of it.
 // The number of a customer may be masked, and then tells nothing.
@@ -367,7 +367,7 @@ func (p *push) ReadClaim(body []byte) (provider.Claim, bool) {
 
 // shillings reads an amount of Daraja's, "1.00" or "1", zero if it is none.
 func shillings(text string) till.Money {
-	minor, ok := wire.Minor(text, decimals)
+	minor, ok := wire.ParseMinor(text, decimals)
 	if !ok || minor == 0 {
 		return till.Money{}
 	}

@@ -42,8 +42,8 @@ func calls(t testing.TB) (submit, check, bare func()) {
 	}
 	p := o.payments
 	r := provider.Request{Phone: "242061234567", Amount: till.Money{Minor: 2500, Currency: "XAF"}, Description: "Commande n° 123"}
-	accepted := wire.Over(canned{202, ""})
-	state := wire.Over(canned{200, `{"financialTransactionId":"1927264368","externalId":"00000000-0000-0000-0000-000000000000","amount":"2500","currency":"XAF","payer":{"partyIdType":"MSISDN","partyId":"242061234567"},"payerMessage":"x","payeeNote":"x","status":"SUCCESSFUL"}`})
+	accepted := wire.ClientWithTransport(canned{202, ""})
+	state := wire.ClientWithTransport(canned{200, `{"financialTransactionId":"1927264368","externalId":"00000000-0000-0000-0000-000000000000","amount":"2500","currency":"XAF","payer":{"partyIdType":"MSISDN","partyId":"242061234567"},"payerMessage":"x","payeeNote":"x","status":"SUCCESSFUL"}`})
 	submit = func() {
 		p.client = accepted
 		if _, err := p.Submit(t.Context(), r); err != nil {

@@ -59,15 +59,15 @@ type Config struct {
 // 202" must be over in [unverified: MTN names no time]; two reads are at least
 // that far apart.
 func (c Config) window() wire.Seconds {
-	return wire.Seconds{Key: "approval_window_seconds", Given: c.ApprovalWindowSeconds, Default: 5 * time.Minute, Least: 60, Most: 24 * 60 * 60}
+	return wire.Seconds{Key: "approval_window_seconds", Value: c.ApprovalWindowSeconds, Default: 5 * time.Minute, Min: 60, Max: 24 * 60 * 60}
 }
 
 func (c Config) poll(otherwise time.Duration) wire.Seconds {
-	return wire.Seconds{Key: "poll_seconds", Given: c.PollSeconds, Default: otherwise, Least: 5, Most: 60}
+	return wire.Seconds{Key: "poll_seconds", Value: c.PollSeconds, Default: otherwise, Min: 5, Max: 60}
 }
 
 func (c Config) settle() wire.Seconds {
-	return wire.Seconds{Key: "settle_seconds", Given: c.SettleSeconds, Default: 2 * time.Minute, Least: 60, Most: 60 * 60}
+	return wire.Seconds{Key: "settle_seconds", Value: c.SettleSeconds, Default: 2 * time.Minute, Min: 60, Max: 60 * 60}
 }
 
 // Default paces of questions.
@@ -83,11 +83,11 @@ func (c Config) validateTimes(say func(key, format string, args ...any)) {
 	fine := true
 	for _, s := range []wire.Seconds{window, poll, settle} {
 		if s.Check() != nil {
-			say(s.Key, "from %d to %d seconds", s.Least, s.Most)
+			say(s.Key, "from %d to %d seconds", s.Min, s.Max)
 			fine = false
 		}
 	}
-	if need := wire.ProvenLost(settle.Duration(), poll.Duration()); fine && window.Duration() < need {
+	if need := wire.TimeToProveLost(settle.Duration(), poll.Duration()); fine && window.Duration() < need {
 		say(window.Key, "with these settle_seconds and poll_seconds at least %d, or a payment that was lost could never be sent again", int(need.Seconds()))
 	}
 }
@@ -138,7 +138,7 @@ func (c Config) Validate() error {
 	}
 	if c.CurrencyOverride != "" {
 		if _, ok := till.CurrencyDecimals(c.CurrencyOverride); !ok {
-			say("currency_override", "%q is no currency that is known", wire.Clip(c.CurrencyOverride, 10))
+			say("currency_override", "%q is no currency that is known", wire.Truncate(c.CurrencyOverride, 10))
 		}
 		if c.TargetEnvironment != sandboxEnvironment {
 			say("currency_override", "only with target_environment = \"sandbox\": real money has its own currency")

@@ -38,7 +38,7 @@ func New(c Config, d provider.Deps) (*Operator, error) {
 	if d.CallbackURL != "" && c.CallbackHost != "" && !onHost(d.CallbackURL, c.CallbackHost) {
 		d.Log.Warn("callbacks of MTN are off: callback_host is not the host of our address", "connection", d.Connection, "callback_host", c.CallbackHost)
 	}
-	client, complaints := wire.NewClient(d.Conns), wire.NewComplaints(d)
+	client, complaints := wire.NewClient(d.Conns), wire.NewAnswerLog(d)
 	o := &Operator{}
 	if c.CollectionKey != "" {
 		o.payments = newProduct(collection, c, d, client, complaints)
@@ -86,14 +86,14 @@ type product struct {
 	callbackHost      string
 	override          string
 	client            *wire.Client
-	complaints        *wire.Complaints
+	complaints        *wire.AnswerLog
 	access            wire.Access
 	traits            provider.Traits
 	print             string
 	keyHeader, target []string // header values that never change
 }
 
-func newProduct(k kind, c Config, d provider.Deps, client *wire.Client, complaints *wire.Complaints) *product {
+func newProduct(k kind, c Config, d provider.Deps, client *wire.Client, complaints *wire.AnswerLog) *product {
 	p := &product{kind: k, base: strings.TrimRight(c.BaseURL, "/"), environment: c.TargetEnvironment,
 		user: c.APIUser, secret: c.APIKey, key: c.CollectionKey,
 		callbackHost: c.CallbackHost, override: c.CurrencyOverride, client: client, complaints: complaints}
@@ -137,7 +137,7 @@ func traitsOf(k kind, c Config) provider.Traits {
 		// The window is how long one that could not be sent is tried, and leaves time
 		// for a second send once the first is proven lost.
 		t.Poll = c.poll(payoutPoll).Duration()
-		t.ApprovalWindow = max(5*time.Minute, wire.ProvenLost(t.NotFoundDelay, t.Poll)+time.Minute)
+		t.ApprovalWindow = max(5*time.Minute, wire.TimeToProveLost(t.NotFoundDelay, t.Poll)+time.Minute)
 	}
 	return t
 }
@@ -216,14 +216,14 @@ func (p *product) body(r provider.Request) ([]byte, error) {
 	if !ok || r.Amount.Minor <= 0 {
 		return nil, fmt.Errorf("%w: mtnmomo: the amount cannot be written", provider.ErrNotSent)
 	}
-	note := wire.Plain(r.Description, maxNote)
+	note := wire.PlainASCII(r.Description, maxNote)
 	if note == "" {
 		note = p.note
 	}
 	// The external id is the reference, not the row's id: MTN repeats it in every
 	// read, and a row that was lost with an old database and made again has
 	// another id, but the same reference.
-	m := money{Amount: wire.Decimal(r.Amount.Minor, decimals), Currency: r.Amount.Currency,
+	m := money{Amount: wire.FormatMinor(r.Amount.Minor, decimals), Currency: r.Amount.Currency,
 		ExternalID: r.Reference.String(), PayerMessage: note, PayeeNote: note}
 	if p.override != "" {
 		m.Currency = p.override

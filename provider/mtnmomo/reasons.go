@@ -78,7 +78,7 @@ func (p *product) failure(r reason) provider.Result {
 		return provider.Result{Outcome: provider.Unrecognised, Code: "FAILED " + code}
 	}
 	result := provider.Result{Outcome: provider.Failed, Reason: till.Unspecified,
-		Code: wire.Clip(r.Code, maxCode), Message: wire.Clip(r.Message, maxMessage)}
+		Code: wire.Truncate(r.Code, maxCode), Message: wire.Truncate(r.Message, maxMessage)}
 	if result.Code == "" {
 		result.Code = "FAILED"
 	}
@@ -90,7 +90,7 @@ func (p *product) failure(r reason) provider.Result {
 	if p.payout {
 		result.Reason = m.payout
 		if m.payout == till.ProviderUnavailable && code != "SERVICE_UNAVAILABLE" {
-			result.OurFault = "MTN answers " + wire.Clip(code, maxCode) + " to a payout: look at the float, the limits and the state of the disbursement account"
+			result.OurFault = "MTN answers " + wire.Truncate(code, maxCode) + " to a payout: look at the float, the limits and the state of the disbursement account"
 		}
 	}
 	if m.expired && !p.payout {

@@ -108,8 +108,8 @@ func (c SimConfig) complete() SimConfig {
 type Simulator struct {
 	c       SimConfig
 	book    *simulator.Book
-	dice    *simulator.Dice
-	courier *simulator.Courier
+	dice    *simulator.FaultInjector
+	courier *simulator.CallbackSender
 	handler http.Handler
 
 	mu     sync.Mutex
@@ -138,9 +138,9 @@ func NewSimulator(c SimConfig) (*Simulator, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Simulator{c: c, book: book, dice: simulator.NewDice(c.Faults), tokens: map[string]simToken{},
+	s := &Simulator{c: c, book: book, dice: simulator.NewFaultInjector(c.Faults), tokens: map[string]simToken{},
 		users: map[string]*simUser{c.APIUser: {c.APIKey, c.CallbackHost}}}
-	s.courier = simulator.NewCourier(s.dice)
+	s.courier = simulator.NewCallbackSender(s.dice)
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1_0/apiuser", s.createUser)
 	mux.HandleFunc("GET /v1_0/apiuser/{id}", s.readUser)
@@ -156,7 +156,7 @@ func NewSimulator(c SimConfig) (*Simulator, error) {
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		say(w, http.StatusNotFound, map[string]any{"statusCode": 404, "message": "Resource not found"})
 	})
-	s.handler = s.dice.Around(mux, func(r *http.Request) bool { return !isMoney(r) })
+	s.handler = s.dice.Wrap(mux, func(r *http.Request) bool { return !isMoney(r) })
 	return s, nil
 }
 

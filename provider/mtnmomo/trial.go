@@ -18,7 +18,7 @@ func (p *product) Test(ctx context.Context) error {
 	reply, err := p.access.Call(ctx, refused, func(token string) (*wire.Reply, error) {
 		return p.client.Do(ctx, http.MethodGet, p.base+"/"+p.name+"/v1_0/account/balance", p.header(token), nil)
 	})
-	if later := wire.Untested("MTN", err); later != nil {
+	if later := wire.RateLimitedTest("MTN", err); later != nil {
 		return later
 	}
 	switch {
@@ -40,7 +40,7 @@ func (p *product) Test(ctx context.Context) error {
 	case reply.Status == http.StatusNotFound:
 		return errors.New("MTN knows no such address (404): is base_url right, without a path?")
 	case reply.Status != http.StatusOK:
-		return fmt.Errorf("MTN answers %d %s to a read of the balance", reply.Status, wire.Clip(code, maxCode))
+		return fmt.Errorf("MTN answers %d %s to a read of the balance", reply.Status, wire.Truncate(code, maxCode))
 	}
 	var b struct {
 		Available wire.Text `json:"availableBalance"`
@@ -68,7 +68,7 @@ func (p *product) testHost(ctx context.Context) error {
 		return nil
 	}
 	return fmt.Errorf("callback_host = %q, but MTN has %q registered for the API user, and refuses every request that names another",
-		p.callbackHost, wire.Clip(string(u.Host), maxCode))
+		p.callbackHost, wire.Truncate(string(u.Host), maxCode))
 }
 
 // CheckCallback tells whether MTN would be told to call an address. It is told

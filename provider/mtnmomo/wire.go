@@ -132,7 +132,7 @@ func (p *product) readSubmit(r *wire.Reply) (provider.Result, error) {
 	code := normal(string(f.Code))
 	switch {
 	case r.Status == http.StatusInternalServerError && !rejectedCodes[code]:
-		return provider.Result{}, fmt.Errorf("MTN answered 500 %s", wire.Clip(code, maxCode))
+		return provider.Result{}, fmt.Errorf("MTN answered 500 %s", wire.Truncate(code, maxCode))
 	case code == "RESOURCE_ALREADY_EXIST":
 		outcome = provider.Duplicate
 	case r.Status == http.StatusInternalServerError:
@@ -141,11 +141,11 @@ func (p *product) readSubmit(r *wire.Reply) (provider.Result, error) {
 	result := provider.Result{Outcome: outcome}
 	if outcome == provider.Rejected {
 		result.Reason = till.ProviderRejected
-		result.Code = wire.Clip(code, maxCode)
+		result.Code = wire.Truncate(code, maxCode)
 		if result.Code == "" {
 			result.Code = fmt.Sprintf("HTTP %d", r.Status)
 		}
-		result.Message = wire.Clip(string(f.Message), maxMessage)
+		result.Message = wire.Truncate(string(f.Message), maxMessage)
 	}
 	return result, nil
 }
@@ -186,12 +186,12 @@ func (p *product) readCheck(r *wire.Reply, q provider.Query) (provider.Result, e
 	case "FAILED":
 		return p.failure(s.Reason), nil
 	}
-	return provider.Result{Outcome: provider.Unrecognised, Code: wire.Clip(string(s.Status), maxCode)}, nil
+	return provider.Result{Outcome: provider.Unrecognised, Code: wire.Truncate(string(s.Status), maxCode)}, nil
 }
 
 // success reports what MTN says it moved.
 func (p *product) success(s *state, q provider.Query) (provider.Result, error) {
-	result := provider.Result{Outcome: provider.Success, Receipt: wire.Clip(string(s.Receipt), maxCode)}
+	result := provider.Result{Outcome: provider.Success, Receipt: wire.Truncate(string(s.Receipt), maxCode)}
 	if s.Amount != "" || s.Currency != "" {
 		m, err := p.moved(string(s.Amount), string(s.Currency), q.Amount.Currency)
 		if err != nil {
@@ -207,7 +207,7 @@ func (p *product) success(s *state, q provider.Query) (provider.Result, error) {
 	case strings.EqualFold(id, q.Reference.String()), strings.EqualFold(id, q.ID.String()):
 		result.Reference = q.Reference.String()
 	default:
-		result.Reference = wire.Clip(id, maxCode)
+		result.Reference = wire.Truncate(id, maxCode)
 	}
 	return result, nil
 }
@@ -219,7 +219,7 @@ func (p *product) ReadClaim(body []byte) (provider.Claim, bool) {
 	if err := wire.Decode(body, &s); err != nil || s.Status == "" {
 		return provider.Claim{}, false
 	}
-	c := provider.Claim{Receipt: wire.Clip(string(s.Receipt), maxCode)}
+	c := provider.Claim{Receipt: wire.Truncate(string(s.Receipt), maxCode)}
 	if id, err := till.ParseID(strings.ToLower(string(s.ExternalID))); err == nil && id[6]>>4 == 4 {
 		c.Reference = id
 	}
@@ -242,7 +242,7 @@ func (p *product) moved(amount, currency, own string) (till.Money, error) {
 	if !ok {
 		return till.Money{}, errors.New("the answer is in a currency that is not known")
 	}
-	minor, ok := wire.Minor(amount, decimals)
+	minor, ok := wire.ParseMinor(amount, decimals)
 	if !ok {
 		return till.Money{}, errors.New("the amount in the answer cannot be read")
 	}
@@ -273,7 +273,7 @@ func readToken(r *wire.Reply) (string, time.Duration, error) {
 	if err := wire.Decode(r.Body, &t); err != nil {
 		return "", 0, err
 	}
-	life, ok := wire.Life(string(t.Life))
+	life, ok := wire.TokenLifetime(string(t.Life))
 	if t.Token == "" || strings.ContainsAny(string(t.Token), "\r\n\x00") || !ok {
 		return "", 0, errors.New("the token call was answered without a token")
 	}

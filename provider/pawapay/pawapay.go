@@ -84,7 +84,7 @@ func (c Config) Validate() error {
 	}
 	for _, op := range c.Operations {
 		if op != "payments" && op != "payouts" {
-			say("operations: %q is neither \"payments\" nor \"payouts\"", wire.Clip(op, 40))
+			say("operations: %q is neither \"payments\" nor \"payouts\"", wire.Truncate(op, 40))
 		}
 	}
 	if len(c.Providers) > maxProviders {
@@ -133,7 +133,7 @@ func (c Config) validateSigning(say func(string, ...any)) {
 	}
 	for _, a := range c.CallbackAuthorities {
 		if a == "" || strings.ContainsAny(a, "/ \r\n\t\"") {
-			say("callback_authorities: %q is not a host with or without a port", wire.Clip(a, 80))
+			say("callback_authorities: %q is not a host with or without a port", wire.Truncate(a, 80))
 		}
 	}
 }
@@ -148,7 +148,7 @@ type Operator struct {
 	routes     map[routeKey]*Route
 	signer     *ecdsa.PrivateKey // nil: requests are not signed
 	keys       *keyring
-	complaints *wire.Complaints
+	complaints *wire.AnswerLog
 	accept     []string // authorities under which callbacks come
 	payment    *side
 	payout     *side
@@ -160,7 +160,7 @@ func New(c Config, d provider.Deps) (*Operator, error) {
 		return nil, fmt.Errorf("pawapay: %w", err)
 	}
 	o := &Operator{c: c, base: strings.TrimRight(c.BaseURL, "/"), client: wire.NewClient(d.Conns), now: d.Now,
-		complaints: wire.NewComplaints(d), routes: routesOf(c.Providers)}
+		complaints: wire.NewAnswerLog(d), routes: routesOf(c.Providers)}
 	if o.now == nil {
 		o.now = time.Now
 	}

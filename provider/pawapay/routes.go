@@ -103,7 +103,7 @@ func (r *Route) validate() error {
 		return fmt.Errorf("payment_decimals, payout_decimals: from 0 to 4")
 	}
 	if _, ok := till.CurrencyDecimals(r.Currency); !ok {
-		return fmt.Errorf("currency: %q is not known", wire.Clip(r.Currency, 10))
+		return fmt.Errorf("currency: %q is not known", wire.Truncate(r.Currency, 10))
 	}
 	return nil
 }
@@ -135,5 +135,5 @@ func (r *Route) amount(m till.Money, k *kind) (string, bool) {
 			return "", false
 		}
 	}
-	return wire.Decimal(m.Minor, iso), true
+	return wire.FormatMinor(m.Minor, iso), true
 }

@@ -59,8 +59,8 @@ var SimSecrets = map[string]string{"SIM_PAWAPAY_TOKEN": SimToken}
 type Simulator struct {
 	c       SimConfig
 	book    *simulator.Book
-	dice    *simulator.Dice
-	courier *simulator.Courier
+	dice    *simulator.FaultInjector
+	courier *simulator.CallbackSender
 	handler http.Handler
 	signer  *ecdsa.PrivateKey
 	client  crypto.PublicKey // nil: initiations need not be signed
@@ -77,7 +77,7 @@ func NewSimulator(c SimConfig) (*Simulator, error) {
 	if c.CallbackRetries == 0 {
 		c.CallbackRetries = 15
 	}
-	s := &Simulator{c: c, dice: simulator.NewDice(c.Faults)}
+	s := &Simulator{c: c, dice: simulator.NewFaultInjector(c.Faults)}
 	if c.ClientKey != "" {
 		block, _ := pem.Decode([]byte(c.ClientKey))
 		if block == nil {
@@ -96,7 +96,7 @@ func NewSimulator(c SimConfig) (*Simulator, error) {
 	if s.book, err = simulator.OpenBook(c.Path, c.Now); err != nil {
 		return nil, err
 	}
-	s.courier = simulator.NewCourier(s.dice)
+	s.courier = simulator.NewCallbackSender(s.dice)
 	mux := http.NewServeMux()
 	for _, k := range []*kind{&deposits, &payouts} {
 		mux.HandleFunc("POST "+k.path, func(w http.ResponseWriter, r *http.Request) { s.initiate(w, r, k) })
@@ -107,7 +107,7 @@ func NewSimulator(c SimConfig) (*Simulator, error) {
 	mux.HandleFunc("GET /v2/availability", s.availability)
 	mux.HandleFunc("GET /v2/wallet-balances", s.balances)
 	mux.HandleFunc("GET /v2/public-key/http", s.publicKeys)
-	s.handler = s.dice.Around(s.authenticated(mux), func(r *http.Request) bool { return r.URL.Path == "/v2/public-key/http" })
+	s.handler = s.dice.Wrap(s.authenticated(mux), func(r *http.Request) bool { return r.URL.Path == "/v2/public-key/http" })
 	return s, nil
 }
 
@@ -313,7 +313,7 @@ func (s *Simulator) refuses(q *simRequest, p *simParty, k *kind) *simReason {
 		return &simReason{"INVALID_CURRENCY", "The currency is not supported by the provider."}
 	}
 	_, part, _ := strings.Cut(*q.Amount, ".")
-	whole, _ := wire.Minor(*q.Amount, len(part))
+	whole, _ := wire.ParseMinor(*q.Amount, len(part))
 	switch phone := p.AccountDetails.PhoneNumber; {
 	case len(part) > table[i].decimals(k):
 		return &simReason{"INVALID_AMOUNT", "The amount has more decimals than the provider supports."}

@@ -59,7 +59,7 @@ func operations(raw json.RawMessage) map[string]operation {
 // configured. No money moves.
 func (s *side) Test(ctx context.Context) error {
 	reply, err := s.call(ctx, http.MethodGet, "/v2/active-conf", nil)
-	if later := wire.Untested("pawaPay", err); later != nil {
+	if later := wire.RateLimitedTest("pawaPay", err); later != nil {
 		return later
 	}
 	if err != nil {

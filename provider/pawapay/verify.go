@@ -75,7 +75,7 @@ func (s *side) ReadClaim(body []byte) (provider.Claim, bool) {
 	if err := wire.Decode(body, &d); err != nil {
 		return provider.Claim{}, false
 	}
-	c := provider.Claim{Reference: told.Reference, Receipt: wire.Clip(string(d.ProviderTransactionID), maxCode)}
+	c := provider.Claim{Reference: told.Reference, Receipt: wire.Truncate(string(d.ProviderTransactionID), maxCode)}
 	if o := lifecycle[string(d.Status)]; o.Final() {
 		c.Outcome = o
 	}
@@ -265,7 +265,7 @@ func (in *sigInput) base(c provider.CallbackRequest, host string) (string, error
 		case name == "@target-uri":
 			value = "https://" + host + u.RequestURI()
 		case strings.HasPrefix(name, "@"):
-			return "", fmt.Errorf("component %q is not known", wire.Clip(name, 40))
+			return "", fmt.Errorf("component %q is not known", wire.Truncate(name, 40))
 		default:
 			if value, err = field(c, name); err != nil {
 				return "", err
@@ -288,7 +288,7 @@ func field(c provider.CallbackRequest, name string) (string, error) {
 		if name == "content-length" { // net/http may keep it apart
 			return strconv.Itoa(len(c.Body)), nil
 		}
-		return "", fmt.Errorf("header %q is covered and missing", wire.Clip(name, 40))
+		return "", fmt.Errorf("header %q is covered and missing", wire.Truncate(name, 40))
 	}
 	return header(c, canonical), nil
 }

@@ -164,7 +164,7 @@ const minMessage, maxMessage = 4, 22
 // customerMessage makes 4 to 22 letters, digits and spaces of a text; one that
 // is too short gives way to the fallback.
 func customerMessage(text, fallback string) string {
-	if s := wire.Plain(text, maxMessage); len(s) >= minMessage {
+	if s := wire.PlainASCII(text, maxMessage); len(s) >= minMessage {
 		return s
 	}
 	return fallback
@@ -210,7 +210,7 @@ func (f *failure) words() (code, message string) {
 	if f == nil {
 		return "", ""
 	}
-	return wire.Clip(string(f.Code), maxCode), wire.Clip(string(f.Message), maxText)
+	return wire.Truncate(string(f.Code), maxCode), wire.Truncate(string(f.Message), maxText)
 }
 
 // refused says what a status of the gateway means, nil if it has to be read.
@@ -260,7 +260,7 @@ func readSubmit(k *kind, status int, body []byte, id string) (provider.Result, e
 			return k.rejected(code, message), nil
 		}
 	}
-	return provider.Result{}, fmt.Errorf("an initiation was answered with status %q, code %q", wire.Clip(string(a.Status), maxCode), code)
+	return provider.Result{}, fmt.Errorf("an initiation was answered with status %q, code %q", wire.Truncate(string(a.Status), maxCode), code)
 }
 
 func (k *kind) rejected(code, message string) provider.Result {
@@ -296,19 +296,19 @@ func readCheck(k *kind, status int, body []byte, id string) (provider.Result, er
 	case a.Status == "NOT_FOUND" && a.Data == nil:
 		return provider.Result{Outcome: provider.NotFound}, nil
 	case a.Status != "FOUND" || a.Data == nil:
-		return provider.Result{}, fmt.Errorf("a status read was answered with %q", wire.Clip(string(a.Status), maxCode))
+		return provider.Result{}, fmt.Errorf("a status read was answered with %q", wire.Truncate(string(a.Status), maxCode))
 	}
 	d := a.Data
 	if !strings.EqualFold(idOf(k, d.DepositID, d.PayoutID), id) {
 		return provider.Result{}, errors.New("the answer is about another request")
 	}
-	r := provider.Result{Outcome: lifecycle[string(d.Status)], Reference: id, Receipt: wire.Clip(string(d.ProviderTransactionID), maxCode)}
+	r := provider.Result{Outcome: lifecycle[string(d.Status)], Reference: id, Receipt: wire.Truncate(string(d.ProviderTransactionID), maxCode)}
 	switch r.Outcome {
 	case "":
 		if d.Status == "" {
 			return provider.Result{}, errors.New("the answer has no status")
 		}
-		r.Outcome, r.Code = provider.Unrecognised, wire.Clip(string(d.Status), maxCode)
+		r.Outcome, r.Code = provider.Unrecognised, wire.Truncate(string(d.Status), maxCode)
 	case provider.Failed:
 		if r.Code, r.Message = d.FailureReason.words(); r.Code == "" {
 			r.Code = "FAILED"
@@ -332,6 +332,6 @@ func money(d *record) (till.Money, bool) {
 	if !ok {
 		return till.Money{}, false
 	}
-	minor, ok := wire.Minor(string(d.Amount), decimals)
+	minor, ok := wire.ParseMinor(string(d.Amount), decimals)
 	return till.Money{Minor: minor, Currency: currency}, ok
 }

@@ -66,12 +66,12 @@ const MaxEntries = 1_000_000
 // every request is a line, written before it is answered. It is safe for
 // concurrent use.
 type Book struct {
-	now  func() time.Time
-	mu   sync.Mutex
-	by   map[string]*Entry // kind and reference
-	hand map[string]*Entry // handle
-	all  []*Entry
-	file *os.File
+	now         func() time.Time
+	mu          sync.Mutex
+	byReference map[string]*Entry // kind and reference
+	byHandle    map[string]*Entry // handle
+	all         []*Entry
+	file        *os.File
 }
 
 // OpenBook returns a book that is kept in a file, or in memory alone if path
@@ -80,7 +80,7 @@ func OpenBook(path string, now func() time.Time) (*Book, error) {
 	if now == nil {
 		now = time.Now
 	}
-	b := &Book{now: now, by: map[string]*Entry{}, hand: map[string]*Entry{}}
+	b := &Book{now: now, byReference: map[string]*Entry{}, byHandle: map[string]*Entry{}}
 	if path == "" {
 		return b, nil
 	}
@@ -135,9 +135,9 @@ func (b *Book) Now() time.Time { return b.now() }
 
 func (b *Book) keep(e *Entry) {
 	if e.Reference != "" {
-		b.by[e.Kind+" "+e.Reference] = e
+		b.byReference[e.Kind+" "+e.Reference] = e
 	}
-	b.hand[e.Handle] = e
+	b.byHandle[e.Handle] = e
 	b.all = append(b.all, e)
 }
 
@@ -146,7 +146,7 @@ func (b *Book) keep(e *Entry) {
 func (b *Book) Add(e Entry) (Entry, bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if old := b.by[e.Kind+" "+e.Reference]; old != nil && e.Reference != "" {
+	if old := b.byReference[e.Kind+" "+e.Reference]; old != nil && e.Reference != "" {
 		return *old, false, nil
 	}
 	if len(b.all) >= MaxEntries {
@@ -190,7 +190,7 @@ func Digits(n int) string {
 func (b *Book) Find(kind, reference string) (Entry, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if e := b.by[kind+" "+reference]; e != nil {
+	if e := b.byReference[kind+" "+reference]; e != nil {
 		return *e, true
 	}
 	return Entry{}, false
@@ -200,7 +200,7 @@ func (b *Book) Find(kind, reference string) (Entry, bool) {
 func (b *Book) FindHandle(handle string) (Entry, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if e := b.hand[handle]; e != nil {
+	if e := b.byHandle[handle]; e != nil {
 		return *e, true
 	}
 	return Entry{}, false

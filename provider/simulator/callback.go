@@ -10,31 +10,31 @@ import (
 	"time"
 )
 
-// Courier makes an operator's callbacks, as its faults allow. Stop it when the
+// CallbackSender makes an operator's callbacks, as its faults allow. Stop it when the
 // operator ends.
-type Courier struct {
-	dice *Dice
-	http *http.Client
-	ctx  context.Context
-	stop context.CancelFunc
-	wg   sync.WaitGroup
-	lane chan struct{} // callbacks under way
-	due  atomic.Int64  // callbacks that wait for their time
+type CallbackSender struct {
+	injector *FaultInjector
+	http     *http.Client
+	ctx      context.Context
+	stop     context.CancelFunc
+	wg       sync.WaitGroup
+	slots    chan struct{} // callbacks under way
+	pending  atomic.Int64  // callbacks that wait for their time
 }
 
-// maxDue is how many callbacks may wait for their time. More are never made,
+// maxPending is how many callbacks may wait for their time. More are never made,
 // as happens with operators.
-const maxDue = 100_000
+const maxPending = 100_000
 
-// NewCourier returns a courier that makes at most 64 callbacks at once.
-func NewCourier(d *Dice) *Courier {
+// NewCallbackSender returns a courier that makes at most 64 callbacks at once.
+func NewCallbackSender(d *FaultInjector) *CallbackSender {
 	ctx, stop := context.WithCancel(context.Background())
-	return &Courier{dice: d, ctx: ctx, stop: stop, lane: make(chan struct{}, 64),
+	return &CallbackSender{injector: d, ctx: ctx, stop: stop, slots: make(chan struct{}, 64),
 		http: &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 16}}}
 }
 
 // Stop ends the courier: callbacks that are due later are never made.
-func (c *Courier) Stop() {
+func (c *CallbackSender) Stop() {
 	c.stop()
 	c.wg.Wait()
 	c.http.CloseIdleConnections()
@@ -44,27 +44,27 @@ func (c *Courier) Stop() {
 // tells how things stand; nil means that there is nothing to tell. Where
 // retries is not zero, an answer other than 2xx is followed by that many more
 // tries, a second apart.
-func (c *Courier) Send(after time.Duration, retries int, make func() *http.Request) {
-	if c.ctx.Err() != nil || c.dice.Roll(c.dice.faults().LostCallback) {
+func (c *CallbackSender) Send(after time.Duration, retries int, make func() *http.Request) {
+	if c.ctx.Err() != nil || c.injector.Happens(c.injector.faults().LostCallback) {
 		return
 	}
 	times := 1
-	if c.dice.Roll(c.dice.faults().DuplicateCallback) {
+	if c.injector.Happens(c.injector.faults().DuplicateCallback) {
 		times = 5
 	}
 	for range times {
-		if c.due.Add(1) > maxDue {
-			c.due.Add(-1)
+		if c.pending.Add(1) > maxPending {
+			c.pending.Add(-1)
 			return
 		}
 		c.wg.Go(func() {
-			defer c.due.Add(-1)
+			defer c.pending.Add(-1)
 			c.send(after, retries, make)
 		})
 	}
 }
 
-func (c *Courier) send(after time.Duration, retries int, make func() *http.Request) {
+func (c *CallbackSender) send(after time.Duration, retries int, make func() *http.Request) {
 	timer := time.NewTimer(after)
 	defer timer.Stop()
 	for {
@@ -76,10 +76,10 @@ func (c *Courier) send(after time.Duration, retries int, make func() *http.Reque
 		select {
 		case <-c.ctx.Done():
 			return
-		case c.lane <- struct{}{}:
+		case c.slots <- struct{}{}:
 		}
 		ok := c.once(make())
-		<-c.lane
+		<-c.slots
 		if ok || retries == 0 {
 			return
 		}
@@ -88,7 +88,7 @@ func (c *Courier) send(after time.Duration, retries int, make func() *http.Reque
 	}
 }
 
-func (c *Courier) once(r *http.Request) bool {
+func (c *CallbackSender) once(r *http.Request) bool {
 	if r == nil {
 		return true
 	}
@@ -101,15 +101,15 @@ func (c *Courier) once(r *http.Request) bool {
 	return res.StatusCode/100 == 2
 }
 
-func (d *Dice) faults() Faults {
+func (d *FaultInjector) faults() Faults {
 	if d == nil {
 		return Faults{}
 	}
-	return d.f
+	return d.config
 }
 
 // Faults returns what the dice were made of, with defaults filled in.
-func (d *Dice) Faults() Faults { return d.faults() }
+func (d *FaultInjector) Faults() Faults { return d.faults() }
 
 // Post returns a callback with a JSON body, nil if there is nowhere to send
 // it.

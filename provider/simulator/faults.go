@@ -24,15 +24,15 @@ type Faults struct {
 	Seed              uint64 // 0: a new one each time
 }
 
-// Dice decides what goes wrong. It is safe for concurrent use.
-type Dice struct {
-	f  Faults
-	mu sync.Mutex
-	r  *rand.Rand
+// FaultInjector decides what goes wrong. It is safe for concurrent use.
+type FaultInjector struct {
+	config Faults
+	mu     sync.Mutex
+	random *rand.Rand
 }
 
-// NewDice returns dice for some faults.
-func NewDice(f Faults) *Dice {
+// NewFaultInjector returns dice for some faults.
+func NewFaultInjector(f Faults) *FaultInjector {
 	if f.SlowBy <= 0 {
 		f.SlowBy = 3 * time.Second
 	}
@@ -40,51 +40,51 @@ func NewDice(f Faults) *Dice {
 	if seed == 0 {
 		seed = rand.Uint64()
 	}
-	return &Dice{f: f, r: rand.New(rand.NewPCG(seed, seed))}
+	return &FaultInjector{config: f, random: rand.New(rand.NewPCG(seed, seed))}
 }
 
-// Roll answers whether something of a probability happens.
-func (d *Dice) Roll(p float64) bool {
+// Happens answers whether something of a probability happens.
+func (d *FaultInjector) Happens(p float64) bool {
 	if d == nil || p <= 0 {
 		return false
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.r.Float64() < p
+	return d.random.Float64() < p
 }
 
 // Plan returns the plan of a request, with late success where the dice say
 // so: what has failed succeeds that long after its end.
-func (d *Dice) Plan(p Plan, late time.Duration) Plan {
-	if (p.State == Failed || p.State == Expired) && p.Late == 0 && d.Roll(d.faults().LateSuccess) {
+func (d *FaultInjector) Plan(p Plan, late time.Duration) Plan {
+	if (p.State == Failed || p.State == Expired) && p.Late == 0 && d.Happens(d.faults().LateSuccess) {
 		p.Late = late
 	}
 	return p
 }
 
-// Around puts the faults of the connection around an operator's handler.
+// Wrap puts the faults of the connection around an operator's handler.
 // token tells which requests only fetch a token.
-func (d *Dice) Around(next http.Handler, token func(*http.Request) bool) http.Handler {
+func (d *FaultInjector) Wrap(next http.Handler, token func(*http.Request) bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if d == nil || token(r) && !d.f.Tokens {
+		if d == nil || token(r) && !d.config.Tokens {
 			next.ServeHTTP(w, r)
 			return
 		}
-		if d.Roll(d.f.Slow) {
+		if d.Happens(d.config.Slow) {
 			select {
-			case <-time.After(d.f.SlowBy):
+			case <-time.After(d.config.SlowBy):
 			case <-r.Context().Done():
 			}
 		}
 		switch {
-		case d.Roll(d.f.LostRequest):
+		case d.Happens(d.config.LostRequest):
 			panic(http.ErrAbortHandler)
-		case d.Roll(d.f.LostResponse):
-			next.ServeHTTP(&void{header: http.Header{}}, r)
+		case d.Happens(d.config.LostResponse):
+			next.ServeHTTP(&discardWriter{header: http.Header{}}, r)
 			panic(http.ErrAbortHandler)
-		case d.Roll(d.f.ServerError):
-			if d.Roll(0.5) {
-				next.ServeHTTP(&void{header: http.Header{}}, r)
+		case d.Happens(d.config.ServerError):
+			if d.Happens(0.5) {
+				next.ServeHTTP(&discardWriter{header: http.Header{}}, r)
 			}
 			http.Error(w, "<html><body>503 Service Temporarily Unavailable</body></html>", http.StatusServiceUnavailable)
 		default:
@@ -94,10 +94,10 @@ func (d *Dice) Around(next http.Handler, token func(*http.Request) bool) http.Ha
 }
 
 // void takes an answer that nobody will see.
-type void struct {
+type discardWriter struct {
 	header http.Header
 	bytes.Buffer
 }
 
-func (v *void) Header() http.Header { return v.header }
-func (v *void) WriteHeader(int)     {}
+func (v *discardWriter) Header() http.Header { return v.header }
+func (v *discardWriter) WriteHeader(int)     {}

@@ -192,7 +192,7 @@ func TestFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var acted atomic.Int64
-			server := httptest.NewServer(simulator.NewDice(x.faults).Around(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			server := httptest.NewServer(simulator.NewFaultInjector(x.faults).Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				acted.Add(1)
 				io.WriteString(w, "ok")
 			}), none))
@@ -212,7 +212,7 @@ func TestFaults(t *testing.T) {
 	// Tokens are left alone, unless it is said.
 	token := func(*http.Request) bool { return true }
 	for _, all := range []bool{false, true} {
-		server := httptest.NewServer(simulator.NewDice(simulator.Faults{LostRequest: 1, Tokens: all}).Around(http.NotFoundHandler(), token))
+		server := httptest.NewServer(simulator.NewFaultInjector(simulator.Faults{LostRequest: 1, Tokens: all}).Wrap(http.NotFoundHandler(), token))
 		res, err := http.Get(server.URL)
 		if (err != nil) != all {
 			t.Errorf("tokens too %v: %v", all, err)
@@ -226,7 +226,7 @@ func TestFaults(t *testing.T) {
 
 func TestServerErrorsComeBeforeAndAfterTheAct(t *testing.T) {
 	var acted int
-	h := simulator.NewDice(simulator.Faults{ServerError: 1, Seed: 7}).Around(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { acted++ }),
+	h := simulator.NewFaultInjector(simulator.Faults{ServerError: 1, Seed: 7}).Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { acted++ }),
 		func(*http.Request) bool { return false })
 	for range 200 {
 		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("POST", "/", nil))
@@ -237,7 +237,7 @@ func TestServerErrorsComeBeforeAndAfterTheAct(t *testing.T) {
 }
 
 func TestLateSuccessIsPlanned(t *testing.T) {
-	d := simulator.NewDice(simulator.Faults{LateSuccess: 1})
+	d := simulator.NewFaultInjector(simulator.Faults{LateSuccess: 1})
 	if p := d.Plan(simulator.Plan{State: simulator.Failed}, time.Second); p.Late != time.Second {
 		t.Errorf("the plan is %+v", p)
 	}
@@ -266,7 +266,7 @@ func received(t *testing.T, refuse int64) (url string, calls chan string) {
 
 func TestCallbacks(t *testing.T) {
 	url, calls := received(t, 0)
-	c := simulator.NewCourier(simulator.NewDice(simulator.Faults{}))
+	c := simulator.NewCallbackSender(simulator.NewFaultInjector(simulator.Faults{}))
 	c.Send(time.Millisecond, 0, func() *http.Request { return simulator.Post("PUT", url, []byte("{}")) })
 	if got := <-calls; got != "PUT {}" {
 		t.Errorf("the callback is %q", got)
@@ -282,14 +282,14 @@ func TestCallbacks(t *testing.T) {
 		t.Errorf("%d more callbacks came", len(calls))
 	}
 
-	c = simulator.NewCourier(simulator.NewDice(simulator.Faults{DuplicateCallback: 1}))
+	c = simulator.NewCallbackSender(simulator.NewFaultInjector(simulator.Faults{DuplicateCallback: 1}))
 	c.Send(0, 0, func() *http.Request { return simulator.Post("POST", url, []byte("x")) })
 	for range 5 {
 		<-calls
 	}
 	c.Stop()
 
-	c = simulator.NewCourier(simulator.NewDice(simulator.Faults{LostCallback: 1}))
+	c = simulator.NewCallbackSender(simulator.NewFaultInjector(simulator.Faults{LostCallback: 1}))
 	c.Send(0, 0, func() *http.Request { return simulator.Post("POST", url, []byte("x")) })
 	c.Stop()
 	if len(calls) != 0 {
@@ -299,7 +299,7 @@ func TestCallbacks(t *testing.T) {
 
 func TestACallbackIsTriedAgain(t *testing.T) {
 	url, calls := received(t, 1)
-	c := simulator.NewCourier(simulator.NewDice(simulator.Faults{}))
+	c := simulator.NewCallbackSender(simulator.NewFaultInjector(simulator.Faults{}))
 	defer c.Stop()
 	c.Send(0, 1, func() *http.Request { return simulator.Post("POST", url, []byte("x")) })
 	<-calls

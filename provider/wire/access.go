@@ -40,10 +40,10 @@ func (a *Access) Call(ctx context.Context, refused func(*Reply) bool, call func(
 	}
 	reply, err := call(token)
 	if err != nil || !refused(reply) {
-		return limited(reply, err)
+		return checkRateLimit(reply, err)
 	}
 	if token, err = a.Tokens.Token(ctx, a.Name, token, a.Fetch); err != nil {
-		return nil, &provider.Refusal{Err: fmt.Errorf("the token was not taken, and there is no other: %w", hide(err))}
+		return nil, &provider.Refusal{Err: fmt.Errorf("the token was not taken, and there is no other: %w", withoutNotSent(err))}
 	}
 	if ctx.Err() != nil {
 		return nil, &provider.Refusal{Err: ctx.Err()}
@@ -51,16 +51,16 @@ func (a *Access) Call(ctx context.Context, refused func(*Reply) bool, call func(
 	reply, err = call(token)
 	switch {
 	case errors.Is(err, provider.ErrNotSent):
-		return nil, &provider.Refusal{Err: hide(err)}
+		return nil, &provider.Refusal{Err: withoutNotSent(err)}
 	case err == nil && refused(reply):
 		return nil, &provider.Refusal{Err: fmt.Errorf("%w: a new token was not taken either (%d)", provider.ErrCredentials, reply.Status)}
 	}
-	return limited(reply, err)
+	return checkRateLimit(reply, err)
 }
 
-// limited turns an answer that says that there were too many calls into an
+// checkRateLimit turns an answer that says that there were too many calls into an
 // error.
-func limited(reply *Reply, err error) (*Reply, error) {
+func checkRateLimit(reply *Reply, err error) (*Reply, error) {
 	if err == nil {
 		err = TooMany(reply)
 	}
@@ -70,9 +70,9 @@ func limited(reply *Reply, err error) (*Reply, error) {
 	return reply, nil
 }
 
-// hide keeps the error of a second call from saying that not a byte was sent:
+// withoutNotSent keeps the error of a second call from saying that not a byte was sent:
 // the first one was.
-func hide(err error) error {
+func withoutNotSent(err error) error {
 	switch {
 	case !errors.Is(err, provider.ErrNotSent):
 		return err
@@ -84,9 +84,9 @@ func hide(err error) error {
 	return errors.New(err.Error())
 }
 
-// maxWait is the longest time that an operator is believed that asks us to
+// maxRetryAfter is the longest time that an operator is believed that asks us to
 // wait.
-const maxWait = time.Hour
+const maxRetryAfter = time.Hour
 
 // TooMany returns a provider.Refusal if an operator's gateway says that there
 // were too many calls, with the time that it asks us to wait; nil if it does not.
@@ -97,28 +97,28 @@ func TooMany(r *Reply) error {
 	}
 	refusal := &provider.Refusal{Err: fmt.Errorf("too many calls (HTTP %d)", r.Status)}
 	text := strings.TrimSpace(r.Header.Get("Retry-After"))
-	if seconds, ok := Minor(text, 0); ok {
-		refusal.RetryAfter = time.Duration(min(seconds, int64(maxWait/time.Second))) * time.Second
+	if seconds, ok := ParseMinor(text, 0); ok {
+		refusal.RetryAfter = time.Duration(min(seconds, int64(maxRetryAfter/time.Second))) * time.Second
 	} else if at, err := http.ParseTime(text); err == nil {
-		refusal.RetryAfter = min(max(time.Until(at), 0), maxWait)
+		refusal.RetryAfter = min(max(time.Until(at), 0), maxRetryAfter)
 	}
 	return refusal
 }
 
-// Untested returns what a test says whose call was turned away because there
+// RateLimitedTest returns what a test says whose call was turned away because there
 // were too many, nil if that is not what has happened.
-func Untested(operator string, err error) error {
+func RateLimitedTest(operator string, err error) error {
 	if _, refused := errors.AsType[*provider.Refusal](err); !refused || errors.Is(err, provider.ErrCredentials) || errors.Is(err, context.DeadlineExceeded) {
 		return nil
 	}
 	return provider.Unproven(fmt.Sprintf("%s answers, but does not take our call now (%v): try again later", operator, err))
 }
 
-// Life returns for how long a token of so many seconds is used: five sixths of
+// TokenLifetime returns for how long a token of so many seconds is used: five sixths of
 // it, so that none runs out on its way. It reports false for a life that no
 // operator gives.
-func Life(seconds string) (time.Duration, bool) {
-	n, ok := Minor(seconds, 0)
+func TokenLifetime(seconds string) (time.Duration, bool) {
+	n, ok := ParseMinor(seconds, 0)
 	if !ok || n < 1 || n > 366*24*3600 {
 		return 0, false
 	}

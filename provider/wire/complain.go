@@ -9,10 +9,10 @@ import (
 	"till/provider"
 )
 
-// Complaints are the answers of an operator that nobody can read. They are
+// AnswerLog are the answers of an operator that nobody can read. They are
 // logged, because somebody must learn the operator's new words from them, but
 // not each: when an operator breaks, all of its answers do.
-type Complaints struct {
+type AnswerLog struct {
 	log        *slog.Logger
 	now        func() time.Time
 	connection string
@@ -21,15 +21,15 @@ type Complaints struct {
 	last map[string]time.Time
 }
 
-// complainEvery is how often an operation is complained about.
-const complainEvery = time.Minute
+// logInterval is how often an operation is complained about.
+const logInterval = time.Minute
 
-// maxShown is how much of an answer is logged.
-const maxShown = 512
+// maxLogged is how much of an answer is logged.
+const maxLogged = 512
 
-// NewComplaints returns the complaints of a connection.
-func NewComplaints(d provider.Deps) *Complaints {
-	c := &Complaints{log: d.Log, now: d.Now, connection: d.Connection, last: map[string]time.Time{}}
+// NewAnswerLog returns the complaints of a connection.
+func NewAnswerLog(d provider.Deps) *AnswerLog {
+	c := &AnswerLog{log: d.Log, now: d.Now, connection: d.Connection, last: map[string]time.Time{}}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
@@ -41,33 +41,33 @@ func NewComplaints(d provider.Deps) *Complaints {
 
 // Unreadable logs an answer, once a minute for each operation, without what
 // is personal or secret in it.
-func (c *Complaints) Unreadable(operation string, r *Reply, why error) {
+func (c *AnswerLog) Unreadable(operation string, r *Reply, why error) {
 	now := c.now()
 	c.mu.Lock()
 	last, seen := c.last[operation]
-	if seen && now.Sub(last) < complainEvery {
+	if seen && now.Sub(last) < logInterval {
 		c.mu.Unlock()
 		return
 	}
 	c.last[operation] = now
 	c.mu.Unlock()
 	c.log.Warn("an operator's answer cannot be read", "connection", c.connection, "operation", operation,
-		"status", r.Status, "type", Clip(r.Header.Get("Content-Type"), 60), "length", len(r.Body), "error", why, "answer", Redact(r.Body))
+		"status", r.Status, "type", Truncate(r.Header.Get("Content-Type"), 60), "length", len(r.Body), "error", why, "answer", Redact(r.Body))
 }
 
-// shownKeys are the members whose values are shown: words of the operator's,
+// loggedKeys are the members whose values are shown: words of the operator's,
 // never of a person.
-var shownKeys = map[string]bool{
+var loggedKeys = map[string]bool{
 	"status": true, "code": true, "statusCode": true, "status_code": true, "reason": true, "error": true, "errorCode": true,
 	"response_code": true, "responseCode": true, "result_code": true, "resultCode": true, "ResultCode": true, "ResponseCode": true,
 	"failureCode": true, "success": true, "currency": true, "token_type": true, "expires_in": true, "nextStep": true,
 }
 
 // Redact returns the beginning of an answer as a log may show it. Of JSON,
-// whole or cut off, it keeps the shape and the words of shownKeys; of any other
+// whole or cut off, it keeps the shape and the words of loggedKeys; of any other
 // text what is no number and no long run of characters.
 func Redact(body []byte) string {
-	body = bytes.TrimSpace(bytes.ToValidUTF8(body[:min(len(body), 4*maxShown)], []byte("?")))
+	body = bytes.TrimSpace(bytes.ToValidUTF8(body[:min(len(body), 4*maxLogged)], []byte("?")))
 	if len(body) == 0 {
 		return ""
 	}
@@ -77,24 +77,24 @@ func Redact(body []byte) string {
 	} else {
 		out = redactText(body)
 	}
-	return Clip(string(out), maxShown)
+	return Truncate(string(out), maxLogged)
 }
 
 func redactJSON(b []byte) []byte {
 	var out []byte
 	key := ""
-	for i := 0; i < len(b) && len(out) < maxShown; {
+	for i := 0; i < len(b) && len(out) < maxLogged; {
 		switch c := b[i]; {
 		case c == '"':
 			end, closed := stringEnd(b, i)
 			text := b[i:end]
 			if rest := bytes.TrimLeft(b[end:], " \t\r\n"); closed && len(rest) > 0 && rest[0] == ':' {
 				key = string(text[1 : len(text)-1])
-				if !plainWord(key) {
+				if !looksLikeCode(key) {
 					text = []byte(`"***"`)
 				}
 				out = append(out, text...)
-			} else if closed && shownKeys[key] && plainWord(string(text[1:len(text)-1])) {
+			} else if closed && loggedKeys[key] && looksLikeCode(string(text[1:len(text)-1])) {
 				out = append(out, text...)
 			} else {
 				out = append(out, `"***"`...)
@@ -133,8 +133,8 @@ func stringEnd(b []byte, i int) (int, bool) {
 	return len(b), false
 }
 
-// plainWord reports whether a word looks like one of an operator's own.
-func plainWord(s string) bool {
+// looksLikeCode reports whether a word looks like one of an operator's own.
+func looksLikeCode(s string) bool {
 	digits := 0
 	for i := range len(s) {
 		switch c := s[i]; {
@@ -152,7 +152,7 @@ func plainWord(s string) bool {
 // may be a phone, a name of an account or a token.
 func redactText(b []byte) []byte {
 	var out []byte
-	for i := 0; i < len(b) && len(out) < maxShown; {
+	for i := 0; i < len(b) && len(out) < maxLogged; {
 		if !alphanumeric(b[i]) {
 			out = append(out, b[i])
 			i++

@@ -7,7 +7,7 @@ import (
 
 // folded are the letters of our customers' languages that operators' screens
 // and filters do not take, each with what stands for it.
-var folded = map[rune]string{
+var asciiFor = map[rune]string{
 	'à': "a", 'á': "a", 'â': "a", 'ã': "a", 'ä': "a", 'å': "a", 'ā': "a",
 	'ç': "c", 'č': "c", 'ć': "c", 'ð': "d", 'ɖ': "d", 'ɗ': "d",
 	'è': "e", 'é': "e", 'ê': "e", 'ë': "e", 'ē': "e", 'ẹ': "e", 'ɛ': "e", 'ə': "e",
@@ -20,10 +20,10 @@ var folded = map[rune]string{
 	'ý': "y", 'ÿ': "y", 'ƴ': "y", 'ž': "z", 'æ': "ae", 'œ': "oe", 'þ': "th",
 }
 
-// Plain returns a text as every operator takes it: ASCII letters, digits and
+// PlainASCII returns a text as every operator takes it: ASCII letters, digits and
 // single spaces, at most n of them. Accents are dropped and any other
 // character becomes a space, so "L'été & l'école" is "L ete l ecole".
-func Plain(s string, n int) string {
+func PlainASCII(s string, n int) string {
 	var b strings.Builder
 	gap := false
 	put := func(t string) {
@@ -41,10 +41,10 @@ func Plain(s string, n int) string {
 		switch {
 		case r < utf8.RuneSelf && alphanumeric(byte(r)):
 			put(string(r))
-		case folded[r] != "":
-			put(folded[r])
-		case folded[lower(r)] != "":
-			put(strings.ToUpper(folded[lower(r)]))
+		case asciiFor[r] != "":
+			put(asciiFor[r])
+		case asciiFor[lower(r)] != "":
+			put(strings.ToUpper(asciiFor[lower(r)]))
 		case r >= 0x300 && r <= 0x36f: // an accent of its own, behind its letter
 		default:
 			gap = true

@@ -59,10 +59,10 @@ func Decode(body []byte, v any) error {
 	return err
 }
 
-// Minor reads a decimal text as minor units of a currency with the given
+// ParseMinor reads a decimal text as minor units of a currency with the given
 // number of decimals: "100.00" is 100 of a currency without any. It reports
 // false if the text is no amount, or one that the currency cannot express.
-func Minor(text string, decimals int) (int64, bool) {
+func ParseMinor(text string, decimals int) (int64, bool) {
 	whole, part, _ := strings.Cut(strings.TrimSpace(text), ".")
 	for len(part) > decimals && strings.HasSuffix(part, "0") {
 		part = part[:len(part)-1]
@@ -81,9 +81,9 @@ func Minor(text string, decimals int) (int64, bool) {
 	return n, true
 }
 
-// Decimal writes minor units in the shortest form: "1000", "10.5". It is what
+// FormatMinor writes minor units in the shortest form: "1000", "10.5". It is what
 // every operator reads.
-func Decimal(minor int64, decimals int) string {
+func FormatMinor(minor int64, decimals int) string {
 	s := fmt.Sprintf("%0*d", decimals+1, minor)
 	if decimals == 0 {
 		return s
@@ -95,9 +95,9 @@ func Decimal(minor int64, decimals int) string {
 	return whole + "." + part
 }
 
-// Clip returns at most n characters of a text, for what is kept of operators'
+// Truncate returns at most n characters of a text, for what is kept of operators'
 // words.
-func Clip(s string, n int) string {
+func Truncate(s string, n int) string {
 	s = strings.ToValidUTF8(s, "")
 	for i := range s {
 		if n == 0 {

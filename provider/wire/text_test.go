@@ -59,7 +59,7 @@ func TestAmounts(t *testing.T) {
 		{"2500.5", 0, 0, false}, {"10.505", 2, 0, false}, {"-5", 0, 0, false}, {"+5", 0, 0, false}, {"1e3", 0, 0, false}, {"", 0, 0, false},
 		{".5", 2, 0, false}, {"5,000", 0, 0, false}, {"1 000", 0, 0, false}, {"1.2.3", 2, 0, false}, {"9999999999999999", 0, 0, false}, {"٥", 0, 0, false},
 	} {
-		if got, ok := wire.Minor(c.text, c.decimals); got != c.want || ok != c.ok {
+		if got, ok := wire.ParseMinor(c.text, c.decimals); got != c.want || ok != c.ok {
 			t.Errorf("%q with %d decimals is %d, %v", c.text, c.decimals, got, ok)
 		}
 	}
@@ -68,7 +68,7 @@ func TestAmounts(t *testing.T) {
 		decimals int
 		want     string
 	}{{1000, 0, "1000"}, {1050, 2, "10.5"}, {1000, 2, "10"}, {5, 2, "0.05"}, {5, 3, "0.005"}, {0, 2, "0"}} {
-		if got := wire.Decimal(c.minor, c.decimals); got != c.want {
+		if got := wire.FormatMinor(c.minor, c.decimals); got != c.want {
 			t.Errorf("%d with %d decimals is %q, want %q", c.minor, c.decimals, got, c.want)
 		}
 	}
@@ -81,7 +81,7 @@ func FuzzAmounts(f *testing.F) {
 		if decimals < 0 || decimals > 4 {
 			return
 		}
-		n, ok := wire.Minor(text, decimals)
+		n, ok := wire.ParseMinor(text, decimals)
 		if !ok {
 			return
 		}
@@ -91,8 +91,8 @@ func FuzzAmounts(f *testing.F) {
 		if !good || new(big.Rat).Mul(want, scale).Cmp(new(big.Rat).SetInt64(n)) != 0 {
 			t.Fatalf("%q with %d decimals is %d", text, decimals, n)
 		}
-		if again, ok := wire.Minor(wire.Decimal(n, decimals), decimals); !ok || again != n {
-			t.Fatalf("%d is written %q", n, wire.Decimal(n, decimals))
+		if again, ok := wire.ParseMinor(wire.FormatMinor(n, decimals), decimals); !ok || again != n {
+			t.Fatalf("%d is written %q", n, wire.FormatMinor(n, decimals))
 		}
 	})
 }
@@ -102,14 +102,14 @@ func TestPlain(t *testing.T) {
 		"L'été à l'école & co": "L ete a l ecole co", "Commande n° 12": "Commande n 12", "ÉCOLE": "ECOLE", "Œuvre": "OEuvre",
 		"": "", "   ": "", "'&": "", "déjà\tvu\n": "deja vu", "日本": "", "e\u0301te": "ete", "a\u202eb": "a b", "Ɛwe ŋutɔ": "Ewe nuto",
 	} {
-		if got := wire.Plain(in, 160); got != want {
+		if got := wire.PlainASCII(in, 160); got != want {
 			t.Errorf("%q is %q, want %q", in, got, want)
 		}
 	}
-	if got := wire.Plain("abc def", 5); got != "abc d" {
+	if got := wire.PlainASCII("abc def", 5); got != "abc d" {
 		t.Errorf("cut to five it is %q", got)
 	}
-	if got := wire.Plain("abcde f", 6); got != "abcde" {
+	if got := wire.PlainASCII("abcde f", 6); got != "abcde" {
 		t.Errorf("cut at a space it is %q", got)
 	}
 }
@@ -123,7 +123,7 @@ func FuzzPlain(f *testing.F) {
 		if n < 0 || n > 1000 {
 			return
 		}
-		if got := wire.Plain(text, n); len(got) > n || !plainForm.MatchString(got) {
+		if got := wire.PlainASCII(text, n); len(got) > n || !plainForm.MatchString(got) {
 			t.Fatalf("%q is %q", text, got)
 		}
 	})
@@ -131,7 +131,7 @@ func FuzzPlain(f *testing.F) {
 
 func TestClip(t *testing.T) {
 	for in, want := range map[string]string{"abcdef": "abc", "éàü!": "éàü", "ab": "ab", "a\xffb": "ab", "": ""} {
-		if got := wire.Clip(in, 3); got != want {
+		if got := wire.Truncate(in, 3); got != want {
 			t.Errorf("%q is %q, want %q", in, got, want)
 		}
 	}
@@ -179,7 +179,7 @@ func FuzzRedact(f *testing.F) {
 func TestComplaintsAreCountedByOperation(t *testing.T) {
 	var log bytes.Buffer
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	c := wire.NewComplaints(provider.Deps{Connection: "mtn-congo", Log: slog.New(slog.NewTextHandler(&log, nil)), Now: func() time.Time { return now }})
+	c := wire.NewAnswerLog(provider.Deps{Connection: "mtn-congo", Log: slog.New(slog.NewTextHandler(&log, nil)), Now: func() time.Time { return now }})
 	r := &wire.Reply{Status: 502, Header: http.Header{"Content-Type": {"text/html"}}, Body: []byte("<html>")}
 	say := func(op string) { c.Unreadable(op, r, http.ErrNotSupported) }
 	for range 3 {

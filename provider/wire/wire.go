@@ -66,9 +66,9 @@ func NewClient(conns int) *Client {
 	}}
 }
 
-// Over returns a client that makes its calls by another transport: for those
+// ClientWithTransport returns a client that makes its calls by another transport: for those
 // who measure an adapter without a network.
-func Over(rt http.RoundTripper) *Client { return &Client{&http.Client{Transport: rt}} }
+func ClientWithTransport(rt http.RoundTripper) *Client { return &Client{&http.Client{Transport: rt}} }
 
 // Close closes the connections that nobody uses.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
@@ -112,14 +112,14 @@ func (c *Client) Do(ctx context.Context, method, address string, header http.Hea
 	res, err := c.http.Do(req)
 	if err != nil {
 		if !connected.Load() {
-			return nil, fmt.Errorf("%w: %w", provider.ErrNotSent, cause(err))
+			return nil, fmt.Errorf("%w: %w", provider.ErrNotSent, withoutURL(err))
 		}
-		return nil, cause(err)
+		return nil, withoutURL(err)
 	}
 	defer res.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(res.Body, MaxAnswer+1))
 	if err != nil {
-		return nil, cause(err)
+		return nil, withoutURL(err)
 	}
 	if len(text) > MaxAnswer {
 		return nil, fmt.Errorf("the answer is longer than %d bytes", MaxAnswer)
@@ -127,8 +127,8 @@ func (c *Client) Do(ctx context.Context, method, address string, header http.Hea
 	return &Reply{res.StatusCode, res.Header, text}, nil
 }
 
-// cause strips the address from an error of net/http.
-func cause(err error) error {
+// withoutURL strips the address from an error of net/http.
+func withoutURL(err error) error {
 	var timeout net.Error
 	if errors.As(err, &timeout) && timeout.Timeout() {
 		return context.DeadlineExceeded
