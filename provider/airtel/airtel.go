@@ -19,7 +19,7 @@ import (
 
 // Operator is one application at Airtel: collections, disbursements or both.
 type Operator struct {
-	payments, payouts *product
+	payments, payouts *service
 }
 
 // New returns the operator of a configuration. It calls nobody.
@@ -33,13 +33,13 @@ func New(c Config, d provider.Deps) (*Operator, error) {
 	if d.Now == nil {
 		d.Now = time.Now
 	}
-	s := newSession(c, d)
+	s := newApplication(c, d)
 	o := &Operator{}
 	if c.serves("payments") {
-		o.payments = newProduct(s, c, false)
+		o.payments = newService(s, c, false)
 	}
 	if c.serves("payouts") {
-		o.payouts = newProduct(s, c, true)
+		o.payouts = newService(s, c, true)
 		// Validate has read it before.
 		o.payouts.pinKey, _ = publicKey(c.PINPublicKey)
 	}
@@ -64,38 +64,38 @@ func (o *Operator) Payouts() provider.Provider {
 
 // product is collections or disbursements of one application: a
 // provider.Provider.
-type product struct {
-	*session
-	payout            bool
-	currency          string
-	country           *till.Country
-	pin, padding      string
-	pinKey            *rsa.PublicKey
-	callbackKey       string
-	pushPath, askPath string // where money is asked for, and where it is asked about
-	askSuffix         string
-	payoutType        string
-	traits            provider.Traits
-	print             string
+type service struct {
+	*application
+	payout                 bool
+	currency               string
+	country                *till.Country
+	pin, padding           string
+	pinKey                 *rsa.PublicKey
+	callbackKey            string
+	submitPath, statusPath string // where money is asked for, and where it is asked about
+	statusSuffix           string
+	payoutType             string
+	traits                 provider.Traits
+	fingerprint            string
 }
 
-func newProduct(s *session, c Config, payout bool) *product {
-	p := &product{session: s, payout: payout, currency: c.Currency, pin: c.PIN, padding: c.PINPadding, callbackKey: c.CallbackKey,
-		pushPath: "/merchant/v1/payments/", askPath: "/standard/v1/payments/", traits: traitsOf(c, payout)}
+func newService(s *application, c Config, payout bool) *service {
+	p := &service{application: s, payout: payout, currency: c.Currency, pin: c.PIN, padding: c.PINPadding, callbackKey: c.CallbackKey,
+		submitPath: "/merchant/v1/payments/", statusPath: "/standard/v1/payments/", traits: traitsOf(c, payout)}
 	p.country, _ = till.CountryOf(c.Country) // Validate has found it before
 	kind := "collection"
 	switch {
 	case payout && c.DisbursementVersion == "v2":
-		p.pushPath, p.askPath, p.askSuffix, p.payoutType = "/standard/v2/disbursements/", "/standard/v2/disbursements/", "?transactionType=B2C", "B2C"
+		p.submitPath, p.statusPath, p.statusSuffix, p.payoutType = "/standard/v2/disbursements/", "/standard/v2/disbursements/", "?transactionType=B2C", "B2C"
 		kind = "disbursement"
 	case payout:
-		p.pushPath, p.askPath = "/standard/v1/disbursements/", "/standard/v1/disbursements/"
+		p.submitPath, p.statusPath = "/standard/v1/disbursements/", "/standard/v1/disbursements/"
 		kind = "disbursement"
 	case c.SignMessages:
-		p.pushPath = "/merchant/v2/payments/"
+		p.submitPath = "/merchant/v2/payments/"
 	}
 	sum := sha256.Sum256([]byte(c.ClientID))
-	p.print = strings.Join([]string{"airtel", kind, s.base, c.Country, c.Currency, hex.EncodeToString(sum[:6])}, " ")
+	p.fingerprint = strings.Join([]string{"airtel", kind, s.base, c.Country, c.Currency, hex.EncodeToString(sum[:6])}, " ")
 	return p
 }
 
@@ -135,31 +135,31 @@ func traitsOf(c Config, payout bool) provider.Traits {
 }
 
 // Traits says how Airtel behaves.
-func (p *product) Traits() provider.Traits { return p.traits }
+func (p *service) Traits() provider.Traits { return p.traits }
 
 // Fingerprint names the host, the country, the product and the application.
-func (p *product) Fingerprint() string { return p.print }
+func (p *service) Fingerprint() string { return p.fingerprint }
 
 // Submit asks Airtel to move money.
-func (p *product) Submit(ctx context.Context, r provider.Request) (provider.Result, error) {
-	body, err := p.body(r)
+func (p *service) Submit(ctx context.Context, r provider.Request) (provider.Result, error) {
+	body, err := p.requestBody(r)
 	if err != nil {
 		return provider.Result{}, fmt.Errorf("%w: airtel: %w", provider.ErrNotSent, err)
 	}
-	reply, err := p.call(ctx, http.MethodPost, p.pushPath, body)
+	reply, err := p.call(ctx, http.MethodPost, p.submitPath, body)
 	if err != nil {
-		return provider.Result{}, fmt.Errorf("airtel %s: %w", p.pushPath, err)
+		return provider.Result{}, fmt.Errorf("airtel %s: %w", p.submitPath, err)
 	}
 	result, err := p.readSubmit(reply)
 	if err != nil {
-		p.complaints.Unreadable("POST "+p.pushPath, reply, err)
-		return provider.Result{}, fmt.Errorf("airtel %s: %w", p.pushPath, err)
+		p.answerLog.Unreadable("POST "+p.submitPath, reply, err)
+		return provider.Result{}, fmt.Errorf("airtel %s: %w", p.submitPath, err)
 	}
 	return result, nil
 }
 
-// body writes what Airtel is asked for.
-func (p *product) body(r provider.Request) ([]byte, error) {
+// requestBody writes what Airtel is asked for.
+func (p *service) requestBody(r provider.Request) ([]byte, error) {
 	decimals, ok := till.CurrencyDecimals(r.Amount.Currency)
 	national, ours := strings.CutPrefix(r.Phone, p.country.CallingCode)
 	switch {
@@ -168,28 +168,28 @@ func (p *product) body(r provider.Request) ([]byte, error) {
 	case !ours:
 		return nil, fmt.Errorf("the number is not of %s", p.country.Code)
 	}
-	t := transaction{Amount: json.Number(wire.FormatMinor(r.Amount.Minor, decimals)), ID: idOf(r.Reference)}
+	t := transaction{Amount: json.Number(wire.FormatMinor(r.Amount.Minor, decimals)), ID: transactionID(r.Reference)}
 	if !p.payout {
 		t.Country, t.Currency = p.country.Code, p.currency
-		return json.Marshal(push{idOf(r.ID), subscriber{p.country.Code, p.currency, national}, t})
+		return json.Marshal(push{transactionID(r.ID), subscriber{p.country.Code, p.currency, national}, t})
 	}
-	pin, err := sealPIN(p.pinKey, p.padding, p.pin)
+	pin, err := encryptPIN(p.pinKey, p.padding, p.pin)
 	if err != nil {
 		return nil, err
 	}
 	t.Type = p.payoutType
-	return json.Marshal(disbursement{payee{p.currency, national}, idOf(r.ID), pin, t})
+	return json.Marshal(disbursement{payee{p.currency, national}, transactionID(r.ID), pin, t})
 }
 
 // Check makes an enquiry.
-func (p *product) Check(ctx context.Context, q provider.Query) (provider.Result, error) {
-	reply, err := p.call(ctx, http.MethodGet, p.askPath+idOf(q.Reference)+p.askSuffix, nil)
+func (p *service) Check(ctx context.Context, q provider.Query) (provider.Result, error) {
+	reply, err := p.call(ctx, http.MethodGet, p.statusPath+transactionID(q.Reference)+p.statusSuffix, nil)
 	if err != nil {
 		return provider.Result{}, fmt.Errorf("airtel enquiry: %w", err)
 	}
 	result, err := p.readCheck(reply, q)
 	if err != nil {
-		p.complaints.Unreadable("GET "+p.askPath, reply, err)
+		p.answerLog.Unreadable("GET "+p.statusPath, reply, err)
 		return provider.Result{}, fmt.Errorf("airtel enquiry: %w", err)
 	}
 	return result, nil
@@ -197,13 +197,13 @@ func (p *product) Check(ctx context.Context, q provider.Query) (provider.Result,
 
 // ReadCallback reads a call of Airtel's. All of an application's calls come to
 // one address, and have a hash if that was turned on in the portal.
-func (p *product) ReadCallback(c provider.CallbackRequest) (provider.Callback, error) {
+func (p *service) ReadCallback(c provider.CallbackRequest) (provider.Callback, error) {
 	return readCallback(c.Body, p.callbackKey)
 }
 
 // Test fetches a token and reads the balance. It says in plain words what is
 // wrong.
-func (p *product) Test(ctx context.Context) error {
+func (p *service) Test(ctx context.Context) error {
 	reply, err := p.call(ctx, http.MethodGet, "/standard/v1/users/balance", nil)
 	if later := wire.RateLimitedTest("Airtel", err); later != nil {
 		return later

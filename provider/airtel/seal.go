@@ -63,8 +63,8 @@ func pkcs1v15(k *rsa.PublicKey, text []byte) ([]byte, error) {
 	return rsa.EncryptPKCS1v15(rand.Reader, k, text)
 }
 
-// sealPIN encrypts the PIN for one request.
-func sealPIN(k *rsa.PublicKey, padding, pin string) (string, error) {
+// encryptPIN encrypts the PIN for one request.
+func encryptPIN(k *rsa.PublicKey, padding, pin string) (string, error) {
 	b, err := paddings[padding](k, []byte(pin))
 	if err != nil {
 		return "", errors.New("the PIN cannot be encrypted")

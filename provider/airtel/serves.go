@@ -4,6 +4,6 @@ package airtel
 const Method = "airtel_money"
 
 // Serves implements provider.Selective: one connection is one country.
-func (p *product) Serves(method, country, currency string) bool {
+func (p *service) Serves(method, country, currency string) bool {
 	return method == Method && country == p.country.Code && currency == p.currency
 }

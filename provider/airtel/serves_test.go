@@ -9,7 +9,7 @@ import (
 func TestServes(t *testing.T) {
 	t.Parallel()
 	chad, _ := till.CountryOf("TD")
-	p := &product{country: chad, currency: "XAF"}
+	p := &service{country: chad, currency: "XAF"}
 	if m, _ := till.MethodOf(Method); !m.Serves("TD") || !p.Serves(Method, "TD", "XAF") {
 		t.Error("Chad cannot be routed to")
 	}

@@ -16,26 +16,26 @@ import (
 
 // session is what both products of an application share: one token serves all
 // of them.
-type session struct {
-	base             string
-	id, secret       string
-	client           *wire.Client
-	complaints       *wire.AnswerLog
-	access           wire.Access
-	country, current []string // header values that never change
-	sign             bool
-	now              func() time.Time
+type application struct {
+	base                          string
+	id, secret                    string
+	client                        *wire.Client
+	answerLog                     *wire.AnswerLog
+	access                        wire.Access
+	countryHeader, currencyHeader []string // header values that never change
+	signMessages                  bool
+	now                           func() time.Time
 
-	lock     chan struct{}  // holds one place; a wait for it ends with its caller's time
-	key      *rsa.PublicKey // with which messages are signed
-	keyUntil time.Time
+	keyLock         chan struct{}  // holds one place; a wait for it ends with its caller's time
+	signingKeyValue *rsa.PublicKey // with which messages are signed
+	keyUntil        time.Time
 }
 
-func newSession(c Config, d provider.Deps) *session {
-	s := &session{base: strings.TrimRight(c.BaseURL, "/"), id: c.ClientID, secret: c.ClientSecret,
-		client: wire.NewClient(d.Conns), complaints: wire.NewAnswerLog(d),
-		country: []string{c.Country}, current: []string{c.Currency}, sign: c.SignMessages, now: d.Now, lock: make(chan struct{}, 1)}
-	s.access = wire.Access{Tokens: d.Tokens, Name: "token", Fetch: s.mint}
+func newApplication(c Config, d provider.Deps) *application {
+	s := &application{base: strings.TrimRight(c.BaseURL, "/"), id: c.ClientID, secret: c.ClientSecret,
+		client: wire.NewClient(d.Conns), answerLog: wire.NewAnswerLog(d),
+		countryHeader: []string{c.Country}, currencyHeader: []string{c.Currency}, signMessages: c.SignMessages, now: d.Now, keyLock: make(chan struct{}, 1)}
+	s.access = wire.Access{Tokens: d.Tokens, Name: "token", Fetch: s.fetchToken}
 	return s
 }
 
@@ -44,8 +44,8 @@ var (
 	anyType  = []string{"*/*"}
 )
 
-// mint fetches a token.
-func (s *session) mint(ctx context.Context) (string, time.Duration, error) {
+// fetchToken fetches a token.
+func (s *application) fetchToken(ctx context.Context) (string, time.Duration, error) {
 	body, err := json.Marshal(struct {
 		ID     string `json:"client_id"`
 		Secret string `json:"client_secret"`
@@ -60,20 +60,20 @@ func (s *session) mint(ctx context.Context) (string, time.Duration, error) {
 	}
 	token, life, err := readToken(reply)
 	if err != nil && !errors.Is(err, provider.ErrCredentials) {
-		s.complaints.Unreadable("token", reply, err)
+		s.answerLog.Unreadable("token", reply, err)
 	}
 	return token, life, err
 }
 
 // call makes one call with the token, signed if it asks for money and that is
 // configured.
-func (s *session) call(ctx context.Context, method, path string, body []byte) (*wire.Reply, error) {
-	return s.access.Call(ctx, refusedToken, func(token string) (*wire.Reply, error) {
-		h := http.Header{"Authorization": {"Bearer " + token}, "X-Country": s.country, "X-Currency": s.current, "Accept": anyType}
+func (s *application) call(ctx context.Context, method, path string, body []byte) (*wire.Reply, error) {
+	return s.access.Call(ctx, tokenRefused, func(token string) (*wire.Reply, error) {
+		h := http.Header{"Authorization": {"Bearer " + token}, "X-Country": s.countryHeader, "X-Currency": s.currencyHeader, "Accept": anyType}
 		if body != nil {
 			h["Content-Type"] = jsonType
-			if s.sign {
-				if reply, err := s.signInto(ctx, h, token, body); err != nil {
+			if s.signMessages {
+				if reply, err := s.addSignature(ctx, h, token, body); err != nil {
 					return nil, fmt.Errorf("%w: %w", provider.ErrNotSent, err)
 				} else if reply != nil {
 					return reply, nil
@@ -88,9 +88,9 @@ func (s *session) call(ctx context.Context, method, path string, body []byte) (*
 // tells until when in a form without a zone.
 const keyLife = 10 * time.Minute
 
-// signInto adds the two headers of a signed message. It returns a reply if
+// addSignature adds the two headers of a signed message. It returns a reply if
 // Airtel refuses the token already when it is asked for its key.
-func (s *session) signInto(ctx context.Context, h http.Header, token string, body []byte) (*wire.Reply, error) {
+func (s *application) addSignature(ctx context.Context, h http.Header, token string, body []byte) (*wire.Reply, error) {
 	key, reply, err := s.signingKey(ctx, token)
 	if key == nil {
 		return reply, err
@@ -103,30 +103,30 @@ func (s *session) signInto(ctx context.Context, h http.Header, token string, bod
 	return nil, nil
 }
 
-func (s *session) signingKey(ctx context.Context, token string) (*rsa.PublicKey, *wire.Reply, error) {
+func (s *application) signingKey(ctx context.Context, token string) (*rsa.PublicKey, *wire.Reply, error) {
 	select {
-	case s.lock <- struct{}{}:
-		defer func() { <-s.lock }()
+	case s.keyLock <- struct{}{}:
+		defer func() { <-s.keyLock }()
 	case <-ctx.Done():
 		return nil, nil, ctx.Err()
 	}
-	if s.key != nil && s.now().Before(s.keyUntil) {
-		return s.key, nil, nil
+	if s.signingKeyValue != nil && s.now().Before(s.keyUntil) {
+		return s.signingKeyValue, nil, nil
 	}
 	reply, err := s.client.Do(ctx, http.MethodGet, s.base+"/v1/rsa/encryption-keys",
-		http.Header{"Authorization": {"Bearer " + token}, "X-Country": s.country, "X-Currency": s.current, "Accept": anyType}, nil)
+		http.Header{"Authorization": {"Bearer " + token}, "X-Country": s.countryHeader, "X-Currency": s.currencyHeader, "Accept": anyType}, nil)
 	if err != nil {
 		return nil, nil, fmt.Errorf("Airtel's key for signing cannot be had: %w", err)
 	}
-	if refusedToken(reply) {
+	if tokenRefused(reply) {
 		return nil, reply, nil
 	}
 	key, err := readKey(reply)
 	if err != nil {
-		s.complaints.Unreadable("encryption keys", reply, err)
+		s.answerLog.Unreadable("encryption keys", reply, err)
 		return nil, nil, err
 	}
-	s.key, s.keyUntil = key, s.now().Add(keyLife)
+	s.signingKeyValue, s.keyUntil = key, s.now().Add(keyLife)
 	return key, nil, nil
 }
 

@@ -55,7 +55,7 @@ const (
 	SimPIN          = "1234"
 )
 
-func (c SimConfig) complete() SimConfig {
+func (c SimConfig) withDefaults() SimConfig {
 	or := func(s *string, d string) {
 		if *s == "" {
 			*s = d
@@ -82,12 +82,12 @@ func (c SimConfig) complete() SimConfig {
 // Simulator is Airtel's side: tokens, a book, and callbacks. It is a
 // http.Handler.
 type Simulator struct {
-	c       SimConfig
-	book    *simulator.Book
-	dice    *simulator.FaultInjector
-	courier *simulator.CallbackSender
-	key     *rsa.PrivateKey // for PINs and for signed messages
-	handler http.Handler
+	c         SimConfig
+	book      *simulator.Book
+	injector  *simulator.FaultInjector
+	callbacks *simulator.CallbackSender
+	key       *rsa.PrivateKey // for PINs and for signed messages
+	handler   http.Handler
 
 	mu     sync.Mutex
 	tokens map[string]time.Time // until when
@@ -98,7 +98,7 @@ const maxSimTokens = 10_000
 
 // NewSimulator returns a simulated Airtel. Close it at the end.
 func NewSimulator(c SimConfig) (*Simulator, error) {
-	c = c.complete()
+	c = c.withDefaults()
 	key, err := simKey()
 	if err != nil {
 		return nil, err
@@ -107,23 +107,23 @@ func NewSimulator(c SimConfig) (*Simulator, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Simulator{c: c, book: book, dice: simulator.NewFaultInjector(c.Faults), key: key, tokens: map[string]time.Time{}}
-	s.courier = simulator.NewCallbackSender(s.dice)
+	s := &Simulator{c: c, book: book, injector: simulator.NewFaultInjector(c.Faults), key: key, tokens: map[string]time.Time{}}
+	s.callbacks = simulator.NewCallbackSender(s.injector)
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /auth/oauth2/token", s.token)
-	mux.HandleFunc("GET /v1/rsa/encryption-keys", s.inside(s.encryptionKeys))
-	mux.HandleFunc("GET /standard/v1/users/balance", s.inside(s.balance))
-	mux.HandleFunc("POST /merchant/v1/payments/{$}", s.inside(s.push))
-	mux.HandleFunc("POST /merchant/v2/payments/{$}", s.inside(s.push))
-	mux.HandleFunc("GET /standard/v1/payments/{id}", s.inside(s.enquire("payment")))
+	mux.HandleFunc("GET /v1/rsa/encryption-keys", s.authenticated(s.encryptionKeys))
+	mux.HandleFunc("GET /standard/v1/users/balance", s.authenticated(s.balance))
+	mux.HandleFunc("POST /merchant/v1/payments/{$}", s.authenticated(s.push))
+	mux.HandleFunc("POST /merchant/v2/payments/{$}", s.authenticated(s.push))
+	mux.HandleFunc("GET /standard/v1/payments/{id}", s.authenticated(s.enquire("payment")))
 	for _, version := range []string{"v1", "v2"} {
-		mux.HandleFunc("POST /standard/"+version+"/disbursements/{$}", s.inside(s.disburse))
-		mux.HandleFunc("GET /standard/"+version+"/disbursements/{id}", s.inside(s.enquire("payout")))
+		mux.HandleFunc("POST /standard/"+version+"/disbursements/{$}", s.authenticated(s.disburse))
+		mux.HandleFunc("GET /standard/"+version+"/disbursements/{id}", s.authenticated(s.enquire("payout")))
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		router(w, http.StatusNotFound, "ROUTER003", "Resource not found")
+		simRouterError(w, http.StatusNotFound, "ROUTER003", "Resource not found")
 	})
-	s.handler = s.dice.Wrap(mux, func(r *http.Request) bool {
+	s.handler = s.injector.Wrap(mux, func(r *http.Request) bool {
 		return !strings.Contains(r.URL.Path, "/payments/") && !strings.Contains(r.URL.Path, "/disbursements/")
 	})
 	return s, nil
@@ -139,7 +139,7 @@ func (s *Simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Close ends callbacks that are due and closes the book.
 func (s *Simulator) Close() error {
-	s.courier.Stop()
+	s.callbacks.Stop()
 	return s.book.Close()
 }
 
@@ -153,14 +153,14 @@ func (s *Simulator) ForgetTokens() {
 	clear(s.tokens)
 }
 
-func write(w http.ResponseWriter, status int, body any) {
+func simJSON(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	json.NewEncoder(w).Encode(body)
 }
 
-// envelope answers in Airtel's usual form.
-func envelope(w http.ResponseWriter, status int, data any, code, result, message string, ok bool) {
+// simEnvelope answers in Airtel's usual form.
+func simEnvelope(w http.ResponseWriter, status int, data any, code, result, message string, ok bool) {
 	inside := "200"
 	if !ok {
 		inside = "400"
@@ -170,17 +170,17 @@ func envelope(w http.ResponseWriter, status int, data any, code, result, message
 	if data != nil {
 		out["data"] = data
 	}
-	write(w, status, out)
+	simJSON(w, status, out)
 }
 
-// refuse answers with a failure inside HTTP 200.
-func refuse(w http.ResponseWriter, code, result, message string) {
-	envelope(w, http.StatusOK, nil, code, result, message, false)
+// simReject answers with a failure inside HTTP 200.
+func simReject(w http.ResponseWriter, code, result, message string) {
+	simEnvelope(w, http.StatusOK, nil, code, result, message, false)
 }
 
-// router answers as the gateway does, without the usual envelope.
-func router(w http.ResponseWriter, status int, code, message string) {
-	write(w, status, map[string]string{"status_message": message, "status_code": code})
+// simRouterError answers as the gateway does, without the usual envelope.
+func simRouterError(w http.ResponseWriter, status int, code, message string) {
+	simJSON(w, status, map[string]string{"status_message": message, "status_code": code})
 }
 
 func (s *Simulator) token(w http.ResponseWriter, r *http.Request) {
@@ -190,7 +190,7 @@ func (s *Simulator) token(w http.ResponseWriter, r *http.Request) {
 		Grant  string `json:"grant_type"`
 	}
 	if json.NewDecoder(r.Body).Decode(&b) != nil || b.ID != s.c.ClientID || b.Secret != s.c.ClientSecret || b.Grant != "client_credentials" {
-		write(w, http.StatusBadRequest, map[string]string{"error_description": "Invalid client authentication", "error": "invalid_client"})
+		simJSON(w, http.StatusBadRequest, map[string]string{"error_description": "Invalid client authentication", "error": "invalid_client"})
 		return
 	}
 	text := rand.Text()
@@ -201,12 +201,12 @@ func (s *Simulator) token(w http.ResponseWriter, r *http.Request) {
 	s.tokens[text] = s.book.Now().Add(s.c.TokenLife)
 	s.mu.Unlock()
 	// A string, as documented.
-	write(w, http.StatusOK, map[string]string{"access_token": text, "token_type": "bearer",
-		"expires_in": decimal(int64(s.c.TokenLife.Seconds()))})
+	simJSON(w, http.StatusOK, map[string]string{"access_token": text, "token_type": "bearer",
+		"expires_in": simDecimal(int64(s.c.TokenLife.Seconds()))})
 }
 
-// inside lets a call in that has a token and names the country.
-func (s *Simulator) inside(next http.HandlerFunc) http.HandlerFunc {
+// authenticated lets a call in that has a token and names the country.
+func (s *Simulator) authenticated(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		text, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		s.mu.Lock()
@@ -215,18 +215,18 @@ func (s *Simulator) inside(next http.HandlerFunc) http.HandlerFunc {
 		country := r.Header.Get("X-Country")
 		switch {
 		case !ok || !s.book.Now().Before(until):
-			write(w, http.StatusForbidden, map[string]string{
+			simJSON(w, http.StatusForbidden, map[string]string{
 				"error_description": "The access token is invalid or has expired", "error": "invalid_token"})
 		case country == "":
-			router(w, http.StatusBadRequest, "ROUTER110", "Partner null not found")
+			simRouterError(w, http.StatusBadRequest, "ROUTER110", "Partner null not found")
 		case country != s.c.Country && strings.Contains(r.URL.Path, "/disbursements/"):
-			envelope(w, http.StatusBadRequest, nil, "DP00900001013", "ESB000034", "Invalid country", false)
+			simEnvelope(w, http.StatusBadRequest, nil, "DP00900001013", "ESB000034", "Invalid country", false)
 		case country != s.c.Country:
-			router(w, http.StatusBadRequest, "ROUTER006", "Invalid country")
+			simRouterError(w, http.StatusBadRequest, "ROUTER006", "Invalid country")
 		case r.Header.Get("X-Currency") == "":
-			refuse(w, "", "ESB000008", "Currency is missing")
+			simReject(w, "", "ESB000008", "Currency is missing")
 		case r.Header.Get("X-Currency") != s.c.Currency:
-			router(w, http.StatusBadRequest, "ROUTER112", "Invalid currency")
+			simRouterError(w, http.StatusBadRequest, "ROUTER112", "Invalid currency")
 		default:
 			next(w, r)
 		}
@@ -235,11 +235,11 @@ func (s *Simulator) inside(next http.HandlerFunc) http.HandlerFunc {
 
 // balance has thousands separators, as was seen.
 func (s *Simulator) balance(w http.ResponseWriter, _ *http.Request) {
-	envelope(w, http.StatusOK, map[string]string{"balance": "15,037,600.00", "currency": s.c.Currency, "account_status": "Active"},
+	simEnvelope(w, http.StatusOK, map[string]string{"balance": "15,037,600.00", "currency": s.c.Currency, "account_status": "Active"},
 		"DP02100000001", "ESB000010", "Success", true)
 }
 
 func (s *Simulator) encryptionKeys(w http.ResponseWriter, _ *http.Request) {
-	envelope(w, http.StatusOK, map[string]any{"key_id": 100, "key": SimPublicKey,
+	simEnvelope(w, http.StatusOK, map[string]any{"key_id": 100, "key": SimPublicKey,
 		"valid_upto": s.book.Now().AddDate(0, 1, 0).Format("02-01-2006 15:04:05")}, "DP02010001001", "ESB000010", "Success", true)
 }

@@ -15,12 +15,12 @@ import (
 	"till/provider/simulator"
 )
 
-func decimal(n int64) string { return strconv.FormatInt(n, 10) }
+func simDecimal(n int64) string { return strconv.FormatInt(n, 10) }
 
 // story is what happens for a number. Airtel documents no test numbers: these
 // are the simulator's own, by the last four digits, and mean what they mean in
 // Till's sandbox where both have them. Any other number succeeds.
-type story struct {
+type scenario struct {
 	state           simulator.State
 	status          string // TF, TE; "" is TIP for ever if the state is open
 	payment, payout string // the code beside it
@@ -28,7 +28,7 @@ type story struct {
 	answer          string // what the request itself is answered with, after it was taken
 }
 
-var stories = map[string]story{
+var scenarios = map[string]scenario{
 	"0002": {simulator.Failed, "TF", "DP00800001008", "DP00900001005", false, false, ""},
 	"0003": {simulator.Expired, "TE", "DP00800001029", "DP00900001005", false, false, ""},
 	"0004": {simulator.Failed, "TF", "DP00800001007", "DP00900001007", false, false, ""},
@@ -45,17 +45,17 @@ var stories = map[string]story{
 	"0024": {simulator.Success, "", "", "", false, false, "ESB000001"},
 }
 
-// lateBy is how long after its end late money comes.
-const lateBy = 2 * time.Second
+// simLateBy is how long after its end late money comes.
+const simLateBy = 2 * time.Second
 
-func storyOf(phone string) story {
-	if s, ok := stories[phone[max(0, len(phone)-4):]]; ok {
+func scenarioOf(phone string) scenario {
+	if s, ok := scenarios[phone[max(0, len(phone)-4):]]; ok {
 		return s
 	}
-	return story{state: simulator.Success}
+	return scenario{state: simulator.Success}
 }
 
-func (s *Simulator) plan(st story, payout bool) simulator.Plan {
+func (s *Simulator) plan(st scenario, payout bool) simulator.Plan {
 	p := simulator.Plan{After: s.c.Decide, State: st.state, Code: st.payment, Silent: st.silent}
 	if payout {
 		p.Code = st.payout
@@ -64,13 +64,13 @@ func (s *Simulator) plan(st story, payout bool) simulator.Plan {
 		}
 	}
 	if st.late {
-		p.Late = lateBy
+		p.Late = simLateBy
 	}
-	return s.dice.Plan(p, lateBy)
+	return s.injector.Plan(p, simLateBy)
 }
 
-// signed reports whether a request has the signature that it must have.
-func (s *Simulator) signed(r *http.Request, body []byte) bool {
+// validSignature reports whether a request has the signature that it must have.
+func (s *Simulator) validSignature(r *http.Request, body []byte) bool {
 	sign, sealed := r.Header.Get("X-Signature"), r.Header.Get("X-Key")
 	if sign == "" && sealed == "" {
 		return !s.c.SignedOnly
@@ -100,19 +100,19 @@ func (s *Simulator) signed(r *http.Request, body []byte) bool {
 	return pad <= len(text) && string(text[:len(text)-pad]) == string(body)
 }
 
-// numberFault says what is wrong with a number, "" if nothing: it must have no
+// invalidNumber says what is wrong with a number, "" if nothing: it must have no
 // calling code, the country's length, and the zero where there is one.
-func (s *Simulator) numberFault(msisdn string) string {
+func (s *Simulator) invalidNumber(msisdn string) string {
 	switch {
 	case len(msisdn) != s.c.NumberLength || strings.Trim(msisdn, "0123456789") != "":
-		return "Invalid Msisdn Length. Msisdn Length should be " + decimal(int64(s.c.NumberLength))
+		return "Invalid Msisdn Length. Msisdn Length should be " + simDecimal(int64(s.c.NumberLength))
 	case s.c.ZeroFirst && msisdn[0] != '0':
-		return "Msisdn Length should be " + decimal(int64(s.c.NumberLength)) + " and should start with 0"
+		return "Msisdn Length should be " + simDecimal(int64(s.c.NumberLength)) + " and should start with 0"
 	}
 	return ""
 }
 
-func goodAmount(n json.Number) bool {
+func simValidAmount(n json.Number) bool {
 	f, err := n.Float64()
 	return err == nil && f > 0
 }
@@ -122,22 +122,22 @@ func (s *Simulator) push(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	var p push
 	if err != nil || json.Unmarshal(body, &p) != nil {
-		refuse(w, "", "ESB000008", "Invalid request body")
+		simReject(w, "", "ESB000008", "Invalid request body")
 		return
 	}
-	switch fault := s.numberFault(p.Subscriber.MSISDN); {
-	case !s.signed(r, body):
-		refuse(w, "DP00800001026", "ESB000008", "x-signature and payload did not match")
+	switch fault := s.invalidNumber(p.Subscriber.MSISDN); {
+	case !s.validSignature(r, body):
+		simReject(w, "DP00800001026", "ESB000008", "x-signature and payload did not match")
 	case p.Transaction.ID == "" || p.Reference == "":
-		refuse(w, "", "ESB000008", "Transaction id is missing")
+		simReject(w, "", "ESB000008", "Transaction id is missing")
 	case fault != "":
-		refuse(w, "", "ESB000033", fault)
+		simReject(w, "", "ESB000033", fault)
 	case p.Transaction.Currency != s.c.Currency || p.Subscriber.Currency != s.c.Currency:
-		refuse(w, "", "ESB000035", "Invalid currency")
-	case !goodAmount(p.Transaction.Amount):
-		refuse(w, "DP00800001004", "ESB000008", "Invalid amount")
+		simReject(w, "", "ESB000035", "Invalid currency")
+	case !simValidAmount(p.Transaction.Amount):
+		simReject(w, "DP00800001004", "ESB000008", "Invalid amount")
 	default:
-		s.take(w, simulator.Entry{Kind: "payment", Reference: p.Transaction.ID, External: p.Reference, Phone: p.Subscriber.MSISDN,
+		s.record(w, simulator.Entry{Kind: "payment", Reference: p.Transaction.ID, External: p.Reference, Phone: p.Subscriber.MSISDN,
 			Amount: p.Transaction.Amount.String(), Currency: s.c.Currency, Receipt: simulator.Digits(12)})
 	}
 }
@@ -147,72 +147,72 @@ func (s *Simulator) disburse(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	var d disbursement
 	if err != nil || json.Unmarshal(body, &d) != nil {
-		refuse(w, "DP00900001013", "ESB000008", "Invalid request body")
+		simReject(w, "DP00900001013", "ESB000008", "Invalid request body")
 		return
 	}
 	sealed, err := base64.StdEncoding.DecodeString(d.PIN)
 	//lint:ignore SA1019 Airtel takes nothing else
 	pin, err2 := rsa.DecryptPKCS1v15(nil, s.key, sealed)
-	switch fault := s.numberFault(d.Payee.MSISDN); {
-	case !s.signed(r, body):
-		refuse(w, "DP00900001018", "ESB000008", "x-signature and payload did not match")
+	switch fault := s.invalidNumber(d.Payee.MSISDN); {
+	case !s.validSignature(r, body):
+		simReject(w, "DP00900001018", "ESB000008", "x-signature and payload did not match")
 	case d.PIN == "":
-		refuse(w, "DP00900001013", "ESB000008", "PIN is missing")
+		simReject(w, "DP00900001013", "ESB000008", "PIN is missing")
 	case err != nil || err2 != nil:
-		router(w, http.StatusBadRequest, "ROUTER116", "Incorrect encrypted PIN")
+		simRouterError(w, http.StatusBadRequest, "ROUTER116", "Incorrect encrypted PIN")
 	case string(pin) != s.c.PIN:
-		router(w, http.StatusBadRequest, "ROUTER115", "Incorrect PIN")
+		simRouterError(w, http.StatusBadRequest, "ROUTER115", "Incorrect PIN")
 	case fault != "":
-		refuse(w, "DP00900001013", "521002", fault)
-	case !goodAmount(d.Transaction.Amount):
-		refuse(w, "DP00900001004", "ESB000008", "Invalid amount")
-	case storyOf(d.Payee.MSISDN).payout == "DP00900001007":
-		refuse(w, "DP00900001007", "ESB000011", "Insufficient funds")
+		simReject(w, "DP00900001013", "521002", fault)
+	case !simValidAmount(d.Transaction.Amount):
+		simReject(w, "DP00900001004", "ESB000008", "Invalid amount")
+	case scenarioOf(d.Payee.MSISDN).payout == "DP00900001007":
+		simReject(w, "DP00900001007", "ESB000011", "Insufficient funds")
 	default:
-		s.take(w, simulator.Entry{Kind: "payout", Reference: d.Transaction.ID, External: d.Reference, Phone: d.Payee.MSISDN,
+		s.record(w, simulator.Entry{Kind: "payout", Reference: d.Transaction.ID, External: d.Reference, Phone: d.Payee.MSISDN,
 			Amount: d.Transaction.Amount.String(), Currency: s.c.Currency, Receipt: simulator.Digits(12)})
 	}
 }
 
-// take writes a request down and answers it.
-func (s *Simulator) take(w http.ResponseWriter, e simulator.Entry) {
+// record writes a request down and answers it.
+func (s *Simulator) record(w http.ResponseWriter, e simulator.Entry) {
 	payout := e.Kind == "payout"
-	st := storyOf(e.Phone)
+	st := scenarioOf(e.Phone)
 	e.Plan = s.plan(st, payout)
 	e, fresh, err := s.book.Add(e)
 	switch {
 	case err != nil:
-		write(w, http.StatusServiceUnavailable, map[string]string{"error": "service_unavailable"})
+		simJSON(w, http.StatusServiceUnavailable, map[string]string{"error": "service_unavailable"})
 		return
 	case !fresh && payout:
-		refuse(w, "DP00900001011", "ESB000041", "Duplicate exttRID")
+		simReject(w, "DP00900001011", "ESB000041", "Duplicate exttRID")
 		return
 	case !fresh:
-		refuse(w, "", "ESB000041", "External transaction ID already exists")
+		simReject(w, "", "ESB000041", "External transaction ID already exists")
 		return
 	}
 	if s.c.CallbackURL != "" && !e.Plan.Silent && e.Plan.State != simulator.Open {
-		s.courier.Send(e.Plan.After, 0, func() *http.Request { return simulator.Post(http.MethodPost, s.c.CallbackURL, s.callback(&e)) })
+		s.callbacks.Send(e.Plan.After, 0, func() *http.Request { return simulator.Post(http.MethodPost, s.c.CallbackURL, s.callback(&e)) })
 	}
 	switch st.answer {
 	case "408":
-		write(w, http.StatusRequestTimeout, map[string]string{"error": "request_timeout"})
+		simJSON(w, http.StatusRequestTimeout, map[string]string{"error": "request_timeout"})
 		return
 	case "ROUTER117":
-		router(w, http.StatusBadRequest, "ROUTER117", "Request timeout")
+		simRouterError(w, http.StatusBadRequest, "ROUTER117", "Request timeout")
 		return
 	case "ESB000001":
-		refuse(w, "", "ESB000001", "Something went wrong")
+		simReject(w, "", "ESB000001", "Something went wrong")
 		return
 	}
 	if !payout {
 		// SUCCESS before anybody has typed a PIN.
-		envelope(w, http.StatusOK, map[string]any{"transaction": map[string]string{"id": e.Reference, "status": "SUCCESS"}},
+		simEnvelope(w, http.StatusOK, map[string]any{"transaction": map[string]string{"id": e.Reference, "status": "SUCCESS"}},
 			"DP00800001006", "ESB000010", "SUCCESS", true)
 		return
 	}
 	status, code := s.statusOf(&e)
-	envelope(w, http.StatusOK, map[string]any{"transaction": map[string]string{"reference_id": e.Receipt, "airtel_money_id": "disburs-" + e.Receipt,
+	simEnvelope(w, http.StatusOK, map[string]any{"transaction": map[string]string{"reference_id": e.Receipt, "airtel_money_id": "disburs-" + e.Receipt,
 		"id": e.Reference, "status": status}}, code, "ESB000010", "SUCCESS", status != "TF")
 }
 
@@ -222,7 +222,7 @@ func (s *Simulator) statusOf(e *simulator.Entry) (status, code string) {
 	if e.Kind == "payout" {
 		family = "DP009"
 	}
-	st := storyOf(e.Phone)
+	st := scenarioOf(e.Phone)
 	switch state, c := e.StateAt(s.book.Now()); {
 	case state == simulator.Success:
 		return "TS", family + "00001001"
@@ -245,24 +245,24 @@ func (s *Simulator) enquire(kind string) http.HandlerFunc {
 			if kind == "payout" {
 				code = "DP00900001015"
 			}
-			refuse(w, code, "ESB000045", "Transaction not found")
+			simReject(w, code, "ESB000045", "Transaction not found")
 			return
 		}
 		// A hyphen in the id is seen to break the enquiry, not the request.
 		if strings.Trim(id, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" || len(id) < 4 || len(id) > 64 {
-			refuse(w, "DP00800001005", "ESB000011", "Transaction ID is invalid")
+			simReject(w, "DP00800001005", "ESB000011", "Transaction ID is invalid")
 			return
 		}
 		status, code := s.statusOf(&e)
-		t := map[string]string{"id": e.Reference, "message": message(status), "status": status}
+		t := map[string]string{"id": e.Reference, "message": simMessage(status), "status": status}
 		if status == "TS" {
 			t["airtel_money_id"] = e.Receipt
 		}
-		envelope(w, http.StatusOK, map[string]any{"transaction": t}, code, "ESB000010", message(status), status == "TS" || status == "TIP")
+		simEnvelope(w, http.StatusOK, map[string]any{"transaction": t}, code, "ESB000010", simMessage(status), status == "TS" || status == "TIP")
 	}
 }
 
-func message(status string) string {
+func simMessage(status string) string {
 	switch status {
 	case "TS":
 		return "Your transaction has been successfully processed"
@@ -281,7 +281,7 @@ func (s *Simulator) callback(e *simulator.Entry) []byte {
 		Message string `json:"message"`
 		Status  string `json:"status_code"`
 		Receipt string `json:"airtel_money_id,omitempty"`
-	}{ID: e.Reference, Message: message(status), Status: status}
+	}{ID: e.Reference, Message: simMessage(status), Status: status}
 	if status == "TS" {
 		t.Receipt = e.Receipt
 	}

@@ -52,12 +52,12 @@ type payee struct {
 	MSISDN   string `json:"msisdn"`
 }
 
-// idOf writes a reference as Airtel's transaction id: letters and digits, 4 to
+// transactionID writes a reference as Airtel's transaction id: letters and digits, 4 to
 // 64. A hyphen is enough to have the enquiry fail later, as was seen in Congo.
-func idOf(id till.ID) string { return hex.EncodeToString(id[:]) }
+func transactionID(id till.ID) string { return hex.EncodeToString(id[:]) }
 
-// referenceOf reads a transaction id back; zero if it is not one of ours.
-func referenceOf(id string) (ref till.ID) {
+// parseTransactionID reads a transaction id back; zero if it is not one of ours.
+func parseTransactionID(id string) (ref till.ID) {
 	b, err := hex.DecodeString(strings.ReplaceAll(id, "-", ""))
 	if err != nil || len(b) != len(ref) {
 		return till.ID{}
@@ -67,7 +67,7 @@ func referenceOf(id string) (ref till.ID) {
 
 // answer is what Airtel answers: its envelope, the gateway's, or OAuth's.
 type answer struct {
-	Data   inner `json:"data"`
+	Data   transactionData `json:"data"`
 	Status struct {
 		Code         wire.Text `json:"code"`
 		Message      wire.Text `json:"message"`
@@ -82,13 +82,13 @@ type answer struct {
 
 // inner is the transaction of an answer. It is absent, null, empty text or an
 // empty list where there is none.
-type inner struct {
-	ID, Status, Message, Receipt, Other string
+type transactionData struct {
+	ID, Status, Message, Receipt, ReferenceID string
 }
 
 // UnmarshalJSON takes an object, and anything empty for none.
-func (n *inner) UnmarshalJSON(b []byte) error {
-	*n = inner{}
+func (n *transactionData) UnmarshalJSON(b []byte) error {
+	*n = transactionData{}
 	if len(b) == 0 || b[0] != '{' {
 		switch string(bytes.Join(bytes.Fields(b), nil)) {
 		case "null", `""`, "[]":
@@ -109,7 +109,7 @@ func (n *inner) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	t := d.Transaction
-	*n = inner{string(t.ID), string(t.Status), string(t.Message), string(t.AirtelID), string(t.Reference)}
+	*n = transactionData{string(t.ID), string(t.Status), string(t.Message), string(t.AirtelID), string(t.Reference)}
 	return nil
 }
 
@@ -141,14 +141,16 @@ const (
 	maxMessage = 300
 )
 
-// readable are the HTTP statuses whose body may be Airtel's word: most refusals
+// isReadableStatus are the HTTP statuses whose body may be Airtel's word: most refusals
 // come with 200, some with 400. Any other status is an error, whatever it says;
 // 404 may only say that a transaction is not found.
-func readable(status int) bool { return status == http.StatusOK || status == http.StatusBadRequest }
+func isReadableStatus(status int) bool {
+	return status == http.StatusOK || status == http.StatusBadRequest
+}
 
-// refusedToken says that Airtel did not take the token: 401, or 403 without a
+// tokenRefused says that Airtel did not take the token: 401, or 403 without a
 // code of its own.
-func refusedToken(r *wire.Reply) bool {
+func tokenRefused(r *wire.Reply) bool {
 	if r.Status != http.StatusUnauthorized && r.Status != http.StatusForbidden {
 		return false
 	}
@@ -160,9 +162,9 @@ func refusedToken(r *wire.Reply) bool {
 // transaction's own status says is left alone: it is SUCCESS, or even TS,
 // before the customer has typed a PIN. A disbursement's TS is most likely the
 // truth, and the enquiry will say it again.
-func (p *product) readSubmit(r *wire.Reply) (provider.Result, error) {
+func (p *service) readSubmit(r *wire.Reply) (provider.Result, error) {
 	var a answer
-	if !readable(r.Status) {
+	if !isReadableStatus(r.Status) {
 		return provider.Result{}, fmt.Errorf("Airtel answered %d", r.Status)
 	}
 	if err := wire.Decode(r.Body, &a); err != nil {
@@ -179,37 +181,37 @@ func (p *product) readSubmit(r *wire.Reply) (provider.Result, error) {
 		}
 	case duplicate:
 		return provider.Result{Outcome: provider.Duplicate, Code: code}, nil
-	case refusedCode:
+	case rejectedCode:
 		reason := p.reason(m.reason)
 		return provider.Result{Outcome: provider.Rejected, Reason: reason,
-			Code: code, Message: a.message(), Retryable: m.retry, OurFault: p.ourFault(reason, code, m)}, nil
+			Code: code, Message: a.message(), Retryable: m.retryable, OurFault: p.ourFault(reason, code, m)}, nil
 	}
 	return provider.Result{}, fmt.Errorf("Airtel answered %d with code %q, which decides nothing", r.Status, wire.Truncate(code, maxCode))
 }
 
 // reason is the reason of a code for this kind of request.
-func (p *product) reason(r till.FailureReason) till.FailureReason {
+func (p *service) reason(r till.FailureReason) till.FailureReason {
 	if p.payout {
-		return inPayout(r)
+		return payoutReason(r)
 	}
 	return r
 }
 
 // ourFault says what a code tells about our own wallet, "" if nothing. For a
 // payout that is every code that makes it provider_unavailable.
-func (p *product) ourFault(reason till.FailureReason, code string, m meaning) string {
+func (p *service) ourFault(reason till.FailureReason, code string, m codeMeaning) string {
 	if !p.payout || reason != till.ProviderUnavailable {
 		return ""
 	}
-	return "Airtel answers " + code + " to a payout (" + m.says + "): look at the disbursement wallet and its PIN"
+	return "Airtel answers " + code + " to a payout (" + m.description + "): look at the disbursement wallet and its PIN"
 }
 
 // readCheck gives the verdict on an answer to an enquiry. Only the
 // transaction's own status is final, and only if the code beside it does not
 // contradict it.
-func (p *product) readCheck(r *wire.Reply, q provider.Query) (provider.Result, error) {
+func (p *service) readCheck(r *wire.Reply, q provider.Query) (provider.Result, error) {
 	var a answer
-	if !readable(r.Status) && r.Status != http.StatusNotFound {
+	if !isReadableStatus(r.Status) && r.Status != http.StatusNotFound {
 		return provider.Result{}, fmt.Errorf("Airtel answered %d", r.Status)
 	}
 	if err := wire.Decode(r.Body, &a); err != nil {
@@ -234,7 +236,7 @@ func (p *product) readCheck(r *wire.Reply, q provider.Query) (provider.Result, e
 		// pending, which only integrators have seen. All of them go on.
 		return provider.Result{Outcome: provider.Open}, nil
 	case "TS":
-		if m.class == failedCode || m.class == refusedCode || a.failed() {
+		if m.class == failedCode || m.class == rejectedCode || a.failed() {
 			return provider.Result{}, contradicted
 		}
 		return p.success(&a, q), nil
@@ -248,14 +250,14 @@ func (p *product) readCheck(r *wire.Reply, q provider.Query) (provider.Result, e
 }
 
 // success reports what Airtel says of a success. It names no amount.
-func (p *product) success(a *answer, q provider.Query) provider.Result {
+func (p *service) success(a *answer, q provider.Query) provider.Result {
 	result := provider.Result{Outcome: provider.Success, Receipt: wire.Truncate(a.Data.Receipt, maxCode)}
 	if result.Receipt == "" {
-		result.Receipt = wire.Truncate(a.Data.Other, maxCode)
+		result.Receipt = wire.Truncate(a.Data.ReferenceID, maxCode)
 	}
 	switch id := a.Data.ID; {
 	case id == "":
-	case referenceOf(id) == q.Reference:
+	case parseTransactionID(id) == q.Reference:
 		result.Reference = q.Reference.String()
 	default:
 		result.Reference = wire.Truncate(id, maxCode)
@@ -264,13 +266,13 @@ func (p *product) success(a *answer, q provider.Query) provider.Result {
 }
 
 // failure reports why a transaction failed or expired.
-func (p *product) failure(a *answer, status, code string, m meaning) provider.Result {
+func (p *service) failure(a *answer, status, code string, m codeMeaning) provider.Result {
 	result := provider.Result{Outcome: provider.Failed, Reason: till.Unspecified, Code: code, Message: a.message()}
 	if code == "" || code == "ESB000010" {
 		result.Code = status
 	}
 	if m.reason != "" {
-		result.Reason, result.Retryable = p.reason(m.reason), m.retry
+		result.Reason, result.Retryable = p.reason(m.reason), m.retryable
 		result.OurFault = p.ourFault(result.Reason, code, m)
 	}
 	// One code has three meanings, and only its words tell one of them.
@@ -337,12 +339,12 @@ func readCallback(body []byte, key string) (provider.Callback, error) {
 	if err := wire.Decode(c.Transaction, &t); err != nil {
 		return provider.Callback{}, err
 	}
-	return provider.Callback{Reference: referenceOf(string(t.ID))}, nil
+	return provider.Callback{Reference: parseTransactionID(string(t.ID))}, nil
 }
 
 // ReadClaim reads what a callback says. It names no amount, and is the same for
 // payments and payouts.
-func (p *product) ReadClaim(body []byte) (provider.Claim, bool) {
+func (p *service) ReadClaim(body []byte) (provider.Claim, bool) {
 	var c struct {
 		Transaction struct {
 			ID      wire.Text `json:"id"`
@@ -353,7 +355,7 @@ func (p *product) ReadClaim(body []byte) (provider.Claim, bool) {
 	if err := wire.Decode(body, &c); err != nil || c.Transaction.ID == "" {
 		return provider.Claim{}, false
 	}
-	out := provider.Claim{Reference: referenceOf(string(c.Transaction.ID)), Receipt: wire.Truncate(string(c.Transaction.Receipt), maxCode)}
+	out := provider.Claim{Reference: parseTransactionID(string(c.Transaction.ID)), Receipt: wire.Truncate(string(c.Transaction.Receipt), maxCode)}
 	switch c.Transaction.Status {
 	case "TS":
 		out.Outcome = provider.Success

@@ -14,8 +14,8 @@ import (
 )
 
 var (
-	in  = &product{}
-	out = &product{payout: true}
+	in  = &service{}
+	out = &service{payout: true}
 )
 
 var query = provider.Query{Reference: till.ID{0xab, 2, 3}, Amount: till.Money{Minor: 1000, Currency: "XAF"}}
@@ -32,12 +32,12 @@ var recipients = []till.FailureReason{recipientNotFound, recipientNotAllowed, re
 
 func TestEveryRowOfTheTableMakesSense(t *testing.T) {
 	for code, m := range codes {
-		failure := m.class == refusedCode || m.class == failedCode
-		if m.class == unknownCode || m.says == "" || failure != (m.reason != "") {
+		failure := m.class == rejectedCode || m.class == failedCode
+		if m.class == unknownCode || m.description == "" || failure != (m.reason != "") {
 			t.Errorf("%s: the row is not complete", code)
 		}
-		if slices.Contains(customers, inPayout(m.reason)) {
-			t.Errorf("%s: a payout blames a customer: %s", code, inPayout(m.reason))
+		if slices.Contains(customers, payoutReason(m.reason)) {
+			t.Errorf("%s: a payout blames a customer: %s", code, payoutReason(m.reason))
 		}
 		if !strings.HasPrefix(code, "DP009") && slices.Contains(recipients, m.reason) {
 			t.Errorf("%s: a payment blames a recipient: %s", code, m.reason)
@@ -55,7 +55,7 @@ func TestEveryDocumentedCodeHasARow(t *testing.T) {
 	n := 0
 	for form, numbers := range want {
 		for _, number := range numbers {
-			text := decimal(int64(number))
+			text := simDecimal(int64(number))
 			switch {
 			case strings.HasPrefix(form, "ESB"):
 				text = strings.Repeat("0", 2-len(text)) + text
@@ -86,7 +86,7 @@ func TestEnquiries(t *testing.T) {
 	success := provider.Result{Outcome: provider.Success, Receipt: "MP1", Reference: query.Reference.String()}
 	for _, c := range []struct {
 		name  string
-		p     *product
+		p     *service
 		reply *wire.Reply
 		want  provider.Result
 		fails bool
@@ -144,7 +144,7 @@ func TestSubmitsByCode(t *testing.T) {
 	for code, m := range codes {
 		for _, status := range []int{200, 400, 500, 404} {
 			got, err := in.readSubmit(reply(status, body("TS", code, "true")))
-			want := map[class]provider.Outcome{inProcess: provider.Accepted, succeeded: provider.Accepted, duplicate: provider.Duplicate, refusedCode: provider.Rejected}[m.class]
+			want := map[codeClass]provider.Outcome{inProcess: provider.Accepted, succeeded: provider.Accepted, duplicate: provider.Duplicate, rejectedCode: provider.Rejected}[m.class]
 			if status == 400 && m.class == succeeded || status > 400 {
 				want = ""
 			}
@@ -172,17 +172,17 @@ func TestNumbersLoseTheirCallingCode(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := o.payments.body(provider.Request{Phone: c.phone, Amount: till.Money{Minor: 1050, Currency: c.currency}})
+		b, err := o.payments.requestBody(provider.Request{Phone: c.phone, Amount: till.Money{Minor: 1050, Currency: c.currency}})
 		if err != nil || !strings.Contains(string(b), `"msisdn":"`+c.want+`"`) {
 			t.Errorf("%s: the body is %s, %v", c.phone, b, err)
 		}
 		if c.currency == "ZMW" && !strings.Contains(string(b), `"amount":10.5,`) {
 			t.Errorf("the amount is not a number: %s", b)
 		}
-		if _, err := o.payments.body(provider.Request{Phone: "254712123456", Amount: till.Money{Minor: 100, Currency: c.currency}}); err == nil {
+		if _, err := o.payments.requestBody(provider.Request{Phone: "254712123456", Amount: till.Money{Minor: 100, Currency: c.currency}}); err == nil {
 			t.Error("a number of another country is sent")
 		}
-		if _, err := o.payments.body(provider.Request{Phone: c.phone, Amount: till.Money{Minor: 100, Currency: "KES"}}); err == nil {
+		if _, err := o.payments.requestBody(provider.Request{Phone: c.phone, Amount: till.Money{Minor: 100, Currency: "KES"}}); err == nil {
 			t.Error("another currency is sent")
 		}
 	}
@@ -210,14 +210,14 @@ func TestCallbacks(t *testing.T) {
 		"nothing":                {``, key, false},
 		"no transaction":         {`{"hash":"` + sign("") + `"}`, key, false},
 	} {
-		p := &product{callbackKey: c.key}
+		p := &service{callbackKey: c.key}
 		got, err := p.ReadCallback(provider.CallbackRequest{Body: []byte(c.body)})
 		if (err == nil) != c.good || c.good && got.Reference != query.Reference {
 			t.Errorf("%s: got %v, %v; want good %v", name, got, err, c.good)
 		}
 	}
-	var _ provider.CallbackReader = &product{}
-	got, err := (&product{}).ReadCallback(provider.CallbackRequest{Body: []byte(`{"transaction":{"id":"BBZMiscxy","status_code":"TS"}}`)})
+	var _ provider.CallbackReader = &service{}
+	got, err := (&service{}).ReadCallback(provider.CallbackRequest{Body: []byte(`{"transaction":{"id":"BBZMiscxy","status_code":"TS"}}`)})
 	if err != nil || !got.Reference.IsZero() {
 		t.Errorf("an id of somebody else's is %v, %v", got, err)
 	}
@@ -232,7 +232,7 @@ func FuzzEnquiry(f *testing.F) {
 	}
 	f.Add(200, `{"status_message":"x","status_code":"ROUTER117"}`)
 	f.Fuzz(func(t *testing.T, status int, text string) {
-		for _, p := range []*product{in, out} {
+		for _, p := range []*service{in, out} {
 			got, err := p.readCheck(reply(status, text), query)
 			if err != nil && got != (provider.Result{}) {
 				t.Fatal("a result beside an error")
@@ -271,7 +271,7 @@ func FuzzSubmit(f *testing.F) {
 		if err == nil && (status != 200 && status != 400 || !slices.Contains([]provider.Outcome{provider.Accepted, provider.Duplicate, provider.Rejected}, got.Outcome)) {
 			t.Fatalf("%d %q is %q", status, text, got.Outcome)
 		}
-		if got.Outcome == provider.Rejected && codes[got.Code].class != refusedCode {
+		if got.Outcome == provider.Rejected && codes[got.Code].class != rejectedCode {
 			t.Fatalf("%d %q is rejected", status, text)
 		}
 	})
