@@ -107,7 +107,7 @@ func (c Config) Validate() error {
 	if err := wire.CheckBaseURL(c.BaseURL); err != nil {
 		say("base_url", "%w", err)
 	}
-	if !word(c.TargetEnvironment) {
+	if !isAlphanumeric(c.TargetEnvironment) {
 		say("target_environment", "give MTN's name of the country, such as mtncongo, or sandbox")
 	}
 	if c.APIUser == "" || strings.Contains(c.APIUser, ":") {
@@ -148,8 +148,8 @@ func (c Config) Validate() error {
 	return errors.Join(wrong...)
 }
 
-// word reports whether a text is letters and digits, as names of environments are.
-func word(s string) bool {
+// isAlphanumeric reports whether a text is letters and digits, as names of environments are.
+func isAlphanumeric(s string) bool {
 	return s != "" && len(s) <= 64 && !strings.ContainsFunc(s, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9')
 	})

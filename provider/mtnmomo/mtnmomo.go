@@ -21,7 +21,7 @@ import (
 
 // Operator is one account at MTN: collections, disbursements or both.
 type Operator struct {
-	payments, payouts *product
+	payments, payouts *service
 }
 
 // New returns the operator of a configuration. It calls nobody.
@@ -41,10 +41,10 @@ func New(c Config, d provider.Deps) (*Operator, error) {
 	client, complaints := wire.NewClient(d.Conns), wire.NewAnswerLog(d)
 	o := &Operator{}
 	if c.CollectionKey != "" {
-		o.payments = newProduct(collection, c, d, client, complaints)
+		o.payments = newService(collection, c, d, client, complaints)
 	}
 	if c.DisbursementKey != "" {
-		o.payouts = newProduct(disbursement, c, d, client, complaints)
+		o.payouts = newService(disbursement, c, d, client, complaints)
 	}
 	return o, nil
 }
@@ -66,54 +66,54 @@ func (o *Operator) Payouts() provider.Provider {
 }
 
 // kind is what MTN calls a product, with the one call of it that is used.
-type kind struct {
-	name   string // in paths: "collection"
-	money  string // "requesttopay" or "transfer"
-	payout bool
-	note   string // what the customer reads where there is no description
+type serviceKind struct {
+	name     string // in paths: "collection"
+	resource string // "requesttopay" or "transfer"
+	payout   bool
+	note     string // what the customer reads where there is no description
 }
 
 var (
-	collection   = kind{"collection", "requesttopay", false, "Payment"}
-	disbursement = kind{"disbursement", "transfer", true, "Payout"}
+	collection   = serviceKind{"collection", "requesttopay", false, "Payment"}
+	disbursement = serviceKind{"disbursement", "transfer", true, "Payout"}
 )
 
 // product is one product of one account: a provider.Provider.
-type product struct {
-	kind
-	base, environment string
-	user, secret, key string
-	callbackHost      string
-	override          string
-	client            *wire.Client
-	complaints        *wire.AnswerLog
-	access            wire.Access
-	traits            provider.Traits
-	print             string
-	keyHeader, target []string // header values that never change
+type service struct {
+	serviceKind
+	base, environment            string
+	user, secret, key            string
+	callbackHost                 string
+	currencyOverride             string
+	client                       *wire.Client
+	answerLog                    *wire.AnswerLog
+	access                       wire.Access
+	traits                       provider.Traits
+	fingerprint                  string
+	keyHeader, environmentHeader []string // header values that never change
 }
 
-func newProduct(k kind, c Config, d provider.Deps, client *wire.Client, complaints *wire.AnswerLog) *product {
-	p := &product{kind: k, base: strings.TrimRight(c.BaseURL, "/"), environment: c.TargetEnvironment,
+func newService(k serviceKind, c Config, d provider.Deps, client *wire.Client, complaints *wire.AnswerLog) *service {
+	p := &service{serviceKind: k, base: strings.TrimRight(c.BaseURL, "/"), environment: c.TargetEnvironment,
 		user: c.APIUser, secret: c.APIKey, key: c.CollectionKey,
-		callbackHost: c.CallbackHost, override: c.CurrencyOverride, client: client, complaints: complaints}
+		callbackHost: c.CallbackHost, currencyOverride: c.CurrencyOverride, client: client, answerLog: complaints}
 	if k.payout {
 		p.key = c.DisbursementKey
 		if c.DisbursementUser != "" {
 			p.user, p.secret = c.DisbursementUser, c.DisbursementSecret
 		}
 	}
-	p.keyHeader, p.target = []string{p.key}, []string{p.environment}
-	p.access = wire.Access{Tokens: d.Tokens, Name: k.name, Fetch: p.mint}
+	p.keyHeader, p.environmentHeader = []string{p.key}, []string{p.environment}
+	p.access = wire.Access{Tokens: d.Tokens, Name: k.name, Fetch: p.fetchToken}
 	p.traits = traitsOf(k, c)
 	// The user is no secret on the old platform, but looks like one on the new.
 	sum := sha256.Sum256([]byte(p.user))
-	p.print = strings.Join([]string{"mtnmomo", k.name, p.base, p.environment, hex.EncodeToString(sum[:6])}, " ")
+	p.fingerprint = strings.Join([]string{"mtnmomo", k.name, p.base, p.environment, hex.EncodeToString(sum[:6])}, " ")
 	return p
 }
 
 // traitsOf returns MTN's times, each with its reason.
-func traitsOf(k kind, c Config) provider.Traits {
+func traitsOf(k serviceKind, c Config) provider.Traits {
 	t := provider.Traits{
 		ClientReference: true, // X-Reference-Id: 409 on a second use, and the key of the read
 		// A customer has five minutes to type the PIN [common errors page].
@@ -143,75 +143,75 @@ func traitsOf(k kind, c Config) provider.Traits {
 }
 
 // Traits says how MTN behaves.
-func (p *product) Traits() provider.Traits { return p.traits }
+func (p *service) Traits() provider.Traits { return p.traits }
 
 // Fingerprint names the platform, the country, the product and the user.
-func (p *product) Fingerprint() string { return p.print }
+func (p *service) Fingerprint() string { return p.fingerprint }
 
-// mint fetches a token. The call has no body: MTN lists one as a cause of 400.
+// fetchToken fetches a token. The call has no body: MTN lists one as a cause of 400.
 // The target environment is optional on the old platform and must be there on
 // the new.
-func (p *product) mint(ctx context.Context) (string, time.Duration, error) {
+func (p *service) fetchToken(ctx context.Context) (string, time.Duration, error) {
 	basic := base64.StdEncoding.EncodeToString([]byte(p.user + ":" + p.secret))
 	reply, err := p.client.Do(ctx, http.MethodPost, p.base+"/"+p.name+"/token/", http.Header{
 		"Authorization":             {"Basic " + basic},
 		"Ocp-Apim-Subscription-Key": p.keyHeader,
-		"X-Target-Environment":      p.target,
+		"X-Target-Environment":      p.environmentHeader,
 	}, nil)
 	if err != nil {
 		return "", 0, err
 	}
 	token, life, err := readToken(reply)
 	if err != nil && !errors.Is(err, provider.ErrCredentials) {
-		p.complaints.Unreadable(p.name+" token", reply, err)
+		p.answerLog.Unreadable(p.name+" token", reply, err)
 	}
 	return token, life, err
 }
 
 // header returns the headers that every call of the product has.
-func (p *product) header(token string) http.Header {
+func (p *service) header(token string) http.Header {
 	return http.Header{
 		"Authorization":             {"Bearer " + token},
 		"Ocp-Apim-Subscription-Key": p.keyHeader,
-		"X-Target-Environment":      p.target,
+		"X-Target-Environment":      p.environmentHeader,
 	}
 }
 
-// refused says that MTN did not take the token, or the subscription key: it
+// tokenRefused says that MTN did not take the token, or the subscription key: it
 // answers 401 to both.
-func refused(r *wire.Reply) bool { return r.Status == http.StatusUnauthorized }
+func tokenRefused(r *wire.Reply) bool { return r.Status == http.StatusUnauthorized }
 
 // Submit asks MTN to move money.
-func (p *product) Submit(ctx context.Context, r provider.Request) (provider.Result, error) {
-	body, err := p.body(r)
+func (p *service) Submit(ctx context.Context, r provider.Request) (provider.Result, error) {
+	body, err := p.requestBody(r)
 	if err != nil {
 		return provider.Result{}, err
 	}
-	callback := p.callback(r.CallbackURL)
-	reply, err := p.access.Call(ctx, refused, func(token string) (*wire.Reply, error) {
+	callback := p.mayCallBack(r.CallbackURL)
+	reply, err := p.access.Call(ctx, tokenRefused, func(token string) (*wire.Reply, error) {
 		h := p.header(token)
 		h["Content-Type"] = jsonType
 		h["X-Reference-Id"] = []string{r.Reference.String()}
 		if callback {
 			h["X-Callback-Url"] = []string{r.CallbackURL}
 		}
-		return p.client.Do(ctx, http.MethodPost, p.base+"/"+p.name+"/v1_0/"+p.money, h, body)
+		return p.client.Do(ctx, http.MethodPost, p.base+"/"+p.name+"/v1_0/"+p.resource, h, body)
 	})
 	if err != nil {
-		return provider.Result{}, fmt.Errorf("mtnmomo %s: %w", p.money, err)
+		return provider.Result{}, fmt.Errorf("mtnmomo %s: %w", p.resource, err)
 	}
 	result, err := p.readSubmit(reply)
 	if err != nil {
-		p.complaints.Unreadable(p.money, reply, err)
-		return provider.Result{}, fmt.Errorf("mtnmomo %s: %w", p.money, err)
+		p.answerLog.Unreadable(p.resource, reply, err)
+		return provider.Result{}, fmt.Errorf("mtnmomo %s: %w", p.resource, err)
 	}
 	return result, nil
 }
 
 var jsonType = []string{"application/json"}
 
-// body writes what MTN is asked for.
-func (p *product) body(r provider.Request) ([]byte, error) {
+// requestBody writes what MTN is asked for.
+func (p *service) requestBody(r provider.Request) ([]byte, error) {
 	decimals, ok := till.CurrencyDecimals(r.Amount.Currency)
 	if !ok || r.Amount.Minor <= 0 {
 		return nil, fmt.Errorf("%w: mtnmomo: the amount cannot be written", provider.ErrNotSent)
@@ -223,10 +223,10 @@ func (p *product) body(r provider.Request) ([]byte, error) {
 	// The external id is the reference, not the row's id: MTN repeats it in every
 	// read, and a row that was lost with an old database and made again has
 	// another id, but the same reference.
-	m := money{Amount: wire.FormatMinor(r.Amount.Minor, decimals), Currency: r.Amount.Currency,
+	m := transferRequest{Amount: wire.FormatMinor(r.Amount.Minor, decimals), Currency: r.Amount.Currency,
 		ExternalID: r.Reference.String(), PayerMessage: note, PayeeNote: note}
-	if p.override != "" {
-		m.Currency = p.override
+	if p.currencyOverride != "" {
+		m.Currency = p.currencyOverride
 	}
 	if who := (&party{"MSISDN", r.Phone}); p.payout {
 		m.Payee = who
@@ -236,9 +236,9 @@ func (p *product) body(r provider.Request) ([]byte, error) {
 	return json.Marshal(m)
 }
 
-// callback reports whether MTN may be told to call an address: it refuses one
+// mayCallBack reports whether MTN may be told to call an address: it refuses one
 // on any host but the registered one, and an empty one.
-func (p *product) callback(address string) bool {
+func (p *service) mayCallBack(address string) bool {
 	return address != "" && p.callbackHost != "" && onHost(address, p.callbackHost)
 }
 
@@ -248,17 +248,17 @@ func onHost(address, host string) bool {
 }
 
 // Check asks MTN how a request stands.
-func (p *product) Check(ctx context.Context, q provider.Query) (provider.Result, error) {
-	reply, err := p.access.Call(ctx, refused, func(token string) (*wire.Reply, error) {
-		return p.client.Do(ctx, http.MethodGet, p.base+"/"+p.name+"/v1_0/"+p.money+"/"+q.Reference.String(), p.header(token), nil)
+func (p *service) Check(ctx context.Context, q provider.Query) (provider.Result, error) {
+	reply, err := p.access.Call(ctx, tokenRefused, func(token string) (*wire.Reply, error) {
+		return p.client.Do(ctx, http.MethodGet, p.base+"/"+p.name+"/v1_0/"+p.resource+"/"+q.Reference.String(), p.header(token), nil)
 	})
 	if err != nil {
-		return provider.Result{}, fmt.Errorf("mtnmomo %s status: %w", p.money, err)
+		return provider.Result{}, fmt.Errorf("mtnmomo %s status: %w", p.resource, err)
 	}
 	result, err := p.readCheck(reply, q)
 	if err != nil {
-		p.complaints.Unreadable(p.money+" status", reply, err)
-		return provider.Result{}, fmt.Errorf("mtnmomo %s status: %w", p.money, err)
+		p.answerLog.Unreadable(p.resource+" status", reply, err)
+		return provider.Result{}, fmt.Errorf("mtnmomo %s status: %w", p.resource, err)
 	}
 	return result, nil
 }

@@ -14,10 +14,10 @@ const (
 
 // meaning is a word of MTN's in our words, for each product: the payer of a
 // collection is the customer, that of a disbursement is us.
-type meaning struct {
+type codeMeaning struct {
 	payment, payout till.FailureReason
 	expired         bool // MTN names a timeout
-	retry           bool // a new payment may well succeed
+	retryable       bool // a new payment may well succeed
 	source          string
 }
 
@@ -28,7 +28,7 @@ type meaning struct {
 // customer's insufficient_funds. For a disbursement MTN has one word,
 // NOT_ENOUGH_FUNDS, for our empty float and for a recipient whose limit is
 // reached: because it may be ours, it is provider_unavailable.
-var failures = map[string]meaning{
+var failureCodes = map[string]codeMeaning{
 	"NOT_ENOUGH_FUNDS":              {till.InsufficientFunds, till.ProviderUnavailable, false, true, "product updates 192"},
 	"COULD_NOT_PERFORM_TRANSACTION": {till.CustomerTimeout, till.ProviderError, true, true, "product updates 192: PIN not entered in time"},
 	"PAYER_NOT_FOUND":               {till.PayerNotFound, till.ProviderUnavailable, false, false, "product updates 192"},
@@ -67,14 +67,14 @@ var failures = map[string]meaning{
 // undecided are documented reasons that contradict FAILED: they say that it
 // goes on, or that the reference is another request's. Nothing is concluded
 // from them.
-var undecided = map[string]bool{
+var undecidedCodes = map[string]bool{
 	"ONGOING": true, "PAYER_DELAYED": true, "PAYEE_DELAYED": true, "RESOURCE_ALREADY_EXIST": true,
 }
 
 // failure gives the verdict on a FAILED status.
-func (p *product) failure(r reason) provider.Result {
-	code := normal(r.Code)
-	if undecided[code] {
+func (p *service) failure(r failureReason) provider.Result {
+	code := normalizeCode(r.Code)
+	if undecidedCodes[code] {
 		return provider.Result{Outcome: provider.Unrecognised, Code: "FAILED " + code}
 	}
 	result := provider.Result{Outcome: provider.Failed, Reason: till.Unspecified,
@@ -82,11 +82,11 @@ func (p *product) failure(r reason) provider.Result {
 	if result.Code == "" {
 		result.Code = "FAILED"
 	}
-	m, ok := failures[code]
+	m, ok := failureCodes[code]
 	if !ok {
 		return result
 	}
-	result.Reason, result.Retryable = m.payment, m.retry
+	result.Reason, result.Retryable = m.payment, m.retryable
 	if p.payout {
 		result.Reason = m.payout
 		if m.payout == till.ProviderUnavailable && code != "SERVICE_UNAVAILABLE" {

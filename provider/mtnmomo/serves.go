@@ -5,7 +5,7 @@ const Method = "mtn_momo"
 
 // homes are the documented target environments, each with its country and the
 // only currency that it takes.
-var homes = map[string]struct{ country, currency string }{
+var environmentMarkets = map[string]struct{ country, currency string }{
 	"mtnbenin":         {"BJ", "XOF"},
 	"mtncameroon":      {"CM", "XAF"},
 	"mtncongo":         {"CG", "XAF"},
@@ -25,7 +25,7 @@ var homes = map[string]struct{ country, currency string }{
 
 // Serves implements provider.Selective. An environment that is not documented
 // may be anywhere, and MTN's sandbox is nowhere.
-func (p *product) Serves(method, country, currency string) bool {
-	home, known := homes[p.environment]
+func (p *service) Serves(method, country, currency string) bool {
+	home, known := environmentMarkets[p.environment]
 	return method == Method && (!known || home.country == country && home.currency == currency)
 }

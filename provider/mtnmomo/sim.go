@@ -70,7 +70,7 @@ var SimSecrets = map[string]string{
 
 // environments are the documented target environments, each with the only
 // currency that it takes.
-var environments = map[string]string{
+var simCurrencies = map[string]string{
 	sandboxEnvironment: "EUR",
 	"mtnuganda":        "UGX", "mtnghana": "GHS", "mtnivorycoast": "XOF", "mtnzambia": "ZMW", "mtncameroon": "XAF", "mtnbenin": "XOF",
 	"mtncongo": "XAF", "mtnswaziland": "SZL", "mtnguineaconakry": "GNF", "mtnsouthafrica": "ZAR", "mtnliberia": "LRD",
@@ -80,10 +80,10 @@ var environments = map[string]string{
 // serves reports whether a request names a target environment that is served.
 func (s *Simulator) serves(r *http.Request) bool {
 	name := r.Header.Get("X-Target-Environment")
-	return environments[name] != "" && (s.c.TargetEnvironment == "" || s.c.TargetEnvironment == name)
+	return simCurrencies[name] != "" && (s.c.TargetEnvironment == "" || s.c.TargetEnvironment == name)
 }
 
-func (c SimConfig) complete() SimConfig {
+func (c SimConfig) withDefaults() SimConfig {
 	or := func(s *string, d string) {
 		if *s == "" {
 			*s = d
@@ -106,11 +106,11 @@ func (c SimConfig) complete() SimConfig {
 // Simulator is MTN's side: tokens, a book, and callbacks. It is a
 // http.Handler.
 type Simulator struct {
-	c       SimConfig
-	book    *simulator.Book
-	dice    *simulator.FaultInjector
-	courier *simulator.CallbackSender
-	handler http.Handler
+	c         SimConfig
+	book      *simulator.Book
+	injector  *simulator.FaultInjector
+	callbacks *simulator.CallbackSender
+	handler   http.Handler
 
 	mu     sync.Mutex
 	users  map[string]*simUser
@@ -133,35 +133,35 @@ const (
 
 // NewSimulator returns a simulated MTN. Close it at the end.
 func NewSimulator(c SimConfig) (*Simulator, error) {
-	c = c.complete()
+	c = c.withDefaults()
 	book, err := simulator.OpenBook(c.Path, c.Now)
 	if err != nil {
 		return nil, err
 	}
-	s := &Simulator{c: c, book: book, dice: simulator.NewFaultInjector(c.Faults), tokens: map[string]simToken{},
+	s := &Simulator{c: c, book: book, injector: simulator.NewFaultInjector(c.Faults), tokens: map[string]simToken{},
 		users: map[string]*simUser{c.APIUser: {c.APIKey, c.CallbackHost}}}
-	s.courier = simulator.NewCallbackSender(s.dice)
+	s.callbacks = simulator.NewCallbackSender(s.injector)
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1_0/apiuser", s.createUser)
 	mux.HandleFunc("GET /v1_0/apiuser/{id}", s.readUser)
 	mux.HandleFunc("POST /v1_0/apiuser/{id}/apikey", s.createKey)
-	for _, k := range []kind{collection, disbursement} {
+	for _, k := range []serviceKind{collection, disbursement} {
 		at := "/" + k.name
 		mux.HandleFunc("POST "+at+"/token/{$}", func(w http.ResponseWriter, r *http.Request) { s.token(w, r, k) })
-		mux.HandleFunc("POST "+at+"/v1_0/"+k.money, s.inside(k, s.create))
-		mux.HandleFunc("GET "+at+"/v1_0/"+k.money+"/{ref}", s.inside(k, s.read))
-		mux.HandleFunc("GET "+at+"/v1_0/account/balance", s.inside(k, s.balance))
-		mux.HandleFunc("GET "+at+"/v1_0/accountholder/msisdn/{id}/active", s.inside(k, s.active))
+		mux.HandleFunc("POST "+at+"/v1_0/"+k.resource, s.authenticated(k, s.create))
+		mux.HandleFunc("GET "+at+"/v1_0/"+k.resource+"/{ref}", s.authenticated(k, s.read))
+		mux.HandleFunc("GET "+at+"/v1_0/account/balance", s.authenticated(k, s.balance))
+		mux.HandleFunc("GET "+at+"/v1_0/accountholder/msisdn/{id}/active", s.authenticated(k, s.active))
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		say(w, http.StatusNotFound, map[string]any{"statusCode": 404, "message": "Resource not found"})
+		simJSON(w, http.StatusNotFound, map[string]any{"statusCode": 404, "message": "Resource not found"})
 	})
-	s.handler = s.dice.Wrap(mux, func(r *http.Request) bool { return !isMoney(r) })
+	s.handler = s.injector.Wrap(mux, func(r *http.Request) bool { return !simMovesMoney(r) })
 	return s, nil
 }
 
-func isMoney(r *http.Request) bool {
-	return strings.Contains(r.URL.Path, "/"+collection.money) || strings.Contains(r.URL.Path, "/"+disbursement.money)
+func simMovesMoney(r *http.Request) bool {
+	return strings.Contains(r.URL.Path, "/"+collection.resource) || strings.Contains(r.URL.Path, "/"+disbursement.resource)
 }
 
 // ServeHTTP answers as MTN does.
@@ -181,7 +181,7 @@ const maxSimBody = 64 << 10
 
 // Close ends callbacks that are due and closes the book.
 func (s *Simulator) Close() error {
-	s.courier.Stop()
+	s.callbacks.Stop()
 	return s.book.Close()
 }
 
@@ -195,15 +195,15 @@ func (s *Simulator) ForgetTokens() {
 	clear(s.tokens)
 }
 
-func say(w http.ResponseWriter, status int, body any) {
+func simJSON(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	json.NewEncoder(w).Encode(body)
 }
 
-// deny answers with a code, as MTN's own errors do.
-func deny(w http.ResponseWriter, status int, code, message string) {
-	say(w, status, map[string]string{"code": code, "message": message})
+// simError answers with a code, as MTN's own errors do.
+func simError(w http.ResponseWriter, status int, code, message string) {
+	simJSON(w, status, map[string]string{"code": code, "message": message})
 }
 
 // createUser makes an API user, as in the sandbox.
@@ -214,14 +214,14 @@ func (s *Simulator) createUser(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case !s.subscribed(r, ""):
-		s.noKey(w)
-	case !version4(id) || json.NewDecoder(r.Body).Decode(&b) != nil:
+		s.rejectKey(w)
+	case !isUUIDv4(id) || json.NewDecoder(r.Body).Decode(&b) != nil:
 		w.WriteHeader(http.StatusBadRequest)
 	default:
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.users[id] != nil || len(s.users) >= maxSimUsers {
-			deny(w, http.StatusConflict, "RESOURCE_ALREADY_EXIST", "Duplicated reference id. Creation of resource failed.")
+			simError(w, http.StatusConflict, "RESOURCE_ALREADY_EXIST", "Duplicated reference id. Creation of resource failed.")
 			return
 		}
 		s.users[id] = &simUser{callbackHost: b.Host}
@@ -242,28 +242,28 @@ func (s *Simulator) readUser(w http.ResponseWriter, r *http.Request) {
 	u, ok := s.user(r.PathValue("id"))
 	switch {
 	case !s.subscribed(r, ""):
-		s.noKey(w)
+		s.rejectKey(w)
 	case !ok:
-		deny(w, http.StatusNotFound, "RESOURCE_NOT_FOUND", "Requested resource was not found.")
+		simError(w, http.StatusNotFound, "RESOURCE_NOT_FOUND", "Requested resource was not found.")
 	default:
-		say(w, http.StatusOK, map[string]string{"providerCallbackHost": u.callbackHost, "targetEnvironment": sandboxEnvironment})
+		simJSON(w, http.StatusOK, map[string]string{"providerCallbackHost": u.callbackHost, "targetEnvironment": sandboxEnvironment})
 	}
 }
 
 func (s *Simulator) createKey(w http.ResponseWriter, r *http.Request) {
 	if !s.subscribed(r, "") {
-		s.noKey(w)
+		s.rejectKey(w)
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	u := s.users[r.PathValue("id")]
 	if u == nil {
-		deny(w, http.StatusNotFound, "RESOURCE_NOT_FOUND", "Requested resource was not found.")
+		simError(w, http.StatusNotFound, "RESOURCE_NOT_FOUND", "Requested resource was not found.")
 		return
 	}
 	u.key = strings.ToLower(rand.Text())
-	say(w, http.StatusCreated, map[string]string{"apiKey": u.key})
+	simJSON(w, http.StatusCreated, map[string]string{"apiKey": u.key})
 }
 
 // subscribed reports whether the subscription key is that of the product, or
@@ -273,13 +273,13 @@ func (s *Simulator) subscribed(r *http.Request, product string) bool {
 	return product != disbursement.name && key == s.c.CollectionKey || product != collection.name && key == s.c.DisbursementKey
 }
 
-func (s *Simulator) noKey(w http.ResponseWriter) {
-	say(w, http.StatusUnauthorized, map[string]any{"statusCode": 401,
+func (s *Simulator) rejectKey(w http.ResponseWriter) {
+	simJSON(w, http.StatusUnauthorized, map[string]any{"statusCode": 401,
 		"message": "Access denied due to invalid subscription key. Make sure to provide a valid key for an active subscription."})
 }
 
 // token gives a token of a product.
-func (s *Simulator) token(w http.ResponseWriter, r *http.Request, k kind) {
+func (s *Simulator) token(w http.ResponseWriter, r *http.Request, k serviceKind) {
 	if s.c.SlowTokens > 0 {
 		select {
 		case <-time.After(s.c.SlowTokens):
@@ -292,24 +292,24 @@ func (s *Simulator) token(w http.ResponseWriter, r *http.Request, k kind) {
 	body, _ := io.ReadAll(r.Body)
 	switch {
 	case !s.subscribed(r, k.name):
-		s.noKey(w)
+		s.rejectKey(w)
 	case s.c.NewPlatform && !s.serves(r):
-		say(w, http.StatusBadRequest, map[string]string{"error": "Invalid or missing X-Target-Environment header"})
+		simJSON(w, http.StatusBadRequest, map[string]string{"error": "Invalid or missing X-Target-Environment header"})
 	case len(body) > 0:
 		w.WriteHeader(http.StatusBadRequest)
 	case !ok || u.key == "" || u.key != key:
 		if s.c.NewPlatform {
-			say(w, http.StatusUnauthorized, map[string]string{"error": "invalid_client"})
+			simJSON(w, http.StatusUnauthorized, map[string]string{"error": "invalid_client"})
 		} else {
-			say(w, http.StatusInternalServerError, map[string]string{"error": "login_failed"})
+			simJSON(w, http.StatusInternalServerError, map[string]string{"error": "login_failed"})
 		}
 	default:
-		say(w, http.StatusOK, map[string]any{"access_token": s.mintToken(k), "token_type": "access_token",
+		simJSON(w, http.StatusOK, map[string]any{"access_token": s.issueToken(k), "token_type": "access_token",
 			"expires_in": int(s.c.TokenLife.Seconds())})
 	}
 }
 
-func (s *Simulator) mintToken(k kind) string {
+func (s *Simulator) issueToken(k serviceKind) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.tokens) >= maxSimTokens {
@@ -320,9 +320,9 @@ func (s *Simulator) mintToken(k kind) string {
 	return text
 }
 
-// inside lets a call in that has the key and a token of the product, and the
+// authenticated lets a call in that has the key and a token of the product, and the
 // right target environment.
-func (s *Simulator) inside(k kind, next func(http.ResponseWriter, *http.Request, kind)) http.HandlerFunc {
+func (s *Simulator) authenticated(k serviceKind, next func(http.ResponseWriter, *http.Request, serviceKind)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		text, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		s.mu.Lock()
@@ -330,13 +330,13 @@ func (s *Simulator) inside(k kind, next func(http.ResponseWriter, *http.Request,
 		s.mu.Unlock()
 		switch {
 		case !s.subscribed(r, k.name):
-			s.noKey(w)
+			s.rejectKey(w)
 		case !ok || t.product != k.name || !s.book.Now().Before(t.until):
-			say(w, http.StatusUnauthorized, map[string]any{"statusCode": 401, "message": "Unauthorized. Access token is missing, invalid or has expired."})
+			simJSON(w, http.StatusUnauthorized, map[string]any{"statusCode": 401, "message": "Unauthorized. Access token is missing, invalid or has expired."})
 		case !s.serves(r) && s.c.NewPlatform:
-			say(w, http.StatusBadRequest, map[string]string{"error": "Invalid or missing X-Target-Environment header"})
+			simJSON(w, http.StatusBadRequest, map[string]string{"error": "Invalid or missing X-Target-Environment header"})
 		case !s.serves(r):
-			deny(w, http.StatusInternalServerError, "NOT_ALLOWED_TARGET_ENVIRONMENT", "Access to target environment is forbidden.")
+			simError(w, http.StatusInternalServerError, "NOT_ALLOWED_TARGET_ENVIRONMENT", "Access to target environment is forbidden.")
 		default:
 			next(w, r, k)
 		}

@@ -16,12 +16,12 @@ import (
 // numbers of a real country that end alike (242063123450). Any other number
 // succeeds. From 3123470 on they are the simulator's own: MTN documents none
 // for those cases.
-var endings = map[string]struct{ payment, payout string }{
+var scenarios = map[string]struct{ payment, payout string }{
 	"3123450": {"INTERNAL_PROCESSING_ERROR", "INTERNAL_PROCESSING_ERROR"},
 	"3123451": {"APPROVAL_REJECTED", "REJECTED"},
 	"3123452": {"EXPIRED", "EXPIRED"},
-	"3123453": {pending, pending},
-	"3123454": {pending, pending},
+	"3123453": {simPending, simPending},
+	"3123454": {simPending, simPending},
 	"3123455": {"PAYER_NOT_FOUND", "NOT_ENOUGH_FUNDS"},
 	"3123456": {"PAYEE_NOT_ALLOWED_TO_RECEIVE", "PAYER_LIMIT_REACHED"},
 	"3123457": {"NOT_ALLOWED", "PAYEE_NOT_FOUND"},
@@ -35,34 +35,34 @@ var endings = map[string]struct{ payment, payout string }{
 	"3123470": {"NOT_ENOUGH_FUNDS", "NOT_ENOUGH_FUNDS"},
 	"3123471": {"PAYER_LIMIT_REACHED", "PAYEE_NOT_ALLOWED_TO_RECEIVE"},
 	"3123472": {"LOW_BALANCE_OR_PAYEE_LIMIT_REACHED_OR_NOT_ALLOWED", "LOW_BALANCE_OR_PAYEE_LIMIT_REACHED_OR_NOT_ALLOWED"},
-	"3123473": {late, late},
-	"3123474": {silent, silent},
+	"3123473": {simLate, simLate},
+	"3123474": {simSilent, simSilent},
 }
 
 const (
-	pending = "PENDING" // for ever
-	late    = "late"    // it expires, and succeeds after all a little later
-	silent  = "silent"  // it succeeds, and no callback comes
+	simPending = "PENDING" // for ever
+	simLate    = "late"    // it expires, and succeeds after all a little later
+	simSilent  = "silent"  // it succeeds, and no callback comes
 )
 
-// lateBy is how long after its end late money comes.
-const lateBy = 2 * time.Second
+// simLateBy is how long after its end late money comes.
+const simLateBy = 2 * time.Second
 
 // plan is what becomes of a request for the number.
-func (s *Simulator) plan(phone string, k kind) simulator.Plan {
+func (s *Simulator) plan(phone string, k serviceKind) simulator.Plan {
 	p := simulator.Plan{After: s.c.Decide, State: simulator.Success}
-	ending, ok := endings[phone[max(0, len(phone)-7):]]
+	ending, ok := scenarios[phone[max(0, len(phone)-7):]]
 	if ok {
 		word := ending.payment
 		if k.payout {
 			word = ending.payout
 		}
 		switch word {
-		case pending:
+		case simPending:
 			p.State = simulator.Open
-		case late:
-			p.State, p.Code, p.Late = simulator.Expired, "EXPIRED", lateBy
-		case silent:
+		case simLate:
+			p.State, p.Code, p.Late = simulator.Expired, "EXPIRED", simLateBy
+		case simSilent:
 			p.Silent = true
 		case "EXPIRED":
 			p.State, p.Code = simulator.Expired, word
@@ -70,11 +70,11 @@ func (s *Simulator) plan(phone string, k kind) simulator.Plan {
 			p.State, p.Code = simulator.Failed, word
 		}
 	}
-	return s.dice.Plan(p, lateBy)
+	return s.injector.Plan(p, simLateBy)
 }
 
-// version4 reports whether a text is a UUID of version 4, all that MTN takes.
-func version4(s string) bool {
+// isUUIDv4 reports whether a text is a UUID of version 4, all that MTN takes.
+func isUUIDv4(s string) bool {
 	if len(s) != 36 || s[14] != '4' || strings.IndexByte("89abAB", s[19]) < 0 {
 		return false
 	}
@@ -90,8 +90,8 @@ func version4(s string) bool {
 	return true
 }
 
-// bodyFault says what MTN would answer 400 to, "" if nothing.
-func bodyFault(m *money, who *party) string {
+// invalidField says what MTN would answer 400 to, "" if nothing.
+func invalidField(m *transferRequest, who *party) string {
 	switch {
 	case who == nil || who.Type != "MSISDN":
 		return "partyIdType"
@@ -108,9 +108,9 @@ func bodyFault(m *money, who *party) string {
 }
 
 // create takes a request to pay or a transfer.
-func (s *Simulator) create(w http.ResponseWriter, r *http.Request, k kind) {
+func (s *Simulator) create(w http.ResponseWriter, r *http.Request, k serviceKind) {
 	ref := r.Header.Get("X-Reference-Id")
-	var m money
+	var m transferRequest
 	err := json.NewDecoder(r.Body).Decode(&m)
 	who := m.Payer
 	if k.payout {
@@ -119,37 +119,37 @@ func (s *Simulator) create(w http.ResponseWriter, r *http.Request, k kind) {
 	callback := r.Header.Get("X-Callback-Url")
 	empty := len(r.Header.Values("X-Callback-Url")) > 0 && callback == ""
 	switch {
-	case !version4(ref) || err != nil || empty || bodyFault(&m, who) != "":
+	case !isUUIDv4(ref) || err != nil || empty || invalidField(&m, who) != "":
 		w.WriteHeader(http.StatusBadRequest)
 		return
-	case m.Currency != environments[r.Header.Get("X-Target-Environment")]:
-		deny(w, http.StatusInternalServerError, "INVALID_CURRENCY", "Currency not supported.")
+	case m.Currency != simCurrencies[r.Header.Get("X-Target-Environment")]:
+		simError(w, http.StatusInternalServerError, "INVALID_CURRENCY", "Currency not supported.")
 		return
 	case callback != "" && !s.mayCall(callback):
-		deny(w, http.StatusInternalServerError, "INVALID_CALLBACK_URL_HOST", "Callback URL host is not valid.")
+		simError(w, http.StatusInternalServerError, "INVALID_CALLBACK_URL_HOST", "Callback URL host is not valid.")
 		return
 	}
-	e, fresh, err := s.book.Add(simulator.Entry{Kind: kindName(k), Reference: strings.ToLower(ref), External: m.ExternalID, Phone: who.ID,
+	e, fresh, err := s.book.Add(simulator.Entry{Kind: simKind(k), Reference: strings.ToLower(ref), External: m.ExternalID, Phone: who.ID,
 		Amount: m.Amount, Currency: m.Currency, Callback: callback, Data: m.PayerMessage, Receipt: simulator.Digits(10), Plan: s.plan(who.ID, k)})
 	switch {
 	case err != nil:
-		deny(w, http.StatusServiceUnavailable, "SERVICE_UNAVAILABLE", "Service temporarily unavailable, try again later.")
+		simError(w, http.StatusServiceUnavailable, "SERVICE_UNAVAILABLE", "Service temporarily unavailable, try again later.")
 		return
 	case !fresh:
-		deny(w, http.StatusConflict, "RESOURCE_ALREADY_EXIST", "Duplicated reference id. Creation of resource failed.")
+		simError(w, http.StatusConflict, "RESOURCE_ALREADY_EXIST", "Duplicated reference id. Creation of resource failed.")
 		return
 	}
 	// MTN sends it once, when it is decided.
 	if e.Callback != "" && !e.Plan.Silent && e.Plan.State != simulator.Open {
-		s.courier.Send(e.Plan.After, 0, func() *http.Request {
-			b, _ := json.Marshal(s.stateOf(&e, k))
+		s.callbacks.Send(e.Plan.After, 0, func() *http.Request {
+			b, _ := json.Marshal(s.statusBody(&e, k))
 			return simulator.Post(s.c.CallbackMethod, e.Callback, b)
 		})
 	}
 	w.WriteHeader(http.StatusAccepted)
 }
 
-func kindName(k kind) string {
+func simKind(k serviceKind) string {
 	if k.payout {
 		return "payout"
 	}
@@ -162,8 +162,8 @@ func (s *Simulator) mayCall(address string) bool {
 	return err == nil && u.Host != "" && (s.c.CallbackHost == "" || strings.EqualFold(u.Hostname(), s.c.CallbackHost))
 }
 
-// stateOf is what MTN says of a request.
-func (s *Simulator) stateOf(e *simulator.Entry, k kind) map[string]any {
+// statusBody is what MTN says of a request.
+func (s *Simulator) statusBody(e *simulator.Entry, k serviceKind) map[string]any {
 	out := map[string]any{"externalId": e.External, "amount": e.Amount, "currency": e.Currency,
 		"payerMessage": e.Data, "payeeNote": e.Data}
 	who := party{"MSISDN", e.Phone}
@@ -186,39 +186,39 @@ func (s *Simulator) stateOf(e *simulator.Entry, k kind) map[string]any {
 	return out
 }
 
-func (s *Simulator) read(w http.ResponseWriter, r *http.Request, k kind) {
-	e, ok := s.book.Find(kindName(k), strings.ToLower(r.PathValue("ref")))
+func (s *Simulator) read(w http.ResponseWriter, r *http.Request, k serviceKind) {
+	e, ok := s.book.Find(simKind(k), strings.ToLower(r.PathValue("ref")))
 	switch {
-	case !version4(r.PathValue("ref")):
+	case !isUUIDv4(r.PathValue("ref")):
 		w.WriteHeader(http.StatusBadRequest)
 	case !ok:
-		deny(w, http.StatusNotFound, "RESOURCE_NOT_FOUND", "Requested resource was not found.")
+		simError(w, http.StatusNotFound, "RESOURCE_NOT_FOUND", "Requested resource was not found.")
 	default:
-		say(w, http.StatusOK, s.stateOf(&e, k))
+		simJSON(w, http.StatusOK, s.statusBody(&e, k))
 	}
 }
 
-func (s *Simulator) balance(w http.ResponseWriter, r *http.Request, _ kind) {
-	say(w, http.StatusOK, map[string]string{"availableBalance": "15000000", "currency": environments[r.Header.Get("X-Target-Environment")]})
+func (s *Simulator) balance(w http.ResponseWriter, r *http.Request, _ serviceKind) {
+	simJSON(w, http.StatusOK, map[string]string{"availableBalance": "15000000", "currency": simCurrencies[r.Header.Get("X-Target-Environment")]})
 }
 
 // active answers as the sandbox does for its numbers.
-func (s *Simulator) active(w http.ResponseWriter, r *http.Request, _ kind) {
+func (s *Simulator) active(w http.ResponseWriter, r *http.Request, _ serviceKind) {
 	id := r.PathValue("id")
 	switch id[max(0, len(id)-7):] {
 	case "3123450":
-		deny(w, http.StatusNotFound, "RESOURCE_NOT_FOUND", "Requested resource was not found.")
+		simError(w, http.StatusNotFound, "RESOURCE_NOT_FOUND", "Requested resource was not found.")
 	case "3123451":
-		say(w, http.StatusOK, map[string]bool{"result": false})
+		simJSON(w, http.StatusOK, map[string]bool{"result": false})
 	case "3123452":
-		deny(w, http.StatusInternalServerError, "NOT_ALLOWED", "Authorization failed. Insufficient permissions.")
+		simError(w, http.StatusInternalServerError, "NOT_ALLOWED", "Authorization failed. Insufficient permissions.")
 	case "3123453":
-		deny(w, http.StatusInternalServerError, "NOT_ALLOWED_TARGET_ENVIRONMENT", "Access to target environment is forbidden.")
+		simError(w, http.StatusInternalServerError, "NOT_ALLOWED_TARGET_ENVIRONMENT", "Access to target environment is forbidden.")
 	case "3123454":
-		deny(w, http.StatusInternalServerError, "INTERNAL_PROCESSING_ERROR", "An internal error occurred while processing.")
+		simError(w, http.StatusInternalServerError, "INTERNAL_PROCESSING_ERROR", "An internal error occurred while processing.")
 	case "3123455":
-		deny(w, http.StatusServiceUnavailable, "SERVICE_UNAVAILABLE", "Service temporarily unavailable, try again later.")
+		simError(w, http.StatusServiceUnavailable, "SERVICE_UNAVAILABLE", "Service temporarily unavailable, try again later.")
 	default:
-		say(w, http.StatusOK, map[string]bool{"result": true})
+		simJSON(w, http.StatusOK, map[string]bool{"result": true})
 	}
 }

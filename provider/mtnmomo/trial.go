@@ -14,8 +14,8 @@ import (
 
 // Test fetches a token and reads the balance of the account. It says in plain
 // words what is wrong.
-func (p *product) Test(ctx context.Context) error {
-	reply, err := p.access.Call(ctx, refused, func(token string) (*wire.Reply, error) {
+func (p *service) Test(ctx context.Context) error {
+	reply, err := p.access.Call(ctx, tokenRefused, func(token string) (*wire.Reply, error) {
 		return p.client.Do(ctx, http.MethodGet, p.base+"/"+p.name+"/v1_0/account/balance", p.header(token), nil)
 	})
 	if later := wire.RateLimitedTest("MTN", err); later != nil {
@@ -31,8 +31,8 @@ func (p *product) Test(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("MTN cannot be reached at base_url: %w", err)
 	}
-	f, _ := readFault(reply.Body)
-	switch code := normal(string(f.Code)); {
+	f, _ := readError(reply.Body)
+	switch code := normalizeCode(string(f.Code)); {
 	case reply.Status == http.StatusForbidden:
 		return fmt.Errorf("MTN refuses our IP address (403): ask MTN to put the address that this server calls from on the list of %s", p.name)
 	case code == "NOT_ALLOWED_TARGET_ENVIRONMENT" || reply.Status == http.StatusBadRequest:
@@ -48,12 +48,12 @@ func (p *product) Test(ctx context.Context) error {
 	if err := wire.Decode(reply.Body, &b); err != nil || b.Available == "" {
 		return errors.New("the answer to a read of the balance is not MTN's: is base_url right?")
 	}
-	return p.testHost(ctx)
+	return p.testCallbackHost(ctx)
 }
 
-// testHost compares callback_host with what is registered. Only the sandbox
+// testCallbackHost compares callback_host with what is registered. Only the sandbox
 // tells; what it does not say in so many words is left alone.
-func (p *product) testHost(ctx context.Context) error {
+func (p *service) testCallbackHost(ctx context.Context) error {
 	if p.environment != sandboxEnvironment || p.callbackHost == "" {
 		return nil
 	}
@@ -74,9 +74,9 @@ func (p *product) testHost(ctx context.Context) error {
 // CheckCallback tells whether MTN would be told to call an address. It is told
 // none on another host than the registered one, because it would refuse the
 // whole request.
-func (p *product) CheckCallback(address string) error {
+func (p *service) CheckCallback(address string) error {
 	switch {
-	case p.callbackHost == "" || p.callback(address):
+	case p.callbackHost == "" || p.mayCallBack(address):
 		return nil
 	case address == "":
 		return fmt.Errorf("callback_host = %q; name the service's address with --base-url to see whether it is on that host", p.callbackHost)

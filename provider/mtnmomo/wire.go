@@ -19,7 +19,7 @@ import (
 const maxNote = 160
 
 // money is a request to pay, or a transfer.
-type money struct {
+type transferRequest struct {
 	Amount       string `json:"amount"` // a string, though it is a number
 	Currency     string `json:"currency"`
 	ExternalID   string `json:"externalId"`
@@ -35,21 +35,21 @@ type party struct {
 }
 
 // state is MTN's answer to a read. What is not decided by is not read.
-type state struct {
-	Receipt    wire.Text `json:"financialTransactionId"`
-	ExternalID wire.Text `json:"externalId"`
-	Amount     wire.Text `json:"amount"`
-	Currency   wire.Text `json:"currency"`
-	Status     wire.Text `json:"status"`
-	Reason     reason    `json:"reason"`
+type statusAnswer struct {
+	Receipt    wire.Text     `json:"financialTransactionId"`
+	ExternalID wire.Text     `json:"externalId"`
+	Amount     wire.Text     `json:"amount"`
+	Currency   wire.Text     `json:"currency"`
+	Status     wire.Text     `json:"status"`
+	Reason     failureReason `json:"reason"`
 }
 
 // reason is why something failed: a plain string in MTN's own announcements
 // and in Congo, an object in the API's description.
-type reason struct{ Code, Message string }
+type failureReason struct{ Code, Message string }
 
 // UnmarshalJSON takes either form.
-func (r *reason) UnmarshalJSON(b []byte) error {
+func (r *failureReason) UnmarshalJSON(b []byte) error {
 	if len(b) > 0 && b[0] == '{' {
 		var o struct {
 			Code    wire.Text `json:"code"`
@@ -70,21 +70,21 @@ func (r *reason) UnmarshalJSON(b []byte) error {
 }
 
 // fault is the body of a refusal: MTN's own, the gateway's, or OAuth's.
-type fault struct {
+type errorBody struct {
 	Code    wire.Text `json:"code"`
 	Message wire.Text `json:"message"`
 	Error   wire.Text `json:"error"`
 }
 
-// readFault reads a refusal's body. It may be empty; what is neither empty nor
+// readError reads a refusal's body. It may be empty; what is neither empty nor
 // JSON is no word of MTN's.
-func readFault(body []byte) (fault, error) {
-	var f fault
+func readError(body []byte) (errorBody, error) {
+	var f errorBody
 	if len(body) == 0 {
 		return f, nil
 	}
 	if err := wire.Decode(body, &f); err != nil {
-		return fault{}, err
+		return errorBody{}, err
 	}
 	if f.Code == "" {
 		f.Code = f.Error
@@ -92,10 +92,10 @@ func readFault(body []byte) (fault, error) {
 	return f, nil
 }
 
-// submitVerdicts says what a Submit is by its HTTP status; any other status is
+// submitOutcomes says what a Submit is by its HTTP status; any other status is
 // an error. The body must be empty or JSON. Source: common errors page, and
 // the reading of it that integrators agree on.
-var submitVerdicts = map[int]provider.Outcome{
+var submitOutcomes = map[int]provider.Outcome{
 	http.StatusAccepted:   provider.Accepted,
 	http.StatusConflict:   provider.Duplicate, // RESOURCE_ALREADY_EXIST: the reference was used before
 	http.StatusBadRequest: provider.Rejected,  // often with an empty body: nothing was created
@@ -117,19 +117,19 @@ var rejectedCodes = map[string]bool{
 var errForbidden = fmt.Errorf("%w: 403, as for an IP address that is not on MTN's list", provider.ErrCredentials)
 
 // readSubmit gives the verdict on an answer to a request for money.
-func (p *product) readSubmit(r *wire.Reply) (provider.Result, error) {
+func (p *service) readSubmit(r *wire.Reply) (provider.Result, error) {
 	if r.Status == http.StatusForbidden {
 		return provider.Result{}, &provider.Refusal{Err: errForbidden}
 	}
-	outcome := submitVerdicts[r.Status]
+	outcome := submitOutcomes[r.Status]
 	if outcome == "" && r.Status != http.StatusInternalServerError {
 		return provider.Result{}, fmt.Errorf("MTN answered %d", r.Status)
 	}
-	f, err := readFault(r.Body)
+	f, err := readError(r.Body)
 	if err != nil {
 		return provider.Result{}, fmt.Errorf("MTN answered %d: %w", r.Status, err)
 	}
-	code := normal(string(f.Code))
+	code := normalizeCode(string(f.Code))
 	switch {
 	case r.Status == http.StatusInternalServerError && !rejectedCodes[code]:
 		return provider.Result{}, fmt.Errorf("MTN answered 500 %s", wire.Truncate(code, maxCode))
@@ -159,11 +159,11 @@ const (
 // readCheck gives the verdict on an answer to a read. Only a 200 with one of
 // MTN's three words decides anything, and only a 404 that names the resource
 // means "not found": any other 404 is a wrong address or a gateway's.
-func (p *product) readCheck(r *wire.Reply, q provider.Query) (provider.Result, error) {
+func (p *service) readCheck(r *wire.Reply, q provider.Query) (provider.Result, error) {
 	switch r.Status {
 	case http.StatusOK:
 	case http.StatusNotFound:
-		if f, err := readFault(r.Body); err == nil && normal(string(f.Code)) == "RESOURCE_NOT_FOUND" {
+		if f, err := readError(r.Body); err == nil && normalizeCode(string(f.Code)) == "RESOURCE_NOT_FOUND" {
 			return provider.Result{Outcome: provider.NotFound}, nil
 		}
 		return provider.Result{}, errors.New("MTN answered 404 without naming the reference")
@@ -172,7 +172,7 @@ func (p *product) readCheck(r *wire.Reply, q provider.Query) (provider.Result, e
 	default:
 		return provider.Result{}, fmt.Errorf("MTN answered %d", r.Status)
 	}
-	var s state
+	var s statusAnswer
 	if err := wire.Decode(r.Body, &s); err != nil {
 		return provider.Result{}, err
 	}
@@ -190,10 +190,10 @@ func (p *product) readCheck(r *wire.Reply, q provider.Query) (provider.Result, e
 }
 
 // success reports what MTN says it moved.
-func (p *product) success(s *state, q provider.Query) (provider.Result, error) {
+func (p *service) success(s *statusAnswer, q provider.Query) (provider.Result, error) {
 	result := provider.Result{Outcome: provider.Success, Receipt: wire.Truncate(string(s.Receipt), maxCode)}
 	if s.Amount != "" || s.Currency != "" {
-		m, err := p.moved(string(s.Amount), string(s.Currency), q.Amount.Currency)
+		m, err := p.parseMoney(string(s.Amount), string(s.Currency), q.Amount.Currency)
 		if err != nil {
 			return provider.Result{}, err
 		}
@@ -214,8 +214,8 @@ func (p *product) success(s *state, q provider.Query) (provider.Result, error) {
 
 // ReadClaim reads a callback, which has the form of an answer to a read. The
 // external id is our reference where it has the form of one.
-func (p *product) ReadClaim(body []byte) (provider.Claim, bool) {
-	var s state
+func (p *service) ReadClaim(body []byte) (provider.Claim, bool) {
+	var s statusAnswer
 	if err := wire.Decode(body, &s); err != nil || s.Status == "" {
 		return provider.Claim{}, false
 	}
@@ -229,13 +229,13 @@ func (p *product) ReadClaim(body []byte) (provider.Claim, bool) {
 	case "FAILED":
 		c.Outcome = provider.Failed
 	}
-	c.Amount, _ = p.moved(string(s.Amount), string(s.Currency), "")
+	c.Amount, _ = p.parseMoney(string(s.Amount), string(s.Currency), "")
 	return c, true
 }
 
-// moved reads an amount. The sandbox's currency stands for the payment's own.
-func (p *product) moved(amount, currency, own string) (till.Money, error) {
-	if own != "" && (currency == "" || p.override != "" && currency == p.override) {
+// parseMoney reads an amount. The sandbox's currency stands for the payment's own.
+func (p *service) parseMoney(amount, currency, own string) (till.Money, error) {
+	if own != "" && (currency == "" || p.currencyOverride != "" && currency == p.currencyOverride) {
 		currency = own
 	}
 	decimals, ok := till.CurrencyDecimals(currency)
@@ -249,8 +249,8 @@ func (p *product) moved(amount, currency, own string) (till.Money, error) {
 	return till.Money{Minor: minor, Currency: currency}, nil
 }
 
-// normal writes a code in one way: one official page has NOT ENOUGH_FUNDS.
-func normal(code string) string {
+// normalizeCode writes a code in one way: one official page has NOT ENOUGH_FUNDS.
+func normalizeCode(code string) string {
 	return strings.ReplaceAll(strings.ToUpper(strings.TrimSpace(code)), " ", "_")
 }
 
@@ -261,7 +261,7 @@ func readToken(r *wire.Reply) (string, time.Duration, error) {
 	}
 	if r.Status != http.StatusOK {
 		// The old platform says 500 to a wrong key.
-		if f, err := readFault(r.Body); err == nil && (f.Error == "login_failed" || f.Error == "invalid_client") {
+		if f, err := readError(r.Body); err == nil && (f.Error == "login_failed" || f.Error == "invalid_client") {
 			return "", 0, fmt.Errorf("%w: %s", provider.ErrCredentials, f.Error)
 		}
 		return "", 0, fmt.Errorf("the token call was answered %d", r.Status)

@@ -14,8 +14,8 @@ import (
 )
 
 var (
-	in  = &product{kind: collection}
-	out = &product{kind: disbursement}
+	in  = &service{serviceKind: collection}
+	out = &service{serviceKind: disbursement}
 )
 
 var query = provider.Query{
@@ -33,8 +33,8 @@ var customers = []till.FailureReason{till.CustomerDeclined, till.CustomerTimeout
 var recipients = []till.FailureReason{recipientNotFound, recipientNotAllowed, "recipient_limit_reached"}
 
 func TestEveryRowOfTheTableMakesSense(t *testing.T) {
-	for code, m := range failures {
-		if m.source == "" || m.payment == "" || m.payout == "" || code != normal(code) {
+	for code, m := range failureCodes {
+		if m.source == "" || m.payment == "" || m.payout == "" || code != normalizeCode(code) {
 			t.Errorf("%s: the row is not complete", code)
 		}
 		if slices.Contains(customers, m.payout) {
@@ -43,7 +43,7 @@ func TestEveryRowOfTheTableMakesSense(t *testing.T) {
 		if slices.Contains(recipients, m.payment) {
 			t.Errorf("%s: a payment blames a recipient: %s", code, m.payment)
 		}
-		if undecided[code] {
+		if undecidedCodes[code] {
 			t.Errorf("%s is in two tables", code)
 		}
 	}
@@ -56,7 +56,7 @@ func TestEveryDocumentedReasonHasARow(t *testing.T) {
 		NOT_ALLOWED_TARGET_ENVIRONMENT INVALID_CALLBACK_URL_HOST INVALID_CURRENCY RESOURCE_NOT_FOUND RESOURCE_ALREADY_EXIST ONGOING
 		PAYER_DELAYED PAYEE_DELAYED TRANSFER_TYPE_UNKNOWN REJECTED CONSENT_MISMATCH UNSUPPORTED_SCOPE MISSING_SCOPE_INSTRUCTION
 		MORE_THAN_ONE_FINANCIAL_SCOPE_NOT_SUPPORTED LOW_BALANCE_OR_PAYEE_LIMIT_REACHED_OR_NOT_ALLOWED`) {
-		if _, ok := failures[code]; !ok && !undecided[code] {
+		if _, ok := failureCodes[code]; !ok && !undecidedCodes[code] {
 			t.Errorf("%s is documented and in no table", code)
 		}
 	}
@@ -65,7 +65,7 @@ func TestEveryDocumentedReasonHasARow(t *testing.T) {
 func TestReads(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		p      *product
+		p      *service
 		status int
 		body   string
 		want   provider.Result
@@ -120,7 +120,7 @@ func TestReads(t *testing.T) {
 }
 
 func TestTheSandboxCurrencyStandsForOurs(t *testing.T) {
-	p := &product{kind: collection, override: "EUR"}
+	p := &service{serviceKind: collection, currencyOverride: "EUR"}
 	got, err := p.readCheck(reply(200, `{"status":"SUCCESSFUL","amount":"2500","currency":"EUR"}`), query)
 	if err != nil || got.Amount != query.Amount {
 		t.Errorf("got %v, %v; want %v", got.Amount, err, query.Amount)
@@ -128,19 +128,19 @@ func TestTheSandboxCurrencyStandsForOurs(t *testing.T) {
 	if got, _ = in.readCheck(reply(200, `{"status":"SUCCESSFUL","amount":"2500","currency":"EUR"}`), query); got.Amount.Currency != "EUR" {
 		t.Errorf("without the override the currency is %q", got.Amount.Currency)
 	}
-	b, err := p.body(provider.Request{Phone: "46733123454", Amount: query.Amount})
+	b, err := p.requestBody(provider.Request{Phone: "46733123454", Amount: query.Amount})
 	if err != nil || !strings.Contains(string(b), `"amount":"2500","currency":"EUR"`) {
 		t.Errorf("the body is %s, %v", b, err)
 	}
 }
 
 func TestWritesDecimals(t *testing.T) {
-	b, err := in.body(provider.Request{Phone: "233231234567", Amount: till.Money{Minor: 1050, Currency: "GHS"}})
+	b, err := in.requestBody(provider.Request{Phone: "233231234567", Amount: till.Money{Minor: 1050, Currency: "GHS"}})
 	if err != nil || !strings.Contains(string(b), `"amount":"10.5"`) {
 		t.Errorf("the body is %s, %v", b, err)
 	}
 	for _, m := range []till.Money{{}, {Minor: 0, Currency: "XAF"}, {Minor: -5, Currency: "XAF"}, {Minor: 5, Currency: "QQQ"}} {
-		if _, err := in.body(provider.Request{Amount: m}); !errors.Is(err, provider.ErrNotSent) {
+		if _, err := in.requestBody(provider.Request{Amount: m}); !errors.Is(err, provider.ErrNotSent) {
 			t.Errorf("%v: the error is %v, want ErrNotSent", m, err)
 		}
 	}
@@ -154,7 +154,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(500, body)
 	}
 	f.Fuzz(func(t *testing.T, status int, body string) {
-		for _, p := range []*product{in, out} {
+		for _, p := range []*service{in, out} {
 			got, err := p.readCheck(reply(status, body), query)
 			if err != nil && got != (provider.Result{}) {
 				t.Fatal("a result beside an error")
