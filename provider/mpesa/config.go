@@ -114,8 +114,8 @@ const (
 	maxRemarks    = 100
 )
 
-func (c *Config) pays() bool { return c.ShortCode != "" || c.Passkey != "" }
-func (c *Config) paysOut() bool {
+func (c *Config) hasPayments() bool { return c.ShortCode != "" || c.Passkey != "" }
+func (c *Config) hasPayouts() bool {
 	return c.PayoutShortCode != "" || c.Initiator != ""
 }
 
@@ -131,13 +131,13 @@ func (c Config) Validate() error {
 			say("%s: give it as Daraja's portal shows it, by %s_file or %s_env", s.key, s.key, s.key)
 		}
 	}
-	if !c.pays() && !c.paysOut() {
+	if !c.hasPayments() && !c.hasPayouts() {
 		say("short_code: it is missing, and so is payout_short_code: the connection would do nothing")
 	}
-	if c.pays() {
+	if c.hasPayments() {
 		c.validatePayments(say)
 	}
-	if c.paysOut() {
+	if c.hasPayouts() {
 		c.validatePayouts(say)
 	}
 	for _, r := range []struct {

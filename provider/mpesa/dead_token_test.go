@@ -9,7 +9,7 @@ import (
 	"till/provider/providertest"
 )
 
-func errorBody(code, message string) string {
+func errorReply(code, message string) string {
 	return fmt.Sprintf(`{"requestId":"1","errorCode":"%s","errorMessage":"%s"}`, code, message)
 }
 
@@ -21,7 +21,7 @@ func TestDeadTokensAreRenewed(t *testing.T) {
 		t.Run(code, func(t *testing.T) {
 			t.Parallel()
 			w := open(t, nil)
-			dead := providertest.Forge(providertest.Answer{Status: status, Body: errorBody(code, "Invalid Access Token")})
+			dead := providertest.Forge(providertest.Answer{Status: status, Body: errorReply(code, "Invalid Access Token")})
 			renewed := func(what string, op providertest.Operation, call func() (provider.Result, error), want provider.Outcome) provider.Result {
 				t.Helper()
 				mints, calls := w.line.Count(providertest.Token), w.line.Count(op)
@@ -56,7 +56,7 @@ func TestABadRequestIsNoDeadToken(t *testing.T) {
 	w := open(t, nil)
 	w.warm(t)
 	mints := w.line.Count(providertest.Token)
-	bad := providertest.Forge(providertest.Answer{Status: 400, Body: errorBody("400.003.02", "Bad Request")})
+	bad := providertest.Forge(providertest.Answer{Status: 400, Body: errorReply("400.003.02", "Bad Request")})
 	for name, p := range map[string]provider.Provider{"push": w.o.Payments(), "payout": w.o.Payouts()} {
 		w.line.Next(providertest.Submit, bad)
 		if r, err := p.Submit(t.Context(), w.request("4149")); err != nil || r.Outcome != provider.Rejected || r.Code != "400.003.02" {
@@ -69,7 +69,7 @@ func TestABadRequestIsNoDeadToken(t *testing.T) {
 		}
 	}
 	// Any other 401 says who we are not, whatever the token.
-	w.line.Next(providertest.Submit, providertest.Forge(providertest.Answer{Status: 401, Body: errorBody("401.001.01", "Unauthorized")}))
+	w.line.Next(providertest.Submit, providertest.Forge(providertest.Answer{Status: 401, Body: errorReply("401.001.01", "Unauthorized")}))
 	_, err := w.o.Payments().Submit(t.Context(), w.request("4149"))
 	if refusal, ok := errors.AsType[*provider.Refusal](err); !ok || !errors.Is(refusal, provider.ErrCredentials) {
 		t.Errorf("another 401: %v", err)

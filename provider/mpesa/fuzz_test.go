@@ -59,7 +59,7 @@ func FuzzAnswers(f *testing.F) {
 				}
 			}
 		}
-		if id, err := readAsked(status, body); err == nil && (status != 200 || !isID(id)) {
+		if id, err := readQueryAccepted(status, body); err == nil && (status != 200 || !isID(id)) {
 			t.Fatalf("%d %q: %q", status, body, id)
 		}
 		if token, life, err := readToken(status, body); err == nil && (token == "" || life <= 0 || status != 200) {
@@ -77,29 +77,29 @@ func FuzzMail(f *testing.F) {
 	}
 	f.Add("asked=,,, failed= unbound=1 x", []byte(`{"Result":{"ConversationID":"x","ResultParameters":{"ResultParameter":{"Key":1}}}}`))
 	f.Fuzz(func(t *testing.T, handle string, body []byte) {
-		if m := readPushMail(body); m != nil && (!isID(m.id()) || m.amount().Minor < 0 || len(m.receipt()) > 4*maxID) {
+		if m := readPushCallback(body); m != nil && (!isID(m.id()) || m.amount().Minor < 0 || len(m.receipt()) > 4*maxID) {
 			t.Fatalf("%+v", m)
 		}
-		m := parseMemory(handle)
-		asked := strings.Join(m.asked, ",")
-		r := readMail(body)
+		m := parseHandleState(handle)
+		asked := strings.Join(m.pendingQueries, ",")
+		r := readResultCallback(body)
 		if r == nil {
 			return
 		}
-		if m.forget(r.conversation()) {
+		if m.takeQuery(r.conversation()) {
 			if !strings.Contains(asked, r.conversation()) {
 				t.Fatalf("%q answers %q", r.conversation(), asked)
 			}
-			p := &payout{&Operator{}}
-			if got := p.judge(m, r); got.Outcome == provider.Success && r.parameter("TransactionStatus") != "Completed" ||
-				got.Outcome == provider.Failed && m.failed == "" || got.Outcome == provider.NotFound || got.Handle == "" {
+			p := &payoutService{&Operator{}}
+			if got := p.readStatusAnswer(m, r); got.Outcome == provider.Success && r.parameter("TransactionStatus") != "Completed" ||
+				got.Outcome == provider.Failed && m.failureCode == "" || got.Outcome == provider.NotFound || got.Handle == "" {
 				t.Fatalf("%q %q: %+v", handle, body, got)
 			}
 			return
 		}
-		m.learn(r, goldenSent)
-		if _, known := payoutCodes[m.failed]; m.failed != "" && !known {
-			t.Fatalf("%q is remembered", m.failed)
+		m.noteCallback(r, goldenSent)
+		if _, known := payoutCodes[m.failureCode]; m.failureCode != "" && !known {
+			t.Fatalf("%q is remembered", m.failureCode)
 		}
 	})
 }

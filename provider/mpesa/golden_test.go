@@ -162,21 +162,21 @@ func TestSimulatorSpeaksAlike(t *testing.T) {
 // TestDocumentedCallbacks reads the documented callbacks.
 func TestDocumentedCallbacks(t *testing.T) {
 	t.Parallel()
-	m := readPushMail(mail(t, "push_paid"))
+	m := readPushCallback(mail(t, "push_paid"))
 	if m == nil || m.id() != goldenPush || m.receipt() != "NLJ7RT61SV" || m.amount() != (till.Money{Minor: 100, Currency: "KES"}) {
 		t.Errorf("%+v", m)
 	}
-	r := readMail(mail(t, "status_completed"))
+	r := readResultCallback(mail(t, "status_completed"))
 	if r == nil || r.conversation() != goldenAsked || r.parameter("TransactionStatus") != "Completed" || r.parameter("DebitPartyCharges") != "" {
 		t.Errorf("%+v", r)
 	}
-	one := readMail([]byte(`{"Result":{"ConversationID":"A","ResultParameters":{"ResultParameter":{"Key":"ReceiptNo","Value":7}}}}`))
+	one := readResultCallback([]byte(`{"Result":{"ConversationID":"A","ResultParameters":{"ResultParameter":{"Key":"ReceiptNo","Value":7}}}}`))
 	if one == nil || one.parameter("ReceiptNo") != "7" {
 		t.Errorf("a single parameter without its list: %+v", one)
 	}
 	rec := httptest.NewRecorder()
 	simJSON(rec, 200, json.RawMessage(mail(t, "push_paid")))
-	if readPushMail(rec.Body.Bytes()) == nil {
+	if readPushCallback(rec.Body.Bytes()) == nil {
 		t.Error("it cannot be read back")
 	}
 }

@@ -11,50 +11,50 @@ import (
 
 // memory is what must be known about a payout from one Check to the next. It
 // is kept as the handle, a short text: "sent=<id> asked=<id>,<id> failed=<code>".
-type memory struct {
-	sent  string   // the ConversationID that the payout's own answer gave
-	asked []string // those of questions whose answers have not come
+type handleState struct {
+	conversationID string   // the ConversationID that the payout's own answer gave
+	pendingQueries []string // those of questions whose answers have not come
 	// failed is the code by which the callback about the payout says that it
 	// was not paid; bound says that the callback named sent.
-	failed string
-	bound  bool
+	failureCode string
+	confirmed   bool
 }
 
-// maxAsked is how many questions wait for their answers. An answer that takes
+// maxPendingQueries is how many questions wait for their answers. An answer that takes
 // longer than that many questions is not recognised, and asked for again.
-const maxAsked = 2
+const maxPendingQueries = 2
 
-func parseMemory(handle string) *memory {
-	m := &memory{}
+func parseHandleState(handle string) *handleState {
+	m := &handleState{}
 	for word := range strings.FieldsSeq(handle) {
 		name, value, _ := strings.Cut(word, "=")
 		switch name {
 		case "sent":
-			m.sent = value
+			m.conversationID = value
 		case "asked":
-			m.asked = strings.Split(value, ",")
+			m.pendingQueries = strings.Split(value, ",")
 		case "failed", "unbound":
 			if _, known := payoutCodes[value]; known {
-				m.failed, m.bound = value, name == "failed"
+				m.failureCode, m.confirmed = value, name == "failed"
 			}
 		}
 	}
 	return m
 }
 
-func (m *memory) String() string {
+func (m *handleState) String() string {
 	words := make([]string, 0, 3)
-	if m.sent != "" {
-		words = append(words, "sent="+m.sent)
+	if m.conversationID != "" {
+		words = append(words, "sent="+m.conversationID)
 	}
-	if len(m.asked) > 0 {
-		words = append(words, "asked="+strings.Join(m.asked, ","))
+	if len(m.pendingQueries) > 0 {
+		words = append(words, "asked="+strings.Join(m.pendingQueries, ","))
 	}
 	switch {
-	case m.failed != "" && m.bound:
-		words = append(words, "failed="+m.failed)
-	case m.failed != "":
-		words = append(words, "unbound="+m.failed)
+	case m.failureCode != "" && m.confirmed:
+		words = append(words, "failed="+m.failureCode)
+	case m.failureCode != "":
+		words = append(words, "unbound="+m.failureCode)
 	}
 	if len(words) == 0 {
 		return "none" // an empty handle would leave the old one in place
@@ -62,40 +62,40 @@ func (m *memory) String() string {
 	return strings.Join(words, " ")
 }
 
-// ask remembers a question.
-func (m *memory) ask(id string) {
-	if m.asked = append(m.asked, id); len(m.asked) > maxAsked {
-		m.asked = m.asked[len(m.asked)-maxAsked:]
+// addQuery remembers a question.
+func (m *handleState) addQuery(id string) {
+	if m.pendingQueries = append(m.pendingQueries, id); len(m.pendingQueries) > maxPendingQueries {
+		m.pendingQueries = m.pendingQueries[len(m.pendingQueries)-maxPendingQueries:]
 	}
 }
 
-// forget drops a question that was answered, and reports whether it was one of
+// takeQuery drops a question that was answered, and reports whether it was one of
 // ours. The same answer is read once: the next Check asks anew.
-func (m *memory) forget(id string) bool {
-	i := slices.Index(m.asked, id)
+func (m *handleState) takeQuery(id string) bool {
+	i := slices.Index(m.pendingQueries, id)
 	if i < 0 {
 		return false
 	}
-	m.asked = slices.Delete(m.asked, i, i+1)
+	m.pendingQueries = slices.Delete(m.pendingQueries, i, i+1)
 	return true
 }
 
-// learn takes what the callback about the payout itself says. It must repeat
+// noteCallback takes what the callback about the payout itself says. It must repeat
 // our reference and, where the payout's answer was not lost, the ConversationID
 // that came in it. A success is no news: the question will tell.
-func (m *memory) learn(mail *resultMail, reference string) {
+func (m *handleState) noteCallback(mail *resultCallback, reference string) {
 	if !strings.EqualFold(string(mail.Result.OriginatorConversationID), reference) {
 		return
 	}
-	bound := m.sent != "" && mail.conversation() == m.sent
-	if m.sent != "" && !bound {
+	bound := m.conversationID != "" && mail.conversation() == m.conversationID
+	if m.conversationID != "" && !bound {
 		return
 	}
 	code := string(mail.Result.ResultCode)
 	if _, known := payoutCodes[code]; known {
-		m.failed, m.bound = code, bound
+		m.failureCode, m.confirmed = code, bound
 	} else if code == "0" {
-		m.failed, m.bound = "", false
+		m.failureCode, m.confirmed = "", false
 	}
 }
 
@@ -125,8 +125,8 @@ func (p *parameters) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*[]parameter)(p))
 }
 
-// duplicate tells the words by which Daraja refuses a reference that it has
+// isDuplicate tells the words by which Daraja refuses a reference that it has
 // seen. The code that comes with them is not documented.
-func duplicate(message wire.Text) bool {
+func isDuplicate(message wire.Text) bool {
 	return strings.Contains(strings.ToLower(string(message)), "duplicate")
 }

@@ -35,16 +35,16 @@ var nairobi = time.FixedZone("EAT", 3*60*60)
 
 // Operator is one app at Daraja.
 type Operator struct {
-	c          Config
-	base       string
-	client     *wire.Client
-	access     *wire.Access
-	now        func() time.Time
-	complaints *wire.AnswerLog
-	callback   string // where a request has none of its own
-	credential string // of payouts
-	pushes     *push
-	payouts    *payout
+	c           Config
+	base        string
+	client      *wire.Client
+	access      *wire.Access
+	now         func() time.Time
+	answerLog   *wire.AnswerLog
+	callbackURL string // where a request has none of its own
+	credential  string // of payouts
+	payments    *paymentService
+	payouts     *payoutService
 }
 
 // New returns an operator, or every mistake in its configuration.
@@ -56,33 +56,33 @@ func New(c Config, d provider.Deps) (*Operator, error) {
 		return nil, errors.New("mpesa: there is nowhere to keep tokens")
 	}
 	o := &Operator{c: c, base: strings.TrimRight(c.BaseURL, "/"), client: wire.NewClient(d.Conns), now: d.Now,
-		complaints: wire.NewAnswerLog(d), callback: c.CallbackURL}
+		answerLog: wire.NewAnswerLog(d), callbackURL: c.CallbackURL}
 	if o.now == nil {
 		o.now = time.Now
 	}
-	if o.callback == "" {
-		o.callback = d.CallbackURL
+	if o.callbackURL == "" {
+		o.callbackURL = d.CallbackURL
 	}
 	o.access = &wire.Access{Tokens: d.Tokens, Name: "daraja", Fetch: o.fetchToken}
-	if c.pays() {
-		o.pushes = &push{o}
+	if c.hasPayments() {
+		o.payments = &paymentService{o}
 	}
-	if c.paysOut() {
+	if c.hasPayouts() {
 		var err error
 		if o.credential, err = c.credential(); err != nil {
 			return nil, fmt.Errorf("mpesa: initiator_password: %w", err)
 		}
-		o.payouts = &payout{o}
+		o.payouts = &payoutService{o}
 	}
 	return o, nil
 }
 
 // Payments returns the provider of payments, nil if there is none.
 func (o *Operator) Payments() provider.Provider {
-	if o.pushes == nil {
+	if o.payments == nil {
 		return nil
 	}
-	return o.pushes
+	return o.payments
 }
 
 // Payouts returns the provider of payouts, nil if there is none.
@@ -103,7 +103,7 @@ func (o *Operator) fetchToken(ctx context.Context) (string, time.Duration, error
 	}
 	token, life, err := readToken(reply.Status, reply.Body)
 	if err != nil && !errors.Is(err, provider.ErrCredentials) {
-		o.complaints.Unreadable("token", reply, err)
+		o.answerLog.Unreadable("token", reply, err)
 	}
 	return token, life, err
 }
@@ -122,30 +122,30 @@ func (o *Operator) call(ctx context.Context, path string, body any) (*wire.Reply
 
 var contentType = []string{"application/json"}
 
-// stamp is the time of a request and the password that goes with it.
-func (o *Operator) stamp() (timestamp, password string) {
+// signTimestamp is the time of a request and the password that goes with it.
+func (o *Operator) signTimestamp() (timestamp, password string) {
 	timestamp = o.now().In(nairobi).Format("20060102150405")
 	return timestamp, base64.StdEncoding.EncodeToString([]byte(o.c.ShortCode + o.c.Passkey + timestamp))
 }
 
-// whole writes an amount in whole shillings. It reports false for one that
+// wholeShillings writes an amount in whole shillings. It reports false for one that
 // M-Pesa cannot express; nothing is ever rounded.
-func whole(m till.Money) (string, bool) {
+func wholeShillings(m till.Money) (string, bool) {
 	if m.Minor <= 0 || m.Minor%shilling != 0 {
 		return "", false
 	}
 	return wire.FormatMinor(m.Minor, decimals), true
 }
 
-// inexpressible is the answer to an amount that was not sent, and never will
+// rejectAmount is the answer to an amount that was not sent, and never will
 // be: routes refuse it before a payment is made.
-func inexpressible() provider.Result {
+func rejectAmount() provider.Result {
 	return provider.Result{Outcome: provider.Rejected, Reason: till.AmountOutOfBounds, Code: "amount_not_representable",
 		Message: "M-Pesa moves whole shillings only"}
 }
 
-// unfit returns why a request cannot be sent at all, nil if it can.
-func unfit(m till.Money, callback string) error {
+// checkSendable returns why a request cannot be sent at all, nil if it can.
+func checkSendable(m till.Money, callback string) error {
 	switch {
 	case m.Currency != currency:
 		return fmt.Errorf("%w: M-Pesa moves %s, not %s", provider.ErrNotSent, currency, m.Currency)
@@ -165,9 +165,9 @@ func rate(n int) provider.Rate {
 	return provider.Rate{PerSecond: n, Burst: n}
 }
 
-// tested says in plain words whether a call with a token got through, and
+// checkTestReply says in plain words whether a call with a token got through, and
 // returns Daraja's words to it.
-func tested(reply *wire.Reply, err error) (accepted, error) {
+func checkTestReply(reply *wire.Reply, err error) (accepted, error) {
 	if later := wire.RateLimitedTest("Daraja", err); later != nil {
 		return accepted{}, later
 	}

@@ -72,23 +72,23 @@ func (m *mailbox) wait(ctx context.Context, url string, ok func([]byte) bool) ([
 // patient is a payout provider whose questions wait for their answers, as the
 // service does between two Checks.
 type patient struct {
-	*payout
+	*payoutService
 	box *mailbox
 }
 
 func (p patient) Check(ctx context.Context, q provider.Query) (provider.Result, error) {
 	for range 5 {
-		r, err := p.payout.Check(ctx, q)
+		r, err := p.payoutService.Check(ctx, q)
 		if r.Outcome.Final() {
-			m := parseMemory(r.Handle) // questions of before have nothing to do with it
-			m.asked = nil
+			m := parseHandleState(r.Handle) // questions of before have nothing to do with it
+			m.pendingQueries = nil
 			r.Handle = m.String()
 		}
 		if err != nil || r.Outcome != provider.AnswerPending {
 			return r, err
 		}
 		q.Handle = r.Handle
-		if len(parseMemory(r.Handle).asked) == 0 {
+		if len(parseHandleState(r.Handle).pendingQueries) == 0 {
 			continue // the answer told nothing: ask again
 		}
 		before := string(q.CallbackBody)
@@ -228,7 +228,7 @@ func TestPayments(t *testing.T) {
 		request := h.Request
 		h.Request = func(s providertest.Story) (provider.Request, bool) {
 			r, ok := request(s)
-			refs.Store(r.Reference, w.o.pushes.accountReference(r.ID))
+			refs.Store(r.Reference, w.o.payments.accountReference(r.ID))
 			return r, ok
 		}
 		h.Debits = func(ref till.ID) (n int) {

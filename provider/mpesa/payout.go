@@ -26,16 +26,18 @@ import (
 //
 // Between the two answers Check says AnswerPending. What it must remember meanwhile is
 // the handle: see memory.
-type payout struct{ *Operator }
+type payoutService struct{ *Operator }
 
-var _ provider.Tester = (*payout)(nil)
+var _ provider.Tester = (*payoutService)(nil)
 
 // Fingerprint names the account.
-func (p *payout) Fingerprint() string { return "mpesa b2c " + p.base + " " + p.c.PayoutShortCode }
+func (p *payoutService) Fingerprint() string {
+	return "mpesa b2c " + p.base + " " + p.c.PayoutShortCode
+}
 
 // Traits says how B2C behaves. It refuses a second request of the same
 // OriginatorConversationID, which is our reference.
-func (p *payout) Traits() provider.Traits {
+func (p *payoutService) Traits() provider.Traits {
 	return provider.Traits{
 		ClientReference:   true,
 		ApprovalWindow:    payoutWindow,
@@ -68,14 +70,14 @@ type payoutRequest struct {
 }
 
 // Submit asks for a payout.
-func (p *payout) Submit(ctx context.Context, r provider.Request) (provider.Result, error) {
+func (p *payoutService) Submit(ctx context.Context, r provider.Request) (provider.Result, error) {
 	// Here no other address will do: without the answers nothing is ever known.
-	if err := unfit(r.Amount, r.CallbackURL); err != nil {
+	if err := checkSendable(r.Amount, r.CallbackURL); err != nil {
 		return provider.Result{}, fmt.Errorf("mpesa: %w", err)
 	}
-	amount, ok := whole(r.Amount)
+	amount, ok := wholeShillings(r.Amount)
 	if !ok {
-		return inexpressible(), nil
+		return rejectAmount(), nil
 	}
 	q := payoutRequest{
 		OriginatorConversationID: r.Reference.String(), InitiatorName: p.c.Initiator, SecurityCredential: p.credential,
@@ -94,7 +96,7 @@ func (p *payout) Submit(ctx context.Context, r provider.Request) (provider.Resul
 	}
 	result, err := readPayout(reply.Status, reply.Body)
 	if err != nil {
-		p.complaints.Unreadable("b2c submit", reply, err)
+		p.answerLog.Unreadable("b2c submit", reply, err)
 		return provider.Result{}, fmt.Errorf("mpesa payout: %w", err)
 	}
 	return result, nil
@@ -116,18 +118,18 @@ type statusQuery struct {
 
 // Check reads the answer to the question that was put before, if it has come,
 // and puts the question if not.
-func (p *payout) Check(ctx context.Context, q provider.Query) (provider.Result, error) {
-	m := parseMemory(q.Handle)
-	mail := readMail(q.CallbackBody)
+func (p *payoutService) Check(ctx context.Context, q provider.Query) (provider.Result, error) {
+	m := parseHandleState(q.Handle)
+	mail := readResultCallback(q.CallbackBody)
 	if mail != nil {
-		if id := mail.conversation(); m.forget(id) {
-			r := p.judge(m, mail)
+		if id := mail.conversation(); m.takeQuery(id) {
+			r := p.readStatusAnswer(m, mail)
 			if ours := q.Reference.String(); strings.EqualFold(r.Reference, ours) {
 				r.Reference = ours // in whatever letters: it is compared as it is
 			}
 			return r, nil
 		}
-		m.learn(mail, q.Reference.String())
+		m.noteCallback(mail, q.Reference.String())
 	}
 	if q.CallbackURL == "" {
 		return provider.Result{}, errors.New("mpesa check: Daraja answers by a callback, and there is no address for it")
@@ -140,18 +142,18 @@ func (p *payout) Check(ctx context.Context, q provider.Query) (provider.Result, 
 	if err != nil {
 		return provider.Result{}, fmt.Errorf("mpesa check: %w", err)
 	}
-	id, err := readAsked(reply.Status, reply.Body)
+	id, err := readQueryAccepted(reply.Status, reply.Body)
 	if err != nil {
-		p.complaints.Unreadable("b2c check", reply, err)
+		p.answerLog.Unreadable("b2c check", reply, err)
 		return provider.Result{}, fmt.Errorf("mpesa check: %w", err)
 	}
-	m.ask(id)
+	m.addQuery(id)
 	return provider.Result{Outcome: provider.AnswerPending, Handle: m.String()}, nil
 }
 
-// judge gives the verdict on the answer to a question of ours. What it cannot
+// readStatusAnswer gives the verdict on the answer to a question of ours. What it cannot
 // tell is AnswerPending: nothing was learned, and the question is put again.
-func (p *payout) judge(m *memory, a *resultMail) provider.Result {
+func (p *payoutService) readStatusAnswer(m *handleState, a *resultCallback) provider.Result {
 	r := provider.Result{Outcome: provider.AnswerPending, Handle: m.String()}
 	code := wire.Truncate(string(a.Result.ResultCode), maxCode)
 	if code != "0" {
@@ -159,8 +161,8 @@ func (p *payout) judge(m *memory, a *resultMail) provider.Result {
 		// has said itself, under the ConversationID that it gave us for the
 		// payout, that it was not paid, and does not know better now.
 		switch {
-		case m.failed != "" && m.bound:
-			return m.failure(r)
+		case m.failureCode != "" && m.confirmed:
+			return m.failureResult(r)
 		case slices.Contains(p.c.NotFoundCodes, code):
 			r.Outcome = provider.NotFound
 		}
@@ -176,7 +178,7 @@ func (p *payout) judge(m *memory, a *resultMail) provider.Result {
 	case status == "":
 	case state.outcome == provider.Success:
 		amount := a.parameter("Amount")
-		if r.Amount = shillings(amount); r.Amount.IsZero() && amount != "" {
+		if r.Amount = parseShillings(amount); r.Amount.IsZero() && amount != "" {
 			return r // a sum that cannot be read is no word
 		}
 		r.Outcome = provider.Success
@@ -185,8 +187,8 @@ func (p *payout) judge(m *memory, a *resultMail) provider.Result {
 		}
 	case state.outcome == provider.Open:
 		r.Outcome = provider.Open
-	case m.failed != "":
-		return m.failure(r)
+	case m.failureCode != "":
+		return m.failureResult(r)
 	case known:
 		r.Outcome, r.Reason, r.Retryable, r.Code = state.outcome, state.reason, state.retryable, status
 		r.Message = wire.Truncate(a.parameter("TransactionReason"), maxText)
@@ -199,22 +201,22 @@ func (p *payout) judge(m *memory, a *resultMail) provider.Result {
 	return r
 }
 
-// failure is the verdict that the callback about the payout gave a code for.
-func (m *memory) failure(r provider.Result) provider.Result {
-	v := payoutCodes[m.failed]
-	r.Outcome, r.Reason, r.Retryable, r.Code, r.OurFault = v.outcome, v.reason, v.retryable, m.failed, ourFault(m.failed)
+// failureResult is the verdict that the callback about the payout gave a code for.
+func (m *handleState) failureResult(r provider.Result) provider.Result {
+	v := payoutCodes[m.failureCode]
+	r.Outcome, r.Reason, r.Retryable, r.Code, r.OurFault = v.outcome, v.reason, v.retryable, m.failureCode, ourFault(m.failureCode)
 	return r
 }
 
 // Test puts an empty question, which Daraja refuses, but not before it has
 // looked at the token: all that can be tried without an answer by callback.
-func (p *payout) Test(ctx context.Context) error {
+func (p *payoutService) Test(ctx context.Context) error {
 	reply, err := p.call(ctx, "/mpesa/transactionstatus/v1/query", struct{}{})
-	a, err := tested(reply, err)
+	a, err := checkTestReply(reply, err)
 	if err != nil {
 		return err
 	}
-	if _, err := a.verdict(reply.Status); errors.Is(err, provider.ErrCredentials) {
+	if _, err := a.result(reply.Status); errors.Is(err, provider.ErrCredentials) {
 		return fmt.Errorf("Daraja gives a token and then refuses the call: %w. Is \"Transaction Status\" among the app's products?", err)
 	}
 	return provider.Unproven("Daraja takes our token; whether payout_short_code, initiator and its password are right shows with the first payout only")
@@ -223,30 +225,30 @@ func (p *payout) Test(ctx context.Context) error {
 // readPayout gives the verdict on the first answer to a payout.
 func readPayout(status int, body []byte) (provider.Result, error) {
 	var a accepted
-	refused, err := read(status, body, &a, &a.failure)
+	refused, err := decodeReply(status, body, &a, &a.errorBody)
 	switch {
 	case err != nil:
 		return provider.Result{}, err
-	case refused && duplicate(a.Message):
+	case refused && isDuplicate(a.Message):
 		return provider.Result{Outcome: provider.Duplicate}, nil
 	case refused:
-		return a.verdict(status)
+		return a.result(status)
 	case a.ResponseCode != "0" || !isID(string(a.ConversationID)):
 		return provider.Result{}, fmt.Errorf("a payout was answered with %q", wire.Truncate(string(a.ResponseCode), maxCode))
 	}
-	m := memory{sent: string(a.ConversationID)}
+	m := handleState{conversationID: string(a.ConversationID)}
 	return provider.Result{Outcome: provider.Accepted, Handle: m.String()}, nil
 }
 
-// readAsked returns the ConversationID of a question that Daraja took.
-func readAsked(status int, body []byte) (string, error) {
+// readQueryAccepted returns the ConversationID of a question that Daraja took.
+func readQueryAccepted(status int, body []byte) (string, error) {
 	var a accepted
-	refused, err := read(status, body, &a, &a.failure)
+	refused, err := decodeReply(status, body, &a, &a.errorBody)
 	if err != nil {
 		return "", err
 	}
 	if refused {
-		if _, err := a.verdict(status); err != nil {
+		if _, err := a.result(status); err != nil {
 			return "", err
 		}
 		return "", fmt.Errorf("the question was refused: HTTP %d, error %q", status, wire.Truncate(string(a.Code), maxCode))
@@ -257,8 +259,8 @@ func readAsked(status int, body []byte) (string, error) {
 	return string(a.ConversationID), nil
 }
 
-// resultMail is a callback of Daraja's, about a payout or a question.
-type resultMail struct {
+// resultCallback is a callback of Daraja's, about a payout or a question.
+type resultCallback struct {
 	Result struct {
 		ResultCode               wire.Text
 		ResultDesc               wire.Text
@@ -273,8 +275,8 @@ type resultMail struct {
 
 // ReadClaim reads what a callback says: of a payout, or in answer to a question
 // about one.
-func (p *payout) ReadClaim(body []byte) (provider.Claim, bool) {
-	m := readMail(body)
+func (p *payoutService) ReadClaim(body []byte) (provider.Claim, bool) {
+	m := readResultCallback(body)
 	if m == nil {
 		return provider.Claim{}, false
 	}
@@ -288,7 +290,7 @@ func (p *payout) ReadClaim(body []byte) (provider.Claim, bool) {
 	}
 	reference := first(m.parameter("OriginatorConversationID"), m.parameter("Originator Conversation ID"), string(m.Result.OriginatorConversationID))
 	c := provider.Claim{Receipt: first(m.parameter("TransactionReceipt"), m.parameter("ReceiptNo"), string(m.Result.TransactionID)),
-		Amount: shillings(first(m.parameter("TransactionAmount"), m.parameter("Amount")))}
+		Amount: parseShillings(first(m.parameter("TransactionAmount"), m.parameter("Amount")))}
 	c.Reference, _ = till.ParseID(strings.ToLower(reference))
 	status := m.parameter("TransactionStatus")
 	switch code := m.Result.ResultCode; {
@@ -304,18 +306,18 @@ func (p *payout) ReadClaim(body []byte) (provider.Claim, bool) {
 	return c, true
 }
 
-// readMail reads a kept callback, nil if it is none.
-func readMail(mail []byte) *resultMail {
-	m := &resultMail{}
+// readResultCallback reads a kept callback, nil if it is none.
+func readResultCallback(mail []byte) *resultCallback {
+	m := &resultCallback{}
 	if len(mail) == 0 || wire.Decode(mail, m) != nil || !isID(m.conversation()) {
 		return nil
 	}
 	return m
 }
 
-func (m *resultMail) conversation() string { return string(m.Result.ConversationID) }
+func (m *resultCallback) conversation() string { return string(m.Result.ConversationID) }
 
-func (m *resultMail) parameter(key wire.Text) string {
+func (m *resultCallback) parameter(key wire.Text) string {
 	for _, p := range m.Result.ResultParameters.ResultParameter {
 		if p.Key == key {
 			return string(p.Value)

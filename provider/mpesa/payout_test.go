@@ -130,26 +130,26 @@ func TestPayoutVerdicts(t *testing.T) {
 
 func TestMemory(t *testing.T) {
 	t.Parallel()
-	m := parseMemory("")
+	m := parseHandleState("")
 	for i := range 5 {
-		m.ask(fmt.Sprintf("AG_%d", i))
+		m.addQuery(fmt.Sprintf("AG_%d", i))
 	}
 	if got := m.String(); got != "asked=AG_3,AG_4" {
-		t.Errorf("it is %q, want the latest %d", got, maxAsked)
+		t.Errorf("it is %q, want the latest %d", got, maxPendingQueries)
 	}
-	if m.forget("AG_0") || !m.forget("AG_4") || m.forget("AG_4") {
+	if m.takeQuery("AG_0") || !m.takeQuery("AG_4") || m.takeQuery("AG_4") {
 		t.Error("a question is answered once")
 	}
-	longest := memory{sent: strings.Repeat("s", maxID), asked: []string{strings.Repeat("a", maxID), strings.Repeat("b", maxID)}, failed: "SFC_IC0003"}
+	longest := handleState{conversationID: strings.Repeat("s", maxID), pendingQueries: []string{strings.Repeat("a", maxID), strings.Repeat("b", maxID)}, failureCode: "SFC_IC0003"}
 	if n := len(longest.String()); n > 255 {
 		t.Errorf("a handle takes %d characters; 255 are kept", n)
 	}
 	for _, text := range []string{"sent=A asked=B,C failed=2040", "sent=A unbound=1", "asked=B", "none"} {
-		if got := parseMemory(text).String(); got != text {
+		if got := parseHandleState(text).String(); got != text {
 			t.Errorf("%q becomes %q", text, got)
 		}
 	}
-	if got := parseMemory("failed=77 junk asked").String(); strings.Contains(got, "77") {
+	if got := parseHandleState("failed=77 junk asked").String(); strings.Contains(got, "77") {
 		t.Errorf("a code that is not known is remembered: %q", got)
 	}
 	reference := goldenRequest(t).Reference.String()
@@ -159,15 +159,15 @@ func TestMemory(t *testing.T) {
 		"of another payout":       {"sent=" + goldenSent, "another", "sent=" + goldenSent},
 		"of another conversation": {"sent=AG_other", reference, "sent=AG_other"},
 	} {
-		m := parseMemory(c.handle)
-		m.learn(readMail(mail(t, "payout_failed")), c.reference)
+		m := parseHandleState(c.handle)
+		m.noteCallback(readResultCallback(mail(t, "payout_failed")), c.reference)
 		if got := m.String(); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
-	m = parseMemory("sent=" + goldenSent + " failed=2040")
-	m.learn(readMail(mail(t, "payout_paid")), reference)
-	if m.failed != "" {
+	m = parseHandleState("sent=" + goldenSent + " failed=2040")
+	m.noteCallback(readResultCallback(mail(t, "payout_paid")), reference)
+	if m.failureCode != "" {
 		t.Error("a callback that says paid leaves the failure in place")
 	}
 }

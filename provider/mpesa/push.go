@@ -14,20 +14,20 @@ import (
 )
 
 // push is the provider of payments: M-Pesa Express, the STK push.
-type push struct{ *Operator }
+type paymentService struct{ *Operator }
 
 var (
-	_ provider.Tester       = (*push)(nil)
-	_ provider.HandleReader = (*push)(nil)
+	_ provider.Tester       = (*paymentService)(nil)
+	_ provider.HandleReader = (*paymentService)(nil)
 )
 
 // Fingerprint names the account.
-func (p *push) Fingerprint() string { return "mpesa stk " + p.base + " " + p.c.ShortCode }
+func (p *paymentService) Fingerprint() string { return "mpesa stk " + p.base + " " + p.c.ShortCode }
 
 // Traits says how the STK push behaves. It knows no reference of ours, so a
 // payment is sent once and never again; its callback is kept because it may be
 // the only one to tell what to ask about.
-func (p *push) Traits() provider.Traits {
+func (p *paymentService) Traits() provider.Traits {
 	return provider.Traits{
 		ClientReference:   false,
 		ApprovalWindow:    p.c.window().Duration(),
@@ -60,24 +60,24 @@ type pushRequest struct {
 }
 
 // Submit asks the customer.
-func (p *push) Submit(ctx context.Context, r provider.Request) (provider.Result, error) {
+func (p *paymentService) Submit(ctx context.Context, r provider.Request) (provider.Result, error) {
 	callback := r.CallbackURL
 	if callback == "" {
-		callback = p.callback
+		callback = p.callbackURL
 	}
-	if err := unfit(r.Amount, callback); err != nil {
+	if err := checkSendable(r.Amount, callback); err != nil {
 		return provider.Result{}, fmt.Errorf("mpesa: %w", err)
 	}
-	amount, ok := whole(r.Amount)
+	amount, ok := wholeShillings(r.Amount)
 	if !ok {
-		return inexpressible(), nil
+		return rejectAmount(), nil
 	}
 	q := pushRequest{
 		BusinessShortCode: json.Number(p.c.ShortCode), TransactionType: p.c.TransactionType, Amount: amount,
 		PartyA: r.Phone, PartyB: p.c.PartyB, PhoneNumber: r.Phone, CallBackURL: callback,
 		AccountReference: p.accountReference(r.ID), TransactionDesc: wire.PlainASCII(r.Description, maxDesc),
 	}
-	q.Timestamp, q.Password = p.stamp()
+	q.Timestamp, q.Password = p.signTimestamp()
 	if q.TransactionType == "" {
 		q.TransactionType = payBill
 	}
@@ -93,7 +93,7 @@ func (p *push) Submit(ctx context.Context, r provider.Request) (provider.Result,
 	}
 	result, err := readPush(reply.Status, reply.Body)
 	if err != nil {
-		p.complaints.Unreadable("stk submit", reply, err)
+		p.answerLog.Unreadable("stk submit", reply, err)
 		return provider.Result{}, fmt.Errorf("mpesa submit: %w", err)
 	}
 	return result, nil
@@ -101,7 +101,7 @@ func (p *push) Submit(ctx context.Context, r provider.Request) (provider.Result,
 
 // accountReference is what the customer sees that is paid for. The end of the
 // id is random, so a payment can be found by it on Safaricom's portal.
-func (p *push) accountReference(id till.ID) string {
+func (p *paymentService) accountReference(id till.ID) string {
 	if p.c.AccountReference != "" {
 		return p.c.AccountReference
 	}
@@ -121,20 +121,20 @@ type pushQuery struct {
 // lost and no callback came. Only a person can find out, on Safaricom's portal.
 var errNoHandle = errors.New("Daraja never told the id of the push, and takes none of ours")
 
-// errOtherPush says that the only callback that came is about another push: it
+// errOtherPayment says that the only callback that came is about another push: it
 // tells another amount, or another customer.
-var errOtherPush = errors.New("Daraja never told the id of the push, and its callback tells of another amount or customer")
+var errOtherPayment = errors.New("Daraja never told the id of the push, and its callback tells of another amount or customer")
 
 // Check asks how a push stands, by the id that its answer told; if that was
 // lost, by the one that its callback tells, unless that tells of another amount
 // or customer. The callback alone is never believed: anybody could have sent
 // it. That no other payment has the id is seen to where the answer is recorded:
 // Daraja's query names nothing of ours.
-func (p *push) Check(ctx context.Context, q provider.Query) (provider.Result, error) {
+func (p *paymentService) Check(ctx context.Context, q provider.Query) (provider.Result, error) {
 	id := q.Handle
-	if mail := readPushMail(q.CallbackBody); id == "" && mail != nil {
-		if !mail.fits(&q) {
-			return provider.Result{}, fmt.Errorf("mpesa check: %w", errOtherPush)
+	if mail := readPushCallback(q.CallbackBody); id == "" && mail != nil {
+		if !mail.matches(&q) {
+			return provider.Result{}, fmt.Errorf("mpesa check: %w", errOtherPayment)
 		}
 		id = mail.id()
 	}
@@ -142,20 +142,20 @@ func (p *push) Check(ctx context.Context, q provider.Query) (provider.Result, er
 		return provider.Result{}, fmt.Errorf("mpesa check: %w", errNoHandle)
 	}
 	ask := pushQuery{BusinessShortCode: json.Number(p.c.ShortCode), CheckoutRequestID: id}
-	ask.Timestamp, ask.Password = p.stamp()
+	ask.Timestamp, ask.Password = p.signTimestamp()
 	reply, err := p.call(ctx, "/mpesa/stkpushquery/v1/query", &ask)
 	if err != nil {
 		return provider.Result{}, fmt.Errorf("mpesa check: %w", err)
 	}
 	result, err := readPushQuery(reply.Status, reply.Body, id)
 	if err != nil {
-		p.complaints.Unreadable("stk check", reply, err)
+		p.answerLog.Unreadable("stk check", reply, err)
 		return provider.Result{}, fmt.Errorf("mpesa check: %w", err)
 	}
 	if result.Outcome == provider.Success {
 		// The query names neither receipt nor amount. Now that it calls this very
 		// push a success, the callback about it is worth reading.
-		if mail := readPushMail(q.CallbackBody); mail != nil && mail.id() == id {
+		if mail := readPushCallback(q.CallbackBody); mail != nil && mail.id() == id {
 			result.Receipt, result.Amount = mail.receipt(), mail.amount()
 		}
 	}
@@ -164,8 +164,8 @@ func (p *push) Check(ctx context.Context, q provider.Query) (provider.Result, er
 
 // HandleInCallback implements provider.HandleReader: a callback names the push by the id that
 // Daraja gave to it.
-func (p *push) HandleInCallback(mail []byte) string {
-	if m := readPushMail(mail); m != nil {
+func (p *paymentService) HandleInCallback(mail []byte) string {
+	if m := readPushCallback(mail); m != nil {
 		return m.id()
 	}
 	return ""
@@ -173,23 +173,23 @@ func (p *push) HandleInCallback(mail []byte) string {
 
 // Test asks about a push that there never was: Daraja checks token, short code
 // and passkey before it looks. No money moves.
-func (p *push) Test(ctx context.Context) error {
+func (p *paymentService) Test(ctx context.Context) error {
 	ask := pushQuery{BusinessShortCode: json.Number(p.c.ShortCode), CheckoutRequestID: "ws_CO_01012020000000000000000000"}
-	ask.Timestamp, ask.Password = p.stamp()
+	ask.Timestamp, ask.Password = p.signTimestamp()
 	reply, err := p.call(ctx, "/mpesa/stkpushquery/v1/query", &ask)
-	a, err := tested(reply, err)
+	a, err := checkTestReply(reply, err)
 	if err != nil {
 		return err
 	}
-	if _, err := a.verdict(reply.Status); errors.Is(err, provider.ErrCredentials) {
+	if _, err := a.result(reply.Status); errors.Is(err, provider.ErrCredentials) {
 		return fmt.Errorf("Daraja does not take short_code and passkey: %w. They must be of the same app and environment", err)
 	}
-	if p.callback == "" {
+	if p.callbackURL == "" {
 		return errors.New("Daraja wants a callback URL with every push. Configure the public address of this service, or callback_url")
 	}
 	// It has looked for the push, or for what is wrong with its id: then nothing
 	// was wrong with us.
-	if a.Code == "" || beingProcessed(a.Message) || strings.Contains(strings.ToLower(string(a.Message)), "checkoutrequestid") {
+	if a.Code == "" || isBeingProcessed(a.Message) || strings.Contains(strings.ToLower(string(a.Message)), "checkoutrequestid") {
 		return nil
 	}
 	return provider.Unproven(fmt.Sprintf("Daraja takes our token, and answers the question with HTTP %d, %s %s: whether short_code and passkey are right is not known",

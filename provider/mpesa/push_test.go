@@ -207,7 +207,7 @@ func TestLostPush(t *testing.T) {
 			t.Fatal("the callback was not changed")
 		}
 		query.CallbackBody = []byte(other)
-		if got, err := p.Check(t.Context(), query); !errors.Is(err, errOtherPush) {
+		if got, err := p.Check(t.Context(), query); !errors.Is(err, errOtherPayment) {
 			t.Errorf("%s: %+v, %v", other, got, err)
 		}
 	}

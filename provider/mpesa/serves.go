@@ -7,10 +7,10 @@ const (
 )
 
 // Serves implements provider.Selective.
-func (*push) Serves(method, where, money string) bool { return serves(method, where, money) }
+func (*paymentService) Serves(method, where, money string) bool { return serves(method, where, money) }
 
 // Serves implements provider.Selective.
-func (*payout) Serves(method, where, money string) bool { return serves(method, where, money) }
+func (*payoutService) Serves(method, where, money string) bool { return serves(method, where, money) }
 
 func serves(method, where, money string) bool {
 	return method == Method && where == country && money == currency

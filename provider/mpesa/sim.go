@@ -62,20 +62,20 @@ var SimSecrets = map[string]string{"SIM_MPESA_SECRET": "simulated"}
 // code that it ends with, if there is such a code: 0001 has no money, 1032
 // cancels, 1037 does not answer; 1003 stands for SFC_IC0003, 0129 never decides.
 type Simulator struct {
-	c       SimConfig
-	book    *simulator.Book
-	dice    *simulator.FaultInjector
-	courier *simulator.CallbackSender
-	handler http.Handler
-	key     *rsa.PrivateKey
+	c         SimConfig
+	book      *simulator.Book
+	injector  *simulator.FaultInjector
+	callbacks *simulator.CallbackSender
+	handler   http.Handler
+	key       *rsa.PrivateKey
 
-	mu    sync.Mutex
-	token string
-	until time.Time
-	last  map[string]string // phone: the handle of its latest push
+	mu       sync.Mutex
+	token    string
+	until    time.Time
+	lastPush map[string]string // phone: the handle of its latest push
 	// opened is the latest security credential that held the password: opening
 	// one takes a millisecond, and callers use the same for long.
-	opened string
+	openedCredential string
 }
 
 // simRepeat is how long the same amount is refused.
@@ -101,7 +101,7 @@ func NewSimulator(c SimConfig) (*Simulator, error) {
 	if c.TokenLife <= 0 {
 		c.TokenLife = 3599 * time.Second
 	}
-	s := &Simulator{c: c, dice: simulator.NewFaultInjector(c.Faults), last: map[string]string{}}
+	s := &Simulator{c: c, injector: simulator.NewFaultInjector(c.Faults), lastPush: map[string]string{}}
 	var err error
 	if s.key, err = simKey(); err != nil {
 		return nil, err
@@ -109,15 +109,15 @@ func NewSimulator(c SimConfig) (*Simulator, error) {
 	if s.book, err = simulator.OpenBook(c.Path, c.Now); err != nil {
 		return nil, err
 	}
-	s.courier = simulator.NewCallbackSender(s.dice)
+	s.callbacks = simulator.NewCallbackSender(s.injector)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /oauth/v1/generate", s.generate)
-	mux.HandleFunc("POST /mpesa/stkpush/v1/processrequest", s.let(s.push))
-	mux.HandleFunc("POST /mpesa/stkpushquery/v1/query", s.let(s.query))
-	mux.HandleFunc("POST /mpesa/b2c/v3/paymentrequest", s.let(s.payout))
-	mux.HandleFunc("POST "+simStatusPath, s.let(s.status))
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { simFail(w, 404, "404.001.01", "Resource not found") })
-	s.handler = s.dice.Wrap(mux, func(r *http.Request) bool { return r.URL.Path == "/oauth/v1/generate" })
+	mux.HandleFunc("POST /mpesa/stkpush/v1/processrequest", s.authenticated(s.push))
+	mux.HandleFunc("POST /mpesa/stkpushquery/v1/query", s.authenticated(s.query))
+	mux.HandleFunc("POST /mpesa/b2c/v3/paymentrequest", s.authenticated(s.payout))
+	mux.HandleFunc("POST "+simStatusPath, s.authenticated(s.status))
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { simError(w, 404, "404.001.01", "Resource not found") })
+	s.handler = s.injector.Wrap(mux, func(r *http.Request) bool { return r.URL.Path == "/oauth/v1/generate" })
 	return s, nil
 }
 
@@ -129,7 +129,7 @@ func (s *Simulator) Book() *simulator.Book { return s.book }
 
 // Close ends the callbacks and closes the book.
 func (s *Simulator) Close() error {
-	s.courier.Stop()
+	s.callbacks.Stop()
 	return s.book.Close()
 }
 
@@ -138,10 +138,10 @@ func (s *Simulator) generate(w http.ResponseWriter, r *http.Request) {
 	user, password, _ := r.BasicAuth()
 	switch {
 	case user != s.c.ConsumerKey || password != s.c.ConsumerSecret:
-		simFail(w, 400, "400.008.01", "Invalid Authentication passed")
+		simError(w, 400, "400.008.01", "Invalid Authentication passed")
 		return
 	case r.URL.Query().Get("grant_type") != "client_credentials":
-		simFail(w, 400, "400.008.02", "Invalid grant type passed")
+		simError(w, 400, "400.008.02", "Invalid grant type passed")
 		return
 	}
 	s.mu.Lock()
@@ -163,17 +163,17 @@ const maxSimBody = 64 << 10
 // simStatusPath is where a dead token has a code of its own.
 const simStatusPath = "/mpesa/transactionstatus/v1/query"
 
-// let reads a request of whoever has the token.
-func (s *Simulator) let(next func(w http.ResponseWriter, q simRequest)) http.HandlerFunc {
+// authenticated reads a request of whoever has the token.
+func (s *Simulator) authenticated(next func(w http.ResponseWriter, q simRequest)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		good := s.token != "" && r.Header.Get("Authorization") == "Bearer "+s.token && s.book.Now().Before(s.until)
 		s.mu.Unlock()
 		if !good {
 			if r.URL.Path == simStatusPath {
-				simFail(w, 400, "400.003.01", "Invalid Access Token")
+				simError(w, 400, "400.003.01", "Invalid Access Token")
 			} else {
-				simFail(w, 404, "404.001.03", "Invalid Access Token")
+				simError(w, 404, "404.001.03", "Invalid Access Token")
 			}
 			return
 		}
@@ -185,7 +185,7 @@ func (s *Simulator) let(next func(w http.ResponseWriter, q simRequest)) http.Han
 			err = d.Decode(&q)
 		}
 		if err != nil {
-			simFail(w, 400, "400.002.05", "Invalid Request Payload")
+			simError(w, 400, "400.002.05", "Invalid Request Payload")
 			return
 		}
 		next(w, q)
@@ -205,7 +205,7 @@ func (q simRequest) text(name string) string {
 	return ""
 }
 
-func simFail(w http.ResponseWriter, status int, code, message string) {
+func simError(w http.ResponseWriter, status int, code, message string) {
 	simJSON(w, status, map[string]string{"requestId": simHex(8), "errorCode": code, "errorMessage": message})
 }
 
@@ -228,15 +228,15 @@ var (
 	simPhone  = regexp.MustCompile(`^254[17][0-9]{8}$`)
 )
 
-// simURL tells whether Daraja would call an address; the simulator also calls
+// simCallable tells whether Daraja would call an address; the simulator also calls
 // this machine.
-func simURL(s string) bool {
+func simCallable(s string) bool {
 	u, err := url.Parse(s)
 	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http")
 }
 
-// signed tells whether a request's password is right.
-func (s *Simulator) signed(q simRequest) bool {
+// validPassword tells whether a request's password is right.
+func (s *Simulator) validPassword(q simRequest) bool {
 	want := base64.StdEncoding.EncodeToString([]byte(s.c.ShortCode + s.c.Passkey + q.text("Timestamp")))
 	return len(q.text("Timestamp")) == 14 && q.text("Password") == want
 }
@@ -247,10 +247,10 @@ func (s *Simulator) push(w http.ResponseWriter, q simRequest) {
 	bad := ""
 	switch {
 	case q.text("BusinessShortCode") != s.c.ShortCode:
-		simFail(w, 500, "500.001.1001", "Merchant does not exist")
+		simError(w, 500, "500.001.1001", "Merchant does not exist")
 		return
-	case !s.signed(q):
-		simFail(w, 500, "500.001.1001", "Wrong credentials")
+	case !s.validPassword(q):
+		simError(w, 500, "500.001.1001", "Wrong credentials")
 		return
 	case q.text("TransactionType") != payBill && q.text("TransactionType") != buyGoods:
 		bad = "TransactionType"
@@ -258,7 +258,7 @@ func (s *Simulator) push(w http.ResponseWriter, q simRequest) {
 		bad = "Amount"
 	case !simPhone.MatchString(phone) || q.text("PartyA") != phone:
 		bad = "PhoneNumber"
-	case !simURL(q.text("CallBackURL")):
+	case !simCallable(q.text("CallBackURL")):
 		bad = "CallBackURL"
 	case q.text("AccountReference") == "" || len(q.text("AccountReference")) > 12:
 		bad = "AccountReference"
@@ -266,17 +266,17 @@ func (s *Simulator) push(w http.ResponseWriter, q simRequest) {
 		bad = "TransactionDesc"
 	}
 	if bad != "" {
-		simFail(w, 400, "400.002.02", "Bad Request - Invalid "+bad)
+		simError(w, 400, "400.002.02", "Bad Request - Invalid "+bad)
 		return
 	}
 	plan := s.plan(phone, pushCodes)
 	now := s.book.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if before, found := s.book.FindHandle(s.last[phone]); found && !s.c.Repeats && now.Sub(before.At) < simRepeat {
+	if before, found := s.book.FindHandle(s.lastPush[phone]); found && !s.c.Repeats && now.Sub(before.At) < simRepeat {
 		switch state, _ := before.StateAt(now); {
 		case state == simulator.Open:
-			simFail(w, 500, "500.001.1001", "Unable to lock subscriber, a transaction is already in process for the current subscriber")
+			simError(w, 500, "500.001.1001", "Unable to lock subscriber, a transaction is already in process for the current subscriber")
 			return
 		case state == simulator.Success && before.Amount == amount:
 			plan = simulator.Plan{After: s.c.Decide, State: simulator.Failed, Code: "17"}
@@ -287,17 +287,17 @@ func (s *Simulator) push(w http.ResponseWriter, q simRequest) {
 		External: q.text("AccountReference"), Phone: phone, Amount: amount, Currency: currency, Callback: q.text("CallBackURL"),
 		Data: merchant, Receipt: rand.Text()[:10], Plan: plan})
 	if err != nil {
-		simFail(w, 500, "500.003.02", "System is busy. Please try again in few minutes.")
+		simError(w, 500, "500.003.02", "System is busy. Please try again in few minutes.")
 		return
 	}
-	s.last[phone] = e.Handle
-	s.callBack(e.Handle, plan)
+	s.lastPush[phone] = e.Handle
+	s.sendCallback(e.Handle, plan)
 	simJSON(w, 200, map[string]string{"MerchantRequestID": merchant, "CheckoutRequestID": e.Handle, "ResponseCode": "0",
 		"ResponseDescription": "Success. Request accepted for processing", "CustomerMessage": "Success. Request accepted for processing"})
 }
 
 // plan decides what becomes of a request: the end of the number is the code.
-func (s *Simulator) plan(phone string, codes map[string]verdict) simulator.Plan {
+func (s *Simulator) plan(phone string, codes map[string]codeMeaning) simulator.Plan {
 	p := simulator.Plan{After: s.c.Decide, State: simulator.Success}
 	last := phone[len(phone)-4:]
 	code := strings.TrimLeft(last, "0")
@@ -311,7 +311,7 @@ func (s *Simulator) plan(phone string, codes map[string]verdict) simulator.Plan 
 	case known && code != "0":
 		p.State, p.Code = simulator.Failed, code
 	}
-	return s.dice.Plan(p, s.c.Decide)
+	return s.injector.Plan(p, s.c.Decide)
 }
 
 // query answers a question about a push.
@@ -320,12 +320,12 @@ func (s *Simulator) query(w http.ResponseWriter, q simRequest) {
 	e, found := s.book.FindHandle(id)
 	state, code := e.StateAt(s.book.Now())
 	switch {
-	case q.text("BusinessShortCode") != s.c.ShortCode || !s.signed(q):
-		simFail(w, 500, "500.001.1001", "Wrong credentials")
+	case q.text("BusinessShortCode") != s.c.ShortCode || !s.validPassword(q):
+		simError(w, 500, "500.001.1001", "Wrong credentials")
 	case !found || e.Kind != "payment":
-		simFail(w, 400, "400.002.02", "Bad Request - Invalid CheckoutRequestID")
+		simError(w, 400, "400.002.02", "Bad Request - Invalid CheckoutRequestID")
 	case state == simulator.Open:
-		simFail(w, 500, "500.001.1001", "The transaction is being processed")
+		simError(w, 500, "500.001.1001", "The transaction is being processed")
 	default:
 		if code == "" {
 			code = "0"
@@ -335,12 +335,12 @@ func (s *Simulator) query(w http.ResponseWriter, q simRequest) {
 	}
 }
 
-// callBack tells the caller how a push has ended, when it has.
-func (s *Simulator) callBack(handle string, plan simulator.Plan) {
+// sendCallback tells the caller how a push has ended, when it has.
+func (s *Simulator) sendCallback(handle string, plan simulator.Plan) {
 	if plan.State == simulator.Open {
 		return
 	}
-	s.courier.Send(plan.After, 0, func() *http.Request {
+	s.callbacks.Send(plan.After, 0, func() *http.Request {
 		e, _ := s.book.FindHandle(handle)
 		body := s.pushBody(&e)
 		if body == nil {

@@ -29,14 +29,14 @@ func (s *Simulator) Certificate() string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
 }
 
-// initiated tells whether a request's initiator is ours. The password itself
+// validInitiator tells whether a request's initiator is ours. The password itself
 // is taken, too, so that nobody needs the certificate of a simulator.
-func (s *Simulator) initiated(name, credential string) bool {
+func (s *Simulator) validInitiator(name, credential string) bool {
 	if credential == s.c.InitiatorPassword {
 		return name == s.c.Initiator
 	}
 	s.mu.Lock()
-	opened := credential == s.opened && credential != ""
+	opened := credential == s.openedCredential && credential != ""
 	s.mu.Unlock()
 	if opened {
 		return name == s.c.Initiator
@@ -51,7 +51,7 @@ func (s *Simulator) initiated(name, credential string) bool {
 		return false
 	}
 	s.mu.Lock()
-	s.opened = credential
+	s.openedCredential = credential
 	s.mu.Unlock()
 	return name == s.c.Initiator
 }
@@ -77,31 +77,31 @@ func (s *Simulator) payout(w http.ResponseWriter, q simRequest) {
 		bad = "PartyB"
 	case len(q.text("Remarks")) < 2 || len(q.text("Remarks")) > 100:
 		bad = "Remarks"
-	case !simURL(q.text("ResultURL")):
+	case !simCallable(q.text("ResultURL")):
 		bad = "ResultURL"
-	case !simURL(q.text("QueueTimeOutURL")):
+	case !simCallable(q.text("QueueTimeOutURL")):
 		bad = "QueueTimeOutURL"
 	}
 	if bad != "" {
-		simFail(w, 400, "400.002.02", "Bad Request - Invalid "+bad)
+		simError(w, 400, "400.002.02", "Bad Request - Invalid "+bad)
 		return
 	}
 	plan := s.plan(phone, payoutCodes)
-	if !s.initiated(q.text("InitiatorName"), q.text("SecurityCredential")) {
+	if !s.validInitiator(q.text("InitiatorName"), q.text("SecurityCredential")) {
 		plan = simulator.Plan{After: s.c.Decide, State: simulator.Failed, Code: "2001"}
 	}
 	e, fresh, err := s.book.Add(simulator.Entry{Kind: "payout", Reference: reference, Handle: s.conversation(), External: q.text("Occassion"),
 		Phone: phone, Amount: amount, Currency: currency, Callback: q.text("ResultURL"), Receipt: rand.Text()[:10], Plan: plan})
 	switch {
 	case err != nil:
-		simFail(w, 500, "500.003.02", "System is busy. Please try again in few minutes.")
+		simError(w, 500, "500.003.02", "System is busy. Please try again in few minutes.")
 		return
 	case !fresh:
-		simFail(w, 500, "500.002.1001", "Duplicate OriginatorConversationID.")
+		simError(w, 500, "500.002.1001", "Duplicate OriginatorConversationID.")
 		return
 	}
 	if plan.State != simulator.Open {
-		s.courier.Send(plan.After, 0, func() *http.Request {
+		s.callbacks.Send(plan.After, 0, func() *http.Request {
 			body := s.payoutBody(&e)
 			if body == nil {
 				return nil
@@ -154,23 +154,23 @@ func (s *Simulator) payoutBody(e *simulator.Entry) []byte {
 // status takes a question about a payout, and answers it later.
 func (s *Simulator) status(w http.ResponseWriter, q simRequest) {
 	if q.text("CommandID") != "TransactionStatusQuery" || q.text("IdentifierType") != "4" || q.text("PartyA") != s.c.PayoutShortCode ||
-		!simURL(q.text("ResultURL")) || !simURL(q.text("QueueTimeOutURL")) || q.text("OriginalConversationID")+q.text("TransactionID") == "" {
-		simFail(w, 400, "400.003.02", "Bad Request")
+		!simCallable(q.text("ResultURL")) || !simCallable(q.text("QueueTimeOutURL")) || q.text("OriginalConversationID")+q.text("TransactionID") == "" {
+		simError(w, 400, "400.003.02", "Bad Request")
 		return
 	}
 	originator, conversation := simHex(4)+"-"+simHex(4)+"-1", s.conversation()
-	s.courier.Send(s.c.Answer, 0, func() *http.Request {
+	s.callbacks.Send(s.c.Answer, 0, func() *http.Request {
 		r := &simResult{ResultCode: json.Number("0"), ResultDesc: simDesc("0"), OriginatorConversationID: originator, ConversationID: conversation, TransactionID: rand.Text()[:10]}
-		s.stands(q, r)
+		s.writeStatus(q, r)
 		return simulator.Post(http.MethodPost, q.text("ResultURL"), r.body())
 	})
 	simJSON(w, 200, map[string]string{"OriginatorConversationID": originator, "ConversationID": conversation, "ResponseCode": "0",
 		"ResponseDescription": "Accept the service request successfully."})
 }
 
-// stands writes how a payout stands into an answer.
-func (s *Simulator) stands(q simRequest, r *simResult) {
-	if !s.initiated(q.text("Initiator"), q.text("SecurityCredential")) {
+// writeStatus writes how a payout stands into an answer.
+func (s *Simulator) writeStatus(q simRequest, r *simResult) {
+	if !s.validInitiator(q.text("Initiator"), q.text("SecurityCredential")) {
 		r.ResultCode, r.ResultDesc = json.Number("2001"), simDesc("2001")
 		return
 	}

@@ -22,7 +22,7 @@ const (
 const maxCode, maxText, maxID = 64, 256, 64
 
 // verdict is what a result code means in our words.
-type verdict struct {
+type codeMeaning struct {
 	outcome   provider.Outcome
 	reason    till.FailureReason
 	retryable bool
@@ -31,7 +31,7 @@ type verdict struct {
 // pushCodes are the result codes of an STK push, of its query and its callback
 // (Daraja 3.0 pages, 2025-12). One that is not here is never final: "still
 // under processing" is said by a code, too.
-var pushCodes = map[string]verdict{
+var pushCodes = map[string]codeMeaning{
 	"0":          {provider.Success, "", false},
 	"1":          {provider.Failed, till.InsufficientFunds, true},
 	"2":          {provider.Failed, till.AmountOutOfBounds, false}, // below the least amount
@@ -53,8 +53,8 @@ var pushCodes = map[string]verdict{
 
 // payoutCodes are the result codes of B2C that say that nothing was paid
 // (Daraja 3.0, BusinessToCustomer). What is wrong with our own account is never
-// the recipient's fault: see ownFaults.
-var payoutCodes = map[string]verdict{
+// the recipient's fault: see accountFaults.
+var payoutCodes = map[string]codeMeaning{
 	"1":          {provider.Failed, till.ProviderUnavailable, true},
 	"2":          {provider.Failed, till.AmountOutOfBounds, false},
 	"3":          {provider.Failed, till.AmountOutOfBounds, false},
@@ -71,10 +71,10 @@ var payoutCodes = map[string]verdict{
 	"SFC_IC0003": {provider.Failed, recipientNotFound, false}, // the number is invalid, or not on M-Pesa
 }
 
-// ownFaults are the result codes by which Daraja says that something is wrong
+// accountFaults are the result codes by which Daraja says that something is wrong
 // with our own set-up, of a payout and of a question about one, with what a
 // person has to look at.
-var ownFaults = map[string]string{
+var accountFaults = map[string]string{
 	"1":    "the payout short code has too little money: fund it",
 	"11":   "the payout short code is not active (debit party in an invalid state): ask Safaricom",
 	"21":   "the initiator is not allowed to do this: give it its roles on the M-Pesa portal",
@@ -87,7 +87,7 @@ var ownFaults = map[string]string{
 // ourFault says in plain words what a code tells about our own set-up, "" if
 // nothing.
 func ourFault(code string) string {
-	text := ownFaults[code]
+	text := accountFaults[code]
 	if text == "" {
 		return ""
 	}
@@ -99,7 +99,7 @@ func ourFault(code string) string {
 // Expired are final, Authorized and Pending Authorized open. The other open ones are
 // [unverified] and prove nothing but that the payout is known. A word that is not
 // here is not final by itself.
-var payoutStates = map[string]verdict{
+var payoutStates = map[string]codeMeaning{
 	"Completed":          {provider.Success, "", false},
 	"Cancelled":          {provider.Failed, till.ProviderRejected, false},
 	"Declined":           {provider.Failed, till.ProviderRejected, false},
@@ -112,7 +112,7 @@ var payoutStates = map[string]verdict{
 }
 
 // failure is Daraja's body of an error.
-type failure struct {
+type errorBody struct {
 	Code    wire.Text `json:"errorCode"`
 	Message wire.Text `json:"errorMessage"`
 }
@@ -120,26 +120,26 @@ type failure struct {
 // refusals are the errors by which Daraja refuses a request before anything
 // came of it, by code and, where one code has several meanings, by a part of
 // the message. An error that is not here decides nothing.
-var refusals = []struct {
+var rejectionCodes = []struct {
 	code, says string
-	verdict
+	codeMeaning
 	ours bool // it is our credentials
 }{
-	{"400.002.02", "", verdict{provider.Rejected, till.ProviderRejected, false}, false},   // bad request, with the member's name
-	{"400.003.02", "", verdict{provider.Rejected, till.ProviderRejected, false}, false},   // bad request
-	{"404.001.01", "", verdict{provider.Rejected, till.ProviderUnavailable, true}, false}, // no such resource: base_url
-	{"405.001", "", verdict{provider.Rejected, till.ProviderUnavailable, true}, false},
-	{"500.001.1001", "unable to lock subscriber", verdict{provider.Rejected, till.PayerBusy, true}, false},
-	{"500.001.1001", "wrong credentials", verdict{}, true},
-	{"500.001.1001", "merchant does not exist", verdict{}, true},
-	{"500.003.02", "spike arrest", verdict{provider.Rejected, till.ProviderUnavailable, true}, false}, // but "busy" decides nothing
-	{"500.003.03", "", verdict{provider.Rejected, till.ProviderUnavailable, true}, false},             // quota
+	{"400.002.02", "", codeMeaning{provider.Rejected, till.ProviderRejected, false}, false},   // bad request, with the member's name
+	{"400.003.02", "", codeMeaning{provider.Rejected, till.ProviderRejected, false}, false},   // bad request
+	{"404.001.01", "", codeMeaning{provider.Rejected, till.ProviderUnavailable, true}, false}, // no such resource: base_url
+	{"405.001", "", codeMeaning{provider.Rejected, till.ProviderUnavailable, true}, false},
+	{"500.001.1001", "unable to lock subscriber", codeMeaning{provider.Rejected, till.PayerBusy, true}, false},
+	{"500.001.1001", "wrong credentials", codeMeaning{}, true},
+	{"500.001.1001", "merchant does not exist", codeMeaning{}, true},
+	{"500.003.02", "spike arrest", codeMeaning{provider.Rejected, till.ProviderUnavailable, true}, false}, // but "busy" decides nothing
+	{"500.003.03", "", codeMeaning{provider.Rejected, till.ProviderUnavailable, true}, false},             // quota
 }
 
-// notLetIn returns the error of a status that says that we are not let in, nil
+// accessError returns the error of a status that says that we are not let in, nil
 // if it does not. A 401 comes from the gateway, which looks at the token before
 // it passes anything on; who says 403 is in no source that we have.
-func notLetIn(status int) error {
+func accessError(status int) error {
 	err := fmt.Errorf("%w (HTTP %d)", provider.ErrCredentials, status)
 	switch status {
 	case http.StatusUnauthorized:
@@ -150,13 +150,13 @@ func notLetIn(status int) error {
 	return nil
 }
 
-// verdict says what an error means, or returns an error: we do not know.
-func (f *failure) verdict(status int) (provider.Result, error) {
+// result says what an error means, or returns an error: we do not know.
+func (f *errorBody) result(status int) (provider.Result, error) {
 	code, message := wire.Truncate(string(f.Code), maxCode), wire.Truncate(string(f.Message), maxText)
-	if err := notLetIn(status); err != nil {
+	if err := accessError(status); err != nil {
 		return provider.Result{}, fmt.Errorf("%w %s", err, code)
 	}
-	for _, r := range refusals {
+	for _, r := range rejectionCodes {
 		// A code names its HTTP status; another one is nothing that Daraja says.
 		if r.code != code || !strings.HasPrefix(code, fmt.Sprint(status)) || !strings.Contains(strings.ToLower(message), r.says) {
 			continue
@@ -169,10 +169,10 @@ func (f *failure) verdict(status int) (provider.Result, error) {
 	return provider.Result{}, fmt.Errorf("HTTP %d, error %q", status, code)
 }
 
-// deadToken are the errors by which Daraja does not take a token, with the HTTP
+// tokenErrors are the errors by which Daraja does not take a token, with the HTTP
 // status of each: on the push and its query, on the transaction status, and as
 // integrators report it [unverified].
-var deadToken = map[string]int{
+var tokenErrors = map[string]int{
 	"404.001.03": http.StatusNotFound,
 	"400.003.01": http.StatusBadRequest,
 	"401.002.01": http.StatusUnauthorized,
@@ -182,11 +182,11 @@ var deadToken = map[string]int{
 // about something else: a new token would not help, and would end the one that
 // others use.
 func tokenRefused(r *wire.Reply) bool {
-	var f failure
+	var f errorBody
 	if wire.Decode(r.Body, &f) != nil {
 		return false
 	}
-	status, known := deadToken[string(f.Code)]
+	status, known := tokenErrors[string(f.Code)]
 	return known && (r.Status == status || r.Status == http.StatusUnauthorized)
 }
 
@@ -218,13 +218,13 @@ type accepted struct {
 	CheckoutRequestID wire.Text
 	ConversationID    wire.Text
 	ResponseCode      wire.Text
-	failure
+	errorBody
 }
 
-// read decodes an answer that must be HTTP 200; any other is Daraja's error.
-func read(status int, body []byte, v any, f *failure) (refused bool, err error) {
+// decodeReply decodes an answer that must be HTTP 200; any other is Daraja's error.
+func decodeReply(status int, body []byte, v any, f *errorBody) (refused bool, err error) {
 	if err := wire.Decode(body, v); err != nil {
-		if refused := notLetIn(status); refused != nil {
+		if refused := accessError(status); refused != nil {
 			return false, refused
 		}
 		return false, fmt.Errorf("HTTP %d: %w", status, err)
@@ -235,12 +235,12 @@ func read(status int, body []byte, v any, f *failure) (refused bool, err error) 
 // readPush gives the verdict on an answer to an STK push.
 func readPush(status int, body []byte) (provider.Result, error) {
 	var a accepted
-	refused, err := read(status, body, &a, &a.failure)
+	refused, err := decodeReply(status, body, &a, &a.errorBody)
 	switch {
 	case err != nil:
 		return provider.Result{}, err
 	case refused:
-		return a.verdict(status)
+		return a.result(status)
 	case a.ResponseCode != "0" || !isID(string(a.CheckoutRequestID)):
 		return provider.Result{}, fmt.Errorf("a push was answered with %q and no id to ask by", wire.Truncate(string(a.ResponseCode), maxCode))
 	}
@@ -253,9 +253,9 @@ func isID(s string) bool {
 	return s != "" && len(s) <= maxID && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || r == ',' || r == '=' })
 }
 
-// beingProcessed tells the words by which Daraja says that a prompt is open.
+// isBeingProcessed tells the words by which Daraja says that a prompt is open.
 // The code that comes with them is not verified, so the words decide.
-func beingProcessed(message wire.Text) bool {
+func isBeingProcessed(message wire.Text) bool {
 	s := strings.ToLower(string(message))
 	return strings.Contains(s, "being processed") || strings.Contains(s, "under processing")
 }
@@ -267,18 +267,18 @@ func readPushQuery(status int, body []byte, id string) (provider.Result, error) 
 		ResponseCode      wire.Text
 		ResultCode        wire.Text
 		ResultDesc        wire.Text
-		failure
+		errorBody
 	}
-	refused, err := read(status, body, &a, &a.failure)
+	refused, err := decodeReply(status, body, &a, &a.errorBody)
 	if err != nil {
 		return provider.Result{}, err
 	}
 	if refused {
-		if status == http.StatusInternalServerError && beingProcessed(a.Message) {
+		if status == http.StatusInternalServerError && isBeingProcessed(a.Message) {
 			return provider.Result{Outcome: provider.Open, Handle: id}, nil
 		}
 		// Whatever else it refuses is the question, not the push.
-		if _, err := a.verdict(status); err != nil {
+		if _, err := a.result(status); err != nil {
 			return provider.Result{}, err
 		}
 		return provider.Result{}, fmt.Errorf("the question was refused: HTTP %d, error %q", status, wire.Truncate(string(a.Code), maxCode))
@@ -293,14 +293,14 @@ func readPushQuery(status int, body []byte, id string) (provider.Result, error) 
 		return provider.Result{Outcome: provider.Success, Handle: id}, nil
 	case known:
 		return provider.Result{Outcome: v.outcome, Handle: id, Reason: v.reason, Retryable: v.retryable, Code: code, Message: message}, nil
-	case beingProcessed(a.ResultDesc):
+	case isBeingProcessed(a.ResultDesc):
 		return provider.Result{Outcome: provider.Open, Handle: id}, nil
 	}
 	return provider.Result{Outcome: provider.Unrecognised, Handle: id, Code: code, Message: message}, nil
 }
 
-// pushMail is the callback of a push.
-type pushMail struct {
+// pushCallback is the callback of a push.
+type pushCallback struct {
 	Body struct {
 		StkCallback struct {
 			CheckoutRequestID wire.Text
@@ -315,18 +315,18 @@ type pushMail struct {
 	}
 }
 
-// readPushMail reads a kept callback, nil if it is none.
-func readPushMail(mail []byte) *pushMail {
-	m := &pushMail{}
+// readPushCallback reads a kept callback, nil if it is none.
+func readPushCallback(mail []byte) *pushCallback {
+	m := &pushCallback{}
 	if len(mail) == 0 || wire.Decode(mail, m) != nil || !isID(m.id()) {
 		return nil
 	}
 	return m
 }
 
-func (m *pushMail) id() string { return string(m.Body.StkCallback.CheckoutRequestID) }
+func (m *pushCallback) id() string { return string(m.Body.StkCallback.CheckoutRequestID) }
 
-func (m *pushMail) item(name wire.Text) string {
+func (m *pushCallback) item(name wire.Text) string {
 	for _, i := range m.Body.StkCallback.CallbackMetadata.Item {
 		if i.Name == name {
 			return string(i.Value)
@@ -335,22 +335,22 @@ func (m *pushMail) item(name wire.Text) string {
 	return ""
 }
 
-func (m *pushMail) receipt() string { return wire.Truncate(m.item("MpesaReceiptNumber"), maxID) }
+func (m *pushCallback) receipt() string { return wire.Truncate(m.item("MpesaReceiptNumber"), maxID) }
 
-// fits tells whether a callback can be about a payment, by what it tells of it.
+// matches tells whether a callback can be about a payment, by what it tells of it.
 // The number of a customer may be masked, and then tells nothing.
-func (m *pushMail) fits(q *provider.Query) bool {
+func (m *pushCallback) matches(q *provider.Query) bool {
 	amount, phone := m.amount(), m.item("PhoneNumber")
 	masked := strings.Trim(phone, "0123456789") != ""
 	return (amount.IsZero() || q.Amount.IsZero() || amount == q.Amount) && (phone == "" || masked || q.Phone == "" || phone == q.Phone)
 }
 
 // amount is zero where the callback does not tell it.
-func (m *pushMail) amount() till.Money { return shillings(m.item("Amount")) }
+func (m *pushCallback) amount() till.Money { return parseShillings(m.item("Amount")) }
 
 // ReadClaim reads what the callback of a push says. It names nothing of ours.
-func (p *push) ReadClaim(body []byte) (provider.Claim, bool) {
-	m := readPushMail(body)
+func (p *paymentService) ReadClaim(body []byte) (provider.Claim, bool) {
+	m := readPushCallback(body)
 	if m == nil {
 		return provider.Claim{}, false
 	}
@@ -365,8 +365,8 @@ func (p *push) ReadClaim(body []byte) (provider.Claim, bool) {
 	return c, true
 }
 
-// shillings reads an amount of Daraja's, "1.00" or "1", zero if it is none.
-func shillings(text string) till.Money {
+// parseShillings reads an amount of Daraja's, "1.00" or "1", zero if it is none.
+func parseShillings(text string) till.Money {
 	minor, ok := wire.ParseMinor(text, decimals)
 	if !ok || minor == 0 {
 		return till.Money{}
