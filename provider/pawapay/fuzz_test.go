@@ -23,7 +23,7 @@ func seed(f *testing.F, add func(body []byte)) {
 func FuzzCheck(f *testing.F) {
 	seed(f, func(body []byte) { f.Add(200, body) })
 	f.Fuzz(func(t *testing.T, status int, body []byte) {
-		for _, k := range []*kind{&deposits, &payouts} {
+		for _, k := range []*serviceKind{&deposits, &payouts} {
 			r, err := readCheck(k, status, body, testID)
 			if err != nil && r != (provider.Result{}) {
 				t.Fatalf("a result beside the error: %+v", r)
@@ -59,7 +59,7 @@ func saying(text, word string) bool {
 func FuzzSubmit(f *testing.F) {
 	seed(f, func(body []byte) { f.Add(200, body); f.Add(400, body) })
 	f.Fuzz(func(t *testing.T, status int, body []byte) {
-		for _, k := range []*kind{&deposits, &payouts} {
+		for _, k := range []*serviceKind{&deposits, &payouts} {
 			r, err := readSubmit(k, status, body, testID)
 			if err != nil {
 				if r != (provider.Result{}) {
@@ -81,7 +81,7 @@ func FuzzCallback(f *testing.F) {
 	f.Add([]byte(callbackBody))
 	seed(f, func(body []byte) { f.Add(body) })
 	f.Fuzz(func(t *testing.T, body []byte) {
-		for _, k := range []*kind{&deposits, &payouts} {
+		for _, k := range []*serviceKind{&deposits, &payouts} {
 			if c, err := readCallback(k, body); err == nil && c.Reference.IsZero() && !strings.Contains(string(body), "00000000") {
 				t.Fatalf("%q wakes nobody", body)
 			}
@@ -102,16 +102,16 @@ func FuzzSignature(f *testing.F) {
 	f.Fuzz(func(t *testing.T, input, signature, digest, path string, body []byte) {
 		c := provider.CallbackRequest{Method: "POST", URL: "https://till.example" + path, Body: body, Header: map[string][]string{
 			"Signature-Input": {input}, "Signature": {signature}, "Content-Digest": {digest}, "Content-Type": {"application/json"}}}
-		in, err := parseInput(input)
+		in, err := parseSignatureInput(input)
 		if err != nil {
 			return
 		}
 		if in.keyID == "" || len(in.components) > maxComponents || "sig-pp="+in.params != input {
 			t.Fatalf("%q is read as %+v", input, in)
 		}
-		in.fresh(goldenNow)
+		in.checkFresh(goldenNow)
 		checkDigest(digest, body)
-		base, err := in.base(c, "till.example")
+		base, err := in.signatureBase(c, "till.example")
 		if err != nil {
 			return
 		}

@@ -18,11 +18,11 @@ import (
 
 // The limits on pawaPay's public keys.
 const (
-	maxKeys    = 32
-	keyLife    = 24 * time.Hour   // after which they are read again
-	keyPause   = 30 * time.Second // between two reads, whatever ids callbacks name
-	keyTimeout = 5 * time.Second
-	minRSABits = 2048
+	maxKeys            = 32
+	keyLife            = 24 * time.Hour   // after which they are read again
+	minKeyReadInterval = 30 * time.Second // between two reads, whatever ids callbacks name
+	keyTimeout         = 5 * time.Second
+	minRSABits         = 2048
 )
 
 // keyring remembers pawaPay's public keys. An id that it does not know makes
@@ -32,10 +32,10 @@ type keyring struct {
 	now   func() time.Time
 	fetch func(context.Context) (map[string]crypto.PublicKey, error)
 
-	mu    sync.Mutex
-	keys  map[string]crypto.PublicKey
-	read  time.Time // when they were read
-	tried time.Time // when reading was tried
+	mu      sync.Mutex
+	keys    map[string]crypto.PublicKey
+	readAt  time.Time // when they were read
+	triedAt time.Time // when reading was tried
 }
 
 func newKeyring(now func() time.Time, fetch func(context.Context) (map[string]crypto.PublicKey, error)) *keyring {
@@ -48,20 +48,20 @@ func (k *keyring) key(id string) (crypto.PublicKey, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.now()
-	if key, ok := k.keys[id]; ok && now.Sub(k.read) < keyLife {
+	if key, ok := k.keys[id]; ok && now.Sub(k.readAt) < keyLife {
 		return key, nil
 	}
-	if k.tried.IsZero() || now.Sub(k.tried) >= keyPause {
-		k.tried = now
+	if k.triedAt.IsZero() || now.Sub(k.triedAt) >= minKeyReadInterval {
+		k.triedAt = now
 		ctx, cancel := context.WithTimeout(context.Background(), keyTimeout)
 		defer cancel()
 		keys, err := k.fetch(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("pawaPay's public keys: %w", err)
 		}
-		k.keys, k.read = keys, now
+		k.keys, k.readAt = keys, now
 	}
-	if key, ok := k.keys[id]; ok && now.Sub(k.read) < keyLife {
+	if key, ok := k.keys[id]; ok && now.Sub(k.readAt) < keyLife {
 		return key, nil
 	}
 	return nil, errors.New("pawaPay has no key of that id")
@@ -73,7 +73,7 @@ func (o *Operator) fetchKeys(ctx context.Context) (map[string]crypto.PublicKey, 
 	if err != nil {
 		return nil, err
 	}
-	if err := refused(reply.Status); err != nil {
+	if err := statusError(reply.Status); err != nil {
 		return nil, err
 	}
 	return readKeys(reply.Body)

@@ -140,18 +140,18 @@ func (c Config) validateSigning(say func(string, ...any)) {
 
 // Operator is one account at pawaPay.
 type Operator struct {
-	c          Config
-	base       string
-	host       string // the authority of the base URL
-	client     *wire.Client
-	now        func() time.Time
-	routes     map[routeKey]*Route
-	signer     *ecdsa.PrivateKey // nil: requests are not signed
-	keys       *keyring
-	complaints *wire.AnswerLog
-	accept     []string // authorities under which callbacks come
-	payment    *side
-	payout     *side
+	c             Config
+	base          string
+	host          string // the authority of the base URL
+	client        *wire.Client
+	now           func() time.Time
+	routes        map[routeKey]*Route
+	signer        *ecdsa.PrivateKey // nil: requests are not signed
+	keys          *keyring
+	answerLog     *wire.AnswerLog
+	callbackHosts []string // authorities under which callbacks come
+	payment       *service
+	payout        *service
 }
 
 // New returns an operator, or every mistake in its configuration.
@@ -160,7 +160,7 @@ func New(c Config, d provider.Deps) (*Operator, error) {
 		return nil, fmt.Errorf("pawapay: %w", err)
 	}
 	o := &Operator{c: c, base: strings.TrimRight(c.BaseURL, "/"), client: wire.NewClient(d.Conns), now: d.Now,
-		complaints: wire.NewAnswerLog(d), routes: routesOf(c.Providers)}
+		answerLog: wire.NewAnswerLog(d), routes: mergeRoutes(c.Providers)}
 	if o.now == nil {
 		o.now = time.Now
 	}
@@ -169,16 +169,16 @@ func New(c Config, d provider.Deps) (*Operator, error) {
 	}
 	u, _ := url.Parse(o.base)
 	o.host = authority(u)
-	o.accept = c.CallbackAuthorities
-	if back, err := url.Parse(d.CallbackURL); err == nil && len(o.accept) == 0 && back.Host != "" {
-		o.accept = []string{authority(back)}
+	o.callbackHosts = c.CallbackAuthorities
+	if back, err := url.Parse(d.CallbackURL); err == nil && len(o.callbackHosts) == 0 && back.Host != "" {
+		o.callbackHosts = []string{authority(back)}
 	}
 	o.keys = newKeyring(o.now, o.fetchKeys)
 	if len(c.Operations) == 0 || slices.Contains(c.Operations, "payments") {
-		o.payment = &side{o, &deposits}
+		o.payment = &service{o, &deposits}
 	}
 	if slices.Contains(c.Operations, "payouts") {
-		o.payout = &side{o, &payouts}
+		o.payout = &service{o, &payouts}
 	}
 	return o, nil
 }
@@ -190,18 +190,18 @@ func (o *Operator) Payments() provider.Provider { return o.payment.orNil() }
 func (o *Operator) Payouts() provider.Provider { return o.payout.orNil() }
 
 // side is one kind of what the account does.
-type side struct {
+type service struct {
 	*Operator
-	kind *kind
+	kind *serviceKind
 }
 
 var (
-	_ provider.CallbackReader = (*side)(nil)
-	_ provider.Tester         = (*side)(nil)
+	_ provider.CallbackReader = (*service)(nil)
+	_ provider.Tester         = (*service)(nil)
 )
 
 // orNil keeps a nil pointer from becoming an interface that is not nil.
-func (s *side) orNil() provider.Provider {
+func (s *service) orNil() provider.Provider {
 	if s == nil {
 		return nil
 	}
@@ -209,15 +209,15 @@ func (s *side) orNil() provider.Provider {
 }
 
 // Fingerprint names the account; a new token changes nothing.
-func (s *side) Fingerprint() string {
+func (s *service) Fingerprint() string {
 	return strings.TrimSpace("pawapay " + s.kind.id + " " + s.base + " " + s.c.Account)
 }
 
 // Traits says how pawaPay behaves.
-func (s *side) Traits() provider.Traits {
+func (s *service) Traits() provider.Traits {
 	t := provider.Traits{
 		ClientReference: true,
-		ApprovalWindow:  time.Duration(or(s.c.ApprovalWindowSeconds, defaultWindow)) * time.Second,
+		ApprovalWindow:  time.Duration(orDefault(s.c.ApprovalWindowSeconds, defaultWindow)) * time.Second,
 		SubmitTimeout:   15 * time.Second,
 		CheckTimeout:    10 * time.Second,
 		// pawaPay: "not found" counts from 15 minutes after the initiation on.
@@ -226,8 +226,8 @@ func (s *side) Traits() provider.Traits {
 		PollMax:       time.Hour,
 		Grace:         5 * time.Minute,
 		LateReads:     []time.Duration{5 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 72 * time.Hour},
-		SubmitRate:    provider.Rate{PerSecond: or(s.c.SubmitRate, defaultRate), Burst: or(s.c.SubmitRate, defaultRate)},
-		CheckRate:     provider.Rate{PerSecond: or(s.c.CheckRate, defaultRate), Burst: or(s.c.CheckRate, defaultRate)},
+		SubmitRate:    provider.Rate{PerSecond: orDefault(s.c.SubmitRate, defaultRate), Burst: orDefault(s.c.SubmitRate, defaultRate)},
+		CheckRate:     provider.Rate{PerSecond: orDefault(s.c.CheckRate, defaultRate), Burst: orDefault(s.c.CheckRate, defaultRate)},
 	}
 	if s.kind == &payouts {
 		// Nobody approves. The window leaves time for a second send after "not
@@ -238,7 +238,7 @@ func (s *side) Traits() provider.Traits {
 }
 
 // Submit asks for a deposit or a payout.
-func (s *side) Submit(ctx context.Context, r provider.Request) (provider.Result, error) {
+func (s *service) Submit(ctx context.Context, r provider.Request) (provider.Result, error) {
 	route := s.routes[routeKey{r.Method, r.Country, r.Amount.Currency}]
 	if route == nil {
 		return provider.Result{}, fmt.Errorf("pawapay: %w: no provider is configured for %s in %s with %s",
@@ -248,7 +248,7 @@ func (s *side) Submit(ctx context.Context, r provider.Request) (provider.Result,
 	if !ok {
 		// Routes refuse such an amount before a payment is made. One that comes
 		// this far has not been sent, and never will be.
-		return provider.Result{Outcome: provider.Rejected, Reason: reasonInexpressible, Code: codeInexpressible,
+		return provider.Result{Outcome: provider.Rejected, Reason: reasonNotRepresentable, Code: codeNotRepresentable,
 			Message: "this provider cannot express the amount"}, nil
 	}
 	body, err := json.Marshal(s.initiation(r, route, amount))
@@ -261,14 +261,14 @@ func (s *side) Submit(ctx context.Context, r provider.Request) (provider.Result,
 	}
 	result, err := readSubmit(s.kind, reply.Status, reply.Body, r.Reference.String())
 	if err != nil {
-		s.complaints.Unreadable(s.kind.id+" submit", reply, err)
+		s.answerLog.Unreadable(s.kind.id+" submit", reply, err)
 		return provider.Result{}, fmt.Errorf("pawapay submit: %w", err)
 	}
 	return result, nil
 }
 
 // Check reads how a deposit or payout stands.
-func (s *side) Check(ctx context.Context, q provider.Query) (provider.Result, error) {
+func (s *service) Check(ctx context.Context, q provider.Query) (provider.Result, error) {
 	id := q.Reference.String()
 	reply, err := s.call(ctx, http.MethodGet, s.kind.path+"/"+id, nil)
 	if err != nil {
@@ -276,7 +276,7 @@ func (s *side) Check(ctx context.Context, q provider.Query) (provider.Result, er
 	}
 	result, err := readCheck(s.kind, reply.Status, reply.Body, id)
 	if err != nil {
-		s.complaints.Unreadable(s.kind.id+" check", reply, err)
+		s.answerLog.Unreadable(s.kind.id+" check", reply, err)
 		return provider.Result{}, fmt.Errorf("pawapay check: %w", err)
 	}
 	return result, nil
@@ -305,8 +305,8 @@ func (o *Operator) call(ctx context.Context, method, path string, body []byte) (
 
 var contentType = []string{"application/json"}
 
-// or returns n, or the default where n is not set.
-func or(n, otherwise int) int {
+// orDefault returns n, or the default where n is not set.
+func orDefault(n, otherwise int) int {
 	if n == 0 {
 		return otherwise
 	}

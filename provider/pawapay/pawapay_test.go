@@ -18,7 +18,7 @@ import (
 const testToken = "token-of-a-test"
 
 // open wires the adapter of a kind to a simulated pawaPay over a line.
-func open(t *testing.T, k *kind, faults simulator.Faults) providertest.Harness {
+func open(t *testing.T, k *serviceKind, faults simulator.Faults) providertest.Harness {
 	t.Helper()
 	clock := providertest.NewClock()
 	sim, err := NewSimulator(SimConfig{Token: testToken, Now: clock.Now, Decide: 40 * time.Second, Faults: faults})
@@ -57,7 +57,7 @@ func open(t *testing.T, k *kind, faults simulator.Faults) providertest.Harness {
 				Amount: till.Money{Minor: 1500, Currency: "XAF"}, Description: "Order 12345",
 			}, ok
 		},
-		Debits:  func(ref till.ID) int { return sim.Book().Moved(simName(k), ref.String()) },
+		Debits:  func(ref till.ID) int { return sim.Book().Moved(simKind(k), ref.String()) },
 		Verdict: func(providertest.Operation, int, string) provider.Outcome { return "" }, // an empty answer never says anything
 		Rejection: providertest.Answer{Status: 200,
 			Body: `{"status":"REJECTED","failureReason":{"failureCode":"INVALID_AMOUNT","failureMessage":"no"}}`},
@@ -75,7 +75,7 @@ func replace(old, with string) func([]byte) []byte {
 }
 
 // endings are the last three digits that tell a story to pawaPay's sandbox.
-func endings(k *kind) map[providertest.Story]string {
+func endings(k *serviceKind) map[providertest.Story]string {
 	if k == &payouts {
 		return map[providertest.Story]string{
 			providertest.Approve: "789", providertest.UnknownPayer: "089", providertest.LimitReached: "109", providertest.Stuck: "129",
@@ -109,7 +109,7 @@ func TestPayouts(t *testing.T) {
 // TestStorm: with a tenth of everything going wrong, nobody pays twice.
 func TestStorm(t *testing.T) {
 	t.Parallel()
-	for _, k := range []*kind{&deposits, &payouts} {
+	for _, k := range []*serviceKind{&deposits, &payouts} {
 		providertest.Storm(t, open(t, k, simulator.Faults{LostRequest: 0.1, LostResponse: 0.1, ServerError: 0.1, Slow: 0.05, SlowBy: time.Millisecond, Seed: 6}), 150)
 	}
 }

@@ -26,7 +26,7 @@ type Route struct {
 // of our catalogue, which has all of them.
 // Left out are providers that need more than a phone: ORANGE_BFA wants a code
 // from the customer first, WAVE_CIV and WAVE_SEN redirect to a page.
-var table = []Route{
+var defaultRoutes = []Route{
 	{"mtn_momo", "CG", "XAF", "MTN_MOMO_COG", 0, 0},
 	{"airtel_money", "CG", "XAF", "AIRTEL_COG", 0, 0},
 	{"mtn_momo", "CM", "XAF", "MTN_MOMO_CMR", 0, 0},
@@ -72,17 +72,17 @@ var table = []Route{
 }
 
 // Serves implements provider.Selective.
-func (s *side) Serves(method, country, currency string) bool {
+func (s *service) Serves(method, country, currency string) bool {
 	return s.routes[routeKey{method, country, currency}] != nil
 }
 
 type routeKey struct{ method, country, currency string }
 
-// routesOf is the table with the rows of a configuration over it.
-func routesOf(more []Route) map[routeKey]*Route {
-	m := make(map[routeKey]*Route, len(table)+len(more))
-	for i := range table {
-		r := &table[i]
+// mergeRoutes is the table with the rows of a configuration over it.
+func mergeRoutes(more []Route) map[routeKey]*Route {
+	m := make(map[routeKey]*Route, len(defaultRoutes)+len(more))
+	for i := range defaultRoutes {
+		r := &defaultRoutes[i]
 		m[routeKey{r.Method, r.Country, r.Currency}] = r
 	}
 	for _, r := range more {
@@ -97,7 +97,7 @@ func (r *Route) validate() error {
 		return fmt.Errorf("method is missing")
 	case len(r.Country) != 2 || strings.ToUpper(r.Country) != r.Country:
 		return fmt.Errorf("country: two capital letters")
-	case !isCode(r.Code):
+	case !isProviderCode(r.Code):
 		return fmt.Errorf("code: capital letters, digits and _")
 	case r.PaymentDecimals < 0 || r.PaymentDecimals > 4 || r.PayoutDecimals < 0 || r.PayoutDecimals > 4:
 		return fmt.Errorf("payment_decimals, payout_decimals: from 0 to 4")
@@ -108,14 +108,14 @@ func (r *Route) validate() error {
 	return nil
 }
 
-func isCode(s string) bool {
+func isProviderCode(s string) bool {
 	return s != "" && len(s) <= 64 && !strings.ContainsFunc(s, func(c rune) bool {
 		return c != '_' && (c < 'A' || c > 'Z') && (c < '0' || c > '9')
 	})
 }
 
 // decimals returns how many decimals an amount of the kind may have.
-func (r *Route) decimals(k *kind) int {
+func (r *Route) decimals(k *serviceKind) int {
 	if k == &payouts {
 		return r.PayoutDecimals
 	}
@@ -125,7 +125,7 @@ func (r *Route) decimals(k *kind) int {
 // amount writes an amount in the shortest form: both versions of pawaPay's
 // rules take "1000" and "10.5", one of them refuses "1000.00". It reports
 // false if the provider cannot express it; nothing is ever rounded.
-func (r *Route) amount(m till.Money, k *kind) (string, bool) {
+func (r *Route) amount(m till.Money, k *serviceKind) (string, bool) {
 	iso, ok := till.CurrencyDecimals(m.Currency)
 	if !ok || m.Minor <= 0 {
 		return "", false

@@ -11,7 +11,7 @@ import (
 // express.
 func TestEveryProviderCanBeRoutedTo(t *testing.T) {
 	t.Parallel()
-	for _, r := range table {
+	for _, r := range defaultRoutes {
 		m, ok := till.MethodOf(r.Method)
 		if !ok {
 			t.Errorf("%s: there is no method %s", r.Code, r.Method)
@@ -22,7 +22,7 @@ func TestEveryProviderCanBeRoutedTo(t *testing.T) {
 			t.Errorf("%s: %s is not served in %s with %s", r.Code, r.Method, r.Country, r.Currency)
 			continue
 		}
-		for _, kind := range []*kind{&deposits, &payouts} {
+		for _, kind := range []*serviceKind{&deposits, &payouts} {
 			for _, minor := range []int64{k.Step, k.Step * 7} {
 				if text, ok := r.amount(till.Money{Minor: minor, Currency: r.Currency}, kind); !ok {
 					t.Errorf("%s cannot express %d %s (%q) of a %s", r.Code, minor, r.Currency, text, kind.id)
@@ -34,7 +34,7 @@ func TestEveryProviderCanBeRoutedTo(t *testing.T) {
 
 func TestServes(t *testing.T) {
 	t.Parallel()
-	s := &side{Operator: &Operator{routes: routesOf([]Route{{Method: "wave", Country: "SN", Currency: "XOF", Code: "WAVE_SEN"}})}, kind: &deposits}
+	s := &service{Operator: &Operator{routes: mergeRoutes([]Route{{Method: "wave", Country: "SN", Currency: "XOF", Code: "WAVE_SEN"}})}, kind: &deposits}
 	for want, names := range map[bool][][3]string{
 		true:  {{"mtn_momo", "CG", "XAF"}, {"orange_money", "CD", "USD"}, {"wave", "SN", "XOF"}},
 		false: {{"mtn_momo", "CG", "USD"}, {"mtn_momo", "TD", "XAF"}, {"wave", "CI", "XOF"}, {"cash", "CG", "XAF"}},

@@ -57,13 +57,13 @@ var SimSecrets = map[string]string{"SIM_PAWAPAY_TOKEN": SimToken}
 // Simulator plays pawaPay, as an http.Handler. It takes the numbers of
 // pawaPay's own sandbox: the last three digits choose what happens.
 type Simulator struct {
-	c       SimConfig
-	book    *simulator.Book
-	dice    *simulator.FaultInjector
-	courier *simulator.CallbackSender
-	handler http.Handler
-	signer  *ecdsa.PrivateKey
-	client  crypto.PublicKey // nil: initiations need not be signed
+	c         SimConfig
+	book      *simulator.Book
+	injector  *simulator.FaultInjector
+	callbacks *simulator.CallbackSender
+	handler   http.Handler
+	signer    *ecdsa.PrivateKey
+	client    crypto.PublicKey // nil: initiations need not be signed
 }
 
 // NewSimulator starts a simulated pawaPay. Close it.
@@ -77,7 +77,7 @@ func NewSimulator(c SimConfig) (*Simulator, error) {
 	if c.CallbackRetries == 0 {
 		c.CallbackRetries = 15
 	}
-	s := &Simulator{c: c, dice: simulator.NewFaultInjector(c.Faults)}
+	s := &Simulator{c: c, injector: simulator.NewFaultInjector(c.Faults)}
 	if c.ClientKey != "" {
 		block, _ := pem.Decode([]byte(c.ClientKey))
 		if block == nil {
@@ -96,9 +96,9 @@ func NewSimulator(c SimConfig) (*Simulator, error) {
 	if s.book, err = simulator.OpenBook(c.Path, c.Now); err != nil {
 		return nil, err
 	}
-	s.courier = simulator.NewCallbackSender(s.dice)
+	s.callbacks = simulator.NewCallbackSender(s.injector)
 	mux := http.NewServeMux()
-	for _, k := range []*kind{&deposits, &payouts} {
+	for _, k := range []*serviceKind{&deposits, &payouts} {
 		mux.HandleFunc("POST "+k.path, func(w http.ResponseWriter, r *http.Request) { s.initiate(w, r, k) })
 		mux.HandleFunc("GET "+k.path+"/{id}", func(w http.ResponseWriter, r *http.Request) { s.status(w, r, k) })
 		mux.HandleFunc("POST "+k.path+"/resend-callback/{id}", func(w http.ResponseWriter, r *http.Request) { s.resend(w, r, k) })
@@ -107,7 +107,7 @@ func NewSimulator(c SimConfig) (*Simulator, error) {
 	mux.HandleFunc("GET /v2/availability", s.availability)
 	mux.HandleFunc("GET /v2/wallet-balances", s.balances)
 	mux.HandleFunc("GET /v2/public-key/http", s.publicKeys)
-	s.handler = s.dice.Wrap(s.authenticated(mux), func(r *http.Request) bool { return r.URL.Path == "/v2/public-key/http" })
+	s.handler = s.injector.Wrap(s.authenticated(mux), func(r *http.Request) bool { return r.URL.Path == "/v2/public-key/http" })
 	return s, nil
 }
 
@@ -119,12 +119,12 @@ func (s *Simulator) Book() *simulator.Book { return s.book }
 
 // Close ends the callbacks and closes the book.
 func (s *Simulator) Close() error {
-	s.courier.Stop()
+	s.callbacks.Stop()
 	return s.book.Close()
 }
 
-// simName is the entry's kind in the book.
-func simName(k *kind) string {
+// simKind is the entry's kind in the book.
+func simKind(k *serviceKind) string {
 	if k == &payouts {
 		return "payout"
 	}
@@ -137,16 +137,16 @@ func (s *Simulator) authenticated(next http.Handler) http.Handler {
 		case r.URL.Path == "/v2/public-key/http":
 			next.ServeHTTP(w, r)
 		case !ok:
-			simFail(w, http.StatusUnauthorized, "NO_AUTHENTICATION", "The API token is missing.")
+			simError(w, http.StatusUnauthorized, "NO_AUTHENTICATION", "The API token is missing.")
 		case token != s.c.Token:
-			simFail(w, http.StatusForbidden, "AUTHENTICATION_ERROR", "The API token is invalid.")
+			simError(w, http.StatusForbidden, "AUTHENTICATION_ERROR", "The API token is invalid.")
 		default:
 			next.ServeHTTP(w, r)
 		}
 	})
 }
 
-func simFail(w http.ResponseWriter, status int, code, message string) {
+func simError(w http.ResponseWriter, status int, code, message string) {
 	simJSON(w, status, map[string]any{"failureReason": simReason{code, message}})
 }
 
@@ -197,15 +197,15 @@ var (
 const maxSimBody = 64 << 10
 
 // initiate takes a deposit or a payout.
-func (s *Simulator) initiate(w http.ResponseWriter, r *http.Request, k *kind) {
+func (s *Simulator) initiate(w http.ResponseWriter, r *http.Request, k *serviceKind) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxSimBody))
 	if err != nil {
-		simFail(w, http.StatusBadRequest, "INVALID_INPUT", "We were unable to parse the body of the request.")
+		simError(w, http.StatusBadRequest, "INVALID_INPUT", "We were unable to parse the body of the request.")
 		return
 	}
 	if s.client != nil {
 		if err := s.checkClient(r, body); err != nil {
-			simFail(w, http.StatusForbidden, "HTTP_SIGNATURE_ERROR", err.Error())
+			simError(w, http.StatusForbidden, "HTTP_SIGNATURE_ERROR", err.Error())
 			return
 		}
 	}
@@ -217,16 +217,16 @@ func (s *Simulator) initiate(w http.ResponseWriter, r *http.Request, k *kind) {
 		if strings.Contains(err.Error(), "unknown field") {
 			code = "UNSUPPORTED_PARAMETER"
 		}
-		simFail(w, http.StatusBadRequest, code, "We were unable to parse the body of the request.")
+		simError(w, http.StatusBadRequest, code, "We were unable to parse the body of the request.")
 		return
 	}
-	id, party, missing := q.of(k)
+	id, party, missing := q.party(k)
 	if missing != "" {
-		simFail(w, http.StatusBadRequest, "MISSING_PARAMETER", "The parameter '"+missing+"' is missing.")
+		simError(w, http.StatusBadRequest, "MISSING_PARAMETER", "The parameter '"+missing+"' is missing.")
 		return
 	}
-	if wrong := q.wrong(id); wrong != "" {
-		simFail(w, http.StatusBadRequest, "INVALID_PARAMETER", "The parameter '"+wrong+"' is not valid.")
+	if wrong := q.invalidField(id); wrong != "" {
+		simError(w, http.StatusBadRequest, "INVALID_PARAMETER", "The parameter '"+wrong+"' is not valid.")
 		return
 	}
 	now := s.book.Now().UTC().Truncate(time.Second)
@@ -235,17 +235,17 @@ func (s *Simulator) initiate(w http.ResponseWriter, r *http.Request, k *kind) {
 	if k == &deposits {
 		answer.NextStep = "FINAL_STATUS"
 	}
-	if old, found := s.book.Find(simName(k), id); found {
+	if old, found := s.book.Find(simKind(k), id); found {
 		answer.Status, answer.NextStep, answer.Created = "DUPLICATE_IGNORED", "", old.At.UTC().Format(time.RFC3339)
-	} else if reason := s.refuses(&q, party, k); reason != nil {
+	} else if reason := s.rejects(&q, party, k); reason != nil {
 		answer.Status, answer.NextStep, answer.Created, answer.FailureReason = "REJECTED", "", "", reason
 	} else if _, fresh, err := s.book.Add(s.entry(&q, party, id, k)); err != nil {
-		simFail(w, http.StatusInternalServerError, "UNKNOWN_ERROR", err.Error())
+		simError(w, http.StatusInternalServerError, "UNKNOWN_ERROR", err.Error())
 		return
 	} else if !fresh {
 		answer.Status, answer.NextStep = "DUPLICATE_IGNORED", ""
 	} else {
-		s.callBack(k, id, s.c.Decide)
+		s.sendCallback(k, id, s.c.Decide)
 	}
 	simJSON(w, http.StatusOK, &answer)
 }
@@ -259,7 +259,7 @@ type simInitiated struct {
 	FailureReason *simReason `json:"failureReason,omitempty"`
 }
 
-func (a *simInitiated) setID(k *kind, id string) {
+func (a *simInitiated) setID(k *serviceKind, id string) {
 	if k == &payouts {
 		a.PayoutID = id
 	} else {
@@ -267,8 +267,8 @@ func (a *simInitiated) setID(k *kind, id string) {
 	}
 }
 
-// of returns what differs between the kinds, and what is missing.
-func (q *simRequest) of(k *kind) (id string, party *simParty, missing string) {
+// party returns what differs between the kinds, and what is missing.
+func (q *simRequest) party(k *serviceKind) (id string, party *simParty, missing string) {
 	name, who, partyName := q.DepositID, q.Payer, "payer"
 	if k == &payouts {
 		name, who, partyName = q.PayoutID, q.Recipient, "recipient"
@@ -286,8 +286,8 @@ func (q *simRequest) of(k *kind) (id string, party *simParty, missing string) {
 	return *name, who, ""
 }
 
-// wrong returns the first member that is against the schema.
-func (q *simRequest) wrong(id string) string {
+// invalidField returns the first member that is against the schema.
+func (q *simRequest) invalidField(id string) string {
 	switch {
 	case !simUUID.MatchString(id):
 		return "id"
@@ -301,21 +301,21 @@ func (q *simRequest) wrong(id string) string {
 	return ""
 }
 
-// refuses returns why an initiation is rejected, nil if it is not.
-func (s *Simulator) refuses(q *simRequest, p *simParty, k *kind) *simReason {
-	i := slices.IndexFunc(table, func(r Route) bool { return r.Code == p.AccountDetails.Provider && p.Type == "MMO" })
+// rejects returns why an initiation is rejected, nil if it is not.
+func (s *Simulator) rejects(q *simRequest, p *simParty, k *serviceKind) *simReason {
+	i := slices.IndexFunc(defaultRoutes, func(r Route) bool { return r.Code == p.AccountDetails.Provider && p.Type == "MMO" })
 	if i < 0 {
 		return &simReason{"INVALID_PROVIDER", "The provider is not supported."}
 	}
-	country, _ := till.CountryOf(table[i].Country)
-	i = slices.IndexFunc(table, func(r Route) bool { return r.Code == p.AccountDetails.Provider && r.Currency == *q.Currency })
+	country, _ := till.CountryOf(defaultRoutes[i].Country)
+	i = slices.IndexFunc(defaultRoutes, func(r Route) bool { return r.Code == p.AccountDetails.Provider && r.Currency == *q.Currency })
 	if i < 0 {
 		return &simReason{"INVALID_CURRENCY", "The currency is not supported by the provider."}
 	}
 	_, part, _ := strings.Cut(*q.Amount, ".")
 	whole, _ := wire.ParseMinor(*q.Amount, len(part))
 	switch phone := p.AccountDetails.PhoneNumber; {
-	case len(part) > table[i].decimals(k):
+	case len(part) > defaultRoutes[i].decimals(k):
 		return &simReason{"INVALID_AMOUNT", "The amount has more decimals than the provider supports."}
 	case whole <= 0 || len(*q.Amount) > 12:
 		return &simReason{"AMOUNT_OUT_OF_BOUNDS", "The amount is outside of the limits of the provider."}
@@ -341,7 +341,7 @@ var (
 const simStuck = "129" // accepted, and then nothing
 
 // entry writes a request down, with what will become of it.
-func (s *Simulator) entry(q *simRequest, p *simParty, id string, k *kind) simulator.Entry {
+func (s *Simulator) entry(q *simRequest, p *simParty, id string, k *serviceKind) simulator.Entry {
 	endings := simDeposits
 	if k == &payouts {
 		endings = simPayouts
@@ -355,13 +355,13 @@ func (s *Simulator) entry(q *simRequest, p *simParty, id string, k *kind) simula
 	case fails:
 		plan.State, plan.Code = simulator.Failed, code
 	}
-	plan = s.dice.Plan(plan, s.c.Decide)
+	plan = s.injector.Plan(plan, s.c.Decide)
 	data := simData{Provider: p.AccountDetails.Provider, Reference: q.ClientReferenceID, Metadata: q.Metadata}
 	if q.CustomerMessage != nil {
 		data.Message = *q.CustomerMessage
 	}
 	text, _ := json.Marshal(data)
-	return simulator.Entry{Kind: simName(k), Reference: id, Handle: id + " " + k.id, External: q.ClientReferenceID, Phone: phone,
+	return simulator.Entry{Kind: simKind(k), Reference: id, Handle: id + " " + k.id, External: q.ClientReferenceID, Phone: phone,
 		Amount: *q.Amount, Currency: *q.Currency, Data: string(text), Plan: plan}
 }
 

@@ -43,7 +43,7 @@ type simRecord struct {
 }
 
 // record writes an entry in pawaPay's words.
-func (s *Simulator) record(e *simulator.Entry, k *kind) *simRecord {
+func (s *Simulator) record(e *simulator.Entry, k *serviceKind) *simRecord {
 	var data simData
 	json.Unmarshal([]byte(e.Data), &data)
 	r := &simRecord{Status: "PROCESSING", Amount: simMoney(e.Amount), Currency: e.Currency, Country: simCountry(data.Provider),
@@ -58,7 +58,7 @@ func (s *Simulator) record(e *simulator.Entry, k *kind) *simRecord {
 	case simulator.Success:
 		r.Status, r.ProviderTransactionID = "COMPLETED", e.Receipt
 	case simulator.Failed, simulator.Expired:
-		r.Status, r.FailureReason = "FAILED", &simReason{code, "The " + simName(k) + " has failed."}
+		r.Status, r.FailureReason = "FAILED", &simReason{code, "The " + simKind(k) + " has failed."}
 	default:
 		if e.At.Equal(s.book.Now()) {
 			r.Status = "ACCEPTED"
@@ -92,8 +92,8 @@ func simMoney(amount string) string {
 // simCountry is the end of a provider's name: COG, KEN.
 func simCountry(provider string) string { return provider[strings.LastIndexByte(provider, '_')+1:] }
 
-func (s *Simulator) status(w http.ResponseWriter, r *http.Request, k *kind) {
-	e, found := s.book.Find(simName(k), r.PathValue("id"))
+func (s *Simulator) status(w http.ResponseWriter, r *http.Request, k *serviceKind) {
+	e, found := s.book.Find(simKind(k), r.PathValue("id"))
 	if !found {
 		simJSON(w, http.StatusOK, map[string]string{"status": "NOT_FOUND"})
 		return
@@ -101,19 +101,19 @@ func (s *Simulator) status(w http.ResponseWriter, r *http.Request, k *kind) {
 	simJSON(w, http.StatusOK, map[string]any{"status": "FOUND", "data": s.record(&e, k)})
 }
 
-func (s *Simulator) resend(w http.ResponseWriter, r *http.Request, k *kind) {
+func (s *Simulator) resend(w http.ResponseWriter, r *http.Request, k *serviceKind) {
 	id := r.PathValue("id")
 	answer := map[string]any{k.id: id, "status": "ACCEPTED"}
-	if _, found := s.book.Find(simName(k), id); found {
-		s.callBack(k, id, 0)
+	if _, found := s.book.Find(simKind(k), id); found {
+		s.sendCallback(k, id, 0)
 	} else {
 		answer["status"], answer["failureReason"] = "REJECTED", simReason{"NOT_FOUND", "There is none of that id."}
 	}
 	simJSON(w, http.StatusOK, answer)
 }
 
-// callBack tells the caller how a request has ended, when it has.
-func (s *Simulator) callBack(k *kind, id string, after time.Duration) {
+// sendCallback tells the caller how a request has ended, when it has.
+func (s *Simulator) sendCallback(k *serviceKind, id string, after time.Duration) {
 	target := s.c.DepositCallback
 	if k == &payouts {
 		target = s.c.PayoutCallback
@@ -121,8 +121,8 @@ func (s *Simulator) callBack(k *kind, id string, after time.Duration) {
 	if target == "" {
 		return
 	}
-	s.courier.Send(after, s.c.CallbackRetries, func() *http.Request {
-		e, found := s.book.Find(simName(k), id)
+	s.callbacks.Send(after, s.c.CallbackRetries, func() *http.Request {
+		e, found := s.book.Find(simKind(k), id)
 		if state, _ := e.StateAt(s.book.Now()); !found || state == simulator.Open {
 			return nil
 		}
@@ -171,7 +171,7 @@ func (s *Simulator) sign(r *http.Request, body []byte) {
 // checkClient refuses an initiation without the caller's signature.
 func (s *Simulator) checkClient(r *http.Request, body []byte) error {
 	c := provider.CallbackRequest{Method: r.Method, URL: "http://" + r.Host + r.URL.RequestURI(), Header: r.Header, Body: body}
-	in, err := parseInput(header(c, "Signature-Input"))
+	in, err := parseSignatureInput(header(c, "Signature-Input"))
 	if err != nil {
 		return err
 	}
@@ -179,14 +179,14 @@ func (s *Simulator) checkClient(r *http.Request, body []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(in.fresh(s.book.Now()), checkDigest(header(c, "Content-Digest"), body)); err != nil {
+	if err := errors.Join(in.checkFresh(s.book.Now()), checkDigest(header(c, "Content-Digest"), body)); err != nil {
 		return err
 	}
 	u, err := url.Parse(c.URL)
 	if err != nil {
 		return err
 	}
-	base, err := in.base(c, authority(u))
+	base, err := in.signatureBase(c, authority(u))
 	if err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ func (s *Simulator) checkClient(r *http.Request, body []byte) error {
 func (s *Simulator) publicKeys(w http.ResponseWriter, _ *http.Request) {
 	der, err := x509.MarshalPKIXPublicKey(&s.signer.PublicKey)
 	if err != nil {
-		simFail(w, http.StatusInternalServerError, "UNKNOWN_ERROR", err.Error())
+		simError(w, http.StatusInternalServerError, "UNKNOWN_ERROR", err.Error())
 		return
 	}
 	text := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
@@ -209,7 +209,7 @@ func (s *Simulator) publicKeys(w http.ResponseWriter, _ *http.Request) {
 func (s *Simulator) activeConf(w http.ResponseWriter, _ *http.Request) {
 	places := map[int]string{0: "NONE", 2: "TWO_PLACES"}
 	countries := map[string][]any{}
-	for _, r := range table {
+	for _, r := range defaultRoutes {
 		op := func(decimals int) map[string]any {
 			return map[string]any{"authType": "PROVIDER_AUTH", "pinPrompt": "AUTOMATIC", "minAmount": "1", "maxAmount": "2000000",
 				"decimalsInAmount": places[decimals], "status": "OPERATIONAL"}
@@ -228,7 +228,7 @@ func (s *Simulator) activeConf(w http.ResponseWriter, _ *http.Request) {
 
 func (s *Simulator) availability(w http.ResponseWriter, _ *http.Request) {
 	var list []any
-	for _, r := range table {
+	for _, r := range defaultRoutes {
 		up := func(op string) any { return map[string]string{"operationType": op, "status": "OPERATIONAL"} }
 		list = append(list, map[string]any{"country": simCountry(r.Code), "providers": []any{map[string]any{
 			"provider": r.Code, "operationTypes": []any{up("DEPOSIT"), up("PAYOUT")}}}})

@@ -57,7 +57,7 @@ func operations(raw json.RawMessage) map[string]operation {
 
 // Test asks pawaPay what the account may do, and compares it with what is
 // configured. No money moves.
-func (s *side) Test(ctx context.Context) error {
+func (s *service) Test(ctx context.Context) error {
 	reply, err := s.call(ctx, http.MethodGet, "/v2/active-conf", nil)
 	if later := wire.RateLimitedTest("pawaPay", err); later != nil {
 		return later
@@ -65,14 +65,14 @@ func (s *side) Test(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("pawaPay cannot be reached at %s: %w. Check base_url and the way out to the Internet", s.base, err)
 	}
-	if err := plainRefusal(reply.Status); err != nil {
+	if err := explainStatus(reply.Status); err != nil {
 		return err
 	}
 	var conf activeConf
 	if err := wire.Decode(reply.Body, &conf); err != nil {
 		return fmt.Errorf("what answers at %s does not speak pawaPay's language: %w. Check base_url", s.base, err)
 	}
-	if err := s.compare(&conf); err != nil {
+	if err := s.checkAccount(&conf); err != nil {
 		return err
 	}
 	if s.kind != &payouts {
@@ -82,7 +82,7 @@ func (s *side) Test(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("pawaPay does not tell the wallets' balances: %w", err)
 	}
-	if err := plainRefusal(reply.Status); err != nil {
+	if err := explainStatus(reply.Status); err != nil {
 		return err
 	}
 	var wallets struct {
@@ -98,7 +98,7 @@ func (s *side) Test(ctx context.Context) error {
 
 // CheckCallback tells whether the signatures of calls to an address could be
 // right: a signature covers the host that pawaPay called.
-func (s *side) CheckCallback(address string) error {
+func (s *service) CheckCallback(address string) error {
 	if !s.c.VerifyCallbacks || len(s.c.CallbackAuthorities) == 0 || address == "" {
 		return nil
 	}
@@ -106,15 +106,15 @@ func (s *side) CheckCallback(address string) error {
 	if err != nil {
 		return err
 	}
-	if host := authority(u); !slices.Contains(s.accept, host) {
+	if host := authority(u); !slices.Contains(s.callbackHosts, host) {
 		return fmt.Errorf("verify_callbacks is on and callback_authorities does not name %q, the host of the service's address: every callback would be refused", host)
 	}
 	return nil
 }
 
-// plainRefusal says in plain words why pawaPay does not let us in.
-func plainRefusal(status int) error {
-	switch err := refused(status); {
+// explainStatus says in plain words why pawaPay does not let us in.
+func explainStatus(status int) error {
+	switch err := statusError(status); {
 	case err == nil:
 		return nil
 	case errors.Is(err, provider.ErrCredentials):
@@ -125,15 +125,15 @@ func plainRefusal(status int) error {
 	}
 }
 
-// compare holds what the account may do against what is configured.
-func (s *side) compare(conf *activeConf) error {
+// checkAccount holds what the account may do against what is configured.
+func (s *service) checkAccount(conf *activeConf) error {
 	if conf.SignatureConfiguration.SignedRequestsOnly && s.signer == nil {
 		return errors.New("the account takes signed requests only. Configure signing_key and signing_key_id, or turn it off in the dashboard")
 	}
 	if !conf.SignatureConfiguration.SignedCallbacks && s.c.VerifyCallbacks {
 		return errors.New("verify_callbacks is on, but the account's callbacks are not signed. Turn signed callbacks on in the dashboard")
 	}
-	if s.c.VerifyCallbacks && len(s.accept) == 0 {
+	if s.c.VerifyCallbacks && len(s.callbackHosts) == 0 {
 		return fmt.Errorf("verify_callbacks is on: %w", errNoAuthority)
 	}
 	decimals := map[string]string{} // provider and currency: decimalsInAmount

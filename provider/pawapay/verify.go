@@ -43,7 +43,7 @@ var errNoAuthority = errors.New("it cannot be verified without callback_authorit
 // ReadCallback reads a callback. Where signatures are verified, one without a
 // good one is refused; without, any may knock. Either way it is only a hint: the
 // payment is asked about, and what the callback says is not believed.
-func (s *side) ReadCallback(c provider.CallbackRequest) (provider.Callback, error) {
+func (s *service) ReadCallback(c provider.CallbackRequest) (provider.Callback, error) {
 	if s.c.VerifyCallbacks {
 		if err := s.verify(c); err != nil {
 			return provider.Callback{}, fmt.Errorf("pawapay: %w", err)
@@ -53,12 +53,12 @@ func (s *side) ReadCallback(c provider.CallbackRequest) (provider.Callback, erro
 }
 
 // readCallback finds out what a callback is about.
-func readCallback(k *kind, body []byte) (provider.Callback, error) {
-	var d record
+func readCallback(k *serviceKind, body []byte) (provider.Callback, error) {
+	var d transferState
 	if err := wire.Decode(body, &d); err != nil {
 		return provider.Callback{}, fmt.Errorf("pawapay: a callback: %w", err)
 	}
-	id, err := till.ParseID(strings.ToLower(idOf(k, d.DepositID, d.PayoutID)))
+	id, err := till.ParseID(strings.ToLower(referenceOf(k, d.DepositID, d.PayoutID)))
 	if err != nil {
 		return provider.Callback{}, fmt.Errorf("pawapay: a callback without a %s", k.id)
 	}
@@ -66,29 +66,29 @@ func readCallback(k *kind, body []byte) (provider.Callback, error) {
 }
 
 // ReadClaim reads what a callback says.
-func (s *side) ReadClaim(body []byte) (provider.Claim, bool) {
+func (s *service) ReadClaim(body []byte) (provider.Claim, bool) {
 	told, err := readCallback(s.kind, body)
 	if err != nil {
 		return provider.Claim{}, false
 	}
-	var d record
+	var d transferState
 	if err := wire.Decode(body, &d); err != nil {
 		return provider.Claim{}, false
 	}
 	c := provider.Claim{Reference: told.Reference, Receipt: wire.Truncate(string(d.ProviderTransactionID), maxCode)}
-	if o := lifecycle[string(d.Status)]; o.Final() {
+	if o := statusOutcomes[string(d.Status)]; o.Final() {
 		c.Outcome = o
 	}
-	c.Amount, _ = money(&d)
+	c.Amount, _ = parseMoney(&d)
 	return c, true
 }
 
 // verify checks the RFC 9421 signature of a call.
 func (o *Operator) verify(c provider.CallbackRequest) error {
-	if len(o.accept) == 0 {
+	if len(o.callbackHosts) == 0 {
 		return fmt.Errorf("%w: %w", errSignature, errNoAuthority)
 	}
-	in, err := parseInput(header(c, "Signature-Input"))
+	in, err := parseSignatureInput(header(c, "Signature-Input"))
 	if err != nil {
 		return fmt.Errorf("%w: %w", errSignature, err)
 	}
@@ -96,7 +96,7 @@ func (o *Operator) verify(c provider.CallbackRequest) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errSignature, err)
 	}
-	if err := in.fresh(o.now()); err != nil {
+	if err := in.checkFresh(o.now()); err != nil {
 		return fmt.Errorf("%w: %w", errSignature, err)
 	}
 	if !slices.Contains(in.components, "content-digest") {
@@ -109,12 +109,12 @@ func (o *Operator) verify(c provider.CallbackRequest) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errSignature, err)
 	}
-	hosts := o.accept
+	hosts := o.callbackHosts
 	if !slices.Contains(in.components, "@authority") && !slices.Contains(in.components, "@target-uri") {
 		hosts = hosts[:1] // the base is the same for all
 	}
 	for _, host := range hosts {
-		base, err := in.base(c, host)
+		base, err := in.signatureBase(c, host)
 		if err != nil {
 			return fmt.Errorf("%w: %w", errSignature, err)
 		}
@@ -138,51 +138,51 @@ func header(c provider.CallbackRequest, name string) string {
 	return strings.Join(trimmed, ", ")
 }
 
-// sigInput is what Signature-Input says.
-type sigInput struct {
+// signatureInput is what Signature-Input says.
+type signatureInput struct {
 	components       []string
 	params           string // verbatim: what follows the label
 	alg, keyID       string
 	created, expires int64 // 0 if absent
 }
 
-var errInput = errors.New("Signature-Input cannot be read")
+var errSignatureInput = errors.New("Signature-Input cannot be read")
 
-// parseInput reads `sig-pp=("a" "b");alg="…";keyid="…";created=1;expires=2`.
+// parseSignatureInput reads `sig-pp=("a" "b");alg="…";keyid="…";created=1;expires=2`.
 // Nothing that it does not understand passes.
-func parseInput(text string) (*sigInput, error) {
+func parseSignatureInput(text string) (*signatureInput, error) {
 	rest, ok := strings.CutPrefix(text, sigLabel+"=(")
 	if len(text) > maxSigHeader || !ok {
-		return nil, errInput
+		return nil, errSignatureInput
 	}
 	list, rest, ok := strings.Cut(rest, ")")
 	if !ok {
-		return nil, errInput
+		return nil, errSignatureInput
 	}
-	in := &sigInput{params: text[len(sigLabel)+1:]}
+	in := &signatureInput{params: text[len(sigLabel)+1:]}
 	for _, item := range strings.Fields(list) {
 		name := strings.TrimSuffix(strings.TrimPrefix(item, `"`), `"`)
 		if len(item) != len(name)+2 || name == "" || strings.ContainsAny(name, `"\;`) || slices.Contains(in.components, name) {
-			return nil, errInput
+			return nil, errSignatureInput
 		}
 		if in.components = append(in.components, name); len(in.components) > maxComponents {
-			return nil, errInput
+			return nil, errSignatureInput
 		}
 	}
 	seen := map[string]bool{}
 	for rest != "" {
 		var name, value string
 		if rest, ok = strings.CutPrefix(rest, ";"); !ok {
-			return nil, errInput
+			return nil, errSignatureInput
 		}
 		if name, rest, ok = strings.Cut(rest, "="); !ok || seen[name] {
-			return nil, errInput
+			return nil, errSignatureInput
 		}
 		seen[name] = true
 		quoted := strings.HasPrefix(rest, `"`)
 		if quoted {
 			if value, rest, ok = strings.Cut(rest[1:], `"`); !ok || strings.Contains(value, `\`) {
-				return nil, errInput
+				return nil, errSignatureInput
 			}
 		} else {
 			end := strings.IndexByte(rest, ';')
@@ -196,12 +196,12 @@ func parseInput(text string) (*sigInput, error) {
 		}
 	}
 	if in.keyID == "" {
-		return nil, errInput
+		return nil, errSignatureInput
 	}
 	return in, nil
 }
 
-func (in *sigInput) set(name, value string, quoted bool) (err error) {
+func (in *signatureInput) set(name, value string, quoted bool) (err error) {
 	switch {
 	case name == "alg" && quoted:
 		in.alg = value
@@ -213,17 +213,17 @@ func (in *sigInput) set(name, value string, quoted bool) (err error) {
 	case name == "expires" && !quoted:
 		in.expires, err = strconv.ParseInt(value, 10, 64)
 	default:
-		return errInput
+		return errSignatureInput
 	}
 	if err != nil || in.created < 0 || in.expires < 0 {
-		return errInput
+		return errSignatureInput
 	}
 	return nil
 }
 
-// fresh refuses a signature that has run out, or that says neither when it was
+// checkFresh refuses a signature that has run out, or that says neither when it was
 // made nor until when it is good.
-func (in *sigInput) fresh(now time.Time) error {
+func (in *signatureInput) checkFresh(now time.Time) error {
 	at := now.Unix()
 	skew, age := int64(sigSkew/time.Second), int64(sigAge/time.Second)
 	switch {
@@ -239,9 +239,9 @@ func (in *sigInput) fresh(now time.Time) error {
 	return nil
 }
 
-// base rebuilds the text that was signed, from the components that the header
+// signatureBase rebuilds the text that was signed, from the components that the header
 // lists, in that order.
-func (in *sigInput) base(c provider.CallbackRequest, host string) (string, error) {
+func (in *signatureInput) signatureBase(c provider.CallbackRequest, host string) (string, error) {
 	u, err := url.Parse(c.URL)
 	if err != nil {
 		return "", errors.New("the address cannot be read")
@@ -267,7 +267,7 @@ func (in *sigInput) base(c provider.CallbackRequest, host string) (string, error
 		case strings.HasPrefix(name, "@"):
 			return "", fmt.Errorf("component %q is not known", wire.Truncate(name, 40))
 		default:
-			if value, err = field(c, name); err != nil {
+			if value, err = coveredHeader(c, name); err != nil {
 				return "", err
 			}
 		}
@@ -277,12 +277,12 @@ func (in *sigInput) base(c provider.CallbackRequest, host string) (string, error
 	return b.String(), nil
 }
 
-// field returns the value of a header that is covered. Its absence would let
+// coveredHeader returns the value of a header that is covered. Its absence would let
 // whoever forwards the call take it away.
-func field(c provider.CallbackRequest, name string) (string, error) {
+func coveredHeader(c provider.CallbackRequest, name string) (string, error) {
 	canonical := http.CanonicalHeaderKey(name)
 	if name != strings.ToLower(name) {
-		return "", errInput
+		return "", errSignatureInput
 	}
 	if len(c.Header[canonical]) == 0 {
 		if name == "content-length" { // net/http may keep it apart

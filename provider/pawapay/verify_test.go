@@ -272,7 +272,7 @@ func TestKeyring(t *testing.T) {
 	for range 100 { // anybody can name an id
 		want("b", false, 1)
 	}
-	now = now.Add(keyPause)
+	now = now.Add(minKeyReadInterval)
 	want("b", false, 2)
 	now = now.Add(keyLife + time.Second)
 	want("a", true, 3)

@@ -12,16 +12,16 @@ import (
 )
 
 // kind is what differs between deposits and payouts.
-type kind struct {
+type serviceKind struct {
 	id        string // how it is named in JSON
 	path      string
 	operation string // as active-conf calls it
-	codes     map[string]verdict
+	codes     map[string]codeMeaning
 }
 
 var (
-	deposits = kind{"depositId", "/v2/deposits", "DEPOSIT", depositCodes}
-	payouts  = kind{"payoutId", "/v2/payouts", "PAYOUT", payoutCodes}
+	deposits = serviceKind{"depositId", "/v2/deposits", "DEPOSIT", depositCodes}
+	payouts  = serviceKind{"payoutId", "/v2/payouts", "PAYOUT", payoutCodes}
 )
 
 // The reasons of payouts that a payment does not have.
@@ -33,12 +33,12 @@ const (
 // What an amount that the provider cannot express is refused with. It is our
 // word, not pawaPay's: nothing was sent.
 const (
-	reasonInexpressible = till.AmountOutOfBounds
-	codeInexpressible   = "amount_not_representable"
+	reasonNotRepresentable = till.AmountOutOfBounds
+	codeNotRepresentable   = "amount_not_representable"
 )
 
 // verdict is what a failure code means in our words.
-type verdict struct {
+type codeMeaning struct {
 	reason    till.FailureReason
 	retryable bool // a new payment may well succeed
 }
@@ -50,7 +50,7 @@ const codeUnknown = "UNKNOWN_ERROR"
 // depositCodes are the failure codes of version 2 (docs.pawapay.io,
 // v2/docs/failure_codes). "Initiation" codes come with REJECTED, the
 // others with FAILED.
-var depositCodes = map[string]verdict{
+var depositCodes = map[string]codeMeaning{
 	// Transaction, of deposits.
 	"PAYMENT_NOT_APPROVED":           {till.NotApproved, true}, // declined, a wrong PIN, or no answer: one word for all
 	"INSUFFICIENT_BALANCE":           {till.InsufficientFunds, true},
@@ -83,12 +83,12 @@ var depositCodes = map[string]verdict{
 }
 
 // payoutCodes are those of deposits, but for what concerns the recipient.
-var payoutCodes = func() map[string]verdict {
-	m := map[string]verdict{}
+var payoutCodes = func() map[string]codeMeaning {
+	m := map[string]codeMeaning{}
 	for code, v := range depositCodes {
 		m[code] = v
 	}
-	for code, v := range map[string]verdict{
+	for code, v := range map[string]codeMeaning{
 		"RECIPIENT_NOT_FOUND":     {recipientNotFound, false},
 		"RECIPIENT_LIMIT_REACHED": {recipientLimitReached, false},
 		"WALLET_LIMIT_REACHED":    {recipientLimitReached, false},
@@ -106,7 +106,7 @@ var payoutCodes = func() map[string]verdict {
 
 // lifecycle is how data.status of a status read is understood (v2/docs). A
 // word that is not here is never final.
-var lifecycle = map[string]provider.Outcome{
+var statusOutcomes = map[string]provider.Outcome{
 	"ACCEPTED":          provider.Open,
 	"ENQUEUED":          provider.Open, // payouts: the operator is delayed
 	"PROCESSING":        provider.Open,
@@ -141,7 +141,7 @@ type account struct {
 
 // initiation writes a request in pawaPay's words. The metadata carries our id:
 // a callback does not repeat clientReferenceId.
-func (s *side) initiation(r provider.Request, route *Route, amount string) *initiation {
+func (s *service) initiation(r provider.Request, route *Route, amount string) *initiation {
 	fallback := s.c.CustomerMessage
 	if fallback == "" {
 		fallback = defaultMessage
@@ -172,31 +172,31 @@ func customerMessage(text, fallback string) string {
 
 // answer is what pawaPay says to an initiation and to a status read.
 type answer struct {
-	DepositID     wire.Text `json:"depositId"`
-	PayoutID      wire.Text `json:"payoutId"`
-	Status        wire.Text `json:"status"`
-	FailureReason *failure  `json:"failureReason"`
-	Data          *record   `json:"data"`
+	DepositID     wire.Text      `json:"depositId"`
+	PayoutID      wire.Text      `json:"payoutId"`
+	Status        wire.Text      `json:"status"`
+	FailureReason *failureReason `json:"failureReason"`
+	Data          *transferState `json:"data"`
 }
 
-type failure struct {
+type failureReason struct {
 	Code    wire.Text `json:"failureCode"`
 	Message wire.Text `json:"failureMessage"`
 }
 
 // record is the state of one deposit or payout; a callback is one, too.
-type record struct {
-	DepositID             wire.Text `json:"depositId"`
-	PayoutID              wire.Text `json:"payoutId"`
-	Status                wire.Text `json:"status"`
-	Amount                wire.Text `json:"amount"`
-	Currency              wire.Text `json:"currency"`
-	ProviderTransactionID wire.Text `json:"providerTransactionId"`
-	FailureReason         *failure  `json:"failureReason"`
+type transferState struct {
+	DepositID             wire.Text      `json:"depositId"`
+	PayoutID              wire.Text      `json:"payoutId"`
+	Status                wire.Text      `json:"status"`
+	Amount                wire.Text      `json:"amount"`
+	Currency              wire.Text      `json:"currency"`
+	ProviderTransactionID wire.Text      `json:"providerTransactionId"`
+	FailureReason         *failureReason `json:"failureReason"`
 }
 
-// idOf returns the id that the kind goes by.
-func idOf(k *kind, deposit, payout wire.Text) string {
+// referenceOf returns the id that the kind goes by.
+func referenceOf(k *serviceKind, deposit, payout wire.Text) string {
 	if k == &payouts {
 		return string(payout)
 	}
@@ -206,15 +206,15 @@ func idOf(k *kind, deposit, payout wire.Text) string {
 // The most of pawaPay's own words that is kept.
 const maxCode, maxText = 64, 256
 
-func (f *failure) words() (code, message string) {
+func (f *failureReason) text() (code, message string) {
 	if f == nil {
 		return "", ""
 	}
 	return wire.Truncate(string(f.Code), maxCode), wire.Truncate(string(f.Message), maxText)
 }
 
-// refused says what a status of the gateway means, nil if it has to be read.
-func refused(status int) error {
+// statusError says what a status of the gateway means, nil if it has to be read.
+func statusError(status int) error {
 	switch status {
 	case http.StatusOK:
 		return nil
@@ -229,9 +229,9 @@ func refused(status int) error {
 
 // readSubmit gives the verdict on an answer to an initiation. What pawaPay
 // does not say in so many words is an error: we do not know.
-func readSubmit(k *kind, status int, body []byte, id string) (provider.Result, error) {
+func readSubmit(k *serviceKind, status int, body []byte, id string) (provider.Result, error) {
 	if status != http.StatusBadRequest {
-		if err := refused(status); err != nil {
+		if err := statusError(status); err != nil {
 			return provider.Result{}, err
 		}
 	}
@@ -239,10 +239,10 @@ func readSubmit(k *kind, status int, body []byte, id string) (provider.Result, e
 	if err := wire.Decode(body, &a); err != nil {
 		return provider.Result{}, fmt.Errorf("HTTP %d: %w", status, err)
 	}
-	if got := idOf(k, a.DepositID, a.PayoutID); got != "" && !strings.EqualFold(got, id) {
+	if got := referenceOf(k, a.DepositID, a.PayoutID); got != "" && !strings.EqualFold(got, id) {
 		return provider.Result{}, errors.New("the answer is about another request")
 	}
-	code, message := a.FailureReason.words()
+	code, message := a.FailureReason.text()
 	if status == http.StatusBadRequest {
 		// Nothing was created if pawaPay says why; an empty 400 says nothing.
 		if _, known := k.codes[code]; code == codeUnknown || code == "" || !known && a.Status != "REJECTED" {
@@ -263,29 +263,29 @@ func readSubmit(k *kind, status int, body []byte, id string) (provider.Result, e
 	return provider.Result{}, fmt.Errorf("an initiation was answered with status %q, code %q", wire.Truncate(string(a.Status), maxCode), code)
 }
 
-func (k *kind) rejected(code, message string) provider.Result {
-	v := k.verdict(code)
+func (k *serviceKind) rejected(code, message string) provider.Result {
+	v := k.meaning(code)
 	return provider.Result{Outcome: provider.Rejected, Reason: v.reason, Retryable: v.retryable, Code: code, Message: message, OurFault: k.ourFault(code)}
 }
 
 // ourFault says what a code tells about our own account, "" if nothing.
-func (k *kind) ourFault(code string) string {
+func (k *serviceKind) ourFault(code string) string {
 	if k != &payouts || code != "PAWAPAY_WALLET_OUT_OF_FUNDS" {
 		return ""
 	}
 	return "pawaPay answers " + code + ": a wallet that payouts come from has too little money: fund it"
 }
 
-func (k *kind) verdict(code string) verdict {
+func (k *serviceKind) meaning(code string) codeMeaning {
 	if v, ok := k.codes[code]; ok {
 		return v
 	}
-	return verdict{reason: till.Unspecified}
+	return codeMeaning{reason: till.Unspecified}
 }
 
 // readCheck gives the verdict on an answer to a status read.
-func readCheck(k *kind, status int, body []byte, id string) (provider.Result, error) {
-	if err := refused(status); err != nil {
+func readCheck(k *serviceKind, status int, body []byte, id string) (provider.Result, error) {
+	if err := statusError(status); err != nil {
 		return provider.Result{}, err
 	}
 	var a answer
@@ -299,10 +299,10 @@ func readCheck(k *kind, status int, body []byte, id string) (provider.Result, er
 		return provider.Result{}, fmt.Errorf("a status read was answered with %q", wire.Truncate(string(a.Status), maxCode))
 	}
 	d := a.Data
-	if !strings.EqualFold(idOf(k, d.DepositID, d.PayoutID), id) {
+	if !strings.EqualFold(referenceOf(k, d.DepositID, d.PayoutID), id) {
 		return provider.Result{}, errors.New("the answer is about another request")
 	}
-	r := provider.Result{Outcome: lifecycle[string(d.Status)], Reference: id, Receipt: wire.Truncate(string(d.ProviderTransactionID), maxCode)}
+	r := provider.Result{Outcome: statusOutcomes[string(d.Status)], Reference: id, Receipt: wire.Truncate(string(d.ProviderTransactionID), maxCode)}
 	switch r.Outcome {
 	case "":
 		if d.Status == "" {
@@ -310,13 +310,13 @@ func readCheck(k *kind, status int, body []byte, id string) (provider.Result, er
 		}
 		r.Outcome, r.Code = provider.Unrecognised, wire.Truncate(string(d.Status), maxCode)
 	case provider.Failed:
-		if r.Code, r.Message = d.FailureReason.words(); r.Code == "" {
+		if r.Code, r.Message = d.FailureReason.text(); r.Code == "" {
 			r.Code = "FAILED"
 		}
-		v := k.verdict(r.Code)
+		v := k.meaning(r.Code)
 		r.Reason, r.Retryable, r.OurFault = v.reason, v.retryable, k.ourFault(r.Code)
 	case provider.Success:
-		amount, ok := money(d)
+		amount, ok := parseMoney(d)
 		if !ok {
 			return provider.Result{}, errors.New("a success without an amount that can be read")
 		}
@@ -325,8 +325,8 @@ func readCheck(k *kind, status int, body []byte, id string) (provider.Result, er
 	return r, nil
 }
 
-// money reads what was moved: "100.00" XAF is 100 francs.
-func money(d *record) (till.Money, bool) {
+// parseMoney reads what was moved: "100.00" XAF is 100 francs.
+func parseMoney(d *transferState) (till.Money, bool) {
 	currency := string(d.Currency)
 	decimals, ok := till.CurrencyDecimals(currency)
 	if !ok {

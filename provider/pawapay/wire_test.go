@@ -59,7 +59,7 @@ func TestCodes(t *testing.T) {
 	for line := range strings.Lines(strings.TrimSpace(documented)) {
 		f := strings.Fields(line)
 		seen[f[0]] = true
-		for i, k := range []*kind{&deposits, &payouts} {
+		for i, k := range []*serviceKind{&deposits, &payouts} {
 			body := fmt.Sprintf(`{"status":"FOUND","data":{"%s":"%s","status":"FAILED","failureReason":{"failureCode":"%s","failureMessage":"m"}}}`, k.id, testID, f[0])
 			r, err := readCheck(k, 200, []byte(body), testID)
 			if err != nil || r.Outcome != provider.Failed || string(r.Reason) != f[1+i] || r.Code != f[0] || r.Message != "m" {
@@ -78,7 +78,7 @@ func TestCodes(t *testing.T) {
 			}
 		}
 	}
-	for _, k := range []*kind{&deposits, &payouts} {
+	for _, k := range []*serviceKind{&deposits, &payouts} {
 		for code := range k.codes {
 			if !seen[code] {
 				t.Errorf("%s is in the table and not in the documents", code)
@@ -182,7 +182,7 @@ func TestReadSubmit(t *testing.T) {
 
 func TestAmounts(t *testing.T) {
 	t.Parallel()
-	routes := routesOf(nil)
+	routes := mergeRoutes(nil)
 	for _, c := range []struct {
 		method, country, currency string
 		minor                     int64
@@ -200,7 +200,7 @@ func TestAmounts(t *testing.T) {
 		{"mtn_momo", "CG", "XAF", -5, "", ""},
 	} {
 		r := routes[routeKey{c.method, c.country, c.currency}]
-		for i, k := range []*kind{&deposits, &payouts} {
+		for i, k := range []*serviceKind{&deposits, &payouts} {
 			want := []string{c.payment, c.payout}[i]
 			got, ok := r.amount(till.Money{Minor: c.minor, Currency: c.currency}, k)
 			if got != want || ok != (want != "") {
@@ -211,13 +211,13 @@ func TestAmounts(t *testing.T) {
 			}
 		}
 	}
-	for i, r := range table {
+	for i, r := range defaultRoutes {
 		if err := r.validate(); err != nil {
 			t.Errorf("row %d, %s: %v", i, r.Code, err)
 		}
 	}
-	if n := len(routesOf(nil)); n != len(table) {
-		t.Errorf("%d routes of %d rows: one hides another", n, len(table))
+	if n := len(mergeRoutes(nil)); n != len(defaultRoutes) {
+		t.Errorf("%d routes of %d rows: one hides another", n, len(defaultRoutes))
 	}
 }
 
@@ -245,7 +245,7 @@ func TestNothingIsSent(t *testing.T) {
 	p := newOperator(t, Config{BaseURL: server.URL, APIToken: testToken}, time.Now).Payments()
 	r := goldenRequest(t)
 	r.Method, r.Country, r.Amount = "mpesa", "KE", till.Money{Minor: 150, Currency: "KES"}
-	if got, err := p.Submit(t.Context(), r); err != nil || got.Outcome != provider.Rejected || got.Code != codeInexpressible {
+	if got, err := p.Submit(t.Context(), r); err != nil || got.Outcome != provider.Rejected || got.Code != codeNotRepresentable {
 		t.Errorf("half a shilling: %+v, %v", got, err)
 	}
 	r.Country = "FR"
