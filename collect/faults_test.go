@@ -276,7 +276,7 @@ func TestALateReadWithoutAnAnswerIsStillOwed(t *testing.T) {
 
 func TestAnAnswerIsRecordedWhoeverHoldsTheLease(t *testing.T) {
 	t.Parallel()
-	inWorldWith(t, sandbox.Config{Look: time.Second}, func(t *testing.T, w *world) {
+	inWorldWith(t, sandbox.Config{PollInterval: time.Second}, func(t *testing.T, w *world) {
 		// The first holder pauses past its lease with the answer in hand.
 		w.way.set(func(ctx context.Context, r provider.Request, n int) (provider.Result, error) {
 			res, err := w.operator.Submit(ctx, r)

@@ -417,7 +417,7 @@ func TestAReversalSurvivesACrash(t *testing.T) {
 	})
 	t.Run("with the answer in hand", func(t *testing.T) {
 		t.Parallel()
-		inWorldWith(t, sandbox.Config{Look: time.Second}, func(t *testing.T, w *world) {
+		inWorldWith(t, sandbox.Config{PollInterval: time.Second}, func(t *testing.T, w *world) {
 			id := w.pay("4567")
 			time.Sleep(time.Minute)
 			_, before := w.way.counts()

@@ -237,7 +237,7 @@ func awayFor(t *testing.T, database, name, event, table, condition string) {
 // the answer says.
 func TestAStepIsNotClaimedWhileItsAnswerWaits(t *testing.T) {
 	t.Parallel()
-	inDatabase(t, sandbox.Config{Look: time.Second}, func(t *testing.T, w *world, database string) {
+	inDatabase(t, sandbox.Config{PollInterval: time.Second}, func(t *testing.T, w *world, database string) {
 		if !store.IsPostgres(database) {
 			return // a file cannot be away for one row alone
 		}
@@ -267,7 +267,7 @@ func TestAStepIsNotClaimedWhileItsAnswerWaits(t *testing.T) {
 // is at fault itself: the others do not wait for it, and it is set aside.
 func TestAnAnswerThatAlwaysFindsTheDatabaseAwayIsSetAside(t *testing.T) {
 	t.Parallel()
-	inDatabase(t, sandbox.Config{Look: time.Second}, func(t *testing.T, w *world, database string) {
+	inDatabase(t, sandbox.Config{PollInterval: time.Second}, func(t *testing.T, w *world, database string) {
 		if !store.IsPostgres(database) {
 			return // a file cannot be away for one row alone
 		}

@@ -18,7 +18,7 @@ func TestASuspendedClientsUnsentPaymentsAreNotSent(t *testing.T) {
 	for name, resumed := range map[string]bool{"resumed in time": true, "not resumed": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inWorldWith(t, sandbox.Config{Look: time.Second}, func(t *testing.T, w *world) {
+			inWorldWith(t, sandbox.Config{PollInterval: time.Second}, func(t *testing.T, w *world) {
 				ctx, accounts := context.Background(), accounting.New(w.store, nil)
 				sent := w.create("0017")
 				time.Sleep(100 * time.Millisecond)

@@ -49,7 +49,7 @@ func TestACreateThatWaitedLongerThanItsLeaseIsUnsent(t *testing.T) {
 // is sent, and does not end unsent.
 func TestAClaimThatWaitedLongerThanItsLeaseIsUnsent(t *testing.T) {
 	t.Parallel()
-	inWorldWith(t, sandbox.Config{NoDedup: true, Look: time.Second}, func(t *testing.T, w *world) {
+	inWorldWith(t, sandbox.Config{NoDedup: true, PollInterval: time.Second}, func(t *testing.T, w *world) {
 		asked := w.asksFirst()
 		w.stop()
 		w.start(func(c *collect.Config) { c.Work = false })

@@ -50,7 +50,7 @@ func (w *words) has(text string) bool {
 // under one name of a connection, and neither works off the other's steps.
 func TestPayoutsAndPaymentsStandApart(t *testing.T) {
 	t.Parallel()
-	inWorldWith(t, sandbox.Config{Window: time.Minute, Look: 100 * time.Millisecond}, func(t *testing.T, w *world) {
+	inWorldWith(t, sandbox.Config{Window: time.Minute, PollInterval: 100 * time.Millisecond}, func(t *testing.T, w *world) {
 		w.stop()
 		w.deaf = true
 		w.way.set(func(context.Context, provider.Request, int) (provider.Result, error) {

@@ -14,7 +14,7 @@ import (
 // leaves none a day too long to be sent.
 func TestAClockThatIsSetBackKeepsNobodyWaiting(t *testing.T) {
 	t.Parallel()
-	inWorldWith(t, sandbox.Config{Look: time.Second}, func(t *testing.T, w *world) {
+	inWorldWith(t, sandbox.Config{PollInterval: time.Second}, func(t *testing.T, w *world) {
 		w.deaf = true
 		// It is held by the operator for a while, and then paid.
 		began := time.Now()
@@ -67,7 +67,7 @@ func TestAClockThatIsSetBackKeepsNobodyWaiting(t *testing.T) {
 // never arrived from being proven absent.
 func TestACallbackOfAClockThatWasAheadKeepsNobodyWaiting(t *testing.T) {
 	t.Parallel()
-	inWorldWith(t, sandbox.Config{Look: time.Second}, func(t *testing.T, w *world) {
+	inWorldWith(t, sandbox.Config{PollInterval: time.Second}, func(t *testing.T, w *world) {
 		w.way.set(func(context.Context, provider.Request, int) (provider.Result, error) {
 			return provider.Result{}, errAway
 		}, nil)

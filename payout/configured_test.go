@@ -18,7 +18,7 @@ func without(c *payout.Config) { c.Connections = map[string]provider.Provider{} 
 // tell a person once their time is over, and release nothing.
 func TestAnInstanceLeavesAloneWhatItHasNoConnectionFor(t *testing.T) {
 	t.Parallel()
-	inWorldWith(t, sandbox.Config{Window: time.Minute, Look: time.Second}, func(t *testing.T, w *world) {
+	inWorldWith(t, sandbox.Config{Window: time.Minute, PollInterval: time.Second}, func(t *testing.T, w *world) {
 		w.stop()
 		w.restart(onlyAccepts)
 		soon := w.create("4567").ID

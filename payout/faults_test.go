@@ -114,7 +114,7 @@ func TestAnOperatorWithoutReferencesIsNeverPaidThroughTwice(t *testing.T) {
 // its lease is over, sends nothing: another has gone on.
 func TestAPauseBetweenTheClaimAndTheSendSendsNothing(t *testing.T) {
 	t.Parallel()
-	inWorldWith(t, sandbox.Config{Window: time.Minute, Look: time.Second}, func(t *testing.T, w *world) {
+	inWorldWith(t, sandbox.Config{Window: time.Minute, PollInterval: time.Second}, func(t *testing.T, w *world) {
 		w.deaf = true
 		w.way.mu.Lock()
 		w.way.pause = engine.Lease + 10*time.Second

@@ -218,7 +218,7 @@ func TestHoldsOfDifferentCausesAreIndependent(t *testing.T) {
 // stands still before it sends, or waits for its commit, does not send it.
 func TestAHoldStopsWhatIsClaimedAndNotSent(t *testing.T) {
 	t.Parallel()
-	inWorldWith(t, sandbox.Config{Window: time.Minute, Look: time.Second}, func(t *testing.T, w *world) {
+	inWorldWith(t, sandbox.Config{Window: time.Minute, PollInterval: time.Second}, func(t *testing.T, w *world) {
 		w.way.mu.Lock()
 		w.way.pause = 10 * time.Second
 		w.way.mu.Unlock()

@@ -94,7 +94,7 @@ func TestOneStaleReplicaReleasesNoReserve(t *testing.T) {
 // once, whoever has asked about it meanwhile.
 func TestWhatAPausedProcessDidNotSendIsSent(t *testing.T) {
 	t.Parallel()
-	inWorldWith(t, sandbox.Config{NoDedup: true, Window: 3 * time.Minute, Look: time.Second}, func(t *testing.T, w *world) {
+	inWorldWith(t, sandbox.Config{NoDedup: true, Window: 3 * time.Minute, PollInterval: time.Second}, func(t *testing.T, w *world) {
 		w.deaf = true
 		w.way.mu.Lock()
 		w.way.pause = engine.Lease + 10*time.Second
@@ -119,7 +119,7 @@ func TestWhatAPausedProcessDidNotSendIsSent(t *testing.T) {
 // nothing either.
 func TestAClaimThatWaitedLongerThanItsLeaseIsUnsent(t *testing.T) {
 	t.Parallel()
-	inWorldWith(t, sandbox.Config{NoDedup: true, Window: 3 * time.Minute, Look: time.Second}, func(t *testing.T, w *world) {
+	inWorldWith(t, sandbox.Config{NoDedup: true, Window: 3 * time.Minute, PollInterval: time.Second}, func(t *testing.T, w *world) {
 		w.deaf = true
 		w.stop()
 		w.restart(onlyAccepts)

@@ -90,10 +90,10 @@ func newWorld(t *testing.T, database store.Config, sc sandbox.Config, habits fun
 		sc.Window = window
 	}
 	sc.Path, sc.Post = filepath.Join(t.TempDir(), "sandbox.db"), w.post
-	if sc.Look == 0 {
-		sc.Look = 12 * time.Hour // nobody else is here, and days must pass quickly
+	if sc.PollInterval == 0 {
+		sc.PollInterval = 12 * time.Hour // nobody else is here, and days must pass quickly
 	}
-	w.look = sc.Look
+	w.look = sc.PollInterval
 	if w.operator, err = sandbox.Open(ctx, sc); err != nil {
 		t.Fatal(err)
 	}

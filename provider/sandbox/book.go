@@ -47,7 +47,7 @@ CREATE TABLE IF NOT EXISTS swallowed (
 `
 
 // kinds is what a book of an older release lacks: it knew payments alone.
-const kinds = `ALTER TABLE requests ADD COLUMN kind TEXT NOT NULL DEFAULT 'payment'`
+const addKindColumn = `ALTER TABLE requests ADD COLUMN kind TEXT NOT NULL DEFAULT 'payment'`
 
 const columns = `id, kind, reference, client, payment, phone, minor, currency, arrived_at, expires_at,
 	decided_at, approved, callback_url, callback_tries`
@@ -79,10 +79,10 @@ type book struct {
 
 	// writing has room for as many as may write at the same time. Callers wait
 	// for it under their context.
-	writing chan struct{}
+	writeSlots chan struct{}
 
 	// finishes says that a write that has begun is never interrupted.
-	finishes bool
+	uninterruptible bool
 
 	stmt struct {
 		insert, swallow, claim, reschedule, lockPrompt, decide *sql.Stmt // of writer
@@ -164,12 +164,12 @@ func (b *book) write(ctx context.Context, f func(context.Context) error) error {
 		return err
 	}
 	select {
-	case b.writing <- struct{}{}:
-		defer func() { <-b.writing }()
+	case b.writeSlots <- struct{}{}:
+		defer func() { <-b.writeSlots }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if b.finishes {
+	if b.uninterruptible {
 		return f(context.WithoutCancel(ctx))
 	}
 	ctx, cancel := context.WithTimeout(ctx, bookTimeout)
@@ -179,7 +179,7 @@ func (b *book) write(ctx context.Context, f func(context.Context) error) error {
 
 // record writes the request down and reports whether its reference is new. It
 // sets the request's id. The first try of its callback, due at due, counts as
-// claimed if r.callbackTries is 1.
+// claimed if r.maxCallbackTries is 1.
 func (b *book) record(ctx context.Context, r *request, due till.Time) (fresh bool, err error) {
 	err = b.write(ctx, func(ctx context.Context) error {
 		for {
@@ -202,9 +202,9 @@ func (b *book) record(ctx context.Context, r *request, due till.Time) (fresh boo
 	return fresh, err
 }
 
-// forget writes down that a send of the reference was swallowed, and reports
+// recordSwallowed writes down that a send of the reference was swallowed, and reports
 // whether it was the first one.
-func (b *book) forget(ctx context.Context, reference till.ID, now till.Time) (first bool, err error) {
+func (b *book) recordSwallowed(ctx context.Context, reference till.ID, now till.Time) (first bool, err error) {
 	err = b.write(ctx, func(ctx context.Context) error {
 		res, err := b.stmt.swallow.ExecContext(ctx, reference[:], int64(now))
 		if err != nil {
@@ -242,11 +242,11 @@ func (b *book) nextCallback(ctx context.Context) (next till.Time, err error) {
 // try.
 func (b *book) claimCallbacks(ctx context.Context, now till.Time) (batch []*request, err error) {
 	err = b.write(ctx, func(ctx context.Context) error {
-		rows, err := b.stmt.claim.QueryContext(ctx, callbackTries, int64(now.Add(callbackLease)), int64(now), callbackBatch)
+		rows, err := b.stmt.claim.QueryContext(ctx, maxCallbackTries, int64(now.Add(callbackLease)), int64(now), callbackBatch)
 		if err != nil {
 			return err
 		}
-		return each(rows, func(r *request) { batch = append(batch, r) })
+		return eachRequest(rows, func(r *request) { batch = append(batch, r) })
 	})
 	return batch, err
 }
@@ -318,8 +318,8 @@ func (r *request) scan(scan func(...any) error) error {
 	return err
 }
 
-// each calls f with every request.
-func each(rows *sql.Rows, f func(*request)) error {
+// eachRequest calls f with every request.
+func eachRequest(rows *sql.Rows, f func(*request)) error {
 	return scanAll(rows, func() error {
 		var r request
 		if err := r.scan(rows.Scan); err != nil {

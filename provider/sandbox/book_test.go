@@ -45,15 +45,15 @@ func TestARestartLosesNothing(t *testing.T) {
 		check(t, o, swallowed, provider.NotFound)
 		submit(t, o, swallowed, provider.Accepted)
 		submit(t, o, approved, provider.Duplicate)
-		clock.Advance(thinking)
+		clock.Advance(decisionTime)
 		check(t, o, approved, provider.Success)
 		check(t, o, swallowed, provider.Success)
 		if n := send(t, o); n != 3 {
 			t.Errorf("%d callbacks came, want 3", n)
 		}
-		clock.Advance(defaultWindow - thinking)
+		clock.Advance(defaultWindow - decisionTime)
 		check(t, o, late, provider.Expired)
-		clock.Advance(lateBy)
+		clock.Advance(lateMoneyDelay)
 		check(t, o, late, provider.Success)
 	})
 }
@@ -116,7 +116,7 @@ func TestSeveralProcessesShareOneBook(t *testing.T) {
 			t.Errorf("want -, got +:\n%s", diff)
 		}
 
-		clock.Advance(thinking)
+		clock.Advance(decisionTime)
 		for _, o := range operators {
 			sending.Go(func() {
 				for {

@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	callbackBatch   = 64              // callbacks sent at the same time
-	callbackTries   = 3               // then it is given up
-	callbackPause   = time.Second     // between two tries
-	callbackTimeout = 2 * time.Second // of one try
-	callbackLease   = 5 * time.Second // after which a try whose process died is made again
-	callbackLook    = 250 * time.Millisecond
-	callbackHeld    = 5 * time.Millisecond // when what is due is in another process's hands
+	callbackBatch        = 64              // callbacks sent at the same time
+	maxCallbackTries     = 3               // then it is given up
+	callbackPause        = time.Second     // between two tries
+	callbackTimeout      = 2 * time.Second // of one try
+	callbackLease        = 5 * time.Second // after which a try whose process died is made again
+	callbackPollInterval = 250 * time.Millisecond
+	callbackLockedPause  = 5 * time.Millisecond // when what is due is in another process's hands
 )
 
 // Run sends callbacks when they are due, until ctx ends. It looks at least
@@ -33,12 +33,12 @@ func (o *Operator) Run(ctx context.Context) {
 		if err != nil && ctx.Err() == nil {
 			o.log.Error("sandbox callbacks", "error", err)
 		}
-		wait := o.look
+		wait := o.pollInterval
 		if err == nil && !next.IsZero() {
 			wait = min(wait, next.Sub(o.now()))
 		}
 		if wait <= 0 && sent == 0 {
-			wait = callbackHeld
+			wait = callbackLockedPause
 		}
 		if wait > 0 {
 			o.pause(ctx, wait)
@@ -66,7 +66,7 @@ func (o *Operator) pause(ctx context.Context, d time.Duration) {
 
 // wakeFor wakes Run if due comes before it looks anyway.
 func (o *Operator) wakeFor(due, now till.Time) {
-	if due.IsZero() || due.Sub(now) >= o.look {
+	if due.IsZero() || due.Sub(now) >= o.pollInterval {
 		return
 	}
 	select {
@@ -125,7 +125,7 @@ func (o *Operator) deliver(ctx context.Context, batch []*request) (sent int, err
 		switch {
 		case n > 0:
 			again[r] = 0
-		case r.callbackTries < callbackTries:
+		case r.callbackTries < maxCallbackTries:
 			again[r] = o.now().Add(callbackPause)
 		}
 	}
@@ -134,14 +134,14 @@ func (o *Operator) deliver(ctx context.Context, batch []*request) (sent int, err
 }
 
 // callbackBody returns what the operator posts.
-func callbackBody(r *request, c call) []byte {
+func callbackBody(r *request, c plannedCallback) []byte {
 	body := struct {
 		PaymentID string `json:"payment_id"`
 		Reference string `json:"reference"`
 		Status    string `json:"status"`
 		Receipt   string `json:"receipt"`
-	}{r.payment.String(), r.reference.String(), string(c.says), ""}
-	if c.says == provider.Success {
+	}{r.payment.String(), r.reference.String(), string(c.claims), ""}
+	if c.claims == provider.Success {
 		body.Receipt = r.receipt()
 	}
 	b, _ := json.Marshal(body) // strings always marshal

@@ -126,7 +126,7 @@ func TestFiveCallbacksComeAtOnce(t *testing.T) {
 			return nil
 		}})
 		submit(t, o, newPayment(clock, "0015"), provider.Accepted)
-		clock.Advance(thinking)
+		clock.Advance(decisionTime)
 		if n := send(t, o); n != 5 {
 			t.Errorf("%d callbacks came, want 5", n)
 		}
@@ -147,11 +147,11 @@ func TestTheCallbackComesBeforeTheAnswer(t *testing.T) {
 		}})
 		before := clock.Now()
 		submit(t, o, r, provider.Accepted)
-		if told != provider.Success || toldAt.Sub(before) != earlyCall {
-			t.Errorf("the callback came after %v on %q, want %v and success", toldAt.Sub(before), told, earlyCall)
+		if told != provider.Success || toldAt.Sub(before) != earlyCallbackDelay {
+			t.Errorf("the callback came after %v on %q, want %v and success", toldAt.Sub(before), told, earlyCallbackDelay)
 		}
-		if got := clock.Now().Sub(before); got != slowReply {
-			t.Errorf("the answer took %v, want %v", got, slowReply)
+		if got := clock.Now().Sub(before); got != slowAnswerDelay {
+			t.Errorf("the answer took %v, want %v", got, slowAnswerDelay)
 		}
 		clock.Advance(time.Hour)
 		if n := send(t, o); n != 0 {
@@ -177,8 +177,8 @@ func TestARefusedCallbackIsTriedThreeTimes(t *testing.T) {
 		clock, box := newClock(), &mailbox{refuse: 99}
 		o := newOperator(t, e, clock, Config{Post: box.post})
 		submit(t, o, newPayment(clock, "4567"), provider.Accepted)
-		clock.Advance(thinking)
-		for try := 1; try <= callbackTries; try++ {
+		clock.Advance(decisionTime)
+		for try := 1; try <= maxCallbackTries; try++ {
 			send(t, o)
 			send(t, o) // too early for the next
 			if box.count() != try {
@@ -188,7 +188,7 @@ func TestARefusedCallbackIsTriedThreeTimes(t *testing.T) {
 		}
 		clock.Advance(time.Hour)
 		n, next, err := o.SendCallbacks(t.Context())
-		if n != 0 || !next.IsZero() || err != nil || box.count() != callbackTries {
+		if n != 0 || !next.IsZero() || err != nil || box.count() != maxCallbackTries {
 			t.Errorf("sent %d, next %v, error %v, tries %d; want it given up", n, next, err, box.count())
 		}
 	})
@@ -199,7 +199,7 @@ func TestACallbackOfADeadProcessIsSentByAnother(t *testing.T) {
 		clock, box := newClock(), &mailbox{}
 		o := newOperator(t, e, clock, Config{Post: box.post})
 		submit(t, o, newPayment(clock, "4567"), provider.Accepted)
-		clock.Advance(thinking)
+		clock.Advance(decisionTime)
 		batch, err := o.book.claimCallbacks(t.Context(), clock.Now())
 		if err != nil || len(batch) != 1 {
 			t.Fatalf("claimed %d: %v", len(batch), err)
@@ -223,7 +223,7 @@ func TestCallbacksComeInBatches(t *testing.T) {
 		for range callbackBatch + 3 {
 			submit(t, o, newPayment(clock, "4567"), provider.Accepted)
 		}
-		clock.Advance(thinking)
+		clock.Advance(decisionTime)
 		n, next, err := o.SendCallbacks(t.Context())
 		if n != callbackBatch || next != clock.Now() || err != nil {
 			t.Errorf("sent %d, next %v, error %v; want %d and more now", n, next, err, callbackBatch)
@@ -286,7 +286,7 @@ func TestAWakeIsNeverLost(t *testing.T) {
 		go o.wakeFor(clock.Now(), clock.Now())
 		o.pause(t.Context(), time.Hour)
 	}
-	o.wakeFor(clock.Now().Add(callbackLook), clock.Now())
+	o.wakeFor(clock.Now().Add(callbackPollInterval), clock.Now())
 	if len(o.wake) != 0 {
 		t.Error("Run is woken for what it sees by itself")
 	}

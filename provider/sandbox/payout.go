@@ -43,7 +43,7 @@ func (p Payouts) Fingerprint() string { return p.o.Fingerprint() }
 // SendDelay keeps back what a tester wants to cancel.
 func (p Payouts) SendDelay(r provider.Request) time.Duration {
 	if storyOf(payout, r.Phone) == heldBack {
-		return holding
+		return heldBackDelay
 	}
 	return 0
 }

@@ -18,7 +18,7 @@ const (
 
 	bookSchema    = "sandbox"
 	maxIdentifier = 63               // PostgreSQL cuts a longer name
-	creating      = 0x73616e64626f78 // the advisory lock of whoever creates a book
+	createLock    = 0x73616e64626f78 // the advisory lock of whoever creates a book
 )
 
 var postgresDialect = strings.NewReplacer(
@@ -48,11 +48,11 @@ func openPostgres(ctx context.Context, url string, dedup bool) (_ *book, err err
 	db.SetMaxOpenConns(connections)
 	db.SetMaxIdleConns(connections)
 	b := &book{
-		writer:  db,
-		reader:  db,
-		dialect: postgresDialect,
-		dedup:   dedup,
-		writing: make(chan struct{}, writers),
+		writer:     db,
+		reader:     db,
+		dialect:    postgresDialect,
+		dedup:      dedup,
+		writeSlots: make(chan struct{}, writers),
 	}
 	defer func() {
 		if err != nil {
@@ -129,7 +129,7 @@ func createSchema(ctx context.Context, db *sql.DB, name string) error {
 		return err
 	}
 	defer tx.Rollback()
-	if _, err := tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock($1)`, creating); err != nil {
+	if _, err := tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock($1)`, createLock); err != nil {
 		return err
 	}
 	// Who waited for another to do the same finds it done.
@@ -142,7 +142,7 @@ func createSchema(ctx context.Context, db *sql.DB, name string) error {
 	if _, err := tx.ExecContext(ctx, postgresDialect.Replace(schema)); err != nil {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, kinds); err != nil {
+	if _, err := tx.ExecContext(ctx, addKindColumn); err != nil {
 		return err
 	}
 	return tx.Commit()

@@ -95,7 +95,7 @@ func TestCopiesTakenAtTheSameMomentAreAllTaken(t *testing.T) {
 			}
 		}
 		sending.Wait()
-		clock.Advance(thinking)
+		clock.Advance(decisionTime)
 		if n := debits(t, operators[0], r.Reference); n != processes*sends {
 			t.Errorf("%d debits, want %d", n, processes*sends)
 		}
@@ -108,7 +108,7 @@ func TestARowInOtherHandsIsNotWaitedFor(t *testing.T) {
 		o := newOperator(t, e, clock, Config{Post: box.post})
 		submit(t, o, newPayment(clock, "4567"), provider.Accepted)
 		submit(t, o, newPayment(clock, "4567"), provider.Accepted)
-		clock.Advance(thinking)
+		clock.Advance(decisionTime)
 		tx, err := o.book.writer.BeginTx(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -209,7 +209,7 @@ func TestABookThatIsAwayGivesNoAnswers(t *testing.T) {
 		}
 
 		server.listen(t)
-		clock.Advance(thinking)
+		clock.Advance(decisionTime)
 		check(t, o, r, provider.Success)
 		submit(t, o, r, provider.Duplicate)
 		submit(t, o, newPayment(clock, "4567"), provider.Accepted)

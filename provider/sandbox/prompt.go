@@ -30,7 +30,7 @@ func (o *Operator) Prompts(ctx context.Context, client till.ID, limit int) ([]Pr
 		return nil, fmt.Errorf("sandbox prompts: %w", err)
 	}
 	var prompts []Prompt
-	err = each(rows, func(r *request) {
+	err = eachRequest(rows, func(r *request) {
 		prompts = append(prompts, Prompt{r.payment, r.phone, r.amount, r.expiresAt})
 	})
 	if err != nil {
@@ -74,9 +74,9 @@ func (o *Operator) movements(ctx context.Context, k kind) ([]Debit, error) {
 	}
 	now := o.now()
 	var debits []Debit
-	err = each(rows, func(r *request) {
+	err = eachRequest(rows, func(r *request) {
 		if at := r.movedAt(); r.kind == k && !at.IsZero() && at <= now {
-			debits = append(debits, Debit{r.payment, r.reference, r.moved(), at})
+			debits = append(debits, Debit{r.payment, r.reference, r.movedAmount(), at})
 		}
 	})
 	if err != nil {

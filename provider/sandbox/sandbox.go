@@ -28,9 +28,9 @@ type Config struct {
 	// request, as some do. It is for tests: a double send shows as two debits.
 	NoDedup bool
 
-	// Look is how long a callback that another process owes may wait to be
+	// PollInterval is how long a callback that another process owes may wait to be
 	// noticed; 0: a quarter of a second.
-	Look time.Duration
+	PollInterval time.Duration
 
 	Log *slog.Logger // nil: silence
 }
@@ -38,13 +38,13 @@ type Config struct {
 // Operator is the sandbox: a provider.Provider with its own book. It is safe
 // for concurrent use.
 type Operator struct {
-	window time.Duration
-	dedup  bool
-	look   time.Duration
-	now    func() till.Time
-	sleep  func(context.Context, time.Duration) error
-	post   func(context.Context, string, []byte) error
-	log    *slog.Logger
+	window       time.Duration
+	dedup        bool
+	pollInterval time.Duration
+	now          func() till.Time
+	sleep        func(context.Context, time.Duration) error
+	post         func(context.Context, string, []byte) error
+	log          *slog.Logger
 
 	book *book
 	wake chan struct{} // tells Run that something is due before it would look
@@ -64,20 +64,20 @@ const defaultWindow = time.Minute
 // Open opens the operator's book, or starts one where there is none.
 func Open(ctx context.Context, c Config) (*Operator, error) {
 	o := &Operator{
-		window: c.Window,
-		dedup:  !c.NoDedup,
-		look:   c.Look,
-		now:    c.Now,
-		sleep:  c.Sleep,
-		post:   c.Post,
-		log:    c.Log,
-		wake:   make(chan struct{}, 1),
+		window:       c.Window,
+		dedup:        !c.NoDedup,
+		pollInterval: c.PollInterval,
+		now:          c.Now,
+		sleep:        c.Sleep,
+		post:         c.Post,
+		log:          c.Log,
+		wake:         make(chan struct{}, 1),
 	}
 	if o.window == 0 {
 		o.window = defaultWindow
 	}
-	if o.look == 0 {
-		o.look = callbackLook
+	if o.pollInterval == 0 {
+		o.pollInterval = callbackPollInterval
 	}
 	if o.now == nil {
 		o.now = func() till.Time { return till.TimeOf(time.Now()) }
@@ -133,7 +133,7 @@ func (o *Operator) Submit(ctx context.Context, q provider.Request) (provider.Res
 }
 
 func (o *Operator) submit(ctx context.Context, k kind, q provider.Request) (provider.Result, error) {
-	result, err := o.take(ctx, k, q)
+	result, err := o.accept(ctx, k, q)
 	if err == nil {
 		// An answer that comes after the caller has gone is not heard.
 		err = ctx.Err()
@@ -144,7 +144,7 @@ func (o *Operator) submit(ctx context.Context, k kind, q provider.Request) (prov
 	return result, nil
 }
 
-func (o *Operator) take(ctx context.Context, k kind, q provider.Request) (provider.Result, error) {
+func (o *Operator) accept(ctx context.Context, k kind, q provider.Request) (provider.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return provider.Result{}, err
 	}
@@ -152,16 +152,16 @@ func (o *Operator) take(ctx context.Context, k kind, q provider.Request) (provid
 	switch r.story() {
 	case unknownPayer:
 		if k == payout {
-			return noSuchPartner.result(r.reference), nil
+			return answerNoSuchRecipient.result(r.reference), nil
 		}
-		return noSuch.result(r.reference), nil
+		return answerNoSuchPayer.result(r.reference), nil
 	case lostRequest:
-		first, err := o.book.forget(ctx, r.reference, r.arrivedAt)
+		first, err := o.book.recordSwallowed(ctx, r.reference, r.arrivedAt)
 		if err != nil {
 			return provider.Result{}, err
 		}
 		if first {
-			return provider.Result{}, o.silence(ctx)
+			return provider.Result{}, o.waitForever(ctx)
 		}
 	}
 
@@ -175,21 +175,21 @@ func (o *Operator) take(ctx context.Context, k kind, q provider.Request) (provid
 		return provider.Result{}, err
 	}
 	if !fresh {
-		return known.result(r.reference), nil
+		return answerDuplicate.result(r.reference), nil
 	}
 	o.wakeFor(due, r.arrivedAt)
 
 	switch r.story() {
 	case lostAnswer:
-		return provider.Result{}, o.silence(ctx)
+		return provider.Result{}, o.waitForever(ctx)
 	case earlyCallback:
-		if err := o.callFirst(ctx, r); err != nil {
+		if err := o.sendEarlyCallback(ctx, r); err != nil {
 			return provider.Result{}, err
 		}
 	}
-	result := taken.result(r.reference)
+	result := answerAccepted.result(r.reference)
 	if k == payout {
-		result = queued.result(r.reference)
+		result = answerPayoutAccepted.result(r.reference)
 	}
 	result.Amount = r.amount
 	return result, nil
@@ -213,8 +213,8 @@ func (o *Operator) newRequest(k kind, q provider.Request) *request {
 	return r
 }
 
-// silence is the answer that never comes.
-func (o *Operator) silence(ctx context.Context) error {
+// waitForever is the answer that never comes.
+func (o *Operator) waitForever(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -223,9 +223,9 @@ func (o *Operator) silence(ctx context.Context) error {
 	}
 }
 
-// callFirst sends the callback of a request that is not answered yet.
-func (o *Operator) callFirst(ctx context.Context, r *request) error {
-	if err := o.sleep(ctx, earlyCall); err != nil {
+// sendEarlyCallback sends the callback of a request that is not answered yet.
+func (o *Operator) sendEarlyCallback(ctx context.Context, r *request) error {
+	if err := o.sleep(ctx, earlyCallbackDelay); err != nil {
 		return err
 	}
 	if r.callbackURL != "" {
@@ -233,7 +233,7 @@ func (o *Operator) callFirst(ctx context.Context, r *request) error {
 			return err
 		}
 	}
-	return o.sleep(ctx, slowReply-earlyCall)
+	return o.sleep(ctx, slowAnswerDelay-earlyCallbackDelay)
 }
 
 // Check says how the request with the reference stands.
@@ -243,9 +243,9 @@ func (o *Operator) Check(ctx context.Context, q provider.Query) (provider.Result
 	case err != nil:
 		return provider.Result{}, fmt.Errorf("sandbox check: %w", err)
 	case r == nil:
-		return unknown.result(q.Reference), nil
+		return answerNotFound.result(q.Reference), nil
 	}
-	return r.at(o.now()), nil
+	return r.resultAt(o.now()), nil
 }
 
 // sleep waits in real time.

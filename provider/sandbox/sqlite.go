@@ -51,11 +51,11 @@ func tryOpenSQLite(ctx context.Context, path string, dedup bool) (_ *book, err e
 	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() + "?_txlock=immediate" +
 		fmt.Sprintf("&_pragma=busy_timeout(%d)", busyTimeout.Milliseconds())
 	b := &book{
-		dialect: sqliteDialect,
-		dedup:   dedup,
-		writing: make(chan struct{}, 1), // as the file has one writer
+		dialect:    sqliteDialect,
+		dedup:      dedup,
+		writeSlots: make(chan struct{}, 1), // as the file has one writer
 		// A write takes microseconds, and interrupting it would cost the connection.
-		finishes: true,
+		uninterruptible: true,
 	}
 	defer func() {
 		if err != nil {
@@ -81,7 +81,7 @@ func tryOpenSQLite(ctx context.Context, path string, dedup bool) (_ *book, err e
 		if err = b.writer.QueryRowContext(ctx, `SELECT count(*) FROM pragma_table_info('requests') WHERE name = 'kind'`).Scan(&there); err != nil || there {
 			break
 		}
-		_, err = b.writer.ExecContext(ctx, kinds)
+		_, err = b.writer.ExecContext(ctx, addKindColumn)
 	}
 	if err != nil {
 		return nil, err

@@ -39,17 +39,17 @@ const (
 	lyingCallback story = "0018" // calls back "success", but it was declined
 	otherAmount   story = "0019" // moves another amount than it was asked for
 	heldBack      story = "0020" // of payouts: waits before it is sent
-	takesBack     story = "0021" // succeeds, and is taken back after that
+	reverses      story = "0021" // succeeds, and is taken back after that
 )
 
 // How long things take.
 const (
-	thinking  = time.Second            // from the request to the customer's decision
-	lateBy    = 2 * time.Second        // from the expiry to the late money of 0013
-	backAfter = 3 * time.Second        // from the approval to the reversal of 0021
-	earlyCall = 50 * time.Millisecond  // from the request to the decision and callback of 0016
-	slowReply = 300 * time.Millisecond // from the request to the answer of 0016
-	holding   = 5 * time.Second        // from the creation to the send of 0020
+	decisionTime       = time.Second            // from the request to the customer's decision
+	lateMoneyDelay     = 2 * time.Second        // from the expiry to the late money of 0013
+	reversalDelay      = 3 * time.Second        // from the approval to the reversal of 0021
+	earlyCallbackDelay = 50 * time.Millisecond  // from the request to the decision and callback of 0016
+	slowAnswerDelay    = 300 * time.Millisecond // from the request to the answer of 0016
+	heldBackDelay      = 5 * time.Second        // from the creation to the send of 0020
 )
 
 // storyOf returns the story of a phone number. Of what can happen to a
@@ -68,14 +68,14 @@ func storyOf(k kind, phone string) story {
 	switch s := story(phone[len(phone)-4:]); s {
 	case asksPerson, declines, neverAnswers, noFunds, unknownPayer, limitReached, wrongPIN,
 		lostAnswer, lostRequest, lateMoney, stuck,
-		fiveCallbacks, earlyCallback, noCallback, lyingCallback, otherAmount, takesBack:
+		fiveCallbacks, earlyCallback, noCallback, lyingCallback, otherAmount, reverses:
 		return s
 	}
 	return approves
 }
 
 // words are how this operator says something, and what it means in ours.
-type words struct {
+type answer struct {
 	outcome   provider.Outcome
 	reason    till.FailureReason
 	code      string
@@ -84,25 +84,25 @@ type words struct {
 }
 
 var (
-	open      = words{provider.Open, "", "PENDING", "Waiting for the payer.", false}
-	approved  = words{provider.Success, "", "APPROVED", "The payer approved.", false}
-	takenBack = words{provider.Reversed, "", "REVERSED", "The money was given back to the payer.", false}
-	declined  = words{provider.Failed, till.CustomerDeclined, "DECLINED", "The payer declined.", false}
-	timedOut  = words{provider.Expired, till.CustomerTimeout, "TIMEOUT", "The payer did not answer in time.", true}
-	tooPoor   = words{provider.Failed, till.InsufficientFunds, "LOW_BALANCE", "The payer's balance is too low.", true}
-	overLimit = words{provider.Failed, till.PayerLimitReached, "PAYER_LIMIT", "The payer's limit is reached.", false}
-	badPIN    = words{provider.Failed, till.WrongPIN, "BAD_PIN", "The payer typed a wrong PIN.", true}
-	taken     = words{provider.Accepted, "", "ACCEPTED", "The payer is asked.", false}
-	known     = words{provider.Duplicate, "", "DUPLICATE", "The reference is known.", false}
-	unknown   = words{provider.NotFound, "", "NOT_FOUND", "The reference is not known.", false}
-	noSuch    = words{provider.Rejected, till.PayerNotFound, "NO_SUCH_PAYER", "No wallet has this number.", false}
+	answerOpen        = answer{provider.Open, "", "PENDING", "Waiting for the payer.", false}
+	answerApproved    = answer{provider.Success, "", "APPROVED", "The payer approved.", false}
+	answerReversed    = answer{provider.Reversed, "", "REVERSED", "The money was given back to the payer.", false}
+	answerDeclined    = answer{provider.Failed, till.CustomerDeclined, "DECLINED", "The payer declined.", false}
+	answerTimeout     = answer{provider.Expired, till.CustomerTimeout, "TIMEOUT", "The payer did not answer in time.", true}
+	answerLowBalance  = answer{provider.Failed, till.InsufficientFunds, "LOW_BALANCE", "The payer's balance is too low.", true}
+	answerPayerLimit  = answer{provider.Failed, till.PayerLimitReached, "PAYER_LIMIT", "The payer's limit is reached.", false}
+	answerBadPIN      = answer{provider.Failed, till.WrongPIN, "BAD_PIN", "The payer typed a wrong PIN.", true}
+	answerAccepted    = answer{provider.Accepted, "", "ACCEPTED", "The payer is asked.", false}
+	answerDuplicate   = answer{provider.Duplicate, "", "DUPLICATE", "The reference is known.", false}
+	answerNotFound    = answer{provider.NotFound, "", "NOT_FOUND", "The reference is not known.", false}
+	answerNoSuchPayer = answer{provider.Rejected, till.PayerNotFound, "NO_SUCH_PAYER", "No wallet has this number.", false}
 
 	// Of payouts.
-	sending       = words{provider.Open, "", "PENDING", "The transfer is on its way.", false}
-	queued        = words{provider.Accepted, "", "ACCEPTED", "The transfer is on its way.", false}
-	paid          = words{provider.Success, "", "PAID", "The recipient has the money.", false}
-	full          = words{provider.Failed, till.RecipientLimitReached, "RECIPIENT_LIMIT", "The recipient's limit is reached.", false}
-	noSuchPartner = words{provider.Rejected, till.RecipientNotFound, "NO_SUCH_RECIPIENT", "No wallet has this number.", false}
+	answerPayoutOpen      = answer{provider.Open, "", "PENDING", "The transfer is on its way.", false}
+	answerPayoutAccepted  = answer{provider.Accepted, "", "ACCEPTED", "The transfer is on its way.", false}
+	answerPaid            = answer{provider.Success, "", "PAID", "The recipient has the money.", false}
+	answerRecipientLimit  = answer{provider.Failed, till.RecipientLimitReached, "RECIPIENT_LIMIT", "The recipient's limit is reached.", false}
+	answerNoSuchRecipient = answer{provider.Rejected, till.RecipientNotFound, "NO_SUCH_RECIPIENT", "No wallet has this number.", false}
 )
 
 // request is a row of the book. Its fate is a function of these fields alone.
@@ -127,74 +127,74 @@ type request struct {
 func (r *request) story() story { return storyOf(r.kind, r.phone) }
 
 // turn is a change in a request's life: from at on, the operator says words.
-type turn struct {
-	at    till.Time
-	words words
+type transition struct {
+	at     till.Time
+	answer answer
 }
 
-// turns returns everything that happens to the request, in order.
-func (r *request) turns() []turn {
-	decision := r.arrivedAt.Add(thinking)
+// transitions returns everything that happens to the request, in order.
+func (r *request) transitions() []transition {
+	decision := r.arrivedAt.Add(decisionTime)
 	if r.kind == payout {
 		switch r.story() {
 		case limitReached:
-			return []turn{{decision, full}}
+			return []transition{{decision, answerRecipientLimit}}
 		case stuck:
 			return nil
 		}
-		return []turn{{decision, paid}}
+		return []transition{{decision, answerPaid}}
 	}
 	switch r.story() {
 	case asksPerson:
 		switch {
 		case r.decidedAt.IsZero():
-			return []turn{{r.expiresAt, timedOut}}
+			return []transition{{r.expiresAt, answerTimeout}}
 		case r.approved:
-			return []turn{{r.decidedAt, approved}}
+			return []transition{{r.decidedAt, answerApproved}}
 		}
-		return []turn{{r.decidedAt, declined}}
+		return []transition{{r.decidedAt, answerDeclined}}
 	case declines, lyingCallback:
-		return []turn{{decision, declined}}
+		return []transition{{decision, answerDeclined}}
 	case neverAnswers:
-		return []turn{{r.expiresAt, timedOut}}
+		return []transition{{r.expiresAt, answerTimeout}}
 	case noFunds:
-		return []turn{{decision, tooPoor}}
+		return []transition{{decision, answerLowBalance}}
 	case limitReached:
-		return []turn{{decision, overLimit}}
+		return []transition{{decision, answerPayerLimit}}
 	case wrongPIN:
-		return []turn{{decision, badPIN}}
+		return []transition{{decision, answerBadPIN}}
 	case lateMoney:
-		return []turn{{r.expiresAt, timedOut}, {r.expiresAt.Add(lateBy), approved}}
-	case takesBack:
-		return []turn{{decision, approved}, {decision.Add(backAfter), takenBack}}
+		return []transition{{r.expiresAt, answerTimeout}, {r.expiresAt.Add(lateMoneyDelay), answerApproved}}
+	case reverses:
+		return []transition{{decision, answerApproved}, {decision.Add(reversalDelay), answerReversed}}
 	case stuck:
 		return nil
 	case earlyCallback:
-		return []turn{{r.arrivedAt.Add(earlyCall), approved}}
+		return []transition{{r.arrivedAt.Add(earlyCallbackDelay), answerApproved}}
 	}
-	return []turn{{decision, approved}}
+	return []transition{{decision, answerApproved}}
 }
 
-// at returns what the operator says about the request at t.
-func (r *request) at(t till.Time) provider.Result {
-	now := open
+// resultAt returns what the operator says about the request at t.
+func (r *request) resultAt(t till.Time) provider.Result {
+	now := answerOpen
 	if r.kind == payout {
-		now = sending
+		now = answerPayoutOpen
 	}
-	for _, turn := range r.turns() {
+	for _, turn := range r.transitions() {
 		if turn.at <= t {
-			now = turn.words
+			now = turn.answer
 		}
 	}
 	result := now.result(r.reference)
-	result.Amount = r.moved()
+	result.Amount = r.movedAmount()
 	if now.outcome == provider.Success {
 		result.Receipt = r.receipt()
 	}
 	return result
 }
 
-func (w words) result(reference till.ID) provider.Result {
+func (w answer) result(reference till.ID) provider.Result {
 	return provider.Result{
 		Outcome:   w.outcome,
 		Reference: reference.String(),
@@ -207,16 +207,16 @@ func (w words) result(reference till.ID) provider.Result {
 
 // movedAt returns when the money moves, zero if it never does.
 func (r *request) movedAt() till.Time {
-	for _, turn := range r.turns() {
-		if turn.words.outcome == provider.Success {
+	for _, turn := range r.transitions() {
+		if turn.answer.outcome == provider.Success {
 			return turn.at
 		}
 	}
 	return 0
 }
 
-// moved returns the amount that the operator takes.
-func (r *request) moved() till.Money {
+// movedAmount returns the amount that the operator takes.
+func (r *request) movedAmount() till.Money {
 	m := r.amount
 	if r.story() == otherAmount {
 		m.Minor *= 2
@@ -229,30 +229,30 @@ func (r *request) moved() till.Money {
 func (r *request) receipt() string { return fmt.Sprintf("SBX%X%06X", r.reference[10:], r.id) }
 
 // call is the callback of a request.
-type call struct {
+type plannedCallback struct {
 	at     till.Time // zero: there is none
 	copies int       // how many are sent, at the same time
-	says   provider.Outcome
+	claims provider.Outcome
 }
 
 // callback returns the one callback of the request: for its first final
 // state, with the outcome that it claims; for 0021 it is the reversal, which
 // nobody would notice otherwise.
-func (r *request) callback() call {
-	turns := r.turns()
+func (r *request) callback() plannedCallback {
+	turns := r.transitions()
 	if r.callbackURL == "" || len(turns) == 0 {
-		return call{}
+		return plannedCallback{}
 	}
-	c := call{at: turns[0].at, copies: 1, says: turns[0].words.outcome}
+	c := plannedCallback{at: turns[0].at, copies: 1, claims: turns[0].answer.outcome}
 	switch r.story() {
 	case lateMoney, noCallback:
-		return call{}
+		return plannedCallback{}
 	case fiveCallbacks:
 		c.copies = 5
-	case takesBack:
-		c.at, c.says = turns[1].at, turns[1].words.outcome
+	case reverses:
+		c.at, c.claims = turns[1].at, turns[1].answer.outcome
 	case lyingCallback:
-		c.says = provider.Success
+		c.claims = provider.Success
 	}
 	return c
 }

@@ -17,11 +17,11 @@ import (
 func timeline(r *request) string {
 	var said []string
 	last := ""
-	for _, edge := range []time.Duration{0, earlyCall, thinking, thinking + backAfter, 10 * time.Second,
-		defaultWindow, defaultWindow + lateBy, 1000 * time.Hour} {
+	for _, edge := range []time.Duration{0, earlyCallbackDelay, decisionTime, decisionTime + reversalDelay, 10 * time.Second,
+		defaultWindow, defaultWindow + lateMoneyDelay, 1000 * time.Hour} {
 		// A microsecond before each edge shows that nothing happens early.
 		for _, d := range []time.Duration{edge - time.Microsecond, edge} {
-			result := r.at(r.arrivedAt.Add(d))
+			result := r.resultAt(r.arrivedAt.Add(d))
 			now := strings.TrimSpace(string(result.Outcome) + " " + string(result.Reason))
 			if now != last {
 				said = append(said, fmt.Sprintf("%v %s", max(d, 0), now))
@@ -38,7 +38,7 @@ func callbackLine(r *request) string {
 	if c.at.IsZero() {
 		return "none"
 	}
-	return fmt.Sprintf("%v %d x %s", c.at.Sub(r.arrivedAt), c.copies, c.says)
+	return fmt.Sprintf("%v %d x %s", c.at.Sub(r.arrivedAt), c.copies, c.claims)
 }
 
 // debitLine tells what moves.
@@ -47,7 +47,7 @@ func debitLine(r *request) string {
 	if at.IsZero() {
 		return "none"
 	}
-	return fmt.Sprintf("%v %s %s", at.Sub(r.arrivedAt), r.moved().Value(), r.moved().Currency)
+	return fmt.Sprintf("%v %s %s", at.Sub(r.arrivedAt), r.movedAmount().Value(), r.movedAmount().Currency)
 }
 
 // Who decides in a story.
@@ -140,10 +140,10 @@ func TestOnlySuccessHasAReceipt(t *testing.T) {
 	t.Parallel()
 	clock := newClock()
 	r := &request{id: 7, reference: till.NewID(clock.Now()), phone: "242061234567", arrivedAt: clock.Now()}
-	if got := r.at(r.arrivedAt).Receipt; got != "" {
+	if got := r.resultAt(r.arrivedAt).Receipt; got != "" {
 		t.Errorf("an open request has the receipt %q", got)
 	}
-	got := r.at(r.arrivedAt.Add(thinking))
+	got := r.resultAt(r.arrivedAt.Add(decisionTime))
 	if !strings.HasPrefix(got.Receipt, "SBX") || got.Outcome != provider.Success {
 		t.Errorf("a %s has the receipt %q", got.Outcome, got.Receipt)
 	}
