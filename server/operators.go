@@ -213,7 +213,7 @@ func callbackSecret(secret []byte, connection string) string {
 }
 
 // DepsOf returns what each adapter is given to work with.
-func DepsOf(k *tokens.Keeper, baseURL string, secret []byte, log *slog.Logger) func(c *config.Connection) provider.Deps {
+func DepsOf(k *tokens.Cache, baseURL string, secret []byte, log *slog.Logger) func(c *config.Connection) provider.Deps {
 	return func(c *config.Connection) provider.Deps {
 		d := provider.Deps{Connection: c.Name, Tokens: k.For(c.Name, digest(secret, c)), Conns: c.Limits.Calls, Log: log}
 		if baseURL != "" {

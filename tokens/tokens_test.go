@@ -45,7 +45,7 @@ func (o *operator) fetch(ctx context.Context) (string, time.Duration, error) {
 	return fmt.Sprintf("token %d", n), o.life, nil
 }
 
-func keeper(t *testing.T, s *store.Store) *tokens.Keeper {
+func keeper(t *testing.T, s *store.Store) *tokens.Cache {
 	t.Helper()
 	k, err := tokens.New(s, secret, nil)
 	if err != nil {
