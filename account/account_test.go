@@ -255,7 +255,7 @@ func TestRevocationIsSeenByAnotherInstanceWithinASecond(t *testing.T) {
 
 	late := New(a.store, nil)
 	late.now = other.now
-	late.cache.put(s.Key.ID, &entry{session: s, at: clock})
+	late.cache.put(s.Key.ID, &entry{session: s, readAt: clock})
 	clock = clock.Add(maxAge/2 - 1)
 	if _, err := late.Authenticate(t.Context(), text); err != nil {
 		t.Errorf("a young session was not used: %v", err)
@@ -280,7 +280,7 @@ func TestAnExpiredKeyOpensNothing(t *testing.T) {
 	}
 	ended := *s.Key
 	ended.ExpiresAt = a.store.Now() - 1
-	a.cache.put(key.ID, &entry{session: &Session{Client: s.Client, Key: &ended}, at: time.Now()})
+	a.cache.put(key.ID, &entry{session: &Session{Client: s.Client, Key: &ended}, readAt: time.Now()})
 	_, err = a.Authenticate(t.Context(), text)
 	wantCode(t, err, till.CodeInvalidKey)
 }

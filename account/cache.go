@@ -18,10 +18,10 @@ const (
 // entry is what one read of the database said about a key id.
 type entry struct {
 	session *Session  // nil: there is no such key
-	at      time.Time // when the read began
+	readAt  time.Time // when the read began
 
-	renewing atomic.Bool  // somebody reads it anew
-	minute   atomic.Int64 // the last use that was noted
+	renewing      atomic.Bool  // somebody reads it anew
+	lastUseMinute atomic.Int64 // the last use that was noted
 }
 
 // cache holds entries for the second in which they are good. Key ids are
@@ -31,11 +31,11 @@ type cache struct{ shards [shardCount]shard }
 type shard struct {
 	mu      sync.RWMutex
 	entries map[string]*entry
-	reads   map[string]*reading
+	reads   map[string]*sharedRead
 }
 
 // reading is a read under way that several callers wait for.
-type reading struct {
+type sharedRead struct {
 	done  chan struct{}
 	entry *entry
 	err   error
@@ -44,7 +44,7 @@ type reading struct {
 func (c *cache) init() {
 	for i := range c.shards {
 		c.shards[i].entries = make(map[string]*entry)
-		c.shards[i].reads = make(map[string]*reading)
+		c.shards[i].reads = make(map[string]*sharedRead)
 	}
 }
 
@@ -64,7 +64,7 @@ func (c *cache) put(id string, e *entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if old := s.entries[id]; old != nil {
-		if old.at.Before(e.at) {
+		if old.readAt.Before(e.readAt) {
 			s.entries[id] = e
 		}
 		return
@@ -79,7 +79,7 @@ func (c *cache) put(id string, e *entry) {
 func (s *shard) makeRoom(newest *entry) bool {
 	before := len(s.entries)
 	for id, e := range s.entries {
-		if newest.at.Sub(e.at) >= maxAge {
+		if newest.readAt.Sub(e.readAt) >= maxAge {
 			delete(s.entries, id)
 		}
 	}
@@ -96,22 +96,22 @@ func (s *shard) makeRoom(newest *entry) bool {
 	return true
 }
 
-// join returns the read of an id that is under way, or starts one that the
+// shareRead returns the read of an id that is under way, or starts one that the
 // caller must do.
-func (c *cache) join(id string) (r *reading, mine bool) {
+func (c *cache) shareRead(id string) (r *sharedRead, mine bool) {
 	s := c.shard(id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r := s.reads[id]; r != nil {
 		return r, false
 	}
-	r = &reading{done: make(chan struct{})}
+	r = &sharedRead{done: make(chan struct{})}
 	s.reads[strings.Clone(id)] = r
 	return r, true
 }
 
-// leave ends a read.
-func (c *cache) leave(id string, r *reading) {
+// endRead ends a read.
+func (c *cache) endRead(id string, r *sharedRead) {
 	s := c.shard(id)
 	s.mu.Lock()
 	delete(s.reads, id)

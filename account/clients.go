@@ -36,16 +36,16 @@ func (a *Accounts) CreateClient(ctx context.Context, name string, mode till.Mode
 		if err := tx.InsertClient(ctx, c); err != nil {
 			return err
 		}
-		return a.act(ctx, tx, c.ID, actor, func(at till.Time) (did, error) {
+		return a.audited(ctx, tx, c.ID, actor, func(at till.Time) (auditEntry, error) {
 			if mode == till.Test {
 				for _, m := range till.Methods() {
 					if err := ensureWallets(ctx, tx, c, m, at); err != nil {
-						return did{}, err
+						return auditEntry{}, err
 					}
 				}
 			}
 			key.CreatedAt = at
-			return did{action: "client.create", detail: string(mode) + " client with " + described(&key)}, tx.InsertKey(ctx, &key)
+			return auditEntry{action: "client.create", detail: string(mode) + " client with " + describeKey(&key)}, tx.InsertKey(ctx, &key)
 		})
 	}, func(tx *store.Tx) (bool, error) { return clientExists(ctx, tx, c.ID) })
 	if err != nil {
@@ -93,11 +93,11 @@ func (a *Accounts) setSuspended(ctx context.Context, id till.ID, suspended bool,
 	}
 	defer a.cache.forget(id)
 	return a.commit(ctx, func(tx *store.Tx) error {
-		return a.act(ctx, tx, id, actor, func(till.Time) (did, error) {
+		return a.audited(ctx, tx, id, actor, func(till.Time) (auditEntry, error) {
 			if err := tx.SetSuspended(ctx, id, suspended); err != nil || !suspended {
-				return did{action: action}, errors.Join(err, tx.ReleasePayouts(ctx, id, store.HoldSuspended))
+				return auditEntry{action: action}, errors.Join(err, tx.ReleasePayouts(ctx, id, store.HoldSuspended))
 			}
-			return did{action: action}, tx.HoldPayouts(ctx, store.Hold{Client: id, Cause: store.HoldSuspended, By: actor})
+			return auditEntry{action: action}, tx.HoldPayouts(ctx, store.Hold{Client: id, Cause: store.HoldSuspended, By: actor})
 		})
 	}, func(tx *store.Tx) (bool, error) {
 		c, err := tx.Client(ctx, id)
@@ -112,7 +112,7 @@ func (a *Accounts) setSuspended(ctx context.Context, id till.ID, suspended bool,
 func (a *Accounts) EnableMethod(ctx context.Context, id till.ID, code string, enabled bool, actor string) error {
 	m, known := till.MethodOf(code)
 	if !known && enabled {
-		return invalid(noMethod())
+		return invalid(unknownMethod())
 	}
 	action := "method.disable"
 	if enabled {
@@ -130,19 +130,19 @@ func (a *Accounts) EnableMethod(ctx context.Context, id till.ID, code string, en
 				return err
 			}
 			if !slices.Contains(have, code) {
-				return invalid(noMethod())
+				return invalid(unknownMethod())
 			}
 		}
 		if c.Mode == till.Test && !enabled {
 			return till.Errorf(till.CodeValidationFailed, "A test client always has every method.")
 		}
-		return a.act(ctx, tx, id, actor, func(at till.Time) (did, error) {
+		return a.audited(ctx, tx, id, actor, func(at till.Time) (auditEntry, error) {
 			if enabled {
 				if err := ensureWallets(ctx, tx, c, m, at); err != nil {
-					return did{}, err
+					return auditEntry{}, err
 				}
 			}
-			return did{action: action, detail: code}, tx.SetClientMethod(ctx, id, code, enabled)
+			return auditEntry{action: action, detail: code}, tx.SetClientMethod(ctx, id, code, enabled)
 		})
 	}, func(tx *store.Tx) (bool, error) { return false, nil }) // to do it twice does no harm
 }
@@ -161,8 +161,8 @@ func ensureWallets(ctx context.Context, tx *store.Tx, c *till.Client, m *till.Me
 	return nil
 }
 
-// noMethod is what is wrong with a method that is not in the catalogue.
-func noMethod() till.FieldError {
+// unknownMethod is what is wrong with a method that is not in the catalogue.
+func unknownMethod() till.FieldError {
 	var codes []string
 	for _, m := range till.Methods() {
 		codes = append(codes, m.Code)
@@ -174,14 +174,14 @@ func noMethod() till.FieldError {
 
 // did says what an act was, for the audit log, and what else it did, a row
 // each.
-type did struct {
+type auditEntry struct {
 	action, detail string
-	also           []did
+	also           []auditEntry
 }
 
-// act runs f with the client's head locked and appends the audit rows that f
+// audited runs f with the client's head locked and appends the audit rows that f
 // returns. It returns CodeClientNotFound if there is no such client.
-func (a *Accounts) act(ctx context.Context, tx *store.Tx, client till.ID, actor string, f func(at till.Time) (did, error)) error {
+func (a *Accounts) audited(ctx context.Context, tx *store.Tx, client till.ID, actor string, f func(at till.Time) (auditEntry, error)) error {
 	heads, err := tx.LockHeads(ctx, []till.ID{client})
 	if err != nil {
 		return err
@@ -196,7 +196,7 @@ func (a *Accounts) act(ctx context.Context, tx *store.Tx, client till.ID, actor 
 		return err
 	}
 	var rows []*store.AuditRow
-	for i, d := range append([]did{what}, what.also...) {
+	for i, d := range append([]auditEntry{what}, what.also...) {
 		if i > 0 {
 			at = head.Tick() // no two rows have the same time
 		}

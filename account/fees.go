@@ -36,8 +36,8 @@ func (a *Accounts) SetFee(ctx context.Context, client till.ID, f till.Fee, actor
 	detail := string(f.Kind) + " " + f.Method + " " + f.Currency + ": " + strconv.FormatInt(f.Flat, 10) + " and " + strconv.FormatInt(f.BasisPoints, 10) + " basis points"
 	defer a.cache.forget(client)
 	return a.commit(ctx, func(tx *store.Tx) error {
-		return a.act(ctx, tx, client, actor, func(till.Time) (did, error) {
-			return did{action: "fee.set", detail: detail}, tx.SetClientFee(ctx, client, f)
+		return a.audited(ctx, tx, client, actor, func(till.Time) (auditEntry, error) {
+			return auditEntry{action: "fee.set", detail: detail}, tx.SetClientFee(ctx, client, f)
 		})
 	}, func(*store.Tx) (bool, error) { return false, nil }) // to do it twice does no harm
 }
@@ -51,12 +51,12 @@ func (a *Accounts) RemoveFee(ctx context.Context, client till.ID, f till.Fee, ac
 	}
 	defer a.cache.forget(client)
 	return a.commit(ctx, func(tx *store.Tx) error {
-		return a.act(ctx, tx, client, actor, func(till.Time) (did, error) {
+		return a.audited(ctx, tx, client, actor, func(till.Time) (auditEntry, error) {
 			removed, err := tx.RemoveClientFee(ctx, client, f)
 			if err != nil || !removed {
-				return did{}, err
+				return auditEntry{}, err
 			}
-			return did{action: "fee.remove", detail: string(f.Kind) + " " + f.Method + " " + f.Currency}, nil
+			return auditEntry{action: "fee.remove", detail: string(f.Kind) + " " + f.Method + " " + f.Currency}, nil
 		})
 	}, func(*store.Tx) (bool, error) { return false, nil }) // to do it twice does no harm
 }
@@ -70,7 +70,7 @@ func checkFeeTarget(f till.Fee) []till.FieldError {
 	}
 	m, ok := till.MethodOf(f.Method)
 	if !ok {
-		return append(fields, noMethod())
+		return append(fields, unknownMethod())
 	}
 	var currencies []string
 	for _, k := range m.Markets {

@@ -131,9 +131,9 @@ func TestTheCacheIsBoundedAndKeepsRealKeys(t *testing.T) {
 	c.init()
 	now := time.Now()
 	genuine := &Session{Client: &till.Client{}, Key: &till.Key{}}
-	c.put("real", &entry{session: genuine, at: now})
+	c.put("real", &entry{session: genuine, readAt: now})
 	for i := range 3 * maxEntries {
-		c.put(fmt.Sprintf("%c%d", base62[i%62], i), &entry{at: now})
+		c.put(fmt.Sprintf("%c%d", base62[i%62], i), &entry{readAt: now})
 	}
 	if n := size(&c); n > maxEntries {
 		t.Errorf("%d entries", n)
@@ -142,12 +142,12 @@ func TestTheCacheIsBoundedAndKeepsRealKeys(t *testing.T) {
 		t.Error("invented keys pushed a real one out")
 	}
 	for i := range 3 * maxEntries {
-		c.put(fmt.Sprintf("%c%d", base62[i%62], i), &entry{session: genuine, at: now})
+		c.put(fmt.Sprintf("%c%d", base62[i%62], i), &entry{session: genuine, readAt: now})
 	}
 	if n := size(&c); n > maxEntries {
 		t.Errorf("%d entries", n)
 	}
-	c.put("rlate", &entry{at: now.Add(2 * maxAge)})
+	c.put("rlate", &entry{readAt: now.Add(2 * maxAge)})
 	if c.get("rlate") == nil {
 		t.Error("old entries were not dropped for a new one")
 	}

@@ -40,20 +40,20 @@ func (a *Accounts) createKey(ctx context.Context, key till.Key, actor string) (s
 		return "", nil, invalid(fields...)
 	}
 	key.Scopes = sortScopes(key.Scopes)
-	text, err := a.draw(ctx, &key)
+	text, err := a.generateKey(ctx, &key)
 	if err != nil {
 		return "", nil, err
 	}
 	err = a.commit(ctx, func(tx *store.Tx) error {
-		return a.act(ctx, tx, key.ClientID, actor, func(at till.Time) (did, error) {
-			if err := checkRoom(ctx, tx, key.ClientID); err != nil {
-				return did{}, err
+		return a.audited(ctx, tx, key.ClientID, actor, func(at till.Time) (auditEntry, error) {
+			if err := checkKeyLimit(ctx, tx, key.ClientID); err != nil {
+				return auditEntry{}, err
 			}
-			if err := bindToMaker(ctx, tx, &key, at); err != nil {
-				return did{}, err
+			if err := capExpiryAtMaker(ctx, tx, &key, at); err != nil {
+				return auditEntry{}, err
 			}
 			key.CreatedAt = at
-			return did{action: "key.create", detail: described(&key)}, tx.InsertKey(ctx, &key)
+			return auditEntry{action: "key.create", detail: describeKey(&key)}, tx.InsertKey(ctx, &key)
 		})
 	}, func(tx *store.Tx) (bool, error) { return keyExists(ctx, tx, &key) })
 	if err != nil {
@@ -62,8 +62,8 @@ func (a *Accounts) createKey(ctx context.Context, key till.Key, actor string) (s
 	return text, &key, nil
 }
 
-// draw gives a key its id and its secret, in the mode of its client.
-func (a *Accounts) draw(ctx context.Context, key *till.Key) (text string, err error) {
+// generateKey gives a key its id and its secret, in the mode of its client.
+func (a *Accounts) generateKey(ctx context.Context, key *till.Key) (text string, err error) {
 	err = a.store.View(ctx, func(tx *store.Tx) error {
 		c, err := tx.Client(ctx, key.ClientID)
 		if err == nil {
@@ -76,9 +76,9 @@ func (a *Accounts) draw(ctx context.Context, key *till.Key) (text string, err er
 	return text, err
 }
 
-// bindToMaker gives a key the expiry of the key that asks for it if that comes
+// capExpiryAtMaker gives a key the expiry of the key that asks for it if that comes
 // first. It refuses one that was revoked since it was let in.
-func bindToMaker(ctx context.Context, tx *store.Tx, key *till.Key, at till.Time) error {
+func capExpiryAtMaker(ctx context.Context, tx *store.Tx, key *till.Key, at till.Time) error {
 	if key.MadeBy == "" {
 		return nil
 	}
@@ -118,15 +118,15 @@ func (a *Accounts) rotateKey(ctx context.Context, key till.Key, overlap time.Dur
 			Detail: "The overlap is from 0 to " + strconv.Itoa(int(MaxOverlap/time.Second)) + " seconds.",
 		})
 	}
-	text, err := a.draw(ctx, &key)
+	text, err := a.generateKey(ctx, &key)
 	if err != nil {
 		return "", nil, err
 	}
 	defer a.cache.forget(key.ClientID)
 	err = a.commit(ctx, func(tx *store.Tx) error {
-		return a.act(ctx, tx, key.ClientID, actor, func(at till.Time) (did, error) {
+		return a.audited(ctx, tx, key.ClientID, actor, func(at till.Time) (auditEntry, error) {
 			was, err := rotate(ctx, tx, &key, overlap, at)
-			return did{action: "key.rotate", detail: was + " into " + described(&key) + ", overlap " + overlap.String()}, err
+			return auditEntry{action: "key.rotate", detail: was + " into " + describeKey(&key) + ", overlap " + overlap.String()}, err
 		})
 	}, func(tx *store.Tx) (bool, error) { return keyExists(ctx, tx, &key) })
 	if err != nil {
@@ -153,13 +153,13 @@ func rotate(ctx context.Context, tx *store.Tx, key *till.Key, overlap time.Durat
 		return "", invalid(till.FieldError{Code: till.FieldTooMany, Detail: "The key has a successor already, key " + successors[0].ID + ": rotate that one, or revoke it first."})
 	}
 	if overlap > 0 {
-		if err := checkRoom(ctx, tx, key.ClientID); err != nil {
+		if err := checkKeyLimit(ctx, tx, key.ClientID); err != nil {
 			return "", err
 		}
 	}
-	was = described(old)
+	was = describeKey(old)
 	key.Name, key.Scopes, key.CreatedAt, key.ExpiresAt = old.Name, old.Scopes, at, old.ExpiresAt
-	if err := bindToMaker(ctx, tx, key, at); err != nil {
+	if err := capExpiryAtMaker(ctx, tx, key, at); err != nil {
 		return "", err
 	}
 	if end := at.Add(overlap); old.ExpiresAt.IsZero() || end < old.ExpiresAt {
@@ -171,9 +171,9 @@ func rotate(ctx context.Context, tx *store.Tx, key *till.Key, overlap time.Durat
 	return was, tx.InsertKey(ctx, key)
 }
 
-// described returns a key as audit rows name it: with what it may do, and how
+// describeKey returns a key as audit rows name it: with what it may do, and how
 // long.
-func described(k *till.Key) string {
+func describeKey(k *till.Key) string {
 	text := "key " + k.ID + ", scopes"
 	for _, scope := range k.Scopes {
 		text += " " + string(scope)
@@ -193,7 +193,7 @@ func (a *Accounts) FlagExposed(ctx context.Context, text string) (genuine bool, 
 		return false, nil
 	}
 	e, err := a.lookup(ctx, id, secret, false)
-	if err != nil || !e.opens(secret) {
+	if err != nil || !e.matches(secret) {
 		return false, err
 	}
 	if !e.session.Key.ExposedAt.IsZero() {
@@ -202,13 +202,13 @@ func (a *Accounts) FlagExposed(ctx context.Context, text string) (genuine bool, 
 	client := e.session.Client.ID
 	defer a.cache.forget(client)
 	return true, a.commit(ctx, func(tx *store.Tx) error {
-		return a.act(ctx, tx, client, e.session.Actor(), func(at till.Time) (did, error) {
+		return a.audited(ctx, tx, client, e.session.Actor(), func(at till.Time) (auditEntry, error) {
 			k, err := tx.Key(ctx, client, e.session.Key.ID)
 			if err != nil || !k.ExposedAt.IsZero() {
-				return did{}, err
+				return auditEntry{}, err
 			}
 			k.ExposedAt = at
-			return did{action: "key.exposed", detail: "key " + k.ID + " was seen in a URL"}, tx.UpdateKey(ctx, k)
+			return auditEntry{action: "key.exposed", detail: "key " + k.ID + " was seen in a URL"}, tx.UpdateKey(ctx, k)
 		})
 	}, func(tx *store.Tx) (bool, error) { return false, nil }) // to do it twice does no harm
 }
@@ -221,8 +221,8 @@ func keyExists(ctx context.Context, tx *store.Tx, key *till.Key) (bool, error) {
 	return err == nil && k.SecretHash == key.SecretHash, err
 }
 
-// checkRoom refuses one more key for a client that has enough.
-func checkRoom(ctx context.Context, tx *store.Tx, client till.ID) error {
+// checkKeyLimit refuses one more key for a client that has enough.
+func checkKeyLimit(ctx context.Context, tx *store.Tx, client till.ID) error {
 	n, err := tx.CountActiveKeys(ctx, client)
 	if err == nil && n >= MaxKeys {
 		return invalid(till.FieldError{Code: till.FieldTooMany, Detail: "There are " + strconv.Itoa(MaxKeys) + " active keys already; revoke one first."})

@@ -20,8 +20,8 @@ func TestKnownKeysNeverWaitBehindUnknownOnes(t *testing.T) {
 	if _, err := a.Authenticate(t.Context(), good); err != nil {
 		t.Fatal(err)
 	}
-	for range maxStrangers {
-		a.lanes.strangers <- struct{}{}
+	for range maxUnknownReads {
+		a.readSlots.unknown <- struct{}{}
 	}
 	a.now = func() time.Time { return time.Now().Add(time.Minute) } // what was read is too old
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
@@ -34,10 +34,10 @@ func TestKnownKeysNeverWaitBehindUnknownOnes(t *testing.T) {
 	// A stranger that knows the public id joins no read of the owner, nor the
 	// other way round.
 	_, id, secret, _ := ParseKey(good)
-	if _, known := a.seen.find(id, strings.Repeat("A", secretLen)); known {
+	if _, known := a.knownKeys.find(id, strings.Repeat("A", secretLen)); known {
 		t.Error("a wrong secret counts as known")
 	}
-	if _, known := a.seen.find(id, secret); !known {
+	if _, known := a.knownKeys.find(id, secret); !known {
 		t.Error("a key that opened a session is a stranger")
 	}
 }
@@ -47,12 +47,12 @@ func TestKnownKeysNeverWaitBehindUnknownOnes(t *testing.T) {
 func TestAStrangerWhoseTurnDoesNotComeBlamesNobody(t *testing.T) {
 	t.Parallel()
 	a := newAccounts(t)
-	for range maxStrangers {
-		a.lanes.strangers <- struct{}{}
+	for range maxUnknownReads {
+		a.readSlots.unknown <- struct{}{}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := a.lanes.enter(ctx, till.ID{}); till.ErrorCode(err) != till.CodeServiceUnavailable {
+	if _, err := a.readSlots.acquire(ctx, till.ID{}); till.ErrorCode(err) != till.CodeServiceUnavailable {
 		t.Errorf("got %v", err)
 	}
 }
@@ -69,7 +69,7 @@ func TestOneClientsFreshReadsDoNotSlowAnothers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	leave, err := a.lanes.enter(t.Context(), c.ID) // a read of the flood that takes long
+	leave, err := a.readSlots.acquire(t.Context(), c.ID) // a read of the flood that takes long
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestOneClientsFreshReadsDoNotSlowAnothers(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if n := len(a.lanes.clients); n != 0 {
+	if n := len(a.readSlots.clients); n != 0 {
 		t.Errorf("%d turns are kept of nobody", n)
 	}
 }
@@ -105,7 +105,7 @@ func TestAnEndedKeyIsAStranger(t *testing.T) {
 	if _, err := a.Authenticate(t.Context(), text); err != nil {
 		t.Fatal(err)
 	}
-	client, id, known := a.Known(text)
+	client, id, known := a.KnownKey(text)
 	if !known || client != c.ID {
 		t.Fatal("a key that opened a session is not known")
 	}
@@ -116,7 +116,7 @@ func TestAnEndedKeyIsAStranger(t *testing.T) {
 	if k, ended := EndedKey(err); !ended || k.ID != id || till.ErrorCode(err) != till.CodeInvalidKey || err.Error() != errInvalidKey.Error() {
 		t.Errorf("got %v", err)
 	}
-	if _, _, known := a.Known(text); known {
+	if _, _, known := a.KnownKey(text); known {
 		t.Error("it is still known")
 	}
 	if _, err := a.Authenticate(t.Context(), forge(till.Test, id, strings.Repeat("A", secretLen))); err != errInvalidKey {
@@ -126,12 +126,12 @@ func TestAnEndedKeyIsAStranger(t *testing.T) {
 
 func TestSeenKeysAreBounded(t *testing.T) {
 	t.Parallel()
-	var s seen
+	var s knownKeys
 	s.init()
-	for n := range 2 * maxSeen {
-		s.keep(&till.Key{ID: fmt.Sprint(n)})
+	for n := range 2 * maxKnownKeys {
+		s.add(&till.Key{ID: fmt.Sprint(n)})
 	}
-	if n := len(s.keys); n != maxSeen {
+	if n := len(s.keys); n != maxKnownKeys {
 		t.Errorf("%d keys are held", n)
 	}
 }

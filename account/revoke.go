@@ -22,7 +22,7 @@ type Revocation struct {
 func (a *Accounts) RevokeKey(ctx context.Context, client till.ID, keyID string, cascade bool, actor string) (r Revocation, err error) {
 	defer a.cache.forget(client)
 	err = a.commit(ctx, func(tx *store.Tx) error {
-		return a.act(ctx, tx, client, actor, func(at till.Time) (what did, err error) {
+		return a.audited(ctx, tx, client, actor, func(at till.Time) (what auditEntry, err error) {
 			r, what, err = revoke(ctx, tx, client, keyID, cascade, at)
 			return what, err
 		})
@@ -38,7 +38,7 @@ func (a *Accounts) RevokeKey(ctx context.Context, client till.ID, keyID string, 
 }
 
 // revoke ends the keys, each with an audit row.
-func revoke(ctx context.Context, tx *store.Tx, client till.ID, keyID string, cascade bool, at till.Time) (r Revocation, what did, err error) {
+func revoke(ctx context.Context, tx *store.Tx, client till.ID, keyID string, cascade bool, at till.Time) (r Revocation, what auditEntry, err error) {
 	k, err := tx.Key(ctx, client, keyID)
 	if err != nil {
 		return r, what, err
@@ -55,17 +55,17 @@ func revoke(ctx context.Context, tx *store.Tx, client till.ID, keyID string, cas
 			r.Left = append(r.Left, d)
 		}
 	}
-	var acts []did
+	var acts []auditEntry
 	if k.RevokedAt.IsZero() {
 		k.RevokedAt = at
-		acts = append(acts, did{action: "key.revoke", detail: described(k)})
+		acts = append(acts, auditEntry{action: "key.revoke", detail: describeKey(k)})
 		if err := tx.UpdateKey(ctx, k); err != nil {
 			return r, what, err
 		}
 	}
 	for _, d := range r.Ended {
 		d.RevokedAt = at
-		acts = append(acts, did{action: "key.revoke", detail: described(d) + ", which descends from key " + keyID})
+		acts = append(acts, auditEntry{action: "key.revoke", detail: describeKey(d) + ", which descends from key " + keyID})
 		if err := tx.UpdateKey(ctx, d); err != nil {
 			return r, what, err
 		}

@@ -57,10 +57,10 @@ type Accounts struct {
 	log   *slog.Logger
 	now   func() time.Time // the age of cached sessions; a test may bend it
 
-	cache cache
-	used  used
-	seen  seen
-	lanes lanes
+	cache     cache
+	lastUse   lastUse
+	knownKeys knownKeys
+	readSlots readSlots
 }
 
 // New returns the accounts of a database. A nil log is silent.
@@ -70,9 +70,9 @@ func New(s *store.Store, log *slog.Logger) *Accounts {
 	}
 	a := &Accounts{store: s, log: log, now: time.Now}
 	a.cache.init()
-	a.used.init()
-	a.seen.init()
-	a.lanes.init()
+	a.lastUse.init()
+	a.knownKeys.init()
+	a.readSlots.init()
 	return a
 }
 
@@ -120,25 +120,25 @@ func (a *Accounts) authenticate(ctx context.Context, text string, fresh bool) (*
 		return nil, err
 	}
 	now := a.store.Now()
-	if !e.opens(secret) || e.session.Client.Mode != mode {
+	if !e.matches(secret) || e.session.Client.Mode != mode {
 		return nil, errInvalidKey
 	}
 	if !e.session.Key.Active(now) {
-		a.seen.drop(id)
+		a.knownKeys.remove(id)
 		return nil, &endedError{e.session.Key}
 	}
-	a.seen.keep(e.session.Key)
-	a.touch(e, now)
+	a.knownKeys.add(e.session.Key)
+	a.noteUse(e, now)
 	return e.session, nil
 }
 
 // nobody is compared with where there is no such key, so that an unknown id
 // takes as long as a wrong secret. Nothing hashes to it.
-var nobody [32]byte
+var noKeyHash [32]byte
 
-// opens reports whether the secret belongs to the entry's key.
-func (e *entry) opens(secret string) bool {
-	want := &nobody
+// matches reports whether the secret belongs to the entry's key.
+func (e *entry) matches(secret string) bool {
+	want := &noKeyHash
 	if e.session != nil {
 		want = &e.session.Key.SecretHash
 	}
@@ -151,7 +151,7 @@ func (e *entry) opens(secret string) bool {
 // while the others go on with it, so that a busy key never makes a queue. Only
 // somebody with the secret may: who has to read among strangers may take long.
 func (a *Accounts) lookup(ctx context.Context, id, secret string, fresh bool) (*entry, error) {
-	client, known := a.seen.find(id, secret)
+	client, known := a.knownKeys.find(id, secret)
 	if !known {
 		client = till.ID{}
 	}
@@ -162,7 +162,7 @@ func (a *Accounts) lookup(ctx context.Context, id, secret string, fresh bool) (*
 	if e == nil {
 		return a.readOnce(ctx, id, client)
 	}
-	age := a.now().Sub(e.at)
+	age := a.now().Sub(e.readAt)
 	switch {
 	case age >= maxAge:
 		return a.readOnce(ctx, id, client)
@@ -183,7 +183,7 @@ func (a *Accounts) readOnce(ctx context.Context, id string, client till.ID) (*en
 	if client.IsZero() {
 		name += " of a stranger"
 	}
-	r, mine := a.cache.join(name)
+	r, mine := a.cache.shareRead(name)
 	if !mine {
 		select {
 		case <-r.done:
@@ -192,7 +192,7 @@ func (a *Accounts) readOnce(ctx context.Context, id string, client till.ID) (*en
 			return nil, ctx.Err()
 		}
 	}
-	defer a.cache.leave(name, r)
+	defer a.cache.endRead(name, r)
 	r.err = errReadAborted // what the others see if read panics
 	r.entry, r.err = a.read(ctx, id, client)
 	return r.entry, r.err
@@ -212,17 +212,17 @@ func (a *Accounts) read(ctx context.Context, id string, client till.ID) (*entry,
 	// Others may wait for this read, so it outlives a caller that goes away.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 	defer cancel()
-	leave, err := a.lanes.enter(ctx, client)
+	leave, err := a.readSlots.acquire(ctx, client)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	if e := a.cache.get(id); e != nil && e.at.After(asked) {
+	if e := a.cache.get(id); e != nil && e.readAt.After(asked) {
 		return e, nil
 	}
 	e := &entry{}
 	err = a.store.View(ctx, func(tx *store.Tx) error {
-		e.at, e.session = a.now(), nil
+		e.readAt, e.session = a.now(), nil
 		owner, found, err := tx.KeyOwner(ctx, id)
 		if err != nil || !found {
 			return err
@@ -254,7 +254,7 @@ func (a *Accounts) read(ctx context.Context, id string, client till.ID) (*entry,
 		return nil, err
 	}
 	if e.session != nil {
-		e.minute.Store(int64(e.session.Key.LastUsedAt))
+		e.lastUseMinute.Store(int64(e.session.Key.LastUsedAt))
 	}
 	a.cache.put(id, e)
 	return e, nil

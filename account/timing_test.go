@@ -19,8 +19,8 @@ func TestARandomKeyIsRefusedWithoutTheDatabase(t *testing.T) {
 	t.Parallel()
 	a := newAccounts(t)
 	_, genuine := newClient(t, a, till.Test)
-	for range maxStrangers {
-		a.lanes.strangers <- struct{}{}
+	for range maxUnknownReads {
+		a.readSlots.unknown <- struct{}{}
 	}
 	for n := range 2000 {
 		text, _ := NewKey(till.Test)
@@ -42,8 +42,8 @@ func TestARandomKeyIsRefusedWithoutTheDatabase(t *testing.T) {
 		t.Errorf("a genuine key was judged without the database: %v", err)
 	default:
 	}
-	for range maxStrangers {
-		<-a.lanes.strangers
+	for range maxUnknownReads {
+		<-a.readSlots.unknown
 	}
 	if err := <-judged; err != nil {
 		t.Errorf("a genuine key, when there is a place again: %v", err)
@@ -71,7 +71,7 @@ func TestAnUnknownKeyGoesTheWayOfAWrongSecret(t *testing.T) {
 		}
 		_, err := a.Authenticate(t.Context(), key)
 		e := a.cache.get(keyID)
-		if e == nil || !e.at.Equal(now) {
+		if e == nil || !e.readAt.Equal(now) {
 			t.Fatalf("%s: what was read is not kept: %+v", name, e)
 		}
 		if again, err := a.lookup(t.Context(), keyID, tried, false); err != nil || again != e {
@@ -136,10 +136,10 @@ func TestSecretsAreComparedInConstantTime(t *testing.T) {
 			})
 		}
 	}
-	if got := strings.Join(called["opens"], " "); got != "hashSecret ConstantTimeCompare" {
+	if got := strings.Join(called["matches"], " "); got != "hashSecret ConstantTimeCompare" {
 		t.Errorf("a secret is judged by %s", got)
 	}
-	if got := strings.Join(called["authenticate"][:4], " "); got != "ParseKey lookup Now opens" {
+	if got := strings.Join(called["authenticate"][:4], " "); got != "ParseKey lookup Now matches" {
 		t.Errorf("a key is judged by %s first", got)
 	}
 	if compared != 1 {

@@ -10,37 +10,37 @@ import (
 )
 
 // used collects when keys were last used, to be written behind the requests.
-type used struct {
+type lastUse struct {
 	mu   sync.Mutex
 	keys map[string]till.Key // by id; only the owner, the id and the time count
 }
 
-// maxUsed bounds what waits to be written. A use that finds it full is not
+// maxLastUses bounds what waits to be written. A use that finds it full is not
 // noted; the next one is.
-const maxUsed = 100_000
+const maxLastUses = 100_000
 
 const minute = 60 * till.Second
 
-func (u *used) init() { u.keys = make(map[string]till.Key) }
+func (u *lastUse) init() { u.keys = make(map[string]till.Key) }
 
-// touch notes that the entry's key was used. It is kept to the minute, so
+// noteUse notes that the entry's key was used. It is kept to the minute, so
 // most calls find nothing to do.
-func (a *Accounts) touch(e *entry, now till.Time) {
+func (a *Accounts) noteUse(e *entry, now till.Time) {
 	m := now - now%minute
-	old := e.minute.Load()
-	if int64(m) <= old || !e.minute.CompareAndSwap(old, int64(m)) {
+	old := e.lastUseMinute.Load()
+	if int64(m) <= old || !e.lastUseMinute.CompareAndSwap(old, int64(m)) {
 		return
 	}
 	k := e.session.Key
-	a.used.mu.Lock()
-	defer a.used.mu.Unlock()
-	if len(a.used.keys) < maxUsed {
-		a.used.keys[k.ID] = till.Key{ID: k.ID, ClientID: k.ClientID, LastUsedAt: m}
+	a.lastUse.mu.Lock()
+	defer a.lastUse.mu.Unlock()
+	if len(a.lastUse.keys) < maxLastUses {
+		a.lastUse.keys[k.ID] = till.Key{ID: k.ID, ClientID: k.ClientID, LastUsedAt: m}
 	}
 }
 
 // take returns what has been collected and starts anew.
-func (u *used) take() map[string]till.Key {
+func (u *lastUse) take() map[string]till.Key {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if len(u.keys) == 0 {
@@ -51,13 +51,13 @@ func (u *used) take() map[string]till.Key {
 	return taken
 }
 
-// flushEvery is how long a use waits to be written.
-const flushEvery = 5 * time.Second
+// flushInterval is how long a use waits to be written.
+const flushInterval = 5 * time.Second
 
 // Run writes down when keys were last used until ctx ends, and what is left
 // then.
 func (a *Accounts) Run(ctx context.Context) {
-	tick := time.NewTicker(flushEvery)
+	tick := time.NewTicker(flushInterval)
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		select {
@@ -73,7 +73,7 @@ func (a *Accounts) Run(ctx context.Context) {
 // money: what cannot be written now is let go, and noted again with the
 // key's next minute.
 func (a *Accounts) flush(ctx context.Context) {
-	keys := a.used.take()
+	keys := a.lastUse.take()
 	if keys == nil {
 		return
 	}

@@ -151,7 +151,7 @@ func (c *call) look(key string, f func() (failed bool, err error)) error {
 		return c.refuseLook()
 	}
 	defer func() { <-a.turns }()
-	if _, _, known := c.s.Accounts.Known(key); known {
+	if _, _, known := c.s.Accounts.KnownKey(key); known {
 		_, err := f()
 		return err
 	}

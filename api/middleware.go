@@ -61,7 +61,7 @@ func (c *call) authenticate() error {
 	if len(keys) > 1 {
 		key = "" // which one is meant is not ours to guess
 	}
-	if client, id, known := c.s.Accounts.Known(key); known {
+	if client, id, known := c.s.Accounts.KnownKey(key); known {
 		c.client, c.keyID = client, id
 		if err := c.limit(client); err != nil {
 			return err
@@ -179,7 +179,7 @@ func (c *call) flag(keys []string) {
 		if i == maxFlagged {
 			return
 		}
-		_, _, known := c.s.Accounts.Known(key)
+		_, _, known := c.s.Accounts.KnownKey(key)
 		if _, _, _, whole := account.ParseKey(key); !whole || !known && looked {
 			continue
 		}

@@ -48,7 +48,7 @@ func TestRefusalsLeaveCountedLines(t *testing.T) {
 				t.Fatal(got)
 			}
 		}
-		_, id, _ := w.accounts.Known(ended)
+		_, id, _ := w.accounts.KnownKey(ended)
 		if _, err := w.accounts.RevokeKey(t.Context(), w.clients["test"].ID, id, false, "a test"); err != nil {
 			t.Fatal(err)
 		}
