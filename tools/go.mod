@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/nyaruka/phonenumbers v1.8.1
+	github.com/oasdiff/yaml3 v0.0.14
 	github.com/standard-webhooks/standard-webhooks/libraries v0.0.1
 	till v0.0.0-00010101000000-000000000000
 )

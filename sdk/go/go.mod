@@ -1,0 +1,3 @@
+module till/sdk/go
+
+go 1.24

@@ -1,0 +1,72 @@
+// Sdkgen writes what the SDKs have in common with api/openapi.yaml: the types,
+// the table of operations, the decimals of currencies, and the vectors that are
+// made rather than written (webhook.json, decode.json). The duties of a client
+// are written by hand in each SDK; no generator knows them.
+//
+// Run it with go run ./sdkgen in tools, then read the difference: a member that
+// became nullable changes what compiles in every shop.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// languages are the generators, by the folder of their SDK. A language is one
+// function from the model to files.
+var languages = map[string]func(*Model) (map[string][]byte, error){
+	"go": goFiles,
+}
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("sdkgen: ")
+	root := flag.String("root", "..", "the `folder` of the repository")
+	flag.Parse()
+	files, err := generate(*root)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for path, text := range files {
+		if err := os.WriteFile(filepath.Join(*root, path), text, 0o644); err != nil {
+			log.Fatal(err)
+		}
+	}
+}
+
+// generate returns every generated file by its path in the repository.
+func generate(root string) (map[string][]byte, error) {
+	text, err := os.ReadFile(filepath.Join(root, "api", "openapi.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	model, err := read(text)
+	if err != nil {
+		return nil, fmt.Errorf("api/openapi.yaml: %w", err)
+	}
+	version, err := os.ReadFile(filepath.Join(root, "sdk", "VERSION"))
+	if err != nil {
+		return nil, err
+	}
+	model.Version = strings.TrimSpace(string(version))
+	out := map[string][]byte{}
+	for folder, write := range languages {
+		files, err := write(model)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", folder, err)
+		}
+		for name, text := range files {
+			out[filepath.Join("sdk", folder, name)] = text
+		}
+	}
+	vectors := filepath.Join("sdk", "conformance", "vectors")
+	if out[filepath.Join(vectors, "decode.json")], err = decodeVectors(root); err != nil {
+		return nil, err
+	}
+	out[filepath.Join(vectors, "webhook.json")], err = webhookVectors()
+	return out, err
+}
