@@ -28,6 +28,8 @@ var outbound = map[string]string{
 	"store/postgres.go: net.Dialer":                  "to the database on the command line",
 	"internal/db/postgres/deadline.go: net.Dialer":   "to the database on the command line",
 	"internal/db/pgtest/proxy.go: net.Dial":          "a test's own server",
+	"internal/faulty/proxy.go: http.Client":          "a proxy on a developer's machine, to the service on its command line",
+	"internal/faulty/proxy.go: http.Transport":       "the same",
 	"internal/load/closed.go: net.Dialer":            "till bench, to the address on its command line",
 	"internal/load/open.go: net.Dialer":              "the same",
 	"internal/load/open.go: tls.Dialer":              "the same",
