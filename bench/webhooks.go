@@ -99,9 +99,9 @@ func (w *webhooks) measurePosts(ctx context.Context, r *engineRun, receiver *pro
 	r.record(goalHooks, ratios(alone.rates, loop.rates))
 	r.record(goalHookWait, alone.p99)
 	r.record(goalHookDead, ratios(beside.rates, alone.rates))
-	w.Sides = append(w.Sides, loop.costs.side(webhookBaselineName, loop.rates))
+	w.Sides = append(w.Sides, loop.costs.figures(webhookBaselineName, loop.rates))
 	for _, t := range []*webhookRun{alone, beside} {
-		s := t.costs.side(t.name, t.rates)
+		s := t.costs.figures(t.name, t.rates)
 		s.Again, s.PeakMemoryBytes = t.again, t.memory
 		w.Sides = append(w.Sides, s)
 		w.Waits = append(w.Waits, hooksWaits{t.name, t.waits.N, spreadOf(t.p50), spreadOf(t.p99), ms(t.waits.Max)})
@@ -109,7 +109,7 @@ func (w *webhooks) measurePosts(ctx context.Context, r *engineRun, receiver *pro
 	return nil
 }
 
-func (c *postCosts) side(name string, rates []float64) hookSide {
+func (c *postCosts) figures(name string, rates []float64) hookSide {
 	n := time.Duration(max(c.n, 1))
 	return hookSide{Name: name, PerSec: spreadOf(rates),
 		SenderMicros: micros(c.sender / n), DatabaseMicros: micros(c.database / n), ReceiverMicros: micros(c.taking / n)}

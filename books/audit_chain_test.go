@@ -65,7 +65,7 @@ func TestSealCatchesUpWithTheLog(t *testing.T) {
 		addAudit(t, s, a.ID, 1201) // more than one commit of Seal takes
 		addAudit(t, s, b.ID, 3)
 		for _, want := range []int{1204, 0} {
-			n, err := books.ExtendChains(t.Context(), s, storetest.SealKey)
+			n, err := books.ExtendChains(t.Context(), s, storetest.ChainKey)
 			if err != nil || n != want {
 				t.Fatalf("sealed %d, %v; want %d", n, err, want)
 			}
@@ -76,7 +76,7 @@ func TestSealCatchesUpWithTheLog(t *testing.T) {
 			}
 		}
 		addAudit(t, s, b.ID, 2)
-		if n, err := books.ExtendChains(t.Context(), s, storetest.SealKey); err != nil || n != 2 {
+		if n, err := books.ExtendChains(t.Context(), s, storetest.ChainKey); err != nil || n != 2 {
 			t.Errorf("sealed %d, %v; want the 2 new rows", n, err)
 		}
 	})
@@ -91,7 +91,7 @@ func TestTwoWhoSealAtOnceBuildOneChain(t *testing.T) {
 			all.Go(func() {
 				for range 5 {
 					addAudit(t, s, client.ID, 7)
-					if _, err := books.ExtendChains(t.Context(), s, storetest.SealKey); err != nil {
+					if _, err := books.ExtendChains(t.Context(), s, storetest.ChainKey); err != nil {
 						t.Error(err)
 					}
 				}
@@ -116,7 +116,7 @@ func TestWhatIsBrokenBetweenTwoLinksIsNamed(t *testing.T) {
 	client := storetest.NewClient(t, s, till.Test)
 	for range 5 {
 		addAudit(t, s, client.ID, 4)
-		if _, err := books.ExtendChains(t.Context(), s, storetest.SealKey); err != nil {
+		if _, err := books.ExtendChains(t.Context(), s, storetest.ChainKey); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -145,7 +145,7 @@ func TestSealStopsAtAGap(t *testing.T) {
 	raw := storetest.OpenRaw(t, path)
 	storetest.Exec(t, raw, `DROP TRIGGER audit_delete`)
 	storetest.Exec(t, raw, `DELETE FROM audit WHERE sequence = 5`)
-	n, err := books.ExtendChains(t.Context(), s, storetest.SealKey)
+	n, err := books.ExtendChains(t.Context(), s, storetest.ChainKey)
 	if err != nil || n != 4 {
 		t.Errorf("sealed %d, %v; want the 4 before the gap", n, err)
 	}
@@ -162,7 +162,7 @@ func TestRunSealSealsUntilItIsStopped(t *testing.T) {
 		client := storetest.NewClient(t, s, till.Test)
 		ctx, cancel := context.WithCancel(t.Context())
 		stopped := make(chan struct{})
-		go func() { books.RunChains(ctx, s, storetest.SealKey, slog.New(slog.DiscardHandler)); close(stopped) }()
+		go func() { books.RunChains(ctx, s, storetest.ChainKey, slog.New(slog.DiscardHandler)); close(stopped) }()
 		for want := 1; want <= 3; want++ {
 			addAudit(t, s, client.ID, 1)
 			time.Sleep(1100 * time.Millisecond)

@@ -90,7 +90,7 @@ func TestAnOldChainGoesOnUnderTheKey(t *testing.T) {
 		t.Fatalf("before the first keyed link: %d seals, %+v", r.ChainLinks, r.Problems)
 	}
 	addAudit(t, s, client.ID, 2)
-	if n, err := books.ExtendChains(t.Context(), s, storetest.SealKey); err != nil || n != 2 {
+	if n, err := books.ExtendChains(t.Context(), s, storetest.ChainKey); err != nil || n != 2 {
 		t.Fatalf("sealed %d, %v", n, err)
 	}
 	if got := covered(seals(t, s, client.ID)); !slices.Equal(got, []int64{0, 2}) {
@@ -127,7 +127,7 @@ func TestTheAuditChainNeedsTheInstallationsKey(t *testing.T) {
 	if _, err := books.ExtendChains(t.Context(), s, nil); err == nil {
 		t.Fatal("sealed without a key")
 	}
-	if _, err := books.ExtendChains(t.Context(), s, storetest.SealKey); err != nil {
+	if _, err := books.ExtendChains(t.Context(), s, storetest.ChainKey); err != nil {
 		t.Fatal(err)
 	}
 	raw(t, `DROP TRIGGER audit_update`)
@@ -153,7 +153,7 @@ func TestTheAuditChainNeedsTheInstallationsKey(t *testing.T) {
 func TestASealCoversTheWholeRow(t *testing.T) {
 	t.Parallel()
 	row := store.AuditRow{}
-	hash := func(a store.AuditRow) [32]byte { return storetest.SealKey.SealOf(store.Seal{}, &a).Hash }
+	hash := func(a store.AuditRow) [32]byte { return storetest.ChainKey.SealOf(store.Seal{}, &a).Hash }
 	seen := map[[32]byte]string{hash(row): "nothing"}
 	note := func(what string, a store.AuditRow) {
 		if other, found := seen[hash(a)]; found {
@@ -200,7 +200,7 @@ func rewrite(t *testing.T, s *store.Store, raw execer, client till.ID, n int) {
 	}
 	raw(t, fmt.Sprintf(`UPDATE client_heads SET last_audit = 0 WHERE client_id = x'%x'`, client[:]))
 	addAudit(t, s, client, n)
-	if _, err := books.ExtendChains(t.Context(), s, storetest.SealKey); err != nil {
+	if _, err := books.ExtendChains(t.Context(), s, storetest.ChainKey); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -214,7 +214,7 @@ func TestARewrittenChainIsFoundByAHeadThatWasKept(t *testing.T) {
 	a, b, idle := storetest.NewClient(t, s, till.Test), storetest.NewClient(t, s, till.Live), storetest.NewClient(t, s, till.Live)
 	addAudit(t, s, a.ID, 5)
 	addAudit(t, s, b.ID, 7)
-	if _, err := books.ExtendChains(t.Context(), s, storetest.SealKey); err != nil {
+	if _, err := books.ExtendChains(t.Context(), s, storetest.ChainKey); err != nil {
 		t.Fatal(err)
 	}
 	var text strings.Builder
@@ -228,7 +228,7 @@ func TestARewrittenChainIsFoundByAHeadThatWasKept(t *testing.T) {
 		t.Fatalf("the log tells %v, want %v", got, kept)
 	}
 	addAudit(t, s, a.ID, 3)
-	if _, err := books.ExtendChains(t.Context(), s, storetest.SealKey); err != nil {
+	if _, err := books.ExtendChains(t.Context(), s, storetest.ChainKey); err != nil {
 		t.Fatal(err)
 	}
 	text.Reset()
@@ -279,7 +279,7 @@ func TestAHeadOfTheLostTimeIsExplainedByTheRestore(t *testing.T) {
 	raw(t, `DROP TRIGGER audit_delete`)
 	client := storetest.NewClient(t, s, till.Test)
 	addAudit(t, s, client.ID, 9)
-	if _, err := books.ExtendChains(t.Context(), s, storetest.SealKey); err != nil {
+	if _, err := books.ExtendChains(t.Context(), s, storetest.ChainKey); err != nil {
 		t.Fatal(err)
 	}
 	kept := heads(t, s)
@@ -293,7 +293,7 @@ func TestAHeadOfTheLostTimeIsExplainedByTheRestore(t *testing.T) {
 	if _, err := books.MarkRestored(t.Context(), s, books.RestoreRequest{Secret: make([]byte, 32), LostFrom: s.Now(), By: "Awa"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := books.ExtendChains(t.Context(), s, storetest.SealKey); err != nil {
+	if _, err := books.ExtendChains(t.Context(), s, storetest.ChainKey); err != nil {
 		t.Fatal(err)
 	}
 	const want = "the audit chain ends at 5, and the head that was kept is of 9: row 5 says that an older database was put back, by which a head from the lost time is lost; " +
@@ -323,7 +323,7 @@ func TestTwoWhoGoOnFromAnOldChainBuildOne(t *testing.T) {
 			var all sync.WaitGroup
 			for range 4 {
 				all.Go(func() {
-					if _, err := books.ExtendChains(t.Context(), s, storetest.SealKey); err != nil {
+					if _, err := books.ExtendChains(t.Context(), s, storetest.ChainKey); err != nil {
 						t.Error(err)
 					}
 				})
@@ -355,7 +355,7 @@ func TestRunHeadsTellsTheLogOnceAnHour(t *testing.T) {
 		for i, wait := range []time.Duration{59 * time.Second, 2 * time.Second, 67 * time.Minute, 67 * time.Minute} {
 			if i != 3 { // the last time nothing has changed
 				addAudit(t, s, client.ID, 1)
-				if _, err := books.ExtendChains(t.Context(), s, storetest.SealKey); err != nil {
+				if _, err := books.ExtendChains(t.Context(), s, storetest.ChainKey); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -23,7 +23,7 @@ func newSeeded(b *testing.B, e storetest.Engine) (*store.Store, *till.Client) {
 	if err := s.Seed(b.Context(), store.Seed{Client: client.ID, Rows: *benchRows, From: to.Add(-60 * 24 * time.Hour), To: to, Books: true}); err != nil {
 		b.Fatal(err)
 	}
-	if _, err := books.ExtendChains(b.Context(), s, storetest.SealKey); err != nil {
+	if _, err := books.ExtendChains(b.Context(), s, storetest.ChainKey); err != nil {
 		b.Fatal(err)
 	}
 	if _, err := s.Measure(b.Context()); err != nil {

@@ -49,7 +49,7 @@ func TestADatabaseOfAnEarlierReleaseIsMigrated(t *testing.T) {
 				t.Errorf("%+v", r)
 			}
 			// Its audit chains, which are plain, go on under the key.
-			if _, err := books.ExtendChains(t.Context(), s, storetest.SealKey); err != nil {
+			if _, err := books.ExtendChains(t.Context(), s, storetest.ChainKey); err != nil {
 				t.Fatal(err)
 			}
 			if r := verify(t, s, books.Options{Heads: heads(t, s)}); !r.Clean() || r.ChainLinks != r.Audit || r.Heads != 3 {

@@ -45,7 +45,7 @@ func newMoneyBooks(t *testing.T, path string) *store.Store {
 		adjust(200)                                        // owes 3000
 		storetest.NewPayment(t, c, client, storetest.Body{Reference: "pending", Fees: fees})
 	}
-	if _, err := books.ExtendChains(t.Context(), s, storetest.SealKey); err != nil {
+	if _, err := books.ExtendChains(t.Context(), s, storetest.ChainKey); err != nil {
 		t.Fatal(err)
 	}
 	storetest.Fold(t, s)

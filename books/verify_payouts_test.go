@@ -47,7 +47,7 @@ func newPayoutBooks(t *testing.T, path string) *store.Store {
 		storetest.ApplyPayout(t, m, s, rest, storetest.Succeeded)
 		storetest.ApplyPayout(t, m, s, owed, storetest.Succeeded)
 	}
-	if _, err := books.ExtendChains(t.Context(), s, storetest.SealKey); err != nil {
+	if _, err := books.ExtendChains(t.Context(), s, storetest.ChainKey); err != nil {
 		t.Fatal(err)
 	}
 	storetest.Fold(t, s)

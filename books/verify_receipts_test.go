@@ -37,7 +37,7 @@ func newReceipts(t *testing.T, path string) *store.Store {
 		}
 		storetest.ApplyPayout(t, m, s, storetest.NewPayout(t, m, client, storetest.Body{}, 0), under("F"))
 	}
-	if _, err := books.ExtendChains(t.Context(), s, storetest.SealKey); err != nil {
+	if _, err := books.ExtendChains(t.Context(), s, storetest.ChainKey); err != nil {
 		t.Fatal(err)
 	}
 	storetest.Fold(t, s)

@@ -29,7 +29,7 @@ func newBooks(t *testing.T, path string) *store.Store {
 	for range 2 {
 		fillBooks(t, s, c, storetest.NewClient(t, s, till.Test))
 	}
-	if _, err := books.ExtendChains(t.Context(), s, storetest.SealKey); err != nil {
+	if _, err := books.ExtendChains(t.Context(), s, storetest.ChainKey); err != nil {
 		t.Fatal(err)
 	}
 	storetest.Fold(t, s)
@@ -58,7 +58,7 @@ func fillBooks(t *testing.T, s *store.Store, c *collect.Collector, client *till.
 			storetest.Apply(t, c, s, made, w)
 		}
 		if p.reference == "second" { // one link, and another for the rest
-			if _, err := books.ExtendChains(t.Context(), s, storetest.SealKey); err != nil {
+			if _, err := books.ExtendChains(t.Context(), s, storetest.ChainKey); err != nil {
 				t.Error(err)
 			}
 		}
@@ -102,7 +102,7 @@ func addEndpoints(t *testing.T, s *store.Store, client till.ID) {
 
 func verify(t *testing.T, s *store.Store, o books.Options) books.Report {
 	t.Helper()
-	o.Key = storetest.SealKey
+	o.Key = storetest.ChainKey
 	r, err := books.Verify(t.Context(), s, o)
 	if err != nil {
 		t.Fatal(err)
@@ -363,14 +363,14 @@ func TestVerifyRaisesNoFalseAlarmWhileOthersWrite(t *testing.T) {
 						alive = false
 					default:
 					}
-					if _, err := books.ExtendChains(t.Context(), s, storetest.SealKey); err != nil {
+					if _, err := books.ExtendChains(t.Context(), s, storetest.ChainKey); err != nil {
 						t.Error(err)
 						return
 					}
 					if slice > 1 {
 						storetest.Fold(t, s)
 					}
-					r, err := books.Verify(t.Context(), s, books.Options{Slice: slice, Key: storetest.SealKey})
+					r, err := books.Verify(t.Context(), s, books.Options{Slice: slice, Key: storetest.ChainKey})
 					if err != nil || !r.Clean() {
 						t.Errorf("slice %d: %v %+v", slice, err, r.Problems)
 						return

@@ -147,20 +147,20 @@ func Fold(tb testing.TB, s *store.Store) {
 	}
 }
 
-// SealKey is what tests seal audit logs with.
-var SealKey = store.SealKey("a key of 32 bytes for the tests.")
+// ChainKey is what tests seal audit logs with.
+var ChainKey = store.SealKey("a key of 32 bytes for the tests.")
 
 // CheckInvariants seals the audit logs, folds the tallies and fails the test with whatever
 // books.Verify finds.
 func CheckInvariants(tb testing.TB, s *store.Store) {
 	tb.Helper()
 	ctx := context.WithoutCancel(tb.Context()) // it runs in cleanups too
-	if _, err := books.ExtendChains(ctx, s, SealKey); err != nil {
+	if _, err := books.ExtendChains(ctx, s, ChainKey); err != nil {
 		tb.Errorf("seal: %v", err)
 	}
 	Fold(tb, s)
 	// A small slice, so that tests cross the edges of slices.
-	r, err := books.Verify(ctx, s, books.Options{Slice: 7, Key: SealKey})
+	r, err := books.Verify(ctx, s, books.Options{Slice: 7, Key: ChainKey})
 	if err != nil {
 		tb.Errorf("verify: %v", err)
 	}
