@@ -1,41 +1,77 @@
-// Package till is the vocabulary of a service that collects money from mobile
-// money wallets. It knows no database, no network and no JSON library: only
-// what the words mean and which rules hold between them.
+// Package till is the glossary of a service that collects money from mobile
+// money wallets and pays it out. It knows no database, no network and no JSON
+// library: only what the words mean and which rules hold between them.
 //
-// The nouns, each in the file of its name:
+// Money and its people:
 //
-//	Payment      money asked from a customer's wallet, and how far that got
-//	Method       a customer's kind of wallet (mtn_momo), whatever the road to it
-//	Client       a tenant of the service; a Key opens its account
-//	Fee          what we take of a client's money, flat and in basis points
-//	Money        an exact amount in minor units of a currency; never a float
-//	Charge, Tax  what the client says the amount is made of
-//	Event        one thing that happened to a payment, told to its client
-//	Endpoint     an address that a client's events are pushed to
-//	Actor        who did something, as the audit log names them
-//	Error        a refusal with a stable code, and the fields it is about
-//	ID, Time     UUIDv7 and microseconds UTC, in the same order
+//	Client        a tenant of the service, with wallets of its own
+//	Key           what a client's program authenticates with; it has scopes
+//	Payment       money requested from a customer's wallet, and how far that got
+//	Payout        money sent to a recipient's wallet from a client's wallet
+//	Subject       a payment or a payout, where code serves both
+//	Method        a kind of wallet (mtn_momo), whatever the connection to it
+//	Money         an exact amount in minor units of a currency; never a float
+//	Charge, Tax   what the client says the amount is made of
+//	Fee           what we take from a client's money, flat and in basis points
+//	Reserve       money of a wallet that is set aside for open payouts
+//	Transaction   one line of a wallet's statement; a database transaction is a Tx
+//	Adjustment    a person's correction of a wallet
 //
-// The verbs, each with one meaning wherever it appears in the code:
+// Calls to operators:
 //
-//	Create    a client asks for a payment
-//	Submit    we ask the operator to collect it
-//	Check     we ask the operator how it stands
-//	Apply     we record an answer; the only way a payment changes
-//	Settle    post the money that came in to the client's wallet
-//	Suspend   post money that came in but cannot be attributed
-//	Reverse   post that an operator took money back
-//	Repay     post what a client owed from what it has now
-//	Adjust    a person corrects a wallet
-//	Wake      a callback says: look again
-//	Claim     take a due step for a while (a lease)
-//	Resolve   a person brings the operator's word
-//	Reconcile hold an operator's statement against our books
-//	Deliver   push an event to an endpoint until it has arrived
-//	Replay    deliver again what was delivered or given up
+//	Operator      the company that keeps customers' wallets
+//	Connection    one account at an operator, as the configuration names it
+//	Reference     our id for a request at the operator; the same for each retry
+//	Receipt       the operator's id for money that moved
+//	Step          what is to be done next for a subject, and when
+//	Lane          the queue of steps for one connection and operation
+//	Lease         the right to work on a step for a limited time
+//	Attempt       one call to an operator, with its outcome
+//	Answer        what an operator said about a subject
+//	Callback      an operator's message that something changed; never proof
+//	Circuit breaker     stops new payments to an operator that fails
+//	Rate limit budget   the calls that an operator allows, shared by all instances
+//	Hold          what keeps payouts from being sent: a person, a restore, a suspension
 //
-// A Transaction is a line of a wallet's statement, as in the API. A database
-// transaction is a Tx.
+// Telling clients:
+//
+//	Event         one change of a subject or endpoint, numbered per client
+//	Endpoint      an address that a client's events are posted to
+//	Delivery      the sending of one event to one endpoint
+//	Dispatcher    the part that delivers events
+//	Hint          a notice that a client's event log has grown; may be lost
+//	Subscription  what receives hints
+//
+// Keeping the books:
+//
+//	Head          the client's row that orders its writes
+//	Tally         a count within one hour, changed in the commit it counts
+//	Counter       a count per hour, day, month or in total, made from tallies
+//	Audit log     who did what, per client, in a chain of hashes
+//	Case          something that a person has to look at
+//	Stray         money that names us and matches no subject
+//	Statement     a wallet's transactions, or an operator's list of movements
+//	Actor         who did something, as the audit log names them
+//	Error         a rejection with a stable code and the fields it is about
+//	ID, Time      UUIDv7 and microseconds UTC, in the same order
+//
+// The verbs, each with one meaning in all packages:
+//
+//	Create        a client requests a payment or payout; Intake accepts it
+//	Claim         take a due step for the time of a lease
+//	Submit        send a subject to the operator, once per reference
+//	Check         read a subject's state from the operator
+//	Apply         record an answer; the only way a subject changes
+//	Settle        post collected money to the client's wallet
+//	Suspend       post money that came in but cannot be attributed
+//	Reverse       post that an operator took money back
+//	Repay         post what a client owed from what it has now
+//	Adjust        a person corrects a wallet
+//	Resolve       a person brings the operator's decision, with evidence
+//	Reconcile     compare an operator's statement with our books
+//	Deliver       post an event to an endpoint until it answers 2xx
+//	Replay        answer a repeated create again, or deliver an event again
+//	Wake          make a loop run now instead of at its next interval
 //
 // Start reading at payment.go.
 package till

@@ -72,3 +72,30 @@ func TestLinksLeadSomewhere(t *testing.T) {
 		t.Errorf("%d links were found, %v", links, err)
 	}
 }
+
+// ourFile is a path of a file of ours in the text of a page: with a folder, or
+// one that can only be in the root.
+var ourFile = regexp.MustCompile("`((?:[a-z]+/)*[a-z0-9_]+(?:_test)?\\.(?:go|md|yaml|sql))`")
+
+// Every file that a page for readers of the code names is there. A name
+// without a folder may be in any.
+func TestFilesInPagesExist(t *testing.T) {
+	t.Parallel()
+	names := map[string]bool{}
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			names[d.Name()] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "bench/README.md"} {
+		for _, m := range ourFile.FindAllStringSubmatch(page(t, path), -1) {
+			if _, err := os.Stat(filepath.FromSlash(m[1])); err != nil && (strings.Contains(m[1], "/") || !names[m[1]]) {
+				t.Errorf("%s names %s, which does not exist", path, m[1])
+			}
+		}
+	}
+}
