@@ -31,7 +31,7 @@ var retired = map[string]string{
 	"PayoutMoves":       "PayoutTransitions",
 	"ResolutionStateOf": "NewResolutionState",
 	"servants":          "helperServers",
-	"Share":             "nothing: deleted",
+	"server Share":      "nothing: deleted",
 	"ShowCase":          "CaseDetailOf",
 	"tellCallback":      "reportCallback",
 	"Unwatched":         "NoBreaker",
