@@ -148,19 +148,19 @@ func (d *statementTest) apply(r *books.ReconcileResult) *books.ApplyResult {
 // money moved late.
 func (d *statementTest) status(name string) string {
 	d.t.Helper()
-	var row store.Alike
+	var row store.Subject
 	err := d.s.View(d.t.Context(), func(tx *store.Tx) error {
 		if p := d.payouts[name]; p != nil {
 			out, err := tx.Payout(d.t.Context(), store.Ref{Client: p.ClientID, ID: p.ID})
 			if err == nil {
-				row = out.Alike()
+				row = out.Subject()
 			}
 			return err
 		}
 		p := d.payments[name]
 		in, err := tx.Payment(d.t.Context(), store.Ref{Client: p.ClientID, ID: p.ID})
 		if err == nil {
-			row = in.Alike()
+			row = in.Subject()
 		}
 		return err
 	})

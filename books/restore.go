@@ -175,7 +175,7 @@ func (out *RestoreResult) markSlice(ctx context.Context, tx *store.Tx, client, a
 }
 
 // subjectsOf reads the rows that steps of one client are about, by id.
-func subjectsOf(ctx context.Context, tx *store.Tx, steps []*store.Step) (map[till.ID]store.Alike, error) {
+func subjectsOf(ctx context.Context, tx *store.Tx, steps []*store.Step) (map[till.ID]store.Subject, error) {
 	var in, out []store.Ref
 	for _, st := range steps {
 		if ref := (store.Ref{Client: st.ClientID, ID: st.SubjectID}); st.Kind == store.KindPayout {
@@ -192,12 +192,12 @@ func subjectsOf(ctx context.Context, tx *store.Tx, steps []*store.Step) (map[til
 	if err != nil {
 		return nil, err
 	}
-	rows := make(map[till.ID]store.Alike, len(steps))
+	rows := make(map[till.ID]store.Subject, len(steps))
 	for ref, p := range payments {
-		rows[ref.ID] = p.Alike()
+		rows[ref.ID] = p.Subject()
 	}
 	for ref, p := range payouts {
-		rows[ref.ID] = p.Alike()
+		rows[ref.ID] = p.Subject()
 	}
 	return rows, nil
 }

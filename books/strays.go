@@ -193,14 +193,14 @@ func findSubjects(ctx context.Context, tx *store.Tx, s *store.Stray, clients []t
 
 // foundSubject is a payment or payout that a stray is about.
 type foundSubject struct {
-	store.Alike
+	store.Subject
 	kind string
 }
 
 // readSubjects reads those of the rows that are on the stray's connection and go
 // its way.
 func readSubjects(ctx context.Context, tx *store.Tx, s *store.Stray, refs []store.Ref) (out []foundSubject, err error) {
-	take := func(p store.Alike, kind string) {
+	take := func(p store.Subject, kind string) {
 		if p.Connection == s.Connection {
 			out = append(out, foundSubject{p, kind})
 		}
@@ -211,7 +211,7 @@ func readSubjects(ctx context.Context, tx *store.Tx, s *store.Stray, refs []stor
 			return nil, err
 		}
 		for _, p := range rows {
-			take(p.Alike(), store.KindPayment)
+			take(p.Subject(), store.KindPayment)
 		}
 	}
 	if s.Direction != store.StrayIn {
@@ -220,7 +220,7 @@ func readSubjects(ctx context.Context, tx *store.Tx, s *store.Stray, refs []stor
 			return nil, err
 		}
 		for _, p := range rows {
-			take(p.Alike(), store.KindPayout)
+			take(p.Subject(), store.KindPayout)
 		}
 	}
 	return out, nil

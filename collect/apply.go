@@ -12,7 +12,7 @@ import (
 // Apply records answers: the only place where a payment changes. The whole
 // batch is one commit; if that fails, each answer is recorded alone, and what
 // cannot be recorded even then is in its Refused. It implements
-// engine.Subject.
+// engine.subjects.
 func (c *Collector) Apply(ctx context.Context, answers []*engine.Answer) {
 	engine.Apply(answers, func(answers []*engine.Answer, careful bool) error {
 		return c.applyBatch(ctx, answers, careful)
@@ -23,7 +23,7 @@ func (c *Collector) Apply(ctx context.Context, answers []*engine.Answer) {
 // takes for granted unless it is careful: the index refuses one that is not.
 func (c *Collector) applyBatch(ctx context.Context, answers []*engine.Answer, careful bool) error {
 	return c.c.Store.UpdateBehind(ctx, func(tx *store.Tx) error {
-		b, err := engine.BeginWith(ctx, tx, c.engine, &engine.Payments, answers, careful)
+		b, err := engine.BeginWith(ctx, tx, c.engine, &engine.PaymentTable, answers, careful)
 		if err != nil {
 			return err
 		}
@@ -40,7 +40,7 @@ func (c *Collector) applyBatch(ctx context.Context, answers []*engine.Answer, ca
 	})
 }
 
-// change is what an answer means to payments. It implements engine.Decider.
+// change is what an answer means to payments. It implements engine.Rules.
 type change struct {
 	*engine.Change[*store.PaymentRow]
 	aside map[store.Ref]till.Money // what was put aside, before and in this batch
@@ -64,8 +64,8 @@ func (b *change) preload(ctx context.Context, answers []*engine.Answer, careful 
 	return b.Owners(ctx, answers, careful)
 }
 
-// Lose takes an operator's word that a payment did not succeed.
-func (b *change) Lose(ctx context.Context, p *store.PaymentRow, a *engine.Answer) error {
+// OnFailure takes an operator's word that a payment did not succeed.
+func (b *change) OnFailure(ctx context.Context, p *store.PaymentRow, a *engine.Answer) error {
 	switch {
 	case p.Status == till.Success:
 		if a.Action == engine.Resolve {
@@ -84,7 +84,7 @@ func (b *change) Lose(ctx context.Context, p *store.PaymentRow, a *engine.Answer
 				return nil
 			}
 		}
-		if err := b.Fail(ctx, p, a.Result); err != nil {
+		if err := b.End(ctx, p, a.Result); err != nil {
 			return err
 		}
 		if a.Action == engine.Resolve {
@@ -94,12 +94,12 @@ func (b *change) Lose(ctx context.Context, p *store.PaymentRow, a *engine.Answer
 	return nil
 }
 
-// Fail ends a payment other than in success.
-func (b *change) Fail(_ context.Context, p *store.PaymentRow, r provider.Result) error {
+// End ends a payment other than in success.
+func (b *change) End(_ context.Context, p *store.PaymentRow, r provider.Result) error {
 	status := till.Failed
 	if r.Outcome == provider.Expired {
 		status = till.Expired
 	}
-	b.End(p, string(status), r)
+	b.EndAs(p, string(status), r)
 	return nil
 }

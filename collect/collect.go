@@ -50,8 +50,8 @@ type Config struct {
 // Collector accepts payments and records what becomes of them.
 type Collector struct {
 	c      Config
-	engine *engine.Engine
-	desk   *engine.Desk[*store.PaymentRow]
+	engine *engine.Worker
+	desk   *engine.Intake[*store.PaymentRow]
 }
 
 // New returns a Collector. Close it when nothing calls it any more.
@@ -67,7 +67,7 @@ func New(c Config) *Collector {
 		Kind: store.KindPayment, Secret: c.Secret, Store: c.Store, Connections: c.Connections, Subject: col, Slots: c.Slots, Look: c.Look,
 		Pulse: c.Pulse, Limits: c.Limits, Idle: !c.Work, Log: c.Log,
 	})
-	col.desk = engine.NewDesk(col.engine, &engine.Payments, engine.DeskConfig[*store.PaymentRow]{
+	col.desk = engine.NewDesk(col.engine, &engine.PaymentTable, engine.DeskConfig[*store.PaymentRow]{
 		Write: col.write, Job: col.job, Work: c.Work, MaxBatch: c.MaxBatch, Log: c.Log,
 	})
 	return col
@@ -177,7 +177,7 @@ func answer(row *store.PaymentRow, replayed bool, err error) (Created, error) {
 }
 
 // creation is one create call on its way through the batch.
-type creation = engine.Creation[*store.PaymentRow]
+type creation = engine.CreateCall[*store.PaymentRow]
 
 // write is the one commit of a batch of creates. It reads nothing first: the
 // index of idempotency keys decides what is new.
@@ -221,7 +221,7 @@ func (c *Collector) finishCreates(ctx context.Context, tx *store.Tx, heads map[t
 			if err != nil {
 				return err
 			}
-			call.Found(found, engine.Payments.Fresh)
+			call.Found(found, engine.PaymentTable.Fresh)
 			continue
 		}
 		counts.AddPayment(&p.Payment, till.Pending, 1)

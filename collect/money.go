@@ -10,10 +10,10 @@ import (
 	"till/store"
 )
 
-// Succeed takes an operator's word that a customer's money moved. It is
+// OnSuccess takes an operator's word that a customer's money moved. It is
 // believed only if it is the money that was asked for, under a receipt that
 // no other payment has.
-func (b *change) Succeed(ctx context.Context, p *store.PaymentRow, a *engine.Answer) error {
+func (b *change) OnSuccess(ctx context.Context, p *store.PaymentRow, a *engine.Answer) error {
 	r := a.Result
 	if p.Credited() {
 		return b.again(ctx, p, a)

@@ -27,7 +27,7 @@ func (c *Collector) Resolve(ctx context.Context, ref store.Ref, r engine.Resolut
 	if r.Success && p.Status == till.Success {
 		return till.Errorf(till.CodeValidationFailed, "the payment's money has been credited already")
 	}
-	a := c.engine.AnswerOf(p.Alike(), r)
+	a := c.engine.AnswerOf(p.Subject(), r)
 	c.Apply(ctx, []*engine.Answer{a})
 	return a.Refused
 }
@@ -35,7 +35,7 @@ func (c *Collector) Resolve(ctx context.Context, ref store.Ref, r engine.Resolut
 // ResolveAll ends payments on evidence, like Resolve, all in one commit where
 // that works; see engine.ResolveAll.
 func (c *Collector) ResolveAll(ctx context.Context, settlements []*engine.Settlement) error {
-	return engine.ResolveAll(ctx, c.engine, &engine.Payments, settlements, c.Apply)
+	return engine.ResolveAll(ctx, c.engine, &engine.PaymentTable, settlements, c.Apply)
 }
 
 // stored is what CheckStored reads of a payment's document.

@@ -10,16 +10,16 @@ import (
 	"till/store"
 )
 
-// Reverse takes an operator's word that it took a payment's money back. It is
+// OnReversal takes an operator's word that it took a payment's money back. It is
 // recorded once, whatever the wallet holds; the status stays, because the
 // money did come. Before anything was credited it is a failure like any other.
-func (b *change) Reverse(ctx context.Context, p *store.PaymentRow, a *engine.Answer) error {
+func (b *change) OnReversal(ctx context.Context, p *store.PaymentRow, a *engine.Answer) error {
 	switch {
 	case !p.Credited() && a.Action == engine.Resolve:
 		a.Refused = till.Errorf(till.CodeValidationFailed, "the payment's money was never credited")
 		return nil
 	case !p.Credited():
-		return b.Lose(ctx, p, a)
+		return b.OnFailure(ctx, p, a)
 	case p.ReversedEvent != 0:
 		if a.Action == engine.Resolve { // it was taken back already: its case is closed
 			b.Resolved(p, a)

@@ -50,7 +50,7 @@ func (c *Collector) job(p *store.PaymentRow) *engine.Job {
 	return j
 }
 
-// Load implements engine.Subject.
+// Load implements engine.subjects.
 func (c *Collector) Load(ctx context.Context, tx *store.Tx, refs []store.Ref) (map[store.Ref]*engine.Job, error) {
 	rows, err := tx.Payments(ctx, refs)
 	if err != nil {
@@ -63,7 +63,7 @@ func (c *Collector) Load(ctx context.Context, tx *store.Tx, refs []store.Ref) (m
 	return jobs, nil
 }
 
-// Extend implements engine.Subject: a re-send gives the customer a window of
+// Extend implements engine.subjects: a re-send gives the customer a window of
 // its own.
 func (c *Collector) Extend(ctx context.Context, tx *store.Tx, ref store.Ref, until till.Time) error {
 	return tx.ExtendPayment(ctx, ref, until)

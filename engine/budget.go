@@ -122,7 +122,7 @@ func (r *reserve) put(end time.Time) {
 }
 
 // fillReserves takes tokens ahead where creates have asked for some.
-func (e *Engine) fillReserves(ctx context.Context) time.Duration {
+func (e *Worker) fillReserves(ctx context.Context) time.Duration {
 	var wanted []store.Operation
 	for name, r := range e.reserves {
 		r.mu.Lock()

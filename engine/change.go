@@ -12,29 +12,29 @@ import (
 	"till/store"
 )
 
-// Decider is what an answer means to payments, or to payouts.
-type Decider[R Row] interface {
-	// Succeed takes an operator's word that the money moved.
-	Succeed(ctx context.Context, row R, a *Answer) error
-	// Lose takes an operator's word that it did not.
-	Lose(ctx context.Context, row R, a *Answer) error
-	// Fail ends a row other than in success.
-	Fail(ctx context.Context, row R, r provider.Result) error
-	// Reverse takes an operator's word that it took the money back.
-	Reverse(ctx context.Context, row R, a *Answer) error
+// Rules is what an answer means to payments, or to payouts.
+type Rules[R Subject] interface {
+	// OnSuccess takes an operator's word that the money moved.
+	OnSuccess(ctx context.Context, row R, a *Answer) error
+	// OnFailure takes an operator's word that it did not.
+	OnFailure(ctx context.Context, row R, a *Answer) error
+	// End ends a row other than in success.
+	End(ctx context.Context, row R, r provider.Result) error
+	// OnReversal takes an operator's word that it took the money back.
+	OnReversal(ctx context.Context, row R, a *Answer) error
 }
 
 // Change is a batch on its way from answers to rows: the running state that
 // each decision sees, and what the decisions have gathered to be written. The
 // net result is one commit, or nothing.
-type Change[R Row] struct {
+type Change[R Subject] struct {
 	Tx    *store.Tx
 	Rows  map[store.Ref]R
 	Heads map[till.ID]*store.Head
 	Steps map[store.Ref]*store.Step // nil once it is deleted
 
-	e        *Engine
-	noun     *Noun[R]
+	e        *Worker
+	noun     *Table[R]
 	known    []*ledger.Wallet         // all of the clients' wallets
 	wallets  map[purse]*ledger.Wallet // those that this batch changes, as it leaves them
 	last     map[store.Ref]*store.Attempt
@@ -75,14 +75,14 @@ type purse struct {
 }
 
 // Begin locks and reads what a change of some rows is decided on.
-func Begin[R Row](ctx context.Context, tx *store.Tx, e *Engine, noun *Noun[R], refs []store.Ref) (*Change[R], error) {
+func Begin[R Subject](ctx context.Context, tx *store.Tx, e *Worker, noun *Table[R], refs []store.Ref) (*Change[R], error) {
 	return begin(ctx, tx, e, noun, refs, store.Known{}, nil, nil)
 }
 
 // BeginWith is Begin for the rows that answers are about. Unless it is careful,
 // it takes for granted that what an answer saw on record is all that is there:
 // if that is wrong, the database refuses what is added to it.
-func BeginWith[R Row](ctx context.Context, tx *store.Tx, e *Engine, noun *Noun[R], answers []*Answer, careful bool) (*Change[R], error) {
+func BeginWith[R Subject](ctx context.Context, tx *store.Tx, e *Worker, noun *Table[R], answers []*Answer, careful bool) (*Change[R], error) {
 	refs, kept := make([]store.Ref, len(answers)), make(map[store.Ref]R)
 	known := store.Known{Once: make(map[store.Ref]bool, len(answers)), Rows: make(map[store.Ref]bool, len(answers))}
 	var calls []*store.Attempt
@@ -98,7 +98,7 @@ func BeginWith[R Row](ctx context.Context, tx *store.Tx, e *Engine, noun *Noun[R
 			continue
 		}
 		known.Once[a.Ref] = true
-		if row, ok := a.row.(R); ok && moves(row.Alike(), a) {
+		if row, ok := a.row.(R); ok && moves(row.Subject(), a) {
 			known.Rows[a.Ref], kept[a.Ref] = true, row
 		}
 	}
@@ -115,7 +115,7 @@ func BeginWith[R Row](ctx context.Context, tx *store.Tx, e *Engine, noun *Noun[R
 
 // moves answers whether an answer changes a row, so that the database has to
 // agree on what the row was before.
-func moves(p store.Alike, a *Answer) bool {
+func moves(p store.Subject, a *Answer) bool {
 	switch {
 	case a.Err != nil || p.Final || *p.Attention:
 		return false
@@ -127,7 +127,7 @@ func moves(p store.Alike, a *Answer) bool {
 
 // begin is Begin with what is known, the rows that are kept of that, and the
 // calls that can be written down at once.
-func begin[R Row](ctx context.Context, tx *store.Tx, e *Engine, noun *Noun[R], refs []store.Ref, known store.Known, kept map[store.Ref]R,
+func begin[R Subject](ctx context.Context, tx *store.Tx, e *Worker, noun *Table[R], refs []store.Ref, known store.Known, kept map[store.Ref]R,
 	calls []*store.Attempt) (*Change[R], error) {
 	l, err := tx.Lock(ctx, noun.Name, refs, known, calls)
 	if err != nil {
@@ -141,7 +141,7 @@ func begin[R Row](ctx context.Context, tx *store.Tx, e *Engine, noun *Noun[R], r
 	for ref, row := range kept {
 		// Every answer that was recorded has been counted in the step, and so has
 		// every send: a second one moves the end of the row's window.
-		if s := l.Steps[ref]; s == nil || s.Sends > 1 || s.Calls != row.Alike().Resolution.Attempts {
+		if s := l.Steps[ref]; s == nil || s.Sends > 1 || s.Calls != row.Subject().Resolution.Attempts {
 			moved = append(moved, ref)
 			continue
 		}
@@ -211,7 +211,7 @@ func applyTogether(answers []*Answer, record func(answers []*Answer, careful boo
 // Mismatch says in which way a reported success is not the row's, "" if it
 // is. What the operator does not say cannot differ.
 func (b *Change[R]) Mismatch(row R, a *Answer) string {
-	p, r := row.Alike(), a.Result
+	p, r := row.Subject(), a.Result
 	switch {
 	case r.Amount.Currency != "" && r.Amount.Currency != p.Amount.Currency:
 		return "the operator reports another currency: " + instead(r.Amount, p.Amount)
@@ -230,18 +230,18 @@ func instead(reported, asked till.Money) string {
 
 // Decide takes one answer against the running state: it notes the call,
 // judges what it means, and schedules what is next.
-func (b *Change[R]) Decide(ctx context.Context, a *Answer, d Decider[R]) error {
+func (b *Change[R]) Decide(ctx context.Context, a *Answer, d Rules[R]) error {
 	a.Refused, b.answer = nil, a
 	row, found := b.Rows[a.Ref]
 	if !found || b.Heads[a.Ref.Client] == nil {
 		a.Refused = till.Errorf(b.noun.NotFound, "there is no such %s", b.noun.Name)
 		return nil
 	}
-	t, _ := b.e.traits(row.Alike().Connection)
+	t, _ := b.e.traits(row.Subject().Connection)
 	a = b.own(row, a)
 	b.note(row, a, t)
-	b.seeAccount(a, row.Alike().Connection)
-	was := row.Alike()
+	b.seeAccount(a, row.Subject().Connection)
+	was := row.Subject()
 	if err := b.judge(ctx, row, a, d); err != nil {
 		return err
 	}
@@ -252,11 +252,11 @@ func (b *Change[R]) Decide(ctx context.Context, a *Answer, d Decider[R]) error {
 // judge decides what an answer means. A final state is written on the
 // operator's word only; the one exception is what provably never reached the
 // operator.
-func (b *Change[R]) judge(ctx context.Context, row R, a *Answer, d Decider[R]) error {
-	p, s := row.Alike(), b.Steps[a.Ref]
+func (b *Change[R]) judge(ctx context.Context, row R, a *Answer, d Rules[R]) error {
+	p, s := row.Subject(), b.Steps[a.Ref]
 	switch t, known := b.e.traits(p.Connection); {
 	case a.Action == Abandon && known && !p.Final && MayAbandon(s, p.ExpiresAt, t, b.Tx.Now()):
-		return d.Fail(ctx, row, provider.Result{Outcome: provider.Failed, Reason: till.ProviderUnavailable, Retryable: true})
+		return d.End(ctx, row, provider.Result{Outcome: provider.Failed, Reason: till.ProviderUnavailable, Retryable: true})
 	case a.Err != nil || a.Action == Abandon || a.Action == Hold || a.Action == Notice:
 		return nil
 	}
@@ -270,14 +270,14 @@ func (b *Change[R]) judge(ctx context.Context, row R, a *Answer, d Decider[R]) e
 		}
 	case provider.Rejected:
 		if !p.Final && RejectionIsFinal(s, a) {
-			return d.Fail(ctx, row, r)
+			return d.End(ctx, row, r)
 		}
 	case provider.Success:
-		return d.Succeed(ctx, row, a)
+		return d.OnSuccess(ctx, row, a)
 	case provider.Failed, provider.Expired:
-		return d.Lose(ctx, row, a)
+		return d.OnFailure(ctx, row, a)
 	case provider.Reversed:
-		return d.Reverse(ctx, row, a)
+		return d.OnReversal(ctx, row, a)
 	}
 	return nil
 }
@@ -285,9 +285,9 @@ func (b *Change[R]) judge(ctx context.Context, row R, a *Answer, d Decider[R]) e
 // Held notes that the operator holds the request.
 func (b *Change[R]) Held(row R) { b.Move(row, string(till.Processing)) }
 
-// End ends a row other than in success, and reports whether the move exists.
-func (b *Change[R]) End(row R, status string, r provider.Result) bool {
-	p := row.Alike()
+// EndAs ends a row other than in success, and reports whether the move exists.
+func (b *Change[R]) EndAs(row R, status string, r provider.Result) bool {
+	p := row.Subject()
 	if p.Final {
 		return false
 	}
@@ -301,13 +301,13 @@ func (b *Change[R]) End(row R, status string, r provider.Result) bool {
 // Move changes a status: the event, the tallies and the times follow from it
 // here and nowhere else. It reports whether the move exists.
 func (b *Change[R]) Move(row R, to string) bool {
-	from := row.Alike().Status
+	from := row.Subject().Status
 	if row.Become(to) != nil {
 		return false
 	}
 	b.noun.Count(&b.counts, row, from, -1)
 	b.noun.Count(&b.counts, row, to, 1)
-	p := row.Alike()
+	p := row.Subject()
 	head := b.Heads[p.Ref.Client]
 	*p.UpdatedAt = head.Tick()
 	sequence := head.NextEvent()
@@ -325,7 +325,7 @@ func (b *Change[R]) Move(row R, to string) bool {
 // Late notes that money moved after the row had ended otherwise: its status
 // stays, and the client is told.
 func (b *Change[R]) Late(row R) {
-	p := row.Alike()
+	p := row.Subject()
 	head := b.Heads[p.Ref.Client]
 	*p.UpdatedAt = head.Tick()
 	*p.LateEvent = head.NextEvent()
@@ -336,11 +336,11 @@ func (b *Change[R]) Late(row R) {
 // is completed when the next step is known.
 func (b *Change[R]) tell(row R, word string, sequence int64) {
 	b.Touch(row)
-	b.events = append(b.events, eventOf(row.Alike(), till.EventKind(b.noun.Name+"."+word), sequence))
+	b.events = append(b.events, eventOf(row.Subject(), till.EventKind(b.noun.Name+"."+word), sequence))
 }
 
 // eventOf renders the event that tells a row's state as it is now.
-func eventOf(p store.Alike, kind till.EventKind, sequence int64) *till.Event {
+func eventOf(p store.Subject, kind till.EventKind, sequence int64) *till.Event {
 	return &till.Event{
 		ClientID: p.Ref.Client, Sequence: sequence, Kind: kind, SubjectID: p.Ref.ID, CreatedAt: *p.UpdatedAt,
 		Status: till.Status(p.Status), ProviderReference: *p.ProviderReference, FailureReason: *p.FailureReason,
@@ -351,12 +351,12 @@ func eventOf(p store.Alike, kind till.EventKind, sequence int64) *till.Event {
 // Tell writes an event of a kind that no move is told by.
 func (b *Change[R]) Tell(row R, kind till.EventKind, sequence int64) {
 	b.Touch(row)
-	b.events = append(b.events, eventOf(row.Alike(), kind, sequence))
+	b.events = append(b.events, eventOf(row.Subject(), kind, sequence))
 }
 
 // schedule decides when the operator is asked next.
-func (b *Change[R]) schedule(row R, a *Answer, t provider.Traits, was store.Alike) {
-	now, s, p := b.Tx.Now(), b.Steps[a.Ref], row.Alike()
+func (b *Change[R]) schedule(row R, a *Answer, t provider.Traits, was store.Subject) {
+	now, s, p := b.Tx.Now(), b.Steps[a.Ref], row.Subject()
 	switch {
 	case s == nil:
 	case a.Action == Notice:
@@ -396,7 +396,7 @@ func (b *Change[R]) schedule(row R, a *Answer, t provider.Traits, was store.Alik
 // resolve completes what clients see of the work on a row, in the row and in
 // the event of its latest change.
 func (b *Change[R]) resolve(row R) {
-	p := row.Alike()
+	p := row.Subject()
 	s := b.Steps[p.Ref]
 	p.Resolution.NextCheckAt = 0
 	if s != nil {
@@ -418,7 +418,7 @@ func (b *Change[R]) resolve(row R) {
 // nothing if no send was ever begun. One that seemed to leave nothing is read for,
 // like any other that has ended. What clients see of it is complete then.
 func (b *Change[R]) Drop(row R) {
-	p := row.Alike()
+	p := row.Subject()
 	t, known := b.e.traits(p.Connection)
 	if s := b.Steps[p.Ref]; p.Settled || s == nil || known && len(t.LateReads) == 0 {
 		b.Forget(row)
@@ -431,7 +431,7 @@ func (b *Change[R]) Drop(row R) {
 // Forget removes a row's step: nothing is owed any more.
 func (b *Change[R]) Forget(row R) {
 	b.Touch(row) // what the step counted is kept with the row
-	ref := row.Alike().Ref
+	ref := row.Subject().Ref
 	b.Steps[ref] = nil
 	b.deletedSteps = append(b.deletedSteps, ref)
 }

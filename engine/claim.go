@@ -39,7 +39,7 @@ type fullness struct {
 
 // look returns when the next step of each of our lanes can be taken. What waits
 // in the lanes of connections that are not configured here is others'.
-func (e *Engine) look(ctx context.Context) (times []till.Time, err error) {
+func (e *Worker) look(ctx context.Context) (times []till.Time, err error) {
 	var now till.Time
 	err = e.c.Store.View(ctx, func(tx *store.Tx) (err error) {
 		if err = e.lookFrom(ctx, tx); err != nil {
@@ -57,7 +57,7 @@ func (e *Engine) look(ctx context.Context) (times []till.Time, err error) {
 
 // due sorts lanes into those to claim from now and when to look at the next;
 // zero if at none.
-func (e *Engine) due(times []till.Time, now till.Time) (lanes []string, next time.Duration) {
+func (e *Worker) due(times []till.Time, now till.Time) (lanes []string, next time.Duration) {
 	for i, lane := range e.known {
 		var left time.Duration
 		if w, waits := e.waits[lane]; waits {
@@ -82,7 +82,7 @@ func (e *Engine) due(times []till.Time, now till.Time) (lanes []string, next tim
 }
 
 // left returns how long a lane still waits.
-func (e *Engine) left(w *wait) time.Duration {
+func (e *Worker) left(w *wait) time.Duration {
 	switch {
 	case w.changes != e.health.changes.Load():
 		return 0
@@ -95,7 +95,7 @@ func (e *Engine) left(w *wait) time.Duration {
 // step claims what is due, as far as there are free slots, and starts it. It
 // returns when to look again; a negative number if it could not find that out:
 // then after Look, or when a call ends.
-func (e *Engine) step(ctx context.Context) time.Duration {
+func (e *Worker) step(ctx context.Context) time.Duration {
 	free := e.slots.free()
 	if free == 0 {
 		return -1
@@ -150,7 +150,7 @@ func (e *Engine) step(ctx context.Context) time.Duration {
 // claim takes up to limit due steps in one commit: for each, what to do is
 // decided, the lease is taken and, if it is to be sent, that a send may have
 // begun is written down.
-func (e *Engine) claim(ctx context.Context, lanes []string, limit int) ([]*Task, error) {
+func (e *Worker) claim(ctx context.Context, lanes []string, limit int) ([]*Task, error) {
 	beside, err := e.besides(ctx, lanes, limit)
 	if err != nil {
 		return nil, err
@@ -171,7 +171,7 @@ func (e *Engine) claim(ctx context.Context, lanes []string, limit int) ([]*Task,
 // limits returns how many steps of each lane are worth reading: what is due at
 // an operator that does not answer may be thousands, for one slot that came
 // free. Of a lane that is full one is read, to find out.
-func (e *Engine) limits(lanes []string, limit int) []int {
+func (e *Worker) limits(lanes []string, limit int) []int {
 	out := make([]int, len(lanes))
 	for i, lane := range lanes {
 		out[i] = min(limit, max(1, e.slots.room(connectionOf(lane))))
@@ -179,7 +179,7 @@ func (e *Engine) limits(lanes []string, limit int) []int {
 	return out
 }
 
-func (e *Engine) claimOf(ctx context.Context, lanes []string, find func(tx *store.Tx) ([]*store.Step, error)) ([]*Task, error) {
+func (e *Worker) claimOf(ctx context.Context, lanes []string, find func(tx *store.Tx) ([]*store.Step, error)) ([]*Task, error) {
 	var tasks []*Task
 	var others []string
 	var p *permits
@@ -241,7 +241,7 @@ func (e *Engine) claimOf(ctx context.Context, lanes []string, find func(tx *stor
 }
 
 // load returns the jobs of steps, read where they are not remembered.
-func (e *Engine) load(ctx context.Context, tx *store.Tx, steps []*store.Step) (map[store.Ref]*Job, error) {
+func (e *Worker) load(ctx context.Context, tx *store.Tx, steps []*store.Step) (map[store.Ref]*Job, error) {
 	jobs, others := e.jobs.find(steps)
 	if len(others) == 0 {
 		return jobs, nil
@@ -255,7 +255,7 @@ func (e *Engine) load(ctx context.Context, tx *store.Tx, steps []*store.Step) (m
 // instances share. They are the first locks of the transaction: breakers,
 // then budgets, then steps.
 type permits struct {
-	e        *Engine
+	e        *Worker
 	now      till.Time
 	taken    []string                  // slots, by connection
 	breakers map[string]*store.Breaker // of the connections that are not passing
@@ -268,7 +268,7 @@ type permits struct {
 
 // permits locks what the claim of some lanes may need: nothing, where no
 // operator has a limit and all are well.
-func (e *Engine) permits(ctx context.Context, tx *store.Tx, lanes []string) (*permits, error) {
+func (e *Worker) permits(ctx context.Context, tx *store.Tx, lanes []string) (*permits, error) {
 	p := &permits{
 		e: e, now: tx.Now(),
 		left: map[store.Operation]int64{}, probes: map[string]int{}, waits: map[string]time.Duration{}, full: map[string]*fullness{},
@@ -309,7 +309,7 @@ func (e *Engine) permits(ctx context.Context, tx *store.Tx, lanes []string) (*pe
 }
 
 // concerned returns the connections that steps of some lanes are about.
-func (e *Engine) concerned(lanes []string) []string {
+func (e *Worker) concerned(lanes []string) []string {
 	var out []string
 	for name := range e.c.Connections {
 		if slices.ContainsFunc(lanes, func(lane string) bool {

@@ -74,7 +74,7 @@ func bringBack(s *store.Step, b store.Bounds, now till.Time) {
 // mend brings back what a clock that was set back has left in the future, of our
 // lanes. All instances see it and do it: what one has mended the others find in
 // order.
-func (e *Engine) mend(ctx context.Context) error {
+func (e *Worker) mend(ctx context.Context) error {
 	for _, lane := range e.known {
 		bounds, ahead := e.bounds[lane], false
 		if err := e.c.Store.View(ctx, func(tx *store.Tx) (err error) {
@@ -115,7 +115,7 @@ func (e *Engine) mend(ctx context.Context) error {
 // leased answers whether a task's lease still runs: by the clock that nobody
 // sets, which may have stood still while the machine was suspended, and by the
 // database's.
-func (e *Engine) leased(t *Task) bool {
+func (e *Worker) leased(t *Task) bool {
 	return time.Now().Before(t.leaseEnd) && e.c.Store.Now() < t.Step.LeaseUntil
 }
 

@@ -11,22 +11,22 @@ import (
 	"till/store"
 )
 
-// Desk is where new payments, or new payouts, are taken in, and where
+// Intake is where new payments, or new payouts, are taken in, and where
 // callbacks for them arrive: many callers, one commit.
-type Desk[R Row] struct {
-	engine  *Engine
-	noun    *Noun[R]
+type Intake[R Subject] struct {
+	engine  *Worker
+	noun    *Table[R]
 	c       DeskConfig[R]
-	creates *batch.Batcher[*Creation[R]]
+	creates *batch.Batcher[*CreateCall[R]]
 	wakes   *batch.Batcher[*wake]
 	kept    keptWakes
 }
 
 // DeskConfig is what a Desk is made of.
-type DeskConfig[R Row] struct {
+type DeskConfig[R Subject] struct {
 	// Write writes new rows under the locks of their clients' heads. For one
 	// whose key is taken it calls Found instead.
-	Write func(ctx context.Context, tx *store.Tx, heads map[till.ID]*store.Head, calls []*Creation[R]) error
+	Write func(ctx context.Context, tx *store.Tx, heads map[till.ID]*store.Head, calls []*CreateCall[R]) error
 	// Job is what the engine must know to act on a row.
 	Job func(row R) *Job
 	// Work says that this instance sends and asks.
@@ -47,24 +47,24 @@ const (
 
 // NewDesk returns a desk in front of an engine. Close it when nothing calls
 // it any more.
-func NewDesk[R Row](e *Engine, noun *Noun[R], c DeskConfig[R]) *Desk[R] {
+func NewDesk[R Subject](e *Worker, noun *Table[R], c DeskConfig[R]) *Intake[R] {
 	if c.MaxBatch <= 0 {
 		c.MaxBatch = maxCreateBatch
 	}
-	d := &Desk[R]{engine: e, noun: noun, c: c}
+	d := &Intake[R]{engine: e, noun: noun, c: c}
 	d.creates = batch.New(c.MaxBatch, maxCreateQueue, d.runCreates)
 	d.wakes = batch.New(maxWakeBatch, maxWakeQueue, d.runWakes)
 	return d
 }
 
 // Close writes what is queued.
-func (d *Desk[R]) Close() {
+func (d *Intake[R]) Close() {
 	d.creates.Close()
 	d.wakes.Close()
 }
 
-// Creation is one create call on its way through the batch.
-type Creation[R Row] struct {
+// CreateCall is one create call on its way through the batch.
+type CreateCall[R Subject] struct {
 	Row R
 	Key till.ID
 	// Hash returns the hash of the body under a version of the list of
@@ -83,21 +83,21 @@ type Creation[R Row] struct {
 }
 
 // try is a row as it was written once, by its id, with its step.
-type try[R Row] struct {
+type try[R Subject] struct {
 	id   till.ID
 	step store.Step
 }
 
 // Tried notes that the call is about to be written as its row and step say.
-func (call *Creation[R]) Tried() {
-	call.tries = append(call.tries, try[R]{call.Row.Alike().Ref.ID, call.Step})
+func (call *CreateCall[R]) Tried() {
+	call.tries = append(call.tries, try[R]{call.Row.Subject().Ref.ID, call.Step})
 }
 
 // Found tells that the call's key has made a row before. It is the call's own
 // if an earlier try of it wrote it, whose commit was answered by nobody.
-func (call *Creation[R]) Found(row R, fresh func(R) R) {
+func (call *CreateCall[R]) Found(row R, fresh func(R) R) {
 	for _, t := range call.tries {
-		if t.id == row.Alike().Ref.ID {
+		if t.id == row.Subject().Ref.ID {
 			call.Row, call.Step = fresh(row), t.step
 			return
 		}
@@ -106,23 +106,23 @@ func (call *Creation[R]) Found(row R, fresh func(R) R) {
 }
 
 // Refuse tells that the call cannot be served; nothing is written for it.
-func (call *Creation[R]) Refuse(err error) { call.err = err }
+func (call *CreateCall[R]) Refuse(err error) { call.err = err }
 
 // begin clears what a run before this one has decided.
-func (call *Creation[R]) begin() {
+func (call *CreateCall[R]) begin() {
 	var none R
 	call.err, call.existing = nil, none
 }
 
 // Made reports whether the call has made a row.
-func (call *Creation[R]) made() bool {
+func (call *CreateCall[R]) made() bool {
 	var none R
 	return call.err == nil && call.existing == none
 }
 
 // Create puts the call through the batch: one commit, nothing else. It
 // returns the row as it was created, and whether an earlier call has made it.
-func (d *Desk[R]) Create(ctx context.Context, call *Creation[R]) (row R, replayed bool, err error) {
+func (d *Intake[R]) Create(ctx context.Context, call *CreateCall[R]) (row R, replayed bool, err error) {
 	// The call belongs to the batch from here on: a client that hangs up must
 	// not leave a slot behind.
 	var none R
@@ -132,7 +132,7 @@ func (d *Desk[R]) Create(ctx context.Context, call *Creation[R]) (row R, replaye
 		if call.Grant != nil {
 			call.Grant.Return()
 		}
-		return d.ReplayOr(ctx, call.Row.Alike().Ref.Client, call.Key, call.Hash,
+		return d.ReplayOr(ctx, call.Row.Subject().Ref.Client, call.Key, call.Hash,
 			till.Errorf(till.CodeServiceUnavailable, "too many requests are waiting; try again with the same key"))
 	case err != nil:
 		return none, false, err
@@ -147,7 +147,7 @@ func (d *Desk[R]) Create(ctx context.Context, call *Creation[R]) (row R, replaye
 // runCreates writes a batch of creates in one commit; if that fails, each
 // alone, so that one bad element fails by itself. Whoever lost its caller is
 // still served: the row exists, so it is sent.
-func (d *Desk[R]) runCreates(ctx context.Context, calls []*Creation[R]) {
+func (d *Intake[R]) runCreates(ctx context.Context, calls []*CreateCall[R]) {
 	defer func() { // also after a panic
 		for _, call := range calls {
 			if call.Grant != nil {
@@ -162,7 +162,7 @@ func (d *Desk[R]) runCreates(ctx context.Context, calls []*Creation[R]) {
 	away := errors.Is(err, store.ErrUnavailable)
 	for _, call := range calls {
 		if err != nil && !away && len(calls) > 1 {
-			if alone := d.createBatch(ctx, &[]*Creation[R]{call}, false); alone != nil {
+			if alone := d.createBatch(ctx, &[]*CreateCall[R]{call}, false); alone != nil {
 				call.err = d.Unavailable("create a "+d.noun.Name, alone)
 			}
 		} else if err != nil {
@@ -185,10 +185,10 @@ func (d *Desk[R]) runCreates(ctx context.Context, calls []*Creation[R]) {
 
 // createBatch is the one commit of a batch of creates. If it may, it adds what
 // has come for the same clients while it waited for their heads.
-func (d *Desk[R]) createBatch(ctx context.Context, batch *[]*Creation[R], more bool) error {
+func (d *Intake[R]) createBatch(ctx context.Context, batch *[]*CreateCall[R], more bool) error {
 	clients := make([]till.ID, len(*batch))
 	for i, call := range *batch {
-		clients[i] = call.Row.Alike().Ref.Client
+		clients[i] = call.Row.Subject().Ref.Client
 	}
 	return d.engine.c.Store.Update(ctx, func(tx *store.Tx) (err error) {
 		defer caught(&err) // one that makes us panic must not take the others along
@@ -197,12 +197,12 @@ func (d *Desk[R]) createBatch(ctx context.Context, batch *[]*Creation[R], more b
 			return err
 		}
 		if more {
-			*batch = append(slices.Clip(*batch), d.creates.Absorb(func(next []*Creation[R]) bool {
-				return !slices.ContainsFunc(next, func(call *Creation[R]) bool { return heads[call.Row.Alike().Ref.Client] == nil })
+			*batch = append(slices.Clip(*batch), d.creates.Absorb(func(next []*CreateCall[R]) bool {
+				return !slices.ContainsFunc(next, func(call *CreateCall[R]) bool { return heads[call.Row.Subject().Ref.Client] == nil })
 			})...)
 		}
 		for _, call := range *batch {
-			if heads[call.Row.Alike().Ref.Client] == nil {
+			if heads[call.Row.Subject().Ref.Client] == nil {
 				return till.Errorf(till.CodeClientNotFound, "there is no such client")
 			}
 			call.begin()
@@ -213,7 +213,7 @@ func (d *Desk[R]) createBatch(ctx context.Context, batch *[]*Creation[R], more b
 
 // Unavailable turns an error of the database into the refusal that a client
 // sees. It is logged here, because the client is told nothing.
-func (d *Desk[R]) Unavailable(doing string, err error) error {
+func (d *Intake[R]) Unavailable(doing string, err error) error {
 	var e *till.Error
 	switch {
 	case err == nil:
@@ -230,7 +230,7 @@ func (d *Desk[R]) Unavailable(doing string, err error) error {
 
 // ReplayOr looks a key up before a refusal that could have come out otherwise
 // when the row was made: an existing one always gets its replay.
-func (d *Desk[R]) ReplayOr(ctx context.Context, client, key till.ID, hash func(version int) ([32]byte, bool), refusal error) (R, bool, error) {
+func (d *Intake[R]) ReplayOr(ctx context.Context, client, key till.ID, hash func(version int) ([32]byte, bool), refusal error) (R, bool, error) {
 	var row, none R
 	err := d.engine.c.Store.View(ctx, func(tx *store.Tx) (err error) {
 		row, err = d.noun.ByKey(ctx, tx, client, key)
@@ -251,7 +251,7 @@ func (d *Desk[R]) ReplayOr(ctx context.Context, client, key till.ID, hash func(v
 // to it as a probe, or it would never be found to be back. If there is none,
 // name is "", and the rest is the answer: a refusal, or the replay of a key that
 // made a row before.
-func (d *Desk[R]) Choose(ctx context.Context, client, key till.ID, hash func(version int) ([32]byte, bool), names []string) (name string, row R, replayed bool, err error) {
+func (d *Intake[R]) Choose(ctx context.Context, client, key till.ID, hash func(version int) ([32]byte, bool), names []string) (name string, row R, replayed bool, err error) {
 	var none R
 	refusal := till.Errorf(till.CodeMethodUnavailable, "the method cannot be reached just now")
 	looked := false
@@ -286,9 +286,9 @@ func (d *Desk[R]) Choose(ctx context.Context, client, key till.ID, hash func(ver
 
 // replay answers a key that made a row before: with the creation answer if
 // the body is the same, with CodeKeyReused if not.
-func (d *Desk[R]) replay(row R, hash func(version int) ([32]byte, bool)) (R, bool, error) {
+func (d *Intake[R]) replay(row R, hash func(version int) ([32]byte, bool)) (R, bool, error) {
 	var none R
-	p := row.Alike()
+	p := row.Subject()
 	sum, ok := hash(p.BodyVersion)
 	if !ok {
 		// This instance is about to stop; another will know.
@@ -315,7 +315,7 @@ func justRead(read, now till.Time) bool { return read <= now && now < read.Add(s
 // wakeOne makes a row's step due. A row that has ended and is read no more is
 // read once more: money may have moved late, or been taken back. What cannot
 // change any more needs no reading.
-func (d *Desk[R]) wakeOne(ctx context.Context, tx *store.Tx, w *wake) error {
+func (d *Intake[R]) wakeOne(ctx context.Context, tx *store.Tx, w *wake) error {
 	ref := w.ref
 	w.absent = false
 	if (w.at != 0 || w.via != "") && w.mail != nil {
@@ -355,7 +355,7 @@ func (d *Desk[R]) wakeOne(ctx context.Context, tx *store.Tx, w *wake) error {
 		}
 		return nil
 	}
-	p := row.Alike()
+	p := row.Subject()
 	t, _ := d.engine.traits(p.Connection)
 	// The receipt may still be told, as soon as callbacks may ask for another read.
 	untold := w.mail != nil && *p.ProviderReference == ""

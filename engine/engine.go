@@ -26,7 +26,7 @@ type Job struct {
 	Window      till.Time // a span: how far a re-send moves ExpiresAt
 	Final       bool
 
-	// Row is the subject as it was when the job was made, and stays so; nil if
+	// Subject is the subject as it was when the job was made, and stays so; nil if
 	// it is not kept. With it, most of what comes of the job can be recorded
 	// without reading the subject again.
 	Row any
@@ -59,8 +59,8 @@ type Answer struct {
 
 }
 
-// Subject is a noun whose steps the engine works off.
-type Subject interface {
+// subjects is a noun whose steps the engine works off.
+type subjects interface {
 	// Load returns the jobs of the named subjects that exist.
 	Load(ctx context.Context, tx *store.Tx, refs []store.Ref) (map[store.Ref]*Job, error)
 	// Extend moves the end of a subject's window, because it is sent again.
@@ -79,7 +79,7 @@ type Config struct {
 	Secret      []byte
 	Store       *store.Store
 	Connections map[string]provider.Provider
-	Subject     Subject
+	Subject     subjects
 	Slots       int // calls to operators at once; 0 means 512
 	// Look is how long a step that another process committed, or a lease that
 	// ran out, may wait to be noticed; 0 means 250 ms.
@@ -101,8 +101,8 @@ type Limits struct {
 	Submit, Check provider.Rate // of all instances together
 }
 
-// Engine works off due steps. It is safe for concurrent use.
-type Engine struct {
+// Worker works off due steps. It is safe for concurrent use.
+type Worker struct {
 	// Keys are what its subjects are known by outside.
 	Keys Keys
 
@@ -142,7 +142,7 @@ const (
 )
 
 // New returns an engine that does nothing until Run or Start is called.
-func New(c Config) *Engine {
+func New(c Config) *Worker {
 	if c.Kind == "" {
 		c.Kind = store.KindPayment
 	}
@@ -158,7 +158,7 @@ func New(c Config) *Engine {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	e := &Engine{
+	e := &Worker{
 		Keys:     NewKeys(c.Kind, c.Secret),
 		c:        c,
 		slots:    slots{size: c.Slots, connections: len(c.Connections), by: map[string]int{}, most: map[string]int{}, back: map[string]int64{}},
@@ -197,7 +197,7 @@ func New(c Config) *Engine {
 }
 
 // Has reports whether a connection is configured here.
-func (e *Engine) Has(connection string) bool { return e.c.Connections[connection] != nil }
+func (e *Worker) Has(connection string) bool { return e.c.Connections[connection] != nil }
 
 // forever is longer than anybody waits.
 const forever = 100 * 365 * 24 * time.Hour
@@ -205,7 +205,7 @@ const forever = 100 * 365 * 24 * time.Hour
 // traits returns the habits of a connection, and whether it is configured here.
 // Of one that is not nothing is known: nothing may be scheduled, proven or ended
 // by what is returned then.
-func (e *Engine) traits(connection string) (provider.Traits, bool) {
+func (e *Worker) traits(connection string) (provider.Traits, bool) {
 	if p := e.c.Connections[connection]; p != nil {
 		return p.Traits(), true
 	}
@@ -235,11 +235,11 @@ func (t *Task) once() bool {
 }
 
 // Wake makes the engine look for due steps now.
-func (e *Engine) Wake() { e.waker.Wake() }
+func (e *Worker) Wake() { e.waker.Wake() }
 
 // Run works off due steps until ctx ends. It returns at once then; Drain
 // waits for the calls under way.
-func (e *Engine) Run(ctx context.Context) {
+func (e *Worker) Run(ctx context.Context) {
 	if e.c.Store.Shared() {
 		var heeding sync.WaitGroup
 		defer heeding.Wait()
@@ -254,7 +254,7 @@ func (e *Engine) Run(ctx context.Context) {
 // Drain waits until every call under way has been answered and recorded, or
 // ctx ends: what a database that is away has not taken by then is logged, and
 // lost. Call it after Run has returned and nothing calls Start any more.
-func (e *Engine) Drain(ctx context.Context) error {
+func (e *Worker) Drain(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
 		e.tasks.Wait()
@@ -272,7 +272,7 @@ func (e *Engine) Drain(ctx context.Context) error {
 
 // plan decides what to do about one step; nil if it cannot be acted on from
 // here.
-func (e *Engine) plan(s *store.Step, j *Job, now till.Time, h holding) *Task {
+func (e *Worker) plan(s *store.Step, j *Job, now till.Time, h holding) *Task {
 	if j == nil {
 		return nil
 	}
@@ -296,7 +296,7 @@ func (e *Engine) plan(s *store.Step, j *Job, now till.Time, h holding) *Task {
 // unable records that nothing could be done about steps of ours. They are tried
 // again later, out of the way of the others, and once their time is over a
 // person is told.
-func (e *Engine) unable(ctx context.Context, steps []*store.Step, why error) {
+func (e *Worker) unable(ctx context.Context, steps []*store.Step, why error) {
 	now := e.c.Store.Now()
 	for _, s := range steps {
 		e.c.Log.Warn("cannot act on a step", e.c.Kind, s.SubjectID, "error", why)
@@ -321,7 +321,7 @@ func (e *Engine) unable(ctx context.Context, steps []*store.Step, why error) {
 // take claims the steps of tasks and writes down which sends may begin; a
 // re-send gets a window of its own. It returns the tasks that no other
 // instance was faster at.
-func (e *Engine) take(ctx context.Context, tx *store.Tx, tasks []*Task) ([]*Task, error) {
+func (e *Worker) take(ctx context.Context, tx *store.Tx, tasks []*Task) ([]*Task, error) {
 	claims := make([]*store.Claim, len(tasks))
 	for i, t := range tasks {
 		claims[i] = &store.Claim{Step: t.Step, Seen: t.seen}
@@ -355,7 +355,7 @@ func (e *Engine) take(ctx context.Context, tx *store.Tx, tasks []*Task) ([]*Task
 // submission returns the attempt of a send that is about to begin. The first
 // takes the reference for its subject; one that turned out not to have begun
 // was the first nevertheless.
-func (e *Engine) submission(s *store.Step, connection string, reference till.ID, first bool) *store.Attempt {
+func (e *Worker) submission(s *store.Step, connection string, reference till.ID, first bool) *store.Attempt {
 	a := &store.Attempt{ClientID: s.ClientID, SubjectID: s.SubjectID, Connection: connection,
 		Reference: reference, StartedAt: s.SendStartedAt, First: first}
 	// Where all callbacks come to one address, they must find what they are
@@ -372,7 +372,7 @@ func (e *Engine) submission(s *store.Step, connection string, reference till.ID,
 var errLeaseOver = fmt.Errorf("%w: the lease ended before the call began", provider.ErrNotSent)
 
 // start acts on a claimed step in the background. A slot is held for it.
-func (e *Engine) start(ctx context.Context, t *Task) {
+func (e *Worker) start(ctx context.Context, t *Task) {
 	ctx = context.WithoutCancel(ctx) // a stop lets the calls under way finish
 	if t.Action == Submit {
 		e.jobs.keep(t.Job)
@@ -393,7 +393,7 @@ func (e *Engine) start(ctx context.Context, t *Task) {
 
 // release gives back the slot of a task that has ended, and wakes the loop: its
 // step may be due soon, or another may wait for the slot.
-func (e *Engine) release(t *Task) {
+func (e *Worker) release(t *Task) {
 	e.slots.put(t.Job.Connection)
 	if t.fast {
 		<-e.fast
@@ -403,7 +403,7 @@ func (e *Engine) release(t *Task) {
 
 // act makes the call. If the lease was over before it could begin, nothing is
 // done, and whoever holds the step now goes on.
-func (e *Engine) act(ctx context.Context, t *Task) *Answer {
+func (e *Worker) act(ctx context.Context, t *Task) *Answer {
 	j := t.Job
 	a := &Answer{
 		Ref: j.Ref, Action: t.Action, Connection: j.Connection, Reference: j.Request.Reference,

@@ -31,7 +31,7 @@ type crowd struct {
 
 // besides reads due steps of those who wait behind a crowd, of each lane that has
 // one. It is a read of its own: to go through all that is due takes long.
-func (e *Engine) besides(ctx context.Context, lanes []string, limit int) (out []*store.Step, err error) {
+func (e *Worker) besides(ctx context.Context, lanes []string, limit int) (out []*store.Step, err error) {
 	var crowded []string
 	var views []store.LaneView
 	var clients [][]till.ID
@@ -56,7 +56,7 @@ func (e *Engine) besides(ctx context.Context, lanes []string, limit int) (out []
 
 // noteCrowds notes which lanes have a crowd: as many steps as were asked for, so
 // that there may be more.
-func (e *Engine) noteCrowds(lanes []string, limits []int, steps []*store.Step) {
+func (e *Worker) noteCrowds(lanes []string, limits []int, steps []*store.Step) {
 	for i, lane := range lanes {
 		places := map[till.ID]int{}
 		n := 0

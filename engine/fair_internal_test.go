@@ -35,7 +35,7 @@ func TestClientsTakeTurns(t *testing.T) {
 
 func TestACrowdIsWhoTakesAllPlacesOfALane(t *testing.T) {
 	t.Parallel()
-	e := &Engine{crowds: map[string]*crowd{}}
+	e := &Worker{crowds: map[string]*crowd{}}
 	var steps []*store.Step
 	for n := range 40 { // the first has most, then one has two, all others have one
 		client := till.ID{1, byte(max(0, n-10))}

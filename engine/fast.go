@@ -12,7 +12,7 @@ import (
 // payment is written with the lease taken and is sent right after the commit,
 // without a claim of its own.
 type Grant struct {
-	e          *Engine
+	e          *Worker
 	connection string
 	leaseEnd   time.Time
 	tokenEnd   time.Time // zero where no token was needed
@@ -23,7 +23,7 @@ type Grant struct {
 // the operator limits our rate, a token was taken ahead; nil if not. A
 // connection that is not passing is sent to by claims only. The caller must
 // call Start or Return, once.
-func (e *Engine) Grant(connection string) *Grant {
+func (e *Worker) Grant(connection string) *Grant {
 	if !e.health.ready() || !e.health.passing(connection) {
 		return nil
 	}

@@ -27,7 +27,7 @@ const (
 )
 
 // lookFrom finds the floors anew if it is time, or if the clock was set back.
-func (e *Engine) lookFrom(ctx context.Context, tx *store.Tx) error {
+func (e *Worker) lookFrom(ctx context.Context, tx *store.Tx) error {
 	f := &e.floors
 	if !e.c.Store.Shared() || tx.Now() >= f.at && !f.since.IsZero() && time.Since(f.since) < floorPause {
 		return nil

@@ -58,7 +58,7 @@ func (b *Change[R]) own(row R, a *Answer) *Answer {
 
 // learn gathers the handle that an answer brings, so that callbacks find the
 // row by it, and so that nobody else is taken for it.
-func (b *Change[R]) learn(p store.Alike, s *store.Step, a *Answer) {
+func (b *Change[R]) learn(p store.Subject, s *store.Step, a *Answer) {
 	h, alone := newHandle(s, a, s.CheckedAt), b.e.mailed(a.Connection)
 	if _, called := b.e.c.Connections[a.Connection].(provider.CallbackReader); h != "" && (alone || called) {
 		b.named = append(b.named, store.Named{Connection: a.Connection, Handle: h, Ref: p.Ref, Kind: b.noun.Name, Alone: alone})
@@ -67,14 +67,14 @@ func (b *Change[R]) learn(p store.Alike, s *store.Step, a *Answer) {
 
 // mailed reports whether an operator's handles name one request each, and its
 // callbacks name them.
-func (e *Engine) mailed(connection string) bool {
+func (e *Worker) mailed(connection string) bool {
 	_, ok := e.c.Connections[connection].(provider.HandleReader)
 	return ok
 }
 
 // handleIn returns the handle that a callback of a connection names, and
 // whether such callbacks name one.
-func (e *Engine) handleIn(connection string, mail []byte) (handle string, mailed bool) {
+func (e *Worker) handleIn(connection string, mail []byte) (handle string, mailed bool) {
 	if p, ok := e.c.Connections[connection].(provider.HandleReader); ok {
 		return p.HandleInCallback(mail), true
 	}

@@ -120,7 +120,7 @@ func (h *health) record(connection string, action Action, err error, took time.D
 // Watch shares with the other instances how operators stand and what they may
 // be asked, until ctx ends. Instances that only accept need it too: they must
 // refuse what the others know cannot be sent.
-func (e *Engine) Watch(ctx context.Context) {
+func (e *Worker) Watch(ctx context.Context) {
 	var loops sync.WaitGroup
 	run := func(name string, interval time.Duration, wake <-chan struct{}, step func(context.Context) time.Duration) {
 		loops.Go(func() {
@@ -146,7 +146,7 @@ type gathered struct {
 }
 
 // pulse tells what was gathered, judges and keeps the judgement.
-func (e *Engine) pulse(ctx context.Context) time.Duration {
+func (e *Worker) pulse(ctx context.Context) time.Duration {
 	h := e.health
 	h.pulsing.Lock()
 	defer h.pulsing.Unlock()
@@ -216,7 +216,7 @@ func (h *health) giveBack(g gathered) {
 
 // judge reads how all connections stand, changes what has to change, and
 // reports whether it would have to: a read cannot.
-func (e *Engine) judge(ctx context.Context, tx *store.Tx, g gathered) (map[string]*view, bool, error) {
+func (e *Worker) judge(ctx context.Context, tx *store.Tx, g gathered) (map[string]*view, bool, error) {
 	breakers, err := tx.Breakers(ctx)
 	if err != nil {
 		return nil, false, err
@@ -275,7 +275,7 @@ func tellCase(ctx context.Context, tx *store.Tx, b *store.Breaker, ev evidence) 
 }
 
 // reread returns a breaker that another instance was faster to change.
-func (e *Engine) reread(ctx context.Context, tx *store.Tx, name string) (*store.Breaker, error) {
+func (e *Worker) reread(ctx context.Context, tx *store.Tx, name string) (*store.Breaker, error) {
 	breakers, err := tx.Breakers(ctx)
 	if err != nil || breakers[name] == nil {
 		return &store.Breaker{Connection: name, State: store.Passing}, err
@@ -301,7 +301,7 @@ func (h *health) viewOf(name string, b *store.Breaker, ev evidence, t provider.T
 
 // keep makes a judgement the one that counts here. Steps that waited for
 // another one are looked at again.
-func (e *Engine) keep(views map[string]*view) {
+func (e *Worker) keep(views map[string]*view) {
 	changed := false
 	for name, v := range views {
 		old := e.health.view(name)
@@ -320,7 +320,7 @@ func (e *Engine) keep(views map[string]*view) {
 
 // Status says how a connection stands: the same on all instances, within a
 // pulse.
-func (e *Engine) Status(connection string) Status {
+func (e *Worker) Status(connection string) Status {
 	if v := e.health.view(connection); v != nil {
 		return v.status
 	}
@@ -329,12 +329,12 @@ func (e *Engine) Status(connection string) Status {
 
 // Passing answers whether new payments go through to a connection without
 // asking further. It is a look into memory.
-func (e *Engine) Passing(connection string) bool { return e.health.passing(connection) }
+func (e *Worker) Passing(connection string) bool { return e.health.passing(connection) }
 
 // Offers answers whether a connection that is not passing may be tried with a
 // new payment just now, by this instance; Admit then says yes, unless others
 // were faster. It notes that somebody would like to.
-func (e *Engine) Offers(connection string) bool {
+func (e *Worker) Offers(connection string) bool {
 	v := e.health.view(connection)
 	if v == nil || v.state == store.Passing {
 		return true
@@ -344,7 +344,7 @@ func (e *Engine) Offers(connection string) bool {
 }
 
 // RetryIn returns when a connection that is not passing may be tried again.
-func (e *Engine) RetryIn(connection string) time.Duration {
+func (e *Worker) RetryIn(connection string) time.Duration {
 	v := e.health.view(connection)
 	if v == nil || v.state == store.Passing {
 		return 0
@@ -355,7 +355,7 @@ func (e *Engine) RetryIn(connection string) time.Duration {
 // Admit answers whether one new payment may be accepted for a connection that
 // is not passing: as a probe, by the one instance that may let some in. If
 // not, retry is when to try again.
-func (e *Engine) Admit(connection string) (ok bool, retry time.Duration) {
+func (e *Worker) Admit(connection string) (ok bool, retry time.Duration) {
 	v := e.health.view(connection)
 	if v == nil || v.state == store.Passing {
 		return true, 0

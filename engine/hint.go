@@ -12,7 +12,7 @@ const heedPause = 20 * time.Millisecond
 // heed wakes the engine when another instance has committed: what an instance
 // that only accepts has written is due now. Without hints it is found by the
 // next look.
-func (e *Engine) heed(ctx context.Context) {
+func (e *Worker) heed(ctx context.Context) {
 	ear := e.c.Store.ListenOthers()
 	defer ear.Close()
 	for {

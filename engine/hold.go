@@ -36,7 +36,7 @@ type holding struct {
 }
 
 // holding reads what some steps may have to wait for.
-func (e *Engine) holding(ctx context.Context, tx *store.Tx, steps []*store.Step, jobs map[store.Ref]*Job) (h holding, err error) {
+func (e *Worker) holding(ctx context.Context, tx *store.Tx, steps []*store.Step, jobs map[store.Ref]*Job) (h holding, err error) {
 	var clients []till.ID
 	lost := false
 	for _, s := range steps {
@@ -77,7 +77,7 @@ func holdsAny(kind string, holds []store.Hold) bool {
 
 // instead returns what is done about a step in the place of an action. Of what
 // was held and is not any more, Hold lets go.
-func (e *Engine) instead(action Action, s *store.Step, j *Job, h holding) Action {
+func (e *Worker) instead(action Action, s *store.Step, j *Job, h holding) Action {
 	switch sends := action == Submit || action == Abandon && s.Kind == store.KindPayout && unsent(s); {
 	case h.restoring && e.unnoticing[j.Connection] && !j.Final && unsent(s):
 		return Hold
@@ -96,7 +96,7 @@ var (
 // mayPayOut looks once more, right before a payout is sent, whether payouts of
 // its client are held: the claim may have waited for its commit, or stood still
 // since. What cannot be looked up is not sent.
-func (e *Engine) mayPayOut(ctx context.Context, client till.ID) error {
+func (e *Worker) mayPayOut(ctx context.Context, client till.ID) error {
 	var holds map[till.ID][]store.Hold
 	err := e.c.Store.View(ctx, func(tx *store.Tx) (err error) {
 		holds, err = tx.HoldsOf(ctx, []till.ID{client})
@@ -163,7 +163,7 @@ func (b *Change[R]) hold(row R, a *Answer, s *store.Step, now till.Time) {
 	if s.WakeSeq != a.WakeSeq {
 		s.DueAt = wokenAt(s, now) // a callback came since: it may have to be asked about
 	}
-	p, holds := row.Alike(), b.holds[a.Ref.Client]
+	p, holds := row.Subject(), b.holds[a.Ref.Client]
 	switch {
 	case b.restoring && s.Kind == store.KindPayment && b.e.unnoticing[p.Connection] && unsent(s):
 		b.Again(row, CaseHeld, "an old database was put back, and this may be the retry of a "+b.noun.Name+
@@ -189,7 +189,7 @@ func (b *Change[R]) hold(row R, a *Answer, s *store.Step, now till.Time) {
 // has its whole window from now on: however long it was held, it was neither sent
 // nor ended.
 func (b *Change[R]) letGo(row R, s *store.Step, now till.Time) {
-	p := row.Alike()
+	p := row.Subject()
 	s.DueAt = now
 	if s.Kind == store.KindPayout && unsent(s) && p.ExpiresAt < now+p.Window {
 		b.extended = append(b.extended, extended{p.Ref, now + p.Window})
@@ -199,7 +199,7 @@ func (b *Change[R]) letGo(row R, s *store.Step, now till.Time) {
 
 // unhold takes a row off the attention list that was there because it was held.
 func (b *Change[R]) unhold(row R, s *store.Step, now till.Time, why string) {
-	p := row.Alike()
+	p := row.Subject()
 	s.HeldAt = 0
 	another := func(c *store.Case) bool { return c.SubjectID == p.Ref.ID && c.Kind != CaseHeld }
 	if *p.Attention && b.noCase[p.Ref] && !slices.ContainsFunc(b.cases, another) {

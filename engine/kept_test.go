@@ -40,7 +40,7 @@ func paymentNow(t *testing.T, s *store.Store, ref store.Ref) (p *store.PaymentRo
 func successOf(s *store.Store, c *collect.Collector, p *store.PaymentRow) *engine.Answer {
 	r := storetest.Succeeded
 	r.Receipt = p.ID.String() // its own
-	return &engine.Answer{Ref: p.Alike().Ref, Action: engine.Check, Connection: p.Connection, Reference: c.ReferenceOf(&p.Payment),
+	return &engine.Answer{Ref: p.Subject().Ref, Action: engine.Check, Connection: p.Connection, Reference: c.ReferenceOf(&p.Payment),
 		Started: s.Now(), Ended: s.Now(), Result: r}
 }
 
@@ -56,7 +56,7 @@ func TestAnAnswerByARowThatWasKept(t *testing.T) {
 			c, client := storetest.NewCollector(t, s), storetest.NewClient(t, s, till.Test)
 			fresh, asked, resolved := sentPayment(t, s, c, client), sentPayment(t, s, c, client), sentPayment(t, s, c, client)
 			storetest.Apply(t, c, s, &asked.Payment, provider.Result{Outcome: provider.Open, Code: "WAITS"})
-			if err := c.Resolve(t.Context(), resolved.Alike().Ref, engine.Resolution{By: "Awa", Evidence: "a letter"}); err != nil {
+			if err := c.Resolve(t.Context(), resolved.Subject().Ref, engine.Resolution{By: "Awa", Evidence: "a letter"}); err != nil {
 				t.Fatal(err)
 			}
 			var answers []*engine.Answer
@@ -111,7 +111,7 @@ func TestAKeptRowIsReadAgainAfterASecondSend(t *testing.T) {
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
 		c, client := storetest.NewCollector(t, s), storetest.NewClient(t, s, till.Test)
 		kept := sentPayment(t, s, c, client)
-		ref := kept.Alike().Ref
+		ref := kept.Subject().Ref
 		err := s.Update(t.Context(), func(tx *store.Tx) error {
 			step, err := tx.Step(t.Context(), ref)
 			if err != nil {
@@ -163,7 +163,7 @@ func TestAKeptRowWhoseWindowWasMovedIsReadAgain(t *testing.T) {
 			c, client := storetest.NewCollector(t, s), storetest.NewClient(t, s, till.Test)
 			p := sentPayment(t, s, c, client)
 			if err := s.Update(t.Context(), func(tx *store.Tx) error {
-				return tx.ExtendPayment(t.Context(), p.Alike().Ref, p.ExpiresAt-till.Second)
+				return tx.ExtendPayment(t.Context(), p.Subject().Ref, p.ExpiresAt-till.Second)
 			}); err != nil {
 				t.Fatal(err)
 			}

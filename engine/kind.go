@@ -23,11 +23,11 @@ func operation(kind string, action Action) string {
 	return store.OpCheck
 }
 
-func (e *Engine) operation(connection string, action Action) store.Operation {
+func (e *Worker) operation(connection string, action Action) store.Operation {
 	return store.Operation{Connection: connection, Name: operation(e.c.Kind, action)}
 }
 
-func (e *Engine) lane(connection string, action Action) string {
+func (e *Worker) lane(connection string, action Action) string {
 	return store.Lane(connection, operation(e.c.Kind, action))
 }
 
@@ -40,7 +40,7 @@ func kindOf(lane string) string {
 }
 
 // breaker returns the name of a connection's breaker.
-func (e *Engine) breaker(connection string) string {
+func (e *Worker) breaker(connection string) string {
 	if e.c.Kind == store.KindPayout {
 		return connection + " payouts"
 	}
@@ -49,7 +49,7 @@ func (e *Engine) breaker(connection string) string {
 
 // own returns what came of the calls of this engine's kind, under the names of
 // its breakers and as what a breaker is judged by.
-func (e *Engine) own(rows []store.HealthRow) []store.HealthRow {
+func (e *Worker) own(rows []store.HealthRow) []store.HealthRow {
 	var out []store.HealthRow
 	for _, r := range rows {
 		for _, action := range []Action{Submit, Check} {
@@ -64,7 +64,7 @@ func (e *Engine) own(rows []store.HealthRow) []store.HealthRow {
 }
 
 // lockBreakers locks and returns the breakers of connections, by connection.
-func (e *Engine) lockBreakers(ctx context.Context, tx *store.Tx, connections []string) (map[string]*store.Breaker, error) {
+func (e *Worker) lockBreakers(ctx context.Context, tx *store.Tx, connections []string) (map[string]*store.Breaker, error) {
 	names := make([]string, len(connections))
 	for i, c := range connections {
 		names[i] = e.breaker(c)

@@ -36,7 +36,7 @@ func (b *Change[R]) note(row R, a *Answer, t provider.Traits) {
 	if !a.Action.calls() {
 		return // nobody was called; a resolution is recorded once it is accepted
 	}
-	p := row.Alike()
+	p := row.Subject()
 	if !b.noted[a] {
 		at := attemptOf(a)
 		at.Connection, at.Reference = p.Connection, b.e.Keys.Reference(p.Ref.Client, p.IdempotencyKey)

@@ -29,7 +29,7 @@ func TestAnAnswerIsRecordedBehindWhatIsThere(t *testing.T) {
 				var answers []*engine.Answer
 				for _, p := range batch {
 					answers = append(answers, engine.Once(&engine.Answer{
-						Ref: p.Alike().Ref, Action: engine.Check, Connection: p.Connection, Reference: c.ReferenceOf(&p.Payment),
+						Ref: p.Subject().Ref, Action: engine.Check, Connection: p.Connection, Reference: c.ReferenceOf(&p.Payment),
 						Started: s.Now(), Ended: s.Now(), Result: storetest.Succeeded,
 					}))
 				}

@@ -58,7 +58,7 @@ func faultOf(err error) string {
 
 // claimSingly takes due steps one by one, because one of them cannot be taken
 // and must not keep the others from it.
-func (e *Engine) claimSingly(ctx context.Context, lanes []string, limit int) ([]*Task, error) {
+func (e *Worker) claimSingly(ctx context.Context, lanes []string, limit int) ([]*Task, error) {
 	var due []*store.Step
 	err := e.c.Store.UpdateBehind(ctx, func(tx *store.Tx) (err error) {
 		due, err = tx.DueSteps(ctx, e.views(lanes), e.limits(lanes, limit))
@@ -89,7 +89,7 @@ func (e *Engine) claimSingly(ctx context.Context, lanes []string, limit int) ([]
 // quarantine records, in the place of an answer that cannot be, that it cannot;
 // with the handle that it brought, if that is not what is at fault. It
 // reports whether that went well.
-func (e *Engine) quarantine(ctx context.Context, a *Answer, fault error) bool {
+func (e *Worker) quarantine(ctx context.Context, a *Answer, fault error) bool {
 	why := fault.Error()
 	if errors.Is(fault, errPanicked) {
 		why = "recording it panics; the log says where"
@@ -122,7 +122,7 @@ func (e *Engine) quarantine(ctx context.Context, a *Answer, fault error) bool {
 
 // setStepAside is the last resort, where not even that can be recorded: the row
 // is not read, its step waits as long as any, and a person is told.
-func (e *Engine) setStepAside(ctx context.Context, a *Answer) bool {
+func (e *Worker) setStepAside(ctx context.Context, a *Answer) bool {
 	err := e.c.Store.UpdateBehind(ctx, func(tx *store.Tx) error {
 		wait := time.Hour
 		if t, known := e.traits(a.Connection); known {
@@ -142,7 +142,7 @@ func (e *Engine) setStepAside(ctx context.Context, a *Answer) bool {
 // setAside quarantines a row because of a fault of ours, or ends that because
 // an answer could be recorded.
 func (b *Change[R]) setAside(row R, a *Answer, t provider.Traits) {
-	p, s := row.Alike(), b.Steps[a.Ref]
+	p, s := row.Subject(), b.Steps[a.Ref]
 	if why := b.poison(a); why != "" {
 		b.Open(row, CaseQuarantined, why)
 		b.Attend(row)

@@ -18,7 +18,7 @@ func (b *Change[R]) Owners(ctx context.Context, answers []*Answer, careful bool)
 	for _, a := range answers {
 		row, ok := b.Rows[a.Ref]
 		if ok && careful && a.Err == nil && a.Result.Outcome == provider.Success && a.Result.Receipt != "" {
-			receipts = append(receipts, store.Receipt{Connection: row.Alike().Connection, Text: a.Result.Receipt})
+			receipts = append(receipts, store.Receipt{Connection: row.Subject().Connection, Text: a.Result.Receipt})
 		}
 	}
 	b.receipts, err = b.Tx.ReceiptOwners(ctx, b.noun.Name, receipts)
@@ -31,7 +31,7 @@ func (b *Change[R]) ReceiptTaken(row R, text string) bool {
 	if text == "" {
 		return false
 	}
-	p := row.Alike()
+	p := row.Subject()
 	k := store.Receipt{Connection: p.Connection, Text: text}
 	if owner, ok := b.receipts[k]; ok {
 		return owner != p.Ref
@@ -43,7 +43,7 @@ func (b *Change[R]) ReceiptTaken(row R, text string) bool {
 // Reused puts the row on the attention list because another has its receipt.
 // Who that is stands in the case, which clients do not see.
 func (b *Change[R]) Reused(row R, text string) {
-	p := row.Alike()
+	p := row.Subject()
 	owner := b.receipts[store.Receipt{Connection: p.Connection, Text: text}]
 	b.Open(row, CaseReceiptReused, "the operator reports a success under a receipt that another "+b.noun.Name+" has: "+
 		owner.ID.String()+" of client "+owner.Client.String())
@@ -51,7 +51,7 @@ func (b *Change[R]) Reused(row R, text string) {
 
 // Receive gives the row its receipt, which nobody else can have from then on.
 func (b *Change[R]) Receive(row R, text string) {
-	p := row.Alike()
+	p := row.Subject()
 	*p.ProviderReference = text
 	if text != "" {
 		b.received = append(b.received, store.Received{Receipt: store.Receipt{Connection: p.Connection, Text: text}, Ref: p.Ref})
@@ -60,6 +60,6 @@ func (b *Change[R]) Receive(row R, text string) {
 
 // mayTell answers whether a callback that came while the operator was asked may
 // tell the receipt that its answer did not.
-func (b *Change[R]) mayTell(p store.Alike, s *store.Step, a *Answer) bool {
+func (b *Change[R]) mayTell(p store.Subject, s *store.Step, a *Answer) bool {
 	return p.Reversible && *p.ProviderReference == "" && s.WakeSeq != a.WakeSeq && len(s.Mail) > 0
 }

@@ -73,7 +73,7 @@ func (h *held) giveUp() { h.once.Do(func() { close(h.over) }) }
 
 // record records an answer, however long the database is away. One that cannot
 // be recorded though the database is there is quarantined with its row.
-func (e *Engine) record(ctx context.Context, a *Answer) {
+func (e *Worker) record(ctx context.Context, a *Answer) {
 	err := e.answers.Do(ctx, a)
 	if e.done(a, err) {
 		return
@@ -131,7 +131,7 @@ func cause(a *Answer, err error) error {
 }
 
 // done reports whether nothing is left to do for an answer.
-func (e *Engine) done(a *Answer, err error) bool {
+func (e *Worker) done(a *Answer, err error) bool {
 	switch {
 	case errors.Is(err, batch.ErrClosed):
 		e.lose(a, err)
@@ -147,14 +147,14 @@ func (e *Engine) done(a *Answer, err error) bool {
 
 // lose tells of an answer that is lost, with all that a person needs to go on
 // from there.
-func (e *Engine) lose(a *Answer, err error) {
+func (e *Worker) lose(a *Answer, err error) {
 	e.c.Log.Error("an operator's answer is lost: it could not be recorded before the end", e.c.Kind, a.Ref.ID, "client", a.Ref.Client,
 		"action", a.Action, "connection", a.Connection, "outcome", a.Result.Outcome, "receipt", a.Result.Receipt, "handle", a.Result.Handle, "error", err)
 }
 
 // call calls the operator. What it says is cleaned here, where every answer
 // passes, and a panic of an adapter is an answer that we do not know.
-func (e *Engine) call(ctx context.Context, p provider.Provider, t *Task) (r provider.Result, err error) {
+func (e *Worker) call(ctx context.Context, p provider.Provider, t *Task) (r provider.Result, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			e.c.Log.Error("a call to an operator panicked", e.c.Kind, t.Job.Ref.ID, "action", t.Action, "connection", t.Job.Connection,

@@ -19,7 +19,7 @@ type Resolution struct {
 }
 
 // AnswerOf makes an answer of what a person says about a row.
-func (e *Engine) AnswerOf(p store.Alike, r Resolution) *Answer {
+func (e *Worker) AnswerOf(p store.Subject, r Resolution) *Answer {
 	now := e.c.Store.Now()
 	a := &Answer{
 		Ref: p.Ref, Action: Resolve, Connection: p.Connection, Reference: e.Keys.Reference(p.Ref.Client, p.IdempotencyKey),
@@ -52,7 +52,7 @@ type Settlement struct {
 // ResolveAll ends rows on evidence through apply, all in one commit where that
 // works. A row whose money has moved already, or that has ended and is only
 // said to have failed, is left as it is: a second run changes nothing.
-func ResolveAll[R Row](ctx context.Context, e *Engine, noun *Noun[R], settlements []*Settlement, apply func(ctx context.Context, answers []*Answer)) error {
+func ResolveAll[R Subject](ctx context.Context, e *Worker, noun *Table[R], settlements []*Settlement, apply func(ctx context.Context, answers []*Answer)) error {
 	refs := make([]store.Ref, len(settlements))
 	for i, s := range settlements {
 		refs[i] = s.Ref
@@ -74,7 +74,7 @@ func ResolveAll[R Row](ctx context.Context, e *Engine, noun *Noun[R], settlement
 			s.Refused = till.Errorf(noun.NotFound, "there is no such %s", noun.Name)
 			continue
 		}
-		p := row.Alike()
+		p := row.Subject()
 		switch success := p.Status == string(till.Success); {
 		case success && !s.Success:
 			s.Refused = till.Errorf(till.CodeValidationFailed, "the %s has succeeded and stays so", noun.Name)

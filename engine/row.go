@@ -7,17 +7,17 @@ import (
 	"till/store"
 )
 
-// Row is a payment's or a payout's row, as far as both are alike.
-type Row interface {
+// Subject is a payment's or a payout's row, as far as both are alike.
+type Subject interface {
 	comparable
-	Alike() store.Alike
+	Subject() store.Subject
 	// Become changes the status, and answers why not if it may not.
 	Become(to string) error
 }
 
-// Noun is what the machinery must know of payments, or of payouts, beside
+// Table is what the machinery must know of payments, or of payouts, beside
 // what their rows have alike.
-type Noun[R Row] struct {
+type Table[R Subject] struct {
 	Name string // store.KindPayment or store.KindPayout; also the word in texts
 
 	// Locked finds the rows among what store.Tx.Lock has read.
@@ -41,8 +41,8 @@ type Noun[R Row] struct {
 	NotFound till.Code
 }
 
-// Payments is what the machinery must know of payments.
-var Payments = Noun[*store.PaymentRow]{
+// PaymentTable is what the machinery must know of payments.
+var PaymentTable = Table[*store.PaymentRow]{
 	Name:   store.KindPayment,
 	Locked: func(l *store.Locked) map[store.Ref]*store.PaymentRow { return l.Payments },
 	Read: func(ctx context.Context, tx *store.Tx, refs []store.Ref) (map[store.Ref]*store.PaymentRow, error) {
@@ -63,8 +63,8 @@ var Payments = Noun[*store.PaymentRow]{
 	NotFound: till.CodePaymentNotFound,
 }
 
-// Payouts is what the machinery must know of payouts.
-var Payouts = Noun[*store.PayoutRow]{
+// PayoutTable is what the machinery must know of payouts.
+var PayoutTable = Table[*store.PayoutRow]{
 	Name:   store.KindPayout,
 	Locked: func(l *store.Locked) map[store.Ref]*store.PayoutRow { return l.Payouts },
 	Read: func(ctx context.Context, tx *store.Tx, refs []store.Ref) (map[store.Ref]*store.PayoutRow, error) {

@@ -41,7 +41,7 @@ func connectionOf(lane string) string {
 
 // share notes that steps of another account wait in some of our lanes: from now
 // on we pass over them. Else those that are longest due would hide ours.
-func (e *Engine) share(lanes []string) {
+func (e *Worker) share(lanes []string) {
 	for _, lane := range lanes {
 		if e.shared[lane].IsZero() {
 			e.c.Log.Warn("steps of another account wait in a lane", "lane", lane)
@@ -51,7 +51,7 @@ func (e *Engine) share(lanes []string) {
 }
 
 // views returns which steps of some of our lanes we look at.
-func (e *Engine) views(lanes []string) []store.LaneView {
+func (e *Worker) views(lanes []string) []store.LaneView {
 	out := make([]store.LaneView, len(lanes))
 	for i, lane := range lanes {
 		out[i].Lane, out[i].From = lane, e.floors.from[lane]
@@ -68,7 +68,7 @@ func (e *Engine) views(lanes []string) []store.LaneView {
 
 // notice looks, now and then, for what is not ours and nobody takes, and has a
 // person look at it.
-func (e *Engine) notice(ctx context.Context) {
+func (e *Worker) notice(ctx context.Context) {
 	if !e.noticed.IsZero() && time.Since(e.noticed) < noticePause {
 		return
 	}
@@ -118,7 +118,7 @@ const noVersion = -1
 
 // stranded has a person look at a row that nobody takes. Nothing else changes.
 func (b *Change[R]) stranded(row R, now till.Time) {
-	if p := row.Alike(); !p.Final && now >= p.ExpiresAt.Add(strandedAfter) {
+	if p := row.Subject(); !p.Final && now >= p.ExpiresAt.Add(strandedAfter) {
 		b.Again(row, CaseOverdue, "its time is over, and no instance takes it: is the connection "+p.Connection+", with the account it was made with, configured anywhere?", *p.Attention)
 		b.Attend(row)
 	}

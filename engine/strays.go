@@ -38,7 +38,7 @@ func (b *Change[R]) findStrays(ctx context.Context) error {
 		if !ok || !succeeds(a) {
 			continue
 		}
-		p := row.Alike()
+		p := row.Subject()
 		keys = append(keys, store.StrayKey{
 			Connection: p.Connection, Reference: b.e.Keys.Reference(p.Ref.Client, p.IdempotencyKey), Subject: p.Ref.ID, Receipt: a.Result.Receipt,
 		})
@@ -59,7 +59,7 @@ func (b *Change[R]) findStrays(ctx context.Context) error {
 // change has just booked. What a person had given to a client for one of them is
 // taken back, whoever that was.
 func (b *Change[R]) CloseStrays(ctx context.Context, row R) error {
-	p := row.Alike()
+	p := row.Subject()
 	way := store.StrayIn
 	if b.noun.Name == store.KindPayout {
 		way = store.StrayOut
@@ -92,7 +92,7 @@ func (b *Change[R]) CloseStrays(ctx context.Context, row R) error {
 // takeBack takes an attribution back: the adjustment the other way round, once
 // for each stray. What the client has spent of it is owed. It reports whether
 // there was one.
-func (b *Change[R]) takeBack(ctx context.Context, s *store.Stray, p store.Alike) (bool, error) {
+func (b *Change[R]) takeBack(ctx context.Context, s *store.Stray, p store.Subject) (bool, error) {
 	made, err := b.Tx.Adjustment(ctx, store.Ref{Client: s.Given, ID: s.ID}) // it never changes
 	if err != nil || made == nil {
 		return false, err

@@ -43,7 +43,7 @@ const MaxMail = 16 << 10
 // it is not: the operator should call again; but not every operator does, so
 // while the database is away the callback is kept in memory, too. It returns
 // ErrNotHere if there is no such row.
-func (d *Desk[R]) Wake(ctx context.Context, connection string, ref store.Ref, body []byte) error {
+func (d *Intake[R]) Wake(ctx context.Context, connection string, ref store.Ref, body []byte) error {
 	w := &wake{ref: ref, connection: connection}
 	// Whoever does not know the connection keeps it for those who do.
 	if t, known := d.engine.traits(connection); len(body) > 0 && len(body) <= MaxMail && (t.NeedsCallbackBody || !known) {
@@ -67,7 +67,7 @@ func (d *Desk[R]) Wake(ctx context.Context, connection string, ref store.Ref, bo
 	return w.err
 }
 
-func (d *Desk[R]) runWakes(ctx context.Context, wakes []*wake) {
+func (d *Intake[R]) runWakes(ctx context.Context, wakes []*wake) {
 	// In one order, as all locks are taken.
 	slices.SortStableFunc(wakes, func(a, b *wake) int {
 		return cmp.Or(bytes.Compare(a.ref.Client[:], b.ref.Client[:]), bytes.Compare(a.ref.ID[:], b.ref.ID[:]))
@@ -91,7 +91,7 @@ func (d *Desk[R]) runWakes(ctx context.Context, wakes []*wake) {
 }
 
 // recordWakes is the one commit of a batch of callbacks.
-func (d *Desk[R]) recordWakes(ctx context.Context, wakes []*wake) error {
+func (d *Intake[R]) recordWakes(ctx context.Context, wakes []*wake) error {
 	return d.engine.c.Store.Update(ctx, func(tx *store.Tx) (err error) {
 		defer caught(&err)
 		for _, w := range wakes {
@@ -167,7 +167,7 @@ func (k *keptWakes) drop(w *wake) bool {
 
 // keepWake keeps a callback in memory until the database is back. It is not
 // committed, and its caller is told so.
-func (d *Desk[R]) keepWake(w *wake) {
+func (d *Intake[R]) keepWake(w *wake) {
 	if w.at != 0 {
 		return // it is kept
 	}
@@ -183,7 +183,7 @@ func (d *Desk[R]) keepWake(w *wake) {
 
 // recordKept records what is kept about a subject as soon as the database is
 // back, or until the engine's Drain gives up.
-func (d *Desk[R]) recordKept(ref store.Ref) {
+func (d *Intake[R]) recordKept(ref store.Ref) {
 	for pause := firstRetry; ; pause = min(2*pause, lastRetry) {
 		select {
 		case <-time.After(pause + rand.N(pause/4)):

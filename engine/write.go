@@ -22,7 +22,7 @@ func (b *Change[R]) Touch(row R) {
 
 // Attend marks an open row as one that a person must look at.
 func (b *Change[R]) Attend(row R) {
-	if p := row.Alike(); !p.Final && !*p.Attention {
+	if p := row.Subject(); !p.Final && !*p.Attention {
 		*p.Attention = true
 		b.Touch(row)
 	}
@@ -31,7 +31,7 @@ func (b *Change[R]) Attend(row R) {
 // Paid notes that money is said to have moved for a row that had ended
 // otherwise. Whatever becomes of it, nobody is told any more to try again.
 func (b *Change[R]) Paid(row R) {
-	p := row.Alike()
+	p := row.Subject()
 	if d := *p.FailureDetail; d != nil && d.Retryable {
 		c := *d
 		c.Retryable = false
@@ -42,7 +42,7 @@ func (b *Change[R]) Paid(row R) {
 
 // Open puts the row on the attention list.
 func (b *Change[R]) Open(row R, kind, detail string) {
-	p := row.Alike()
+	p := row.Subject()
 	at := b.Heads[p.Ref.Client].Tick()
 	b.cases = append(b.cases, &store.Case{
 		ClientID: p.Ref.Client, ID: till.NewID(at), SubjectID: p.Ref.ID, Kind: kind, Detail: detail, OpenedAt: at,
@@ -97,7 +97,7 @@ func evidenceOf(a *Answer) []byte {
 
 // Resolved records a person's act and takes the row off the list.
 func (b *Change[R]) Resolved(row R, a *Answer) {
-	p := row.Alike()
+	p := row.Subject()
 	at := b.Heads[p.Ref.Client].Tick()
 	detail, reason := "resolved by "+a.By, "the "+b.noun.Name+" was resolved as "+string(a.Result.Outcome)
 	if a.Digest != nil {
@@ -193,7 +193,7 @@ func (b *Change[R]) Enter(e *ledger.Entry, why string) {
 // Fact gathers what becomes of a row once at most; the database refuses it a
 // second time.
 func (b *Change[R]) Fact(row R, fact string, e *ledger.Entry) {
-	b.facts = append(b.facts, store.Fact{Ref: row.Alike().Ref, Fact: fact, EntryID: e.ID})
+	b.facts = append(b.facts, store.Fact{Ref: row.Subject().Ref, Fact: fact, EntryID: e.ID})
 }
 
 // Write puts the net result of a batch into the database, set by set, in the
@@ -250,7 +250,7 @@ func (b *Change[R]) Write(ctx context.Context) error {
 func (b *Change[R]) remember() {
 	left := make(map[store.Ref]any, len(b.moved))
 	for _, row := range b.moved {
-		if p := row.Alike(); p.Final {
+		if p := row.Subject(); p.Final {
 			left[p.Ref] = nil
 		} else if b.noun.Lean != nil {
 			left[p.Ref] = b.noun.Lean(row)

@@ -14,7 +14,7 @@ import (
 // Apply records answers: with Cancel the only place where a payout changes.
 // The whole batch is one commit; if that fails, each answer is recorded alone,
 // and what cannot be recorded even then is in its Refused. It implements
-// engine.Subject.
+// engine.subjects.
 func (m *Paymaster) Apply(ctx context.Context, answers []*engine.Answer) {
 	engine.Apply(answers, func(answers []*engine.Answer, careful bool) error {
 		return m.applyBatch(ctx, answers, careful)
@@ -23,7 +23,7 @@ func (m *Paymaster) Apply(ctx context.Context, answers []*engine.Answer) {
 
 func (m *Paymaster) applyBatch(ctx context.Context, answers []*engine.Answer, careful bool) error {
 	return m.c.Store.UpdateBehind(ctx, func(tx *store.Tx) error {
-		b, err := engine.BeginWith(ctx, tx, m.engine, &engine.Payouts, answers, careful)
+		b, err := engine.BeginWith(ctx, tx, m.engine, &engine.PayoutTable, answers, careful)
 		if err != nil {
 			return err
 		}
@@ -40,7 +40,7 @@ func (m *Paymaster) applyBatch(ctx context.Context, answers []*engine.Answer, ca
 	})
 }
 
-// change is what an answer means to payouts. It implements engine.Decider.
+// change is what an answer means to payouts. It implements engine.Rules.
 type change struct {
 	*engine.Change[*store.PayoutRow]
 	other map[store.Ref]bool // whose money moved, but not as it was asked for
@@ -61,10 +61,10 @@ func (b *change) preload(ctx context.Context, answers []*engine.Answer, careful 
 	return b.Owners(ctx, answers, careful)
 }
 
-// Succeed takes an operator's word that the recipient has the money. It is
+// OnSuccess takes an operator's word that the recipient has the money. It is
 // believed only if it is the money that was to be paid, under a receipt that
 // no other payout has; otherwise the reserve is kept and a person looks.
-func (b *change) Succeed(ctx context.Context, p *store.PayoutRow, a *engine.Answer) error {
+func (b *change) OnSuccess(ctx context.Context, p *store.PayoutRow, a *engine.Answer) error {
 	r := a.Result
 	switch {
 	case p.Status == till.PayoutCancelled:
@@ -172,8 +172,8 @@ func (b *change) enter(p *store.PayoutRow, w *ledger.Wallet, e *ledger.Entry, at
 	return nil
 }
 
-// Lose takes an operator's word that the recipient does not get the money.
-func (b *change) Lose(ctx context.Context, p *store.PayoutRow, a *engine.Answer) error {
+// OnFailure takes an operator's word that the recipient does not get the money.
+func (b *change) OnFailure(ctx context.Context, p *store.PayoutRow, a *engine.Answer) error {
 	byPerson := a.Action == engine.Resolve
 	switch {
 	case p.Status == till.PayoutSuccess && byPerson:
@@ -189,7 +189,7 @@ func (b *change) Lose(ctx context.Context, p *store.PayoutRow, a *engine.Answer)
 	case b.other[a.Ref] && !byPerson:
 		b.Open(p, engine.CaseContradiction, "money went out for it, and the operator says "+string(a.Result.Outcome)+" now")
 	default:
-		if err := b.Fail(ctx, p, a.Result); err != nil {
+		if err := b.End(ctx, p, a.Result); err != nil {
 			return err
 		}
 		if byPerson {
@@ -199,9 +199,9 @@ func (b *change) Lose(ctx context.Context, p *store.PayoutRow, a *engine.Answer)
 	return nil
 }
 
-// Fail ends a payout other than in success and gives its reserve back.
-func (b *change) Fail(ctx context.Context, p *store.PayoutRow, r provider.Result) error {
-	if !b.End(p, string(till.PayoutFailed), r) {
+// End ends a payout other than in success and gives its reserve back.
+func (b *change) End(ctx context.Context, p *store.PayoutRow, r provider.Result) error {
+	if !b.EndAs(p, string(till.PayoutFailed), r) {
 		return nil
 	}
 	return b.release(ctx, p, "engine", "payout.release", "")
@@ -225,9 +225,9 @@ func (b *change) release(ctx context.Context, p *store.PayoutRow, actor, action,
 	return nil
 }
 
-// Reverse takes an operator's word that the money came back. An open payout
+// OnReversal takes an operator's word that the money came back. An open payout
 // has failed then; one that succeeded is left to a person.
-func (b *change) Reverse(ctx context.Context, p *store.PayoutRow, a *engine.Answer) error {
+func (b *change) OnReversal(ctx context.Context, p *store.PayoutRow, a *engine.Answer) error {
 	a.Result.Reason = till.ProviderRejected
-	return b.Lose(ctx, p, a)
+	return b.OnFailure(ctx, p, a)
 }

@@ -38,7 +38,7 @@ func (m *Paymaster) CancelFor(ctx context.Context, ref store.Ref, actor, reason 
 }
 
 func (m *Paymaster) cancel(ctx context.Context, tx *store.Tx, ref store.Ref, actor, reason string) (*store.PayoutRow, error) {
-	c, err := engine.Begin(ctx, tx, m.engine, &engine.Payouts, []store.Ref{ref})
+	c, err := engine.Begin(ctx, tx, m.engine, &engine.PayoutTable, []store.Ref{ref})
 	if err != nil {
 		return nil, err
 	}

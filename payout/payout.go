@@ -48,8 +48,8 @@ type Config struct {
 // Paymaster accepts payouts and records what becomes of them.
 type Paymaster struct {
 	c      Config
-	engine *engine.Engine
-	desk   *engine.Desk[*store.PayoutRow]
+	engine *engine.Worker
+	desk   *engine.Intake[*store.PayoutRow]
 }
 
 // New returns a Paymaster. Close it when nothing calls it any more.
@@ -65,7 +65,7 @@ func New(c Config) *Paymaster {
 		Kind: store.KindPayout, Secret: c.Secret, Store: c.Store, Connections: c.Connections, Subject: m,
 		Slots: c.Slots, Look: c.Look, Pulse: c.Pulse, Limits: c.Limits, Idle: !c.Work, Log: c.Log,
 	})
-	m.desk = engine.NewDesk(m.engine, &engine.Payouts, engine.DeskConfig[*store.PayoutRow]{
+	m.desk = engine.NewDesk(m.engine, &engine.PayoutTable, engine.DeskConfig[*store.PayoutRow]{
 		Write: m.write, Job: m.job, Work: c.Work, Log: c.Log,
 	})
 	return m
@@ -171,7 +171,7 @@ func answer(row *store.PayoutRow, replayed bool, err error) (Created, error) {
 }
 
 // creation is one create call on its way through the batch.
-type creation = engine.Creation[*store.PayoutRow]
+type creation = engine.CreateCall[*store.PayoutRow]
 
 type purse struct {
 	client   till.ID
@@ -206,7 +206,7 @@ func (m *Paymaster) write(ctx context.Context, tx *store.Tx, heads map[till.ID]*
 	d := &decided{heads: heads, used: map[*ledger.Wallet]bool{}}
 	for i, call := range calls {
 		if row := taken[keys[i]]; row != nil {
-			call.Found(row, engine.Payouts.Fresh)
+			call.Found(row, engine.PayoutTable.Fresh)
 			continue
 		}
 		p := call.Row

@@ -23,7 +23,7 @@ func (m *Paymaster) Resolve(ctx context.Context, ref store.Ref, r engine.Resolut
 	if r.Success && p.Status == till.PayoutSuccess {
 		return till.Errorf(till.CodeValidationFailed, "the payout's money has been posted already")
 	}
-	a := m.engine.AnswerOf(p.Alike(), r)
+	a := m.engine.AnswerOf(p.Subject(), r)
 	m.Apply(ctx, []*engine.Answer{a})
 	return a.Refused
 }
@@ -31,5 +31,5 @@ func (m *Paymaster) Resolve(ctx context.Context, ref store.Ref, r engine.Resolut
 // ResolveAll ends payouts on evidence, like Resolve, all in one commit where
 // that works; see engine.ResolveAll.
 func (m *Paymaster) ResolveAll(ctx context.Context, settlements []*engine.Settlement) error {
-	return engine.ResolveAll(ctx, m.engine, &engine.Payouts, settlements, m.Apply)
+	return engine.ResolveAll(ctx, m.engine, &engine.PayoutTable, settlements, m.Apply)
 }

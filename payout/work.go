@@ -50,7 +50,7 @@ func (m *Paymaster) job(p *store.PayoutRow) *engine.Job {
 	return j
 }
 
-// Load implements engine.Subject.
+// Load implements engine.subjects.
 func (m *Paymaster) Load(ctx context.Context, tx *store.Tx, refs []store.Ref) (map[store.Ref]*engine.Job, error) {
 	rows, err := tx.Payouts(ctx, refs)
 	if err != nil {
@@ -63,7 +63,7 @@ func (m *Paymaster) Load(ctx context.Context, tx *store.Tx, refs []store.Ref) (m
 	return jobs, nil
 }
 
-// Extend implements engine.Subject: a re-send gives the payout a window of
+// Extend implements engine.subjects: a re-send gives the payout a window of
 // its own.
 func (m *Paymaster) Extend(ctx context.Context, tx *store.Tx, ref store.Ref, until till.Time) error {
 	return tx.ExtendPayout(ctx, ref, until)

@@ -8,9 +8,9 @@ const (
 	KindPayout  = "payout"
 )
 
-// Alike is what a payment and a payout have alike, for whoever works on both:
+// Subject is what a payment and a payout have alike, for whoever works on both:
 // what is fixed by value, what changes by pointers into the row.
-type Alike struct {
+type Subject struct {
 	Ref            Ref
 	IdempotencyKey string
 	BodyHash       [32]byte
@@ -41,9 +41,9 @@ type Alike struct {
 	ProcessingEvent, FinalEvent, LateEvent *int64
 }
 
-// Alike returns what the payment has alike with a payout.
-func (p *PaymentRow) Alike() Alike {
-	return Alike{
+// Subject returns what the payment has alike with a payout.
+func (p *PaymentRow) Subject() Subject {
+	return Subject{
 		Ref: Ref{p.ClientID, p.ID}, IdempotencyKey: p.IdempotencyKey, BodyHash: p.BodyHash, BodyVersion: p.BodyVersion,
 		Method: p.Method, Amount: p.Amount, Connection: p.Connection, Fingerprint: p.Fingerprint, CreatedAt: p.CreatedAt,
 		Status: string(p.Status), Final: p.Status.Final(), Settled: p.Credited(), Reversible: p.Credited() && p.ReversedEvent == 0,

@@ -19,10 +19,10 @@ type PayoutRow struct {
 	PendingEvent, ProcessingEvent, FinalEvent, LateEvent int64
 }
 
-// Alike returns what the payout has alike with a payment. Where one was cancelled
+// Subject returns what the payout has alike with a payment. Where one was cancelled
 // of which no send was ever begun, nothing can come after.
-func (p *PayoutRow) Alike() Alike {
-	return Alike{
+func (p *PayoutRow) Subject() Subject {
+	return Subject{
 		Ref: Ref{p.ClientID, p.ID}, IdempotencyKey: p.IdempotencyKey, BodyHash: p.BodyHash, BodyVersion: p.BodyVersion,
 		Method: p.Method, Amount: p.Amount, Connection: p.Connection, Fingerprint: p.Fingerprint, CreatedAt: p.CreatedAt,
 		Status: string(p.Status), Final: p.Status.Final(),

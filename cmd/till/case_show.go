@@ -60,7 +60,7 @@ func paymentOut(p *store.PaymentRow) *subjectJSON {
 	if p == nil {
 		return nil
 	}
-	out := subjectOut(p.Alike(), p.Country, p.Phone, p.Reference, p.Fee)
+	out := subjectOut(p.Subject(), p.Country, p.Phone, p.Reference, p.Fee)
 	out.PaymentID = p.ID.String()
 	return out
 }
@@ -69,12 +69,12 @@ func payoutOut(p *store.PayoutRow) *subjectJSON {
 	if p == nil {
 		return nil
 	}
-	out := subjectOut(p.Alike(), p.Country, p.Phone, p.Reference, p.Fee)
+	out := subjectOut(p.Subject(), p.Country, p.Phone, p.Reference, p.Fee)
 	out.PayoutID = p.ID.String()
 	return out
 }
 
-func subjectOut(p store.Alike, country, phone, reference string, fee int64) *subjectJSON {
+func subjectOut(p store.Subject, country, phone, reference string, fee int64) *subjectJSON {
 	return &subjectJSON{
 		Status: p.Status, Resolution: string(p.Resolution.State), Value: p.Amount.Value(), Currency: p.Amount.Currency,
 		Fee: till.Money{Minor: fee, Currency: p.Amount.Currency}.Value(), Method: p.Method, Country: country, Phone: till.MaskPhone(phone),
@@ -117,11 +117,11 @@ func printCaseDetail(w io.Writer, f *books.CaseDetail, asJSON bool) error {
 func subjectRows(f *books.CaseDetail, row func(...any)) {
 	if p := f.Payment; p != nil {
 		row("payment", p.ID)
-		subjectFieldRows(p.Alike(), p.Country, p.Phone, p.Reference, p.Fee, row)
+		subjectFieldRows(p.Subject(), p.Country, p.Phone, p.Reference, p.Fee, row)
 	}
 	if p := f.Payout; p != nil {
 		row("payout", p.ID)
-		subjectFieldRows(p.Alike(), p.Country, p.Phone, p.Reference, p.Fee, row)
+		subjectFieldRows(p.Subject(), p.Country, p.Phone, p.Reference, p.Fee, row)
 	}
 	if e := f.Endpoint; e != nil {
 		row("endpoint", e.ID)
@@ -131,7 +131,7 @@ func subjectRows(f *books.CaseDetail, row func(...any)) {
 	}
 }
 
-func subjectFieldRows(p store.Alike, country, phone, reference string, fee int64, row func(...any)) {
+func subjectFieldRows(p store.Subject, country, phone, reference string, fee int64, row func(...any)) {
 	row("status", fmt.Sprintf("%s, %s", p.Status, p.Resolution.State))
 	row("amount", fmt.Sprint(p.Amount.Minor, " ", p.Amount.Currency, " (minor units)"))
 	row("fee", fee)

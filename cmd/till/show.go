@@ -69,15 +69,15 @@ func printSubject(w io.Writer, f *books.CaseDetail, asJSON bool) error {
 		return printJSON(w, subjectDetailOut(f))
 	}
 	return table(w, func(row func(...any)) {
-		var p store.Alike
+		var p store.Subject
 		if f.Payment != nil {
-			p = f.Payment.Alike()
+			p = f.Payment.Subject()
 			row("payment", f.SubjectID)
 			row("client", f.ClientID)
 			subjectFieldRows(p, f.Payment.Country, f.Payment.Phone, f.Payment.Reference, f.Payment.Fee, row)
 			row("expires", p.ExpiresAt)
 		} else {
-			p = f.Payout.Alike()
+			p = f.Payout.Subject()
 			row("payout", f.SubjectID)
 			row("client", f.ClientID)
 			subjectFieldRows(p, f.Payout.Country, f.Payout.Phone, f.Payout.Reference, f.Payout.Fee, row)
