@@ -62,8 +62,8 @@ var packageRules = []packageRule{
 	{"store", ". ledger internal/db internal/system", sqliteModule + " modernc.org/libc " + pgModule},
 	{"internal/db/pgtest", "", pgModule}, // a PostgreSQL server of a test's own
 	{"internal/db/pgtest/withpg", "internal/db/pgtest", ""},
-	{"engine", ". ledger provider store internal/batch internal/loop internal/quota", ""},   // a change of payments or payouts keeps the wallets in step
-	{"collect", ". ledger provider store engine internal/jsonx internal/order", jsonModule}, // a body keeps its numbers as written
+	{"engine", ". ledger provider store internal/batch internal/loop internal/order internal/quota", ""}, // a change of payments or payouts keeps the wallets in step
+	{"collect", ". ledger provider store engine internal/jsonx internal/order", jsonModule},              // a body keeps its numbers as written
 	{"payout", ". ledger provider store engine internal/order", ""},
 	{"config", root, "github.com/BurntSushi/toml"}, // the file of connections and routes: TOML, with the adapters' own keys
 	{"account", ". store", ""},

@@ -190,9 +190,9 @@ func (c *call) stray(connection string, door *Door, f *store.Found, told provide
 func (c *call) wake(ctx context.Context, connection string, f *store.Found, body []byte) error {
 	switch f.Kind {
 	case store.KindPayment:
-		return c.s.Collector.WakeWith(ctx, connection, f.Ref, body)
+		return c.s.Collector.RecordCallback(ctx, connection, f.Ref, body)
 	case store.KindPayout:
-		return c.s.Payouts.WakeWith(ctx, connection, f.Ref, body)
+		return c.s.Payouts.RecordCallback(ctx, connection, f.Ref, body)
 	}
 	return errors.New("nobody here knows what a " + f.Kind + " is")
 }

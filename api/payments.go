@@ -7,6 +7,7 @@ import (
 
 	"till"
 	"till/collect"
+	"till/engine"
 	"till/internal/jsonx"
 	"till/store"
 )
@@ -17,7 +18,7 @@ func (c *call) createPayment() error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	who := collect.Client{Client: c.session.Client, Enabled: c.session.Enabled, Fees: c.session.Fees(), Full: c.full()}
+	who := engine.Client{Client: c.session.Client, Enabled: c.session.Enabled, Fees: c.session.Fees(), Full: c.full()}
 	created, err := c.s.Collector.Create(c.r.Context(), who, &req)
 	if err != nil {
 		return err

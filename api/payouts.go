@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"till"
+	"till/engine"
 	"till/payout"
 	"till/store"
 )
@@ -15,7 +16,7 @@ func (c *call) createPayout() error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	who := payout.Client{Client: c.session.Client, Enabled: c.session.Enabled, Fees: c.session.Fees(), Actor: c.session.Actor(), Full: c.full()}
+	who := engine.Client{Client: c.session.Client, Enabled: c.session.Enabled, Fees: c.session.Fees(), Actor: c.session.Actor(), Full: c.full()}
 	created, err := c.s.Payouts.Create(c.acting(), who, &req)
 	if err != nil {
 		return err

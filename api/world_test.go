@@ -18,6 +18,7 @@ import (
 	"till/account"
 	"till/api"
 	"till/collect"
+	"till/engine"
 	"till/payout"
 	"till/provider"
 	"till/provider/sandbox"
@@ -102,16 +103,16 @@ func newWorld(t testing.TB, o options) *world {
 		log = nil
 	}
 	w.logger = log
-	w.collector = collect.New(collect.Config{
-		Store: w.store, Secret: []byte("a secret for tests"), Work: true, Log: log,
+	w.collector = collect.New(engine.Config{
+		Store: w.store, Secret: []byte("a secret for tests"), Log: log,
 		Connections:  map[string]provider.Provider{"sandbox": watched{w.operator, !o.watched}},
-		Route:        w.route(o.payments),
+		Routes:       engine.ByMode(w.route(o.payments)),
 		CallbackBase: baseURL + "/callbacks",
 	})
-	w.payouts = payout.New(payout.Config{
-		Store: w.store, Secret: []byte("a secret for tests"), Work: true, Log: log,
+	w.payouts = payout.New(engine.Config{
+		Store: w.store, Secret: []byte("a secret for tests"), Log: log,
 		Connections:  map[string]provider.Provider{"sandbox": w.operator.Payouts()},
-		Route:        w.route(o.payouts),
+		Routes:       engine.ByMode(w.route(o.payouts)),
 		CallbackBase: baseURL + "/callbacks",
 	})
 	w.accounts = account.New(w.store, log)

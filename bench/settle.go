@@ -93,9 +93,9 @@ type hotClient struct {
 }
 
 func newHotClient(s *store.Store, client *till.Client) *hotClient {
-	return &hotClient{s: s, client: client, c: collect.New(collect.Config{
-		Store: s, Secret: make([]byte, 32), Connections: map[string]provider.Provider{"bench": &operatorClient{}},
-		Route: func(till.Mode, string, string, string) string { return "bench" },
+	return &hotClient{s: s, client: client, c: collect.New(engine.Config{
+		Store: s, Secret: make([]byte, 32), AcceptOnly: true, Connections: map[string]provider.Provider{"bench": &operatorClient{}},
+		Routes: engine.ByMode(func(till.Mode, string, string, string) string { return "bench" }),
 	})}
 }
 
@@ -134,7 +134,7 @@ func (h *hotClient) round(ctx context.Context, answers, batch, writers int) (rat
 // answers makes payments and what an operator says of each: success.
 func (h *hotClient) answers(ctx context.Context, n int) ([]*engine.Answer, error) {
 	all, errs := make([]*engine.Answer, n), make([]error, settleCreators)
-	who := collect.Client{Client: h.client, Enabled: func(string) bool { return true }}
+	who := engine.Client{Client: h.client, Enabled: func(string) bool { return true }}
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	for w := range settleCreators {
@@ -153,7 +153,7 @@ func (h *hotClient) answers(ctx context.Context, n int) ([]*engine.Answer, error
 	return all, nil
 }
 
-func (h *hotClient) answer(ctx context.Context, who collect.Client) (*engine.Answer, error) {
+func (h *hotClient) answer(ctx context.Context, who engine.Client) (*engine.Answer, error) {
 	var r collect.Request
 	if err := jsonx.Decode([]byte(strings.Replace(load.Body, load.KeyHole, load.NewKey(), 1)), &r); err != nil {
 		return nil, err

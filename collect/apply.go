@@ -9,45 +9,18 @@ import (
 	"till/store"
 )
 
-// Apply records answers: the only place where a payment changes. The whole
-// batch is one commit; if that fails, each answer is recorded alone, and what
-// cannot be recorded even then is in its Refused. It implements
-// engine.subjects.
-func (c *Collector) Apply(ctx context.Context, answers []*engine.Answer) {
-	engine.Apply(answers, func(answers []*engine.Answer, careful bool) error {
-		return c.applyBatch(ctx, answers, careful)
-	}, c.desk.Unavailable)
-}
-
-// applyBatch is the one commit of a batch of answers. That receipts are new it
-// takes for granted unless it is careful: the index refuses one that is not.
-func (c *Collector) applyBatch(ctx context.Context, answers []*engine.Answer, careful bool) error {
-	return c.c.Store.UpdateBehind(ctx, func(tx *store.Tx) error {
-		b, err := engine.BeginWith(ctx, tx, c.engine, &engine.PaymentTable, answers, careful)
-		if err != nil {
-			return err
-		}
-		d := &change{Change: b}
-		if err := d.preload(ctx, answers, careful); err != nil {
-			return err
-		}
-		for _, a := range answers {
-			if err := b.Decide(ctx, a, d); err != nil {
-				return err
-			}
-		}
-		return b.Write(ctx)
-	})
-}
-
 // change is what an answer means to payments. It implements engine.Rules.
 type change struct {
 	*engine.Change[*store.PaymentRow]
 	aside map[store.Ref]till.Money // what was put aside, before and in this batch
 }
 
-// preload reads what only few answers will be held against.
-func (b *change) preload(ctx context.Context, answers []*engine.Answer, careful bool) (err error) {
+func newChange(b *engine.Change[*store.PaymentRow]) engine.Rules[*store.PaymentRow] {
+	return &change{Change: b}
+}
+
+// Preload reads what was put aside for the payments that an answer may end.
+func (b *change) Preload(ctx context.Context, answers []*engine.Answer) (err error) {
 	var refs []store.Ref
 	for _, a := range answers {
 		p := b.Rows[a.Ref]
@@ -58,10 +31,8 @@ func (b *change) preload(ctx context.Context, answers []*engine.Answer, careful 
 			refs = append(refs, a.Ref)
 		}
 	}
-	if b.aside, err = b.Tx.Suspended(ctx, refs); err != nil {
-		return err
-	}
-	return b.Owners(ctx, answers, careful)
+	b.aside, err = b.Tx.Suspended(ctx, refs)
+	return err
 }
 
 // OnFailure takes an operator's word that a payment did not succeed.

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"till"
-	"till/collect"
 	"till/engine"
 	"till/provider"
 )
@@ -130,15 +129,15 @@ func TestOneSlowOperatorLeavesSlotsToTheOthers(t *testing.T) {
 	inFleet(t, habits(), func(t *testing.T, f *fleet) {
 		slow := newPost(habits())
 		slow.takes = 4 * time.Second
-		i := f.start(func(c *collect.Config) {
+		i := f.start(func(c *engine.Config) {
 			c.Slots = 8
 			c.Connections = map[string]provider.Provider{"post": f.operator, "slow": slow}
-			c.Route = func(_ till.Mode, method, _, _ string) string {
+			c.Routes = engine.ByMode(func(_ till.Mode, method, _, _ string) string {
 				if f.toSlow.Load() {
 					return "slow"
 				}
 				return "post"
-			}
+			})
 		})
 		f.toSlow.Store(true)
 		for range 20 {
@@ -170,16 +169,16 @@ func TestOneSlowOperatorDelaysNoQuestionsToTheOthers(t *testing.T) {
 			inFleet(t, habits(), func(t *testing.T, f *fleet) {
 				slow := newPost(habits())
 				slow.takes = 4900 * time.Millisecond
-				i := f.start(func(c *collect.Config) {
+				i := f.start(func(c *engine.Config) {
 					c.Slots, c.Look = 8, 3*time.Second
 					c.Limits = map[string]engine.Limits{"slow": {Calls: calls}}
 					c.Connections = map[string]provider.Provider{"post": f.operator, "slow": slow}
-					c.Route = func(till.Mode, string, string, string) string {
+					c.Routes = engine.ByMode(func(till.Mode, string, string, string) string {
 						if f.toSlow.Load() {
 							return "slow"
 						}
 						return "post"
-					}
+					})
 				})
 				f.toSlow.Store(true)
 				for range 40 {
@@ -209,16 +208,16 @@ func TestOneSlowOperatorDelaysNoQuestionsToTheOthers(t *testing.T) {
 // payment has ended and will never be due again.
 func TestASlotThatIsGivenBackIsTakenAtOnce(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(c *collect.Config){
-		"of all slots":      func(c *collect.Config) { c.Slots = 1 },
-		"of a connection's": func(c *collect.Config) { c.Limits = map[string]engine.Limits{"post": {Calls: 1}} },
+	for name, change := range map[string]func(c *engine.Config){
+		"of all slots":      func(c *engine.Config) { c.Slots = 1 },
+		"of a connection's": func(c *engine.Config) { c.Limits = map[string]engine.Limits{"post": {Calls: 1}} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inFleet(t, habits(), func(t *testing.T, f *fleet) {
 				const payments = 6
 				f.operator.takes = time.Second
-				i := f.start(func(c *collect.Config) { c.Look = 10 * time.Minute }, change)
+				i := f.start(func(c *engine.Config) { c.Look = 10 * time.Minute }, change)
 				for range payments {
 					f.create(i)
 				}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"till"
-	"till/collect"
 	"till/engine"
 	"till/provider"
 	"till/store"
@@ -30,7 +29,7 @@ func TestAClockThatIsSetBackKeepsNobodyWaiting(t *testing.T) {
 				f.create(i)
 			}
 			dying := &mortal{post: f.operator}
-			j := f.start(func(c *collect.Config) { c.Connections = map[string]provider.Provider{"post": dying} })
+			j := f.start(func(c *engine.Config) { c.Connections = map[string]provider.Provider{"post": dying} })
 			time.Sleep(heard) // so that it may send at once
 			f.create(j)
 			time.Sleep(6 * time.Second)
@@ -119,7 +118,7 @@ func TestNothingIsSentUnderALeaseThatIsOverForTheDatabase(t *testing.T) {
 	inFleet(t, habits(), func(t *testing.T, f *fleet) {
 		id := f.create(f.start(onlyAccepts)).ID
 		o := &suspended{post: f.operator, f: f, id: id}
-		f.start(func(c *collect.Config) { c.Connections = map[string]provider.Provider{"post": o} })
+		f.start(func(c *engine.Config) { c.Connections = map[string]provider.Provider{"post": o} })
 		time.Sleep(15 * time.Second)
 		if p := f.payment(id); p.Status != till.Success || !o.slept.Load() || o.sends.Load() != 1 {
 			t.Errorf("%s after %d sends; it slept: %v", p.Status, o.sends.Load(), o.slept.Load())

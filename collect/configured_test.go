@@ -8,14 +8,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"till"
-	"till/collect"
+	"till/engine"
 	"till/provider"
 	"till/store"
 	"till/store/storetest"
 )
 
 // without is an instance that does not have the operator's connection.
-func without(c *collect.Config) {
+func without(c *engine.Config) {
 	c.Connections = map[string]provider.Provider{"elsewhere": newPost(habits())}
 }
 
@@ -28,8 +28,8 @@ type account struct {
 
 func (a account) Fingerprint() string { return a.name }
 
-func (f *fleet) withAccount(name string) func(c *collect.Config) {
-	return func(c *collect.Config) {
+func (f *fleet) withAccount(name string) func(c *engine.Config) {
+	return func(c *engine.Config) {
 		c.Connections = map[string]provider.Provider{"post": account{f.operator, name}}
 	}
 }
@@ -125,9 +125,9 @@ func TestAnInstanceLeavesAloneWhatIsPinnedToAnotherAccount(t *testing.T) {
 // goes on with it.
 func TestWhatNobodyHasAConnectionForIsACaseOnceItsTimeIsOver(t *testing.T) {
 	t.Parallel()
-	for name, unable := range map[string]func(f *fleet) func(*collect.Config){
-		"no connection":   func(*fleet) func(*collect.Config) { return without },
-		"another account": func(f *fleet) func(*collect.Config) { return f.withAccount("other") },
+	for name, unable := range map[string]func(f *fleet) func(*engine.Config){
+		"no connection":   func(*fleet) func(*engine.Config) { return without },
+		"another account": func(f *fleet) func(*engine.Config) { return f.withAccount("other") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -166,7 +166,7 @@ func TestACallbackToAnInstanceWithoutTheConnectionKeepsItsBody(t *testing.T) {
 	traits.NeedsCallbackBody = true
 	inFleet(t, traits, func(t *testing.T, f *fleet) {
 		id := f.create(f.start(onlyAccepts)).ID
-		err := f.start(without).WakeWith(context.Background(), "post", store.Ref{Client: f.client.ID, ID: id}, []byte(`{"said":1}`))
+		err := f.start(without).RecordCallback(context.Background(), "post", store.Ref{Client: f.client.ID, ID: id}, []byte(`{"said":1}`))
 		if s := f.step(id); err != nil || string(s.Mail) != `{"said":1}` || s.WakeSeq != 1 {
 			t.Errorf("%v; the step has %q and %d wakes", err, s.Mail, s.WakeSeq)
 		}
@@ -184,7 +184,7 @@ func TestAKeyThatANewerReleaseUsedIsToBeTriedAgain(t *testing.T) {
 			database := e.Config(t)
 			s := storetest.Open(t, database)
 			c := storetest.NewCollector(t, s)
-			who := collect.Client{Client: storetest.NewClient(t, s, till.Test), Enabled: func(string) bool { return true }}
+			who := engine.Client{Client: storetest.NewClient(t, s, till.Test), Enabled: func(string) bool { return true }}
 			r := request(t, till.NewID(s.Now()).String(), "4567")
 			if _, err := c.Create(t.Context(), who, r); err != nil {
 				t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 
 	"till"
 	"till/collect"
+	"till/engine"
 	"till/provider"
 	"till/provider/mpesa"
 	"till/provider/providertest"
@@ -69,10 +70,10 @@ func inDaraja(t *testing.T, tell func(t *testing.T, d *daraja)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d.collector = collect.New(collect.Config{
-			Store: s, Secret: []byte("a secret for tests"), Work: true, CallbackBase: box.URL, Look: 10 * time.Millisecond,
+		d.collector = collect.New(engine.Config{
+			Store: s, Secret: []byte("a secret for tests"), CallbackBase: box.URL, Look: 10 * time.Millisecond,
 			Connections: map[string]provider.Provider{darajaName: o.Payments()},
-			Route:       func(till.Mode, string, string, string) string { return darajaName },
+			Routes:      engine.ByMode(func(till.Mode, string, string, string) string { return darajaName }),
 		})
 		ctx, cancel := context.WithCancel(context.Background())
 		var work sync.WaitGroup
@@ -154,7 +155,7 @@ func (d *daraja) letter() letter {
 // deliver gives a callback to the payment's own address.
 func (d *daraja) deliver(p *till.Payment, body []byte) {
 	d.t.Helper()
-	if err := d.collector.WakeWith(context.Background(), darajaName, store.Ref{Client: p.ClientID, ID: p.ID}, body); err != nil {
+	if err := d.collector.RecordCallback(context.Background(), darajaName, store.Ref{Client: p.ClientID, ID: p.ID}, body); err != nil {
 		d.t.Fatal(err)
 	}
 }

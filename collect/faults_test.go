@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"till"
-	"till/collect"
 	"till/engine"
 	"till/provider"
 	"till/provider/sandbox"
@@ -238,7 +237,7 @@ func TestACallbackWakesAPaymentThatIsReadNoMore(t *testing.T) {
 			t.Fatal("the late reads are over after three days, but a step is left")
 		}
 		ref := store.Ref{Client: w.client.ID, ID: id}
-		if err := w.collector.Wake(t.Context(), ref); err != nil {
+		if err := w.collector.RecordCallback(t.Context(), "", ref, nil); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
@@ -246,7 +245,7 @@ func TestACallbackWakesAPaymentThatIsReadNoMore(t *testing.T) {
 			t.Errorf("a callback without money: credits %q, step %+v", w.credits(id), w.step(id))
 		}
 		w.way.set(nil, w.succeed)
-		if err := w.collector.Wake(t.Context(), ref); err != nil {
+		if err := w.collector.RecordCallback(t.Context(), "", ref, nil); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
@@ -303,7 +302,7 @@ func TestAStepThatWasWokenMeanwhileIsDueAtOnce(t *testing.T) {
 		time.Sleep(time.Second)
 		_, before := w.way.counts()
 		for range 50 {
-			if err := w.collector.Wake(t.Context(), store.Ref{Client: w.client.ID, ID: id}); err != nil {
+			if err := w.collector.RecordCallback(t.Context(), "", store.Ref{Client: w.client.ID, ID: id}, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -489,7 +488,7 @@ func TestARefusedResolutionLeavesNothingBehind(t *testing.T) {
 		receipt := w.payment(paid).ProviderReference
 		// A payment that nobody has sent yet.
 		w.stop()
-		w.start(func(c *collect.Config) { c.Work = false })
+		w.start(func(c *engine.Config) { c.AcceptOnly = true })
 		id := w.create("4567").ID
 		err := w.collector.Resolve(t.Context(), store.Ref{Client: w.client.ID, ID: id}, engine.Resolution{Success: true, Receipt: receipt, By: "Awa", Evidence: "x"})
 		if till.ErrorCode(err) != till.CodeValidationFailed {
@@ -517,7 +516,7 @@ func TestOneStepThatCannotBeTakenDoesNotKeepTheOthers(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(t *testing.T, w *world) {
 		w.stop()
-		w.start(func(c *collect.Config) { c.Work = false })
+		w.start(func(c *engine.Config) { c.AcceptOnly = true })
 		bad, good := w.create("0017").ID, w.create("0017").ID
 		// Another payment has the reference that the first would be sent under.
 		ctx := context.Background()

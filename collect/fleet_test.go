@@ -12,6 +12,7 @@ import (
 
 	"till"
 	"till/collect"
+	"till/engine"
 	"till/provider"
 	"till/store"
 	"till/store/storetest"
@@ -85,11 +86,11 @@ func inFleet(t *testing.T, traits provider.Traits, tell func(t *testing.T, f *fl
 }
 
 // start adds an instance.
-func (f *fleet) start(change ...func(c *collect.Config)) *instance {
-	c := collect.Config{
-		Store: f.store, Secret: []byte("a secret for tests"), Work: true, Look: f.look, Pulse: f.pulse,
+func (f *fleet) start(change ...func(c *engine.Config)) *instance {
+	c := engine.Config{
+		Store: f.store, Secret: []byte("a secret for tests"), Look: f.look, Pulse: f.pulse,
 		Connections: map[string]provider.Provider{"post": f.operator},
-		Route:       func(till.Mode, string, string, string) string { return "post" },
+		Routes:      engine.ByMode(func(till.Mode, string, string, string) string { return "post" }),
 	}
 	for _, g := range change {
 		g(&c)
@@ -110,7 +111,7 @@ func (f *fleet) start(change ...func(c *collect.Config)) *instance {
 	return i
 }
 
-func onlyAccepts(c *collect.Config) { c.Work = false }
+func onlyAccepts(c *engine.Config) { c.AcceptOnly = true }
 
 // try asks an instance for a payment under a key, a new one if it is "".
 func (f *fleet) try(i *instance, key string) (collect.Created, error) {
@@ -118,7 +119,7 @@ func (f *fleet) try(i *instance, key string) (collect.Created, error) {
 	if key == "" {
 		key = till.NewID(till.TimeOf(time.Now())).String()
 	}
-	who := collect.Client{Client: f.client, Enabled: func(string) bool { return true }}
+	who := engine.Client{Client: f.client, Enabled: func(string) bool { return true }}
 	return i.Create(context.Background(), who, request(f.t, key, "4567"))
 }
 

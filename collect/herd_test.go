@@ -9,14 +9,14 @@ import (
 	"time"
 
 	"till"
-	"till/collect"
+	"till/engine"
 	"till/store"
 	"till/store/storetest"
 )
 
 // createAs asks an instance for a payment of a client.
 func (f *fleet) createAs(i *instance, client *till.Client) *till.Payment {
-	who := collect.Client{Client: client, Enabled: func(string) bool { return true }}
+	who := engine.Client{Client: client, Enabled: func(string) bool { return true }}
 	made, err := i.Create(context.Background(), who, request(f.t, till.NewID(till.TimeOf(time.Now())).String(), "4567"))
 	if err != nil {
 		f.t.Error(err)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"till"
+	"till/engine"
 	"till/store"
 )
 
@@ -12,11 +13,10 @@ import (
 // large as the client likes: thousands of open ones would fill the memory.
 func TestAJobKeepsNoDocument(t *testing.T) {
 	t.Parallel()
-	c := &Collector{}
-	c.engine = New(Config{Secret: []byte("a secret")}).engine
+	c := New(engine.Config{Secret: []byte("a secret")})
 	document := []byte(`"description":"two loaves","customer":{"phone":"242061234567"},"metadata":{"note":"` + strings.Repeat("m", 48<<10) + `"}`)
 	row := &store.PaymentRow{Payment: till.Payment{ID: till.ID{1}, IdempotencyKey: "0192e0a0-0000-7000-8000-000000000001", Reference: "bakery 7", Document: document}}
-	j := c.job(row)
+	j := c.Job(row)
 	kept := j.Row.(*store.PaymentRow)
 	if len(kept.Document) != 0 || kept.Reference != "bakery 7" || j.Request.Description != "two loaves" {
 		t.Errorf("the job keeps %d bytes of the document, the reference %q, the description %q", len(kept.Document), kept.Reference, j.Request.Description)

@@ -11,7 +11,6 @@ import (
 
 	"till"
 	"till/books"
-	"till/collect"
 	"till/engine"
 	"till/ledger"
 	"till/provider"
@@ -115,7 +114,7 @@ func TestACollectionTakenBackIsDebitedOnce(t *testing.T) {
 		})
 		// Callbacks for it lead nowhere from here on.
 		_, before := w.way.counts()
-		if err := w.collector.Wake(t.Context(), store.Ref{Client: w.client.ID, ID: id}); err != nil {
+		if err := w.collector.RecordCallback(t.Context(), "", store.Ref{Client: w.client.ID, ID: id}, nil); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Hour)
@@ -224,7 +223,7 @@ func TestAReversalToldFiveTimesIsOne(t *testing.T) {
 			_, before := w.way.counts()
 			w.way.set(nil, func(context.Context, provider.Query, int) (provider.Result, error) { return reversed, nil })
 			for range 5 {
-				if err := w.collector.Wake(t.Context(), store.Ref{Client: w.client.ID, ID: id}); err != nil {
+				if err := w.collector.RecordCallback(t.Context(), "", store.Ref{Client: w.client.ID, ID: id}, nil); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -404,8 +403,8 @@ func TestAReversalSurvivesACrash(t *testing.T) {
 			id := w.pay("4567")
 			time.Sleep(time.Minute)
 			w.stop()
-			w.start(func(c *collect.Config) { c.Work = false }) // it takes the callback, and dies
-			if err := w.collector.Wake(t.Context(), store.Ref{Client: w.client.ID, ID: id}); err != nil {
+			w.start(func(c *engine.Config) { c.AcceptOnly = true }) // it takes the callback, and dies
+			if err := w.collector.RecordCallback(t.Context(), "", store.Ref{Client: w.client.ID, ID: id}, nil); err != nil {
 				t.Fatal(err)
 			}
 			w.stop()
@@ -427,7 +426,7 @@ func TestAReversalSurvivesACrash(t *testing.T) {
 				}
 				return reversed, nil
 			})
-			if err := w.collector.Wake(t.Context(), store.Ref{Client: w.client.ID, ID: id}); err != nil {
+			if err := w.collector.RecordCallback(t.Context(), "", store.Ref{Client: w.client.ID, ID: id}, nil); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(engine.Lease - time.Second)
@@ -443,7 +442,7 @@ func TestAReversalSurvivesACrash(t *testing.T) {
 			id := w.pay("4567")
 			time.Sleep(time.Minute)
 			w.way.set(nil, func(context.Context, provider.Query, int) (provider.Result, error) { return provider.Result{}, errAway })
-			if err := w.collector.Wake(t.Context(), store.Ref{Client: w.client.ID, ID: id}); err != nil {
+			if err := w.collector.RecordCallback(t.Context(), "", store.Ref{Client: w.client.ID, ID: id}, nil); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(24 * time.Hour)
@@ -467,7 +466,7 @@ func TestCallbacksForASuccessAreReadForAtAPace(t *testing.T) {
 		time.Sleep(time.Minute)
 		_, before := w.way.counts()
 		for range 100 { // for ten seconds
-			if err := w.collector.Wake(t.Context(), ref); err != nil {
+			if err := w.collector.RecordCallback(t.Context(), "", ref, nil); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(100 * time.Millisecond)
@@ -480,7 +479,7 @@ func TestCallbacksForASuccessAreReadForAtAPace(t *testing.T) {
 		if w.step(id) != nil || w.payment(id).Status != till.Success {
 			t.Errorf("a step is left: %+v", w.step(id))
 		}
-		if err := w.collector.Wake(t.Context(), ref); err != nil {
+		if err := w.collector.RecordCallback(t.Context(), "", ref, nil); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)

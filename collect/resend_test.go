@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"till"
-	"till/collect"
+	"till/engine"
 	"till/provider"
 	"till/provider/airtel"
 	"till/provider/mtnmomo"
@@ -56,7 +56,7 @@ func TestALostPaymentIsSentAgainWithinItsWindow(t *testing.T) {
 			traits := p.Traits()
 			inFleet(t, traits, func(t *testing.T, f *fleet) {
 				o := &losing{post: f.operator}
-				i := f.start(func(c *collect.Config) { c.Connections = map[string]provider.Provider{"post": o} })
+				i := f.start(func(c *engine.Config) { c.Connections = map[string]provider.Provider{"post": o} })
 				f.create(i)
 				time.Sleep(traits.ApprovalWindow)
 				if n := o.calls.Load(); n != 2 {
@@ -91,7 +91,7 @@ func TestAnotherWindowIsForNewPayments(t *testing.T) {
 		time.Sleep(time.Second)
 		first.stop()
 		later := patient{f.operator}
-		after := f.create(f.start(func(c *collect.Config) { c.Connections = map[string]provider.Provider{"post": later} }))
+		after := f.create(f.start(func(c *engine.Config) { c.Connections = map[string]provider.Provider{"post": later} }))
 		if got, want := after.ExpiresAt.Sub(after.CreatedAt), later.Traits().ApprovalWindow; got != want {
 			t.Errorf("the window of a new payment is %s, want %s", got, want)
 		}

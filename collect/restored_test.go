@@ -7,7 +7,6 @@ import (
 
 	"till"
 	"till/books"
-	"till/collect"
 	"till/engine"
 	"till/provider"
 	"till/provider/sandbox"
@@ -39,7 +38,7 @@ func (w *world) restored(lostFrom till.Time) {
 func (w *world) unsent(story string) *till.Payment {
 	w.t.Helper()
 	w.stop()
-	w.start(func(c *collect.Config) { c.Work = false })
+	w.start(func(c *engine.Config) { c.AcceptOnly = true })
 	return w.create(story)
 }
 
@@ -135,7 +134,7 @@ func TestANewPaymentWithoutReferencesWaitsForTheReleaseOfARestore(t *testing.T) 
 		if _, err := books.Release(ctx, w.store, "Awa"); err != nil {
 			t.Fatal(err)
 		}
-		w.collector.Wake(ctx, store.Ref{Client: w.client.ID, ID: soon.ID}) // a look: nobody else tells this process
+		w.collector.RecordCallback(ctx, "", store.Ref{Client: w.client.ID, ID: soon.ID}, nil) // a look: nobody else tells this process
 		time.Sleep(5 * time.Second)
 		if got := w.payment(found.ID); got.Status != till.Success || w.debits(found.ID) != 0 || w.credits(found.ID) != "collection" {
 			t.Errorf("found on the statement: %s, debited %d times more, the lines %q", got.Status, w.debits(found.ID), w.credits(found.ID))

@@ -8,17 +8,15 @@ import (
 	"time"
 
 	"till"
-	"till/collect"
 	"till/engine"
 	"till/provider"
 	"till/store"
 )
 
 // twoWays gives an instance a second connection behind the first.
-func twoWays(first, second *post) func(c *collect.Config) {
-	return func(c *collect.Config) {
+func twoWays(first, second *post) func(c *engine.Config) {
+	return func(c *engine.Config) {
 		c.Connections = map[string]provider.Provider{"post": first, "spare": second}
-		c.Route = nil
 		c.Routes = func(client *till.Client, method, country, currency string) []string {
 			if client.Mode != till.Live || method != "mtn_momo" || country != "CG" || currency != "XAF" {
 				return nil
@@ -129,7 +127,7 @@ func TestRefusedCredentialsAreACase(t *testing.T) {
 	t.Parallel()
 	inFleet(t, habits(), func(t *testing.T, f *fleet) {
 		o := &refusing{post: f.operator}
-		i := f.start(func(c *collect.Config) { c.Connections = map[string]provider.Provider{"post": o} })
+		i := f.start(func(c *engine.Config) { c.Connections = map[string]provider.Provider{"post": o} })
 		cases := func() (out []*store.OperatorCase) {
 			err := f.store.View(context.Background(), func(tx *store.Tx) (err error) {
 				out, err = tx.OperatorCases(context.Background(), false)
@@ -164,7 +162,7 @@ func TestLimitsOfTheConfiguration(t *testing.T) {
 	t.Parallel()
 	inFleet(t, habits(), func(t *testing.T, f *fleet) {
 		limits := engine.Limits{Calls: 3, Submit: provider.Rate{PerSecond: 5, Burst: 5}}
-		i := f.start(func(c *collect.Config) { c.Limits = map[string]engine.Limits{"post": limits} })
+		i := f.start(func(c *engine.Config) { c.Limits = map[string]engine.Limits{"post": limits} })
 		f.operator.set(func(o *post) { o.takes = 2 * time.Second })
 		for range 20 {
 			f.create(i)
@@ -224,7 +222,7 @@ func TestHandlesAndMailComeBack(t *testing.T) {
 	t.Parallel()
 	inFleet(t, habits(), func(t *testing.T, f *fleet) {
 		o := &handing{post: f.operator}
-		i := f.start(func(c *collect.Config) { c.Connections = map[string]provider.Provider{"post": o} })
+		i := f.start(func(c *engine.Config) { c.Connections = map[string]provider.Provider{"post": o} })
 		f.operator.set(func(o *post) { o.approve = 30 * time.Second })
 		p := f.create(i)
 		ref := store.Ref{Client: f.client.ID, ID: p.ID}
@@ -253,7 +251,7 @@ func TestHandlesAndMailComeBack(t *testing.T) {
 		}
 		wake := func(connection string, body []byte) {
 			t.Helper()
-			if err := i.WakeWith(context.Background(), connection, ref, body); err != nil {
+			if err := i.RecordCallback(context.Background(), connection, ref, body); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -278,13 +276,13 @@ func TestMailComesBackForAPaymentThatIsReadNoMore(t *testing.T) {
 	t.Parallel()
 	inFleet(t, habits(), func(t *testing.T, f *fleet) {
 		o := &handing{post: f.operator}
-		i := f.start(func(c *collect.Config) { c.Connections = map[string]provider.Provider{"post": o} })
+		i := f.start(func(c *engine.Config) { c.Connections = map[string]provider.Provider{"post": o} })
 		p := f.create(i)
 		time.Sleep(time.Minute)
 		if f.count()[till.Success] != 1 || f.step(p.ID) != nil {
 			t.Fatalf("a minute later: %v, step %+v", f.count(), f.step(p.ID))
 		}
-		if err := i.WakeWith(context.Background(), "post", store.Ref{Client: f.client.ID, ID: p.ID}, []byte(`{"id":"ws_1"}`)); err != nil {
+		if err := i.RecordCallback(context.Background(), "post", store.Ref{Client: f.client.ID, ID: p.ID}, []byte(`{"id":"ws_1"}`)); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Second)
@@ -307,7 +305,7 @@ func TestAStormOfCallbacksAsksOnceASecond(t *testing.T) {
 		time.Sleep(time.Second)
 		_, before := f.operator.calls()
 		for began := time.Now(); time.Since(began) < 4050*time.Millisecond; time.Sleep(20 * time.Millisecond) {
-			if err := i.Wake(context.Background(), store.Ref{Client: f.client.ID, ID: p.ID}); err != nil {
+			if err := i.RecordCallback(context.Background(), "", store.Ref{Client: f.client.ID, ID: p.ID}, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -353,8 +351,8 @@ func TestASendThatDidNotBeginIsNone(t *testing.T) {
 	t.Parallel()
 	inFleet(t, habits(), func(t *testing.T, f *fleet) {
 		o := &unreachable{post: f.operator, off: true}
-		i := f.start(func(c *collect.Config) { c.Connections = map[string]provider.Provider{"post": o} })
-		other := f.start(func(c *collect.Config) { c.Connections = map[string]provider.Provider{"post": o} })
+		i := f.start(func(c *engine.Config) { c.Connections = map[string]provider.Provider{"post": o} })
+		other := f.start(func(c *engine.Config) { c.Connections = map[string]provider.Provider{"post": o} })
 		first := f.create(i)
 		time.Sleep(7 * time.Second)
 		s := f.step(first.ID)

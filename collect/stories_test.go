@@ -12,6 +12,7 @@ import (
 
 	"till"
 	"till/collect"
+	"till/engine"
 	"till/internal/jsonx"
 	"till/ledger"
 	"till/provider"
@@ -97,11 +98,11 @@ func newWorld(t *testing.T, database store.Config, sc sandbox.Config) *world {
 }
 
 // start brings the collector up, as a process would after a crash.
-func (w *world) start(change ...func(c *collect.Config)) {
-	c := collect.Config{
-		Store: w.store, Secret: []byte("a secret for tests"), Work: true,
+func (w *world) start(change ...func(c *engine.Config)) {
+	c := engine.Config{
+		Store: w.store, Secret: []byte("a secret for tests"),
 		Connections:  map[string]provider.Provider{"sandbox": w.way},
-		Route:        func(till.Mode, string, string, string) string { return "sandbox" },
+		Routes:       engine.ByMode(func(till.Mode, string, string, string) string { return "sandbox" }),
 		CallbackBase: "http://till.test/v1/callbacks",
 		Look:         w.look,
 	}
@@ -177,7 +178,7 @@ func (w *world) post(ctx context.Context, url string, body []byte) error {
 	if w.deaf {
 		return errors.New("nobody listens")
 	}
-	return w.collector.Wake(ctx, ref)
+	return w.collector.RecordCallback(ctx, "", ref, nil)
 }
 
 func (w *world) create(story string) *till.Payment {
@@ -190,8 +191,8 @@ func (w *world) create(story string) *till.Payment {
 	return c.Payment
 }
 
-func (w *world) who() collect.Client {
-	return collect.Client{Client: w.client, Enabled: func(string) bool { return true }, Fees: w.fees}
+func (w *world) who() engine.Client {
+	return engine.Client{Client: w.client, Enabled: func(string) bool { return true }, Fees: w.fees}
 }
 
 func request(t *testing.T, key, story string) *collect.Request {

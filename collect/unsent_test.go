@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"till"
-	"till/collect"
 	"till/engine"
 	"till/provider"
 	"till/provider/sandbox"
@@ -52,7 +51,7 @@ func TestAClaimThatWaitedLongerThanItsLeaseIsUnsent(t *testing.T) {
 	inWorldWith(t, sandbox.Config{NoDedup: true, PollInterval: time.Second}, func(t *testing.T, w *world) {
 		asked := w.asksFirst()
 		w.stop()
-		w.start(func(c *collect.Config) { c.Work = false })
+		w.start(func(c *engine.Config) { c.AcceptOnly = true })
 		id := w.create("0017").ID
 		if err := w.store.Update(context.Background(), func(tx *store.Tx) error {
 			return tx.ExtendPayment(context.Background(), store.Ref{Client: w.client.ID, ID: id}, tx.Now().Add(3*engine.Lease))

@@ -24,7 +24,7 @@ func (b *Change[R]) seeAccount(a *Answer, connection string) {
 	if a.Err != nil || a.Action == Resolve || a.Action == Abandon {
 		return
 	}
-	name := b.e.breaker(connection)
+	name := b.worker.breaker(connection)
 	s := b.Steps[a.Ref]
 	switch {
 	case a.Result.OurFault != "":
@@ -32,7 +32,7 @@ func (b *Change[R]) seeAccount(a *Answer, connection string) {
 			b.account.faults = map[string]string{}
 		}
 		b.account.faults[name] = a.Result.OurFault
-	case a.Result.Outcome == provider.Success && b.noun.Name == store.KindPayout && s != nil:
+	case a.Result.Outcome == provider.Success && b.table.Name == store.KindPayout && s != nil:
 		if b.account.works == nil {
 			b.account.works = map[string]till.Time{}
 		}

@@ -15,6 +15,7 @@ import (
 
 	"till"
 	"till/collect"
+	"till/engine"
 	"till/internal/db/pgtest"
 	"till/payout"
 	"till/provider"
@@ -182,14 +183,14 @@ var nouns = []struct {
 	find func(ctx context.Context, tx *store.Tx, ref store.Ref) (status, receipt string, err error)
 }{
 	{store.KindPayment, func(t *testing.T, s *store.Store, client *till.Client, p provider.Provider, log *slog.Logger) (func() store.Ref, func(store.Ref, []byte) error, func(context.Context) error) {
-		c := collect.New(collect.Config{Store: s, Secret: []byte("a secret for tests"), Work: true, Look: 20 * time.Millisecond, Log: log,
-			Connections: map[string]provider.Provider{"by handle": p}, Route: func(till.Mode, string, string, string) string { return "by handle" }})
+		c := collect.New(engine.Config{Store: s, Secret: []byte("a secret for tests"), Look: 20 * time.Millisecond, Log: log,
+			Connections: map[string]provider.Provider{"by handle": p}, Routes: engine.ByMode(func(till.Mode, string, string, string) string { return "by handle" })})
 		run(t, c.Run)
 		return func() store.Ref {
 				p := storetest.NewPayment(t, c, client, storetest.Body{})
 				return store.Ref{Client: client.ID, ID: p.ID}
 			}, func(ref store.Ref, mail []byte) error {
-				return c.WakeWith(context.Background(), "by handle", ref, mail)
+				return c.RecordCallback(context.Background(), "by handle", ref, mail)
 			}, c.Close
 	}, func(ctx context.Context, tx *store.Tx, ref store.Ref) (string, string, error) {
 		p, err := tx.Payment(ctx, ref)
@@ -201,14 +202,14 @@ var nouns = []struct {
 	{store.KindPayout, func(t *testing.T, s *store.Store, client *till.Client, p provider.Provider, log *slog.Logger) (func() store.Ref, func(store.Ref, []byte) error, func(context.Context) error) {
 		c := storetest.NewCollector(t, s)
 		storetest.Apply(t, c, s, storetest.NewPayment(t, c, client, storetest.Body{Value: "50000"}), storetest.Succeeded)
-		m := payout.New(payout.Config{Store: s, Secret: []byte("a secret for tests"), Work: true, Look: 20 * time.Millisecond, Log: log,
-			Connections: map[string]provider.Provider{"by handle": p}, Route: func(till.Mode, string, string, string) string { return "by handle" }})
+		m := payout.New(engine.Config{Store: s, Secret: []byte("a secret for tests"), Look: 20 * time.Millisecond, Log: log,
+			Connections: map[string]provider.Provider{"by handle": p}, Routes: engine.ByMode(func(till.Mode, string, string, string) string { return "by handle" })})
 		run(t, m.Run)
 		return func() store.Ref {
 				p := storetest.NewPayout(t, m, client, storetest.Body{}, 0)
 				return store.Ref{Client: client.ID, ID: p.ID}
 			}, func(ref store.Ref, mail []byte) error {
-				return m.WakeWith(context.Background(), "by handle", ref, mail)
+				return m.RecordCallback(context.Background(), "by handle", ref, mail)
 			}, m.Close
 	}, func(ctx context.Context, tx *store.Tx, ref store.Ref) (string, string, error) {
 		p, err := tx.Payout(ctx, ref)

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 
@@ -14,6 +13,8 @@ import (
 
 // Rules is what an answer means to payments, or to payouts.
 type Rules[R Subject] interface {
+	// Preload reads what only few of a batch's answers are held against.
+	Preload(ctx context.Context, answers []*Answer) error
 	// OnSuccess takes an operator's word that the money moved.
 	OnSuccess(ctx context.Context, row R, a *Answer) error
 	// OnFailure takes an operator's word that it did not.
@@ -33,8 +34,8 @@ type Change[R Subject] struct {
 	Heads map[till.ID]*store.Head
 	Steps map[store.Ref]*store.Step // nil once it is deleted
 
-	e        *Worker
-	noun     *Table[R]
+	worker   *Worker
+	table    *Table[R]
 	known    []*ledger.Wallet         // all of the clients' wallets
 	wallets  map[purse]*ledger.Wallet // those that this batch changes, as it leaves them
 	last     map[store.Ref]*store.Attempt
@@ -75,14 +76,14 @@ type purse struct {
 }
 
 // Begin locks and reads what a change of some rows is decided on.
-func Begin[R Subject](ctx context.Context, tx *store.Tx, e *Worker, noun *Table[R], refs []store.Ref) (*Change[R], error) {
-	return begin(ctx, tx, e, noun, refs, store.Known{}, nil, nil)
+func (p *Processor[R]) Begin(ctx context.Context, tx *store.Tx, refs []store.Ref) (*Change[R], error) {
+	return p.begin(ctx, tx, refs, store.Known{}, nil, nil)
 }
 
-// BeginWith is Begin for the rows that answers are about. Unless it is careful,
+// beginWith is Begin for the rows that answers are about. Unless it is careful,
 // it takes for granted that what an answer saw on record is all that is there:
 // if that is wrong, the database refuses what is added to it.
-func BeginWith[R Subject](ctx context.Context, tx *store.Tx, e *Worker, noun *Table[R], answers []*Answer, careful bool) (*Change[R], error) {
+func (p *Processor[R]) beginWith(ctx context.Context, tx *store.Tx, answers []*Answer, careful bool) (*Change[R], error) {
 	refs, kept := make([]store.Ref, len(answers)), make(map[store.Ref]R)
 	known := store.Known{Once: make(map[store.Ref]bool, len(answers)), Rows: make(map[store.Ref]bool, len(answers))}
 	var calls []*store.Attempt
@@ -102,7 +103,7 @@ func BeginWith[R Subject](ctx context.Context, tx *store.Tx, e *Worker, noun *Ta
 			known.Rows[a.Ref], kept[a.Ref] = true, row
 		}
 	}
-	b, err := begin(ctx, tx, e, noun, refs, known, kept, calls)
+	b, err := p.begin(ctx, tx, refs, known, kept, calls)
 	if err != nil {
 		return nil, err
 	}
@@ -127,15 +128,15 @@ func moves(p store.Subject, a *Answer) bool {
 
 // begin is Begin with what is known, the rows that are kept of that, and the
 // calls that can be written down at once.
-func begin[R Subject](ctx context.Context, tx *store.Tx, e *Worker, noun *Table[R], refs []store.Ref, known store.Known, kept map[store.Ref]R,
+func (p *Processor[R]) begin(ctx context.Context, tx *store.Tx, refs []store.Ref, known store.Known, kept map[store.Ref]R,
 	calls []*store.Attempt) (*Change[R], error) {
-	l, err := tx.Lock(ctx, noun.Name, refs, known, calls)
+	l, err := tx.Lock(ctx, p.table.Name, refs, known, calls)
 	if err != nil {
 		return nil, err
 	}
 	b := &Change[R]{
-		Tx: tx, Rows: noun.Locked(l), Heads: l.Heads, Steps: l.Steps,
-		e: e, noun: noun, strays: strays{any: l.Strays}, last: l.Attempts, known: l.Wallets, wallets: make(map[purse]*ledger.Wallet), kept: make(map[store.Ref]bool, len(kept)),
+		Tx: tx, Rows: p.table.Locked(l), Heads: l.Heads, Steps: l.Steps,
+		worker: p.Worker, table: p.table, strays: strays{any: l.Strays}, last: l.Attempts, known: l.Wallets, wallets: make(map[purse]*ledger.Wallet), kept: make(map[store.Ref]bool, len(kept)),
 	}
 	var moved []store.Ref
 	for ref, row := range kept {
@@ -145,67 +146,16 @@ func begin[R Subject](ctx context.Context, tx *store.Tx, e *Worker, noun *Table[
 			moved = append(moved, ref)
 			continue
 		}
-		b.Rows[ref], b.kept[ref] = noun.Copy(row), true
+		b.Rows[ref], b.kept[ref] = p.table.Copy(row), true
 	}
 	if len(moved) > 0 {
-		read, err := noun.Read(ctx, tx, moved)
+		read, err := p.table.Read(ctx, tx, moved)
 		if err != nil {
 			return nil, err
 		}
 		maps.Copy(b.Rows, read)
 	}
 	return b, nil
-}
-
-// manyFailures is how many calls that brought no answer are recorded in one
-// commit. An operator that is down ends many at the same moment; as one commit
-// they would keep everybody else from writing for as long as it takes.
-const manyFailures = 64
-
-// Apply records answers: in one commit with record if that works, otherwise
-// each alone; what cannot be recorded even then is in its Refused. record is
-// told to be careful when it runs for one alone.
-func Apply(answers []*Answer, record func(answers []*Answer, careful bool) error, refuse func(doing string, err error) error) {
-	failures := 0
-	for _, a := range answers {
-		if a.Err != nil {
-			failures++
-		}
-	}
-	if failures <= manyFailures {
-		applyTogether(answers, record, refuse)
-		return
-	}
-	for some := range slices.Chunk(answers, manyFailures) {
-		applyTogether(some, record, refuse)
-	}
-}
-
-func applyTogether(answers []*Answer, record func(answers []*Answer, careful bool) error, refuse func(doing string, err error) error) {
-	safely := func(answers []*Answer, careful bool) (err error) {
-		defer caught(&err) // one that makes us panic must not take the others along
-		return record(answers, careful)
-	}
-	err := safely(answers, false)
-	if errors.Is(err, store.ErrUnknownCommit) {
-		err = safely(answers, false) // what is recorded already is a no-op
-	}
-	var away error
-	if errors.Is(err, store.ErrUnavailable) {
-		away = refuse("record answers", err)
-	}
-	for _, a := range answers {
-		a.fault = nil
-		switch {
-		case err == nil:
-		case away != nil:
-			a.fault, a.Refused = err, away
-		default:
-			if alone := safely([]*Answer{a}, true); alone != nil {
-				a.fault, a.Refused = alone, refuse("record an answer", alone)
-			}
-		}
-	}
 }
 
 // Mismatch says in which way a reported success is not the row's, "" if it
@@ -228,16 +178,16 @@ func instead(reported, asked till.Money) string {
 	return reported.Value() + " " + reported.Currency + " instead of " + asked.Value() + " " + asked.Currency
 }
 
-// Decide takes one answer against the running state: it notes the call,
+// decide takes one answer against the running state: it notes the call,
 // judges what it means, and schedules what is next.
-func (b *Change[R]) Decide(ctx context.Context, a *Answer, d Rules[R]) error {
+func (b *Change[R]) decide(ctx context.Context, a *Answer, d Rules[R]) error {
 	a.Refused, b.answer = nil, a
 	row, found := b.Rows[a.Ref]
 	if !found || b.Heads[a.Ref.Client] == nil {
-		a.Refused = till.Errorf(b.noun.NotFound, "there is no such %s", b.noun.Name)
+		a.Refused = b.table.missing()
 		return nil
 	}
-	t, _ := b.e.traits(row.Subject().Connection)
+	t, _ := b.worker.traits(row.Subject().Connection)
 	a = b.own(row, a)
 	b.note(row, a, t)
 	b.seeAccount(a, row.Subject().Connection)
@@ -254,7 +204,7 @@ func (b *Change[R]) Decide(ctx context.Context, a *Answer, d Rules[R]) error {
 // operator.
 func (b *Change[R]) judge(ctx context.Context, row R, a *Answer, d Rules[R]) error {
 	p, s := row.Subject(), b.Steps[a.Ref]
-	switch t, known := b.e.traits(p.Connection); {
+	switch t, known := b.worker.traits(p.Connection); {
 	case a.Action == Abandon && known && !p.Final && MayAbandon(s, p.ExpiresAt, t, b.Tx.Now()):
 		return d.End(ctx, row, provider.Result{Outcome: provider.Failed, Reason: till.ProviderUnavailable, Retryable: true})
 	case a.Err != nil || a.Action == Abandon || a.Action == Hold || a.Action == Notice:
@@ -305,8 +255,8 @@ func (b *Change[R]) Move(row R, to string) bool {
 	if row.Become(to) != nil {
 		return false
 	}
-	b.noun.Count(&b.counts, row, from, -1)
-	b.noun.Count(&b.counts, row, to, 1)
+	b.table.Count(&b.counts, row, from, -1)
+	b.table.Count(&b.counts, row, to, 1)
 	p := row.Subject()
 	head := b.Heads[p.Ref.Client]
 	*p.UpdatedAt = head.Tick()
@@ -336,7 +286,7 @@ func (b *Change[R]) Late(row R) {
 // is completed when the next step is known.
 func (b *Change[R]) tell(row R, word string, sequence int64) {
 	b.Touch(row)
-	b.events = append(b.events, eventOf(row.Subject(), till.EventKind(b.noun.Name+"."+word), sequence))
+	b.events = append(b.events, eventOf(row.Subject(), till.EventKind(b.table.Name+"."+word), sequence))
 }
 
 // eventOf renders the event that tells a row's state as it is now.
@@ -369,14 +319,14 @@ func (b *Change[R]) schedule(row R, a *Answer, t provider.Traits, was store.Subj
 		// Who does not have the connection does not know its habits; who has it
 		// finds the step due.
 		BeginLate(s, t, now)
-		if len(t.LateReads) == 0 && b.e.Has(p.Connection) {
+		if len(t.LateReads) == 0 && b.worker.Has(p.Connection) {
 			b.Forget(row)
 		}
 	case p.Final:
-		if a.Action != Resolve && b.e.Has(p.Connection) && AfterLate(s, a, t, now) {
+		if a.Action != Resolve && b.worker.Has(p.Connection) && AfterLate(s, a, t, now) {
 			b.Forget(row)
 		}
-	case a.Action == Resolve || !b.e.Has(p.Connection):
+	case a.Action == Resolve || !b.worker.Has(p.Connection):
 	case a.Action == Hold:
 		b.hold(row, a, s, now)
 	default:
@@ -401,7 +351,7 @@ func (b *Change[R]) resolve(row R) {
 	p.Resolution.NextCheckAt = 0
 	if s != nil {
 		p.Resolution.NextCheckAt = s.DueAt
-		if t, known := b.e.traits(p.Connection); known {
+		if t, known := b.worker.traits(p.Connection); known {
 			s.Lane = LaneOf(p.Connection, s, p.Final, t)
 		}
 	}
@@ -419,7 +369,7 @@ func (b *Change[R]) resolve(row R) {
 // like any other that has ended. What clients see of it is complete then.
 func (b *Change[R]) Drop(row R) {
 	p := row.Subject()
-	t, known := b.e.traits(p.Connection)
+	t, known := b.worker.traits(p.Connection)
 	if s := b.Steps[p.Ref]; p.Settled || s == nil || known && len(t.LateReads) == 0 {
 		b.Forget(row)
 	} else {

@@ -246,7 +246,7 @@ func (e *Worker) load(ctx context.Context, tx *store.Tx, steps []*store.Step) (m
 	if len(others) == 0 {
 		return jobs, nil
 	}
-	read, err := e.c.Subject.Load(ctx, tx, others)
+	read, err := e.subjects.load(ctx, tx, others)
 	maps.Copy(jobs, read)
 	return jobs, err
 }

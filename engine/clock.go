@@ -78,7 +78,7 @@ func (e *Worker) mend(ctx context.Context) error {
 	for _, lane := range e.known {
 		bounds, ahead := e.bounds[lane], false
 		if err := e.c.Store.View(ctx, func(tx *store.Tx) (err error) {
-			ahead, err = tx.AnyAhead(ctx, e.c.Kind, lane, bounds)
+			ahead, err = tx.AnyAhead(ctx, e.kind, lane, bounds)
 			return err
 		}); err != nil {
 			return err
@@ -99,7 +99,7 @@ func (e *Worker) mend(ctx context.Context) error {
 				if err = tx.MendMail(ctx, steps); err != nil {
 					return err
 				}
-				windows, err = tx.MendWindows(ctx, e.c.Kind, lane, maxMended)
+				windows, err = tx.MendWindows(ctx, e.kind, lane, maxMended)
 				return err
 			})
 			if err != nil {

@@ -3,38 +3,13 @@ package engine
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"slices"
 
 	"till"
 	"till/internal/batch"
+	"till/internal/order"
 	"till/store"
 )
-
-// Intake is where new payments, or new payouts, are taken in, and where
-// callbacks for them arrive: many callers, one commit.
-type Intake[R Subject] struct {
-	engine  *Worker
-	noun    *Table[R]
-	c       DeskConfig[R]
-	creates *batch.Batcher[*CreateCall[R]]
-	wakes   *batch.Batcher[*wake]
-	kept    keptWakes
-}
-
-// DeskConfig is what a Desk is made of.
-type DeskConfig[R Subject] struct {
-	// Write writes new rows under the locks of their clients' heads. For one
-	// whose key is taken it calls Found instead.
-	Write func(ctx context.Context, tx *store.Tx, heads map[till.ID]*store.Head, calls []*CreateCall[R]) error
-	// Job is what the engine must know to act on a row.
-	Job func(row R) *Job
-	// Work says that this instance sends and asks.
-	Work bool
-	// MaxBatch is how many creates share a commit at most; 0 means 512.
-	MaxBatch int
-	Log      *slog.Logger
-}
 
 // The limits of the queues in front of the database. A create that finds the
 // queue full is answered 503, not kept waiting.
@@ -45,36 +20,33 @@ const (
 	maxWakeQueue   = 4096
 )
 
-// NewDesk returns a desk in front of an engine. Close it when nothing calls
-// it any more.
-func NewDesk[R Subject](e *Worker, noun *Table[R], c DeskConfig[R]) *Intake[R] {
-	if c.MaxBatch <= 0 {
-		c.MaxBatch = maxCreateBatch
-	}
-	d := &Intake[R]{engine: e, noun: noun, c: c}
-	d.creates = batch.New(c.MaxBatch, maxCreateQueue, d.runCreates)
-	d.wakes = batch.New(maxWakeBatch, maxWakeQueue, d.runWakes)
-	return d
+// Client is who makes a create call: the tenant, which methods it may use and
+// what is taken for them.
+type Client struct {
+	*till.Client
+	Enabled func(method string) bool
+	Fees    []till.Fee
+	Actor   string // who it is in the audit log, where a create is told there
+	Full    error  // what each new row is refused with, because the client may store no more; nil: it may
 }
 
-// Close writes what is queued.
-func (d *Intake[R]) Close() {
-	d.creates.Close()
-	d.wakes.Close()
-}
-
-// CreateCall is one create call on its way through the batch.
+// CreateCall is one create call on its way through the checks and the batch.
 type CreateCall[R Subject] struct {
-	Row R
-	Key till.ID
+	Client Client
+	*order.Order
+	Party order.Party
 	// Hash returns the hash of the body under a version of the list of
 	// members, false if this program does not know the version.
-	Hash  func(version int) ([32]byte, bool)
+	Hash func(version int) ([32]byte, bool)
+
+	Row   R
 	Grant *Grant // nil: it waits to be claimed
 	Step  store.Step
-	// Stored is how many bytes it makes us keep, where that is counted.
+	Audit *store.AuditRow // who asked and why, where the audit log is told; the rest of it is the batch's
+
+	// Stored is how many bytes it makes us keep, where that is counted. Accept
+	// sets it.
 	Stored int64
-	Audit  *store.AuditRow // who asked and why, where the audit log is told; the rest of it is the batch's
 
 	// Set by the batch.
 	tries    []try[R] // one for each time it was written, whether or not that lasted
@@ -120,26 +92,53 @@ func (call *CreateCall[R]) made() bool {
 	return call.err == nil && call.existing == none
 }
 
-// Create puts the call through the batch: one commit, nothing else. It
+// Admit decides whether a call is to be written, and to which connection it
+// would go. It applies the rules that can change from one day to the next, after
+// those that cannot, whose mistakes are in v. If connection is "", the rest is the
+// answer: a refusal, or the replay of a key that made a row before.
+func (p *Processor[R]) Admit(ctx context.Context, call *CreateCall[R], v *order.Checker) (connection string, row R, replayed bool, err error) {
+	lasting := len(v.Fields)
+	names := p.routed(call.Client.Client, call.Method, call.Country, call.Currency)
+	call.CheckCatalogue(v, order.Catalogue{
+		Enabled: call.Client.Enabled, Routed: len(names) > 0,
+		Leads: func(method, country, currency string) bool {
+			return len(p.routed(call.Client.Client, method, country, currency)) > 0
+		},
+	}, call.Party)
+	switch {
+	case lasting > 0:
+		err = v.Refusal()
+	case len(v.Fields) > 0:
+		row, replayed, err = p.replayOr(ctx, call, v.Refusal())
+	case call.Client.Full != nil:
+		row, replayed, err = p.replayOr(ctx, call, call.Client.Full)
+	default:
+		return p.choose(ctx, call, names)
+	}
+	return "", row, replayed, err
+}
+
+// Accept puts the call through the batch: one commit, nothing else. It
 // returns the row as it was created, and whether an earlier call has made it.
-func (d *Intake[R]) Create(ctx context.Context, call *CreateCall[R]) (row R, replayed bool, err error) {
+func (p *Processor[R]) Accept(ctx context.Context, call *CreateCall[R]) (row R, replayed bool, err error) {
 	// The call belongs to the batch from here on: a client that hangs up must
 	// not leave a slot behind.
 	var none R
-	err = d.creates.Do(context.WithoutCancel(ctx), call)
+	call.Stored = StoredBytes(call.Client.Client, call.Row.Subject().Document)
+	err = p.creates.Do(context.WithoutCancel(ctx), call)
 	switch {
 	case errors.Is(err, batch.ErrFull), errors.Is(err, batch.ErrClosed):
 		if call.Grant != nil {
 			call.Grant.Return()
 		}
-		return d.ReplayOr(ctx, call.Row.Subject().Ref.Client, call.Key, call.Hash,
+		return p.replayOr(ctx, call,
 			till.Errorf(till.CodeServiceUnavailable, "too many requests are waiting; try again with the same key"))
 	case err != nil:
 		return none, false, err
 	case call.err != nil:
 		return none, false, call.err
 	case call.existing != none:
-		return d.replay(call.existing, call.Hash)
+		return p.replay(call.existing, call.Hash)
 	}
 	return call.Row, false, nil
 }
@@ -147,7 +146,7 @@ func (d *Intake[R]) Create(ctx context.Context, call *CreateCall[R]) (row R, rep
 // runCreates writes a batch of creates in one commit; if that fails, each
 // alone, so that one bad element fails by itself. Whoever lost its caller is
 // still served: the row exists, so it is sent.
-func (d *Intake[R]) runCreates(ctx context.Context, calls []*CreateCall[R]) {
+func (p *Processor[R]) runCreates(ctx context.Context, calls []*CreateCall[R]) {
 	defer func() { // also after a panic
 		for _, call := range calls {
 			if call.Grant != nil {
@@ -155,49 +154,49 @@ func (d *Intake[R]) runCreates(ctx context.Context, calls []*CreateCall[R]) {
 			}
 		}
 	}()
-	err := d.createBatch(ctx, &calls, true)
+	err := p.createBatch(ctx, &calls, true)
 	if errors.Is(err, store.ErrUnknownCommit) {
-		err = d.createBatch(ctx, &calls, false) // what is there already is adopted
+		err = p.createBatch(ctx, &calls, false) // what is there already is adopted
 	}
 	away := errors.Is(err, store.ErrUnavailable)
 	for _, call := range calls {
 		if err != nil && !away && len(calls) > 1 {
-			if alone := d.createBatch(ctx, &[]*CreateCall[R]{call}, false); alone != nil {
-				call.err = d.Unavailable("create a "+d.noun.Name, alone)
+			if alone := p.createBatch(ctx, &[]*CreateCall[R]{call}, false); alone != nil {
+				call.err = p.Unavailable("create a "+p.table.Name, alone)
 			}
 		} else if err != nil {
-			call.err = d.Unavailable("create "+d.noun.Name+"s", err)
+			call.err = p.Unavailable("create "+p.table.Name+"s", err)
 		}
 	}
-	idle := false
+	unclaimed := false
 	for _, call := range calls {
 		switch {
 		case call.Grant == nil:
-			idle = idle || call.made()
+			unclaimed = unclaimed || call.made()
 		case call.made():
-			call.Grant.Start(ctx, &call.Step, d.c.Job(call.Row))
+			call.Grant.Start(ctx, &call.Step, p.Job(call.Row))
 		}
 	}
-	if idle && d.c.Work {
-		d.engine.Wake()
+	if unclaimed {
+		p.waker.Wake()
 	}
 }
 
 // createBatch is the one commit of a batch of creates. If it may, it adds what
 // has come for the same clients while it waited for their heads.
-func (d *Intake[R]) createBatch(ctx context.Context, batch *[]*CreateCall[R], more bool) error {
+func (p *Processor[R]) createBatch(ctx context.Context, batch *[]*CreateCall[R], more bool) error {
 	clients := make([]till.ID, len(*batch))
 	for i, call := range *batch {
 		clients[i] = call.Row.Subject().Ref.Client
 	}
-	return d.engine.c.Store.Update(ctx, func(tx *store.Tx) (err error) {
+	return p.c.Store.Update(ctx, func(tx *store.Tx) (err error) {
 		defer caught(&err) // one that makes us panic must not take the others along
 		heads, err := tx.LockHeads(ctx, clients)
 		if err != nil {
 			return err
 		}
 		if more {
-			*batch = append(slices.Clip(*batch), d.creates.Absorb(func(next []*CreateCall[R]) bool {
+			*batch = append(slices.Clip(*batch), p.creates.Absorb(func(next []*CreateCall[R]) bool {
 				return !slices.ContainsFunc(next, func(call *CreateCall[R]) bool { return heads[call.Row.Subject().Ref.Client] == nil })
 			})...)
 		}
@@ -207,13 +206,13 @@ func (d *Intake[R]) createBatch(ctx context.Context, batch *[]*CreateCall[R], mo
 			}
 			call.begin()
 		}
-		return d.c.Write(ctx, tx, heads, *batch)
+		return p.insert(ctx, tx, heads, *batch)
 	})
 }
 
 // Unavailable turns an error of the database into the refusal that a client
 // sees. It is logged here, because the client is told nothing.
-func (d *Intake[R]) Unavailable(doing string, err error) error {
+func (p *Processor[R]) Unavailable(doing string, err error) error {
 	var e *till.Error
 	switch {
 	case err == nil:
@@ -221,90 +220,90 @@ func (d *Intake[R]) Unavailable(doing string, err error) error {
 	case errors.As(err, &e):
 		return e
 	}
-	d.c.Log.Error(doing, "error", err)
+	p.c.Log.Error(doing, "error", err)
 	if errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknownCommit) {
 		return till.Errorf(till.CodeServiceUnavailable, "the database is away; try again with the same key")
 	}
 	return err
 }
 
-// ReplayOr looks a key up before a refusal that could have come out otherwise
+// replayOr looks a key up before a refusal that could have come out otherwise
 // when the row was made: an existing one always gets its replay.
-func (d *Intake[R]) ReplayOr(ctx context.Context, client, key till.ID, hash func(version int) ([32]byte, bool), refusal error) (R, bool, error) {
+func (p *Processor[R]) replayOr(ctx context.Context, call *CreateCall[R], refusal error) (R, bool, error) {
 	var row, none R
-	err := d.engine.c.Store.View(ctx, func(tx *store.Tx) (err error) {
-		row, err = d.noun.ByKey(ctx, tx, client, key)
+	err := p.c.Store.View(ctx, func(tx *store.Tx) (err error) {
+		row, err = p.table.ByKey(ctx, tx, call.Client.ID, call.Key)
 		return err
 	})
 	switch {
 	case err != nil:
-		return none, false, d.Unavailable("look up an idempotency key", err)
+		return none, false, p.Unavailable("look up an idempotency key", err)
 	case row == none:
 		return none, false, refusal
 	}
-	return d.replay(row, hash)
+	return p.replay(row, call.Hash)
 }
 
-// Choose picks the connection of a new row among those that it may take, in
+// choose picks the connection of a new row among those that it may take, in
 // order: the first one that is well. One that does not answer just now is
 // passed over, before a byte is sent to it; but from time to time a row is given
 // to it as a probe, or it would never be found to be back. If there is none,
 // name is "", and the rest is the answer: a refusal, or the replay of a key that
 // made a row before.
-func (d *Intake[R]) Choose(ctx context.Context, client, key till.ID, hash func(version int) ([32]byte, bool), names []string) (name string, row R, replayed bool, err error) {
+func (p *Processor[R]) choose(ctx context.Context, call *CreateCall[R], names []string) (name string, row R, replayed bool, err error) {
 	var none R
 	refusal := till.Errorf(till.CodeMethodUnavailable, "the method cannot be reached just now")
 	looked := false
 	for _, name := range names {
-		if d.engine.Passing(name) {
+		if p.Passing(name) {
 			return name, none, false, nil
 		}
-		if wait := d.engine.RetryIn(name); refusal.RetryAfter == 0 || wait < refusal.RetryAfter {
+		if wait := p.RetryIn(name); refusal.RetryAfter == 0 || wait < refusal.RetryAfter {
 			refusal.RetryAfter = wait
 		}
 		refusal.Detail = "the operator does not answer just now"
-		if !d.engine.Offers(name) {
+		if !p.Offers(name) {
 			continue
 		}
 		// A key that made a row before is no new one, and must not use a probe up.
 		if !looked {
-			if row, replayed, err := d.ReplayOr(ctx, client, key, hash, refusal); err != error(refusal) {
+			if row, replayed, err := p.replayOr(ctx, call, refusal); err != error(refusal) {
 				return "", row, replayed, err
 			}
 			looked = true
 		}
-		if ok, _ := d.engine.Admit(name); ok {
+		if ok, _ := p.TakeProbe(name); ok {
 			return name, none, false, nil
 		}
 	}
 	if looked {
 		return "", none, false, refusal
 	}
-	row, replayed, err = d.ReplayOr(ctx, client, key, hash, refusal)
+	row, replayed, err = p.replayOr(ctx, call, refusal)
 	return "", row, replayed, err
 }
 
 // replay answers a key that made a row before: with the creation answer if
 // the body is the same, with CodeKeyReused if not.
-func (d *Intake[R]) replay(row R, hash func(version int) ([32]byte, bool)) (R, bool, error) {
+func (p *Processor[R]) replay(row R, hash func(version int) ([32]byte, bool)) (R, bool, error) {
 	var none R
-	p := row.Subject()
-	sum, ok := hash(p.BodyVersion)
+	s := row.Subject()
+	sum, ok := hash(s.BodyVersion)
 	if !ok {
 		// This instance is about to stop; another will know.
-		d.c.Log.Warn("a key's "+d.noun.Name+" was made by a newer release", d.noun.Name, p.Ref.ID)
+		p.c.Log.Warn("a key's "+p.table.Name+" was made by a newer release", p.table.Name, s.Ref.ID)
 		return none, false, till.Errorf(till.CodeServiceUnavailable, "another instance has to answer this; try again with the same key")
 	}
-	if sum != p.BodyHash {
-		e := till.Errorf(till.CodeKeyReused, "this idempotency_key made %s %s with another body; a new %s needs a new key", d.noun.Name, p.Ref.ID, d.noun.Name)
-		if d.noun.Name == store.KindPayout {
-			e.PayoutID = p.Ref.ID
+	if sum != s.BodyHash {
+		e := till.Errorf(till.CodeKeyReused, "this idempotency_key made %s %s with another body; a new %s needs a new key", p.table.Name, s.Ref.ID, p.table.Name)
+		if p.table.Name == store.KindPayout {
+			e.PayoutID = s.Ref.ID
 		} else {
-			e.PaymentID = p.Ref.ID
+			e.PaymentID = s.Ref.ID
 		}
 		return none, false, e
 	}
-	return d.noun.Fresh(row), true, nil
+	return p.table.Fresh(row), true, nil
 }
 
 // justRead reports whether the operator was asked less than a moment before
@@ -315,7 +314,7 @@ func justRead(read, now till.Time) bool { return read <= now && now < read.Add(s
 // wakeOne makes a row's step due. A row that has ended and is read no more is
 // read once more: money may have moved late, or been taken back. What cannot
 // change any more needs no reading.
-func (d *Intake[R]) wakeOne(ctx context.Context, tx *store.Tx, w *wake) error {
+func (p *Processor[R]) wakeOne(ctx context.Context, tx *store.Tx, w *wake) error {
 	ref := w.ref
 	w.absent = false
 	if (w.at != 0 || w.via != "") && w.mail != nil {
@@ -336,7 +335,7 @@ func (d *Intake[R]) wakeOne(ctx context.Context, tx *store.Tx, w *wake) error {
 			return err
 		}
 		if owner != nil && owner.Ref != ref {
-			d.c.Log.Warn("a callback for a "+d.noun.Name+" is about another's request and is ignored", d.noun.Name, ref.ID, "connection", w.connection)
+			p.c.Log.Warn("a callback for a "+p.table.Name+" is about another's request and is ignored", p.table.Name, ref.ID, "connection", w.connection)
 			return nil
 		}
 	}
@@ -344,38 +343,38 @@ func (d *Intake[R]) wakeOne(ctx context.Context, tx *store.Tx, w *wake) error {
 	if err != nil || woken {
 		return err
 	}
-	rows, err := d.noun.Read(ctx, tx, []store.Ref{ref})
+	rows, err := p.table.Read(ctx, tx, []store.Ref{ref})
 	if err != nil {
 		return err
 	}
 	row, found := rows[ref]
 	if !found {
 		if w.absent = true; w.at != 0 { // its caller is gone, and was told to call again
-			d.c.Log.Warn("a callback that was kept is about a "+d.noun.Name+" that is not here", d.noun.Name, ref.ID)
+			p.c.Log.Warn("a callback that was kept is about a "+p.table.Name+" that is not here", p.table.Name, ref.ID)
 		}
 		return nil
 	}
-	p := row.Subject()
-	t, _ := d.engine.traits(p.Connection)
+	subject := row.Subject()
+	t, _ := p.traits(subject.Connection)
 	// The receipt may still be told, as soon as callbacks may ask for another read.
-	untold := w.mail != nil && *p.ProviderReference == ""
-	read := p.Resolution.LastCheckedAt
-	if p.Settled && (!p.Reversible || justRead(read, tx.Now()) && !untold) {
+	untold := w.mail != nil && *subject.ProviderReference == ""
+	read := subject.Resolution.LastCheckedAt
+	if subject.Settled && (!subject.Reversible || justRead(read, tx.Now()) && !untold) {
 		return nil
 	}
 	s := &store.Step{
-		ClientID: ref.Client, SubjectID: ref.ID, Kind: d.noun.Name, Lane: store.Lane(p.Connection, operation(d.noun.Name, Check)), DueAt: tx.Now(),
-		Calls: p.Resolution.Attempts, CheckedAt: p.Resolution.LastCheckedAt,
-		Sends: 1, Acked: true, LateFrom: *p.UpdatedAt, LateReads: len(t.LateReads),
+		ClientID: ref.Client, SubjectID: ref.ID, Kind: p.table.Name, Lane: store.Lane(subject.Connection, operation(p.table.Name, Check)), DueAt: tx.Now(),
+		Calls: subject.Resolution.Attempts, CheckedAt: subject.Resolution.LastCheckedAt,
+		Sends: 1, Acked: true, LateFrom: *subject.UpdatedAt, LateReads: len(t.LateReads),
 		Mail: w.mail, // the handle went with the step: it may be all that tells what to ask about
 	}
-	if w.via != "" && w.via != p.Connection {
+	if w.via != "" && w.via != subject.Connection {
 		s.Mail = nil
 	}
 	if owner != nil {
 		s.Handle = w.handle
 	}
-	if p.Settled {
+	if subject.Settled {
 		s.LateFrom, s.LateReads = 0, settledReads(t)
 		if justRead(read, tx.Now()) {
 			s.DueAt = read.Add(store.WakePause)

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -59,54 +58,24 @@ type Answer struct {
 
 }
 
-// subjects is a noun whose steps the engine works off.
+// subjects is what a Worker works for: a Processor.
 type subjects interface {
-	// Load returns the jobs of the named subjects that exist.
-	Load(ctx context.Context, tx *store.Tx, refs []store.Ref) (map[store.Ref]*Job, error)
-	// Extend moves the end of a subject's window, because it is sent again.
-	Extend(ctx context.Context, tx *store.Tx, ref store.Ref, until till.Time) error
+	// load returns the jobs of the named rows that exist.
+	load(ctx context.Context, tx *store.Tx, refs []store.Ref) (map[store.Ref]*Job, error)
+	// extend moves the end of a row's window, because it is sent again.
+	extend(ctx context.Context, tx *store.Tx, ref store.Ref, until till.Time) error
 	// Apply records answers, all in one commit where that works.
 	Apply(ctx context.Context, answers []*Answer)
 }
 
-// Config is what an Engine is made of.
-type Config struct {
-	// Kind is what its steps are about: store.KindPayment, which "" means too,
-	// or store.KindPayout. An engine works off the steps of its kind alone, and
-	// keeps health and budgets of its own.
-	Kind string
-	// Secret is the installation's; see Keys.
-	Secret      []byte
-	Store       *store.Store
-	Connections map[string]provider.Provider
-	Subject     subjects
-	Slots       int // calls to operators at once; 0 means 512
-	// Look is how long a step that another process committed, or a lease that
-	// ran out, may wait to be noticed; 0 means 250 ms.
-	Look time.Duration
-	// Pulse is how often instances tell each other how operators stand; 0
-	// means a second.
-	Pulse time.Duration
-	// Limits are what the configuration says about single connections.
-	Limits map[string]Limits
-	// Idle says that this instance only accepts, and leaves the work to others.
-	Idle bool
-	Log  *slog.Logger
-}
-
-// Limits bound the pressure on one connection. What is zero is as the
-// operator's Traits say.
-type Limits struct {
-	Calls         int           // under way at once, of this instance
-	Submit, Check provider.Rate // of all instances together
-}
-
-// Worker works off due steps. It is safe for concurrent use.
+// Worker works off the due steps of payments, or of payouts. It is safe for
+// concurrent use.
 type Worker struct {
-	// Keys are what its subjects are known by outside.
-	Keys Keys
+	c        Config
+	kind     string // store.KindPayment or store.KindPayout
+	keys     Keys
+	subjects subjects
 
-	c       Config
 	slots   slots
 	fast    chan struct{} // the share of slots that creations may take at once
 	waker   *loop.Waker
@@ -141,30 +110,18 @@ const (
 	defaultLook  = 250 * time.Millisecond
 )
 
-// New returns an engine that does nothing until Run or Start is called.
-func New(c Config) *Worker {
-	if c.Kind == "" {
-		c.Kind = store.KindPayment
-	}
-	if c.Slots <= 0 {
-		c.Slots = defaultSlots
-	}
-	if c.Look <= 0 {
-		c.Look = defaultLook
-	}
-	if c.Pulse <= 0 {
-		c.Pulse = defaultPulse
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+// newWorker returns a Worker that does nothing until Run is called, or a Grant
+// is started.
+func newWorker(c Config, kind string, subjects subjects) *Worker {
 	e := &Worker{
-		Keys:     NewKeys(c.Kind, c.Secret),
 		c:        c,
+		kind:     kind,
+		keys:     NewKeys(kind, c.Secret),
+		subjects: subjects,
 		slots:    slots{size: c.Slots, connections: len(c.Connections), by: map[string]int{}, most: map[string]int{}, back: map[string]int64{}},
 		fast:     make(chan struct{}, max(1, c.Slots/2)),
 		waker:    loop.NewWaker(),
-		health:   newHealth(c),
+		health:   newHealth(c.Connections, kind),
 		rates:    map[store.Operation]provider.Rate{},
 		reserves: map[string]*reserve{},
 		waits:    map[string]wait{},
@@ -186,14 +143,25 @@ func New(c Config) *Worker {
 				e.rates[o] = r
 			}
 		}
-		if rateOf(p.Traits(), limits, Submit).PerSecond > 0 && !c.Idle {
+		if rateOf(p.Traits(), limits, Submit).PerSecond > 0 && !c.AcceptOnly {
 			e.reserves[name] = &reserve{}
 		}
 	}
 	slices.Sort(e.known)
 	e.held.over = make(chan struct{})
-	e.answers = batch.New(maxBatch, maxQueue, c.Subject.Apply)
+	e.answers = batch.New(maxBatch, maxQueue, subjects.Apply)
 	return e
+}
+
+// Reference returns what a client's payment or payout is submitted under.
+func (e *Worker) Reference(client till.ID, idempotencyKey string) till.ID {
+	return e.keys.Reference(client, idempotencyKey)
+}
+
+// OpenCallback returns the payment or payout that a callback's token names, if
+// the token is one of ours.
+func (e *Worker) OpenCallback(connection, token string) (store.Ref, bool) {
+	return e.keys.Open(connection, token)
 }
 
 // Has reports whether a connection is configured here.
@@ -234,12 +202,12 @@ func (t *Task) once() bool {
 	return t.Step.Sends == 1 && s.Calls == s.Sends && s.LeaseVersion == int64(s.Calls)
 }
 
-// Wake makes the engine look for due steps now.
-func (e *Worker) Wake() { e.waker.Wake() }
-
-// Run works off due steps until ctx ends. It returns at once then; Drain
-// waits for the calls under way.
+// Run works off due steps until ctx ends. It returns at once then; Close
+// waits for the calls under way. On an instance that only accepts it does nothing.
 func (e *Worker) Run(ctx context.Context) {
+	if e.c.AcceptOnly {
+		return
+	}
 	if e.c.Store.Shared() {
 		var heeding sync.WaitGroup
 		defer heeding.Wait()
@@ -251,10 +219,10 @@ func (e *Worker) Run(ctx context.Context) {
 	})
 }
 
-// Drain waits until every call under way has been answered and recorded, or
+// drain waits until every call under way has been answered and recorded, or
 // ctx ends: what a database that is away has not taken by then is logged, and
 // lost. Call it after Run has returned and nothing calls Start any more.
-func (e *Worker) Drain(ctx context.Context) error {
+func (e *Worker) drain(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
 		e.tasks.Wait()
@@ -299,7 +267,7 @@ func (e *Worker) plan(s *store.Step, j *Job, now till.Time, h holding) *Task {
 func (e *Worker) unable(ctx context.Context, steps []*store.Step, why error) {
 	now := e.c.Store.Now()
 	for _, s := range steps {
-		e.c.Log.Warn("cannot act on a step", e.c.Kind, s.SubjectID, "error", why)
+		e.c.Log.Warn("cannot act on a step", e.kind, s.SubjectID, "error", why)
 		a := &Answer{Ref: store.Ref{Client: s.ClientID, ID: s.SubjectID}, Action: Check, Version: s.LeaseVersion, WakeSeq: s.WakeSeq,
 			Started: now, Ended: now, Err: why}
 		err := e.answers.Do(ctx, a)
@@ -307,7 +275,7 @@ func (e *Worker) unable(ctx context.Context, steps []*store.Step, why error) {
 			err = a.Refused // with an error the batch may still be writing it
 		}
 		if err != nil {
-			e.c.Log.Error("record that a step cannot be acted on", e.c.Kind, s.SubjectID, "error", err)
+			e.c.Log.Error("record that a step cannot be acted on", e.kind, s.SubjectID, "error", err)
 		}
 		if a.fault != nil && !isAway(a.fault) {
 			e.quarantine(ctx, a, a.fault)
@@ -344,7 +312,7 @@ func (e *Worker) take(ctx context.Context, tx *store.Tx, tasks []*Task) ([]*Task
 		if j := t.Job; t.Step.Sends > 1 {
 			j.ExpiresAt = tx.Now() + j.Window
 			j.Request.ExpiresAt = j.ExpiresAt
-			if err := e.c.Subject.Extend(ctx, tx, j.Ref, j.ExpiresAt); err != nil {
+			if err := e.subjects.extend(ctx, tx, j.Ref, j.ExpiresAt); err != nil {
 				return nil, err
 			}
 		}
@@ -384,7 +352,7 @@ func (e *Worker) start(ctx context.Context, t *Task) {
 		defer func() {
 			if v := recover(); v != nil {
 				// The step's lease ends by itself and it is tried again.
-				e.c.Log.Error("a step panicked", e.c.Kind, t.Job.Ref.ID, "panic", v, "stack", string(debug.Stack()))
+				e.c.Log.Error("a step panicked", e.kind, t.Job.Ref.ID, "panic", v, "stack", string(debug.Stack()))
 			}
 		}()
 		e.record(ctx, e.act(ctx, t))
@@ -422,7 +390,7 @@ func (e *Worker) act(ctx context.Context, t *Task) *Answer {
 	}
 	ctx, cancel := context.WithDeadline(ctx, t.leaseEnd)
 	defer cancel()
-	if t.Action == Submit && e.c.Kind == store.KindPayout {
+	if t.Action == Submit && e.kind == store.KindPayout {
 		a.Err = e.mayPayOut(ctx, j.Ref.Client)
 	}
 	if !e.leased(t) {
@@ -430,7 +398,7 @@ func (e *Worker) act(ctx context.Context, t *Task) *Answer {
 	}
 	if a.Err != nil {
 		a.Ended = e.c.Store.Now()
-		e.c.Log.Warn("gave up a step", e.c.Kind, j.Ref.ID, "error", a.Err)
+		e.c.Log.Warn("gave up a step", e.kind, j.Ref.ID, "error", a.Err)
 		return a
 	}
 	began := time.Now() // what the database took is not the operator's time
@@ -439,7 +407,7 @@ func (e *Worker) act(ctx context.Context, t *Task) *Answer {
 	a.Result, a.Err = e.call(ctx, p, t)
 	e.health.record(j.Connection, t.Action, a.Err, time.Since(began), t.round)
 	a.Ended = e.c.Store.Now()
-	e.c.Log.Debug("called an operator", e.c.Kind, j.Ref.ID, "action", t.Action, "connection", j.Connection,
+	e.c.Log.Debug("called an operator", e.kind, j.Ref.ID, "action", t.Action, "connection", j.Connection,
 		"outcome", a.Result.Outcome, "error", a.Err, "took", a.Ended.Sub(a.Started))
 	return a
 }

@@ -1,5 +1,8 @@
 package engine
 
+// Commits is which answers are recorded in one commit each.
+var Commits = commits
+
 // Once makes an answer one that saw nothing but the first send on record.
 func Once(a *Answer) *Answer {
 	a.once = true

@@ -24,7 +24,7 @@ type Grant struct {
 // connection that is not passing is sent to by claims only. The caller must
 // call Start or Return, once.
 func (e *Worker) Grant(connection string) *Grant {
-	if !e.health.ready() || !e.health.passing(connection) {
+	if e.c.AcceptOnly || !e.health.ready() || !e.health.passing(connection) {
 		return nil
 	}
 	select {

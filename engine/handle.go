@@ -19,7 +19,7 @@ func (b *Change[R]) handles(ctx context.Context, answers []*Answer, careful bool
 	b.others = make(map[*Answer]bool)
 	for _, a := range answers {
 		s := b.Steps[a.Ref]
-		if !careful || s == nil || newHandle(s, a, s.CheckedAt) == "" || !b.e.mailed(a.Connection) {
+		if !careful || s == nil || newHandle(s, a, s.CheckedAt) == "" || !b.worker.mailed(a.Connection) {
 			continue
 		}
 		f, err := b.Tx.FindByHandle(ctx, a.Connection, a.Result.Handle)
@@ -59,9 +59,9 @@ func (b *Change[R]) own(row R, a *Answer) *Answer {
 // learn gathers the handle that an answer brings, so that callbacks find the
 // row by it, and so that nobody else is taken for it.
 func (b *Change[R]) learn(p store.Subject, s *store.Step, a *Answer) {
-	h, alone := newHandle(s, a, s.CheckedAt), b.e.mailed(a.Connection)
-	if _, called := b.e.c.Connections[a.Connection].(provider.CallbackReader); h != "" && (alone || called) {
-		b.named = append(b.named, store.Named{Connection: a.Connection, Handle: h, Ref: p.Ref, Kind: b.noun.Name, Alone: alone})
+	h, alone := newHandle(s, a, s.CheckedAt), b.worker.mailed(a.Connection)
+	if _, called := b.worker.c.Connections[a.Connection].(provider.CallbackReader); h != "" && (alone || called) {
+		b.named = append(b.named, store.Named{Connection: a.Connection, Handle: h, Ref: p.Ref, Kind: b.table.Name, Alone: alone})
 	}
 }
 

@@ -58,12 +58,12 @@ type view struct {
 	admit    *atomic.Int64
 }
 
-func newHealth(c Config) *health {
+func newHealth(connections map[string]provider.Provider, kind string) *health {
 	h := &health{
-		self: till.NewID(till.TimeOf(time.Now())), kind: c.Kind, watched: map[string]provider.Traits{}, waker: loop.NewWaker(),
+		self: till.NewID(till.TimeOf(time.Now())), kind: kind, watched: map[string]provider.Traits{}, waker: loop.NewWaker(),
 		sums: map[store.Operation]store.Sums{}, probed: map[string]probed{}, wanted: map[string]bool{},
 	}
-	for name, p := range c.Connections {
+	for name, p := range connections {
 		if t := p.Traits(); !t.NoBreaker {
 			h.watched[name] = t
 		}
@@ -332,7 +332,7 @@ func (e *Worker) Status(connection string) Status {
 func (e *Worker) Passing(connection string) bool { return e.health.passing(connection) }
 
 // Offers answers whether a connection that is not passing may be tried with a
-// new payment just now, by this instance; Admit then says yes, unless others
+// new payment just now, by this instance; TakeProbe then says yes, unless others
 // were faster. It notes that somebody would like to.
 func (e *Worker) Offers(connection string) bool {
 	v := e.health.view(connection)
@@ -352,10 +352,10 @@ func (e *Worker) RetryIn(connection string) time.Duration {
 	return max(time.Second, time.Until(v.retryAt))
 }
 
-// Admit answers whether one new payment may be accepted for a connection that
+// TakeProbe answers whether one new payment may be accepted for a connection that
 // is not passing: as a probe, by the one instance that may let some in. If
 // not, retry is when to try again.
-func (e *Worker) Admit(connection string) (ok bool, retry time.Duration) {
+func (e *Worker) TakeProbe(connection string) (ok bool, retry time.Duration) {
 	v := e.health.view(connection)
 	if v == nil || v.state == store.Passing {
 		return true, 0

@@ -45,7 +45,7 @@ func (e *Worker) holding(ctx context.Context, tx *store.Tx, steps []*store.Step,
 			continue // it is not sent now
 		}
 		clients = append(clients, s.ClientID)
-		lost = lost || e.c.Kind == store.KindPayment && e.unnoticing[j.Connection] && unsent(s)
+		lost = lost || e.kind == store.KindPayment && e.unnoticing[j.Connection] && unsent(s)
 	}
 	if len(clients) == 0 {
 		return h, nil
@@ -56,7 +56,7 @@ func (e *Worker) holding(ctx context.Context, tx *store.Tx, steps []*store.Step,
 	}
 	h.clients = make(map[till.ID]bool, len(holds))
 	for client, of := range holds {
-		h.clients[client] = holdsAny(e.c.Kind, of)
+		h.clients[client] = holdsAny(e.kind, of)
 	}
 	if lost {
 		h.restoring, err = tx.Restoring(ctx)
@@ -134,7 +134,7 @@ func (b *Change[R]) readHolds(ctx context.Context) (err error) {
 	}
 	b.noCase = make(map[store.Ref]bool)
 	for _, a := range b.answers {
-		if a.Action == Hold && holdsAny(b.noun.Name, b.holds[a.Ref.Client]) || a.Action != Hold && !b.isHeld(a.Ref) {
+		if a.Action == Hold && holdsAny(b.table.Name, b.holds[a.Ref.Client]) || a.Action != Hold && !b.isHeld(a.Ref) {
 			continue
 		}
 		open, err := b.Tx.Cases(ctx, store.CaseFilter{Client: a.Ref.Client, Subject: a.Ref.ID, Limit: maxKinds})
@@ -165,8 +165,8 @@ func (b *Change[R]) hold(row R, a *Answer, s *store.Step, now till.Time) {
 	}
 	p, holds := row.Subject(), b.holds[a.Ref.Client]
 	switch {
-	case b.restoring && s.Kind == store.KindPayment && b.e.unnoticing[p.Connection] && unsent(s):
-		b.Again(row, CaseHeld, "an old database was put back, and this may be the retry of a "+b.noun.Name+
+	case b.restoring && s.Kind == store.KindPayment && b.worker.unnoticing[p.Connection] && unsent(s):
+		b.Again(row, CaseHeld, "an old database was put back, and this may be the retry of a "+b.table.Name+
 			" that was lost with it: it is not sent until that is known", *p.Attention)
 		b.Attend(row)
 	case !holdsAny(s.Kind, holds):
@@ -217,7 +217,7 @@ type extended struct {
 
 func (b *Change[R]) writeWindows(ctx context.Context) error {
 	for _, x := range b.extended {
-		if err := b.e.c.Subject.Extend(ctx, b.Tx, x.ref, x.until); err != nil {
+		if err := b.table.Extend(ctx, b.Tx, x.ref, x.until); err != nil {
 			return err
 		}
 	}

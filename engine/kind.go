@@ -24,11 +24,11 @@ func operation(kind string, action Action) string {
 }
 
 func (e *Worker) operation(connection string, action Action) store.Operation {
-	return store.Operation{Connection: connection, Name: operation(e.c.Kind, action)}
+	return store.Operation{Connection: connection, Name: operation(e.kind, action)}
 }
 
 func (e *Worker) lane(connection string, action Action) string {
-	return store.Lane(connection, operation(e.c.Kind, action))
+	return store.Lane(connection, operation(e.kind, action))
 }
 
 // kindOf returns whose steps wait in a lane.
@@ -41,7 +41,7 @@ func kindOf(lane string) string {
 
 // breaker returns the name of a connection's breaker.
 func (e *Worker) breaker(connection string) string {
-	if e.c.Kind == store.KindPayout {
+	if e.kind == store.KindPayout {
 		return connection + " payouts"
 	}
 	return connection
@@ -53,7 +53,7 @@ func (e *Worker) own(rows []store.HealthRow) []store.HealthRow {
 	var out []store.HealthRow
 	for _, r := range rows {
 		for _, action := range []Action{Submit, Check} {
-			if r.Name == operation(e.c.Kind, action) {
+			if r.Name == operation(e.kind, action) {
 				r.Connection, r.Name = e.breaker(r.Connection), operation(store.KindPayment, action)
 				out = append(out, r)
 				break

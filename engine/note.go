@@ -39,7 +39,7 @@ func (b *Change[R]) note(row R, a *Answer, t provider.Traits) {
 	p := row.Subject()
 	if !b.noted[a] {
 		at := attemptOf(a)
-		at.Connection, at.Reference = p.Connection, b.e.Keys.Reference(p.Ref.Client, p.IdempotencyKey)
+		at.Connection, at.Reference = p.Connection, b.worker.keys.Reference(p.Ref.Client, p.IdempotencyKey)
 		b.attempts = append(b.attempts, at)
 	}
 	if s := b.Steps[a.Ref]; s != nil {

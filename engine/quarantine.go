@@ -94,7 +94,7 @@ func (e *Worker) quarantine(ctx context.Context, a *Answer, fault error) bool {
 	if errors.Is(fault, errPanicked) {
 		why = "recording it panics; the log says where"
 	}
-	e.c.Log.Error("an answer cannot be recorded", e.c.Kind, a.Ref.ID, "client", a.Ref.Client, "action", a.Action, "connection", a.Connection,
+	e.c.Log.Error("an answer cannot be recorded", e.kind, a.Ref.ID, "client", a.Ref.Client, "action", a.Action, "connection", a.Connection,
 		"outcome", a.Result.Outcome, "receipt", a.Result.Receipt, "handle", a.Result.Handle, "error", fault)
 	instead := Answer{
 		Ref: a.Ref, Action: a.Action, Connection: a.Connection, Reference: a.Reference, Version: a.Version, WakeSeq: a.WakeSeq,
@@ -106,7 +106,7 @@ func (e *Worker) quarantine(ctx context.Context, a *Answer, fault error) bool {
 	for _, handle := range []string{a.Result.Handle, ""} {
 		q := instead
 		q.Result.Handle = handle
-		e.c.Subject.Apply(ctx, []*Answer{&q})
+		e.subjects.Apply(ctx, []*Answer{&q})
 		if q.fault == nil {
 			return true
 		}
@@ -134,7 +134,7 @@ func (e *Worker) setStepAside(ctx context.Context, a *Answer) bool {
 		})
 	})
 	if err != nil {
-		e.c.Log.Error("a step cannot be set aside", e.c.Kind, a.Ref.ID, "error", err)
+		e.c.Log.Error("a step cannot be set aside", e.kind, a.Ref.ID, "error", err)
 	}
 	return err == nil
 }

@@ -7,10 +7,10 @@ import (
 	"till/store"
 )
 
-// Owners reads who has the receipts and handles that answers bring. Only a
+// owners reads who has the receipts and handles that answers bring. Only a
 // careful batch needs to know: any other takes for granted that they are new,
 // and the database refuses one that is not.
-func (b *Change[R]) Owners(ctx context.Context, answers []*Answer, careful bool) (err error) {
+func (b *Change[R]) owners(ctx context.Context, answers []*Answer, careful bool) (err error) {
 	if err := b.handles(ctx, answers, careful); err != nil {
 		return err
 	}
@@ -21,7 +21,7 @@ func (b *Change[R]) Owners(ctx context.Context, answers []*Answer, careful bool)
 			receipts = append(receipts, store.Receipt{Connection: row.Subject().Connection, Text: a.Result.Receipt})
 		}
 	}
-	b.receipts, err = b.Tx.ReceiptOwners(ctx, b.noun.Name, receipts)
+	b.receipts, err = b.Tx.ReceiptOwners(ctx, b.table.Name, receipts)
 	return err
 }
 
@@ -45,7 +45,7 @@ func (b *Change[R]) ReceiptTaken(row R, text string) bool {
 func (b *Change[R]) Reused(row R, text string) {
 	p := row.Subject()
 	owner := b.receipts[store.Receipt{Connection: p.Connection, Text: text}]
-	b.Open(row, CaseReceiptReused, "the operator reports a success under a receipt that another "+b.noun.Name+" has: "+
+	b.Open(row, CaseReceiptReused, "the operator reports a success under a receipt that another "+b.table.Name+" has: "+
 		owner.ID.String()+" of client "+owner.Client.String())
 }
 

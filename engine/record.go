@@ -94,7 +94,7 @@ func (e *Worker) record(ctx context.Context, a *Answer) {
 			refusals, stuck = 0, 0
 		}
 		if pause == firstRetry {
-			e.c.Log.Warn("an answer waits to be recorded", e.c.Kind, a.Ref.ID, "action", a.Action, "error", fault)
+			e.c.Log.Warn("an answer waits to be recorded", e.kind, a.Ref.ID, "action", a.Action, "error", fault)
 		}
 		seen := e.held.recorded.Load()
 		select {
@@ -105,7 +105,7 @@ func (e *Worker) record(ctx context.Context, a *Answer) {
 		}
 		there := e.held.recorded.Load() != seen // others were recorded meanwhile
 		if suspect {
-			e.c.Subject.Apply(ctx, []*Answer{a}) // alone: it, or one beside it, may be what is at fault
+			e.subjects.Apply(ctx, []*Answer{a}) // alone: it, or one beside it, may be what is at fault
 			err = nil
 		} else {
 			err = e.answers.Do(ctx, a)
@@ -138,7 +138,7 @@ func (e *Worker) done(a *Answer, err error) bool {
 	case cause(a, err) != nil:
 		return false
 	case a.Refused != nil:
-		e.c.Log.Error("record an answer", e.c.Kind, a.Ref.ID, "action", a.Action, "error", a.Refused)
+		e.c.Log.Error("record an answer", e.kind, a.Ref.ID, "action", a.Action, "error", a.Refused)
 	default:
 		e.held.recorded.Add(1)
 	}
@@ -148,7 +148,7 @@ func (e *Worker) done(a *Answer, err error) bool {
 // lose tells of an answer that is lost, with all that a person needs to go on
 // from there.
 func (e *Worker) lose(a *Answer, err error) {
-	e.c.Log.Error("an operator's answer is lost: it could not be recorded before the end", e.c.Kind, a.Ref.ID, "client", a.Ref.Client,
+	e.c.Log.Error("an operator's answer is lost: it could not be recorded before the end", e.kind, a.Ref.ID, "client", a.Ref.Client,
 		"action", a.Action, "connection", a.Connection, "outcome", a.Result.Outcome, "receipt", a.Result.Receipt, "handle", a.Result.Handle, "error", err)
 }
 
@@ -157,7 +157,7 @@ func (e *Worker) lose(a *Answer, err error) {
 func (e *Worker) call(ctx context.Context, p provider.Provider, t *Task) (r provider.Result, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			e.c.Log.Error("a call to an operator panicked", e.c.Kind, t.Job.Ref.ID, "action", t.Action, "connection", t.Job.Connection,
+			e.c.Log.Error("a call to an operator panicked", e.kind, t.Job.Ref.ID, "action", t.Action, "connection", t.Job.Connection,
 				"panic", v, "stack", string(debug.Stack()))
 			r, err = provider.Result{}, errPanicked
 		}
@@ -176,7 +176,7 @@ func (e *Worker) call(ctx context.Context, p provider.Provider, t *Task) (r prov
 	}
 	r, changed := r.Clean()
 	if len(changed) > 0 {
-		e.c.Log.Warn("an operator's answer holds text that cannot be kept as it is", e.c.Kind, t.Job.Ref.ID, "action", t.Action,
+		e.c.Log.Warn("an operator's answer holds text that cannot be kept as it is", e.kind, t.Job.Ref.ID, "action", t.Action,
 			"connection", t.Job.Connection, "changed", changed)
 	}
 	return r, nil

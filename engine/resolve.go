@@ -18,11 +18,43 @@ type Resolution struct {
 	Digest   []byte // SHA-256 of it
 }
 
-// AnswerOf makes an answer of what a person says about a row.
-func (e *Worker) AnswerOf(p store.Subject, r Resolution) *Answer {
+// Resolve ends a row on a person's evidence, through the same Apply as every
+// other answer. It returns the table's NotFound, or CodeValidationFailed if the row
+// has ended in a way that the evidence cannot change. Money that was booked late
+// already is not booked again, nor is what was taken back taken twice: its case
+// is closed.
+func (p *Processor[R]) Resolve(ctx context.Context, ref store.Ref, r Resolution) error {
+	rows, err := p.read(ctx, []store.Ref{ref})
+	if err != nil {
+		return err
+	}
+	row, found := rows[ref]
+	if !found {
+		return p.table.missing()
+	}
+	s := row.Subject()
+	if r.Success && s.Status == string(till.Success) {
+		return till.Errorf(till.CodeValidationFailed, "the %s's money has been %s already", p.table.Name, p.table.Booked)
+	}
+	a := p.answerOf(s, r)
+	p.Apply(ctx, []*Answer{a})
+	return a.Refused
+}
+
+// read returns those of the named rows that exist.
+func (p *Processor[R]) read(ctx context.Context, refs []store.Ref) (rows map[store.Ref]R, err error) {
+	err = p.c.Store.View(ctx, func(tx *store.Tx) (err error) {
+		rows, err = p.table.Read(ctx, tx, refs)
+		return err
+	})
+	return rows, err
+}
+
+// answerOf makes an answer of what a person says about a row.
+func (e *Worker) answerOf(p store.Subject, r Resolution) *Answer {
 	now := e.c.Store.Now()
 	a := &Answer{
-		Ref: p.Ref, Action: Resolve, Connection: p.Connection, Reference: e.Keys.Reference(p.Ref.Client, p.IdempotencyKey),
+		Ref: p.Ref, Action: Resolve, Connection: p.Connection, Reference: e.keys.Reference(p.Ref.Client, p.IdempotencyKey),
 		Started: now, Ended: now, By: r.By, Evidence: r.Evidence, Digest: r.Digest,
 		Result: provider.Result{Outcome: provider.Failed, Reason: till.Unspecified},
 	}
@@ -49,19 +81,15 @@ type Settlement struct {
 	Refused error
 }
 
-// ResolveAll ends rows on evidence through apply, all in one commit where that
-// works. A row whose money has moved already, or that has ended and is only
-// said to have failed, is left as it is: a second run changes nothing.
-func ResolveAll[R Subject](ctx context.Context, e *Worker, noun *Table[R], settlements []*Settlement, apply func(ctx context.Context, answers []*Answer)) error {
+// ResolveAll ends rows on evidence, all in one commit where that works. A row
+// whose money has moved already, or that has ended and is only said to have
+// failed, is left as it is: a second run changes nothing.
+func (p *Processor[R]) ResolveAll(ctx context.Context, settlements []*Settlement) error {
 	refs := make([]store.Ref, len(settlements))
 	for i, s := range settlements {
 		refs[i] = s.Ref
 	}
-	var rows map[store.Ref]R
-	err := e.c.Store.View(ctx, func(tx *store.Tx) (err error) {
-		rows, err = noun.Read(ctx, tx, refs)
-		return err
-	})
+	rows, err := p.read(ctx, refs)
 	if err != nil {
 		return err
 	}
@@ -71,22 +99,22 @@ func ResolveAll[R Subject](ctx context.Context, e *Worker, noun *Table[R], settl
 		s.Changed, s.Refused = false, nil
 		row, found := rows[s.Ref]
 		if !found {
-			s.Refused = till.Errorf(noun.NotFound, "there is no such %s", noun.Name)
+			s.Refused = p.table.missing()
 			continue
 		}
-		p := row.Subject()
-		switch success := p.Status == string(till.Success); {
+		subject := row.Subject()
+		switch success := subject.Status == string(till.Success); {
 		case success && !s.Success:
-			s.Refused = till.Errorf(till.CodeValidationFailed, "the %s has succeeded and stays so", noun.Name)
-		case success, *p.LateEvent != 0, p.Final && !s.Success:
+			s.Refused = till.Errorf(till.CodeValidationFailed, "the %s has succeeded and stays so", p.table.Name)
+		case success, *subject.LateEvent != 0, subject.Final && !s.Success:
 		default:
-			answers, asked = append(answers, e.AnswerOf(p, s.Resolution)), append(asked, s)
+			answers, asked = append(answers, p.answerOf(subject, s.Resolution)), append(asked, s)
 		}
 	}
 	if len(answers) == 0 {
 		return nil
 	}
-	apply(ctx, answers)
+	p.Apply(ctx, answers)
 	for i, a := range answers {
 		asked[i].Refused, asked[i].Changed = a.Refused, a.Refused == nil
 	}

@@ -28,6 +28,8 @@ type Table[R Subject] struct {
 	ByKey func(ctx context.Context, tx *store.Tx, client, key till.ID) (R, error)
 	// Update writes what has changed of rows.
 	Update func(ctx context.Context, tx *store.Tx, rows []R) error
+	// Extend moves the end of the time in which a row may be sent.
+	Extend func(ctx context.Context, tx *store.Tx, ref store.Ref, until till.Time) error
 	// Copy returns a row to be changed, for one that is remembered.
 	Copy func(row R) R
 	// Lean returns a row to be remembered: without what may be large and decides
@@ -39,6 +41,13 @@ type Table[R Subject] struct {
 	Count func(c *store.Counts, row R, status string, n int64)
 	// NotFound is the code of the error that there is no such row.
 	NotFound till.Code
+	// Booked says in texts what was done with money that moved.
+	Booked string
+}
+
+// missing is the error that there is no such row.
+func (t *Table[R]) missing() error {
+	return till.Errorf(t.NotFound, "there is no such %s", t.Name)
 }
 
 // PaymentTable is what the machinery must know of payments.
@@ -54,13 +63,16 @@ var PaymentTable = Table[*store.PaymentRow]{
 	Update: func(ctx context.Context, tx *store.Tx, rows []*store.PaymentRow) error {
 		return tx.UpdatePayments(ctx, rows)
 	},
+	Extend: func(ctx context.Context, tx *store.Tx, ref store.Ref, until till.Time) error {
+		return tx.ExtendPayment(ctx, ref, until)
+	},
 	Copy:  func(p *store.PaymentRow) *store.PaymentRow { return p.Copy() },
 	Lean:  func(p *store.PaymentRow) *store.PaymentRow { return p.Lean() },
 	Fresh: func(p *store.PaymentRow) *store.PaymentRow { return p.Fresh() },
 	Count: func(c *store.Counts, p *store.PaymentRow, status string, n int64) {
 		c.AddPayment(&p.Payment, till.Status(status), n)
 	},
-	NotFound: till.CodePaymentNotFound,
+	NotFound: till.CodePaymentNotFound, Booked: "credited",
 }
 
 // PayoutTable is what the machinery must know of payouts.
@@ -76,11 +88,14 @@ var PayoutTable = Table[*store.PayoutRow]{
 	Update: func(ctx context.Context, tx *store.Tx, rows []*store.PayoutRow) error {
 		return tx.UpdatePayouts(ctx, rows)
 	},
+	Extend: func(ctx context.Context, tx *store.Tx, ref store.Ref, until till.Time) error {
+		return tx.ExtendPayout(ctx, ref, until)
+	},
 	Fresh: func(p *store.PayoutRow) *store.PayoutRow { return p.Fresh() },
 	Count: func(c *store.Counts, p *store.PayoutRow, status string, n int64) {
 		c.AddPayout(&p.Payout, till.PayoutStatus(status), n)
 	},
-	NotFound: till.CodePayoutNotFound,
+	NotFound: till.CodePayoutNotFound, Booked: "posted",
 }
 
 // The kinds of cases that payments and payouts open.

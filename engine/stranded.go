@@ -86,13 +86,13 @@ func (e *Worker) notice(ctx context.Context) {
 			}
 		}
 		for _, lane := range lanes {
-			if kindOf(lane) == e.c.Kind && !slices.Contains(e.known, lane) {
+			if kindOf(lane) == e.kind && !slices.Contains(e.known, lane) {
 				views = append(views, store.LaneView{Lane: lane})
 			}
 		}
 		before := tx.Now().Add(-strandedAfter)
 		for _, v := range views {
-			refs, err := tx.Stranded(ctx, e.c.Kind, v, before, before, maxNotices)
+			refs, err := tx.Stranded(ctx, e.kind, v, before, before, maxNotices)
 			if err != nil {
 				return err
 			}
@@ -103,10 +103,10 @@ func (e *Worker) notice(ctx context.Context) {
 		return nil
 	})
 	if err == nil && len(answers) > 0 {
-		e.c.Subject.Apply(ctx, answers)
+		e.subjects.Apply(ctx, answers)
 	}
 	for _, a := range answers {
-		e.c.Log.Warn("nobody takes a step", e.c.Kind, a.Ref.ID, "error", a.Refused)
+		e.c.Log.Warn("nobody takes a step", e.kind, a.Ref.ID, "error", a.Refused)
 	}
 	if err != nil && ctx.Err() == nil {
 		e.c.Log.Error("look for steps that nobody takes", "error", err)

@@ -40,7 +40,7 @@ func (b *Change[R]) findStrays(ctx context.Context) error {
 		}
 		p := row.Subject()
 		keys = append(keys, store.StrayKey{
-			Connection: p.Connection, Reference: b.e.Keys.Reference(p.Ref.Client, p.IdempotencyKey), Subject: p.Ref.ID, Receipt: a.Result.Receipt,
+			Connection: p.Connection, Reference: b.worker.keys.Reference(p.Ref.Client, p.IdempotencyKey), Subject: p.Ref.ID, Receipt: a.Result.Receipt,
 		})
 		refs = append(refs, a.Ref)
 	}
@@ -61,7 +61,7 @@ func (b *Change[R]) findStrays(ctx context.Context) error {
 func (b *Change[R]) CloseStrays(ctx context.Context, row R) error {
 	p := row.Subject()
 	way := store.StrayIn
-	if b.noun.Name == store.KindPayout {
+	if b.table.Name == store.KindPayout {
 		way = store.StrayOut
 	}
 	for _, s := range b.strays.of[p.Ref] {
@@ -113,7 +113,7 @@ func (b *Change[R]) takeBack(ctx context.Context, s *store.Stray, p store.Subjec
 	if err := b.Book(w, &e); err != nil {
 		return false, err
 	}
-	reason := fmt.Sprintf("stray %s turned out to be %s %s", s.ID, b.noun.Name, p.Ref.ID)
+	reason := fmt.Sprintf("stray %s turned out to be %s %s", s.ID, b.table.Name, p.Ref.ID)
 	b.audit[len(b.audit)-1].Detail += "; " + reason
 	return true, b.Tx.InsertAdjustment(ctx, &store.Adjustment{ClientID: s.Given, ID: id, EntryID: e.ID,
 		Amount: till.Money{Minor: -made.Amount.Minor, Currency: made.Amount.Currency}, Reason: reason, Actor: "engine", CreatedAt: e.CreatedAt})

@@ -36,26 +36,26 @@ var ErrNotHere = errors.New("there is nothing here that it is about")
 // asks for it; a longer one is not kept at all.
 const MaxMail = 16 << 10
 
-// Wake records that a callback came for a row: its operator is asked at once.
+// RecordCallback records that a callback came for a row: its operator is asked at once.
 // What the callback said is not looked at; the read is the truth. Its body is
 // kept for the adapter where the connection's Traits ask for it. The wake is
-// committed when Wake returns, so the callback can be answered. With an error
+// committed when it returns, so the callback can be answered. With an error
 // it is not: the operator should call again; but not every operator does, so
 // while the database is away the callback is kept in memory, too. It returns
 // ErrNotHere if there is no such row.
-func (d *Intake[R]) Wake(ctx context.Context, connection string, ref store.Ref, body []byte) error {
+func (p *Processor[R]) RecordCallback(ctx context.Context, connection string, ref store.Ref, body []byte) error {
 	w := &wake{ref: ref, connection: connection}
 	// Whoever does not know the connection keeps it for those who do.
-	if t, known := d.engine.traits(connection); len(body) > 0 && len(body) <= MaxMail && (t.NeedsCallbackBody || !known) {
+	if t, known := p.traits(connection); len(body) > 0 && len(body) <= MaxMail && (t.NeedsCallbackBody || !known) {
 		mailed := false
-		if w.handle, mailed = d.engine.handleIn(connection, body); w.handle != "" || !mailed {
+		if w.handle, mailed = p.handleIn(connection, body); w.handle != "" || !mailed {
 			w.mail = body
 		}
 		if !known {
 			w.via = connection
 		}
 	}
-	if err := d.wakes.Do(ctx, w); err != nil {
+	if err := p.wakes.Do(ctx, w); err != nil {
 		if errors.Is(err, batch.ErrFull) || errors.Is(err, batch.ErrClosed) {
 			return till.Errorf(till.CodeServiceUnavailable, "too many callbacks are waiting")
 		}
@@ -67,35 +67,33 @@ func (d *Intake[R]) Wake(ctx context.Context, connection string, ref store.Ref, 
 	return w.err
 }
 
-func (d *Intake[R]) runWakes(ctx context.Context, wakes []*wake) {
+func (p *Processor[R]) runWakes(ctx context.Context, wakes []*wake) {
 	// In one order, as all locks are taken.
 	slices.SortStableFunc(wakes, func(a, b *wake) int {
 		return cmp.Or(bytes.Compare(a.ref.Client[:], b.ref.Client[:]), bytes.Compare(a.ref.ID[:], b.ref.ID[:]))
 	})
-	err := d.recordWakes(ctx, wakes)
+	err := p.recordWakes(ctx, wakes)
 	for _, w := range wakes {
 		switch w.err = err; {
 		case err == nil:
 		case isAway(err):
-			d.keepWake(w)
+			p.keepWake(w)
 		case len(wakes) > 1: // one of them may be what is at fault
-			if w.err = d.recordWakes(ctx, []*wake{w}); w.err != nil && isAway(w.err) {
-				d.keepWake(w)
+			if w.err = p.recordWakes(ctx, []*wake{w}); w.err != nil && isAway(w.err) {
+				p.keepWake(w)
 			}
 		}
-		w.err = d.Unavailable("record callbacks", w.err)
+		w.err = p.Unavailable("record callbacks", w.err)
 	}
-	if d.c.Work {
-		d.engine.Wake()
-	}
+	p.waker.Wake()
 }
 
 // recordWakes is the one commit of a batch of callbacks.
-func (d *Intake[R]) recordWakes(ctx context.Context, wakes []*wake) error {
-	return d.engine.c.Store.Update(ctx, func(tx *store.Tx) (err error) {
+func (p *Processor[R]) recordWakes(ctx context.Context, wakes []*wake) error {
+	return p.c.Store.Update(ctx, func(tx *store.Tx) (err error) {
 		defer caught(&err)
 		for _, w := range wakes {
-			if err := d.wakeOne(ctx, tx, w); err != nil {
+			if err := p.wakeOne(ctx, tx, w); err != nil {
 				return err
 			}
 		}
@@ -167,43 +165,41 @@ func (k *keptWakes) drop(w *wake) bool {
 
 // keepWake keeps a callback in memory until the database is back. It is not
 // committed, and its caller is told so.
-func (d *Intake[R]) keepWake(w *wake) {
+func (p *Processor[R]) keepWake(w *wake) {
 	if w.at != 0 {
 		return // it is kept
 	}
-	c := &wake{ref: w.ref, connection: w.connection, mail: w.mail, handle: w.handle, via: w.via, at: d.engine.c.Store.Now()}
-	kept, first := d.kept.put(c)
+	c := &wake{ref: w.ref, connection: w.connection, mail: w.mail, handle: w.handle, via: w.via, at: p.c.Store.Now()}
+	kept, first := p.kept.put(c)
 	if !kept {
-		d.c.Log.Error("a callback is not kept: too many wait for the database", d.noun.Name, w.ref.ID, "client", w.ref.Client, "bytes", len(w.mail))
+		p.c.Log.Error("a callback is not kept: too many wait for the database", p.table.Name, w.ref.ID, "client", w.ref.Client, "bytes", len(w.mail))
 	}
 	if first {
-		d.engine.tasks.Go(func() { d.recordKept(c.ref) })
+		p.tasks.Go(func() { p.recordKept(c.ref) })
 	}
 }
 
 // recordKept records what is kept about a subject as soon as the database is
 // back, or until the engine's Drain gives up.
-func (d *Intake[R]) recordKept(ref store.Ref) {
+func (p *Processor[R]) recordKept(ref store.Ref) {
 	for pause := firstRetry; ; pause = min(2*pause, lastRetry) {
 		select {
 		case <-time.After(pause + rand.N(pause/4)):
-		case <-d.engine.held.over:
-			d.c.Log.Error("a callback is lost: it could not be recorded before the end", d.noun.Name, ref.ID, "client", ref.Client)
+		case <-p.held.over:
+			p.c.Log.Error("a callback is lost: it could not be recorded before the end", p.table.Name, ref.ID, "client", ref.Client)
 			return
 		}
-		w := d.kept.get(ref)
-		err := d.recordWakes(context.Background(), []*wake{w})
+		w := p.kept.get(ref)
+		err := p.recordWakes(context.Background(), []*wake{w})
 		if err != nil && isAway(err) {
 			continue
 		}
 		if err != nil {
-			d.Unavailable("record a callback that was kept", err)
+			p.Unavailable("record a callback that was kept", err)
 		}
-		if d.kept.drop(w) {
+		if p.kept.drop(w) {
 			break
 		}
 	}
-	if d.c.Work {
-		d.engine.Wake()
-	}
+	p.waker.Wake()
 }

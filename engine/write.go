@@ -99,7 +99,7 @@ func evidenceOf(a *Answer) []byte {
 func (b *Change[R]) Resolved(row R, a *Answer) {
 	p := row.Subject()
 	at := b.Heads[p.Ref.Client].Tick()
-	detail, reason := "resolved by "+a.By, "the "+b.noun.Name+" was resolved as "+string(a.Result.Outcome)
+	detail, reason := "resolved by "+a.By, "the "+b.table.Name+" was resolved as "+string(a.Result.Outcome)
 	if a.Digest != nil {
 		detail += ", evidence sha256:" + hex.EncodeToString(a.Digest)
 	}
@@ -218,9 +218,9 @@ func (b *Change[R]) Write(ctx context.Context) error {
 		wallets = append(wallets, w)
 	}
 	for _, f := range []func() error{
-		func() error { return b.Tx.InsertReceipts(ctx, b.noun.Name, b.received) },
+		func() error { return b.Tx.InsertReceipts(ctx, b.table.Name, b.received) },
 		func() error { return b.Tx.NameHandles(ctx, b.named) },
-		func() error { return b.noun.Update(ctx, b.Tx, b.moved) },
+		func() error { return b.table.Update(ctx, b.Tx, b.moved) },
 		func() error { return b.writeWindows(ctx) },
 		func() error { return b.Tx.SaveSteps(ctx, steps) },
 		func() error { return b.Tx.ForgetMail(ctx, b.dropped) },
@@ -252,11 +252,11 @@ func (b *Change[R]) remember() {
 	for _, row := range b.moved {
 		if p := row.Subject(); p.Final {
 			left[p.Ref] = nil
-		} else if b.noun.Lean != nil {
-			left[p.Ref] = b.noun.Lean(row)
+		} else if b.table.Lean != nil {
+			left[p.Ref] = b.table.Lean(row)
 		}
 	}
-	b.e.jobs.note(left)
+	b.worker.jobs.note(left)
 }
 
 // writeCases closes before it opens: what ends one case may begin another.

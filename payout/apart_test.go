@@ -11,8 +11,8 @@ import (
 
 	"till"
 	"till/collect"
+	"till/engine"
 	"till/internal/jsonx"
-	"till/payout"
 	"till/provider"
 	"till/provider/sandbox"
 	"till/store"
@@ -56,12 +56,12 @@ func TestPayoutsAndPaymentsStandApart(t *testing.T) {
 		w.way.set(func(context.Context, provider.Request, int) (provider.Result, error) {
 			return provider.Result{}, errAway
 		}, nil)
-		w.restart(func(c *payout.Config) { c.Connections = map[string]provider.Provider{"sandbox": minded{w.way}} })
+		w.restart(func(c *engine.Config) { c.Connections = map[string]provider.Provider{"sandbox": minded{w.way}} })
 		log := &words{}
-		collector := collect.New(collect.Config{
-			Store: w.store, Secret: []byte("a secret for tests"), Work: true, Look: 100 * time.Millisecond,
+		collector := collect.New(engine.Config{
+			Store: w.store, Secret: []byte("a secret for tests"), Look: 100 * time.Millisecond,
 			Connections: map[string]provider.Provider{"sandbox": minded{w.operator}},
-			Route:       func(till.Mode, string, string, string) string { return "sandbox" },
+			Routes:      engine.ByMode(func(till.Mode, string, string, string) string { return "sandbox" }),
 			Log:         slog.New(slog.NewTextHandler(log, nil)),
 		})
 		ctx, cancel := context.WithCancel(context.Background())
@@ -90,7 +90,7 @@ func TestPayoutsAndPaymentsStandApart(t *testing.T) {
 		if err := jsonx.Decode([]byte(body), r); err != nil {
 			t.Fatal(err)
 		}
-		p, err := collector.Create(ctx, collect.Client{Client: w.client, Enabled: func(string) bool { return true }}, r)
+		p, err := collector.Create(ctx, engine.Client{Client: w.client, Enabled: func(string) bool { return true }}, r)
 		if err != nil {
 			t.Fatalf("payments are closed with the payouts: %v", err)
 		}

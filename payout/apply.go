@@ -11,43 +11,18 @@ import (
 	"till/store"
 )
 
-// Apply records answers: with Cancel the only place where a payout changes.
-// The whole batch is one commit; if that fails, each answer is recorded alone,
-// and what cannot be recorded even then is in its Refused. It implements
-// engine.subjects.
-func (m *Paymaster) Apply(ctx context.Context, answers []*engine.Answer) {
-	engine.Apply(answers, func(answers []*engine.Answer, careful bool) error {
-		return m.applyBatch(ctx, answers, careful)
-	}, m.desk.Unavailable)
-}
-
-func (m *Paymaster) applyBatch(ctx context.Context, answers []*engine.Answer, careful bool) error {
-	return m.c.Store.UpdateBehind(ctx, func(tx *store.Tx) error {
-		b, err := engine.BeginWith(ctx, tx, m.engine, &engine.PayoutTable, answers, careful)
-		if err != nil {
-			return err
-		}
-		d := &change{Change: b}
-		if err := d.preload(ctx, answers, careful); err != nil {
-			return err
-		}
-		for _, a := range answers {
-			if err := b.Decide(ctx, a, d); err != nil {
-				return err
-			}
-		}
-		return b.Write(ctx)
-	})
-}
-
 // change is what an answer means to payouts. It implements engine.Rules.
 type change struct {
 	*engine.Change[*store.PayoutRow]
 	other map[store.Ref]bool // whose money moved, but not as it was asked for
 }
 
-// preload reads what only few answers will be held against.
-func (b *change) preload(ctx context.Context, answers []*engine.Answer, careful bool) (err error) {
+func newChange(b *engine.Change[*store.PayoutRow]) engine.Rules[*store.PayoutRow] {
+	return &change{Change: b}
+}
+
+// Preload reads for which of the payouts money is said to have moved otherwise.
+func (b *change) Preload(ctx context.Context, answers []*engine.Answer) (err error) {
 	var refs []store.Ref
 	for _, a := range answers {
 		// One with such a case has somebody's attention.
@@ -55,10 +30,8 @@ func (b *change) preload(ctx context.Context, answers []*engine.Answer, careful 
 			refs = append(refs, a.Ref)
 		}
 	}
-	if b.other, err = b.Tx.Mismatched(ctx, refs, engine.CaseMismatch); err != nil {
-		return err
-	}
-	return b.Owners(ctx, answers, careful)
+	b.other, err = b.Tx.Mismatched(ctx, refs, engine.CaseMismatch)
+	return err
 }
 
 // OnSuccess takes an operator's word that the recipient has the money. It is

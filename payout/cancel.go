@@ -32,13 +32,13 @@ func (m *Paymaster) CancelFor(ctx context.Context, ref store.Ref, actor, reason 
 		err = try() // one that is cancelled already stays so
 	}
 	if err != nil {
-		return nil, m.desk.Unavailable("cancel a payout", err)
+		return nil, m.Unavailable("cancel a payout", err)
 	}
 	return p, nil
 }
 
 func (m *Paymaster) cancel(ctx context.Context, tx *store.Tx, ref store.Ref, actor, reason string) (*store.PayoutRow, error) {
-	c, err := engine.Begin(ctx, tx, m.engine, &engine.PayoutTable, []store.Ref{ref})
+	c, err := m.Begin(ctx, tx, []store.Ref{ref})
 	if err != nil {
 		return nil, err
 	}

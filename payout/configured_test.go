@@ -7,12 +7,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"till"
-	"till/payout"
+	"till/engine"
 	"till/provider"
 	"till/provider/sandbox"
 )
 
-func without(c *payout.Config) { c.Connections = map[string]provider.Provider{} }
+func without(c *engine.Config) { c.Connections = map[string]provider.Provider{} }
 
 // Instances that do not have a connection leave the steps of its payouts alone,
 // tell a person once their time is over, and release nothing.

@@ -241,7 +241,7 @@ func TestALatePayoutIsPostedWhateverTheWalletHolds(t *testing.T) {
 				}
 				w.purse(t, c.spent, 0, c.owed)
 				// Told once more, nothing happens.
-				if err := w.master.Wake(context.Background(), w.ref(id)); err != nil || w.step(id) != nil {
+				if err := w.master.RecordCallback(context.Background(), "", w.ref(id), nil); err != nil || w.step(id) != nil {
 					t.Fatalf("a callback: %v, step %+v", err, w.step(id))
 				}
 				a := w.say(id, provider.Result{Outcome: provider.Success, Receipt: p.ProviderReference})

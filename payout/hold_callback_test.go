@@ -24,7 +24,7 @@ func notFound(context.Context, provider.Query, int) (provider.Result, error) {
 // calledBack is that the operator calls us back about a payout.
 func (w *world) calledBack(t *testing.T, id till.ID) {
 	t.Helper()
-	if err := w.master.Wake(context.Background(), w.ref(id)); err != nil {
+	if err := w.master.RecordCallback(context.Background(), "", w.ref(id), nil); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"till/account"
 	"till/books"
 	"till/engine"
-	"till/payout"
 	"till/provider"
 	"till/provider/sandbox"
 	"till/store"
@@ -135,7 +134,7 @@ func TestAPersonHoldsThePayoutsOfOneClientOrOfAll(t *testing.T) {
 				}
 				time.Sleep(10 * time.Minute)
 				w.isHeld(t, "while payouts are held", first.Payout.ID)
-				c, err := w.master.Create(ctx, payout.Client{Client: other, Enabled: func(string) bool { return true }}, request(t, key, "4567", "1000"))
+				c, err := w.master.Create(ctx, engine.Client{Client: other, Enabled: func(string) bool { return true }}, request(t, key, "4567", "1000"))
 				if held := till.ErrorCode(err) == till.CodePayoutsHeld; held != all || err == nil == all {
 					t.Errorf("another client's payout: %+v, %v", c.Payout, err)
 				}

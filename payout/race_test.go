@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"till"
+	"till/engine"
 	"till/payout"
 	"till/provider"
 	"till/provider/sandbox"
@@ -41,10 +42,10 @@ func onTwins(t *testing.T, f func(t *testing.T, w *twins)) {
 			var running sync.WaitGroup
 			for i := range w.stores {
 				w.stores[i] = storetest.Open(t, c)
-				w.masters[i] = payout.New(payout.Config{
-					Store: w.stores[i], Secret: []byte("a secret for tests"), Work: true,
+				w.masters[i] = payout.New(engine.Config{
+					Store: w.stores[i], Secret: []byte("a secret for tests"),
 					Connections: map[string]provider.Provider{"sandbox": operator.Payouts()},
-					Route:       func(till.Mode, string, string, string) string { return "sandbox" },
+					Routes:      engine.ByMode(func(till.Mode, string, string, string) string { return "sandbox" }),
 				})
 				running.Go(func() { w.masters[i].Run(ctx) })
 			}
@@ -113,8 +114,8 @@ func rounds() int {
 	return 20
 }
 
-func anyMethod(c *till.Client) payout.Client {
-	return payout.Client{Client: c, Enabled: func(string) bool { return true }}
+func anyMethod(c *till.Client) engine.Client {
+	return engine.Client{Client: c, Enabled: func(string) bool { return true }}
 }
 
 // D1, D6: two hundred payouts of 6 000 at once, through two instances, from a

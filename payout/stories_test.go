@@ -194,7 +194,7 @@ func TestAPayoutIsCancelledOnlyWhileNothingWasSent(t *testing.T) {
 				t.Errorf("resolve a cancelled payout: %v", err)
 			}
 		}
-		if err := w.master.Wake(ctx, w.ref(held.ID)); err != nil || w.step(held.ID) != nil {
+		if err := w.master.RecordCallback(ctx, "", w.ref(held.ID), nil); err != nil || w.step(held.ID) != nil {
 			t.Errorf("a callback for it: %v, step %v", err, w.step(held.ID))
 		}
 	})

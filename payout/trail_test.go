@@ -54,7 +54,7 @@ func TestTheTrailOfAPayout(t *testing.T) {
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
 		m, client := storetest.NewPaymaster(t, s), storetest.NewClient(t, s, till.Test)
 		fund(t, s, client, 100_000)
-		who := payout.Client{Client: client, Actor: "api:k1", Enabled: func(string) bool { return true },
+		who := engine.Client{Client: client, Actor: "api:k1", Enabled: func(string) bool { return true },
 			Fees: []till.Fee{{Kind: till.PayoutFee, Method: "mtn_momo", Currency: "XAF", Flat: 50}}}
 		for _, life := range lives {
 			r := request(t, till.NewID(s.Now()).String(), "4567", "1000")

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"till"
+	"till/engine"
 	"till/internal/jsonx"
 	"till/ledger"
 	"till/payout"
@@ -119,22 +120,22 @@ func fund(t *testing.T, s *store.Store, client *till.Client, amount int64) {
 }
 
 // restart brings an instance up in the place of the one that was stopped.
-func (w *world) restart(change ...func(c *payout.Config)) {
+func (w *world) restart(change ...func(c *engine.Config)) {
 	w.master = w.make(change...) // before the operator's callbacks can look for it
 	w.stop = w.run(w.master)
 }
 
 // start brings another instance up, as a process would after a crash.
-func (w *world) start(change ...func(c *payout.Config)) (m *payout.Paymaster, stop func()) {
+func (w *world) start(change ...func(c *engine.Config)) (m *payout.Paymaster, stop func()) {
 	m = w.make(change...)
 	return m, w.run(m)
 }
 
-func (w *world) make(change ...func(c *payout.Config)) *payout.Paymaster {
-	c := payout.Config{
-		Store: w.store, Secret: []byte("a secret for tests"), Work: true,
+func (w *world) make(change ...func(c *engine.Config)) *payout.Paymaster {
+	c := engine.Config{
+		Store: w.store, Secret: []byte("a secret for tests"),
 		Connections:  map[string]provider.Provider{"sandbox": w.way},
-		Route:        func(till.Mode, string, string, string) string { return "sandbox" },
+		Routes:       engine.ByMode(func(till.Mode, string, string, string) string { return "sandbox" }),
 		CallbackBase: "http://till.test/v1/callbacks",
 		Look:         w.look,
 	}
@@ -159,7 +160,7 @@ func (w *world) run(m *payout.Paymaster) (stop func()) {
 	}
 }
 
-func onlyAccepts(c *payout.Config) { c.Work = false }
+func onlyAccepts(c *engine.Config) { c.AcceptOnly = true }
 
 // way is the network between us and the operator, which a test can break.
 type way struct {
@@ -244,11 +245,11 @@ func (w *world) post(ctx context.Context, url string, body []byte) error {
 	if !ok {
 		w.t.Errorf("a callback URL that is not ours: %s", url)
 	}
-	return w.master.Wake(ctx, ref)
+	return w.master.RecordCallback(ctx, "", ref, nil)
 }
 
-func (w *world) who() payout.Client {
-	return payout.Client{Client: w.client, Enabled: func(string) bool { return true },
+func (w *world) who() engine.Client {
+	return engine.Client{Client: w.client, Enabled: func(string) bool { return true },
 		Fees: []till.Fee{{Kind: till.PayoutFee, Method: "mtn_momo", Currency: "XAF", Flat: w.fee}}}
 }
 

@@ -145,14 +145,14 @@ func (s *Server) build(context.Context) (err error) {
 		return err
 	}
 	s.accounts = account.New(s.store, s.log)
-	s.collector = collect.New(collect.Config{
-		Store: s.store, Secret: s.secret, Connections: s.connections(), Routes: s.routes(config.Payment), Limits: s.operators.Limits(),
-		CallbackBase: s.baseURL + "/callbacks", Work: s.c.Role.works(), Slots: s.operators.File.Calls, MaxBatch: s.c.MaxBatch, Log: s.log,
-	})
-	s.payouts = payout.New(payout.Config{
-		Store: s.store, Secret: s.secret, Connections: s.payoutConnections(), Routes: s.routes(config.Payout), Limits: s.operators.Limits(),
-		CallbackBase: s.baseURL + "/callbacks", Work: s.c.Role.works(), Slots: s.operators.File.Calls, Log: s.log,
-	})
+	c := engine.Config{
+		Store: s.store, Secret: s.secret, Limits: s.operators.Limits(), CallbackBase: s.baseURL + "/callbacks",
+		AcceptOnly: !s.c.Role.works(), Slots: s.operators.File.Calls, Log: s.log,
+	}
+	c.Connections, c.Routes = s.payoutConnections(), s.routes(config.Payout)
+	s.payouts = payout.New(c)
+	c.Connections, c.Routes, c.MaxBatch = s.connections(), s.routes(config.Payment), s.c.MaxBatch
+	s.collector = collect.New(c)
 	s.undo.push(func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), callsTimeout)
 		defer cancel()

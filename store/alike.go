@@ -16,7 +16,12 @@ type Subject struct {
 	BodyHash       [32]byte
 	BodyVersion    int
 	Method         string
+	Country        string
 	Amount         till.Money
+	Fee            int64
+	Phone          string // of who pays or is paid
+	Reference      string // the client's
+	Document       []byte // the members that are echoed as sent; nil where it was not read
 	Connection     string
 	Fingerprint    string
 	CreatedAt      till.Time
@@ -45,7 +50,8 @@ type Subject struct {
 func (p *PaymentRow) Subject() Subject {
 	return Subject{
 		Ref: Ref{p.ClientID, p.ID}, IdempotencyKey: p.IdempotencyKey, BodyHash: p.BodyHash, BodyVersion: p.BodyVersion,
-		Method: p.Method, Amount: p.Amount, Connection: p.Connection, Fingerprint: p.Fingerprint, CreatedAt: p.CreatedAt,
+		Method: p.Method, Country: p.Country, Amount: p.Amount, Fee: p.Fee, Phone: p.Phone, Reference: p.Reference, Document: p.Document,
+		Connection: p.Connection, Fingerprint: p.Fingerprint, CreatedAt: p.CreatedAt,
 		Status: string(p.Status), Final: p.Status.Final(), Settled: p.Credited(), Reversible: p.Credited() && p.ReversedEvent == 0,
 		ExpiresAt: p.ExpiresAt, Window: p.ApprovalWindow, UpdatedAt: &p.UpdatedAt, ProviderReference: &p.ProviderReference,
 		FailureReason: &p.FailureReason, FailureDetail: &p.FailureDetail, Resolution: &p.Resolution, Attention: &p.Attention,

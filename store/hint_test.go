@@ -11,6 +11,7 @@ import (
 
 	"till"
 	"till/collect"
+	"till/engine"
 	"till/internal/db/pgtest"
 	"till/provider"
 	"till/store"
@@ -300,10 +301,10 @@ func TestAWorkerIsWokenByAnotherInstance(t *testing.T) {
 	o := newOperator(t, nil)
 	accepts := newCreator(t, api, o, client, false)
 	sv := &service{operator: o, client: client}
-	sv.collector = collect.New(collect.Config{
-		Store: worker, Secret: []byte("a secret for tests"), Work: true, Look: time.Hour,
+	sv.collector = collect.New(engine.Config{
+		Store: worker, Secret: []byte("a secret for tests"), Look: time.Hour,
 		Connections: map[string]provider.Provider{"sandbox": counted{o, sv}},
-		Route:       func(till.Mode, string, string, string) string { return "sandbox" },
+		Routes:      engine.ByMode(func(till.Mode, string, string, string) string { return "sandbox" }),
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})

@@ -24,7 +24,8 @@ type PayoutRow struct {
 func (p *PayoutRow) Subject() Subject {
 	return Subject{
 		Ref: Ref{p.ClientID, p.ID}, IdempotencyKey: p.IdempotencyKey, BodyHash: p.BodyHash, BodyVersion: p.BodyVersion,
-		Method: p.Method, Amount: p.Amount, Connection: p.Connection, Fingerprint: p.Fingerprint, CreatedAt: p.CreatedAt,
+		Method: p.Method, Country: p.Country, Amount: p.Amount, Fee: p.Fee, Phone: p.Phone, Reference: p.Reference, Document: p.Document,
+		Connection: p.Connection, Fingerprint: p.Fingerprint, CreatedAt: p.CreatedAt,
 		Status: string(p.Status), Final: p.Status.Final(),
 		Settled:   p.Status == till.PayoutSuccess || p.Status == till.PayoutCancelled && p.Resolution.Attempts == 0 || p.LateEvent != 0,
 		ExpiresAt: p.ExpiresAt, Window: p.SendWindow, UpdatedAt: &p.UpdatedAt, ProviderReference: &p.ProviderReference,

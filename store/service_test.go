@@ -10,6 +10,7 @@ import (
 
 	"till"
 	"till/collect"
+	"till/engine"
 	"till/internal/jsonx"
 	"till/provider"
 	"till/provider/sandbox"
@@ -59,10 +60,10 @@ func newService(t *testing.T, s *store.Store, o *sandbox.Operator, client *till.
 func newCreator(t *testing.T, s *store.Store, o *sandbox.Operator, client *till.Client, work bool) *service {
 	t.Helper()
 	sv := &service{operator: o, client: client}
-	sv.collector = collect.New(collect.Config{
-		Store: s, Secret: []byte("a secret for tests"), Work: work, Look: 20 * time.Millisecond,
+	sv.collector = collect.New(engine.Config{
+		Store: s, Secret: []byte("a secret for tests"), AcceptOnly: !work, Look: 20 * time.Millisecond,
 		Connections: map[string]provider.Provider{"sandbox": counted{o, sv}},
-		Route:       func(till.Mode, string, string, string) string { return "sandbox" },
+		Routes:      engine.ByMode(func(till.Mode, string, string, string) string { return "sandbox" }),
 	})
 	t.Cleanup(func() {
 		drain, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -99,7 +100,7 @@ func (sv *service) create(key string) (collect.Created, error) {
 	if err := jsonx.Decode([]byte(body), r); err != nil {
 		return collect.Created{}, err
 	}
-	return sv.collector.Create(context.Background(), collect.Client{Client: sv.client, Enabled: func(string) bool { return true }}, r)
+	return sv.collector.Create(context.Background(), engine.Client{Client: sv.client, Enabled: func(string) bool { return true }}, r)
 }
 
 // isAway answers whether a refusal tells the client to try again.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"till/collect"
+	"till/engine"
 	"till/payout"
 	"till/provider"
 	"till/provider/sandbox"
@@ -42,10 +43,10 @@ func withDesks(cmd *cobra.Command, s *store.Store, database, secretFile string, 
 		in, out = server.Connections(o), server.PayoutConnections(o)
 	}
 	log := server.NewLogger(cmd.ErrOrStderr(), false, slog.LevelWarn)
-	d := desks{
-		collect.New(collect.Config{Store: s, Secret: secret, Connections: in, Route: server.Route, Log: log}),
-		payout.New(payout.Config{Store: s, Secret: secret, Connections: out, Route: server.Route, Log: log}),
-	}
+	c := engine.Config{Store: s, Secret: secret, Connections: in, Routes: engine.ByMode(server.Route), AcceptOnly: true, Log: log}
+	payments := collect.New(c)
+	c.Connections = out
+	d := desks{payments, payout.New(c)}
 	defer func() { err = errors.Join(err, d.payments.Close(ctx), d.payouts.Close(ctx)) }()
 	return f(d)
 }

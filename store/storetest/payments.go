@@ -45,10 +45,10 @@ func (silent) Traits() provider.Traits {
 // NewCollector makes a collector that accepts payments and calls nobody: what
 // becomes of them is decided by the test, with Apply.
 func NewCollector(tb testing.TB, s *store.Store) *collect.Collector {
-	c := collect.New(collect.Config{
-		Store: s, Secret: []byte("a secret for tests"),
+	c := collect.New(engine.Config{
+		Store: s, Secret: []byte("a secret for tests"), AcceptOnly: true,
 		Connections: map[string]provider.Provider{Connection: silent{}},
-		Route:       func(till.Mode, string, string, string) string { return Connection },
+		Routes:      engine.ByMode(func(till.Mode, string, string, string) string { return Connection }),
 	})
 	tb.Cleanup(func() {
 		if err := c.Close(context.WithoutCancel(tb.Context())); err != nil {
@@ -105,7 +105,7 @@ func (b Body) request(tb testing.TB) *collect.Request {
 // NewPayment makes a payment of a client.
 func NewPayment(tb testing.TB, c *collect.Collector, client *till.Client, b Body) *till.Payment {
 	tb.Helper()
-	who := collect.Client{Client: client, Enabled: func(string) bool { return true }, Fees: b.Fees}
+	who := engine.Client{Client: client, Enabled: func(string) bool { return true }, Fees: b.Fees}
 	made, err := c.Create(tb.Context(), who, b.request(tb))
 	if err != nil {
 		var e *till.Error

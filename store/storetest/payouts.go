@@ -16,10 +16,10 @@ import (
 // NewPaymaster makes a paymaster that accepts payouts and calls nobody: what
 // becomes of them is decided by the test, with ApplyPayout.
 func NewPaymaster(tb testing.TB, s *store.Store) *payout.Paymaster {
-	m := payout.New(payout.Config{
-		Store: s, Secret: []byte("a secret for tests"),
+	m := payout.New(engine.Config{
+		Store: s, Secret: []byte("a secret for tests"), AcceptOnly: true,
 		Connections: map[string]provider.Provider{Connection: silent{}},
-		Route:       func(till.Mode, string, string, string) string { return Connection },
+		Routes:      engine.ByMode(func(till.Mode, string, string, string) string { return Connection }),
 	})
 	tb.Cleanup(func() {
 		if err := m.Close(context.WithoutCancel(tb.Context())); err != nil {
@@ -61,7 +61,7 @@ func CreatePayout(tb testing.TB, m *payout.Paymaster, client *till.Client, b Bod
 	if err := jsonx.Decode(body, r); err != nil {
 		tb.Fatal(err)
 	}
-	who := payout.Client{Client: client, Actor: "api:test", Enabled: func(string) bool { return true }, Fees: []till.Fee{{Kind: till.PayoutFee, Method: "mtn_momo", Currency: "XAF", Flat: fee}}}
+	who := engine.Client{Client: client, Actor: "api:test", Enabled: func(string) bool { return true }, Fees: []till.Fee{{Kind: till.PayoutFee, Method: "mtn_momo", Currency: "XAF", Flat: fee}}}
 	return m.Create(tb.Context(), who, r)
 }
 

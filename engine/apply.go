@@ -1,0 +1,89 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"till/store"
+)
+
+// manyFailures is how many calls that brought no answer are recorded in one
+// commit. An operator that is down ends many at the same moment; as one commit
+// they would keep everybody else from writing for as long as it takes.
+const manyFailures = 64
+
+// Apply records answers. With a cancellation it is the only place where a row
+// changes. The whole batch is one commit; if that fails, each answer is
+// recorded alone, and what cannot be recorded even then is in its Refused.
+func (p *Processor[R]) Apply(ctx context.Context, answers []*Answer) {
+	for _, some := range commits(answers) {
+		applyTogether(some, func(answers []*Answer, careful bool) error { return p.apply(ctx, answers, careful) }, p.Unavailable)
+	}
+}
+
+// commits returns which answers are recorded in one commit each.
+func commits(answers []*Answer) [][]*Answer {
+	failures := 0
+	for _, a := range answers {
+		if a.Err != nil {
+			failures++
+		}
+	}
+	if failures <= manyFailures {
+		return [][]*Answer{answers}
+	}
+	return slices.Collect(slices.Chunk(answers, manyFailures))
+}
+
+// apply is the one commit of a batch of answers.
+func (p *Processor[R]) apply(ctx context.Context, answers []*Answer, careful bool) error {
+	return p.c.Store.UpdateBehind(ctx, func(tx *store.Tx) error {
+		b, err := p.beginWith(ctx, tx, answers, careful)
+		if err != nil {
+			return err
+		}
+		rules := p.rules(b)
+		if err := rules.Preload(ctx, answers); err != nil {
+			return err
+		}
+		if err := b.owners(ctx, answers, careful); err != nil {
+			return err
+		}
+		for _, a := range answers {
+			if err := b.decide(ctx, a, rules); err != nil {
+				return err
+			}
+		}
+		return b.Write(ctx)
+	})
+}
+
+// applyTogether records answers in one commit, or else each alone. record is
+// careful when it runs for one alone.
+func applyTogether(answers []*Answer, record func(answers []*Answer, careful bool) error, refuse func(doing string, err error) error) {
+	safely := func(answers []*Answer, careful bool) (err error) {
+		defer caught(&err) // one that makes us panic must not take the others along
+		return record(answers, careful)
+	}
+	err := safely(answers, false)
+	if errors.Is(err, store.ErrUnknownCommit) {
+		err = safely(answers, false) // what is recorded already is a no-op
+	}
+	var away error
+	if errors.Is(err, store.ErrUnavailable) {
+		away = refuse("record answers", err)
+	}
+	for _, a := range answers {
+		a.fault = nil
+		switch {
+		case err == nil:
+		case away != nil:
+			a.fault, a.Refused = err, away
+		default:
+			if alone := safely([]*Answer{a}, true); alone != nil {
+				a.fault, a.Refused = alone, refuse("record an answer", alone)
+			}
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"till"
+	"till/internal/batch"
+	"till/internal/order"
+	"till/provider"
+	"till/store"
+)
+
+// Config is what a Processor is made of.
+type Config struct {
+	Store *store.Store
+	// Secret is the installation's: references and callback tokens derive
+	// from it, so it must never change.
+	Secret []byte
+	// Connections are the operators that calls can be made to, by name.
+	Connections map[string]provider.Provider
+	// Routes says which of them a new payment or payout may take.
+	Routes Routes
+	// Limits are what the configuration says about single connections.
+	Limits map[string]Limits
+	// CallbackBase is where operators reach us, "" if they cannot. The
+	// connection and a token are appended.
+	CallbackBase string
+	// AcceptOnly says that this instance accepts, and leaves sending and
+	// checking to others.
+	AcceptOnly bool
+	// Slots is how many calls to operators run at once; 0 means 512.
+	Slots int
+	// Look is how long a step that another process committed, or a lease that
+	// ran out, may wait to be noticed; 0 means 250 ms.
+	Look time.Duration
+	// Pulse is how often instances share how operators stand; 0 means a second.
+	Pulse time.Duration
+	// MaxBatch is how many creates share a commit at most; 0 means 512. A
+	// benchmark sets 1, to show what sharing gives.
+	MaxBatch int
+	Log      *slog.Logger // nil: nothing is logged
+}
+
+// Limits bound the pressure on one connection. What is zero is as the
+// operator's Traits say.
+type Limits struct {
+	Calls         int           // under way at once, of this instance
+	Submit, Check provider.Rate // of all instances together
+}
+
+func (c *Config) setDefaults() {
+	if c.Slots <= 0 {
+		c.Slots = defaultSlots
+	}
+	if c.Look <= 0 {
+		c.Look = defaultLook
+	}
+	if c.Pulse <= 0 {
+		c.Pulse = defaultPulse
+	}
+	if c.MaxBatch <= 0 {
+		c.MaxBatch = maxCreateBatch
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+}
+
+// Processor carries payments, or payouts, from the create call to the end. Its
+// Worker claims what is due, sends and checks. The Processor itself accepts
+// create calls (intake) and callbacks, and records answers. It is safe for
+// concurrent use.
+type Processor[R Subject] struct {
+	*Worker
+	table  *Table[R]
+	rules  func(b *Change[R]) Rules[R]
+	insert Insert[R]
+
+	creates *batch.Batcher[*CreateCall[R]]
+	wakes   *batch.Batcher[*wake]
+	kept    keptWakes
+}
+
+// Insert writes new rows under the locks of their clients' heads. For a call
+// whose idempotency key is taken it calls Found instead.
+type Insert[R Subject] func(ctx context.Context, tx *store.Tx, heads map[till.ID]*store.Head, calls []*CreateCall[R]) error
+
+// New returns a Processor of the rows of a table. Close it when nothing calls
+// it any more.
+func New[R Subject](c Config, table *Table[R], rules func(b *Change[R]) Rules[R], insert Insert[R]) *Processor[R] {
+	c.setDefaults()
+	p := &Processor[R]{table: table, rules: rules, insert: insert}
+	p.Worker = newWorker(c, table.Name, p)
+	p.creates = batch.New(c.MaxBatch, maxCreateQueue, p.runCreates)
+	p.wakes = batch.New(maxWakeBatch, maxWakeQueue, p.runWakes)
+	return p
+}
+
+// Close finishes what was begun: queued creates and callbacks are written, calls
+// under way are answered and recorded, or ctx ends. Call it after Run has
+// returned and nothing calls Create any more.
+func (p *Processor[R]) Close(ctx context.Context) error {
+	p.creates.Close()
+	p.wakes.Close()
+	return p.drain(ctx)
+}
+
+// load returns the jobs of the named rows that exist.
+func (p *Processor[R]) load(ctx context.Context, tx *store.Tx, refs []store.Ref) (map[store.Ref]*Job, error) {
+	rows, err := p.table.Read(ctx, tx, refs)
+	if err != nil {
+		return nil, err
+	}
+	jobs := make(map[store.Ref]*Job, len(rows))
+	for ref, row := range rows {
+		jobs[ref] = p.Job(row)
+	}
+	return jobs, nil
+}
+
+// extend moves the end of a row's window, because it is sent again.
+func (p *Processor[R]) extend(ctx context.Context, tx *store.Tx, ref store.Ref, until till.Time) error {
+	return p.table.Extend(ctx, tx, ref, until)
+}
+
+// Job returns what a Worker must know to act on a row.
+func (p *Processor[R]) Job(row R) *Job {
+	s := row.Subject()
+	j := &Job{
+		Ref: s.Ref, Connection: s.Connection, Fingerprint: s.Fingerprint, ExpiresAt: s.ExpiresAt, Window: s.Window, Final: s.Final,
+		Request: provider.Request{
+			Client: s.Ref.Client, ID: s.Ref.ID, Reference: p.Reference(s.Ref.Client, s.IdempotencyKey),
+			Method: s.Method, Country: s.Country, Phone: s.Phone, Amount: s.Amount,
+			Description: order.Description(s.Document), ExpiresAt: s.ExpiresAt,
+		},
+	}
+	if p.table.Lean != nil {
+		j.Row = p.table.Lean(row)
+	}
+	if p.c.CallbackBase != "" {
+		j.Request.CallbackURL = p.c.CallbackBase + "/" + s.Connection + "/" + p.keys.Token(s.Connection, s.Ref)
+	}
+	return j
+}
