@@ -28,11 +28,10 @@ decides it.`,
 				return fmt.Errorf("--reason must say why on one line, in at most %d characters", books.MaxReason)
 			}
 			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
-				p, err := findPayout(cmd.Context(), s, args[0], client)
+				ref, err := payoutCommands.find(cmd.Context(), s, args[0], client)
 				if err != nil {
 					return err
 				}
-				ref := store.Ref{Client: p.ClientID, ID: p.ID}
 				err = withDesks(cmd, s, database, secretFile, func(d desks) error {
 					_, err := d.payouts.CancelFor(cmd.Context(), ref, by, server.Redact(reason))
 					return err
@@ -40,7 +39,7 @@ decides it.`,
 				if err != nil {
 					return err
 				}
-				return printResolvedPayout(cmd, s, ref, asJSON)
+				return payoutCommands.printStatus(cmd, s, ref, asJSON)
 			})
 		},
 	}

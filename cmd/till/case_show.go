@@ -60,7 +60,7 @@ func paymentOut(p *store.PaymentRow) *subjectJSON {
 	if p == nil {
 		return nil
 	}
-	out := subjectOut(p.Subject(), p.Country, p.Phone, p.Reference, p.Fee)
+	out := subjectOut(p.Subject())
 	out.PaymentID = p.ID.String()
 	return out
 }
@@ -69,16 +69,16 @@ func payoutOut(p *store.PayoutRow) *subjectJSON {
 	if p == nil {
 		return nil
 	}
-	out := subjectOut(p.Subject(), p.Country, p.Phone, p.Reference, p.Fee)
+	out := subjectOut(p.Subject())
 	out.PayoutID = p.ID.String()
 	return out
 }
 
-func subjectOut(p store.Subject, country, phone, reference string, fee int64) *subjectJSON {
+func subjectOut(p store.Subject) *subjectJSON {
 	return &subjectJSON{
 		Status: p.Status, Resolution: string(p.Resolution.State), Value: p.Amount.Value(), Currency: p.Amount.Currency,
-		Fee: till.Money{Minor: fee, Currency: p.Amount.Currency}.Value(), Method: p.Method, Country: country, Phone: till.MaskPhone(phone),
-		Connection: p.Connection, Reference: textOrNull(reference), ProviderReference: textOrNull(*p.ProviderReference),
+		Fee: till.Money{Minor: p.Fee, Currency: p.Amount.Currency}.Value(), Method: p.Method, Country: p.Country, Phone: till.MaskPhone(p.Phone),
+		Connection: p.Connection, Reference: textOrNull(p.Reference), ProviderReference: textOrNull(*p.ProviderReference),
 		FailureReason: textOrNull(string(*p.FailureReason)), CreatedAt: p.CreatedAt.String(), UpdatedAt: p.UpdatedAt.String(),
 		ExpiresAt: p.ExpiresAt.String(), NextCheckAt: timeOrNull(p.Resolution.NextCheckAt),
 	}
@@ -117,11 +117,11 @@ func printCaseDetail(w io.Writer, f *books.CaseDetail, asJSON bool) error {
 func subjectRows(f *books.CaseDetail, row func(...any)) {
 	if p := f.Payment; p != nil {
 		row("payment", p.ID)
-		subjectFieldRows(p.Subject(), p.Country, p.Phone, p.Reference, p.Fee, row)
+		subjectFieldRows(p.Subject(), row)
 	}
 	if p := f.Payout; p != nil {
 		row("payout", p.ID)
-		subjectFieldRows(p.Subject(), p.Country, p.Phone, p.Reference, p.Fee, row)
+		subjectFieldRows(p.Subject(), row)
 	}
 	if e := f.Endpoint; e != nil {
 		row("endpoint", e.ID)
@@ -131,13 +131,13 @@ func subjectRows(f *books.CaseDetail, row func(...any)) {
 	}
 }
 
-func subjectFieldRows(p store.Subject, country, phone, reference string, fee int64, row func(...any)) {
+func subjectFieldRows(p store.Subject, row func(...any)) {
 	row("status", fmt.Sprintf("%s, %s", p.Status, p.Resolution.State))
 	row("amount", fmt.Sprint(p.Amount.Minor, " ", p.Amount.Currency, " (minor units)"))
-	row("fee", fee)
-	row("method", p.Method+" "+country+" by "+p.Connection)
-	row("phone", till.MaskPhone(phone))
-	row("reference", reference)
+	row("fee", p.Fee)
+	row("method", p.Method+" "+p.Country+" by "+p.Connection)
+	row("phone", till.MaskPhone(p.Phone))
+	row("reference", p.Reference)
 	row("receipt", *p.ProviderReference)
 	row("failure", *p.FailureReason)
 	row("created", p.CreatedAt)

@@ -146,11 +146,10 @@ type waitingPayout struct {
 func waitingPayouts(ctx context.Context, s *store.Store, client till.ID, after string, limit int) ([]waitingPayout, error) {
 	var last store.Ref
 	if after != "" {
-		p, err := findPayout(ctx, s, after, "")
-		if err != nil {
+		var err error
+		if last, err = payoutCommands.find(ctx, s, after, ""); err != nil {
 			return nil, err
 		}
-		last = store.Ref{Client: p.ClientID, ID: p.ID}
 	}
 	out := []waitingPayout{}
 	err := s.View(ctx, func(tx *store.Tx) error {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -19,22 +20,17 @@ import (
 	"till/store"
 )
 
-func newPaymentResolve() *cobra.Command {
+func (c *subjectCommands) newResolve() *cobra.Command {
 	var client, database, secretFile, as, evidence, by, receipt string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "resolve ID",
-		Short: "End a payment on the operator's word that you bring",
-		Long: `End a payment on the operator's word that a person brings: a statement, a
-letter, a screen shot. It is recorded with the name of whoever says so and the
-SHA-256 of the evidence; the file itself is not stored, so keep it. A payment
-that has ended keeps its status: money that came for it is credited as late
-money, and money that the operator took back (reversed) is taken from the
-client's wallet, or owed by the client where the wallet lacks it.`,
-		Args: oneArg,
+		Short: "End a " + c.name + " on the operator's word that you bring",
+		Long:  c.long,
+		Args:  oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if as != "success" && as != "failed" && as != "reversed" {
-				return errors.New("--as is success, failed or reversed")
+			if !slices.Contains(c.endings, as) {
+				return errors.New("--as is " + c.endingsText)
 			}
 			if receipt != "" && !isPlainLine(receipt, maxReceipt) {
 				return fmt.Errorf("--receipt must be plain text of at most %d characters", maxReceipt)
@@ -45,25 +41,24 @@ client's wallet, or owed by the client where the wallet lacks it.`,
 			}
 			r := engine.Resolution{Success: as == "success", Reversed: as == "reversed", Receipt: receipt, By: by, Evidence: shown.String(), Digest: shown.digest}
 			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
-				p, err := findPayment(cmd.Context(), s, args[0], client)
+				ref, err := c.find(cmd.Context(), s, args[0], client)
 				if err != nil {
 					return err
 				}
-				ref := store.Ref{Client: p.ClientID, ID: p.ID}
-				err = withDesks(cmd, s, database, secretFile, func(d desks) error { return d.payments.Resolve(cmd.Context(), ref, r) })
+				err = withDesks(cmd, s, database, secretFile, func(d desks) error { return c.resolve(cmd.Context(), d, ref, r) })
 				if err != nil {
 					return err
 				}
-				return printResolved(cmd, s, ref, asJSON)
+				return c.printStatus(cmd, s, ref, asJSON)
 			})
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&as, "as", "", "success, failed or reversed (required)")
+	f.StringVar(&as, "as", "", c.endingsText+" (required)")
 	f.StringVar(&evidence, "evidence", "", "file that shows it, at most 64 MiB; its SHA-256 is recorded (required)")
 	addByFlag(cmd, &by, "who says so (required)")
 	f.StringVar(&receipt, "receipt", "", "the operator's receipt, where the evidence shows one")
-	f.StringVar(&client, "client", "", "the client's id, to find the payment faster")
+	f.StringVar(&client, "client", "", "the client's id, to find the "+c.name+" faster")
 	f.StringVar(&secretFile, "secret-file", "", "the installation's secret (default till.secret beside the database)")
 	for _, name := range []string{"as", "evidence", "by"} {
 		cmd.MarkFlagRequired(name)
@@ -118,27 +113,25 @@ func readEvidence(path string) (*evidence, error) {
 	return &evidence{name: server.Redact(filepath.Base(path)), digest: sum.Sum(nil)}, nil
 }
 
-func printResolved(cmd *cobra.Command, s *store.Store, ref store.Ref, asJSON bool) error {
-	var p *store.PaymentRow
+// printStatus prints what has become of a payment or payout.
+func (c *subjectCommands) printStatus(cmd *cobra.Command, s *store.Store, ref store.Ref, asJSON bool) error {
+	var p store.Subject
+	var after string
 	err := s.View(cmd.Context(), func(tx *store.Tx) (err error) {
-		p, err = tx.Payment(cmd.Context(), ref)
+		p, after, err = c.read(cmd.Context(), tx, ref)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	w := cmd.OutOrStdout()
-	if asJSON {
-		return printJSON(w, map[string]any{"payment_id": p.ID.String(), "client_id": p.ClientID.String(), "status": p.Status})
+	switch {
+	case asJSON:
+		return printJSON(w, map[string]any{c.name + "_id": ref.ID.String(), "client_id": ref.Client.String(), "status": p.Status})
+	case after != "":
+		_, err = printf(w, "%s %s: stays %s; %s\n", c.name, ref.ID, p.Status, after)
+	default:
+		_, err = printf(w, "%s %s: %s\n", c.name, ref.ID, p.Status)
 	}
-	if p.ReversedEvent != 0 {
-		_, err = printf(w, "payment %s: stays %s; its money was taken back\n", p.ID, p.Status)
-		return err
-	}
-	if p.LateEvent != 0 {
-		_, err = printf(w, "payment %s: stays %s; its money was credited late\n", p.ID, p.Status)
-		return err
-	}
-	_, err = printf(w, "payment %s: %s\n", p.ID, p.Status)
 	return err
 }

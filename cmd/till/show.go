@@ -74,13 +74,13 @@ func printSubject(w io.Writer, f *books.CaseDetail, asJSON bool) error {
 			p = f.Payment.Subject()
 			row("payment", f.SubjectID)
 			row("client", f.ClientID)
-			subjectFieldRows(p, f.Payment.Country, f.Payment.Phone, f.Payment.Reference, f.Payment.Fee, row)
+			subjectFieldRows(p, row)
 			row("expires", p.ExpiresAt)
 		} else {
 			p = f.Payout.Subject()
 			row("payout", f.SubjectID)
 			row("client", f.ClientID)
-			subjectFieldRows(p, f.Payout.Country, f.Payout.Phone, f.Payout.Reference, f.Payout.Fee, row)
+			subjectFieldRows(p, row)
 			row("may be sent until", p.ExpiresAt)
 			if !f.HeldAt.IsZero() {
 				row("held", "since "+f.HeldAt.String()+"; see 'till payouts held'")

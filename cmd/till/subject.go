@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"till"
+	"till/books"
+	"till/engine"
+	"till/store"
+)
+
+// subjectCommands is what the commands about payments, and those about payouts,
+// say and do differently.
+type subjectCommands struct {
+	name     string // "payment" or "payout"
+	notFound till.Code
+	// read returns one with what became of its money after it had ended, "" if
+	// nothing did.
+	read func(ctx context.Context, tx *store.Tx, ref store.Ref) (p store.Subject, after string, err error)
+	// endings are the values of --as when one is resolved, endingsText the same in
+	// words, and long is the help.
+	endings     []string
+	endingsText string
+	long        string
+	resolve     func(ctx context.Context, d desks, ref store.Ref, r engine.Resolution) error
+}
+
+var paymentCommands = subjectCommands{
+	name: "payment", notFound: till.CodePaymentNotFound,
+	read: func(ctx context.Context, tx *store.Tx, ref store.Ref) (s store.Subject, after string, err error) {
+		p, err := tx.Payment(ctx, ref)
+		switch {
+		case err != nil:
+			return s, "", err
+		case p.ReversedEvent != 0:
+			after = "its money was taken back"
+		case p.LateEvent != 0:
+			after = "its money was credited late"
+		}
+		return p.Subject(), after, nil
+	},
+	endings: []string{"success", "failed", "reversed"}, endingsText: "success, failed or reversed",
+	long: `End a payment on the operator's word that a person brings: a statement, a
+letter, a screen shot. It is recorded with the name of whoever says so and the
+SHA-256 of the evidence; the file itself is not stored, so keep it. A payment
+that has ended keeps its status: money that came for it is credited as late
+money, and money that the operator took back (reversed) is taken from the
+client's wallet, or owed by the client where the wallet lacks it.`,
+	resolve: func(ctx context.Context, d desks, ref store.Ref, r engine.Resolution) error {
+		return d.payments.Resolve(ctx, ref, r)
+	},
+}
+
+var payoutCommands = subjectCommands{
+	name: "payout", notFound: till.CodePayoutNotFound,
+	read: func(ctx context.Context, tx *store.Tx, ref store.Ref) (s store.Subject, after string, err error) {
+		p, err := tx.Payout(ctx, ref)
+		switch {
+		case err != nil:
+			return s, "", err
+		case p.LateEvent != 0:
+			after = "its money was debited late"
+		}
+		return p.Subject(), after, nil
+	},
+	endings: []string{"success", "failed"}, endingsText: "success or failed",
+	long: `End a payout on the operator's word that a person brings: a statement, a
+letter, a screen shot. As success, its reserve is posted; as failed, its
+reserve is released. A payout that has failed keeps its status: money that left
+for it is debited as a late payout, whatever the wallet holds.`,
+	resolve: func(ctx context.Context, d desks, ref store.Ref, r engine.Resolution) error {
+		return d.payouts.Resolve(ctx, ref, r)
+	},
+}
+
+func newPayment() *cobra.Command {
+	c := &paymentCommands
+	return newGroup("payment", "Look at a payment, or end one on evidence", c.newShow(), c.newResolve())
+}
+
+func newPayout() *cobra.Command {
+	c := &payoutCommands
+	return newGroup("payout", "Look at a payout, take one back, or end one on evidence", c.newShow(), newPayoutCancel(), c.newResolve())
+}
+
+// find returns a payment or payout, looking with every client unless one is
+// named. It returns CodePaymentNotFound or CodePayoutNotFound.
+func (c *subjectCommands) find(ctx context.Context, s *store.Store, text, client string) (ref store.Ref, err error) {
+	if ref.ID, err = parseID(text, c.name); err != nil {
+		return ref, err
+	}
+	exists := func(owner till.ID) error {
+		ref.Client = owner
+		return s.View(ctx, func(tx *store.Tx) error {
+			_, _, err := c.read(ctx, tx, ref)
+			return err
+		})
+	}
+	if client != "" {
+		owner, err := parseID(client, "client")
+		if err != nil {
+			return ref, err
+		}
+		return ref, exists(owner)
+	}
+	found := false
+	err = eachClient(ctx, s, func(owner *till.Client) (bool, error) {
+		err := exists(owner.ID)
+		if till.ErrorCode(err) == c.notFound {
+			return true, nil
+		}
+		found = err == nil
+		return false, err
+	})
+	if err == nil && !found {
+		err = till.Errorf(c.notFound, "there is no such %s", c.name)
+	}
+	return ref, err
+}
+
+func (c *subjectCommands) newShow() *cobra.Command {
+	var client, database string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "show ID",
+		Short: "Show a " + c.name + " with its money and every call made for it",
+		Args:  oneArg,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+				ref, err := c.find(cmd.Context(), s, args[0], client)
+				if err != nil {
+					return err
+				}
+				f, err := books.SubjectDetail(cmd.Context(), s, ref)
+				if err != nil {
+					return err
+				}
+				return printSubject(cmd.OutOrStdout(), f, asJSON)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&client, "client", "", "the client's id, to find it faster")
+	addDatabaseFlag(cmd, &database)
+	addJSONFlag(cmd, &asJSON)
+	return cmd
+}
