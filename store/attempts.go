@@ -4,7 +4,42 @@ import (
 	"context"
 
 	"till"
+	"till/internal/db"
 )
+
+const attemptColumns = `n, kind, connection, reference, outcome, code, detail, started_at, ended_at, repeats, last_at`
+
+var selectLastAttempts = db.Define(db.SQL{Name: "attempts.selectLastAttempts",
+	SQLite: `SELECT ` + attemptColumns + ` FROM attempts WHERE client_id = $1 AND subject_id = $2
+		AND n = (SELECT max(l.n) FROM attempts l WHERE l.client_id = attempts.client_id AND l.subject_id = attempts.subject_id)`,
+	Postgres: `SELECT u.nth, ` + attemptColumns + ` FROM attempts,
+		(SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u
+		WHERE client_id = ANY(ARRAY[u.a1]) AND subject_id = u.a2
+			AND n = (SELECT max(l.n) FROM attempts l WHERE l.client_id = attempts.client_id AND l.subject_id = attempts.subject_id)`,
+	Arrays: true})
+
+var insertSubmits = db.Define(db.SQL{Name: "attempts.insertSubmits",
+	SQLite: `INSERT INTO attempts (client_id, subject_id, n, kind, connection, reference, started_at, first_send) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+	Postgres: `INSERT INTO attempts (client_id, subject_id, n, kind, connection, reference, started_at, first_send)
+		SELECT u.a1, u.a2, u.a3, u.a4, u.a5, u.a6, u.a7, u.a8
+		FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS a3, unnest($4::text[]) AS a4,
+			unnest($5::text[]) AS a5, unnest($6::bytea[]) AS a6, unnest($7::bigint[]) AS a7, unnest($8::bigint[]) AS a8 LIMIT $9::bigint) AS u`,
+	Arrays: true})
+
+var endSends = db.Define(db.SQL{Name: "attempts.endSends",
+	SQLite: `UPDATE attempts SET outcome = $1, code = $2, detail = $3, ended_at = $4, last_at = $5
+		WHERE client_id = $6 AND subject_id = $7 AND kind = 'submit' AND started_at = $8 AND outcome IS NULL`,
+	Postgres: `UPDATE attempts SET outcome = u.a1, code = u.a2, detail = u.a3, ended_at = u.a4, last_at = u.a5
+		FROM (SELECT unnest($1::text[]) AS a1, unnest($2::text[]) AS a2, unnest($3::text[]) AS a3, unnest($4::bigint[]) AS a4,
+			unnest($5::bigint[]) AS a5, unnest($6::bytea[]) AS a6, unnest($7::bytea[]) AS a7, unnest($8::bigint[]) AS a8 LIMIT $9::bigint) AS u
+		WHERE client_id = ANY(ARRAY[u.a6]) AND subject_id = u.a7 AND kind = 'submit' AND started_at = u.a8 AND outcome IS NULL`,
+	Arrays: true})
+
+var repeatAttempts = db.Define(db.SQL{Name: "attempts.repeat",
+	SQLite: `UPDATE attempts SET repeats = repeats + 1, last_at = $1 WHERE client_id = $2 AND subject_id = $3 AND n = $4`})
+
+var selectAttempts = db.Define(db.SQL{Name: "attempts.select",
+	SQLite: `SELECT ` + attemptColumns + ` FROM (SELECT * FROM attempts WHERE client_id = $1 AND subject_id = $2 ORDER BY n DESC LIMIT $3) AS newest ORDER BY n`})
 
 // Attempt is one call to an operator, or several in a row that had the same
 // answer.
@@ -42,12 +77,9 @@ func (tx *Tx) lastAttempts(ctx context.Context, refs []Ref) (map[Ref]*Attempt, e
 }
 
 func readLastAttempts(refs []Ref, out map[Ref]*Attempt) read {
-	return read{query: `SELECT ` + attemptColumns + ` FROM attempts WHERE client_id = ? AND subject_id = ?
-		AND n = (SELECT max(l.n) FROM attempts l WHERE l.client_id = attempts.client_id AND l.subject_id = attempts.subject_id)`, args: refArgs(refs),
+	return read{query: selectLastAttempts, args: refArgs(refs),
 		scan: func(i int, r row) (err error) { out[refs[i]], err = scanAttempt(r, refs[i]); return err }}
 }
-
-const attemptColumns = `n, kind, connection, reference, outcome, code, detail, started_at, ended_at, repeats, last_at`
 
 func scanAttempt(r row, ref Ref) (*Attempt, error) {
 	a := &Attempt{ClientID: ref.Client, SubjectID: ref.ID}
@@ -91,7 +123,7 @@ func (tx *Tx) BeginSubmits(ctx context.Context, attempts []*Attempt) error {
 	if err := tx.insertReferences(ctx, names); err != nil {
 		return err
 	}
-	return tx.set(ctx, `INSERT INTO attempts (client_id, subject_id, n, kind, connection, reference, started_at, first_send) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, args)
+	return tx.set(ctx, insertSubmits, args)
 }
 
 // endCalls records the answers that Lock is told of: one to a send completes the
@@ -106,14 +138,20 @@ func endCalls(calls []*Attempt) (sends, seconds read) {
 			seconds.args = append(seconds.args, a.ended())
 		}
 	}
-	sends.query = `UPDATE attempts SET outcome = ?, code = ?, detail = ?, ended_at = ?, last_at = ?
-		WHERE client_id = ? AND subject_id = ? AND kind = 'submit' AND started_at = ? AND outcome IS NULL`
+	sends.query = endSends
 	seconds.query = insertEnded
 	return sends, seconds
 }
 
-const insertEnded = `INSERT INTO attempts (client_id, subject_id, n, kind, connection, reference, outcome, code, detail, started_at, ended_at, last_at)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+var insertEnded = db.Define(db.SQL{Name: "attempts.insertEnded",
+	SQLite: `INSERT INTO attempts (client_id, subject_id, n, kind, connection, reference, outcome, code, detail, started_at, ended_at, last_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+	Postgres: `INSERT INTO attempts (client_id, subject_id, n, kind, connection, reference, outcome, code, detail, started_at, ended_at, last_at)
+		SELECT u.a1, u.a2, u.a3, u.a4, u.a5, u.a6, u.a7, u.a8, u.a9, u.a10, u.a11, u.a12
+		FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS a3, unnest($4::text[]) AS a4,
+			unnest($5::text[]) AS a5, unnest($6::bytea[]) AS a6, unnest($7::text[]) AS a7, unnest($8::text[]) AS a8, unnest($9::text[]) AS a9,
+			unnest($10::bigint[]) AS a10, unnest($11::bigint[]) AS a11, unnest($12::bigint[]) AS a12 LIMIT $13::bigint) AS u`,
+	Arrays: true})
 
 // ended returns the arguments of insertEnded.
 func (a *Attempt) ended() []any {
@@ -143,7 +181,7 @@ func (tx *Tx) EndAttempts(ctx context.Context, attempts []*Attempt, last map[Ref
 		return err
 	}
 	// One by one: a batch may hold several answers about one payment.
-	return tx.later(ctx, `UPDATE attempts SET repeats = repeats + 1, last_at = ? WHERE client_id = ? AND subject_id = ? AND n = ?`, repeated)
+	return tx.later(ctx, repeatAttempts, repeated)
 }
 
 // MaxAttempts is how many rows the list of attempts shows, the newest first
@@ -153,7 +191,7 @@ const MaxAttempts = 200
 // Attempts returns the newest attempts of a payment, oldest first.
 func (tx *Tx) Attempts(ctx context.Context, ref Ref) ([]*Attempt, error) {
 	var out []*Attempt
-	err := tx.rows(ctx, `SELECT `+attemptColumns+` FROM (SELECT * FROM attempts WHERE client_id = ? AND subject_id = ? ORDER BY n DESC LIMIT ?) AS newest ORDER BY n`,
+	err := tx.rows(ctx, selectAttempts,
 		[]any{ref.Client[:], ref.ID[:], MaxAttempts}, func(r row) error {
 			a, err := scanAttempt(r, ref)
 			out = append(out, a)

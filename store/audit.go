@@ -4,7 +4,28 @@ import (
 	"context"
 
 	"till"
+	"till/internal/db"
 )
+
+const auditColumns = `sequence, at, actor, action, subject_id, detail, cause, evidence`
+
+var insertAudit = db.Define(db.SQL{Name: "audit.insert",
+	SQLite: `INSERT INTO audit (client_id, sequence, at, actor, action, subject_id, detail, cause, evidence)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+	Postgres: `INSERT INTO audit (client_id, sequence, at, actor, action, subject_id, detail, cause, evidence)
+		SELECT u.a1, u.a2, u.a3, u.a4, u.a5, u.a6, u.a7, u.a8, u.a9
+		FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bigint[]) AS a2, unnest($3::bigint[]) AS a3, unnest($4::text[]) AS a4,
+			unnest($5::text[]) AS a5, unnest($6::bytea[]) AS a6, unnest($7::text[]) AS a7, unnest($8::text[]) AS a8, unnest($9::bytea[]) AS a9 LIMIT $10::bigint) AS u`,
+	Arrays: true})
+
+var selectAudit = db.Define(db.SQL{Name: "audit.select",
+	SQLite: `SELECT ` + auditColumns + ` FROM audit WHERE client_id = $1 AND sequence > $2 ORDER BY sequence LIMIT $3`})
+
+var selectAuditOf = db.Define(db.SQL{Name: "audit.selectOf",
+	SQLite: `SELECT ` + auditColumns + ` FROM audit WHERE client_id = $1 AND sequence > $2 AND sequence <= $3 AND subject_id = $4 ORDER BY sequence`})
+
+var selectAuditTime = db.Define(db.SQL{Name: "audit.selectTime",
+	SQLite: `SELECT at FROM audit WHERE client_id = $1 AND sequence = $2`})
 
 // AuditRow says who did what. Every act of a person and every money decision
 // has one, in the commit that did it.
@@ -53,11 +74,8 @@ func (tx *Tx) InsertAudit(ctx context.Context, rows []*AuditRow) error {
 		}
 		args[i] = []any{a.ClientID[:], a.Sequence, int64(a.At), a.Actor, a.Action, orNull(a.SubjectID), a.Detail, orNull(a.Cause), bytesOrNull(a.Evidence)}
 	}
-	return tx.set(ctx, `INSERT INTO audit (client_id, sequence, at, actor, action, subject_id, detail, cause, evidence)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, args)
+	return tx.set(ctx, insertAudit, args)
 }
-
-const auditColumns = `sequence, at, actor, action, subject_id, detail, cause, evidence`
 
 func scanAudit(r row, client till.ID) (*AuditRow, error) {
 	a := &AuditRow{ClientID: client}
@@ -68,7 +86,7 @@ func scanAudit(r row, client till.ID) (*AuditRow, error) {
 // Audit returns up to limit audit rows of a client beyond a sequence.
 func (tx *Tx) Audit(ctx context.Context, client till.ID, after int64, limit int) ([]*AuditRow, error) {
 	var out []*AuditRow
-	err := tx.rows(ctx, `SELECT `+auditColumns+` FROM audit WHERE client_id = ? AND sequence > ? ORDER BY sequence LIMIT ?`,
+	err := tx.rows(ctx, selectAudit,
 		[]any{client[:], after, limit}, func(r row) error {
 			a, err := scanAudit(r, client)
 			out = append(out, a)
@@ -82,7 +100,7 @@ func (tx *Tx) Audit(ctx context.Context, client till.ID, after int64, limit int)
 // commit would pay for: whoever asks goes through it in slices.
 func (tx *Tx) AuditOf(ctx context.Context, ref Ref, after, until int64) ([]*AuditRow, error) {
 	var out []*AuditRow
-	err := tx.rows(ctx, `SELECT `+auditColumns+` FROM audit WHERE client_id = ? AND sequence > ? AND sequence <= ? AND subject_id = ? ORDER BY sequence`,
+	err := tx.rows(ctx, selectAuditOf,
 		[]any{ref.Client[:], after, until, ref.ID[:]}, func(r row) error {
 			a, err := scanAudit(r, ref.Client)
 			out = append(out, a)
@@ -103,7 +121,7 @@ func (tx *Tx) AuditBefore(ctx context.Context, client till.ID, at till.Time) (in
 	for low < high {
 		mid := (low + high + 1) / 2
 		var made till.Time
-		if _, err := tx.one(ctx, `SELECT at FROM audit WHERE client_id = ? AND sequence = ?`, []any{client[:], mid}, &made); err != nil {
+		if _, err := tx.one(ctx, selectAuditTime, []any{client[:], mid}, &made); err != nil {
 			return 0, err
 		}
 		if made < at {

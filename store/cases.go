@@ -2,9 +2,49 @@ package store
 
 import (
 	"context"
+	"fmt"
 
 	"till"
+	"till/internal/db"
 )
+
+const caseColumns = `client_id, id, subject_id, kind, detail, opened_at, closed_at, closed_by, reason, evidence,
+	EXISTS (SELECT 1 FROM payouts WHERE payouts.client_id = cases.client_id AND payouts.id = cases.subject_id)`
+
+var openCases = db.Define(db.SQL{Name: "cases.open",
+	SQLite: `INSERT INTO cases (client_id, id, subject_id, kind, detail, opened_at) VALUES ($1, $2, $3, $4, $5, $6)
+		ON CONFLICT (client_id, subject_id, kind) DO UPDATE SET closed_at = NULL, closed_by = NULL, reason = NULL, evidence = NULL,
+		detail = excluded.detail, opened_at = excluded.opened_at WHERE cases.closed_at IS NOT NULL`})
+
+var reopenCases = db.Define(db.SQL{Name: "cases.reopen",
+	SQLite: `UPDATE cases SET closed_at = NULL, closed_by = NULL, reason = NULL, evidence = NULL, detail = $1, opened_at = $2
+		WHERE client_id = $3 AND subject_id = $4 AND kind = $5 AND closed_at IS NOT NULL`})
+
+var openCasesAlone = db.Define(db.SQL{Name: "cases.openAlone",
+	SQLite: `INSERT INTO cases (client_id, id, subject_id, kind, detail, opened_at) SELECT $1, $2, $3, $4, $5, $6
+		WHERE NOT EXISTS (SELECT 1 FROM cases c WHERE c.client_id = $7 AND c.subject_id = $8 AND c.closed_at IS NULL)
+		ON CONFLICT (client_id, subject_id, kind) DO NOTHING`})
+
+var closeCasesOfKind = db.Define(db.SQL{Name: "cases.closeOfKind",
+	SQLite: `UPDATE cases SET closed_at = $1, closed_by = $2, reason = $3, evidence = $4
+		WHERE client_id = $5 AND subject_id = $6 AND kind = $7 AND closed_at IS NULL`,
+	Postgres: `UPDATE cases SET closed_at = u.a1, closed_by = u.a2, reason = u.a3, evidence = u.a4
+		FROM (SELECT unnest($1::bigint[]) AS a1, unnest($2::text[]) AS a2, unnest($3::text[]) AS a3, unnest($4::bytea[]) AS a4,
+			unnest($5::bytea[]) AS a5, unnest($6::bytea[]) AS a6, unnest($7::text[]) AS a7 LIMIT $8::bigint) AS u
+		WHERE client_id = ANY(ARRAY[u.a5]) AND subject_id = u.a6 AND kind = u.a7 AND closed_at IS NULL`,
+	Arrays: true})
+
+var closeCases = db.Define(db.SQL{Name: "cases.close",
+	SQLite: `UPDATE cases SET closed_at = $1, closed_by = $2, reason = $3, evidence = $4
+		WHERE client_id = $5 AND subject_id = $6 AND closed_at IS NULL`,
+	Postgres: `UPDATE cases SET closed_at = u.a1, closed_by = u.a2, reason = u.a3, evidence = u.a4
+		FROM (SELECT unnest($1::bigint[]) AS a1, unnest($2::text[]) AS a2, unnest($3::text[]) AS a3, unnest($4::bytea[]) AS a4,
+			unnest($5::bytea[]) AS a5, unnest($6::bytea[]) AS a6 LIMIT $7::bigint) AS u
+		WHERE client_id = ANY(ARRAY[u.a5]) AND subject_id = u.a6 AND closed_at IS NULL`,
+	Arrays: true})
+
+var selectCase = db.Define(db.SQL{Name: "cases.select",
+	SQLite: `SELECT ` + caseColumns + ` FROM cases WHERE id = $1`})
 
 // Case is something that a person has to look at.
 type Case struct {
@@ -36,20 +76,15 @@ func (tx *Tx) OpenCases(ctx context.Context, cases []*Case) error {
 		first = append(first, []any{c.ClientID[:], c.ID[:], c.SubjectID[:], c.Kind, c.Detail, int64(c.OpenedAt)})
 	}
 	// One by one: a batch may open the same case twice.
-	if err := tx.later(ctx, `INSERT INTO cases (client_id, id, subject_id, kind, detail, opened_at) VALUES (?, ?, ?, ?, ?, ?)
-		ON CONFLICT (client_id, subject_id, kind) DO UPDATE SET closed_at = NULL, closed_by = NULL, reason = NULL, evidence = NULL,
-		detail = excluded.detail, opened_at = excluded.opened_at WHERE cases.closed_at IS NOT NULL`, first); err != nil {
+	if err := tx.later(ctx, openCases, first); err != nil {
 		return err
 	}
-	if err := tx.later(ctx, `UPDATE cases SET closed_at = NULL, closed_by = NULL, reason = NULL, evidence = NULL, detail = ?, opened_at = ?
-		WHERE client_id = ? AND subject_id = ? AND kind = ? AND closed_at IS NOT NULL`, again); err != nil {
+	if err := tx.later(ctx, reopenCases, again); err != nil {
 		return err
 	}
 	// What was on the list for another reason, and was taken off it, is not
 	// there for this one yet.
-	return tx.later(ctx, `INSERT INTO cases (client_id, id, subject_id, kind, detail, opened_at) SELECT ?, ?, ?, ?, ?, ?
-		WHERE NOT EXISTS (SELECT 1 FROM cases c WHERE c.client_id = ? AND c.subject_id = ? AND c.closed_at IS NULL)
-		ON CONFLICT (client_id, subject_id, kind) DO NOTHING`, alone)
+	return tx.later(ctx, openCasesAlone, alone)
 }
 
 // Closing takes the cases of a subject off the attention list.
@@ -75,16 +110,11 @@ func (tx *Tx) CloseCases(ctx context.Context, closings []Closing) error {
 			named = append(named, append(args[:len(args):len(args)], k))
 		}
 	}
-	if err := tx.set(ctx, `UPDATE cases SET closed_at = ?, closed_by = ?, reason = ?, evidence = ?
-		WHERE client_id = ? AND subject_id = ? AND kind = ? AND closed_at IS NULL`, named); err != nil {
+	if err := tx.set(ctx, closeCasesOfKind, named); err != nil {
 		return err
 	}
-	return tx.set(ctx, `UPDATE cases SET closed_at = ?, closed_by = ?, reason = ?, evidence = ?
-		WHERE client_id = ? AND subject_id = ? AND closed_at IS NULL`, all)
+	return tx.set(ctx, closeCases, all)
 }
-
-const caseColumns = `client_id, id, subject_id, kind, detail, opened_at, closed_at, closed_by, reason, evidence,
-	EXISTS (SELECT 1 FROM payouts WHERE payouts.client_id = cases.client_id AND payouts.id = cases.subject_id)`
 
 func scanCase(r row) (*Case, error) {
 	c := &Case{}
@@ -105,32 +135,97 @@ type CaseFilter struct {
 	Limit int
 }
 
+// caseList is what a page of cases is filtered by.
+type caseList struct {
+	which                        string
+	client, subject, kind, after bool
+}
+
+// Which cases are listed.
+const (
+	openCasesOnly   = "open"
+	closedCasesOnly = "closed"
+	allCases        = "all"
+)
+
+// selectCases has a statement for every filter.
+var selectCases = func() map[caseList]*db.SQL {
+	out := map[caseList]*db.SQL{}
+	either := []bool{false, true}
+	for _, which := range []string{openCasesOnly, closedCasesOnly, allCases} {
+		for _, client := range either {
+			for _, subject := range either {
+				for _, kind := range either {
+					for _, after := range either {
+						l := caseList{which, client, subject, kind, after}
+						name, text := l.text()
+						out[l] = db.Define(db.SQL{Name: name, SQLite: text})
+					}
+				}
+			}
+		}
+	}
+	return out
+}()
+
+// text returns the name and the text of the statement for a list.
+func (l caseList) text() (name, text string) {
+	name, text = "cases.list "+l.which, `SELECT `+caseColumns+` FROM cases WHERE 1 = 1`
+	n := 0
+	where := func(on bool, column string) {
+		if on {
+			n++
+			name += " " + column
+			text += fmt.Sprintf(` AND %s = $%d`, column, n)
+		}
+	}
+	beyond, order := ">", ""
+	switch l.which {
+	case openCasesOnly:
+		text += ` AND closed_at IS NULL`
+	case closedCasesOnly:
+		text += ` AND closed_at IS NOT NULL`
+		fallthrough
+	case allCases:
+		beyond, order = "<", " DESC"
+	}
+	where(l.client, "client_id")
+	where(l.subject, "subject_id")
+	where(l.kind, "kind")
+	if l.after {
+		name += " after"
+		text += fmt.Sprintf(` AND (opened_at %[1]s $%[2]d OR opened_at = $%[2]d AND id > $%[3]d)`, beyond, n+1, n+2)
+		n += 2
+	}
+	return name, text + fmt.Sprintf(` ORDER BY opened_at%s, id LIMIT $%d`, order, n+1)
+}
+
 // Cases returns a page of cases: the open ones by the time they were opened,
 // the longest open first; with closed ones the newest first.
 func (tx *Tx) Cases(ctx context.Context, f CaseFilter) ([]*Case, error) {
-	query, args := `SELECT `+caseColumns+` FROM cases WHERE 1 = 1`, []any{}
-	where := func(on bool, cond string, values ...any) {
-		if on {
-			query += cond
-			args = append(args, values...)
-		}
+	which := openCasesOnly
+	switch {
+	case f.All:
+		which = allCases
+	case f.Closed:
+		which = closedCasesOnly
 	}
-	newest := f.Closed || f.All
-	where(!f.All && !f.Closed, ` AND closed_at IS NULL`)
-	where(f.Closed && !f.All, ` AND closed_at IS NOT NULL`)
-	where(!f.Client.IsZero(), ` AND client_id = ?`, f.Client[:])
-	where(!f.Subject.IsZero(), ` AND subject_id = ?`, f.Subject[:])
-	where(f.Kind != "", ` AND kind = ?`, f.Kind)
-	if a := f.After; a != nil {
-		where(!newest, ` AND (opened_at > ? OR opened_at = ? AND id > ?)`, int64(a.OpenedAt), int64(a.OpenedAt), a.ID[:])
-		where(newest, ` AND (opened_at < ? OR opened_at = ? AND id > ?)`, int64(a.OpenedAt), int64(a.OpenedAt), a.ID[:])
+	var args []any
+	if !f.Client.IsZero() {
+		args = append(args, f.Client[:])
 	}
-	order := ` ORDER BY opened_at, id LIMIT ?`
-	if newest {
-		order = ` ORDER BY opened_at DESC, id LIMIT ?`
+	if !f.Subject.IsZero() {
+		args = append(args, f.Subject[:])
 	}
+	if f.Kind != "" {
+		args = append(args, f.Kind)
+	}
+	if f.After != nil {
+		args = append(args, int64(f.After.OpenedAt), f.After.ID[:])
+	}
+	q := selectCases[caseList{which, !f.Client.IsZero(), !f.Subject.IsZero(), f.Kind != "", f.After != nil}]
 	var out []*Case
-	err := tx.rows(ctx, query+order, append(args, f.Limit), func(r row) error {
+	err := tx.rows(ctx, q, append(args, f.Limit), func(r row) error {
 		c, err := scanCase(r)
 		out = append(out, c)
 		return err
@@ -141,6 +236,6 @@ func (tx *Tx) Cases(ctx context.Context, f CaseFilter) ([]*Case, error) {
 // Case returns the case with an id, whoever's it is; nil if there is none.
 func (tx *Tx) Case(ctx context.Context, id till.ID) (*Case, error) {
 	var c *Case
-	err := tx.rows(ctx, `SELECT `+caseColumns+` FROM cases WHERE id = ?`, []any{id[:]}, func(r row) (err error) { c, err = scanCase(r); return err })
+	err := tx.rows(ctx, selectCase, []any{id[:]}, func(r row) (err error) { c, err = scanCase(r); return err })
 	return c, err
 }

@@ -7,7 +7,45 @@ import (
 	"slices"
 
 	"till"
+	"till/internal/db"
 )
+
+var lockHeads = db.Define(db.SQL{Name: "clients.lockHeads",
+	SQLite:   `SELECT last_time, last_event, last_audit FROM client_heads WHERE client_id = $1`,
+	Postgres: `SELECT last_time, last_event, last_audit FROM client_heads WHERE client_id = $1 FOR UPDATE`})
+
+var saveHeads = db.Define(db.SQL{Name: "clients.saveHeads",
+	SQLite: `UPDATE client_heads SET last_time = $1, last_event = $2, last_audit = $3 WHERE client_id = $4`,
+	Postgres: `WITH changed AS (UPDATE client_heads SET last_time = u.a1, last_event = u.a2, last_audit = u.a3
+		FROM (SELECT unnest($1::bigint[]) AS a1, unnest($2::bigint[]) AS a2, unnest($3::bigint[]) AS a3, unnest($4::bytea[]) AS a4 LIMIT $5::bigint) AS u
+		WHERE client_id = ANY(ARRAY[u.a4])
+		RETURNING 1)
+		SELECT till_expect_rows(count(*), $5) FROM changed`,
+	Arrays: true})
+
+var insertClient = db.Define(db.SQL{Name: "clients.insert",
+	SQLite: `INSERT INTO clients (client_id, name, mode, suspended, created_at) VALUES ($1, $2, $3, 0, $4)`})
+
+var insertHead = db.Define(db.SQL{Name: "clients.insertHead",
+	SQLite: `INSERT INTO client_heads (client_id, last_time, last_event, last_audit) VALUES ($1, $2, 0, 0)`})
+
+var selectClient = db.Define(db.SQL{Name: "clients.selectClient",
+	SQLite: `SELECT name, mode, suspended, created_at FROM clients WHERE client_id = $1`})
+
+var selectClients = db.Define(db.SQL{Name: "clients.selectClients",
+	SQLite: `SELECT client_id, name, mode, suspended, created_at FROM clients WHERE client_id > $1 ORDER BY client_id LIMIT $2`})
+
+var setSuspended = db.Define(db.SQL{Name: "clients.setSuspended",
+	SQLite: `UPDATE clients SET suspended = $1 WHERE client_id = $2`})
+
+var enableMethod = db.Define(db.SQL{Name: "clients.enableMethod",
+	SQLite: `INSERT INTO client_methods (client_id, method) VALUES ($1, $2) ON CONFLICT DO NOTHING`})
+
+var disableMethod = db.Define(db.SQL{Name: "clients.disableMethod",
+	SQLite: `DELETE FROM client_methods WHERE client_id = $1 AND method = $2`})
+
+var selectClientMethods = db.Define(db.SQL{Name: "clients.selectMethods",
+	SQLite: `SELECT method FROM client_methods WHERE client_id = $1 ORDER BY method`})
 
 // Head is the one contended row of a client. Whoever has locked it gives out
 // the client's times and sequences; SaveHeads writes them back.
@@ -46,7 +84,7 @@ func (tx *Tx) lockHeads(ctx context.Context, before []read, clients []till.ID, a
 	ids := sortedIDs(clients)
 	// The clock is read after the locks are held.
 	err := tx.ses.lockFirst(ctx, before, read{
-		query: `SELECT last_time, last_event, last_audit FROM client_heads WHERE client_id = ?` + tx.s.e.lock(), args: idArgs(ids),
+		query: lockHeads, args: idArgs(ids),
 		scan: func(i int, r row) error {
 			h := &Head{ClientID: ids[i]}
 			heads[ids[i]] = h
@@ -77,7 +115,7 @@ func (tx *Tx) SaveHeads(ctx context.Context, heads map[till.ID]*Head) error {
 			tx.grew(h.ClientID)
 		}
 	}
-	return tx.setAll(ctx, `UPDATE client_heads SET last_time = ?, last_event = ?, last_audit = ? WHERE client_id = ?`, args)
+	return tx.setAll(ctx, saveHeads, args)
 }
 
 // sortedIDs returns the distinct ids in order.
@@ -89,11 +127,11 @@ func sortedIDs(ids []till.ID) []till.ID {
 
 // InsertClient writes a new client with its head.
 func (tx *Tx) InsertClient(ctx context.Context, c *till.Client) error {
-	if _, err := tx.exec(ctx, `INSERT INTO clients (client_id, name, mode, suspended, created_at) VALUES (?, ?, ?, 0, ?)`,
+	if _, err := tx.exec(ctx, insertClient,
 		c.ID[:], c.Name, string(c.Mode), int64(c.CreatedAt)); err != nil {
 		return err
 	}
-	_, err := tx.exec(ctx, `INSERT INTO client_heads (client_id, last_time, last_event, last_audit) VALUES (?, ?, 0, 0)`,
+	_, err := tx.exec(ctx, insertHead,
 		c.ID[:], int64(c.CreatedAt))
 	return err
 }
@@ -101,7 +139,7 @@ func (tx *Tx) InsertClient(ctx context.Context, c *till.Client) error {
 // Client returns one client. It returns CodeClientNotFound if there is none.
 func (tx *Tx) Client(ctx context.Context, id till.ID) (*till.Client, error) {
 	c := &till.Client{ID: id}
-	found, err := tx.one(ctx, `SELECT name, mode, suspended, created_at FROM clients WHERE client_id = ?`,
+	found, err := tx.one(ctx, selectClient,
 		[]any{id[:]}, &c.Name, &c.Mode, boolDest(&c.Suspended), &c.CreatedAt)
 	if err != nil {
 		return nil, err
@@ -115,7 +153,7 @@ func (tx *Tx) Client(ctx context.Context, id till.ID) (*till.Client, error) {
 // Clients returns up to limit clients whose id is beyond after, by id.
 func (tx *Tx) Clients(ctx context.Context, after till.ID, limit int) ([]*till.Client, error) {
 	var out []*till.Client
-	err := tx.rows(ctx, `SELECT client_id, name, mode, suspended, created_at FROM clients WHERE client_id > ? ORDER BY client_id LIMIT ?`,
+	err := tx.rows(ctx, selectClients,
 		[]any{after[:], limit}, func(r row) error {
 			c := &till.Client{}
 			err := r.Scan(idDest(&c.ID), &c.Name, &c.Mode, boolDest(&c.Suspended), &c.CreatedAt)
@@ -127,14 +165,14 @@ func (tx *Tx) Clients(ctx context.Context, after till.ID, limit int) ([]*till.Cl
 
 // SetSuspended suspends a client or lets it in again.
 func (tx *Tx) SetSuspended(ctx context.Context, id till.ID, suspended bool) error {
-	_, err := tx.exec(ctx, `UPDATE clients SET suspended = ? WHERE client_id = ?`, suspended, id[:])
+	_, err := tx.exec(ctx, setSuspended, suspended, id[:])
 	return err
 }
 
 // ClientMethods returns the codes of the methods enabled for a client.
 func (tx *Tx) ClientMethods(ctx context.Context, id till.ID) ([]string, error) {
 	var out []string
-	err := tx.rows(ctx, `SELECT method FROM client_methods WHERE client_id = ? ORDER BY method`, []any{id[:]},
+	err := tx.rows(ctx, selectClientMethods, []any{id[:]},
 		func(r row) error {
 			var code string
 			err := r.Scan(&code)
@@ -146,11 +184,11 @@ func (tx *Tx) ClientMethods(ctx context.Context, id till.ID) ([]string, error) {
 
 // SetClientMethod enables or disables a method for a client.
 func (tx *Tx) SetClientMethod(ctx context.Context, id till.ID, method string, enabled bool) error {
-	query := `DELETE FROM client_methods WHERE client_id = ? AND method = ?`
+	change := disableMethod
 	if enabled {
-		query = `INSERT INTO client_methods (client_id, method) VALUES (?, ?) ON CONFLICT DO NOTHING`
+		change = enableMethod
 	}
-	_, err := tx.exec(ctx, query, id[:], method)
+	_, err := tx.exec(ctx, change, id[:], method)
 	return err
 }
 

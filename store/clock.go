@@ -5,7 +5,49 @@ import (
 	"time"
 
 	"till"
+	"till/internal/db"
 )
+
+// ahead is the condition that any time of a lane's step is further off than it
+// can be.
+const ahead = ` FROM steps WHERE lane = $1 AND (due_at > CASE WHEN late_from > 0 OR late_reads > 0 THEN CAST($2 AS BIGINT) WHEN slow > 0 THEN CAST($3 AS BIGINT)
+		WHEN sends = 0 THEN CAST($4 AS BIGINT) ELSE CAST($5 AS BIGINT) END
+	OR lease_until > $6 OR send_deadline > $6 OR checked_at > $7 OR absent_at > $7 OR late_from > $7 OR mailed_at > $8) LIMIT $9`
+
+var selectAnyStepAhead = db.Define(db.SQL{Name: "clock.selectAnyStepAhead", SQLite: `SELECT 1` + ahead})
+
+// Rows that somebody is just changing are passed over: their times are new.
+var lockStepsAhead = db.Define(db.SQL{Name: "clock.lockStepsAhead",
+	SQLite:   `SELECT ` + stepColumns + ahead,
+	Postgres: `SELECT ` + stepColumns + ahead + ` FOR UPDATE SKIP LOCKED`,
+	Citus:    `SELECT ` + stepColumns + ahead + ` FOR UPDATE`})
+
+// paymentWindowsAhead reads what is open in a lane, and would have longer than a
+// window from now on: the client, the id and the window.
+const paymentWindowsAhead = `SELECT s.client_id, s.subject_id, p.approval_window FROM steps s JOIN payments p ON p.client_id = s.client_id AND p.id = s.subject_id
+	WHERE s.lane = $1 AND p.final_event IS NULL AND p.expires_at - p.approval_window > $2 LIMIT $3`
+
+var selectPaymentWindowsAhead = db.Define(db.SQL{Name: "clock.selectPaymentWindowsAhead", SQLite: paymentWindowsAhead})
+
+var lockPaymentWindowsAhead = db.Define(db.SQL{Name: "clock.lockPaymentWindowsAhead",
+	SQLite:   paymentWindowsAhead,
+	Postgres: paymentWindowsAhead + ` FOR UPDATE SKIP LOCKED`,
+	Citus:    paymentWindowsAhead + ` FOR UPDATE`})
+
+// payoutWindowsAhead reads what is open in a lane, and would have longer than a
+// window from now on: the client, the id and the window.
+const payoutWindowsAhead = `SELECT s.client_id, s.subject_id, p.send_window FROM steps s JOIN payouts p ON p.client_id = s.client_id AND p.id = s.subject_id
+	WHERE s.lane = $1 AND p.final_event IS NULL AND p.expires_at - p.send_window > $2 LIMIT $3`
+
+var selectPayoutWindowsAhead = db.Define(db.SQL{Name: "clock.selectPayoutWindowsAhead", SQLite: payoutWindowsAhead})
+
+var lockPayoutWindowsAhead = db.Define(db.SQL{Name: "clock.lockPayoutWindowsAhead",
+	SQLite:   payoutWindowsAhead,
+	Postgres: payoutWindowsAhead + ` FOR UPDATE SKIP LOCKED`,
+	Citus:    payoutWindowsAhead + ` FOR UPDATE`})
+
+var mendMail = db.Define(db.SQL{Name: "clock.mendMail",
+	SQLite: `UPDATE steps SET mailed_at = $1 WHERE client_id = $2 AND subject_id = $3`})
 
 // A clock that is set back leaves times behind that lie further off than
 // anybody would have put them: a step would not be looked at, and a window not be
@@ -24,57 +66,35 @@ type Bounds struct {
 // the clock having been set.
 const ClockSlack = time.Second
 
-// ahead is the condition that any time of a lane's step is further off than it
-// can be.
-const ahead = ` AND (due_at > CASE WHEN late_from > 0 OR late_reads > 0 THEN CAST(? AS BIGINT) WHEN slow > 0 THEN CAST(? AS BIGINT)
-		WHEN sends = 0 THEN CAST(? AS BIGINT) ELSE CAST(? AS BIGINT) END
-	OR lease_until > ? OR send_deadline > ? OR checked_at > ? OR absent_at > ? OR late_from > ? OR mailed_at > ?) LIMIT ?`
-
 func (tx *Tx) ahead(lane string, b Bounds, limit int) []any {
 	args := []any{lane}
-	for _, d := range []time.Duration{b.Late, b.Slow, b.First, b.Open, b.Lease, b.Lease, ClockSlack, ClockSlack, ClockSlack, WakePause + ClockSlack} {
+	for _, d := range []time.Duration{b.Late, b.Slow, b.First, b.Open, b.Lease, ClockSlack, WakePause + ClockSlack} {
 		args = append(args, int64(tx.Now().Add(d)))
 	}
 	return append(args, limit)
-}
-
-// windowsAhead is a query for what is open in a lane, and would have longer than a
-// window from now on: the client, the id and the window.
-func windowsAhead(kind string) string {
-	table, window := "payments", "approval_window"
-	if kind == KindPayout {
-		table, window = "payouts", "send_window"
-	}
-	return `SELECT s.client_id, s.subject_id, p.` + window + ` FROM steps s JOIN ` + table + ` p ON p.client_id = s.client_id AND p.id = s.subject_id
-		WHERE s.lane = ? AND p.final_event IS NULL AND p.expires_at - p.` + window + ` > ? LIMIT ?`
 }
 
 // AnyAhead reports whether a time of a lane's steps, or the window of what they are
 // about, is further off than it can be.
 func (tx *Tx) AnyAhead(ctx context.Context, kind, lane string, b Bounds) (bool, error) {
 	var n int
-	found, err := tx.one(ctx, `SELECT 1 FROM steps WHERE lane = ?`+ahead, tx.ahead(lane, b, 1), &n)
+	found, err := tx.one(ctx, selectAnyStepAhead, tx.ahead(lane, b, 1), &n)
 	if err != nil || found {
 		return found, err
 	}
-	err = tx.rows(ctx, windowsAhead(kind), []any{lane, int64(tx.Now().Add(ClockSlack)), 1}, func(row) error { found = true; return nil })
-	return found, err
-}
-
-// lockUnlocked is the clause that locks rows, and passes over those that others
-// have locked where that can be done.
-func (tx *Tx) lockUnlocked() string {
-	if clause := tx.s.e.skipLocked(); clause != "" {
-		return clause
+	q := selectPaymentWindowsAhead
+	if kind == KindPayout {
+		q = selectPayoutWindowsAhead
 	}
-	return tx.s.e.lock()
+	err = tx.rows(ctx, q, []any{lane, int64(tx.Now().Add(ClockSlack)), 1}, func(row) error { found = true; return nil })
+	return found, err
 }
 
 // StepsAhead locks and returns up to limit steps of a lane of which a time is
 // further off than it can be. Those that somebody is just changing are passed over:
 // their times are new.
 func (tx *Tx) StepsAhead(ctx context.Context, lane string, b Bounds, limit int) (out []*Step, err error) {
-	err = tx.rows(ctx, `SELECT `+stepColumns+` FROM steps WHERE lane = ?`+ahead+tx.lockUnlocked(), tx.ahead(lane, b, limit), func(r row) error {
+	err = tx.rows(ctx, lockStepsAhead, tx.ahead(lane, b, limit), func(r row) error {
 		s, err := scanStep(r)
 		out = append(out, s)
 		return err
@@ -91,15 +111,19 @@ func (tx *Tx) MendMail(ctx context.Context, steps []*Step) error {
 			args = append(args, []any{int64(tx.Now()), s.ClientID[:], s.SubjectID[:]})
 		}
 	}
-	return tx.later(ctx, `UPDATE steps SET mailed_at = ? WHERE client_id = ? AND subject_id = ?`, args)
+	return tx.later(ctx, mendMail, args)
 }
 
 // MendWindows ends the windows of what is open in a lane, and would have longer
 // than a window from now on, a window from now. It changes up to limit rows of a
 // kind and returns how many.
 func (tx *Tx) MendWindows(ctx context.Context, kind, lane string, limit int) (int, error) {
+	lock, extend := lockPaymentWindowsAhead, extendPayment
+	if kind == KindPayout {
+		lock, extend = lockPayoutWindowsAhead, extendPayout
+	}
 	var args [][]any
-	err := tx.rows(ctx, windowsAhead(kind)+tx.lockUnlocked(), []any{lane, int64(tx.Now().Add(ClockSlack)), limit}, func(r row) error {
+	err := tx.rows(ctx, lock, []any{lane, int64(tx.Now().Add(ClockSlack)), limit}, func(r row) error {
 		var client, id till.ID
 		var window till.Time
 		err := r.Scan(idDest(&client), idDest(&id), &window)
@@ -109,9 +133,5 @@ func (tx *Tx) MendWindows(ctx context.Context, kind, lane string, limit int) (in
 	if err != nil {
 		return 0, err
 	}
-	query := `UPDATE payments SET expires_at = ? WHERE client_id = ? AND id = ? AND final_event IS NULL`
-	if kind == KindPayout {
-		query = `UPDATE payouts SET expires_at = ? WHERE client_id = ? AND id = ? AND final_event IS NULL`
-	}
-	return len(args), tx.later(ctx, query, args)
+	return len(args), tx.later(ctx, extend, args)
 }

@@ -5,7 +5,86 @@ import (
 	"time"
 
 	"till"
+	"till/internal/db"
 )
+
+const deliveryColumns = `endpoint_id, sequence, kind, id, subject_id, status, attempts, due_at, lease_until, created_at, updated_at,
+	sent_at, sent_url, took, answer_code, answer_text, problem`
+
+var saveDeliveries = db.Define(db.SQL{Name: "deliveries.save",
+	SQLite: `INSERT INTO webhook_deliveries (client_id, ` + deliveryColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
+		ON CONFLICT (client_id, endpoint_id, sequence, kind) DO UPDATE SET id = excluded.id, status = excluded.status, attempts = excluded.attempts,
+		due_at = excluded.due_at, lease_until = excluded.lease_until, updated_at = excluded.updated_at, sent_at = excluded.sent_at,
+		sent_url = excluded.sent_url, took = excluded.took, answer_code = excluded.answer_code, answer_text = excluded.answer_text,
+		problem = excluded.problem`,
+	Postgres: `INSERT INTO webhook_deliveries (client_id, ` + deliveryColumns + `)
+		SELECT u.a1, u.a2, u.a3, u.a4, u.a5, u.a6, u.a7, u.a8, u.a9, u.a10, u.a11, u.a12, u.a13, u.a14, u.a15, u.a16, u.a17, u.a18
+		FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS a3, unnest($4::text[]) AS a4,
+			unnest($5::bytea[]) AS a5, unnest($6::bytea[]) AS a6, unnest($7::text[]) AS a7, unnest($8::bigint[]) AS a8,
+			unnest($9::bigint[]) AS a9, unnest($10::bigint[]) AS a10, unnest($11::bigint[]) AS a11, unnest($12::bigint[]) AS a12,
+			unnest($13::bigint[]) AS a13, unnest($14::text[]) AS a14, unnest($15::bigint[]) AS a15, unnest($16::bigint[]) AS a16,
+			unnest($17::text[]) AS a17, unnest($18::text[]) AS a18 LIMIT $19::bigint) AS u
+		ON CONFLICT (client_id, endpoint_id, sequence, kind) DO UPDATE SET id = excluded.id, status = excluded.status, attempts = excluded.attempts,
+			due_at = excluded.due_at, lease_until = excluded.lease_until, updated_at = excluded.updated_at, sent_at = excluded.sent_at,
+			sent_url = excluded.sent_url, took = excluded.took, answer_code = excluded.answer_code, answer_text = excluded.answer_text,
+			problem = excluded.problem`,
+	Arrays: true})
+
+var selectDueDeliveries = db.Define(db.SQL{Name: "deliveries.selectDueDeliveries",
+	SQLite: `SELECT client_id, ` + deliveryColumns + ` FROM webhook_deliveries
+		WHERE client_id = $1 AND endpoint_id = $2 AND status = 'pending' AND due_at <= $3 ORDER BY due_at, sequence LIMIT $4`})
+
+var selectPendingOf = db.Define(db.SQL{Name: "deliveries.selectPendingOf",
+	SQLite: `SELECT client_id, ` + deliveryColumns + ` FROM webhook_deliveries WHERE client_id = $1 AND endpoint_id = $2 AND subject_id = $3
+		AND status = 'pending' ORDER BY sequence`,
+	Postgres: `SELECT u.nth, found.* FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bytea[]) AS a3, unnest($4::bigint[]) AS nth LIMIT $5::bigint) AS u,
+		LATERAL (SELECT client_id, ` + deliveryColumns + ` FROM webhook_deliveries WHERE client_id = u.a1 AND endpoint_id = u.a2 AND subject_id = u.a3 AND status = 'pending' OFFSET 0) AS found ORDER BY found.sequence`,
+	Arrays: true})
+
+var selectPendingFrom = db.Define(db.SQL{Name: "deliveries.selectPendingFrom",
+	SQLite: `SELECT client_id, ` + deliveryColumns + ` FROM webhook_deliveries
+		WHERE client_id = $1 AND endpoint_id = $2 AND status = 'pending' AND updated_at > $3`})
+
+var selectDeliveriesByKey = db.Define(db.SQL{Name: "deliveries.selectByKey",
+	SQLite: `SELECT client_id, ` + deliveryColumns + ` FROM webhook_deliveries WHERE client_id = $1 AND endpoint_id = $2 AND sequence = $3 AND kind = $4`,
+	Postgres: `SELECT u.nth, client_id, ` + deliveryColumns + ` FROM webhook_deliveries,
+		(SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS a3, unnest($4::text[]) AS a4,
+			unnest($5::bigint[]) AS nth LIMIT $6::bigint) AS u
+		WHERE client_id = ANY(ARRAY[u.a1]) AND endpoint_id = u.a2 AND sequence = u.a3 AND kind = u.a4`,
+	Arrays: true})
+
+var selectNextRetry = db.Define(db.SQL{Name: "deliveries.selectNextRetry",
+	SQLite: `SELECT min(due_at) FROM webhook_deliveries WHERE client_id = $1 AND endpoint_id = $2 AND status = 'pending'`})
+
+var makeDue = db.Define(db.SQL{Name: "deliveries.makeDue",
+	SQLite: `UPDATE webhook_deliveries SET due_at = $1 WHERE client_id = $2 AND endpoint_id = $3 AND status = 'pending' AND due_at > $4 AND lease_until <= $5`})
+
+var makeWaitingDue = db.Define(db.SQL{Name: "deliveries.makeWaitingDue",
+	SQLite: `UPDATE webhook_deliveries SET due_at = $1 WHERE client_id = $2 AND endpoint_id = $3 AND subject_id = $4
+		AND status = 'pending' AND attempts = 0 AND due_at > $5 AND lease_until <= $6`})
+
+var disablePending = db.Define(db.SQL{Name: "deliveries.disablePending",
+	SQLite: `UPDATE webhook_deliveries SET status = 'disabled', lease_until = 0, updated_at = $1
+		WHERE client_id = $2 AND endpoint_id = $3 AND status = 'pending'`})
+
+var retryFailed = db.Define(db.SQL{Name: "deliveries.retryFailed",
+	SQLite: `UPDATE webhook_deliveries SET status = 'pending', attempts = 0, due_at = $1, lease_until = 0, updated_at = $2
+		WHERE client_id = $3 AND endpoint_id = $4 AND (status = 'exhausted' OR status = 'disabled')`})
+
+var countPending = db.Define(db.SQL{Name: "deliveries.countPending",
+	SQLite: `SELECT count(*) FROM webhook_deliveries WHERE client_id = $1 AND endpoint_id = $2 AND status = 'pending' AND kind <> 'event'`})
+
+var selectUndeliveredKinds = db.Define(db.SQL{Name: "deliveries.selectUndeliveredKinds",
+	SQLite: `SELECT DISTINCT e.kind FROM webhook_deliveries d JOIN events e ON e.client_id = d.client_id AND e.sequence = d.sequence
+		WHERE d.client_id = $1 AND d.endpoint_id = $2 AND d.kind <> 'test' AND (d.status = 'pending' OR d.status = 'exhausted' OR d.status = 'disabled')`})
+
+var selectDeliveriesBetween = db.Define(db.SQL{Name: "deliveries.selectBetween",
+	SQLite: `SELECT client_id, ` + deliveryColumns + ` FROM webhook_deliveries
+		WHERE client_id = $1 AND endpoint_id = $2 AND sequence BETWEEN $3 AND $4 ORDER BY sequence DESC, kind`})
+
+var selectDeliveriesOf = db.Define(db.SQL{Name: "deliveries.selectOf",
+	SQLite: `SELECT client_id, ` + deliveryColumns + ` FROM webhook_deliveries
+		WHERE client_id = $1 AND endpoint_id = $2 AND sequence < $3 AND status = $4 ORDER BY sequence DESC, kind LIMIT $5`})
 
 // DeliveryKind says why something is sent to an endpoint.
 type DeliveryKind string
@@ -65,9 +144,6 @@ type Try struct {
 	Problem string // why there was none
 }
 
-const deliveryColumns = `endpoint_id, sequence, kind, id, subject_id, status, attempts, due_at, lease_until, created_at, updated_at,
-	sent_at, sent_url, took, answer_code, answer_text, problem`
-
 func scanDelivery(r row) (*Delivery, error) {
 	d := &Delivery{}
 	var took int64
@@ -93,11 +169,7 @@ func (tx *Tx) SaveDeliveries(ctx context.Context, rows []*Delivery) error {
 			int64(d.DueAt), int64(d.LeaseUntil), int64(d.CreatedAt), int64(d.UpdatedAt), orNull(t.SentAt), orNull(t.URL), orNull(t.Took.Microseconds()),
 			orNull(int64(t.Code)), orNull(clean(t.Text, maxAnswerText)), orNull(clean(t.Problem, maxProblemText))}
 	}
-	return tx.set(ctx, `INSERT INTO webhook_deliveries (client_id, `+deliveryColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (client_id, endpoint_id, sequence, kind) DO UPDATE SET id = excluded.id, status = excluded.status, attempts = excluded.attempts,
-		due_at = excluded.due_at, lease_until = excluded.lease_until, updated_at = excluded.updated_at, sent_at = excluded.sent_at,
-		sent_url = excluded.sent_url, took = excluded.took, answer_code = excluded.answer_code, answer_text = excluded.answer_text,
-		problem = excluded.problem`, args)
+	return tx.set(ctx, saveDeliveries, args)
 }
 
 // clean cuts a text that came from outside to what the database keeps.
@@ -116,8 +188,8 @@ func clean(s string, longest int) string {
 	return string(b)
 }
 
-func (tx *Tx) deliveries(ctx context.Context, query string, args ...any) (out []*Delivery, err error) {
-	err = tx.rows(ctx, query, args, func(r row) error {
+func (tx *Tx) deliveries(ctx context.Context, q *db.SQL, args ...any) (out []*Delivery, err error) {
+	err = tx.rows(ctx, q, args, func(r row) error {
 		d, err := scanDelivery(r)
 		out = append(out, d)
 		return err
@@ -128,8 +200,7 @@ func (tx *Tx) deliveries(ctx context.Context, query string, args ...any) (out []
 // DueDeliveries returns up to limit pending deliveries of an endpoint that
 // are due, longest due first.
 func (tx *Tx) DueDeliveries(ctx context.Context, ref Ref, limit int) ([]*Delivery, error) {
-	return tx.deliveries(ctx, `SELECT client_id, `+deliveryColumns+` FROM webhook_deliveries
-		WHERE client_id = ? AND endpoint_id = ? AND status = 'pending' AND due_at <= ? ORDER BY due_at, sequence LIMIT ?`,
+	return tx.deliveries(ctx, selectDueDeliveries,
 		ref.Client[:], ref.ID[:], int64(tx.Now()), limit)
 }
 
@@ -139,8 +210,7 @@ func (tx *Tx) PendingOf(ctx context.Context, ref Ref, subjects []till.ID) (out [
 	for i := range subjects {
 		args[i] = []any{ref.Client[:], ref.ID[:], subjects[i][:]}
 	}
-	err = tx.rowsOf(ctx, `SELECT client_id, `+deliveryColumns+` FROM webhook_deliveries WHERE client_id = ? AND endpoint_id = ? AND subject_id = ?
-		AND status = 'pending' ORDER BY sequence`, args,
+	err = tx.rowsOf(ctx, selectPendingOf, args,
 		func(_ int, r row) error {
 			d, err := scanDelivery(r)
 			out = append(out, d)
@@ -152,8 +222,7 @@ func (tx *Tx) PendingOf(ctx context.Context, ref Ref, subjects []till.ID) (out [
 // PendingFrom returns the pending deliveries of an endpoint that were written
 // after a time.
 func (tx *Tx) PendingFrom(ctx context.Context, ref Ref, at till.Time) ([]*Delivery, error) {
-	return tx.deliveries(ctx, `SELECT client_id, `+deliveryColumns+` FROM webhook_deliveries
-		WHERE client_id = ? AND endpoint_id = ? AND status = 'pending' AND updated_at > ?`, ref.Client[:], ref.ID[:], int64(at))
+	return tx.deliveries(ctx, selectPendingFrom, ref.Client[:], ref.ID[:], int64(at))
 }
 
 // DeliveryKey names a delivery of an endpoint.
@@ -173,7 +242,7 @@ func (tx *Tx) DeliveriesByKey(ctx context.Context, ref Ref, keys []DeliveryKey) 
 		args[i] = []any{ref.Client[:], ref.ID[:], k.Sequence, string(k.Kind)}
 	}
 	out := make(map[DeliveryKey]*Delivery, len(keys))
-	err := tx.rowsOf(ctx, `SELECT client_id, `+deliveryColumns+` FROM webhook_deliveries WHERE client_id = ? AND endpoint_id = ? AND sequence = ? AND kind = ?`, args,
+	err := tx.rowsOf(ctx, selectDeliveriesByKey, args,
 		func(i int, r row) (err error) { out[keys[i]], err = scanDelivery(r); return err })
 	return out, err
 }
@@ -181,7 +250,7 @@ func (tx *Tx) DeliveriesByKey(ctx context.Context, ref Ref, keys []DeliveryKey) 
 // NextRetry returns the least due time of an endpoint's pending deliveries,
 // zero if there is none.
 func (tx *Tx) NextRetry(ctx context.Context, ref Ref) (due till.Time, err error) {
-	_, err = tx.one(ctx, `SELECT min(due_at) FROM webhook_deliveries WHERE client_id = ? AND endpoint_id = ? AND status = 'pending'`,
+	_, err = tx.one(ctx, selectNextRetry,
 		[]any{ref.Client[:], ref.ID[:]}, intDest(&due))
 	return due, err
 }
@@ -189,7 +258,7 @@ func (tx *Tx) NextRetry(ctx context.Context, ref Ref) (due till.Time, err error)
 // MakeDue makes the pending deliveries of an endpoint that are not being sent
 // due now.
 func (tx *Tx) MakeDue(ctx context.Context, ref Ref, at till.Time) error {
-	_, err := tx.exec(ctx, `UPDATE webhook_deliveries SET due_at = ? WHERE client_id = ? AND endpoint_id = ? AND status = 'pending' AND due_at > ? AND lease_until <= ?`,
+	_, err := tx.exec(ctx, makeDue,
 		int64(at), ref.Client[:], ref.ID[:], int64(at), int64(at))
 	return err
 }
@@ -197,8 +266,7 @@ func (tx *Tx) MakeDue(ctx context.Context, ref Ref, at till.Time) error {
 // MakeWaitingDue makes the deliveries due now that waited for an older state
 // of the same payment to be sent.
 func (tx *Tx) MakeWaitingDue(ctx context.Context, ref Ref, subject till.ID, at till.Time) error {
-	_, err := tx.exec(ctx, `UPDATE webhook_deliveries SET due_at = ? WHERE client_id = ? AND endpoint_id = ? AND subject_id = ?
-		AND status = 'pending' AND attempts = 0 AND due_at > ? AND lease_until <= ?`,
+	_, err := tx.exec(ctx, makeWaitingDue,
 		int64(at), ref.Client[:], ref.ID[:], subject[:], int64(at), int64(at))
 	return err
 }
@@ -206,23 +274,21 @@ func (tx *Tx) MakeWaitingDue(ctx context.Context, ref Ref, subject till.ID, at t
 // DisablePending gives up the pending deliveries of an endpoint that is being
 // disabled.
 func (tx *Tx) DisablePending(ctx context.Context, ref Ref, at till.Time) error {
-	_, err := tx.exec(ctx, `UPDATE webhook_deliveries SET status = 'disabled', lease_until = 0, updated_at = ?
-		WHERE client_id = ? AND endpoint_id = ? AND status = 'pending'`, int64(at), ref.Client[:], ref.ID[:])
+	_, err := tx.exec(ctx, disablePending, int64(at), ref.Client[:], ref.ID[:])
 	return err
 }
 
 // RetryFailed makes the exhausted and disabled deliveries of an endpoint
 // pending again, as if they had never been tried, and returns how many.
 func (tx *Tx) RetryFailed(ctx context.Context, ref Ref, at till.Time) (int64, error) {
-	return tx.exec(ctx, `UPDATE webhook_deliveries SET status = 'pending', attempts = 0, due_at = ?, lease_until = 0, updated_at = ?
-		WHERE client_id = ? AND endpoint_id = ? AND (status = 'exhausted' OR status = 'disabled')`,
+	return tx.exec(ctx, retryFailed,
 		int64(at), int64(at), ref.Client[:], ref.ID[:])
 }
 
 // CountPending returns how many deliveries of an endpoint are pending that
 // were asked for by hand.
 func (tx *Tx) CountPending(ctx context.Context, ref Ref) (n int, err error) {
-	_, err = tx.one(ctx, `SELECT count(*) FROM webhook_deliveries WHERE client_id = ? AND endpoint_id = ? AND status = 'pending' AND kind <> 'event'`,
+	_, err = tx.one(ctx, countPending,
 		[]any{ref.Client[:], ref.ID[:]}, &n)
 	return n, err
 }
@@ -230,8 +296,7 @@ func (tx *Tx) CountPending(ctx context.Context, ref Ref) (n int, err error) {
 // UndeliveredKinds returns the kinds of the events that wait to be sent to an
 // endpoint, or that a replay would send.
 func (tx *Tx) UndeliveredKinds(ctx context.Context, ref Ref) (kinds []till.EventKind, err error) {
-	err = tx.rows(ctx, `SELECT DISTINCT e.kind FROM webhook_deliveries d JOIN events e ON e.client_id = d.client_id AND e.sequence = d.sequence
-		WHERE d.client_id = ? AND d.endpoint_id = ? AND d.kind <> 'test' AND (d.status = 'pending' OR d.status = 'exhausted' OR d.status = 'disabled')`,
+	err = tx.rows(ctx, selectUndeliveredKinds,
 		[]any{ref.Client[:], ref.ID[:]}, func(r row) error {
 			var k till.EventKind
 			err := r.Scan(&k)
@@ -244,15 +309,13 @@ func (tx *Tx) UndeliveredKinds(ctx context.Context, ref Ref) (kinds []till.Event
 // DeliveriesBetween returns the rows of an endpoint for a stretch of the log,
 // both ends included, newest first.
 func (tx *Tx) DeliveriesBetween(ctx context.Context, ref Ref, from, to int64) ([]*Delivery, error) {
-	return tx.deliveries(ctx, `SELECT client_id, `+deliveryColumns+` FROM webhook_deliveries
-		WHERE client_id = ? AND endpoint_id = ? AND sequence BETWEEN ? AND ? ORDER BY sequence DESC, kind`,
+	return tx.deliveries(ctx, selectDeliveriesBetween,
 		ref.Client[:], ref.ID[:], from, to)
 }
 
 // DeliveriesOf returns up to limit rows of an endpoint before a sequence,
 // newest first; with a status only those that have it.
 func (tx *Tx) DeliveriesOf(ctx context.Context, ref Ref, status DeliveryStatus, before int64, limit int) ([]*Delivery, error) {
-	return tx.deliveries(ctx, `SELECT client_id, `+deliveryColumns+` FROM webhook_deliveries
-		WHERE client_id = ? AND endpoint_id = ? AND sequence < ? AND status = ? ORDER BY sequence DESC, kind LIMIT ?`,
+	return tx.deliveries(ctx, selectDeliveriesOf,
 		ref.Client[:], ref.ID[:], before, string(status), limit)
 }

@@ -6,7 +6,80 @@ import (
 	"time"
 
 	"till"
+	"till/internal/db"
 )
+
+const endpointColumns = `client_id, id, url, description, events, enabled, disabled_at, disabled_why, created_at, updated_at,
+	secret, old_secret, old_until, start_sequence, listed_from, cursor_sequence, lease_until, lease_version, blocked_until,
+	next_retry, replay_at, drain_to, failing_since, failures, last_success_at, cursor_at, answered`
+
+// is not locked with them.
+const endpointsWithLogEnd = `SELECT ` + endpointColumns + `,
+	(SELECT h.last_event FROM client_heads h WHERE h.client_id = e.client_id) FROM webhook_endpoints e `
+
+var insertEndpoint = db.Define(db.SQL{Name: "endpoints.insert",
+	SQLite: `INSERT INTO webhook_endpoints (url, description, events, enabled, disabled_at, disabled_why, updated_at,
+		secret, old_secret, old_until, listed_from, cursor_sequence, lease_until, lease_version, blocked_until,
+		next_retry, replay_at, drain_to, failing_since, failures, last_success_at, cursor_at, answered, client_id, id, created_at, start_sequence)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27)`})
+
+var saveEndpoints = db.Define(db.SQL{Name: "endpoints.save",
+	SQLite: `UPDATE webhook_endpoints SET url = $1, description = $2, events = $3, enabled = $4, disabled_at = $5, disabled_why = $6, updated_at = $7,
+		secret = $8, old_secret = $9, old_until = $10, listed_from = $11, cursor_sequence = $12, lease_until = $13, lease_version = $14, blocked_until = $15,
+		next_retry = $16, replay_at = $17, drain_to = $18, failing_since = $19, failures = $20, last_success_at = $21, cursor_at = $22, answered = $23
+		WHERE client_id = $24 AND id = $25`,
+	Postgres: `WITH changed AS (UPDATE webhook_endpoints SET url = u.a1, description = u.a2, events = u.a3, enabled = u.a4, disabled_at = u.a5, disabled_why = u.a6, updated_at = u.a7,
+			secret = u.a8, old_secret = u.a9, old_until = u.a10, listed_from = u.a11, cursor_sequence = u.a12, lease_until = u.a13, lease_version = u.a14, blocked_until = u.a15,
+			next_retry = u.a16, replay_at = u.a17, drain_to = u.a18, failing_since = u.a19, failures = u.a20, last_success_at = u.a21, cursor_at = u.a22, answered = u.a23
+		FROM (SELECT unnest($1::text[]) AS a1, unnest($2::text[]) AS a2, unnest($3::text[]) AS a3, unnest($4::bigint[]) AS a4,
+			unnest($5::bigint[]) AS a5, unnest($6::text[]) AS a6, unnest($7::bigint[]) AS a7, unnest($8::bytea[]) AS a8,
+			unnest($9::bytea[]) AS a9, unnest($10::bigint[]) AS a10, unnest($11::bigint[]) AS a11, unnest($12::bigint[]) AS a12,
+			unnest($13::bigint[]) AS a13, unnest($14::bigint[]) AS a14, unnest($15::bigint[]) AS a15, unnest($16::bigint[]) AS a16,
+			unnest($17::bigint[]) AS a17, unnest($18::bigint[]) AS a18, unnest($19::bigint[]) AS a19, unnest($20::bigint[]) AS a20,
+			unnest($21::bigint[]) AS a21, unnest($22::bigint[]) AS a22, unnest($23::bigint[]) AS a23, unnest($24::bytea[]) AS a24,
+			unnest($25::bytea[]) AS a25 LIMIT $26::bigint) AS u
+		WHERE client_id = ANY(ARRAY[u.a24]) AND id = u.a25
+		RETURNING 1)
+		SELECT till_expect_rows(count(*), $26) FROM changed`,
+	Arrays: true})
+
+var lockEndpoints = db.Define(db.SQL{Name: "endpoints.lock",
+	SQLite:   `SELECT ` + endpointColumns + `, 0 FROM webhook_endpoints WHERE client_id = $1 AND id = $2`,
+	Postgres: `SELECT ` + endpointColumns + `, 0 FROM webhook_endpoints WHERE client_id = $1 AND id = $2 FOR UPDATE`})
+
+var selectLogEnds = db.Define(db.SQL{Name: "endpoints.selectLogEnds",
+	SQLite: `SELECT last_event FROM client_heads WHERE client_id = $1`,
+	Postgres: `SELECT u.nth, last_event FROM client_heads,
+		(SELECT unnest($1::bytea[]) AS a1, unnest($2::bigint[]) AS nth LIMIT $3::bigint) AS u
+		WHERE client_id = ANY(ARRAY[u.a1])`,
+	Arrays: true})
+
+var selectEndpoint = db.Define(db.SQL{Name: "endpoints.selectEndpoint",
+	SQLite: endpointsWithLogEnd + `WHERE e.client_id = $1 AND e.id = $2`})
+
+var selectEndpoints = db.Define(db.SQL{Name: "endpoints.selectEndpoints",
+	SQLite: endpointsWithLogEnd + `WHERE e.client_id = $1 ORDER BY e.id LIMIT $2`})
+
+var selectDueEndpoints = db.Define(db.SQL{Name: "endpoints.selectDueEndpoints",
+	SQLite: `SELECT ` + endpointColumns + `, last_event
+		FROM (SELECT e.*, h.last_event FROM webhook_endpoints e JOIN client_heads h ON h.client_id = e.client_id
+			WHERE e.enabled = 1 AND e.lease_until <= $1 AND e.blocked_until <= $2
+			AND (e.client_id > $3 OR e.client_id = $4 AND e.id > $5)) AS d
+		WHERE cursor_sequence < last_event OR next_retry <= $6 OR replay_at <= $7
+		ORDER BY client_id, id LIMIT $8`})
+
+var deleteSpans = db.Define(db.SQL{Name: "endpoints.deleteSpans",
+	SQLite: `DELETE FROM webhook_spans WHERE client_id = $1 AND endpoint_id = $2`})
+
+var deleteDeliveries = db.Define(db.SQL{Name: "endpoints.deleteDeliveries",
+	SQLite: `DELETE FROM webhook_deliveries WHERE client_id = $1 AND endpoint_id = $2`})
+
+var deleteEndpoint = db.Define(db.SQL{Name: "endpoints.delete",
+	SQLite: `DELETE FROM webhook_endpoints WHERE client_id = $1 AND id = $2`})
+
+var selectEndpointsAhead = db.Define(db.SQL{Name: "endpoints.selectAhead",
+	SQLite: endpointsWithLogEnd + `WHERE e.enabled = 1 AND (e.client_id > $1 OR e.client_id = $2 AND e.id > $3)
+		AND (e.lease_until > $4 OR e.blocked_until > $5 OR e.next_retry > $6 OR e.replay_at > $7) ORDER BY e.client_id, e.id LIMIT $8`})
 
 // Endpoint is a webhook endpoint with its cursor into the client's log and
 // all that says when it is the next one to be sent to.
@@ -36,15 +109,7 @@ type Endpoint struct {
 // Ref names the endpoint.
 func (e *Endpoint) Ref() Ref { return Ref{e.ClientID, e.ID} }
 
-const endpointColumns = `client_id, id, url, description, events, enabled, disabled_at, disabled_why, created_at, updated_at,
-	secret, old_secret, old_until, start_sequence, listed_from, cursor_sequence, lease_until, lease_version, blocked_until,
-	next_retry, replay_at, drain_to, failing_since, failures, last_success_at, cursor_at, answered`
-
-// selectEndpoints reads endpoints with the end of their client's log, which
-// is not locked with them.
-const selectEndpoints = `SELECT ` + endpointColumns + `,
-	(SELECT h.last_event FROM client_heads h WHERE h.client_id = e.client_id) FROM webhook_endpoints e `
-
+// endpointsWithLogEnd reads endpoints with the end of their client's log, which
 func scanEndpoint(r row) (*Endpoint, error) {
 	e := &Endpoint{}
 	var kinds string
@@ -78,10 +143,7 @@ func bytesOrNull(b []byte) any {
 // InsertEndpoint writes a new endpoint.
 func (tx *Tx) InsertEndpoint(ctx context.Context, e *Endpoint) error {
 	args := append(e.changing(), e.ClientID[:], e.ID[:], int64(e.CreatedAt), e.Start)
-	_, err := tx.exec(ctx, `INSERT INTO webhook_endpoints (url, description, events, enabled, disabled_at, disabled_why, updated_at,
-		secret, old_secret, old_until, listed_from, cursor_sequence, lease_until, lease_version, blocked_until,
-		next_retry, replay_at, drain_to, failing_since, failures, last_success_at, cursor_at, answered, client_id, id, created_at, start_sequence)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, args...)
+	_, err := tx.exec(ctx, insertEndpoint, args...)
 	return err
 }
 
@@ -92,10 +154,7 @@ func (tx *Tx) SaveEndpoints(ctx context.Context, endpoints []*Endpoint) error {
 	for i, e := range endpoints {
 		args[i] = append(e.changing(), e.ClientID[:], e.ID[:])
 	}
-	return tx.setAll(ctx, `UPDATE webhook_endpoints SET url = ?, description = ?, events = ?, enabled = ?, disabled_at = ?, disabled_why = ?, updated_at = ?,
-		secret = ?, old_secret = ?, old_until = ?, listed_from = ?, cursor_sequence = ?, lease_until = ?, lease_version = ?, blocked_until = ?,
-		next_retry = ?, replay_at = ?, drain_to = ?, failing_since = ?, failures = ?, last_success_at = ?, cursor_at = ?, answered = ?
-		WHERE client_id = ? AND id = ?`, args)
+	return tx.setAll(ctx, saveEndpoints, args)
 }
 
 // LockEndpoints locks and returns those of the named endpoints that exist, and
@@ -115,10 +174,10 @@ func (tx *Tx) LockEndpoints(ctx context.Context, refs []Ref, events []EventKey) 
 		keys[i] = []any{k.Client[:], k.Sequence}
 	}
 	err := tx.ses.lockFirst(ctx, nil, read{
-		query: `SELECT ` + endpointColumns + `, 0 FROM webhook_endpoints WHERE client_id = ? AND id = ?` + tx.s.e.lock(), args: refArgs(refs),
+		query: lockEndpoints, args: refArgs(refs),
 		scan: func(i int, r row) (err error) { out[refs[i]], err = scanEndpoint(r); return err },
 	}, read{
-		query: `SELECT last_event FROM client_heads WHERE client_id = ?`, args: idArgs(clients),
+		query: selectLogEnds, args: idArgs(clients),
 		scan: func(i int, r row) error {
 			var n int64
 			err := r.Scan(&n)
@@ -143,18 +202,18 @@ func (tx *Tx) LockEndpoints(ctx context.Context, refs []Ref, events []EventKey) 
 
 // Endpoint returns one endpoint, nil if there is none.
 func (tx *Tx) Endpoint(ctx context.Context, ref Ref) (e *Endpoint, err error) {
-	err = tx.rows(ctx, selectEndpoints+`WHERE e.client_id = ? AND e.id = ?`, []any{ref.Client[:], ref.ID[:]},
+	err = tx.rows(ctx, selectEndpoint, []any{ref.Client[:], ref.ID[:]},
 		func(r row) (err error) { e, err = scanEndpoint(r); return err })
 	return e, err
 }
 
 // Endpoints returns up to limit endpoints of a client, by id.
 func (tx *Tx) Endpoints(ctx context.Context, client till.ID, limit int) ([]*Endpoint, error) {
-	return tx.endpoints(ctx, selectEndpoints+`WHERE e.client_id = ? ORDER BY e.id LIMIT ?`, client[:], limit)
+	return tx.endpoints(ctx, selectEndpoints, client[:], limit)
 }
 
-func (tx *Tx) endpoints(ctx context.Context, query string, args ...any) (out []*Endpoint, err error) {
-	err = tx.rows(ctx, query, args, func(r row) error {
+func (tx *Tx) endpoints(ctx context.Context, q *db.SQL, args ...any) (out []*Endpoint, err error) {
+	err = tx.rows(ctx, q, args, func(r row) error {
 		e, err := scanEndpoint(r)
 		out = append(out, e)
 		return err
@@ -178,12 +237,7 @@ func (e *Endpoint) Due(now till.Time) bool {
 // holds.
 func (tx *Tx) DueEndpoints(ctx context.Context, after Ref, limit int) ([]*Endpoint, error) {
 	now := int64(tx.Now())
-	return tx.endpoints(ctx, `SELECT `+endpointColumns+`, last_event
-		FROM (SELECT e.*, h.last_event FROM webhook_endpoints e JOIN client_heads h ON h.client_id = e.client_id
-			WHERE e.enabled = 1 AND e.lease_until <= ? AND e.blocked_until <= ?
-			AND (e.client_id > ? OR e.client_id = ? AND e.id > ?)) AS d
-		WHERE cursor_sequence < last_event OR next_retry <= ? OR replay_at <= ?
-		ORDER BY client_id, id LIMIT ?`, now, now, after.Client[:], after.Client[:], after.ID[:], now, now, limit)
+	return tx.endpoints(ctx, selectDueEndpoints, now, now, after.Client[:], after.Client[:], after.ID[:], now, now, limit)
 }
 
 // EndpointsAhead returns up to limit enabled endpoints of all clients, beyond one
@@ -191,19 +245,14 @@ func (tx *Tx) DueEndpoints(ctx context.Context, after Ref, limit int) ([]*Endpoi
 // taken now.
 func (tx *Tx) EndpointsAhead(ctx context.Context, after Ref, lease time.Duration, limit int) ([]*Endpoint, error) {
 	soon, end := int64(tx.Now().Add(ClockSlack)), int64(tx.Now().Add(lease+ClockSlack))
-	return tx.endpoints(ctx, selectEndpoints+`WHERE e.enabled = 1 AND (e.client_id > ? OR e.client_id = ? AND e.id > ?)
-		AND (e.lease_until > ? OR e.blocked_until > ? OR e.next_retry > ? OR e.replay_at > ?) ORDER BY e.client_id, e.id LIMIT ?`,
+	return tx.endpoints(ctx, selectEndpointsAhead,
 		after.Client[:], after.Client[:], after.ID[:], end, soon, soon, soon, limit)
 }
 
 // DeleteEndpoint removes an endpoint with all that belongs to it.
 func (tx *Tx) DeleteEndpoint(ctx context.Context, ref Ref) error {
-	for _, query := range []string{
-		`DELETE FROM webhook_spans WHERE client_id = ? AND endpoint_id = ?`,
-		`DELETE FROM webhook_deliveries WHERE client_id = ? AND endpoint_id = ?`,
-		`DELETE FROM webhook_endpoints WHERE client_id = ? AND id = ?`,
-	} {
-		if _, err := tx.exec(ctx, query, ref.Client[:], ref.ID[:]); err != nil {
+	for _, remove := range []*db.SQL{deleteSpans, deleteDeliveries, deleteEndpoint} {
+		if _, err := tx.exec(ctx, remove, ref.Client[:], ref.ID[:]); err != nil {
 			return err
 		}
 	}

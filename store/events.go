@@ -5,11 +5,74 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"slices"
-	"strings"
 
 	"till"
+	"till/internal/db"
 )
+
+const eventColumns = `e.sequence, e.kind, e.subject_id, e.created_at, e.status, e.expires_at, e.provider_reference,
+	e.failure_reason, e.failure_code, e.failure_message, e.failure_retryable, e.resolution, e.checked_at, e.next_check_at, e.calls, e.document`
+
+// eventBody is the part of a payment that an event's body needs. An event may be
+// about something else, so the payment is found by a LEFT JOIN.
+const eventBody = `, p.id, p.idempotency_key, p.idempotency_key_sent, p.method, p.country, p.amount, p.currency, p.fee,
+	p.phone, p.reference, p.document, p.created_at, p.approval_window, `
+
+var insertEvents = db.Define(db.SQL{Name: "events.insert",
+	SQLite: `INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at,
+		provider_reference, failure_reason, failure_code, failure_message, failure_retryable, resolution, checked_at, next_check_at, calls, document)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
+	Postgres: `INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at,
+			provider_reference, failure_reason, failure_code, failure_message, failure_retryable, resolution, checked_at, next_check_at, calls, document)
+		SELECT u.a1, u.a2, u.a3, u.a4, u.a5, u.a6, u.a7, u.a8, u.a9, u.a10, u.a11, u.a12, u.a13, u.a14, u.a15, u.a16, u.a17
+		FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bigint[]) AS a2, unnest($3::text[]) AS a3, unnest($4::bytea[]) AS a4,
+			unnest($5::bigint[]) AS a5, unnest($6::text[]) AS a6, unnest($7::bigint[]) AS a7, unnest($8::text[]) AS a8,
+			unnest($9::text[]) AS a9, unnest($10::text[]) AS a10, unnest($11::text[]) AS a11, unnest($12::bigint[]) AS a12,
+			unnest($13::text[]) AS a13, unnest($14::bigint[]) AS a14, unnest($15::bigint[]) AS a15, unnest($16::bigint[]) AS a16,
+			unnest($17::text[]) AS a17 LIMIT $18::bigint) AS u`,
+	Arrays: true})
+
+var selectEvents = db.Define(db.SQL{Name: "events.select",
+	SQLite: `SELECT ` + eventColumns + ` FROM events e WHERE e.client_id = $1 AND e.sequence > $2 ORDER BY e.sequence LIMIT $3`})
+
+var selectEventBodies = db.Define(db.SQL{Name: "events.selectBodies",
+	SQLite: `SELECT ` + eventColumns + eventBody + toldAt("late_event") + `, ` + toldAt("reversed_event") + `
+		FROM (SELECT * FROM events WHERE client_id = $1 AND sequence > $2 ORDER BY sequence LIMIT $3) e
+		LEFT JOIN payments p ON p.client_id = e.client_id AND p.id = e.subject_id ORDER BY e.sequence`})
+
+var selectEventBodiesAt = db.Define(db.SQL{Name: "events.selectBodiesAt",
+	SQLite: `SELECT ` + eventColumns + eventBody + toldAt("late_event") + `, ` + toldAt("reversed_event") + `
+		FROM events e LEFT JOIN payments p ON p.client_id = e.client_id AND p.id = e.subject_id WHERE e.client_id = $1 AND e.sequence = $2`,
+	Postgres: `SELECT u.nth, ` + eventColumns + eventBody + toldAtByKey("late_event") + `, ` + toldAtByKey("reversed_event") + `
+		FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bigint[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u,
+		LATERAL (SELECT * FROM events WHERE client_id = u.a1 AND sequence = u.a2 OFFSET 0) AS e
+		LEFT JOIN LATERAL (SELECT * FROM payments WHERE client_id = e.client_id AND id = e.subject_id OFFSET 0) AS p ON TRUE`,
+	Arrays: true})
+
+var selectEventMade = db.Define(db.SQL{Name: "events.selectMade",
+	SQLite: `SELECT created_at FROM events WHERE client_id = $1 AND sequence = $2`,
+	Postgres: `SELECT u.nth, created_at FROM events,
+		(SELECT unnest($1::bytea[]) AS a1, unnest($2::bigint[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u
+		WHERE client_id = ANY(ARRAY[u.a1]) AND sequence = u.a2`,
+	Arrays: true})
+
+// maxCountedKinds is how many kinds countEvents takes. There are fewer.
+const maxCountedKinds = 24
+
+var countEvents = db.Define(db.SQL{Name: "events.count",
+	SQLite: `SELECT count(*) FROM events WHERE client_id = $1 AND sequence BETWEEN $2 AND $3
+		AND kind IN (` + db.Placeholders(4, maxCountedKinds) + `)`})
+
+var selectPaymentEvents = db.Define(db.SQL{Name: "events.selectPaymentEvents",
+	SQLite: `SELECT pending_event, processing_event, final_event, late_event, reversed_event, updated_event FROM payments WHERE client_id = $1 AND id = $2`})
+
+var selectPayoutEvents = db.Define(db.SQL{Name: "events.selectPayoutEvents",
+	SQLite: `SELECT pending_event, processing_event, final_event, late_event, NULL, NULL FROM payouts WHERE client_id = $1 AND id = $2`})
+
+var selectLogEnd = db.Define(db.SQL{Name: "events.selectLogEnd",
+	SQLite: `SELECT h.last_event, (SELECT i.log_id FROM installation i WHERE i.one = 1) FROM client_heads h WHERE h.client_id = $1`})
 
 // InsertEvents appends to the clients' logs. The sequences were given out by
 // the locked heads. The events of creations come with InsertPayments.
@@ -21,13 +84,8 @@ func (tx *Tx) InsertEvents(ctx context.Context, events []*till.Event) error {
 			orNull(e.ProviderReference), orNull(e.FailureReason), code, message, retryable,
 			string(e.Resolution.State), orNull(e.Resolution.LastCheckedAt), orNull(e.Resolution.NextCheckAt), e.Resolution.Attempts, orNull(e.Document)}
 	}
-	return tx.set(ctx, `INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at,
-		provider_reference, failure_reason, failure_code, failure_message, failure_retryable, resolution, checked_at, next_check_at, calls, document)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, args)
+	return tx.set(ctx, insertEvents, args)
 }
-
-const eventColumns = `e.sequence, e.kind, e.subject_id, e.created_at, e.status, e.expires_at, e.provider_reference,
-	e.failure_reason, e.failure_code, e.failure_message, e.failure_retryable, e.resolution, e.checked_at, e.next_check_at, e.calls, e.document`
 
 // scanEvent reads eventColumns, and more after them.
 func scanEvent(r row, e *till.Event, more ...any) error {
@@ -45,7 +103,7 @@ func scanEvent(r row, e *till.Event, more ...any) error {
 // Events returns up to limit events of a client beyond a sequence, ascending.
 func (tx *Tx) Events(ctx context.Context, client till.ID, after int64, limit int) ([]*till.Event, error) {
 	var out []*till.Event
-	err := tx.rows(ctx, `SELECT `+eventColumns+` FROM events e WHERE e.client_id = ? AND e.sequence > ? ORDER BY e.sequence LIMIT ?`,
+	err := tx.rows(ctx, selectEvents,
 		[]any{client[:], after, limit}, func(r row) error {
 			e := &till.Event{ClientID: client}
 			out = append(out, e)
@@ -60,8 +118,6 @@ type EventKey struct {
 	Sequence int64
 }
 
-const selectEventMade = `SELECT created_at FROM events WHERE client_id = ? AND sequence = ?`
-
 // EventMade returns when the event at a sequence was made, zero if there is
 // none: with client and sequence that is the event's id.
 func (tx *Tx) EventMade(ctx context.Context, client till.ID, sequence int64) (made till.Time, err error) {
@@ -72,11 +128,14 @@ func (tx *Tx) EventMade(ctx context.Context, client till.ID, sequence int64) (ma
 // CountEvents returns how many events of some kinds a stretch of a client's log
 // has, both ends included.
 func (tx *Tx) CountEvents(ctx context.Context, client till.ID, from, to int64, kinds []till.EventKind) (n int64, err error) {
-	args := []any{client[:], from, to}
-	for _, k := range kinds {
-		args = append(args, string(k))
+	if len(kinds) > maxCountedKinds {
+		return 0, fmt.Errorf("%d kinds of events, at most %d are counted", len(kinds), maxCountedKinds)
 	}
-	_, err = tx.one(ctx, `SELECT count(*) FROM events WHERE client_id = ? AND sequence BETWEEN ? AND ? AND kind IN (?`+strings.Repeat(`, ?`, len(kinds)-1)+`)`, args, &n)
+	args := []any{client[:], from, to}
+	for i := range maxCountedKinds {
+		args = append(args, string(kinds[min(i, len(kinds)-1)])) // the last one again where there are fewer
+	}
+	_, err = tx.one(ctx, countEvents, args, &n)
 	return n, err
 }
 
@@ -124,14 +183,6 @@ func (tx *Tx) readPayoutsOf(ctx context.Context, events []*EventRow) error {
 	return nil
 }
 
-// The part of a payment that an event's body needs. An event may be about
-// something else, so the join is a LEFT one.
-var (
-	eventBodyColumns = eventColumns + `, p.id, p.idempotency_key, p.idempotency_key_sent, p.method, p.country, p.amount, p.currency, p.fee,
-	p.phone, p.reference, p.document, p.created_at, p.approval_window, ` + toldAt("late_event") + `, ` + toldAt("reversed_event")
-	eventBodyFrom = ` FROM events e LEFT JOIN payments p ON p.client_id = e.client_id AND p.id = e.subject_id `
-)
-
 func scanEventBody(r row, client till.ID) (*EventRow, error) {
 	e, p := &EventRow{Event: till.Event{ClientID: client}}, &till.Payment{ClientID: client}
 	var key till.ID
@@ -154,8 +205,7 @@ func scanEventBody(r row, client till.ID) (*EventRow, error) {
 func (tx *Tx) EventBodies(ctx context.Context, client till.ID, after int64, limit int) ([]*EventRow, error) {
 	var out []*EventRow
 	// The events first: what follows looks each of their payments up.
-	err := tx.rows(ctx, `SELECT `+eventBodyColumns+` FROM (SELECT * FROM events WHERE client_id = ? AND sequence > ? ORDER BY sequence LIMIT ?) e
-		LEFT JOIN payments p ON p.client_id = e.client_id AND p.id = e.subject_id ORDER BY e.sequence`,
+	err := tx.rows(ctx, selectEventBodies,
 		[]any{client[:], after, limit}, func(r row) error {
 			e, err := scanEventBody(r, client)
 			if err != nil {
@@ -179,7 +229,7 @@ func (tx *Tx) EventBodiesAt(ctx context.Context, client till.ID, sequences []int
 		args[i] = []any{client[:], n}
 	}
 	var out []*EventRow
-	err := tx.rowsOf(ctx, `SELECT `+eventBodyColumns+eventBodyFrom+`WHERE e.client_id = ? AND e.sequence = ?`, args,
+	err := tx.rowsOf(ctx, selectEventBodiesAt, args,
 		func(_ int, r row) error {
 			e, err := scanEventBody(r, client)
 			if err != nil {
@@ -199,7 +249,7 @@ func (tx *Tx) EventBodiesAt(ctx context.Context, client till.ID, sequences []int
 // CodePaymentNotFound if there is no such payment of the client. The payment
 // names its events, so no index of the log by payment is needed.
 func (tx *Tx) PaymentEvents(ctx context.Context, ref Ref) ([]*EventRow, error) {
-	found, events, err := tx.eventsOf(ctx, `SELECT pending_event, processing_event, final_event, late_event, reversed_event, updated_event FROM payments WHERE client_id = ? AND id = ?`, ref)
+	found, events, err := tx.eventsOf(ctx, selectPaymentEvents, ref)
 	if err == nil && !found {
 		err = till.Errorf(till.CodePaymentNotFound, "there is no such payment")
 	}
@@ -208,7 +258,7 @@ func (tx *Tx) PaymentEvents(ctx context.Context, ref Ref) ([]*EventRow, error) {
 
 // PayoutEvents is PaymentEvents for a payout.
 func (tx *Tx) PayoutEvents(ctx context.Context, ref Ref) ([]*EventRow, error) {
-	found, events, err := tx.eventsOf(ctx, `SELECT pending_event, processing_event, final_event, late_event, NULL, NULL FROM payouts WHERE client_id = ? AND id = ?`, ref)
+	found, events, err := tx.eventsOf(ctx, selectPayoutEvents, ref)
 	if err == nil && !found {
 		err = till.Errorf(till.CodePayoutNotFound, "there is no such payout")
 	}
@@ -216,9 +266,9 @@ func (tx *Tx) PayoutEvents(ctx context.Context, ref Ref) ([]*EventRow, error) {
 }
 
 // eventsOf returns the events that a row names.
-func (tx *Tx) eventsOf(ctx context.Context, query string, ref Ref) (found bool, events []*EventRow, err error) {
+func (tx *Tx) eventsOf(ctx context.Context, q *db.SQL, ref Ref) (found bool, events []*EventRow, err error) {
 	var numbers [6]int64
-	found, err = tx.one(ctx, query, []any{ref.Client[:], ref.ID[:]},
+	found, err = tx.one(ctx, q, []any{ref.Client[:], ref.ID[:]},
 		&numbers[0], intDest(&numbers[1]), intDest(&numbers[2]), intDest(&numbers[3]), intDest(&numbers[4]), intDest(&numbers[5]))
 	if err != nil || !found {
 		return false, nil, err
@@ -230,7 +280,7 @@ func (tx *Tx) eventsOf(ctx context.Context, query string, ref Ref) (found bool, 
 // LogEnd returns the sequence of a client's last event, 0 if there is none,
 // and the id of the log.
 func (tx *Tx) LogEnd(ctx context.Context, client till.ID) (last int64, log till.ID, err error) {
-	_, err = tx.one(ctx, `SELECT h.last_event, (SELECT i.log_id FROM installation i WHERE i.one = 1) FROM client_heads h WHERE h.client_id = ?`,
+	_, err = tx.one(ctx, selectLogEnd,
 		[]any{client[:]}, &last, idDest(&log))
 	return last, log, err
 }

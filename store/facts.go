@@ -4,7 +4,15 @@ import (
 	"context"
 
 	"till"
+	"till/internal/db"
 )
+
+var insertFacts = db.Define(db.SQL{Name: "facts.insert",
+	SQLite: `INSERT INTO facts (client_id, subject_id, fact, entry_id) VALUES ($1, $2, $3, $4)`,
+	Postgres: `INSERT INTO facts (client_id, subject_id, fact, entry_id)
+		SELECT u.a1, u.a2, u.a3, u.a4
+		FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::text[]) AS a3, unnest($4::bytea[]) AS a4 LIMIT $5::bigint) AS u`,
+	Arrays: true})
 
 // Fact is what becomes of a payment or payout once at most.
 type Fact struct {
@@ -28,5 +36,5 @@ func (tx *Tx) InsertFacts(ctx context.Context, facts []Fact) error {
 		f := &facts[i]
 		args[i] = []any{f.Ref.Client[:], f.Ref.ID[:], f.Fact, f.EntryID[:]}
 	}
-	return tx.set(ctx, `INSERT INTO facts (client_id, subject_id, fact, entry_id) VALUES (?, ?, ?, ?)`, args)
+	return tx.set(ctx, insertFacts, args)
 }

@@ -9,7 +9,15 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"till/internal/db"
 )
+
+var checkTable = db.Define(db.SQL{Name: "health.checkTable",
+	SQLite: `SELECT integrity_check FROM pragma_integrity_check($1)`})
+
+var selectTables = db.Define(db.SQL{Name: "health.selectTables",
+	SQLite: `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name`})
 
 // ServerHealth is how a PostgreSQL server stands, as far as it can lose an
 // acknowledged payment or stop the service.
@@ -86,7 +94,7 @@ func (s *Store) Damage(ctx context.Context) (found []string, err error) {
 	var tables []string
 	err = s.View(ctx, func(tx *Tx) error {
 		tables = nil
-		return tx.rows(ctx, `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name`, nil, func(r row) error {
+		return tx.rows(ctx, selectTables, nil, func(r row) error {
 			var name string
 			err := r.Scan(&name)
 			tables = append(tables, name)
@@ -98,7 +106,7 @@ func (s *Store) Damage(ctx context.Context) (found []string, err error) {
 			break
 		}
 		err = s.View(ctx, func(tx *Tx) error {
-			return tx.rows(ctx, fmt.Sprintf(`PRAGMA integrity_check('%s')`, name), nil, func(r row) error {
+			return tx.rows(ctx, checkTable, []any{name}, func(r row) error {
 				var text string
 				err := r.Scan(&text)
 				if text != "ok" && len(found) < maxDamage {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"till"
+	"till/internal/db"
 )
 
 // A hint says that a client's event log has grown, after the commit that made
@@ -262,6 +263,8 @@ func (s *Store) watchFile(ctx context.Context) {
 	}
 }
 
+var selectDataVersion = db.Define(db.SQL{Name: "hint.selectDataVersion", SQLite: `PRAGMA data_version`})
+
 func (s *Store) dataVersion(ctx context.Context) (version int64, err error) {
 	s.gate.lock(behind)
 	defer s.gate.unlock()
@@ -275,6 +278,6 @@ func (s *Store) dataVersion(ctx context.Context) (version int64, err error) {
 			return 0, err
 		}
 	}
-	err = w.query(ctx, `PRAGMA data_version`, nil, func(r row) error { return r.Scan(&version) })
+	err = w.query(ctx, selectDataVersion, nil, func(r row) error { return r.Scan(&version) })
 	return version, err
 }

@@ -4,7 +4,46 @@ import (
 	"context"
 
 	"till"
+	"till/internal/db"
 )
+
+const holdColumns = `client_id, cause, held_at, held_by, reason`
+
+var insertHold = db.Define(db.SQL{Name: "holds.insert",
+	SQLite: `INSERT INTO payout_holds (client_id, cause, held_at, held_by, reason) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (client_id, cause) DO NOTHING`})
+
+var deleteHold = db.Define(db.SQL{Name: "holds.delete",
+	SQLite: `DELETE FROM payout_holds WHERE client_id = $1 AND cause = $2`})
+
+var selectHoldsOf = db.Define(db.SQL{Name: "holds.selectOf",
+	SQLite: `SELECT ` + holdColumns + ` FROM payout_holds WHERE client_id = $1`,
+	Postgres: `SELECT u.nth, ` + holdColumns + ` FROM payout_holds,
+		(SELECT unnest($1::bytea[]) AS a1, unnest($2::bigint[]) AS nth LIMIT $3::bigint) AS u
+		WHERE client_id = ANY(ARRAY[u.a1])`,
+	Arrays: true})
+
+var selectHolds = db.Define(db.SQL{Name: "holds.select",
+	SQLite: `SELECT ` + holdColumns + ` FROM payout_holds ORDER BY client_id, cause LIMIT $1`})
+
+const heldAfter = `SELECT client_id, subject_id, held_at FROM steps WHERE held_at > 0 AND (client_id > $1 OR client_id = $1 AND subject_id > $2)`
+
+var selectHeldPayouts = db.Define(db.SQL{Name: "holds.selectHeldPayouts",
+	SQLite: heldAfter + ` AND kind = 'payout' ORDER BY client_id, subject_id LIMIT $3`})
+
+var selectHeldPayoutsOf = db.Define(db.SQL{Name: "holds.selectHeldPayoutsOf",
+	SQLite: heldAfter + ` AND kind = 'payout' AND client_id = $3 ORDER BY client_id, subject_id LIMIT $4`})
+
+var selectHeldSteps = db.Define(db.SQL{Name: "holds.selectHeldSteps",
+	SQLite: heldAfter + ` ORDER BY client_id, subject_id LIMIT $3`})
+
+var selectHeldStepsOf = db.Define(db.SQL{Name: "holds.selectHeldStepsOf",
+	SQLite: heldAfter + ` AND client_id = $3 ORDER BY client_id, subject_id LIMIT $4`})
+
+var countHeldPayouts = db.Define(db.SQL{Name: "holds.countHeldPayouts",
+	SQLite: `SELECT count(*) FROM steps WHERE held_at > 0 AND kind = 'payout'`})
+
+var countHeldPayoutsOf = db.Define(db.SQL{Name: "holds.countHeldPayoutsOf",
+	SQLite: `SELECT count(*) FROM steps WHERE held_at > 0 AND kind = 'payout' AND client_id = $1`})
 
 // Why payouts are held. Each cause has its own hold: what one has held another
 // does not release.
@@ -29,7 +68,7 @@ type Hold struct {
 // HoldPayouts keeps payouts of a client, or of EveryClient, from being taken and
 // sent. What is held for the same cause stays so.
 func (tx *Tx) HoldPayouts(ctx context.Context, h Hold) error {
-	_, err := tx.exec(ctx, `INSERT INTO payout_holds (client_id, cause, held_at, held_by, reason) VALUES (?, ?, ?, ?, ?) ON CONFLICT (client_id, cause) DO NOTHING`,
+	_, err := tx.exec(ctx, insertHold,
 		h.Client[:], h.Cause, int64(tx.Now()), h.By, orNull(h.Reason))
 	return err
 }
@@ -37,11 +76,9 @@ func (tx *Tx) HoldPayouts(ctx context.Context, h Hold) error {
 // ReleasePayouts ends what HoldPayouts began for a cause. What waits is due
 // when HastenHeld says so.
 func (tx *Tx) ReleasePayouts(ctx context.Context, client till.ID, cause string) error {
-	_, err := tx.exec(ctx, `DELETE FROM payout_holds WHERE client_id = ? AND cause = ?`, client[:], cause)
+	_, err := tx.exec(ctx, deleteHold, client[:], cause)
 	return err
 }
-
-const holdColumns = `client_id, cause, held_at, held_by, reason`
 
 func scanHold(r row) (h Hold, err error) {
 	err = r.Scan(idDest(&h.Client), &h.Cause, &h.At, &h.By, textDest(&h.Reason))
@@ -53,7 +90,7 @@ func scanHold(r row) (h Hold, err error) {
 func (tx *Tx) HoldsOf(ctx context.Context, clients []till.ID) (map[till.ID][]Hold, error) {
 	all := sortedIDs(append([]till.ID{EveryClient}, clients...))
 	out := make(map[till.ID][]Hold)
-	err := tx.rowsOf(ctx, `SELECT `+holdColumns+` FROM payout_holds WHERE client_id = ?`, idArgs(all), func(i int, r row) error {
+	err := tx.rowsOf(ctx, selectHoldsOf, idArgs(all), func(i int, r row) error {
 		h, err := scanHold(r)
 		out[all[i]] = append(out[all[i]], h)
 		return err
@@ -70,7 +107,7 @@ func (tx *Tx) HoldsOf(ctx context.Context, clients []till.ID) (map[till.ID][]Hol
 
 // Holds returns the first holds, those of EveryClient before those of clients.
 func (tx *Tx) Holds(ctx context.Context, limit int) (out []Hold, err error) {
-	err = tx.rows(ctx, `SELECT `+holdColumns+` FROM payout_holds ORDER BY client_id, cause LIMIT ?`, []any{limit}, func(r row) error {
+	err = tx.rows(ctx, selectHolds, []any{limit}, func(r row) error {
 		h, err := scanHold(r)
 		out = append(out, h)
 		return err
@@ -87,16 +124,22 @@ type Held struct {
 // HeldPayouts returns the next payouts that wait because payouts are held, by
 // client and id, of one client or of EveryClient.
 func (tx *Tx) HeldPayouts(ctx context.Context, client till.ID, after Ref, limit int) ([]Held, error) {
-	return tx.heldSteps(ctx, ` AND kind = 'payout'`, client, after, limit)
+	if client == EveryClient {
+		return tx.held(ctx, selectHeldPayouts, after.Client[:], after.ID[:], limit)
+	}
+	return tx.held(ctx, selectHeldPayoutsOf, after.Client[:], after.ID[:], client[:], limit)
 }
 
-func (tx *Tx) heldSteps(ctx context.Context, of string, client till.ID, after Ref, limit int) (out []Held, err error) {
-	query, args := `SELECT client_id, subject_id, held_at FROM steps WHERE held_at > 0 AND (client_id > ? OR client_id = ? AND subject_id > ?)`+of,
-		[]any{after.Client[:], after.Client[:], after.ID[:]}
-	if client != EveryClient {
-		query, args = query+` AND client_id = ?`, append(args, client[:])
+// heldSteps is HeldPayouts for steps of every kind.
+func (tx *Tx) heldSteps(ctx context.Context, client till.ID, after Ref, limit int) ([]Held, error) {
+	if client == EveryClient {
+		return tx.held(ctx, selectHeldSteps, after.Client[:], after.ID[:], limit)
 	}
-	err = tx.rows(ctx, query+` ORDER BY client_id, subject_id LIMIT ?`, append(args, limit), func(r row) error {
+	return tx.held(ctx, selectHeldStepsOf, after.Client[:], after.ID[:], client[:], limit)
+}
+
+func (tx *Tx) held(ctx context.Context, q *db.SQL, args ...any) (out []Held, err error) {
+	err = tx.rows(ctx, q, args, func(r row) error {
 		var h Held
 		err := r.Scan(idDest(&h.Ref.Client), idDest(&h.Ref.ID), &h.Since)
 		out = append(out, h)
@@ -107,11 +150,11 @@ func (tx *Tx) heldSteps(ctx context.Context, of string, client till.ID, after Re
 
 // CountHeldPayouts counts them.
 func (tx *Tx) CountHeldPayouts(ctx context.Context, client till.ID) (n int, err error) {
-	query, args := `SELECT count(*) FROM steps WHERE held_at > 0 AND kind = 'payout'`, []any{}
-	if client != EveryClient {
-		query, args = query+` AND client_id = ?`, append(args, client[:])
+	if client == EveryClient {
+		_, err = tx.one(ctx, countHeldPayouts, nil, &n)
+	} else {
+		_, err = tx.one(ctx, countHeldPayoutsOf, []any{client[:]}, &n)
 	}
-	_, err = tx.one(ctx, query, args, &n)
 	return n, err
 }
 
@@ -126,7 +169,7 @@ func (s *Store) HastenHeld(ctx context.Context, client till.ID) error {
 	for {
 		var held []Held
 		err := s.UpdateBehind(ctx, func(tx *Tx) (err error) {
-			if held, err = tx.heldSteps(ctx, "", client, after, maxHastened); err != nil {
+			if held, err = tx.heldSteps(ctx, client, after, maxHastened); err != nil {
 				return err
 			}
 			refs := make([]Ref, len(held))

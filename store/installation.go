@@ -4,7 +4,34 @@ import (
 	"context"
 
 	"till"
+	"till/internal/db"
 )
+
+var selectInstallation = db.Define(db.SQL{Name: "installation.select",
+	SQLite: `SELECT log_id, secret_check, created_at FROM installation WHERE one = 1`})
+
+var insertInstallation = db.Define(db.SQL{Name: "installation.insert",
+	SQLite: `INSERT INTO installation (one, log_id, secret_check, created_at) VALUES (1, $1, $2, $3)`})
+
+var setLogID = db.Define(db.SQL{Name: "installation.setLogID",
+	SQLite: `UPDATE installation SET log_id = $1 WHERE one = 1`})
+
+var selectFingerprint = db.Define(db.SQL{Name: "installation.selectFingerprint",
+	SQLite: `SELECT fingerprint FROM connections WHERE name = $1`})
+
+var setFingerprint = db.Define(db.SQL{Name: "installation.setFingerprint",
+	SQLite: `INSERT INTO connections (name, fingerprint) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET fingerprint = excluded.fingerprint`})
+
+var countOpenPayments = db.Define(db.SQL{Name: "installation.countOpenPayments",
+	SQLite: `SELECT count(*) FROM steps s JOIN payments p ON p.client_id = s.client_id AND p.id = s.subject_id
+		WHERE p.connection = $1 AND p.fingerprint <> $2`})
+
+var countOpenPayouts = db.Define(db.SQL{Name: "installation.countOpenPayouts",
+	SQLite: `SELECT count(*) FROM steps s JOIN payouts p ON p.client_id = s.client_id AND p.id = s.subject_id
+		WHERE p.connection = $1 AND p.fingerprint <> $2`})
+
+var selectConnections = db.Define(db.SQL{Name: "installation.selectConnections",
+	SQLite: `SELECT name, fingerprint FROM connections ORDER BY name LIMIT $1`})
 
 // Installation is what all instances on one database share.
 type Installation struct {
@@ -16,7 +43,7 @@ type Installation struct {
 // Installation returns the installation, or nil before the first start.
 func (tx *Tx) Installation(ctx context.Context) (*Installation, error) {
 	i := &Installation{}
-	found, err := tx.one(ctx, `SELECT log_id, secret_check, created_at FROM installation WHERE one = 1`, nil,
+	found, err := tx.one(ctx, selectInstallation, nil,
 		idDest(&i.LogID), &i.SecretCheck, &i.CreatedAt)
 	if err != nil || !found {
 		return nil, err
@@ -26,7 +53,7 @@ func (tx *Tx) Installation(ctx context.Context) (*Installation, error) {
 
 // InsertInstallation writes the installation down at the first start.
 func (tx *Tx) InsertInstallation(ctx context.Context, i *Installation) error {
-	_, err := tx.exec(ctx, `INSERT INTO installation (one, log_id, secret_check, created_at) VALUES (1, ?, ?, ?)`,
+	_, err := tx.exec(ctx, insertInstallation,
 		i.LogID[:], i.SecretCheck, int64(i.CreatedAt))
 	return err
 }
@@ -34,7 +61,7 @@ func (tx *Tx) InsertInstallation(ctx context.Context, i *Installation) error {
 // SetLogID gives the event logs a new identity. It reports whether there is an
 // installation.
 func (tx *Tx) SetLogID(ctx context.Context, id till.ID) (bool, error) {
-	n, err := tx.exec(ctx, `UPDATE installation SET log_id = ? WHERE one = 1`, id[:])
+	n, err := tx.exec(ctx, setLogID, id[:])
 	return n == 1, err
 }
 
@@ -42,13 +69,13 @@ func (tx *Tx) SetLogID(ctx context.Context, id till.ID) (bool, error) {
 // for when it was last registered, "" if never.
 func (tx *Tx) ConnectionFingerprint(ctx context.Context, name string) (string, error) {
 	var f string
-	_, err := tx.one(ctx, `SELECT fingerprint FROM connections WHERE name = ?`, []any{name}, &f)
+	_, err := tx.one(ctx, selectFingerprint, []any{name}, &f)
 	return f, err
 }
 
 // SetConnectionFingerprint registers what a connection's name stands for.
 func (tx *Tx) SetConnectionFingerprint(ctx context.Context, name, fingerprint string) error {
-	_, err := tx.exec(ctx, `INSERT INTO connections (name, fingerprint) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET fingerprint = excluded.fingerprint`,
+	_, err := tx.exec(ctx, setFingerprint,
 		name, fingerprint)
 	return err
 }
@@ -56,13 +83,11 @@ func (tx *Tx) SetConnectionFingerprint(ctx context.Context, name, fingerprint st
 // OpenOnConnection counts the payments, or the payouts, that are still asked
 // about on a connection under another fingerprint than the given one.
 func (tx *Tx) OpenOnConnection(ctx context.Context, kind, name, fingerprint string) (n int, err error) {
-	query := `SELECT count(*) FROM steps s JOIN payments p ON p.client_id = s.client_id AND p.id = s.subject_id
-		WHERE p.connection = ? AND p.fingerprint <> ?`
+	count := countOpenPayments
 	if kind == KindPayout {
-		query = `SELECT count(*) FROM steps s JOIN payouts p ON p.client_id = s.client_id AND p.id = s.subject_id
-		WHERE p.connection = ? AND p.fingerprint <> ?`
+		count = countOpenPayouts
 	}
-	_, err = tx.one(ctx, query, []any{name, fingerprint}, &n)
+	_, err = tx.one(ctx, count, []any{name, fingerprint}, &n)
 	return n, err
 }
 
@@ -70,7 +95,7 @@ func (tx *Tx) OpenOnConnection(ctx context.Context, kind, name, fingerprint stri
 // registered.
 func (tx *Tx) Connections(ctx context.Context) (map[string]string, error) {
 	out := map[string]string{}
-	err := tx.rows(ctx, `SELECT name, fingerprint FROM connections ORDER BY name LIMIT ?`, []any{maxConnections}, func(r row) error {
+	err := tx.rows(ctx, selectConnections, []any{maxConnections}, func(r row) error {
 		var name, fingerprint string
 		err := r.Scan(&name, &fingerprint)
 		out[name] = fingerprint

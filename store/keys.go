@@ -5,9 +5,50 @@ import (
 	"strings"
 
 	"till"
+	"till/internal/db"
 )
 
 const keyColumns = `client_id, key_id, name, scopes, secret_hash, created_at, expires_at, revoked_at, last_used_at, exposed_at, made_by, replaces`
+
+var insertKey = db.Define(db.SQL{Name: "keys.insert",
+	SQLite: `INSERT INTO api_keys (client_id, key_id, name, scopes, secret_hash, created_at, expires_at, made_by, replaces)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`})
+
+var insertKeyOwner = db.Define(db.SQL{Name: "keys.insertOwner",
+	SQLite: `INSERT INTO key_clients (key_id, client_id) VALUES ($1, $2)`})
+
+var selectKeyOwner = db.Define(db.SQL{Name: "keys.selectOwner",
+	SQLite: `SELECT client_id FROM key_clients WHERE key_id = $1`})
+
+var selectKey = db.Define(db.SQL{Name: "keys.selectKey",
+	SQLite: `SELECT ` + keyColumns + ` FROM api_keys WHERE client_id = $1 AND key_id = $2`})
+
+var selectKeys = db.Define(db.SQL{Name: "keys.selectKeys",
+	SQLite: `SELECT ` + keyColumns + ` FROM api_keys WHERE client_id = $1 ORDER BY created_at DESC, key_id DESC LIMIT $2`})
+
+const selectLiving = `SELECT ` + keyColumns + ` FROM api_keys WHERE client_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2) `
+
+var selectSuccessors = db.Define(db.SQL{Name: "keys.selectSuccessors",
+	SQLite: selectLiving + `AND replaces = $3 ORDER BY created_at, key_id`})
+
+var selectDescendants = db.Define(db.SQL{Name: "keys.selectDescendants",
+	SQLite: selectLiving + `AND key_id IN (WITH RECURSIVE line (key_id) AS (SELECT CAST($3 AS TEXT)
+		UNION SELECT k.key_id FROM line JOIN api_keys k ON k.client_id = $1 AND (k.made_by = line.key_id OR k.replaces = line.key_id))
+		SELECT key_id FROM line) AND key_id <> $3 ORDER BY created_at, key_id`})
+
+var selectMadeBy = db.Define(db.SQL{Name: "keys.selectMadeBy",
+	SQLite: selectLiving + `AND key_id IN (WITH RECURSIVE line (key_id) AS (SELECT CAST($3 AS TEXT)
+		UNION SELECT k.key_id FROM line JOIN api_keys k ON k.client_id = $1 AND k.made_by = line.key_id WHERE k.replaces IS NULL OR k.replaces <> $3)
+		SELECT key_id FROM line) AND key_id <> $3 ORDER BY created_at, key_id`})
+
+var countActiveKeys = db.Define(db.SQL{Name: "keys.countActiveKeys",
+	SQLite: `SELECT count(*) FROM api_keys WHERE client_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)`})
+
+var updateKey = db.Define(db.SQL{Name: "keys.update",
+	SQLite: `UPDATE api_keys SET expires_at = $1, revoked_at = $2, last_used_at = $3, exposed_at = $4 WHERE client_id = $5 AND key_id = $6`})
+
+var touchKeys = db.Define(db.SQL{Name: "keys.touch",
+	SQLite: `UPDATE api_keys SET last_used_at = $1 WHERE client_id = $2 AND key_id = $3 AND coalesce(last_used_at, 0) < $4`})
 
 func scanKey(r row) (*till.Key, error) {
 	k := &till.Key{}
@@ -28,26 +69,25 @@ func (tx *Tx) InsertKey(ctx context.Context, k *till.Key) error {
 	for i, s := range k.Scopes {
 		scopes[i] = string(s)
 	}
-	if _, err := tx.exec(ctx, `INSERT INTO api_keys (client_id, key_id, name, scopes, secret_hash, created_at, expires_at, made_by, replaces)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, k.ClientID[:], k.ID, orNull(k.Name), strings.Join(scopes, " "), k.SecretHash[:], int64(k.CreatedAt), orNull(k.ExpiresAt),
+	if _, err := tx.exec(ctx, insertKey, k.ClientID[:], k.ID, orNull(k.Name), strings.Join(scopes, " "), k.SecretHash[:], int64(k.CreatedAt), orNull(k.ExpiresAt),
 		orNull(k.MadeBy), orNull(k.Replaces)); err != nil {
 		return err
 	}
-	_, err := tx.exec(ctx, `INSERT INTO key_clients (key_id, client_id) VALUES (?, ?)`, k.ID, k.ClientID[:])
+	_, err := tx.exec(ctx, insertKeyOwner, k.ID, k.ClientID[:])
 	return err
 }
 
 // KeyOwner returns the client that a key id belongs to; false if none.
 func (tx *Tx) KeyOwner(ctx context.Context, keyID string) (till.ID, bool, error) {
 	var id till.ID
-	found, err := tx.one(ctx, `SELECT client_id FROM key_clients WHERE key_id = ?`, []any{keyID}, idDest(&id))
+	found, err := tx.one(ctx, selectKeyOwner, []any{keyID}, idDest(&id))
 	return id, found, err
 }
 
 // Key returns one key of a client. It returns CodeKeyNotFound if there is none.
 func (tx *Tx) Key(ctx context.Context, client till.ID, keyID string) (*till.Key, error) {
 	var k *till.Key
-	err := tx.rows(ctx, `SELECT `+keyColumns+` FROM api_keys WHERE client_id = ? AND key_id = ?`, []any{client[:], keyID},
+	err := tx.rows(ctx, selectKey, []any{client[:], keyID},
 		func(r row) (err error) { k, err = scanKey(r); return err })
 	if err == nil && k == nil {
 		err = till.Errorf(till.CodeKeyNotFound, "there is no such key")
@@ -57,11 +97,11 @@ func (tx *Tx) Key(ctx context.Context, client till.ID, keyID string) (*till.Key,
 
 // Keys returns up to limit keys of a client, newest first.
 func (tx *Tx) Keys(ctx context.Context, client till.ID, limit int) ([]*till.Key, error) {
-	return tx.keys(ctx, `SELECT `+keyColumns+` FROM api_keys WHERE client_id = ? ORDER BY created_at DESC, key_id DESC LIMIT ?`, client[:], limit)
+	return tx.keys(ctx, selectKeys, client[:], limit)
 }
 
-func (tx *Tx) keys(ctx context.Context, query string, args ...any) (out []*till.Key, err error) {
-	err = tx.rows(ctx, query, args, func(r row) error {
+func (tx *Tx) keys(ctx context.Context, q *db.SQL, args ...any) (out []*till.Key, err error) {
+	err = tx.rows(ctx, q, args, func(r row) error {
 		k, err := scanKey(r)
 		out = append(out, k)
 		return err
@@ -69,32 +109,27 @@ func (tx *Tx) keys(ctx context.Context, query string, args ...any) (out []*till.
 	return out, err
 }
 
-const selectLiving = `SELECT ` + keyColumns + ` FROM api_keys WHERE client_id = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?) `
-
 // Descendants returns the keys of a client that open something at now and
 // that come from one of its keys, also through others that open nothing any
 // more, oldest first: all of them, or those that it made and that these made,
 // without the keys that took its place.
 func (tx *Tx) Descendants(ctx context.Context, client till.ID, keyID string, all bool) ([]*till.Key, error) {
-	next := `JOIN api_keys k ON k.client_id = ? AND k.made_by = line.key_id WHERE k.replaces IS NULL OR k.replaces <> ?`
-	args := []any{client[:], int64(tx.Now()), keyID, client[:], keyID, keyID}
+	q := selectMadeBy
 	if all {
-		next = `JOIN api_keys k ON k.client_id = ? AND (k.made_by = line.key_id OR k.replaces = line.key_id)`
-		args = []any{client[:], int64(tx.Now()), keyID, client[:], keyID}
+		q = selectDescendants
 	}
-	return tx.keys(ctx, selectLiving+`AND key_id IN (WITH RECURSIVE line (key_id) AS (SELECT CAST(? AS TEXT) UNION SELECT k.key_id FROM line `+next+`)
-		SELECT key_id FROM line) AND key_id <> ? ORDER BY created_at, key_id`, args...)
+	return tx.keys(ctx, q, client[:], int64(tx.Now()), keyID)
 }
 
 // Successors returns the keys that took the place of one and open something at
 // now.
 func (tx *Tx) Successors(ctx context.Context, client till.ID, keyID string) ([]*till.Key, error) {
-	return tx.keys(ctx, selectLiving+`AND replaces = ? ORDER BY created_at, key_id`, client[:], int64(tx.Now()), keyID)
+	return tx.keys(ctx, selectSuccessors, client[:], int64(tx.Now()), keyID)
 }
 
 // CountActiveKeys returns how many keys of a client open something at now.
 func (tx *Tx) CountActiveKeys(ctx context.Context, client till.ID) (n int, err error) {
-	_, err = tx.one(ctx, `SELECT count(*) FROM api_keys WHERE client_id = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)`,
+	_, err = tx.one(ctx, countActiveKeys,
 		[]any{client[:], int64(tx.Now())}, &n)
 	return n, err
 }
@@ -102,7 +137,7 @@ func (tx *Tx) CountActiveKeys(ctx context.Context, client till.ID) (n int, err e
 // UpdateKey writes what may change of a key: its expiry, its revocation, and
 // when it was last used or seen in a URL.
 func (tx *Tx) UpdateKey(ctx context.Context, k *till.Key) error {
-	_, err := tx.exec(ctx, `UPDATE api_keys SET expires_at = ?, revoked_at = ?, last_used_at = ?, exposed_at = ? WHERE client_id = ? AND key_id = ?`,
+	_, err := tx.exec(ctx, updateKey,
 		orNull(k.ExpiresAt), orNull(k.RevokedAt), orNull(k.LastUsedAt), orNull(k.ExposedAt), k.ClientID[:], k.ID)
 	return err
 }
@@ -110,7 +145,7 @@ func (tx *Tx) UpdateKey(ctx context.Context, k *till.Key) error {
 // TouchKeys records when keys were last used; a later time is kept.
 func (tx *Tx) TouchKeys(ctx context.Context, used map[string]till.Key) error {
 	for _, k := range used {
-		if _, err := tx.exec(ctx, `UPDATE api_keys SET last_used_at = ? WHERE client_id = ? AND key_id = ? AND coalesce(last_used_at, 0) < ?`,
+		if _, err := tx.exec(ctx, touchKeys,
 			int64(k.LastUsedAt), k.ClientID[:], k.ID, int64(k.LastUsedAt)); err != nil {
 			return err
 		}

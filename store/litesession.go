@@ -8,6 +8,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"till"
+	"till/internal/db"
 )
 
 // liteSession is a session over one connection to a SQLite file. Statements
@@ -65,29 +66,29 @@ func (ses *liteSession) broken() bool   { return false }
 func (ses *liteSession) started() bool  { return true }
 func (ses *liteSession) close()         { ses.c.close() }
 
-func (ses *liteSession) exec(_ context.Context, query string, args []any) (int64, error) {
-	return ses.c.run(query, args, nil)
+func (ses *liteSession) exec(_ context.Context, q *db.SQL, args []any) (int64, error) {
+	return ses.c.run(q.SQLite, args, nil)
 }
 
-func (ses *liteSession) later(ctx context.Context, query string, rows [][]any) error {
-	return ses.set(ctx, query, rows, false)
+func (ses *liteSession) later(ctx context.Context, q *db.SQL, rows [][]any) error {
+	return ses.set(ctx, q, rows, false)
 }
 
-func (ses *liteSession) set(_ context.Context, query string, rows [][]any, must bool) error {
+func (ses *liteSession) set(_ context.Context, q *db.SQL, rows [][]any, must bool) error {
 	for _, args := range rows {
-		if n, err := ses.c.run(query, args, nil); err != nil {
+		if n, err := ses.c.run(q.SQLite, args, nil); err != nil {
 			return err
 		} else if must && n != 1 {
-			return fmt.Errorf("%w: %d rows were there, not one: %.60s", ErrRefused, n, query)
+			return fmt.Errorf("%w: %d rows were there, not one: %s", ErrConflict, n, q.Name)
 		}
 	}
 	return nil
 }
 
-func (ses *liteSession) touched(_ context.Context, query string, rows [][]any) ([]bool, error) {
+func (ses *liteSession) touched(_ context.Context, q *db.SQL, rows [][]any) ([]bool, error) {
 	out := make([]bool, len(rows))
 	for i, args := range rows {
-		n, err := ses.c.run(query, args, nil)
+		n, err := ses.c.run(q.SQLite, args, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -96,8 +97,8 @@ func (ses *liteSession) touched(_ context.Context, query string, rows [][]any) (
 	return out, nil
 }
 
-func (ses *liteSession) query(_ context.Context, query string, args []any, scan func(r row) error) error {
-	_, err := ses.c.run(query, args, scan)
+func (ses *liteSession) query(_ context.Context, q *db.SQL, args []any, scan func(r row) error) error {
+	_, err := ses.c.run(q.SQLite, args, scan)
 	return err
 }
 
@@ -106,7 +107,7 @@ func (ses *liteSession) queryEach(_ context.Context, reads ...read) error {
 		i := 0
 		scan := func(r row) error { return rd.scan(i, r) }
 		for ; i < len(rd.args); i++ {
-			if _, err := ses.c.run(rd.query, rd.args[i], scan); err != nil {
+			if _, err := ses.c.run(sqlOf(rd.query).SQLite, rd.args[i], scan); err != nil {
 				return err
 			}
 		}

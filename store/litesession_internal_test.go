@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"till"
+	"till/internal/db"
 )
 
 func TestLiteClasses(t *testing.T) {
@@ -78,7 +79,7 @@ func TestLiteCommitThatFails(t *testing.T) {
 	ctx := t.Context()
 	must(t, ses.c.script(`CREATE TABLE child (k INTEGER REFERENCES t (k) DEFERRABLE INITIALLY DEFERRED)`))
 	must(t, ses.begin(ctx, true))
-	_, err := ses.exec(ctx, `INSERT INTO child VALUES (?)`, []any{5})
+	_, err := ses.exec(ctx, &db.SQL{SQLite: `INSERT INTO child VALUES (?)`}, []any{5})
 	must(t, err)
 	if err := ses.commit(ctx); !errors.Is((&sqlite{}).classify(err), ErrRefused) {
 		t.Errorf("the commit said %v", err)
@@ -100,7 +101,7 @@ func TestLiteTransactionThatIsLost(t *testing.T) {
 	ses := liteTable(t)
 	ctx := t.Context()
 	insert := func(query string, k int) error {
-		_, err := ses.exec(ctx, query, []any{k})
+		_, err := ses.exec(ctx, &db.SQL{SQLite: query}, []any{k})
 		return err
 	}
 	must(t, ses.begin(ctx, true))

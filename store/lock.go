@@ -62,7 +62,7 @@ func (tx *Tx) Lock(ctx context.Context, kind string, refs []Ref, known Known, ca
 		rows = tx.readPayouts(unknown, l.Payouts)
 	} else {
 		l.Payments = make(map[Ref]*PaymentRow, len(refs))
-		rows = tx.readPayments(leanColumns, unknown, l.Payments)
+		rows = tx.readPayments(selectLeanPayments, unknown, l.Payments)
 	}
 	sends, seconds := endCalls(calls)
 	for _, a := range calls {
@@ -71,7 +71,7 @@ func (tx *Tx) Lock(ctx context.Context, kind string, refs []Ref, known Known, ca
 		}
 	}
 	after := []read{rows, readLastAttempts(tried, l.Attempts),
-		{query: `SELECT ` + walletColumns + ` FROM wallets WHERE client_id = ?`, args: idArgs(clients), scan: func(_ int, r row) error {
+		{query: selectWalletsOf, args: idArgs(clients), scan: func(_ int, r row) error {
 			w, err := scanWallet(r)
 			l.Wallets = append(l.Wallets, w)
 			return err

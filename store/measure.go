@@ -1,6 +1,20 @@
 package store
 
-import "context"
+import (
+	"context"
+
+	"till/internal/db"
+)
+
+var selectSizes = db.Define(db.SQL{Name: "measure.selectSizes",
+	SQLite: `SELECT m.tbl_name, sum(d.pgsize) FROM dbstat d JOIN sqlite_master m ON m.name = d.name
+		WHERE m.tbl_name NOT LIKE 'sqlite_%' GROUP BY m.tbl_name ORDER BY m.tbl_name`,
+	Postgres: `SELECT relname::text, pg_total_relation_size(oid) FROM pg_class
+		WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace ORDER BY relname`})
+
+var selectLogBytes = db.Define(db.SQL{Name: "measure.selectLogBytes",
+	SQLite:   `SELECT 0`,
+	Postgres: `SELECT (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint`})
 
 // TableSize is what a table takes on the disk, its indexes included.
 type TableSize struct {
@@ -12,19 +26,13 @@ type TableSize struct {
 // Sizes measures every table. It reads the whole of a SQLite file, and counts
 // the rows of every table: it is for benchmarks.
 func (s *Store) Sizes(ctx context.Context) (out []TableSize, err error) {
-	query := `SELECT m.tbl_name, sum(d.pgsize) FROM dbstat d JOIN sqlite_master m ON m.name = d.name
-		WHERE m.tbl_name NOT LIKE 'sqlite_%' GROUP BY m.tbl_name ORDER BY m.tbl_name`
-	if s.e.name() == "postgres" {
-		query = `SELECT relname::text, pg_total_relation_size(oid) FROM pg_class
-			WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace ORDER BY relname`
-	}
 	err = s.View(ctx, func(tx *Tx) error {
 		inTime, err := tx.unhurried(ctx)
 		if err != nil {
 			return err
 		}
 		defer inTime()
-		err = tx.rows(ctx, query, nil, func(r row) error {
+		err = tx.rows(ctx, selectSizes, nil, func(r row) error {
 			var t TableSize
 			err := r.Scan(&t.Table, &t.Bytes)
 			out = append(out, t)
@@ -32,7 +40,9 @@ func (s *Store) Sizes(ctx context.Context) (out []TableSize, err error) {
 		})
 		for i := range out {
 			if err == nil {
-				_, err = tx.one(ctx, `SELECT count(*) FROM "`+out[i].Table+`"`, nil, &out[i].Rows)
+				// The only text with a name in it that is not known before.
+				count := &db.SQL{Name: "measure.countRows", SQLite: `SELECT count(*) FROM "` + out[i].Table + `"`}
+				_, err = tx.one(ctx, count, nil, &out[i].Rows)
 			}
 		}
 		return err
@@ -43,11 +53,8 @@ func (s *Store) Sizes(ctx context.Context) (out []TableSize, err error) {
 // LogBytes returns how much PostgreSQL has written to its log of changes since
 // it was made; 0 for a file, whose log is used again and again.
 func (s *Store) LogBytes(ctx context.Context) (n int64, err error) {
-	if s.e.name() != "postgres" {
-		return 0, nil
-	}
 	err = s.View(ctx, func(tx *Tx) error {
-		_, err := tx.one(ctx, `SELECT (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint`, nil, &n)
+		_, err := tx.one(ctx, selectLogBytes, nil, &n)
 		return err
 	})
 	return n, err

@@ -11,7 +11,26 @@ import (
 	"path"
 	"sort"
 	"strings"
+
+	"till/internal/db"
 )
+
+var tableExists = db.Define(db.SQL{Name: "migrate.tableExists",
+	SQLite:   `SELECT count(*) FROM sqlite_master WHERE name = $1`,
+	Postgres: `SELECT count(*) FROM pg_class WHERE relkind IN ('r', 'p') AND relname = $1 AND pg_table_is_visible(oid)`})
+
+var selectMigration = db.Define(db.SQL{Name: "migrate.selectMigration",
+	SQLite: `SELECT checksum FROM schema_migrations WHERE version = $1`})
+
+var insertMigration = db.Define(db.SQL{Name: "migrate.insertMigration",
+	SQLite: `INSERT INTO schema_migrations (version, checksum, applied_at) VALUES ($1, $2, $3)`})
+
+var countDistributed = db.Define(db.SQL{Name: "migrate.countDistributed",
+	SQLite:   `SELECT 0`,
+	Postgres: `SELECT count(*) FROM pg_dist_partition WHERE logicalrel::oid = to_regclass('payments')::oid`})
+
+var selectMigrations = db.Define(db.SQL{Name: "migrate.selectMigrations",
+	SQLite: `SELECT version, checksum FROM schema_migrations`})
 
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
@@ -48,7 +67,7 @@ func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 				return err
 			}
 			var sum string
-			found, err := tx.one(ctx, `SELECT checksum FROM schema_migrations WHERE version = ?`, []any{m.version}, &sum)
+			found, err := tx.one(ctx, selectMigration, []any{m.version}, &sum)
 			if err != nil {
 				return err
 			}
@@ -61,7 +80,7 @@ func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 					return fmt.Errorf("migration %s: %w", m.version, err)
 				}
 			}
-			_, err = tx.exec(ctx, `INSERT INTO schema_migrations (version, checksum, applied_at) VALUES (?, ?, ?)`,
+			_, err = tx.exec(ctx, insertMigration,
 				m.version, m.checksum, int64(tx.Now()))
 			return err
 		})
@@ -80,7 +99,7 @@ func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 func (tx *Tx) lockMigrations(ctx context.Context) error {
 	e := tx.s.e
 	var n int
-	if _, err := tx.one(ctx, e.tableExists(), []any{"schema_migrations"}, &n); err != nil {
+	if _, err := tx.one(ctx, tableExists, []any{"schema_migrations"}, &n); err != nil {
 		return err
 	}
 	if n == 0 {
@@ -102,14 +121,11 @@ func (tx *Tx) lockMigrations(ctx context.Context) error {
 // this program sends in one piece, without a BEGIN, is one transaction to PostgreSQL;
 // there it is one for each statement, and half of a create could be kept.
 func (tx *Tx) checkWhole(ctx context.Context) error {
-	if !tx.s.e.remote() {
-		return nil
-	}
 	var n int
-	if _, err := tx.one(ctx, tx.s.e.tableExists(), []any{"pg_dist_partition"}, &n); err != nil || n == 0 {
+	if _, err := tx.one(ctx, tableExists, []any{"pg_dist_partition"}, &n); err != nil || n == 0 {
 		return err
 	}
-	_, err := tx.one(ctx, `SELECT count(*) FROM pg_dist_partition WHERE logicalrel::oid = to_regclass('payments')::oid`, nil, &n)
+	_, err := tx.one(ctx, countDistributed, nil, &n)
 	if err == nil && n > 0 {
 		err = &SchemaError{"the table payments is distributed by Citus, which is not supported yet: transactions are not whole there (docs/guide/growing.md)"}
 	}
@@ -128,14 +144,14 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 			return err
 		}
 		var n int
-		if _, err := tx.one(ctx, s.e.tableExists(), []any{"schema_migrations"}, &n); err != nil {
+		if _, err := tx.one(ctx, tableExists, []any{"schema_migrations"}, &n); err != nil {
 			return err
 		}
 		if n == 0 {
 			return &SchemaError{"the database is empty: run 'till migrate', or start 'till serve' once"}
 		}
 		have := map[string]string{}
-		err := tx.rows(ctx, `SELECT version, checksum FROM schema_migrations`, nil, func(r row) error {
+		err := tx.rows(ctx, selectMigrations, nil, func(r row) error {
 			var version, sum string
 			err := r.Scan(&version, &sum)
 			have[version] = sum

@@ -7,7 +7,48 @@ import (
 	"time"
 
 	"till"
+	"till/internal/db"
 )
+
+const breakerColumns = `connection, version, state, tries, changed_at, retry_at, round, owner, lease_until, probes_left`
+
+var addHealth = db.Define(db.SQL{Name: "operators.addHealth",
+	SQLite: `INSERT INTO operator_health (bucket, connection, operation, known, unknown, refused, took) VALUES ($1, $2, $3, $4, $5, $6, $7)
+		ON CONFLICT (bucket, connection, operation) DO UPDATE SET known = operator_health.known + excluded.known,
+		unknown = operator_health.unknown + excluded.unknown, refused = operator_health.refused + excluded.refused,
+		took = operator_health.took + excluded.took`})
+
+var selectHealth = db.Define(db.SQL{Name: "operators.selectHealth",
+	SQLite: `SELECT bucket, connection, operation, known, unknown, refused, took FROM operator_health WHERE bucket > $1 AND bucket <= $2`})
+
+var deleteHealth = db.Define(db.SQL{Name: "operators.deleteHealth",
+	SQLite: `DELETE FROM operator_health WHERE (bucket, connection, operation) IN (
+		SELECT bucket, connection, operation FROM operator_health WHERE bucket < $1 OR bucket > $2 LIMIT $3)`})
+
+var selectBreakers = db.Define(db.SQL{Name: "operators.selectBreakers",
+	SQLite: `SELECT ` + breakerColumns + ` FROM operator_breakers`})
+
+var lockBreakers = db.Define(db.SQL{Name: "operators.lockBreakers",
+	SQLite:   `SELECT ` + breakerColumns + ` FROM operator_breakers WHERE connection = $1`,
+	Postgres: `SELECT ` + breakerColumns + ` FROM operator_breakers WHERE connection = $1 FOR UPDATE`})
+
+var insertBreaker = db.Define(db.SQL{Name: "operators.insertBreaker",
+	SQLite: `INSERT INTO operator_breakers (` + breakerColumns + `) VALUES ($1, 1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (connection) DO NOTHING`})
+
+var swapBreaker = db.Define(db.SQL{Name: "operators.swapBreaker",
+	SQLite: `UPDATE operator_breakers SET version = version + 1, state = $1, tries = $2, changed_at = $3, retry_at = $4,
+		round = $5, owner = $6, lease_until = $7, probes_left = $8 WHERE connection = $9 AND version = $10`})
+
+var lockBudgets = db.Define(db.SQL{Name: "operators.lockBudgets",
+	SQLite:   `SELECT tokens, filled_at, held_span, held, held_before FROM operator_budgets WHERE connection = $1 AND operation = $2`,
+	Postgres: `SELECT tokens, filled_at, held_span, held, held_before FROM operator_budgets WHERE connection = $1 AND operation = $2 FOR UPDATE`})
+
+var insertBudgets = db.Define(db.SQL{Name: "operators.insertBudgets",
+	SQLite: `INSERT INTO operator_budgets (connection, operation, tokens, filled_at, held_span, held, held_before) VALUES ($1, $2, -1, $3, 0, 0, 0)
+		ON CONFLICT (connection, operation) DO NOTHING`})
+
+var saveBudgets = db.Define(db.SQL{Name: "operators.saveBudgets",
+	SQLite: `UPDATE operator_budgets SET tokens = $1, filled_at = $2, held_span = $3, held = $4, held_before = $5 WHERE connection = $6 AND operation = $7`})
 
 // Operation is one kind of call to one operator.
 type Operation struct {
@@ -62,10 +103,7 @@ func (tx *Tx) AddHealth(ctx context.Context, sums map[Operation]Sums) error {
 		s := sums[k]
 		args[i] = []any{healthBucket(tx.Now()), k.Connection, k.Name, s.Known, s.Unknown, s.Refused, int64(s.Took)}
 	}
-	return tx.later(ctx, `INSERT INTO operator_health (bucket, connection, operation, known, unknown, refused, took) VALUES (?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (bucket, connection, operation) DO UPDATE SET known = operator_health.known + excluded.known,
-		unknown = operator_health.unknown + excluded.unknown, refused = operator_health.refused + excluded.refused,
-		took = operator_health.took + excluded.took`, args)
+	return tx.later(ctx, addHealth, args)
 }
 
 // Health returns what came of all instances' calls in the last span of time.
@@ -73,7 +111,7 @@ func (tx *Tx) AddHealth(ctx context.Context, sums map[Operation]Sums) error {
 // says nothing about now.
 func (tx *Tx) Health(ctx context.Context, span time.Duration) ([]HealthRow, error) {
 	var out []HealthRow
-	err := tx.rows(ctx, `SELECT bucket, connection, operation, known, unknown, refused, took FROM operator_health WHERE bucket > ? AND bucket <= ?`,
+	err := tx.rows(ctx, selectHealth,
 		[]any{healthBucket(tx.Now().Add(-span)), healthBucket(tx.Now())}, func(r row) error {
 			var h HealthRow
 			var bucket int64
@@ -88,8 +126,7 @@ func (tx *Tx) Health(ctx context.Context, span time.Duration) ([]HealthRow, erro
 // DeleteHealth deletes up to limit rows that are older than keep, or that a
 // clock that was set back has left in the future.
 func (tx *Tx) DeleteHealth(ctx context.Context, keep time.Duration, limit int) (int64, error) {
-	return tx.exec(ctx, `DELETE FROM operator_health WHERE (bucket, connection, operation) IN (
-		SELECT bucket, connection, operation FROM operator_health WHERE bucket < ? OR bucket > ? LIMIT ?)`,
+	return tx.exec(ctx, deleteHealth,
 		healthBucket(tx.Now().Add(-keep)), healthBucket(tx.Now().Add(keep)), limit)
 }
 
@@ -122,8 +159,6 @@ type Breaker struct {
 	ProbesLeft int
 }
 
-const breakerColumns = `connection, version, state, tries, changed_at, retry_at, round, owner, lease_until, probes_left`
-
 func scanBreaker(r row) (*Breaker, error) {
 	b := &Breaker{}
 	err := r.Scan(&b.Connection, &b.Version, &b.State, &b.Tries, &b.ChangedAt, &b.RetryAt, &b.Round, idDest(&b.Owner), &b.LeaseUntil, &b.ProbesLeft)
@@ -133,7 +168,7 @@ func scanBreaker(r row) (*Breaker, error) {
 // Breakers returns every breaker that was ever written, by connection.
 func (tx *Tx) Breakers(ctx context.Context) (map[string]*Breaker, error) {
 	out := map[string]*Breaker{}
-	err := tx.rows(ctx, `SELECT `+breakerColumns+` FROM operator_breakers`, nil, func(r row) error {
+	err := tx.rows(ctx, selectBreakers, nil, func(r row) error {
 		b, err := scanBreaker(r)
 		out[b.Connection] = b
 		return err
@@ -150,7 +185,7 @@ func (tx *Tx) LockBreakers(ctx context.Context, connections []string) (map[strin
 		args[i] = []any{c}
 	}
 	out := map[string]*Breaker{}
-	err := tx.rowsEach(ctx, `SELECT `+breakerColumns+` FROM operator_breakers WHERE connection = ?`+tx.s.e.lock(), args, func(_ int, r row) error {
+	err := tx.rowsEach(ctx, lockBreakers, args, func(_ int, r row) error {
 		b, err := scanBreaker(r)
 		out[b.Connection] = b
 		return err
@@ -164,11 +199,10 @@ func (tx *Tx) SwapBreaker(ctx context.Context, b *Breaker) (bool, error) {
 	var n int64
 	var err error
 	if b.Version == 0 {
-		n, err = tx.exec(ctx, `INSERT INTO operator_breakers (`+breakerColumns+`) VALUES (?, 1, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (connection) DO NOTHING`,
+		n, err = tx.exec(ctx, insertBreaker,
 			b.Connection, string(b.State), b.Tries, int64(b.ChangedAt), int64(b.RetryAt), b.Round, b.Owner[:], int64(b.LeaseUntil), b.ProbesLeft)
 	} else {
-		n, err = tx.exec(ctx, `UPDATE operator_breakers SET version = version + 1, state = ?, tries = ?, changed_at = ?, retry_at = ?,
-			round = ?, owner = ?, lease_until = ?, probes_left = ? WHERE connection = ? AND version = ?`,
+		n, err = tx.exec(ctx, swapBreaker,
 			string(b.State), b.Tries, int64(b.ChangedAt), int64(b.RetryAt), b.Round, b.Owner[:], int64(b.LeaseUntil), b.ProbesLeft, b.Connection, b.Version)
 	}
 	return n == 1, err
@@ -194,7 +228,7 @@ func (tx *Tx) LockBudgets(ctx context.Context, operations []Operation) (map[Oper
 		for i, o := range operations {
 			args[i] = []any{o.Connection, o.Name}
 		}
-		return tx.rowsEach(ctx, `SELECT tokens, filled_at, held_span, held, held_before FROM operator_budgets WHERE connection = ? AND operation = ?`+tx.s.e.lock(),
+		return tx.rowsEach(ctx, lockBudgets,
 			args, func(i int, r row) error {
 				b := &Budget{Operation: operations[i]}
 				out[b.Operation] = b
@@ -208,8 +242,7 @@ func (tx *Tx) LockBudgets(ctx context.Context, operations []Operation) (map[Oper
 	for i, o := range operations {
 		args[i] = []any{o.Connection, o.Name, int64(tx.Now())}
 	}
-	err := tx.later(ctx, `INSERT INTO operator_budgets (connection, operation, tokens, filled_at, held_span, held, held_before) VALUES (?, ?, -1, ?, 0, 0, 0)
-		ON CONFLICT (connection, operation) DO NOTHING`, args)
+	err := tx.later(ctx, insertBudgets, args)
 	if err != nil {
 		return nil, err
 	}
@@ -222,5 +255,5 @@ func (tx *Tx) SaveBudgets(ctx context.Context, budgets map[Operation]*Budget) er
 	for _, b := range budgets {
 		args = append(args, []any{b.Tokens, int64(b.FilledAt), b.HeldSpan, b.Held, b.HeldBefore, b.Connection, b.Name})
 	}
-	return tx.later(ctx, `UPDATE operator_budgets SET tokens = ?, filled_at = ?, held_span = ?, held = ?, held_before = ? WHERE connection = ? AND operation = ?`, args)
+	return tx.later(ctx, saveBudgets, args)
 }

@@ -9,7 +9,132 @@ import (
 	"strings"
 
 	"till"
+	"till/internal/db"
 )
+
+// paymentFields are read with the payment's step, if it has one, because part of
+// what a client sees of a payment is how it is being worked on.
+const paymentFields = `p.client_id, p.id, p.idempotency_key, p.idempotency_key_sent, p.body_hash, p.body_version,
+	p.status, p.previous_status, p.method, p.country, p.amount, p.currency, p.fee, p.phone, p.reference, p.document,
+	p.provider_reference, p.failure_reason, p.failure_code, p.failure_message, p.failure_retryable,
+	p.created_at, p.updated_at, p.expires_at, p.approval_window, p.connection, p.fingerprint, p.attention,
+	p.checked_at, p.calls, p.pending_event, p.processing_event, p.final_event, p.late_event, p.reversed_event, p.updated_event,
+	s.due_at, s.calls, s.checked_at, s.sends, s.acked, `
+
+var (
+	paymentColumns      = paymentFields + toldAt("late_event") + `, ` + toldAt("reversed_event")
+	paymentColumnsByKey = paymentFields + toldAtByKey("late_event") + `, ` + toldAtByKey("reversed_event") // over arrays; see db.SQL
+
+	// Without the document.
+	leanColumns      = strings.Replace(paymentColumns, "p.document", "NULL", 1)
+	leanColumnsByKey = strings.Replace(paymentColumnsByKey, "p.document", "NULL", 1)
+)
+
+// toldAt is when the event was made that a column of p numbers. Few rows have
+// one, and only those are looked up, by the key of the log, whatever the planner
+// believes.
+func toldAt(column string) string {
+	return `CASE WHEN p.` + column + ` > 0 THEN (SELECT told.created_at FROM events told WHERE told.client_id = p.client_id AND told.sequence = p.` + column + `) END`
+}
+
+// toldAtByKey is toldAt in texts over arrays; see db.SQL.
+func toldAtByKey(column string) string {
+	return `CASE WHEN p.` + column + ` > 0 THEN (SELECT told.created_at FROM events told WHERE told.client_id = ANY(ARRAY[p.client_id]) AND told.sequence = p.` + column + `) END`
+}
+
+const insertPayment = `INSERT INTO payments (client_id, id, idempotency_key, idempotency_key_sent, body_hash, body_version,
+	status, method, country, amount, currency, fee, phone, reference, document,
+	created_at, updated_at, expires_at, approval_window, connection, fingerprint, pending_event)`
+
+const paymentArrays = `
+		SELECT u.a1, u.a2, u.a3, u.a4, u.a5, u.a6, 'pending', u.a7, u.a8, u.a9, u.a10, u.a11, u.a12, u.a13, u.a14, u.a15, u.a16, u.a17, u.a18, u.a19, u.a20, u.a21
+		FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bytea[]) AS a3, unnest($4::text[]) AS a4,
+			unnest($5::bytea[]) AS a5, unnest($6::bigint[]) AS a6, unnest($7::text[]) AS a7, unnest($8::text[]) AS a8,
+			unnest($9::bigint[]) AS a9, unnest($10::text[]) AS a10, unnest($11::bigint[]) AS a11, unnest($12::text[]) AS a12,
+			unnest($13::text[]) AS a13, unnest($14::bytea[]) AS a14, unnest($15::bigint[]) AS a15, unnest($16::bigint[]) AS a16,
+			unnest($17::bigint[]) AS a17, unnest($18::bigint[]) AS a18, unnest($19::text[]) AS a19, unnest($20::text[]) AS a20,
+			unnest($21::bigint[]) AS a21 LIMIT $22::bigint) AS u`
+
+var insertPayments = db.Define(db.SQL{Name: "payments.insert",
+	SQLite: insertPayment + `
+		VALUES ($1, $2, $3, $4, $5, $6, 'pending', $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`,
+	Postgres: insertPayment + paymentArrays,
+	Arrays:   true})
+
+// A row whose idempotency key is taken is left out.
+var insertNewPayments = db.Define(db.SQL{Name: "payments.insertNew",
+	SQLite: insertPayment + `
+		VALUES ($1, $2, $3, $4, $5, $6, 'pending', $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)
+		ON CONFLICT (client_id, idempotency_key) DO NOTHING`,
+	Postgres: insertPayment + paymentArrays + `
+		ON CONFLICT (client_id, idempotency_key) DO NOTHING RETURNING id`,
+	Arrays: true})
+
+var renumberPayments = db.Define(db.SQL{Name: "payments.renumber",
+	SQLite: `UPDATE payments SET pending_event = $1 WHERE client_id = $2 AND id = $3`,
+	Postgres: `WITH changed AS (UPDATE payments SET pending_event = u.a1
+		FROM (SELECT unnest($1::bigint[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bytea[]) AS a3 LIMIT $4::bigint) AS u
+		WHERE client_id = ANY(ARRAY[u.a2]) AND id = u.a3
+		RETURNING 1)
+		SELECT till_expect_rows(count(*), $4) FROM changed`,
+	Arrays: true})
+
+var insertDueSteps = db.Define(db.SQL{Name: "payments.insertDueSteps",
+	SQLite: `INSERT INTO steps (client_id, subject_id, kind, lane, due_at) VALUES ($1, $2, 'payment', $3, $4)`,
+	Postgres: `INSERT INTO steps (client_id, subject_id, kind, lane, due_at)
+		SELECT u.a1, u.a2, 'payment', u.a3, u.a4
+		FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::text[]) AS a3, unnest($4::bigint[]) AS a4 LIMIT $5::bigint) AS u`,
+	Arrays: true})
+
+var insertPendingEvents = db.Define(db.SQL{Name: "payments.insertPendingEvents",
+	SQLite: `INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at, resolution)
+		VALUES ($1, $2, 'payment.pending', $3, $4, 'pending', $5, 'waiting')`,
+	Postgres: `INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at, resolution)
+		SELECT u.a1, u.a2, 'payment.pending', u.a3, u.a4, 'pending', u.a5, 'waiting'
+		FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bigint[]) AS a2, unnest($3::bytea[]) AS a3, unnest($4::bigint[]) AS a4,
+			unnest($5::bigint[]) AS a5 LIMIT $6::bigint) AS u`,
+	Arrays: true})
+
+const paymentFrom = ` FROM payments p LEFT JOIN steps s ON s.client_id = p.client_id AND s.subject_id = p.id `
+
+const paymentFromByKey = ` FROM payments p LEFT JOIN steps s ON s.client_id = ANY(ARRAY[p.client_id]) AND s.subject_id = p.id,
+		(SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u
+		WHERE p.client_id = ANY(ARRAY[u.a1]) AND p.id = u.a2`
+
+var selectPayments = db.Define(db.SQL{Name: "payments.select",
+	SQLite:   `SELECT ` + paymentColumns + paymentFrom + `WHERE p.client_id = $1 AND p.id = $2`,
+	Postgres: `SELECT u.nth, ` + paymentColumnsByKey + paymentFromByKey,
+	Arrays:   true})
+
+var selectLeanPayments = db.Define(db.SQL{Name: "payments.selectLean",
+	SQLite:   `SELECT ` + leanColumns + paymentFrom + `WHERE p.client_id = $1 AND p.id = $2`,
+	Postgres: `SELECT u.nth, ` + leanColumnsByKey + paymentFromByKey,
+	Arrays:   true})
+
+var selectPaymentByKey = db.Define(db.SQL{Name: "payments.selectByKey",
+	SQLite: `SELECT ` + paymentColumns + paymentFrom + `WHERE p.client_id = $1 AND p.idempotency_key = $2`})
+
+var updatePayments = db.Define(db.SQL{Name: "payments.update",
+	SQLite: `UPDATE payments SET status = $1, previous_status = $2, provider_reference = $3,
+		failure_reason = $4, failure_code = $5, failure_message = $6, failure_retryable = $7,
+		updated_at = $8, attention = $9, checked_at = $10, calls = $11,
+		processing_event = $12, final_event = $13, late_event = $14, reversed_event = $15, updated_event = $16 WHERE client_id = $17 AND id = $18 AND updated_at = $19 AND attention = $20 AND expires_at = $21`,
+	Postgres: `WITH changed AS (UPDATE payments SET status = u.a1, previous_status = u.a2, provider_reference = u.a3,
+			failure_reason = u.a4, failure_code = u.a5, failure_message = u.a6, failure_retryable = u.a7,
+			updated_at = u.a8, attention = u.a9, checked_at = u.a10, calls = u.a11,
+			processing_event = u.a12, final_event = u.a13, late_event = u.a14, reversed_event = u.a15, updated_event = u.a16
+		FROM (SELECT unnest($1::text[]) AS a1, unnest($2::text[]) AS a2, unnest($3::text[]) AS a3, unnest($4::text[]) AS a4, unnest($5::text[]) AS a5,
+			unnest($6::text[]) AS a6, unnest($7::bigint[]) AS a7, unnest($8::bigint[]) AS a8, unnest($9::bigint[]) AS a9,
+			unnest($10::bigint[]) AS a10, unnest($11::bigint[]) AS a11, unnest($12::bigint[]) AS a12, unnest($13::bigint[]) AS a13,
+			unnest($14::bigint[]) AS a14, unnest($15::bigint[]) AS a15, unnest($16::bigint[]) AS a16, unnest($17::bytea[]) AS a17,
+			unnest($18::bytea[]) AS a18, unnest($19::bigint[]) AS a19, unnest($20::bigint[]) AS a20, unnest($21::bigint[]) AS a21 LIMIT $22::bigint) AS u
+		WHERE client_id = ANY(ARRAY[u.a17]) AND id = u.a18 AND updated_at = u.a19 AND attention = u.a20 AND expires_at = u.a21
+		RETURNING 1)
+		SELECT till_expect_rows(count(*), $22) FROM changed`,
+	Arrays: true})
+
+var extendPayment = db.Define(db.SQL{Name: "payments.extend",
+	SQLite: `UPDATE payments SET expires_at = $1 WHERE client_id = $2 AND id = $3 AND final_event IS NULL`})
 
 // Ref names a row of a client.
 type Ref struct{ Client, ID till.ID }
@@ -97,8 +222,7 @@ func (tx *Tx) InsertPayments(ctx context.Context, heads map[till.ID]*Head, rows 
 	if err != nil {
 		return nil, err
 	}
-	var renumbered, leased [][]any
-	spans := make(map[till.ID]*[2]till.ID, len(heads))
+	var renumbered, first, due, events [][]any
 	for i, p := range rows {
 		if !inserted[i] {
 			continue
@@ -109,86 +233,39 @@ func (tx *Tx) InsertPayments(ctx context.Context, heads map[till.ID]*Head, rows 
 			renumbered = append(renumbered, []any{n, p.ClientID[:], p.ID[:]})
 		}
 		if steps[i].LeaseVersion > 0 {
-			leased = append(leased, steps[i].first())
+			first = append(first, steps[i].first())
+		} else {
+			// Due by the clock, not by the payment's own time: that runs ahead when the
+			// clock was set back.
+			due = append(due, []any{p.ClientID[:], p.ID[:], Lane(p.Connection, OpSubmit), int64(tx.Now())})
 		}
-		if spans[p.ClientID] == nil {
-			spans[p.ClientID] = &[2]till.ID{p.ID}
-		}
-		spans[p.ClientID][1] = p.ID
+		events = append(events, []any{p.ClientID[:], p.PendingEvent, p.ID[:], int64(p.CreatedAt), int64(p.CreatedAt + p.ApprovalWindow)})
 	}
-	if err := tx.setAll(ctx, `UPDATE payments SET pending_event = ? WHERE client_id = ? AND id = ?`, renumbered); err != nil {
+	if err := tx.setAll(ctx, renumberPayments, renumbered); err != nil {
 		return nil, err
 	}
-	if err := tx.set(ctx, insertStep, leased); err != nil {
+	if err := tx.set(ctx, insertStep, first); err != nil {
 		return nil, err
 	}
-	if tx.s.e.remote() {
-		return inserted, tx.sendFirsts(ctx, rows, steps, inserted)
+	if err := tx.set(ctx, insertDueSteps, due); err != nil {
+		return nil, err
 	}
-	return inserted, tx.insertFirsts(ctx, spans, len(leased) > 0)
+	return inserted, tx.set(ctx, insertPendingEvents, events)
 }
-
-const insertPayment = `INSERT INTO payments (client_id, id, idempotency_key, idempotency_key_sent, body_hash, body_version,
-	status, method, country, amount, currency, fee, phone, reference, document,
-	created_at, updated_at, expires_at, approval_window, connection, fingerprint, pending_event)
-	VALUES (?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 // insertNew writes payments and reports which are new. Where asking costs a
 // round trip, it trusts that all are, as they almost always are: if one is not,
 // the index refuses the transaction, and it runs again without trust.
 func (tx *Tx) insertNew(ctx context.Context, args [][]any) ([]bool, error) {
 	if !tx.s.trusts() {
-		return tx.ses.touched(ctx, insertPayment+` ON CONFLICT (client_id, idempotency_key) DO NOTHING`, args)
+		return tx.ses.touched(ctx, insertNewPayments, args)
 	}
 	tx.trusted = true
 	inserted := make([]bool, len(args))
 	for i := range inserted {
 		inserted[i] = true
 	}
-	return inserted, tx.set(ctx, insertPayment, args)
-}
-
-// insertFirsts gives new payments their first steps, unless they have them,
-// and events. Under the lock of its client's head nobody else adds to a span of
-// ids, so one statement per client copies what all of its rows say already.
-func (tx *Tx) insertFirsts(ctx context.Context, spans map[till.ID]*[2]till.ID, some bool) error {
-	// Due by the clock, not by the payment's own time: that runs ahead when the
-	// clock was set back.
-	var args, due [][]any
-	for client, s := range spans {
-		args = append(args, []any{client.Bytes(), s[0][:], s[1][:]})
-		due = append(due, []any{int64(tx.Now()), client.Bytes(), s[0][:], s[1][:]})
-	}
-	insert := `INSERT INTO steps (client_id, subject_id, kind, lane, due_at)
-		SELECT client_id, id, 'payment', connection || ' submit', CAST(? AS BIGINT) FROM payments WHERE client_id = ? AND id BETWEEN ? AND ?`
-	if some {
-		insert += ` ON CONFLICT DO NOTHING`
-	}
-	if err := tx.later(ctx, insert, due); err != nil {
-		return err
-	}
-	return tx.later(ctx, `INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at, resolution)
-		SELECT client_id, pending_event, 'payment.pending', id, created_at, 'pending', created_at + approval_window, 'waiting'
-		FROM payments WHERE client_id = ? AND id BETWEEN ? AND ?`, args)
-}
-
-// sendFirsts is insertFirsts without reading anything back, for all clients.
-func (tx *Tx) sendFirsts(ctx context.Context, rows []*PaymentRow, steps []*Step, inserted []bool) error {
-	var events, due [][]any
-	for i, p := range rows {
-		if !inserted[i] {
-			continue
-		}
-		events = append(events, []any{p.ClientID[:], p.PendingEvent, p.ID[:], int64(p.CreatedAt), int64(p.CreatedAt + p.ApprovalWindow)})
-		if steps[i].LeaseVersion == 0 {
-			due = append(due, []any{p.ClientID[:], p.ID[:], Lane(p.Connection, OpSubmit), int64(tx.Now())})
-		}
-	}
-	if err := tx.set(ctx, `INSERT INTO steps (client_id, subject_id, kind, lane, due_at) VALUES (?, ?, 'payment', ?, ?)`, due); err != nil {
-		return err
-	}
-	return tx.set(ctx, `INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at, resolution)
-		VALUES (?, ?, 'payment.pending', ?, ?, 'pending', ?, 'waiting')`, events)
+	return inserted, tx.set(ctx, insertPayments, args)
 }
 
 // splitKey returns the key's value and, where it was not spelled in lower
@@ -200,27 +277,6 @@ func splitKey(sent string) (till.ID, any) {
 	}
 	return id, sent
 }
-
-// paymentColumns are read with the payment's step, if it has one, because
-// part of what a client sees of a payment is how it is being worked on.
-var paymentColumns = `p.client_id, p.id, p.idempotency_key, p.idempotency_key_sent, p.body_hash, p.body_version,
-	p.status, p.previous_status, p.method, p.country, p.amount, p.currency, p.fee, p.phone, p.reference, p.document,
-	p.provider_reference, p.failure_reason, p.failure_code, p.failure_message, p.failure_retryable,
-	p.created_at, p.updated_at, p.expires_at, p.approval_window, p.connection, p.fingerprint, p.attention,
-	p.checked_at, p.calls, p.pending_event, p.processing_event, p.final_event, p.late_event, p.reversed_event, p.updated_event,
-	s.due_at, s.calls, s.checked_at, s.sends, s.acked, ` + toldAt("late_event") + `, ` + toldAt("reversed_event")
-
-// toldAt is when the event was made that a column of p numbers. Few rows have
-// one, and only those are looked up, by the key of the log, whatever the planner
-// believes.
-func toldAt(column string) string {
-	return `CASE WHEN p.` + column + ` > 0 THEN (SELECT told.created_at FROM events told WHERE told.client_id = p.client_id AND told.sequence = p.` + column + `) END`
-}
-
-// leanColumns are paymentColumns without the document.
-var leanColumns = strings.Replace(paymentColumns, "p.document", "NULL", 1)
-
-const paymentFrom = ` FROM payments p LEFT JOIN steps s ON s.client_id = p.client_id AND s.subject_id = p.id `
 
 func scanPayment(r row, now till.Time) (*PaymentRow, error) {
 	p := &PaymentRow{}
@@ -270,12 +326,12 @@ func (tx *Tx) Payment(ctx context.Context, ref Ref) (*PaymentRow, error) {
 func (tx *Tx) Payments(ctx context.Context, refs []Ref) (map[Ref]*PaymentRow, error) {
 	tx.Now() // the clock is read before the rows, which are scanned with it
 	out := make(map[Ref]*PaymentRow, len(refs))
-	return out, tx.ses.queryEach(ctx, tx.readPayments(paymentColumns, sortedRefs(refs), out))
+	return out, tx.ses.queryEach(ctx, tx.readPayments(selectPayments, sortedRefs(refs), out))
 }
 
-// readPayments reads paymentColumns, or leanColumns.
-func (tx *Tx) readPayments(columns string, refs []Ref, out map[Ref]*PaymentRow) read {
-	return read{query: `SELECT ` + columns + paymentFrom + `WHERE p.client_id = ? AND p.id = ?`, args: refArgs(refs),
+// readPayments reads by selectPayments, or selectLeanPayments.
+func (tx *Tx) readPayments(q *db.SQL, refs []Ref, out map[Ref]*PaymentRow) read {
+	return read{query: q, args: refArgs(refs),
 		scan: func(i int, r row) error {
 			p, err := scanPayment(r, tx.Now())
 			if err != nil {
@@ -289,7 +345,7 @@ func (tx *Tx) readPayments(columns string, refs []Ref, out map[Ref]*PaymentRow) 
 // PaymentByKey returns the payment that an idempotency key made, or nil.
 func (tx *Tx) PaymentByKey(ctx context.Context, client, key till.ID) (*PaymentRow, error) {
 	var p *PaymentRow
-	err := tx.rows(ctx, `SELECT `+paymentColumns+paymentFrom+`WHERE p.client_id = ? AND p.idempotency_key = ?`, []any{client[:], key[:]},
+	err := tx.rows(ctx, selectPaymentByKey, []any{client[:], key[:]},
 		func(r row) (err error) { p, err = scanPayment(r, tx.Now()); return err })
 	return p, err
 }
@@ -308,10 +364,7 @@ func (tx *Tx) UpdatePayments(ctx context.Context, rows []*PaymentRow) error {
 			int64(p.was.updatedAt), p.was.attention, int64(p.was.expiresAt)}
 		p.was = p.version()
 	}
-	return tx.setAll(ctx, `UPDATE payments SET status = ?, previous_status = ?, provider_reference = ?,
-		failure_reason = ?, failure_code = ?, failure_message = ?, failure_retryable = ?,
-		updated_at = ?, attention = ?, checked_at = ?, calls = ?,
-		processing_event = ?, final_event = ?, late_event = ?, reversed_event = ?, updated_event = ? WHERE client_id = ? AND id = ? AND updated_at = ? AND attention = ? AND expires_at = ?`, args)
+	return tx.setAll(ctx, updatePayments, args)
 }
 
 // failureArgs returns the columns of a failure's detail, null without one.
@@ -324,7 +377,7 @@ func failureArgs(d *till.FailureDetail) (code, message, retryable any) {
 
 // ExtendPayment moves the end of a payment's approval window.
 func (tx *Tx) ExtendPayment(ctx context.Context, ref Ref, until till.Time) error {
-	_, err := tx.exec(ctx, `UPDATE payments SET expires_at = ? WHERE client_id = ? AND id = ? AND final_event IS NULL`,
+	_, err := tx.exec(ctx, extendPayment,
 		int64(until), ref.Client[:], ref.ID[:])
 	return err
 }

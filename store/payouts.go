@@ -5,7 +5,87 @@ import (
 	"database/sql"
 
 	"till"
+	"till/internal/db"
 )
+
+// payoutFields are read with the payout's step, as those of a payment are.
+const payoutFields = `p.client_id, p.id, p.idempotency_key, p.idempotency_key_sent, p.body_hash, p.body_version,
+	p.status, p.previous_status, p.method, p.country, p.amount, p.fee, p.currency, p.phone, p.reference, p.document,
+	p.provider_reference, p.failure_reason, p.failure_code, p.failure_message, p.failure_retryable,
+	p.created_at, p.updated_at, p.expires_at, p.send_window, p.connection, p.fingerprint, p.attention,
+	p.checked_at, p.calls, p.pending_event, p.processing_event, p.final_event, p.late_event,
+	s.due_at, s.calls, s.checked_at, s.sends, s.acked, `
+
+const payoutFrom = ` FROM payouts p LEFT JOIN steps s ON s.client_id = p.client_id AND s.subject_id = p.id `
+
+var insertPayouts = db.Define(db.SQL{Name: "payouts.insert",
+	SQLite: `INSERT INTO payouts (client_id, id, idempotency_key, idempotency_key_sent, body_hash, body_version,
+		status, method, country, amount, fee, currency, phone, reference, document,
+		created_at, updated_at, expires_at, send_window, connection, fingerprint, pending_event)
+		VALUES ($1, $2, $3, $4, $5, $6, 'pending', $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`,
+	Postgres: `INSERT INTO payouts (client_id, id, idempotency_key, idempotency_key_sent, body_hash, body_version,
+			status, method, country, amount, fee, currency, phone, reference, document,
+			created_at, updated_at, expires_at, send_window, connection, fingerprint, pending_event)
+		SELECT u.a1, u.a2, u.a3, u.a4, u.a5, u.a6, 'pending', u.a7, u.a8, u.a9, u.a10, u.a11, u.a12, u.a13, u.a14, u.a15, u.a16, u.a17, u.a18, u.a19, u.a20, u.a21
+		FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bytea[]) AS a3, unnest($4::text[]) AS a4,
+			unnest($5::bytea[]) AS a5, unnest($6::bigint[]) AS a6, unnest($7::text[]) AS a7, unnest($8::text[]) AS a8,
+			unnest($9::bigint[]) AS a9, unnest($10::bigint[]) AS a10, unnest($11::text[]) AS a11, unnest($12::text[]) AS a12,
+			unnest($13::text[]) AS a13, unnest($14::bytea[]) AS a14, unnest($15::bigint[]) AS a15, unnest($16::bigint[]) AS a16,
+			unnest($17::bigint[]) AS a17, unnest($18::bigint[]) AS a18, unnest($19::text[]) AS a19, unnest($20::text[]) AS a20,
+			unnest($21::bigint[]) AS a21 LIMIT $22::bigint) AS u`,
+	Arrays: true})
+
+var insertPayoutEvents = db.Define(db.SQL{Name: "payouts.insertEvents",
+	SQLite: `INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at, resolution)
+		VALUES ($1, $2, 'payout.pending', $3, $4, 'pending', $5, 'waiting')`,
+	Postgres: `INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at, resolution)
+		SELECT u.a1, u.a2, 'payout.pending', u.a3, u.a4, 'pending', u.a5, 'waiting'
+		FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bigint[]) AS a2, unnest($3::bytea[]) AS a3, unnest($4::bigint[]) AS a4,
+			unnest($5::bigint[]) AS a5 LIMIT $6::bigint) AS u`,
+	Arrays: true})
+
+var selectPayouts = db.Define(db.SQL{Name: "payouts.select",
+	SQLite: `SELECT ` + payoutFields + toldAt("late_event") + payoutFrom + `WHERE p.client_id = $1 AND p.id = $2`,
+	Postgres: `SELECT u.nth, ` + payoutFields + toldAtByKey("late_event") + `
+		FROM payouts p LEFT JOIN steps s ON s.client_id = ANY(ARRAY[p.client_id]) AND s.subject_id = p.id,
+		(SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u
+		WHERE p.client_id = ANY(ARRAY[u.a1]) AND p.id = u.a2`,
+	Arrays: true})
+
+var selectPayoutsByKey = db.Define(db.SQL{Name: "payouts.selectByKey",
+	SQLite: `SELECT ` + payoutFields + toldAt("late_event") + payoutFrom + `WHERE p.client_id = $1 AND p.idempotency_key = $2`,
+	Postgres: `SELECT u.nth, ` + payoutFields + toldAtByKey("late_event") + `
+		FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u,
+		LATERAL (SELECT * FROM payouts WHERE client_id = u.a1 AND idempotency_key = u.a2 OFFSET 0) AS p
+		LEFT JOIN steps s ON s.client_id = ANY(ARRAY[p.client_id]) AND s.subject_id = p.id`,
+	Arrays: true})
+
+var updatePayouts = db.Define(db.SQL{Name: "payouts.update",
+	SQLite: `UPDATE payouts SET status = $1, previous_status = $2, provider_reference = $3,
+		failure_reason = $4, failure_code = $5, failure_message = $6, failure_retryable = $7,
+		updated_at = $8, attention = $9, checked_at = $10, calls = $11,
+		processing_event = $12, final_event = $13, late_event = $14 WHERE client_id = $15 AND id = $16`,
+	Postgres: `WITH changed AS (UPDATE payouts SET status = u.a1, previous_status = u.a2, provider_reference = u.a3,
+			failure_reason = u.a4, failure_code = u.a5, failure_message = u.a6, failure_retryable = u.a7,
+			updated_at = u.a8, attention = u.a9, checked_at = u.a10, calls = u.a11,
+			processing_event = u.a12, final_event = u.a13, late_event = u.a14
+		FROM (SELECT unnest($1::text[]) AS a1, unnest($2::text[]) AS a2, unnest($3::text[]) AS a3, unnest($4::text[]) AS a4, unnest($5::text[]) AS a5,
+			unnest($6::text[]) AS a6, unnest($7::bigint[]) AS a7, unnest($8::bigint[]) AS a8, unnest($9::bigint[]) AS a9,
+			unnest($10::bigint[]) AS a10, unnest($11::bigint[]) AS a11, unnest($12::bigint[]) AS a12, unnest($13::bigint[]) AS a13,
+			unnest($14::bigint[]) AS a14, unnest($15::bytea[]) AS a15, unnest($16::bytea[]) AS a16 LIMIT $17::bigint) AS u
+		WHERE client_id = ANY(ARRAY[u.a15]) AND id = u.a16
+		RETURNING 1)
+		SELECT till_expect_rows(count(*), $17) FROM changed`,
+	Arrays: true})
+
+var extendPayout = db.Define(db.SQL{Name: "payouts.extend",
+	SQLite: `UPDATE payouts SET expires_at = $1 WHERE client_id = $2 AND id = $3 AND final_event IS NULL`})
+
+var selectOpenCasesOf = db.Define(db.SQL{Name: "payouts.selectOpenCasesOf",
+	SQLite: `SELECT opened_at FROM cases WHERE client_id = $1 AND subject_id = $2 AND kind = $3 AND closed_at IS NULL`,
+	Postgres: `SELECT u.nth, found.* FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::text[]) AS a3, unnest($4::bigint[]) AS nth LIMIT $5::bigint) AS u,
+		LATERAL (SELECT opened_at FROM cases WHERE client_id = u.a1 AND subject_id = u.a2 AND kind = u.a3 AND closed_at IS NULL OFFSET 0) AS found`,
+	Arrays: true})
 
 // PayoutRow is a payout with what only the service needs to know of it.
 type PayoutRow struct {
@@ -64,28 +144,14 @@ func (tx *Tx) InsertPayouts(ctx context.Context, heads map[till.ID]*Head, rows [
 		events[i] = []any{p.ClientID[:], p.PendingEvent, p.ID[:], int64(p.CreatedAt), int64(p.CreatedAt + p.SendWindow)}
 		first[i] = steps[i].first()
 	}
-	if err := tx.set(ctx, `INSERT INTO payouts (client_id, id, idempotency_key, idempotency_key_sent, body_hash, body_version,
-		status, method, country, amount, fee, currency, phone, reference, document,
-		created_at, updated_at, expires_at, send_window, connection, fingerprint, pending_event)
-		VALUES (?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, args); err != nil {
+	if err := tx.set(ctx, insertPayouts, args); err != nil {
 		return err
 	}
 	if err := tx.set(ctx, insertStep, first); err != nil {
 		return err
 	}
-	return tx.set(ctx, `INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at, resolution)
-		VALUES (?, ?, 'payout.pending', ?, ?, 'pending', ?, 'waiting')`, events)
+	return tx.set(ctx, insertPayoutEvents, events)
 }
-
-// payoutColumns are read with the payout's step, as those of a payment are.
-var payoutColumns = `p.client_id, p.id, p.idempotency_key, p.idempotency_key_sent, p.body_hash, p.body_version,
-	p.status, p.previous_status, p.method, p.country, p.amount, p.fee, p.currency, p.phone, p.reference, p.document,
-	p.provider_reference, p.failure_reason, p.failure_code, p.failure_message, p.failure_retryable,
-	p.created_at, p.updated_at, p.expires_at, p.send_window, p.connection, p.fingerprint, p.attention,
-	p.checked_at, p.calls, p.pending_event, p.processing_event, p.final_event, p.late_event,
-	s.due_at, s.calls, s.checked_at, s.sends, s.acked, ` + toldAt("late_event")
-
-const payoutFrom = ` FROM payouts p LEFT JOIN steps s ON s.client_id = p.client_id AND s.subject_id = p.id `
 
 func scanPayout(r row, now till.Time) (*PayoutRow, error) {
 	p := &PayoutRow{}
@@ -137,7 +203,7 @@ func (tx *Tx) Payouts(ctx context.Context, refs []Ref) (map[Ref]*PayoutRow, erro
 }
 
 func (tx *Tx) readPayouts(refs []Ref, out map[Ref]*PayoutRow) read {
-	return read{query: `SELECT ` + payoutColumns + payoutFrom + `WHERE p.client_id = ? AND p.id = ?`, args: refArgs(refs),
+	return read{query: selectPayouts, args: refArgs(refs),
 		scan: func(i int, r row) error {
 			p, err := scanPayout(r, tx.Now())
 			if err != nil {
@@ -159,7 +225,7 @@ func (tx *Tx) PayoutByKey(ctx context.Context, client, key till.ID) (*PayoutRow,
 func (tx *Tx) PayoutsByKey(ctx context.Context, keys []Ref) (map[Ref]*PayoutRow, error) {
 	keys = sortedRefs(keys)
 	out := make(map[Ref]*PayoutRow)
-	err := tx.rowsOf(ctx, `SELECT `+payoutColumns+payoutFrom+`WHERE p.client_id = ? AND p.idempotency_key = ?`, refArgs(keys),
+	err := tx.rowsOf(ctx, selectPayoutsByKey, refArgs(keys),
 		func(i int, r row) (err error) { out[keys[i]], err = scanPayout(r, tx.Now()); return err })
 	return out, err
 }
@@ -175,15 +241,12 @@ func (tx *Tx) UpdatePayouts(ctx context.Context, rows []*PayoutRow) error {
 			int64(p.UpdatedAt), p.Attention, orNull(p.Resolution.LastCheckedAt), p.Resolution.Attempts,
 			orNull(p.ProcessingEvent), orNull(p.FinalEvent), orNull(p.LateEvent), p.ClientID[:], p.ID[:]}
 	}
-	return tx.setAll(ctx, `UPDATE payouts SET status = ?, previous_status = ?, provider_reference = ?,
-		failure_reason = ?, failure_code = ?, failure_message = ?, failure_retryable = ?,
-		updated_at = ?, attention = ?, checked_at = ?, calls = ?,
-		processing_event = ?, final_event = ?, late_event = ? WHERE client_id = ? AND id = ?`, args)
+	return tx.setAll(ctx, updatePayouts, args)
 }
 
 // ExtendPayout moves the end of the time in which a payout may be sent.
 func (tx *Tx) ExtendPayout(ctx context.Context, ref Ref, until till.Time) error {
-	_, err := tx.exec(ctx, `UPDATE payouts SET expires_at = ? WHERE client_id = ? AND id = ? AND final_event IS NULL`,
+	_, err := tx.exec(ctx, extendPayout,
 		int64(until), ref.Client[:], ref.ID[:])
 	return err
 }
@@ -196,7 +259,7 @@ func (tx *Tx) Mismatched(ctx context.Context, refs []Ref, kind string) (map[Ref]
 		args[i] = []any{refs[i].Client[:], refs[i].ID[:], kind}
 	}
 	out := make(map[Ref]bool)
-	err := tx.rowsOf(ctx, `SELECT opened_at FROM cases WHERE client_id = ? AND subject_id = ? AND kind = ? AND closed_at IS NULL`, args,
+	err := tx.rowsOf(ctx, selectOpenCasesOf, args,
 		func(i int, r row) error {
 			var at till.Time
 			out[refs[i]] = true

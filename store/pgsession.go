@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"till"
+	"till/internal/db"
 )
 
 // pgSession is a session over one PostgreSQL connection. Statements are
@@ -22,7 +23,9 @@ type pgSession struct {
 	conn  *pgx.Conn
 	fixed func() till.Time                    // a test's clock; nil: the server's
 	saw   func(sent time.Time, now till.Time) // told what the server's clock showed
-	sets  bool                                // many rows are one statement
+	sets  bool                                // many rows are one statement, if its text takes arrays
+
+	dialect db.Dialect
 
 	owed  []owed
 	begun bool      // the server has answered in this transaction
@@ -190,9 +193,12 @@ func (ses *pgSession) give(err error) {
 	}
 }
 
+// rowsMissing is the SQLSTATE of till_expect_rows.
+const rowsMissing = "TL001"
+
 // harmless reports whether a connection is as good as before after an error.
 func harmless(e *pgconn.PgError) bool {
-	return e.Code == "22P02" || e.Code == "55P03" || strings.HasPrefix(e.Code, "23") || strings.HasPrefix(e.Code, "40")
+	return e.Code == rowsMissing || e.Code == "55P03" || strings.HasPrefix(e.Code, "23") || strings.HasPrefix(e.Code, "40")
 }
 
 func (ses *pgSession) rollback(ctx context.Context) {
@@ -224,8 +230,9 @@ func (ses *pgSession) lost(err error) error {
 	return err
 }
 
-func (ses *pgSession) exec(ctx context.Context, query string, args []any) (touched int64, err error) {
-	err = ses.send(ctx, func(b *pgx.Batch) { b.Queue(numbered(query), plain(args)...) }, func(r pgx.BatchResults) error {
+func (ses *pgSession) exec(ctx context.Context, q *db.SQL, args []any) (touched int64, err error) {
+	st := ses.statements(q, [][]any{args})[0]
+	err = ses.send(ctx, func(b *pgx.Batch) { b.Queue(st.text, st.args...) }, func(r pgx.BatchResults) error {
 		tag, err := r.Exec()
 		touched = tag.RowsAffected()
 		return err
@@ -233,98 +240,55 @@ func (ses *pgSession) exec(ctx context.Context, query string, args []any) (touch
 	return touched, err
 }
 
-func (ses *pgSession) later(_ context.Context, query string, rows [][]any) error {
-	for _, args := range rows {
-		ses.owe(numbered(query), plain(args))
+func (ses *pgSession) later(_ context.Context, q *db.SQL, rows [][]any) error {
+	for i := range rows {
+		st := ses.statements(q, rows[i:i+1])[0]
+		ses.owe(st.text, st.args)
 	}
 	return nil
 }
 
-func (ses *pgSession) set(ctx context.Context, query string, rows [][]any, must bool) error {
-	if len(rows) == 0 {
-		return nil
+// set owes a write. If its rows must all be there, the server itself has to say
+// that one is not: the COMMIT goes out together with it.
+func (ses *pgSession) set(_ context.Context, q *db.SQL, rows [][]any, must bool) error {
+	if must && !strings.Contains(q.Text(ses.dialect), "till_expect_rows(") {
+		return fmt.Errorf("%s does not count its rows", q.Name)
 	}
-	if len(rows) == 1 || !ses.sets { // the plain statement; the server has planned it for good
-		for _, args := range rows {
-			ses.oweAll(numbered(query), plain(args), 1, must)
-		}
-		return nil
+	for _, st := range ses.statements(q, rows) {
+		ses.owe(st.text, st.args)
 	}
-	s, err := ses.setOf(ctx, query)
-	if err != nil {
-		return err
-	}
-	args, err := s.columns(rows)
-	ses.oweAll(s.text, args, len(rows), must)
-	return err
+	return nil
 }
 
-// oweAll owes a write of so many rows. If they must all be there, the server
-// itself has to say that one is not: the COMMIT goes out together with it.
-func (ses *pgSession) oweAll(text string, args []any, rows int, must bool) {
-	if must {
-		text, args = countedText(text, len(args)), append(slices.Clip(args), int64(rows))
-	}
-	ses.owe(text, args)
-}
-
-func (ses *pgSession) touched(ctx context.Context, query string, rows [][]any) ([]bool, error) {
+func (ses *pgSession) touched(ctx context.Context, q *db.SQL, rows [][]any) ([]bool, error) {
 	out := make([]bool, len(rows))
-	if len(rows) <= 1 || !ses.sets {
-		return out, ses.touchEach(ctx, query, rows, out)
-	}
-	s, err := ses.setOf(ctx, query)
-	if err != nil {
-		return nil, err
-	}
-	args, err := s.columns(rows)
-	if err != nil {
-		return nil, err
-	}
-	return out, ses.send(ctx, func(b *pgx.Batch) { b.Queue(s.telling, args...) },
-		func(r pgx.BatchResults) error { return s.tell(r, rows, out) })
-}
-
-func (ses *pgSession) touchEach(ctx context.Context, query string, rows [][]any, out []bool) error {
-	return ses.send(ctx, func(b *pgx.Batch) {
-		for _, args := range rows {
-			b.Queue(numbered(query), plain(args)...)
-		}
-	}, func(r pgx.BatchResults) error {
-		for i := range rows {
-			tag, err := r.Exec()
-			if err != nil {
+	all := ses.statements(q, rows)
+	return out, ses.send(ctx, func(b *pgx.Batch) { queueAll(b, all) }, func(r pgx.BatchResults) error {
+		for _, st := range all {
+			if err := st.touched(r, out); err != nil {
 				return err
 			}
-			out[i] = tag.RowsAffected() == 1
 		}
 		return nil
 	})
 }
 
-func (ses *pgSession) query(ctx context.Context, query string, args []any, scan func(r row) error) error {
-	return ses.queryEach(ctx, read{query: query, args: [][]any{args}, scan: func(_ int, r row) error { return scan(r) }})
+func (ses *pgSession) query(ctx context.Context, q *db.SQL, args []any, scan func(r row) error) error {
+	return ses.queryEach(ctx, read{query: q, args: [][]any{args}, scan: func(_ int, r row) error { return scan(r) }})
 }
 
 func (ses *pgSession) queryEach(ctx context.Context, reads ...read) error {
-	asked, err := ses.ask(ctx, reads)
-	if err != nil || len(asked) == 0 {
-		return err
+	asked := ses.ask(reads)
+	if len(asked) == 0 {
+		return nil
 	}
 	return ses.send(ctx, func(b *pgx.Batch) { queueAll(b, asked) }, func(r pgx.BatchResults) error { return scanAll(r, asked) })
 }
 
+// lockFirst locks one by one, so that rows are locked in order: the text of lock
+// takes no arrays.
 func (ses *pgSession) lockFirst(ctx context.Context, before []read, lock read, after ...read) error {
-	early, err := ses.ask(ctx, before)
-	if err != nil {
-		return err
-	}
-	asked, err := ses.ask(ctx, after)
-	if err != nil {
-		return err
-	}
-	// One by one, so that they are locked in order.
-	locks := lock.each()
+	early, locks, asked := ses.ask(before), ses.ask([]read{lock}), ses.ask(after)
 	sent := time.Now()
 	return ses.send(ctx, func(b *pgx.Batch) {
 		queueAll(b, early)

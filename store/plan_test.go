@@ -3,14 +3,12 @@ package store_test
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
 
-	"till"
+	"till/internal/db"
 	"till/store"
 	"till/store/storetest"
 )
@@ -21,7 +19,6 @@ import (
 func TestPlansMadeOfEmptyTablesAreByKey(t *testing.T) {
 	t.Parallel()
 	eachPostgres(t, func(t *testing.T, config store.Config, s, _ *store.Store) {
-		useSets(t, s)
 		empty := storetest.Engines()[1].Config(t)
 		empty.Now = config.Now
 		storetest.Open(t, empty)
@@ -35,35 +32,13 @@ func TestPlansMadeOfEmptyTablesAreByKey(t *testing.T) {
 			t.Fatal(err)
 		}
 		vacuumAll(t, conn)
-		// Open cases are few, and all that the index of them has.
-		texts := slices.DeleteFunc(store.SetTexts(), func(text string) bool { return strings.HasPrefix(text, "UPDATE cases") })
-		for _, verb := range []string{"SELECT u.nth", "UPDATE payments", "UPDATE steps", "DELETE FROM steps", "UPDATE attempts"} {
-			if !strings.Contains(strings.Join(texts, "\n"), verb) {
-				t.Errorf("no set begins with %s: the test does not see what it must", verb)
+		for i, q := range db.Statements() {
+			// Open cases are few, and all that the index of them has.
+			if q.Arrays && !strings.HasPrefix(q.Name, "cases.close") && q.Name != "payouts.selectOpenCasesOf" {
+				checkPlan(t, conn, fmt.Sprintf("p%d", i), q)
 			}
-		}
-		for i, text := range texts {
-			checkPlan(t, conn, fmt.Sprintf("p%d", i), text)
 		}
 	})
-}
-
-// useSets lets payments live in batches.
-func useSets(t *testing.T, s *store.Store) {
-	t.Helper()
-	const payments = 40
-	client := storetest.NewClient(t, s, till.Test)
-	sv := newService(t, s, newOperator(t, nil), client, true)
-	var all sync.WaitGroup
-	for range payments {
-		all.Go(func() {
-			if _, err := sv.create(newKey()); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
-	sv.awaitSuccess(t, s, payments)
 }
 
 // vacuumAll measures all tables of the schema.
@@ -88,11 +63,12 @@ var scan = regexp.MustCompile(`(Seq Scan|Index Scan|Index Only Scan|Bitmap Heap 
 
 // checkPlan fails if a plan reads a table otherwise than by conditions on an
 // index.
-func checkPlan(t *testing.T, conn *pgx.Conn, name, text string) {
+func checkPlan(t *testing.T, conn *pgx.Conn, name string, q *db.SQL) {
 	t.Helper()
+	text := q.Text(db.Postgres)
 	d, err := conn.Prepare(t.Context(), name, text)
 	if err != nil {
-		t.Errorf("%v: %s", err, text)
+		t.Errorf("%s: %v", q.Name, err)
 		return
 	}
 	nulls := strings.TrimSuffix(strings.Repeat("NULL, ", len(d.ParamOIDs)), ", ")
@@ -106,7 +82,7 @@ func checkPlan(t *testing.T, conn *pgx.Conn, name, text string) {
 	}
 	for i, line := range plan {
 		if scan.MatchString(line) && (i+1 == len(plan) || !strings.Contains(plan[i+1], "Index Cond:")) {
-			t.Errorf("a table is read from end to end:\n%s\n\n%s", text, strings.Join(plan, "\n"))
+			t.Errorf("%s reads a table from end to end:\n%s\n\n%s", q.Name, text, strings.Join(plan, "\n"))
 			return
 		}
 	}

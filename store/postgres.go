@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"till"
+	"till/internal/db"
 	"till/internal/system"
 )
 
@@ -21,8 +22,9 @@ import (
 type postgres struct {
 	config *pgx.ConnConfig
 	now    func() till.Time // nil: the server's clock
-	skip   bool             // use SKIP LOCKED
 	sets   bool             // use one statement for many rows
+
+	dialect db.Dialect
 
 	// saw is told what the server's clock showed, and when it was asked.
 	saw func(sent time.Time, now till.Time)
@@ -50,7 +52,11 @@ func openPostgres(cfg Config, saw func(time.Time, till.Time)) (*postgres, error)
 		c.RuntimeParams["application_name"] = "till"
 	}
 	c.DialFunc = patient(c.DialFunc)
-	return &postgres{config: c, now: cfg.Now, skip: !cfg.NoSkipLocked, sets: !cfg.NoSets, saw: saw}, nil
+	e := &postgres{config: c, now: cfg.Now, sets: !cfg.NoSets, dialect: db.Postgres, saw: saw}
+	if cfg.NoSkipLocked {
+		e.dialect = db.Citus
+	}
+	return e, nil
 }
 
 // dialer gives up a server that has vanished, with its power or its network,
@@ -75,25 +81,7 @@ func manyServers(c *pgx.ConnConfig) bool {
 func (*postgres) name() string { return "postgres" }
 func (*postgres) close()       {}
 
-func (*postgres) tableExists() string {
-	return `SELECT count(*) FROM pg_class WHERE relkind IN ('r', 'p') AND relname = ? AND pg_table_is_visible(oid)`
-}
-
-func (*postgres) unmeasured() string {
-	return `SELECT quote_ident(relname) FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace
-		AND reltuples < 0 AND pg_relation_size(oid) >= ? AND relname <> 'steps'`
-}
-
 func (*postgres) remote() bool { return true }
-
-func (*postgres) lock() string { return " FOR UPDATE" }
-
-func (e *postgres) skipLocked() string {
-	if e.skip {
-		return " FOR UPDATE SKIP LOCKED"
-	}
-	return ""
-}
 
 func (*postgres) lockMigrations() string { return `LOCK TABLE schema_migrations IN EXCLUSIVE MODE` }
 
@@ -106,7 +94,7 @@ func (*postgres) translate(text string) string {
 }
 
 func (e *postgres) connect(ctx context.Context, write bool) (session, error) {
-	ses := &pgSession{fixed: e.now, saw: e.saw, sets: e.sets}
+	ses := &pgSession{fixed: e.now, saw: e.saw, sets: e.sets, dialect: e.dialect}
 	var err error
 	config := e.config.Copy()
 	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { ses.alone = ses.alone || fromStandby(n) }
@@ -160,7 +148,9 @@ func (*postgres) classify(err error) error {
 		switch {
 		case e.Code == "40001", e.Code == "40P01", e.Code == "55P03":
 			return fmt.Errorf("%w: %w", errAgain, err)
-		case strings.HasPrefix(e.Code, "23"), e.Code == "22P02": // only countedText makes numbers of text
+		case e.Code == rowsMissing:
+			return fmt.Errorf("%w: %w", ErrConflict, err)
+		case strings.HasPrefix(e.Code, "23"):
 			return fmt.Errorf("%w: %w", ErrRefused, err)
 		case strings.HasPrefix(e.Code, "08"), strings.HasPrefix(e.Code, "53"), strings.HasPrefix(e.Code, "57"),
 			strings.HasPrefix(e.Code, "58"), e.Code == "25006", e.Code == "25P03":

@@ -4,6 +4,44 @@ import (
 	"cmp"
 	"context"
 	"slices"
+
+	"till/internal/db"
+)
+
+var selectReceiptOwners = db.Define(db.SQL{Name: "receipts.selectOwners",
+	SQLite: `SELECT client_id, subject_id FROM operator_receipts WHERE connection = $1 AND receipt = $2 AND kind = $3`,
+	Postgres: `SELECT u.nth, found.* FROM (SELECT unnest($1::text[]) AS a1, unnest($2::text[]) AS a2, unnest($3::text[]) AS a3, unnest($4::bigint[]) AS nth LIMIT $5::bigint) AS u,
+		LATERAL (SELECT client_id, subject_id FROM operator_receipts WHERE connection = u.a1 AND receipt = u.a2 AND kind = u.a3 OFFSET 0) AS found`,
+	Arrays: true})
+
+var insertReceipts = db.Define(db.SQL{Name: "receipts.insert",
+	SQLite: `INSERT INTO operator_receipts (connection, receipt, kind, client_id, subject_id) VALUES ($1, $2, $3, $4, $5)`,
+	Postgres: `INSERT INTO operator_receipts (connection, receipt, kind, client_id, subject_id)
+		SELECT u.a1, u.a2, u.a3, u.a4, u.a5
+		FROM (SELECT unnest($1::text[]) AS a1, unnest($2::text[]) AS a2, unnest($3::text[]) AS a3, unnest($4::bytea[]) AS a4, unnest($5::bytea[]) AS a5 LIMIT $6::bigint) AS u`,
+	Arrays: true})
+
+var verifyReceipts = db.Define(db.SQL{Name: "receipts.verify",
+	SQLite: `SELECT r.connection, r.receipt, r.kind, r.client_id, r.subject_id,
+		CASE r.kind WHEN 'payment' THEN EXISTS (SELECT 1 FROM payments p WHERE p.client_id = r.client_id AND p.id = r.subject_id
+				AND p.connection = r.connection AND p.provider_reference = r.receipt)
+			ELSE EXISTS (SELECT 1 FROM payouts q WHERE q.client_id = r.client_id AND q.id = r.subject_id
+				AND q.connection = r.connection AND q.provider_reference = r.receipt) END
+		FROM operator_receipts r WHERE (r.connection, r.receipt, r.kind) > ($1, $2, $3) ORDER BY r.connection, r.receipt, r.kind LIMIT $4`})
+
+// The receipts that an instance of a version before operator_receipts took
+// after the table was filled: what its migration does, for what is missing.
+// What another has already is left out, and found by verify. All are tried, and
+// none is looked for before: that has one way to be done only.
+var (
+	fillPaymentReceipts = db.Define(db.SQL{Name: "receipts.fillPaymentReceipts",
+		SQLite: `INSERT INTO operator_receipts (connection, receipt, kind, client_id, subject_id)
+		SELECT connection, provider_reference, 'payment', client_id, id FROM payments WHERE provider_reference IS NOT NULL
+		ORDER BY connection, provider_reference, id ON CONFLICT (connection, receipt, kind) DO NOTHING`})
+	fillPayoutReceipts = db.Define(db.SQL{Name: "receipts.fillPayoutReceipts",
+		SQLite: `INSERT INTO operator_receipts (connection, receipt, kind, client_id, subject_id)
+		SELECT connection, provider_reference, 'payout', client_id, id FROM payouts WHERE provider_reference IS NOT NULL
+		ORDER BY connection, provider_reference, id ON CONFLICT (connection, receipt, kind) DO NOTHING`})
 )
 
 // Receipt is an operator's own id of a movement of money. On a connection it
@@ -24,7 +62,7 @@ func (tx *Tx) ReceiptOwners(ctx context.Context, kind string, receipts []Receipt
 		args[i] = []any{r.Connection, r.Text, kind}
 	}
 	out := make(map[Receipt]Ref)
-	err := tx.rowsOf(ctx, `SELECT client_id, subject_id FROM operator_receipts WHERE connection = ? AND receipt = ? AND kind = ?`, args,
+	err := tx.rowsOf(ctx, selectReceiptOwners, args,
 		func(i int, r row) error {
 			var ref Ref
 			err := r.Scan(idDest(&ref.Client), idDest(&ref.ID))
@@ -47,7 +85,7 @@ func (tx *Tx) InsertReceipts(ctx context.Context, kind string, received []Receiv
 		r := &received[i]
 		args[i] = []any{r.Connection, r.Text, kind, r.Ref.Client[:], r.Ref.ID[:]}
 	}
-	return tx.set(ctx, `INSERT INTO operator_receipts (connection, receipt, kind, client_id, subject_id) VALUES (?, ?, ?, ?, ?)`, args)
+	return tx.set(ctx, insertReceipts, args)
 }
 
 // VerifyReceipt is a line of the record of receipts with what has, or has not,
@@ -61,12 +99,7 @@ type VerifyReceipt struct {
 // VerifyReceipts returns the next lines of the record of receipts, beyond one.
 func (tx *Tx) VerifyReceipts(ctx context.Context, after *VerifyReceipt, limit int) ([]*VerifyReceipt, error) {
 	var out []*VerifyReceipt
-	err := tx.rows(ctx, `SELECT r.connection, r.receipt, r.kind, r.client_id, r.subject_id,
-		CASE r.kind WHEN 'payment' THEN EXISTS (SELECT 1 FROM payments p WHERE p.client_id = r.client_id AND p.id = r.subject_id
-				AND p.connection = r.connection AND p.provider_reference = r.receipt)
-			ELSE EXISTS (SELECT 1 FROM payouts q WHERE q.client_id = r.client_id AND q.id = r.subject_id
-				AND q.connection = r.connection AND q.provider_reference = r.receipt) END
-		FROM operator_receipts r WHERE (r.connection, r.receipt, r.kind) > (?, ?, ?) ORDER BY r.connection, r.receipt, r.kind LIMIT ?`,
+	err := tx.rows(ctx, verifyReceipts,
 		[]any{after.Connection, after.Text, after.Kind, limit}, func(r row) error {
 			v := &VerifyReceipt{}
 			out = append(out, v)
@@ -74,19 +107,6 @@ func (tx *Tx) VerifyReceipts(ctx context.Context, after *VerifyReceipt, limit in
 		})
 	return out, err
 }
-
-// The receipts that an instance of a version before operator_receipts took
-// after the table was filled: what its migration does, for what is missing.
-// What another has already is left out, and found by verify. All are tried, and
-// none is looked for before: that has one way to be done only.
-const (
-	missingPaymentReceipts = `INSERT INTO operator_receipts (connection, receipt, kind, client_id, subject_id)
-		SELECT connection, provider_reference, 'payment', client_id, id FROM payments WHERE provider_reference IS NOT NULL
-		ORDER BY connection, provider_reference, id ON CONFLICT (connection, receipt, kind) DO NOTHING`
-	missingPayoutReceipts = `INSERT INTO operator_receipts (connection, receipt, kind, client_id, subject_id)
-		SELECT connection, provider_reference, 'payout', client_id, id FROM payouts WHERE provider_reference IS NOT NULL
-		ORDER BY connection, provider_reference, id ON CONFLICT (connection, receipt, kind) DO NOTHING`
-)
 
 // FillReceipts writes down whose the receipts are that are on no record, and
 // returns how many. It reads all payments.
@@ -98,8 +118,8 @@ func (s *Store) FillReceipts(ctx context.Context) (n int64, err error) {
 			return err
 		}
 		defer inTime()
-		for _, query := range []string{missingPaymentReceipts, missingPayoutReceipts} {
-			some, err := tx.exec(ctx, query)
+		for _, fill := range []*db.SQL{fillPaymentReceipts, fillPayoutReceipts} {
+			some, err := tx.exec(ctx, fill)
 			if err != nil {
 				return err
 			}

@@ -7,7 +7,49 @@ import (
 	"strings"
 
 	"till"
+	"till/internal/db"
 )
+
+var seekReferences = db.Define(db.SQL{Name: "reconcile.seekReferences",
+	SQLite: `SELECT subject_id FROM attempts WHERE client_id = $1 AND connection = $2 AND reference = $3 AND first_send = 1`,
+	Postgres: `SELECT u.nth, found.* FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::text[]) AS a2, unnest($3::bytea[]) AS a3, unnest($4::bigint[]) AS nth LIMIT $5::bigint) AS u,
+		LATERAL (SELECT subject_id FROM attempts WHERE client_id = u.a1 AND connection = u.a2 AND reference = u.a3 AND first_send = 1 OFFSET 0) AS found`,
+	Arrays: true})
+
+var seekPayments = db.Define(db.SQL{Name: "reconcile.seekPayments",
+	SQLite: `SELECT id FROM payments WHERE client_id = $1 AND id = $2`,
+	Postgres: `SELECT u.nth, found.* FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u,
+		LATERAL (SELECT id FROM payments WHERE client_id = u.a1 AND id = u.a2 OFFSET 0) AS found`,
+	Arrays: true})
+
+var seekPayouts = db.Define(db.SQL{Name: "reconcile.seekPayouts",
+	SQLite: `SELECT id FROM payouts WHERE client_id = $1 AND id = $2`,
+	Postgres: `SELECT u.nth, found.* FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u,
+		LATERAL (SELECT id FROM payouts WHERE client_id = u.a1 AND id = u.a2 OFFSET 0) AS found`,
+	Arrays: true})
+
+var seekPaymentReceipts = db.Define(db.SQL{Name: "reconcile.seekPaymentReceipts",
+	SQLite: `SELECT id FROM payments WHERE client_id = $1 AND provider_reference = $2 AND connection = $3`,
+	Postgres: `SELECT u.nth, found.* FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::text[]) AS a2, unnest($3::text[]) AS a3, unnest($4::bigint[]) AS nth LIMIT $5::bigint) AS u,
+		LATERAL (SELECT id FROM payments WHERE client_id = u.a1 AND provider_reference = u.a2 AND connection = u.a3 OFFSET 0) AS found`,
+	Arrays: true})
+
+var seekPayoutReceipts = db.Define(db.SQL{Name: "reconcile.seekPayoutReceipts",
+	SQLite: `SELECT id FROM payouts WHERE client_id = $1 AND provider_reference = $2 AND connection = $3`,
+	Postgres: `SELECT u.nth, found.* FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::text[]) AS a2, unnest($3::text[]) AS a3, unnest($4::bigint[]) AS nth LIMIT $5::bigint) AS u,
+		LATERAL (SELECT id FROM payouts WHERE client_id = u.a1 AND provider_reference = u.a2 AND connection = u.a3 OFFSET 0) AS found`,
+	Arrays: true})
+
+var selectMoved = db.Define(db.SQL{Name: "reconcile.selectMoved",
+	SQLite: `SELECT entry_id, payment_id, payout_id FROM postings
+		WHERE client_id = $1 AND entry_id > $2 AND entry_id <= $3 AND account = 'operator' AND connection = $4 ORDER BY entry_id LIMIT $5`})
+
+var selectCasesOf = db.Define(db.SQL{Name: "reconcile.selectCasesOf",
+	SQLite: `SELECT id, detail, opened_at, closed_at FROM cases WHERE client_id = $1 AND subject_id = $2 AND kind = $3`,
+	Postgres: `SELECT u.nth, id, detail, opened_at, closed_at FROM cases,
+		(SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::text[]) AS a3, unnest($4::bigint[]) AS nth LIMIT $5::bigint) AS u
+		WHERE client_id = ANY(ARRAY[u.a1]) AND subject_id = u.a2 AND kind = u.a3`,
+	Arrays: true})
 
 // The reads in this file serve the comparison with an operator's statement:
 // payments and payouts of one client, with what the ledger says of each. What
@@ -43,30 +85,32 @@ type Compared struct {
 // planner that knows how many rows a slice has would rather read the whole of
 // the other tables, once for every slice. A look-up gives one value, so the
 // entry comes as a text: amount, currency and time.
-const comparePayments = `SELECT p.id, p.connection, p.status, p.amount, p.currency, p.provider_reference, p.created_at,
-	p.late_event IS NOT NULL, p.reversed_event IS NOT NULL,
-	CASE WHEN p.connection = ? THEN (SELECT a.reference FROM attempts a WHERE a.client_id = p.client_id AND a.subject_id = p.id AND a.n = 1) END,
-	CASE WHEN p.connection = ? THEN (SELECT CAST(t.amount AS TEXT) || ' ' || t.currency || ' ' || CAST(t.created_at AS TEXT)
-		FROM transactions t WHERE t.client_id = p.client_id AND t.payment_id = p.id AND t.money_in = 1) END
-	FROM payments p WHERE p.client_id = ? AND p.id > ? AND p.id <= ? ORDER BY p.id LIMIT ?`
+var comparePayments = db.Define(db.SQL{Name: "reconcile.comparePayments",
+	SQLite: `SELECT p.id, p.connection, p.status, p.amount, p.currency, p.provider_reference, p.created_at,
+		p.late_event IS NOT NULL, p.reversed_event IS NOT NULL,
+		CASE WHEN p.connection = $1 THEN (SELECT a.reference FROM attempts a WHERE a.client_id = p.client_id AND a.subject_id = p.id AND a.n = 1) END,
+		CASE WHEN p.connection = $1 THEN (SELECT CAST(t.amount AS TEXT) || ' ' || t.currency || ' ' || CAST(t.created_at AS TEXT)
+			FROM transactions t WHERE t.client_id = p.client_id AND t.payment_id = p.id AND t.money_in = 1) END
+		FROM payments p WHERE p.client_id = $2 AND p.id > $3 AND p.id <= $4 ORDER BY p.id LIMIT $5`})
 
-const comparePayouts = `SELECT p.id, p.connection, p.status, p.amount, p.currency, p.provider_reference, p.created_at,
-	p.late_event IS NOT NULL, FALSE,
-	CASE WHEN p.connection = ? THEN (SELECT a.reference FROM attempts a WHERE a.client_id = p.client_id AND a.subject_id = p.id AND a.n = 1) END,
-	CASE WHEN p.connection = ? THEN (SELECT CAST(o.amount AS TEXT) || ' ' || o.currency || ' ' || CAST(o.created_at AS TEXT)
-		FROM facts f JOIN postings o ON o.client_id = f.client_id AND o.entry_id = f.entry_id AND o.account = 'operator' AND o.connection = p.connection
-		WHERE f.client_id = p.client_id AND f.subject_id = p.id AND f.fact = 'money_out') END
-	FROM payouts p WHERE p.client_id = ? AND p.id > ? AND p.id <= ? ORDER BY p.id LIMIT ?`
+var comparePayouts = db.Define(db.SQL{Name: "reconcile.comparePayouts",
+	SQLite: `SELECT p.id, p.connection, p.status, p.amount, p.currency, p.provider_reference, p.created_at,
+		p.late_event IS NOT NULL, FALSE,
+		CASE WHEN p.connection = $1 THEN (SELECT a.reference FROM attempts a WHERE a.client_id = p.client_id AND a.subject_id = p.id AND a.n = 1) END,
+		CASE WHEN p.connection = $1 THEN (SELECT CAST(o.amount AS TEXT) || ' ' || o.currency || ' ' || CAST(o.created_at AS TEXT)
+			FROM facts f JOIN postings o ON o.client_id = f.client_id AND o.entry_id = f.entry_id AND o.account = 'operator' AND o.connection = p.connection
+			WHERE f.client_id = p.client_id AND f.subject_id = p.id AND f.fact = 'money_out') END
+		FROM payouts p WHERE p.client_id = $2 AND p.id > $3 AND p.id <= $4 ORDER BY p.id LIMIT $5`})
 
 // Compare appends the next payments or payouts of a client, beyond one id and
 // up to another, to out. Those of other connections come without what hangs on
 // them.
 func (tx *Tx) Compare(ctx context.Context, kind, connection string, client, after, last till.ID, limit int, out []Compared) ([]Compared, error) {
-	query := comparePayments
+	q := comparePayments
 	if kind == ComparedPayout {
-		query = comparePayouts
+		q = comparePayouts
 	}
-	err := tx.rows(ctx, query, []any{connection, connection, client[:], after[:], last[:], limit}, func(r row) error {
+	err := tx.rows(ctx, q, []any{connection, client[:], after[:], last[:], limit}, func(r row) error {
 		out = append(out, Compared{Kind: kind, Client: client})
 		c := &out[len(out)-1]
 		var entry string
@@ -123,8 +167,7 @@ type Moved struct {
 // account, beyond one entry and up to another.
 func (tx *Tx) Moved(ctx context.Context, connection string, client, after, last till.ID, limit int) ([]Moved, error) {
 	var out []Moved
-	err := tx.rows(ctx, `SELECT entry_id, payment_id, payout_id FROM postings
-		WHERE client_id = ? AND entry_id > ? AND entry_id <= ? AND account = 'operator' AND connection = ? ORDER BY entry_id LIMIT ?`,
+	err := tx.rows(ctx, selectMoved,
 		[]any{client[:], after[:], last[:], connection, limit}, func(r row) error {
 			var m Moved
 			var payout till.ID
@@ -161,16 +204,13 @@ func (tx *Tx) Seek(ctx context.Context, connection string, client till.ID, lines
 	}
 	var out []Ref
 	for _, q := range []struct {
-		query string
-		args  [][]any
+		sql  *db.SQL
+		args [][]any
 	}{
-		{`SELECT subject_id FROM attempts WHERE client_id = ? AND connection = ? AND reference = ? AND first_send = 1`, references},
-		{`SELECT id FROM payments WHERE client_id = ? AND id = ?`, ids},
-		{`SELECT id FROM payouts WHERE client_id = ? AND id = ?`, ids},
-		{`SELECT id FROM payments WHERE client_id = ? AND provider_reference = ? AND connection = ?`, receipts},
-		{`SELECT id FROM payouts WHERE client_id = ? AND provider_reference = ? AND connection = ?`, receipts},
+		{seekReferences, references}, {seekPayments, ids}, {seekPayouts, ids},
+		{seekPaymentReceipts, receipts}, {seekPayoutReceipts, receipts},
 	} {
-		err := tx.rowsOf(ctx, q.query, q.args, func(_ int, r row) error {
+		err := tx.rowsOf(ctx, q.sql, q.args, func(_ int, r row) error {
 			ref := Ref{Client: client}
 			err := r.Scan(idDest(&ref.ID))
 			out = append(out, ref)
@@ -192,7 +232,7 @@ func (tx *Tx) CasesOf(ctx context.Context, kind string, refs []Ref) (map[Ref]*Ca
 		args[i] = []any{refs[i].Client[:], refs[i].ID[:], kind}
 	}
 	out := make(map[Ref]*Case)
-	err := tx.rowsOf(ctx, `SELECT id, detail, opened_at, closed_at FROM cases WHERE client_id = ? AND subject_id = ? AND kind = ?`, args,
+	err := tx.rowsOf(ctx, selectCasesOf, args,
 		func(i int, r row) error {
 			c := &Case{ClientID: refs[i].Client, SubjectID: refs[i].ID, Kind: kind}
 			out[refs[i]] = c

@@ -7,7 +7,33 @@ import (
 	"slices"
 
 	"till"
+	"till/internal/db"
 )
+
+var selectOpenOperatorCases = db.Define(db.SQL{Name: "references.selectOpenOperatorCases",
+	SQLite: `SELECT connection, kind, detail, opened_at, closed_at FROM operator_cases WHERE closed_at IS NULL ORDER BY opened_at, connection LIMIT $1`})
+
+var selectOperatorCases = db.Define(db.SQL{Name: "references.selectOperatorCases",
+	SQLite: `SELECT connection, kind, detail, opened_at, closed_at FROM operator_cases ORDER BY opened_at DESC, connection LIMIT $1`})
+
+var selectByName = db.Define(db.SQL{Name: "references.selectByName",
+	SQLite: `SELECT client_id, subject_id, kind FROM operator_references WHERE connection = $1 AND name = $2`})
+
+var insertReferences = db.Define(db.SQL{Name: "references.insert",
+	SQLite: `INSERT INTO operator_references (connection, name, client_id, subject_id, kind) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (connection, name) DO NOTHING`})
+
+var insertHandles = db.Define(db.SQL{Name: "references.insertHandles",
+	SQLite: `INSERT INTO operator_references (connection, name, client_id, subject_id, kind) VALUES ($1, $2, $3, $4, $5)`,
+	Postgres: `INSERT INTO operator_references (connection, name, client_id, subject_id, kind)
+		SELECT u.a1, u.a2, u.a3, u.a4, u.a5
+		FROM (SELECT unnest($1::text[]) AS a1, unnest($2::text[]) AS a2, unnest($3::bytea[]) AS a3, unnest($4::bytea[]) AS a4, unnest($5::text[]) AS a5 LIMIT $6::bigint) AS u`,
+	Arrays: true})
+
+var closeOperatorCase = db.Define(db.SQL{Name: "references.closeOperatorCase",
+	SQLite: `UPDATE operator_cases SET closed_at = $1 WHERE connection = $2 AND kind = $3 AND closed_at IS NULL`})
+
+var closeOperatorCases = db.Define(db.SQL{Name: "references.closeOperatorCases",
+	SQLite: `UPDATE operator_cases SET closed_at = $1 WHERE connection = $2 AND kind = $3 AND closed_at IS NULL AND opened_at < $4`})
 
 // Found is what an operator's callback turns out to be about.
 type Found struct {
@@ -33,7 +59,7 @@ func (tx *Tx) FindByHandle(ctx context.Context, connection, handle string) (*Fou
 
 func (tx *Tx) find(ctx context.Context, connection, name string) (*Found, error) {
 	f := &Found{}
-	found, err := tx.one(ctx, `SELECT client_id, subject_id, kind FROM operator_references WHERE connection = ? AND name = ?`,
+	found, err := tx.one(ctx, selectByName,
 		[]any{connection, name}, idDest(&f.Ref.Client), idDest(&f.Ref.ID), &f.Kind)
 	if err != nil || !found {
 		return nil, err
@@ -45,7 +71,7 @@ func (tx *Tx) find(ctx context.Context, connection, name string) (*Found, error)
 // a second send has the same, and an operator that gives one handle twice must
 // not have the first payment's callbacks go to the second.
 func (tx *Tx) insertReferences(ctx context.Context, rows [][]any) error {
-	return tx.later(ctx, `INSERT INTO operator_references (connection, name, client_id, subject_id, kind) VALUES (?, ?, ?, ?, ?) ON CONFLICT (connection, name) DO NOTHING`, rows)
+	return tx.later(ctx, insertReferences, rows)
 }
 
 // Named is a handle that an operator gave to a payment or payout.
@@ -75,7 +101,7 @@ func (tx *Tx) NameHandles(ctx context.Context, named []Named) error {
 			others = append(others, args)
 		}
 	}
-	if err := tx.set(ctx, `INSERT INTO operator_references (connection, name, client_id, subject_id, kind) VALUES (?, ?, ?, ?, ?)`, alone); err != nil {
+	if err := tx.set(ctx, insertHandles, alone); err != nil {
 		return err
 	}
 	return tx.insertReferences(ctx, others)
@@ -103,13 +129,14 @@ func (tx *Tx) OpenOperatorCase(ctx context.Context, c *OperatorCase) error {
 	return err
 }
 
-const openOperatorCase = `INSERT INTO operator_cases (connection, kind, detail, opened_at) VALUES (?, ?, ?, ?)
-	ON CONFLICT (connection, kind) DO UPDATE SET closed_at = NULL, detail = excluded.detail, opened_at = excluded.opened_at
-	WHERE operator_cases.closed_at IS NOT NULL`
+var openOperatorCase = db.Define(db.SQL{Name: "references.openOperatorCase",
+	SQLite: `INSERT INTO operator_cases (connection, kind, detail, opened_at) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (connection, kind) DO UPDATE SET closed_at = NULL, detail = excluded.detail, opened_at = excluded.opened_at
+		WHERE operator_cases.closed_at IS NOT NULL`})
 
 // CloseOperatorCase takes a case off the list.
 func (tx *Tx) CloseOperatorCase(ctx context.Context, connection, kind string) error {
-	_, err := tx.exec(ctx, `UPDATE operator_cases SET closed_at = ? WHERE connection = ? AND kind = ? AND closed_at IS NULL`,
+	_, err := tx.exec(ctx, closeOperatorCase,
 		int64(tx.Now()), connection, kind)
 	return err
 }
@@ -125,7 +152,7 @@ func (tx *Tx) ChangeOperatorCases(ctx context.Context, kind string, until map[st
 	for _, connection := range slices.Sorted(maps.Keys(open)) {
 		opening = append(opening, []any{connection, kind, open[connection], int64(tx.Now())})
 	}
-	if err := tx.later(ctx, `UPDATE operator_cases SET closed_at = ? WHERE connection = ? AND kind = ? AND closed_at IS NULL AND opened_at < ?`, closing); err != nil {
+	if err := tx.later(ctx, closeOperatorCases, closing); err != nil {
 		return err
 	}
 	return tx.later(ctx, openOperatorCase, opening)
@@ -137,12 +164,12 @@ const maxOperatorCases = 1000
 // OperatorCases returns the cases of all connections, longest open first; only
 // open ones unless all is set.
 func (tx *Tx) OperatorCases(ctx context.Context, all bool) ([]*OperatorCase, error) {
-	query := `SELECT connection, kind, detail, opened_at, closed_at FROM operator_cases WHERE closed_at IS NULL ORDER BY opened_at, connection LIMIT ?`
+	q := selectOpenOperatorCases
 	if all {
-		query = `SELECT connection, kind, detail, opened_at, closed_at FROM operator_cases ORDER BY opened_at DESC, connection LIMIT ?`
+		q = selectOperatorCases
 	}
 	var out []*OperatorCase
-	err := tx.rows(ctx, query, []any{maxOperatorCases}, func(r row) error {
+	err := tx.rows(ctx, q, []any{maxOperatorCases}, func(r row) error {
 		c := &OperatorCase{}
 		err := r.Scan(&c.Connection, &c.Kind, &c.Detail, &c.OpenedAt, intDest(&c.ClosedAt))
 		out = append(out, c)

@@ -4,7 +4,53 @@ import (
 	"context"
 
 	"till"
+	"till/internal/db"
 )
+
+var lockOpenSteps = db.Define(db.SQL{Name: "restores.lockOpenSteps",
+	SQLite: `SELECT ` + stepColumns + ` FROM steps WHERE client_id = $1 AND subject_id > $2 AND late_from = 0 AND late_reads = 0
+		ORDER BY subject_id LIMIT $3`,
+	Postgres: `SELECT ` + stepColumns + ` FROM steps WHERE client_id = $1 AND subject_id > $2 AND late_from = 0 AND late_reads = 0
+		ORDER BY subject_id LIMIT $3 FOR UPDATE`})
+
+var lockFreshSteps = db.Define(db.SQL{Name: "restores.lockFreshSteps",
+	SQLite: `SELECT ` + stepColumns + ` FROM steps WHERE client_id = $1 AND subject_id > $2 AND late_from = 0 AND late_reads = 0 AND restored = 0
+		ORDER BY subject_id LIMIT $3`,
+	Postgres: `SELECT ` + stepColumns + ` FROM steps WHERE client_id = $1 AND subject_id > $2 AND late_from = 0 AND late_reads = 0 AND restored = 0
+		ORDER BY subject_id LIMIT $3 FOR UPDATE`})
+
+var insertRestore = db.Define(db.SQL{Name: "restores.insert",
+	SQLite: `INSERT INTO restores (restored_at, lost_from, restored_by, log_id) VALUES ($1, $2, $3, $4)`})
+
+var selectOpenRestores = db.Define(db.SQL{Name: "restores.selectOpenRestores",
+	SQLite: `SELECT restored_at, lost_from, restored_by, log_id, keys_reviewed_at FROM restores
+		WHERE released_at IS NULL ORDER BY restored_at DESC LIMIT $1`})
+
+var selectRestoring = db.Define(db.SQL{Name: "restores.selectRestoring",
+	SQLite: `SELECT restored_at FROM restores WHERE released_at IS NULL LIMIT 1`})
+
+var reviewKeys = db.Define(db.SQL{Name: "restores.reviewKeys",
+	SQLite: `UPDATE restores SET keys_reviewed_at = $1 WHERE released_at IS NULL AND keys_reviewed_at IS NULL`})
+
+var releaseRestores = db.Define(db.SQL{Name: "restores.release",
+	SQLite: `UPDATE restores SET released_at = $1, released_by = $2 WHERE released_at IS NULL`})
+
+var markRestored = db.Define(db.SQL{Name: "restores.markRestored",
+	SQLite: `UPDATE steps SET lane = $1, due_at = $2, lease_version = $3, sends = $4, send_started_at = $5, send_deadline = $6, absent = $7, restored = 1, held_at = 0
+		WHERE client_id = $8 AND subject_id = $9`,
+	Postgres: `UPDATE steps SET lane = u.a1, due_at = u.a2, lease_version = u.a3, sends = u.a4, send_started_at = u.a5, send_deadline = u.a6, absent = u.a7, restored = 1, held_at = 0
+		FROM (SELECT unnest($1::text[]) AS a1, unnest($2::bigint[]) AS a2, unnest($3::bigint[]) AS a3, unnest($4::bigint[]) AS a4,
+			unnest($5::bigint[]) AS a5, unnest($6::bigint[]) AS a6, unnest($7::bigint[]) AS a7, unnest($8::bytea[]) AS a8,
+			unnest($9::bytea[]) AS a9 LIMIT $10::bigint) AS u
+		WHERE client_id = ANY(ARRAY[u.a8]) AND subject_id = u.a9`,
+	Arrays: true})
+
+var selectUndecided = db.Define(db.SQL{Name: "restores.selectUndecided",
+	SQLite: `SELECT client_id, subject_id FROM steps WHERE restored = 1 AND kind = $1 AND late_from = 0 AND late_reads = 0
+		ORDER BY client_id, subject_id LIMIT $2`})
+
+var hastenSteps = db.Define(db.SQL{Name: "restores.hastenSteps",
+	SQLite: `UPDATE steps SET due_at = $1 WHERE client_id = $2 AND subject_id = $3 AND due_at > $4`})
 
 // Restore is an old database that was put back.
 type Restore struct {
@@ -20,7 +66,7 @@ type Restore struct {
 
 // InsertRestore writes down that an old database was put back.
 func (tx *Tx) InsertRestore(ctx context.Context, r *Restore) error {
-	_, err := tx.exec(ctx, `INSERT INTO restores (restored_at, lost_from, restored_by, log_id) VALUES (?, ?, ?, ?)`,
+	_, err := tx.exec(ctx, insertRestore,
 		int64(r.At), int64(r.LostFrom), r.By, r.LogID[:])
 	return err
 }
@@ -32,8 +78,7 @@ const maxRestores = 100
 // OpenRestores returns the restores that are not released, the latest first.
 func (tx *Tx) OpenRestores(ctx context.Context) ([]*Restore, error) {
 	var out []*Restore
-	err := tx.rows(ctx, `SELECT restored_at, lost_from, restored_by, log_id, keys_reviewed_at FROM restores
-		WHERE released_at IS NULL ORDER BY restored_at DESC LIMIT ?`, []any{maxRestores}, func(r row) error {
+	err := tx.rows(ctx, selectOpenRestores, []any{maxRestores}, func(r row) error {
 		x := &Restore{}
 		err := r.Scan(&x.At, &x.LostFrom, &x.By, idDest(&x.LogID), intDest(&x.KeysReviewedAt))
 		out = append(out, x)
@@ -45,18 +90,18 @@ func (tx *Tx) OpenRestores(ctx context.Context) ([]*Restore, error) {
 // Restoring reports whether an old database was put back and is not released.
 func (tx *Tx) Restoring(ctx context.Context) (bool, error) {
 	var at till.Time
-	return tx.one(ctx, `SELECT restored_at FROM restores WHERE released_at IS NULL LIMIT 1`, nil, &at)
+	return tx.one(ctx, selectRestoring, nil, &at)
 }
 
 // ReviewKeys writes down that somebody has looked at the keys that work again.
 func (tx *Tx) ReviewKeys(ctx context.Context) error {
-	_, err := tx.exec(ctx, `UPDATE restores SET keys_reviewed_at = ? WHERE released_at IS NULL AND keys_reviewed_at IS NULL`, int64(tx.Now()))
+	_, err := tx.exec(ctx, reviewKeys, int64(tx.Now()))
 	return err
 }
 
 // ReleaseRestores writes down that what was lost is explained.
 func (tx *Tx) ReleaseRestores(ctx context.Context, by string) error {
-	_, err := tx.exec(ctx, `UPDATE restores SET released_at = ?, released_by = ? WHERE released_at IS NULL`, int64(tx.Now()), by)
+	_, err := tx.exec(ctx, releaseRestores, int64(tx.Now()), by)
 	return err
 }
 
@@ -64,12 +109,12 @@ func (tx *Tx) ReleaseRestores(ctx context.Context, by string) error {
 // has not ended. Those that were marked as restored before are passed over if
 // fresh is set.
 func (tx *Tx) LockOpenSteps(ctx context.Context, client, after till.ID, fresh bool, limit int) ([]*Step, error) {
-	query := `SELECT ` + stepColumns + ` FROM steps WHERE client_id = ? AND subject_id > ? AND late_from = 0 AND late_reads = 0`
+	q := lockOpenSteps
 	if fresh {
-		query += ` AND restored = 0`
+		q = lockFreshSteps
 	}
 	var out []*Step
-	err := tx.rows(ctx, query+` ORDER BY subject_id LIMIT ?`+tx.s.e.lock(), []any{client[:], after[:], limit}, func(r row) error {
+	err := tx.rows(ctx, q, []any{client[:], after[:], limit}, func(r row) error {
 		s, err := scanStep(r)
 		out = append(out, s)
 		return err
@@ -85,8 +130,7 @@ func (tx *Tx) MarkRestored(ctx context.Context, steps []*Step) error {
 		args[i] = []any{s.Lane, int64(s.DueAt), s.LeaseVersion, s.Sends, int64(s.SendStartedAt), int64(s.SendDeadline), s.Absent,
 			s.ClientID[:], s.SubjectID[:]}
 	}
-	return tx.set(ctx, `UPDATE steps SET lane = ?, due_at = ?, lease_version = ?, sends = ?, send_started_at = ?, send_deadline = ?, absent = ?, restored = 1, held_at = 0
-		WHERE client_id = ? AND subject_id = ?`, args)
+	return tx.set(ctx, markRestored, args)
 }
 
 // Undecided is a payment or payout that was open when an old database was put
@@ -99,8 +143,7 @@ type Undecided struct {
 // Undecided returns the first of a kind of those, by client and id.
 func (tx *Tx) Undecided(ctx context.Context, kind string, limit int) ([]Undecided, error) {
 	var out []Undecided
-	err := tx.rows(ctx, `SELECT client_id, subject_id FROM steps WHERE restored = 1 AND kind = ? AND late_from = 0 AND late_reads = 0
-		ORDER BY client_id, subject_id LIMIT ?`, []any{kind, limit}, func(r row) error {
+	err := tx.rows(ctx, selectUndecided, []any{kind, limit}, func(r row) error {
 		u := Undecided{Kind: kind}
 		err := r.Scan(idDest(&u.Ref.Client), idDest(&u.Ref.ID))
 		out = append(out, u)
@@ -115,5 +158,5 @@ func (tx *Tx) HastenSteps(ctx context.Context, refs []Ref) error {
 	for i := range refs {
 		args[i] = []any{int64(tx.Now()), refs[i].Client[:], refs[i].ID[:], int64(tx.Now())}
 	}
-	return tx.later(ctx, `UPDATE steps SET due_at = ? WHERE client_id = ? AND subject_id = ? AND due_at > ?`, args)
+	return tx.later(ctx, hastenSteps, args)
 }

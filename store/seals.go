@@ -8,7 +8,33 @@ import (
 	"hash"
 
 	"till"
+	"till/internal/db"
 )
+
+// A client may have two chains: the links made with the key, in audit_seals, and
+// those from before there was one, in audit_chain, which stay as they are.
+
+var selectFirstSeal = db.Define(db.SQL{Name: "seals.selectFirstSeal",
+	SQLite: `SELECT sequence, covers, hash FROM audit_seals WHERE client_id = $1 ORDER BY sequence ASC LIMIT 1`})
+
+var selectLastSeal = db.Define(db.SQL{Name: "seals.selectLastSeal",
+	SQLite: `SELECT sequence, covers, hash FROM audit_seals WHERE client_id = $1 ORDER BY sequence DESC LIMIT 1`})
+
+var selectLastPlainSeal = db.Define(db.SQL{Name: "seals.selectLastPlainSeal",
+	SQLite: `SELECT sequence, covers, hash FROM audit_chain WHERE client_id = $1 ORDER BY sequence DESC LIMIT 1`})
+
+var selectSeals = db.Define(db.SQL{Name: "seals.selectSeals",
+	SQLite: `SELECT sequence, covers, hash FROM audit_seals WHERE client_id = $1 AND sequence > $2 ORDER BY sequence LIMIT $3`})
+
+var selectPlainSeals = db.Define(db.SQL{Name: "seals.selectPlainSeals",
+	SQLite: `SELECT sequence, covers, hash FROM audit_chain WHERE client_id = $1 AND sequence > $2 ORDER BY sequence LIMIT $3`})
+
+var insertSeal = db.Define(db.SQL{Name: "seals.insert",
+	SQLite: `INSERT INTO audit_seals (client_id, sequence, covers, hash) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`})
+
+var selectUnsealedClients = db.Define(db.SQL{Name: "seals.selectUnsealedClients",
+	SQLite: `SELECT h.client_id FROM client_heads h
+		WHERE h.last_audit > coalesce((SELECT max(c.sequence) FROM audit_seals c WHERE c.client_id = h.client_id), 0) LIMIT $1`})
 
 // Seal is one link of a client's audit chain: it seals the row of its number
 // and those before it, back to the link before or further. Its hash is that row's and the hash before
@@ -23,63 +49,55 @@ type Seal struct {
 // database can make one.
 type SealKey []byte
 
-// The two chains that a client may have: the links made with the key, and
-// those from before there was one, which stay as they are.
-const (
-	keyedSeals = "audit_seals"
-	plainSeals = "audit_chain"
-)
-
 // FirstSeal returns the oldest link of a client's chain, LastSeal the newest;
 // the zero Seal if there is none.
 func (tx *Tx) FirstSeal(ctx context.Context, client till.ID) (Seal, error) {
-	return tx.endSeal(ctx, client, keyedSeals, "ASC")
+	return tx.endSeal(ctx, selectFirstSeal, client)
 }
 
 func (tx *Tx) LastSeal(ctx context.Context, client till.ID) (Seal, error) {
-	return tx.endSeal(ctx, client, keyedSeals, "DESC")
+	return tx.endSeal(ctx, selectLastSeal, client)
 }
 
 // LastPlainSeal is LastSeal of the links from before there was a key.
 func (tx *Tx) LastPlainSeal(ctx context.Context, client till.ID) (Seal, error) {
-	return tx.endSeal(ctx, client, plainSeals, "DESC")
+	return tx.endSeal(ctx, selectLastPlainSeal, client)
 }
 
-func (tx *Tx) endSeal(ctx context.Context, client till.ID, table, order string) (Seal, error) {
+func (tx *Tx) endSeal(ctx context.Context, q *db.SQL, client till.ID) (Seal, error) {
 	var s Seal
 	var hash []byte
-	_, err := tx.one(ctx, `SELECT sequence, covers, hash FROM `+table+` WHERE client_id = ? ORDER BY sequence `+order+` LIMIT 1`, []any{client[:]}, &s.Sequence, &s.Covers, &hash)
+	_, err := tx.one(ctx, q, []any{client[:]}, &s.Sequence, &s.Covers, &hash)
 	copy(s.Hash[:], hash)
 	return s, err
 }
 
 // Seals returns up to limit links of a client's chain beyond a sequence.
 func (tx *Tx) Seals(ctx context.Context, client till.ID, after int64, limit int) ([]Seal, error) {
-	return tx.seals(ctx, client, keyedSeals, after, limit)
+	return tx.seals(ctx, selectSeals, client, after, limit)
 }
 
 // PlainSeals is Seals of the links from before there was a key.
 func (tx *Tx) PlainSeals(ctx context.Context, client till.ID, after int64, limit int) ([]Seal, error) {
-	return tx.seals(ctx, client, plainSeals, after, limit)
+	return tx.seals(ctx, selectPlainSeals, client, after, limit)
 }
 
-func (tx *Tx) seals(ctx context.Context, client till.ID, table string, after int64, limit int) ([]Seal, error) {
+func (tx *Tx) seals(ctx context.Context, q *db.SQL, client till.ID, after int64, limit int) ([]Seal, error) {
 	var out []Seal
-	err := tx.rows(ctx, `SELECT sequence, covers, hash FROM `+table+` WHERE client_id = ? AND sequence > ? ORDER BY sequence LIMIT ?`,
-		[]any{client[:], after, limit}, func(r row) error {
-			var s Seal
-			var hash []byte
-			err := r.Scan(&s.Sequence, &s.Covers, &hash)
-			copy(s.Hash[:], hash)
-			out = append(out, s)
-			return err
-		})
+	err := tx.rows(ctx, q, []any{client[:], after, limit}, func(r row) error {
+		var s Seal
+		var hash []byte
+		err := r.Scan(&s.Sequence, &s.Covers, &hash)
+		copy(s.Hash[:], hash)
+		out = append(out, s)
+		return err
+	})
 	return out, err
 }
 
 // InsertSeal appends a link to a client's chain, unless it is there.
 func (tx *Tx) InsertSeal(ctx context.Context, client till.ID, s Seal) error {
-	_, err := tx.exec(ctx, `INSERT INTO audit_seals (client_id, sequence, covers, hash) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+	_, err := tx.exec(ctx, insertSeal,
 		client[:], s.Sequence, s.Covers, s.Hash[:])
 	return err
 }
@@ -88,8 +106,7 @@ func (tx *Tx) InsertSeal(ctx context.Context, client till.ID, s Seal) error {
 // its chain.
 func (tx *Tx) UnsealedClients(ctx context.Context, limit int) ([]till.ID, error) {
 	var out []till.ID
-	err := tx.rows(ctx, `SELECT h.client_id FROM client_heads h
-		WHERE h.last_audit > coalesce((SELECT max(c.sequence) FROM audit_seals c WHERE c.client_id = h.client_id), 0) LIMIT ?`,
+	err := tx.rows(ctx, selectUnsealedClients,
 		[]any{limit}, func(r row) error {
 			var id till.ID
 			err := r.Scan(idDest(&id))

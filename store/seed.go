@@ -7,7 +7,27 @@ import (
 	"time"
 
 	"till"
+	"till/internal/db"
 )
+
+// These rows are right; a superuser may leave the checks of what they refer to
+// out.
+var skipTriggers = db.Define(db.SQL{Name: "seed.skipTriggers",
+	SQLite:   `SELECT 1`,
+	Postgres: `SELECT set_config('session_replication_role', 'replica', true) WHERE current_setting('is_superuser') = 'on'`})
+
+var seedPayments = db.Define(db.SQL{Name: "seed.payments",
+	SQLite: seedText(db.SQLite, false), Postgres: seedText(db.Postgres, false)})
+
+var seedEndedPayments = db.Define(db.SQL{Name: "seed.endedPayments",
+	SQLite: seedText(db.SQLite, true), Postgres: seedText(db.Postgres, true)})
+
+var countSeeded = db.Define(db.SQL{Name: "seed.countSeeded",
+	SQLite: `SELECT created_at / $1, method, status, count(*) FROM payments
+		WHERE client_id = $2 AND id BETWEEN $3 AND $4 GROUP BY 1, 2, 3`})
+
+var noStatementTimeout = db.Define(db.SQL{Name: "seed.noStatementTimeout",
+	Postgres: `SET LOCAL statement_timeout = 0`})
 
 // Seed fills a client with payments for a measurement, many times faster than
 // the service would make them. The rows are what lists read: payments with
@@ -64,23 +84,22 @@ func (tx *Tx) seed(ctx context.Context, seed *Seed, step, first, last int64) err
 	if _, err := tx.LockHeads(ctx, []till.ID{seed.Client}); err != nil {
 		return err
 	}
-	if tx.s.e.name() == "postgres" {
-		// These rows are right; a superuser may leave the checks of what they
-		// refer to out.
-		if _, err := tx.exec(ctx, `SELECT set_config('session_replication_role', 'replica', true) WHERE current_setting('is_superuser') = 'on'`); err != nil {
-			return err
-		}
+	if _, err := tx.exec(ctx, skipTriggers); err != nil {
+		return err
 	}
 	sweep := seed.Rows/seedSweeps + 1
 	gap := int64(1)<<56/sweep - 1
-	if _, err := tx.exec(ctx, seedText(tx.s.e.name(), seed.Books), first, last, int64(seed.From), step, sweep, gap, gap, seed.Client[:]); err != nil {
+	insert := seedPayments
+	if seed.Books {
+		insert = seedEndedPayments
+	}
+	if _, err := tx.exec(ctx, insert, first, last, int64(seed.From), step, sweep, gap, seed.Client[:]); err != nil {
 		return err
 	}
 	lo := till.FirstID(seed.From + till.Time(first*step))
 	hi := till.LastID(seed.From + till.Time(last*step))
 	var counts Counts
-	err = tx.rows(ctx, `SELECT created_at / ?, method, status, count(*) FROM payments
-		WHERE client_id = ? AND id BETWEEN ? AND ? GROUP BY 1, 2, 3`,
+	err = tx.rows(ctx, countSeeded,
 		[]any{int64(till.Hour), seed.Client[:], lo[:], hi[:]}, func(r row) error {
 			var hour, n int64
 			var method, status string
@@ -106,7 +125,7 @@ func (tx *Tx) unhurried(ctx context.Context) (inTime func(), err error) {
 	if !ok {
 		return func() {}, nil
 	}
-	if _, err := tx.exec(ctx, `SET LOCAL statement_timeout = 0`); err != nil {
+	if _, err := tx.exec(ctx, noStatementTimeout); err != nil {
 		return nil, err
 	}
 	c, ok := ses.conn.PgConn().Conn().(*patientConn)
@@ -129,26 +148,26 @@ const seedDocument = `"description":"Two bags of rice","customer":{"phone":"2420
 // hours. So they come sorted, in a few sweeps over the whole index: each sweep
 // lands between the keys of those before, and leaves pages as full, or as
 // empty, as keys in any order would.
-func seedText(engine string, ended bool) string {
+func seedText(d db.Dialect, ended bool) string {
 	open, took := `WHEN s < 996 THEN 'processing' ELSE 'pending'`, 0
 	if ended {
 		open, took = `ELSE 'expired'`, seedTook
 	}
 	numbers := `numbers (i, last) AS (
-			SELECT CAST(? AS BIGINT), CAST(? AS BIGINT) UNION ALL SELECT i + 1, last FROM numbers WHERE i < last)`
-	id := seedID(engine, "at")
-	key := `unhex(printf('%014x', place * CAST(? AS BIGINT) + abs(random() % CAST(? AS BIGINT))) || hex(randomblob(9)))`
+			SELECT CAST($1 AS BIGINT), CAST($2 AS BIGINT) UNION ALL SELECT i + 1, last FROM numbers WHERE i < last)`
+	id := seedID(d, "at")
+	key := `unhex(printf('%014x', place * CAST($6 AS BIGINT) + abs(random() % CAST($6 AS BIGINT))) || hex(randomblob(9)))`
 	hash, document := `zeroblob(32)`, `CAST('`+seedDocument+`' AS BLOB)`
 	column, end := ``, ``
-	if engine == "postgres" {
+	if d == db.Postgres {
 		column, end = `, ended`, `, CASE WHEN status <> 'pending' AND status <> 'processing' THEN status ELSE '' END`
-		numbers = `numbers (i) AS (SELECT generate_series(CAST(? AS BIGINT), CAST(? AS BIGINT)))`
-		key = `int8send((place * CAST(? AS BIGINT) + floor(random() * CAST(? AS BIGINT))::bigint - 36028797018963968) * 256) ||
+		numbers = `numbers (i) AS (SELECT generate_series(CAST($1 AS BIGINT), CAST($2 AS BIGINT)))`
+		key = `int8send((place * CAST($6 AS BIGINT) + floor(random() * CAST($6 AS BIGINT))::bigint - 36028797018963968) * 256) ||
 			int8send(floor(random() * 4503599627370496)::bigint * 1024)`
 		hash, document = `decode(repeat('00', 32), 'hex')`, `'`+seedDocument+`'::bytea`
 	}
 	return `WITH RECURSIVE ` + numbers + `,
-		drawn AS (SELECT i, CAST(? AS BIGINT) + i * CAST(? AS BIGINT) AS at, i % CAST(? AS BIGINT) AS place,
+		drawn AS (SELECT i, CAST($3 AS BIGINT) + i * CAST($4 AS BIGINT) AS at, i % CAST($5 AS BIGINT) AS place,
 			(i * 7919) % 1000 AS s, (i * 1049 + i / 1000 * 613) % 1000 AS m FROM numbers),
 		made AS (SELECT i, at, ` + key + ` AS key,
 			CASE WHEN s < 800 THEN 'success' WHEN s < 920 THEN 'failed' WHEN s < 990 THEN 'expired' ` + open + ` END AS status,
@@ -157,7 +176,7 @@ func seedText(engine string, ended bool) string {
 			method, country, amount, currency, phone, reference, document, failure_reason,
 			created_at, updated_at, expires_at, approval_window, connection, fingerprint,
 			pending_event, processing_event, final_event` + column + `)
-		SELECT ?, ` + id + `, key, ` + hash + `, 1, status,
+		SELECT $7, ` + id + `, key, ` + hash + `, 1, status,
 			CASE status WHEN 'pending' THEN '' WHEN 'processing' THEN 'pending' ELSE 'processing' END,
 			method, CASE method WHEN 'mpesa' THEN 'KE' ELSE 'CG' END, 500000, CASE method WHEN 'mpesa' THEN 'KES' ELSE 'XAF' END,
 			'242061234567', 'SEED-' || CAST(i AS TEXT), ` + document + `,
@@ -169,8 +188,8 @@ func seedText(engine string, ended bool) string {
 }
 
 // seedID makes the id of row i at a time.
-func seedID(engine, at string) string {
-	if engine == "postgres" {
+func seedID(d db.Dialect, at string) string {
+	if d == db.Postgres {
 		// The same bytes by arithmetic, which is several times as fast as by text.
 		return `int8send(` + at + ` / 1000 * 65536 + 7 * 4096 + ` + at + ` % 1000) || int8send(i - 9223372036854775807 - 1)`
 	}

@@ -4,7 +4,28 @@ import (
 	"context"
 
 	"till"
+	"till/internal/db"
 )
+
+var seedChunkEnd = db.Define(db.SQL{Name: "seed.seedChunkEnd",
+	SQLite: `SELECT id FROM (SELECT id FROM payments WHERE client_id = $1 AND id > $2 AND id <= $3 ORDER BY id LIMIT $4) AS chunk ORDER BY id DESC LIMIT 1`})
+
+var seedAttempts = db.Define(db.SQL{Name: "seed.seedAttempts",
+	SQLite: `INSERT INTO attempts (client_id, subject_id, n, kind, connection, reference, outcome, started_at, ended_at, last_at, first_send)
+		SELECT client_id, id, 1, 'submit', connection, idempotency_key, 'accepted', created_at, created_at, created_at, 1
+		FROM payments WHERE client_id = $1 AND id > $2 AND id <= $3`})
+
+var seedTransactions = db.Define(db.SQL{Name: "seed.seedTransactions",
+	SQLite: `INSERT INTO transactions (client_id, id, wallet_id, sequence, type, direction, amount, currency, balance_after, payment_id, created_at, money_in)
+		SELECT p.client_id, p.id, w.id, row_number() OVER (PARTITION BY p.currency ORDER BY p.id) + CAST($1 AS BIGINT), 'collection', 'credit',
+			p.amount, p.currency, 0, p.id, p.created_at, 1
+		FROM payments p JOIN wallets w ON w.client_id = p.client_id AND w.currency = p.currency
+		WHERE p.client_id = $2 AND p.id > $3 AND p.id <= $4 AND p.status = 'success'`})
+
+var seedPostings = db.Define(db.SQL{Name: "seed.seedPostings",
+	SQLite: `INSERT INTO postings (client_id, entry_id, account, connection, currency, amount, kind, payment_id, created_at)
+		SELECT client_id, id, 'operator', connection, currency, -amount, 'collection', id, created_at
+		FROM payments WHERE client_id = $1 AND id > $2 AND id <= $3 AND status = 'success'`})
 
 // SeedLedger gives seeded payments, made between two moments, what a comparison
 // with an operator's statement reads: the reference of their first send, and for
@@ -21,7 +42,7 @@ func (s *Store) SeedLedger(ctx context.Context, client till.ID, from, to till.Ti
 					return err
 				}
 			}
-			_, err := tx.one(ctx, `SELECT id FROM (SELECT id FROM payments WHERE client_id = ? AND id > ? AND id <= ? ORDER BY id LIMIT ?) AS chunk ORDER BY id DESC LIMIT 1`,
+			_, err := tx.one(ctx, seedChunkEnd,
 				[]any{client[:], after[:], last[:], seedChunk}, idDest(&next))
 			if err != nil || next.IsZero() {
 				return err
@@ -51,20 +72,12 @@ func (tx *Tx) seedLedger(ctx context.Context, client, after, last till.ID, first
 		return err
 	}
 	defer inTime()
-	if _, err := tx.exec(ctx, `INSERT INTO attempts (client_id, subject_id, n, kind, connection, reference, outcome, started_at, ended_at, last_at, first_send)
-		SELECT client_id, id, 1, 'submit', connection, idempotency_key, 'accepted', created_at, created_at, created_at, 1
-		FROM payments WHERE client_id = ? AND id > ? AND id <= ?`, client[:], after[:], last[:]); err != nil {
+	if _, err := tx.exec(ctx, seedAttempts, client[:], after[:], last[:]); err != nil {
 		return err
 	}
-	if _, err := tx.exec(ctx, `INSERT INTO transactions (client_id, id, wallet_id, sequence, type, direction, amount, currency, balance_after, payment_id, created_at, money_in)
-		SELECT p.client_id, p.id, w.id, row_number() OVER (PARTITION BY p.currency ORDER BY p.id) + CAST(? AS BIGINT), 'collection', 'credit',
-			p.amount, p.currency, 0, p.id, p.created_at, 1
-		FROM payments p JOIN wallets w ON w.client_id = p.client_id AND w.currency = p.currency
-		WHERE p.client_id = ? AND p.id > ? AND p.id <= ? AND p.status = 'success'`, first, client[:], after[:], last[:]); err != nil {
+	if _, err := tx.exec(ctx, seedTransactions, first, client[:], after[:], last[:]); err != nil {
 		return err
 	}
-	_, err = tx.exec(ctx, `INSERT INTO postings (client_id, entry_id, account, connection, currency, amount, kind, payment_id, created_at)
-		SELECT client_id, id, 'operator', connection, currency, -amount, 'collection', id, created_at
-		FROM payments WHERE client_id = ? AND id > ? AND id <= ? AND status = 'success'`, client[:], after[:], last[:])
+	_, err = tx.exec(ctx, seedPostings, client[:], after[:], last[:])
 	return err
 }

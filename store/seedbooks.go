@@ -2,9 +2,25 @@ package store
 
 import (
 	"context"
+	"fmt"
 
 	"till"
+	"till/internal/db"
 )
+
+var seedWalletSums = db.Define(db.SQL{Name: "seed.seedWalletSums",
+	SQLite: `UPDATE wallets SET last_sequence = last_sequence + $1, balance = balance + $2 WHERE client_id = $3 AND currency = $4`})
+
+var seedLastEvent = db.Define(db.SQL{Name: "seed.seedLastEvent",
+	SQLite: `SELECT max(final_event), max(updated_at) FROM payments WHERE client_id = $1 AND id BETWEEN $2 AND $3`})
+
+var seedHead = db.Define(db.SQL{Name: "seed.seedHead",
+	SQLite: `UPDATE client_heads SET last_event = $1, last_audit = last_audit + $2,
+		last_time = CASE WHEN last_time < $3 THEN $4 ELSE last_time END WHERE client_id = $5`})
+
+var seedCreditCounts = db.Define(db.SQL{Name: "seed.seedCreditCounts",
+	SQLite: `SELECT updated_at / $1, currency, count(*) FROM payments
+		WHERE client_id = $2 AND id BETWEEN $3 AND $4 AND status = 'success' GROUP BY 1, 2`})
 
 // seedTook is how many microseconds a seeded payment takes to its end: one for
 // each event after the first.
@@ -15,10 +31,28 @@ const seedTook = 2
 // audit row for each success, and for each other one the last read for late
 // money.
 func (tx *Tx) seedBooks(ctx context.Context, client, lo, hi till.ID, counts *Counts) error {
-	id := seedID(tx.s.e.name(), "at")
-	const payments = ` FROM (SELECT p.*, (p.pending_event - 1) / 3 AS i, p.updated_at AS at FROM payments p WHERE p.client_id = ? AND p.id BETWEEN ? AND ?) AS p `
+	for _, insert := range seedBookRows {
+		if _, err := tx.exec(ctx, insert, client[:], lo[:], hi[:]); err != nil {
+			return err
+		}
+	}
+	return tx.seedSums(ctx, client, lo, hi, counts)
+}
+
+// seedBookRows are the statements of seedBooks.
+var seedBookRows = func() (out []*db.SQL) {
+	postgres := seedBookTexts(db.Postgres)
+	for i, text := range seedBookTexts(db.SQLite) {
+		out = append(out, db.Define(db.SQL{Name: fmt.Sprintf("seed.books %d", i+1), SQLite: text, Postgres: postgres[i]}))
+	}
+	return out
+}()
+
+func seedBookTexts(d db.Dialect) []string {
+	id := seedID(d, "at")
+	const payments = ` FROM (SELECT p.*, (p.pending_event - 1) / 3 AS i, p.updated_at AS at FROM payments p WHERE p.client_id = $1 AND p.id BETWEEN $2 AND $3) AS p `
 	const event = `INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at, failure_reason, resolution) SELECT client_id, `
-	for _, text := range []string{
+	return []string{
 		event + `pending_event, 'payment.pending', id, created_at, 'pending', expires_at, NULL, 'waiting'` + payments,
 		event + `processing_event, 'payment.processing', id, created_at + 1, 'processing', expires_at, NULL, 'waiting'` + payments,
 		event + `final_event, 'payment.' || status, id, updated_at, status, expires_at, failure_reason, 'confirmed'` + payments,
@@ -35,12 +69,7 @@ func (tx *Tx) seedBooks(ctx context.Context, client, lo, hi till.ID, counts *Cou
 		`INSERT INTO audit (client_id, sequence, at, actor, action, subject_id, detail, cause)
 			SELECT p.client_id, h.last_audit + row_number() OVER (ORDER BY p.id), at, 'engine', 'collection', id, '5000 credited', 'check'` + payments +
 			`JOIN client_heads h ON h.client_id = p.client_id WHERE status = 'success'`,
-	} {
-		if _, err := tx.exec(ctx, text, client[:], lo[:], hi[:]); err != nil {
-			return err
-		}
 	}
-	return tx.seedSums(ctx, client, lo, hi, counts)
 }
 
 // seedSums brings counters, wallets and the head up to what was written.
@@ -52,19 +81,18 @@ func (tx *Tx) seedSums(ctx context.Context, client, lo, hi till.ID, counts *Coun
 	var audit int64
 	for currency, n := range credits {
 		audit += n
-		if _, err := tx.exec(ctx, `UPDATE wallets SET last_sequence = last_sequence + ?, balance = balance + ? WHERE client_id = ? AND currency = ?`,
+		if _, err := tx.exec(ctx, seedWalletSums,
 			n, n*500000, client[:], currency); err != nil {
 			return err
 		}
 	}
 	var events int64
 	var at till.Time
-	if _, err := tx.one(ctx, `SELECT max(final_event), max(updated_at) FROM payments WHERE client_id = ? AND id BETWEEN ? AND ?`,
+	if _, err := tx.one(ctx, seedLastEvent,
 		[]any{client[:], lo[:], hi[:]}, &events, &at); err != nil {
 		return err
 	}
-	_, err = tx.exec(ctx, `UPDATE client_heads SET last_event = ?, last_audit = last_audit + ?,
-		last_time = CASE WHEN last_time < ? THEN ? ELSE last_time END WHERE client_id = ?`, events, audit, int64(at), int64(at), client[:])
+	_, err = tx.exec(ctx, seedHead, events, audit, int64(at), int64(at), client[:])
 	return err
 }
 
@@ -72,8 +100,7 @@ func (tx *Tx) seedSums(ctx context.Context, client, lo, hi till.ID, counts *Coun
 // of each currency.
 func (tx *Tx) seedCredits(ctx context.Context, client, lo, hi till.ID, counts *Counts) (map[string]int64, error) {
 	credits := map[string]int64{}
-	err := tx.rows(ctx, `SELECT updated_at / ?, currency, count(*) FROM payments
-		WHERE client_id = ? AND id BETWEEN ? AND ? AND status = 'success' GROUP BY 1, 2`,
+	err := tx.rows(ctx, seedCreditCounts,
 		[]any{int64(till.Hour), client[:], lo[:], hi[:]}, func(r row) error {
 			var hour, n int64
 			var currency string

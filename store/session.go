@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"till"
+	"till/internal/db"
 )
 
 // row is one row of an answer.
@@ -14,10 +15,9 @@ type row interface {
 // read is a query for many arguments; scan is told to which of them a row is
 // the answer.
 type read struct {
-	query string
+	query any // *db.SQL, or still a text
 	args  [][]any
 	scan  func(i int, r row) error
-	apart bool // not by key: a statement for each argument
 }
 
 // session is one connection with its prepared statements, which live as long
@@ -40,20 +40,20 @@ type session interface {
 	now() till.Time
 
 	// exec runs a write and returns how many rows it touched.
-	exec(ctx context.Context, query string, args []any) (int64, error)
+	exec(ctx context.Context, q *db.SQL, args []any) (int64, error)
 	// later runs one write for many rows, in their order. They may run as late
 	// as the commit, where their errors come out too; what they see and do is
 	// what they would have seen and done in their place.
-	later(ctx context.Context, query string, rows [][]any) error
+	later(ctx context.Context, q *db.SQL, rows [][]any) error
 	// set is later for rows that do not touch each other: where there is a
 	// network, they are one statement. If must is set, each row must touch
 	// exactly one.
-	set(ctx context.Context, query string, rows [][]any, must bool) error
+	set(ctx context.Context, q *db.SQL, rows [][]any, must bool) error
 	// touched is set for one who waits: it reports which rows touched one. The
 	// second argument of an insertion is its id.
-	touched(ctx context.Context, query string, rows [][]any) ([]bool, error)
+	touched(ctx context.Context, q *db.SQL, rows [][]any) ([]bool, error)
 	// query runs a read and calls scan for each row.
-	query(ctx context.Context, query string, args []any, scan func(r row) error) error
+	query(ctx context.Context, q *db.SQL, args []any, scan func(r row) error) error
 	// queryEach runs reads by key, each for many arguments, one read after the
 	// other: where there is a network, each is one statement and all are one
 	// round trip. The answers to one read come in any order.
@@ -75,15 +75,6 @@ type engine interface {
 	// classify maps the engine's errors to the few classes that callers
 	// branch on.
 	classify(err error) error
-	// tableExists is a query for the number of tables with a name.
-	tableExists() string
-	// unmeasured is a query for the tables beyond a size that the planner knows
-	// nothing of; "" where it needs to know nothing.
-	unmeasured() string
-	// lock is the clause that locks the rows of a read until the commit.
-	lock() string
-	// skipLocked is the clause that passes over rows that others have locked.
-	skipLocked() string
 	// remote says that there is a network in between: few large statements are
 	// better than many small ones, and what can be known need not be asked.
 	remote() bool

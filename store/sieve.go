@@ -8,7 +8,22 @@ import (
 	"strings"
 
 	"till"
+	"till/internal/db"
 )
+
+var planByKey = db.Define(db.SQL{Name: "verify.planByKey",
+	SQLite: `SELECT 1`,
+	Postgres: `SELECT set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),
+		set_config('enable_seqscan', 'off', true), set_config('max_parallel_workers_per_gather', '0', true), set_config('jit', 'off', true)`})
+
+var sieveEvents = db.Define(db.SQL{Name: "verify.sieveEvents",
+	SQLite: `SELECT sequence, created_at, substr(kind, 1, 8) = 'payment.' FROM events WHERE client_id = $1 AND sequence > $2 ORDER BY sequence LIMIT $3`})
+
+var selectIdempotencyKeys = db.Define(db.SQL{Name: "verify.selectIdempotencyKeys",
+	SQLite: `SELECT id, idempotency_key FROM payments WHERE client_id = $1 AND id > $2 ORDER BY id LIMIT $3`})
+
+var selectLogLengths = db.Define(db.SQL{Name: "verify.selectLogLengths",
+	SQLite: `SELECT CAST(coalesce(sum(h.last_event), 0) AS BIGINT), CAST(coalesce(sum(h.last_audit), 0) AS BIGINT) FROM client_heads h`})
 
 // The reads in this file let a check of the whole database look closely only
 // at what deserves it. To carry every column of a payment, its events and its
@@ -21,12 +36,7 @@ import (
 // by their keys. A slice of ten thousand would make PostgreSQL read and hash
 // whole tables to join with it, once for each slice.
 func (tx *Tx) ByKey(ctx context.Context) error {
-	if !tx.s.e.remote() {
-		return nil
-	}
-	return tx.rows(ctx, `SELECT set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),
-		set_config('enable_seqscan', 'off', true), set_config('max_parallel_workers_per_gather', '0', true), set_config('jit', 'off', true)`, nil,
-		func(row) error { return nil })
+	return tx.rows(ctx, planByKey, nil, func(row) error { return nil })
 }
 
 // SievedPayment is a payment as far as a sieve must know it. One with two
@@ -59,11 +69,11 @@ func legalMoves() string {
 
 // plainPayment is true of a payment that went no further than its first end,
 // whose events are the ones that such a payment has, and that was credited
-// exactly if it succeeded. The head's last time is an argument.
+// exactly if it succeeded. The head's last time is $2.
 var plainPayment = legalMoves() + `
 	AND p.late_event IS NULL AND p.reversed_event IS NULL AND p.updated_event IS NULL AND p.fee = 0
 	AND (p.provider_reference IS NULL OR r.subject_id = p.id AND r.client_id = p.client_id)
-	AND p.updated_at >= p.created_at AND p.updated_at <= ?
+	AND p.updated_at >= p.created_at AND p.updated_at <= $2
 	AND e1.subject_id = p.id AND e1.kind = 'payment.pending' AND e1.status = 'pending' AND e1.created_at = p.created_at
 	AND e1.expires_at = p.created_at + p.approval_window AND e1.resolution = 'waiting' AND e1.calls = 0
 	AND e1.provider_reference IS NULL AND e1.failure_reason IS NULL
@@ -84,12 +94,13 @@ var plainPayment = legalMoves() + `
 					AND w.currency = p.currency AND t.created_at = p.updated_at
 				ELSE t.id IS NULL END END`
 
-// namedUpTo counts the events that a payment names up to a sequence.
-const namedUpTo = `CASE WHEN p.pending_event <= ? THEN 1 ELSE 0 END + CASE WHEN p.processing_event <= ? THEN 1 ELSE 0 END
-	+ CASE WHEN p.final_event <= ? THEN 1 ELSE 0 END + CASE WHEN p.late_event <= ? THEN 1 ELSE 0 END + CASE WHEN p.reversed_event <= ? THEN 1 ELSE 0 END
-	+ CASE WHEN p.updated_event <= ? THEN 1 ELSE 0 END`
+// namedUpTo counts the events that a payment names up to a sequence, $1.
+const namedUpTo = `CASE WHEN p.pending_event <= $1 THEN 1 ELSE 0 END + CASE WHEN p.processing_event <= $1 THEN 1 ELSE 0 END
+	+ CASE WHEN p.final_event <= $1 THEN 1 ELSE 0 END + CASE WHEN p.late_event <= $1 THEN 1 ELSE 0 END + CASE WHEN p.reversed_event <= $1 THEN 1 ELSE 0 END
+	+ CASE WHEN p.updated_event <= $1 THEN 1 ELSE 0 END`
 
-var sievePayments = `SELECT p.id, p.created_at, p.updated_at, p.amount, p.currency, p.document, p.connection, ` + namedUpTo + `, (` + plainPayment + `) IS TRUE,
+var sievePayments = db.Define(db.SQL{Name: "verify.sievePayments",
+	SQLite: `SELECT p.id, p.created_at, p.updated_at, p.amount, p.currency, p.document, p.connection, ` + namedUpTo + `, (` + plainPayment + `) IS TRUE,
 	(p.status = 'failed' OR p.status = 'expired') AND s.subject_id IS NULL,
 	CASE WHEN (p.status = 'failed' OR p.status = 'expired') AND s.subject_id IS NULL THEN (SELECT max(a.last_at) FROM attempts a
 		WHERE a.client_id = p.client_id AND a.subject_id = p.id AND a.kind = 'check' AND a.outcome <> 'error') END
@@ -101,7 +112,7 @@ var sievePayments = `SELECT p.id, p.created_at, p.updated_at, p.amount, p.curren
 	LEFT JOIN events e1 ON e1.client_id = p.client_id AND e1.sequence = p.pending_event
 	LEFT JOIN events e2 ON e2.client_id = p.client_id AND e2.sequence = p.processing_event
 	LEFT JOIN events e3 ON e3.client_id = p.client_id AND e3.sequence = p.final_event
-	WHERE p.client_id = ? AND p.id > ? ORDER BY p.id LIMIT ?`
+	WHERE p.client_id = $3 AND p.id > $4 ORDER BY p.id LIMIT $5`})
 
 // SievePayments calls f with the next payments of a client beyond an id, and
 // returns how many there were. last is the last time of the client's head, end
@@ -109,7 +120,7 @@ var sievePayments = `SELECT p.id, p.created_at, p.updated_at, p.amount, p.curren
 // returns.
 func (tx *Tx) SievePayments(ctx context.Context, client, after till.ID, last till.Time, end int64, limit int, f func(p *SievedPayment) error) (n int, err error) {
 	var p SievedPayment
-	err = tx.rows(ctx, sievePayments, []any{end, end, end, end, end, end, int64(last), client[:], after[:], limit}, func(r row) error {
+	err = tx.rows(ctx, sievePayments, []any{end, int64(last), client[:], after[:], limit}, func(r row) error {
 		p = SievedPayment{Document: p.Document[:0]}
 		n++
 		err := r.Scan(idDest(&p.ID), &p.CreatedAt, &p.UpdatedAt, &p.Amount.Minor, &p.Amount.Currency, &p.Document, &p.Connection,
@@ -133,7 +144,7 @@ type SievedEvent struct {
 // returns how many there were.
 func (tx *Tx) SieveEvents(ctx context.Context, client till.ID, after int64, limit int, f func(e *SievedEvent)) (n int, err error) {
 	var e SievedEvent
-	err = tx.rows(ctx, `SELECT sequence, created_at, substr(kind, 1, 8) = 'payment.' FROM events WHERE client_id = ? AND sequence > ? ORDER BY sequence LIMIT ?`,
+	err = tx.rows(ctx, sieveEvents,
 		[]any{client[:], after, limit}, func(r row) error {
 			n++
 			if err := r.Scan(&e.Sequence, &e.CreatedAt, boolDest(&e.OfPayment)); err != nil {
@@ -149,7 +160,7 @@ func (tx *Tx) SieveEvents(ctx context.Context, client till.ID, after int64, limi
 // beyond an id, and returns the last one's id and how many there were.
 func (tx *Tx) IdempotencyKeys(ctx context.Context, client, after till.ID, limit int, f func(key till.ID)) (last till.ID, n int, err error) {
 	last = after
-	err = tx.rows(ctx, `SELECT id, idempotency_key FROM payments WHERE client_id = ? AND id > ? ORDER BY id LIMIT ?`,
+	err = tx.rows(ctx, selectIdempotencyKeys,
 		[]any{client[:], after[:], limit}, func(r row) error {
 			var key till.ID
 			n++
@@ -174,7 +185,7 @@ func (tx *Tx) VerifyPaymentsOf(ctx context.Context, client till.ID, ids []till.I
 
 // LogLengths returns how many events and audit rows all clients have.
 func (tx *Tx) LogLengths(ctx context.Context) (events, audit int64, err error) {
-	_, err = tx.one(ctx, `SELECT CAST(coalesce(sum(h.last_event), 0) AS BIGINT), CAST(coalesce(sum(h.last_audit), 0) AS BIGINT) FROM client_heads h`,
+	_, err = tx.one(ctx, selectLogLengths,
 		nil, &events, &audit)
 	return events, audit, err
 }

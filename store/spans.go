@@ -4,7 +4,20 @@ import (
 	"context"
 
 	"till"
+	"till/internal/db"
 )
+
+const spanColumns = `endpoint_id, id, why, from_sequence, next_sequence, to_sequence, created_at, done_at`
+
+var insertSpan = db.Define(db.SQL{Name: "spans.insert",
+	SQLite: `INSERT INTO webhook_spans (client_id, ` + spanColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`})
+
+var saveSpan = db.Define(db.SQL{Name: "spans.save",
+	SQLite: `UPDATE webhook_spans SET why = $1, next_sequence = $2, to_sequence = $3, done_at = $4 WHERE client_id = $5 AND endpoint_id = $6 AND id = $7`})
+
+var selectOpenSpans = db.Define(db.SQL{Name: "spans.selectOpenSpans",
+	SQLite: `SELECT client_id, ` + spanColumns + ` FROM webhook_spans WHERE client_id = $1 AND endpoint_id = $2
+		AND CASE WHEN why = 'disabled' THEN 0 ELSE 1 END = $3 AND done_at IS NULL ORDER BY id LIMIT $4`})
 
 // SpanWhy says what a stretch of the log is about.
 type SpanWhy string
@@ -24,18 +37,16 @@ type Span struct {
 	CreatedAt, DoneAt        till.Time
 }
 
-const spanColumns = `endpoint_id, id, why, from_sequence, next_sequence, to_sequence, created_at, done_at`
-
 // InsertSpan writes a new span.
 func (tx *Tx) InsertSpan(ctx context.Context, s *Span) error {
-	_, err := tx.exec(ctx, `INSERT INTO webhook_spans (client_id, `+spanColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	_, err := tx.exec(ctx, insertSpan,
 		s.ClientID[:], s.EndpointID[:], s.ID[:], string(s.Why), s.From, s.Next, s.To, int64(s.CreatedAt), orNull(s.DoneAt))
 	return err
 }
 
 // SaveSpan writes back how far a span has come.
 func (tx *Tx) SaveSpan(ctx context.Context, s *Span) error {
-	_, err := tx.exec(ctx, `UPDATE webhook_spans SET why = ?, next_sequence = ?, to_sequence = ?, done_at = ? WHERE client_id = ? AND endpoint_id = ? AND id = ?`,
+	_, err := tx.exec(ctx, saveSpan,
 		string(s.Why), s.Next, s.To, orNull(s.DoneAt), s.ClientID[:], s.EndpointID[:], s.ID[:])
 	return err
 }
@@ -43,8 +54,7 @@ func (tx *Tx) SaveSpan(ctx context.Context, s *Span) error {
 // OpenSpans returns up to limit spans of an endpoint that are not done,
 // oldest first: those that nobody has asked for, or those that are to be sent.
 func (tx *Tx) OpenSpans(ctx context.Context, ref Ref, asked bool, limit int) (out []*Span, err error) {
-	err = tx.rows(ctx, `SELECT client_id, `+spanColumns+` FROM webhook_spans WHERE client_id = ? AND endpoint_id = ?
-		AND CASE WHEN why = 'disabled' THEN 0 ELSE 1 END = ? AND done_at IS NULL ORDER BY id LIMIT ?`,
+	err = tx.rows(ctx, selectOpenSpans,
 		[]any{ref.Client[:], ref.ID[:], asked, limit}, func(r row) error {
 			s := &Span{}
 			out = append(out, s)

@@ -58,14 +58,8 @@ func (*sqlite) close() {}
 
 func (*sqlite) name() string { return "sqlite" }
 
-func (*sqlite) tableExists() string { return `SELECT count(*) FROM sqlite_master WHERE name = ?` }
+func (*sqlite) remote() bool { return false }
 
-func (*sqlite) unmeasured() string { return "" }
-func (*sqlite) remote() bool       { return false }
-
-// One writer at a time needs no locks on rows.
-func (*sqlite) lock() string           { return "" }
-func (*sqlite) skipLocked() string     { return "" }
 func (*sqlite) lockMigrations() string { return "" }
 
 func (*sqlite) translate(text string) string { return text }

@@ -2,15 +2,93 @@ package store
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"till"
+	"till/internal/db"
 )
+
+const stepColumns = `client_id, subject_id, kind, lane, due_at, lease_until, lease_version, wake_seq, calls, checked_at,
+	sends, send_started_at, send_deadline, acked, absent, slow, late_from, late_reads, handle, mail, mailed_at, absent_at, restored, held_at`
+
+var insertStep = db.Define(db.SQL{Name: "steps.insert",
+	SQLite: `INSERT INTO steps (client_id, subject_id, kind, lane, due_at, lease_until, lease_version, sends, send_started_at, send_deadline)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+	Postgres: `INSERT INTO steps (client_id, subject_id, kind, lane, due_at, lease_until, lease_version, sends, send_started_at, send_deadline)
+		SELECT u.a1, u.a2, u.a3, u.a4, u.a5, u.a6, u.a7, u.a8, u.a9, u.a10
+		FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::text[]) AS a3, unnest($4::text[]) AS a4,
+			unnest($5::bigint[]) AS a5, unnest($6::bigint[]) AS a6, unnest($7::bigint[]) AS a7, unnest($8::bigint[]) AS a8,
+			unnest($9::bigint[]) AS a9, unnest($10::bigint[]) AS a10 LIMIT $11::bigint) AS u`,
+	Arrays: true})
+
+var lockSteps = db.Define(db.SQL{Name: "steps.lock",
+	SQLite: `SELECT ` + stepColumns + ` FROM steps WHERE client_id = $1 AND subject_id = $2`,
+	Postgres: `SELECT u.nth, ` + stepColumns + ` FROM steps,
+		(SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u
+		WHERE client_id = ANY(ARRAY[u.a1]) AND subject_id = u.a2 FOR UPDATE OF steps`,
+	Arrays: true})
+
+var selectStep = db.Define(db.SQL{Name: "steps.select",
+	SQLite: `SELECT ` + stepColumns + ` FROM steps WHERE client_id = $1 AND subject_id = $2`})
+
+var claimSteps = db.Define(db.SQL{Name: "steps.claim",
+	SQLite: `UPDATE steps SET lease_until = $1, lease_version = $2, sends = $3, send_started_at = $4, send_deadline = $5, absent = $6
+		WHERE client_id = $7 AND subject_id = $8 AND lease_version = $9 AND calls = $10 AND sends = $11 AND lease_until <= $12`,
+	Postgres: `UPDATE steps SET lease_until = u.a1, lease_version = u.a2, sends = u.a3, send_started_at = u.a4, send_deadline = u.a5, absent = u.a6
+		FROM (SELECT unnest($1::bigint[]) AS a1, unnest($2::bigint[]) AS a2, unnest($3::bigint[]) AS a3, unnest($4::bigint[]) AS a4,
+			unnest($5::bigint[]) AS a5, unnest($6::bigint[]) AS a6, unnest($7::bytea[]) AS a7, unnest($8::bytea[]) AS a8,
+			unnest($9::bigint[]) AS a9, unnest($10::bigint[]) AS a10, unnest($11::bigint[]) AS a11, unnest($12::bigint[]) AS a12,
+			unnest($13::bigint[]) AS nth LIMIT $14::bigint) AS u
+		WHERE client_id = ANY(ARRAY[u.a7]) AND subject_id = u.a8 AND lease_version = u.a9 AND calls = u.a10 AND sends = u.a11 AND lease_until <= u.a12
+		RETURNING u.nth`,
+	Arrays: true})
+
+var saveSteps = db.Define(db.SQL{Name: "steps.save",
+	SQLite: `UPDATE steps SET lane = $1, due_at = $2, lease_until = $3, lease_version = $4, calls = $5, checked_at = $6,
+		sends = $7, send_started_at = $8, send_deadline = $9, acked = $10, absent = $11, slow = $12, late_from = $13, late_reads = $14, handle = $15, absent_at = $16, held_at = $17
+		WHERE client_id = $18 AND subject_id = $19`,
+	Postgres: `WITH changed AS (UPDATE steps SET lane = u.a1, due_at = u.a2, lease_until = u.a3, lease_version = u.a4, calls = u.a5, checked_at = u.a6,
+			sends = u.a7, send_started_at = u.a8, send_deadline = u.a9, acked = u.a10, absent = u.a11, slow = u.a12, late_from = u.a13, late_reads = u.a14, handle = u.a15, absent_at = u.a16, held_at = u.a17
+		FROM (SELECT unnest($1::text[]) AS a1, unnest($2::bigint[]) AS a2, unnest($3::bigint[]) AS a3, unnest($4::bigint[]) AS a4,
+			unnest($5::bigint[]) AS a5, unnest($6::bigint[]) AS a6, unnest($7::bigint[]) AS a7, unnest($8::bigint[]) AS a8,
+			unnest($9::bigint[]) AS a9, unnest($10::bigint[]) AS a10, unnest($11::bigint[]) AS a11, unnest($12::bigint[]) AS a12,
+			unnest($13::bigint[]) AS a13, unnest($14::bigint[]) AS a14, unnest($15::text[]) AS a15, unnest($16::bigint[]) AS a16,
+			unnest($17::bigint[]) AS a17, unnest($18::bytea[]) AS a18, unnest($19::bytea[]) AS a19 LIMIT $20::bigint) AS u
+		WHERE client_id = ANY(ARRAY[u.a18]) AND subject_id = u.a19
+		RETURNING 1)
+		SELECT till_expect_rows(count(*), $20) FROM changed`,
+	Arrays: true})
+
+var deleteSteps = db.Define(db.SQL{Name: "steps.delete",
+	SQLite: `DELETE FROM steps WHERE client_id = $1 AND subject_id = $2`,
+	Postgres: `DELETE FROM steps
+		USING (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2 LIMIT $3::bigint) AS u
+		WHERE client_id = ANY(ARRAY[u.a1]) AND subject_id = u.a2`,
+	Arrays: true})
+
+var wakeStep = db.Define(db.SQL{Name: "steps.wake",
+	SQLite: `UPDATE steps SET wake_seq = wake_seq + 1, mail = CASE WHEN $1 = '' OR coalesce(handle, $2) = $3 THEN coalesce($4, mail) ELSE mail END,
+		mailed_at = CASE WHEN mailed_at > $5 AND mailed_at <= $6 THEN mailed_at + $7 WHEN mailed_at > $8 AND mailed_at <= $9 THEN mailed_at ELSE $10 END
+		WHERE client_id = $11 AND subject_id = $12`})
+
+var hastenWoken = db.Define(db.SQL{Name: "steps.hastenWoken",
+	SQLite: `UPDATE steps SET due_at = mailed_at WHERE client_id = $1 AND subject_id = $2 AND due_at > mailed_at`})
+
+var forgetMail = db.Define(db.SQL{Name: "steps.forgetMail",
+	SQLite: `UPDATE steps SET mail = NULL WHERE client_id = $1 AND subject_id = $2`,
+	Postgres: `UPDATE steps SET mail = NULL
+		FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2 LIMIT $3::bigint) AS u
+		WHERE client_id = ANY(ARRAY[u.a1]) AND subject_id = u.a2`,
+	Arrays: true})
+
+var insertWokenStep = db.Define(db.SQL{Name: "steps.insertWokenStep",
+	SQLite: `INSERT INTO steps (client_id, subject_id, kind, lane, due_at, wake_seq, calls, checked_at, sends, acked, late_from, late_reads, handle, mail, mailed_at)
+		VALUES ($1, $2, $3, $4, $5, 1, $6, $7, $8, $9, $10, $11, $12, $13, $14) ON CONFLICT DO NOTHING`})
+
+var setAside = db.Define(db.SQL{Name: "steps.setAside",
+	SQLite: `UPDATE steps SET due_at = $1, lease_until = 0 WHERE client_id = $2 AND subject_id = $3 AND lease_version = $4`})
 
 // Step is the next call to an operator about a payment: when it is due, who
 // holds it, and what the calls so far have shown. The row is narrow and lives
@@ -64,9 +142,6 @@ const (
 // claimed.
 func Lane(connection, operation string) string { return connection + " " + operation }
 
-const stepColumns = `client_id, subject_id, kind, lane, due_at, lease_until, lease_version, wake_seq, calls, checked_at,
-	sends, send_started_at, send_deadline, acked, absent, slow, late_from, late_reads, handle, mail, mailed_at, absent_at, restored, held_at`
-
 func scanStep(r row) (*Step, error) {
 	s := &Step{}
 	err := r.Scan(idDest(&s.ClientID), idDest(&s.SubjectID), &s.Kind, &s.Lane, &s.DueAt, &s.LeaseUntil, &s.LeaseVersion, &s.WakeSeq,
@@ -75,192 +150,21 @@ func scanStep(r row) (*Step, error) {
 	return s, err
 }
 
-const insertStep = `INSERT INTO steps (client_id, subject_id, kind, lane, due_at, lease_until, lease_version, sends, send_started_at, send_deadline)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-
 // first returns the columns of a step that begins.
 func (s *Step) first() []any {
 	return []any{s.ClientID[:], s.SubjectID[:], s.Kind, s.Lane, int64(s.DueAt), int64(s.LeaseUntil), s.LeaseVersion,
 		s.Sends, int64(s.SendStartedAt), int64(s.SendDeadline)}
 }
 
-// LaneView is a lane that is looked at, and which of its steps are seen.
-type LaneView struct {
-	Lane string
-	// Account, if it is not "", leaves out the steps of what is pinned to another
-	// account: under one name two configurations can mean two.
-	Account string
-	// From leaves out the steps that were due before: PostgreSQL keeps what was
-	// removed from the low end of an index until it vacuums, and would go through
-	// all of it at each look.
-	From till.Time
-}
-
-// pinned is the condition that a step is about what is pinned to an account.
-const pinned = ` AND (EXISTS (SELECT 1 FROM payments p WHERE p.client_id = steps.client_id AND p.id = steps.subject_id AND p.fingerprint = ?)
-	OR EXISTS (SELECT 1 FROM payouts p WHERE p.client_id = steps.client_id AND p.id = steps.subject_id AND p.fingerprint = ?))`
-
-// ofLanes runs a query of steps for lanes: its condition with the arguments of
-// each lane, none where they are nil, and the rest of it with the last ones.
-func (tx *Tx) ofLanes(ctx context.Context, lanes []LaneView, query, rest string, args [][]any, last [][]any, scan func(i int, r row) error) error {
-	var plain, some [][]any
-	var plainOf, someOf []int
-	for i, v := range lanes {
-		switch {
-		case args[i] == nil:
-		case v.Account == "":
-			plain, plainOf = append(plain, append(args[i], last[i]...)), append(plainOf, i)
-		default:
-			some, someOf = append(some, append(append(args[i], v.Account, v.Account), last[i]...)), append(someOf, i)
-		}
-	}
-	err := tx.rowsEach(ctx, query+rest, plain, func(n int, r row) error { return scan(plainOf[n], r) })
-	if err != nil || len(some) == 0 {
-		return err
-	}
-	return tx.rowsEach(ctx, query+pinned+rest, some, func(n int, r row) error { return scan(someOf[n], r) })
-}
-
-// DueSteps returns steps of some lanes that are due and that nobody holds,
-// longest due first, up to a limit of each lane. It is a plain read: taking them
-// is ClaimSteps.
-func (tx *Tx) DueSteps(ctx context.Context, lanes []LaneView, limits []int) ([]*Step, error) {
-	args, last := make([][]any, len(lanes)), make([][]any, len(lanes))
-	for i, v := range lanes {
-		args[i], last[i] = []any{v.Lane, int64(v.From), int64(tx.Now()), int64(tx.Now())}, []any{limits[i]}
-	}
-	var out []*Step
-	err := tx.ofLanes(ctx, lanes, `SELECT `+stepColumns+` FROM steps WHERE lane = ? AND due_at >= ? AND due_at <= ? AND lease_until <= ?`, ` ORDER BY due_at LIMIT ?`+tx.s.e.skipLocked(),
-		args, last, func(_ int, r row) error {
-			s, err := scanStep(r)
-			out = append(out, s)
-			return err
-		})
-	slices.SortStableFunc(out, func(a, b *Step) int { return cmp.Compare(a.DueAt, b.DueAt) })
-	return out, err
-}
-
-// MaxCrowd is how many clients of a lane can be looked beside.
-const MaxCrowd = 16
-
-// DueStepsBeside is DueSteps without the steps of some clients, up to MaxCrowd
-// for each lane. It goes through all that is due before it finds others'.
-func (tx *Tx) DueStepsBeside(ctx context.Context, lanes []LaneView, limits []int, clients [][]till.ID) ([]*Step, error) {
-	args, last := make([][]any, len(lanes)), make([][]any, len(lanes))
-	for i, v := range lanes {
-		args[i], last[i] = []any{v.Lane, int64(v.From), int64(tx.Now()), int64(tx.Now())}, []any{limits[i]}
-		for n := range MaxCrowd {
-			var id till.ID // nobody's
-			if n < len(clients[i]) {
-				id = clients[i][n]
-			}
-			args[i] = append(args[i], id.Bytes())
-		}
-	}
-	var out []*Step
-	err := tx.ofLanes(ctx, lanes, `SELECT `+stepColumns+` FROM steps WHERE lane = ? AND due_at >= ? AND due_at <= ? AND lease_until <= ?
-		AND client_id NOT IN (?`+strings.Repeat(", ?", MaxCrowd-1)+`)`, ` ORDER BY due_at LIMIT ?`,
-		args, last, func(_ int, r row) error {
-			s, err := scanStep(r)
-			out = append(out, s)
-			return err
-		})
-	return out, err
-}
-
-// NextDue returns for each lane when its next step can be taken: it is due,
-// and nobody holds it any more; zero if there is no step.
-func (tx *Tx) NextDue(ctx context.Context, lanes []LaneView) ([]till.Time, error) {
-	next, free := make([]till.Time, len(lanes)), make([]bool, len(lanes))
-	args, none := make([][]any, len(lanes)), make([][]any, len(lanes))
-	for i, v := range lanes {
-		args[i] = []any{v.Lane, int64(v.From), int64(tx.Now())}
-	}
-	// Held steps are passed over, so that the leases of another instance, or
-	// of a dead one, do not hide what is free.
-	err := tx.ofLanes(ctx, lanes, `SELECT due_at FROM steps WHERE lane = ? AND due_at >= ? AND lease_until <= ?`, ` ORDER BY due_at LIMIT 1`, args, none,
-		func(i int, r row) error { free[i] = true; return r.Scan(&next[i]) })
-	if err != nil {
-		return nil, err
-	}
-	// All that is due before it is held: as many rows as calls are under way.
-	for i, v := range lanes {
-		end := int64(next[i])
-		if !free[i] {
-			end = math.MaxInt64
-		}
-		if args[i] = []any{v.Lane, int64(v.From), end}; free[i] && next[i] <= tx.Now() {
-			args[i] = nil
-		}
-	}
-	err = tx.ofLanes(ctx, lanes, `SELECT min(CASE WHEN due_at < lease_until THEN lease_until ELSE due_at END) FROM steps WHERE lane = ? AND due_at >= ? AND due_at < ?`, "", args, none,
-		func(i int, r row) error {
-			var held till.Time
-			err := r.Scan(intDest(&held))
-			if !held.IsZero() && (!free[i] || held < next[i]) {
-				next[i] = held
-			}
-			return err
-		})
-	return next, err
-}
-
-// EarliestDue returns for each lane since when its first step is due, held or
-// not; zero if there is none.
-func (tx *Tx) EarliestDue(ctx context.Context, lanes []string) ([]till.Time, error) {
-	out, args := make([]till.Time, len(lanes)), make([][]any, len(lanes))
-	for i, lane := range lanes {
-		args[i] = []any{lane}
-	}
-	err := tx.rowsEach(ctx, `SELECT min(due_at) FROM steps WHERE lane = ?`, args, func(i int, r row) error { return r.Scan(intDest(&out[i])) })
-	return out, err
-}
-
-// maxLanes is how many lanes are looked for.
-const maxLanes = 1000
-
-// Lanes returns the lanes in which any step waits.
-func (tx *Tx) Lanes(ctx context.Context) ([]string, error) {
-	var out []string
-	for last := ""; len(out) < maxLanes; {
-		found, err := tx.one(ctx, `SELECT lane FROM steps WHERE lane > ? ORDER BY lane LIMIT 1`, []any{last}, &last)
-		if err != nil || !found {
-			return out, err
-		}
-		out = append(out, last)
-	}
-	return out, nil
-}
-
-// Stranded returns steps of a lane that have been due since a while and that nobody
-// holds, of what is open, has ended its time before a moment, is pinned to another
-// account than this one, and is on the attention list for nothing: up to a limit.
-func (tx *Tx) Stranded(ctx context.Context, kind string, v LaneView, since, ended till.Time, limit int) (refs []Ref, err error) {
-	table := "payments"
-	if kind == KindPayout {
-		table = "payouts"
-	}
-	err = tx.rows(ctx, `SELECT s.client_id, s.subject_id FROM steps s JOIN `+table+` p ON p.client_id = s.client_id AND p.id = s.subject_id
-		WHERE s.lane = ? AND s.due_at <= ? AND s.lease_until <= ? AND p.final_event IS NULL AND p.expires_at <= ? AND p.fingerprint <> ?
-		AND NOT EXISTS (SELECT 1 FROM cases c WHERE c.client_id = s.client_id AND c.subject_id = s.subject_id AND c.closed_at IS NULL)
-		ORDER BY s.due_at LIMIT ?`, []any{v.Lane, int64(since), int64(tx.Now()), int64(ended), v.Account, limit}, func(r row) error {
-		var ref Ref
-		err := r.Scan(idDest(&ref.Client), idDest(&ref.ID))
-		refs = append(refs, ref)
-		return err
-	})
-	return refs, err
-}
-
 // lockSteps locks and reads those of the named steps that exist.
 func (tx *Tx) lockSteps(refs []Ref, out map[Ref]*Step) read {
-	return read{query: `SELECT ` + stepColumns + ` FROM steps WHERE client_id = ? AND subject_id = ?` + tx.s.e.lock(), args: refArgs(refs),
+	return read{query: lockSteps, args: refArgs(refs),
 		scan: func(i int, r row) (err error) { out[refs[i]], err = scanStep(r); return err }}
 }
 
 // Step returns one step without locking it, nil if there is none.
 func (tx *Tx) Step(ctx context.Context, ref Ref) (s *Step, err error) {
-	err = tx.rows(ctx, `SELECT `+stepColumns+` FROM steps WHERE client_id = ? AND subject_id = ?`, []any{ref.Client[:], ref.ID[:]},
+	err = tx.rows(ctx, selectStep, []any{ref.Client[:], ref.ID[:]},
 		func(r row) (err error) { s, err = scanStep(r); return err })
 	return s, err
 }
@@ -280,8 +184,7 @@ func (tx *Tx) ClaimSteps(ctx context.Context, claims []*Claim) ([]bool, error) {
 		args[i] = []any{int64(c.LeaseUntil), c.LeaseVersion, c.Sends, int64(c.SendStartedAt), int64(c.SendDeadline), c.Absent,
 			c.ClientID[:], c.SubjectID[:], c.Seen.LeaseVersion, c.Seen.Calls, c.Seen.Sends, int64(tx.Now())}
 	}
-	return tx.ses.touched(ctx, `UPDATE steps SET lease_until = ?, lease_version = ?, sends = ?, send_started_at = ?, send_deadline = ?, absent = ?
-		WHERE client_id = ? AND subject_id = ? AND lease_version = ? AND calls = ? AND sends = ? AND lease_until <= ?`, args)
+	return tx.ses.touched(ctx, claimSteps, args)
 }
 
 // SaveSteps writes steps back as they stand in memory, after they were locked
@@ -299,9 +202,7 @@ func (tx *Tx) SaveSteps(ctx context.Context, steps []*Step) error {
 			s.Sends, int64(s.SendStartedAt), int64(s.SendDeadline), s.Acked, s.Absent, s.Slow, int64(s.LateFrom), s.LateReads, orNull(s.Handle),
 			int64(s.AbsentAt), int64(s.HeldAt), s.ClientID[:], s.SubjectID[:]}
 	}
-	return tx.setAll(ctx, `UPDATE steps SET lane = ?, due_at = ?, lease_until = ?, lease_version = ?, calls = ?, checked_at = ?,
-		sends = ?, send_started_at = ?, send_deadline = ?, acked = ?, absent = ?, slow = ?, late_from = ?, late_reads = ?, handle = ?, absent_at = ?, held_at = ?
-		WHERE client_id = ? AND subject_id = ?`, args)
+	return tx.setAll(ctx, saveSteps, args)
 }
 
 // DeleteSteps removes steps: nothing is scheduled for them any more.
@@ -310,7 +211,7 @@ func (tx *Tx) DeleteSteps(ctx context.Context, refs []Ref) error {
 	for i := range refs {
 		args[i] = []any{refs[i].Client[:], refs[i].ID[:]}
 	}
-	return tx.set(ctx, `DELETE FROM steps WHERE client_id = ? AND subject_id = ?`, args)
+	return tx.set(ctx, deleteSteps, args)
 }
 
 // Settled reports whether the step is a read of a row whose money has moved:
@@ -330,26 +231,23 @@ const WakePause = time.Second
 // It reports whether the step exists.
 func (tx *Tx) WakeStep(ctx context.Context, ref Ref, mail []byte, handle string) (bool, error) {
 	now, pause := int64(tx.Now()), WakePause.Microseconds()
-	n, err := tx.exec(ctx, `UPDATE steps SET wake_seq = wake_seq + 1, mail = CASE WHEN ? = '' OR coalesce(handle, ?) = ? THEN coalesce(?, mail) ELSE mail END,
-		mailed_at = CASE WHEN mailed_at > ? AND mailed_at <= ? THEN mailed_at + ? WHEN mailed_at > ? AND mailed_at <= ? THEN mailed_at ELSE ? END
-		WHERE client_id = ? AND subject_id = ?`,
+	n, err := tx.exec(ctx, wakeStep,
 		handle, handle, handle, bytesOrNull(mail), now-pause, now, pause, now, now+pause, now, ref.Client[:], ref.ID[:])
 	if err != nil || n == 0 {
 		return false, err
 	}
-	_, err = tx.exec(ctx, `UPDATE steps SET due_at = mailed_at WHERE client_id = ? AND subject_id = ? AND due_at > mailed_at`, ref.Client[:], ref.ID[:])
+	_, err = tx.exec(ctx, hastenWoken, ref.Client[:], ref.ID[:])
 	return true, err
 }
 
 // ForgetMail drops the callbacks that steps, locked in this transaction, keep.
 func (tx *Tx) ForgetMail(ctx context.Context, refs []Ref) error {
-	return tx.set(ctx, `UPDATE steps SET mail = NULL WHERE client_id = ? AND subject_id = ?`, refArgs(refs))
+	return tx.set(ctx, forgetMail, refArgs(refs))
 }
 
 // InsertWokenStep schedules a read of a row that had no step any more.
 func (tx *Tx) InsertWokenStep(ctx context.Context, s *Step) error {
-	_, err := tx.exec(ctx, `INSERT INTO steps (client_id, subject_id, kind, lane, due_at, wake_seq, calls, checked_at, sends, acked, late_from, late_reads, handle, mail, mailed_at)
-		VALUES (?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+	_, err := tx.exec(ctx, insertWokenStep,
 		s.ClientID[:], s.SubjectID[:], s.Kind, s.Lane, int64(s.DueAt), s.Calls, int64(s.CheckedAt), s.Sends, s.Acked, int64(s.LateFrom), s.LateReads,
 		orNull(s.Handle), bytesOrNull(s.Mail), int64(s.DueAt))
 	return err
@@ -359,7 +257,7 @@ func (tx *Tx) InsertWokenStep(ctx context.Context, s *Step) error {
 // list, without a look at either: for one about which nothing else can be
 // written. A step that somebody has claimed since the version stays as it is.
 func (tx *Tx) SetAside(ctx context.Context, version int64, until till.Time, c *Case) error {
-	_, err := tx.exec(ctx, `UPDATE steps SET due_at = ?, lease_until = 0 WHERE client_id = ? AND subject_id = ? AND lease_version = ?`,
+	_, err := tx.exec(ctx, setAside,
 		int64(until), c.ClientID[:], c.SubjectID[:], version)
 	if err != nil {
 		return err

@@ -69,6 +69,10 @@ var (
 	// constraints.
 	ErrRefused = errors.New("store: refused by a constraint")
 
+	// ErrConflict says that a row that was to be written was not there, or not as
+	// it had been read. It is a refusal.
+	ErrConflict = fmt.Errorf("%w: a row was not there as it was read", ErrRefused)
+
 	// errBeforeCommit says that a statement failed and COMMIT never ran.
 	errBeforeCommit = errors.New("store: a statement failed")
 
@@ -350,45 +354,56 @@ func (s *Store) saw(sent time.Time, now till.Time) {
 }
 
 // exec runs a write and returns how many rows it touched.
-func (tx *Tx) exec(ctx context.Context, query string, args ...any) (int64, error) {
-	return tx.ses.exec(ctx, query, args)
+func (tx *Tx) exec(ctx context.Context, query any, args ...any) (int64, error) {
+	return tx.ses.exec(ctx, sqlOf(query), args)
 }
 
 // later runs one write for many rows, in their order, before the commit.
-func (tx *Tx) later(ctx context.Context, query string, rows [][]any) error {
-	return tx.ses.later(ctx, query, rows)
+func (tx *Tx) later(ctx context.Context, query any, rows [][]any) error {
+	return tx.ses.later(ctx, sqlOf(query), rows)
 }
 
 // set runs one write for many rows that do not touch each other, before the
 // commit. It may find that there is nothing to do for some.
-func (tx *Tx) set(ctx context.Context, query string, rows [][]any) error {
-	return tx.ses.set(ctx, query, rows, false)
+func (tx *Tx) set(ctx context.Context, query any, rows [][]any) error {
+	return tx.ses.set(ctx, sqlOf(query), rows, false)
 }
 
 // setAll is set for rows each of which must be there: if one is not, the
 // transaction fails.
-func (tx *Tx) setAll(ctx context.Context, query string, rows [][]any) error {
-	return tx.ses.set(ctx, query, rows, true)
+func (tx *Tx) setAll(ctx context.Context, query any, rows [][]any) error {
+	if _, text := query.(string); text {
+		for _, args := range rows {
+			if n, err := tx.exec(ctx, query, args...); err != nil {
+				return err
+			} else if n != 1 {
+				return ErrConflict
+			}
+		}
+		return nil
+	}
+	return tx.ses.set(ctx, sqlOf(query), rows, true)
 }
 
 // rows runs a query and calls scan for each row.
-func (tx *Tx) rows(ctx context.Context, query string, args []any, scan func(r row) error) error {
-	return tx.ses.query(ctx, query, args, scan)
+func (tx *Tx) rows(ctx context.Context, query any, args []any, scan func(r row) error) error {
+	return tx.ses.query(ctx, sqlOf(query), args, scan)
 }
 
-// rowsEach runs one query for many arguments, in their order.
-func (tx *Tx) rowsEach(ctx context.Context, query string, args [][]any, scan func(i int, r row) error) error {
-	return tx.ses.queryEach(ctx, read{query: query, args: args, scan: scan, apart: true})
+// rowsEach runs one query for many arguments, in their order: its text takes no
+// arrays.
+func (tx *Tx) rowsEach(ctx context.Context, query any, args [][]any, scan func(i int, r row) error) error {
+	return tx.ses.queryEach(ctx, read{query: query, args: args, scan: scan})
 }
 
 // rowsOf runs one query by key for many arguments; the answers come in any
 // order.
-func (tx *Tx) rowsOf(ctx context.Context, query string, args [][]any, scan func(i int, r row) error) error {
+func (tx *Tx) rowsOf(ctx context.Context, query any, args [][]any, scan func(i int, r row) error) error {
 	return tx.ses.queryEach(ctx, read{query: query, args: args, scan: scan})
 }
 
 // one runs a query for at most one row and reports whether there was one.
-func (tx *Tx) one(ctx context.Context, query string, args []any, dest ...any) (bool, error) {
+func (tx *Tx) one(ctx context.Context, query any, args []any, dest ...any) (bool, error) {
 	found := false
 	err := tx.rows(ctx, query, args, func(r row) error {
 		found = true

@@ -4,7 +4,77 @@ import (
 	"context"
 
 	"till"
+	"till/internal/db"
 )
+
+const strayColumns = `connection, id, reference, subject_id, client_id, receipt, direction, source, seen_at, claimed, minor, currency, confirmed_at, confirmed,
+	sealed, why, closed_at, closed_by, reason, evidence, owner_id, given_id, settled_id, taken_back`
+
+var selectOpenStrays = db.Define(db.SQL{Name: "strays.selectOpenStrays",
+	SQLite: `SELECT ` + strayColumns + ` FROM strays WHERE standing = 1 AND why IS NULL AND ($1 = '' OR connection = $1) ORDER BY seen_at, id LIMIT $2`})
+
+var selectStrays = db.Define(db.SQL{Name: "strays.selectStrays",
+	SQLite: `SELECT ` + strayColumns + ` FROM strays WHERE ($1 = '' OR connection = $1) ORDER BY seen_at DESC, id LIMIT $2`})
+
+var straysByReference = db.Define(db.SQL{Name: "strays.straysByReference",
+	SQLite: `SELECT ` + strayColumns + ` FROM strays WHERE connection = $1 AND reference = $2`,
+	Postgres: `SELECT u.nth, found.* FROM (SELECT unnest($1::text[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u,
+		LATERAL (SELECT ` + strayColumns + ` FROM strays WHERE connection = u.a1 AND reference = u.a2 OFFSET 0) AS found`,
+	Arrays: true})
+
+var straysBySubject = db.Define(db.SQL{Name: "strays.straysBySubject",
+	SQLite: `SELECT ` + strayColumns + ` FROM strays WHERE connection = $1 AND subject_id = $2`,
+	Postgres: `SELECT u.nth, found.* FROM (SELECT unnest($1::text[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u,
+		LATERAL (SELECT ` + strayColumns + ` FROM strays WHERE connection = u.a1 AND subject_id = u.a2 OFFSET 0) AS found`,
+	Arrays: true})
+
+var straysByReceipt = db.Define(db.SQL{Name: "strays.straysByReceipt",
+	SQLite: `SELECT ` + strayColumns + ` FROM strays WHERE connection = $1 AND receipt = $2`,
+	Postgres: `SELECT u.nth, found.* FROM (SELECT unnest($1::text[]) AS a1, unnest($2::text[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u,
+		LATERAL (SELECT ` + strayColumns + ` FROM strays WHERE connection = u.a1 AND receipt = u.a2 OFFSET 0) AS found`,
+	Arrays: true})
+
+var standingByReference = db.Define(db.SQL{Name: "strays.standingByReference",
+	SQLite: `SELECT ` + strayColumns + ` FROM strays WHERE connection = $1 AND reference = $2 AND standing = 1`,
+	Postgres: `SELECT u.nth, found.* FROM (SELECT unnest($1::text[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u,
+		LATERAL (SELECT ` + strayColumns + ` FROM strays WHERE connection = u.a1 AND reference = u.a2 AND standing = 1 OFFSET 0) AS found`,
+	Arrays: true})
+
+var standingBySubject = db.Define(db.SQL{Name: "strays.standingBySubject",
+	SQLite: `SELECT ` + strayColumns + ` FROM strays WHERE connection = $1 AND subject_id = $2 AND standing = 1`,
+	Postgres: `SELECT u.nth, found.* FROM (SELECT unnest($1::text[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u,
+		LATERAL (SELECT ` + strayColumns + ` FROM strays WHERE connection = u.a1 AND subject_id = u.a2 AND standing = 1 OFFSET 0) AS found`,
+	Arrays: true})
+
+var standingByReceipt = db.Define(db.SQL{Name: "strays.standingByReceipt",
+	SQLite: `SELECT ` + strayColumns + ` FROM strays WHERE connection = $1 AND receipt = $2 AND standing = 1`,
+	Postgres: `SELECT u.nth, found.* FROM (SELECT unnest($1::text[]) AS a1, unnest($2::text[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u,
+		LATERAL (SELECT ` + strayColumns + ` FROM strays WHERE connection = u.a1 AND receipt = u.a2 AND standing = 1 OFFSET 0) AS found`,
+	Arrays: true})
+
+var selectStraysAfter = db.Define(db.SQL{Name: "strays.selectAfter",
+	SQLite: `SELECT ` + strayColumns + ` FROM strays WHERE id > $1 ORDER BY id LIMIT $2`})
+
+var selectStray = db.Define(db.SQL{Name: "strays.select",
+	SQLite: `SELECT ` + strayColumns + ` FROM strays WHERE id = $1`})
+
+var openStrays = db.Define(db.SQL{Name: "strays.open",
+	SQLite: `SELECT count(*) FROM (SELECT 1 FROM strays WHERE standing = 1 AND why IS NULL AND ($1 = '' OR connection = $2) LIMIT $3) AS open_ones`})
+
+var selectAnyStray = db.Define(db.SQL{Name: "strays.selectAnyStray",
+	SQLite: `SELECT 1 FROM strays WHERE standing = 1 ORDER BY connection, name LIMIT 1`})
+
+var insertStray = db.Define(db.SQL{Name: "strays.insert",
+	SQLite: `INSERT INTO strays (connection, name, id, reference, subject_id, client_id, receipt, direction, source, seen_at, claimed, minor, currency,
+		confirmed_at, confirmed, sealed, standing) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, 1) ON CONFLICT (connection, name) DO NOTHING`})
+
+var confirmStray = db.Define(db.SQL{Name: "strays.confirm",
+	SQLite: `UPDATE strays SET reference = $1, subject_id = $2, receipt = $3, direction = $4, minor = $5, currency = $6, confirmed_at = $7, confirmed = $8
+		WHERE id = $9 AND why IS NULL AND confirmed_at IS NULL`})
+
+var closeStrays = db.Define(db.SQL{Name: "strays.close",
+	SQLite: `UPDATE strays SET why = $1, standing = $2, closed_at = $3, closed_by = $4, reason = $5, evidence = $6, owner_id = $7, given_id = $8, settled_id = $9, taken_back = $10,
+		minor = $11, currency = $12, direction = $13 WHERE id = $14 AND coalesce(why, '') = $15`})
 
 // Stray is money that names us and that we do not know: a callback or a line of
 // a statement about a payment or payout that is not here. It is in no ledger
@@ -100,9 +170,6 @@ func (s *Stray) is(k *StrayKey) bool {
 	return s.Receipt != "" && s.Receipt == k.Receipt
 }
 
-const strayColumns = `connection, id, reference, subject_id, client_id, receipt, direction, source, seen_at, claimed, minor, currency, confirmed_at, confirmed,
-	sealed, why, closed_at, closed_by, reason, evidence, owner_id, given_id, settled_id, taken_back`
-
 func scanStray(r row) (*Stray, error) {
 	s := &Stray{}
 	err := r.Scan(&s.Connection, idDest(&s.ID), idDest(&s.Reference), idDest(&s.Subject), idDest(&s.Client), textDest(&s.Receipt), &s.Direction, &s.Source,
@@ -120,20 +187,20 @@ type StrayFilter struct {
 
 // Strays returns the open strays, the longest open first, or all of them.
 func (tx *Tx) Strays(ctx context.Context, f StrayFilter) ([]*Stray, error) {
-	query := `SELECT ` + strayColumns + ` FROM strays WHERE standing = 1 AND why IS NULL AND (? = '' OR connection = ?) ORDER BY seen_at, id LIMIT ?`
+	q := selectOpenStrays
 	if f.All {
-		query = `SELECT ` + strayColumns + ` FROM strays WHERE (? = '' OR connection = ?) ORDER BY seen_at DESC, id LIMIT ?`
+		q = selectStrays
 	}
-	return tx.strays(ctx, query, f.Connection, f.Connection, f.Limit)
+	return tx.strays(ctx, q, f.Connection, f.Limit)
 }
 
 // StraysAfter returns the next strays in the order of ids, beyond one.
 func (tx *Tx) StraysAfter(ctx context.Context, id till.ID, limit int) ([]*Stray, error) {
-	return tx.strays(ctx, `SELECT `+strayColumns+` FROM strays WHERE id > ? ORDER BY id LIMIT ?`, id[:], limit)
+	return tx.strays(ctx, selectStraysAfter, id[:], limit)
 }
 
-func (tx *Tx) strays(ctx context.Context, query string, args ...any) (out []*Stray, err error) {
-	err = tx.rows(ctx, query, args, func(r row) error {
+func (tx *Tx) strays(ctx context.Context, q *db.SQL, args ...any) (out []*Stray, err error) {
+	err = tx.rows(ctx, q, args, func(r row) error {
 		s, err := scanStray(r)
 		out = append(out, s)
 		return err
@@ -143,7 +210,7 @@ func (tx *Tx) strays(ctx context.Context, query string, args ...any) (out []*Str
 
 // Stray returns the stray with an id; nil if there is none.
 func (tx *Tx) Stray(ctx context.Context, id till.ID) (*Stray, error) {
-	found, err := tx.strays(ctx, `SELECT `+strayColumns+` FROM strays WHERE id = ?`, id[:])
+	found, err := tx.strays(ctx, selectStray, id[:])
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -153,7 +220,7 @@ func (tx *Tx) Stray(ctx context.Context, id till.ID) (*Stray, error) {
 // OpenStrays returns how many strays of a connection are open, or of all
 // connections if it is "". It does not count beyond most.
 func (tx *Tx) OpenStrays(ctx context.Context, connection string, most int) (n int, err error) {
-	_, err = tx.one(ctx, `SELECT count(*) FROM (SELECT 1 FROM strays WHERE standing = 1 AND why IS NULL AND (? = '' OR connection = ?) LIMIT ?) AS open_ones`,
+	_, err = tx.one(ctx, openStrays,
 		[]any{connection, connection, most}, &n)
 	return n, err
 }
@@ -161,23 +228,23 @@ func (tx *Tx) OpenStrays(ctx context.Context, connection string, most int) (n in
 // FindStrays returns the strays whose money any of the keys names, open or
 // closed, by the number of the key. One may come several times.
 func (tx *Tx) FindStrays(ctx context.Context, keys []StrayKey) (map[int][]*Stray, error) {
-	return tx.findStrays(ctx, keys, ``)
+	return tx.findStrays(ctx, keys, straysByReference, straysBySubject, straysByReceipt)
 }
 
 // StandingStrays is FindStrays for those that a credit may still turn up for.
 func (tx *Tx) StandingStrays(ctx context.Context, keys []StrayKey) (map[int][]*Stray, error) {
-	return tx.findStrays(ctx, keys, ` AND standing = 1`)
+	return tx.findStrays(ctx, keys, standingByReference, standingBySubject, standingByReceipt)
 }
 
-func (tx *Tx) findStrays(ctx context.Context, keys []StrayKey, which string) (map[int][]*Stray, error) {
+func (tx *Tx) findStrays(ctx context.Context, keys []StrayKey, byReference, bySubject, byReceipt *db.SQL) (map[int][]*Stray, error) {
 	out := make(map[int][]*Stray)
 	for _, by := range []struct {
-		column string
-		value  func(k *StrayKey) (v any, said bool)
+		sql   *db.SQL
+		value func(k *StrayKey) (v any, said bool)
 	}{
-		{"reference", func(k *StrayKey) (any, bool) { return k.Reference.Bytes(), !k.Reference.IsZero() }},
-		{"subject_id", func(k *StrayKey) (any, bool) { return k.Subject.Bytes(), !k.Subject.IsZero() }},
-		{"receipt", func(k *StrayKey) (any, bool) { return k.Receipt, k.Receipt != "" }},
+		{byReference, func(k *StrayKey) (any, bool) { return k.Reference.Bytes(), !k.Reference.IsZero() }},
+		{bySubject, func(k *StrayKey) (any, bool) { return k.Subject.Bytes(), !k.Subject.IsZero() }},
+		{byReceipt, func(k *StrayKey) (any, bool) { return k.Receipt, k.Receipt != "" }},
 	} {
 		var args [][]any
 		var of []int
@@ -186,8 +253,7 @@ func (tx *Tx) findStrays(ctx context.Context, keys []StrayKey, which string) (ma
 				args, of = append(args, []any{keys[i].Connection, v}), append(of, i)
 			}
 		}
-		query := `SELECT ` + strayColumns + ` FROM strays WHERE connection = ? AND ` + by.column + ` = ?` + which
-		err := tx.rowsOf(ctx, query, args, func(i int, r row) error {
+		err := tx.rowsOf(ctx, by.sql, args, func(i int, r row) error {
 			s, err := scanStray(r)
 			if err == nil && s.is(&keys[of[i]]) {
 				out[of[i]] = append(out[of[i]], s)
@@ -204,7 +270,7 @@ func (tx *Tx) findStrays(ctx context.Context, keys []StrayKey, which string) (ma
 // anyStray asks whether there is any stray that a credit may turn up for: most
 // of the time there is none, and nothing else is asked.
 func anyStray(found *bool) read {
-	return read{query: `SELECT 1 FROM strays WHERE standing = 1 ORDER BY connection, name LIMIT 1`, args: [][]any{{}}, scan: func(int, row) error {
+	return read{query: selectAnyStray, args: [][]any{{}}, scan: func(int, row) error {
 		*found = true
 		return nil
 	}}
@@ -213,8 +279,7 @@ func anyStray(found *bool) read {
 // InsertStray writes a stray down, and reports whether it is new: what has its
 // name already is left as it is.
 func (tx *Tx) InsertStray(ctx context.Context, s *Stray) (bool, error) {
-	n, err := tx.exec(ctx, `INSERT INTO strays (connection, name, id, reference, subject_id, client_id, receipt, direction, source, seen_at, claimed, minor, currency,
-		confirmed_at, confirmed, sealed, standing) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1) ON CONFLICT (connection, name) DO NOTHING`,
+	n, err := tx.exec(ctx, insertStray,
 		s.Connection, s.name(), s.ID[:], orNull(s.Reference), orNull(s.Subject), orNull(s.Client), orNull(s.Receipt), s.Direction, s.Source, int64(s.SeenAt), s.Claimed,
 		orNull(s.Amount.Minor), orNull(s.Amount.Currency), orNull(s.ConfirmedAt), orNull(s.Confirmed), bytesOrNull(s.Sealed))
 	return n == 1, err
@@ -223,8 +288,7 @@ func (tx *Tx) InsertStray(ctx context.Context, s *Stray) (bool, error) {
 // ConfirmStray writes down what a statement says of an open stray, and reports
 // whether it was open and not confirmed yet.
 func (tx *Tx) ConfirmStray(ctx context.Context, s *Stray) (bool, error) {
-	n, err := tx.exec(ctx, `UPDATE strays SET reference = ?, subject_id = ?, receipt = ?, direction = ?, minor = ?, currency = ?, confirmed_at = ?, confirmed = ?
-		WHERE id = ? AND why IS NULL AND confirmed_at IS NULL`,
+	n, err := tx.exec(ctx, confirmStray,
 		orNull(s.Reference), orNull(s.Subject), orNull(s.Receipt), s.Direction, orNull(s.Amount.Minor), orNull(s.Amount.Currency), int64(s.ConfirmedAt), s.Confirmed, s.ID[:])
 	return n == 1, err
 }
@@ -233,8 +297,7 @@ func (tx *Tx) ConfirmStray(ctx context.Context, s *Stray) (bool, error) {
 // If one was not, the transaction fails and may run again: somebody was faster.
 func (tx *Tx) CloseStrays(ctx context.Context, before string, strays []*Stray) error {
 	for _, s := range strays {
-		n, err := tx.exec(ctx, `UPDATE strays SET why = ?, standing = ?, closed_at = ?, closed_by = ?, reason = ?, evidence = ?, owner_id = ?, given_id = ?, settled_id = ?, taken_back = ?,
-			minor = ?, currency = ?, direction = ? WHERE id = ? AND coalesce(why, '') = ?`,
+		n, err := tx.exec(ctx, closeStrays,
 			s.Why, standing(s.Why), int64(s.ClosedAt), s.ClosedBy, orNull(s.Reason), bytesOrNull(s.Evidence), orNull(s.Owner), orNull(s.Given), orNull(s.Settled), s.TakenBack,
 			orNull(s.Amount.Minor), orNull(s.Amount.Currency), s.Direction, s.ID[:], before)
 		switch {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"till"
+	"till/internal/db"
 )
 
 // counting is a session that counts what somebody waits for.
@@ -24,14 +25,14 @@ func (c *counting) queryEach(ctx context.Context, reads ...read) error {
 	return c.session.queryEach(ctx, reads...)
 }
 
-func (c *counting) query(ctx context.Context, query string, args []any, scan func(r row) error) error {
+func (c *counting) query(ctx context.Context, q *db.SQL, args []any, scan func(r row) error) error {
 	c.others++
-	return c.session.query(ctx, query, args, scan)
+	return c.session.query(ctx, q, args, scan)
 }
 
-func (c *counting) exec(ctx context.Context, query string, args []any) (int64, error) {
+func (c *counting) exec(ctx context.Context, q *db.SQL, args []any) (int64, error) {
 	c.others++
-	return c.session.exec(ctx, query, args)
+	return c.session.exec(ctx, q, args)
 }
 
 // Whether there are strays is asked in the round trip of the locks: a credit

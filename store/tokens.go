@@ -4,7 +4,22 @@ import (
 	"context"
 
 	"till"
+	"till/internal/db"
 )
+
+var selectOperatorToken = db.Define(db.SQL{Name: "tokens.selectOperatorToken",
+	SQLite: `SELECT version, sealed, expires_at, refresh_at, lease_until, lease_owner FROM operator_tokens WHERE connection = $1 AND name = $2`})
+
+var insertOperatorToken = db.Define(db.SQL{Name: "tokens.insertOperatorToken",
+	SQLite: `INSERT INTO operator_tokens (connection, name, version, sealed, expires_at, refresh_at, lease_until, lease_owner)
+		VALUES ($1, $2, 1, $3, $4, $5, $6, $7) ON CONFLICT (connection, name) DO NOTHING`})
+
+var swapOperatorToken = db.Define(db.SQL{Name: "tokens.swapOperatorToken",
+	SQLite: `UPDATE operator_tokens SET version = version + 1, sealed = $1, expires_at = $2, refresh_at = $3, lease_until = $4, lease_owner = $5
+		WHERE connection = $6 AND name = $7 AND version = $8`})
+
+var deleteOperatorTokens = db.Define(db.SQL{Name: "tokens.deleteOperatorTokens",
+	SQLite: `DELETE FROM operator_tokens WHERE connection = $1 AND expires_at < $2 AND lease_until < $3`})
 
 // OperatorToken is what an operator lets us in by, sealed.
 type OperatorToken struct {
@@ -21,7 +36,7 @@ type OperatorToken struct {
 // never written.
 func (tx *Tx) OperatorToken(ctx context.Context, connection, name string) (*OperatorToken, error) {
 	t := &OperatorToken{Connection: connection, Name: name}
-	_, err := tx.one(ctx, `SELECT version, sealed, expires_at, refresh_at, lease_until, lease_owner FROM operator_tokens WHERE connection = ? AND name = ?`,
+	_, err := tx.one(ctx, selectOperatorToken,
 		[]any{connection, name}, &t.Version, &t.Sealed, &t.ExpiresAt, &t.RefreshAt, &t.LeaseUntil, idDest(&t.LeaseOwner))
 	return t, err
 }
@@ -35,12 +50,10 @@ func (tx *Tx) SwapOperatorToken(ctx context.Context, t *OperatorToken) (bool, er
 		t.Sealed = []byte{}
 	}
 	if t.Version == 0 {
-		n, err = tx.exec(ctx, `INSERT INTO operator_tokens (connection, name, version, sealed, expires_at, refresh_at, lease_until, lease_owner)
-			VALUES (?, ?, 1, ?, ?, ?, ?, ?) ON CONFLICT (connection, name) DO NOTHING`,
+		n, err = tx.exec(ctx, insertOperatorToken,
 			t.Connection, t.Name, t.Sealed, int64(t.ExpiresAt), int64(t.RefreshAt), int64(t.LeaseUntil), t.LeaseOwner[:])
 	} else {
-		n, err = tx.exec(ctx, `UPDATE operator_tokens SET version = version + 1, sealed = ?, expires_at = ?, refresh_at = ?, lease_until = ?, lease_owner = ?
-			WHERE connection = ? AND name = ? AND version = ?`,
+		n, err = tx.exec(ctx, swapOperatorToken,
 			t.Sealed, int64(t.ExpiresAt), int64(t.RefreshAt), int64(t.LeaseUntil), t.LeaseOwner[:], t.Connection, t.Name, t.Version)
 	}
 	if n == 1 {
@@ -52,6 +65,6 @@ func (tx *Tx) SwapOperatorToken(ctx context.Context, t *OperatorToken) (bool, er
 // DeleteOperatorTokens deletes the tokens of a connection that ran out before a
 // moment and that nobody is renewing: those of settings it had once.
 func (tx *Tx) DeleteOperatorTokens(ctx context.Context, connection string, before till.Time) error {
-	_, err := tx.exec(ctx, `DELETE FROM operator_tokens WHERE connection = ? AND expires_at < ? AND lease_until < ?`, connection, int64(before), int64(before))
+	_, err := tx.exec(ctx, deleteOperatorTokens, connection, int64(before), int64(before))
 	return err
 }

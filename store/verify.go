@@ -2,10 +2,51 @@ package store
 
 import (
 	"context"
+	"strings"
 
 	"till"
+	"till/internal/db"
 	"till/ledger"
 )
+
+var selectHead = db.Define(db.SQL{Name: "verify.selectHead",
+	SQLite: `SELECT last_time, last_event, last_audit FROM client_heads WHERE client_id = $1`})
+
+var verifyStatement = db.Define(db.SQL{Name: "verify.verifyStatement",
+	SQLite: `SELECT t.id, t.sequence, t.type, t.direction, t.amount, t.currency, t.balance_after, t.payment_id, t.payout_id, t.created_at,
+		CAST(coalesce(sum(o.amount), 0) AS BIGINT), count(o.amount),
+		coalesce(sum(CASE WHEN o.kind <> t.type OR o.currency <> t.currency THEN 1 ELSE 0 END), 0),
+		coalesce(sum(CASE WHEN o.created_at <> t.created_at THEN 1 ELSE 0 END), 0)
+		FROM (SELECT * FROM transactions WHERE client_id = $1 AND wallet_id = $2 AND sequence > $3 ORDER BY sequence LIMIT $4) AS t
+		LEFT JOIN postings o ON o.client_id = t.client_id AND o.entry_id = t.id
+		GROUP BY t.id, t.sequence, t.type, t.direction, t.amount, t.currency, t.balance_after, t.payment_id, t.payout_id, t.created_at
+		ORDER BY t.sequence`})
+
+var countStrayLines = db.Define(db.SQL{Name: "verify.countStrayLines",
+	SQLite: `SELECT t.id, w.id IS NULL FROM (SELECT client_id, id, wallet_id FROM transactions WHERE client_id = $1 AND id > $2 ORDER BY id LIMIT $3) AS t
+		LEFT JOIN wallets w ON w.client_id = t.client_id AND w.id = t.wallet_id ORDER BY t.id`})
+
+var verifyEntries = db.Define(db.SQL{Name: "verify.verifyEntries",
+	SQLite: `SELECT o.entry_id, min(o.kind), min(o.created_at), CAST(sum(o.amount) AS BIGINT), count(*), count(DISTINCT o.currency), min(o.currency),
+		CAST(-coalesce(sum(CASE WHEN o.account = 'receivable' THEN o.amount END), 0) AS BIGINT),
+		coalesce(sum(CASE WHEN o.account = 'adjustments' THEN 1 END), 0),
+		coalesce(sum(CASE WHEN (o.kind = 'fee') <> (o.account = 'fees') OR o.account = 'adjustments' AND o.kind <> 'adjustment'
+			OR o.account <> 'adjustments' AND o.account <> 'receivable' AND o.kind = 'adjustment' THEN 1 END), 0),
+		EXISTS (SELECT 1 FROM transactions t WHERE t.client_id = $1 AND t.id = o.entry_id)
+		FROM postings o WHERE o.client_id = $2 AND o.entry_id > $3 GROUP BY o.entry_id ORDER BY o.entry_id LIMIT $4`})
+
+var selectStraySteps = db.Define(db.SQL{Name: "verify.selectStraySteps",
+	SQLite: `SELECT s.subject_id FROM steps s LEFT JOIN payments p ON p.client_id = s.client_id AND p.id = s.subject_id
+		LEFT JOIN payouts q ON q.client_id = s.client_id AND q.id = s.subject_id
+		WHERE s.client_id = $1 AND ((s.kind = 'payment' AND p.id IS NULL) OR (s.kind = 'payout' AND q.id IS NULL)) LIMIT $2`})
+
+var countIdempotencyKeys = db.Define(db.SQL{Name: "verify.countIdempotencyKeys",
+	SQLite: `SELECT count(*), count(DISTINCT idempotency_key) FROM payments WHERE client_id = $1`})
+
+var selectMoneyEntries = db.Define(db.SQL{Name: "verify.selectMoneyEntries",
+	SQLite: `SELECT id, coalesce(payment_id, payout_id), type, created_at FROM transactions WHERE client_id = $1 AND id BETWEEN $2 AND $3
+		UNION ALL SELECT entry_id, coalesce(payment_id, payout_id), kind, created_at FROM postings WHERE client_id = $4 AND entry_id BETWEEN $5 AND $6
+		AND (suspended = 1 OR (kind = 'late_payout' OR kind = 'collection_reversal') AND account = 'operator')`})
 
 // The reads in this file serve a check of the whole database. Each returns
 // one slice of rows with what belongs to them, from one snapshot; what must
@@ -14,7 +55,7 @@ import (
 // Head returns a client's head without locking it; nil if there is none.
 func (tx *Tx) Head(ctx context.Context, client till.ID) (*Head, error) {
 	h := &Head{ClientID: client}
-	found, err := tx.one(ctx, `SELECT last_time, last_event, last_audit FROM client_heads WHERE client_id = ?`,
+	found, err := tx.one(ctx, selectHead,
 		[]any{client[:]}, &h.LastTime, &h.LastEvent, &h.LastAudit)
 	if err != nil || !found {
 		return nil, err
@@ -22,19 +63,23 @@ func (tx *Tx) Head(ctx context.Context, client till.ID) (*Head, error) {
 	return h, nil
 }
 
+var selectNextOwner = db.Define(db.SQL{Name: "verify.selectNextOwner",
+	SQLite: `SELECT client_id FROM (` + nextOwners() + `) AS owners ORDER BY client_id LIMIT 1`})
+
+// nextOwners selects the next client id of each table.
+func nextOwners() string {
+	var all []string
+	for _, table := range []string{"clients", "client_heads", "payments", "payouts", "steps", "events", "wallets", "transactions", "postings", "counters", "tallies", "audit", "webhook_endpoints"} {
+		all = append(all, `SELECT client_id FROM (SELECT client_id FROM `+table+` WHERE client_id > $1 ORDER BY client_id LIMIT 1) AS `+table+`_owner`)
+	}
+	return strings.Join(all, ` UNION ALL `)
+}
+
 // NextOwner returns the next client id, beyond after, under which any row
 // stands, whether or not there is such a client; false if there is none.
 func (tx *Tx) NextOwner(ctx context.Context, after till.ID) (till.ID, bool, error) {
-	query, args := "", []any{}
-	for _, table := range []string{"clients", "client_heads", "payments", "payouts", "steps", "events", "wallets", "transactions", "postings", "counters", "tallies", "audit", "webhook_endpoints"} {
-		if query != "" {
-			query += ` UNION ALL `
-		}
-		query += `SELECT client_id FROM (SELECT client_id FROM ` + table + ` WHERE client_id > ? ORDER BY client_id LIMIT 1) AS ` + table + `_owner`
-		args = append(args, after[:])
-	}
 	var id till.ID
-	found, err := tx.one(ctx, `SELECT client_id FROM (`+query+`) AS owners ORDER BY client_id LIMIT 1`, args, idDest(&id))
+	found, err := tx.one(ctx, selectNextOwner, []any{after[:]}, idDest(&id))
 	return id, found, err
 }
 
@@ -108,31 +153,31 @@ func (p *VerifyPayment) ReceiptAt(e *VerifyEvent) string {
 	return p.ProviderReference
 }
 
-var verifyPayments = `SELECT p.id, p.status, p.previous_status, p.amount, p.currency, p.fee, p.document, p.provider_reference,
-	p.failure_reason, p.failure_code, p.failure_message, p.failure_retryable,
-	p.created_at, p.updated_at, p.expires_at, p.approval_window, p.connection,
-	p.pending_event, p.processing_event, p.final_event, p.late_event, p.reversed_event, p.updated_event, r.client_id, r.subject_id,
-	CASE WHEN p.provider_reference IS NOT NULL AND (r.subject_id IS NULL OR r.subject_id <> p.id OR r.client_id <> p.client_id) THEN (SELECT 1 FROM cases c WHERE c.client_id = p.client_id AND c.subject_id = p.id AND c.kind = 'receipt_reused') END,
-	CASE WHEN p.fee > 0 THEN (SELECT 1 FROM facts f WHERE f.client_id = p.client_id AND f.subject_id = p.id AND f.fact = 'fee') END,
-	CASE WHEN p.reversed_event > 0 THEN (SELECT f.entry_id FROM facts f WHERE f.client_id = p.client_id AND f.subject_id = p.id AND f.fact = 'reversal') END,
-	s.subject_id IS NOT NULL,
-	EXISTS (SELECT 1 FROM cases c WHERE c.client_id = p.client_id AND c.subject_id = p.id AND c.closed_at IS NULL),
-	CASE WHEN s.subject_id IS NULL AND p.status <> 'success' THEN (SELECT max(a.last_at) FROM attempts a
-		WHERE a.client_id = p.client_id AND a.subject_id = p.id AND a.kind = 'check' AND a.outcome <> 'error') END,
-	t.type, t.id, t.amount, t.currency, w.currency, ` +
-	verifyEventColumns("e1") + `, ` + verifyEventColumns("e2") + `, ` + verifyEventColumns("e3") + `, ` + verifyEventColumns("e4") + `, ` + verifyEventColumns("e5") + `, ` + verifyEventColumns("e6") + `
-	FROM payments p
-	LEFT JOIN operator_receipts r ON r.connection = p.connection AND r.receipt = p.provider_reference AND r.kind = 'payment'
-	LEFT JOIN steps s ON s.client_id = p.client_id AND s.subject_id = p.id
-	LEFT JOIN transactions t ON t.client_id = p.client_id AND t.payment_id = p.id AND t.money_in = 1
-	LEFT JOIN wallets w ON w.client_id = t.client_id AND w.id = t.wallet_id
-	LEFT JOIN events e1 ON e1.client_id = p.client_id AND e1.sequence = p.pending_event
-	LEFT JOIN events e2 ON e2.client_id = p.client_id AND e2.sequence = p.processing_event
-	LEFT JOIN events e3 ON e3.client_id = p.client_id AND e3.sequence = p.final_event
-	LEFT JOIN events e4 ON e4.client_id = p.client_id AND e4.sequence = p.late_event
-	LEFT JOIN events e5 ON e5.client_id = p.client_id AND e5.sequence = p.reversed_event
-	LEFT JOIN events e6 ON e6.client_id = p.client_id AND e6.sequence = p.updated_event
-	WHERE p.client_id = ? AND p.id > ? ORDER BY p.id LIMIT ?`
+var verifyPayments = db.Define(db.SQL{Name: "verify.verifyPayments",
+	SQLite: `SELECT p.id, p.status, p.previous_status, p.amount, p.currency, p.fee, p.document, p.provider_reference,
+		p.failure_reason, p.failure_code, p.failure_message, p.failure_retryable,
+		p.created_at, p.updated_at, p.expires_at, p.approval_window, p.connection,
+		p.pending_event, p.processing_event, p.final_event, p.late_event, p.reversed_event, p.updated_event, r.client_id, r.subject_id,
+		CASE WHEN p.provider_reference IS NOT NULL AND (r.subject_id IS NULL OR r.subject_id <> p.id OR r.client_id <> p.client_id) THEN (SELECT 1 FROM cases c WHERE c.client_id = p.client_id AND c.subject_id = p.id AND c.kind = 'receipt_reused') END,
+		CASE WHEN p.fee > 0 THEN (SELECT 1 FROM facts f WHERE f.client_id = p.client_id AND f.subject_id = p.id AND f.fact = 'fee') END,
+		CASE WHEN p.reversed_event > 0 THEN (SELECT f.entry_id FROM facts f WHERE f.client_id = p.client_id AND f.subject_id = p.id AND f.fact = 'reversal') END,
+		s.subject_id IS NOT NULL,
+		EXISTS (SELECT 1 FROM cases c WHERE c.client_id = p.client_id AND c.subject_id = p.id AND c.closed_at IS NULL),
+		CASE WHEN s.subject_id IS NULL AND p.status <> 'success' THEN (SELECT max(a.last_at) FROM attempts a
+			WHERE a.client_id = p.client_id AND a.subject_id = p.id AND a.kind = 'check' AND a.outcome <> 'error') END,
+		t.type, t.id, t.amount, t.currency, w.currency, ` + verifyEventColumns("e1") + `, ` + verifyEventColumns("e2") + `, ` + verifyEventColumns("e3") + `, ` + verifyEventColumns("e4") + `, ` + verifyEventColumns("e5") + `, ` + verifyEventColumns("e6") + `
+		FROM payments p
+		LEFT JOIN operator_receipts r ON r.connection = p.connection AND r.receipt = p.provider_reference AND r.kind = 'payment'
+		LEFT JOIN steps s ON s.client_id = p.client_id AND s.subject_id = p.id
+		LEFT JOIN transactions t ON t.client_id = p.client_id AND t.payment_id = p.id AND t.money_in = 1
+		LEFT JOIN wallets w ON w.client_id = t.client_id AND w.id = t.wallet_id
+		LEFT JOIN events e1 ON e1.client_id = p.client_id AND e1.sequence = p.pending_event
+		LEFT JOIN events e2 ON e2.client_id = p.client_id AND e2.sequence = p.processing_event
+		LEFT JOIN events e3 ON e3.client_id = p.client_id AND e3.sequence = p.final_event
+		LEFT JOIN events e4 ON e4.client_id = p.client_id AND e4.sequence = p.late_event
+		LEFT JOIN events e5 ON e5.client_id = p.client_id AND e5.sequence = p.reversed_event
+		LEFT JOIN events e6 ON e6.client_id = p.client_id AND e6.sequence = p.updated_event
+		WHERE p.client_id = $1 AND p.id > $2 ORDER BY p.id LIMIT $3`})
 
 // VerifyPayments returns the next payments of a client beyond an id.
 func (tx *Tx) VerifyPayments(ctx context.Context, client, after till.ID, limit int) ([]*VerifyPayment, error) {
@@ -164,12 +209,13 @@ type LoggedEvent struct {
 	PendingEvent, ProcessingEvent, FinalEvent, LateEvent, ReversedEvent, UpdatedEvent int64
 }
 
-var loggedEvents = `SELECT ` + verifyEventColumns("e") + `, p.id IS NOT NULL OR q.id IS NOT NULL,
-	coalesce(p.pending_event, q.pending_event), coalesce(p.processing_event, q.processing_event),
-	coalesce(p.final_event, q.final_event), coalesce(p.late_event, q.late_event), p.reversed_event, p.updated_event
-	FROM events e LEFT JOIN payments p ON p.client_id = e.client_id AND p.id = e.subject_id
-	LEFT JOIN payouts q ON q.client_id = e.client_id AND q.id = e.subject_id AND e.kind LIKE 'payout.%'
-	WHERE e.client_id = ? AND e.sequence > ? ORDER BY e.sequence LIMIT ?`
+var loggedEvents = db.Define(db.SQL{Name: "verify.loggedEvents",
+	SQLite: `SELECT ` + verifyEventColumns("e") + `, p.id IS NOT NULL OR q.id IS NOT NULL,
+		coalesce(p.pending_event, q.pending_event), coalesce(p.processing_event, q.processing_event),
+		coalesce(p.final_event, q.final_event), coalesce(p.late_event, q.late_event), p.reversed_event, p.updated_event
+		FROM events e LEFT JOIN payments p ON p.client_id = e.client_id AND p.id = e.subject_id
+		LEFT JOIN payouts q ON q.client_id = e.client_id AND q.id = e.subject_id AND e.kind LIKE 'payout.%'
+		WHERE e.client_id = $1 AND e.sequence > $2 ORDER BY e.sequence LIMIT $3`})
 
 // LoggedEvents returns the next events of a client beyond a sequence.
 func (tx *Tx) LoggedEvents(ctx context.Context, client till.ID, after int64, limit int) ([]*LoggedEvent, error) {
@@ -194,14 +240,7 @@ type StatementLine struct {
 // Statement returns the next lines of a wallet beyond a sequence.
 func (tx *Tx) Statement(ctx context.Context, client, wallet till.ID, after int64, limit int) ([]*StatementLine, error) {
 	var out []*StatementLine
-	err := tx.rows(ctx, `SELECT t.id, t.sequence, t.type, t.direction, t.amount, t.currency, t.balance_after, t.payment_id, t.payout_id, t.created_at,
-		CAST(coalesce(sum(o.amount), 0) AS BIGINT), count(o.amount),
-		coalesce(sum(CASE WHEN o.kind <> t.type OR o.currency <> t.currency THEN 1 ELSE 0 END), 0),
-		coalesce(sum(CASE WHEN o.created_at <> t.created_at THEN 1 ELSE 0 END), 0)
-		FROM (SELECT * FROM transactions WHERE client_id = ? AND wallet_id = ? AND sequence > ? ORDER BY sequence LIMIT ?) AS t
-		LEFT JOIN postings o ON o.client_id = t.client_id AND o.entry_id = t.id
-		GROUP BY t.id, t.sequence, t.type, t.direction, t.amount, t.currency, t.balance_after, t.payment_id, t.payout_id, t.created_at
-		ORDER BY t.sequence`,
+	err := tx.rows(ctx, verifyStatement,
 		[]any{client[:], wallet[:], after, limit}, func(r row) error {
 			t := &StatementLine{}
 			t.ClientID, t.WalletID = client, wallet
@@ -216,8 +255,7 @@ func (tx *Tx) Statement(ctx context.Context, client, wallet till.ID, after int64
 // ones beyond an id, name a wallet that it does not have; and the last of these
 // ids, and how many there were.
 func (tx *Tx) CountStrayLines(ctx context.Context, client, after till.ID, limit int) (stray int64, last till.ID, n int, err error) {
-	err = tx.rows(ctx, `SELECT t.id, w.id IS NULL FROM (SELECT client_id, id, wallet_id FROM transactions WHERE client_id = ? AND id > ? ORDER BY id LIMIT ?) AS t
-		LEFT JOIN wallets w ON w.client_id = t.client_id AND w.id = t.wallet_id ORDER BY t.id`, []any{client[:], after[:], limit}, func(r row) error {
+	err = tx.rows(ctx, countStrayLines, []any{client[:], after[:], limit}, func(r row) error {
 		var lost bool
 		err := r.Scan(idDest(&last), boolDest(&lost))
 		if n++; lost {
@@ -248,13 +286,7 @@ func (tx *Tx) PostedEntries(ctx context.Context, client, after till.ID, limit in
 	var out []*PostedEntry
 	// Grouped by nothing but the key, whose order the rows have: otherwise all that
 	// are left would be sorted for each slice.
-	err := tx.rows(ctx, `SELECT o.entry_id, min(o.kind), min(o.created_at), CAST(sum(o.amount) AS BIGINT), count(*), count(DISTINCT o.currency), min(o.currency),
-		CAST(-coalesce(sum(CASE WHEN o.account = 'receivable' THEN o.amount END), 0) AS BIGINT),
-		coalesce(sum(CASE WHEN o.account = 'adjustments' THEN 1 END), 0),
-		coalesce(sum(CASE WHEN (o.kind = 'fee') <> (o.account = 'fees') OR o.account = 'adjustments' AND o.kind <> 'adjustment'
-			OR o.account <> 'adjustments' AND o.account <> 'receivable' AND o.kind = 'adjustment' THEN 1 END), 0),
-		EXISTS (SELECT 1 FROM transactions t WHERE t.client_id = ? AND t.id = o.entry_id)
-		FROM postings o WHERE o.client_id = ? AND o.entry_id > ? GROUP BY o.entry_id ORDER BY o.entry_id LIMIT ?`,
+	err := tx.rows(ctx, verifyEntries,
 		[]any{client[:], client[:], after[:], limit}, func(r row) error {
 			e := &PostedEntry{}
 			out = append(out, e)
@@ -267,9 +299,7 @@ func (tx *Tx) PostedEntries(ctx context.Context, client, after till.ID, limit in
 // and no payout.
 func (tx *Tx) StraySteps(ctx context.Context, client till.ID, limit int) ([]till.ID, error) {
 	var out []till.ID
-	err := tx.rows(ctx, `SELECT s.subject_id FROM steps s LEFT JOIN payments p ON p.client_id = s.client_id AND p.id = s.subject_id
-		LEFT JOIN payouts q ON q.client_id = s.client_id AND q.id = s.subject_id
-		WHERE s.client_id = ? AND ((s.kind = 'payment' AND p.id IS NULL) OR (s.kind = 'payout' AND q.id IS NULL)) LIMIT ?`, []any{client[:], limit}, func(r row) error {
+	err := tx.rows(ctx, selectStraySteps, []any{client[:], limit}, func(r row) error {
 		var id till.ID
 		err := r.Scan(idDest(&id))
 		out = append(out, id)
@@ -281,7 +311,7 @@ func (tx *Tx) StraySteps(ctx context.Context, client till.ID, limit int) ([]till
 // CountIdempotencyKeys returns how many payments a client has, and how many
 // different keys they have.
 func (tx *Tx) CountIdempotencyKeys(ctx context.Context, client till.ID) (payments, keys int64, err error) {
-	_, err = tx.one(ctx, `SELECT count(*), count(DISTINCT idempotency_key) FROM payments WHERE client_id = ?`, []any{client[:]}, &payments, &keys)
+	_, err = tx.one(ctx, countIdempotencyKeys, []any{client[:]}, &payments, &keys)
 	return payments, keys, err
 }
 
@@ -298,9 +328,7 @@ type MoneyEntry struct {
 func (tx *Tx) MoneyEntries(ctx context.Context, client till.ID, after, until till.Time) ([]MoneyEntry, error) {
 	lo, hi := till.FirstID(after+1), till.LastID(until)
 	var out []MoneyEntry
-	err := tx.rows(ctx, `SELECT id, coalesce(payment_id, payout_id), type, created_at FROM transactions WHERE client_id = ? AND id BETWEEN ? AND ?
-		UNION ALL SELECT entry_id, coalesce(payment_id, payout_id), kind, created_at FROM postings WHERE client_id = ? AND entry_id BETWEEN ? AND ?
-		AND (suspended = 1 OR (kind = 'late_payout' OR kind = 'collection_reversal') AND account = 'operator')`,
+	err := tx.rows(ctx, selectMoneyEntries,
 		[]any{client[:], lo[:], hi[:], client[:], lo[:], hi[:]}, func(r row) error {
 			var e MoneyEntry
 			err := r.Scan(idDest(&e.ID), idDest(&e.PaymentID), &e.Kind, &e.CreatedAt)

@@ -4,7 +4,30 @@ import (
 	"context"
 
 	"till"
+	"till/internal/db"
 )
+
+var selectEventAt = db.Define(db.SQL{Name: "verify.selectEventAt",
+	SQLite: `SELECT created_at, subject_id, kind FROM events WHERE client_id = $1 AND sequence = $2`})
+
+const (
+	deliveriesOfEndpoint = ` FROM webhook_deliveries d WHERE d.client_id = e.client_id AND d.endpoint_id = e.id AND `
+	spansOfEndpoint      = ` FROM webhook_spans s WHERE s.client_id = e.client_id AND s.endpoint_id = e.id AND `
+)
+
+var verifyEndpoints = db.Define(db.SQL{Name: "verify.verifyEndpoints",
+	SQLite: `SELECT e.id,
+		(SELECT count(*)` + deliveriesOfEndpoint + `d.status = 'pending'), (SELECT min(d.due_at)` + deliveriesOfEndpoint + `d.status = 'pending'),
+		(SELECT count(*)` + deliveriesOfEndpoint + `d.status <> 'pending' AND d.lease_until > 0),
+		(SELECT count(*)` + deliveriesOfEndpoint + `d.kind = 'event' AND (d.sequence > e.cursor_sequence OR d.sequence <= e.start_sequence)),
+		(SELECT count(*)` + deliveriesOfEndpoint + `d.status = 'superseded' AND NOT EXISTS (SELECT 1 FROM payments p WHERE p.client_id = d.client_id AND p.id = d.subject_id
+			AND (p.processing_event > d.sequence OR p.final_event > d.sequence OR p.late_event > d.sequence OR p.reversed_event > d.sequence))
+			AND NOT EXISTS (SELECT 1 FROM payouts o WHERE o.client_id = d.client_id AND o.id = d.subject_id
+			AND (o.processing_event > d.sequence OR o.final_event > d.sequence OR o.late_event > d.sequence))),
+		(SELECT count(*)` + spansOfEndpoint + `s.why <> 'disabled' AND s.done_at IS NULL),
+		(SELECT count(*)` + spansOfEndpoint + `s.to_sequence > (SELECT h.last_event FROM client_heads h WHERE h.client_id = e.client_id)),
+		EXISTS (SELECT 1 FROM cases c WHERE c.client_id = e.client_id AND c.subject_id = e.id AND c.kind = 'endpoint_disabled')
+		FROM webhook_endpoints e WHERE e.client_id = $1 ORDER BY e.id`})
 
 // VerifyEndpoint is an endpoint with what hangs on it, from one snapshot.
 type VerifyEndpoint struct {
@@ -23,21 +46,8 @@ type VerifyEndpoint struct {
 
 // VerifyEndpoints returns a client's endpoints with what hangs on them.
 func (tx *Tx) VerifyEndpoints(ctx context.Context, client till.ID) ([]*VerifyEndpoint, error) {
-	const rows = ` FROM webhook_deliveries d WHERE d.client_id = e.client_id AND d.endpoint_id = e.id AND `
-	const spans = ` FROM webhook_spans s WHERE s.client_id = e.client_id AND s.endpoint_id = e.id AND `
 	var out []*VerifyEndpoint
-	err := tx.rows(ctx, `SELECT e.id,
-		(SELECT count(*)`+rows+`d.status = 'pending'), (SELECT min(d.due_at)`+rows+`d.status = 'pending'),
-		(SELECT count(*)`+rows+`d.status <> 'pending' AND d.lease_until > 0),
-		(SELECT count(*)`+rows+`d.kind = 'event' AND (d.sequence > e.cursor_sequence OR d.sequence <= e.start_sequence)),
-		(SELECT count(*)`+rows+`d.status = 'superseded' AND NOT EXISTS (SELECT 1 FROM payments p WHERE p.client_id = d.client_id AND p.id = d.subject_id
-			AND (p.processing_event > d.sequence OR p.final_event > d.sequence OR p.late_event > d.sequence OR p.reversed_event > d.sequence))
-			AND NOT EXISTS (SELECT 1 FROM payouts o WHERE o.client_id = d.client_id AND o.id = d.subject_id
-			AND (o.processing_event > d.sequence OR o.final_event > d.sequence OR o.late_event > d.sequence))),
-		(SELECT count(*)`+spans+`s.why <> 'disabled' AND s.done_at IS NULL),
-		(SELECT count(*)`+spans+`s.to_sequence > (SELECT h.last_event FROM client_heads h WHERE h.client_id = e.client_id)),
-		EXISTS (SELECT 1 FROM cases c WHERE c.client_id = e.client_id AND c.subject_id = e.id AND c.kind = 'endpoint_disabled')
-		FROM webhook_endpoints e WHERE e.client_id = ? ORDER BY e.id`, []any{client[:]}, func(r row) error {
+	err := tx.rows(ctx, verifyEndpoints, []any{client[:]}, func(r row) error {
 		v := &VerifyEndpoint{Endpoint: &Endpoint{}}
 		out = append(out, v)
 		return r.Scan(idDest(&v.ID), &v.Pending, intDest(&v.FirstDue), &v.StrayLeases, &v.Ahead, &v.Newest, &v.OpenReplays, &v.BeyondLog, boolDest(&v.Case))
@@ -76,7 +86,7 @@ func (tx *Tx) toldAt(ctx context.Context, ref Ref, at till.Time) (bool, error) {
 		var made till.Time
 		var subject till.ID
 		var kind till.EventKind
-		_, err := tx.one(ctx, `SELECT created_at, subject_id, kind FROM events WHERE client_id = ? AND sequence = ?`,
+		_, err := tx.one(ctx, selectEventAt,
 			[]any{ref.Client[:], mid}, &made, idDest(&subject), &kind)
 		switch {
 		case err != nil:

@@ -4,7 +4,37 @@ import (
 	"context"
 
 	"till"
+	"till/internal/db"
 )
+
+var verifyFacts = db.Define(db.SQL{Name: "verify.verifyFacts",
+	SQLite: `SELECT f.subject_id, f.fact, f.entry_id, p.id IS NOT NULL, q.id IS NOT NULL, p.amount, p.currency, p.fee,
+		p.status = 'success' OR p.late_event IS NOT NULL, p.reversed_event,
+		count(o.amount), min(o.kind), o.payment_id, min(o.currency),
+		CAST(coalesce(sum(CASE WHEN o.account = 'fees' THEN o.amount END), 0) AS BIGINT),
+		CAST(coalesce(sum(CASE WHEN o.account = 'operator' THEN o.amount END), 0) AS BIGINT)
+		FROM (SELECT * FROM facts WHERE client_id = $1 AND (subject_id > $2 OR subject_id = $3 AND fact > $4) AND (fact = 'fee' OR fact = 'reversal')
+			ORDER BY subject_id, fact LIMIT $5) AS f
+		LEFT JOIN payments p ON p.client_id = f.client_id AND p.id = f.subject_id
+		LEFT JOIN payouts q ON q.client_id = f.client_id AND q.id = f.subject_id
+		LEFT JOIN postings o ON o.client_id = f.client_id AND o.entry_id = f.entry_id
+		GROUP BY f.subject_id, f.fact, f.entry_id, p.id, q.id, p.amount, p.currency, p.fee, p.status, p.late_event, p.reversed_event, o.payment_id
+		ORDER BY f.subject_id, f.fact`})
+
+var verifyAdjustments = db.Define(db.SQL{Name: "verify.verifyAdjustments",
+	SQLite: `SELECT a.id, a.entry_id, a.currency, a.amount, a.reason, a.actor, a.created_at,
+		count(o.amount), CAST(coalesce(sum(o.amount), 0) AS BIGINT), min(o.currency), min(o.created_at),
+		EXISTS (SELECT 1 FROM transactions t WHERE t.client_id = $1 AND t.id = a.entry_id)
+			OR EXISTS (SELECT 1 FROM postings d WHERE d.client_id = a.client_id AND d.entry_id = a.entry_id AND d.account = 'receivable')
+		FROM (SELECT * FROM adjustments WHERE client_id = $2 AND id > $3 ORDER BY id LIMIT $4) AS a
+		LEFT JOIN postings o ON o.client_id = a.client_id AND o.entry_id = a.entry_id AND o.account = 'adjustments'
+		GROUP BY a.client_id, a.id, a.entry_id, a.currency, a.amount, a.reason, a.actor, a.created_at ORDER BY a.id`})
+
+var countAdjustments = db.Define(db.SQL{Name: "verify.countAdjustments",
+	SQLite: `SELECT count(*) FROM adjustments WHERE client_id = $1`})
+
+var countFacts = db.Define(db.SQL{Name: "verify.countFacts",
+	SQLite: `SELECT count(*) FROM facts WHERE client_id = $1`})
 
 // VerifyFact is a fact with what it should rest on.
 type VerifyFact struct {
@@ -32,18 +62,7 @@ type VerifyFact struct {
 // VerifyFacts returns the next facts about payments of a client beyond one.
 func (tx *Tx) VerifyFacts(ctx context.Context, client till.ID, after VerifyFact, limit int) ([]VerifyFact, error) {
 	var out []VerifyFact
-	err := tx.rows(ctx, `SELECT f.subject_id, f.fact, f.entry_id, p.id IS NOT NULL, q.id IS NOT NULL, p.amount, p.currency, p.fee,
-		p.status = 'success' OR p.late_event IS NOT NULL, p.reversed_event,
-		count(o.amount), min(o.kind), o.payment_id, min(o.currency),
-		CAST(coalesce(sum(CASE WHEN o.account = 'fees' THEN o.amount END), 0) AS BIGINT),
-		CAST(coalesce(sum(CASE WHEN o.account = 'operator' THEN o.amount END), 0) AS BIGINT)
-		FROM (SELECT * FROM facts WHERE client_id = ? AND (subject_id > ? OR subject_id = ? AND fact > ?) AND (fact = 'fee' OR fact = 'reversal')
-			ORDER BY subject_id, fact LIMIT ?) AS f
-		LEFT JOIN payments p ON p.client_id = f.client_id AND p.id = f.subject_id
-		LEFT JOIN payouts q ON q.client_id = f.client_id AND q.id = f.subject_id
-		LEFT JOIN postings o ON o.client_id = f.client_id AND o.entry_id = f.entry_id
-		GROUP BY f.subject_id, f.fact, f.entry_id, p.id, q.id, p.amount, p.currency, p.fee, p.status, p.late_event, p.reversed_event, o.payment_id
-		ORDER BY f.subject_id, f.fact`,
+	err := tx.rows(ctx, verifyFacts,
 		[]any{client[:], after.Ref.ID[:], after.Ref.ID[:], after.Fact, limit}, func(r row) error {
 			f := VerifyFact{Ref: Ref{Client: client}}
 			err := r.Scan(idDest(&f.Ref.ID), &f.Fact, idDest(&f.EntryID), boolDest(&f.Known), boolDest(&f.Payout), intDest(&f.Amount.Minor), textDest(&f.Amount.Currency), intDest(&f.Fee),
@@ -66,13 +85,7 @@ type VerifyAdjustment struct {
 // VerifyAdjustments returns the next adjustments of a client beyond an id.
 func (tx *Tx) VerifyAdjustments(ctx context.Context, client, after till.ID, limit int) ([]*VerifyAdjustment, error) {
 	var out []*VerifyAdjustment
-	err := tx.rows(ctx, `SELECT a.id, a.entry_id, a.currency, a.amount, a.reason, a.actor, a.created_at,
-		count(o.amount), CAST(coalesce(sum(o.amount), 0) AS BIGINT), min(o.currency), min(o.created_at),
-		EXISTS (SELECT 1 FROM transactions t WHERE t.client_id = ? AND t.id = a.entry_id)
-			OR EXISTS (SELECT 1 FROM postings d WHERE d.client_id = a.client_id AND d.entry_id = a.entry_id AND d.account = 'receivable')
-		FROM (SELECT * FROM adjustments WHERE client_id = ? AND id > ? ORDER BY id LIMIT ?) AS a
-		LEFT JOIN postings o ON o.client_id = a.client_id AND o.entry_id = a.entry_id AND o.account = 'adjustments'
-		GROUP BY a.client_id, a.id, a.entry_id, a.currency, a.amount, a.reason, a.actor, a.created_at ORDER BY a.id`,
+	err := tx.rows(ctx, verifyAdjustments,
 		[]any{client[:], client[:], after[:], limit}, func(r row) error {
 			a := &VerifyAdjustment{}
 			a.ClientID = client
@@ -85,12 +98,12 @@ func (tx *Tx) VerifyAdjustments(ctx context.Context, client, after till.ID, limi
 
 // CountAdjustments returns how many adjustments a client has.
 func (tx *Tx) CountAdjustments(ctx context.Context, client till.ID) (n int64, err error) {
-	_, err = tx.one(ctx, `SELECT count(*) FROM adjustments WHERE client_id = ?`, []any{client[:]}, &n)
+	_, err = tx.one(ctx, countAdjustments, []any{client[:]}, &n)
 	return n, err
 }
 
 // CountFacts returns how many facts a client has.
 func (tx *Tx) CountFacts(ctx context.Context, client till.ID) (n int64, err error) {
-	_, err = tx.one(ctx, `SELECT count(*) FROM facts WHERE client_id = ?`, []any{client[:]}, &n)
+	_, err = tx.one(ctx, countFacts, []any{client[:]}, &n)
 	return n, err
 }

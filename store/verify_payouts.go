@@ -4,7 +4,20 @@ import (
 	"context"
 
 	"till"
+	"till/internal/db"
 )
+
+var selectPayoutLines = db.Define(db.SQL{Name: "verify.selectPayoutLines",
+	SQLite: `SELECT t.id, t.type, t.direction, t.amount FROM transactions t WHERE t.client_id = $1 AND t.payout_id = $2`,
+	Postgres: `SELECT u.nth, found.* FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u,
+		LATERAL (SELECT t.id, t.type, t.direction, t.amount FROM transactions t WHERE t.client_id = u.a1 AND t.payout_id = u.a2 OFFSET 0) AS found`,
+	Arrays: true})
+
+var countPayoutKeys = db.Define(db.SQL{Name: "verify.countPayoutKeys",
+	SQLite: `SELECT count(*), count(DISTINCT idempotency_key) FROM payouts WHERE client_id = $1`})
+
+var sumReserves = db.Define(db.SQL{Name: "verify.sumReserves",
+	SQLite: `SELECT CAST(coalesce(sum(amount + fee), 0) AS BIGINT) FROM payouts WHERE client_id = $1 AND currency = $2 AND final_event IS NULL`})
 
 // VerifyPayout is a payout with everything that hangs on it. What it has alike
 // with a payment is in VerifyPayment; the credit there is of no use.
@@ -24,28 +37,28 @@ type VerifyPayout struct {
 	FeeTaken int64
 }
 
-var verifyPayouts = `SELECT p.id, p.status, p.previous_status, p.amount, p.fee, p.currency, p.document, p.provider_reference,
-	p.failure_reason, p.failure_code, p.failure_message, p.failure_retryable,
-	p.created_at, p.updated_at, p.expires_at, p.send_window, p.connection,
-	p.pending_event, p.processing_event, p.final_event, p.late_event, r.client_id, r.subject_id,
-	CASE WHEN p.provider_reference IS NOT NULL AND (r.subject_id IS NULL OR r.subject_id <> p.id OR r.client_id <> p.client_id) THEN (SELECT 1 FROM cases c WHERE c.client_id = p.client_id AND c.subject_id = p.id AND c.kind = 'receipt_reused') END,
-	s.subject_id IS NOT NULL,
-	EXISTS (SELECT 1 FROM cases c WHERE c.client_id = p.client_id AND c.subject_id = p.id AND c.closed_at IS NULL),
-	CASE WHEN s.subject_id IS NULL AND p.status <> 'success' THEN (SELECT max(a.last_at) FROM attempts a
-		WHERE a.client_id = p.client_id AND a.subject_id = p.id AND a.kind = 'check' AND a.outcome <> 'error') END,
-	m.entry_id, f.entry_id,
-	(SELECT CAST(sum(o.amount) AS BIGINT) FROM postings o WHERE o.client_id = p.client_id AND o.entry_id = m.entry_id AND o.account = 'operator' AND o.connection = p.connection), ` +
-	verifyEventColumns("e1") + `, ` + verifyEventColumns("e2") + `, ` + verifyEventColumns("e3") + `, ` + verifyEventColumns("e4") + `
-	FROM payouts p
-	LEFT JOIN operator_receipts r ON r.connection = p.connection AND r.receipt = p.provider_reference AND r.kind = 'payout'
-	LEFT JOIN steps s ON s.client_id = p.client_id AND s.subject_id = p.id
-	LEFT JOIN facts m ON m.client_id = p.client_id AND m.subject_id = p.id AND m.fact = 'money_out'
-	LEFT JOIN facts f ON f.client_id = p.client_id AND f.subject_id = p.id AND f.fact = 'fee'
-	LEFT JOIN events e1 ON e1.client_id = p.client_id AND e1.sequence = p.pending_event
-	LEFT JOIN events e2 ON e2.client_id = p.client_id AND e2.sequence = p.processing_event
-	LEFT JOIN events e3 ON e3.client_id = p.client_id AND e3.sequence = p.final_event
-	LEFT JOIN events e4 ON e4.client_id = p.client_id AND e4.sequence = p.late_event
-	WHERE p.client_id = ? AND p.id > ? ORDER BY p.id LIMIT ?`
+var verifyPayouts = db.Define(db.SQL{Name: "verify.verifyPayouts",
+	SQLite: `SELECT p.id, p.status, p.previous_status, p.amount, p.fee, p.currency, p.document, p.provider_reference,
+		p.failure_reason, p.failure_code, p.failure_message, p.failure_retryable,
+		p.created_at, p.updated_at, p.expires_at, p.send_window, p.connection,
+		p.pending_event, p.processing_event, p.final_event, p.late_event, r.client_id, r.subject_id,
+		CASE WHEN p.provider_reference IS NOT NULL AND (r.subject_id IS NULL OR r.subject_id <> p.id OR r.client_id <> p.client_id) THEN (SELECT 1 FROM cases c WHERE c.client_id = p.client_id AND c.subject_id = p.id AND c.kind = 'receipt_reused') END,
+		s.subject_id IS NOT NULL,
+		EXISTS (SELECT 1 FROM cases c WHERE c.client_id = p.client_id AND c.subject_id = p.id AND c.closed_at IS NULL),
+		CASE WHEN s.subject_id IS NULL AND p.status <> 'success' THEN (SELECT max(a.last_at) FROM attempts a
+			WHERE a.client_id = p.client_id AND a.subject_id = p.id AND a.kind = 'check' AND a.outcome <> 'error') END,
+		m.entry_id, f.entry_id,
+		(SELECT CAST(sum(o.amount) AS BIGINT) FROM postings o WHERE o.client_id = p.client_id AND o.entry_id = m.entry_id AND o.account = 'operator' AND o.connection = p.connection), ` + verifyEventColumns("e1") + `, ` + verifyEventColumns("e2") + `, ` + verifyEventColumns("e3") + `, ` + verifyEventColumns("e4") + `
+		FROM payouts p
+		LEFT JOIN operator_receipts r ON r.connection = p.connection AND r.receipt = p.provider_reference AND r.kind = 'payout'
+		LEFT JOIN steps s ON s.client_id = p.client_id AND s.subject_id = p.id
+		LEFT JOIN facts m ON m.client_id = p.client_id AND m.subject_id = p.id AND m.fact = 'money_out'
+		LEFT JOIN facts f ON f.client_id = p.client_id AND f.subject_id = p.id AND f.fact = 'fee'
+		LEFT JOIN events e1 ON e1.client_id = p.client_id AND e1.sequence = p.pending_event
+		LEFT JOIN events e2 ON e2.client_id = p.client_id AND e2.sequence = p.processing_event
+		LEFT JOIN events e3 ON e3.client_id = p.client_id AND e3.sequence = p.final_event
+		LEFT JOIN events e4 ON e4.client_id = p.client_id AND e4.sequence = p.late_event
+		WHERE p.client_id = $1 AND p.id > $2 ORDER BY p.id LIMIT $3`})
 
 // VerifyPayouts returns the next payouts of a client beyond an id.
 func (tx *Tx) VerifyPayouts(ctx context.Context, client, after till.ID, limit int) ([]*VerifyPayout, error) {
@@ -78,7 +91,7 @@ func (tx *Tx) verifyPayoutLines(ctx context.Context, client till.ID, payouts []*
 	for i, p := range payouts {
 		args[i] = []any{client[:], p.ID[:]}
 	}
-	return tx.rowsOf(ctx, `SELECT t.id, t.type, t.direction, t.amount FROM transactions t WHERE t.client_id = ? AND t.payout_id = ?`, args,
+	return tx.rowsOf(ctx, selectPayoutLines, args,
 		func(i int, r row) error {
 			p := payouts[i]
 			var id till.ID
@@ -104,13 +117,13 @@ func (tx *Tx) verifyPayoutLines(ctx context.Context, client till.ID, payouts []*
 
 // CountPayoutKeys is CountIdempotencyKeys for payouts.
 func (tx *Tx) CountPayoutKeys(ctx context.Context, client till.ID) (payouts, keys int64, err error) {
-	_, err = tx.one(ctx, `SELECT count(*), count(DISTINCT idempotency_key) FROM payouts WHERE client_id = ?`, []any{client[:]}, &payouts, &keys)
+	_, err = tx.one(ctx, countPayoutKeys, []any{client[:]}, &payouts, &keys)
 	return payouts, keys, err
 }
 
 // Reserves returns what the open payouts of a client hold in a currency.
 func (tx *Tx) Reserves(ctx context.Context, client till.ID, currency string) (sum int64, err error) {
-	_, err = tx.one(ctx, `SELECT CAST(coalesce(sum(amount + fee), 0) AS BIGINT) FROM payouts WHERE client_id = ? AND currency = ? AND final_event IS NULL`,
+	_, err = tx.one(ctx, sumReserves,
 		[]any{client[:], currency}, &sum)
 	return sum, err
 }

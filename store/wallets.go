@@ -5,10 +5,79 @@ import (
 	"slices"
 
 	"till"
+	"till/internal/db"
 	"till/ledger"
 )
 
 const walletColumns = `client_id, id, currency, balance, reserved, owed, last_sequence, updated_at`
+
+var ensureWallet = db.Define(db.SQL{Name: "wallets.ensure",
+	SQLite: `INSERT INTO wallets (client_id, id, currency, updated_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`})
+
+var selectWallets = db.Define(db.SQL{Name: "wallets.selectWallets",
+	SQLite: `SELECT ` + walletColumns + ` FROM wallets WHERE client_id = $1 ORDER BY currency`})
+
+var selectWallet = db.Define(db.SQL{Name: "wallets.selectWallet",
+	SQLite: `SELECT ` + walletColumns + ` FROM wallets WHERE client_id = $1 AND currency = $2`})
+
+var selectWalletsOf = db.Define(db.SQL{Name: "wallets.selectOf",
+	SQLite: `SELECT ` + walletColumns + ` FROM wallets WHERE client_id = $1`,
+	Postgres: `SELECT u.nth, ` + walletColumns + ` FROM wallets,
+		(SELECT unnest($1::bytea[]) AS a1, unnest($2::bigint[]) AS nth LIMIT $3::bigint) AS u
+		WHERE client_id = ANY(ARRAY[u.a1])`,
+	Arrays: true})
+
+var selectPaymentCurrencies = db.Define(db.SQL{Name: "wallets.selectPaymentCurrencies",
+	SQLite: `SELECT DISTINCT currency FROM (SELECT currency FROM payments WHERE client_id = $1 ORDER BY id DESC LIMIT $2) AS newest`})
+
+var selectPayoutCurrencies = db.Define(db.SQL{Name: "wallets.selectPayoutCurrencies",
+	SQLite: `SELECT DISTINCT currency FROM (SELECT currency FROM payouts WHERE client_id = $1 ORDER BY id DESC LIMIT $2) AS newest`})
+
+var saveWallets = db.Define(db.SQL{Name: "wallets.save",
+	SQLite: `UPDATE wallets SET balance = $1, reserved = $2, owed = $3, last_sequence = $4, updated_at = $5 WHERE client_id = $6 AND id = $7`,
+	Postgres: `WITH changed AS (UPDATE wallets SET balance = u.a1, reserved = u.a2, owed = u.a3, last_sequence = u.a4, updated_at = u.a5
+		FROM (SELECT unnest($1::bigint[]) AS a1, unnest($2::bigint[]) AS a2, unnest($3::bigint[]) AS a3, unnest($4::bigint[]) AS a4,
+			unnest($5::bigint[]) AS a5, unnest($6::bytea[]) AS a6, unnest($7::bytea[]) AS a7 LIMIT $8::bigint) AS u
+		WHERE client_id = ANY(ARRAY[u.a6]) AND id = u.a7
+		RETURNING 1)
+		SELECT till_expect_rows(count(*), $8) FROM changed`,
+	Arrays: true})
+
+var insertEntries = db.Define(db.SQL{Name: "wallets.insertEntries",
+	SQLite: `INSERT INTO postings (client_id, entry_id, account, connection, currency, amount, kind, payment_id, payout_id, created_at, suspended)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+	Postgres: `INSERT INTO postings (client_id, entry_id, account, connection, currency, amount, kind, payment_id, payout_id, created_at, suspended)
+		SELECT u.a1, u.a2, u.a3, u.a4, u.a5, u.a6, u.a7, u.a8, u.a9, u.a10, u.a11
+		FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::text[]) AS a3, unnest($4::text[]) AS a4, unnest($5::text[]) AS a5,
+			unnest($6::bigint[]) AS a6, unnest($7::text[]) AS a7, unnest($8::bytea[]) AS a8, unnest($9::bytea[]) AS a9,
+			unnest($10::bigint[]) AS a10, unnest($11::bigint[]) AS a11 LIMIT $12::bigint) AS u`,
+	Arrays: true})
+
+var selectSuspended = db.Define(db.SQL{Name: "wallets.selectSuspended",
+	SQLite: `SELECT amount, currency FROM postings WHERE client_id = $1 AND payment_id = $2 AND suspended = 1`,
+	Postgres: `SELECT u.nth, found.* FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u,
+		LATERAL (SELECT amount, currency FROM postings WHERE client_id = u.a1 AND payment_id = u.a2 AND suspended = 1 OFFSET 0) AS found`,
+	Arrays: true})
+
+var selectOwedFor = db.Define(db.SQL{Name: "wallets.selectOwedFor",
+	SQLite: `SELECT p.kind, -p.amount, p.currency, p.created_at FROM facts f JOIN postings p ON p.client_id = f.client_id AND p.entry_id = f.entry_id
+		WHERE f.client_id = $1 AND f.subject_id = $2 AND p.account = 'receivable' ORDER BY p.created_at`})
+
+var insertTransactions = db.Define(db.SQL{Name: "wallets.insertTransactions",
+	SQLite: `INSERT INTO transactions (client_id, id, wallet_id, sequence, type, direction, amount, currency,
+		balance_after, payment_id, payout_id, reference, provider_reference, created_at, money_in)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
+	Postgres: `INSERT INTO transactions (client_id, id, wallet_id, sequence, type, direction, amount, currency,
+			balance_after, payment_id, payout_id, reference, provider_reference, created_at, money_in)
+		SELECT u.a1, u.a2, u.a3, u.a4, u.a5, u.a6, u.a7, u.a8, u.a9, u.a10, u.a11, u.a12, u.a13, u.a14, u.a15
+		FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bytea[]) AS a3, unnest($4::bigint[]) AS a4,
+			unnest($5::text[]) AS a5, unnest($6::text[]) AS a6, unnest($7::bigint[]) AS a7, unnest($8::text[]) AS a8,
+			unnest($9::bigint[]) AS a9, unnest($10::bytea[]) AS a10, unnest($11::bytea[]) AS a11, unnest($12::text[]) AS a12,
+			unnest($13::text[]) AS a13, unnest($14::bigint[]) AS a14, unnest($15::bigint[]) AS a15 LIMIT $16::bigint) AS u`,
+	Arrays: true})
+
+var sumPosted = db.Define(db.SQL{Name: "wallets.sumPosted",
+	SQLite: `SELECT CAST(coalesce(sum(amount), 0) AS BIGINT) FROM postings WHERE client_id = $1 AND account = $2 AND currency = $3`})
 
 func scanWallet(r row) (*ledger.Wallet, error) {
 	w := &ledger.Wallet{}
@@ -21,7 +90,7 @@ func scanWallet(r row) (*ledger.Wallet, error) {
 // a row that is not there holds nobody off.
 func (tx *Tx) EnsureWallet(ctx context.Context, client till.ID, currency string, at till.Time) error {
 	id := till.NewID(at)
-	_, err := tx.exec(ctx, `INSERT INTO wallets (client_id, id, currency, updated_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+	_, err := tx.exec(ctx, ensureWallet,
 		client[:], id[:], currency, int64(at))
 	return err
 }
@@ -30,7 +99,7 @@ func (tx *Tx) EnsureWallet(ctx context.Context, client till.ID, currency string,
 // so the list is short.
 func (tx *Tx) Wallets(ctx context.Context, client till.ID) ([]*ledger.Wallet, error) {
 	var out []*ledger.Wallet
-	err := tx.rows(ctx, `SELECT `+walletColumns+` FROM wallets WHERE client_id = ? ORDER BY currency`, []any{client[:]},
+	err := tx.rows(ctx, selectWallets, []any{client[:]},
 		func(r row) error {
 			w, err := scanWallet(r)
 			out = append(out, w)
@@ -51,8 +120,8 @@ func (tx *Tx) UsedWallets(ctx context.Context, client till.ID) ([]*ledger.Wallet
 		return nil, err
 	}
 	used := map[string]bool{}
-	for _, noun := range []string{"payments", "payouts"} {
-		err := tx.rows(ctx, `SELECT DISTINCT currency FROM (SELECT currency FROM `+noun+` WHERE client_id = ? ORDER BY id DESC LIMIT ?) AS newest`,
+	for _, q := range []*db.SQL{selectPaymentCurrencies, selectPayoutCurrencies} {
+		err := tx.rows(ctx, q,
 			[]any{client[:], int64(usedBy)}, func(r row) error {
 				var currency string
 				err := r.Scan(&currency)
@@ -71,7 +140,7 @@ func (tx *Tx) UsedWallets(ctx context.Context, client till.ID) ([]*ledger.Wallet
 // Wallet returns a client's wallet in a currency, nil if there is none.
 func (tx *Tx) Wallet(ctx context.Context, client till.ID, currency string) (*ledger.Wallet, error) {
 	var w *ledger.Wallet
-	err := tx.rows(ctx, `SELECT `+walletColumns+` FROM wallets WHERE client_id = ? AND currency = ?`, []any{client[:], currency},
+	err := tx.rows(ctx, selectWallet, []any{client[:], currency},
 		func(r row) (err error) { w, err = scanWallet(r); return err })
 	return w, err
 }
@@ -79,7 +148,7 @@ func (tx *Tx) Wallet(ctx context.Context, client till.ID, currency string) (*led
 // WalletsOf returns all wallets of some clients.
 func (tx *Tx) WalletsOf(ctx context.Context, clients []till.ID) ([]*ledger.Wallet, error) {
 	var out []*ledger.Wallet
-	err := tx.rowsOf(ctx, `SELECT `+walletColumns+` FROM wallets WHERE client_id = ?`, idArgs(sortedIDs(clients)), func(_ int, r row) error {
+	err := tx.rowsOf(ctx, selectWalletsOf, idArgs(sortedIDs(clients)), func(_ int, r row) error {
 		w, err := scanWallet(r)
 		out = append(out, w)
 		return err
@@ -93,7 +162,7 @@ func (tx *Tx) SaveWallets(ctx context.Context, wallets []*ledger.Wallet) error {
 	for i, w := range wallets {
 		args[i] = []any{w.Balance, w.Reserved, w.Owed, w.LastSequence, int64(w.UpdatedAt), w.ClientID[:], w.ID[:]}
 	}
-	return tx.setAll(ctx, `UPDATE wallets SET balance = ?, reserved = ?, owed = ?, last_sequence = ?, updated_at = ? WHERE client_id = ? AND id = ?`, args)
+	return tx.setAll(ctx, saveWallets, args)
 }
 
 // InsertEntries writes the postings of entries that are not wallets' lines.
@@ -115,8 +184,7 @@ func (tx *Tx) InsertEntries(ctx context.Context, entries []*ledger.Entry) error 
 				string(e.Kind), orNull(e.PaymentID), orNull(e.PayoutID), int64(e.CreatedAt), suspended})
 		}
 	}
-	return tx.set(ctx, `INSERT INTO postings (client_id, entry_id, account, connection, currency, amount, kind, payment_id, payout_id, created_at, suspended)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, args)
+	return tx.set(ctx, insertEntries, args)
 }
 
 // Suspended returns what Suspend entries put aside for which of the payments.
@@ -126,7 +194,7 @@ func (tx *Tx) Suspended(ctx context.Context, refs []Ref) (map[Ref]till.Money, er
 		args[i] = []any{refs[i].Client[:], refs[i].ID[:]}
 	}
 	out := make(map[Ref]till.Money)
-	err := tx.rowsOf(ctx, `SELECT amount, currency FROM postings WHERE client_id = ? AND payment_id = ? AND suspended = 1`, args,
+	err := tx.rowsOf(ctx, selectSuspended, args,
 		func(i int, r row) error {
 			var m till.Money
 			err := r.Scan(&m.Minor, &m.Currency)
@@ -147,8 +215,7 @@ type Owing struct {
 // or a payout that was paid late: each is a fact, of which there is one at most.
 func (tx *Tx) OwedFor(ctx context.Context, ref Ref) ([]Owing, error) {
 	var out []Owing
-	err := tx.rows(ctx, `SELECT p.kind, -p.amount, p.currency, p.created_at FROM facts f JOIN postings p ON p.client_id = f.client_id AND p.entry_id = f.entry_id
-		WHERE f.client_id = ? AND f.subject_id = ? AND p.account = 'receivable' ORDER BY p.created_at`, []any{ref.Client[:], ref.ID[:]}, func(r row) error {
+	err := tx.rows(ctx, selectOwedFor, []any{ref.Client[:], ref.ID[:]}, func(r row) error {
 		var o Owing
 		err := r.Scan(textDest(&o.Kind), &o.Amount.Minor, &o.Amount.Currency, &o.CreatedAt)
 		out = append(out, o)
@@ -170,15 +237,13 @@ func (tx *Tx) InsertTransactions(ctx context.Context, ts []*ledger.Transaction) 
 			t.BalanceAfter, orNull(t.PaymentID), orNull(t.PayoutID), orNull(t.Reference), orNull(t.ProviderReference),
 			int64(t.CreatedAt), moneyIn}
 	}
-	return tx.set(ctx, `INSERT INTO transactions (client_id, id, wallet_id, sequence, type, direction, amount, currency,
-		balance_after, payment_id, payout_id, reference, provider_reference, created_at, money_in)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, args)
+	return tx.set(ctx, insertTransactions, args)
 }
 
 // Posted returns the sum of an account's postings in a currency, wallets
 // apart: what an operator owes us is negative.
 func (tx *Tx) Posted(ctx context.Context, client till.ID, account ledger.AccountKind, currency string) (sum int64, err error) {
-	_, err = tx.one(ctx, `SELECT CAST(coalesce(sum(amount), 0) AS BIGINT) FROM postings WHERE client_id = ? AND account = ? AND currency = ?`,
+	_, err = tx.one(ctx, sumPosted,
 		[]any{client[:], string(account), currency}, &sum)
 	return sum, err
 }

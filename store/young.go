@@ -1,6 +1,14 @@
 package store
 
-import "context"
+import (
+	"context"
+
+	"till/internal/db"
+)
+
+var selectUnmeasured = db.Define(db.SQL{Name: "measure.selectUnmeasured",
+	Postgres: `SELECT quote_ident(relname) FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace
+		AND reltuples < 0 AND pg_relation_size(oid) >= $1 AND relname <> 'steps'`})
 
 // measuredFrom is how many bytes a table must have before it is worth
 // measuring: of a few rows, each client would look like one of many.
@@ -13,12 +21,11 @@ const measuredFrom = 64 << 10
 // longest just when a new installation is tried out. The queue of steps is left
 // out: seen when it is empty, it would be thought to stay so.
 func (s *Store) Measure(ctx context.Context) (measured []string, err error) {
-	query := s.e.unmeasured()
-	if query == "" {
+	if !s.Shared() {
 		return nil, nil
 	}
 	err = s.View(ctx, func(tx *Tx) error {
-		return tx.rows(ctx, query, []any{measuredFrom}, func(r row) error {
+		return tx.rows(ctx, selectUnmeasured, []any{measuredFrom}, func(r row) error {
 			var name string
 			err := r.Scan(&name)
 			measured = append(measured, name)

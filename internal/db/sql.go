@@ -27,8 +27,22 @@ type SQL struct {
 	Citus    string // "" means the same text as Postgres
 
 	// Arrays says that the Postgres text takes one array for each argument and
-	// runs once for all rows of arguments. After these come, unless the text is
-	// an INSERT, an array with the numbers of the rows, 1 to n, and then n.
+	// runs once for all rows of arguments. After these come, if the text names
+	// nth, an array with the numbers of the rows, 1 to n, and then n. A read
+	// returns nth first. A write whose changes are reported returns nth, or the
+	// id if it is an INSERT.
+	//
+	// The texts are written so that each row is looked up by its key, even by a
+	// plan that was made while the table was empty:
+	//   - Arrays in a list of columns are walked side by side. As functions in a
+	//     FROM each would be stored first.
+	//   - The planner takes a LIMIT that it does not know for one row, whatever it
+	//     believes about the size of the table.
+	//   - By client_id = u.a1 it might walk a whole index in the order of its first
+	//     column, and compare each row with the arrays. By
+	//     client_id = ANY(ARRAY[u.a1]) it cannot.
+	//   - LATERAL (SELECT … OFFSET 0) is run for each row of the arrays: the planner
+	//     cannot turn it around.
 	Arrays bool
 }
 
@@ -62,6 +76,15 @@ func Define(s SQL) *SQL {
 	}
 	defined.byName[s.Name] = &s
 	return &s
+}
+
+// Placeholders returns n placeholders, from $first on, for a list in a text.
+func Placeholders(first, n int) string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf("$%d", first+i)
+	}
+	return strings.Join(all, ", ")
 }
 
 // Statements returns every statement that was defined, by name.

@@ -1,0 +1,227 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"till"
+	"till/internal/db"
+)
+
+// pinnedTo is the condition that a step is about what is pinned to an account.
+func pinnedTo(account string) string {
+	return ` AND (EXISTS (SELECT 1 FROM payments p WHERE p.client_id = steps.client_id AND p.id = steps.subject_id AND p.fingerprint = ` + account + `)
+		OR EXISTS (SELECT 1 FROM payouts p WHERE p.client_id = steps.client_id AND p.id = steps.subject_id AND p.fingerprint = ` + account + `))`
+}
+
+const dueSteps = `SELECT ` + stepColumns + ` FROM steps WHERE lane = $1 AND due_at >= $2 AND due_at <= $3 AND lease_until <= $3`
+
+// Rows that another instance has locked are passed over: it is just claiming
+// them.
+var selectDueSteps = db.Define(db.SQL{Name: "lanes.selectDueSteps",
+	SQLite:   dueSteps + ` ORDER BY due_at LIMIT $4`,
+	Postgres: dueSteps + ` ORDER BY due_at LIMIT $4 FOR UPDATE SKIP LOCKED`,
+	Citus:    dueSteps + ` ORDER BY due_at LIMIT $4`})
+
+var selectDueStepsPinned = db.Define(db.SQL{Name: "lanes.selectDueStepsPinned",
+	SQLite:   dueSteps + pinnedTo("$4") + ` ORDER BY due_at LIMIT $5`,
+	Postgres: dueSteps + pinnedTo("$4") + ` ORDER BY due_at LIMIT $5 FOR UPDATE SKIP LOCKED`,
+	Citus:    dueSteps + pinnedTo("$4") + ` ORDER BY due_at LIMIT $5`})
+
+var dueBeside = dueSteps + ` AND client_id NOT IN (` + db.Placeholders(4, MaxCrowd) + `)`
+
+var selectDueBeside = db.Define(db.SQL{Name: "lanes.selectDueBeside",
+	SQLite: dueBeside + ` ORDER BY due_at LIMIT $20`})
+
+var selectDueBesidePinned = db.Define(db.SQL{Name: "lanes.selectDueBesidePinned",
+	SQLite: dueBeside + pinnedTo("$20") + ` ORDER BY due_at LIMIT $21`})
+
+var selectNextFree = db.Define(db.SQL{Name: "lanes.selectNextFree",
+	SQLite: `SELECT due_at FROM steps WHERE lane = $1 AND due_at >= $2 AND lease_until <= $3 ORDER BY due_at LIMIT 1`})
+
+var selectNextFreePinned = db.Define(db.SQL{Name: "lanes.selectNextFreePinned",
+	SQLite: `SELECT due_at FROM steps WHERE lane = $1 AND due_at >= $2 AND lease_until <= $3` + pinnedTo("$4") + ` ORDER BY due_at LIMIT 1`})
+
+const nextHeld = `SELECT min(CASE WHEN due_at < lease_until THEN lease_until ELSE due_at END) FROM steps WHERE lane = $1 AND due_at >= $2 AND due_at < $3`
+
+var selectNextHeld = db.Define(db.SQL{Name: "lanes.selectNextHeld", SQLite: nextHeld})
+
+var selectNextHeldPinned = db.Define(db.SQL{Name: "lanes.selectNextHeldPinned", SQLite: nextHeld + pinnedTo("$4")})
+
+const stranded = `
+	WHERE s.lane = $1 AND s.due_at <= $2 AND s.lease_until <= $3 AND p.final_event IS NULL AND p.expires_at <= $4 AND p.fingerprint <> $5
+	AND NOT EXISTS (SELECT 1 FROM cases c WHERE c.client_id = s.client_id AND c.subject_id = s.subject_id AND c.closed_at IS NULL)
+	ORDER BY s.due_at LIMIT $6`
+
+var selectStrandedPayments = db.Define(db.SQL{Name: "lanes.selectStrandedPayments",
+	SQLite: `SELECT s.client_id, s.subject_id FROM steps s JOIN payments p ON p.client_id = s.client_id AND p.id = s.subject_id` + stranded})
+
+var selectStrandedPayouts = db.Define(db.SQL{Name: "lanes.selectStrandedPayouts",
+	SQLite: `SELECT s.client_id, s.subject_id FROM steps s JOIN payouts p ON p.client_id = s.client_id AND p.id = s.subject_id` + stranded})
+
+var selectEarliestDue = db.Define(db.SQL{Name: "lanes.selectEarliestDue",
+	SQLite: `SELECT min(due_at) FROM steps WHERE lane = $1`})
+
+var selectNextLane = db.Define(db.SQL{Name: "lanes.selectNextLane",
+	SQLite: `SELECT lane FROM steps WHERE lane > $1 ORDER BY lane LIMIT 1`})
+
+// LaneView is a lane that is looked at, and which of its steps are seen.
+type LaneView struct {
+	Lane string
+	// Account, if it is not "", leaves out the steps of what is pinned to another
+	// account: under one name two configurations can mean two.
+	Account string
+	// From leaves out the steps that were due before: PostgreSQL keeps what was
+	// removed from the low end of an index until it vacuums, and would go through
+	// all of it at each look.
+	From till.Time
+}
+
+// ofLanes runs a query of steps for lanes, by pinned for those with an account:
+// with the arguments of each lane, none where they are nil, its account if it has
+// one, and the last ones.
+func (tx *Tx) ofLanes(ctx context.Context, lanes []LaneView, all, pinned *db.SQL, args, last [][]any, scan func(i int, r row) error) error {
+	var plain, some [][]any
+	var plainOf, someOf []int
+	for i, v := range lanes {
+		switch {
+		case args[i] == nil:
+		case v.Account == "":
+			plain, plainOf = append(plain, append(args[i], last[i]...)), append(plainOf, i)
+		default:
+			some, someOf = append(some, append(append(args[i], v.Account), last[i]...)), append(someOf, i)
+		}
+	}
+	err := tx.rowsEach(ctx, all, plain, func(n int, r row) error { return scan(plainOf[n], r) })
+	if err != nil || len(some) == 0 {
+		return err
+	}
+	return tx.rowsEach(ctx, pinned, some, func(n int, r row) error { return scan(someOf[n], r) })
+}
+
+// DueSteps returns steps of some lanes that are due and that nobody holds,
+// longest due first, up to a limit of each lane. It is a plain read: taking them
+// is ClaimSteps.
+func (tx *Tx) DueSteps(ctx context.Context, lanes []LaneView, limits []int) ([]*Step, error) {
+	args, last := make([][]any, len(lanes)), make([][]any, len(lanes))
+	for i, v := range lanes {
+		args[i], last[i] = []any{v.Lane, int64(v.From), int64(tx.Now())}, []any{limits[i]}
+	}
+	var out []*Step
+	err := tx.ofLanes(ctx, lanes, selectDueSteps, selectDueStepsPinned, args, last, func(_ int, r row) error {
+		s, err := scanStep(r)
+		out = append(out, s)
+		return err
+	})
+	slices.SortStableFunc(out, func(a, b *Step) int { return cmp.Compare(a.DueAt, b.DueAt) })
+	return out, err
+}
+
+// MaxCrowd is how many clients of a lane can be looked beside.
+const MaxCrowd = 16
+
+// DueStepsBeside is DueSteps without the steps of some clients, up to MaxCrowd
+// for each lane. It goes through all that is due before it finds others'.
+func (tx *Tx) DueStepsBeside(ctx context.Context, lanes []LaneView, limits []int, clients [][]till.ID) ([]*Step, error) {
+	args, last := make([][]any, len(lanes)), make([][]any, len(lanes))
+	for i, v := range lanes {
+		args[i], last[i] = []any{v.Lane, int64(v.From), int64(tx.Now())}, []any{limits[i]}
+		for n := range MaxCrowd {
+			var id till.ID // nobody's
+			if n < len(clients[i]) {
+				id = clients[i][n]
+			}
+			args[i] = append(args[i], id.Bytes())
+		}
+	}
+	var out []*Step
+	err := tx.ofLanes(ctx, lanes, selectDueBeside, selectDueBesidePinned, args, last, func(_ int, r row) error {
+		s, err := scanStep(r)
+		out = append(out, s)
+		return err
+	})
+	return out, err
+}
+
+// NextDue returns for each lane when its next step can be taken: it is due,
+// and nobody holds it any more; zero if there is no step.
+func (tx *Tx) NextDue(ctx context.Context, lanes []LaneView) ([]till.Time, error) {
+	next, free := make([]till.Time, len(lanes)), make([]bool, len(lanes))
+	args, none := make([][]any, len(lanes)), make([][]any, len(lanes))
+	for i, v := range lanes {
+		args[i] = []any{v.Lane, int64(v.From), int64(tx.Now())}
+	}
+	// Held steps are passed over, so that the leases of another instance, or
+	// of a dead one, do not hide what is free.
+	err := tx.ofLanes(ctx, lanes, selectNextFree, selectNextFreePinned, args, none,
+		func(i int, r row) error { free[i] = true; return r.Scan(&next[i]) })
+	if err != nil {
+		return nil, err
+	}
+	// All that is due before it is held: as many rows as calls are under way.
+	for i, v := range lanes {
+		end := int64(next[i])
+		if !free[i] {
+			end = math.MaxInt64
+		}
+		if args[i] = []any{v.Lane, int64(v.From), end}; free[i] && next[i] <= tx.Now() {
+			args[i] = nil
+		}
+	}
+	err = tx.ofLanes(ctx, lanes, selectNextHeld, selectNextHeldPinned, args, none,
+		func(i int, r row) error {
+			var held till.Time
+			err := r.Scan(intDest(&held))
+			if !held.IsZero() && (!free[i] || held < next[i]) {
+				next[i] = held
+			}
+			return err
+		})
+	return next, err
+}
+
+// EarliestDue returns for each lane since when its first step is due, held or
+// not; zero if there is none.
+func (tx *Tx) EarliestDue(ctx context.Context, lanes []string) ([]till.Time, error) {
+	out, args := make([]till.Time, len(lanes)), make([][]any, len(lanes))
+	for i, lane := range lanes {
+		args[i] = []any{lane}
+	}
+	err := tx.rowsEach(ctx, selectEarliestDue, args, func(i int, r row) error { return r.Scan(intDest(&out[i])) })
+	return out, err
+}
+
+// maxLanes is how many lanes are looked for.
+const maxLanes = 1000
+
+// Lanes returns the lanes in which any step waits.
+func (tx *Tx) Lanes(ctx context.Context) ([]string, error) {
+	var out []string
+	for last := ""; len(out) < maxLanes; {
+		found, err := tx.one(ctx, selectNextLane, []any{last}, &last)
+		if err != nil || !found {
+			return out, err
+		}
+		out = append(out, last)
+	}
+	return out, nil
+}
+
+// Stranded returns steps of a lane that have been due since a while and that nobody
+// holds, of what is open, has ended its time before a moment, is pinned to another
+// account than this one, and is on the attention list for nothing: up to a limit.
+func (tx *Tx) Stranded(ctx context.Context, kind string, v LaneView, since, ended till.Time, limit int) (refs []Ref, err error) {
+	q := selectStrandedPayments
+	if kind == KindPayout {
+		q = selectStrandedPayouts
+	}
+	err = tx.rows(ctx, q, []any{v.Lane, int64(since), int64(tx.Now()), int64(ended), v.Account, limit}, func(r row) error {
+		var ref Ref
+		err := r.Scan(idDest(&ref.Client), idDest(&ref.ID))
+		refs = append(refs, ref)
+		return err
+	})
+	return refs, err
+}
