@@ -65,7 +65,7 @@ a line could not be read, 2 if the command failed.`,
 	f.StringVar(&o.connection, "connection", "", "the connection that the statement belongs to (required)")
 	f.StringVar(&o.statement, "statement", "", "the operator's statement, a CSV file (required)")
 	f.StringVar(&o.config, "config", "", "the TOML file of connections; its [connection.statement] describes the statement's columns")
-	f.StringVar(&o.mapping, "mapping", "", "a TOML file with the statement's columns, instead of --config")
+	f.StringVar(&o.mapping, "mapping", "", "a TOML file with the statement's columns; its keys win over those of --config")
 	f.StringArrayVar(&o.keys, "map", nil, `one key of the mapping in TOML, such as 'receipt = "Receipt No."'`)
 	addPeriodFlags(cmd, &o.period, "the time that the statement covers, if it is not from its first to its last line:", "the mapping's time_zone, or UTC")
 	f.DurationVar(&o.slack, "slack", time.Minute, "the largest difference between the operator's clock and ours")
