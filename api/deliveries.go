@@ -23,14 +23,14 @@ func (c *call) listDeliveries() error {
 	if err := p.err(); err != nil {
 		return err
 	}
-	var items []*webhook.Listed
+	var items []*webhook.DeliveryView
 	var next int64
 	err := c.view(func(ctx context.Context, tx *store.Tx) error {
 		e, err := c.endpoint(ctx, tx)
 		if err != nil {
 			return err
 		}
-		items, next, err = webhook.List(ctx, tx, e, c.asker(), status, before, limit)
+		items, next, err = webhook.ListDeliveries(ctx, tx, e, c.asker(), status, before, limit)
 		return err
 	})
 	if err != nil {
@@ -50,7 +50,7 @@ func appendNumber(b []byte, n int64) []byte {
 	return strconv.AppendInt(b, n, 10)
 }
 
-func appendDelivery(b []byte, d *webhook.Listed) []byte {
+func appendDelivery(b []byte, d *webhook.DeliveryView) []byte {
 	b = append(b, `{"event":{"id":`...)
 	b = appendID(b, d.EventID)
 	b = append(b, `,"type":`...)
@@ -71,7 +71,7 @@ func appendDelivery(b []byte, d *webhook.Listed) []byte {
 	b = strconv.AppendInt(b, int64(d.Attempts), 10)
 	b = append(b, `,"next_attempt_at":`...)
 	var due till.Time
-	if d.Kept && d.Status == store.DeliveryPending {
+	if d.HasRow && d.Status == store.DeliveryPending {
 		due = d.DueAt
 	}
 	b = appendTime(b, due)
@@ -79,7 +79,7 @@ func appendDelivery(b []byte, d *webhook.Listed) []byte {
 }
 
 // appendTry writes the last attempt: what was sent, and what came back.
-func appendTry(b []byte, d *webhook.Listed) []byte {
+func appendTry(b []byte, d *webhook.DeliveryView) []byte {
 	t := &d.Last
 	if t.SentAt.IsZero() {
 		return append(b, `,"request":null,"response":null`...)
@@ -146,7 +146,7 @@ func (c *call) replayEvents() error {
 	b = append(b, `,"deliveries":`...)
 	b = strconv.AppendInt(b, out.Deliveries, 10)
 	b = append(b, `,"stretches":`...)
-	b = strconv.AppendInt(b, int64(out.Stretches), 10)
+	b = strconv.AppendInt(b, int64(out.Ranges), 10)
 	return c.json(http.StatusAccepted, append(b, '}'))
 }
 

@@ -23,8 +23,8 @@ func (c *call) endpointID() (till.ID, error) {
 }
 
 // asker is the key of this call, to those who send events.
-func (c *call) asker() webhook.Asker {
-	return webhook.Asker{Actor: c.session.Actor(), Scopes: c.session.Key.Scopes}
+func (c *call) asker() webhook.Requester {
+	return webhook.Requester{Actor: c.session.Actor(), Scopes: c.session.Key.Scopes}
 }
 
 // createEndpoint is POST /webhook-endpoints.

@@ -42,7 +42,7 @@ func TestTenantCrossing(t *testing.T) {
 		t.Fatalf("A's own event: %d %s", a.Code, a.Body)
 	}
 	url := "https://93.184.216.34/hooks"
-	e, _, err := w.endpoints.Create(context.Background(), w.clients["test"], &webhook.Request{URL: &url, Events: &[]string{"*"}}, webhook.Asker{Actor: "a test", Scopes: till.Scopes})
+	e, _, err := w.endpoints.Create(context.Background(), w.clients["test"], &webhook.Request{URL: &url, Events: &[]string{"*"}}, webhook.Requester{Actor: "a test", Scopes: till.Scopes})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ type world struct {
 	payouts   *payout.Paymaster
 	accounts  *account.Accounts
 	endpoints *webhook.Endpoints
-	deliverer *webhook.Deliverer // nil: nothing is pushed
+	deliverer *webhook.Dispatcher // nil: nothing is pushed
 	handler   http.Handler
 	log       *lockedBuffer
 	logger    *slog.Logger // writes to log; nil: nothing is logged
@@ -250,13 +250,13 @@ func (w *world) do(method, target, key, body string) *httptest.ResponseRecorder 
 // makeEndpoints makes what is behind /webhook-endpoints, and pushes events to
 // them if a case asks for it.
 func (w *world) makeEndpoints(deliver bool) {
-	vault, err := webhook.NewVault([]byte("a secret for tests only"))
+	vault, err := webhook.NewSecretSealer([]byte("a secret for tests only"))
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.endpoints = &webhook.Endpoints{Store: w.store, Vault: vault, Sender: webhook.NewSender(webhook.SenderConfig{})}
+	w.endpoints = &webhook.Endpoints{Store: w.store, Secrets: vault, Sender: webhook.NewSender(webhook.SenderConfig{})}
 	if deliver {
-		w.deliverer = webhook.New(webhook.Config{Store: w.store, Vault: vault, Sender: receiver{}, NoHints: true})
+		w.deliverer = webhook.New(webhook.Config{Store: w.store, Secrets: vault, Sender: receiver{}, NoHints: true})
 		w.endpoints.Wake = w.deliverer.Wake
 	}
 }
@@ -267,16 +267,16 @@ type receiver struct{}
 
 func (receiver) Host(url string) string { return url }
 
-func (receiver) Post(_ context.Context, url string, _ http.Header, _ []byte) webhook.Answer {
+func (receiver) Post(_ context.Context, url string, _ http.Header, _ []byte) webhook.Response {
 	time.Sleep(12 * time.Millisecond)
-	a := webhook.Answer{Status: http.StatusOK, Took: 12 * time.Millisecond, Body: "thank you"}
+	a := webhook.Response{Status: http.StatusOK, Took: 12 * time.Millisecond, Body: "thank you"}
 	switch path.Base(url) {
 	case "broken":
 		a.Status, a.Body = http.StatusInternalServerError, "out of order"
 	case "gone":
 		a.Status, a.Body = http.StatusGone, ""
 	case "dead":
-		a = webhook.Answer{Problem: webhook.ProblemConnect, Took: 12 * time.Millisecond}
+		a = webhook.Response{Problem: webhook.ProblemConnect, Took: 12 * time.Millisecond}
 	}
 	return a
 }

@@ -42,7 +42,7 @@ type Server struct {
 	payouts   *payout.Paymaster
 	accounts  *account.Accounts
 	endpoints *webhook.Endpoints
-	deliverer *webhook.Deliverer // nil where the role leaves the work to others
+	deliverer *webhook.Dispatcher // nil where the role leaves the work to others
 	handler   http.Handler
 	demo      *Demo
 	liveDemo  *Demo
@@ -187,7 +187,7 @@ func (s *Server) buildWebhooks() error {
 	if err != nil {
 		return err
 	}
-	vault, err := webhook.NewVault(s.secret)
+	vault, err := webhook.NewSecretSealer(s.secret)
 	if err != nil {
 		return err
 	}
@@ -197,11 +197,11 @@ func (s *Server) buildWebhooks() error {
 	}
 	sender := webhook.NewSender(webhook.SenderConfig{Allow: allow, Proxy: proxy})
 	s.undo.push(func() error { sender.Close(); return nil })
-	s.endpoints = &webhook.Endpoints{Store: s.store, Vault: vault, Sender: sender, Allow: allow}
+	s.endpoints = &webhook.Endpoints{Store: s.store, Secrets: vault, Sender: sender, Allow: allow}
 	if !s.c.Role.works() {
 		return nil
 	}
-	s.deliverer = webhook.New(webhook.Config{Store: s.store, Vault: vault, Sender: sender, Log: s.log})
+	s.deliverer = webhook.New(webhook.Config{Store: s.store, Secrets: vault, Sender: sender, Log: s.log})
 	s.endpoints.Wake = s.deliverer.Wake
 	s.undo.push(func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), callsTimeout)

@@ -12,17 +12,17 @@ import (
 
 // did says what an act was, for the audit log; the zero one, that nothing was
 // done.
-type did struct {
+type auditEntry struct {
 	action  string
 	subject till.ID
 	detail  string
 }
 
-// act runs f with the client's head locked and appends the audit row that f
+// audited runs f with the client's head locked and appends the audit row that f
 // returns. An error at COMMIT leaves open whether it happened: then done reads
 // back, and f runs again if it did not. Without done, f does no harm twice.
-func (s *Endpoints) act(ctx context.Context, client till.ID, actor string,
-	f func(ctx context.Context, tx *store.Tx, h *store.Head, at till.Time) (did, error),
+func (s *Endpoints) audited(ctx context.Context, client till.ID, actor string,
+	f func(ctx context.Context, tx *store.Tx, h *store.Head, at till.Time) (auditEntry, error),
 	done func(ctx context.Context, tx *store.Tx) (bool, error)) error {
 	try := func() error {
 		return s.Store.Update(ctx, func(tx *store.Tx) error {
@@ -70,27 +70,27 @@ func (s *Endpoints) act(ctx context.Context, client till.ID, actor string,
 	return err
 }
 
-// actOn is act on an endpoint, which is locked. It returns
+// auditedEndpoint is act on an endpoint, which is locked. It returns
 // CodeEndpointNotFound if there is none.
-func (s *Endpoints) actOn(ctx context.Context, client, id till.ID, actor string,
-	f func(ctx context.Context, tx *store.Tx, e *store.Endpoint, h *store.Head, at till.Time) (did, error)) error {
+func (s *Endpoints) auditedEndpoint(ctx context.Context, client, id till.ID, actor string,
+	f func(ctx context.Context, tx *store.Tx, e *store.Endpoint, h *store.Head, at till.Time) (auditEntry, error)) error {
 	ref := store.Ref{Client: client, ID: id}
-	return s.act(ctx, client, actor, func(ctx context.Context, tx *store.Tx, h *store.Head, at till.Time) (did, error) {
+	return s.audited(ctx, client, actor, func(ctx context.Context, tx *store.Tx, h *store.Head, at till.Time) (auditEntry, error) {
 		locked, _, err := tx.LockEndpoints(ctx, []store.Ref{ref}, nil)
 		if err != nil {
-			return did{}, err
+			return auditEntry{}, err
 		}
 		e := locked[ref]
 		if e == nil {
-			return did{}, errNoEndpoint
+			return auditEntry{}, errNoEndpoint
 		}
 		e.LastEvent = h.LastEvent
 		return f(ctx, tx, e, h, at)
 	}, nil)
 }
 
-// described returns an endpoint as audit rows tell of it.
-func described(e *store.Endpoint) string {
+// describeEndpoint returns an endpoint as audit rows tell of it.
+func describeEndpoint(e *store.Endpoint) string {
 	return "url " + maskURL(e.URL) + ", events " + strings.Join(e.Kinds(), " ")
 }
 

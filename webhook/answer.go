@@ -19,13 +19,13 @@ import (
 // longest pause of the schedule.
 const MaxRetryAfter = 24 * time.Hour
 
-// MaxAnswerBody is how many bytes of an answer are kept for people to read.
-const MaxAnswerBody = 1 << 10
+// MaxResponseBody is how many bytes of an answer are kept for people to read.
+const MaxResponseBody = 1 << 10
 
-// Answer is what came of one attempt.
-type Answer struct {
+// Response is what came of one attempt.
+type Response struct {
 	Status     int           // of HTTP; 0 if there was no answer
-	Body       string        // the beginning of it, at most MaxAnswerBody bytes of printable text
+	Body       string        // the beginning of it, at most MaxResponseBody bytes of printable text
 	Took       time.Duration // the whole attempt
 	RetryAfter time.Duration // how long the endpoint asks us to wait, at most MaxRetryAfter; 0 if it does not
 	Problem    string        // "" or one of the problems below
@@ -46,10 +46,10 @@ const (
 )
 
 // Delivered reports whether the endpoint took the event: any 2xx, completely.
-func (a Answer) Delivered() bool { return a.Status >= 200 && a.Status <= 299 && a.Problem == "" }
+func (a Response) Delivered() bool { return a.Status >= 200 && a.Status <= 299 && a.Problem == "" }
 
 // Gone reports whether the endpoint says that it wants no more events.
-func (a Answer) Gone() bool { return a.Status == http.StatusGone }
+func (a Response) Gone() bool { return a.Status == http.StatusGone }
 
 // problemOf gives an error of an exchange its word.
 func problemOf(ctx context.Context, err error) string {
@@ -67,7 +67,7 @@ func problemOf(ctx context.Context, err error) string {
 		return ProblemTimeout
 	case errors.Is(err, errProxy), errors.As(err, &op) && (op.Op == "dial" || op.Op == "proxyconnect"):
 		return ProblemConnect
-	case isTLS(err):
+	case isTLSError(err):
 		return ProblemTLS
 	case strings.Contains(err.Error(), "malformed"), strings.Contains(err.Error(), "server response headers exceeded"),
 		strings.Contains(err.Error(), "response header list larger"):
@@ -79,7 +79,7 @@ func problemOf(ctx context.Context, err error) string {
 // errProxy says that the operator's proxy would not connect.
 var errProxy = errors.New("the proxy does not connect")
 
-func isTLS(err error) bool {
+func isTLSError(err error) bool {
 	var (
 		certificate *tls.CertificateVerificationError
 		record      tls.RecordHeaderError
@@ -111,11 +111,11 @@ func retryAfter(text string, now time.Time) time.Duration {
 }
 
 // cleanText returns the beginning of a reply as text that is safe to store
-// and to show: valid UTF-8, printable, at most MaxAnswerBody bytes. What has
+// and to show: valid UTF-8, printable, at most MaxResponseBody bytes. What has
 // a zero byte is no text at all.
 func cleanText(b []byte) string {
-	if len(b) > MaxAnswerBody {
-		b = b[:MaxAnswerBody]
+	if len(b) > MaxResponseBody {
+		b = b[:MaxResponseBody]
 	}
 	if bytes.IndexByte(b, 0) >= 0 {
 		return ""

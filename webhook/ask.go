@@ -13,8 +13,8 @@ import (
 
 var errDisabled = &till.Error{Code: till.CodeEndpointDisabled, Detail: "The webhook endpoint is disabled. Enable it first."}
 
-// ask writes deliveries that are due now. The endpoint is locked.
-func (s *Endpoints) ask(ctx context.Context, tx *store.Tx, e *store.Endpoint, d *store.Delivery, at till.Time) error {
+// enqueue writes deliveries that are due now. The endpoint is locked.
+func (s *Endpoints) enqueue(ctx context.Context, tx *store.Tx, e *store.Endpoint, d *store.Delivery, at till.Time) error {
 	if !e.Enabled {
 		return errDisabled
 	}
@@ -22,7 +22,7 @@ func (s *Endpoints) ask(ctx context.Context, tx *store.Tx, e *store.Endpoint, d 
 	if err != nil {
 		return err
 	}
-	if n >= maxAskedPending {
+	if n >= maxRequestedPending {
 		return invalid(till.FieldError{Code: till.FieldTooMany, Detail: fmt.Sprintf("%d deliveries that were asked for have not gone out yet. Wait for them.", n)})
 	}
 	d.ClientID, d.EndpointID, d.ID = e.ClientID, e.ID, till.NewID(at)
@@ -40,9 +40,9 @@ func (s *Endpoints) ask(ctx context.Context, tx *store.Tx, e *store.Endpoint, d 
 // Test sends an event of its own to an endpoint. It is in no log.
 func (s *Endpoints) Test(ctx context.Context, client, id till.ID, actor string) (*store.Delivery, error) {
 	var d *store.Delivery
-	err := s.actOn(ctx, client, id, actor, func(ctx context.Context, tx *store.Tx, e *store.Endpoint, h *store.Head, at till.Time) (did, error) {
+	err := s.auditedEndpoint(ctx, client, id, actor, func(ctx context.Context, tx *store.Tx, e *store.Endpoint, h *store.Head, at till.Time) (auditEntry, error) {
 		d = &store.Delivery{Sequence: h.LastEvent, Kind: store.DeliverTest, SubjectID: e.ID}
-		return did{"webhook_endpoint.test", id, ""}, s.ask(ctx, tx, e, d, at)
+		return auditEntry{"webhook_endpoint.test", id, ""}, s.enqueue(ctx, tx, e, d, at)
 	})
 	return d, err
 }
@@ -56,23 +56,23 @@ func testBody(e *store.Endpoint, row *store.Delivery) *body {
 // Redeliver sends an event once more to the client's enabled endpoints that
 // are told about its kind, or to the one that is named. It returns which. It
 // returns CodeInsufficientScope if the asker may not read the event.
-func (s *Endpoints) Redeliver(ctx context.Context, client, event till.ID, only *till.ID, by Asker) (asked []till.ID, err error) {
-	err = s.act(ctx, client, by.Actor, func(ctx context.Context, tx *store.Tx, h *store.Head, at till.Time) (did, error) {
+func (s *Endpoints) Redeliver(ctx context.Context, client, event till.ID, only *till.ID, by Requester) (asked []till.ID, err error) {
+	err = s.audited(ctx, client, by.Actor, func(ctx context.Context, tx *store.Tx, h *store.Head, at till.Time) (auditEntry, error) {
 		asked = nil
 		events, err := tx.EventBodiesAt(ctx, client, []int64{event.EventSequence()})
 		if err != nil {
-			return did{}, err
+			return auditEntry{}, err
 		}
 		if len(events) == 0 || events[0].ID() != event {
-			return did{}, till.Errorf(till.CodeEventNotFound, "There is no such event.")
+			return auditEntry{}, till.Errorf(till.CodeEventNotFound, "There is no such event.")
 		}
 		ev := events[0]
 		if err := by.check([]till.EventKind{ev.Kind}); err != nil {
-			return did{}, err
+			return auditEntry{}, err
 		}
 		all, err := tx.Endpoints(ctx, client, MaxEndpoints)
 		if err != nil {
-			return did{}, err
+			return auditEntry{}, err
 		}
 		var refs []store.Ref
 		for _, e := range all {
@@ -81,11 +81,11 @@ func (s *Endpoints) Redeliver(ctx context.Context, client, event till.ID, only *
 			}
 		}
 		if only != nil && refs == nil {
-			return did{}, errNoEndpoint
+			return auditEntry{}, errNoEndpoint
 		}
 		locked, _, err := tx.LockEndpoints(ctx, refs, nil)
 		if err != nil {
-			return did{}, err
+			return auditEntry{}, err
 		}
 		for _, ref := range refs {
 			e := locked[ref]
@@ -93,12 +93,12 @@ func (s *Endpoints) Redeliver(ctx context.Context, client, event till.ID, only *
 				continue
 			}
 			d := &store.Delivery{Sequence: ev.Sequence, Kind: store.DeliverAgain, SubjectID: ev.SubjectID}
-			if err := s.ask(ctx, tx, e, d, at); err != nil {
-				return did{}, err
+			if err := s.enqueue(ctx, tx, e, d, at); err != nil {
+				return auditEntry{}, err
 			}
 			asked = append(asked, e.ID)
 		}
-		return did{"event.redeliver", event, "sequence " + strconv.FormatInt(ev.Sequence, 10) + ", endpoints " + strconv.Itoa(len(asked))}, nil
+		return auditEntry{"event.redeliver", event, "sequence " + strconv.FormatInt(ev.Sequence, 10) + ", endpoints " + strconv.Itoa(len(asked))}, nil
 	}, nil)
 	return asked, err
 }
@@ -138,16 +138,16 @@ func (r *Replay) check(last int64) (from, to int64, err error) {
 type Replayed struct {
 	From, To   int64 // a stretch of the log; 0 if none was named
 	Deliveries int64 // rows that are tried again
-	Stretches  int   // times out of service that are made up for
+	Ranges     int   // times out of service that are made up for
 
 	// Events is how many will be sent in all; -1 if that would take too long to
 	// count.
 	Events int64
 }
 
-// maxCounted is how many events of the log are looked at to say how many of them
+// maxCountedEvents is how many events of the log are looked at to say how many of them
 // an endpoint is told about.
-const maxCounted = 100_000
+const maxCountedEvents = 100_000
 
 // count says how many events that are left of some spans an endpoint is told
 // about, -1 if that would take too long.
@@ -158,7 +158,7 @@ func (s *Endpoints) count(ctx context.Context, e *store.Endpoint, spans []*store
 	switch {
 	case e.Events == nil:
 		return n, nil
-	case n > maxCounted:
+	case n > maxCountedEvents:
 		return -1, nil
 	}
 	n = 0
@@ -178,33 +178,33 @@ func (s *Endpoints) count(ctx context.Context, e *store.Endpoint, spans []*store
 // Replay sends events again, behind the live ones and at a bounded pace. It
 // returns CodeInsufficientScope if the endpoint is told about kinds that the
 // asker may not read.
-func (s *Endpoints) Replay(ctx context.Context, client, id till.ID, r *Replay, by Asker) (out Replayed, err error) {
+func (s *Endpoints) Replay(ctx context.Context, client, id till.ID, r *Replay, by Requester) (out Replayed, err error) {
 	var to *store.Endpoint
 	var spans []*store.Span
-	err = s.actOn(ctx, client, id, by.Actor, func(ctx context.Context, tx *store.Tx, e *store.Endpoint, h *store.Head, at till.Time) (did, error) {
+	err = s.auditedEndpoint(ctx, client, id, by.Actor, func(ctx context.Context, tx *store.Tx, e *store.Endpoint, h *store.Head, at till.Time) (auditEntry, error) {
 		to, out = e, Replayed{}
 		if err := by.checkEndpoint(ctx, tx, e); err != nil {
-			return did{}, err
+			return auditEntry{}, err
 		}
 		if out.From, out.To, err = r.check(h.LastEvent); err != nil {
-			return did{}, err
+			return auditEntry{}, err
 		}
 		if !e.Enabled {
-			return did{}, errDisabled
+			return auditEntry{}, errDisabled
 		}
 		e.BlockedUntil = 0
 		detail := fmt.Sprintf("sequences %d to %d", out.From, out.To)
 		if out.From > 0 {
 			spans = []*store.Span{{Next: out.From, To: out.To}}
-			err = s.replayStretch(ctx, tx, e, out.From, out.To, at)
+			err = s.replayRange(ctx, tx, e, out.From, out.To, at)
 		} else {
 			detail = "what failed"
 			spans, err = s.replayFailed(ctx, tx, e, &out, at)
 		}
 		if err != nil {
-			return did{}, err
+			return auditEntry{}, err
 		}
-		return did{"webhook_endpoint.replay", id, detail}, tx.SaveEndpoints(ctx, []*store.Endpoint{e})
+		return auditEntry{"webhook_endpoint.replay", id, detail}, tx.SaveEndpoints(ctx, []*store.Endpoint{e})
 	})
 	if err != nil {
 		return out, err
@@ -218,7 +218,7 @@ func (s *Endpoints) Replay(ctx context.Context, client, id till.ID, r *Replay, b
 	return out, nil
 }
 
-func (s *Endpoints) replayStretch(ctx context.Context, tx *store.Tx, e *store.Endpoint, from, to int64, at till.Time) error {
+func (s *Endpoints) replayRange(ctx context.Context, tx *store.Tx, e *store.Endpoint, from, to int64, at till.Time) error {
 	open, err := tx.OpenSpans(ctx, e.Ref(), true, maxReplays)
 	if err != nil {
 		return err
@@ -239,7 +239,7 @@ func (s *Endpoints) replayFailed(ctx context.Context, tx *store.Tx, e *store.End
 	if out.Deliveries > 0 {
 		e.NextRetry, e.DrainTo = at, e.LastEvent // at the pace of a drain
 	}
-	if spans, err = tx.OpenSpans(ctx, e.Ref(), false, maxStretches); err != nil {
+	if spans, err = tx.OpenSpans(ctx, e.Ref(), false, maxLogRanges); err != nil {
 		return nil, err
 	}
 	for _, span := range spans {
@@ -251,6 +251,6 @@ func (s *Endpoints) replayFailed(ctx context.Context, tx *store.Tx, e *store.End
 			e.ReplayAt = at
 		}
 	}
-	out.Stretches = len(spans)
+	out.Ranges = len(spans)
 	return spans, nil
 }

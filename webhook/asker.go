@@ -9,42 +9,42 @@ import (
 	"till/store"
 )
 
-// Asker is who asks for something to be sent: the name in the audit log, and
+// Requester is who asks for something to be sent: the name in the audit log, and
 // the scopes of the key. Events are shown to an endpoint on the word of the
 // key that asks, so a key can have sent only what it may read.
-type Asker struct {
+type Requester struct {
 	Actor  string
 	Scopes []till.Scope
 }
 
-// may reports whether the asker may be told about a kind of events.
-func (a *Asker) may(k till.EventKind) bool { return slices.Contains(a.Scopes, k.Scope()) }
+// mayRead reports whether the asker may be told about a kind of events.
+func (a *Requester) mayRead(k till.EventKind) bool { return slices.Contains(a.Scopes, k.Scope()) }
 
-// all returns what "*" means when the asker says it: nil, every kind, also
+// allKinds returns what "*" means when the asker says it: nil, every kind, also
 // those to come, if no kind is beyond its scopes; else those that are not, as
 // they are today.
-func (a *Asker) all() (kinds []till.EventKind) {
-	if a.mayAll() {
+func (a *Requester) allKinds() (kinds []till.EventKind) {
+	if a.mayReadAll() {
 		return nil
 	}
 	for _, k := range till.EventKinds {
-		if a.may(k) {
+		if a.mayRead(k) {
 			kinds = append(kinds, k)
 		}
 	}
 	return kinds
 }
 
-func (a *Asker) mayAll() bool {
+func (a *Requester) mayReadAll() bool {
 	return !slices.ContainsFunc(till.EventScopes, func(s till.Scope) bool { return !slices.Contains(a.Scopes, s) })
 }
 
 // check returns CodeInsufficientScope if one of the kinds is beyond the
 // asker's scopes.
-func (a *Asker) check(kinds []till.EventKind) error {
+func (a *Requester) check(kinds []till.EventKind) error {
 	var lacks []string
 	for _, k := range kinds {
-		if s := string(k.Scope()); !a.may(k) && !slices.Contains(lacks, s) {
+		if s := string(k.Scope()); !a.mayRead(k) && !slices.Contains(lacks, s) {
 			lacks = append(lacks, s)
 		}
 	}
@@ -59,8 +59,8 @@ func (a *Asker) check(kinds []till.EventKind) error {
 
 // checkEndpoint is check on all that may go out to an endpoint: the kinds that
 // it is told about, and what waits for it from before they were changed.
-func (a *Asker) checkEndpoint(ctx context.Context, tx *store.Tx, e *store.Endpoint) error {
-	if a.mayAll() {
+func (a *Requester) checkEndpoint(ctx context.Context, tx *store.Tx, e *store.Endpoint) error {
+	if a.mayReadAll() {
 		return nil
 	}
 	kinds := e.Events

@@ -10,7 +10,7 @@ import (
 )
 
 // awa is an asker that may read everything.
-var awa = Asker{Actor: "Awa", Scopes: till.Scopes}
+var awa = Requester{Actor: "Awa", Scopes: till.Scopes}
 
 func TestAllEventsMeansWhatTheKeyMayRead(t *testing.T) {
 	t.Parallel()
@@ -23,8 +23,8 @@ func TestAllEventsMeansWhatTheKeyMayRead(t *testing.T) {
 		{[]till.Scope{till.WebhooksManage, till.PaymentsRead, till.PayoutsWrite}, []string{"payment", "webhook_endpoint"}},
 		{[]till.Scope{till.WebhooksManage, till.PayoutsRead}, []string{"payout", "webhook_endpoint"}},
 	} {
-		by := Asker{Scopes: c.scopes}
-		got := by.all()
+		by := Requester{Scopes: c.scopes}
+		got := by.allKinds()
 		var want []till.EventKind
 		for _, k := range till.EventKinds {
 			if slices.Contains(c.want, k.Subject()) {
@@ -43,7 +43,7 @@ func TestWhatWaitsForAnEndpointIsNotTurnedElsewhere(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
 		a, client, ctx := acting(t, s), storetest.NewClient(t, s, till.Test), t.Context()
-		weak := Asker{Actor: "weak", Scopes: []till.Scope{till.WebhooksManage}}
+		weak := Requester{Actor: "weak", Scopes: []till.Scope{till.WebhooksManage}}
 		url, other, yes := "https://93.184.216.34/hooks", "https://93.184.216.34/other", true
 		e, _, err := a.Create(ctx, client, &Request{URL: &url, Events: &[]string{"*"}}, weak)
 		if err != nil || !slices.Equal(e.Kinds(), []string{"webhook_endpoint.disabled"}) {

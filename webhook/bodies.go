@@ -10,12 +10,12 @@ import (
 
 // body is an event as it is sent. It never changes, so endpoints share it.
 type body struct {
-	sequence int64
-	made     till.Time // with client and sequence it is the event's id
-	kind     till.EventKind
-	subject  till.ID
-	id       string // the webhook-id
-	weight   int64  // about how many bytes it takes, rendered or not
+	sequence  int64
+	createdAt till.Time // with client and sequence it is the event's id
+	kind      till.EventKind
+	subject   till.ID
+	id        string // the webhook-id
+	weight    int64  // about how many bytes it takes, rendered or not
 
 	once  sync.Once
 	event *store.EventRow
@@ -23,7 +23,7 @@ type body struct {
 }
 
 func newBody(e *store.EventRow) *body {
-	return &body{sequence: e.Sequence, made: e.CreatedAt, kind: e.Kind, subject: e.SubjectID, id: e.ID().String(), weight: int64(e.Weight()), event: e}
+	return &body{sequence: e.Sequence, createdAt: e.CreatedAt, kind: e.Kind, subject: e.SubjectID, id: e.ID().String(), weight: int64(e.Weight()), event: e}
 }
 
 // bytes renders the body on first use.
@@ -39,27 +39,27 @@ func (b *body) bytes() []byte {
 
 // Bounds of the bodies that are kept for the other endpoints of a client.
 const (
-	maxKept       = 24 << 20 // bytes, of all clients; beyond it all are forgotten
-	maxClientKept = 6 << 20  // of one, of which the newest are kept
+	maxCacheBytes       = 24 << 20 // bytes, of all clients; beyond it all are forgotten
+	maxClientCacheBytes = 6 << 20  // of one, of which the newest are kept
 )
 
 // bodies keeps the newest events of clients, so that an event that goes to
 // several endpoints is read and rendered once.
-type bodies struct {
+type bodyCache struct {
 	mu      sync.Mutex
-	clients map[till.ID]stretch
-	kept    int64 // bytes
+	clients map[till.ID]bodyRange
+	bytes   int64 // bytes
 }
 
 // stretch is bodies without a gap, and what they weigh.
-type stretch struct {
+type bodyRange struct {
 	all    []*body
 	weight int64
 }
 
 // after returns up to limit bodies right behind a sequence, as far as they
 // are kept, and no more than about so many bytes; but one at least.
-func (k *bodies) after(client till.ID, sequence int64, limit int, bytes int64) []*body {
+func (k *bodyCache) after(client till.ID, sequence int64, limit int, bytes int64) []*body {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	all := k.clients[client].all
@@ -78,16 +78,16 @@ func (k *bodies) after(client till.ID, sequence int64, limit int, bytes int64) [
 
 // forget drops what is kept of a client: the log in the database is another
 // one than it was read from.
-func (k *bodies) forget(client till.ID) {
+func (k *bodyCache) forget(client till.ID) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.kept -= k.clients[client].weight
+	k.bytes -= k.clients[client].weight
 	delete(k.clients, client)
 }
 
-// keep takes in what was read behind a sequence. Older stretches than the one
+// add takes in what was read behind a sequence. Older stretches than the one
 // that is kept are not worth keeping.
-func (k *bodies) keep(client till.ID, read []*body) {
+func (k *bodyCache) add(client till.ID, read []*body) {
 	if len(read) == 0 {
 		return
 	}
@@ -97,7 +97,7 @@ func (k *bodies) keep(client till.ID, read []*body) {
 	before := s.weight
 	switch first := read[0].sequence; {
 	case len(s.all) == 0 || first > s.all[len(s.all)-1].sequence+1:
-		s = stretch{all: read}
+		s = bodyRange{all: read}
 	case first == s.all[len(s.all)-1].sequence+1:
 		s.all = append(s.all[:len(s.all):len(s.all)], read...) // who reads the old stretch may go on
 	default:
@@ -107,15 +107,15 @@ func (k *bodies) keep(client till.ID, read []*body) {
 		s.weight += b.weight
 	}
 	drop := 0
-	for ; s.weight > maxClientKept; drop++ {
+	for ; s.weight > maxClientCacheBytes; drop++ {
 		s.weight -= s.all[drop].weight
 	}
 	if drop > 0 {
 		s.all = slices.Clone(s.all[drop:]) // a part of the old list would keep all of it
 	}
-	if k.clients == nil || k.kept-before+s.weight > maxKept {
-		k.clients, k.kept, before = make(map[till.ID]stretch), 0, 0
+	if k.clients == nil || k.bytes-before+s.weight > maxCacheBytes {
+		k.clients, k.bytes, before = make(map[till.ID]bodyRange), 0, 0
 	}
 	k.clients[client] = s
-	k.kept += s.weight - before
+	k.bytes += s.weight - before
 }

@@ -16,7 +16,7 @@ func TestBodiesAreKeptAsOneStretch(t *testing.T) {
 		return out
 	}
 	a, b := till.ID{1}, till.ID{2}
-	var k bodies
+	var k bodyCache
 	want := func(client till.ID, after int64, limit int, want string) {
 		t.Helper()
 		got := k.after(client, after, limit, 1<<40)
@@ -27,28 +27,28 @@ func TestBodiesAreKeptAsOneStretch(t *testing.T) {
 		expect(t, fmt.Sprintf("after %d", after), text, want)
 	}
 	want(a, 0, 10, "nothing")
-	k.keep(a, stretch(1, 5))
+	k.add(a, stretch(1, 5))
 	want(a, 0, 10, "1 to 5")
 	want(a, 2, 2, "3 to 4")
 	want(a, 5, 10, "nothing")
 	want(b, 0, 10, "nothing")
-	k.keep(a, stretch(6, 8))
+	k.add(a, stretch(6, 8))
 	want(a, 4, 10, "5 to 8")
-	k.keep(a, stretch(2, 3)) // known already
+	k.add(a, stretch(2, 3)) // known already
 	want(a, 0, 10, "1 to 8")
-	k.keep(a, stretch(20, 22)) // a gap: only what is newer is worth keeping
+	k.add(a, stretch(20, 22)) // a gap: only what is newer is worth keeping
 	want(a, 7, 10, "nothing")
 	want(a, 19, 10, "20 to 22")
-	k.keep(a, stretch(3, 4)) // older
+	k.add(a, stretch(3, 4)) // older
 	want(a, 2, 10, "nothing")
-	k.keep(a, stretch(23, 6000))
+	k.add(a, stretch(23, 6000))
 	want(a, 5999, 10, "6000 to 6000")
-	want(a, 6000-maxClientKept/(2<<10)-1, 10, "nothing")
-	want(a, 6000-maxClientKept/(2<<10), 1, fmt.Sprintf("%d to %[1]d", 6000-maxClientKept/(2<<10)+1))
+	want(a, 6000-maxClientCacheBytes/(2<<10)-1, 10, "nothing")
+	want(a, 6000-maxClientCacheBytes/(2<<10), 1, fmt.Sprintf("%d to %[1]d", 6000-maxClientCacheBytes/(2<<10)+1))
 	for n := range 40 {
-		k.keep(till.ID{3, byte(n)}, stretch(1, 1000))
-		if k.kept > maxKept {
-			t.Fatalf("%d bytes of %d clients are kept, of %d", k.kept, len(k.clients), maxKept)
+		k.add(till.ID{3, byte(n)}, stretch(1, 1000))
+		if k.bytes > maxCacheBytes {
+			t.Fatalf("%d bytes of %d clients are kept, of %d", k.bytes, len(k.clients), maxCacheBytes)
 		}
 	}
 }
@@ -57,12 +57,12 @@ func TestBodiesAreKeptAsOneStretch(t *testing.T) {
 // one window, is bounded by bytes.
 func TestKeptBodiesAreBoundedByBytes(t *testing.T) {
 	t.Parallel()
-	var k bodies
+	var k bodyCache
 	client := till.ID{1}
 	for n := range int64(4000) {
-		k.keep(client, []*body{{sequence: n + 1, weight: 48 << 10}})
-		if s := k.clients[client]; k.kept > maxClientKept || s.weight != k.kept || weightOf(s.all) != k.kept {
-			t.Fatalf("after %d: %d bytes are kept, %d of the client, %d in its bodies, of %d", n+1, k.kept, s.weight, weightOf(s.all), maxClientKept)
+		k.add(client, []*body{{sequence: n + 1, weight: 48 << 10}})
+		if s := k.clients[client]; k.bytes > maxClientCacheBytes || s.weight != k.bytes || weightOf(s.all) != k.bytes {
+			t.Fatalf("after %d: %d bytes are kept, %d of the client, %d in its bodies, of %d", n+1, k.bytes, s.weight, weightOf(s.all), maxClientCacheBytes)
 		}
 	}
 	if got := k.after(client, 3990, 100, 100<<10); len(got) != 3 {
@@ -72,7 +72,7 @@ func TestKeptBodiesAreBoundedByBytes(t *testing.T) {
 		t.Errorf("without room there are %d bodies, want one: else nothing would ever be sent", len(got))
 	}
 	k.forget(client)
-	if k.kept != 0 {
-		t.Errorf("%d bytes are kept of nobody", k.kept)
+	if k.bytes != 0 {
+		t.Errorf("%d bytes are kept of nobody", k.bytes)
 	}
 }

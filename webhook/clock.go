@@ -11,45 +11,45 @@ import (
 // clock notices that the database's clock was set back: it has gone on by less
 // than the clock that nobody sets. What was written before would else wait until
 // it has come there again.
-type clock struct {
-	seen time.Time // zero: never
-	at   till.Time
+type clockWatch struct {
+	readAt time.Time // zero: never
+	shown  till.Time
 }
 
-// setBack takes note of what the database's clock shows, and reports whether it
+// wentBack takes note of what the database's clock shows, and reports whether it
 // was set back since the last time. Whoever has just started takes it that it was.
-func (c *clock) setBack(now till.Time) bool {
-	back := c.seen.IsZero() || now.Sub(c.at) < time.Since(c.seen)-store.ClockSlack
-	c.seen, c.at = time.Now(), now
+func (c *clockWatch) wentBack(now till.Time) bool {
+	back := c.readAt.IsZero() || now.Sub(c.shown) < time.Since(c.readAt)-store.ClockSlack
+	c.readAt, c.shown = time.Now(), now
 	return back
 }
 
-// mend brings back what a clock that was set back has left in the future. All
+// repairFutureTimes brings back what a clock that was set back has left in the future. All
 // instances do it: what one has mended the others find in order.
-func (d *Deliverer) mend(ctx context.Context) error {
+func (d *Dispatcher) repairFutureTimes(ctx context.Context) error {
 	for after := (store.Ref{}); ; {
 		var page []*store.Endpoint
 		if err := d.c.Store.View(ctx, func(tx *store.Tx) (err error) {
-			page, err = tx.EndpointsAhead(ctx, after, Lease, sweepSlice)
+			page, err = tx.EndpointsAhead(ctx, after, Lease, sweepPage)
 			return err
 		}); err != nil {
 			return err
 		}
 		for _, e := range page {
 			after = e.Ref()
-			if err := d.c.Store.UpdateBehind(ctx, func(tx *store.Tx) error { return bringBack(ctx, tx, e.Ref()) }); err != nil {
+			if err := d.c.Store.UpdateBehind(ctx, func(tx *store.Tx) error { return repairEndpointTimes(ctx, tx, e.Ref()) }); err != nil {
 				return err
 			}
 		}
-		if len(page) < sweepSlice {
+		if len(page) < sweepPage {
 			return nil
 		}
 	}
 }
 
-// bringBack moves what was written about an endpoint in a time that is still to
+// repairEndpointTimes moves what was written about an endpoint in a time that is still to
 // come: each pause is as long as it was, from now on.
-func bringBack(ctx context.Context, tx *store.Tx, ref store.Ref) error {
+func repairEndpointTimes(ctx context.Context, tx *store.Tx, ref store.Ref) error {
 	locked, _, err := tx.LockEndpoints(ctx, []store.Ref{ref}, nil)
 	if err != nil || locked[ref] == nil {
 		return err

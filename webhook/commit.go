@@ -17,18 +17,18 @@ type change struct {
 	version int64 // of the lease under which it was done
 
 	// Of a record.
-	result  *result
+	result  *chunkResult
 	span    *store.Span
 	started till.Time // when the window was read
 	release bool      // the lease is given back, also if there is more to send
 
 	// Of a late attempt.
 	row  *store.Delivery
-	item *item
+	item *chunkItem
 
-	since till.Time // failing_since as it was seen, to know which head to lock
+	failingSince till.Time // failing_since as it was seen, to know which head to lock
 
-	wrote lease // what an attempt to commit has left, if it was committed
+	committed committedLease // what an attempt to commit has left, if it was committed
 
 	// What came of it.
 	e        *store.Endpoint // as it is then; nil: another holds it, or it is gone
@@ -39,7 +39,7 @@ type change struct {
 
 // lease is a lease as a commit leaves it. That two leave the same, to the
 // microsecond, is not to be expected, and would do no harm but send twice.
-type lease struct {
+type committedLease struct {
 	version int64
 	until   till.Time
 }
@@ -56,29 +56,29 @@ func jitter() float64 { return 2*rand.Float64() - 1 }
 
 // claim takes an endpoint that has something to be sent and that nobody
 // holds.
-func (d *Deliverer) claim(ctx context.Context, ref store.Ref) (*store.Endpoint, *holding) {
-	if d.failAt("before claim") != nil {
+func (d *Dispatcher) claim(ctx context.Context, ref store.Ref) (*store.Endpoint, *endpointLease) {
+	if d.injectFault("before claim") != nil {
 		return nil, nil
 	}
-	e, held := d.do(ctx, &change{kind: claimChange, ref: ref})
-	if d.failAt("after claim") != nil {
+	e, held := d.commitChange(ctx, &change{kind: claimChange, ref: ref})
+	if d.injectFault("after claim") != nil {
 		return nil, nil
 	}
 	return e, held
 }
 
 // record writes what came of a window.
-func (d *Deliverer) record(ctx context.Context, e *store.Endpoint, held *holding, c *change) (*store.Endpoint, *holding) {
-	c.ref, c.version, c.since = e.Ref(), held.version, e.FailingSince
-	return d.do(ctx, c)
+func (d *Dispatcher) record(ctx context.Context, e *store.Endpoint, held *endpointLease, c *change) (*store.Endpoint, *endpointLease) {
+	c.ref, c.version, c.failingSince = e.Ref(), held.version, e.FailingSince
+	return d.commitChange(ctx, c)
 }
 
 // release gives a lease back that was not used.
-func (d *Deliverer) release(ctx context.Context, e *store.Endpoint, held *holding) (*store.Endpoint, *holding) {
-	return d.record(context.WithoutCancel(ctx), e, held, &change{kind: recordChange, result: &result{cursor: e.Cursor}, started: d.c.Store.Now(), release: true})
+func (d *Dispatcher) release(ctx context.Context, e *store.Endpoint, held *endpointLease) (*store.Endpoint, *endpointLease) {
+	return d.record(context.WithoutCancel(ctx), e, held, &change{kind: recordChange, result: &chunkResult{cursor: e.Cursor}, started: d.c.Store.Now(), release: true})
 }
 
-func (d *Deliverer) do(ctx context.Context, c *change) (*store.Endpoint, *holding) {
+func (d *Dispatcher) commitChange(ctx context.Context, c *change) (*store.Endpoint, *endpointLease) {
 	until := time.Now().Add(Lease)
 	if err := d.changes.Do(context.WithoutCancel(ctx), c); err != nil || c.err != nil {
 		d.c.Log.Warn("record deliveries", "endpoint", c.ref.ID, "error", errors.Join(err, c.err))
@@ -87,11 +87,11 @@ func (d *Deliverer) do(ctx context.Context, c *change) (*store.Endpoint, *holdin
 	if c.e == nil || !c.held {
 		return c.e, nil
 	}
-	return c.e, &holding{version: c.e.LeaseVersion, until: until}
+	return c.e, &endpointLease{version: c.e.LeaseVersion, until: until}
 }
 
 // commit writes changes, all in one commit where that works.
-func (d *Deliverer) commit(ctx context.Context, changes []*change) {
+func (d *Dispatcher) commit(ctx context.Context, changes []*change) {
 	err := d.commitBatch(ctx, changes)
 	if errors.Is(err, store.ErrUnknownCommit) {
 		err = d.commitBatch(ctx, changes) // what is there already is another's by its version
@@ -104,8 +104,8 @@ func (d *Deliverer) commit(ctx context.Context, changes []*change) {
 	}
 }
 
-func (d *Deliverer) commitBatch(ctx context.Context, changes []*change) error {
-	if err := d.failAt("before commit"); err != nil {
+func (d *Dispatcher) commitBatch(ctx context.Context, changes []*change) error {
+	if err := d.injectFault("before commit"); err != nil {
 		return err
 	}
 	refs := make([]store.Ref, len(changes))
@@ -127,7 +127,7 @@ func (d *Deliverer) commitBatch(ctx context.Context, changes []*change) error {
 				return err
 			}
 		}
-		if b.endpoints, b.made, err = tx.LockEndpoints(ctx, refs, events); err != nil {
+		if b.endpoints, b.createdAt, err = tx.LockEndpoints(ctx, refs, events); err != nil {
 			return err
 		}
 		b.touched = make(map[store.Ref]bool, len(refs))
@@ -140,12 +140,12 @@ func (d *Deliverer) commitBatch(ctx context.Context, changes []*change) error {
 	})
 	for _, c := range changes {
 		if c.replaced {
-			d.bodies.forget(c.ref.Client)
+			d.bodyCache.forget(c.ref.Client)
 			d.c.Log.Warn("the event log is not the one that was sent from: the database has lost commits", "client", c.ref.Client, "endpoint", c.ref.ID)
 		}
 	}
 	if err == nil {
-		err = d.failAt("after commit")
+		err = d.injectFault("after commit")
 	}
 	return err
 }
@@ -170,19 +170,19 @@ func (c *change) passed() (out []store.EventKey) {
 func (c *change) mayDisable(now till.Time) bool {
 	outcomes := c.outcomes()
 	for _, o := range outcomes {
-		if o.answer.Gone() || !o.answer.Delivered() && !c.since.IsZero() && now.Sub(c.since) >= failingLimit-time.Minute {
+		if o.response.Gone() || !o.response.Delivered() && !c.failingSince.IsZero() && now.Sub(c.failingSince) >= failingLimit-time.Minute {
 			return true
 		}
 	}
 	return false
 }
 
-func (c *change) outcomes() []outcome {
+func (c *change) outcomes() []attemptOutcome {
 	switch {
 	case c.result != nil:
 		return c.result.outcomes
 	case c.item != nil:
-		return []outcome{c.item.outcome}
+		return []attemptOutcome{c.item.outcome}
 	}
 	return nil
 }

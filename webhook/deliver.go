@@ -17,26 +17,26 @@ import (
 	"till/store"
 )
 
-// Poster makes one attempt. It is a Sender, or a test's way to one.
-type Poster interface {
-	Post(ctx context.Context, url string, header http.Header, body []byte) Answer
+// HTTPSender makes one attempt. It is a Sender, or a test's way to one.
+type HTTPSender interface {
+	Post(ctx context.Context, url string, header http.Header, body []byte) Response
 	Host(url string) string // whose limits a post to an address counts in
 }
 
-// Config is what a Deliverer is made of. Store, Vault and Sender are needed.
+// Config is what a Dispatcher is made of. Store, Vault and Sender are needed.
 type Config struct {
-	Store  *store.Store
-	Vault  *Vault
-	Sender Poster // ends an attempt within 15 s
+	Store   *store.Store
+	Secrets *SecretSealer
+	Sender  HTTPSender // ends an attempt within 15 s
 
 	Posts       int           // attempts at once; 0 means 256
 	PerEndpoint int           // attempts at once to one endpoint; 0 means 16
-	Window      int           // events that are read, sent and recorded together; 0 means 1024
-	WindowTime  time.Duration // how long a window takes at most; 0 means 2 s
+	ChunkSize   int           // events that are read, sent and recorded together; 0 means 1024
+	ChunkTime   time.Duration // how long a window takes at most; 0 means 2 s
 
-	// Sweep is how long something that no hint told of may wait to be noticed;
+	// SweepInterval is how long something that no hint told of may wait to be noticed;
 	// 0 means a second.
-	Sweep time.Duration
+	SweepInterval time.Duration
 
 	// NoHints leaves the store's hints unused: in virtual time their watch
 	// would be all that happens.
@@ -51,67 +51,67 @@ const Lease = 20 * time.Second
 
 // The limits of the deliverer's own queues.
 const (
-	defaultPosts       = 256
-	defaultPerEndpoint = 16
-	defaultWindow      = 1024
-	defaultWindowTime  = 2 * time.Second
-	defaultSweep       = time.Second
-	maxRunners         = 4096 // endpoints worked on at once; the others wait for the next sweep
-	maxChanges         = 256  // in one commit
-	maxChangeQueue     = 4 * maxRunners
-	sweepSlice         = 1000
-	knownFor           = time.Second           // how long a client's list of endpoints is remembered
-	maxKnown           = 10_000                // clients remembered
-	foreignPause       = 10 * time.Millisecond // who wrote an event usually delivers it
-	maxTimer           = 30 * time.Second      // what is due later is left to the sweep
-	roomPause          = 20 * time.Millisecond // who finds no room comes back after
+	defaultPosts         = 256
+	defaultPerEndpoint   = 16
+	defaultChunkSize     = 1024
+	defaultChunkTime     = 2 * time.Second
+	defaultSweepInterval = time.Second
+	maxWorkers           = 4096 // endpoints worked on at once; the others wait for the next sweep
+	maxChanges           = 256  // in one commit
+	maxChangeQueue       = 4 * maxWorkers
+	sweepPage            = 1000
+	clientEndpointsFor   = time.Second           // how long a client's list of endpoints is remembered
+	maxKnownClients      = 10_000                // clients remembered
+	remoteDelay          = 10 * time.Millisecond // who wrote an event usually delivers it
+	maxTimerDelay        = 30 * time.Second      // what is due later is left to the sweep
+	memoryDelay          = 20 * time.Millisecond // who finds no room comes back after
 )
 
-// Deliverer pushes event logs to endpoints. It is safe for concurrent use.
-type Deliverer struct {
-	c       Config
-	posts   chan struct{}
-	changes *batch.Batcher[*change]
-	waker   *loop.Waker
-	bodies  bodies
-	room    *quota.Quota
-	pacer   *pacer
-	clock   clock // of the sweep
-	tasks   sync.WaitGroup
+// Dispatcher pushes event logs to endpoints. It is safe for concurrent use.
+type Dispatcher struct {
+	c         Config
+	postSlots chan struct{}
+	changes   *batch.Batcher[*change]
+	waker     *loop.Waker
+	bodyCache bodyCache
+	memory    *quota.Quota
+	limiters  *limiterRegistry
+	clock     clockWatch // of the sweep
+	tasks     sync.WaitGroup
 
-	mu    sync.Mutex
-	at    map[store.Ref]*runner
-	known map[till.ID]known
+	mu             sync.Mutex
+	workers        map[store.Ref]*endpointWorker
+	knownEndpoints map[till.ID]clientEndpoints
 
 	fault func(step string) error // a test's way to fail a step
 }
 
 // runner is an endpoint that is worked on here, or that has attempts under
 // way.
-type runner struct {
-	busy  bool  // somebody runs it
-	again bool  // there may be more than who runs it has seen
-	late  int   // attempts under way that their window did not wait for
-	width int   // attempts that may be under way, as far as is known
-	room  int64 // bytes that are taken for it, while it is busy
-	timer *time.Timer
+type endpointWorker struct {
+	busy         bool  // somebody runs it
+	moreWork     bool  // there may be more than who runs it has seen
+	lateAttempts int   // attempts under way that their window did not wait for
+	parallel     int   // attempts that may be under way, as far as is known
+	memory       int64 // bytes that are taken for it, while it is busy
+	timer        *time.Timer
 }
 
 // known is the endpoints of a client as they were a moment ago.
-type known struct {
+type clientEndpoints struct {
 	refs []store.Ref
 	at   time.Time
 }
 
-// New returns a Deliverer that sends nothing until Run is called.
-func New(c Config) *Deliverer {
-	c.Posts, c.PerEndpoint, c.Window = orDefault(c.Posts, defaultPosts), orDefault(c.PerEndpoint, defaultPerEndpoint), orDefault(c.Window, defaultWindow)
-	c.WindowTime, c.Sweep = orDefault(c.WindowTime, defaultWindowTime), orDefault(c.Sweep, defaultSweep)
+// New returns a Dispatcher that sends nothing until Run is called.
+func New(c Config) *Dispatcher {
+	c.Posts, c.PerEndpoint, c.ChunkSize = orDefault(c.Posts, defaultPosts), orDefault(c.PerEndpoint, defaultPerEndpoint), orDefault(c.ChunkSize, defaultChunkSize)
+	c.ChunkTime, c.SweepInterval = orDefault(c.ChunkTime, defaultChunkTime), orDefault(c.SweepInterval, defaultSweepInterval)
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	d := &Deliverer{c: c, posts: make(chan struct{}, c.Posts), waker: loop.NewWaker(), at: make(map[store.Ref]*runner), known: make(map[till.ID]known)}
-	d.room, d.pacer = quota.New(maxRoom, maxClientRoom), newPacer(c.Posts, c.PerEndpoint)
+	d := &Dispatcher{c: c, postSlots: make(chan struct{}, c.Posts), waker: loop.NewWaker(), workers: make(map[store.Ref]*endpointWorker), knownEndpoints: make(map[till.ID]clientEndpoints)}
+	d.memory, d.limiters = quota.New(maxMemory, maxClientMemory), newLimiterRegistry(c.Posts, c.PerEndpoint)
 	d.changes = batch.New(maxChanges, maxChangeQueue, d.commit)
 	return d
 }
@@ -125,14 +125,14 @@ func orDefault[T int | time.Duration](v, otherwise T) T {
 
 // Run delivers until ctx ends. Attempts under way then are left to end; Close
 // waits for them.
-func (d *Deliverer) Run(ctx context.Context) {
+func (d *Dispatcher) Run(ctx context.Context) {
 	var ears sync.WaitGroup
 	defer ears.Wait()
 	if !d.c.NoHints {
-		ears.Go(func() { d.listen(ctx) })
+		ears.Go(func() { d.watchHints(ctx) })
 	}
 	loop.Run(ctx, loop.Options{
-		Step: d.sweep, Wake: d.waker.C(), Interval: d.c.Sweep, Jitter: jitterShare,
+		Step: d.sweep, Wake: d.waker.C(), Interval: d.c.SweepInterval, Jitter: jitterShare,
 		OnPanic: func(v any) {
 			d.c.Log.Error("a sweep of endpoints panicked", "panic", v, "stack", string(debug.Stack()))
 		},
@@ -141,7 +141,7 @@ func (d *Deliverer) Run(ctx context.Context) {
 
 // Close waits until the attempts under way have ended and are recorded, or
 // ctx ends. Run has returned.
-func (d *Deliverer) Close(ctx context.Context) error {
+func (d *Dispatcher) Close(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
 		d.tasks.Wait()
@@ -158,29 +158,29 @@ func (d *Deliverer) Close(ctx context.Context) error {
 
 // Wake says that something was changed about a client's endpoints: what was
 // remembered of them is forgotten, and they are looked at.
-func (d *Deliverer) Wake(ctx context.Context, client till.ID) {
+func (d *Dispatcher) Wake(ctx context.Context, client till.ID) {
 	d.mu.Lock()
-	delete(d.known, client)
+	delete(d.knownEndpoints, client)
 	d.mu.Unlock()
-	d.more(&client)
+	d.flagMoreWork(&client)
 	d.waker.Wake()
 }
 
-// more tells who runs an endpoint of a client, or any, that there may be more:
+// flagMoreWork tells who runs an endpoint of a client, or any, that there may be more:
 // a sweep does not see what is held, also if it is held here.
-func (d *Deliverer) more(client *till.ID) {
+func (d *Dispatcher) flagMoreWork(client *till.ID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for ref, r := range d.at {
+	for ref, r := range d.workers {
 		if r.busy && (client == nil || ref.Client == *client) {
-			r.again = true
+			r.moreWork = true
 		}
 	}
 }
 
-// listen heeds hints. What this process wrote is delivered at once; what
+// watchHints heeds hints. What this process wrote is delivered at once; what
 // another wrote, a moment later, because whoever wrote it is at it already.
-func (d *Deliverer) listen(ctx context.Context) {
+func (d *Dispatcher) watchHints(ctx context.Context) {
 	all, others := d.c.Store.ListenAll(), d.c.Store.ListenOthers()
 	defer all.Close()
 	defer others.Close()
@@ -193,30 +193,30 @@ func (d *Deliverer) listen(ctx context.Context) {
 		foreign, anybody := others.Take()
 		clients, everybody := all.Take()
 		if everybody || anybody {
-			d.more(nil)
+			d.flagMoreWork(nil)
 			d.waker.Wake()
 		}
 		if len(foreign) > 0 {
 			clients = slices.DeleteFunc(clients, func(c till.ID) bool { return slices.Contains(foreign, c) })
-			time.AfterFunc(foreignPause+rand.N(foreignPause), func() { d.heed(ctx, foreign) })
+			time.AfterFunc(remoteDelay+rand.N(remoteDelay), func() { d.dispatchClients(ctx, foreign) })
 		}
-		d.heed(ctx, clients)
+		d.dispatchClients(ctx, clients)
 	}
 }
 
-// heed looks at the endpoints of clients whose logs have grown. An endpoint
+// dispatchClients looks at the endpoints of clients whose logs have grown. An endpoint
 // that is worked on here is only told that there is more.
-func (d *Deliverer) heed(ctx context.Context, clients []till.ID) {
+func (d *Dispatcher) dispatchClients(ctx context.Context, clients []till.ID) {
 	look := map[till.ID]bool{}
 	ours := map[store.Ref]bool{} // run here when the hint came
 	now := time.Now()
 	d.mu.Lock()
 	for _, c := range clients {
-		k, found := d.known[c]
-		all := found && now.Sub(k.at) < knownFor
+		k, found := d.knownEndpoints[c]
+		all := found && now.Sub(k.at) < clientEndpointsFor
 		for _, ref := range k.refs {
-			if r := d.at[ref]; r != nil && r.busy {
-				r.again = true
+			if r := d.workers[ref]; r != nil && r.busy {
+				r.moreWork = true
 			} else {
 				all = false
 			}
@@ -225,9 +225,9 @@ func (d *Deliverer) heed(ctx context.Context, clients []till.ID) {
 			look[c] = true
 		}
 	}
-	for ref, r := range d.at {
+	for ref, r := range d.workers {
 		if r.busy && look[ref.Client] {
-			r.again, ours[ref] = true, true
+			r.moreWork, ours[ref] = true, true
 		}
 	}
 	d.mu.Unlock()
@@ -255,12 +255,12 @@ func (d *Deliverer) heed(ctx context.Context, clients []till.ID) {
 		d.c.Log.Warn("look at endpoints", "error", err) // the sweep will
 	}
 	for _, e := range due {
-		d.offer(ctx, e.Ref())
+		d.startWorker(ctx, e.Ref())
 	}
 }
 
-func (d *Deliverer) remember(client till.ID, endpoints []*store.Endpoint, now time.Time) {
-	k := known{at: now}
+func (d *Dispatcher) remember(client till.ID, endpoints []*store.Endpoint, now time.Time) {
+	k := clientEndpoints{at: now}
 	for _, e := range endpoints {
 		if e.Enabled {
 			k.refs = append(k.refs, e.Ref())
@@ -268,18 +268,18 @@ func (d *Deliverer) remember(client till.ID, endpoints []*store.Endpoint, now ti
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.known) >= maxKnown {
-		clear(d.known)
+	if len(d.knownEndpoints) >= maxKnownClients {
+		clear(d.knownEndpoints)
 	}
-	d.known[client] = k
+	d.knownEndpoints[client] = k
 }
 
 // sweep looks for endpoints of all clients that have something to be sent:
 // whatever no hint told of, retries, and what an instance that died left.
-func (d *Deliverer) sweep(ctx context.Context) time.Duration {
-	if d.clock.setBack(d.c.Store.Now()) {
-		if err := d.mend(ctx); err != nil {
-			d.clock = clock{} // once more, with the next sweep
+func (d *Dispatcher) sweep(ctx context.Context) time.Duration {
+	if d.clock.wentBack(d.c.Store.Now()) {
+		if err := d.repairFutureTimes(ctx); err != nil {
+			d.clock = clockWatch{} // once more, with the next sweep
 			d.c.Log.Warn("bring back what a clock left in the future", "error", err)
 		}
 	}
@@ -287,7 +287,7 @@ func (d *Deliverer) sweep(ctx context.Context) time.Duration {
 	for {
 		var page []*store.Endpoint
 		err := d.c.Store.View(ctx, func(tx *store.Tx) (err error) {
-			page, err = tx.DueEndpoints(ctx, after, sweepSlice)
+			page, err = tx.DueEndpoints(ctx, after, sweepPage)
 			return err
 		})
 		if err != nil {
@@ -295,107 +295,107 @@ func (d *Deliverer) sweep(ctx context.Context) time.Duration {
 			return -1
 		}
 		for _, e := range page {
-			d.offer(ctx, e.Ref())
+			d.startWorker(ctx, e.Ref())
 		}
-		if len(page) < sweepSlice || ctx.Err() != nil {
+		if len(page) < sweepPage || ctx.Err() != nil {
 			return -1
 		}
 		after = page[len(page)-1].Ref()
 	}
 }
 
-// offer makes somebody run an endpoint, unless there is somebody already.
-func (d *Deliverer) offer(ctx context.Context, ref store.Ref) {
+// startWorker makes somebody run an endpoint, unless there is somebody already.
+func (d *Dispatcher) startWorker(ctx context.Context, ref store.Ref) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	r := d.at[ref]
+	r := d.workers[ref]
 	switch {
 	case ctx.Err() != nil:
 		return
-	case r == nil && len(d.at) >= maxRunners:
+	case r == nil && len(d.workers) >= maxWorkers:
 		return
 	case r == nil:
-		r = &runner{}
-		d.at[ref] = r
+		r = &endpointWorker{}
+		d.workers[ref] = r
 	case r.busy:
-		r.again = true
+		r.moreWork = true
 		return
-	case r.late > 0 && r.late >= r.width:
+	case r.lateAttempts > 0 && r.lateAttempts >= r.parallel:
 		return // it is told when one of them has ended
 	}
 	r.stopTimer()
-	if !d.enter(ref.Client, r) {
-		d.later(ctx, ref, r, roomPause+rand.N(roomPause))
+	if !d.reserveMemory(ref.Client, r) {
+		d.startWorkerAfter(ctx, ref, r, memoryDelay+rand.N(memoryDelay))
 		return
 	}
 	r.busy = true
-	d.tasks.Go(func() { d.run(ctx, ref, r) })
+	d.tasks.Go(func() { d.runWorker(ctx, ref, r) })
 }
 
-func (r *runner) stopTimer() {
+func (r *endpointWorker) stopTimer() {
 	if r.timer != nil {
 		r.timer.Stop()
 		r.timer = nil
 	}
 }
 
-// run sends what there is to be sent to an endpoint, window by window.
-func (d *Deliverer) run(ctx context.Context, ref store.Ref, r *runner) {
+// runWorker sends what there is to be sent to an endpoint, window by window.
+func (d *Dispatcher) runWorker(ctx context.Context, ref store.Ref, r *endpointWorker) {
 	var e *store.Endpoint
 	defer func() {
 		if v := recover(); v != nil {
 			// Its lease ends by itself, and then it is tried again.
 			d.c.Log.Error("a delivery panicked", "endpoint", ref.ID, "panic", v, "stack", string(debug.Stack()))
-			d.leave(ctx, ref, r, nil)
+			d.stopWorker(ctx, ref, r, nil)
 		}
 	}()
 	for {
-		var held *holding
+		var held *endpointLease
 		if e, held = d.claim(ctx, ref); held != nil {
-			for held != nil && ctx.Err() == nil && d.free(r, e) > 0 && d.enter(ref.Client, r) {
-				e, held = d.step(ctx, r, e, held)
+			for held != nil && ctx.Err() == nil && d.freeSlots(r, e) > 0 && d.reserveMemory(ref.Client, r) {
+				e, held = d.processChunk(ctx, r, e, held)
 			}
 			if held != nil {
 				e, _ = d.release(ctx, e, held)
 			}
 		}
-		if d.leave(ctx, ref, r, e) {
+		if d.stopWorker(ctx, ref, r, e) {
 			return
 		}
 	}
 }
 
-// leave ends a run, unless there may be more.
-func (d *Deliverer) leave(ctx context.Context, ref store.Ref, r *runner, e *store.Endpoint) bool {
+// stopWorker ends a run, unless there may be more.
+func (d *Dispatcher) stopWorker(ctx context.Context, ref store.Ref, r *endpointWorker, e *store.Endpoint) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if r.again && ctx.Err() == nil && (r.late == 0 || r.late < r.width) && (e == nil || e.BlockedUntil <= d.c.Store.Now()) && d.enter(ref.Client, r) {
-		r.again = false
+	if r.moreWork && ctx.Err() == nil && (r.lateAttempts == 0 || r.lateAttempts < r.parallel) && (e == nil || e.BlockedUntil <= d.c.Store.Now()) && d.reserveMemory(ref.Client, r) {
+		r.moreWork = false
 		return false
 	}
-	r.busy, r.again = false, false
-	d.narrow(ref.Client, r, 0)
-	if wait, ok := d.nextTime(e); ok && ctx.Err() == nil {
-		d.later(ctx, ref, r, wait)
-	} else if r.late == 0 {
-		delete(d.at, ref)
+	r.busy, r.moreWork = false, false
+	d.shrinkMemory(ref.Client, r, 0)
+	if wait, ok := d.nextDue(e); ok && ctx.Err() == nil {
+		d.startWorkerAfter(ctx, ref, r, wait)
+	} else if r.lateAttempts == 0 {
+		delete(d.workers, ref)
 	}
 	return true
 }
 
-// later offers an endpoint after a while. The caller holds the lock.
-func (d *Deliverer) later(ctx context.Context, ref store.Ref, r *runner, wait time.Duration) {
+// startWorkerAfter offers an endpoint after a while. The caller holds the lock.
+func (d *Dispatcher) startWorkerAfter(ctx context.Context, ref store.Ref, r *endpointWorker, wait time.Duration) {
 	r.timer = time.AfterFunc(wait, func() {
 		d.mu.Lock()
 		r.timer = nil
 		d.mu.Unlock()
-		d.offer(ctx, ref)
+		d.startWorker(ctx, ref)
 	})
 }
 
-// nextTime returns how long it is until an endpoint has something to be
+// nextDue returns how long it is until an endpoint has something to be
 // sent, if that is soon.
-func (d *Deliverer) nextTime(e *store.Endpoint) (time.Duration, bool) {
+func (d *Dispatcher) nextDue(e *store.Endpoint) (time.Duration, bool) {
 	if e == nil || !e.Enabled {
 		return 0, false
 	}
@@ -412,7 +412,7 @@ func (d *Deliverer) nextTime(e *store.Endpoint) (time.Duration, bool) {
 	if next.IsZero() {
 		return 0, false
 	}
-	if next = max(next, e.BlockedUntil); next.Sub(now) > maxTimer {
+	if next = max(next, e.BlockedUntil); next.Sub(now) > maxTimerDelay {
 		return 0, false
 	}
 	return max(next.Sub(now), time.Millisecond), true

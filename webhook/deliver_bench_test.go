@@ -52,7 +52,7 @@ func deliverAll(b *testing.B, s *store.Store, concurrency int) {
 		}
 	}))
 	defer server.Close()
-	vault, err := NewVault([]byte("a secret for tests only"))
+	vault, err := NewSecretSealer([]byte("a secret for tests only"))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func deliverAll(b *testing.B, s *store.Store, concurrency int) {
 	sender := NewSender(SenderConfig{Allow: allow})
 	defer sender.Close()
 	client := storetest.NewClient(b, s, till.Test)
-	acts := &Endpoints{Store: s, Vault: vault, Sender: sender, Allow: allow}
+	acts := &Endpoints{Store: s, Secrets: vault, Sender: sender, Allow: allow}
 	_, secret, err := acts.Create(b.Context(), client, &Request{URL: &server.URL, Events: &[]string{"*"}}, awa)
 	if err != nil {
 		b.Fatal(err)
@@ -114,7 +114,7 @@ func deliverAll(b *testing.B, s *store.Store, concurrency int) {
 	plainCPU := cpu() - begun
 	arrived.Store(0)
 
-	d := New(Config{Store: s, Vault: vault, Sender: sender, PerEndpoint: concurrency})
+	d := New(Config{Store: s, Secrets: vault, Sender: sender, PerEndpoint: concurrency})
 	ctx, cancel := context.WithCancel(b.Context())
 	var run sync.WaitGroup
 	b.ResetTimer()

@@ -2,10 +2,10 @@
 // client registered.
 //
 //	Endpoints                          what clients do with their endpoints
-//	Deliverer                          pushes events, window by window
+//	Dispatcher                          pushes events, window by window
 //	schedule.go, window.go             its rules, without a database
 //	pace.go, host.go                   how fast a host is posted to, over all clients
-//	Sign ─ Sender.Post ─ Answer        one attempt, knows no database
+//	Sign ─ Sender.Post ─ Response        one attempt, knows no database
 //	Secret ─ Vault                     what signs, and how it is kept
 //	CheckURL ─ Sender.CheckHost ─ dial the three gates before a connection
 //

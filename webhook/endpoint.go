@@ -18,22 +18,22 @@ import (
 
 // Limits of endpoints.
 const (
-	MaxEndpoints    = 20  // of a client
-	MaxDescription  = 255 // characters
-	MaxOverlap      = 7 * 24 * time.Hour
-	DefaultOverlap  = 24 * time.Hour
-	maxStretches    = 100 // times out of service that an endpoint remembers apart
-	maxReplays      = 10  // open ones of an endpoint
-	maxAskedPending = 100 // deliveries of an endpoint that were asked for and have not gone out
+	MaxEndpoints        = 20  // of a client
+	MaxDescription      = 255 // characters
+	MaxOverlap          = 7 * 24 * time.Hour
+	DefaultOverlap      = 24 * time.Hour
+	maxLogRanges        = 100 // times out of service that an endpoint remembers apart
+	maxReplays          = 10  // open ones of an endpoint
+	maxRequestedPending = 100 // deliveries of an endpoint that were asked for and have not gone out
 )
 
 // Endpoints acts on endpoints for their clients. It is safe for concurrent
 // use.
 type Endpoints struct {
-	Store  *store.Store
-	Vault  *Vault
-	Sender *Sender // looks at addresses
-	Allow  Allowed
+	Store   *store.Store
+	Secrets *SecretSealer
+	Sender  *Sender // looks at addresses
+	Allow   Allowed
 
 	// Wake, if not nil, is told whose endpoints were changed.
 	Wake func(ctx context.Context, client till.ID)
@@ -129,7 +129,7 @@ func checkDescription(text string) []till.FieldError {
 }
 
 // checkScopes refuses kinds that the asker may not be told about.
-func (r *Request) checkScopes(by *Asker) error {
+func (r *Request) checkScopes(by *Requester) error {
 	if r.Events == nil {
 		return nil
 	}
@@ -144,7 +144,7 @@ func (r *Request) checkScopes(by *Asker) error {
 
 // apply puts what a request asks for into an endpoint. "*" is fixed here, to
 // what the asker may be told about.
-func (r *Request) apply(e *store.Endpoint, by *Asker) {
+func (r *Request) apply(e *store.Endpoint, by *Requester) {
 	if r.URL != nil {
 		e.URL = *r.URL
 	}
@@ -152,7 +152,7 @@ func (r *Request) apply(e *store.Endpoint, by *Asker) {
 		e.Events = nil
 		for _, k := range *r.Events {
 			if k == till.AllEvents {
-				e.Events = by.all()
+				e.Events = by.allKinds()
 				break
 			}
 			e.Events = append(e.Events, till.EventKind(k))
@@ -167,7 +167,7 @@ func (r *Request) apply(e *store.Endpoint, by *Asker) {
 // Create makes an endpoint that is told about everything that happens from
 // now on. Its secret is returned this once. It returns CodeInsufficientScope
 // for events that the asker may not be told about.
-func (s *Endpoints) Create(ctx context.Context, client *till.Client, r *Request, by Asker) (*store.Endpoint, Secret, error) {
+func (s *Endpoints) Create(ctx context.Context, client *till.Client, r *Request, by Requester) (*store.Endpoint, Secret, error) {
 	if err := s.check(ctx, client, r, true); err != nil {
 		return nil, nil, err
 	}
@@ -175,22 +175,22 @@ func (s *Endpoints) Create(ctx context.Context, client *till.Client, r *Request,
 		return nil, nil, err
 	}
 	id, secret := till.NewID(s.Store.Now()), NewSecret()
-	e := &store.Endpoint{Endpoint: till.Endpoint{ClientID: client.ID, ID: id}, Secret: s.Vault.Seal(secret, client.ID, id)}
+	e := &store.Endpoint{Endpoint: till.Endpoint{ClientID: client.ID, ID: id}, Secret: s.Secrets.Seal(secret, client.ID, id)}
 	r.apply(e, &by)
-	err := s.act(ctx, client.ID, by.Actor, func(ctx context.Context, tx *store.Tx, h *store.Head, at till.Time) (did, error) {
+	err := s.audited(ctx, client.ID, by.Actor, func(ctx context.Context, tx *store.Tx, h *store.Head, at till.Time) (auditEntry, error) {
 		all, err := tx.Endpoints(ctx, client.ID, MaxEndpoints)
 		if err != nil {
-			return did{}, err
+			return auditEntry{}, err
 		}
 		if len(all) >= MaxEndpoints {
-			return did{}, invalid(till.FieldError{Code: till.FieldTooMany, Detail: fmt.Sprintf("A client has at most %d endpoints.", MaxEndpoints)})
+			return auditEntry{}, invalid(till.FieldError{Code: till.FieldTooMany, Detail: fmt.Sprintf("A client has at most %d endpoints.", MaxEndpoints)})
 		}
 		e.CreatedAt, e.UpdatedAt, e.Enabled, e.DisabledAt, e.DisableReason = at, at, true, 0, ""
 		e.Start, e.Listed, e.Cursor, e.LastEvent = h.LastEvent, h.LastEvent, h.LastEvent, h.LastEvent
 		if r.Enabled != nil && !*r.Enabled {
 			e.Enabled, e.DisabledAt, e.DisableReason = false, at, till.DisabledByClient
 		}
-		return did{"webhook_endpoint.create", id, described(e)}, tx.InsertEndpoint(ctx, e)
+		return auditEntry{"webhook_endpoint.create", id, describeEndpoint(e)}, tx.InsertEndpoint(ctx, e)
 	}, func(ctx context.Context, tx *store.Tx) (bool, error) {
 		made, err := tx.Endpoint(ctx, e.Ref())
 		return made != nil, err
@@ -205,7 +205,7 @@ func (s *Endpoints) Create(ctx context.Context, client *till.Client, r *Request,
 // happened meanwhile is remembered and can be replayed. It returns
 // CodeInsufficientScope for events that the asker may not be told about. An
 // endpoint that is told about such events it can only describe and disable.
-func (s *Endpoints) Patch(ctx context.Context, client *till.Client, id till.ID, r *Request, by Asker) (*store.Endpoint, error) {
+func (s *Endpoints) Patch(ctx context.Context, client *till.Client, id till.ID, r *Request, by Requester) (*store.Endpoint, error) {
 	if err := s.check(ctx, client, r, false); err != nil {
 		return nil, err
 	}
@@ -213,14 +213,14 @@ func (s *Endpoints) Patch(ctx context.Context, client *till.Client, id till.ID, 
 		return nil, err
 	}
 	var e *store.Endpoint
-	err := s.actOn(ctx, client.ID, id, by.Actor, func(ctx context.Context, tx *store.Tx, locked *store.Endpoint, h *store.Head, at till.Time) (did, error) {
+	err := s.auditedEndpoint(ctx, client.ID, id, by.Actor, func(ctx context.Context, tx *store.Tx, locked *store.Endpoint, h *store.Head, at till.Time) (auditEntry, error) {
 		e = locked
 		before := *e
 		// What waits for the endpoint goes where it points then, so whoever
 		// turns it must be allowed all of it.
 		if r.URL != nil || r.Events != nil || r.Enabled != nil && *r.Enabled {
 			if err := by.checkEndpoint(ctx, tx, e); err != nil {
-				return did{}, err
+				return auditEntry{}, err
 			}
 		}
 		r.apply(e, &by)
@@ -238,31 +238,31 @@ func (s *Endpoints) Patch(ctx context.Context, client *till.Client, id till.ID, 
 		}
 		if r.Enabled != nil && *r.Enabled != e.Enabled {
 			what = append(what, "enabled "+strconv.FormatBool(*r.Enabled))
-			f := s.switchOff
+			f := s.disable
 			if *r.Enabled {
-				f = s.switchOn
+				f = s.enable
 			}
 			if err := f(ctx, tx, e, h.LastEvent, at, by.Actor); err != nil {
-				return did{}, err
+				return auditEntry{}, err
 			}
 		}
 		if what == nil {
-			return did{}, nil
+			return auditEntry{}, nil
 		}
 		e.UpdatedAt = at
-		return did{"webhook_endpoint.patch", id, strings.Join(what, ", ")}, tx.SaveEndpoints(ctx, []*store.Endpoint{e})
+		return auditEntry{"webhook_endpoint.patch", id, strings.Join(what, ", ")}, tx.SaveEndpoints(ctx, []*store.Endpoint{e})
 	})
 	return e, err
 }
 
-func (s *Endpoints) switchOff(ctx context.Context, tx *store.Tx, e *store.Endpoint, _ int64, at till.Time, _ string) error {
+func (s *Endpoints) disable(ctx context.Context, tx *store.Tx, e *store.Endpoint, _ int64, at till.Time, _ string) error {
 	e.Enabled, e.DisabledAt, e.DisableReason, e.NextRetry = false, at, till.DisabledByClient, 0
 	return tx.DisablePending(ctx, e.Ref(), at)
 }
 
-// switchOn enables an endpoint. What happened while it was disabled is one
+// enable enables an endpoint. What happened while it was disabled is one
 // stretch of the log, which a replay can send.
-func (s *Endpoints) switchOn(ctx context.Context, tx *store.Tx, e *store.Endpoint, last int64, at till.Time, actor string) error {
+func (s *Endpoints) enable(ctx context.Context, tx *store.Tx, e *store.Endpoint, last int64, at till.Time, actor string) error {
 	e.Enabled, e.DisabledAt, e.DisableReason = true, 0, ""
 	e.Failures, e.FailingSince, e.BlockedUntil, e.DrainTo, e.Answered = 0, 0, 0, 0, 0
 	if err := tx.CloseCases(ctx, []store.Closing{{Ref: e.Ref(), By: actor, At: at, Kinds: []string{CaseDisabled}}}); err != nil || e.Cursor >= last {
@@ -270,13 +270,13 @@ func (s *Endpoints) switchOn(ctx context.Context, tx *store.Tx, e *store.Endpoin
 	}
 	from := e.Cursor + 1
 	e.Cursor, e.CursorAt, e.Backlog = last, 0, 0
-	open, err := tx.OpenSpans(ctx, e.Ref(), false, maxStretches)
+	open, err := tx.OpenSpans(ctx, e.Ref(), false, maxLogRanges)
 	if err != nil {
 		return err
 	}
-	if len(open) == maxStretches {
+	if len(open) == maxLogRanges {
 		// Too many to keep apart: the last one is made to cover this one, too.
-		span := open[maxStretches-1]
+		span := open[maxLogRanges-1]
 		span.To = last
 		return tx.SaveSpan(ctx, span)
 	}
@@ -288,28 +288,28 @@ func (s *Endpoints) switchOn(ctx context.Context, tx *store.Tx, e *store.Endpoin
 // one signs too until the overlap is over. Whoever has the secret can sign what the
 // endpoint believes, so it returns CodeInsufficientScope if the endpoint is told
 // about kinds that the asker may not read.
-func (s *Endpoints) Rotate(ctx context.Context, client, id till.ID, overlap time.Duration, by Asker) (*store.Endpoint, Secret, error) {
+func (s *Endpoints) Rotate(ctx context.Context, client, id till.ID, overlap time.Duration, by Requester) (*store.Endpoint, Secret, error) {
 	if overlap < 0 || overlap > MaxOverlap {
 		return nil, nil, invalid(till.FieldError{Pointer: "/overlap_seconds", Code: till.FieldInvalidFormat,
 			Detail: "The overlap is from 0 to " + strconv.Itoa(int(MaxOverlap/time.Second)) + " seconds."})
 	}
 	secret := NewSecret()
-	sealed := s.Vault.Seal(secret, client, id)
+	sealed := s.Secrets.Seal(secret, client, id)
 	var e *store.Endpoint
-	err := s.actOn(ctx, client, id, by.Actor, func(ctx context.Context, tx *store.Tx, locked *store.Endpoint, _ *store.Head, at till.Time) (did, error) {
+	err := s.auditedEndpoint(ctx, client, id, by.Actor, func(ctx context.Context, tx *store.Tx, locked *store.Endpoint, _ *store.Head, at till.Time) (auditEntry, error) {
 		e = locked
 		if err := by.checkEndpoint(ctx, tx, e); err != nil {
-			return did{}, err
+			return auditEntry{}, err
 		}
 		if bytes.Equal(e.Secret, sealed) {
-			return did{}, nil // done already, by a commit of which we did not hear
+			return auditEntry{}, nil // done already, by a commit of which we did not hear
 		}
 		e.OldSecret, e.OldUntil = nil, 0
 		if overlap > 0 {
 			e.OldSecret, e.OldUntil = e.Secret, at.Add(overlap)
 		}
 		e.Secret, e.UpdatedAt = sealed, at
-		return did{"webhook_endpoint.rotate", id, "overlap " + overlap.String()}, tx.SaveEndpoints(ctx, []*store.Endpoint{e})
+		return auditEntry{"webhook_endpoint.rotate", id, "overlap " + overlap.String()}, tx.SaveEndpoints(ctx, []*store.Endpoint{e})
 	})
 	if err != nil {
 		return nil, nil, err
@@ -319,8 +319,8 @@ func (s *Endpoints) Rotate(ctx context.Context, client, id till.ID, overlap time
 
 // Delete removes an endpoint with all that is known of its deliveries.
 func (s *Endpoints) Delete(ctx context.Context, client, id till.ID, actor string) error {
-	err := s.actOn(ctx, client, id, actor, func(ctx context.Context, tx *store.Tx, e *store.Endpoint, _ *store.Head, at till.Time) (did, error) {
-		return did{"webhook_endpoint.delete", id, described(e)}, errors.Join(tx.CloseCases(ctx, []store.Closing{{Ref: e.Ref(), By: actor, At: at}}), tx.DeleteEndpoint(ctx, e.Ref()))
+	err := s.auditedEndpoint(ctx, client, id, actor, func(ctx context.Context, tx *store.Tx, e *store.Endpoint, _ *store.Head, at till.Time) (auditEntry, error) {
+		return auditEntry{"webhook_endpoint.delete", id, describeEndpoint(e)}, errors.Join(tx.CloseCases(ctx, []store.Closing{{Ref: e.Ref(), By: actor, At: at}}), tx.DeleteEndpoint(ctx, e.Ref()))
 	})
 	return err
 }

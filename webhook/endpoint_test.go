@@ -15,11 +15,11 @@ import (
 // acting is the acts on endpoints, with nobody to deliver.
 func acting(t *testing.T, s *store.Store) *Endpoints {
 	t.Helper()
-	vault, err := NewVault([]byte("a secret for tests only"))
+	vault, err := NewSecretSealer([]byte("a secret for tests only"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Endpoints{Store: s, Vault: vault, Sender: NewSender(SenderConfig{})}
+	return &Endpoints{Store: s, Secrets: vault, Sender: NewSender(SenderConfig{})}
 }
 
 // refused returns the code of the first field of a refusal.
@@ -56,7 +56,7 @@ func TestTheBoundsOfEndpoints(t *testing.T) {
 
 		payment := storetest.NewPayment(t, collector, client, storetest.Body{})
 		event := till.EventID(client.ID, 1, payment.CreatedAt)
-		for range maxAskedPending {
+		for range maxRequestedPending {
 			if _, err := a.Test(ctx, client.ID, e.ID, "Awa"); err != nil {
 				t.Fatal(err)
 			}
@@ -111,7 +111,7 @@ func TestActsOnEndpointsAreAudited(t *testing.T) {
 			t.Errorf("rotated into %+v, %v", rotated, err)
 		}
 		for i, sealed := range [][]byte{rotated.OldSecret, rotated.Secret} {
-			if got, err := a.Vault.Open(sealed, client.ID, e.ID); err != nil || string(got) != string([]Secret{secret, second}[i]) {
+			if got, err := a.Secrets.Open(sealed, client.ID, e.ID); err != nil || string(got) != string([]Secret{secret, second}[i]) {
 				t.Errorf("secret %d does not open: %v", i, err)
 			}
 		}

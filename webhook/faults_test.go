@@ -176,8 +176,8 @@ func TestAnswersThatMeanMore(t *testing.T) {
 // F44: an event that an endpoint cannot take, and one that we cannot send.
 func TestAPoisonEventIsInNobodysWay(t *testing.T) {
 	poisoned := func(c *Config) {
-		c.Sweep = 20 * time.Minute
-		c.Sender = &panicking{Poster: c.Sender}
+		c.SweepInterval = 20 * time.Minute
+		c.Sender = &panicking{HTTPSender: c.Sender}
 	}
 	inWorld(t, poisoned, func(t *testing.T, w *world) {
 		s := w.shop()
@@ -219,15 +219,15 @@ func TestAPoisonEventIsInNobodysWay(t *testing.T) {
 
 // panicking is a way to endpoints that cannot bear one event.
 type panicking struct {
-	Poster
+	HTTPSender
 	on atomic.Value // the end of its id
 }
 
-func (p *panicking) Post(ctx context.Context, url string, h http.Header, body []byte) Answer {
+func (p *panicking) Post(ctx context.Context, url string, h http.Header, body []byte) Response {
 	if on, _ := p.on.Load().(string); on != "" && strings.HasSuffix(h.Get(HeaderID), on) {
 		panic("this one cannot be sent")
 	}
-	return p.Poster.Post(ctx, url, h, body)
+	return p.HTTPSender.Post(ctx, url, h, body)
 }
 
 func TestOneDeadAmongAHundred(t *testing.T) {

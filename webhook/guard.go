@@ -83,13 +83,13 @@ func (a Allowed) loopback() bool {
 // special knows the networks that are not the Internet, from the registries
 // of IANA. The one that is added is a public address that, inside Azure,
 // answers as the machine's own host.
-var special = ssrf.New(ssrf.WithAnyPort(), ssrf.WithDeniedV4Prefixes(netip.MustParsePrefix("168.63.129.16/32")))
+var specialNetworks = ssrf.New(ssrf.WithAnyPort(), ssrf.WithDeniedV4Prefixes(netip.MustParsePrefix("168.63.129.16/32")))
 
 // permits reports whether a connection to addr may be made.
 func (a Allowed) permits(addr netip.Addr) bool {
 	addr = addr.Unmap()
 	if !a.contains(addr) {
-		return special.SafeAddr(addr) == nil
+		return specialNetworks.SafeAddr(addr) == nil
 	}
 	if ssrf.IPv6NAT64Prefix.Contains(addr) {
 		// Who allows NAT64 means the Internet behind it, not 64:ff9b::127.0.0.1.
@@ -162,7 +162,7 @@ func checkHostText(u *url.URL, allow Allowed) error {
 		case addr.Is6() != strings.HasPrefix(u.Host, "["), addr.Zone() != "":
 			return refuseURL(till.FieldInvalidFormat, "The host is neither a name nor an address.")
 		case !allow.permits(addr):
-			return errForbidden()
+			return forbiddenHost()
 		}
 		return nil
 	}
@@ -177,9 +177,9 @@ func checkHostText(u *url.URL, allow Allowed) error {
 		return refuseURL(till.FieldInvalidFormat, "The host is neither a name nor an address.")
 	case last == "localhost":
 		if !allow.loopback() {
-			return errForbidden()
+			return forbiddenHost()
 		}
-	case isInternal(labels) && len(allow.networks) == 0:
+	case isInternalName(labels) && len(allow.networks) == 0:
 		// With a network allowed such names are how it is spoken to, and what
 		// they resolve to decides.
 		return refuseURL(till.FieldURLNotAllowed, "The host name is one of a private network.")
@@ -187,7 +187,7 @@ func checkHostText(u *url.URL, allow Allowed) error {
 	return nil
 }
 
-func errForbidden() error {
+func forbiddenHost() error {
 	return refuseURL(till.FieldURLNotAllowed, "The host is in a private or special network, to which nothing is sent.")
 }
 
@@ -209,7 +209,7 @@ func badLabel(label string) bool {
 // internalZones are the last labels of names that are never public.
 var internalZones = []string{"local", "localdomain", "internal", "intranet", "private", "corp", "home", "lan", "arpa"}
 
-func isInternal(labels []string) bool {
+func isInternalName(labels []string) bool {
 	return len(labels) == 1 || slices.Contains(internalZones, labels[len(labels)-1])
 }
 

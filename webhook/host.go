@@ -8,27 +8,27 @@ import (
 	"sync"
 )
 
-// maxReached is how many names are remembered with the address that they led to.
-const maxReached = 10_000
+// maxResolvedHosts is how many names are remembered with the address that they led to.
+const maxResolvedHosts = 10_000
 
 // reached is where names led to when they were last connected to.
-type reached struct {
-	mu sync.Mutex
-	at map[string]netip.Addr
+type resolvedHosts struct {
+	mu        sync.Mutex
+	addresses map[string]netip.Addr
 }
 
-// note remembers what a name led to.
-func (r *reached) note(name string, conn net.Conn) {
+// remember remembers what a name led to.
+func (r *resolvedHosts) remember(name string, conn net.Conn) {
 	to, err := netip.ParseAddrPort(conn.RemoteAddr().String())
 	if err != nil {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.at == nil || len(r.at) >= maxReached {
-		r.at = make(map[string]netip.Addr)
+	if r.addresses == nil || len(r.addresses) >= maxResolvedHosts {
+		r.addresses = make(map[string]netip.Addr)
 	}
-	r.at[strings.ToLower(name)] = to.Addr()
+	r.addresses[strings.ToLower(name)] = to.Addr()
 }
 
 // Host returns whom a post to an address counts for. With https that is the
@@ -43,9 +43,9 @@ func (s *Sender) Host(raw string) string {
 	name := strings.ToLower(u.Hostname())
 	addr, err := netip.ParseAddr(name)
 	if err != nil && u.Scheme == "http" {
-		s.reached.mu.Lock()
-		addr = s.reached.at[name]
-		s.reached.mu.Unlock()
+		s.resolved.mu.Lock()
+		addr = s.resolved.addresses[name]
+		s.resolved.mu.Unlock()
 	}
 	switch addr = addr.Unmap(); {
 	case !addr.IsValid():

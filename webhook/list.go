@@ -14,41 +14,41 @@ const (
 	listSlices = 10  // slices that one look reads at most
 )
 
-// Listed is a delivery as the list shows it, with its event.
-type Listed struct {
+// DeliveryView is a delivery as the list shows it, with its event.
+type DeliveryView struct {
 	store.Delivery
 	EventID   till.ID
 	EventKind till.EventKind
 	EventAt   till.Time
 
-	// Kept says that there is a row. What arrived at once, or is still to
+	// HasRow says that there is a row. What arrived at once, or is still to
 	// come, has none: what is shown of it follows from the cursor.
-	Kept bool
+	HasRow bool
 }
 
-// List returns deliveries of an endpoint, those of the newest events first:
+// ListDeliveries returns deliveries of an endpoint, those of the newest events first:
 // at least limit of them if there are as many before a sequence, and the
 // sequence to go on before, 0 at the end. A status shows only what has it;
 // what the asker may not read is not shown.
-func List(ctx context.Context, tx *store.Tx, e *store.Endpoint, by Asker, status store.DeliveryStatus, before int64, limit int) (out []*Listed, next int64, err error) {
+func ListDeliveries(ctx context.Context, tx *store.Tx, e *store.Endpoint, by Requester, status store.DeliveryStatus, before int64, limit int) (out []*DeliveryView, next int64, err error) {
 	if before <= 0 {
 		before = e.LastEvent + 1
 	}
 	if status == store.DeliverySuperseded || status == store.DeliveryExhausted {
 		return listRows(ctx, tx, e, by, status, before, limit)
 	}
-	spans, err := tx.OpenSpans(ctx, e.Ref(), false, maxStretches)
+	spans, err := tx.OpenSpans(ctx, e.Ref(), false, maxLogRanges)
 	if err != nil {
 		return nil, 0, err
 	}
-	asked, err := tx.OpenSpans(ctx, e.Ref(), true, maxStretches+maxReplays)
+	asked, err := tx.OpenSpans(ctx, e.Ref(), true, maxLogRanges+maxReplays)
 	if err != nil {
 		return nil, 0, err
 	}
 	spans = append(spans, asked...)
 	for range listSlices {
 		from := max(before-listSlice, 0)
-		slice, err := listStretch(ctx, tx, e, spans, from, before-1)
+		slice, err := listRange(ctx, tx, e, spans, from, before-1)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -57,7 +57,7 @@ func List(ctx context.Context, tx *store.Tx, e *store.Endpoint, by Asker, status
 				return out, before, nil
 			}
 			before = l.Sequence
-			if (status == "" || l.Status == status) && by.may(l.EventKind) {
+			if (status == "" || l.Status == status) && by.mayRead(l.EventKind) {
 				out = append(out, l)
 			}
 		}
@@ -68,9 +68,9 @@ func List(ctx context.Context, tx *store.Tx, e *store.Endpoint, by Asker, status
 	return out, before, nil
 }
 
-// listStretch returns what there is to say about a stretch of the log, both
+// listRange returns what there is to say about a stretch of the log, both
 // ends included, newest first.
-func listStretch(ctx context.Context, tx *store.Tx, e *store.Endpoint, spans []*store.Span, from, to int64) ([]*Listed, error) {
+func listRange(ctx context.Context, tx *store.Tx, e *store.Endpoint, spans []*store.Span, from, to int64) ([]*DeliveryView, error) {
 	rows, err := tx.DeliveriesBetween(ctx, e.Ref(), from, to)
 	if err != nil {
 		return nil, err
@@ -79,10 +79,10 @@ func listStretch(ctx context.Context, tx *store.Tx, e *store.Endpoint, spans []*
 	if err != nil {
 		return nil, err
 	}
-	var out []*Listed
+	var out []*DeliveryView
 	told := map[int64]bool{}
 	for _, r := range rows {
-		l := &Listed{Delivery: *r, Kept: true}
+		l := &DeliveryView{Delivery: *r, HasRow: true}
 		if r.Kind == store.DeliverEvent {
 			told[r.Sequence] = true
 		}
@@ -90,25 +90,25 @@ func listStretch(ctx context.Context, tx *store.Tx, e *store.Endpoint, spans []*
 		out = append(out, l)
 	}
 	for _, ev := range events {
-		status := derived(e, spans, ev)
+		status := derivedStatus(e, spans, ev)
 		if status == "" || told[ev.Sequence] {
 			continue
 		}
-		l := &Listed{Delivery: store.Delivery{ClientID: e.ClientID, EndpointID: e.ID, Sequence: ev.Sequence, Kind: store.DeliverEvent, SubjectID: ev.SubjectID, Status: status}}
+		l := &DeliveryView{Delivery: store.Delivery{ClientID: e.ClientID, EndpointID: e.ID, Sequence: ev.Sequence, Kind: store.DeliverEvent, SubjectID: ev.SubjectID, Status: status}}
 		if status == store.DeliveryDelivered {
 			l.Attempts = 1
 		}
 		l.describe(events)
 		out = append(out, l)
 	}
-	slices.SortStableFunc(out, func(a, b *Listed) int { return int(b.Sequence - a.Sequence) })
+	slices.SortStableFunc(out, func(a, b *DeliveryView) int { return int(b.Sequence - a.Sequence) })
 	return out, nil
 }
 
-// derived returns what became of an event that has no row; "" if it is not
+// derivedStatus returns what became of an event that has no row; "" if it is not
 // the endpoint's, or if that is not known any more because the endpoint was
 // told about other kinds then.
-func derived(e *store.Endpoint, spans []*store.Span, ev *till.Event) store.DeliveryStatus {
+func derivedStatus(e *store.Endpoint, spans []*store.Span, ev *till.Event) store.DeliveryStatus {
 	inSpan := func(why store.SpanWhy) bool {
 		return slices.ContainsFunc(spans, func(s *store.Span) bool { return s.Why == why && s.Next <= ev.Sequence && ev.Sequence <= s.To })
 	}
@@ -129,7 +129,7 @@ func derived(e *store.Endpoint, spans []*store.Span, ev *till.Event) store.Deliv
 	return store.DeliveryDelivered
 }
 
-func (l *Listed) describe(events []*till.Event) {
+func (l *DeliveryView) describe(events []*till.Event) {
 	if l.Kind == store.DeliverTest {
 		l.EventID, l.EventKind, l.EventAt = l.ID, till.EndpointTest, l.ID.Time()
 		return
@@ -142,7 +142,7 @@ func (l *Listed) describe(events []*till.Event) {
 }
 
 // listRows returns the rows that have a status.
-func listRows(ctx context.Context, tx *store.Tx, e *store.Endpoint, by Asker, status store.DeliveryStatus, before int64, limit int) (out []*Listed, next int64, err error) {
+func listRows(ctx context.Context, tx *store.Tx, e *store.Endpoint, by Requester, status store.DeliveryStatus, before int64, limit int) (out []*DeliveryView, next int64, err error) {
 	const perSequence = 3 // kinds that an event can have rows of
 	rows, err := tx.DeliveriesOf(ctx, e.Ref(), status, before, limit+perSequence)
 	if err != nil {
@@ -157,9 +157,9 @@ func listRows(ctx context.Context, tx *store.Tx, e *store.Endpoint, by Asker, st
 		if err != nil {
 			return nil, 0, err
 		}
-		l := &Listed{Delivery: *r, Kept: true}
+		l := &DeliveryView{Delivery: *r, HasRow: true}
 		l.describe(events)
-		if by.may(l.EventKind) {
+		if by.mayRead(l.EventKind) {
 			out = append(out, l)
 		}
 	}

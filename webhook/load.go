@@ -9,37 +9,37 @@ import (
 	"till/store"
 )
 
-// limit returns how many may be sent in one window: a single one to an
+// chunkLimit returns how many may be sent in one window: a single one to an
 // endpoint that only fails, a few while a backlog drains, to one that is not
 // proven as many as prove it.
-func (d *Deliverer) limit(e *store.Endpoint) int {
+func (d *Dispatcher) chunkLimit(e *store.Endpoint) int {
 	switch {
 	case e.Failures >= till.FailingAfter:
 		return 1
 	case e.Answered < ProvenAfter:
-		return min(ProvenAfter-e.Answered, d.c.Window)
+		return min(ProvenAfter-e.Answered, d.c.ChunkSize)
 	case e.DrainTo > 0:
-		return min(drainRate, d.c.Window)
+		return min(drainRate, d.c.ChunkSize)
 	}
-	return d.c.Window
+	return d.c.ChunkSize
 }
 
 // minRead is how many events are read at least: those that the endpoint is
 // not told about are passed over.
 const minRead = 64
 
-// load reads what the next window is made of: about so many bytes.
-func (d *Deliverer) load(ctx context.Context, e *store.Endpoint, bytes int64) (*window, error) {
-	var w *window
-	limit := d.limit(e)
+// readChunk reads what the next window is made of: about so many bytes.
+func (d *Dispatcher) readChunk(ctx context.Context, e *store.Endpoint, bytes int64) (*chunk, error) {
+	var w *chunk
+	limit := d.chunkLimit(e)
 	err := d.c.Store.View(ctx, func(tx *store.Tx) (err error) {
-		m, now, left, cut := &material{}, tx.Now(), bytes, false
-		tx.Weigh(within(&left))
+		m, now, left, cut := &chunkInput{}, tx.Now(), bytes, false
+		tx.Weigh(weighUntil(&left))
 		if !e.NextRetry.IsZero() && e.NextRetry <= now {
 			if m.due, err = tx.DueDeliveries(ctx, e.Ref(), limit); err != nil {
 				return err
 			}
-			if cut, err = d.bodiesOf(ctx, tx, e, m, &left); err != nil {
+			if cut, err = d.readDueBodies(ctx, tx, e, m, &left); err != nil {
 				return err
 			}
 		}
@@ -47,7 +47,7 @@ func (d *Deliverer) load(ctx context.Context, e *store.Endpoint, bytes int64) (*
 			if m.events, err = d.eventsAfter(ctx, tx, e.ClientID, e.Cursor, max(limit, minRead), &left); err != nil {
 				return err
 			}
-			if err = d.loadReplay(ctx, tx, e, m); err != nil {
+			if err = d.readReplay(ctx, tx, e, m); err != nil {
 				return err
 			}
 		}
@@ -56,14 +56,14 @@ func (d *Deliverer) load(ctx context.Context, e *store.Endpoint, bytes int64) (*
 				return err
 			}
 		}
-		w = plan(e, m, now, limit)
+		w = planChunk(e, m, now, limit)
 		return nil
 	})
 	return w, err
 }
 
-// within weighs what is read until nothing is left.
-func within(left *int64) func(bytes int) error {
+// weighUntil weighs what is read until nothing is left.
+func weighUntil(left *int64) func(bytes int) error {
 	return func(bytes int) error {
 		if *left -= int64(bytes); *left <= 0 {
 			return store.ErrEnough
@@ -73,7 +73,7 @@ func within(left *int64) func(bytes int) error {
 }
 
 // subjects returns the payments that the material is about.
-func (m *material) subjects() []till.ID {
+func (m *chunkInput) subjects() []till.ID {
 	seen := make(map[till.ID]bool, len(m.due)+len(m.events))
 	var out []till.ID
 	add := func(id till.ID) {
@@ -98,15 +98,15 @@ func (m *material) subjects() []till.ID {
 // endpoint of the client has just had them. A failover that lost commits gives
 // sequences out a second time, so what is kept counts only if its last event
 // is the one that the database has under that sequence: then all before it are.
-func (d *Deliverer) eventsAfter(ctx context.Context, tx *store.Tx, client till.ID, sequence int64, limit int, left *int64) ([]*body, error) {
-	if kept := d.bodies.after(client, sequence, limit, *left); len(kept) > 0 {
+func (d *Dispatcher) eventsAfter(ctx context.Context, tx *store.Tx, client till.ID, sequence int64, limit int, left *int64) ([]*body, error) {
+	if kept := d.bodyCache.after(client, sequence, limit, *left); len(kept) > 0 {
 		last := kept[len(kept)-1]
 		made, err := tx.EventMade(ctx, client, last.sequence)
-		if err != nil || made == last.made {
+		if err != nil || made == last.createdAt {
 			*left -= weightOf(kept)
 			return kept, err
 		}
-		d.bodies.forget(client)
+		d.bodyCache.forget(client)
 	}
 	rows, err := tx.EventBodies(ctx, client, sequence, limit)
 	if err != nil {
@@ -116,22 +116,22 @@ func (d *Deliverer) eventsAfter(ctx context.Context, tx *store.Tx, client till.I
 	for i, e := range rows {
 		out[i] = newBody(e)
 	}
-	d.bodies.keep(client, out)
+	d.bodyCache.add(client, out)
 	return out, nil
 }
 
 // readAhead reads what the next window will be made of while this one is
 // sent, if there is room for it.
-func (d *Deliverer) readAhead(ctx context.Context, client till.ID, sequence int64) {
-	r := &runner{}
-	if !d.enter(client, r) {
+func (d *Dispatcher) readAhead(ctx context.Context, client till.ID, sequence int64) {
+	r := &endpointWorker{}
+	if !d.reserveMemory(client, r) {
 		return
 	}
-	defer d.narrow(client, r, 0)
-	left := d.widen(client, r)
+	defer d.shrinkMemory(client, r, 0)
+	left := d.growMemory(client, r)
 	err := d.c.Store.View(ctx, func(tx *store.Tx) error {
-		tx.Weigh(within(&left))
-		_, err := d.eventsAfter(ctx, tx, client, sequence, d.c.Window, &left)
+		tx.Weigh(weighUntil(&left))
+		_, err := d.eventsAfter(ctx, tx, client, sequence, d.c.ChunkSize, &left)
 		return err
 	})
 	if err != nil {
@@ -139,9 +139,9 @@ func (d *Deliverer) readAhead(ctx context.Context, client till.ID, sequence int6
 	}
 }
 
-// bodiesOf reads what the due rows are about. The first of them are kept, up to
+// readDueBodies reads what the due rows are about. The first of them are kept, up to
 // one that found no room: it and those behind it are left for another window.
-func (d *Deliverer) bodiesOf(ctx context.Context, tx *store.Tx, e *store.Endpoint, m *material, left *int64) (cut bool, err error) {
+func (d *Dispatcher) readDueBodies(ctx context.Context, tx *store.Tx, e *store.Endpoint, m *chunkInput, left *int64) (cut bool, err error) {
 	slices.SortStableFunc(m.due, func(a, b *store.Delivery) int { return cmp.Compare(a.Sequence, b.Sequence) })
 	if err := m.readDue(ctx, tx, e.ClientID); err != nil || *left > 0 {
 		return false, err
@@ -157,7 +157,7 @@ func (d *Deliverer) bodiesOf(ctx context.Context, tx *store.Tx, e *store.Endpoin
 	return len(m.due) < all, err
 }
 
-func (m *material) readDue(ctx context.Context, tx *store.Tx, client till.ID) error {
+func (m *chunkInput) readDue(ctx context.Context, tx *store.Tx, client till.ID) error {
 	m.bodies = make(map[int64]*body, len(m.due))
 	var sequences []int64
 	for _, r := range m.due {
@@ -173,8 +173,8 @@ func (m *material) readDue(ctx context.Context, tx *store.Tx, client till.ID) er
 	return err
 }
 
-// loadReplay reads the next piece of the oldest open replay.
-func (d *Deliverer) loadReplay(ctx context.Context, tx *store.Tx, e *store.Endpoint, m *material) error {
+// readReplay reads the next piece of the oldest open replay.
+func (d *Dispatcher) readReplay(ctx context.Context, tx *store.Tx, e *store.Endpoint, m *chunkInput) error {
 	if e.ReplayAt.IsZero() || e.ReplayAt > tx.Now() || e.DrainTo > 0 {
 		return nil
 	}

@@ -18,22 +18,22 @@ const (
 	// more than one event at a time. It starts anew with every change of its address.
 	ProvenAfter = 5
 
-	unprovenRate = 20  // posts a second to one host's endpoints that are not proven, or that fail
-	unprovenPost = 16  // of them at once
-	askedRate    = 50  // posts a second that somebody asked for: to one host, and of one client
-	copyRate     = 300 // posts a second to the further endpoints that a client has at one host: what a client makes that uses all of its rate
-	burst        = 10  // of those that have a rate, how many may come at once
+	unprovenRate       = 20  // posts a second to one host's endpoints that are not proven, or that fail
+	unprovenConcurrent = 16  // of them at once
+	requestedRate      = 50  // posts a second that somebody asked for: to one host, and of one client
+	extraRate          = 300 // posts a second to the further endpoints that a client has at one host: what a client makes that uses all of its rate
+	burst              = 10  // of those that have a rate, how many may come at once
 
-	maxPlaces = 10_000      // hosts, and clients, that are remembered while nothing is sent to them
-	leadTime  = time.Minute // after which another endpoint of a client may be its first at a host
+	maxLimiterSets   = 10_000      // hosts, and clients, that are remembered while nothing is sent to them
+	firstEndpointFor = time.Minute // after which another endpoint of a client may be its first at a host
 )
 
 // gate lets posts through, so many a second and so many at once. Whoever does
 // not get through waits in a queue.
-type gate struct {
-	mu    sync.Mutex
-	every time.Duration // between two, apart from a burst; 0: no rate
-	most  int           // at once; 0: any number
+type limiter struct {
+	mu            sync.Mutex
+	interval      time.Duration // between two, apart from a burst; 0: no rate
+	maxConcurrent int           // at once; 0: any number
 
 	next  time.Time // when the one after the last would be due, were there no burst
 	busy  int
@@ -41,9 +41,9 @@ type gate struct {
 	timer *time.Timer
 }
 
-// enter waits until it is let through. It reports false if stop is closed
+// acquire waits until it is let through. It reports false if stop is closed
 // before; else leave is to be called.
-func (g *gate) enter(stop <-chan struct{}) bool {
+func (g *limiter) acquire(stop <-chan struct{}) bool {
 	g.mu.Lock()
 	if now := time.Now(); len(g.queue) == 0 && g.wait(now) == 0 {
 		g.take(now)
@@ -52,7 +52,7 @@ func (g *gate) enter(stop <-chan struct{}) bool {
 	}
 	turn := make(chan struct{})
 	g.queue = append(g.queue, turn)
-	g.admit()
+	g.grant()
 	g.mu.Unlock()
 	select {
 	case <-turn:
@@ -70,35 +70,35 @@ func (g *gate) enter(stop <-chan struct{}) bool {
 	return true // let through at the last moment
 }
 
-func (g *gate) leave() {
+func (g *limiter) release() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.busy--
-	g.admit()
+	g.grant()
 }
 
 // full is what wait returns if only a leave can make room.
 const full = time.Duration(-1)
 
 // wait returns how long it is until one more is let through.
-func (g *gate) wait(now time.Time) time.Duration {
-	if g.most > 0 && g.busy >= g.most {
+func (g *limiter) wait(now time.Time) time.Duration {
+	if g.maxConcurrent > 0 && g.busy >= g.maxConcurrent {
 		return full
 	}
-	return max(0, g.next.Add(-(burst-1)*g.every).Sub(now))
+	return max(0, g.next.Add(-(burst-1)*g.interval).Sub(now))
 }
 
-func (g *gate) take(now time.Time) {
+func (g *limiter) take(now time.Time) {
 	g.busy++
 	if g.next.Before(now) {
 		g.next = now
 	}
-	g.next = g.next.Add(g.every)
+	g.next = g.next.Add(g.interval)
 }
 
-// admit lets through whoever may, first come, first served. The caller holds
+// grant lets through whoever may, first come, first served. The caller holds
 // the lock.
-func (g *gate) admit() {
+func (g *limiter) grant() {
 	for len(g.queue) > 0 {
 		now := time.Now()
 		wait := g.wait(now)
@@ -111,7 +111,7 @@ func (g *gate) admit() {
 					g.mu.Lock()
 					defer g.mu.Unlock()
 					g.timer = nil
-					g.admit()
+					g.grant()
 				})
 			}
 			return
@@ -123,93 +123,93 @@ func (g *gate) admit() {
 }
 
 // idle reports whether the gate remembers nothing that matters.
-func (g *gate) idle(now time.Time) bool {
+func (g *limiter) idle(now time.Time) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.busy == 0 && len(g.queue) == 0 && !g.next.After(now)
 }
 
-// widen lets one more through at once, up to a limit.
-func (g *gate) widen(limit int) {
+// raise lets one more through at once, up to a limit.
+func (g *limiter) raise(limit int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.most < limit {
-		g.most++
-		g.admit()
+	if g.maxConcurrent < limit {
+		g.maxConcurrent++
+		g.grant()
 	}
 }
 
-// narrow lets half as many through at once, down to a limit.
-func (g *gate) narrow(limit int) {
+// lower lets half as many through at once, down to a limit.
+func (g *limiter) lower(limit int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.most = max(g.most/2, min(g.most, limit))
+	g.maxConcurrent = max(g.maxConcurrent/2, min(g.maxConcurrent, limit))
 }
 
 // place is a host that is posted to, or a client in whose name it is done.
-type place struct {
-	unproven, proven, asked, copies gate
-	users                           int // windows on their way
+type limiterSet struct {
+	unproven, proven, requested, extra limiter
+	users                              int // windows on their way
 }
 
 // lead is the first endpoint that a client has at a host. It has no rate; the
 // others share one, so that an event is not multiplied by their number.
-type lead struct {
+type firstEndpoint struct {
 	id   till.ID
 	seen time.Time
 }
 
-type leadOf struct {
+type clientHost struct {
 	client till.ID
 	host   string
 }
 
-func (p *place) idle(now time.Time) bool {
-	return p.users == 0 && p.unproven.idle(now) && p.proven.idle(now) && p.asked.idle(now) && p.copies.idle(now)
+func (p *limiterSet) idle(now time.Time) bool {
+	return p.users == 0 && p.unproven.idle(now) && p.proven.idle(now) && p.requested.idle(now) && p.extra.idle(now)
 }
 
 // pacer has the gates of all hosts and clients.
-type pacer struct {
-	least, most int  // posts at once to a host whose endpoints are proven
-	ofClient    int  // posts at once of a client
-	unproven    gate // of all hosts
+type limiterRegistry struct {
+	minPerHost, maxPerHost int     // posts at once to a host whose endpoints are proven
+	maxPerClient           int     // posts at once of a client
+	unproven               limiter // of all hosts
 
-	mu      sync.Mutex
-	hosts   map[string]*place
-	clients map[till.ID]*place
-	leads   map[leadOf]lead
+	mu             sync.Mutex
+	hosts          map[string]*limiterSet
+	clients        map[till.ID]*limiterSet
+	firstEndpoints map[clientHost]firstEndpoint
 }
 
-// newPacer returns the gates for so many posts at once in all: half of them at
+// newLimiterRegistry returns the gates for so many posts at once in all: half of them at
 // most go to one host, half to endpoints that are not proven, a quarter are of one
 // client. A single endpoint is never kept below its own limit.
-func newPacer(posts, perEndpoint int) *pacer {
-	p := &pacer{least: perEndpoint, most: max(posts/2, perEndpoint), ofClient: max(posts/4, perEndpoint),
-		hosts: make(map[string]*place), clients: make(map[till.ID]*place), leads: make(map[leadOf]lead)}
-	p.unproven.most = max(posts/2, 1)
+func newLimiterRegistry(posts, perEndpoint int) *limiterRegistry {
+	p := &limiterRegistry{minPerHost: perEndpoint, maxPerHost: max(posts/2, perEndpoint), maxPerClient: max(posts/4, perEndpoint),
+		hosts: make(map[string]*limiterSet), clients: make(map[till.ID]*limiterSet), firstEndpoints: make(map[clientHost]firstEndpoint)}
+	p.unproven.maxConcurrent = max(posts/2, 1)
 	return p
 }
 
 // pass is a window's way through the gates.
-type pass struct {
-	p               *pacer
-	host, client    *place
-	proven, further bool
+type admission struct {
+	registry      *limiterRegistry
+	host, client  *limiterSet
+	proven, extra bool
 }
 
-// begin returns the way of a window to an endpoint at a host.
-func (p *pacer) begin(e *store.Endpoint, host string) *pass {
+// admit returns the way of a window to an endpoint at a host.
+func (p *limiterRegistry) admit(e *store.Endpoint, host string) *admission {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	w := &pass{p: p, proven: proven(e), further: !p.leading(leadOf{e.ClientID, host}, e.ID)}
+	w := &admission{registry: p, proven: proven(e), extra: !p.isFirst(clientHost{e.ClientID, host}, e.ID)}
 	if w.host = p.hosts[host]; w.host == nil {
-		forget(p.hosts)
-		w.host = &place{unproven: gate{every: time.Second / unprovenRate, most: unprovenPost}, proven: gate{most: p.least}, asked: gate{every: time.Second / askedRate}}
+		evictIdle(p.hosts)
+		w.host = &limiterSet{unproven: limiter{interval: time.Second / unprovenRate, maxConcurrent: unprovenConcurrent}, proven: limiter{maxConcurrent: p.minPerHost}, requested: limiter{interval: time.Second / requestedRate}}
 		p.hosts[host] = w.host
 	}
 	if w.client = p.clients[e.ClientID]; w.client == nil {
-		forget(p.clients)
-		w.client = &place{proven: gate{most: p.ofClient}, asked: gate{every: time.Second / askedRate}, copies: gate{every: time.Second / copyRate}}
+		evictIdle(p.clients)
+		w.client = &limiterSet{proven: limiter{maxConcurrent: p.maxPerClient}, requested: limiter{interval: time.Second / requestedRate}, extra: limiter{interval: time.Second / extraRate}}
 		p.clients[e.ClientID] = w.client
 	}
 	w.host.users++
@@ -217,25 +217,25 @@ func (p *pacer) begin(e *store.Endpoint, host string) *pass {
 	return w
 }
 
-// leading reports whether an endpoint is the first of its client at a host. The
+// isFirst reports whether an endpoint is the first of its client at a host. The
 // caller holds the lock.
-func (p *pacer) leading(of leadOf, id till.ID) bool {
+func (p *limiterRegistry) isFirst(of clientHost, id till.ID) bool {
 	now := time.Now()
-	l, known := p.leads[of]
-	if known && bytes.Compare(l.id[:], id[:]) < 0 && now.Sub(l.seen) < leadTime {
+	l, known := p.firstEndpoints[of]
+	if known && bytes.Compare(l.id[:], id[:]) < 0 && now.Sub(l.seen) < firstEndpointFor {
 		return false
 	}
-	if len(p.leads) >= maxPlaces {
-		clear(p.leads)
+	if len(p.firstEndpoints) >= maxLimiterSets {
+		clear(p.firstEndpoints)
 	}
-	p.leads[of] = lead{id, now}
+	p.firstEndpoints[of] = firstEndpoint{id, now}
 	return true
 }
 
-// forget makes room for one more place. Those that are in use are no more than
+// evictIdle makes room for one more place. Those that are in use are no more than
 // there are endpoints worked on.
-func forget[K comparable](places map[K]*place) {
-	if len(places) < maxPlaces {
+func evictIdle[K comparable](places map[K]*limiterSet) {
+	if len(places) < maxLimiterSets {
 		return
 	}
 	now := time.Now()
@@ -246,59 +246,59 @@ func forget[K comparable](places map[K]*place) {
 	}
 }
 
-// end is called when nothing of the window is on its way any more.
-func (w *pass) end() {
-	w.p.mu.Lock()
-	defer w.p.mu.Unlock()
+// done is called when nothing of the window is on its way any more.
+func (w *admission) done() {
+	w.registry.mu.Lock()
+	defer w.registry.mu.Unlock()
 	w.host.users--
 	w.client.users--
 }
 
-// gates returns what a post has to pass: first what only counts, then what is
+// limiters returns what a post has to pass: first what only counts, then what is
 // held while it is under way, the host's before the client's, so that a host
 // that is full keeps nobody from another.
-func (w *pass) gates(asked bool) []*gate {
-	gates := make([]*gate, 0, 5)
+func (w *admission) limiters(asked bool) []*limiter {
+	gates := make([]*limiter, 0, 5)
 	switch {
 	case asked:
-		gates = append(gates, &w.client.asked, &w.host.asked)
-	case w.further:
-		gates = append(gates, &w.client.copies)
+		gates = append(gates, &w.client.requested, &w.host.requested)
+	case w.extra:
+		gates = append(gates, &w.client.extra)
 	}
 	if w.proven {
 		return append(gates, &w.host.proven, &w.client.proven)
 	}
-	return append(gates, &w.host.unproven, &w.client.proven, &w.p.unproven)
+	return append(gates, &w.host.unproven, &w.client.proven, &w.registry.unproven)
 }
 
-// enterAll waits until all gates have let one through. It reports false if stop
-// is closed before; else leaveAll is to be called.
-func enterAll(gates []*gate, stop <-chan struct{}) bool {
+// acquireAll waits until all gates have let one through. It reports false if stop
+// is closed before; else releaseAll is to be called.
+func acquireAll(gates []*limiter, stop <-chan struct{}) bool {
 	for i, g := range gates {
-		if !g.enter(stop) {
-			leaveAll(gates[:i])
+		if !g.acquire(stop) {
+			releaseAll(gates[:i])
 			return false
 		}
 	}
 	return true
 }
 
-func leaveAll(gates []*gate) {
+func releaseAll(gates []*limiter) {
 	for _, g := range gates {
-		g.leave()
+		g.release()
 	}
 }
 
-// learn lets the host have more at once after it took one, and fewer after it
+// adapt lets the host have more at once after it took one, and fewer after it
 // did not. Endpoints that are not proven teach nothing: at a host that many
 // share, a client that only fails slows nobody else.
-func (w *pass) learn(o *outcome) {
+func (w *admission) adapt(o *attemptOutcome) {
 	switch {
-	case !w.proven || o.ours:
-	case o.answer.Delivered():
-		w.host.proven.widen(w.p.most)
+	case !w.proven || o.internal:
+	case o.response.Delivered():
+		w.host.proven.raise(w.registry.maxPerHost)
 	default:
-		w.host.proven.narrow(w.p.least)
+		w.host.proven.lower(w.registry.minPerHost)
 	}
 }
 
@@ -307,18 +307,18 @@ func proven(e *store.Endpoint) bool {
 	return e.Answered >= ProvenAfter && e.Failures < till.FailingAfter
 }
 
-// width returns how many posts to an endpoint may be under way.
-func (d *Deliverer) width(e *store.Endpoint) int {
+// maxParallel returns how many posts to an endpoint may be under way.
+func (d *Dispatcher) maxParallel(e *store.Endpoint) int {
 	if proven(e) {
 		return d.c.PerEndpoint
 	}
 	return 1
 }
 
-// free returns how many more attempts may begin.
-func (d *Deliverer) free(r *runner, e *store.Endpoint) int {
+// freeSlots returns how many more attempts may begin.
+func (d *Dispatcher) freeSlots(r *endpointWorker, e *store.Endpoint) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	r.width = d.width(e)
-	return r.width - r.late
+	r.parallel = d.maxParallel(e)
+	return r.parallel - r.lateAttempts
 }

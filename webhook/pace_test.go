@@ -91,10 +91,10 @@ func TestReplaysToOneHostAreBounded(t *testing.T) {
 		s := w.shop()
 		s.attack(100)
 		time.Sleep(30 * time.Second)
-		if n := s.most(); n > askedRate+unprovenRate+2*burst {
-			t.Errorf("%d posts in one second, want %d at most", n, askedRate+unprovenRate+2*burst)
+		if n := s.most(); n > requestedRate+unprovenRate+2*burst {
+			t.Errorf("%d posts in one second, want %d at most", n, requestedRate+unprovenRate+2*burst)
 		}
-		if n := len(s.receipts()); n < 20*askedRate {
+		if n := len(s.receipts()); n < 20*requestedRate {
 			t.Errorf("%d posts in half a minute: the host takes them, and they should come", n)
 		}
 		// Beside all that, an ordinary event comes.
@@ -137,8 +137,8 @@ func TestManyEndpointsOfAClientAtOneHostAreBounded(t *testing.T) {
 		if n := len(s.sequences()); n != 200 {
 			t.Errorf("%d of 200 events came at once", n)
 		}
-		if n := s.most(); n < copyRate || n > copyRate+100+burst {
-			t.Errorf("%d posts in one second, want %d at most", n, copyRate+100+burst)
+		if n := s.most(); n < extraRate || n > extraRate+100+burst {
+			t.Errorf("%d posts in one second, want %d at most", n, extraRate+100+burst)
 		}
 		time.Sleep(time.Minute)
 		if n := len(s.receipts()); n != 200*MaxEndpoints {

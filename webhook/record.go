@@ -14,7 +14,7 @@ type recording struct {
 	tx        *store.Tx
 	heads     map[till.ID]*store.Head
 	endpoints map[store.Ref]*store.Endpoint
-	made      map[store.EventKey]till.Time // when the events were made that windows have come up to
+	createdAt map[store.EventKey]till.Time // when the events were made that windows have come up to
 	touched   map[store.Ref]bool
 	events    []*till.Event
 	cases     []*store.Case
@@ -27,7 +27,7 @@ func (b *recording) apply(c *change) error {
 		return nil // deleted meanwhile
 	}
 	now := b.tx.Now()
-	if c.wrote.version > 0 && c.wrote == (lease{e.LeaseVersion, e.LeaseUntil}) {
+	if c.committed.version > 0 && c.committed == (committedLease{e.LeaseVersion, e.LeaseUntil}) {
 		seen := *e // it was committed, and only we did not hear of it
 		c.e, c.held = &seen, e.LeaseUntil > now
 		return nil
@@ -37,25 +37,25 @@ func (b *recording) apply(c *change) error {
 		if !e.Free(now) || !e.Due(now) {
 			return nil
 		}
-		b.hold(c, e, true)
+		b.setLease(c, e, true)
 		return nil
 	case lateChange:
-		return b.late(c, e)
+		return b.recordLate(c, e)
 	}
 	if e.LeaseVersion != c.version {
-		return b.facts(c, e)
+		return b.recordDelivered(c, e)
 	}
 	return b.record(c, e)
 }
 
-// hold gives the lease to whoever made the change, or to nobody.
-func (b *recording) hold(c *change, e *store.Endpoint, held bool) {
+// setLease gives the lease to whoever made the change, or to nobody.
+func (b *recording) setLease(c *change, e *store.Endpoint, held bool) {
 	e.LeaseVersion++
 	e.LeaseUntil = 0
 	if c.held = held; held {
 		e.LeaseUntil = b.tx.Now().Add(Lease)
 	}
-	c.wrote = lease{e.LeaseVersion, e.LeaseUntil}
+	c.committed = committedLease{e.LeaseVersion, e.LeaseUntil}
 	b.touched[c.ref] = true
 	seen := *e
 	c.e = &seen
@@ -64,10 +64,10 @@ func (b *recording) hold(c *change, e *store.Endpoint, held bool) {
 // record writes down a window: its rows, and how far the cursor has come.
 func (b *recording) record(c *change, e *store.Endpoint) error {
 	now, res := b.tx.Now(), c.result
-	if c.replaced = !b.isLog(c); c.replaced {
+	if c.replaced = !b.matchesLog(c); c.replaced {
 		// What was sent is in no log any more. The endpoint stays where it was,
 		// so that what the log has instead is sent to it.
-		b.hold(c, e, false)
+		b.setLease(c, e, false)
 		return nil
 	}
 	if err := b.saveRows(e, res.rows); err != nil {
@@ -79,10 +79,10 @@ func (b *recording) record(c *change, e *store.Endpoint) error {
 	if err := b.advanceSpan(c, e); err != nil {
 		return err
 	}
-	if res.done {
+	if res.exhausted {
 		b.exhausted(e)
 	}
-	if err := b.judged(e, res.outcomes); err != nil {
+	if err := b.applyOutcomes(e, res.outcomes); err != nil {
 		return err
 	}
 	if !e.Enabled { // perhaps since this window began
@@ -95,22 +95,22 @@ func (b *recording) record(c *change, e *store.Endpoint) error {
 			return err
 		}
 	}
-	b.pace(c, e)
-	b.hold(c, e, !c.release && e.Enabled && e.BlockedUntil <= now && e.Due(now))
+	b.throttle(c, e)
+	b.setLease(c, e, !c.release && e.Enabled && e.BlockedUntil <= now && e.Due(now))
 	return nil
 }
 
-// isLog reports whether the events that a window has come up to are those that
+// matchesLog reports whether the events that a window has come up to are those that
 // the log has. After a failover that lost commits, sequences are given out a
 // second time: to pass over them would keep new events from ever being told.
-func (b *recording) isLog(c *change) bool {
+func (b *recording) matchesLog(c *change) bool {
 	key := func(sequence int64) store.EventKey { return store.EventKey{Client: c.ref.Client, Sequence: sequence} }
 	res := c.result
-	return (res.cursorAt.IsZero() || b.made[key(res.cursor)] == res.cursorAt) && (res.nextAt.IsZero() || b.made[key(res.next-1)] == res.nextAt)
+	return (res.cursorAt.IsZero() || b.createdAt[key(res.cursor)] == res.cursorAt) && (res.nextAt.IsZero() || b.createdAt[key(res.next-1)] == res.nextAt)
 }
 
-// pace lets a backlog drain at its pace, until it is drained.
-func (b *recording) pace(c *change, e *store.Endpoint) {
+// throttle lets a backlog drain at its pace, until it is drained.
+func (b *recording) throttle(c *change, e *store.Endpoint) {
 	now := b.tx.Now()
 	switch {
 	case e.DrainTo == 0:
@@ -123,11 +123,11 @@ func (b *recording) pace(c *change, e *store.Endpoint) {
 
 // saveRows writes the rows that a window leaves. One that was asked for anew
 // meanwhile is another's business.
-func (b *recording) saveRows(e *store.Endpoint, rows []left) error {
+func (b *recording) saveRows(e *store.Endpoint, rows []leftover) error {
 	var known []store.DeliveryKey
 	for _, l := range rows {
-		if l.was != nil {
-			known = append(known, l.was.Key())
+		if l.before != nil {
+			known = append(known, l.before.Key())
 		}
 	}
 	current, err := b.tx.DeliveriesByKey(b.ctx, e.Ref(), known)
@@ -136,8 +136,8 @@ func (b *recording) saveRows(e *store.Endpoint, rows []left) error {
 	}
 	var save []*store.Delivery
 	for _, l := range rows {
-		if l.was != nil {
-			if now := current[l.was.Key()]; now == nil || now.ID != l.was.ID || now.Attempts != l.was.Attempts ||
+		if l.before != nil {
+			if now := current[l.before.Key()]; now == nil || now.ID != l.before.ID || now.Attempts != l.before.Attempts ||
 				now.Status != store.DeliveryPending && l.row.Status != store.DeliveryDelivered {
 				continue
 			}
@@ -168,10 +168,10 @@ func (b *recording) advanceSpan(c *change, e *store.Endpoint) error {
 	return err
 }
 
-// judged notes what attempts say about their endpoint, and acts on it.
-func (b *recording) judged(e *store.Endpoint, outcomes []outcome) error {
+// applyOutcomes notes what attempts say about their endpoint, and acts on it.
+func (b *recording) applyOutcomes(e *store.Endpoint, outcomes []attemptOutcome) error {
 	now := b.tx.Now()
-	recovered, disable := judge(e, outcomes, now, jitter())
+	recovered, disable := evaluate(e, outcomes, now, jitter())
 	switch {
 	case disable != "" && e.Enabled && b.heads[e.ClientID] != nil:
 		return b.disable(e, disable)
@@ -188,10 +188,10 @@ func (b *recording) nextRetry(e *store.Endpoint) (err error) {
 	return err
 }
 
-// late writes down an attempt that its window did not wait for. It is a fact,
+// recordLate writes down an attempt that its window did not wait for. It is a fact,
 // whoever holds the endpoint by now.
-func (b *recording) late(c *change, e *store.Endpoint) error {
-	now, a := b.tx.Now(), c.item.outcome.answer
+func (b *recording) recordLate(c *change, e *store.Endpoint) error {
+	now, a := b.tx.Now(), c.item.outcome.response
 	current, err := b.tx.DeliveriesByKey(b.ctx, e.Ref(), []store.DeliveryKey{c.row.Key()})
 	if err != nil {
 		return err
@@ -200,7 +200,7 @@ func (b *recording) late(c *change, e *store.Endpoint) error {
 	if row == nil || row.ID != c.row.ID || !a.Delivered() && (row.Attempts != c.row.Attempts || row.Status != store.DeliveryPending) {
 		return nil
 	}
-	finish(row, c.item.attempt, a, now, jitter())
+	finishAttempt(row, c.item.attempt, a, now, jitter())
 	if row.Status == store.DeliveryExhausted {
 		b.exhausted(e)
 	}
@@ -208,19 +208,19 @@ func (b *recording) late(c *change, e *store.Endpoint) error {
 	if err := errors.Join(b.tx.SaveDeliveries(b.ctx, []*store.Delivery{row}), b.tx.MakeWaitingDue(b.ctx, e.Ref(), row.SubjectID, now)); err != nil {
 		return err
 	}
-	if err := b.judged(e, c.outcomes()); err != nil {
+	if err := b.applyOutcomes(e, c.outcomes()); err != nil {
 		return err
 	}
 	return b.nextRetry(e)
 }
 
-// facts writes down what a window delivered whose lease another holds by now.
+// recordDelivered writes down what a window delivered whose lease another holds by now.
 // Its permissions are gone: the cursor is the other's.
-func (b *recording) facts(c *change, e *store.Endpoint) error {
+func (b *recording) recordDelivered(c *change, e *store.Endpoint) error {
 	var keys []store.DeliveryKey
 	for _, l := range c.result.rows {
-		if l.was != nil && l.row.Status == store.DeliveryDelivered {
-			keys = append(keys, l.was.Key())
+		if l.before != nil && l.row.Status == store.DeliveryDelivered {
+			keys = append(keys, l.before.Key())
 		}
 	}
 	if keys == nil {

@@ -44,7 +44,7 @@ func TestAReplaySaysWhatItQueued(t *testing.T) {
 			{"all kinds", all, Replay{From: &two, To: &six}, Replayed{From: 2, To: 6, Events: 5}},
 			{"to the end", all, Replay{From: &two}, Replayed{From: 2, To: 10, Events: 9}},
 			{"some kinds", some, Replay{From: &two, To: &six}, Replayed{From: 2, To: 6, Events: 3}},
-			{"what failed", some, Replay{Failed: &yes}, Replayed{Stretches: 1, Events: 1}},
+			{"what failed", some, Replay{Failed: &yes}, Replayed{Ranges: 1, Events: 1}},
 			{"nothing is left of it", some, Replay{Failed: &yes}, Replayed{}},
 		} {
 			got, err := a.Replay(ctx, client.ID, c.e.ID, &c.r, awa)
@@ -60,7 +60,7 @@ func TestASecretIsGivenOnlyToWhoMayReadTheEvents(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
 		a, client, ctx := acting(t, s), storetest.NewClient(t, s, till.Test), t.Context()
-		weak := Asker{Actor: "weak", Scopes: []till.Scope{till.WebhooksManage}}
+		weak := Requester{Actor: "weak", Scopes: []till.Scope{till.WebhooksManage}}
 		url := "https://93.184.216.34/hooks"
 		of := func(kinds ...string) till.ID {
 			t.Helper()
@@ -78,7 +78,7 @@ func TestASecretIsGivenOnlyToWhoMayReadTheEvents(t *testing.T) {
 		if _, _, err := a.Rotate(ctx, client.ID, own, 0, weak); err != nil {
 			t.Errorf("of an endpoint without payments: %v", err)
 		}
-		if _, _, err := a.Rotate(ctx, client.ID, payments, 0, Asker{Actor: "reader", Scopes: []till.Scope{till.WebhooksManage, till.PaymentsRead}}); err != nil {
+		if _, _, err := a.Rotate(ctx, client.ID, payments, 0, Requester{Actor: "reader", Scopes: []till.Scope{till.WebhooksManage, till.PaymentsRead}}); err != nil {
 			t.Errorf("by a key that may read payments: %v", err)
 		}
 	})

@@ -29,15 +29,15 @@ func TestSlowAndEndlessReplies(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		handler http.HandlerFunc
-		want    Answer
+		want    Response
 	}{
-		{"one byte in ten seconds", drip(10 * time.Second), Answer{Status: 200, Body: "aa", Took: 15 * time.Second, Problem: ProblemTimeout}},
-		{"never closes", drip(time.Hour), Answer{Status: 200, Body: "a", Took: 15 * time.Second, Problem: ProblemTimeout}},
-		{"answers after the deadline", func(w http.ResponseWriter, r *http.Request) { time.Sleep(16 * time.Second) }, Answer{Took: 15 * time.Second, Problem: ProblemTimeout}},
-		{"answers in time", func(w http.ResponseWriter, r *http.Request) { time.Sleep(14 * time.Second) }, Answer{Status: 200, Took: 14 * time.Second}},
-		{"a byte under the limit", reply(maxReply), Answer{Status: 200, Body: strings.Repeat("x", 1024)}},
-		{"a byte over the limit", reply(maxReply + 1), Answer{Status: 200, Body: strings.Repeat("x", 1024)}},
-		{"a gigabyte", reply(1 << 30), Answer{Status: 200, Body: strings.Repeat("x", 1024)}},
+		{"one byte in ten seconds", drip(10 * time.Second), Response{Status: 200, Body: "aa", Took: 15 * time.Second, Problem: ProblemTimeout}},
+		{"never closes", drip(time.Hour), Response{Status: 200, Body: "a", Took: 15 * time.Second, Problem: ProblemTimeout}},
+		{"answers after the deadline", func(w http.ResponseWriter, r *http.Request) { time.Sleep(16 * time.Second) }, Response{Took: 15 * time.Second, Problem: ProblemTimeout}},
+		{"answers in time", func(w http.ResponseWriter, r *http.Request) { time.Sleep(14 * time.Second) }, Response{Status: 200, Took: 14 * time.Second}},
+		{"a byte under the limit", reply(maxReply), Response{Status: 200, Body: strings.Repeat("x", 1024)}},
+		{"a byte over the limit", reply(maxReply + 1), Response{Status: 200, Body: strings.Repeat("x", 1024)}},
+		{"a gigabyte", reply(1 << 30), Response{Status: 200, Body: strings.Repeat("x", 1024)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

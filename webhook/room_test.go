@@ -44,13 +44,13 @@ func TestAWindowIsBoundedByBytes(t *testing.T) {
 			room int64
 			want int
 		}{{true, 0, 1}, {true, 90 << 10, 2}, {true, 1 << 30, 12}, {false, 0, 1}, {false, 90 << 10, 2}, {false, 1 << 30, 12}} {
-			w.d.bodies.forget(w.client.ID)
+			w.d.bodyCache.forget(w.client.ID)
 			e := s.endpoint()
 			e.Failures, e.DrainTo = 0, 0
 			if e.NextRetry = w.store.Now(); !c.due {
 				e.NextRetry, e.Cursor = 0, 0
 			}
-			win, err := w.d.load(context.Background(), e, c.room)
+			win, err := w.d.readChunk(context.Background(), e, c.room)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -78,7 +78,7 @@ func TestEndpointsThatFindNoRoomWait(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {
 		w.stop()
 		w.d = New(w.d.c)
-		w.d.room = quota.New(3*minRoom, 2*minRoom) // for two endpoints of a client at a time
+		w.d.memory = quota.New(3*minMemory, 2*minMemory) // for two endpoints of a client at a time
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan struct{})
 		go func() { w.d.Run(ctx); close(done) }()
@@ -93,7 +93,7 @@ func TestEndpointsThatFindNoRoomWait(t *testing.T) {
 		for range 6 {
 			shops = append(shops, w.shop())
 		}
-		if err := w.d.room.Take(w.client.ID, 2*minRoom); err != nil {
+		if err := w.d.memory.Take(w.client.ID, 2*minMemory); err != nil {
 			t.Fatal(err)
 		}
 		for range 20 {
@@ -104,7 +104,7 @@ func TestEndpointsThatFindNoRoomWait(t *testing.T) {
 		for _, s := range shops {
 			expect(t, "without room", fmt.Sprint(s.sequences()), "[]")
 		}
-		w.d.room.Give(w.client.ID, 2*minRoom)
+		w.d.memory.Give(w.client.ID, 2*minMemory)
 		time.Sleep(10 * time.Second)
 		for _, s := range shops {
 			if n := len(s.sequences()); n != 20 {
@@ -112,7 +112,7 @@ func TestEndpointsThatFindNoRoomWait(t *testing.T) {
 			}
 			s.everythingArrived()
 		}
-		if held := w.d.room.Held(); held != 0 {
+		if held := w.d.memory.Held(); held != 0 {
 			t.Errorf("%d bytes are held for nobody", held)
 		}
 	})
@@ -126,7 +126,7 @@ func TestALogIsReadAsFarAsThereIsRoom(t *testing.T) {
 		}
 		w.view(func(ctx context.Context, tx *store.Tx) error {
 			left := int64(100 << 10)
-			tx.Weigh(within(&left))
+			tx.Weigh(weighUntil(&left))
 			rows, err := tx.EventBodies(ctx, w.client.ID, 0, 10)
 			if err != nil || len(rows) != 3 || rows[2].Sequence != 3 {
 				t.Errorf("of 100 KB: %d events, %v", len(rows), err)

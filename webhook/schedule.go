@@ -9,14 +9,14 @@ import (
 )
 
 // delays[n] is the pause before attempt n+1 of one event.
-var delays = [...]time.Duration{
+var retryDelays = [...]time.Duration{
 	0, 5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute,
 	2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour,
 }
 
 // The rules of delivery that are not in the schedule.
 const (
-	MaxAttempts  = len(delays)
+	MaxAttempts  = len(retryDelays)
 	jitterShare  = 0.1                // of every pause, both ways
 	maxProbe     = 5 * time.Minute    // the longest pause of an endpoint that only fails
 	failingLimit = 5 * 24 * time.Hour // nothing but failure for so long disables an endpoint
@@ -35,7 +35,7 @@ func retryAt(now till.Time, attempts int, retryAfter time.Duration, j float64) (
 	if attempts >= MaxAttempts {
 		return now, true
 	}
-	return now.Add(max(jittered(delays[attempts], j), min(retryAfter, MaxRetryAfter))), false
+	return now.Add(max(jittered(retryDelays[attempts], j), min(retryAfter, MaxRetryAfter))), false
 }
 
 // probePause returns how long an endpoint is left alone after so many
@@ -44,36 +44,36 @@ func probePause(failures int, j float64) time.Duration {
 	if failures < till.FailingAfter {
 		return 0
 	}
-	n := min(failures-till.FailingAfter+1, len(delays)-1)
-	return min(jittered(delays[n], j), maxProbe)
+	n := min(failures-till.FailingAfter+1, len(retryDelays)-1)
+	return min(jittered(retryDelays[n], j), maxProbe)
 }
 
 // outcome is what an attempt says about its endpoint.
-type outcome struct {
-	answer Answer
-	ended  till.Time
-	ours   bool // it failed on our side and says nothing about the endpoint
-	again  bool // the event has failed before
-	url    string
+type attemptOutcome struct {
+	response Response
+	ended    till.Time
+	internal bool // it failed on our side and says nothing about the endpoint
+	repeated bool // the event has failed before
+	url      string
 }
 
 // counts reports whether a failure counts towards the endpoint's own: that an
 // event fails again may be the event's fault, as long as no other one fails.
-func (o *outcome) counts(failures int) bool {
-	return !o.ours && (!o.again || failures >= till.FailingAfter)
+func (o *attemptOutcome) counts(failures int) bool {
+	return !o.internal && (!o.repeated || failures >= till.FailingAfter)
 }
 
-// judge notes the outcomes of attempts, in the order of their ends, on an
+// evaluate notes the outcomes of attempts, in the order of their ends, on an
 // endpoint. It reports whether the endpoint has recovered, and why it is to be
 // disabled, "" if it is not.
-func judge(e *store.Endpoint, outcomes []outcome, now till.Time, j float64) (recovered bool, disable till.DisableReason) {
+func evaluate(e *store.Endpoint, outcomes []attemptOutcome, now till.Time, j float64) (recovered bool, disable till.DisableReason) {
 	before, failed, bad, succeeded := e.Failures, 0, false, false
 	failing := before >= till.FailingAfter
 	var pause time.Duration
 	for _, o := range outcomes {
 		switch {
-		case o.ours:
-		case o.answer.Delivered():
+		case o.internal:
+		case o.response.Delivered():
 			failed, bad, succeeded, pause = 0, false, true, 0
 			e.FailingSince, e.LastSuccessAt = 0, max(e.LastSuccessAt, o.ended)
 			if o.url == e.URL { // else it was another that answered
@@ -88,10 +88,10 @@ func judge(e *store.Endpoint, outcomes []outcome, now till.Time, j float64) (rec
 				e.FailingSince = o.ended
 			}
 			// Who asks for a pause means all requests, not one of them.
-			if s := o.answer.Status; s == http.StatusTooManyRequests || s == http.StatusServiceUnavailable {
-				pause = max(pause, o.answer.RetryAfter)
+			if s := o.response.Status; s == http.StatusTooManyRequests || s == http.StatusServiceUnavailable {
+				pause = max(pause, o.response.RetryAfter)
 			}
-			if o.answer.Gone() {
+			if o.response.Gone() {
 				disable = till.DisabledAsGone
 			}
 		}

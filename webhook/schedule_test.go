@@ -56,14 +56,14 @@ func TestProbes(t *testing.T) {
 
 func TestJudge(t *testing.T) {
 	t.Parallel()
-	ok, bad, gone := Answer{Status: 200}, Answer{Status: 500}, Answer{Status: 410}
-	busy := Answer{Status: http.StatusTooManyRequests, RetryAfter: time.Hour}
+	ok, bad, gone := Response{Status: 200}, Response{Status: 500}, Response{Status: 410}
+	busy := Response{Status: http.StatusTooManyRequests, RetryAfter: time.Hour}
 	const day = 24 * time.Hour
 	for _, c := range []struct {
 		name     string
 		failures int
 		since    time.Duration // before noon; 0: it is well
-		answers  []Answer
+		answers  []Response
 		ours     bool
 		again    bool
 
@@ -73,28 +73,28 @@ func TestJudge(t *testing.T) {
 		recovered bool
 		disable   till.DisableReason
 	}{
-		{"success", 0, 0, []Answer{ok}, false, false, 0, false, 0, false, ""},
-		{"one failure", 0, 0, []Answer{bad}, false, false, 1, true, 0, false, ""},
-		{"two failures", 1, time.Hour, []Answer{bad}, false, false, 2, true, 0, false, ""},
-		{"the third", 2, time.Hour, []Answer{bad}, false, false, 3, true, 5 * time.Second, false, ""},
-		{"a burst is one reason to wait", 0, 0, slices.Repeat([]Answer{bad}, 16), false, false, 3, true, 5 * time.Second, false, ""},
-		{"a failed probe", 3, time.Hour, []Answer{bad}, false, false, 4, true, 30 * time.Second, false, ""},
-		{"many failed probes", 50, day, []Answer{bad}, false, false, 51, true, 5 * time.Minute, false, ""},
-		{"a success between", 2, time.Hour, []Answer{bad, ok, bad}, false, false, 1, true, 0, false, ""},
-		{"success at the end", 2, time.Hour, []Answer{bad, bad, ok}, false, false, 0, false, 0, false, ""},
-		{"recovery", 9, day, []Answer{ok}, false, false, 0, false, 0, true, ""},
-		{"back for a moment", 9, day, []Answer{ok, bad, bad, bad}, false, false, 3, true, 5 * time.Second, false, ""},
-		{"a pause was asked for", 0, 0, []Answer{busy}, false, false, 1, true, time.Hour, false, ""},
-		{"and is over with a success", 0, 0, []Answer{busy, ok}, false, false, 0, false, 0, false, ""},
-		{"gone", 0, 0, []Answer{gone}, false, false, 1, true, 0, false, till.DisabledAsGone},
-		{"almost five days", 60, 5*day - time.Second, []Answer{bad}, false, false, 61, true, 5 * time.Minute, false, ""},
-		{"five days", 60, 5 * day, []Answer{bad}, false, false, 61, true, 5 * time.Minute, false, till.DisabledAsFailing},
-		{"five days and a success", 60, 5 * day, []Answer{ok}, false, false, 0, false, 0, true, ""},
-		{"our own fault", 2, time.Hour, []Answer{bad, bad}, true, false, 2, true, 0, false, ""},
-		{"an event that fails again", 2, time.Hour, []Answer{bad, bad}, false, true, 2, true, 0, false, ""},
-		{"a probe that fails again", 3, time.Hour, []Answer{bad}, false, true, 4, true, 30 * time.Second, false, ""},
-		{"again, and a pause", 0, time.Hour, []Answer{busy}, false, true, 0, true, time.Hour, false, ""},
-		{"again, after five days", 1, 5 * day, []Answer{bad}, false, true, 1, true, 0, false, till.DisabledAsFailing},
+		{"success", 0, 0, []Response{ok}, false, false, 0, false, 0, false, ""},
+		{"one failure", 0, 0, []Response{bad}, false, false, 1, true, 0, false, ""},
+		{"two failures", 1, time.Hour, []Response{bad}, false, false, 2, true, 0, false, ""},
+		{"the third", 2, time.Hour, []Response{bad}, false, false, 3, true, 5 * time.Second, false, ""},
+		{"a burst is one reason to wait", 0, 0, slices.Repeat([]Response{bad}, 16), false, false, 3, true, 5 * time.Second, false, ""},
+		{"a failed probe", 3, time.Hour, []Response{bad}, false, false, 4, true, 30 * time.Second, false, ""},
+		{"many failed probes", 50, day, []Response{bad}, false, false, 51, true, 5 * time.Minute, false, ""},
+		{"a success between", 2, time.Hour, []Response{bad, ok, bad}, false, false, 1, true, 0, false, ""},
+		{"success at the end", 2, time.Hour, []Response{bad, bad, ok}, false, false, 0, false, 0, false, ""},
+		{"recovery", 9, day, []Response{ok}, false, false, 0, false, 0, true, ""},
+		{"back for a moment", 9, day, []Response{ok, bad, bad, bad}, false, false, 3, true, 5 * time.Second, false, ""},
+		{"a pause was asked for", 0, 0, []Response{busy}, false, false, 1, true, time.Hour, false, ""},
+		{"and is over with a success", 0, 0, []Response{busy, ok}, false, false, 0, false, 0, false, ""},
+		{"gone", 0, 0, []Response{gone}, false, false, 1, true, 0, false, till.DisabledAsGone},
+		{"almost five days", 60, 5*day - time.Second, []Response{bad}, false, false, 61, true, 5 * time.Minute, false, ""},
+		{"five days", 60, 5 * day, []Response{bad}, false, false, 61, true, 5 * time.Minute, false, till.DisabledAsFailing},
+		{"five days and a success", 60, 5 * day, []Response{ok}, false, false, 0, false, 0, true, ""},
+		{"our own fault", 2, time.Hour, []Response{bad, bad}, true, false, 2, true, 0, false, ""},
+		{"an event that fails again", 2, time.Hour, []Response{bad, bad}, false, true, 2, true, 0, false, ""},
+		{"a probe that fails again", 3, time.Hour, []Response{bad}, false, true, 4, true, 30 * time.Second, false, ""},
+		{"again, and a pause", 0, time.Hour, []Response{busy}, false, true, 0, true, time.Hour, false, ""},
+		{"again, after five days", 1, 5 * day, []Response{bad}, false, true, 1, true, 0, false, till.DisabledAsFailing},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -102,11 +102,11 @@ func TestJudge(t *testing.T) {
 			if c.since > 0 {
 				e.FailingSince = noon.Add(-c.since)
 			}
-			var outcomes []outcome
+			var outcomes []attemptOutcome
 			for _, a := range c.answers {
-				outcomes = append(outcomes, outcome{a, noon, c.ours, c.again, ""})
+				outcomes = append(outcomes, attemptOutcome{a, noon, c.ours, c.again, ""})
 			}
-			recovered, disable := judge(e, outcomes, noon, 0)
+			recovered, disable := evaluate(e, outcomes, noon, 0)
 			blocked := max(0, e.BlockedUntil.Sub(noon))
 			if e.BlockedUntil.IsZero() {
 				blocked = 0
@@ -173,7 +173,7 @@ func TestWindows(t *testing.T) {
 
 func (c *scene) check(t *testing.T) {
 	e := &store.Endpoint{Endpoint: till.Endpoint{Events: []till.EventKind{"told", till.PaymentUpdated}, Enabled: true}, Cursor: c.cursor}
-	m := &material{bodies: map[int64]*body{}}
+	m := &chunkInput{bodies: map[int64]*body{}}
 	m.due, m.events = c.rowsOf(c.due, noon), bodiesOf(c.events)
 	m.open = append(c.rowsOf(c.open, noon+1), m.due...)
 	if c.span != "" {
@@ -187,9 +187,9 @@ func (c *scene) check(t *testing.T) {
 	if c.limit == 0 {
 		c.limit = 100
 	}
-	w := plan(e, m, noon, c.limit)
+	w := planChunk(e, m, noon, c.limit)
 	var lanes []string
-	for _, lane := range w.lanes {
+	for _, lane := range w.orderedGroups {
 		var one []string
 		for _, it := range lane {
 			one = append(one, fmt.Sprint(it.Sequence))
@@ -200,7 +200,7 @@ func (c *scene) check(t *testing.T) {
 	expect(t, "lanes", strings.Join(lanes, "|"), c.lanes)
 	r := w.close(noon, func() float64 { return 0 })
 	var rows []string
-	slices.SortFunc(r.rows, func(a, b left) int { return int(a.row.Sequence - b.row.Sequence) })
+	slices.SortFunc(r.rows, func(a, b leftover) int { return int(a.row.Sequence - b.row.Sequence) })
 	for _, l := range r.rows {
 		mark := ""
 		switch {
@@ -218,7 +218,7 @@ func (c *scene) check(t *testing.T) {
 }
 
 // act plays what came of an item.
-func (c *scene) act(it *item) {
+func (c *scene) act(it *chunkItem) {
 	for _, word := range strings.Fields(c.sent) {
 		sequence, what, _ := strings.Cut(word, "=")
 		if sequence != fmt.Sprint(it.Sequence) {
@@ -230,9 +230,9 @@ func (c *scene) act(it *item) {
 		case "~":
 			it.state = sending
 		case "2":
-			it.outcome = outcome{answer: Answer{Status: 200}, ended: noon}
+			it.outcome = attemptOutcome{response: Response{Status: 200}, ended: noon}
 		default:
-			it.outcome = outcome{answer: Answer{Status: 500}, ended: noon}
+			it.outcome = attemptOutcome{response: Response{Status: 500}, ended: noon}
 		}
 	}
 }

@@ -11,38 +11,38 @@ import (
 	"till/store"
 )
 
-// attemptTime is how long a Poster takes at most.
+// attemptTime is how long a HTTPSender takes at most.
 const attemptTime = defaultTimeout
 
 // holding is the right to send to an endpoint.
-type holding struct {
+type endpointLease struct {
 	version int64
 	// until is when the lease ends on this process's own monotonic clock; it
 	// was read before the commit that gave the lease, so it is never too late.
 	until time.Time
 }
 
-// step reads a window, sends it and records what came of it. It returns the
+// processChunk reads a window, sends it and records what came of it. It returns the
 // endpoint as it is then, and what is held of it: nil if nothing is.
-func (d *Deliverer) step(ctx context.Context, r *runner, e *store.Endpoint, held *holding) (*store.Endpoint, *holding) {
+func (d *Dispatcher) processChunk(ctx context.Context, r *endpointWorker, e *store.Endpoint, held *endpointLease) (*store.Endpoint, *endpointLease) {
 	ctx = context.WithoutCancel(ctx)
 	started := d.c.Store.Now()
-	w, err := d.load(ctx, e, d.widen(e.ClientID, r))
-	defer d.narrow(e.ClientID, r, 0)
-	var keys *keyring
+	w, err := d.readChunk(ctx, e, d.growMemory(e.ClientID, r))
+	defer d.shrinkMemory(e.ClientID, r, 0)
+	var keys *endpointSecrets
 	if err == nil {
-		keys, err = d.open(e)
+		keys, err = d.openSecrets(e)
 	}
 	if err != nil {
 		d.c.Log.Error("read what is to be delivered", "endpoint", e.ID, "error", err)
 		return nil, nil // the lease ends by itself; to come back at once would not help
 	}
-	d.narrow(e.ClientID, r, w.weight())
-	if len(w.items) == d.c.Window && e.NextRetry.IsZero() {
+	d.shrinkMemory(e.ClientID, r, w.weight())
+	if len(w.items) == d.c.ChunkSize && e.NextRetry.IsZero() {
 		d.tasks.Go(func() { d.readAhead(ctx, e.ClientID, w.to) })
 	}
-	late := d.send(ctx, r, w, keys, held)
-	if err := d.failAt("after send"); err != nil {
+	late := d.sendChunk(ctx, r, w, keys, held)
+	if err := d.injectFault("after send"); err != nil {
 		return nil, nil
 	}
 	res := w.close(d.c.Store.Now(), jitter)
@@ -56,7 +56,7 @@ func (d *Deliverer) step(ctx context.Context, r *runner, e *store.Endpoint, held
 	return after, next
 }
 
-func (r *result) rowOf(k store.DeliveryKey) *store.Delivery {
+func (r *chunkResult) rowOf(k store.DeliveryKey) *store.Delivery {
 	for _, l := range r.rows {
 		if l.row.Key() == k {
 			return l.row
@@ -66,18 +66,18 @@ func (r *result) rowOf(k store.DeliveryKey) *store.Delivery {
 }
 
 // keyring is the secrets of an endpoint.
-type keyring struct {
+type endpointSecrets struct {
 	secrets  []Secret // the new one first
 	oldUntil till.Time
 }
 
-func (d *Deliverer) open(e *store.Endpoint) (*keyring, error) {
-	k := &keyring{oldUntil: e.OldUntil}
+func (d *Dispatcher) openSecrets(e *store.Endpoint) (*endpointSecrets, error) {
+	k := &endpointSecrets{oldUntil: e.OldUntil}
 	for _, sealed := range [][]byte{e.Secret, e.OldSecret} {
 		if sealed == nil {
 			continue
 		}
-		s, err := d.c.Vault.Open(sealed, e.ClientID, e.ID)
+		s, err := d.c.Secrets.Open(sealed, e.ClientID, e.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -87,7 +87,7 @@ func (d *Deliverer) open(e *store.Endpoint) (*keyring, error) {
 }
 
 // at returns the secrets that sign at a moment.
-func (k *keyring) at(now till.Time) []Secret {
+func (k *endpointSecrets) at(now till.Time) []Secret {
 	if len(k.secrets) > 1 && now >= k.oldUntil {
 		return k.secrets[:1]
 	}
@@ -95,49 +95,49 @@ func (k *keyring) at(now till.Time) []Secret {
 }
 
 // sends is a window on its way.
-type sends struct {
-	d       *Deliverer
-	w       *window
-	keys    *keyring
-	until   time.Time // no attempt begins that could end later
-	pass    *pass
-	closing chan struct{}
+type chunkSend struct {
+	d         *Dispatcher
+	w         *chunk
+	keys      *endpointSecrets
+	until     time.Time // no attempt begins that could end later
+	admission *admission
+	closing   chan struct{}
 
-	mu     sync.Mutex
-	lane   int
-	failed int // attempts in a row
-	closed bool
-	late   map[*item]*lateItem
+	mu        sync.Mutex
+	nextGroup int
+	failed    int // attempts in a row
+	closed    bool
+	late      map[*chunkItem]*lateAttempt
 }
 
-// lateItem is an attempt that its window did not wait for.
-type lateItem struct {
+// lateAttempt is an attempt that its window did not wait for.
+type lateAttempt struct {
 	recorded chan struct{}
 	row      *store.Delivery // set before recorded is closed; nil: the window was not recorded
 }
 
-// send sends a window until all is sent, too much has failed, or its time is
+// sendChunk sends a window until all is sent, too much has failed, or its time is
 // over. It returns the attempts that are still under way.
-func (d *Deliverer) send(ctx context.Context, r *runner, w *window, keys *keyring, held *holding) map[*item]*lateItem {
-	s := &sends{d: d, w: w, keys: keys, until: held.until.Add(-attemptTime), closing: make(chan struct{}), failed: w.e.Failures}
-	workers := min(d.free(r, w.e), len(w.lanes))
+func (d *Dispatcher) sendChunk(ctx context.Context, r *endpointWorker, w *chunk, keys *endpointSecrets, held *endpointLease) map[*chunkItem]*lateAttempt {
+	s := &chunkSend{d: d, w: w, keys: keys, until: held.until.Add(-attemptTime), closing: make(chan struct{}), failed: w.e.Failures}
+	workers := min(d.freeSlots(r, w.e), len(w.orderedGroups))
 	if workers <= 0 {
 		return nil
 	}
-	s.pass = d.pacer.begin(w.e, d.c.Sender.Host(w.e.URL))
+	s.admission = d.limiters.admit(w.e, d.c.Sender.Host(w.e.URL))
 	var all sync.WaitGroup
 	for range workers {
 		all.Add(1)
 		d.tasks.Go(func() {
-			late := s.work(ctx, all.Done)
+			late := s.sendGroups(ctx, all.Done)
 			if late != nil {
 				d.recordLate(ctx, r, w.e, late, s.late[late])
 			}
 		})
 	}
 	done := make(chan struct{})
-	go func() { all.Wait(); s.pass.end(); close(done) }()
-	timer := time.NewTimer(d.c.WindowTime)
+	go func() { all.Wait(); s.admission.done(); close(done) }()
+	timer := time.NewTimer(d.c.ChunkTime)
 	defer timer.Stop()
 	select {
 	case <-done:
@@ -149,30 +149,30 @@ func (d *Deliverer) send(ctx context.Context, r *runner, w *window, keys *keyrin
 
 // close ends a window whose time is over. From now on whoever ends an attempt
 // records it alone.
-func (s *sends) close(r *runner) map[*item]*lateItem {
+func (s *chunkSend) close(r *endpointWorker) map[*chunkItem]*lateAttempt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
 	close(s.closing)
-	late, out := make(map[*item]*lateItem), make(map[*item]*lateItem)
+	late, out := make(map[*chunkItem]*lateAttempt), make(map[*chunkItem]*lateAttempt)
 	for i, it := range s.w.items {
 		seen := *it // as it is now: the attempt goes on writing to its own
 		s.w.items[i] = &seen
 		if it.state == sending {
-			l := &lateItem{recorded: make(chan struct{})}
+			l := &lateAttempt{recorded: make(chan struct{})}
 			late[it], out[&seen] = l, l
 		}
 	}
 	s.late = late
 	s.d.mu.Lock()
-	r.late += len(late)
+	r.lateAttempts += len(late)
 	s.d.mu.Unlock()
 	return out
 }
 
-// work sends lanes until there is none left. It returns the item whose
+// sendGroups sends lanes until there is none left. It returns the item whose
 // attempt ended after the window was closed, nil if there was none.
-func (s *sends) work(ctx context.Context, done func()) (late *item) {
+func (s *chunkSend) sendGroups(ctx context.Context, done func()) (late *chunkItem) {
 	defer func() {
 		if late == nil {
 			done()
@@ -180,18 +180,18 @@ func (s *sends) work(ctx context.Context, done func()) (late *item) {
 	}()
 	for {
 		s.mu.Lock()
-		n := s.lane
-		s.lane++
+		n := s.nextGroup
+		s.nextGroup++
 		s.mu.Unlock()
-		if n >= len(s.w.lanes) {
+		if n >= len(s.w.orderedGroups) {
 			return nil
 		}
-		for _, it := range s.w.lanes[n] {
+		for _, it := range s.w.orderedGroups[n] {
 			t, o, begun := s.post(ctx, it)
 			if !begun {
 				return nil
 			}
-			if s.end(it, t, o) {
+			if s.endAttempt(it, t, o) {
 				done()
 				return it
 			}
@@ -201,28 +201,28 @@ func (s *sends) work(ctx context.Context, done func()) (late *item) {
 
 // post makes an attempt once every gate has let it through. It reports whether
 // it did: not if the window was over before.
-func (s *sends) post(ctx context.Context, it *item) (t store.Try, o outcome, begun bool) {
-	gates := s.pass.gates(it.byHand() || it.replay)
-	if !enterAll(gates, s.closing) {
+func (s *chunkSend) post(ctx context.Context, it *chunkItem) (t store.Try, o attemptOutcome, begun bool) {
+	gates := s.admission.limiters(it.requested() || it.replay)
+	if !acquireAll(gates, s.closing) {
 		return t, o, false
 	}
-	defer leaveAll(gates)
+	defer releaseAll(gates)
 	select {
-	case s.d.posts <- struct{}{}:
+	case s.d.postSlots <- struct{}{}:
 	case <-s.closing:
 		return t, o, false
 	}
-	defer func() { <-s.d.posts }()
-	if !s.begin(it) {
+	defer func() { <-s.d.postSlots }()
+	if !s.mayBegin(it) {
 		return t, o, false
 	}
 	t, o = s.attempt(ctx, it)
-	s.pass.learn(&o)
+	s.admission.adapt(&o)
 	return t, o, true
 }
 
-// begin reports whether an attempt may begin.
-func (s *sends) begin(it *item) bool {
+// mayBegin reports whether an attempt may begin.
+func (s *chunkSend) mayBegin(it *chunkItem) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	probe := s.w.e.Failures >= till.FailingAfter // the single item of this window
@@ -233,13 +233,13 @@ func (s *sends) begin(it *item) bool {
 	return true
 }
 
-// end reports whether the window was closed before the attempt ended.
-func (s *sends) end(it *item, t store.Try, o outcome) (late bool) {
+// endAttempt reports whether the window was closed before the attempt ended.
+func (s *chunkSend) endAttempt(it *chunkItem, t store.Try, o attemptOutcome) (late bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	it.state, it.attempt, it.outcome = ended, t, o
 	switch {
-	case o.answer.Delivered():
+	case o.response.Delivered():
 		s.failed = 0
 	case o.counts(s.w.e.Failures):
 		s.failed++
@@ -248,15 +248,15 @@ func (s *sends) end(it *item, t store.Try, o outcome) (late bool) {
 }
 
 // attempt signs and posts one item.
-func (s *sends) attempt(ctx context.Context, it *item) (t store.Try, o outcome) {
+func (s *chunkSend) attempt(ctx context.Context, it *chunkItem) (t store.Try, o attemptOutcome) {
 	d, e := s.d, s.w.e
 	now := d.c.Store.Now()
-	t, o.again, o.url = store.Try{SentAt: now, URL: e.URL}, it.row != nil && it.row.Attempts > 0, e.URL
+	t, o.repeated, o.url = store.Try{SentAt: now, URL: e.URL}, it.row != nil && it.row.Attempts > 0, e.URL
 	defer func() {
 		if v := recover(); v != nil {
 			d.c.Log.Error("an event cannot be sent", "endpoint", e.ID, "sequence", it.Sequence, "panic", v, "stack", string(debug.Stack()))
 			t.Problem = ProblemInternal
-			o.answer, o.ended, o.ours = Answer{Problem: ProblemInternal}, d.c.Store.Now(), true
+			o.response, o.ended, o.internal = Response{Problem: ProblemInternal}, d.c.Store.Now(), true
 		}
 	}()
 	b := it.body
@@ -266,7 +266,7 @@ func (s *sends) attempt(ctx context.Context, it *item) (t store.Try, o outcome) 
 	json := b.bytes()
 	a := d.c.Sender.Post(ctx, e.URL, Sign(b.id, now.Std(), json, s.keys.at(now)...), json)
 	t.Took, t.Code, t.Text, t.Problem = a.Took, a.Status, a.Body, a.Problem
-	o.answer, o.ended = a, d.c.Store.Now()
+	o.response, o.ended = a, d.c.Store.Now()
 	return t, o
 }
 
@@ -275,24 +275,24 @@ const ProblemInternal = "internal"
 
 // recordLate records an attempt that its window did not wait for, once the
 // window is recorded.
-func (d *Deliverer) recordLate(ctx context.Context, r *runner, e *store.Endpoint, it *item, l *lateItem) {
+func (d *Dispatcher) recordLate(ctx context.Context, r *endpointWorker, e *store.Endpoint, it *chunkItem, l *lateAttempt) {
 	<-l.recorded
 	if l.row != nil {
-		c := &change{kind: lateChange, ref: e.Ref(), row: l.row, item: it, since: e.FailingSince}
+		c := &change{kind: lateChange, ref: e.Ref(), row: l.row, item: it, failingSince: e.FailingSince}
 		if err := d.changes.Do(ctx, c); err != nil || c.err != nil {
 			d.c.Log.Error("record a delivery", "endpoint", e.ID, "error", errors.Join(err, c.err))
 		}
 	}
 	d.mu.Lock()
-	r.late--
-	if r.late == 0 && !r.busy && r.timer == nil {
-		delete(d.at, e.Ref())
+	r.lateAttempts--
+	if r.lateAttempts == 0 && !r.busy && r.timer == nil {
+		delete(d.workers, e.Ref())
 	}
 	d.mu.Unlock()
 	d.waker.Wake()
 }
 
-func (d *Deliverer) failAt(step string) error {
+func (d *Dispatcher) injectFault(step string) error {
 	if d.fault == nil {
 		return nil
 	}

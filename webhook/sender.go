@@ -59,7 +59,7 @@ type Sender struct {
 	transport *http.Transport
 	agent     []string
 	proxied   bool
-	reached   reached
+	resolved  resolvedHosts
 }
 
 // NewSender returns a Sender; Close ends its connections.
@@ -98,15 +98,15 @@ func NewSender(c SenderConfig) *Sender {
 		},
 	}
 	if c.Proxy != nil {
-		s.goThrough(c.Proxy)
+		s.useProxy(c.Proxy)
 	}
 	return s
 }
 
-// goThrough sends everything through a proxy. All connections then lead to it,
+// useProxy sends everything through a proxy. All connections then lead to it,
 // and it may well be private; where it connects to is checked in post, and by
 // the proxy itself.
-func (s *Sender) goThrough(proxy *url.URL) {
+func (s *Sender) useProxy(proxy *url.URL) {
 	s.proxied = true
 	s.dialer.ControlContext = nil
 	s.transport.DialContext = s.dialer.DialContext
@@ -135,7 +135,7 @@ func (s *Sender) dial(ctx context.Context, network, addr string) (net.Conn, erro
 	}
 	conn, err := s.dialer.DialContext(ctx, network, addr)
 	if err == nil {
-		s.reached.note(host, conn)
+		s.resolved.remember(host, conn)
 	}
 	return conn, err
 }
@@ -169,14 +169,14 @@ func (s *Sender) CheckHost(ctx context.Context, raw string) error {
 	lookup, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	if err := s.check(lookup, u.Hostname()); errors.Is(err, errAddressRefused) {
-		return errForbidden()
+		return forbiddenHost()
 	}
 	return ctx.Err()
 }
 
 // Post makes one attempt to deliver body with the headers that Sign made, and
 // always returns within the timeout. It follows no redirect.
-func (s *Sender) Post(ctx context.Context, rawURL string, header http.Header, body []byte) Answer {
+func (s *Sender) Post(ctx context.Context, rawURL string, header http.Header, body []byte) Response {
 	start := time.Now()
 	attempt, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -188,22 +188,22 @@ func (s *Sender) Post(ctx context.Context, rawURL string, header http.Header, bo
 	return a
 }
 
-func (s *Sender) post(ctx context.Context, rawURL string, header http.Header, body []byte) Answer {
+func (s *Sender) post(ctx context.Context, rawURL string, header http.Header, body []byte) Response {
 	u, err := parseURL(rawURL, s.guard.allow)
 	if err != nil {
-		return Answer{Problem: ProblemAddressRefused}
+		return Response{Problem: ProblemAddressRefused}
 	}
 	if s.proxied {
 		if err := s.check(ctx, u.Hostname()); err != nil {
-			return Answer{Problem: problemOf(ctx, err)}
+			return Response{Problem: problemOf(ctx, err)}
 		}
 	}
 	res, err := s.transport.RoundTrip(s.request(ctx, u, header, body))
 	if err != nil {
-		return Answer{Problem: problemOf(ctx, err)}
+		return Response{Problem: problemOf(ctx, err)}
 	}
 	defer res.Body.Close()
-	a := Answer{Status: res.StatusCode}
+	a := Response{Status: res.StatusCode}
 	if !a.Delivered() {
 		a.RetryAfter = retryAfter(res.Header.Get("Retry-After"), time.Now())
 	}

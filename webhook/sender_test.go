@@ -87,7 +87,7 @@ func TestPost(t *testing.T) {
 	}, func(t *testing.T, s *Sender, _ *memory) {
 		h := Sign("e1", time.Now(), body, secret)
 		a := s.Post(t.Context(), memoryURL+"?a=1", h, body)
-		if want := (Answer{Status: 200, Body: "thank you", Took: 3 * time.Second}); a != want || !a.Delivered() || a.Gone() {
+		if want := (Response{Status: 200, Body: "thank you", Took: 3 * time.Second}); a != want || !a.Delivered() || a.Gone() {
 			t.Errorf("got %+v, want %+v", a, want)
 		}
 		if verified != nil {
@@ -123,7 +123,7 @@ func TestAnswers(t *testing.T) {
 		for code := 200; code <= 599; code++ {
 			status = code
 			a := s.Post(t.Context(), memoryURL, nil, []byte("{}"))
-			want := Answer{Status: code}
+			want := Response{Status: code}
 			if code >= 300 && code <= 399 {
 				want.Problem = ProblemRedirect
 			}
@@ -175,19 +175,19 @@ func TestProblems(t *testing.T) {
 	for _, c := range []struct {
 		name, url string
 		serve     func(net.Conn)
-		want      Answer
+		want      Response
 	}{
-		{"closed before the answer", memoryURL, answer(""), Answer{Problem: ProblemReset}},
-		{"closed inside the headers", memoryURL, answer("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n"), Answer{Problem: ProblemReset}},
-		{"closed inside the body", memoryURL, answer("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nthank"), Answer{Status: 200, Body: "thank", Problem: ProblemReset}},
-		{"closed inside a chunk", memoryURL, answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nthank"), Answer{Status: 200, Body: "thank", Problem: ProblemReset}},
-		{"not HTTP", memoryURL, answer("220 mail.example.com ESMTP\r\n"), Answer{Problem: ProblemMalformed}},
-		{"not a status", memoryURL, answer("HTTP/1.1 yes OK\r\n\r\n"), Answer{Problem: ProblemMalformed}},
-		{"headers without end", memoryURL, answer("HTTP/1.1 200 OK\r\n" + strings.Repeat("X-Long: "+strings.Repeat("x", 1000)+"\r\n", 100)), Answer{Problem: ProblemMalformed}},
-		{"another protocol", memoryURL, answer("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n"), Answer{Status: 101, Problem: ProblemMalformed}},
-		{"no TLS", "https://shop.example.com/", plain, Answer{Problem: ProblemTLS}},
-		{"silence", memoryURL, func(c net.Conn) { io.Copy(io.Discard, c) }, Answer{Problem: ProblemTimeout, Took: 15 * time.Second}},
-		{"silence instead of TLS", "https://shop.example.com/", func(c net.Conn) { io.Copy(io.Discard, c) }, Answer{Problem: ProblemTimeout, Took: 10 * time.Second}},
+		{"closed before the answer", memoryURL, answer(""), Response{Problem: ProblemReset}},
+		{"closed inside the headers", memoryURL, answer("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n"), Response{Problem: ProblemReset}},
+		{"closed inside the body", memoryURL, answer("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nthank"), Response{Status: 200, Body: "thank", Problem: ProblemReset}},
+		{"closed inside a chunk", memoryURL, answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nthank"), Response{Status: 200, Body: "thank", Problem: ProblemReset}},
+		{"not HTTP", memoryURL, answer("220 mail.example.com ESMTP\r\n"), Response{Problem: ProblemMalformed}},
+		{"not a status", memoryURL, answer("HTTP/1.1 yes OK\r\n\r\n"), Response{Problem: ProblemMalformed}},
+		{"headers without end", memoryURL, answer("HTTP/1.1 200 OK\r\n" + strings.Repeat("X-Long: "+strings.Repeat("x", 1000)+"\r\n", 100)), Response{Problem: ProblemMalformed}},
+		{"another protocol", memoryURL, answer("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n"), Response{Status: 101, Problem: ProblemMalformed}},
+		{"no TLS", "https://shop.example.com/", plain, Response{Problem: ProblemTLS}},
+		{"silence", memoryURL, func(c net.Conn) { io.Copy(io.Discard, c) }, Response{Problem: ProblemTimeout, Took: 15 * time.Second}},
+		{"silence instead of TLS", "https://shop.example.com/", func(c net.Conn) { io.Copy(io.Discard, c) }, Response{Problem: ProblemTimeout, Took: 10 * time.Second}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -286,7 +286,7 @@ func TestHTTP2(t *testing.T) {
 		}
 		fmt.Fprint(w, r.Proto)
 	})
-	for path, want := range map[string]Answer{
+	for path, want := range map[string]Response{
 		"/":             {Status: 200, Body: "HTTP/2.0"},
 		"/reset":        {Problem: ProblemReset},
 		"/reset-inside": {Status: 200, Problem: ProblemReset},

@@ -147,7 +147,7 @@ func TestAHandlerThatAnswersAfterTheDeadline(t *testing.T) {
 
 // F39.
 func TestAnEndpointIsDownForADay(t *testing.T) {
-	inWorld(t, func(c *Config) { c.Sweep = 15 * time.Second }, func(t *testing.T, w *world) {
+	inWorld(t, func(c *Config) { c.SweepInterval = 15 * time.Second }, func(t *testing.T, w *world) {
 		s := w.shop()
 		w.pay()
 		time.Sleep(time.Minute)
@@ -206,7 +206,7 @@ func TestAnEndpointIsDownForADay(t *testing.T) {
 
 // F40.
 func TestAnEndpointIsDownForFiveDays(t *testing.T) {
-	inWorld(t, func(c *Config) { c.Sweep = time.Minute }, func(t *testing.T, w *world) {
+	inWorld(t, func(c *Config) { c.SweepInterval = time.Minute }, func(t *testing.T, w *world) {
 		s, other := w.shop(), w.shop("webhook_endpoint.disabled")
 		w.pay()
 		time.Sleep(time.Minute)
@@ -246,7 +246,7 @@ func TestAnEndpointIsDownForFiveDays(t *testing.T) {
 		}
 		yes := true
 		out, err := w.acts.Replay(t.Context(), w.client.ID, e.ID, &Replay{Failed: &yes}, awa)
-		if err != nil || out.Stretches != 1 || out.Deliveries == 0 {
+		if err != nil || out.Ranges != 1 || out.Deliveries == 0 {
 			t.Fatalf("the replay is %+v, %v", out, err)
 		}
 		time.Sleep(10 * time.Minute)

@@ -8,24 +8,24 @@ import (
 	"till/internal/seal"
 )
 
-// vaultLabel keeps every other use of the installation's secret from having
+// sealLabel keeps every other use of the installation's secret from having
 // this key.
-const vaultLabel = "till webhook secrets v1"
+const sealLabel = "till webhook secrets v1"
 
-// Vault seals the secrets of endpoints for the database, with a key that is
+// Secrets seals the secrets of endpoints for the database, with a key that is
 // derived from the installation's secret: whoever reads the database alone
 // cannot sign.
-type Vault struct {
+type SecretSealer struct {
 	sealer *seal.Sealer
 }
 
-// NewVault returns the vault of an installation.
-func NewVault(installation []byte) (*Vault, error) {
-	s, err := seal.New(installation, vaultLabel)
+// NewSecretSealer returns the vault of an installation.
+func NewSecretSealer(installation []byte) (*SecretSealer, error) {
+	s, err := seal.New(installation, sealLabel)
 	if err != nil {
 		return nil, fmt.Errorf("webhook secrets: %w", err)
 	}
-	return &Vault{s}, nil
+	return &SecretSealer{s}, nil
 }
 
 // ErrSealed says that sealed bytes do not open: they were changed, belong to
@@ -34,20 +34,20 @@ var ErrSealed = errors.New("the webhook secret does not open: it was changed, mo
 
 // Seal encrypts an endpoint's secret. The ids are bound in, so that a row
 // copied to another endpoint does not open there.
-func (v *Vault) Seal(secret Secret, client, endpoint till.ID) []byte {
-	return v.sealer.Seal(secret, vaultContext(client, endpoint))
+func (v *SecretSealer) Seal(secret Secret, client, endpoint till.ID) []byte {
+	return v.sealer.Seal(secret, sealContext(client, endpoint))
 }
 
 // Open decrypts what Seal made for the same client and endpoint.
-func (v *Vault) Open(sealed []byte, client, endpoint till.ID) (Secret, error) {
-	s, err := v.sealer.Open(sealed, vaultContext(client, endpoint))
+func (v *SecretSealer) Open(sealed []byte, client, endpoint till.ID) (Secret, error) {
+	s, err := v.sealer.Open(sealed, sealContext(client, endpoint))
 	if err != nil {
 		return nil, ErrSealed
 	}
 	return s, nil
 }
 
-func vaultContext(client, endpoint till.ID) []byte {
+func sealContext(client, endpoint till.ID) []byte {
 	b := make([]byte, 0, 1+len(client)+len(endpoint))
 	b = append(b, seal.Version)
 	b = append(b, client[:]...)

@@ -11,7 +11,7 @@ import (
 func TestVault(t *testing.T) {
 	t.Parallel()
 	installation := bytes.Repeat([]byte{7}, 32)
-	v, err := NewVault(installation)
+	v, err := NewSecretSealer(installation)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -19,7 +19,7 @@ func TestVault(t *testing.T) {
 	secret := NewSecret()
 	sealed := v.Seal(secret, client, endpoint)
 
-	again, err := NewVault(installation)
+	again, err := NewSecretSealer(installation)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,11 +33,11 @@ func TestVault(t *testing.T) {
 		t.Error("sealed twice, it looks the same: the nonce was used again")
 	}
 
-	stranger, err := NewVault(bytes.Repeat([]byte{8}, 32))
+	stranger, err := NewSecretSealer(bytes.Repeat([]byte{8}, 32))
 	if err != nil {
 		t.Fatal(err)
 	}
-	refuse := func(name string, v *Vault, b []byte, client, endpoint till.ID) {
+	refuse := func(name string, v *SecretSealer, b []byte, client, endpoint till.ID) {
 		t.Helper()
 		if s, err := v.Open(b, client, endpoint); !errors.Is(err, ErrSealed) || s != nil {
 			t.Errorf("%s: got %v, want %v", name, err, ErrSealed)
@@ -55,7 +55,7 @@ func TestVault(t *testing.T) {
 	}
 	refuse("something behind", v, append(bytes.Clone(sealed), 0), client, endpoint)
 
-	if _, err := NewVault(installation[:15]); err == nil {
+	if _, err := NewSecretSealer(installation[:15]); err == nil {
 		t.Error("a short secret is accepted")
 	}
 }

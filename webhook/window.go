@@ -9,53 +9,53 @@ import (
 )
 
 // item is one thing to be sent in a window.
-type item struct {
+type chunkItem struct {
 	store.DeliveryKey
 	subject till.ID
 	body    *body
 	row     *store.Delivery // nil: an event beyond the cursor, or of a replay
 	replay  bool            // of the window's span
 
-	state    itemState
+	state    chunkItemState
 	attempt  store.Try
-	outcome  outcome
+	outcome  attemptOutcome
 	waitsFor till.Time // an older state of its payment is being sent until then
 }
 
-type itemState int
+type chunkItemState int
 
 const (
-	waiting itemState = iota
+	waiting chunkItemState = iota
 	sending
 	ended
 )
 
-// byHand reports whether somebody asked for it: then it neither supersedes
+// requested reports whether somebody asked for it: then it neither supersedes
 // nor is superseded.
-func (it *item) byHand() bool { return it.Kind != store.DeliverEvent }
+func (it *chunkItem) requested() bool { return it.Kind != store.DeliverEvent }
 
 // supersedes reports whether what was sent makes older states of its payment
 // needless. A receipt that came late does not: who learns the outcome from the
 // kinds that tell one must be told it.
-func (it *item) supersedes() bool {
-	return !it.byHand() && (it.body == nil || it.body.kind != till.PaymentUpdated)
+func (it *chunkItem) supersedes() bool {
+	return !it.requested() && (it.body == nil || it.body.kind != till.PaymentUpdated)
 }
 
 // window is what an endpoint is sent under one stretch of its lease.
-type window struct {
-	e     *store.Endpoint
-	span  *store.Span // the replay that goes on in it; nil: none
-	lanes [][]*item   // the items of one payment go in order, one at a time
-	items []*item     // in the order in which they are to begin
-	open  []*store.Delivery
+type chunk struct {
+	e             *store.Endpoint
+	span          *store.Span    // the replay that goes on in it; nil: none
+	orderedGroups [][]*chunkItem // the items of one payment go in order, one at a time
+	items         []*chunkItem   // in the order in which they are to begin
+	open          []*store.Delivery
 
 	to, spanTo int64 // the last event that was looked at, of the log and of the span
 
-	made map[int64]till.Time // when the events were made that were looked at
+	createdAt map[int64]till.Time // when the events were made that were looked at
 }
 
 // weight returns about how many bytes the bodies of a window take.
-func (w *window) weight() (bytes int64) {
+func (w *chunk) weight() (bytes int64) {
 	for _, it := range w.items {
 		if it.body != nil {
 			bytes += it.body.weight
@@ -72,7 +72,7 @@ func weightOf(all []*body) (bytes int64) {
 }
 
 // material is what a window is planned from.
-type material struct {
+type chunkInput struct {
 	due    []*store.Delivery // rows that are due
 	bodies map[int64]*body   // of the rows' events
 	events []*body           // beyond the cursor, ascending
@@ -81,23 +81,23 @@ type material struct {
 	open   []*store.Delivery // the pending rows of the payments that all of these are about
 }
 
-// plan decides what is sent, in which order: rows that are due, then what is
+// planChunk decides what is sent, in which order: rows that are due, then what is
 // beyond the cursor, then a replay, at most limit of them. The events of one
 // payment are one lane.
-func plan(e *store.Endpoint, m *material, now till.Time, limit int) *window {
-	w := &window{e: e, to: e.Cursor, open: m.open, made: make(map[int64]till.Time, len(m.events)+len(m.replay))}
+func planChunk(e *store.Endpoint, m *chunkInput, now till.Time, limit int) *chunk {
+	w := &chunk{e: e, to: e.Cursor, open: m.open, createdAt: make(map[int64]till.Time, len(m.events)+len(m.replay))}
 	slices.SortStableFunc(m.due, func(a, b *store.Delivery) int { return cmp.Compare(a.Sequence, b.Sequence) })
 	for _, r := range m.due[:min(limit, len(m.due))] {
-		w.items = append(w.items, &item{DeliveryKey: r.Key(), subject: r.SubjectID, body: m.bodies[r.Sequence], row: r})
+		w.items = append(w.items, &chunkItem{DeliveryKey: r.Key(), subject: r.SubjectID, body: m.bodies[r.Sequence], row: r})
 	}
 	for _, b := range m.events {
 		subscribed := e.Subscribed(b.kind)
 		if subscribed && len(w.items) >= limit {
 			break
 		}
-		w.to, w.made[b.sequence] = b.sequence, b.made
+		w.to, w.createdAt[b.sequence] = b.sequence, b.createdAt
 		if subscribed {
-			w.items = append(w.items, &item{DeliveryKey: store.DeliveryKey{Sequence: b.sequence, Kind: store.DeliverEvent}, subject: b.subject, body: b})
+			w.items = append(w.items, &chunkItem{DeliveryKey: store.DeliveryKey{Sequence: b.sequence, Kind: store.DeliverEvent}, subject: b.subject, body: b})
 		}
 	}
 	if m.span != nil {
@@ -110,19 +110,19 @@ func plan(e *store.Endpoint, m *material, now till.Time, limit int) *window {
 			if n >= drainRate || len(w.items) >= limit {
 				break
 			}
-			w.spanTo, w.made[b.sequence] = b.sequence, b.made
+			w.spanTo, w.createdAt[b.sequence] = b.sequence, b.createdAt
 			if e.Subscribed(b.kind) {
-				w.items = append(w.items, &item{DeliveryKey: store.DeliveryKey{Sequence: b.sequence, Kind: kind}, subject: b.subject, body: b, replay: true})
+				w.items = append(w.items, &chunkItem{DeliveryKey: store.DeliveryKey{Sequence: b.sequence, Kind: kind}, subject: b.subject, body: b, replay: true})
 			}
 		}
 	}
-	w.makeLanes(now)
+	w.groupBySubject(now)
 	return w
 }
 
-// makeLanes puts the items of each payment into one lane. What must wait
+// groupBySubject puts the items of each payment into one lane. What must wait
 // until an older state has been sent is in none.
-func (w *window) makeLanes(now till.Time) {
+func (w *chunk) groupBySubject(now till.Time) {
 	busy := map[till.ID]till.Time{}
 	for _, r := range w.open {
 		if r.Sending(now) {
@@ -137,35 +137,35 @@ func (w *window) makeLanes(now till.Time) {
 		}
 		n, known := lanes[it.subject]
 		if !known {
-			n = len(w.lanes)
+			n = len(w.orderedGroups)
 			lanes[it.subject] = n
-			w.lanes = append(w.lanes, nil)
+			w.orderedGroups = append(w.orderedGroups, nil)
 		}
-		w.lanes[n] = append(w.lanes[n], it)
+		w.orderedGroups[n] = append(w.orderedGroups[n], it)
 	}
 }
 
 // left is a row as a window leaves it, and as it was; nil if it is new.
-type left struct{ row, was *store.Delivery }
+type leftover struct{ row, before *store.Delivery }
 
 // result is what a closed window leaves to be recorded.
-type result struct {
-	rows     []left
-	cursor   int64
-	next     int64     // of the span
-	cursorAt till.Time // when the event at the cursor was made; zero: the cursor stands where it stood
-	nextAt   till.Time // when the event before next was made; zero: the span stands where it stood
-	outcomes []outcome
-	done     bool // something was exhausted
-	sent     int
+type chunkResult struct {
+	rows      []leftover
+	cursor    int64
+	next      int64     // of the span
+	cursorAt  till.Time // when the event at the cursor was made; zero: the cursor stands where it stood
+	nextAt    till.Time // when the event before next was made; zero: the span stands where it stood
+	outcomes  []attemptOutcome
+	exhausted bool // something was exhausted
+	sent      int
 }
 
 // close decides what becomes of the items. A window that is closed before its
 // end leaves what it did not begin beyond the cursor; where something later
 // has been sent already, it is a row that is due now. What is still under way
 // is a row with a lease of its own.
-func (w *window) close(now till.Time, jitter func() float64) *result {
-	r := &result{cursor: w.to, next: w.spanTo + 1}
+func (w *chunk) close(now till.Time, jitter func() float64) *chunkResult {
+	r := &chunkResult{cursor: w.to, next: w.spanTo + 1}
 	newest := map[till.ID]int64{} // the newest state of each payment that was sent
 	under := map[till.ID]bool{}   // payments with an attempt under way
 	var last, lastReplay int64
@@ -189,7 +189,7 @@ func (w *window) close(now till.Time, jitter func() float64) *result {
 			last = max(last, it.Sequence)
 		}
 	}
-	slices.SortStableFunc(r.outcomes, func(a, b outcome) int { return cmp.Compare(a.ended, b.ended) })
+	slices.SortStableFunc(r.outcomes, func(a, b attemptOutcome) int { return cmp.Compare(a.ended, b.ended) })
 	for _, it := range w.items {
 		if it.state != waiting || it.row != nil || !it.waitsFor.IsZero() {
 			continue
@@ -201,29 +201,29 @@ func (w *window) close(now till.Time, jitter func() float64) *result {
 			r.cursor = min(r.cursor, it.Sequence-1)
 		}
 	}
-	r.cursorAt, r.nextAt = w.made[r.cursor], w.made[r.next-1]
+	r.cursorAt, r.nextAt = w.createdAt[r.cursor], w.createdAt[r.next-1]
 	for _, it := range w.items {
-		if row := w.settle(it, r, newest, under, now, jitter); row != nil {
-			r.rows = append(r.rows, left{row, it.row})
+		if row := w.leftoverRow(it, r, newest, under, now, jitter); row != nil {
+			r.rows = append(r.rows, leftover{row, it.row})
 		}
 	}
 	for _, o := range w.open {
 		if o.Kind == store.DeliverEvent && o.Sequence < newest[o.SubjectID] && !w.has(o.Key()) && !o.Sending(now) {
 			s := *o
 			s.Status, s.UpdatedAt, s.LeaseUntil = store.DeliverySuperseded, now, 0
-			r.rows = append(r.rows, left{&s, o})
+			r.rows = append(r.rows, leftover{&s, o})
 		}
 	}
 	return r
 }
 
-func (w *window) has(k store.DeliveryKey) bool {
-	return slices.ContainsFunc(w.items, func(it *item) bool { return it.row != nil && it.DeliveryKey == k })
+func (w *chunk) has(k store.DeliveryKey) bool {
+	return slices.ContainsFunc(w.items, func(it *chunkItem) bool { return it.row != nil && it.DeliveryKey == k })
 }
 
-// settle returns the row that an item leaves, nil if none is needed.
-func (w *window) settle(it *item, r *result, newest map[till.ID]int64, under map[till.ID]bool, now till.Time, jitter func() float64) *store.Delivery {
-	delivered := it.state == ended && it.outcome.answer.Delivered()
+// leftoverRow returns the row that an item leaves, nil if none is needed.
+func (w *chunk) leftoverRow(it *chunkItem, r *chunkResult, newest map[till.ID]int64, under map[till.ID]bool, now till.Time, jitter func() float64) *store.Delivery {
+	delivered := it.state == ended && it.outcome.response.Delivered()
 	if it.row == nil && delivered {
 		return nil
 	}
@@ -247,7 +247,7 @@ func (w *window) settle(it *item, r *result, newest map[till.ID]int64, under map
 		case it.row != nil:
 			return nil // as it was
 		}
-		if !it.byHand() && it.Sequence < newest[it.subject] {
+		if !it.requested() && it.Sequence < newest[it.subject] {
 			row.Status = store.DeliverySuperseded
 		}
 		return row
@@ -256,16 +256,16 @@ func (w *window) settle(it *item, r *result, newest map[till.ID]int64, under map
 		row.DueAt = row.LeaseUntil
 		return row
 	}
-	finish(row, it.attempt, it.outcome.answer, now, jitter())
-	if row.Status == store.DeliveryPending && !it.byHand() && it.Sequence < newest[it.subject] {
+	finishAttempt(row, it.attempt, it.outcome.response, now, jitter())
+	if row.Status == store.DeliveryPending && !it.requested() && it.Sequence < newest[it.subject] {
 		row.Status = store.DeliverySuperseded
 	}
-	r.done = r.done || row.Status == store.DeliveryExhausted
+	r.exhausted = r.exhausted || row.Status == store.DeliveryExhausted
 	return row
 }
 
-// finish notes an attempt that has ended on its row.
-func finish(row *store.Delivery, t store.Try, a Answer, now till.Time, j float64) {
+// finishAttempt notes an attempt that has ended on its row.
+func finishAttempt(row *store.Delivery, t store.Try, a Response, now till.Time, j float64) {
 	row.Attempts = min(row.Attempts+1, MaxAttempts)
 	row.Last, row.UpdatedAt, row.LeaseUntil = t, now, 0
 	if a.Delivered() {

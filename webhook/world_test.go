@@ -35,10 +35,10 @@ type world struct {
 	path      string // of the database
 	collector *collect.Collector
 	client    *till.Client
-	vault     *Vault
+	vault     *SecretSealer
 	sender    *Sender
 	acts      *Endpoints
-	d         *Deliverer
+	d         *Dispatcher
 	stop      func()
 
 	ahead atomic.Int64 // how much the database's clock is
@@ -79,17 +79,17 @@ func newWorld(t *testing.T, database store.Config) *world {
 	w.store = storetest.Open(t, database)
 	w.collector, w.client = storetest.NewCollector(t, w.store), storetest.NewClient(t, w.store, till.Test)
 	var err error
-	if w.vault, err = NewVault([]byte("a secret for tests only")); err != nil {
+	if w.vault, err = NewSecretSealer([]byte("a secret for tests only")); err != nil {
 		t.Fatal(err)
 	}
 	w.sender = NewSender(SenderConfig{Dial: w.dial})
-	w.acts = &Endpoints{Store: w.store, Vault: w.vault, Sender: w.sender, Wake: func(ctx context.Context, c till.ID) { w.d.Wake(ctx, c) }}
+	w.acts = &Endpoints{Store: w.store, Secrets: w.vault, Sender: w.sender, Wake: func(ctx context.Context, c till.ID) { w.d.Wake(ctx, c) }}
 	return w
 }
 
 // start brings a deliverer up, as a process would after a crash.
 func (w *world) start(change func(c *Config)) {
-	c := Config{Store: w.store, Vault: w.vault, Sender: w.sender, NoHints: true, Sweep: 15 * time.Second, Log: slog.New(slog.NewTextHandler(w.t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))}
+	c := Config{Store: w.store, Secrets: w.vault, Sender: w.sender, NoHints: true, SweepInterval: 15 * time.Second, Log: slog.New(slog.NewTextHandler(w.t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))}
 	if change != nil {
 		change(&c)
 	}

@@ -56,7 +56,7 @@ The command prints how many were queued.`,
 					return err
 				}
 				acts := &webhook.Endpoints{Store: s}
-				out, err := acts.Replay(cmd.Context(), ref.Client, ref.ID, ask, webhook.Asker{Actor: by, Scopes: till.Scopes})
+				out, err := acts.Replay(cmd.Context(), ref.Client, ref.ID, ask, webhook.Requester{Actor: by, Scopes: till.Scopes})
 				if err != nil {
 					return err
 				}
@@ -82,7 +82,7 @@ func printReplayed(cmd *cobra.Command, ref store.Ref, out webhook.Replayed, asJS
 	}
 	if asJSON {
 		v := map[string]any{"client_id": ref.Client.String(), "endpoint_id": ref.ID.String(), "events": events,
-			"from_sequence": nil, "to_sequence": nil, "deliveries": out.Deliveries, "stretches": out.Stretches}
+			"from_sequence": nil, "to_sequence": nil, "deliveries": out.Deliveries, "stretches": out.Ranges}
 		if out.From > 0 {
 			v["from_sequence"], v["to_sequence"] = out.From, out.To
 		}
@@ -98,7 +98,7 @@ func printReplayed(cmd *cobra.Command, ref store.Ref, out webhook.Replayed, asJS
 			return
 		}
 		row("tried again", out.Deliveries)
-		row("times out of service", out.Stretches)
+		row("times out of service", out.Ranges)
 	})
 }
 
