@@ -76,20 +76,20 @@ const (
 // Route leads payments and payouts of a method to connections, the preferred
 // one first.
 type Route struct {
-	Line        int
-	Method      string
-	Markets     []till.Market
-	Named       bool // it says which countries it is for
-	Kinds       []Kind
-	Clients     []till.ID // none: every live client that has no route of its own
-	Connections []string
+	Line           int
+	Method         string
+	Markets        []till.Market
+	NamesCountries bool // it says which countries it is for
+	Kinds          []Kind
+	Clients        []till.ID // none: every live client that has no route of its own
+	Connections    []string
 }
 
 // Options are what a file is read with.
 type Options struct {
-	// Kinds are the operators that a connection can name: each returns a
+	// Operators are the operators that a connection can name: each returns a
 	// pointer to a new Config of its adapter.
-	Kinds map[string]func() any
+	Operators map[string]func() any
 	// Env looks an environment variable up, and ReadFile reads a credential's
 	// file; nil means the machine's own.
 	Env      func(name string) (string, bool)
@@ -126,7 +126,7 @@ func parse(path string, text []byte, o Options, read func(r *reader, text []byte
 	}
 	r := &reader{o: o, dir: filepath.Dir(path), file: &File{Path: path}}
 	if len(text) > maxFile {
-		r.add(1, "the file is larger than %d bytes", maxFile)
+		r.problem(1, "the file is larger than %d bytes", maxFile)
 	} else {
 		read(r, text)
 	}
@@ -178,9 +178,9 @@ func (f *File) Connection(name string) *Connection {
 	return nil
 }
 
-// goodName is what a connection may be called: the name is part of addresses
+// validName is what a connection may be called: the name is part of addresses
 // and of the names of lanes.
-var goodName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,39}$`)
+var validName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,39}$`)
 
-// Reserved is the name of the connection that is always there.
-const Reserved = "sandbox"
+// SandboxConnection is the name of the connection that is always there.
+const SandboxConnection = "sandbox"

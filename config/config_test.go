@@ -36,7 +36,7 @@ const canary = "s3cr3t-canary"
 
 func options() config.Options {
 	return config.Options{
-		Kinds: map[string]func() any{"mtnmomo": func() any { return &momo{} }, "other": func() any { return &other{} }},
+		Operators: map[string]func() any{"mtnmomo": func() any { return &momo{} }, "other": func() any { return &other{} }},
 		Env: func(name string) (string, bool) {
 			v, ok := map[string]string{"MTN_USER": canary, "EMPTY": ""}[name]
 			return v, ok

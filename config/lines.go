@@ -8,7 +8,7 @@ import (
 
 // lines tells in which line of a file a key stands. The TOML library knows
 // that only for what it refuses itself, and mixes up the tables of an array.
-type lines map[string]int
+type lineNumbers map[string]int
 
 var (
 	headerLine = regexp.MustCompile(`^\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(#.*)?$`)
@@ -18,13 +18,13 @@ var (
 // findLines goes through a file that is known to be good TOML. A key inside
 // a value of several lines could be taken for one; then a message names the
 // line of something that looks the same.
-func findLines(text string) lines {
-	found := lines{}
+func findLines(text string) lineNumbers {
+	found := lineNumbers{}
 	arrays := map[string]int{} // how many tables an array has so far
 	table := ""
 	for i, line := range strings.Split(text, "\n") {
 		if m := headerLine.FindStringSubmatch(line); m != nil && !strings.Contains(m[2], "=") {
-			name := normal(m[2])
+			name := normalizeKey(m[2])
 			if m[1] == "[[" {
 				arrays[name]++
 				// The tables inside start anew.
@@ -35,28 +35,28 @@ func findLines(text string) lines {
 				}
 			}
 			table = indexed(name, arrays)
-			found.note(table, i+1)
+			found.add(table, i+1)
 			continue
 		}
 		if m := keyLine.FindStringSubmatch(line); m != nil {
-			key := normal(m[1])
+			key := normalizeKey(m[1])
 			if table != "" {
 				key = table + "." + key
 			}
-			found.note(key, i+1)
+			found.add(key, i+1)
 		}
 	}
 	return found
 }
 
-func (l lines) note(path string, line int) {
+func (l lineNumbers) add(path string, line int) {
 	if l[path] == 0 {
 		l[path] = line
 	}
 }
 
-// of returns the line of a path, or that of the nearest table around it.
-func (l lines) of(path string) int {
+// line returns the line of a path, or that of the nearest table around it.
+func (l lineNumbers) line(path string) int {
 	for path != "" {
 		if n := l[path]; n > 0 {
 			return n
@@ -70,8 +70,8 @@ func (l lines) of(path string) int {
 	return 1
 }
 
-// normal writes a dotted key without quotes and spaces.
-func normal(key string) string {
+// normalizeKey writes a dotted key without quotes and spaces.
+func normalizeKey(key string) string {
 	parts := strings.Split(key, ".")
 	for i, p := range parts {
 		parts[i] = strings.Trim(strings.TrimSpace(p), `"'`)

@@ -18,8 +18,8 @@ const (
 )
 
 var (
-	goodMethod = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
-	goodPrefix = regexp.MustCompile(`^[0-9]{1,8}$`)
+	validMethod = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
+	validPrefix = regexp.MustCompile(`^[0-9]{1,8}$`)
 )
 
 // methods reads what the file adds to the catalogue, and changes of it.
@@ -67,23 +67,23 @@ func (r *reader) method(at string, table map[string]any) *till.Method {
 	}
 	old := r.methodOf(t.Code)
 	switch {
-	case !goodMethod.MatchString(t.Code):
-		r.add(r.lines.of(at+".code"), "code: at most 40 small letters, digits and _, and a letter first")
+	case !validMethod.MatchString(t.Code):
+		r.problem(r.lines.line(at+".code"), "code: at most 40 small letters, digits and _, and a letter first")
 	case old == nil && t.Name == "":
-		r.add(r.lines.of(at), "the method %s is new and needs a name, which people read", t.Code)
+		r.problem(r.lines.line(at), "the method %s is new and needs a name, which people read", t.Code)
 	case old == nil && len(t.Countries) == 0:
-		r.add(r.lines.of(at), "the method %s is new and needs its countries: [[method.country]]", t.Code)
+		r.problem(r.lines.line(at), "the method %s is new and needs its countries: [[method.country]]", t.Code)
 	case utf8.RuneCountInString(t.Name) > maxMethodName || !utf8.ValidString(t.Name) || strings.ContainsFunc(t.Name, func(c rune) bool { return c < ' ' }):
-		r.add(r.lines.of(at+".name"), "name: at most %d characters on one line", maxMethodName)
+		r.problem(r.lines.line(at+".name"), "name: at most %d characters on one line", maxMethodName)
 	case len(t.Countries) > maxMarkets:
-		r.add(r.lines.of(at), "there are more than %d countries", maxMarkets)
+		r.problem(r.lines.line(at), "there are more than %d countries", maxMarkets)
 	}
 	m := &till.Method{Code: t.Code, Name: t.Name, CountryScoped: true, RequiredCustomerFields: []string{"phone"}}
 	for i := range t.Countries {
 		in := fmt.Sprintf("%s.country[%d]", at, i)
 		k, ok := r.market(in, old, &t.Countries[i])
 		if _, twice := m.Market(k.Country, k.Currency); ok && twice {
-			r.add(r.lines.of(in), "%s with %s stands here twice", k.Country, k.Currency)
+			r.problem(r.lines.line(in), "%s with %s stands here twice", k.Country, k.Currency)
 		}
 		m.Markets = append(m.Markets, k)
 	}
@@ -98,11 +98,11 @@ func (r *reader) method(at string, table map[string]any) *till.Method {
 func (r *reader) market(at string, old *till.Method, t *countryTable) (k till.Market, ok bool) {
 	before := len(r.problems)
 	if _, known := till.CountryOf(t.Code); !known {
-		r.add(r.lines.of(at+".code"), "code: %q is not a country that is known, such as \"CG\"", t.Code)
+		r.problem(r.lines.line(at+".code"), "code: %q is not a country that is known, such as \"CG\"", t.Code)
 	}
 	k, known := till.NewMarket(t.Code, t.Currency)
 	if !known {
-		r.add(r.lines.of(at+".currency"), "currency: %q is not known", t.Currency)
+		r.problem(r.lines.line(at+".currency"), "currency: %q is not known", t.Currency)
 	}
 	if old != nil {
 		if was, ok := old.Market(t.Code, t.Currency); ok {
@@ -118,17 +118,17 @@ func (r *reader) market(at string, old *till.Method, t *countryTable) (k till.Ma
 		}
 	}
 	if k.Min < 1 || k.Max < k.Min || k.Max > till.MaxMinor || k.Step < 1 || k.Step > k.Max {
-		r.add(r.lines.of(at), "amounts are in minor units: min_amount is at least 1, max_amount no less, and amount_step from 1 to it")
+		r.problem(r.lines.line(at), "amounts are in minor units: min_amount is at least 1, max_amount no less, and amount_step from 1 to it")
 	}
 	if t.Prefixes != nil {
 		k.Prefixes = t.Prefixes
 	}
 	if len(k.Prefixes) > maxPrefixes {
-		r.add(r.lines.of(at+".prefixes"), "there are more than %d prefixes", maxPrefixes)
+		r.problem(r.lines.line(at+".prefixes"), "there are more than %d prefixes", maxPrefixes)
 	}
 	for _, p := range t.Prefixes {
-		if !goodPrefix.MatchString(p) {
-			r.add(r.lines.of(at+".prefixes"), "prefixes: %q is not how national numbers begin, as \"06\"", p)
+		if !validPrefix.MatchString(p) {
+			r.problem(r.lines.line(at+".prefixes"), "prefixes: %q is not how national numbers begin, as \"06\"", p)
 		}
 	}
 	return k, len(r.problems) == before

@@ -10,7 +10,7 @@ func (r *reader) trustedProxies(top, callbacks []string) {
 		return
 	}
 	if top != nil {
-		r.add(r.lines.of("callbacks.trusted_proxies"), "trusted_proxies stands at the top already; take it out of [callbacks]")
+		r.problem(r.lines.line("callbacks.trusted_proxies"), "trusted_proxies stands at the top already; take it out of [callbacks]")
 		return
 	}
 	r.file.TrustedProxies = r.networks("callbacks.trusted_proxies", callbacks)
@@ -18,7 +18,7 @@ func (r *reader) trustedProxies(top, callbacks []string) {
 
 func (r *reader) networks(path string, texts []string) []netip.Prefix {
 	if len(texts) > maxNetworks {
-		r.add(r.lines.of(path), "there are more than %d networks", maxNetworks)
+		r.problem(r.lines.line(path), "there are more than %d networks", maxNetworks)
 		return nil
 	}
 	var out []netip.Prefix
@@ -29,9 +29,9 @@ func (r *reader) networks(path string, texts []string) []netip.Prefix {
 		}
 		switch {
 		case err != nil:
-			r.add(r.lines.of(path), "%q is not a network; it looks like 212.88.125.100/32", t)
+			r.problem(r.lines.line(path), "%q is not a network; it looks like 212.88.125.100/32", t)
 		case p != p.Masked():
-			r.add(r.lines.of(path), "%q names an address inside; the network is %s", t, p.Masked())
+			r.problem(r.lines.line(path), "%q names an address inside; the network is %s", t, p.Masked())
 		default:
 			out = append(out, p)
 		}

@@ -17,14 +17,14 @@ import (
 type reader struct {
 	o        Options
 	dir      string
-	lines    lines
+	lines    lineNumbers
 	file     *File
 	problems []Problem
 
 	catalogue []*till.Method // with what the file adds
 }
 
-func (r *reader) add(line int, text string, args ...any) {
+func (r *reader) problem(line int, text string, args ...any) {
 	r.problems = append(r.problems, Problem{line, fmt.Sprintf(text, args...)})
 }
 
@@ -55,7 +55,7 @@ func (r *reader) read(text []byte) {
 	r.decode(tree, "", &top)
 	r.trustedProxies(top.TrustedProxies, top.Callbacks.TrustedProxies)
 	r.file.Calls = top.Limits.Calls
-	r.within("limits.calls", top.Limits.Calls, maxCalls)
+	r.checkRange("limits.calls", top.Limits.Calls, maxCalls)
 	r.methods(methods)
 	for i, t := range connections {
 		r.connection(fmt.Sprintf("connection[%d]", i), t)
@@ -63,7 +63,7 @@ func (r *reader) read(text []byte) {
 	for i, t := range routes {
 		r.route(fmt.Sprintf("route[%d]", i), t)
 	}
-	r.ambiguous()
+	r.checkAmbiguity()
 }
 
 // readMethods reads the methods alone.
@@ -81,7 +81,7 @@ func (r *reader) tree(text []byte) (tree map[string]any, ok bool) {
 		if errors.As(err, &p) {
 			line, message = p.Position.Line, p.Message
 		}
-		r.add(line, "this is not TOML: %s", quoted.ReplaceAllString(message, "…"))
+		r.problem(line, "this is not TOML: %s", quoted.ReplaceAllString(message, "…"))
 		return nil, false
 	}
 	r.lines = findLines(string(text))
@@ -97,11 +97,11 @@ func (r *reader) tables(tree map[string]any, name string, most int) []map[string
 	}
 	out, ok := v.([]map[string]any)
 	if !ok {
-		r.add(r.lines.of(name), "%s is written as [[%s]], once for each", name, name)
+		r.problem(r.lines.line(name), "%s is written as [[%s]], once for each", name, name)
 		return nil
 	}
 	if len(out) > most {
-		r.add(r.lines.of(fmt.Sprintf("%s[%d]", name, most)), "there are more than %d of [[%s]]", most, name)
+		r.problem(r.lines.line(fmt.Sprintf("%s[%d]", name, most)), "there are more than %d of [[%s]]", most, name)
 		return nil
 	}
 	return out
@@ -114,7 +114,7 @@ func (r *reader) decode(table map[string]any, at string, into any) {
 	path := func(key string) string { return strings.TrimPrefix(at+"."+key, ".") }
 	text, err := toml.Marshal(table)
 	if err != nil {
-		r.add(r.lines.of(at), "it cannot be read: %v", quoted.ReplaceAllString(err.Error(), "…"))
+		r.problem(r.lines.line(at), "it cannot be read: %v", quoted.ReplaceAllString(err.Error(), "…"))
 		return
 	}
 	meta, err := toml.Decode(string(text), into)
@@ -126,7 +126,7 @@ func (r *reader) decode(table map[string]any, at string, into any) {
 		} else if m := wrongType.FindStringSubmatch(message); m != nil {
 			key, message = m[1], m[2]
 		}
-		r.add(r.lines.of(path(key)), "%s: %s", key, quoted.ReplaceAllString(message, "…"))
+		r.problem(r.lines.line(path(key)), "%s: %s", key, quoted.ReplaceAllString(message, "…"))
 		return
 	}
 	unknown := map[string]bool{}
@@ -134,15 +134,15 @@ func (r *reader) decode(table map[string]any, at string, into any) {
 		name := key.String()
 		unknown[name] = true
 		if parent := strings.LastIndexByte(name, '.'); parent < 0 || !unknown[name[:parent]] {
-			r.add(r.lines.of(path(name)), "there is no key %s here", name)
+			r.problem(r.lines.line(path(name)), "there is no key %s here", name)
 		}
 	}
 }
 
-// within refuses a number that is out of bounds; 0 is as if it were not there.
-func (r *reader) within(path string, n, most int) {
+// checkRange refuses a number that is out of bounds; 0 is as if it were not there.
+func (r *reader) checkRange(path string, n, most int) {
 	if n < 0 || n > most {
-		r.add(r.lines.of(path), "%s must be between 1 and %d", path[strings.LastIndexByte(path, '.')+1:], most)
+		r.problem(r.lines.line(path), "%s must be between 1 and %d", path[strings.LastIndexByte(path, '.')+1:], most)
 	}
 }
 
@@ -158,31 +158,31 @@ func (r *reader) connection(at string, table map[string]any) {
 	operator, _ := table["operator"].(string)
 	settings := r.table(table, at, operator)
 	statement := r.table(table, at, "statement")
-	for _, other := range slices.Sorted(maps.Keys(r.o.Kinds)) {
-		if _, ok := table[other]; ok && r.o.Kinds[operator] != nil {
-			r.add(r.lines.of(at+"."+other), "[connection.%s] is not for a connection to %s", other, operator)
+	for _, other := range slices.Sorted(maps.Keys(r.o.Operators)) {
+		if _, ok := table[other]; ok && r.o.Operators[operator] != nil {
+			r.problem(r.lines.line(at+"."+other), "[connection.%s] is not for a connection to %s", other, operator)
 		}
 		delete(table, other)
 	}
 	before := len(r.problems)
 	r.decode(table, at, &t)
-	c := &Connection{Name: t.Name, Operator: t.Operator, Line: r.lines.of(at), Limits: t.Limits, Statement: statement}
+	c := &Connection{Name: t.Name, Operator: t.Operator, Line: r.lines.line(at), Limits: t.Limits, Statement: statement}
 	c.CallbackNetworks = r.networks(at+".callback_networks", t.CallbackNetworks)
-	r.within(at+".limits.calls", t.Limits.Calls, maxCalls)
-	r.within(at+".limits.submit_per_second", t.Limits.SubmitPerSecond, maxRate)
-	r.within(at+".limits.submit_burst", t.Limits.SubmitBurst, maxRate)
-	r.within(at+".limits.check_per_second", t.Limits.CheckPerSecond, maxRate)
-	r.within(at+".limits.check_burst", t.Limits.CheckBurst, maxRate)
+	r.checkRange(at+".limits.calls", t.Limits.Calls, maxCalls)
+	r.checkRange(at+".limits.submit_per_second", t.Limits.SubmitPerSecond, maxRate)
+	r.checkRange(at+".limits.submit_burst", t.Limits.SubmitBurst, maxRate)
+	r.checkRange(at+".limits.check_per_second", t.Limits.CheckPerSecond, maxRate)
+	r.checkRange(at+".limits.check_burst", t.Limits.CheckBurst, maxRate)
 	switch {
 	case len(r.problems) > before && t.Name == "": // it was not read to the end
 	case t.Name == "":
-		r.add(c.Line, "the connection has no name")
-	case t.Name == Reserved:
-		r.add(r.lines.of(at+".name"), "%q is the name of the connection that serves test clients; it needs no configuration", Reserved)
-	case !goodName.MatchString(t.Name):
-		r.add(r.lines.of(at+".name"), "a name has at most 40 small letters, digits, - and _, and begins with a letter or digit")
+		r.problem(c.Line, "the connection has no name")
+	case t.Name == SandboxConnection:
+		r.problem(r.lines.line(at+".name"), "%q is the name of the connection that serves test clients; it needs no configuration", SandboxConnection)
+	case !validName.MatchString(t.Name):
+		r.problem(r.lines.line(at+".name"), "a name has at most 40 small letters, digits, - and _, and begins with a letter or digit")
 	case r.file.Connection(t.Name) != nil:
-		r.add(r.lines.of(at+".name"), "%s is the name of the connection in line %d, too", t.Name, r.file.Connection(t.Name).Line)
+		r.problem(r.lines.line(at+".name"), "%s is the name of the connection in line %d, too", t.Name, r.file.Connection(t.Name).Line)
 	}
 	r.operator(at, c, operator, t.BaseURL, settings)
 	r.file.Connections = append(r.file.Connections, c)
@@ -195,8 +195,8 @@ func (r *reader) table(from map[string]any, at, name string) map[string]any {
 		delete(from, name)
 		return t
 	}
-	if ok && r.o.Kinds[name] != nil {
-		r.add(r.lines.of(at+"."+name), "%s is a table: [connection.%s]", name, name)
+	if ok && r.o.Operators[name] != nil {
+		r.problem(r.lines.line(at+"."+name), "%s is a table: [connection.%s]", name, name)
 		delete(from, name)
 	}
 	return nil
@@ -204,16 +204,16 @@ func (r *reader) table(from map[string]any, at, name string) map[string]any {
 
 // operator reads what the operator's adapter wants to know.
 func (r *reader) operator(at string, c *Connection, operator, baseURL string, table map[string]any) {
-	known := r.o.Kinds[operator]
+	known := r.o.Operators[operator]
 	switch {
 	case operator == "":
-		r.add(c.Line, "the connection has no operator; there are %s", r.operators())
+		r.problem(c.Line, "the connection has no operator; there are %s", r.operators())
 		return
-	case operator == Reserved:
-		r.add(r.lines.of(at+".operator"), "the sandbox serves test clients, without a configuration, and never a live one")
+	case operator == SandboxConnection:
+		r.problem(r.lines.line(at+".operator"), "the sandbox serves test clients, without a configuration, and never a live one")
 		return
 	case known == nil:
-		r.add(r.lines.of(at+".operator"), "there is no operator %q; there are %s", operator, r.operators())
+		r.problem(r.lines.line(at+".operator"), "there is no operator %q; there are %s", operator, r.operators())
 		return
 	}
 	if table == nil {
@@ -222,7 +222,7 @@ func (r *reader) operator(at string, c *Connection, operator, baseURL string, ta
 	table = maps.Clone(table)
 	if baseURL != "" {
 		if _, twice := table["base_url"]; twice {
-			r.add(r.lines.of(at+".base_url"), "base_url stands here and in [connection.%s]", operator)
+			r.problem(r.lines.line(at+".base_url"), "base_url stands here and in [connection.%s]", operator)
 		}
 		table["base_url"] = baseURL
 	}
@@ -258,12 +258,12 @@ func (r *reader) validate(at, operator string, settings any) {
 				path = name
 			}
 		}
-		r.add(r.lines.of(path), "%v", err)
+		r.problem(r.lines.line(path), "%v", err)
 	}
 }
 
 func (r *reader) operators() string {
-	names := slices.Sorted(maps.Keys(r.o.Kinds))
+	names := slices.Sorted(maps.Keys(r.o.Operators))
 	if len(names) == 0 {
 		return "none"
 	}
@@ -284,32 +284,32 @@ func (r *reader) route(at string, table map[string]any) {
 	if len(r.problems) > before {
 		return
 	}
-	route := &Route{Line: r.lines.of(at), Method: t.Method, Named: len(t.Countries) > 0, Connections: t.Connections}
+	route := &Route{Line: r.lines.line(at), Method: t.Method, NamesCountries: len(t.Countries) > 0, Connections: t.Connections}
 	switch t.Kind {
 	case "", "both":
 		route.Kinds = []Kind{Payment, Payout}
 	case string(Payment), string(Payout):
 		route.Kinds = []Kind{Kind(t.Kind)}
 	default:
-		r.add(r.lines.of(at+".kind"), "kind is payment, payout or both")
+		r.problem(r.lines.line(at+".kind"), "kind is payment, payout or both")
 	}
 	r.markets(at, route, t.Countries, t.Currencies)
 	for _, text := range t.Clients {
 		id, err := till.ParseID(text)
 		if err != nil || slices.Contains(route.Clients, id) {
-			r.add(r.lines.of(at+".clients"), "%q is not the id of a client, or stands here twice", text)
+			r.problem(r.lines.line(at+".clients"), "%q is not the id of a client, or stands here twice", text)
 		}
 		route.Clients = append(route.Clients, id)
 	}
 	if len(t.Connections) == 0 {
-		r.add(route.Line, "the route leads nowhere: it needs connections = [\"…\"]")
+		r.problem(route.Line, "the route leads nowhere: it needs connections = [\"…\"]")
 	}
 	for i, name := range t.Connections {
 		switch {
 		case r.file.Connection(name) == nil:
-			r.add(r.lines.of(at+".connections"), "there is no connection %q; there are %s", name, r.connections())
+			r.problem(r.lines.line(at+".connections"), "there is no connection %q; there are %s", name, r.connections())
 		case slices.Contains(t.Connections[:i], name):
-			r.add(r.lines.of(at+".connections"), "%s stands here twice", name)
+			r.problem(r.lines.line(at+".connections"), "%s stands here twice", name)
 		}
 	}
 	r.file.Routes = append(r.file.Routes, route)
@@ -335,17 +335,17 @@ func (r *reader) markets(at string, route *Route, countries, currencies []string
 		for _, m := range r.catalogue {
 			codes = append(codes, m.Code)
 		}
-		r.add(r.lines.of(at+".method"), "there is no method %q; there are %s", route.Method, strings.Join(codes, ", "))
+		r.problem(r.lines.line(at+".method"), "there is no method %q; there are %s", route.Method, strings.Join(codes, ", "))
 		return
 	}
 	for _, c := range countries {
 		if !m.Serves(c) {
-			r.add(r.lines.of(at+".countries"), "%s is not served in %q; it is in %s", m.Code, c, strings.Join(m.Countries(), ", "))
+			r.problem(r.lines.line(at+".countries"), "%s is not served in %q; it is in %s", m.Code, c, strings.Join(m.Countries(), ", "))
 		}
 	}
 	for _, c := range currencies {
 		if !slices.ContainsFunc(m.Markets, func(k till.Market) bool { return k.Currency == c }) {
-			r.add(r.lines.of(at+".currencies"), "%s is not served in the currency %q", m.Code, c)
+			r.problem(r.lines.line(at+".currencies"), "%s is not served in the currency %q", m.Code, c)
 		}
 	}
 	for _, k := range m.Markets {
@@ -354,20 +354,20 @@ func (r *reader) markets(at string, route *Route, countries, currencies []string
 		}
 	}
 	if len(route.Markets) == 0 {
-		r.add(route.Line, "no country of the route has its currency")
+		r.problem(route.Line, "no country of the route has its currency")
 	}
 }
 
-// ambiguous refuses two routes for the same thing: which of them counts would
+// checkAmbiguity refuses two routes for the same thing: which of them counts would
 // be a matter of their order, and nobody would see it.
-func (r *reader) ambiguous() {
-	seen := map[key]int{}
+func (r *reader) checkAmbiguity() {
+	seen := map[routeKey]int{}
 	for _, route := range r.file.Routes {
 		told := map[int]bool{}
-		route.each(func(k key) {
+		route.eachKey(func(k routeKey) {
 			if line := seen[k]; line > 0 && !told[line] {
 				told[line] = true
-				r.add(route.Line, "the route in line %d is for %s in %s, too", line, k.method, k.country)
+				r.problem(route.Line, "the route in line %d is for %s in %s, too", line, k.method, k.country)
 			}
 			seen[k] = route.Line
 		})

@@ -3,13 +3,13 @@ package config
 import "till"
 
 // key is one thing that a route is for.
-type key struct {
+type routeKey struct {
 	client                    till.ID // zero: any
 	kind                      Kind
 	method, country, currency string
 }
 
-func (r *Route) each(f func(k key)) {
+func (r *Route) eachKey(f func(k routeKey)) {
 	clients := r.Clients
 	if len(clients) == 0 {
 		clients = []till.ID{{}}
@@ -17,7 +17,7 @@ func (r *Route) each(f func(k key)) {
 	for _, c := range clients {
 		for _, kind := range r.Kinds {
 			for _, k := range r.Markets {
-				f(key{c, kind, r.Method, k.Country, k.Currency})
+				f(routeKey{c, kind, r.Method, k.Country, k.Currency})
 			}
 		}
 	}
@@ -26,13 +26,13 @@ func (r *Route) each(f func(k key)) {
 // Router finds the way of a live client's payments and payouts. It never
 // changes.
 type Router struct {
-	ways map[key][]string
+	connections map[routeKey][]string
 }
 
 // Router returns the router of a file. Of the connections of a route it leaves
 // out those that do not serve its kind, which serves tells.
 func (f *File) Router(serves func(connection string, kind Kind) bool) *Router {
-	r := &Router{map[key][]string{}}
+	r := &Router{map[routeKey][]string{}}
 	for _, route := range f.Routes {
 		for _, kind := range route.Kinds {
 			var names []string
@@ -43,7 +43,7 @@ func (f *File) Router(serves func(connection string, kind Kind) bool) *Router {
 			}
 			one := *route
 			one.Kinds = []Kind{kind}
-			one.each(func(k key) { r.ways[k] = names })
+			one.eachKey(func(k routeKey) { r.connections[k] = names })
 		}
 	}
 	return r
@@ -55,8 +55,8 @@ func (r *Router) Find(client till.ID, kind Kind, method, country, currency strin
 	if r == nil {
 		return nil
 	}
-	if own, ok := r.ways[key{client, kind, method, country, currency}]; ok {
+	if own, ok := r.connections[routeKey{client, kind, method, country, currency}]; ok {
 		return own
 	}
-	return r.ways[key{till.ID{}, kind, method, country, currency}]
+	return r.connections[routeKey{till.ID{}, kind, method, country, currency}]
 }

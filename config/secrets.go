@@ -31,7 +31,7 @@ func (r *reader) secrets(at string, table map[string]any, settings any) {
 // secret finds one credential, "" if there is none or it is not to be had.
 func (r *reader) secret(at string, table map[string]any, name string) string {
 	if _, literal := table[name]; literal {
-		r.add(r.lines.of(at+"."+name), "a credential must not stand in this file: name an environment variable with %[1]s_env, or a file with %[1]s_file; "+
+		r.problem(r.lines.line(at+"."+name), "a credential must not stand in this file: name an environment variable with %[1]s_env, or a file with %[1]s_file; "+
 			"and take it for known to others", name)
 		delete(table, name)
 	}
@@ -39,11 +39,11 @@ func (r *reader) secret(at string, table map[string]any, name string) string {
 	path, byFile := r.text(at, table, name+"_file")
 	switch {
 	case byEnv && byFile:
-		r.add(r.lines.of(at+"."+name+"_file"), "%s comes from a variable and from a file; leave one out", name)
+		r.problem(r.lines.line(at+"."+name+"_file"), "%s comes from a variable and from a file; leave one out", name)
 	case byEnv:
 		value, ok := r.o.Env(env)
 		if value = strings.TrimSpace(value); !ok || value == "" {
-			r.add(r.lines.of(at+"."+name+"_env"), "the environment variable %s is not set", env)
+			r.problem(r.lines.line(at+"."+name+"_env"), "the environment variable %s is not set", env)
 		}
 		return value
 	case byFile:
@@ -54,9 +54,9 @@ func (r *reader) secret(at string, table map[string]any, name string) string {
 		value := strings.TrimSpace(string(b))
 		switch {
 		case err != nil:
-			r.add(r.lines.of(at+"."+name+"_file"), "%v", err)
+			r.problem(r.lines.line(at+"."+name+"_file"), "%v", err)
 		case value == "" || len(b) > maxSecret:
-			r.add(r.lines.of(at+"."+name+"_file"), "the file %s is empty or larger than %d bytes", path, maxSecret)
+			r.problem(r.lines.line(at+"."+name+"_file"), "the file %s is empty or larger than %d bytes", path, maxSecret)
 		}
 		return value
 	}
@@ -72,7 +72,7 @@ func (r *reader) text(at string, table map[string]any, name string) (string, boo
 	}
 	s, ok := v.(string)
 	if !ok || s == "" {
-		r.add(r.lines.of(at+"."+name), "%s is a text", name)
+		r.problem(r.lines.line(at+"."+name), "%s is a text", name)
 		return "", false
 	}
 	return s, true

@@ -73,9 +73,9 @@ func (a Adapters) Options() config.Options {
 	if a == nil {
 		a = Builtin
 	}
-	o := config.Options{Kinds: map[string]func() any{}}
+	o := config.Options{Operators: map[string]func() any{}}
 	for name, adapter := range a {
-		o.Kinds[name] = adapter.settings
+		o.Operators[name] = adapter.settings
 	}
 	return o
 }

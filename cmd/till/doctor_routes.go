@@ -105,7 +105,7 @@ func marketName(m *till.Method, k till.Market) string {
 func (d *doctor) examineDeadEnds(ops *server.Operators) {
 	for _, r := range ops.File.Routes {
 		m, ok := till.MethodOf(r.Method)
-		if !ok || !r.Named {
+		if !ok || !r.NamesCountries {
 			continue
 		}
 		for _, kind := range r.Kinds {
