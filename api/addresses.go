@@ -27,31 +27,31 @@ const (
 // how many requests wait for it, on this instance. One that was just started
 // knows none.
 const (
-	maxLooks     = 2
-	looksRate    = 200
-	looksBurst   = 1000
-	maxLookers   = 5000 // then 503
-	lookPatience = 5 * time.Second
+	maxLookups        = 2
+	lookupRate        = 200
+	lookupBurst       = 1000
+	maxWaitingLookups = 5000 // then 503
+	lookupTimeout     = 5 * time.Second
 )
 
 // addresses holds a bucket of failures for each address that had some.
-type addresses struct {
-	turns chan struct{} // of those who are looked up
-	pace  *rate.Limiter
+type addressLimits struct {
+	lookupSlots chan struct{} // of those who are looked up
+	lookupRate  *rate.Limiter
 
 	mu      sync.Mutex
 	waiting int
-	buckets map[netip.Prefix]*failures
+	buckets map[netip.Prefix]*failureBucket
 }
 
 // failures is the bucket of one address.
-type failures struct {
-	left float64   // at the time of at
-	at   time.Time // of the last change
+type failureBucket struct {
+	tries float64   // at the time of at
+	at    time.Time // of the last change
 }
 
-func newAddresses() *addresses {
-	return &addresses{turns: make(chan struct{}, maxLooks), pace: rate.NewLimiter(looksRate, looksBurst), buckets: make(map[netip.Prefix]*failures)}
+func newAddressLimits() *addressLimits {
+	return &addressLimits{lookupSlots: make(chan struct{}, maxLookups), lookupRate: rate.NewLimiter(lookupRate, lookupBurst), buckets: make(map[netip.Prefix]*failureBucket)}
 }
 
 // network returns what counts as one address: an IPv4 address, or the IPv6
@@ -65,16 +65,16 @@ func network(a netip.Addr) netip.Prefix {
 	return p
 }
 
-func (f *failures) fill(now time.Time) {
+func (f *failureBucket) fill(now time.Time) {
 	if d := now.Sub(f.at); d > 0 {
-		f.left, f.at = min(addressBurst, f.left+d.Seconds()/addressRefill.Seconds()), now
+		f.tries, f.at = min(addressBurst, f.tries+d.Seconds()/addressRefill.Seconds()), now
 	}
 }
 
 // bucket returns that of an address. Of the first too many, those go that are
 // full, because they say nothing, of a few that the map picks; if none is, any
 // one, whose address may then try out a bucket more.
-func (a *addresses) bucket(n netip.Prefix, now time.Time) *failures {
+func (a *addressLimits) bucket(n netip.Prefix, now time.Time) *failureBucket {
 	if f := a.buckets[n]; f != nil {
 		f.fill(now)
 		return f
@@ -85,7 +85,7 @@ func (a *addresses) bucket(n netip.Prefix, now time.Time) *failures {
 			break
 		}
 		looked++
-		if f.fill(now); f.left >= addressBurst {
+		if f.fill(now); f.tries >= addressBurst {
 			delete(a.buckets, other)
 		}
 	}
@@ -95,36 +95,36 @@ func (a *addresses) bucket(n netip.Prefix, now time.Time) *failures {
 		}
 		delete(a.buckets, other)
 	}
-	f := &failures{left: addressBurst, at: now}
+	f := &failureBucket{tries: addressBurst, at: now}
 	a.buckets[n] = f
 	return f
 }
 
-// errAddress refuses a key unseen: it says nothing about it.
-var errAddress = &till.Error{Code: till.CodeRateLimited}
+// errAddressLimited refuses a key unseen: it says nothing about it.
+var errAddressLimited = &till.Error{Code: till.CodeRateLimited}
 
-// take takes one try of an address, or says how long it has to wait.
-func (a *addresses) take(n netip.Prefix) (wait time.Duration, ok bool) {
+// takeTry takes one try of an address, or says how long it has to wait.
+func (a *addressLimits) takeTry(n netip.Prefix) (wait time.Duration, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	f := a.bucket(n, time.Now())
-	if f.left < 1 {
-		return time.Duration((1 - f.left) * float64(addressRefill)), false
+	if f.tries < 1 {
+		return time.Duration((1 - f.tries) * float64(addressRefill)), false
 	}
-	f.left--
+	f.tries--
 	return 0, true
 }
 
-// give gives a try back that did not fail.
-func (a *addresses) give(n netip.Prefix) {
+// returnTry gives a try back that did not fail.
+func (a *addressLimits) returnTry(n netip.Prefix) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	f := a.bucket(n, time.Now())
-	f.left = min(addressBurst, f.left+1)
+	f.tries = min(addressBurst, f.tries+1)
 }
 
-// empty reports whether an address has no try left, without making a bucket.
-func (a *addresses) empty(n netip.Prefix) (wait time.Duration, empty bool) {
+// exhausted reports whether an address has no try left, without making a bucket.
+func (a *addressLimits) exhausted(n netip.Prefix) (wait time.Duration, empty bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	f := a.buckets[n]
@@ -132,61 +132,61 @@ func (a *addresses) empty(n netip.Prefix) (wait time.Duration, empty bool) {
 		return 0, false
 	}
 	f.fill(time.Now())
-	return time.Duration((1 - f.left) * float64(addressRefill)), f.left < 1
+	return time.Duration((1 - f.tries) * float64(addressRefill)), f.tries < 1
 }
 
-// look lets f look a key up that is not known here. If f says that the key is
+// lookUpKey lets f look a key up that is not known here. If f says that the key is
 // not good, that was a try of the address; if that has none, f is not called
-// and the answer is errAddress. It is asked again when its turn has come: who
+// and the answer is errAddressLimited. It is asked again when its turn has come: who
 // comes with thousands at once has used up his tries by then, and of a client
 // that does, its first call has made the key known.
-func (c *call) look(key string, f func() (failed bool, err error)) error {
-	a, n := c.s.addresses, network(c.peer())
-	if wait, empty := a.empty(n); empty {
+func (c *exchange) lookUpKey(key string, f func() (failed bool, err error)) error {
+	a, n := c.s.addressLimits, network(c.peer())
+	if wait, empty := a.exhausted(n); empty {
 		return c.refuseAddress(wait)
 	}
-	ctx, cancel := context.WithTimeout(c.r.Context(), lookPatience)
+	ctx, cancel := context.WithTimeout(c.r.Context(), lookupTimeout)
 	defer cancel()
-	if !a.wait(ctx) {
-		return c.refuseLook()
+	if !a.acquireLookup(ctx) {
+		return c.refuseLookup()
 	}
-	defer func() { <-a.turns }()
+	defer func() { <-a.lookupSlots }()
 	if _, _, known := c.s.Accounts.KnownKey(key); known {
 		_, err := f()
 		return err
 	}
-	wait, ok := a.take(n)
+	wait, ok := a.takeTry(n)
 	if !ok {
 		return c.refuseAddress(wait)
 	}
 	failed := false
 	defer func() {
 		if !failed {
-			a.give(n)
+			a.returnTry(n)
 		}
 	}()
-	if a.pace.Wait(ctx) != nil {
-		return c.refuseLook()
+	if a.lookupRate.Wait(ctx) != nil {
+		return c.refuseLookup()
 	}
 	failed, err := f()
 	return err
 }
 
-// refuseLook refuses a key unseen because too many wait to be looked up.
-func (c *call) refuseLook() error {
-	return c.refuse(refusedLook, &till.Error{Code: till.CodeServiceUnavailable})
+// refuseLookup refuses a key unseen because too many wait to be looked up.
+func (c *exchange) refuseLookup() error {
+	return c.refuse(refusedLookup, &till.Error{Code: till.CodeServiceUnavailable})
 }
 
-func (c *call) refuseAddress(wait time.Duration) error {
+func (c *exchange) refuseAddress(wait time.Duration) error {
 	c.Header()["Retry-After"] = []string{strconv.Itoa(max(1, int(math.Ceil(wait.Seconds()))))}
-	return c.refuse(refusedAddress, errAddress)
+	return c.refuse(refusedAddress, errAddressLimited)
 }
 
-// wait waits for a turn, which the caller gives back. False: there are too
+// acquireLookup waits for a turn, which the caller gives back. False: there are too
 // many.
-func (a *addresses) wait(ctx context.Context) bool {
+func (a *addressLimits) acquireLookup(ctx context.Context) bool {
 	a.mu.Lock()
-	full := a.waiting >= maxLookers
+	full := a.waiting >= maxWaitingLookups
 	if !full {
 		a.waiting++
 	}
@@ -200,7 +200,7 @@ func (a *addresses) wait(ctx context.Context) bool {
 		a.mu.Unlock()
 	}()
 	select {
-	case a.turns <- struct{}{}:
+	case a.lookupSlots <- struct{}{}:
 		return true
 	case <-ctx.Done():
 		return false

@@ -47,8 +47,8 @@ type Config struct {
 	// only logged.
 	Strays *books.Strays
 
-	// Doors are how operators may call us, by connection.
-	Doors map[string]*Door
+	// CallbackPolicies are how operators may call us, by connection.
+	CallbackPolicies map[string]*CallbackPolicy
 	// TrustedProxies are whose X-Forwarded-For is believed: for callbacks, limits
 	// and the log.
 	TrustedProxies []netip.Prefix
@@ -65,12 +65,12 @@ type server struct {
 	Config
 	mux     *http.ServeMux
 	limits  *limits // nil: none
-	polls   *polls
-	exports *polls
+	polls   *inflight
+	exports *inflight
 
-	addresses *addresses
-	refused   *refused
-	delays    *delays
+	addressLimits *addressLimits
+	refusalLog    *refusalLog
+	delays        *delays
 
 	bodies, callbacks, answers *quota.Quota
 }
@@ -82,22 +82,22 @@ func New(c Config) http.Handler {
 	}
 	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
 	s := &server{Config: c, mux: http.NewServeMux(), limits: newLimits(c.RateLimit),
-		addresses: newAddresses(), refused: newRefused(c.Log), delays: newDelays(),
-		polls: newPolls(maxPolls, maxClientPolls), exports: newPolls(maxExports, maxClientExports),
+		addressLimits: newAddressLimits(), refusalLog: newRefusalLog(c.Log), delays: newDelays(),
+		polls: newInflight(maxPolls, maxClientPolls), exports: newInflight(maxExports, maxClientExports),
 		bodies: quota.New(maxBodies, maxClientBodies), callbacks: quota.New(maxCallbacks, maxCallbacks), answers: quota.New(maxAnswers, maxClientAnswers)}
 	for _, p := range paths() {
 		s.mux.Handle("/v1"+p.pattern, &pathHandler{s, p})
 	}
-	s.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { w.(*call).failNoPath() })
+	s.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { w.(*exchange).failNoPath() })
 	return s
 }
 
 // ServeHTTP implements http.Handler.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
-	c := &call{ResponseWriter: w, r: r, s: s, start: start, id: till.NewID(till.TimeOf(start)).String()}
+	c := &exchange{ResponseWriter: w, r: r, s: s, start: start, id: till.NewID(till.TimeOf(start)).String()}
 	defer c.end()
-	tellCommon(w.Header(), c.id)
+	setCommonHeaders(w.Header(), c.id)
 	if err := c.checkURL(); err != nil {
 		c.fail(err)
 		return
@@ -115,9 +115,9 @@ var (
 	noSniff    = []string{"nosniff"}
 )
 
-// tellCommon sets the headers of every answer. What we say is never to be
+// setCommonHeaders sets the headers of every answer. What we say is never to be
 // taken for anything but its Content-Type: it holds text of clients.
-func tellCommon(h http.Header, id string) {
+func setCommonHeaders(h http.Header, id string) {
 	h["X-Request-Id"] = []string{id}
 	h["Api-Version"] = apiVersion
 	h["Cache-Control"] = noStore
@@ -175,15 +175,15 @@ type pathHandler struct {
 // ServeHTTP implements http.Handler. The writer is the call that
 // server.ServeHTTP made.
 func (h *pathHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c := w.(*call)
+	c := w.(*exchange)
 	rt := h.p.routes[r.Method]
 	if rt == nil {
 		c.Header()["Allow"] = h.p.allow
-		c.fail(errNoVerb)
+		c.fail(errNoMethod)
 		return
 	}
 	c.r, c.route = r, rt
-	err := c.admit()
+	err := c.authorizeAndRead()
 	if err == nil {
 		err = rt.handle(c)
 	}
@@ -194,7 +194,7 @@ func (h *pathHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // end closes a call, also one that panicked: the client reads a plain 500 and
 // the process lives.
-func (c *call) end() {
+func (c *exchange) end() {
 	if v := recover(); v != nil {
 		if v == http.ErrAbortHandler { // logged where it was decided
 			c.release()

@@ -19,7 +19,7 @@ import (
 
 // call is one request on its way. It is the ResponseWriter that the mux hands
 // on, so that a handler finds everything in one place.
-type call struct {
+type exchange struct {
 	http.ResponseWriter
 	r       *http.Request
 	s       *server
@@ -31,17 +31,17 @@ type call struct {
 	query    url.Values
 	queryErr error
 
-	in, out *buffer
-	held    []holding // given back when the call ends
-	read    int       // bytes of rows that the answer is made of
-	status  int       // of the answer; 0 until there is one
+	in, out   *buffer
+	heldBytes []byteHold // given back when the call ends
+	read      int        // bytes of rows that the answer is made of
+	status    int        // of the answer; 0 until there is one
 
-	from      netip.Addr // see peer
-	reason    string     // why it was refused, for the log; "": the answer's code says it
-	client    till.ID    // whose key it is, for the log; zero: nobody's
-	keyID     string
-	logged    bool // the log has a line of its own about what failed
-	unwelcome bool // a refusal may wait
+	from     netip.Addr // see peer
+	reason   string     // why it was refused, for the log; "": the answer's code says it
+	client   till.ID    // whose key it is, for the log; zero: nobody's
+	keyID    string
+	logged   bool // the log has a line of its own about what failed
+	mayDelay bool // a refusal may wait
 }
 
 // buffer is reused between calls.
@@ -53,18 +53,18 @@ var buffers = sync.Pool{New: func() any { return &buffer{b: make([]byte, 0, 4096
 // body fits.
 const maxPooled = jsonx.MaxBody + 1
 
-func (c *call) release() {
+func (c *exchange) release() {
 	for _, b := range []*buffer{c.in, c.out} {
 		if b != nil && cap(b.b) <= maxPooled {
 			buffers.Put(b)
 		}
 	}
 	c.in, c.out = nil, nil
-	c.letGo()
+	c.releaseBytes()
 }
 
 // body returns what was read. It is good until the call ends.
-func (c *call) body() []byte {
+func (c *exchange) body() []byte {
 	if c.in == nil {
 		return nil
 	}
@@ -72,7 +72,7 @@ func (c *call) body() []byte {
 }
 
 // decode reads the body into v; an empty one equals {}.
-func (c *call) decode(v any) error {
+func (c *exchange) decode(v any) error {
 	if len(c.body()) == 0 {
 		return nil
 	}
@@ -86,7 +86,7 @@ func (c *call) decode(v any) error {
 
 // name returns the route as logs show it: never the URL, which may hold
 // anything.
-func (c *call) name() string {
+func (c *exchange) name() string {
 	if c.route == nil {
 		return ""
 	}
@@ -97,23 +97,23 @@ func (c *call) name() string {
 const viewTimeout = 10 * time.Second
 
 // view runs f on one snapshot of the database.
-func (c *call) view(f func(ctx context.Context, tx *store.Tx) error) error {
+func (c *exchange) view(f func(ctx context.Context, tx *store.Tx) error) error {
 	ctx, cancel := context.WithTimeout(c.r.Context(), viewTimeout)
 	defer cancel()
 	return c.s.Store.View(ctx, func(tx *store.Tx) error {
-		c.weigh(tx)
+		c.countRows(tx)
 		return f(ctx, tx)
 	})
 }
 
-// acting returns the context for what a client does that the audit log is told
+// auditContext returns the context for what a client does that the audit log is told
 // of: it names the request as the cause, and where it came from.
-func (c *call) acting() context.Context {
+func (c *exchange) auditContext() context.Context {
 	return store.WithCause(c.r.Context(), "request "+c.id+" from "+c.peer().String())
 }
 
-// buf returns an empty buffer for the answer, with room for what was read.
-func (c *call) buf() []byte {
+// buffer returns an empty buffer for the answer, with room for what was read.
+func (c *exchange) buffer() []byte {
 	if c.out == nil {
 		c.out = buffers.Get().(*buffer)
 	}
@@ -126,7 +126,7 @@ var (
 )
 
 // write sends an answer.
-func (c *call) write(status int, contentType []string, b []byte) error {
+func (c *exchange) write(status int, contentType []string, b []byte) error {
 	h := c.Header()
 	h["Content-Type"] = contentType
 	h["Content-Length"] = []string{strconv.Itoa(len(b))}
@@ -137,13 +137,13 @@ func (c *call) write(status int, contentType []string, b []byte) error {
 }
 
 // json sends an answer of JSON made from buf, which may have grown.
-func (c *call) json(status int, b []byte) error {
+func (c *exchange) json(status int, b []byte) error {
 	c.out.b = b
 	return c.write(status, typeJSON, b)
 }
 
 // empty sends an answer without a body.
-func (c *call) empty(status int) error {
+func (c *exchange) empty(status int) error {
 	c.status = status
 	c.WriteHeader(status)
 	return nil
@@ -151,7 +151,7 @@ func (c *call) empty(status int) error {
 
 // paymentID returns the payment id in the path. One that is malformed is one
 // that nobody has.
-func (c *call) paymentID(notFound till.Code) (till.ID, error) {
+func (c *exchange) paymentID(notFound till.Code) (till.ID, error) {
 	id, err := till.ParseID(c.r.PathValue("payment_id"))
 	if err != nil {
 		return till.ID{}, &till.Error{Code: notFound}

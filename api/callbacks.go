@@ -17,9 +17,9 @@ import (
 	"till/store"
 )
 
-// Door is how the operator of a connection may call us. A connection without
+// CallbackPolicy is how the operator of a connection may call us. A connection without
 // one is called at its payments' own addresses, from anywhere.
-type Door struct {
+type CallbackPolicy struct {
 	// Secret is the last part of the connection's own address, which is the
 	// same for all its payments.
 	Secret string
@@ -38,13 +38,13 @@ type Door struct {
 // all; apart from that the body is not believed, because only a status read is
 // the operator's word. The wake is committed before the answer: after a 200 the
 // operator forgets, and we must not.
-func (c *call) receiveCallback() error {
+func (c *exchange) receiveCallback() error {
 	connection, token := c.r.PathValue("connection"), c.r.PathValue("token")
-	door := c.s.Doors[connection]
+	door := c.s.CallbackPolicies[connection]
 	if door != nil && len(door.Networks) > 0 && !within(door.Networks, c.peer()) {
 		return c.refuse(refusedNetwork, errNoPath)
 	}
-	f, ours := c.open(connection, token)
+	f, ours := c.openCallbackToken(connection, token)
 	whole := !ours && door != nil && len(door.Readers) > 0 && subtle.ConstantTimeCompare([]byte(token), []byte(door.Secret)) == 1
 	if !ours && !whole {
 		return c.refuse(refusedToken, errNoPath)
@@ -55,42 +55,42 @@ func (c *call) receiveCallback() error {
 	}
 	var told provider.Callback
 	if whole {
-		if f, told, err = c.find(connection, door, body); err != nil {
+		if f, told, err = c.findSubject(connection, door, body); err != nil {
 			return err
 		}
 	}
 	err = engine.ErrNotHere
 	if f != nil {
-		err = c.wake(c.r.Context(), connection, f, body)
+		err = c.recordCallback(c.r.Context(), connection, f, body)
 	}
 	if errors.Is(err, engine.ErrNotHere) {
-		err = c.stray(connection, door, f, told, body)
+		err = c.recordStray(connection, door, f, told, body)
 	}
 	if err != nil {
 		c.logged = true
 		c.s.Log.Warn("a callback was not recorded", "request_id", c.id, "connection", connection, "error", err)
 		return &till.Error{Code: till.CodeServiceUnavailable}
 	}
-	return c.json(http.StatusOK, append(c.buf(), "{}"...))
+	return c.json(http.StatusOK, append(c.buffer(), "{}"...))
 }
 
-func (c *call) callbackBody() ([]byte, error) {
+func (c *exchange) callbackBody() ([]byte, error) {
 	if c.r.ContentLength > jsonx.MaxBody {
-		return nil, c.cut(&till.Error{Code: till.CodeBodyTooLarge})
+		return nil, c.closeConnection(&till.Error{Code: till.CodeBodyTooLarge})
 	}
-	body, err := io.ReadAll(&heldReader{http.MaxBytesReader(c.ResponseWriter, c.r.Body, jsonx.MaxBody), c, c.s.callbacks, till.ID{}})
+	body, err := io.ReadAll(&quotaReader{http.MaxBytesReader(c.ResponseWriter, c.r.Body, jsonx.MaxBody), c, c.s.callbacks, till.ID{}})
 	if err != nil {
 		return nil, c.readError(err)
 	}
 	return body, nil
 }
 
-// find returns what a call to a connection's own address is about, nil if that is
+// findSubject returns what a call to a connection's own address is about, nil if that is
 // not here. One that is not the operator's is no call.
-func (c *call) find(connection string, door *Door, body []byte) (*store.Found, provider.Callback, error) {
+func (c *exchange) findSubject(connection string, door *CallbackPolicy, body []byte) (*store.Found, provider.Callback, error) {
 	in := provider.CallbackRequest{Method: c.r.Method, URL: c.s.BaseURL + strings.TrimPrefix(c.r.URL.RequestURI(), "/v1"), Header: c.r.Header, Body: body}
 	var told provider.Callback
-	err := errNotTheirs
+	err := errNoReader
 	for _, r := range door.Readers {
 		if told, err = r.ReadCallback(in); err == nil {
 			break
@@ -121,11 +121,11 @@ func (c *call) find(connection string, door *Door, body []byte) (*store.Found, p
 	return f, told, nil
 }
 
-var errNotTheirs = errors.New("nobody reads the calls of this connection")
+var errNoReader = errors.New("nobody reads the calls of this connection")
 
-// open returns the payment or payout that a callback's token names, if the
+// openCallbackToken returns the payment or payout that a callback's token names, if the
 // token is one of ours.
-func (c *call) open(connection, token string) (*store.Found, bool) {
+func (c *exchange) openCallbackToken(connection, token string) (*store.Found, bool) {
 	if ref, ours := c.s.Collector.OpenCallback(connection, token); ours {
 		return &store.Found{Ref: ref, Kind: store.KindPayment}, true
 	}
@@ -133,11 +133,11 @@ func (c *call) open(connection, token string) (*store.Found, bool) {
 	return &store.Found{Ref: ref, Kind: store.KindPayout}, ours
 }
 
-// stray writes down that a callback is about something that is not here: it was
+// recordStray writes down that a callback is about something that is not here: it was
 // lost with a restored backup, or was never ours. Afterwards the operator may
 // forget it. One that says that no money moved, or that names nothing of ours, has
 // nothing to write down.
-func (c *call) stray(connection string, door *Door, f *store.Found, told provider.Callback, body []byte) error {
+func (c *exchange) recordStray(connection string, door *CallbackPolicy, f *store.Found, told provider.Callback, body []byte) error {
 	s := &store.Stray{Connection: connection, Reference: told.Reference}
 	kinds := []string{store.KindPayment, store.KindPayout}
 	if f != nil { // by its address
@@ -179,15 +179,15 @@ func (c *call) stray(connection string, door *Door, f *store.Found, told provide
 	case err != nil:
 		return err
 	case here != nil: // made again by the client's retry
-		return c.wake(c.r.Context(), connection, here, body)
+		return c.recordCallback(c.r.Context(), connection, here, body)
 	case fresh:
 		c.s.Log.Error("a stray: a callback tells of money and what it is about is not here; see 'till strays'", append(words, "stray", s.ID.String())...)
 	}
 	return nil
 }
 
-// wake records that a callback came, with whoever owns what it is about.
-func (c *call) wake(ctx context.Context, connection string, f *store.Found, body []byte) error {
+// recordCallback records that a callback came, with whoever owns what it is about.
+func (c *exchange) recordCallback(ctx context.Context, connection string, f *store.Found, body []byte) error {
 	switch f.Kind {
 	case store.KindPayment:
 		return c.s.Collector.RecordCallback(ctx, connection, f.Ref, body)

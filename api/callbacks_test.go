@@ -50,7 +50,7 @@ func TestCallbacksToOneAddress(t *testing.T) {
 		h := api.New(api.Config{
 			Store: w.store, Collector: w.collector, Payouts: w.payouts, Accounts: w.accounts, Endpoints: w.endpoints, BaseURL: baseURL,
 			TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
-			Doors: map[string]*api.Door{
+			CallbackPolicies: map[string]*api.CallbackPolicy{
 				"momo":  {Secret: "unguessable", Readers: []provider.CallbackReader{signing{}}, Networks: []netip.Prefix{netip.MustParsePrefix("212.88.125.0/24")}},
 				"deaf":  {Secret: "unguessable"},
 				"other": {Secret: "another", Readers: []provider.CallbackReader{signing{}}},
@@ -120,7 +120,7 @@ func TestCallbacksToOneAddress(t *testing.T) {
 			{"too large", callback{body: strings.Repeat("x", 64<<10+1)}, 413},
 		} {
 			before := read().WakeSeq
-			if got := call(h, c.in); got != c.status {
+			if got := exchange(h, c.in); got != c.status {
 				t.Errorf("%s: answered %d, want %d", c.name, got, c.status)
 			}
 			if woken := read().WakeSeq > before; woken != (c.status == 200) {
@@ -134,8 +134,8 @@ func TestCallbacksToOneAddress(t *testing.T) {
 	})
 }
 
-// call makes a call, and returns the status of the answer.
-func call(h http.Handler, c callback) int {
+// exchange makes a call, and returns the status of the answer.
+func exchange(h http.Handler, c callback) int {
 	or := func(s *string, d string) {
 		if *s == "" {
 			*s = d
@@ -168,15 +168,15 @@ func TestCallbacksOfAPaymentFromElsewhere(t *testing.T) {
 		w := newWorld(t, options{})
 		defer w.stop()
 		h := api.New(api.Config{Store: w.store, Collector: w.collector, Payouts: w.payouts, Accounts: w.accounts, Endpoints: w.endpoints, BaseURL: baseURL,
-			Doors: map[string]*api.Door{"sandbox": {Networks: []netip.Prefix{netip.MustParsePrefix("212.88.125.0/24")}}}})
+			CallbackPolicies: map[string]*api.CallbackPolicy{"sandbox": {Networks: []netip.Prefix{netip.MustParsePrefix("212.88.125.0/24")}}}})
 		w.do(http.MethodPost, "/v1/payments", w.keys["test"], `{"method": "mtn_momo", "country": "CG", "amount": {"value": "5000", "currency": "XAF"},
 			"customer": {"phone": "242061234567"}, "idempotency_key": "0199a7f0-0000-7000-8000-000000000001"}`)
 		time.Sleep(3 * time.Second)
 		path := strings.TrimPrefix(w.called.Load().(string), "/v1/callbacks/")
-		if got := call(h, callback{path: path}); got != 200 {
+		if got := exchange(h, callback{path: path}); got != 200 {
 			t.Errorf("from the operator's network: %d", got)
 		}
-		if got := call(h, callback{path: path, from: "6.6.6.6"}); got != 404 {
+		if got := exchange(h, callback{path: path, from: "6.6.6.6"}); got != 404 {
 			t.Errorf("from elsewhere: %d", got)
 		}
 	})

@@ -31,7 +31,7 @@ const (
 func Server(h http.Handler) *http.Server {
 	hs := &http.Server{
 		Handler:                      refuseUnframed(h),
-		ConnContext:                  followed,
+		ConnContext:                  withFraming,
 		DisableGeneralOptionsHandler: true,
 		ReadHeaderTimeout:            readHeaderTimeout,
 		ReadTimeout:                  readTimeout,
@@ -42,16 +42,16 @@ func Server(h http.Handler) *http.Server {
 	s, ok := h.(*server)
 	hs.ConnState = func(c net.Conn, state http.ConnState) {
 		if g, guarded := c.(*guardedConn); guarded {
-			g.enter(state)
+			g.setState(state)
 			if ok && state == http.StateNew {
-				g.refused.Store(s.refused)
+				g.refusalLog.Store(s.refusalLog)
 			}
 		}
 	}
 	if ok {
 		hs.RegisterOnShutdown(s.polls.stop) // a stop must not wait for who waits
 		hs.RegisterOnShutdown(s.exports.stop)
-		hs.RegisterOnShutdown(s.refused.flush)
+		hs.RegisterOnShutdown(s.refusalLog.flush)
 	}
 	return hs
 }
@@ -93,33 +93,33 @@ type guardedConn struct {
 	net.Conn
 	release func()
 
-	asked atomic.Bool // the headers of a request are complete
-	heard atomic.Bool // some bytes of headers have come
+	headersRead     atomic.Bool // the headers of a request are complete
+	headerBytesRead atomic.Bool // some bytes of headers have come
 
-	framing framing
-	refused atomic.Pointer[refused] // is told of what never became a request
+	framing    framing
+	refusalLog atomic.Pointer[refusalLog] // is told of what never became a request
 }
 
 // refuse writes an answer that no handler gives, and has the log tell of it.
 func (c *guardedConn) refuse(code till.Code) error {
 	b, id := rawProblem(code)
-	if r := c.refused.Load(); r != nil {
+	if r := c.refusalLog.Load(); r != nil {
 		at, _ := netip.ParseAddrPort(c.RemoteAddr().String())
-		r.add(refusedLine{refusedWho: refusedWho{reason: string(code), from: at.Addr().Unmap()}, status: refusals[code].status}, id)
+		r.add(refusalLine{refusalKey: refusalKey{reason: string(code), from: at.Addr().Unmap()}, status: refusals[code].status}, id)
 	}
 	_, err := c.Conn.Write(b)
 	return err
 }
 
-// enter follows the life of the connection: net/http calls it active when
+// setState follows the life of the connection: net/http calls it active when
 // the headers of a request have been read, and idle when its answer is out.
-func (c *guardedConn) enter(state http.ConnState) {
+func (c *guardedConn) setState(state http.ConnState) {
 	switch state {
 	case http.StateActive:
-		c.asked.Store(true)
+		c.headersRead.Store(true)
 	case http.StateIdle:
-		c.heard.Store(false)
-		c.asked.Store(false)
+		c.headerBytesRead.Store(false)
+		c.headersRead.Store(false)
 	}
 }
 
@@ -127,11 +127,11 @@ func (c *guardedConn) enter(state http.ConnState) {
 // request's headers is answered; net/http would hang up without a word.
 func (c *guardedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	c.framing.see(b[:n]) // net/http never reads twice at once
-	if n > 0 && !c.asked.Load() {
-		c.heard.Store(true)
+	c.framing.feed(b[:n]) // net/http never reads twice at once
+	if n > 0 && !c.headersRead.Load() {
+		c.headerBytesRead.Store(true)
 	}
-	if err != nil && errors.Is(err, os.ErrDeadlineExceeded) && !c.asked.Load() && c.heard.CompareAndSwap(true, false) {
+	if err != nil && errors.Is(err, os.ErrDeadlineExceeded) && !c.headersRead.Load() && c.headerBytesRead.CompareAndSwap(true, false) {
 		c.SetWriteDeadline(time.Now().Add(time.Second))
 		c.refuse(till.CodeRequestTimeout)
 	}

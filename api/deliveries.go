@@ -15,7 +15,7 @@ import (
 var deliveryQuery = []string{"status", "limit", "before"}
 
 // listDeliveries is GET /webhook-endpoints/{endpoint_id}/deliveries.
-func (c *call) listDeliveries() error {
+func (c *exchange) listDeliveries() error {
 	p := c.params()
 	status := store.DeliveryStatus(p.choice("status", string(store.DeliveryPending), string(store.DeliveryDelivered),
 		string(store.DeliverySuperseded), string(store.DeliveryExhausted), string(store.DeliveryDisabled)))
@@ -30,13 +30,13 @@ func (c *call) listDeliveries() error {
 		if err != nil {
 			return err
 		}
-		items, next, err = webhook.ListDeliveries(ctx, tx, e, c.asker(), status, before, limit)
+		items, next, err = webhook.ListDeliveries(ctx, tx, e, c.requester(), status, before, limit)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	b := appendItems(c.buf(), items, appendDelivery)
+	b := appendItems(c.buffer(), items, appendDelivery)
 	b = append(b, `,"next_before":`...)
 	b = appendNumber(b, next)
 	return c.json(http.StatusOK, append(b, '}'))
@@ -104,21 +104,21 @@ func appendTry(b []byte, d *webhook.DeliveryView) []byte {
 }
 
 // testEndpoint is POST /webhook-endpoints/{endpoint_id}/test.
-func (c *call) testEndpoint() error {
+func (c *exchange) testEndpoint() error {
 	id, err := c.endpointID()
 	if err != nil {
 		return err
 	}
-	d, err := c.s.Endpoints.Test(c.acting(), c.session.Client.ID, id, c.session.Actor())
+	d, err := c.s.Endpoints.Test(c.auditContext(), c.session.Client.ID, id, c.session.Actor())
 	if err != nil {
 		return err
 	}
-	b := append(c.buf(), `{"event_id":`...)
+	b := append(c.buffer(), `{"event_id":`...)
 	return c.json(http.StatusAccepted, append(appendID(b, d.ID), '}'))
 }
 
 // replayEvents is POST /webhook-endpoints/{endpoint_id}/replay.
-func (c *call) replayEvents() error {
+func (c *exchange) replayEvents() error {
 	id, err := c.endpointID()
 	if err != nil {
 		return err
@@ -127,11 +127,11 @@ func (c *call) replayEvents() error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	out, err := c.s.Endpoints.Replay(c.acting(), c.session.Client.ID, id, &req, c.asker())
+	out, err := c.s.Endpoints.Replay(c.auditContext(), c.session.Client.ID, id, &req, c.requester())
 	if err != nil {
 		return err
 	}
-	b := append(c.buf(), `{"endpoint_id":`...)
+	b := append(c.buffer(), `{"endpoint_id":`...)
 	b = appendID(b, id)
 	b = append(b, `,"events":`...)
 	if out.Events < 0 {
@@ -156,7 +156,7 @@ type redeliverRequest struct {
 }
 
 // redeliverEvent is POST /events/{event_id}/redeliver.
-func (c *call) redeliverEvent() error {
+func (c *exchange) redeliverEvent() error {
 	event, err := till.ParseID(c.r.PathValue("event_id"))
 	if err != nil {
 		return &till.Error{Code: till.CodeEventNotFound}
@@ -173,11 +173,11 @@ func (c *call) redeliverEvent() error {
 		}
 		only = &id
 	}
-	asked, err := c.s.Endpoints.Redeliver(c.acting(), c.session.Client.ID, event, only, c.asker())
+	asked, err := c.s.Endpoints.Redeliver(c.auditContext(), c.session.Client.ID, event, only, c.requester())
 	if err != nil {
 		return err
 	}
-	b := appendItems(c.buf(), asked, func(b []byte, id till.ID) []byte {
+	b := appendItems(c.buffer(), asked, func(b []byte, id till.ID) []byte {
 		return append(appendID(append(b, `{"endpoint_id":`...), id), '}')
 	})
 	return c.json(http.StatusAccepted, append(b, '}'))

@@ -14,7 +14,7 @@ import (
 
 // endpointID returns the endpoint id in the path. One that is malformed is
 // one that nobody has.
-func (c *call) endpointID() (till.ID, error) {
+func (c *exchange) endpointID() (till.ID, error) {
 	id, err := till.ParseID(c.r.PathValue("endpoint_id"))
 	if err != nil {
 		return till.ID{}, &till.Error{Code: till.CodeEndpointNotFound}
@@ -22,18 +22,18 @@ func (c *call) endpointID() (till.ID, error) {
 	return id, nil
 }
 
-// asker is the key of this call, to those who send events.
-func (c *call) asker() webhook.Requester {
+// requester is the key of this call, to those who send events.
+func (c *exchange) requester() webhook.Requester {
 	return webhook.Requester{Actor: c.session.Actor(), Scopes: c.session.Key.Scopes}
 }
 
 // createEndpoint is POST /webhook-endpoints.
-func (c *call) createEndpoint() error {
+func (c *exchange) createEndpoint() error {
 	var req webhook.Request
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	e, secret, err := c.s.Endpoints.Create(c.acting(), c.session.Client, &req, c.asker())
+	e, secret, err := c.s.Endpoints.Create(c.auditContext(), c.session.Client, &req, c.requester())
 	if err != nil {
 		return err
 	}
@@ -42,15 +42,15 @@ func (c *call) createEndpoint() error {
 }
 
 // newSecret answers with an endpoint and, this once, its secret.
-func (c *call) newSecret(status int, e *store.Endpoint, secret webhook.Secret) error {
-	b := appendEndpoint(c.buf(), e)
+func (c *exchange) newSecret(status int, e *store.Endpoint, secret webhook.Secret) error {
+	b := appendEndpoint(c.buffer(), e)
 	b = append(b, `,"secret":`...)
 	b = jsonx.AppendString(b, secret.Reveal())
 	return c.json(status, append(b, '}'))
 }
 
 // listEndpoints is GET /webhook-endpoints.
-func (c *call) listEndpoints() error {
+func (c *exchange) listEndpoints() error {
 	var all []*store.Endpoint
 	err := c.view(func(ctx context.Context, tx *store.Tx) (err error) {
 		all, err = tx.Endpoints(ctx, c.session.Client.ID, webhook.MaxEndpoints)
@@ -59,12 +59,12 @@ func (c *call) listEndpoints() error {
 	if err != nil {
 		return err
 	}
-	b := appendItems(c.buf(), all, func(b []byte, e *store.Endpoint) []byte { return append(appendEndpoint(b, e), '}') })
+	b := appendItems(c.buffer(), all, func(b []byte, e *store.Endpoint) []byte { return append(appendEndpoint(b, e), '}') })
 	return c.json(http.StatusOK, append(b, '}'))
 }
 
 // endpoint reads the endpoint in the path.
-func (c *call) endpoint(ctx context.Context, tx *store.Tx) (*store.Endpoint, error) {
+func (c *exchange) endpoint(ctx context.Context, tx *store.Tx) (*store.Endpoint, error) {
 	id, err := c.endpointID()
 	if err != nil {
 		return nil, err
@@ -77,17 +77,17 @@ func (c *call) endpoint(ctx context.Context, tx *store.Tx) (*store.Endpoint, err
 }
 
 // getEndpoint is GET /webhook-endpoints/{endpoint_id}.
-func (c *call) getEndpoint() error {
+func (c *exchange) getEndpoint() error {
 	var e *store.Endpoint
 	err := c.view(func(ctx context.Context, tx *store.Tx) (err error) { e, err = c.endpoint(ctx, tx); return err })
 	if err != nil {
 		return err
 	}
-	return c.json(http.StatusOK, append(appendEndpoint(c.buf(), e), '}'))
+	return c.json(http.StatusOK, append(appendEndpoint(c.buffer(), e), '}'))
 }
 
 // patchEndpoint is PATCH /webhook-endpoints/{endpoint_id}.
-func (c *call) patchEndpoint() error {
+func (c *exchange) patchEndpoint() error {
 	id, err := c.endpointID()
 	if err != nil {
 		return err
@@ -96,18 +96,18 @@ func (c *call) patchEndpoint() error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	e, err := c.s.Endpoints.Patch(c.acting(), c.session.Client, id, &req, c.asker())
+	e, err := c.s.Endpoints.Patch(c.auditContext(), c.session.Client, id, &req, c.requester())
 	if err != nil {
 		return err
 	}
-	return c.json(http.StatusOK, append(appendEndpoint(c.buf(), e), '}'))
+	return c.json(http.StatusOK, append(appendEndpoint(c.buffer(), e), '}'))
 }
 
 // deleteEndpoint is DELETE /webhook-endpoints/{endpoint_id}.
-func (c *call) deleteEndpoint() error {
+func (c *exchange) deleteEndpoint() error {
 	id, err := c.endpointID()
 	if err == nil {
-		err = c.s.Endpoints.Delete(c.acting(), c.session.Client.ID, id, c.session.Actor())
+		err = c.s.Endpoints.Delete(c.auditContext(), c.session.Client.ID, id, c.session.Actor())
 	}
 	if err != nil {
 		return err
@@ -116,7 +116,7 @@ func (c *call) deleteEndpoint() error {
 }
 
 // rotateSecret is POST /webhook-endpoints/{endpoint_id}/rotate-secret.
-func (c *call) rotateSecret() error {
+func (c *exchange) rotateSecret() error {
 	id, err := c.endpointID()
 	if err != nil {
 		return err
@@ -130,7 +130,7 @@ func (c *call) rotateSecret() error {
 		// Cut to just outside the bounds, so that the product cannot wrap.
 		overlap = time.Duration(max(-1, min(*n, int64(webhook.MaxOverlap/time.Second)+1))) * time.Second
 	}
-	e, secret, err := c.s.Endpoints.Rotate(c.acting(), c.session.Client.ID, id, overlap, c.asker())
+	e, secret, err := c.s.Endpoints.Rotate(c.auditContext(), c.session.Client.ID, id, overlap, c.requester())
 	if err != nil {
 		return err
 	}

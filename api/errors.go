@@ -55,9 +55,9 @@ var refusals = map[till.Code]refusal{
 	till.CodeInternal:             {http.StatusInternalServerError, "Something went wrong on our side. It is safe to try again with the same idempotency key."},
 }
 
-// worded are the codes whose errors are written for clients here; the words
+// hasOwnDetail are the codes whose errors are written for clients here; the words
 // of all others come from the table, whoever made them.
-func worded(code till.Code) bool {
+func hasOwnDetail(code till.Code) bool {
 	switch code {
 	case till.CodeInsufficientScope, till.CodeUnsupportedMediaType:
 		return true
@@ -66,9 +66,9 @@ func worded(code till.Code) bool {
 }
 
 var (
-	errNoPath = &till.Error{Code: till.CodeNotFound}
-	errNoVerb = &till.Error{Code: till.CodeMethodNotAllowed}
-	errPanic  = &till.Error{Code: till.CodeInternal}
+	errNoPath   = &till.Error{Code: till.CodeNotFound}
+	errNoMethod = &till.Error{Code: till.CodeMethodNotAllowed}
+	errPanic    = &till.Error{Code: till.CodeInternal}
 )
 
 // malformed returns the refusal of a body that cannot be read.
@@ -81,7 +81,7 @@ func malformed(pointer, detail string) *till.Error {
 var retryAfter = []string{"1"}
 
 // fail answers with an error.
-func (c *call) fail(err error) {
+func (c *exchange) fail(err error) {
 	e := c.refusal(err)
 	r := refusals[e.Code]
 	// What a person has to release is not worth waiting for.
@@ -91,11 +91,11 @@ func (c *call) fail(err error) {
 			c.Header()["Retry-After"] = []string{strconv.FormatInt(int64(s), 10)}
 		}
 	}
-	c.count(e, r.status)
-	if c.unwelcome {
+	c.logRefusal(e, r.status)
+	if c.mayDelay {
 		c.delay()
 	}
-	c.write(r.status, typeProblem, appendProblem(c.buf(), e, c.id))
+	c.write(r.status, typeProblem, appendProblem(c.buffer(), e, c.id))
 }
 
 // writeProblem answers with an error outside of a call, and hangs up. It
@@ -103,7 +103,7 @@ func (c *call) fail(err error) {
 func writeProblem(w http.ResponseWriter, e *till.Error) (id string) {
 	id = till.NewID(till.TimeOf(time.Now())).String()
 	h := w.Header()
-	tellCommon(h, id)
+	setCommonHeaders(h, id)
 	h["Content-Type"] = typeProblem
 	h["Connection"] = []string{"close"}
 	w.WriteHeader(refusals[e.Code].status)
@@ -112,11 +112,11 @@ func writeProblem(w http.ResponseWriter, e *till.Error) (id string) {
 }
 
 // failNoPath answers somebody who asks for what is not there.
-func (c *call) failNoPath() { c.fail(c.refuse(string(errNoPath.Code), errNoPath)) }
+func (c *exchange) failNoPath() { c.fail(c.refuse(string(errNoPath.Code), errNoPath)) }
 
 // refusal returns what the client is told about err. What is not a refusal is
 // ours: it is logged, and the client reads only that it happened.
-func (c *call) refusal(err error) *till.Error {
+func (c *exchange) refusal(err error) *till.Error {
 	var e *till.Error
 	if errors.As(err, &e) {
 		if _, known := refusals[e.Code]; known {
@@ -150,7 +150,7 @@ func appendProblem(b []byte, e *till.Error, requestID string) []byte {
 		detail = "The idempotency key was used for payment " + e.PaymentID.String() + " with another body."
 	case e.Code == till.CodeKeyReused && !e.PayoutID.IsZero():
 		detail = "The idempotency key was used for payout " + e.PayoutID.String() + " with another body."
-	case worded(e.Code) && e.Detail != "":
+	case hasOwnDetail(e.Code) && e.Detail != "":
 		detail = e.Detail
 	}
 	b = append(b, `{"type":"about:blank","title":`...)

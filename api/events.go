@@ -25,7 +25,7 @@ type eventPage struct {
 }
 
 // listEvents is GET /events.
-func (c *call) listEvents() error {
+func (c *exchange) listEvents() error {
 	p := c.params()
 	after, limit := p.count("after"), int(p.number("limit", defaultLimit, 1, maxLimit))
 	wait := time.Duration(p.number("wait", 0, 0, maxWait)) * time.Second
@@ -39,7 +39,7 @@ func (c *call) listEvents() error {
 	if err != nil {
 		return err
 	}
-	b := appendItems(c.buf(), page.items, func(b []byte, e *store.EventRow) []byte { return e.AppendJSON(b) })
+	b := appendItems(c.buffer(), page.items, func(b []byte, e *store.EventRow) []byte { return e.AppendJSON(b) })
 	b = append(b, `,"next_after":`...)
 	b = strconv.AppendInt(b, page.next, 10)
 	b = append(b, `,"log_id":`...)
@@ -52,7 +52,7 @@ func (p *eventPage) idle() bool { return len(p.items) == 0 && !p.full }
 
 // readEvents reads on from a sequence. A sequence that the log has not reached
 // is of another history.
-func (c *call) readEvents(after int64, limit int) (*eventPage, error) {
+func (c *exchange) readEvents(after int64, limit int) (*eventPage, error) {
 	page := &eventPage{next: after}
 	client := c.session.Client.ID
 	var rows []*store.EventRow
@@ -84,7 +84,7 @@ func (c *call) readEvents(after int64, limit int) (*eventPage, error) {
 // awaitEvents waits until the log shows something beyond a sequence, the time
 // is over, the client has gone or the service stops. Between its looks it
 // holds nothing of the database.
-func (c *call) awaitEvents(after int64, limit int, wait time.Duration) (*eventPage, error) {
+func (c *exchange) awaitEvents(after int64, limit int, wait time.Duration) (*eventPage, error) {
 	leave, err := c.s.polls.enter(c.session.Client.ID)
 	if err != nil {
 		if till.ErrorCode(err) == till.CodeRateLimited {
@@ -123,7 +123,7 @@ func (c *call) awaitEvents(after int64, limit int, wait time.Duration) (*eventPa
 
 // recheck opens the session again after a long wait: a key that was revoked
 // meanwhile is shown nothing.
-func (c *call) recheck() error {
+func (c *exchange) recheck() error {
 	if err := c.authenticate(); err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (c *call) recheck() error {
 }
 
 // getEvent is GET /events/{event_id}. The id holds the event's sequence.
-func (c *call) getEvent() error {
+func (c *exchange) getEvent() error {
 	missing := &till.Error{Code: till.CodeEventNotFound}
 	id, err := till.ParseID(c.r.PathValue("event_id"))
 	if err != nil {
@@ -148,11 +148,11 @@ func (c *call) getEvent() error {
 	case len(rows) == 0 || rows[0].ID() != id || !c.session.Key.Allows(rows[0].Kind.Scope()):
 		return missing
 	}
-	return c.json(http.StatusOK, rows[0].AppendJSON(c.buf()))
+	return c.json(http.StatusOK, rows[0].AppendJSON(c.buffer()))
 }
 
 // listPaymentEvents is GET /payments/{payment_id}/events.
-func (c *call) listPaymentEvents() error {
+func (c *exchange) listPaymentEvents() error {
 	ref, err := c.paymentRef()
 	if err != nil {
 		return err
@@ -161,7 +161,7 @@ func (c *call) listPaymentEvents() error {
 }
 
 // listEventsOf answers with the events of one payment or payout.
-func (c *call) listEventsOf(read func(ctx context.Context, tx *store.Tx) ([]*store.EventRow, error)) error {
+func (c *exchange) listEventsOf(read func(ctx context.Context, tx *store.Tx) ([]*store.EventRow, error)) error {
 	var rows []*store.EventRow
 	err := c.view(func(ctx context.Context, tx *store.Tx) (err error) {
 		rows, err = read(ctx, tx)
@@ -170,6 +170,6 @@ func (c *call) listEventsOf(read func(ctx context.Context, tx *store.Tx) ([]*sto
 	if err != nil {
 		return err
 	}
-	b := appendItems(c.buf(), rows, func(b []byte, e *store.EventRow) []byte { return e.AppendJSON(b) })
+	b := appendItems(c.buffer(), rows, func(b []byte, e *store.EventRow) []byte { return e.AppendJSON(b) })
 	return c.json(http.StatusOK, append(b, '}'))
 }

@@ -66,8 +66,8 @@ func qualityOf(params string) float64 {
 }
 
 // exportPage answers with one page.
-func (c *call) exportPage(e *export, ts []*ledger.Transaction) error {
-	b := append(c.buf(), e.format.Header()...)
+func (c *exchange) exportPage(e *export, ts []*ledger.Transaction) error {
+	b := append(c.buffer(), e.format.Header()...)
 	for _, t := range ts {
 		b = e.format.Append(b, t)
 	}
@@ -77,15 +77,15 @@ func (c *call) exportPage(e *export, ts []*ledger.Transaction) error {
 }
 
 // nameFile names the export for a browser.
-func (c *call) nameFile(e *export) {
+func (c *exchange) nameFile(e *export) {
 	c.Header()["Content-Disposition"] = []string{`attachment; filename="statement.` + string(e.format) + `"`}
 }
 
 // exportAll streams a whole statement. Nothing of the database is held while the
 // client reads; a client that hangs up, or does not read on for
-// exportPatience, ends it. Once a byte is out, a failure breaks the connection
+// exportWriteTimeout, ends it. Once a byte is out, a failure breaks the connection
 // off, so that nobody takes a part for the whole.
-func (c *call) exportAll(e *export, st books.Statement) error {
+func (c *exchange) exportAll(e *export, st books.Statement) error {
 	if c.r.Method == http.MethodHead {
 		c.nameFile(e)
 		c.Header()["Content-Type"] = e.contentType
@@ -128,12 +128,12 @@ func (c *call) exportAll(e *export, st books.Statement) error {
 
 var errStopping = errors.New("the service stops")
 
-// exportPatience is how long a client may take to read one slice.
-const exportPatience = 60 * time.Second
+// exportWriteTimeout is how long a client may take to read one slice.
+const exportWriteTimeout = 60 * time.Second
 
 // exportWriter sends each slice as soon as it is there.
 type exportWriter struct {
-	c       *call
+	c       *exchange
 	e       *export
 	control *http.ResponseController
 }
@@ -153,7 +153,7 @@ func (w *exportWriter) Write(b []byte) (int, error) {
 		return 0, err // the key was revoked meanwhile
 	}
 	// Not every writer has deadlines; those of our server do.
-	w.control.SetWriteDeadline(time.Now().Add(exportPatience))
+	w.control.SetWriteDeadline(time.Now().Add(exportWriteTimeout))
 	n, err := w.c.Write(b)
 	if err == nil {
 		err = w.control.Flush()

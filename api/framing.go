@@ -17,16 +17,16 @@ import (
 // followed counts as refused: from there on nobody knows where a request
 // begins.
 type framing struct {
-	part  framePart
-	skip  uint64 // bytes of a body, or of a chunk, that are still to come
-	line  []byte // the line so far, at most maxFrameLine bytes of it
-	long  bool   // it is longer
-	begun bool   // the request's first line has come
+	part        framePart
+	skip        uint64 // bytes of a body, or of a chunk, that are still to come
+	line        []byte // the line so far, at most maxFrameLine bytes of it
+	long        bool   // it is longer
+	requestLine bool   // the request's first line has come
 
-	length          uint64
-	sized, chunked  bool
-	requests        int64        // headers seen to their end
-	refused, served atomic.Int64 // the first request to be refused, 0 if there is none; how many reached a handler
+	length             uint64
+	hasLength, chunked bool
+	requests           int64        // headers seen to their end
+	refused, served    atomic.Int64 // the first request to be refused, 0 if there is none; how many reached a handler
 }
 
 // framePart is what the next byte belongs to.
@@ -46,8 +46,8 @@ var transferEncoding, contentLength = []byte("Transfer-Encoding"), []byte("Conte
 // maxFrameLine is how much of a line is kept: a header that matters is short.
 const maxFrameLine = 64
 
-// see follows some more bytes.
-func (f *framing) see(b []byte) {
+// feed follows some more bytes.
+func (f *framing) feed(b []byte) {
 	for len(b) > 0 && f.part != frameLost {
 		if f.skip > 0 {
 			n := min(f.skip, uint64(len(b)))
@@ -55,7 +55,7 @@ func (f *framing) see(b []byte) {
 			continue
 		}
 		if f.part == frameData {
-			f.begin()
+			f.nextRequest()
 		}
 		end := bytes.IndexByte(b, '\n')
 		part := b
@@ -74,9 +74,9 @@ func (f *framing) see(b []byte) {
 	}
 }
 
-// begin awaits the next request.
-func (f *framing) begin() {
-	f.part, f.begun, f.length, f.sized, f.chunked = frameHeader, false, 0, false, false
+// nextRequest awaits the next request.
+func (f *framing) nextRequest() {
+	f.part, f.requestLine, f.length, f.hasLength, f.chunked = frameHeader, false, 0, false, false
 }
 
 // endLine takes one whole line.
@@ -89,7 +89,7 @@ func (f *framing) endLine(line []byte) {
 		n, err := strconv.ParseUint(string(bytes.TrimRight(digits, " \t")), 16, 63)
 		switch {
 		case err != nil:
-			f.lose()
+			f.refuseRest()
 		case n == 0:
 			f.part = frameTrailer
 		default:
@@ -97,11 +97,11 @@ func (f *framing) endLine(line []byte) {
 		}
 	case frameBreak:
 		if f.part = frameChunk; len(line) > 0 {
-			f.lose()
+			f.refuseRest()
 		}
 	case frameTrailer:
 		if len(line) == 0 {
-			f.begin()
+			f.nextRequest()
 		}
 	}
 }
@@ -109,8 +109,8 @@ func (f *framing) endLine(line []byte) {
 // header takes one line of a request's headers, its first and its last among
 // them.
 func (f *framing) header(line []byte) {
-	if !f.begun { // line breaks before a request are passed over
-		f.begun = len(line) > 0
+	if !f.requestLine { // line breaks before a request are passed over
+		f.requestLine = len(line) > 0
 		return
 	}
 	if len(line) == 0 {
@@ -120,22 +120,22 @@ func (f *framing) header(line []byte) {
 	name, value, _ := bytes.Cut(line, []byte{':'})
 	switch {
 	case line[0] == ' ' || line[0] == '\t':
-		f.lose() // it goes on with the line before; RFC 9112 lets us refuse it
+		f.refuseRest() // it goes on with the line before; RFC 9112 lets us refuse it
 	case bytes.EqualFold(name, transferEncoding):
 		f.chunked = true
 	case bytes.EqualFold(name, contentLength):
 		n, err := strconv.ParseUint(string(bytes.Trim(value, " \t")), 10, 63)
-		if err != nil || f.long || f.sized && n != f.length {
-			f.lose()
+		if err != nil || f.long || f.hasLength && n != f.length {
+			f.refuseRest()
 			return
 		}
-		f.length, f.sized = n, true
+		f.length, f.hasLength = n, true
 	}
 }
 
 func (f *framing) endHeaders() {
-	if f.chunked && f.sized {
-		f.lose()
+	if f.chunked && f.hasLength {
+		f.refuseRest()
 		return
 	}
 	f.requests++
@@ -144,16 +144,16 @@ func (f *framing) endHeaders() {
 	}
 }
 
-// lose refuses the request that is being read, or whose body is, and all that follow.
-func (f *framing) lose() {
+// refuseRest refuses the request that is being read, or whose body is, and all that follow.
+func (f *framing) refuseRest() {
 	f.part = frameLost
 	f.refused.CompareAndSwap(0, f.requests+1)
 }
 
 type framingKey struct{}
 
-// followed gives the requests of a guarded connection its framing.
-func followed(ctx context.Context, c net.Conn) context.Context {
+// withFraming gives the requests of a guarded connection its framing.
+func withFraming(ctx context.Context, c net.Conn) context.Context {
 	if g, ok := c.(*guardedConn); ok {
 		return context.WithValue(ctx, framingKey{}, &g.framing)
 	}
@@ -169,8 +169,8 @@ func refuseUnframed(h http.Handler) http.Handler {
 				e := malformed("", unframed)
 				id := writeProblem(w, e)
 				if s, ok := h.(*server); ok {
-					c := &call{r: r, s: s, id: id}
-					c.count(e, http.StatusBadRequest)
+					c := &exchange{r: r, s: s, id: id}
+					c.logRefusal(e, http.StatusBadRequest)
 				}
 				return
 			}

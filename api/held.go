@@ -29,14 +29,14 @@ const (
 )
 
 // holding is bytes that a call has taken.
-type holding struct {
+type byteHold struct {
 	of     *quota.Quota
 	client till.ID
 	bytes  int64
 }
 
-// hold takes bytes that are given back when the call ends.
-func (c *call) hold(of *quota.Quota, client till.ID, n int64) error {
+// holdBytes takes bytes that are given back when the call ends.
+func (c *exchange) holdBytes(of *quota.Quota, client till.ID, n int64) error {
 	switch err := of.Take(client, n); {
 	case errors.Is(err, quota.ErrClientFull) && !client.IsZero():
 		c.Header()["Retry-After"] = retryAfter
@@ -44,57 +44,57 @@ func (c *call) hold(of *quota.Quota, client till.ID, n int64) error {
 	case err != nil:
 		return &till.Error{Code: till.CodeServiceUnavailable}
 	}
-	if last := len(c.held) - 1; last >= 0 && c.held[last].of == of {
-		c.held[last].bytes += n
+	if last := len(c.heldBytes) - 1; last >= 0 && c.heldBytes[last].of == of {
+		c.heldBytes[last].bytes += n
 	} else {
-		c.held = append(c.held, holding{of, client, n})
+		c.heldBytes = append(c.heldBytes, byteHold{of, client, n})
 	}
 	return nil
 }
 
-// weigh holds what is read for the answer, from now on: the rows and, once more,
+// countRows holds what is read for the answer, from now on: the rows and, once more,
 // what is written of them.
-func (c *call) weigh(tx *store.Tx) {
+func (c *exchange) countRows(tx *store.Tx) {
 	if c.session == nil {
 		return
 	}
-	c.letGoOf(c.s.answers) // of a look before this one
+	c.releaseBytesOf(c.s.answers) // of a look before this one
 	c.read = 0
 	tx.Weigh(func(bytes int) error {
 		c.read += bytes
-		return c.hold(c.s.answers, c.session.Client.ID, 2*int64(bytes))
+		return c.holdBytes(c.s.answers, c.session.Client.ID, 2*int64(bytes))
 	})
 }
 
-// heldReader is a body whose bytes are held as they come: who announces many and
+// quotaReader is a body whose bytes are held as they come: who announces many and
 // sends none costs nothing.
-type heldReader struct {
+type quotaReader struct {
 	io.Reader
-	c      *call
+	c      *exchange
 	of     *quota.Quota
 	client till.ID
 }
 
 // Read implements io.Reader.
-func (r *heldReader) Read(b []byte) (int, error) {
+func (r *quotaReader) Read(b []byte) (int, error) {
 	n, err := r.Reader.Read(b)
-	if refused := r.c.hold(r.of, r.client, int64(n)); refused != nil {
+	if refused := r.c.holdBytes(r.of, r.client, int64(n)); refused != nil {
 		return 0, refused
 	}
 	return n, err
 }
 
-// letGo gives back all that the call has taken.
-func (c *call) letGo() {
-	for _, h := range c.held {
+// releaseBytes gives back all that the call has taken.
+func (c *exchange) releaseBytes() {
+	for _, h := range c.heldBytes {
 		h.of.Give(h.client, h.bytes)
 	}
-	c.held = nil
+	c.heldBytes = nil
 }
 
-// letGoOf gives back what it has taken of one quota.
-func (c *call) letGoOf(of *quota.Quota) {
-	c.held = slices.DeleteFunc(c.held, func(h holding) bool {
+// releaseBytesOf gives back what it has taken of one quota.
+func (c *exchange) releaseBytesOf(of *quota.Quota) {
+	c.heldBytes = slices.DeleteFunc(c.heldBytes, func(h byteHold) bool {
 		if h.of == of {
 			h.of.Give(h.client, h.bytes)
 		}

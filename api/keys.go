@@ -17,7 +17,7 @@ import (
 const maxListedKeys = 1000
 
 // listKeys is GET /api-keys.
-func (c *call) listKeys() error {
+func (c *exchange) listKeys() error {
 	var keys []*till.Key
 	err := c.view(func(ctx context.Context, tx *store.Tx) (err error) {
 		keys, err = tx.Keys(ctx, c.session.Client.ID, maxListedKeys)
@@ -26,7 +26,7 @@ func (c *call) listKeys() error {
 	if err != nil {
 		return err
 	}
-	b := appendItems(c.buf(), keys, func(b []byte, k *till.Key) []byte { return append(c.appendKey(b, k), '}') })
+	b := appendItems(c.buffer(), keys, func(b []byte, k *till.Key) []byte { return append(c.appendKey(b, k), '}') })
 	return c.json(http.StatusOK, append(b, '}'))
 }
 
@@ -38,7 +38,7 @@ type keyRequest struct {
 }
 
 // createKey is POST /api-keys.
-func (c *call) createKey() error {
+func (c *exchange) createKey() error {
 	var req keyRequest
 	if err := c.decode(&req); err != nil {
 		return err
@@ -47,7 +47,7 @@ func (c *call) createKey() error {
 	if fields != nil {
 		return &till.Error{Code: till.CodeValidationFailed, Fields: fields}
 	}
-	text, key, err := c.s.Accounts.CreateKeyBy(c.acting(), c.session, name, scopes, expires)
+	text, key, err := c.s.Accounts.CreateKeyBy(c.auditContext(), c.session, name, scopes, expires)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (c *call) createKey() error {
 }
 
 // readKey returns what a key is to be, and everything that is wrong with it.
-func (c *call) readKey(req *keyRequest) (name string, scopes []till.Scope, expires till.Time, fields []till.FieldError) {
+func (c *exchange) readKey(req *keyRequest) (name string, scopes []till.Scope, expires till.Time, fields []till.FieldError) {
 	if req.Name != nil {
 		if name = *req.Name; name == "" {
 			fields = append(fields, till.FieldError{Pointer: "/name", Code: till.FieldInvalidFormat, Detail: "The name must not be empty."})
@@ -91,7 +91,7 @@ type rotateRequest struct {
 const defaultOverlap = 24 * time.Hour
 
 // rotateKey is POST /api-keys/{key_id}/rotate.
-func (c *call) rotateKey() error {
+func (c *exchange) rotateKey() error {
 	var req rotateRequest
 	if err := c.decode(&req); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (c *call) rotateKey() error {
 	if err := c.checkRotation(id); err != nil {
 		return err
 	}
-	text, key, err := c.s.Accounts.RotateKeyBy(c.acting(), c.session, id, overlap)
+	text, key, err := c.s.Accounts.RotateKeyBy(c.auditContext(), c.session, id, overlap)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (c *call) rotateKey() error {
 
 // checkRotation refuses to let a key rotate one that may do more than it: the
 // answer holds the new key, so that would be to grant what it does not have.
-func (c *call) checkRotation(id string) error {
+func (c *exchange) checkRotation(id string) error {
 	if id == c.session.Key.ID {
 		return nil
 	}
@@ -135,8 +135,8 @@ func (c *call) checkRotation(id string) error {
 }
 
 // newKey answers with a key and, this once, its text.
-func (c *call) newKey(text string, k *till.Key) error {
-	b := c.appendKey(c.buf(), k)
+func (c *exchange) newKey(text string, k *till.Key) error {
+	b := c.appendKey(c.buffer(), k)
 	b = append(b, `,"api_key":`...)
 	b = jsonx.AppendString(b, text)
 	return c.json(http.StatusCreated, append(b, '}'))
@@ -147,7 +147,7 @@ var revokeQuery = []string{"cascade"}
 // revokeKey is DELETE /api-keys/{key_id}. Who says something about what
 // descends from the key is told what became of it. A key may end itself
 // without the scope, and what it made, but not those who took its place.
-func (c *call) revokeKey() error {
+func (c *exchange) revokeKey() error {
 	p := c.params()
 	cascade := p.choice("cascade", "true", "false")
 	if err := p.err(); err != nil {
@@ -157,7 +157,7 @@ func (c *call) revokeKey() error {
 		return till.Errorf(till.CodeInsufficientScope, "The key lacks the scope %s, which cascade needs.", till.KeysManage)
 	}
 	id := c.r.PathValue("key_id")
-	done, err := c.s.Accounts.RevokeKey(c.acting(), c.session.Client.ID, id, cascade == "true", c.session.Actor())
+	done, err := c.s.Accounts.RevokeKey(c.auditContext(), c.session.Client.ID, id, cascade == "true", c.session.Actor())
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (c *call) revokeKey() error {
 		return c.empty(http.StatusNoContent)
 	}
 	appendOne := func(b []byte, k *till.Key) []byte { return append(c.appendKey(b, k), '}') }
-	b := append(c.buf(), `{"id":`...)
+	b := append(c.buffer(), `{"id":`...)
 	b = jsonx.AppendString(b, id)
 	b = append(b, `,"ended":`...)
 	b = append(appendArray(b, done.Ended, appendOne), `,"left":`...)
@@ -173,7 +173,7 @@ func (c *call) revokeKey() error {
 }
 
 // appendKey writes a key and leaves the object open.
-func (c *call) appendKey(b []byte, k *till.Key) []byte {
+func (c *exchange) appendKey(b []byte, k *till.Key) []byte {
 	b = append(b, `{"id":`...)
 	b = jsonx.AppendString(b, k.ID)
 	b = append(b, `,"name":`...)

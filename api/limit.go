@@ -84,7 +84,7 @@ func (l *limits) makeRoom(now time.Time) {
 }
 
 // limit takes one token of a client's bucket and tells what is left.
-func (c *call) limit(client till.ID) error {
+func (c *exchange) limit(client till.ID) error {
 	l := c.s.limits
 	if l == nil {
 		return nil

@@ -37,27 +37,27 @@ func TestAddressesAreBounded(t *testing.T) {
 	address := func(first byte, n int) netip.Prefix {
 		return network(netip.AddrFrom4([4]byte{first, byte(n >> 16), byte(n >> 8), byte(n)}))
 	}
-	a := newAddresses()
+	a := newAddressLimits()
 	now := time.Now()
 	for n := range maxAddresses - 1 {
 		a.bucket(address(10, n), now) // full: they say nothing
 	}
 	for range addressBurst {
-		a.take(address(11, 0))
+		a.takeTry(address(11, 0))
 	}
 	for n := range 2 * maxAddresses / 3 {
-		a.bucket(address(12, n), now).left--
+		a.bucket(address(12, n), now).tries--
 	}
-	if _, ok := a.take(address(11, 0)); ok {
+	if _, ok := a.takeTry(address(11, 0)); ok {
 		t.Error("a bucket in use was dropped while others were full")
 	}
 	for n := range 2 * maxAddresses {
-		a.bucket(address(13, n), now).left--
+		a.bucket(address(13, n), now).tries--
 	}
 	if n := len(a.buckets); n > maxAddresses {
 		t.Errorf("%d buckets", n)
 	}
-	if _, empty := a.empty(address(14, 0)); empty || len(a.buckets) > maxAddresses {
+	if _, empty := a.exhausted(address(14, 0)); empty || len(a.buckets) > maxAddresses {
 		t.Error("to ask made a bucket")
 	}
 }

@@ -18,13 +18,13 @@ type methodOffer struct {
 
 // listMethods is GET /payment-methods: those enabled for the client, in the
 // countries where a route leads somewhere.
-func (c *call) listMethods() error {
-	b := appendItems(c.buf(), c.offers(), appendMethod)
+func (c *exchange) listMethods() error {
+	b := appendItems(c.buffer(), c.offers(), appendMethod)
 	return c.json(http.StatusOK, append(b, '}'))
 }
 
 // offers are the methods that lead somewhere for the client.
-func (c *call) offers() (out []methodOffer) {
+func (c *exchange) offers() (out []methodOffer) {
 	for _, m := range till.Methods() {
 		if !c.session.Enabled(m.Code) {
 			continue

@@ -16,8 +16,8 @@ import (
 	"till/internal/jsonx"
 )
 
-// admit takes a call through the gates in front of its handler.
-func (c *call) admit() error {
+// authorizeAndRead takes a call through the gates in front of its handler.
+func (c *exchange) authorizeAndRead() error {
 	if ready := c.s.Ready; ready != nil {
 		if err := ready(); err != nil {
 			return &till.Error{Code: till.CodeServiceUnavailable}
@@ -32,7 +32,7 @@ func (c *call) admit() error {
 		}
 	}
 	if c.route.Stores {
-		if err := c.full(); err != nil {
+		if err := c.checkTestQuota(); err != nil {
 			return err
 		}
 	}
@@ -51,7 +51,7 @@ func (c *call) admit() error {
 // authenticate opens the session of the key in the header. The limits come
 // before the database: that of the client if the key is known here, that of the
 // address otherwise.
-func (c *call) authenticate() error {
+func (c *exchange) authenticate() error {
 	keys := c.r.Header["X-Api-Key"]
 	if len(keys) == 0 || len(keys) == 1 && keys[0] == "" {
 		c.Header()["Www-Authenticate"] = challenge
@@ -68,11 +68,11 @@ func (c *call) authenticate() error {
 		}
 		err := c.openSession(key)
 		if till.ErrorCode(err) == till.CodeInvalidKey {
-			c.s.addresses.take(network(c.peer()))
+			c.s.addressLimits.takeTry(network(c.peer()))
 		}
 		return err
 	}
-	err := c.look(key, func() (failed bool, err error) {
+	err := c.lookUpKey(key, func() (failed bool, err error) {
 		err = c.openSession(key)
 		return till.ErrorCode(err) == till.CodeInvalidKey, err
 	})
@@ -84,7 +84,7 @@ func (c *call) authenticate() error {
 }
 
 // openSession opens the session, from the cache if the route allows it.
-func (c *call) openSession(key string) (err error) {
+func (c *exchange) openSession(key string) (err error) {
 	if c.route.Fresh {
 		c.session, err = c.s.Accounts.AuthenticateNow(c.r.Context(), key)
 	} else {
@@ -105,7 +105,7 @@ func (c *call) openSession(key string) (err error) {
 var challenge = []string{`ApiKey realm="X-Api-Key"`}
 
 // authorize decides whether the session may use the route.
-func (c *call) authorize() error {
+func (c *exchange) authorize() error {
 	client, key := c.session.Client, c.session.Key
 	if client.Suspended {
 		return &till.Error{Code: till.CodeClientSuspended}
@@ -144,7 +144,7 @@ var (
 const maxFlagged = 4
 
 // checkURL reads the query and refuses an API key anywhere in the URL.
-func (c *call) checkURL() error {
+func (c *exchange) checkURL() error {
 	u := c.r.URL
 	if u.RawQuery == "" && !strings.Contains(u.Path, "till_") {
 		return nil
@@ -172,7 +172,7 @@ func (c *call) checkURL() error {
 // flag marks keys of a URL as exposed: those that are known here, and one other
 // that is looked up like a key in the header. Whatever comes of it, the answer is
 // the same.
-func (c *call) flag(keys []string) {
+func (c *exchange) flag(keys []string) {
 	slices.Sort(keys)
 	looked := false
 	for i, key := range slices.Compact(keys) {
@@ -184,7 +184,7 @@ func (c *call) flag(keys []string) {
 			continue
 		}
 		flag := func() (bool, error) {
-			genuine, err := c.s.Accounts.FlagExposed(c.acting(), key)
+			genuine, err := c.s.Accounts.FlagExposed(c.auditContext(), key)
 			if err != nil {
 				c.s.Log.Warn("an exposed key was not flagged", "request_id", c.id, "error", err)
 			}
@@ -194,7 +194,7 @@ func (c *call) flag(keys []string) {
 			flag()
 		} else {
 			looked = true
-			c.look(key, flag)
+			c.lookUpKey(key, flag)
 			c.Header().Del("Retry-After") // it is no use to come again
 		}
 	}
@@ -202,7 +202,7 @@ func (c *call) flag(keys []string) {
 
 // checkContentType refuses a body that is not plain JSON. There is no
 // decompression: a small body that unpacks to a large one is not for us.
-func (c *call) checkContentType() error {
+func (c *exchange) checkContentType() error {
 	if c.r.ContentLength == 0 {
 		return nil
 	}
@@ -234,13 +234,13 @@ func isJSON(contentType string) bool {
 }
 
 // readBody reads the body into the call's buffer.
-func (c *call) readBody() error {
+func (c *exchange) readBody() error {
 	if c.r.ContentLength > jsonx.MaxBody {
-		return c.cut(&till.Error{Code: till.CodeBodyTooLarge})
+		return c.closeConnection(&till.Error{Code: till.CodeBodyTooLarge})
 	}
 	if c.r.ContentLength != 0 {
 		c.in = buffers.Get().(*buffer)
-		b, err := appendAll(c.in.b[:0], &heldReader{http.MaxBytesReader(c.ResponseWriter, c.r.Body, jsonx.MaxBody), c, c.s.bodies, c.session.Client.ID})
+		b, err := appendAll(c.in.b[:0], &quotaReader{http.MaxBytesReader(c.ResponseWriter, c.r.Body, jsonx.MaxBody), c, c.s.bodies, c.session.Client.ID})
 		c.in.b = b
 		if err != nil {
 			return c.readError(err)
@@ -274,23 +274,23 @@ func appendAll(b []byte, r io.Reader) ([]byte, error) {
 // readError says why a body could not be read to its end. Where there was no
 // room for it, the rest is passed over and the connection lives: who has to come
 // back need not connect anew.
-func (c *call) readError(err error) error {
+func (c *exchange) readError(err error) error {
 	var tooLarge *http.MaxBytesError
 	var refused *till.Error
 	switch {
 	case errors.As(err, &refused):
 		return refused
 	case errors.As(err, &tooLarge):
-		return c.cut(&till.Error{Code: till.CodeBodyTooLarge})
+		return c.closeConnection(&till.Error{Code: till.CodeBodyTooLarge})
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return c.cut(&till.Error{Code: till.CodeRequestTimeout})
+		return c.closeConnection(&till.Error{Code: till.CodeRequestTimeout})
 	}
-	return c.cut(malformed("", "The body ends too early or is not framed as HTTP says."))
+	return c.closeConnection(malformed("", "The body ends too early or is not framed as HTTP says."))
 }
 
-// cut ends the connection after the answer: the rest of the body is neither
+// closeConnection ends the connection after the answer: the rest of the body is neither
 // wanted nor waited for.
-func (c *call) cut(err error) error {
+func (c *exchange) closeConnection(err error) error {
 	c.Header()["Connection"] = []string{"close"}
 	return err
 }

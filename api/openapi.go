@@ -14,4 +14,4 @@ var OpenAPI []byte
 var typeYAML = []string{"application/yaml"}
 
 // getOpenAPI is GET /openapi.yaml.
-func (c *call) getOpenAPI() error { return c.write(http.StatusOK, typeYAML, OpenAPI) }
+func (c *exchange) getOpenAPI() error { return c.write(http.StatusOK, typeYAML, OpenAPI) }

@@ -13,12 +13,12 @@ import (
 )
 
 // createPayment is POST /payments: one commit, no operator.
-func (c *call) createPayment() error {
+func (c *exchange) createPayment() error {
 	var req collect.Request
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	who := engine.Client{Client: c.session.Client, Enabled: c.session.Enabled, Fees: c.session.Fees(), Full: c.full()}
+	who := engine.Client{Client: c.session.Client, Enabled: c.session.Enabled, Fees: c.session.Fees(), Full: c.checkTestQuota()}
 	created, err := c.s.Collector.Create(c.r.Context(), who, &req)
 	if err != nil {
 		return err
@@ -28,13 +28,13 @@ func (c *call) createPayment() error {
 	if created.Replayed {
 		h["Idempotent-Replayed"] = replayed
 	}
-	return c.json(http.StatusAccepted, created.Payment.AppendJSON(c.buf()))
+	return c.json(http.StatusAccepted, created.Payment.AppendJSON(c.buffer()))
 }
 
 var replayed = []string{"true"}
 
 // getPayment is GET /payments/{payment_id}.
-func (c *call) getPayment() error {
+func (c *exchange) getPayment() error {
 	ref, err := c.paymentRef()
 	if err != nil {
 		return err
@@ -47,11 +47,11 @@ func (c *call) getPayment() error {
 	if err != nil {
 		return err
 	}
-	return c.json(http.StatusOK, p.AppendJSON(c.buf()))
+	return c.json(http.StatusOK, p.AppendJSON(c.buffer()))
 }
 
 // paymentRef returns the payment in the path, as one of the client's own.
-func (c *call) paymentRef() (store.Ref, error) {
+func (c *exchange) paymentRef() (store.Ref, error) {
 	id, err := c.paymentID(till.CodePaymentNotFound)
 	return store.Ref{Client: c.session.Client.ID, ID: id}, err
 }
@@ -70,7 +70,7 @@ const (
 )
 
 // listPayments is GET /payments.
-func (c *call) listPayments() error {
+func (c *exchange) listPayments() error {
 	f, page, err := c.paymentFilter(statusWords)
 	if err != nil {
 		return err
@@ -84,12 +84,12 @@ func (c *call) listPayments() error {
 	if err != nil {
 		return err
 	}
-	b := appendItems(c.buf(), rows, func(b []byte, p *store.PaymentRow) []byte { return p.AppendJSON(b) })
+	b := appendItems(c.buffer(), rows, func(b []byte, p *store.PaymentRow) []byte { return p.AppendJSON(b) })
 	return c.json(http.StatusOK, appendPage(b, total, page.Limit, page.Offset))
 }
 
 // paymentFilter reads which payments or payouts are wanted.
-func (c *call) paymentFilter(statuses []string) (store.PaymentFilter, store.Page, error) {
+func (c *exchange) paymentFilter(statuses []string) (store.PaymentFilter, store.Page, error) {
 	p := c.params()
 	f := store.PaymentFilter{
 		Status:            till.Status(p.choice("status", statuses...)),
@@ -112,7 +112,7 @@ var statusWords = func() (words []string) {
 }()
 
 // listAttempts is GET /payments/{payment_id}/attempts.
-func (c *call) listAttempts() error {
+func (c *exchange) listAttempts() error {
 	ref, err := c.paymentRef()
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func (c *call) listAttempts() error {
 }
 
 // listAttemptsOf answers with the attempts of what exists.
-func (c *call) listAttemptsOf(ref store.Ref, exists func(ctx context.Context, tx *store.Tx) error) error {
+func (c *exchange) listAttemptsOf(ref store.Ref, exists func(ctx context.Context, tx *store.Tx) error) error {
 	var attempts []*store.Attempt
 	err := c.view(func(ctx context.Context, tx *store.Tx) (err error) {
 		if err := exists(ctx, tx); err != nil {
@@ -136,7 +136,7 @@ func (c *call) listAttemptsOf(ref store.Ref, exists func(ctx context.Context, tx
 	if err != nil {
 		return err
 	}
-	return c.json(http.StatusOK, append(appendItems(c.buf(), attempts, appendAttempt), '}'))
+	return c.json(http.StatusOK, append(appendItems(c.buffer(), attempts, appendAttempt), '}'))
 }
 
 func appendAttempt(b []byte, a *store.Attempt) []byte {

@@ -11,13 +11,13 @@ import (
 )
 
 // createPayout is POST /payouts: one commit, no operator.
-func (c *call) createPayout() error {
+func (c *exchange) createPayout() error {
 	var req payout.Request
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	who := engine.Client{Client: c.session.Client, Enabled: c.session.Enabled, Fees: c.session.Fees(), Actor: c.session.Actor(), Full: c.full()}
-	created, err := c.s.Payouts.Create(c.acting(), who, &req)
+	who := engine.Client{Client: c.session.Client, Enabled: c.session.Enabled, Fees: c.session.Fees(), Actor: c.session.Actor(), Full: c.checkTestQuota()}
+	created, err := c.s.Payouts.Create(c.auditContext(), who, &req)
 	if err != nil {
 		return err
 	}
@@ -26,12 +26,12 @@ func (c *call) createPayout() error {
 	if created.Replayed {
 		h["Idempotent-Replayed"] = replayed
 	}
-	return c.json(http.StatusAccepted, created.Payout.AppendJSON(c.buf()))
+	return c.json(http.StatusAccepted, created.Payout.AppendJSON(c.buffer()))
 }
 
 // payoutRef returns the payout in the path, as one of the client's own. An id
 // that is malformed is one that nobody has.
-func (c *call) payoutRef() (store.Ref, error) {
+func (c *exchange) payoutRef() (store.Ref, error) {
 	id, err := till.ParseID(c.r.PathValue("payout_id"))
 	if err != nil {
 		return store.Ref{}, &till.Error{Code: till.CodePayoutNotFound}
@@ -40,7 +40,7 @@ func (c *call) payoutRef() (store.Ref, error) {
 }
 
 // getPayout is GET /payouts/{payout_id}.
-func (c *call) getPayout() error {
+func (c *exchange) getPayout() error {
 	ref, err := c.payoutRef()
 	if err != nil {
 		return err
@@ -53,24 +53,24 @@ func (c *call) getPayout() error {
 	if err != nil {
 		return err
 	}
-	return c.json(http.StatusOK, p.AppendJSON(c.buf()))
+	return c.json(http.StatusOK, p.AppendJSON(c.buffer()))
 }
 
 // cancelPayout is POST /payouts/{payout_id}/cancel.
-func (c *call) cancelPayout() error {
+func (c *exchange) cancelPayout() error {
 	ref, err := c.payoutRef()
 	if err != nil {
 		return err
 	}
-	p, err := c.s.Payouts.Cancel(c.acting(), ref, c.session.Actor())
+	p, err := c.s.Payouts.Cancel(c.auditContext(), ref, c.session.Actor())
 	if err != nil {
 		return err
 	}
-	return c.json(http.StatusOK, p.AppendJSON(c.buf()))
+	return c.json(http.StatusOK, p.AppendJSON(c.buffer()))
 }
 
 // listPayouts is GET /payouts.
-func (c *call) listPayouts() error {
+func (c *exchange) listPayouts() error {
 	f, page, err := c.paymentFilter(payoutStatusWords)
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func (c *call) listPayouts() error {
 	if err != nil {
 		return err
 	}
-	b := appendItems(c.buf(), rows, func(b []byte, p *store.PayoutRow) []byte { return p.AppendJSON(b) })
+	b := appendItems(c.buffer(), rows, func(b []byte, p *store.PayoutRow) []byte { return p.AppendJSON(b) })
 	return c.json(http.StatusOK, appendPage(b, total, page.Limit, page.Offset))
 }
 
@@ -96,7 +96,7 @@ var payoutStatusWords = func() (words []string) {
 }()
 
 // listPayoutEvents is GET /payouts/{payout_id}/events.
-func (c *call) listPayoutEvents() error {
+func (c *exchange) listPayoutEvents() error {
 	ref, err := c.payoutRef()
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func (c *call) listPayoutEvents() error {
 }
 
 // listPayoutAttempts is GET /payouts/{payout_id}/attempts.
-func (c *call) listPayoutAttempts() error {
+func (c *exchange) listPayoutAttempts() error {
 	ref, err := c.payoutRef()
 	if err != nil {
 		return err

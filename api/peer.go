@@ -9,7 +9,7 @@ import (
 // peer returns who calls: the other end of the connection or, where that is a
 // proxy of ours, who the nearest proxy that is not ours says it was. Of
 // X-Forwarded-For only what our own proxies have added is read, from the right.
-func (c *call) peer() netip.Addr {
+func (c *exchange) peer() netip.Addr {
 	if c.from.IsValid() {
 		return c.from
 	}
@@ -33,9 +33,9 @@ func (c *call) peer() netip.Addr {
 	return c.from
 }
 
-// unread reports whether there is a forwarded address that is not believed:
+// ignoresForwarded reports whether there is a forwarded address that is not believed:
 // an attacker's, or that of a proxy that nobody has named.
-func (c *call) unread() bool {
+func (c *exchange) ignoresForwarded() bool {
 	at, err := netip.ParseAddrPort(c.r.RemoteAddr)
 	return err == nil && len(c.r.Header["X-Forwarded-For"]) > 0 && !within(c.s.TrustedProxies, at.Addr().Unmap())
 }

@@ -22,7 +22,7 @@ const (
 
 // polls counts the calls that last: those that wait for events, or those that
 // export.
-type polls struct {
+type inflight struct {
 	max, maxClient int
 
 	stopping chan struct{} // closed when the service stops
@@ -33,15 +33,15 @@ type polls struct {
 	byClient map[till.ID]int
 }
 
-func newPolls(most, mostOfClient int) *polls {
-	p := &polls{max: most, maxClient: mostOfClient, stopping: make(chan struct{}), byClient: make(map[till.ID]int)}
+func newInflight(most, mostOfClient int) *inflight {
+	p := &inflight{max: most, maxClient: mostOfClient, stopping: make(chan struct{}), byClient: make(map[till.ID]int)}
 	p.stop = sync.OnceFunc(func() { close(p.stopping) })
 	return p
 }
 
 // enter takes a place, which leave gives back. It returns CodeRateLimited if
 // the client has too many, CodeServiceUnavailable if the instance has.
-func (p *polls) enter(client till.ID) (leave func(), err error) {
+func (p *inflight) enter(client till.ID) (leave func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {

@@ -17,7 +17,7 @@ func TestTheLongestWaitFitsIntoTheWriteTimeout(t *testing.T) {
 
 func TestPlacesAreBounded(t *testing.T) {
 	t.Parallel()
-	p := newPolls(maxPolls, maxClientPolls)
+	p := newInflight(maxPolls, maxClientPolls)
 	var leave []func()
 	enter := func(client byte, want till.Code) {
 		t.Helper()

@@ -18,7 +18,7 @@ const (
 
 // checkQuery refuses parameters that the route does not know or that come
 // more than once: a client that misspells a filter must not be given all.
-func (c *call) checkQuery() error {
+func (c *exchange) checkQuery() error {
 	if c.r.URL.RawQuery == "" || c.route.AnyQuery {
 		return nil
 	}
@@ -56,11 +56,11 @@ func showable(name string) string {
 // params reads query parameters and gathers what is wrong with them. A
 // FieldError's pointer is the plain name of the parameter here.
 type params struct {
-	c      *call
+	c      *exchange
 	fields []till.FieldError
 }
 
-func (c *call) params() *params { return &params{c: c} }
+func (c *exchange) params() *params { return &params{c: c} }
 
 func (p *params) add(name, detail string) {
 	p.fields = append(p.fields, till.FieldError{Pointer: name, Code: till.FieldInvalidFormat, Detail: detail})

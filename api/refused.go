@@ -23,7 +23,7 @@ const (
 	refusedUnknown = "unknown_key"
 	refusedEnded   = "ended_key" // revoked or expired
 	refusedAddress = "address_limited"
-	refusedLook    = "keys_waiting" // too many keys that are not known here
+	refusedLookup  = "keys_waiting" // too many keys that are not known here
 	refusedToken   = "callback_token"
 	refusedNetwork = "callback_network"
 	refusedReaders = "readers_busy" // of the database
@@ -33,90 +33,90 @@ const (
 // line for each reason, address and key, with how many there were and the ids
 // of the first few; and one line for each reason about all that were too many.
 const (
-	refusedEvery  = time.Second
-	maxRefused    = 1000 // reasons, addresses and keys that are told apart in that time
-	maxRefusedOut = 20   // lines of one reason, those with the most
-	maxRefusedIDs = 10   // requests that a line names
+	refusalLogInterval = time.Second
+	maxRefusalKeys     = 1000 // reasons, addresses and keys that are told apart in that time
+	maxRefusalLines    = 20   // lines of one reason, those with the most
+	maxRefusalIDs      = 10   // requests that a line names
 )
 
 // attacks are the reasons that a person should hear of; others are the
 // mistakes of programs.
-var attacks = []string{
+var warnReasons = []string{
 	refusedUnknown, refusedEnded, refusedAddress, refusedToken, refusedNetwork,
 	string(till.CodeInsufficientScope), string(till.CodeRateLimited), string(till.CodeKeyInURL), string(till.CodeClientSuspended),
 }
 
 // refused gathers what is to be logged. It writes from a timer of its own, so
 // no answer waits for the log.
-type refused struct {
+type refusalLog struct {
 	log *slog.Logger
 
 	mu    sync.Mutex
 	armed bool
-	lines map[refusedWho]*refusedLine
-	rest  map[string]int // of those beyond maxRefused, by reason
+	lines map[refusalKey]*refusalLine
+	rest  map[string]int // of those beyond maxRefusalKeys, by reason
 }
 
-type refusedWho struct {
+type refusalKey struct {
 	reason string
 	from   netip.Addr
 	key    string
 }
 
-type refusedLine struct {
-	refusedWho
-	status int
-	client till.ID
-	route  string
-	unread bool // X-Forwarded-For was there and is not believed
-	count  int
-	ids    []string
+type refusalLine struct {
+	refusalKey
+	status           int
+	client           till.ID
+	route            string
+	ignoresForwarded bool // X-Forwarded-For was there and is not believed
+	count            int
+	ids              []string
 }
 
-func newRefused(log *slog.Logger) *refused {
-	return &refused{log: log, lines: make(map[refusedWho]*refusedLine), rest: make(map[string]int)}
+func newRefusalLog(log *slog.Logger) *refusalLog {
+	return &refusalLog{log: log, lines: make(map[refusalKey]*refusalLine), rest: make(map[string]int)}
 }
 
 // add counts a request.
-func (r *refused) add(one refusedLine, requestID string) {
+func (r *refusalLog) add(one refusalLine, requestID string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.armed {
 		r.armed = true
-		time.AfterFunc(refusedEvery, r.flush)
+		time.AfterFunc(refusalLogInterval, r.flush)
 	}
-	l := r.lines[one.refusedWho]
+	l := r.lines[one.refusalKey]
 	if l == nil {
-		if len(r.lines) >= maxRefused {
+		if len(r.lines) >= maxRefusalKeys {
 			r.rest[one.reason]++
 			return
 		}
 		l = &one
-		r.lines[one.refusedWho] = l
+		r.lines[one.refusalKey] = l
 	}
 	l.count++
-	if len(l.ids) < maxRefusedIDs {
+	if len(l.ids) < maxRefusalIDs {
 		l.ids = append(l.ids, requestID)
 	}
 }
 
 // flush writes what was gathered.
-func (r *refused) flush() {
+func (r *refusalLog) flush() {
 	r.mu.Lock()
 	lines, rest := r.lines, r.rest
-	r.lines, r.rest, r.armed = make(map[refusedWho]*refusedLine), make(map[string]int), false
+	r.lines, r.rest, r.armed = make(map[refusalKey]*refusalLine), make(map[string]int), false
 	r.mu.Unlock()
 
-	byReason := make(map[string][]*refusedLine)
+	byReason := make(map[string][]*refusalLine)
 	for _, l := range lines {
 		byReason[l.reason] = append(byReason[l.reason], l)
 	}
 	for reason, all := range byReason {
-		slices.SortFunc(all, func(a, b *refusedLine) int {
+		slices.SortFunc(all, func(a, b *refusalLine) int {
 			return cmp.Or(b.count-a.count, a.from.Compare(b.from), strings.Compare(a.key, b.key))
 		})
 		for i, l := range all {
-			if i < maxRefusedOut {
+			if i < maxRefusalLines {
 				l.write(r.log)
 			} else {
 				rest[reason] += l.count
@@ -128,9 +128,9 @@ func (r *refused) flush() {
 	}
 }
 
-func (l *refusedLine) write(log *slog.Logger) {
+func (l *refusalLine) write(log *slog.Logger) {
 	level := slog.LevelInfo
-	if l.status >= http.StatusInternalServerError || slices.Contains(attacks, l.reason) {
+	if l.status >= http.StatusInternalServerError || slices.Contains(warnReasons, l.reason) {
 		level = slog.LevelWarn
 	}
 	words := []any{"reason", l.reason, "status", l.status, "from", l.from.String(), "count", l.count, "route", l.route}
@@ -140,25 +140,25 @@ func (l *refusedLine) write(log *slog.Logger) {
 	if l.key != "" {
 		words = append(words, "key", l.key)
 	}
-	if l.unread && l.reason == refusedAddress {
+	if l.ignoresForwarded && l.reason == refusedAddress {
 		words = append(words, "hint", "X-Forwarded-For is not read: if this is your proxy, name it in trusted_proxies")
 	}
 	log.Log(context.Background(), level, "requests were refused", append(words, "request_ids", strings.Join(l.ids, " "))...)
 }
 
-// count has the log tell of the call's answer, if that was an error that
+// logRefusal has the log tell of the call's answer, if that was an error that
 // nobody has logged yet.
-func (c *call) count(e *till.Error, status int) {
+func (c *exchange) logRefusal(e *till.Error, status int) {
 	if c.logged {
 		return
 	}
-	who := refusedWho{reason: cmp.Or(c.reason, string(e.Code)), from: c.peer(), key: c.keyID}
-	c.s.refused.add(refusedLine{refusedWho: who, status: status, client: c.client, route: c.name(), unread: c.unread()}, c.id)
+	who := refusalKey{reason: cmp.Or(c.reason, string(e.Code)), from: c.peer(), key: c.keyID}
+	c.s.refusalLog.add(refusalLine{refusalKey: who, status: status, client: c.client, route: c.name(), ignoresForwarded: c.ignoresForwarded()}, c.id)
 }
 
 // refuse returns err for somebody who is not let in, and notes why.
-func (c *call) refuse(reason string, err error) error {
-	c.reason, c.unwelcome = reason, true
+func (c *exchange) refuse(reason string, err error) error {
+	c.reason, c.mayDelay = reason, true
 	return err
 }
 
@@ -185,7 +185,7 @@ type delays struct {
 func newDelays() *delays { return &delays{prompt: rate.NewLimiter(promptRefusals, promptBurst)} }
 
 // delay waits before a refusal is answered, if there are too many.
-func (c *call) delay() {
+func (c *exchange) delay() {
 	d := c.s.delays
 	if d.prompt.Allow() {
 		return

@@ -22,7 +22,7 @@ type Route struct {
 	AnyQuery bool         // query parameters are not ours to judge
 	Query    []string     // the query parameters it knows
 
-	handle func(c *call) error
+	handle func(c *exchange) error
 }
 
 // bodyRule says whether a call has a body.
@@ -37,47 +37,47 @@ const (
 // Routes is every operation of the API. openapi.yaml lists the same; a test
 // compares them.
 var Routes = []Route{
-	{Method: http.MethodPost, Path: "/payments", Scope: till.PaymentsWrite, Body: requiredBody, handle: (*call).createPayment},
-	{Method: http.MethodGet, Path: "/payments", Scope: till.PaymentsRead, Query: paymentQuery, handle: (*call).listPayments},
-	{Method: http.MethodGet, Path: "/payments/{payment_id}", Scope: till.PaymentsRead, handle: (*call).getPayment},
-	{Method: http.MethodGet, Path: "/payments/{payment_id}/attempts", Scope: till.PaymentsRead, handle: (*call).listAttempts},
-	{Method: http.MethodGet, Path: "/payments/{payment_id}/events", Scope: till.PaymentsRead, handle: (*call).listPaymentEvents},
+	{Method: http.MethodPost, Path: "/payments", Scope: till.PaymentsWrite, Body: requiredBody, handle: (*exchange).createPayment},
+	{Method: http.MethodGet, Path: "/payments", Scope: till.PaymentsRead, Query: paymentQuery, handle: (*exchange).listPayments},
+	{Method: http.MethodGet, Path: "/payments/{payment_id}", Scope: till.PaymentsRead, handle: (*exchange).getPayment},
+	{Method: http.MethodGet, Path: "/payments/{payment_id}/attempts", Scope: till.PaymentsRead, handle: (*exchange).listAttempts},
+	{Method: http.MethodGet, Path: "/payments/{payment_id}/events", Scope: till.PaymentsRead, handle: (*exchange).listPaymentEvents},
 
-	{Method: http.MethodPost, Path: "/payouts", Scope: till.PayoutsWrite, Fresh: true, Body: requiredBody, handle: (*call).createPayout},
-	{Method: http.MethodGet, Path: "/payouts", Scope: till.PayoutsRead, Fresh: true, Query: paymentQuery, handle: (*call).listPayouts},
-	{Method: http.MethodGet, Path: "/payouts/{payout_id}", Scope: till.PayoutsRead, Fresh: true, handle: (*call).getPayout},
-	{Method: http.MethodPost, Path: "/payouts/{payout_id}/cancel", Scope: till.PayoutsWrite, Fresh: true, Body: optionalBody, handle: (*call).cancelPayout},
-	{Method: http.MethodGet, Path: "/payouts/{payout_id}/attempts", Scope: till.PayoutsRead, Fresh: true, handle: (*call).listPayoutAttempts},
-	{Method: http.MethodGet, Path: "/payouts/{payout_id}/events", Scope: till.PayoutsRead, Fresh: true, handle: (*call).listPayoutEvents},
+	{Method: http.MethodPost, Path: "/payouts", Scope: till.PayoutsWrite, Fresh: true, Body: requiredBody, handle: (*exchange).createPayout},
+	{Method: http.MethodGet, Path: "/payouts", Scope: till.PayoutsRead, Fresh: true, Query: paymentQuery, handle: (*exchange).listPayouts},
+	{Method: http.MethodGet, Path: "/payouts/{payout_id}", Scope: till.PayoutsRead, Fresh: true, handle: (*exchange).getPayout},
+	{Method: http.MethodPost, Path: "/payouts/{payout_id}/cancel", Scope: till.PayoutsWrite, Fresh: true, Body: optionalBody, handle: (*exchange).cancelPayout},
+	{Method: http.MethodGet, Path: "/payouts/{payout_id}/attempts", Scope: till.PayoutsRead, Fresh: true, handle: (*exchange).listPayoutAttempts},
+	{Method: http.MethodGet, Path: "/payouts/{payout_id}/events", Scope: till.PayoutsRead, Fresh: true, handle: (*exchange).listPayoutEvents},
 
-	{Method: http.MethodGet, Path: "/events", Scopes: till.EventScopes, Query: eventQuery, handle: (*call).listEvents},
-	{Method: http.MethodGet, Path: "/events/{event_id}", Scopes: till.EventScopes, handle: (*call).getEvent},
+	{Method: http.MethodGet, Path: "/events", Scopes: till.EventScopes, Query: eventQuery, handle: (*exchange).listEvents},
+	{Method: http.MethodGet, Path: "/events/{event_id}", Scopes: till.EventScopes, handle: (*exchange).getEvent},
 
-	{Method: http.MethodPost, Path: "/events/{event_id}/redeliver", Scope: till.WebhooksManage, Body: optionalBody, Stores: true, handle: (*call).redeliverEvent},
+	{Method: http.MethodPost, Path: "/events/{event_id}/redeliver", Scope: till.WebhooksManage, Body: optionalBody, Stores: true, handle: (*exchange).redeliverEvent},
 
-	{Method: http.MethodPost, Path: "/webhook-endpoints", Scope: till.WebhooksManage, Body: requiredBody, Stores: true, handle: (*call).createEndpoint},
-	{Method: http.MethodGet, Path: "/webhook-endpoints", Scope: till.WebhooksManage, handle: (*call).listEndpoints},
-	{Method: http.MethodGet, Path: "/webhook-endpoints/{endpoint_id}", Scope: till.WebhooksManage, handle: (*call).getEndpoint},
-	{Method: http.MethodPatch, Path: "/webhook-endpoints/{endpoint_id}", Scope: till.WebhooksManage, Body: optionalBody, Stores: true, handle: (*call).patchEndpoint},
-	{Method: http.MethodDelete, Path: "/webhook-endpoints/{endpoint_id}", Scope: till.WebhooksManage, handle: (*call).deleteEndpoint},
-	{Method: http.MethodPost, Path: "/webhook-endpoints/{endpoint_id}/rotate-secret", Scope: till.WebhooksManage, Body: optionalBody, Stores: true, handle: (*call).rotateSecret},
-	{Method: http.MethodPost, Path: "/webhook-endpoints/{endpoint_id}/test", Scope: till.WebhooksManage, Stores: true, handle: (*call).testEndpoint},
-	{Method: http.MethodGet, Path: "/webhook-endpoints/{endpoint_id}/deliveries", Scope: till.WebhooksManage, Query: deliveryQuery, handle: (*call).listDeliveries},
-	{Method: http.MethodPost, Path: "/webhook-endpoints/{endpoint_id}/replay", Scope: till.WebhooksManage, Body: requiredBody, Stores: true, handle: (*call).replayEvents},
+	{Method: http.MethodPost, Path: "/webhook-endpoints", Scope: till.WebhooksManage, Body: requiredBody, Stores: true, handle: (*exchange).createEndpoint},
+	{Method: http.MethodGet, Path: "/webhook-endpoints", Scope: till.WebhooksManage, handle: (*exchange).listEndpoints},
+	{Method: http.MethodGet, Path: "/webhook-endpoints/{endpoint_id}", Scope: till.WebhooksManage, handle: (*exchange).getEndpoint},
+	{Method: http.MethodPatch, Path: "/webhook-endpoints/{endpoint_id}", Scope: till.WebhooksManage, Body: optionalBody, Stores: true, handle: (*exchange).patchEndpoint},
+	{Method: http.MethodDelete, Path: "/webhook-endpoints/{endpoint_id}", Scope: till.WebhooksManage, handle: (*exchange).deleteEndpoint},
+	{Method: http.MethodPost, Path: "/webhook-endpoints/{endpoint_id}/rotate-secret", Scope: till.WebhooksManage, Body: optionalBody, Stores: true, handle: (*exchange).rotateSecret},
+	{Method: http.MethodPost, Path: "/webhook-endpoints/{endpoint_id}/test", Scope: till.WebhooksManage, Stores: true, handle: (*exchange).testEndpoint},
+	{Method: http.MethodGet, Path: "/webhook-endpoints/{endpoint_id}/deliveries", Scope: till.WebhooksManage, Query: deliveryQuery, handle: (*exchange).listDeliveries},
+	{Method: http.MethodPost, Path: "/webhook-endpoints/{endpoint_id}/replay", Scope: till.WebhooksManage, Body: requiredBody, Stores: true, handle: (*exchange).replayEvents},
 
-	{Method: http.MethodGet, Path: "/payment-methods", handle: (*call).listMethods},
-	{Method: http.MethodGet, Path: "/wallets", Scope: till.WalletsRead, handle: (*call).listWallets},
-	{Method: http.MethodGet, Path: "/transactions", Scope: till.WalletsRead, Query: transactionQuery, handle: (*call).listTransactions},
+	{Method: http.MethodGet, Path: "/payment-methods", handle: (*exchange).listMethods},
+	{Method: http.MethodGet, Path: "/wallets", Scope: till.WalletsRead, handle: (*exchange).listWallets},
+	{Method: http.MethodGet, Path: "/transactions", Scope: till.WalletsRead, Query: transactionQuery, handle: (*exchange).listTransactions},
 
-	{Method: http.MethodGet, Path: "/api-keys", Scope: till.KeysManage, Fresh: true, handle: (*call).listKeys},
-	{Method: http.MethodPost, Path: "/api-keys", Scope: till.KeysManage, Fresh: true, Body: requiredBody, Stores: true, handle: (*call).createKey},
-	{Method: http.MethodPost, Path: "/api-keys/{key_id}/rotate", Scope: till.KeysManage, Fresh: true, Self: true, Body: optionalBody, Stores: true, handle: (*call).rotateKey},
-	{Method: http.MethodDelete, Path: "/api-keys/{key_id}", Scope: till.KeysManage, Fresh: true, Self: true, Query: revokeQuery, handle: (*call).revokeKey},
+	{Method: http.MethodGet, Path: "/api-keys", Scope: till.KeysManage, Fresh: true, handle: (*exchange).listKeys},
+	{Method: http.MethodPost, Path: "/api-keys", Scope: till.KeysManage, Fresh: true, Body: requiredBody, Stores: true, handle: (*exchange).createKey},
+	{Method: http.MethodPost, Path: "/api-keys/{key_id}/rotate", Scope: till.KeysManage, Fresh: true, Self: true, Body: optionalBody, Stores: true, handle: (*exchange).rotateKey},
+	{Method: http.MethodDelete, Path: "/api-keys/{key_id}", Scope: till.KeysManage, Fresh: true, Self: true, Query: revokeQuery, handle: (*exchange).revokeKey},
 
-	{Method: http.MethodGet, Path: "/sandbox/prompts", Scope: till.PaymentsWrite, TestOnly: true, handle: (*call).listPrompts},
-	{Method: http.MethodPost, Path: "/sandbox/prompts/{payment_id}", Scope: till.PaymentsWrite, TestOnly: true, Body: optionalBody, handle: (*call).decidePrompt},
+	{Method: http.MethodGet, Path: "/sandbox/prompts", Scope: till.PaymentsWrite, TestOnly: true, handle: (*exchange).listPrompts},
+	{Method: http.MethodPost, Path: "/sandbox/prompts/{payment_id}", Scope: till.PaymentsWrite, TestOnly: true, Body: optionalBody, handle: (*exchange).decidePrompt},
 
-	{Method: http.MethodPost, Path: "/callbacks/{connection}/{token}", Open: true, AnyQuery: true, handle: (*call).receiveCallback},
-	{Method: http.MethodPut, Path: "/callbacks/{connection}/{token}", Open: true, AnyQuery: true, handle: (*call).receiveCallback},
-	{Method: http.MethodGet, Path: "/openapi.yaml", Open: true, handle: (*call).getOpenAPI},
+	{Method: http.MethodPost, Path: "/callbacks/{connection}/{token}", Open: true, AnyQuery: true, handle: (*exchange).receiveCallback},
+	{Method: http.MethodPut, Path: "/callbacks/{connection}/{token}", Open: true, AnyQuery: true, handle: (*exchange).receiveCallback},
+	{Method: http.MethodGet, Path: "/openapi.yaml", Open: true, handle: (*exchange).getOpenAPI},
 }

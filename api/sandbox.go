@@ -9,12 +9,12 @@ import (
 )
 
 // listPrompts is GET /sandbox/prompts.
-func (c *call) listPrompts() error {
+func (c *exchange) listPrompts() error {
 	prompts, err := c.s.Sandbox.Prompts(c.r.Context(), c.session.Client.ID, sandbox.MaxPrompts)
 	if err != nil {
 		return err
 	}
-	b := appendItems(c.buf(), prompts, func(b []byte, p sandbox.Prompt) []byte {
+	b := appendItems(c.buffer(), prompts, func(b []byte, p sandbox.Prompt) []byte {
 		b = append(b, `{"payment_id":`...)
 		b = appendID(b, p.Payment)
 		b = append(b, `,"phone":`...)
@@ -40,7 +40,7 @@ const (
 )
 
 // decidePrompt is POST /sandbox/prompts/{payment_id}.
-func (c *call) decidePrompt() error {
+func (c *exchange) decidePrompt() error {
 	var req decisionRequest
 	if err := c.decode(&req); err != nil {
 		return err
@@ -62,7 +62,7 @@ func (c *call) decidePrompt() error {
 	if err := c.s.Sandbox.Decide(c.r.Context(), c.session.Client.ID, id, *req.Action == approve); err != nil {
 		return err
 	}
-	b := append(c.buf(), `{"payment_id":`...)
+	b := append(c.buffer(), `{"payment_id":`...)
 	b = appendID(b, id)
 	b = append(b, `,"action":`...)
 	b = jsonx.AppendString(b, *req.Action)

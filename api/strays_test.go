@@ -46,7 +46,7 @@ func TestACallbackAboutNothingHereIsAStray(t *testing.T) {
 		}
 		h := api.New(api.Config{
 			Store: w.store, Collector: w.collector, Payouts: w.payouts, Accounts: w.accounts, Endpoints: w.endpoints, BaseURL: baseURL, Strays: strays,
-			Doors: map[string]*api.Door{
+			CallbackPolicies: map[string]*api.CallbackPolicy{
 				"momo": {Secret: "unguessable", Readers: []provider.CallbackReader{claiming{}}, Networks: []netip.Prefix{netip.MustParsePrefix("212.88.125.0/24")},
 					Claims: map[string]provider.ClaimReader{store.KindPayment: claiming{}, store.KindPayout: claiming{payout: true}}},
 				"sandbox": {Claims: map[string]provider.ClaimReader{store.KindPayment: w.operator, store.KindPayout: w.operator.Payouts()}},
@@ -85,7 +85,7 @@ func TestACallbackAboutNothingHereIsAStray(t *testing.T) {
 			{"signed, about nothing of ours", callback{body: `{"handle": "ws_9"}`}, 503, 0},
 			{"unsigned", callback{body: `{"reference": "` + till.NewID(9).String() + `"}`, unsigned: true}, 404, 0},
 		} {
-			if got := call(h, c.in); got != c.status {
+			if got := exchange(h, c.in); got != c.status {
 				t.Errorf("%s: answered %d, want %d", c.name, got, c.status)
 			}
 			all, err := books.ListStrays(ctx, w.store, store.StrayFilter{})
@@ -124,7 +124,7 @@ func TestACallbackForALostPaymentThatWasMadeAgainWakesIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		h := api.New(api.Config{Store: w.store, Collector: w.collector, Payouts: w.payouts, Accounts: w.accounts, Endpoints: w.endpoints, BaseURL: baseURL, Strays: strays,
-			Doors: map[string]*api.Door{"sandbox": {Claims: map[string]provider.ClaimReader{store.KindPayment: w.operator}}}})
+			CallbackPolicies: map[string]*api.CallbackPolicy{"sandbox": {Claims: map[string]provider.ClaimReader{store.KindPayment: w.operator}}}})
 		key := "0199a7f0-0000-7000-8000-000000000001"
 		a := w.do(http.MethodPost, "/v1/payments", w.keys["test"], `{"method": "mtn_momo", "country": "CG", "amount": {"value": "5000", "currency": "XAF"},
 			"customer": {"phone": "242061230014"}, "idempotency_key": "`+key+`"}`)
@@ -155,7 +155,7 @@ func TestACallbackForALostPaymentThatWasMadeAgainWakesIt(t *testing.T) {
 		keys := engine.NewKeys(store.KindPayment, []byte("a secret for tests"))
 		token := keys.Token("sandbox", store.Ref{Client: client, ID: till.NewID(w.store.Now())})
 		body := fmt.Sprintf(`{"reference": %q, "status": "success", "receipt": "SBX1"}`, keys.Reference(client, key))
-		if got := call(h, callback{path: "sandbox/" + token, body: body}); got != 200 {
+		if got := exchange(h, callback{path: "sandbox/" + token, body: body}); got != 200 {
 			t.Errorf("answered %d", got)
 		}
 		if _, after := page(); after <= before {

@@ -16,7 +16,7 @@ var transactionQuery = []string{
 
 // listTransactions is GET /transactions: a page, or with an Accept header
 // that asks for it the whole statement as CSV or JSON Lines.
-func (c *call) listTransactions() error {
+func (c *exchange) listTransactions() error {
 	p := c.params()
 	f := store.TransactionFilter{
 		Type:      p.choice("type", ledger.TransactionTypes...),
@@ -33,7 +33,7 @@ func (c *call) listTransactions() error {
 	if err := p.err(); err != nil {
 		return err
 	}
-	possible := known(payment, &f.PaymentID) && known(payout, &f.PayoutID)
+	possible := setIDFilter(payment, &f.PaymentID) && setIDFilter(payout, &f.PayoutID)
 	e := exportOf(c.r.Header["Accept"])
 	if e != nil {
 		if !ordered {
@@ -57,13 +57,13 @@ func (c *call) listTransactions() error {
 	if e != nil {
 		return c.exportPage(e, ts)
 	}
-	b := appendItems(c.buf(), ts, books.AppendTransaction)
+	b := appendItems(c.buffer(), ts, books.AppendTransaction)
 	return c.json(http.StatusOK, appendPage(b, total, page.Limit, page.Offset))
 }
 
-// known sets a filter by id. It reports false for the id of all zeros, which
+// setIDFilter sets a filter by id. It reports false for the id of all zeros, which
 // nothing has, and which the store would take for no filter.
-func known(id *till.ID, filter *till.ID) bool {
+func setIDFilter(id *till.ID, filter *till.ID) bool {
 	if id == nil {
 		return true
 	}

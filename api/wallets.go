@@ -12,7 +12,7 @@ import (
 
 // listWallets is GET /wallets. Wallets are made with the methods, for all of
 // their countries; those that were never used are not shown.
-func (c *call) listWallets() error {
+func (c *exchange) listWallets() error {
 	var wallets []*ledger.Wallet
 	err := c.view(func(ctx context.Context, tx *store.Tx) (err error) {
 		wallets, err = tx.UsedWallets(ctx, c.session.Client.ID)
@@ -21,7 +21,7 @@ func (c *call) listWallets() error {
 	if err != nil {
 		return err
 	}
-	return c.json(http.StatusOK, append(appendItems(c.buf(), wallets, appendWallet), '}'))
+	return c.json(http.StatusOK, append(appendItems(c.buffer(), wallets, appendWallet), '}'))
 }
 
 func appendWallet(b []byte, w *ledger.Wallet) []byte {

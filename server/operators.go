@@ -170,10 +170,10 @@ func (o *Operators) Limits() map[string]engine.Limits {
 }
 
 // doors are how the operators of these connections may call.
-func (o *Operators) doors(secret []byte) map[string]*api.Door {
-	out := map[string]*api.Door{}
+func (o *Operators) doors(secret []byte) map[string]*api.CallbackPolicy {
+	out := map[string]*api.CallbackPolicy{}
 	for _, c := range o.File.Connections {
-		d := &api.Door{Secret: callbackSecret(secret, c.Name), Networks: c.CallbackNetworks, Claims: claims(o.Payments[c.Name], o.Payouts[c.Name])}
+		d := &api.CallbackPolicy{Secret: callbackSecret(secret, c.Name), Networks: c.CallbackNetworks, Claims: claims(o.Payments[c.Name], o.Payouts[c.Name])}
 		for _, p := range []provider.Provider{o.Payments[c.Name], o.Payouts[c.Name]} {
 			if called, ok := p.(provider.CallbackReader); ok {
 				d.Readers = append(d.Readers, called)

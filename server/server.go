@@ -170,12 +170,12 @@ func (s *Server) build(context.Context) (err error) {
 	}
 	doors := s.operators.doors(s.secret)
 	if s.sandbox != nil {
-		doors[sandboxConnection] = &api.Door{Claims: claims(s.sandbox, s.sandbox.Payouts())}
+		doors[sandboxConnection] = &api.CallbackPolicy{Claims: claims(s.sandbox, s.sandbox.Payouts())}
 	}
 	s.handler = api.New(api.Config{
 		Store: s.store, Collector: s.collector, Payouts: s.payouts, Accounts: s.accounts, Endpoints: s.endpoints, Sandbox: s.sandbox,
 		BaseURL: s.baseURL, RateLimit: s.c.RateLimit, TestQuota: s.c.TestQuota, Log: s.log,
-		Doors: doors, Strays: strays, TrustedProxies: s.operators.File.TrustedProxies,
+		CallbackPolicies: doors, Strays: strays, TrustedProxies: s.operators.File.TrustedProxies,
 	})
 	return nil
 }
