@@ -30,7 +30,7 @@ func (s *Server) postCallback(ctx context.Context, url string, body []byte) (err
 			err = fmt.Errorf("the callback's handler panicked: %v", v)
 		}
 	}()
-	w := &deafWriter{header: make(http.Header)}
+	w := &discardWriter{header: make(http.Header)}
 	s.handler.ServeHTTP(w, r)
 	if w.status < 200 || w.status > 299 {
 		return fmt.Errorf("the callback was answered %d", w.status)
@@ -38,24 +38,24 @@ func (s *Server) postCallback(ctx context.Context, url string, body []byte) (err
 	return nil
 }
 
-// deafWriter is a response of which only the status is heard.
-type deafWriter struct {
+// discardWriter is a response of which only the status is heard.
+type discardWriter struct {
 	header http.Header
 	status int
 }
 
 // Header implements http.ResponseWriter.
-func (w *deafWriter) Header() http.Header { return w.header }
+func (w *discardWriter) Header() http.Header { return w.header }
 
 // WriteHeader implements http.ResponseWriter.
-func (w *deafWriter) WriteHeader(status int) {
+func (w *discardWriter) WriteHeader(status int) {
 	if w.status == 0 {
 		w.status = status
 	}
 }
 
 // Write implements http.ResponseWriter.
-func (w *deafWriter) Write(b []byte) (int, error) {
+func (w *discardWriter) Write(b []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
 	return len(b), nil
 }

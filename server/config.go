@@ -101,8 +101,8 @@ const MinApprovalWindow = 3 * time.Second
 
 const defaultApprovalWindow = time.Minute
 
-// complete fills in what was left out and refuses what cannot be.
-func (c *Config) complete() error {
+// setDefaults fills in what was left out and refuses what cannot be.
+func (c *Config) setDefaults() error {
 	if c.Database == "" {
 		return fmt.Errorf("the path of the database is missing")
 	}

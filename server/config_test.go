@@ -22,7 +22,7 @@ func TestWebhookSettingsAreChecked(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			c.config.Database = "till.db"
-			err := c.config.complete()
+			err := c.config.setDefaults()
 			if (err == nil) != (c.want == "") || err != nil && (!strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "pass@")) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}

@@ -55,7 +55,7 @@ func TestSettingsHaveADigest(t *testing.T) {
 	t.Parallel()
 	type settings struct{ Account, Key string }
 	of := func(operator string, s settings) string {
-		return digest([]byte("a secret"), &config.Connection{Operator: operator, Settings: &s})
+		return settingsDigest([]byte("a secret"), &config.Connection{Operator: operator, Settings: &s})
 	}
 	one := of("bank", settings{"A-1", "key-canary"})
 	if one != of("bank", settings{"A-1", "key-canary"}) || strings.Contains(one, "canary") || len(one) != 16 {

@@ -28,17 +28,17 @@ type demoFile struct {
 	APIKey   string `json:"api_key"`
 }
 
-// makeDemo finds the demo clients with their keys, or makes what is missing.
-func (s *Server) makeDemo(ctx context.Context) (err error) {
+// openDemos finds the demo clients with their keys, or makes what is missing.
+func (s *Server) openDemos(ctx context.Context) (err error) {
 	if s.c.DemoFile != "" {
-		if s.demo, err = s.demoOf(ctx, till.Test, s.c.DemoFile); err != nil {
+		if s.demo, err = s.openDemo(ctx, till.Test, s.c.DemoFile); err != nil {
 			return err
 		}
 	}
 	if s.c.LiveDemoFile == "" {
 		return nil
 	}
-	if s.liveDemo, err = s.demoOf(ctx, till.Live, s.c.LiveDemoFile); err != nil {
+	if s.liveDemo, err = s.openDemo(ctx, till.Live, s.c.LiveDemoFile); err != nil {
 		return err
 	}
 	for _, m := range till.Methods() {
@@ -49,10 +49,10 @@ func (s *Server) makeDemo(ctx context.Context) (err error) {
 	return nil
 }
 
-// demoOf returns a demo client. A key that was lost or revoked is followed by
+// openDemo returns a demo client. A key that was lost or revoked is followed by
 // a new one of the same client.
-func (s *Server) demoOf(ctx context.Context, mode till.Mode, file string) (*Demo, error) {
-	d, err := s.keptDemo(ctx, mode, file)
+func (s *Server) openDemo(ctx context.Context, mode till.Mode, file string) (*Demo, error) {
+	d, err := s.savedDemo(ctx, mode, file)
 	if err != nil || d != nil {
 		return d, err
 	}
@@ -69,9 +69,9 @@ func (s *Server) demoOf(ctx context.Context, mode till.Mode, file string) (*Demo
 	return d, nil
 }
 
-// keptDemo returns the demo client of an earlier start if its key still opens
+// savedDemo returns the demo client of an earlier start if its key still opens
 // this database.
-func (s *Server) keptDemo(ctx context.Context, mode till.Mode, file string) (*Demo, error) {
+func (s *Server) savedDemo(ctx context.Context, mode till.Mode, file string) (*Demo, error) {
 	b, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

@@ -49,14 +49,14 @@ func closeQuietly(l net.Listener) func() error {
 	}
 }
 
-// errReached says that other machines could reach an address.
-var errReached = errors.New("other machines can reach it")
+// errNotLoopback says that other machines could reach an address.
+var errNotLoopback = errors.New("other machines can reach it")
 
-// refuseReached refuses to listen on an address that other machines reach. It is
+// refuseNonLoopback refuses to listen on an address that other machines reach. It is
 // asked about the literal address, whatever name was given, before it is bound.
-func refuseReached(_, address string, _ syscall.RawConn) error {
+func refuseNonLoopback(_, address string, _ syscall.RawConn) error {
 	if !system.IsLoopback(address) {
-		return errReached
+		return errNotLoopback
 	}
 	return nil
 }
@@ -69,11 +69,11 @@ func bind(ctx context.Context, address, flag string, loopbackOnly bool) (net.Lis
 	}
 	config := net.ListenConfig{}
 	if loopbackOnly {
-		config.Control = refuseReached
+		config.Control = refuseNonLoopback
 	}
 	l, err := config.Listen(ctx, "tcp", address)
 	switch {
-	case errors.Is(err, errReached):
+	case errors.Is(err, errNotLoopback):
 		return nil, fmt.Errorf("%s %s can be reached from other machines: choose 127.0.0.1:%s, or allow it with --insecure-listen", flag, address, port)
 	case system.IsInUse(err):
 		return nil, fmt.Errorf("port %s is in use; choose another with %s", port, flag)
@@ -103,14 +103,14 @@ func (s *Server) reachable() string {
 }
 
 // web is the HTTP servers while they run.
-type web struct {
+type httpServers struct {
 	servers []*http.Server
-	failed  chan error // at most one per server
+	errs    chan error // at most one per server
 }
 
 // serve starts an HTTP server on each address.
-func (s *Server) serve() *web {
-	w := &web{failed: make(chan error, 2)}
+func (s *Server) serve() *httpServers {
+	w := &httpServers{errs: make(chan error, 2)}
 	if s.listener != nil {
 		w.start(s.log, api.Server(s.handler), api.Guard(s.listener))
 	}
@@ -120,21 +120,21 @@ func (s *Server) serve() *web {
 	return w
 }
 
-func (w *web) start(log *slog.Logger, h *http.Server, l net.Listener) {
+func (w *httpServers) start(log *slog.Logger, h *http.Server, l net.Listener) {
 	if h.ErrorLog == nil {
 		h.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelWarn)
 	}
 	w.servers = append(w.servers, h)
 	go func() {
 		if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			w.failed <- fmt.Errorf("serve %s: %w", l.Addr(), err)
+			w.errs <- fmt.Errorf("serve %s: %w", l.Addr(), err)
 		}
 	}()
 }
 
 // stop accepts no more and lets the requests under way finish. The admin
 // address goes last: whoever watches may watch the stop.
-func (w *web) stop(log *slog.Logger) {
+func (w *httpServers) stop(log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.Background(), requestsTimeout)
 	defer cancel()
 	for _, h := range w.servers {
@@ -149,14 +149,14 @@ func (w *web) stop(log *slog.Logger) {
 // readyz that the database answers.
 func (s *Server) admin() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })
-	ready := &readiness{look: s.lookReady}
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") })
+	ready := &readiness{check: s.checkDatabase}
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		if err := ready.ask(); err != nil {
-			answer(w, http.StatusServiceUnavailable, "the database does not answer")
+		if err := ready.get(); err != nil {
+			writeText(w, http.StatusServiceUnavailable, "the database does not answer")
 			return
 		}
-		answer(w, http.StatusOK, "ready")
+		writeText(w, http.StatusOK, "ready")
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -164,8 +164,8 @@ func (s *Server) admin() http.Handler {
 	})
 }
 
-// lookReady asks the database for a row.
-func (s *Server) lookReady() error {
+// checkDatabase asks the database for a row.
+func (s *Server) checkDatabase() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	err := s.store.View(ctx, func(tx *store.Tx) error {
@@ -178,30 +178,30 @@ func (s *Server) lookReady() error {
 	return err
 }
 
-// readyFor is how long one look at the database answers for: whoever asks more
+// readyCacheTime is how long one look at the database answers for: whoever asks more
 // often costs nothing.
-const readyFor = 250 * time.Millisecond
+const readyCacheTime = 250 * time.Millisecond
 
 // readiness looks once for all who ask at the same time.
 type readiness struct {
-	look func() error
+	check func() error
 
 	mu  sync.Mutex
 	at  time.Time // when the last look ended
 	err error
 }
 
-func (r *readiness) ask() error {
+func (r *readiness) get() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.at.IsZero() || time.Since(r.at) >= readyFor {
-		r.err = r.look()
+	if r.at.IsZero() || time.Since(r.at) >= readyCacheTime {
+		r.err = r.check()
 		r.at = time.Now()
 	}
 	return r.err
 }
 
-func answer(w http.ResponseWriter, status int, text string) {
+func writeText(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)

@@ -31,7 +31,7 @@ func takeLock(database string) (*lockFile, error) {
 	err = system.Lock(f)
 	if errors.Is(err, system.ErrLocked) {
 		defer f.Close()
-		return nil, fmt.Errorf("another till server is using %s (process %s)", database, holder(f))
+		return nil, fmt.Errorf("another till server is using %s (process %s)", database, lockHolder(f))
 	}
 	if err == nil {
 		err = writePID(f)
@@ -51,9 +51,9 @@ func writePID(f *os.File) error {
 	return err
 }
 
-// holder reads the process that holds the lock. It may have locked the file
+// lockHolder reads the process that holds the lock. It may have locked the file
 // and not have signed it yet, so it is given a moment.
-func holder(f *os.File) string {
+func lockHolder(f *os.File) string {
 	for range 10 {
 		b, _ := io.ReadAll(io.NewSectionReader(f, 0, 32))
 		if pid := strings.TrimSpace(string(b)); pid != "" {

@@ -40,20 +40,20 @@ var Builtin = Adapters{
 // Adapter opens connections to one operator.
 type Adapter struct {
 	settings func() any // a pointer to a new Config
-	open     func(settings any, d provider.Deps) (connected, error)
+	open     func(settings any, d provider.Deps) (operatorAccount, error)
 }
 
 // connected is what an adapter makes of its Config: an account at an operator.
-type connected interface {
+type operatorAccount interface {
 	Payments() provider.Provider // nil: it does not collect
 	Payouts() provider.Provider  // nil: it does not pay out
 }
 
 // AdapterOf returns the adapter that a constructor opens connections with.
-func AdapterOf[C any, A connected](open func(c C, d provider.Deps) (A, error)) Adapter {
+func AdapterOf[C any, A operatorAccount](open func(c C, d provider.Deps) (A, error)) Adapter {
 	return Adapter{
 		settings: func() any { return new(C) },
-		open: func(settings any, d provider.Deps) (connected, error) {
+		open: func(settings any, d provider.Deps) (operatorAccount, error) {
 			a, err := open(*settings.(*C), d)
 			if err != nil {
 				return nil, err
@@ -148,9 +148,9 @@ func (o *Operators) Serves(connection string, kind config.Kind, method string, k
 	return provider.Serves(o.provider(connection, kind), method, k.Country, k.Currency)
 }
 
-// Leads reports whether a client's payments or payouts of a method in a market
+// HasRoute reports whether a client's payments or payouts of a method in a market
 // can go anywhere.
-func (o *Operators) Leads(client till.ID, kind config.Kind, method string, k till.Market) bool {
+func (o *Operators) HasRoute(client till.ID, kind config.Kind, method string, k till.Market) bool {
 	return slices.ContainsFunc(o.Router.Find(client, kind, method, k.Country, k.Currency), func(name string) bool {
 		return o.Serves(name, kind, method, k)
 	})
@@ -169,11 +169,11 @@ func (o *Operators) Limits() map[string]engine.Limits {
 	return out
 }
 
-// doors are how the operators of these connections may call.
-func (o *Operators) doors(secret []byte) map[string]*api.CallbackPolicy {
+// callbackPolicies are how the operators of these connections may call.
+func (o *Operators) callbackPolicies(secret []byte) map[string]*api.CallbackPolicy {
 	out := map[string]*api.CallbackPolicy{}
 	for _, c := range o.File.Connections {
-		d := &api.CallbackPolicy{Secret: callbackSecret(secret, c.Name), Networks: c.CallbackNetworks, Claims: claims(o.Payments[c.Name], o.Payouts[c.Name])}
+		d := &api.CallbackPolicy{Secret: callbackSecret(secret, c.Name), Networks: c.CallbackNetworks, Claims: claimReaders(o.Payments[c.Name], o.Payouts[c.Name])}
 		for _, p := range []provider.Provider{o.Payments[c.Name], o.Payouts[c.Name]} {
 			if called, ok := p.(provider.CallbackReader); ok {
 				d.Readers = append(d.Readers, called)
@@ -184,8 +184,8 @@ func (o *Operators) doors(secret []byte) map[string]*api.CallbackPolicy {
 	return out
 }
 
-// claims are who reads what a connection's callbacks say.
-func claims(payments, payouts provider.Provider) map[string]provider.ClaimReader {
+// claimReaders are who reads what a connection's callbacks say.
+func claimReaders(payments, payouts provider.Provider) map[string]provider.ClaimReader {
 	out := map[string]provider.ClaimReader{}
 	for kind, p := range map[string]provider.Provider{store.KindPayment: payments, store.KindPayout: payouts} {
 		if c, ok := p.(provider.ClaimReader); ok {
@@ -215,7 +215,7 @@ func callbackSecret(secret []byte, connection string) string {
 // DepsOf returns what each adapter is given to work with.
 func DepsOf(k *tokens.Cache, baseURL string, secret []byte, log *slog.Logger) func(c *config.Connection) provider.Deps {
 	return func(c *config.Connection) provider.Deps {
-		d := provider.Deps{Connection: c.Name, Tokens: k.For(c.Name, digest(secret, c)), Conns: c.Limits.Calls, Log: log}
+		d := provider.Deps{Connection: c.Name, Tokens: k.For(c.Name, settingsDigest(secret, c)), Conns: c.Limits.Calls, Log: log}
 		if baseURL != "" {
 			d.CallbackURL = CallbackURL(baseURL, c.Name, secret)
 		}
@@ -223,9 +223,9 @@ func DepsOf(k *tokens.Cache, baseURL string, secret []byte, log *slog.Logger) fu
 	}
 }
 
-// digest differs where the settings of a connection do, and tells nothing
+// settingsDigest differs where the settings of a connection do, and tells nothing
 // about them.
-func digest(secret []byte, c *config.Connection) string {
+func settingsDigest(secret []byte, c *config.Connection) string {
 	text, err := json.Marshal(c.Settings)
 	if err != nil {
 		text = fmt.Appendf(nil, "%+v", c.Settings)

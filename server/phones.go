@@ -8,10 +8,10 @@ import (
 	"till"
 )
 
-// newerRanges are mobile ranges that libphonenumber has listed since the
+// newerPhoneRanges are mobile ranges that libphonenumber has listed since the
 // release that the country table is made from (9.0.32; these are of 9.0.37).
 // A number that a newer table would take must not be refused meanwhile.
-var newerRanges = map[string]string{
+var newerPhoneRanges = map[string]string{
 	"CM": `(?:24[23]|6(?:[25-9]\d|4[0-2]))\d{6}`,
 	"KE": `(?:1(?:0[0-8]|[18]\d|2[014]|30|4[0-5])|7\d\d)\d{6}`,
 	"MW": `(?:2[12]|31|77|[89][89])\d{7}|111\d{6}`,
@@ -22,10 +22,10 @@ var newerRanges = map[string]string{
 	"ZW": `7(?:[1278]\d|3[1-9]|9[01])\d{6}`,
 }
 
-// extendPhones adds the ranges that are newer than the table, and those that
+// extendPhonePatterns adds the ranges that are newer than the table, and those that
 // the configuration names as COUNTRY=PATTERN.
-func (s *Server) extendPhones(context.Context) error {
-	for country, pattern := range newerRanges {
+func (s *Server) extendPhonePatterns(context.Context) error {
+	for country, pattern := range newerPhoneRanges {
 		if err := till.ExtendPhonePatterns(country, []string{pattern}); err != nil {
 			return err
 		}

@@ -16,7 +16,7 @@ func TestReadinessLooksOnceForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var looks atomic.Int32
 		var away atomic.Bool
-		r := &readiness{look: func() error {
+		r := &readiness{check: func() error {
 			looks.Add(1)
 			if away.Load() {
 				return errors.New("away")
@@ -26,7 +26,7 @@ func TestReadinessLooksOnceForAll(t *testing.T) {
 		var all sync.WaitGroup
 		for range 1000 {
 			all.Go(func() {
-				if err := r.ask(); err != nil {
+				if err := r.get(); err != nil {
 					t.Error(err)
 				}
 			})
@@ -36,8 +36,8 @@ func TestReadinessLooksOnceForAll(t *testing.T) {
 			t.Errorf("%d looks for a thousand who asked at once", n)
 		}
 		away.Store(true)
-		time.Sleep(readyFor)
-		if r.ask() == nil {
+		time.Sleep(readyCacheTime)
+		if r.get() == nil {
 			t.Error("what was true a while ago was told again")
 		}
 	})

@@ -33,21 +33,21 @@ type Server struct {
 	listener, adminListener net.Listener // nil where there is none
 	baseURL                 string
 
-	store     *store.Store
-	secret    []byte
-	sealKey   store.SealKey
-	sandbox   *sandbox.Operator
-	operators *Operators
-	collector *collect.Collector
-	payouts   *payout.Paymaster
-	accounts  *account.Accounts
-	endpoints *webhook.Endpoints
-	deliverer *webhook.Dispatcher // nil where the role leaves the work to others
-	handler   http.Handler
-	demo      *Demo
-	liveDemo  *Demo
+	store      *store.Store
+	secret     []byte
+	sealKey    store.SealKey
+	sandbox    *sandbox.Operator
+	operators  *Operators
+	collector  *collect.Collector
+	payouts    *payout.Paymaster
+	accounts   *account.Accounts
+	endpoints  *webhook.Endpoints
+	dispatcher *webhook.Dispatcher // nil where the role leaves the work to others
+	handler    http.Handler
+	demo       *Demo
+	liveDemo   *Demo
 
-	undo  undo
+	undo  undoStack
 	close func() error
 }
 
@@ -59,14 +59,14 @@ const (
 	callsTimeout    = engine.Lease
 )
 
-// measureInterval is how soon a table that has got its first rows is measured.
-const measureInterval = 2 * time.Second
+// analyzeInterval is how soon a table that has got its first rows is measured.
+const analyzeInterval = 2 * time.Second
 
 // New takes the database, opens everything and binds the addresses. Whatever
 // it has done is undone if something fails. The caller runs the Server or
 // closes it.
 func New(ctx context.Context, c Config) (*Server, error) {
-	if err := c.complete(); err != nil {
+	if err := c.setDefaults(); err != nil {
 		return nil, err
 	}
 	if !store.IsPostgres(c.Database) {
@@ -77,8 +77,8 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	s := &Server{c: c, log: c.Log}
 	s.close = sync.OnceValue(s.undo.run)
 	steps := []func(context.Context) error{
-		s.extendPhones, s.lock, s.listen, s.openStore, s.openSecret, s.openSandbox, s.openOperators,
-		s.registerConnections, s.warnOrphans, s.build, s.makeDemo, s.warnExposed,
+		s.extendPhonePatterns, s.lock, s.listen, s.openStore, s.openSecret, s.openSandbox, s.openOperators,
+		s.registerConnections, s.warnOrphans, s.build, s.openDemos, s.warnExposed,
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
@@ -92,11 +92,11 @@ func New(ctx context.Context, c Config) (*Server, error) {
 }
 
 // undo is what was done, so that it can be undone in reverse.
-type undo []func() error
+type undoStack []func() error
 
-func (u *undo) push(f func() error) { *u = append(*u, f) }
+func (u *undoStack) push(f func() error) { *u = append(*u, f) }
 
-func (u *undo) run() error {
+func (u *undoStack) run() error {
 	var errs []error
 	for i := len(*u) - 1; i >= 0; i-- {
 		errs = append(errs, (*u)[i]())
@@ -168,9 +168,9 @@ func (s *Server) build(context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	doors := s.operators.doors(s.secret)
+	doors := s.operators.callbackPolicies(s.secret)
 	if s.sandbox != nil {
-		doors[sandboxConnection] = &api.CallbackPolicy{Claims: claims(s.sandbox, s.sandbox.Payouts())}
+		doors[sandboxConnection] = &api.CallbackPolicy{Claims: claimReaders(s.sandbox, s.sandbox.Payouts())}
 	}
 	s.handler = api.New(api.Config{
 		Store: s.store, Collector: s.collector, Payouts: s.payouts, Accounts: s.accounts, Endpoints: s.endpoints, Sandbox: s.sandbox,
@@ -201,12 +201,12 @@ func (s *Server) buildWebhooks() error {
 	if !s.c.Role.works() {
 		return nil
 	}
-	s.deliverer = webhook.New(webhook.Config{Store: s.store, Secrets: vault, Sender: sender, Log: s.log})
-	s.endpoints.Wake = s.deliverer.Wake
+	s.dispatcher = webhook.New(webhook.Config{Store: s.store, Secrets: vault, Sender: sender, Log: s.log})
+	s.endpoints.Wake = s.dispatcher.Wake
 	s.undo.push(func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), callsTimeout)
 		defer cancel()
-		if err := s.deliverer.Close(ctx); err != nil {
+		if err := s.dispatcher.Close(ctx); err != nil {
 			s.log.Warn("stopped before every webhook was answered", "error", err)
 		}
 		return nil
@@ -238,7 +238,7 @@ func (s *Server) Run(ctx context.Context) error {
 	var failure error
 	select {
 	case <-ctx.Done():
-	case failure = <-web.failed:
+	case failure = <-web.errs:
 	case failure = <-changed:
 		s.log.Error("the database was migrated by another release", "error", failure)
 	}
@@ -260,20 +260,20 @@ func (s *Server) workers() map[string]func(context.Context) {
 		"seal":          func(ctx context.Context) { books.RunChains(ctx, s.store, s.sealKey, s.log) },
 		"audit heads":   func(ctx context.Context) { books.RunHeads(ctx, s.store, s.log) },
 		"fold":          func(ctx context.Context) { books.RunRollUp(ctx, s.store, s.log) },
-		"measure":       s.measure,
+		"measure":       s.analyzeTables,
 	}
 	if s.c.Role.works() {
 		w["collector"] = s.collector.Run
 		w["payouts"] = s.payouts.Run
 		w["sandbox"] = s.sandbox.Run
-		w["webhooks"] = s.deliverer.Run
+		w["webhooks"] = s.dispatcher.Run
 	}
 	return w
 }
 
-// measure has the database look at young tables as soon as they have rows.
-func (s *Server) measure(ctx context.Context) {
-	loop.Run(ctx, loop.Options{Interval: measureInterval, Step: func(ctx context.Context) time.Duration {
+// analyzeTables has the database look at young tables as soon as they have rows.
+func (s *Server) analyzeTables(ctx context.Context) {
+	loop.Run(ctx, loop.Options{Interval: analyzeInterval, Step: func(ctx context.Context) time.Duration {
 		tables, err := s.store.Measure(ctx)
 		if err != nil && ctx.Err() == nil {
 			s.log.Warn("measure young tables", "error", err)

@@ -79,7 +79,7 @@ func routeGaps(ops *server.Operators, client till.ID, kind config.Kind, code str
 		return false, nil
 	}
 	for _, k := range m.Markets {
-		if ops.Leads(client, kind, code, k) {
+		if ops.HasRoute(client, kind, code, k) {
 			leads = true
 		} else {
 			gaps = append(gaps, marketName(m, k))
