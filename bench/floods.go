@@ -166,7 +166,7 @@ func victimRequest(ctx context.Context, server *process, i int) (req *http.Reque
 	base := "http://" + server.addr + "/v1"
 	switch i % 3 {
 	case 0:
-		body := strings.Replace(load.Body, load.KeyHole, load.NewKey(), 1)
+		body := strings.Replace(load.Body, load.KeyPlaceholder, load.NewKey(), 1)
 		if req, err = http.NewRequestWithContext(ctx, http.MethodPost, base+"/payments", strings.NewReader(body)); err == nil {
 			req.Header.Set("Content-Type", "application/json")
 		}

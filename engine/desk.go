@@ -196,7 +196,7 @@ func (p *Processor[R]) createBatch(ctx context.Context, batch *[]*CreateCall[R],
 			return err
 		}
 		if more {
-			*batch = append(slices.Clip(*batch), p.creates.Absorb(func(next []*CreateCall[R]) bool {
+			*batch = append(slices.Clip(*batch), p.creates.TakeQueued(func(next []*CreateCall[R]) bool {
 				return !slices.ContainsFunc(next, func(call *CreateCall[R]) bool { return heads[call.Row.Subject().Ref.Client] == nil })
 			})...)
 		}

@@ -33,7 +33,7 @@ func Exposed(c Config) (out []Exposure) {
 	found := func(name, detail string, args ...any) {
 		out = append(out, Exposure{name, fmt.Sprintf(detail, args...)})
 	}
-	if open := system.OpenToOthers(c.privateFiles()...); len(open) > 0 {
+	if open := system.ReadableByOthers(c.privateFiles()...); len(open) > 0 {
 		found(ExposedFiles, "other users of this machine can read %[1]s; run: chmod 600 %[1]s", strings.Join(open, " "))
 	}
 	for _, database := range []string{c.Database, c.SandboxPath} {

@@ -23,7 +23,7 @@ func (d *doctor) examineExposure(database, secretFile, listen, baseURL string) {
 			d.addIf(name, found[name] != "", isRisky, fine, found[name])
 		}
 	}
-	judge(system.KnowsReaders && c.SecretFile != "", server.ExposedFiles, "no other user of this machine can read them")
+	judge(system.CanCheckReaders && c.SecretFile != "", server.ExposedFiles, "no other user of this machine can read them")
 	judge(store.IsPostgres(database), server.ExposedDatabase, "it is encrypted, or does not leave this machine")
 	judge(listen != "" || baseURL != "", server.ExposedAPI, "it is encrypted, or does not leave this machine")
 }

@@ -45,7 +45,7 @@ type Batcher[T any] struct {
 	cancel     context.CancelFunc
 
 	mu      sync.Mutex
-	arrived sync.Cond // the worker may go on: a batch was queued or has run, or closed was set
+	changed sync.Cond // the worker may go on: a batch was queued or has run, or closed was set
 	pending []*group[T]
 	running *group[T] // the worker's, or a caller's who leads
 	queued  int       // items in pending
@@ -58,7 +58,7 @@ type Batcher[T any] struct {
 // behind.
 type group[T any] struct {
 	items  []T
-	others []*group[T]   // whose items run with these, after Absorb
+	joined []*group[T]   // whose items run with these, after TakeQueued
 	err    error         // set before done is closed
 	done   chan struct{} // closed when the batch has run
 }
@@ -75,7 +75,7 @@ func New[T any](max, queue int, run func(ctx context.Context, items []T)) *Batch
 	}
 	b := &Batcher[T]{max: max, queue: queue, run: run, stopped: make(chan struct{})}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
-	b.arrived.L = &b.mu
+	b.changed.L = &b.mu
 	go b.work()
 	return b
 }
@@ -128,29 +128,29 @@ func (b *Batcher[T]) Close() {
 	b.mu.Lock()
 	b.closed = true
 	b.mu.Unlock()
-	b.arrived.Signal()
+	b.changed.Signal()
 	<-b.stopped
 }
 
-// Absorb lets run, and nobody else, take the next batch into the one that is
+// TakeQueued lets run, and nobody else, take the next batch into the one that is
 // running, if that one is ready to be joined: ok is asked about its items, and
 // must not keep them. It returns them, or nothing; run sets their outcome too.
 // Whoever had to wait for a lock can so take along what has come meanwhile.
-func (b *Batcher[T]) Absorb(ok func(items []T) bool) []T {
+func (b *Batcher[T]) TakeQueued(ok func(items []T) bool) []T {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.pending) == 0 || b.running == nil {
 		return nil
 	}
 	n := len(b.running.items)
-	for _, g := range b.running.others {
+	for _, g := range b.running.joined {
 		n += len(g.items)
 	}
 	if n+len(b.pending[0].items) > b.max || !ok(b.pending[0].items) {
 		return nil
 	}
 	g := b.shift()
-	b.running.others = append(b.running.others, g)
+	b.running.joined = append(b.running.joined, g)
 	return g.items
 }
 
@@ -181,7 +181,7 @@ func (b *Batcher[T]) enqueue(item T, may bool) (g *group[T], lead bool, err erro
 	g.items = append(g.items, item)
 	b.queued++
 	if b.queued == 1 && b.running == nil {
-		b.arrived.Signal() // the worker can only be waiting for the first
+		b.changed.Signal() // the worker can only be waiting for the first
 	}
 	return g, false, nil
 }
@@ -189,7 +189,7 @@ func (b *Batcher[T]) enqueue(item T, may bool) (g *group[T], lead bool, err erro
 // lead runs the batch of a caller that found nobody at work, and leaves what
 // has come meanwhile to the worker.
 func (b *Batcher[T]) lead(g *group[T]) {
-	defer b.arrived.Signal()
+	defer b.changed.Signal()
 	b.runOne(b.ctx, g)
 }
 
@@ -224,7 +224,7 @@ func (b *Batcher[T]) take() *group[T] {
 		if b.closed && b.running == nil {
 			return nil
 		}
-		b.arrived.Wait()
+		b.changed.Wait()
 	}
 	b.running = b.shift()
 	return b.running
@@ -250,7 +250,7 @@ func (b *Batcher[T]) runOne(ctx context.Context, g *group[T]) {
 		b.mu.Lock()
 		b.running = nil
 		b.mu.Unlock()
-		for _, o := range g.others {
+		for _, o := range g.joined {
 			o.err, o.items = g.err, nil
 			close(o.done)
 		}

@@ -403,7 +403,7 @@ func TestAbsorb(t *testing.T) {
 				if batches++; batches == 1 {
 					close(begun)
 					<-queued
-					calls = append(slices.Clip(calls), b.Absorb(func(items []*call) bool {
+					calls = append(slices.Clip(calls), b.TakeQueued(func(items []*call) bool {
 						if len(items) != 2 {
 							t.Errorf("asked about %d items, want 2", len(items))
 						}
@@ -437,7 +437,7 @@ func TestAbsorb(t *testing.T) {
 			if batches != c.batches || b.Len() != 0 {
 				t.Errorf("%d batches, %d queued; want %d and 0", batches, b.Len(), c.batches)
 			}
-			if b.Absorb(func([]*call) bool { return true }) != nil {
+			if b.TakeQueued(func([]*call) bool { return true }) != nil {
 				t.Error("something was absorbed when nothing ran")
 			}
 		})

@@ -36,7 +36,7 @@ func appendRune(b []byte, r rune) []byte {
 		return append(b, `\t`...)
 	case r == '\r':
 		return append(b, `\r`...)
-	case Shown(r):
+	case IsVisible(r):
 		return utf8.AppendRune(b, r)
 	case r > 0xffff:
 		high, low := utf16.EncodeRune(r)
@@ -45,19 +45,19 @@ func appendRune(b []byte, r rune) []byte {
 	return fmt.Appendf(b, `\u%04x`, r)
 }
 
-// Shown reports whether a character is seen as itself: it is a letter, mark,
+// IsVisible reports whether a character is seen as itself: it is a letter, mark,
 // number, sign or space, and not one that readers are told to ignore.
-func Shown(r rune) bool {
+func IsVisible(r rune) bool {
 	return r != utf8.RuneError && unicode.IsGraphic(r) && !unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
 // Writer writes on to another, and lets through only what Text does, new lines
 // and tabs. It may be used by many at once.
 type Writer struct {
-	mu   sync.Mutex
-	w    io.Writer
-	held []byte // the beginning of a character that is not whole yet
-	out  []byte
+	mu      sync.Mutex
+	w       io.Writer
+	pending []byte // the beginning of a character that is not whole yet
+	out     []byte
 }
 
 // NewWriter returns a Writer to w.
@@ -70,10 +70,10 @@ func (e *Writer) Raw() io.Writer { return e.w }
 func (e *Writer) Write(p []byte) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if len(e.held) == 0 && isPlain(p) {
+	if len(e.pending) == 0 && isPlain(p) {
 		return e.w.Write(p)
 	}
-	b := append(e.held, p...)
+	b := append(e.pending, p...)
 	e.out = e.out[:0]
 	for len(b) > 0 {
 		if !utf8.FullRune(b) || b[0] == '\r' && len(b) == 1 {
@@ -88,7 +88,7 @@ func (e *Writer) Write(p []byte) (int, error) {
 		}
 		b = b[n:]
 	}
-	e.held = append([]byte(nil), b...)
+	e.pending = append([]byte(nil), b...)
 	if _, err := e.w.Write(e.out); err != nil {
 		return 0, err
 	}
@@ -99,8 +99,8 @@ func (e *Writer) Write(p []byte) (int, error) {
 func (e *Writer) Flush() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	out := appendText(nil, string(e.held))
-	e.held = nil
+	out := appendText(nil, string(e.pending))
+	e.pending = nil
 	if len(out) == 0 {
 		return nil
 	}

@@ -67,9 +67,9 @@ func (l Closed) Run(ctx context.Context) (Result, error) {
 	var orders atomic.Int64
 	orders.Store(time.Now().UnixMicro())
 
-	callers := make([]*caller, len(conns))
+	callers := make([]*connection, len(conns))
 	for i, c := range conns {
-		callers[i] = &caller{
+		callers[i] = &connection{
 			conn: c, template: newTemplate(l.Addr, "/v1", l.APIKey, &orders), reader: reader{src: c},
 			budget: (requests + i) / len(conns),
 		}
@@ -115,7 +115,7 @@ func closeAll(conns []net.Conn) {
 }
 
 // caller is one connection of a load.
-type caller struct {
+type connection struct {
 	conn     net.Conn
 	template *template
 	reader   reader
@@ -126,7 +126,7 @@ type caller struct {
 // loop asks and waits for the answer, again and again. The end of one request
 // is the start of the next, so one look at the clock serves both; the deadline
 // is set once, because setting it each time would cost as much as a request.
-func (c *caller) loop(start, end time.Time) error {
+func (c *connection) loop(start, end time.Time) error {
 	if err := c.conn.SetDeadline(end.Add(AnswerTime)); err != nil {
 		return err
 	}

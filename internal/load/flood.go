@@ -26,8 +26,8 @@ type Flood struct {
 	// Next returns the next whole request of a connection; it is valid until the
 	// following call. Each connection has its own.
 	Next func() func() []byte
-	// Begun is called when all connections are there.
-	Begun func()
+	// OnConnected is called when all connections are there.
+	OnConnected func()
 }
 
 // Run floods the server and returns how many answers it got, by status. It
@@ -41,15 +41,15 @@ func (f Flood) Run(ctx context.Context) (map[int]int64, error) {
 		return nil, err
 	}
 	defer context.AfterFunc(ctx, func() { closeAll(conns) })()
-	if f.Begun != nil {
-		f.Begun()
+	if f.OnConnected != nil {
+		f.OnConnected()
 	}
 	var mu sync.Mutex
 	answers := make(map[int]int64)
 	var wg sync.WaitGroup
 	for _, c := range conns {
 		wg.Go(func() {
-			got := askOn(c, f.Next())
+			got := requestUntilClosed(c, f.Next())
 			mu.Lock()
 			defer mu.Unlock()
 			for status, n := range got {
@@ -64,8 +64,8 @@ func (f Flood) Run(ctx context.Context) (map[int]int64, error) {
 	return answers, nil
 }
 
-// askOn asks until the connection ends.
-func askOn(c net.Conn, next func() []byte) map[int]int64 {
+// requestUntilClosed asks until the connection ends.
+func requestUntilClosed(c net.Conn, next func() []byte) map[int]int64 {
 	answers, r := make(map[int]int64), reader{src: c}
 	for {
 		if _, err := c.Write(next()); err != nil {

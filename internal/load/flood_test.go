@@ -23,7 +23,7 @@ func TestFlood(t *testing.T) {
 	addr := strings.TrimPrefix(s.URL, "http://")
 	begun := false
 	got, err := Flood{
-		Addr: addr, Connections: 4, Begun: func() { begun = true },
+		Addr: addr, Connections: 4, OnConnected: func() { begun = true },
 		Next: func() func() []byte {
 			return func() []byte { return []byte("GET / HTTP/1.1\r\nHost: " + addr + "\r\n\r\n") }
 		},

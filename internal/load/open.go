@@ -170,9 +170,9 @@ func (run *openRun) work(ctx context.Context, conn net.Conn) {
 		}
 		if err == nil {
 			r.src = conn
-			status, keep, err = ask(ctx, conn, t, r)
+			status, keep, err = sendRequest(ctx, conn, t, r)
 		}
-		run.note(status, err, time.Since(due))
+		run.record(status, err, time.Since(due))
 		if conn != nil && !keep {
 			conn.Close()
 			conn = nil
@@ -180,9 +180,9 @@ func (run *openRun) work(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// ask sends one request and returns the status of its answer, and whether
+// sendRequest sends one request and returns the status of its answer, and whether
 // the connection can be used again.
-func ask(ctx context.Context, conn net.Conn, t *template, r *reader) (status int, keep bool, err error) {
+func sendRequest(ctx context.Context, conn net.Conn, t *template, r *reader) (status int, keep bool, err error) {
 	if err := conn.SetDeadline(time.Now().Add(AnswerTime)); err != nil {
 		return 0, false, err
 	}
@@ -198,7 +198,7 @@ func ask(ctx context.Context, conn net.Conn, t *template, r *reader) (status int
 	return status, status == accepted || !bytes.Contains(head, closing), nil
 }
 
-func (run *openRun) note(status int, err error, took time.Duration) {
+func (run *openRun) record(status int, err error, took time.Duration) {
 	run.mu.Lock()
 	defer run.mu.Unlock()
 	r := &run.result

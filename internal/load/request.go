@@ -9,17 +9,17 @@ import (
 	"sync/atomic"
 )
 
-// KeyHole is where the idempotency key goes in Body. It is as long as what
+// KeyPlaceholder is where the idempotency key goes in Body. It is as long as what
 // replaces it, and so is the hole for the order number.
 const (
-	KeyHole       = "00000000-0000-4000-8000-000000000000"
-	referenceHole = "000000000000000000"
+	KeyPlaceholder       = "00000000-0000-4000-8000-000000000000"
+	referencePlaceholder = "000000000000000000"
 )
 
 // Body is what a shop sends: every common member, metadata with two keys.
 const Body = `{"method":"mtn_momo","country":"CG","amount":{"value":"5000","currency":"XAF"},` +
-	`"idempotency_key":"` + KeyHole + `","customer":{"phone":"242061234567","name":"Grace Mabiala"},` +
-	`"reference":"ORDER-` + referenceHole + `","description":"Two bags of rice and one litre of oil",` +
+	`"idempotency_key":"` + KeyPlaceholder + `","customer":{"phone":"242061234567","name":"Grace Mabiala"},` +
+	`"reference":"ORDER-` + referencePlaceholder + `","description":"Two bags of rice and one litre of oil",` +
 	`"metadata":{"shop":"Marche Total, Brazzaville","cart":"cart_7f3a9c51e2"}}`
 
 // template is a request that is complete but for the bytes that differ each
@@ -42,8 +42,8 @@ func newTemplate(host, prefix, apiKey string, orders *atomic.Int64) *template {
 	crand.Read(seed[:])
 	return &template{
 		bytes:     b,
-		key:       bytes.Index(b, []byte(KeyHole)),
-		reference: bytes.Index(b, []byte(referenceHole)),
+		key:       bytes.Index(b, []byte(KeyPlaceholder)),
+		reference: bytes.Index(b, []byte(referencePlaceholder)),
 		random:    rand.NewChaCha8(seed),
 		orders:    orders,
 	}
@@ -54,9 +54,9 @@ func newTemplate(host, prefix, apiKey string, orders *atomic.Int64) *template {
 func (t *template) next() []byte {
 	var id [16]byte
 	t.random.Read(id[:])
-	putUUID(t.bytes[t.key:t.key+len(KeyHole)], &id)
+	putUUID(t.bytes[t.key:t.key+len(KeyPlaceholder)], &id)
 
-	r := t.bytes[t.reference : t.reference+len(referenceHole)]
+	r := t.bytes[t.reference : t.reference+len(referencePlaceholder)]
 	for i, n := len(r)-1, t.orders.Add(1); i >= 0; i, n = i-1, n/10 {
 		r[i] = byte('0' + n%10)
 	}
@@ -79,7 +79,7 @@ func putUUID(b []byte, id *[16]byte) {
 func NewKey() string {
 	var id [16]byte
 	crand.Read(id[:])
-	b := []byte(KeyHole)
+	b := []byte(KeyPlaceholder)
 	putUUID(b, &id)
 	return string(b)
 }

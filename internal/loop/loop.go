@@ -41,7 +41,7 @@ func Run(ctx context.Context, o Options) {
 		// This step sees all that was done before any wake so far.
 		select {
 		case _, open := <-o.Wake:
-			o.forget(open)
+			o.dropClosed(open)
 		default:
 		}
 
@@ -58,14 +58,14 @@ func Run(ctx context.Context, o Options) {
 		case <-timer.C:
 		case _, open := <-wake:
 			// It stands for all wakes until the next step begins.
-			o.forget(open)
+			o.dropClosed(open)
 		case <-ctx.Done():
 		}
 	}
 }
 
-// forget drops a Wake that was closed, which would else wake for ever.
-func (o *Options) forget(open bool) {
+// dropClosed drops a Wake that was closed, which would else wake for ever.
+func (o *Options) dropClosed(open bool) {
 	if !open {
 		o.Wake = nil
 	}

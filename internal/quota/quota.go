@@ -18,14 +18,14 @@ var ErrFull = errors.New("quota: all clients together hold too much")
 type Quota struct {
 	total, perClient int64
 
-	mu   sync.Mutex
-	held int64
-	by   map[till.ID]int64
+	mu       sync.Mutex
+	held     int64
+	byClient map[till.ID]int64
 }
 
 // New returns a quota of so many bytes in all, and for one client.
 func New(total, perClient int64) *Quota {
-	return &Quota{total: total, perClient: perClient, by: make(map[till.ID]int64)}
+	return &Quota{total: total, perClient: perClient, byClient: make(map[till.ID]int64)}
 }
 
 // Take takes n bytes for a client: all of them, or none with ErrClientFull or
@@ -36,7 +36,7 @@ func (q *Quota) Take(client till.ID, n int64) error {
 	switch {
 	case n < 0:
 		panic("quota: a negative number of bytes")
-	case q.by[client]+n > q.perClient:
+	case q.byClient[client]+n > q.perClient:
 		return ErrClientFull
 	case q.held+n > q.total:
 		return ErrFull
@@ -50,7 +50,7 @@ func (q *Quota) Take(client till.ID, n int64) error {
 func (q *Quota) TakeSome(client till.ID, most int64) int64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	n := max(0, min(most, (q.perClient-q.by[client])/4, (q.total-q.held)/4))
+	n := max(0, min(most, (q.perClient-q.byClient[client])/4, (q.total-q.held)/4))
 	q.add(client, n)
 	return n
 }
@@ -59,7 +59,7 @@ func (q *Quota) TakeSome(client till.ID, most int64) int64 {
 func (q *Quota) Give(client till.ID, n int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if n < 0 || n > q.by[client] {
+	if n < 0 || n > q.byClient[client] {
 		panic("quota: more is given back than was taken")
 	}
 	q.add(client, -n)
@@ -67,8 +67,8 @@ func (q *Quota) Give(client till.ID, n int64) {
 
 func (q *Quota) add(client till.ID, n int64) {
 	q.held += n
-	if q.by[client] += n; q.by[client] == 0 {
-		delete(q.by, client)
+	if q.byClient[client] += n; q.byClient[client] == 0 {
+		delete(q.byClient, client)
 	}
 }
 
@@ -83,5 +83,5 @@ func (q *Quota) Held() int64 {
 func (q *Quota) HeldBy(client till.ID) int64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.by[client]
+	return q.byClient[client]
 }

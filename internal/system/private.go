@@ -21,11 +21,11 @@ func CreatePrivate(path string) error {
 	return f.Close()
 }
 
-// OpenToOthers returns those of some files that other users of this machine can
+// ReadableByOthers returns those of some files that other users of this machine can
 // read: their modes let them, and so does the mode of the folder that they are
-// in. On Windows it returns none (see KnowsReaders): there, who can read a file is
+// in. On Windows it returns none (see CanCheckReaders): there, who can read a file is
 // inherited from its folder and not told by a mode.
-func OpenToOthers(paths ...string) (open []string) {
+func ReadableByOthers(paths ...string) (open []string) {
 	for _, path := range paths {
 		file, err := os.Stat(path)
 		if err != nil {

@@ -31,8 +31,8 @@ func SyncFolder(path string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// KnowsReaders says whether OpenToOthers can tell.
-const KnowsReaders = true
+// CanCheckReaders says whether ReadableByOthers can tell.
+const CanCheckReaders = true
 
 // othersRead compares the modes of a file and its folder: the group's bits, then
 // everybody's.

@@ -35,8 +35,8 @@ func IsRunning(pid int) bool {
 // log of names.
 func SyncFolder(string) error { return nil }
 
-// KnowsReaders says whether OpenToOthers can tell.
-const KnowsReaders = false
+// CanCheckReaders says whether ReadableByOthers can tell.
+const CanCheckReaders = false
 
 func othersRead(_, _ fs.FileMode) bool { return false }
 
