@@ -194,6 +194,10 @@ func (p *Proxy) back(w http.ResponseWriter, r *http.Request, rule *Rule, a answe
 func (r *Rule) answer() answer {
 	a := answer{status: r.Status, header: http.Header{}, body: []byte(r.Body)}
 	for name, value := range r.Header {
+		if after, ok := strings.CutPrefix(value, "date+"); ok {
+			d, _ := time.ParseDuration(after)
+			value = time.Now().Add(d).UTC().Format(http.TimeFormat)
+		}
 		a.header.Set(name, value)
 	}
 	if a.header.Get("Content-Type") == "" {

@@ -39,7 +39,7 @@ type Rule struct {
 	Do     Fault             `json:"do"`     // what happens
 	Wait   Duration          `json:"wait"`   // of Slow and SlowAnswer
 	Status int               `json:"status"` // of Status and StatusAfter
-	Header map[string]string `json:"header"` // of Status, StatusAfter and SetHeader
+	Header map[string]string `json:"header"` // of Status, StatusAfter and SetHeader; "date+3s" is a date in three seconds
 	Body   string            `json:"body"`   // of Status and StatusAfter
 	From   string            `json:"from"`   // of Rewrite
 	To     string            `json:"to"`
