@@ -130,14 +130,17 @@ func (t *Teller[T]) apply(ctx context.Context, c Change, noun, status string, cu
 		}
 		s.Seen, s.Sequence = append(s.Seen, status), max(s.Sequence, c.Sequence)
 		d := Decision{Subject: &s, Cursor: cursor}
-		known := s.Rank
-		if row != nil && row.RemoteID != "" && row.RemoteID != id {
-			// A restored service made the payment again under another id: what
-			// this attempt has brought before is no news.
-			known = max(known, rank(row.Status))
-		}
-		if rank(status) <= known {
+		if rank(status) <= s.Rank {
 			return d, nil
+		}
+		if row != nil && s.Rank < rankFinal && rank(row.Status) >= rankFinal {
+			// The attempt ended under another id: a restored service made it
+			// again. What it brought before is no news, but money after none is.
+			s.Rank = rank(status)
+			if !row.unpaid() || !(status == Success || status == statusLate) {
+				d.Settle = t.news(row, id, row.Status, c)
+				return d, nil
+			}
 		}
 		s.Rank = rank(status)
 		if row != nil {

@@ -338,8 +338,8 @@ func (t *Teller[T]) take(ctx context.Context, row *Row, p Progress) error {
 	if row.Problem != problemAbandoned {
 		s.Problem = Ptr("")
 	}
-	if row.Status == "" {
-		s.Status = &status
+	if row.Status == "" && rank(status) < rankFinal {
+		s.Status = &status // what ended is told by apply, with the call of the function
 	}
 	_, err := t.settle(ctx, row, s)
 	return err

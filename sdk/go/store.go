@@ -54,6 +54,11 @@ func (r *Row) open() bool {
 // paid reports whether an attempt brought money that stands.
 func (r *Row) paid() bool { return r.Status == Success || r.Status == statusLate }
 
+// unpaid reports whether an attempt ended without money.
+func (r *Row) unpaid() bool {
+	return r.Status == Failed || r.Status == Expired || r.Status == Cancelled
+}
+
 // Words in the column problem beside codes of the service.
 const (
 	problemAbandoned = "abandoned"

@@ -101,6 +101,12 @@ func (s *Store) Get(name string) (value string, err error) {
 	return value, err
 }
 
+// All returns every value that transactions set, by name.
+func (s *Store) All() (all map[string]string, err error) {
+	err = s.view(func() error { all = maps.Clone(s.notes); return nil })
+	return all, err
+}
+
 // Update runs a transaction. Nobody else writes meanwhile, so it makes no calls
 // but Collect, PayOut, Set and Get.
 func (s *Store) Update(_ context.Context, fn func(tx *Tx) error) error {
