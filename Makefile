@@ -28,7 +28,9 @@ test: compiler guide-tools lint ## run every test, on SQLite and PostgreSQL, wit
 	@set -e; for target in $(TARGETS); do echo "build for $$target"; \
 		CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build -gcflags=all='-N -l' -o /dev/null ./cmd/till; done
 	CGO_ENABLED=1 $(GO) run ./internal/db/pgtest/withpg $(MAKE) --no-print-directory test-parts
-	cd tools && $(GO) test ./...
+	cd sdk/go && $(GO) vet ./... && $(GO) test ./...
+	cd tools && $(GO) test $$($(GO) list ./... | grep -v '^till/tools/conform')
+	cd tools && TILL_SCENARIOS=part $(GO) test -run '^(TestScenarios|TestShop)$$' ./conform
 
 # What many goroutines share runs with the race detector, which takes several
 # times as long; what reads files, answers and books in one goroutine runs without.
@@ -58,6 +60,13 @@ guide-tools:
 		echo "installing curl, sqlite3, node, php and python3 for the tests of the guides"; \
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
 			curl sqlite3 $$(command -v node >/dev/null 2>&1 || echo nodejs) php-cli python3; }
+
+# The SDKs: vectors, stores on real databases, every scenario, every mutant.
+.PHONY: sdk
+sdk: ## hold the SDKs to the conformance suite (one to two minutes)
+	cd sdk/go && $(GO) vet ./... && $(GO) test -count=1 ./...
+	cd tools && $(GO) test -count=1 ./sdkgen ./sqlstores
+	set -o pipefail; cd tools && $(GO) test -count=1 -v ./conform | grep -v '^=== \|^    --- PASS'
 
 .PHONY: race
 race: compiler guide-tools ## run every test with the race detector (half an hour)

@@ -1,0 +1,284 @@
+package conform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"till/internal/faulty"
+	sdk "till/sdk/go/driver"
+)
+
+// programs are what the suite runs, built once.
+var programs struct{ folder, till, files, sqlite string }
+
+// shared is the service that most scenarios share, each with a client of its own.
+var shared *service
+
+func TestMain(m *testing.M) {
+	log.SetFlags(0)
+	code, err := prepare(m.Run)
+	if err != nil {
+		log.Fatal(err)
+	}
+	os.Exit(code)
+}
+
+func prepare(run func() int) (code int, err error) {
+	if programs.folder, err = os.MkdirTemp("", "conform-"); err != nil {
+		return 1, err
+	}
+	defer os.RemoveAll(programs.folder)
+	for _, b := range []struct{ name, in, pkg string }{{"till", "../..", "./cmd/till"}, {"files", "../../sdk/go", "./driver/files"}, {"sqlite", "..", "./conform/sqlite"}} {
+		build := exec.Command("go", "build", "-o", filepath.Join(programs.folder, b.name), b.pkg)
+		build.Dir = b.in
+		if out, err := build.CombinedOutput(); err != nil {
+			return 1, fmt.Errorf("build %s: %w: %s", b.pkg, err, out)
+		}
+	}
+	programs.till, programs.files, programs.sqlite = filepath.Join(programs.folder, "till"), filepath.Join(programs.folder, "files"), filepath.Join(programs.folder, "sqlite")
+	if shared, err = startService(programs.till, filepath.Join(programs.folder, "data")); err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, shared.stop()) }()
+	return run(), nil
+}
+
+// atOnce is how many scenarios are played at the same time: most of their time
+// is waiting.
+const atOnce = 12
+
+// one plays a scenario.
+func one(ctx context.Context, s Scenario, driver, mutant, folder string) error {
+	on := shared
+	if s.Own {
+		var err error
+		if on, err = startService(programs.till, filepath.Join(folder, "data")); err != nil {
+			return err
+		}
+		defer func() { _ = on.stop() }()
+	}
+	p, err := newPlay(s, on, driver, mutant, folder)
+	if p != nil && p.front != nil {
+		defer p.close()
+	}
+	if err != nil {
+		return err
+	}
+	return p.run(ctx)
+}
+
+func scenarios(t *testing.T) ([]Scenario, []Mutant) {
+	t.Helper()
+	all, mutants, err := load("../../sdk/conformance")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all, mutants
+}
+
+// TestScenarios plays every scenario with one of the two stores in turn, or with
+// both if TILL_STORES is all. If TILL_SCENARIOS is part, it plays those that catch
+// the mutants.
+func TestScenarios(t *testing.T) {
+	t.Parallel()
+	all, mutants := scenarios(t)
+	if os.Getenv("TILL_SCENARIOS") == "part" {
+		all = slices.DeleteFunc(all, func(s Scenario) bool {
+			return !slices.ContainsFunc(mutants, func(m Mutant) bool { return slices.Contains(m.CaughtBy, s.Name) })
+		})
+	}
+	places := make(chan struct{}, atOnce)
+	var wait sync.WaitGroup
+	play := func(s Scenario, driver string) {
+		places <- struct{}{}
+		wait.Add(1)
+		go func() {
+			defer func() { <-places; wait.Done() }()
+			t.Run(s.Group+"/"+s.Name+"/"+filepath.Base(driver), func(t *testing.T) {
+				if err := one(t.Context(), s, driver, "", t.TempDir()); err != nil {
+					t.Error(err)
+				}
+			})
+		}()
+	}
+	for i, s := range all {
+		drivers := []string{programs.files, programs.sqlite}
+		if os.Getenv("TILL_STORES") != "all" {
+			drivers = drivers[i%2 : i%2+1]
+		}
+		for _, driver := range drivers {
+			play(s, driver)
+		}
+	}
+	wait.Wait()
+}
+
+// TestMutants switches on one mistake after the other. Each is noticed by a
+// scenario that passes without it.
+func TestMutants(t *testing.T) {
+	t.Parallel()
+	all, mutants := scenarios(t)
+	var names []string
+	var wait sync.WaitGroup
+	for _, m := range mutants {
+		names = append(names, m.Name)
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			t.Run(m.Name, func(t *testing.T) {
+				for _, name := range m.CaughtBy {
+					i := slices.IndexFunc(all, func(s Scenario) bool { return s.Name == name })
+					if i < 0 {
+						t.Fatalf("there is no scenario %q", name)
+					}
+					err := one(t.Context(), all[i], programs.files, m.Name, t.TempDir())
+					if err == nil {
+						t.Errorf("%q does not notice it", name)
+					}
+					t.Logf("%s: %v", name, err)
+				}
+			})
+		}()
+	}
+	wait.Wait()
+	if !slices.Equal(names, sdk.Mutants) {
+		t.Errorf("the suite catches %v, the driver has %v", names, sdk.Mutants)
+	}
+}
+
+// shopSize is how many orders TestShop has, and how often the shop is killed.
+func shopSize() (orders, kills int) {
+	orders, kills = 500, 5
+	if n, err := strconv.Atoi(os.Getenv("TILL_ORDERS")); err == nil {
+		orders = n
+	}
+	if n, err := strconv.Atoi(os.Getenv("TILL_KILLS")); err == nil {
+		kills = n
+	}
+	return orders, kills
+}
+
+// TestShop is the promise: a shop that is killed, loses a fifth of all answers and
+// hears everything by three roads asks each customer once and ships each order
+// once.
+func TestShop(t *testing.T) {
+	t.Parallel()
+	orders, kills := shopSize()
+	p, err := shop(t.Context(), t.TempDir(), "", orders, kills)
+	if p != nil {
+		defer p.close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = eventually(t.Context(), 3*time.Minute, func() error { return p.verdict(t.Context()) })
+	doubles, missing, wrong, countErr := p.count(t.Context(), orders)
+	t.Logf("%d orders, %d kills: %d double, %d lost, %d not shipped exactly once, %d posts", orders, kills, doubles, missing, wrong, len(posted(p.proxy.Seen(), "/payments")))
+	if err = errors.Join(err, countErr); err != nil || doubles != 0 || missing != 0 || wrong != 0 {
+		t.Error(err)
+	}
+}
+
+// The same shop with a new key for every try asks many customers twice.
+func TestShopWithANewKeyPerTry(t *testing.T) {
+	t.Parallel()
+	orders, kills := shopSize()
+	orders, kills = orders/5, kills/5
+	p, err := shop(t.Context(), t.TempDir(), "new_key_per_try", orders, kills)
+	if p != nil {
+		defer p.close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	doubles, missing, _, err := p.count(t.Context(), orders)
+	t.Logf("%d orders, %d kills: %d double, %d lost", orders, kills, doubles, missing)
+	if err != nil || doubles < orders/20 {
+		t.Errorf("%d of %d are double, and that should be many; %v", doubles, orders, err)
+	}
+}
+
+// shop lets customers buy while answers are lost and the shop is killed.
+func shop(ctx context.Context, folder, mutant string, orders, kills int) (*play, error) {
+	want := map[string][]string{}
+	for i := range orders {
+		want[fmt.Sprint("b-", i)] = []string{"paid"}
+	}
+	s := Scenario{Name: "shop", Faults: []faulty.Rule{{Share: 0.2, Do: faulty.LoseAnswer}}, Options: map[string]int64{"open_after": 3000},
+		Expect: Expect{Payments: &orders, Acted: want, Balance: map[string]string{"XAF": strconv.Itoa(orders * 5000)}}}
+	p, err := newPlay(s, shared, programs.sqlite, mutant, folder)
+	if err != nil {
+		return p, err
+	}
+	for _, step := range []Step{{Do: "endpoint"}, {Do: "run", raw: map[string]any{"do": "run"}}} {
+		if err := p.step(ctx, &step); err != nil {
+			return p, err
+		}
+	}
+	each := orders / (kills + 1)
+	for k := 0; k <= kills; k++ {
+		n := each
+		if k == kills {
+			n = orders - each*kills
+		}
+		buy := map[string]any{"do": "buy", "from": k * each, "n": n}
+		for name, value := range defaults {
+			buy[name] = value
+		}
+		if k < kills {
+			process := p.driver.cmd.Process
+			timer := time.AfterFunc(time.Duration(300+rand.IntN(1200))*time.Millisecond, func() { _ = process.Kill() })
+			_, err := p.driver.do(ctx, buy)
+			timer.Stop()
+			p.driver.kill()
+			if err != nil && !errors.Is(err, errDied) {
+				return p, err
+			}
+			if err := p.begin(ctx); err != nil {
+				return p, err
+			}
+		}
+		if result, err := p.driver.do(ctx, buy); err != nil || result["error"] != nil && mutant == "" {
+			return p, fmt.Errorf("buy: %v, %w", result, err)
+		}
+	}
+	return p, nil
+}
+
+// count counts what went wrong: orders with two payments, orders with none, and
+// orders that were not shipped exactly once.
+func (p *play) count(ctx context.Context, orders int) (doubles, missing, wrong int, err error) {
+	all, err := p.books.list(ctx, "payments")
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	payments := map[string]int{}
+	for _, one := range all {
+		payments[one.Reference]++
+	}
+	acted, err := p.acted(ctx)
+	for i := range orders {
+		order := fmt.Sprint("b-", i)
+		switch n := payments[order]; {
+		case n == 0:
+			missing++
+		case n > 1:
+			doubles++
+		}
+		if !slices.Equal(acted[order], []string{"paid"}) {
+			wrong++
+		}
+	}
+	return doubles, missing, wrong, err
+}
