@@ -24,10 +24,11 @@ func (c *subjectCommands) newResolve() *cobra.Command {
 	var client, database, secretFile, as, evidence, by, receipt string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "resolve ID",
-		Short: "End a " + c.name + " on the operator's word that you bring",
-		Long:  c.long,
-		Args:  oneArg,
+		Use:     "resolve ID",
+		Short:   "End a " + c.name + " on evidence from the operator",
+		Long:    c.long,
+		Example: "  till " + c.name + " resolve 0197a3d2-5b20-7d11-8c4e-0a9b7c6d5e4f --as success --evidence letter.pdf --by \"Awa N.\"",
+		Args:    oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !slices.Contains(c.endings, as) {
 				return errors.New("--as is " + c.endingsText)
@@ -55,9 +56,9 @@ func (c *subjectCommands) newResolve() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&as, "as", "", c.endingsText+" (required)")
-	f.StringVar(&evidence, "evidence", "", "file that shows it, at most 64 MiB; its SHA-256 is recorded (required)")
-	addByFlag(cmd, &by, "who says so (required)")
-	f.StringVar(&receipt, "receipt", "", "the operator's receipt, where the evidence shows one")
+	f.StringVar(&evidence, "evidence", "", "the file with the evidence, at most 64 MiB; its SHA-256 is recorded (required)")
+	addByFlag(cmd, &by, "the person who decides (required)")
+	f.StringVar(&receipt, "receipt", "", "the operator's receipt, if the evidence shows one")
 	f.StringVar(&client, "client", "", "the client's id, to find the "+c.name+" faster")
 	f.StringVar(&secretFile, "secret-file", "", "the installation's secret (default till.secret beside the database)")
 	for _, name := range []string{"as", "evidence", "by"} {

@@ -42,12 +42,13 @@ var paymentCommands = subjectCommands{
 		return p.Subject(), after, nil
 	},
 	endings: []string{"success", "failed", "reversed"}, endingsText: "success, failed or reversed",
-	long: `End a payment on the operator's word that a person brings: a statement, a
-letter, a screen shot. It is recorded with the name of whoever says so and the
-SHA-256 of the evidence; the file itself is not stored, so keep it. A payment
-that has ended keeps its status: money that came for it is credited as late
-money, and money that the operator took back (reversed) is taken from the
-client's wallet, or owed by the client where the wallet lacks it.`,
+	long: `End a payment on evidence from the operator: a statement, a letter, a screen
+shot. Use it when the operator does not answer Till's checks. Your name and the
+SHA-256 of the evidence are recorded. The file itself is not stored, so keep it.
+
+A final status stays. Money for a payment that had ended is credited as late
+money. Money that the operator took back (reversed) is debited from the client's
+wallet; what the wallet lacks is owed.`,
 	resolve: func(ctx context.Context, d desks, ref store.Ref, r engine.Resolution) error {
 		return d.payments.Resolve(ctx, ref, r)
 	},
@@ -66,10 +67,13 @@ var payoutCommands = subjectCommands{
 		return p.Subject(), after, nil
 	},
 	endings: []string{"success", "failed"}, endingsText: "success or failed",
-	long: `End a payout on the operator's word that a person brings: a statement, a
-letter, a screen shot. As success, its reserve is posted; as failed, its
-reserve is released. A payout that has failed keeps its status: money that left
-for it is debited as a late payout, whatever the wallet holds.`,
+	long: `End a payout on evidence from the operator: a statement, a letter, a screen shot.
+Use it when the operator does not answer Till's checks. Success posts the reserve,
+failed releases it. Your name and the SHA-256 of the evidence are recorded. The
+file itself is not stored, so keep it.
+
+A final status stays. Money that left for a failed payout is debited as a late
+payout, whatever the wallet holds.`,
 	resolve: func(ctx context.Context, d desks, ref store.Ref, r engine.Resolution) error {
 		return d.payouts.Resolve(ctx, ref, r)
 	},
@@ -77,12 +81,12 @@ for it is debited as a late payout, whatever the wallet holds.`,
 
 func newPayment() *cobra.Command {
 	c := &paymentCommands
-	return newGroup("payment", "Look at a payment, or end one on evidence", c.newShow(), c.newResolve())
+	return newGroup("payment", "Show a payment, or end it on evidence", c.newShow(), c.newResolve())
 }
 
 func newPayout() *cobra.Command {
 	c := &payoutCommands
-	return newGroup("payout", "Look at a payout, take one back, or end one on evidence", c.newShow(), newPayoutCancel(), c.newResolve())
+	return newGroup("payout", "Show a payout, cancel it, or end it on evidence", c.newShow(), newPayoutCancel(), c.newResolve())
 }
 
 // find returns a payment or payout, looking with every client unless one is
@@ -125,8 +129,11 @@ func (c *subjectCommands) newShow() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "show ID",
-		Short: "Show a " + c.name + " with its money and every call made for it",
-		Args:  oneArg,
+		Short: "Show a " + c.name + " with its money and its calls",
+		Long: `Show a ` + c.name + ` with its money, its open cases, the reference sent to the
+operator, and each call to the operator. Use it to answer a client's question.`,
+		Example: "  till " + c.name + " show 0197a3d2-5b20-7d11-8c4e-0a9b7c6d5e4f",
+		Args:    oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
 				ref, err := c.find(cmd.Context(), s, args[0], client)
