@@ -10,16 +10,16 @@ import (
 
 // kind is a pair that counters are kept for, and how many rows of it an hour
 // has.
-type kind struct {
+type filterPair struct {
 	a, b   string
 	within int64
 }
 
-// kinds returns the kinds that a list of one method in any status takes from, or
+// pairsFor returns the kinds that a list of one method in any status takes from, or
 // of one status by any method, and the like of transactions. The index has each
 // kind in order: however rare they are among the others, none of the others is
 // read.
-func (tx *Tx) kinds(ctx context.Context, l *list, hour int64) (kinds []kind, err error) {
+func (tx *Tx) pairsFor(ctx context.Context, l *list, hour int64) (kinds []filterPair, err error) {
 	err = tx.rows(ctx, `SELECT a, b, CAST(sum(within) AS BIGINT) FROM (
 		SELECT a, b, n, 0 AS within FROM counters WHERE client_id = ? AND noun = ? AND width = ? AND (? = '' OR a = ?) AND (? = '' OR b = ?)
 		UNION ALL SELECT a, b, 0, n FROM counters WHERE client_id = ? AND noun = ? AND width = ? AND bucket = ? AND (? = '' OR a = ?) AND (? = '' OR b = ?)
@@ -27,7 +27,7 @@ func (tx *Tx) kinds(ctx context.Context, l *list, hour int64) (kinds []kind, err
 		) AS parts GROUP BY a, b HAVING sum(n) > 0 ORDER BY a, b`,
 		[]any{l.client[:], l.noun, widthAll, l.a, l.a, l.b, l.b, l.client[:], l.noun, widthHour, hour, l.a, l.a, l.b, l.b,
 			hour, l.client[:], l.noun, l.a, l.a, l.b, l.b}, func(r row) error {
-			var k kind
+			var k filterPair
 			err := r.Scan(&k.a, &k.b, &k.within)
 			kinds = append(kinds, k)
 			return err
@@ -35,14 +35,14 @@ func (tx *Tx) kinds(ctx context.Context, l *list, hour int64) (kinds []kind, err
 	return kinds, err
 }
 
-// knowsEnds reports whether the index of payments by kind knows how they have
+// indexesByEnd reports whether the index of payments by kind knows how they have
 // ended, instead of their status: there a payment's first move costs no index.
-func (s *Store) knowsEnds() bool { return s.e.name() == "postgres" }
+func (s *Store) indexesByEnd() bool { return s.e.name() == "postgres" }
 
 // second is the condition on the second column of a kind.
 func (l *list) second(column, value string) string {
 	switch {
-	case !l.ended:
+	case !l.indexedByEnd:
 		return "p." + column + " = ?"
 	case till.Status(value).Final():
 		return "p.ended = ?"
@@ -50,9 +50,9 @@ func (l *list) second(column, value string) string {
 	return "p.ended = '' AND p." + column + " = ?" // the few that are open are told apart by the row
 }
 
-// ofKinds is what is read of some kinds. What is skipped lies in one hour, so
+// pairsSQL is what is read of some kinds. What is skipped lies in one hour, so
 // no more is read of a kind than that hour has of it, and a page.
-func (l *list) ofKinds(kinds []kind, s stretch) (query string, args []any) {
+func (l *list) pairsSQL(kinds []filterPair, s idRange) (query string, args []any) {
 	_, columnA, columnB := countTable(l.noun)
 	parts := make([]string, len(kinds))
 	for i, k := range kinds {
@@ -67,8 +67,8 @@ func (l *list) ofKinds(kinds []kind, s stretch) (query string, args []any) {
 	return strings.Join(parts, " UNION ALL ") + ` ORDER BY id ` + s.order, args
 }
 
-// countKinds counts the rows of some kinds between two times.
-func (tx *Tx) countKinds(ctx context.Context, l *list, kinds []kind, from, to till.Time) (n int64, err error) {
+// countPairs counts the rows of some kinds between two times.
+func (tx *Tx) countPairs(ctx context.Context, l *list, kinds []filterPair, from, to till.Time) (n int64, err error) {
 	_, columnA, columnB := countTable(l.noun)
 	lo, hi := till.FirstID(from), till.LastID(to)
 	parts, args := make([]string, len(kinds)), []any(nil)
@@ -85,29 +85,29 @@ func (tx *Tx) countKinds(ctx context.Context, l *list, kinds []kind, from, to ti
 	return n, err
 }
 
-// closer counts towards a place that is far from both ends of its stretch, and
+// narrow counts towards a place that is far from both ends of its stretch, and
 // returns it by a shorter one. The rows of many kinds have to be put in order to
 // be skipped, which takes longer than to count them. Where they come evenly, as
 // most do within an hour, the first guess leaves few.
-func (tx *Tx) closer(ctx context.Context, l *list, at place, limit int, kinds []kind) (place, error) {
-	for range maxCloser {
+func (tx *Tx) narrow(ctx context.Context, l *list, at position, limit int, kinds []filterPair) (position, error) {
+	for range maxNarrowings {
 		if min(at.skip, at.n-at.skip) <= farPages*int64(limit) || at.from == at.to {
 			return at, nil
 		}
 		// Times are microseconds, and an hour's fit many times into 63 bits.
 		part := till.Time(int64(at.to-at.from) / at.n * at.skip)
-		near, rest := place{from: at.to - part, to: at.to}, place{from: at.from, to: at.to - part - 1}
+		near, rest := position{from: at.to - part, to: at.to}, position{from: at.from, to: at.to - part - 1}
 		if l.page.Ascending {
-			near, rest = place{from: at.from, to: at.from + part}, place{from: at.from + part + 1, to: at.to}
+			near, rest = position{from: at.from, to: at.from + part}, position{from: at.from + part + 1, to: at.to}
 		}
-		n, err := tx.countKinds(ctx, l, kinds, near.from, near.to)
+		n, err := tx.countPairs(ctx, l, kinds, near.from, near.to)
 		if err != nil {
 			return at, err
 		}
 		if n <= at.skip {
-			at = l.place(rest.from, rest.to, at.skip-n, at.n-n, at.hour)
+			at = l.positionAfter(rest.from, rest.to, at.skip-n, at.n-n, at.hour)
 		} else {
-			at = l.place(near.from, near.to, at.skip, n, at.hour)
+			at = l.positionAfter(near.from, near.to, at.skip, n, at.hour)
 		}
 	}
 	return at, nil
@@ -115,5 +115,5 @@ func (tx *Tx) closer(ctx context.Context, l *list, at place, limit int, kinds []
 
 const (
 	farPages  = 4 // how many pages may be skipped without counting first
-	maxCloser = 4 // how often it is counted; whoever comes all at one moment is skipped row by row
+	maxNarrowings = 4 // how often it is counted; whoever comes all at one moment is skipped row by row
 )

@@ -41,14 +41,14 @@ func listRows[R any](ctx context.Context, tx *Tx, noun, table string, client til
 	l := list{
 		counted: counted{client: client, noun: noun, a: f.Method, b: string(f.Status)},
 		table:   table, columns: "p.id", from: f.From, to: f.To, page: page,
-		ended: noun == nounPayment && tx.s.knowsEnds(),
+		indexedByEnd: noun == nounPayment && tx.s.indexesByEnd(),
 	}
 	l.where("p.method = ?", f.Method != "", f.Method)
 	l.where(l.second("status", string(f.Status)), f.Status != "", string(f.Status))
-	l.narrow("p.reference = ?", f.Reference != "", f.Reference)
-	l.narrow("p.provider_reference = ?", f.ProviderReference != "", f.ProviderReference)
+	l.whereIndexed("p.reference = ?", f.Reference != "", f.Reference)
+	l.whereIndexed("p.provider_reference = ?", f.ProviderReference != "", f.ProviderReference)
 	if f.Key != nil {
-		l.narrow("p.idempotency_key = ?", true, f.Key.Bytes())
+		l.whereIndexed("p.idempotency_key = ?", true, f.Key.Bytes())
 	}
 
 	refs := make([]Ref, 0, page.Limit)
@@ -83,7 +83,7 @@ type list struct {
 	conds    string
 	args     []any
 	indexed  bool // a condition that counters do not know
-	ended    bool // the index of kinds knows how a row has ended, and of an open one no more than that it is open
+	indexedByEnd    bool // the index of kinds knows how a row has ended, and of an open one no more than that it is open
 }
 
 func (l *list) where(cond string, on bool, arg any) {
@@ -93,7 +93,7 @@ func (l *list) where(cond string, on bool, arg any) {
 	}
 }
 
-func (l *list) narrow(cond string, on bool, arg any) {
+func (l *list) whereIndexed(cond string, on bool, arg any) {
 	l.where(cond, on, arg)
 	l.indexed = l.indexed || on
 }
@@ -109,7 +109,7 @@ func (tx *Tx) list(ctx context.Context, l *list, scan func(r row) error) (total 
 	if l.indexed {
 		return tx.listIndexed(ctx, l, scan)
 	}
-	spans, err := tx.spans(ctx, l)
+	spans, err := tx.bucketRanges(ctx, l)
 	if err != nil {
 		return 0, err
 	}
@@ -130,7 +130,7 @@ func (tx *Tx) list(ctx context.Context, l *list, scan func(r row) error) (total 
 
 // place is where a page begins: behind some rows of a stretch of time, in the
 // page's direction.
-type place struct {
+type position struct {
 	from, to   till.Time
 	start, end till.ID // the first and the last id that may be in it
 	beyond     till.ID // the next one
@@ -139,9 +139,9 @@ type place struct {
 	hour       int64 // the bucket that it is; -1 where it is none
 }
 
-// place returns the place behind some of the n rows between two times.
-func (l *list) place(from, to till.Time, skip, n, hour int64) place {
-	at := place{from: from, to: to, start: till.LastID(to), end: till.FirstID(from), beyond: till.LastID(from - 1), skip: skip, n: n, hour: hour}
+// positionAfter returns the place behind some of the n rows between two times.
+func (l *list) positionAfter(from, to till.Time, skip, n, hour int64) position {
+	at := position{from: from, to: to, start: till.LastID(to), end: till.FirstID(from), beyond: till.LastID(from - 1), skip: skip, n: n, hour: hour}
 	if l.page.Ascending {
 		at.start, at.end, at.beyond = at.end, at.start, till.FirstID(to+1)
 	}
@@ -149,7 +149,7 @@ func (l *list) place(from, to till.Time, skip, n, hour int64) place {
 }
 
 // stretch is which rows are read, and how.
-type stretch struct {
+type idRange struct {
 	lo, hi      till.ID
 	skip, limit int64
 	hour        int64 // the bucket that what is skipped lies in; -1 where it is none
@@ -159,35 +159,35 @@ type stretch struct {
 
 // read reads rows in the page's direction. Where the page lies in the second
 // half of its stretch, that half is read from its end: what is skipped is less.
-func (tx *Tx) read(ctx context.Context, l *list, at place, limit int, scan func(r row) error) error {
-	var kinds []kind
+func (tx *Tx) read(ctx context.Context, l *list, at position, limit int, scan func(r row) error) error {
+	var kinds []filterPair
 	if !l.indexed && l.noun != "" && (l.a == "") != (l.b == "") {
 		var err error
-		if kinds, err = tx.kinds(ctx, l, at.hour); err != nil || len(kinds) == 0 {
+		if kinds, err = tx.pairsFor(ctx, l, at.hour); err != nil || len(kinds) == 0 {
 			return err
 		}
-		if at, err = tx.closer(ctx, l, at, limit, kinds); err != nil {
+		if at, err = tx.narrow(ctx, l, at, limit, kinds); err != nil {
 			return err
 		}
 	}
 	lo, hi := l.bounds()
 	left := at.n - at.skip // from the page's first row on
 	if left >= at.skip {
-		return tx.readStretch(ctx, l, kinds, l.forwards(stretch{lo: lo, hi: hi, skip: at.skip, limit: int64(limit), hour: at.hour}, at.start), scan)
+		return tx.readRange(ctx, l, kinds, l.forwards(idRange{lo: lo, hi: hi, skip: at.skip, limit: int64(limit), hour: at.hour}, at.start), scan)
 	}
 	take := min(int64(limit), left)
-	back := stretch{lo: at.start, hi: at.end, skip: left - take, limit: take, hour: at.hour, order: "DESC", backwards: true}
+	back := idRange{lo: at.start, hi: at.end, skip: left - take, limit: take, hour: at.hour, order: "DESC", backwards: true}
 	if !l.page.Ascending {
 		back.lo, back.hi, back.order = at.end, at.start, "ASC"
 	}
-	if err := tx.readStretch(ctx, l, kinds, back, scan); err != nil || take == int64(limit) {
+	if err := tx.readRange(ctx, l, kinds, back, scan); err != nil || take == int64(limit) {
 		return err
 	}
-	return tx.readStretch(ctx, l, kinds, l.forwards(stretch{lo: lo, hi: hi, limit: int64(limit) - take, hour: -1}, at.beyond), scan)
+	return tx.readRange(ctx, l, kinds, l.forwards(idRange{lo: lo, hi: hi, limit: int64(limit) - take, hour: -1}, at.beyond), scan)
 }
 
 // forwards makes a stretch begin at an id and go in the page's direction.
-func (l *list) forwards(s stretch, start till.ID) stretch {
+func (l *list) forwards(s idRange, start till.ID) idRange {
 	if l.page.Ascending {
 		s.lo, s.order = start, "ASC"
 	} else {
@@ -196,12 +196,12 @@ func (l *list) forwards(s stretch, start till.ID) stretch {
 	return s
 }
 
-// readStretch reads rows, which it gives in the page's direction.
-func (tx *Tx) readStretch(ctx context.Context, l *list, kinds []kind, s stretch, scan func(r row) error) error {
+// readRange reads rows, which it gives in the page's direction.
+func (tx *Tx) readRange(ctx context.Context, l *list, kinds []filterPair, s idRange, scan func(r row) error) error {
 	query, args := `SELECT `+l.columns+` FROM `+l.table+` WHERE p.client_id = ? AND p.id BETWEEN ? AND ?`+l.conds+` ORDER BY p.id `+s.order,
 		append([]any{l.client[:], s.lo[:], s.hi[:]}, l.args...)
 	if len(kinds) > 0 {
-		query, args = l.ofKinds(kinds, s)
+		query, args = l.pairsSQL(kinds, s)
 	}
 	query += ` LIMIT ? OFFSET ?`
 	if s.backwards && s.order == "ASC" {
@@ -223,7 +223,7 @@ func (tx *Tx) listIndexed(ctx context.Context, l *list, scan func(r row) error) 
 	if l.page.Ascending {
 		start = lo
 	}
-	return total, tx.readStretch(ctx, l, nil, l.forwards(stretch{lo: lo, hi: hi, skip: int64(l.page.Offset), limit: int64(l.page.Limit), hour: -1}, start), scan)
+	return total, tx.readRange(ctx, l, nil, l.forwards(idRange{lo: lo, hi: hi, skip: int64(l.page.Offset), limit: int64(l.page.Limit), hour: -1}, start), scan)
 }
 
 // bounds returns the ids between which everything wanted lies.
@@ -240,20 +240,20 @@ func (l *list) bounds() (lo, hi till.ID) {
 
 // span is a stretch of time with the number of matching rows in it: a whole
 // bucket of some width, or a ragged edge inside one hour.
-type span struct {
+type bucketRange struct {
 	width    int // widthHour+1: a ragged edge, not a bucket
 	bucket   int64
 	from, to till.Time // both inclusive
 	n        int64
 }
 
-const ragged = widthHour + 1
+const partialHour = widthHour + 1
 
-// spans cuts the wanted stretch of time into whole buckets, as wide as fit,
+// bucketRanges cuts the wanted stretch of time into whole buckets, as wide as fit,
 // and at most two ragged edges, ascending, and counts each.
-func (tx *Tx) spans(ctx context.Context, l *list) ([]span, error) {
+func (tx *Tx) bucketRanges(ctx context.Context, l *list) ([]bucketRange, error) {
 	if l.from.IsZero() && l.to.IsZero() {
-		return tx.bucketSpans(ctx, l, widthMonth, 0, 1<<40)
+		return tx.bucketsAsRanges(ctx, l, widthMonth, 0, 1<<40)
 	}
 	from, to := l.from, l.to
 	if from.IsZero() {
@@ -262,21 +262,21 @@ func (tx *Tx) spans(ctx context.Context, l *list) ([]span, error) {
 	if to.IsZero() {
 		to = 1<<62 - 1
 	}
-	return tx.cut(ctx, l, widthMonth, from, to)
+	return tx.splitIntoBuckets(ctx, l, widthMonth, from, to)
 }
 
-// cut covers from..to: the whole buckets of a width in the middle, and what
+// splitIntoBuckets covers from..to: the whole buckets of a width in the middle, and what
 // is left on either side by the next narrower width.
-func (tx *Tx) cut(ctx context.Context, l *list, width int, from, to till.Time) ([]span, error) {
+func (tx *Tx) splitIntoBuckets(ctx context.Context, l *list, width int, from, to till.Time) ([]bucketRange, error) {
 	if from > to {
 		return nil, nil
 	}
-	if width == ragged {
-		s := span{width: ragged, from: from, to: to}
+	if width == partialHour {
+		s := bucketRange{width: partialHour, from: from, to: to}
 		lo, hi := till.FirstID(from), till.LastID(to)
 		_, err := tx.one(ctx, `SELECT count(*) FROM `+l.table+` WHERE p.client_id = ? AND p.id BETWEEN ? AND ?`+l.conds,
 			append([]any{l.client[:], lo[:], hi[:]}, l.args...), &s.n)
-		return []span{s}, err
+		return []bucketRange{s}, err
 	}
 	to = min(to, maxListTime)
 	first := bucketOf(width, from)
@@ -285,28 +285,28 @@ func (tx *Tx) cut(ctx context.Context, l *list, width int, from, to till.Time) (
 	}
 	last := bucketOf(width, to+1) - 1
 	if first > last {
-		return tx.cut(ctx, l, width+1, from, to)
+		return tx.splitIntoBuckets(ctx, l, width+1, from, to)
 	}
-	head, err := tx.cut(ctx, l, width+1, from, bucketStart(width, first)-1)
+	head, err := tx.splitIntoBuckets(ctx, l, width+1, from, bucketStart(width, first)-1)
 	if err != nil {
 		return nil, err
 	}
-	middle, err := tx.bucketSpans(ctx, l, width, first, last)
+	middle, err := tx.bucketsAsRanges(ctx, l, width, first, last)
 	if err != nil {
 		return nil, err
 	}
-	tail, err := tx.cut(ctx, l, width+1, bucketStart(width, last+1), to)
+	tail, err := tx.splitIntoBuckets(ctx, l, width+1, bucketStart(width, last+1), to)
 	return slices.Concat(head, middle, tail), err
 }
 
 // maxListTime keeps the arithmetic of buckets far from overflow.
 var maxListTime, _ = till.ParseTime("9999-12-31T23:59:59.999999Z")
 
-func (tx *Tx) bucketSpans(ctx context.Context, l *list, width int, first, last int64) ([]span, error) {
+func (tx *Tx) bucketsAsRanges(ctx context.Context, l *list, width int, first, last int64) ([]bucketRange, error) {
 	bs, err := tx.buckets(ctx, l.counted, width, first, last)
-	out := make([]span, len(bs))
+	out := make([]bucketRange, len(bs))
 	for i, b := range bs {
-		out[i] = span{width: width, bucket: b.bucket, n: b.n,
+		out[i] = bucketRange{width: width, bucket: b.bucket, n: b.n,
 			from: bucketStart(width, b.bucket), to: bucketStart(width, b.bucket+1) - 1}
 	}
 	return out, err
@@ -314,7 +314,7 @@ func (tx *Tx) bucketSpans(ctx context.Context, l *list, width int, first, last i
 
 // seek finds where the page starts: the id at the edge of the narrowest
 // bucket that holds the offset, and how many matching rows to skip inside it.
-func (tx *Tx) seek(ctx context.Context, l *list, spans []span, offset int64) (place, error) {
+func (tx *Tx) seek(ctx context.Context, l *list, spans []bucketRange, offset int64) (position, error) {
 	if !l.page.Ascending {
 		slices.Reverse(spans)
 	}
@@ -328,17 +328,17 @@ func (tx *Tx) seek(ctx context.Context, l *list, spans []span, offset int64) (pl
 			if s.width == widthHour {
 				hour = s.bucket
 			}
-			return l.place(s.from, s.to, offset, s.n, hour), nil
+			return l.positionAfter(s.from, s.to, offset, s.n, hour), nil
 		}
-		inner, err := tx.bucketSpans(ctx, l, s.width+1, bucketOf(s.width+1, s.from), bucketOf(s.width+1, s.to))
+		inner, err := tx.bucketsAsRanges(ctx, l, s.width+1, bucketOf(s.width+1, s.from), bucketOf(s.width+1, s.to))
 		if err != nil {
-			return place{}, err
+			return position{}, err
 		}
 		return tx.seek(ctx, l, inner, offset)
 	}
 	lo, hi := l.bounds() // the counters and the rows disagree; verify finds it
 	if l.page.Ascending {
-		return place{start: hi, hour: -1}, nil
+		return position{start: hi, hour: -1}, nil
 	}
-	return place{start: lo, hour: -1}, nil
+	return position{start: lo, hour: -1}, nil
 }

@@ -205,7 +205,7 @@ func (tx *Tx) ListNaively(ctx context.Context, client till.ID, f PaymentFilter, 
 		return nil, 0, err
 	}
 	defer inTime()
-	l := list{counted: counted{client: client}, table: "payments p", columns: "p.id", from: f.From, to: f.To, page: page, ended: tx.s.knowsEnds()}
+	l := list{counted: counted{client: client}, table: "payments p", columns: "p.id", from: f.From, to: f.To, page: page, indexedByEnd: tx.s.indexesByEnd()}
 	l.where("p.method = ?", f.Method != "", f.Method)
 	l.where(l.second("status", string(f.Status)), f.Status != "", string(f.Status))
 	var ids []till.ID

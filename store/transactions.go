@@ -34,9 +34,9 @@ func (f *TransactionFilter) listOf(client till.ID, page Page) *list {
 	}
 	l.where("p.type = ?", f.Type != "", f.Type)
 	l.where("p.currency = ?", f.Currency != "", f.Currency)
-	l.narrow("p.reference = ?", f.Reference != "", f.Reference)
-	l.narrow("p.payment_id = ?", !f.PaymentID.IsZero(), f.PaymentID.Bytes())
-	l.narrow("p.payout_id = ?", !f.PayoutID.IsZero(), f.PayoutID.Bytes())
+	l.whereIndexed("p.reference = ?", f.Reference != "", f.Reference)
+	l.whereIndexed("p.payment_id = ?", !f.PaymentID.IsZero(), f.PaymentID.Bytes())
+	l.whereIndexed("p.payout_id = ?", !f.PayoutID.IsZero(), f.PayoutID.Bytes())
 	return l
 }
 
@@ -70,7 +70,7 @@ func (tx *Tx) EachTransaction(ctx context.Context, client till.ID, f Transaction
 		start = neighbour(beyond, ascending)
 	}
 	var t ledger.Transaction
-	err = tx.read(ctx, l, place{start: start, hour: -1}, limit, func(r row) error {
+	err = tx.read(ctx, l, position{start: start, hour: -1}, limit, func(r row) error {
 		if err := scanTransaction(r, client, &t); err != nil {
 			return err
 		}
