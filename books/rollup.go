@@ -63,10 +63,19 @@ func RollUp(ctx context.Context, s *store.Store, until till.Time) (int, error) {
 	return total, failed
 }
 
-// RunRollUp folds until ctx ends, about once a minute.
+// RunRollUp folds until ctx ends, about once a minute. It counts the parts of busy
+// hours first: after the fold nothing says that an hour has changed.
 func RunRollUp(ctx context.Context, s *store.Store, log *slog.Logger) {
+	old := false // whether hours from before this process are done
 	runInBackground(ctx, log, "fold tallies into counters", rollUpInterval, func(ctx context.Context) error {
-		_, err := RollUp(ctx, s, s.Now()-rollUpAfter)
-		return err
+		failed := SplitHours(ctx, s)
+		if _, err := RollUp(ctx, s, s.Now()-rollUpAfter); err != nil {
+			failed = errors.Join(failed, err)
+		}
+		if failed == nil && !old {
+			failed = SplitOldHours(ctx, s)
+			old = failed == nil
+		}
+		return failed
 	})
 }

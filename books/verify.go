@@ -286,6 +286,34 @@ func (v *verifier) verifyCounters(ctx context.Context) error {
 			v.compareCounts(noun, have, want)
 			return err
 		})
+		if err == nil {
+			err = v.verifyParts(ctx, noun)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// partsAtOnce is how many parts of a busy hour are counted in one snapshot.
+const partsAtOnce = 50
+
+// verifyParts is verifyCounters for the parts of busy hours.
+func (v *verifier) verifyParts(ctx context.Context, noun string) error {
+	hour, after := int64(-1), till.Time(0)
+	for found := true; found; {
+		err := v.view(ctx, func(tx *store.Tx) (err error) {
+			if after == 0 {
+				if hour, found, err = tx.NextSplitHour(ctx, v.client, noun, hour); err != nil || !found {
+					return err
+				}
+			}
+			have, want, next, err := tx.CountedParts(ctx, v.client, noun, hour, after, partsAtOnce)
+			v.compareCounts(noun, have, want)
+			after = next
+			return err
+		})
 		if err != nil {
 			return err
 		}

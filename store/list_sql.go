@@ -2,118 +2,157 @@ package store
 
 import (
 	"context"
-	"fmt"
+	"strconv"
 	"strings"
 
 	"till"
 )
 
-// kind is a pair that counters are kept for, and how many rows of it an hour
-// has.
+// statement is the text of a read under construction, with its arguments. Each
+// argument takes the next number, so that first appearances ascend.
+type statement struct {
+	text strings.Builder
+	args []any
+}
+
+// add appends text.
+func (s *statement) add(parts ...string) {
+	for _, p := range parts {
+		s.text.WriteString(p)
+	}
+}
+
+// arg appends the placeholder of an argument.
+func (s *statement) arg(v any) {
+	s.args = append(s.args, v)
+	s.add("$", strconv.Itoa(len(s.args)))
+}
+
+// condition is a comparison of a list with one argument, which follows the text.
+type condition struct {
+	text string
+	arg  any
+}
+
+// filterPair is a pair of values that counters are kept for, and how many rows
+// of it an hour has.
 type filterPair struct {
 	a, b   string
 	within int64
 }
 
-// pairsFor returns the kinds that a list of one method in any status takes from, or
-// of one status by any method, and the like of transactions. The index has each
-// kind in order: however rare they are among the others, none of the others is
-// read.
-func (tx *Tx) pairsFor(ctx context.Context, l *list, hour int64) (kinds []filterPair, err error) {
+// pairsFor returns the pairs that a list of one method in any status takes from,
+// or of one status by any method, and the like of transactions. An index has each
+// pair in order: however rare a pair is, no row of another one is read.
+func (tx *Tx) pairsFor(ctx context.Context, l *list, hour int64) (pairs []filterPair, err error) {
 	err = tx.rows(ctx, `SELECT a, b, CAST(sum(within) AS BIGINT) FROM (
-		SELECT a, b, n, 0 AS within FROM counters WHERE client_id = ? AND noun = ? AND width = ? AND (? = '' OR a = ?) AND (? = '' OR b = ?)
-		UNION ALL SELECT a, b, 0, n FROM counters WHERE client_id = ? AND noun = ? AND width = ? AND bucket = ? AND (? = '' OR a = ?) AND (? = '' OR b = ?)
-		UNION ALL SELECT a, b, n, CASE WHEN hour = ? THEN n ELSE 0 END FROM tallies WHERE client_id = ? AND noun = ? AND (? = '' OR a = ?) AND (? = '' OR b = ?)
+		SELECT a, b, n, 0 AS within FROM counters WHERE client_id = $1 AND noun = $2 AND width = $3 AND ($4 = '' OR a = $4) AND ($5 = '' OR b = $5)
+		UNION ALL SELECT a, b, 0, n FROM counters WHERE client_id = $1 AND noun = $2 AND width = $6 AND bucket = $7 AND ($4 = '' OR a = $4) AND ($5 = '' OR b = $5)
+		UNION ALL SELECT a, b, n, CASE WHEN hour = $7 THEN n ELSE 0 END FROM tallies WHERE client_id = $1 AND noun = $2 AND ($4 = '' OR a = $4) AND ($5 = '' OR b = $5)
 		) AS parts GROUP BY a, b HAVING sum(n) > 0 ORDER BY a, b`,
-		[]any{l.client[:], l.noun, widthAll, l.a, l.a, l.b, l.b, l.client[:], l.noun, widthHour, hour, l.a, l.a, l.b, l.b,
-			hour, l.client[:], l.noun, l.a, l.a, l.b, l.b}, func(r row) error {
-			var k filterPair
-			err := r.Scan(&k.a, &k.b, &k.within)
-			kinds = append(kinds, k)
+		[]any{l.client[:], l.noun, widthAll, l.a, l.b, widthHour, hour}, func(r row) error {
+			var p filterPair
+			err := r.Scan(&p.a, &p.b, &p.within)
+			pairs = append(pairs, p)
 			return err
 		})
-	return kinds, err
+	return pairs, err
 }
 
-// indexesByEnd reports whether the index of payments by kind knows how they have
-// ended, instead of their status: there a payment's first move costs no index.
+// indexesByEnd reports whether the index of payments by pair has the status in
+// which they ended, instead of their status: there a payment's first move costs no index.
 func (s *Store) indexesByEnd() bool { return s.e.name() == "postgres" }
 
-// second is the condition on the second column of a kind.
-func (l *list) second(column, value string) string {
+// whereB is the condition on the second value of a pair.
+func (l *list) whereB(value string) condition {
+	_, _, column := countTable(l.noun)
 	switch {
 	case !l.indexedByEnd:
-		return "p." + column + " = ?"
+		return condition{"p." + column + " = ", value}
 	case till.Status(value).Final():
-		return "p.ended = ?"
+		return condition{"p.ended = ", value}
 	}
-	return "p.ended = '' AND p." + column + " = ?" // the few that are open are told apart by the row
+	return condition{"p.ended = '' AND p." + column + " = ", value} // the few that are open are told apart by the row
 }
 
-// pairsSQL is what is read of some kinds. What is skipped lies in one hour, so
-// no more is read of a kind than that hour has of it, and a page.
-func (l *list) pairsSQL(kinds []filterPair, s idRange) (query string, args []any) {
-	_, columnA, columnB := countTable(l.noun)
-	parts := make([]string, len(kinds))
-	for i, k := range kinds {
-		skip := s.skip
-		if s.hour >= 0 {
-			skip = min(skip, k.within)
-		}
-		parts[i] = fmt.Sprintf(`SELECT * FROM (SELECT %s FROM %s WHERE p.client_id = ? AND p.%s = ? AND %s
-			AND p.id BETWEEN ? AND ? ORDER BY p.id %s LIMIT ?) AS kind%d`, l.columns, l.table, columnA, l.second(columnB, k.b), s.order, i)
-		args = append(args, l.client[:], k.a, k.b, s.lo[:], s.hi[:], skip+s.limit)
+// from appends which rows are meant: those of a list, or of one of its pairs,
+// between two ids.
+func (s *statement) from(l *list, p *filterPair, lo, hi *till.ID) {
+	table, column, _ := countTable(l.noun)
+	conds := l.conds
+	if p != nil {
+		conds = []condition{{"p." + column + " = ", p.a}, l.whereB(p.b)}
 	}
-	return strings.Join(parts, " UNION ALL ") + ` ORDER BY id ` + s.order, args
+	s.add(" FROM ", table, " p WHERE p.client_id = ")
+	s.arg(l.client[:])
+	for _, c := range conds {
+		s.add(" AND ", c.text)
+		s.arg(c.arg)
+	}
+	s.add(" AND p.id BETWEEN ")
+	s.arg(lo[:])
+	s.add(" AND ")
+	s.arg(hi[:])
 }
 
-// countPairs counts the rows of some kinds between two times.
-func (tx *Tx) countPairs(ctx context.Context, l *list, kinds []filterPair, from, to till.Time) (n int64, err error) {
-	_, columnA, columnB := countTable(l.noun)
-	lo, hi := till.FirstID(from), till.LastID(to)
-	parts, args := make([]string, len(kinds)), []any(nil)
-	for i, k := range kinds {
-		parts[i] = fmt.Sprintf(`SELECT count(*) FROM %s WHERE p.client_id = ? AND p.%s = ? AND %s AND p.id BETWEEN ? AND ?`, l.table, columnA, l.second(columnB, k.b))
-		args = append(args, l.client[:], k.a, k.b, lo[:], hi[:])
+// pageSQL is the statement that reads a page of a list; with pairs, of their
+// rows. What is skipped lies in one hour, so no more is read of a pair than that
+// hour has of it, and a page. The rows come in the page's direction.
+func pageSQL(l *list, pairs []filterPair, r idRange) *statement {
+	s := &statement{}
+	if r.backwards {
+		s.add("SELECT * FROM (")
 	}
-	err = tx.rows(ctx, strings.Join(parts, " UNION ALL "), args, func(r row) error {
-		var some int64
-		err := r.Scan(&some)
-		n += some
-		return err
-	})
-	return n, err
+	if len(pairs) == 0 {
+		s.add("SELECT ", l.columns)
+		s.from(l, nil, &r.lo, &r.hi)
+		s.add(" ORDER BY p.id ", r.order)
+	}
+	for i := range pairs {
+		if i > 0 {
+			s.add(" UNION ALL ")
+		}
+		skip := r.skip
+		if r.hour >= 0 {
+			skip = min(skip, pairs[i].within)
+		}
+		s.add("SELECT * FROM (SELECT ", l.columns)
+		s.from(l, &pairs[i], &r.lo, &r.hi)
+		s.add(" ORDER BY p.id ", r.order, " LIMIT ")
+		s.arg(skip + r.limit)
+		s.add(") AS pair", strconv.Itoa(i))
+	}
+	if len(pairs) > 0 {
+		s.add(" ORDER BY id ", r.order)
+	}
+	s.add(" LIMIT ")
+	s.arg(r.limit)
+	s.add(" OFFSET ")
+	s.arg(r.skip)
+	if r.backwards {
+		order := "ASC"
+		if r.order == "ASC" {
+			order = "DESC"
+		}
+		s.add(") AS page ORDER BY id ", order)
+	}
+	return s
 }
 
-// narrow counts towards a place that is far from both ends of its stretch, and
-// returns it by a shorter one. The rows of many kinds have to be put in order to
-// be skipped, which takes longer than to count them. Where they come evenly, as
-// most do within an hour, the first guess leaves few.
-func (tx *Tx) narrow(ctx context.Context, l *list, at position, limit int, kinds []filterPair) (position, error) {
-	for range maxNarrowings {
-		if min(at.skip, at.n-at.skip) <= farPages*int64(limit) || at.from == at.to {
-			return at, nil
-		}
-		// Times are microseconds, and an hour's fit many times into 63 bits.
-		part := till.Time(int64(at.to-at.from) / at.n * at.skip)
-		near, rest := position{from: at.to - part, to: at.to}, position{from: at.from, to: at.to - part - 1}
-		if l.page.Ascending {
-			near, rest = position{from: at.from, to: at.from + part}, position{from: at.from + part + 1, to: at.to}
-		}
-		n, err := tx.countPairs(ctx, l, kinds, near.from, near.to)
-		if err != nil {
-			return at, err
-		}
-		if n <= at.skip {
-			at = l.positionAfter(rest.from, rest.to, at.skip-n, at.n-n, at.hour)
-		} else {
-			at = l.positionAfter(near.from, near.to, at.skip, n, at.hour)
-		}
+// countSQL is the statement that counts the rows of a list between two ids;
+// with pairs, those of each pair, numbered from 0.
+func countSQL(l *list, pairs []filterPair, lo, hi till.ID) *statement {
+	s := &statement{}
+	if len(pairs) == 0 {
+		s.add("SELECT 0, count(*)")
+		s.from(l, nil, &lo, &hi)
 	}
-	return at, nil
+	for i := range pairs {
+		if i > 0 {
+			s.add(" UNION ALL ")
+		}
+		s.add("SELECT ", strconv.Itoa(i), ", count(*)")
+		s.from(l, &pairs[i], &lo, &hi)
+	}
+	return s
 }
-
-const (
-	farPages  = 4 // how many pages may be skipped without counting first
-	maxNarrowings = 4 // how often it is counted; whoever comes all at one moment is skipped row by row
-)

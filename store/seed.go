@@ -205,11 +205,9 @@ func (tx *Tx) ListNaively(ctx context.Context, client till.ID, f PaymentFilter, 
 		return nil, 0, err
 	}
 	defer inTime()
-	l := list{counted: counted{client: client}, table: "payments p", columns: "p.id", from: f.From, to: f.To, page: page, indexedByEnd: tx.s.indexesByEnd()}
-	l.where("p.method = ?", f.Method != "", f.Method)
-	l.where(l.second("status", string(f.Status)), f.Status != "", string(f.Status))
+	l := tx.listOf(counted{client: client, noun: nounPayment, a: f.Method, b: string(f.Status)}, "p.id", f.From, f.To, page)
 	var ids []till.ID
-	total, err := tx.listIndexed(ctx, &l, func(r row) error {
+	total, err := tx.listIndexed(ctx, l, func(r row) error {
 		var id till.ID
 		err := r.Scan(idDest(&id))
 		ids = append(ids, id)

@@ -37,19 +37,24 @@ type Config struct {
 	// waits on the network, so a test in a bubble of virtual time needs this.
 	NoNotify bool
 
+	// PartRows is how many rows a part of a busy hour has; 0 means 2000. Two parts
+	// make an hour busy. A test sets it, so that few rows do.
+	PartRows int
+
 	Log *slog.Logger // nil: silence
 }
 
 // Store is an open database.
 type Store struct {
-	now     func() till.Time // nil: the server's clock, by offset
-	offset  atomic.Int64     // the server's clock minus ours, in microseconds
-	e       engine
-	gate    gate
-	wary    atomic.Int64 // until when trusts is false, in nanoseconds of Unix time
-	hints   *hints
-	writers *pool
-	readers *pool
+	now      func() till.Time // nil: the server's clock, by offset
+	offset   atomic.Int64     // the server's clock minus ours, in microseconds
+	e        engine
+	gate     gate
+	partRows int64
+	wary     atomic.Int64 // until when trusts is false, in nanoseconds of Unix time
+	hints    *hints
+	writers  *pool
+	readers  *pool
 }
 
 var (
@@ -90,7 +95,10 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if c.Readers <= 0 {
 		c.Readers = 4
 	}
-	s := &Store{now: c.Now, hints: newHints(c.Log)}
+	if c.PartRows <= 0 {
+		c.PartRows = partRows
+	}
+	s := &Store{now: c.Now, partRows: int64(c.PartRows), hints: newHints(c.Log)}
 	writers := 1
 	var err error
 	if IsPostgres(c.Path) {

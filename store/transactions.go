@@ -26,24 +26,19 @@ func scanTransaction(r row, client till.ID, t *ledger.Transaction) error {
 		&t.BalanceAfter, idDest(&t.PaymentID), idDest(&t.PayoutID), textDest(&t.Reference), textDest(&t.ProviderReference), &t.CreatedAt, textDest(&t.Method))
 }
 
-// listOf is the filter as a question.
-func (f *TransactionFilter) listOf(client till.ID, page Page) *list {
-	l := &list{
-		counted: counted{client: client, noun: nounTransaction, a: f.Type, b: f.Currency},
-		table:   "transactions p", columns: transactionColumns, from: f.From, to: f.To, page: page,
-	}
-	l.where("p.type = ?", f.Type != "", f.Type)
-	l.where("p.currency = ?", f.Currency != "", f.Currency)
-	l.whereIndexed("p.reference = ?", f.Reference != "", f.Reference)
-	l.whereIndexed("p.payment_id = ?", !f.PaymentID.IsZero(), f.PaymentID.Bytes())
-	l.whereIndexed("p.payout_id = ?", !f.PayoutID.IsZero(), f.PayoutID.Bytes())
+// list is the filter as a question.
+func (f *TransactionFilter) list(tx *Tx, client till.ID, page Page) *list {
+	l := tx.listOf(counted{client: client, noun: nounTransaction, a: f.Type, b: f.Currency}, transactionColumns, f.From, f.To, page)
+	l.whereIndexed("p.reference = ", f.Reference != "", f.Reference)
+	l.whereIndexed("p.payment_id = ", !f.PaymentID.IsZero(), f.PaymentID.Bytes())
+	l.whereIndexed("p.payout_id = ", !f.PayoutID.IsZero(), f.PayoutID.Bytes())
 	return l
 }
 
 // ListTransactions returns a page of a client's transactions and the exact
 // number of all that match, both from this transaction's snapshot.
 func (tx *Tx) ListTransactions(ctx context.Context, client till.ID, f TransactionFilter, page Page) (out []*ledger.Transaction, total int64, err error) {
-	total, err = tx.list(ctx, f.listOf(client, page), func(r row) error {
+	total, err = tx.list(ctx, f.list(tx, client, page), func(r row) error {
 		t := &ledger.Transaction{}
 		out = append(out, t)
 		return scanTransaction(r, client, t)
@@ -60,7 +55,7 @@ func (tx *Tx) EachTransaction(ctx context.Context, client till.ID, f Transaction
 	if !f.From.IsZero() && !f.To.IsZero() && f.From > f.To {
 		return 0, nil
 	}
-	l := f.listOf(client, Page{Ascending: ascending})
+	l := f.list(tx, client, Page{Ascending: ascending})
 	lo, hi := l.bounds()
 	start := hi
 	if ascending {

@@ -12,8 +12,8 @@ var Nouns = []string{nounPayment, nounPayout, nounTransaction}
 
 // CountKey names one counter of a client and noun.
 type CountKey struct {
-	Width  int // 0 all, 1 month, 2 day, 3 hour
-	Bucket int64
+	Width  int   // 0 all, 1 month, 2 day, 3 hour, 4 part of an hour
+	Bucket int64 // of a part: when it ends
 	A, B   string
 }
 
@@ -135,6 +135,60 @@ func (tx *Tx) CountedMonths(ctx context.Context, client till.ID, noun string) (h
 		want[CountKey{widthAll, 0, k.A, k.B}] += n
 	}
 	return have, want, nil
+}
+
+// NextSplitHour returns the next hour, beyond after, whose parts are counted; false
+// if there is none.
+func (tx *Tx) NextSplitHour(ctx context.Context, client till.ID, noun string, after int64) (int64, bool, error) {
+	var hour sql.NullInt64
+	_, err := tx.one(ctx, `SELECT min(hour) FROM hour_parts WHERE client_id = $1 AND noun = $2 AND hour > $3`, []any{client[:], noun, after}, &hour)
+	return hour.Int64, hour.Valid, err
+}
+
+// CountedParts returns the counts of up to limit parts of an hour that end later
+// than a time, and what they should be by the rows. Its last result is the time to go on from;
+// zero after the last part. A part that lists do not rely on may be older than its rows' statuses:
+// then its counts are summed over all statuses, under B "".
+func (tx *Tx) CountedParts(ctx context.Context, client till.ID, noun string, hour int64, after till.Time, limit int) (have, want map[CountKey]int64, next till.Time, err error) {
+	have, want = map[CountKey]int64{}, map[CountKey]int64{}
+	exact, err := tx.partsAddUp(ctx, client, noun, hour)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	parts, err := tx.hourParts(ctx, tx.listOf(counted{client: client, noun: noun}, "", 0, 0, Page{}), hour)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	for _, p := range parts {
+		if p.to <= after {
+			continue
+		}
+		if limit--; limit < 0 {
+			return have, want, next, nil
+		}
+		key := func(a, b string) CountKey {
+			if p.open && !exact {
+				b = ""
+			}
+			return CountKey{partialHour, int64(p.to), a, b}
+		}
+		err := tx.rows(ctx, `SELECT a, b, n FROM hour_parts WHERE client_id = $1 AND noun = $2 AND hour = $3 AND until = $4`,
+			[]any{client[:], noun, hour, int64(p.to)}, func(r row) error {
+				var a, b string
+				var n int64
+				err := r.Scan(&a, &b, &n)
+				have[key(a, b)] += n
+				return err
+			})
+		if err != nil {
+			return nil, nil, 0, err
+		}
+		if err := tx.countRows(ctx, client, noun, p.from, p.to, func(k CountKey, n int64) { want[key(k.A, k.B)] += n }); err != nil {
+			return nil, nil, 0, err
+		}
+		next = p.to
+	}
+	return have, want, 0, nil
 }
 
 // readCounters reads counters of one width, and the tallies that belong to them.

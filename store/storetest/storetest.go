@@ -21,12 +21,18 @@ import (
 // make an empty one: SQLite always, and the PostgreSQL server that
 // TILL_TEST_POSTGRES_URL names, in a schema of its own per test.
 func Engines() []Engine {
-	all := []Engine{{"sqlite", func(tb testing.TB) store.Config { return store.Config{Path: filepath.Join(tb.TempDir(), "till.db")} }}}
+	all := []Engine{{"sqlite", func(tb testing.TB) store.Config {
+		return store.Config{Path: filepath.Join(tb.TempDir(), "till.db"), PartRows: partRows}
+	}}}
 	if server := os.Getenv("TILL_TEST_POSTGRES_URL"); server != "" {
-		all = append(all, Engine{"postgres", func(tb testing.TB) store.Config { return store.Config{Path: newSchema(tb, server)} }})
+		all = append(all, Engine{"postgres", func(tb testing.TB) store.Config { return store.Config{Path: newSchema(tb, server), PartRows: partRows} }})
 	}
 	return all
 }
+
+// partRows makes an hour busy that has a handful of rows, so that tests cross the
+// edges of its parts.
+const partRows = 3
 
 // Engine is one kind of database.
 type Engine struct {
@@ -142,6 +148,9 @@ func HoldWriters(s *store.Store, d time.Duration) {
 // Fold puts all tallies into the counters.
 func Fold(tb testing.TB, s *store.Store) {
 	tb.Helper()
+	if err := books.SplitHours(context.WithoutCancel(tb.Context()), s); err != nil {
+		tb.Errorf("split hours: %v", err)
+	}
 	if _, err := books.RollUp(context.WithoutCancel(tb.Context()), s, s.Now()+2*till.Hour); err != nil {
 		tb.Errorf("fold: %v", err)
 	}
