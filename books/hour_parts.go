@@ -10,7 +10,7 @@ import (
 
 // The bounds of one commit and of one read.
 const (
-	splitParts   = 4 // parts of a busy hour in one commit, for which the client's other commits wait
+	splitParts   = 1 // parts of a busy hour in one commit, for which the client's other commits wait
 	splitClients = 1_000
 )
 
@@ -63,20 +63,41 @@ func SplitOldHours(ctx context.Context, s *store.Store) error {
 
 func splitHours(ctx context.Context, s *store.Store, hours []store.BusyHour) error {
 	for _, h := range hours {
-		for after, more := till.Time(0), true; more; more = after > 0 {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			next := till.Time(0)
-			err := s.UpdateBehind(ctx, func(tx *store.Tx) (err error) {
-				next, err = tx.SplitHour(ctx, h, after, splitParts)
-				return err
-			})
-			if err != nil {
-				return fmt.Errorf("split hour %d of client %s: %w", h.Hour, h.Client, err)
-			}
-			after = next
+		if err := splitHour(ctx, s, h); err != nil {
+			return fmt.Errorf("split hour %d of client %s: %w", h.Hour, h.Client, err)
 		}
+	}
+	return nil
+}
+
+func splitHour(ctx context.Context, s *store.Store, h store.BusyHour) error {
+	more, stale := true, false
+	for more {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		err := s.UpdateBehind(ctx, func(tx *store.Tx) (err error) {
+			more, stale, err = tx.AddParts(ctx, h, splitParts)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	after := till.Time(0)
+	for stale {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		next := till.Time(0)
+		err := s.UpdateBehind(ctx, func(tx *store.Tx) (err error) {
+			next, err = tx.RecountParts(ctx, h, after, splitParts)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		after, stale = next, next > 0
 	}
 	return nil
 }

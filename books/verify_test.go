@@ -404,3 +404,41 @@ func TestVerifyCountsLargeDaysByTheHour(t *testing.T) {
 		}
 	}
 }
+
+// What the parts of a busy hour say is compared with the rows, and so is where they
+// end.
+func TestVerifyCountsTheParts(t *testing.T) {
+	t.Parallel()
+	template := filepath.Join(t.TempDir(), "template.db")
+	s := storetest.Open(t, store.Config{Path: template, PartRows: 10})
+	client := storetest.NewClient(t, s, till.Test)
+	from := s.Now()/till.Hour*till.Hour - 3*till.Hour
+	if err := s.Seed(t.Context(), store.Seed{Client: client.ID, Rows: 120, From: from, To: from + till.Hour, Books: true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := books.SplitOldHours(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := books.ExtendChains(t.Context(), s, storetest.SealKey); err != nil {
+		t.Fatal(err)
+	}
+	if r := verify(t, s, books.Options{}); !r.Clean() {
+		t.Fatalf("got %+v, want none", r.Problems)
+	}
+	const third = ` WHERE noun = 'payment' AND until = (SELECT until FROM hour_parts WHERE noun = 'payment' ORDER BY until LIMIT 1 OFFSET 2)`
+	for _, sql := range []string{
+		`UPDATE hour_parts SET counts = replace(counts, 'success ', 'success 1')` + third,
+		`UPDATE hour_parts SET counts = replace(counts, 'success', 'failed')` + third,
+		`UPDATE hour_parts SET counts = replace(counts, 'success ', 'success x')` + third,
+		`UPDATE hour_parts SET until = until + 1000000 * 60` + third,
+		`UPDATE hour_parts SET until = until - 1` + third,
+		`UPDATE hour_parts SET hour = hour + 1` + third,
+		`DELETE FROM hour_parts` + third,
+		`UPDATE hour_parts SET counts = replace(counts, 'XAF ', 'XAF 1') WHERE noun = 'transaction'`,
+	} {
+		b, _ := broken(t, template, sql)
+		if r := verify(t, b, books.Options{}); len(r.Problems) == 0 || r.Problems[0].Invariant != "I10" {
+			t.Errorf("%s: got %+v, want I10", sql, r.Problems)
+		}
+	}
+}

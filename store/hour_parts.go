@@ -3,13 +3,15 @@ package store
 import (
 	"context"
 	"slices"
+	"strconv"
+	"strings"
 
 	"till"
 )
 
-// partRows is how many rows a part of a busy hour has. A page reads one count
-// for each part of an hour, and skips half a part at most.
-const partRows = 2_000
+// partRows is how many rows a part of a busy hour has. A page reads the counts of each
+// part of its hour, and skips half a part at most.
+const partRows = 4_000
 
 // BusyHour is an hour in which a client made so many rows that its parts are
 // counted.
@@ -19,22 +21,45 @@ type BusyHour struct {
 	Hour   int64
 }
 
-// hourPart is a part of a busy hour with the number of its rows that a list wants.
+// hourPart is a part of a busy hour.
 type hourPart struct {
-	bucketRange
-	open bool // it had rows that may still change, when it was counted
+	from, until till.Time // both inclusive
+	counts      []pairCount
+}
+
+// pairCount is how many rows there are of a pair.
+type pairCount struct {
+	a, b string
+	n    int64
+}
+
+// open reports whether the part had rows that might still change, when it was
+// counted.
+func (p *hourPart) open() bool {
+	return slices.ContainsFunc(p.counts, func(c pairCount) bool { return c.b == string(till.Pending) || c.b == string(till.Processing) })
+}
+
+// matching returns how many rows a list wants of the part.
+func (p *hourPart) matching(l *list) (n int64) {
+	for _, c := range p.counts {
+		if (l.a == "" || c.a == l.a) && (l.b == "" || c.b == l.b) {
+			n += c.n
+		}
+	}
+	return n
 }
 
 // hourRanges cuts a range of one hour into the parts of that hour, ascending, and
 // counts each. n is how many matching rows the range has; -1 if that is unknown.
 func (tx *Tx) hourRanges(ctx context.Context, l *list, from, to till.Time, n int64) ([]bucketRange, error) {
-	parts, err := tx.hourParts(ctx, l, bucketOf(widthHour, from))
+	h := BusyHour{l.client, l.noun, bucketOf(widthHour, from)}
+	parts, err := tx.hourParts(ctx, h)
 	if err != nil {
 		return nil, err
 	}
-	exact := l.b == "" || !slices.ContainsFunc(parts, func(p hourPart) bool { return p.open })
+	exact := l.b == "" || !slices.ContainsFunc(parts, func(p hourPart) bool { return p.open() })
 	if !exact {
-		if exact, err = tx.partsAddUp(ctx, l.client, l.noun, bucketOf(widthHour, from)); err != nil {
+		if exact, err = tx.addUp(ctx, h, parts); err != nil {
 			return nil, err
 		}
 	}
@@ -44,11 +69,11 @@ func (tx *Tx) hourRanges(ctx context.Context, l *list, from, to till.Time, n int
 			out = append(out, bucketRange{width: partialHour, from: from, to: to, n: -1})
 		}
 	}
-	for _, p := range parts {
-		if p.from >= from && p.to <= to && (exact || !p.open) {
+	for i := range parts {
+		if p := &parts[i]; p.from >= from && p.until <= to && (exact || !p.open()) {
 			uncounted(p.from - 1)
-			out = append(out, p.bucketRange)
-			from = p.to + 1
+			out = append(out, bucketRange{width: partialHour, from: p.from, to: p.until, n: p.matching(l)})
+			from = p.until + 1
 		}
 	}
 	uncounted(to)
@@ -83,32 +108,57 @@ func (tx *Tx) countUncounted(ctx context.Context, l *list, ranges []bucketRange,
 
 // hourParts reads the parts of an hour, ascending. An hour that is not busy has
 // none.
-func (tx *Tx) hourParts(ctx context.Context, l *list, hour int64) (parts []hourPart, err error) {
-	from := bucketStart(widthHour, hour)
-	err = tx.rows(ctx, `SELECT until, CAST(sum(CASE WHEN ($1 = '' OR a = $1) AND ($2 = '' OR b = $2) THEN n ELSE 0 END) AS BIGINT),
-		max(CASE WHEN b = 'pending' OR b = 'processing' THEN 1 ELSE 0 END)
-		FROM hour_parts WHERE client_id = $3 AND noun = $4 AND hour = $5 GROUP BY until ORDER BY until`,
-		[]any{l.a, l.b, l.client[:], l.noun, hour}, func(r row) error {
-			p := hourPart{bucketRange: bucketRange{width: partialHour, from: from}}
-			err := r.Scan(&p.to, &p.n, boolDest(&p.open))
-			from = p.to + 1
+func (tx *Tx) hourParts(ctx context.Context, h BusyHour) (parts []hourPart, err error) {
+	from := bucketStart(widthHour, h.Hour)
+	err = tx.rows(ctx, `SELECT until, counts FROM hour_parts WHERE client_id = $1 AND noun = $2 AND hour = $3 ORDER BY until`,
+		[]any{h.Client[:], h.Noun, h.Hour}, func(r row) error {
+			p, counts := hourPart{from: from}, ""
+			err := r.Scan(&p.until, &counts)
+			from, p.counts = p.until+1, parsePart(counts)
 			parts = append(parts, p)
 			return err
 		})
 	return parts, err
 }
 
-// partsAddUp reports whether the parts of an hour add up to its counters, for each
+// parsePart reads the counts of a part. A number that is damaged counts as 0: verify
+// finds it.
+func parsePart(text string) (counts []pairCount) {
+	for one := range strings.SplitSeq(text, ",") {
+		var c pairCount
+		var n string
+		c.a, n, _ = strings.Cut(one, " ")
+		c.b, n, _ = strings.Cut(n, " ")
+		c.n, _ = strconv.ParseInt(n, 10, 64)
+		counts = append(counts, c)
+	}
+	return counts
+}
+
+// addUp reports whether the parts of an hour add up to its counters, for each
 // pair. Then no row was made and none has changed since the parts were counted: a
 // row never returns to a status that it has left, so changes cannot cancel out.
-func (tx *Tx) partsAddUp(ctx context.Context, client till.ID, noun string, hour int64) (bool, error) {
-	var n int
-	_, err := tx.one(ctx, `SELECT count(*) FROM (SELECT a, b FROM (
-		SELECT a, b, n FROM counters WHERE client_id = $1 AND noun = $2 AND width = $3 AND bucket = $4
-		UNION ALL SELECT a, b, n FROM tallies WHERE client_id = $1 AND noun = $2 AND hour = $4
-		UNION ALL SELECT a, b, -n FROM hour_parts WHERE client_id = $1 AND noun = $2 AND hour = $4) AS counts
-		GROUP BY a, b HAVING sum(n) <> 0) AS unequal`, []any{client[:], noun, widthHour, hour}, &n)
-	return n == 0, err
+func (tx *Tx) addUp(ctx context.Context, h BusyHour, parts []hourPart) (bool, error) {
+	left := map[[2]string]int64{}
+	for i := range parts {
+		for _, c := range parts[i].counts {
+			left[[2]string{c.a, c.b}] += c.n
+		}
+	}
+	err := tx.rows(ctx, `SELECT a, b, n FROM counters WHERE client_id = $1 AND noun = $2 AND width = $3 AND bucket = $4
+		UNION ALL SELECT a, b, n FROM tallies WHERE client_id = $1 AND noun = $2 AND hour = $4`,
+		[]any{h.Client[:], h.Noun, widthHour, h.Hour}, func(r row) error {
+			var c pairCount
+			err := r.Scan(&c.a, &c.b, &c.n)
+			left[[2]string{c.a, c.b}] -= c.n
+			return err
+		})
+	for _, n := range left {
+		if n != 0 {
+			return false, err
+		}
+	}
+	return true, err
 }
 
 // HoursToSplit returns the busy hours in which something was counted that the
@@ -138,7 +188,11 @@ func (tx *Tx) HoursNeverSplit(ctx context.Context, client till.ID) (out []BusyHo
 			if h.Noun != d.Noun {
 				continue
 			}
-			done, err := tx.partsAddUp(ctx, client, h.Noun, h.Hour)
+			parts, err := tx.hourParts(ctx, h)
+			if err != nil {
+				return nil, err
+			}
+			done, err := tx.addUp(ctx, h, parts)
 			if err != nil {
 				return nil, err
 			}
@@ -163,83 +217,102 @@ func (tx *Tx) busyBuckets(ctx context.Context, client till.ID, width int, from, 
 	return out, err
 }
 
-// SplitHour counts up to limit parts of a busy hour that end later than a time:
-// those that had open rows, and new ones for the rows behind the last part. It
-// returns the time to go on from; zero if there is nothing left to count.
-func (tx *Tx) SplitHour(ctx context.Context, h BusyHour, after till.Time, limit int) (till.Time, error) {
+// AddParts adds up to limit parts to a busy hour, for the rows behind its last part.
+// It reports whether there are more of them; if not, whether the parts of the hour are
+// stale, because rows in them have changed.
+func (tx *Tx) AddParts(ctx context.Context, h BusyHour, limit int) (more, stale bool, err error) {
 	// While the head is locked, nobody changes what is counted, and every later row
 	// has a later time.
 	if _, err := tx.LockHeads(ctx, []till.ID{h.Client}); err != nil {
+		return false, false, err
+	}
+	parts, err := tx.hourParts(ctx, h)
+	if err != nil {
+		return false, false, err
+	}
+	p := hourPart{from: bucketStart(widthHour, h.Hour)}
+	if n := len(parts); n > 0 {
+		p.from = parts[n-1].until + 1
+	}
+	for more = true; more && limit > 0; limit-- {
+		if p.until, more, err = tx.endOfPart(ctx, h, p.from); err != nil {
+			return false, false, err
+		}
+		if p.until == 0 {
+			break
+		}
+		if err := tx.savePart(ctx, h, &p); err != nil {
+			return false, false, err
+		}
+		parts = append(parts, p)
+		p = hourPart{from: p.until + 1}
+	}
+	if more {
+		return true, false, nil
+	}
+	exact, err := tx.addUp(ctx, h, parts)
+	return false, !exact, err
+}
+
+// RecountParts counts up to limit parts of a busy hour again that end later than a
+// time and had open rows. It returns the time to go on from; zero if none is left.
+func (tx *Tx) RecountParts(ctx context.Context, h BusyHour, after till.Time, limit int) (till.Time, error) {
+	if _, err := tx.LockHeads(ctx, []till.ID{h.Client}); err != nil {
 		return 0, err
 	}
-	if after == 0 {
-		if done, err := tx.partsAddUp(ctx, h.Client, h.Noun, h.Hour); err != nil || done {
-			return 0, err
-		}
-	}
-	l := tx.listOf(counted{client: h.Client, noun: h.Noun}, "p.id", 0, 0, Page{})
-	pairs, err := tx.pairsFor(ctx, l, h.Hour)
+	parts, err := tx.hourParts(ctx, h)
 	if err != nil {
 		return 0, err
 	}
-	pairs = slices.DeleteFunc(pairs, func(p filterPair) bool { return p.within <= 0 })
-	parts, err := tx.hourParts(ctx, l, h.Hour)
-	if err != nil || len(pairs) == 0 {
-		return 0, err
-	}
-	next := bucketStart(widthHour, h.Hour)
-	for _, p := range parts {
-		if next = p.to + 1; p.open && p.to > after && limit > 0 {
-			if err := tx.savePart(ctx, h, l, pairs, p.from, p.to); err != nil {
-				return 0, err
-			}
-			after, limit = p.to, limit-1
+	for i := range parts {
+		p := &parts[i]
+		if !p.open() || p.until <= after {
+			continue
 		}
-	}
-	for ; limit > 0; limit-- {
-		until, err := tx.endOfPart(ctx, h, next)
-		if err != nil || until == 0 {
+		if limit--; limit < 0 {
+			return after, nil
+		}
+		if err := tx.savePart(ctx, h, p); err != nil {
 			return 0, err
 		}
-		if err := tx.savePart(ctx, h, l, pairs, next, until); err != nil {
-			return 0, err
-		}
-		after, next = until, until+1
+		after = p.until
 	}
-	return after, nil
+	return 0, nil
 }
 
-// endOfPart returns when the last row of the part that begins at a time was
-// made; zero if the hour has no row from there on.
-func (tx *Tx) endOfPart(ctx context.Context, h BusyHour, from till.Time) (till.Time, error) {
+// endOfPart returns when the last row of the part that begins at a time was made, and
+// whether the part is full; zero if the hour has no row from there on.
+func (tx *Tx) endOfPart(ctx context.Context, h BusyHour, from till.Time) (until till.Time, full bool, err error) {
 	table, _, _ := countTable(h.Noun)
 	lo, hi := till.FirstID(from), till.LastID(bucketStart(widthHour, h.Hour+1)-1)
 	var id till.ID
-	found, err := tx.one(ctx, `SELECT id FROM `+table+` WHERE client_id = $1 AND id BETWEEN $2 AND $3 ORDER BY id LIMIT 1 OFFSET $4`,
+	full, err = tx.one(ctx, `SELECT id FROM `+table+` WHERE client_id = $1 AND id BETWEEN $2 AND $3 ORDER BY id LIMIT 1 OFFSET $4`,
 		[]any{h.Client[:], lo[:], hi[:], tx.s.partRows - 1}, idDest(&id))
-	if err == nil && !found {
-		found, err = tx.one(ctx, `SELECT id FROM `+table+` WHERE client_id = $1 AND id BETWEEN $2 AND $3 ORDER BY id DESC LIMIT 1`,
-			[]any{h.Client[:], lo[:], hi[:]}, idDest(&id))
+	if err != nil || full {
+		return id.Time(), full, err
 	}
+	found, err := tx.one(ctx, `SELECT id FROM `+table+` WHERE client_id = $1 AND id BETWEEN $2 AND $3 ORDER BY id DESC LIMIT 1`,
+		[]any{h.Client[:], lo[:], hi[:]}, idDest(&id))
 	if err != nil || !found {
-		return 0, err
+		return 0, false, err
 	}
-	return id.Time(), nil
+	return id.Time(), false, nil
 }
 
 // savePart counts a part and writes it in place of what was counted of it before.
-func (tx *Tx) savePart(ctx context.Context, h BusyHour, l *list, pairs []filterPair, from, until till.Time) error {
-	var counts [][]any
-	err := tx.count(ctx, l, pairs, till.FirstID(from), till.LastID(until), func(pair int, n int64) {
-		if n > 0 {
-			counts = append(counts, []any{h.Client[:], h.Noun, h.Hour, int64(until), pairs[pair].a, pairs[pair].b, n})
-		}
+func (tx *Tx) savePart(ctx context.Context, h BusyHour, p *hourPart) error {
+	p.counts = nil
+	err := tx.countRows(ctx, h.Client, h.Noun, p.from, p.until, func(k CountKey, n int64) {
+		p.counts = append(p.counts, pairCount{k.A, k.B, n})
 	})
 	if err != nil {
 		return err
 	}
-	if _, err := tx.exec(ctx, `DELETE FROM hour_parts WHERE client_id = ? AND noun = ? AND hour = ? AND until = ?`, h.Client[:], h.Noun, h.Hour, int64(until)); err != nil {
-		return err
+	text := make([]string, len(p.counts))
+	for i, c := range p.counts {
+		text[i] = c.a + " " + c.b + " " + strconv.FormatInt(c.n, 10)
 	}
-	return tx.set(ctx, `INSERT INTO hour_parts (client_id, noun, hour, until, a, b, n) VALUES (?, ?, ?, ?, ?, ?, ?)`, counts)
+	_, err = tx.exec(ctx, `INSERT INTO hour_parts (client_id, noun, hour, until, counts) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (client_id, noun, hour, until) DO UPDATE SET counts = excluded.counts`, h.Client[:], h.Noun, h.Hour, int64(p.until), strings.Join(text, ","))
+	return err
 }

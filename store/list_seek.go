@@ -40,7 +40,13 @@ func (tx *Tx) splitIntoBuckets(ctx context.Context, l *list, width int, from, to
 		return nil, nil
 	}
 	if width == partialHour {
-		return tx.hourRanges(ctx, l, from, to, -1)
+		edge := min(to, bucketStart(widthHour, bucketOf(widthHour, from)+1)-1)
+		head, err := tx.hourRanges(ctx, l, from, edge, -1)
+		if err != nil || edge == to {
+			return head, err
+		}
+		tail, err := tx.hourRanges(ctx, l, edge+1, to, -1) // less than an hour may reach into two
+		return slices.Concat(head, tail), err
 	}
 	to = min(to, maxListTime)
 	first := bucketOf(width, from)
@@ -86,7 +92,7 @@ func (tx *Tx) seek(ctx context.Context, l *list, ranges []bucketRange, offset in
 			offset -= r.n
 			continue
 		}
-		if r.width == partialHour || r.width == widthHour && r.n <= tx.s.partRows {
+		if r.width == partialHour || r.width == widthHour && min(offset, r.n-offset) <= farPages*int64(l.page.Limit) {
 			return l.positionAfter(offset, r), nil
 		}
 		var inner []bucketRange

@@ -146,47 +146,40 @@ func (tx *Tx) NextSplitHour(ctx context.Context, client till.ID, noun string, af
 }
 
 // CountedParts returns the counts of up to limit parts of an hour that end later
-// than a time, and what they should be by the rows. Its last result is the time to go on from;
-// zero after the last part. A part that lists do not rely on may be older than its rows' statuses:
+// than a time, what they should be by the rows, and the time to go on from; zero after the
+// last part. A part that lists do not rely on may be older than its rows' statuses:
 // then its counts are summed over all statuses, under B "".
 func (tx *Tx) CountedParts(ctx context.Context, client till.ID, noun string, hour int64, after till.Time, limit int) (have, want map[CountKey]int64, next till.Time, err error) {
 	have, want = map[CountKey]int64{}, map[CountKey]int64{}
-	exact, err := tx.partsAddUp(ctx, client, noun, hour)
+	h := BusyHour{client, noun, hour}
+	parts, err := tx.hourParts(ctx, h)
 	if err != nil {
 		return nil, nil, 0, err
 	}
-	parts, err := tx.hourParts(ctx, tx.listOf(counted{client: client, noun: noun}, "", 0, 0, Page{}), hour)
+	exact, err := tx.addUp(ctx, h, parts)
 	if err != nil {
 		return nil, nil, 0, err
 	}
 	for _, p := range parts {
-		if p.to <= after {
+		if p.until <= after {
 			continue
 		}
 		if limit--; limit < 0 {
 			return have, want, next, nil
 		}
 		key := func(a, b string) CountKey {
-			if p.open && !exact {
+			if p.open() && !exact {
 				b = ""
 			}
-			return CountKey{partialHour, int64(p.to), a, b}
+			return CountKey{partialHour, int64(p.until), a, b}
 		}
-		err := tx.rows(ctx, `SELECT a, b, n FROM hour_parts WHERE client_id = $1 AND noun = $2 AND hour = $3 AND until = $4`,
-			[]any{client[:], noun, hour, int64(p.to)}, func(r row) error {
-				var a, b string
-				var n int64
-				err := r.Scan(&a, &b, &n)
-				have[key(a, b)] += n
-				return err
-			})
-		if err != nil {
+		for _, c := range p.counts {
+			have[key(c.a, c.b)] += c.n
+		}
+		if err := tx.countRows(ctx, client, noun, p.from, p.until, func(k CountKey, n int64) { want[key(k.A, k.B)] += n }); err != nil {
 			return nil, nil, 0, err
 		}
-		if err := tx.countRows(ctx, client, noun, p.from, p.to, func(k CountKey, n int64) { want[key(k.A, k.B)] += n }); err != nil {
-			return nil, nil, 0, err
-		}
-		next = p.to
+		next = p.until
 	}
 	return have, want, 0, nil
 }
