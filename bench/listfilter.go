@@ -11,8 +11,9 @@ import (
 
 // listFilter is a row of the table, for the API and for the store.
 type listFilter struct {
-	name   string
-	filter store.PaymentFilter
+	name      string
+	filter    store.PaymentFilter
+	ascending bool
 }
 
 // listFilters are the combinations that are asked for. The dates cut months,
@@ -20,15 +21,15 @@ type listFilter struct {
 func listFilters(from, to till.Time) []listFilter {
 	lo, hi := from.Add(9*24*time.Hour+7*time.Hour+13*time.Minute+5*time.Second), to.Add(-6*24*time.Hour-5*time.Hour-41*time.Minute-7*time.Second)
 	return []listFilter{
-		{"none", store.PaymentFilter{}},
-		{"status=success (80 %)", store.PaymentFilter{Status: till.Success}},
-		{"success, airtel_money (24 %)", store.PaymentFilter{Status: till.Success, Method: "airtel_money"}},
-		{"status=pending (0.4 %)", store.PaymentFilter{Status: till.Pending}},
-		{"method=mpesa (10 %)", store.PaymentFilter{Method: "mpesa"}},
-		{"ragged dates", store.PaymentFilter{From: lo, To: hi}},
-		{"expired, mpesa, ragged dates (0.7 %)", store.PaymentFilter{Status: till.Expired, Method: "mpesa", From: lo, To: hi}},
-		{"pending, mpesa (0.04 %)", store.PaymentFilter{Status: till.Pending, Method: "mpesa"}},
-		{"pending, mpesa, ragged dates (0.04 %)", store.PaymentFilter{Status: till.Pending, Method: "mpesa", From: lo, To: hi}},
+		{"none", store.PaymentFilter{}, false},
+		{"status=success (80 %)", store.PaymentFilter{Status: till.Success}, false},
+		{"success, airtel_money (24 %)", store.PaymentFilter{Status: till.Success, Method: "airtel_money"}, false},
+		{"status=pending (0.4 %)", store.PaymentFilter{Status: till.Pending}, false},
+		{"method=mpesa (10 %)", store.PaymentFilter{Method: "mpesa"}, false},
+		{"ragged dates", store.PaymentFilter{From: lo, To: hi}, false},
+		{"expired, mpesa, ragged dates (0.7 %)", store.PaymentFilter{Status: till.Expired, Method: "mpesa", From: lo, To: hi}, false},
+		{"pending, mpesa (0.04 %)", store.PaymentFilter{Status: till.Pending, Method: "mpesa"}, false},
+		{"pending, mpesa, ragged dates (0.04 %)", store.PaymentFilter{Status: till.Pending, Method: "mpesa", From: lo, To: hi}, false},
 	}
 }
 
@@ -39,6 +40,9 @@ func (f listFilter) query() string {
 		if value != "" {
 			q.Set(name, value)
 		}
+	}
+	if f.ascending {
+		q.Set("order", "asc")
 	}
 	if !f.filter.From.IsZero() {
 		q.Set("from_date", f.filter.From.String())

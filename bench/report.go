@@ -42,6 +42,7 @@ type engineReport struct {
 	Webhooks   *webhooks     `json:"webhooks,omitempty"`
 	Floods     *floods       `json:"floods,omitempty"`
 	Lists      *lists        `json:"lists,omitempty"`
+	BusyHour   *busyHour     `json:"busy_hour,omitempty"`
 	Scale      []figures     `json:"scale,omitempty"`
 	Readiness  *readiness    `json:"readiness,omitempty"`
 }
@@ -141,6 +142,9 @@ func (e *engineReport) print(b *bytes.Buffer) {
 	}
 	if e.Lists != nil {
 		e.Lists.print(b)
+	}
+	if e.BusyHour != nil {
+		e.BusyHour.print(b)
 	}
 }
 

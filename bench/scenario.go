@@ -26,6 +26,7 @@ var scenarios = []scenario{
 	{"webhooks", measureWebhooks},     // a backlog to a receiver in another process, an idle system, a dead endpoint, creates with endpoints
 	{"floods", measureFloods},         // one client while somebody tries out keys, and while another sends all it can
 	{"lists", measureLists},           // pages of a long list, against count(*) and OFFSET
+	{"busy-hour", measureBusyHour},    // pages deep inside an hour with 300 000 payments
 	{"scale", measureGrowth},          // creates in a large database, against a small one
 	{"ready", measureStartup},         // starts on a large database
 	{"reconcile", measureReconcile},   // a statement of a million lines; the last, because it adds to the large database
