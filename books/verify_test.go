@@ -419,7 +419,7 @@ func TestVerifyCountsTheParts(t *testing.T) {
 	if err := books.SplitOldHours(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := books.ExtendChains(t.Context(), s, storetest.SealKey); err != nil {
+	if _, err := books.ExtendChains(t.Context(), s, storetest.ChainKey); err != nil {
 		t.Fatal(err)
 	}
 	if r := verify(t, s, books.Options{}); !r.Clean() {

@@ -61,7 +61,7 @@ func TestPagesOfABusyHour(t *testing.T) {
 			change.make()
 			t.Run(change.name, func(t *testing.T) {
 				checkPages(t, s, client.ID)
-				if rep, err := books.Verify(t.Context(), s, books.Options{Slice: 7, Key: storetest.SealKey}); err != nil || len(rep.Problems) > 0 {
+				if rep, err := books.Verify(t.Context(), s, books.Options{Slice: 7, Key: storetest.ChainKey}); err != nil || len(rep.Problems) > 0 {
 					t.Errorf("%v %v", err, rep.Problems)
 				}
 			})
