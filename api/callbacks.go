@@ -126,10 +126,10 @@ var errNoReader = errors.New("nobody reads the calls of this connection")
 // openCallbackToken returns the payment or payout that a callback's token names, if the
 // token is one of ours.
 func (c *exchange) openCallbackToken(connection, token string) (*store.Found, bool) {
-	if ref, ours := c.s.Collector.OpenCallback(connection, token); ours {
+	if ref, ours := c.s.Collector.ParseCallbackToken(connection, token); ours {
 		return &store.Found{Ref: ref, Kind: store.KindPayment}, true
 	}
-	ref, ours := c.s.Payouts.OpenCallback(connection, token)
+	ref, ours := c.s.Payouts.ParseCallbackToken(connection, token)
 	return &store.Found{Ref: ref, Kind: store.KindPayout}, ours
 }
 

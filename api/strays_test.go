@@ -56,7 +56,7 @@ func TestACallbackAboutNothingHereIsAStray(t *testing.T) {
 		lost := func(kind string) (path string, reference till.ID) {
 			keys := engine.NewKeys(kind, []byte("a secret for tests"))
 			ref := store.Ref{Client: w.clients["test"].ID, ID: till.NewID(w.store.Now())}
-			return "sandbox/" + keys.Token("sandbox", ref), keys.Reference(ref.Client, till.NewID(w.store.Now()).String())
+			return "sandbox/" + keys.CallbackToken("sandbox", ref), keys.Reference(ref.Client, till.NewID(w.store.Now()).String())
 		}
 		says := func(reference till.ID, status string) string {
 			return fmt.Sprintf(`{"payment_id": "x", "reference": %q, "status": %q, "receipt": "SBX1"}`, reference, status)
@@ -153,7 +153,7 @@ func TestACallbackForALostPaymentThatWasMadeAgainWakesIt(t *testing.T) {
 		}
 		_, before := page()
 		keys := engine.NewKeys(store.KindPayment, []byte("a secret for tests"))
-		token := keys.Token("sandbox", store.Ref{Client: client, ID: till.NewID(w.store.Now())})
+		token := keys.CallbackToken("sandbox", store.Ref{Client: client, ID: till.NewID(w.store.Now())})
 		body := fmt.Sprintf(`{"reference": %q, "status": "success", "receipt": "SBX1"}`, keys.Reference(client, key))
 		if got := exchange(h, callback{path: "sandbox/" + token, body: body}); got != 200 {
 			t.Errorf("answered %d", got)

@@ -123,8 +123,8 @@ func (h *hotClient) round(ctx context.Context, answers, batch, writers int) (rat
 	wg.Wait()
 	took := time.Since(began)
 	for _, a := range all {
-		if a.Refused != nil {
-			return 0, a.Refused
+		if a.RecordErr != nil {
+			return 0, a.RecordErr
 		}
 	}
 	h.settled += int64(len(all))

@@ -33,7 +33,7 @@ type ApplyOptions struct {
 	Name string // of the file, for the audit log
 
 	// Payments and Payouts settle what lines are evidence of.
-	Payments, Payouts func(ctx context.Context, s []*engine.Settlement) error
+	Payments, Payouts func(ctx context.Context, s []*engine.ResolveItem) error
 
 	// Progress, if set, is called after every commit.
 	Progress func(done, total int)
@@ -145,14 +145,14 @@ func (x *applier) settle(ctx context.Context, kind string, batch []planned) erro
 		apply = x.Payouts
 	}
 	f := x.r.file
-	all := make([]*engine.Settlement, len(batch))
+	all := make([]*engine.ResolveItem, len(batch))
 	for i := range batch {
 		p := &batch[i]
 		line, err := f.parser.reread(f.File, f.lines.at(p.line-1), f.buffer)
 		if err != nil {
 			return err
 		}
-		all[i] = &engine.Settlement{Ref: store.Ref{Client: p.client, ID: p.id},
+		all[i] = &engine.ResolveItem{Ref: store.Ref{Client: p.client, ID: p.id},
 			Resolution: engine.Resolution{Success: p.remedy == SettleSuccess, By: x.By, Evidence: x.evidence(p), Digest: x.r.Digest[:]}}
 		if p.remedy == SettleSuccess {
 			all[i].Receipt = line.receipt
@@ -163,8 +163,8 @@ func (x *applier) settle(ctx context.Context, kind string, batch []planned) erro
 	}
 	for i, s := range all {
 		switch {
-		case s.Refused != nil:
-			x.reject(f.lines.at(batch[i].line-1).number, batch[i].id, s.Refused)
+		case s.Err != nil:
+			x.reject(f.lines.at(batch[i].line-1).number, batch[i].id, s.Err)
 		case s.Changed:
 			x.out.Settled++
 		default:

@@ -447,7 +447,7 @@ func TestReconcileGoesOnAfterAnInterrupt(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		commits := 0
 		a, err := books.ApplyStatement(ctx, s, r, books.ApplyOptions{By: "Anne", Name: "a.csv",
-			Payments: func(ctx context.Context, all []*engine.Settlement) error {
+			Payments: func(ctx context.Context, all []*engine.ResolveItem) error {
 				if commits++; len(all) > 100 {
 					t.Errorf("%d payments in one commit", len(all))
 				}

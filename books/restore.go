@@ -43,7 +43,7 @@ var errNeverStarted = errors.New("the database has not been started yet: there i
 // nothing that this database says of open payments and payouts is known to be so:
 //
 //   - Each of them counts as possibly sent. It is asked about, never sent, and
-//     ended as unsent only if its operator proves it (engine.Doubt).
+//     ended as unsent only if its operator proves it (engine.MarkRestored).
 //   - New payouts are held until Release: wallets lack the payouts that are lost.
 //   - So are first sends to operators that know no reference of ours.
 //   - The event logs get a new identity, because numbers of events will be given
@@ -159,7 +159,7 @@ func (out *RestoreResult) markSlice(ctx context.Context, tx *store.Tx, client, a
 			continue
 		}
 		first := st.SendStartedAt.IsZero()
-		engine.Doubt(st, row.Connection, tx.Now())
+		engine.MarkRestored(st, row.Connection, tx.Now())
 		marked, n[st.Kind] = append(marked, st), n[st.Kind]+1
 		if first {
 			// As a claim writes it: so callbacks and statements find it by the

@@ -11,12 +11,12 @@ import (
 
 // change is what an answer means to payments. It implements engine.Rules.
 type change struct {
-	*engine.Change[*store.PaymentRow]
+	*engine.Recording[*store.PaymentRow]
 	aside map[store.Ref]till.Money // what was put aside, before and in this batch
 }
 
-func newChange(b *engine.Change[*store.PaymentRow]) engine.Rules[*store.PaymentRow] {
-	return &change{Change: b}
+func newChange(b *engine.Recording[*store.PaymentRow]) engine.Rules[*store.PaymentRow] {
+	return &change{Recording: b}
 }
 
 // Preload reads what was put aside for the payments that an answer may end.
@@ -40,18 +40,18 @@ func (b *change) OnFailure(ctx context.Context, p *store.PaymentRow, a *engine.A
 	switch {
 	case p.Status == till.Success:
 		if a.Action == engine.Resolve {
-			a.Refused = till.Errorf(till.CodeValidationFailed, "the payment has succeeded and stays so")
+			a.RecordErr = till.Errorf(till.CodeValidationFailed, "the payment has succeeded and stays so")
 			return nil
 		}
-		b.Open(p, engine.CaseContradiction, "the operator called it a success before and says "+string(a.Result.Outcome)+" now")
+		b.OpenCase(p, engine.CaseContradiction, "the operator called it a success before and says "+string(a.Result.Outcome)+" now")
 	case p.Status.Final():
 		if a.Action == engine.Resolve {
-			b.Resolved(p, a)
+			b.RecordResolution(p, a)
 		}
 	default:
 		if a.Action != engine.Resolve {
 			if _, suspended := b.aside[a.Ref]; suspended {
-				b.Open(p, engine.CaseContradiction, "money came in for it, and the operator says "+string(a.Result.Outcome)+" now")
+				b.OpenCase(p, engine.CaseContradiction, "money came in for it, and the operator says "+string(a.Result.Outcome)+" now")
 				return nil
 			}
 		}
@@ -59,7 +59,7 @@ func (b *change) OnFailure(ctx context.Context, p *store.PaymentRow, a *engine.A
 			return err
 		}
 		if a.Action == engine.Resolve {
-			b.Resolved(p, a)
+			b.RecordResolution(p, a)
 		}
 	}
 	return nil

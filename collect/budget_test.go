@@ -170,7 +170,7 @@ func TestOneSlowOperatorDelaysNoQuestionsToTheOthers(t *testing.T) {
 				slow := newPost(habits())
 				slow.takes = 4900 * time.Millisecond
 				i := f.start(func(c *engine.Config) {
-					c.Slots, c.Look = 8, 3*time.Second
+					c.Slots, c.PollInterval = 8, 3*time.Second
 					c.Limits = map[string]engine.Limits{"slow": {Calls: calls}}
 					c.Connections = map[string]provider.Provider{"post": f.operator, "slow": slow}
 					c.Routes = engine.ByMode(func(till.Mode, string, string, string) string {
@@ -217,7 +217,7 @@ func TestASlotThatIsGivenBackIsTakenAtOnce(t *testing.T) {
 			inFleet(t, habits(), func(t *testing.T, f *fleet) {
 				const payments = 6
 				f.operator.takes = time.Second
-				i := f.start(func(c *engine.Config) { c.Look = 10 * time.Minute }, change)
+				i := f.start(func(c *engine.Config) { c.PollInterval = 10 * time.Minute }, change)
 				for range payments {
 					f.create(i)
 				}

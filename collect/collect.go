@@ -65,7 +65,7 @@ func (c *Collector) Create(ctx context.Context, who engine.Client, r *Request) (
 		BodyHash: sum, BodyVersion: bodyVersion,
 	}
 	if p.Traits().ClientReference {
-		call.Grant = c.Grant(name)
+		call.Permit = c.SendPermit(name)
 	}
 	return answer(c.Accept(ctx, call))
 }
@@ -106,11 +106,11 @@ func stamp(call *createCall, at, now till.Time) {
 	p.ID = till.NewID(at)
 	p.CreatedAt, p.UpdatedAt, p.ExpiresAt = at, at, engine.WindowFrom(at, now)+p.ApprovalWindow
 	call.Step = store.Step{ClientID: p.ClientID, SubjectID: p.ID, Kind: store.KindPayment, Lane: store.Lane(p.Connection, store.OpSubmit), DueAt: now}
-	if call.Grant != nil {
-		call.Grant.Lease(&call.Step, now)
+	if call.Permit != nil {
+		call.Permit.Lease(&call.Step, now)
 		call.Step.Lane = store.Lane(p.Connection, store.OpCheck)
 	}
-	call.Tried()
+	call.RecordTry()
 }
 
 // finishCreates writes what follows from the rows that are really new, and
@@ -125,13 +125,13 @@ func (c *Collector) finishCreates(ctx context.Context, tx *store.Tx, heads map[t
 			if err != nil {
 				return err
 			}
-			call.Found(found, engine.PaymentTable.Fresh)
+			call.AdoptExisting(found, engine.PaymentTable.Fresh)
 			continue
 		}
 		counts.AddPayment(&p.Payment, till.Pending, 1)
 		counts.AddStored(p.ClientID, p.CreatedAt, call.Stored)
-		if call.Grant != nil {
-			sends = append(sends, call.Grant.Submission(&call.Step, c.ReferenceOf(&p.Payment)))
+		if call.Permit != nil {
+			sends = append(sends, call.Permit.Attempt(&call.Step, c.ReferenceOf(&p.Payment)))
 		}
 	}
 	if err := tx.BeginSubmits(ctx, sends); err != nil {

@@ -71,7 +71,7 @@ func inDaraja(t *testing.T, tell func(t *testing.T, d *daraja)) {
 			t.Fatal(err)
 		}
 		d.collector = collect.New(engine.Config{
-			Store: s, Secret: []byte("a secret for tests"), CallbackBase: box.URL, Look: 10 * time.Millisecond,
+			Store: s, Secret: []byte("a secret for tests"), CallbackBase: box.URL, PollInterval: 10 * time.Millisecond,
 			Connections: map[string]provider.Provider{darajaName: o.Payments()},
 			Routes:      engine.ByMode(func(till.Mode, string, string, string) string { return darajaName }),
 		})
@@ -164,7 +164,7 @@ func (d *daraja) deliver(p *till.Payment, body []byte) {
 func (d *daraja) genuine(l letter) {
 	d.t.Helper()
 	parts := strings.Split(l.url, "/")
-	ref, ours := d.collector.OpenCallback(parts[len(parts)-2], parts[len(parts)-1])
+	ref, ours := d.collector.ParseCallbackToken(parts[len(parts)-2], parts[len(parts)-1])
 	if !ours {
 		d.t.Fatalf("a callback URL that is not ours: %s", l.url)
 	}

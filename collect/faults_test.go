@@ -318,7 +318,7 @@ func answers(w *world, id till.ID, results ...provider.Result) []*engine.Answer 
 	for _, r := range results {
 		out = append(out, &engine.Answer{
 			Ref: store.Ref{Client: w.client.ID, ID: id}, Action: engine.Check,
-			Started: w.store.Now(), Ended: w.store.Now(), Result: r, Version: -1,
+			Started: w.store.Now(), Ended: w.store.Now(), Result: r, LeaseVersion: -1,
 		})
 	}
 	return out
@@ -378,8 +378,8 @@ func TestABatchIsDecidedElementByElement(t *testing.T) {
 						}
 					}
 					for _, a := range batch {
-						if a.Refused != nil {
-							t.Errorf("refused: %v", a.Refused)
+						if a.RecordErr != nil {
+							t.Errorf("refused: %v", a.RecordErr)
 						}
 					}
 					if n := w.posted("operator"); n != 0 && n != -5000 && n != -1 {

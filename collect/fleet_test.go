@@ -88,7 +88,7 @@ func inFleet(t *testing.T, traits provider.Traits, tell func(t *testing.T, f *fl
 // start adds an instance.
 func (f *fleet) start(change ...func(c *engine.Config)) *instance {
 	c := engine.Config{
-		Store: f.store, Secret: []byte("a secret for tests"), Look: f.look, Pulse: f.pulse,
+		Store: f.store, Secret: []byte("a secret for tests"), PollInterval: f.look, HealthInterval: f.pulse,
 		Connections: map[string]provider.Provider{"post": f.operator},
 		Routes:      engine.ByMode(func(till.Mode, string, string, string) string { return "post" }),
 	}

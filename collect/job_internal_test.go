@@ -16,7 +16,7 @@ func TestAJobKeepsNoDocument(t *testing.T) {
 	c := New(engine.Config{Secret: []byte("a secret")})
 	document := []byte(`"description":"two loaves","customer":{"phone":"242061234567"},"metadata":{"note":"` + strings.Repeat("m", 48<<10) + `"}`)
 	row := &store.PaymentRow{Payment: till.Payment{ID: till.ID{1}, IdempotencyKey: "0192e0a0-0000-7000-8000-000000000001", Reference: "bakery 7", Document: document}}
-	j := c.Job(row)
+	j := c.Instruction(row)
 	kept := j.Row.(*store.PaymentRow)
 	if len(kept.Document) != 0 || kept.Reference != "bakery 7" || j.Request.Description != "two loaves" {
 		t.Errorf("the job keeps %d bytes of the document, the reference %q, the description %q", len(kept.Document), kept.Reference, j.Request.Description)

@@ -18,7 +18,7 @@ func (b *change) OnSuccess(ctx context.Context, p *store.PaymentRow, a *engine.A
 	if p.Credited() {
 		return b.again(ctx, p, a)
 	}
-	b.Paid(p)
+	b.ClearRetryable(p)
 	if a.Action != engine.Resolve {
 		if why := b.Mismatch(p, a); why != "" {
 			b.suspend(p, a, engine.CaseMismatch, why)
@@ -27,11 +27,11 @@ func (b *change) OnSuccess(ctx context.Context, p *store.PaymentRow, a *engine.A
 	}
 	if b.ReceiptTaken(p, r.Receipt) {
 		if a.Action == engine.Resolve {
-			a.Refused = till.Errorf(till.CodeValidationFailed, "another payment has this receipt")
+			a.RecordErr = till.Errorf(till.CodeValidationFailed, "another payment has this receipt")
 			return nil
 		}
-		b.Attend(p)
-		b.Reused(p, r.Receipt)
+		b.NeedAttention(p)
+		b.OpenReceiptCase(p, r.Receipt)
 		return nil
 	}
 	return b.settle(ctx, p, a)
@@ -45,38 +45,38 @@ func (b *change) again(ctx context.Context, p *store.PaymentRow, a *engine.Answe
 	r, byPerson := a.Result, a.Action == engine.Resolve
 	switch {
 	case byPerson && p.ReversedEvent != 0:
-		a.Refused = till.Errorf(till.CodeValidationFailed, "the payment's money was credited and taken back")
+		a.RecordErr = till.Errorf(till.CodeValidationFailed, "the payment's money was credited and taken back")
 		return nil
 	case r.Receipt == "" || r.Receipt == p.ProviderReference:
 	case p.ProviderReference != "":
 		if !byPerson {
-			b.Open(p, engine.CaseContradiction, "the operator reports a second success with another receipt")
+			b.OpenCase(p, engine.CaseContradiction, "the operator reports a second success with another receipt")
 		}
 	case !byPerson && b.Mismatch(p, a) != "":
 		if seen, err := b.seen(ctx, p, engine.CaseMismatch); err != nil || seen {
 			return err
 		}
-		b.Open(p, engine.CaseMismatch, b.Mismatch(p, a)+" with the receipt; the payment was credited before")
+		b.OpenCase(p, engine.CaseMismatch, b.Mismatch(p, a)+" with the receipt; the payment was credited before")
 	case b.ReceiptTaken(p, r.Receipt):
 		if byPerson {
-			a.Refused = till.Errorf(till.CodeValidationFailed, "another payment has this receipt")
+			a.RecordErr = till.Errorf(till.CodeValidationFailed, "another payment has this receipt")
 			return nil
 		}
 		if seen, err := b.seen(ctx, p, engine.CaseReceiptReused); err != nil || seen {
 			return err
 		}
-		b.Reused(p, r.Receipt)
+		b.OpenReceiptCase(p, r.Receipt)
 	default:
 		head := b.Heads[p.ClientID]
-		b.Receive(p, r.Receipt)
+		b.SetReceipt(p, r.Receipt)
 		p.UpdatedAt, p.UpdatedEvent = head.Tick(), head.NextEvent()
-		b.Tell(p, till.PaymentUpdated, p.UpdatedEvent)
+		b.AddEvent(p, till.PaymentUpdated, p.UpdatedEvent)
 		if err := b.CloseStrays(ctx, p); err != nil { // by the receipt it is known to be the stray's money
 			return err
 		}
 	}
 	if byPerson {
-		b.Resolved(p, a)
+		b.RecordResolution(p, a)
 	}
 	return nil
 }
@@ -101,30 +101,30 @@ func (b *change) settle(ctx context.Context, p *store.PaymentRow, a *engine.Answ
 	}
 	if w.Balance > ledger.MaxBalance-p.Amount.Minor {
 		if a.Action == engine.Resolve {
-			a.Refused = till.Errorf(till.CodeValidationFailed, "the wallet cannot hold the money")
+			a.RecordErr = till.Errorf(till.CodeValidationFailed, "the wallet cannot hold the money")
 			return nil
 		}
 		b.suspend(p, a, engine.CaseWalletFull, "the wallet cannot hold the money")
 		return nil
 	}
 
-	b.Receive(p, a.Result.Receipt)
+	b.SetReceipt(p, a.Result.Receipt)
 	if late {
-		b.Late(p)
+		b.MarkLate(p)
 		if a.Action != engine.Resolve { // otherwise a person knows already
-			b.Open(p, engine.CaseLateMoney, "money came after it had ended as "+string(p.Status)+"; it was credited")
+			b.OpenCase(p, engine.CaseLateMoney, "money came after it had ended as "+string(p.Status)+"; it was credited")
 		}
 	} else {
 		b.Move(p, string(till.Success))
 	}
 	e := ledger.Settle(&p.Payment, late, suspended)
 	e.CreatedAt = p.UpdatedAt
-	if err := b.Book(w, &e); err != nil {
+	if err := b.ApplyEntry(w, &e); err != nil {
 		return err
 	}
 	if p.Fee > 0 {
 		fee := ledger.TakeFee(&p.Payment)
-		if err := b.Book(w, &fee); err != nil {
+		if err := b.ApplyEntry(w, &fee); err != nil {
 			return err
 		}
 		b.Fact(p, store.FactFee, &fee)
@@ -133,7 +133,7 @@ func (b *change) settle(ctx context.Context, p *store.PaymentRow, a *engine.Answ
 		return err
 	}
 	if a.Action == engine.Resolve {
-		b.Resolved(p, a)
+		b.RecordResolution(p, a)
 	}
 	return nil
 }
@@ -141,11 +141,11 @@ func (b *change) settle(ctx context.Context, p *store.PaymentRow, a *engine.Answ
 // suspend puts money aside that came in for a payment but is not what it
 // asked for. The payment stays as it is until a person looks at it.
 func (b *change) suspend(p *store.PaymentRow, a *engine.Answer, kind, why string) {
-	b.Held(p)
-	b.Attend(p)
+	b.MarkProcessing(p)
+	b.NeedAttention(p)
 	_, found := b.aside[a.Ref]
 	if !found || !p.Status.Final() { // a person who ended it has seen the money
-		b.Again(p, kind, why+"; nothing was credited", found)
+		b.ReopenCase(p, kind, why+"; nothing was credited", found)
 	}
 	if found {
 		return
@@ -160,6 +160,6 @@ func (b *change) suspend(p *store.PaymentRow, a *engine.Answer, kind, why string
 	e := ledger.Suspend(&p.Payment, reported)
 	e.CreatedAt = b.Heads[p.ClientID].Tick()
 	e.ID = till.NewID(e.CreatedAt)
-	b.Enter(&e, fmt.Sprintf("%s %s put aside: %s", reported.Value(), reported.Currency, why))
+	b.AddEntry(&e, fmt.Sprintf("%s %s put aside: %s", reported.Value(), reported.Currency, why))
 	b.aside[a.Ref] = reported
 }

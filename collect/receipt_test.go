@@ -140,9 +140,9 @@ func TestAReceiptOfAnotherClientIsRefusedToAPerson(t *testing.T) {
 		if err := w.collector.Resolve(t.Context(), ref, r); till.ErrorCode(err) != till.CodeValidationFailed {
 			t.Errorf("resolved: %v", err)
 		}
-		line := &engine.Settlement{Ref: ref, Resolution: r}
-		if err := w.collector.ResolveAll(t.Context(), []*engine.Settlement{line}); err != nil || line.Changed || till.ErrorCode(line.Refused) != till.CodeValidationFailed {
-			t.Errorf("applied from a statement: changed %v, refused %v, %v", line.Changed, line.Refused, err)
+		line := &engine.ResolveItem{Ref: ref, Resolution: r}
+		if err := w.collector.ResolveAll(t.Context(), []*engine.ResolveItem{line}); err != nil || line.Changed || till.ErrorCode(line.Err) != till.CodeValidationFailed {
+			t.Errorf("applied from a statement: changed %v, refused %v, %v", line.Changed, line.Err, err)
 		}
 		if w.row(p).Credited() {
 			t.Error("it was credited")

@@ -16,19 +16,19 @@ import (
 func (b *change) OnReversal(ctx context.Context, p *store.PaymentRow, a *engine.Answer) error {
 	switch {
 	case !p.Credited() && a.Action == engine.Resolve:
-		a.Refused = till.Errorf(till.CodeValidationFailed, "the payment's money was never credited")
+		a.RecordErr = till.Errorf(till.CodeValidationFailed, "the payment's money was never credited")
 		return nil
 	case !p.Credited():
 		return b.OnFailure(ctx, p, a)
 	case p.ReversedEvent != 0:
 		if a.Action == engine.Resolve { // it was taken back already: its case is closed
-			b.Resolved(p, a)
+			b.RecordResolution(p, a)
 		}
 		return nil
 	}
 	if a.Action != engine.Resolve {
 		if why := b.Mismatch(p, a); why != "" {
-			b.Open(p, engine.CaseMismatch, why+" taken back; nothing was debited")
+			b.OpenCase(p, engine.CaseMismatch, why+" taken back; nothing was debited")
 			return nil
 		}
 	}
@@ -39,19 +39,19 @@ func (b *change) OnReversal(ctx context.Context, p *store.PaymentRow, a *engine.
 	}
 	head := b.Heads[p.ClientID]
 	p.UpdatedAt, p.ReversedEvent = head.Tick(), head.NextEvent()
-	b.Tell(p, till.PaymentReversed, p.ReversedEvent)
+	b.AddEvent(p, till.PaymentReversed, p.ReversedEvent)
 	e := ledger.Reverse(&p.Payment, w.Available())
 	e.CreatedAt = p.UpdatedAt
 	before := *w
-	if err := b.Book(w, &e); err != nil {
+	if err := b.ApplyEntry(w, &e); err != nil {
 		return err
 	}
 	b.Fact(p, store.FactReversal, &e)
 	if a.Action == engine.Resolve { // a person knows already
-		b.Resolved(p, a)
+		b.RecordResolution(p, a)
 		return nil
 	}
-	b.Open(p, engine.CaseReversed, fmt.Sprintf("the operator took the money back: %d %s from the wallet, %d owed by the client",
+	b.OpenCase(p, engine.CaseReversed, fmt.Sprintf("the operator took the money back: %d %s from the wallet, %d owed by the client",
 		before.Balance-w.Balance, w.Currency, w.Owed-before.Owed))
 	return nil
 }

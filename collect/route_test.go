@@ -256,7 +256,7 @@ func TestHandlesAndMailComeBack(t *testing.T) {
 			}
 		}
 		wake("post", []byte(`{"ResultCode":0}`))
-		wake("post", make([]byte, engine.MaxMail+1)) // too long to be kept
+		wake("post", make([]byte, engine.MaxCallbackBody+1)) // too long to be kept
 		time.Sleep(2 * time.Second)
 		if q := o.last(); string(q.CallbackBody) != `{"ResultCode":0}` {
 			t.Errorf("asked with the mail %.40q", q.CallbackBody)

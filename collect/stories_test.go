@@ -104,7 +104,7 @@ func (w *world) start(change ...func(c *engine.Config)) {
 		Connections:  map[string]provider.Provider{"sandbox": w.way},
 		Routes:       engine.ByMode(func(till.Mode, string, string, string) string { return "sandbox" }),
 		CallbackBase: "http://till.test/v1/callbacks",
-		Look:         w.look,
+		PollInterval: w.look,
 	}
 	for _, f := range change {
 		f(&c)
@@ -171,7 +171,7 @@ func (y *way) counts() (submits, checks int) {
 // post is the way of a callback from the operator to us.
 func (w *world) post(ctx context.Context, url string, body []byte) error {
 	parts := strings.Split(url, "/")
-	ref, ok := w.collector.OpenCallback(parts[len(parts)-2], parts[len(parts)-1])
+	ref, ok := w.collector.ParseCallbackToken(parts[len(parts)-2], parts[len(parts)-1])
 	if !ok {
 		w.t.Errorf("a callback URL that is not ours: %s", url)
 	}

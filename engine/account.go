@@ -10,17 +10,17 @@ import (
 
 // account is what answers show of our own account at operators: what is wrong
 // with it, and that it works.
-type account struct {
+type accountFindings struct {
 	faults map[string]string    // by connection
 	works  map[string]till.Time // by connection: when the latest success was sent
 }
 
-// seeAccount takes note of what an answer shows of our own account. An operator
+// noteAccount takes note of what an answer shows of our own account. An operator
 // that says that our float is empty, or that we may not do this, says it to
 // the next one as well: a person must hear of it. The case ends when something
 // that was sent after it was opened has succeeded; only payouts are told of such
 // faults, so only theirs are looked at.
-func (b *Change[R]) seeAccount(a *Answer, connection string) {
+func (b *Recording[R]) noteAccount(a *Answer, connection string) {
 	if a.Err != nil || a.Action == Resolve || a.Action == Abandon {
 		return
 	}
@@ -28,20 +28,20 @@ func (b *Change[R]) seeAccount(a *Answer, connection string) {
 	s := b.Steps[a.Ref]
 	switch {
 	case a.Result.OurFault != "":
-		if b.account.faults == nil {
-			b.account.faults = map[string]string{}
+		if b.accountFindings.faults == nil {
+			b.accountFindings.faults = map[string]string{}
 		}
-		b.account.faults[name] = a.Result.OurFault
+		b.accountFindings.faults[name] = a.Result.OurFault
 	case a.Result.Outcome == provider.Success && b.table.Name == store.KindPayout && s != nil:
-		if b.account.works == nil {
-			b.account.works = map[string]till.Time{}
+		if b.accountFindings.works == nil {
+			b.accountFindings.works = map[string]till.Time{}
 		}
-		b.account.works[name] = max(b.account.works[name], s.SendStartedAt)
+		b.accountFindings.works[name] = max(b.accountFindings.works[name], s.SendStartedAt)
 	}
 }
 
 // writeAccount opens and closes the operators' cases of a batch. It comes last:
 // whoever else opens the same one waits until the commit.
-func (b *Change[R]) writeAccount(ctx context.Context) error {
-	return b.Tx.ChangeOperatorCases(ctx, store.CaseAccount, b.account.works, b.account.faults)
+func (b *Recording[R]) writeAccount(ctx context.Context) error {
+	return b.Tx.ChangeOperatorCases(ctx, store.CaseAccount, b.accountFindings.works, b.accountFindings.faults)
 }

@@ -8,17 +8,17 @@ import (
 	"till/store"
 )
 
-// manyFailures is how many calls that brought no answer are recorded in one
+// maxFailuresPerCommit is how many calls that brought no answer are recorded in one
 // commit. An operator that is down ends many at the same moment; as one commit
 // they would keep everybody else from writing for as long as it takes.
-const manyFailures = 64
+const maxFailuresPerCommit = 64
 
 // Apply records answers. With a cancellation it is the only place where a row
 // changes. The whole batch is one commit; if that fails, each answer is
 // recorded alone, and what cannot be recorded even then is in its Refused.
 func (p *Processor[R]) Apply(ctx context.Context, answers []*Answer) {
 	for _, some := range commits(answers) {
-		applyTogether(some, func(answers []*Answer, careful bool) error { return p.apply(ctx, answers, careful) }, p.Unavailable)
+		applyTogether(some, func(answers []*Answer, reread bool) error { return p.apply(ctx, answers, reread) }, p.Unavailable)
 	}
 }
 
@@ -30,16 +30,16 @@ func commits(answers []*Answer) [][]*Answer {
 			failures++
 		}
 	}
-	if failures <= manyFailures {
+	if failures <= maxFailuresPerCommit {
 		return [][]*Answer{answers}
 	}
-	return slices.Collect(slices.Chunk(answers, manyFailures))
+	return slices.Collect(slices.Chunk(answers, maxFailuresPerCommit))
 }
 
 // apply is the one commit of a batch of answers.
-func (p *Processor[R]) apply(ctx context.Context, answers []*Answer, careful bool) error {
+func (p *Processor[R]) apply(ctx context.Context, answers []*Answer, reread bool) error {
 	return p.c.Store.UpdateBehind(ctx, func(tx *store.Tx) error {
-		b, err := p.beginWith(ctx, tx, answers, careful)
+		b, err := p.beginRecording(ctx, tx, answers, reread)
 		if err != nil {
 			return err
 		}
@@ -47,7 +47,7 @@ func (p *Processor[R]) apply(ctx context.Context, answers []*Answer, careful boo
 		if err := rules.Preload(ctx, answers); err != nil {
 			return err
 		}
-		if err := b.owners(ctx, answers, careful); err != nil {
+		if err := b.owners(ctx, answers, reread); err != nil {
 			return err
 		}
 		for _, a := range answers {
@@ -61,10 +61,10 @@ func (p *Processor[R]) apply(ctx context.Context, answers []*Answer, careful boo
 
 // applyTogether records answers in one commit, or else each alone. record is
 // careful when it runs for one alone.
-func applyTogether(answers []*Answer, record func(answers []*Answer, careful bool) error, refuse func(doing string, err error) error) {
-	safely := func(answers []*Answer, careful bool) (err error) {
-		defer caught(&err) // one that makes us panic must not take the others along
-		return record(answers, careful)
+func applyTogether(answers []*Answer, record func(answers []*Answer, reread bool) error, refuse func(doing string, err error) error) {
+	safely := func(answers []*Answer, reread bool) (err error) {
+		defer recoverToError(&err) // one that makes us panic must not take the others along
+		return record(answers, reread)
 	}
 	err := safely(answers, false)
 	if errors.Is(err, store.ErrUnknownCommit) {
@@ -75,14 +75,14 @@ func applyTogether(answers []*Answer, record func(answers []*Answer, careful boo
 		away = refuse("record answers", err)
 	}
 	for _, a := range answers {
-		a.fault = nil
+		a.storeErr = nil
 		switch {
 		case err == nil:
 		case away != nil:
-			a.fault, a.Refused = err, away
+			a.storeErr, a.RecordErr = err, away
 		default:
 			if alone := safely([]*Answer{a}, true); alone != nil {
-				a.fault, a.Refused = alone, refuse("record an answer", alone)
+				a.storeErr, a.RecordErr = alone, refuse("record an answer", alone)
 			}
 		}
 	}

@@ -75,8 +75,8 @@ func share(s store.Sums) int64 {
 
 func refused(s store.Sums) bool { return s.Known == 0 && s.Refused >= minRefused }
 
-// turn decides how a breaker goes on; it returns b itself if nothing changes.
-func turn(b store.Breaker, ev evidence, self till.ID, now till.Time) store.Breaker {
+// nextState decides how a breaker goes on; it returns b itself if nothing changes.
+func nextState(b store.Breaker, ev evidence, self till.ID, now till.Time) store.Breaker {
 	switch b.State {
 	case store.Passing:
 		if share(ev.submits) >= stopShare || refused(ev.submits) || refused(ev.checks) {
@@ -87,7 +87,7 @@ func turn(b store.Breaker, ev evidence, self till.ID, now till.Time) store.Break
 		}
 	case store.Stopped:
 		if ev.wanted && pauseOver(&b, now) {
-			return permit(b, self, now)
+			return startProbing(b, self, now)
 		}
 	case store.Probing:
 		switch {
@@ -96,7 +96,7 @@ func turn(b store.Breaker, ev evidence, self till.ID, now till.Time) store.Break
 		case ev.probed.round == b.Round:
 			return stop(b, now)
 		case ev.wanted && !leaseLive(&b, now): // its holder died, or sent nothing
-			return permit(b, self, now)
+			return startProbing(b, self, now)
 		}
 	}
 	return b
@@ -109,7 +109,7 @@ func stop(b store.Breaker, now till.Time) store.Breaker {
 	return b
 }
 
-func permit(b store.Breaker, self till.ID, now till.Time) store.Breaker {
+func startProbing(b store.Breaker, self till.ID, now till.Time) store.Breaker {
 	b.State, b.ChangedAt = store.Probing, now
 	b.Round++
 	b.Owner, b.LeaseUntil, b.ProbesLeft = self, now.Add(probeLease), probes

@@ -48,18 +48,18 @@ func TestTheBreaker(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if got := turn(c.b, c.ev, here, start.Add(c.after)); got.State != c.want || got.Tries != c.tries {
+			if got := nextState(c.b, c.ev, here, start.Add(c.after)); got.State != c.want || got.Tries != c.tries {
 				t.Errorf("got %+v, want %s, %d tries", got, c.want, c.tries)
 			}
 		})
 	}
 	t.Run("a permission is one instance's until its lease ends", func(t *testing.T) {
 		t.Parallel()
-		if got := turn(probing, evidence{wanted: true}, here, start.Add(probeLease-1)); got != probing {
+		if got := nextState(probing, evidence{wanted: true}, here, start.Add(probeLease-1)); got != probing {
 			t.Errorf("under the lease: %+v", got)
 		}
 		for _, at := range []till.Time{start.Add(probeLease), start.Add(-time.Hour)} {
-			if got := turn(probing, evidence{wanted: true}, here, at); got.Owner != here || got.Round != 8 || got.ProbesLeft != probes {
+			if got := nextState(probing, evidence{wanted: true}, here, at); got.Owner != here || got.Round != 8 || got.ProbesLeft != probes {
 				t.Errorf("after it: %+v", got)
 			}
 		}
@@ -121,8 +121,8 @@ func TestABudgetIsNeverExceeded(t *testing.T) {
 			now += till.Time(rapid.OneOf(rapid.Int64Range(0, 5000), rapid.Int64Range(0, 3_000_000)).Draw(rt, "passed"))
 			refill(b, r, now)
 			if rapid.Bool().Draw(rt, "ahead") {
-				for range ahead(b, r) {
-					calls = append(calls, call{now, now.Add(aheadLife)})
+				for range prefetch(b, r) {
+					calls = append(calls, call{now, now.Add(prefetchedLife)})
 				}
 				continue
 			}
@@ -157,18 +157,18 @@ func TestWhatIsHeldLeavesLessRoom(t *testing.T) {
 	t.Parallel()
 	r := provider.Rate{PerSecond: 1, Burst: 4}
 	b := &store.Budget{Tokens: -1}
-	begin := start - start%till.Time(aheadSpan.Microseconds())
+	begin := start - start%till.Time(prefetchPeriod.Microseconds())
 	refill(b, r, begin)
-	if held := ahead(b, r) + ahead(b, r); held != 2 || b.Tokens != 2*token {
+	if held := prefetch(b, r) + prefetch(b, r); held != 2 || b.Tokens != 2*token {
 		t.Fatalf("%d taken ahead and %d left, want 2 and 2", held, b.Tokens/token)
 	}
 	for _, c := range []struct {
 		after  time.Duration
 		tokens int64
 	}{
-		{2 * aheadSpan, 2 * token}, // held until then
-		{2*aheadSpan + time.Second, 3 * token},
-		{3 * aheadSpan, 4 * token},
+		{2 * prefetchPeriod, 2 * token}, // held until then
+		{2*prefetchPeriod + time.Second, 3 * token},
+		{3 * prefetchPeriod, 4 * token},
 	} {
 		unseen := *b
 		refill(&unseen, r, begin.Add(c.after))
@@ -196,7 +196,7 @@ func TestAClockThatIsSetBackNeitherFillsNorDries(t *testing.T) {
 
 func TestTheReserveIsVoidInTime(t *testing.T) {
 	t.Parallel()
-	r := &reserve{n: 2, end: time.Now().Add(time.Hour)}
+	r := &prefetchedTokens{n: 2, end: time.Now().Add(time.Hour)}
 	end, ok := r.take()
 	if !ok {
 		t.Fatal("a token could not be used")

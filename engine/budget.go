@@ -21,16 +21,16 @@ import (
 const (
 	token = 1_000_000 // tokens are counted in millionths: rate * microseconds
 
-	// aheadLife is how long a token taken ahead may be used. It counts as
+	// prefetchedLife is how long a token taken ahead may be used. It counts as
 	// held until the end of the span after the one in which it was taken, so
 	// it may be late by a span without doing harm.
-	aheadLife = time.Second
-	aheadSpan = 2 * time.Second
-	// aheadPause is the shortest time between two takings ahead.
-	aheadPause = 100 * time.Millisecond
-	// lookPause is how long a claim that came short waits at most for the
+	prefetchedLife = time.Second
+	prefetchPeriod = 2 * time.Second
+	// prefetchInterval is the shortest time between two takings ahead.
+	prefetchInterval = 100 * time.Millisecond
+	// tokenWait is how long a claim that came short waits at most for the
 	// tokens of the next one: a commit for each single token would be waste.
-	lookPause = 100 * time.Millisecond
+	tokenWait = 100 * time.Millisecond
 )
 
 func burstOf(r provider.Rate) int64 { return int64(max(1, r.Burst)) }
@@ -38,7 +38,7 @@ func burstOf(r provider.Rate) int64 { return int64(max(1, r.Burst)) }
 // refill adds the tokens that time has brought: span by span, because what is
 // held in one leaves less room in the bucket for what that span brings.
 func refill(b *store.Budget, r provider.Rate, now till.Time) {
-	length := till.Time(aheadSpan.Microseconds())
+	length := till.Time(prefetchPeriod.Microseconds())
 	span := int64(now / length)
 	if span < b.HeldSpan { // the clock was set back: what is held is held from now
 		b.Held, b.HeldBefore = b.Held+b.HeldBefore, 0
@@ -66,19 +66,19 @@ func fill(b *store.Budget, r provider.Rate, now till.Time) {
 	b.FilledAt = now
 }
 
-// shortfall returns how long it takes until a claim that came short is worth
+// timeToToken returns how long it takes until a claim that came short is worth
 // another look: half of the burst, but not long.
-func shortfall(b *store.Budget, r provider.Rate) time.Duration {
+func timeToToken(b *store.Budget, r provider.Rate) time.Duration {
 	until := func(tokens int64) time.Duration {
 		return time.Duration(max(0, tokens-b.Tokens)/int64(r.PerSecond)+1) * time.Microsecond
 	}
-	return max(until(token), min(until(burstOf(r)*token/2), lookPause))
+	return max(until(token), min(until(burstOf(r)*token/2), tokenWait))
 }
 
-// ahead takes tokens to be used without a commit: only from the upper half of
+// prefetch takes tokens to be used without a commit: only from the upper half of
 // the bucket, so that what has been waiting goes first, and never so many
 // that more than half of the burst is in instances' hands.
-func ahead(b *store.Budget, r provider.Rate) int64 {
+func prefetch(b *store.Budget, r provider.Rate) int64 {
 	half := burstOf(r) / 2
 	n := min((b.Tokens-half*token)/token, half-b.Held-b.HeldBefore, int64(r.PerSecond)/4+1)
 	if n <= 0 {
@@ -90,7 +90,7 @@ func ahead(b *store.Budget, r provider.Rate) int64 {
 }
 
 // reserve is what one instance took ahead for the sends of a connection.
-type reserve struct {
+type prefetchedTokens struct {
 	mu     sync.Mutex
 	n      int64
 	end    time.Time // on this process's own monotonic clock
@@ -98,7 +98,7 @@ type reserve struct {
 }
 
 // take uses one token; void tells when it ends, to give it back with.
-func (r *reserve) take() (end time.Time, ok bool) {
+func (r *prefetchedTokens) take() (end time.Time, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.n <= 1 {
@@ -113,7 +113,7 @@ func (r *reserve) take() (end time.Time, ok bool) {
 }
 
 // put gives a token back that was not used.
-func (r *reserve) put(end time.Time) {
+func (r *prefetchedTokens) put(end time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.end.Equal(end) {
@@ -121,13 +121,13 @@ func (r *reserve) put(end time.Time) {
 	}
 }
 
-// fillReserves takes tokens ahead where creates have asked for some.
-func (e *Worker) fillReserves(ctx context.Context) time.Duration {
+// refillPrefetched takes tokens ahead where creates have asked for some.
+func (w *Worker) refillPrefetched(ctx context.Context) time.Duration {
 	var wanted []store.Operation
-	for name, r := range e.reserves {
+	for name, r := range w.prefetched {
 		r.mu.Lock()
 		if r.wanted {
-			wanted = append(wanted, e.operation(name, Submit))
+			wanted = append(wanted, w.operation(name, Submit))
 		}
 		r.wanted = false
 		r.mu.Unlock()
@@ -135,29 +135,29 @@ func (e *Worker) fillReserves(ctx context.Context) time.Duration {
 	if len(wanted) == 0 {
 		return -1
 	}
-	end := time.Now().Add(aheadLife) // before the commit, so never too late
+	end := time.Now().Add(prefetchedLife) // before the commit, so never too late
 	got := map[string]int64{}
-	err := e.c.Store.UpdateBehind(ctx, func(tx *store.Tx) error {
+	err := w.c.Store.UpdateBehind(ctx, func(tx *store.Tx) error {
 		clear(got)
 		budgets, err := tx.LockBudgets(ctx, wanted)
 		if err != nil {
 			return err
 		}
 		for o, b := range budgets {
-			rate := e.rates[o]
+			rate := w.rates[o]
 			refill(b, rate, tx.Now())
-			got[o.Connection] = ahead(b, rate)
+			got[o.Connection] = prefetch(b, rate)
 		}
 		return tx.SaveBudgets(ctx, budgets)
 	})
 	if err != nil { // also if it is unknown: tokens may be lost, never doubled
 		if !errors.Is(err, store.ErrUnavailable) {
-			e.c.Log.Warn("take tokens ahead", "error", err)
+			w.c.Log.Warn("take tokens ahead", "error", err)
 		}
 		return -1
 	}
 	for name, n := range got {
-		r := e.reserves[name]
+		r := w.prefetched[name]
 		r.mu.Lock()
 		r.n, r.end = n, end // what was left of the last is void
 		r.mu.Unlock()

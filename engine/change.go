@@ -25,26 +25,26 @@ type Rules[R Subject] interface {
 	OnReversal(ctx context.Context, row R, a *Answer) error
 }
 
-// Change is a batch on its way from answers to rows: the running state that
+// Recording is a batch on its way from answers to rows: the running state that
 // each decision sees, and what the decisions have gathered to be written. The
 // net result is one commit, or nothing.
-type Change[R Subject] struct {
+type Recording[R Subject] struct {
 	Tx    *store.Tx
 	Rows  map[store.Ref]R
 	Heads map[till.ID]*store.Head
 	Steps map[store.Ref]*store.Step // nil once it is deleted
 
-	worker   *Worker
-	table    *Table[R]
-	known    []*ledger.Wallet         // all of the clients' wallets
-	wallets  map[purse]*ledger.Wallet // those that this batch changes, as it leaves them
-	last     map[store.Ref]*store.Attempt
-	receipts map[store.Receipt]store.Ref // who has which, before and in this batch
-	others   map[*Answer]bool            // which bring the handle of another
-	answer   *Answer                     // the one that is being decided on
-	kept     map[store.Ref]bool          // rows that were not read
-	noted    map[*Answer]bool            // whose calls are on record already
-	answers  []*Answer                   // all that it was begun with
+	worker          *Worker
+	table           *Table[R]
+	clientWallets   []*ledger.Wallet             // all of the clients' wallets
+	wallets         map[walletKey]*ledger.Wallet // those that this batch changes, as it leaves them
+	lastAttempts    map[store.Ref]*store.Attempt
+	receiptOwners   map[store.Receipt]store.Ref // who has which, before and in this batch
+	foreignHandle   map[*Answer]bool            // which bring the handle of another
+	answer          *Answer                     // the one that is being decided on
+	fromCache       map[store.Ref]bool          // rows that were not read
+	alreadyRecorded map[*Answer]bool            // whose calls are on record already
+	answers         []*Answer                   // all that it was begun with
 
 	holds     map[till.ID][]store.Hold // of the clients of what is to be held
 	noCase    map[store.Ref]bool       // of those that are held no longer, which nobody has to look at for another reason
@@ -52,38 +52,38 @@ type Change[R Subject] struct {
 
 	strays strays // that the successes among the answers may be about
 
-	moved        []R
-	received     []store.Received
-	named        []store.Named
-	dropped      []store.Ref // whose callback is of no use
-	deletedSteps []store.Ref
-	events       []*till.Event
-	counts       store.Counts
-	transactions []*ledger.Transaction
-	entries      []*ledger.Entry
-	facts        []store.Fact
-	cases        []*store.Case
-	audit        []*store.AuditRow
-	attempts     []*store.Attempt
-	closed       []store.Closing
-	extended     []extended
-	account      account
+	changed           []R
+	receipts          []store.Received
+	newHandles        []store.Named
+	callbacksToForget []store.Ref // whose callback is of no use
+	deletedSteps      []store.Ref
+	events            []*till.Event
+	counts            store.Counts
+	transactions      []*ledger.Transaction
+	entries           []*ledger.Entry
+	facts             []store.Fact
+	cases             []*store.Case
+	audit             []*store.AuditRow
+	attempts          []*store.Attempt
+	closed            []store.Closing
+	extended          []extended
+	accountFindings   accountFindings
 }
 
-type purse struct {
+type walletKey struct {
 	client   till.ID
 	currency string
 }
 
 // Begin locks and reads what a change of some rows is decided on.
-func (p *Processor[R]) Begin(ctx context.Context, tx *store.Tx, refs []store.Ref) (*Change[R], error) {
-	return p.begin(ctx, tx, refs, store.Known{}, nil, nil)
+func (p *Processor[R]) Begin(ctx context.Context, tx *store.Tx, refs []store.Ref) (*Recording[R], error) {
+	return p.lockRows(ctx, tx, refs, store.Known{}, nil, nil)
 }
 
-// beginWith is Begin for the rows that answers are about. Unless it is careful,
+// beginRecording is Begin for the rows that answers are about. Unless it is careful,
 // it takes for granted that what an answer saw on record is all that is there:
 // if that is wrong, the database refuses what is added to it.
-func (p *Processor[R]) beginWith(ctx context.Context, tx *store.Tx, answers []*Answer, careful bool) (*Change[R], error) {
+func (p *Processor[R]) beginRecording(ctx context.Context, tx *store.Tx, answers []*Answer, reread bool) (*Recording[R], error) {
 	refs, kept := make([]store.Ref, len(answers)), make(map[store.Ref]R)
 	known := store.Known{Once: make(map[store.Ref]bool, len(answers)), Rows: make(map[store.Ref]bool, len(answers))}
 	var calls []*store.Attempt
@@ -91,32 +91,32 @@ func (p *Processor[R]) beginWith(ctx context.Context, tx *store.Tx, answers []*A
 	for i, a := range answers {
 		refs[i] = a.Ref
 		first := !known.Once[a.Ref]
-		if a.Action == Submit || a.Action == Check && a.once && first && !careful {
+		if a.Action == Submit || a.Action == Check && a.onlyFirstSend && first && !reread {
 			calls, noted[a] = append(calls, attemptOf(a)), true
 		}
 		known.Credits = known.Credits || succeeds(a)
-		if careful || !a.once {
+		if reread || !a.onlyFirstSend {
 			continue
 		}
 		known.Once[a.Ref] = true
-		if row, ok := a.row.(R); ok && moves(row.Subject(), a) {
+		if row, ok := a.cachedRow.(R); ok && changesRow(row.Subject(), a) {
 			known.Rows[a.Ref], kept[a.Ref] = true, row
 		}
 	}
-	b, err := p.begin(ctx, tx, refs, known, kept, calls)
+	b, err := p.lockRows(ctx, tx, refs, known, kept, calls)
 	if err != nil {
 		return nil, err
 	}
-	b.noted, b.answers = noted, answers
+	b.alreadyRecorded, b.answers = noted, answers
 	if err := b.readHolds(ctx); err != nil {
 		return nil, err
 	}
 	return b, b.findStrays(ctx)
 }
 
-// moves answers whether an answer changes a row, so that the database has to
+// changesRow answers whether an answer changes a row, so that the database has to
 // agree on what the row was before.
-func moves(p store.Subject, a *Answer) bool {
+func changesRow(p store.Subject, a *Answer) bool {
 	switch {
 	case a.Err != nil || p.Final || *p.Attention:
 		return false
@@ -126,17 +126,17 @@ func moves(p store.Subject, a *Answer) bool {
 	return a.Result.Outcome.Final()
 }
 
-// begin is Begin with what is known, the rows that are kept of that, and the
+// lockRows is Begin with what is known, the rows that are kept of that, and the
 // calls that can be written down at once.
-func (p *Processor[R]) begin(ctx context.Context, tx *store.Tx, refs []store.Ref, known store.Known, kept map[store.Ref]R,
-	calls []*store.Attempt) (*Change[R], error) {
+func (p *Processor[R]) lockRows(ctx context.Context, tx *store.Tx, refs []store.Ref, known store.Known, kept map[store.Ref]R,
+	calls []*store.Attempt) (*Recording[R], error) {
 	l, err := tx.Lock(ctx, p.table.Name, refs, known, calls)
 	if err != nil {
 		return nil, err
 	}
-	b := &Change[R]{
+	b := &Recording[R]{
 		Tx: tx, Rows: p.table.Locked(l), Heads: l.Heads, Steps: l.Steps,
-		worker: p.Worker, table: p.table, strays: strays{any: l.Strays}, last: l.Attempts, known: l.Wallets, wallets: make(map[purse]*ledger.Wallet), kept: make(map[store.Ref]bool, len(kept)),
+		worker: p.Worker, table: p.table, strays: strays{any: l.Strays}, lastAttempts: l.Attempts, clientWallets: l.Wallets, wallets: make(map[walletKey]*ledger.Wallet), fromCache: make(map[store.Ref]bool, len(kept)),
 	}
 	var moved []store.Ref
 	for ref, row := range kept {
@@ -146,7 +146,7 @@ func (p *Processor[R]) begin(ctx context.Context, tx *store.Tx, refs []store.Ref
 			moved = append(moved, ref)
 			continue
 		}
-		b.Rows[ref], b.kept[ref] = p.table.Copy(row), true
+		b.Rows[ref], b.fromCache[ref] = p.table.Copy(row), true
 	}
 	if len(moved) > 0 {
 		read, err := p.table.Read(ctx, tx, moved)
@@ -160,49 +160,49 @@ func (p *Processor[R]) begin(ctx context.Context, tx *store.Tx, refs []store.Ref
 
 // Mismatch says in which way a reported success is not the row's, "" if it
 // is. What the operator does not say cannot differ.
-func (b *Change[R]) Mismatch(row R, a *Answer) string {
+func (b *Recording[R]) Mismatch(row R, a *Answer) string {
 	p, r := row.Subject(), a.Result
 	switch {
 	case r.Amount.Currency != "" && r.Amount.Currency != p.Amount.Currency:
-		return "the operator reports another currency: " + instead(r.Amount, p.Amount)
+		return "the operator reports another currency: " + differs(r.Amount, p.Amount)
 	case r.Amount.Currency != "" && r.Amount.Minor != p.Amount.Minor:
-		return "the operator reports another amount: " + instead(r.Amount, p.Amount)
+		return "the operator reports another amount: " + differs(r.Amount, p.Amount)
 	case r.Reference != "" && r.Reference != a.Reference.String():
 		return "the operator reports another reference"
 	}
 	return ""
 }
 
-// instead names what an operator reports and what was asked for.
-func instead(reported, asked till.Money) string {
+// differs names what an operator reports and what was asked for.
+func differs(reported, asked till.Money) string {
 	return reported.Value() + " " + reported.Currency + " instead of " + asked.Value() + " " + asked.Currency
 }
 
 // decide takes one answer against the running state: it notes the call,
 // judges what it means, and schedules what is next.
-func (b *Change[R]) decide(ctx context.Context, a *Answer, d Rules[R]) error {
-	a.Refused, b.answer = nil, a
+func (b *Recording[R]) decide(ctx context.Context, a *Answer, d Rules[R]) error {
+	a.RecordErr, b.answer = nil, a
 	row, found := b.Rows[a.Ref]
 	if !found || b.Heads[a.Ref.Client] == nil {
-		a.Refused = b.table.missing()
+		a.RecordErr = b.table.missing()
 		return nil
 	}
 	t, _ := b.worker.traits(row.Subject().Connection)
-	a = b.own(row, a)
-	b.note(row, a, t)
-	b.seeAccount(a, row.Subject().Connection)
+	a = b.withoutForeignHandle(row, a)
+	b.recordCall(row, a, t)
+	b.noteAccount(a, row.Subject().Connection)
 	was := row.Subject()
-	if err := b.judge(ctx, row, a, d); err != nil {
+	if err := b.interpret(ctx, row, a, d); err != nil {
 		return err
 	}
 	b.schedule(row, a, t, was)
 	return nil
 }
 
-// judge decides what an answer means. A final state is written on the
+// interpret decides what an answer means. A final state is written on the
 // operator's word only; the one exception is what provably never reached the
 // operator.
-func (b *Change[R]) judge(ctx context.Context, row R, a *Answer, d Rules[R]) error {
+func (b *Recording[R]) interpret(ctx context.Context, row R, a *Answer, d Rules[R]) error {
 	p, s := row.Subject(), b.Steps[a.Ref]
 	switch t, known := b.worker.traits(p.Connection); {
 	case a.Action == Abandon && known && !p.Final && MayAbandon(s, p.ExpiresAt, t, b.Tx.Now()):
@@ -212,11 +212,11 @@ func (b *Change[R]) judge(ctx context.Context, row R, a *Answer, d Rules[R]) err
 	}
 	switch r := a.Result; r.Outcome {
 	case provider.Accepted, provider.Duplicate, provider.Open:
-		b.Held(row)
+		b.MarkProcessing(row)
 	case provider.Unrecognised:
-		b.Held(row)
+		b.MarkProcessing(row)
 		if !p.Final {
-			b.Open(row, CaseUnknownStatus, "the operator answers with a status that is not known: "+r.Code)
+			b.OpenCase(row, CaseUnknownStatus, "the operator answers with a status that is not known: "+r.Code)
 		}
 	case provider.Rejected:
 		if !p.Final && RejectionIsFinal(s, a) {
@@ -232,11 +232,11 @@ func (b *Change[R]) judge(ctx context.Context, row R, a *Answer, d Rules[R]) err
 	return nil
 }
 
-// Held notes that the operator holds the request.
-func (b *Change[R]) Held(row R) { b.Move(row, string(till.Processing)) }
+// MarkProcessing notes that the operator holds the request.
+func (b *Recording[R]) MarkProcessing(row R) { b.Move(row, string(till.Processing)) }
 
 // EndAs ends a row other than in success, and reports whether the move exists.
-func (b *Change[R]) EndAs(row R, status string, r provider.Result) bool {
+func (b *Recording[R]) EndAs(row R, status string, r provider.Result) bool {
 	p := row.Subject()
 	if p.Final {
 		return false
@@ -250,7 +250,7 @@ func (b *Change[R]) EndAs(row R, status string, r provider.Result) bool {
 
 // Move changes a status: the event, the tallies and the times follow from it
 // here and nowhere else. It reports whether the move exists.
-func (b *Change[R]) Move(row R, to string) bool {
+func (b *Recording[R]) Move(row R, to string) bool {
 	from := row.Subject().Status
 	if row.Become(to) != nil {
 		return false
@@ -263,29 +263,29 @@ func (b *Change[R]) Move(row R, to string) bool {
 	sequence := head.NextEvent()
 	if p.Final {
 		*p.FinalEvent, *p.Attention = sequence, false
-		b.closed = append(b.closed, store.Closing{Ref: p.Ref, By: "engine", At: *p.UpdatedAt, Kinds: endedBy})
-		b.cases = slices.DeleteFunc(b.cases, func(c *store.Case) bool { return c.SubjectID == p.Ref.ID && slices.Contains(endedBy, c.Kind) })
+		b.closed = append(b.closed, store.Closing{Ref: p.Ref, By: "engine", At: *p.UpdatedAt, Kinds: closedByEnd})
+		b.cases = slices.DeleteFunc(b.cases, func(c *store.Case) bool { return c.SubjectID == p.Ref.ID && slices.Contains(closedByEnd, c.Kind) })
 	} else {
 		*p.ProcessingEvent = sequence
 	}
-	b.tell(row, to, sequence)
+	b.addMoveEvent(row, to, sequence)
 	return true
 }
 
-// Late notes that money moved after the row had ended otherwise: its status
+// MarkLate notes that money moved after the row had ended otherwise: its status
 // stays, and the client is told.
-func (b *Change[R]) Late(row R) {
+func (b *Recording[R]) MarkLate(row R) {
 	p := row.Subject()
 	head := b.Heads[p.Ref.Client]
 	*p.UpdatedAt = head.Tick()
 	*p.LateEvent = head.NextEvent()
-	b.tell(row, "late_success", *p.LateEvent)
+	b.addMoveEvent(row, "late_success", *p.LateEvent)
 }
 
-// tell writes the event of the state that the row is in now. Its resolution
+// addMoveEvent writes the event of the state that the row is in now. Its resolution
 // is completed when the next step is known.
-func (b *Change[R]) tell(row R, word string, sequence int64) {
-	b.Touch(row)
+func (b *Recording[R]) addMoveEvent(row R, word string, sequence int64) {
+	b.MarkChanged(row)
 	b.events = append(b.events, eventOf(row.Subject(), till.EventKind(b.table.Name+"."+word), sequence))
 }
 
@@ -298,33 +298,33 @@ func eventOf(p store.Subject, kind till.EventKind, sequence int64) *till.Event {
 	}
 }
 
-// Tell writes an event of a kind that no move is told by.
-func (b *Change[R]) Tell(row R, kind till.EventKind, sequence int64) {
-	b.Touch(row)
+// AddEvent writes an event of a kind that no move is told by.
+func (b *Recording[R]) AddEvent(row R, kind till.EventKind, sequence int64) {
+	b.MarkChanged(row)
 	b.events = append(b.events, eventOf(row.Subject(), kind, sequence))
 }
 
 // schedule decides when the operator is asked next.
-func (b *Change[R]) schedule(row R, a *Answer, t provider.Traits, was store.Subject) {
+func (b *Recording[R]) schedule(row R, a *Answer, t provider.Traits, was store.Subject) {
 	now, s, p := b.Tx.Now(), b.Steps[a.Ref], row.Subject()
 	switch {
 	case s == nil:
 	case a.Action == Notice:
-		b.stranded(row, now)
-	case p.Settled && !was.Settled && b.mayTell(p, s, a):
+		b.openStrandedCase(row, now)
+	case p.Settled && !was.Settled && b.receiptMayCome(p, s, a):
 		AwaitReceipt(s, t, now)
 	case p.Settled && !(was.Settled && p.Reversible):
-		b.Forget(row)
+		b.DeleteStep(row)
 	case p.Final && !was.Final:
 		// Who does not have the connection does not know its habits; who has it
 		// finds the step due.
 		BeginLate(s, t, now)
 		if len(t.LateReads) == 0 && b.worker.Has(p.Connection) {
-			b.Forget(row)
+			b.DeleteStep(row)
 		}
 	case p.Final:
-		if a.Action != Resolve && b.worker.Has(p.Connection) && AfterLate(s, a, t, now) {
-			b.Forget(row)
+		if a.Action != Resolve && b.worker.Has(p.Connection) && NextLateRead(s, a, t, now) {
+			b.DeleteStep(row)
 		}
 	case a.Action == Resolve || !b.worker.Has(p.Connection):
 	case a.Action == Hold:
@@ -332,20 +332,20 @@ func (b *Change[R]) schedule(row R, a *Answer, t provider.Traits, was store.Subj
 	default:
 		Reschedule(s, a, p.ExpiresAt, t, now)
 		if s.Acked && s.HeldAt != 0 {
-			b.unhold(row, s, now, "the operator has it")
+			b.closeHeldCase(row, s, now, "the operator has it")
 		}
 		if Overdue(p.ExpiresAt, t, now) {
-			b.Again(row, CaseOverdue, overdue(s), *p.Attention)
-			b.Attend(row)
+			b.ReopenCase(row, CaseOverdue, overdue(s), *p.Attention)
+			b.NeedAttention(row)
 		}
 	}
-	b.setAside(row, a, t)
-	b.resolve(row)
+	b.updateQuarantine(row, a, t)
+	b.fillResolution(row)
 }
 
-// resolve completes what clients see of the work on a row, in the row and in
+// fillResolution completes what clients see of the work on a row, in the row and in
 // the event of its latest change.
-func (b *Change[R]) resolve(row R) {
+func (b *Recording[R]) fillResolution(row R) {
 	p := row.Subject()
 	s := b.Steps[p.Ref]
 	p.Resolution.NextCheckAt = 0
@@ -364,23 +364,23 @@ func (b *Change[R]) resolve(row R) {
 	}
 }
 
-// Drop is what follows when a row was taken back without an answer: it is owed
+// AfterCancel is what follows when a row was taken back without an answer: it is owed
 // nothing if no send was ever begun. One that seemed to leave nothing is read for,
 // like any other that has ended. What clients see of it is complete then.
-func (b *Change[R]) Drop(row R) {
+func (b *Recording[R]) AfterCancel(row R) {
 	p := row.Subject()
 	t, known := b.worker.traits(p.Connection)
 	if s := b.Steps[p.Ref]; p.Settled || s == nil || known && len(t.LateReads) == 0 {
-		b.Forget(row)
+		b.DeleteStep(row)
 	} else {
 		BeginLate(s, t, b.Tx.Now())
 	}
-	b.resolve(row)
+	b.fillResolution(row)
 }
 
-// Forget removes a row's step: nothing is owed any more.
-func (b *Change[R]) Forget(row R) {
-	b.Touch(row) // what the step counted is kept with the row
+// DeleteStep removes a row's step: nothing is owed any more.
+func (b *Recording[R]) DeleteStep(row R) {
+	b.MarkChanged(row) // what the step counted is kept with the row
 	ref := row.Subject().Ref
 	b.Steps[ref] = nil
 	b.deletedSteps = append(b.deletedSteps, ref)

@@ -20,49 +20,49 @@ const slotPause = 5 * time.Millisecond
 
 // wait says until when a lane is not looked at, because what is due in it
 // must wait: for tokens, for its operator to answer again, or for a slot.
-type wait struct {
+type laneWait struct {
 	until   time.Time
 	changes int64 // of health: any change ends the wait
 
 	// Set where it waits for a slot: when one of the connection's has been given
 	// back since, it waits no longer than rest.
-	slot *fullness
+	slot *slotWait
 	rest time.Time
 }
 
 // fullness is that a connection had no slot left, after so many had been given
 // back.
-type fullness struct {
+type slotWait struct {
 	connection string
 	returned   int64
 }
 
-// look returns when the next step of each of our lanes can be taken. What waits
+// nextDue returns when the next step of each of our lanes can be taken. What waits
 // in the lanes of connections that are not configured here is others'.
-func (e *Worker) look(ctx context.Context) (times []till.Time, err error) {
+func (w *Worker) nextDue(ctx context.Context) (times []till.Time, err error) {
 	var now till.Time
-	err = e.c.Store.View(ctx, func(tx *store.Tx) (err error) {
-		if err = e.lookFrom(ctx, tx); err != nil {
+	err = w.c.Store.View(ctx, func(tx *store.Tx) (err error) {
+		if err = w.refreshFloors(ctx, tx); err != nil {
 			return err
 		}
-		times, err = tx.NextDue(ctx, e.views(e.known))
+		times, err = tx.NextDue(ctx, w.laneViews(w.lanes))
 		now = tx.Now()
 		return err
 	})
-	if err == nil && e.clock.setBack(now) {
-		e.ahead = true
+	if err == nil && w.clock.setBack(now) {
+		w.clockSetBack = true
 	}
 	return times, err
 }
 
-// due sorts lanes into those to claim from now and when to look at the next;
+// splitDue sorts lanes into those to claim from now and when to look at the next;
 // zero if at none.
-func (e *Worker) due(times []till.Time, now till.Time) (lanes []string, next time.Duration) {
-	for i, lane := range e.known {
+func (w *Worker) splitDue(times []till.Time, now till.Time) (lanes []string, next time.Duration) {
+	for i, lane := range w.lanes {
 		var left time.Duration
-		if w, waits := e.waits[lane]; waits {
-			if left = e.left(&w); left <= 0 {
-				delete(e.waits, lane)
+		if wait, waits := w.waits[lane]; waits {
+			if left = w.remaining(&wait); left <= 0 {
+				delete(w.waits, lane)
 			}
 		}
 		if times[i].IsZero() {
@@ -81,68 +81,68 @@ func (e *Worker) due(times []till.Time, now till.Time) (lanes []string, next tim
 	return lanes, next
 }
 
-// left returns how long a lane still waits.
-func (e *Worker) left(w *wait) time.Duration {
+// remaining returns how long a lane still waits.
+func (w *Worker) remaining(wait *laneWait) time.Duration {
 	switch {
-	case w.changes != e.health.changes.Load():
+	case wait.changes != w.health.changes.Load():
 		return 0
-	case w.slot != nil && e.slots.returned(w.slot.connection) != w.slot.returned:
-		return time.Until(w.rest)
+	case wait.slot != nil && w.slots.returned(wait.slot.connection) != wait.slot.returned:
+		return time.Until(wait.rest)
 	}
-	return time.Until(w.until)
+	return time.Until(wait.until)
 }
 
-// step claims what is due, as far as there are free slots, and starts it. It
+// poll claims what is due, as far as there are free slots, and starts it. It
 // returns when to look again; a negative number if it could not find that out:
 // then after Look, or when a call ends.
-func (e *Worker) step(ctx context.Context) time.Duration {
-	free := e.slots.free()
+func (w *Worker) poll(ctx context.Context) time.Duration {
+	free := w.slots.free()
 	if free == 0 {
 		return -1
 	}
-	if !e.health.ready() {
-		if e.pulse(ctx); !e.health.ready() {
+	if !w.health.ready() {
+		if w.syncHealth(ctx); !w.health.ready() {
 			return -1
 		}
 	}
-	e.notice(ctx)
-	now := e.c.Store.Now()
-	times, err := e.look(ctx)
-	if err == nil && e.ahead {
-		if err = e.mend(ctx); err == nil {
-			e.ahead = false
+	w.reportStranded(ctx)
+	now := w.c.Store.Now()
+	times, err := w.nextDue(ctx)
+	if err == nil && w.clockSetBack {
+		if err = w.repairFuture(ctx); err == nil {
+			w.clockSetBack = false
 			return 0
 		}
 	}
 	if err == nil {
-		lanes, next := e.due(times, now)
+		lanes, next := w.splitDue(times, now)
 		if len(lanes) == 0 {
 			if next == 0 {
-				return e.c.Look
+				return w.c.PollInterval
 			}
 			return max(next, time.Millisecond)
 		}
 		var tasks []*Task
-		shared := len(e.shared)
-		tasks, err = e.claim(ctx, lanes, min(free, maxBatch))
-		if err != nil && !isAway(err) {
-			tasks, err = e.claimSingly(ctx, lanes, min(free, maxBatch))
+		shared := len(w.sharedLanes)
+		tasks, err = w.claim(ctx, lanes, min(free, maxBatch))
+		if err != nil && !isUnavailable(err) {
+			tasks, err = w.claimOneByOne(ctx, lanes, min(free, maxBatch))
 		}
 		for _, t := range tasks {
-			e.start(ctx, t)
+			w.start(ctx, t)
 		}
-		if err == nil && (len(tasks) > 0 || len(e.shared) > shared) {
+		if err == nil && (len(tasks) > 0 || len(w.sharedLanes) > shared) {
 			return 0
 		}
 		if err == nil {
 			// Nothing could be taken. Lanes that must wait say for how long.
-			if lanes, next = e.due(times, now); len(lanes) == 0 && next > 0 {
+			if lanes, next = w.splitDue(times, now); len(lanes) == 0 && next > 0 {
 				return next
 			}
 		}
 	}
 	if err != nil && ctx.Err() == nil {
-		e.c.Log.Error("look for due steps", "error", err)
+		w.c.Log.Error("look for due steps", "error", err)
 	}
 	return -1
 }
@@ -150,18 +150,18 @@ func (e *Worker) step(ctx context.Context) time.Duration {
 // claim takes up to limit due steps in one commit: for each, what to do is
 // decided, the lease is taken and, if it is to be sent, that a send may have
 // begun is written down.
-func (e *Worker) claim(ctx context.Context, lanes []string, limit int) ([]*Task, error) {
-	beside, err := e.besides(ctx, lanes, limit)
+func (w *Worker) claim(ctx context.Context, lanes []string, limit int) ([]*Task, error) {
+	beside, err := w.dueBesideCrowd(ctx, lanes, limit)
 	if err != nil {
 		return nil, err
 	}
-	return e.claimOf(ctx, lanes, func(tx *store.Tx) ([]*store.Step, error) {
-		limits := e.limits(lanes, limit)
-		steps, err := tx.DueSteps(ctx, e.views(lanes), limits)
+	return w.claimOf(ctx, lanes, func(tx *store.Tx) ([]*store.Step, error) {
+		limits := w.limits(lanes, limit)
+		steps, err := tx.DueSteps(ctx, w.laneViews(lanes), limits)
 		if err != nil {
 			return nil, err
 		}
-		if e.noteCrowds(lanes, limits, steps); len(e.crowds) == 0 {
+		if w.noteCrowds(lanes, limits, steps); len(w.crowds) == 0 {
 			return steps, nil
 		}
 		return inTurns(append(steps, beside...)), nil
@@ -171,45 +171,45 @@ func (e *Worker) claim(ctx context.Context, lanes []string, limit int) ([]*Task,
 // limits returns how many steps of each lane are worth reading: what is due at
 // an operator that does not answer may be thousands, for one slot that came
 // free. Of a lane that is full one is read, to find out.
-func (e *Worker) limits(lanes []string, limit int) []int {
+func (w *Worker) limits(lanes []string, limit int) []int {
 	out := make([]int, len(lanes))
 	for i, lane := range lanes {
-		out[i] = min(limit, max(1, e.slots.room(connectionOf(lane))))
+		out[i] = min(limit, max(1, w.slots.room(connectionOf(lane))))
 	}
 	return out
 }
 
-func (e *Worker) claimOf(ctx context.Context, lanes []string, find func(tx *store.Tx) ([]*store.Step, error)) ([]*Task, error) {
+func (w *Worker) claimOf(ctx context.Context, lanes []string, find func(tx *store.Tx) ([]*store.Step, error)) ([]*Task, error) {
 	var tasks []*Task
 	var others []string
-	var p *permits
-	changes := e.health.changes.Load()
+	var p *claimPermits
+	changes := w.health.changes.Load()
 	leaseEnd := time.Now().Add(Lease)
-	err := e.c.Store.UpdateBehind(ctx, func(tx *store.Tx) (err error) {
-		defer caught(&err)
+	err := w.c.Store.UpdateBehind(ctx, func(tx *store.Tx) (err error) {
+		defer recoverToError(&err)
 		tasks, others = nil, nil
-		p.giveBack(nil) // of a run before this one
-		if p, err = e.permits(ctx, tx, lanes); err != nil {
+		p.returnUnused(nil) // of a run before this one
+		if p, err = w.claimPermits(ctx, tx, lanes); err != nil {
 			return err
 		}
 		steps, err := find(tx)
 		if err != nil {
 			return err
 		}
-		jobs, err := e.load(ctx, tx, steps)
+		jobs, err := w.load(ctx, tx, steps)
 		if err != nil {
 			return err
 		}
-		held, err := e.holding(ctx, tx, steps, jobs)
+		held, err := w.readHolds(ctx, tx, steps, jobs)
 		if err != nil {
 			return err
 		}
 		for _, s := range steps {
 			ref := store.Ref{Client: s.ClientID, ID: s.SubjectID}
-			if e.held.has(ref) {
+			if w.unrecorded.has(ref) {
 				continue // an answer about it is about to be recorded
 			}
-			t := e.plan(s, jobs[ref], tx.Now(), held)
+			t := w.plan(s, jobs[ref], tx.Now(), held)
 			if t == nil {
 				others = append(others, s.Lane)
 				continue
@@ -219,34 +219,34 @@ func (e *Worker) claimOf(ctx context.Context, lanes []string, find func(tx *stor
 				tasks = append(tasks, t)
 			}
 		}
-		if tasks, err = e.take(ctx, tx, tasks); err != nil {
+		if tasks, err = w.claimSteps(ctx, tx, tasks); err != nil {
 			return err
 		}
 		return p.save(ctx, tx, tasks)
 	})
 	if err != nil {
-		p.giveBack(nil)
+		p.returnUnused(nil)
 		return nil, err
 	}
-	p.giveBack(tasks)
+	p.returnUnused(tasks)
 	for lane, d := range p.waits {
 		// Instances that came short together must not come back together.
-		e.waits[lane] = wait{until: time.Now().Add(d + rand.N(d/4+1)), changes: changes}
+		w.waits[lane] = laneWait{until: time.Now().Add(d + rand.N(d/4+1)), changes: changes}
 	}
-	for lane, f := range p.full {
-		e.waits[lane] = wait{until: time.Now().Add(e.c.Look), changes: changes, slot: f, rest: time.Now().Add(slotPause)}
+	for lane, f := range p.slotWaits {
+		w.waits[lane] = laneWait{until: time.Now().Add(w.c.PollInterval), changes: changes, slot: f, rest: time.Now().Add(slotPause)}
 	}
-	e.share(others)
+	w.noteShared(others)
 	return tasks, nil
 }
 
 // load returns the jobs of steps, read where they are not remembered.
-func (e *Worker) load(ctx context.Context, tx *store.Tx, steps []*store.Step) (map[store.Ref]*Job, error) {
-	jobs, others := e.jobs.find(steps)
+func (w *Worker) load(ctx context.Context, tx *store.Tx, steps []*store.Step) (map[store.Ref]*Instruction, error) {
+	jobs, others := w.recent.find(steps)
 	if len(others) == 0 {
 		return jobs, nil
 	}
-	read, err := e.subjects.load(ctx, tx, others)
+	read, err := w.subjects.load(ctx, tx, others)
 	maps.Copy(jobs, read)
 	return jobs, err
 }
@@ -254,46 +254,46 @@ func (e *Worker) load(ctx context.Context, tx *store.Tx, steps []*store.Step) (m
 // permits is what one claim may do, read under the locks of the rows that all
 // instances share. They are the first locks of the transaction: breakers,
 // then budgets, then steps.
-type permits struct {
-	e        *Worker
-	now      till.Time
-	taken    []string                  // slots, by connection
-	breakers map[string]*store.Breaker // of the connections that are not passing
-	budgets  map[store.Operation]*store.Budget
-	left     map[store.Operation]int64 // tokens
-	probes   map[string]int            // sends that are left to probe with
-	waits    map[string]time.Duration
-	full     map[string]*fullness // lanes in which something could not be taken for want of a slot
+type claimPermits struct {
+	worker     *Worker
+	now        till.Time
+	takenSlots []string                  // slots, by connection
+	breakers   map[string]*store.Breaker // of the connections that are not passing
+	budgets    map[store.Operation]*store.Budget
+	tokensLeft map[store.Operation]int64 // tokens
+	probesLeft map[string]int            // sends that are left to probe with
+	waits      map[string]time.Duration
+	slotWaits  map[string]*slotWait // lanes in which something could not be taken for want of a slot
 }
 
-// permits locks what the claim of some lanes may need: nothing, where no
+// claimPermits locks what the claim of some lanes may need: nothing, where no
 // operator has a limit and all are well.
-func (e *Worker) permits(ctx context.Context, tx *store.Tx, lanes []string) (*permits, error) {
-	p := &permits{
-		e: e, now: tx.Now(),
-		left: map[store.Operation]int64{}, probes: map[string]int{}, waits: map[string]time.Duration{}, full: map[string]*fullness{},
+func (w *Worker) claimPermits(ctx context.Context, tx *store.Tx, lanes []string) (*claimPermits, error) {
+	p := &claimPermits{
+		worker: w, now: tx.Now(),
+		tokensLeft: map[store.Operation]int64{}, probesLeft: map[string]int{}, waits: map[string]time.Duration{}, slotWaits: map[string]*slotWait{},
 	}
 	var ill []string
 	var limited []store.Operation
-	for _, name := range e.concerned(lanes) {
-		if v := e.health.view(name); v != nil && v.state == store.Probing {
+	for _, name := range w.concerned(lanes) {
+		if v := w.health.view(name); v != nil && v.state == store.Probing {
 			ill = append(ill, name)
 		}
 		for _, action := range []Action{Check, Submit} {
-			if o := e.operation(name, action); e.rates[o].PerSecond > 0 {
+			if o := w.operation(name, action); w.rates[o].PerSecond > 0 {
 				limited = append(limited, o)
 			}
 		}
 	}
 	var err error
 	if len(ill) > 0 {
-		if p.breakers, err = e.lockBreakers(ctx, tx, ill); err != nil {
+		if p.breakers, err = w.lockBreakers(ctx, tx, ill); err != nil {
 			return nil, err
 		}
 	}
 	for name, b := range p.breakers {
 		if b.State == store.Probing && leaseLive(b, p.now) {
-			p.probes[name] = b.ProbesLeft
+			p.probesLeft[name] = b.ProbesLeft
 		}
 	}
 	if len(limited) > 0 {
@@ -302,18 +302,18 @@ func (e *Worker) permits(ctx context.Context, tx *store.Tx, lanes []string) (*pe
 		}
 	}
 	for o, b := range p.budgets {
-		refill(b, e.rates[o], p.now)
-		p.left[o] = b.Tokens / token
+		refill(b, w.rates[o], p.now)
+		p.tokensLeft[o] = b.Tokens / token
 	}
 	return p, nil
 }
 
 // concerned returns the connections that steps of some lanes are about.
-func (e *Worker) concerned(lanes []string) []string {
+func (w *Worker) concerned(lanes []string) []string {
 	var out []string
-	for name := range e.c.Connections {
+	for name := range w.c.Connections {
 		if slices.ContainsFunc(lanes, func(lane string) bool {
-			return lane == e.lane(name, Submit) || lane == e.lane(name, Check)
+			return lane == w.lane(name, Submit) || lane == w.lane(name, Check)
 		}) {
 			out = append(out, name)
 		}
@@ -323,75 +323,75 @@ func (e *Worker) concerned(lanes []string) []string {
 
 // allow answers whether a step may be acted on now. If not it is left as it
 // is, due, and its lane says how long it is of no use to look at it.
-func (p *permits) allow(t *Task) bool {
-	e, name := p.e, t.Job.Connection
-	returned := e.slots.returned(name)
-	if !e.slots.take(name) {
-		p.full[t.seen.Lane] = &fullness{name, returned}
+func (p *claimPermits) allow(t *Task) bool {
+	w, name := p.worker, t.Instruction.Connection
+	returned := w.slots.returned(name)
+	if !w.slots.take(name) {
+		p.slotWaits[t.seen.Lane] = &slotWait{name, returned}
 		return false // a task that ends wakes us
 	}
 	if !p.within(t) {
-		e.slots.put(name)
+		w.slots.put(name)
 		return false
 	}
-	p.taken = append(p.taken, name)
+	p.takenSlots = append(p.takenSlots, name)
 	return true
 }
 
-// giveBack returns the slots that no task has come to use.
-func (p *permits) giveBack(tasks []*Task) {
+// returnUnused returns the slots that no task has come to use.
+func (p *claimPermits) returnUnused(tasks []*Task) {
 	if p == nil {
 		return
 	}
 	for _, t := range tasks {
-		i := slices.Index(p.taken, t.Job.Connection)
-		p.taken = slices.Delete(p.taken, i, i+1)
+		i := slices.Index(p.takenSlots, t.Instruction.Connection)
+		p.takenSlots = slices.Delete(p.takenSlots, i, i+1)
 	}
-	for _, name := range p.taken {
-		p.e.slots.put(name)
+	for _, name := range p.takenSlots {
+		p.worker.slots.put(name)
 	}
-	p.taken = nil
+	p.takenSlots = nil
 }
 
 // within answers whether the operator's health and budget allow it.
-func (p *permits) within(t *Task) bool {
-	e, name := p.e, t.Job.Connection
-	probe := t.Action == Submit && !e.health.passing(name)
-	if probe && p.probes[name] == 0 {
-		e.health.want(name)
-		p.delay(t, e.c.Pulse)
+func (p *claimPermits) within(t *Task) bool {
+	w, name := p.worker, t.Instruction.Connection
+	probe := t.Action == Submit && !w.health.passing(name)
+	if probe && p.probesLeft[name] == 0 {
+		w.health.requestProbe(name)
+		p.delay(t, w.c.HealthInterval)
 		return false
 	}
-	o := e.operation(name, t.Action)
-	if rate := e.rates[o]; rate.PerSecond > 0 && t.Action.calls() {
-		if p.left[o] == 0 {
-			p.delay(t, shortfall(p.budgets[o], rate))
+	o := w.operation(name, t.Action)
+	if rate := w.rates[o]; rate.PerSecond > 0 && t.Action.calls() {
+		if p.tokensLeft[o] == 0 {
+			p.delay(t, timeToToken(p.budgets[o], rate))
 			return false
 		}
-		p.left[o]--
+		p.tokensLeft[o]--
 	}
 	if probe {
-		p.probes[name]--
+		p.probesLeft[name]--
 		t.round = p.breakers[name].Round
 	}
 	return true
 }
 
-func (p *permits) delay(t *Task, d time.Duration) {
+func (p *claimPermits) delay(t *Task, d time.Duration) {
 	if old, ok := p.waits[t.seen.Lane]; !ok || d < old {
 		p.waits[t.seen.Lane] = d
 	}
 }
 
 // save writes down what the steps that were really taken have used.
-func (p *permits) save(ctx context.Context, tx *store.Tx, tasks []*Task) error {
+func (p *claimPermits) save(ctx context.Context, tx *store.Tx, tasks []*Task) error {
 	used := map[string]int{}
 	for _, t := range tasks {
-		if b := p.budgets[p.e.operation(t.Job.Connection, t.Action)]; b != nil && t.Action.calls() {
+		if b := p.budgets[p.worker.operation(t.Instruction.Connection, t.Action)]; b != nil && t.Action.calls() {
 			b.Tokens -= token
 		}
 		if t.round != 0 {
-			used[t.Job.Connection]++
+			used[t.Instruction.Connection]++
 		}
 	}
 	for name, n := range used {

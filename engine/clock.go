@@ -9,8 +9,8 @@ import (
 	"till/store"
 )
 
-// maxMended is how many steps are brought back from the future in one commit.
-const maxMended = 500
+// maxRepaired is how many steps are brought back from the future in one commit.
+const maxRepaired = 500
 
 // clock notices that the database's clock was set back: it has gone on by less
 // than the clock that nobody sets. If it was a transaction that took long, nothing
@@ -42,10 +42,10 @@ func boundsOf(t provider.Traits) store.Bounds {
 	return b
 }
 
-// bringBack brings the times of a step that are further off than they can be
+// clampToNow brings the times of a step that are further off than they can be
 // back to what they can be: what is due too late is due now, a lease is over when
 // one that is taken now would be, and what was proven then is proven again.
-func bringBack(s *store.Step, b store.Bounds, now till.Time) {
+func clampToNow(s *store.Step, b store.Bounds, now till.Time) {
 	soon, lease := now.Add(store.ClockSlack), now.Add(b.Lease)
 	far := b.Open
 	switch {
@@ -71,14 +71,14 @@ func bringBack(s *store.Step, b store.Bounds, now till.Time) {
 	}
 }
 
-// mend brings back what a clock that was set back has left in the future, of our
+// repairFuture brings back what a clock that was set back has left in the future, of our
 // lanes. All instances see it and do it: what one has mended the others find in
 // order.
-func (e *Worker) mend(ctx context.Context) error {
-	for _, lane := range e.known {
-		bounds, ahead := e.bounds[lane], false
-		if err := e.c.Store.View(ctx, func(tx *store.Tx) (err error) {
-			ahead, err = tx.AnyAhead(ctx, e.kind, lane, bounds)
+func (w *Worker) repairFuture(ctx context.Context) error {
+	for _, lane := range w.lanes {
+		bounds, ahead := w.bounds[lane], false
+		if err := w.c.Store.View(ctx, func(tx *store.Tx) (err error) {
+			ahead, err = tx.AnyAhead(ctx, w.kind, lane, bounds)
 			return err
 		}); err != nil {
 			return err
@@ -86,12 +86,12 @@ func (e *Worker) mend(ctx context.Context) error {
 		for ahead {
 			var steps []*store.Step
 			var windows int
-			err := e.c.Store.UpdateBehind(ctx, func(tx *store.Tx) (err error) {
-				if steps, err = tx.StepsAhead(ctx, lane, bounds, maxMended); err != nil {
+			err := w.c.Store.UpdateBehind(ctx, func(tx *store.Tx) (err error) {
+				if steps, err = tx.StepsAhead(ctx, lane, bounds, maxRepaired); err != nil {
 					return err
 				}
 				for _, s := range steps {
-					bringBack(s, bounds, tx.Now())
+					clampToNow(s, bounds, tx.Now())
 				}
 				if err = tx.SaveSteps(ctx, steps); err != nil {
 					return err
@@ -99,24 +99,24 @@ func (e *Worker) mend(ctx context.Context) error {
 				if err = tx.MendMail(ctx, steps); err != nil {
 					return err
 				}
-				windows, err = tx.MendWindows(ctx, e.kind, lane, maxMended)
+				windows, err = tx.MendWindows(ctx, w.kind, lane, maxRepaired)
 				return err
 			})
 			if err != nil {
 				return err
 			}
-			e.c.Log.Warn("the clock was set back; times in the future were brought back", "lane", lane, "steps", len(steps), "windows", windows)
-			ahead = len(steps) == maxMended || windows == maxMended
+			w.c.Log.Warn("the clock was set back; times in the future were brought back", "lane", lane, "steps", len(steps), "windows", windows)
+			ahead = len(steps) == maxRepaired || windows == maxRepaired
 		}
 	}
 	return nil
 }
 
-// leased answers whether a task's lease still runs: by the clock that nobody
+// leaseHolds answers whether a task's lease still runs: by the clock that nobody
 // sets, which may have stood still while the machine was suspended, and by the
 // database's.
-func (e *Worker) leased(t *Task) bool {
-	return time.Now().Before(t.leaseEnd) && e.c.Store.Now() < t.Step.LeaseUntil
+func (w *Worker) leaseHolds(t *Task) bool {
+	return time.Now().Before(t.leaseEnd) && w.c.Store.Now() < t.Step.LeaseUntil
 }
 
 // WindowFrom returns from when the window of a new row counts: from its own

@@ -13,10 +13,10 @@ import (
 // work resumes after it.
 const Lease = 20 * time.Second
 
-// provenAbsent is how many agreeing "not found" reads prove that a request
+// notFoundProof is how many agreeing "not found" reads prove that a request
 // never arrived. Each begins at least the settle time after the one before, so
 // that one replica of the operator's that lags behind does not speak twice.
-const provenAbsent = 2
+const notFoundProof = 2
 
 // maxSends is how often one payment is sent. Each re-send moves the end of
 // the window, so without a limit an operator that refuses every one of them,
@@ -35,10 +35,10 @@ func unsent(s *store.Step) bool {
 	return s.Sends == 0 && !s.Acked && !s.Restored && (s.SendStartedAt.IsZero() || s.MailedAt < s.SendStartedAt)
 }
 
-// gone answers whether what was sent is proven absent. An operator that has called
+// provenNotFound answers whether what was sent is proven absent. An operator that has called
 // back since knows of it after all: one read more has to agree.
-func gone(s *store.Step) bool {
-	return !s.Acked && s.Absent >= provenAbsent && s.MailedAt <= s.AbsentAt
+func provenNotFound(s *store.Step) bool {
+	return !s.Acked && s.Absent >= notFoundProof && s.MailedAt <= s.AbsentAt
 }
 
 // Cancellable answers whether a payout with this step was provably not sent and
@@ -56,11 +56,11 @@ func mayResend(s *store.Step, t provider.Traits) bool {
 	return t.ClientReference && s.Sends < maxSends && !s.Restored
 }
 
-// Doubt marks the step of what was open when an old database was put back, at
+// MarkRestored marks the step of what was open when an old database was put back, at
 // now: it may have been sent. All that was known of earlier sends is as old as
 // the database, so absence has to be proven anew; and an instance that claimed
 // it where nothing was lost yet may send until its lease ends.
-func Doubt(s *store.Step, connection string, now till.Time) {
+func MarkRestored(s *store.Step, connection string, now till.Time) {
 	s.Restored = true
 	s.Sends = max(s.Sends, 1)
 	if s.SendStartedAt.IsZero() {
@@ -90,7 +90,7 @@ func (a Action) calls() bool { return a == Submit || a == Check }
 
 // Next decides what to do about a due step. These lines prevent double
 // charging; each has its reason.
-func Next(s *store.Step, j *Job, t provider.Traits, now till.Time) Action {
+func Next(s *store.Step, j *Instruction, t provider.Traits, now till.Time) Action {
 	switch {
 	// It has ended: what is left are reads for money that comes late.
 	case j.Final:
@@ -103,7 +103,7 @@ func Next(s *store.Step, j *Job, t provider.Traits, now till.Time) Action {
 		}
 		return Abandon
 	// Sent, and the operator was seen to hold it, or might.
-	case !gone(s):
+	case !provenNotFound(s):
 		return Check
 	// Proven absent: two agreeing reads after the settle time, and no send
 	// was ever acknowledged. The same reference may go out once more.
@@ -125,7 +125,7 @@ func provable(s *store.Step, t provider.Traits) bool {
 // LaneOf returns the lane in which a step waits: that of the operation that it
 // will most likely ask for.
 func LaneOf(connection string, s *store.Step, final bool, t provider.Traits) string {
-	if !final && (unsent(s) || gone(s) && mayResend(s, t)) {
+	if !final && (unsent(s) || provenNotFound(s) && mayResend(s, t)) {
 		return store.Lane(connection, operation(s.Kind, Submit))
 	}
 	return store.Lane(connection, operation(s.Kind, Check))
@@ -141,16 +141,16 @@ func MayAbandon(s *store.Step, expiresAt till.Time, t provider.Traits, now till.
 	if unsent(s) {
 		return s.Kind != store.KindPayout || s.HeldAt == 0 // the time of one that was held has not run
 	}
-	return gone(s) && provable(s, t)
+	return provenNotFound(s) && provable(s, t)
 }
 
-// Note records on a step what an answer shows, at now. These are facts: they
+// NoteAnswer records on a step what an answer shows, at now. These are facts: they
 // hold whoever holds the lease.
-func Note(s *store.Step, a *Answer, t provider.Traits, now till.Time) {
+func NoteAnswer(s *store.Step, a *Answer, t provider.Traits, now till.Time) {
 	last := s.CheckedAt
 	s.Calls++
 	s.CheckedAt = max(s.CheckedAt, a.Ended)
-	if a.Action == Submit && a.Version == s.LeaseVersion && now < s.SendDeadline && !errors.Is(a.Err, errPanicked) {
+	if a.Action == Submit && a.LeaseVersion == s.LeaseVersion && now < s.SendDeadline && !errors.Is(a.Err, errPanicked) {
 		// The call is over: from here on nothing of it leaves us.
 		s.SendDeadline = now
 	}
@@ -166,16 +166,16 @@ func Note(s *store.Step, a *Answer, t provider.Traits, now till.Time) {
 		return
 	}
 	if a.Action == Check && a.Result.Outcome == provider.NotFound && !s.Acked && a.Started > last && a.Started <= now {
-		absent(s, a, t)
+		countNotFound(s, a, t)
 	}
 }
 
-// absent counts a read that has found nothing, if it proves anything: only if
+// countNotFound counts a read that has found nothing, if it proves anything: only if
 // it began after the settle time of the latest send, because before the operator
 // may simply not have got to it, and after the settle time of the read that counted
 // before. Each read counts once, also if it is recorded twice because nobody
 // knew whether the first time was committed.
-func absent(s *store.Step, a *Answer, t provider.Traits) {
+func countNotFound(s *store.Step, a *Answer, t provider.Traits) {
 	settled := s.SendDeadline.Add(t.NotFoundDelay)
 	switch {
 	case a.Started <= settled:
@@ -222,7 +222,7 @@ func neverSent(s *store.Step, a *Answer) bool {
 		return false
 	}
 	return errors.Is(a.Err, provider.ErrNotSent) && a.Started == s.SendStartedAt ||
-		refusedSend(s, a) != nil && a.Version == s.LeaseVersion
+		refusedSend(s, a) != nil && a.LeaseVersion == s.LeaseVersion
 }
 
 // refusedSend returns the refusal that a send was met with, nil if it was not.
@@ -238,14 +238,14 @@ func refusedSend(s *store.Step, a *Answer) *provider.Refusal {
 // RejectionIsFinal answers whether a rejection ends the payment: only as the
 // answer to the first and only send. On any later send it means "ask".
 func RejectionIsFinal(s *store.Step, a *Answer) bool {
-	return s != nil && a.Action == Submit && s.Sends == 1 && !s.Acked && a.Version == s.LeaseVersion
+	return s != nil && a.Action == Submit && s.Sends == 1 && !s.Acked && a.LeaseVersion == s.LeaseVersion
 }
 
 // Reschedule sets when an open payment's step is due next and gives the lease
 // back, if the answer's holder still has it: a permission. A wake that came
 // since the claim makes it due as soon as wakes may.
 func Reschedule(s *store.Step, a *Answer, expiresAt till.Time, t provider.Traits, now till.Time) {
-	if a.Version != s.LeaseVersion {
+	if a.LeaseVersion != s.LeaseVersion {
 		return
 	}
 	s.LeaseUntil = 0
@@ -255,24 +255,24 @@ func Reschedule(s *store.Step, a *Answer, expiresAt till.Time, t provider.Traits
 		// The operator says when it may be sent again. If that is too late for the
 		// customer, it ends with the window.
 		s.DueAt = max(now, min(now.Add(refused.RetryAfter), expiresAt))
-	case gone(s) && mayResend(s, t):
+	case provenNotFound(s) && mayResend(s, t):
 		s.DueAt = now
 	case s.WakeSeq != a.WakeSeq:
-		s.DueAt = wokenAt(s, now)
+		s.DueAt = callbackDue(s, now)
 	case Overdue(expiresAt, t, now):
-		s.DueAt = now.Add(pace(s, t))
+		s.DueAt = now.Add(backoff(s, t))
 	default:
 		s.DueAt = now.Add(t.Poll)
 	}
 	// The read that completes the proof is not waited for longer than it takes.
-	if proof := s.AbsentAt.Add(t.NotFoundDelay); s.Absent > 0 && s.Absent < provenAbsent && !s.Acked && now < proof && proof < s.DueAt {
+	if proof := s.AbsentAt.Add(t.NotFoundDelay); s.Absent > 0 && s.Absent < notFoundProof && !s.Acked && now < proof && proof < s.DueAt {
 		s.DueAt = proof
 	}
 }
 
-// wokenAt returns when a step that was woken since its claim is due: at once,
+// callbackDue returns when a step that was woken since its claim is due: at once,
 // or as soon as callbacks may ask for another read.
-func wokenAt(s *store.Step, now till.Time) till.Time {
+func callbackDue(s *store.Step, now till.Time) till.Time {
 	if s.MailedAt > now && s.MailedAt <= now.Add(store.WakePause) {
 		return s.MailedAt
 	}
@@ -285,9 +285,9 @@ func Overdue(expiresAt till.Time, t provider.Traits, now till.Time) bool {
 	return now > expiresAt.Add(t.Grace)
 }
 
-// pace doubles the wait each time: an overdue payment is asked about ever
+// backoff doubles the wait each time: an overdue payment is asked about ever
 // more slowly, but for ever.
-func pace(s *store.Step, t provider.Traits) time.Duration {
+func backoff(s *store.Step, t provider.Traits) time.Duration {
 	d := t.Poll
 	for range s.Slow {
 		if d *= 2; d >= t.PollMax {
@@ -314,24 +314,24 @@ func BeginLate(s *store.Step, t provider.Traits, now till.Time) {
 func AwaitReceipt(s *store.Step, t provider.Traits, now till.Time) {
 	s.LateFrom, s.LateReads, s.Slow, s.LeaseUntil, s.HeldAt = 0, settledReads(t), 0, 0, 0
 	s.LeaseVersion++ // a claim that was decided before this must not succeed
-	s.DueAt = wokenAt(s, now)
+	s.DueAt = callbackDue(s, now)
 }
 
 // settledReads is how many late reads the step of a row counts whose money has
 // moved: all of them; see store.Step.Settled.
 func settledReads(t provider.Traits) int { return max(1, len(t.LateReads)) }
 
-// AfterLate schedules the next read for late money after an answer, and
+// NextLateRead schedules the next read for late money after an answer, and
 // reports whether there is none: every read of the schedule has been
 // answered. A read without an answer, or whose answer is to come by a callback,
 // is owed still.
-func AfterLate(s *store.Step, a *Answer, t provider.Traits, now till.Time) (done bool) {
+func NextLateRead(s *store.Step, a *Answer, t provider.Traits, now till.Time) (done bool) {
 	asked := a.Err == nil && a.Result.Outcome == provider.AnswerPending
 	if a.Err != nil || asked {
-		if a.Version == s.LeaseVersion {
-			s.LeaseUntil, s.DueAt = 0, now.Add(pace(s, t))
+		if a.LeaseVersion == s.LeaseVersion {
+			s.LeaseUntil, s.DueAt = 0, now.Add(backoff(s, t))
 			if asked && s.WakeSeq != a.WakeSeq {
-				s.DueAt = wokenAt(s, now) // the answer came while we asked
+				s.DueAt = callbackDue(s, now) // the answer came while we asked
 			}
 		}
 		return false
@@ -344,9 +344,9 @@ func AfterLate(s *store.Step, a *Answer, t provider.Traits, now till.Time) (done
 	if s.LateReads >= len(t.LateReads) && !woken {
 		return true
 	}
-	if a.Version == s.LeaseVersion {
+	if a.LeaseVersion == s.LeaseVersion {
 		s.LeaseUntil = 0
-		if s.DueAt = wokenAt(s, now); !woken {
+		if s.DueAt = callbackDue(s, now); !woken {
 			s.DueAt = s.LateFrom.Add(t.LateReads[s.LateReads])
 		}
 	}

@@ -90,7 +90,7 @@ func TestNext(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if got := Next(&c.step, &Job{ExpiresAt: expires, Final: c.final}, c.t, c.now); got != c.want {
+			if got := Next(&c.step, &Instruction{ExpiresAt: expires, Final: c.final}, c.t, c.now); got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 		})
@@ -112,7 +112,7 @@ func TestNextNeverSendsWhatMayBeHeld(t *testing.T) {
 							tr.ClientReference = reference
 							restored, absent := absent >= 8, absent%8
 							s := store.Step{Kind: kinds[absent%2], Sends: sends, Acked: acked, Absent: absent / 2, Restored: restored}
-							got := Next(&s, &Job{ExpiresAt: expires, Final: final}, tr, now)
+							got := Next(&s, &Instruction{ExpiresAt: expires, Final: final}, tr, now)
 							open := !final && now < expires
 							first := sends == 0 && !acked
 							again := sends > 0 && sends < 3 && !acked && absent/2 >= 2 && reference
@@ -166,13 +166,13 @@ func TestNote(t *testing.T) {
 	once := with(sent, func(s *store.Step) { s.Absent, s.AbsentAt = 1, settled+2 })
 	again := once.AbsentAt.Add(traits.NotFoundDelay)
 	answer := func(action Action, o provider.Outcome, started till.Time) Answer {
-		return Answer{Action: action, Version: 3, Started: started, Ended: started + 1, Result: provider.Result{Outcome: o}}
+		return Answer{Action: action, LeaseVersion: 3, Started: started, Ended: started + 1, Result: provider.Result{Outcome: o}}
 	}
 	failing := func(a Answer) Answer { a.Err = errTimeout; return a }
 	unsent := func(a Answer) Answer { a.Err = fmt.Errorf("%w: dial refused", provider.ErrNotSent); return a }
 	refused := func(a Answer) Answer { a.Err = fmt.Errorf("x: %w", &provider.Refusal{Err: errTimeout}); return a }
 	over := func(a Answer) Answer { a.Err = errLeaseOver; return a }
-	under := func(version int64, a Answer) Answer { a.Version = version; return a }
+	under := func(version int64, a Answer) Answer { a.LeaseVersion = version; return a }
 	counted := func(s *store.Step, a Answer) { s.Calls++; s.CheckedAt = a.Ended }
 
 	type row struct {
@@ -235,7 +235,7 @@ func TestNote(t *testing.T) {
 			if c.want != nil {
 				c.want(&want)
 			}
-			Note(&got, &c.a, traits, c.a.Ended)
+			NoteAnswer(&got, &c.a, traits, c.a.Ended)
 			if d := cmp.Diff(got, want); d != "" {
 				t.Errorf("(-got +want)\n%s", d)
 			}
@@ -251,14 +251,14 @@ func TestRejectionIsFinal(t *testing.T) {
 		a    Answer
 		want bool
 	}{
-		{"a rejection that answers the first and only send ends the payment", &store.Step{Sends: 1, LeaseVersion: 1}, Answer{Action: Submit, Version: 1}, true},
-		{"on a later send a rejection means ask", &store.Step{Sends: 2, LeaseVersion: 2}, Answer{Action: Submit, Version: 2}, false},
-		{"a rejection of the first send after a second has begun means ask", &store.Step{Sends: 2, LeaseVersion: 2}, Answer{Action: Submit, Version: 1}, false},
-		{"a rejection after somebody else took the step over means ask", &store.Step{Sends: 1, LeaseVersion: 2}, Answer{Action: Submit, Version: 1}, false},
-		{"a rejection of what the operator was seen to hold means ask", &store.Step{Sends: 1, LeaseVersion: 1, Acked: true}, Answer{Action: Submit, Version: 1}, false},
-		{"a rejection of a read is no rejection of a send", &store.Step{Sends: 1, LeaseVersion: 1}, Answer{Action: Check, Version: 1}, false},
-		{"a person does not reject", &store.Step{Sends: 1, LeaseVersion: 1}, Answer{Action: Resolve, Version: 1}, false},
-		{"without a step nothing is known", nil, Answer{Action: Submit, Version: 1}, false},
+		{"a rejection that answers the first and only send ends the payment", &store.Step{Sends: 1, LeaseVersion: 1}, Answer{Action: Submit, LeaseVersion: 1}, true},
+		{"on a later send a rejection means ask", &store.Step{Sends: 2, LeaseVersion: 2}, Answer{Action: Submit, LeaseVersion: 2}, false},
+		{"a rejection of the first send after a second has begun means ask", &store.Step{Sends: 2, LeaseVersion: 2}, Answer{Action: Submit, LeaseVersion: 1}, false},
+		{"a rejection after somebody else took the step over means ask", &store.Step{Sends: 1, LeaseVersion: 2}, Answer{Action: Submit, LeaseVersion: 1}, false},
+		{"a rejection of what the operator was seen to hold means ask", &store.Step{Sends: 1, LeaseVersion: 1, Acked: true}, Answer{Action: Submit, LeaseVersion: 1}, false},
+		{"a rejection of a read is no rejection of a send", &store.Step{Sends: 1, LeaseVersion: 1}, Answer{Action: Check, LeaseVersion: 1}, false},
+		{"a person does not reject", &store.Step{Sends: 1, LeaseVersion: 1}, Answer{Action: Resolve, LeaseVersion: 1}, false},
+		{"without a step nothing is known", nil, Answer{Action: Submit, LeaseVersion: 1}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -278,7 +278,7 @@ func TestReschedule(t *testing.T) {
 	held := store.Step{LeaseVersion: 3, WakeSeq: 5, DueAt: due, LeaseUntil: lease, Sends: 1}
 	with := func(f func(s *store.Step)) store.Step { s := held; f(&s); return s }
 	refusedFor := func(d time.Duration) Answer {
-		return Answer{Action: Submit, Version: 3, WakeSeq: 5, Err: &provider.Refusal{Err: errTimeout, RetryAfter: d}}
+		return Answer{Action: Submit, LeaseVersion: 3, WakeSeq: 5, Err: &provider.Refusal{Err: errTimeout, RetryAfter: d}}
 	}
 	for _, c := range []struct {
 		name string
@@ -288,24 +288,24 @@ func TestReschedule(t *testing.T) {
 		now  till.Time
 		want func(s *store.Step)
 	}{
-		{"an open payment is asked about at the operator's pace", held, Answer{Version: 3, WakeSeq: 5}, traits, start,
+		{"an open payment is asked about at the operator's pace", held, Answer{LeaseVersion: 3, WakeSeq: 5}, traits, start,
 			func(s *store.Step) { s.DueAt, s.LeaseUntil = start.Add(traits.Poll), 0 }},
-		{"an error is asked about again at the same pace", held, Answer{Version: 3, WakeSeq: 5, Err: errTimeout}, traits, start,
+		{"an error is asked about again at the same pace", held, Answer{LeaseVersion: 3, WakeSeq: 5, Err: errTimeout}, traits, start,
 			func(s *store.Step) { s.DueAt, s.LeaseUntil = start.Add(traits.Poll), 0 }},
-		{"a callback that came meanwhile is not overlooked", held, Answer{Version: 3, WakeSeq: 4}, traits, start,
+		{"a callback that came meanwhile is not overlooked", held, Answer{LeaseVersion: 3, WakeSeq: 4}, traits, start,
 			func(s *store.Step) { s.DueAt, s.LeaseUntil = start, 0 }},
-		{"whoever lost the lease reschedules nothing", held, Answer{Version: 2, WakeSeq: 5}, traits, start, nil},
-		{"whoever lost the lease reschedules nothing for a callback either", held, Answer{Version: 2, WakeSeq: 4}, traits, start, nil},
+		{"whoever lost the lease reschedules nothing", held, Answer{LeaseVersion: 2, WakeSeq: 5}, traits, start, nil},
+		{"whoever lost the lease reschedules nothing for a callback either", held, Answer{LeaseVersion: 2, WakeSeq: 4}, traits, start, nil},
 		{"a person's word reschedules nothing", held, Answer{Action: Resolve}, traits, start, nil},
-		{"proven absent is sent again at once", with(func(s *store.Step) { s.Absent = 2 }), Answer{Version: 3, WakeSeq: 5}, traits, start,
+		{"proven absent is sent again at once", with(func(s *store.Step) { s.Absent = 2 }), Answer{LeaseVersion: 3, WakeSeq: 5}, traits, start,
 			func(s *store.Step) { s.DueAt, s.LeaseUntil = start, 0 }},
-		{"one not found waits for the next", with(func(s *store.Step) { s.Absent = 1 }), Answer{Version: 3, WakeSeq: 5}, traits, start,
+		{"one not found waits for the next", with(func(s *store.Step) { s.Absent = 1 }), Answer{LeaseVersion: 3, WakeSeq: 5}, traits, start,
 			func(s *store.Step) { s.DueAt, s.LeaseUntil = start.Add(traits.Poll), 0 }},
 		{"the read that completes the proof comes as soon as it counts", with(func(s *store.Step) { s.Absent, s.AbsentAt = 1, start.Add(time.Second-traits.NotFoundDelay) }),
-			Answer{Version: 3, WakeSeq: 5}, traits, start, func(s *store.Step) { s.DueAt, s.LeaseUntil = start.Add(time.Second), 0 }},
+			Answer{LeaseVersion: 3, WakeSeq: 5}, traits, start, func(s *store.Step) { s.DueAt, s.LeaseUntil = start.Add(time.Second), 0 }},
 		{"an overdue one waits for that and no longer", with(func(s *store.Step) { s.Absent, s.AbsentAt, s.Slow = 1, overdue, 3 }),
-			Answer{Version: 3, WakeSeq: 5}, traits, overdue + 1, func(s *store.Step) { s.DueAt, s.LeaseUntil, s.Slow = overdue.Add(traits.NotFoundDelay), 0, 4 }},
-		{"proven absent where nothing can be sent again keeps the pace", with(func(s *store.Step) { s.Absent = 2 }), Answer{Version: 3, WakeSeq: 5}, withoutReference, start,
+			Answer{LeaseVersion: 3, WakeSeq: 5}, traits, overdue + 1, func(s *store.Step) { s.DueAt, s.LeaseUntil, s.Slow = overdue.Add(traits.NotFoundDelay), 0, 4 }},
+		{"proven absent where nothing can be sent again keeps the pace", with(func(s *store.Step) { s.Absent = 2 }), Answer{LeaseVersion: 3, WakeSeq: 5}, withoutReference, start,
 			func(s *store.Step) { s.DueAt, s.LeaseUntil = start.Add(traits.Poll), 0 }},
 		{"what was refused is sent again when the operator says", with(func(s *store.Step) { s.Sends = 0 }), refusedFor(7 * time.Second), traits, start,
 			func(s *store.Step) { s.DueAt, s.LeaseUntil = start.Add(7*time.Second), 0 }},
@@ -317,13 +317,13 @@ func TestReschedule(t *testing.T) {
 			func(s *store.Step) { s.DueAt, s.LeaseUntil = start.Add(traits.Poll), 0 }},
 		{"a second send that is refused is asked about at the pace", with(func(s *store.Step) { s.Sends = 2 }), refusedFor(7 * time.Second), traits, start,
 			func(s *store.Step) { s.DueAt, s.LeaseUntil = start.Add(traits.Poll), 0 }},
-		{"within the grace the pace stays", held, Answer{Version: 3, WakeSeq: 5}, traits, overdue,
+		{"within the grace the pace stays", held, Answer{LeaseVersion: 3, WakeSeq: 5}, traits, overdue,
 			func(s *store.Step) { s.DueAt, s.LeaseUntil = overdue.Add(traits.Poll), 0 }},
-		{"after the grace it is asked ever more slowly", with(func(s *store.Step) { s.Slow = 2 }), Answer{Version: 3, WakeSeq: 5}, traits, overdue + 1,
+		{"after the grace it is asked ever more slowly", with(func(s *store.Step) { s.Slow = 2 }), Answer{LeaseVersion: 3, WakeSeq: 5}, traits, overdue + 1,
 			func(s *store.Step) { s.DueAt, s.LeaseUntil, s.Slow = (overdue + 1).Add(4*traits.Poll), 0, 3 }},
-		{"an overdue payment is never given up, however many calls failed", with(func(s *store.Step) { s.Slow, s.Calls = 5, 1<<30 }), Answer{Version: 3, WakeSeq: 5, Err: errTimeout}, traits, expires + 365*till.Day,
+		{"an overdue payment is never given up, however many calls failed", with(func(s *store.Step) { s.Slow, s.Calls = 5, 1<<30 }), Answer{LeaseVersion: 3, WakeSeq: 5, Err: errTimeout}, traits, expires + 365*till.Day,
 			func(s *store.Step) { s.DueAt, s.LeaseUntil = (expires + 365*till.Day).Add(traits.PollMax), 0 }},
-		{"a callback wakes an overdue payment at once", with(func(s *store.Step) { s.Slow = 5 }), Answer{Version: 3, WakeSeq: 4}, traits, expires + till.Day,
+		{"a callback wakes an overdue payment at once", with(func(s *store.Step) { s.Slow = 5 }), Answer{LeaseVersion: 3, WakeSeq: 4}, traits, expires + till.Day,
 			func(s *store.Step) { s.DueAt, s.LeaseUntil = expires+till.Day, 0 }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -355,7 +355,7 @@ func TestPaceSlowsDownAndNeverStops(t *testing.T) {
 	s := &store.Step{}
 	var got []time.Duration
 	for range 9 {
-		got = append(got, pace(s, traits))
+		got = append(got, backoff(s, traits))
 	}
 	second := time.Second
 	want := []time.Duration{2 * second, 4 * second, 8 * second, 16 * second, 32 * second, 60 * second, 60 * second, 60 * second, 60 * second}
@@ -396,7 +396,7 @@ func TestAfterLate(t *testing.T) {
 	late := store.Step{LeaseVersion: 3, WakeSeq: 5, LateFrom: start, DueAt: at(5 * time.Minute), LeaseUntil: at(5*time.Minute + Lease), Sends: 1, Acked: true}
 	with := func(f func(s *store.Step)) store.Step { s := late; f(&s); return s }
 	answer := func(started till.Time) Answer {
-		return Answer{Action: Check, Version: 3, WakeSeq: 5, Started: started, Ended: started + 1, Result: provider.Result{Outcome: provider.Failed}}
+		return Answer{Action: Check, LeaseVersion: 3, WakeSeq: 5, Started: started, Ended: started + 1, Result: provider.Result{Outcome: provider.Failed}}
 	}
 	and := func(a Answer, f func(a *Answer)) Answer { f(&a); return a }
 	last := with(func(s *store.Step) { s.LateReads = 4 })
@@ -425,14 +425,14 @@ func TestAfterLate(t *testing.T) {
 			func(s *store.Step) { s.DueAt, s.LeaseUntil, s.Slow = at(72*time.Hour+traits.Poll), 0, 1 }},
 		{"a callback that came while we asked is read at once", last, and(answer(at(72*time.Hour)), func(a *Answer) { a.Result.Outcome, a.WakeSeq = provider.AnswerPending, 4 }), false,
 			func(s *store.Step) { s.DueAt, s.LeaseUntil, s.Slow = at(72*time.Hour), 0, 1 }},
-		{"an error of whoever lost the lease changes nothing", last, and(answer(at(72*time.Hour)), func(a *Answer) { a.Err, a.Version = errTimeout, 2 }), false, nil},
+		{"an error of whoever lost the lease changes nothing", last, and(answer(at(72*time.Hour)), func(a *Answer) { a.Err, a.LeaseVersion = errTimeout, 2 }), false, nil},
 		{"an answer after errors brings the pace back", with(func(s *store.Step) { s.Slow = 4 }), answer(at(5 * time.Minute)), false,
 			func(s *store.Step) { s.LateReads, s.DueAt, s.LeaseUntil, s.Slow = 1, at(time.Hour), 0, 0 }},
 		{"a callback that came meanwhile is read for at once", late, and(answer(at(5*time.Minute)), func(a *Answer) { a.WakeSeq = 4 }), false,
 			func(s *store.Step) { s.LateReads, s.DueAt, s.LeaseUntil = 1, at(5*time.Minute), 0 }},
 		{"a callback during the last read is read for once more", last, and(answer(at(72*time.Hour)), func(a *Answer) { a.WakeSeq = 4 }), false,
 			func(s *store.Step) { s.LateReads, s.DueAt, s.LeaseUntil = 5, at(72*time.Hour), 0 }},
-		{"a fact counts whoever holds the lease, but does not reschedule", late, and(answer(at(5*time.Minute)), func(a *Answer) { a.Version = 2 }), false,
+		{"a fact counts whoever holds the lease, but does not reschedule", late, and(answer(at(5*time.Minute)), func(a *Answer) { a.LeaseVersion = 2 }), false,
 			func(s *store.Step) { s.LateReads = 1 }},
 		{"a success is read once", with(func(s *store.Step) { s.LateFrom, s.LateReads = 0, 5 }), answer(at(time.Hour)), true, nil},
 		{"a success of an operator that is read no more is read once", with(func(s *store.Step) { s.LateFrom, s.LateReads = 0, 1 }), answer(at(time.Hour)), true,
@@ -447,7 +447,7 @@ func TestAfterLate(t *testing.T) {
 			if c.want != nil {
 				c.want(&want)
 			}
-			if done := AfterLate(&got, &c.a, traits, c.a.Started); done != c.done {
+			if done := NextLateRead(&got, &c.a, traits, c.a.Started); done != c.done {
 				t.Errorf("done is %v, want %v", done, c.done)
 			}
 			if d := cmp.Diff(got, want); d != "" {

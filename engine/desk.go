@@ -14,10 +14,10 @@ import (
 // The limits of the queues in front of the database. A create that finds the
 // queue full is answered 503, not kept waiting.
 const (
-	maxCreateBatch = 512
-	maxCreateQueue = 4096
-	maxWakeBatch   = 256
-	maxWakeQueue   = 4096
+	maxCreateBatch   = 512
+	maxCreateQueue   = 4096
+	maxCallbackBatch = 256
+	maxCallbackQueue = 4096
 )
 
 // Client is who makes a create call: the tenant, which methods it may use and
@@ -39,10 +39,10 @@ type CreateCall[R Subject] struct {
 	// members, false if this program does not know the version.
 	Hash func(version int) ([32]byte, bool)
 
-	Row   R
-	Grant *Grant // nil: it waits to be claimed
-	Step  store.Step
-	Audit *store.AuditRow // who asked and why, where the audit log is told; the rest of it is the batch's
+	Row    R
+	Permit *SendPermit // nil: it waits to be claimed
+	Step   store.Step
+	Audit  *store.AuditRow // who asked and why, where the audit log is told; the rest of it is the batch's
 
 	// Stored is how many bytes it makes us keep, where that is counted. Accept
 	// sets it.
@@ -60,14 +60,14 @@ type try[R Subject] struct {
 	step store.Step
 }
 
-// Tried notes that the call is about to be written as its row and step say.
-func (call *CreateCall[R]) Tried() {
+// RecordTry notes that the call is about to be written as its row and step say.
+func (call *CreateCall[R]) RecordTry() {
 	call.tries = append(call.tries, try[R]{call.Row.Subject().Ref.ID, call.Step})
 }
 
-// Found tells that the call's key has made a row before. It is the call's own
+// AdoptExisting tells that the call's key has made a row before. It is the call's own
 // if an earlier try of it wrote it, whose commit was answered by nobody.
-func (call *CreateCall[R]) Found(row R, fresh func(R) R) {
+func (call *CreateCall[R]) AdoptExisting(row R, fresh func(R) R) {
 	for _, t := range call.tries {
 		if t.id == row.Subject().Ref.ID {
 			call.Row, call.Step = fresh(row), t.step
@@ -77,8 +77,8 @@ func (call *CreateCall[R]) Found(row R, fresh func(R) R) {
 	call.existing = row
 }
 
-// Refuse tells that the call cannot be served; nothing is written for it.
-func (call *CreateCall[R]) Refuse(err error) { call.err = err }
+// Reject tells that the call cannot be served; nothing is written for it.
+func (call *CreateCall[R]) Reject(err error) { call.err = err }
 
 // begin clears what a run before this one has decided.
 func (call *CreateCall[R]) begin() {
@@ -109,11 +109,11 @@ func (p *Processor[R]) Admit(ctx context.Context, call *CreateCall[R], v *order.
 	case lasting > 0:
 		err = v.Refusal()
 	case len(v.Fields) > 0:
-		row, replayed, err = p.replayOr(ctx, call, v.Refusal())
+		row, replayed, err = p.replayOrReject(ctx, call, v.Refusal())
 	case call.Client.Full != nil:
-		row, replayed, err = p.replayOr(ctx, call, call.Client.Full)
+		row, replayed, err = p.replayOrReject(ctx, call, call.Client.Full)
 	default:
-		return p.choose(ctx, call, names)
+		return p.chooseConnection(ctx, call, names)
 	}
 	return "", row, replayed, err
 }
@@ -128,10 +128,10 @@ func (p *Processor[R]) Accept(ctx context.Context, call *CreateCall[R]) (row R, 
 	err = p.creates.Do(context.WithoutCancel(ctx), call)
 	switch {
 	case errors.Is(err, batch.ErrFull), errors.Is(err, batch.ErrClosed):
-		if call.Grant != nil {
-			call.Grant.Return()
+		if call.Permit != nil {
+			call.Permit.Return()
 		}
-		return p.replayOr(ctx, call,
+		return p.replayOrReject(ctx, call,
 			till.Errorf(till.CodeServiceUnavailable, "too many requests are waiting; try again with the same key"))
 	case err != nil:
 		return none, false, err
@@ -149,8 +149,8 @@ func (p *Processor[R]) Accept(ctx context.Context, call *CreateCall[R]) (row R, 
 func (p *Processor[R]) runCreates(ctx context.Context, calls []*CreateCall[R]) {
 	defer func() { // also after a panic
 		for _, call := range calls {
-			if call.Grant != nil {
-				call.Grant.Return()
+			if call.Permit != nil {
+				call.Permit.Return()
 			}
 		}
 	}()
@@ -171,10 +171,10 @@ func (p *Processor[R]) runCreates(ctx context.Context, calls []*CreateCall[R]) {
 	unclaimed := false
 	for _, call := range calls {
 		switch {
-		case call.Grant == nil:
+		case call.Permit == nil:
 			unclaimed = unclaimed || call.made()
 		case call.made():
-			call.Grant.Start(ctx, &call.Step, p.Job(call.Row))
+			call.Permit.Start(ctx, &call.Step, p.Instruction(call.Row))
 		}
 	}
 	if unclaimed {
@@ -190,7 +190,7 @@ func (p *Processor[R]) createBatch(ctx context.Context, batch *[]*CreateCall[R],
 		clients[i] = call.Row.Subject().Ref.Client
 	}
 	return p.c.Store.Update(ctx, func(tx *store.Tx) (err error) {
-		defer caught(&err) // one that makes us panic must not take the others along
+		defer recoverToError(&err) // one that makes us panic must not take the others along
 		heads, err := tx.LockHeads(ctx, clients)
 		if err != nil {
 			return err
@@ -227,9 +227,9 @@ func (p *Processor[R]) Unavailable(doing string, err error) error {
 	return err
 }
 
-// replayOr looks a key up before a refusal that could have come out otherwise
+// replayOrReject looks a key up before a refusal that could have come out otherwise
 // when the row was made: an existing one always gets its replay.
-func (p *Processor[R]) replayOr(ctx context.Context, call *CreateCall[R], refusal error) (R, bool, error) {
+func (p *Processor[R]) replayOrReject(ctx context.Context, call *CreateCall[R], refusal error) (R, bool, error) {
 	var row, none R
 	err := p.c.Store.View(ctx, func(tx *store.Tx) (err error) {
 		row, err = p.table.ByKey(ctx, tx, call.Client.ID, call.Key)
@@ -244,13 +244,13 @@ func (p *Processor[R]) replayOr(ctx context.Context, call *CreateCall[R], refusa
 	return p.replay(row, call.Hash)
 }
 
-// choose picks the connection of a new row among those that it may take, in
+// chooseConnection picks the connection of a new row among those that it may take, in
 // order: the first one that is well. One that does not answer just now is
 // passed over, before a byte is sent to it; but from time to time a row is given
 // to it as a probe, or it would never be found to be back. If there is none,
 // name is "", and the rest is the answer: a refusal, or the replay of a key that
 // made a row before.
-func (p *Processor[R]) choose(ctx context.Context, call *CreateCall[R], names []string) (name string, row R, replayed bool, err error) {
+func (p *Processor[R]) chooseConnection(ctx context.Context, call *CreateCall[R], names []string) (name string, row R, replayed bool, err error) {
 	var none R
 	refusal := till.Errorf(till.CodeMethodUnavailable, "the method cannot be reached just now")
 	looked := false
@@ -258,16 +258,16 @@ func (p *Processor[R]) choose(ctx context.Context, call *CreateCall[R], names []
 		if p.Passing(name) {
 			return name, none, false, nil
 		}
-		if wait := p.RetryIn(name); refusal.RetryAfter == 0 || wait < refusal.RetryAfter {
+		if wait := p.RetryAfter(name); refusal.RetryAfter == 0 || wait < refusal.RetryAfter {
 			refusal.RetryAfter = wait
 		}
 		refusal.Detail = "the operator does not answer just now"
-		if !p.Offers(name) {
+		if !p.CanProbe(name) {
 			continue
 		}
 		// A key that made a row before is no new one, and must not use a probe up.
 		if !looked {
-			if row, replayed, err := p.replayOr(ctx, call, refusal); err != error(refusal) {
+			if row, replayed, err := p.replayOrReject(ctx, call, refusal); err != error(refusal) {
 				return "", row, replayed, err
 			}
 			looked = true
@@ -279,7 +279,7 @@ func (p *Processor[R]) choose(ctx context.Context, call *CreateCall[R], names []
 	if looked {
 		return "", none, false, refusal
 	}
-	row, replayed, err = p.replayOr(ctx, call, refusal)
+	row, replayed, err = p.replayOrReject(ctx, call, refusal)
 	return "", row, replayed, err
 }
 
@@ -306,18 +306,18 @@ func (p *Processor[R]) replay(row R, hash func(version int) ([32]byte, bool)) (R
 	return p.table.Fresh(row), true, nil
 }
 
-// justRead reports whether the operator was asked less than a moment before
+// checkedRecently reports whether the operator was asked less than a moment before
 // now. A callback that comes so soon after a success was read is the one that
 // told of it, or its copy: to ask again for each would double the reads.
-func justRead(read, now till.Time) bool { return read <= now && now < read.Add(store.WakePause) }
+func checkedRecently(read, now till.Time) bool { return read <= now && now < read.Add(store.WakePause) }
 
-// wakeOne makes a row's step due. A row that has ended and is read no more is
+// recordCallback makes a row's step due. A row that has ended and is read no more is
 // read once more: money may have moved late, or been taken back. What cannot
 // change any more needs no reading.
-func (p *Processor[R]) wakeOne(ctx context.Context, tx *store.Tx, w *wake) error {
+func (p *Processor[R]) recordCallback(ctx context.Context, tx *store.Tx, w *callback) error {
 	ref := w.ref
-	w.absent = false
-	if (w.at != 0 || w.via != "") && w.mail != nil {
+	w.unknown = false
+	if (w.at != 0 || w.via != "") && w.body != nil {
 		s, err := tx.Step(ctx, ref)
 		if err != nil {
 			return err
@@ -325,7 +325,7 @@ func (p *Processor[R]) wakeOne(ctx context.Context, tx *store.Tx, w *wake) error
 		// One that came after it may have been recorded before it; and it is kept
 		// only with what is pinned to the connection that it came for.
 		if s != nil && (w.at != 0 && s.MailedAt > w.at.Add(store.WakePause) || w.via != "" && connectionOf(s.Lane) != w.via) {
-			w = &wake{ref: ref}
+			w = &callback{ref: ref}
 		}
 	}
 	var owner *store.Found
@@ -339,7 +339,7 @@ func (p *Processor[R]) wakeOne(ctx context.Context, tx *store.Tx, w *wake) error
 			return nil
 		}
 	}
-	woken, err := tx.WakeStep(ctx, ref, w.mail, w.handle)
+	woken, err := tx.WakeStep(ctx, ref, w.body, w.handle)
 	if err != nil || woken {
 		return err
 	}
@@ -349,7 +349,7 @@ func (p *Processor[R]) wakeOne(ctx context.Context, tx *store.Tx, w *wake) error
 	}
 	row, found := rows[ref]
 	if !found {
-		if w.absent = true; w.at != 0 { // its caller is gone, and was told to call again
+		if w.unknown = true; w.at != 0 { // its caller is gone, and was told to call again
 			p.c.Log.Warn("a callback that was kept is about a "+p.table.Name+" that is not here", p.table.Name, ref.ID)
 		}
 		return nil
@@ -357,16 +357,16 @@ func (p *Processor[R]) wakeOne(ctx context.Context, tx *store.Tx, w *wake) error
 	subject := row.Subject()
 	t, _ := p.traits(subject.Connection)
 	// The receipt may still be told, as soon as callbacks may ask for another read.
-	untold := w.mail != nil && *subject.ProviderReference == ""
+	untold := w.body != nil && *subject.ProviderReference == ""
 	read := subject.Resolution.LastCheckedAt
-	if subject.Settled && (!subject.Reversible || justRead(read, tx.Now()) && !untold) {
+	if subject.Settled && (!subject.Reversible || checkedRecently(read, tx.Now()) && !untold) {
 		return nil
 	}
 	s := &store.Step{
 		ClientID: ref.Client, SubjectID: ref.ID, Kind: p.table.Name, Lane: store.Lane(subject.Connection, operation(p.table.Name, Check)), DueAt: tx.Now(),
 		Calls: subject.Resolution.Attempts, CheckedAt: subject.Resolution.LastCheckedAt,
 		Sends: 1, Acked: true, LateFrom: *subject.UpdatedAt, LateReads: len(t.LateReads),
-		Mail: w.mail, // the handle went with the step: it may be all that tells what to ask about
+		Mail: w.body, // the handle went with the step: it may be all that tells what to ask about
 	}
 	if w.via != "" && w.via != subject.Connection {
 		s.Mail = nil
@@ -376,7 +376,7 @@ func (p *Processor[R]) wakeOne(ctx context.Context, tx *store.Tx, w *wake) error
 	}
 	if subject.Settled {
 		s.LateFrom, s.LateReads = 0, settledReads(t)
-		if justRead(read, tx.Now()) {
+		if checkedRecently(read, tx.Now()) {
 			s.DueAt = read.Add(store.WakePause)
 		}
 	}

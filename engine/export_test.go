@@ -5,12 +5,12 @@ var Commits = commits
 
 // Once makes an answer one that saw nothing but the first send on record.
 func Once(a *Answer) *Answer {
-	a.once = true
+	a.onlyFirstSend = true
 	return a
 }
 
 // Keep makes an answer one to a job that kept its row.
 func Keep(a *Answer, row any) *Answer {
-	a.row = row
+	a.cachedRow = row
 	return Once(a)
 }

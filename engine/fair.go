@@ -15,12 +15,12 @@ import (
 // waiting behind it: after an outage, or by a flood. So those who are not among the
 // first of the lane are looked for beside it, and clients take turns.
 
-// crowdPause is the least time between two looks beside a crowd. They take
+// minCrowdInterval is the least time between two looks beside a crowd. They take
 // longer the more is due, so there is also at least crowdRest times as much
 // time between two as one has taken.
 const (
-	crowdPause = 100 * time.Millisecond
-	crowdRest  = 20
+	minCrowdInterval = 100 * time.Millisecond
+	crowdRest        = 20
 )
 
 // crowd is the clients that have taken all the places of a lane.
@@ -29,14 +29,14 @@ type crowd struct {
 	next    time.Time // when to look beside them
 }
 
-// besides reads due steps of those who wait behind a crowd, of each lane that has
+// dueBesideCrowd reads due steps of those who wait behind a crowd, of each lane that has
 // one. It is a read of its own: to go through all that is due takes long.
-func (e *Worker) besides(ctx context.Context, lanes []string, limit int) (out []*store.Step, err error) {
+func (w *Worker) dueBesideCrowd(ctx context.Context, lanes []string, limit int) (out []*store.Step, err error) {
 	var crowded []string
 	var views []store.LaneView
 	var clients [][]till.ID
-	for i, v := range e.views(lanes) {
-		if c := e.crowds[lanes[i]]; c != nil && !time.Now().Before(c.next) {
+	for i, v := range w.laneViews(lanes) {
+		if c := w.crowds[lanes[i]]; c != nil && !time.Now().Before(c.next) {
 			crowded, views, clients = append(crowded, lanes[i]), append(views, v), append(clients, c.clients)
 		}
 	}
@@ -44,19 +44,19 @@ func (e *Worker) besides(ctx context.Context, lanes []string, limit int) (out []
 		return nil, nil
 	}
 	began := time.Now()
-	err = e.c.Store.View(ctx, func(tx *store.Tx) (err error) {
-		out, err = tx.DueStepsBeside(ctx, views, e.limits(crowded, max(1, limit/2)), clients)
+	err = w.c.Store.View(ctx, func(tx *store.Tx) (err error) {
+		out, err = tx.DueStepsBeside(ctx, views, w.limits(crowded, max(1, limit/2)), clients)
 		return err
 	})
 	for _, lane := range crowded {
-		e.crowds[lane].next = time.Now().Add(max(crowdPause, crowdRest*time.Since(began)))
+		w.crowds[lane].next = time.Now().Add(max(minCrowdInterval, crowdRest*time.Since(began)))
 	}
 	return out, err
 }
 
 // noteCrowds notes which lanes have a crowd: as many steps as were asked for, so
 // that there may be more.
-func (e *Worker) noteCrowds(lanes []string, limits []int, steps []*store.Step) {
+func (w *Worker) noteCrowds(lanes []string, limits []int, steps []*store.Step) {
 	for i, lane := range lanes {
 		places := map[till.ID]int{}
 		n := 0
@@ -67,7 +67,7 @@ func (e *Worker) noteCrowds(lanes []string, limits []int, steps []*store.Step) {
 			}
 		}
 		if n < limits[i] {
-			delete(e.crowds, lane)
+			delete(w.crowds, lane)
 			continue
 		}
 		clients := make([]till.ID, 0, len(places))
@@ -76,10 +76,10 @@ func (e *Worker) noteCrowds(lanes []string, limits []int, steps []*store.Step) {
 		}
 		slices.SortFunc(clients, func(a, b till.ID) int { return cmp.Compare(places[b], places[a]) })
 		clients = clients[:min(len(clients), store.MaxCrowd)]
-		if c := e.crowds[lane]; c != nil {
+		if c := w.crowds[lane]; c != nil {
 			c.clients = clients
 		} else {
-			e.crowds[lane] = &crowd{clients: clients}
+			w.crowds[lane] = &crowd{clients: clients}
 		}
 	}
 }

@@ -8,40 +8,40 @@ import (
 	"till/store"
 )
 
-// Grant is a free submit slot, held by whoever is creating a payment: the
+// SendPermit is a free submit slot, held by whoever is creating a payment: the
 // payment is written with the lease taken and is sent right after the commit,
 // without a claim of its own.
-type Grant struct {
-	e          *Worker
+type SendPermit struct {
+	worker     *Worker
 	connection string
 	leaseEnd   time.Time
 	tokenEnd   time.Time // zero where no token was needed
 	used       bool
 }
 
-// Grant returns a slot for a send to a connection if one is free now, and, if
+// SendPermit returns a slot for a send to a connection if one is free now, and, if
 // the operator limits our rate, a token was taken ahead; nil if not. A
 // connection that is not passing is sent to by claims only. The caller must
 // call Start or Return, once.
-func (e *Worker) Grant(connection string) *Grant {
-	if e.c.AcceptOnly || !e.health.ready() || !e.health.passing(connection) {
+func (w *Worker) SendPermit(connection string) *SendPermit {
+	if w.c.AcceptOnly || !w.health.ready() || !w.health.passing(connection) {
 		return nil
 	}
 	select {
-	case e.fast <- struct{}{}:
+	case w.createPermits <- struct{}{}:
 	default:
 		return nil
 	}
-	if !e.slots.take(connection) {
-		<-e.fast
+	if !w.slots.take(connection) {
+		<-w.createPermits
 		return nil
 	}
-	g := &Grant{e: e, connection: connection, leaseEnd: time.Now().Add(Lease)}
-	if r := e.reserves[connection]; r != nil {
+	g := &SendPermit{worker: w, connection: connection, leaseEnd: time.Now().Add(Lease)}
+	if r := w.prefetched[connection]; r != nil {
 		var ok bool
 		if g.tokenEnd, ok = r.take(); !ok {
-			e.slots.put(connection)
-			<-e.fast
+			w.slots.put(connection)
+			<-w.createPermits
 			return nil
 		}
 	}
@@ -50,7 +50,7 @@ func (e *Worker) Grant(connection string) *Grant {
 
 // Lease writes the grant into a new step, created at now: from its commit on
 // the payment counts as possibly sent.
-func (g *Grant) Lease(s *store.Step, now till.Time) {
+func (p *SendPermit) Lease(s *store.Step, now till.Time) {
 	s.LeaseVersion = 1
 	s.LeaseUntil = now.Add(Lease)
 	s.Sends = 1
@@ -58,29 +58,29 @@ func (g *Grant) Lease(s *store.Step, now till.Time) {
 	s.SendDeadline = s.LeaseUntil
 }
 
-// Submission returns the attempt that must be written in the same commit: the
+// Attempt returns the attempt that must be written in the same commit: the
 // first of a payment that is new.
-func (g *Grant) Submission(s *store.Step, reference till.ID) *store.Attempt {
-	a := g.e.submission(s, g.connection, reference, true)
+func (p *SendPermit) Attempt(s *store.Step, reference till.ID) *store.Attempt {
+	a := p.worker.sendAttempt(s, p.connection, reference, true)
 	a.N = 1
 	return a
 }
 
 // Start sends the payment whose step holds the grant's lease.
-func (g *Grant) Start(ctx context.Context, s *store.Step, j *Job) {
-	g.used = true
-	g.e.start(ctx, &Task{Step: *s, Job: j, Action: Submit, claimed: s.SendStartedAt, leaseEnd: g.leaseEnd, fast: true})
+func (p *SendPermit) Start(ctx context.Context, s *store.Step, j *Instruction) {
+	p.used = true
+	p.worker.start(ctx, &Task{Step: *s, Instruction: j, Action: Submit, claimed: s.SendStartedAt, leaseEnd: p.leaseEnd, fromCreate: true})
 }
 
 // Return gives the slot back unused.
-func (g *Grant) Return() {
-	if !g.used {
-		g.used = true
-		if r := g.e.reserves[g.connection]; r != nil {
-			r.put(g.tokenEnd)
+func (p *SendPermit) Return() {
+	if !p.used {
+		p.used = true
+		if r := p.worker.prefetched[p.connection]; r != nil {
+			r.put(p.tokenEnd)
 		}
-		g.e.slots.put(g.connection)
-		<-g.e.fast
-		g.e.waker.Wake() // somebody may wait for the slot
+		p.worker.slots.put(p.connection)
+		<-p.worker.createPermits
+		p.worker.waker.Wake() // somebody may wait for the slot
 	}
 }

@@ -26,18 +26,18 @@ const (
 	floorSlack = 5 * time.Second
 )
 
-// lookFrom finds the floors anew if it is time, or if the clock was set back.
-func (e *Worker) lookFrom(ctx context.Context, tx *store.Tx) error {
-	f := &e.floors
-	if !e.c.Store.Shared() || tx.Now() >= f.at && !f.since.IsZero() && time.Since(f.since) < floorPause {
+// refreshFloors finds the floors anew if it is time, or if the clock was set back.
+func (w *Worker) refreshFloors(ctx context.Context, tx *store.Tx) error {
+	f := &w.floors
+	if !w.c.Store.Shared() || tx.Now() >= f.at && !f.since.IsZero() && time.Since(f.since) < floorPause {
 		return nil
 	}
-	earliest, err := tx.EarliestDue(ctx, e.known)
+	earliest, err := tx.EarliestDue(ctx, w.lanes)
 	if err != nil {
 		return err
 	}
-	from := make(map[string]till.Time, len(e.known))
-	for i, lane := range e.known {
+	from := make(map[string]till.Time, len(w.lanes))
+	for i, lane := range w.lanes {
 		from[lane] = tx.Now().Add(-floorSlack)
 		if at := earliest[i]; !at.IsZero() {
 			from[lane] = min(from[lane], at)

@@ -15,67 +15,67 @@ var errOthersHandle = errors.New("engine: the answer is about another's request"
 // handles reads which answers bring a handle that belongs to another payment or
 // payout, of any client. Only a careful batch needs to know: any other takes for
 // granted that they are new, and the database refuses one that is not.
-func (b *Change[R]) handles(ctx context.Context, answers []*Answer, careful bool) error {
-	b.others = make(map[*Answer]bool)
+func (b *Recording[R]) handles(ctx context.Context, answers []*Answer, reread bool) error {
+	b.foreignHandle = make(map[*Answer]bool)
 	for _, a := range answers {
 		s := b.Steps[a.Ref]
-		if !careful || s == nil || newHandle(s, a, s.CheckedAt) == "" || !b.worker.mailed(a.Connection) {
+		if !reread || s == nil || newHandle(s, a, s.CheckedAt) == "" || !b.worker.handlesAreUnique(a.Connection) {
 			continue
 		}
 		f, err := b.Tx.FindByHandle(ctx, a.Connection, a.Result.Handle)
 		if err != nil {
 			return err
 		}
-		b.others[a] = f != nil && f.Ref != a.Ref
+		b.foreignHandle[a] = f != nil && f.Ref != a.Ref
 	}
 	return nil
 }
 
-// own returns what is left of an answer that brings another's handle. One to a
+// withoutForeignHandle returns what is left of an answer that brings another's handle. One to a
 // send is the operator's word about this very request, under an id that cannot
 // be its: the id is left out. One to a question was asked for by an id that only a
 // callback told, and tells nothing about this row; that callback is dropped.
-func (b *Change[R]) own(row R, a *Answer) *Answer {
-	if !b.others[a] {
+func (b *Recording[R]) withoutForeignHandle(row R, a *Answer) *Answer {
+	if !b.foreignHandle[a] {
 		return a
 	}
 	left := *a
-	b.noted[&left] = b.noted[a]
+	b.alreadyRecorded[&left] = b.alreadyRecorded[a]
 	if a.Action == Submit {
 		left.Result.Handle = ""
-		b.Open(row, CaseHandleReused, "the operator gave it the id of another's request, and it cannot be asked about by that")
+		b.OpenCase(row, CaseHandleReused, "the operator gave it the id of another's request, and it cannot be asked about by that")
 		return &left
 	}
 	if left.Result = (provider.Result{}); a.Err == nil {
 		left.Err = errOthersHandle
 	}
 	if s := b.Steps[a.Ref]; s.WakeSeq == a.WakeSeq { // otherwise another has come since
-		b.dropped = append(b.dropped, a.Ref)
+		b.callbacksToForget = append(b.callbacksToForget, a.Ref)
 	}
-	b.Open(row, CaseHandleReused, "a callback for it names the operator's id of another's request; it was not believed")
+	b.OpenCase(row, CaseHandleReused, "a callback for it names the operator's id of another's request; it was not believed")
 	return &left
 }
 
-// learn gathers the handle that an answer brings, so that callbacks find the
+// learnHandle gathers the handle that an answer brings, so that callbacks find the
 // row by it, and so that nobody else is taken for it.
-func (b *Change[R]) learn(p store.Subject, s *store.Step, a *Answer) {
-	h, alone := newHandle(s, a, s.CheckedAt), b.worker.mailed(a.Connection)
+func (b *Recording[R]) learnHandle(p store.Subject, s *store.Step, a *Answer) {
+	h, alone := newHandle(s, a, s.CheckedAt), b.worker.handlesAreUnique(a.Connection)
 	if _, called := b.worker.c.Connections[a.Connection].(provider.CallbackReader); h != "" && (alone || called) {
-		b.named = append(b.named, store.Named{Connection: a.Connection, Handle: h, Ref: p.Ref, Kind: b.table.Name, Alone: alone})
+		b.newHandles = append(b.newHandles, store.Named{Connection: a.Connection, Handle: h, Ref: p.Ref, Kind: b.table.Name, Alone: alone})
 	}
 }
 
-// mailed reports whether an operator's handles name one request each, and its
+// handlesAreUnique reports whether an operator's handles name one request each, and its
 // callbacks name them.
-func (e *Worker) mailed(connection string) bool {
-	_, ok := e.c.Connections[connection].(provider.HandleReader)
+func (w *Worker) handlesAreUnique(connection string) bool {
+	_, ok := w.c.Connections[connection].(provider.HandleReader)
 	return ok
 }
 
 // handleIn returns the handle that a callback of a connection names, and
 // whether such callbacks name one.
-func (e *Worker) handleIn(connection string, mail []byte) (handle string, mailed bool) {
-	if p, ok := e.c.Connections[connection].(provider.HandleReader); ok {
+func (w *Worker) handleIn(connection string, mail []byte) (handle string, mailed bool) {
+	if p, ok := w.c.Connections[connection].(provider.HandleReader); ok {
 		return p.HandleInCallback(mail), true
 	}
 	return "", false

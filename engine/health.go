@@ -14,9 +14,9 @@ import (
 	"till/store"
 )
 
-// defaultPulse is how often instances tell each other how operators stand:
+// defaultHealthInterval is how often instances tell each other how operators stand:
 // they never disagree for longer.
-const defaultPulse = time.Second
+const defaultHealthInterval = time.Second
 
 // What is kept of what came of calls, and how it is cleared away.
 const (
@@ -35,15 +35,15 @@ type health struct {
 	views   atomic.Pointer[map[string]*view]
 	changes atomic.Int64 // moves on when a connection's state changes
 
-	mu     sync.Mutex
-	sums   map[store.Operation]store.Sums // since the last pulse
-	probed map[string]probed
-	wanted map[string]bool
+	mu             sync.Mutex
+	sums           map[store.Operation]store.Sums // since the last pulse
+	probed         map[string]probed
+	probeRequested map[string]bool
 
-	waker   *loop.Waker
-	pulsing sync.Mutex
-	cleared time.Time
-	judged  atomic.Bool // at least once
+	waker     *loop.Waker
+	syncing   sync.Mutex
+	cleared   time.Time
+	evaluated atomic.Bool // at least once
 }
 
 // view is how a connection stands, as read from the database.
@@ -61,7 +61,7 @@ type view struct {
 func newHealth(connections map[string]provider.Provider, kind string) *health {
 	h := &health{
 		self: till.NewID(till.TimeOf(time.Now())), kind: kind, watched: map[string]provider.Traits{}, waker: loop.NewWaker(),
-		sums: map[store.Operation]store.Sums{}, probed: map[string]probed{}, wanted: map[string]bool{},
+		sums: map[store.Operation]store.Sums{}, probed: map[string]probed{}, probeRequested: map[string]bool{},
 	}
 	for name, p := range connections {
 		if t := p.Traits(); !t.NoBreaker {
@@ -82,12 +82,12 @@ func (h *health) passing(connection string) bool {
 
 // ready answers whether it is known how operators stand. Whoever has just
 // started must not send to one that the others have stopped.
-func (h *health) ready() bool { return len(h.watched) == 0 || h.judged.Load() }
+func (h *health) ready() bool { return len(h.watched) == 0 || h.evaluated.Load() }
 
-// want notes that somebody here would send to a connection if it could.
-func (h *health) want(connection string) {
+// requestProbe notes that somebody here would send to a connection if it could.
+func (h *health) requestProbe(connection string) {
 	h.mu.Lock()
-	h.wanted[connection] = true
+	h.probeRequested[connection] = true
 	h.mu.Unlock()
 }
 
@@ -120,53 +120,53 @@ func (h *health) record(connection string, action Action, err error, took time.D
 // Watch shares with the other instances how operators stand and what they may
 // be asked, until ctx ends. Instances that only accept need it too: they must
 // refuse what the others know cannot be sent.
-func (e *Worker) Watch(ctx context.Context) {
+func (w *Worker) Watch(ctx context.Context) {
 	var loops sync.WaitGroup
 	run := func(name string, interval time.Duration, wake <-chan struct{}, step func(context.Context) time.Duration) {
 		loops.Go(func() {
 			loop.Run(ctx, loop.Options{Step: step, Wake: wake, Interval: interval,
-				OnPanic: func(v any) { e.c.Log.Error(name+" panicked", "panic", v, "stack", string(debug.Stack())) }})
+				OnPanic: func(v any) { w.c.Log.Error(name+" panicked", "panic", v, "stack", string(debug.Stack())) }})
 		})
 	}
-	if len(e.health.watched) > 0 {
-		run("health", e.c.Pulse, e.health.waker.C(), e.pulse)
+	if len(w.health.watched) > 0 {
+		run("health", w.c.HealthInterval, w.health.waker.C(), w.syncHealth)
 	}
-	if len(e.reserves) > 0 {
-		run("reserves", aheadPause, nil, e.fillReserves)
+	if len(w.prefetched) > 0 {
+		run("reserves", prefetchInterval, nil, w.refillPrefetched)
 	}
 	<-ctx.Done()
 	loops.Wait()
 }
 
 // gathered is what an instance has to tell at a pulse.
-type gathered struct {
+type healthReport struct {
 	sums   map[store.Operation]store.Sums
 	probed map[string]probed
 	wanted map[string]bool
 }
 
-// pulse tells what was gathered, judges and keeps the judgement.
-func (e *Worker) pulse(ctx context.Context) time.Duration {
-	h := e.health
-	h.pulsing.Lock()
-	defer h.pulsing.Unlock()
+// syncHealth tells what was gathered, judges and keeps the judgement.
+func (w *Worker) syncHealth(ctx context.Context) time.Duration {
+	h := w.health
+	h.syncing.Lock()
+	defer h.syncing.Unlock()
 	h.mu.Lock()
-	g := gathered{h.sums, h.probed, h.wanted}
-	h.sums, h.probed, h.wanted = map[store.Operation]store.Sums{}, map[string]probed{}, map[string]bool{}
+	g := healthReport{h.sums, h.probed, h.probeRequested}
+	h.sums, h.probed, h.probeRequested = map[store.Operation]store.Sums{}, map[string]probed{}, map[string]bool{}
 	h.mu.Unlock()
 
 	var views map[string]*view
 	changed := false
 	read := func(tx *store.Tx) (err error) {
-		views, changed, err = e.judge(ctx, tx, g)
+		views, changed, err = w.evaluate(ctx, tx, g)
 		return err
 	}
 	var err error
 	if len(g.sums) == 0 {
-		err = e.c.Store.View(ctx, read)
+		err = w.c.Store.View(ctx, read)
 	}
 	if clear := time.Since(h.cleared) >= clearEvery; err == nil && (len(g.sums) > 0 || changed || clear) {
-		err = e.c.Store.UpdateBehind(ctx, func(tx *store.Tx) error {
+		err = w.c.Store.UpdateBehind(ctx, func(tx *store.Tx) error {
 			if err := tx.AddHealth(ctx, g.sums); err != nil {
 				return err
 			}
@@ -187,17 +187,17 @@ func (e *Worker) pulse(ctx context.Context) time.Duration {
 			h.giveBack(g)
 		}
 		if ctx.Err() == nil {
-			e.c.Log.Warn("share how operators stand", "error", err)
+			w.c.Log.Warn("share how operators stand", "error", err)
 		}
 		return -1
 	}
-	e.keep(views)
+	w.applyViews(views)
 	return -1
 }
 
-// giveBack keeps what could not be told for the next pulse. It is bounded by
+// returnUnused keeps what could not be told for the next pulse. It is bounded by
 // the number of connections.
-func (h *health) giveBack(g gathered) {
+func (h *health) giveBack(g healthReport) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for o, s := range g.sums {
@@ -210,13 +210,13 @@ func (h *health) giveBack(g gathered) {
 		}
 	}
 	for c := range g.wanted {
-		h.wanted[c] = true
+		h.probeRequested[c] = true
 	}
 }
 
-// judge reads how all connections stand, changes what has to change, and
+// evaluate reads how all connections stand, changes what has to change, and
 // reports whether it would have to: a read cannot.
-func (e *Worker) judge(ctx context.Context, tx *store.Tx, g gathered) (map[string]*view, bool, error) {
+func (w *Worker) evaluate(ctx context.Context, tx *store.Tx, g healthReport) (map[string]*view, bool, error) {
 	breakers, err := tx.Breakers(ctx)
 	if err != nil {
 		return nil, false, err
@@ -225,17 +225,17 @@ func (e *Worker) judge(ctx context.Context, tx *store.Tx, g gathered) (map[strin
 	if err != nil {
 		return nil, false, err
 	}
-	rows = e.own(rows)
+	rows = w.ownHealth(rows)
 	views := map[string]*view{}
 	changed := false
-	for name, traits := range e.health.watched {
-		b := breakers[e.breaker(name)]
+	for name, traits := range w.health.watched {
+		b := breakers[w.breaker(name)]
 		if b == nil {
-			b = &store.Breaker{Connection: e.breaker(name), State: store.Passing}
+			b = &store.Breaker{Connection: w.breaker(name), State: store.Passing}
 		}
 		ev := since(b, rows, tx.Now())
 		ev.probed, ev.wanted = g.probed[name], g.wanted[name]
-		next := turn(*b, ev, e.health.self, tx.Now())
+		next := nextState(*b, ev, w.health.self, tx.Now())
 		if next != *b {
 			changed = true
 			// In a reading transaction nothing is written; the writing one that
@@ -246,24 +246,24 @@ func (e *Worker) judge(ctx context.Context, tx *store.Tx, g gathered) (map[strin
 					return nil, false, err
 				}
 				if won {
-					e.c.Log.Warn("an operator's health has changed", "connection", b.Connection, "from", b.State, "to", next.State, "tries", next.Tries)
-					if err := tellCase(ctx, tx, &next, ev); err != nil {
+					w.c.Log.Warn("an operator's health has changed", "connection", b.Connection, "from", b.State, "to", next.State, "tries", next.Tries)
+					if err := updateCredentialsCase(ctx, tx, &next, ev); err != nil {
 						return nil, false, err
 					}
 					b = &next
-				} else if b, err = e.reread(ctx, tx, b.Connection); err != nil {
+				} else if b, err = w.reread(ctx, tx, b.Connection); err != nil {
 					return nil, false, err
 				}
 			}
 		}
-		views[name] = e.health.viewOf(name, b, ev, traits, tx.Now())
+		views[name] = w.health.viewOf(name, b, ev, traits, tx.Now())
 	}
 	return views, changed, nil
 }
 
-// tellCase has a person look at credentials that an operator refuses: nothing
+// updateCredentialsCase has a person look at credentials that an operator refuses: nothing
 // else will mend them. The case ends when the operator answers again.
-func tellCase(ctx context.Context, tx *store.Tx, b *store.Breaker, ev evidence) error {
+func updateCredentialsCase(ctx context.Context, tx *store.Tx, b *store.Breaker, ev evidence) error {
 	switch {
 	case b.State == store.Stopped && (refused(ev.submits) || refused(ev.checks)):
 		return tx.OpenOperatorCase(ctx, &store.OperatorCase{Connection: b.Connection, Kind: store.CaseCredentials, OpenedAt: tx.Now(),
@@ -275,7 +275,7 @@ func tellCase(ctx context.Context, tx *store.Tx, b *store.Breaker, ev evidence) 
 }
 
 // reread returns a breaker that another instance was faster to change.
-func (e *Worker) reread(ctx context.Context, tx *store.Tx, name string) (*store.Breaker, error) {
+func (w *Worker) reread(ctx context.Context, tx *store.Tx, name string) (*store.Breaker, error) {
 	breakers, err := tx.Breakers(ctx)
 	if err != nil || breakers[name] == nil {
 		return &store.Breaker{Connection: name, State: store.Passing}, err
@@ -299,29 +299,29 @@ func (h *health) viewOf(name string, b *store.Breaker, ev evidence, t provider.T
 	return v
 }
 
-// keep makes a judgement the one that counts here. Steps that waited for
+// applyViews makes a judgement the one that counts here. Steps that waited for
 // another one are looked at again.
-func (e *Worker) keep(views map[string]*view) {
+func (w *Worker) applyViews(views map[string]*view) {
 	changed := false
 	for name, v := range views {
-		old := e.health.view(name)
+		old := w.health.view(name)
 		if old == nil {
 			old = &view{state: store.Passing}
 		}
 		changed = changed || old.state != v.state || old.round != v.round
 	}
-	e.health.views.Store(&views)
-	e.health.judged.Store(true)
+	w.health.views.Store(&views)
+	w.health.evaluated.Store(true)
 	if changed {
-		e.health.changes.Add(1)
-		e.waker.Wake()
+		w.health.changes.Add(1)
+		w.waker.Wake()
 	}
 }
 
 // Status says how a connection stands: the same on all instances, within a
 // pulse.
-func (e *Worker) Status(connection string) Status {
-	if v := e.health.view(connection); v != nil {
+func (w *Worker) Status(connection string) Status {
+	if v := w.health.view(connection); v != nil {
 		return v.status
 	}
 	return Operational
@@ -329,23 +329,23 @@ func (e *Worker) Status(connection string) Status {
 
 // Passing answers whether new payments go through to a connection without
 // asking further. It is a look into memory.
-func (e *Worker) Passing(connection string) bool { return e.health.passing(connection) }
+func (w *Worker) Passing(connection string) bool { return w.health.passing(connection) }
 
-// Offers answers whether a connection that is not passing may be tried with a
+// CanProbe answers whether a connection that is not passing may be tried with a
 // new payment just now, by this instance; TakeProbe then says yes, unless others
 // were faster. It notes that somebody would like to.
-func (e *Worker) Offers(connection string) bool {
-	v := e.health.view(connection)
+func (w *Worker) CanProbe(connection string) bool {
+	v := w.health.view(connection)
 	if v == nil || v.state == store.Passing {
 		return true
 	}
-	e.health.want(connection)
+	w.health.requestProbe(connection)
 	return v.admit != nil && v.admit.Load() > 0 && time.Now().Before(v.leaseEnd)
 }
 
-// RetryIn returns when a connection that is not passing may be tried again.
-func (e *Worker) RetryIn(connection string) time.Duration {
-	v := e.health.view(connection)
+// RetryAfter returns when a connection that is not passing may be tried again.
+func (w *Worker) RetryAfter(connection string) time.Duration {
+	v := w.health.view(connection)
 	if v == nil || v.state == store.Passing {
 		return 0
 	}
@@ -355,12 +355,12 @@ func (e *Worker) RetryIn(connection string) time.Duration {
 // TakeProbe answers whether one new payment may be accepted for a connection that
 // is not passing: as a probe, by the one instance that may let some in. If
 // not, retry is when to try again.
-func (e *Worker) TakeProbe(connection string) (ok bool, retry time.Duration) {
-	v := e.health.view(connection)
+func (w *Worker) TakeProbe(connection string) (ok bool, retry time.Duration) {
+	v := w.health.view(connection)
 	if v == nil || v.state == store.Passing {
 		return true, 0
 	}
-	e.health.want(connection)
+	w.health.requestProbe(connection)
 	if v.admit != nil && time.Now().Before(v.leaseEnd) && v.admit.Add(-1) >= 0 {
 		return true, 0
 	}

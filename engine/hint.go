@@ -5,25 +5,25 @@ import (
 	"time"
 )
 
-// heedPause is the least time between two looks that hints ask for: a busy
+// hintInterval is the least time between two looks that hints ask for: a busy
 // instance must not keep all the others looking.
-const heedPause = 20 * time.Millisecond
+const hintInterval = 20 * time.Millisecond
 
-// heed wakes the engine when another instance has committed: what an instance
+// followHints wakes the engine when another instance has committed: what an instance
 // that only accepts has written is due now. Without hints it is found by the
 // next look.
-func (e *Worker) heed(ctx context.Context) {
-	ear := e.c.Store.ListenOthers()
+func (w *Worker) followHints(ctx context.Context) {
+	ear := w.c.Store.ListenOthers()
 	defer ear.Close()
 	for {
 		select {
 		case <-ear.C():
-			e.waker.Wake()
+			w.waker.Wake()
 		case <-ctx.Done():
 			return
 		}
 		select {
-		case <-time.After(heedPause):
+		case <-time.After(hintInterval):
 		case <-ctx.Done():
 			return
 		}

@@ -30,22 +30,22 @@ const holdPause = time.Minute
 
 // holding is what a claim must not send. It is read in the transaction of the
 // claim, and only if it matters.
-type holding struct {
+type heldClients struct {
 	restoring bool
 	clients   map[till.ID]bool
 }
 
-// holding reads what some steps may have to wait for.
-func (e *Worker) holding(ctx context.Context, tx *store.Tx, steps []*store.Step, jobs map[store.Ref]*Job) (h holding, err error) {
+// readHolds reads what some steps may have to wait for.
+func (w *Worker) readHolds(ctx context.Context, tx *store.Tx, steps []*store.Step, jobs map[store.Ref]*Instruction) (h heldClients, err error) {
 	var clients []till.ID
 	lost := false
 	for _, s := range steps {
 		j := jobs[store.Ref{Client: s.ClientID, ID: s.SubjectID}]
-		if j == nil || j.Final || !unsent(s) && !gone(s) {
+		if j == nil || j.Final || !unsent(s) && !provenNotFound(s) {
 			continue // it is not sent now
 		}
 		clients = append(clients, s.ClientID)
-		lost = lost || e.kind == store.KindPayment && e.unnoticing[j.Connection] && unsent(s)
+		lost = lost || w.kind == store.KindPayment && w.noReference[j.Connection] && unsent(s)
 	}
 	if len(clients) == 0 {
 		return h, nil
@@ -56,7 +56,7 @@ func (e *Worker) holding(ctx context.Context, tx *store.Tx, steps []*store.Step,
 	}
 	h.clients = make(map[till.ID]bool, len(holds))
 	for client, of := range holds {
-		h.clients[client] = holdsAny(e.kind, of)
+		h.clients[client] = holdsAny(w.kind, of)
 	}
 	if lost {
 		h.restoring, err = tx.Restoring(ctx)
@@ -75,11 +75,11 @@ func holdsAny(kind string, holds []store.Hold) bool {
 	return false
 }
 
-// instead returns what is done about a step in the place of an action. Of what
+// replaceIfHeld returns what is done about a step in the place of an action. Of what
 // was held and is not any more, Hold lets go.
-func (e *Worker) instead(action Action, s *store.Step, j *Job, h holding) Action {
+func (w *Worker) replaceIfHeld(action Action, s *store.Step, j *Instruction, h heldClients) Action {
 	switch sends := action == Submit || action == Abandon && s.Kind == store.KindPayout && unsent(s); {
-	case h.restoring && e.unnoticing[j.Connection] && !j.Final && unsent(s):
+	case h.restoring && w.noReference[j.Connection] && !j.Final && unsent(s):
 		return Hold
 	case sends && (h.clients[s.ClientID] || s.HeldAt != 0):
 		return Hold
@@ -89,23 +89,23 @@ func (e *Worker) instead(action Action, s *store.Step, j *Job, h holding) Action
 
 // The errors of a send that is not made, at the last moment.
 var (
-	errHeld      = fmt.Errorf("%w: payouts are held", provider.ErrNotSent)
-	errHoldsAway = fmt.Errorf("%w: it cannot be seen whether payouts are held", provider.ErrNotSent)
+	errHeld         = fmt.Errorf("%w: payouts are held", provider.ErrNotSent)
+	errHoldsUnknown = fmt.Errorf("%w: it cannot be seen whether payouts are held", provider.ErrNotSent)
 )
 
-// mayPayOut looks once more, right before a payout is sent, whether payouts of
+// checkHolds looks once more, right before a payout is sent, whether payouts of
 // its client are held: the claim may have waited for its commit, or stood still
 // since. What cannot be looked up is not sent.
-func (e *Worker) mayPayOut(ctx context.Context, client till.ID) error {
+func (w *Worker) checkHolds(ctx context.Context, client till.ID) error {
 	var holds map[till.ID][]store.Hold
-	err := e.c.Store.View(ctx, func(tx *store.Tx) (err error) {
+	err := w.c.Store.View(ctx, func(tx *store.Tx) (err error) {
 		holds, err = tx.HoldsOf(ctx, []till.ID{client})
 		return err
 	})
 	switch {
 	case err != nil:
-		e.c.Log.Error("look whether payouts are held", "error", err)
-		return errHoldsAway
+		w.c.Log.Error("look whether payouts are held", "error", err)
+		return errHoldsUnknown
 	case len(holds[client]) > 0:
 		return errHeld
 	}
@@ -117,7 +117,7 @@ const maxKinds = 20
 
 // readHolds reads what holds the rows that answers would hold, and what else those
 // are on the attention list for that nothing holds any more.
-func (b *Change[R]) readHolds(ctx context.Context) (err error) {
+func (b *Recording[R]) readHolds(ctx context.Context) (err error) {
 	var clients []till.ID
 	for _, a := range b.answers {
 		if a.Action == Hold {
@@ -147,7 +147,7 @@ func (b *Change[R]) readHolds(ctx context.Context) (err error) {
 }
 
 // isHeld answers whether a row has been held until now.
-func (b *Change[R]) isHeld(ref store.Ref) bool {
+func (b *Recording[R]) isHeld(ref store.Ref) bool {
 	s := b.Steps[ref]
 	return s != nil && s.HeldAt != 0
 }
@@ -155,29 +155,29 @@ func (b *Change[R]) isHeld(ref store.Ref) bool {
 // hold keeps a row from being sent for as long as anything holds it, and lets go
 // of it then. Payouts, and what may be the retry of something that was lost, are
 // on the attention list meanwhile.
-func (b *Change[R]) hold(row R, a *Answer, s *store.Step, now till.Time) {
-	if a.Version != s.LeaseVersion {
+func (b *Recording[R]) hold(row R, a *Answer, s *store.Step, now till.Time) {
+	if a.LeaseVersion != s.LeaseVersion {
 		return // whoever has it now decides
 	}
 	s.LeaseUntil, s.DueAt = 0, now.Add(holdPause)
 	if s.WakeSeq != a.WakeSeq {
-		s.DueAt = wokenAt(s, now) // a callback came since: it may have to be asked about
+		s.DueAt = callbackDue(s, now) // a callback came since: it may have to be asked about
 	}
 	p, holds := row.Subject(), b.holds[a.Ref.Client]
 	switch {
-	case b.restoring && s.Kind == store.KindPayment && b.worker.unnoticing[p.Connection] && unsent(s):
-		b.Again(row, CaseHeld, "an old database was put back, and this may be the retry of a "+b.table.Name+
+	case b.restoring && s.Kind == store.KindPayment && b.worker.noReference[p.Connection] && unsent(s):
+		b.ReopenCase(row, CaseHeld, "an old database was put back, and this may be the retry of a "+b.table.Name+
 			" that was lost with it: it is not sent until that is known", *p.Attention)
-		b.Attend(row)
+		b.NeedAttention(row)
 	case !holdsAny(s.Kind, holds):
-		b.letGo(row, s, now)
+		b.releaseHold(row, s, now)
 	default:
 		if s.HeldAt == 0 {
 			s.HeldAt = now
 		}
 		if s.Kind == store.KindPayout {
-			b.Again(row, CaseHeld, whyHeld(holds)+": it is not sent before that is released", *p.Attention)
-			b.Attend(row)
+			b.ReopenCase(row, CaseHeld, whyHeld(holds)+": it is not sent before that is released", *p.Attention)
+			b.NeedAttention(row)
 		}
 		if s.Kind != store.KindPayout || !unsent(s) {
 			s.DueAt = max(now, min(s.DueAt, p.ExpiresAt)) // its time runs
@@ -185,26 +185,26 @@ func (b *Change[R]) hold(row R, a *Answer, s *store.Step, now till.Time) {
 	}
 }
 
-// letGo makes a row due that nothing holds any more. A payout that was not sent
+// releaseHold makes a row due that nothing holds any more. A payout that was not sent
 // has its whole window from now on: however long it was held, it was neither sent
 // nor ended.
-func (b *Change[R]) letGo(row R, s *store.Step, now till.Time) {
+func (b *Recording[R]) releaseHold(row R, s *store.Step, now till.Time) {
 	p := row.Subject()
 	s.DueAt = now
 	if s.Kind == store.KindPayout && unsent(s) && p.ExpiresAt < now+p.Window {
 		b.extended = append(b.extended, extended{p.Ref, now + p.Window})
 	}
-	b.unhold(row, s, now, "it is no longer held")
+	b.closeHeldCase(row, s, now, "it is no longer held")
 }
 
-// unhold takes a row off the attention list that was there because it was held.
-func (b *Change[R]) unhold(row R, s *store.Step, now till.Time, why string) {
+// closeHeldCase takes a row off the attention list that was there because it was held.
+func (b *Recording[R]) closeHeldCase(row R, s *store.Step, now till.Time, why string) {
 	p := row.Subject()
 	s.HeldAt = 0
 	another := func(c *store.Case) bool { return c.SubjectID == p.Ref.ID && c.Kind != CaseHeld }
 	if *p.Attention && b.noCase[p.Ref] && !slices.ContainsFunc(b.cases, another) {
 		*p.Attention = false
-		b.Touch(row)
+		b.MarkChanged(row)
 	}
 	b.closed = append(b.closed, store.Closing{Ref: p.Ref, By: "engine", At: now, Kinds: []string{CaseHeld}, Reason: why})
 }
@@ -215,7 +215,7 @@ type extended struct {
 	until till.Time
 }
 
-func (b *Change[R]) writeWindows(ctx context.Context) error {
+func (b *Recording[R]) writeWindows(ctx context.Context) error {
 	for _, x := range b.extended {
 		if err := b.table.Extend(ctx, b.Tx, x.ref, x.until); err != nil {
 			return err

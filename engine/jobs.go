@@ -12,31 +12,31 @@ import (
 // that is as busy as it can be. Beyond it the oldest are forgotten. Of one
 // client less is remembered, so that it does not push out the others'.
 const (
-	maxJobs           = 8192
-	maxJobBytes       = 32 << 20
-	maxClientJobBytes = 24 << 20
+	maxRecent            = 8192
+	maxRecentBytes       = 32 << 20
+	maxClientRecentBytes = 24 << 20
 )
 
 // jobs remembers what was sent from here lately. Most of it is asked about a
 // moment later, and need not be read again for that.
-type jobs struct {
+type recentSends struct {
 	mu    sync.Mutex
 	bytes *quota.Quota
-	byRef map[store.Ref]keptJob
+	byRef map[store.Ref]cachedInstruction
 	order []store.Ref // a ring of maxJobs places
 	first int         // the oldest
 	count int
 }
 
-// keptJob is a job with the bytes that were taken for it.
-type keptJob struct {
-	*Job
-	bytes int64
+// cachedInstruction is a job with the bytes that were taken for it.
+type cachedInstruction struct {
+	*Instruction
+	size int64
 }
 
-// weight is about how many bytes a job takes, with its row, its place here and
+// size is about how many bytes a job takes, with its row, its place here and
 // its short texts.
-func (j *Job) weight() int64 {
+func (j *Instruction) size() int64 {
 	const fixed = 2 << 10
 	r := &j.Request
 	n := fixed + len(r.Description) + len(r.CallbackURL)
@@ -49,20 +49,20 @@ func (j *Job) weight() int64 {
 // keep remembers a job, in the place of the oldest if there are too many. Of
 // one that was sent again, what was kept before stays: what is used of it
 // cannot have changed, except for its row, which is used after the first send only.
-func (k *jobs) keep(j *Job) {
+func (k *recentSends) keep(j *Instruction) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.byRef == nil {
-		k.byRef, k.order = make(map[store.Ref]keptJob), make([]store.Ref, maxJobs)
-		k.bytes = quota.New(maxJobBytes, maxClientJobBytes)
+		k.byRef, k.order = make(map[store.Ref]cachedInstruction), make([]store.Ref, maxRecent)
+		k.bytes = quota.New(maxRecentBytes, maxClientRecentBytes)
 	}
-	if k.byRef[j.Ref].Job != nil {
+	if k.byRef[j.Ref].Instruction != nil {
 		return
 	}
-	if k.count == maxJobs {
+	if k.count == maxRecent {
 		k.forgetOldest()
 	}
-	n := j.weight()
+	n := j.size()
 	err := k.bytes.Take(j.Ref.Client, n)
 	for errors.Is(err, quota.ErrFull) && k.count > 0 {
 		k.forgetOldest()
@@ -71,39 +71,39 @@ func (k *jobs) keep(j *Job) {
 	if err != nil {
 		return
 	}
-	k.order[(k.first+k.count)%maxJobs] = j.Ref
+	k.order[(k.first+k.count)%maxRecent] = j.Ref
 	k.count++
-	k.byRef[j.Ref] = keptJob{j, n}
+	k.byRef[j.Ref] = cachedInstruction{j, n}
 }
 
 // forgetOldest makes room. What has ended was forgotten before, and leaves only
 // its place.
-func (k *jobs) forgetOldest() {
+func (k *recentSends) forgetOldest() {
 	ref := k.order[k.first]
-	k.first, k.count = (k.first+1)%maxJobs, k.count-1
+	k.first, k.count = (k.first+1)%maxRecent, k.count-1
 	k.forget(ref)
 }
 
-func (k *jobs) forget(ref store.Ref) {
-	if j := k.byRef[ref]; j.Job != nil {
+func (k *recentSends) forget(ref store.Ref) {
+	if j := k.byRef[ref]; j.Instruction != nil {
 		delete(k.byRef, ref)
-		k.bytes.Give(ref.Client, j.bytes)
+		k.bytes.Give(ref.Client, j.size)
 	}
 }
 
 // note takes note of how rows are left, of those jobs that keep them; those of which no
 // row is left have ended and are forgotten. It is told before that is committed,
 // because whoever claims right after must not find what was there before.
-func (k *jobs) note(left map[store.Ref]any) {
+func (k *recentSends) note(left map[store.Ref]any) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for ref, row := range left {
 		if row == nil {
 			k.forget(ref)
-		} else if j := k.byRef[ref]; j.Job != nil && j.Row != nil {
-			c := *j.Job // tasks may be at work with the one that was kept
+		} else if j := k.byRef[ref]; j.Instruction != nil && j.Row != nil {
+			c := *j.Instruction // tasks may be at work with the one that was kept
 			c.Row = row
-			k.byRef[ref] = keptJob{&c, j.bytes}
+			k.byRef[ref] = cachedInstruction{&c, j.size}
 		}
 	}
 }
@@ -112,14 +112,14 @@ func (k *jobs) note(left map[store.Ref]any) {
 // and the refs of the others. A step that the operator has acknowledged is asked
 // about, whatever has become of its subject since, and to ask takes only what
 // never changes.
-func (k *jobs) find(steps []*store.Step) (found map[store.Ref]*Job, others []store.Ref) {
-	found = make(map[store.Ref]*Job, len(steps))
+func (k *recentSends) find(steps []*store.Step) (found map[store.Ref]*Instruction, others []store.Ref) {
+	found = make(map[store.Ref]*Instruction, len(steps))
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, s := range steps {
 		ref := store.Ref{Client: s.ClientID, ID: s.SubjectID}
-		if j := k.byRef[ref]; j.Job != nil && s.Acked {
-			found[ref] = j.Job
+		if j := k.byRef[ref]; j.Instruction != nil && s.Acked {
+			found[ref] = j.Instruction
 		} else {
 			others = append(others, ref)
 		}

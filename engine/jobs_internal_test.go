@@ -21,10 +21,10 @@ func stepOf(n int, acked bool) *store.Step {
 // changes.
 func TestJobsAreRememberedForAsking(t *testing.T) {
 	t.Parallel()
-	var k jobs
-	first := &Job{Ref: refOf(1)}
+	var k recentSends
+	first := &Instruction{Ref: refOf(1)}
 	k.keep(first)
-	k.keep(&Job{Ref: refOf(1)}) // sent again
+	k.keep(&Instruction{Ref: refOf(1)}) // sent again
 	found, others := k.find([]*store.Step{stepOf(1, true), stepOf(2, true)})
 	if found[refOf(1)] != first || len(found) != 1 || len(others) != 1 || others[0] != refOf(2) {
 		t.Errorf("found %v, others %v", found, others)
@@ -37,15 +37,15 @@ func TestJobsAreRememberedForAsking(t *testing.T) {
 // The oldest are forgotten, so that memory has a bound.
 func TestTheOldestJobsAreForgotten(t *testing.T) {
 	t.Parallel()
-	var k jobs
-	for n := range 3 * maxJobs {
-		k.keep(&Job{Ref: refOf(n)})
+	var k recentSends
+	for n := range 3 * maxRecent {
+		k.keep(&Instruction{Ref: refOf(n)})
 	}
-	if len(k.byRef) != maxJobs || k.count != maxJobs {
-		t.Fatalf("%d jobs in an order of %d, want %d", len(k.byRef), k.count, maxJobs)
+	if len(k.byRef) != maxRecent || k.count != maxRecent {
+		t.Fatalf("%d jobs in an order of %d, want %d", len(k.byRef), k.count, maxRecent)
 	}
-	for n := range 3 * maxJobs {
-		if found, _ := k.find([]*store.Step{stepOf(n, true)}); (len(found) == 1) != (n >= 2*maxJobs) {
+	for n := range 3 * maxRecent {
+		if found, _ := k.find([]*store.Step{stepOf(n, true)}); (len(found) == 1) != (n >= 2*maxRecent) {
 			t.Fatalf("job %d: found %v", n, found)
 		}
 	}
@@ -55,30 +55,30 @@ func TestTheOldestJobsAreForgotten(t *testing.T) {
 // forgotten gives its bytes back. A large document is not kept at all.
 func TestKeptJobsAreBoundedByBytes(t *testing.T) {
 	t.Parallel()
-	var k jobs
-	of := func(client byte, n int) *Job {
+	var k recentSends
+	of := func(client byte, n int) *Instruction {
 		ref := store.Ref{Client: till.ID{client}, ID: till.FirstID(till.Time(n))}
-		return &Job{Ref: ref, Request: provider.Request{Description: strings.Repeat("d", 6<<10)}}
+		return &Instruction{Ref: ref, Request: provider.Request{Description: strings.Repeat("d", 6<<10)}}
 	}
 	var most int64
-	for n := range maxJobs {
+	for n := range maxRecent {
 		k.keep(of(1, n))
 		most = max(most, k.bytes.Held())
 	}
-	if held := k.bytes.HeldBy(till.ID{1}); held > maxClientJobBytes || held < maxClientJobBytes-1<<20 {
-		t.Errorf("%d bytes of one client are kept, of %d", held, maxClientJobBytes)
+	if held := k.bytes.HeldBy(till.ID{1}); held > maxClientRecentBytes || held < maxClientRecentBytes-1<<20 {
+		t.Errorf("%d bytes of one client are kept, of %d", held, maxClientRecentBytes)
 	}
 	if found, _ := k.find([]*store.Step{{ClientID: till.ID{1}, SubjectID: of(1, 0).Ref.ID, Acked: true}}); len(found) != 1 {
 		t.Error("a client that may keep no more has lost what it kept")
 	}
-	for n := range maxJobs {
+	for n := range maxRecent {
 		k.keep(of(2, n))
 		most = max(most, k.bytes.Held())
 	}
-	if most > maxJobBytes || k.bytes.HeldBy(till.ID{2}) < maxClientJobBytes/2 {
-		t.Errorf("%d bytes were kept at most, of %d; the second client has %d", most, maxJobBytes, k.bytes.HeldBy(till.ID{2}))
+	if most > maxRecentBytes || k.bytes.HeldBy(till.ID{2}) < maxClientRecentBytes/2 {
+		t.Errorf("%d bytes were kept at most, of %d; the second client has %d", most, maxRecentBytes, k.bytes.HeldBy(till.ID{2}))
 	}
-	for n := range maxJobs {
+	for n := range maxRecent {
 		k.note(map[store.Ref]any{of(1, n).Ref: nil, of(2, n).Ref: nil})
 	}
 	if k.bytes.Held() != 0 || len(k.byRef) != 0 {
@@ -109,7 +109,7 @@ func TestOnce(t *testing.T) {
 	} {
 		task := &Task{Step: c.seen, seen: c.seen}
 		task.Step.Sends = c.sends
-		if got := task.once(); got != c.want {
+		if got := task.onlyFirstSend(); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
 		}
 	}
@@ -119,8 +119,8 @@ func TestOnce(t *testing.T) {
 // it, or is not remembered, is not.
 func TestJobsAreToldHowRowsAreLeft(t *testing.T) {
 	t.Parallel()
-	var k jobs
-	keeps, bare := &Job{Ref: refOf(1), Row: "before"}, &Job{Ref: refOf(2)}
+	var k recentSends
+	keeps, bare := &Instruction{Ref: refOf(1), Row: "before"}, &Instruction{Ref: refOf(2)}
 	k.keep(keeps)
 	k.keep(bare)
 	k.note(map[store.Ref]any{refOf(1): "after", refOf(2): "after", refOf(3): "after"})

@@ -69,8 +69,8 @@ func TestAnAnswerByARowThatWasKept(t *testing.T) {
 				late           bool
 			}{{till.Success, till.Pending, false}, {till.Success, till.Processing, false}, {till.Failed, till.Pending, true}} {
 				p := paymentNow(t, s, answers[i].Ref)
-				if answers[i].Refused != nil || p.Status != want.status || p.PreviousStatus != want.before || (p.LateEvent != 0) != want.late || !p.Credited() {
-					t.Errorf("payment %d: %s after %s, late event %d; refused: %v", i, p.Status, p.PreviousStatus, p.LateEvent, answers[i].Refused)
+				if answers[i].RecordErr != nil || p.Status != want.status || p.PreviousStatus != want.before || (p.LateEvent != 0) != want.late || !p.Credited() {
+					t.Errorf("payment %d: %s after %s, late event %d; refused: %v", i, p.Status, p.PreviousStatus, p.LateEvent, answers[i].RecordErr)
 				}
 			}
 		})
@@ -95,8 +95,8 @@ func TestAKeptRowIsNotReadAgain(t *testing.T) {
 				events, err = tx.Events(t.Context(), client.ID, 0, 10)
 				return err
 			})
-			if err != nil || a.Refused != nil || len(events) != 2 || events[1].ProviderReference != kept.ProviderReference {
-				t.Errorf("%d events, refused: %v, error %v", len(events), a.Refused, err)
+			if err != nil || a.RecordErr != nil || len(events) != 2 || events[1].ProviderReference != kept.ProviderReference {
+				t.Errorf("%d events, refused: %v, error %v", len(events), a.RecordErr, err)
 			}
 			if kept.Status != till.Pending {
 				t.Error("what is kept was changed")
@@ -128,8 +128,8 @@ func TestAKeptRowIsReadAgainAfterASecondSend(t *testing.T) {
 		}
 		a := engine.Keep(successOf(s, c, kept), kept)
 		c.Apply(t.Context(), []*engine.Answer{a})
-		if p := paymentNow(t, s, ref); a.Refused != nil || p.Status != till.Success {
-			t.Errorf("%s, refused: %v", p.Status, a.Refused)
+		if p := paymentNow(t, s, ref); a.RecordErr != nil || p.Status != till.Success {
+			t.Errorf("%s, refused: %v", p.Status, a.RecordErr)
 		}
 		// That its event has the right window is an invariant (I6).
 	})
@@ -146,8 +146,8 @@ func TestAnAnswerThatMovesNothingIsHeldAgainstTheDatabase(t *testing.T) {
 		a := successOf(s, c, p)
 		a.Result = provider.Result{Outcome: provider.Open}
 		c.Apply(t.Context(), []*engine.Answer{engine.Keep(a, kept)})
-		if now := paymentNow(t, s, a.Ref); a.Refused != nil || now.Status != till.Processing || now.ProcessingEvent == 7 {
-			t.Errorf("%s with event %d; refused: %v", now.Status, now.ProcessingEvent, a.Refused)
+		if now := paymentNow(t, s, a.Ref); a.RecordErr != nil || now.Status != till.Processing || now.ProcessingEvent == 7 {
+			t.Errorf("%s with event %d; refused: %v", now.Status, now.ProcessingEvent, a.RecordErr)
 		}
 	})
 }
@@ -169,8 +169,8 @@ func TestAKeptRowWhoseWindowWasMovedIsReadAgain(t *testing.T) {
 			}
 			a := engine.Keep(successOf(s, c, p), p)
 			c.Apply(t.Context(), []*engine.Answer{a})
-			if now := paymentNow(t, s, a.Ref); a.Refused != nil || now.Status != till.Success {
-				t.Errorf("it is %s, refused: %v", now.Status, a.Refused)
+			if now := paymentNow(t, s, a.Ref); a.RecordErr != nil || now.Status != till.Success {
+				t.Errorf("it is %s, refused: %v", now.Status, a.RecordErr)
 			}
 		})
 	}

@@ -21,7 +21,7 @@ type Keys struct {
 // NewKeys returns the keys of a kind of subject.
 func NewKeys(kind string, secret []byte) Keys { return Keys{kind, append([]byte(nil), secret...)} }
 
-func (k Keys) mac(purpose string, parts ...[]byte) []byte {
+func (k Keys) derive(purpose string, parts ...[]byte) []byte {
 	h := hmac.New(sha256.New, k.secret)
 	h.Write([]byte(purpose))
 	h.Write([]byte{0})
@@ -37,26 +37,26 @@ func (k Keys) mac(purpose string, parts ...[]byte) []byte {
 // has the form of a UUIDv4, because MTN demands one.
 func (k Keys) Reference(client till.ID, idempotencyKey string) till.ID {
 	key, _ := till.ParseID(idempotencyKey) // checked at creation; without regard to case
-	id := till.ID(k.mac(k.kind, client[:], key[:])[:16])
+	id := till.ID(k.derive(k.kind, client[:], key[:])[:16])
 	id[6] = id[6]&0x0f | 0x40
 	id[8] = id[8]&0x3f | 0x80
 	return id
 }
 
-// Token names a subject in a callback URL so that nobody else can: it ends in
+// CallbackToken names a subject in a callback URL so that nobody else can: it ends in
 // the subject's id and a MAC.
-func (k Keys) Token(connection string, ref store.Ref) string {
+func (k Keys) CallbackToken(connection string, ref store.Ref) string {
 	purpose := "callback"
 	if k.kind != store.KindPayment {
 		purpose = k.kind + " callback"
 	}
-	mac := k.mac(purpose, []byte(connection), ref.Client[:], ref.ID[:])
+	mac := k.derive(purpose, []byte(connection), ref.Client[:], ref.ID[:])
 	return ref.Client.String() + "." + ref.ID.String() + "." + base64.RawURLEncoding.EncodeToString(mac[:16])
 }
 
-// Open returns the subject that a callback's token names, if the token is one
+// ParseCallbackToken returns the subject that a callback's token names, if the token is one
 // of ours and of this kind.
-func (k Keys) Open(connection, token string) (store.Ref, bool) {
+func (k Keys) ParseCallbackToken(connection, token string) (store.Ref, bool) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
 		return store.Ref{}, false
@@ -70,5 +70,5 @@ func (k Keys) Open(connection, token string) (store.Ref, bool) {
 		return store.Ref{}, false
 	}
 	ref := store.Ref{Client: client, ID: id}
-	return ref, hmac.Equal([]byte(token), []byte(k.Token(connection, ref)))
+	return ref, hmac.Equal([]byte(token), []byte(k.CallbackToken(connection, ref)))
 }

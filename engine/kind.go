@@ -23,12 +23,12 @@ func operation(kind string, action Action) string {
 	return store.OpCheck
 }
 
-func (e *Worker) operation(connection string, action Action) store.Operation {
-	return store.Operation{Connection: connection, Name: operation(e.kind, action)}
+func (w *Worker) operation(connection string, action Action) store.Operation {
+	return store.Operation{Connection: connection, Name: operation(w.kind, action)}
 }
 
-func (e *Worker) lane(connection string, action Action) string {
-	return store.Lane(connection, operation(e.kind, action))
+func (w *Worker) lane(connection string, action Action) string {
+	return store.Lane(connection, operation(w.kind, action))
 }
 
 // kindOf returns whose steps wait in a lane.
@@ -40,21 +40,21 @@ func kindOf(lane string) string {
 }
 
 // breaker returns the name of a connection's breaker.
-func (e *Worker) breaker(connection string) string {
-	if e.kind == store.KindPayout {
+func (w *Worker) breaker(connection string) string {
+	if w.kind == store.KindPayout {
 		return connection + " payouts"
 	}
 	return connection
 }
 
-// own returns what came of the calls of this engine's kind, under the names of
+// ownHealth returns what came of the calls of this engine's kind, under the names of
 // its breakers and as what a breaker is judged by.
-func (e *Worker) own(rows []store.HealthRow) []store.HealthRow {
+func (w *Worker) ownHealth(rows []store.HealthRow) []store.HealthRow {
 	var out []store.HealthRow
 	for _, r := range rows {
 		for _, action := range []Action{Submit, Check} {
-			if r.Name == operation(e.kind, action) {
-				r.Connection, r.Name = e.breaker(r.Connection), operation(store.KindPayment, action)
+			if r.Name == operation(w.kind, action) {
+				r.Connection, r.Name = w.breaker(r.Connection), operation(store.KindPayment, action)
 				out = append(out, r)
 				break
 			}
@@ -64,10 +64,10 @@ func (e *Worker) own(rows []store.HealthRow) []store.HealthRow {
 }
 
 // lockBreakers locks and returns the breakers of connections, by connection.
-func (e *Worker) lockBreakers(ctx context.Context, tx *store.Tx, connections []string) (map[string]*store.Breaker, error) {
+func (w *Worker) lockBreakers(ctx context.Context, tx *store.Tx, connections []string) (map[string]*store.Breaker, error) {
 	names := make([]string, len(connections))
 	for i, c := range connections {
-		names[i] = e.breaker(c)
+		names[i] = w.breaker(c)
 	}
 	found, err := tx.LockBreakers(ctx, names)
 	if err != nil {

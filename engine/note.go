@@ -31,20 +31,20 @@ func attemptOf(a *Answer) *store.Attempt {
 	return at
 }
 
-// note records the call itself, before anything is made of its answer.
-func (b *Change[R]) note(row R, a *Answer, t provider.Traits) {
+// recordCall records the call itself, before anything is made of its answer.
+func (b *Recording[R]) recordCall(row R, a *Answer, t provider.Traits) {
 	if !a.Action.calls() {
 		return // nobody was called; a resolution is recorded once it is accepted
 	}
 	p := row.Subject()
-	if !b.noted[a] {
+	if !b.alreadyRecorded[a] {
 		at := attemptOf(a)
 		at.Connection, at.Reference = p.Connection, b.worker.keys.Reference(p.Ref.Client, p.IdempotencyKey)
 		b.attempts = append(b.attempts, at)
 	}
 	if s := b.Steps[a.Ref]; s != nil {
-		b.learn(p, s, a)
-		Note(s, a, t, b.Tx.Now())
+		b.learnHandle(p, s, a)
+		NoteAnswer(s, a, t, b.Tx.Now())
 		p.Resolution.LastCheckedAt, p.Resolution.Attempts = s.CheckedAt, s.Calls
 	}
 }

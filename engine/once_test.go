@@ -39,8 +39,8 @@ func TestAnAnswerIsRecordedBehindWhatIsThere(t *testing.T) {
 					if p == asked {
 						want = 3
 					}
-					if answers[i].Refused != nil {
-						t.Errorf("answer %d: %v", i, answers[i].Refused)
+					if answers[i].RecordErr != nil {
+						t.Errorf("answer %d: %v", i, answers[i].RecordErr)
 					}
 					var attempts []*store.Attempt
 					err := s.View(t.Context(), func(tx *store.Tx) (err error) {

@@ -32,11 +32,11 @@ type Config struct {
 	AcceptOnly bool
 	// Slots is how many calls to operators run at once; 0 means 512.
 	Slots int
-	// Look is how long a step that another process committed, or a lease that
+	// PollInterval is how long a step that another process committed, or a lease that
 	// ran out, may wait to be noticed; 0 means 250 ms.
-	Look time.Duration
-	// Pulse is how often instances share how operators stand; 0 means a second.
-	Pulse time.Duration
+	PollInterval time.Duration
+	// HealthInterval is how often instances share how operators stand; 0 means a second.
+	HealthInterval time.Duration
 	// MaxBatch is how many creates share a commit at most; 0 means 512. A
 	// benchmark sets 1, to show what sharing gives.
 	MaxBatch int
@@ -54,11 +54,11 @@ func (c *Config) setDefaults() {
 	if c.Slots <= 0 {
 		c.Slots = defaultSlots
 	}
-	if c.Look <= 0 {
-		c.Look = defaultLook
+	if c.PollInterval <= 0 {
+		c.PollInterval = defaultPollInterval
 	}
-	if c.Pulse <= 0 {
-		c.Pulse = defaultPulse
+	if c.HealthInterval <= 0 {
+		c.HealthInterval = defaultHealthInterval
 	}
 	if c.MaxBatch <= 0 {
 		c.MaxBatch = maxCreateBatch
@@ -75,12 +75,12 @@ func (c *Config) setDefaults() {
 type Processor[R Subject] struct {
 	*Worker
 	table  *Table[R]
-	rules  func(b *Change[R]) Rules[R]
+	rules  func(b *Recording[R]) Rules[R]
 	insert Insert[R]
 
-	creates *batch.Batcher[*CreateCall[R]]
-	wakes   *batch.Batcher[*wake]
-	kept    keptWakes
+	creates       *batch.Batcher[*CreateCall[R]]
+	callbacks     *batch.Batcher[*callback]
+	keptCallbacks keptCallbacks
 }
 
 // Insert writes new rows under the locks of their clients' heads. For a call
@@ -89,12 +89,12 @@ type Insert[R Subject] func(ctx context.Context, tx *store.Tx, heads map[till.ID
 
 // New returns a Processor of the rows of a table. Close it when nothing calls
 // it any more.
-func New[R Subject](c Config, table *Table[R], rules func(b *Change[R]) Rules[R], insert Insert[R]) *Processor[R] {
+func New[R Subject](c Config, table *Table[R], rules func(b *Recording[R]) Rules[R], insert Insert[R]) *Processor[R] {
 	c.setDefaults()
 	p := &Processor[R]{table: table, rules: rules, insert: insert}
 	p.Worker = newWorker(c, table.Name, p)
 	p.creates = batch.New(c.MaxBatch, maxCreateQueue, p.runCreates)
-	p.wakes = batch.New(maxWakeBatch, maxWakeQueue, p.runWakes)
+	p.callbacks = batch.New(maxCallbackBatch, maxCallbackQueue, p.runCallbacks)
 	return p
 }
 
@@ -103,19 +103,19 @@ func New[R Subject](c Config, table *Table[R], rules func(b *Change[R]) Rules[R]
 // returned and nothing calls Create any more.
 func (p *Processor[R]) Close(ctx context.Context) error {
 	p.creates.Close()
-	p.wakes.Close()
+	p.callbacks.Close()
 	return p.drain(ctx)
 }
 
 // load returns the jobs of the named rows that exist.
-func (p *Processor[R]) load(ctx context.Context, tx *store.Tx, refs []store.Ref) (map[store.Ref]*Job, error) {
+func (p *Processor[R]) load(ctx context.Context, tx *store.Tx, refs []store.Ref) (map[store.Ref]*Instruction, error) {
 	rows, err := p.table.Read(ctx, tx, refs)
 	if err != nil {
 		return nil, err
 	}
-	jobs := make(map[store.Ref]*Job, len(rows))
+	jobs := make(map[store.Ref]*Instruction, len(rows))
 	for ref, row := range rows {
-		jobs[ref] = p.Job(row)
+		jobs[ref] = p.Instruction(row)
 	}
 	return jobs, nil
 }
@@ -125,10 +125,10 @@ func (p *Processor[R]) extend(ctx context.Context, tx *store.Tx, ref store.Ref, 
 	return p.table.Extend(ctx, tx, ref, until)
 }
 
-// Job returns what a Worker must know to act on a row.
-func (p *Processor[R]) Job(row R) *Job {
+// Instruction returns what a Worker must know to act on a row.
+func (p *Processor[R]) Instruction(row R) *Instruction {
 	s := row.Subject()
-	j := &Job{
+	j := &Instruction{
 		Ref: s.Ref, Connection: s.Connection, Fingerprint: s.Fingerprint, ExpiresAt: s.ExpiresAt, Window: s.Window, Final: s.Final,
 		Request: provider.Request{
 			Client: s.Ref.Client, ID: s.Ref.ID, Reference: p.Reference(s.Ref.Client, s.IdempotencyKey),
@@ -140,7 +140,7 @@ func (p *Processor[R]) Job(row R) *Job {
 		j.Row = p.table.Lean(row)
 	}
 	if p.c.CallbackBase != "" {
-		j.Request.CallbackURL = p.c.CallbackBase + "/" + s.Connection + "/" + p.keys.Token(s.Connection, s.Ref)
+		j.Request.CallbackURL = p.c.CallbackBase + "/" + s.Connection + "/" + p.keys.CallbackToken(s.Connection, s.Ref)
 	}
 	return j
 }

@@ -33,9 +33,9 @@ type unrecordable struct{ why string }
 
 func (u *unrecordable) Error() string { return "engine: an answer cannot be recorded: " + u.why }
 
-// caught turns a panic into an error: for a function whose work is undone by
+// recoverToError turns a panic into an error: for a function whose work is undone by
 // an error anyway.
-func caught(err *error) {
+func recoverToError(err *error) {
 	if v := recover(); v != nil {
 		*err = fmt.Errorf("%w: %v\n%s", errPanicked, v, debug.Stack())
 	}
@@ -56,21 +56,21 @@ func faultOf(err error) string {
 	return ""
 }
 
-// claimSingly takes due steps one by one, because one of them cannot be taken
+// claimOneByOne takes due steps one by one, because one of them cannot be taken
 // and must not keep the others from it.
-func (e *Worker) claimSingly(ctx context.Context, lanes []string, limit int) ([]*Task, error) {
+func (w *Worker) claimOneByOne(ctx context.Context, lanes []string, limit int) ([]*Task, error) {
 	var due []*store.Step
-	err := e.c.Store.UpdateBehind(ctx, func(tx *store.Tx) (err error) {
-		due, err = tx.DueSteps(ctx, e.views(lanes), e.limits(lanes, limit))
+	err := w.c.Store.UpdateBehind(ctx, func(tx *store.Tx) (err error) {
+		due, err = tx.DueSteps(ctx, w.laneViews(lanes), w.limits(lanes, limit))
 		return err
 	})
 	due = due[:min(len(due), limit)]
 	var tasks []*Task
 	failures := make(map[*store.Step]error)
 	for _, s := range due {
-		one, failed := e.claimOf(ctx, lanes, func(*store.Tx) ([]*store.Step, error) { c := *s; return []*store.Step{&c}, nil })
+		one, failed := w.claimOf(ctx, lanes, func(*store.Tx) ([]*store.Step, error) { c := *s; return []*store.Step{&c}, nil })
 		switch {
-		case failed != nil && isAway(failed):
+		case failed != nil && isUnavailable(failed):
 			return tasks, failed
 		case failed != nil:
 			failures[s] = failed
@@ -81,7 +81,7 @@ func (e *Worker) claimSingly(ctx context.Context, lanes []string, limit int) ([]
 		return tasks, failures[due[0]] // it is not they that are at fault
 	}
 	for s, failed := range failures {
-		e.unable(ctx, []*store.Step{s}, fmt.Errorf("%w: %w", errUnclaimed, failed))
+		w.recordUnactionable(ctx, []*store.Step{s}, fmt.Errorf("%w: %w", errUnclaimed, failed))
 	}
 	return tasks, err
 }
@@ -89,15 +89,15 @@ func (e *Worker) claimSingly(ctx context.Context, lanes []string, limit int) ([]
 // quarantine records, in the place of an answer that cannot be, that it cannot;
 // with the handle that it brought, if that is not what is at fault. It
 // reports whether that went well.
-func (e *Worker) quarantine(ctx context.Context, a *Answer, fault error) bool {
+func (w *Worker) quarantine(ctx context.Context, a *Answer, fault error) bool {
 	why := fault.Error()
 	if errors.Is(fault, errPanicked) {
 		why = "recording it panics; the log says where"
 	}
-	e.c.Log.Error("an answer cannot be recorded", e.kind, a.Ref.ID, "client", a.Ref.Client, "action", a.Action, "connection", a.Connection,
+	w.c.Log.Error("an answer cannot be recorded", w.kind, a.Ref.ID, "client", a.Ref.Client, "action", a.Action, "connection", a.Connection,
 		"outcome", a.Result.Outcome, "receipt", a.Result.Receipt, "handle", a.Result.Handle, "error", fault)
 	instead := Answer{
-		Ref: a.Ref, Action: a.Action, Connection: a.Connection, Reference: a.Reference, Version: a.Version, WakeSeq: a.WakeSeq,
+		Ref: a.Ref, Action: a.Action, Connection: a.Connection, Reference: a.Reference, LeaseVersion: a.LeaseVersion, WakeSeq: a.WakeSeq,
 		Started: a.Started, Ended: a.Ended, Err: &unrecordable{provider.CleanText(why, provider.MaxMessage)},
 	}
 	if a.Action == Abandon {
@@ -106,48 +106,48 @@ func (e *Worker) quarantine(ctx context.Context, a *Answer, fault error) bool {
 	for _, handle := range []string{a.Result.Handle, ""} {
 		q := instead
 		q.Result.Handle = handle
-		e.subjects.Apply(ctx, []*Answer{&q})
-		if q.fault == nil {
+		w.subjects.Apply(ctx, []*Answer{&q})
+		if q.storeErr == nil {
 			return true
 		}
-		if isAway(q.fault) {
+		if isUnavailable(q.storeErr) {
 			return false
 		}
 		if handle == "" {
 			break
 		}
 	}
-	return e.setStepAside(ctx, &instead)
+	return w.setStepAside(ctx, &instead)
 }
 
 // setStepAside is the last resort, where not even that can be recorded: the row
 // is not read, its step waits as long as any, and a person is told.
-func (e *Worker) setStepAside(ctx context.Context, a *Answer) bool {
-	err := e.c.Store.UpdateBehind(ctx, func(tx *store.Tx) error {
+func (w *Worker) setStepAside(ctx context.Context, a *Answer) bool {
+	err := w.c.Store.UpdateBehind(ctx, func(tx *store.Tx) error {
 		wait := time.Hour
-		if t, known := e.traits(a.Connection); known {
+		if t, known := w.traits(a.Connection); known {
 			wait = t.PollMax
 		}
-		return tx.SetAside(ctx, a.Version, tx.Now().Add(wait), &store.Case{
+		return tx.SetAside(ctx, a.LeaseVersion, tx.Now().Add(wait), &store.Case{
 			ClientID: a.Ref.Client, ID: till.NewID(tx.Now()), SubjectID: a.Ref.ID, Kind: CaseQuarantined,
 			Detail: "nothing can be recorded about it: " + a.Err.(*unrecordable).why, OpenedAt: tx.Now(),
 		})
 	})
 	if err != nil {
-		e.c.Log.Error("a step cannot be set aside", e.kind, a.Ref.ID, "error", err)
+		w.c.Log.Error("a step cannot be set aside", w.kind, a.Ref.ID, "error", err)
 	}
 	return err == nil
 }
 
-// setAside quarantines a row because of a fault of ours, or ends that because
+// updateQuarantine quarantines a row because of a fault of ours, or ends that because
 // an answer could be recorded.
-func (b *Change[R]) setAside(row R, a *Answer, t provider.Traits) {
+func (b *Recording[R]) updateQuarantine(row R, a *Answer, t provider.Traits) {
 	p, s := row.Subject(), b.Steps[a.Ref]
-	if why := b.poison(a); why != "" {
-		b.Open(row, CaseQuarantined, why)
-		b.Attend(row)
-		if s != nil && !p.Final && a.Version == s.LeaseVersion && a.WakeSeq == s.WakeSeq {
-			s.DueAt = b.Tx.Now().Add(pace(s, t))
+	if why := b.quarantineReason(a); why != "" {
+		b.OpenCase(row, CaseQuarantined, why)
+		b.NeedAttention(row)
+		if s != nil && !p.Final && a.LeaseVersion == s.LeaseVersion && a.WakeSeq == s.WakeSeq {
+			s.DueAt = b.Tx.Now().Add(backoff(s, t))
 		}
 		return
 	}
@@ -160,8 +160,8 @@ func (b *Change[R]) setAside(row R, a *Answer, t provider.Traits) {
 	}
 }
 
-// poison says why an answer quarantines its row; "" if it does not.
-func (b *Change[R]) poison(a *Answer) string {
+// quarantineReason says why an answer quarantines its row; "" if it does not.
+func (b *Recording[R]) quarantineReason(a *Answer) string {
 	fault := faultOf(a.Err)
 	if fault == "" {
 		return ""
@@ -171,7 +171,7 @@ func (b *Change[R]) poison(a *Answer) string {
 		return fault + ": " + u.why
 	}
 	times := 1
-	if l := b.last[a.Ref]; l != nil && l.Detail == fault {
+	if l := b.lastAttempts[a.Ref]; l != nil && l.Detail == fault {
 		times += l.Repeats
 	}
 	if times < maxFaults {

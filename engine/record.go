@@ -34,22 +34,22 @@ const (
 	maxStuck = 10
 )
 
-// isAway answers whether an error says nothing about what was to be written,
+// isUnavailable answers whether an error says nothing about what was to be written,
 // only that it could not be written now.
-func isAway(err error) bool {
+func isUnavailable(err error) bool {
 	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknownCommit) || errors.Is(err, batch.ErrFull)
 }
 
 // held are the subjects of the answers that wait to be recorded.
-type held struct {
+type unrecorded struct {
 	mu       sync.Mutex
 	refs     map[store.Ref]int
 	recorded atomic.Int64 // answers, ever: that it moves shows that the database is there
-	over     chan struct{}
+	stopped  chan struct{}
 	once     sync.Once
 }
 
-func (h *held) add(ref store.Ref, n int) {
+func (h *unrecorded) add(ref store.Ref, n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.refs == nil {
@@ -62,58 +62,58 @@ func (h *held) add(ref store.Ref, n int) {
 
 // has reports whether an answer about a subject waits here: to ask again before
 // it is recorded would be to ask without what it says.
-func (h *held) has(ref store.Ref) bool {
+func (h *unrecorded) has(ref store.Ref) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.refs[ref] > 0
 }
 
-// giveUp ends the waiting.
-func (h *held) giveUp() { h.once.Do(func() { close(h.over) }) }
+// stop ends the waiting.
+func (h *unrecorded) stop() { h.once.Do(func() { close(h.stopped) }) }
 
 // record records an answer, however long the database is away. One that cannot
 // be recorded though the database is there is quarantined with its row.
-func (e *Worker) record(ctx context.Context, a *Answer) {
-	err := e.answers.Do(ctx, a)
-	if e.done(a, err) {
+func (w *Worker) record(ctx context.Context, a *Answer) {
+	err := w.answers.Do(ctx, a)
+	if w.finished(a, err) {
 		return
 	}
-	e.held.add(a.Ref, 1)
-	defer e.held.add(a.Ref, -1)
-	a.once, a.row = false, nil // what was known then need not hold when it is recorded
+	w.unrecorded.add(a.Ref, 1)
+	defer w.unrecorded.add(a.Ref, -1)
+	a.onlyFirstSend, a.cachedRow = false, nil // what was known then need not hold when it is recorded
 	refusals, stuck, suspect := 0, 0, false
 	for pause := firstRetry; ; pause = min(2*pause, lastRetry) {
-		fault := cause(a, err)
-		if !isAway(fault) {
+		fault := recordFault(a, err)
+		if !isUnavailable(fault) {
 			refusals++
 		}
 		if refusals == maxRefusals || stuck == maxStuck {
-			if e.quarantine(ctx, a, fault) {
+			if w.quarantine(ctx, a, fault) {
 				return
 			}
 			refusals, stuck = 0, 0
 		}
 		if pause == firstRetry {
-			e.c.Log.Warn("an answer waits to be recorded", e.kind, a.Ref.ID, "action", a.Action, "error", fault)
+			w.c.Log.Warn("an answer waits to be recorded", w.kind, a.Ref.ID, "action", a.Action, "error", fault)
 		}
-		seen := e.held.recorded.Load()
+		seen := w.unrecorded.recorded.Load()
 		select {
 		case <-time.After(pause + rand.N(pause/4)):
-		case <-e.held.over:
-			e.lose(a, fault)
+		case <-w.unrecorded.stopped:
+			w.logLost(a, fault)
 			return
 		}
-		there := e.held.recorded.Load() != seen // others were recorded meanwhile
+		there := w.unrecorded.recorded.Load() != seen // others were recorded meanwhile
 		if suspect {
-			e.subjects.Apply(ctx, []*Answer{a}) // alone: it, or one beside it, may be what is at fault
+			w.subjects.Apply(ctx, []*Answer{a}) // alone: it, or one beside it, may be what is at fault
 			err = nil
 		} else {
-			err = e.answers.Do(ctx, a)
+			err = w.answers.Do(ctx, a)
 		}
-		if e.done(a, err) {
+		if w.finished(a, err) {
 			return
 		}
-		if there && isAway(cause(a, err)) {
+		if there && isUnavailable(recordFault(a, err)) {
 			if suspect {
 				stuck++
 			}
@@ -122,47 +122,47 @@ func (e *Worker) record(ctx context.Context, a *Answer) {
 	}
 }
 
-// cause returns why an answer was not recorded.
-func cause(a *Answer, err error) error {
+// recordFault returns why an answer was not recorded.
+func recordFault(a *Answer, err error) error {
 	if err != nil {
 		return err
 	}
-	return a.fault
+	return a.storeErr
 }
 
-// done reports whether nothing is left to do for an answer.
-func (e *Worker) done(a *Answer, err error) bool {
+// finished reports whether nothing is left to do for an answer.
+func (w *Worker) finished(a *Answer, err error) bool {
 	switch {
 	case errors.Is(err, batch.ErrClosed):
-		e.lose(a, err)
-	case cause(a, err) != nil:
+		w.logLost(a, err)
+	case recordFault(a, err) != nil:
 		return false
-	case a.Refused != nil:
-		e.c.Log.Error("record an answer", e.kind, a.Ref.ID, "action", a.Action, "error", a.Refused)
+	case a.RecordErr != nil:
+		w.c.Log.Error("record an answer", w.kind, a.Ref.ID, "action", a.Action, "error", a.RecordErr)
 	default:
-		e.held.recorded.Add(1)
+		w.unrecorded.recorded.Add(1)
 	}
 	return true
 }
 
-// lose tells of an answer that is lost, with all that a person needs to go on
+// logLost tells of an answer that is lost, with all that a person needs to go on
 // from there.
-func (e *Worker) lose(a *Answer, err error) {
-	e.c.Log.Error("an operator's answer is lost: it could not be recorded before the end", e.kind, a.Ref.ID, "client", a.Ref.Client,
+func (w *Worker) logLost(a *Answer, err error) {
+	w.c.Log.Error("an operator's answer is lost: it could not be recorded before the end", w.kind, a.Ref.ID, "client", a.Ref.Client,
 		"action", a.Action, "connection", a.Connection, "outcome", a.Result.Outcome, "receipt", a.Result.Receipt, "handle", a.Result.Handle, "error", err)
 }
 
 // call calls the operator. What it says is cleaned here, where every answer
 // passes, and a panic of an adapter is an answer that we do not know.
-func (e *Worker) call(ctx context.Context, p provider.Provider, t *Task) (r provider.Result, err error) {
+func (w *Worker) call(ctx context.Context, p provider.Provider, t *Task) (r provider.Result, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			e.c.Log.Error("a call to an operator panicked", e.kind, t.Job.Ref.ID, "action", t.Action, "connection", t.Job.Connection,
+			w.c.Log.Error("a call to an operator panicked", w.kind, t.Instruction.Ref.ID, "action", t.Action, "connection", t.Instruction.Connection,
 				"panic", v, "stack", string(debug.Stack()))
 			r, err = provider.Result{}, errPanicked
 		}
 	}()
-	if q := &t.Job.Request; t.Action == Submit {
+	if q := &t.Instruction.Request; t.Action == Submit {
 		r, err = p.Submit(ctx, *q)
 	} else {
 		r, err = p.Check(ctx, provider.Query{Client: q.Client, ID: q.ID, Reference: q.Reference, Method: q.Method, Country: q.Country,
@@ -176,8 +176,8 @@ func (e *Worker) call(ctx context.Context, p provider.Provider, t *Task) (r prov
 	}
 	r, changed := r.Clean()
 	if len(changed) > 0 {
-		e.c.Log.Warn("an operator's answer holds text that cannot be kept as it is", e.kind, t.Job.Ref.ID, "action", t.Action,
-			"connection", t.Job.Connection, "changed", changed)
+		w.c.Log.Warn("an operator's answer holds text that cannot be kept as it is", w.kind, t.Instruction.Ref.ID, "action", t.Action,
+			"connection", t.Instruction.Connection, "changed", changed)
 	}
 	return r, nil
 }

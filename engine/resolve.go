@@ -36,9 +36,9 @@ func (p *Processor[R]) Resolve(ctx context.Context, ref store.Ref, r Resolution)
 	if r.Success && s.Status == string(till.Success) {
 		return till.Errorf(till.CodeValidationFailed, "the %s's money has been %s already", p.table.Name, p.table.Booked)
 	}
-	a := p.answerOf(s, r)
+	a := p.answerFromPerson(s, r)
 	p.Apply(ctx, []*Answer{a})
-	return a.Refused
+	return a.RecordErr
 }
 
 // read returns those of the named rows that exist.
@@ -50,11 +50,11 @@ func (p *Processor[R]) read(ctx context.Context, refs []store.Ref) (rows map[sto
 	return rows, err
 }
 
-// answerOf makes an answer of what a person says about a row.
-func (e *Worker) answerOf(p store.Subject, r Resolution) *Answer {
-	now := e.c.Store.Now()
+// answerFromPerson makes an answer of what a person says about a row.
+func (w *Worker) answerFromPerson(p store.Subject, r Resolution) *Answer {
+	now := w.c.Store.Now()
 	a := &Answer{
-		Ref: p.Ref, Action: Resolve, Connection: p.Connection, Reference: e.keys.Reference(p.Ref.Client, p.IdempotencyKey),
+		Ref: p.Ref, Action: Resolve, Connection: p.Connection, Reference: w.keys.Reference(p.Ref.Client, p.IdempotencyKey),
 		Started: now, Ended: now, By: r.By, Evidence: r.Evidence, Digest: r.Digest,
 		Result: provider.Result{Outcome: provider.Failed, Reason: till.Unspecified},
 	}
@@ -68,9 +68,9 @@ func (e *Worker) answerOf(p store.Subject, r Resolution) *Answer {
 	return a
 }
 
-// Settlement is a resolution among many, such as a line of an operator's
+// ResolveItem is a resolution among many, such as a line of an operator's
 // statement that settles a payment.
-type Settlement struct {
+type ResolveItem struct {
 	Ref store.Ref
 	Resolution
 
@@ -78,13 +78,13 @@ type Settlement struct {
 	// by it, and why it could not be. Neither is set if the row had come to the
 	// same end already.
 	Changed bool
-	Refused error
+	Err     error
 }
 
 // ResolveAll ends rows on evidence, all in one commit where that works. A row
 // whose money has moved already, or that has ended and is only said to have
 // failed, is left as it is: a second run changes nothing.
-func (p *Processor[R]) ResolveAll(ctx context.Context, settlements []*Settlement) error {
+func (p *Processor[R]) ResolveAll(ctx context.Context, settlements []*ResolveItem) error {
 	refs := make([]store.Ref, len(settlements))
 	for i, s := range settlements {
 		refs[i] = s.Ref
@@ -94,21 +94,21 @@ func (p *Processor[R]) ResolveAll(ctx context.Context, settlements []*Settlement
 		return err
 	}
 	var answers []*Answer
-	var asked []*Settlement
+	var asked []*ResolveItem
 	for _, s := range settlements {
-		s.Changed, s.Refused = false, nil
+		s.Changed, s.Err = false, nil
 		row, found := rows[s.Ref]
 		if !found {
-			s.Refused = p.table.missing()
+			s.Err = p.table.missing()
 			continue
 		}
 		subject := row.Subject()
 		switch success := subject.Status == string(till.Success); {
 		case success && !s.Success:
-			s.Refused = till.Errorf(till.CodeValidationFailed, "the %s has succeeded and stays so", p.table.Name)
+			s.Err = till.Errorf(till.CodeValidationFailed, "the %s has succeeded and stays so", p.table.Name)
 		case success, *subject.LateEvent != 0, subject.Final && !s.Success:
 		default:
-			answers, asked = append(answers, p.answerOf(subject, s.Resolution)), append(asked, s)
+			answers, asked = append(answers, p.answerFromPerson(subject, s.Resolution)), append(asked, s)
 		}
 	}
 	if len(answers) == 0 {
@@ -116,7 +116,7 @@ func (p *Processor[R]) ResolveAll(ctx context.Context, settlements []*Settlement
 	}
 	p.Apply(ctx, answers)
 	for i, a := range answers {
-		asked[i].Refused, asked[i].Changed = a.Refused, a.Refused == nil
+		asked[i].Err, asked[i].Changed = a.RecordErr, a.RecordErr == nil
 	}
 	return nil
 }

@@ -26,9 +26,9 @@ func ByMode(route func(mode till.Mode, method, country, currency string) string)
 // routed returns those of the routes that lead somewhere: to connections that
 // are configured here and serve the market. If there are none, nothing will
 // change by waiting.
-func (e *Worker) routed(client *till.Client, method, country, currency string) (out []string) {
-	for _, name := range e.c.Routes(client, method, country, currency) {
-		if provider.Serves(e.c.Connections[name], method, country, currency) {
+func (w *Worker) routed(client *till.Client, method, country, currency string) (out []string) {
+	for _, name := range w.c.Routes(client, method, country, currency) {
+		if provider.Serves(w.c.Connections[name], method, country, currency) {
 			out = append(out, name)
 		}
 	}
@@ -52,13 +52,13 @@ type Offer struct {
 func (o *Offer) Any() bool { return slices.Contains(o.Served, true) }
 
 // Offer returns what a client can have of a method.
-func (e *Worker) Offer(client *till.Client, m *till.Method) Offer {
+func (w *Worker) Offer(client *till.Client, m *till.Method) Offer {
 	o := Offer{Served: make([]bool, len(m.Markets)), Status: Closed}
 	for i, k := range m.Markets {
-		for _, name := range e.routed(client, m.Code, k.Country, k.Currency) {
-			s := e.Status(name)
+		for _, name := range w.routed(client, m.Code, k.Country, k.Currency) {
+			s := w.Status(name)
 			if o.Window == 0 || s == Operational && o.Status != Operational || s == Degraded && o.Status == Closed {
-				o.Status, o.Window = s, e.c.Connections[name].Traits().ApprovalWindow
+				o.Status, o.Window = s, w.c.Connections[name].Traits().ApprovalWindow
 			}
 			o.Served[i] = true
 		}

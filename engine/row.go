@@ -113,5 +113,5 @@ const (
 	CaseHeld          = "held"           // payouts are held, or it may be the retry of one that was lost with an old database
 )
 
-// endedBy are the kinds of cases that the end of a row closes.
-var endedBy = []string{CaseOverdue, CaseUnknownStatus, CaseQuarantined, CaseHeld}
+// closedByEnd are the kinds of cases that the end of a row closes.
+var closedByEnd = []string{CaseOverdue, CaseUnknownStatus, CaseQuarantined, CaseHeld}

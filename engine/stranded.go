@@ -39,87 +39,87 @@ func connectionOf(lane string) string {
 	return name
 }
 
-// share notes that steps of another account wait in some of our lanes: from now
+// noteShared notes that steps of another account wait in some of our lanes: from now
 // on we pass over them. Else those that are longest due would hide ours.
-func (e *Worker) share(lanes []string) {
+func (w *Worker) noteShared(lanes []string) {
 	for _, lane := range lanes {
-		if e.shared[lane].IsZero() {
-			e.c.Log.Warn("steps of another account wait in a lane", "lane", lane)
+		if w.sharedLanes[lane].IsZero() {
+			w.c.Log.Warn("steps of another account wait in a lane", "lane", lane)
 		}
-		e.shared[lane] = time.Now()
+		w.sharedLanes[lane] = time.Now()
 	}
 }
 
-// views returns which steps of some of our lanes we look at.
-func (e *Worker) views(lanes []string) []store.LaneView {
+// laneViews returns which steps of some of our lanes we look at.
+func (w *Worker) laneViews(lanes []string) []store.LaneView {
 	out := make([]store.LaneView, len(lanes))
 	for i, lane := range lanes {
-		out[i].Lane, out[i].From = lane, e.floors.from[lane]
-		if at, shared := e.shared[lane]; !shared {
+		out[i].Lane, out[i].From = lane, w.floors.from[lane]
+		if at, shared := w.sharedLanes[lane]; !shared {
 			continue
 		} else if time.Since(at) > sharedFor {
-			delete(e.shared, lane)
+			delete(w.sharedLanes, lane)
 			continue
 		}
-		out[i].Account = e.c.Connections[connectionOf(lane)].Fingerprint()
+		out[i].Account = w.c.Connections[connectionOf(lane)].Fingerprint()
 	}
 	return out
 }
 
-// notice looks, now and then, for what is not ours and nobody takes, and has a
+// reportStranded looks, now and then, for what is not ours and nobody takes, and has a
 // person look at it.
-func (e *Worker) notice(ctx context.Context) {
-	if !e.noticed.IsZero() && time.Since(e.noticed) < noticePause {
+func (w *Worker) reportStranded(ctx context.Context) {
+	if !w.strandedCheckedAt.IsZero() && time.Since(w.strandedCheckedAt) < noticePause {
 		return
 	}
-	e.noticed = time.Now()
+	w.strandedCheckedAt = time.Now()
 	var answers []*Answer
-	err := e.c.Store.View(ctx, func(tx *store.Tx) error {
+	err := w.c.Store.View(ctx, func(tx *store.Tx) error {
 		lanes, err := tx.Lanes(ctx)
 		if err != nil {
 			return err
 		}
 		var views []store.LaneView
-		for _, v := range e.views(e.known) {
+		for _, v := range w.laneViews(w.lanes) {
 			if v.Account != "" {
 				views = append(views, v)
 			}
 		}
 		for _, lane := range lanes {
-			if kindOf(lane) == e.kind && !slices.Contains(e.known, lane) {
+			if kindOf(lane) == w.kind && !slices.Contains(w.lanes, lane) {
 				views = append(views, store.LaneView{Lane: lane})
 			}
 		}
 		before := tx.Now().Add(-strandedAfter)
 		for _, v := range views {
-			refs, err := tx.Stranded(ctx, e.kind, v, before, before, maxNotices)
+			refs, err := tx.Stranded(ctx, w.kind, v, before, before, maxNotices)
 			if err != nil {
 				return err
 			}
 			for _, ref := range refs {
-				answers = append(answers, &Answer{Ref: ref, Action: Notice, Started: tx.Now(), Ended: tx.Now(), Version: noVersion})
+				answers = append(answers, &Answer{Ref: ref, Action: Notice, Started: tx.Now(), Ended: tx.Now(), LeaseVersion: noVersion})
 			}
 		}
 		return nil
 	})
 	if err == nil && len(answers) > 0 {
-		e.subjects.Apply(ctx, answers)
+		w.subjects.Apply(ctx, answers)
 	}
 	for _, a := range answers {
-		e.c.Log.Warn("nobody takes a step", e.kind, a.Ref.ID, "error", a.Refused)
+		w.c.Log.Warn("nobody takes a step", w.kind, a.Ref.ID, "error", a.RecordErr)
 	}
 	if err != nil && ctx.Err() == nil {
-		e.c.Log.Error("look for steps that nobody takes", "error", err)
+		w.c.Log.Error("look for steps that nobody takes", "error", err)
 	}
 }
 
 // noVersion is the lease of whoever has none.
 const noVersion = -1
 
-// stranded has a person look at a row that nobody takes. Nothing else changes.
-func (b *Change[R]) stranded(row R, now till.Time) {
+// openStrandedCase has a person look at a row that nobody takes. Nothing else changes.
+func (b *Recording[R]) openStrandedCase(row R, now till.Time) {
 	if p := row.Subject(); !p.Final && now >= p.ExpiresAt.Add(strandedAfter) {
-		b.Again(row, CaseOverdue, "its time is over, and no instance takes it: is the connection "+p.Connection+", with the account it was made with, configured anywhere?", *p.Attention)
-		b.Attend(row)
+		b.ReopenCase(row, CaseOverdue, "its time is over, and no instance takes it: is the connection "+p.Connection+", with the account it was made with, configured anywhere?", *p.Attention)
+		b.NeedAttention(row)
 	}
 }

@@ -27,7 +27,7 @@ func succeeds(a *Answer) bool { return a.Err == nil && a.Result.Outcome == provi
 
 // findStrays reads the strays that successes may be about. Where there is none
 // at all, which the locks have told, it asks nothing.
-func (b *Change[R]) findStrays(ctx context.Context) error {
+func (b *Recording[R]) findStrays(ctx context.Context) error {
 	if !b.strays.any {
 		return nil
 	}
@@ -58,7 +58,7 @@ func (b *Change[R]) findStrays(ctx context.Context) error {
 // CloseStrays closes the strays that a row turns out to be, whose money this
 // change has just booked. What a person had given to a client for one of them is
 // taken back, whoever that was.
-func (b *Change[R]) CloseStrays(ctx context.Context, row R) error {
+func (b *Recording[R]) CloseStrays(ctx context.Context, row R) error {
 	p := row.Subject()
 	way := store.StrayIn
 	if b.table.Name == store.KindPayout {
@@ -83,7 +83,7 @@ func (b *Change[R]) CloseStrays(ctx context.Context, row R) error {
 		if err := b.Tx.CloseStrays(ctx, before, []*store.Stray{s}); err != nil {
 			return err
 		}
-		b.Record(p.Ref.Client, p.Ref.ID, at, "engine", "stray.credited", "it is the money of stray "+s.ID.String())
+		b.AddAudit(p.Ref.Client, p.Ref.ID, at, "engine", "stray.credited", "it is the money of stray "+s.ID.String())
 	}
 	delete(b.strays.of, p.Ref)
 	return nil
@@ -92,7 +92,7 @@ func (b *Change[R]) CloseStrays(ctx context.Context, row R) error {
 // takeBack takes an attribution back: the adjustment the other way round, once
 // for each stray. What the client has spent of it is owed. It reports whether
 // there was one.
-func (b *Change[R]) takeBack(ctx context.Context, s *store.Stray, p store.Subject) (bool, error) {
+func (b *Recording[R]) takeBack(ctx context.Context, s *store.Stray, p store.Subject) (bool, error) {
 	made, err := b.Tx.Adjustment(ctx, store.Ref{Client: s.Given, ID: s.ID}) // it never changes
 	if err != nil || made == nil {
 		return false, err
@@ -110,7 +110,7 @@ func (b *Change[R]) takeBack(ctx context.Context, s *store.Stray, p store.Subjec
 	}
 	id := TakenBackID(s.ID)
 	e := ledger.Correct(w, -made.Amount.Minor, id.String())
-	if err := b.Book(w, &e); err != nil {
+	if err := b.ApplyEntry(w, &e); err != nil {
 		return false, err
 	}
 	reason := fmt.Sprintf("stray %s turned out to be %s %s", s.ID, b.table.Name, p.Ref.ID)

@@ -13,35 +13,35 @@ import (
 	"till/store"
 )
 
-// Touch makes sure that the row is written.
-func (b *Change[R]) Touch(row R) {
-	if !slices.Contains(b.moved, row) {
-		b.moved = append(b.moved, row)
+// MarkChanged makes sure that the row is written.
+func (b *Recording[R]) MarkChanged(row R) {
+	if !slices.Contains(b.changed, row) {
+		b.changed = append(b.changed, row)
 	}
 }
 
-// Attend marks an open row as one that a person must look at.
-func (b *Change[R]) Attend(row R) {
+// NeedAttention marks an open row as one that a person must look at.
+func (b *Recording[R]) NeedAttention(row R) {
 	if p := row.Subject(); !p.Final && !*p.Attention {
 		*p.Attention = true
-		b.Touch(row)
+		b.MarkChanged(row)
 	}
 }
 
-// Paid notes that money is said to have moved for a row that had ended
+// ClearRetryable notes that money is said to have moved for a row that had ended
 // otherwise. Whatever becomes of it, nobody is told any more to try again.
-func (b *Change[R]) Paid(row R) {
+func (b *Recording[R]) ClearRetryable(row R) {
 	p := row.Subject()
 	if d := *p.FailureDetail; d != nil && d.Retryable {
 		c := *d
 		c.Retryable = false
 		*p.FailureDetail = &c
-		b.Touch(row)
+		b.MarkChanged(row)
 	}
 }
 
-// Open puts the row on the attention list.
-func (b *Change[R]) Open(row R, kind, detail string) {
+// OpenCase puts the row on the attention list.
+func (b *Recording[R]) OpenCase(row R, kind, detail string) {
 	p := row.Subject()
 	at := b.Heads[p.Ref.Client].Tick()
 	b.cases = append(b.cases, &store.Case{
@@ -49,17 +49,17 @@ func (b *Change[R]) Open(row R, kind, detail string) {
 	})
 }
 
-// Again is Open for what is seen time and again. The first time it puts the
+// ReopenCase is Open for what is seen time and again. The first time it puts the
 // row on the list; later it only undoes what a person did who closed the case,
 // this one or another that the row was on the list for, while its cause stands.
-func (b *Change[R]) Again(row R, kind, detail string, seen bool) {
-	b.Open(row, kind, detail)
+func (b *Recording[R]) ReopenCase(row R, kind, detail string, seen bool) {
+	b.OpenCase(row, kind, detail)
 	b.cases[len(b.cases)-1].Again = seen
 }
 
-// Record writes an audit row. What it rests on is the answer that is being
+// AddAudit writes an audit row. What it rests on is the answer that is being
 // decided on.
-func (b *Change[R]) Record(client, subject till.ID, at till.Time, actor, action, detail string) {
+func (b *Recording[R]) AddAudit(client, subject till.ID, at till.Time, actor, action, detail string) {
 	row := &store.AuditRow{
 		ClientID: client, Sequence: b.Heads[client].NextAudit(), At: at,
 		Actor: actor, Action: action, SubjectID: subject, Detail: detail,
@@ -95,8 +95,8 @@ func evidenceOf(a *Answer) []byte {
 	return h.Sum(nil)
 }
 
-// Resolved records a person's act and takes the row off the list.
-func (b *Change[R]) Resolved(row R, a *Answer) {
+// RecordResolution records a person's act and takes the row off the list.
+func (b *Recording[R]) RecordResolution(row R, a *Answer) {
 	p := row.Subject()
 	at := b.Heads[p.Ref.Client].Tick()
 	detail, reason := "resolved by "+a.By, "the "+b.table.Name+" was resolved as "+string(a.Result.Outcome)
@@ -107,21 +107,21 @@ func (b *Change[R]) Resolved(row R, a *Answer) {
 		ClientID: p.Ref.Client, SubjectID: p.Ref.ID, Kind: store.AttemptResolve, Connection: p.Connection, Reference: a.Reference,
 		Outcome: string(a.Result.Outcome), Detail: detail, StartedAt: a.Started, EndedAt: a.Ended,
 	})
-	b.Record(p.Ref.Client, p.Ref.ID, at, a.By, "resolve", "as "+string(a.Result.Outcome)+"; "+a.Evidence)
+	b.AddAudit(p.Ref.Client, p.Ref.ID, at, a.By, "resolve", "as "+string(a.Result.Outcome)+"; "+a.Evidence)
 	b.closed = append(b.closed, store.Closing{Ref: p.Ref, By: a.By, At: at, Reason: reason, Evidence: a.Digest})
 }
 
 // Wallet returns the client's wallet in a currency, as this batch has left
 // it. It exists since the method was enabled; a missing one is made first.
-func (b *Change[R]) Wallet(ctx context.Context, client till.ID, currency string) (*ledger.Wallet, error) {
-	k := purse{client, currency}
+func (b *Recording[R]) Wallet(ctx context.Context, client till.ID, currency string) (*ledger.Wallet, error) {
+	k := walletKey{client, currency}
 	if w := b.wallets[k]; w != nil {
 		return w, nil
 	}
-	i := slices.IndexFunc(b.known, func(w *ledger.Wallet) bool { return w.ClientID == client && w.Currency == currency })
+	i := slices.IndexFunc(b.clientWallets, func(w *ledger.Wallet) bool { return w.ClientID == client && w.Currency == currency })
 	if i >= 0 {
-		b.wallets[k] = b.known[i]
-		return b.known[i], nil
+		b.wallets[k] = b.clientWallets[i]
+		return b.clientWallets[i], nil
 	}
 	if err := b.Tx.EnsureWallet(ctx, client, currency, b.Heads[client].Tick()); err != nil {
 		return nil, err
@@ -134,16 +134,16 @@ func (b *Change[R]) Wallet(ctx context.Context, client till.ID, currency string)
 	return w, nil
 }
 
-// Post gathers an entry that was applied to a wallet, with its line.
-func (b *Change[R]) Post(t *ledger.Transaction, e *ledger.Entry) {
+// AddTransaction gathers an entry that was applied to a wallet, with its line.
+func (b *Recording[R]) AddTransaction(t *ledger.Transaction, e *ledger.Entry) {
 	b.transactions = append(b.transactions, t)
 	b.counts.AddTransaction(t.ClientID, t.CreatedAt, t.Type, t.Amount.Currency)
-	b.Enter(e, fmt.Sprintf("%s %s %sed", t.Amount.Value(), e.Currency, t.Direction))
+	b.AddEntry(e, fmt.Sprintf("%s %s %sed", t.Amount.Value(), e.Currency, t.Direction))
 }
 
-// Book applies an entry to a wallet and gathers it: with its line, or without
+// ApplyEntry applies an entry to a wallet and gathers it: with its line, or without
 // one if all of it is owed. An entry without a time gets the client's next.
-func (b *Change[R]) Book(w *ledger.Wallet, e *ledger.Entry) error {
+func (b *Recording[R]) ApplyEntry(w *ledger.Wallet, e *ledger.Entry) error {
 	if e.CreatedAt.IsZero() {
 		e.CreatedAt = b.Heads[w.ClientID].Tick()
 	}
@@ -153,27 +153,27 @@ func (b *Change[R]) Book(w *ledger.Wallet, e *ledger.Entry) error {
 		if err := w.Owe(e); err != nil {
 			return fmt.Errorf("%s of %s: %w", e.Kind, e.Subject(), err)
 		}
-		b.Enter(e, fmt.Sprintf("%d %s owed", w.Owed-owed, e.Currency))
+		b.AddEntry(e, fmt.Sprintf("%d %s owed", w.Owed-owed, e.Currency))
 		return nil
 	}
 	t, err := w.Post(e)
 	if err != nil {
 		return fmt.Errorf("%s of %s: %w", e.Kind, e.Subject(), err)
 	}
-	b.Post(&t, e)
+	b.AddTransaction(&t, e)
 	return nil
 }
 
 // repay pays what clients owe from what this batch leaves available, whatever
 // made it so: no wallet is written with both.
-func (b *Change[R]) repay() error {
+func (b *Recording[R]) repay() error {
 	b.answer = nil
 	for _, w := range b.wallets {
 		if e, owes := ledger.Repay(w); owes {
-			if err := b.Book(w, &e); err != nil {
+			if err := b.ApplyEntry(w, &e); err != nil {
 				return err
 			}
-			row := b.audit[len(b.audit)-1] // Book's
+			row := b.audit[len(b.audit)-1] // ApplyEntry's
 			row.Cause, row.Detail = causeRepay, row.Detail+"; "+ledger.RepaidReference
 		}
 	}
@@ -184,23 +184,23 @@ func (b *Change[R]) repay() error {
 // left something available to a client that owes.
 const causeRepay = "repay"
 
-// Enter gathers an entry that touches no wallet, and why.
-func (b *Change[R]) Enter(e *ledger.Entry, why string) {
+// AddEntry gathers an entry that touches no wallet, and why.
+func (b *Recording[R]) AddEntry(e *ledger.Entry, why string) {
 	b.entries = append(b.entries, e)
-	b.Record(e.ClientID, e.Subject(), e.CreatedAt, "engine", string(e.Kind), why)
+	b.AddAudit(e.ClientID, e.Subject(), e.CreatedAt, "engine", string(e.Kind), why)
 }
 
 // Fact gathers what becomes of a row once at most; the database refuses it a
 // second time.
-func (b *Change[R]) Fact(row R, fact string, e *ledger.Entry) {
+func (b *Recording[R]) Fact(row R, fact string, e *ledger.Entry) {
 	b.facts = append(b.facts, store.Fact{Ref: row.Subject().Ref, Fact: fact, EntryID: e.ID})
 }
 
 // Write puts the net result of a batch into the database, set by set, in the
 // fixed order of locks.
-func (b *Change[R]) Write(ctx context.Context) error {
-	for ref := range b.kept {
-		if !slices.Contains(b.moved, b.Rows[ref]) {
+func (b *Recording[R]) Write(ctx context.Context) error {
+	for ref := range b.fromCache {
+		if !slices.Contains(b.changed, b.Rows[ref]) {
 			return fmt.Errorf("%w: it was decided on a row that nobody has read, and that is not written", store.ErrRefused)
 		}
 	}
@@ -218,19 +218,19 @@ func (b *Change[R]) Write(ctx context.Context) error {
 		wallets = append(wallets, w)
 	}
 	for _, f := range []func() error{
-		func() error { return b.Tx.InsertReceipts(ctx, b.table.Name, b.received) },
-		func() error { return b.Tx.NameHandles(ctx, b.named) },
-		func() error { return b.table.Update(ctx, b.Tx, b.moved) },
+		func() error { return b.Tx.InsertReceipts(ctx, b.table.Name, b.receipts) },
+		func() error { return b.Tx.NameHandles(ctx, b.newHandles) },
+		func() error { return b.table.Update(ctx, b.Tx, b.changed) },
 		func() error { return b.writeWindows(ctx) },
 		func() error { return b.Tx.SaveSteps(ctx, steps) },
-		func() error { return b.Tx.ForgetMail(ctx, b.dropped) },
+		func() error { return b.Tx.ForgetMail(ctx, b.callbacksToForget) },
 		func() error { return b.Tx.DeleteSteps(ctx, b.deletedSteps) },
 		func() error { return b.Tx.SaveWallets(ctx, wallets) },
 		func() error { return b.Tx.InsertTransactions(ctx, b.transactions) },
 		func() error { return b.Tx.InsertEntries(ctx, b.entries) },
 		func() error { return b.Tx.InsertFacts(ctx, b.facts) },
 		func() error { return b.Tx.InsertEvents(ctx, b.events) },
-		func() error { return b.Tx.EndAttempts(ctx, b.attempts, b.last) },
+		func() error { return b.Tx.EndAttempts(ctx, b.attempts, b.lastAttempts) },
 		func() error { return b.writeCases(ctx) },
 		func() error { return b.Tx.InsertAudit(ctx, b.audit) },
 		func() error { return b.Tx.Count(ctx, &b.counts) },
@@ -241,26 +241,26 @@ func (b *Change[R]) Write(ctx context.Context) error {
 			return err
 		}
 	}
-	b.remember()
+	b.updateCache()
 	return nil
 }
 
-// remember takes note of how rows are left, for the next answers. One that has
+// updateCache takes note of how rows are left, for the next answers. One that has
 // ended is not waited for.
-func (b *Change[R]) remember() {
-	left := make(map[store.Ref]any, len(b.moved))
-	for _, row := range b.moved {
+func (b *Recording[R]) updateCache() {
+	left := make(map[store.Ref]any, len(b.changed))
+	for _, row := range b.changed {
 		if p := row.Subject(); p.Final {
 			left[p.Ref] = nil
 		} else if b.table.Lean != nil {
 			left[p.Ref] = b.table.Lean(row)
 		}
 	}
-	b.worker.jobs.note(left)
+	b.worker.recent.note(left)
 }
 
 // writeCases closes before it opens: what ends one case may begin another.
-func (b *Change[R]) writeCases(ctx context.Context) error {
+func (b *Recording[R]) writeCases(ctx context.Context) error {
 	if err := b.Tx.CloseCases(ctx, b.closed); err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func TestPayoutsAndPaymentsStandApart(t *testing.T) {
 		w.restart(func(c *engine.Config) { c.Connections = map[string]provider.Provider{"sandbox": minded{w.way}} })
 		log := &words{}
 		collector := collect.New(engine.Config{
-			Store: w.store, Secret: []byte("a secret for tests"), Look: 100 * time.Millisecond,
+			Store: w.store, Secret: []byte("a secret for tests"), PollInterval: 100 * time.Millisecond,
 			Connections: map[string]provider.Provider{"sandbox": minded{w.operator}},
 			Routes:      engine.ByMode(func(till.Mode, string, string, string) string { return "sandbox" }),
 			Log:         slog.New(slog.NewTextHandler(log, nil)),

@@ -13,12 +13,12 @@ import (
 
 // change is what an answer means to payouts. It implements engine.Rules.
 type change struct {
-	*engine.Change[*store.PayoutRow]
+	*engine.Recording[*store.PayoutRow]
 	other map[store.Ref]bool // whose money moved, but not as it was asked for
 }
 
-func newChange(b *engine.Change[*store.PayoutRow]) engine.Rules[*store.PayoutRow] {
-	return &change{Change: b}
+func newChange(b *engine.Recording[*store.PayoutRow]) engine.Rules[*store.PayoutRow] {
+	return &change{Recording: b}
 }
 
 // Preload reads for which of the payouts money is said to have moved otherwise.
@@ -42,39 +42,39 @@ func (b *change) OnSuccess(ctx context.Context, p *store.PayoutRow, a *engine.An
 	switch {
 	case p.Status == till.PayoutCancelled:
 		if a.Action == engine.Resolve {
-			a.Refused = till.Errorf(till.CodeValidationFailed, "the payout was cancelled before anything was sent")
+			a.RecordErr = till.Errorf(till.CodeValidationFailed, "the payout was cancelled before anything was sent")
 			return nil
 		}
-		b.Open(p, engine.CaseContradiction, "the operator reports a success of a payout that was never sent")
+		b.OpenCase(p, engine.CaseContradiction, "the operator reports a success of a payout that was never sent")
 		return nil
 	case p.Status == till.PayoutSuccess || p.LateEvent != 0:
 		if a.Action == engine.Resolve {
-			b.Resolved(p, a)
+			b.RecordResolution(p, a)
 		} else if r.Receipt != "" && p.ProviderReference != "" && r.Receipt != p.ProviderReference {
-			b.Open(p, engine.CaseContradiction, "the operator reports a second success with another receipt")
+			b.OpenCase(p, engine.CaseContradiction, "the operator reports a second success with another receipt")
 		}
 		return nil
 	}
-	b.Paid(p)
+	b.ClearRetryable(p)
 	if a.Action != engine.Resolve {
 		if why := b.Mismatch(p, a); why != "" {
-			b.Held(p)
-			b.Attend(p)
-			b.Open(p, engine.CaseMismatch, why+"; nothing was posted")
+			b.MarkProcessing(p)
+			b.NeedAttention(p)
+			b.OpenCase(p, engine.CaseMismatch, why+"; nothing was posted")
 			b.other[a.Ref] = true
 			return nil
 		}
 	}
 	if b.ReceiptTaken(p, r.Receipt) {
 		if a.Action == engine.Resolve {
-			a.Refused = till.Errorf(till.CodeValidationFailed, "another payout has this receipt")
+			a.RecordErr = till.Errorf(till.CodeValidationFailed, "another payout has this receipt")
 			return nil
 		}
-		b.Attend(p)
-		b.Reused(p, r.Receipt)
+		b.NeedAttention(p)
+		b.OpenReceiptCase(p, r.Receipt)
 		return nil
 	}
-	b.Receive(p, r.Receipt)
+	b.SetReceipt(p, r.Receipt)
 	var err error
 	if p.Status.Final() {
 		err = b.postLate(ctx, p, a)
@@ -88,7 +88,7 @@ func (b *change) OnSuccess(ctx context.Context, p *store.PayoutRow, a *engine.An
 		return fmt.Errorf("post payout %s: %w", p.ID, err)
 	}
 	if a.Action == engine.Resolve {
-		b.Resolved(p, a)
+		b.RecordResolution(p, a)
 	}
 	return nil
 }
@@ -120,10 +120,10 @@ func (b *change) postLate(ctx context.Context, p *store.PayoutRow, a *engine.Ans
 	if err != nil {
 		return err
 	}
-	b.Late(p)
+	b.MarkLate(p)
 	e := ledger.PayOutLate(&p.Payout, w.Available())
 	if a.Action != engine.Resolve { // otherwise a person knows already
-		b.Open(p, engine.CaseLateMoney, "it was paid after it had ended as "+string(p.Status)+"; the wallet was debited")
+		b.OpenCase(p, engine.CaseLateMoney, "it was paid after it had ended as "+string(p.Status)+"; the wallet was debited")
 	}
 	return b.enter(p, w, &e, p.UpdatedAt, store.FactMoneyOut)
 }
@@ -134,14 +134,14 @@ func (b *change) enter(p *store.PayoutRow, w *ledger.Wallet, e *ledger.Entry, at
 	e.CreatedAt, e.ID = at, till.NewID(at)
 	b.Fact(p, fact, e)
 	if _, touches := e.WalletAmount(); !touches {
-		b.Enter(e, fmt.Sprintf("%s %s owed", p.Amount.Value(), e.Currency))
+		b.AddEntry(e, fmt.Sprintf("%s %s owed", p.Amount.Value(), e.Currency))
 		return w.Owe(e)
 	}
 	t, err := w.Post(e)
 	if err != nil {
 		return err
 	}
-	b.Post(&t, e)
+	b.AddTransaction(&t, e)
 	return nil
 }
 
@@ -150,23 +150,23 @@ func (b *change) OnFailure(ctx context.Context, p *store.PayoutRow, a *engine.An
 	byPerson := a.Action == engine.Resolve
 	switch {
 	case p.Status == till.PayoutSuccess && byPerson:
-		a.Refused = till.Errorf(till.CodeValidationFailed, "the payout has succeeded and stays so")
+		a.RecordErr = till.Errorf(till.CodeValidationFailed, "the payout has succeeded and stays so")
 	case p.Status == till.PayoutSuccess:
-		b.Open(p, engine.CaseContradiction, "the operator called it a success before and says "+string(a.Result.Outcome)+" now")
+		b.OpenCase(p, engine.CaseContradiction, "the operator called it a success before and says "+string(a.Result.Outcome)+" now")
 	case p.Status == till.PayoutCancelled && byPerson:
-		a.Refused = till.Errorf(till.CodeValidationFailed, "the payout was cancelled before anything was sent")
+		a.RecordErr = till.Errorf(till.CodeValidationFailed, "the payout was cancelled before anything was sent")
 	case p.Status.Final():
 		if byPerson {
-			b.Resolved(p, a)
+			b.RecordResolution(p, a)
 		}
 	case b.other[a.Ref] && !byPerson:
-		b.Open(p, engine.CaseContradiction, "money went out for it, and the operator says "+string(a.Result.Outcome)+" now")
+		b.OpenCase(p, engine.CaseContradiction, "money went out for it, and the operator says "+string(a.Result.Outcome)+" now")
 	default:
 		if err := b.End(ctx, p, a.Result); err != nil {
 			return err
 		}
 		if byPerson {
-			b.Resolved(p, a)
+			b.RecordResolution(p, a)
 		}
 	}
 	return nil
@@ -194,7 +194,7 @@ func (b *change) release(ctx context.Context, p *store.PayoutRow, actor, action,
 	if reason != "" {
 		detail += "; " + reason
 	}
-	b.Record(p.ClientID, p.ID, p.UpdatedAt, actor, action, detail)
+	b.AddAudit(p.ClientID, p.ID, p.UpdatedAt, actor, action, detail)
 	return nil
 }
 

@@ -51,13 +51,13 @@ func (m *Paymaster) cancel(ctx context.Context, tx *store.Tx, ref store.Ref, act
 	case p.Status != till.PayoutPending || !engine.Cancellable(s):
 		return nil, till.Errorf(till.CodeNotCancellable, "the payout may have been sent already")
 	}
-	b := &change{Change: c}
+	b := &change{Recording: c}
 	if !b.Move(p, string(till.PayoutCancelled)) {
 		return nil, till.ErrIllegalTransition
 	}
 	if err := b.release(ctx, p, actor, "payout.cancel", reason); err != nil {
 		return nil, err
 	}
-	b.Drop(p)
+	b.AfterCancel(p)
 	return p, b.Write(ctx)
 }

@@ -245,8 +245,8 @@ func TestALatePayoutIsPostedWhateverTheWalletHolds(t *testing.T) {
 					t.Fatalf("a callback: %v, step %+v", err, w.step(id))
 				}
 				a := w.say(id, provider.Result{Outcome: provider.Success, Receipt: p.ProviderReference})
-				if a.Refused != nil {
-					t.Error(a.Refused)
+				if a.RecordErr != nil {
+					t.Error(a.RecordErr)
 				}
 				w.purse(t, c.spent, 0, c.owed)
 			})
@@ -260,7 +260,7 @@ func (w *world) say(id till.ID, r provider.Result) *engine.Answer {
 	a := &engine.Answer{Ref: w.ref(id), Action: engine.Check, Connection: "sandbox",
 		Reference: w.master.ReferenceOf(&w.payout(id).Payout), Started: now, Ended: now, Result: r}
 	if s := w.step(id); s != nil {
-		a.Version, a.WakeSeq = s.LeaseVersion, s.WakeSeq
+		a.LeaseVersion, a.WakeSeq = s.LeaseVersion, s.WakeSeq
 	}
 	w.master.Apply(context.Background(), []*engine.Answer{a})
 	return a
@@ -332,7 +332,7 @@ func TestABatchIsDecidedElementByElement(t *testing.T) {
 		now := w.store.Now()
 		var answers []*engine.Answer
 		for _, o := range []provider.Outcome{provider.Open, provider.Success, provider.Success, provider.Failed, provider.Open} {
-			answers = append(answers, &engine.Answer{Ref: w.ref(id), Action: engine.Check, Connection: "sandbox", Version: w.step(id).LeaseVersion,
+			answers = append(answers, &engine.Answer{Ref: w.ref(id), Action: engine.Check, Connection: "sandbox", LeaseVersion: w.step(id).LeaseVersion,
 				Started: now, Ended: now, Result: provider.Result{Outcome: o}})
 		}
 		w.master.Apply(context.Background(), answers)

@@ -138,10 +138,10 @@ func TestAPayoutRunsOutOnce(t *testing.T) {
 		before := *w.payout(id)
 		for range 3 {
 			now := w.store.Now()
-			a := &engine.Answer{Ref: w.ref(id), Action: engine.Abandon, Connection: "sandbox", Version: w.step(id).LeaseVersion, Started: now, Ended: now}
+			a := &engine.Answer{Ref: w.ref(id), Action: engine.Abandon, Connection: "sandbox", LeaseVersion: w.step(id).LeaseVersion, Started: now, Ended: now}
 			w.master.Apply(context.Background(), []*engine.Answer{a})
-			if a.Refused != nil {
-				t.Errorf("it is refused: %v", a.Refused)
+			if a.RecordErr != nil {
+				t.Errorf("it is refused: %v", a.RecordErr)
 			}
 		}
 		if after := *w.payout(id); after.Status != till.PayoutFailed || after.FinalEvent != before.FinalEvent || after.UpdatedAt != before.UpdatedAt || w.kinds(id) != "pending failed" {
@@ -206,8 +206,8 @@ func TestALatePayoutLeavesWhatIsReserved(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		a := w.say(late, provider.Result{Outcome: provider.Success, Receipt: "LATE"})
-		if a.Refused != nil || w.lines(late) != "late_payout debit" || w.cases(late) != "late_money" {
-			t.Errorf("%v, lines %q, cases %q", a.Refused, w.lines(late), w.cases(late))
+		if a.RecordErr != nil || w.lines(late) != "late_payout debit" || w.cases(late) != "late_money" {
+			t.Errorf("%v, lines %q, cases %q", a.RecordErr, w.lines(late), w.cases(late))
 		}
 		w.purse(t, 300, w.funds-300, 700)
 	})
@@ -220,12 +220,12 @@ func (w *world) sayAtOnce(id till.ID, r provider.Result, times int) {
 	begin := make(chan struct{})
 	var telling sync.WaitGroup
 	for range times {
-		a := &engine.Answer{Ref: w.ref(id), Action: engine.Check, Connection: "sandbox", Version: version, Started: now, Ended: now, Result: r}
+		a := &engine.Answer{Ref: w.ref(id), Action: engine.Check, Connection: "sandbox", LeaseVersion: version, Started: now, Ended: now, Result: r}
 		telling.Go(func() {
 			<-begin
 			w.master.Apply(context.Background(), []*engine.Answer{a})
-			if a.Refused != nil {
-				w.t.Errorf("it is refused: %v", a.Refused)
+			if a.RecordErr != nil {
+				w.t.Errorf("it is refused: %v", a.RecordErr)
 			}
 		})
 	}

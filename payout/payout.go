@@ -117,21 +117,21 @@ func (m *Paymaster) insert(ctx context.Context, tx *store.Tx, heads map[till.ID]
 	d := &decided{heads: heads, used: map[*ledger.Wallet]bool{}}
 	for i, call := range calls {
 		if row := taken[keys[i]]; row != nil {
-			call.Found(row, engine.PayoutTable.Fresh)
+			call.AdoptExisting(row, engine.PayoutTable.Fresh)
 			continue
 		}
 		p := call.Row
 		if len(held[p.ClientID]) > 0 {
-			call.Refuse(till.Errorf(till.CodePayoutsHeld, "new payouts are held until a person releases them"))
+			call.Reject(till.Errorf(till.CodePayoutsHeld, "new payouts are held until a person releases them"))
 			continue
 		}
 		w := wallets[purse{p.ClientID, p.Amount.Currency}]
 		m.stamp(call, heads[p.ClientID].Tick(), tx.Now())
 		if w == nil || w.Reserve(p.Reserve(), p.CreatedAt) != nil {
-			call.Refuse(till.Errorf(till.CodeInsufficientBalance, "the wallet has less available than the payout and its fee"))
+			call.Reject(till.Errorf(till.CodeInsufficientBalance, "the wallet has less available than the payout and its fee"))
 			continue
 		}
-		call.Tried()
+		call.RecordTry()
 		taken[keys[i]] = p
 		d.add(call, w)
 	}
@@ -199,7 +199,7 @@ func (m *Paymaster) stamp(call *createCall, at, now till.Time) {
 	window := c.Traits().ApprovalWindow
 	due := now
 	if h, ok := c.(provider.Delayer); ok {
-		held := h.SendDelay(m.Job(p).Request)
+		held := h.SendDelay(m.Instruction(p).Request)
 		due, window = due.Add(held), window+held
 	}
 	p.SendWindow = till.Time(window.Microseconds())

@@ -150,9 +150,9 @@ func TestTheSameKeyMakesAPaymentAndAPayoutApart(t *testing.T) {
 		}
 		// Nor does a callback for one pass for one of the other.
 		for _, kind := range []string{store.KindPayment, store.KindPayout} {
-			token := engine.NewKeys(kind, []byte("a secret for tests")).Token("sandbox", w.ref(out.Payout.ID))
-			_, asPayment := c.OpenCallback("sandbox", token)
-			_, asPayout := w.master.OpenCallback("sandbox", token)
+			token := engine.NewKeys(kind, []byte("a secret for tests")).CallbackToken("sandbox", w.ref(out.Payout.ID))
+			_, asPayment := c.ParseCallbackToken("sandbox", token)
+			_, asPayout := w.master.ParseCallbackToken("sandbox", token)
 			if asPayment != (kind == store.KindPayment) || asPayout != (kind == store.KindPayout) {
 				t.Errorf("a callback for a %s is opened as a payment %v, as a payout %v", kind, asPayment, asPayout)
 			}

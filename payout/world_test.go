@@ -137,7 +137,7 @@ func (w *world) make(change ...func(c *engine.Config)) *payout.Paymaster {
 		Connections:  map[string]provider.Provider{"sandbox": w.way},
 		Routes:       engine.ByMode(func(till.Mode, string, string, string) string { return "sandbox" }),
 		CallbackBase: "http://till.test/v1/callbacks",
-		Look:         w.look,
+		PollInterval: w.look,
 	}
 	for _, f := range change {
 		f(&c)
@@ -241,7 +241,7 @@ func (w *world) post(ctx context.Context, url string, body []byte) error {
 		return errors.New("nobody listens")
 	}
 	parts := strings.Split(url, "/")
-	ref, ok := w.master.OpenCallback(parts[len(parts)-2], parts[len(parts)-1])
+	ref, ok := w.master.ParseCallbackToken(parts[len(parts)-2], parts[len(parts)-1])
 	if !ok {
 		w.t.Errorf("a callback URL that is not ours: %s", url)
 	}

@@ -77,8 +77,8 @@ func TestAWalletThatIsNotThereIsMadeOnce(t *testing.T) {
 				all.Go(func() {
 					<-begin
 					c.Apply(t.Context(), []*engine.Answer{a})
-					if a.Refused != nil {
-						t.Errorf("a credit is refused: %v", a.Refused)
+					if a.RecordErr != nil {
+						t.Errorf("a credit is refused: %v", a.RecordErr)
 					}
 				})
 			}

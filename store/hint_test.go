@@ -302,7 +302,7 @@ func TestAWorkerIsWokenByAnotherInstance(t *testing.T) {
 	accepts := newCreator(t, api, o, client, false)
 	sv := &service{operator: o, client: client}
 	sv.collector = collect.New(engine.Config{
-		Store: worker, Secret: []byte("a secret for tests"), Look: time.Hour,
+		Store: worker, Secret: []byte("a secret for tests"), PollInterval: time.Hour,
 		Connections: map[string]provider.Provider{"sandbox": counted{o, sv}},
 		Routes:      engine.ByMode(func(till.Mode, string, string, string) string { return "sandbox" }),
 	})

@@ -61,7 +61,7 @@ func newCreator(t *testing.T, s *store.Store, o *sandbox.Operator, client *till.
 	t.Helper()
 	sv := &service{operator: o, client: client}
 	sv.collector = collect.New(engine.Config{
-		Store: s, Secret: []byte("a secret for tests"), AcceptOnly: !work, Look: 20 * time.Millisecond,
+		Store: s, Secret: []byte("a secret for tests"), AcceptOnly: !work, PollInterval: 20 * time.Millisecond,
 		Connections: map[string]provider.Provider{"sandbox": counted{o, sv}},
 		Routes:      engine.ByMode(func(till.Mode, string, string, string) string { return "sandbox" }),
 	})

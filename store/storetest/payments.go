@@ -144,10 +144,10 @@ func Apply(tb testing.TB, c *collect.Collector, s *store.Store, p *till.Payment,
 	read()
 	now := s.Now()
 	a := &engine.Answer{Ref: ref, Action: engine.Check, Connection: p.Connection, Reference: p.ID,
-		Version: version, WakeSeq: wake, Started: now, Ended: now, Result: r}
+		LeaseVersion: version, WakeSeq: wake, Started: now, Ended: now, Result: r}
 	c.Apply(tb.Context(), []*engine.Answer{a})
-	if a.Refused != nil {
-		tb.Fatalf("apply %s: %v", r.Outcome, a.Refused)
+	if a.RecordErr != nil {
+		tb.Fatalf("apply %s: %v", r.Outcome, a.RecordErr)
 	}
 	read()
 	return row

@@ -73,7 +73,7 @@ func ApplyPayout(tb testing.TB, m *payout.Paymaster, s *store.Store, p *till.Pay
 	a := &engine.Answer{Ref: store.Ref{Client: p.ClientID, ID: p.ID}, Action: engine.Check, Connection: p.Connection,
 		Reference: m.ReferenceOf(p), Started: now, Ended: now, Result: r}
 	m.Apply(tb.Context(), []*engine.Answer{a})
-	if a.Refused != nil {
-		tb.Fatalf("apply %s: %v", r.Outcome, a.Refused)
+	if a.RecordErr != nil {
+		tb.Fatalf("apply %s: %v", r.Outcome, a.RecordErr)
 	}
 }
