@@ -26,7 +26,7 @@ const Version = till.APIVersion
 type Config struct {
 	Store     *store.Store
 	Collector *collect.Collector
-	Payouts   *payout.Paymaster
+	Payouts   *payout.Disburser
 	Accounts  *account.Accounts
 	Endpoints *webhook.Endpoints
 	Sandbox   *sandbox.Operator // nil: there is none

@@ -35,7 +35,7 @@ type world struct {
 	store     *store.Store
 	operator  *sandbox.Operator
 	collector *collect.Collector
-	payouts   *payout.Paymaster
+	payouts   *payout.Disburser
 	accounts  *account.Accounts
 	endpoints *webhook.Endpoints
 	deliverer *webhook.Dispatcher // nil: nothing is pushed

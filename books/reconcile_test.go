@@ -29,7 +29,7 @@ type statementTest struct {
 	t         *testing.T
 	s         *store.Store
 	collector *collect.Collector
-	master    *payout.Paymaster
+	master    *payout.Disburser
 	client    *till.Client
 	from      till.Time
 	lines     []string

@@ -10,17 +10,17 @@ import (
 )
 
 // change is what an answer means to payments. It implements engine.Rules.
-type change struct {
+type rules struct {
 	*engine.Recording[*store.PaymentRow]
-	aside map[store.Ref]till.Money // what was put aside, before and in this batch
+	suspended map[store.Ref]till.Money // what was put aside, before and in this batch
 }
 
-func newChange(b *engine.Recording[*store.PaymentRow]) engine.Rules[*store.PaymentRow] {
-	return &change{Recording: b}
+func newRules(b *engine.Recording[*store.PaymentRow]) engine.Rules[*store.PaymentRow] {
+	return &rules{Recording: b}
 }
 
 // Preload reads what was put aside for the payments that an answer may end.
-func (b *change) Preload(ctx context.Context, answers []*engine.Answer) (err error) {
+func (b *rules) Preload(ctx context.Context, answers []*engine.Answer) (err error) {
 	var refs []store.Ref
 	for _, a := range answers {
 		p := b.Rows[a.Ref]
@@ -31,12 +31,12 @@ func (b *change) Preload(ctx context.Context, answers []*engine.Answer) (err err
 			refs = append(refs, a.Ref)
 		}
 	}
-	b.aside, err = b.Tx.Suspended(ctx, refs)
+	b.suspended, err = b.Tx.Suspended(ctx, refs)
 	return err
 }
 
 // OnFailure takes an operator's word that a payment did not succeed.
-func (b *change) OnFailure(ctx context.Context, p *store.PaymentRow, a *engine.Answer) error {
+func (b *rules) OnFailure(ctx context.Context, p *store.PaymentRow, a *engine.Answer) error {
 	switch {
 	case p.Status == till.Success:
 		if a.Action == engine.Resolve {
@@ -50,7 +50,7 @@ func (b *change) OnFailure(ctx context.Context, p *store.PaymentRow, a *engine.A
 		}
 	default:
 		if a.Action != engine.Resolve {
-			if _, suspended := b.aside[a.Ref]; suspended {
+			if _, suspended := b.suspended[a.Ref]; suspended {
 				b.OpenCase(p, engine.CaseContradiction, "money came in for it, and the operator says "+string(a.Result.Outcome)+" now")
 				return nil
 			}
@@ -66,7 +66,7 @@ func (b *change) OnFailure(ctx context.Context, p *store.PaymentRow, a *engine.A
 }
 
 // End ends a payment other than in success.
-func (b *change) End(_ context.Context, p *store.PaymentRow, r provider.Result) error {
+func (b *rules) End(_ context.Context, p *store.PaymentRow, r provider.Result) error {
 	status := till.Failed
 	if r.Outcome == provider.Expired {
 		status = till.Expired

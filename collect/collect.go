@@ -19,7 +19,7 @@ type Collector struct {
 // New returns a Collector. Close it when nothing calls it any more.
 func New(c engine.Config) *Collector {
 	col := &Collector{c: c}
-	col.Processor = engine.New(c, &engine.PaymentTable, newChange, col.insert)
+	col.Processor = engine.New(c, &engine.PaymentTable, newRules, col.insert)
 	return col
 }
 
@@ -42,10 +42,10 @@ type Created struct {
 // CodeServiceUnavailable if the database is away or the queue is full.
 func (c *Collector) Create(ctx context.Context, who engine.Client, r *Request) (Created, error) {
 	var v checker
-	call := &createCall{Client: who, Order: r.check(&v), Party: r.party(), Hash: r.hash}
+	call := &createCall{Client: who, Parsed: r.check(&v), Party: r.party(), Hash: r.hash}
 	name, row, replayed, err := c.Admit(ctx, call, &v)
 	if name == "" {
-		return answer(row, replayed, err)
+		return createdFrom(row, replayed, err)
 	}
 	sum, ok := r.hash(bodyVersion)
 	if !ok {
@@ -57,7 +57,7 @@ func (c *Collector) Create(ctx context.Context, who engine.Client, r *Request) (
 		Payment: till.Payment{
 			ClientID: who.ID, IdempotencyKey: call.SentKey, Status: till.Pending,
 			Method: call.Method, Country: call.Country, Amount: amount, Fee: till.FeeFor(who.Fees, till.PaymentFee, call.Method, amount),
-			Phone: call.Phone, Reference: order.Deref(r.Reference), Document: r.document(),
+			Phone: call.Phone, Reference: order.TextOf(r.Reference), Document: r.document(),
 			ApprovalWindow: till.Time(p.Traits().ApprovalWindow.Microseconds()),
 			Connection:     name, Fingerprint: p.Fingerprint(),
 			Resolution: till.Resolution{State: till.Waiting},
@@ -67,11 +67,11 @@ func (c *Collector) Create(ctx context.Context, who engine.Client, r *Request) (
 	if p.Traits().ClientReference {
 		call.Permit = c.SendPermit(name)
 	}
-	return answer(c.Accept(ctx, call))
+	return createdFrom(c.Accept(ctx, call))
 }
 
-// answer is what a client is told of a row.
-func answer(row *store.PaymentRow, replayed bool, err error) (Created, error) {
+// createdFrom is what a client is told of a row.
+func createdFrom(row *store.PaymentRow, replayed bool, err error) (Created, error) {
 	if err != nil {
 		return Created{}, err
 	}

@@ -13,10 +13,10 @@ import (
 // OnSuccess takes an operator's word that a customer's money moved. It is
 // believed only if it is the money that was asked for, under a receipt that
 // no other payment has.
-func (b *change) OnSuccess(ctx context.Context, p *store.PaymentRow, a *engine.Answer) error {
+func (b *rules) OnSuccess(ctx context.Context, p *store.PaymentRow, a *engine.Answer) error {
 	r := a.Result
 	if p.Credited() {
-		return b.again(ctx, p, a)
+		return b.onRepeatedSuccess(ctx, p, a)
 	}
 	b.ClearRetryable(p)
 	if a.Action != engine.Resolve {
@@ -34,14 +34,14 @@ func (b *change) OnSuccess(ctx context.Context, p *store.PaymentRow, a *engine.A
 		b.OpenReceiptCase(p, r.Receipt)
 		return nil
 	}
-	return b.settle(ctx, p, a)
+	return b.credit(ctx, p, a)
 }
 
-// again takes word of a success of which the money was credited before. A
+// onRepeatedSuccess takes word of a success of which the money was credited before. A
 // receipt that came with neither the money nor before is stored now, once, and
 // the client is told. What a person has seen before is no news: who credited the
 // payment in spite of it knows.
-func (b *change) again(ctx context.Context, p *store.PaymentRow, a *engine.Answer) error {
+func (b *rules) onRepeatedSuccess(ctx context.Context, p *store.PaymentRow, a *engine.Answer) error {
 	r, byPerson := a.Result, a.Action == engine.Resolve
 	switch {
 	case byPerson && p.ReversedEvent != 0:
@@ -53,7 +53,7 @@ func (b *change) again(ctx context.Context, p *store.PaymentRow, a *engine.Answe
 			b.OpenCase(p, engine.CaseContradiction, "the operator reports a second success with another receipt")
 		}
 	case !byPerson && b.Mismatch(p, a) != "":
-		if seen, err := b.seen(ctx, p, engine.CaseMismatch); err != nil || seen {
+		if seen, err := b.hadCase(ctx, p, engine.CaseMismatch); err != nil || seen {
 			return err
 		}
 		b.OpenCase(p, engine.CaseMismatch, b.Mismatch(p, a)+" with the receipt; the payment was credited before")
@@ -62,7 +62,7 @@ func (b *change) again(ctx context.Context, p *store.PaymentRow, a *engine.Answe
 			a.RecordErr = till.Errorf(till.CodeValidationFailed, "another payment has this receipt")
 			return nil
 		}
-		if seen, err := b.seen(ctx, p, engine.CaseReceiptReused); err != nil || seen {
+		if seen, err := b.hadCase(ctx, p, engine.CaseReceiptReused); err != nil || seen {
 			return err
 		}
 		b.OpenReceiptCase(p, r.Receipt)
@@ -81,18 +81,18 @@ func (b *change) again(ctx context.Context, p *store.PaymentRow, a *engine.Answe
 	return nil
 }
 
-// seen reports whether a payment is, or was, on the attention list for a kind.
-func (b *change) seen(ctx context.Context, p *store.PaymentRow, kind string) (bool, error) {
+// hadCase reports whether a payment is, or was, on the attention list for a kind.
+func (b *rules) hadCase(ctx context.Context, p *store.PaymentRow, kind string) (bool, error) {
 	cases, err := b.Tx.CasesOf(ctx, kind, []store.Ref{{Client: p.ClientID, ID: p.ID}})
 	return len(cases) > 0, err
 }
 
-// settle credits the client's wallet: in the status' own commit if the
+// credit credits the client's wallet: in the status' own commit if the
 // payment was open, as late money if it had ended otherwise.
-func (b *change) settle(ctx context.Context, p *store.PaymentRow, a *engine.Answer) error {
+func (b *rules) credit(ctx context.Context, p *store.PaymentRow, a *engine.Answer) error {
 	late := p.Status.Final()
 	var suspended int64
-	if held, found := b.aside[a.Ref]; found && held.Currency == p.Amount.Currency {
+	if held, found := b.suspended[a.Ref]; found && held.Currency == p.Amount.Currency {
 		suspended = held.Minor
 	}
 	w, err := b.Wallet(ctx, p.ClientID, p.Amount.Currency)
@@ -140,10 +140,10 @@ func (b *change) settle(ctx context.Context, p *store.PaymentRow, a *engine.Answ
 
 // suspend puts money aside that came in for a payment but is not what it
 // asked for. The payment stays as it is until a person looks at it.
-func (b *change) suspend(p *store.PaymentRow, a *engine.Answer, kind, why string) {
+func (b *rules) suspend(p *store.PaymentRow, a *engine.Answer, kind, why string) {
 	b.MarkProcessing(p)
 	b.NeedAttention(p)
-	_, found := b.aside[a.Ref]
+	_, found := b.suspended[a.Ref]
 	if !found || !p.Status.Final() { // a person who ended it has seen the money
 		b.ReopenCase(p, kind, why+"; nothing was credited", found)
 	}
@@ -161,5 +161,5 @@ func (b *change) suspend(p *store.PaymentRow, a *engine.Answer, kind, why string
 	e.CreatedAt = b.Heads[p.ClientID].Tick()
 	e.ID = till.NewID(e.CreatedAt)
 	b.AddEntry(&e, fmt.Sprintf("%s %s put aside: %s", reported.Value(), reported.Currency, why))
-	b.aside[a.Ref] = reported
+	b.suspended[a.Ref] = reported
 }

@@ -71,13 +71,13 @@ func (n *numberRequest) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 }
 
 // check applies every rule that does not depend on anything that can change.
-func (r *Request) check(c *checker) *order.Order {
-	o := r.Body.Check(c, func(o *order.Order) {
+func (r *Request) check(c *checker) *order.Parsed {
+	o := r.Body.Check(c, func(o *order.Parsed) {
 		if r.Customer == nil {
 			c.Add("/customer", till.FieldRequired, "is required")
 			return
 		}
-		o.Phone = order.Deref(r.Customer.Phone)
+		o.Phone = order.TextOf(r.Customer.Phone)
 		c.Text("/customer/name", r.Customer.Name, maxCustomerField, false)
 		c.Text("/customer/email", r.Customer.Email, maxCustomerField, false)
 	})
@@ -97,7 +97,7 @@ func (r *Request) party() order.Party {
 	return order.Party{At: "/customer", Phone: r.Customer.Phone}
 }
 
-type checker = order.Checker
+type checker = order.Validator
 
 func checkCharge(c *checker, r *ChargeRequest) *till.Charge {
 	if r == nil {

@@ -13,7 +13,7 @@ import (
 // OnReversal takes an operator's word that it took a payment's money back. It is
 // recorded once, whatever the wallet holds; the status stays, because the
 // money did come. Before anything was credited it is a failure like any other.
-func (b *change) OnReversal(ctx context.Context, p *store.PaymentRow, a *engine.Answer) error {
+func (b *rules) OnReversal(ctx context.Context, p *store.PaymentRow, a *engine.Answer) error {
 	switch {
 	case !p.Credited() && a.Action == engine.Resolve:
 		a.RecordErr = till.Errorf(till.CodeValidationFailed, "the payment's money was never credited")

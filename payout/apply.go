@@ -12,17 +12,17 @@ import (
 )
 
 // change is what an answer means to payouts. It implements engine.Rules.
-type change struct {
+type rules struct {
 	*engine.Recording[*store.PayoutRow]
-	other map[store.Ref]bool // whose money moved, but not as it was asked for
+	mismatched map[store.Ref]bool // whose money moved, but not as it was asked for
 }
 
-func newChange(b *engine.Recording[*store.PayoutRow]) engine.Rules[*store.PayoutRow] {
-	return &change{Recording: b}
+func newRules(b *engine.Recording[*store.PayoutRow]) engine.Rules[*store.PayoutRow] {
+	return &rules{Recording: b}
 }
 
 // Preload reads for which of the payouts money is said to have moved otherwise.
-func (b *change) Preload(ctx context.Context, answers []*engine.Answer) (err error) {
+func (b *rules) Preload(ctx context.Context, answers []*engine.Answer) (err error) {
 	var refs []store.Ref
 	for _, a := range answers {
 		// One with such a case has somebody's attention.
@@ -30,14 +30,14 @@ func (b *change) Preload(ctx context.Context, answers []*engine.Answer) (err err
 			refs = append(refs, a.Ref)
 		}
 	}
-	b.other, err = b.Tx.Mismatched(ctx, refs, engine.CaseMismatch)
+	b.mismatched, err = b.Tx.Mismatched(ctx, refs, engine.CaseMismatch)
 	return err
 }
 
 // OnSuccess takes an operator's word that the recipient has the money. It is
 // believed only if it is the money that was to be paid, under a receipt that
 // no other payout has; otherwise the reserve is kept and a person looks.
-func (b *change) OnSuccess(ctx context.Context, p *store.PayoutRow, a *engine.Answer) error {
+func (b *rules) OnSuccess(ctx context.Context, p *store.PayoutRow, a *engine.Answer) error {
 	r := a.Result
 	switch {
 	case p.Status == till.PayoutCancelled:
@@ -61,7 +61,7 @@ func (b *change) OnSuccess(ctx context.Context, p *store.PayoutRow, a *engine.An
 			b.MarkProcessing(p)
 			b.NeedAttention(p)
 			b.OpenCase(p, engine.CaseMismatch, why+"; nothing was posted")
-			b.other[a.Ref] = true
+			b.mismatched[a.Ref] = true
 			return nil
 		}
 	}
@@ -94,7 +94,7 @@ func (b *change) OnSuccess(ctx context.Context, p *store.PayoutRow, a *engine.An
 }
 
 // post turns the reserve into what was paid, and the fee.
-func (b *change) post(ctx context.Context, p *store.PayoutRow) error {
+func (b *rules) post(ctx context.Context, p *store.PayoutRow) error {
 	w, err := b.Wallet(ctx, p.ClientID, p.Amount.Currency)
 	if err != nil {
 		return err
@@ -106,16 +106,16 @@ func (b *change) post(ctx context.Context, p *store.PayoutRow) error {
 		return err
 	}
 	e := ledger.PayOut(&p.Payout)
-	if err := b.enter(p, w, &e, p.UpdatedAt, store.FactMoneyOut); err != nil || p.Fee == 0 {
+	if err := b.addEntry(p, w, &e, p.UpdatedAt, store.FactMoneyOut); err != nil || p.Fee == 0 {
 		return err
 	}
 	fee := ledger.TakePayoutFee(&p.Payout)
-	return b.enter(p, w, &fee, b.Heads[p.ClientID].Tick(), store.FactFee)
+	return b.addEntry(p, w, &fee, b.Heads[p.ClientID].Tick(), store.FactFee)
 }
 
 // postLate records that a payout was paid after it had failed: its reserve was
 // given back and may be spent, so what the wallet lacks is owed.
-func (b *change) postLate(ctx context.Context, p *store.PayoutRow, a *engine.Answer) error {
+func (b *rules) postLate(ctx context.Context, p *store.PayoutRow, a *engine.Answer) error {
 	w, err := b.Wallet(ctx, p.ClientID, p.Amount.Currency)
 	if err != nil {
 		return err
@@ -125,12 +125,12 @@ func (b *change) postLate(ctx context.Context, p *store.PayoutRow, a *engine.Ans
 	if a.Action != engine.Resolve { // otherwise a person knows already
 		b.OpenCase(p, engine.CaseLateMoney, "it was paid after it had ended as "+string(p.Status)+"; the wallet was debited")
 	}
-	return b.enter(p, w, &e, p.UpdatedAt, store.FactMoneyOut)
+	return b.addEntry(p, w, &e, p.UpdatedAt, store.FactMoneyOut)
 }
 
-// enter applies an entry to the wallet and gathers it, with the fact that
+// addEntry applies an entry to the wallet and gathers it, with the fact that
 // keeps it from being entered twice.
-func (b *change) enter(p *store.PayoutRow, w *ledger.Wallet, e *ledger.Entry, at till.Time, fact string) error {
+func (b *rules) addEntry(p *store.PayoutRow, w *ledger.Wallet, e *ledger.Entry, at till.Time, fact string) error {
 	e.CreatedAt, e.ID = at, till.NewID(at)
 	b.Fact(p, fact, e)
 	if _, touches := e.WalletAmount(); !touches {
@@ -146,7 +146,7 @@ func (b *change) enter(p *store.PayoutRow, w *ledger.Wallet, e *ledger.Entry, at
 }
 
 // OnFailure takes an operator's word that the recipient does not get the money.
-func (b *change) OnFailure(ctx context.Context, p *store.PayoutRow, a *engine.Answer) error {
+func (b *rules) OnFailure(ctx context.Context, p *store.PayoutRow, a *engine.Answer) error {
 	byPerson := a.Action == engine.Resolve
 	switch {
 	case p.Status == till.PayoutSuccess && byPerson:
@@ -159,7 +159,7 @@ func (b *change) OnFailure(ctx context.Context, p *store.PayoutRow, a *engine.An
 		if byPerson {
 			b.RecordResolution(p, a)
 		}
-	case b.other[a.Ref] && !byPerson:
+	case b.mismatched[a.Ref] && !byPerson:
 		b.OpenCase(p, engine.CaseContradiction, "money went out for it, and the operator says "+string(a.Result.Outcome)+" now")
 	default:
 		if err := b.End(ctx, p, a.Result); err != nil {
@@ -173,7 +173,7 @@ func (b *change) OnFailure(ctx context.Context, p *store.PayoutRow, a *engine.An
 }
 
 // End ends a payout other than in success and gives its reserve back.
-func (b *change) End(ctx context.Context, p *store.PayoutRow, r provider.Result) error {
+func (b *rules) End(ctx context.Context, p *store.PayoutRow, r provider.Result) error {
 	if !b.EndAs(p, string(till.PayoutFailed), r) {
 		return nil
 	}
@@ -182,7 +182,7 @@ func (b *change) End(ctx context.Context, p *store.PayoutRow, r provider.Result)
 
 // release gives the reserve of a payout that has just ended back. That is a
 // decision about money without an entry in the ledger: the audit log has it.
-func (b *change) release(ctx context.Context, p *store.PayoutRow, actor, action, reason string) error {
+func (b *rules) release(ctx context.Context, p *store.PayoutRow, actor, action, reason string) error {
 	w, err := b.Wallet(ctx, p.ClientID, p.Amount.Currency)
 	if err != nil {
 		return err
@@ -200,7 +200,7 @@ func (b *change) release(ctx context.Context, p *store.PayoutRow, actor, action,
 
 // OnReversal takes an operator's word that the money came back. An open payout
 // has failed then; one that succeeded is left to a person.
-func (b *change) OnReversal(ctx context.Context, p *store.PayoutRow, a *engine.Answer) error {
+func (b *rules) OnReversal(ctx context.Context, p *store.PayoutRow, a *engine.Answer) error {
 	a.Result.Reason = till.ProviderRejected
 	return b.OnFailure(ctx, p, a)
 }

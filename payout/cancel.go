@@ -14,16 +14,16 @@ import (
 // that is plain, because a claim writes down that a send may begin before it
 // does. One that is cancelled already is returned as it is. It returns
 // CodePayoutNotFound, or CodeNotCancellable.
-func (m *Paymaster) Cancel(ctx context.Context, ref store.Ref, actor string) (*store.PayoutRow, error) {
-	return m.CancelFor(ctx, ref, actor, "")
+func (d *Disburser) Cancel(ctx context.Context, ref store.Ref, actor string) (*store.PayoutRow, error) {
+	return d.CancelFor(ctx, ref, actor, "")
 }
 
 // CancelFor is Cancel for a reason, which the audit log is told.
-func (m *Paymaster) CancelFor(ctx context.Context, ref store.Ref, actor, reason string) (*store.PayoutRow, error) {
+func (d *Disburser) CancelFor(ctx context.Context, ref store.Ref, actor, reason string) (*store.PayoutRow, error) {
 	var p *store.PayoutRow
 	try := func() error {
-		return m.c.Store.Update(ctx, func(tx *store.Tx) (err error) {
-			p, err = m.cancel(ctx, tx, ref, actor, reason)
+		return d.c.Store.Update(ctx, func(tx *store.Tx) (err error) {
+			p, err = d.cancel(ctx, tx, ref, actor, reason)
 			return err
 		})
 	}
@@ -32,13 +32,13 @@ func (m *Paymaster) CancelFor(ctx context.Context, ref store.Ref, actor, reason 
 		err = try() // one that is cancelled already stays so
 	}
 	if err != nil {
-		return nil, m.Unavailable("cancel a payout", err)
+		return nil, d.Unavailable("cancel a payout", err)
 	}
 	return p, nil
 }
 
-func (m *Paymaster) cancel(ctx context.Context, tx *store.Tx, ref store.Ref, actor, reason string) (*store.PayoutRow, error) {
-	c, err := m.Begin(ctx, tx, []store.Ref{ref})
+func (d *Disburser) cancel(ctx context.Context, tx *store.Tx, ref store.Ref, actor, reason string) (*store.PayoutRow, error) {
+	c, err := d.Begin(ctx, tx, []store.Ref{ref})
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (m *Paymaster) cancel(ctx context.Context, tx *store.Tx, ref store.Ref, act
 	case p.Status != till.PayoutPending || !engine.Cancellable(s):
 		return nil, till.Errorf(till.CodeNotCancellable, "the payout may have been sent already")
 	}
-	b := &change{Recording: c}
+	b := &rules{Recording: c}
 	if !b.Move(p, string(till.PayoutCancelled)) {
 		return nil, till.ErrIllegalTransition
 	}

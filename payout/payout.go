@@ -12,22 +12,22 @@ import (
 	"till/store"
 )
 
-// Paymaster accepts payouts and records what becomes of them.
-type Paymaster struct {
+// Disburser accepts payouts and records what becomes of them.
+type Disburser struct {
 	*engine.Processor[*store.PayoutRow]
 	c engine.Config
 }
 
 // New returns a Paymaster. Close it when nothing calls it any more.
-func New(c engine.Config) *Paymaster {
-	m := &Paymaster{c: c}
-	m.Processor = engine.New(c, &engine.PayoutTable, newChange, m.insert)
+func New(c engine.Config) *Disburser {
+	m := &Disburser{c: c}
+	m.Processor = engine.New(c, &engine.PayoutTable, newRules, m.insert)
 	return m
 }
 
 // ReferenceOf returns what a payout is submitted under.
-func (m *Paymaster) ReferenceOf(p *till.Payout) till.ID {
-	return m.Reference(p.ClientID, p.IdempotencyKey)
+func (d *Disburser) ReferenceOf(p *till.Payout) till.ID {
+	return d.Reference(p.ClientID, p.IdempotencyKey)
 }
 
 // Created is the answer to Create: the payout as it was created, which is
@@ -45,12 +45,12 @@ type Created struct {
 // CodeMethodUnavailable if its operators do not answer just now,
 // CodePayoutsHeld if no new ones are taken,
 // CodeServiceUnavailable if the database is away or the queue is full.
-func (m *Paymaster) Create(ctx context.Context, who engine.Client, r *Request) (Created, error) {
-	var v order.Checker
-	call := &createCall{Client: who, Order: r.check(&v), Party: r.party(), Hash: r.hash}
-	name, row, replayed, err := m.Admit(ctx, call, &v)
+func (d *Disburser) Create(ctx context.Context, who engine.Client, r *Request) (Created, error) {
+	var v order.Validator
+	call := &createCall{Client: who, Parsed: r.check(&v), Party: r.party(), Hash: r.hash}
+	name, row, replayed, err := d.Admit(ctx, call, &v)
 	if name == "" {
-		return answer(row, replayed, err)
+		return createdFrom(row, replayed, err)
 	}
 	sum, ok := r.hash(bodyVersion)
 	if !ok {
@@ -61,18 +61,18 @@ func (m *Paymaster) Create(ctx context.Context, who engine.Client, r *Request) (
 		Payout: till.Payout{
 			ClientID: who.ID, IdempotencyKey: call.SentKey, Status: till.PayoutPending,
 			Method: call.Method, Country: call.Country, Amount: amount, Fee: till.FeeFor(who.Fees, till.PayoutFee, call.Method, amount),
-			Phone: call.Phone, Reference: order.Deref(r.Reference), Document: r.document(),
-			Connection: name, Fingerprint: m.c.Connections[name].Fingerprint(),
+			Phone: call.Phone, Reference: order.TextOf(r.Reference), Document: r.document(),
+			Connection: name, Fingerprint: d.c.Connections[name].Fingerprint(),
 			Resolution: till.Resolution{State: till.Waiting},
 		},
 		BodyHash: sum, BodyVersion: bodyVersion,
 	}
 	call.Audit = &store.AuditRow{Actor: who.Actor, Cause: store.CauseOf(ctx)}
-	return answer(m.Accept(ctx, call))
+	return createdFrom(d.Accept(ctx, call))
 }
 
-// answer is what a client is told of a row.
-func answer(row *store.PayoutRow, replayed bool, err error) (Created, error) {
+// createdFrom is what a client is told of a row.
+func createdFrom(row *store.PayoutRow, replayed bool, err error) (Created, error) {
 	if err != nil {
 		return Created{}, err
 	}
@@ -84,7 +84,7 @@ func answer(row *store.PayoutRow, replayed bool, err error) (Created, error) {
 
 type createCall = engine.CreateCall[*store.PayoutRow]
 
-type purse struct {
+type walletKey struct {
 	client   till.ID
 	currency string
 }
@@ -93,7 +93,7 @@ type purse struct {
 // locked, so nobody else makes payouts of theirs or touches their wallets: it
 // reads the keys and the wallets, and decides one call after the other against
 // what the calls before it have left.
-func (m *Paymaster) insert(ctx context.Context, tx *store.Tx, heads map[till.ID]*store.Head, calls []*createCall) error {
+func (m *Disburser) insert(ctx context.Context, tx *store.Tx, heads map[till.ID]*store.Head, calls []*createCall) error {
 	keys, clients := make([]store.Ref, len(calls)), make([]till.ID, len(calls))
 	for i, call := range calls {
 		keys[i], clients[i] = store.Ref{Client: call.Row.ClientID, ID: call.Key}, call.Row.ClientID
@@ -106,15 +106,15 @@ func (m *Paymaster) insert(ctx context.Context, tx *store.Tx, heads map[till.ID]
 	if err != nil {
 		return err
 	}
-	wallets := make(map[purse]*ledger.Wallet, len(all))
+	wallets := make(map[walletKey]*ledger.Wallet, len(all))
 	for _, w := range all {
-		wallets[purse{w.ClientID, w.Currency}] = w
+		wallets[walletKey{w.ClientID, w.Currency}] = w
 	}
 	held, err := tx.HoldsOf(ctx, clients)
 	if err != nil {
 		return err
 	}
-	d := &decided{heads: heads, used: map[*ledger.Wallet]bool{}}
+	d := &createBatch{heads: heads, used: map[*ledger.Wallet]bool{}}
 	for i, call := range calls {
 		if row := taken[keys[i]]; row != nil {
 			call.AdoptExisting(row, engine.PayoutTable.Fresh)
@@ -125,7 +125,7 @@ func (m *Paymaster) insert(ctx context.Context, tx *store.Tx, heads map[till.ID]
 			call.Reject(till.Errorf(till.CodePayoutsHeld, "new payouts are held until a person releases them"))
 			continue
 		}
-		w := wallets[purse{p.ClientID, p.Amount.Currency}]
+		w := wallets[walletKey{p.ClientID, p.Amount.Currency}]
 		m.stamp(call, heads[p.ClientID].Tick(), tx.Now())
 		if w == nil || w.Reserve(p.Reserve(), p.CreatedAt) != nil {
 			call.Reject(till.Errorf(till.CodeInsufficientBalance, "the wallet has less available than the payout and its fee"))
@@ -142,7 +142,7 @@ func (m *Paymaster) insert(ctx context.Context, tx *store.Tx, heads map[till.ID]
 }
 
 // decided is a batch of creates on its way into the database.
-type decided struct {
+type createBatch struct {
 	heads  map[till.ID]*store.Head
 	rows   []*store.PayoutRow
 	steps  []*store.Step
@@ -152,7 +152,7 @@ type decided struct {
 }
 
 // add gathers a payout whose money is reserved in a wallet.
-func (d *decided) add(call *createCall, w *ledger.Wallet) {
+func (d *createBatch) add(call *createCall, w *ledger.Wallet) {
 	p := call.Row
 	a := *call.Audit // the call may be written once more
 	a.ClientID, a.Sequence, a.At, a.SubjectID = p.ClientID, d.heads[p.ClientID].NextAudit(), p.CreatedAt, p.ID
@@ -169,7 +169,7 @@ func reserved(p *store.PayoutRow) string {
 }
 
 // save writes what was decided, in the fixed order of locks.
-func (d *decided) save(ctx context.Context, tx *store.Tx) error {
+func (d *createBatch) save(ctx context.Context, tx *store.Tx) error {
 	if err := tx.InsertPayouts(ctx, d.heads, d.rows, d.steps); err != nil {
 		return err
 	}
@@ -191,15 +191,15 @@ func (d *decided) save(ctx context.Context, tx *store.Tx) error {
 
 // stamp gives a new payout its time, and with it its id and its first step,
 // which nobody holds. A provider that keeps it back has it wait so much longer.
-func (m *Paymaster) stamp(call *createCall, at, now till.Time) {
+func (d *Disburser) stamp(call *createCall, at, now till.Time) {
 	p := call.Row
-	c := m.c.Connections[p.Connection]
+	c := d.c.Connections[p.Connection]
 	p.ID = till.NewID(at)
 	p.CreatedAt, p.UpdatedAt = at, at
 	window := c.Traits().ApprovalWindow
 	due := now
 	if h, ok := c.(provider.Delayer); ok {
-		held := h.SendDelay(m.Instruction(p).Request)
+		held := h.SendDelay(d.Instruction(p).Request)
 		due, window = due.Add(held), window+held
 	}
 	p.SendWindow = till.Time(window.Microseconds())

@@ -22,7 +22,7 @@ import (
 // pay out through one operator, in real time.
 type twins struct {
 	stores   [2]*store.Store
-	masters  [2]*payout.Paymaster
+	masters  [2]*payout.Disburser
 	operator *sandbox.Operator
 }
 

@@ -22,13 +22,13 @@ type Recipient struct {
 const bodyVersion = 1
 
 // check applies every rule that does not depend on anything that can change.
-func (r *Request) check(c *order.Checker) *order.Order {
-	return r.Body.Check(c, func(o *order.Order) {
+func (r *Request) check(c *order.Validator) *order.Parsed {
+	return r.Body.Check(c, func(o *order.Parsed) {
 		if r.Recipient == nil {
 			c.Add("/recipient", till.FieldRequired, "is required")
 			return
 		}
-		o.Phone = order.Deref(r.Recipient.Phone)
+		o.Phone = order.TextOf(r.Recipient.Phone)
 	})
 }
 

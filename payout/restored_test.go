@@ -209,7 +209,7 @@ func TestPayoutsAreHeldAfterARestoreUntilTheyAreReleased(t *testing.T) {
 		}
 		time.Sleep(5 * time.Second)
 		w.restored(w.store.Now())
-		for _, m := range []*payout.Paymaster{w.master, other} {
+		for _, m := range []*payout.Disburser{w.master, other} {
 			if _, err := m.Create(ctx, w.who(), request(t, till.NewID(w.store.Now()).String(), "4567", "1000")); till.ErrorCode(err) != till.CodePayoutsHeld {
 				t.Errorf("a new payout: %v", err)
 			}

@@ -23,14 +23,14 @@ func TestTheTrailOfAPayout(t *testing.T) {
 	failed := provider.Result{Outcome: provider.Failed, Reason: till.RecipientNotFound}
 	file := bytes.Repeat([]byte{7}, 32)
 	const create = "api:k1 payout.create: 1050 XAF reserved for 242******567 by mtn_momo (request 1)"
-	type hand = func(ctx context.Context, m *payout.Paymaster, p *till.Payout) error
+	type hand = func(ctx context.Context, m *payout.Disburser, p *till.Payout) error
 	resolve := func(success bool) hand {
-		return func(ctx context.Context, m *payout.Paymaster, p *till.Payout) error {
+		return func(ctx context.Context, m *payout.Disburser, p *till.Payout) error {
 			ctx = store.WithCause(ctx, "a command")
 			return m.Resolve(ctx, store.Ref{Client: p.ClientID, ID: p.ID}, engine.Resolution{Success: success, By: "Ada", Evidence: "a letter", Digest: file})
 		}
 	}
-	cancel := func(ctx context.Context, m *payout.Paymaster, p *till.Payout) error {
+	cancel := func(ctx context.Context, m *payout.Disburser, p *till.Payout) error {
 		_, err := m.Cancel(store.WithCause(ctx, "request 2"), store.Ref{Client: p.ClientID, ID: p.ID}, "api:k2")
 		return err
 	}

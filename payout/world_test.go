@@ -29,7 +29,7 @@ type world struct {
 	store    *store.Store
 	operator *sandbox.Operator
 	way      *way // between us and the operator
-	master   *payout.Paymaster
+	master   *payout.Disburser
 	client   *till.Client
 	funds    int64 // what the wallet began with
 	fee      int64 // of every payout
@@ -126,12 +126,12 @@ func (w *world) restart(change ...func(c *engine.Config)) {
 }
 
 // start brings another instance up, as a process would after a crash.
-func (w *world) start(change ...func(c *engine.Config)) (m *payout.Paymaster, stop func()) {
+func (w *world) start(change ...func(c *engine.Config)) (m *payout.Disburser, stop func()) {
 	m = w.make(change...)
 	return m, w.run(m)
 }
 
-func (w *world) make(change ...func(c *engine.Config)) *payout.Paymaster {
+func (w *world) make(change ...func(c *engine.Config)) *payout.Disburser {
 	c := engine.Config{
 		Store: w.store, Secret: []byte("a secret for tests"),
 		Connections:  map[string]provider.Provider{"sandbox": w.way},
@@ -145,7 +145,7 @@ func (w *world) make(change ...func(c *engine.Config)) *payout.Paymaster {
 	return payout.New(c)
 }
 
-func (w *world) run(m *payout.Paymaster) (stop func()) {
+func (w *world) run(m *payout.Disburser) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{}, 2)
 	go func() { m.Run(ctx); done <- struct{}{} }()

@@ -39,7 +39,7 @@ type Server struct {
 	sandbox    *sandbox.Operator
 	operators  *Operators
 	collector  *collect.Collector
-	payouts    *payout.Paymaster
+	payouts    *payout.Disburser
 	accounts   *account.Accounts
 	endpoints  *webhook.Endpoints
 	dispatcher *webhook.Dispatcher // nil where the role leaves the work to others

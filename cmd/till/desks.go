@@ -22,7 +22,7 @@ import (
 // the same way into the books as every other answer.
 type desks struct {
 	payments *collect.Collector
-	payouts  *payout.Paymaster
+	payouts  *payout.Disburser
 }
 
 // withDesks runs f with desks that call no operator.

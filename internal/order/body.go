@@ -59,8 +59,8 @@ func (m *Metadata) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 // ErrWrongType says that a member is of another type than it must be.
 var ErrWrongType = till.Errorf(till.CodeMalformedBody, "a value has the wrong type")
 
-// Order is a body that has passed every rule that cannot change.
-type Order struct {
+// Parsed is a body that has passed every rule that cannot change.
+type Parsed struct {
 	Key      till.ID
 	SentKey  string
 	Amount   int64
@@ -79,8 +79,8 @@ const badCountry = "?"
 //
 // between checks the members that stand in the middle, so that mistakes are
 // listed in the order of the members.
-func (b *Body) Check(c *Checker, between func(o *Order)) *Order {
-	o := &Order{}
+func (b *Body) Check(c *Validator, between func(o *Parsed)) *Parsed {
+	o := &Parsed{}
 	o.Method = c.Text("/method", b.Method, maxMethod, true)
 	if len(c.Fields) > 0 {
 		o.Method = "" // refused already: whether it is enabled is no question
@@ -100,7 +100,7 @@ func (b *Body) Check(c *Checker, between func(o *Order)) *Order {
 	return o
 }
 
-func (o *Order) checkAmount(c *Checker, a *Amount) {
+func (o *Parsed) checkAmount(c *Validator, a *Amount) {
 	if a == nil {
 		c.Add("/amount", till.FieldRequired, "is required")
 		return
@@ -117,7 +117,7 @@ func (o *Order) checkAmount(c *Checker, a *Amount) {
 	}
 }
 
-func (o *Order) checkKey(c *Checker, key *string) {
+func (o *Parsed) checkKey(c *Validator, key *string) {
 	if key == nil {
 		c.Add("/idempotency_key", till.FieldRequired, "is required")
 		return
@@ -129,7 +129,7 @@ func (o *Order) checkKey(c *Checker, key *string) {
 	o.Key, o.SentKey = id, *key
 }
 
-func (b *Body) checkMetadata(c *Checker) {
+func (b *Body) checkMetadata(c *Validator) {
 	raw := b.Metadata.Raw
 	if raw == nil {
 		return
@@ -157,11 +157,11 @@ func Description(document []byte) string {
 	if err := jsonx.Decode(bytes.Join([][]byte{[]byte("{"), document, []byte("}")}, nil), &d); err != nil {
 		return ""
 	}
-	return Deref(d.Description)
+	return TextOf(d.Description)
 }
 
-// Deref returns the text of a member, "" if it was not sent.
-func Deref(s *string) string {
+// TextOf returns the text of a member, "" if it was not sent.
+func TextOf(s *string) string {
 	if s == nil {
 		return ""
 	}

@@ -15,8 +15,8 @@ type Party struct {
 	Phone  *string // nil if it was not sent
 }
 
-// Catalogue is what a client can have just now.
-type Catalogue struct {
+// Market is what a client can have just now.
+type Market struct {
 	// Enabled reports whether the client may use a method.
 	Enabled func(method string) bool
 	// Routed says that a route leads somewhere for the order's method, country
@@ -27,12 +27,12 @@ type Catalogue struct {
 
 // leads reports whether a route leads somewhere for a method in a country, in
 // whatever currency; "" means anywhere.
-func (cat *Catalogue) leads(m *till.Method, country string) bool {
+func (cat *Market) leads(m *till.Method, country string) bool {
 	return cat.Routed || cat.somewhere(m, country)
 }
 
 // somewhere is leads by a look at the routes.
-func (cat *Catalogue) somewhere(m *till.Method, country string) bool {
+func (cat *Market) somewhere(m *till.Method, country string) bool {
 	return slices.ContainsFunc(m.Markets, func(k till.Market) bool {
 		return (country == "" || country == k.Country) && cat.Leads(m.Code, k.Country, k.Currency)
 	})
@@ -40,7 +40,7 @@ func (cat *Catalogue) somewhere(m *till.Method, country string) bool {
 
 // unknown says that a method is not one of those that the client can have, and
 // which are.
-func (cat *Catalogue) unknown() string {
+func (cat *Market) unknown() string {
 	var codes []string
 	for _, m := range till.Methods() {
 		if cat.Enabled(m.Code) && cat.somewhere(m, "") {
@@ -53,12 +53,12 @@ func (cat *Catalogue) unknown() string {
 	return "is not one of the methods enabled for you: " + strings.Join(codes, ", ") + "; see GET /payment-methods"
 }
 
-// CheckCatalogue applies the rules that can change from one day to the next:
+// CheckMarket applies the rules that can change from one day to the next:
 // which methods a client may use, what they serve and where that leads, what a
 // phone looks like. A refusal from here is given only after the idempotency key
 // was looked up. What no route leads to is refused as if it did not exist:
 // nothing would change by waiting.
-func (o *Order) CheckCatalogue(c *Checker, cat Catalogue, who Party) {
+func (o *Parsed) CheckMarket(c *Validator, cat Market, who Party) {
 	m, known := till.MethodOf(o.Method)
 	if o.Method != "" && (!known || !cat.Enabled(o.Method) || !cat.leads(m, "")) {
 		c.Add("/method", till.FieldUnknownMethod, cat.unknown())
@@ -72,7 +72,7 @@ func (o *Order) CheckCatalogue(c *Checker, cat Catalogue, who Party) {
 		country = k
 	}
 	if country != nil && known {
-		o.checkMarket(c, m, &cat, country)
+		o.checkCurrencyAndAmount(c, m, &cat, country)
 	}
 	if who.Absent {
 		return
@@ -106,7 +106,7 @@ func digits(s string) bool {
 
 // checkCountry returns the country that the order is for, nil if that is not
 // clear.
-func (o *Order) checkCountry(c *Checker, m *till.Method, cat *Catalogue, phone string) *till.Country {
+func (o *Parsed) checkCountry(c *Validator, m *till.Method, cat *Market, phone string) *till.Country {
 	switch {
 	case o.Country == "" && m.CountryScoped:
 		c.Add("/country", till.FieldCountryRequired, "is required for this method")
@@ -128,7 +128,7 @@ func (o *Order) checkCountry(c *Checker, m *till.Method, cat *Catalogue, phone s
 	return k
 }
 
-func (o *Order) checkMarket(c *Checker, m *till.Method, cat *Catalogue, country *till.Country) {
+func (o *Parsed) checkCurrencyAndAmount(c *Validator, m *till.Method, cat *Market, country *till.Country) {
 	if !letters(o.Currency, 3) || c.Has("/country") {
 		return
 	}

@@ -8,29 +8,29 @@ import (
 	"till"
 )
 
-// Checker gathers the mistakes of a body, all of them.
-type Checker struct {
+// Validator gathers the mistakes of a body, all of them.
+type Validator struct {
 	Fields    []till.FieldError
 	BadNumber bool // an amount is missing or wrong
 }
 
 // Add notes a mistake.
-func (c *Checker) Add(pointer string, code till.Code, detail string) {
+func (c *Validator) Add(pointer string, code till.Code, detail string) {
 	c.Fields = append(c.Fields, till.FieldError{Pointer: pointer, Code: code, Detail: detail})
 }
 
 // Has reports whether a member was found wrong already.
-func (c *Checker) Has(pointer string) bool {
+func (c *Validator) Has(pointer string) bool {
 	return slices.ContainsFunc(c.Fields, func(f till.FieldError) bool { return f.Pointer == pointer })
 }
 
 // Refusal returns the error that lists the mistakes.
-func (c *Checker) Refusal() *till.Error {
+func (c *Validator) Refusal() *till.Error {
 	return &till.Error{Code: till.CodeValidationFailed, Detail: "the body has mistakes; see errors", Fields: c.Fields}
 }
 
 // Text checks a member of 1 to max characters and returns it, "" if absent.
-func (c *Checker) Text(pointer string, s *string, max int, required bool) string {
+func (c *Validator) Text(pointer string, s *string, max int, required bool) string {
 	switch {
 	case s == nil:
 		if required {
@@ -46,7 +46,7 @@ func (c *Checker) Text(pointer string, s *string, max int, required bool) string
 }
 
 // Minor checks an amount in minor units.
-func (c *Checker) Minor(pointer string, s *string, required bool) (int64, bool) {
+func (c *Validator) Minor(pointer string, s *string, required bool) (int64, bool) {
 	if s == nil {
 		if required {
 			c.BadNumber = true

@@ -15,7 +15,7 @@ import (
 
 // NewPaymaster makes a paymaster that accepts payouts and calls nobody: what
 // becomes of them is decided by the test, with ApplyPayout.
-func NewPaymaster(tb testing.TB, s *store.Store) *payout.Paymaster {
+func NewPaymaster(tb testing.TB, s *store.Store) *payout.Disburser {
 	m := payout.New(engine.Config{
 		Store: s, Secret: []byte("a secret for tests"), AcceptOnly: true,
 		Connections: map[string]provider.Provider{Connection: silent{}},
@@ -30,7 +30,7 @@ func NewPaymaster(tb testing.TB, s *store.Store) *payout.Paymaster {
 }
 
 // NewPayout makes a payout of a client, with a fee.
-func NewPayout(tb testing.TB, m *payout.Paymaster, client *till.Client, b Body, fee int64) *till.Payout {
+func NewPayout(tb testing.TB, m *payout.Disburser, client *till.Client, b Body, fee int64) *till.Payout {
 	tb.Helper()
 	made, err := CreatePayout(tb, m, client, b, fee)
 	if err != nil {
@@ -40,7 +40,7 @@ func NewPayout(tb testing.TB, m *payout.Paymaster, client *till.Client, b Body, 
 }
 
 // CreatePayout asks for a payout of a client, with a fee.
-func CreatePayout(tb testing.TB, m *payout.Paymaster, client *till.Client, b Body, fee int64) (payout.Created, error) {
+func CreatePayout(tb testing.TB, m *payout.Disburser, client *till.Client, b Body, fee int64) (payout.Created, error) {
 	tb.Helper()
 	set := func(s *string, otherwise string) {
 		if *s == "" {
@@ -67,7 +67,7 @@ func CreatePayout(tb testing.TB, m *payout.Paymaster, client *till.Client, b Bod
 
 // ApplyPayout records an operator's word about a payout, as if it had just
 // been asked.
-func ApplyPayout(tb testing.TB, m *payout.Paymaster, s *store.Store, p *till.Payout, r provider.Result) {
+func ApplyPayout(tb testing.TB, m *payout.Disburser, s *store.Store, p *till.Payout, r provider.Result) {
 	tb.Helper()
 	now := s.Now()
 	a := &engine.Answer{Ref: store.Ref{Client: p.ClientID, ID: p.ID}, Action: engine.Check, Connection: p.Connection,
