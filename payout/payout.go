@@ -93,7 +93,7 @@ type walletKey struct {
 // locked, so nobody else makes payouts of theirs or touches their wallets: it
 // reads the keys and the wallets, and decides one call after the other against
 // what the calls before it have left.
-func (m *Disburser) insert(ctx context.Context, tx *store.Tx, heads map[till.ID]*store.Head, calls []*createCall) error {
+func (d *Disburser) insert(ctx context.Context, tx *store.Tx, heads map[till.ID]*store.Head, calls []*createCall) error {
 	keys, clients := make([]store.Ref, len(calls)), make([]till.ID, len(calls))
 	for i, call := range calls {
 		keys[i], clients[i] = store.Ref{Client: call.Row.ClientID, ID: call.Key}, call.Row.ClientID
@@ -114,7 +114,7 @@ func (m *Disburser) insert(ctx context.Context, tx *store.Tx, heads map[till.ID]
 	if err != nil {
 		return err
 	}
-	d := &createBatch{heads: heads, used: map[*ledger.Wallet]bool{}}
+	batch := &createBatch{heads: heads, used: map[*ledger.Wallet]bool{}}
 	for i, call := range calls {
 		if row := taken[keys[i]]; row != nil {
 			call.AdoptExisting(row, engine.PayoutTable.Fresh)
@@ -126,19 +126,19 @@ func (m *Disburser) insert(ctx context.Context, tx *store.Tx, heads map[till.ID]
 			continue
 		}
 		w := wallets[walletKey{p.ClientID, p.Amount.Currency}]
-		m.stamp(call, heads[p.ClientID].Tick(), tx.Now())
+		d.stamp(call, heads[p.ClientID].Tick(), tx.Now())
 		if w == nil || w.Reserve(p.Reserve(), p.CreatedAt) != nil {
 			call.Reject(till.Errorf(till.CodeInsufficientBalance, "the wallet has less available than the payout and its fee"))
 			continue
 		}
 		call.RecordTry()
 		taken[keys[i]] = p
-		d.add(call, w)
+		batch.add(call, w)
 	}
-	if len(d.rows) == 0 {
+	if len(batch.rows) == 0 {
 		return nil
 	}
-	return d.save(ctx, tx)
+	return batch.save(ctx, tx)
 }
 
 // decided is a batch of creates on its way into the database.
@@ -152,15 +152,15 @@ type createBatch struct {
 }
 
 // add gathers a payout whose money is reserved in a wallet.
-func (d *createBatch) add(call *createCall, w *ledger.Wallet) {
+func (b *createBatch) add(call *createCall, w *ledger.Wallet) {
 	p := call.Row
 	a := *call.Audit // the call may be written once more
-	a.ClientID, a.Sequence, a.At, a.SubjectID = p.ClientID, d.heads[p.ClientID].NextAudit(), p.CreatedAt, p.ID
+	a.ClientID, a.Sequence, a.At, a.SubjectID = p.ClientID, b.heads[p.ClientID].NextAudit(), p.CreatedAt, p.ID
 	a.Action, a.Detail = "payout.create", fmt.Sprintf("%s reserved for %s by %s", reserved(p), till.MaskPhone(p.Phone), p.Method)
-	d.used[w] = true
-	d.rows, d.steps, d.audit = append(d.rows, p), append(d.steps, &call.Step), append(d.audit, &a)
-	d.counts.AddPayout(&p.Payout, till.PayoutPending, 1)
-	d.counts.AddStored(p.ClientID, p.CreatedAt, call.Stored)
+	b.used[w] = true
+	b.rows, b.steps, b.audit = append(b.rows, p), append(b.steps, &call.Step), append(b.audit, &a)
+	b.counts.AddPayout(&p.Payout, till.PayoutPending, 1)
+	b.counts.AddStored(p.ClientID, p.CreatedAt, call.Stored)
 }
 
 // reserved says for the audit log what a payout holds of its wallet.
@@ -169,24 +169,24 @@ func reserved(p *store.PayoutRow) string {
 }
 
 // save writes what was decided, in the fixed order of locks.
-func (d *createBatch) save(ctx context.Context, tx *store.Tx) error {
-	if err := tx.InsertPayouts(ctx, d.heads, d.rows, d.steps); err != nil {
+func (b *createBatch) save(ctx context.Context, tx *store.Tx) error {
+	if err := tx.InsertPayouts(ctx, b.heads, b.rows, b.steps); err != nil {
 		return err
 	}
-	wallets := make([]*ledger.Wallet, 0, len(d.used))
-	for w := range d.used {
+	wallets := make([]*ledger.Wallet, 0, len(b.used))
+	for w := range b.used {
 		wallets = append(wallets, w)
 	}
 	if err := tx.SaveWallets(ctx, wallets); err != nil {
 		return err
 	}
-	if err := tx.InsertAudit(ctx, d.audit); err != nil {
+	if err := tx.InsertAudit(ctx, b.audit); err != nil {
 		return err
 	}
-	if err := tx.Count(ctx, &d.counts); err != nil {
+	if err := tx.Count(ctx, &b.counts); err != nil {
 		return err
 	}
-	return tx.SaveHeads(ctx, d.heads)
+	return tx.SaveHeads(ctx, b.heads)
 }
 
 // stamp gives a new payout its time, and with it its id and its first step,
