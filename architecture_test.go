@@ -38,14 +38,14 @@ var packageRules = []packageRule{
 	{root, "", ""}, // the vocabulary: standard library only
 	{"internal/batch", "", ""},
 	{"internal/loop", "", ""},
-	{"internal/quota", root, ""},                       // bytes that are held, of clients
-	{"internal/load", "", ""},                          // a client like any other: it knows the API, not the code
-	{"internal/jsonx", "", jsonModule},                 // the one strict JSON decoder
-	{"internal/order", ". internal/jsonx", jsonModule}, // what the bodies of create calls have alike; they keep their words as written
-	{"internal/escape", "", ""},                        // text that is shown
-	{"internal/faulty", "", ""},                        // a proxy with bad habits: it knows HTTP and nothing of Till
-	{"internal/seal", "", ""},                          // what the database keeps and must not know
-	{"internal/system", "", "golang.org/x/sys"},        // what operating systems do differently
+	{"internal/quota", root, ""},                         // bytes that are held, of clients
+	{"internal/load", "", ""},                            // a client like any other: it knows the API, not the code
+	{"internal/jsonx", "", jsonModule},                   // the one strict JSON decoder
+	{"internal/request", ". internal/jsonx", jsonModule}, // what the bodies of create calls have alike; they keep their words as written
+	{"internal/escape", "", ""},                          // text that is shown
+	{"internal/faulty", "", ""},                          // a proxy with bad habits: it knows HTTP and nothing of Till
+	{"internal/seal", "", ""},                            // what the database keeps and must not know
+	{"internal/system", "", "golang.org/x/sys"},          // what operating systems do differently
 	{"ledger", root, ""},
 	{"provider", root, ""},
 	{"provider/providertest", ". provider", ""},
@@ -62,9 +62,9 @@ var packageRules = []packageRule{
 	{"store", ". ledger internal/db internal/system", sqliteModule + " modernc.org/libc " + pgModule},
 	{"internal/db/pgtest", "", pgModule}, // a PostgreSQL server of a test's own
 	{"internal/db/pgtest/withpg", "internal/db/pgtest", ""},
-	{"engine", ". ledger provider store internal/batch internal/loop internal/order internal/quota", ""}, // a change of payments or payouts keeps the wallets in step
-	{"collect", ". ledger provider store engine internal/jsonx internal/order", jsonModule},              // a body keeps its numbers as written
-	{"payout", ". ledger provider store engine internal/order", ""},
+	{"engine", ". ledger provider store internal/batch internal/loop internal/request internal/quota", ""}, // a change of payments or payouts keeps the wallets in step
+	{"collect", ". ledger provider store engine internal/jsonx internal/request", jsonModule},              // a body keeps its numbers as written
+	{"payout", ". ledger provider store engine internal/request", ""},
 	{"config", root, "github.com/BurntSushi/toml"}, // the file of connections and routes: TOML, with the adapters' own keys
 	{"account", ". store", ""},
 	{"tokens", ". provider store internal/seal", ""}, // what operators let all instances in by

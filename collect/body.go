@@ -3,7 +3,7 @@ package collect
 import (
 	"github.com/go-json-experiment/json/jsontext"
 
-	"till/internal/order"
+	"till/internal/request"
 )
 
 // bodyVersion is the list of members that hash covers. A release that learns
@@ -17,7 +17,7 @@ func (r *Request) hash(version int) ([32]byte, bool) {
 	if version != bodyVersion {
 		return [32]byte{}, false
 	}
-	return order.Hash(func(h *order.Hasher) {
+	return request.Hash(func(h *request.Hasher) {
 		h.Text(r.Method)
 		h.Text(r.Country)
 		h.Amount(r.Amount)
@@ -56,13 +56,13 @@ func (r *Request) hash(version int) ([32]byte, bool) {
 func (r *Request) document() []byte {
 	b := make([]byte, 0, 192+len(r.Metadata.Raw))
 	b = append(b, `"description":`...)
-	b = order.AppendText(b, r.Description)
+	b = request.AppendText(b, r.Description)
 	b = append(b, `,"customer":{"phone":`...)
-	b = order.AppendText(b, r.Customer.Phone)
+	b = request.AppendText(b, r.Customer.Phone)
 	b = append(b, `,"name":`...)
-	b = order.AppendText(b, r.Customer.Name)
+	b = request.AppendText(b, r.Customer.Name)
 	b = append(b, `,"email":`...)
-	b = order.AppendText(b, r.Customer.Email)
+	b = request.AppendText(b, r.Customer.Email)
 	b = append(b, `},"charge":`...)
 	b = r.Charge.append(b)
 	b = append(b, `,"tax":`...)
@@ -85,17 +85,17 @@ func (c *ChargeRequest) append(b []byte) []byte {
 			b = append(b, ',')
 		}
 		b = append(b, `{"name":`...)
-		b = order.AppendText(b, it.Name)
+		b = request.AppendText(b, it.Name)
 		b = append(b, `,"quantity":`...)
 		b = append(b, it.Quantity.literal...)
 		b = append(b, `,"unit_price":`...)
-		b = order.AppendText(b, it.UnitPrice)
+		b = request.AppendText(b, it.UnitPrice)
 		b = append(b, `,"total":`...)
-		b = order.AppendText(b, it.Total)
+		b = request.AppendText(b, it.Total)
 		b = append(b, '}')
 	}
 	b = append(b, `],"subtotal":`...)
-	b = order.AppendText(b, c.Subtotal)
+	b = request.AppendText(b, c.Subtotal)
 	return append(b, '}')
 }
 
@@ -110,10 +110,10 @@ func (t *TaxRequest) append(b []byte) []byte {
 		b = append(b, "false"...)
 	}
 	b = append(b, `,"amount":`...)
-	b = order.AppendText(b, t.Amount)
+	b = request.AppendText(b, t.Amount)
 	b = append(b, `,"rate":`...)
-	b = order.AppendText(b, t.Rate)
+	b = request.AppendText(b, t.Rate)
 	b = append(b, `,"type":`...)
-	b = order.AppendText(b, t.Type)
+	b = request.AppendText(b, t.Type)
 	return append(b, '}')
 }

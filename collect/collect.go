@@ -6,7 +6,7 @@ import (
 
 	"till"
 	"till/engine"
-	"till/internal/order"
+	"till/internal/request"
 	"till/store"
 )
 
@@ -57,7 +57,7 @@ func (c *Collector) Create(ctx context.Context, who engine.Client, r *Request) (
 		Payment: till.Payment{
 			ClientID: who.ID, IdempotencyKey: call.SentKey, Status: till.Pending,
 			Method: call.Method, Country: call.Country, Amount: amount, Fee: till.FeeFor(who.Fees, till.PaymentFee, call.Method, amount),
-			Phone: call.Phone, Reference: order.TextOf(r.Reference), Document: r.document(),
+			Phone: call.Phone, Reference: request.TextOf(r.Reference), Document: r.document(),
 			ApprovalWindow: till.Time(p.Traits().ApprovalWindow.Microseconds()),
 			Connection:     name, Fingerprint: p.Fingerprint(),
 			Resolution: till.Resolution{State: till.Waiting},

@@ -6,7 +6,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"till"
-	"till/internal/order"
+	"till/internal/request"
 )
 
 // The limits of a create request, beside those of package order.
@@ -15,7 +15,7 @@ const maxCustomerField = 255
 // Request is the body of a create call as the client sent it. A nil member
 // was absent or null.
 type Request struct {
-	order.Body
+	request.Body
 	Customer *Customer      `json:"customer"`
 	Charge   *ChargeRequest `json:"charge"`
 	Tax      *TaxRequest    `json:"tax"`
@@ -65,19 +65,19 @@ func (n *numberRequest) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	case v.Kind() == '0':
 		n.literal = string(v)
 	default:
-		return order.ErrWrongType
+		return request.ErrWrongType
 	}
 	return nil
 }
 
 // check applies every rule that does not depend on anything that can change.
-func (r *Request) check(c *checker) *order.Parsed {
-	o := r.Body.Check(c, func(o *order.Parsed) {
+func (r *Request) check(c *checker) *request.Parsed {
+	o := r.Body.Check(c, func(o *request.Parsed) {
 		if r.Customer == nil {
 			c.Add("/customer", till.FieldRequired, "is required")
 			return
 		}
-		o.Phone = order.TextOf(r.Customer.Phone)
+		o.Phone = request.TextOf(r.Customer.Phone)
 		c.Text("/customer/name", r.Customer.Name, maxCustomerField, false)
 		c.Text("/customer/email", r.Customer.Email, maxCustomerField, false)
 	})
@@ -90,14 +90,14 @@ func (r *Request) check(c *checker) *order.Parsed {
 }
 
 // party is who pays.
-func (r *Request) party() order.Party {
+func (r *Request) party() request.Party {
 	if r.Customer == nil {
-		return order.Party{At: "/customer", Absent: true}
+		return request.Party{At: "/customer", Absent: true}
 	}
-	return order.Party{At: "/customer", Phone: r.Customer.Phone}
+	return request.Party{At: "/customer", Phone: r.Customer.Phone}
 }
 
-type checker = order.Validator
+type checker = request.Validator
 
 func checkCharge(c *checker, r *ChargeRequest) *till.Charge {
 	if r == nil {

@@ -7,7 +7,7 @@ import (
 
 	"till"
 	"till/internal/batch"
-	"till/internal/order"
+	"till/internal/request"
 	"till/store"
 )
 
@@ -33,8 +33,8 @@ type Client struct {
 // CreateCall is one create call on its way through the checks and the batch.
 type CreateCall[R Subject] struct {
 	Client Client
-	*order.Parsed
-	Party order.Party
+	*request.Parsed
+	Party request.Party
 	// Hash returns the hash of the body under a version of the list of
 	// members, false if this program does not know the version.
 	Hash func(version int) ([32]byte, bool)
@@ -96,10 +96,10 @@ func (call *CreateCall[R]) made() bool {
 // would go. It applies the rules that can change from one day to the next, after
 // those that cannot, whose mistakes are in v. If connection is "", the rest is the
 // answer: a refusal, or the replay of a key that made a row before.
-func (p *Processor[R]) Admit(ctx context.Context, call *CreateCall[R], v *order.Validator) (connection string, row R, replayed bool, err error) {
+func (p *Processor[R]) Admit(ctx context.Context, call *CreateCall[R], v *request.Validator) (connection string, row R, replayed bool, err error) {
 	lasting := len(v.Fields)
 	names := p.routed(call.Client.Client, call.Method, call.Country, call.Currency)
-	call.CheckMarket(v, order.Market{
+	call.CheckMarket(v, request.Market{
 		Enabled: call.Client.Enabled, Routed: len(names) > 0,
 		Leads: func(method, country, currency string) bool {
 			return len(p.routed(call.Client.Client, method, country, currency)) > 0

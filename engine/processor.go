@@ -7,7 +7,7 @@ import (
 
 	"till"
 	"till/internal/batch"
-	"till/internal/order"
+	"till/internal/request"
 	"till/provider"
 	"till/store"
 )
@@ -133,7 +133,7 @@ func (p *Processor[R]) Instruction(row R) *Instruction {
 		Request: provider.Request{
 			Client: s.Ref.Client, ID: s.Ref.ID, Reference: p.Reference(s.Ref.Client, s.IdempotencyKey),
 			Method: s.Method, Country: s.Country, Phone: s.Phone, Amount: s.Amount,
-			Description: order.Description(s.Document), ExpiresAt: s.ExpiresAt,
+			Description: request.Description(s.Document), ExpiresAt: s.ExpiresAt,
 		},
 	}
 	if p.table.Lean != nil {

@@ -6,7 +6,7 @@ import (
 
 	"till"
 	"till/engine"
-	"till/internal/order"
+	"till/internal/request"
 	"till/ledger"
 	"till/provider"
 	"till/store"
@@ -46,7 +46,7 @@ type Created struct {
 // CodePayoutsHeld if no new ones are taken,
 // CodeServiceUnavailable if the database is away or the queue is full.
 func (d *Disburser) Create(ctx context.Context, who engine.Client, r *Request) (Created, error) {
-	var v order.Validator
+	var v request.Validator
 	call := &createCall{Client: who, Parsed: r.check(&v), Party: r.party(), Hash: r.hash}
 	name, row, replayed, err := d.Admit(ctx, call, &v)
 	if name == "" {
@@ -61,7 +61,7 @@ func (d *Disburser) Create(ctx context.Context, who engine.Client, r *Request) (
 		Payout: till.Payout{
 			ClientID: who.ID, IdempotencyKey: call.SentKey, Status: till.PayoutPending,
 			Method: call.Method, Country: call.Country, Amount: amount, Fee: till.FeeFor(who.Fees, till.PayoutFee, call.Method, amount),
-			Phone: call.Phone, Reference: order.TextOf(r.Reference), Document: r.document(),
+			Phone: call.Phone, Reference: request.TextOf(r.Reference), Document: r.document(),
 			Connection: name, Fingerprint: d.c.Connections[name].Fingerprint(),
 			Resolution: till.Resolution{State: till.Waiting},
 		},

@@ -2,13 +2,13 @@ package payout
 
 import (
 	"till"
-	"till/internal/order"
+	"till/internal/request"
 )
 
 // Request is the body of a create call as the client sent it. A nil member
 // was absent or null.
 type Request struct {
-	order.Body
+	request.Body
 	Recipient *Recipient `json:"recipient"`
 }
 
@@ -22,22 +22,22 @@ type Recipient struct {
 const bodyVersion = 1
 
 // check applies every rule that does not depend on anything that can change.
-func (r *Request) check(c *order.Validator) *order.Parsed {
-	return r.Body.Check(c, func(o *order.Parsed) {
+func (r *Request) check(c *request.Validator) *request.Parsed {
+	return r.Body.Check(c, func(o *request.Parsed) {
 		if r.Recipient == nil {
 			c.Add("/recipient", till.FieldRequired, "is required")
 			return
 		}
-		o.Phone = order.TextOf(r.Recipient.Phone)
+		o.Phone = request.TextOf(r.Recipient.Phone)
 	})
 }
 
 // party is who is paid.
-func (r *Request) party() order.Party {
+func (r *Request) party() request.Party {
 	if r.Recipient == nil {
-		return order.Party{At: "/recipient", Absent: true}
+		return request.Party{At: "/recipient", Absent: true}
 	}
-	return order.Party{At: "/recipient", Phone: r.Recipient.Phone}
+	return request.Party{At: "/recipient", Phone: r.Recipient.Phone}
 }
 
 // hash returns the same value for two bodies exactly if they say the same. It
@@ -46,7 +46,7 @@ func (r *Request) hash(version int) ([32]byte, bool) {
 	if version != bodyVersion {
 		return [32]byte{}, false
 	}
-	return order.Hash(func(h *order.Hasher) {
+	return request.Hash(func(h *request.Hasher) {
 		h.Text(r.Method)
 		h.Text(r.Country)
 		h.Amount(r.Amount)
@@ -63,9 +63,9 @@ func (r *Request) hash(version int) ([32]byte, bool) {
 func (r *Request) document() []byte {
 	b := make([]byte, 0, 96+len(r.Metadata.Raw))
 	b = append(b, `"description":`...)
-	b = order.AppendText(b, r.Description)
+	b = request.AppendText(b, r.Description)
 	b = append(b, `,"recipient":{"phone":`...)
-	b = order.AppendText(b, r.Recipient.Phone)
+	b = request.AppendText(b, r.Recipient.Phone)
 	b = append(b, `},"metadata":`...)
 	if r.Metadata.Raw == nil {
 		return append(b, "null"...)

@@ -1,4 +1,4 @@
-package order
+package request
 
 import (
 	"crypto/sha256"
