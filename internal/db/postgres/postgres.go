@@ -86,7 +86,6 @@ func (e *Engine) newPool(ctx context.Context, config *pgxpool.Config, a db.Acces
 	c.MaxConnLifetime, c.MaxConnIdleTime, c.HealthCheckPeriod = forever, forever, forever
 	c.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
 	c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
-		registerArrays(conn.TypeMap())
 		_, err := conn.Exec(ctx, e.settings(a))
 		return err
 	}
