@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -212,15 +213,18 @@ func (c *Client) try(ctx context.Context, r request, key string, waited time.Dur
 }
 
 func (c *Client) exchange(ctx context.Context, r request, key string, t *tried) {
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { t.sent = true }})
+	var connected atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
 	req, err := c.request(ctx, r, key)
 	if err != nil {
 		t.reason = reasonConnection
 		return
 	}
+	t.sent = true
 	res, err := c.http.Do(req)
 	if err != nil {
 		t.reason = reasonOf(err)
+		t.sent = connected.Load() || !unconnected(err)
 		return
 	}
 	defer res.Body.Close()
@@ -307,6 +311,17 @@ func reasonOf(err error) string {
 		return reasonReset
 	}
 	return reasonConnection
+}
+
+// unconnected reports whether an error proves that there was no connection, so
+// that not one byte was written. Whatever else a transport says proves nothing.
+func unconnected(err error) bool {
+	var (
+		op     *net.OpError
+		dns    *net.DNSError
+		verify *tls.CertificateVerificationError
+	)
+	return errors.As(err, &op) && (op.Op == "dial" || op.Op == "proxyconnect") || errors.As(err, &dns) || errors.As(err, &verify)
 }
 
 // maxRetryAfter bounds what a header can ask for.

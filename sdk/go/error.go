@@ -94,7 +94,7 @@ func judge(op operation, t *tried, before bool) verdict {
 	case t.reason == "" && t.status >= 200 && t.status < 300:
 		return verdictDone
 	case op.method == "GET":
-		if t.reason == "" && t.status >= 300 && t.status < 500 && t.status != 408 && t.status != 429 {
+		if (t.reason == "" || t.reason == reasonRedirect) && t.status >= 300 && t.status < 500 && t.status != 408 && t.status != 429 {
 			return verdictRefused
 		}
 		return verdictUnavailable
