@@ -2,6 +2,8 @@
 # in an empty folder; see guide_test.go.
 set -eu -o pipefail
 
+SOURCE=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../../.." && pwd) # the reader's clone
+
 exec 9>&2 # where the test listens, whatever a block's output goes to
 fail() { echo "$*" >&9; exit 1; }
 
