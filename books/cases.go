@@ -3,7 +3,6 @@ package books
 import (
 	"context"
 	"encoding/hex"
-	"errors"
 	"fmt"
 
 	"till"
@@ -203,28 +202,22 @@ type CaseAction struct {
 // that keeps an open payment or payout from being forgotten.
 func ResolveCase(ctx context.Context, s *store.Store, id till.ID, a CaseAction) (*CaseDetail, error) {
 	var f *CaseDetail
-	unsure := false
-	try := func() error {
-		return s.Update(ctx, func(tx *store.Tx) (err error) {
-			f = &CaseDetail{}
-			if f.Case, err = tx.Case(ctx, id); err != nil {
-				return err
-			}
-			if f.Case == nil {
-				return errNoCase
-			}
-			return f.close(ctx, tx, a, unsure)
-		})
-	}
-	err := try()
-	if errors.Is(err, store.ErrUnknownCommit) {
-		unsure = true // what is closed by now was closed by us, if it says so
-		err = try()
-	}
+	_, err := retryUnknown(ctx, s.Update, func(tx *store.Tx, again bool) (err error) {
+		f = &CaseDetail{}
+		if f.Case, err = tx.Case(ctx, id); err != nil {
+			return err
+		}
+		if f.Case == nil {
+			return errNoCase
+		}
+		return f.close(ctx, tx, a, again)
+	})
 	return f, err
 }
 
-func (f *CaseDetail) close(ctx context.Context, tx *store.Tx, a CaseAction, unsure bool) error {
+// close closes the case. In a second run after an unknown commit, a case that is
+// closed in the same words was closed by the first.
+func (f *CaseDetail) close(ctx context.Context, tx *store.Tx, a CaseAction, again bool) error {
 	heads, err := tx.LockHeads(ctx, []till.ID{f.ClientID})
 	if err != nil {
 		return err
@@ -237,7 +230,7 @@ func (f *CaseDetail) close(ctx context.Context, tx *store.Tx, a CaseAction, unsu
 		return err
 	}
 	if !f.ClosedAt.IsZero() {
-		if unsure && f.ClosedBy == a.By && f.Reason == a.Reason {
+		if again && f.ClosedBy == a.By && f.Reason == a.Reason {
 			return nil
 		}
 		return till.Errorf(till.CodeValidationFailed, "the case was closed by %s at %s", f.ClosedBy, f.ClosedAt)

@@ -2,7 +2,6 @@ package books
 
 import (
 	"context"
-	"errors"
 
 	"till"
 	"till/store"
@@ -44,14 +43,14 @@ func HeldPayouts(ctx context.Context, s *store.Store, client till.ID) (out Payou
 // when it returns: nothing is sent any more but what is on the wire. It returns
 // CodeClientNotFound. It may be run twice: the first hold stands.
 func HoldPayouts(ctx context.Context, s *store.Store, client till.ID, by, reason string) error {
-	hold := func(tx *store.Tx) error {
+	hold := func(tx *store.Tx, _ bool) error {
 		return tx.HoldPayouts(ctx, store.Hold{Client: client, Cause: store.HoldPerson, By: by, Reason: reason})
 	}
 	if client != store.EveryClient {
 		return auditedUpdate(ctx, s, client, by, "payouts.hold", reason, hold)
 	}
 	// It holds before it is told everywhere: one that is interrupted is run again.
-	if err := twice(func() error { return s.Update(ctx, hold) }); err != nil {
+	if _, err := retryUnknown(ctx, s.Update, hold); err != nil {
 		return err
 	}
 	return auditAllClients(ctx, s, by, "payouts.hold", reason)
@@ -61,12 +60,12 @@ func HoldPayouts(ctx context.Context, s *store.Store, client till.ID, by, reason
 // something else holds it still: a restore, the suspension of its client, or a hold
 // of the client, or of all. It returns CodeClientNotFound. It may be run twice.
 func ReleasePayouts(ctx context.Context, s *store.Store, client till.ID, by, reason string) error {
-	release := func(tx *store.Tx) error { return tx.ReleasePayouts(ctx, client, store.HoldPerson) }
+	release := func(tx *store.Tx, _ bool) error { return tx.ReleasePayouts(ctx, client, store.HoldPerson) }
 	var err error
 	if client != store.EveryClient {
 		err = auditedUpdate(ctx, s, client, by, "payouts.release", reason, release)
 	} else if err = auditAllClients(ctx, s, by, "payouts.release", reason); err == nil { // before it is done, as after a restore
-		err = twice(func() error { return s.Update(ctx, release) })
+		_, err = retryUnknown(ctx, s.Update, release)
 	}
 	if err != nil {
 		return err
@@ -75,18 +74,17 @@ func ReleasePayouts(ctx context.Context, s *store.Store, client till.ID, by, rea
 }
 
 // auditedUpdate does something to a client, with a line in its audit log.
-func auditedUpdate(ctx context.Context, s *store.Store, client till.ID, by, action, detail string, f func(tx *store.Tx) error) error {
-	return twice(func() error {
-		return s.Update(ctx, func(tx *store.Tx) error {
-			if _, err := tx.Client(ctx, client); err != nil {
-				return err
-			}
-			if err := auditClients(ctx, tx, []till.ID{client}, by, action, detail); err != nil {
-				return err
-			}
-			return f(tx)
-		})
+func auditedUpdate(ctx context.Context, s *store.Store, client till.ID, by, action, detail string, f func(tx *store.Tx, again bool) error) error {
+	_, err := retryUnknown(ctx, s.Update, func(tx *store.Tx, again bool) error {
+		if _, err := tx.Client(ctx, client); err != nil {
+			return err
+		}
+		if err := auditClients(ctx, tx, []till.ID{client}, by, action, detail); err != nil {
+			return err
+		}
+		return f(tx, again)
 	})
+	return err
 }
 
 // auditAllClients writes a line into the audit logs of all clients, slice by slice.
@@ -94,13 +92,4 @@ func auditAllClients(ctx context.Context, s *store.Store, by, action, detail str
 	return eachPage(ctx, s, func(clients []till.ID) error {
 		return s.UpdateBehind(ctx, func(tx *store.Tx) error { return auditClients(ctx, tx, clients, by, action, "all clients: "+detail) })
 	})
-}
-
-// twice does once more what may have been done: to do it twice does no harm.
-func twice(f func() error) error {
-	err := f()
-	if errors.Is(err, store.ErrUnknownCommit) {
-		err = f()
-	}
-	return err
 }

@@ -190,16 +190,10 @@ func (x *applier) reject(line uint32, id till.ID, why error) {
 // closed.
 func (x *applier) openCases(ctx context.Context, batch []planned) error {
 	var opened, known int64
-	try := func() error {
-		return x.s.UpdateBehind(ctx, func(tx *store.Tx) (err error) {
-			opened, known, err = x.openCasesIn(ctx, tx, batch)
-			return err
-		})
-	}
-	err := try()
-	if errors.Is(err, store.ErrUnknownCommit) {
-		err = try() // what is there already is known
-	}
+	_, err := retryUnknown(ctx, x.s.UpdateBehind, func(tx *store.Tx, _ bool) (err error) {
+		opened, known, err = x.openCasesIn(ctx, tx, batch)
+		return err
+	})
 	if err != nil {
 		return err
 	}

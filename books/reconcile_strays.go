@@ -147,7 +147,7 @@ func (x *applier) recordStrays(ctx context.Context, batch []planned) error {
 
 // recordStray writes a line's stray down, or confirms the one that is open.
 func (x *applier) recordStray(ctx context.Context, s *store.Stray) (changed bool, err error) {
-	act := func(tx *store.Tx) error {
+	again, err := retryUnknown(ctx, x.s.UpdateBehind, func(tx *store.Tx, _ bool) error {
 		changed = false
 		found, err := tx.FindStrays(ctx, []store.StrayKey{s.Key()})
 		if err != nil {
@@ -177,13 +177,8 @@ func (x *applier) recordStray(ctx context.Context, s *store.Stray) (changed bool
 		s.ID = till.NewID(tx.Now())
 		changed, err = tx.InsertStray(ctx, s)
 		return err
-	}
-	if err = x.s.UpdateBehind(ctx, act); errors.Is(err, store.ErrUnknownCommit) {
-		if err = x.s.UpdateBehind(ctx, act); err == nil {
-			changed = true
-		}
-	}
-	return changed, err
+	})
+	return changed || again && err == nil, err
 }
 
 // mergeStray takes over from a stray that is there what a line does not say.

@@ -2,7 +2,6 @@ package books
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"till"
@@ -76,17 +75,12 @@ func Release(ctx context.Context, s *store.Store, by string) (*Unexplained, erro
 			return nil, err
 		}
 	}
-	release := func() error {
-		return s.Update(ctx, func(tx *store.Tx) error {
-			if err := tx.ReleasePayouts(ctx, store.EveryClient, store.HoldRestored); err != nil {
-				return err
-			}
-			return tx.ReleaseRestores(ctx, by)
-		})
-	}
-	if err = release(); errors.Is(err, store.ErrUnknownCommit) {
-		err = release() // to do it twice does no harm
-	}
+	_, err = retryUnknown(ctx, s.Update, func(tx *store.Tx, _ bool) error {
+		if err := tx.ReleasePayouts(ctx, store.EveryClient, store.HoldRestored); err != nil {
+			return err
+		}
+		return tx.ReleaseRestores(ctx, by)
+	})
 	if err != nil {
 		return nil, err
 	}

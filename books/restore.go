@@ -54,13 +54,8 @@ var errNeverStarted = errors.New("the database has not been started yet: there i
 // running.
 func MarkRestored(ctx context.Context, s *store.Store, r RestoreRequest) (*RestoreResult, error) {
 	out := &RestoreResult{}
-	begin := func() error {
-		return s.Update(ctx, func(tx *store.Tx) error { return out.begin(ctx, tx, r) })
-	}
-	err := begin()
-	if errors.Is(err, store.ErrUnknownCommit) {
-		err = begin() // what is there already is gone on with
-	}
+	// A second run continues the restore that the first has begun.
+	_, err := retryUnknown(ctx, s.Update, func(tx *store.Tx, _ bool) error { return out.begin(ctx, tx, r) })
 	if err != nil {
 		return nil, err
 	}

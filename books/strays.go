@@ -113,7 +113,7 @@ func dropInvalid(s *store.Stray) {
 
 // insertStray writes a stray down, unless too many are open.
 func insertStray(ctx context.Context, s *store.Store, stray *store.Stray) (fresh bool, err error) {
-	act := func(tx *store.Tx) error {
+	again, err := retryUnknown(ctx, s.Update, func(tx *store.Tx, _ bool) error {
 		open, err := tx.OpenStrays(ctx, stray.Connection, MaxStrays)
 		if err != nil {
 			return err
@@ -124,14 +124,9 @@ func insertStray(ctx context.Context, s *store.Store, stray *store.Stray) (fresh
 		stray.SeenAt = tx.Now()
 		fresh, err = tx.InsertStray(ctx, stray)
 		return err
-	}
-	if err = s.Update(ctx, act); errors.Is(err, store.ErrUnknownCommit) {
-		// If it happened, its name is there now.
-		if err = s.Update(ctx, act); err == nil {
-			fresh = true
-		}
-	}
-	return fresh, err
+	})
+	// A second run finds what the first has written.
+	return fresh || again && err == nil, err
 }
 
 // statementKeyOf is what a stray's payment or payout is looked for by. Where the stray has
@@ -232,7 +227,7 @@ func readSubjects(ctx context.Context, tx *store.Tx, s *store.Stray, refs []stor
 // stray. A credit that was being committed while the stray was written did not
 // see it; this sees that.
 func closeIfBooked(ctx context.Context, s *store.Store, id till.ID, clients []till.ID) (closed *store.Stray, open *foundSubject, err error) {
-	act := func(tx *store.Tx) error {
+	_, err = retryUnknown(ctx, s.Update, func(tx *store.Tx, _ bool) error {
 		closed, open = nil, nil
 		stray, err := tx.Stray(ctx, id)
 		if err != nil || stray == nil || stray.Why != "" {
@@ -275,10 +270,7 @@ func closeIfBooked(ctx context.Context, s *store.Store, id till.ID, clients []ti
 			return tx.SaveHeads(ctx, heads)
 		}
 		return nil
-	}
-	if err = s.Update(ctx, act); errors.Is(err, store.ErrUnknownCommit) {
-		err = s.Update(ctx, act) // one that is closed already is left alone
-	}
+	})
 	return closed, open, err
 }
 

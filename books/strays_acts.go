@@ -3,7 +3,6 @@ package books
 import (
 	"context"
 	"encoding/hex"
-	"errors"
 	"fmt"
 
 	"till"
@@ -92,11 +91,9 @@ func AttributeStray(ctx context.Context, s *store.Store, a Attribution) (Attribu
 		return AttributeResult{}, till.Errorf(till.CodeValidationFailed, "its %s %s is here and not decided: it will have the money, or resolve it with evidence", open.kind, open.Ref.ID)
 	}
 	var done AttributeResult
-	act := func(tx *store.Tx) (err error) { done, err = attribute(ctx, tx, a); return err }
-	if err = s.Update(ctx, act); errors.Is(err, store.ErrUnknownCommit) {
-		if err = s.Update(ctx, act); err == nil {
-			done.Before = false // nobody else said this at the same moment
-		}
+	again, err := retryUnknown(ctx, s.Update, func(tx *store.Tx, _ bool) (err error) { done, err = attribute(ctx, tx, a); return err })
+	if again && err == nil {
+		done.Before = false // the first run made it: nobody else attributed it at the same moment
 	}
 	return done, err
 }
@@ -211,7 +208,7 @@ func CloseForeignStray(ctx context.Context, s *store.Store, id till.ID, act Case
 	if act.By == "" || act.Reason == "" {
 		return nil, till.Errorf(till.CodeValidationFailed, "whoever closes a stray gives a name and a reason")
 	}
-	try := func(tx *store.Tx) error {
+	_, err = retryUnknown(ctx, s.Update, func(tx *store.Tx, _ bool) error {
 		out, err = tx.Stray(ctx, id)
 		switch {
 		case err != nil:
@@ -239,10 +236,8 @@ func CloseForeignStray(ctx context.Context, s *store.Store, id till.ID, act Case
 			}
 		}
 		return tx.CloseStrays(ctx, "", []*store.Stray{out})
-	}
-	if err := s.Update(ctx, try); errors.Is(err, store.ErrUnknownCommit) {
-		return out, s.Update(ctx, try)
-	} else if err != nil {
+	})
+	if err != nil {
 		return nil, err
 	}
 	return out, nil

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"till"
+	"till/books"
 )
 
 // addByFlag gives a command its --by. What is set is how the audit log names
@@ -34,6 +35,14 @@ func (f *personFlag) String() string { return string(*f) }
 
 // Type implements pflag.Value.
 func (f *personFlag) Type() string { return "person" }
+
+// checkReason rejects a --reason that is empty or has several lines.
+func checkReason(reason string) error {
+	if !isPlainLine(reason, books.MaxReason) {
+		return fmt.Errorf("--reason must say why on one line, in at most %d characters", books.MaxReason)
+	}
+	return nil
+}
 
 // actor names whoever runs the command in the audit log.
 func actor() string {

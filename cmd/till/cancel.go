@@ -1,11 +1,8 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
-	"till/books"
 	"till/server"
 	"till/store"
 )
@@ -24,8 +21,8 @@ decides it.`,
 		Example: `  till payout cancel 0197a3d2-5b20-7d11-8c4e-0a9b7c6d5e4f --reason "client closed the order" --by "Awa N."`,
 		Args:    oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !isPlainLine(reason, books.MaxReason) {
-				return fmt.Errorf("--reason must say why on one line, in at most %d characters", books.MaxReason)
+			if err := checkReason(reason); err != nil {
+				return err
 			}
 			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
 				ref, err := payoutCommands.find(cmd.Context(), s, args[0], client)

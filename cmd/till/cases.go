@@ -212,8 +212,8 @@ If the cause of the case is still there, the case opens again.`,
 			if err != nil {
 				return err
 			}
-			if !isPlainLine(reason, books.MaxReason) {
-				return fmt.Errorf("--reason must be plain text on one line, of at most %d characters", books.MaxReason)
+			if err := checkReason(reason); err != nil {
+				return err
 			}
 			act := books.CaseAction{By: by, Reason: server.Redact(reason)}
 			if evidence != "" {

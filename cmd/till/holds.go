@@ -54,8 +54,10 @@ func newHold(verb, short, long string, why bool, act func(ctx context.Context, s
 			if err != nil {
 				return err
 			}
-			if (why || reason != "") && !isPlainLine(reason, books.MaxReason) {
-				return fmt.Errorf("--reason must say why on one line, in at most %d characters", books.MaxReason)
+			if why || reason != "" {
+				if err := checkReason(reason); err != nil {
+					return err
+				}
 			}
 			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
 				if err := act(cmd.Context(), s, id, by, server.Redact(reason)); err != nil {

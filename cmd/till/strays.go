@@ -350,8 +350,8 @@ same operator account.`,
 			if err != nil {
 				return err
 			}
-			if !isPlainLine(reason, books.MaxReason) {
-				return fmt.Errorf("--reason must be plain text on one line, of at most %d characters", books.MaxReason)
+			if err := checkReason(reason); err != nil {
+				return err
 			}
 			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
 				stray, err := books.CloseForeignStray(cmd.Context(), s, id, books.CaseAction{By: by, Reason: server.Redact(reason)})
