@@ -13,24 +13,24 @@ import (
 // Adjustment is a person's correction of a client's wallet.
 type Adjustment struct {
 	Client till.ID
-	ID     till.ID    // the person's own: the same id adjusts once
+	ID     till.ID    // chosen by the person: the same id adjusts once
 	Amount till.Money // a credit if positive, a debit if negative
-	Reason string     // why, for the audit log; the client is not shown it
-	By     string     // who says so
+	Reason string     // for the audit log; the client does not see it
+	By     string     // the person
 }
 
-// AdjustResult is what became of an adjustment.
+// AdjustResult is the result of an adjustment.
 type AdjustResult struct {
 	store.Adjustment
 	Wallet ledger.Wallet // as it is now
 	Before bool          // it was made by an earlier call
 }
 
-// Adjust corrects a wallet, in one commit, once for each id. A credit to a
-// client that owes us repays that first. It returns CodeClientNotFound,
-// CodeKeyReused if the id made another adjustment, or CodeValidationFailed if
-// less is available than is taken, the client has no wallet in the currency,
-// or it cannot hold so much.
+// Adjust corrects a wallet, in one commit, once per id. A credit first repays
+// what the client owes. It returns CodeClientNotFound, CodeKeyReused if the id
+// made another adjustment, or CodeValidationFailed if too little is available,
+// if the client has no wallet in the currency, or if the wallet cannot hold so
+// much.
 func Adjust(ctx context.Context, s *store.Store, a Adjustment) (AdjustResult, error) {
 	if a.Amount.Minor == 0 || a.Amount.Minor > till.MaxMinor || a.Amount.Minor < -till.MaxMinor || a.ID.IsZero() || a.Reason == "" || a.By == "" {
 		return AdjustResult{}, till.Errorf(till.CodeValidationFailed, "an adjustment has an id, an amount that is not nothing, a reason and a name")
@@ -39,8 +39,8 @@ func Adjust(ctx context.Context, s *store.Store, a Adjustment) (AdjustResult, er
 	act := func(tx *store.Tx) (err error) { done, err = adjust(ctx, tx, a); return err }
 	err := s.Update(ctx, act)
 	if errors.Is(err, store.ErrUnknownCommit) {
-		// Nobody said whether it happened. If it did, its id is there now and
-		// is adopted; if not, it is done now.
+		// The outcome is unknown. If it was committed, its id is there and is
+		// adopted; if not, it is done now.
 		ours := done.EntryID
 		if err = s.Update(ctx, act); err == nil && done.EntryID == ours {
 			done.Before = false
@@ -49,7 +49,7 @@ func Adjust(ctx context.Context, s *store.Store, a Adjustment) (AdjustResult, er
 	return done, err
 }
 
-// adjust is the one transaction of an adjustment.
+// adjust is the transaction of an adjustment.
 func adjust(ctx context.Context, tx *store.Tx, a Adjustment) (AdjustResult, error) {
 	heads, err := tx.LockHeads(ctx, []till.ID{a.Client})
 	if err != nil {
@@ -96,7 +96,7 @@ func adjust(ctx context.Context, tx *store.Tx, a Adjustment) (AdjustResult, erro
 	return AdjustResult{row, *w, false}, b.write(ctx, heads, &row)
 }
 
-// adjustmentTx is an adjustment on its way from entries to rows.
+// adjustmentTx collects the rows of an adjustment.
 type adjustmentTx struct {
 	tx      *store.Tx
 	head    *store.Head
@@ -106,7 +106,7 @@ type adjustmentTx struct {
 	audit   []*store.AuditRow
 	counts  store.Counts
 
-	evidence []byte // SHA-256 of what it rests on, where there is something
+	evidence []byte // SHA-256 of the evidence, if there is any
 }
 
 func (b *adjustmentTx) post(e *ledger.Entry, by, why string) error {
@@ -134,7 +134,7 @@ func (b *adjustmentTx) post(e *ledger.Entry, by, why string) error {
 	return nil
 }
 
-// write puts everything into the database, in the fixed order of locks.
+// write writes the rows, in the lock order.
 func (b *adjustmentTx) write(ctx context.Context, heads map[till.ID]*store.Head, a *store.Adjustment) error {
 	for _, f := range []func() error{
 		func() error { return b.tx.InsertAdjustment(ctx, a) },

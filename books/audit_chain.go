@@ -14,16 +14,16 @@ import (
 	"till/store"
 )
 
-// The bounds of one commit and of one round of Seal, and how often RunSeal
-// looks.
+// Limits of ExtendChains: rows in a commit, clients in a round, and the interval
+// of RunChains.
 const (
 	chainBatch    = 500
 	chainClients  = 1_000
 	chainInterval = time.Second
 )
 
-// chainLabel keeps every other use of the installation's secret from having
-// this key.
+// chainLabel separates this key from other keys that are derived from the
+// installation's secret.
 const chainLabel = "till audit chain v1"
 
 // ChainKey returns the key of an installation's audit chains.
@@ -35,9 +35,9 @@ func ChainKey(secret []byte) (store.SealKey, error) {
 	return key, nil
 }
 
-// ExtendChains builds the audit chains with the installation's key, in small commits that let requests go first. It returns
-// how many rows it sealed; what comes meanwhile is left for the next time. It never seals over a
-// gap: there the chain stops, and Verify says so.
+// ExtendChains extends the audit chains in small background commits and
+// returns how many rows were chained. Rows that come meanwhile wait for the
+// next call. A chain stops at a gap in its log, and Verify reports the gap.
 func ExtendChains(ctx context.Context, s *store.Store, key store.SealKey) (int, error) {
 	if len(key) == 0 {
 		return 0, errors.New("audit chains are sealed with the installation's key")
@@ -68,8 +68,9 @@ func ExtendChains(ctx context.Context, s *store.Store, key store.SealKey) (int, 
 	return total, nil
 }
 
-// extendChain seals up to sealBatch rows of one log by one link. Two who seal at
-// once may make two links that both go back to the same one: both are right.
+// extendChain adds one link for up to chainBatch rows of a client's log. Two
+// instances at once may make two links that continue the same one; both are
+// right.
 func extendChain(ctx context.Context, s *store.Store, key store.SealKey, client till.ID) (n int, err error) {
 	err = s.UpdateBehind(ctx, func(tx *store.Tx) error {
 		n = 0
@@ -103,16 +104,16 @@ func extendChain(ctx context.Context, s *store.Store, key store.SealKey, client 
 	return n, nil
 }
 
-// continueUnkeyedChain makes the first link of a chain that has links from before there
-// was a key, so that from then on nobody can make them anew. It returns the
-// newest link; the zero one where a chain begins.
+// continueUnkeyedChain makes the first keyed link of a chain whose older links
+// have no key, so that nobody can replace those from then on. It returns the
+// newest link, or the zero link where a chain begins.
 func continueUnkeyedChain(ctx context.Context, tx *store.Tx, key store.SealKey, client till.ID) (store.Seal, error) {
 	plain, err := tx.LastPlainSeal(ctx, client)
 	if err != nil || plain.Sequence == 0 {
 		return store.Seal{}, err
 	}
-	// Two at once, and an older release that still makes plain links, could see
-	// different ends: only one of them may be gone on from.
+	// Two instances, or an older release that still adds links without a key,
+	// could see different ends. The lock makes one of them the first.
 	if _, err := tx.LockHeads(ctx, []till.ID{client}); err != nil {
 		return store.Seal{}, err
 	}
@@ -123,7 +124,7 @@ func continueUnkeyedChain(ctx context.Context, tx *store.Tx, key store.SealKey, 
 	return link, tx.InsertSeal(ctx, client, link)
 }
 
-// RunChains seals until ctx ends, about once a second.
+// RunChains extends the chains until ctx ends, about once a second.
 func RunChains(ctx context.Context, s *store.Store, key store.SealKey, log *slog.Logger) {
 	runInBackground(ctx, log, "seal the audit logs", chainInterval, func(ctx context.Context) error {
 		_, err := ExtendChains(ctx, s, key)
@@ -131,7 +132,8 @@ func RunChains(ctx context.Context, s *store.Store, key store.SealKey, log *slog
 	})
 }
 
-// runInBackground does something again and again, behind the commits that made it due.
+// runInBackground runs a step at an interval until ctx ends. Errors are
+// logged.
 func runInBackground(ctx context.Context, log *slog.Logger, what string, interval time.Duration, step func(context.Context) error) {
 	loop.Run(ctx, loop.Options{
 		Interval: interval,

@@ -17,9 +17,9 @@ import (
 	"till/store"
 )
 
-// AuditHead is the newest link of a client's audit chain at some moment. Kept
-// where nobody who changes the database can change it too, it shows later
-// whether the log up to there is still the same.
+// AuditHead is the newest link of a client's audit chain at some time. Kept
+// outside of the database, it shows later whether the log up to there is
+// unchanged.
 type AuditHead struct {
 	Client   till.ID
 	Sequence int64
@@ -31,10 +31,10 @@ func (h AuditHead) String() string {
 	return fmt.Sprintf("%s:%d:%x", h.Client, h.Sequence, h.Hash)
 }
 
-// headText is a head within any text.
+// headText matches a head inside any text.
 var headText = regexp.MustCompile(`\b([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}):([1-9][0-9]{0,17}):([0-9a-f]{64})\b`)
 
-// FindHeads returns the heads that a text holds, such as a log.
+// FindHeads returns the heads in a text, for example a log.
 func FindHeads(text string) (out []AuditHead) {
 	for _, m := range headText.FindAllStringSubmatch(text, -1) {
 		var h AuditHead
@@ -49,7 +49,7 @@ func FindHeads(text string) (out []AuditHead) {
 	return out
 }
 
-// EachHead calls f with the head of every audit chain, until it returns false.
+// EachHead calls f with the head of each audit chain, until f returns false.
 func EachHead(ctx context.Context, s *store.Store, f func(h AuditHead) (more bool)) error {
 	var heads []AuditHead
 	err := eachPage(ctx, s, func(clients []till.ID) error {
@@ -84,19 +84,18 @@ func EachHead(ctx context.Context, s *store.Store, f func(h AuditHead) (more boo
 
 var errStop = errors.New("enough")
 
-// When heads are told, and how many at most: what is kept of each is some 100
-// bytes.
+// When heads are logged, and how many at most: each takes some 100 bytes of
+// memory.
 const (
 	firstHeadsAfter = time.Minute
 	headInterval    = time.Hour
 	maxLoggedHeads  = 10_000
 )
 
-// RunHeads writes the heads of the audit chains into the log until ctx ends,
-// once an hour those that have changed. A log is read, shipped and kept by
-// others than the database: a chain that was made anew, and so fits all that is
-// in the database, does not fit the log. What was told by this process is
-// compared each time.
+// RunHeads logs the heads of the audit chains until ctx ends: once an hour
+// those that have changed. The log is kept outside of the database, so it
+// shows that a chain was rewritten even if the database is consistent. Each
+// time, the heads that this process logged before are checked.
 func RunHeads(ctx context.Context, s *store.Store, log *slog.Logger) {
 	select {
 	case <-time.After(firstHeadsAfter):
@@ -109,7 +108,7 @@ func RunHeads(ctx context.Context, s *store.Store, log *slog.Logger) {
 	})
 }
 
-// logHeads tells what is not told yet.
+// logHeads logs the heads that have changed.
 func logHeads(ctx context.Context, s *store.Store, log *slog.Logger, told map[till.ID]AuditHead) error {
 	err := checkLoggedHeads(ctx, s, log, told)
 	if err != nil {
@@ -130,7 +129,7 @@ func logHeads(ctx context.Context, s *store.Store, log *slog.Logger, told map[ti
 	})
 }
 
-// checkLoggedHeads looks whether what was told is still so.
+// checkLoggedHeads checks that logged heads are still part of their chains.
 func checkLoggedHeads(ctx context.Context, s *store.Store, log *slog.Logger, told map[till.ID]AuditHead) error {
 	for client, h := range told {
 		var at []store.Seal
@@ -151,7 +150,7 @@ func checkLoggedHeads(ctx context.Context, s *store.Store, log *slog.Logger, tol
 
 var errHeadsNeedKey = errors.New("remembered heads of audit chains cannot be compared without the installation's secret")
 
-// byClient returns heads by client, in the order of the logs, each once.
+// byClient groups heads by client, in the order of the logs, each once.
 func byClient(heads []AuditHead) map[till.ID][]AuditHead {
 	out := map[till.ID][]AuditHead{}
 	for _, h := range heads {
@@ -166,8 +165,8 @@ func byClient(heads []AuditHead) map[till.ID][]AuditHead {
 	return out
 }
 
-// verifyHeads compares the kept heads up to a row with the chain, which stands
-// at that row, and returns those that are still to come.
+// verifyHeads compares the kept heads up to a row with the chain at that row,
+// and returns the later ones.
 func (v *verifier) verifyHeads(c *chains, heads []AuditHead, row int64) []AuditHead {
 	for len(heads) > 0 && heads[0].Sequence <= row {
 		h := heads[0]
@@ -189,7 +188,8 @@ func (v *verifier) verifyHeads(c *chains, heads []AuditHead, row int64) []AuditH
 	return heads
 }
 
-// reportMissingHeads tells of heads that were kept of clients that never came.
+// reportMissingHeads adds a problem for each kept head whose client does not
+// exist.
 func (v *verifier) reportMissingHeads() {
 	for client := range v.heads {
 		v.client = client

@@ -10,8 +10,7 @@ import (
 // auditSliceRows is how many audit rows one snapshot covers.
 const auditSliceRows = 5_000
 
-// AuditFilter says which rows of an audit log are wanted. Zero fields do not
-// filter.
+// AuditFilter selects rows of an audit log. Zero fields do not filter.
 type AuditFilter struct {
 	Subject till.ID
 	From    till.Time // inclusive
@@ -19,8 +18,8 @@ type AuditFilter struct {
 }
 
 // EachAudit calls f with the audit rows of a client, oldest first, in short
-// snapshots: what is written meanwhile may or may not be among them. It
-// returns CodeClientNotFound.
+// snapshots. Rows that are written meanwhile may be missing. It returns
+// CodeClientNotFound.
 func EachAudit(ctx context.Context, s *store.Store, client till.ID, filter AuditFilter, f func(a *store.AuditRow) error) error {
 	var last, end int64
 	err := s.View(ctx, func(tx *store.Tx) (err error) {

@@ -12,14 +12,14 @@ import (
 
 // Limits of cases.
 const (
-	MaxCases  = 1_000 // that one page shows
-	MaxReason = 500   // characters of what a case ended with
-	maxLines  = 200   // transactions and audit rows of a case that are shown
+	MaxCases  = 1_000 // of one page
+	MaxReason = 500   // characters of the reason for closing
+	maxLines  = 200   // transactions and audit rows shown with a case
 )
 
-// Cases returns a page of the attention list: the open cases, the longest open
-// first, or with closed ones the newest first. A limit of 0, or beyond
-// MaxCases, means MaxCases.
+// Cases returns a page of cases: the open ones, the longest open first, or
+// with closed ones the newest first. A limit of 0, or above MaxCases, means
+// MaxCases.
 func Cases(ctx context.Context, s *store.Store, f store.CaseFilter) (out []*store.Case, err error) {
 	if f.Limit <= 0 || f.Limit > MaxCases {
 		f.Limit = MaxCases
@@ -31,9 +31,9 @@ func Cases(ctx context.Context, s *store.Store, f store.CaseFilter) (out []*stor
 	return out, err
 }
 
-// CaseDetail is a case with all that a person needs to judge it. What it is about
-// is a payment, a payout, an endpoint, or none of them: then only the lists
-// are filled.
+// CaseDetail is a case with all that a person needs to decide. Its subject is
+// a payment, a payout, an endpoint, or none of them; then only the lists are
+// filled.
 type CaseDetail struct {
 	*store.Case
 	Payment      *store.PaymentRow
@@ -42,23 +42,22 @@ type CaseDetail struct {
 	Attempts     []*store.Attempt
 	Events       []*store.EventRow
 	Transactions []*ledger.Transaction // the first maxLines of them
-	Suspended    till.Money            // what the operator reported instead, put aside; zero where nothing was
-	Owed         []store.Owing         // what the client came to owe by it
-	Handle       string                // the operator's own id of the request, while it is open and gave one
-	HeldAt       till.Time             // since when it is kept from being sent; zero: it is not
+	Suspended    till.Money            // money in suspense; zero if there is none
+	Owed         []store.Owing         // what the client owes because of it
+	Handle       string                // the operator's own id of the request, if it gave one
+	HeldAt       till.Time             // since when it is held; zero: it is not
 	Audit        []*store.AuditRow     // the newest maxLines of them
 	Others       []*store.Case         // open cases about the same subject
 
-	// RemainingCause says why the cause of an open case is still there, "" if it is
-	// not, or if only a person can know.
+	// RemainingCause says why the cause of an open case is still there, "" if
+	// it is not, or if only a person can know.
 	RemainingCause string
 }
 
 var errNoCase = till.Errorf(till.CodeNotFound, "there is no such case")
 
-// SubjectDetail returns a payment or payout with all that is known of it, as ShowCase
-// does for what a case is about, but for the audit log. Others are its open
-// cases.
+// SubjectDetail returns a payment or payout with all that is known of it
+// except the audit log. Others are its open cases.
 func SubjectDetail(ctx context.Context, s *store.Store, ref store.Ref) (*CaseDetail, error) {
 	f := &CaseDetail{Case: &store.Case{ClientID: ref.Client, SubjectID: ref.ID}}
 	return f, s.View(ctx, func(tx *store.Tx) error { return f.read(ctx, tx) })
@@ -90,7 +89,7 @@ func CaseDetailOf(ctx context.Context, s *store.Store, id till.ID) (*CaseDetail,
 	return f, err
 }
 
-// read fills a file from one snapshot.
+// read fills the detail from one snapshot.
 func (f *CaseDetail) read(ctx context.Context, tx *store.Tx) (err error) {
 	ref := store.Ref{Client: f.ClientID, ID: f.SubjectID}
 	if f.Endpoint, err = tx.Endpoint(ctx, ref); err != nil {
@@ -138,8 +137,8 @@ func (f *CaseDetail) read(ctx context.Context, tx *store.Tx) (err error) {
 	return nil
 }
 
-// readSubject reads the payment or the payout that a case is about, if it is
-// about one, with its events.
+// readSubject reads the payment or payout of a case, if it has one, with its
+// events.
 func (f *CaseDetail) readSubject(ctx context.Context, tx *store.Tx, ref store.Ref) error {
 	payments, err := tx.Payments(ctx, []store.Ref{ref})
 	if err != nil {
@@ -158,8 +157,7 @@ func (f *CaseDetail) readSubject(ctx context.Context, tx *store.Tx, ref store.Re
 	return err
 }
 
-// open returns what kind of subject it is, and its status, if a payment or
-// payout has not ended.
+// open returns the kind and status of a payment or payout that is not final.
 func (f *CaseDetail) open() (noun, status string) {
 	switch {
 	case f.Payment != nil && !f.Payment.Status.Final():
@@ -187,19 +185,19 @@ func (f *CaseDetail) remainingCause() string {
 	return ""
 }
 
-// CaseAction is what a person says when a case is closed.
+// CaseAction is what a person says when closing a case.
 type CaseAction struct {
 	By       string
 	Reason   string
-	Evidence []byte // SHA-256 of what it rests on; nil where there is nothing to show
-	Named    string // how the audit log names the evidence
+	Evidence []byte // SHA-256 of the evidence; nil if there is none
+	Named    string // the evidence's name in the audit log
 }
 
-// ResolveCase closes a case in a person's name. It ends nothing but the case:
-// a payment or payout is ended by its own Resolve. It returns the case with what is known
-// of its subject, so that whoever closes it can be told that its cause stands;
-// CodeNotFound; or CodeValidationFailed if it is closed already, or if it is all
-// that keeps an open payment or payout from being forgotten.
+// ResolveCase closes a case in a person's name. It ends only the case; Resolve
+// of collect or payout ends a payment or payout. It returns the case with its
+// subject, so that the person learns whether the cause remains. It returns
+// CodeNotFound, or CodeValidationFailed if the case is closed already, or if
+// nothing else would remind anybody of an open payment or payout (I9).
 func ResolveCase(ctx context.Context, s *store.Store, id till.ID, a CaseAction) (*CaseDetail, error) {
 	var f *CaseDetail
 	_, err := retryUnknown(ctx, s.Update, func(tx *store.Tx, again bool) (err error) {

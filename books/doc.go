@@ -1,25 +1,25 @@
-// Package books proves that the books are right and keeps them so: it reads
-// what is stored and says what does not fit.
+// Package books proves that the books are right and keeps them: it verifies
+// what is stored, exports it, and compares it with operators' statements.
 //
-//	Verify        the invariants that a database can show, on a live system
-//	Seal          the chain over the audit logs, built behind the commit
-//	Fold          what was tallied by the hour goes into the counters, likewise
-//	EachAudit     the audit log of a client
-//	Export        the statement of a client, of any size
-//	Adjust        a person's correction of a wallet
-//	Cases         what a person has to look at; ShowCase, ResolveCase
-//	Reconcile     an operator's statement held against payments, payouts and ledger
+//	Verify          proves the invariants that a database can show
+//	ExtendChains    extends the chains over the audit logs, after the commits
+//	RollUp          moves hourly tallies into the counters, after the commits
+//	EachAudit       reads the audit log of a client
+//	Export          writes the statement of a client, of any size
+//	Adjust          corrects a wallet in a person's name
+//	Cases           lists what a person has to look at; CaseDetailOf, ResolveCase
+//	Strays          records money that names us and matches nothing here
+//	Reconcile       compares an operator's statement with our books
+//	MarkRestored    marks a database as restored from a backup; Release ends it
 //
-// Verify changes nothing and reads one client after another in short
-// snapshots, so it can run beside a server at any time. What never changes
-// once it is written is walked in slices; what does change is compared with
-// its other half inside one snapshot. So a write that happens meanwhile is
-// never taken for a fault. The tests of the other packages end with it.
-// verify_fast.go lets plain histories pass; what is left is judged closely.
+// Verify changes nothing and reads one client after another in short snapshots,
+// so it can run beside a server. Rows that never change are read in slices; rows
+// that change are compared inside one snapshot. So a concurrent write is never
+// reported as a problem. The tests of other packages end with Verify.
 //
-// Reconcile changes nothing either; ApplyStatement lets a statement's lines
-// settle payments and payouts, through collect and payout and nowhere else.
+// Reconcile changes nothing either. ApplyStatement settles payments and payouts
+// through collect and payout, and nowhere else.
 //
-// Books knows no SQL and repairs nothing: a fault is for a person to look at.
-// Start reading at verify.go.
+// Books knows no SQL and repairs nothing: a person decides about a problem. Start
+// reading at verify.go.
 package books

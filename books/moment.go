@@ -20,8 +20,8 @@ func ParseZone(s string) (*time.Location, error) {
 	return zone, nil
 }
 
-// ParseMoment reads a bound of a span of time: RFC 3339 with any offset, or a
-// day of a zone, of which it is the first microsecond or, as an end, the last.
+// ParseMoment reads one end of a period: RFC 3339 with any offset, or a day in
+// a zone. A day means its first microsecond or, as an end, its last.
 func ParseMoment(text string, zone *time.Location, end bool) (till.Time, error) {
 	t, err := time.Parse(time.RFC3339, text)
 	if err == nil {
@@ -37,11 +37,11 @@ func ParseMoment(text string, zone *time.Location, end bool) (till.Time, error) 
 	return bounded(till.TimeOf(dayStart(day, zone))), nil
 }
 
-// bounded keeps a moment from before 1970 from looking like none.
+// bounded keeps a time before 1970 from meaning none.
 func bounded(t till.Time) till.Time { return max(t, 1) }
 
-// dayStart returns the first moment of a day in a zone. Where the clock is
-// changed at midnight there is none, or there are two.
+// dayStart returns the first moment of a day in a zone. If the clock changes
+// at midnight, the day has no midnight, or two.
 func dayStart(day time.Time, zone *time.Location) time.Time {
 	t := time.Date(day.Year(), day.Month(), day.Day(), 0, 0, 0, 0, zone)
 	if t.Day() != day.Day() { // put forward at midnight: the day begins with the change

@@ -14,37 +14,36 @@ import (
 	"till/store"
 )
 
-// ReconcileOptions is what Reconcile is asked to compare.
+// ReconcileOptions says what Reconcile compares.
 type ReconcileOptions struct {
 	Connection string
 	Mapping    Mapping
 
-	// File is the operator's statement: read once from its beginning, and then
-	// here and there.
+	// File is the operator's statement. It is read once from its beginning;
+	// later, single lines are read again.
 	File interface {
 		io.Reader
 		io.ReaderAt
 	}
 
-	// From and To bound the time that the statement covers, both included;
-	// zero means the first and the last time in it. A line outside is counted
-	// and left alone.
+	// From and To are the time that the statement covers, both included. Zero
+	// means the first and the last time in it. Lines outside are only counted.
 	From, To till.Time
 
-	// Slack is how far the operator's clock may be from ours.
+	// Slack is the largest difference between the operator's clock and ours.
 	Slack time.Duration
 
 	// Plan keeps what ApplyStatement needs.
 	Plan bool
 
-	// All tells Found about what matches, too.
+	// All also passes what matches to Found.
 	All bool
 
-	// Found, if set, is told about every line and payment that does not match.
-	// The finding is used again for the next.
+	// Found, if set, is called with each line and payment that does not match.
+	// The finding is reused for the next call.
 	Found func(f *Finding) error
 
-	// Progress, if set, is called now and then.
+	// Progress, if set, is called from time to time.
 	Progress func(p Progress)
 
 	slice      int // rows of one snapshot; 0 means compareSlice
@@ -55,13 +54,13 @@ type ReconcileOptions struct {
 const (
 	compareSlice  = 5_000     // rows that one snapshot covers
 	lookupSlice   = 500       // lines that are looked up by key in one snapshot
-	maxLookups    = 2_000_000 // lines times clients that are looked up by key; beyond it, all payments are walked
-	creationSlack = time.Hour // how much earlier than its line a payment usually is
+	maxLookups    = 2_000_000 // lines times clients; above it, all older payments are read instead
+	creationSlack = time.Hour // how much earlier than its line a payment is usually created
 )
 
-// Progress is how far a comparison has come.
+// Progress is the progress of a comparison.
 type Progress struct {
-	Lines, Claimed int64 // of the statement; those that something of ours was found for
+	Lines, Claimed int64 // lines of the statement, and those that match a payment or payout
 	Rows           int64 // payments and payouts that were compared
 	Bytes          int64 // read of the statement
 }
@@ -78,10 +77,10 @@ type Finding struct {
 	SaidStatus                     string
 	SaidAt                         till.Time
 
-	Ours *store.Compared // nil: nothing of ours
+	Ours *store.Compared // nil: none
 }
 
-// ReadCounts is what was met in the file.
+// ReadCounts counts the lines of the file.
 type ReadCounts struct {
 	Lines   int64 // after the header
 	Ignored int64 // blank, or the mapping ignores them
@@ -90,8 +89,8 @@ type ReadCounts struct {
 	Digest  [32]byte
 }
 
-// ClassSum is how often a class was found in a currency, and what the two
-// sides sum to.
+// ClassSum is how often a class was found in a currency, with the sums of both
+// sides.
 type ClassSum struct {
 	Class          Class
 	Currency       string
@@ -99,7 +98,7 @@ type ClassSum struct {
 	Operator, Ours big.Int
 }
 
-// ReconcileResult is what Reconcile read and found.
+// ReconcileResult has what Reconcile read and found.
 type ReconcileResult struct {
 	ReadCounts
 	From, To till.Time
@@ -110,7 +109,7 @@ type ReconcileResult struct {
 	file *reconciler
 }
 
-// Differences returns how many findings somebody has to look at.
+// Differences returns how many findings a person has to look at.
 func (r *ReconcileResult) Differences() (n int64) {
 	for _, s := range r.Sums {
 		if s.Class.Difference() {
@@ -129,7 +128,7 @@ type planned struct {
 	remedy     Remedy
 }
 
-// reconciler is a comparison on its way.
+// reconciler is the state of one Reconcile.
 type reconciler struct {
 	ReconcileOptions
 	s       *store.Store
@@ -139,9 +138,9 @@ type reconciler struct {
 	clients []till.ID
 	claimed int64
 
-	first, last till.ID                // the payments that are walked: made in the time of the statement
-	seen        map[store.Ref]struct{} // those compared that are not in between
-	deferred    []store.Ref            // those whose receipt fits a line with another's reference
+	first, last till.ID                // the ids that walkCreated reads
+	seen        map[store.Ref]struct{} // compared subjects outside of them
+	deferred    []store.Ref            // subjects whose receipt is on a line with another reference
 
 	rows    []store.Compared
 	found   []uint32
@@ -152,9 +151,10 @@ type reconciler struct {
 // Reconcile compares an operator's statement with the payments, the payouts
 // and the ledger of all clients on a connection. It changes nothing.
 //
-// The file is read once into small records. Then the payments and payouts made
-// in its time are walked, in the order of their ids; those made before whose
-// money was booked in it; and those that lines still without an owner name.
+// The file is read once into small records. Then three groups of payments and
+// payouts are compared: those created in the statement's time, in the order of
+// their ids; those created before and booked in it; and those that unmatched
+// lines name.
 func Reconcile(ctx context.Context, s *store.Store, c ReconcileOptions) (*ReconcileResult, error) {
 	layout, err := c.Mapping.layout()
 	if err != nil {
@@ -199,7 +199,7 @@ func (r *reconciler) progress(bytes int64) {
 	}
 }
 
-// setPeriod decides which time the statement covers.
+// setPeriod sets the time that the statement covers.
 func (r *reconciler) setPeriod() error {
 	var first, last till.Time
 	for i := range uint32(r.lines.n) {
@@ -241,8 +241,8 @@ func (r *reconciler) view(ctx context.Context, f func(tx *store.Tx) error) error
 	return r.s.View(ctx, f)
 }
 
-// listClients reads the ids of all clients: a statement of a connection holds
-// the money of all of them.
+// listClients reads the ids of all clients: a connection's statement has the
+// money of all of them.
 func (r *reconciler) listClients(ctx context.Context) error {
 	for after := (till.ID{}); ; {
 		var page []*till.Client
@@ -260,7 +260,7 @@ func (r *reconciler) listClients(ctx context.Context) error {
 	}
 }
 
-// walkCreated compares what was made in the time of the statement.
+// walkCreated compares what was created in the time of the statement.
 func (r *reconciler) walkCreated(ctx context.Context) error {
 	for _, client := range r.clients {
 		if err := r.walk(ctx, client, r.first, r.last, false); err != nil {
@@ -270,8 +270,8 @@ func (r *reconciler) walkCreated(ctx context.Context) error {
 	return nil
 }
 
-// walk compares the payments and payouts of a client beyond one id and up to
-// another. Of old ones only those that have a line are of interest.
+// walk compares a client's payments and payouts after one id and up to
+// another. Old ones count only if they have a line.
 func (r *reconciler) walk(ctx context.Context, client, after, last till.ID, old bool) error {
 	for _, kind := range []string{store.ComparedPayment, store.ComparedPayout} {
 		for at := after; ; {
@@ -300,8 +300,8 @@ func (r *reconciler) walk(ctx context.Context, client, after, last till.ID, old 
 	return nil
 }
 
-// walkBooked compares what was made before and booked in the time of the
-// statement.
+// walkBooked compares what was created before the time of the statement and
+// booked in it.
 func (r *reconciler) walkBooked(ctx context.Context) error {
 	first, last := till.LastID(r.report.From-1), till.LastID(r.report.To)
 	for _, client := range r.clients {
@@ -345,7 +345,7 @@ func (r *reconciler) unseen(refs []store.Ref) (out []store.Ref) {
 	return out
 }
 
-// compareRows compares rows that are not walked.
+// compareRows compares the rows that walkCreated does not reach.
 func (r *reconciler) compareRows() error {
 	for i := range r.rows {
 		r.seen[store.Ref{Client: r.rows[i].Client, ID: r.rows[i].ID}] = struct{}{}

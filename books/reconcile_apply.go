@@ -13,41 +13,41 @@ import (
 	"till/store"
 )
 
-// CaseStatement is the kind of a case that an operator's statement opens: it
+// CaseStatement is the kind of a case that a statement opens because it
 // contradicts our books.
 const CaseStatement = "statement_differs"
 
 // Limits of applying a statement.
 const (
-	applyBatch = 100 // payments or payouts in one commit: a server may be at work beside it
-	// MaxStatementCases is how many cases a statement opens at most. More than
-	// that are not a thousand mistakes of an operator, but one of the mapping.
+	applyBatch = 100 // payments or payouts in one commit; a server may run beside it
+	// MaxStatementCases is how many cases a statement opens at most. If there
+	// are more, the mapping is wrong.
 	MaxStatementCases = 1_000
-	// MaxApplyRefused is how many refusals are kept word for word.
+	// MaxApplyRefused is how many refusals are listed.
 	MaxApplyRefused = 100
 )
 
 // ApplyOptions says how a statement is applied.
 type ApplyOptions struct {
-	By   string // who says so
+	By   string // the person
 	Name string // of the file, for the audit log
 
-	// Payments and Payouts settle what lines are evidence of.
+	// Payments and Payouts resolve subjects on the evidence of lines.
 	Payments, Payouts func(ctx context.Context, s []*engine.ResolveItem) error
 
 	// Progress, if set, is called after every commit.
 	Progress func(done, total int)
 }
 
-// ApplyResult is what became of the differences.
+// ApplyResult counts what was done about the differences.
 type ApplyResult struct {
 	Settled   int64 // payments and payouts that a line settled
-	Unchanged int64 // that had come to the same end meanwhile
+	Unchanged int64 // that already had the same outcome
 	Cases     int64 // that were opened
 	Known     int64 // differences that have their case already
 	Strays    int64 // lines that were kept as strays, or that confirmed one
 	Kept      int64 // lines whose stray is confirmed already
-	Beyond    int64 // lines that were not kept, because too many strays are open
+	Beyond    int64 // lines that were not recorded, because too many strays are open
 	Refused   int64
 	Refusals  []Refusal // the first of them
 }
@@ -64,12 +64,12 @@ var (
 	errManyCases   = till.Errorf(till.CodeValidationFailed, "the statement contradicts our books in more than %d places: nothing was applied; look at the mapping first", MaxStatementCases)
 )
 
-// ApplyStatement lets the lines of a statement settle the payments and payouts
-// that are open, or that ended otherwise although their money moved, and opens
-// a case for each contradiction. A line of money that names us and that we do not
-// know is kept as a stray. Money moves through collect's and payout's
-// Apply and nowhere else. It commits in small batches; what is done is not done again, so it
-// may be stopped and repeated. Nothing is applied if a line could not be read.
+// ApplyStatement settles open payments and payouts, and those that ended
+// although their money moved, by the lines of a statement. It opens a case for
+// each contradiction, and records a line of our form that matches nothing as a
+// stray. Money moves only through Apply of collect and payout. It commits in
+// small batches and does nothing twice, so it may be stopped and repeated.
+// Nothing is applied if a line could not be read.
 func ApplyStatement(ctx context.Context, s *store.Store, r *ReconcileResult, a ApplyOptions) (*ApplyResult, error) {
 	if r.Broken > 0 {
 		return nil, errBrokenLines
@@ -111,7 +111,7 @@ func ApplyStatement(ctx context.Context, s *store.Store, r *ReconcileResult, a A
 	return out, nil
 }
 
-// applier is a statement on its way into the books.
+// applier is the state of one ApplyStatement.
 type applier struct {
 	ApplyOptions
 	s           *store.Store
@@ -120,7 +120,7 @@ type applier struct {
 	done, total int
 }
 
-// evidence names a line for the audit log.
+// evidence returns a line's name in the audit log.
 func (x *applier) evidence(p *planned) string {
 	text := "statement " + x.Name + " " + x.digest()
 	if p.line != 0 {
@@ -138,7 +138,7 @@ func (x *applier) step(ctx context.Context, n int) error {
 	return ctx.Err()
 }
 
-// settle takes one batch through the package that owns the noun.
+// settle resolves one batch through collect or payout.
 func (x *applier) settle(ctx context.Context, kind string, batch []planned) error {
 	apply := x.Payments
 	if kind == store.ComparedPayout {
@@ -185,9 +185,8 @@ func (x *applier) reject(line uint32, id till.ID, why error) {
 	}
 }
 
-// openCases opens the cases of one batch, each with an audit row. A case that was
-// opened for the same statement before is not opened again, even if it was
-// closed.
+// openCases opens the cases of one batch, each with an audit row. A case that
+// the same statement opened before is not opened again, even if it was closed.
 func (x *applier) openCases(ctx context.Context, batch []planned) error {
 	var opened, known int64
 	_, err := retryUnknown(ctx, x.s.UpdateBehind, func(tx *store.Tx, _ bool) (err error) {
@@ -230,7 +229,7 @@ func (x *applier) openCasesIn(ctx context.Context, tx *store.Tx, batch []planned
 		}
 		at := h.Tick()
 		c = &store.Case{ClientID: p.client, ID: till.NewID(at), SubjectID: p.id, Kind: CaseStatement, Detail: detail, OpenedAt: at}
-		there[refs[i]] = c // a second difference of the same payment is no second case
+		there[refs[i]] = c // one case for all differences of a payment
 		cases = append(cases, c)
 		audit = append(audit, &store.AuditRow{ClientID: p.client, Sequence: h.NextAudit(), At: at, Actor: x.By, Action: "open_case",
 			SubjectID: p.id, Detail: detail, Evidence: x.r.Digest[:]})

@@ -7,8 +7,7 @@ import (
 	"till/store"
 )
 
-// Class says how a line of an operator's statement and our books stand to
-// each other.
+// Class says how a line of an operator's statement compares with our books.
 type Class string
 
 // The classes, in the order of the report.
@@ -35,12 +34,12 @@ const (
 var Classes = []Class{Matched, MatchedLate, NoMoney, Elsewhere, Explained, MissingAtOperator, MissingHere, AmountDiffers, Late, OpenHere, StatusDiffers,
 	ReceiptUsedTwice, PaidTwice, ReceiptDiffers, LedgerDiffers, BrokenLine}
 
-// Difference reports whether somebody has to look at it.
+// Difference reports whether a person has to look at it.
 func (c Class) Difference() bool {
 	return c != Matched && c != MatchedLate && c != NoMoney && c != Elsewhere && c != Explained
 }
 
-// Remedy is what applying a statement does about a difference.
+// Remedy is what ApplyStatement does about a difference.
 type Remedy string
 
 // The remedies.
@@ -51,15 +50,15 @@ const (
 	KeepStray     Remedy = "stray"   // the money names us: it is kept until somebody owns it
 )
 
-// classification is what a line and a payment or payout make of each other.
+// classification is the result of comparing a line with a payment or payout.
 type classification struct {
 	class  Class
 	why    string
 	remedy Remedy
 }
 
-// otherLines are the other lines about the same payment or payout, and other lines
-// with the same receipt: 0 where there is none.
+// otherLines are the numbers of other lines about the same payment or payout,
+// or with the same receipt; 0 means none.
 type otherLines struct {
 	success  uint32 // the first line that says success, if it is not this one
 	sameCode bool   // that one has the same receipt, or neither has one
@@ -71,11 +70,10 @@ type otherLines struct {
 // settled reports whether our books say that the money moved.
 func settled(c *store.Compared) bool { return c.Status == till.Success || c.Late }
 
-// final reports whether nothing is expected any more. Payouts may be
-// cancelled, which payments know nothing of.
+// final reports whether the status is final. Only payouts can be cancelled.
 func final(c *store.Compared) bool { return c.Status.Final() || c.Status == "cancelled" }
 
-// classify compares a line with the payment or payout that it is about.
+// classify compares a line with its payment or payout.
 func classify(line *record, money till.Money, c *store.Compared, b otherLines) classification {
 	switch line.status {
 	case lineSuccess:
@@ -139,7 +137,7 @@ func classifySuccess(line *record, money till.Money, c *store.Compared, b otherL
 	return classification{Late, "the line says success; here it is still open", SettleSuccess}
 }
 
-// classifyBooked compares a line that says success with money that was booked.
+// classifyBooked compares a line that says success with booked money.
 func classifyBooked(c *store.Compared, ours, theirs key) classification {
 	if why := ledgerDiffers(c); why != "" {
 		return classification{LedgerDiffers, why, OpenACase}
@@ -153,8 +151,8 @@ func classifyBooked(c *store.Compared, ours, theirs key) classification {
 	return classification{Matched, "", ""}
 }
 
-// ledgerDiffers says in which way the ledger does not fit a payment or payout
-// whose money moved, "" if it does.
+// ledgerDiffers says how the ledger differs from a payment or payout whose
+// money moved, "" if it does not.
 func ledgerDiffers(c *store.Compared) string {
 	switch {
 	case c.Booked.IsZero():
@@ -165,9 +163,10 @@ func ledgerDiffers(c *store.Compared) string {
 	return ""
 }
 
-// classifyUnmatched judges a payment or payout that no line is about. The operator
-// moved its money between its creation and its booking, by a clock that may
-// be apart from ours: a statement of that whole time must have it.
+// classifyUnmatched classifies a payment or payout without a line. The
+// operator moved its money between its creation and its booking, by a clock
+// that may differ from ours. A statement that covers all of that time must
+// have a line.
 func classifyUnmatched(c *store.Compared, from, to, slack till.Time) (classification, bool) {
 	if !settled(c) {
 		return classification{}, false

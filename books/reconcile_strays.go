@@ -10,9 +10,9 @@ import (
 	"till/store"
 )
 
-// strayKeyOf returns what a line of a statement names that has our form: a reference of
-// ours is a UUID of version 4, an id of ours one of version 7, and what M-Pesa
-// shows is the end of one, which is worth nothing without a receipt.
+// strayKeyOf returns the names on a line that have our form: a reference is a
+// UUID of version 4, an id one of version 7. M-Pesa shows the end of an id,
+// which counts only with a receipt.
 func strayKeyOf(connection string, l *record, receipt string) (store.StrayKey, bool) {
 	k := store.StrayKey{Connection: connection, Receipt: receipt}
 	tail := false
@@ -30,8 +30,8 @@ func strayKeyOf(connection string, l *record, receipt string) (store.StrayKey, b
 	return k, !k.Reference.IsZero() || !k.Subject.IsZero() || tail && receipt != ""
 }
 
-// classifyMissing tells about the lines that nothing of ours was found for. Those
-// that name us are strays, unless one of them was closed before.
+// classifyMissing classifies the lines without a payment or payout. Those with
+// our form are strays, unless their stray was closed before.
 func (r *reconciler) classifyMissing(ctx context.Context) error {
 	var left []uint32
 	for i := range uint32(r.lines.n) {
@@ -72,8 +72,8 @@ func (r *reconciler) classifyMissing(ctx context.Context) error {
 	return nil
 }
 
-// strayKey returns what a line names, and whether it is a stray: it has our
-// form, and says that money moved which no other line takes back.
+// strayKey returns the names on a line, and whether it is a stray: it has our
+// form and says that money moved, and no other line takes it back.
 func (r *reconciler) strayKey(i uint32) (k store.StrayKey, ours bool, err error) {
 	l := r.lines.at(i)
 	if l.status != lineSuccess || l.keys[byReference] == (key{}) && l.keys[byExternalID] == (key{}) {
@@ -96,8 +96,8 @@ func (r *reconciler) strayKey(i uint32) (k store.StrayKey, ours bool, err error)
 	return k, ours, nil
 }
 
-// classifyStray judges a line that names us and that nothing of ours was found for
-// by the strays that it names.
+// classifyStray classifies a line of our form that matches nothing, by the
+// strays of the same name.
 func classifyStray(v classification, found []*store.Stray) classification {
 	v.remedy, v.why = KeepStray, v.why+", and it has the form of ours"
 	for _, s := range found {
@@ -110,8 +110,8 @@ func classifyStray(v classification, found []*store.Stray) classification {
 	return v
 }
 
-// recordStrays keeps the lines of one batch as strays. One that a callback has told of
-// before is confirmed by its line.
+// recordStrays records the lines of one batch as strays. A line confirms the
+// stray of a callback.
 func (x *applier) recordStrays(ctx context.Context, batch []planned) error {
 	f := x.r.file
 	var fresh []*store.Stray
@@ -145,7 +145,7 @@ func (x *applier) recordStrays(ctx context.Context, batch []planned) error {
 	return x.step(ctx, len(batch))
 }
 
-// recordStray writes a line's stray down, or confirms the one that is open.
+// recordStray records a line's stray, or confirms the open one.
 func (x *applier) recordStray(ctx context.Context, s *store.Stray) (changed bool, err error) {
 	again, err := retryUnknown(ctx, x.s.UpdateBehind, func(tx *store.Tx, _ bool) error {
 		changed = false
@@ -181,7 +181,7 @@ func (x *applier) recordStray(ctx context.Context, s *store.Stray) (changed bool
 	return changed || again && err == nil, err
 }
 
-// mergeStray takes over from a stray that is there what a line does not say.
+// mergeStray copies what a line does not say from the recorded stray.
 func mergeStray(s, there *store.Stray) {
 	if s.Reference.IsZero() {
 		s.Reference = there.Reference
@@ -197,8 +197,8 @@ func mergeStray(s, there *store.Stray) {
 	}
 }
 
-// closeBookedStrays closes those of new strays whose payment turned up while they
-// were written down: the comparison takes a while, and the clients go on.
+// closeBookedStrays closes new strays whose payment was booked while the
+// statement was compared.
 func closeBookedStrays(ctx context.Context, s *store.Store, strays []*store.Stray, clients []till.ID) error {
 	if len(strays) == 0 {
 		return nil

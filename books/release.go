@@ -9,27 +9,26 @@ import (
 	"till/store"
 )
 
-// MaxUnexplained is how many of each kind are listed that a restore has left
-// unexplained.
+// MaxUnexplained is how many items of each kind ReadUnexplained lists.
 const MaxUnexplained = 1000
 
-// Unexplained is what is not known yet about an old database that was put back.
+// Unexplained lists what is not known yet after a restore.
 type Unexplained struct {
 	Restores []*store.Restore // that are not released, the latest first
-	// Payouts and Payments were open in the old database and are still: they may
-	// have been sent. At most MaxUnexplained of each, by client and id.
+	// Payouts and Payments were open in the restored database and still are: they
+	// may have been sent. At most MaxUnexplained of each, by client and id.
 	Payouts, Payments []store.Undecided
 	// Cases and Strays are the open ones, the longest open first.
 	Cases  []*store.Case
 	Strays []*store.Stray
 }
 
-// Empty reports whether there is nothing to explain.
+// Empty reports whether everything is explained.
 func (u *Unexplained) Empty() bool {
 	return len(u.Payouts) == 0 && len(u.Payments) == 0 && len(u.Cases) == 0 && len(u.Strays) == 0
 }
 
-// ReadUnexplained reads what a restore has left unexplained.
+// ReadUnexplained reads what is not known yet after a restore.
 func ReadUnexplained(ctx context.Context, s *store.Store) (*Unexplained, error) {
 	u := &Unexplained{}
 	err := s.View(ctx, func(tx *store.Tx) (err error) {
@@ -51,11 +50,11 @@ func ReadUnexplained(ctx context.Context, s *store.Store) (*Unexplained, error) 
 	return u, err
 }
 
-// Release is told by a person that the statements of the lost time were applied:
-// new payouts are taken again, and what was held because it might be the retry of
-// something that was lost is sent, or, if its time is over, ends as unsent. It
-// returns what is still unexplained: that is for the person to know. It returns
-// CodeValidationFailed if nobody has looked at the keys yet. It may be run twice.
+// Release ends a restore, once a person has applied the statements of the lost
+// time. New payouts are accepted again. Held payments and payouts are sent or,
+// if their time is over, end as unsent. It returns what is still unexplained.
+// It returns CodeValidationFailed if nobody has reviewed the keys yet. It may
+// be run twice.
 func Release(ctx context.Context, s *store.Store, by string) (*Unexplained, error) {
 	u, err := ReadUnexplained(ctx, s)
 	if err != nil {
@@ -67,7 +66,7 @@ func Release(ctx context.Context, s *store.Store, by string) (*Unexplained, erro
 		}
 	}
 	if len(u.Restores) > 0 {
-		// Before it is done: one that is interrupted is told twice, not never.
+		// The audit rows come first: an interrupted release has them twice, not never.
 		err = eachPage(ctx, s, func(clients []till.ID) error {
 			return s.UpdateBehind(ctx, func(tx *store.Tx) error { return auditClients(ctx, tx, clients, by, "restored.release", "") })
 		})
@@ -90,9 +89,8 @@ func Release(ctx context.Context, s *store.Store, by string) (*Unexplained, erro
 	return u, s.HastenHeld(ctx, store.EveryClient)
 }
 
-// releaseHeldPayments closes the cases of the payments that were held and makes them due, slice
-// by slice. Payouts may be held for another cause still: the engine lets go of
-// those that are not.
+// releaseHeldPayments closes the cases of held payments and makes them due, in
+// slices. The engine releases held payouts, unless they have another hold.
 func releaseHeldPayments(ctx context.Context, s *store.Store, by string) error {
 	var last *store.Case
 	for {

@@ -10,47 +10,46 @@ import (
 	"till/store"
 )
 
-// The limits of one commit of Restored and Release.
+// Limits of one commit of MarkRestored and Release.
 const (
-	restoredClients = 100 // audit logs that are appended to
-	restoredSteps   = 200 // steps that are marked
+	restoredClients = 100 // audit logs
+	restoredSteps   = 200 // steps
 )
 
-// RestoreRequest is what a person says about an old database that was put back.
+// RestoreRequest is what a person says about a restored database.
 type RestoreRequest struct {
-	Secret       []byte    // the installation's: what may have been sent went out under references that derive from it
-	LostFrom     till.Time // what was written from then on is lost
-	KeysReviewed bool      // somebody has looked at the keys that work again
+	Secret       []byte    // the installation's; references to operators are derived from it
+	LostFrom     till.Time // commits from then on are lost
+	KeysReviewed bool      // a person has reviewed the working keys
 	By           string
 }
 
-// RestoreResult is what Restored has done.
+// RestoreResult is what MarkRestored did.
 type RestoreResult struct {
 	store.Restore
-	Again             bool // it went on with what an earlier run began
+	Again             bool // it continued an earlier run
 	Payments, Payouts int  // marked as possibly sent, by this run
 }
 
-// actionRestored is the act by which audit logs say that an older database was put
-// back.
+// actionRestored is the audit action of a restore.
 const actionRestored = "restored"
 
-// errNeverStarted says that there is no installation yet.
+// errNeverStarted means that there is no installation yet.
 var errNeverStarted = errors.New("the database has not been started yet: there is nothing to restore")
 
-// MarkRestored is told by a person that the database was put back from a backup, or
-// that a standby took over that did not have everything. From the backup on
-// nothing that this database says of open payments and payouts is known to be so:
+// MarkRestored records that the database was restored from a backup, or that a
+// standby took over without the latest commits. What the database says about
+// open payments and payouts may be wrong from then on:
 //
-//   - Each of them counts as possibly sent. It is asked about, never sent, and
-//     ended as unsent only if its operator proves it (engine.MarkRestored).
+//   - Each of them counts as possibly sent. It is checked, never sent, and ends
+//     as unsent only if its operator proves it (engine.MarkRestored).
 //   - New payouts are held until Release: wallets lack the payouts that are lost.
-//   - So are first sends to operators that know no reference of ours.
-//   - The event logs get a new identity, because numbers of events will be given
-//     out a second time, and every audit log says so.
+//   - First sends to operators without a client reference are held, too.
+//   - The event logs get a new id, because event numbers are assigned again.
+//     Each audit log has a row about it.
 //
-// It commits in slices and may be interrupted: run again with the same LostFrom
-// it goes on, and leaves what was made since it began as it is. A server may be
+// It commits in slices and may be interrupted. Run again with the same
+// LostFrom, it continues and leaves newer payments alone. A server may be
 // running.
 func MarkRestored(ctx context.Context, s *store.Store, r RestoreRequest) (*RestoreResult, error) {
 	out := &RestoreResult{}
@@ -82,7 +81,7 @@ func MarkRestored(ctx context.Context, s *store.Store, r RestoreRequest) (*Resto
 	return out, err
 }
 
-// begin writes the restore down, or finds the one that an earlier run began.
+// begin records the restore, or finds the one that an earlier run began.
 func (out *RestoreResult) begin(ctx context.Context, tx *store.Tx, r RestoreRequest) error {
 	if r.LostFrom > tx.Now() {
 		return till.Errorf(till.CodeValidationFailed, "what is lost cannot begin in the future")
@@ -112,7 +111,7 @@ func errUnless(started bool) error {
 	return errNeverStarted
 }
 
-// mark marks what is open of a client as possibly sent, slice by slice.
+// mark marks the open steps of a client as possibly sent, in slices.
 func (out *RestoreResult) mark(ctx context.Context, s *store.Store, client till.ID, keys map[string]engine.Keys) error {
 	for after := (till.ID{}); ; {
 		var last till.ID
@@ -132,8 +131,8 @@ func (out *RestoreResult) mark(ctx context.Context, s *store.Store, client till.
 	}
 }
 
-// markSlice marks the next steps of a client, and returns the last one that it
-// has seen; zero if there is none.
+// markSlice marks the next steps of a client and returns the last one it read;
+// zero if there is none.
 func (out *RestoreResult) markSlice(ctx context.Context, tx *store.Tx, client, after till.ID, keys map[string]engine.Keys) (last till.ID, n map[string]int, err error) {
 	steps, err := tx.LockOpenSteps(ctx, client, after, out.Again, restoredSteps)
 	if err != nil || len(steps) == 0 {
@@ -149,7 +148,7 @@ func (out *RestoreResult) markSlice(ctx context.Context, tx *store.Tx, client, a
 	for _, st := range steps {
 		last = st.SubjectID
 		row, found := rows[st.SubjectID]
-		// What was made since an earlier run began is as it says.
+		// A newer step is right: it was made after an earlier run began.
 		if !found || row.Final || out.Again && row.CreatedAt > out.At {
 			continue
 		}
@@ -157,8 +156,8 @@ func (out *RestoreResult) markSlice(ctx context.Context, tx *store.Tx, client, a
 		engine.MarkRestored(st, row.Connection, tx.Now())
 		marked, n[st.Kind] = append(marked, st), n[st.Kind]+1
 		if first {
-			// As a claim writes it: so callbacks and statements find it by the
-			// reference that it would have been sent under.
+			// As a claim writes it, so that callbacks and statements find the
+			// subject by the reference of its possible send.
 			sends = append(sends, &store.Attempt{ClientID: client, SubjectID: st.SubjectID, Connection: row.Connection,
 				Reference: keys[st.Kind].Reference(client, row.IdempotencyKey), StartedAt: st.SendStartedAt, First: true, FindAs: st.Kind})
 		}
@@ -169,7 +168,7 @@ func (out *RestoreResult) markSlice(ctx context.Context, tx *store.Tx, client, a
 	return last, n, tx.BeginSubmits(ctx, sends)
 }
 
-// subjectsOf reads the rows that steps of one client are about, by id.
+// subjectsOf reads the payments and payouts of the steps of one client, by id.
 func subjectsOf(ctx context.Context, tx *store.Tx, steps []*store.Step) (map[till.ID]store.Subject, error) {
 	var in, out []store.Ref
 	for _, st := range steps {
@@ -219,7 +218,7 @@ func eachPage(ctx context.Context, s *store.Store, f func(clients []till.ID) err
 	}
 }
 
-// auditClients writes one line into the audit logs of some clients.
+// auditClients adds one row to the audit logs of some clients.
 func auditClients(ctx context.Context, tx *store.Tx, clients []till.ID, by, action, detail string) error {
 	heads, err := tx.LockHeads(ctx, clients)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"till/store"
 )
 
-// The bounds of one commit and of one round of Fold, and how often RunFold
-// looks. Most payments have ended an hour after they began, so an hour is left
-// alone for another one: what ends later is folded again.
+// Limits of RollUp: tallies in a commit, clients in a round, and the interval of
+// RunRollUp. Most payments end within an hour, so an hour is rolled up one hour
+// later; what ends after that makes new tallies, which are rolled up again.
 const (
 	rollUpBatch    = 500
 	rollUpClients  = 1_000
@@ -21,10 +21,10 @@ const (
 	rollUpAfter    = till.Hour
 )
 
-// RollUp puts what was tallied in the hours before the one of a moment into the counters, in
-// small commits that let requests go first. It returns how many tallies there
-// were. What comes meanwhile is left for the next time. A client whose counters are damaged, which Verify
-// finds, does not keep the others from it.
+// RollUp moves the tallies of the hours before a time into the counters, in
+// small background commits, and returns how many there were. New tallies wait
+// for the next call. A client whose counters are damaged does not stop the
+// others; Verify finds it.
 func RollUp(ctx context.Context, s *store.Store, until till.Time) (int, error) {
 	total, more := 0, true
 	var failed error
@@ -53,7 +53,7 @@ func RollUp(ctx context.Context, s *store.Store, until till.Time) (int, error) {
 				if errors.Is(err, store.ErrRefused) {
 					failed = errors.Join(failed, err)
 					break
-				} else if err != nil { // a database that is away is away for all
+				} else if err != nil { // an unavailable database is so for all clients
 					return total, errors.Join(failed, err)
 				}
 				total += n
@@ -63,8 +63,7 @@ func RollUp(ctx context.Context, s *store.Store, until till.Time) (int, error) {
 	return total, failed
 }
 
-// RunRollUp folds until ctx ends, about once a minute. It counts the parts of busy
-// hours first: after the fold nothing says that an hour has changed.
+// RunRollUp rolls tallies up until ctx ends, about once a minute.
 func RunRollUp(ctx context.Context, s *store.Store, log *slog.Logger) {
 	old := false // whether hours from before this process are done
 	runInBackground(ctx, log, "fold tallies into counters", rollUpInterval, func(ctx context.Context) error {

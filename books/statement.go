@@ -12,7 +12,7 @@ import (
 	"till/store"
 )
 
-// Format is how a statement is written.
+// Format is the format of a statement.
 type Format string
 
 // The formats. JSON Lines is for programs: each line is a transaction exactly
@@ -29,26 +29,25 @@ var Formats = []Format{CSV, JSONL}
 // once: half a megabyte, some tens of milliseconds.
 const statementSlice = 2_000
 
-// Statement says what is to be exported.
+// Statement says what to export.
 type Statement struct {
 	Client    till.ID
 	Filter    store.TransactionFilter
 	NewestTop bool // newest first; otherwise oldest first, as statements are read
 	Format    Format
-	// Text, if not nil, is what is written in CSV for a text that somebody else
-	// chose. Programs read JSON Lines, which are never changed.
+	// Text, if not nil, changes a text that somebody else chose, in CSV only.
+	// JSON Lines are never changed.
 	Text func(string) string
 
-	// Progress, if not nil, is told how many lines were written so far.
+	// Progress, if not nil, is called with the number of lines written so far.
 	Progress func(lines int64)
 }
 
-// Export writes all lines that match, however many there are, and returns how
-// many. It reads them in short snapshots, writes once for each, and holds one
-// slice in memory. The end is fixed when it begins: what is committed later is
-// left out, all of it, so the lines are those of one moment although no
-// transaction of the database lasts as long as the export. An error means that
-// the lines written so far are not the whole. It returns CodeClientNotFound.
+// Export writes all matching lines and returns their number. It reads in short
+// snapshots and holds one slice in memory. The end is fixed at the start:
+// later commits are left out, so the lines are those of one moment. After an
+// error the lines written so far are incomplete. It returns
+// CodeClientNotFound.
 func Export(ctx context.Context, s *store.Store, st Statement, w io.Writer) (lines int64, err error) {
 	if err := st.fixEnd(ctx, s); err != nil {
 		return 0, err
@@ -90,8 +89,8 @@ func Export(ctx context.Context, s *store.Store, st Statement, w io.Writer) (lin
 	}
 }
 
-// fixEnd bounds the statement by the last time that the client was given:
-// whatever is committed from now on has a later one.
+// fixEnd limits the statement to the client's last timestamp: later commits
+// have later ones.
 func (st *Statement) fixEnd(ctx context.Context, s *store.Store) error {
 	return s.View(ctx, func(tx *store.Tx) error {
 		if _, err := tx.Client(ctx, st.Client); err != nil {
@@ -108,7 +107,7 @@ func (st *Statement) fixEnd(ctx context.Context, s *store.Store) error {
 	})
 }
 
-// Header returns what stands before the first line.
+// Header returns the text before the first line.
 func (f Format) Header() string {
 	if f == CSV {
 		return csvHeader
@@ -214,9 +213,9 @@ func appendCSV(b []byte, t *ledger.Transaction) []byte {
 // it from doing so. The wide ones are taken for the narrow by some.
 const formulaStart = "=+-@\t\r\n'＝＋－＠"
 
-// appendCell writes a text. One that a spreadsheet would run as a formula gets
-// an apostrophe in front, and so does one that begins with an apostrophe: a
-// program that takes one leading apostrophe away has every text as it was.
+// appendCell writes a text. A text that a spreadsheet would run as a formula,
+// or that begins with an apostrophe, gets an apostrophe in front. A program
+// that removes one leading apostrophe has each text as it was.
 func appendCell(b []byte, s string) []byte {
 	guarded := Guard(s)
 	if guarded == s && !strings.ContainsAny(s, "\",\r\n") {

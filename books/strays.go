@@ -16,27 +16,26 @@ import (
 // Limits of strays.
 const (
 	// MaxStrays is how many strays of one connection may be open. More are not
-	// lost payments but somebody else's, or a mistake of a mapping.
+	// lost payments: they are another system's, or the mapping is wrong.
 	MaxStrays = 10_000
-	// MaxStrayBody is how long the body of a callback may be to be kept.
+	// MaxStrayBody is the largest body of a callback that is kept, in bytes.
 	MaxStrayBody = 4 << 10
 	// MaxStrayPage is how many strays are read at once.
 	MaxStrayPage = 1_000
-	// maxStrayText is how long a receipt may be; a longer one is none.
+	// maxStrayText is the longest receipt; a longer one is dropped.
 	maxStrayText = 255
 )
 
-// strayLabel names the use that bodies of callbacks are sealed for.
+// strayLabel separates the key for callback bodies from other derived keys.
 const strayLabel = "till strays"
 
-// Strays writes down money that names us and that we do not know, as callbacks
-// tell of it.
+// Strays records strays from callbacks.
 type Strays struct {
 	store  *store.Store
 	sealer *seal.Sealer
 }
 
-// NewStrays returns the book of strays of an installation.
+// NewStrays returns the Strays of an installation.
 func NewStrays(s *store.Store, secret []byte) (*Strays, error) {
 	sealer, err := seal.New(secret, strayLabel)
 	if err != nil {
@@ -45,14 +44,14 @@ func NewStrays(s *store.Store, secret []byte) (*Strays, error) {
 	return &Strays{s, sealer}, nil
 }
 
-// ErrManyStrays says that so many strays of a connection are open that no more
-// are kept.
+// ErrManyStrays means that too many strays of a connection are open to record
+// another.
 var ErrManyStrays = fmt.Errorf("%d strays of the connection are open, and no more are kept: close some with 'till strays'", MaxStrays)
 
-// Record writes down a callback about something that is not here, once, however
-// often it comes. What it says is a claim. If what it is about is here after all,
-// under another id or a reference, it is returned and nothing is written. It
-// returns ErrManyStrays.
+// Record stores a callback about a subject that is not here, once, however
+// often it comes. Its content is only a claim. If the subject is here under
+// another id or reference, Record returns it and stores nothing. It returns
+// ErrManyStrays.
 func (b *Strays) Record(ctx context.Context, s *store.Stray, body []byte) (here *store.Found, fresh bool, err error) {
 	dropInvalid(s)
 	if s.Reference.IsZero() && s.Subject.IsZero() && s.Receipt == "" {
@@ -85,7 +84,7 @@ func (b *Strays) Record(ctx context.Context, s *store.Stray, body []byte) (here 
 	return nil, true, err
 }
 
-// Body returns the callback that a stray was seen by, nil if it was not kept.
+// Body returns the callback of a stray, nil if it was not kept.
 func (b *Strays) Body(s *store.Stray) ([]byte, error) {
 	if len(s.Sealed) == 0 {
 		return nil, nil
@@ -100,7 +99,7 @@ func namedClient(s *store.Stray) []till.ID {
 	return []till.ID{s.Client}
 }
 
-// dropInvalid leaves out what cannot be kept: somebody else wrote it.
+// dropInvalid removes values that cannot be stored: somebody else wrote them.
 func dropInvalid(s *store.Stray) {
 	if _, known := till.CurrencyDecimals(s.Amount.Currency); !known || s.Amount.Minor <= 0 {
 		s.Amount = till.Money{}
@@ -111,7 +110,7 @@ func dropInvalid(s *store.Stray) {
 	}
 }
 
-// insertStray writes a stray down, unless too many are open.
+// insertStray stores a stray, unless too many are open.
 func insertStray(ctx context.Context, s *store.Store, stray *store.Stray) (fresh bool, err error) {
 	again, err := retryUnknown(ctx, s.Update, func(tx *store.Tx, _ bool) error {
 		open, err := tx.OpenStrays(ctx, stray.Connection, MaxStrays)
@@ -129,8 +128,8 @@ func insertStray(ctx context.Context, s *store.Store, stray *store.Stray) (fresh
 	return fresh || again && err == nil, err
 }
 
-// statementKeyOf is what a stray's payment or payout is looked for by. Where the stray has
-// a reference, a receipt counts for nothing: see store.StrayKey.
+// statementKeyOf returns what a stray's subject is looked up by. If the stray
+// has a reference, its receipt does not count: see store.StrayKey.
 func statementKeyOf(s *store.Stray) (out store.Sought) {
 	for _, id := range []till.ID{s.Reference, s.Subject} {
 		if !id.IsZero() {
@@ -143,9 +142,9 @@ func statementKeyOf(s *store.Stray) (out store.Sought) {
 	return out
 }
 
-// findSubjects finds the payments and payouts that a stray is about: by its receipt, by
-// its reference on connections that are called at one address, and among the
-// clients by all that it names.
+// findSubjects finds the subjects of a stray: by its receipt, by its reference
+// on connections with one callback address, and among the clients by all its
+// names.
 func findSubjects(ctx context.Context, tx *store.Tx, s *store.Stray, clients []till.ID) (out []store.Found, err error) {
 	var refs []store.Ref
 	if !s.Reference.IsZero() {
@@ -192,8 +191,8 @@ type foundSubject struct {
 	kind string
 }
 
-// readSubjects reads those of the rows that are on the stray's connection and go
-// its way.
+// readSubjects reads the subjects that are on the stray's connection and have
+// its direction.
 func readSubjects(ctx context.Context, tx *store.Tx, s *store.Stray, refs []store.Ref) (out []foundSubject, err error) {
 	take := func(p store.Subject, kind string) {
 		if p.Connection == s.Connection {
@@ -221,11 +220,11 @@ func readSubjects(ctx context.Context, tx *store.Tx, s *store.Stray, refs []stor
 	return out, nil
 }
 
-// closeIfBooked looks once more whether what a stray is about is here, under the
-// locks that whoever credits it holds, and closes the stray if its money is
-// booked. It returns what is here and not booked: its credit will close the
-// stray. A credit that was being committed while the stray was written did not
-// see it; this sees that.
+// closeIfBooked looks for a stray's subject again, under the locks of a
+// credit, and closes the stray if its money is booked. It returns a subject
+// that is here and not booked: its credit will close the stray. A credit that
+// was committed while the stray was written did not see the stray; this sees
+// the credit.
 func closeIfBooked(ctx context.Context, s *store.Store, id till.ID, clients []till.ID) (closed *store.Stray, open *foundSubject, err error) {
 	_, err = retryUnknown(ctx, s.Update, func(tx *store.Tx, _ bool) error {
 		closed, open = nil, nil

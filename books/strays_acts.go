@@ -10,8 +10,8 @@ import (
 	"till/store"
 )
 
-// ListStrays returns the open strays, the longest open first, or all of them,
-// the newest first. A limit of 0, or beyond MaxStrayPage, means MaxStrayPage.
+// ListStrays returns the open strays, the longest open first, or all strays,
+// newest first. A limit of 0, or above MaxStrayPage, means MaxStrayPage.
 func ListStrays(ctx context.Context, s *store.Store, f store.StrayFilter) (out []*store.Stray, err error) {
 	if f.Limit <= 0 || f.Limit > MaxStrayPage {
 		f.Limit = MaxStrayPage
@@ -36,7 +36,7 @@ func ShowStray(ctx context.Context, s *store.Store, id till.ID) (out *store.Stra
 	return out, err
 }
 
-// CountOpenStrays returns how many strays are open, as far as MaxStrays.
+// CountOpenStrays returns how many strays are open, at most MaxStrays.
 func CountOpenStrays(ctx context.Context, s *store.Store) (n int, err error) {
 	err = s.View(ctx, func(tx *store.Tx) error {
 		n, err = tx.OpenStrays(ctx, "", MaxStrays)
@@ -45,34 +45,34 @@ func CountOpenStrays(ctx context.Context, s *store.Store) (n int, err error) {
 	return n, err
 }
 
-// Attribution is a person's word whose a stray's money is.
+// Attribution is a person's decision whose money a stray is.
 type Attribution struct {
 	Stray  till.ID
 	Client till.ID
 
-	// Amount and Direction are what the evidence shows; unset where the stray
-	// says it. What a statement has confirmed cannot be said otherwise.
+	// Amount and Direction are what the evidence shows; unset if the stray has
+	// them. They cannot differ from what a statement has confirmed.
 	Amount    till.Money
 	Direction string
 
 	By       string
-	Evidence []byte // SHA-256 of the file that shows it
-	Named    string // its name
+	Evidence []byte // SHA-256 of the file
+	Named    string // the file's name
 }
 
-// AttributeResult is what became of an attribution.
+// AttributeResult is the result of an attribution.
 type AttributeResult struct {
 	*store.Stray
 	Wallet ledger.Wallet // as it is now
 	Before bool          // it was made by an earlier call
 }
 
-// AttributeStray gives a stray's money to a client, or takes it where it went
-// out, by an adjustment that has the stray's id. It is made whatever the wallet
-// holds: what is not available is owed. If the payment turns up later, the commit
-// that credits it takes the adjustment back. It returns CodeNotFound,
-// CodeClientNotFound, or CodeValidationFailed if the stray is closed, if its
-// payment is here, or if nobody says how much it is.
+// AttributeStray gives a stray's money to a client, or takes it if it went
+// out, by an adjustment with the stray's id. The balance is no limit: what is
+// not available is owed. If the payment is credited later, the same commit
+// takes the adjustment back. It returns CodeNotFound, CodeClientNotFound, or
+// CodeValidationFailed if the stray is closed, if its payment is here, or if
+// the amount is unknown.
 func AttributeStray(ctx context.Context, s *store.Store, a Attribution) (AttributeResult, error) {
 	if a.By == "" || len(a.Evidence) == 0 {
 		return AttributeResult{}, till.Errorf(till.CodeValidationFailed, "an attribution has a name and evidence")
@@ -113,7 +113,7 @@ func allClients(ctx context.Context, s *store.Store) (out []till.ID, err error) 
 	}
 }
 
-// attribute is the one transaction of an attribution.
+// attribute is the transaction of an attribution.
 func attribute(ctx context.Context, tx *store.Tx, a Attribution) (AttributeResult, error) {
 	heads, err := tx.LockHeads(ctx, []till.ID{a.Client})
 	if err != nil {
@@ -176,7 +176,7 @@ func attribute(ctx context.Context, tx *store.Tx, a Attribution) (AttributeResul
 	return AttributeResult{stray, *w, false}, tx.CloseStrays(ctx, "", []*store.Stray{stray})
 }
 
-// fillFromEvidence fills in what only the evidence says of a stray.
+// fillFromEvidence adds to a stray what only the evidence shows.
 func (a *Attribution) fillFromEvidence(s *store.Stray) error {
 	said := a.Amount.Currency != ""
 	switch {
@@ -202,8 +202,9 @@ func (a *Attribution) fillFromEvidence(s *store.Stray) error {
 	return nil
 }
 
-// CloseForeignStray closes a stray because its money is not ours. It returns
-// CodeNotFound, or CodeValidationFailed if it is closed otherwise.
+// CloseForeignStray closes a stray whose money is not ours. It returns
+// CodeNotFound, or CodeValidationFailed if the stray is closed for another
+// reason.
 func CloseForeignStray(ctx context.Context, s *store.Store, id till.ID, act CaseAction) (out *store.Stray, err error) {
 	if act.By == "" || act.Reason == "" {
 		return nil, till.Errorf(till.CodeValidationFailed, "whoever closes a stray gives a name and a reason")
@@ -225,7 +226,7 @@ func CloseForeignStray(ctx context.Context, s *store.Store, id till.ID, act Case
 			return err
 		}
 		out.Why, out.ClosedAt, out.ClosedBy, out.Reason, out.Evidence = store.StrayForeign, tx.Now(), act.By, act.Reason, act.Evidence
-		if h := heads[out.Client]; h != nil { // the client that it names has an audit log; a stray that names none has only its own row
+		if h := heads[out.Client]; h != nil { // a stray that names no client has no audit log, only its own row
 			err := tx.InsertAudit(ctx, []*store.AuditRow{{ClientID: out.Client, Sequence: h.NextAudit(), At: h.Tick(), Actor: act.By,
 				Action: "stray.foreign", SubjectID: out.ID, Detail: act.Reason, Evidence: act.Evidence}})
 			if err != nil {

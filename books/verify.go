@@ -10,7 +10,7 @@ import (
 	"till/store"
 )
 
-// Options say how Verify goes about it. The zero value works.
+// Options configure Verify. The zero value works.
 type Options struct {
 	// Slice is how many rows one snapshot covers at most; 0 means 10 000.
 	Slice int
@@ -18,21 +18,21 @@ type Options struct {
 	// MaxProblems bounds the report; 0 means 1 000.
 	MaxProblems int
 
-	// LateUntil returns how long after a payment has ended other than in
-	// success the last read for late money is due on a connection. Nil means
-	// three days on all of them.
+	// LateUntil returns when the last read for late money is due on a
+	// connection, counted from the end of a payment without success. Nil means
+	// three days on all connections.
 	LateUntil func(connection string) time.Duration
 
-	// Key is what audit chains are sealed with. Nil means that it is not known:
-	// then their links are not compared with it.
+	// Key is the key of the audit chains. Nil means that it is not known; then
+	// the hashes of their links are not checked.
 	Key store.SealKey
 
-	// Heads are heads of audit chains that somebody has kept outside of the
-	// database: each must still be a part of its chain. They need the Key.
+	// Heads are heads of audit chains that were kept outside of the database.
+	// Each must still be part of its chain. They need the Key.
 	Heads []AuditHead
 
-	// Progress, if not nil, is told again and again how many rows of how many
-	// were read; the latter is a guess. It is called by one at a time.
+	// Progress, if not nil, is called from time to time with the number of
+	// rows that were read and an estimate of all rows. Calls do not overlap.
 	Progress func(rows, all int64)
 }
 
@@ -42,7 +42,7 @@ const (
 	defaultLateUntil   = 72 * time.Hour
 )
 
-// Problem is one thing that an invariant forbids.
+// Problem is one violation of an invariant.
 type Problem struct {
 	Invariant string // "I3"
 	Client    till.ID
@@ -50,10 +50,11 @@ type Problem struct {
 	Detail    string
 }
 
-// damagedPages is told of as a Problem too: no invariant can be proved on them.
+// damagedPages takes the place of an invariant in a Problem: nothing can be
+// proved on damaged pages.
 const damagedPages = "pages"
 
-// Report is what Verify read and what it found.
+// Report has what Verify read and what it found.
 type Report struct {
 	Clients, Payments, Payouts, Events, Endpoints, Wallets, Transactions, Entries, Counters, Audit, ChainLinks, Heads, Strays int64
 
@@ -65,8 +66,8 @@ type Report struct {
 func (r *Report) Clean() bool { return len(r.Problems) == 0 }
 
 // Verify proves the invariants that a database can show: I1 to I7, I9, I10,
-// I14 to I16 of ARCHITECTURE.md. An error means that it could not be read to the
-// end; what was found until then is in the report.
+// I14 to I16 of ARCHITECTURE.md. An error means that the database could not be
+// read to the end; the report has what was found until then.
 func Verify(ctx context.Context, s *store.Store, o Options) (Report, error) {
 	if o.Slice <= 0 {
 		o.Slice = defaultSlice
@@ -119,27 +120,27 @@ func Verify(ctx context.Context, s *store.Store, o Options) (Report, error) {
 	}
 }
 
-// verifier is a Verify on its way through the clients. The passes over one
-// client run side by side; each has counts of its own in the report.
+// verifier is the state of one Verify. The passes over one client run in
+// parallel; each has its own counts in the report.
 type verifier struct {
 	Report
 	s      *store.Store
 	o      Options
 	client till.ID
 
-	heads     map[till.ID][]AuditHead // that were kept, of clients that have not come yet
+	heads     map[till.ID][]AuditHead // kept heads of clients that were not verified yet
 	keptHeads []AuditHead             // of this one
 
 	logEnd        int64 // the client's last event when its passes began
-	named, logged int64 // events about payments up to there: by the payments, and by the log
+	named, logged int64 // events of payments up to there: as the payments number them, and as the log has them
 
 	mu   sync.Mutex // guards what follows, and Problems and Omitted
 	rows int64      // read so far
 	all  int64
 }
 
-// estimateRows guesses how many rows there are: each event is met in the log and
-// with its payment.
+// estimateRows estimates the number of rows: each event is read twice, in the
+// log and with its payment.
 func (v *verifier) estimateRows(ctx context.Context) error {
 	return v.view(ctx, func(tx *store.Tx) error {
 		events, audit, err := tx.LogLengths(ctx)
@@ -148,7 +149,7 @@ func (v *verifier) estimateRows(ctx context.Context) error {
 	})
 }
 
-// addProgress tells that some more rows were read.
+// addProgress adds rows to the progress and reports it.
 func (v *verifier) addProgress(rows int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -158,7 +159,7 @@ func (v *verifier) addProgress(rows int64) {
 	}
 }
 
-// runParallel runs passes side by side. If one cannot go on, the others stop.
+// runParallel runs passes in parallel. If one fails, the others stop.
 func (v *verifier) runParallel(ctx context.Context, passes ...func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -174,7 +175,7 @@ func (v *verifier) runParallel(ctx context.Context, passes ...func(context.Conte
 	return context.Cause(ctx)
 }
 
-// view runs f on a snapshot, unless it is time to stop.
+// view runs f on a snapshot, unless ctx has ended.
 func (v *verifier) view(ctx context.Context, f func(tx *store.Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -197,7 +198,7 @@ func (v *verifier) problem(invariant string, subject till.ID, format string, arg
 	v.Problems = append(v.Problems, Problem{invariant, v.client, subject, fmt.Sprintf(format, args...)})
 }
 
-// check is problem for what must hold.
+// check adds a problem unless a condition holds.
 func (v *verifier) check(holds bool, invariant string, subject till.ID, format string, args ...any) {
 	if !holds {
 		v.problem(invariant, subject, format, args...)
@@ -234,12 +235,12 @@ func (v *verifier) verifyClient(ctx context.Context) error {
 	)
 	if err == nil && v.named != v.logged {
 		v.Events = 0
-		err = v.verifyEvents(ctx) // some event is named by no payment, or some name is wrong: find it
+		err = v.verifyEvents(ctx) // the counts differ: look up each event
 	}
 	return err
 }
 
-// verifySteps looks for work that belongs to nothing.
+// verifySteps finds steps without a payment or payout.
 func (v *verifier) verifySteps(ctx context.Context) error {
 	return v.view(ctx, func(tx *store.Tx) error {
 		ids, err := tx.StraySteps(ctx, v.client, v.o.MaxProblems)
@@ -250,13 +251,13 @@ func (v *verifier) verifySteps(ctx context.Context) error {
 	})
 }
 
-// countedAtOnce is, for each row of a slice, how many rows are counted in one
-// snapshot at most: to count a row is much less work than to judge it.
+// countedAtOnce is how many rows per row of a slice are counted in one
+// snapshot at most: counting a row costs much less than checking it.
 const countedAtOnce = 20
 
-// verifyCounters proves I10: day by day against the rows, or hour by hour where
-// a day has too many, and the wider counters against the narrower ones. So no
-// snapshot covers more than an hour or a small day.
+// verifyCounters proves I10: it compares each day with its rows, or each hour
+// if a day has too many, and wider counters with narrower ones. So no snapshot
+// covers more than an hour or a small day.
 func (v *verifier) verifyCounters(ctx context.Context) error {
 	for _, noun := range store.Nouns {
 		day := int64(-1)

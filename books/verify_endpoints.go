@@ -7,10 +7,10 @@ import (
 	"till/store"
 )
 
-// verifyEndpoints proves what the database can show of I7: an event is behind
-// an endpoint's cursor, or a row or a stretch of the log says what became of
-// it; and nothing that is pending is forgotten. That what is behind a cursor
-// and has no row really arrived, only the receivers' books can show.
+// verifyEndpoints proves what the database can show of I7: each event is
+// behind an endpoint's cursor, or a row or a range of the log says what
+// happened to it; and nothing pending is forgotten. Only the receivers can
+// show that events behind the cursor arrived.
 func (v *verifier) verifyEndpoints(ctx context.Context) error {
 	var all []*store.VerifyEndpoint
 	err := v.view(ctx, func(tx *store.Tx) (err error) {

@@ -10,13 +10,13 @@ import (
 	"till/store"
 )
 
-// suspectShare is the part of a slice, one in so many, from which on it is faster to
-// look at all of it closely than at one after the other.
+// suspectShare is the share of a slice, one in so many, above which it is
+// faster to read the whole slice in full than its suspects one by one.
 const suspectShare = 8
 
-// readSlice reads the next slice of payments, judges the plain ones and returns
-// the others, with all that hangs on them, to be judged one by one. All come
-// from one snapshot. It returns the slice's last id, and false at the end.
+// readSlice reads the next slice of payments in one snapshot. It checks the
+// usual ones and returns the others, with all their rows, to be checked one by
+// one. It returns the slice's last id, and false at the end.
 func (v *verifier) readSlice(ctx context.Context, tx *store.Tx, head *store.Head, after till.ID) (out []*store.VerifyPayment, last till.ID, more bool, err error) {
 	var suspects []till.ID
 	last = after
@@ -57,7 +57,7 @@ func (v *verifier) readSlice(ctx context.Context, tx *store.Tx, head *store.Head
 	return out, last, n > 0, err
 }
 
-// lastTime is the last time that a client was given.
+// lastTime is the client's last timestamp.
 func lastTime(head *store.Head) till.Time {
 	if head == nil {
 		return 0
@@ -65,11 +65,11 @@ func lastTime(head *store.Head) till.Time {
 	return head.LastTime
 }
 
-// verifyEventsFast walks the log. It proves that the log is dense and in the order
-// of time, and counts the events about payments up to the end that was fixed
-// before. Each payment was found to name so many events that exist, are its
-// own and of the right kind; if it is the same number, every event is named.
-// Events about anything else are looked at one by one.
+// verifyEventsFast reads the log. It proves that the log is dense and in the
+// order of time, and counts the payments' events up to an end that was fixed
+// before. Each payment was found to number so many events that exist, are its
+// own and are of the right kind. If the counts are equal, each event belongs
+// to a payment. Other events are looked up one by one.
 func (v *verifier) verifyEventsFast(ctx context.Context) error {
 	var last int64
 	var before till.Time
@@ -113,8 +113,8 @@ func (v *verifier) verifyEventsFast(ctx context.Context) error {
 	}
 }
 
-// loggedEvents reads events with what they are about: one by one, or the
-// whole slice if they are many in it.
+// loggedEvents reads events with their subjects: one by one, or the whole
+// slice if there are many.
 func (v *verifier) loggedEvents(ctx context.Context, tx *store.Tx, sequences []int64, after int64, n int) (out []*store.LoggedEvent, err error) {
 	if len(sequences) > n/suspectShare {
 		out, err = tx.LoggedEvents(ctx, v.client, after, n)
@@ -136,9 +136,8 @@ func (v *verifier) loggedEvents(ctx context.Context, tx *store.Tx, sequences []i
 // keysHeld is how many keys are compared at once, in 128 MB.
 const keysHeld = 16 << 20
 
-// verifyKeys proves I5 once more: the unique index holds it already. Keys are
-// compared by half of their bits, folded; where two look alike, all are
-// counted.
+// verifyKeys proves I5 again, beside the unique index. It compares half of the
+// bits of each key; if two are equal, the database counts all keys.
 func (v *verifier) verifyKeys(ctx context.Context) error {
 	seen := []uint64{}
 	for round, rounds := uint64(0), uint64(1); round < rounds; round++ {

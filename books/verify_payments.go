@@ -10,9 +10,9 @@ import (
 	"till/store"
 )
 
-// verifyPayments walks a client's payments in slices by id. A slice is read
-// in one snapshot; the payments in it that are not plain come with all that
-// hangs on them, and are judged after it.
+// verifyPayments reads a client's payments in slices by id. A slice is read in
+// one snapshot; payments without the usual history come with all their rows
+// and are checked after it.
 func (v *verifier) verifyPayments(ctx context.Context) error {
 	var last till.ID
 	for more := true; more; {
@@ -75,8 +75,8 @@ func (v *verifier) verifyCredit(p *store.VerifyPayment) {
 	v.check(want == "" || p.CreditID.Time() == credited, "I2", p.ID, "it was credited at another time than it changed")
 }
 
-// verifyLife proves one half of I6, of a payment or payout: every transition
-// has its event, and the event holds the state after it.
+// verifyLife proves one half of I6, for a payment or payout: each transition
+// has its event, and the event has the state after it.
 func (v *verifier) verifyLife(p *store.VerifyPayment, noun string, final bool) {
 	kind := func(word till.Status) till.EventKind { return till.EventKind(noun + "." + string(word)) }
 	v.verifyEvent(p, p.PendingEvent, &p.Pending, kind(till.Pending), till.Pending)
@@ -145,9 +145,9 @@ func (v *verifier) verifyOrder(p *store.VerifyPayment, before, e *store.VerifyEv
 		"its event %d comes after its event %d", before.Sequence, e.Sequence)
 }
 
-// verifyScheduled proves I9. A read for late money is owed until one was
-// answered after the last of them was due; a tenth is allowed, because the
-// clock that ended the payment may run ahead of the one that reads.
+// verifyScheduled proves I9. A late-money read is due until one was answered
+// after the last due time. A tenth is tolerated, because the clock that ended
+// the payment may be ahead of the one that reads.
 func (v *verifier) verifyScheduled(p *store.VerifyPayment) {
 	if p.Scheduled || p.OpenCase || p.Status == till.Success || p.LateEvent != 0 {
 		return
@@ -166,9 +166,9 @@ func (v *verifier) readLate(connection string, ended, read till.Time) bool {
 	return until == 0 || read >= ended.Add(until-until/10)
 }
 
-// verifyEvents proves the other half of I6 the slow way: the log is dense, and
-// every event is the one that its payment names. sieveEvents finds out whether
-// there is anything to be found.
+// verifyEvents proves the other half of I6 one by one: the log is dense, and
+// each event is one that its payment numbers. verifyEventsFast decides whether
+// that is necessary.
 func (v *verifier) verifyEvents(ctx context.Context) error {
 	var last int64
 	var before till.Time
@@ -199,7 +199,8 @@ func (v *verifier) verifyEvents(ctx context.Context) error {
 	}
 }
 
-// subjectSequence returns the number that what an event is about has for its kind.
+// subjectSequence returns the number that an event's subject has for the
+// event's kind.
 func subjectSequence(e *store.LoggedEvent) int64 {
 	switch e.Kind {
 	case till.PaymentPending, till.PayoutEventPending:

@@ -6,9 +6,8 @@ import (
 	"till/store"
 )
 
-// verifyReceipt proves, of a payment or payout, that nobody else has its
-// receipt. One that was found to have another's, and was put on the attention
-// list for it, is known.
+// verifyReceipt proves that no other payment or payout has the same receipt.
+// One that has a case for it is known.
 func (v *verifier) verifyReceipt(p *store.VerifyPayment, noun string) {
 	switch {
 	case p.ProviderReference == "" || p.ReceiptOwner == store.Ref{Client: p.ClientID, ID: p.ID} || p.ReceiptReused:
@@ -19,8 +18,8 @@ func (v *verifier) verifyReceipt(p *store.VerifyPayment, noun string) {
 	}
 }
 
-// verifyReceipts proves the other half: whoever stands in the record of
-// receipts has the receipt, so that nobody's money waits for it in vain.
+// verifyReceipts proves the other half: each subject in the table of receipts
+// has its receipt, so that no money waits for it in vain.
 func (v *verifier) verifyReceipts(ctx context.Context) error {
 	last := &store.VerifyReceipt{}
 	for {

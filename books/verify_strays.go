@@ -8,9 +8,9 @@ import (
 	"till/store"
 )
 
-// verifyStrays proves I16: the money of a stray is in one place. One that was
-// attributed has its adjustment and no payment that was credited too; one whose
-// payment turned up has that, and what it was attributed by is taken back.
+// verifyStrays proves I16: a stray's money is in one place. An attributed
+// stray has its adjustment and no credited payment. A stray whose payment was
+// credited has the payment, and its adjustment is taken back.
 func (v *verifier) verifyStrays(ctx context.Context) error {
 	for after := (till.ID{}); ; {
 		var slice []*store.Stray
