@@ -69,8 +69,8 @@ what the client owes.`,
 	return cmd
 }
 
-// parseSigned reads an amount with an optional minus sign. Two minus signs,
-// a plus, a leading zero and "-0" are refused rather than understood.
+// parseSigned reads an amount with an optional minus sign. It rejects two
+// minus signs, a plus, a leading zero and "-0".
 func parseSigned(text, currency string) (till.Money, error) {
 	digits, negative := strings.CutPrefix(text, "-")
 	minor, ok := till.ParseMinor(digits)

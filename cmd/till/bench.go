@@ -99,7 +99,7 @@ func printBench(w io.Writer, l *load.Open, r *load.OpenResult, asJSON bool) erro
 	})
 }
 
-// failures tells how many requests failed, nothing if none did.
+// failures prints how many requests failed, "" if none did.
 func failures(r *load.OpenResult) string {
 	var n int64
 	for _, f := range r.Failures {
@@ -113,7 +113,7 @@ func failures(r *load.OpenResult) string {
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// round leaves three digits of a latency.
+// round keeps three digits of a latency.
 func round(d time.Duration) time.Duration {
 	unit := time.Microsecond
 	for d >= 1000*unit {

@@ -10,14 +10,14 @@ import (
 	"till/books"
 )
 
-// addByFlag gives a command its --by. What is set is how the audit log names
-// that person, and is refused if it is nobody's name: a command cannot forget
-// to look.
+// addByFlag adds --by. The flag holds the person's name as the audit log has
+// it, and rejects a name that is not a person's. So no command can forget the
+// check.
 func addByFlag(cmd *cobra.Command, by *string, usage string) {
 	cmd.Flags().Var((*personFlag)(by), "by", usage)
 }
 
-// personFlag is the name of a person on the command line.
+// personFlag is a person's name on the command line.
 type personFlag string
 
 // Set implements pflag.Value.
@@ -44,7 +44,7 @@ func checkReason(reason string) error {
 	return nil
 }
 
-// actor names whoever runs the command in the audit log.
+// actor is the audit log's name for the user who runs the command.
 func actor() string {
 	if u, err := user.Current(); err == nil && isPlainLine(u.Username, till.MaxName) {
 		return "cli:" + u.Username
@@ -52,8 +52,8 @@ func actor() string {
 	return "cli"
 }
 
-// causeOf is what the audit log has beside who did something: the command, and
-// whose process it was to the operating system, whatever name was given.
+// causeOf is the cause in the audit log: the command, and the operating
+// system's user of the process.
 func causeOf(cmd *cobra.Command) string {
 	u, err := user.Current()
 	if err != nil || !isPlainLine(u.Username, till.MaxName) || !isPlainLine(u.Uid, 2*till.MaxName) {

@@ -28,7 +28,7 @@ type caseDetailJSON struct {
 	Others       []caseJSON        `json:"other_cases"`
 }
 
-// subjectJSON is a payment or payout as far as a case needs it.
+// subjectJSON is a payment or payout as a case shows it.
 type subjectJSON struct {
 	PaymentID         string  `json:"payment_id,omitempty"`
 	PayoutID          string  `json:"payout_id,omitempty"`

@@ -87,8 +87,8 @@ connection are printed first; with --json they are in 'till connections'.`,
 	return cmd
 }
 
-// caseKinds lists every kind of case, so that a typing mistake does not look
-// like an empty list.
+// caseKinds lists all kinds of cases, so that a typing mistake is an error and
+// not an empty list.
 var caseKinds = []string{
 	engine.CaseOverdue, engine.CaseUnknownStatus, engine.CaseMismatch, engine.CaseContradiction, engine.CaseLateMoney, engine.CaseReversed,
 	engine.CaseReceiptReused, engine.CaseWalletFull, engine.CaseQuarantined, engine.CaseHeld, books.CaseStatement, webhook.CaseExhausted, webhook.CaseDisabled,

@@ -154,14 +154,14 @@ func newClientSuspend(verb, done, short, long string, act func(*account.Accounts
 	return cmd
 }
 
-// addMethodsFlag adds the flag of the file whose methods a command knows beside
-// those that come with the program.
+// addMethodsFlag adds --config for commands that need the methods of a
+// configuration.
 func addMethodsFlag(cmd *cobra.Command, configFile *string) {
 	cmd.Flags().StringVar(configFile, "config", "", "the TOML configuration, needed if it adds methods")
 }
 
-// extendMethods puts the methods of a configuration into the catalogue, if one
-// was named.
+// extendMethods adds the methods of a configuration to the built-in ones, if a
+// file is named.
 func extendMethods(configFile string) error {
 	if configFile == "" {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"till/store"
 )
 
-// healthSpan is how far back the command looks: as far as a breaker does.
+// healthSpan is the period of the shown health, the same as a breaker's.
 const healthSpan = time.Minute
 
 func newConnections() *cobra.Command {
@@ -113,7 +113,7 @@ func listConnections(ctx context.Context, s *store.Store, o operatorsOf) ([]*con
 	return sorted(by), nil
 }
 
-// checkConnection refuses a name that nobody ever used: everything would be
+// checkConnection rejects a name that was never used: all lines would be
 // missing on both sides.
 func checkConnection(ctx context.Context, s *store.Store, name string) error {
 	return s.View(ctx, func(tx *store.Tx) error {
@@ -125,8 +125,8 @@ func checkConnection(ctx context.Context, s *store.Store, name string) error {
 	})
 }
 
-// noConnection says that nothing was ever sent to a connection of this name,
-// and what there is.
+// noConnection is the error that no connection of this name was ever used,
+// with those that were.
 func noConnection(ctx context.Context, tx *store.Tx, name string) error {
 	known, err := tx.Connections(ctx)
 	if err != nil {
@@ -150,7 +150,7 @@ func sorted(by map[string]*connectionJSON) (out []*connectionJSON) {
 	return out
 }
 
-// addHealth adds how the connections stand.
+// addHealth adds the health of the connections.
 func addHealth(ctx context.Context, tx *store.Tx, of func(name string) *connectionJSON) error {
 	breakers, err := tx.Breakers(ctx)
 	if err != nil {

@@ -15,10 +15,10 @@ import (
 	"till/store"
 )
 
-// defaultDatabase is where till dev keeps it.
+// defaultDatabase is the database of till dev.
 const defaultDatabase = "./till-data/till.db"
 
-// addDatabaseFlag gives a command its --database.
+// addDatabaseFlag adds --database.
 func addDatabaseFlag(cmd *cobra.Command, database *string) {
 	cmd.Flags().StringVar(database, "database", defaultDatabase, databaseUsage)
 }
@@ -27,8 +27,8 @@ const databaseUsage = "the SQLite file, or a postgres:// URL"
 
 const sandboxUsage = "the sandbox operator's own database, a SQLite file or a postgres:// URL (default beside the database)"
 
-// checkDatabase refuses a --database that is neither, before a folder is made
-// of it.
+// checkDatabase rejects another URL than postgres://, which would become a
+// folder.
 func checkDatabase(flags *pflag.FlagSet) error {
 	if f := flags.Lookup("database"); f != nil && strings.Contains(f.Value.String(), "://") && !store.IsPostgres(f.Value.String()) {
 		return errors.New("--database must be the path of a SQLite file or a postgres:// URL")
@@ -36,8 +36,8 @@ func checkDatabase(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// checkFile refuses a database that is not there, before somebody makes one of
-// a mistyped path.
+// checkFile rejects a file that does not exist, so that a mistyped path
+// creates none.
 func checkFile(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -53,13 +53,13 @@ func checkFile(path string) error {
 	return nil
 }
 
-// withDatabase runs f on a database that exists and has this program's
-// schema. A server may be using it meanwhile.
+// withDatabase runs f on an existing database with this program's schema. A
+// server may use it at the same time.
 func withDatabase(ctx context.Context, path string, f func(s *store.Store) error) error {
 	return withReaders(ctx, path, 1, f)
 }
 
-// withReaders is withDatabase for what reads several things at once.
+// withReaders is withDatabase with several parallel reads.
 func withReaders(ctx context.Context, path string, readers int, f func(s *store.Store) error) (err error) {
 	if err := checkFile(path); err != nil {
 		return err
@@ -84,7 +84,7 @@ func parseID(text, what string) (till.ID, error) {
 	return id, nil
 }
 
-// eachClient calls f with every client, a page at a time, until it returns
+// eachClient calls f with each client, a page at a time, until f returns
 // false.
 func eachClient(ctx context.Context, s *store.Store, f func(c *till.Client) (more bool, err error)) error {
 	const page = 500

@@ -101,7 +101,7 @@ type ready struct {
 	LiveAPIKey string  `json:"live_api_key,omitempty"`
 }
 
-// announce tells how to use the service that has just been started.
+// announce prints how to use the started service.
 func announce(w io.Writer, s *server.Server, data, database string, asJSON bool) error {
 	d := s.Demo()
 	live := ""
@@ -147,7 +147,7 @@ Stop with Ctrl-C.
 	return err
 }
 
-// payByCurl asks for a payment: by base address, key and idempotency key.
+// payByCurl creates a payment: base address, key and idempotency key.
 const payByCurl = `curl -s %s/payments \
     -H 'X-Api-Key: %s' \
     -H 'Content-Type: application/json' \
@@ -156,8 +156,8 @@ const payByCurl = `curl -s %s/payments \
          "customer": {"phone": "242061234567"}, "reference": "ORDER-1",
          "idempotency_key": "%s"}'`
 
-// asTyped returns a command for a shell as it is typed on a system. In the
-// Command Prompt of Windows it is one line, and only double quotes quote.
+// asTyped returns a shell command as it is typed on a system. The Command
+// Prompt of Windows needs one line with double quotes only.
 func asTyped(command, system string) string {
 	if system != "windows" {
 		return command

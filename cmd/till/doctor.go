@@ -84,7 +84,7 @@ const (
 
 func (v severity) String() string { return [...]string{"ok", "warning", "wrong"}[v] }
 
-// doctor gathers findings.
+// doctor collects findings.
 type doctor struct {
 	findings []finding
 	damaged  bool // there is no use in reading on
@@ -100,7 +100,7 @@ func (d *doctor) add(name string, v severity, detail string, args ...any) {
 	d.findings = append(d.findings, finding{name, v, fmt.Sprintf(detail, args...)})
 }
 
-// addIf is add for what is fine unless a condition holds.
+// addIf adds a finding: severity v if a condition holds, else fine.
 func (d *doctor) addIf(name string, bad bool, v severity, otherwise, detail string) {
 	if bad {
 		d.add(name, v, "%s", detail)
@@ -142,7 +142,7 @@ func (d *doctor) print(w io.Writer, asJSON bool) error {
 	return err
 }
 
-// examineStore looks at what both kinds of database have.
+// examineStore checks what both engines have.
 func (d *doctor) examineStore(ctx context.Context, database, secretFile string) error {
 	s, err := store.Open(ctx, store.Config{Path: database, Readers: 1})
 	if err != nil {
@@ -185,12 +185,12 @@ func (d *doctor) examineStore(ctx context.Context, database, secretFile string) 
 	return nil
 }
 
-// sessionsPerInstance is how many connections one instance may hold: for
-// writes, for reads, for hints and for the sandbox's book.
+// sessionsPerInstance is how many connections one instance may open: for
+// writes, reads, hints and the sandbox's database.
 const sessionsPerInstance = 20
 
-// maxClockOffset is how far the clocks may be apart before people who read
-// logs beside each other are misled. Leases and due times are the database's.
+// maxClockOffset is the largest tolerated difference between clocks. A larger
+// one misleads readers of logs; leases and due times use the database's clock.
 const maxClockOffset = 2 * time.Second
 
 // oldestPostgres is the oldest server that the tests run on.
@@ -218,7 +218,7 @@ func (d *doctor) examinePostgres(ctx context.Context, database string) error {
 	return nil
 }
 
-// examineStandbys warns where a failover would lose what was acknowledged.
+// examineStandbys warns if a failover could lose acknowledged commits.
 func (d *doctor) examineStandbys(h *store.ServerHealth) {
 	switch {
 	case h.HiddenStates > 0:
@@ -255,8 +255,8 @@ func (d *doctor) examineSQLite(ctx context.Context, path string) error {
 	return nil
 }
 
-// examineLock tells whether a server is using the file. It reads who signed
-// the lock and does not try it: a server that starts just now would meet us.
+// examineLock reports which server uses the file. It reads the lock's owner
+// and does not try the lock: that could disturb a server that starts.
 func (d *doctor) examineLock(path string) {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real

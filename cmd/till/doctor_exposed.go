@@ -6,7 +6,7 @@ import (
 	"till/store"
 )
 
-// examineExposure tells what the setup lays open to others, as a start does.
+// examineExposure reports what others can read, as a start of the server does.
 func (d *doctor) examineExposure(database, secretFile, listen, baseURL string) {
 	c := server.Config{
 		Database: database, SandboxPath: server.SandboxPath(database), SecretFile: secretFile, Listen: listen, BaseURL: baseURL,

@@ -22,15 +22,15 @@ func addOperatorFlags(cmd *cobra.Command, configFile, baseURL *string) {
 	cmd.Flags().StringVar(baseURL, "base-url", "", "the URL at which operators reach the API, ending in /v1, as for 'till serve'")
 }
 
-// operatorsOf is where the connections of an installation are found.
+// operatorsOf says where an installation's connections are configured.
 type operatorsOf struct {
 	database, secretFile, config, baseURL string
 	adapters                              server.Adapters // nil: those that come with the program
 }
 
-// open reads the configuration and opens its connections on a database. The
-// tokens are those that the servers share: some operators let only the newest
-// live.
+// open reads the configuration and opens its connections on a database. It
+// uses the servers' shared tokens: some operators accept only the newest
+// token.
 func (o operatorsOf) open(ctx context.Context, s *store.Store) (*server.Operators, []byte, error) {
 	file, err := server.LoadConfig(o.config, o.adapters)
 	if err != nil {
@@ -58,11 +58,11 @@ func (o operatorsOf) open(ctx context.Context, s *store.Store) (*server.Operator
 	return ops, secret, err
 }
 
-// testTimeout is how long an operator may take to say whether it would serve
-// us: a token alone can take MTN 20 s.
+// testTimeout is how long an operator's test may take: a token alone can take
+// MTN 20 s.
 const testTimeout = 45 * time.Second
 
-// examineOperators tries every configured connection without moving money.
+// examineOperators tests each configured connection without moving money.
 func (d *doctor) examineOperators(ctx context.Context, o operatorsOf) error {
 	return withDatabase(ctx, o.database, func(s *store.Store) error {
 		ops, secret, err := o.open(ctx, s)
@@ -89,8 +89,8 @@ func (d *doctor) examineOperators(ctx context.Context, o operatorsOf) error {
 	})
 }
 
-// examineConnection asks an operator whether it lets us in, for payments and
-// for payouts.
+// examineConnection tests whether an operator accepts our credentials, for
+// payments and for payouts.
 func (d *doctor) examineConnection(ctx context.Context, ops *server.Operators, name string) {
 	for _, side := range []struct {
 		what string
@@ -123,8 +123,8 @@ func (d *doctor) examineConnection(ctx context.Context, ops *server.Operators, n
 	}
 }
 
-// reportCallback tells the address that an operator has to be told, and why
-// callbacks cannot come.
+// reportCallback reports the callback address to register at an operator, and
+// why callbacks cannot come.
 func (d *doctor) reportCallback(ops *server.Operators, c *config.Connection, baseURL string, secret []byte) {
 	address := ""
 	if baseURL != "" {
@@ -165,8 +165,8 @@ func (d *doctor) examineCases(ctx context.Context, s *store.Store) error {
 	})
 }
 
-// reportOperatorCases tells, before the cases of payments, what is wrong with
-// connections: it belongs to no client.
+// reportOperatorCases prints the problems of connections before the cases of
+// payments: they belong to no client.
 func reportOperatorCases(cmd *cobra.Command, s *store.Store, asJSON bool) error {
 	var cases []*store.OperatorCase
 	err := s.View(cmd.Context(), func(tx *store.Tx) (err error) {

@@ -13,10 +13,10 @@ import (
 	"till/store"
 )
 
-// examineRoutes names every gap between what live clients may use and what
-// routes lead to: for payments, and for payouts where a key of theirs may make
-// them. A method that leads nowhere at all is a warning. A country without a
-// route is only told: an operator in one country has many of them.
+// examineRoutes reports each gap between live clients' methods and the routes:
+// for payments, and for payouts if a client's key may create them. A method
+// without any route is a warning. A country without a route is not: an
+// operator of one country has many such.
 func (d *doctor) examineRoutes(ctx context.Context, s *store.Store, ops *server.Operators) error {
 	nowhere, partly := map[string]int{}, map[string]int{} // what is missing, and for how many clients
 	live := 0
@@ -55,7 +55,7 @@ func (d *doctor) examineRoutes(ctx context.Context, s *store.Store, ops *server.
 	return nil
 }
 
-// methodsInUse returns the methods that a client may use, and what for.
+// methodsInUse returns the methods that a client may use, and for which kinds.
 func methodsInUse(ctx context.Context, s *store.Store, client till.ID) (methods []string, kinds []config.Kind, err error) {
 	kinds = []config.Kind{config.Payment}
 	err = s.View(ctx, func(tx *store.Tx) (err error) {
@@ -71,8 +71,8 @@ func methodsInUse(ctx context.Context, s *store.Store, client till.ID) (methods 
 	return methods, kinds, err
 }
 
-// routeGaps tells whether a client's payments or payouts of a method can go
-// anywhere, and the countries of the method where they cannot.
+// routeGaps reports whether a client's payments or payouts of a method have a
+// route, and the countries of the method without one.
 func routeGaps(ops *server.Operators, client till.ID, kind config.Kind, code string) (leads bool, gaps []string) {
 	m, ok := till.MethodOf(code)
 	if !ok {
@@ -88,7 +88,7 @@ func routeGaps(ops *server.Operators, client till.ID, kind config.Kind, code str
 	return leads, gaps
 }
 
-// marketName is the country of a market, with its currency where there are
+// marketName is the country of a market, with its currency if the country has
 // several.
 func marketName(m *till.Method, k till.Market) string {
 	for _, other := range m.Markets {
@@ -99,9 +99,9 @@ func marketName(m *till.Method, k till.Market) string {
 	return k.Country
 }
 
-// examineDeadEnds looks for routes that name countries which none of their
-// connections serves. A kind that none of them serves anywhere is no mistake:
-// routes are for both unless they say otherwise.
+// examineDeadEnds finds routes with countries that none of their connections
+// serves. A kind that none of them serves is no mistake: by default a route is
+// for both.
 func (d *doctor) examineDeadEnds(ops *server.Operators) {
 	for _, r := range ops.File.Routes {
 		m, ok := till.MethodOf(r.Method)

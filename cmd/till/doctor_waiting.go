@@ -9,15 +9,14 @@ import (
 	"till/store"
 )
 
-// maxWaitingCounted bounds what the doctor counts of cases and of retries.
+// maxWaitingCounted limits the count of cases and retries.
 const maxWaitingCounted = 100_000
 
-// manyEvents is a backlog of webhooks that is worth a warning although nothing
-// fails: at 50 a second it takes minutes.
+// manyEvents is a backlog of webhooks that is worth a warning: at 50 per
+// second it takes minutes.
 const manyEvents = 10_000
 
-// examineWaiting tells what waits: for a person, for a decision about money, for
-// receivers of webhooks.
+// examineWaiting reports what waits: cases, suspended money, strays, webhooks.
 func (d *doctor) examineWaiting(ctx context.Context, s *store.Store) error {
 	return s.View(ctx, func(tx *store.Tx) error {
 		kinds, err := tx.OpenKinds(ctx, maxWaitingCounted)
@@ -58,8 +57,8 @@ func (d *doctor) addCases(kinds []store.OpenKind) {
 		count(all, "is open", "are open"), strings.Join(parts, ", "), oldest)
 }
 
-// addSuspended tells of money that is put aside. It is no warning by itself: what
-// was paid back outside stays there, and an open case warns.
+// addSuspended reports suspended money. It is no warning by itself: refunded
+// money stays there, and an open case warns.
 func (d *doctor) addSuspended(aside []store.Aside) {
 	if len(aside) == 0 {
 		d.add("suspense", isFine, "no money is put aside")

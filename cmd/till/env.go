@@ -7,9 +7,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// setFromEnvironment gives every flag that is not on the command line the
-// value of its environment variable, if that is set: --base-url takes
-// TILL_BASE_URL.
+// setFromEnvironment sets each flag that is not on the command line from its
+// environment variable: --base-url from TILL_BASE_URL.
 func setFromEnvironment(flags *pflag.FlagSet, lookup func(string) (string, bool)) error {
 	var err error
 	flags.VisitAll(func(f *pflag.Flag) {

@@ -83,7 +83,7 @@ func newHold(verb, short, long string, why bool, act func(ctx context.Context, s
 	return cmd
 }
 
-// clientOrAll reads a client's id; without one all are meant.
+// clientOrAll reads a client's id; "" means all clients.
 func clientOrAll(client string) (till.ID, error) {
 	if client == "" {
 		return store.EveryClient, nil
@@ -185,7 +185,7 @@ type holdJSON struct {
 	Reason   *string `json:"reason"`
 }
 
-// holdScope says whose payouts a hold is about.
+// holdScope says whose payouts a hold stops.
 func holdScope(h store.Hold) string {
 	if h.Client == store.EveryClient {
 		return "all clients"
@@ -193,7 +193,7 @@ func holdScope(h store.Hold) string {
 	return "client " + h.Client.String()
 }
 
-// whyHeld says why, and what ends it.
+// whyHeld says why payouts are held, and what ends it.
 func whyHeld(h store.Hold) string {
 	switch h.Cause {
 	case store.HoldRestored:
@@ -204,8 +204,7 @@ func whyHeld(h store.Hold) string {
 	return h.Reason
 }
 
-// printHolds prints what holds payouts, and those that wait where they are
-// asked for.
+// printHolds prints the holds, and the waiting payouts if there are any.
 func printHolds(w io.Writer, held books.PayoutsHeld, waiting []waitingPayout, asJSON bool) error {
 	if asJSON {
 		holds := make([]holdJSON, len(held.Holds))
@@ -244,11 +243,11 @@ func waitingText(n int) string {
 	return count(n, "payout waits", "payouts wait")
 }
 
-// maxShownHolds is how many holds the doctor tells one by one.
+// maxShownHolds is how many holds the doctor lists.
 const maxShownHolds = 10
 
-// examineHolds tells that payouts are held, since when, why, and how many wait.
-// That clients are suspended is how things are, unless money waits for it.
+// examineHolds reports holds with their time, person and reason, and how many
+// payouts wait. A suspended client is reported only if payouts wait.
 func (d *doctor) examineHolds(ctx context.Context, s *store.Store) error {
 	held, err := books.HeldPayouts(ctx, s, store.EveryClient)
 	if err != nil {

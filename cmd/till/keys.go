@@ -65,7 +65,7 @@ scopes that it needs. The key is shown only once.`,
 	return cmd
 }
 
-// printNewKey shows a key this once.
+// printNewKey prints a new key, which is shown only once.
 func printNewKey(w io.Writer, key *till.Key, text string, asJSON bool) error {
 	if asJSON {
 		return printJSON(w, struct {
@@ -77,7 +77,7 @@ func printNewKey(w io.Writer, key *till.Key, text string, asJSON bool) error {
 	return err
 }
 
-// endOf returns when a key ends.
+// endOf returns when a key expires.
 func endOf(ctx context.Context, s *store.Store, client till.ID, keyID string) (ends till.Time, err error) {
 	err = s.View(ctx, func(tx *store.Tx) error {
 		k, err := tx.Key(ctx, client, keyID)
@@ -89,7 +89,8 @@ func endOf(ctx context.Context, s *store.Store, client till.ID, keyID string) (e
 	return ends, err
 }
 
-// printRotated shows a key this once, and until when the one before it works.
+// printRotated prints a new key, which is shown only once, and until when the
+// old one works.
 func printRotated(w io.Writer, key *till.Key, text string, ends till.Time, asJSON bool) error {
 	if asJSON {
 		return printJSON(w, struct {
@@ -121,8 +122,7 @@ type keyJSON struct {
 	Replaces   *string      `json:"replaces"`
 }
 
-// maxKeys is the most keys that are listed at once. A client has fewer active
-// ones; the rest is history.
+// maxKeys is how many keys are listed at most. A client has fewer active ones.
 const maxKeys = 1000
 
 func newKeyList() *cobra.Command {
@@ -200,8 +200,8 @@ func printKeys(w io.Writer, items []keyJSON, asJSON bool) error {
 	})
 }
 
-// ownerOf returns the client of a key, and refuses one that was asked for as
-// another's.
+// ownerOf returns the client of a key, and rejects a key of another client
+// than the named one.
 func ownerOf(ctx context.Context, s *store.Store, keyID, client string) (id till.ID, err error) {
 	err = s.View(ctx, func(tx *store.Tx) error {
 		owner, found, err := tx.KeyOwner(ctx, keyID)
@@ -245,7 +245,7 @@ needed or has leaked; for a leaked key add --cascade.`,
 	return cmd
 }
 
-// printRevoked shows what ended, and what descends from it and goes on.
+// printRevoked prints the revoked keys, and their successors that still work.
 func printRevoked(w io.Writer, keyID string, done account.Revocation, asJSON bool) error {
 	ended, left := keyIDs(done.Ended), keyIDs(done.Left)
 	if asJSON {

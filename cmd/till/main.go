@@ -30,12 +30,12 @@ func main() {
 	os.Exit(run(untilSignal(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// forceExitAfter is how long after the first signal another one ends the process
-// at once. Some wrappers send the same signal twice, to the process and to
-// its group; that is one request to stop, not two.
+// forceExitAfter is how long after the first signal a second one ends the
+// process at once. Some wrappers send the same signal twice, to the process
+// and to its group; that counts as one.
 const forceExitAfter = time.Second
 
-// untilSignal returns a context that ends when the process is asked to stop.
+// untilSignal returns a context that ends with the first signal to stop.
 func untilSignal() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 4)
@@ -91,7 +91,7 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// newGroup makes a command that only holds others.
+// newGroup makes a command that only has subcommands.
 func newGroup(use, short string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   use,
@@ -105,7 +105,7 @@ func newGroup(use, short string, commands ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// oneArg refuses all but one argument, and shows how the command is written.
+// oneArg accepts exactly one argument.
 func oneArg(cmd *cobra.Command, args []string) error {
 	if len(args) == 1 {
 		return nil
@@ -113,7 +113,7 @@ func oneArg(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("there are %d arguments and not one: %s", len(args), cmd.UseLine())
 }
 
-// errProblems says that a command has told what it found, and it is not good.
+// errProblems means that a command has printed problems.
 var errProblems = errors.New("problems were found")
 
 func exitCode(err error) int {
@@ -127,8 +127,8 @@ func exitCode(err error) int {
 	return exitUnable
 }
 
-// errorText returns what a person should read of an error, with whatever others
-// have put into it on its line.
+// errorText returns what a person should read of an error, with other people's
+// text escaped.
 func errorText(err error) string {
 	var refused *till.Error
 	var misconfigured *config.Error

@@ -8,26 +8,26 @@ import (
 	"time"
 )
 
-// How much the collector lets pile up. What lives is mostly small, a few MB, and
-// what is thrown away is much: at Go's own pace it would run dozens of times a
-// second for little. But large bodies make what lives larger, and then five times
-// that would be a lot.
+// How much garbage may pile up. Live memory is mostly small, a few MB, and garbage
+// is much: by default the collector would run dozens of times a second. But large
+// bodies make live memory large, and five times that would be too much.
 const (
 	gcPercent   = 400
 	softMemory  = 96 << 20 // up to here it runs at gcPercent
 	memoryPause = time.Second
 )
 
-// setGCPercent sets how often the collector runs, unless the environment says.
+// setGCPercent sets how often the garbage collector runs, unless the
+// environment sets it.
 func setGCPercent() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
 }
 
-// boundMemory keeps the memory of a server at softMemory, or at twice what
-// lives where that is more, until ctx ends: a limit below what lives would keep
-// the collector running for nothing.
+// boundMemory keeps a server's memory at softMemory, or at twice its live
+// memory if that is more, until ctx ends. A limit below the live memory would
+// keep the collector running for nothing.
 func boundMemory(ctx context.Context) {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return
@@ -47,15 +47,15 @@ func boundMemory(ctx context.Context) {
 	}
 }
 
-// memoryLimit returns the limit for so many bytes that live, in steps: to set it
-// stops everybody for a moment.
+// memoryLimit returns the limit for an amount of live memory, in steps:
+// setting it stops all goroutines for a moment.
 func memoryLimit(living int64) int64 {
 	const step = 16 << 20
 	return max(softMemory, (2*living+step-1)/step*step)
 }
 
-// living returns how many bytes were in use when the collector ran last, with
-// the stacks, and with what it needs for itself.
+// living returns the live bytes of the last collection, with stacks and the
+// runtime's own memory.
 func living() int64 {
 	all := []metrics.Sample{
 		{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}, {Name: "/memory/classes/metadata/other:bytes"},

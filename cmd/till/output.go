@@ -13,14 +13,14 @@ import (
 	"till/internal/escape"
 )
 
-// Commands print by printf, printLine, table and printJSON and by nothing else:
-// they keep every value on its line, whoever chose it. What has gone past them
-// meets the escape.Writer that run puts before the terminal.
+// Commands print only with printf, printLine, table and printJSON, which escape
+// each value that somebody else chose. The escape.Writer of run is the second
+// protection.
 
-// trustedText is text of our own that has several lines; printf prints it as it is.
+// trustedText is our own text of several lines; printf prints it unescaped.
 type trustedText string
 
-// printf prints by a format of our own. New lines are those of the format.
+// printf prints with a format of our own. Only the format has line breaks.
 func printf(w io.Writer, format string, args ...any) (int, error) {
 	for i := range args {
 		args[i] = shown(args[i])
@@ -33,8 +33,7 @@ func printLine(w io.Writer, text string) (int, error) {
 	return fmt.Fprintln(w, escape.Text(text))
 }
 
-// shown returns a value as it may be printed: numbers as they are, what is
-// text escaped.
+// shown returns a value as it is printed: numbers as they are, text escaped.
 func shown(v any) any {
 	switch x := v.(type) {
 	case nil:
@@ -54,7 +53,7 @@ func shown(v any) any {
 	return escape.Text(fmt.Sprint(v))
 }
 
-// count is a number of things, in words that fit one and many.
+// count returns a number with the right noun, for one or for many.
 func count[N int | int64](n N, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -69,7 +68,7 @@ func printJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// addJSONFlag gives a command its --json.
+// addJSONFlag adds --json.
 func addJSONFlag(cmd *cobra.Command, asJSON *bool) {
 	cmd.Flags().BoolVar(asJSON, "json", false, "print JSON instead of text")
 }
@@ -89,7 +88,7 @@ func table(w io.Writer, rows func(row func(cells ...any))) error {
 	return t.Flush()
 }
 
-// timeOrNull is a moment in JSON, null if it is unset.
+// timeOrNull is a time in JSON, null if it is unset.
 func timeOrNull(t till.Time) *string {
 	if t.IsZero() {
 		return nil
@@ -98,7 +97,7 @@ func timeOrNull(t till.Time) *string {
 	return &s
 }
 
-// timeOr is a moment in text, or a word if it is unset.
+// timeOr is a time as text, or a word if it is unset.
 func timeOr(t till.Time, unset string) string {
 	if t.IsZero() {
 		return unset

@@ -12,11 +12,10 @@ import (
 	"till/books"
 )
 
-// period is the span of time that statement, audit and reconcile are asked
-// about, in the same words.
+// period is the period of statement, audit and reconcile.
 type period struct{ from, to, zone string }
 
-// addPeriodFlags gives a command its --from, --to and --zone.
+// addPeriodFlags adds --from, --to and --zone.
 func addPeriodFlags(cmd *cobra.Command, p *period, what, zoneDefault string) {
 	f := cmd.Flags()
 	f.StringVar(&p.from, "from", "", what+" from this day (2026-11-15) or time (2026-11-15T08:00:00Z) on")
@@ -24,8 +23,8 @@ func addPeriodFlags(cmd *cobra.Command, p *period, what, zoneDefault string) {
 	f.StringVar(&p.zone, "zone", "", `the time zone of days, such as Africa/Brazzaville or +01:00 (default `+zoneDefault+`)`)
 }
 
-// read returns the bounds, both included, zero where there is none. The zone of
-// days is that of the flag, or else the one given.
+// read returns the bounds, both included, zero if unset. Days are in the zone
+// of the flag, or else in the given one.
 func (p *period) read(zone *time.Location) (from, to till.Time, err error) {
 	if p.zone != "" {
 		if zone, err = books.ParseZone(p.zone); err != nil {

@@ -9,13 +9,13 @@ import (
 	"till/internal/escape"
 )
 
-// How often progress is told: on a terminal in place, elsewhere as lines.
+// How often progress is shown: on a terminal in place, elsewhere as lines.
 const (
 	progressOften  = 200 * time.Millisecond
 	progressSeldom = 5 * time.Second
 )
 
-// progress tells how far something long has come.
+// progress shows the progress of a long command.
 type progress struct {
 	w        io.Writer
 	what     string // what is counted: "rows"
@@ -26,19 +26,18 @@ type progress struct {
 	open     bool // a line on the terminal is to be overwritten
 }
 
-// newProgress tells to a writer. What takes less than a moment is told
-// nothing of.
+// newProgress writes progress to w. Short work shows none.
 func newProgress(w io.Writer, what string) *progress {
 	now := time.Now()
 	p := &progress{w: w, what: what, every: progressSeldom, begun: now, told: now}
 	if e, ok := w.(*escape.Writer); ok && isTerminal(e.Raw()) {
-		// It is drawn with escape codes of our own, and holds nobody's text.
+		// Our own escape codes draw it; it has no text of others.
 		p.w, p.terminal, p.every = e.Raw(), true, progressOften
 	}
 	return p
 }
 
-// isTerminal reports whether a person sees what is written at once.
+// isTerminal reports whether w is a terminal.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -48,7 +47,7 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// at tells that n of all are done; all is 0 where nobody knows it.
+// at shows that n of all are done; all is 0 if unknown.
 func (p *progress) at(n, all int64) {
 	now := time.Now()
 	if now.Sub(p.told) < p.every {
@@ -68,7 +67,7 @@ func (p *progress) at(n, all int64) {
 	printLine(p.w, text)
 }
 
-// end leaves the terminal with a fresh line.
+// end ends the line on a terminal.
 func (p *progress) end() {
 	if p.open {
 		fmt.Fprint(p.w, "\r\x1b[K")

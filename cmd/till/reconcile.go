@@ -56,7 +56,7 @@ a line could not be read, 2 if the command failed.`,
 			if o.apply && o.by == "" {
 				return errors.New("--by must name who applies the statement")
 			}
-			// The lines are what lives, and they are many: let little else pile up.
+			// The lines fill the memory: allow little garbage.
 			defer debug.SetGCPercent(debug.SetGCPercent(reconcileGC))
 			return withDatabase(cmd.Context(), o.database, func(s *store.Store) error { return o.run(cmd, s) })
 		},
@@ -83,7 +83,7 @@ a line could not be read, 2 if the command failed.`,
 }
 
 const (
-	// reconcileGC is how much garbage is let pile up, in per cent of what lives.
+	// reconcileGC is how much garbage may pile up, in per cent of live memory.
 	reconcileGC = 50
 	// maxMapping is the size of a mapping file in bytes.
 	maxMapping = 64 << 10
@@ -91,8 +91,8 @@ const (
 	maxSlack = 24 * time.Hour
 )
 
-// readMapping reads the mapping: what the configuration says of the connection,
-// then the mapping's own file, then the keys on the command line. The latter win.
+// readMapping reads the mapping: the configuration of the connection, then the
+// mapping file, then the keys on the command line. Later ones win.
 func (o *reconcileOptions) readMapping() (m books.Mapping, err error) {
 	decode := func(text, where string) error {
 		meta, err := toml.Decode(text, &m)
@@ -138,8 +138,8 @@ func (o *reconcileOptions) readMapping() (m books.Mapping, err error) {
 	return m, m.Validate()
 }
 
-// configured returns what the configuration says of the connection's
-// statements, as TOML.
+// configured returns the connection's statement settings of the configuration,
+// as TOML.
 func (o *reconcileOptions) configured() (string, error) {
 	file, err := server.LoadConfig(o.config, nil)
 	if err != nil {
@@ -220,7 +220,7 @@ func (o *reconcileOptions) run(cmd *cobra.Command, s *store.Store) (err error) {
 	return nil
 }
 
-// unresolvedCount returns how many differences are still there.
+// unresolvedCount returns how many differences are left.
 func unresolvedCount(r *books.ReconcileResult, a *books.ApplyResult) int64 {
 	n := r.Differences()
 	if a != nil {
@@ -229,7 +229,7 @@ func unresolvedCount(r *books.ReconcileResult, a *books.ApplyResult) int64 {
 	return n
 }
 
-// applyTo lets the statement settle what it can.
+// applyTo applies the statement.
 func (o *reconcileOptions) applyTo(cmd *cobra.Command, s *store.Store, r *books.ReconcileResult, p *reconcileProgress) (a *books.ApplyResult, err error) {
 	err = withDesks(cmd, s, o.database, o.secretFile, func(d desks) (err error) {
 		a, err = books.ApplyStatement(cmd.Context(), s, r, books.ApplyOptions{
@@ -240,7 +240,7 @@ func (o *reconcileOptions) applyTo(cmd *cobra.Command, s *store.Store, r *books.
 	return a, err
 }
 
-// reconcileProgress tells a person who waits how far it is, every few seconds.
+// reconcileProgress shows the progress every few seconds.
 type reconcileProgress struct {
 	w           io.Writer
 	size        int64
@@ -266,6 +266,6 @@ func (p *reconcileProgress) compared(at books.Progress) {
 
 func (p *reconcileProgress) applied(done, total int) { p.printf("applied %d of %d", done, total) }
 
-// plainCell makes a text that others chose safe to look at: on a terminal, and
-// in a spreadsheet, which would run what begins like a formula.
+// plainCell makes other people's text safe on a terminal and in a spreadsheet,
+// which would run a formula.
 func plainCell(s string) string { return books.Guard(escape.Text(s)) }

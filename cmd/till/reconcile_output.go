@@ -20,7 +20,7 @@ import (
 // maxBrokenShown is how many broken lines are printed; the file has them all.
 const maxBrokenShown = 20
 
-// findings are written to a file, which gets its name when it is complete.
+// findings writes findings to a file, which gets its name when it is complete.
 type findings struct {
 	path   string
 	file   *os.File // nil: to no file
@@ -92,7 +92,7 @@ func (f *findings) found(b *books.Finding) error {
 
 func timeText(t till.Time) string { return timeOr(t, "") }
 
-// keep gives the file its name: a half of it never has it.
+// keep gives the complete file its name.
 func (f *findings) keep() error {
 	if f.file == nil {
 		return nil
@@ -109,7 +109,7 @@ func (f *findings) keep() error {
 	return nil
 }
 
-// discard removes what was not kept.
+// discard removes an incomplete file.
 func (f *findings) discard() {
 	if f.file != nil {
 		f.file.Close()
@@ -117,7 +117,7 @@ func (f *findings) discard() {
 	}
 }
 
-// reconciledJSON is what was compared as the command prints it.
+// reconciledJSON is the result as the command prints it.
 type reconciledJSON struct {
 	Clean       bool         `json:"clean"`
 	Connection  string       `json:"connection"`

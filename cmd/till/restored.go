@@ -15,7 +15,7 @@ import (
 	"till/store"
 )
 
-// restoredFlags are what 'till restored' was told.
+// restoredFlags are the flags of 'till restored'.
 type restoredFlags struct {
 	database, secretFile, lostFrom, by string
 	keysReviewed, suspendLive          bool
@@ -77,7 +77,7 @@ time ('till reconcile --apply'), then release what is held with --release.
 	return cmd
 }
 
-// errKeysNotReviewed says that the command has done all but come to its end.
+// errKeysNotReviewed means that only the review of the keys is left.
 var errKeysNotReviewed = till.Errorf(till.CodeValidationFailed,
 	"this is not the end: look at the keys, end those that must not work ('till key revoke'), and run the same command with --keys-reviewed")
 
@@ -122,7 +122,7 @@ func (r *restoredFlags) restored(cmd *cobra.Command) error {
 	})
 }
 
-// suspendLive suspends the live clients that are not, and counts them.
+// suspendLive suspends all live clients and returns how many.
 func suspendLive(ctx context.Context, s *store.Store) (n int, err error) {
 	accounts := account.New(s, nil)
 	err = eachClient(ctx, s, func(c *till.Client) (bool, error) {
@@ -135,7 +135,7 @@ func suspendLive(ctx context.Context, s *store.Store) (n int, err error) {
 	return n, err
 }
 
-// activeKey is a key that works, with its client.
+// activeKey is a working key with its client.
 type activeKey struct {
 	ClientID   string       `json:"client_id"`
 	Client     string       `json:"client"`
@@ -147,7 +147,7 @@ type activeKey struct {
 	LastUsedAt *string      `json:"last_used_at"`
 }
 
-// activeKeys returns the keys of all clients that work.
+// activeKeys returns all working keys.
 func activeKeys(ctx context.Context, s *store.Store) ([]activeKey, error) {
 	out := []activeKey{}
 	err := eachClient(ctx, s, func(c *till.Client) (bool, error) {

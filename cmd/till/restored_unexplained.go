@@ -9,8 +9,8 @@ import (
 	"till/store"
 )
 
-// unexplained tells what a restore has left unexplained and, if that is asked
-// for, releases what is held.
+// unexplained prints what a restore has left unexplained and, with --release,
+// releases what is held.
 func (r *restoredFlags) unexplained(cmd *cobra.Command) error {
 	return withDatabase(cmd.Context(), r.database, func(s *store.Store) error {
 		var u *books.Unexplained
@@ -27,7 +27,7 @@ func (r *restoredFlags) unexplained(cmd *cobra.Command) error {
 	})
 }
 
-// restoreJSON is an old database that was put back, as the command prints it.
+// restoreJSON is a restore as the command prints it.
 type restoreJSON struct {
 	RestoredAt     string  `json:"restored_at"`
 	RestoredBy     string  `json:"restored_by"`
@@ -36,7 +36,7 @@ type restoreJSON struct {
 	KeysReviewedAt *string `json:"keys_reviewed_at"`
 }
 
-// undecidedJSON is what may have been sent, as the command prints it.
+// undecidedJSON is a possibly sent payment or payout as the command prints it.
 type undecidedJSON struct {
 	ClientID string `json:"client_id"`
 	ID       string `json:"id"`

@@ -20,8 +20,8 @@ const (
 
 func newServe() *cobra.Command { return serveOf(nil) }
 
-// serveOf makes the command with adapters of its own; nil means those that
-// come with the program.
+// serveOf makes the command with other adapters than Builtin; nil means
+// Builtin.
 func serveOf(adapters server.Adapters) *cobra.Command {
 	c := server.Config{Adapters: adapters}
 	var role, format, level, configFile string
@@ -85,7 +85,7 @@ operator serves test clients.`,
 
 const configUsage = "the TOML file of connections and routes (default none)"
 
-// addWebhookFlags gives serve and dev what decides where webhooks may go.
+// addWebhookFlags adds the flags that limit where webhooks go.
 func addWebhookFlags(cmd *cobra.Command, c *server.Config) {
 	cmd.Flags().StringArrayVar(&c.WebhookAllow, "webhook-allow", nil, "a private network that webhooks may be sent to, as 10.1.0.0/16; may be repeated (default none)")
 	cmd.Flags().StringVar(&c.WebhookProxy, "webhook-proxy", "", "the proxy that webhooks go through, as http://proxy:3128 (default none, HTTPS_PROXY is not read)")
@@ -96,8 +96,7 @@ func addLogFlags(cmd *cobra.Command, format, level *string, defaultLevel string)
 	cmd.Flags().StringVar(level, "log-level", defaultLevel, "debug, info, warn or error")
 }
 
-// newLog returns the logger that the flags ask for. It writes to standard
-// error, so that standard output stays for answers.
+// newLog returns the logger of the flags. It writes to standard error.
 func newLog(cmd *cobra.Command, format, level string) (*slog.Logger, error) {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {

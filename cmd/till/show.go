@@ -33,8 +33,8 @@ func attemptsOut(attempts []*store.Attempt) []attemptJSON {
 	return out
 }
 
-// submissionReferences returns what was sent to the operator for a payment or
-// payout: one reference for life, and none before the first send.
+// submissionReferences returns the reference that was sent to the operator for
+// a payment or payout; none before the first send.
 func submissionReferences(attempts []*store.Attempt) (out []string) {
 	for _, a := range attempts {
 		if text := a.Reference.String(); a.Kind == store.AttemptSubmit && !slices.Contains(out, text) {
@@ -62,8 +62,7 @@ type owingJSON struct {
 	CreatedAt string     `json:"created_at"`
 }
 
-// printSubject prints a payment or payout with what became of its money and
-// every call that was made for it.
+// printSubject prints a payment or payout with its money and its calls.
 func printSubject(w io.Writer, f *books.CaseDetail, asJSON bool) error {
 	if asJSON {
 		return printJSON(w, subjectDetailOut(f))
@@ -93,8 +92,8 @@ func printSubject(w io.Writer, f *books.CaseDetail, asJSON bool) error {
 	})
 }
 
-// historyRows are what was sent for a payment or payout, what became of its
-// money, and every call.
+// historyRows are the references, the money and the calls of a payment or
+// payout.
 func historyRows(f *books.CaseDetail, row func(...any)) {
 	if !f.Suspended.IsZero() {
 		row("operator says", fmt.Sprintf("%s %s (minor units), put aside: it is not what was asked for", f.Suspended.Value(), f.Suspended.Currency))
@@ -119,7 +118,7 @@ func historyRows(f *books.CaseDetail, row func(...any)) {
 	}
 }
 
-// attemptLine is a call, and how often it was made with the same answer.
+// attemptLine is a call, and how often it was repeated with the same answer.
 func attemptLine(a *store.Attempt) string {
 	outcome := a.Outcome
 	if outcome == "" {

@@ -27,23 +27,23 @@ import (
 	"till/server"
 )
 
-// simulation is an operator's side that can be played on this machine.
+// simulation is an operator that can be simulated.
 type simulation struct {
 	name string // of the operator, as a configuration names it
-	// open returns the operator's side. Its book is kept in a file, or in
-	// memory if path is "". callbackURL is what its portal would hold, "" for
-	// nothing; requests may name addresses of their own. An io.Closer is closed
-	// at the end.
+	// open returns the simulated operator. Its book is a file, or memory if
+	// path is "". callbackURL is the address of its portal, "" for none;
+	// requests may have addresses of their own. An io.Closer is closed at the
+	// end.
 	open func(f simulator.Faults, path, callbackURL string) (http.Handler, error)
-	// settings is what stands in [connection.NAME] for it, and secrets are the
-	// variables that the credentials in it come from.
+	// settings is the text of [connection.NAME], and secrets are the
+	// environment variables of its credentials.
 	settings string
 	secrets  map[string]string
-	// routes are what it serves: a method and its countries.
+	// routes are the methods and countries that it serves.
 	routes map[string][]string
 }
 
-// simulations are all that can be simulated, the preferred one of a market
+// simulations are all simulated operators, the preferred one of a market
 // first.
 var simulations = []simulation{
 	{
@@ -147,7 +147,7 @@ Operators: ` + strings.Join(names, ", "),
 	return cmd
 }
 
-// simulated is what the command tells when the operator is there.
+// simulated is what the command prints when the operator is ready.
 const simulated = `%[1]s is simulated at %[2]s
 
 Its credentials, for whoever runs 'till serve' and 'till doctor':
@@ -174,8 +174,8 @@ func (s *simulation) connection(url string) string {
 	return fmt.Sprintf("[[connection]]\nname = %q\noperator = %q\nbase_url = %q\n[connection.%s]\n%s\n", s.name, s.name, url, s.name, strings.TrimSpace(s.settings))
 }
 
-// exports are the variables of its credentials, for a shell. They let nobody in
-// anywhere but here.
+// exports sets the variables of its credentials in a shell. They are valid
+// only here.
 func (s *simulation) exports() string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(s.secrets)) {
@@ -193,8 +193,8 @@ func (s *simulation) ways() string {
 	return b.String()
 }
 
-// simulatorServer serves one simulated operator: an address that is listened on, and
-// the operator's side once that is known.
+// simulatorServer serves one simulated operator: a listening address, and the
+// operator once it is open.
 type simulatorServer struct {
 	simulation *simulation
 	url        string
@@ -236,7 +236,7 @@ func (st *simulatorServer) begin(f simulator.Faults, book, callbackURL string) e
 	return nil
 }
 
-// wait plays until ctx ends.
+// wait serves until ctx ends.
 func (st *simulatorServer) wait(ctx context.Context) error {
 	var err error
 	select {
@@ -260,10 +260,10 @@ func (st *simulatorServer) end() error {
 // simulatorServers are all simulated operators.
 type simulatorServers []*simulatorServer
 
-// simulateAll sets every operator up and writes connections and routes to them
-// into a server's configuration. They open when begin is called: only the
-// server knows where they are to call. What they need to be the same after a
-// restart is kept in a folder.
+// simulateAll starts all simulated operators and adds their connections and
+// routes to a server's configuration. They open with begin, because only the
+// server knows their callback addresses. What they need after a restart is in
+// a folder.
 func simulateAll(ctx context.Context, how, folder string, all []simulation, adapters server.Adapters, c *server.Config) (out simulatorServers, err error) {
 	if how != "simulated" {
 		return nil, fmt.Errorf("--operators is simulated or nothing, not %q", how)
@@ -309,9 +309,9 @@ func simulateAll(ctx context.Context, how, folder string, all []simulation, adap
 	return out, err
 }
 
-// restartSimulator listens where the simulation was served at the last start, as the
-// folder has it, or on a free address at the first: an address is part of whose
-// account a connection is, and payments on it may be open.
+// restartSimulator listens on the address of the last start, which the folder
+// has, or on a free one. The address is part of a connection's fingerprint,
+// and payments on it may be open.
 func restartSimulator(ctx context.Context, s *simulation, folder string) (*simulatorServer, error) {
 	file := filepath.Join(folder, "simulated-"+s.name+".addr")
 	listen := "127.0.0.1:0"

@@ -86,8 +86,8 @@ for programs.`,
 	return cmd
 }
 
-// exportTo runs f with a file, which has its name only when it is whole, or
-// with w if none is named.
+// exportTo runs f with a file, which gets its name when it is complete, or
+// with w if no file is named.
 func exportTo(path string, w io.Writer, f func(w io.Writer) (int64, error)) (lines int64, err error) {
 	if path == "" {
 		return f(w)

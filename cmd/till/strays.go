@@ -75,7 +75,7 @@ func openStrays(n int) string {
 	return count(n, "stray is open", "strays are open")
 }
 
-// reportStrays mentions that strays are open.
+// reportStrays prints how many strays are open.
 func reportStrays(cmd *cobra.Command, s *store.Store) error {
 	n, err := books.CountOpenStrays(cmd.Context(), s)
 	if err == nil && n > 0 {
@@ -124,7 +124,7 @@ func strayOut(s *store.Stray) strayJSON {
 	return out
 }
 
-// claimText says what is claimed of a stray and what is confirmed.
+// claimText says what is claimed and what is confirmed.
 func claimText(s *store.Stray) string {
 	amount := "an amount that is not said"
 	if s.Amount.Currency != "" {
@@ -139,7 +139,7 @@ func claimText(s *store.Stray) string {
 	return amount + ", claimed: " + s.Claimed
 }
 
-// identifiersText returns what a stray is known by.
+// identifiersText lists the reference, id and receipt of a stray.
 func identifiersText(s *store.Stray) string {
 	var out []string
 	for _, n := range []struct {
@@ -153,7 +153,7 @@ func identifiersText(s *store.Stray) string {
 	return strings.Join(out, ", ")
 }
 
-// orDash is a text of a table, - where there is none.
+// orDash is a cell of a table, "-" if it is empty.
 func orDash(s *string) string {
 	if s == nil {
 		return "-"

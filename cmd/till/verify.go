@@ -72,8 +72,8 @@ run, and the output says so. --audit-heads names a file with heads that were kep
 	return cmd
 }
 
-// auditKey returns the key of the audit chains, nil where the secret is neither
-// named nor in its place.
+// auditKey returns the key of the audit chains, nil if the secret is neither
+// named nor in its default place.
 func auditKey(ctx context.Context, s *store.Store, database, secretFile string) (store.SealKey, error) {
 	if secretFile == "" && (store.IsPostgres(database) || !exists(server.SecretFile(database))) {
 		return nil, nil
@@ -85,7 +85,7 @@ func auditKey(ctx context.Context, s *store.Store, database, secretFile string) 
 	return books.ChainKey(secret)
 }
 
-// maxHeadsFile is how much of a file with heads is read: a busy log of months.
+// maxHeadsFile is the largest file with heads: a busy log of months.
 const maxHeadsFile = 64 << 20
 
 func readHeads(path string) ([]books.AuditHead, error) {
@@ -111,7 +111,7 @@ func readHeads(path string) ([]books.AuditHead, error) {
 // verifyReaders is how many snapshots are read at once.
 const verifyReaders = 4
 
-// checked lists what is proved, for whoever reads the report.
+// checked lists what is proved, for the reader of the report.
 var checked = []struct{ invariant, what string }{
 	{"I1", "entries balance"}, {"I2", "successes are booked once"}, {"I3", "balances are the sums of statements"},
 	{"I4", "only legal moves"}, {"I5", "one payment or payout for each key"}, {"I6", "each move has its event"},
@@ -119,7 +119,7 @@ var checked = []struct{ invariant, what string }{
 	{"I14", "the audit log is whole and unchanged"}, {"I15", "taxes and items add up"}, {"I16", "no stray's money is in two places"},
 }
 
-// reportJSON is what was read and found as the command prints it.
+// reportJSON is the report as the command prints it.
 type reportJSON struct {
 	Clean        bool          `json:"clean"`
 	Clients      int64         `json:"clients"`

@@ -102,8 +102,8 @@ func printReplayed(cmd *cobra.Command, ref store.Ref, out webhook.Replayed, asJS
 	})
 }
 
-// findEndpoint returns an endpoint, looking with every client unless one is
-// named. It returns CodeEndpointNotFound.
+// findEndpoint returns an endpoint, of any client unless one is named. It
+// returns CodeEndpointNotFound.
 func findEndpoint(ctx context.Context, s *store.Store, text, client string) (ref store.Ref, err error) {
 	if ref.ID, err = parseID(text, "webhook endpoint"); err != nil {
 		return ref, err
