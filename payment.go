@@ -21,8 +21,8 @@ const (
 var Statuses = []Status{Pending, Processing, Success, Failed, Expired}
 
 // Transitions is the whole state machine: every legal change of status and no
-// other. The database holds the same table (migrations) and refuses the rest
-// by a foreign key; docs/state_machine.md is written from it by a test.
+// other. The database rejects every other transition: by foreign key on SQLite,
+// in a trigger on PostgreSQL. A test writes docs/state_machine.md from it.
 var Transitions = map[Status][]Status{
 	Pending:    {Processing, Success, Failed, Expired},
 	Processing: {Success, Failed, Expired},

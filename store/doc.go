@@ -7,10 +7,11 @@
 //	View(ctx, f)          run f on one snapshot
 //	Listen(client)        hear that a client's event log has grown
 //
-// f may run more than once, so it touches nothing but its Tx. Locks are taken
-// in one order, always: client heads by id, then payments, steps, wallets,
-// tallies and counters, each sorted; of webhooks, heads, then endpoints, then their rows. An error at COMMIT means that the outcome is
-// unknown: the caller reads back by its own key and adopts or redoes.
+// f may run more than once, so it touches nothing but its Tx. Lock order:
+// breakers, budgets, steps, client heads, then the rows that only the holder of a
+// head writes. Each group is locked in key order. For webhooks: heads, then
+// endpoints, then their rows. An error at COMMIT means that the outcome is
+// unknown: the caller runs again and adopts by its own keys what is there.
 //
 // Every hot write takes a slice. Times come from the database's clock after
 // the client's head is locked (Head.Tick), so that their order is the order
