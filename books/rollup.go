@@ -63,7 +63,9 @@ func RollUp(ctx context.Context, s *store.Store, until till.Time) (int, error) {
 	return total, failed
 }
 
-// RunRollUp rolls tallies up until ctx ends, about once a minute.
+// RunRollUp rolls tallies up until ctx ends, about once a minute. It counts the
+// parts of busy hours first: after a roll-up nothing shows that an hour has
+// changed.
 func RunRollUp(ctx context.Context, s *store.Store, log *slog.Logger) {
 	old := false // whether hours from before this process are done
 	runInBackground(ctx, log, "fold tallies into counters", rollUpInterval, func(ctx context.Context) error {
