@@ -123,7 +123,7 @@ func (s *contender) figures() figures {
 	return f
 }
 
-// ratios divides what two sides found in the same rounds.
+// ratios divides the figures of two contenders, round by round.
 func ratios(a, b []float64) []float64 {
 	out := make([]float64, min(len(a), len(b)))
 	for i := range out {
@@ -132,7 +132,7 @@ func ratios(a, b []float64) []float64 {
 	return out
 }
 
-// spread is what several rounds found of one figure.
+// spread is a figure over several rounds: median, smallest and largest.
 type spread struct {
 	Median float64 `json:"median"`
 	Min    float64 `json:"min"`

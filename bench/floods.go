@@ -23,7 +23,7 @@ const (
 	floodTimes       = 2    // as long as other rounds: a flood begins with its largest wave
 )
 
-// floods is what a client notices of others.
+// floods is what one client notices while others flood the server.
 type floods struct {
 	Sides []*floodSide `json:"sides"`
 }

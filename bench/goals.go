@@ -110,7 +110,7 @@ func (g *goal) verdict(engine string, v float64) string {
 	return "**missed**"
 }
 
-// measure is what was found for a goal on one engine.
+// measure is the result for a goal on one engine.
 type measure struct {
 	Goal   string `json:"goal"`
 	Rounds int    `json:"rounds"`
@@ -123,7 +123,7 @@ type measure struct {
 	Verdict string  `json:"verdict"`
 }
 
-// fillGoals fills in what the goals say of the measures.
+// fillGoals copies the goals' texts and limits into the measures.
 func (r *report) fillGoals() {
 	for _, e := range r.Engines {
 		for i := range e.Measures {

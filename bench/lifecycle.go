@@ -15,7 +15,7 @@ const (
 )
 
 // lifecycle is what whole lives of payments take: created, submitted, checked,
-// succeeded, credited, told.
+// succeeded, credited, delivered.
 type lifecycle struct {
 	Payments        int64          `json:"payments"`
 	PerSec          spread         `json:"lives_per_second"`

@@ -38,7 +38,7 @@ var listPlaces = []struct {
 // listMiddle is the place that is also asked for naively.
 const listMiddle = "at 50 %"
 
-// lists is what asking for pages of many payments found.
+// lists is the result of reading pages of many payments.
 type lists struct {
 	Rows       int64       `json:"rows"`
 	FirstP50Ms float64     `json:"first_page_p50_ms"`
@@ -202,7 +202,7 @@ func (l *lists) warm(ctx context.Context, server *process) error {
 	return errors.Join(all...)
 }
 
-// round asks for all pages in turn, block by block, over one connection.
+// round reads all pages in turn, block by block, over one connection.
 func (l *lists) round(ctx context.Context, server *process, counts bool) error {
 	for range listBlocks {
 		for _, p := range l.Pages {
@@ -214,7 +214,7 @@ func (l *lists) round(ctx context.Context, server *process, counts bool) error {
 	return nil
 }
 
-// block asks for the page again and again.
+// block reads the page several times.
 func (p *listPage) block(ctx context.Context, server *process, counts bool) error {
 	var took load.Histogram
 	query := p.filter.query()

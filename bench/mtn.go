@@ -92,7 +92,7 @@ func (m *mtn) hangUp(c net.Conn, state http.ConnState) {
 	delete(m.open, c.RemoteAddr().String())
 }
 
-// serveStats answers with what was counted and, if asked to, begins anew.
+// serveStats answers with the counts and, on request, resets them.
 func (m *mtn) serveStats(w http.ResponseWriter, r *http.Request) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

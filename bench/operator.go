@@ -35,7 +35,7 @@ type operatorRequest struct {
 	Currency  string `json:"currency"`
 }
 
-// operatorAnswer is what it says.
+// operatorAnswer is its answer.
 type operatorAnswer struct {
 	Status  string `json:"status"`
 	Receipt string `json:"receipt,omitempty"`
@@ -124,7 +124,7 @@ func readHead(r *bufio.Reader) (method, path string, length int, err error) {
 	}
 }
 
-// answer says what becomes of a request.
+// answer decides the answer to a request.
 func (o *operator) answer(method, path string, body []byte) (status int, text []byte) {
 	reference, one := strings.CutPrefix(path, "/requests/")
 	switch {
@@ -164,7 +164,7 @@ func encodeAnswer(status int, a operatorAnswer) (int, []byte) {
 
 func receiptOf(reference till.ID) string { return fmt.Sprintf("BEN%X", reference[:]) }
 
-// successOf is the operator's word that a payment succeeded.
+// successOf is the operator's answer that a payment succeeded.
 func successOf(reference till.ID) provider.Result {
 	return provider.Result{Outcome: provider.Success, Code: "APPROVED", Reference: reference.String(), Receipt: receiptOf(reference)}
 }

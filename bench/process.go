@@ -73,7 +73,8 @@ func start(ctx context.Context, name, addr, apiKey, logFile, program string, arg
 	return p, nil
 }
 
-// awaitReady asks until it gets a good answer, and notes how long that took.
+// awaitReady polls until the first good answer, and records how long that
+// took.
 func (p *process) awaitReady(ctx context.Context, began time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -202,7 +203,7 @@ func (p *process) memory(name string) int64 {
 	return 0
 }
 
-// freeAddr returns a loopback address that nobody listens on just now.
+// freeAddr returns a loopback address that is free at the moment.
 func freeAddr() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

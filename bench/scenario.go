@@ -92,10 +92,10 @@ func (r *engineRun) clear(ctx context.Context) error {
 	return r.db.checkpoint(ctx)
 }
 
-// logf shows how far the run has come.
+// logf prints the progress of the run.
 func (r *engineRun) logf(format string, args ...any) { fmt.Fprintf(r.out, "   "+format+"\n", args...) }
 
-// record records a ratio of the table, with what each round found.
+// record records a ratio of the table, with its rounds.
 func (r *engineRun) record(goal string, rounds []float64) {
 	r.report.Measures = append(r.report.Measures, measure{Goal: goal, Rounds: len(rounds), Found: spreadOf(rounds)})
 }
