@@ -39,7 +39,7 @@ var packageRules = []packageRule{
 	{"internal/batch", "", ""},
 	{"internal/loop", "", ""},
 	{"internal/quota", root, ""},                         // bytes that are held, of clients
-	{"internal/load", "", ""},                            // a client like any other: it knows the API, not the code
+	{"internal/loadgen", "", ""},                         // a client like any other: it knows the API, not the code
 	{"internal/jsonx", "", jsonModule},                   // the one strict JSON decoder
 	{"internal/request", ". internal/jsonx", jsonModule}, // what the bodies of create calls have alike; they keep their words as written
 	{"internal/escape", "", ""},                          // text that is shown
@@ -56,7 +56,7 @@ var packageRules = []packageRule{
 	{"provider/pawapay", ". provider provider/wire provider/simulator", ""},
 	{"provider/mpesa", ". provider provider/wire provider/simulator", ""},
 	{"provider/sandbox", ". provider internal/system", sqliteModule + " " + pgModule}, // an operator has a book of its own, never Till's
-	{"internal/db", root, ""}, // transactions, whatever the engine
+	{"internal/db", root, ""},                                                         // transactions, whatever the engine
 	{"internal/db/sqlite", ". internal/db internal/system", sqliteModule + " modernc.org/libc"},
 	{"internal/db/postgres", ". internal/db internal/system", pgModule},
 	{"store", ". ledger internal/db internal/system", sqliteModule + " modernc.org/libc " + pgModule},
@@ -73,11 +73,11 @@ var packageRules = []packageRule{
 	{"store/storetest", ". provider store engine collect payout books internal/jsonx", sqliteModule + " " + pgModule}, // goes past the store, to break it
 	{"api", ". ledger provider provider/sandbox store engine collect payout account books webhook internal/jsonx internal/quota", "golang.org/x/time"},
 	{"server", ". ledger provider provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens account books webhook api internal/loop internal/system", ""},
-	{"cmd/till", ". ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens account books webhook api server internal/load internal/escape internal/system", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml"},
+	{"cmd/till", ". ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens account books webhook api server internal/loadgen internal/escape internal/system", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml"},
 	// It fills the store and compares with it, settles and signs in its own
 	// process, is an operator with its adapter and a server around it, and slows
 	// a simulated one down.
-	{"bench", ". provider provider/mtnmomo store internal/db/pgtest engine collect webhook server internal/load internal/jsonx", ""},
+	{"bench", ". provider provider/mtnmomo store internal/db/pgtest engine collect webhook server internal/loadgen internal/jsonx", ""},
 }
 
 // limited are standard packages that few may import, and why.
@@ -268,7 +268,7 @@ func TestArchitectureFindsForbiddenImports(t *testing.T) {
 		{"webhook", "till/collect", false},
 		{"webhook", "database/sql", false},
 		{"collect", "till/webhook", false},
-		{"internal/load", "till", false},
+		{"internal/loadgen", "till", false},
 	} {
 		t.Run(fmt.Sprintf("%s imports %s", c.folder, c.imported), func(t *testing.T) {
 			t.Parallel()

@@ -18,7 +18,7 @@ import (
 	"strings"
 	"time"
 
-	"till/internal/load"
+	"till/internal/loadgen"
 )
 
 // attack is a flood in a process of its own, so that it does not take the time
@@ -90,7 +90,7 @@ func runAttack(ctx context.Context, args []string) error {
 	if err := f.Parse(args); err != nil {
 		return err
 	}
-	flood := load.Flood{Addr: *addr, Connections: *connections, OnConnected: func() { fmt.Println("begun") }}
+	flood := loadgen.Flood{Addr: *addr, Connections: *connections, OnConnected: func() { fmt.Println("begun") }}
 	for i := range *addresses {
 		flood.From = append(flood.From, netip.AddrFrom4([4]byte{127, 1, byte(i >> 8), byte(i) + 1}))
 	}
@@ -147,7 +147,7 @@ func clientFlood(addr, key string) func() []byte {
 		case 1:
 			return get("/payouts?limit=10")
 		}
-		body := strings.Replace(load.Body, load.KeyPlaceholder, load.NewKey(), 1)
+		body := strings.Replace(loadgen.Body, loadgen.KeyPlaceholder, loadgen.NewKey(), 1)
 		return fmt.Appendf(nil, "POST /v1/payments HTTP/1.1\r\nHost: %s\r\nX-Api-Key: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
 			addr, key, len(body), body)
 	}

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"till/internal/load"
+	"till/internal/loadgen"
 )
 
 // contender is one of those that are compared, with what all its rounds found:
@@ -24,7 +24,7 @@ type contender struct {
 	sent      int64     // accepted in all rounds, the warm-up included
 	rates     []float64 // per second, of each round
 	medians   []float64 // milliseconds, of each round
-	latency   load.Histogram
+	latency   loadgen.Histogram
 	accepted  int64 // in the rounds that count
 	cpu       time.Duration
 	database  time.Duration // the database server's CPU time
@@ -54,18 +54,18 @@ func (s *contender) round(ctx context.Context, counts bool) error {
 }
 
 // load asks all servers at the same time.
-func (s *contender) load(ctx context.Context) (load.Result, error) {
-	results, errs := make([]load.Result, len(s.servers)), make([]error, len(s.servers))
+func (s *contender) load(ctx context.Context) (loadgen.Result, error) {
+	results, errs := make([]loadgen.Result, len(s.servers)), make([]error, len(s.servers))
 	var wg sync.WaitGroup
 	for i, p := range s.servers {
 		wg.Go(func() {
-			results[i], errs[i] = load.Closed{
+			results[i], errs[i] = loadgen.Closed{
 				Addr: p.addr, APIKey: p.apiKey, Connections: max(1, s.connections/len(s.servers)), Duration: s.length,
 			}.Run(ctx)
 		})
 	}
 	wg.Wait()
-	sum := load.Result{Latency: &load.Histogram{}}
+	sum := loadgen.Result{Latency: &loadgen.Histogram{}}
 	var err error
 	for i, r := range results {
 		sum.Accepted += r.Accepted
@@ -157,7 +157,7 @@ func quantileNames() (names []string) {
 	return names
 }
 
-func quantilesOf(h *load.Histogram) (values []float64) {
+func quantilesOf(h *loadgen.Histogram) (values []float64) {
 	for _, q := range plotQuantiles {
 		values = append(values, ms(h.Quantile(q)))
 	}

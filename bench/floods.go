@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"till/internal/load"
+	"till/internal/loadgen"
 )
 
 // What disturbs, and what the client asks for that is disturbed.
@@ -42,7 +42,7 @@ type floodSide struct {
 
 	args []string // of the attack; nil: none
 	p95s []float64
-	took load.Histogram
+	took loadgen.Histogram
 	cpu  time.Duration
 	db   time.Duration
 	time time.Duration
@@ -132,10 +132,10 @@ func (s *floodSide) round(ctx context.Context, r *engineRun, server *process, co
 // victim asks as a shop does, at a steady pace: it creates a payment, lists
 // payments, and reads payouts, for which its key is read from the database. How
 // long an answer took counts from when its request was due.
-func victim(ctx context.Context, server *process, length time.Duration) (*load.Histogram, int64, error) {
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1}, Timeout: load.AnswerTime}
+func victim(ctx context.Context, server *process, length time.Duration) (*loadgen.Histogram, int64, error) {
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1}, Timeout: loadgen.AnswerTime}
 	defer client.CloseIdleConnections()
-	took, failed := &load.Histogram{}, int64(0)
+	took, failed := &loadgen.Histogram{}, int64(0)
 	began := time.Now()
 	for i := range int(length.Seconds() * victimRate) {
 		due := began.Add(time.Duration(i) * time.Second / victimRate)
@@ -166,7 +166,7 @@ func victimRequest(ctx context.Context, server *process, i int) (req *http.Reque
 	base := "http://" + server.addr + "/v1"
 	switch i % 3 {
 	case 0:
-		body := strings.Replace(load.Body, load.KeyPlaceholder, load.NewKey(), 1)
+		body := strings.Replace(loadgen.Body, loadgen.KeyPlaceholder, loadgen.NewKey(), 1)
 		if req, err = http.NewRequestWithContext(ctx, http.MethodPost, base+"/payments", strings.NewReader(body)); err == nil {
 			req.Header.Set("Content-Type", "application/json")
 		}

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"till/internal/load"
+	"till/internal/loadgen"
 )
 
 // baseRequest is the body of a create call.
@@ -72,7 +72,7 @@ func baseCreate(w http.ResponseWriter, r *http.Request) {
 	}
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	b, err := json.Marshal(&basePayment{
-		ID: load.NewKey(), Status: "pending", Method: req.Method, Country: req.Country, Amount: req.Amount,
+		ID: loadgen.NewKey(), Status: "pending", Method: req.Method, Country: req.Country, Amount: req.Amount,
 		Reference: req.Reference, IdempotencyKey: req.IdempotencyKey, Description: req.Description,
 		Customer: req.Customer, Metadata: req.Metadata,
 		CreatedAt: now, UpdatedAt: now, ExpiresAt: now.Add(time.Minute),

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"till/internal/load"
+	"till/internal/loadgen"
 	"till/store"
 )
 
@@ -144,7 +144,7 @@ func (w *fullLifecycle) round(ctx context.Context, counts bool) error {
 	}
 	cpu, database, operator, written := w.tillCPU(), w.r.db.cpu(), w.operator.cpu(), w.till.written()
 	began := time.Now()
-	res, err := load.Closed{Addr: w.till.addr, APIKey: w.till.apiKey, Connections: w.r.connections, Duration: lifecycleRoundFactor * w.r.length()}.Run(ctx)
+	res, err := loadgen.Closed{Addr: w.till.addr, APIKey: w.till.apiKey, Connections: w.r.connections, Duration: lifecycleRoundFactor * w.r.length()}.Run(ctx)
 	w.made += res.Accepted
 	if err == nil {
 		err = w.till.awaitSuccess(ctx, w.made)

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"till"
-	"till/internal/load"
+	"till/internal/loadgen"
 	"till/store"
 )
 
@@ -216,7 +216,7 @@ func (l *lists) round(ctx context.Context, server *process, counts bool) error {
 
 // block reads the page several times.
 func (p *listPage) block(ctx context.Context, server *process, counts bool) error {
-	var took load.Histogram
+	var took loadgen.Histogram
 	query := p.filter.query()
 	for range listAsks {
 		start := time.Now()
@@ -252,7 +252,7 @@ func (p *listPage) readNaively(ctx context.Context, s *store.Store, client till.
 
 // page asks the API for one page, reads it whole and returns its total.
 func (p *process) page(ctx context.Context, query string, offset int64) (int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, load.AnswerTime)
+	ctx, cancel := context.WithTimeout(ctx, loadgen.AnswerTime)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.addr+"/v1/payments?"+query+"&offset="+strconv.FormatInt(offset, 10), nil)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"till/internal/load"
+	"till/internal/loadgen"
 )
 
 // options are the flags.
@@ -135,10 +135,10 @@ func (o *options) check(f *flag.FlagSet) error {
 		return fmt.Errorf("unexpected argument %q", f.Arg(0))
 	case o.rounds < 1 || o.rounds > 100 || o.seconds <= 0 || o.seconds > 60:
 		return errors.New("-rounds must be 1 to 100 and -seconds more than 0 and at most 60")
-	case o.connections < 2 || o.connections > load.MaxConnections:
-		return fmt.Errorf("-connections must be 2 to %d", load.MaxConnections)
-	case o.rows < smallRows || o.rows > load.MaxRequests:
-		return fmt.Errorf("-rows must be %d to %d", smallRows, load.MaxRequests)
+	case o.connections < 2 || o.connections > loadgen.MaxConnections:
+		return fmt.Errorf("-connections must be 2 to %d", loadgen.MaxConnections)
+	case o.rows < smallRows || o.rows > loadgen.MaxRequests:
+		return fmt.Errorf("-rows must be %d to %d", smallRows, loadgen.MaxRequests)
 	case !reportName.MatchString(o.report):
 		return errors.New("-report is a name of small letters and digits")
 	}

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"till/internal/load"
+	"till/internal/loadgen"
 	"till/provider"
 	"till/provider/mtnmomo"
 )
@@ -40,7 +40,7 @@ type mtn struct {
 	stats    mtnStats
 	down     bool
 	answered map[string]time.Time // requests that were not asked about yet
-	late     load.Histogram
+	late     loadgen.Histogram
 	open     map[string]bool // connections that MTN was called over
 }
 
@@ -100,7 +100,7 @@ func (m *mtn) serveStats(w http.ResponseWriter, r *http.Request) {
 	out.Asked, out.P50, out.P99 = m.late.N, m.late.Quantile(0.5), m.late.Quantile(0.99)
 	if r.URL.Query().Has("anew") {
 		m.stats = mtnStats{Connections: len(m.open)}
-		m.late = load.Histogram{}
+		m.late = loadgen.Histogram{}
 		clear(m.answered)
 	}
 	m.down = m.down || r.URL.Query().Has("down")
@@ -145,7 +145,7 @@ func (m *mtn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // mtnStats asks it for what was counted; how is "", "anew" or "down".
 func (p *process) mtnStats(ctx context.Context, how string) (s mtnStats, err error) {
-	ctx, cancel := context.WithTimeout(ctx, load.AnswerTime)
+	ctx, cancel := context.WithTimeout(ctx, loadgen.AnswerTime)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+p.addr+"/bench?"+how, nil)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"till/internal/load"
+	"till/internal/loadgen"
 )
 
 const (
@@ -143,7 +143,7 @@ func (o *outage) submits(ctx context.Context, counts bool) error {
 		return err
 	}
 	cpu := o.till.cpu()
-	res, err := load.Closed{Addr: o.till.addr, APIKey: o.lostKey, Connections: o.r.connections, Requests: submitsAtOnce}.Run(ctx)
+	res, err := loadgen.Closed{Addr: o.till.addr, APIKey: o.lostKey, Connections: o.r.connections, Requests: submitsAtOnce}.Run(ctx)
 	if err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func (o *outage) underOutage(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	more := make(chan error, 1)
 	go func() {
-		_, err := load.Open{BaseURL: "http://" + o.till.addr + "/v1", APIKey: o.lostKey, Rate: outageRate, Duration: load.MaxTime, Connections: 4}.Run(ctx)
+		_, err := loadgen.Open{BaseURL: "http://" + o.till.addr + "/v1", APIKey: o.lostKey, Rate: outageRate, Duration: loadgen.MaxTime, Connections: 4}.Run(ctx)
 		more <- err
 	}()
 	var err error
@@ -189,7 +189,7 @@ func (o *outage) due(ctx context.Context, name string, w *waits) error {
 	if _, err := o.well.mtnStats(ctx, "anew"); err != nil {
 		return err
 	}
-	res, err := load.Open{BaseURL: "http://" + o.till.addr + "/v1", APIKey: o.wellKey, Rate: dueRate,
+	res, err := loadgen.Open{BaseURL: "http://" + o.till.addr + "/v1", APIKey: o.wellKey, Rate: dueRate,
 		Duration: duePayments * time.Second / dueRate, Connections: 4}.Run(ctx)
 	if err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"till/internal/load"
+	"till/internal/loadgen"
 )
 
 const (
@@ -109,7 +109,7 @@ func (p *process) settle(ctx context.Context) error {
 // total asks the server how many payments there are, with a filter such as
 // "&status=success" or none.
 func (p *process) total(ctx context.Context, filter string) (int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, load.AnswerTime)
+	ctx, cancel := context.WithTimeout(ctx, loadgen.AnswerTime)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.addr+"/v1/payments?limit=1"+filter, nil)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"till/internal/load"
+	"till/internal/loadgen"
 )
 
 // report is all that a run found. It names no machine, path or user.
@@ -62,7 +62,7 @@ type machine struct {
 func newReport(o options) *report {
 	return &report{
 		Date: time.Now().UTC().Format(time.DateOnly), Command: o.command,
-		Connections: o.connections, Rounds: o.rounds, Seconds: o.seconds, Rows: o.rows, BodyBytes: len(load.Body),
+		Connections: o.connections, Rounds: o.rounds, Seconds: o.seconds, Rows: o.rows, BodyBytes: len(loadgen.Body),
 		Machine: machine{
 			Cores: runtime.NumCPU(), CPU: procLine("/proc/cpuinfo", "model name"), Go: runtime.Version(),
 			System: runtime.GOOS + "/" + runtime.GOARCH, MemoryGB: (totalMemory() + 1<<29) >> 30, Load: loadAverage(),

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"till"
-	"till/internal/load"
+	"till/internal/loadgen"
 )
 
 func TestSpread(t *testing.T) {
@@ -30,7 +30,7 @@ func TestSpread(t *testing.T) {
 }
 
 func TestQuantiles(t *testing.T) {
-	var h load.Histogram
+	var h loadgen.Histogram
 	for i := range 1000 {
 		h.Record(time.Duration(i+1) * time.Millisecond)
 	}

@@ -14,7 +14,7 @@ import (
 	"till/collect"
 	"till/engine"
 	"till/internal/jsonx"
-	"till/internal/load"
+	"till/internal/loadgen"
 	"till/provider"
 	"till/store"
 )
@@ -155,7 +155,7 @@ func (h *hotClient) answers(ctx context.Context, n int) ([]*engine.Answer, error
 
 func (h *hotClient) answer(ctx context.Context, who engine.Client) (*engine.Answer, error) {
 	var r collect.Request
-	if err := jsonx.Decode([]byte(strings.Replace(load.Body, load.KeyPlaceholder, load.NewKey(), 1)), &r); err != nil {
+	if err := jsonx.Decode([]byte(strings.Replace(loadgen.Body, loadgen.KeyPlaceholder, loadgen.NewKey(), 1)), &r); err != nil {
 		return nil, err
 	}
 	made, err := h.c.Create(ctx, who, &r)

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"till/internal/load"
+	"till/internal/loadgen"
 )
 
 // singleCreate is what one create at a time is made of.
@@ -92,7 +92,7 @@ func (d *disk) close() {
 // flush overwrites the page and flushes it, again and again, and returns how
 // long that takes in the median.
 func (d *disk) flush(ctx context.Context, length time.Duration) (time.Duration, error) {
-	var h load.Histogram
+	var h loadgen.Histogram
 	for began := time.Now(); time.Since(began) < length && ctx.Err() == nil; {
 		d.page[0]++
 		start := time.Now()

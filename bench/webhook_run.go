@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"till"
-	"till/internal/load"
+	"till/internal/loadgen"
 	"till/store"
 	"till/webhook"
 )
@@ -51,7 +51,7 @@ type webhookRun struct {
 	again    int
 	memory   int64
 
-	waits    load.Histogram // on the idle system
+	waits    loadgen.Histogram // on the idle system
 	p50, p99 []float64
 }
 
@@ -207,7 +207,7 @@ func (t *webhookRun) idle(ctx context.Context, p *process) error {
 		return err
 	}
 	for range idleCreates {
-		res, err := load.Closed{Addr: p.addr, APIKey: p.apiKey, Connections: 1, Requests: 1}.Run(ctx)
+		res, err := loadgen.Closed{Addr: p.addr, APIKey: p.apiKey, Connections: 1, Requests: 1}.Run(ctx)
 		t.h.settled += res.Accepted
 		if err != nil {
 			return err
@@ -228,7 +228,7 @@ func (t *webhookRun) idle(ctx context.Context, p *process) error {
 	if err := t.receiver.call(ctx, http.MethodGet, "/book?waits=1", nil, http.StatusOK, &b); err != nil {
 		return err
 	}
-	var h load.Histogram
+	var h loadgen.Histogram
 	for _, w := range b.Waits {
 		h.Record(time.Duration(w) * time.Microsecond)
 	}

@@ -11,11 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"till/internal/load"
+	"till/internal/loadgen"
 )
 
 func newBench() *cobra.Command {
-	var l load.Open
+	var l loadgen.Open
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "bench",
@@ -33,7 +33,7 @@ client's payments would ask people for money.`,
 			if !strings.HasPrefix(l.APIKey, "till_test_") {
 				return errors.New("--api-key must be the key of a test client (till_test_...)")
 			}
-			l.Progress = func(r load.OpenResult) {
+			l.Progress = func(r loadgen.OpenResult) {
 				printf(cmd.ErrOrStderr(), "%3.0f s  %d of %d accepted  %.0f/s  p50 %s  p99 %s%s\n", r.Elapsed.Seconds(),
 					r.Accepted, r.Due, r.Rate(), round(r.Latency.Quantile(0.5)), round(r.Latency.Quantile(0.99)), failures(&r))
 			}
@@ -53,9 +53,9 @@ client's payments would ask people for money.`,
 	f := cmd.Flags()
 	f.StringVar(&l.BaseURL, "base-url", "http://"+defaultListen+"/v1", "the URL of the API, ending in /v1")
 	f.StringVar(&l.APIKey, "api-key", "", "the key of a test client (required; better given as TILL_API_KEY)")
-	f.Float64Var(&l.Rate, "rate", 100, fmt.Sprintf("requests per second, at most %d", load.MaxRate))
-	f.DurationVar(&l.Duration, "duration", 10*time.Second, fmt.Sprintf("how long the load lasts, at most %v", load.MaxTime))
-	f.IntVar(&l.Connections, "connections", 64, fmt.Sprintf("how many connections to use, at most %d", load.MaxConnections))
+	f.Float64Var(&l.Rate, "rate", 100, fmt.Sprintf("requests per second, at most %d", loadgen.MaxRate))
+	f.DurationVar(&l.Duration, "duration", 10*time.Second, fmt.Sprintf("how long the load lasts, at most %v", loadgen.MaxTime))
+	f.IntVar(&l.Connections, "connections", 64, fmt.Sprintf("how many connections to use, at most %d", loadgen.MaxConnections))
 	addJSONFlag(cmd, &asJSON)
 	return cmd
 }
@@ -66,7 +66,7 @@ var benchQuantiles = []struct {
 	q    float64
 }{{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}}
 
-func printBench(w io.Writer, l *load.Open, r *load.OpenResult, asJSON bool) error {
+func printBench(w io.Writer, l *loadgen.Open, r *loadgen.OpenResult, asJSON bool) error {
 	if asJSON {
 		latency := map[string]float64{"max": millis(r.Latency.Max)}
 		for _, p := range benchQuantiles {
@@ -100,7 +100,7 @@ func printBench(w io.Writer, l *load.Open, r *load.OpenResult, asJSON bool) erro
 }
 
 // failures prints how many requests failed, "" if none did.
-func failures(r *load.OpenResult) string {
+func failures(r *loadgen.OpenResult) string {
 	var n int64
 	for _, f := range r.Failures {
 		n += f

@@ -1,4 +1,4 @@
-// Package load is a load generator for the API: it makes payments with unique
+// Package loadgen is a load generator for the API: it makes payments with unique
 // keys over plain connections, and costs far less than the server it loads.
 //
 // Closed asks again as soon as it is answered: it finds what a server can do
@@ -7,4 +7,4 @@
 // connections, in time and in count.
 //
 // Start reading at closed.go and open.go.
-package load
+package loadgen
