@@ -195,39 +195,10 @@ func (p *service) Check(ctx context.Context, q provider.Query) (provider.Result,
 	return result, nil
 }
 
-// ReadCallback reads a call of Airtel's. All of an application's calls come to
-// one address, and have a hash if that was turned on in the portal.
-func (p *service) ReadCallback(c provider.CallbackRequest) (provider.Callback, error) {
-	return readCallback(c.Body, p.callbackKey)
-}
+// Method is the wallet that Airtel keeps.
+const Method = "airtel_money"
 
-// Test fetches a token and reads the balance. It says in plain words what is
-// wrong.
-func (p *service) Test(ctx context.Context) error {
-	reply, err := p.call(ctx, http.MethodGet, "/standard/v1/users/balance", nil)
-	if later := wire.RateLimitedTest("Airtel", err); later != nil {
-		return later
-	}
-	switch {
-	case errors.Is(err, provider.ErrCredentials) && errors.Is(err, provider.ErrNotSent):
-		return fmt.Errorf("Airtel gives no token: client_id and client_secret must be those of an approved application at this base_url: %w", err)
-	case errors.Is(err, provider.ErrCredentials):
-		return fmt.Errorf("Airtel gives a token and then refuses the call: is this server's IP address on the application's list in the portal, and is the product enabled? %w", err)
-	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("Airtel does not answer in time at base_url (its test system is often down): %w", err)
-	case err != nil:
-		return fmt.Errorf("Airtel cannot be reached at base_url: %w", err)
-	}
-	var a answer
-	if err := wire.Decode(reply.Body, &a); err != nil {
-		return fmt.Errorf("the answer to a read of the balance (%d) is not Airtel's: is base_url right?", reply.Status)
-	}
-	code := a.code()
-	switch {
-	case strings.HasPrefix(code, "ROUTER"):
-		return fmt.Errorf("Airtel's gateway refuses us (%s %s): country and currency must be those of the application", code, a.message())
-	case reply.Status != http.StatusOK || a.failed():
-		return fmt.Errorf("Airtel answers %d %s %s to a read of the balance", reply.Status, wire.Truncate(code, maxCode), a.message())
-	}
-	return nil
+// Serves implements provider.Selective: one connection is one country.
+func (p *service) Serves(method, country, currency string) bool {
+	return method == Method && country == p.country.Code && currency == p.currency
 }

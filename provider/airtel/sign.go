@@ -2,6 +2,7 @@ package airtel
 
 import (
 	"bytes"
+	"context"
 	"crypto"
 	"crypto/aes"
 	"crypto/cipher"
@@ -13,7 +14,12 @@ import (
 	"encoding/base64"
 	"encoding/pem"
 	"errors"
+	"fmt"
+	"net/http"
 	"strings"
+	"time"
+
+	"till/provider/wire"
 )
 
 // publicKey reads a public key as Airtel's portal and its key call give it:
@@ -92,4 +98,70 @@ func signature(k *rsa.PublicKey, body []byte) (sign, key string, err error) {
 		return "", "", errors.New("Airtel's key cannot encrypt")
 	}
 	return base64.StdEncoding.EncodeToString(text), base64.StdEncoding.EncodeToString(sealed), nil
+}
+
+// keyLife is for how long Airtel's key is used. It is valid for months; Airtel
+// tells until when in a form without a zone.
+const keyLife = 10 * time.Minute
+
+// addSignature adds the two headers of a signed message. It returns a reply if
+// Airtel refuses the token already when it is asked for its key.
+func (s *application) addSignature(ctx context.Context, h http.Header, token string, body []byte) (*wire.Reply, error) {
+	key, reply, err := s.signingKey(ctx, token)
+	if key == nil {
+		return reply, err
+	}
+	sign, sealed, err := signature(key, body)
+	if err != nil {
+		return nil, err
+	}
+	h["X-Signature"], h["X-Key"] = []string{sign}, []string{sealed}
+	return nil, nil
+}
+
+func (s *application) signingKey(ctx context.Context, token string) (*rsa.PublicKey, *wire.Reply, error) {
+	select {
+	case s.keyLock <- struct{}{}:
+		defer func() { <-s.keyLock }()
+	case <-ctx.Done():
+		return nil, nil, ctx.Err()
+	}
+	if s.signingKeyValue != nil && s.now().Before(s.keyUntil) {
+		return s.signingKeyValue, nil, nil
+	}
+	reply, err := s.client.Do(ctx, http.MethodGet, s.base+"/v1/rsa/encryption-keys",
+		http.Header{"Authorization": {"Bearer " + token}, "X-Country": s.countryHeader, "X-Currency": s.currencyHeader, "Accept": anyType}, nil)
+	if err != nil {
+		return nil, nil, fmt.Errorf("Airtel's key for signing cannot be had: %w", err)
+	}
+	if tokenRefused(reply) {
+		return nil, reply, nil
+	}
+	key, err := readKey(reply)
+	if err != nil {
+		s.answerLog.Unreadable("encryption keys", reply, err)
+		return nil, nil, err
+	}
+	s.signingKeyValue, s.keyUntil = key, s.now().Add(keyLife)
+	return key, nil, nil
+}
+
+// readKey reads the answer to a call for the key.
+func readKey(r *wire.Reply) (*rsa.PublicKey, error) {
+	var a struct {
+		Data struct {
+			Key wire.Text `json:"key"`
+		} `json:"data"`
+	}
+	if r.Status != http.StatusOK {
+		return nil, fmt.Errorf("the call for Airtel's key was answered %d", r.Status)
+	}
+	if err := wire.Decode(r.Body, &a); err != nil {
+		return nil, err
+	}
+	key, err := publicKey(string(a.Data.Key))
+	if err != nil {
+		return nil, fmt.Errorf("Airtel's key for signing: %w", err)
+	}
+	return key, nil
 }

@@ -84,68 +84,36 @@ func (s *application) call(ctx context.Context, method, path string, body []byte
 	})
 }
 
-// keyLife is for how long Airtel's key is used. It is valid for months; Airtel
-// tells until when in a form without a zone.
-const keyLife = 10 * time.Minute
-
-// addSignature adds the two headers of a signed message. It returns a reply if
-// Airtel refuses the token already when it is asked for its key.
-func (s *application) addSignature(ctx context.Context, h http.Header, token string, body []byte) (*wire.Reply, error) {
-	key, reply, err := s.signingKey(ctx, token)
-	if key == nil {
-		return reply, err
+// readToken reads the answer to a token call. The life is text in Airtel's
+// documents: "180", or "3600".
+func readToken(r *wire.Reply) (string, time.Duration, error) {
+	var t struct {
+		Token wire.Text `json:"access_token"`
+		Life  wire.Text `json:"expires_in"`
+		Error wire.Text `json:"error"`
 	}
-	sign, sealed, err := signature(key, body)
-	if err != nil {
-		return nil, err
+	err := wire.Decode(r.Body, &t)
+	switch {
+	case r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden || err == nil && t.Error == "invalid_client":
+		return "", 0, fmt.Errorf("%w: the token call was answered %d", provider.ErrCredentials, r.Status)
+	case r.Status != http.StatusOK:
+		return "", 0, fmt.Errorf("the token call was answered %d", r.Status)
+	case err != nil:
+		return "", 0, err
 	}
-	h["X-Signature"], h["X-Key"] = []string{sign}, []string{sealed}
-	return nil, nil
+	life, ok := wire.TokenLifetime(string(t.Life))
+	if t.Token == "" || strings.ContainsAny(string(t.Token), "\r\n\x00") || !ok {
+		return "", 0, errors.New("the token call was answered without a token")
+	}
+	return string(t.Token), life, nil
 }
 
-func (s *application) signingKey(ctx context.Context, token string) (*rsa.PublicKey, *wire.Reply, error) {
-	select {
-	case s.keyLock <- struct{}{}:
-		defer func() { <-s.keyLock }()
-	case <-ctx.Done():
-		return nil, nil, ctx.Err()
+// tokenRefused says that Airtel did not take the token: 401, or 403 without a
+// code of its own.
+func tokenRefused(r *wire.Reply) bool {
+	if r.Status != http.StatusUnauthorized && r.Status != http.StatusForbidden {
+		return false
 	}
-	if s.signingKeyValue != nil && s.now().Before(s.keyUntil) {
-		return s.signingKeyValue, nil, nil
-	}
-	reply, err := s.client.Do(ctx, http.MethodGet, s.base+"/v1/rsa/encryption-keys",
-		http.Header{"Authorization": {"Bearer " + token}, "X-Country": s.countryHeader, "X-Currency": s.currencyHeader, "Accept": anyType}, nil)
-	if err != nil {
-		return nil, nil, fmt.Errorf("Airtel's key for signing cannot be had: %w", err)
-	}
-	if tokenRefused(reply) {
-		return nil, reply, nil
-	}
-	key, err := readKey(reply)
-	if err != nil {
-		s.answerLog.Unreadable("encryption keys", reply, err)
-		return nil, nil, err
-	}
-	s.signingKeyValue, s.keyUntil = key, s.now().Add(keyLife)
-	return key, nil, nil
-}
-
-// readKey reads the answer to a call for the key.
-func readKey(r *wire.Reply) (*rsa.PublicKey, error) {
-	var a struct {
-		Data struct {
-			Key wire.Text `json:"key"`
-		} `json:"data"`
-	}
-	if r.Status != http.StatusOK {
-		return nil, fmt.Errorf("the call for Airtel's key was answered %d", r.Status)
-	}
-	if err := wire.Decode(r.Body, &a); err != nil {
-		return nil, err
-	}
-	key, err := publicKey(string(a.Data.Key))
-	if err != nil {
-		return nil, fmt.Errorf("Airtel's key for signing: %w", err)
-	}
-	return key, nil
+	var a answer
+	return wire.Decode(r.Body, &a) != nil || a.code() == ""
 }

@@ -2,16 +2,12 @@ package airtel
 
 import (
 	"bytes"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"till"
 	"till/provider"
@@ -148,16 +144,6 @@ func isReadableStatus(status int) bool {
 	return status == http.StatusOK || status == http.StatusBadRequest
 }
 
-// tokenRefused says that Airtel did not take the token: 401, or 403 without a
-// code of its own.
-func tokenRefused(r *wire.Reply) bool {
-	if r.Status != http.StatusUnauthorized && r.Status != http.StatusForbidden {
-		return false
-	}
-	var a answer
-	return wire.Decode(r.Body, &a) != nil || a.code() == ""
-}
-
 // readSubmit gives the verdict on an answer to a request for money. What the
 // transaction's own status says is left alone: it is SUCCESS, or even TS,
 // before the customer has typed a PIN. A disbursement's TS is most likely the
@@ -286,89 +272,4 @@ func (p *service) failure(a *answer, status, code string, m codeMeaning) provide
 		}
 	}
 	return result
-}
-
-// readToken reads the answer to a token call. The life is text in Airtel's
-// documents: "180", or "3600".
-func readToken(r *wire.Reply) (string, time.Duration, error) {
-	var t struct {
-		Token wire.Text `json:"access_token"`
-		Life  wire.Text `json:"expires_in"`
-		Error wire.Text `json:"error"`
-	}
-	err := wire.Decode(r.Body, &t)
-	switch {
-	case r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden || err == nil && t.Error == "invalid_client":
-		return "", 0, fmt.Errorf("%w: the token call was answered %d", provider.ErrCredentials, r.Status)
-	case r.Status != http.StatusOK:
-		return "", 0, fmt.Errorf("the token call was answered %d", r.Status)
-	case err != nil:
-		return "", 0, err
-	}
-	life, ok := wire.TokenLifetime(string(t.Life))
-	if t.Token == "" || strings.ContainsAny(string(t.Token), "\r\n\x00") || !ok {
-		return "", 0, errors.New("the token call was answered without a token")
-	}
-	return string(t.Token), life, nil
-}
-
-// readCallback reads a callback's body. Where a key is given, the hash must be
-// there and right. Sources differ on what is hashed, the object with its name
-// or alone; either is taken, in the bytes as they came.
-func readCallback(body []byte, key string) (provider.Callback, error) {
-	var c struct {
-		Transaction json.RawMessage `json:"transaction"`
-		Hash        wire.Text       `json:"hash"`
-	}
-	if err := wire.Decode(body, &c); err != nil {
-		return provider.Callback{}, err
-	}
-	if key != "" {
-		got, err := base64.StdEncoding.DecodeString(string(c.Hash))
-		if err != nil || len(got) != sha256.Size {
-			return provider.Callback{}, errors.New("the callback has no hash")
-		}
-		named := append(append([]byte(`{"transaction":`), c.Transaction...), '}')
-		if !hmac.Equal(got, mac(key, named)) && !hmac.Equal(got, mac(key, c.Transaction)) {
-			return provider.Callback{}, errors.New("the hash of the callback is wrong")
-		}
-	}
-	var t struct {
-		ID wire.Text `json:"id"`
-	}
-	if err := wire.Decode(c.Transaction, &t); err != nil {
-		return provider.Callback{}, err
-	}
-	return provider.Callback{Reference: parseTransactionID(string(t.ID))}, nil
-}
-
-// ReadClaim reads what a callback says. It names no amount, and is the same for
-// payments and payouts.
-func (p *service) ReadClaim(body []byte) (provider.Claim, bool) {
-	var c struct {
-		Transaction struct {
-			ID      wire.Text `json:"id"`
-			Status  wire.Text `json:"status_code"`
-			Receipt wire.Text `json:"airtel_money_id"`
-		} `json:"transaction"`
-	}
-	if err := wire.Decode(body, &c); err != nil || c.Transaction.ID == "" {
-		return provider.Claim{}, false
-	}
-	out := provider.Claim{Reference: parseTransactionID(string(c.Transaction.ID)), Receipt: wire.Truncate(string(c.Transaction.Receipt), maxCode)}
-	switch c.Transaction.Status {
-	case "TS":
-		out.Outcome = provider.Success
-	case "TF":
-		out.Outcome = provider.Failed
-	case "TE":
-		out.Outcome = provider.Expired
-	}
-	return out, true
-}
-
-func mac(key string, text []byte) []byte {
-	h := hmac.New(sha256.New, []byte(key))
-	h.Write(text)
-	return h.Sum(nil)
 }

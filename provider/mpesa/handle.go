@@ -1,12 +1,8 @@
 package mpesa
 
 import (
-	"bytes"
-	"encoding/json"
 	"slices"
 	"strings"
-
-	"till/provider/wire"
 )
 
 // memory is what must be known about a payout from one Check to the next. It
@@ -97,36 +93,4 @@ func (m *handleState) noteCallback(mail *resultCallback, reference string) {
 	} else if code == "0" {
 		m.failureCode, m.confirmed = "", false
 	}
-}
-
-// parameters are the named values of an answer. Daraja sends a single one
-// without its list.
-type parameters []parameter
-
-type parameter struct {
-	Key   wire.Text
-	Value wire.Text // absent for some
-}
-
-// UnmarshalJSON takes a list, one object, or nothing.
-func (p *parameters) UnmarshalJSON(b []byte) error {
-	b = bytes.TrimSpace(b)
-	switch {
-	case len(b) == 0 || bytes.Equal(b, []byte("null")):
-		return nil
-	case b[0] == '{':
-		var one parameter
-		if err := json.Unmarshal(b, &one); err != nil {
-			return err
-		}
-		*p = parameters{one}
-		return nil
-	}
-	return json.Unmarshal(b, (*[]parameter)(p))
-}
-
-// isDuplicate tells the words by which Daraja refuses a reference that it has
-// seen. The code that comes with them is not documented.
-func isDuplicate(message wire.Text) bool {
-	return strings.Contains(strings.ToLower(string(message)), "duplicate")
 }

@@ -93,21 +93,6 @@ func (o *Operator) Payouts() provider.Provider {
 	return o.payouts
 }
 
-// fetchToken gets a new token, which ends the one before: Tokens has one
-// instance do it for all.
-func (o *Operator) fetchToken(ctx context.Context) (string, time.Duration, error) {
-	h := http.Header{"Authorization": {"Basic " + base64.StdEncoding.EncodeToString([]byte(o.c.ConsumerKey+":"+o.c.ConsumerSecret))}}
-	reply, err := o.client.Do(ctx, http.MethodGet, o.base+"/oauth/v1/generate?grant_type=client_credentials", h, nil)
-	if err != nil {
-		return "", 0, err
-	}
-	token, life, err := readToken(reply.Status, reply.Body)
-	if err != nil && !errors.Is(err, provider.ErrCredentials) {
-		o.answerLog.Unreadable("token", reply, err)
-	}
-	return token, life, err
-}
-
 // call makes one call with a token.
 func (o *Operator) call(ctx context.Context, path string, body any) (*wire.Reply, error) {
 	text, err := json.Marshal(body)
@@ -165,41 +150,18 @@ func rate(n int) provider.Rate {
 	return provider.Rate{PerSecond: n, Burst: n}
 }
 
-// checkTestReply says in plain words whether a call with a token got through, and
-// returns Daraja's words to it.
-func checkTestReply(reply *wire.Reply, err error) (accepted, error) {
-	if later := wire.RateLimitedTest("Daraja", err); later != nil {
-		return accepted{}, later
-	}
-	switch {
-	case errors.Is(err, provider.ErrCredentials):
-		return accepted{}, fmt.Errorf("Daraja does not take consumer_key and consumer_secret: %w. Copy them from the app on Daraja's portal; "+
-			"the sandbox and the live system have different ones", err)
-	case err != nil:
-		return accepted{}, fmt.Errorf("Daraja cannot be reached: %w. Check base_url and the way out to the Internet", err)
-	}
-	var a accepted
-	if err := wire.Decode(reply.Body, &a); err != nil || a.Code == "" && a.ResponseCode == "" {
-		return accepted{}, fmt.Errorf("Daraja gives a token, and then answers a question with HTTP %d and no word of its own (%s). "+
-			"Try again; if it stays so, look at base_url, at proxies on the way, and ask Safaricom",
-			reply.Status, wire.Truncate(reply.Header.Get("Content-Type"), 60))
-	}
-	return a, nil
-}
+// Daraja keeps M-Pesa wallets of Kenya and moves shillings.
+const (
+	Method  = "mpesa"
+	country = "KE"
+)
 
-// CheckCallback tells whether Safaricom would call an address. One that is not
-// HTTPS is a simulator, which calls any.
-func (o *Operator) CheckCallback(address string) error {
-	switch lower := strings.ToLower(address); {
-	case address == "" && o.payouts != nil:
-		return errors.New("the answers about payouts come by callbacks alone; name the service's address with --base-url to see whether they can")
-	case address == "" || strings.HasPrefix(o.base, "http://"):
-		return nil
-	case !strings.HasPrefix(lower, "https://"):
-		return errors.New("Safaricom calls HTTPS only, and the service's address does not begin with https://")
-	case strings.Contains(lower, "mpesa") || strings.Contains(lower, "m-pesa") || strings.Contains(lower, "safaricom"):
-		return errors.New("integrators report that Safaricom refuses addresses with \"mpesa\" or \"safaricom\" in them, and ours has one: " +
-			"the name of the connection is part of it, so give a new connection another name")
-	}
-	return nil
+// Serves implements provider.Selective.
+func (*paymentService) Serves(method, where, money string) bool { return serves(method, where, money) }
+
+// Serves implements provider.Selective.
+func (*payoutService) Serves(method, where, money string) bool { return serves(method, where, money) }
+
+func serves(method, where, money string) bool {
+	return method == Method && where == country && money == currency
 }

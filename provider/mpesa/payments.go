@@ -161,37 +161,3 @@ func (p *paymentService) Check(ctx context.Context, q provider.Query) (provider.
 	}
 	return result, nil
 }
-
-// HandleInCallback implements provider.HandleReader: a callback names the push by the id that
-// Daraja gave to it.
-func (p *paymentService) HandleInCallback(mail []byte) string {
-	if m := readPushCallback(mail); m != nil {
-		return m.id()
-	}
-	return ""
-}
-
-// Test asks about a push that there never was: Daraja checks token, short code
-// and passkey before it looks. No money moves.
-func (p *paymentService) Test(ctx context.Context) error {
-	ask := pushQuery{BusinessShortCode: json.Number(p.c.ShortCode), CheckoutRequestID: "ws_CO_01012020000000000000000000"}
-	ask.Timestamp, ask.Password = p.signTimestamp()
-	reply, err := p.call(ctx, "/mpesa/stkpushquery/v1/query", &ask)
-	a, err := checkTestReply(reply, err)
-	if err != nil {
-		return err
-	}
-	if _, err := a.result(reply.Status); errors.Is(err, provider.ErrCredentials) {
-		return fmt.Errorf("Daraja does not take short_code and passkey: %w. They must be of the same app and environment", err)
-	}
-	if p.callbackURL == "" {
-		return errors.New("Daraja wants a callback URL with every push. Configure the public address of this service, or callback_url")
-	}
-	// It has looked for the push, or for what is wrong with its id: then nothing
-	// was wrong with us.
-	if a.Code == "" || isBeingProcessed(a.Message) || strings.Contains(strings.ToLower(string(a.Message)), "checkoutrequestid") {
-		return nil
-	}
-	return provider.Unproven(fmt.Sprintf("Daraja takes our token, and answers the question with HTTP %d, %s %s: whether short_code and passkey are right is not known",
-		reply.Status, wire.Truncate(string(a.Code), maxCode), wire.Truncate(string(a.Message), maxText)))
-}

@@ -208,20 +208,6 @@ func (m *handleState) failureResult(r provider.Result) provider.Result {
 	return r
 }
 
-// Test puts an empty question, which Daraja refuses, but not before it has
-// looked at the token: all that can be tried without an answer by callback.
-func (p *payoutService) Test(ctx context.Context) error {
-	reply, err := p.call(ctx, "/mpesa/transactionstatus/v1/query", struct{}{})
-	a, err := checkTestReply(reply, err)
-	if err != nil {
-		return err
-	}
-	if _, err := a.result(reply.Status); errors.Is(err, provider.ErrCredentials) {
-		return fmt.Errorf("Daraja gives a token and then refuses the call: %w. Is \"Transaction Status\" among the app's products?", err)
-	}
-	return provider.Unproven("Daraja takes our token; whether payout_short_code, initiator and its password are right shows with the first payout only")
-}
-
 // readPayout gives the verdict on the first answer to a payout.
 func readPayout(status int, body []byte) (provider.Result, error) {
 	var a accepted
@@ -257,71 +243,4 @@ func readQueryAccepted(status int, body []byte) (string, error) {
 		return "", fmt.Errorf("a question was answered with %q", wire.Truncate(string(a.ResponseCode), maxCode))
 	}
 	return string(a.ConversationID), nil
-}
-
-// resultCallback is a callback of Daraja's, about a payout or a question.
-type resultCallback struct {
-	Result struct {
-		ResultCode               wire.Text
-		ResultDesc               wire.Text
-		OriginatorConversationID wire.Text
-		ConversationID           wire.Text
-		TransactionID            wire.Text
-		ResultParameters         struct {
-			ResultParameter parameters
-		}
-	}
-}
-
-// ReadClaim reads what a callback says: of a payout, or in answer to a question
-// about one.
-func (p *payoutService) ReadClaim(body []byte) (provider.Claim, bool) {
-	m := readResultCallback(body)
-	if m == nil {
-		return provider.Claim{}, false
-	}
-	first := func(texts ...string) string {
-		for _, t := range texts {
-			if t != "" {
-				return wire.Truncate(t, maxID)
-			}
-		}
-		return ""
-	}
-	reference := first(m.parameter("OriginatorConversationID"), m.parameter("Originator Conversation ID"), string(m.Result.OriginatorConversationID))
-	c := provider.Claim{Receipt: first(m.parameter("TransactionReceipt"), m.parameter("ReceiptNo"), string(m.Result.TransactionID)),
-		Amount: parseShillings(first(m.parameter("TransactionAmount"), m.parameter("Amount")))}
-	c.Reference, _ = till.ParseID(strings.ToLower(reference))
-	status := m.parameter("TransactionStatus")
-	switch code := m.Result.ResultCode; {
-	case status != "": // an answer to a question
-		if v := payoutStates[status]; v.outcome.Final() {
-			c.Outcome = v.outcome
-		}
-	case code == "0":
-		c.Outcome = provider.Success
-	case code != "":
-		c.Outcome = provider.Failed
-	}
-	return c, true
-}
-
-// readResultCallback reads a kept callback, nil if it is none.
-func readResultCallback(mail []byte) *resultCallback {
-	m := &resultCallback{}
-	if len(mail) == 0 || wire.Decode(mail, m) != nil || !isID(m.conversation()) {
-		return nil
-	}
-	return m
-}
-
-func (m *resultCallback) conversation() string { return string(m.Result.ConversationID) }
-
-func (m *resultCallback) parameter(key wire.Text) string {
-	for _, p := range m.Result.ResultParameters.ResultParameter {
-		if p.Key == key {
-			return string(p.Value)
-		}
-	}
-	return ""
 }

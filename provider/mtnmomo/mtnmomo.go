@@ -3,7 +3,6 @@ package mtnmomo
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -148,26 +147,6 @@ func (p *service) Traits() provider.Traits { return p.traits }
 // Fingerprint names the platform, the country, the product and the user.
 func (p *service) Fingerprint() string { return p.fingerprint }
 
-// fetchToken fetches a token. The call has no body: MTN lists one as a cause of 400.
-// The target environment is optional on the old platform and must be there on
-// the new.
-func (p *service) fetchToken(ctx context.Context) (string, time.Duration, error) {
-	basic := base64.StdEncoding.EncodeToString([]byte(p.user + ":" + p.secret))
-	reply, err := p.client.Do(ctx, http.MethodPost, p.base+"/"+p.name+"/token/", http.Header{
-		"Authorization":             {"Basic " + basic},
-		"Ocp-Apim-Subscription-Key": p.keyHeader,
-		"X-Target-Environment":      p.environmentHeader,
-	}, nil)
-	if err != nil {
-		return "", 0, err
-	}
-	token, life, err := readToken(reply)
-	if err != nil && !errors.Is(err, provider.ErrCredentials) {
-		p.answerLog.Unreadable(p.name+" token", reply, err)
-	}
-	return token, life, err
-}
-
 // header returns the headers that every call of the product has.
 func (p *service) header(token string) http.Header {
 	return http.Header{
@@ -176,10 +155,6 @@ func (p *service) header(token string) http.Header {
 		"X-Target-Environment":      p.environmentHeader,
 	}
 }
-
-// tokenRefused says that MTN did not take the token, or the subscription key: it
-// answers 401 to both.
-func tokenRefused(r *wire.Reply) bool { return r.Status == http.StatusUnauthorized }
 
 // Submit asks MTN to move money.
 func (p *service) Submit(ctx context.Context, r provider.Request) (provider.Result, error) {
@@ -261,4 +236,34 @@ func (p *service) Check(ctx context.Context, q provider.Query) (provider.Result,
 		return provider.Result{}, fmt.Errorf("mtnmomo %s status: %w", p.resource, err)
 	}
 	return result, nil
+}
+
+// Method is the wallet that MTN keeps.
+const Method = "mtn_momo"
+
+// homes are the documented target environments, each with its country and the
+// only currency that it takes.
+var environmentMarkets = map[string]struct{ country, currency string }{
+	"mtnbenin":         {"BJ", "XOF"},
+	"mtncameroon":      {"CM", "XAF"},
+	"mtncongo":         {"CG", "XAF"},
+	"mtnghana":         {"GH", "GHS"},
+	"mtnguineabissau":  {"GW", "XOF"},
+	"mtnguineaconakry": {"GN", "GNF"},
+	"mtnivorycoast":    {"CI", "XOF"},
+	"mtnliberia":       {"LR", "LRD"},
+	"mtnnigeria":       {"NG", "NGN"},
+	"mtnrwanda":        {"RW", "RWF"},
+	"mtnsouthafrica":   {"ZA", "ZAR"},
+	"mtnsouthsudan":    {"SS", "SSP"},
+	"mtnswaziland":     {"SZ", "SZL"},
+	"mtnuganda":        {"UG", "UGX"},
+	"mtnzambia":        {"ZM", "ZMW"},
+}
+
+// Serves implements provider.Selective. An environment that is not documented
+// may be anywhere, and MTN's sandbox is nowhere.
+func (p *service) Serves(method, country, currency string) bool {
+	home, known := environmentMarkets[p.environment]
+	return method == Method && (!known || home.country == country && home.currency == currency)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"till"
 	"till/provider"
@@ -252,30 +251,4 @@ func (p *service) parseMoney(amount, currency, own string) (till.Money, error) {
 // normalizeCode writes a code in one way: one official page has NOT ENOUGH_FUNDS.
 func normalizeCode(code string) string {
 	return strings.ReplaceAll(strings.ToUpper(strings.TrimSpace(code)), " ", "_")
-}
-
-// readToken reads the answer to a token call.
-func readToken(r *wire.Reply) (string, time.Duration, error) {
-	if r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden {
-		return "", 0, fmt.Errorf("%w: the token call was answered %d", provider.ErrCredentials, r.Status)
-	}
-	if r.Status != http.StatusOK {
-		// The old platform says 500 to a wrong key.
-		if f, err := readError(r.Body); err == nil && (f.Error == "login_failed" || f.Error == "invalid_client") {
-			return "", 0, fmt.Errorf("%w: %s", provider.ErrCredentials, f.Error)
-		}
-		return "", 0, fmt.Errorf("the token call was answered %d", r.Status)
-	}
-	var t struct {
-		Token wire.Text `json:"access_token"`
-		Life  wire.Text `json:"expires_in"`
-	}
-	if err := wire.Decode(r.Body, &t); err != nil {
-		return "", 0, err
-	}
-	life, ok := wire.TokenLifetime(string(t.Life))
-	if t.Token == "" || strings.ContainsAny(string(t.Token), "\r\n\x00") || !ok {
-		return "", 0, errors.New("the token call was answered without a token")
-	}
-	return string(t.Token), life, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/ecdsa"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -15,128 +14,6 @@ import (
 	"till/provider"
 	"till/provider/wire"
 )
-
-// Config is one account at pawaPay. Secrets are filled in from files or the
-// environment: api_token_file or api_token_env, signing_key_file or
-// signing_key_env.
-type Config struct {
-	// BaseURL is https://api.sandbox.pawapay.io or https://api.pawapay.io.
-	BaseURL string `toml:"base_url"`
-	// APIToken is made in the dashboard. The sandbox and the live system have
-	// different ones.
-	APIToken string `toml:"-" secret:"api_token"`
-	// Account tells two accounts at one base URL apart. It goes nowhere: the
-	// token may change while the account stays.
-	Account string `toml:"account"`
-	// Operations are "payments", "payouts" or both; empty means payments. Only
-	// what is named is served: paying out is never on by accident.
-	Operations []string `toml:"operations"`
-	// Providers extend or replace rows of the table in routes.go.
-	Providers []Route `toml:"provider"`
-	// CustomerMessage is what the customer reads where a payment has no
-	// description that fits: 4 to 22 letters, digits and spaces.
-	CustomerMessage string `toml:"customer_message"`
-
-	// SigningKey is a private key (PEM, EC P-256); with it every initiation is
-	// signed. SigningKeyID is what the dashboard calls its public half.
-	SigningKey   string `toml:"-" secret:"signing_key"`
-	SigningKeyID string `toml:"signing_key_id"`
-	// SignatureEncoding is "der" or "raw". pawaPay's own examples sign in DER,
-	// RFC 9421 wants raw: der is the default.
-	SignatureEncoding string `toml:"signature_encoding"`
-
-	// VerifyCallbacks refuses callbacks without a good signature. Turn it on
-	// once signed callbacks are on in the dashboard.
-	VerifyCallbacks bool `toml:"verify_callbacks"`
-	// CallbackAuthorities are the hosts, with a port unless it is 443, under
-	// which pawaPay calls us. Empty means that of the callback URL.
-	CallbackAuthorities []string `toml:"callback_authorities"`
-
-	// ApprovalWindowSeconds is how long a customer has. pawaPay does not say: it
-	// is the operator's behind it. 0 means 300.
-	ApprovalWindowSeconds int `toml:"approval_window_seconds"`
-	// SubmitRate and CheckRate are calls per second by all instances. pawaPay
-	// publishes no limit; 0 means 100.
-	SubmitRate int `toml:"submit_rate"`
-	CheckRate  int `toml:"check_rate"`
-}
-
-// The limits of what a configuration may hold.
-const (
-	maxProviders   = 200
-	maxAuthorities = 16
-	maxRate        = 100_000
-	maxWindow      = 24 * 60 * 60
-	defaultMessage = "Mobile payment"
-	defaultWindow  = 300
-	defaultRate    = 100
-)
-
-// Validate returns every mistake in the configuration, each with its key.
-func (c Config) Validate() error {
-	var wrong []error
-	say := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
-	if err := wire.CheckBaseURL(c.BaseURL); err != nil {
-		say("base_url: %w", err)
-	}
-	if c.APIToken == "" || strings.ContainsAny(c.APIToken, " \r\n\t") {
-		say("api_token: give the token of the dashboard, without spaces, by api_token_file or api_token_env")
-	}
-	for _, op := range c.Operations {
-		if op != "payments" && op != "payouts" {
-			say("operations: %q is neither \"payments\" nor \"payouts\"", wire.Truncate(op, 40))
-		}
-	}
-	if len(c.Providers) > maxProviders {
-		say("provider: at most %d rows", maxProviders)
-	}
-	for i, r := range c.Providers {
-		if err := r.validate(); err != nil {
-			say("provider: row %d: %w", i+1, err)
-		}
-	}
-	if c.CustomerMessage != "" && customerMessage(c.CustomerMessage, "") != c.CustomerMessage {
-		say("customer_message: 4 to 22 letters, digits and single spaces")
-	}
-	c.validateSigning(say)
-	if c.ApprovalWindowSeconds < 0 || c.ApprovalWindowSeconds > maxWindow {
-		say("approval_window_seconds: from 1 to %d", maxWindow)
-	}
-	for _, r := range []struct {
-		key string
-		n   int
-	}{{"submit_rate", c.SubmitRate}, {"check_rate", c.CheckRate}} {
-		if r.n < 0 || r.n > maxRate {
-			say("%s: from 1 to %d calls per second", r.key, maxRate)
-		}
-	}
-	return errors.Join(wrong...)
-}
-
-func (c Config) validateSigning(say func(string, ...any)) {
-	if c.SignatureEncoding != "" && c.SignatureEncoding != "der" && c.SignatureEncoding != "raw" {
-		say("signature_encoding: \"der\" or \"raw\"")
-	}
-	if c.SigningKey != "" {
-		if _, err := signingKey(c.SigningKey); err != nil {
-			say("signing_key: %w", err)
-		}
-	}
-	if (c.SigningKey == "") != (c.SigningKeyID == "") {
-		say("signing_key_id: it goes with signing_key, the one is useless without the other")
-	}
-	if strings.ContainsFunc(c.SigningKeyID, func(r rune) bool { return r < 0x20 || r > 0x7e || r == '"' || r == '\\' }) {
-		say("signing_key_id: plain characters without quotes")
-	}
-	if len(c.CallbackAuthorities) > maxAuthorities {
-		say("callback_authorities: at most %d", maxAuthorities)
-	}
-	for _, a := range c.CallbackAuthorities {
-		if a == "" || strings.ContainsAny(a, "/ \r\n\t\"") {
-			say("callback_authorities: %q is not a host with or without a port", wire.Truncate(a, 80))
-		}
-	}
-}
 
 // Operator is one account at pawaPay.
 type Operator struct {

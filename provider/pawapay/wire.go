@@ -24,97 +24,6 @@ var (
 	payouts  = serviceKind{"payoutId", "/v2/payouts", "PAYOUT", payoutCodes}
 )
 
-// The reasons of payouts that a payment does not have.
-const (
-	recipientNotFound     till.FailureReason = "recipient_not_found"
-	recipientLimitReached till.FailureReason = "recipient_limit_reached"
-)
-
-// What an amount that the provider cannot express is refused with. It is our
-// word, not pawaPay's: nothing was sent.
-const (
-	reasonNotRepresentable = till.AmountOutOfBounds
-	codeNotRepresentable   = "amount_not_representable"
-)
-
-// verdict is what a failure code means in our words.
-type codeMeaning struct {
-	reason    till.FailureReason
-	retryable bool // a new payment may well succeed
-}
-
-// codeUnknown is pawaPay's word for an error of its own. As the answer to an
-// initiation it decides nothing.
-const codeUnknown = "UNKNOWN_ERROR"
-
-// depositCodes are the failure codes of version 2 (docs.pawapay.io,
-// v2/docs/failure_codes). "Initiation" codes come with REJECTED, the
-// others with FAILED.
-var depositCodes = map[string]codeMeaning{
-	// Transaction, of deposits.
-	"PAYMENT_NOT_APPROVED":           {till.NotApproved, true}, // declined, a wrong PIN, or no answer: one word for all
-	"INSUFFICIENT_BALANCE":           {till.InsufficientFunds, true},
-	"PAYMENT_IN_PROGRESS":            {till.PayerBusy, true}, // another prompt is open; up to 10 min to clear
-	"TRANSACTION_ALREADY_IN_PROCESS": {till.PayerBusy, true}, // KEN, ETH
-	"PAYER_NOT_FOUND":                {till.PayerNotFound, false},
-	"PAYER_LIMIT_REACHED":            {till.PayerLimitReached, false},
-	"WALLET_LIMIT_REACHED":           {till.PayerLimitReached, false},
-	"UNSPECIFIED_FAILURE":            {till.Unspecified, false},
-	codeUnknown:                      {till.ProviderError, true}, // under FAILED it is final
-	// Initiation, with HTTP 200.
-	"AMOUNT_OUT_OF_BOUNDS":             {till.AmountOutOfBounds, false},
-	"INVALID_AMOUNT":                   {till.AmountOutOfBounds, false}, // decimals that the provider does not take
-	"AMOUNT_TOO_LARGE":                 {till.AmountOutOfBounds, false},
-	"INVALID_PHONE_NUMBER":             {till.PayerNotFound, false},
-	"INVALID_CURRENCY":                 {till.ProviderRejected, false},
-	"INVALID_PROVIDER":                 {till.ProviderRejected, false},
-	"PROVIDER_TEMPORARILY_UNAVAILABLE": {till.ProviderUnavailable, true},
-	"PAWAPAY_WALLET_OUT_OF_FUNDS":      {till.ProviderUnavailable, true}, // our float, never the customer's
-	"NOT_FOUND":                        {till.ProviderRejected, false},
-	"INVALID_STATE":                    {till.ProviderRejected, false},
-	"DEPOSIT_ALREADY_REFUNDED":         {till.ProviderRejected, false}, // refunds only, which we do not make
-	"REFUND_IN_PROGRESS":               {till.ProviderRejected, false}, // likewise
-	// Initiation, with HTTP 400: our request was wrong.
-	"INVALID_INPUT":            {till.ProviderRejected, false},
-	"MISSING_PARAMETER":        {till.ProviderRejected, false},
-	"UNSUPPORTED_PARAMETER":    {till.ProviderRejected, false},
-	"INVALID_PARAMETER":        {till.ProviderRejected, false},
-	"DUPLICATE_METADATA_FIELD": {till.ProviderRejected, false},
-}
-
-// payoutCodes are those of deposits, but for what concerns the recipient.
-var payoutCodes = func() map[string]codeMeaning {
-	m := map[string]codeMeaning{}
-	for code, v := range depositCodes {
-		m[code] = v
-	}
-	for code, v := range map[string]codeMeaning{
-		"RECIPIENT_NOT_FOUND":     {recipientNotFound, false},
-		"RECIPIENT_LIMIT_REACHED": {recipientLimitReached, false},
-		"WALLET_LIMIT_REACHED":    {recipientLimitReached, false},
-		"INVALID_PHONE_NUMBER":    {recipientNotFound, false},
-		"MANUALLY_CANCELLED":      {till.ProviderRejected, false}, // by a person, in the dashboard
-	} {
-		m[code] = v
-	}
-	for _, code := range []string{"PAYMENT_NOT_APPROVED", "INSUFFICIENT_BALANCE", "PAYMENT_IN_PROGRESS",
-		"TRANSACTION_ALREADY_IN_PROCESS", "PAYER_NOT_FOUND", "PAYER_LIMIT_REACHED"} {
-		delete(m, code)
-	}
-	return m
-}()
-
-// lifecycle is how data.status of a status read is understood (v2/docs). A
-// word that is not here is never final.
-var statusOutcomes = map[string]provider.Outcome{
-	"ACCEPTED":          provider.Open,
-	"ENQUEUED":          provider.Open, // payouts: the operator is delayed
-	"PROCESSING":        provider.Open,
-	"IN_RECONCILIATION": provider.Open, // resolves by itself
-	"COMPLETED":         provider.Success,
-	"FAILED":            provider.Failed,
-}
-
 // initiation is the body of POST /v2/deposits and /v2/payouts. pawaPay refuses
 // members that it does not know.
 type initiation struct {
@@ -266,21 +175,6 @@ func readSubmit(k *serviceKind, status int, body []byte, id string) (provider.Re
 func (k *serviceKind) rejected(code, message string) provider.Result {
 	v := k.meaning(code)
 	return provider.Result{Outcome: provider.Rejected, Reason: v.reason, Retryable: v.retryable, Code: code, Message: message, OurFault: k.ourFault(code)}
-}
-
-// ourFault says what a code tells about our own account, "" if nothing.
-func (k *serviceKind) ourFault(code string) string {
-	if k != &payouts || code != "PAWAPAY_WALLET_OUT_OF_FUNDS" {
-		return ""
-	}
-	return "pawaPay answers " + code + ": a wallet that payouts come from has too little money: fund it"
-}
-
-func (k *serviceKind) meaning(code string) codeMeaning {
-	if v, ok := k.codes[code]; ok {
-		return v
-	}
-	return codeMeaning{reason: till.Unspecified}
 }
 
 // readCheck gives the verdict on an answer to a status read.

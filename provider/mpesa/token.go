@@ -1,0 +1,73 @@
+package mpesa
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"till/provider"
+	"till/provider/wire"
+)
+
+// fetchToken gets a new token, which ends the one before: Tokens has one
+// instance do it for all.
+func (o *Operator) fetchToken(ctx context.Context) (string, time.Duration, error) {
+	h := http.Header{"Authorization": {"Basic " + base64.StdEncoding.EncodeToString([]byte(o.c.ConsumerKey+":"+o.c.ConsumerSecret))}}
+	reply, err := o.client.Do(ctx, http.MethodGet, o.base+"/oauth/v1/generate?grant_type=client_credentials", h, nil)
+	if err != nil {
+		return "", 0, err
+	}
+	token, life, err := readToken(reply.Status, reply.Body)
+	if err != nil && !errors.Is(err, provider.ErrCredentials) {
+		o.answerLog.Unreadable("token", reply, err)
+	}
+	return token, life, err
+}
+
+// tokenErrors are the errors by which Daraja does not take a token, with the HTTP
+// status of each: on the push and its query, on the transaction status, and as
+// integrators report it [unverified].
+var tokenErrors = map[string]int{
+	"404.001.03": http.StatusNotFound,
+	"400.003.01": http.StatusBadRequest,
+	"401.002.01": http.StatusUnauthorized,
+}
+
+// tokenRefused tells that Daraja did not take the token. Any other 401 is
+// about something else: a new token would not help, and would end the one that
+// others use.
+func tokenRefused(r *wire.Reply) bool {
+	var f errorBody
+	if wire.Decode(r.Body, &f) != nil {
+		return false
+	}
+	status, known := tokenErrors[string(f.Code)]
+	return known && (r.Status == status || r.Status == http.StatusUnauthorized)
+}
+
+// readToken reads the answer to a request for a token.
+func readToken(status int, body []byte) (string, time.Duration, error) {
+	switch status {
+	case http.StatusOK:
+	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden:
+		return "", 0, fmt.Errorf("%w (HTTP %d)", provider.ErrCredentials, status)
+	default:
+		return "", 0, fmt.Errorf("a token: HTTP %d", status)
+	}
+	var a struct {
+		Token   wire.Text `json:"access_token"`
+		Expires wire.Text `json:"expires_in"`
+	}
+	if err := wire.Decode(body, &a); err != nil {
+		return "", 0, fmt.Errorf("a token: %w", err)
+	}
+	life, ok := wire.TokenLifetime(string(a.Expires))
+	if !ok || a.Token == "" || strings.ContainsAny(string(a.Token), " \r\n\t") {
+		return "", 0, errors.New("a token: the answer holds none")
+	}
+	return string(a.Token), life, nil
+}
