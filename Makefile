@@ -64,6 +64,9 @@ guide-tools:
 # The SDKs: vectors, stores on real databases, every scenario, every mutant.
 .PHONY: sdk
 sdk: ## hold the SDKs to the conformance suite (one to two minutes)
+	@command -v mariadbd >/dev/null 2>&1 || { \
+		echo "installing mariadb for the SDK's store on MySQL"; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends mariadb-server-core; }
 	cd sdk/go && $(GO) vet ./... && $(GO) test -count=1 ./...
 	cd tools && $(GO) test -count=1 ./sdkgen ./sqlstores
 	set -o pipefail; cd tools && $(GO) test -count=1 -v ./conform | grep -v '^=== \|^    --- PASS'
@@ -119,6 +122,7 @@ soak-parts:
 	TILL_SECONDS=300 $(GO) test -count=1 -timeout 12m -run '^TestInstances$$' -v ./cmd/till
 	TILL_FAILOVERS=5 $(GO) test -count=1 -timeout 12m -run '^TestFailover$$' -v ./cmd/till
 	TILL_KILLS=100 $(GO) test -count=5 -timeout 30m -run '^TestKill$$' -v ./cmd/till
+	cd tools && TILL_ORDERS=10000 TILL_KILLS=50 $(GO) test -count=1 -timeout 30m -run '^TestShop' -v ./conform
 
 .PHONY: generate
 generate: ## write the country table anew from libphonenumber data

@@ -3,6 +3,7 @@ module till/tools
 go 1.26.0
 
 require (
+	github.com/go-sql-driver/mysql v1.9.3
 	github.com/nyaruka/phonenumbers v1.8.1
 	github.com/oasdiff/yaml3 v0.0.14
 	github.com/standard-webhooks/standard-webhooks/libraries v0.0.1
@@ -10,6 +11,7 @@ require (
 )
 
 require (
+	filippo.io/edwards25519 v1.1.0 // indirect
 	github.com/jackc/puddle/v2 v2.2.2 // indirect
 	github.com/kr/text v0.2.0 // indirect
 )

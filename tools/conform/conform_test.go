@@ -40,7 +40,11 @@ func prepare(run func() int) (code int, err error) {
 	}
 	defer os.RemoveAll(programs.folder)
 	for _, b := range []struct{ name, in, pkg string }{{"till", "../..", "./cmd/till"}, {"files", "../../sdk/go", "./driver/files"}, {"sqlite", "..", "./conform/sqlite"}} {
-		build := exec.Command("go", "build", "-o", filepath.Join(programs.folder, b.name), b.pkg)
+		args := []string{"build", "-o", filepath.Join(programs.folder, b.name)}
+		if os.Getenv("TILL_RACE") != "" && b.name != "till" { // the shop, with the race detector
+			args = append(args, "-race", "-gcflags=modernc.org/sqlite/lib=-race=false", "-gcflags=modernc.org/libc=-race=false")
+		}
+		build := exec.Command("go", append(args, b.pkg)...)
 		build.Dir = b.in
 		if out, err := build.CombinedOutput(); err != nil {
 			return 1, fmt.Errorf("build %s: %w: %s", b.pkg, err, out)
