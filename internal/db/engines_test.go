@@ -77,6 +77,10 @@ func engines(t *testing.T, f func(t *testing.T, d *db.DB)) {
 		t.Parallel()
 		f(t, openPostgres(t, newSchema(t), schema))
 	})
+	t.Run("citus", func(t *testing.T) {
+		t.Parallel()
+		f(t, openURL(t, newSchema(t), true, schema))
+	})
 }
 
 func open(t *testing.T, e db.Engine, writers int, now func() till.Time, scripts ...string) *db.DB {
@@ -92,7 +96,12 @@ func open(t *testing.T, e db.Engine, writers int, now func() till.Time, scripts 
 // openPostgres opens a URL, and makes the schema if it is given.
 func openPostgres(t *testing.T, url string, scripts ...string) *db.DB {
 	t.Helper()
-	e, err := postgres.Open(t.Context(), url, 2, nil)
+	return openURL(t, url, false, scripts...)
+}
+
+func openURL(t *testing.T, url string, citus bool, scripts ...string) *db.DB {
+	t.Helper()
+	e, err := postgres.Open(t.Context(), postgres.Config{URL: url, Readers: 2, Citus: citus})
 	if err != nil {
 		t.Fatal(err)
 	}

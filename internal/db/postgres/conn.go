@@ -17,11 +17,12 @@ import (
 // conn is a connection of a pool. pgx prepares statements on first use. BEGIN
 // goes out together with the first batch.
 type conn struct {
-	pool   *pgxpool.Pool
-	lease  *pgxpool.Conn
-	pg     *pgx.Conn
-	access db.Access
-	now    func() till.Time // nil: the server's clock
+	pool    *pgxpool.Pool
+	lease   *pgxpool.Conn
+	pg      *pgx.Conn
+	access  db.Access
+	dialect db.Dialect
+	now     func() till.Time // nil: the server's clock
 
 	begun bool // the server has answered in this transaction
 	ended bool // by Commit
@@ -69,24 +70,32 @@ func (c *conn) queue(out *pgx.Batch, b *db.Batch) error {
 			}
 			continue
 		}
-		text := s.SQL.Text(db.Postgres)
-		if s.SQL.Arrays {
-			out.Queue(text, arrays(text, s.Rows)...)
-			continue
-		}
-		if s.Exactly { // COMMIT would be sent before anybody compares the counts
+		if s.Exactly && !s.SQL.Arrays { // COMMIT would be sent before anybody compares the counts
 			return fmt.Errorf("%s needs a text with arrays", s.SQL.Name)
 		}
-		for _, args := range s.Rows {
-			out.Queue(text, plain(args)...)
+		text := s.SQL.Text(c.dialect)
+		for first, size := 0, c.groupSize(s); first < len(s.Rows); first += size {
+			if s.SQL.Arrays {
+				out.Queue(text, arrays(text, s.Rows[first:first+size])...)
+			} else {
+				out.Queue(text, plain(s.Rows[first])...)
+			}
 		}
 	}
 	return nil
 }
 
+// groupSize is how many rows of arguments are sent as one statement. Citus finds
+// the node of a row by the arguments, so there it is one.
+func (c *conn) groupSize(s *db.Statement) int {
+	if s.SQL.Arrays && c.dialect == db.Postgres {
+		return len(s.Rows)
+	}
+	return 1
+}
+
 // arrays turns rows of arguments into one array for each argument. Behind them
-// come the numbers of the rows, if the text names nth, and how many there
-// are.
+// come the numbers of the rows, if the text names nth, and how many there are.
 func arrays(text string, rows [][]any) []any {
 	n := len(rows[0])
 	out := make([]any, n, n+2)
@@ -129,19 +138,15 @@ func (c *conn) readStatement(r pgx.BatchResults, s *db.Statement) error {
 	if s.Clock != nil {
 		return c.readClock(r, s)
 	}
-	answers := len(s.Rows)
-	if s.SQL.Arrays {
-		answers = 1
-	}
-	for i := range answers {
+	for first, size := 0, c.groupSize(s); first < len(s.Rows); first += size {
 		var err error
 		switch {
 		case s.Scan != nil:
-			err = readRows(r, s, i)
+			err = readRows(r, s, first)
 		case s.Changed != nil && s.SQL.Arrays:
-			err = readChanged(r, s)
+			err = readChanged(r, s, first, size)
 		default:
-			err = readCount(r, s, i)
+			err = readCount(r, s, first)
 		}
 		if err != nil {
 			return err
@@ -164,8 +169,8 @@ func (c *conn) readClock(r pgx.BatchResults, s *db.Statement) error {
 }
 
 // readRows hands the rows of one answer to their scan function. The first column
-// of an answer to arrays is the number of the arguments.
-func readRows(r pgx.BatchResults, s *db.Statement, i int) error {
+// of an answer to arrays is the number of the arguments, counted from first.
+func readRows(r pgx.BatchResults, s *db.Statement, first int) error {
 	rows, err := r.Query()
 	if err != nil {
 		return err
@@ -175,13 +180,13 @@ func readRows(r pgx.BatchResults, s *db.Statement, i int) error {
 	if s.SQL.Arrays {
 		current.skip = 1
 	}
-	for rows.Next() {
+	for i := first; rows.Next(); {
 		if s.SQL.Arrays {
-			number, err := column(rows.RawValues()[0], &rows.FieldDescriptions()[0])
+			number, err := firstColumn(rows)
 			if err != nil {
 				return err
 			}
-			i = int(number.Int) - 1
+			i = first + int(number.Int) - 1
 		}
 		if err := s.Scan(i, &current); err != nil {
 			return err
@@ -192,29 +197,28 @@ func readRows(r pgx.BatchResults, s *db.Statement, i int) error {
 
 // readChanged reads which rows of arguments changed a row: their numbers, or from
 // an INSERT the ids, which are second arguments. Ids come in any order.
-func readChanged(r pgx.BatchResults, s *db.Statement) error {
+func readChanged(r pgx.BatchResults, s *db.Statement, first, size int) error {
 	rows, err := r.Query()
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	var index map[till.ID]int
-	if strings.HasPrefix(s.SQL.Text(db.Postgres), "INSERT") {
-		index = make(map[till.ID]int, len(s.Rows))
-		for i, args := range s.Rows {
-			index[till.ID(args[1].([]byte))] = i
+	byID := make(map[string]int)
+	for i, args := range s.Rows[first : first+size] {
+		if id, ok := args[1].([]byte); ok {
+			byID[string(id)] = i
 		}
 	}
 	for rows.Next() {
-		c, err := column(rows.RawValues()[0], &rows.FieldDescriptions()[0])
+		c, err := firstColumn(rows)
 		if err != nil {
 			return err
 		}
-		if index != nil {
-			s.Changed[index[till.ID(c.Bytes)]] = true
-		} else {
-			s.Changed[c.Int-1] = true
+		i := int(c.Int) - 1
+		if c.Bytes != nil {
+			i = byID[string(c.Bytes)]
 		}
+		s.Changed[first+i] = true
 	}
 	return rows.Err()
 }

@@ -22,19 +22,29 @@ import (
 // each other at the same rows and the same log.
 const Writers = 6
 
+// Config says which database to open and how.
+type Config struct {
+	URL     string
+	Readers int              // how many reads run at once
+	Now     func() till.Time // replaces the server's clock, for tests
+
+	// Citus sends the texts of that dialect, which use nothing that a distributed
+	// database lacks.
+	Citus bool
+}
+
 // Engine is one PostgreSQL database.
 type Engine struct {
 	config  *pgx.ConnConfig
+	dialect db.Dialect
 	now     func() till.Time // nil: the server's clock
 	writers *pgxpool.Pool
 	readers *pgxpool.Pool
 }
 
-// Open prepares connections to the database that a URL names. It makes none.
-// readers is how many reads run at once. now replaces the server's clock in
-// tests.
-func Open(ctx context.Context, url string, readers int, now func() till.Time) (*Engine, error) {
-	config, err := parse(url)
+// Open prepares connections to the database. It makes none.
+func Open(ctx context.Context, cfg Config) (*Engine, error) {
+	config, err := parse(cfg.URL)
 	if err != nil {
 		return nil, err
 	}
@@ -51,11 +61,14 @@ func Open(ctx context.Context, url string, readers int, now func() till.Time) (*
 	}
 	c.DialFunc = withDeadline(dialer.DialContext)
 	c.OnNotice = noteStandby
-	e := &Engine{config: c, now: now}
+	e := &Engine{config: c, dialect: db.Postgres, now: cfg.Now}
+	if cfg.Citus {
+		e.dialect = db.Citus
+	}
 	if e.writers, err = e.newPool(ctx, config, db.Write, Writers); err != nil {
 		return nil, err
 	}
-	if e.readers, err = e.newPool(ctx, config, db.Read, readers); err != nil {
+	if e.readers, err = e.newPool(ctx, config, db.Read, cfg.Readers); err != nil {
 		e.writers.Close()
 		return nil, err
 	}
@@ -133,7 +146,7 @@ func (e *Engine) Connect(ctx context.Context, parameters map[string]string) (*pg
 }
 
 // Dialect implements db.Engine.
-func (e *Engine) Dialect() db.Dialect { return db.Postgres }
+func (e *Engine) Dialect() db.Dialect { return e.dialect }
 
 // Acquire implements db.Engine.
 func (e *Engine) Acquire(ctx context.Context, a db.Access) (db.Conn, error) {
@@ -148,7 +161,7 @@ func (e *Engine) Acquire(ctx context.Context, a db.Access) (db.Conn, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", db.ErrUnavailable, err)
 	}
-	return &conn{pool: pool, lease: c, pg: c.Conn(), access: a, now: e.now}, nil
+	return &conn{pool: pool, lease: c, pg: c.Conn(), access: a, dialect: e.dialect, now: e.now}, nil
 }
 
 // closeTimeout is how long Close waits for connections that are in use.

@@ -35,6 +35,10 @@ func (r *row) Scan(dest ...any) error {
 	return r.Rows.Scan(all...)
 }
 
+func firstColumn(rows pgx.Rows) (db.Column, error) {
+	return column(rows.RawValues()[0], &rows.FieldDescriptions()[0])
+}
+
 // column returns a value in the server's binary form.
 func column(b []byte, f *pgconn.FieldDescription) (db.Column, error) {
 	if b == nil {
