@@ -84,6 +84,7 @@ type ColumnScanner interface {
 // Batch collects statements that run in order.
 type Batch struct {
 	Statements []Statement
+	NoTimeout  bool // they may take any time
 }
 
 // Statement is one statement of a batch with its rows of arguments, or a reading
@@ -101,12 +102,12 @@ type Statement struct {
 // Query reads, for each row of arguments. Where the statement takes arrays, the
 // answers come in any order.
 func (b *Batch) Query(sql *SQL, rows [][]any, scan func(i int, r Row) error) {
-	b.enqueue(Statement{SQL: sql, Rows: rows, Scan: scan})
+	b.Add(Statement{SQL: sql, Rows: rows, Scan: scan})
 }
 
 // Exec writes, for each row of arguments.
 func (b *Batch) Exec(sql *SQL, rows [][]any) {
-	b.enqueue(Statement{SQL: sql, Rows: rows})
+	b.Add(Statement{SQL: sql, Rows: rows})
 }
 
 // ExecReport writes, and reports which rows of arguments changed one row. If the
@@ -114,14 +115,14 @@ func (b *Batch) Exec(sql *SQL, rows [][]any) {
 // an id is the second argument.
 func (b *Batch) ExecReport(sql *SQL, rows [][]any, changed *[]bool) {
 	*changed = make([]bool, len(rows))
-	b.enqueue(Statement{SQL: sql, Rows: rows, Changed: *changed})
+	b.Add(Statement{SQL: sql, Rows: rows, Changed: *changed})
 }
 
 // ExecExactly writes, and fails with ErrConflict unless every row of arguments
 // changes exactly one row. Such a statement takes arrays: its text makes the
 // server compare the counts, because COMMIT may go out together with it.
 func (b *Batch) ExecExactly(sql *SQL, rows [][]any) {
-	b.enqueue(Statement{SQL: sql, Rows: rows, Exactly: true})
+	b.Add(Statement{SQL: sql, Rows: rows, Exactly: true})
 }
 
 // Clock reads the engine's clock at its place in the order, so after the locks
@@ -134,8 +135,11 @@ func (b *Batch) Clock(at *till.Time) {
 	}})
 }
 
-func (b *Batch) enqueue(s Statement) {
-	if len(s.Rows) > 0 {
-		b.Statements = append(b.Statements, s)
+// Add adds statements, without those that have no rows of arguments.
+func (b *Batch) Add(all ...Statement) {
+	for _, s := range all {
+		if len(s.Rows) > 0 {
+			b.Statements = append(b.Statements, s)
+		}
 	}
 }

@@ -23,6 +23,7 @@ type Tx struct {
 	now      till.Time // 0: the clock was not read yet
 	err      error     // of reading the clock in Now
 
+	noTimeout  bool // see WithoutTimeout
 	notStarted bool // the connection was dead
 }
 
@@ -69,9 +70,13 @@ func (tx *Tx) Send(ctx context.Context, b *Batch) error {
 			}
 		}
 	}
+	b.NoTimeout = tx.noTimeout
 	tx.sent = time.Now()
 	return tx.failed(tx.conn.Send(ctx, b))
 }
+
+// WithoutTimeout lets the statements from now on take any time.
+func (tx *Tx) WithoutTimeout() { tx.noTimeout = true }
 
 // Flush makes sure that the transaction has begun and its deferred writes were
 // sent.
@@ -154,7 +159,7 @@ func (tx *Tx) enqueue(s Statement) error {
 	if tx.access != Write {
 		return errReadOnly
 	}
-	tx.deferred.enqueue(s)
+	tx.deferred.Add(s)
 	return nil
 }
 

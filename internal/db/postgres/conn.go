@@ -31,6 +31,8 @@ type conn struct {
 
 const readClock = `SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
 
+var noStatementTimeout = db.Define(db.SQL{Name: "postgres.noStatementTimeout", Postgres: `SET LOCAL statement_timeout = 0`})
+
 // Begin implements db.Conn.
 func (c *conn) Begin(context.Context) error { return nil }
 
@@ -48,6 +50,10 @@ func (c *conn) Send(ctx context.Context, b *db.Batch) error {
 	begins := !c.begun
 	if begins {
 		out.Queue(c.begin())
+	}
+	if b.NoTimeout {
+		defer withoutDeadline(c.pg)()
+		b = &db.Batch{Statements: append([]db.Statement{{SQL: noStatementTimeout, Rows: [][]any{nil}}}, b.Statements...)}
 	}
 	if err := c.queue(&out, b); err != nil {
 		return err
@@ -335,7 +341,7 @@ func (c *conn) Rollback(ctx context.Context) error {
 
 // Script implements db.Conn. The caller has sent BEGIN.
 func (c *conn) Script(ctx context.Context, text string) error {
-	defer WithoutDeadline(c.pg)()
+	defer withoutDeadline(c.pg)()
 	_, err := c.pg.Exec(ctx, "SET LOCAL statement_timeout = 0;\n"+text, pgx.QueryExecModeSimpleProtocol)
 	return c.wrapConnErr(err)
 }

@@ -60,9 +60,9 @@ func (c *deadlineConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// WithoutDeadline lets a server be silent, until the function that it returns is
-// called: during a migration, or between notifications.
-func WithoutDeadline(conn *pgx.Conn) (end func()) {
+// withoutDeadline lets a server be silent, until the function that it returns is
+// called.
+func withoutDeadline(conn *pgx.Conn) (end func()) {
 	c, ok := conn.PgConn().Conn().(*deadlineConn)
 	if !ok {
 		return func() {}

@@ -99,7 +99,7 @@ func (e *Engine) newPool(ctx context.Context, config *pgxpool.Config, a db.Acces
 	c.MaxConnLifetime, c.MaxConnIdleTime, c.HealthCheckPeriod = forever, forever, forever
 	c.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
 	c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
-		_, err := conn.Exec(ctx, e.settings(a))
+		_, err := conn.Exec(ctx, Settings(e.config.RuntimeParams, a))
 		return err
 	}
 	c.BeforeClose = Hangup
@@ -113,9 +113,9 @@ func Hangup(conn *pgx.Conn) {
 	conn.Close(ctx)
 }
 
-// settings is sent on every new connection. A pooler may reject parameters of the
-// connection, so these are statements. Settings in the URL stay.
-func (e *Engine) settings(a db.Access) string {
+// Settings is sent on every new connection. A pooler may reject parameters of the
+// connection, so these are statements. Parameters of the URL stay.
+func Settings(parameters map[string]string, a db.Access) string {
 	// A transaction that waits for ever would hold a client's head for ever.
 	all := [][2]string{
 		{"idle_in_transaction_session_timeout", "15s"},
@@ -129,16 +129,18 @@ func (e *Engine) settings(a db.Access) string {
 	}
 	var b strings.Builder
 	for _, s := range all {
-		if e.config.RuntimeParams[s[0]] == "" {
+		if parameters[s[0]] == "" {
 			fmt.Fprintf(&b, "SET %s = '%s';", s[0], s[1])
 		}
 	}
 	return b.String()
 }
 
-// Connect opens a connection outside of the pools, with more parameters.
+// Connect opens a connection outside of the pools, with more parameters. It has
+// no time limits but those of the callers' contexts.
 func (e *Engine) Connect(ctx context.Context, parameters map[string]string) (*pgx.Conn, error) {
 	c := e.config.Copy()
+	c.DialFunc = dialer.DialContext
 	for name, value := range parameters {
 		c.RuntimeParams[name] = value
 	}
