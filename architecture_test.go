@@ -59,8 +59,8 @@ var packageRules = []packageRule{
 	{"internal/db", root, ""},                                                         // transactions, whatever the engine
 	{"internal/db/sqlite", ". internal/db internal/system", sqliteModule + " modernc.org/libc"},
 	{"internal/db/postgres", ". internal/db internal/system", pgModule},
-	{"store", ". ledger internal/db internal/system", sqliteModule + " modernc.org/libc " + pgModule},
-	{"internal/db/pgtest", "", pgModule}, // a PostgreSQL server of a test's own
+	{"store", ". ledger internal/db internal/db/sqlite internal/db/postgres", pgModule}, // pgx for hints
+	{"internal/db/pgtest", "", pgModule},                                                // a PostgreSQL server of a test's own
 	{"internal/db/pgtest/withpg", "internal/db/pgtest", ""},
 	{"engine", ". ledger provider store internal/batch internal/loop internal/request internal/quota", ""}, // a change of payments or payouts keeps the wallets in step
 	{"collect", ". ledger provider store engine internal/jsonx internal/request", jsonModule},              // a body keeps its numbers as written
@@ -73,12 +73,16 @@ var packageRules = []packageRule{
 	{"store/storetest", ". provider store engine collect payout books internal/jsonx", sqliteModule + " " + pgModule}, // goes past the store, to break it
 	{"api", ". ledger provider provider/sandbox store engine collect payout account books webhook internal/jsonx internal/quota", "golang.org/x/time"},
 	{"server", ". ledger provider provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens account books webhook api internal/loop internal/system", ""},
-	{"cmd/till", ". ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens account books webhook api server internal/loadgen internal/escape internal/system", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml"},
+	{"cmd/till", ". ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens account books webhook api server internal/db/sqlite internal/db/postgres internal/loadgen internal/escape internal/system", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml"},
 	// It fills the store and compares with it, settles and signs in its own
 	// process, is an operator with its adapter and a server around it, and slows
 	// a simulated one down.
 	{"bench", ". provider provider/mtnmomo store internal/db/pgtest engine collect webhook server internal/loadgen internal/jsonx", ""},
 }
+
+// engineFiles are the files beside the engines' own packages that may import an
+// engine: everything else knows internal/db only.
+var engineFiles = []string{"store/open.go", "cmd/till/doctor.go"}
 
 // limited are standard packages that few may import, and why.
 var limited = []struct {
@@ -211,6 +215,9 @@ func TestArchitecture(t *testing.T) {
 				if why := r.forbidden(i); why != "" {
 					t.Errorf("%s imports %s: %s", s.path, i, why)
 				}
+				if (i == "till/internal/db/sqlite" || i == "till/internal/db/postgres") && !slices.Contains(engineFiles, s.path) {
+					t.Errorf("%s imports %s: only %v may", s.path, i, engineFiles)
+				}
 			}
 		}
 		if !documented {
@@ -246,7 +253,8 @@ func TestArchitectureFindsForbiddenImports(t *testing.T) {
 		{"provider", "database/sql", false},
 		{"provider/sandbox", "database/sql", true},
 		{"provider/sandbox", "till/store", false},
-		{"store", "modernc.org/sqlite/lib", true},
+		{"store", "modernc.org/sqlite/lib", false},
+		{"internal/db/sqlite", "modernc.org/sqlite/lib", true},
 		{"store", "till/collect", false},
 		{"collect", "database/sql", false},
 		{"collect", "modernc.org/sqlite", false},

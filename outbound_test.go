@@ -25,7 +25,6 @@ var outbound = map[string]string{
 	"provider/simulator/callback.go: http.Transport": "the same",
 	"bench/operator.go: http.Client":                 "a benchmark calls the operator that it started, on loopback",
 	"bench/operator.go: http.Transport":              "the same",
-	"store/postgres.go: net.Dialer":                  "to the database on the command line",
 	"internal/db/postgres/deadline.go: net.Dialer":   "to the database on the command line",
 	"internal/db/pgtest/proxy.go: net.Dial":          "a test's own server",
 	"internal/faulty/proxy.go: http.Client":          "a proxy on a developer's machine, to the service on its command line",

@@ -26,7 +26,7 @@ func newSeeded(b *testing.B, e storetest.Engine) (*store.Store, *till.Client) {
 	if _, err := books.ExtendChains(b.Context(), s, storetest.ChainKey); err != nil {
 		b.Fatal(err)
 	}
-	if _, err := s.Measure(b.Context()); err != nil {
+	if _, err := s.AnalyzeNewTables(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 	return s, client

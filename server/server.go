@@ -117,7 +117,7 @@ func (s *Server) lock(context.Context) error {
 
 func (s *Server) openStore(ctx context.Context) (err error) {
 	if s.store, err = store.Open(ctx, store.Config{
-		Path: s.c.Database, NoNotify: s.c.NoNotify, NoSkipLocked: s.c.PlainSQL, NoSets: s.c.PlainSQL, Log: s.log,
+		Path: s.c.Database, NoNotify: s.c.NoNotify, PlainSQL: s.c.PlainSQL, Log: s.log,
 	}); err != nil {
 		return fmt.Errorf("the database cannot be opened: %w", err)
 	}
@@ -274,7 +274,7 @@ func (s *Server) workers() map[string]func(context.Context) {
 // analyzeTables has the database look at young tables as soon as they have rows.
 func (s *Server) analyzeTables(ctx context.Context) {
 	loop.Run(ctx, loop.Options{Interval: analyzeInterval, Step: func(ctx context.Context) time.Duration {
-		tables, err := s.store.Measure(ctx)
+		tables, err := s.store.AnalyzeNewTables(ctx)
 		if err != nil && ctx.Err() == nil {
 			s.log.Warn("measure young tables", "error", err)
 		}

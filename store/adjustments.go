@@ -27,7 +27,7 @@ type Adjustment struct {
 // Adjustment returns a client's adjustment, nil if there is none.
 func (tx *Tx) Adjustment(ctx context.Context, ref Ref) (*Adjustment, error) {
 	a := &Adjustment{ClientID: ref.Client, ID: ref.ID}
-	found, err := tx.one(ctx, selectAdjustment,
+	found, err := tx.db.QueryRow(ctx, selectAdjustment,
 		[]any{ref.Client[:], ref.ID[:]}, idDest(&a.EntryID), &a.Amount.Currency, &a.Amount.Minor, &a.Reason, &a.Actor, &a.CreatedAt)
 	if err != nil || !found {
 		return nil, err
@@ -38,7 +38,7 @@ func (tx *Tx) Adjustment(ctx context.Context, ref Ref) (*Adjustment, error) {
 // InsertAdjustment records an adjustment. The database refuses a second one
 // under its id.
 func (tx *Tx) InsertAdjustment(ctx context.Context, a *Adjustment) error {
-	_, err := tx.exec(ctx, insertAdjustment,
+	_, err := tx.db.Exec(ctx, insertAdjustment,
 		a.ClientID[:], a.ID[:], a.EntryID[:], a.Amount.Currency, a.Amount.Minor, a.Reason, a.Actor, int64(a.CreatedAt))
 	return err
 }

@@ -73,15 +73,15 @@ const (
 func (tx *Tx) lastAttempts(ctx context.Context, refs []Ref) (map[Ref]*Attempt, error) {
 	refs = sortedRefs(refs)
 	out := make(map[Ref]*Attempt, len(refs))
-	return out, tx.ses.queryEach(ctx, readLastAttempts(refs, out))
+	return out, tx.send(ctx, readLastAttempts(refs, out))
 }
 
-func readLastAttempts(refs []Ref, out map[Ref]*Attempt) read {
-	return read{query: selectLastAttempts, args: refArgs(refs),
-		scan: func(i int, r row) (err error) { out[refs[i]], err = scanAttempt(r, refs[i]); return err }}
+func readLastAttempts(refs []Ref, out map[Ref]*Attempt) db.Statement {
+	return db.Statement{SQL: selectLastAttempts, Rows: refArgs(refs),
+		Scan: func(i int, r db.Row) (err error) { out[refs[i]], err = scanAttempt(r, refs[i]); return err }}
 }
 
-func scanAttempt(r row, ref Ref) (*Attempt, error) {
+func scanAttempt(r db.Row, ref Ref) (*Attempt, error) {
 	a := &Attempt{ClientID: ref.Client, SubjectID: ref.ID}
 	err := r.Scan(&a.N, &a.Kind, &a.Connection, idDest(&a.Reference), textDest(&a.Outcome), textDest(&a.Code), textDest(&a.Detail),
 		&a.StartedAt, intDest(&a.EndedAt), &a.Repeats, intDest(&a.LastAt))
@@ -123,23 +123,23 @@ func (tx *Tx) BeginSubmits(ctx context.Context, attempts []*Attempt) error {
 	if err := tx.insertReferences(ctx, names); err != nil {
 		return err
 	}
-	return tx.set(ctx, insertSubmits, args)
+	return tx.db.Defer(insertSubmits, args)
 }
 
 // endCalls records the answers that Lock is told of: one to a send completes the
 // row that BeginSubmits wrote, any other is the second of its subject.
-func endCalls(calls []*Attempt) (sends, seconds read) {
+func endCalls(calls []*Attempt) (sends, seconds db.Statement) {
 	for _, a := range calls {
 		if a.Kind == AttemptSubmit {
-			sends.args = append(sends.args, []any{a.Outcome, orNull(a.Code), orNull(a.Detail), int64(a.EndedAt), int64(a.EndedAt),
+			sends.Rows = append(sends.Rows, []any{a.Outcome, orNull(a.Code), orNull(a.Detail), int64(a.EndedAt), int64(a.EndedAt),
 				a.ClientID[:], a.SubjectID[:], int64(a.StartedAt)})
 		} else {
 			a.N = 2
-			seconds.args = append(seconds.args, a.ended())
+			seconds.Rows = append(seconds.Rows, a.ended())
 		}
 	}
-	sends.query = endSends
-	seconds.query = insertEnded
+	sends.SQL = endSends
+	seconds.SQL = insertEnded
 	return sends, seconds
 }
 
@@ -177,11 +177,11 @@ func (tx *Tx) EndAttempts(ctx context.Context, attempts []*Attempt, last map[Ref
 		last[ref] = a
 		added = append(added, a.ended())
 	}
-	if err := tx.set(ctx, insertEnded, added); err != nil {
+	if err := tx.db.Defer(insertEnded, added); err != nil {
 		return err
 	}
 	// One by one: a batch may hold several answers about one payment.
-	return tx.later(ctx, repeatAttempts, repeated)
+	return tx.db.Defer(repeatAttempts, repeated)
 }
 
 // MaxAttempts is how many rows the list of attempts shows, the newest first
@@ -191,8 +191,8 @@ const MaxAttempts = 200
 // Attempts returns the newest attempts of a payment, oldest first.
 func (tx *Tx) Attempts(ctx context.Context, ref Ref) ([]*Attempt, error) {
 	var out []*Attempt
-	err := tx.rows(ctx, selectAttempts,
-		[]any{ref.Client[:], ref.ID[:], MaxAttempts}, func(r row) error {
+	err := tx.db.Query(ctx, selectAttempts,
+		[]any{ref.Client[:], ref.ID[:], MaxAttempts}, func(r db.Row) error {
 			a, err := scanAttempt(r, ref)
 			out = append(out, a)
 			return err

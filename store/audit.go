@@ -74,10 +74,10 @@ func (tx *Tx) InsertAudit(ctx context.Context, rows []*AuditRow) error {
 		}
 		args[i] = []any{a.ClientID[:], a.Sequence, int64(a.At), a.Actor, a.Action, orNull(a.SubjectID), a.Detail, orNull(a.Cause), bytesOrNull(a.Evidence)}
 	}
-	return tx.set(ctx, insertAudit, args)
+	return tx.db.Defer(insertAudit, args)
 }
 
-func scanAudit(r row, client till.ID) (*AuditRow, error) {
+func scanAudit(r db.Row, client till.ID) (*AuditRow, error) {
 	a := &AuditRow{ClientID: client}
 	err := r.Scan(&a.Sequence, &a.At, &a.Actor, &a.Action, idDest(&a.SubjectID), &a.Detail, textDest(&a.Cause), &a.Evidence)
 	return a, err
@@ -86,8 +86,8 @@ func scanAudit(r row, client till.ID) (*AuditRow, error) {
 // Audit returns up to limit audit rows of a client beyond a sequence.
 func (tx *Tx) Audit(ctx context.Context, client till.ID, after int64, limit int) ([]*AuditRow, error) {
 	var out []*AuditRow
-	err := tx.rows(ctx, selectAudit,
-		[]any{client[:], after, limit}, func(r row) error {
+	err := tx.db.Query(ctx, selectAudit,
+		[]any{client[:], after, limit}, func(r db.Row) error {
 			a, err := scanAudit(r, client)
 			out = append(out, a)
 			return err
@@ -100,8 +100,8 @@ func (tx *Tx) Audit(ctx context.Context, client till.ID, after int64, limit int)
 // commit would pay for: whoever asks goes through it in slices.
 func (tx *Tx) AuditOf(ctx context.Context, ref Ref, after, until int64) ([]*AuditRow, error) {
 	var out []*AuditRow
-	err := tx.rows(ctx, selectAuditOf,
-		[]any{ref.Client[:], after, until, ref.ID[:]}, func(r row) error {
+	err := tx.db.Query(ctx, selectAuditOf,
+		[]any{ref.Client[:], after, until, ref.ID[:]}, func(r db.Row) error {
 			a, err := scanAudit(r, ref.Client)
 			out = append(out, a)
 			return err
@@ -121,7 +121,7 @@ func (tx *Tx) AuditBefore(ctx context.Context, client till.ID, at till.Time) (in
 	for low < high {
 		mid := (low + high + 1) / 2
 		var made till.Time
-		if _, err := tx.one(ctx, selectAuditTime, []any{client[:], mid}, &made); err != nil {
+		if _, err := tx.db.QueryRow(ctx, selectAuditTime, []any{client[:], mid}, &made); err != nil {
 			return 0, err
 		}
 		if made < at {

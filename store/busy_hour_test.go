@@ -157,7 +157,7 @@ func TestAPageOfABusyHourReadsFewRows(t *testing.T) {
 			if err := s.Seed(t.Context(), store.Seed{Client: client.ID, Rows: rows, From: from, To: to}); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := s.Measure(t.Context()); err != nil {
+			if _, err := s.AnalyzeNewTables(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if err := books.SplitOldHours(t.Context(), s); err != nil {

@@ -76,15 +76,15 @@ func (tx *Tx) OpenCases(ctx context.Context, cases []*Case) error {
 		first = append(first, []any{c.ClientID[:], c.ID[:], c.SubjectID[:], c.Kind, c.Detail, int64(c.OpenedAt)})
 	}
 	// One by one: a batch may open the same case twice.
-	if err := tx.later(ctx, openCases, first); err != nil {
+	if err := tx.db.Defer(openCases, first); err != nil {
 		return err
 	}
-	if err := tx.later(ctx, reopenCases, again); err != nil {
+	if err := tx.db.Defer(reopenCases, again); err != nil {
 		return err
 	}
 	// What was on the list for another reason, and was taken off it, is not
 	// there for this one yet.
-	return tx.later(ctx, openCasesAlone, alone)
+	return tx.db.Defer(openCasesAlone, alone)
 }
 
 // Closing takes the cases of a subject off the attention list.
@@ -110,13 +110,13 @@ func (tx *Tx) CloseCases(ctx context.Context, closings []Closing) error {
 			named = append(named, append(args[:len(args):len(args)], k))
 		}
 	}
-	if err := tx.set(ctx, closeCasesOfKind, named); err != nil {
+	if err := tx.db.Defer(closeCasesOfKind, named); err != nil {
 		return err
 	}
-	return tx.set(ctx, closeCases, all)
+	return tx.db.Defer(closeCases, all)
 }
 
-func scanCase(r row) (*Case, error) {
+func scanCase(r db.Row) (*Case, error) {
 	c := &Case{}
 	err := r.Scan(idDest(&c.ClientID), idDest(&c.ID), idDest(&c.SubjectID), &c.Kind, &c.Detail, &c.OpenedAt,
 		intDest(&c.ClosedAt), textDest(&c.ClosedBy), textDest(&c.Reason), &c.Evidence, &c.Payout)
@@ -225,7 +225,7 @@ func (tx *Tx) Cases(ctx context.Context, f CaseFilter) ([]*Case, error) {
 	}
 	q := selectCases[caseList{which, !f.Client.IsZero(), !f.Subject.IsZero(), f.Kind != "", f.After != nil}]
 	var out []*Case
-	err := tx.rows(ctx, q, append(args, f.Limit), func(r row) error {
+	err := tx.db.Query(ctx, q, append(args, f.Limit), func(r db.Row) error {
 		c, err := scanCase(r)
 		out = append(out, c)
 		return err
@@ -236,6 +236,6 @@ func (tx *Tx) Cases(ctx context.Context, f CaseFilter) ([]*Case, error) {
 // Case returns the case with an id, whoever's it is; nil if there is none.
 func (tx *Tx) Case(ctx context.Context, id till.ID) (*Case, error) {
 	var c *Case
-	err := tx.rows(ctx, selectCase, []any{id[:]}, func(r row) (err error) { c, err = scanCase(r); return err })
+	err := tx.db.Query(ctx, selectCase, []any{id[:]}, func(r db.Row) (err error) { c, err = scanCase(r); return err })
 	return c, err
 }

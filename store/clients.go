@@ -3,7 +3,6 @@ package store
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"slices"
 
 	"till"
@@ -79,13 +78,13 @@ func (tx *Tx) LockHeads(ctx context.Context, clients []till.ID) (map[till.ID]*He
 }
 
 // lockHeads is LockHeads, and then some reads in the same round trip.
-func (tx *Tx) lockHeads(ctx context.Context, before []read, clients []till.ID, after ...read) (map[till.ID]*Head, error) {
+func (tx *Tx) lockHeads(ctx context.Context, before []db.Statement, clients []till.ID, after ...db.Statement) (map[till.ID]*Head, error) {
 	heads := make(map[till.ID]*Head, 1)
 	ids := sortedIDs(clients)
 	// The clock is read after the locks are held.
-	err := tx.ses.lockFirst(ctx, before, read{
-		query: lockHeads, args: idArgs(ids),
-		scan: func(i int, r row) error {
+	err := tx.lockThenRead(ctx, before, db.Statement{
+		SQL: lockHeads, Rows: idArgs(ids),
+		Scan: func(i int, r db.Row) error {
 			h := &Head{ClientID: ids[i]}
 			heads[ids[i]] = h
 			err := r.Scan(&h.LastTime, &h.LastEvent, &h.LastAudit)
@@ -115,7 +114,7 @@ func (tx *Tx) SaveHeads(ctx context.Context, heads map[till.ID]*Head) error {
 			tx.grew(h.ClientID)
 		}
 	}
-	return tx.setAll(ctx, saveHeads, args)
+	return tx.db.DeferExactly(saveHeads, args)
 }
 
 // sortedIDs returns the distinct ids in order.
@@ -127,11 +126,11 @@ func sortedIDs(ids []till.ID) []till.ID {
 
 // InsertClient writes a new client with its head.
 func (tx *Tx) InsertClient(ctx context.Context, c *till.Client) error {
-	if _, err := tx.exec(ctx, insertClient,
+	if _, err := tx.db.Exec(ctx, insertClient,
 		c.ID[:], c.Name, string(c.Mode), int64(c.CreatedAt)); err != nil {
 		return err
 	}
-	_, err := tx.exec(ctx, insertHead,
+	_, err := tx.db.Exec(ctx, insertHead,
 		c.ID[:], int64(c.CreatedAt))
 	return err
 }
@@ -139,7 +138,7 @@ func (tx *Tx) InsertClient(ctx context.Context, c *till.Client) error {
 // Client returns one client. It returns CodeClientNotFound if there is none.
 func (tx *Tx) Client(ctx context.Context, id till.ID) (*till.Client, error) {
 	c := &till.Client{ID: id}
-	found, err := tx.one(ctx, selectClient,
+	found, err := tx.db.QueryRow(ctx, selectClient,
 		[]any{id[:]}, &c.Name, &c.Mode, boolDest(&c.Suspended), &c.CreatedAt)
 	if err != nil {
 		return nil, err
@@ -153,8 +152,8 @@ func (tx *Tx) Client(ctx context.Context, id till.ID) (*till.Client, error) {
 // Clients returns up to limit clients whose id is beyond after, by id.
 func (tx *Tx) Clients(ctx context.Context, after till.ID, limit int) ([]*till.Client, error) {
 	var out []*till.Client
-	err := tx.rows(ctx, selectClients,
-		[]any{after[:], limit}, func(r row) error {
+	err := tx.db.Query(ctx, selectClients,
+		[]any{after[:], limit}, func(r db.Row) error {
 			c := &till.Client{}
 			err := r.Scan(idDest(&c.ID), &c.Name, &c.Mode, boolDest(&c.Suspended), &c.CreatedAt)
 			out = append(out, c)
@@ -165,15 +164,15 @@ func (tx *Tx) Clients(ctx context.Context, after till.ID, limit int) ([]*till.Cl
 
 // SetSuspended suspends a client or lets it in again.
 func (tx *Tx) SetSuspended(ctx context.Context, id till.ID, suspended bool) error {
-	_, err := tx.exec(ctx, setSuspended, suspended, id[:])
+	_, err := tx.db.Exec(ctx, setSuspended, suspended, id[:])
 	return err
 }
 
 // ClientMethods returns the codes of the methods enabled for a client.
 func (tx *Tx) ClientMethods(ctx context.Context, id till.ID) ([]string, error) {
 	var out []string
-	err := tx.rows(ctx, selectClientMethods, []any{id[:]},
-		func(r row) error {
+	err := tx.db.Query(ctx, selectClientMethods, []any{id[:]},
+		func(r db.Row) error {
 			var code string
 			err := r.Scan(&code)
 			out = append(out, code)
@@ -188,96 +187,6 @@ func (tx *Tx) SetClientMethod(ctx context.Context, id till.ID, method string, en
 	if enabled {
 		change = enableMethod
 	}
-	_, err := tx.exec(ctx, change, id[:], method)
+	_, err := tx.db.Exec(ctx, change, id[:], method)
 	return err
-}
-
-// idScanner reads 16 bytes, or leaves the id zero where the column is null.
-type idScanner struct{ id *till.ID }
-
-func idDest(id *till.ID) sql.Scanner { return idScanner{id} }
-
-// Scan implements sql.Scanner.
-func (s idScanner) Scan(src any) error {
-	b, _ := src.([]byte)
-	*s.id = till.ID{}
-	copy(s.id[:], b)
-	return nil
-}
-
-func (s idScanner) column(st *liteStmt, i int) {
-	*s.id = till.ID{}
-	copy(s.id[:], st.bytes(i))
-}
-
-// textScanner reads text, or "" where the column is null.
-type textScanner[T ~string] struct{ v *T }
-
-func textDest[T ~string](v *T) sql.Scanner { return textScanner[T]{v} }
-
-// Scan implements sql.Scanner.
-func (s textScanner[T]) Scan(src any) error {
-	switch x := src.(type) {
-	case string:
-		*s.v = T(x)
-	case []byte:
-		*s.v = T(x)
-	default:
-		*s.v = ""
-	}
-	return nil
-}
-
-func (s textScanner[T]) column(st *liteStmt, i int) { *s.v = T(st.bytes(i)) }
-
-// intScanner reads an integer, or 0 where the column is null.
-type intScanner[T ~int64 | ~int] struct{ v *T }
-
-func intDest[T ~int64 | ~int](v *T) sql.Scanner { return intScanner[T]{v} }
-
-// Scan implements sql.Scanner.
-func (s intScanner[T]) Scan(src any) error {
-	n, _ := src.(int64)
-	*s.v = T(n)
-	return nil
-}
-
-func (s intScanner[T]) column(st *liteStmt, i int) { *s.v = T(st.int(i)) }
-
-// boolScanner reads 0 or 1, or a boolean.
-type boolScanner struct{ v *bool }
-
-func boolDest(v *bool) sql.Scanner { return boolScanner{v} }
-
-// Scan implements sql.Scanner.
-func (s boolScanner) Scan(src any) error {
-	switch x := src.(type) {
-	case int64:
-		*s.v = x != 0
-	case bool:
-		*s.v = x
-	default:
-		*s.v = false
-	}
-	return nil
-}
-
-func (s boolScanner) column(st *liteStmt, i int) { *s.v = st.int(i) != 0 }
-
-// orNull returns nil for the zero value, so that absence is NULL in the
-// database and nothing else is.
-func orNull[T comparable](v T) any {
-	var zero T
-	if v == zero {
-		return nil
-	}
-	switch x := any(v).(type) {
-	case till.ID:
-		return x.Bytes()
-	case till.Time:
-		return int64(x)
-	case till.FailureReason:
-		return string(x)
-	}
-	return v
 }

@@ -78,7 +78,7 @@ func (tx *Tx) ahead(lane string, b Bounds, limit int) []any {
 // about, is further off than it can be.
 func (tx *Tx) AnyAhead(ctx context.Context, kind, lane string, b Bounds) (bool, error) {
 	var n int
-	found, err := tx.one(ctx, selectAnyStepAhead, tx.ahead(lane, b, 1), &n)
+	found, err := tx.db.QueryRow(ctx, selectAnyStepAhead, tx.ahead(lane, b, 1), &n)
 	if err != nil || found {
 		return found, err
 	}
@@ -86,7 +86,7 @@ func (tx *Tx) AnyAhead(ctx context.Context, kind, lane string, b Bounds) (bool, 
 	if kind == KindPayout {
 		q = selectPayoutWindowsAhead
 	}
-	err = tx.rows(ctx, q, []any{lane, int64(tx.Now().Add(ClockSlack)), 1}, func(row) error { found = true; return nil })
+	err = tx.db.Query(ctx, q, []any{lane, int64(tx.Now().Add(ClockSlack)), 1}, func(db.Row) error { found = true; return nil })
 	return found, err
 }
 
@@ -94,7 +94,7 @@ func (tx *Tx) AnyAhead(ctx context.Context, kind, lane string, b Bounds) (bool, 
 // further off than it can be. Those that somebody is just changing are passed over:
 // their times are new.
 func (tx *Tx) StepsAhead(ctx context.Context, lane string, b Bounds, limit int) (out []*Step, err error) {
-	err = tx.rows(ctx, lockStepsAhead, tx.ahead(lane, b, limit), func(r row) error {
+	err = tx.db.Query(ctx, lockStepsAhead, tx.ahead(lane, b, limit), func(r db.Row) error {
 		s, err := scanStep(r)
 		out = append(out, s)
 		return err
@@ -111,7 +111,7 @@ func (tx *Tx) MendMail(ctx context.Context, steps []*Step) error {
 			args = append(args, []any{int64(tx.Now()), s.ClientID[:], s.SubjectID[:]})
 		}
 	}
-	return tx.later(ctx, mendMail, args)
+	return tx.db.Defer(mendMail, args)
 }
 
 // MendWindows ends the windows of what is open in a lane, and would have longer
@@ -123,7 +123,7 @@ func (tx *Tx) MendWindows(ctx context.Context, kind, lane string, limit int) (in
 		lock, extend = lockPayoutWindowsAhead, extendPayout
 	}
 	var args [][]any
-	err := tx.rows(ctx, lock, []any{lane, int64(tx.Now().Add(ClockSlack)), limit}, func(r row) error {
+	err := tx.db.Query(ctx, lock, []any{lane, int64(tx.Now().Add(ClockSlack)), limit}, func(r db.Row) error {
 		var client, id till.ID
 		var window till.Time
 		err := r.Scan(idDest(&client), idDest(&id), &window)
@@ -133,5 +133,5 @@ func (tx *Tx) MendWindows(ctx context.Context, kind, lane string, limit int) (in
 	if err != nil {
 		return 0, err
 	}
-	return len(args), tx.later(ctx, extend, args)
+	return len(args), tx.db.Defer(extend, args)
 }

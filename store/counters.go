@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"till"
+	"till/internal/db"
 )
 
 // The widths of counters. A count over a span of time sums few wide buckets
@@ -149,7 +150,7 @@ func (tx *Tx) buckets(ctx context.Context, c counted, width int, from, to int64)
 	err := tx.rows(ctx, `SELECT 0, bucket, CAST(sum(n) AS BIGINT) FROM counters WHERE client_id = ? AND noun = ? AND width = ? AND bucket BETWEEN ? AND ?
 		AND (? = '' OR a = ?) AND (? = '' OR b = ?) GROUP BY bucket
 		UNION ALL SELECT 1, hour, CAST(sum(n) AS BIGINT) FROM tallies WHERE client_id = ? AND noun = ? AND (? = '' OR a = ?) AND (? = '' OR b = ?) GROUP BY hour`,
-		[]any{c.client[:], c.noun, width, from, to, c.a, c.a, c.b, c.b, c.client[:], c.noun, c.a, c.a, c.b, c.b}, func(r row) error {
+		[]any{c.client[:], c.noun, width, from, to, c.a, c.a, c.b, c.b, c.client[:], c.noun, c.a, c.a, c.b, c.b}, func(r db.Row) error {
 			var tally int
 			var bucket, n int64
 			err := r.Scan(&tally, &bucket, &n)

@@ -144,7 +144,7 @@ type Try struct {
 	Problem string // why there was none
 }
 
-func scanDelivery(r row) (*Delivery, error) {
+func scanDelivery(r db.Row) (*Delivery, error) {
 	d := &Delivery{}
 	var took int64
 	err := r.Scan(idDest(&d.ClientID), idDest(&d.EndpointID), &d.Sequence, &d.Kind, idDest(&d.ID), idDest(&d.SubjectID), &d.Status, &d.Attempts,
@@ -169,7 +169,7 @@ func (tx *Tx) SaveDeliveries(ctx context.Context, rows []*Delivery) error {
 			int64(d.DueAt), int64(d.LeaseUntil), int64(d.CreatedAt), int64(d.UpdatedAt), orNull(t.SentAt), orNull(t.URL), orNull(t.Took.Microseconds()),
 			orNull(int64(t.Code)), orNull(clean(t.Text, maxAnswerText)), orNull(clean(t.Problem, maxProblemText))}
 	}
-	return tx.set(ctx, saveDeliveries, args)
+	return tx.db.Defer(saveDeliveries, args)
 }
 
 // clean cuts a text that came from outside to what the database keeps.
@@ -189,7 +189,7 @@ func clean(s string, longest int) string {
 }
 
 func (tx *Tx) deliveries(ctx context.Context, q *db.SQL, args ...any) (out []*Delivery, err error) {
-	err = tx.rows(ctx, q, args, func(r row) error {
+	err = tx.db.Query(ctx, q, args, func(r db.Row) error {
 		d, err := scanDelivery(r)
 		out = append(out, d)
 		return err
@@ -210,8 +210,8 @@ func (tx *Tx) PendingOf(ctx context.Context, ref Ref, subjects []till.ID) (out [
 	for i := range subjects {
 		args[i] = []any{ref.Client[:], ref.ID[:], subjects[i][:]}
 	}
-	err = tx.rowsOf(ctx, selectPendingOf, args,
-		func(_ int, r row) error {
+	err = tx.db.QueryEach(ctx, selectPendingOf, args,
+		func(_ int, r db.Row) error {
 			d, err := scanDelivery(r)
 			out = append(out, d)
 			return err
@@ -242,15 +242,15 @@ func (tx *Tx) DeliveriesByKey(ctx context.Context, ref Ref, keys []DeliveryKey) 
 		args[i] = []any{ref.Client[:], ref.ID[:], k.Sequence, string(k.Kind)}
 	}
 	out := make(map[DeliveryKey]*Delivery, len(keys))
-	err := tx.rowsOf(ctx, selectDeliveriesByKey, args,
-		func(i int, r row) (err error) { out[keys[i]], err = scanDelivery(r); return err })
+	err := tx.db.QueryEach(ctx, selectDeliveriesByKey, args,
+		func(i int, r db.Row) (err error) { out[keys[i]], err = scanDelivery(r); return err })
 	return out, err
 }
 
 // NextRetry returns the least due time of an endpoint's pending deliveries,
 // zero if there is none.
 func (tx *Tx) NextRetry(ctx context.Context, ref Ref) (due till.Time, err error) {
-	_, err = tx.one(ctx, selectNextRetry,
+	_, err = tx.db.QueryRow(ctx, selectNextRetry,
 		[]any{ref.Client[:], ref.ID[:]}, intDest(&due))
 	return due, err
 }
@@ -258,7 +258,7 @@ func (tx *Tx) NextRetry(ctx context.Context, ref Ref) (due till.Time, err error)
 // MakeDue makes the pending deliveries of an endpoint that are not being sent
 // due now.
 func (tx *Tx) MakeDue(ctx context.Context, ref Ref, at till.Time) error {
-	_, err := tx.exec(ctx, makeDue,
+	_, err := tx.db.Exec(ctx, makeDue,
 		int64(at), ref.Client[:], ref.ID[:], int64(at), int64(at))
 	return err
 }
@@ -266,7 +266,7 @@ func (tx *Tx) MakeDue(ctx context.Context, ref Ref, at till.Time) error {
 // MakeWaitingDue makes the deliveries due now that waited for an older state
 // of the same payment to be sent.
 func (tx *Tx) MakeWaitingDue(ctx context.Context, ref Ref, subject till.ID, at till.Time) error {
-	_, err := tx.exec(ctx, makeWaitingDue,
+	_, err := tx.db.Exec(ctx, makeWaitingDue,
 		int64(at), ref.Client[:], ref.ID[:], subject[:], int64(at), int64(at))
 	return err
 }
@@ -274,21 +274,21 @@ func (tx *Tx) MakeWaitingDue(ctx context.Context, ref Ref, subject till.ID, at t
 // DisablePending gives up the pending deliveries of an endpoint that is being
 // disabled.
 func (tx *Tx) DisablePending(ctx context.Context, ref Ref, at till.Time) error {
-	_, err := tx.exec(ctx, disablePending, int64(at), ref.Client[:], ref.ID[:])
+	_, err := tx.db.Exec(ctx, disablePending, int64(at), ref.Client[:], ref.ID[:])
 	return err
 }
 
 // RetryFailed makes the exhausted and disabled deliveries of an endpoint
 // pending again, as if they had never been tried, and returns how many.
 func (tx *Tx) RetryFailed(ctx context.Context, ref Ref, at till.Time) (int64, error) {
-	return tx.exec(ctx, retryFailed,
+	return tx.db.Exec(ctx, retryFailed,
 		int64(at), int64(at), ref.Client[:], ref.ID[:])
 }
 
 // CountPending returns how many deliveries of an endpoint are pending that
 // were asked for by hand.
 func (tx *Tx) CountPending(ctx context.Context, ref Ref) (n int, err error) {
-	_, err = tx.one(ctx, countPending,
+	_, err = tx.db.QueryRow(ctx, countPending,
 		[]any{ref.Client[:], ref.ID[:]}, &n)
 	return n, err
 }
@@ -296,8 +296,8 @@ func (tx *Tx) CountPending(ctx context.Context, ref Ref) (n int, err error) {
 // UndeliveredKinds returns the kinds of the events that wait to be sent to an
 // endpoint, or that a replay would send.
 func (tx *Tx) UndeliveredKinds(ctx context.Context, ref Ref) (kinds []till.EventKind, err error) {
-	err = tx.rows(ctx, selectUndeliveredKinds,
-		[]any{ref.Client[:], ref.ID[:]}, func(r row) error {
+	err = tx.db.Query(ctx, selectUndeliveredKinds,
+		[]any{ref.Client[:], ref.ID[:]}, func(r db.Row) error {
 			var k till.EventKind
 			err := r.Scan(&k)
 			kinds = append(kinds, k)

@@ -110,7 +110,7 @@ type Endpoint struct {
 func (e *Endpoint) Ref() Ref { return Ref{e.ClientID, e.ID} }
 
 // endpointsWithLogEnd reads endpoints with the end of their client's log, which
-func scanEndpoint(r row) (*Endpoint, error) {
+func scanEndpoint(r db.Row) (*Endpoint, error) {
 	e := &Endpoint{}
 	var kinds string
 	err := r.Scan(idDest(&e.ClientID), idDest(&e.ID), &e.URL, textDest(&e.Description), &kinds, boolDest(&e.Enabled), intDest(&e.DisabledAt),
@@ -143,7 +143,7 @@ func bytesOrNull(b []byte) any {
 // InsertEndpoint writes a new endpoint.
 func (tx *Tx) InsertEndpoint(ctx context.Context, e *Endpoint) error {
 	args := append(e.changing(), e.ClientID[:], e.ID[:], int64(e.CreatedAt), e.Start)
-	_, err := tx.exec(ctx, insertEndpoint, args...)
+	_, err := tx.db.Exec(ctx, insertEndpoint, args...)
 	return err
 }
 
@@ -154,7 +154,7 @@ func (tx *Tx) SaveEndpoints(ctx context.Context, endpoints []*Endpoint) error {
 	for i, e := range endpoints {
 		args[i] = append(e.changing(), e.ClientID[:], e.ID[:])
 	}
-	return tx.setAll(ctx, saveEndpoints, args)
+	return tx.db.DeferExactly(saveEndpoints, args)
 }
 
 // LockEndpoints locks and returns those of the named endpoints that exist, and
@@ -173,20 +173,20 @@ func (tx *Tx) LockEndpoints(ctx context.Context, refs []Ref, events []EventKey) 
 	for i, k := range events {
 		keys[i] = []any{k.Client[:], k.Sequence}
 	}
-	err := tx.ses.lockFirst(ctx, nil, read{
-		query: lockEndpoints, args: refArgs(refs),
-		scan: func(i int, r row) (err error) { out[refs[i]], err = scanEndpoint(r); return err },
-	}, read{
-		query: selectLogEnds, args: idArgs(clients),
-		scan: func(i int, r row) error {
+	err := tx.lockThenRead(ctx, nil, db.Statement{
+		SQL: lockEndpoints, Rows: refArgs(refs),
+		Scan: func(i int, r db.Row) (err error) { out[refs[i]], err = scanEndpoint(r); return err },
+	}, db.Statement{
+		SQL: selectLogEnds, Rows: idArgs(clients),
+		Scan: func(i int, r db.Row) error {
 			var n int64
 			err := r.Scan(&n)
 			ends[clients[i]] = n
 			return err
 		},
-	}, read{
-		query: selectEventMade, args: keys,
-		scan: func(i int, r row) error {
+	}, db.Statement{
+		SQL: selectEventMade, Rows: keys,
+		Scan: func(i int, r db.Row) error {
 			var at till.Time
 			err := r.Scan(&at)
 			made[events[i]] = at
@@ -202,8 +202,8 @@ func (tx *Tx) LockEndpoints(ctx context.Context, refs []Ref, events []EventKey) 
 
 // Endpoint returns one endpoint, nil if there is none.
 func (tx *Tx) Endpoint(ctx context.Context, ref Ref) (e *Endpoint, err error) {
-	err = tx.rows(ctx, selectEndpoint, []any{ref.Client[:], ref.ID[:]},
-		func(r row) (err error) { e, err = scanEndpoint(r); return err })
+	err = tx.db.Query(ctx, selectEndpoint, []any{ref.Client[:], ref.ID[:]},
+		func(r db.Row) (err error) { e, err = scanEndpoint(r); return err })
 	return e, err
 }
 
@@ -213,7 +213,7 @@ func (tx *Tx) Endpoints(ctx context.Context, client till.ID, limit int) ([]*Endp
 }
 
 func (tx *Tx) endpoints(ctx context.Context, q *db.SQL, args ...any) (out []*Endpoint, err error) {
-	err = tx.rows(ctx, q, args, func(r row) error {
+	err = tx.db.Query(ctx, q, args, func(r db.Row) error {
 		e, err := scanEndpoint(r)
 		out = append(out, e)
 		return err
@@ -252,7 +252,7 @@ func (tx *Tx) EndpointsAhead(ctx context.Context, after Ref, lease time.Duration
 // DeleteEndpoint removes an endpoint with all that belongs to it.
 func (tx *Tx) DeleteEndpoint(ctx context.Context, ref Ref) error {
 	for _, remove := range []*db.SQL{deleteSpans, deleteDeliveries, deleteEndpoint} {
-		if _, err := tx.exec(ctx, remove, ref.Client[:], ref.ID[:]); err != nil {
+		if _, err := tx.db.Exec(ctx, remove, ref.Client[:], ref.ID[:]); err != nil {
 			return err
 		}
 	}

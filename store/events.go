@@ -84,11 +84,11 @@ func (tx *Tx) InsertEvents(ctx context.Context, events []*till.Event) error {
 			orNull(e.ProviderReference), orNull(e.FailureReason), code, message, retryable,
 			string(e.Resolution.State), orNull(e.Resolution.LastCheckedAt), orNull(e.Resolution.NextCheckAt), e.Resolution.Attempts, orNull(e.Document)}
 	}
-	return tx.set(ctx, insertEvents, args)
+	return tx.db.Defer(insertEvents, args)
 }
 
 // scanEvent reads eventColumns, and more after them.
-func scanEvent(r row, e *till.Event, more ...any) error {
+func scanEvent(r db.Row, e *till.Event, more ...any) error {
 	var code, message string
 	var retryable sql.NullBool
 	err := r.Scan(append([]any{&e.Sequence, &e.Kind, idDest(&e.SubjectID), &e.CreatedAt, &e.Status, &e.ExpiresAt, textDest(&e.ProviderReference),
@@ -103,8 +103,8 @@ func scanEvent(r row, e *till.Event, more ...any) error {
 // Events returns up to limit events of a client beyond a sequence, ascending.
 func (tx *Tx) Events(ctx context.Context, client till.ID, after int64, limit int) ([]*till.Event, error) {
 	var out []*till.Event
-	err := tx.rows(ctx, selectEvents,
-		[]any{client[:], after, limit}, func(r row) error {
+	err := tx.db.Query(ctx, selectEvents,
+		[]any{client[:], after, limit}, func(r db.Row) error {
 			e := &till.Event{ClientID: client}
 			out = append(out, e)
 			return scanEvent(r, e)
@@ -121,7 +121,7 @@ type EventKey struct {
 // EventMade returns when the event at a sequence was made, zero if there is
 // none: with client and sequence that is the event's id.
 func (tx *Tx) EventMade(ctx context.Context, client till.ID, sequence int64) (made till.Time, err error) {
-	_, err = tx.one(ctx, selectEventMade, []any{client[:], sequence}, &made)
+	_, err = tx.db.QueryRow(ctx, selectEventMade, []any{client[:], sequence}, &made)
 	return made, err
 }
 
@@ -135,7 +135,7 @@ func (tx *Tx) CountEvents(ctx context.Context, client till.ID, from, to int64, k
 	for i := range maxCountedKinds {
 		args = append(args, string(kinds[min(i, len(kinds)-1)])) // the last one again where there are fewer
 	}
-	_, err = tx.one(ctx, countEvents, args, &n)
+	_, err = tx.db.QueryRow(ctx, countEvents, args, &n)
 	return n, err
 }
 
@@ -183,7 +183,7 @@ func (tx *Tx) readPayoutsOf(ctx context.Context, events []*EventRow) error {
 	return nil
 }
 
-func scanEventBody(r row, client till.ID) (*EventRow, error) {
+func scanEventBody(r db.Row, client till.ID) (*EventRow, error) {
 	e, p := &EventRow{Event: till.Event{ClientID: client}}, &till.Payment{ClientID: client}
 	var key till.ID
 	var sent string
@@ -205,8 +205,8 @@ func scanEventBody(r row, client till.ID) (*EventRow, error) {
 func (tx *Tx) EventBodies(ctx context.Context, client till.ID, after int64, limit int) ([]*EventRow, error) {
 	var out []*EventRow
 	// The events first: what follows looks each of their payments up.
-	err := tx.rows(ctx, selectEventBodies,
-		[]any{client[:], after, limit}, func(r row) error {
+	err := tx.db.Query(ctx, selectEventBodies,
+		[]any{client[:], after, limit}, func(r db.Row) error {
 			e, err := scanEventBody(r, client)
 			if err != nil {
 				return err
@@ -229,8 +229,8 @@ func (tx *Tx) EventBodiesAt(ctx context.Context, client till.ID, sequences []int
 		args[i] = []any{client[:], n}
 	}
 	var out []*EventRow
-	err := tx.rowsOf(ctx, selectEventBodiesAt, args,
-		func(_ int, r row) error {
+	err := tx.db.QueryEach(ctx, selectEventBodiesAt, args,
+		func(_ int, r db.Row) error {
 			e, err := scanEventBody(r, client)
 			if err != nil {
 				return err
@@ -268,7 +268,7 @@ func (tx *Tx) PayoutEvents(ctx context.Context, ref Ref) ([]*EventRow, error) {
 // eventsOf returns the events that a row names.
 func (tx *Tx) eventsOf(ctx context.Context, q *db.SQL, ref Ref) (found bool, events []*EventRow, err error) {
 	var numbers [6]int64
-	found, err = tx.one(ctx, q, []any{ref.Client[:], ref.ID[:]},
+	found, err = tx.db.QueryRow(ctx, q, []any{ref.Client[:], ref.ID[:]},
 		&numbers[0], intDest(&numbers[1]), intDest(&numbers[2]), intDest(&numbers[3]), intDest(&numbers[4]), intDest(&numbers[5]))
 	if err != nil || !found {
 		return false, nil, err
@@ -280,7 +280,7 @@ func (tx *Tx) eventsOf(ctx context.Context, q *db.SQL, ref Ref) (found bool, eve
 // LogEnd returns the sequence of a client's last event, 0 if there is none,
 // and the id of the log.
 func (tx *Tx) LogEnd(ctx context.Context, client till.ID) (last int64, log till.ID, err error) {
-	_, err = tx.one(ctx, selectLogEnd,
+	_, err = tx.db.QueryRow(ctx, selectLogEnd,
 		[]any{client[:]}, &last, idDest(&log))
 	return last, log, err
 }

@@ -36,5 +36,5 @@ func (tx *Tx) InsertFacts(ctx context.Context, facts []Fact) error {
 		f := &facts[i]
 		args[i] = []any{f.Ref.Client[:], f.Ref.ID[:], f.Fact, f.EntryID[:]}
 	}
-	return tx.set(ctx, insertFacts, args)
+	return tx.db.Defer(insertFacts, args)
 }

@@ -21,8 +21,8 @@ var removeClientFee = db.Define(db.SQL{Name: "fees.removeClientFee",
 // method and currency, so the list is short.
 func (tx *Tx) ClientFees(ctx context.Context, client till.ID) ([]till.Fee, error) {
 	var out []till.Fee
-	err := tx.rows(ctx, selectClientFees, []any{client[:]},
-		func(r row) error {
+	err := tx.db.Query(ctx, selectClientFees, []any{client[:]},
+		func(r db.Row) error {
 			var f till.Fee
 			err := r.Scan(&f.Kind, &f.Method, &f.Currency, &f.Flat, &f.BasisPoints)
 			out = append(out, f)
@@ -34,7 +34,7 @@ func (tx *Tx) ClientFees(ctx context.Context, client till.ID) ([]till.Fee, error
 // SetClientFee sets what is taken from a client for a kind, method and
 // currency.
 func (tx *Tx) SetClientFee(ctx context.Context, client till.ID, f till.Fee) error {
-	_, err := tx.exec(ctx, setClientFee,
+	_, err := tx.db.Exec(ctx, setClientFee,
 		client[:], string(f.Kind), f.Method, f.Currency, f.Flat, f.BasisPoints)
 	return err
 }
@@ -42,7 +42,7 @@ func (tx *Tx) SetClientFee(ctx context.Context, client till.ID, f till.Fee) erro
 // RemoveClientFee takes a fee off the schedule, and reports whether it was on
 // it.
 func (tx *Tx) RemoveClientFee(ctx context.Context, client till.ID, f till.Fee) (bool, error) {
-	n, err := tx.exec(ctx, removeClientFee,
+	n, err := tx.db.Exec(ctx, removeClientFee,
 		client[:], string(f.Kind), f.Method, f.Currency)
 	return n == 1, err
 }

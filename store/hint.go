@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"till"
-	"till/internal/db"
 )
 
 // A hint says that a client's event log has grown, after the commit that made
@@ -237,21 +236,18 @@ func (h *hints) flush() {
 // beat is how often a SQLite file is looked at while somebody listens.
 const beat = 20 * time.Millisecond
 
-// watchFile notices what other processes commit to the file. The writer's own
-// connection is asked: its version of the data moves only when somebody else
-// has written, so our own commits, which are told of by name, wake nobody
-// twice.
-func (s *Store) watchFile(ctx context.Context) {
-	h := s.hints
+// watchFile notices what other processes commit to the file. version changes with
+// their commits only, so our own, which are told of by name, wake nobody twice.
+func (h *hints) watchFile(ctx context.Context, version func(context.Context) (int64, error)) {
 	tick := time.NewTicker(beat)
 	defer tick.Stop()
-	version := int64(-1)
+	last := int64(-1)
 	for !h.unheard() {
-		now, err := s.dataVersion(ctx)
+		now, err := version(ctx)
 		// The first look tells too: what was written since the listening began
 		// is in it already.
-		if err == nil && now != version {
-			version = now
+		if err == nil && now != last {
+			last = now
 			h.tell(nil, true)
 			h.live.Store(true)
 		}
@@ -261,23 +257,4 @@ func (s *Store) watchFile(ctx context.Context) {
 			return
 		}
 	}
-}
-
-var selectDataVersion = db.Define(db.SQL{Name: "hint.selectDataVersion", SQLite: `PRAGMA data_version`})
-
-func (s *Store) dataVersion(ctx context.Context) (version int64, err error) {
-	s.gate.lock(behind)
-	defer s.gate.unlock()
-	w, err := s.writers.take(ctx)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { s.writers.put(w) }()
-	if w == nil {
-		if w, err = s.e.connect(ctx, true); err != nil {
-			return 0, err
-		}
-	}
-	err = w.query(ctx, selectDataVersion, nil, func(r row) error { return r.Scan(&version) })
-	return version, err
 }

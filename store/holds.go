@@ -68,7 +68,7 @@ type Hold struct {
 // HoldPayouts keeps payouts of a client, or of EveryClient, from being taken and
 // sent. What is held for the same cause stays so.
 func (tx *Tx) HoldPayouts(ctx context.Context, h Hold) error {
-	_, err := tx.exec(ctx, insertHold,
+	_, err := tx.db.Exec(ctx, insertHold,
 		h.Client[:], h.Cause, int64(tx.Now()), h.By, orNull(h.Reason))
 	return err
 }
@@ -76,11 +76,11 @@ func (tx *Tx) HoldPayouts(ctx context.Context, h Hold) error {
 // ReleasePayouts ends what HoldPayouts began for a cause. What waits is due
 // when HastenHeld says so.
 func (tx *Tx) ReleasePayouts(ctx context.Context, client till.ID, cause string) error {
-	_, err := tx.exec(ctx, deleteHold, client[:], cause)
+	_, err := tx.db.Exec(ctx, deleteHold, client[:], cause)
 	return err
 }
 
-func scanHold(r row) (h Hold, err error) {
+func scanHold(r db.Row) (h Hold, err error) {
 	err = r.Scan(idDest(&h.Client), &h.Cause, &h.At, &h.By, textDest(&h.Reason))
 	return h, err
 }
@@ -90,7 +90,7 @@ func scanHold(r row) (h Hold, err error) {
 func (tx *Tx) HoldsOf(ctx context.Context, clients []till.ID) (map[till.ID][]Hold, error) {
 	all := sortedIDs(append([]till.ID{EveryClient}, clients...))
 	out := make(map[till.ID][]Hold)
-	err := tx.rowsOf(ctx, selectHoldsOf, idArgs(all), func(i int, r row) error {
+	err := tx.db.QueryEach(ctx, selectHoldsOf, idArgs(all), func(i int, r db.Row) error {
 		h, err := scanHold(r)
 		out[all[i]] = append(out[all[i]], h)
 		return err
@@ -107,7 +107,7 @@ func (tx *Tx) HoldsOf(ctx context.Context, clients []till.ID) (map[till.ID][]Hol
 
 // Holds returns the first holds, those of EveryClient before those of clients.
 func (tx *Tx) Holds(ctx context.Context, limit int) (out []Hold, err error) {
-	err = tx.rows(ctx, selectHolds, []any{limit}, func(r row) error {
+	err = tx.db.Query(ctx, selectHolds, []any{limit}, func(r db.Row) error {
 		h, err := scanHold(r)
 		out = append(out, h)
 		return err
@@ -139,7 +139,7 @@ func (tx *Tx) heldSteps(ctx context.Context, client till.ID, after Ref, limit in
 }
 
 func (tx *Tx) held(ctx context.Context, q *db.SQL, args ...any) (out []Held, err error) {
-	err = tx.rows(ctx, q, args, func(r row) error {
+	err = tx.db.Query(ctx, q, args, func(r db.Row) error {
 		var h Held
 		err := r.Scan(idDest(&h.Ref.Client), idDest(&h.Ref.ID), &h.Since)
 		out = append(out, h)
@@ -151,9 +151,9 @@ func (tx *Tx) held(ctx context.Context, q *db.SQL, args ...any) (out []Held, err
 // CountHeldPayouts counts them.
 func (tx *Tx) CountHeldPayouts(ctx context.Context, client till.ID) (n int, err error) {
 	if client == EveryClient {
-		_, err = tx.one(ctx, countHeldPayouts, nil, &n)
+		_, err = tx.db.QueryRow(ctx, countHeldPayouts, nil, &n)
 	} else {
-		_, err = tx.one(ctx, countHeldPayoutsOf, []any{client[:]}, &n)
+		_, err = tx.db.QueryRow(ctx, countHeldPayoutsOf, []any{client[:]}, &n)
 	}
 	return n, err
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"till"
+	"till/internal/db"
 )
 
 // partRows is how many rows a part of a busy hour has. A page reads the counts of each
@@ -111,7 +112,7 @@ func (tx *Tx) countUncounted(ctx context.Context, l *list, ranges []bucketRange,
 func (tx *Tx) hourParts(ctx context.Context, h BusyHour) (parts []hourPart, err error) {
 	from := bucketStart(widthHour, h.Hour)
 	err = tx.rows(ctx, `SELECT until, counts FROM hour_parts WHERE client_id = $1 AND noun = $2 AND hour = $3 ORDER BY until`,
-		[]any{h.Client[:], h.Noun, h.Hour}, func(r row) error {
+		[]any{h.Client[:], h.Noun, h.Hour}, func(r db.Row) error {
 			p, counts := hourPart{from: from}, ""
 			err := r.Scan(&p.until, &counts)
 			from, p.counts = p.until+1, parsePart(counts)
@@ -147,7 +148,7 @@ func (tx *Tx) addUp(ctx context.Context, h BusyHour, parts []hourPart) (bool, er
 	}
 	err := tx.rows(ctx, `SELECT a, b, n FROM counters WHERE client_id = $1 AND noun = $2 AND width = $3 AND bucket = $4
 		UNION ALL SELECT a, b, n FROM tallies WHERE client_id = $1 AND noun = $2 AND hour = $4`,
-		[]any{h.Client[:], h.Noun, widthHour, h.Hour}, func(r row) error {
+		[]any{h.Client[:], h.Noun, widthHour, h.Hour}, func(r db.Row) error {
 			var c pairCount
 			err := r.Scan(&c.a, &c.b, &c.n)
 			left[[2]string{c.a, c.b}] -= c.n
@@ -166,7 +167,7 @@ func (tx *Tx) addUp(ctx context.Context, h BusyHour, parts []hourPart) (bool, er
 func (tx *Tx) HoursToSplit(ctx context.Context) (hours []BusyHour, err error) {
 	err = tx.rows(ctx, `SELECT client_id, noun, hour FROM tallies AS t WHERE noun <> 'stored' GROUP BY client_id, noun, hour
 		HAVING sum(n) > $1 OR EXISTS (SELECT 1 FROM hour_parts AS p WHERE p.client_id = t.client_id AND p.noun = t.noun AND p.hour = t.hour)`,
-		[]any{2 * tx.s.partRows}, func(r row) error {
+		[]any{2 * tx.s.partRows}, func(r db.Row) error {
 			var h BusyHour
 			err := r.Scan(idDest(&h.Client), &h.Noun, &h.Hour)
 			hours = append(hours, h)
@@ -208,7 +209,7 @@ func (tx *Tx) HoursNeverSplit(ctx context.Context, client till.ID) (out []BusyHo
 // by the counters.
 func (tx *Tx) busyBuckets(ctx context.Context, client till.ID, width int, from, to int64) (out []BusyHour, err error) {
 	err = tx.rows(ctx, `SELECT noun, bucket FROM counters WHERE client_id = $1 AND noun IN ('payment', 'payout', 'transaction') AND width = $2 AND bucket BETWEEN $3 AND $4
-		GROUP BY noun, bucket HAVING sum(n) > $5`, []any{client[:], width, from, to, 2 * tx.s.partRows}, func(r row) error {
+		GROUP BY noun, bucket HAVING sum(n) > $5`, []any{client[:], width, from, to, 2 * tx.s.partRows}, func(r db.Row) error {
 		h := BusyHour{Client: client}
 		err := r.Scan(&h.Noun, &h.Hour)
 		out = append(out, h)

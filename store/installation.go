@@ -43,7 +43,7 @@ type Installation struct {
 // Installation returns the installation, or nil before the first start.
 func (tx *Tx) Installation(ctx context.Context) (*Installation, error) {
 	i := &Installation{}
-	found, err := tx.one(ctx, selectInstallation, nil,
+	found, err := tx.db.QueryRow(ctx, selectInstallation, nil,
 		idDest(&i.LogID), &i.SecretCheck, &i.CreatedAt)
 	if err != nil || !found {
 		return nil, err
@@ -53,7 +53,7 @@ func (tx *Tx) Installation(ctx context.Context) (*Installation, error) {
 
 // InsertInstallation writes the installation down at the first start.
 func (tx *Tx) InsertInstallation(ctx context.Context, i *Installation) error {
-	_, err := tx.exec(ctx, insertInstallation,
+	_, err := tx.db.Exec(ctx, insertInstallation,
 		i.LogID[:], i.SecretCheck, int64(i.CreatedAt))
 	return err
 }
@@ -61,7 +61,7 @@ func (tx *Tx) InsertInstallation(ctx context.Context, i *Installation) error {
 // SetLogID gives the event logs a new identity. It reports whether there is an
 // installation.
 func (tx *Tx) SetLogID(ctx context.Context, id till.ID) (bool, error) {
-	n, err := tx.exec(ctx, setLogID, id[:])
+	n, err := tx.db.Exec(ctx, setLogID, id[:])
 	return n == 1, err
 }
 
@@ -69,13 +69,13 @@ func (tx *Tx) SetLogID(ctx context.Context, id till.ID) (bool, error) {
 // for when it was last registered, "" if never.
 func (tx *Tx) ConnectionFingerprint(ctx context.Context, name string) (string, error) {
 	var f string
-	_, err := tx.one(ctx, selectFingerprint, []any{name}, &f)
+	_, err := tx.db.QueryRow(ctx, selectFingerprint, []any{name}, &f)
 	return f, err
 }
 
 // SetConnectionFingerprint registers what a connection's name stands for.
 func (tx *Tx) SetConnectionFingerprint(ctx context.Context, name, fingerprint string) error {
-	_, err := tx.exec(ctx, setFingerprint,
+	_, err := tx.db.Exec(ctx, setFingerprint,
 		name, fingerprint)
 	return err
 }
@@ -87,7 +87,7 @@ func (tx *Tx) OpenOnConnection(ctx context.Context, kind, name, fingerprint stri
 	if kind == KindPayout {
 		count = countOpenPayouts
 	}
-	_, err = tx.one(ctx, count, []any{name, fingerprint}, &n)
+	_, err = tx.db.QueryRow(ctx, count, []any{name, fingerprint}, &n)
 	return n, err
 }
 
@@ -95,7 +95,7 @@ func (tx *Tx) OpenOnConnection(ctx context.Context, kind, name, fingerprint stri
 // registered.
 func (tx *Tx) Connections(ctx context.Context) (map[string]string, error) {
 	out := map[string]string{}
-	err := tx.rows(ctx, selectConnections, []any{maxConnections}, func(r row) error {
+	err := tx.db.Query(ctx, selectConnections, []any{maxConnections}, func(r db.Row) error {
 		var name, fingerprint string
 		err := r.Scan(&name, &fingerprint)
 		out[name] = fingerprint

@@ -50,7 +50,7 @@ var updateKey = db.Define(db.SQL{Name: "keys.update",
 var touchKeys = db.Define(db.SQL{Name: "keys.touch",
 	SQLite: `UPDATE api_keys SET last_used_at = $1 WHERE client_id = $2 AND key_id = $3 AND coalesce(last_used_at, 0) < $4`})
 
-func scanKey(r row) (*till.Key, error) {
+func scanKey(r db.Row) (*till.Key, error) {
 	k := &till.Key{}
 	var scopes string
 	var hash []byte
@@ -69,26 +69,26 @@ func (tx *Tx) InsertKey(ctx context.Context, k *till.Key) error {
 	for i, s := range k.Scopes {
 		scopes[i] = string(s)
 	}
-	if _, err := tx.exec(ctx, insertKey, k.ClientID[:], k.ID, orNull(k.Name), strings.Join(scopes, " "), k.SecretHash[:], int64(k.CreatedAt), orNull(k.ExpiresAt),
+	if _, err := tx.db.Exec(ctx, insertKey, k.ClientID[:], k.ID, orNull(k.Name), strings.Join(scopes, " "), k.SecretHash[:], int64(k.CreatedAt), orNull(k.ExpiresAt),
 		orNull(k.MadeBy), orNull(k.Replaces)); err != nil {
 		return err
 	}
-	_, err := tx.exec(ctx, insertKeyOwner, k.ID, k.ClientID[:])
+	_, err := tx.db.Exec(ctx, insertKeyOwner, k.ID, k.ClientID[:])
 	return err
 }
 
 // KeyOwner returns the client that a key id belongs to; false if none.
 func (tx *Tx) KeyOwner(ctx context.Context, keyID string) (till.ID, bool, error) {
 	var id till.ID
-	found, err := tx.one(ctx, selectKeyOwner, []any{keyID}, idDest(&id))
+	found, err := tx.db.QueryRow(ctx, selectKeyOwner, []any{keyID}, idDest(&id))
 	return id, found, err
 }
 
 // Key returns one key of a client. It returns CodeKeyNotFound if there is none.
 func (tx *Tx) Key(ctx context.Context, client till.ID, keyID string) (*till.Key, error) {
 	var k *till.Key
-	err := tx.rows(ctx, selectKey, []any{client[:], keyID},
-		func(r row) (err error) { k, err = scanKey(r); return err })
+	err := tx.db.Query(ctx, selectKey, []any{client[:], keyID},
+		func(r db.Row) (err error) { k, err = scanKey(r); return err })
 	if err == nil && k == nil {
 		err = till.Errorf(till.CodeKeyNotFound, "there is no such key")
 	}
@@ -101,7 +101,7 @@ func (tx *Tx) Keys(ctx context.Context, client till.ID, limit int) ([]*till.Key,
 }
 
 func (tx *Tx) keys(ctx context.Context, q *db.SQL, args ...any) (out []*till.Key, err error) {
-	err = tx.rows(ctx, q, args, func(r row) error {
+	err = tx.db.Query(ctx, q, args, func(r db.Row) error {
 		k, err := scanKey(r)
 		out = append(out, k)
 		return err
@@ -129,7 +129,7 @@ func (tx *Tx) Successors(ctx context.Context, client till.ID, keyID string) ([]*
 
 // CountActiveKeys returns how many keys of a client open something at now.
 func (tx *Tx) CountActiveKeys(ctx context.Context, client till.ID) (n int, err error) {
-	_, err = tx.one(ctx, countActiveKeys,
+	_, err = tx.db.QueryRow(ctx, countActiveKeys,
 		[]any{client[:], int64(tx.Now())}, &n)
 	return n, err
 }
@@ -137,7 +137,7 @@ func (tx *Tx) CountActiveKeys(ctx context.Context, client till.ID) (n int, err e
 // UpdateKey writes what may change of a key: its expiry, its revocation, and
 // when it was last used or seen in a URL.
 func (tx *Tx) UpdateKey(ctx context.Context, k *till.Key) error {
-	_, err := tx.exec(ctx, updateKey,
+	_, err := tx.db.Exec(ctx, updateKey,
 		orNull(k.ExpiresAt), orNull(k.RevokedAt), orNull(k.LastUsedAt), orNull(k.ExposedAt), k.ClientID[:], k.ID)
 	return err
 }
@@ -145,7 +145,7 @@ func (tx *Tx) UpdateKey(ctx context.Context, k *till.Key) error {
 // TouchKeys records when keys were last used; a later time is kept.
 func (tx *Tx) TouchKeys(ctx context.Context, used map[string]till.Key) error {
 	for _, k := range used {
-		if _, err := tx.exec(ctx, touchKeys,
+		if _, err := tx.db.Exec(ctx, touchKeys,
 			int64(k.LastUsedAt), k.ClientID[:], k.ID, int64(k.LastUsedAt)); err != nil {
 			return err
 		}

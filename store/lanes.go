@@ -82,7 +82,7 @@ type LaneView struct {
 // ofLanes runs a query of steps for lanes, by pinned for those with an account:
 // with the arguments of each lane, none where they are nil, its account if it has
 // one, and the last ones.
-func (tx *Tx) ofLanes(ctx context.Context, lanes []LaneView, all, pinned *db.SQL, args, last [][]any, scan func(i int, r row) error) error {
+func (tx *Tx) ofLanes(ctx context.Context, lanes []LaneView, all, pinned *db.SQL, args, last [][]any, scan func(i int, r db.Row) error) error {
 	var plain, some [][]any
 	var plainOf, someOf []int
 	for i, v := range lanes {
@@ -94,11 +94,11 @@ func (tx *Tx) ofLanes(ctx context.Context, lanes []LaneView, all, pinned *db.SQL
 			some, someOf = append(some, append(append(args[i], v.Account), last[i]...)), append(someOf, i)
 		}
 	}
-	err := tx.rowsEach(ctx, all, plain, func(n int, r row) error { return scan(plainOf[n], r) })
+	err := tx.db.QueryEach(ctx, all, plain, func(n int, r db.Row) error { return scan(plainOf[n], r) })
 	if err != nil || len(some) == 0 {
 		return err
 	}
-	return tx.rowsEach(ctx, pinned, some, func(n int, r row) error { return scan(someOf[n], r) })
+	return tx.db.QueryEach(ctx, pinned, some, func(n int, r db.Row) error { return scan(someOf[n], r) })
 }
 
 // DueSteps returns steps of some lanes that are due and that nobody holds,
@@ -110,7 +110,7 @@ func (tx *Tx) DueSteps(ctx context.Context, lanes []LaneView, limits []int) ([]*
 		args[i], last[i] = []any{v.Lane, int64(v.From), int64(tx.Now())}, []any{limits[i]}
 	}
 	var out []*Step
-	err := tx.ofLanes(ctx, lanes, selectDueSteps, selectDueStepsPinned, args, last, func(_ int, r row) error {
+	err := tx.ofLanes(ctx, lanes, selectDueSteps, selectDueStepsPinned, args, last, func(_ int, r db.Row) error {
 		s, err := scanStep(r)
 		out = append(out, s)
 		return err
@@ -137,7 +137,7 @@ func (tx *Tx) DueStepsBeside(ctx context.Context, lanes []LaneView, limits []int
 		}
 	}
 	var out []*Step
-	err := tx.ofLanes(ctx, lanes, selectDueBeside, selectDueBesidePinned, args, last, func(_ int, r row) error {
+	err := tx.ofLanes(ctx, lanes, selectDueBeside, selectDueBesidePinned, args, last, func(_ int, r db.Row) error {
 		s, err := scanStep(r)
 		out = append(out, s)
 		return err
@@ -156,7 +156,7 @@ func (tx *Tx) NextDue(ctx context.Context, lanes []LaneView) ([]till.Time, error
 	// Held steps are passed over, so that the leases of another instance, or
 	// of a dead one, do not hide what is free.
 	err := tx.ofLanes(ctx, lanes, selectNextFree, selectNextFreePinned, args, none,
-		func(i int, r row) error { free[i] = true; return r.Scan(&next[i]) })
+		func(i int, r db.Row) error { free[i] = true; return r.Scan(&next[i]) })
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +171,7 @@ func (tx *Tx) NextDue(ctx context.Context, lanes []LaneView) ([]till.Time, error
 		}
 	}
 	err = tx.ofLanes(ctx, lanes, selectNextHeld, selectNextHeldPinned, args, none,
-		func(i int, r row) error {
+		func(i int, r db.Row) error {
 			var held till.Time
 			err := r.Scan(intDest(&held))
 			if !held.IsZero() && (!free[i] || held < next[i]) {
@@ -189,7 +189,7 @@ func (tx *Tx) EarliestDue(ctx context.Context, lanes []string) ([]till.Time, err
 	for i, lane := range lanes {
 		args[i] = []any{lane}
 	}
-	err := tx.rowsEach(ctx, selectEarliestDue, args, func(i int, r row) error { return r.Scan(intDest(&out[i])) })
+	err := tx.db.QueryEach(ctx, selectEarliestDue, args, func(i int, r db.Row) error { return r.Scan(intDest(&out[i])) })
 	return out, err
 }
 
@@ -200,7 +200,7 @@ const maxLanes = 1000
 func (tx *Tx) Lanes(ctx context.Context) ([]string, error) {
 	var out []string
 	for last := ""; len(out) < maxLanes; {
-		found, err := tx.one(ctx, selectNextLane, []any{last}, &last)
+		found, err := tx.db.QueryRow(ctx, selectNextLane, []any{last}, &last)
 		if err != nil || !found {
 			return out, err
 		}
@@ -217,7 +217,7 @@ func (tx *Tx) Stranded(ctx context.Context, kind string, v LaneView, since, ende
 	if kind == KindPayout {
 		q = selectStrandedPayouts
 	}
-	err = tx.rows(ctx, q, []any{v.Lane, int64(since), int64(tx.Now()), int64(ended), v.Account, limit}, func(r row) error {
+	err = tx.db.Query(ctx, q, []any{v.Lane, int64(since), int64(tx.Now()), int64(ended), v.Account, limit}, func(r db.Row) error {
 		var ref Ref
 		err := r.Scan(idDest(&ref.Client), idDest(&ref.ID))
 		refs = append(refs, ref)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"till"
+	"till/internal/db"
 )
 
 // Page says which part of a list is wanted.
@@ -45,7 +46,7 @@ func listRows[R any](ctx context.Context, tx *Tx, noun string, client till.ID, f
 	}
 
 	refs := make([]Ref, 0, page.Limit)
-	total, err := tx.list(ctx, l, func(r row) error {
+	total, err := tx.list(ctx, l, func(r db.Row) error {
 		ref := Ref{Client: client}
 		err := r.Scan(idDest(&ref.ID))
 		refs = append(refs, ref)
@@ -105,7 +106,7 @@ func (l *list) ofPairs() bool { return !l.indexed && (l.a == "") != (l.b == "") 
 // counters know, the cost does not grow with the number of rows: the total
 // is a sum of counters, and a deep offset finds its bucket by counters before
 // it reads rows.
-func (tx *Tx) list(ctx context.Context, l *list, scan func(r row) error) (total int64, err error) {
+func (tx *Tx) list(ctx context.Context, l *list, scan func(r db.Row) error) (total int64, err error) {
 	if !l.from.IsZero() && !l.to.IsZero() && l.from > l.to {
 		return 0, nil
 	}
@@ -162,7 +163,7 @@ type idRange struct {
 
 // read reads rows in the page's direction. Where the page lies in the second
 // half of its range, that half is read from its end: what is skipped is less.
-func (tx *Tx) read(ctx context.Context, l *list, at position, limit int, scan func(r row) error) error {
+func (tx *Tx) read(ctx context.Context, l *list, at position, limit int, scan func(r db.Row) error) error {
 	var pairs []filterPair
 	if l.ofPairs() {
 		var err error
@@ -200,13 +201,13 @@ func (l *list) forwards(r idRange, start till.ID) idRange {
 }
 
 // readRange reads rows, which it gives in the page's direction.
-func (tx *Tx) readRange(ctx context.Context, l *list, pairs []filterPair, r idRange, scan func(r row) error) error {
+func (tx *Tx) readRange(ctx context.Context, l *list, pairs []filterPair, r idRange, scan func(r db.Row) error) error {
 	s := pageSQL(l, pairs, r)
 	return tx.rows(ctx, s.text.String(), s.args, scan)
 }
 
 // listIndexed answers questions that an index narrows to a few rows.
-func (tx *Tx) listIndexed(ctx context.Context, l *list, scan func(r row) error) (total int64, err error) {
+func (tx *Tx) listIndexed(ctx context.Context, l *list, scan func(r db.Row) error) (total int64, err error) {
 	lo, hi := l.bounds()
 	if err := tx.count(ctx, l, nil, lo, hi, func(_ int, n int64) { total += n }); err != nil {
 		return 0, err

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"till"
+	"till/internal/db"
 )
 
 // bucketRange is a range of time with the number of matching rows in it: a whole
@@ -151,7 +152,7 @@ const (
 // pairs.
 func (tx *Tx) count(ctx context.Context, l *list, pairs []filterPair, lo, hi till.ID, add func(pair int, n int64)) error {
 	s := countSQL(l, pairs, lo, hi)
-	return tx.rows(ctx, s.text.String(), s.args, func(r row) error {
+	return tx.rows(ctx, s.text.String(), s.args, func(r db.Row) error {
 		var pair int
 		var n int64
 		err := r.Scan(&pair, &n)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"till"
+	"till/internal/db"
 )
 
 // statement is the text of a read under construction, with its arguments. Each
@@ -50,7 +51,7 @@ func (tx *Tx) pairsFor(ctx context.Context, l *list, hour int64) (pairs []filter
 		UNION ALL SELECT a, b, 0, n FROM counters WHERE client_id = $1 AND noun = $2 AND width = $6 AND bucket = $7 AND ($4 = '' OR a = $4) AND ($5 = '' OR b = $5)
 		UNION ALL SELECT a, b, n, CASE WHEN hour = $7 THEN n ELSE 0 END FROM tallies WHERE client_id = $1 AND noun = $2 AND ($4 = '' OR a = $4) AND ($5 = '' OR b = $5)
 		) AS parts GROUP BY a, b HAVING sum(n) > 0 ORDER BY a, b`,
-		[]any{l.client[:], l.noun, widthAll, l.a, l.b, widthHour, hour}, func(r row) error {
+		[]any{l.client[:], l.noun, widthAll, l.a, l.b, widthHour, hour}, func(r db.Row) error {
 			var p filterPair
 			err := r.Scan(&p.a, &p.b, &p.within)
 			pairs = append(pairs, p)
@@ -61,7 +62,7 @@ func (tx *Tx) pairsFor(ctx context.Context, l *list, hour int64) (pairs []filter
 
 // indexesByEnd reports whether the index of payments by pair has the status in
 // which they ended, instead of their status: there a payment's first move costs no index.
-func (s *Store) indexesByEnd() bool { return s.e.name() == "postgres" }
+func (s *Store) indexesByEnd() bool { return s.Shared() }
 
 // whereB is the condition on the second value of a pair.
 func (l *list) whereB(value string) condition {

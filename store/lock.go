@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"till"
+	"till/internal/db"
 	"till/ledger"
 )
 
@@ -56,7 +57,7 @@ func (tx *Tx) Lock(ctx context.Context, kind string, refs []Ref, known Known, ca
 			unknown = append(unknown, ref)
 		}
 	}
-	var rows read
+	var rows db.Statement
 	if kind == KindPayout {
 		l.Payouts = make(map[Ref]*PayoutRow, len(refs))
 		rows = tx.readPayouts(unknown, l.Payouts)
@@ -70,8 +71,8 @@ func (tx *Tx) Lock(ctx context.Context, kind string, refs []Ref, known Known, ca
 			l.Attempts[ref] = a
 		}
 	}
-	after := []read{rows, readLastAttempts(tried, l.Attempts),
-		{query: selectWalletsOf, args: idArgs(clients), scan: func(_ int, r row) error {
+	after := []db.Statement{rows, readLastAttempts(tried, l.Attempts),
+		{SQL: selectWalletsOf, Rows: idArgs(clients), Scan: func(_ int, r db.Row) error {
 			w, err := scanWallet(r)
 			l.Wallets = append(l.Wallets, w)
 			return err
@@ -79,6 +80,6 @@ func (tx *Tx) Lock(ctx context.Context, kind string, refs []Ref, known Known, ca
 	if known.Credits {
 		after = append(after, anyStray(&l.Strays))
 	}
-	l.Heads, err = tx.lockHeads(ctx, []read{tx.lockSteps(refs, l.Steps), sends, seconds}, clients, after...)
+	l.Heads, err = tx.lockHeads(ctx, []db.Statement{tx.lockSteps(refs, l.Steps), sends, seconds}, clients, after...)
 	return l, err
 }

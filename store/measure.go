@@ -27,12 +27,8 @@ type TableSize struct {
 // the rows of every table: it is for benchmarks.
 func (s *Store) Sizes(ctx context.Context) (out []TableSize, err error) {
 	err = s.View(ctx, func(tx *Tx) error {
-		inTime, err := tx.unhurried(ctx)
-		if err != nil {
-			return err
-		}
-		defer inTime()
-		err = tx.rows(ctx, selectSizes, nil, func(r row) error {
+		tx.db.WithoutTimeout()
+		err = tx.db.Query(ctx, selectSizes, nil, func(r db.Row) error {
 			var t TableSize
 			err := r.Scan(&t.Table, &t.Bytes)
 			out = append(out, t)
@@ -42,7 +38,7 @@ func (s *Store) Sizes(ctx context.Context) (out []TableSize, err error) {
 			if err == nil {
 				// The only text with a name in it that is not known before.
 				count := &db.SQL{Name: "measure.countRows", SQLite: `SELECT count(*) FROM "` + out[i].Table + `"`}
-				_, err = tx.one(ctx, count, nil, &out[i].Rows)
+				_, err = tx.db.QueryRow(ctx, count, nil, &out[i].Rows)
 			}
 		}
 		return err
@@ -54,7 +50,7 @@ func (s *Store) Sizes(ctx context.Context) (out []TableSize, err error) {
 // it was made; 0 for a file, whose log is used again and again.
 func (s *Store) LogBytes(ctx context.Context) (n int64, err error) {
 	err = s.View(ctx, func(tx *Tx) error {
-		_, err := tx.one(ctx, selectLogBytes, nil, &n)
+		_, err := tx.db.QueryRow(ctx, selectLogBytes, nil, &n)
 		return err
 	})
 	return n, err

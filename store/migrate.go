@@ -52,7 +52,7 @@ func (e *SchemaError) Error() string { return e.Detail }
 // transaction; a text that was applied before and has changed since is
 // refused, because then nobody knows what the database looks like.
 func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
-	all, err := migrations(s.e)
+	all, err := migrations(s.db.Dialect())
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 				return err
 			}
 			var sum string
-			found, err := tx.one(ctx, selectMigration, []any{m.version}, &sum)
+			found, err := tx.db.QueryRow(ctx, selectMigration, []any{m.version}, &sum)
 			if err != nil {
 				return err
 			}
@@ -76,11 +76,11 @@ func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 			}
 			ran = true
 			for _, text := range m.texts {
-				if err := tx.ses.script(ctx, text); err != nil {
+				if err := tx.db.Script(ctx, text); err != nil {
 					return fmt.Errorf("migration %s: %w", m.version, err)
 				}
 			}
-			_, err = tx.exec(ctx, insertMigration,
+			_, err = tx.db.Exec(ctx, insertMigration,
 				m.version, m.checksum, int64(tx.Now()))
 			return err
 		})
@@ -97,24 +97,23 @@ func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 // lockMigrations makes the table of migrations if it is the first time, and
 // keeps other instances from migrating until the commit.
 func (tx *Tx) lockMigrations(ctx context.Context) error {
-	e := tx.s.e
 	var n int
-	if _, err := tx.one(ctx, tableExists, []any{"schema_migrations"}, &n); err != nil {
+	if _, err := tx.db.QueryRow(ctx, tableExists, []any{"schema_migrations"}, &n); err != nil {
 		return err
 	}
 	if n == 0 {
-		err := tx.ses.script(ctx, e.translate(`CREATE TABLE schema_migrations (version TEXT PRIMARY KEY, checksum TEXT NOT NULL, applied_at INTEGER NOT NULL)`))
-		if errors.Is(e.classify(err), ErrRefused) {
-			return fmt.Errorf("%w: another instance is making the schema", errAgain)
+		err := tx.db.Script(ctx, translate(tx.db.Dialect(), `CREATE TABLE schema_migrations (version TEXT PRIMARY KEY, checksum TEXT NOT NULL, applied_at INTEGER NOT NULL)`))
+		if errors.Is(err, db.ErrConstraint) {
+			return fmt.Errorf("%w: another instance is making the schema", db.ErrRetry)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if e.lockMigrations() == "" {
+	if tx.db.Dialect() == db.SQLite { // the transaction does
 		return nil
 	}
-	return tx.ses.script(ctx, e.lockMigrations())
+	return tx.db.Script(ctx, `LOCK TABLE schema_migrations IN EXCLUSIVE MODE`)
 }
 
 // checkWhole refuses a database whose payments Citus has spread over nodes. What
@@ -122,10 +121,10 @@ func (tx *Tx) lockMigrations(ctx context.Context) error {
 // there it is one for each statement, and half of a create could be kept.
 func (tx *Tx) checkWhole(ctx context.Context) error {
 	var n int
-	if _, err := tx.one(ctx, tableExists, []any{"pg_dist_partition"}, &n); err != nil || n == 0 {
+	if _, err := tx.db.QueryRow(ctx, tableExists, []any{"pg_dist_partition"}, &n); err != nil || n == 0 {
 		return err
 	}
-	_, err := tx.one(ctx, countDistributed, nil, &n)
+	_, err := tx.db.QueryRow(ctx, countDistributed, nil, &n)
 	if err == nil && n > 0 {
 		err = &SchemaError{"the table payments is distributed by Citus, which is not supported yet: transactions are not whole there (docs/guide/growing.md)"}
 	}
@@ -135,7 +134,7 @@ func (tx *Tx) checkWhole(ctx context.Context) error {
 // CheckSchema answers nil if the schema is exactly this program's, and a
 // SchemaError that says what to do if it is not.
 func (s *Store) CheckSchema(ctx context.Context) error {
-	want, err := migrations(s.e)
+	want, err := migrations(s.db.Dialect())
 	if err != nil {
 		return err
 	}
@@ -144,14 +143,14 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 			return err
 		}
 		var n int
-		if _, err := tx.one(ctx, tableExists, []any{"schema_migrations"}, &n); err != nil {
+		if _, err := tx.db.QueryRow(ctx, tableExists, []any{"schema_migrations"}, &n); err != nil {
 			return err
 		}
 		if n == 0 {
 			return &SchemaError{"the database is empty: run 'till migrate', or start 'till serve' once"}
 		}
 		have := map[string]string{}
-		err := tx.rows(ctx, selectMigrations, nil, func(r row) error {
+		err := tx.db.Query(ctx, selectMigrations, nil, func(r db.Row) error {
 			var version, sum string
 			err := r.Scan(&version, &sum)
 			have[version] = sum
@@ -184,8 +183,22 @@ func (m *migration) check(sum string) error {
 	return nil
 }
 
+// engineNames are the endings of the files for one engine only.
+var engineNames = map[db.Dialect]string{db.SQLite: "sqlite", db.Postgres: "postgres", db.Citus: "postgres"}
+
+// translate turns the common text into the engine's words.
+func translate(d db.Dialect, text string) string {
+	if d == db.SQLite {
+		return text
+	}
+	return strings.NewReplacer(
+		") STRICT, WITHOUT ROWID", ")", ") STRICT", ")",
+		"BLOB ", "BYTEA ", "BLOB,", "BYTEA,", "BLOB;", "BYTEA;", "INTEGER", "BIGINT",
+	).Replace(text)
+}
+
 // migrations reads the embedded files of an engine, in order.
-func migrations(e engine) ([]migration, error) {
+func migrations(d db.Dialect) ([]migration, error) {
 	names, err := fs.Glob(migrationFiles, "migrations/*.sql")
 	if err != nil {
 		return nil, err
@@ -195,7 +208,7 @@ func migrations(e engine) ([]migration, error) {
 	var order []string
 	for _, name := range names {
 		version, own, _ := strings.Cut(strings.TrimSuffix(path.Base(name), ".sql"), ".")
-		if own != "" && own != e.name() {
+		if own != "" && own != engineNames[d] {
 			continue
 		}
 		b, err := migrationFiles.ReadFile(name)
@@ -209,7 +222,7 @@ func migrations(e engine) ([]migration, error) {
 			order = append(order, version)
 		}
 		if own == "" { // the common text goes first
-			m.texts = append([]string{e.translate(string(b))}, m.texts...)
+			m.texts = append([]string{translate(d, string(b))}, m.texts...)
 		} else {
 			m.texts = append(m.texts, string(b))
 		}

@@ -39,9 +39,9 @@ const (
 
 // post sends hints to other instances, and hears theirs.
 type post struct {
-	h  *hints
-	e  *postgres
-	me string // tells our own notifications from others'
+	h       *hints
+	connect connector
+	me      string // tells our own notifications from others'
 
 	mu      sync.Mutex
 	clients map[till.ID]bool // to be sent
@@ -56,10 +56,13 @@ type post struct {
 	warn   sync.Once
 }
 
-func newPost(h *hints, e *postgres) *post {
+// connector opens a connection with more parameters than the URL's.
+type connector func(ctx context.Context, parameters map[string]string) (*pgx.Conn, error)
+
+func newPost(h *hints, connect connector) *post {
 	var me [8]byte
 	rand.Read(me[:])
-	return &post{h: h, e: e, me: hex.EncodeToString(me[:]), clients: make(map[till.ID]bool), wake: make(chan struct{}, 1)}
+	return &post{h: h, connect: connect, me: hex.EncodeToString(me[:]), clients: make(map[till.ID]bool), wake: make(chan struct{}, 1)}
 }
 
 // put takes in clients to be told of; nil is a probe. It never blocks.
@@ -144,7 +147,7 @@ func (p *post) close() {
 // send runs until close.
 func (p *post) send() {
 	dial, cancel := context.WithTimeout(context.Background(), hintTimeout)
-	conn, channel, _ := p.e.hintConn(dial) // if it fails, the first hint tries again
+	conn, channel, _ := p.hintConn(dial) // if it fails, the first hint tries again
 	cancel()
 	defer func() { hangUp(conn) }()
 	for {
@@ -208,7 +211,7 @@ func (p *post) sendOne(conn *pgx.Conn, channel, payload string) (*pgx.Conn, stri
 		fresh := conn == nil
 		var err error
 		if fresh {
-			if conn, channel, err = p.e.hintConn(ctx); err != nil {
+			if conn, channel, err = p.hintConn(ctx); err != nil {
 				return nil, "", err
 			}
 		}
@@ -248,17 +251,13 @@ func (p *post) hear(ctx context.Context) {
 func (p *post) hearOnce(ctx context.Context) error {
 	dial, cancel := context.WithTimeout(ctx, hintTimeout)
 	defer cancel()
-	conn, channel, err := p.e.hintConn(dial)
+	conn, channel, err := p.hintConn(dial)
 	if err != nil {
 		return err
 	}
 	defer hangUp(conn)
 	if _, err := conn.Exec(dial, `LISTEN `+channel); err != nil {
 		return err
-	}
-	if c, ok := conn.PgConn().Conn().(*patientConn); ok {
-		c.endless.Store(true) // silence is what there is most of
-		c.SetReadDeadline(time.Time{})
 	}
 	p.h.tell(nil, true)
 	// Behind a pooler LISTEN succeeds and nothing ever comes. Our own word,
@@ -297,10 +296,8 @@ func (p *post) heard(payload string) {
 // hintConn opens a connection for hints and returns the channel of the schema
 // that it uses. A hint that is lost with a crash is no loss, so nothing waits
 // for the disk.
-func (e *postgres) hintConn(ctx context.Context) (*pgx.Conn, string, error) {
-	c := e.config.Copy()
-	c.RuntimeParams["synchronous_commit"] = "off"
-	conn, err := pgx.ConnectConfig(ctx, c)
+func (p *post) hintConn(ctx context.Context) (*pgx.Conn, string, error) {
+	conn, err := p.connect(ctx, map[string]string{"synchronous_commit": "off"})
 	if err != nil {
 		return nil, "", err
 	}

@@ -103,7 +103,7 @@ func (tx *Tx) AddHealth(ctx context.Context, sums map[Operation]Sums) error {
 		s := sums[k]
 		args[i] = []any{healthBucket(tx.Now()), k.Connection, k.Name, s.Known, s.Unknown, s.Refused, int64(s.Took)}
 	}
-	return tx.later(ctx, addHealth, args)
+	return tx.db.Defer(addHealth, args)
 }
 
 // Health returns what came of all instances' calls in the last span of time.
@@ -111,8 +111,8 @@ func (tx *Tx) AddHealth(ctx context.Context, sums map[Operation]Sums) error {
 // says nothing about now.
 func (tx *Tx) Health(ctx context.Context, span time.Duration) ([]HealthRow, error) {
 	var out []HealthRow
-	err := tx.rows(ctx, selectHealth,
-		[]any{healthBucket(tx.Now().Add(-span)), healthBucket(tx.Now())}, func(r row) error {
+	err := tx.db.Query(ctx, selectHealth,
+		[]any{healthBucket(tx.Now().Add(-span)), healthBucket(tx.Now())}, func(r db.Row) error {
 			var h HealthRow
 			var bucket int64
 			err := r.Scan(&bucket, &h.Connection, &h.Name, &h.Known, &h.Unknown, &h.Refused, &h.Took)
@@ -126,7 +126,7 @@ func (tx *Tx) Health(ctx context.Context, span time.Duration) ([]HealthRow, erro
 // DeleteHealth deletes up to limit rows that are older than keep, or that a
 // clock that was set back has left in the future.
 func (tx *Tx) DeleteHealth(ctx context.Context, keep time.Duration, limit int) (int64, error) {
-	return tx.exec(ctx, deleteHealth,
+	return tx.db.Exec(ctx, deleteHealth,
 		healthBucket(tx.Now().Add(-keep)), healthBucket(tx.Now().Add(keep)), limit)
 }
 
@@ -159,7 +159,7 @@ type Breaker struct {
 	ProbesLeft int
 }
 
-func scanBreaker(r row) (*Breaker, error) {
+func scanBreaker(r db.Row) (*Breaker, error) {
 	b := &Breaker{}
 	err := r.Scan(&b.Connection, &b.Version, &b.State, &b.Tries, &b.ChangedAt, &b.RetryAt, &b.Round, idDest(&b.Owner), &b.LeaseUntil, &b.ProbesLeft)
 	return b, err
@@ -168,7 +168,7 @@ func scanBreaker(r row) (*Breaker, error) {
 // Breakers returns every breaker that was ever written, by connection.
 func (tx *Tx) Breakers(ctx context.Context) (map[string]*Breaker, error) {
 	out := map[string]*Breaker{}
-	err := tx.rows(ctx, selectBreakers, nil, func(r row) error {
+	err := tx.db.Query(ctx, selectBreakers, nil, func(r db.Row) error {
 		b, err := scanBreaker(r)
 		out[b.Connection] = b
 		return err
@@ -185,7 +185,7 @@ func (tx *Tx) LockBreakers(ctx context.Context, connections []string) (map[strin
 		args[i] = []any{c}
 	}
 	out := map[string]*Breaker{}
-	err := tx.rowsEach(ctx, lockBreakers, args, func(_ int, r row) error {
+	err := tx.db.QueryEach(ctx, lockBreakers, args, func(_ int, r db.Row) error {
 		b, err := scanBreaker(r)
 		out[b.Connection] = b
 		return err
@@ -199,10 +199,10 @@ func (tx *Tx) SwapBreaker(ctx context.Context, b *Breaker) (bool, error) {
 	var n int64
 	var err error
 	if b.Version == 0 {
-		n, err = tx.exec(ctx, insertBreaker,
+		n, err = tx.db.Exec(ctx, insertBreaker,
 			b.Connection, string(b.State), b.Tries, int64(b.ChangedAt), int64(b.RetryAt), b.Round, b.Owner[:], int64(b.LeaseUntil), b.ProbesLeft)
 	} else {
-		n, err = tx.exec(ctx, swapBreaker,
+		n, err = tx.db.Exec(ctx, swapBreaker,
 			string(b.State), b.Tries, int64(b.ChangedAt), int64(b.RetryAt), b.Round, b.Owner[:], int64(b.LeaseUntil), b.ProbesLeft, b.Connection, b.Version)
 	}
 	return n == 1, err
@@ -228,8 +228,8 @@ func (tx *Tx) LockBudgets(ctx context.Context, operations []Operation) (map[Oper
 		for i, o := range operations {
 			args[i] = []any{o.Connection, o.Name}
 		}
-		return tx.rowsEach(ctx, lockBudgets,
-			args, func(i int, r row) error {
+		return tx.db.QueryEach(ctx, lockBudgets,
+			args, func(i int, r db.Row) error {
 				b := &Budget{Operation: operations[i]}
 				out[b.Operation] = b
 				return r.Scan(&b.Tokens, &b.FilledAt, &b.HeldSpan, &b.Held, &b.HeldBefore)
@@ -242,7 +242,7 @@ func (tx *Tx) LockBudgets(ctx context.Context, operations []Operation) (map[Oper
 	for i, o := range operations {
 		args[i] = []any{o.Connection, o.Name, int64(tx.Now())}
 	}
-	err := tx.later(ctx, insertBudgets, args)
+	err := tx.db.Defer(insertBudgets, args)
 	if err != nil {
 		return nil, err
 	}
@@ -255,5 +255,5 @@ func (tx *Tx) SaveBudgets(ctx context.Context, budgets map[Operation]*Budget) er
 	for _, b := range budgets {
 		args = append(args, []any{b.Tokens, int64(b.FilledAt), b.HeldSpan, b.Held, b.HeldBefore, b.Connection, b.Name})
 	}
-	return tx.later(ctx, saveBudgets, args)
+	return tx.db.Defer(saveBudgets, args)
 }

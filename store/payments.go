@@ -241,16 +241,16 @@ func (tx *Tx) InsertPayments(ctx context.Context, heads map[till.ID]*Head, rows 
 		}
 		events = append(events, []any{p.ClientID[:], p.PendingEvent, p.ID[:], int64(p.CreatedAt), int64(p.CreatedAt + p.ApprovalWindow)})
 	}
-	if err := tx.setAll(ctx, renumberPayments, renumbered); err != nil {
+	if err := tx.db.DeferExactly(renumberPayments, renumbered); err != nil {
 		return nil, err
 	}
-	if err := tx.set(ctx, insertStep, first); err != nil {
+	if err := tx.db.Defer(insertStep, first); err != nil {
 		return nil, err
 	}
-	if err := tx.set(ctx, insertDueSteps, due); err != nil {
+	if err := tx.db.Defer(insertDueSteps, due); err != nil {
 		return nil, err
 	}
-	return inserted, tx.set(ctx, insertPendingEvents, events)
+	return inserted, tx.db.Defer(insertPendingEvents, events)
 }
 
 // insertNew writes payments and reports which are new. Where asking costs a
@@ -258,14 +258,14 @@ func (tx *Tx) InsertPayments(ctx context.Context, heads map[till.ID]*Head, rows 
 // the index refuses the transaction, and it runs again without trust.
 func (tx *Tx) insertNew(ctx context.Context, args [][]any) ([]bool, error) {
 	if !tx.s.trusts() {
-		return tx.ses.touched(ctx, insertNewPayments, args)
+		return tx.db.ExecReport(ctx, insertNewPayments, args)
 	}
 	tx.trusted = true
 	inserted := make([]bool, len(args))
 	for i := range inserted {
 		inserted[i] = true
 	}
-	return inserted, tx.set(ctx, insertPayments, args)
+	return inserted, tx.db.Defer(insertPayments, args)
 }
 
 // splitKey returns the key's value and, where it was not spelled in lower
@@ -278,7 +278,7 @@ func splitKey(sent string) (till.ID, any) {
 	return id, sent
 }
 
-func scanPayment(r row, now till.Time) (*PaymentRow, error) {
+func scanPayment(r db.Row, now till.Time) (*PaymentRow, error) {
 	p := &PaymentRow{}
 	var key till.ID
 	var sent, code, message string
@@ -326,13 +326,13 @@ func (tx *Tx) Payment(ctx context.Context, ref Ref) (*PaymentRow, error) {
 func (tx *Tx) Payments(ctx context.Context, refs []Ref) (map[Ref]*PaymentRow, error) {
 	tx.Now() // the clock is read before the rows, which are scanned with it
 	out := make(map[Ref]*PaymentRow, len(refs))
-	return out, tx.ses.queryEach(ctx, tx.readPayments(selectPayments, sortedRefs(refs), out))
+	return out, tx.send(ctx, tx.readPayments(selectPayments, sortedRefs(refs), out))
 }
 
 // readPayments reads by selectPayments, or selectLeanPayments.
-func (tx *Tx) readPayments(q *db.SQL, refs []Ref, out map[Ref]*PaymentRow) read {
-	return read{query: q, args: refArgs(refs),
-		scan: func(i int, r row) error {
+func (tx *Tx) readPayments(q *db.SQL, refs []Ref, out map[Ref]*PaymentRow) db.Statement {
+	return db.Statement{SQL: q, Rows: refArgs(refs),
+		Scan: func(i int, r db.Row) error {
 			p, err := scanPayment(r, tx.Now())
 			if err != nil {
 				return err
@@ -345,8 +345,8 @@ func (tx *Tx) readPayments(q *db.SQL, refs []Ref, out map[Ref]*PaymentRow) read 
 // PaymentByKey returns the payment that an idempotency key made, or nil.
 func (tx *Tx) PaymentByKey(ctx context.Context, client, key till.ID) (*PaymentRow, error) {
 	var p *PaymentRow
-	err := tx.rows(ctx, selectPaymentByKey, []any{client[:], key[:]},
-		func(r row) (err error) { p, err = scanPayment(r, tx.Now()); return err })
+	err := tx.db.Query(ctx, selectPaymentByKey, []any{client[:], key[:]},
+		func(r db.Row) (err error) { p, err = scanPayment(r, tx.Now()); return err })
 	return p, err
 }
 
@@ -364,7 +364,7 @@ func (tx *Tx) UpdatePayments(ctx context.Context, rows []*PaymentRow) error {
 			int64(p.was.updatedAt), p.was.attention, int64(p.was.expiresAt)}
 		p.was = p.version()
 	}
-	return tx.setAll(ctx, updatePayments, args)
+	return tx.db.DeferExactly(updatePayments, args)
 }
 
 // failureArgs returns the columns of a failure's detail, null without one.
@@ -377,7 +377,7 @@ func failureArgs(d *till.FailureDetail) (code, message, retryable any) {
 
 // ExtendPayment moves the end of a payment's approval window.
 func (tx *Tx) ExtendPayment(ctx context.Context, ref Ref, until till.Time) error {
-	_, err := tx.exec(ctx, extendPayment,
+	_, err := tx.db.Exec(ctx, extendPayment,
 		int64(until), ref.Client[:], ref.ID[:])
 	return err
 }

@@ -144,16 +144,16 @@ func (tx *Tx) InsertPayouts(ctx context.Context, heads map[till.ID]*Head, rows [
 		events[i] = []any{p.ClientID[:], p.PendingEvent, p.ID[:], int64(p.CreatedAt), int64(p.CreatedAt + p.SendWindow)}
 		first[i] = steps[i].first()
 	}
-	if err := tx.set(ctx, insertPayouts, args); err != nil {
+	if err := tx.db.Defer(insertPayouts, args); err != nil {
 		return err
 	}
-	if err := tx.set(ctx, insertStep, first); err != nil {
+	if err := tx.db.Defer(insertStep, first); err != nil {
 		return err
 	}
-	return tx.set(ctx, insertPayoutEvents, events)
+	return tx.db.Defer(insertPayoutEvents, events)
 }
 
-func scanPayout(r row, now till.Time) (*PayoutRow, error) {
+func scanPayout(r db.Row, now till.Time) (*PayoutRow, error) {
 	p := &PayoutRow{}
 	var key till.ID
 	var sent, code, message string
@@ -199,12 +199,12 @@ func (tx *Tx) Payout(ctx context.Context, ref Ref) (*PayoutRow, error) {
 func (tx *Tx) Payouts(ctx context.Context, refs []Ref) (map[Ref]*PayoutRow, error) {
 	tx.Now() // the clock is read before the rows, which are scanned with it
 	out := make(map[Ref]*PayoutRow, len(refs))
-	return out, tx.ses.queryEach(ctx, tx.readPayouts(sortedRefs(refs), out))
+	return out, tx.send(ctx, tx.readPayouts(sortedRefs(refs), out))
 }
 
-func (tx *Tx) readPayouts(refs []Ref, out map[Ref]*PayoutRow) read {
-	return read{query: selectPayouts, args: refArgs(refs),
-		scan: func(i int, r row) error {
+func (tx *Tx) readPayouts(refs []Ref, out map[Ref]*PayoutRow) db.Statement {
+	return db.Statement{SQL: selectPayouts, Rows: refArgs(refs),
+		Scan: func(i int, r db.Row) error {
 			p, err := scanPayout(r, tx.Now())
 			if err != nil {
 				return err
@@ -225,8 +225,8 @@ func (tx *Tx) PayoutByKey(ctx context.Context, client, key till.ID) (*PayoutRow,
 func (tx *Tx) PayoutsByKey(ctx context.Context, keys []Ref) (map[Ref]*PayoutRow, error) {
 	keys = sortedRefs(keys)
 	out := make(map[Ref]*PayoutRow)
-	err := tx.rowsOf(ctx, selectPayoutsByKey, refArgs(keys),
-		func(i int, r row) (err error) { out[keys[i]], err = scanPayout(r, tx.Now()); return err })
+	err := tx.db.QueryEach(ctx, selectPayoutsByKey, refArgs(keys),
+		func(i int, r db.Row) (err error) { out[keys[i]], err = scanPayout(r, tx.Now()); return err })
 	return out, err
 }
 
@@ -241,12 +241,12 @@ func (tx *Tx) UpdatePayouts(ctx context.Context, rows []*PayoutRow) error {
 			int64(p.UpdatedAt), p.Attention, orNull(p.Resolution.LastCheckedAt), p.Resolution.Attempts,
 			orNull(p.ProcessingEvent), orNull(p.FinalEvent), orNull(p.LateEvent), p.ClientID[:], p.ID[:]}
 	}
-	return tx.setAll(ctx, updatePayouts, args)
+	return tx.db.DeferExactly(updatePayouts, args)
 }
 
 // ExtendPayout moves the end of the time in which a payout may be sent.
 func (tx *Tx) ExtendPayout(ctx context.Context, ref Ref, until till.Time) error {
-	_, err := tx.exec(ctx, extendPayout,
+	_, err := tx.db.Exec(ctx, extendPayout,
 		int64(until), ref.Client[:], ref.ID[:])
 	return err
 }
@@ -259,8 +259,8 @@ func (tx *Tx) Mismatched(ctx context.Context, refs []Ref, kind string) (map[Ref]
 		args[i] = []any{refs[i].Client[:], refs[i].ID[:], kind}
 	}
 	out := make(map[Ref]bool)
-	err := tx.rowsOf(ctx, selectOpenCasesOf, args,
-		func(i int, r row) error {
+	err := tx.db.QueryEach(ctx, selectOpenCasesOf, args,
+		func(i int, r db.Row) error {
 			var at till.Time
 			out[refs[i]] = true
 			return r.Scan(&at)

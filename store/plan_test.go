@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"till/internal/db"
+	"till/internal/db/postgres"
 	"till/store"
 	"till/store/storetest"
 )
@@ -28,7 +29,7 @@ func TestPlansMadeOfEmptyTablesAreByKey(t *testing.T) {
 		}
 		defer conn.Close(t.Context())
 		// Sizes are known for the tables: that they are empty.
-		if _, err := conn.Exec(t.Context(), store.WriterSettings(s)+"SET plan_cache_mode = force_generic_plan;"); err != nil {
+		if _, err := conn.Exec(t.Context(), postgres.Settings(nil, db.Write)+"SET plan_cache_mode = force_generic_plan;"); err != nil {
 			t.Fatal(err)
 		}
 		vacuumAll(t, conn)

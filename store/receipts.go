@@ -62,8 +62,8 @@ func (tx *Tx) ReceiptOwners(ctx context.Context, kind string, receipts []Receipt
 		args[i] = []any{r.Connection, r.Text, kind}
 	}
 	out := make(map[Receipt]Ref)
-	err := tx.rowsOf(ctx, selectReceiptOwners, args,
-		func(i int, r row) error {
+	err := tx.db.QueryEach(ctx, selectReceiptOwners, args,
+		func(i int, r db.Row) error {
 			var ref Ref
 			err := r.Scan(idDest(&ref.Client), idDest(&ref.ID))
 			out[receipts[i]] = ref
@@ -85,7 +85,7 @@ func (tx *Tx) InsertReceipts(ctx context.Context, kind string, received []Receiv
 		r := &received[i]
 		args[i] = []any{r.Connection, r.Text, kind, r.Ref.Client[:], r.Ref.ID[:]}
 	}
-	return tx.set(ctx, insertReceipts, args)
+	return tx.db.Defer(insertReceipts, args)
 }
 
 // VerifyReceipt is a line of the record of receipts with what has, or has not,
@@ -99,8 +99,8 @@ type VerifyReceipt struct {
 // VerifyReceipts returns the next lines of the record of receipts, beyond one.
 func (tx *Tx) VerifyReceipts(ctx context.Context, after *VerifyReceipt, limit int) ([]*VerifyReceipt, error) {
 	var out []*VerifyReceipt
-	err := tx.rows(ctx, verifyReceipts,
-		[]any{after.Connection, after.Text, after.Kind, limit}, func(r row) error {
+	err := tx.db.Query(ctx, verifyReceipts,
+		[]any{after.Connection, after.Text, after.Kind, limit}, func(r db.Row) error {
 			v := &VerifyReceipt{}
 			out = append(out, v)
 			return r.Scan(&v.Connection, &v.Text, &v.Kind, idDest(&v.Ref.Client), idDest(&v.Ref.ID), boolDest(&v.Had))
@@ -113,13 +113,9 @@ func (tx *Tx) VerifyReceipts(ctx context.Context, after *VerifyReceipt, limit in
 func (s *Store) FillReceipts(ctx context.Context) (n int64, err error) {
 	err = s.UpdateBehind(ctx, func(tx *Tx) error {
 		n = 0
-		inTime, err := tx.unhurried(ctx)
-		if err != nil {
-			return err
-		}
-		defer inTime()
+		tx.db.WithoutTimeout()
 		for _, fill := range []*db.SQL{fillPaymentReceipts, fillPayoutReceipts} {
-			some, err := tx.exec(ctx, fill)
+			some, err := tx.db.Exec(ctx, fill)
 			if err != nil {
 				return err
 			}

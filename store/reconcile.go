@@ -110,7 +110,7 @@ func (tx *Tx) Compare(ctx context.Context, kind, connection string, client, afte
 	if kind == ComparedPayout {
 		q = comparePayouts
 	}
-	err := tx.rows(ctx, q, []any{connection, client[:], after[:], last[:], limit}, func(r row) error {
+	err := tx.db.Query(ctx, q, []any{connection, client[:], after[:], last[:], limit}, func(r db.Row) error {
 		out = append(out, Compared{Kind: kind, Client: client})
 		c := &out[len(out)-1]
 		var entry string
@@ -167,8 +167,8 @@ type Moved struct {
 // account, beyond one entry and up to another.
 func (tx *Tx) Moved(ctx context.Context, connection string, client, after, last till.ID, limit int) ([]Moved, error) {
 	var out []Moved
-	err := tx.rows(ctx, selectMoved,
-		[]any{client[:], after[:], last[:], connection, limit}, func(r row) error {
+	err := tx.db.Query(ctx, selectMoved,
+		[]any{client[:], after[:], last[:], connection, limit}, func(r db.Row) error {
 			var m Moved
 			var payout till.ID
 			err := r.Scan(idDest(&m.Entry), idDest(&m.Subject), idDest(&payout))
@@ -210,7 +210,7 @@ func (tx *Tx) Seek(ctx context.Context, connection string, client till.ID, lines
 		{seekReferences, references}, {seekPayments, ids}, {seekPayouts, ids},
 		{seekPaymentReceipts, receipts}, {seekPayoutReceipts, receipts},
 	} {
-		err := tx.rowsOf(ctx, q.sql, q.args, func(_ int, r row) error {
+		err := tx.db.QueryEach(ctx, q.sql, q.args, func(_ int, r db.Row) error {
 			ref := Ref{Client: client}
 			err := r.Scan(idDest(&ref.ID))
 			out = append(out, ref)
@@ -232,8 +232,8 @@ func (tx *Tx) CasesOf(ctx context.Context, kind string, refs []Ref) (map[Ref]*Ca
 		args[i] = []any{refs[i].Client[:], refs[i].ID[:], kind}
 	}
 	out := make(map[Ref]*Case)
-	err := tx.rowsOf(ctx, selectCasesOf, args,
-		func(i int, r row) error {
+	err := tx.db.QueryEach(ctx, selectCasesOf, args,
+		func(i int, r db.Row) error {
 			c := &Case{ClientID: refs[i].Client, SubjectID: refs[i].ID, Kind: kind}
 			out[refs[i]] = c
 			return r.Scan(idDest(&c.ID), &c.Detail, &c.OpenedAt, intDest(&c.ClosedAt))

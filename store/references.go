@@ -59,7 +59,7 @@ func (tx *Tx) FindByHandle(ctx context.Context, connection, handle string) (*Fou
 
 func (tx *Tx) find(ctx context.Context, connection, name string) (*Found, error) {
 	f := &Found{}
-	found, err := tx.one(ctx, selectByName,
+	found, err := tx.db.QueryRow(ctx, selectByName,
 		[]any{connection, name}, idDest(&f.Ref.Client), idDest(&f.Ref.ID), &f.Kind)
 	if err != nil || !found {
 		return nil, err
@@ -71,7 +71,7 @@ func (tx *Tx) find(ctx context.Context, connection, name string) (*Found, error)
 // a second send has the same, and an operator that gives one handle twice must
 // not have the first payment's callbacks go to the second.
 func (tx *Tx) insertReferences(ctx context.Context, rows [][]any) error {
-	return tx.later(ctx, insertReferences, rows)
+	return tx.db.Defer(insertReferences, rows)
 }
 
 // Named is a handle that an operator gave to a payment or payout.
@@ -101,7 +101,7 @@ func (tx *Tx) NameHandles(ctx context.Context, named []Named) error {
 			others = append(others, args)
 		}
 	}
-	if err := tx.set(ctx, insertHandles, alone); err != nil {
+	if err := tx.db.Defer(insertHandles, alone); err != nil {
 		return err
 	}
 	return tx.insertReferences(ctx, others)
@@ -125,7 +125,7 @@ const (
 // OpenOperatorCase puts a case on the attention list; one that is open stays
 // as it is.
 func (tx *Tx) OpenOperatorCase(ctx context.Context, c *OperatorCase) error {
-	_, err := tx.exec(ctx, openOperatorCase, c.Connection, c.Kind, c.Detail, int64(c.OpenedAt))
+	_, err := tx.db.Exec(ctx, openOperatorCase, c.Connection, c.Kind, c.Detail, int64(c.OpenedAt))
 	return err
 }
 
@@ -136,7 +136,7 @@ var openOperatorCase = db.Define(db.SQL{Name: "references.openOperatorCase",
 
 // CloseOperatorCase takes a case off the list.
 func (tx *Tx) CloseOperatorCase(ctx context.Context, connection, kind string) error {
-	_, err := tx.exec(ctx, closeOperatorCase,
+	_, err := tx.db.Exec(ctx, closeOperatorCase,
 		int64(tx.Now()), connection, kind)
 	return err
 }
@@ -152,10 +152,10 @@ func (tx *Tx) ChangeOperatorCases(ctx context.Context, kind string, until map[st
 	for _, connection := range slices.Sorted(maps.Keys(open)) {
 		opening = append(opening, []any{connection, kind, open[connection], int64(tx.Now())})
 	}
-	if err := tx.later(ctx, closeOperatorCases, closing); err != nil {
+	if err := tx.db.Defer(closeOperatorCases, closing); err != nil {
 		return err
 	}
-	return tx.later(ctx, openOperatorCase, opening)
+	return tx.db.Defer(openOperatorCase, opening)
 }
 
 // maxOperatorCases is how many cases are read: a few for each connection.
@@ -169,7 +169,7 @@ func (tx *Tx) OperatorCases(ctx context.Context, all bool) ([]*OperatorCase, err
 		q = selectOperatorCases
 	}
 	var out []*OperatorCase
-	err := tx.rows(ctx, q, []any{maxOperatorCases}, func(r row) error {
+	err := tx.db.Query(ctx, q, []any{maxOperatorCases}, func(r db.Row) error {
 		c := &OperatorCase{}
 		err := r.Scan(&c.Connection, &c.Kind, &c.Detail, &c.OpenedAt, intDest(&c.ClosedAt))
 		out = append(out, c)

@@ -66,7 +66,7 @@ type Restore struct {
 
 // InsertRestore writes down that an old database was put back.
 func (tx *Tx) InsertRestore(ctx context.Context, r *Restore) error {
-	_, err := tx.exec(ctx, insertRestore,
+	_, err := tx.db.Exec(ctx, insertRestore,
 		int64(r.At), int64(r.LostFrom), r.By, r.LogID[:])
 	return err
 }
@@ -78,7 +78,7 @@ const maxRestores = 100
 // OpenRestores returns the restores that are not released, the latest first.
 func (tx *Tx) OpenRestores(ctx context.Context) ([]*Restore, error) {
 	var out []*Restore
-	err := tx.rows(ctx, selectOpenRestores, []any{maxRestores}, func(r row) error {
+	err := tx.db.Query(ctx, selectOpenRestores, []any{maxRestores}, func(r db.Row) error {
 		x := &Restore{}
 		err := r.Scan(&x.At, &x.LostFrom, &x.By, idDest(&x.LogID), intDest(&x.KeysReviewedAt))
 		out = append(out, x)
@@ -90,18 +90,18 @@ func (tx *Tx) OpenRestores(ctx context.Context) ([]*Restore, error) {
 // Restoring reports whether an old database was put back and is not released.
 func (tx *Tx) Restoring(ctx context.Context) (bool, error) {
 	var at till.Time
-	return tx.one(ctx, selectRestoring, nil, &at)
+	return tx.db.QueryRow(ctx, selectRestoring, nil, &at)
 }
 
 // ReviewKeys writes down that somebody has looked at the keys that work again.
 func (tx *Tx) ReviewKeys(ctx context.Context) error {
-	_, err := tx.exec(ctx, reviewKeys, int64(tx.Now()))
+	_, err := tx.db.Exec(ctx, reviewKeys, int64(tx.Now()))
 	return err
 }
 
 // ReleaseRestores writes down that what was lost is explained.
 func (tx *Tx) ReleaseRestores(ctx context.Context, by string) error {
-	_, err := tx.exec(ctx, releaseRestores, int64(tx.Now()), by)
+	_, err := tx.db.Exec(ctx, releaseRestores, int64(tx.Now()), by)
 	return err
 }
 
@@ -114,7 +114,7 @@ func (tx *Tx) LockOpenSteps(ctx context.Context, client, after till.ID, fresh bo
 		q = lockFreshSteps
 	}
 	var out []*Step
-	err := tx.rows(ctx, q, []any{client[:], after[:], limit}, func(r row) error {
+	err := tx.db.Query(ctx, q, []any{client[:], after[:], limit}, func(r db.Row) error {
 		s, err := scanStep(r)
 		out = append(out, s)
 		return err
@@ -130,7 +130,7 @@ func (tx *Tx) MarkRestored(ctx context.Context, steps []*Step) error {
 		args[i] = []any{s.Lane, int64(s.DueAt), s.LeaseVersion, s.Sends, int64(s.SendStartedAt), int64(s.SendDeadline), s.Absent,
 			s.ClientID[:], s.SubjectID[:]}
 	}
-	return tx.set(ctx, markRestored, args)
+	return tx.db.Defer(markRestored, args)
 }
 
 // Undecided is a payment or payout that was open when an old database was put
@@ -143,7 +143,7 @@ type Undecided struct {
 // Undecided returns the first of a kind of those, by client and id.
 func (tx *Tx) Undecided(ctx context.Context, kind string, limit int) ([]Undecided, error) {
 	var out []Undecided
-	err := tx.rows(ctx, selectUndecided, []any{kind, limit}, func(r row) error {
+	err := tx.db.Query(ctx, selectUndecided, []any{kind, limit}, func(r db.Row) error {
 		u := Undecided{Kind: kind}
 		err := r.Scan(idDest(&u.Ref.Client), idDest(&u.Ref.ID))
 		out = append(out, u)
@@ -158,5 +158,5 @@ func (tx *Tx) HastenSteps(ctx context.Context, refs []Ref) error {
 	for i := range refs {
 		args[i] = []any{int64(tx.Now()), refs[i].Client[:], refs[i].ID[:], int64(tx.Now())}
 	}
-	return tx.later(ctx, hastenSteps, args)
+	return tx.db.Defer(hastenSteps, args)
 }

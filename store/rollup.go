@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"till"
+	"till/internal/db"
 )
 
 // counterKey names one counter.
@@ -25,7 +26,7 @@ func (tx *Tx) Fold(ctx context.Context, client till.ID, before till.Time, limit 
 	var gone [][]any
 	for _, noun := range append(slices.Clone(Nouns), nounStored) {
 		err := tx.rows(ctx, `SELECT hour, a, b, n FROM tallies WHERE client_id = ? AND noun = ? AND hour < ? ORDER BY hour, a, b LIMIT ?`,
-			[]any{client[:], noun, bucketOf(widthHour, before), limit - len(gone)}, func(r row) error {
+			[]any{client[:], noun, bucketOf(widthHour, before), limit - len(gone)}, func(r db.Row) error {
 				var hour, n int64
 				var a, b string
 				err := r.Scan(&hour, &a, &b, &n)
@@ -79,7 +80,7 @@ func (tx *Tx) countFolded(ctx context.Context, c *Counts) error {
 // an hour.
 func (tx *Tx) UnfoldedClients(ctx context.Context, before till.Time, limit int) ([]till.ID, error) {
 	var out []till.ID
-	err := tx.rows(ctx, `SELECT DISTINCT client_id FROM tallies WHERE hour < ? LIMIT ?`, []any{bucketOf(widthHour, before), limit}, func(r row) error {
+	err := tx.rows(ctx, `SELECT DISTINCT client_id FROM tallies WHERE hour < ? LIMIT ?`, []any{bucketOf(widthHour, before), limit}, func(r db.Row) error {
 		var id till.ID
 		err := r.Scan(idDest(&id))
 		out = append(out, id)

@@ -67,7 +67,7 @@ func (tx *Tx) LastPlainSeal(ctx context.Context, client till.ID) (Seal, error) {
 func (tx *Tx) endSeal(ctx context.Context, q *db.SQL, client till.ID) (Seal, error) {
 	var s Seal
 	var hash []byte
-	_, err := tx.one(ctx, q, []any{client[:]}, &s.Sequence, &s.Covers, &hash)
+	_, err := tx.db.QueryRow(ctx, q, []any{client[:]}, &s.Sequence, &s.Covers, &hash)
 	copy(s.Hash[:], hash)
 	return s, err
 }
@@ -84,7 +84,7 @@ func (tx *Tx) PlainSeals(ctx context.Context, client till.ID, after int64, limit
 
 func (tx *Tx) seals(ctx context.Context, q *db.SQL, client till.ID, after int64, limit int) ([]Seal, error) {
 	var out []Seal
-	err := tx.rows(ctx, q, []any{client[:], after, limit}, func(r row) error {
+	err := tx.db.Query(ctx, q, []any{client[:], after, limit}, func(r db.Row) error {
 		var s Seal
 		var hash []byte
 		err := r.Scan(&s.Sequence, &s.Covers, &hash)
@@ -97,7 +97,7 @@ func (tx *Tx) seals(ctx context.Context, q *db.SQL, client till.ID, after int64,
 
 // InsertSeal appends a link to a client's chain, unless it is there.
 func (tx *Tx) InsertSeal(ctx context.Context, client till.ID, s Seal) error {
-	_, err := tx.exec(ctx, insertSeal,
+	_, err := tx.db.Exec(ctx, insertSeal,
 		client[:], s.Sequence, s.Covers, s.Hash[:])
 	return err
 }
@@ -106,8 +106,8 @@ func (tx *Tx) InsertSeal(ctx context.Context, client till.ID, s Seal) error {
 // its chain.
 func (tx *Tx) UnsealedClients(ctx context.Context, limit int) ([]till.ID, error) {
 	var out []till.ID
-	err := tx.rows(ctx, selectUnsealedClients,
-		[]any{limit}, func(r row) error {
+	err := tx.db.Query(ctx, selectUnsealedClients,
+		[]any{limit}, func(r db.Row) error {
 			var id till.ID
 			err := r.Scan(idDest(&id))
 			out = append(out, id)

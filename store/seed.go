@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"time"
 
 	"till"
 	"till/internal/db"
@@ -25,9 +24,6 @@ var seedEndedPayments = db.Define(db.SQL{Name: "seed.endedPayments",
 var countSeeded = db.Define(db.SQL{Name: "seed.countSeeded",
 	SQLite: `SELECT created_at / $1, method, status, count(*) FROM payments
 		WHERE client_id = $2 AND id BETWEEN $3 AND $4 GROUP BY 1, 2, 3`})
-
-var noStatementTimeout = db.Define(db.SQL{Name: "seed.noStatementTimeout",
-	Postgres: `SET LOCAL statement_timeout = 0`})
 
 // Seed fills a client with payments for a measurement, many times faster than
 // the service would make them. The rows are what lists read: payments with
@@ -76,15 +72,11 @@ func (s *Store) Seed(ctx context.Context, seed Seed) error {
 
 // seed writes the rows first..last in one statement, then counts them.
 func (tx *Tx) seed(ctx context.Context, seed *Seed, step, first, last int64) error {
-	inTime, err := tx.unhurried(ctx)
-	if err != nil {
-		return err
-	}
-	defer inTime()
+	tx.db.WithoutTimeout()
 	if _, err := tx.LockHeads(ctx, []till.ID{seed.Client}); err != nil {
 		return err
 	}
-	if _, err := tx.exec(ctx, skipTriggers); err != nil {
+	if _, err := tx.db.Exec(ctx, skipTriggers); err != nil {
 		return err
 	}
 	sweep := seed.Rows/seedSweeps + 1
@@ -93,14 +85,14 @@ func (tx *Tx) seed(ctx context.Context, seed *Seed, step, first, last int64) err
 	if seed.Books {
 		insert = seedEndedPayments
 	}
-	if _, err := tx.exec(ctx, insert, first, last, int64(seed.From), step, sweep, gap, seed.Client[:]); err != nil {
+	if _, err := tx.db.Exec(ctx, insert, first, last, int64(seed.From), step, sweep, gap, seed.Client[:]); err != nil {
 		return err
 	}
 	lo := till.FirstID(seed.From + till.Time(first*step))
 	hi := till.LastID(seed.From + till.Time(last*step))
 	var counts Counts
-	err = tx.rows(ctx, countSeeded,
-		[]any{int64(till.Hour), seed.Client[:], lo[:], hi[:]}, func(r row) error {
+	err := tx.db.Query(ctx, countSeeded,
+		[]any{int64(till.Hour), seed.Client[:], lo[:], hi[:]}, func(r db.Row) error {
 			var hour, n int64
 			var method, status string
 			err := r.Scan(&hour, &method, &status, &n)
@@ -116,25 +108,6 @@ func (tx *Tx) seed(ctx context.Context, seed *Seed, step, first, last int64) err
 		}
 	}
 	return tx.countFolded(ctx, &counts)
-}
-
-// unhurried lifts the limits on how long a statement may take, and returns
-// what puts them back: a measurement waits for what a request must not.
-func (tx *Tx) unhurried(ctx context.Context) (inTime func(), err error) {
-	ses, ok := tx.ses.(*pgSession)
-	if !ok {
-		return func() {}, nil
-	}
-	if _, err := tx.exec(ctx, noStatementTimeout); err != nil {
-		return nil, err
-	}
-	c, ok := ses.conn.PgConn().Conn().(*patientConn)
-	if !ok {
-		return func() {}, nil
-	}
-	c.endless.Store(true)
-	c.SetReadDeadline(time.Time{})
-	return func() { c.endless.Store(false) }, nil
 }
 
 // seedDocument is what each payment echoes.
@@ -200,14 +173,10 @@ func seedID(d db.Dialect, at string) string {
 // match, then skip to the page. It exists to be compared with, and takes as
 // long as it takes.
 func (tx *Tx) ListNaively(ctx context.Context, client till.ID, f PaymentFilter, page Page) ([]till.ID, int64, error) {
-	inTime, err := tx.unhurried(ctx)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer inTime()
+	tx.db.WithoutTimeout()
 	l := tx.listOf(counted{client: client, noun: nounPayment, a: f.Method, b: string(f.Status)}, "p.id", f.From, f.To, page)
 	var ids []till.ID
-	total, err := tx.listIndexed(ctx, l, func(r row) error {
+	total, err := tx.listIndexed(ctx, l, func(r db.Row) error {
 		var id till.ID
 		err := r.Scan(idDest(&id))
 		ids = append(ids, id)

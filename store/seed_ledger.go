@@ -42,7 +42,7 @@ func (s *Store) SeedLedger(ctx context.Context, client till.ID, from, to till.Ti
 					return err
 				}
 			}
-			_, err := tx.one(ctx, seedChunkEnd,
+			_, err := tx.db.QueryRow(ctx, seedChunkEnd,
 				[]any{client[:], after[:], last[:], seedChunk}, idDest(&next))
 			if err != nil || next.IsZero() {
 				return err
@@ -67,17 +67,13 @@ func (tx *Tx) seedWallets(ctx context.Context, client till.ID, at till.Time) err
 
 // seedLedger writes the rows of the payments beyond one id and up to another.
 func (tx *Tx) seedLedger(ctx context.Context, client, after, last till.ID, first int64) error {
-	inTime, err := tx.unhurried(ctx)
-	if err != nil {
+	tx.db.WithoutTimeout()
+	if _, err := tx.db.Exec(ctx, seedAttempts, client[:], after[:], last[:]); err != nil {
 		return err
 	}
-	defer inTime()
-	if _, err := tx.exec(ctx, seedAttempts, client[:], after[:], last[:]); err != nil {
+	if _, err := tx.db.Exec(ctx, seedTransactions, first, client[:], after[:], last[:]); err != nil {
 		return err
 	}
-	if _, err := tx.exec(ctx, seedTransactions, first, client[:], after[:], last[:]); err != nil {
-		return err
-	}
-	_, err = tx.exec(ctx, seedPostings, client[:], after[:], last[:])
+	_, err := tx.db.Exec(ctx, seedPostings, client[:], after[:], last[:])
 	return err
 }

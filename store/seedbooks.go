@@ -32,7 +32,7 @@ const seedTook = 2
 // money.
 func (tx *Tx) seedBooks(ctx context.Context, client, lo, hi till.ID, counts *Counts) error {
 	for _, insert := range seedBookRows {
-		if _, err := tx.exec(ctx, insert, client[:], lo[:], hi[:]); err != nil {
+		if _, err := tx.db.Exec(ctx, insert, client[:], lo[:], hi[:]); err != nil {
 			return err
 		}
 	}
@@ -81,18 +81,18 @@ func (tx *Tx) seedSums(ctx context.Context, client, lo, hi till.ID, counts *Coun
 	var audit int64
 	for currency, n := range credits {
 		audit += n
-		if _, err := tx.exec(ctx, seedWalletSums,
+		if _, err := tx.db.Exec(ctx, seedWalletSums,
 			n, n*500000, client[:], currency); err != nil {
 			return err
 		}
 	}
 	var events int64
 	var at till.Time
-	if _, err := tx.one(ctx, seedLastEvent,
+	if _, err := tx.db.QueryRow(ctx, seedLastEvent,
 		[]any{client[:], lo[:], hi[:]}, &events, &at); err != nil {
 		return err
 	}
-	_, err = tx.exec(ctx, seedHead, events, audit, int64(at), int64(at), client[:])
+	_, err = tx.db.Exec(ctx, seedHead, events, audit, int64(at), int64(at), client[:])
 	return err
 }
 
@@ -100,8 +100,8 @@ func (tx *Tx) seedSums(ctx context.Context, client, lo, hi till.ID, counts *Coun
 // of each currency.
 func (tx *Tx) seedCredits(ctx context.Context, client, lo, hi till.ID, counts *Counts) (map[string]int64, error) {
 	credits := map[string]int64{}
-	err := tx.rows(ctx, seedCreditCounts,
-		[]any{int64(till.Hour), client[:], lo[:], hi[:]}, func(r row) error {
+	err := tx.db.Query(ctx, seedCreditCounts,
+		[]any{int64(till.Hour), client[:], lo[:], hi[:]}, func(r db.Row) error {
 			var hour, n int64
 			var currency string
 			err := r.Scan(&hour, &currency, &n)

@@ -36,7 +36,7 @@ var selectLogLengths = db.Define(db.SQL{Name: "verify.selectLogLengths",
 // by their keys. A slice of ten thousand would make PostgreSQL read and hash
 // whole tables to join with it, once for each slice.
 func (tx *Tx) ByKey(ctx context.Context) error {
-	return tx.rows(ctx, planByKey, nil, func(row) error { return nil })
+	return tx.db.Query(ctx, planByKey, nil, func(db.Row) error { return nil })
 }
 
 // SievedPayment is a payment as far as a sieve must know it. One with two
@@ -120,7 +120,7 @@ var sievePayments = db.Define(db.SQL{Name: "verify.sievePayments",
 // returns.
 func (tx *Tx) SievePayments(ctx context.Context, client, after till.ID, last till.Time, end int64, limit int, f func(p *SievedPayment) error) (n int, err error) {
 	var p SievedPayment
-	err = tx.rows(ctx, sievePayments, []any{end, int64(last), client[:], after[:], limit}, func(r row) error {
+	err = tx.db.Query(ctx, sievePayments, []any{end, int64(last), client[:], after[:], limit}, func(r db.Row) error {
 		p = SievedPayment{Document: p.Document[:0]}
 		n++
 		err := r.Scan(idDest(&p.ID), &p.CreatedAt, &p.UpdatedAt, &p.Amount.Minor, &p.Amount.Currency, &p.Document, &p.Connection,
@@ -144,8 +144,8 @@ type SievedEvent struct {
 // returns how many there were.
 func (tx *Tx) SieveEvents(ctx context.Context, client till.ID, after int64, limit int, f func(e *SievedEvent)) (n int, err error) {
 	var e SievedEvent
-	err = tx.rows(ctx, sieveEvents,
-		[]any{client[:], after, limit}, func(r row) error {
+	err = tx.db.Query(ctx, sieveEvents,
+		[]any{client[:], after, limit}, func(r db.Row) error {
 			n++
 			if err := r.Scan(&e.Sequence, &e.CreatedAt, boolDest(&e.OfPayment)); err != nil {
 				return err
@@ -160,8 +160,8 @@ func (tx *Tx) SieveEvents(ctx context.Context, client till.ID, after int64, limi
 // beyond an id, and returns the last one's id and how many there were.
 func (tx *Tx) IdempotencyKeys(ctx context.Context, client, after till.ID, limit int, f func(key till.ID)) (last till.ID, n int, err error) {
 	last = after
-	err = tx.rows(ctx, selectIdempotencyKeys,
-		[]any{client[:], after[:], limit}, func(r row) error {
+	err = tx.db.Query(ctx, selectIdempotencyKeys,
+		[]any{client[:], after[:], limit}, func(r db.Row) error {
 			var key till.ID
 			n++
 			err := r.Scan(idDest(&last), idDest(&key))
@@ -185,7 +185,7 @@ func (tx *Tx) VerifyPaymentsOf(ctx context.Context, client till.ID, ids []till.I
 
 // LogLengths returns how many events and audit rows all clients have.
 func (tx *Tx) LogLengths(ctx context.Context) (events, audit int64, err error) {
-	_, err = tx.one(ctx, selectLogLengths,
+	_, err = tx.db.QueryRow(ctx, selectLogLengths,
 		nil, &events, &audit)
 	return events, audit, err
 }

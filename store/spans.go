@@ -39,14 +39,14 @@ type Span struct {
 
 // InsertSpan writes a new span.
 func (tx *Tx) InsertSpan(ctx context.Context, s *Span) error {
-	_, err := tx.exec(ctx, insertSpan,
+	_, err := tx.db.Exec(ctx, insertSpan,
 		s.ClientID[:], s.EndpointID[:], s.ID[:], string(s.Why), s.From, s.Next, s.To, int64(s.CreatedAt), orNull(s.DoneAt))
 	return err
 }
 
 // SaveSpan writes back how far a span has come.
 func (tx *Tx) SaveSpan(ctx context.Context, s *Span) error {
-	_, err := tx.exec(ctx, saveSpan,
+	_, err := tx.db.Exec(ctx, saveSpan,
 		string(s.Why), s.Next, s.To, orNull(s.DoneAt), s.ClientID[:], s.EndpointID[:], s.ID[:])
 	return err
 }
@@ -54,8 +54,8 @@ func (tx *Tx) SaveSpan(ctx context.Context, s *Span) error {
 // OpenSpans returns up to limit spans of an endpoint that are not done,
 // oldest first: those that nobody has asked for, or those that are to be sent.
 func (tx *Tx) OpenSpans(ctx context.Context, ref Ref, asked bool, limit int) (out []*Span, err error) {
-	err = tx.rows(ctx, selectOpenSpans,
-		[]any{ref.Client[:], ref.ID[:], asked, limit}, func(r row) error {
+	err = tx.db.Query(ctx, selectOpenSpans,
+		[]any{ref.Client[:], ref.ID[:], asked, limit}, func(r db.Row) error {
 			s := &Span{}
 			out = append(out, s)
 			return r.Scan(idDest(&s.ClientID), idDest(&s.EndpointID), idDest(&s.ID), textDest(&s.Why), &s.From, &s.Next, &s.To, &s.CreatedAt, intDest(&s.DoneAt))

@@ -142,7 +142,7 @@ const (
 // claimed.
 func Lane(connection, operation string) string { return connection + " " + operation }
 
-func scanStep(r row) (*Step, error) {
+func scanStep(r db.Row) (*Step, error) {
 	s := &Step{}
 	err := r.Scan(idDest(&s.ClientID), idDest(&s.SubjectID), &s.Kind, &s.Lane, &s.DueAt, &s.LeaseUntil, &s.LeaseVersion, &s.WakeSeq,
 		&s.Calls, &s.CheckedAt, &s.Sends, &s.SendStartedAt, &s.SendDeadline, boolDest(&s.Acked), &s.Absent, &s.Slow, &s.LateFrom, &s.LateReads,
@@ -157,15 +157,15 @@ func (s *Step) first() []any {
 }
 
 // lockSteps locks and reads those of the named steps that exist.
-func (tx *Tx) lockSteps(refs []Ref, out map[Ref]*Step) read {
-	return read{query: lockSteps, args: refArgs(refs),
-		scan: func(i int, r row) (err error) { out[refs[i]], err = scanStep(r); return err }}
+func (tx *Tx) lockSteps(refs []Ref, out map[Ref]*Step) db.Statement {
+	return db.Statement{SQL: lockSteps, Rows: refArgs(refs),
+		Scan: func(i int, r db.Row) (err error) { out[refs[i]], err = scanStep(r); return err }}
 }
 
 // Step returns one step without locking it, nil if there is none.
 func (tx *Tx) Step(ctx context.Context, ref Ref) (s *Step, err error) {
-	err = tx.rows(ctx, selectStep, []any{ref.Client[:], ref.ID[:]},
-		func(r row) (err error) { s, err = scanStep(r); return err })
+	err = tx.db.Query(ctx, selectStep, []any{ref.Client[:], ref.ID[:]},
+		func(r db.Row) (err error) { s, err = scanStep(r); return err })
 	return s, err
 }
 
@@ -184,7 +184,7 @@ func (tx *Tx) ClaimSteps(ctx context.Context, claims []*Claim) ([]bool, error) {
 		args[i] = []any{int64(c.LeaseUntil), c.LeaseVersion, c.Sends, int64(c.SendStartedAt), int64(c.SendDeadline), c.Absent,
 			c.ClientID[:], c.SubjectID[:], c.Seen.LeaseVersion, c.Seen.Calls, c.Seen.Sends, int64(tx.Now())}
 	}
-	return tx.ses.touched(ctx, claimSteps, args)
+	return tx.db.ExecReport(ctx, claimSteps, args)
 }
 
 // SaveSteps writes steps back as they stand in memory, after they were locked
@@ -202,7 +202,7 @@ func (tx *Tx) SaveSteps(ctx context.Context, steps []*Step) error {
 			s.Sends, int64(s.SendStartedAt), int64(s.SendDeadline), s.Acked, s.Absent, s.Slow, int64(s.LateFrom), s.LateReads, orNull(s.Handle),
 			int64(s.AbsentAt), int64(s.HeldAt), s.ClientID[:], s.SubjectID[:]}
 	}
-	return tx.setAll(ctx, saveSteps, args)
+	return tx.db.DeferExactly(saveSteps, args)
 }
 
 // DeleteSteps removes steps: nothing is scheduled for them any more.
@@ -211,7 +211,7 @@ func (tx *Tx) DeleteSteps(ctx context.Context, refs []Ref) error {
 	for i := range refs {
 		args[i] = []any{refs[i].Client[:], refs[i].ID[:]}
 	}
-	return tx.set(ctx, deleteSteps, args)
+	return tx.db.Defer(deleteSteps, args)
 }
 
 // Settled reports whether the step is a read of a row whose money has moved:
@@ -231,23 +231,23 @@ const WakePause = time.Second
 // It reports whether the step exists.
 func (tx *Tx) WakeStep(ctx context.Context, ref Ref, mail []byte, handle string) (bool, error) {
 	now, pause := int64(tx.Now()), WakePause.Microseconds()
-	n, err := tx.exec(ctx, wakeStep,
+	n, err := tx.db.Exec(ctx, wakeStep,
 		handle, handle, handle, bytesOrNull(mail), now-pause, now, pause, now, now+pause, now, ref.Client[:], ref.ID[:])
 	if err != nil || n == 0 {
 		return false, err
 	}
-	_, err = tx.exec(ctx, hastenWoken, ref.Client[:], ref.ID[:])
+	_, err = tx.db.Exec(ctx, hastenWoken, ref.Client[:], ref.ID[:])
 	return true, err
 }
 
 // ForgetMail drops the callbacks that steps, locked in this transaction, keep.
 func (tx *Tx) ForgetMail(ctx context.Context, refs []Ref) error {
-	return tx.set(ctx, forgetMail, refArgs(refs))
+	return tx.db.Defer(forgetMail, refArgs(refs))
 }
 
 // InsertWokenStep schedules a read of a row that had no step any more.
 func (tx *Tx) InsertWokenStep(ctx context.Context, s *Step) error {
-	_, err := tx.exec(ctx, insertWokenStep,
+	_, err := tx.db.Exec(ctx, insertWokenStep,
 		s.ClientID[:], s.SubjectID[:], s.Kind, s.Lane, int64(s.DueAt), s.Calls, int64(s.CheckedAt), s.Sends, s.Acked, int64(s.LateFrom), s.LateReads,
 		orNull(s.Handle), bytesOrNull(s.Mail), int64(s.DueAt))
 	return err
@@ -257,7 +257,7 @@ func (tx *Tx) InsertWokenStep(ctx context.Context, s *Step) error {
 // list, without a look at either: for one about which nothing else can be
 // written. A step that somebody has claimed since the version stays as it is.
 func (tx *Tx) SetAside(ctx context.Context, version int64, until till.Time, c *Case) error {
-	_, err := tx.exec(ctx, setAside,
+	_, err := tx.db.Exec(ctx, setAside,
 		int64(until), c.ClientID[:], c.SubjectID[:], version)
 	if err != nil {
 		return err

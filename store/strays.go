@@ -170,7 +170,7 @@ func (s *Stray) is(k *StrayKey) bool {
 	return s.Receipt != "" && s.Receipt == k.Receipt
 }
 
-func scanStray(r row) (*Stray, error) {
+func scanStray(r db.Row) (*Stray, error) {
 	s := &Stray{}
 	err := r.Scan(&s.Connection, idDest(&s.ID), idDest(&s.Reference), idDest(&s.Subject), idDest(&s.Client), textDest(&s.Receipt), &s.Direction, &s.Source,
 		&s.SeenAt, &s.Claimed, intDest(&s.Amount.Minor), textDest(&s.Amount.Currency), intDest(&s.ConfirmedAt), textDest(&s.Confirmed), &s.Sealed,
@@ -200,7 +200,7 @@ func (tx *Tx) StraysAfter(ctx context.Context, id till.ID, limit int) ([]*Stray,
 }
 
 func (tx *Tx) strays(ctx context.Context, q *db.SQL, args ...any) (out []*Stray, err error) {
-	err = tx.rows(ctx, q, args, func(r row) error {
+	err = tx.db.Query(ctx, q, args, func(r db.Row) error {
 		s, err := scanStray(r)
 		out = append(out, s)
 		return err
@@ -220,7 +220,7 @@ func (tx *Tx) Stray(ctx context.Context, id till.ID) (*Stray, error) {
 // OpenStrays returns how many strays of a connection are open, or of all
 // connections if it is "". It does not count beyond most.
 func (tx *Tx) OpenStrays(ctx context.Context, connection string, most int) (n int, err error) {
-	_, err = tx.one(ctx, openStrays,
+	_, err = tx.db.QueryRow(ctx, openStrays,
 		[]any{connection, connection, most}, &n)
 	return n, err
 }
@@ -253,7 +253,7 @@ func (tx *Tx) findStrays(ctx context.Context, keys []StrayKey, byReference, bySu
 				args, of = append(args, []any{keys[i].Connection, v}), append(of, i)
 			}
 		}
-		err := tx.rowsOf(ctx, by.sql, args, func(i int, r row) error {
+		err := tx.db.QueryEach(ctx, by.sql, args, func(i int, r db.Row) error {
 			s, err := scanStray(r)
 			if err == nil && s.is(&keys[of[i]]) {
 				out[of[i]] = append(out[of[i]], s)
@@ -269,8 +269,8 @@ func (tx *Tx) findStrays(ctx context.Context, keys []StrayKey, byReference, bySu
 
 // anyStray asks whether there is any stray that a credit may turn up for: most
 // of the time there is none, and nothing else is asked.
-func anyStray(found *bool) read {
-	return read{query: selectAnyStray, args: [][]any{{}}, scan: func(int, row) error {
+func anyStray(found *bool) db.Statement {
+	return db.Statement{SQL: selectAnyStray, Rows: [][]any{{}}, Scan: func(int, db.Row) error {
 		*found = true
 		return nil
 	}}
@@ -279,7 +279,7 @@ func anyStray(found *bool) read {
 // InsertStray writes a stray down, and reports whether it is new: what has its
 // name already is left as it is.
 func (tx *Tx) InsertStray(ctx context.Context, s *Stray) (bool, error) {
-	n, err := tx.exec(ctx, insertStray,
+	n, err := tx.db.Exec(ctx, insertStray,
 		s.Connection, s.name(), s.ID[:], orNull(s.Reference), orNull(s.Subject), orNull(s.Client), orNull(s.Receipt), s.Direction, s.Source, int64(s.SeenAt), s.Claimed,
 		orNull(s.Amount.Minor), orNull(s.Amount.Currency), orNull(s.ConfirmedAt), orNull(s.Confirmed), bytesOrNull(s.Sealed))
 	return n == 1, err
@@ -288,7 +288,7 @@ func (tx *Tx) InsertStray(ctx context.Context, s *Stray) (bool, error) {
 // ConfirmStray writes down what a statement says of an open stray, and reports
 // whether it was open and not confirmed yet.
 func (tx *Tx) ConfirmStray(ctx context.Context, s *Stray) (bool, error) {
-	n, err := tx.exec(ctx, confirmStray,
+	n, err := tx.db.Exec(ctx, confirmStray,
 		orNull(s.Reference), orNull(s.Subject), orNull(s.Receipt), s.Direction, orNull(s.Amount.Minor), orNull(s.Amount.Currency), int64(s.ConfirmedAt), s.Confirmed, s.ID[:])
 	return n == 1, err
 }
@@ -297,14 +297,14 @@ func (tx *Tx) ConfirmStray(ctx context.Context, s *Stray) (bool, error) {
 // If one was not, the transaction fails and may run again: somebody was faster.
 func (tx *Tx) CloseStrays(ctx context.Context, before string, strays []*Stray) error {
 	for _, s := range strays {
-		n, err := tx.exec(ctx, closeStrays,
+		n, err := tx.db.Exec(ctx, closeStrays,
 			s.Why, standing(s.Why), int64(s.ClosedAt), s.ClosedBy, orNull(s.Reason), bytesOrNull(s.Evidence), orNull(s.Owner), orNull(s.Given), orNull(s.Settled), s.TakenBack,
 			orNull(s.Amount.Minor), orNull(s.Amount.Currency), s.Direction, s.ID[:], before)
 		switch {
 		case err != nil:
 			return err
 		case n != 1:
-			return errAgain
+			return db.ErrRetry
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"strconv"
 	"strings"
 	"sync"
@@ -40,4 +41,37 @@ func numbered(query string) string {
 		b.WriteString(strconv.Itoa(n))
 	}
 	return b.String()
+}
+
+func (tx *Tx) exec(ctx context.Context, query any, args ...any) (int64, error) {
+	return tx.db.Exec(ctx, sqlOf(query), args...)
+}
+func (tx *Tx) set(ctx context.Context, query any, rows [][]any) error {
+	return tx.db.Defer(sqlOf(query), rows)
+}
+func (tx *Tx) later(ctx context.Context, query any, rows [][]any) error {
+	return tx.db.Defer(sqlOf(query), rows)
+}
+func (tx *Tx) rows(ctx context.Context, query any, args []any, scan func(r db.Row) error) error {
+	return tx.db.Query(ctx, sqlOf(query), args, scan)
+}
+func (tx *Tx) rowsOf(ctx context.Context, query any, args [][]any, scan func(i int, r db.Row) error) error {
+	return tx.db.QueryEach(ctx, sqlOf(query), args, scan)
+}
+func (tx *Tx) one(ctx context.Context, query any, args []any, dest ...any) (bool, error) {
+	return tx.db.QueryRow(ctx, sqlOf(query), args, dest...)
+}
+
+func (tx *Tx) setAll(ctx context.Context, query any, rows [][]any) error {
+	for _, args := range rows {
+		if n, err := tx.exec(ctx, query, args...); err != nil {
+			return err
+		} else if n != 1 {
+			return ErrConflict
+		}
+	}
+	return nil
+}
+func (tx *Tx) rowsEach(ctx context.Context, query any, args [][]any, scan func(i int, r db.Row) error) error {
+	return tx.db.QueryEach(ctx, sqlOf(query), args, scan)
 }

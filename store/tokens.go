@@ -36,7 +36,7 @@ type OperatorToken struct {
 // never written.
 func (tx *Tx) OperatorToken(ctx context.Context, connection, name string) (*OperatorToken, error) {
 	t := &OperatorToken{Connection: connection, Name: name}
-	_, err := tx.one(ctx, selectOperatorToken,
+	_, err := tx.db.QueryRow(ctx, selectOperatorToken,
 		[]any{connection, name}, &t.Version, &t.Sealed, &t.ExpiresAt, &t.RefreshAt, &t.LeaseUntil, idDest(&t.LeaseOwner))
 	return t, err
 }
@@ -50,10 +50,10 @@ func (tx *Tx) SwapOperatorToken(ctx context.Context, t *OperatorToken) (bool, er
 		t.Sealed = []byte{}
 	}
 	if t.Version == 0 {
-		n, err = tx.exec(ctx, insertOperatorToken,
+		n, err = tx.db.Exec(ctx, insertOperatorToken,
 			t.Connection, t.Name, t.Sealed, int64(t.ExpiresAt), int64(t.RefreshAt), int64(t.LeaseUntil), t.LeaseOwner[:])
 	} else {
-		n, err = tx.exec(ctx, swapOperatorToken,
+		n, err = tx.db.Exec(ctx, swapOperatorToken,
 			t.Sealed, int64(t.ExpiresAt), int64(t.RefreshAt), int64(t.LeaseUntil), t.LeaseOwner[:], t.Connection, t.Name, t.Version)
 	}
 	if n == 1 {
@@ -65,6 +65,6 @@ func (tx *Tx) SwapOperatorToken(ctx context.Context, t *OperatorToken) (bool, er
 // DeleteOperatorTokens deletes the tokens of a connection that ran out before a
 // moment and that nobody is renewing: those of settings it had once.
 func (tx *Tx) DeleteOperatorTokens(ctx context.Context, connection string, before till.Time) error {
-	_, err := tx.exec(ctx, deleteOperatorTokens, connection, int64(before), int64(before))
+	_, err := tx.db.Exec(ctx, deleteOperatorTokens, connection, int64(before), int64(before))
 	return err
 }

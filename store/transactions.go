@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"till"
+	"till/internal/db"
 	"till/ledger"
 )
 
@@ -20,7 +21,7 @@ const transactionColumns = `p.id, p.wallet_id, p.sequence, p.type, p.direction, 
 	coalesce((SELECT q.method FROM payments q WHERE q.client_id = p.client_id AND q.id = p.payment_id),
 		(SELECT o.method FROM payouts o WHERE o.client_id = p.client_id AND o.id = p.payout_id))` // never changes, and is not copied into the line
 
-func scanTransaction(r row, client till.ID, t *ledger.Transaction) error {
+func scanTransaction(r db.Row, client till.ID, t *ledger.Transaction) error {
 	*t = ledger.Transaction{ClientID: client}
 	return r.Scan(idDest(&t.ID), idDest(&t.WalletID), &t.Sequence, &t.Type, &t.Direction, &t.Amount.Minor, &t.Amount.Currency,
 		&t.BalanceAfter, idDest(&t.PaymentID), idDest(&t.PayoutID), textDest(&t.Reference), textDest(&t.ProviderReference), &t.CreatedAt, textDest(&t.Method))
@@ -38,7 +39,7 @@ func (f *TransactionFilter) list(tx *Tx, client till.ID, page Page) *list {
 // ListTransactions returns a page of a client's transactions and the exact
 // number of all that match, both from this transaction's snapshot.
 func (tx *Tx) ListTransactions(ctx context.Context, client till.ID, f TransactionFilter, page Page) (out []*ledger.Transaction, total int64, err error) {
-	total, err = tx.list(ctx, f.list(tx, client, page), func(r row) error {
+	total, err = tx.list(ctx, f.list(tx, client, page), func(r db.Row) error {
 		t := &ledger.Transaction{}
 		out = append(out, t)
 		return scanTransaction(r, client, t)
@@ -65,7 +66,7 @@ func (tx *Tx) EachTransaction(ctx context.Context, client till.ID, f Transaction
 		start = neighbour(beyond, ascending)
 	}
 	var t ledger.Transaction
-	err = tx.read(ctx, l, position{start: start, hour: -1}, limit, func(r row) error {
+	err = tx.read(ctx, l, position{start: start, hour: -1}, limit, func(r db.Row) error {
 		if err := scanTransaction(r, client, &t); err != nil {
 			return err
 		}

@@ -55,7 +55,7 @@ var selectMoneyEntries = db.Define(db.SQL{Name: "verify.selectMoneyEntries",
 // Head returns a client's head without locking it; nil if there is none.
 func (tx *Tx) Head(ctx context.Context, client till.ID) (*Head, error) {
 	h := &Head{ClientID: client}
-	found, err := tx.one(ctx, selectHead,
+	found, err := tx.db.QueryRow(ctx, selectHead,
 		[]any{client[:]}, &h.LastTime, &h.LastEvent, &h.LastAudit)
 	if err != nil || !found {
 		return nil, err
@@ -79,7 +79,7 @@ func nextOwners() string {
 // stands, whether or not there is such a client; false if there is none.
 func (tx *Tx) NextOwner(ctx context.Context, after till.ID) (till.ID, bool, error) {
 	var id till.ID
-	found, err := tx.one(ctx, selectNextOwner, []any{after[:]}, idDest(&id))
+	found, err := tx.db.QueryRow(ctx, selectNextOwner, []any{after[:]}, idDest(&id))
 	return id, found, err
 }
 
@@ -182,7 +182,7 @@ var verifyPayments = db.Define(db.SQL{Name: "verify.verifyPayments",
 // VerifyPayments returns the next payments of a client beyond an id.
 func (tx *Tx) VerifyPayments(ctx context.Context, client, after till.ID, limit int) ([]*VerifyPayment, error) {
 	var out []*VerifyPayment
-	err := tx.rows(ctx, verifyPayments, []any{client[:], after[:], limit}, func(r row) error {
+	err := tx.db.Query(ctx, verifyPayments, []any{client[:], after[:], limit}, func(r db.Row) error {
 		p := &VerifyPayment{}
 		p.ClientID = client
 		dest := []any{idDest(&p.ID), &p.Status, textDest(&p.PreviousStatus), &p.Amount.Minor, &p.Amount.Currency, &p.Fee, &p.Document, textDest(&p.ProviderReference),
@@ -220,7 +220,7 @@ var loggedEvents = db.Define(db.SQL{Name: "verify.loggedEvents",
 // LoggedEvents returns the next events of a client beyond a sequence.
 func (tx *Tx) LoggedEvents(ctx context.Context, client till.ID, after int64, limit int) ([]*LoggedEvent, error) {
 	var out []*LoggedEvent
-	err := tx.rows(ctx, loggedEvents, []any{client[:], after, limit}, func(r row) error {
+	err := tx.db.Query(ctx, loggedEvents, []any{client[:], after, limit}, func(r db.Row) error {
 		e := &LoggedEvent{}
 		out = append(out, e)
 		return r.Scan(append(e.dest(), boolDest(&e.Known), intDest(&e.PendingEvent), intDest(&e.ProcessingEvent), intDest(&e.FinalEvent), intDest(&e.LateEvent), intDest(&e.ReversedEvent), intDest(&e.UpdatedEvent))...)
@@ -240,8 +240,8 @@ type StatementLine struct {
 // Statement returns the next lines of a wallet beyond a sequence.
 func (tx *Tx) Statement(ctx context.Context, client, wallet till.ID, after int64, limit int) ([]*StatementLine, error) {
 	var out []*StatementLine
-	err := tx.rows(ctx, verifyStatement,
-		[]any{client[:], wallet[:], after, limit}, func(r row) error {
+	err := tx.db.Query(ctx, verifyStatement,
+		[]any{client[:], wallet[:], after, limit}, func(r db.Row) error {
 			t := &StatementLine{}
 			t.ClientID, t.WalletID = client, wallet
 			out = append(out, t)
@@ -255,7 +255,7 @@ func (tx *Tx) Statement(ctx context.Context, client, wallet till.ID, after int64
 // ones beyond an id, name a wallet that it does not have; and the last of these
 // ids, and how many there were.
 func (tx *Tx) CountStrayLines(ctx context.Context, client, after till.ID, limit int) (stray int64, last till.ID, n int, err error) {
-	err = tx.rows(ctx, countStrayLines, []any{client[:], after[:], limit}, func(r row) error {
+	err = tx.db.Query(ctx, countStrayLines, []any{client[:], after[:], limit}, func(r db.Row) error {
 		var lost bool
 		err := r.Scan(idDest(&last), boolDest(&lost))
 		if n++; lost {
@@ -286,8 +286,8 @@ func (tx *Tx) PostedEntries(ctx context.Context, client, after till.ID, limit in
 	var out []*PostedEntry
 	// Grouped by nothing but the key, whose order the rows have: otherwise all that
 	// are left would be sorted for each slice.
-	err := tx.rows(ctx, verifyEntries,
-		[]any{client[:], client[:], after[:], limit}, func(r row) error {
+	err := tx.db.Query(ctx, verifyEntries,
+		[]any{client[:], client[:], after[:], limit}, func(r db.Row) error {
 			e := &PostedEntry{}
 			out = append(out, e)
 			return r.Scan(idDest(&e.ID), textDest(&e.Kind), &e.CreatedAt, &e.Sum, &e.Lines, &e.Currencies, textDest(&e.Currency), &e.Owed, &e.Adjusting, &e.Misplaced, boolDest(&e.Line))
@@ -299,7 +299,7 @@ func (tx *Tx) PostedEntries(ctx context.Context, client, after till.ID, limit in
 // and no payout.
 func (tx *Tx) StraySteps(ctx context.Context, client till.ID, limit int) ([]till.ID, error) {
 	var out []till.ID
-	err := tx.rows(ctx, selectStraySteps, []any{client[:], limit}, func(r row) error {
+	err := tx.db.Query(ctx, selectStraySteps, []any{client[:], limit}, func(r db.Row) error {
 		var id till.ID
 		err := r.Scan(idDest(&id))
 		out = append(out, id)
@@ -311,7 +311,7 @@ func (tx *Tx) StraySteps(ctx context.Context, client till.ID, limit int) ([]till
 // CountIdempotencyKeys returns how many payments a client has, and how many
 // different keys they have.
 func (tx *Tx) CountIdempotencyKeys(ctx context.Context, client till.ID) (payments, keys int64, err error) {
-	_, err = tx.one(ctx, countIdempotencyKeys, []any{client[:]}, &payments, &keys)
+	_, err = tx.db.QueryRow(ctx, countIdempotencyKeys, []any{client[:]}, &payments, &keys)
 	return payments, keys, err
 }
 
@@ -328,8 +328,8 @@ type MoneyEntry struct {
 func (tx *Tx) MoneyEntries(ctx context.Context, client till.ID, after, until till.Time) ([]MoneyEntry, error) {
 	lo, hi := till.FirstID(after+1), till.LastID(until)
 	var out []MoneyEntry
-	err := tx.rows(ctx, selectMoneyEntries,
-		[]any{client[:], lo[:], hi[:], client[:], lo[:], hi[:]}, func(r row) error {
+	err := tx.db.Query(ctx, selectMoneyEntries,
+		[]any{client[:], lo[:], hi[:], client[:], lo[:], hi[:]}, func(r db.Row) error {
 			var e MoneyEntry
 			err := r.Scan(idDest(&e.ID), idDest(&e.PaymentID), &e.Kind, &e.CreatedAt)
 			out = append(out, e)

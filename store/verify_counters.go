@@ -5,6 +5,7 @@ import (
 	"database/sql"
 
 	"till"
+	"till/internal/db"
 )
 
 // Nouns lists what is counted.
@@ -112,7 +113,7 @@ func (tx *Tx) countRows(ctx context.Context, client till.ID, noun string, from, 
 	table, a, b := countTable(noun)
 	lo, hi := till.FirstID(from), till.LastID(to)
 	return tx.rows(ctx, `SELECT created_at / ?, `+a+`, `+b+`, count(*) FROM `+table+` WHERE client_id = ? AND id BETWEEN ? AND ? GROUP BY 1, 2, 3`,
-		[]any{int64(till.Hour), client[:], lo[:], hi[:]}, func(r row) error {
+		[]any{int64(till.Hour), client[:], lo[:], hi[:]}, func(r db.Row) error {
 			k, n := CountKey{Width: widthHour}, int64(0)
 			err := r.Scan(&k.Bucket, &k.A, &k.B, &n)
 			add(k, n)
@@ -188,7 +189,7 @@ func (tx *Tx) CountedParts(ctx context.Context, client till.ID, noun string, hou
 func (tx *Tx) readCounters(ctx context.Context, client till.ID, noun string, width int, from, to int64, into map[CountKey]int64) error {
 	return tx.rows(ctx, `SELECT 0, bucket, a, b, n FROM counters WHERE client_id = ? AND noun = ? AND width = ? AND bucket BETWEEN ? AND ?
 		UNION ALL SELECT 1, hour, a, b, n FROM tallies WHERE client_id = ? AND noun = ?`,
-		[]any{client[:], noun, width, from, to, client[:], noun}, func(r row) error {
+		[]any{client[:], noun, width, from, to, client[:], noun}, func(r db.Row) error {
 			var tally int
 			k, n := CountKey{Width: width}, int64(0)
 			err := r.Scan(&tally, &k.Bucket, &k.A, &k.B, &n)

@@ -47,7 +47,7 @@ type VerifyEndpoint struct {
 // VerifyEndpoints returns a client's endpoints with what hangs on them.
 func (tx *Tx) VerifyEndpoints(ctx context.Context, client till.ID) ([]*VerifyEndpoint, error) {
 	var out []*VerifyEndpoint
-	err := tx.rows(ctx, verifyEndpoints, []any{client[:]}, func(r row) error {
+	err := tx.db.Query(ctx, verifyEndpoints, []any{client[:]}, func(r db.Row) error {
 		v := &VerifyEndpoint{Endpoint: &Endpoint{}}
 		out = append(out, v)
 		return r.Scan(idDest(&v.ID), &v.Pending, intDest(&v.FirstDue), &v.StrayLeases, &v.Ahead, &v.Newest, &v.OpenReplays, &v.BeyondLog, boolDest(&v.Case))
@@ -86,7 +86,7 @@ func (tx *Tx) toldAt(ctx context.Context, ref Ref, at till.Time) (bool, error) {
 		var made till.Time
 		var subject till.ID
 		var kind till.EventKind
-		_, err := tx.one(ctx, selectEventAt,
+		_, err := tx.db.QueryRow(ctx, selectEventAt,
 			[]any{ref.Client[:], mid}, &made, idDest(&subject), &kind)
 		switch {
 		case err != nil:

@@ -62,8 +62,8 @@ type VerifyFact struct {
 // VerifyFacts returns the next facts about payments of a client beyond one.
 func (tx *Tx) VerifyFacts(ctx context.Context, client till.ID, after VerifyFact, limit int) ([]VerifyFact, error) {
 	var out []VerifyFact
-	err := tx.rows(ctx, verifyFacts,
-		[]any{client[:], after.Ref.ID[:], after.Ref.ID[:], after.Fact, limit}, func(r row) error {
+	err := tx.db.Query(ctx, verifyFacts,
+		[]any{client[:], after.Ref.ID[:], after.Ref.ID[:], after.Fact, limit}, func(r db.Row) error {
 			f := VerifyFact{Ref: Ref{Client: client}}
 			err := r.Scan(idDest(&f.Ref.ID), &f.Fact, idDest(&f.EntryID), boolDest(&f.Known), boolDest(&f.Payout), intDest(&f.Amount.Minor), textDest(&f.Amount.Currency), intDest(&f.Fee),
 				boolDest(&f.Credited), intDest(&f.ReversedEvent), &f.Lines, textDest(&f.Kind), idDest(&f.Subject), textDest(&f.Currency), &f.Fees, &f.Operator)
@@ -85,8 +85,8 @@ type VerifyAdjustment struct {
 // VerifyAdjustments returns the next adjustments of a client beyond an id.
 func (tx *Tx) VerifyAdjustments(ctx context.Context, client, after till.ID, limit int) ([]*VerifyAdjustment, error) {
 	var out []*VerifyAdjustment
-	err := tx.rows(ctx, verifyAdjustments,
-		[]any{client[:], client[:], after[:], limit}, func(r row) error {
+	err := tx.db.Query(ctx, verifyAdjustments,
+		[]any{client[:], client[:], after[:], limit}, func(r db.Row) error {
 			a := &VerifyAdjustment{}
 			a.ClientID = client
 			out = append(out, a)
@@ -98,12 +98,12 @@ func (tx *Tx) VerifyAdjustments(ctx context.Context, client, after till.ID, limi
 
 // CountAdjustments returns how many adjustments a client has.
 func (tx *Tx) CountAdjustments(ctx context.Context, client till.ID) (n int64, err error) {
-	_, err = tx.one(ctx, countAdjustments, []any{client[:]}, &n)
+	_, err = tx.db.QueryRow(ctx, countAdjustments, []any{client[:]}, &n)
 	return n, err
 }
 
 // CountFacts returns how many facts a client has.
 func (tx *Tx) CountFacts(ctx context.Context, client till.ID) (n int64, err error) {
-	_, err = tx.one(ctx, countFacts, []any{client[:]}, &n)
+	_, err = tx.db.QueryRow(ctx, countFacts, []any{client[:]}, &n)
 	return n, err
 }

@@ -63,7 +63,7 @@ var verifyPayouts = db.Define(db.SQL{Name: "verify.verifyPayouts",
 // VerifyPayouts returns the next payouts of a client beyond an id.
 func (tx *Tx) VerifyPayouts(ctx context.Context, client, after till.ID, limit int) ([]*VerifyPayout, error) {
 	var out []*VerifyPayout
-	err := tx.rows(ctx, verifyPayouts, []any{client[:], after[:], limit}, func(r row) error {
+	err := tx.db.Query(ctx, verifyPayouts, []any{client[:], after[:], limit}, func(r db.Row) error {
 		p := &VerifyPayout{}
 		p.ClientID = client
 		dest := []any{idDest(&p.ID), &p.Status, textDest(&p.PreviousStatus), &p.Amount.Minor, &p.Fee, &p.Amount.Currency, &p.Document, textDest(&p.ProviderReference),
@@ -91,8 +91,8 @@ func (tx *Tx) verifyPayoutLines(ctx context.Context, client till.ID, payouts []*
 	for i, p := range payouts {
 		args[i] = []any{client[:], p.ID[:]}
 	}
-	return tx.rowsOf(ctx, selectPayoutLines, args,
-		func(i int, r row) error {
+	return tx.db.QueryEach(ctx, selectPayoutLines, args,
+		func(i int, r db.Row) error {
 			p := payouts[i]
 			var id till.ID
 			var typ, direction string
@@ -117,13 +117,13 @@ func (tx *Tx) verifyPayoutLines(ctx context.Context, client till.ID, payouts []*
 
 // CountPayoutKeys is CountIdempotencyKeys for payouts.
 func (tx *Tx) CountPayoutKeys(ctx context.Context, client till.ID) (payouts, keys int64, err error) {
-	_, err = tx.one(ctx, countPayoutKeys, []any{client[:]}, &payouts, &keys)
+	_, err = tx.db.QueryRow(ctx, countPayoutKeys, []any{client[:]}, &payouts, &keys)
 	return payouts, keys, err
 }
 
 // Reserves returns what the open payouts of a client hold in a currency.
 func (tx *Tx) Reserves(ctx context.Context, client till.ID, currency string) (sum int64, err error) {
-	_, err = tx.one(ctx, sumReserves,
+	_, err = tx.db.QueryRow(ctx, sumReserves,
 		[]any{client[:], currency}, &sum)
 	return sum, err
 }

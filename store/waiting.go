@@ -38,7 +38,7 @@ type OpenKind struct {
 // OpenKinds counts the open cases by kind, the longest open ones up to most.
 func (tx *Tx) OpenKinds(ctx context.Context, most int) ([]OpenKind, error) {
 	var out []OpenKind
-	err := tx.rows(ctx, countOpenKinds, []any{most}, func(r row) error {
+	err := tx.db.Query(ctx, countOpenKinds, []any{most}, func(r db.Row) error {
 		var k OpenKind
 		err := r.Scan(&k.Kind, &k.Count, &k.Oldest)
 		out = append(out, k)
@@ -59,7 +59,7 @@ type Aside struct {
 // posting for it, PostgreSQL at few.
 func (tx *Tx) PutAside(ctx context.Context) ([]Aside, error) {
 	var out []Aside
-	err := tx.rows(ctx, sumPutAside, nil, func(r row) error {
+	err := tx.db.Query(ctx, sumPutAside, nil, func(r db.Row) error {
 		var a Aside
 		err := r.Scan(&a.Currency, &a.Minor, &a.Payments)
 		out = append(out, a)
@@ -80,11 +80,11 @@ type WebhookBacklog struct {
 
 // WebhookBacklog adds up the backlog. It counts at most so many retries.
 func (tx *Tx) WebhookBacklog(ctx context.Context, most int) (b WebhookBacklog, err error) {
-	_, err = tx.one(ctx, selectWebhookBacklog, nil,
+	_, err = tx.db.QueryRow(ctx, selectWebhookBacklog, nil,
 		&b.Endpoints, &b.Behind, &b.Failing, intDest(&b.Since), &b.Disabled)
 	if err != nil {
 		return b, err
 	}
-	_, err = tx.one(ctx, countRetries, []any{most}, &b.Retries)
+	_, err = tx.db.QueryRow(ctx, countRetries, []any{most}, &b.Retries)
 	return b, err
 }

@@ -79,7 +79,7 @@ var insertTransactions = db.Define(db.SQL{Name: "wallets.insertTransactions",
 var sumPosted = db.Define(db.SQL{Name: "wallets.sumPosted",
 	SQLite: `SELECT CAST(coalesce(sum(amount), 0) AS BIGINT) FROM postings WHERE client_id = $1 AND account = $2 AND currency = $3`})
 
-func scanWallet(r row) (*ledger.Wallet, error) {
+func scanWallet(r db.Row) (*ledger.Wallet, error) {
 	w := &ledger.Wallet{}
 	err := r.Scan(idDest(&w.ClientID), idDest(&w.ID), &w.Currency, &w.Balance, &w.Reserved, &w.Owed, &w.LastSequence, &w.UpdatedAt)
 	return w, err
@@ -90,7 +90,7 @@ func scanWallet(r row) (*ledger.Wallet, error) {
 // a row that is not there holds nobody off.
 func (tx *Tx) EnsureWallet(ctx context.Context, client till.ID, currency string, at till.Time) error {
 	id := till.NewID(at)
-	_, err := tx.exec(ctx, ensureWallet,
+	_, err := tx.db.Exec(ctx, ensureWallet,
 		client[:], id[:], currency, int64(at))
 	return err
 }
@@ -99,8 +99,8 @@ func (tx *Tx) EnsureWallet(ctx context.Context, client till.ID, currency string,
 // so the list is short.
 func (tx *Tx) Wallets(ctx context.Context, client till.ID) ([]*ledger.Wallet, error) {
 	var out []*ledger.Wallet
-	err := tx.rows(ctx, selectWallets, []any{client[:]},
-		func(r row) error {
+	err := tx.db.Query(ctx, selectWallets, []any{client[:]},
+		func(r db.Row) error {
 			w, err := scanWallet(r)
 			out = append(out, w)
 			return err
@@ -121,8 +121,8 @@ func (tx *Tx) UsedWallets(ctx context.Context, client till.ID) ([]*ledger.Wallet
 	}
 	used := map[string]bool{}
 	for _, q := range []*db.SQL{selectPaymentCurrencies, selectPayoutCurrencies} {
-		err := tx.rows(ctx, q,
-			[]any{client[:], int64(usedBy)}, func(r row) error {
+		err := tx.db.Query(ctx, q,
+			[]any{client[:], int64(usedBy)}, func(r db.Row) error {
 				var currency string
 				err := r.Scan(&currency)
 				used[currency] = true
@@ -140,15 +140,15 @@ func (tx *Tx) UsedWallets(ctx context.Context, client till.ID) ([]*ledger.Wallet
 // Wallet returns a client's wallet in a currency, nil if there is none.
 func (tx *Tx) Wallet(ctx context.Context, client till.ID, currency string) (*ledger.Wallet, error) {
 	var w *ledger.Wallet
-	err := tx.rows(ctx, selectWallet, []any{client[:], currency},
-		func(r row) (err error) { w, err = scanWallet(r); return err })
+	err := tx.db.Query(ctx, selectWallet, []any{client[:], currency},
+		func(r db.Row) (err error) { w, err = scanWallet(r); return err })
 	return w, err
 }
 
 // WalletsOf returns all wallets of some clients.
 func (tx *Tx) WalletsOf(ctx context.Context, clients []till.ID) ([]*ledger.Wallet, error) {
 	var out []*ledger.Wallet
-	err := tx.rowsOf(ctx, selectWalletsOf, idArgs(sortedIDs(clients)), func(_ int, r row) error {
+	err := tx.db.QueryEach(ctx, selectWalletsOf, idArgs(sortedIDs(clients)), func(_ int, r db.Row) error {
 		w, err := scanWallet(r)
 		out = append(out, w)
 		return err
@@ -162,7 +162,7 @@ func (tx *Tx) SaveWallets(ctx context.Context, wallets []*ledger.Wallet) error {
 	for i, w := range wallets {
 		args[i] = []any{w.Balance, w.Reserved, w.Owed, w.LastSequence, int64(w.UpdatedAt), w.ClientID[:], w.ID[:]}
 	}
-	return tx.setAll(ctx, saveWallets, args)
+	return tx.db.DeferExactly(saveWallets, args)
 }
 
 // InsertEntries writes the postings of entries that are not wallets' lines.
@@ -184,7 +184,7 @@ func (tx *Tx) InsertEntries(ctx context.Context, entries []*ledger.Entry) error 
 				string(e.Kind), orNull(e.PaymentID), orNull(e.PayoutID), int64(e.CreatedAt), suspended})
 		}
 	}
-	return tx.set(ctx, insertEntries, args)
+	return tx.db.Defer(insertEntries, args)
 }
 
 // Suspended returns what Suspend entries put aside for which of the payments.
@@ -194,8 +194,8 @@ func (tx *Tx) Suspended(ctx context.Context, refs []Ref) (map[Ref]till.Money, er
 		args[i] = []any{refs[i].Client[:], refs[i].ID[:]}
 	}
 	out := make(map[Ref]till.Money)
-	err := tx.rowsOf(ctx, selectSuspended, args,
-		func(i int, r row) error {
+	err := tx.db.QueryEach(ctx, selectSuspended, args,
+		func(i int, r db.Row) error {
 			var m till.Money
 			err := r.Scan(&m.Minor, &m.Currency)
 			out[refs[i]] = m
@@ -215,7 +215,7 @@ type Owing struct {
 // or a payout that was paid late: each is a fact, of which there is one at most.
 func (tx *Tx) OwedFor(ctx context.Context, ref Ref) ([]Owing, error) {
 	var out []Owing
-	err := tx.rows(ctx, selectOwedFor, []any{ref.Client[:], ref.ID[:]}, func(r row) error {
+	err := tx.db.Query(ctx, selectOwedFor, []any{ref.Client[:], ref.ID[:]}, func(r db.Row) error {
 		var o Owing
 		err := r.Scan(textDest(&o.Kind), &o.Amount.Minor, &o.Amount.Currency, &o.CreatedAt)
 		out = append(out, o)
@@ -237,13 +237,13 @@ func (tx *Tx) InsertTransactions(ctx context.Context, ts []*ledger.Transaction) 
 			t.BalanceAfter, orNull(t.PaymentID), orNull(t.PayoutID), orNull(t.Reference), orNull(t.ProviderReference),
 			int64(t.CreatedAt), moneyIn}
 	}
-	return tx.set(ctx, insertTransactions, args)
+	return tx.db.Defer(insertTransactions, args)
 }
 
 // Posted returns the sum of an account's postings in a currency, wallets
 // apart: what an operator owes us is negative.
 func (tx *Tx) Posted(ctx context.Context, client till.ID, account ledger.AccountKind, currency string) (sum int64, err error) {
-	_, err = tx.one(ctx, sumPosted,
+	_, err = tx.db.QueryRow(ctx, sumPosted,
 		[]any{client[:], string(account), currency}, &sum)
 	return sum, err
 }

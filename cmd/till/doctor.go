@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"till/books"
+	"till/internal/db/postgres"
+	"till/internal/db/sqlite"
 	"till/internal/system"
 	"till/server"
 	"till/store"
@@ -197,7 +199,7 @@ const maxClockOffset = 2 * time.Second
 const oldestPostgres = 15
 
 func (d *doctor) examinePostgres(ctx context.Context, database string) error {
-	h, err := store.ExamineServer(ctx, database)
+	h, err := postgres.Diagnose(ctx, database)
 	if err != nil {
 		return err
 	}
@@ -219,7 +221,7 @@ func (d *doctor) examinePostgres(ctx context.Context, database string) error {
 }
 
 // examineStandbys warns if a failover could lose acknowledged commits.
-func (d *doctor) examineStandbys(h *store.ServerHealth) {
+func (d *doctor) examineStandbys(h *postgres.Diagnosis) {
 	switch {
 	case h.HiddenStates > 0:
 		d.add("standbys", isRisky, "this user may not see how they follow; grant it pg_monitor")
@@ -238,7 +240,7 @@ func (d *doctor) examineSQLite(ctx context.Context, path string) error {
 	if err := checkFile(path); err != nil {
 		return err
 	}
-	h, err := store.ExamineFile(ctx, path)
+	h, err := sqlite.Diagnose(path)
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,9 @@ type Tx struct {
 // Dialect returns the engine's dialect.
 func (tx *Tx) Dialect() Dialect { return tx.db.Dialect() }
 
+// Conn returns the connection, for tests that measure an engine's work.
+func (tx *Tx) Conn() Conn { return tx.conn }
+
 // Writes reports whether the transaction may write.
 func (tx *Tx) Writes() bool { return tx.access == Write }
 

@@ -89,7 +89,7 @@ func RunAt(t *testing.T, start *till.Time, f func(t *testing.T, s *store.Store, 
 		// Once more without what only saves work: nothing may depend on it.
 		all = append(all, Engine{"postgres-plain", func(tb testing.TB) store.Config {
 			c := all[1].Config(tb)
-			c.NoSkipLocked, c.NoNotify, c.NoSets = true, true, true
+			c.PlainSQL, c.NoNotify = true, true
 			return c
 		}})
 	}

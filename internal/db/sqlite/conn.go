@@ -116,3 +116,7 @@ func (c *conn) Script(_ context.Context, text string) error { return c.h.script(
 
 // Release implements db.Conn.
 func (c *conn) Release() { c.pool.release(c) }
+
+// Steps returns how much work the connection has done, in steps of SQLite's
+// machine. Tests compare it.
+func (c *conn) Steps() int64 { return c.h.steps() }

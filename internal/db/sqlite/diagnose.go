@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	sqlite3 "modernc.org/sqlite/lib"
 
@@ -56,13 +55,20 @@ func (d *Diagnosis) check(path string) (result string, err error) {
 // maxDamage is how many messages are returned.
 const maxDamage = 20
 
+var (
+	selectTables = db.Define(db.SQL{Name: "sqlite.selectTables",
+		SQLite: `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name`})
+	checkTable = db.Define(db.SQL{Name: "sqlite.checkTable",
+		SQLite: `SELECT integrity_check FROM pragma_integrity_check($1)`})
+)
+
 // Damage returns what is wrong with the pages of every table and its indexes.
 // Each table is read in a snapshot of its own.
 func Damage(ctx context.Context, d *db.DB) (found []string, err error) {
 	var tables []string
 	err = d.View(ctx, func(tx *db.Tx) error {
 		tables = nil
-		return tx.Query(ctx, listTables, nil, func(r db.Row) error {
+		return tx.Query(ctx, selectTables, nil, func(r db.Row) error {
 			var name string
 			err := r.Scan(&name)
 			tables = append(tables, name)
@@ -73,9 +79,8 @@ func Damage(ctx context.Context, d *db.DB) (found []string, err error) {
 		if err != nil {
 			break
 		}
-		check := &db.SQL{Name: "sqlite.integrityCheck", SQLite: fmt.Sprintf(`PRAGMA integrity_check('%s')`, name)}
 		err = d.View(ctx, func(tx *db.Tx) error {
-			return tx.Query(ctx, check, nil, func(r db.Row) error {
+			return tx.Query(ctx, checkTable, []any{name}, func(r db.Row) error {
 				var text string
 				err := r.Scan(&text)
 				if text != "ok" && len(found) < maxDamage {
@@ -87,6 +92,3 @@ func Damage(ctx context.Context, d *db.DB) (found []string, err error) {
 	}
 	return found, err
 }
-
-var listTables = db.Define(db.SQL{Name: "sqlite.tables",
-	SQLite: `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name`})

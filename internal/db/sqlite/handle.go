@@ -347,3 +347,11 @@ func (h *handle) totalChanges() int64 { return sqlite3.Xsqlite3_total_changes64(
 
 // autocommit reports that no transaction is open.
 func (h *handle) autocommit() bool { return sqlite3.Xsqlite3_get_autocommit(h.tls, h.db) != 0 }
+
+// steps returns how many steps SQLite's machine has made in prepared statements.
+func (h *handle) steps() (n int64) {
+	for _, st := range h.prepared {
+		n += int64(sqlite3.Xsqlite3_stmt_status(h.tls, st.p, sqlite3.SQLITE_STMTSTATUS_VM_STEP, 0))
+	}
+	return n
+}

@@ -1,0 +1,129 @@
+package store
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"time"
+
+	"till"
+	"till/internal/db"
+	"till/internal/db/postgres"
+	"till/internal/db/sqlite"
+)
+
+// Config says which database to open and how.
+type Config struct {
+	// Path is a SQLite file or a postgres:// URL.
+	Path string
+
+	// Now is the database's clock; nil means the machine's for a file and the
+	// server's for PostgreSQL. A test may bend it.
+	Now func() till.Time
+
+	// Readers is how many reads run at once; 0 means 4.
+	Readers int
+
+	// PlainSQL uses nothing of PostgreSQL that a distributed database lacks: no
+	// SKIP LOCKED, and a statement for each row. Nothing depends on it.
+	PlainSQL bool
+
+	// NoNotify leaves NOTIFY of PostgreSQL unused: instances see each other's
+	// commits when they look. Nothing depends on it. A listening connection
+	// waits on the network, so a test in a bubble of virtual time needs this.
+	NoNotify bool
+
+	// PartRows is how many rows a part of a busy hour has; 0 means 2000. Two parts
+	// make an hour busy. A test sets it, so that few rows do.
+	PartRows int
+
+	Log *slog.Logger // nil: silence
+}
+
+// IsPostgres reports whether a database is named by a PostgreSQL URL.
+func IsPostgres(database string) bool {
+	return strings.HasPrefix(database, "postgres://") || strings.HasPrefix(database, "postgresql://")
+}
+
+// ForeignLogError says that the log beside a SQLite file belongs to another file.
+type ForeignLogError = sqlite.ForeignLogError
+
+// Open opens the database. It migrates nothing: see Migrate and CheckSchema.
+func Open(ctx context.Context, c Config) (*Store, error) {
+	if c.Readers <= 0 {
+		c.Readers = 4
+	}
+	if c.PartRows <= 0 {
+		c.PartRows = partRows
+	}
+	s := &Store{hints: newHints(c.Log), partRows: int64(c.PartRows)}
+	var err error
+	if IsPostgres(c.Path) {
+		err = s.openPostgres(ctx, &c)
+	} else {
+		err = s.openSQLite(&c)
+	}
+	if err != nil {
+		return nil, err
+	}
+	// One connection is made now, so that a database that cannot be used is
+	// noticed at once.
+	if err := s.View(ctx, func(tx *Tx) error { return tx.db.Flush(ctx) }); err != nil {
+		s.db.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Store) openPostgres(ctx context.Context, c *Config) error {
+	e, err := postgres.Open(ctx, postgres.Config{URL: c.Path, Readers: c.Readers, Now: c.Now, Citus: c.PlainSQL})
+	if err != nil {
+		return err
+	}
+	s.db = db.New(e, postgres.Writers, c.Now)
+	if !c.NoNotify {
+		s.hints.post = newPost(s.hints, e.Connect)
+		s.hints.watch = s.hints.post.hear
+	}
+	return nil
+}
+
+func (s *Store) openSQLite(c *Config) error {
+	if c.Now == nil {
+		c.Now = func() till.Time { return till.TimeOf(time.Now()) }
+	}
+	e, err := sqlite.Open(c.Path, c.Readers, c.Now)
+	if err != nil {
+		return err
+	}
+	s.db = db.New(e, sqlite.Writers, c.Now)
+	s.hints.watch = func(ctx context.Context) { s.hints.watchFile(ctx, e.DataVersion) }
+	return nil
+}
+
+// PlainHosts returns the hosts other than this machine to which a database's URL
+// allows connections without TLS.
+func PlainHosts(database string) []string {
+	if !IsPostgres(database) {
+		return nil
+	}
+	return postgres.PlainHosts(database)
+}
+
+// Damage returns what is wrong with the pages of a SQLite file. PostgreSQL checks
+// its pages itself.
+func (s *Store) Damage(ctx context.Context) ([]string, error) {
+	if s.Shared() {
+		return nil, nil
+	}
+	return sqlite.Damage(ctx, s.db)
+}
+
+// AnalyzeNewTables runs ANALYZE on PostgreSQL's tables without statistics and
+// returns their names.
+func (s *Store) AnalyzeNewTables(ctx context.Context) ([]string, error) {
+	if !s.Shared() {
+		return nil, nil
+	}
+	return postgres.AnalyzeNewTables(ctx, s.db)
+}
