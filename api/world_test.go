@@ -23,6 +23,7 @@ import (
 	"till/provider"
 	"till/provider/sandbox"
 	"till/store"
+	"till/store/storetest"
 	"till/webhook"
 )
 
@@ -76,7 +77,7 @@ func newWorld(t testing.TB, o options) *world {
 	w := &world{t: t, clients: map[string]*till.Client{}, keys: map[string]string{}, log: &lockedBuffer{}}
 	var err error
 	if o.database.Path == "" {
-		o.database.Path = filepath.Join(dir, "till.db")
+		o.database.Path = storetest.Engines()[0].Config(t).Path
 	}
 	// In a bubble, the clock of a database server would be another one, and
 	// time would stand still while somebody waits on the network.

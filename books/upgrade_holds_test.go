@@ -19,7 +19,7 @@ func TestClientsThatWereSuspendedBeforeAnUpgradeAreHeld(t *testing.T) {
 	for _, e := range storetest.Engines() {
 		t.Run(e.Name, func(t *testing.T) {
 			t.Parallel()
-			config := e.Config(t)
+			config := e.Empty(t)
 			if store.IsPostgres(config.Path) {
 				loadDump(t, config.Path, fixture(t, "schema-0014.sql.gz"))
 				conn, err := pgx.Connect(t.Context(), config.Path)

@@ -26,7 +26,7 @@ func TestADatabaseOfAnEarlierReleaseIsMigrated(t *testing.T) {
 	for _, e := range storetest.Engines() {
 		t.Run(e.Name, func(t *testing.T) {
 			t.Parallel()
-			config := e.Config(t)
+			config := e.Empty(t)
 			if store.IsPostgres(config.Path) {
 				loadDump(t, config.Path, fixture(t, "schema-0014.sql.gz"))
 			} else if err := os.WriteFile(config.Path, fixture(t, "schema-0014.db.gz"), 0o600); err != nil {

@@ -211,9 +211,9 @@ func hintConnections(t *testing.T, path string, end bool) (n int) {
 		t.Fatal(err)
 	}
 	defer conn.Close(context.Background())
-	query := `SELECT count(*) FROM pg_stat_activity WHERE application_name = $1`
+	query := `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1`
 	if end {
-		query = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = $1`
+		query = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1`
 	}
 	if err := conn.QueryRow(t.Context(), query, "till hints "+u.Query().Get("search_path")).Scan(&n); err != nil {
 		t.Fatal(err)

@@ -2,30 +2,34 @@ package storetest
 
 import (
 	"context"
-	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"till"
 	"till/books"
 	"till/store"
 )
 
-// Engines returns the databases that every test runs on, each with a way to
-// make an empty one: SQLite always, and the PostgreSQL server that
-// TILL_TEST_POSTGRES_URL names, in a schema of its own per test.
+// Engines returns the databases that every test runs on: SQLite always, and
+// the PostgreSQL server that TILL_TEST_POSTGRES_URL names, in a database of its
+// own per test.
 func Engines() []Engine {
-	all := []Engine{{"sqlite", func(tb testing.TB) store.Config {
-		return store.Config{Path: filepath.Join(tb.TempDir(), "till.db"), PartRows: partRows}
-	}}}
-	if server := os.Getenv("TILL_TEST_POSTGRES_URL"); server != "" {
-		all = append(all, Engine{"postgres", func(tb testing.TB) store.Config { return store.Config{Path: newSchema(tb, server), PartRows: partRows} }})
+	all := []Engine{{
+		Name:   "sqlite",
+		Config: func(tb testing.TB) store.Config { return store.Config{Path: newFile(tb), PartRows: partRows} },
+		Empty: func(tb testing.TB) store.Config {
+			return store.Config{Path: filepath.Join(tb.TempDir(), "till.db"), PartRows: partRows}
+		},
+	}}
+	if testServer() != "" {
+		all = append(all, Engine{
+			Name:   "postgres",
+			Config: func(tb testing.TB) store.Config { return store.Config{Path: newDatabase(tb), PartRows: partRows} },
+			Empty:  func(tb testing.TB) store.Config { return store.Config{Path: newSchema(tb), PartRows: partRows} },
+		})
 	}
 	return all
 }
@@ -37,40 +41,8 @@ const partRows = 3
 // Engine is one kind of database.
 type Engine struct {
 	Name   string
-	Config func(tb testing.TB) store.Config // of an empty database
-}
-
-// newSchema makes an empty schema, dropped when the test has ended, and
-// returns a URL that uses it.
-func newSchema(tb testing.TB, server string) string {
-	tb.Helper()
-	ctx := context.Background()
-	name := "t_" + strings.ReplaceAll(till.NewID(till.TimeOf(time.Now())).String(), "-", "")
-	run := func(query string) error {
-		conn, err := pgx.Connect(ctx, server)
-		if err != nil {
-			return err
-		}
-		defer conn.Close(ctx)
-		_, err = conn.Exec(ctx, query)
-		return err
-	}
-	if err := run("CREATE SCHEMA " + name); err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		if err := run("DROP SCHEMA " + name + " CASCADE"); err != nil {
-			tb.Errorf("drop the schema: %v", err)
-		}
-	})
-	u, err := url.Parse(server)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	q := u.Query()
-	q.Set("search_path", name)
-	u.RawQuery = q.Encode()
-	return u.String()
+	Config func(tb testing.TB) store.Config // of a new database with this program's schema
+	Empty  func(tb testing.TB) store.Config // of a database without a schema
 }
 
 // Run runs f, in parallel, on an empty migrated store of each engine, and
@@ -87,7 +59,7 @@ func RunAt(t *testing.T, start *till.Time, f func(t *testing.T, s *store.Store, 
 	all := Engines()
 	if len(all) > 1 && ofStore() {
 		// Once more without what only saves work: nothing may depend on it.
-		all = append(all, Engine{"postgres-plain", func(tb testing.TB) store.Config {
+		all = append(all, Engine{Name: "postgres-plain", Config: func(tb testing.TB) store.Config {
 			c := all[1].Config(tb)
 			c.PlainSQL, c.NoNotify = true, true
 			return c
@@ -118,11 +90,17 @@ func ofStore() bool {
 // Open opens and migrates a store that is closed when the test has ended.
 func Open(tb testing.TB, c store.Config) *store.Store {
 	tb.Helper()
+	if !store.IsPostgres(c.Path) {
+		makeFile(tb, c.Path)
+	}
 	s, err := store.Open(tb.Context(), c)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { s.Close() })
+	if s.CheckSchema(tb.Context()) == nil { // as in every copy
+		return s
+	}
 	if _, err := s.Migrate(tb.Context()); err != nil {
 		tb.Fatal(err)
 	}
