@@ -145,7 +145,9 @@ var retired = map[string]string{
 // retiredWords must not come back in comments and guides either. Words that are
 // also normal English are not here.
 var retiredWords = []string{
-	"servants", "impatience", "KeepsMail", "ErrIllegalMove", "MayBecome",
+	"AfterLate", "Alike", "BeginWith", "Blind", "Deliverer", "DeskConfig", "Door", "ErrIllegalMove", "HandleOn", "Keeper",
+	"KeepsMail", "MaxMail", "MayBecome", "Poster", "ReplayOr", "RunFold", "RunSeal", "ShowCase", "Unwatched", "WakeWith",
+	"claimSingly", "deafWriter", "fillReserves", "impatience", "servants", "sieved", "tellCallback",
 }
 
 // declared calls f with every name that a Go file declares: functions, methods,
