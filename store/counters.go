@@ -10,6 +10,26 @@ import (
 	"till/internal/db"
 )
 
+var sumStored = db.Define(db.SQL{Name: "counters.sumStored",
+	SQLite: `SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM (SELECT n FROM counters WHERE client_id = $1 AND noun = $2 AND width = $3
+		UNION ALL SELECT n FROM tallies WHERE client_id = $1 AND noun = $2) AS stored`})
+
+var addTallies = db.Define(db.SQL{Name: "counters.addTallies",
+	SQLite: `INSERT INTO tallies (n, client_id, noun, hour, a, b) VALUES ($1, $2, $3, $4, $5, $6)
+		ON CONFLICT (client_id, noun, hour, a, b) DO UPDATE SET n = tallies.n + excluded.n`,
+	Postgres: `INSERT INTO tallies (n, client_id, noun, hour, a, b)
+		SELECT u.a1, u.a2, u.a3, u.a4, u.a5, u.a6
+		FROM (SELECT unnest($1::bigint[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::text[]) AS a3, unnest($4::bigint[]) AS a4, unnest($5::text[]) AS a5,
+			unnest($6::text[]) AS a6 LIMIT $7::bigint) AS u
+		ON CONFLICT (client_id, noun, hour, a, b) DO UPDATE SET n = tallies.n + excluded.n`,
+	Arrays: true})
+
+var sumBuckets = db.Define(db.SQL{Name: "counters.sumBuckets",
+	SQLite: `SELECT 0, bucket, CAST(sum(n) AS BIGINT) FROM counters WHERE client_id = $1 AND noun = $2 AND width = $3 AND bucket BETWEEN $4 AND $5
+		AND ($6 = '' OR a = $6) AND ($7 = '' OR b = $7) GROUP BY bucket
+		UNION ALL SELECT 1, hour, CAST(sum(n) AS BIGINT) FROM tallies WHERE client_id = $1 AND noun = $2
+		AND ($6 = '' OR a = $6) AND ($7 = '' OR b = $7) GROUP BY hour`})
+
 // The widths of counters. A count over a span of time sums few wide buckets
 // in its middle and ever narrower ones towards its edges.
 const (
@@ -66,9 +86,7 @@ func (c *Counts) AddStored(client till.ID, at till.Time, bytes int64) {
 
 // Stored returns how many bytes AddStored has counted of a client.
 func (tx *Tx) Stored(ctx context.Context, client till.ID) (n int64, err error) {
-	_, err = tx.one(ctx, `SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM (SELECT n FROM counters WHERE client_id = ? AND noun = ? AND width = ?
-		UNION ALL SELECT n FROM tallies WHERE client_id = ? AND noun = ?) AS stored`,
-		[]any{client[:], nounStored, widthAll, client[:], nounStored}, &n)
+	_, err = tx.db.QueryRow(ctx, sumStored, []any{client[:], nounStored, widthAll}, &n)
 	return n, err
 }
 
@@ -126,8 +144,7 @@ func (tx *Tx) Count(ctx context.Context, c *Counts) error {
 		k := &keys[i]
 		args[i] = []any{c.n[*k], k.client[:], k.noun, k.hour, k.a, k.b}
 	}
-	return tx.set(ctx, `INSERT INTO tallies (n, client_id, noun, hour, a, b) VALUES (?, ?, ?, ?, ?, ?)
-		ON CONFLICT (client_id, noun, hour, a, b) DO UPDATE SET n = tallies.n + excluded.n`, args)
+	return tx.db.Defer(addTallies, args)
 }
 
 // counted is what a list filters by, as far as counters know it.
@@ -147,10 +164,8 @@ func (tx *Tx) buckets(ctx context.Context, c counted, width int, from, to int64)
 		return nil, nil
 	}
 	found := map[int64]int64{}
-	err := tx.rows(ctx, `SELECT 0, bucket, CAST(sum(n) AS BIGINT) FROM counters WHERE client_id = ? AND noun = ? AND width = ? AND bucket BETWEEN ? AND ?
-		AND (? = '' OR a = ?) AND (? = '' OR b = ?) GROUP BY bucket
-		UNION ALL SELECT 1, hour, CAST(sum(n) AS BIGINT) FROM tallies WHERE client_id = ? AND noun = ? AND (? = '' OR a = ?) AND (? = '' OR b = ?) GROUP BY hour`,
-		[]any{c.client[:], c.noun, width, from, to, c.a, c.a, c.b, c.b, c.client[:], c.noun, c.a, c.a, c.b, c.b}, func(r db.Row) error {
+	err := tx.db.Query(ctx, sumBuckets,
+		[]any{c.client[:], c.noun, width, from, to, c.a, c.b}, func(r db.Row) error {
 			var tally int
 			var bucket, n int64
 			err := r.Scan(&tally, &bucket, &n)

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 
+	"till"
 	"till/internal/db"
 )
 
@@ -21,4 +22,78 @@ func RowsRead(ctx context.Context, tx *Tx, table string) (n int64, err error) {
 	}
 	_, err = tx.db.QueryRow(ctx, &db.SQL{SQLite: `SELECT CAST(sum(pg_stat_get_xact_tuples_returned(indexrelid)) AS BIGINT) FROM pg_index WHERE indrelid = to_regclass('` + table + `')`}, nil, &n)
 	return n, err
+}
+
+// ListTexts calls f with every text that lists are made of, for each combination of
+// filters, directions and pairs, and what it is. byEnd is as in newList.
+func ListTexts(byEnd bool, f func(name, text string)) {
+	either := []bool{false, true}
+	for _, noun := range []string{nounPayment, nounPayout} {
+		for _, method := range []string{"", "m"} {
+			for _, status := range []till.Status{"", till.Pending, till.Success} {
+				for _, reference := range either {
+					for _, receipt := range either {
+						for _, key := range either {
+							filter := PaymentFilter{Method: method, Status: status}
+							name := noun + of("method", method != "") + of(string(status), status != "")
+							if reference {
+								filter.Reference = "r"
+							}
+							if receipt {
+								filter.ProviderReference = "r"
+							}
+							if key {
+								filter.Key = &till.ID{}
+							}
+							listTexts(filter.list(byEnd, noun, till.ID{}, Page{}), name+of("reference", reference)+of("receipt", receipt)+of("key", key), f)
+						}
+					}
+				}
+			}
+		}
+	}
+	for _, typ := range []string{"", "t"} {
+		for _, currency := range []string{"", "c"} {
+			for _, reference := range either {
+				for _, payment := range either {
+					for _, payout := range either {
+						filter := TransactionFilter{Type: typ, Currency: currency}
+						if reference {
+							filter.Reference = "r"
+						}
+						if payment {
+							filter.PaymentID[0] = 1
+						}
+						if payout {
+							filter.PayoutID[0] = 1
+						}
+						listTexts(filter.list(till.ID{}, Page{}), nounTransaction+of("type", typ != "")+of("currency", currency != "")+
+							of("reference", reference)+of("payment", payment)+of("payout", payout), f)
+					}
+				}
+			}
+		}
+	}
+}
+
+func of(name string, on bool) string {
+	if on {
+		return " " + name
+	}
+	return ""
+}
+
+// listTexts calls f with the texts of one filter.
+func listTexts(l *list, name string, f func(name, text string)) {
+	var pairs []filterPair
+	if l.ofPairs() {
+		pairs = []filterPair{{a: "a", b: string(till.Success)}, {a: "a", b: string(till.Pending)}}
+	}
+	f("count "+name, countSQL(l, pairs, till.ID{}, till.ID{}).text.String())
+	for _, order := range []string{"ASC", "DESC"} {
+		f("page "+name+" "+order, pageSQL(l, pairs, idRange{order: order}).text.String())
+		if !l.indexed {
+			f("page "+name+" "+order+" backwards", pageSQL(l, pairs, idRange{order: order, backwards: true}).text.String())
+		}
+	}
 }

@@ -10,6 +10,33 @@ import (
 	"till/internal/db"
 )
 
+var selectHourParts = db.Define(db.SQL{Name: "hour_parts.select",
+	SQLite: `SELECT until, counts FROM hour_parts WHERE client_id = $1 AND noun = $2 AND hour = $3 ORDER BY until`})
+
+var selectHourCounts = db.Define(db.SQL{Name: "hour_parts.selectCounts",
+	SQLite: `SELECT a, b, n FROM counters WHERE client_id = $1 AND noun = $2 AND width = $3 AND bucket = $4
+		UNION ALL SELECT a, b, n FROM tallies WHERE client_id = $1 AND noun = $2 AND hour = $4`})
+
+var selectHoursToSplit = db.Define(db.SQL{Name: "hour_parts.selectToSplit",
+	SQLite: `SELECT client_id, noun, hour FROM tallies AS t WHERE noun <> 'stored' GROUP BY client_id, noun, hour
+		HAVING sum(n) > $1 OR EXISTS (SELECT 1 FROM hour_parts AS p WHERE p.client_id = t.client_id AND p.noun = t.noun AND p.hour = t.hour)`})
+
+var selectBusyBuckets = db.Define(db.SQL{Name: "hour_parts.selectBusyBuckets",
+	SQLite: `SELECT noun, bucket FROM counters WHERE client_id = $1 AND noun IN ('payment', 'payout', 'transaction') AND width = $2 AND bucket BETWEEN $3 AND $4
+		GROUP BY noun, bucket HAVING sum(n) > $5`})
+
+var saveHourPart = db.Define(db.SQL{Name: "hour_parts.save",
+	SQLite: `INSERT INTO hour_parts (client_id, noun, hour, until, counts) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (client_id, noun, hour, until) DO UPDATE SET counts = excluded.counts`})
+
+var selectIDAt = defineCounted("hour_parts.selectIDAt", func(table, _, _ string) string {
+	return `SELECT id FROM ` + table + ` WHERE client_id = $1 AND id BETWEEN $2 AND $3 ORDER BY id LIMIT 1 OFFSET $4`
+})
+
+var selectLastID = defineCounted("hour_parts.selectLastID", func(table, _, _ string) string {
+	return `SELECT id FROM ` + table + ` WHERE client_id = $1 AND id BETWEEN $2 AND $3 ORDER BY id DESC LIMIT 1`
+})
+
 // partRows is how many rows a part of a busy hour has. A page reads the counts of each
 // part of its hour, and skips half a part at most.
 const partRows = 4_000
@@ -111,7 +138,7 @@ func (tx *Tx) countUncounted(ctx context.Context, l *list, ranges []bucketRange,
 // none.
 func (tx *Tx) hourParts(ctx context.Context, h BusyHour) (parts []hourPart, err error) {
 	from := bucketStart(widthHour, h.Hour)
-	err = tx.rows(ctx, `SELECT until, counts FROM hour_parts WHERE client_id = $1 AND noun = $2 AND hour = $3 ORDER BY until`,
+	err = tx.db.Query(ctx, selectHourParts,
 		[]any{h.Client[:], h.Noun, h.Hour}, func(r db.Row) error {
 			p, counts := hourPart{from: from}, ""
 			err := r.Scan(&p.until, &counts)
@@ -146,8 +173,7 @@ func (tx *Tx) addUp(ctx context.Context, h BusyHour, parts []hourPart) (bool, er
 			left[[2]string{c.a, c.b}] += c.n
 		}
 	}
-	err := tx.rows(ctx, `SELECT a, b, n FROM counters WHERE client_id = $1 AND noun = $2 AND width = $3 AND bucket = $4
-		UNION ALL SELECT a, b, n FROM tallies WHERE client_id = $1 AND noun = $2 AND hour = $4`,
+	err := tx.db.Query(ctx, selectHourCounts,
 		[]any{h.Client[:], h.Noun, widthHour, h.Hour}, func(r db.Row) error {
 			var c pairCount
 			err := r.Scan(&c.a, &c.b, &c.n)
@@ -165,8 +191,7 @@ func (tx *Tx) addUp(ctx context.Context, h BusyHour, parts []hourPart) (bool, er
 // HoursToSplit returns the busy hours in which something was counted that the
 // counters do not have yet.
 func (tx *Tx) HoursToSplit(ctx context.Context) (hours []BusyHour, err error) {
-	err = tx.rows(ctx, `SELECT client_id, noun, hour FROM tallies AS t WHERE noun <> 'stored' GROUP BY client_id, noun, hour
-		HAVING sum(n) > $1 OR EXISTS (SELECT 1 FROM hour_parts AS p WHERE p.client_id = t.client_id AND p.noun = t.noun AND p.hour = t.hour)`,
+	err = tx.db.Query(ctx, selectHoursToSplit,
 		[]any{2 * tx.s.partRows}, func(r db.Row) error {
 			var h BusyHour
 			err := r.Scan(idDest(&h.Client), &h.Noun, &h.Hour)
@@ -208,8 +233,7 @@ func (tx *Tx) HoursNeverSplit(ctx context.Context, client till.ID) (out []BusyHo
 // busyBuckets returns the buckets of a width that have as many rows as a busy hour,
 // by the counters.
 func (tx *Tx) busyBuckets(ctx context.Context, client till.ID, width int, from, to int64) (out []BusyHour, err error) {
-	err = tx.rows(ctx, `SELECT noun, bucket FROM counters WHERE client_id = $1 AND noun IN ('payment', 'payout', 'transaction') AND width = $2 AND bucket BETWEEN $3 AND $4
-		GROUP BY noun, bucket HAVING sum(n) > $5`, []any{client[:], width, from, to, 2 * tx.s.partRows}, func(r db.Row) error {
+	err = tx.db.Query(ctx, selectBusyBuckets, []any{client[:], width, from, to, 2 * tx.s.partRows}, func(r db.Row) error {
 		h := BusyHour{Client: client}
 		err := r.Scan(&h.Noun, &h.Hour)
 		out = append(out, h)
@@ -284,15 +308,14 @@ func (tx *Tx) RecountParts(ctx context.Context, h BusyHour, after till.Time, lim
 // endOfPart returns when the last row of the part that begins at a time was made, and
 // whether the part is full; zero if the hour has no row from there on.
 func (tx *Tx) endOfPart(ctx context.Context, h BusyHour, from till.Time) (until till.Time, full bool, err error) {
-	table, _, _ := countTable(h.Noun)
 	lo, hi := till.FirstID(from), till.LastID(bucketStart(widthHour, h.Hour+1)-1)
 	var id till.ID
-	full, err = tx.one(ctx, `SELECT id FROM `+table+` WHERE client_id = $1 AND id BETWEEN $2 AND $3 ORDER BY id LIMIT 1 OFFSET $4`,
+	full, err = tx.db.QueryRow(ctx, selectIDAt[h.Noun],
 		[]any{h.Client[:], lo[:], hi[:], tx.s.partRows - 1}, idDest(&id))
 	if err != nil || full {
 		return id.Time(), full, err
 	}
-	found, err := tx.one(ctx, `SELECT id FROM `+table+` WHERE client_id = $1 AND id BETWEEN $2 AND $3 ORDER BY id DESC LIMIT 1`,
+	found, err := tx.db.QueryRow(ctx, selectLastID[h.Noun],
 		[]any{h.Client[:], lo[:], hi[:]}, idDest(&id))
 	if err != nil || !found {
 		return 0, false, err
@@ -313,7 +336,6 @@ func (tx *Tx) savePart(ctx context.Context, h BusyHour, p *hourPart) error {
 	for i, c := range p.counts {
 		text[i] = c.a + " " + c.b + " " + strconv.FormatInt(c.n, 10)
 	}
-	_, err = tx.exec(ctx, `INSERT INTO hour_parts (client_id, noun, hour, until, counts) VALUES ($1, $2, $3, $4, $5)
-		ON CONFLICT (client_id, noun, hour, until) DO UPDATE SET counts = excluded.counts`, h.Client[:], h.Noun, h.Hour, int64(p.until), strings.Join(text, ","))
+	_, err = tx.db.Exec(ctx, saveHourPart, h.Client[:], h.Noun, h.Hour, int64(p.until), strings.Join(text, ","))
 	return err
 }

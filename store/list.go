@@ -35,16 +35,21 @@ func (tx *Tx) ListPayouts(ctx context.Context, client till.ID, f PaymentFilter, 
 	return listRows(ctx, tx, nounPayout, client, f, page, tx.Payouts)
 }
 
-// listRows lists what has a method and a status.
-func listRows[R any](ctx context.Context, tx *Tx, noun string, client till.ID, f PaymentFilter, page Page,
-	read func(context.Context, []Ref) (map[Ref]R, error)) ([]R, int64, error) {
-	l := tx.listOf(counted{client: client, noun: noun, a: f.Method, b: string(f.Status)}, "p.id", f.From, f.To, page)
+// list is the filter as a question.
+func (f *PaymentFilter) list(byEnd bool, noun string, client till.ID, page Page) *list {
+	l := newList(byEnd, counted{client: client, noun: noun, a: f.Method, b: string(f.Status)}, "p.id", f.From, f.To, page)
 	l.whereIndexed("p.reference = ", f.Reference != "", f.Reference)
 	l.whereIndexed("p.provider_reference = ", f.ProviderReference != "", f.ProviderReference)
 	if f.Key != nil {
 		l.whereIndexed("p.idempotency_key = ", true, f.Key.Bytes())
 	}
+	return l
+}
 
+// listRows lists what has a method and a status.
+func listRows[R any](ctx context.Context, tx *Tx, noun string, client till.ID, f PaymentFilter, page Page,
+	read func(context.Context, []Ref) (map[Ref]R, error)) ([]R, int64, error) {
+	l := f.list(tx.s.indexesByEnd(), noun, client, page)
 	refs := make([]Ref, 0, page.Limit)
 	total, err := tx.list(ctx, l, func(r db.Row) error {
 		ref := Ref{Client: client}
@@ -78,9 +83,10 @@ type list struct {
 	indexedByEnd bool // the index of pairs has the status in which a row ended, and of an open row only that it is open
 }
 
-// listOf returns the list of what is counted, between two times.
-func (tx *Tx) listOf(c counted, columns string, from, to till.Time, page Page) *list {
-	l := &list{counted: c, columns: columns, from: from, to: to, page: page, indexedByEnd: c.noun == nounPayment && tx.s.indexesByEnd()}
+// newList returns the list of what is counted, between two times. byEnd says that
+// the index of payments is by the status in which they ended.
+func newList(byEnd bool, c counted, columns string, from, to till.Time, page Page) *list {
+	l := &list{counted: c, columns: columns, from: from, to: to, page: page, indexedByEnd: c.noun == nounPayment && byEnd}
 	if _, column, _ := countTable(c.noun); c.a != "" {
 		l.conds = append(l.conds, condition{"p." + column + " = ", c.a})
 	}
@@ -203,7 +209,7 @@ func (l *list) forwards(r idRange, start till.ID) idRange {
 // readRange reads rows, which it gives in the page's direction.
 func (tx *Tx) readRange(ctx context.Context, l *list, pairs []filterPair, r idRange, scan func(r db.Row) error) error {
 	s := pageSQL(l, pairs, r)
-	return tx.rows(ctx, s.text.String(), s.args, scan)
+	return tx.db.Query(ctx, s.sql("list.page"), s.args, scan)
 }
 
 // listIndexed answers questions that an index narrows to a few rows.

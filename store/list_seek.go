@@ -152,7 +152,7 @@ const (
 // pairs.
 func (tx *Tx) count(ctx context.Context, l *list, pairs []filterPair, lo, hi till.ID, add func(pair int, n int64)) error {
 	s := countSQL(l, pairs, lo, hi)
-	return tx.rows(ctx, s.text.String(), s.args, func(r db.Row) error {
+	return tx.db.Query(ctx, s.sql("list.count"), s.args, func(r db.Row) error {
 		var pair int
 		var n int64
 		err := r.Scan(&pair, &n)

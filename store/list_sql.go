@@ -9,8 +9,16 @@ import (
 	"till/internal/db"
 )
 
+var selectPairs = db.Define(db.SQL{Name: "list.selectPairs",
+	SQLite: `SELECT a, b, CAST(sum(within) AS BIGINT) FROM (
+		SELECT a, b, n, 0 AS within FROM counters WHERE client_id = $1 AND noun = $2 AND width = $3 AND ($4 = '' OR a = $4) AND ($5 = '' OR b = $5)
+		UNION ALL SELECT a, b, 0, n FROM counters WHERE client_id = $1 AND noun = $2 AND width = $6 AND bucket = $7 AND ($4 = '' OR a = $4) AND ($5 = '' OR b = $5)
+		UNION ALL SELECT a, b, n, CASE WHEN hour = $7 THEN n ELSE 0 END FROM tallies WHERE client_id = $1 AND noun = $2 AND ($4 = '' OR a = $4) AND ($5 = '' OR b = $5)
+		) AS parts GROUP BY a, b HAVING sum(n) > 0 ORDER BY a, b`})
+
 // statement is the text of a read under construction, with its arguments. Each
-// argument takes the next number, so that first appearances ascend.
+// argument takes the next number, so that first appearances ascend. Only lists
+// are put together while the program runs; a golden file has every kind of them.
 type statement struct {
 	text strings.Builder
 	args []any
@@ -29,6 +37,9 @@ func (s *statement) arg(v any) {
 	s.add("$", strconv.Itoa(len(s.args)))
 }
 
+// sql returns the statement.
+func (s *statement) sql(name string) *db.SQL { return &db.SQL{Name: name, SQLite: s.text.String()} }
+
 // condition is a comparison of a list with one argument, which follows the text.
 type condition struct {
 	text string
@@ -46,11 +57,7 @@ type filterPair struct {
 // or of one status by any method, and the like of transactions. An index has each
 // pair in order: however rare a pair is, no row of another one is read.
 func (tx *Tx) pairsFor(ctx context.Context, l *list, hour int64) (pairs []filterPair, err error) {
-	err = tx.rows(ctx, `SELECT a, b, CAST(sum(within) AS BIGINT) FROM (
-		SELECT a, b, n, 0 AS within FROM counters WHERE client_id = $1 AND noun = $2 AND width = $3 AND ($4 = '' OR a = $4) AND ($5 = '' OR b = $5)
-		UNION ALL SELECT a, b, 0, n FROM counters WHERE client_id = $1 AND noun = $2 AND width = $6 AND bucket = $7 AND ($4 = '' OR a = $4) AND ($5 = '' OR b = $5)
-		UNION ALL SELECT a, b, n, CASE WHEN hour = $7 THEN n ELSE 0 END FROM tallies WHERE client_id = $1 AND noun = $2 AND ($4 = '' OR a = $4) AND ($5 = '' OR b = $5)
-		) AS parts GROUP BY a, b HAVING sum(n) > 0 ORDER BY a, b`,
+	err = tx.db.Query(ctx, selectPairs,
 		[]any{l.client[:], l.noun, widthAll, l.a, l.b, widthHour, hour}, func(r db.Row) error {
 			var p filterPair
 			err := r.Scan(&p.a, &p.b, &p.within)

@@ -10,6 +10,42 @@ import (
 	"till/internal/db"
 )
 
+var selectTallies = db.Define(db.SQL{Name: "counters.selectTallies",
+	SQLite: `SELECT hour, a, b, n FROM tallies WHERE client_id = $1 AND noun = $2 AND hour < $3 ORDER BY hour, a, b LIMIT $4`})
+
+var deleteTallies = db.Define(db.SQL{Name: "counters.deleteTallies",
+	SQLite: `DELETE FROM tallies WHERE client_id = $1 AND noun = $2 AND hour = $3 AND a = $4 AND b = $5 AND n = $6`,
+	Postgres: `WITH changed AS (DELETE FROM tallies
+		USING (SELECT unnest($1::bytea[]) AS a1, unnest($2::text[]) AS a2, unnest($3::bigint[]) AS a3, unnest($4::text[]) AS a4, unnest($5::text[]) AS a5,
+			unnest($6::bigint[]) AS a6 LIMIT $7::bigint) AS u
+		WHERE client_id = ANY(ARRAY[u.a1]) AND noun = u.a2 AND hour = u.a3 AND a = u.a4 AND b = u.a5 AND n = u.a6
+		RETURNING 1)
+		SELECT till_expect_rows(count(*), $7) FROM changed`,
+	Arrays: true})
+
+var lowerCounters = db.Define(db.SQL{Name: "counters.lower",
+	SQLite: `UPDATE counters SET n = n + $1 WHERE client_id = $2 AND noun = $3 AND width = $4 AND bucket = $5 AND a = $6 AND b = $7`,
+	Postgres: `WITH changed AS (UPDATE counters SET n = n + u.a1
+		FROM (SELECT unnest($1::bigint[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::text[]) AS a3, unnest($4::bigint[]) AS a4, unnest($5::bigint[]) AS a5,
+			unnest($6::text[]) AS a6, unnest($7::text[]) AS a7 LIMIT $8::bigint) AS u
+		WHERE client_id = ANY(ARRAY[u.a2]) AND noun = u.a3 AND width = u.a4 AND bucket = u.a5 AND a = u.a6 AND b = u.a7
+		RETURNING 1)
+		SELECT till_expect_rows(count(*), $8) FROM changed`,
+	Arrays: true})
+
+var raiseCounters = db.Define(db.SQL{Name: "counters.raise",
+	SQLite: `INSERT INTO counters (n, client_id, noun, width, bucket, a, b) VALUES ($1, $2, $3, $4, $5, $6, $7)
+		ON CONFLICT (client_id, noun, width, bucket, a, b) DO UPDATE SET n = counters.n + excluded.n`,
+	Postgres: `INSERT INTO counters (n, client_id, noun, width, bucket, a, b)
+		SELECT u.a1, u.a2, u.a3, u.a4, u.a5, u.a6, u.a7
+		FROM (SELECT unnest($1::bigint[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::text[]) AS a3, unnest($4::bigint[]) AS a4, unnest($5::bigint[]) AS a5,
+			unnest($6::text[]) AS a6, unnest($7::text[]) AS a7 LIMIT $8::bigint) AS u
+		ON CONFLICT (client_id, noun, width, bucket, a, b) DO UPDATE SET n = counters.n + excluded.n`,
+	Arrays: true})
+
+var selectUnfoldedClients = db.Define(db.SQL{Name: "counters.selectUnfoldedClients",
+	SQLite: `SELECT DISTINCT client_id FROM tallies WHERE hour < $1 LIMIT $2`})
+
 // counterKey names one counter.
 type counterKey struct {
 	tallyKey // hour is the bucket
@@ -25,7 +61,7 @@ func (tx *Tx) Fold(ctx context.Context, client till.ID, before till.Time, limit 
 	var folded Counts
 	var gone [][]any
 	for _, noun := range append(slices.Clone(Nouns), nounStored) {
-		err := tx.rows(ctx, `SELECT hour, a, b, n FROM tallies WHERE client_id = ? AND noun = ? AND hour < ? ORDER BY hour, a, b LIMIT ?`,
+		err := tx.db.Query(ctx, selectTallies,
 			[]any{client[:], noun, bucketOf(widthHour, before), limit - len(gone)}, func(r db.Row) error {
 				var hour, n int64
 				var a, b string
@@ -38,7 +74,7 @@ func (tx *Tx) Fold(ctx context.Context, client till.ID, before till.Time, limit 
 			return 0, err
 		}
 	}
-	if err := tx.setAll(ctx, `DELETE FROM tallies WHERE client_id = ? AND noun = ? AND hour = ? AND a = ? AND b = ? AND n = ?`, gone); err != nil {
+	if err := tx.db.DeferExactly(deleteTallies, gone); err != nil {
 		return 0, err
 	}
 	return len(gone), tx.countFolded(ctx, &folded)
@@ -69,18 +105,17 @@ func (tx *Tx) countFolded(ctx context.Context, c *Counts) error {
 			down = append(down, args)
 		}
 	}
-	if err := tx.setAll(ctx, `UPDATE counters SET n = n + ? WHERE client_id = ? AND noun = ? AND width = ? AND bucket = ? AND a = ? AND b = ?`, down); err != nil {
+	if err := tx.db.DeferExactly(lowerCounters, down); err != nil {
 		return err
 	}
-	return tx.set(ctx, `INSERT INTO counters (n, client_id, noun, width, bucket, a, b) VALUES (?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (client_id, noun, width, bucket, a, b) DO UPDATE SET n = counters.n + excluded.n`, up)
+	return tx.db.Defer(raiseCounters, up)
 }
 
 // UnfoldedClients returns up to limit clients that have tallies from before
 // an hour.
 func (tx *Tx) UnfoldedClients(ctx context.Context, before till.Time, limit int) ([]till.ID, error) {
 	var out []till.ID
-	err := tx.rows(ctx, `SELECT DISTINCT client_id FROM tallies WHERE hour < ? LIMIT ?`, []any{bucketOf(widthHour, before), limit}, func(r db.Row) error {
+	err := tx.db.Query(ctx, selectUnfoldedClients, []any{bucketOf(widthHour, before), limit}, func(r db.Row) error {
 		var id till.ID
 		err := r.Scan(idDest(&id))
 		out = append(out, id)

@@ -174,7 +174,7 @@ func seedID(d db.Dialect, at string) string {
 // long as it takes.
 func (tx *Tx) ListNaively(ctx context.Context, client till.ID, f PaymentFilter, page Page) ([]till.ID, int64, error) {
 	tx.db.WithoutTimeout()
-	l := tx.listOf(counted{client: client, noun: nounPayment, a: f.Method, b: string(f.Status)}, "p.id", f.From, f.To, page)
+	l := newList(tx.s.indexesByEnd(), counted{client: client, noun: nounPayment, a: f.Method, b: string(f.Status)}, "p.id", f.From, f.To, page)
 	var ids []till.ID
 	total, err := tx.listIndexed(ctx, l, func(r db.Row) error {
 		var id till.ID

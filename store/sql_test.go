@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"till/internal/db"
+	"till/store"
 )
 
 var updateGolden = flag.Bool("update", false, "rewrite the statements in testdata")
@@ -31,20 +32,37 @@ func TestStatementsAreThoseInTestdata(t *testing.T) {
 			fmt.Fprintf(&postgres, "-- %s, --plain-sql\n%s\n\n", q.Name, layOut(q.Citus))
 		}
 	}
-	for name, got := range map[string]string{"sql.sqlite.txt": sqlite.String(), "sql.postgres.txt": postgres.String()} {
-		path := filepath.Join("testdata", name)
-		if *updateGolden {
-			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
+	compareGolden(t, "sql.sqlite.txt", sqlite.String())
+	compareGolden(t, "sql.postgres.txt", postgres.String())
+}
+
+// So are the statements that lists are put together from.
+func TestListsAreThoseInTestdata(t *testing.T) {
+	t.Parallel()
+	for name, byEnd := range map[string]bool{"lists.sqlite.txt": false, "lists.postgres.txt": true} {
+		var b strings.Builder
+		store.ListTexts(byEnd, func(name, text string) {
+			fmt.Fprintf(&b, "-- %s\n%s\n", name, layOut(text))
+			checkPlaceholders(t, name, text)
+		})
+		compareGolden(t, name, b.String())
+	}
+}
+
+func compareGolden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *updateGolden {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if got != string(want) {
-			t.Errorf("%s has other statements; if they are meant, run go test ./store -run %s -update and read the difference", path, t.Name())
-		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s has other statements; if they are meant, run go test ./store -run %s -update and read the difference", path, t.Name())
 	}
 }
 
@@ -65,25 +83,30 @@ func TestPlaceholdersAppearInOrder(t *testing.T) {
 	t.Parallel()
 	for _, q := range db.Statements() {
 		for _, text := range []string{q.SQLite, q.Postgres, q.Citus} {
-			seen := 0
-			for _, m := range placeholder.FindAllStringSubmatch(text, -1) {
-				n, _ := strconv.Atoi(m[1])
-				if n > seen+1 {
-					t.Errorf("%s: $%d appears before $%d", q.Name, n, seen+1)
-				}
-				seen = max(seen, n)
-			}
-			if strings.Contains(text, "?") {
-				t.Errorf("%s has a ?", q.Name)
-			}
+			checkPlaceholders(t, q.Name, text)
 		}
+	}
+}
+
+func checkPlaceholders(t *testing.T, name, text string) {
+	t.Helper()
+	seen := 0
+	for _, m := range placeholder.FindAllStringSubmatch(text, -1) {
+		n, _ := strconv.Atoi(m[1])
+		if n > seen+1 {
+			t.Errorf("%s: $%d appears before $%d", name, n, seen+1)
+		}
+		seen = max(seen, n)
+	}
+	if strings.Contains(text, "?") {
+		t.Errorf("%s has a ?", name)
 	}
 }
 
 // assembled are the files that make statements while the program runs, and why.
 var assembled = map[string]string{
-	"measure.go": "a benchmark counts the rows of every table, whatever its name",
-	"text.go":    "lists",
+	"list_sql.go": "a list asks for what its filter names; see ListTexts",
+	"measure.go":  "a benchmark counts the rows of every table, whatever its name",
 }
 
 // A statement that is not defined is in no golden file and no test of plans.

@@ -28,8 +28,8 @@ func scanTransaction(r db.Row, client till.ID, t *ledger.Transaction) error {
 }
 
 // list is the filter as a question.
-func (f *TransactionFilter) list(tx *Tx, client till.ID, page Page) *list {
-	l := tx.listOf(counted{client: client, noun: nounTransaction, a: f.Type, b: f.Currency}, transactionColumns, f.From, f.To, page)
+func (f *TransactionFilter) list(client till.ID, page Page) *list {
+	l := newList(false, counted{client: client, noun: nounTransaction, a: f.Type, b: f.Currency}, transactionColumns, f.From, f.To, page)
 	l.whereIndexed("p.reference = ", f.Reference != "", f.Reference)
 	l.whereIndexed("p.payment_id = ", !f.PaymentID.IsZero(), f.PaymentID.Bytes())
 	l.whereIndexed("p.payout_id = ", !f.PayoutID.IsZero(), f.PayoutID.Bytes())
@@ -39,7 +39,7 @@ func (f *TransactionFilter) list(tx *Tx, client till.ID, page Page) *list {
 // ListTransactions returns a page of a client's transactions and the exact
 // number of all that match, both from this transaction's snapshot.
 func (tx *Tx) ListTransactions(ctx context.Context, client till.ID, f TransactionFilter, page Page) (out []*ledger.Transaction, total int64, err error) {
-	total, err = tx.list(ctx, f.list(tx, client, page), func(r db.Row) error {
+	total, err = tx.list(ctx, f.list(client, page), func(r db.Row) error {
 		t := &ledger.Transaction{}
 		out = append(out, t)
 		return scanTransaction(r, client, t)
@@ -56,7 +56,7 @@ func (tx *Tx) EachTransaction(ctx context.Context, client till.ID, f Transaction
 	if !f.From.IsZero() && !f.To.IsZero() && f.From > f.To {
 		return 0, nil
 	}
-	l := f.list(tx, client, Page{Ascending: ascending})
+	l := f.list(client, Page{Ascending: ascending})
 	lo, hi := l.bounds()
 	start := hi
 	if ascending {

@@ -8,6 +8,19 @@ import (
 	"till/internal/db"
 )
 
+var selectNextCountedDay = db.Define(db.SQL{Name: "verify.selectNextCountedDay",
+	SQLite: `SELECT min(bucket) FROM (
+		SELECT min(bucket) AS bucket FROM counters WHERE client_id = $1 AND noun = $2 AND width = $3 AND bucket > $4
+		UNION ALL SELECT min(bucket) / 24 FROM counters WHERE client_id = $1 AND noun = $2 AND width = $5 AND bucket >= $6
+		UNION ALL SELECT min(hour) / 24 FROM tallies WHERE client_id = $1 AND noun = $2 AND hour >= $6) AS days`})
+
+var selectNextSplitHour = db.Define(db.SQL{Name: "verify.selectNextSplitHour",
+	SQLite: `SELECT min(hour) FROM hour_parts WHERE client_id = $1 AND noun = $2 AND hour > $3`})
+
+var selectCounters = db.Define(db.SQL{Name: "verify.selectCounters",
+	SQLite: `SELECT 0, bucket, a, b, n FROM counters WHERE client_id = $1 AND noun = $2 AND width = $3 AND bucket BETWEEN $4 AND $5
+		UNION ALL SELECT 1, hour, a, b, n FROM tallies WHERE client_id = $1 AND noun = $2`})
+
 // Nouns lists what is counted.
 var Nouns = []string{nounPayment, nounPayout, nounTransaction}
 
@@ -29,22 +42,35 @@ func countTable(noun string) (table, a, b string) {
 	return "transactions", "type", "currency"
 }
 
+// defineCounted defines a statement for each noun that is counted.
+func defineCounted(name string, text func(table, a, b string) string) map[string]*db.SQL {
+	out := map[string]*db.SQL{}
+	for _, noun := range Nouns {
+		out[noun] = db.Define(db.SQL{Name: name + " " + noun, SQLite: text(countTable(noun))})
+	}
+	return out
+}
+
+var selectFirstID = defineCounted("verify.selectFirstID", func(table, _, _ string) string {
+	return `SELECT id FROM ` + table + ` WHERE client_id = $1 AND id >= $2 ORDER BY id LIMIT 1`
+})
+
+var countByHour = defineCounted("verify.countByHour", func(table, a, b string) string {
+	return `SELECT created_at / $1, ` + a + `, ` + b + `, count(*) FROM ` + table + ` WHERE client_id = $2 AND id BETWEEN $3 AND $4 GROUP BY 1, 2, 3`
+})
+
 // NextCountedDay returns the next day, beyond after, that has rows of a noun
 // or a counter of its own; false if there is none. Days are counted from 0.
 func (tx *Tx) NextCountedDay(ctx context.Context, client till.ID, noun string, after int64) (int64, bool, error) {
 	var day sql.NullInt64
 	lowest := bucketStart(widthDay, after+1)
-	if _, err := tx.one(ctx, `SELECT min(bucket) FROM (
-		SELECT min(bucket) AS bucket FROM counters WHERE client_id = ? AND noun = ? AND width = ? AND bucket > ?
-		UNION ALL SELECT min(bucket) / 24 FROM counters WHERE client_id = ? AND noun = ? AND width = ? AND bucket >= ?
-		UNION ALL SELECT min(hour) / 24 FROM tallies WHERE client_id = ? AND noun = ? AND hour >= ?) AS days`,
-		[]any{client[:], noun, widthDay, after, client[:], noun, widthHour, bucketOf(widthHour, lowest), client[:], noun, bucketOf(widthHour, lowest)}, &day); err != nil {
+	if _, err := tx.db.QueryRow(ctx, selectNextCountedDay,
+		[]any{client[:], noun, widthDay, after, widthHour, bucketOf(widthHour, lowest)}, &day); err != nil {
 		return 0, false, err
 	}
 	lo := till.FirstID(lowest)
-	table, _, _ := countTable(noun)
 	var id till.ID
-	found, err := tx.one(ctx, `SELECT id FROM `+table+` WHERE client_id = ? AND id >= ? ORDER BY id LIMIT 1`, []any{client[:], lo[:]}, idDest(&id))
+	found, err := tx.db.QueryRow(ctx, selectFirstID[noun], []any{client[:], lo[:]}, idDest(&id))
 	if err != nil {
 		return 0, false, err
 	}
@@ -110,9 +136,8 @@ func (tx *Tx) DaySize(ctx context.Context, client till.ID, noun string, day int6
 
 // countRows counts rows by hour and kind.
 func (tx *Tx) countRows(ctx context.Context, client till.ID, noun string, from, to till.Time, add func(k CountKey, n int64)) error {
-	table, a, b := countTable(noun)
 	lo, hi := till.FirstID(from), till.LastID(to)
-	return tx.rows(ctx, `SELECT created_at / ?, `+a+`, `+b+`, count(*) FROM `+table+` WHERE client_id = ? AND id BETWEEN ? AND ? GROUP BY 1, 2, 3`,
+	return tx.db.Query(ctx, countByHour[noun],
 		[]any{int64(till.Hour), client[:], lo[:], hi[:]}, func(r db.Row) error {
 			k, n := CountKey{Width: widthHour}, int64(0)
 			err := r.Scan(&k.Bucket, &k.A, &k.B, &n)
@@ -142,7 +167,7 @@ func (tx *Tx) CountedMonths(ctx context.Context, client till.ID, noun string) (h
 // if there is none.
 func (tx *Tx) NextSplitHour(ctx context.Context, client till.ID, noun string, after int64) (int64, bool, error) {
 	var hour sql.NullInt64
-	_, err := tx.one(ctx, `SELECT min(hour) FROM hour_parts WHERE client_id = $1 AND noun = $2 AND hour > $3`, []any{client[:], noun, after}, &hour)
+	_, err := tx.db.QueryRow(ctx, selectNextSplitHour, []any{client[:], noun, after}, &hour)
 	return hour.Int64, hour.Valid, err
 }
 
@@ -187,9 +212,8 @@ func (tx *Tx) CountedParts(ctx context.Context, client till.ID, noun string, hou
 
 // readCounters reads counters of one width, and the tallies that belong to them.
 func (tx *Tx) readCounters(ctx context.Context, client till.ID, noun string, width int, from, to int64, into map[CountKey]int64) error {
-	return tx.rows(ctx, `SELECT 0, bucket, a, b, n FROM counters WHERE client_id = ? AND noun = ? AND width = ? AND bucket BETWEEN ? AND ?
-		UNION ALL SELECT 1, hour, a, b, n FROM tallies WHERE client_id = ? AND noun = ?`,
-		[]any{client[:], noun, width, from, to, client[:], noun}, func(r db.Row) error {
+	return tx.db.Query(ctx, selectCounters,
+		[]any{client[:], noun, width, from, to}, func(r db.Row) error {
 			var tally int
 			k, n := CountKey{Width: width}, int64(0)
 			err := r.Scan(&tally, &k.Bucket, &k.A, &k.B, &n)
