@@ -1,5 +1,8 @@
-// Package store holds all SQL: one text beside its scan, one file per noun.
-// It knows no business rules; it knows how to write many rows in one commit,
+// Package store holds all SQL, one file per noun. The statements are defined at
+// the top of the file, with a text for each engine (db.SQL); testdata/sql.*.txt
+// shows what is sent. Only lists are put together at run time, in list_sql.go.
+//
+// The package knows no business rules; it knows how to write many rows in one commit,
 // how to count without counting, and what an engine's errors mean.
 //
 //	Update(ctx, f)        run f in one write transaction, requests first
