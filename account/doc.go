@@ -1,19 +1,20 @@
-// Package account knows who may use the service: clients, their keys, what a
-// key may do, which methods a client has and which fees it pays.
+// Package account knows who may use the service: clients, their API keys, the
+// scopes of a key, and a client's methods and fees.
 //
 //	X-Api-Key ─ ParseKey (checksum, no database) ─ cache ─ store ─ Session
 //
-// It promises that a secret is stored only as a hash and compared in constant
-// time; that an unknown key and a wrong one take the same way and get the same
-// answer; that a session is never older than one second, so a revocation, a
-// suspension, a new method or a new fee is seen within that time (AuthenticateNow: at
-// once); and that every act on an account leaves an audit row in the commit
-// that did it.
+// It promises:
 //
-// Keys that have opened a session on this instance are read beside those that
-// have not, one at a time of each client: nobody waits behind who tries out keys.
+//   - A secret is stored only as a hash and compared in constant time. An unknown
+//     key and a wrong secret take the same path and get the same answer.
+//   - A session is at most one second old. A revocation, a suspension, a new
+//     method or a new fee takes effect within that time; AuthenticateNow reads
+//     the database.
+//   - Every change of an account writes an audit row in the same commit.
+//   - Keys that have opened a session on this instance are read in slots of their
+//     own, one at a time per client. A flood of unknown keys does not delay them.
 //
-// It knows no HTTP: which route needs which scope is the table in package api.
+// It knows no HTTP. The table in api/routes.go says which route needs which scope.
 //
 // Start reading at key.go, then session.go.
 package account

@@ -1,17 +1,18 @@
-// Package api is the HTTP JSON face of the service. It decodes, authenticates,
-// calls the package that owns the noun, and encodes; it decides nothing about
-// money.
+// Package api is the HTTP JSON interface of the service. It decodes,
+// authenticates, calls the package that owns the noun, and encodes. It decides
+// nothing about money.
 //
-// Every request passes the same gates, in this order, and the first that
-// refuses answers:
+// Every request passes the same checks in this order. The first check that fails
+// answers:
 //
-//	framing ─ request id ─ key in the URL ─ route and verb ─ key ─ suspended ─ scope
+//	framing ─ request id ─ key in the URL ─ route and method ─ key ─ suspended ─ scope
 //	  ─ rate limit ─ query ─ content type ─ body ─ handler
 //
-// Every answer carries X-Request-Id and Api-Version; every refusal, net/http's
-// own included (see Guard), is application/problem+json and repeats nothing of
-// what was sent. What is refused before the handler has changed nothing.
+// Every answer has X-Request-Id and Api-Version. Every error is
+// application/problem+json and repeats nothing of the request; Guard converts the
+// errors that net/http writes itself. A request that fails before its handler has
+// changed nothing.
 //
-// Start reading at routes.go, which is every route; then middleware.go, which
+// Start reading at routes.go, which lists every route; then middleware.go, which
 // is the order above; then payments.go.
 package api

@@ -1,11 +1,12 @@
-// Package config reads the file that says which operators there are and which
-// payments go to which of them: connections, routes, limits.
+// Package config reads the TOML file of connections, routes and limits: which
+// operators there are, and which payments go to which of them.
 //
-// It refuses what is wrong all at once, with the line where it stands, and
-// before anything has begun: an unknown key is a mistake, not a remark. A
-// credential is never in the file: KEY_env names an environment variable, or
-// KEY_file a file, that holds it, and no message shows one.
+// It reports all mistakes at once, each with its line, before anything is opened.
+// An unknown key is a mistake. Credentials are never in the file: KEY_env names an
+// environment variable and KEY_file a file, and no message shows a credential.
 //
-// It knows no operator: what each can be told is the Config of its adapter,
-// which whoever reads the file hands in (Kinds). Start reading at config.go.
+// It knows no operator. Each adapter's Config defines the keys of its table; the
+// caller passes them in Options.Operators.
+//
+// Start reading at config.go.
 package config

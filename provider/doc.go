@@ -1,10 +1,13 @@
-// Package provider says what a mobile money operator can do, in the fewest
-// words: take a request (Submit) and say how it stands (Check). Each operator
-// is a folder below; package providertest is the suite all of them pass.
+// Package provider defines what a mobile money operator can do: accept a
+// request (Submit) and report its state (Check). Each operator is a folder
+// below this one. Package providertest is the suite that every adapter passes.
 //
-// An adapter turns the operator's words into a verdict and decides nothing
-// else. It knows no database, never retries and never guesses: what it could
-// not learn is an error, and an error changes no payment.
+// An adapter translates the operator's answer into a Result and decides nothing
+// else. It promises two things that prevent double charging (I8): a nil error
+// means that the Result is the operator's answer, and an error means that the
+// outcome is unknown. It never retries and never guesses.
+//
+// It knows no database, no engine and no client.
 //
 // Start reading at provider.go.
 package provider

@@ -1,13 +1,16 @@
-// Package tokens keeps what operators let us in by, for all instances: sealed
-// in the database, and asked for by one instance at a time.
+// Package tokens caches operators' access tokens, encrypted in the database and
+// refreshed by one instance at a time.
 //
-// An operator that lets only one token live, or counts how many are asked for,
-// must not see every instance ask. Who finds no good token takes a lease on its
-// row by compare-and-swap, asks the operator, and writes the answer down; the
-// others look at the row until it is there. A lease ends by itself, so a dead
-// instance keeps nobody waiting for long.
+// Some operators keep only one token valid, or limit how many are issued. So an
+// instance that finds no valid token takes a lease on the token's row by
+// compare-and-swap, fetches a token, and stores it. Other instances poll the row.
+// A lease expires by itself, so a dead instance delays the others by 40 s at most.
 //
-// Each instance also remembers what it has read, so that a call costs no read,
-// and goes on for as long as a token lives if the database is away. A token is
-// renewed before its end, by one caller, while all others still use it.
+// Each instance also keeps tokens in memory. A call then needs no database read,
+// and works while the database is unavailable, for as long as the token is valid.
+// One caller refreshes a token before it expires while all others still use it.
+//
+// It does not know how a token is fetched: the adapter passes a function.
+//
+// Start reading at tokens.go.
 package tokens

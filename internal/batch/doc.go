@@ -5,20 +5,19 @@
 //	Do ─┘                                                            │
 //	each Do returns ─────────────────────────────────────────────────┘
 //
-// While one batch runs, the next one gathers. There is no timer: a lone caller
-// waits for nobody and runs its batch itself, and under load batches grow by
-// themselves, as far as the commit is slow.
+// While one batch runs, the next one collects items. There is no timer: a single
+// caller waits for nobody and runs its own batch. Under load, batches grow with
+// the duration of a commit.
 //
-// Promises:
+// It promises:
 //
-//   - Every item that was queued runs once, in the order in which it came.
-//   - A batch runs on the Batcher's own context, so a caller who gives up takes
-//     nobody else's commit with him.
-//   - The queue is bounded. A full queue is told at once, never waited for.
+//   - Every queued item runs once, in the order of arrival.
+//   - A batch runs on the Batcher's own context, so a caller that gives up does
+//     not cancel the commit of others.
+//   - The queue is bounded. Do fails at once when it is full.
 //   - A panic fails its batch, not the process and not the next batch.
 //
-// It knows nothing of databases and nothing of outcomes: run writes the outcome
-// of each item into the item.
+// It knows no databases and no outcomes: run writes the outcome into each item.
 //
 // Start reading at batch.go.
 package batch

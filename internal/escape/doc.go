@@ -1,10 +1,12 @@
-// Package escape makes text safe to show: clients, customers, operators and
-// files choose what stands in references, names and messages, and a terminal
-// obeys some of it. A new line can forge a line of a report, an escape code can
-// erase one, a direction character can turn an amount round, and what has no
-// width hides.
+// Package escape makes text safe to print. Clients, customers, operators and
+// files choose references, names and messages, and a terminal executes some
+// characters: a new line can forge a line of a report, an escape code can erase
+// one, a direction character can reverse an amount, and a zero-width character
+// is invisible.
 //
-// Text is for a text that stands on a line, and Writer is the net under
-// everything that a command writes. Both write what they replace as JSON does
-// (\n, \u202e), so JSON that goes through a Writer stays what it was.
+// Text escapes one text for one line. Writer escapes everything that a command
+// prints. Both use JSON escapes (\n, \u202e), so JSON that passes through a
+// Writer keeps its meaning.
+//
+// Start reading at escape.go.
 package escape

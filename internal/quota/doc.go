@@ -1,14 +1,14 @@
-// Package quota counts the bytes that a process holds for its clients: of all
-// together, and of each.
+// Package quota counts the bytes that a process holds for its clients: in total
+// and per client.
 //
-// Whoever keeps something takes its bytes first and gives them back when it is
-// dropped. What does not fit is not kept, or is refused: a bound by number alone
-// would let a client choose how much memory it costs, by the size of what it sends.
+// A holder takes bytes before it keeps something and gives them back when it drops
+// it. What does not fit is not kept, or is rejected. A limit on the number of items
+// alone would let a client choose how much memory it uses, by the size of each item.
 //
-// Promises:
+// It promises:
 //
-//   - What is held never exceeds the bounds, of a client or in all.
-//   - Take never waits. A client that holds nothing is not remembered.
+//   - The held bytes never exceed the limits, per client or in total.
+//   - Take never waits. A client that holds nothing uses no memory.
 //
 // Start reading at quota.go.
 package quota

@@ -1,6 +1,7 @@
-// Package seal encrypts what the database keeps and must not know: secrets of
-// webhook endpoints, tokens of operators. The keys derive from the
-// installation's secret, one for each use, so that whoever reads the database
-// alone can open nothing, and what was sealed for one use does not open in
-// another.
+// Package seal encrypts secrets for the database with AES-GCM: webhook secrets and
+// operators' access tokens. Each use has its own key, derived from the
+// installation's secret. So the database alone reveals nothing, and bytes that were
+// sealed for one use do not open in another.
+//
+// Start reading at seal.go.
 package seal

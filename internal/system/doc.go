@@ -1,4 +1,4 @@
-// Package system is what operating systems do differently: locks on files, who
-// may read them, whether a process runs, the words of the network. Everything
-// else is the same on Linux, macOS and Windows.
+// Package system is what operating systems do differently: file locks, file
+// permissions, whether a process runs, and network error codes. All other code is
+// the same on Linux, macOS and Windows.
 package system

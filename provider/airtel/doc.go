@@ -1,16 +1,14 @@
-// Package airtel speaks to Airtel Money: collections (USSD push) and
+// Package airtel is the adapter for Airtel Money: collections (USSD push) and
 // disbursements.
 //
-// Airtel answers most refusals with HTTP 200 and a code, and an acknowledged
-// push with words that look like a payment: what its answers mean is in the
-// tables of wire.go and codes.go, a row for each documented code. Only an
-// enquiry's own transaction status ends anything. sim.go is Airtel's side, for
-// tests and for whoever builds against it.
+// Airtel answers most rejections with HTTP 200 and a code. It acknowledges a
+// push with words that look like a completed payment. So only the transaction
+// status of an enquiry is final; codes.go and wire.go list every documented
+// code. sim.go is a simulated Airtel.
 //
-// No two copies of Airtel's documentation agree on everything. Where they do
-// not (the padding of the PIN, the bytes under the hash of a callback, the
-// signing of messages) the difference is configuration or both are taken, and
-// the comment says so.
+// Airtel's documents contradict each other in places: the padding of the PIN,
+// the bytes under a callback's hash, message signing. There the adapter accepts
+// both forms or has a setting, and a comment says so.
 //
 // Start reading at airtel.go.
 package airtel

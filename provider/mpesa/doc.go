@@ -1,11 +1,11 @@
-// Package mpesa speaks to Safaricom's Daraja: M-Pesa Express (STK push) for
-// payments and B2C for payouts.
+// Package mpesa is the adapter for Safaricom's Daraja: M-Pesa Express (STK push)
+// for payments and B2C for payouts.
 //
-// An STK push takes no reference of ours. It is never sent twice; what it is
-// asked about by comes in its answer or, if that is lost, in its callback. A
-// payout takes one, but a question about it is answered by another callback:
-// payout.go says what is believed and why.
+// An STK push accepts no reference of ours, so it is never sent twice. Its id
+// comes in the answer to the push or, if that answer was lost, in the callback.
+// A payout accepts our reference, but Daraja answers a status query by a second
+// callback: payouts.go explains which answers are trusted.
 //
-// Start reading at mpesa.go; wire.go holds Daraja's words and what we make of
-// them, sim.go its side.
+// Start reading at mpesa.go; codes.go lists Daraja's codes, sim.go is a
+// simulated Daraja.
 package mpesa

@@ -1,16 +1,15 @@
-// Package providertest is the suite that every operator's adapter passes. An
-// adapter's test file says how to make the operator's simulator behave (a
-// Harness) and calls Run; the cases are sentences of the contract in package
-// provider.
+// Package providertest is the suite that every adapter passes. An adapter's test
+// provides a Harness, which makes the operator's simulator behave as a story
+// says, and calls Run. Each case is a sentence of package provider's contract.
 //
-// The suite asks the operator's own book how often a payer was debited: that,
-// not what the adapter answers, is what must be right.
+// The suite reads the operator's own book to count debits. What must be right is
+// that count, not what the adapter answers.
 //
-// Adapters of operators on the other side of a network run over a Line: a real
-// HTTP server before the simulator, that loses, cuts and forges. The cases
-// about it are in linecases.go, tokencases.go and mutate.go.
+// Adapters that use a network run over a Line: a real HTTP server in front of the
+// simulator that loses, delays, cuts and forges answers. Those cases are in
+// linecases.go, tokencases.go and mutate.go.
 //
-// A story that an operator cannot be made to play is skipped, not passed.
+// A story that an operator cannot play is skipped, not passed.
 //
 // Start reading at providertest.go.
 package providertest
