@@ -79,6 +79,6 @@ func (a *Accounts) flush(ctx context.Context) {
 	}
 	err := a.store.UpdateBehind(ctx, func(tx *store.Tx) error { return tx.TouchKeys(ctx, keys) })
 	if err != nil {
-		a.log.WarnContext(ctx, "the last use of keys was not written", "keys", len(keys), "error", err)
+		a.log.WarnContext(ctx, "key uses not recorded", "keys", len(keys), "error", err)
 	}
 }

@@ -201,7 +201,7 @@ func (c *exchange) end() {
 			panic(v)
 		}
 		c.logged = true
-		c.s.Log.Error("a handler panicked", "panic", v, "request_id", c.id, "route", c.name(), "stack", string(debug.Stack()))
+		c.s.Log.Error("handler panicked", "panic", v, "request_id", c.id, "route", c.name(), "stack", string(debug.Stack()))
 		if c.status != 0 {
 			panic(http.ErrAbortHandler) // half an answer must not look whole
 		}
@@ -209,6 +209,6 @@ func (c *exchange) end() {
 	}
 	c.release()
 	if ctx := c.r.Context(); c.s.Log.Enabled(ctx, slog.LevelDebug) {
-		c.s.Log.DebugContext(ctx, "served", "request_id", c.id, "route", c.name(), "status", c.status, "took", time.Since(c.start))
+		c.s.Log.DebugContext(ctx, "request served", "request_id", c.id, "route", c.name(), "status", c.status, "took", time.Since(c.start))
 	}
 }

@@ -68,7 +68,7 @@ func (c *exchange) receiveCallback() error {
 	}
 	if err != nil {
 		c.logged = true
-		c.s.Log.Warn("a callback was not recorded", "request_id", c.id, "connection", connection, "error", err)
+		c.s.Log.Warn("callback not recorded", "request_id", c.id, "connection", connection, "error", err)
 		return &till.Error{Code: till.CodeServiceUnavailable}
 	}
 	return c.json(http.StatusOK, append(c.buffer(), "{}"...))
@@ -98,7 +98,7 @@ func (c *exchange) findSubject(connection string, door *CallbackPolicy, body []b
 	}
 	if err != nil {
 		c.logged = true
-		c.s.Log.Warn("a callback is not the operator's", "request_id", c.id, "connection", connection, "error", err)
+		c.s.Log.Warn("callback not authenticated", "request_id", c.id, "connection", connection, "error", err)
 		return nil, told, errNoPath
 	}
 	var f *store.Found
@@ -115,7 +115,7 @@ func (c *exchange) findSubject(connection string, door *CallbackPolicy, body []b
 	})
 	if err != nil {
 		c.logged = true
-		c.s.Log.Warn("look for what a callback is about", "request_id", c.id, "connection", connection, "error", err)
+		c.s.Log.Warn("callback target not read", "request_id", c.id, "connection", connection, "error", err)
 		return nil, told, &till.Error{Code: till.CodeServiceUnavailable}
 	}
 	return f, told, nil
@@ -168,10 +168,10 @@ func (c *exchange) recordStray(connection string, door *CallbackPolicy, f *store
 	none := s.Claimed != "" && s.Claimed != string(provider.Success) // it says that no money moved, or that it was taken back
 	switch {
 	case s.Reference.IsZero() && s.Subject.IsZero():
-		c.s.Log.Warn("a callback names nothing that is here", words...)
+		c.s.Log.Warn("callback for unknown payment or payout", words...)
 		return engine.ErrNotHere // it may be about what is being sent: it is to be repeated
 	case none || c.s.Strays == nil:
-		c.s.Log.Warn("a callback is about something that is not here", words...)
+		c.s.Log.Warn("callback for missing payment or payout", words...)
 		return nil
 	}
 	here, fresh, err := c.s.Strays.Record(c.r.Context(), s, body)
@@ -181,7 +181,7 @@ func (c *exchange) recordStray(connection string, door *CallbackPolicy, f *store
 	case here != nil: // made again by the client's retry
 		return c.recordCallback(c.r.Context(), connection, here, body)
 	case fresh:
-		c.s.Log.Error("a stray: a callback tells of money and what it is about is not here; see 'till strays'", append(words, "stray", s.ID.String())...)
+		c.s.Log.Error("stray callback recorded", append(words, "stray", s.ID.String(), "hint", "see 'till strays'")...)
 	}
 	return nil
 }

@@ -131,11 +131,11 @@ func (c *exchange) refusal(err error) *till.Error {
 		return &till.Error{Code: till.CodeServiceUnavailable}
 	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrUnknownCommit), errors.Is(err, context.DeadlineExceeded):
 		c.logged = true
-		c.s.Log.Warn("the database is away", "request_id", c.id, "route", c.name(), "error", err)
+		c.s.Log.Warn("database unavailable", "request_id", c.id, "route", c.name(), "error", err)
 		return &till.Error{Code: till.CodeServiceUnavailable}
 	}
 	c.logged = true
-	c.s.Log.Error("a request failed", "request_id", c.id, "route", c.name(), "error", err)
+	c.s.Log.Error("request failed", "request_id", c.id, "route", c.name(), "error", err)
 	return errPanic
 }
 

@@ -122,7 +122,7 @@ func (c *exchange) exportAll(e *export, st books.Statement) error {
 		}
 		return err
 	}
-	c.s.Log.Warn("a statement was broken off", "request_id", c.id, "lines", lines, "error", err)
+	c.s.Log.Warn("statement export aborted", "request_id", c.id, "lines", lines, "error", err)
 	panic(http.ErrAbortHandler)
 }
 

@@ -186,7 +186,7 @@ func (c *exchange) flag(keys []string) {
 		flag := func() (bool, error) {
 			genuine, err := c.s.Accounts.FlagExposed(c.auditContext(), key)
 			if err != nil {
-				c.s.Log.Warn("an exposed key was not flagged", "request_id", c.id, "error", err)
+				c.s.Log.Warn("exposed key not flagged", "request_id", c.id, "error", err)
 			}
 			return !genuine && err == nil, nil
 		}

@@ -124,7 +124,7 @@ func (r *refusalLog) flush() {
 		}
 	}
 	for reason, n := range rest {
-		r.log.Warn("more requests were refused, from other addresses", "reason", reason, "count", n)
+		r.log.Warn("more requests refused", "reason", reason, "count", n)
 	}
 }
 
@@ -143,7 +143,7 @@ func (l *refusalLine) write(log *slog.Logger) {
 	if l.ignoresForwarded && l.reason == refusedAddress {
 		words = append(words, "hint", "X-Forwarded-For is not read: if this is your proxy, name it in trusted_proxies")
 	}
-	log.Log(context.Background(), level, "requests were refused", append(words, "request_ids", strings.Join(l.ids, " "))...)
+	log.Log(context.Background(), level, "requests refused", append(words, "request_ids", strings.Join(l.ids, " "))...)
 }
 
 // logRefusal has the log tell of the call's answer, if that was an error that

@@ -251,7 +251,7 @@ func TestBusyReadersAreNotADatabaseThatIsAway(t *testing.T) {
 		}
 		close(free)
 		time.Sleep(1500 * time.Millisecond)
-		if id := a.Header().Get("X-Request-Id"); len(w.said("reason=readers_busy", id)) != 1 || len(w.said("the database is away", id)) != 0 {
+		if id := a.Header().Get("X-Request-Id"); len(w.said("reason=readers_busy", id)) != 1 || len(w.said("database unavailable", id)) != 0 {
 			t.Errorf("the log says %q", w.said(id))
 		}
 	})

@@ -74,7 +74,7 @@ func (c *Config) plainHTTP() bool {
 // warnExposed tells what the setup lays open.
 func (s *Server) warnExposed(context.Context) error {
 	for _, e := range Exposed(s.c) {
-		s.log.Warn("the setup is open to others: "+e.Detail, "what", e.Name)
+		s.log.Warn("setup exposed", "what", e.Name, "detail", e.Detail)
 	}
 	return nil
 }

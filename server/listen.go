@@ -139,7 +139,7 @@ func (w *httpServers) stop(log *slog.Logger) {
 	defer cancel()
 	for _, h := range w.servers {
 		if err := h.Shutdown(ctx); err != nil {
-			log.Warn("requests under way were cut off", "error", err)
+			log.Warn("requests aborted", "error", err)
 			h.Close()
 		}
 	}
@@ -173,7 +173,7 @@ func (s *Server) checkDatabase() error {
 		return err
 	})
 	if err != nil {
-		s.log.Warn("not ready", "error", err)
+		s.log.Warn("database not ready", "error", err)
 	}
 	return err
 }
@@ -219,7 +219,7 @@ func addrOf(l net.Listener) net.Addr {
 func (s *Server) runOnce(ctx context.Context, name string, run func(context.Context)) (returned bool) {
 	defer func() {
 		if v := recover(); v != nil {
-			s.log.Error("a worker panicked", "worker", name, "panic", v, "stack", string(debug.Stack()))
+			s.log.Error("worker panicked", "worker", name, "panic", v, "stack", string(debug.Stack()))
 		}
 	}()
 	run(ctx)

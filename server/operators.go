@@ -274,7 +274,7 @@ func (s *Server) warnOrphans(ctx context.Context) error {
 		name, _, _ := strings.Cut(lane, " ")
 		if known[name] == nil && s.operators.Payouts[name] == nil && !told[name] {
 			told[name] = true
-			s.log.Warn("payments or payouts wait on a connection that is not configured here", "connection", name)
+			s.log.Warn("connection not configured", "connection", name)
 		}
 	}
 	return nil

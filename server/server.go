@@ -83,7 +83,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			if undone := s.close(); undone != nil {
-				s.log.Error("undo the start", "error", undone)
+				s.log.Error("startup not undone", "error", undone)
 			}
 			return nil, err
 		}
@@ -124,7 +124,7 @@ func (s *Server) openStore(ctx context.Context) (err error) {
 	s.undo.push(s.store.Close)
 	applied, err := s.store.Migrate(ctx)
 	for _, version := range applied {
-		s.log.Info("migrated the database", "version", version)
+		s.log.Info("database migrated", "version", version)
 	}
 	return err
 }
@@ -157,7 +157,7 @@ func (s *Server) build(context.Context) (err error) {
 		ctx, cancel := context.WithTimeout(context.Background(), callsTimeout)
 		defer cancel()
 		if err := errors.Join(s.collector.Close(ctx), s.payouts.Close(ctx)); err != nil {
-			s.log.Warn("stopped before every operator had answered", "error", err)
+			s.log.Warn("operator calls not finished", "error", err)
 		}
 		return nil
 	})
@@ -207,7 +207,7 @@ func (s *Server) buildWebhooks() error {
 		ctx, cancel := context.WithTimeout(context.Background(), callsTimeout)
 		defer cancel()
 		if err := s.dispatcher.Close(ctx); err != nil {
-			s.log.Warn("stopped before every webhook was answered", "error", err)
+			s.log.Warn("webhook deliveries not finished", "error", err)
 		}
 		return nil
 	})
@@ -240,7 +240,7 @@ func (s *Server) Run(ctx context.Context) error {
 	case <-ctx.Done():
 	case failure = <-web.errs:
 	case failure = <-changed:
-		s.log.Error("the database was migrated by another release", "error", failure)
+		s.log.Error("database migrated by another release", "error", failure)
 	}
 	s.log.Info("stopping")
 	web.stop(s.log)
@@ -276,10 +276,10 @@ func (s *Server) analyzeTables(ctx context.Context) {
 	loop.Run(ctx, loop.Options{Interval: analyzeInterval, Step: func(ctx context.Context) time.Duration {
 		tables, err := s.store.AnalyzeNewTables(ctx)
 		if err != nil && ctx.Err() == nil {
-			s.log.Warn("measure young tables", "error", err)
+			s.log.Warn("tables not analyzed", "error", err)
 		}
 		if len(tables) > 0 {
-			s.log.Info("measured young tables", "tables", tables)
+			s.log.Info("tables analyzed", "tables", tables)
 		}
 		return -1
 	}})

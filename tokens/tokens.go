@@ -167,7 +167,7 @@ func (k *Cache) runFetch(ctx context.Context, e *entry, f *fetchInFlight, at key
 	err := errors.New("the search for a token was aborted") // if it panics
 	defer func() {
 		if v := recover(); v != nil {
-			k.log.Error("the search for an operator's token panicked", "connection", at.connection, "panic", v)
+			k.log.Error("operator token fetch panicked", "connection", at.connection, "panic", v)
 		}
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -178,7 +178,7 @@ func (k *Cache) runFetch(ctx context.Context, e *entry, f *fetchInFlight, at key
 		close(f.done)
 	}()
 	if g, err = k.obtain(ctx, at, stale, fetch, early); err != nil && early {
-		k.log.Warn("an operator's token could not be renewed early", "connection", at.connection, "name", at.name, "error", err)
+		k.log.Warn("operator token not renewed", "connection", at.connection, "name", at.name, "error", err)
 	}
 }
 
@@ -260,7 +260,7 @@ func (k *Cache) unseal(r *store.OperatorToken) (string, bool) {
 	}
 	text, err := k.sealer.Open(r.Sealed, sealContext(r))
 	if err != nil {
-		k.log.Warn("an operator's token does not open; a new one is asked for", "connection", r.Connection, "name", r.Name)
+		k.log.Warn("operator token not decrypted", "connection", r.Connection, "name", r.Name)
 		return "", false
 	}
 	return string(text), true
@@ -310,6 +310,6 @@ func (k *Cache) save(ctx context.Context, row *store.OperatorToken, set func(now
 		return tx.DeleteOperatorTokens(ctx, row.Connection, tx.Now().Add(-keepExpired))
 	})
 	if err != nil {
-		k.log.Warn("keep an operator's token", "connection", row.Connection, "name", row.Name, "error", err)
+		k.log.Warn("operator token not stored", "connection", row.Connection, "name", row.Name, "error", err)
 	}
 }

@@ -81,7 +81,7 @@ func (d *Dispatcher) release(ctx context.Context, e *store.Endpoint, held *endpo
 func (d *Dispatcher) commitChange(ctx context.Context, c *change) (*store.Endpoint, *endpointLease) {
 	until := time.Now().Add(Lease)
 	if err := d.changes.Do(context.WithoutCancel(ctx), c); err != nil || c.err != nil {
-		d.c.Log.Warn("record deliveries", "endpoint", c.ref.ID, "error", errors.Join(err, c.err))
+		d.c.Log.Warn("deliveries not recorded", "endpoint", c.ref.ID, "error", errors.Join(err, c.err))
 		return nil, nil
 	}
 	if c.e == nil || !c.held {
@@ -141,7 +141,7 @@ func (d *Dispatcher) commitBatch(ctx context.Context, changes []*change) error {
 	for _, c := range changes {
 		if c.replaced {
 			d.bodyCache.forget(c.ref.Client)
-			d.c.Log.Warn("the event log is not the one that was sent from: the database has lost commits", "client", c.ref.Client, "endpoint", c.ref.ID)
+			d.c.Log.Warn("event log replaced", "client", c.ref.Client, "endpoint", c.ref.ID)
 		}
 	}
 	if err == nil {

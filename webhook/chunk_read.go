@@ -135,7 +135,7 @@ func (d *Dispatcher) readAhead(ctx context.Context, client till.ID, sequence int
 		return err
 	})
 	if err != nil {
-		d.c.Log.Debug("read ahead", "error", err) // the window reads for itself
+		d.c.Log.Debug("chunk not read ahead", "error", err) // the window reads for itself
 	}
 }
 

@@ -34,7 +34,7 @@ func (d *Dispatcher) processChunk(ctx context.Context, r *endpointWorker, e *sto
 		keys, err = d.openSecrets(e)
 	}
 	if err != nil {
-		d.c.Log.Error("read what is to be delivered", "endpoint", e.ID, "error", err)
+		d.c.Log.Error("chunk not read", "endpoint", e.ID, "error", err)
 		return nil, nil // the lease ends by itself; to come back at once would not help
 	}
 	d.shrinkMemory(e.ClientID, r, w.weight())
@@ -254,7 +254,7 @@ func (s *chunkSend) attempt(ctx context.Context, it *chunkItem) (t store.Try, o 
 	t, o.repeated, o.url = store.Try{SentAt: now, URL: e.URL}, it.row != nil && it.row.Attempts > 0, e.URL
 	defer func() {
 		if v := recover(); v != nil {
-			d.c.Log.Error("an event cannot be sent", "endpoint", e.ID, "sequence", it.Sequence, "panic", v, "stack", string(debug.Stack()))
+			d.c.Log.Error("event attempt panicked", "endpoint", e.ID, "sequence", it.Sequence, "panic", v, "stack", string(debug.Stack()))
 			t.Problem = ProblemInternal
 			o.response, o.ended, o.internal = Response{Problem: ProblemInternal}, d.c.Store.Now(), true
 		}
@@ -280,7 +280,7 @@ func (d *Dispatcher) recordLate(ctx context.Context, r *endpointWorker, e *store
 	if l.row != nil {
 		c := &change{kind: lateChange, ref: e.Ref(), row: l.row, item: it, failingSince: e.FailingSince}
 		if err := d.changes.Do(ctx, c); err != nil || c.err != nil {
-			d.c.Log.Error("record a delivery", "endpoint", e.ID, "error", errors.Join(err, c.err))
+			d.c.Log.Error("late delivery not recorded", "endpoint", e.ID, "error", errors.Join(err, c.err))
 		}
 	}
 	d.mu.Lock()

@@ -134,7 +134,7 @@ func (d *Dispatcher) Run(ctx context.Context) {
 	loop.Run(ctx, loop.Options{
 		Step: d.sweep, Wake: d.waker.C(), Interval: d.c.SweepInterval, Jitter: jitterShare,
 		OnPanic: func(v any) {
-			d.c.Log.Error("a sweep of endpoints panicked", "panic", v, "stack", string(debug.Stack()))
+			d.c.Log.Error("endpoint sweep panicked", "panic", v, "stack", string(debug.Stack()))
 		},
 	})
 }
@@ -252,7 +252,7 @@ func (d *Dispatcher) dispatchClients(ctx context.Context, clients []till.ID) {
 		return nil
 	})
 	if err != nil {
-		d.c.Log.Warn("look at endpoints", "error", err) // the sweep will
+		d.c.Log.Warn("endpoints not read", "error", err) // the sweep will
 	}
 	for _, e := range due {
 		d.startWorker(ctx, e.Ref())
@@ -280,7 +280,7 @@ func (d *Dispatcher) sweep(ctx context.Context) time.Duration {
 	if d.clock.wentBack(d.c.Store.Now()) {
 		if err := d.repairFutureTimes(ctx); err != nil {
 			d.clock = clockWatch{} // once more, with the next sweep
-			d.c.Log.Warn("bring back what a clock left in the future", "error", err)
+			d.c.Log.Warn("future times not repaired", "error", err)
 		}
 	}
 	var after store.Ref
@@ -291,7 +291,7 @@ func (d *Dispatcher) sweep(ctx context.Context) time.Duration {
 			return err
 		})
 		if err != nil {
-			d.c.Log.Warn("sweep the endpoints", "error", err)
+			d.c.Log.Warn("due endpoints not read", "error", err)
 			return -1
 		}
 		for _, e := range page {
@@ -345,7 +345,7 @@ func (d *Dispatcher) runWorker(ctx context.Context, ref store.Ref, r *endpointWo
 	defer func() {
 		if v := recover(); v != nil {
 			// Its lease ends by itself, and then it is tried again.
-			d.c.Log.Error("a delivery panicked", "endpoint", ref.ID, "panic", v, "stack", string(debug.Stack()))
+			d.c.Log.Error("endpoint worker panicked", "endpoint", ref.ID, "panic", v, "stack", string(debug.Stack()))
 			d.stopWorker(ctx, ref, r, nil)
 		}
 	}()

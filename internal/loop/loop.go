@@ -82,7 +82,7 @@ func (o *Options) step(ctx context.Context) (next time.Duration, ok bool) {
 			o.OnPanic(value)
 			return
 		}
-		slog.ErrorContext(ctx, "a step panicked", "panic", value, "stack", string(debug.Stack()))
+		slog.ErrorContext(ctx, "step panicked", "panic", value, "stack", string(debug.Stack()))
 	}()
 	return o.Step(ctx), true
 }

@@ -35,7 +35,7 @@ func New(c Config, d provider.Deps) (*Operator, error) {
 		d.Log = slog.New(slog.DiscardHandler)
 	}
 	if d.CallbackURL != "" && c.CallbackHost != "" && !onHost(d.CallbackURL, c.CallbackHost) {
-		d.Log.Warn("callbacks of MTN are off: callback_host is not the host of our address", "connection", d.Connection, "callback_host", c.CallbackHost)
+		d.Log.Warn("MTN callbacks disabled", "connection", d.Connection, "callback_host", c.CallbackHost, "reason", "callback_host is not the host of the service's address")
 	}
 	client, complaints := wire.NewClient(d.Conns), wire.NewAnswerLog(d)
 	o := &Operator{}

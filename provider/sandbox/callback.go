@@ -31,7 +31,7 @@ func (o *Operator) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		sent, next, err := o.SendCallbacks(ctx)
 		if err != nil && ctx.Err() == nil {
-			o.log.Error("sandbox callbacks", "error", err)
+			o.log.Error("sandbox callbacks not sent", "error", err)
 		}
 		wait := o.pollInterval
 		if err == nil && !next.IsZero() {
@@ -109,7 +109,7 @@ func (o *Operator) deliver(ctx context.Context, batch []*request) (sent int, err
 				ctx, cancel := context.WithTimeout(ctx, callbackTimeout)
 				defer cancel()
 				if err := o.post(ctx, r.callbackURL, body); err != nil {
-					o.log.Warn("sandbox callback", "payment", r.payment.String(), "try", r.callbackTries, "error", err)
+					o.log.Warn("sandbox callback not delivered", "payment", r.payment.String(), "try", r.callbackTries, "error", err)
 					return
 				}
 				received[i].Add(1)

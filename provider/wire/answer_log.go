@@ -51,7 +51,7 @@ func (c *AnswerLog) Unreadable(operation string, r *Reply, why error) {
 	}
 	c.last[operation] = now
 	c.mu.Unlock()
-	c.log.Warn("an operator's answer cannot be read", "connection", c.connection, "operation", operation,
+	c.log.Warn("operator answer unreadable", "connection", c.connection, "operation", operation,
 		"status", r.Status, "type", Truncate(r.Header.Get("Content-Type"), 60), "length", len(r.Body), "error", why, "answer", Redact(r.Body))
 }
 
