@@ -172,8 +172,8 @@ func unknownMethod() till.FieldError {
 		Detail: "There is no such method; there are " + strings.Join(codes, ", ") + ". One that the configuration adds is known where that is read."}
 }
 
-// did says what an act was, for the audit log, and what else it did, a row
-// each.
+// auditEntry is an audit row's action and detail; also has further rows of the
+// same change.
 type auditEntry struct {
 	action, detail string
 	also           []auditEntry

@@ -8,9 +8,9 @@ import (
 	"till"
 )
 
-// seen holds the keys that opened a session on this instance, since it was
-// started and until they end. It decides nothing but who waits behind whom: a
-// key that is known here never waits behind those that are tried out.
+// knownKeys holds the keys that have opened a session on this instance since its
+// start, until they are revoked or expire. It only chooses the slot for a read: a
+// known key never waits behind unknown ones.
 type knownKeys struct {
 	mu   sync.RWMutex
 	keys map[string]knownKey // by key id
@@ -21,8 +21,8 @@ type knownKey struct {
 	hash   [32]byte
 }
 
-// maxKnownKeys bounds the keys that are held. One more takes the place of any one,
-// which is a stranger then until its next use.
+// maxKnownKeys is how many keys are held. Another key evicts an arbitrary one, which
+// counts as unknown until its next use.
 const maxKnownKeys = 10_000
 
 func (s *knownKeys) init() { s.keys = make(map[string]knownKey) }

@@ -9,7 +9,7 @@ import (
 	"till/store"
 )
 
-// used collects when keys were last used, to be written behind the requests.
+// lastUse collects when keys were last used; Run writes it in the background.
 type lastUse struct {
 	mu   sync.Mutex
 	keys map[string]till.Key // by id; only the owner, the id and the time count

@@ -7,16 +7,15 @@ import (
 	"till"
 )
 
-// How many keys are read at once.
+// How many keys are read from the database at once.
 const (
-	maxKnownReads   = 2 // of keys that are known here, and of one client one
-	maxUnknownReads = 2 // of all other keys
+	maxKnownReads   = 2 // keys that have opened a session here; one per client
+	maxUnknownReads = 2 // all other keys
 )
 
-// lanes are the ways to the database for who has to be looked up: one for
-// keys that are known here, in which clients take turns, and one for others.
-// Whoever tries out keys waits behind his like, and so does a client that has
-// its key read again and again.
+// readSlots limits the concurrent reads of keys. Known keys and unknown keys have
+// separate slots, and one client has one slot. So a flood of invented keys delays
+// only other unknown keys, and a client that floods delays only itself.
 type readSlots struct {
 	known, unknown chan struct{}
 
@@ -24,10 +23,10 @@ type readSlots struct {
 	clients map[till.ID]*clientSlot
 }
 
-// turn is that of one client: only one of its keys is read at a time.
+// clientSlot is one client's slot: only one of its keys is read at a time.
 type clientSlot struct {
 	free  chan struct{}
-	users int // who has it, and who waits for it
+	users int // its holder and the callers that wait for it
 }
 
 func (l *readSlots) init() {
@@ -35,12 +34,11 @@ func (l *readSlots) init() {
 	l.clients = make(map[till.ID]*clientSlot)
 }
 
-// errBusy is for a key whose turn did not come in time. The database has
-// nothing to do with it.
+// errBusy says that no slot became free in time. The database may be healthy.
 var errBusy = &till.Error{Code: till.CodeServiceUnavailable, Detail: "Too many keys wait to be read."}
 
-// acquire waits for a place, which leave gives back: that of a client, or that
-// of strangers if the client is zero. It returns errBusy when ctx ends.
+// acquire waits for a slot, which leave gives back: the client's, or one for
+// unknown keys if the client is zero. It returns errBusy when ctx ends.
 func (l *readSlots) acquire(ctx context.Context, client till.ID) (leave func(), err error) {
 	if client.IsZero() {
 		if !acquireSlot(ctx, l.unknown) {

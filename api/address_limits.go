@@ -13,19 +13,17 @@ import (
 	"till"
 )
 
-// What an address may try out: so many keys at once, and one more each time.
-// Only failures count, and only keys that have not opened a session on this
-// instance are held to it, so nobody with a good key notices who else is
-// behind his address.
+// How many invalid keys an address may try: a burst, then one more per refill.
+// Only failures count, and only keys that have not opened a session on this instance
+// are limited. So a client with a valid key is not limited by others behind its address.
 const (
 	addressBurst  = 20
 	addressRefill = 3 * time.Second
 	maxAddresses  = 10_000 // buckets that are kept
 )
 
-// How many keys that are not known here are looked up at once and a second, and
-// how many requests wait for it, on this instance. One that was just started
-// knows none.
+// How many unknown keys are looked up at once and per second on this instance, and
+// how many requests wait for a lookup. An instance that was just started knows no key.
 const (
 	maxLookups        = 2
 	lookupRate        = 200

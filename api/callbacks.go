@@ -33,11 +33,11 @@ type CallbackPolicy struct {
 	Claims map[string]provider.ClaimReader
 }
 
-// receiveCallback is what operators call. The token in the path says which
-// payment or payout is meant, or the body does, where an operator calls one address for
-// all; apart from that the body is not believed, because only a status read is
-// the operator's word. The wake is committed before the answer: after a 200 the
-// operator forgets, and we must not.
+// receiveCallback handles operators' callbacks. The token in the path names the
+// payment or payout, or the body does where an operator calls one address for all.
+// The rest of the body is not trusted: only a status read is the operator's answer.
+// The callback is committed before the answer, because after a 200 the operator does
+// not repeat it.
 func (c *exchange) receiveCallback() error {
 	connection, token := c.r.PathValue("connection"), c.r.PathValue("token")
 	door := c.s.CallbackPolicies[connection]

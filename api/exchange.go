@@ -17,7 +17,7 @@ import (
 	"till/store"
 )
 
-// call is one request on its way. It is the ResponseWriter that the mux hands
+// exchange is one request and its answer. It is the ResponseWriter that the mux hands
 // on, so that a handler finds everything in one place.
 type exchange struct {
 	http.ResponseWriter

@@ -21,17 +21,17 @@ type Deps struct {
 	Conns int
 }
 
-// Tokens keeps what operators let us in by, for all instances: encrypted where
-// it is stored, and renewed by one instance at a time.
+// Tokens stores operators' access tokens for all instances: encrypted in the
+// database, and refreshed by one instance at a time.
 type Tokens interface {
-	// Token returns the token of a name that has not run out. If there is none
-	// it calls fetch, once for all who wait, and keeps what that returns for as
-	// long as it lives, less a margin. stale is a token that the operator has
-	// just refused, "" if none: it is never returned again.
+	// Token returns the valid token of that name. If there is none, it calls
+	// fetch, once for all waiting callers, and stores the token for its lifetime,
+	// less a margin. stale is a token that the operator has just refused, "" if
+	// none; it is never returned again.
 	Token(ctx context.Context, name, stale string, fetch func(ctx context.Context) (token string, life time.Duration, err error)) (string, error)
 }
 
-// CallbackRequest is a call by an operator, as it came over HTTP.
+// CallbackRequest is a call by an operator, as received over HTTP.
 type CallbackRequest struct {
 	Method string
 	URL    string              // as the operator was told it, with scheme and host
@@ -51,9 +51,9 @@ type Callback struct {
 // signs its calls. Without it a callback is known by its path alone.
 type CallbackReader interface {
 	Provider
-	// ReadCallback reads a callback. It returns an error the call is not the
-	// operator's: a signature that is missing where one is due, or wrong. What
-	// it says is never believed, only asked about.
+	// ReadCallback reads a callback. It returns an error if the call is not the
+	// operator's: its signature is wrong, or missing where one is required. The
+	// content of a callback is never trusted; it only causes a check.
 	ReadCallback(c CallbackRequest) (Callback, error)
 }
 
@@ -68,9 +68,9 @@ type HandleReader interface {
 	HandleInCallback(mail []byte) string
 }
 
-// Claim is what a callback says about a request. Nobody believes it, because
-// only a status read or a statement is the operator's word; but where nothing is
-// known of the request, it is all that there is to look for it by.
+// Claim is what a callback says about a request. It is not trusted: only a
+// status read or a statement is the operator's answer. For a request that is not
+// in the database, it is the only information.
 type Claim struct {
 	Outcome   Outcome // a final or Reversed; "" where it does not say
 	Reference till.ID // ours, as the operator repeats it; zero if it does not
@@ -84,8 +84,8 @@ type ClaimReader interface {
 	ReadClaim(body []byte) (Claim, bool)
 }
 
-// Tester is a provider that can tell whether its operator would serve us,
-// without moving money: for whoever sets it up.
+// Tester is a provider that can test its account without moving money, for
+// 'till doctor'.
 type Tester interface {
 	// Test returns nil if the operator lets us in, and an error that says in
 	// plain words what is wrong and what to do if not; an Unproven where nothing

@@ -8,29 +8,29 @@ import (
 	"till"
 )
 
-// Outcome is an operator's verdict on one request, in our words.
+// Outcome is an operator's answer about one request, in our terms.
 type Outcome string
 
 // The outcomes. Submit answers Accepted, Duplicate, Rejected or, where the
 // operator decides at once, a final; Check answers Open, NotFound,
 // Unrecognised, AnswerPending or a final.
 const (
-	Accepted      Outcome = "accepted"     // the operator holds the request and asks the customer
-	Duplicate     Outcome = "duplicate"    // the reference was submitted before: ask, do not conclude
+	Accepted      Outcome = "accepted"     // the operator has the request and prompts the customer
+	Duplicate     Outcome = "duplicate"    // the reference was submitted before: check, do not conclude
 	Rejected      Outcome = "rejected"     // refused outright, nothing was created
-	Open          Outcome = "open"         // the operator holds it; no decision yet
+	Open          Outcome = "open"         // the operator has it; no decision yet
 	NotFound      Outcome = "not_found"    // the operator does not know the reference (yet)
-	Unrecognised  Outcome = "unrecognised" // the operator says a word we do not know: never final
-	AnswerPending Outcome = "asked"        // the operator took our question and answers it by a callback: proof of nothing
+	Unrecognised  Outcome = "unrecognised" // an unknown status: never final
+	AnswerPending Outcome = "asked"        // the operator accepted our query and answers by a callback: proves nothing
 	Success       Outcome = "success"      // the money moved: from the customer, or to the recipient
 	Failed        Outcome = "failed"       // refused by the customer or the operator
 	Expired       Outcome = "expired"      // the operator names a timeout
-	Reversed      Outcome = "reversed"     // it had succeeded, and the operator took the money back
+	Reversed      Outcome = "reversed"     // it had succeeded; the operator took the money back
 )
 
-// ProvesReceived reports whether the outcome is evidence that the operator holds the
-// request. A rejection is not: nothing was created. Nor is AnswerPending: a question
-// can be put about anything.
+// ProvesReceived reports whether the outcome proves that the operator has the
+// request. Rejected does not: nothing was created. AnswerPending does not: a query
+// can name anything.
 func (o Outcome) ProvesReceived() bool {
 	switch o {
 	case Accepted, Duplicate, Open, Unrecognised, Success, Failed, Expired, Reversed:
@@ -42,15 +42,15 @@ func (o Outcome) ProvesReceived() bool {
 // Final reports whether the outcome ends a payment.
 func (o Outcome) Final() bool { return o == Success || o == Failed || o == Expired }
 
-// Result is the operator's word.
+// Result is the operator's answer.
 type Result struct {
 	Outcome Outcome
 
 	// Receipt is the operator's own id of the money movement, "" until known.
 	Receipt string
 
-	// Handle is the operator's own id of the request, where it can be asked
-	// about by nothing else. It is kept and comes back in every Query.
+	// Handle is the operator's own id of the request, where Check needs it. The
+	// engine stores it and passes it in every Query.
 	Handle string
 
 	// Amount and Reference are what the operator says it moved and for which
@@ -61,14 +61,14 @@ type Result struct {
 
 	// Reason is why it failed, in our words; set on Rejected, Failed, Expired.
 	Reason till.FailureReason
-	// Code and Message are the operator's own words, kept for support.
+	// Code and Message are the operator's own texts, stored for support.
 	Code, Message string
 	// Retryable says that a new payment may well succeed (a timeout, say).
 	Retryable bool
 
 	// OurFault says what is wrong with our own account at the operator, an empty
-	// float or a role that is missing, for a person to mend; "" if nothing is. It
-	// is no fault of the customer's or recipient's, and meets the next one, too.
+	// float or a missing role, for a person to fix; "" if nothing is. It is not the
+	// customer's or recipient's fault, and affects the next request too.
 	OurFault string
 }
 
@@ -87,7 +87,7 @@ type Request struct {
 	CallbackURL string    // "" where callbacks cannot reach us
 }
 
-// Query asks an operator how a submitted request stands.
+// Query asks an operator for the state of a submitted request.
 type Query struct {
 	Client      till.ID
 	ID          till.ID
@@ -110,9 +110,9 @@ type Query struct {
 // Provider is one configured account at an operator, for payments or for
 // payouts: a connection has one or both.
 //
-// Two sentences prevent double charging. A nil error means the Result is the
-// operator's word. A non-nil error means we do not know: leave the payment as
-// it is and ask again. So an adapter never turns a timeout, a 5xx or an
+// Two rules prevent double charging. A nil error means that the Result is the
+// operator's answer. A non-nil error means that the outcome is unknown: leave the
+// payment as it is and check again. So an adapter never turns a timeout, a 5xx or an
 // unreadable answer into a Result, and never retries by itself.
 type Provider interface {
 	// Submit sends the request once.
@@ -126,20 +126,20 @@ type Provider interface {
 	Fingerprint() string
 }
 
-// ErrCredentials marks an error of a call that the operator refused because of
-// who we say we are. It is an error like any other, we do not know; but a few
-// of them in a row stop new payments sooner.
+// ErrCredentials marks an error of a call whose credentials the operator
+// refused. The outcome is unknown, as with any error; but a few of them in a row
+// stop new payments sooner.
 var ErrCredentials = errors.New("the operator refuses our credentials")
 
-// ErrNotSent marks an error of a call of which not one byte has left us. An
-// adapter that says so must be certain: a first send that fails like this counts
+// ErrNotSent marks an error of a call of which no byte was sent. An adapter
+// that returns it must be certain: a first send that fails like this counts
 // as never made, and is made again.
 var ErrNotSent = errors.New("nothing was sent")
 
-// Refusal is the error of a call that the operator's gateway turned away before
-// anybody there took it: for who we say we are, or because there were too many.
-// It has created nothing, and no later call of the same request has begun. An
-// adapter that says so must be certain of it: a first send that is refused counts
+// Refusal is the error of a call that the operator's gateway refused before it
+// was processed: wrong credentials, or too many calls. It has created nothing,
+// and no later call of the same request has begun. An adapter that returns it
+// must be certain: a first send that is refused counts
 // as never made, and is made again.
 type Refusal struct {
 	Err        error         // why; ErrCredentials where that is the reason

@@ -38,7 +38,7 @@ func (s *Server) postCallback(ctx context.Context, url string, body []byte) (err
 	return nil
 }
 
-// discardWriter is a response of which only the status is heard.
+// discardWriter is a response that keeps the status and discards the body.
 type discardWriter struct {
 	header http.Header
 	status int

@@ -15,8 +15,7 @@ import (
 	"till/store"
 )
 
-// label keeps every other use of the installation's secret from having this
-// key.
+// label separates this key from every other key of the installation's secret.
 const label = "till operator tokens v1"
 
 const (
@@ -29,7 +28,7 @@ const (
 	// and renewBackoff how long nobody here tries again to renew one early.
 	failedBackoff = time.Second
 	renewBackoff  = 5 * time.Second
-	// Between two looks at whether another instance has got one.
+	// Between two polls of the row while another instance fetches a token.
 	minPollInterval = 20 * time.Millisecond
 	maxPollInterval = 250 * time.Millisecond
 	// maxToken is how long a token may be.
@@ -159,7 +158,7 @@ func (k *Cache) lookup(ctx context.Context, e *entry, at key, stale string, fetc
 	return "", e.inFlight
 }
 
-// runFetch finds a token and ends the flight.
+// runFetch gets a token and wakes the callers that wait for it.
 func (k *Cache) runFetch(ctx context.Context, e *entry, f *fetchInFlight, at key, stale string, fetch fetcher, early bool) {
 	ctx, cancel := context.WithTimeout(ctx, lease)
 	defer cancel()

@@ -178,7 +178,7 @@ func (d *Dispatcher) flagMoreWork(client *till.ID) {
 	}
 }
 
-// watchHints heeds hints. What this process wrote is delivered at once; what
+// watchHints handles hints. What this process wrote is delivered at once; what
 // another wrote, a moment later, because whoever wrote it is at it already.
 func (d *Dispatcher) watchHints(ctx context.Context) {
 	all, others := d.c.Store.ListenAll(), d.c.Store.ListenOthers()
@@ -204,8 +204,8 @@ func (d *Dispatcher) watchHints(ctx context.Context) {
 	}
 }
 
-// dispatchClients looks at the endpoints of clients whose logs have grown. An endpoint
-// that is worked on here is only told that there is more.
+// dispatchClients starts workers for the endpoints of clients whose logs have grown. A
+// worker that is running here is only flagged that there is more.
 func (d *Dispatcher) dispatchClients(ctx context.Context, clients []till.ID) {
 	look := map[till.ID]bool{}
 	ours := map[store.Ref]bool{} // run here when the hint came
@@ -304,7 +304,7 @@ func (d *Dispatcher) sweep(ctx context.Context) time.Duration {
 	}
 }
 
-// startWorker makes somebody run an endpoint, unless there is somebody already.
+// startWorker starts the worker of an endpoint, unless it runs already.
 func (d *Dispatcher) startWorker(ctx context.Context, ref store.Ref) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -339,7 +339,7 @@ func (r *endpointWorker) stopTimer() {
 	}
 }
 
-// runWorker sends what there is to be sent to an endpoint, window by window.
+// runWorker sends what is due to an endpoint, chunk by chunk.
 func (d *Dispatcher) runWorker(ctx context.Context, ref store.Ref, r *endpointWorker) {
 	var e *store.Endpoint
 	defer func() {
@@ -365,7 +365,7 @@ func (d *Dispatcher) runWorker(ctx context.Context, ref store.Ref, r *endpointWo
 	}
 }
 
-// stopWorker ends a run, unless there may be more.
+// stopWorker ends a worker, unless there may be more to send. It reports whether it did.
 func (d *Dispatcher) stopWorker(ctx context.Context, ref store.Ref, r *endpointWorker, e *store.Endpoint) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

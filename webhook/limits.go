@@ -9,10 +9,10 @@ import (
 	"till/store"
 )
 
-// An endpoint is an address that a client names, and nobody asks whose it is.
-// So that no host is flooded in a client's name, every post passes gates: those
-// of its host, over all clients, and those of its client, over all hosts. They
-// are in memory: several instances let through as many times as much.
+// A client chooses an endpoint's address, and its owner is not asked. So that no
+// host is flooded, every post passes limiters: those of its host, over all clients,
+// and those of its client, over all hosts. The limiters are in memory, so the rates
+// are per instance.
 const (
 	// ProvenAfter is how many times an endpoint answers 2xx before it is sent
 	// more than one event at a time. It starts anew with every change of its address.

@@ -117,13 +117,13 @@ type pushQuery struct {
 	CheckoutRequestID string
 }
 
-// errNoHandle says that nobody told what to ask about: the push's answer was
-// lost and no callback came. Only a person can find out, on Safaricom's portal.
-var errNoHandle = errors.New("Daraja never told the id of the push, and takes none of ours")
+// errNoHandle says that the id of the push is unknown: its answer was lost and
+// no callback came. Only a person can find out, on Safaricom's portal.
+var errNoHandle = errors.New("no CheckoutRequestID for this push; Daraja has no lookup by our reference")
 
 // errOtherPayment says that the only callback that came is about another push: it
 // tells another amount, or another customer.
-var errOtherPayment = errors.New("Daraja never told the id of the push, and its callback tells of another amount or customer")
+var errOtherPayment = errors.New("no CheckoutRequestID for this push; its callback names another amount or customer")
 
 // Check asks how a push stands, by the id that its answer told; if that was
 // lost, by the one that its callback tells, unless that tells of another amount

@@ -11,30 +11,29 @@ import (
 	"till/provider"
 )
 
-// Access is what one account is let in by: a token that runs out.
+// Access adds an account's token to calls.
 type Access struct {
 	Tokens provider.Tokens
 	Name   string // of the token
-	// Fetch gets a new one. An error that is provider.ErrCredentials says that
-	// the operator will not have us.
+	// Fetch gets a new token. provider.ErrCredentials means that the operator
+	// refuses the credentials.
 	Fetch func(ctx context.Context) (token string, life time.Duration, err error)
 }
 
-// Call makes a call with the token. If the operator does not take it, call is
-// made once more with a new one, and never a third time: whoever is refused
-// twice is not let in. A refused call has moved nothing, so the second is under
-// the same reference.
+// Call makes a call with the token. If the operator refuses the token, Call
+// repeats the call once with a new token. A refused call has moved nothing, so the
+// second call has the same reference.
 //
-// Without a token nothing is sent, and the error says so. Where the first call
-// was refused and no other was taken the error is a provider.Refusal: nothing
-// moved either. Only a second call that may have arrived leaves us not knowing.
+// Without a token nothing is sent, and the error is provider.ErrNotSent. If the
+// token of every call was refused, the error is a provider.Refusal: nothing moved
+// either. Only a second call that may have arrived has an unknown outcome.
 func (a *Access) Call(ctx context.Context, refused func(*Reply) bool, call func(token string) (*Reply, error)) (*Reply, error) {
 	token, err := a.Tokens.Token(ctx, a.Name, "", a.Fetch)
 	if err != nil {
 		return nil, fmt.Errorf("%w: no token: %w", provider.ErrNotSent, err)
 	}
-	// A token may have been long in coming. What is sent after its caller has
-	// given up may be sent twice at once.
+	// Fetching a token may take long. A call that starts after its caller has given
+	// up could run beside the caller's next one.
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("%w: %w", provider.ErrNotSent, ctx.Err())
 	}
@@ -70,8 +69,8 @@ func checkRateLimit(reply *Reply, err error) (*Reply, error) {
 	return reply, nil
 }
 
-// withoutNotSent keeps the error of a second call from saying that not a byte was sent:
-// the first one was.
+// withoutNotSent removes ErrNotSent from the error of a second call: the first
+// call was sent.
 func withoutNotSent(err error) error {
 	switch {
 	case !errors.Is(err, provider.ErrNotSent):
@@ -84,8 +83,7 @@ func withoutNotSent(err error) error {
 	return errors.New(err.Error())
 }
 
-// maxRetryAfter is the longest time that an operator is believed that asks us to
-// wait.
+// maxRetryAfter is the longest Retry-After that is followed.
 const maxRetryAfter = time.Hour
 
 // TooMany returns a provider.Refusal if an operator's gateway says that there

@@ -16,18 +16,17 @@ import (
 	"till/provider"
 )
 
-// MaxAnswer is how much of an operator's answer is read. A longer one is
-// nothing that an operator says.
+// MaxAnswer is the longest answer in bytes. A longer one is an error.
 const MaxAnswer = 64 << 10
 
-// userAgent names us. MTN's gateway refuses the names of some libraries.
+// userAgent is sent with every call. MTN's gateway refuses the names of some libraries.
 const userAgent = "till"
 
 // Client makes the calls of one connection.
 type Client struct{ http *http.Client }
 
 // How long the parts of a call may take. A caller's context is shorter; these
-// end a call whose caller forgot to give one.
+// limits end a call without one.
 const (
 	dialTimeout = 10 * time.Second
 	callTimeout = 45 * time.Second // a token of MTN's takes up to 20 s
@@ -80,13 +79,12 @@ type Reply struct {
 	Body   []byte
 }
 
-// Do makes one call and reads the answer to its end. An error means that we
-// do not know what became of it, unless it is provider.ErrNotSent: then not one
-// byte has left. It never holds the address, which may hold a secret.
+// Do makes one call and reads the whole answer. An error means that the outcome
+// is unknown, unless it is provider.ErrNotSent: then no byte was sent. An error
+// never contains the URL, which may contain a secret.
 func (c *Client) Do(ctx context.Context, method, address string, header http.Header, body []byte) (*Reply, error) {
-	// Once a connection is ours, something may have been written to it; before,
-	// nothing can. That is certain, where "nothing was written yet" would be a
-	// guess about buffers.
+	// Before GotConn nothing can have been written; after it, something may have.
+	// Whether bytes have left a buffer cannot be known.
 	var connected atomic.Bool
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
 	var r io.Reader
