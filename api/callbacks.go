@@ -40,22 +40,22 @@ type CallbackPolicy struct {
 // not repeat it.
 func (c *exchange) receiveCallback() error {
 	connection, token := c.r.PathValue("connection"), c.r.PathValue("token")
-	door := c.s.CallbackPolicies[connection]
-	if door != nil && len(door.Networks) > 0 && !within(door.Networks, c.peer()) {
+	policy := c.s.CallbackPolicies[connection]
+	if policy != nil && len(policy.Networks) > 0 && !within(policy.Networks, c.peer()) {
 		return c.refuse(refusedNetwork, errNoPath)
 	}
 	f, ours := c.openCallbackToken(connection, token)
-	whole := !ours && door != nil && len(door.Readers) > 0 && subtle.ConstantTimeCompare([]byte(token), []byte(door.Secret)) == 1
-	if !ours && !whole {
+	sharedAddress := !ours && policy != nil && len(policy.Readers) > 0 && subtle.ConstantTimeCompare([]byte(token), []byte(policy.Secret)) == 1
+	if !ours && !sharedAddress {
 		return c.refuse(refusedToken, errNoPath)
 	}
 	body, err := c.callbackBody()
 	if err != nil {
 		return err
 	}
-	var told provider.Callback
-	if whole {
-		if f, told, err = c.findSubject(connection, door, body); err != nil {
+	var callback provider.Callback
+	if sharedAddress {
+		if f, callback, err = c.findSubject(connection, policy, body); err != nil {
 			return err
 		}
 	}
@@ -64,7 +64,7 @@ func (c *exchange) receiveCallback() error {
 		err = c.recordCallback(c.r.Context(), connection, f, body)
 	}
 	if errors.Is(err, engine.ErrNotHere) {
-		err = c.recordStray(connection, door, f, told, body)
+		err = c.recordStray(connection, policy, f, callback, body)
 	}
 	if err != nil {
 		c.logged = true
@@ -87,38 +87,38 @@ func (c *exchange) callbackBody() ([]byte, error) {
 
 // findSubject returns what a call to a connection's own address is about, nil if that is
 // not here. One that is not the operator's is no call.
-func (c *exchange) findSubject(connection string, door *CallbackPolicy, body []byte) (*store.Found, provider.Callback, error) {
+func (c *exchange) findSubject(connection string, policy *CallbackPolicy, body []byte) (*store.Found, provider.Callback, error) {
 	in := provider.CallbackRequest{Method: c.r.Method, URL: c.s.BaseURL + strings.TrimPrefix(c.r.URL.RequestURI(), "/v1"), Header: c.r.Header, Body: body}
-	var told provider.Callback
+	var callback provider.Callback
 	err := errNoReader
-	for _, r := range door.Readers {
-		if told, err = r.ReadCallback(in); err == nil {
+	for _, r := range policy.Readers {
+		if callback, err = r.ReadCallback(in); err == nil {
 			break
 		}
 	}
 	if err != nil {
 		c.logged = true
 		c.s.Log.Warn("callback not authenticated", "request_id", c.id, "connection", connection, "error", err)
-		return nil, told, errNoPath
+		return nil, callback, errNoPath
 	}
 	var f *store.Found
 	err = c.s.Store.View(c.r.Context(), func(tx *store.Tx) (err error) {
-		if !told.Reference.IsZero() {
-			if f, err = tx.FindByReference(c.r.Context(), connection, told.Reference); err != nil || f != nil {
+		if !callback.Reference.IsZero() {
+			if f, err = tx.FindByReference(c.r.Context(), connection, callback.Reference); err != nil || f != nil {
 				return err
 			}
 		}
-		if told.Handle != "" {
-			f, err = tx.FindByHandle(c.r.Context(), connection, told.Handle)
+		if callback.Handle != "" {
+			f, err = tx.FindByHandle(c.r.Context(), connection, callback.Handle)
 		}
 		return err
 	})
 	if err != nil {
 		c.logged = true
 		c.s.Log.Warn("callback target not read", "request_id", c.id, "connection", connection, "error", err)
-		return nil, told, &till.Error{Code: till.CodeServiceUnavailable}
+		return nil, callback, &till.Error{Code: till.CodeServiceUnavailable}
 	}
-	return f, told, nil
+	return f, callback, nil
 }
 
 var errNoReader = errors.New("nobody reads the calls of this connection")
@@ -137,18 +137,18 @@ func (c *exchange) openCallbackToken(connection, token string) (*store.Found, bo
 // lost with a restored backup, or was never ours. Afterwards the operator may
 // forget it. One that says that no money moved, or that names nothing of ours, has
 // nothing to write down.
-func (c *exchange) recordStray(connection string, door *CallbackPolicy, f *store.Found, told provider.Callback, body []byte) error {
-	s := &store.Stray{Connection: connection, Reference: told.Reference}
+func (c *exchange) recordStray(connection string, policy *CallbackPolicy, f *store.Found, callback provider.Callback, body []byte) error {
+	s := &store.Stray{Connection: connection, Reference: callback.Reference}
 	kinds := []string{store.KindPayment, store.KindPayout}
 	if f != nil { // by its address
 		s.Client, s.Subject, kinds = f.Ref.Client, f.Ref.ID, []string{f.Kind}
 	}
 	var read []string
 	for _, kind := range kinds {
-		if door == nil || door.Claims[kind] == nil {
+		if policy == nil || policy.Claims[kind] == nil {
 			continue
 		}
-		claim, ok := door.Claims[kind].ReadClaim(body)
+		claim, ok := policy.Claims[kind].ReadClaim(body)
 		if !ok {
 			continue
 		}

@@ -81,12 +81,12 @@ func New(s *store.Store, secret []byte, log *slog.Logger) (*Cache, error) {
 // For returns the tokens of one connection, as it is set up: what was fetched
 // for other settings, another account above all, is never used, even if it
 // stands under the same name. Settings are anything that differs when they do.
-func (k *Cache) For(connection, settings string) provider.Tokens {
-	return &connectionTokens{k, connection, settings}
+func (c *Cache) For(connection, settings string) provider.Tokens {
+	return &connectionTokens{c, connection, settings}
 }
 
 type connectionTokens struct {
-	k                    *Cache
+	cache                *Cache
 	connection, settings string
 }
 
@@ -99,9 +99,9 @@ const maxLookups = 3
 // Token implements provider.Tokens.
 func (t *connectionTokens) Token(ctx context.Context, name, stale string, fetch func(ctx context.Context) (string, time.Duration, error)) (string, error) {
 	at := key{t.connection, t.settings + " " + name}
-	e := t.k.entry(at)
+	e := t.cache.entry(at)
 	for range maxLookups {
-		token, f := t.k.lookup(ctx, e, at, stale, fetch)
+		token, f := t.cache.lookup(ctx, e, at, stale, fetch)
 		if f == nil {
 			return token, nil
 		}
@@ -120,13 +120,13 @@ func (t *connectionTokens) Token(ctx context.Context, name, stale string, fetch 
 	return "", provider.ErrTokenRefused
 }
 
-func (k *Cache) entry(at key) *entry {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	e := k.entries[at]
+func (c *Cache) entry(at key) *entry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.entries[at]
 	if e == nil {
 		e = &entry{}
-		k.entries[at] = e
+		c.entries[at] = e
 	}
 	return e
 }
@@ -134,7 +134,7 @@ func (k *Cache) entry(at key) *entry {
 // lookup returns the token that is remembered, or the search for one, which it
 // begins if there is none. A token that ends soon is good, and is renewed
 // meanwhile.
-func (k *Cache) lookup(ctx context.Context, e *entry, at key, stale string, fetch fetcher) (string, *fetchInFlight) {
+func (c *Cache) lookup(ctx context.Context, e *entry, at key, stale string, fetch fetcher) (string, *fetchInFlight) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := time.Now()
@@ -150,7 +150,7 @@ func (k *Cache) lookup(ctx context.Context, e *entry, at key, stale string, fetc
 			stale = e.token
 		}
 		// Others wait for it too, so it outlives the caller.
-		go k.runFetch(context.WithoutCancel(ctx), e, f, at, stale, fetch, good)
+		go c.runFetch(context.WithoutCancel(ctx), e, f, at, stale, fetch, good)
 	}
 	if good {
 		return e.token, nil
@@ -159,14 +159,14 @@ func (k *Cache) lookup(ctx context.Context, e *entry, at key, stale string, fetc
 }
 
 // runFetch gets a token and wakes the callers that wait for it.
-func (k *Cache) runFetch(ctx context.Context, e *entry, f *fetchInFlight, at key, stale string, fetch fetcher, early bool) {
+func (c *Cache) runFetch(ctx context.Context, e *entry, f *fetchInFlight, at key, stale string, fetch fetcher, early bool) {
 	ctx, cancel := context.WithTimeout(ctx, lease)
 	defer cancel()
 	var g fetched
 	err := errors.New("the search for a token was aborted") // if it panics
 	defer func() {
 		if v := recover(); v != nil {
-			k.log.Error("operator token fetch panicked", "connection", at.connection, "panic", v)
+			c.log.Error("operator token fetch panicked", "connection", at.connection, "panic", v)
 		}
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -176,8 +176,8 @@ func (k *Cache) runFetch(ctx context.Context, e *entry, f *fetchInFlight, at key
 		f.token, f.err, e.inFlight = g.token, err, nil
 		close(f.done)
 	}()
-	if g, err = k.obtain(ctx, at, stale, fetch, early); err != nil && early {
-		k.log.Warn("operator token not renewed", "connection", at.connection, "name", at.name, "error", err)
+	if g, err = c.obtain(ctx, at, stale, fetch, early); err != nil && early {
+		c.log.Warn("operator token not renewed", "connection", at.connection, "name", at.name, "error", err)
 	}
 }
 
@@ -189,9 +189,9 @@ type fetched struct {
 
 // obtain returns a token other than the stale one: from the database, or from
 // the operator if nobody else is asking it.
-func (k *Cache) obtain(ctx context.Context, at key, stale string, fetch fetcher, early bool) (fetched, error) {
+func (c *Cache) obtain(ctx context.Context, at key, stale string, fetch fetcher, early bool) (fetched, error) {
 	for pause := minPollInterval; ; pause = min(2*pause, maxPollInterval) {
-		g, row, err := k.read(ctx, at, stale)
+		g, row, err := c.read(ctx, at, stale)
 		if err != nil || g.token != "" {
 			return g, err
 		}
@@ -199,7 +199,7 @@ func (k *Cache) obtain(ctx context.Context, at key, stale string, fetch fetcher,
 			if early {
 				stale = "" // it works still, so an operator may well give it again
 			}
-			return k.fetch(ctx, row, stale, fetch)
+			return c.fetch(ctx, row, stale, fetch)
 		}
 		select {
 		case <-time.After(pause + rand.N(pause/2)):
@@ -211,15 +211,15 @@ func (k *Cache) obtain(ctx context.Context, at key, stale string, fetch fetcher,
 
 // read returns a good token from the database; if there is none, the row with
 // the lease taken; if another instance has that, neither.
-func (k *Cache) read(ctx context.Context, at key, stale string) (g fetched, row *store.OperatorToken, err error) {
+func (c *Cache) read(ctx context.Context, at key, stale string) (g fetched, row *store.OperatorToken, err error) {
 	asked := time.Now()
-	err = k.store.View(ctx, func(tx *store.Tx) error {
+	err = c.store.View(ctx, func(tx *store.Tx) error {
 		g, row = fetched{}, nil
 		r, err := tx.OperatorToken(ctx, at.connection, at.name)
 		if err != nil {
 			return err
 		}
-		if token, ok := k.unseal(r); ok && token != stale && tx.Now() < r.ExpiresAt {
+		if token, ok := c.unseal(r); ok && token != stale && tx.Now() < r.ExpiresAt {
 			g = fetched{token, asked.Add(r.RefreshAt.Sub(tx.Now())), asked.Add(r.ExpiresAt.Sub(tx.Now()))}
 			return nil
 		}
@@ -234,9 +234,9 @@ func (k *Cache) read(ctx context.Context, at key, stale string) (g fetched, row 
 		return g, nil, err
 	}
 	won := false
-	err = k.store.Update(ctx, func(tx *store.Tx) (err error) {
+	err = c.store.Update(ctx, func(tx *store.Tx) (err error) {
 		r := *row
-		r.LeaseUntil, r.LeaseOwner = tx.Now().Add(lease), k.self
+		r.LeaseUntil, r.LeaseOwner = tx.Now().Add(lease), c.self
 		if won, err = tx.SwapOperatorToken(ctx, &r); won {
 			*row = r
 		}
@@ -253,13 +253,13 @@ func (k *Cache) read(ctx context.Context, at key, stale string) (g fetched, row 
 
 // unseal unseals a row's token. One that does not open is as good as none: it
 // is asked for again.
-func (k *Cache) unseal(r *store.OperatorToken) (string, bool) {
+func (c *Cache) unseal(r *store.OperatorToken) (string, bool) {
 	if len(r.Sealed) == 0 {
 		return "", false
 	}
-	text, err := k.sealer.Open(r.Sealed, sealContext(r))
+	text, err := c.sealer.Open(r.Sealed, sealContext(r))
 	if err != nil {
-		k.log.Warn("operator token not decrypted", "connection", r.Connection, "name", r.Name)
+		c.log.Warn("operator token not decrypted", "connection", r.Connection, "name", r.Name)
 		return "", false
 	}
 	return string(text), true
@@ -269,7 +269,7 @@ func (k *Cache) unseal(r *store.OperatorToken) (string, bool) {
 func sealContext(r *store.OperatorToken) []byte { return []byte(r.Connection + "\x00" + r.Name) }
 
 // fetch asks the operator, with the lease held, and writes down what it says.
-func (k *Cache) fetch(ctx context.Context, row *store.OperatorToken, stale string, fetch fetcher) (fetched, error) {
+func (c *Cache) fetch(ctx context.Context, row *store.OperatorToken, stale string, fetch fetcher) (fetched, error) {
 	asked, leased := time.Now(), row.LeaseUntil.Add(-lease)
 	asking, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
@@ -283,13 +283,13 @@ func (k *Cache) fetch(ctx context.Context, row *store.OperatorToken, stale strin
 		err = provider.ErrTokenRefused
 	}
 	if err != nil {
-		k.save(ctx, row, func(now till.Time) { row.LeaseUntil = now.Add(failedBackoff) })
+		c.save(ctx, row, func(now till.Time) { row.LeaseUntil = now.Add(failedBackoff) })
 		return fetched{}, err
 	}
 	early := provider.EarlyRefresh(life)
 	g := fetched{token, asked.Add(life - early), asked.Add(life)}
-	k.save(ctx, row, func(till.Time) {
-		row.Sealed = k.sealer.Seal([]byte(token), sealContext(row))
+	c.save(ctx, row, func(till.Time) {
+		row.Sealed = c.sealer.Seal([]byte(token), sealContext(row))
 		row.ExpiresAt, row.RefreshAt, row.LeaseUntil = leased.Add(life), leased.Add(life-early), 0
 	})
 	return g, nil
@@ -297,8 +297,8 @@ func (k *Cache) fetch(ctx context.Context, row *store.OperatorToken, stale strin
 
 // save gives the lease back with what has come of it. If that fails the token
 // is good nevertheless, and the lease ends by itself.
-func (k *Cache) save(ctx context.Context, row *store.OperatorToken, set func(now till.Time)) {
-	err := k.store.Update(ctx, func(tx *store.Tx) error {
+func (c *Cache) save(ctx context.Context, row *store.OperatorToken, set func(now till.Time)) {
+	err := c.store.Update(ctx, func(tx *store.Tx) error {
 		r := row.Version
 		set(tx.Now())
 		_, err := tx.SwapOperatorToken(ctx, row)
@@ -309,6 +309,6 @@ func (k *Cache) save(ctx context.Context, row *store.OperatorToken, set func(now
 		return tx.DeleteOperatorTokens(ctx, row.Connection, tx.Now().Add(-keepExpired))
 	})
 	if err != nil {
-		k.log.Warn("operator token not stored", "connection", row.Connection, "name", row.Name, "error", err)
+		c.log.Warn("operator token not stored", "connection", row.Connection, "name", row.Name, "error", err)
 	}
 }
