@@ -77,7 +77,7 @@ func (a *Accounts) flush(ctx context.Context) {
 	if keys == nil {
 		return
 	}
-	err := a.store.UpdateBehind(ctx, func(tx *store.Tx) error { return tx.TouchKeys(ctx, keys) })
+	err := a.store.UpdateBackground(ctx, func(tx *store.Tx) error { return tx.TouchKeys(ctx, keys) })
 	if err != nil {
 		a.log.WarnContext(ctx, "key uses not recorded", "keys", len(keys), "error", err)
 	}

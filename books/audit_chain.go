@@ -72,7 +72,7 @@ func ExtendChains(ctx context.Context, s *store.Store, key store.SealKey) (int, 
 // instances at once may make two links that continue the same one; both are
 // right.
 func extendChain(ctx context.Context, s *store.Store, key store.SealKey, client till.ID) (n int, err error) {
-	err = s.UpdateBehind(ctx, func(tx *store.Tx) error {
+	err = s.UpdateBackground(ctx, func(tx *store.Tx) error {
 		n = 0
 		link, err := tx.LastSeal(ctx, client)
 		if err == nil && link.Sequence == 0 {

@@ -90,6 +90,6 @@ func auditedUpdate(ctx context.Context, s *store.Store, client till.ID, by, acti
 // auditAllClients adds a row to the audit logs of all clients, in slices.
 func auditAllClients(ctx context.Context, s *store.Store, by, action, detail string) error {
 	return eachPage(ctx, s, func(clients []till.ID) error {
-		return s.UpdateBehind(ctx, func(tx *store.Tx) error { return auditClients(ctx, tx, clients, by, action, "all clients: "+detail) })
+		return s.UpdateBackground(ctx, func(tx *store.Tx) error { return auditClients(ctx, tx, clients, by, action, "all clients: "+detail) })
 	})
 }

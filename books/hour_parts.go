@@ -76,7 +76,7 @@ func splitHour(ctx context.Context, s *store.Store, h store.BusyHour) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		err := s.UpdateBehind(ctx, func(tx *store.Tx) (err error) {
+		err := s.UpdateBackground(ctx, func(tx *store.Tx) (err error) {
 			more, stale, err = tx.AddParts(ctx, h, splitParts)
 			return err
 		})
@@ -90,7 +90,7 @@ func splitHour(ctx context.Context, s *store.Store, h store.BusyHour) error {
 			return err
 		}
 		next := till.Time(0)
-		err := s.UpdateBehind(ctx, func(tx *store.Tx) (err error) {
+		err := s.UpdateBackground(ctx, func(tx *store.Tx) (err error) {
 			next, err = tx.RecountParts(ctx, h, after, splitParts)
 			return err
 		})

@@ -68,7 +68,7 @@ func Release(ctx context.Context, s *store.Store, by string) (*Unexplained, erro
 	if len(u.Restores) > 0 {
 		// The audit rows come first: an interrupted release has them twice, not never.
 		err = eachPage(ctx, s, func(clients []till.ID) error {
-			return s.UpdateBehind(ctx, func(tx *store.Tx) error { return auditClients(ctx, tx, clients, by, "restored.release", "") })
+			return s.UpdateBackground(ctx, func(tx *store.Tx) error { return auditClients(ctx, tx, clients, by, "restored.release", "") })
 		})
 		if err != nil {
 			return nil, err
@@ -95,7 +95,7 @@ func releaseHeldPayments(ctx context.Context, s *store.Store, by string) error {
 	var last *store.Case
 	for {
 		more, next := false, last
-		err := s.UpdateBehind(ctx, func(tx *store.Tx) error {
+		err := s.UpdateBackground(ctx, func(tx *store.Tx) error {
 			held, err := tx.Cases(ctx, store.CaseFilter{Kind: engine.CaseHeld, After: last, Limit: restoredSteps})
 			if err != nil {
 				return err

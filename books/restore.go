@@ -69,7 +69,7 @@ func MarkRestored(ctx context.Context, s *store.Store, r RestoreRequest) (*Resto
 			}
 		}
 		detail := fmt.Sprintf("log %s; lost from %s", out.LogID, out.LostFrom)
-		return s.UpdateBehind(ctx, func(tx *store.Tx) error { return auditClients(ctx, tx, clients, r.By, actionRestored, detail) })
+		return s.UpdateBackground(ctx, func(tx *store.Tx) error { return auditClients(ctx, tx, clients, r.By, actionRestored, detail) })
 	})
 	if err != nil || !r.KeysReviewed {
 		return out, err
@@ -116,7 +116,7 @@ func (out *RestoreResult) mark(ctx context.Context, s *store.Store, client till.
 	for after := (till.ID{}); ; {
 		var last till.ID
 		var n map[string]int
-		err := s.UpdateBehind(ctx, func(tx *store.Tx) (err error) {
+		err := s.UpdateBackground(ctx, func(tx *store.Tx) (err error) {
 			last, n, err = out.markSlice(ctx, tx, client, after, keys)
 			return err
 		})

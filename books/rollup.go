@@ -43,14 +43,14 @@ func RollUp(ctx context.Context, s *store.Store, until till.Time) (int, error) {
 				if err := ctx.Err(); err != nil {
 					return total, err
 				}
-				err := s.UpdateBehind(ctx, func(tx *store.Tx) (err error) {
+				err := s.UpdateBackground(ctx, func(tx *store.Tx) (err error) {
 					n, err = tx.Fold(ctx, id, until, rollUpBatch)
 					return err
 				})
 				if err != nil {
 					err = fmt.Errorf("fold the tallies of client %s: %w", id, err)
 				}
-				if errors.Is(err, store.ErrRefused) {
+				if errors.Is(err, store.ErrConstraint) {
 					failed = errors.Join(failed, err)
 					break
 				} else if err != nil { // an unavailable database is so for all clients

@@ -38,7 +38,7 @@ func commits(answers []*Answer) [][]*Answer {
 
 // apply is the one commit of a batch of answers.
 func (p *Processor[R]) apply(ctx context.Context, answers []*Answer, reread bool) error {
-	return p.c.Store.UpdateBehind(ctx, func(tx *store.Tx) error {
+	return p.c.Store.UpdateBackground(ctx, func(tx *store.Tx) error {
 		b, err := p.beginRecording(ctx, tx, answers, reread)
 		if err != nil {
 			return err

@@ -137,7 +137,7 @@ func (w *Worker) refillPrefetched(ctx context.Context) time.Duration {
 	}
 	end := time.Now().Add(prefetchedLife) // before the commit, so never too late
 	got := map[string]int64{}
-	err := w.c.Store.UpdateBehind(ctx, func(tx *store.Tx) error {
+	err := w.c.Store.UpdateBackground(ctx, func(tx *store.Tx) error {
 		clear(got)
 		budgets, err := tx.LockBudgets(ctx, wanted)
 		if err != nil {

@@ -185,7 +185,7 @@ func (w *Worker) claimOf(ctx context.Context, lanes []string, find func(tx *stor
 	var p *claimPermits
 	changes := w.health.changes.Load()
 	leaseEnd := time.Now().Add(Lease)
-	err := w.c.Store.UpdateBehind(ctx, func(tx *store.Tx) (err error) {
+	err := w.c.Store.UpdateBackground(ctx, func(tx *store.Tx) (err error) {
 		defer recoverToError(&err)
 		tasks, others = nil, nil
 		p.returnUnused(nil) // of a run before this one

@@ -86,7 +86,7 @@ func (w *Worker) repairFuture(ctx context.Context) error {
 		for ahead {
 			var steps []*store.Step
 			var windows int
-			err := w.c.Store.UpdateBehind(ctx, func(tx *store.Tx) (err error) {
+			err := w.c.Store.UpdateBackground(ctx, func(tx *store.Tx) (err error) {
 				if steps, err = tx.StepsAhead(ctx, lane, bounds, maxRepaired); err != nil {
 					return err
 				}

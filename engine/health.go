@@ -166,7 +166,7 @@ func (w *Worker) syncHealth(ctx context.Context) time.Duration {
 		err = w.c.Store.View(ctx, read)
 	}
 	if clear := time.Since(h.cleared) >= clearEvery; err == nil && (len(g.sums) > 0 || changed || clear) {
-		err = w.c.Store.UpdateBehind(ctx, func(tx *store.Tx) error {
+		err = w.c.Store.UpdateBackground(ctx, func(tx *store.Tx) error {
 			if err := tx.AddHealth(ctx, g.sums); err != nil {
 				return err
 			}

@@ -60,7 +60,7 @@ func faultOf(err error) string {
 // and must not keep the others from it.
 func (w *Worker) claimOneByOne(ctx context.Context, lanes []string, limit int) ([]*Task, error) {
 	var due []*store.Step
-	err := w.c.Store.UpdateBehind(ctx, func(tx *store.Tx) (err error) {
+	err := w.c.Store.UpdateBackground(ctx, func(tx *store.Tx) (err error) {
 		due, err = tx.DueSteps(ctx, w.laneViews(lanes), w.limits(lanes, limit))
 		return err
 	})
@@ -123,7 +123,7 @@ func (w *Worker) quarantine(ctx context.Context, a *Answer, fault error) bool {
 // setStepAside is the last resort, where not even that can be recorded: the row
 // is not read, its step waits as long as any, and a person is told.
 func (w *Worker) setStepAside(ctx context.Context, a *Answer) bool {
-	err := w.c.Store.UpdateBehind(ctx, func(tx *store.Tx) error {
+	err := w.c.Store.UpdateBackground(ctx, func(tx *store.Tx) error {
 		wait := time.Hour
 		if t, known := w.traits(a.Connection); known {
 			wait = t.PollMax

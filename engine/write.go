@@ -201,7 +201,7 @@ func (b *Recording[R]) Fact(row R, fact string, e *ledger.Entry) {
 func (b *Recording[R]) Write(ctx context.Context) error {
 	for ref := range b.fromCache {
 		if !slices.Contains(b.changed, b.Rows[ref]) {
-			return fmt.Errorf("%w: it was decided on a row that nobody has read, and that is not written", store.ErrRefused)
+			return fmt.Errorf("%w: it was decided on a row that nobody has read, and that is not written", store.ErrConstraint)
 		}
 	}
 	if err := b.repay(); err != nil {

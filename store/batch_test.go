@@ -129,7 +129,7 @@ func TestNothingIsWrittenBesideARowThatWasNotThere(t *testing.T) {
 				}
 				return tx.UpdatePayments(t.Context(), rows)
 			})
-			if !errors.Is(err, store.ErrRefused) || errors.Is(err, store.ErrUnknownCommit) {
+			if !errors.Is(err, store.ErrConstraint) || errors.Is(err, store.ErrUnknownCommit) {
 				t.Errorf("of %d payments the last was not there: %v, want a refusal", len(rows), err)
 			}
 			if readClient(t, s, client.ID).Suspended {
@@ -168,7 +168,7 @@ func TestAPaymentThatHasChangedIsNotWritten(t *testing.T) {
 		}
 		storetest.Apply(t, c, s, moved, provider.Result{Outcome: provider.Open})
 		for _, old := range []*store.PaymentRow{before, then} {
-			if err := write(old, func() { old.Resolution.Attempts = 9 }); !errors.Is(err, store.ErrRefused) {
+			if err := write(old, func() { old.Resolution.Attempts = 9 }); !errors.Is(err, store.ErrConstraint) {
 				t.Errorf("a payment was written by what it no longer is: %v", err)
 			}
 		}
@@ -211,7 +211,7 @@ func TestAWriteBehindOneThatFailedCanBeSentAgain(t *testing.T) {
 				return tx.SaveHeads(t.Context(), heads)
 			})
 		}
-		if err := audit(old); !errors.Is(err, store.ErrRefused) {
+		if err := audit(old); !errors.Is(err, store.ErrConstraint) {
 			t.Fatalf("a payment that has moved was written: %v", err)
 		}
 		if err := audit(); err != nil {

@@ -296,7 +296,7 @@ func TestTheDatabaseKnowsTheSameMoves(t *testing.T) {
 }
 
 // The store says which errors are a constraint's, so that callers can branch.
-func TestARefusalIsErrRefused(t *testing.T) {
+func TestARefusalIsErrConstraint(t *testing.T) {
 	t.Parallel()
 	runVault(t, func(t *testing.T, s *store.Store, client *till.Client, _ storetest.Intruder) {
 		err := s.Update(t.Context(), func(tx *store.Tx) error {
@@ -307,8 +307,8 @@ func TestARefusalIsErrRefused(t *testing.T) {
 			ws[0].Balance = -1
 			return tx.SaveWallets(t.Context(), ws)
 		})
-		if !errors.Is(err, store.ErrRefused) {
-			t.Errorf("got %v, want ErrRefused", err)
+		if !errors.Is(err, store.ErrConstraint) {
+			t.Errorf("got %v, want ErrConstraint", err)
 		}
 	})
 }

@@ -6,7 +6,7 @@
 // how to count without counting, and what an engine's errors mean.
 //
 //	Update(ctx, f)        run f in one write transaction, requests first
-//	UpdateBehind(ctx, f)  the same, after the requests that are waiting
+//	UpdateBackground(ctx, f)  the same, after the requests that are waiting
 //	View(ctx, f)          run f on one snapshot
 //	Listen(client)        hear that a client's event log has grown
 //

@@ -251,12 +251,12 @@ func TestDeliveriesThatCannotBeAreRefused(t *testing.T) {
 			d := good
 			change(&d)
 			err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.SaveDeliveries(t.Context(), []*store.Delivery{&d}) })
-			if !errors.Is(err, store.ErrRefused) {
+			if !errors.Is(err, store.ErrConstraint) {
 				t.Errorf("%s: got %v, want a refusal", name, err)
 			}
 		}
 		e.Cursor = e.Start - 1
-		if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.SaveEndpoints(t.Context(), []*store.Endpoint{e}) }); !errors.Is(err, store.ErrRefused) {
+		if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.SaveEndpoints(t.Context(), []*store.Endpoint{e}) }); !errors.Is(err, store.ErrConstraint) {
 			t.Errorf("a cursor before its start: got %v, want a refusal", err)
 		}
 	})
@@ -290,7 +290,7 @@ func TestSpans(t *testing.T) {
 			})
 		}
 		span.Next = 12
-		if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.SaveSpan(t.Context(), span) }); !errors.Is(err, store.ErrRefused) {
+		if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.SaveSpan(t.Context(), span) }); !errors.Is(err, store.ErrConstraint) {
 			t.Errorf("a span past its end: got %v, want a refusal", err)
 		}
 	})

@@ -168,7 +168,7 @@ func (s *Store) HastenHeld(ctx context.Context, client till.ID) error {
 	var after Ref
 	for {
 		var held []Held
-		err := s.UpdateBehind(ctx, func(tx *Tx) (err error) {
+		err := s.UpdateBackground(ctx, func(tx *Tx) (err error) {
 			if held, err = tx.heldSteps(ctx, client, after, maxHastened); err != nil {
 				return err
 			}

@@ -111,7 +111,7 @@ func (tx *Tx) VerifyReceipts(ctx context.Context, after *VerifyReceipt, limit in
 // FillReceipts writes down whose the receipts are that are on no record, and
 // returns how many. It reads all payments.
 func (s *Store) FillReceipts(ctx context.Context) (n int64, err error) {
-	err = s.UpdateBehind(ctx, func(tx *Tx) error {
+	err = s.UpdateBackground(ctx, func(tx *Tx) error {
 		n = 0
 		tx.db.WithoutTimeout()
 		for _, fill := range []*db.SQL{fillPaymentReceipts, fillPayoutReceipts} {

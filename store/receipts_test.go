@@ -110,7 +110,7 @@ func TestAHandleIsHadAlone(t *testing.T) {
 		if err := name(1); err != nil {
 			t.Fatal(err)
 		}
-		if err := name(2); !errors.Is(err, store.ErrRefused) {
+		if err := name(2); !errors.Is(err, store.ErrConstraint) {
 			t.Errorf("another's handle: %v", err)
 		}
 	})

@@ -23,7 +23,7 @@ var (
 	ErrUnknownCommit = db.ErrUnknownCommit
 	ErrUnavailable   = db.ErrUnavailable
 	ErrBusy          = db.ErrBusy
-	ErrRefused       = db.ErrConstraint
+	ErrConstraint    = db.ErrConstraint
 	ErrConflict      = db.ErrConflict
 )
 
@@ -78,13 +78,13 @@ func (tx *Tx) Now() till.Time { return tx.db.Now() }
 func (tx *Tx) Writes() bool { return tx.db.Writes() }
 
 // Update runs f in one write transaction. Requests use it: they go before
-// whatever waits in UpdateBehind. f may run more than once.
+// whatever waits in UpdateBackground. f may run more than once.
 func (s *Store) Update(ctx context.Context, f func(tx *Tx) error) error {
 	return s.update(ctx, db.Foreground, f)
 }
 
-// UpdateBehind is Update for work that can wait a moment: the engine's.
-func (s *Store) UpdateBehind(ctx context.Context, f func(tx *Tx) error) error {
+// UpdateBackground is Update for work that can wait a moment: the workers'.
+func (s *Store) UpdateBackground(ctx context.Context, f func(tx *Tx) error) error {
 	return s.update(ctx, db.Background, f)
 }
 

@@ -120,7 +120,7 @@ func (d *Dispatcher) commitBatch(ctx context.Context, changes []*change) error {
 			heads = append(heads, c.ref.Client)
 		}
 	}
-	err := d.c.Store.UpdateBehind(ctx, func(tx *store.Tx) (err error) {
+	err := d.c.Store.UpdateBackground(ctx, func(tx *store.Tx) (err error) {
 		b := &recording{ctx: ctx, tx: tx}
 		if len(heads) > 0 {
 			if b.heads, err = tx.LockHeads(ctx, heads); err != nil {

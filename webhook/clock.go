@@ -37,7 +37,7 @@ func (d *Dispatcher) repairFutureTimes(ctx context.Context) error {
 		}
 		for _, e := range page {
 			after = e.Ref()
-			if err := d.c.Store.UpdateBehind(ctx, func(tx *store.Tx) error { return repairEndpointTimes(ctx, tx, e.Ref()) }); err != nil {
+			if err := d.c.Store.UpdateBackground(ctx, func(tx *store.Tx) error { return repairEndpointTimes(ctx, tx, e.Ref()) }); err != nil {
 				return err
 			}
 		}
