@@ -59,15 +59,17 @@ var packageRules = []packageRule{
 	{"internal/db", root, ""},                                                         // transactions, whatever the engine
 	{"internal/db/sqlite", ". internal/db internal/system", sqliteModule + " modernc.org/libc"},
 	{"internal/db/postgres", ". internal/db internal/system", pgModule},
-	{"store", ". ledger internal/db internal/db/sqlite internal/db/postgres", pgModule}, // pgx for hints
-	{"internal/db/pgtest", "", pgModule},                                                // a PostgreSQL server of a test's own
+	{"internal/hint", root, pgModule},   // a client's event log has grown: pgx for NOTIFY
+	{"store/schema", "internal/db", ""}, // the migrations and their runner
+	{"store", ". ledger internal/db internal/db/sqlite internal/db/postgres internal/hint store/schema", ""},
+	{"internal/db/pgtest", "", pgModule}, // a PostgreSQL server of a test's own
 	{"internal/db/pgtest/withpg", "internal/db/pgtest", ""},
 	{"engine", ". ledger provider store internal/batch internal/loop internal/request internal/quota", ""}, // a change of payments or payouts keeps the wallets in step
 	{"collect", ". ledger provider store engine internal/jsonx internal/request", jsonModule},              // a body keeps its numbers as written
 	{"payout", ". ledger provider store engine internal/request", ""},
 	{"config", root, "github.com/BurntSushi/toml"}, // the file of connections and routes: TOML, with the adapters' own keys
 	{"account", ". store", ""},
-	{"tokens", ". provider store internal/seal", ""}, // what operators let all instances in by
+	{"tokens", ". provider store internal/seal", ""},                                                                  // what operators let all instances in by
 	{"webhook", ". store internal/batch internal/loop internal/quota internal/seal", "code.dny.dev/ssrf"},             // the list of networks that are not the Internet
 	{"books", ". ledger store engine collect internal/loop internal/jsonx internal/seal", ""},                         // a statement's lines are JSON, written by hand
 	{"store/storetest", ". provider store engine collect payout books internal/jsonx", sqliteModule + " " + pgModule}, // goes past the store, to break it

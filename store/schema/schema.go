@@ -1,0 +1,232 @@
+package schema
+
+import (
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"till/internal/db"
+)
+
+var tableExists = db.Define(db.SQL{Name: "migrate.tableExists",
+	SQLite:   `SELECT count(*) FROM sqlite_master WHERE name = $1`,
+	Postgres: `SELECT count(*) FROM pg_class WHERE relkind IN ('r', 'p') AND relname = $1 AND pg_table_is_visible(oid)`})
+
+var selectMigration = db.Define(db.SQL{Name: "migrate.selectMigration",
+	SQLite: `SELECT checksum FROM schema_migrations WHERE version = $1`})
+
+var insertMigration = db.Define(db.SQL{Name: "migrate.insertMigration",
+	SQLite: `INSERT INTO schema_migrations (version, checksum, applied_at) VALUES ($1, $2, $3)`})
+
+var countDistributed = db.Define(db.SQL{Name: "migrate.countDistributed",
+	SQLite:   `SELECT 0`,
+	Postgres: `SELECT count(*) FROM pg_dist_partition WHERE logicalrel::oid = to_regclass('payments')::oid`})
+
+var selectMigrations = db.Define(db.SQL{Name: "migrate.selectMigrations",
+	SQLite: `SELECT version, checksum FROM schema_migrations`})
+
+// createTable is the script that makes the table of migrations.
+var createTable = map[string]string{
+	"sqlite":   `CREATE TABLE schema_migrations (version TEXT PRIMARY KEY, checksum TEXT NOT NULL, applied_at INTEGER NOT NULL)`,
+	"postgres": `CREATE TABLE schema_migrations (version TEXT PRIMARY KEY, checksum TEXT NOT NULL, applied_at BIGINT NOT NULL)`,
+}
+
+// The texts, in a folder per engine. A migration is VERSION.sql, or VERSION.1.sql and
+// VERSION.2.sql.
+//
+//go:embed sqlite/*.sql postgres/*.sql
+var files embed.FS
+
+// folder returns the folder of a dialect.
+func folder(d db.Dialect) string {
+	if d == db.SQLite {
+		return "sqlite"
+	}
+	return "postgres"
+}
+
+// migration is one forward step of the schema.
+type migration struct {
+	version string // "0001_init"
+	parts   []string
+}
+
+// checksum covers the parts, joined by a zero byte.
+func (m *migration) checksum() string {
+	sum := sha256.Sum256([]byte(strings.Join(m.parts, "\x00")))
+	return hex.EncodeToString(sum[:])
+}
+
+func (m *migration) check(sum string) error {
+	if sum != m.checksum() {
+		return &Error{"migration " + m.version + " was applied with another text than this program has"}
+	}
+	return nil
+}
+
+// migrations returns those of a dialect, in order.
+func migrations(d db.Dialect) (all []migration, err error) {
+	entries, err := files.ReadDir(folder(d)) // sorted by name
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		text, err := files.ReadFile(path.Join(folder(d), e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		version, _, _ := strings.Cut(e.Name(), ".")
+		if n := len(all); n == 0 || all[n-1].version != version {
+			all = append(all, migration{version: version})
+		}
+		last := &all[len(all)-1]
+		last.parts = append(last.parts, string(text))
+	}
+	return all, nil
+}
+
+// Error says that the database's schema is not this program's.
+type Error struct{ Detail string }
+
+func (e *Error) Error() string { return e.Detail }
+
+// Migrate brings the schema up to this program's. Each migration is one transaction. A
+// migration that was applied with another text is an error, because then nobody knows
+// what the database looks like.
+func Migrate(ctx context.Context, d *db.DB) (applied []string, err error) {
+	all, err := migrations(d.Dialect())
+	if err != nil {
+		return nil, err
+	}
+	if err := d.View(ctx, func(tx *db.Tx) error { return checkNotDistributed(ctx, tx) }); err != nil {
+		return nil, err
+	}
+	for _, m := range all {
+		ran := false
+		err := d.Update(ctx, db.Foreground, func(tx *db.Tx) (err error) {
+			ran, err = m.apply(ctx, tx)
+			return err
+		})
+		if err != nil {
+			return applied, err
+		}
+		if ran {
+			applied = append(applied, m.version)
+		}
+	}
+	return applied, Check(ctx, d)
+}
+
+// apply runs the migration unless it was applied before, and reports whether it ran.
+func (m *migration) apply(ctx context.Context, tx *db.Tx) (bool, error) {
+	if err := lock(ctx, tx); err != nil {
+		return false, err
+	}
+	var sum string
+	found, err := tx.QueryRow(ctx, selectMigration, []any{m.version}, &sum)
+	if err != nil {
+		return false, err
+	}
+	if found {
+		return false, m.check(sum)
+	}
+	for _, text := range m.parts {
+		if err := tx.Script(ctx, text); err != nil {
+			return false, fmt.Errorf("migration %s: %w", m.version, err)
+		}
+	}
+	_, err = tx.Exec(ctx, insertMigration, m.version, m.checksum(), int64(tx.Now()))
+	return true, err
+}
+
+// lock makes the table of migrations if it is the first time, and keeps other
+// instances from migrating until the commit.
+func lock(ctx context.Context, tx *db.Tx) error {
+	var n int
+	if _, err := tx.QueryRow(ctx, tableExists, []any{"schema_migrations"}, &n); err != nil {
+		return err
+	}
+	if n == 0 {
+		err := tx.Script(ctx, createTable[folder(tx.Dialect())])
+		if errors.Is(err, db.ErrConstraint) {
+			return fmt.Errorf("%w: another instance is making the schema", db.ErrRetry)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if tx.Dialect() == db.SQLite { // its write transaction keeps others out
+		return nil
+	}
+	return tx.Script(ctx, `LOCK TABLE schema_migrations IN EXCLUSIVE MODE`)
+}
+
+// checkNotDistributed rejects a database whose payments Citus has spread over nodes: no
+// text of this program was tried there.
+func checkNotDistributed(ctx context.Context, tx *db.Tx) error {
+	var n int
+	if _, err := tx.QueryRow(ctx, tableExists, []any{"pg_dist_partition"}, &n); err != nil || n == 0 {
+		return err
+	}
+	_, err := tx.QueryRow(ctx, countDistributed, nil, &n)
+	if err == nil && n > 0 {
+		err = &Error{"the table payments is distributed by Citus, which is not supported yet: transactions are not whole there (docs/guide/growing.md)"}
+	}
+	return err
+}
+
+// Check returns nil if the schema is exactly this program's, and an Error that says what
+// to do if it is not.
+func Check(ctx context.Context, d *db.DB) error {
+	want, err := migrations(d.Dialect())
+	if err != nil {
+		return err
+	}
+	return d.View(ctx, func(tx *db.Tx) error {
+		if err := checkNotDistributed(ctx, tx); err != nil {
+			return err
+		}
+		have, err := appliedMigrations(ctx, tx)
+		if err != nil {
+			return err
+		}
+		for _, m := range want {
+			sum, ok := have[m.version]
+			if !ok {
+				return &Error{"the database lacks migration " + m.version + ": run 'till migrate'"}
+			}
+			if err := m.check(sum); err != nil {
+				return err
+			}
+			delete(have, m.version)
+		}
+		for v := range have {
+			return &Error{"the database has migration " + v + ", which this program does not know: it is older than the database"}
+		}
+		return nil
+	})
+}
+
+// appliedMigrations returns the checksums of what was applied, by version.
+func appliedMigrations(ctx context.Context, tx *db.Tx) (map[string]string, error) {
+	var n int
+	if _, err := tx.QueryRow(ctx, tableExists, []any{"schema_migrations"}, &n); err != nil {
+		return nil, err
+	}
+	if n == 0 {
+		return nil, &Error{"the database is empty: run 'till migrate', or start 'till serve' once"}
+	}
+	have := map[string]string{}
+	err := tx.Query(ctx, selectMigrations, nil, func(r db.Row) error {
+		var version, sum string
+		err := r.Scan(&version, &sum)
+		have[version] = sum
+		return err
+	})
+	return have, err
+}
