@@ -93,8 +93,8 @@ func (c *exchange) awaitEvents(after int64, limit int, wait time.Duration) (*eve
 		return nil, err
 	}
 	defer leave()
-	ear := c.s.Store.Listen(c.session.Client.ID)
-	defer ear.Close()
+	sub := c.s.Store.Subscribe(c.session.Client.ID)
+	defer sub.Close()
 	over := time.NewTimer(wait)
 	defer over.Stop()
 	for {
@@ -106,9 +106,9 @@ func (c *exchange) awaitEvents(after int64, limit int, wait time.Duration) (*eve
 			return page, c.recheck()
 		}
 		after = page.next
-		look := time.NewTimer(ear.Patience())
+		look := time.NewTimer(sub.MaxWait())
 		select {
-		case <-ear.C():
+		case <-sub.C():
 		case <-look.C:
 		case <-over.C:
 			return page, c.recheck()

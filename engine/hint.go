@@ -13,11 +13,11 @@ const hintInterval = 20 * time.Millisecond
 // that only accepts has written is due now. Without hints it is found by the
 // next look.
 func (w *Worker) followHints(ctx context.Context) {
-	ear := w.c.Store.ListenOthers()
-	defer ear.Close()
+	remote := w.c.Store.SubscribeRemote()
+	defer remote.Close()
 	for {
 		select {
-		case <-ear.C():
+		case <-remote.C():
 			w.waker.Wake()
 		case <-ctx.Done():
 			return

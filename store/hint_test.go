@@ -13,48 +13,49 @@ import (
 	"till/collect"
 	"till/engine"
 	"till/internal/db/pgtest"
+	"till/internal/hint"
 	"till/provider"
 	"till/store"
 	"till/store/storetest"
 )
 
-// heard fails the test if an Ear hears nothing. The time is for a machine that
+// heard fails the test if a Subscription gets no hint. The time is for a machine that
 // stands still; a hint takes milliseconds.
-func heard(t *testing.T, ear *store.Ear, what string) {
+func heard(t *testing.T, sub *hint.Subscription, what string) {
 	t.Helper()
 	select {
-	case <-ear.C():
+	case <-sub.C():
 	case <-time.After(30 * time.Second):
 		t.Fatalf("not heard: %s", what)
 	}
 }
 
-func silent(t *testing.T, ear *store.Ear, what string) {
+func silent(t *testing.T, sub *hint.Subscription, what string) {
 	t.Helper()
 	select {
-	case <-ear.C():
+	case <-sub.C():
 		t.Errorf("heard: %s", what)
 	default:
 	}
 }
 
-// settled waits until an Ear hears other processes, and forgets what it has
+// settled waits until a Subscription hears of other processes, and forgets what it has
 // heard until then.
-func settled(t *testing.T, ears ...*store.Ear) {
+func settled(t *testing.T, subs ...*hint.Subscription) {
 	t.Helper()
-	for _, ear := range ears {
-		for deadline := time.Now().Add(30 * time.Second); ear.Patience() < time.Second; time.Sleep(time.Millisecond) {
+	for _, sub := range subs {
+		for deadline := time.Now().Add(30 * time.Second); sub.MaxWait() < time.Second; time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatal("other processes are not heard")
 			}
 		}
 	}
-	for _, ear := range ears {
+	for _, sub := range subs {
 		select {
-		case <-ear.C():
+		case <-sub.C():
 		default:
 		}
-		ear.Take()
+		sub.Drain()
 	}
 }
 
@@ -62,9 +63,9 @@ func TestACommitIsHeard(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
 		a, b := storetest.NewClient(t, s, till.Test), storetest.NewClient(t, s, till.Test)
-		ofA, ofB, all := s.Listen(a.ID), s.Listen(b.ID), s.ListenAll()
-		for _, ear := range []*store.Ear{ofA, ofB, all} {
-			t.Cleanup(ear.Close)
+		ofA, ofB, all := s.Subscribe(a.ID), s.Subscribe(b.ID), s.SubscribeAll()
+		for _, sub := range []*hint.Subscription{ofA, ofB, all} {
+			t.Cleanup(sub.Close)
 		}
 		if s.Shared() {
 			select { // word of the beginning comes at any time: see the next test
@@ -78,7 +79,7 @@ func TestACommitIsHeard(t *testing.T) {
 		p := storetest.NewPayment(t, c, a, storetest.Body{})
 		heard(t, ofA, "a creation")
 		heard(t, all, "a creation, by whoever hears everybody")
-		if clients, every := all.Take(); !every && (len(clients) != 1 || clients[0] != a.ID) {
+		if clients, every := all.Drain(); !every && (len(clients) != 1 || clients[0] != a.ID) {
 			t.Errorf("Take names %v", clients)
 		}
 		storetest.Apply(t, c, s, p, storetest.Succeeded)
@@ -93,8 +94,8 @@ func TestARolledBackTransactionTellsNothing(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
 		client := storetest.NewClient(t, s, till.Test)
-		ear := s.ListenAll()
-		t.Cleanup(ear.Close)
+		sub := s.SubscribeAll()
+		t.Cleanup(sub.Close)
 		no := errors.New("no")
 		err := s.Update(t.Context(), func(tx *store.Tx) error {
 			heads, err := tx.LockHeads(t.Context(), []till.ID{client.ID})
@@ -110,7 +111,7 @@ func TestARolledBackTransactionTellsNothing(t *testing.T) {
 		if !errors.Is(err, no) {
 			t.Fatal(err)
 		}
-		if clients, _ := ear.Take(); clients != nil {
+		if clients, _ := sub.Drain(); clients != nil {
 			t.Errorf("it tells of %v", clients)
 		}
 	})
@@ -134,12 +135,12 @@ func TestAnotherProcessIsHeard(t *testing.T) {
 	t.Parallel()
 	pair(t, func(t *testing.T, _ store.Config, here, there *store.Store) {
 		a, b := storetest.NewClient(t, here, till.Test), storetest.NewClient(t, here, till.Test)
-		ofA, ofB, others, all := here.Listen(a.ID), here.Listen(b.ID), here.ListenOthers(), here.ListenAll()
-		ears := []*store.Ear{ofA, ofB, others, all}
-		for _, ear := range ears {
-			t.Cleanup(ear.Close)
+		ofA, ofB, others, all := here.Subscribe(a.ID), here.Subscribe(b.ID), here.SubscribeRemote(), here.SubscribeAll()
+		subs := []*hint.Subscription{ofA, ofB, others, all}
+		for _, sub := range subs {
+			t.Cleanup(sub.Close)
 		}
-		settled(t, ears...)
+		settled(t, subs...)
 		c := storetest.NewCollector(t, there)
 		p := storetest.NewPayment(t, c, a, storetest.Body{})
 		heard(t, ofA, "a creation elsewhere")
@@ -147,7 +148,7 @@ func TestAnotherProcessIsHeard(t *testing.T) {
 		heard(t, all, "a creation elsewhere, by whoever hears everybody")
 		if here.Shared() {
 			silent(t, ofB, "another client's log")
-			if clients, every := others.Take(); every || len(clients) != 1 || clients[0] != a.ID {
+			if clients, every := others.Drain(); every || len(clients) != 1 || clients[0] != a.ID {
 				t.Errorf("Take names %v, all %t", clients, every)
 			}
 		}
@@ -155,7 +156,7 @@ func TestAnotherProcessIsHeard(t *testing.T) {
 		heard(t, ofA, "a success elsewhere")
 
 		// What this Store does itself, it does not tell as somebody else's.
-		own := here.ListenOthers()
+		own := here.SubscribeRemote()
 		defer own.Close()
 		settled(t, own, ofA)
 		storetest.NewPayment(t, storetest.NewCollector(t, here), a, storetest.Body{})
@@ -169,16 +170,16 @@ func TestAShortProcessIsHeard(t *testing.T) {
 	t.Parallel()
 	pair(t, func(t *testing.T, c store.Config, here, _ *store.Store) {
 		client := storetest.NewClient(t, here, till.Test)
-		ear := here.Listen(client.ID)
-		t.Cleanup(ear.Close)
-		settled(t, ear)
+		sub := here.Subscribe(client.ID)
+		t.Cleanup(sub.Close)
+		settled(t, sub)
 		s, err := store.Open(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
 		}
 		storetest.NewPayment(t, storetest.NewCollector(t, s), client, storetest.Body{})
 		s.Close()
-		heard(t, ear, "what a process did that has ended")
+		heard(t, sub, "what a process did that has ended")
 	})
 }
 
@@ -188,7 +189,7 @@ func TestAnUnknownCommitIsTold(t *testing.T) {
 	t.Parallel()
 	l := newLink(t)
 	client := storetest.NewClient(t, l.straight, till.Test)
-	here, there := l.through.Listen(client.ID), l.straight.Listen(client.ID)
+	here, there := l.through.Subscribe(client.ID), l.straight.Subscribe(client.ID)
 	t.Cleanup(here.Close)
 	t.Cleanup(there.Close)
 	settled(t, here, there)
@@ -235,21 +236,21 @@ func TestALostListenerComesBack(t *testing.T) {
 	c := onPostgres(t)
 	here, there := storetest.Open(t, c), storetest.Open(t, c)
 	client := storetest.NewClient(t, here, till.Test)
-	ear := here.Listen(client.ID)
-	t.Cleanup(ear.Close)
+	sub := here.Subscribe(client.ID)
+	t.Cleanup(sub.Close)
 	col := storetest.NewCollector(t, there)
 	for range 2 {
-		settled(t, ear)
+		settled(t, sub)
 		storetest.NewPayment(t, col, client, storetest.Body{})
-		heard(t, ear, "a creation elsewhere")
+		heard(t, sub, "a creation elsewhere")
 		if n := hintConnections(t, c.Path, true); n < 2 {
 			t.Fatalf("%d connections were ended, want the listener's and a sender's", n)
 		}
-		heard(t, ear, "that the listener's connection was lost")
+		heard(t, sub, "that the listener's connection was lost")
 	}
-	settled(t, ear)
+	settled(t, sub)
 	for _, s := range []*store.Store{here, there} {
-		s.Listen(client.ID) // an Ear that nobody closes keeps nothing alive
+		s.Subscribe(client.ID) // a Subscription that nobody closes keeps nothing alive
 	}
 }
 
@@ -259,12 +260,12 @@ func TestWithoutNotifyNobodyListens(t *testing.T) {
 	c.NoNotify = true
 	s := storetest.Open(t, c)
 	client := storetest.NewClient(t, s, till.Test)
-	ear := s.Listen(client.ID)
-	t.Cleanup(ear.Close)
+	sub := s.Subscribe(client.ID)
+	t.Cleanup(sub.Close)
 	storetest.NewPayment(t, storetest.NewCollector(t, s), client, storetest.Body{})
-	heard(t, ear, "a creation here")
-	if ear.Patience() > time.Second || hintConnections(t, c.Path, false) != 0 {
-		t.Errorf("patience %s with %d connections for hints", ear.Patience(), hintConnections(t, c.Path, false))
+	heard(t, sub, "a creation here")
+	if sub.MaxWait() > time.Second || hintConnections(t, c.Path, false) != 0 {
+		t.Errorf("patience %s with %d connections for hints", sub.MaxWait(), hintConnections(t, c.Path, false))
 	}
 }
 
@@ -278,7 +279,7 @@ func TestCloseEndsTheHints(t *testing.T) {
 	if _, err := s.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	settled(t, s.ListenAll())
+	settled(t, s.SubscribeAll())
 	if hintConnections(t, c.Path, false) != 2 {
 		t.Error("there are not two connections for hints")
 	}
@@ -316,9 +317,9 @@ func TestAWorkerIsWokenByAnotherInstance(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	ear := worker.ListenOthers()
-	t.Cleanup(ear.Close)
-	settled(t, ear)
+	sub := worker.SubscribeRemote()
+	t.Cleanup(sub.Close)
+	settled(t, sub)
 	if _, err := accepts.create(newKey()); err != nil {
 		t.Fatal(err)
 	}

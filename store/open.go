@@ -10,6 +10,7 @@ import (
 	"till/internal/db"
 	"till/internal/db/postgres"
 	"till/internal/db/sqlite"
+	"till/internal/hint"
 )
 
 // Config says which database to open and how.
@@ -56,7 +57,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if c.PartRows <= 0 {
 		c.PartRows = partRows
 	}
-	s := &Store{hints: newHints(c.Log), partRows: int64(c.PartRows)}
+	s := &Store{hints: hint.NewHub(c.Log), partRows: int64(c.PartRows)}
 	var err error
 	if IsPostgres(c.Path) {
 		err = s.openPostgres(ctx, &c)
@@ -82,8 +83,7 @@ func (s *Store) openPostgres(ctx context.Context, c *Config) error {
 	}
 	s.db = db.New(e, postgres.Writers, c.Now)
 	if !c.NoNotify {
-		s.hints.post = newPost(s.hints, e.Connect)
-		s.hints.watch = s.hints.post.hear
+		s.hints.UsePostgres(e.Connect)
 	}
 	return nil
 }
@@ -97,7 +97,7 @@ func (s *Store) openSQLite(c *Config) error {
 		return err
 	}
 	s.db = db.New(e, sqlite.Writers, c.Now)
-	s.hints.watch = func(ctx context.Context) { s.hints.watchFile(ctx, e.DataVersion) }
+	s.hints.UseFile(e.DataVersion)
 	return nil
 }
 

@@ -8,12 +8,13 @@ import (
 
 	"till"
 	"till/internal/db"
+	"till/internal/hint"
 )
 
 // Store is an open database.
 type Store struct {
 	db       *db.DB
-	hints    *hints
+	hints    *hint.Hub
 	partRows int64
 	wary     atomic.Int64 // until when trusts is false, in nanoseconds of Unix time
 }
@@ -30,9 +31,9 @@ var (
 // Close closes the database after the write transactions have ended, and after
 // others were told of them.
 func (s *Store) Close() error {
-	s.hints.deafen()
+	s.hints.StopWatching()
 	err := s.db.Close()
-	s.hints.flush()
+	s.hints.Flush()
 	return err
 }
 
@@ -62,10 +63,8 @@ type Tx struct {
 func (tx *Tx) grew(client till.ID) {
 	if tx.grown == nil {
 		tx.grown = tx.first[:0]
-		tx.db.AfterCommit(func() { tx.s.hints.committed(tx.grown) }) // also if it is unknown: it may have happened
-		if tx.s.hints.post != nil {
-			tx.s.hints.post.warm()
-		}
+		tx.db.AfterCommit(func() { tx.s.hints.Committed(tx.grown) }) // also if it is unknown: it may have happened
+		tx.s.hints.Prepare()
 	}
 	tx.grown = append(tx.grown, client)
 }
@@ -132,3 +131,15 @@ func (tx *Tx) lockThenRead(ctx context.Context, before []db.Statement, lock db.S
 	b.Add(after...)
 	return tx.db.Send(ctx, &b)
 }
+
+// Subscribe returns a Subscription to one client's event log. It gets a hint of
+// everything that is committed after Subscribe returns, so subscribe first and read
+// then.
+func (s *Store) Subscribe(client till.ID) *hint.Subscription { return s.hints.Subscribe(client) }
+
+// SubscribeAll returns a Subscription to every client's event log.
+func (s *Store) SubscribeAll() *hint.Subscription { return s.hints.SubscribeAll() }
+
+// SubscribeRemote is SubscribeAll for what other processes commit: whoever wrote
+// through this Store knows already.
+func (s *Store) SubscribeRemote() *hint.Subscription { return s.hints.SubscribeRemote() }

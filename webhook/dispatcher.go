@@ -181,7 +181,7 @@ func (d *Dispatcher) flagMoreWork(client *till.ID) {
 // watchHints handles hints. What this process wrote is delivered at once; what
 // another wrote, a moment later, because whoever wrote it is at it already.
 func (d *Dispatcher) watchHints(ctx context.Context) {
-	all, others := d.c.Store.ListenAll(), d.c.Store.ListenOthers()
+	all, others := d.c.Store.SubscribeAll(), d.c.Store.SubscribeRemote()
 	defer all.Close()
 	defer others.Close()
 	for {
@@ -190,8 +190,8 @@ func (d *Dispatcher) watchHints(ctx context.Context) {
 			return
 		case <-all.C():
 		}
-		foreign, anybody := others.Take()
-		clients, everybody := all.Take()
+		foreign, anybody := others.Drain()
+		clients, everybody := all.Drain()
 		if everybody || anybody {
 			d.flagMoreWork(nil)
 			d.waker.Wake()

@@ -1,4 +1,4 @@
-package store
+package hint
 
 import (
 	"context"
@@ -19,10 +19,10 @@ import (
 // "<instance> <client>,<client>…", or "<instance> *" for all.
 
 const (
-	// pace is the least time between two notifications. The first goes at
+	// minNotifyInterval is the least time between two notifications. The first goes at
 	// once; what comes meanwhile goes together. Each is work for two sessions of the
 	// server and two goroutines here, about as much as a create.
-	pace = 25 * time.Millisecond
+	minNotifyInterval = 25 * time.Millisecond
 
 	// maxNotified is how many clients one notification names: PostgreSQL takes
 	// less than 8000 bytes, and a client is 33.
@@ -37,10 +37,10 @@ const (
 	everybody = "*"
 )
 
-// post sends hints to other instances, and hears theirs.
-type post struct {
-	h       *hints
-	connect connector
+// Notifier sends hints to other instances, and receives theirs.
+type Notifier struct {
+	hub     *Hub
+	connect Connector
 	me      string // tells our own notifications from others'
 
 	mu      sync.Mutex
@@ -56,17 +56,23 @@ type post struct {
 	warn   sync.Once
 }
 
-// connector opens a connection with more parameters than the URL's.
-type connector func(ctx context.Context, parameters map[string]string) (*pgx.Conn, error)
+// Connector opens a connection with more parameters than the URL's.
+type Connector func(ctx context.Context, parameters map[string]string) (*pgx.Conn, error)
 
-func newPost(h *hints, connect connector) *post {
-	var me [8]byte
-	rand.Read(me[:])
-	return &post{h: h, connect: connect, me: hex.EncodeToString(me[:]), clients: make(map[till.ID]bool), wake: make(chan struct{}, 1)}
+// UsePostgres makes the Hub send and receive hints by NOTIFY.
+func (h *Hub) UsePostgres(connect Connector) {
+	h.notifier = newNotifier(h, connect)
+	h.watch = h.notifier.listen
 }
 
-// put takes in clients to be told of; nil is a probe. It never blocks.
-func (p *post) put(clients []till.ID) {
+func newNotifier(h *Hub, connect Connector) *Notifier {
+	var me [8]byte
+	rand.Read(me[:])
+	return &Notifier{hub: h, connect: connect, me: hex.EncodeToString(me[:]), clients: make(map[till.ID]bool), wake: make(chan struct{}, 1)}
+}
+
+// put takes in clients to notify of; nil is a probe. It never blocks.
+func (p *Notifier) put(clients []till.ID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -87,7 +93,7 @@ func (p *post) put(clients []till.ID) {
 
 // warm makes the connection while a commit is still under way: in a command
 // there is none yet, and to make one takes longer than to send a hint.
-func (p *post) warm() {
+func (p *Notifier) warm() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.closed {
@@ -95,14 +101,14 @@ func (p *post) warm() {
 	}
 }
 
-func (p *post) start() {
+func (p *Notifier) start() {
 	if !p.started {
 		p.started = true
 		p.sender.Go(p.send)
 	}
 }
 
-func (p *post) ring() {
+func (p *Notifier) ring() {
 	select {
 	case p.wake <- struct{}{}:
 	default:
@@ -110,7 +116,7 @@ func (p *post) ring() {
 }
 
 // take returns the next notification, "" if there is none.
-func (p *post) take() (payload string, closed bool) {
+func (p *Notifier) take() (payload string, closed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.probe {
@@ -136,7 +142,7 @@ func (p *post) take() (payload string, closed bool) {
 
 // close sends what waits, in bounded time: a command that ends must not keep
 // its hint for itself.
-func (p *post) close() {
+func (p *Notifier) close() {
 	p.mu.Lock()
 	p.closed = true
 	p.mu.Unlock()
@@ -145,7 +151,7 @@ func (p *post) close() {
 }
 
 // send runs until close.
-func (p *post) send() {
+func (p *Notifier) send() {
 	dial, cancel := context.WithTimeout(context.Background(), hintTimeout)
 	conn, channel, _ := p.hintConn(dial) // if it fails, the first hint tries again
 	cancel()
@@ -164,7 +170,7 @@ func (p *post) send() {
 				continue
 			}
 			if !closed {
-				p.rest(pace)
+				p.rest(minNotifyInterval)
 			}
 			continue
 		}
@@ -175,8 +181,8 @@ func (p *post) send() {
 	}
 }
 
-// rest waits, unless the Store is being closed.
-func (p *post) rest(d time.Duration) {
+// rest waits, unless the Hub is being closed.
+func (p *Notifier) rest(d time.Duration) {
 	p.setResting(true)
 	defer p.setResting(false)
 	t := time.NewTimer(d)
@@ -196,7 +202,7 @@ func (p *post) rest(d time.Duration) {
 	}
 }
 
-func (p *post) setResting(yes bool) {
+func (p *Notifier) setResting(yes bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.resting = yes
@@ -204,7 +210,7 @@ func (p *post) setResting(yes bool) {
 
 // sendOne sends one notification, on a new connection if need be. A connection
 // that has died while nobody used it is replaced once.
-func (p *post) sendOne(conn *pgx.Conn, channel, payload string) (*pgx.Conn, string, error) {
+func (p *Notifier) sendOne(conn *pgx.Conn, channel, payload string) (*pgx.Conn, string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), hintTimeout)
 	defer cancel()
 	for {
@@ -228,17 +234,17 @@ func (p *post) sendOne(conn *pgx.Conn, channel, payload string) (*pgx.Conn, stri
 	}
 }
 
-// hear listens until ctx ends. When the connection was lost and there is one
+// listen receives notifications until ctx ends. When the connection was lost and there is one
 // again, anything may have happened in between.
-func (p *post) hear(ctx context.Context) {
+func (p *Notifier) listen(ctx context.Context) {
 	for ctx.Err() == nil {
-		err := p.hearOnce(ctx)
-		if p.h.live.Swap(false) {
-			p.h.tell(nil, true) // so that nobody trusts in silence
+		err := p.listenOnce(ctx)
+		if p.hub.live.Swap(false) {
+			p.hub.notify(nil, true) // so that nobody trusts in silence
 		}
 		if err != nil && ctx.Err() == nil {
 			p.warn.Do(func() {
-				p.h.log.Warn("other instances' hints are not heard; the database is asked more often until they are", "error", err)
+				p.hub.log.Warn("other instances' hints are not heard; the database is asked more often until they are", "error", err)
 			})
 		}
 		select {
@@ -248,7 +254,7 @@ func (p *post) hear(ctx context.Context) {
 	}
 }
 
-func (p *post) hearOnce(ctx context.Context) error {
+func (p *Notifier) listenOnce(ctx context.Context) error {
 	dial, cancel := context.WithTimeout(ctx, hintTimeout)
 	defer cancel()
 	conn, channel, err := p.hintConn(dial)
@@ -259,7 +265,7 @@ func (p *post) hearOnce(ctx context.Context) error {
 	if _, err := conn.Exec(dial, `LISTEN `+channel); err != nil {
 		return err
 	}
-	p.h.tell(nil, true)
+	p.hub.notify(nil, true)
 	// Behind a pooler LISTEN succeeds and nothing ever comes. Our own word,
 	// sent on the other connection, shows that the way is open.
 	p.put(nil)
@@ -268,15 +274,15 @@ func (p *post) hearOnce(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		p.heard(n.Payload)
+		p.receive(n.Payload)
 	}
 }
 
-// heard takes in one notification.
-func (p *post) heard(payload string) {
+// receive takes in one notification.
+func (p *Notifier) receive(payload string) {
 	from, names, _ := strings.Cut(payload, " ")
 	if from == p.me {
-		p.h.live.Store(true)
+		p.hub.live.Store(true)
 		return
 	}
 	clients := make([]till.ID, 0, len(names)/33+1)
@@ -289,14 +295,14 @@ func (p *post) heard(payload string) {
 		clients = append(clients, id)
 	}
 	if names != "" {
-		p.h.tell(clients, true)
+		p.hub.notify(clients, true)
 	}
 }
 
 // hintConn opens a connection for hints and returns the channel of the schema
 // that it uses. A hint that is lost with a crash is no loss, so nothing waits
 // for the disk.
-func (p *post) hintConn(ctx context.Context) (*pgx.Conn, string, error) {
+func (p *Notifier) hintConn(ctx context.Context) (*pgx.Conn, string, error) {
 	conn, err := p.connect(ctx, map[string]string{"synchronous_commit": "off"})
 	if err != nil {
 		return nil, "", err

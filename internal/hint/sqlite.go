@@ -1,0 +1,37 @@
+package hint
+
+import (
+	"context"
+	"time"
+)
+
+// filePollInterval is how often a SQLite file is read while somebody subscribes.
+const filePollInterval = 20 * time.Millisecond
+
+// UseFile makes the Hub notice what other processes commit to a SQLite file. version
+// changes with their commits only: subscribers get one hint for a commit of ours, which
+// names its clients.
+func (h *Hub) UseFile(version func(context.Context) (int64, error)) {
+	h.watch = func(ctx context.Context) { h.watchDataVersion(ctx, version) }
+}
+
+func (h *Hub) watchDataVersion(ctx context.Context, version func(context.Context) (int64, error)) {
+	tick := time.NewTicker(filePollInterval)
+	defer tick.Stop()
+	last := int64(-1)
+	for !h.idle() {
+		now, err := version(ctx)
+		// The first reading notifies too: it includes what was written since the
+		// subscription began.
+		if err == nil && now != last {
+			last = now
+			h.notify(nil, true)
+			h.live.Store(true)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
