@@ -79,8 +79,9 @@ type list struct {
 	from, to     till.Time
 	page         Page
 	conds        []condition
-	indexed      bool // a condition that counters do not know
-	indexedByEnd bool // the index of pairs has the status in which a row ended, and of an open row only that it is open
+	indexed      bool                   // a condition that counters do not know
+	pairs        map[int64][]filterPair // that were read, by hour
+	indexedByEnd bool                   // the index of pairs has the status in which a row ended, and of an open row only that it is open
 }
 
 // newList returns the list of what is counted, between two times. byEnd says that

@@ -169,7 +169,7 @@ func (tx *Tx) countBetween(ctx context.Context, l *list, from, to till.Time) (n 
 		if pairs, err = tx.pairsFor(ctx, l, bucketOf(widthHour, from)); err != nil {
 			return 0, err
 		}
-		if pairs = slices.DeleteFunc(pairs, func(p filterPair) bool { return p.within <= 0 }); len(pairs) == 0 {
+		if pairs = slices.DeleteFunc(slices.Clone(pairs), func(p filterPair) bool { return p.within <= 0 }); len(pairs) == 0 {
 			return 0, nil
 		}
 	}

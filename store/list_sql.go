@@ -57,6 +57,9 @@ type filterPair struct {
 // or of one status by any method, and the like of transactions. An index has each
 // pair in order: however rare a pair is, no row of another one is read.
 func (tx *Tx) pairsFor(ctx context.Context, l *list, hour int64) (pairs []filterPair, err error) {
+	if pairs, found := l.pairs[hour]; found {
+		return pairs, nil
+	}
 	err = tx.db.Query(ctx, selectPairs,
 		[]any{l.client[:], l.noun, widthAll, l.a, l.b, widthHour, hour}, func(r db.Row) error {
 			var p filterPair
@@ -64,6 +67,10 @@ func (tx *Tx) pairsFor(ctx context.Context, l *list, hour int64) (pairs []filter
 			pairs = append(pairs, p)
 			return err
 		})
+	if l.pairs == nil {
+		l.pairs = map[int64][]filterPair{}
+	}
+	l.pairs[hour] = pairs
 	return pairs, err
 }
 
