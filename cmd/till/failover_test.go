@@ -26,6 +26,7 @@ import (
 // once with each kind of standby. The operator keeps its own book and forgets
 // nothing. TILL_FAILOVERS says how many times.
 func TestFailover(t *testing.T) {
+	t.Parallel()
 	if os.Getenv("TILL_TEST_POSTGRES_URL") == "" {
 		t.Skip("TILL_TEST_POSTGRES_URL names no server; make test starts one")
 	}
@@ -35,6 +36,7 @@ func TestFailover(t *testing.T) {
 	}
 	for range times {
 		t.Run("what was answered survives with a synchronous standby", func(t *testing.T) {
+			t.Parallel()
 			f := newFailover(t, true)
 			f.run(func() {})
 			if len(f.lost()) > 0 {
@@ -43,6 +45,7 @@ func TestFailover(t *testing.T) {
 			f.finish()
 		})
 		t.Run("what an asynchronous standby lost is never charged twice", func(t *testing.T) {
+			t.Parallel()
 			f := newFailover(t, false)
 			f.run(f.detach)
 			f.createLostAgain()
