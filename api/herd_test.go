@@ -20,6 +20,9 @@ const maxQueue = 4096
 // to come back; when the database goes on, so does everything, and each key has
 // made one payment.
 func TestAHerdOfCreatesIsToldToComeBack(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make quick leaves it out: it makes thousands of requests")
+	}
 	for _, e := range storetest.Engines() {
 		t.Run(e.Name, func(t *testing.T) {
 			w := newWorld(t, options{database: e.Config(t), quiet: true})

@@ -173,6 +173,9 @@ var raceDetector bool
 // The memory of an export does not grow with the statement. It runs alone, so
 // that nobody else's memory is counted.
 func TestTheMemoryOfAnExportIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make quick leaves it out: it exports many rows")
+	}
 	path := t.TempDir() + "/till.db"
 	s := storetest.Open(t, store.Config{Path: path})
 	client := storetest.NewClient(t, s, till.Test)

@@ -20,6 +20,9 @@ import (
 // of the books notices, or nothing about money is different: the byte is in
 // room that is not used, or in a text that is only echoed.
 func TestAFlippedByteInMoneyIsNoticed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make quick leaves it out: it verifies many damaged files")
+	}
 	t.Parallel()
 	flips := 60
 	if n, err := strconv.Atoi(os.Getenv("TILL_FLIPS")); err == nil {

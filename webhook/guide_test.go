@@ -75,6 +75,9 @@ func TestTheGuideShowsTheExamples(t *testing.T) {
 // of each event once and never out of order. cmd/till's
 // TestTheReceiversOfTheGuideShipWhatIsPaid runs them with a server.
 func TestTheExamplesWork(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make quick leaves it out: it builds and starts the examples")
+	}
 	t.Parallel()
 	for _, r := range receivers {
 		t.Run(r.program, func(t *testing.T) {
@@ -96,6 +99,9 @@ func TestTheExamplesWork(t *testing.T) {
 // A log that was restored from a backup is another, or ends before the cursor
 // of the examples. They read it from its beginning, and do nothing twice.
 func TestTheExamplesReadALogThatWasSetBack(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make quick leaves it out: it builds and starts the examples")
+	}
 	t.Parallel()
 	page := func(w io.Writer, log string, next int, payments ...string) {
 		var items []string

@@ -54,6 +54,9 @@ var guideReceivers = []guideReceiver{
 // while every webhook is lost; and by half of each, with a crash between. Each
 // time it ships an order once if its money stands, and not otherwise.
 func TestTheReceiversOfTheGuideShipWhatIsPaid(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make quick leaves it out: it starts a server for each language")
+	}
 	t.Parallel()
 	for _, r := range guideReceivers {
 		t.Run(r.program, func(t *testing.T) {

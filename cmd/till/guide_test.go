@@ -44,6 +44,9 @@ import (
 //	<!-- test: setup: SHELL -->    to be run before it: what the reader would have. testdata/guide/prelude.sh has words for this
 //	<!-- test: after: SHELL -->    to be run after it: what the reader would copy from the output; and any check
 func TestGuides(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make quick leaves it out: it runs every command of the guides")
+	}
 	t.Parallel()
 	for _, page := range guidePages(t) {
 		t.Run(filepath.Base(page), func(t *testing.T) {

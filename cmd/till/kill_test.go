@@ -35,6 +35,9 @@ const killWindow = 45 * time.Second
 // there, every invariant holds, and no payment has two debits in the
 // operator's own book. TILL_KILLS says how many times.
 func TestKill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make quick leaves it out: it starts and kills servers")
+	}
 	t.Parallel()
 	kills := 5
 	if n, err := strconv.Atoi(os.Getenv("TILL_KILLS")); err == nil {

@@ -16,6 +16,9 @@ import (
 // as strays in the statements, and given to it. The steps are those of the guide,
 // and at the end the operators' books decide.
 func TestRestoreOnEveryOperator(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make quick leaves it out: it starts servers for each operator")
+	}
 	t.Parallel()
 	for name, engine := range backups() {
 		t.Run(name, func(t *testing.T) {
