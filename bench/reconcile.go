@@ -85,9 +85,9 @@ func (s *testbed) writeStatement(ctx context.Context, d *seeding, path string) (
 	fmt.Fprintln(w, "time,reference,receipt,amount,currency,status,description")
 	last := till.LastID(d.to)
 	for after := till.LastID(from - 1); ; {
-		var rows []store.Compared
+		var rows []store.ReconcileRow
 		err := st.View(ctx, func(tx *store.Tx) (err error) {
-			rows, err = tx.Compare(ctx, store.ComparedPayment, seedConnection, client.ID, after, last, 10_000, nil)
+			rows, err = tx.ReconcileRows(ctx, store.ComparedPayment, seedConnection, client.ID, after, last, 10_000, nil)
 			return err
 		})
 		if err != nil {

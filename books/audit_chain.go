@@ -27,7 +27,7 @@ const (
 const chainLabel = "till audit chain v1"
 
 // ChainKey returns the key of an installation's audit chains.
-func ChainKey(secret []byte) (store.SealKey, error) {
+func ChainKey(secret []byte) (store.ChainKey, error) {
 	key, err := seal.Key(secret, chainLabel)
 	if err != nil {
 		return nil, fmt.Errorf("audit chains: %w", err)
@@ -38,7 +38,7 @@ func ChainKey(secret []byte) (store.SealKey, error) {
 // ExtendChains extends the audit chains in small background commits and
 // returns how many rows were chained. Rows that come meanwhile wait for the
 // next call. A chain stops at a gap in its log, and Verify reports the gap.
-func ExtendChains(ctx context.Context, s *store.Store, key store.SealKey) (int, error) {
+func ExtendChains(ctx context.Context, s *store.Store, key store.ChainKey) (int, error) {
 	if len(key) == 0 {
 		return 0, errors.New("audit chains are sealed with the installation's key")
 	}
@@ -46,7 +46,7 @@ func ExtendChains(ctx context.Context, s *store.Store, key store.SealKey) (int, 
 	for more {
 		var clients []till.ID
 		err := s.View(ctx, func(tx *store.Tx) (err error) {
-			clients, err = tx.UnsealedClients(ctx, chainClients)
+			clients, err = tx.ClientsToChain(ctx, chainClients)
 			return err
 		})
 		if err != nil {
@@ -71,10 +71,10 @@ func ExtendChains(ctx context.Context, s *store.Store, key store.SealKey) (int, 
 // extendChain adds one link for up to chainBatch rows of a client's log. Two
 // instances at once may make two links that continue the same one; both are
 // right.
-func extendChain(ctx context.Context, s *store.Store, key store.SealKey, client till.ID) (n int, err error) {
+func extendChain(ctx context.Context, s *store.Store, key store.ChainKey, client till.ID) (n int, err error) {
 	err = s.UpdateBackground(ctx, func(tx *store.Tx) error {
 		n = 0
-		link, err := tx.LastSeal(ctx, client)
+		link, err := tx.LastLink(ctx, client)
 		if err == nil && link.Sequence == 0 {
 			link, err = continueUnkeyedChain(ctx, tx, key, client)
 		}
@@ -90,13 +90,13 @@ func extendChain(ctx context.Context, s *store.Store, key store.SealKey, client 
 			if a.Sequence != link.Sequence+1 {
 				break
 			}
-			link = key.SealOf(link, a)
+			link = key.NextLink(link, a)
 			n++
 		}
 		if n == 0 {
 			return nil
 		}
-		return tx.InsertSeal(ctx, client, link)
+		return tx.InsertLink(ctx, client, link)
 	})
 	if err != nil {
 		return 0, err
@@ -107,25 +107,25 @@ func extendChain(ctx context.Context, s *store.Store, key store.SealKey, client 
 // continueUnkeyedChain makes the first keyed link of a chain whose older links
 // have no key, so that nobody can replace those from then on. It returns the
 // newest link, or the zero link where a chain begins.
-func continueUnkeyedChain(ctx context.Context, tx *store.Tx, key store.SealKey, client till.ID) (store.Seal, error) {
-	plain, err := tx.LastPlainSeal(ctx, client)
+func continueUnkeyedChain(ctx context.Context, tx *store.Tx, key store.ChainKey, client till.ID) (store.ChainLink, error) {
+	plain, err := tx.LastUnkeyedLink(ctx, client)
 	if err != nil || plain.Sequence == 0 {
-		return store.Seal{}, err
+		return store.ChainLink{}, err
 	}
 	// Two instances, or an older release that still adds links without a key,
 	// could see different ends. The lock makes one of them the first.
 	if _, err := tx.LockHeads(ctx, []till.ID{client}); err != nil {
-		return store.Seal{}, err
+		return store.ChainLink{}, err
 	}
-	if link, err := tx.LastSeal(ctx, client); err != nil || link.Sequence > 0 {
+	if link, err := tx.LastLink(ctx, client); err != nil || link.Sequence > 0 {
 		return link, err
 	}
-	link := key.SealPlain(client, plain)
-	return link, tx.InsertSeal(ctx, client, link)
+	link := key.LinkUnkeyed(client, plain)
+	return link, tx.InsertLink(ctx, client, link)
 }
 
 // RunChains extends the chains until ctx ends, about once a second.
-func RunChains(ctx context.Context, s *store.Store, key store.SealKey, log *slog.Logger) {
+func RunChains(ctx context.Context, s *store.Store, key store.ChainKey, log *slog.Logger) {
 	runInBackground(ctx, log, "seal the audit logs", chainInterval, func(ctx context.Context) error {
 		_, err := ExtendChains(ctx, s, key)
 		return err

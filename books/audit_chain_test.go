@@ -38,11 +38,11 @@ func addAudit(t *testing.T, s *store.Store, client till.ID, n int) {
 	}
 }
 
-func seals(t *testing.T, s *store.Store, client till.ID) []store.Seal {
+func seals(t *testing.T, s *store.Store, client till.ID) []store.ChainLink {
 	t.Helper()
-	var out []store.Seal
+	var out []store.ChainLink
 	err := s.View(t.Context(), func(tx *store.Tx) (err error) {
-		out, err = tx.Seals(t.Context(), client, 0, 10_000)
+		out, err = tx.ChainLinks(t.Context(), client, 0, 10_000)
 		return err
 	})
 	if err != nil {
@@ -51,7 +51,7 @@ func seals(t *testing.T, s *store.Store, client till.ID) []store.Seal {
 	return out
 }
 
-func covered(seals []store.Seal) (out []int64) {
+func covered(seals []store.ChainLink) (out []int64) {
 	for _, link := range seals {
 		out = append(out, link.Covers)
 	}
@@ -190,7 +190,7 @@ func TestCasesAreListedLongestOpenFirst(t *testing.T) {
 		}
 		ref := store.Ref{Client: client.ID, ID: open[0].SubjectID}
 		if err := s.Update(t.Context(), func(tx *store.Tx) error {
-			return tx.CloseCases(t.Context(), []store.Closing{{Ref: ref, By: "Awa", At: tx.Now()}})
+			return tx.CloseCases(t.Context(), []store.CaseClosure{{Ref: ref, By: "Awa", At: tx.Now()}})
 		}); err != nil {
 			t.Fatal(err)
 		}

@@ -56,7 +56,7 @@ func EachHead(ctx context.Context, s *store.Store, f func(h AuditHead) (more boo
 		err := s.View(ctx, func(tx *store.Tx) error {
 			heads = heads[:0]
 			for _, id := range clients {
-				link, err := tx.LastSeal(ctx, id)
+				link, err := tx.LastLink(ctx, id)
 				if err != nil {
 					return err
 				}
@@ -132,9 +132,9 @@ func logHeads(ctx context.Context, s *store.Store, log *slog.Logger, told map[ti
 // checkLoggedHeads checks that logged heads are still part of their chains.
 func checkLoggedHeads(ctx context.Context, s *store.Store, log *slog.Logger, told map[till.ID]AuditHead) error {
 	for client, h := range told {
-		var at []store.Seal
+		var at []store.ChainLink
 		err := s.View(ctx, func(tx *store.Tx) (err error) {
-			at, err = tx.Seals(ctx, client, h.Sequence-1, 1)
+			at, err = tx.ChainLinks(ctx, client, h.Sequence-1, 1)
 			return err
 		})
 		if err != nil {

@@ -132,10 +132,10 @@ func TestTheAuditChainNeedsTheInstallationsKey(t *testing.T) {
 	}
 	raw(t, `DROP TRIGGER audit_update`)
 	raw(t, `UPDATE audit SET actor = 'Eve' WHERE sequence = 2`)
-	for name, key := range map[string]store.SealKey{"no": {}, "another": []byte("another")} {
-		var link store.Seal
+	for name, key := range map[string]store.ChainKey{"no": {}, "another": []byte("another")} {
+		var link store.ChainLink
 		for _, a := range auditRows(t, s, client.ID, books.AuditFilter{}) {
-			if link = key.SealOf(link, a); name == "no" {
+			if link = key.NextLink(link, a); name == "no" {
 				link.Hash = oldSeal(link.Hash, a)
 			}
 		}
@@ -153,7 +153,7 @@ func TestTheAuditChainNeedsTheInstallationsKey(t *testing.T) {
 func TestASealCoversTheWholeRow(t *testing.T) {
 	t.Parallel()
 	row := store.AuditRow{}
-	hash := func(a store.AuditRow) [32]byte { return storetest.ChainKey.SealOf(store.Seal{}, &a).Hash }
+	hash := func(a store.AuditRow) [32]byte { return storetest.ChainKey.NextLink(store.ChainLink{}, &a).Hash }
 	seen := map[[32]byte]string{hash(row): "nothing"}
 	note := func(what string, a store.AuditRow) {
 		if other, found := seen[hash(a)]; found {

@@ -252,7 +252,7 @@ func (f *CaseDetail) close(ctx context.Context, tx *store.Tx, a CaseAction, agai
 	if a.Evidence != nil {
 		detail += "; evidence " + a.Named + " sha256:" + hex.EncodeToString(a.Evidence)
 	}
-	if err := tx.CloseCases(ctx, []store.Closing{{Ref: ref, By: a.By, At: at, Kinds: []string{f.Kind}, Reason: a.Reason, Evidence: a.Evidence}}); err != nil {
+	if err := tx.CloseCases(ctx, []store.CaseClosure{{Ref: ref, By: a.By, At: at, Kinds: []string{f.Kind}, Reason: a.Reason, Evidence: a.Evidence}}); err != nil {
 		return err
 	}
 	if err := tx.InsertAudit(ctx, []*store.AuditRow{{

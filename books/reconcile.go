@@ -77,7 +77,7 @@ type Finding struct {
 	SaidStatus                     string
 	SaidAt                         till.Time
 
-	Ours *store.Compared // nil: none
+	Ours *store.ReconcileRow // nil: none
 }
 
 // ReadCounts counts the lines of the file.
@@ -142,7 +142,7 @@ type reconciler struct {
 	seen        map[store.Ref]struct{} // compared subjects outside of them
 	deferred    []store.Ref            // subjects whose receipt is on a line with another reference
 
-	rows    []store.Compared
+	rows    []store.ReconcileRow
 	found   []uint32
 	buffer  []byte
 	finding Finding
@@ -276,7 +276,7 @@ func (r *reconciler) walk(ctx context.Context, client, after, last till.ID, old 
 	for _, kind := range []string{store.ComparedPayment, store.ComparedPayout} {
 		for at := after; ; {
 			err := r.view(ctx, func(tx *store.Tx) (err error) {
-				r.rows, err = tx.Compare(ctx, kind, r.Connection, client, at, last, r.slice, r.rows[:0])
+				r.rows, err = tx.ReconcileRows(ctx, kind, r.Connection, client, at, last, r.slice, r.rows[:0])
 				return err
 			})
 			if err != nil {
@@ -306,16 +306,16 @@ func (r *reconciler) walkBooked(ctx context.Context) error {
 	first, last := till.LastID(r.report.From-1), till.LastID(r.report.To)
 	for _, client := range r.clients {
 		for at := first; ; {
-			var moved []store.Moved
+			var moved []store.PostedSubject
 			err := r.view(ctx, func(tx *store.Tx) (err error) {
-				if moved, err = tx.Moved(ctx, r.Connection, client, at, last, r.slice); err != nil {
+				if moved, err = tx.PostedSubjects(ctx, r.Connection, client, at, last, r.slice); err != nil {
 					return err
 				}
 				var refs []store.Ref
 				for _, m := range moved {
 					refs = append(refs, store.Ref{Client: client, ID: m.Subject})
 				}
-				r.rows, err = tx.ComparedByID(ctx, r.Connection, r.unseen(refs), r.rows[:0])
+				r.rows, err = tx.ReconcileRowsByID(ctx, r.Connection, r.unseen(refs), r.rows[:0])
 				return err
 			})
 			if err != nil {

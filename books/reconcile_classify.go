@@ -68,13 +68,13 @@ type otherLines struct {
 }
 
 // settled reports whether our books say that the money moved.
-func settled(c *store.Compared) bool { return c.Status == till.Success || c.Late }
+func settled(c *store.ReconcileRow) bool { return c.Status == till.Success || c.Late }
 
 // final reports whether the status is final. Only payouts can be cancelled.
-func final(c *store.Compared) bool { return c.Status.Final() || c.Status == "cancelled" }
+func final(c *store.ReconcileRow) bool { return c.Status.Final() || c.Status == "cancelled" }
 
 // classify compares a line with its payment or payout.
-func classify(line *record, money till.Money, c *store.Compared, b otherLines) classification {
+func classify(line *record, money till.Money, c *store.ReconcileRow, b otherLines) classification {
 	switch line.status {
 	case lineSuccess:
 		return classifySuccess(line, money, c, b)
@@ -109,7 +109,7 @@ func classify(line *record, money till.Money, c *store.Compared, b otherLines) c
 	return classification{NoMoney, "not decided yet, on both sides", ""}
 }
 
-func classifySuccess(line *record, money till.Money, c *store.Compared, b otherLines) classification {
+func classifySuccess(line *record, money till.Money, c *store.ReconcileRow, b otherLines) classification {
 	ours := receiptKey(c.Receipt)
 	theirs := line.keys[byReceipt]
 	switch {
@@ -138,7 +138,7 @@ func classifySuccess(line *record, money till.Money, c *store.Compared, b otherL
 }
 
 // classifyBooked compares a line that says success with booked money.
-func classifyBooked(c *store.Compared, ours, theirs key) classification {
+func classifyBooked(c *store.ReconcileRow, ours, theirs key) classification {
 	if why := ledgerDiffers(c); why != "" {
 		return classification{LedgerDiffers, why, OpenACase}
 	}
@@ -153,7 +153,7 @@ func classifyBooked(c *store.Compared, ours, theirs key) classification {
 
 // ledgerDiffers says how the ledger differs from a payment or payout whose
 // money moved, "" if it does not.
-func ledgerDiffers(c *store.Compared) string {
+func ledgerDiffers(c *store.ReconcileRow) string {
 	switch {
 	case c.Booked.IsZero():
 		return "the money moved, and the ledger has no entry for it"
@@ -167,7 +167,7 @@ func ledgerDiffers(c *store.Compared) string {
 // operator moved its money between its creation and its booking, by a clock
 // that may differ from ours. A statement that covers all of that time must
 // have a line.
-func classifyUnmatched(c *store.Compared, from, to, slack till.Time) (classification, bool) {
+func classifyUnmatched(c *store.ReconcileRow, from, to, slack till.Time) (classification, bool) {
 	if !settled(c) {
 		return classification{}, false
 	}

@@ -11,7 +11,7 @@ import (
 
 // compare finds the lines about a payment or payout and judges them. With old
 // set, one without a line is passed over.
-func (r *reconciler) compare(c *store.Compared, old bool) error {
+func (r *reconciler) compare(c *store.ReconcileRow, old bool) error {
 	if c.Connection != r.Connection {
 		return nil
 	}
@@ -47,7 +47,7 @@ func (r *reconciler) compare(c *store.Compared, old bool) error {
 
 // keepMatching leaves the lines that go the payment's or payout's way, in the order
 // of the file.
-func (r *reconciler) keepMatching(c *store.Compared) {
+func (r *reconciler) keepMatching(c *store.ReconcileRow) {
 	way := incoming
 	if c.Kind == store.ComparedPayout {
 		way = outgoing
@@ -62,7 +62,7 @@ func (r *reconciler) keepMatching(c *store.Compared) {
 
 // classifyFound judges the lines that were found for a payment or payout, or that
 // there are none.
-func (r *reconciler) classifyFound(c *store.Compared) error {
+func (r *reconciler) classifyFound(c *store.ReconcileRow) error {
 	if len(r.found) == 0 {
 		if v, said := classifyUnmatched(c, r.report.From, r.report.To, till.Time(r.Slack.Microseconds())); said {
 			return r.addFinding(v, 0, c)
@@ -108,7 +108,7 @@ func (r *reconciler) classifyFound(c *store.Compared) error {
 
 // addFinding counts a verdict, plans its remedy and tells about it. line is 1 +
 // the record, 0 for none.
-func (r *reconciler) addFinding(v classification, line uint32, c *store.Compared) error {
+func (r *reconciler) addFinding(v classification, line uint32, c *store.ReconcileRow) error {
 	f := &r.finding
 	*f = Finding{Class: v.class, Why: v.why, Remedy: v.remedy, Ours: c}
 	var said, ours int64
@@ -209,13 +209,13 @@ func (r *reconciler) findByLine(ctx context.Context) error {
 		return nil
 	}
 	for chunk := range slices.Chunk(left, min(lookupSlice, r.slice)) {
-		sought := make([]store.Sought, 0, len(chunk))
+		sought := make([]store.StatementKey, 0, len(chunk))
 		for _, i := range chunk {
 			line, err := r.parser.reread(r.File, r.lines.at(i), r.buffer)
 			if err != nil {
 				return err
 			}
-			s := store.Sought{Receipt: line.receipt}
+			s := store.StatementKey{Receipt: line.receipt}
 			for _, k := range line.keys[:byReceipt] {
 				if k != (key{}) && !k.isTail() {
 					s.References = append(s.References, till.ID(k))
@@ -225,11 +225,11 @@ func (r *reconciler) findByLine(ctx context.Context) error {
 		}
 		for _, client := range r.clients {
 			err := r.view(ctx, func(tx *store.Tx) error {
-				refs, err := tx.Seek(ctx, r.Connection, client, sought)
+				refs, err := tx.FindByStatement(ctx, r.Connection, client, sought)
 				if err != nil {
 					return err
 				}
-				r.rows, err = tx.ComparedByID(ctx, r.Connection, r.unseen(refs), r.rows[:0])
+				r.rows, err = tx.ReconcileRowsByID(ctx, r.Connection, r.unseen(refs), r.rows[:0])
 				return err
 			})
 			if err != nil {
@@ -249,7 +249,7 @@ func (r *reconciler) findByLine(ctx context.Context) error {
 func (r *reconciler) matchDeferred(ctx context.Context) error {
 	for chunk := range slices.Chunk(r.deferred, r.slice) {
 		err := r.view(ctx, func(tx *store.Tx) (err error) {
-			r.rows, err = tx.ComparedByID(ctx, r.Connection, chunk, r.rows[:0])
+			r.rows, err = tx.ReconcileRowsByID(ctx, r.Connection, chunk, r.rows[:0])
 			return err
 		})
 		if err != nil {

@@ -203,14 +203,14 @@ func closeBookedStrays(ctx context.Context, s *store.Store, strays []*store.Stra
 	if len(strays) == 0 {
 		return nil
 	}
-	all := make([]store.Sought, len(strays))
+	all := make([]store.StatementKey, len(strays))
 	for i, stray := range strays {
 		all[i] = statementKeyOf(stray)
 	}
 	for _, client := range clients {
 		var refs []store.Ref
 		err := s.View(ctx, func(tx *store.Tx) (err error) {
-			refs, err = tx.Seek(ctx, strays[0].Connection, client, all)
+			refs, err = tx.FindByStatement(ctx, strays[0].Connection, client, all)
 			return err
 		})
 		if err != nil {

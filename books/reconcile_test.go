@@ -222,13 +222,13 @@ func (d *statementTest) cases() map[string]string {
 func (d *statementTest) closeCases() {
 	d.t.Helper()
 	err := d.s.Update(d.t.Context(), func(tx *store.Tx) error {
-		var closings []store.Closing
+		var closings []store.CaseClosure
 		for text := range d.about {
 			id, err := till.ParseID(text)
 			if err != nil {
 				return err
 			}
-			closings = append(closings, store.Closing{Ref: store.Ref{Client: d.client.ID, ID: id}, By: "Anne", At: d.s.Now(), Kinds: []string{books.CaseStatement}})
+			closings = append(closings, store.CaseClosure{Ref: store.Ref{Client: d.client.ID, ID: id}, By: "Anne", At: d.s.Now(), Kinds: []string{books.CaseStatement}})
 		}
 		return tx.CloseCases(d.t.Context(), closings)
 	})

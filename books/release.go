@@ -104,10 +104,10 @@ func releaseHeldPayments(ctx context.Context, s *store.Store, by string) error {
 				next = held[len(held)-1]
 			}
 			held = slices.DeleteFunc(held, func(c *store.Case) bool { return c.Payout })
-			refs, closings := make([]store.Ref, len(held)), make([]store.Closing, len(held))
+			refs, closings := make([]store.Ref, len(held)), make([]store.CaseClosure, len(held))
 			for i, c := range held {
 				refs[i] = store.Ref{Client: c.ClientID, ID: c.SubjectID}
-				closings[i] = store.Closing{Ref: refs[i], By: by, At: tx.Now(), Kinds: []string{engine.CaseHeld}, Reason: "the restore was released"}
+				closings[i] = store.CaseClosure{Ref: refs[i], By: by, At: tx.Now(), Kinds: []string{engine.CaseHeld}, Reason: "the restore was released"}
 			}
 			if err := tx.HastenSteps(ctx, refs); err != nil {
 				return err

@@ -130,7 +130,7 @@ func insertStray(ctx context.Context, s *store.Store, stray *store.Stray) (fresh
 
 // statementKeyOf returns what a stray's subject is looked up by. If the stray
 // has a reference, its receipt does not count: see store.StrayKey.
-func statementKeyOf(s *store.Stray) (out store.Sought) {
+func statementKeyOf(s *store.Stray) (out store.StatementKey) {
 	for _, id := range []till.ID{s.Reference, s.Subject} {
 		if !id.IsZero() {
 			out.References = append(out.References, id)
@@ -169,7 +169,7 @@ func findSubjects(ctx context.Context, tx *store.Tx, s *store.Stray, clients []t
 		}
 	}
 	for _, client := range clients {
-		some, err := tx.Seek(ctx, s.Connection, client, []store.Sought{statementKeyOf(s)})
+		some, err := tx.FindByStatement(ctx, s.Connection, client, []store.StatementKey{statementKeyOf(s)})
 		if err != nil {
 			return nil, err
 		}

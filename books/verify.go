@@ -25,7 +25,7 @@ type Options struct {
 
 	// Key is the key of the audit chains. Nil means that it is not known; then
 	// the hashes of their links are not checked.
-	Key store.SealKey
+	Key store.ChainKey
 
 	// Heads are heads of audit chains that were kept outside of the database.
 	// Each must still be part of its chain. They need the Key.
@@ -181,7 +181,7 @@ func (v *verifier) view(ctx context.Context, f func(tx *store.Tx) error) error {
 		return err
 	}
 	return v.s.View(ctx, func(tx *store.Tx) error {
-		if err := tx.ByKey(ctx); err != nil {
+		if err := tx.PreferIndexes(ctx); err != nil {
 			return err
 		}
 		return f(tx)

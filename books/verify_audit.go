@@ -19,7 +19,7 @@ type decision struct {
 type auditSlice struct {
 	head         *store.Head
 	rows         []*store.AuditRow
-	plain, keyed map[int64]store.Seal
+	plain, keyed map[int64]store.ChainLink
 	money        []store.MoneyEntry
 	last         bool
 }
@@ -28,9 +28,9 @@ type auditSlice struct {
 // over the log stands in them: the row before as a link, which covers what no
 // link did before it.
 type chains struct {
-	base         store.Seal // the link under the key that seals all plain ones; zero where there is none
-	ended, end   int64      // the last plain link that counts, the last link under the key
-	plain, keyed store.Seal
+	base         store.ChainLink // the link under the key that seals all plain ones; zero where there is none
+	ended, end   int64           // the last plain link that counts, the last link under the key
+	plain, keyed store.ChainLink
 	restored     int64 // the first row that says that an older database was put back; 0 if none does
 }
 
@@ -79,15 +79,15 @@ func (v *verifier) chains(ctx context.Context) (*chains, error) {
 	c := &chains{}
 	err := v.view(ctx, func(tx *store.Tx) error {
 		*c = chains{}
-		plain, err := tx.LastPlainSeal(ctx, v.client)
+		plain, err := tx.LastUnkeyedLink(ctx, v.client)
 		if err != nil {
 			return err
 		}
-		first, err := tx.FirstSeal(ctx, v.client)
+		first, err := tx.FirstLink(ctx, v.client)
 		if err != nil {
 			return err
 		}
-		last, err := tx.LastSeal(ctx, v.client)
+		last, err := tx.LastLink(ctx, v.client)
 		switch c.ended, c.end = plain.Sequence, last.Sequence; {
 		case first.Sequence > 0 && first.Covers == 0: // what an older release went on with is sealed again
 			c.base, c.ended = first, first.Sequence
@@ -109,30 +109,30 @@ func (v *verifier) verifyLinks(c *chains, a *store.AuditRow, slice auditSlice) {
 		v.ChainLinks++
 	}
 	if a.Sequence <= c.ended {
-		c.plain = v.verifyLink(store.PlainSealOf(c.plain, a), a, slice.plain, true)
+		c.plain = v.verifyLink(store.NextUnkeyedLink(c.plain, a), a, slice.plain, true)
 	}
 	switch base := c.base.Sequence; {
 	case a.Sequence > c.end || a.Sequence < base:
 	case a.Sequence == base:
 		_, found := slice.plain[base]
 		v.check(found, "I14", a.SubjectID, "the audit chain has a gap before %d", base)
-		want := v.o.Key.SealPlain(v.client, c.plain)
+		want := v.o.Key.LinkUnkeyed(v.client, c.plain)
 		v.check(v.o.Key == nil || want.Hash == c.base.Hash, "I14", a.SubjectID, "an audit row up to %d is not the one that was sealed", base)
 		c.keyed = c.base
 	default:
-		c.keyed = v.verifyLink(v.o.Key.SealOf(c.keyed, a), a, slice.keyed, v.o.Key != nil)
+		c.keyed = v.verifyLink(v.o.Key.NextLink(c.keyed, a), a, slice.keyed, v.o.Key != nil)
 	}
 }
 
 // verifyLink compares the link of a row that has one with what it should be, and
 // returns what the next row is sealed behind.
-func (v *verifier) verifyLink(want store.Seal, a *store.AuditRow, seals map[int64]store.Seal, hashed bool) store.Seal {
+func (v *verifier) verifyLink(want store.ChainLink, a *store.AuditRow, seals map[int64]store.ChainLink, hashed bool) store.ChainLink {
 	if have, found := seals[a.Sequence]; found {
 		v.check(have.Covers >= want.Covers, "I14", a.SubjectID, "the audit chain has a gap before %d", a.Sequence)
 		v.check(!hashed || have.Hash == want.Hash, "I14", a.SubjectID, "an audit row between %d and %d is not the one that was sealed", a.Sequence-want.Covers+1, a.Sequence)
 		// From here on by what was kept, so that behind a row that was changed
 		// nothing else is named.
-		want = store.Seal{Sequence: a.Sequence, Hash: have.Hash}
+		want = store.ChainLink{Sequence: a.Sequence, Hash: have.Hash}
 	}
 	return want
 }
@@ -155,11 +155,11 @@ func (v *verifier) auditSlice(ctx context.Context, after int64, before till.Time
 		if s.rows, err = tx.Audit(ctx, v.client, after, v.o.Slice); err != nil {
 			return err
 		}
-		plain, err := tx.PlainSeals(ctx, v.client, after, v.o.Slice)
+		plain, err := tx.UnkeyedLinks(ctx, v.client, after, v.o.Slice)
 		if err != nil {
 			return err
 		}
-		keyed, err := tx.Seals(ctx, v.client, after, v.o.Slice)
+		keyed, err := tx.ChainLinks(ctx, v.client, after, v.o.Slice)
 		if err != nil {
 			return err
 		}
@@ -174,8 +174,8 @@ func (v *verifier) auditSlice(ctx context.Context, after int64, before till.Time
 	return s, err
 }
 
-func linksBySequence(seals []store.Seal) map[int64]store.Seal {
-	out := make(map[int64]store.Seal, len(seals))
+func linksBySequence(seals []store.ChainLink) map[int64]store.ChainLink {
+	out := make(map[int64]store.ChainLink, len(seals))
 	for _, link := range seals {
 		out[link.Sequence] = link
 	}

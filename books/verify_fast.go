@@ -21,14 +21,14 @@ func (v *verifier) readSlice(ctx context.Context, tx *store.Tx, head *store.Head
 	var suspects []till.ID
 	last = after
 	var named int64
-	n, err := tx.SievePayments(ctx, v.client, after, lastTime(head), v.logEnd, v.o.Slice, func(p *store.SievedPayment) error {
+	n, err := tx.VerifyPaymentsFast(ctx, v.client, after, lastTime(head), v.logEnd, v.o.Slice, func(p *store.FastPayment) error {
 		if p.ID == last && p.ID != after {
 			v.problem("I2", p.ID, "the payment was credited more than once")
 			return nil
 		}
 		last = p.ID
 		named += p.Named
-		if !p.Plain || p.ID.Time() != p.CreatedAt || p.Unscheduled && !v.readLate(p.Connection, p.UpdatedAt, p.LastRead) {
+		if !p.Usual || p.ID.Time() != p.CreatedAt || p.Unscheduled && !v.readLate(p.Connection, p.UpdatedAt, p.LastRead) {
 			suspects = append(suspects, p.ID)
 			return nil
 		}
@@ -82,7 +82,7 @@ func (v *verifier) verifyEventsFast(ctx context.Context) error {
 				return err
 			}
 			var others []int64
-			n, err = tx.SieveEvents(ctx, v.client, last, v.o.Slice, func(e *store.SievedEvent) {
+			n, err = tx.VerifyEventsFast(ctx, v.client, last, v.o.Slice, func(e *store.FastEvent) {
 				v.Events++
 				v.check(e.Sequence == last+1, "I6", till.ID{}, "the event log has a gap between %d and %d", last, e.Sequence)
 				v.check(e.CreatedAt > before, "I6", till.ID{}, "event %d was made before the one before it", e.Sequence)

@@ -675,7 +675,7 @@ func TestACaseWhoseCauseStandsIsOpenedAgain(t *testing.T) {
 			var left string
 			err := w.store.Update(context.Background(), func(tx *store.Tx) (err error) {
 				ref := store.Ref{Client: w.client.ID, ID: id}
-				if err := tx.CloseCases(context.Background(), []store.Closing{{Ref: ref, By: "Awa", At: tx.Now(), Reason: "seen"}}); err != nil {
+				if err := tx.CloseCases(context.Background(), []store.CaseClosure{{Ref: ref, By: "Awa", At: tx.Now(), Reason: "seen"}}); err != nil {
 					return err
 				}
 				left, err = openCases(context.Background(), tx, id)
@@ -716,7 +716,7 @@ func TestAnOverduePaymentIsAlwaysOnTheList(t *testing.T) {
 		})
 		synctest.Wait() // a question that was on its way would open the case again
 		err := w.store.Update(context.Background(), func(tx *store.Tx) error {
-			return tx.CloseCases(context.Background(), []store.Closing{{Ref: store.Ref{Client: w.client.ID, ID: id}, By: "Awa", At: tx.Now(), Reason: "seen"}})
+			return tx.CloseCases(context.Background(), []store.CaseClosure{{Ref: store.Ref{Client: w.client.ID, ID: id}, By: "Awa", At: tx.Now(), Reason: "seen"}})
 		})
 		if err != nil {
 			t.Fatal(err)

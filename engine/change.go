@@ -65,7 +65,7 @@ type Recording[R Subject] struct {
 	cases             []*store.Case
 	audit             []*store.AuditRow
 	attempts          []*store.Attempt
-	closed            []store.Closing
+	closed            []store.CaseClosure
 	extended          []extended
 	accountFindings   accountFindings
 }
@@ -263,7 +263,7 @@ func (b *Recording[R]) Move(row R, to string) bool {
 	sequence := head.NextEvent()
 	if p.Final {
 		*p.FinalEvent, *p.Attention = sequence, false
-		b.closed = append(b.closed, store.Closing{Ref: p.Ref, By: "engine", At: *p.UpdatedAt, Kinds: closedByEnd})
+		b.closed = append(b.closed, store.CaseClosure{Ref: p.Ref, By: "engine", At: *p.UpdatedAt, Kinds: closedByEnd})
 		b.cases = slices.DeleteFunc(b.cases, func(c *store.Case) bool { return c.SubjectID == p.Ref.ID && slices.Contains(closedByEnd, c.Kind) })
 	} else {
 		*p.ProcessingEvent = sequence

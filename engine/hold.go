@@ -206,7 +206,7 @@ func (b *Recording[R]) closeHeldCase(row R, s *store.Step, now till.Time, why st
 		*p.Attention = false
 		b.MarkChanged(row)
 	}
-	b.closed = append(b.closed, store.Closing{Ref: p.Ref, By: "engine", At: now, Kinds: []string{CaseHeld}, Reason: why})
+	b.closed = append(b.closed, store.CaseClosure{Ref: p.Ref, By: "engine", At: now, Kinds: []string{CaseHeld}, Reason: why})
 }
 
 // extended is a row whose window ends later.

@@ -54,7 +54,7 @@ func (b *Recording[R]) OpenCase(row R, kind, detail string) {
 // this one or another that the row was on the list for, while its cause stands.
 func (b *Recording[R]) ReopenCase(row R, kind, detail string, seen bool) {
 	b.OpenCase(row, kind, detail)
-	b.cases[len(b.cases)-1].Again = seen
+	b.cases[len(b.cases)-1].Reopen = seen
 }
 
 // AddAudit writes an audit row. What it rests on is the answer that is being
@@ -108,7 +108,7 @@ func (b *Recording[R]) RecordResolution(row R, a *Answer) {
 		Outcome: string(a.Result.Outcome), Detail: detail, StartedAt: a.Started, EndedAt: a.Ended,
 	})
 	b.AddAudit(p.Ref.Client, p.Ref.ID, at, a.By, "resolve", "as "+string(a.Result.Outcome)+"; "+a.Evidence)
-	b.closed = append(b.closed, store.Closing{Ref: p.Ref, By: a.By, At: at, Reason: reason, Evidence: a.Digest})
+	b.closed = append(b.closed, store.CaseClosure{Ref: p.Ref, By: a.By, At: at, Reason: reason, Evidence: a.Digest})
 }
 
 // Wallet returns the client's wallet in a currency, as this batch has left

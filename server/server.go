@@ -35,7 +35,7 @@ type Server struct {
 
 	store      *store.Store
 	secret     []byte
-	sealKey    store.SealKey
+	sealKey    store.ChainKey
 	sandbox    *sandbox.Operator
 	operators  *Operators
 	collector  *collect.Collector

@@ -58,9 +58,9 @@ type Case struct {
 	Evidence                []byte // SHA-256 of what that rests on; nil where there is nothing
 	Payout                  bool   // the subject is a payout; set when it is read
 
-	// Again is for OpenCases: open it only if it was opened before and closed, or
+	// Reopen is for OpenCases: open it only if it was opened before and closed, or
 	// if nothing else about its subject is open.
-	Again bool
+	Reopen bool
 }
 
 // OpenCases puts cases on the attention list. The same kind for the same
@@ -68,7 +68,7 @@ type Case struct {
 func (tx *Tx) OpenCases(ctx context.Context, cases []*Case) error {
 	var first, again, alone [][]any
 	for _, c := range cases {
-		if c.Again {
+		if c.Reopen {
 			again = append(again, []any{c.Detail, int64(c.OpenedAt), c.ClientID[:], c.SubjectID[:], c.Kind})
 			alone = append(alone, []any{c.ClientID[:], c.ID[:], c.SubjectID[:], c.Kind, c.Detail, int64(c.OpenedAt), c.ClientID[:], c.SubjectID[:]})
 			continue
@@ -87,8 +87,8 @@ func (tx *Tx) OpenCases(ctx context.Context, cases []*Case) error {
 	return tx.db.Defer(openCasesAlone, alone)
 }
 
-// Closing takes the cases of a subject off the attention list.
-type Closing struct {
+// CaseClosure takes the cases of a subject off the attention list.
+type CaseClosure struct {
 	Ref      Ref
 	By       string
 	At       till.Time
@@ -98,7 +98,7 @@ type Closing struct {
 }
 
 // CloseCases closes the open cases of subjects.
-func (tx *Tx) CloseCases(ctx context.Context, closings []Closing) error {
+func (tx *Tx) CloseCases(ctx context.Context, closings []CaseClosure) error {
 	var named, all [][]any
 	for i := range closings {
 		c := &closings[i]

@@ -284,7 +284,7 @@ func scanPayment(r db.Row, now till.Time) (*PaymentRow, error) {
 	var sent, code, message string
 	var hash []byte
 	var retryable sql.NullBool
-	var w working
+	var w stepView
 	err := r.Scan(idDest(&p.ClientID), idDest(&p.ID), idDest(&key), textDest(&sent), &hash, &p.BodyVersion,
 		&p.Status, textDest(&p.PreviousStatus), &p.Method, textDest(&p.Country), &p.Amount.Minor, &p.Amount.Currency, &p.Fee, &p.Phone,
 		textDest(&p.Reference), &p.Document,
@@ -305,7 +305,7 @@ func scanPayment(r db.Row, now till.Time) (*PaymentRow, error) {
 	if p.FailureReason != "" {
 		p.FailureDetail = &till.FailureDetail{ProviderCode: code, ProviderMessage: message, Retryable: retryable.Bool}
 	}
-	w.tell(&p.Resolution, p.Status.Final(), p.Attention, now > p.ExpiresAt)
+	w.fill(&p.Resolution, p.Status.Final(), p.Attention, now > p.ExpiresAt)
 	return p, nil
 }
 

@@ -159,7 +159,7 @@ func scanPayout(r db.Row, now till.Time) (*PayoutRow, error) {
 	var sent, code, message string
 	var hash []byte
 	var retryable sql.NullBool
-	var w working
+	var w stepView
 	err := r.Scan(idDest(&p.ClientID), idDest(&p.ID), idDest(&key), textDest(&sent), &hash, &p.BodyVersion,
 		&p.Status, textDest(&p.PreviousStatus), &p.Method, textDest(&p.Country), &p.Amount.Minor, &p.Fee, &p.Amount.Currency, &p.Phone,
 		textDest(&p.Reference), &p.Document,
@@ -178,7 +178,7 @@ func scanPayout(r db.Row, now till.Time) (*PayoutRow, error) {
 	if p.FailureReason != "" {
 		p.FailureDetail = &till.FailureDetail{ProviderCode: code, ProviderMessage: message, Retryable: retryable.Bool}
 	}
-	w.tell(&p.Resolution, p.Status.Final(), p.Attention, now > p.ExpiresAt)
+	w.fill(&p.Resolution, p.Status.Final(), p.Attention, now > p.ExpiresAt)
 	return p, nil
 }
 
@@ -268,14 +268,14 @@ func (tx *Tx) Mismatched(ctx context.Context, refs []Ref, kind string) (map[Ref]
 	return out, err
 }
 
-// working is what a row's step says about the work on it.
-type working struct {
+// stepView is what a row's step says about the work on it.
+type stepView struct {
 	due, checked        till.Time
 	calls, sends, acked int
 }
 
-// tell completes what clients see of the work.
-func (w *working) tell(r *till.Resolution, final, attention, over bool) {
+// fill completes what clients see of the work.
+func (w *stepView) fill(r *till.Resolution, final, attention, over bool) {
 	r.NextCheckAt = w.due
 	r.LastCheckedAt = max(r.LastCheckedAt, w.checked)
 	r.Attempts = max(r.Attempts, w.calls)

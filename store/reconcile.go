@@ -61,8 +61,8 @@ const (
 	ComparedPayout  = "payout"
 )
 
-// Compared is a payment or payout with its money in the ledger.
-type Compared struct {
+// ReconcileRow is a payment or payout with its money in the ledger.
+type ReconcileRow struct {
 	Kind       string
 	Client, ID till.ID
 	Connection string
@@ -102,16 +102,16 @@ var comparePayouts = db.Define(db.SQL{Name: "reconcile.comparePayouts",
 			WHERE f.client_id = p.client_id AND f.subject_id = p.id AND f.fact = 'money_out') END
 		FROM payouts p WHERE p.client_id = $2 AND p.id > $3 AND p.id <= $4 ORDER BY p.id LIMIT $5`})
 
-// Compare appends the next payments or payouts of a client, beyond one id and
+// ReconcileRows appends the next payments or payouts of a client, beyond one id and
 // up to another, to out. Those of other connections come without what hangs on
 // them.
-func (tx *Tx) Compare(ctx context.Context, kind, connection string, client, after, last till.ID, limit int, out []Compared) ([]Compared, error) {
+func (tx *Tx) ReconcileRows(ctx context.Context, kind, connection string, client, after, last till.ID, limit int, out []ReconcileRow) ([]ReconcileRow, error) {
 	q := comparePayments
 	if kind == ComparedPayout {
 		q = comparePayouts
 	}
 	err := tx.db.Query(ctx, q, []any{connection, client[:], after[:], last[:], limit}, func(r db.Row) error {
-		out = append(out, Compared{Kind: kind, Client: client})
+		out = append(out, ReconcileRow{Kind: kind, Client: client})
 		c := &out[len(out)-1]
 		var entry string
 		err := r.Scan(idDest(&c.ID), &c.Connection, &c.Status, &c.Amount.Minor, &c.Amount.Currency, textDest(&c.Receipt), &c.CreatedAt,
@@ -125,7 +125,7 @@ func (tx *Tx) Compare(ctx context.Context, kind, connection string, client, afte
 }
 
 // book takes what was booked from its text.
-func (c *Compared) book(entry string) error {
+func (c *ReconcileRow) book(entry string) error {
 	amount, rest, _ := strings.Cut(entry, " ")
 	currency, at, _ := strings.Cut(rest, " ")
 	minor, err1 := strconv.ParseInt(amount, 10, 64)
@@ -134,11 +134,11 @@ func (c *Compared) book(entry string) error {
 	return errors.Join(err1, err2)
 }
 
-// ComparedByID appends the payments and payouts with these ids to out.
-func (tx *Tx) ComparedByID(ctx context.Context, connection string, refs []Ref, out []Compared) (_ []Compared, err error) {
+// ReconcileRowsByID appends the payments and payouts with these ids to out.
+func (tx *Tx) ReconcileRowsByID(ctx context.Context, connection string, refs []Ref, out []ReconcileRow) (_ []ReconcileRow, err error) {
 	for _, ref := range refs {
 		for _, kind := range []string{ComparedPayment, ComparedPayout} {
-			if out, err = tx.Compare(ctx, kind, connection, ref.Client, before(ref.ID), ref.ID, 1, out); err != nil {
+			if out, err = tx.ReconcileRows(ctx, kind, connection, ref.Client, before(ref.ID), ref.ID, 1, out); err != nil {
 				return out, err
 			}
 		}
@@ -157,19 +157,19 @@ func before(id till.ID) till.ID {
 	return id
 }
 
-// Moved is an entry that touches an operator's account.
-type Moved struct {
+// PostedSubject is an entry that touches an operator's account.
+type PostedSubject struct {
 	Entry   till.ID // its order is the order of times
 	Subject till.ID // the payment or payout
 }
 
-// Moved returns the next entries of a client that touch a connection's
+// PostedSubjects returns the next entries of a client that touch a connection's
 // account, beyond one entry and up to another.
-func (tx *Tx) Moved(ctx context.Context, connection string, client, after, last till.ID, limit int) ([]Moved, error) {
-	var out []Moved
+func (tx *Tx) PostedSubjects(ctx context.Context, connection string, client, after, last till.ID, limit int) ([]PostedSubject, error) {
+	var out []PostedSubject
 	err := tx.db.Query(ctx, selectMoved,
 		[]any{client[:], after[:], last[:], connection, limit}, func(r db.Row) error {
-			var m Moved
+			var m PostedSubject
 			var payout till.ID
 			err := r.Scan(idDest(&m.Entry), idDest(&m.Subject), idDest(&payout))
 			if !payout.IsZero() {
@@ -181,17 +181,17 @@ func (tx *Tx) Moved(ctx context.Context, connection string, client, after, last 
 	return out, err
 }
 
-// Sought is one line of an operator's statement, as far as it can name a
+// StatementKey is one line of an operator's statement, as far as it can name a
 // payment or payout.
-type Sought struct {
+type StatementKey struct {
 	References []till.ID // what we sent, or an id
 	Receipt    string
 }
 
-// Seek returns what on a connection of a client any of the lines may be about,
+// FindByStatement returns what on a connection of a client any of the lines may be about,
 // by reference, id or receipt: payments, payouts, or neither where an id is
 // only taken for one.
-func (tx *Tx) Seek(ctx context.Context, connection string, client till.ID, lines []Sought) ([]Ref, error) {
+func (tx *Tx) FindByStatement(ctx context.Context, connection string, client till.ID, lines []StatementKey) ([]Ref, error) {
 	var references, ids, receipts [][]any
 	for _, l := range lines {
 		for _, id := range l.References {

@@ -32,60 +32,60 @@ var selectPlainSeals = db.Define(db.SQL{Name: "seals.selectPlainSeals",
 var insertSeal = db.Define(db.SQL{Name: "seals.insert",
 	SQLite: `INSERT INTO audit_seals (client_id, sequence, covers, hash) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`})
 
-var selectUnsealedClients = db.Define(db.SQL{Name: "seals.selectUnsealedClients",
+var selectClientsToChain = db.Define(db.SQL{Name: "seals.selectUnsealedClients",
 	SQLite: `SELECT h.client_id FROM client_heads h
 		WHERE h.last_audit > coalesce((SELECT max(c.sequence) FROM audit_seals c WHERE c.client_id = h.client_id), 0) LIMIT $1`})
 
-// Seal is one link of a client's audit chain: it seals the row of its number
+// ChainLink is one link of a client's audit chain: it seals the row of its number
 // and those before it, back to the link before or further. Its hash is that row's and the hash before
 // it, whether or not that one is a link.
-type Seal struct {
+type ChainLink struct {
 	Sequence int64
 	Covers   int64 // how many rows, at least; 0 for the link by which a chain of plain links became one under the key
 	Hash     [32]byte
 }
 
-// SealKey is what links are made with, so that nobody who has only the
+// ChainKey is what links are made with, so that nobody who has only the
 // database can make one.
-type SealKey []byte
+type ChainKey []byte
 
-// FirstSeal returns the oldest link of a client's chain, LastSeal the newest;
-// the zero Seal if there is none.
-func (tx *Tx) FirstSeal(ctx context.Context, client till.ID) (Seal, error) {
-	return tx.endSeal(ctx, selectFirstSeal, client)
+// FirstLink returns the oldest link of a client's chain, LastLink the newest;
+// the zero ChainLink if there is none.
+func (tx *Tx) FirstLink(ctx context.Context, client till.ID) (ChainLink, error) {
+	return tx.endLink(ctx, selectFirstSeal, client)
 }
 
-func (tx *Tx) LastSeal(ctx context.Context, client till.ID) (Seal, error) {
-	return tx.endSeal(ctx, selectLastSeal, client)
+func (tx *Tx) LastLink(ctx context.Context, client till.ID) (ChainLink, error) {
+	return tx.endLink(ctx, selectLastSeal, client)
 }
 
-// LastPlainSeal is LastSeal of the links from before there was a key.
-func (tx *Tx) LastPlainSeal(ctx context.Context, client till.ID) (Seal, error) {
-	return tx.endSeal(ctx, selectLastPlainSeal, client)
+// LastUnkeyedLink is LastLink of the links from before there was a key.
+func (tx *Tx) LastUnkeyedLink(ctx context.Context, client till.ID) (ChainLink, error) {
+	return tx.endLink(ctx, selectLastPlainSeal, client)
 }
 
-func (tx *Tx) endSeal(ctx context.Context, q *db.SQL, client till.ID) (Seal, error) {
-	var s Seal
+func (tx *Tx) endLink(ctx context.Context, q *db.SQL, client till.ID) (ChainLink, error) {
+	var s ChainLink
 	var hash []byte
 	_, err := tx.db.QueryRow(ctx, q, []any{client[:]}, &s.Sequence, &s.Covers, &hash)
 	copy(s.Hash[:], hash)
 	return s, err
 }
 
-// Seals returns up to limit links of a client's chain beyond a sequence.
-func (tx *Tx) Seals(ctx context.Context, client till.ID, after int64, limit int) ([]Seal, error) {
-	return tx.seals(ctx, selectSeals, client, after, limit)
+// ChainLinks returns up to limit links of a client's chain beyond a sequence.
+func (tx *Tx) ChainLinks(ctx context.Context, client till.ID, after int64, limit int) ([]ChainLink, error) {
+	return tx.readLinks(ctx, selectSeals, client, after, limit)
 }
 
-// PlainSeals is Seals of the links from before there was a key.
-func (tx *Tx) PlainSeals(ctx context.Context, client till.ID, after int64, limit int) ([]Seal, error) {
-	return tx.seals(ctx, selectPlainSeals, client, after, limit)
+// UnkeyedLinks is ChainLinks of the links from before there was a key.
+func (tx *Tx) UnkeyedLinks(ctx context.Context, client till.ID, after int64, limit int) ([]ChainLink, error) {
+	return tx.readLinks(ctx, selectPlainSeals, client, after, limit)
 }
 
-func (tx *Tx) seals(ctx context.Context, q *db.SQL, client till.ID, after int64, limit int) ([]Seal, error) {
-	var out []Seal
+func (tx *Tx) readLinks(ctx context.Context, q *db.SQL, client till.ID, after int64, limit int) ([]ChainLink, error) {
+	var out []ChainLink
 	err := tx.db.Query(ctx, q, []any{client[:], after, limit}, func(r db.Row) error {
-		var s Seal
+		var s ChainLink
 		var hash []byte
 		err := r.Scan(&s.Sequence, &s.Covers, &hash)
 		copy(s.Hash[:], hash)
@@ -95,18 +95,18 @@ func (tx *Tx) seals(ctx context.Context, q *db.SQL, client till.ID, after int64,
 	return out, err
 }
 
-// InsertSeal appends a link to a client's chain, unless it is there.
-func (tx *Tx) InsertSeal(ctx context.Context, client till.ID, s Seal) error {
+// InsertLink appends a link to a client's chain, unless it is there.
+func (tx *Tx) InsertLink(ctx context.Context, client till.ID, s ChainLink) error {
 	_, err := tx.db.Exec(ctx, insertSeal,
 		client[:], s.Sequence, s.Covers, s.Hash[:])
 	return err
 }
 
-// UnsealedClients returns up to limit clients whose audit log is ahead of
+// ClientsToChain returns up to limit clients whose audit log is ahead of
 // its chain.
-func (tx *Tx) UnsealedClients(ctx context.Context, limit int) ([]till.ID, error) {
+func (tx *Tx) ClientsToChain(ctx context.Context, limit int) ([]till.ID, error) {
 	var out []till.ID
-	err := tx.db.Query(ctx, selectUnsealedClients,
+	err := tx.db.Query(ctx, selectClientsToChain,
 		[]any{limit}, func(r db.Row) error {
 			var id till.ID
 			err := r.Scan(idDest(&id))
@@ -116,10 +116,10 @@ func (tx *Tx) UnsealedClients(ctx context.Context, limit int) ([]till.ID, error)
 	return out, err
 }
 
-// SealOf returns the link that seals a row, and what the one before has sealed.
+// NextLink returns the link that seals a row, and what the one before has sealed.
 // Each column goes in under its name and only if it has something in it, so that a
 // column that a later release adds leaves the seals of older rows as they are.
-func (k SealKey) SealOf(before Seal, a *AuditRow) Seal {
+func (k ChainKey) NextLink(before ChainLink, a *AuditRow) ChainLink {
 	h := hmac.New(sha256.New, k)
 	h.Write(before.Hash[:])
 	h.Write(a.ClientID[:])
@@ -132,7 +132,7 @@ func (k SealKey) SealOf(before Seal, a *AuditRow) Seal {
 			writeTexts(h, column.name, column.value)
 		}
 	}
-	return Seal{Sequence: a.Sequence, Covers: before.Covers + 1, Hash: [32]byte(h.Sum(nil))}
+	return ChainLink{Sequence: a.Sequence, Covers: before.Covers + 1, Hash: [32]byte(h.Sum(nil))}
 }
 
 func idText(id till.ID) string {
@@ -142,21 +142,21 @@ func idText(id till.ID) string {
 	return string(id[:])
 }
 
-// SealPlain returns the link by which a chain of plain links goes on under the
+// LinkUnkeyed returns the link by which a chain of plain links goes on under the
 // key.
-func (k SealKey) SealPlain(client till.ID, plain Seal) Seal {
+func (k ChainKey) LinkUnkeyed(client till.ID, plain ChainLink) ChainLink {
 	h := hmac.New(sha256.New, k)
 	h.Write([]byte("plain"))
 	h.Write(plain.Hash[:])
 	h.Write(client[:])
 	writeNumbers(h, plain.Sequence)
-	return Seal{Sequence: plain.Sequence, Hash: [32]byte(h.Sum(nil))}
+	return ChainLink{Sequence: plain.Sequence, Hash: [32]byte(h.Sum(nil))}
 }
 
-// PlainSealOf is SealOf as it was before there was a key, by which old links
+// NextUnkeyedLink is NextLink as it was before there was a key, by which old links
 // are compared. A row without cause and evidence, as all were once, has the
 // hash it had then.
-func PlainSealOf(before Seal, a *AuditRow) Seal {
+func NextUnkeyedLink(before ChainLink, a *AuditRow) ChainLink {
 	h := sha256.New()
 	h.Write(before.Hash[:])
 	h.Write(a.ClientID[:])
@@ -166,7 +166,7 @@ func PlainSealOf(before Seal, a *AuditRow) Seal {
 	if a.Cause != "" || len(a.Evidence) > 0 {
 		writeTexts(h, a.Cause, string(a.Evidence))
 	}
-	return Seal{Sequence: a.Sequence, Covers: before.Covers + 1, Hash: [32]byte(h.Sum(nil))}
+	return ChainLink{Sequence: a.Sequence, Covers: before.Covers + 1, Hash: [32]byte(h.Sum(nil))}
 }
 
 func writeNumbers(h hash.Hash, numbers ...int64) {

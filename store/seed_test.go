@@ -83,17 +83,17 @@ func TestSeedLedger(t *testing.T) {
 			if err := s.SeedLedger(t.Context(), client.ID, from, noon); err != nil {
 				t.Fatal(err)
 			}
-			var own, others []store.Compared
-			var moved []store.Moved
+			var own, others []store.ReconcileRow
+			var moved []store.PostedSubject
 			err := s.View(t.Context(), func(tx *store.Tx) (err error) {
 				last := till.LastID(noon)
-				if own, err = tx.Compare(t.Context(), store.ComparedPayment, "seed", client.ID, till.ID{}, last, rows+1, nil); err != nil {
+				if own, err = tx.ReconcileRows(t.Context(), store.ComparedPayment, "seed", client.ID, till.ID{}, last, rows+1, nil); err != nil {
 					return err
 				}
-				if others, err = tx.Compare(t.Context(), store.ComparedPayment, "another", client.ID, till.ID{}, last, rows+1, nil); err != nil {
+				if others, err = tx.ReconcileRows(t.Context(), store.ComparedPayment, "another", client.ID, till.ID{}, last, rows+1, nil); err != nil {
 					return err
 				}
-				moved, err = tx.Moved(t.Context(), "seed", client.ID, till.ID{}, last, rows+1)
+				moved, err = tx.PostedSubjects(t.Context(), "seed", client.ID, till.ID{}, last, rows+1)
 				return err
 			})
 			if err != nil || len(own) != rows || len(others) != rows {

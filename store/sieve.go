@@ -16,7 +16,7 @@ var planByKey = db.Define(db.SQL{Name: "verify.planByKey",
 	Postgres: `SELECT set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),
 		set_config('enable_seqscan', 'off', true), set_config('max_parallel_workers_per_gather', '0', true), set_config('jit', 'off', true)`})
 
-var sieveEvents = db.Define(db.SQL{Name: "verify.sieveEvents",
+var selectEventsFast = db.Define(db.SQL{Name: "verify.sieveEvents",
 	SQLite: `SELECT sequence, created_at, substr(kind, 1, 8) = 'payment.' FROM events WHERE client_id = $1 AND sequence > $2 ORDER BY sequence LIMIT $3`})
 
 var selectIdempotencyKeys = db.Define(db.SQL{Name: "verify.selectIdempotencyKeys",
@@ -32,23 +32,23 @@ var selectLogLengths = db.Define(db.SQL{Name: "verify.selectLogLengths",
 // all halves in agreement; anything else, whether right or wrong, is left for
 // a closer look to judge.
 
-// ByKey tells the planner, for the rest of the transaction, that rows are named
+// PreferIndexes tells the planner, for the rest of the transaction, that rows are named
 // by their keys. A slice of ten thousand would make PostgreSQL read and hash
 // whole tables to join with it, once for each slice.
-func (tx *Tx) ByKey(ctx context.Context) error {
+func (tx *Tx) PreferIndexes(ctx context.Context) error {
 	return tx.db.Query(ctx, planByKey, nil, func(db.Row) error { return nil })
 }
 
-// SievedPayment is a payment as far as a sieve must know it. One with two
+// FastPayment is a payment as far as the fast check needs it. One with two
 // credits comes twice.
-type SievedPayment struct {
+type FastPayment struct {
 	ID                   till.ID
 	CreatedAt, UpdatedAt till.Time
 	Amount               till.Money
 	Document             []byte
 	Connection           string
-	Plain                bool
-	Named                int64 // how many of its events are in the log up to its end; see SievePayments
+	Usual                bool
+	Named                int64 // how many of its events are in the log up to its end; see VerifyPaymentsFast
 
 	// Unscheduled says that nothing is scheduled for a payment that ended other
 	// than in success; LastRead is when the operator was last read then.
@@ -67,10 +67,10 @@ func legalMoves() string {
 	return `(` + strings.Join(moves, ` OR `) + `)`
 }
 
-// plainPayment is true of a payment that went no further than its first end,
+// usualPayment is true of a payment that went no further than its first end,
 // whose events are the ones that such a payment has, and that was credited
 // exactly if it succeeded. The head's last time is $2.
-var plainPayment = legalMoves() + `
+var usualPayment = legalMoves() + `
 	AND p.late_event IS NULL AND p.reversed_event IS NULL AND p.updated_event IS NULL AND p.fee = 0
 	AND (p.provider_reference IS NULL OR r.subject_id = p.id AND r.client_id = p.client_id)
 	AND p.updated_at >= p.created_at AND p.updated_at <= $2
@@ -99,8 +99,8 @@ const namedUpTo = `CASE WHEN p.pending_event <= $1 THEN 1 ELSE 0 END + CASE WHEN
 	+ CASE WHEN p.final_event <= $1 THEN 1 ELSE 0 END + CASE WHEN p.late_event <= $1 THEN 1 ELSE 0 END + CASE WHEN p.reversed_event <= $1 THEN 1 ELSE 0 END
 	+ CASE WHEN p.updated_event <= $1 THEN 1 ELSE 0 END`
 
-var sievePayments = db.Define(db.SQL{Name: "verify.sievePayments",
-	SQLite: `SELECT p.id, p.created_at, p.updated_at, p.amount, p.currency, p.document, p.connection, ` + namedUpTo + `, (` + plainPayment + `) IS TRUE,
+var selectPaymentsFast = db.Define(db.SQL{Name: "verify.sievePayments",
+	SQLite: `SELECT p.id, p.created_at, p.updated_at, p.amount, p.currency, p.document, p.connection, ` + namedUpTo + `, (` + usualPayment + `) IS TRUE,
 	(p.status = 'failed' OR p.status = 'expired') AND s.subject_id IS NULL,
 	CASE WHEN (p.status = 'failed' OR p.status = 'expired') AND s.subject_id IS NULL THEN (SELECT max(a.last_at) FROM attempts a
 		WHERE a.client_id = p.client_id AND a.subject_id = p.id AND a.kind = 'check' AND a.outcome <> 'error') END
@@ -114,17 +114,17 @@ var sievePayments = db.Define(db.SQL{Name: "verify.sievePayments",
 	LEFT JOIN events e3 ON e3.client_id = p.client_id AND e3.sequence = p.final_event
 	WHERE p.client_id = $3 AND p.id > $4 ORDER BY p.id LIMIT $5`})
 
-// SievePayments calls f with the next payments of a client beyond an id, and
+// VerifyPaymentsFast calls f with the next payments of a client beyond an id, and
 // returns how many there were. last is the last time of the client's head, end
 // the last event that is asked about. What f is called with is good until it
 // returns.
-func (tx *Tx) SievePayments(ctx context.Context, client, after till.ID, last till.Time, end int64, limit int, f func(p *SievedPayment) error) (n int, err error) {
-	var p SievedPayment
-	err = tx.db.Query(ctx, sievePayments, []any{end, int64(last), client[:], after[:], limit}, func(r db.Row) error {
-		p = SievedPayment{Document: p.Document[:0]}
+func (tx *Tx) VerifyPaymentsFast(ctx context.Context, client, after till.ID, last till.Time, end int64, limit int, f func(p *FastPayment) error) (n int, err error) {
+	var p FastPayment
+	err = tx.db.Query(ctx, selectPaymentsFast, []any{end, int64(last), client[:], after[:], limit}, func(r db.Row) error {
+		p = FastPayment{Document: p.Document[:0]}
 		n++
 		err := r.Scan(idDest(&p.ID), &p.CreatedAt, &p.UpdatedAt, &p.Amount.Minor, &p.Amount.Currency, &p.Document, &p.Connection,
-			&p.Named, boolDest(&p.Plain), boolDest(&p.Unscheduled), intDest(&p.LastRead))
+			&p.Named, boolDest(&p.Usual), boolDest(&p.Unscheduled), intDest(&p.LastRead))
 		if err != nil {
 			return err
 		}
@@ -133,18 +133,18 @@ func (tx *Tx) SievePayments(ctx context.Context, client, after till.ID, last til
 	return n, err
 }
 
-// SievedEvent is an event as far as a sieve must know it.
-type SievedEvent struct {
+// FastEvent is an event as far as the fast check needs it.
+type FastEvent struct {
 	Sequence  int64
 	CreatedAt till.Time
 	OfPayment bool
 }
 
-// SieveEvents calls f with the next events of a client beyond a sequence, and
+// VerifyEventsFast calls f with the next events of a client beyond a sequence, and
 // returns how many there were.
-func (tx *Tx) SieveEvents(ctx context.Context, client till.ID, after int64, limit int, f func(e *SievedEvent)) (n int, err error) {
-	var e SievedEvent
-	err = tx.db.Query(ctx, sieveEvents,
+func (tx *Tx) VerifyEventsFast(ctx context.Context, client till.ID, after int64, limit int, f func(e *FastEvent)) (n int, err error) {
+	var e FastEvent
+	err = tx.db.Query(ctx, selectEventsFast,
 		[]any{client[:], after, limit}, func(r db.Row) error {
 			n++
 			if err := r.Scan(&e.Sequence, &e.CreatedAt, boolDest(&e.OfPayment)); err != nil {

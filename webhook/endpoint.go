@@ -265,7 +265,7 @@ func (s *Endpoints) disable(ctx context.Context, tx *store.Tx, e *store.Endpoint
 func (s *Endpoints) enable(ctx context.Context, tx *store.Tx, e *store.Endpoint, last int64, at till.Time, actor string) error {
 	e.Enabled, e.DisabledAt, e.DisableReason = true, 0, ""
 	e.Failures, e.FailingSince, e.BlockedUntil, e.DrainTo, e.Answered = 0, 0, 0, 0, 0
-	if err := tx.CloseCases(ctx, []store.Closing{{Ref: e.Ref(), By: actor, At: at, Kinds: []string{CaseDisabled}}}); err != nil || e.Cursor >= last {
+	if err := tx.CloseCases(ctx, []store.CaseClosure{{Ref: e.Ref(), By: actor, At: at, Kinds: []string{CaseDisabled}}}); err != nil || e.Cursor >= last {
 		return err
 	}
 	from := e.Cursor + 1
@@ -320,7 +320,7 @@ func (s *Endpoints) Rotate(ctx context.Context, client, id till.ID, overlap time
 // Delete removes an endpoint with all that is known of its deliveries.
 func (s *Endpoints) Delete(ctx context.Context, client, id till.ID, actor string) error {
 	err := s.auditedEndpoint(ctx, client, id, actor, func(ctx context.Context, tx *store.Tx, e *store.Endpoint, _ *store.Head, at till.Time) (auditEntry, error) {
-		return auditEntry{"webhook_endpoint.delete", id, describeEndpoint(e)}, errors.Join(tx.CloseCases(ctx, []store.Closing{{Ref: e.Ref(), By: actor, At: at}}), tx.DeleteEndpoint(ctx, e.Ref()))
+		return auditEntry{"webhook_endpoint.delete", id, describeEndpoint(e)}, errors.Join(tx.CloseCases(ctx, []store.CaseClosure{{Ref: e.Ref(), By: actor, At: at}}), tx.DeleteEndpoint(ctx, e.Ref()))
 	})
 	return err
 }

@@ -74,7 +74,7 @@ run, and the output says so. --audit-heads names a file with heads that were kep
 
 // auditKey returns the key of the audit chains, nil if the secret is neither
 // named nor in its default place.
-func auditKey(ctx context.Context, s *store.Store, database, secretFile string) (store.SealKey, error) {
+func auditKey(ctx context.Context, s *store.Store, database, secretFile string) (store.ChainKey, error) {
 	if secretFile == "" && (store.IsPostgres(database) || !exists(server.SecretFile(database))) {
 		return nil, nil
 	}

@@ -135,7 +135,7 @@ func Fold(tb testing.TB, s *store.Store) {
 }
 
 // ChainKey is what tests seal audit logs with.
-var ChainKey = store.SealKey("a key of 32 bytes for the tests.")
+var ChainKey = store.ChainKey("a key of 32 bytes for the tests.")
 
 // CheckInvariants seals the audit logs, folds the tallies and fails the test with whatever
 // books.Verify finds.
