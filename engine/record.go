@@ -3,181 +3,87 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math/rand/v2"
-	"runtime/debug"
-	"sync"
-	"sync/atomic"
-	"time"
+	"slices"
 
-	"till/internal/batch"
-	"till/provider"
 	"till/store"
 )
 
-// How an answer is recorded while the database is away. It is a fact, and may
-// be the only one to tell what to ask about, so it waits here until it is
-// recorded, or until the end of Drain.
-//
-// It keeps its slot meanwhile, and no call begins without one: so no more wait
-// than Config.Slots, and none is ever dropped for want of room. Their texts
-// are bounded by provider.Result.Clean, some 2 KiB each, and the row that an answer
-// was decided on is let go of.
-const (
-	firstRetry = 100 * time.Millisecond // doubles up to
-	lastRetry  = 2 * time.Second
-	// maxRefusals is how often an answer is tried that the database refuses also
-	// alone, before its row is quarantined.
-	maxRefusals = 3
-	// maxStuck is the same for one that finds the database away each time while
-	// others are recorded.
-	maxStuck = 10
-)
+// maxFailuresPerCommit is how many calls that brought no answer are recorded in one
+// commit. An operator that is down ends many at the same moment; as one commit
+// they would keep everybody else from writing for as long as it takes.
+const maxFailuresPerCommit = 64
 
-// isUnavailable answers whether an error says nothing about what was to be written,
-// only that it could not be written now.
-func isUnavailable(err error) bool {
-	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknownCommit) || errors.Is(err, batch.ErrFull)
-}
-
-// held are the subjects of the answers that wait to be recorded.
-type unrecorded struct {
-	mu       sync.Mutex
-	refs     map[store.Ref]int
-	recorded atomic.Int64 // answers, ever: that it moves shows that the database is there
-	stopped  chan struct{}
-	once     sync.Once
-}
-
-func (h *unrecorded) add(ref store.Ref, n int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.refs == nil {
-		h.refs = make(map[store.Ref]int)
-	}
-	if h.refs[ref] += n; h.refs[ref] == 0 {
-		delete(h.refs, ref)
+// Apply records answers. With a cancellation it is the only place where a row
+// changes. The whole batch is one commit; if that fails, each answer is
+// recorded alone, and what cannot be recorded even then is in its Refused.
+func (p *Processor[R]) Apply(ctx context.Context, answers []*Answer) {
+	for _, some := range commits(answers) {
+		applyTogether(some, func(answers []*Answer, reread bool) error { return p.apply(ctx, answers, reread) }, p.Unavailable)
 	}
 }
 
-// has reports whether an answer about a subject waits here: to ask again before
-// it is recorded would be to ask without what it says.
-func (h *unrecorded) has(ref store.Ref) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.refs[ref] > 0
-}
-
-// stop ends the waiting.
-func (h *unrecorded) stop() { h.once.Do(func() { close(h.stopped) }) }
-
-// record records an answer, however long the database is away. One that cannot
-// be recorded though the database is there is quarantined with its row.
-func (w *Worker) record(ctx context.Context, a *Answer) {
-	err := w.answers.Do(ctx, a)
-	if w.finished(a, err) {
-		return
-	}
-	w.unrecorded.add(a.Ref, 1)
-	defer w.unrecorded.add(a.Ref, -1)
-	a.onlyFirstSend, a.cachedRow = false, nil // what was known then need not hold when it is recorded
-	refusals, stuck, suspect := 0, 0, false
-	for pause := firstRetry; ; pause = min(2*pause, lastRetry) {
-		fault := recordFault(a, err)
-		if !isUnavailable(fault) {
-			refusals++
+// commits returns which answers are recorded in one commit each.
+func commits(answers []*Answer) [][]*Answer {
+	failures := 0
+	for _, a := range answers {
+		if a.Err != nil {
+			failures++
 		}
-		if refusals == maxRefusals || stuck == maxStuck {
-			if w.quarantine(ctx, a, fault) {
-				return
+	}
+	if failures <= maxFailuresPerCommit {
+		return [][]*Answer{answers}
+	}
+	return slices.Collect(slices.Chunk(answers, maxFailuresPerCommit))
+}
+
+// apply is the one commit of a batch of answers.
+func (p *Processor[R]) apply(ctx context.Context, answers []*Answer, reread bool) error {
+	return p.c.Store.UpdateBackground(ctx, func(tx *store.Tx) error {
+		b, err := p.beginRecording(ctx, tx, answers, reread)
+		if err != nil {
+			return err
+		}
+		rules := p.rules(b)
+		if err := rules.Preload(ctx, answers); err != nil {
+			return err
+		}
+		if err := b.owners(ctx, answers, reread); err != nil {
+			return err
+		}
+		for _, a := range answers {
+			if err := b.decide(ctx, a, rules); err != nil {
+				return err
 			}
-			refusals, stuck = 0, 0
 		}
-		if pause == firstRetry {
-			w.c.Log.Warn("an answer waits to be recorded", w.kind, a.Ref.ID, "action", a.Action, "error", fault)
-		}
-		seen := w.unrecorded.recorded.Load()
-		select {
-		case <-time.After(pause + rand.N(pause/4)):
-		case <-w.unrecorded.stopped:
-			w.logLost(a, fault)
-			return
-		}
-		there := w.unrecorded.recorded.Load() != seen // others were recorded meanwhile
-		if suspect {
-			w.subjects.Apply(ctx, []*Answer{a}) // alone: it, or one beside it, may be what is at fault
-			err = nil
-		} else {
-			err = w.answers.Do(ctx, a)
-		}
-		if w.finished(a, err) {
-			return
-		}
-		if there && isUnavailable(recordFault(a, err)) {
-			if suspect {
-				stuck++
+		return b.Write(ctx)
+	})
+}
+
+// applyTogether records answers in one commit, or else each alone. record is
+// careful when it runs for one alone.
+func applyTogether(answers []*Answer, record func(answers []*Answer, reread bool) error, refuse func(doing string, err error) error) {
+	safely := func(answers []*Answer, reread bool) (err error) {
+		defer recoverToError(&err) // one that makes us panic must not take the others along
+		return record(answers, reread)
+	}
+	err := safely(answers, false)
+	if errors.Is(err, store.ErrUnknownCommit) {
+		err = safely(answers, false) // what is recorded already is a no-op
+	}
+	var away error
+	if errors.Is(err, store.ErrUnavailable) {
+		away = refuse("record answers", err)
+	}
+	for _, a := range answers {
+		a.storeErr = nil
+		switch {
+		case err == nil:
+		case away != nil:
+			a.storeErr, a.RecordErr = err, away
+		default:
+			if alone := safely([]*Answer{a}, true); alone != nil {
+				a.storeErr, a.RecordErr = alone, refuse("record an answer", alone)
 			}
-			suspect = true
 		}
 	}
-}
-
-// recordFault returns why an answer was not recorded.
-func recordFault(a *Answer, err error) error {
-	if err != nil {
-		return err
-	}
-	return a.storeErr
-}
-
-// finished reports whether nothing is left to do for an answer.
-func (w *Worker) finished(a *Answer, err error) bool {
-	switch {
-	case errors.Is(err, batch.ErrClosed):
-		w.logLost(a, err)
-	case recordFault(a, err) != nil:
-		return false
-	case a.RecordErr != nil:
-		w.c.Log.Error("record an answer", w.kind, a.Ref.ID, "action", a.Action, "error", a.RecordErr)
-	default:
-		w.unrecorded.recorded.Add(1)
-	}
-	return true
-}
-
-// logLost tells of an answer that is lost, with all that a person needs to go on
-// from there.
-func (w *Worker) logLost(a *Answer, err error) {
-	w.c.Log.Error("an operator's answer is lost: it could not be recorded before the end", w.kind, a.Ref.ID, "client", a.Ref.Client,
-		"action", a.Action, "connection", a.Connection, "outcome", a.Result.Outcome, "receipt", a.Result.Receipt, "handle", a.Result.Handle, "error", err)
-}
-
-// call calls the operator. What it says is cleaned here, where every answer
-// passes, and a panic of an adapter is an answer that we do not know.
-func (w *Worker) call(ctx context.Context, p provider.Provider, t *Task) (r provider.Result, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			w.c.Log.Error("a call to an operator panicked", w.kind, t.Instruction.Ref.ID, "action", t.Action, "connection", t.Instruction.Connection,
-				"panic", v, "stack", string(debug.Stack()))
-			r, err = provider.Result{}, errPanicked
-		}
-	}()
-	if q := &t.Instruction.Request; t.Action == Submit {
-		r, err = p.Submit(ctx, *q)
-	} else {
-		r, err = p.Check(ctx, provider.Query{Client: q.Client, ID: q.ID, Reference: q.Reference, Method: q.Method, Country: q.Country,
-			Phone: q.Phone, Amount: q.Amount, CallbackURL: q.CallbackURL, Handle: t.Step.Handle, CallbackBody: t.Step.Mail})
-	}
-	if err == nil && !r.Outcome.Known() {
-		err = fmt.Errorf("engine: the adapter answers with the outcome %q, which is none", provider.CleanText(string(r.Outcome), provider.MaxCode))
-	}
-	if err != nil {
-		return provider.Result{}, err
-	}
-	r, changed := r.Clean()
-	if len(changed) > 0 {
-		w.c.Log.Warn("an operator's answer holds text that cannot be kept as it is", w.kind, t.Instruction.Ref.ID, "action", t.Action,
-			"connection", t.Instruction.Connection, "changed", changed)
-	}
-	return r, nil
 }
