@@ -2,9 +2,11 @@ package collect
 
 import (
 	"context"
+	"fmt"
 
 	"till"
 	"till/engine"
+	"till/ledger"
 	"till/provider"
 	"till/store"
 )
@@ -73,4 +75,158 @@ func (b *rules) End(_ context.Context, p *store.PaymentRow, r provider.Result) e
 	}
 	b.EndAs(p, string(status), r)
 	return nil
+}
+
+// OnSuccess takes an operator's word that a customer's money moved. It is
+// believed only if it is the money that was asked for, under a receipt that
+// no other payment has.
+func (b *rules) OnSuccess(ctx context.Context, p *store.PaymentRow, a *engine.Answer) error {
+	r := a.Result
+	if p.Credited() {
+		return b.onRepeatedSuccess(ctx, p, a)
+	}
+	b.ClearRetryable(p)
+	if a.Action != engine.Resolve {
+		if why := b.Mismatch(p, a); why != "" {
+			b.suspend(p, a, engine.CaseMismatch, why)
+			return nil
+		}
+	}
+	if b.ReceiptTaken(p, r.Receipt) {
+		if a.Action == engine.Resolve {
+			a.RecordErr = till.Errorf(till.CodeValidationFailed, "another payment has this receipt")
+			return nil
+		}
+		b.NeedAttention(p)
+		b.OpenReceiptCase(p, r.Receipt)
+		return nil
+	}
+	return b.credit(ctx, p, a)
+}
+
+// onRepeatedSuccess takes word of a success of which the money was credited before. A
+// receipt that came with neither the money nor before is stored now, once, and
+// the client is told. What a person has seen before is no news: who credited the
+// payment in spite of it knows.
+func (b *rules) onRepeatedSuccess(ctx context.Context, p *store.PaymentRow, a *engine.Answer) error {
+	r, byPerson := a.Result, a.Action == engine.Resolve
+	switch {
+	case byPerson && p.ReversedEvent != 0:
+		a.RecordErr = till.Errorf(till.CodeValidationFailed, "the payment's money was credited and taken back")
+		return nil
+	case r.Receipt == "" || r.Receipt == p.ProviderReference:
+	case p.ProviderReference != "":
+		if !byPerson {
+			b.OpenCase(p, engine.CaseContradiction, "the operator reports a second success with another receipt")
+		}
+	case !byPerson && b.Mismatch(p, a) != "":
+		if seen, err := b.hadCase(ctx, p, engine.CaseMismatch); err != nil || seen {
+			return err
+		}
+		b.OpenCase(p, engine.CaseMismatch, b.Mismatch(p, a)+" with the receipt; the payment was credited before")
+	case b.ReceiptTaken(p, r.Receipt):
+		if byPerson {
+			a.RecordErr = till.Errorf(till.CodeValidationFailed, "another payment has this receipt")
+			return nil
+		}
+		if seen, err := b.hadCase(ctx, p, engine.CaseReceiptReused); err != nil || seen {
+			return err
+		}
+		b.OpenReceiptCase(p, r.Receipt)
+	default:
+		head := b.Heads[p.ClientID]
+		b.SetReceipt(p, r.Receipt)
+		p.UpdatedAt, p.UpdatedEvent = head.Tick(), head.NextEvent()
+		b.AddEvent(p, till.PaymentUpdated, p.UpdatedEvent)
+		if err := b.CloseStrays(ctx, p); err != nil { // by the receipt it is known to be the stray's money
+			return err
+		}
+	}
+	if byPerson {
+		b.RecordResolution(p, a)
+	}
+	return nil
+}
+
+// hadCase reports whether a payment is, or was, on the attention list for a kind.
+func (b *rules) hadCase(ctx context.Context, p *store.PaymentRow, kind string) (bool, error) {
+	cases, err := b.Tx.CasesOf(ctx, kind, []store.Ref{{Client: p.ClientID, ID: p.ID}})
+	return len(cases) > 0, err
+}
+
+// credit credits the client's wallet: in the status' own commit if the
+// payment was open, as late money if it had ended otherwise.
+func (b *rules) credit(ctx context.Context, p *store.PaymentRow, a *engine.Answer) error {
+	late := p.Status.Final()
+	var suspended int64
+	if held, found := b.suspended[a.Ref]; found && held.Currency == p.Amount.Currency {
+		suspended = held.Minor
+	}
+	w, err := b.Wallet(ctx, p.ClientID, p.Amount.Currency)
+	if err != nil {
+		return err
+	}
+	if w.Balance > ledger.MaxBalance-p.Amount.Minor {
+		if a.Action == engine.Resolve {
+			a.RecordErr = till.Errorf(till.CodeValidationFailed, "the wallet cannot hold the money")
+			return nil
+		}
+		b.suspend(p, a, engine.CaseWalletFull, "the wallet cannot hold the money")
+		return nil
+	}
+
+	b.SetReceipt(p, a.Result.Receipt)
+	if late {
+		b.MarkLate(p)
+		if a.Action != engine.Resolve { // otherwise a person knows already
+			b.OpenCase(p, engine.CaseLateMoney, "money came after it had ended as "+string(p.Status)+"; it was credited")
+		}
+	} else {
+		b.Move(p, string(till.Success))
+	}
+	e := ledger.Settle(&p.Payment, late, suspended)
+	e.CreatedAt = p.UpdatedAt
+	if err := b.ApplyEntry(w, &e); err != nil {
+		return err
+	}
+	if p.Fee > 0 {
+		fee := ledger.TakeFee(&p.Payment)
+		if err := b.ApplyEntry(w, &fee); err != nil {
+			return err
+		}
+		b.Fact(p, store.FactFee, &fee)
+	}
+	if err := b.CloseStrays(ctx, p); err != nil {
+		return err
+	}
+	if a.Action == engine.Resolve {
+		b.RecordResolution(p, a)
+	}
+	return nil
+}
+
+// suspend puts money aside that came in for a payment but is not what it
+// asked for. The payment stays as it is until a person looks at it.
+func (b *rules) suspend(p *store.PaymentRow, a *engine.Answer, kind, why string) {
+	b.MarkProcessing(p)
+	b.NeedAttention(p)
+	_, found := b.suspended[a.Ref]
+	if !found || !p.Status.Final() { // a person who ended it has seen the money
+		b.ReopenCase(p, kind, why+"; nothing was credited", found)
+	}
+	if found {
+		return
+	}
+	reported := a.Result.Amount
+	if reported.Currency == "" {
+		reported = p.Amount
+	}
+	if reported.Minor <= 0 {
+		return // nothing moved, whatever it was called
+	}
+	e := ledger.Suspend(&p.Payment, reported)
+	e.CreatedAt = b.Heads[p.ClientID].Tick()
+	e.ID = till.NewID(e.CreatedAt)
+	b.AddEntry(&e, fmt.Sprintf("%s %s put aside: %s", reported.Value(), reported.Currency, why))
+	b.suspended[a.Ref] = reported
 }

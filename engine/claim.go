@@ -4,10 +4,10 @@ import (
 	"context"
 	"maps"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"till"
+	"till/provider"
 	"till/store"
 )
 
@@ -251,155 +251,73 @@ func (w *Worker) load(ctx context.Context, tx *store.Tx, steps []*store.Step) (m
 	return jobs, err
 }
 
-// permits is what one claim may do, read under the locks of the rows that all
-// instances share. They are the first locks of the transaction: breakers,
-// then budgets, then steps.
-type claimPermits struct {
-	worker     *Worker
-	now        till.Time
-	takenSlots []string                  // slots, by connection
-	breakers   map[string]*store.Breaker // of the connections that are not passing
-	budgets    map[store.Operation]*store.Budget
-	tokensLeft map[store.Operation]int64 // tokens
-	probesLeft map[string]int            // sends that are left to probe with
-	waits      map[string]time.Duration
-	slotWaits  map[string]*slotWait // lanes in which something could not be taken for want of a slot
+// plan decides what to do about one step; nil if it cannot be acted on from
+// here.
+func (w *Worker) plan(s *store.Step, j *Instruction, now till.Time, h heldClients) *Task {
+	if j == nil {
+		return nil
+	}
+	p := w.c.Connections[j.Connection]
+	if p == nil || p.Fingerprint() != j.Fingerprint {
+		return nil // pinned to a connection that this instance does not have
+	}
+	t := &Task{Instruction: j, Action: w.replaceIfHeld(Next(s, j, p.Traits(), now), s, j, h), Step: *s, seen: *s, claimed: now}
+	t.Step.LeaseVersion++
+	t.Step.LeaseUntil = now.Add(Lease)
+	if t.Action == Submit {
+		if !unsent(s) {
+			t.Step.Sends = max(t.Step.Sends, 1) // also one that was thought to have left nothing
+		}
+		t.Step.Sends++
+		t.Step.SendStartedAt, t.Step.SendDeadline, t.Step.Absent = now, t.Step.LeaseUntil, 0
+	}
+	return t
 }
 
-// claimPermits locks what the claim of some lanes may need: nothing, where no
-// operator has a limit and all are well.
-func (w *Worker) claimPermits(ctx context.Context, tx *store.Tx, lanes []string) (*claimPermits, error) {
-	p := &claimPermits{
-		worker: w, now: tx.Now(),
-		tokensLeft: map[store.Operation]int64{}, probesLeft: map[string]int{}, waits: map[string]time.Duration{}, slotWaits: map[string]*slotWait{},
+// claimSteps claims the steps of tasks and writes down which sends may begin; a
+// re-send gets a window of its own. It returns the tasks that no other
+// instance was faster at.
+func (w *Worker) claimSteps(ctx context.Context, tx *store.Tx, tasks []*Task) ([]*Task, error) {
+	claims := make([]*store.Claim, len(tasks))
+	for i, t := range tasks {
+		claims[i] = &store.Claim{Step: t.Step, Seen: t.seen}
 	}
-	var ill []string
-	var limited []store.Operation
-	for _, name := range w.concerned(lanes) {
-		if v := w.health.view(name); v != nil && v.state == store.Probing {
-			ill = append(ill, name)
+	won, err := tx.ClaimSteps(ctx, claims)
+	if err != nil {
+		return nil, err
+	}
+	var mine []*Task
+	var sends []*store.Attempt
+	for i, t := range tasks {
+		if !won[i] {
+			continue
 		}
-		for _, action := range []Action{Check, Submit} {
-			if o := w.operation(name, action); w.rates[o].PerSecond > 0 {
-				limited = append(limited, o)
+		mine = append(mine, t)
+		if t.Action != Submit {
+			continue
+		}
+		sends = append(sends, w.sendAttempt(&t.Step, t.Instruction.Connection, t.Instruction.Request.Reference, t.seen.SendStartedAt == 0))
+		if j := t.Instruction; t.Step.Sends > 1 {
+			j.ExpiresAt = tx.Now() + j.Window
+			j.Request.ExpiresAt = j.ExpiresAt
+			if err := w.subjects.extend(ctx, tx, j.Ref, j.ExpiresAt); err != nil {
+				return nil, err
 			}
 		}
 	}
-	var err error
-	if len(ill) > 0 {
-		if p.breakers, err = w.lockBreakers(ctx, tx, ill); err != nil {
-			return nil, err
-		}
-	}
-	for name, b := range p.breakers {
-		if b.State == store.Probing && leaseLive(b, p.now) {
-			p.probesLeft[name] = b.ProbesLeft
-		}
-	}
-	if len(limited) > 0 {
-		if p.budgets, err = tx.LockBudgets(ctx, limited); err != nil {
-			return nil, err
-		}
-	}
-	for o, b := range p.budgets {
-		refill(b, w.rates[o], p.now)
-		p.tokensLeft[o] = b.Tokens / token
-	}
-	return p, nil
+	return mine, tx.BeginSubmits(ctx, sends)
 }
 
-// concerned returns the connections that steps of some lanes are about.
-func (w *Worker) concerned(lanes []string) []string {
-	var out []string
-	for name := range w.c.Connections {
-		if slices.ContainsFunc(lanes, func(lane string) bool {
-			return lane == w.lane(name, Submit) || lane == w.lane(name, Check)
-		}) {
-			out = append(out, name)
-		}
+// sendAttempt returns the attempt of a send that is about to begin. The first
+// takes the reference for its subject; one that turned out not to have begun
+// was the first nevertheless.
+func (w *Worker) sendAttempt(s *store.Step, connection string, reference till.ID, first bool) *store.Attempt {
+	a := &store.Attempt{ClientID: s.ClientID, SubjectID: s.SubjectID, Connection: connection,
+		Reference: reference, StartedAt: s.SendStartedAt, First: first}
+	// Where all callbacks come to one address, they must find what they are
+	// about from the moment that the operator can know of it.
+	if _, called := w.c.Connections[connection].(provider.CallbackReader); called {
+		a.FindAs = s.Kind
 	}
-	return out
-}
-
-// allow answers whether a step may be acted on now. If not it is left as it
-// is, due, and its lane says how long it is of no use to look at it.
-func (p *claimPermits) allow(t *Task) bool {
-	w, name := p.worker, t.Instruction.Connection
-	returned := w.slots.returned(name)
-	if !w.slots.take(name) {
-		p.slotWaits[t.seen.Lane] = &slotWait{name, returned}
-		return false // a task that ends wakes us
-	}
-	if !p.within(t) {
-		w.slots.put(name)
-		return false
-	}
-	p.takenSlots = append(p.takenSlots, name)
-	return true
-}
-
-// returnUnused returns the slots that no task has come to use.
-func (p *claimPermits) returnUnused(tasks []*Task) {
-	if p == nil {
-		return
-	}
-	for _, t := range tasks {
-		i := slices.Index(p.takenSlots, t.Instruction.Connection)
-		p.takenSlots = slices.Delete(p.takenSlots, i, i+1)
-	}
-	for _, name := range p.takenSlots {
-		p.worker.slots.put(name)
-	}
-	p.takenSlots = nil
-}
-
-// within answers whether the operator's health and budget allow it.
-func (p *claimPermits) within(t *Task) bool {
-	w, name := p.worker, t.Instruction.Connection
-	probe := t.Action == Submit && !w.health.passing(name)
-	if probe && p.probesLeft[name] == 0 {
-		w.health.requestProbe(name)
-		p.delay(t, w.c.HealthInterval)
-		return false
-	}
-	o := w.operation(name, t.Action)
-	if rate := w.rates[o]; rate.PerSecond > 0 && t.Action.calls() {
-		if p.tokensLeft[o] == 0 {
-			p.delay(t, timeToToken(p.budgets[o], rate))
-			return false
-		}
-		p.tokensLeft[o]--
-	}
-	if probe {
-		p.probesLeft[name]--
-		t.round = p.breakers[name].Round
-	}
-	return true
-}
-
-func (p *claimPermits) delay(t *Task, d time.Duration) {
-	if old, ok := p.waits[t.seen.Lane]; !ok || d < old {
-		p.waits[t.seen.Lane] = d
-	}
-}
-
-// save writes down what the steps that were really taken have used.
-func (p *claimPermits) save(ctx context.Context, tx *store.Tx, tasks []*Task) error {
-	used := map[string]int{}
-	for _, t := range tasks {
-		if b := p.budgets[p.worker.operation(t.Instruction.Connection, t.Action)]; b != nil && t.Action.calls() {
-			b.Tokens -= token
-		}
-		if t.round != 0 {
-			used[t.Instruction.Connection]++
-		}
-	}
-	for name, n := range used {
-		b := *p.breakers[name]
-		b.ProbesLeft -= n
-		if _, err := tx.SwapBreaker(ctx, &b); err != nil { // it is locked
-			return err
-		}
-	}
-	return tx.SaveBudgets(ctx, p.budgets)
+	return a
 }

@@ -306,79 +306,16 @@ func (p *Processor[R]) replay(row R, hash func(version int) ([32]byte, bool)) (R
 	return p.table.Fresh(row), true, nil
 }
 
-// checkedRecently reports whether the operator was asked less than a moment before
-// now. A callback that comes so soon after a success was read is the one that
-// told of it, or its copy: to ask again for each would double the reads.
-func checkedRecently(read, now till.Time) bool { return read <= now && now < read.Add(store.WakePause) }
+// storedRows is what a payment or payout takes beside its document: its rows in
+// all tables over its life, about as many bytes as measured (docs/guide/growing.md).
+const storedRows = 2 << 10
 
-// recordCallback makes a row's step due. A row that has ended and is read no more is
-// read once more: money may have moved late, or been taken back. What cannot
-// change any more needs no reading.
-func (p *Processor[R]) recordCallback(ctx context.Context, tx *store.Tx, w *callback) error {
-	ref := w.ref
-	w.unknown = false
-	if (w.at != 0 || w.via != "") && w.body != nil {
-		s, err := tx.Step(ctx, ref)
-		if err != nil {
-			return err
-		}
-		// One that came after it may have been recorded before it; and it is kept
-		// only with what is pinned to the connection that it came for.
-		if s != nil && (w.at != 0 && s.MailedAt > w.at.Add(store.WakePause) || w.via != "" && connectionOf(s.Lane) != w.via) {
-			w = &callback{ref: ref}
-		}
+// StoredBytes returns how many bytes a new payment or payout of a client makes
+// us keep. They are counted of test clients only: what a live client stores is
+// its business and ours.
+func StoredBytes(c *till.Client, document []byte) int64 {
+	if c.Mode != till.Test {
+		return 0
 	}
-	var owner *store.Found
-	if w.handle != "" {
-		var err error
-		if owner, err = tx.FindByHandle(ctx, w.connection, w.handle); err != nil {
-			return err
-		}
-		if owner != nil && owner.Ref != ref {
-			p.c.Log.Warn("a callback for a "+p.table.Name+" is about another's request and is ignored", p.table.Name, ref.ID, "connection", w.connection)
-			return nil
-		}
-	}
-	woken, err := tx.WakeStep(ctx, ref, w.body, w.handle)
-	if err != nil || woken {
-		return err
-	}
-	rows, err := p.table.Read(ctx, tx, []store.Ref{ref})
-	if err != nil {
-		return err
-	}
-	row, found := rows[ref]
-	if !found {
-		if w.unknown = true; w.at != 0 { // its caller is gone, and was told to call again
-			p.c.Log.Warn("a callback that was kept is about a "+p.table.Name+" that is not here", p.table.Name, ref.ID)
-		}
-		return nil
-	}
-	subject := row.Subject()
-	t, _ := p.traits(subject.Connection)
-	// The receipt may still be told, as soon as callbacks may ask for another read.
-	untold := w.body != nil && *subject.ProviderReference == ""
-	read := subject.Resolution.LastCheckedAt
-	if subject.Settled && (!subject.Reversible || checkedRecently(read, tx.Now()) && !untold) {
-		return nil
-	}
-	s := &store.Step{
-		ClientID: ref.Client, SubjectID: ref.ID, Kind: p.table.Name, Lane: store.Lane(subject.Connection, operation(p.table.Name, Check)), DueAt: tx.Now(),
-		Calls: subject.Resolution.Attempts, CheckedAt: subject.Resolution.LastCheckedAt,
-		Sends: 1, Acked: true, LateFrom: *subject.UpdatedAt, LateReads: len(t.LateReads),
-		Mail: w.body, // the handle went with the step: it may be all that tells what to ask about
-	}
-	if w.via != "" && w.via != subject.Connection {
-		s.Mail = nil
-	}
-	if owner != nil {
-		s.Handle = w.handle
-	}
-	if subject.Settled {
-		s.LateFrom, s.LateReads = 0, settledReads(t)
-		if checkedRecently(read, tx.Now()) {
-			s.DueAt = read.Add(store.WakePause)
-		}
-	}
-	return tx.InsertWokenStep(ctx, s)
+	return storedRows + int64(len(document))
 }

@@ -3,8 +3,12 @@ package engine
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
+	"till"
+	"till/ledger"
+	"till/provider"
 	"till/store"
 )
 
@@ -86,4 +90,155 @@ func applyTogether(answers []*Answer, record func(answers []*Answer, reread bool
 			}
 		}
 	}
+}
+
+// Rules is what an answer means to payments, or to payouts.
+type Rules[R Subject] interface {
+	// Preload reads what only few of a batch's answers are held against.
+	Preload(ctx context.Context, answers []*Answer) error
+	// OnSuccess takes an operator's word that the money moved.
+	OnSuccess(ctx context.Context, row R, a *Answer) error
+	// OnFailure takes an operator's word that it did not.
+	OnFailure(ctx context.Context, row R, a *Answer) error
+	// End ends a row other than in success.
+	End(ctx context.Context, row R, r provider.Result) error
+	// OnReversal takes an operator's word that it took the money back.
+	OnReversal(ctx context.Context, row R, a *Answer) error
+}
+
+// Begin locks and reads what a change of some rows is decided on.
+func (p *Processor[R]) Begin(ctx context.Context, tx *store.Tx, refs []store.Ref) (*Recording[R], error) {
+	return p.lockRows(ctx, tx, refs, store.Known{}, nil, nil)
+}
+
+// beginRecording is Begin for the rows that answers are about. Unless it is careful,
+// it takes for granted that what an answer saw on record is all that is there:
+// if that is wrong, the database refuses what is added to it.
+func (p *Processor[R]) beginRecording(ctx context.Context, tx *store.Tx, answers []*Answer, reread bool) (*Recording[R], error) {
+	refs, kept := make([]store.Ref, len(answers)), make(map[store.Ref]R)
+	known := store.Known{Once: make(map[store.Ref]bool, len(answers)), Rows: make(map[store.Ref]bool, len(answers))}
+	var calls []*store.Attempt
+	noted := make(map[*Answer]bool, len(answers))
+	for i, a := range answers {
+		refs[i] = a.Ref
+		first := !known.Once[a.Ref]
+		if a.Action == Submit || a.Action == Check && a.onlyFirstSend && first && !reread {
+			calls, noted[a] = append(calls, attemptOf(a)), true
+		}
+		known.Credits = known.Credits || succeeds(a)
+		if reread || !a.onlyFirstSend {
+			continue
+		}
+		known.Once[a.Ref] = true
+		if row, ok := a.cachedRow.(R); ok && changesRow(row.Subject(), a) {
+			known.Rows[a.Ref], kept[a.Ref] = true, row
+		}
+	}
+	b, err := p.lockRows(ctx, tx, refs, known, kept, calls)
+	if err != nil {
+		return nil, err
+	}
+	b.alreadyRecorded, b.answers = noted, answers
+	if err := b.readHolds(ctx); err != nil {
+		return nil, err
+	}
+	return b, b.findStrays(ctx)
+}
+
+// changesRow answers whether an answer changes a row, so that the database has to
+// agree on what the row was before.
+func changesRow(p store.Subject, a *Answer) bool {
+	switch {
+	case a.Err != nil || p.Final || *p.Attention:
+		return false
+	case a.Result.Outcome == provider.Accepted || a.Result.Outcome == provider.Duplicate || a.Result.Outcome == provider.Open:
+		return *p.ProcessingEvent == 0
+	}
+	return a.Result.Outcome.Final()
+}
+
+// lockRows is Begin with what is known, the rows that are kept of that, and the
+// calls that can be written down at once.
+func (p *Processor[R]) lockRows(ctx context.Context, tx *store.Tx, refs []store.Ref, known store.Known, kept map[store.Ref]R,
+	calls []*store.Attempt) (*Recording[R], error) {
+	l, err := tx.Lock(ctx, p.table.Name, refs, known, calls)
+	if err != nil {
+		return nil, err
+	}
+	b := &Recording[R]{
+		Tx: tx, Rows: p.table.Locked(l), Heads: l.Heads, Steps: l.Steps,
+		worker: p.Worker, table: p.table, strays: strays{any: l.Strays}, lastAttempts: l.Attempts, clientWallets: l.Wallets, wallets: make(map[walletKey]*ledger.Wallet), fromCache: make(map[store.Ref]bool, len(kept)),
+	}
+	var moved []store.Ref
+	for ref, row := range kept {
+		// Every answer that was recorded has been counted in the step, and so has
+		// every send: a second one moves the end of the row's window.
+		if s := l.Steps[ref]; s == nil || s.Sends > 1 || s.Calls != row.Subject().Resolution.Attempts {
+			moved = append(moved, ref)
+			continue
+		}
+		b.Rows[ref], b.fromCache[ref] = p.table.Copy(row), true
+	}
+	if len(moved) > 0 {
+		read, err := p.table.Read(ctx, tx, moved)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(b.Rows, read)
+	}
+	return b, nil
+}
+
+// decide takes one answer against the running state: it notes the call,
+// judges what it means, and schedules what is next.
+func (b *Recording[R]) decide(ctx context.Context, a *Answer, d Rules[R]) error {
+	a.RecordErr, b.answer = nil, a
+	row, found := b.Rows[a.Ref]
+	if !found || b.Heads[a.Ref.Client] == nil {
+		a.RecordErr = b.table.missing()
+		return nil
+	}
+	t, _ := b.worker.traits(row.Subject().Connection)
+	a = b.withoutForeignHandle(row, a)
+	b.recordCall(row, a, t)
+	b.noteAccount(a, row.Subject().Connection)
+	was := row.Subject()
+	if err := b.interpret(ctx, row, a, d); err != nil {
+		return err
+	}
+	b.schedule(row, a, t, was)
+	return nil
+}
+
+// interpret decides what an answer means. A final state is written on the
+// operator's word only; the one exception is what provably never reached the
+// operator.
+func (b *Recording[R]) interpret(ctx context.Context, row R, a *Answer, d Rules[R]) error {
+	p, s := row.Subject(), b.Steps[a.Ref]
+	switch t, known := b.worker.traits(p.Connection); {
+	case a.Action == Abandon && known && !p.Final && MayAbandon(s, p.ExpiresAt, t, b.Tx.Now()):
+		return d.End(ctx, row, provider.Result{Outcome: provider.Failed, Reason: till.ProviderUnavailable, Retryable: true})
+	case a.Err != nil || a.Action == Abandon || a.Action == Hold || a.Action == Notice:
+		return nil
+	}
+	switch r := a.Result; r.Outcome {
+	case provider.Accepted, provider.Duplicate, provider.Open:
+		b.MarkProcessing(row)
+	case provider.Unrecognised:
+		b.MarkProcessing(row)
+		if !p.Final {
+			b.OpenCase(row, CaseUnknownStatus, "the operator answers with a status that is not known: "+r.Code)
+		}
+	case provider.Rejected:
+		if !p.Final && RejectionIsFinal(s, a) {
+			return d.End(ctx, row, r)
+		}
+	case provider.Success:
+		return d.OnSuccess(ctx, row, a)
+	case provider.Failed, provider.Expired:
+		return d.OnFailure(ctx, row, a)
+	case provider.Reversed:
+		return d.OnReversal(ctx, row, a)
+	}
+	return nil
 }

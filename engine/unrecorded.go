@@ -3,15 +3,12 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"till/internal/batch"
-	"till/provider"
 	"till/store"
 )
 
@@ -152,32 +149,27 @@ func (w *Worker) logLost(a *Answer, err error) {
 		"action", a.Action, "connection", a.Connection, "outcome", a.Result.Outcome, "receipt", a.Result.Receipt, "handle", a.Result.Handle, "error", err)
 }
 
-// call calls the operator. What it says is cleaned here, where every answer
-// passes, and a panic of an adapter is an answer that we do not know.
-func (w *Worker) call(ctx context.Context, p provider.Provider, t *Task) (r provider.Result, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			w.c.Log.Error("a call to an operator panicked", w.kind, t.Instruction.Ref.ID, "action", t.Action, "connection", t.Instruction.Connection,
-				"panic", v, "stack", string(debug.Stack()))
-			r, err = provider.Result{}, errPanicked
+// recordUnactionable records that nothing could be done about steps of ours. They are tried
+// again later, out of the way of the others, and once their time is over a
+// person is told.
+func (w *Worker) recordUnactionable(ctx context.Context, steps []*store.Step, why error) {
+	now := w.c.Store.Now()
+	for _, s := range steps {
+		w.c.Log.Warn("cannot act on a step", w.kind, s.SubjectID, "error", why)
+		a := &Answer{Ref: store.Ref{Client: s.ClientID, ID: s.SubjectID}, Action: Check, LeaseVersion: s.LeaseVersion, WakeSeq: s.WakeSeq,
+			Started: now, Ended: now, Err: why}
+		err := w.answers.Do(ctx, a)
+		if err == nil {
+			err = a.RecordErr // with an error the batch may still be writing it
 		}
-	}()
-	if q := &t.Instruction.Request; t.Action == Submit {
-		r, err = p.Submit(ctx, *q)
-	} else {
-		r, err = p.Check(ctx, provider.Query{Client: q.Client, ID: q.ID, Reference: q.Reference, Method: q.Method, Country: q.Country,
-			Phone: q.Phone, Amount: q.Amount, CallbackURL: q.CallbackURL, Handle: t.Step.Handle, CallbackBody: t.Step.Mail})
+		if err != nil {
+			w.c.Log.Error("record that a step cannot be acted on", w.kind, s.SubjectID, "error", err)
+		}
+		if a.storeErr != nil && !isUnavailable(a.storeErr) {
+			w.quarantine(ctx, a, a.storeErr)
+		}
 	}
-	if err == nil && !r.Outcome.Known() {
-		err = fmt.Errorf("engine: the adapter answers with the outcome %q, which is none", provider.CleanText(string(r.Outcome), provider.MaxCode))
+	if len(steps) > 0 {
+		w.waker.Wake() // to see when they are due again
 	}
-	if err != nil {
-		return provider.Result{}, err
-	}
-	r, changed := r.Clean()
-	if len(changed) > 0 {
-		w.c.Log.Warn("an operator's answer holds text that cannot be kept as it is", w.kind, t.Instruction.Ref.ID, "action", t.Action,
-			"connection", t.Instruction.Connection, "changed", changed)
-	}
-	return r, nil
 }
