@@ -190,7 +190,7 @@ func (a *Accounts) audited(ctx context.Context, tx *store.Tx, client till.ID, ac
 	if head == nil {
 		return till.Errorf(till.CodeClientNotFound, "There is no such client.")
 	}
-	at := head.Tick()
+	at := head.NextTime()
 	what, err := f(at)
 	if err != nil || what.action == "" {
 		return err
@@ -198,7 +198,7 @@ func (a *Accounts) audited(ctx context.Context, tx *store.Tx, client till.ID, ac
 	var rows []*store.AuditRow
 	for i, d := range append([]auditEntry{what}, what.also...) {
 		if i > 0 {
-			at = head.Tick() // no two rows have the same time
+			at = head.NextTime() // no two rows have the same time
 		}
 		rows = append(rows, &store.AuditRow{
 			ClientID: client, Sequence: head.NextAudit(), At: at,

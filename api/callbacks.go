@@ -87,7 +87,7 @@ func (c *exchange) callbackBody() ([]byte, error) {
 
 // findSubject returns what a call to a connection's own address is about, nil if that is
 // not here. One that is not the operator's is no call.
-func (c *exchange) findSubject(connection string, policy *CallbackPolicy, body []byte) (*store.Found, provider.Callback, error) {
+func (c *exchange) findSubject(connection string, policy *CallbackPolicy, body []byte) (*store.CallbackTarget, provider.Callback, error) {
 	in := provider.CallbackRequest{Method: c.r.Method, URL: c.s.BaseURL + strings.TrimPrefix(c.r.URL.RequestURI(), "/v1"), Header: c.r.Header, Body: body}
 	var callback provider.Callback
 	err := errNoReader
@@ -101,7 +101,7 @@ func (c *exchange) findSubject(connection string, policy *CallbackPolicy, body [
 		c.s.Log.Warn("callback not authenticated", "request_id", c.id, "connection", connection, "error", err)
 		return nil, callback, errNoPath
 	}
-	var f *store.Found
+	var f *store.CallbackTarget
 	err = c.s.Store.View(c.r.Context(), func(tx *store.Tx) (err error) {
 		if !callback.Reference.IsZero() {
 			if f, err = tx.FindByReference(c.r.Context(), connection, callback.Reference); err != nil || f != nil {
@@ -109,7 +109,7 @@ func (c *exchange) findSubject(connection string, policy *CallbackPolicy, body [
 			}
 		}
 		if callback.Handle != "" {
-			f, err = tx.FindByHandle(c.r.Context(), connection, callback.Handle)
+			f, err = tx.SubjectByHandle(c.r.Context(), connection, callback.Handle)
 		}
 		return err
 	})
@@ -125,19 +125,19 @@ var errNoReader = errors.New("nobody reads the calls of this connection")
 
 // openCallbackToken returns the payment or payout that a callback's token names, if the
 // token is one of ours.
-func (c *exchange) openCallbackToken(connection, token string) (*store.Found, bool) {
+func (c *exchange) openCallbackToken(connection, token string) (*store.CallbackTarget, bool) {
 	if ref, ours := c.s.Collector.ParseCallbackToken(connection, token); ours {
-		return &store.Found{Ref: ref, Kind: store.KindPayment}, true
+		return &store.CallbackTarget{Ref: ref, Kind: store.KindPayment}, true
 	}
 	ref, ours := c.s.Payouts.ParseCallbackToken(connection, token)
-	return &store.Found{Ref: ref, Kind: store.KindPayout}, ours
+	return &store.CallbackTarget{Ref: ref, Kind: store.KindPayout}, ours
 }
 
 // recordStray writes down that a callback is about something that is not here: it was
 // lost with a restored backup, or was never ours. Afterwards the operator may
 // forget it. One that says that no money moved, or that names nothing of ours, has
 // nothing to write down.
-func (c *exchange) recordStray(connection string, policy *CallbackPolicy, f *store.Found, callback provider.Callback, body []byte) error {
+func (c *exchange) recordStray(connection string, policy *CallbackPolicy, f *store.CallbackTarget, callback provider.Callback, body []byte) error {
 	s := &store.Stray{Connection: connection, Reference: callback.Reference}
 	kinds := []string{store.KindPayment, store.KindPayout}
 	if f != nil { // by its address
@@ -187,7 +187,7 @@ func (c *exchange) recordStray(connection string, policy *CallbackPolicy, f *sto
 }
 
 // recordCallback records that a callback came, with whoever owns what it is about.
-func (c *exchange) recordCallback(ctx context.Context, connection string, f *store.Found, body []byte) error {
+func (c *exchange) recordCallback(ctx context.Context, connection string, f *store.CallbackTarget, body []byte) error {
 	switch f.Kind {
 	case store.KindPayment:
 		return c.s.Collector.RecordCallback(ctx, connection, f.Ref, body)

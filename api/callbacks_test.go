@@ -86,8 +86,8 @@ func TestCallbacksToOneAddress(t *testing.T) {
 			if err := tx.NameHandles(ctx, []store.Named{{Connection: "momo", Handle: "ws_1", Ref: ref, Kind: store.KindPayment}}); err != nil {
 				return err
 			}
-			return tx.BeginSubmits(ctx, []*store.Attempt{{ClientID: ref.Client, SubjectID: id, N: 90, Connection: "momo", Reference: reference,
-				StartedAt: tx.Now(), First: true, FindAs: store.KindPayment}})
+			return tx.InsertSends(ctx, []*store.Attempt{{ClientID: ref.Client, SubjectID: id, N: 90, Connection: "momo", Reference: reference,
+				StartedAt: tx.Now(), First: true, LookupKind: store.KindPayment}})
 		})
 		if err != nil {
 			t.Fatal(err)

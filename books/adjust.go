@@ -110,7 +110,7 @@ type adjustmentTx struct {
 }
 
 func (b *adjustmentTx) post(e *ledger.Entry, by, why string) error {
-	e.CreatedAt = b.head.Tick()
+	e.CreatedAt = b.head.NextTime()
 	e.ID = till.NewID(e.CreatedAt)
 	owed, moved := b.w.Owed, ""
 	if _, touches := e.WalletAmount(); touches {

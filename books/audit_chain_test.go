@@ -26,7 +26,7 @@ func addAudit(t *testing.T, s *store.Store, client till.ID, n int) {
 		h := heads[client]
 		rows := make([]*store.AuditRow, n)
 		for i := range rows {
-			rows[i] = &store.AuditRow{ClientID: client, Sequence: h.NextAudit(), At: h.Tick(), Actor: "Awa", Action: "look", SubjectID: client}
+			rows[i] = &store.AuditRow{ClientID: client, Sequence: h.NextAudit(), At: h.NextTime(), Actor: "Awa", Action: "look", SubjectID: client}
 		}
 		if err := tx.InsertAudit(t.Context(), rows); err != nil {
 			return err

@@ -246,7 +246,7 @@ func (f *CaseDetail) close(ctx context.Context, tx *store.Tx, a CaseAction, agai
 			return till.Errorf(till.CodeValidationFailed, "nobody asks about the %s any more: end it with 'till %s resolve'", noun, noun)
 		}
 	}
-	at := head.Tick()
+	at := head.NextTime()
 	f.ClosedAt, f.ClosedBy, f.Reason, f.Evidence = at, a.By, a.Reason, a.Evidence
 	detail := f.Kind + ": " + a.Reason
 	if a.Evidence != nil {

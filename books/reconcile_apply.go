@@ -227,7 +227,7 @@ func (x *applier) openCasesIn(ctx context.Context, tx *store.Tx, batch []planned
 			known++
 			continue
 		}
-		at := h.Tick()
+		at := h.NextTime()
 		c = &store.Case{ClientID: p.client, ID: till.NewID(at), SubjectID: p.id, Kind: CaseStatement, Detail: detail, OpenedAt: at}
 		there[refs[i]] = c // one case for all differences of a payment
 		cases = append(cases, c)

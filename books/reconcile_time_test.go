@@ -20,7 +20,7 @@ import (
 func (d *statementTest) sent(p *till.Payment) *till.Payment {
 	d.t.Helper()
 	err := d.s.Update(d.t.Context(), func(tx *store.Tx) error {
-		return tx.BeginSubmits(d.t.Context(), []*store.Attempt{{ClientID: p.ClientID, SubjectID: p.ID, Connection: p.Connection,
+		return tx.InsertSends(d.t.Context(), []*store.Attempt{{ClientID: p.ClientID, SubjectID: p.ID, Connection: p.Connection,
 			Reference: d.collector.ReferenceOf(p), StartedAt: d.s.Now(), First: true}})
 	})
 	if err != nil {

@@ -159,13 +159,13 @@ func (out *RestoreResult) markSlice(ctx context.Context, tx *store.Tx, client, a
 			// As a claim writes it, so that callbacks and statements find the
 			// subject by the reference of its possible send.
 			sends = append(sends, &store.Attempt{ClientID: client, SubjectID: st.SubjectID, Connection: row.Connection,
-				Reference: keys[st.Kind].Reference(client, row.IdempotencyKey), StartedAt: st.SendStartedAt, First: true, FindAs: st.Kind})
+				Reference: keys[st.Kind].Reference(client, row.IdempotencyKey), StartedAt: st.SendStartedAt, First: true, LookupKind: st.Kind})
 		}
 	}
 	if err := tx.MarkRestored(ctx, marked); err != nil {
 		return last, nil, err
 	}
-	return last, n, tx.BeginSubmits(ctx, sends)
+	return last, n, tx.InsertSends(ctx, sends)
 }
 
 // subjectsOf reads the payments and payouts of the steps of one client, by id.
@@ -226,7 +226,7 @@ func auditClients(ctx context.Context, tx *store.Tx, clients []till.ID, by, acti
 	}
 	rows := make([]*store.AuditRow, 0, len(heads))
 	for _, h := range heads {
-		rows = append(rows, &store.AuditRow{ClientID: h.ClientID, Sequence: h.NextAudit(), At: h.Tick(), Actor: by, Action: action, Detail: detail})
+		rows = append(rows, &store.AuditRow{ClientID: h.ClientID, Sequence: h.NextAudit(), At: h.NextTime(), Actor: by, Action: action, Detail: detail})
 	}
 	if err := tx.InsertAudit(ctx, rows); err != nil {
 		return err

@@ -52,7 +52,7 @@ var ErrManyStrays = fmt.Errorf("%d strays of the connection are open, and no mor
 // often it comes. Its content is only a claim. If the subject is here under
 // another id or reference, Record returns it and stores nothing. It returns
 // ErrManyStrays.
-func (b *Strays) Record(ctx context.Context, s *store.Stray, body []byte) (here *store.Found, fresh bool, err error) {
+func (b *Strays) Record(ctx context.Context, s *store.Stray, body []byte) (here *store.CallbackTarget, fresh bool, err error) {
 	dropInvalid(s)
 	if s.Reference.IsZero() && s.Subject.IsZero() && s.Receipt == "" {
 		return nil, false, errors.New("the callback names nothing")
@@ -145,7 +145,7 @@ func statementKeyOf(s *store.Stray) (out store.StatementKey) {
 // findSubjects finds the subjects of a stray: by its receipt, by its reference
 // on connections with one callback address, and among the clients by all its
 // names.
-func findSubjects(ctx context.Context, tx *store.Tx, s *store.Stray, clients []till.ID) (out []store.Found, err error) {
+func findSubjects(ctx context.Context, tx *store.Tx, s *store.Stray, clients []till.ID) (out []store.CallbackTarget, err error) {
 	var refs []store.Ref
 	if !s.Reference.IsZero() {
 		f, err := tx.FindByReference(ctx, s.Connection, s.Reference)
@@ -180,7 +180,7 @@ func findSubjects(ctx context.Context, tx *store.Tx, s *store.Stray, clients []t
 	}
 	rows, err := readSubjects(ctx, tx, s, refs)
 	for _, r := range rows {
-		out = append(out, store.Found{Ref: r.Ref, Kind: r.kind})
+		out = append(out, store.CallbackTarget{Ref: r.Ref, Kind: r.kind})
 	}
 	return out, err
 }
@@ -254,7 +254,7 @@ func closeIfBooked(ctx context.Context, s *store.Store, id till.ID, clients []ti
 				continue
 			}
 			head := heads[r.Ref.Client]
-			at := head.Tick()
+			at := head.NextTime()
 			stray.Why, stray.ClosedAt, stray.ClosedBy, stray.Owner, stray.Settled = store.StrayCredited, at, "engine", r.Ref.Client, r.Ref.ID
 			stray.Direction = directionOf(r.kind)
 			err := tx.InsertAudit(ctx, []*store.AuditRow{{ClientID: r.Ref.Client, Sequence: head.NextAudit(), At: at, Actor: "engine",

@@ -166,7 +166,7 @@ func attribute(ctx context.Context, tx *store.Tx, a Attribution) (AttributeResul
 	}
 	stray.Why, stray.ClosedAt, stray.ClosedBy, stray.Owner, stray.Given = store.StrayAttributed, entry.CreatedAt, a.By, a.Client, a.Client
 	stray.Reason, stray.Evidence = proof, a.Evidence
-	b.audit = append(b.audit, &store.AuditRow{ClientID: a.Client, Sequence: head.NextAudit(), At: head.Tick(), Actor: a.By, Action: "stray.attribute",
+	b.audit = append(b.audit, &store.AuditRow{ClientID: a.Client, Sequence: head.NextAudit(), At: head.NextTime(), Actor: a.By, Action: "stray.attribute",
 		SubjectID: stray.ID, Detail: fmt.Sprintf("%s %s of %s, receipt %q; %s", stray.Amount.Value(), stray.Amount.Currency, stray.Connection, stray.Receipt, proof), Evidence: a.Evidence})
 	row := store.Adjustment{ClientID: a.Client, ID: stray.ID, EntryID: entry.ID, Amount: till.Money{Minor: minor, Currency: w.Currency},
 		Reason: "stray of " + stray.Connection + ": " + proof, Actor: a.By, CreatedAt: entry.CreatedAt}
@@ -227,7 +227,7 @@ func CloseForeignStray(ctx context.Context, s *store.Store, id till.ID, act Case
 		}
 		out.Why, out.ClosedAt, out.ClosedBy, out.Reason, out.Evidence = store.StrayForeign, tx.Now(), act.By, act.Reason, act.Evidence
 		if h := heads[out.Client]; h != nil { // a stray that names no client has no audit log, only its own row
-			err := tx.InsertAudit(ctx, []*store.AuditRow{{ClientID: out.Client, Sequence: h.NextAudit(), At: h.Tick(), Actor: act.By,
+			err := tx.InsertAudit(ctx, []*store.AuditRow{{ClientID: out.Client, Sequence: h.NextAudit(), At: h.NextTime(), Actor: act.By,
 				Action: "stray.foreign", SubjectID: out.ID, Detail: act.Reason, Evidence: act.Evidence}})
 			if err != nil {
 				return err

@@ -136,7 +136,7 @@ func (b *rules) onRepeatedSuccess(ctx context.Context, p *store.PaymentRow, a *e
 	default:
 		head := b.Heads[p.ClientID]
 		b.SetReceipt(p, r.Receipt)
-		p.UpdatedAt, p.UpdatedEvent = head.Tick(), head.NextEvent()
+		p.UpdatedAt, p.UpdatedEvent = head.NextTime(), head.NextEvent()
 		b.AddEvent(p, till.PaymentUpdated, p.UpdatedEvent)
 		if err := b.CloseStrays(ctx, p); err != nil { // by the receipt it is known to be the stray's money
 			return err
@@ -225,7 +225,7 @@ func (b *rules) suspend(p *store.PaymentRow, a *engine.Answer, kind, why string)
 		return // nothing moved, whatever it was called
 	}
 	e := ledger.Suspend(&p.Payment, reported)
-	e.CreatedAt = b.Heads[p.ClientID].Tick()
+	e.CreatedAt = b.Heads[p.ClientID].NextTime()
 	e.ID = till.NewID(e.CreatedAt)
 	b.AddEntry(&e, fmt.Sprintf("%s %s put aside: %s", reported.Value(), reported.Currency, why))
 	b.suspended[a.Ref] = reported

@@ -185,8 +185,8 @@ func TestOnlyTimesThatCannotBeAreMended(t *testing.T) {
 		}{
 			"a poll":                         {func(s *store.Step) { s.DueAt = now.Add(h.Poll) }, now.Add(h.Poll)},
 			"a poll that is an hour off":     {func(s *store.Step) { s.DueAt = now.Add(time.Hour) }, now},
-			"a slow poll":                    {func(s *store.Step) { s.Slow, s.DueAt = 9, now.Add(h.PollMax) }, now.Add(h.PollMax)},
-			"a slow poll that is a day off":  {func(s *store.Step) { s.Slow, s.DueAt = 9, now.Add(24*time.Hour) }, now},
+			"a slow poll":                    {func(s *store.Step) { s.BackoffSteps, s.DueAt = 9, now.Add(h.PollMax) }, now.Add(h.PollMax)},
+			"a slow poll that is a day off":  {func(s *store.Step) { s.BackoffSteps, s.DueAt = 9, now.Add(24*time.Hour) }, now},
 			"a late read":                    {func(s *store.Step) { s.LateFrom, s.DueAt = now, now.Add(72*time.Hour) }, now.Add(72 * time.Hour)},
 			"a late read from in the future": {func(s *store.Step) { s.LateFrom, s.DueAt = now.Add(time.Hour), now.Add(2*time.Hour) }, now},
 		} {
@@ -196,9 +196,9 @@ func TestOnlyTimesThatCannotBeAreMended(t *testing.T) {
 		}
 		far := now.Add(time.Hour)
 		_, s := save(func(s *store.Step) {
-			s.Sends, s.LeaseUntil, s.SendDeadline, s.CheckedAt, s.Absent, s.AbsentAt = 1, far, far, far, 1, far
+			s.Sends, s.LeaseUntil, s.SendDeadline, s.CheckedAt, s.NotFoundReads, s.NotFoundAt = 1, far, far, far, 1, far
 		})
-		if most := now.Add(engine.Lease + store.ClockSlack); s.LeaseUntil != most || s.SendDeadline != most || s.CheckedAt != now || s.Absent != 0 {
+		if most := now.Add(engine.Lease + store.ClockSlack); s.LeaseUntil != most || s.SendDeadline != most || s.CheckedAt != now || s.NotFoundReads != 0 {
 			t.Errorf("a lease, a send and a read of an hour off are %+v", s)
 		}
 	})

@@ -167,8 +167,8 @@ func TestACallbackToAnInstanceWithoutTheConnectionKeepsItsBody(t *testing.T) {
 	inFleet(t, traits, func(t *testing.T, f *fleet) {
 		id := f.create(f.start(onlyAccepts)).ID
 		err := f.start(without).RecordCallback(context.Background(), "post", store.Ref{Client: f.client.ID, ID: id}, []byte(`{"said":1}`))
-		if s := f.step(id); err != nil || string(s.Mail) != `{"said":1}` || s.WakeSeq != 1 {
-			t.Errorf("%v; the step has %q and %d wakes", err, s.Mail, s.WakeSeq)
+		if s := f.step(id); err != nil || string(s.CallbackBody) != `{"said":1}` || s.WakeSeq != 1 {
+			t.Errorf("%v; the step has %q and %d wakes", err, s.CallbackBody, s.WakeSeq)
 		}
 	})
 }

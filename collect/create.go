@@ -88,7 +88,7 @@ type createCall = engine.CreateCall[*store.PaymentRow]
 func (c *Collector) insert(ctx context.Context, tx *store.Tx, heads map[till.ID]*store.Head, calls []*createCall) error {
 	rows, steps := make([]*store.PaymentRow, 0, len(calls)), make([]*store.Step, 0, len(calls))
 	for _, call := range calls {
-		stamp(call, heads[call.Row.ClientID].Tick(), tx.Now())
+		stamp(call, heads[call.Row.ClientID].NextTime(), tx.Now())
 		rows, steps = append(rows, call.Row), append(steps, &call.Step)
 	}
 	inserted, err := tx.InsertPayments(ctx, heads, rows, steps)
@@ -134,7 +134,7 @@ func (c *Collector) finishCreates(ctx context.Context, tx *store.Tx, heads map[t
 			sends = append(sends, call.Permit.Attempt(&call.Step, c.ReferenceOf(&p.Payment)))
 		}
 	}
-	if err := tx.BeginSubmits(ctx, sends); err != nil {
+	if err := tx.InsertSends(ctx, sends); err != nil {
 		return err
 	}
 	if err := tx.Count(ctx, &counts); err != nil {

@@ -270,7 +270,7 @@ func TestACallbackReplayedAtAnotherClientsAddressCreditsNobody(t *testing.T) {
 		if p := d.row(victim); p.Credited() || p.ProviderReference != "" || d.balance(d.second) != 0 {
 			t.Errorf("the second client's is %s with receipt %q, and its wallet holds %d", p.Status, p.ProviderReference, d.balance(d.second))
 		}
-		if s := d.step(victim); s == nil || s.Handle != "" || s.Mail != nil || d.cases(victim) != "" {
+		if s := d.step(victim); s == nil || s.Handle != "" || s.CallbackBody != nil || d.cases(victim) != "" {
 			t.Errorf("its step is %+v, its cases are %q: it was asked about", s, d.cases(victim))
 		}
 	})

@@ -522,7 +522,7 @@ func TestOneStepThatCannotBeTakenDoesNotKeepTheOthers(t *testing.T) {
 		ctx := context.Background()
 		reference := w.collector.ReferenceOf(&w.payment(bad).Payment)
 		if err := w.store.Update(ctx, func(tx *store.Tx) error {
-			return tx.BeginSubmits(ctx, []*store.Attempt{{ClientID: w.client.ID, SubjectID: till.NewID(1), N: 1, First: true, Connection: "sandbox", Reference: reference, StartedAt: 1}})
+			return tx.InsertSends(ctx, []*store.Attempt{{ClientID: w.client.ID, SubjectID: till.NewID(1), N: 1, First: true, Connection: "sandbox", Reference: reference, StartedAt: 1}})
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -550,8 +550,8 @@ func TestAnAnswerRecordedTwiceIsOneProof(t *testing.T) {
 		a := answers(w, id, provider.Result{Outcome: provider.NotFound})
 		w.collector.Apply(t.Context(), a)
 		w.collector.Apply(t.Context(), a) // nobody knew whether it was committed
-		if s := w.step(id); s.Absent > 1 {
-			t.Errorf("one read counts %d times", s.Absent)
+		if s := w.step(id); s.NotFoundReads > 1 {
+			t.Errorf("one read counts %d times", s.NotFoundReads)
 		}
 	})
 }

@@ -314,7 +314,7 @@ func TestAnAnswerThatCanBeRecordedEndsTheQuarantine(t *testing.T) {
 			t.Fatalf("cases %q after three panics", w.cases(id))
 		}
 		time.Sleep(3 * time.Second)
-		if s := w.step(id); w.cases(id) != "" || w.payment(id).Status.Final() || s == nil || s.Slow != 0 {
+		if s := w.step(id); w.cases(id) != "" || w.payment(id).Status.Final() || s == nil || s.BackoffSteps != 0 {
 			t.Errorf("cases %q, %s, step %+v; want it to go on as before", w.cases(id), w.payment(id).Status, s)
 		}
 	})

@@ -38,7 +38,7 @@ func (b *rules) OnReversal(ctx context.Context, p *store.PaymentRow, a *engine.A
 		return err
 	}
 	head := b.Heads[p.ClientID]
-	p.UpdatedAt, p.ReversedEvent = head.Tick(), head.NextEvent()
+	p.UpdatedAt, p.ReversedEvent = head.NextTime(), head.NextEvent()
 	b.AddEvent(p, till.PaymentReversed, p.ReversedEvent)
 	e := ledger.Reverse(&p.Payment, w.Available())
 	e.CreatedAt = p.UpdatedAt

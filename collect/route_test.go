@@ -230,11 +230,11 @@ func TestHandlesAndMailComeBack(t *testing.T) {
 		if q := o.last(); q.Handle != "ws_"+p.ID.String() || q.CallbackBody != nil || q.ID != p.ID {
 			t.Errorf("asked with %+v", q)
 		}
-		for _, find := range []func(tx *store.Tx) (*store.Found, error){
-			func(tx *store.Tx) (*store.Found, error) {
-				return tx.FindByHandle(context.Background(), "post", "ws_"+p.ID.String())
+		for _, find := range []func(tx *store.Tx) (*store.CallbackTarget, error){
+			func(tx *store.Tx) (*store.CallbackTarget, error) {
+				return tx.SubjectByHandle(context.Background(), "post", "ws_"+p.ID.String())
 			},
-			func(tx *store.Tx) (*store.Found, error) {
+			func(tx *store.Tx) (*store.CallbackTarget, error) {
 				return tx.FindByReference(context.Background(), "post", i.ReferenceOf(p))
 			},
 		} {

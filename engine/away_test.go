@@ -316,7 +316,7 @@ func TestACallbackOutlivesTheDatabase(t *testing.T) {
 			}
 			err := o.s.View(t.Context(), func(tx *store.Tx) error {
 				s, err := tx.Step(t.Context(), ref)
-				if err == nil && (s == nil || string(s.Mail) != "the second") {
+				if err == nil && (s == nil || string(s.CallbackBody) != "the second") {
 					t.Errorf("the step is %+v, want the last callback with it", s)
 				}
 				return err

@@ -53,9 +53,9 @@ const (
 
 // evidence is what a breaker is judged by.
 type evidence struct {
-	submits, checks store.Sums // of all instances, since the state last changed
-	probed          probed     // what this instance's probes showed
-	wanted          bool       // somebody here would send if it could
+	submits, checks store.CallStats // of all instances, since the state last changed
+	probed          probed          // what this instance's probes showed
+	wanted          bool            // somebody here would send if it could
 }
 
 // probed is the outcome of a round of probes.
@@ -66,14 +66,14 @@ type probed struct {
 
 // share returns the calls without an answer in hundredths, 0 while too few
 // calls were made.
-func share(s store.Sums) int64 {
-	if n := s.Known + s.Unknown; n >= minSample {
-		return s.Unknown * 100 / n
+func share(s store.CallStats) int64 {
+	if n := s.Answered + s.Unanswered; n >= minSample {
+		return s.Unanswered * 100 / n
 	}
 	return 0
 }
 
-func refused(s store.Sums) bool { return s.Known == 0 && s.Refused >= minRefused }
+func refused(s store.CallStats) bool { return s.Answered == 0 && s.AuthRefused >= minRefused }
 
 // nextState decides how a breaker goes on; it returns b itself if nothing changes.
 func nextState(b store.Breaker, ev evidence, self till.ID, now till.Time) store.Breaker {
@@ -152,8 +152,8 @@ func statusOf(b *store.Breaker, ev evidence, t provider.Traits, now till.Time) S
 }
 
 // slow answers whether calls take half of the time that they may take.
-func slow(s store.Sums, timeout time.Duration) bool {
-	return s.Known >= minSample && timeout > 0 && time.Duration(s.Took/till.Time(s.Known))*time.Microsecond >= timeout/2
+func slow(s store.CallStats, timeout time.Duration) bool {
+	return s.Answered >= minSample && timeout > 0 && time.Duration(s.TotalLatency/till.Time(s.Answered))*time.Microsecond >= timeout/2
 }
 
 // since sums up what was recorded of a connection, in buckets that began
@@ -164,9 +164,9 @@ func since(b *store.Breaker, rows []store.HealthRow, now till.Time) (ev evidence
 			continue
 		}
 		if r.Name == store.OpSubmit {
-			ev.submits.Add(r.Sums)
+			ev.submits.Add(r.CallStats)
 		} else {
-			ev.checks.Add(r.Sums)
+			ev.checks.Add(r.CallStats)
 		}
 	}
 	return ev

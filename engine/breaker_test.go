@@ -21,7 +21,9 @@ func TestTheBreaker(t *testing.T) {
 	passing := store.Breaker{State: store.Passing, ChangedAt: start - till.Hour}
 	stopped := store.Breaker{State: store.Stopped, Tries: 2, ChangedAt: start, RetryAt: start.Add(pause(2))}
 	probing := store.Breaker{State: store.Probing, Tries: 2, ChangedAt: start, Round: 7, Owner: there, LeaseUntil: start.Add(probeLease), ProbesLeft: 1}
-	sums := func(known, unknown int64) store.Sums { return store.Sums{Known: known, Unknown: unknown} }
+	sums := func(known, unknown int64) store.CallStats {
+		return store.CallStats{Answered: known, Unanswered: unknown}
+	}
 	for _, c := range []struct {
 		name  string
 		b     store.Breaker
@@ -34,8 +36,8 @@ func TestTheBreaker(t *testing.T) {
 		{"fewer than half do not", passing, evidence{submits: sums(51, 49)}, 0, store.Passing, 0},
 		{"too few say nothing", passing, evidence{submits: sums(0, 9)}, 0, store.Passing, 0},
 		{"checks alone do not stop it", passing, evidence{checks: sums(0, 1000)}, 0, store.Passing, 0},
-		{"refused credentials stop it at once", passing, evidence{checks: store.Sums{Unknown: 3, Refused: 3}}, 0, store.Stopped, 1},
-		{"not if some are answered", passing, evidence{checks: store.Sums{Known: 1, Unknown: 3, Refused: 3}}, 0, store.Passing, 0},
+		{"refused credentials stop it at once", passing, evidence{checks: store.CallStats{Unanswered: 3, AuthRefused: 3}}, 0, store.Stopped, 1},
+		{"not if some are answered", passing, evidence{checks: store.CallStats{Answered: 1, Unanswered: 3, AuthRefused: 3}}, 0, store.Passing, 0},
 		{"soon after a recovery the pauses go on", store.Breaker{State: store.Passing, Tries: 3, ChangedAt: start}, evidence{submits: sums(0, 10)}, time.Minute, store.Stopped, 4},
 		{"after a lasting one they begin again", store.Breaker{State: store.Passing, Tries: 3, ChangedAt: start}, evidence{submits: sums(0, 10)}, lastingRecovery, store.Stopped, 1},
 		{"nobody probes in the pause", stopped, evidence{wanted: true}, pause(2) - 1, store.Stopped, 2},
@@ -76,11 +78,11 @@ func TestTheBreaker(t *testing.T) {
 		t.Parallel()
 		b := &store.Breaker{Connection: "a", ChangedAt: start}
 		row := func(connection string, at till.Time) store.HealthRow {
-			return store.HealthRow{Operation: store.Operation{Connection: connection, Name: store.OpSubmit}, Sums: sums(0, 1), Start: at}
+			return store.HealthRow{Operation: store.Operation{Connection: connection, Name: store.OpSubmit}, CallStats: sums(0, 1), Start: at}
 		}
 		ev := since(b, []store.HealthRow{row("a", start-1), row("a", start), row("b", start), row("a", start+till.Second)}, start+60*till.Second)
-		if ev.submits.Unknown != 2 {
-			t.Errorf("%d count, want 2", ev.submits.Unknown)
+		if ev.submits.Unanswered != 2 {
+			t.Errorf("%d count, want 2", ev.submits.Unanswered)
 		}
 	})
 }
@@ -95,8 +97,8 @@ func TestStatusWords(t *testing.T) {
 		want Status
 	}{
 		{"nothing is known against it", store.Breaker{State: store.Passing}, evidence{}, Operational},
-		{"one call in ten is not answered", store.Breaker{State: store.Passing}, evidence{checks: store.Sums{Known: 9, Unknown: 1}}, Degraded},
-		{"calls take half of their time", store.Breaker{State: store.Passing}, evidence{submits: store.Sums{Known: 10, Took: 5 * till.Second}}, Degraded},
+		{"one call in ten is not answered", store.Breaker{State: store.Passing}, evidence{checks: store.CallStats{Answered: 9, Unanswered: 1}}, Degraded},
+		{"calls take half of their time", store.Breaker{State: store.Passing}, evidence{submits: store.CallStats{Answered: 10, TotalLatency: 5 * till.Second}}, Degraded},
 		{"it is stopped", store.Breaker{State: store.Stopped, RetryAt: retry}, evidence{}, Closed},
 		{"its pause is over", store.Breaker{State: store.Stopped, RetryAt: start}, evidence{}, Degraded},
 		{"it is probed", store.Breaker{State: store.Probing}, evidence{}, Degraded},

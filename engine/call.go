@@ -125,7 +125,7 @@ func (w *Worker) call(ctx context.Context, p provider.Provider, t *Task) (r prov
 		r, err = p.Submit(ctx, *q)
 	} else {
 		r, err = p.Check(ctx, provider.Query{Client: q.Client, ID: q.ID, Reference: q.Reference, Method: q.Method, Country: q.Country,
-			Phone: q.Phone, Amount: q.Amount, CallbackURL: q.CallbackURL, Handle: t.Step.Handle, CallbackBody: t.Step.Mail})
+			Phone: q.Phone, Amount: q.Amount, CallbackURL: q.CallbackURL, Handle: t.Step.Handle, CallbackBody: t.Step.CallbackBody})
 	}
 	if err == nil && !r.Outcome.Known() {
 		err = fmt.Errorf("engine: the adapter answers with the outcome %q, which is none", provider.CleanText(string(r.Outcome), provider.MaxCode))

@@ -207,7 +207,9 @@ func (p *Processor[R]) recordKept(ref store.Ref) {
 // checkedRecently reports whether the operator was asked less than a moment before
 // now. A callback that comes so soon after a success was read is the one that
 // told of it, or its copy: to ask again for each would double the reads.
-func checkedRecently(read, now till.Time) bool { return read <= now && now < read.Add(store.WakePause) }
+func checkedRecently(read, now till.Time) bool {
+	return read <= now && now < read.Add(store.MinCallbackInterval)
+}
 
 // recordCallback makes a row's step due. A row that has ended and is read no more is
 // read once more: money may have moved late, or been taken back. What cannot
@@ -222,14 +224,14 @@ func (p *Processor[R]) recordCallback(ctx context.Context, tx *store.Tx, w *call
 		}
 		// One that came after it may have been recorded before it; and it is kept
 		// only with what is pinned to the connection that it came for.
-		if s != nil && (w.at != 0 && s.MailedAt > w.at.Add(store.WakePause) || w.via != "" && connectionOf(s.Lane) != w.via) {
+		if s != nil && (w.at != 0 && s.CallbackDueAt > w.at.Add(store.MinCallbackInterval) || w.via != "" && connectionOf(s.Lane) != w.via) {
 			w = &callback{ref: ref}
 		}
 	}
-	var owner *store.Found
+	var owner *store.CallbackTarget
 	if w.handle != "" {
 		var err error
-		if owner, err = tx.FindByHandle(ctx, w.connection, w.handle); err != nil {
+		if owner, err = tx.SubjectByHandle(ctx, w.connection, w.handle); err != nil {
 			return err
 		}
 		if owner != nil && owner.Ref != ref {
@@ -264,10 +266,10 @@ func (p *Processor[R]) recordCallback(ctx context.Context, tx *store.Tx, w *call
 		ClientID: ref.Client, SubjectID: ref.ID, Kind: p.table.Name, Lane: store.Lane(subject.Connection, operation(p.table.Name, Check)), DueAt: tx.Now(),
 		Calls: subject.Resolution.Attempts, CheckedAt: subject.Resolution.LastCheckedAt,
 		Sends: 1, Acked: true, LateFrom: *subject.UpdatedAt, LateReads: len(t.LateReads),
-		Mail: w.body, // the handle went with the step: it may be all that tells what to ask about
+		CallbackBody: w.body, // the handle went with the step: it may be all that tells what to ask about
 	}
 	if w.via != "" && w.via != subject.Connection {
-		s.Mail = nil
+		s.CallbackBody = nil
 	}
 	if owner != nil {
 		s.Handle = w.handle
@@ -275,8 +277,8 @@ func (p *Processor[R]) recordCallback(ctx context.Context, tx *store.Tx, w *call
 	if subject.Settled {
 		s.LateFrom, s.LateReads = 0, settledReads(t)
 		if checkedRecently(read, tx.Now()) {
-			s.DueAt = read.Add(store.WakePause)
+			s.DueAt = read.Add(store.MinCallbackInterval)
 		}
 	}
-	return tx.InsertWokenStep(ctx, s)
+	return tx.InsertCallbackStep(ctx, s)
 }

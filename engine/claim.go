@@ -269,7 +269,7 @@ func (w *Worker) plan(s *store.Step, j *Instruction, now till.Time, h heldClient
 			t.Step.Sends = max(t.Step.Sends, 1) // also one that was thought to have left nothing
 		}
 		t.Step.Sends++
-		t.Step.SendStartedAt, t.Step.SendDeadline, t.Step.Absent = now, t.Step.LeaseUntil, 0
+		t.Step.SendStartedAt, t.Step.SendDeadline, t.Step.NotFoundReads = now, t.Step.LeaseUntil, 0
 	}
 	return t
 }
@@ -305,7 +305,7 @@ func (w *Worker) claimSteps(ctx context.Context, tx *store.Tx, tasks []*Task) ([
 			}
 		}
 	}
-	return mine, tx.BeginSubmits(ctx, sends)
+	return mine, tx.InsertSends(ctx, sends)
 }
 
 // sendAttempt returns the attempt of a send that is about to begin. The first
@@ -317,7 +317,7 @@ func (w *Worker) sendAttempt(s *store.Step, connection string, reference till.ID
 	// Where all callbacks come to one address, they must find what they are
 	// about from the moment that the operator can know of it.
 	if _, called := w.c.Connections[connection].(provider.CallbackReader); called {
-		a.FindAs = s.Kind
+		a.LookupKind = s.Kind
 	}
 	return a
 }

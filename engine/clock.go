@@ -33,7 +33,7 @@ func (c *clock) setBack(now till.Time) bool {
 func boundsOf(t provider.Traits) store.Bounds {
 	b := store.Bounds{
 		Lease: Lease + store.ClockSlack, First: max(t.ApprovalWindow, t.Poll, time.Minute),
-		Open: max(t.Poll, store.WakePause) + store.ClockSlack, Slow: max(t.PollMax, t.Poll) + store.ClockSlack,
+		Open: max(t.Poll, store.MinCallbackInterval) + store.ClockSlack, Slow: max(t.PollMax, t.Poll) + store.ClockSlack,
 	}
 	b.Late = b.Slow
 	for _, d := range t.LateReads {
@@ -51,7 +51,7 @@ func clampToNow(s *store.Step, b store.Bounds, now till.Time) {
 	switch {
 	case s.LateFrom > 0 || s.LateReads > 0:
 		far = b.Late
-	case s.Slow > 0:
+	case s.BackoffSteps > 0:
 		far = b.Slow
 	case s.Sends == 0:
 		far = b.First
@@ -63,8 +63,8 @@ func clampToNow(s *store.Step, b store.Bounds, now till.Time) {
 	if s.CheckedAt > soon {
 		s.CheckedAt = now
 	}
-	if s.AbsentAt > soon {
-		s.Absent, s.AbsentAt = 0, 0
+	if s.NotFoundAt > soon {
+		s.NotFoundReads, s.NotFoundAt = 0, 0
 	}
 	if s.LateFrom > soon {
 		s.LateFrom = now
@@ -96,10 +96,10 @@ func (w *Worker) repairFuture(ctx context.Context) error {
 				if err = tx.SaveSteps(ctx, steps); err != nil {
 					return err
 				}
-				if err = tx.MendMail(ctx, steps); err != nil {
+				if err = tx.RepairCallbackTimes(ctx, steps); err != nil {
 					return err
 				}
-				windows, err = tx.MendWindows(ctx, w.kind, lane, maxRepaired)
+				windows, err = tx.RepairWindows(ctx, w.kind, lane, maxRepaired)
 				return err
 			})
 			if err != nil {

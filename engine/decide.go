@@ -32,13 +32,13 @@ const maxHandle = provider.MaxHandle
 // been sent since the backup, whatever the step says; and a send that left nothing,
 // and that the operator has called back about since, was taken after all.
 func unsent(s *store.Step) bool {
-	return s.Sends == 0 && !s.Acked && !s.Restored && (s.SendStartedAt.IsZero() || s.MailedAt < s.SendStartedAt)
+	return s.Sends == 0 && !s.Acked && !s.Restored && (s.SendStartedAt.IsZero() || s.CallbackDueAt < s.SendStartedAt)
 }
 
 // provenNotFound answers whether what was sent is proven absent. An operator that has called
 // back since knows of it after all: one read more has to agree.
 func provenNotFound(s *store.Step) bool {
-	return !s.Acked && s.Absent >= notFoundProof && s.MailedAt <= s.AbsentAt
+	return !s.Acked && s.NotFoundReads >= notFoundProof && s.CallbackDueAt <= s.NotFoundAt
 }
 
 // Cancellable answers whether a payout with this step was provably not sent and
@@ -67,7 +67,7 @@ func MarkRestored(s *store.Step, connection string, now till.Time) {
 		s.SendStartedAt = now
 	}
 	s.SendDeadline = max(s.SendDeadline, now.Add(Lease))
-	s.Absent = 0
+	s.NotFoundReads = 0
 	s.LeaseVersion++ // a claim that was decided before this must not succeed
 	s.DueAt = now
 	s.Lane = LaneOf(connection, s, false, provider.Traits{})
@@ -162,7 +162,7 @@ func NoteAnswer(s *store.Step, a *Answer, t provider.Traits, now till.Time) {
 		return
 	}
 	if a.Result.Outcome.ProvesReceived() {
-		s.Acked, s.Absent = true, 0
+		s.Acked, s.NotFoundReads = true, 0
 		return
 	}
 	if a.Action == Check && a.Result.Outcome == provider.NotFound && !s.Acked && a.Started > last && a.Started <= now {
@@ -181,10 +181,10 @@ func countNotFound(s *store.Step, a *Answer, t provider.Traits) {
 	case a.Started <= settled:
 	// Nothing has counted since the latest send. A release that did not write
 	// down when may have counted something: that is asked for again.
-	case s.Absent == 0 || s.AbsentAt <= settled:
-		s.Absent, s.AbsentAt = 1, a.Ended
-	case a.Started >= s.AbsentAt.Add(t.NotFoundDelay):
-		s.Absent, s.AbsentAt = s.Absent+1, a.Ended
+	case s.NotFoundReads == 0 || s.NotFoundAt <= settled:
+		s.NotFoundReads, s.NotFoundAt = 1, a.Ended
+	case a.Started >= s.NotFoundAt.Add(t.NotFoundDelay):
+		s.NotFoundReads, s.NotFoundAt = s.NotFoundReads+1, a.Ended
 	}
 }
 
@@ -265,7 +265,7 @@ func Reschedule(s *store.Step, a *Answer, expiresAt till.Time, t provider.Traits
 		s.DueAt = now.Add(t.Poll)
 	}
 	// The read that completes the proof is not waited for longer than it takes.
-	if proof := s.AbsentAt.Add(t.NotFoundDelay); s.Absent > 0 && s.Absent < notFoundProof && !s.Acked && now < proof && proof < s.DueAt {
+	if proof := s.NotFoundAt.Add(t.NotFoundDelay); s.NotFoundReads > 0 && s.NotFoundReads < notFoundProof && !s.Acked && now < proof && proof < s.DueAt {
 		s.DueAt = proof
 	}
 }
@@ -273,8 +273,8 @@ func Reschedule(s *store.Step, a *Answer, expiresAt till.Time, t provider.Traits
 // callbackDue returns when a step that was woken since its claim is due: at once,
 // or as soon as callbacks may ask for another read.
 func callbackDue(s *store.Step, now till.Time) till.Time {
-	if s.MailedAt > now && s.MailedAt <= now.Add(store.WakePause) {
-		return s.MailedAt
+	if s.CallbackDueAt > now && s.CallbackDueAt <= now.Add(store.MinCallbackInterval) {
+		return s.CallbackDueAt
 	}
 	return now
 }
@@ -289,19 +289,19 @@ func Overdue(expiresAt till.Time, t provider.Traits, now till.Time) bool {
 // more slowly, but for ever.
 func backoff(s *store.Step, t provider.Traits) time.Duration {
 	d := t.Poll
-	for range s.Slow {
+	for range s.BackoffSteps {
 		if d *= 2; d >= t.PollMax {
 			return t.PollMax
 		}
 	}
-	s.Slow++
+	s.BackoffSteps++
 	return d
 }
 
 // BeginLate turns the step of a payment that ended other than in success into
 // reads for late money, whoever holds the lease.
 func BeginLate(s *store.Step, t provider.Traits, now till.Time) {
-	s.LateFrom, s.LateReads, s.Slow, s.LeaseUntil, s.HeldAt = now, 0, 0, 0, 0
+	s.LateFrom, s.LateReads, s.BackoffSteps, s.LeaseUntil, s.HeldAt = now, 0, 0, 0, 0
 	s.LeaseVersion++ // a claim that was decided before this must not succeed
 	if len(t.LateReads) > 0 {
 		s.DueAt = now.Add(t.LateReads[0])
@@ -312,7 +312,7 @@ func BeginLate(s *store.Step, t provider.Traits, now till.Time) {
 // whoever holds the lease: a callback came while the operator was asked, and may
 // tell the receipt that its answer did not.
 func AwaitReceipt(s *store.Step, t provider.Traits, now till.Time) {
-	s.LateFrom, s.LateReads, s.Slow, s.LeaseUntil, s.HeldAt = 0, settledReads(t), 0, 0, 0
+	s.LateFrom, s.LateReads, s.BackoffSteps, s.LeaseUntil, s.HeldAt = 0, settledReads(t), 0, 0, 0
 	s.LeaseVersion++ // a claim that was decided before this must not succeed
 	s.DueAt = callbackDue(s, now)
 }
@@ -336,7 +336,7 @@ func NextLateRead(s *store.Step, a *Answer, t provider.Traits, now till.Time) (d
 		}
 		return false
 	}
-	s.Slow = 0
+	s.BackoffSteps = 0
 	for s.LateReads < len(t.LateReads) && s.LateFrom.Add(t.LateReads[s.LateReads]) <= a.Started {
 		s.LateReads++
 	}

@@ -49,44 +49,44 @@ func TestNext(t *testing.T) {
 
 		{"a send that may have begun is asked about, not repeated", store.Step{Sends: 1}, false, traits, before, Check},
 		{"a send that may have begun is asked about after the window too", store.Step{Sends: 1}, false, traits, after, Check},
-		{"one not found proves nothing", store.Step{Sends: 1, Absent: 1}, false, traits, before, Check},
-		{"one not found proves nothing after the window either", store.Step{Sends: 1, Absent: 1}, false, traits, after, Check},
+		{"one not found proves nothing", store.Step{Sends: 1, NotFoundReads: 1}, false, traits, before, Check},
+		{"one not found proves nothing after the window either", store.Step{Sends: 1, NotFoundReads: 1}, false, traits, after, Check},
 		{"an acknowledged send is only asked about", store.Step{Sends: 1, Acked: true}, false, traits, before, Check},
 		{"still open keeps the payment open for ever", store.Step{Sends: 1, Acked: true}, false, traits, after, Check},
-		{"an acknowledged send is never taken for absent", store.Step{Sends: 1, Acked: true, Absent: 2}, false, traits, before, Check},
-		{"an acknowledged send is never taken for absent after the window either", store.Step{Sends: 1, Acked: true, Absent: 2}, false, traits, after, Check},
+		{"an acknowledged send is never taken for absent", store.Step{Sends: 1, Acked: true, NotFoundReads: 2}, false, traits, before, Check},
+		{"an acknowledged send is never taken for absent after the window either", store.Step{Sends: 1, Acked: true, NotFoundReads: 2}, false, traits, after, Check},
 
 		{"what the operator was seen to hold is not sent, although nobody here has sent it", store.Step{Acked: true}, false, traits, before, Check},
 		{"what the operator was seen to hold does not end, although nobody here has sent it", store.Step{Acked: true}, false, traits, after, Check},
 
-		{"proven absent: the same reference may be sent again", store.Step{Sends: 1, Absent: 2}, false, traits, before, Submit},
-		{"proven absent again: it may be sent again", store.Step{Sends: 2, Absent: 2}, false, traits, before, Submit},
-		{"an operator that would not notice a repetition is never sent to twice", store.Step{Sends: 1, Absent: 2}, false, withoutReference, before, Check},
-		{"a payment that was sent three times is not sent again", store.Step{Sends: 3, Absent: 2}, false, traits, before, Check},
-		{"proven absent when its window closes: it ends", store.Step{Sends: 1, Absent: 2}, false, traits, at, Abandon},
-		{"proven absent when its window closes at an operator without references: it ends", store.Step{Sends: 1, Absent: 2}, false, withoutReference, at, Abandon},
-		{"a payout proven absent when its window closes: it ends", store.Step{Kind: store.KindPayout, Sends: 1, Absent: 2}, false, traits, at, Abandon},
-		{"a payout that was sent to an operator without references is asked about for ever", store.Step{Kind: store.KindPayout, Sends: 1, Absent: 2}, false, withoutReference, after, Check},
+		{"proven absent: the same reference may be sent again", store.Step{Sends: 1, NotFoundReads: 2}, false, traits, before, Submit},
+		{"proven absent again: it may be sent again", store.Step{Sends: 2, NotFoundReads: 2}, false, traits, before, Submit},
+		{"an operator that would not notice a repetition is never sent to twice", store.Step{Sends: 1, NotFoundReads: 2}, false, withoutReference, before, Check},
+		{"a payment that was sent three times is not sent again", store.Step{Sends: 3, NotFoundReads: 2}, false, traits, before, Check},
+		{"proven absent when its window closes: it ends", store.Step{Sends: 1, NotFoundReads: 2}, false, traits, at, Abandon},
+		{"proven absent when its window closes at an operator without references: it ends", store.Step{Sends: 1, NotFoundReads: 2}, false, withoutReference, at, Abandon},
+		{"a payout proven absent when its window closes: it ends", store.Step{Kind: store.KindPayout, Sends: 1, NotFoundReads: 2}, false, traits, at, Abandon},
+		{"a payout that was sent to an operator without references is asked about for ever", store.Step{Kind: store.KindPayout, Sends: 1, NotFoundReads: 2}, false, withoutReference, after, Check},
 		{"a payout that was never sent ends with its window", store.Step{Kind: store.KindPayout}, false, withoutReference, at, Abandon},
 
 		{"a send that left nothing is made again", store.Step{SendStartedAt: start}, false, traits, before, Submit},
-		{"a send that left nothing, and that the operator has called back about, is asked about", store.Step{SendStartedAt: start, MailedAt: start}, false, traits, before, Check},
-		{"and does not end with its window", store.Step{SendStartedAt: start, MailedAt: start}, false, traits, after, Check},
-		{"proven absent, and called back about since: it is asked about", store.Step{Sends: 1, Absent: 2, AbsentAt: start, MailedAt: start + 1}, false, traits, before, Check},
-		{"and does not end with its window either", store.Step{Sends: 1, Absent: 2, AbsentAt: start, MailedAt: start + 1}, false, traits, after, Check},
-		{"proven absent again since it was called back about: it ends", store.Step{Sends: 1, Absent: 3, AbsentAt: start + 2, MailedAt: start + 1}, false, traits, after, Abandon},
+		{"a send that left nothing, and that the operator has called back about, is asked about", store.Step{SendStartedAt: start, CallbackDueAt: start}, false, traits, before, Check},
+		{"and does not end with its window", store.Step{SendStartedAt: start, CallbackDueAt: start}, false, traits, after, Check},
+		{"proven absent, and called back about since: it is asked about", store.Step{Sends: 1, NotFoundReads: 2, NotFoundAt: start, CallbackDueAt: start + 1}, false, traits, before, Check},
+		{"and does not end with its window either", store.Step{Sends: 1, NotFoundReads: 2, NotFoundAt: start, CallbackDueAt: start + 1}, false, traits, after, Check},
+		{"proven absent again since it was called back about: it ends", store.Step{Sends: 1, NotFoundReads: 3, NotFoundAt: start + 2, CallbackDueAt: start + 1}, false, traits, after, Abandon},
 
 		{"what was open when an old database was put back is asked about", store.Step{Sends: 1, Restored: true}, false, traits, before, Check},
 		{"and after its window, too", store.Step{Sends: 1, Restored: true}, false, traits, after, Check},
 		{"and is not taken for unsent", store.Step{Restored: true}, false, traits, after, Check},
-		{"and is not sent, even if it is proven absent", store.Step{Sends: 1, Absent: 2, Restored: true}, false, traits, before, Check},
-		{"and ends once it is proven absent and its window is over", store.Step{Sends: 1, Absent: 2, Restored: true}, false, traits, at, Abandon},
-		{"but a payout only where not found is a proof", store.Step{Kind: store.KindPayout, Sends: 1, Absent: 2, Restored: true}, false, withoutReference, after, Check},
+		{"and is not sent, even if it is proven absent", store.Step{Sends: 1, NotFoundReads: 2, Restored: true}, false, traits, before, Check},
+		{"and ends once it is proven absent and its window is over", store.Step{Sends: 1, NotFoundReads: 2, Restored: true}, false, traits, at, Abandon},
+		{"but a payout only where not found is a proof", store.Step{Kind: store.KindPayout, Sends: 1, NotFoundReads: 2, Restored: true}, false, withoutReference, after, Check},
 
 		{"a final is only read, for late money", store.Step{Sends: 1, Acked: true, LateFrom: start}, true, traits, after, Check},
 		{"a final that was never sent is only read", store.Step{}, true, traits, before, Check},
 		{"a final that was never sent is only read after its window", store.Step{}, true, traits, after, Check},
-		{"a final that was proven absent is only read", store.Step{Sends: 1, Absent: 2}, true, traits, before, Check},
+		{"a final that was proven absent is only read", store.Step{Sends: 1, NotFoundReads: 2}, true, traits, before, Check},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -111,7 +111,7 @@ func TestNextNeverSendsWhatMayBeHeld(t *testing.T) {
 							tr := traits
 							tr.ClientReference = reference
 							restored, absent := absent >= 8, absent%8
-							s := store.Step{Kind: kinds[absent%2], Sends: sends, Acked: acked, Absent: absent / 2, Restored: restored}
+							s := store.Step{Kind: kinds[absent%2], Sends: sends, Acked: acked, NotFoundReads: absent / 2, Restored: restored}
 							got := Next(&s, &Instruction{ExpiresAt: expires, Final: final}, tr, now)
 							open := !final && now < expires
 							first := sends == 0 && !acked
@@ -140,13 +140,13 @@ func TestMayAbandon(t *testing.T) {
 	}{
 		{"provably never sent, and its window is closed", &store.Step{}, expires, true},
 		{"provably never sent, but its window is open", &store.Step{}, expires - 1, false},
-		{"proven absent, and its window is closed", &store.Step{Sends: 1, Absent: 2}, expires, true},
-		{"proven absent, but its window is open", &store.Step{Sends: 1, Absent: 2}, expires - 1, false},
-		{"one not found is no proof", &store.Step{Sends: 1, Absent: 1}, expires, false},
+		{"proven absent, and its window is closed", &store.Step{Sends: 1, NotFoundReads: 2}, expires, true},
+		{"proven absent, but its window is open", &store.Step{Sends: 1, NotFoundReads: 2}, expires - 1, false},
+		{"one not found is no proof", &store.Step{Sends: 1, NotFoundReads: 1}, expires, false},
 		{"a send may have arrived: unknown never becomes failed", &store.Step{Sends: 1}, expires + till.Day, false},
-		{"an acknowledged send is not absent", &store.Step{Sends: 1, Acked: true, Absent: 2}, expires + till.Day, false},
+		{"an acknowledged send is not absent", &store.Step{Sends: 1, Acked: true, NotFoundReads: 2}, expires + till.Day, false},
 		{"what the operator was seen to hold was sent", &store.Step{Acked: true}, expires + till.Day, false},
-		{"many unanswered calls prove nothing", &store.Step{Sends: 3, Calls: 1000, Slow: 9}, expires + 365*till.Day, false},
+		{"many unanswered calls prove nothing", &store.Step{Sends: 3, Calls: 1000, BackoffSteps: 9}, expires + 365*till.Day, false},
 		{"without a step nothing is known", nil, expires + till.Day, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -163,8 +163,8 @@ func TestNote(t *testing.T) {
 	sent := store.Step{Sends: 1, LeaseVersion: 3, SendStartedAt: start + 5, SendDeadline: start + 20*till.Second}
 	settled := sent.SendDeadline.Add(traits.NotFoundDelay)
 	with := func(s store.Step, f func(s *store.Step)) store.Step { f(&s); return s }
-	once := with(sent, func(s *store.Step) { s.Absent, s.AbsentAt = 1, settled+2 })
-	again := once.AbsentAt.Add(traits.NotFoundDelay)
+	once := with(sent, func(s *store.Step) { s.NotFoundReads, s.NotFoundAt = 1, settled+2 })
+	again := once.NotFoundAt.Add(traits.NotFoundDelay)
 	answer := func(action Action, o provider.Outcome, started till.Time) Answer {
 		return Answer{Action: action, LeaseVersion: 3, Started: started, Ended: started + 1, Result: provider.Result{Outcome: o}}
 	}
@@ -184,20 +184,20 @@ func TestNote(t *testing.T) {
 	rows := []row{
 		{"an error is counted and proves nothing", sent, failing(answer(Check, "", settled+1)), nil},
 		{"an error beside a not found proves nothing", sent, failing(answer(Check, provider.NotFound, settled+1)), nil},
-		{"a not found after the settle time counts", sent, answer(Check, provider.NotFound, settled+1), func(s *store.Step) { s.Absent, s.AbsentAt = 1, settled+2 }},
-		{"a second not found that began the settle time after the first agrees", once, answer(Check, provider.NotFound, again), func(s *store.Step) { s.Absent, s.AbsentAt = 2, again+1 }},
+		{"a not found after the settle time counts", sent, answer(Check, provider.NotFound, settled+1), func(s *store.Step) { s.NotFoundReads, s.NotFoundAt = 1, settled+2 }},
+		{"a second not found that began the settle time after the first agrees", once, answer(Check, provider.NotFound, again), func(s *store.Step) { s.NotFoundReads, s.NotFoundAt = 2, again+1 }},
 		{"a second not found that began sooner may be the word of the same replica", once, answer(Check, provider.NotFound, again-1), nil},
 		{"a not found that was counted before the latest send says nothing about it", with(once, func(s *store.Step) { s.SendDeadline = again }),
-			answer(Check, provider.NotFound, again.Add(traits.NotFoundDelay)+1), func(s *store.Step) { s.Absent, s.AbsentAt = 1, again.Add(traits.NotFoundDelay)+2 }},
-		{"a not found of which nobody wrote down when is asked for again", with(sent, func(s *store.Step) { s.Absent = 1 }), answer(Check, provider.NotFound, settled+1),
-			func(s *store.Step) { s.Absent, s.AbsentAt = 1, settled+2 }},
-		{"a not found that is recorded twice counts once", with(sent, func(s *store.Step) { s.Absent, s.CheckedAt = 1, settled+2 }), answer(Check, provider.NotFound, settled+1), nil},
-		{"a not found that began before the last one ended does not count", with(sent, func(s *store.Step) { s.Absent, s.CheckedAt = 1, settled+1 }), answer(Check, provider.NotFound, settled+1), nil},
+			answer(Check, provider.NotFound, again.Add(traits.NotFoundDelay)+1), func(s *store.Step) { s.NotFoundReads, s.NotFoundAt = 1, again.Add(traits.NotFoundDelay)+2 }},
+		{"a not found of which nobody wrote down when is asked for again", with(sent, func(s *store.Step) { s.NotFoundReads = 1 }), answer(Check, provider.NotFound, settled+1),
+			func(s *store.Step) { s.NotFoundReads, s.NotFoundAt = 1, settled+2 }},
+		{"a not found that is recorded twice counts once", with(sent, func(s *store.Step) { s.NotFoundReads, s.CheckedAt = 1, settled+2 }), answer(Check, provider.NotFound, settled+1), nil},
+		{"a not found that began before the last one ended does not count", with(sent, func(s *store.Step) { s.NotFoundReads, s.CheckedAt = 1, settled+1 }), answer(Check, provider.NotFound, settled+1), nil},
 		{"a not found that began at the settle time does not count", sent, answer(Check, provider.NotFound, settled), nil},
 		{"a not found that began before the settle time does not count", sent, answer(Check, provider.NotFound, start), nil},
 		{"a not found to a send does not count", with(sent, func(s *store.Step) { s.SendDeadline = 1 }), answer(Submit, provider.NotFound, settled+1), nil},
 		{"a not found after an acknowledgement does not count", with(sent, func(s *store.Step) { s.Acked = true }), answer(Check, provider.NotFound, settled+1), nil},
-		{"a question that was taken proves nothing", with(sent, func(s *store.Step) { s.Absent = 1 }), answer(Check, provider.AnswerPending, settled+1), nil},
+		{"a question that was taken proves nothing", with(sent, func(s *store.Step) { s.NotFoundReads = 1 }), answer(Check, provider.AnswerPending, settled+1), nil},
 		{"a rejection is no evidence that the operator holds it", sent, answer(Submit, provider.Rejected, start), func(s *store.Step) { s.SendDeadline = start + 1 }},
 		{"the end of a send is the end of its bytes", sent, failing(answer(Submit, "", start+5)), func(s *store.Step) { s.SendDeadline = start + 6 }},
 		{"a send that ends after its deadline does not move it", sent, failing(answer(Submit, "", sent.SendDeadline)), nil},
@@ -222,8 +222,8 @@ func TestNote(t *testing.T) {
 	}
 	for _, o := range []provider.Outcome{provider.Accepted, provider.Duplicate, provider.Open, provider.Unrecognised, provider.Success, provider.Failed, provider.Expired} {
 		rows = append(rows,
-			row{"evidence that the operator holds it: " + string(o), with(sent, func(s *store.Step) { s.Absent = 2 }),
-				answer(Check, o, settled+1), func(s *store.Step) { s.Acked, s.Absent = true, 0 }},
+			row{"evidence that the operator holds it: " + string(o), with(sent, func(s *store.Step) { s.NotFoundReads = 2 }),
+				answer(Check, o, settled+1), func(s *store.Step) { s.Acked, s.NotFoundReads = true, 0 }},
 			row{"a fact holds whoever holds the lease: " + string(o), sent,
 				under(1, answer(Submit, o, start)), func(s *store.Step) { s.Acked = true }})
 	}
@@ -297,15 +297,15 @@ func TestReschedule(t *testing.T) {
 		{"whoever lost the lease reschedules nothing", held, Answer{LeaseVersion: 2, WakeSeq: 5}, traits, start, nil},
 		{"whoever lost the lease reschedules nothing for a callback either", held, Answer{LeaseVersion: 2, WakeSeq: 4}, traits, start, nil},
 		{"a person's word reschedules nothing", held, Answer{Action: Resolve}, traits, start, nil},
-		{"proven absent is sent again at once", with(func(s *store.Step) { s.Absent = 2 }), Answer{LeaseVersion: 3, WakeSeq: 5}, traits, start,
+		{"proven absent is sent again at once", with(func(s *store.Step) { s.NotFoundReads = 2 }), Answer{LeaseVersion: 3, WakeSeq: 5}, traits, start,
 			func(s *store.Step) { s.DueAt, s.LeaseUntil = start, 0 }},
-		{"one not found waits for the next", with(func(s *store.Step) { s.Absent = 1 }), Answer{LeaseVersion: 3, WakeSeq: 5}, traits, start,
+		{"one not found waits for the next", with(func(s *store.Step) { s.NotFoundReads = 1 }), Answer{LeaseVersion: 3, WakeSeq: 5}, traits, start,
 			func(s *store.Step) { s.DueAt, s.LeaseUntil = start.Add(traits.Poll), 0 }},
-		{"the read that completes the proof comes as soon as it counts", with(func(s *store.Step) { s.Absent, s.AbsentAt = 1, start.Add(time.Second-traits.NotFoundDelay) }),
+		{"the read that completes the proof comes as soon as it counts", with(func(s *store.Step) { s.NotFoundReads, s.NotFoundAt = 1, start.Add(time.Second-traits.NotFoundDelay) }),
 			Answer{LeaseVersion: 3, WakeSeq: 5}, traits, start, func(s *store.Step) { s.DueAt, s.LeaseUntil = start.Add(time.Second), 0 }},
-		{"an overdue one waits for that and no longer", with(func(s *store.Step) { s.Absent, s.AbsentAt, s.Slow = 1, overdue, 3 }),
-			Answer{LeaseVersion: 3, WakeSeq: 5}, traits, overdue + 1, func(s *store.Step) { s.DueAt, s.LeaseUntil, s.Slow = overdue.Add(traits.NotFoundDelay), 0, 4 }},
-		{"proven absent where nothing can be sent again keeps the pace", with(func(s *store.Step) { s.Absent = 2 }), Answer{LeaseVersion: 3, WakeSeq: 5}, withoutReference, start,
+		{"an overdue one waits for that and no longer", with(func(s *store.Step) { s.NotFoundReads, s.NotFoundAt, s.BackoffSteps = 1, overdue, 3 }),
+			Answer{LeaseVersion: 3, WakeSeq: 5}, traits, overdue + 1, func(s *store.Step) { s.DueAt, s.LeaseUntil, s.BackoffSteps = overdue.Add(traits.NotFoundDelay), 0, 4 }},
+		{"proven absent where nothing can be sent again keeps the pace", with(func(s *store.Step) { s.NotFoundReads = 2 }), Answer{LeaseVersion: 3, WakeSeq: 5}, withoutReference, start,
 			func(s *store.Step) { s.DueAt, s.LeaseUntil = start.Add(traits.Poll), 0 }},
 		{"what was refused is sent again when the operator says", with(func(s *store.Step) { s.Sends = 0 }), refusedFor(7 * time.Second), traits, start,
 			func(s *store.Step) { s.DueAt, s.LeaseUntil = start.Add(7*time.Second), 0 }},
@@ -319,11 +319,11 @@ func TestReschedule(t *testing.T) {
 			func(s *store.Step) { s.DueAt, s.LeaseUntil = start.Add(traits.Poll), 0 }},
 		{"within the grace the pace stays", held, Answer{LeaseVersion: 3, WakeSeq: 5}, traits, overdue,
 			func(s *store.Step) { s.DueAt, s.LeaseUntil = overdue.Add(traits.Poll), 0 }},
-		{"after the grace it is asked ever more slowly", with(func(s *store.Step) { s.Slow = 2 }), Answer{LeaseVersion: 3, WakeSeq: 5}, traits, overdue + 1,
-			func(s *store.Step) { s.DueAt, s.LeaseUntil, s.Slow = (overdue + 1).Add(4*traits.Poll), 0, 3 }},
-		{"an overdue payment is never given up, however many calls failed", with(func(s *store.Step) { s.Slow, s.Calls = 5, 1<<30 }), Answer{LeaseVersion: 3, WakeSeq: 5, Err: errTimeout}, traits, expires + 365*till.Day,
+		{"after the grace it is asked ever more slowly", with(func(s *store.Step) { s.BackoffSteps = 2 }), Answer{LeaseVersion: 3, WakeSeq: 5}, traits, overdue + 1,
+			func(s *store.Step) { s.DueAt, s.LeaseUntil, s.BackoffSteps = (overdue + 1).Add(4*traits.Poll), 0, 3 }},
+		{"an overdue payment is never given up, however many calls failed", with(func(s *store.Step) { s.BackoffSteps, s.Calls = 5, 1<<30 }), Answer{LeaseVersion: 3, WakeSeq: 5, Err: errTimeout}, traits, expires + 365*till.Day,
 			func(s *store.Step) { s.DueAt, s.LeaseUntil = (expires + 365*till.Day).Add(traits.PollMax), 0 }},
-		{"a callback wakes an overdue payment at once", with(func(s *store.Step) { s.Slow = 5 }), Answer{LeaseVersion: 3, WakeSeq: 4}, traits, expires + till.Day,
+		{"a callback wakes an overdue payment at once", with(func(s *store.Step) { s.BackoffSteps = 5 }), Answer{LeaseVersion: 3, WakeSeq: 4}, traits, expires + till.Day,
 			func(s *store.Step) { s.DueAt, s.LeaseUntil = expires+till.Day, 0 }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -362,8 +362,8 @@ func TestPaceSlowsDownAndNeverStops(t *testing.T) {
 	if d := cmp.Diff(got, want); d != "" {
 		t.Errorf("(-got +want)\n%s", d)
 	}
-	if s.Slow > 5 {
-		t.Errorf("the pace was halved %d times; it must stay bounded, or the wait overflows", s.Slow)
+	if s.BackoffSteps > 5 {
+		t.Errorf("the pace was halved %d times; it must stay bounded, or the wait overflows", s.BackoffSteps)
 	}
 }
 
@@ -371,9 +371,9 @@ func TestBeginLate(t *testing.T) {
 	t.Parallel()
 	t.Run("a final that is not success is read again five minutes later, whoever holds the lease", func(t *testing.T) {
 		t.Parallel()
-		s := store.Step{LeaseVersion: 3, LeaseUntil: start + 20*till.Second, Slow: 4, LateReads: 2, WakeSeq: 5, Sends: 1, Acked: true, Calls: 7}
+		s := store.Step{LeaseVersion: 3, LeaseUntil: start + 20*till.Second, BackoffSteps: 4, LateReads: 2, WakeSeq: 5, Sends: 1, Acked: true, Calls: 7}
 		want := s
-		want.DueAt, want.LateFrom, want.LateReads, want.Slow, want.LeaseUntil = start.Add(5*time.Minute), start, 0, 0, 0
+		want.DueAt, want.LateFrom, want.LateReads, want.BackoffSteps, want.LeaseUntil = start.Add(5*time.Minute), start, 0, 0, 0
 		want.LeaseVersion++ // a claim that was decided before must fail
 		BeginLate(&s, traits, start)
 		if d := cmp.Diff(s, want); d != "" {
@@ -420,14 +420,14 @@ func TestAfterLate(t *testing.T) {
 		{"an answer from before the end counts for nothing", late, answer(start - 1), false,
 			func(s *store.Step) { s.DueAt, s.LeaseUntil = at(5*time.Minute), 0 }},
 		{"a read without an answer is owed still", last, and(answer(at(72*time.Hour)), func(a *Answer) { a.Err = errTimeout }), false,
-			func(s *store.Step) { s.DueAt, s.LeaseUntil, s.Slow = at(72*time.Hour+traits.Poll), 0, 1 }},
+			func(s *store.Step) { s.DueAt, s.LeaseUntil, s.BackoffSteps = at(72*time.Hour+traits.Poll), 0, 1 }},
 		{"a read that is answered by a callback is owed until that comes", last, and(answer(at(72*time.Hour)), func(a *Answer) { a.Result.Outcome = provider.AnswerPending }), false,
-			func(s *store.Step) { s.DueAt, s.LeaseUntil, s.Slow = at(72*time.Hour+traits.Poll), 0, 1 }},
+			func(s *store.Step) { s.DueAt, s.LeaseUntil, s.BackoffSteps = at(72*time.Hour+traits.Poll), 0, 1 }},
 		{"a callback that came while we asked is read at once", last, and(answer(at(72*time.Hour)), func(a *Answer) { a.Result.Outcome, a.WakeSeq = provider.AnswerPending, 4 }), false,
-			func(s *store.Step) { s.DueAt, s.LeaseUntil, s.Slow = at(72*time.Hour), 0, 1 }},
+			func(s *store.Step) { s.DueAt, s.LeaseUntil, s.BackoffSteps = at(72*time.Hour), 0, 1 }},
 		{"an error of whoever lost the lease changes nothing", last, and(answer(at(72*time.Hour)), func(a *Answer) { a.Err, a.LeaseVersion = errTimeout, 2 }), false, nil},
-		{"an answer after errors brings the pace back", with(func(s *store.Step) { s.Slow = 4 }), answer(at(5 * time.Minute)), false,
-			func(s *store.Step) { s.LateReads, s.DueAt, s.LeaseUntil, s.Slow = 1, at(time.Hour), 0, 0 }},
+		{"an answer after errors brings the pace back", with(func(s *store.Step) { s.BackoffSteps = 4 }), answer(at(5 * time.Minute)), false,
+			func(s *store.Step) { s.LateReads, s.DueAt, s.LeaseUntil, s.BackoffSteps = 1, at(time.Hour), 0, 0 }},
 		{"a callback that came meanwhile is read for at once", late, and(answer(at(5*time.Minute)), func(a *Answer) { a.WakeSeq = 4 }), false,
 			func(s *store.Step) { s.LateReads, s.DueAt, s.LeaseUntil = 1, at(5*time.Minute), 0 }},
 		{"a callback during the last read is read for once more", last, and(answer(at(72*time.Hour)), func(a *Answer) { a.WakeSeq = 4 }), false,
@@ -437,7 +437,9 @@ func TestAfterLate(t *testing.T) {
 		{"a success is read once", with(func(s *store.Step) { s.LateFrom, s.LateReads = 0, 5 }), answer(at(time.Hour)), true, nil},
 		{"a success of an operator that is read no more is read once", with(func(s *store.Step) { s.LateFrom, s.LateReads = 0, 1 }), answer(at(time.Hour)), true,
 			func(s *store.Step) { s.LateReads = 5 }},
-		{"a callback while a success is read is read for a second later", with(func(s *store.Step) { s.LateFrom, s.LateReads, s.MailedAt = 0, 5, at(time.Hour+store.WakePause) }),
+		{"a callback while a success is read is read for a second later", with(func(s *store.Step) {
+			s.LateFrom, s.LateReads, s.CallbackDueAt = 0, 5, at(time.Hour+store.MinCallbackInterval)
+		}),
 			and(answer(at(time.Hour)), func(a *Answer) { a.WakeSeq = 4 }), false, func(s *store.Step) { s.DueAt, s.LeaseUntil = at(time.Hour+time.Second), 0 }},
 		{"a payment woken long after is read once", with(func(s *store.Step) { s.LateReads = 5 }), answer(at(30 * 24 * time.Hour)), true, nil},
 	} {

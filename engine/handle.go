@@ -22,7 +22,7 @@ func (b *Recording[R]) handles(ctx context.Context, answers []*Answer, reread bo
 		if !reread || s == nil || newHandle(s, a, s.CheckedAt) == "" || !b.worker.handlesAreUnique(a.Connection) {
 			continue
 		}
-		f, err := b.Tx.FindByHandle(ctx, a.Connection, a.Result.Handle)
+		f, err := b.Tx.SubjectByHandle(ctx, a.Connection, a.Result.Handle)
 		if err != nil {
 			return err
 		}

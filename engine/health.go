@@ -36,7 +36,7 @@ type health struct {
 	changes atomic.Int64 // moves on when a connection's state changes
 
 	mu             sync.Mutex
-	sums           map[store.Operation]store.Sums // since the last pulse
+	sums           map[store.Operation]store.CallStats // since the last pulse
 	probed         map[string]probed
 	probeRequested map[string]bool
 
@@ -61,7 +61,7 @@ type view struct {
 func newHealth(connections map[string]provider.Provider, kind string) *health {
 	h := &health{
 		self: till.NewID(till.TimeOf(time.Now())), kind: kind, watched: map[string]provider.Traits{}, waker: loop.NewWaker(),
-		sums: map[store.Operation]store.Sums{}, probed: map[string]probed{}, probeRequested: map[string]bool{},
+		sums: map[store.Operation]store.CallStats{}, probed: map[string]probed{}, probeRequested: map[string]bool{},
 	}
 	for name, p := range connections {
 		if t := p.Traits(); !t.NoBreaker {
@@ -96,11 +96,11 @@ func (h *health) record(connection string, action Action, err error, took time.D
 	if _, watched := h.watched[connection]; !watched {
 		return
 	}
-	s := store.Sums{Known: 1, Took: till.Time(took.Microseconds())}
+	s := store.CallStats{Answered: 1, TotalLatency: till.Time(took.Microseconds())}
 	if err != nil {
-		s = store.Sums{Unknown: 1}
+		s = store.CallStats{Unanswered: 1}
 		if errors.Is(err, provider.ErrCredentials) {
-			s.Refused = 1
+			s.AuthRefused = 1
 		}
 	}
 	o := store.Operation{Connection: connection, Name: operation(h.kind, action)}
@@ -140,7 +140,7 @@ func (w *Worker) Watch(ctx context.Context) {
 
 // gathered is what an instance has to tell at a pulse.
 type healthReport struct {
-	sums   map[store.Operation]store.Sums
+	sums   map[store.Operation]store.CallStats
 	probed map[string]probed
 	wanted map[string]bool
 }
@@ -152,7 +152,7 @@ func (w *Worker) syncHealth(ctx context.Context) time.Duration {
 	defer h.syncing.Unlock()
 	h.mu.Lock()
 	g := healthReport{h.sums, h.probed, h.probeRequested}
-	h.sums, h.probed, h.probeRequested = map[store.Operation]store.Sums{}, map[string]probed{}, map[string]bool{}
+	h.sums, h.probed, h.probeRequested = map[store.Operation]store.CallStats{}, map[string]probed{}, map[string]bool{}
 	h.mu.Unlock()
 
 	var views map[string]*view

@@ -16,7 +16,7 @@ func sentPayment(t *testing.T, s *store.Store, c *collect.Collector, client *til
 	t.Helper()
 	p := storetest.NewPayment(t, c, client, storetest.Body{})
 	err := s.Update(t.Context(), func(tx *store.Tx) error {
-		return tx.BeginSubmits(t.Context(), []*store.Attempt{{ClientID: p.ClientID, SubjectID: p.ID, N: 1, First: true,
+		return tx.InsertSends(t.Context(), []*store.Attempt{{ClientID: p.ClientID, SubjectID: p.ID, N: 1, First: true,
 			Connection: p.Connection, Reference: c.ReferenceOf(p), StartedAt: p.CreatedAt}})
 	})
 	if err != nil {
@@ -85,7 +85,7 @@ func TestAKeptRowIsNotReadAgain(t *testing.T) {
 			s := storetest.Open(t, e.Config(t)) // whose invariants will not hold: the event lies
 			c, client := storetest.NewCollector(t, s), storetest.NewClient(t, s, till.Test)
 			p := sentPayment(t, s, c, client)
-			kept := p.Copy()
+			kept := p.ForUpdate()
 			kept.ProviderReference = "only in what is kept"
 			a := engine.Keep(successOf(s, c, p), kept)
 			a.Result = storetest.Opened
@@ -141,7 +141,7 @@ func TestAnAnswerThatMovesNothingIsHeldAgainstTheDatabase(t *testing.T) {
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
 		c, client := storetest.NewCollector(t, s), storetest.NewClient(t, s, till.Test)
 		p := sentPayment(t, s, c, client)
-		kept := p.Copy()
+		kept := p.ForUpdate()
 		kept.Status, kept.PreviousStatus, kept.ProcessingEvent = till.Processing, till.Pending, 7 // which it is not
 		a := successOf(s, c, p)
 		a.Result = provider.Result{Outcome: provider.Open}

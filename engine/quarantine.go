@@ -152,10 +152,10 @@ func (b *Recording[R]) updateQuarantine(row R, a *Answer, t provider.Traits) {
 		return
 	}
 	if called := a.Action == Submit || a.Action == Check; called && a.Err == nil && (*p.Attention || p.Final) {
-		b.closed = append(b.closed, store.CaseClosure{Ref: p.Ref, By: "engine", At: b.Heads[p.Ref.Client].Tick(),
+		b.closed = append(b.closed, store.CaseClosure{Ref: p.Ref, By: "engine", At: b.Heads[p.Ref.Client].NextTime(),
 			Kinds: []string{CaseQuarantined}, Reason: "an answer could be recorded"})
 		if s != nil && !p.Final && !Overdue(p.ExpiresAt, t, b.Tx.Now()) {
-			s.Slow = 0
+			s.BackoffSteps = 0
 		}
 	}
 }

@@ -40,22 +40,22 @@ func burstOf(r provider.Rate) int64 { return int64(max(1, r.Burst)) }
 func refill(b *store.Budget, r provider.Rate, now till.Time) {
 	length := till.Time(prefetchPeriod.Microseconds())
 	span := int64(now / length)
-	if span < b.HeldSpan { // the clock was set back: what is held is held from now
-		b.Held, b.HeldBefore = b.Held+b.HeldBefore, 0
-		b.HeldSpan = span
+	if span < b.PrefetchPeriod { // the clock was set back: what is held is held from now
+		b.Prefetched, b.PrefetchedBefore = b.Prefetched+b.PrefetchedBefore, 0
+		b.PrefetchPeriod = span
 	}
-	for b.HeldSpan < span && b.Held+b.HeldBefore > 0 {
-		b.HeldSpan++
-		fill(b, r, till.Time(b.HeldSpan)*length)
-		b.Held, b.HeldBefore = 0, b.Held
+	for b.PrefetchPeriod < span && b.Prefetched+b.PrefetchedBefore > 0 {
+		b.PrefetchPeriod++
+		fill(b, r, till.Time(b.PrefetchPeriod)*length)
+		b.Prefetched, b.PrefetchedBefore = 0, b.Prefetched
 	}
-	b.HeldSpan = span
+	b.PrefetchPeriod = span
 	fill(b, r, now)
 }
 
 // fill adds the tokens of a time in which what is held stayed the same.
 func fill(b *store.Budget, r provider.Rate, now till.Time) {
-	limit := max(0, burstOf(r)-b.Held-b.HeldBefore) * token
+	limit := max(0, burstOf(r)-b.Prefetched-b.PrefetchedBefore) * token
 	// A clock that was set back brings nothing, and takes nothing.
 	passed, rate := max(0, int64(now-b.FilledAt)), int64(r.PerSecond)
 	if b.Tokens < 0 || passed > limit/rate {
@@ -80,12 +80,12 @@ func timeToToken(b *store.Budget, r provider.Rate) time.Duration {
 // that more than half of the burst is in instances' hands.
 func prefetch(b *store.Budget, r provider.Rate) int64 {
 	half := burstOf(r) / 2
-	n := min((b.Tokens-half*token)/token, half-b.Held-b.HeldBefore, int64(r.PerSecond)/4+1)
+	n := min((b.Tokens-half*token)/token, half-b.Prefetched-b.PrefetchedBefore, int64(r.PerSecond)/4+1)
 	if n <= 0 {
 		return 0
 	}
 	b.Tokens -= n * token
-	b.Held += n
+	b.Prefetched += n
 	return n
 }
 

@@ -61,5 +61,5 @@ func (b *Recording[R]) SetReceipt(row R, text string) {
 // receiptMayCome answers whether a callback that came while the operator was asked may
 // tell the receipt that its answer did not.
 func (b *Recording[R]) receiptMayCome(p store.Subject, s *store.Step, a *Answer) bool {
-	return p.Reversible && *p.ProviderReference == "" && s.WakeSeq != a.WakeSeq && len(s.Mail) > 0
+	return p.Reversible && *p.ProviderReference == "" && s.WakeSeq != a.WakeSeq && len(s.CallbackBody) > 0
 }

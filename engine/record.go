@@ -108,7 +108,7 @@ type Rules[R Subject] interface {
 
 // Begin locks and reads what a change of some rows is decided on.
 func (p *Processor[R]) Begin(ctx context.Context, tx *store.Tx, refs []store.Ref) (*Recording[R], error) {
-	return p.lockRows(ctx, tx, refs, store.Known{}, nil, nil)
+	return p.lockRows(ctx, tx, refs, store.Cached{}, nil, nil)
 }
 
 // beginRecording is Begin for the rows that answers are about. Unless it is careful,
@@ -116,12 +116,12 @@ func (p *Processor[R]) Begin(ctx context.Context, tx *store.Tx, refs []store.Ref
 // if that is wrong, the database refuses what is added to it.
 func (p *Processor[R]) beginRecording(ctx context.Context, tx *store.Tx, answers []*Answer, reread bool) (*Recording[R], error) {
 	refs, kept := make([]store.Ref, len(answers)), make(map[store.Ref]R)
-	known := store.Known{Once: make(map[store.Ref]bool, len(answers)), Rows: make(map[store.Ref]bool, len(answers))}
+	known := store.Cached{FirstSendOnly: make(map[store.Ref]bool, len(answers)), Rows: make(map[store.Ref]bool, len(answers))}
 	var calls []*store.Attempt
 	noted := make(map[*Answer]bool, len(answers))
 	for i, a := range answers {
 		refs[i] = a.Ref
-		first := !known.Once[a.Ref]
+		first := !known.FirstSendOnly[a.Ref]
 		if a.Action == Submit || a.Action == Check && a.onlyFirstSend && first && !reread {
 			calls, noted[a] = append(calls, attemptOf(a)), true
 		}
@@ -129,7 +129,7 @@ func (p *Processor[R]) beginRecording(ctx context.Context, tx *store.Tx, answers
 		if reread || !a.onlyFirstSend {
 			continue
 		}
-		known.Once[a.Ref] = true
+		known.FirstSendOnly[a.Ref] = true
 		if row, ok := a.cachedRow.(R); ok && changesRow(row.Subject(), a) {
 			known.Rows[a.Ref], kept[a.Ref] = true, row
 		}
@@ -159,9 +159,9 @@ func changesRow(p store.Subject, a *Answer) bool {
 
 // lockRows is Begin with what is known, the rows that are kept of that, and the
 // calls that can be written down at once.
-func (p *Processor[R]) lockRows(ctx context.Context, tx *store.Tx, refs []store.Ref, known store.Known, kept map[store.Ref]R,
+func (p *Processor[R]) lockRows(ctx context.Context, tx *store.Tx, refs []store.Ref, known store.Cached, kept map[store.Ref]R,
 	calls []*store.Attempt) (*Recording[R], error) {
-	l, err := tx.Lock(ctx, p.table.Name, refs, known, calls)
+	l, err := tx.LockSubjects(ctx, p.table.Name, refs, known, calls)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +177,7 @@ func (p *Processor[R]) lockRows(ctx context.Context, tx *store.Tx, refs []store.
 			moved = append(moved, ref)
 			continue
 		}
-		b.Rows[ref], b.fromCache[ref] = p.table.Copy(row), true
+		b.Rows[ref], b.fromCache[ref] = p.table.ForUpdate(row), true
 	}
 	if len(moved) > 0 {
 		read, err := p.table.Read(ctx, tx, moved)

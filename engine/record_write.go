@@ -43,7 +43,7 @@ func (b *Recording[R]) ClearRetryable(row R) {
 // OpenCase puts the row on the attention list.
 func (b *Recording[R]) OpenCase(row R, kind, detail string) {
 	p := row.Subject()
-	at := b.Heads[p.Ref.Client].Tick()
+	at := b.Heads[p.Ref.Client].NextTime()
 	b.cases = append(b.cases, &store.Case{
 		ClientID: p.Ref.Client, ID: till.NewID(at), SubjectID: p.Ref.ID, Kind: kind, Detail: detail, OpenedAt: at,
 	})
@@ -98,7 +98,7 @@ func evidenceOf(a *Answer) []byte {
 // RecordResolution records a person's act and takes the row off the list.
 func (b *Recording[R]) RecordResolution(row R, a *Answer) {
 	p := row.Subject()
-	at := b.Heads[p.Ref.Client].Tick()
+	at := b.Heads[p.Ref.Client].NextTime()
 	detail, reason := "resolved by "+a.By, "the "+b.table.Name+" was resolved as "+string(a.Result.Outcome)
 	if a.Digest != nil {
 		detail += ", evidence sha256:" + hex.EncodeToString(a.Digest)
@@ -123,7 +123,7 @@ func (b *Recording[R]) Wallet(ctx context.Context, client till.ID, currency stri
 		b.wallets[k] = b.clientWallets[i]
 		return b.clientWallets[i], nil
 	}
-	if err := b.Tx.EnsureWallet(ctx, client, currency, b.Heads[client].Tick()); err != nil {
+	if err := b.Tx.EnsureWallet(ctx, client, currency, b.Heads[client].NextTime()); err != nil {
 		return nil, err
 	}
 	w, err := b.Tx.Wallet(ctx, client, currency)
@@ -145,7 +145,7 @@ func (b *Recording[R]) AddTransaction(t *ledger.Transaction, e *ledger.Entry) {
 // one if all of it is owed. An entry without a time gets the client's next.
 func (b *Recording[R]) ApplyEntry(w *ledger.Wallet, e *ledger.Entry) error {
 	if e.CreatedAt.IsZero() {
-		e.CreatedAt = b.Heads[w.ClientID].Tick()
+		e.CreatedAt = b.Heads[w.ClientID].NextTime()
 	}
 	e.ID = till.NewID(e.CreatedAt)
 	if _, touched := e.WalletAmount(); !touched {
@@ -223,14 +223,14 @@ func (b *Recording[R]) Write(ctx context.Context) error {
 		func() error { return b.table.Update(ctx, b.Tx, b.changed) },
 		func() error { return b.writeWindows(ctx) },
 		func() error { return b.Tx.SaveSteps(ctx, steps) },
-		func() error { return b.Tx.ForgetMail(ctx, b.callbacksToForget) },
+		func() error { return b.Tx.ForgetCallbackBodies(ctx, b.callbacksToForget) },
 		func() error { return b.Tx.DeleteSteps(ctx, b.deletedSteps) },
 		func() error { return b.Tx.SaveWallets(ctx, wallets) },
 		func() error { return b.Tx.InsertTransactions(ctx, b.transactions) },
 		func() error { return b.Tx.InsertEntries(ctx, b.entries) },
 		func() error { return b.Tx.InsertFacts(ctx, b.facts) },
 		func() error { return b.Tx.InsertEvents(ctx, b.events) },
-		func() error { return b.Tx.EndAttempts(ctx, b.attempts, b.lastAttempts) },
+		func() error { return b.Tx.RecordAttempts(ctx, b.attempts, b.lastAttempts) },
 		func() error { return b.writeCases(ctx) },
 		func() error { return b.Tx.InsertAudit(ctx, b.audit) },
 		func() error { return b.Tx.Count(ctx, &b.counts) },

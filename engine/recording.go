@@ -101,14 +101,14 @@ func (b *Recording[R]) EndAs(row R, status string, r provider.Result) bool {
 // here and nowhere else. It reports whether the move exists.
 func (b *Recording[R]) Move(row R, to string) bool {
 	from := row.Subject().Status
-	if row.Become(to) != nil {
+	if row.MoveTo(to) != nil {
 		return false
 	}
 	b.table.Count(&b.counts, row, from, -1)
 	b.table.Count(&b.counts, row, to, 1)
 	p := row.Subject()
 	head := b.Heads[p.Ref.Client]
-	*p.UpdatedAt = head.Tick()
+	*p.UpdatedAt = head.NextTime()
 	sequence := head.NextEvent()
 	if p.Final {
 		*p.FinalEvent, *p.Attention = sequence, false
@@ -126,7 +126,7 @@ func (b *Recording[R]) Move(row R, to string) bool {
 func (b *Recording[R]) MarkLate(row R) {
 	p := row.Subject()
 	head := b.Heads[p.Ref.Client]
-	*p.UpdatedAt = head.Tick()
+	*p.UpdatedAt = head.NextTime()
 	*p.LateEvent = head.NextEvent()
 	b.addMoveEvent(row, "late_success", *p.LateEvent)
 }

@@ -77,7 +77,7 @@ func (b *Recording[R]) CloseStrays(ctx context.Context, row R) error {
 				return fmt.Errorf("take back stray %s: %w", s.ID, err)
 			}
 		}
-		at := b.Heads[p.Ref.Client].Tick()
+		at := b.Heads[p.Ref.Client].NextTime()
 		s.Why, s.ClosedAt, s.ClosedBy, s.Owner, s.Settled = store.StrayCredited, at, "engine", p.Ref.Client, p.Ref.ID
 		s.Direction = way
 		if err := b.Tx.CloseStrays(ctx, before, []*store.Stray{s}); err != nil {

@@ -12,8 +12,8 @@ import (
 type Subject interface {
 	comparable
 	Subject() store.Subject
-	// Become changes the status, and answers why not if it may not.
-	Become(to string) error
+	// MoveTo changes the status, and answers why not if it may not.
+	MoveTo(to string) error
 }
 
 // Table is what the machinery must know of payments, or of payouts, beside
@@ -31,8 +31,8 @@ type Table[R Subject] struct {
 	Update func(ctx context.Context, tx *store.Tx, rows []R) error
 	// Extend moves the end of the time in which a row may be sent.
 	Extend func(ctx context.Context, tx *store.Tx, ref store.Ref, until till.Time) error
-	// Copy returns a row to be changed, for one that is remembered.
-	Copy func(row R) R
+	// ForUpdate returns a row to be changed, for one that is remembered.
+	ForUpdate func(row R) R
 	// Lean returns a row to be remembered: without what may be large and decides
 	// nothing. Nil where no row is remembered.
 	Lean func(row R) R
@@ -67,9 +67,9 @@ var PaymentTable = Table[*store.PaymentRow]{
 	Extend: func(ctx context.Context, tx *store.Tx, ref store.Ref, until till.Time) error {
 		return tx.ExtendPayment(ctx, ref, until)
 	},
-	Copy:  func(p *store.PaymentRow) *store.PaymentRow { return p.Copy() },
-	Lean:  func(p *store.PaymentRow) *store.PaymentRow { return p.Lean() },
-	Fresh: func(p *store.PaymentRow) *store.PaymentRow { return p.Fresh() },
+	ForUpdate: func(p *store.PaymentRow) *store.PaymentRow { return p.ForUpdate() },
+	Lean:      func(p *store.PaymentRow) *store.PaymentRow { return p.Lean() },
+	Fresh:     func(p *store.PaymentRow) *store.PaymentRow { return p.Fresh() },
 	Count: func(c *store.Counts, p *store.PaymentRow, status string, n int64) {
 		c.AddPayment(&p.Payment, till.Status(status), n)
 	},

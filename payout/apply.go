@@ -110,7 +110,7 @@ func (b *rules) post(ctx context.Context, p *store.PayoutRow) error {
 		return err
 	}
 	fee := ledger.TakePayoutFee(&p.Payout)
-	return b.addEntry(p, w, &fee, b.Heads[p.ClientID].Tick(), store.FactFee)
+	return b.addEntry(p, w, &fee, b.Heads[p.ClientID].NextTime(), store.FactFee)
 }
 
 // postLate records that a payout was paid after it had failed: its reserve was

@@ -126,7 +126,7 @@ func (d *Disburser) insert(ctx context.Context, tx *store.Tx, heads map[till.ID]
 			continue
 		}
 		w := wallets[walletKey{p.ClientID, p.Amount.Currency}]
-		d.stamp(call, heads[p.ClientID].Tick(), tx.Now())
+		d.stamp(call, heads[p.ClientID].NextTime(), tx.Now())
 		if w == nil || w.Reserve(p.Reserve(), p.CreatedAt) != nil {
 			call.Reject(till.Errorf(till.CodeInsufficientBalance, "the wallet has less available than the payout and its fee"))
 			continue

@@ -40,7 +40,7 @@ func TestAHeldPayoutIsAskedAboutWhenItsOperatorCallsBack(t *testing.T) {
 		time.Sleep(time.Millisecond)
 		w.hold(w.client.ID)
 		time.Sleep(time.Minute)
-		if s := w.step(id); s.HeldAt == 0 || s.Absent < 2 {
+		if s := w.step(id); s.HeldAt == 0 || s.NotFoundReads < 2 {
 			t.Fatalf("the step is %+v; want it proven absent, and held", s)
 		}
 		w.way.set(nil, nil)

@@ -150,8 +150,8 @@ func TestAnAbsenceThatWasProvenBeforeTheRestoreProvesNothing(t *testing.T) {
 				return err
 			}
 			s := steps[0]
-			s.Sends, s.SendStartedAt, s.SendDeadline, s.Absent, s.Calls = 1, tx.Now(), tx.Now(), 2, 3
-			if err := tx.BeginSubmits(ctx, []*store.Attempt{{ClientID: s.ClientID, SubjectID: s.SubjectID, Connection: "sandbox",
+			s.Sends, s.SendStartedAt, s.SendDeadline, s.NotFoundReads, s.Calls = 1, tx.Now(), tx.Now(), 2, 3
+			if err := tx.InsertSends(ctx, []*store.Attempt{{ClientID: s.ClientID, SubjectID: s.SubjectID, Connection: "sandbox",
 				Reference: w.master.ReferenceOf(p), StartedAt: tx.Now(), First: true}}); err != nil {
 				return err
 			}

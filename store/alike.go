@@ -62,8 +62,8 @@ func (p *PaymentRow) Subject() Subject {
 // Credited reports whether the payment's money was credited, in time or late.
 func (p *PaymentRow) Credited() bool { return p.Status == till.Success || p.LateEvent != 0 }
 
-// Become changes the status, if it may.
-func (p *PaymentRow) Become(to string) error {
+// MoveTo changes the status, if it may.
+func (p *PaymentRow) MoveTo(to string) error {
 	if err := p.Status.CanBecome(till.Status(to)); err != nil {
 		return err
 	}

@@ -56,10 +56,10 @@ type Attempt struct {
 	LastAt              till.Time // when the last of them ended
 	First               bool      // the first send of its payment
 
-	// FindAs is what callbacks that repeat the reference are to find it as: the
+	// LookupKind is what callbacks that repeat the reference are to find it as: the
 	// kind of its subject. "" where they need not find it. Only a send has it,
 	// and it is not kept.
-	FindAs string
+	LookupKind string
 }
 
 // The kinds of attempts.
@@ -88,10 +88,10 @@ func scanAttempt(r db.Row, ref Ref) (*Attempt, error) {
 	return a, err
 }
 
-// BeginSubmits writes down that sends are about to begin, before their first
+// InsertSends writes down that sends are about to begin, before their first
 // bytes. The database refuses a reference that another payment of the client
 // has used on the connection.
-func (tx *Tx) BeginSubmits(ctx context.Context, attempts []*Attempt) error {
+func (tx *Tx) InsertSends(ctx context.Context, attempts []*Attempt) error {
 	var again []Ref
 	for _, a := range attempts {
 		if a.N == 0 {
@@ -109,8 +109,8 @@ func (tx *Tx) BeginSubmits(ctx context.Context, attempts []*Attempt) error {
 		if a.First {
 			first = 1
 		}
-		if a.First && a.FindAs != "" {
-			names = append(names, []any{a.Connection, referenceName(a.Reference), a.ClientID[:], a.SubjectID[:], a.FindAs})
+		if a.First && a.LookupKind != "" {
+			names = append(names, []any{a.Connection, referenceName(a.Reference), a.ClientID[:], a.SubjectID[:], a.LookupKind})
 		}
 		if a.N == 0 {
 			a.N = 1
@@ -126,9 +126,9 @@ func (tx *Tx) BeginSubmits(ctx context.Context, attempts []*Attempt) error {
 	return tx.db.Defer(insertSubmits, args)
 }
 
-// endCalls records the answers that Lock is told of: one to a send completes the
-// row that BeginSubmits wrote, any other is the second of its subject.
-func endCalls(calls []*Attempt) (sends, seconds db.Statement) {
+// recordKnownCalls records the answers that Lock is told of: one to a send completes the
+// row that InsertSends wrote, any other is the second of its subject.
+func recordKnownCalls(calls []*Attempt) (sends, seconds db.Statement) {
 	for _, a := range calls {
 		if a.Kind == AttemptSubmit {
 			sends.Rows = append(sends.Rows, []any{a.Outcome, orNull(a.Code), orNull(a.Detail), int64(a.EndedAt), int64(a.EndedAt),
@@ -159,10 +159,10 @@ func (a *Attempt) ended() []any {
 		int64(a.StartedAt), int64(a.EndedAt), int64(a.EndedAt)}
 }
 
-// EndAttempts records the answers that Lock was not told of. One that equals the
+// RecordAttempts records the answers that Lock was not told of. One that equals the
 // answer before it adds to its count, so that asking for ever does not fill the
 // disk. last is what Lock read.
-func (tx *Tx) EndAttempts(ctx context.Context, attempts []*Attempt, last map[Ref]*Attempt) error {
+func (tx *Tx) RecordAttempts(ctx context.Context, attempts []*Attempt, last map[Ref]*Attempt) error {
 	var repeated, added [][]any
 	for _, a := range attempts {
 		ref := Ref{a.ClientID, a.SubjectID}

@@ -204,7 +204,7 @@ func TestAWriteBehindOneThatFailedCanBeSentAgain(t *testing.T) {
 					return err
 				}
 				h := heads[client.ID]
-				row := store.AuditRow{ClientID: client.ID, Sequence: h.NextAudit(), At: h.Tick(), Actor: "test", Action: "test", SubjectID: p.ID}
+				row := store.AuditRow{ClientID: client.ID, Sequence: h.NextAudit(), At: h.NextTime(), Actor: "test", Action: "test", SubjectID: p.ID}
 				if err := tx.InsertAudit(t.Context(), []*store.AuditRow{&row}); err != nil {
 					return err
 				}

@@ -58,9 +58,9 @@ type Head struct {
 	seen int64 // LastEvent when it was locked
 }
 
-// Tick returns the next time of this client: the database's clock, or one
+// NextTime returns the next time of this client: the database's clock, or one
 // microsecond after the last if the clock did not move or went back.
-func (h *Head) Tick() till.Time {
+func (h *Head) NextTime() till.Time {
 	h.LastTime = max(h.now, h.LastTime+1)
 	return h.LastTime
 }

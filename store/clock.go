@@ -68,7 +68,7 @@ const ClockSlack = time.Second
 
 func (tx *Tx) ahead(lane string, b Bounds, limit int) []any {
 	args := []any{lane}
-	for _, d := range []time.Duration{b.Late, b.Slow, b.First, b.Open, b.Lease, ClockSlack, WakePause + ClockSlack} {
+	for _, d := range []time.Duration{b.Late, b.Slow, b.First, b.Open, b.Lease, ClockSlack, MinCallbackInterval + ClockSlack} {
 		args = append(args, int64(tx.Now().Add(d)))
 	}
 	return append(args, limit)
@@ -102,22 +102,22 @@ func (tx *Tx) StepsAhead(ctx context.Context, lane string, b Bounds, limit int) 
 	return out, err
 }
 
-// MendMail says of callbacks that came in the future that they came now: what is
+// RepairCallbackTimes says of callbacks that came in the future that they came now: what is
 // proven has to be proven after them.
-func (tx *Tx) MendMail(ctx context.Context, steps []*Step) error {
+func (tx *Tx) RepairCallbackTimes(ctx context.Context, steps []*Step) error {
 	var args [][]any
 	for _, s := range steps {
-		if s.MailedAt > tx.Now().Add(WakePause+ClockSlack) {
+		if s.CallbackDueAt > tx.Now().Add(MinCallbackInterval+ClockSlack) {
 			args = append(args, []any{int64(tx.Now()), s.ClientID[:], s.SubjectID[:]})
 		}
 	}
 	return tx.db.Defer(mendMail, args)
 }
 
-// MendWindows ends the windows of what is open in a lane, and would have longer
+// RepairWindows ends the windows of what is open in a lane, and would have longer
 // than a window from now on, a window from now. It changes up to limit rows of a
 // kind and returns how many.
-func (tx *Tx) MendWindows(ctx context.Context, kind, lane string, limit int) (int, error) {
+func (tx *Tx) RepairWindows(ctx context.Context, kind, lane string, limit int) (int, error) {
 	lock, extend := lockPaymentWindowsAhead, extendPayment
 	if kind == KindPayout {
 		lock, extend = lockPayoutWindowsAhead, extendPayout

@@ -39,7 +39,7 @@ func runVault(t *testing.T, f func(t *testing.T, s *store.Store, client *till.Cl
 			} {
 				p := storetest.NewPayment(t, c, client, storetest.Body{Reference: reference})
 				err := s.Update(t.Context(), func(tx *store.Tx) error {
-					return tx.BeginSubmits(t.Context(), []*store.Attempt{{ClientID: p.ClientID, SubjectID: p.ID, N: 1, First: true,
+					return tx.InsertSends(t.Context(), []*store.Attempt{{ClientID: p.ClientID, SubjectID: p.ID, N: 1, First: true,
 						Connection: p.Connection, Reference: c.ReferenceOf(p), StartedAt: p.CreatedAt}})
 				})
 				if err != nil {

@@ -26,7 +26,7 @@ func TestEventsAboutOtherThings(t *testing.T) {
 					return err
 				}
 				h := heads[client.ID]
-				at := h.Tick()
+				at := h.NextTime()
 				if err := tx.InsertEvents(t.Context(), []*till.Event{{
 					ClientID: client.ID, Sequence: h.NextEvent(), Kind: "webhook_endpoint.disabled", SubjectID: till.NewID(at), CreatedAt: at,
 				}}); err != nil {

@@ -115,7 +115,7 @@ func (tx *Tx) Holds(ctx context.Context, limit int) (out []Hold, err error) {
 	return out, err
 }
 
-// Held is a payout that waits because payouts are held.
+// Prefetched is a payout that waits because payouts are held.
 type Held struct {
 	Ref   Ref
 	Since till.Time

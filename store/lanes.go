@@ -153,7 +153,7 @@ func (tx *Tx) NextDue(ctx context.Context, lanes []LaneView) ([]till.Time, error
 	for i, v := range lanes {
 		args[i] = []any{v.Lane, int64(v.From), int64(tx.Now())}
 	}
-	// Held steps are passed over, so that the leases of another instance, or
+	// Prefetched steps are passed over, so that the leases of another instance, or
 	// of a dead one, do not hide what is free.
 	err := tx.ofLanes(ctx, lanes, selectNextFree, selectNextFreePinned, args, none,
 		func(i int, r db.Row) error { free[i] = true; return r.Scan(&next[i]) })

@@ -21,24 +21,24 @@ type Locked struct {
 	Strays   bool                // there are strays that a credit may turn up for; see Known
 }
 
-// Known is what its caller knows of some rows.
-type Known struct {
-	Once map[Ref]bool // it was sent once, and nothing has been recorded since: so much for its attempts
-	Rows map[Ref]bool // the row itself
+// Cached is what its caller knows of some rows.
+type Cached struct {
+	FirstSendOnly map[Ref]bool // it was sent once, and nothing has been recorded since: so much for its attempts
+	Rows          map[Ref]bool // the row itself
 
 	// Credits says that money may turn out to have moved: then it is asked, under
 	// the locks, whether there are strays.
 	Credits bool
 }
 
-// Lock locks and reads everything that a change of payments, or of payouts,
+// LockSubjects locks and reads everything that a change of payments, or of payouts,
 // needs, in one round trip and in the fixed order of locks: steps, then heads.
 // The head is what others wait for, so it is locked last, after all that can be
 // done without it: also answers are written down before, to sends and to the first
 // call after one that is known to be all that was made. The steps
 // come before the rows, too: a claim that sends again changes the row's window
 // under the lock of its step. What is known is not read.
-func (tx *Tx) Lock(ctx context.Context, kind string, refs []Ref, known Known, calls []*Attempt) (l *Locked, err error) {
+func (tx *Tx) LockSubjects(ctx context.Context, kind string, refs []Ref, known Cached, calls []*Attempt) (l *Locked, err error) {
 	refs = sortedRefs(refs)
 	clients := make([]till.ID, len(refs))
 	for i, ref := range refs {
@@ -48,7 +48,7 @@ func (tx *Tx) Lock(ctx context.Context, kind string, refs []Ref, known Known, ca
 	l = &Locked{Steps: make(map[Ref]*Step, len(refs)), Attempts: make(map[Ref]*Attempt, len(refs))}
 	var tried, unknown []Ref
 	for _, ref := range refs {
-		if known.Once[ref] {
+		if known.FirstSendOnly[ref] {
 			l.Attempts[ref] = &Attempt{ClientID: ref.Client, SubjectID: ref.ID, N: 1, Kind: AttemptSubmit}
 		} else {
 			tried = append(tried, ref)
@@ -65,7 +65,7 @@ func (tx *Tx) Lock(ctx context.Context, kind string, refs []Ref, known Known, ca
 		l.Payments = make(map[Ref]*PaymentRow, len(refs))
 		rows = tx.readPayments(selectLeanPayments, unknown, l.Payments)
 	}
-	sends, seconds := endCalls(calls)
+	sends, seconds := recordKnownCalls(calls)
 	for _, a := range calls {
 		if ref := (Ref{a.ClientID, a.SubjectID}); a.Kind != AttemptSubmit {
 			l.Attempts[ref] = a

@@ -52,7 +52,7 @@ func TestStepsAreLockedBeforeHeads(t *testing.T) {
 			}
 			go func() {
 				changed <- two.Update(t.Context(), func(tx *store.Tx) error {
-					l, err := tx.Lock(t.Context(), store.KindPayment, []store.Ref{ref}, store.Known{}, nil)
+					l, err := tx.LockSubjects(t.Context(), store.KindPayment, []store.Ref{ref}, store.Cached{}, nil)
 					if err == nil && (l.Steps[ref] == nil || l.Payments[ref] == nil || l.Heads[client.ID] == nil) {
 						t.Errorf("it has locked %+v", l)
 					}
@@ -88,7 +88,7 @@ func TestManyAreLockedAtOnce(t *testing.T) {
 			refs = append(refs, store.Ref{Client: client.ID, ID: storetest.NewPayment(t, collector, client, storetest.Body{}).ID})
 		}
 		err := s.Update(t.Context(), func(tx *store.Tx) error {
-			l, err := tx.Lock(t.Context(), store.KindPayment, refs, store.Known{}, nil)
+			l, err := tx.LockSubjects(t.Context(), store.KindPayment, refs, store.Cached{}, nil)
 			if err == nil && (len(l.Steps) != 3 || len(l.Payments) != 3 || len(l.Heads) != 1) {
 				t.Errorf("it has locked %+v", l)
 			}
@@ -109,10 +109,10 @@ func TestSecondCallsAreWrittenBeforeHeadsAreLocked(t *testing.T) {
 		collector := storetest.NewCollector(t, one)
 		var refs []store.Ref
 		var calls []*store.Attempt
-		known := store.Known{Once: map[store.Ref]bool{}}
+		known := store.Cached{FirstSendOnly: map[store.Ref]bool{}}
 		for range 3 {
 			ref := store.Ref{Client: client.ID, ID: storetest.NewPayment(t, collector, client, storetest.Body{}).ID}
-			refs, known.Once[ref] = append(refs, ref), true
+			refs, known.FirstSendOnly[ref] = append(refs, ref), true
 			calls = append(calls, &store.Attempt{ClientID: ref.Client, SubjectID: ref.ID, Kind: store.AttemptCheck, Outcome: "open",
 				Connection: storetest.Connection, Reference: till.NewID(7), StartedAt: 1, EndedAt: 2})
 		}
@@ -139,7 +139,7 @@ func TestSecondCallsAreWrittenBeforeHeadsAreLocked(t *testing.T) {
 			}
 			go func() {
 				changed <- two.Update(t.Context(), func(tx *store.Tx) error {
-					l, err := tx.Lock(t.Context(), store.KindPayment, refs, known, calls)
+					l, err := tx.LockSubjects(t.Context(), store.KindPayment, refs, known, calls)
 					if err == nil && (len(l.Attempts) != 3 || l.Attempts[refs[0]].N != 2) {
 						t.Errorf("the newest attempts are %+v", l.Attempts)
 					}

@@ -66,33 +66,33 @@ func compareOperations(a, b Operation) int {
 // HealthBucket is the span of time over which calls are summed.
 const HealthBucket = 10 * time.Second
 
-// Sums say what came of calls.
-type Sums struct {
-	Known   int64     // answered
-	Unknown int64     // not answered
-	Refused int64     // of those not answered: our credentials were refused
-	Took    till.Time // a span: how long those that were answered took together
+// CallStats say what came of calls.
+type CallStats struct {
+	Answered     int64     // answered
+	Unanswered   int64     // not answered
+	AuthRefused  int64     // of those not answered: our credentials were refused
+	TotalLatency till.Time // a span: how long those that were answered took together
 }
 
 // Add adds other sums.
-func (s *Sums) Add(o Sums) {
-	s.Known += o.Known
-	s.Unknown += o.Unknown
-	s.Refused += o.Refused
-	s.Took += o.Took
+func (s *CallStats) Add(o CallStats) {
+	s.Answered += o.Answered
+	s.Unanswered += o.Unanswered
+	s.AuthRefused += o.AuthRefused
+	s.TotalLatency += o.TotalLatency
 }
 
 // HealthRow is what came of one kind of call within a HealthBucket.
 type HealthRow struct {
 	Operation
-	Sums
+	CallStats
 	Start till.Time // of the bucket
 }
 
 func healthBucket(t till.Time) int64 { return int64(t) / HealthBucket.Microseconds() }
 
 // AddHealth adds what came of an instance's calls to the current bucket.
-func (tx *Tx) AddHealth(ctx context.Context, sums map[Operation]Sums) error {
+func (tx *Tx) AddHealth(ctx context.Context, sums map[Operation]CallStats) error {
 	keys := make([]Operation, 0, len(sums))
 	for k := range sums {
 		keys = append(keys, k)
@@ -101,7 +101,7 @@ func (tx *Tx) AddHealth(ctx context.Context, sums map[Operation]Sums) error {
 	args := make([][]any, len(keys))
 	for i, k := range keys {
 		s := sums[k]
-		args[i] = []any{healthBucket(tx.Now()), k.Connection, k.Name, s.Known, s.Unknown, s.Refused, int64(s.Took)}
+		args[i] = []any{healthBucket(tx.Now()), k.Connection, k.Name, s.Answered, s.Unanswered, s.AuthRefused, int64(s.TotalLatency)}
 	}
 	return tx.db.Defer(addHealth, args)
 }
@@ -115,7 +115,7 @@ func (tx *Tx) Health(ctx context.Context, span time.Duration) ([]HealthRow, erro
 		[]any{healthBucket(tx.Now().Add(-span)), healthBucket(tx.Now())}, func(r db.Row) error {
 			var h HealthRow
 			var bucket int64
-			err := r.Scan(&bucket, &h.Connection, &h.Name, &h.Known, &h.Unknown, &h.Refused, &h.Took)
+			err := r.Scan(&bucket, &h.Connection, &h.Name, &h.Answered, &h.Unanswered, &h.AuthRefused, &h.TotalLatency)
 			h.Start = till.Time(bucket * HealthBucket.Microseconds())
 			out = append(out, h)
 			return err
@@ -211,11 +211,11 @@ func (tx *Tx) SwapBreaker(ctx context.Context, b *Breaker) (bool, error) {
 // Budget is a token bucket that all instances share.
 type Budget struct {
 	Operation
-	Tokens     int64     // in millionths; under zero: never used, so full
-	FilledAt   till.Time // when tokens were last added
-	HeldSpan   int64     // the span of time that Held counts for
-	Held       int64     // whole tokens that instances took ahead in that span
-	HeldBefore int64     // and in the span before it
+	Tokens           int64     // in millionths; under zero: never used, so full
+	FilledAt         till.Time // when tokens were last added
+	PrefetchPeriod   int64     // the span of time that Held counts for
+	Prefetched       int64     // whole tokens that instances took ahead in that span
+	PrefetchedBefore int64     // and in the span before it
 }
 
 // LockBudgets locks and returns the budgets of operations; those that do not
@@ -232,7 +232,7 @@ func (tx *Tx) LockBudgets(ctx context.Context, operations []Operation) (map[Oper
 			args, func(i int, r db.Row) error {
 				b := &Budget{Operation: operations[i]}
 				out[b.Operation] = b
-				return r.Scan(&b.Tokens, &b.FilledAt, &b.HeldSpan, &b.Held, &b.HeldBefore)
+				return r.Scan(&b.Tokens, &b.FilledAt, &b.PrefetchPeriod, &b.Prefetched, &b.PrefetchedBefore)
 			})
 	}
 	if err := read(); err != nil || len(out) == len(operations) {
@@ -253,7 +253,7 @@ func (tx *Tx) LockBudgets(ctx context.Context, operations []Operation) (map[Oper
 func (tx *Tx) SaveBudgets(ctx context.Context, budgets map[Operation]*Budget) error {
 	args := make([][]any, 0, len(budgets))
 	for _, b := range budgets {
-		args = append(args, []any{b.Tokens, int64(b.FilledAt), b.HeldSpan, b.Held, b.HeldBefore, b.Connection, b.Name})
+		args = append(args, []any{b.Tokens, int64(b.FilledAt), b.PrefetchPeriod, b.Prefetched, b.PrefetchedBefore, b.Connection, b.Name})
 	}
 	return tx.db.Defer(saveBudgets, args)
 }

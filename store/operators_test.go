@@ -53,17 +53,17 @@ func TestHealthIsSummedAndCleared(t *testing.T) {
 		a := store.Operation{Connection: "a", Name: store.OpSubmit}
 		add := func() {
 			update(t, s, func(tx *store.Tx) error {
-				return tx.AddHealth(t.Context(), map[store.Operation]store.Sums{a: {Known: 1, Unknown: 2, Refused: 1, Took: 7},
-					{Connection: "a", Name: store.OpCheck}: {Known: 1}})
+				return tx.AddHealth(t.Context(), map[store.Operation]store.CallStats{a: {Answered: 1, Unanswered: 2, AuthRefused: 1, TotalLatency: 7},
+					{Connection: "a", Name: store.OpCheck}: {Answered: 1}})
 			})
 		}
-		sum := func() (sum store.Sums, rows int) {
+		sum := func() (sum store.CallStats, rows int) {
 			update(t, s, func(tx *store.Tx) error {
-				sum, rows = store.Sums{}, 0
+				sum, rows = store.CallStats{}, 0
 				all, err := tx.Health(t.Context(), time.Minute)
 				for _, r := range all {
 					if rows++; r.Operation == a {
-						sum.Add(r.Sums)
+						sum.Add(r.CallStats)
 					}
 				}
 				return err
@@ -74,15 +74,15 @@ func TestHealthIsSummedAndCleared(t *testing.T) {
 		add()
 		clock.Advance(30 * time.Second)
 		add()
-		if got, rows := sum(); got != (store.Sums{Known: 3, Unknown: 6, Refused: 3, Took: 21}) || rows != 4 {
+		if got, rows := sum(); got != (store.CallStats{Answered: 3, Unanswered: 6, AuthRefused: 3, TotalLatency: 21}) || rows != 4 {
 			t.Errorf("got %+v in %d rows", got, rows)
 		}
 		clock.Advance(40 * time.Second)
-		if got, _ := sum(); got.Known != 1 {
+		if got, _ := sum(); got.Answered != 1 {
 			t.Errorf("what is older than a minute counts: %+v", got)
 		}
 		clock.Advance(-time.Hour)
-		if got, _ := sum(); got.Known != 0 {
+		if got, _ := sum(); got.Answered != 0 {
 			t.Errorf("what lies in the future counts: %+v", got)
 		}
 		var slices []int64
@@ -112,12 +112,12 @@ func TestBudgetsAreKept(t *testing.T) {
 			if len(got) != 2 || got[both[0]].Tokens >= 0 || got[both[1]].FilledAt != tx.Now() {
 				t.Errorf("new budgets: %+v %+v", got[both[0]], got[both[1]])
 			}
-			got[both[0]].Tokens, got[both[0]].Held, got[both[0]].HeldBefore, got[both[0]].HeldSpan = 5, 6, 7, 8
+			got[both[0]].Tokens, got[both[0]].Prefetched, got[both[0]].PrefetchedBefore, got[both[0]].PrefetchPeriod = 5, 6, 7, 8
 			return tx.SaveBudgets(t.Context(), got)
 		})
 		update(t, s, func(tx *store.Tx) error {
 			got, err := tx.LockBudgets(t.Context(), both[:1])
-			if b := got[both[0]]; err == nil && (b.Tokens != 5 || b.Held != 6 || b.HeldBefore != 7 || b.HeldSpan != 8) {
+			if b := got[both[0]]; err == nil && (b.Tokens != 5 || b.Prefetched != 6 || b.PrefetchedBefore != 7 || b.PrefetchPeriod != 8) {
 				t.Errorf("got %+v", b)
 			}
 			return err

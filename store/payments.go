@@ -150,7 +150,7 @@ type PaymentRow struct {
 	// The sequences of its events; zero while there is none.
 	PendingEvent, ProcessingEvent, FinalEvent, LateEvent, ReversedEvent, UpdatedEvent int64
 
-	was paymentVersion // as the database has it
+	readVersion paymentVersion // as the database has it
 }
 
 // paymentVersion tells a row from what it was before: whatever moves it, or
@@ -164,11 +164,11 @@ func (p *PaymentRow) version() paymentVersion {
 	return paymentVersion{p.UpdatedAt, p.ExpiresAt, p.Attention}
 }
 
-// Copy returns a row to be changed, for one that is taken to be what the
+// ForUpdate returns a row to be changed, for one that is taken to be what the
 // database has. If it is not, the change will be refused.
-func (p *PaymentRow) Copy() *PaymentRow {
+func (p *PaymentRow) ForUpdate() *PaymentRow {
 	c := *p
-	c.was = c.version()
+	c.readVersion = c.version()
 	return &c
 }
 
@@ -297,7 +297,7 @@ func scanPayment(r db.Row, now till.Time) (*PaymentRow, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.was = p.version()
+	p.readVersion = p.version()
 	copy(p.BodyHash[:], hash)
 	if p.IdempotencyKey = sent; sent == "" {
 		p.IdempotencyKey = key.String()
@@ -361,8 +361,8 @@ func (tx *Tx) UpdatePayments(ctx context.Context, rows []*PaymentRow) error {
 			orNull(p.FailureReason), code, message, retryable,
 			int64(p.UpdatedAt), p.Attention, orNull(p.Resolution.LastCheckedAt), p.Resolution.Attempts,
 			orNull(p.ProcessingEvent), orNull(p.FinalEvent), orNull(p.LateEvent), orNull(p.ReversedEvent), orNull(p.UpdatedEvent), p.ClientID[:], p.ID[:],
-			int64(p.was.updatedAt), p.was.attention, int64(p.was.expiresAt)}
-		p.was = p.version()
+			int64(p.readVersion.updatedAt), p.readVersion.attention, int64(p.readVersion.expiresAt)}
+		p.readVersion = p.version()
 	}
 	return tx.db.DeferExactly(updatePayments, args)
 }

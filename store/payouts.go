@@ -114,8 +114,8 @@ func (p *PayoutRow) Subject() Subject {
 	}
 }
 
-// Become changes the status, if it may.
-func (p *PayoutRow) Become(to string) error {
+// MoveTo changes the status, if it may.
+func (p *PayoutRow) MoveTo(to string) error {
 	if err := p.Status.CanBecome(till.PayoutStatus(to)); err != nil {
 		return err
 	}

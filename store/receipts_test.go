@@ -129,8 +129,8 @@ func TestACallbackOfAnotherHandleIsNotKept(t *testing.T) {
 					return err
 				}
 				st, err := tx.Step(t.Context(), ref)
-				if err == nil && string(st.Mail) != want {
-					t.Errorf("after %q for %q the mail is %q, want %q", mail, handle, st.Mail, want)
+				if err == nil && string(st.CallbackBody) != want {
+					t.Errorf("after %q for %q the mail is %q, want %q", mail, handle, st.CallbackBody, want)
 				}
 				return err
 			})
@@ -153,7 +153,7 @@ func TestACallbackOfAnotherHandleIsNotKept(t *testing.T) {
 		wake("other", "ws_2", "any")
 		wake("own", "ws_1", "own")
 		wake("nameless", "", "nameless")
-		if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.ForgetMail(t.Context(), []store.Ref{ref}) }); err != nil {
+		if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.ForgetCallbackBodies(t.Context(), []store.Ref{ref}) }); err != nil {
 			t.Fatal(err)
 		}
 		wake("", "", "")

@@ -35,8 +35,8 @@ var closeOperatorCase = db.Define(db.SQL{Name: "references.closeOperatorCase",
 var closeOperatorCases = db.Define(db.SQL{Name: "references.closeOperatorCases",
 	SQLite: `UPDATE operator_cases SET closed_at = $1 WHERE connection = $2 AND kind = $3 AND closed_at IS NULL AND opened_at < $4`})
 
-// Found is what an operator's callback turns out to be about.
-type Found struct {
+// CallbackTarget is what an operator's callback turns out to be about.
+type CallbackTarget struct {
 	Ref  Ref
 	Kind string // KindPayment, or the kind of a payout
 }
@@ -48,17 +48,17 @@ func handleName(handle string) string        { return "h" + handle }
 
 // FindByReference returns what was sent to a connection under a reference; nil
 // if nothing was.
-func (tx *Tx) FindByReference(ctx context.Context, connection string, reference till.ID) (*Found, error) {
+func (tx *Tx) FindByReference(ctx context.Context, connection string, reference till.ID) (*CallbackTarget, error) {
 	return tx.find(ctx, connection, referenceName(reference))
 }
 
-// FindByHandle returns what an operator gave a handle to; nil if nothing.
-func (tx *Tx) FindByHandle(ctx context.Context, connection, handle string) (*Found, error) {
+// SubjectByHandle returns what an operator gave a handle to; nil if nothing.
+func (tx *Tx) SubjectByHandle(ctx context.Context, connection, handle string) (*CallbackTarget, error) {
 	return tx.find(ctx, connection, handleName(handle))
 }
 
-func (tx *Tx) find(ctx context.Context, connection, name string) (*Found, error) {
-	f := &Found{}
+func (tx *Tx) find(ctx context.Context, connection, name string) (*CallbackTarget, error) {
+	f := &CallbackTarget{}
 	found, err := tx.db.QueryRow(ctx, selectByName,
 		[]any{connection, name}, idDest(&f.Ref.Client), idDest(&f.Ref.ID), &f.Kind)
 	if err != nil || !found {

@@ -127,7 +127,7 @@ func (tx *Tx) LockOpenSteps(ctx context.Context, client, after till.ID, fresh bo
 func (tx *Tx) MarkRestored(ctx context.Context, steps []*Step) error {
 	args := make([][]any, len(steps))
 	for i, s := range steps {
-		args[i] = []any{s.Lane, int64(s.DueAt), s.LeaseVersion, s.Sends, int64(s.SendStartedAt), int64(s.SendDeadline), s.Absent,
+		args[i] = []any{s.Lane, int64(s.DueAt), s.LeaseVersion, s.Sends, int64(s.SendStartedAt), int64(s.SendDeadline), s.NotFoundReads,
 			s.ClientID[:], s.SubjectID[:]}
 	}
 	return tx.db.Defer(markRestored, args)

@@ -109,9 +109,9 @@ type Step struct {
 	SendStartedAt till.Time // when the latest may have begun
 	SendDeadline  till.Time // after it no byte of the latest send leaves us
 	Acked         bool      // the operator was seen to hold the request
-	Absent        int       // agreeing "not found" reads that count as proof
-	AbsentAt      till.Time // when the latest of them ended
-	Slow          int       // how often the pace of asking was halved
+	NotFoundReads int       // agreeing "not found" reads that count as proof
+	NotFoundAt    till.Time // when the latest of them ended
+	BackoffSteps  int       // how often the pace of asking was halved
 	LateFrom      till.Time // when the payment ended other than in success; see Settled
 	LateReads     int       // late-money reads done
 
@@ -125,8 +125,8 @@ type Step struct {
 	// because its client is suspended; zero: it is not.
 	HeldAt till.Time
 
-	Mail     []byte    // the latest callback's body, where an adapter wants it
-	MailedAt till.Time // when the latest callback makes, or made, it due
+	CallbackBody  []byte    // the latest callback's body, where an adapter wants it
+	CallbackDueAt till.Time // when the latest callback makes, or made, it due
 }
 
 // The operations of an operator, each with a lane and a budget of its own.
@@ -145,8 +145,8 @@ func Lane(connection, operation string) string { return connection + " " + opera
 func scanStep(r db.Row) (*Step, error) {
 	s := &Step{}
 	err := r.Scan(idDest(&s.ClientID), idDest(&s.SubjectID), &s.Kind, &s.Lane, &s.DueAt, &s.LeaseUntil, &s.LeaseVersion, &s.WakeSeq,
-		&s.Calls, &s.CheckedAt, &s.Sends, &s.SendStartedAt, &s.SendDeadline, boolDest(&s.Acked), &s.Absent, &s.Slow, &s.LateFrom, &s.LateReads,
-		textDest(&s.Handle), &s.Mail, &s.MailedAt, &s.AbsentAt, boolDest(&s.Restored), &s.HeldAt)
+		&s.Calls, &s.CheckedAt, &s.Sends, &s.SendStartedAt, &s.SendDeadline, boolDest(&s.Acked), &s.NotFoundReads, &s.BackoffSteps, &s.LateFrom, &s.LateReads,
+		textDest(&s.Handle), &s.CallbackBody, &s.CallbackDueAt, &s.NotFoundAt, boolDest(&s.Restored), &s.HeldAt)
 	return s, err
 }
 
@@ -181,7 +181,7 @@ type Claim struct {
 func (tx *Tx) ClaimSteps(ctx context.Context, claims []*Claim) ([]bool, error) {
 	args := make([][]any, len(claims))
 	for i, c := range claims {
-		args[i] = []any{int64(c.LeaseUntil), c.LeaseVersion, c.Sends, int64(c.SendStartedAt), int64(c.SendDeadline), c.Absent,
+		args[i] = []any{int64(c.LeaseUntil), c.LeaseVersion, c.Sends, int64(c.SendStartedAt), int64(c.SendDeadline), c.NotFoundReads,
 			c.ClientID[:], c.SubjectID[:], c.Seen.LeaseVersion, c.Seen.Calls, c.Seen.Sends, int64(tx.Now())}
 	}
 	return tx.db.ExecReport(ctx, claimSteps, args)
@@ -199,8 +199,8 @@ func (tx *Tx) SaveSteps(ctx context.Context, steps []*Step) error {
 	args := make([][]any, len(steps))
 	for i, s := range steps {
 		args[i] = []any{s.Lane, int64(s.DueAt), int64(s.LeaseUntil), s.LeaseVersion, s.Calls, int64(s.CheckedAt),
-			s.Sends, int64(s.SendStartedAt), int64(s.SendDeadline), s.Acked, s.Absent, s.Slow, int64(s.LateFrom), s.LateReads, orNull(s.Handle),
-			int64(s.AbsentAt), int64(s.HeldAt), s.ClientID[:], s.SubjectID[:]}
+			s.Sends, int64(s.SendStartedAt), int64(s.SendDeadline), s.Acked, s.NotFoundReads, s.BackoffSteps, int64(s.LateFrom), s.LateReads, orNull(s.Handle),
+			int64(s.NotFoundAt), int64(s.HeldAt), s.ClientID[:], s.SubjectID[:]}
 	}
 	return tx.db.DeferExactly(saveSteps, args)
 }
@@ -218,19 +218,19 @@ func (tx *Tx) DeleteSteps(ctx context.Context, refs []Ref) error {
 // nothing is owed but an answer to a callback.
 func (s *Step) Settled() bool { return s.LateFrom.IsZero() && s.LateReads > 0 }
 
-// WakePause is the shortest time between two reads that callbacks ask for: a
+// MinCallbackInterval is the shortest time between two reads that callbacks ask for: a
 // storm of them asks an operator once a second about one payment, and the last
 // of them is never in vain.
-const WakePause = time.Second
+const MinCallbackInterval = time.Second
 
 // WakeStep makes a step due and moves its wake on, so that whoever is just
-// rescheduling it sees that it must look again. It is due now, or WakePause
+// rescheduling it sees that it must look again. It is due now, or MinCallbackInterval
 // after the last time that a callback made it so; a time further off than that
 // was written before the clock was set back. Mail, if not nil, is kept in the
 // place of what came before, unless it names a handle and the step has another.
 // It reports whether the step exists.
 func (tx *Tx) WakeStep(ctx context.Context, ref Ref, mail []byte, handle string) (bool, error) {
-	now, pause := int64(tx.Now()), WakePause.Microseconds()
+	now, pause := int64(tx.Now()), MinCallbackInterval.Microseconds()
 	n, err := tx.db.Exec(ctx, wakeStep,
 		handle, handle, handle, bytesOrNull(mail), now-pause, now, pause, now, now+pause, now, ref.Client[:], ref.ID[:])
 	if err != nil || n == 0 {
@@ -240,16 +240,16 @@ func (tx *Tx) WakeStep(ctx context.Context, ref Ref, mail []byte, handle string)
 	return true, err
 }
 
-// ForgetMail drops the callbacks that steps, locked in this transaction, keep.
-func (tx *Tx) ForgetMail(ctx context.Context, refs []Ref) error {
+// ForgetCallbackBodies drops the callbacks that steps, locked in this transaction, keep.
+func (tx *Tx) ForgetCallbackBodies(ctx context.Context, refs []Ref) error {
 	return tx.db.Defer(forgetMail, refArgs(refs))
 }
 
-// InsertWokenStep schedules a read of a row that had no step any more.
-func (tx *Tx) InsertWokenStep(ctx context.Context, s *Step) error {
+// InsertCallbackStep schedules a read of a row that had no step any more.
+func (tx *Tx) InsertCallbackStep(ctx context.Context, s *Step) error {
 	_, err := tx.db.Exec(ctx, insertWokenStep,
 		s.ClientID[:], s.SubjectID[:], s.Kind, s.Lane, int64(s.DueAt), s.Calls, int64(s.CheckedAt), s.Sends, s.Acked, int64(s.LateFrom), s.LateReads,
-		orNull(s.Handle), bytesOrNull(s.Mail), int64(s.DueAt))
+		orNull(s.Handle), bytesOrNull(s.CallbackBody), int64(s.DueAt))
 	return err
 }
 

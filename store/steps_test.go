@@ -246,7 +246,7 @@ func TestWakeStep(t *testing.T) {
 		if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.SaveSteps(t.Context(), []*store.Step{&later}) }); err != nil {
 			t.Fatal(err)
 		}
-		clock.Advance(store.WakePause)
+		clock.Advance(store.MinCallbackInterval)
 		if !wake(ref) || read().DueAt != clock.Now() || read().WakeSeq != 2 {
 			t.Errorf("a step that is due later must be due now: %+v", read())
 		}
@@ -305,11 +305,11 @@ func TestAStormOfWakes(t *testing.T) {
 		wake("two", first) // it is due still
 		rest()
 		clock.Advance(300 * time.Millisecond)
-		wake("three", first.Add(store.WakePause))
+		wake("three", first.Add(store.MinCallbackInterval))
 		rest()
-		wake("", first.Add(store.WakePause))
-		if string(st.Mail) != "three" || st.WakeSeq != 4 {
-			t.Errorf("after four callbacks, the last without a body: %q, %d", st.Mail, st.WakeSeq)
+		wake("", first.Add(store.MinCallbackInterval))
+		if string(st.CallbackBody) != "three" || st.WakeSeq != 4 {
+			t.Errorf("after four callbacks, the last without a body: %q, %d", st.CallbackBody, st.WakeSeq)
 		}
 		rest()
 		clock.Advance(time.Hour)
@@ -325,13 +325,13 @@ func TestHandlesAndReferencesFindTheirSubject(t *testing.T) {
 	storetest.RunAt(t, &noon, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		refs := newSteps(t, s, clock, 2)
 		reference := till.NewID(clock.Now())
-		find := func(connection, handle string) (f *store.Found) {
+		find := func(connection, handle string) (f *store.CallbackTarget) {
 			t.Helper()
 			err := s.View(t.Context(), func(tx *store.Tx) (err error) {
 				if handle == "" {
 					f, err = tx.FindByReference(t.Context(), connection, reference)
 				} else {
-					f, err = tx.FindByHandle(t.Context(), connection, handle)
+					f, err = tx.SubjectByHandle(t.Context(), connection, handle)
 				}
 				return err
 			})
@@ -371,8 +371,8 @@ func TestHandlesAndReferencesFindTheirSubject(t *testing.T) {
 		send := func(ref store.Ref, n int, as string) {
 			t.Helper()
 			err := s.Update(t.Context(), func(tx *store.Tx) error {
-				return tx.BeginSubmits(t.Context(), []*store.Attempt{{ClientID: ref.Client, SubjectID: ref.ID, N: n, Connection: "a", Reference: reference,
-					StartedAt: clock.Now(), First: n == 90, FindAs: as}})
+				return tx.InsertSends(t.Context(), []*store.Attempt{{ClientID: ref.Client, SubjectID: ref.ID, N: n, Connection: "a", Reference: reference,
+					StartedAt: clock.Now(), First: n == 90, LookupKind: as}})
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -34,7 +34,7 @@ func (s *Endpoints) audited(ctx context.Context, client till.ID, actor string,
 			if h == nil {
 				return till.Errorf(till.CodeClientNotFound, "There is no such client.")
 			}
-			at := h.Tick()
+			at := h.NextTime()
 			what, err := f(ctx, tx, h, at)
 			if err != nil || what.action == "" {
 				return err

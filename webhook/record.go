@@ -254,7 +254,7 @@ func (b *recording) exhausted(e *store.Endpoint) {
 // the attention list. What it was not told is kept.
 func (b *recording) disable(e *store.Endpoint, why till.DisableReason) error {
 	h := b.heads[e.ClientID]
-	at := h.Tick()
+	at := h.NextTime()
 	e.Enabled, e.DisabledAt, e.DisableReason, e.UpdatedAt = false, at, why, at
 	if err := b.tx.DisablePending(b.ctx, e.Ref(), at); err != nil {
 		return err

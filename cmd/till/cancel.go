@@ -29,7 +29,7 @@ decides it.`,
 				if err != nil {
 					return err
 				}
-				err = withDesks(cmd, s, database, secretFile, func(d desks) error {
+				err = withProcessors(cmd, s, database, secretFile, func(d processors) error {
 					_, err := d.payouts.CancelFor(cmd.Context(), ref, by, server.Redact(reason))
 					return err
 				})

@@ -166,16 +166,16 @@ func addHealth(ctx context.Context, tx *store.Tx, of func(name string) *connecti
 	if err != nil {
 		return err
 	}
-	sums := map[store.Operation]store.Sums{}
+	sums := map[store.Operation]store.CallStats{}
 	for _, r := range rows {
 		s := sums[r.Operation]
-		s.Add(r.Sums)
+		s.Add(r.CallStats)
 		sums[r.Operation] = s
 	}
 	for op, s := range sums {
-		j := operationJSON{Name: op.Name, Answered: s.Known, Unanswered: s.Unknown, Refused: s.Refused}
-		if s.Known > 0 {
-			j.Milliseconds = int64(s.Took) / s.Known / 1000
+		j := operationJSON{Name: op.Name, Answered: s.Answered, Unanswered: s.Unanswered, Refused: s.AuthRefused}
+		if s.Answered > 0 {
+			j.Milliseconds = int64(s.TotalLatency) / s.Answered / 1000
 		}
 		of(op.Connection).Operations = append(of(op.Connection).Operations, j)
 	}

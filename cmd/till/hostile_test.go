@@ -173,7 +173,7 @@ func (h *hostileBooks) addRows(s *store.Store) {
 				return tx.InsertKey(ctx, &till.Key{ID: h.key, ClientID: h.client, Name: hostile, Scopes: till.DefaultScopes, CreatedAt: now, SecretHash: [32]byte{1}})
 			},
 			func() error {
-				return tx.InsertAudit(ctx, []*store.AuditRow{{ClientID: h.client, Sequence: head.NextAudit(), At: head.Tick(), Actor: hostile, Action: hostile, Detail: hostile, Cause: hostile}})
+				return tx.InsertAudit(ctx, []*store.AuditRow{{ClientID: h.client, Sequence: head.NextAudit(), At: head.NextTime(), Actor: hostile, Action: hostile, Detail: hostile, Cause: hostile}})
 			},
 			func() error { return tx.SaveHeads(ctx, heads) },
 			func() error {

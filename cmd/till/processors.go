@@ -20,13 +20,13 @@ import (
 
 // desks are where a command brings the operator's word: through them it takes
 // the same way into the books as every other answer.
-type desks struct {
+type processors struct {
 	payments *collect.Collector
 	payouts  *payout.Disburser
 }
 
-// withDesks runs f with desks that call no operator.
-func withDesks(cmd *cobra.Command, s *store.Store, database, secretFile string, f func(d desks) error) (err error) {
+// withProcessors runs f with desks that call no operator.
+func withProcessors(cmd *cobra.Command, s *store.Store, database, secretFile string, f func(d processors) error) (err error) {
 	ctx := cmd.Context()
 	secret, err := readSecret(ctx, s, database, secretFile)
 	if err != nil {
@@ -46,7 +46,7 @@ func withDesks(cmd *cobra.Command, s *store.Store, database, secretFile string, 
 	c := engine.Config{Store: s, Secret: secret, Connections: in, Routes: engine.ByMode(server.Route), AcceptOnly: true, Log: log}
 	payments := collect.New(c)
 	c.Connections = out
-	d := desks{payments, payout.New(c)}
+	d := processors{payments, payout.New(c)}
 	defer func() { err = errors.Join(err, d.payments.Close(ctx), d.payouts.Close(ctx)) }()
 	return f(d)
 }

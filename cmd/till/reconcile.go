@@ -231,7 +231,7 @@ func unresolvedCount(r *books.ReconcileResult, a *books.ApplyResult) int64 {
 
 // applyTo applies the statement.
 func (o *reconcileOptions) applyTo(cmd *cobra.Command, s *store.Store, r *books.ReconcileResult, p *reconcileProgress) (a *books.ApplyResult, err error) {
-	err = withDesks(cmd, s, o.database, o.secretFile, func(d desks) (err error) {
+	err = withProcessors(cmd, s, o.database, o.secretFile, func(d processors) (err error) {
 		a, err = books.ApplyStatement(cmd.Context(), s, r, books.ApplyOptions{
 			By: o.by, Name: server.Redact(filepath.Base(o.statement)), Payments: d.payments.ResolveAll, Payouts: d.payouts.ResolveAll, Progress: p.applied,
 		})

@@ -46,7 +46,7 @@ func (c *subjectCommands) newResolve() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				err = withDesks(cmd, s, database, secretFile, func(d desks) error { return c.resolve(cmd.Context(), d, ref, r) })
+				err = withProcessors(cmd, s, database, secretFile, func(d processors) error { return c.resolve(cmd.Context(), d, ref, r) })
 				if err != nil {
 					return err
 				}

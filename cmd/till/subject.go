@@ -24,7 +24,7 @@ type subjectCommands struct {
 	endings     []string
 	endingsText string
 	long        string
-	resolve     func(ctx context.Context, d desks, ref store.Ref, r engine.Resolution) error
+	resolve     func(ctx context.Context, d processors, ref store.Ref, r engine.Resolution) error
 }
 
 var paymentCommands = subjectCommands{
@@ -49,7 +49,7 @@ SHA-256 of the evidence are recorded. The file itself is not stored, so keep it.
 A final status stays. Money for a payment that had ended is credited as late
 money. Money that the operator took back (reversed) is debited from the client's
 wallet; what the wallet lacks is owed.`,
-	resolve: func(ctx context.Context, d desks, ref store.Ref, r engine.Resolution) error {
+	resolve: func(ctx context.Context, d processors, ref store.Ref, r engine.Resolution) error {
 		return d.payments.Resolve(ctx, ref, r)
 	},
 }
@@ -74,7 +74,7 @@ file itself is not stored, so keep it.
 
 A final status stays. Money that left for a failed payout is debited as a late
 payout, whatever the wallet holds.`,
-	resolve: func(ctx context.Context, d desks, ref store.Ref, r engine.Resolution) error {
+	resolve: func(ctx context.Context, d processors, ref store.Ref, r engine.Resolution) error {
 		return d.payouts.Resolve(ctx, ref, r)
 	},
 }
