@@ -76,7 +76,7 @@ func createdFrom(row *store.PaymentRow, replayed bool, err error) (Created, erro
 		return Created{}, err
 	}
 	if row.ExpiresAt != row.CreatedAt+row.ApprovalWindow {
-		row = row.Fresh() // the clock was set back; what a repeated call is told goes by its own time
+		row = row.AsCreated() // the clock was set back; what a repeated call is told goes by its own time
 	}
 	return Created{Payment: &row.Payment, Replayed: replayed}, nil
 }
@@ -125,7 +125,7 @@ func (c *Collector) finishCreates(ctx context.Context, tx *store.Tx, heads map[t
 			if err != nil {
 				return err
 			}
-			call.AdoptExisting(found, engine.PaymentTable.Fresh)
+			call.AdoptExisting(found, engine.PaymentTable.AsCreated)
 			continue
 		}
 		counts.AddPayment(&p.Payment, till.Pending, 1)

@@ -303,7 +303,7 @@ func (p *Processor[R]) replay(row R, hash func(version int) ([32]byte, bool)) (R
 		}
 		return none, false, e
 	}
-	return p.table.Fresh(row), true, nil
+	return p.table.AsCreated(row), true, nil
 }
 
 // storedRows is what a payment or payout takes beside its document: its rows in

@@ -36,8 +36,8 @@ type Table[R Subject] struct {
 	// Lean returns a row to be remembered: without what may be large and decides
 	// nothing. Nil where no row is remembered.
 	Lean func(row R) R
-	// Fresh returns a row as it was created.
-	Fresh func(row R) R
+	// AsCreated returns a row as it was created.
+	AsCreated func(row R) R
 	// Count counts a row in, or out if n is negative.
 	Count func(c *store.Counts, row R, status string, n int64)
 	// NotFound is the code of the error that there is no such row.
@@ -69,7 +69,7 @@ var PaymentTable = Table[*store.PaymentRow]{
 	},
 	ForUpdate: func(p *store.PaymentRow) *store.PaymentRow { return p.ForUpdate() },
 	Lean:      func(p *store.PaymentRow) *store.PaymentRow { return p.Lean() },
-	Fresh:     func(p *store.PaymentRow) *store.PaymentRow { return p.Fresh() },
+	AsCreated: func(p *store.PaymentRow) *store.PaymentRow { return p.AsCreated() },
 	Count: func(c *store.Counts, p *store.PaymentRow, status string, n int64) {
 		c.AddPayment(&p.Payment, till.Status(status), n)
 	},
@@ -92,7 +92,7 @@ var PayoutTable = Table[*store.PayoutRow]{
 	Extend: func(ctx context.Context, tx *store.Tx, ref store.Ref, until till.Time) error {
 		return tx.ExtendPayout(ctx, ref, until)
 	},
-	Fresh: func(p *store.PayoutRow) *store.PayoutRow { return p.Fresh() },
+	AsCreated: func(p *store.PayoutRow) *store.PayoutRow { return p.AsCreated() },
 	Count: func(c *store.Counts, p *store.PayoutRow, status string, n int64) {
 		c.AddPayout(&p.Payout, till.PayoutStatus(status), n)
 	},

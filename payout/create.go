@@ -77,7 +77,7 @@ func createdFrom(row *store.PayoutRow, replayed bool, err error) (Created, error
 		return Created{}, err
 	}
 	if row.ExpiresAt != row.CreatedAt+row.SendWindow {
-		row = row.Fresh() // the clock was set back; what a repeated call is told goes by its own time
+		row = row.AsCreated() // the clock was set back; what a repeated call is told goes by its own time
 	}
 	return Created{Payout: &row.Payout, Replayed: replayed}, nil
 }
@@ -117,7 +117,7 @@ func (d *Disburser) insert(ctx context.Context, tx *store.Tx, heads map[till.ID]
 	batch := &createBatch{heads: heads, used: map[*ledger.Wallet]bool{}}
 	for i, call := range calls {
 		if row := taken[keys[i]]; row != nil {
-			call.AdoptExisting(row, engine.PayoutTable.Fresh)
+			call.AdoptExisting(row, engine.PayoutTable.AsCreated)
 			continue
 		}
 		p := call.Row

@@ -71,9 +71,9 @@ func (p *PaymentRow) MoveTo(to string) error {
 	return nil
 }
 
-// Fresh returns the row as it was created, whatever has happened since.
-func (p *PaymentRow) Fresh() *PaymentRow {
+// AsCreated returns the row as it was created, whatever has happened since.
+func (p *PaymentRow) AsCreated() *PaymentRow {
 	c := *p
-	c.Payment = *p.AsCreated()
+	c.Payment = *p.Payment.AsCreated()
 	return &c
 }

@@ -123,10 +123,10 @@ func (p *PayoutRow) MoveTo(to string) error {
 	return nil
 }
 
-// Fresh returns the row as it was created, whatever has happened since.
-func (p *PayoutRow) Fresh() *PayoutRow {
+// AsCreated returns the row as it was created, whatever has happened since.
+func (p *PayoutRow) AsCreated() *PayoutRow {
 	c := *p
-	c.Payout = *p.AsCreated()
+	c.Payout = *p.Payout.AsCreated()
 	return &c
 }
 
