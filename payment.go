@@ -3,6 +3,7 @@ package till
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Status is how far a payment got. It is what clients see.
@@ -151,7 +152,7 @@ type Payment struct {
 	CreatedAt      Time
 	UpdatedAt      Time
 	ExpiresAt      Time
-	ApprovalWindow Time // a span: ExpiresAt as it was at creation is CreatedAt + ApprovalWindow
+	ApprovalWindow time.Duration // ExpiresAt was CreatedAt plus this at creation
 
 	// What became of the money after the end; the status stays. Both are the times
 	// of the events that tell it, and zero while there is none.
@@ -176,7 +177,7 @@ func (p *Payment) AsCreated() *Payment {
 	c.Status, c.PreviousStatus = Pending, ""
 	c.ProviderReference, c.FailureReason, c.FailureDetail = "", "", nil
 	c.UpdatedAt = p.CreatedAt
-	c.ExpiresAt = p.CreatedAt + p.ApprovalWindow
+	c.ExpiresAt = p.CreatedAt.Add(p.ApprovalWindow)
 	c.LateSuccessAt, c.ReversedAt = 0, 0
 	c.Resolution = Resolution{State: Waiting}
 	return &c

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -112,7 +113,7 @@ func newPayment() *till.Payment {
 		Method: "mtn_momo", Country: "CG", Amount: till.Money{Minor: 5000, Currency: "XAF"}, Fee: 75, Phone: "242061234567", Reference: "order-1",
 		Document:          []byte(`"description":"Two bags","customer":{"phone":"242061234567","name":null,"email":null},"charge":null,"tax":null,"metadata":{"a":[1,2.50,{"b":null}]}`),
 		ProviderReference: "R1", FailureReason: till.WrongPIN, FailureDetail: &till.FailureDetail{ProviderCode: "BAD_PIN", ProviderMessage: "Wrong.", Retryable: true},
-		CreatedAt: at, UpdatedAt: at + till.Second, ExpiresAt: at + till.Hour, ApprovalWindow: 60 * till.Second,
+		CreatedAt: at, UpdatedAt: at + till.Second, ExpiresAt: at + till.Hour, ApprovalWindow: time.Minute,
 		LateSuccessAt: at + 2*till.Second, ReversedAt: at + 3*till.Second,
 		Connection: "mtn", Fingerprint: "f",
 		Resolution: till.Resolution{State: till.Confirmed, LastCheckedAt: at + till.Second, NextCheckAt: at + till.Day, Attempts: 3},

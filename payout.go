@@ -3,6 +3,7 @@ package till
 import (
 	"fmt"
 	"slices"
+	"time"
 )
 
 // PayoutStatus is how far a payout got. It is what clients see.
@@ -75,8 +76,8 @@ type Payout struct {
 
 	CreatedAt  Time
 	UpdatedAt  Time
-	ExpiresAt  Time // no send starts after it
-	SendWindow Time // a span: ExpiresAt as it was at creation is CreatedAt + SendWindow
+	ExpiresAt  Time          // no send starts after it
+	SendWindow time.Duration // ExpiresAt was CreatedAt plus this at creation
 
 	// LateSuccessAt is when it was paid after it had failed, the time of the event
 	// that tells it; zero while it was not. The status stays.
@@ -101,7 +102,7 @@ func (p *Payout) AsCreated() *Payout {
 	c.Status, c.PreviousStatus = PayoutPending, ""
 	c.ProviderReference, c.FailureReason, c.FailureDetail = "", "", nil
 	c.UpdatedAt = p.CreatedAt
-	c.ExpiresAt = p.CreatedAt + p.SendWindow
+	c.ExpiresAt = p.CreatedAt.Add(p.SendWindow)
 	c.LateSuccessAt = 0
 	c.Resolution = Resolution{State: Waiting}
 	return &c

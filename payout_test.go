@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -63,7 +64,7 @@ func newPayout() *till.Payout {
 		Method: "mtn_momo", Country: "CG", Amount: till.Money{Minor: 5000, Currency: "XAF"}, Fee: 75, Phone: "242061234567", Reference: "refund-1",
 		Document:          []byte(`"description":"A refund","recipient":{"phone":"242061234567"},"metadata":{"a":[1,2.50]}`),
 		ProviderReference: "R1", FailureReason: till.RecipientNotFound, FailureDetail: &till.FailureDetail{ProviderCode: "NO", ProviderMessage: "None.", Retryable: true},
-		CreatedAt: at, UpdatedAt: at + till.Second, ExpiresAt: at + till.Hour, SendWindow: 60 * till.Second, LateSuccessAt: at + 2*till.Second,
+		CreatedAt: at, UpdatedAt: at + till.Second, ExpiresAt: at + till.Hour, SendWindow: time.Minute, LateSuccessAt: at + 2*till.Second,
 		Connection: "mtn", Fingerprint: "f",
 		Resolution: till.Resolution{State: till.Confirmed, LastCheckedAt: at + till.Second, Attempts: 3},
 	}

@@ -82,7 +82,7 @@ func (v *verifier) verifyLife(p *store.VerifyPayment, noun string, final bool) {
 	v.verifyEvent(p, p.PendingEvent, &p.Pending, kind(till.Pending), till.Pending)
 	e := &p.Pending
 	v.check(e.CreatedAt == p.CreatedAt, "I6", p.ID, "the event of its creation was made at another time")
-	v.check(e.ExpiresAt == p.CreatedAt+p.ApprovalWindow, "I6", p.ID, "the event of its creation has another end of the window")
+	v.check(e.ExpiresAt == p.CreatedAt.Add(p.ApprovalWindow), "I6", p.ID, "the event of its creation has another end of the window")
 	v.check(e.Resolution == till.Waiting && e.Calls == 0 && e.ProviderReference == "" && e.FailureReason == "", "I6", p.ID,
 		"the event of its creation knows what came later")
 	last := e

@@ -58,7 +58,7 @@ func (c *Collector) Create(ctx context.Context, who engine.Client, r *Request) (
 			ClientID: who.ID, IdempotencyKey: call.SentKey, Status: till.Pending,
 			Method: call.Method, Country: call.Country, Amount: amount, Fee: till.FeeFor(who.Fees, till.PaymentFee, call.Method, amount),
 			Phone: call.Phone, Reference: request.TextOf(r.Reference), Document: r.document(),
-			ApprovalWindow: till.Time(p.Traits().ApprovalWindow.Microseconds()),
+			ApprovalWindow: p.Traits().ApprovalWindow,
 			Connection:     name, Fingerprint: p.Fingerprint(),
 			Resolution: till.Resolution{State: till.Waiting},
 		},
@@ -75,7 +75,7 @@ func createdFrom(row *store.PaymentRow, replayed bool, err error) (Created, erro
 	if err != nil {
 		return Created{}, err
 	}
-	if row.ExpiresAt != row.CreatedAt+row.ApprovalWindow {
+	if row.ExpiresAt != row.CreatedAt.Add(row.ApprovalWindow) {
 		row = row.AsCreated() // the clock was set back; what a repeated call is told goes by its own time
 	}
 	return Created{Payment: &row.Payment, Replayed: replayed}, nil
@@ -104,7 +104,7 @@ func (c *Collector) insert(ctx context.Context, tx *store.Tx, heads map[till.ID]
 func stamp(call *createCall, at, now till.Time) {
 	p := call.Row
 	p.ID = till.NewID(at)
-	p.CreatedAt, p.UpdatedAt, p.ExpiresAt = at, at, engine.WindowFrom(at, now)+p.ApprovalWindow
+	p.CreatedAt, p.UpdatedAt, p.ExpiresAt = at, at, engine.WindowFrom(at, now).Add(p.ApprovalWindow)
 	call.Step = store.Step{ClientID: p.ClientID, SubjectID: p.ID, Kind: store.KindPayment, Lane: store.Lane(p.Connection, store.OpSubmit), DueAt: now}
 	if call.Permit != nil {
 		call.Permit.Lease(&call.Step, now)

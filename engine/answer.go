@@ -4,6 +4,7 @@ import (
 	"till"
 	"till/provider"
 	"till/store"
+	"time"
 )
 
 // Instruction is what the engine must know of a subject to act on its step.
@@ -13,7 +14,7 @@ type Instruction struct {
 	Fingerprint string
 	Request     provider.Request
 	ExpiresAt   till.Time
-	Window      till.Time // a span: how far a re-send moves ExpiresAt
+	Window      time.Duration // how far a re-send moves ExpiresAt
 	Final       bool
 
 	// Subject is the subject as it was when the job was made, and stays so; nil if

@@ -298,7 +298,7 @@ func (w *Worker) claimSteps(ctx context.Context, tx *store.Tx, tasks []*Task) ([
 		}
 		sends = append(sends, w.sendAttempt(&t.Step, t.Instruction.Connection, t.Instruction.Request.Reference, t.seen.SendStartedAt == 0))
 		if j := t.Instruction; t.Step.Sends > 1 {
-			j.ExpiresAt = tx.Now() + j.Window
+			j.ExpiresAt = tx.Now().Add(j.Window)
 			j.Request.ExpiresAt = j.ExpiresAt
 			if err := w.subjects.extend(ctx, tx, j.Ref, j.ExpiresAt); err != nil {
 				return nil, err

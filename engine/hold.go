@@ -191,8 +191,8 @@ func (b *Recording[R]) hold(row R, a *Answer, s *store.Step, now till.Time) {
 func (b *Recording[R]) releaseHold(row R, s *store.Step, now till.Time) {
 	p := row.Subject()
 	s.DueAt = now
-	if s.Kind == store.KindPayout && unsent(s) && p.ExpiresAt < now+p.Window {
-		b.extended = append(b.extended, extended{p.Ref, now + p.Window})
+	if s.Kind == store.KindPayout && unsent(s) && p.ExpiresAt < now.Add(p.Window) {
+		b.extended = append(b.extended, extended{p.Ref, now.Add(p.Window)})
 	}
 	b.closeHeldCase(row, s, now, "it is no longer held")
 }

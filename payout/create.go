@@ -76,7 +76,7 @@ func createdFrom(row *store.PayoutRow, replayed bool, err error) (Created, error
 	if err != nil {
 		return Created{}, err
 	}
-	if row.ExpiresAt != row.CreatedAt+row.SendWindow {
+	if row.ExpiresAt != row.CreatedAt.Add(row.SendWindow) {
 		row = row.AsCreated() // the clock was set back; what a repeated call is told goes by its own time
 	}
 	return Created{Payout: &row.Payout, Replayed: replayed}, nil
@@ -202,7 +202,7 @@ func (d *Disburser) stamp(call *createCall, at, now till.Time) {
 		held := h.SendDelay(d.Instruction(p).Request)
 		due, window = due.Add(held), window+held
 	}
-	p.SendWindow = till.Time(window.Microseconds())
-	p.ExpiresAt = engine.WindowFrom(at, now) + p.SendWindow
+	p.SendWindow = window
+	p.ExpiresAt = engine.WindowFrom(at, now).Add(window)
 	call.Step = store.Step{ClientID: p.ClientID, SubjectID: p.ID, Kind: store.KindPayout, Lane: store.Lane(p.Connection, store.OpPayoutSubmit), DueAt: due}
 }

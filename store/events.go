@@ -189,7 +189,7 @@ func scanEventBody(r db.Row, client till.ID) (*EventRow, error) {
 	var sent string
 	err := scanEvent(r, &e.Event, idDest(&p.ID), idDest(&key), textDest(&sent), textDest(&p.Method), textDest(&p.Country),
 		intDest(&p.Amount.Minor), textDest(&p.Amount.Currency), intDest(&p.Fee), textDest(&p.Phone), textDest(&p.Reference), &p.Document,
-		intDest(&p.CreatedAt), intDest(&p.ApprovalWindow), intDest(&p.LateSuccessAt), intDest(&p.ReversedAt))
+		intDest(&p.CreatedAt), durationDest(&p.ApprovalWindow), intDest(&p.LateSuccessAt), intDest(&p.ReversedAt))
 	if p.IdempotencyKey = sent; sent == "" {
 		p.IdempotencyKey = key.String()
 	}

@@ -216,7 +216,7 @@ func (tx *Tx) InsertPayments(ctx context.Context, heads map[till.ID]*Head, rows 
 		p.PendingEvent = next[p.ClientID]
 		args[i] = []any{p.ClientID[:], p.ID[:], key[:], sent, p.BodyHash[:], p.BodyVersion,
 			p.Method, orNull(p.Country), p.Amount.Minor, p.Amount.Currency, p.Fee, p.Phone, orNull(p.Reference), p.Document,
-			int64(p.CreatedAt), int64(p.UpdatedAt), int64(p.ExpiresAt), int64(p.ApprovalWindow), p.Connection, p.Fingerprint, p.PendingEvent}
+			int64(p.CreatedAt), int64(p.UpdatedAt), int64(p.ExpiresAt), p.ApprovalWindow.Microseconds(), p.Connection, p.Fingerprint, p.PendingEvent}
 	}
 	inserted, err := tx.insertNew(ctx, args)
 	if err != nil {
@@ -239,7 +239,7 @@ func (tx *Tx) InsertPayments(ctx context.Context, heads map[till.ID]*Head, rows 
 			// clock was set back.
 			due = append(due, []any{p.ClientID[:], p.ID[:], Lane(p.Connection, OpSubmit), int64(tx.Now())})
 		}
-		events = append(events, []any{p.ClientID[:], p.PendingEvent, p.ID[:], int64(p.CreatedAt), int64(p.CreatedAt + p.ApprovalWindow)})
+		events = append(events, []any{p.ClientID[:], p.PendingEvent, p.ID[:], int64(p.CreatedAt), int64(p.CreatedAt.Add(p.ApprovalWindow))})
 	}
 	if err := tx.db.DeferExactly(renumberPayments, renumbered); err != nil {
 		return nil, err
@@ -289,7 +289,7 @@ func scanPayment(r db.Row, now till.Time) (*PaymentRow, error) {
 		&p.Status, textDest(&p.PreviousStatus), &p.Method, textDest(&p.Country), &p.Amount.Minor, &p.Amount.Currency, &p.Fee, &p.Phone,
 		textDest(&p.Reference), &p.Document,
 		textDest(&p.ProviderReference), textDest(&p.FailureReason), textDest(&code), textDest(&message), &retryable,
-		&p.CreatedAt, &p.UpdatedAt, &p.ExpiresAt, &p.ApprovalWindow, &p.Connection, &p.Fingerprint, boolDest(&p.Attention),
+		&p.CreatedAt, &p.UpdatedAt, &p.ExpiresAt, durationDest(&p.ApprovalWindow), &p.Connection, &p.Fingerprint, boolDest(&p.Attention),
 		intDest(&p.Resolution.LastCheckedAt), &p.Resolution.Attempts,
 		&p.PendingEvent, intDest(&p.ProcessingEvent), intDest(&p.FinalEvent), intDest(&p.LateEvent), intDest(&p.ReversedEvent), intDest(&p.UpdatedEvent),
 		intDest(&w.due), intDest(&w.calls), intDest(&w.checked), intDest(&w.sends), intDest(&w.acked),

@@ -140,8 +140,8 @@ func (tx *Tx) InsertPayouts(ctx context.Context, heads map[till.ID]*Head, rows [
 		p.PendingEvent = heads[p.ClientID].NextEvent()
 		args[i] = []any{p.ClientID[:], p.ID[:], key[:], sent, p.BodyHash[:], p.BodyVersion,
 			p.Method, orNull(p.Country), p.Amount.Minor, p.Fee, p.Amount.Currency, p.Phone, orNull(p.Reference), p.Document,
-			int64(p.CreatedAt), int64(p.UpdatedAt), int64(p.ExpiresAt), int64(p.SendWindow), p.Connection, p.Fingerprint, p.PendingEvent}
-		events[i] = []any{p.ClientID[:], p.PendingEvent, p.ID[:], int64(p.CreatedAt), int64(p.CreatedAt + p.SendWindow)}
+			int64(p.CreatedAt), int64(p.UpdatedAt), int64(p.ExpiresAt), p.SendWindow.Microseconds(), p.Connection, p.Fingerprint, p.PendingEvent}
+		events[i] = []any{p.ClientID[:], p.PendingEvent, p.ID[:], int64(p.CreatedAt), int64(p.CreatedAt.Add(p.SendWindow))}
 		first[i] = steps[i].first()
 	}
 	if err := tx.db.Defer(insertPayouts, args); err != nil {
@@ -164,7 +164,7 @@ func scanPayout(r db.Row, now till.Time) (*PayoutRow, error) {
 		&p.Status, textDest(&p.PreviousStatus), &p.Method, textDest(&p.Country), &p.Amount.Minor, &p.Fee, &p.Amount.Currency, &p.Phone,
 		textDest(&p.Reference), &p.Document,
 		textDest(&p.ProviderReference), textDest(&p.FailureReason), textDest(&code), textDest(&message), &retryable,
-		&p.CreatedAt, &p.UpdatedAt, &p.ExpiresAt, &p.SendWindow, &p.Connection, &p.Fingerprint, boolDest(&p.Attention),
+		&p.CreatedAt, &p.UpdatedAt, &p.ExpiresAt, durationDest(&p.SendWindow), &p.Connection, &p.Fingerprint, boolDest(&p.Attention),
 		intDest(&p.Resolution.LastCheckedAt), &p.Resolution.Attempts,
 		&p.PendingEvent, intDest(&p.ProcessingEvent), intDest(&p.FinalEvent), intDest(&p.LateEvent),
 		intDest(&w.due), intDest(&w.calls), intDest(&w.checked), intDest(&w.sends), intDest(&w.acked), intDest(&p.LateSuccessAt))

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"time"
+
 	"till"
 	"till/internal/db"
 )
@@ -33,6 +35,14 @@ func intDest[T ~int64 | ~int](v *T) db.ColumnScanner { return intScanner[T]{v} }
 
 // ScanColumn implements db.ColumnScanner.
 func (s intScanner[T]) ScanColumn(c db.Column) { *s.v = T(c.Int) }
+
+type durationScanner struct{ v *time.Duration }
+
+// durationDest reads a number of microseconds.
+func durationDest(v *time.Duration) db.ColumnScanner { return durationScanner{v} }
+
+// ScanColumn implements db.ColumnScanner.
+func (s durationScanner) ScanColumn(c db.Column) { *s.v = time.Duration(c.Int) * time.Microsecond }
 
 type boolScanner struct{ v *bool }
 

@@ -1,6 +1,10 @@
 package store
 
-import "till"
+import (
+	"time"
+
+	"till"
+)
 
 // The kinds of subjects: what a step is about.
 const (
@@ -35,7 +39,7 @@ type Subject struct {
 	Reversible bool
 
 	ExpiresAt         till.Time
-	Window            till.Time // a span: how long it may be sent
+	Window            time.Duration // how long it may be sent
 	UpdatedAt         *till.Time
 	ProviderReference *string
 	FailureReason     *till.FailureReason

@@ -68,7 +68,7 @@ func (tx *Tx) VerifyPayouts(ctx context.Context, client, after till.ID, limit in
 		p.ClientID = client
 		dest := []any{idDest(&p.ID), &p.Status, textDest(&p.PreviousStatus), &p.Amount.Minor, &p.Fee, &p.Amount.Currency, &p.Document, textDest(&p.ProviderReference),
 			textDest(&p.FailureReason), textDest(&p.FailureCode), textDest(&p.FailureMessage), intDest(&p.FailureRetryable),
-			&p.CreatedAt, &p.UpdatedAt, &p.ExpiresAt, &p.ApprovalWindow, &p.Connection,
+			&p.CreatedAt, &p.UpdatedAt, &p.ExpiresAt, durationDest(&p.ApprovalWindow), &p.Connection,
 			&p.PendingEvent, intDest(&p.ProcessingEvent), intDest(&p.FinalEvent), intDest(&p.LateEvent),
 			idDest(&p.ReceiptOwner.Client), idDest(&p.ReceiptOwner.ID), boolDest(&p.ReceiptReused),
 			boolDest(&p.Scheduled), boolDest(&p.OpenCase), intDest(&p.LastRead),
