@@ -254,13 +254,13 @@ func (tx *Tx) InsertPayments(ctx context.Context, heads map[till.ID]*Head, rows 
 }
 
 // insertNew writes payments and reports which are new. Where asking costs a
-// round trip, it trusts that all are, as they almost always are: if one is not,
-// the index refuses the transaction, and it runs again without trust.
+// round trip, it assumes that all are, as they almost always are. If one is not,
+// the index refuses the transaction, and Update runs it once more with checkKeys.
 func (tx *Tx) insertNew(ctx context.Context, args [][]any) ([]bool, error) {
-	if !tx.s.trusts() {
+	if tx.checkKeys {
 		return tx.db.ExecReport(ctx, insertNewPayments, args)
 	}
-	tx.trusted = true
+	tx.assumedNew = true
 	inserted := make([]bool, len(args))
 	for i := range inserted {
 		inserted[i] = true

@@ -13,10 +13,10 @@ import (
 
 // Store is an open database.
 type Store struct {
-	db       *db.DB
-	hints    *hint.Hub
-	partRows int64
-	wary     atomic.Int64 // until when trusts is false, in nanoseconds of Unix time
+	db             *db.DB
+	hints          *hint.Hub
+	partRows       int64
+	checkKeysUntil atomic.Int64 // see checkKeysFor; in nanoseconds of Unix time
 }
 
 // The classes of errors that callers branch on; see internal/db.
@@ -49,9 +49,11 @@ func (s *Store) Shared() bool { return s.db.Dialect() != db.SQLite }
 
 // Tx is one transaction.
 type Tx struct {
-	db      *db.Tx
-	s       *Store
-	trusted bool // it took for granted that what it inserts is new
+	db *db.Tx
+	s  *Store
+
+	checkKeys  bool // InsertPayments asks the index which keys are new
+	assumedNew bool // InsertPayments has assumed that all are
 
 	scale func(bytes int) error // see Weigh; nil: nobody asks
 
@@ -88,26 +90,31 @@ func (s *Store) UpdateBackground(ctx context.Context, f func(tx *Tx) error) erro
 }
 
 func (s *Store) update(ctx context.Context, p db.Priority, f func(tx *Tx) error) error {
-	for {
-		tx := &Tx{}
-		err := s.db.Update(ctx, p, func(inner *db.Tx) error {
-			*tx = Tx{db: inner, s: s}
-			return f(tx)
-		})
-		if !tx.trusted || !errors.Is(err, db.ErrConstraint) || errors.Is(err, db.ErrUnknownCommit) {
-			return err
-		}
-		// It took too much for granted.
-		s.wary.Store(time.Now().Add(distrust).UnixNano())
+	checkKeys := !s.Shared() || time.Now().UnixNano() < s.checkKeysUntil.Load()
+	assumedNew, err := s.updateOnce(ctx, p, checkKeys, f)
+	if !assumedNew || !errors.Is(err, db.ErrConstraint) || errors.Is(err, db.ErrUnknownCommit) {
+		return err
 	}
+	s.checkKeysUntil.Store(time.Now().Add(checkKeysFor).UnixNano())
+	_, err = s.updateOnce(ctx, p, true, f)
+	return err
 }
 
-// distrust is how long nothing is taken for granted after a row that was
-// thought to be new was not: a client that repeats itself does so for a while.
-const distrust = time.Second
+// updateOnce reports whether the transaction assumed that the payments that it
+// inserts are new.
+func (s *Store) updateOnce(ctx context.Context, p db.Priority, checkKeys bool, f func(tx *Tx) error) (assumedNew bool, err error) {
+	err = s.db.Update(ctx, p, func(inner *db.Tx) error {
+		tx := &Tx{db: inner, s: s, checkKeys: checkKeys}
+		err := f(tx)
+		assumedNew = tx.assumedNew
+		return err
+	})
+	return assumedNew, err
+}
 
-// trusts reports whether rows may be taken for new.
-func (s *Store) trusts() bool { return s.Shared() && time.Now().UnixNano() > s.wary.Load() }
+// checkKeysFor is how long every insert asks the index which keys are new, after
+// one had assumed it wrongly: a client that repeats itself does so for a while.
+const checkKeysFor = time.Second
 
 // View runs f on one snapshot. f must not write, and may run twice.
 func (s *Store) View(ctx context.Context, f func(tx *Tx) error) error {
