@@ -1,18 +1,18 @@
-// Package collect is what happens to payments: a client asks for one
-// (Create), an operator's answer is recorded (Apply), money that came late is
-// credited all the same.
+// Package collect is about payments: the body of a create call, the insert of a
+// new payment, and the rules for an operator's answer, late money and reversals
+// included.
 //
 //	Create ── one commit: payment, step, event, tallies ──► 202
 //	             │
-//	engine: send, ask ──► Apply(answers) ── one commit: status, postings,
-//	             ▲                           tallies, events, next step
-//	callback ── Wake
+//	engine: send, check ──► Apply(answers) ── one commit: status, postings,
+//	             ▲                             tallies, events, next step
+//	callback ── RecordCallback
 //
-// Apply is the only place where a payment changes. It takes a batch, locks,
-// decides element by element in memory against the running state, and writes
-// the net result; five callbacks for one payment are five decisions, the last
-// four of them no-ops.
+// It promises that a payment's money is credited once, and only the amount
+// that was asked for, under a receipt that no other payment has. Apply is the only
+// place where a payment changes. It locks a batch, decides each answer in memory,
+// and writes the net result: of five answers that say the same, four change nothing.
 //
-// Nothing here calls an operator, and nothing here decides when to ask one:
-// that is package engine. Start reading at collect.go.
+// It calls no operator and does not decide when to call one: package engine does.
+// Start reading at create.go, then apply.go.
 package collect

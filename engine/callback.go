@@ -180,7 +180,7 @@ func (p *Processor[R]) keepCallback(w *callback) {
 }
 
 // recordKept records what is kept about a subject as soon as the database is
-// back, or until the engine's Drain gives up.
+// back, or until Close gives up.
 func (p *Processor[R]) recordKept(ref store.Ref) {
 	for pause := firstRetry; ; pause = min(2*pause, lastRetry) {
 		select {

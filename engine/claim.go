@@ -30,8 +30,8 @@ type laneWait struct {
 	rest time.Time
 }
 
-// fullness is that a connection had no slot left, after so many had been given
-// back.
+// slotWait records that a connection had no free slot, and the release count at
+// that time. A higher count ends the wait.
 type slotWait struct {
 	connection string
 	returned   int64
@@ -94,7 +94,7 @@ func (w *Worker) remaining(wait *laneWait) time.Duration {
 
 // poll claims what is due, as far as there are free slots, and starts it. It
 // returns when to look again; a negative number if it could not find that out:
-// then after Look, or when a call ends.
+// then after PollInterval, or when a call ends.
 func (w *Worker) poll(ctx context.Context) time.Duration {
 	free := w.slots.free()
 	if free == 0 {
@@ -240,7 +240,7 @@ func (w *Worker) claimOf(ctx context.Context, lanes []string, find func(tx *stor
 	return tasks, nil
 }
 
-// load returns the jobs of steps, read where they are not remembered.
+// load returns the instructions of steps, read where they are not cached.
 func (w *Worker) load(ctx context.Context, tx *store.Tx, steps []*store.Step) (map[store.Ref]*Instruction, error) {
 	jobs, others := w.recent.find(steps)
 	if len(others) == 0 {

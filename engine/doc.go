@@ -1,29 +1,29 @@
-// Package engine works off what is due: it claims a step, sends or asks, and
-// hands the operator's answer to whoever owns the subject. Payments and payouts
-// differ in what an answer means to them; that is their Decider. An Engine works
-// for one of them.
+// Package engine carries payments and payouts from the create call to their end.
+// It claims due steps, sends requests to operators, checks them, and records the
+// answers. A Processor does this for payments, or for payouts; Rules say what an
+// answer means to them (packages collect and payout).
 //
+//	Create ── Processor.Accept: one commit for many calls
 //	steps table ──claim──► Task ──call──► operator
 //	     ▲                                    │
-//	     └────────── Subject.Apply ◄──answer──┘
+//	     └───────── Processor.Apply ◄──answer─┘
 //
-// The right to send is a lease with a version. A claim is a compare-and-swap
-// on it; a claim that will send commits "a send may have begun" before the
-// first byte; the holder looks at its own monotonic clock once more right
-// before it sends. The lease guards permissions, never facts: an answer is
-// recorded whoever holds the lease by then.
+// It promises:
 //
-// Nothing that is due depends on memory: a process that dies leaves leases
-// that end within Lease, and another goes on by asking, not by sending.
+//   - No send without a committed right. The right is a lease with a version, and a
+//     claim is a compare-and-swap on it. A claim that will send commits "a send may
+//     have begun" before the first byte. Right before the call, the holder compares
+//     the lease with its own monotonic clock and with the database's.
+//   - The lease guards permissions, never facts: an answer is recorded no matter who
+//     holds the lease by then.
+//   - Nothing that is due depends on memory. The leases of a process that dies end
+//     after Lease, and another instance checks before it sends.
+//   - All instances agree on an operator's health and rate limits, because both are
+//     in the database. A claim reads them under their locks.
 //
-// What all instances must agree on is in the database: whether an operator is
-// sent to (breaker.go has the rules, health.go shares them), and how many calls
-// it may be asked (budget.go). A claim reads both under their locks; steps wait
-// in lanes, so that what must wait hides nothing of the others (claim.go).
+// It knows no SQL, no HTTP and no operator's codes.
 //
-// What both share beside that is here too: the Desk takes new ones in, many in
-// one commit, and answers retries and callbacks (desk.go); a Change carries a
-// batch of answers to the rows that follow from them (change.go, write.go).
-//
-// decide.go has the rules, as pure functions. Start reading there.
+// Start reading at decide.go, which has the rules as pure functions. Then follow a
+// create through intake.go, and a due step through worker.go, claim.go, call.go and
+// record.go.
 package engine

@@ -13,8 +13,8 @@ import (
 var errOthersHandle = errors.New("engine: the answer is about another's request")
 
 // handles reads which answers bring a handle that belongs to another payment or
-// payout, of any client. Only a careful batch needs to know: any other takes for
-// granted that they are new, and the database refuses one that is not.
+// payout, of any client. Only a batch that rereads needs to know. Any other
+// assumes that they are new, and the database rejects one that is not.
 func (b *Recording[R]) handles(ctx context.Context, answers []*Answer, reread bool) error {
 	b.foreignHandle = make(map[*Answer]bool)
 	for _, a := range answers {

@@ -36,7 +36,7 @@ type health struct {
 	changes atomic.Int64 // moves on when a connection's state changes
 
 	mu             sync.Mutex
-	sums           map[store.Operation]store.CallStats // since the last pulse
+	sums           map[store.Operation]store.CallStats // since the last syncHealth
 	probed         map[string]probed
 	probeRequested map[string]bool
 
@@ -138,7 +138,7 @@ func (w *Worker) Watch(ctx context.Context) {
 	loops.Wait()
 }
 
-// gathered is what an instance has to tell at a pulse.
+// healthReport is what an instance adds to the shared health at a syncHealth.
 type healthReport struct {
 	sums   map[store.Operation]store.CallStats
 	probed map[string]probed
@@ -195,7 +195,7 @@ func (w *Worker) syncHealth(ctx context.Context) time.Duration {
 	return -1
 }
 
-// returnUnused keeps what could not be told for the next pulse. It is bounded by
+// giveBack keeps what could not be written for the next syncHealth. It is bounded by
 // the number of connections.
 func (h *health) giveBack(g healthReport) {
 	h.mu.Lock()
@@ -318,8 +318,8 @@ func (w *Worker) applyViews(views map[string]*view) {
 	}
 }
 
-// Status says how a connection stands: the same on all instances, within a
-// pulse.
+// Status says how a connection stands: the same on all instances, within
+// HealthInterval.
 func (w *Worker) Status(connection string) Status {
 	if v := w.health.view(connection); v != nil {
 		return v.status

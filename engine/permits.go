@@ -9,7 +9,7 @@ import (
 	"till/store"
 )
 
-// permits is what one claim may do, read under the locks of the rows that all
+// claimPermits is what one claim may do, read under the locks of the rows that all
 // instances share. They are the first locks of the transaction: breakers,
 // then budgets, then steps.
 type claimPermits struct {

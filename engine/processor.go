@@ -107,7 +107,7 @@ func (p *Processor[R]) Close(ctx context.Context) error {
 	return p.drain(ctx)
 }
 
-// load returns the jobs of the named rows that exist.
+// load returns the instructions of the named rows that exist.
 func (p *Processor[R]) load(ctx context.Context, tx *store.Tx, refs []store.Ref) (map[store.Ref]*Instruction, error) {
 	rows, err := p.table.Read(ctx, tx, refs)
 	if err != nil {

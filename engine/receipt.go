@@ -8,8 +8,8 @@ import (
 )
 
 // owners reads who has the receipts and handles that answers bring. Only a
-// careful batch needs to know: any other takes for granted that they are new,
-// and the database refuses one that is not.
+// batch that rereads needs to know. Any other assumes that they are new, and the
+// database rejects one that is not.
 func (b *Recording[R]) owners(ctx context.Context, answers []*Answer, reread bool) (err error) {
 	if err := b.handles(ctx, answers, reread); err != nil {
 		return err

@@ -8,17 +8,17 @@ import (
 	"till/store"
 )
 
-// What is remembered of jobs: what is sent within a few seconds by an instance
-// that is as busy as it can be. Beyond it the oldest are forgotten. Of one
-// client less is remembered, so that it does not push out the others'.
+// The limits of the cache: what a fully loaded instance sends within a few
+// seconds. Beyond them the oldest entries go. One client may take less than all of
+// it, so that it does not push out the others' entries.
 const (
 	maxRecent            = 8192
 	maxRecentBytes       = 32 << 20
 	maxClientRecentBytes = 24 << 20
 )
 
-// jobs remembers what was sent from here lately. Most of it is asked about a
-// moment later, and need not be read again for that.
+// recentSends caches what this instance sent recently, so that the first check
+// need not read the payment again.
 type recentSends struct {
 	mu    sync.Mutex
 	bytes *quota.Quota
@@ -91,9 +91,9 @@ func (k *recentSends) forget(ref store.Ref) {
 	}
 }
 
-// note takes note of how rows are left, of those jobs that keep them; those of which no
-// row is left have ended and are forgotten. It is told before that is committed,
-// because whoever claims right after must not find what was there before.
+// note replaces the cached rows by what a commit leaves. A nil row has ended, and
+// its entry goes. It runs before the commit, because a claim right after the
+// commit must not find the old row.
 func (k *recentSends) note(left map[store.Ref]any) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -108,10 +108,9 @@ func (k *recentSends) note(left map[store.Ref]any) {
 	}
 }
 
-// find returns the jobs of those steps for which what is remembered will do,
-// and the refs of the others. A step that the operator has acknowledged is asked
-// about, whatever has become of its subject since, and to ask takes only what
-// never changes.
+// find returns the cached instructions of steps, and the refs of the other steps.
+// The cache serves only a step that the operator has acknowledged: such a step is
+// checked, whatever became of its subject, and a check uses only what never changes.
 func (k *recentSends) find(steps []*store.Step) (found map[store.Ref]*Instruction, others []store.Ref) {
 	found = make(map[store.Ref]*Instruction, len(steps))
 	k.mu.Lock()

@@ -19,7 +19,7 @@ const maxFailuresPerCommit = 64
 
 // Apply records answers. With a cancellation it is the only place where a row
 // changes. The whole batch is one commit; if that fails, each answer is
-// recorded alone, and what cannot be recorded even then is in its Refused.
+// recorded alone, and why one cannot be recorded even then is in its RecordErr.
 func (p *Processor[R]) Apply(ctx context.Context, answers []*Answer) {
 	for _, some := range commits(answers) {
 		applyTogether(some, func(answers []*Answer, reread bool) error { return p.apply(ctx, answers, reread) }, p.Unavailable)
@@ -63,8 +63,8 @@ func (p *Processor[R]) apply(ctx context.Context, answers []*Answer, reread bool
 	})
 }
 
-// applyTogether records answers in one commit, or else each alone. record is
-// careful when it runs for one alone.
+// applyTogether records answers in one commit, or else each alone. One
+// that runs alone rereads all that it is decided on.
 func applyTogether(answers []*Answer, record func(answers []*Answer, reread bool) error, refuse func(doing string, err error) error) {
 	safely := func(answers []*Answer, reread bool) (err error) {
 		defer recoverToError(&err) // one that makes us panic must not take the others along
@@ -111,9 +111,9 @@ func (p *Processor[R]) Begin(ctx context.Context, tx *store.Tx, refs []store.Ref
 	return p.lockRows(ctx, tx, refs, store.Cached{}, nil, nil)
 }
 
-// beginRecording is Begin for the rows that answers are about. Unless it is careful,
-// it takes for granted that what an answer saw on record is all that is there:
-// if that is wrong, the database refuses what is added to it.
+// beginRecording is Begin for the rows that answers are about. Unless it rereads,
+// it assumes that what an answer saw on record is all that is there. If that is
+// wrong, the database rejects what is added to it.
 func (p *Processor[R]) beginRecording(ctx context.Context, tx *store.Tx, answers []*Answer, reread bool) (*Recording[R], error) {
 	refs, kept := make([]store.Ref, len(answers)), make(map[store.Ref]R)
 	known := store.Cached{FirstSendOnly: make(map[store.Ref]bool, len(answers)), Rows: make(map[store.Ref]bool, len(answers))}

@@ -74,7 +74,7 @@ type ResolveItem struct {
 	Ref store.Ref
 	Resolution
 
-	// Changed and Refused are set by ResolveAll: whether the row was settled
+	// Changed and Err are set by ResolveAll: whether the row was settled
 	// by it, and why it could not be. Neither is set if the row had come to the
 	// same end already.
 	Changed bool

@@ -8,9 +8,9 @@ import (
 	"till/store"
 )
 
-// SendPermit is a free submit slot, held by whoever is creating a payment: the
-// payment is written with the lease taken and is sent right after the commit,
-// without a claim of its own.
+// SendPermit is a free slot for a send, held by a create call. The payment is
+// written with the lease taken and is sent right after the commit, without a claim
+// of its own.
 type SendPermit struct {
 	worker     *Worker
 	connection string
@@ -48,7 +48,7 @@ func (w *Worker) SendPermit(connection string) *SendPermit {
 	return g
 }
 
-// Lease writes the grant into a new step, created at now: from its commit on
+// Lease writes the permit into a new step, created at now: from its commit on
 // the payment counts as possibly sent.
 func (p *SendPermit) Lease(s *store.Step, now till.Time) {
 	s.LeaseVersion = 1
@@ -66,7 +66,7 @@ func (p *SendPermit) Attempt(s *store.Step, reference till.ID) *store.Attempt {
 	return a
 }
 
-// Start sends the payment whose step holds the grant's lease.
+// Start sends the payment whose step holds the permit's lease.
 func (p *SendPermit) Start(ctx context.Context, s *store.Step, j *Instruction) {
 	p.used = true
 	p.worker.start(ctx, &Task{Step: *s, Instruction: j, Action: Submit, claimed: s.SendStartedAt, leaseEnd: p.leaseEnd, fromCreate: true})

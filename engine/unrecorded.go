@@ -12,14 +12,13 @@ import (
 	"till/store"
 )
 
-// How an answer is recorded while the database is away. It is a fact, and may
-// be the only one to tell what to ask about, so it waits here until it is
-// recorded, or until the end of Drain.
+// How an answer is recorded while the database is unavailable. The answer is a
+// fact, and may hold the only handle to check by. So it waits here until it is
+// recorded, or until Close gives up.
 //
-// It keeps its slot meanwhile, and no call begins without one: so no more wait
-// than Config.Slots, and none is ever dropped for want of room. Their texts
-// are bounded by provider.Result.Clean, some 2 KiB each, and the row that an answer
-// was decided on is let go of.
+// A waiting answer keeps its slot, and no call begins without a slot. So at most
+// Config.Slots answers wait, and none is dropped. provider.Result.Clean bounds the
+// text of each to some 2 KiB, and the cached row is released.
 const (
 	firstRetry = 100 * time.Millisecond // doubles up to
 	lastRetry  = 2 * time.Second
@@ -37,7 +36,7 @@ func isUnavailable(err error) bool {
 	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknownCommit) || errors.Is(err, batch.ErrFull)
 }
 
-// held are the subjects of the answers that wait to be recorded.
+// unrecorded are the subjects of the answers that wait to be recorded.
 type unrecorded struct {
 	mu       sync.Mutex
 	refs     map[store.Ref]int

@@ -17,7 +17,7 @@ import (
 
 // subjects is what a Worker works for: a Processor.
 type subjects interface {
-	// load returns the jobs of the named rows that exist.
+	// load returns the instructions of the named rows that exist.
 	load(ctx context.Context, tx *store.Tx, refs []store.Ref) (map[store.Ref]*Instruction, error)
 	// extend moves the end of a row's window, because it is sent again.
 	extend(ctx context.Context, tx *store.Tx, ref store.Ref, until till.Time) error
@@ -67,7 +67,7 @@ const (
 	defaultPollInterval = 250 * time.Millisecond
 )
 
-// newWorker returns a Worker that does nothing until Run is called, or a Grant
+// newWorker returns a Worker that does nothing until Run is called, or a SendPermit
 // is started.
 func newWorker(c Config, kind string, subjects subjects) *Worker {
 	e := &Worker{

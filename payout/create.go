@@ -18,7 +18,7 @@ type Disburser struct {
 	c engine.Config
 }
 
-// New returns a Paymaster. Close it when nothing calls it any more.
+// New returns a Disburser. Close it when nothing calls it any more.
 func New(c engine.Config) *Disburser {
 	m := &Disburser{c: c}
 	m.Processor = engine.New(c, &engine.PayoutTable, newRules, m.insert)

@@ -1,22 +1,23 @@
-// Package payout is what happens to payouts: a client asks for one (Create),
-// takes it back (Cancel), an operator's answer is recorded (Apply).
+// Package payout is about payouts: the body of a create call, the reserve and the
+// insert of a new payout, its cancellation, and the rules for an operator's answer.
 //
 //	Create ── one commit: payout, reserve, step, event, tallies ──► 202
 //	             │
-//	engine: claim ── one commit: "a send may have begun" ──► send, ask
+//	engine: claim ── one commit: "a send may have begun" ──► send, check
 //	             │
 //	         Apply(answers) ── one commit: status, postings or release,
 //	             ▲              tallies, events, next step
-//	callback ── Wake
+//	callback ── RecordCallback
 //
-// Money that may have left is never spent twice. The amount and the fee are
-// reserved in the commit that makes the payout, under the lock of the client's
-// head, one call after the other: two payouts of 60 from 100 are one yes and one
-// no. The reserve is posted on success, given back on failure, and kept for as
-// long as nobody knows. Unlike a payment, a payout is always made without a
-// lease: the claim that sends it writes so down before the first byte, so Cancel
-// can tell what was not sent, and whoever takes over asks instead of sending.
+// It promises that money which may have left is never spent twice. The commit that
+// makes a payout reserves its amount and fee under the lock of the client's head,
+// one call after the other: of two payouts of 60 from 100, one is rejected. Success
+// posts the reserve and failure releases it. While the outcome is unknown, the
+// reserve stays.
 //
-// The machinery is package engine's, as it is for payments; this package says
-// what an answer means to a payout. Start reading at payout.go.
+// A payout is always created without a lease, unlike a payment. The claim that
+// sends it commits that first. So Cancel knows what was not sent, and an instance
+// that takes over checks instead of sending.
+//
+// Start reading at create.go, then apply.go.
 package payout

@@ -18,14 +18,14 @@ import (
 	"till/store"
 )
 
-// desks are where a command brings the operator's word: through them it takes
+// processors record the operator's word that a command brings: through them it takes
 // the same way into the books as every other answer.
 type processors struct {
 	payments *collect.Collector
 	payouts  *payout.Disburser
 }
 
-// withProcessors runs f with desks that call no operator.
+// withProcessors runs f with processors that call no operator.
 func withProcessors(cmd *cobra.Command, s *store.Store, database, secretFile string, f func(d processors) error) (err error) {
 	ctx := cmd.Context()
 	secret, err := readSecret(ctx, s, database, secretFile)

@@ -1,8 +1,8 @@
-// Package request reads what a client asks for: the parts that the bodies of
-// create calls have alike, for payments and for payouts, with their rules.
+// Package request has the members that the bodies of both create calls share, for
+// payments and for payouts, with their rules and their hash.
 //
-// A Checker gathers all mistakes of a body. Body.Check applies the rules that
-// cannot change; Order.CheckCatalogue those that can, which are a refusal only
-// after the idempotency key was looked up. A Hasher tells a retry from a reused
-// key. Start reading at body.go.
+// A Validator collects all mistakes of a body. Body.Check applies the rules that
+// cannot change. Parsed.CheckMarket applies those that can; they reject a call only
+// after the idempotency key was looked up. The hash tells a retry from a reused key.
+// Start reading at body.go.
 package request
