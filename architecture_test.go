@@ -69,10 +69,10 @@ var packageRules = []packageRule{
 	{"payout", ". ledger provider store engine internal/request", ""},
 	{"config", root, "github.com/BurntSushi/toml"}, // the file of connections and routes: TOML, with the adapters' own keys
 	{"account", ". store", ""},
-	{"tokens", ". provider store internal/seal", ""},                                                                  // what operators let all instances in by
-	{"webhook", ". store internal/batch internal/loop internal/quota internal/seal", "code.dny.dev/ssrf"},             // the list of networks that are not the Internet
-	{"books", ". ledger store engine collect internal/loop internal/jsonx internal/seal", ""},                         // a statement's lines are JSON, written by hand
-	{"store/storetest", ". provider store engine collect payout books internal/jsonx", sqliteModule + " " + pgModule}, // goes past the store, to break it
+	{"tokens", ". provider store internal/seal", ""},                                                                                           // what operators let all instances in by
+	{"webhook", ". store internal/batch internal/loop internal/quota internal/seal", "code.dny.dev/ssrf"},                                      // the list of networks that are not the Internet
+	{"books", ". ledger store engine collect internal/loop internal/jsonx internal/seal", ""},                                                  // a statement's lines are JSON, written by hand
+	{"store/storetest", ". provider store store/schema internal/db engine collect payout books internal/jsonx", sqliteModule + " " + pgModule}, // goes past the store, to break it
 	{"api", ". ledger provider provider/sandbox store engine collect payout account books webhook internal/jsonx internal/quota", "golang.org/x/time"},
 	{"server", ". ledger provider provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens account books webhook api internal/loop internal/system", ""},
 	{"cmd/till", ". ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens account books webhook api server internal/db/sqlite internal/db/postgres internal/loadgen internal/escape internal/system", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml"},

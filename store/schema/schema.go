@@ -95,6 +95,20 @@ type Error struct{ Detail string }
 
 func (e *Error) Error() string { return e.Detail }
 
+// Fingerprint names the schema that this program wants: it is another one as
+// soon as a migration is added.
+func Fingerprint(d db.Dialect) (string, error) {
+	all, err := migrations(d)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	for _, m := range all {
+		fmt.Fprintln(sum, m.version, m.checksum())
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:8]), nil
+}
+
 // Migrate brings the schema up to this program's. Each migration is one transaction. A
 // migration that was applied with another text is an error, because then nobody knows
 // what the database looks like.

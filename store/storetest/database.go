@@ -15,7 +15,9 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"till"
+	"till/internal/db"
 	"till/store"
+	"till/store/schema"
 )
 
 // Running all migrations takes longer than most tests. So they run once, and
@@ -73,58 +75,63 @@ func makeFile(tb testing.TB, path string) {
 }
 
 const (
-	template       = "till_test_template" // a database of the server, kept for the next process
 	templateSchema = "till"
 	templateLock   = 4_617_031 // an advisory lock: one process makes the template
 )
 
-// migratedDatabase makes the template, or brings it up to this program's schema.
-var migratedDatabase = sync.OnceValue(func() error {
+// template makes a database with this program's schema, unless the server has one
+// from another process, and returns its name. While it is copied nobody can
+// connect to it, so nobody does: once it has its name, it is complete.
+var template = sync.OnceValues(func() (string, error) {
+	fingerprint, err := schema.Fingerprint(db.Postgres)
+	if err != nil {
+		return "", err
+	}
+	name := "till_test_" + fingerprint
 	ctx := context.Background()
 	conn, err := pgx.Connect(ctx, testServer())
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer conn.Close(ctx) // and with it the lock
 	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", templateLock); err != nil {
-		return err
-	}
-	url, err := inDatabase(template, templateSchema)
-	if err != nil {
-		return err
+		return "", err
 	}
 	var there bool
-	if err := conn.QueryRow(ctx, "SELECT count(*) > 0 FROM pg_database WHERE datname = $1", template).Scan(&there); err != nil {
-		return err
+	err = conn.QueryRow(ctx, "SELECT count(*) > 0 FROM pg_database WHERE datname = $1", name).Scan(&there)
+	if err != nil || there {
+		return name, err
 	}
-	var other *store.SchemaError
-	if there {
-		if err := migrate(store.Config{Path: url}); !errors.As(err, &other) {
-			return err
-		}
-		// It was left by a program with other migrations.
-		if _, err := conn.Exec(ctx, "DROP DATABASE "+template); err != nil {
-			return err
+	unfinished := name + "_unfinished"
+	for _, query := range []string{"DROP DATABASE IF EXISTS " + unfinished, "CREATE DATABASE " + unfinished} {
+		if _, err := conn.Exec(ctx, query); err != nil {
+			return "", err
 		}
 	}
-	if _, err := conn.Exec(ctx, "CREATE DATABASE "+template); err != nil {
-		return err
+	url, err := inDatabase(unfinished, templateSchema)
+	if err != nil {
+		return "", err
 	}
 	if err := execute(url, "CREATE SCHEMA "+templateSchema); err != nil {
-		return err
+		return "", err
 	}
-	return migrate(store.Config{Path: url})
+	if err := migrate(store.Config{Path: url}); err != nil {
+		return "", err
+	}
+	_, err = conn.Exec(ctx, "ALTER DATABASE "+unfinished+" RENAME TO "+name)
+	return name, err
 })
 
 // newDatabase makes a database with this program's schema, dropped when the
 // test has ended, and returns its URL.
 func newDatabase(tb testing.TB) string {
 	tb.Helper()
-	if err := migratedDatabase(); err != nil {
+	copied, err := template()
+	if err != nil {
 		tb.Fatalf("the template of databases: %v", err)
 	}
 	name := newName()
-	makeUntil(tb, "CREATE DATABASE "+name+" TEMPLATE "+template, "DROP DATABASE "+name+" WITH (FORCE)")
+	makeUntil(tb, "CREATE DATABASE "+name+" TEMPLATE "+copied, "DROP DATABASE "+name+" WITH (FORCE)")
 	url, err := inDatabase(name, templateSchema)
 	if err != nil {
 		tb.Fatal(err)
