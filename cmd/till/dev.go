@@ -32,7 +32,7 @@ key.
 With --operators simulated there is also a live demo client. Its payments go
 through the real adapters to simulated operators on this machine.`,
 		Example: `  till dev
-  till dev --operators simulated --data /tmp/till`,
+  till dev --operators simulated --data ./demo-data`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			log, err := newLog(cmd, format, level)
