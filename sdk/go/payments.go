@@ -59,11 +59,16 @@ func (s *Payments) Create(ctx context.Context, p CreatePayment) (*Payment, error
 	if err != nil {
 		return nil, err
 	}
-	r := request{op: opCreatePayment, body: body, key: p.IdempotencyKey}
-	t, err := s.c.call(ctx, r)
+	return create(ctx, s.c, request{op: opCreatePayment, body: body, key: p.IdempotencyKey}, paymentOf, s.byKey)
+}
+
+// create posts a body with a key. If a try without an answer leaves open what
+// happened, it finds by the key what the body has made.
+func create[A any](ctx context.Context, c *Client, r request, answer func(*tried, request) (*A, error), byKey func(context.Context, string) (*A, error)) (*A, error) {
+	t, err := c.call(ctx, r)
 	var look *lookFirst
 	if errors.As(err, &look) {
-		found, err := s.byKey(ctx, p.IdempotencyKey)
+		found, err := byKey(ctx, r.key)
 		switch {
 		case err != nil:
 			return nil, look.unknown
@@ -75,7 +80,7 @@ func (s *Payments) Create(ctx context.Context, p CreatePayment) (*Payment, error
 	if err != nil {
 		return nil, err
 	}
-	return paymentOf(t, r)
+	return answer(t, r)
 }
 
 // paymentOf reads the answer to a create. JSON of something else, as a portal

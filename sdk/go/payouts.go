@@ -2,7 +2,6 @@ package till
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"net/url"
 	"strings"
@@ -35,23 +34,7 @@ func (s *Payouts) Create(ctx context.Context, p CreatePayout) (*Payout, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := request{op: opCreatePayout, body: body, key: p.IdempotencyKey}
-	t, err := s.c.call(ctx, r)
-	var look *lookFirst
-	if errors.As(err, &look) {
-		found, err := s.byKey(ctx, p.IdempotencyKey)
-		switch {
-		case err != nil:
-			return nil, look.unknown
-		case found == nil:
-			return nil, look.absent
-		}
-		return found, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return payoutOf(t, r)
+	return create(ctx, s.c, request{op: opCreatePayout, body: body, key: p.IdempotencyKey}, payoutOf, s.byKey)
 }
 
 // payoutOf reads the answer to a create.
