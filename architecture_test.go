@@ -69,6 +69,7 @@ var packageRules = []packageRule{
 	{"payout", ". ledger provider store engine internal/request", ""},
 	{"config", root, "github.com/BurntSushi/toml"}, // the file of connections and routes: TOML, with the adapters' own keys
 	{"account", ". store", ""},
+	{"people", ". store internal/seal", ""},                                                                                                    // who may use the console
 	{"tokens", ". provider store internal/seal", ""},                                                                                           // what operators let all instances in by
 	{"webhook", ". store internal/batch internal/loop internal/quota internal/seal", "code.dny.dev/ssrf"},                                      // the list of networks that are not the Internet
 	{"books", ". ledger store engine collect internal/loop internal/jsonx internal/seal", ""},                                                  // a statement's lines are JSON, written by hand

@@ -55,6 +55,16 @@
 //	Error         a rejection with a stable code and the fields it is about
 //	ID, Time      UUIDv7 and microseconds UTC, in the same order
 //
+// People:
+//
+//	Person        somebody who signs in to the console
+//	House         whoever runs the installation; its own client id is zero
+//	Role          what a person is for a client or for the house
+//	Membership    a person's role with one client, or with the house
+//	Invitation    a link that gives a role, or lets a person back in
+//	Session       a person who is signed in, on one device
+//	Proof         showing again who one is, before money, keys or people
+//
 // The verbs, each with one meaning in all packages:
 //
 //	Create        a client requests a payment or payout; Intake accepts it
