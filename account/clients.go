@@ -208,11 +208,11 @@ func (a *Accounts) audited(ctx context.Context, tx *store.Tx, client till.ID, ac
 	if err := tx.InsertAudit(ctx, rows); err != nil {
 		return err
 	}
-	var counts store.Counts
+	var counts store.CounterDelta
 	for _, row := range rows {
 		counts.AddStored(client, at, row.Size())
 	}
-	if err := tx.Count(ctx, &counts); err != nil {
+	if err := tx.AddCounts(ctx, &counts); err != nil {
 		return err
 	}
 	return tx.SaveHeads(ctx, heads)

@@ -104,7 +104,7 @@ type adjustmentTx struct {
 	lines   []*ledger.Transaction
 	entries []*ledger.Entry
 	audit   []*store.AuditRow
-	counts  store.Counts
+	counts  store.CounterDelta
 
 	evidence []byte // SHA-256 of the evidence, if there is any
 }
@@ -142,7 +142,7 @@ func (b *adjustmentTx) write(ctx context.Context, heads map[till.ID]*store.Head,
 		func() error { return b.tx.InsertTransactions(ctx, b.lines) },
 		func() error { return b.tx.InsertEntries(ctx, b.entries) },
 		func() error { return b.tx.InsertAudit(ctx, b.audit) },
-		func() error { return b.tx.Count(ctx, &b.counts) },
+		func() error { return b.tx.AddCounts(ctx, &b.counts) },
 		func() error { return b.tx.SaveHeads(ctx, heads) },
 	} {
 		if err := f(); err != nil {

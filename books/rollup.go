@@ -31,7 +31,7 @@ func RollUp(ctx context.Context, s *store.Store, until till.Time) (int, error) {
 	for more && failed == nil {
 		var clients []till.ID
 		err := s.View(ctx, func(tx *store.Tx) (err error) {
-			clients, err = tx.UnfoldedClients(ctx, until, rollUpClients)
+			clients, err = tx.ClientsToRollUp(ctx, until, rollUpClients)
 			return err
 		})
 		if err != nil {
@@ -44,7 +44,7 @@ func RollUp(ctx context.Context, s *store.Store, until till.Time) (int, error) {
 					return total, err
 				}
 				err := s.UpdateBackground(ctx, func(tx *store.Tx) (err error) {
-					n, err = tx.Fold(ctx, id, until, rollUpBatch)
+					n, err = tx.RollUp(ctx, id, until, rollUpBatch)
 					return err
 				})
 				if err != nil {

@@ -74,12 +74,12 @@ func TestFoldTakesAsManyCommitsAsItNeeds(t *testing.T) {
 		client := storetest.NewClient(t, s, till.Test)
 		// What is counted here is not there, and in the end it is counted out.
 		for _, c := range []struct{ n, total int64 }{{1, 400}, {2, 1200}, {-3, 0}} {
-			var counts store.Counts
+			var counts store.CounterDelta
 			for hour := range till.Time(400) {
 				counts.AddPayment(&till.Payment{ClientID: client.ID, CreatedAt: hour * till.Hour, Method: "mtn_momo"}, till.Pending, c.n)
 				counts.AddPayout(&till.Payout{ClientID: client.ID, CreatedAt: hour * till.Hour, Method: "mtn_momo"}, till.PayoutPending, c.n)
 			}
-			if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.Count(t.Context(), &counts) }); err != nil {
+			if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.AddCounts(t.Context(), &counts) }); err != nil {
 				t.Fatal(err)
 			}
 			for _, folded := range []int{800, 0} {
@@ -101,11 +101,11 @@ func TestFoldGoesOnBehindOneThatCannotBe(t *testing.T) {
 		clients := []till.ID{storetest.NewClient(t, s, till.Test).ID, storetest.NewClient(t, s, till.Test).ID, storetest.NewClient(t, s, till.Test).ID}
 		count := func(n ...int64) {
 			t.Helper()
-			var counts store.Counts
+			var counts store.CounterDelta
 			for i, client := range clients {
 				counts.AddPayment(&till.Payment{ClientID: client, CreatedAt: till.Hour, Method: "mtn_momo"}, till.Pending, n[i])
 			}
-			if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.Count(t.Context(), &counts) }); err != nil {
+			if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.AddCounts(t.Context(), &counts) }); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -259,36 +259,36 @@ const countedAtOnce = 20
 // if a day has too many, and wider counters with narrower ones. So no snapshot
 // covers more than an hour or a small day.
 func (v *verifier) verifyCounters(ctx context.Context) error {
-	for _, noun := range store.Nouns {
+	for _, table := range store.CountedTables {
 		day := int64(-1)
 		for found := true; found; {
 			large := false
 			err := v.view(ctx, func(tx *store.Tx) (err error) {
-				if day, found, err = tx.NextCountedDay(ctx, v.client, noun, day); err != nil || !found {
+				if day, found, err = tx.NextCountedDay(ctx, v.client, table, day); err != nil || !found {
 					return err
 				}
-				n, err := tx.DaySize(ctx, v.client, noun, day)
+				n, err := tx.DaySize(ctx, v.client, table, day)
 				if large = n > countedAtOnce*int64(v.o.Slice); err != nil || large {
 					return err
 				}
-				have, want, err := tx.CountedDay(ctx, v.client, noun, day)
-				v.compareCounts(noun, have, want)
+				have, want, err := tx.CountedDay(ctx, v.client, table, day)
+				v.compareCounts(table, have, want)
 				return err
 			})
 			if err == nil && large {
-				err = v.verifyHours(ctx, noun, day)
+				err = v.verifyHours(ctx, table, day)
 			}
 			if err != nil {
 				return err
 			}
 		}
 		err := v.view(ctx, func(tx *store.Tx) error {
-			have, want, err := tx.CountedMonths(ctx, v.client, noun)
-			v.compareCounts(noun, have, want)
+			have, want, err := tx.CountedMonths(ctx, v.client, table)
+			v.compareCounts(table, have, want)
 			return err
 		})
 		if err == nil {
-			err = v.verifyParts(ctx, noun)
+			err = v.verifyParts(ctx, table)
 		}
 		if err != nil {
 			return err
@@ -301,17 +301,17 @@ func (v *verifier) verifyCounters(ctx context.Context) error {
 const partsAtOnce = 50
 
 // verifyParts is verifyCounters for the parts of busy hours.
-func (v *verifier) verifyParts(ctx context.Context, noun string) error {
+func (v *verifier) verifyParts(ctx context.Context, table string) error {
 	hour, after := int64(-1), till.Time(0)
 	for found := true; found; {
 		err := v.view(ctx, func(tx *store.Tx) (err error) {
 			if after == 0 {
-				if hour, found, err = tx.NextSplitHour(ctx, v.client, noun, hour); err != nil || !found {
+				if hour, found, err = tx.NextSplitHour(ctx, v.client, table, hour); err != nil || !found {
 					return err
 				}
 			}
-			have, want, next, err := tx.CountedParts(ctx, v.client, noun, hour, after, partsAtOnce)
-			v.compareCounts(noun, have, want)
+			have, want, next, err := tx.CountedParts(ctx, v.client, table, hour, after, partsAtOnce)
+			v.compareCounts(table, have, want)
 			after = next
 			return err
 		})
@@ -323,17 +323,17 @@ func (v *verifier) verifyParts(ctx context.Context, noun string) error {
 }
 
 // verifyHours is verifyCounters for the hours of one day.
-func (v *verifier) verifyHours(ctx context.Context, noun string, day int64) error {
+func (v *verifier) verifyHours(ctx context.Context, table string, day int64) error {
 	const hours = 24
 	for i := range int64(hours + 1) {
 		err := v.view(ctx, func(tx *store.Tx) error {
 			if i == hours {
-				have, want, err := tx.CountedHours(ctx, v.client, noun, day)
-				v.compareCounts(noun, have, want)
+				have, want, err := tx.CountedHours(ctx, v.client, table, day)
+				v.compareCounts(table, have, want)
 				return err
 			}
-			have, want, err := tx.CountedHour(ctx, v.client, noun, day*hours+i)
-			v.compareCounts(noun, have, want)
+			have, want, err := tx.CountedHour(ctx, v.client, table, day*hours+i)
+			v.compareCounts(table, have, want)
 			return err
 		})
 		if err != nil {
@@ -343,16 +343,16 @@ func (v *verifier) verifyHours(ctx context.Context, noun string, day int64) erro
 	return nil
 }
 
-func (v *verifier) compareCounts(noun string, have, want map[store.CountKey]int64) {
+func (v *verifier) compareCounts(table string, have, want map[store.CountKey]int64) {
 	v.Counters += int64(len(have))
 	for k, n := range have {
 		v.check(n == want[k], "I10", till.ID{}, "the counter of %ss %s %s, width %d, bucket %d, is %d and should be %d",
-			noun, k.A, k.B, k.Width, k.Bucket, n, want[k])
+			table, k.A, k.B, k.Width, k.Bucket, n, want[k])
 	}
 	for k, n := range want {
 		if _, ok := have[k]; !ok && n != 0 {
 			v.problem("I10", till.ID{}, "the counter of %ss %s %s, width %d, bucket %d, is missing and should be %d",
-				noun, k.A, k.B, k.Width, k.Bucket, n)
+				table, k.A, k.B, k.Width, k.Bucket, n)
 		}
 	}
 }

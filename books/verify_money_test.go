@@ -48,7 +48,7 @@ func newMoneyBooks(t *testing.T, path string) *store.Store {
 	if _, err := books.ExtendChains(t.Context(), s, storetest.ChainKey); err != nil {
 		t.Fatal(err)
 	}
-	storetest.Fold(t, s)
+	storetest.RollUp(t, s)
 	return s
 }
 

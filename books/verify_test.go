@@ -32,7 +32,7 @@ func newBooks(t *testing.T, path string) *store.Store {
 	if _, err := books.ExtendChains(t.Context(), s, storetest.ChainKey); err != nil {
 		t.Fatal(err)
 	}
-	storetest.Fold(t, s)
+	storetest.RollUp(t, s)
 	return s
 }
 
@@ -74,7 +74,7 @@ func addEndpoints(t *testing.T, s *store.Store, client till.ID) {
 	err := s.Update(ctx, func(tx *store.Tx) error {
 		at := tx.Now()
 		on := &store.Endpoint{Endpoint: till.Endpoint{ClientID: client, ID: till.NewID(at), URL: "https://on.example/", Enabled: true, CreatedAt: at, UpdatedAt: at},
-			Secret: []byte("sealed"), Start: 1, Listed: 1, Cursor: 10, NextRetry: at, ReplayAt: at}
+			Secret: []byte("sealed"), Start: 1, EventsListedFrom: 1, Cursor: 10, NextRetry: at, ReplayAt: at}
 		off := &store.Endpoint{Endpoint: till.Endpoint{ClientID: client, ID: till.NewID(at), URL: "https://off.example/", CreatedAt: at, UpdatedAt: at,
 			DisabledAt: at, DisableReason: till.DisabledByClient}, Secret: []byte("sealed")}
 		for _, e := range []*store.Endpoint{on, off} {
@@ -92,8 +92,8 @@ func addEndpoints(t *testing.T, s *store.Store, client till.ID) {
 				SubjectID: events[i].SubjectID, Status: status, Attempts: 1, DueAt: at, CreatedAt: at, UpdatedAt: at}
 		}
 		return errors.Join(tx.SaveDeliveries(ctx, rows),
-			tx.InsertSpan(ctx, &store.Span{ClientID: client, EndpointID: on.ID, ID: till.NewID(at), Why: store.SpanReplay, From: 2, Next: 3, To: 5, CreatedAt: at}),
-			tx.InsertSpan(ctx, &store.Span{ClientID: client, EndpointID: on.ID, ID: till.NewID(at), Why: store.SpanDisabled, From: 6, Next: 6, To: 7, CreatedAt: at}))
+			tx.InsertRange(ctx, &store.LogRange{ClientID: client, EndpointID: on.ID, ID: till.NewID(at), Why: store.RangeReplay, From: 2, Next: 3, To: 5, CreatedAt: at}),
+			tx.InsertRange(ctx, &store.LogRange{ClientID: client, EndpointID: on.ID, ID: till.NewID(at), Why: store.RangeDisabled, From: 6, Next: 6, To: 7, CreatedAt: at}))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -368,7 +368,7 @@ func TestVerifyRaisesNoFalseAlarmWhileOthersWrite(t *testing.T) {
 						return
 					}
 					if slice > 1 {
-						storetest.Fold(t, s)
+						storetest.RollUp(t, s)
 					}
 					r, err := books.Verify(t.Context(), s, books.Options{Slice: slice, Key: storetest.ChainKey})
 					if err != nil || !r.Clean() {

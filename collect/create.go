@@ -116,7 +116,7 @@ func stamp(call *createCall, at, now till.Time) {
 // finishCreates writes what follows from the rows that are really new, and
 // reads back the others.
 func (c *Collector) finishCreates(ctx context.Context, tx *store.Tx, heads map[till.ID]*store.Head, calls []*createCall, inserted []bool) error {
-	var counts store.Counts
+	var counts store.CounterDelta
 	var sends []*store.Attempt
 	for i, call := range calls {
 		p := call.Row
@@ -137,7 +137,7 @@ func (c *Collector) finishCreates(ctx context.Context, tx *store.Tx, heads map[t
 	if err := tx.InsertSends(ctx, sends); err != nil {
 		return err
 	}
-	if err := tx.Count(ctx, &counts); err != nil {
+	if err := tx.AddCounts(ctx, &counts); err != nil {
 		return err
 	}
 	return tx.SaveHeads(ctx, heads)

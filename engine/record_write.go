@@ -233,7 +233,7 @@ func (b *Recording[R]) Write(ctx context.Context) error {
 		func() error { return b.Tx.RecordAttempts(ctx, b.attempts, b.lastAttempts) },
 		func() error { return b.writeCases(ctx) },
 		func() error { return b.Tx.InsertAudit(ctx, b.audit) },
-		func() error { return b.Tx.Count(ctx, &b.counts) },
+		func() error { return b.Tx.AddCounts(ctx, &b.counts) },
 		func() error { return b.Tx.SaveHeads(ctx, b.Heads) },
 		func() error { return b.writeAccount(ctx) },
 	} {

@@ -44,7 +44,7 @@ type Recording[R Subject] struct {
 	callbacksToForget []store.Ref // whose callback is of no use
 	deletedSteps      []store.Ref
 	events            []*till.Event
-	counts            store.Counts
+	counts            store.CounterDelta
 	transactions      []*ledger.Transaction
 	entries           []*ledger.Entry
 	facts             []store.Fact

@@ -39,7 +39,7 @@ type Table[R Subject] struct {
 	// AsCreated returns a row as it was created.
 	AsCreated func(row R) R
 	// Count counts a row in, or out if n is negative.
-	Count func(c *store.Counts, row R, status string, n int64)
+	Count func(c *store.CounterDelta, row R, status string, n int64)
 	// NotFound is the code of the error that there is no such row.
 	NotFound till.Code
 	// Booked says in texts what was done with money that moved.
@@ -70,7 +70,7 @@ var PaymentTable = Table[*store.PaymentRow]{
 	ForUpdate: func(p *store.PaymentRow) *store.PaymentRow { return p.ForUpdate() },
 	Lean:      func(p *store.PaymentRow) *store.PaymentRow { return p.Lean() },
 	AsCreated: func(p *store.PaymentRow) *store.PaymentRow { return p.AsCreated() },
-	Count: func(c *store.Counts, p *store.PaymentRow, status string, n int64) {
+	Count: func(c *store.CounterDelta, p *store.PaymentRow, status string, n int64) {
 		c.AddPayment(&p.Payment, till.Status(status), n)
 	},
 	NotFound: till.CodePaymentNotFound, Booked: "credited",
@@ -93,7 +93,7 @@ var PayoutTable = Table[*store.PayoutRow]{
 		return tx.ExtendPayout(ctx, ref, until)
 	},
 	AsCreated: func(p *store.PayoutRow) *store.PayoutRow { return p.AsCreated() },
-	Count: func(c *store.Counts, p *store.PayoutRow, status string, n int64) {
+	Count: func(c *store.CounterDelta, p *store.PayoutRow, status string, n int64) {
 		c.AddPayout(&p.Payout, till.PayoutStatus(status), n)
 	},
 	NotFound: till.CodePayoutNotFound, Booked: "posted",

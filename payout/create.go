@@ -148,7 +148,7 @@ type createBatch struct {
 	steps  []*store.Step
 	audit  []*store.AuditRow
 	used   map[*ledger.Wallet]bool
-	counts store.Counts
+	counts store.CounterDelta
 }
 
 // add gathers a payout whose money is reserved in a wallet.
@@ -183,7 +183,7 @@ func (b *createBatch) save(ctx context.Context, tx *store.Tx) error {
 	if err := tx.InsertAudit(ctx, b.audit); err != nil {
 		return err
 	}
-	if err := tx.Count(ctx, &b.counts); err != nil {
+	if err := tx.AddCounts(ctx, &b.counts); err != nil {
 		return err
 	}
 	return tx.SaveHeads(ctx, b.heads)

@@ -50,13 +50,13 @@ func TestPagesOfABusyHour(t *testing.T) {
 				}
 			}},
 			{"counted again, in the next hour", func() { grow(60); split(t, s) }},
-			{"rolled up", func() { clock.Advance(3 * time.Hour); storetest.Fold(t, s) }},
+			{"rolled up", func() { clock.Advance(3 * time.Hour); storetest.RollUp(t, s) }},
 			{"rows that changed later", func() {
 				for range 6 {
 					storetest.Apply(t, c, s, made[r.IntN(len(made))], words[r.IntN(len(words))])
 				}
 			}},
-			{"rolled up again", func() { storetest.Fold(t, s) }},
+			{"rolled up again", func() { storetest.RollUp(t, s) }},
 		} {
 			change.make()
 			t.Run(change.name, func(t *testing.T) {

@@ -49,7 +49,7 @@ func runVault(t *testing.T, f func(t *testing.T, s *store.Store, client *till.Cl
 					storetest.Apply(t, c, s, p, w)
 				}
 			}
-			storetest.Fold(t, s)
+			storetest.RollUp(t, s)
 			try := storetest.NewIntruder(t, config.Path)
 			f(t, s, client, func(query string) (int64, error) {
 				n, err := try(query)

@@ -41,64 +41,64 @@ const (
 
 // The nouns that are counted, with what a and b mean for them.
 const (
-	nounPayment     = "payment"     // a method, b status
-	nounPayout      = "payout"      // a method, b status
-	nounTransaction = "transaction" // a type, b currency
-	nounStored      = "stored"      // bytes that a test client has made us keep; no list is made of them
+	countPayments     = "payment"     // a method, b status
+	countPayouts      = "payout"      // a method, b status
+	countTransactions = "transaction" // a type, b currency
+	countStored       = "stored"      // bytes that a test client has made us keep; no list is made of them
 )
 
 // tallyKey names what is counted of one hour.
 type tallyKey struct {
 	client till.ID
-	noun   string
+	table  string
 	hour   int64
 	a, b   string
 }
 
 func (k *tallyKey) compare(o *tallyKey) int {
-	return cmp.Or(slices.Compare(k.client[:], o.client[:]), cmp.Compare(k.noun, o.noun), cmp.Compare(k.hour, o.hour),
+	return cmp.Or(slices.Compare(k.client[:], o.client[:]), cmp.Compare(k.table, o.table), cmp.Compare(k.hour, o.hour),
 		cmp.Compare(k.a, o.a), cmp.Compare(k.b, o.b))
 }
 
-// Counts gathers what a transaction changes, so that each tally is written
+// CounterDelta gathers what a transaction changes, so that each tally is written
 // once however many rows moved.
-type Counts struct{ n map[tallyKey]int64 }
+type CounterDelta struct{ n map[tallyKey]int64 }
 
 // AddPayment counts a payment in, or out if n is negative.
-func (c *Counts) AddPayment(p *till.Payment, status till.Status, n int64) {
-	c.add(p.ClientID, nounPayment, p.CreatedAt, p.Method, string(status), n)
+func (c *CounterDelta) AddPayment(p *till.Payment, status till.Status, n int64) {
+	c.add(p.ClientID, countPayments, p.CreatedAt, p.Method, string(status), n)
 }
 
 // AddPayout counts a payout in, or out if n is negative.
-func (c *Counts) AddPayout(p *till.Payout, status till.PayoutStatus, n int64) {
-	c.add(p.ClientID, nounPayout, p.CreatedAt, p.Method, string(status), n)
+func (c *CounterDelta) AddPayout(p *till.Payout, status till.PayoutStatus, n int64) {
+	c.add(p.ClientID, countPayouts, p.CreatedAt, p.Method, string(status), n)
 }
 
 // AddTransaction counts a transaction in.
-func (c *Counts) AddTransaction(client till.ID, at till.Time, typ, currency string) {
-	c.add(client, nounTransaction, at, typ, currency, 1)
+func (c *CounterDelta) AddTransaction(client till.ID, at till.Time, typ, currency string) {
+	c.add(client, countTransactions, at, typ, currency, 1)
 }
 
 // AddStored counts bytes that a client has made us keep.
-func (c *Counts) AddStored(client till.ID, at till.Time, bytes int64) {
-	c.add(client, nounStored, at, "", "", bytes)
+func (c *CounterDelta) AddStored(client till.ID, at till.Time, bytes int64) {
+	c.add(client, countStored, at, "", "", bytes)
 }
 
 // Stored returns how many bytes AddStored has counted of a client.
 func (tx *Tx) Stored(ctx context.Context, client till.ID) (n int64, err error) {
-	_, err = tx.db.QueryRow(ctx, sumStored, []any{client[:], nounStored, widthAll}, &n)
+	_, err = tx.db.QueryRow(ctx, sumStored, []any{client[:], countStored, widthAll}, &n)
 	return n, err
 }
 
-func (c *Counts) add(client till.ID, noun string, at till.Time, a, b string, n int64) {
+func (c *CounterDelta) add(client till.ID, table string, at till.Time, a, b string, n int64) {
 	if c.n == nil {
 		c.n = make(map[tallyKey]int64)
 	}
-	c.n[tallyKey{client, noun, bucketOf(widthHour, at), a, b}] += n
+	c.n[tallyKey{client, table, bucketOf(widthHour, at), a, b}] += n
 }
 
 // keys returns what has changed, in one fixed order.
-func (c *Counts) keys() []tallyKey {
+func (c *CounterDelta) keys() []tallyKey {
 	keys := make([]tallyKey, 0, len(c.n))
 	for k, n := range c.n {
 		if n != 0 {
@@ -136,13 +136,13 @@ func bucketStart(width int, bucket int64) till.Time {
 	return 0
 }
 
-// Count applies gathered changes.
-func (tx *Tx) Count(ctx context.Context, c *Counts) error {
+// AddCounts applies gathered changes.
+func (tx *Tx) AddCounts(ctx context.Context, c *CounterDelta) error {
 	keys := c.keys()
 	args := make([][]any, len(keys))
 	for i := range keys {
 		k := &keys[i]
-		args[i] = []any{c.n[*k], k.client[:], k.noun, k.hour, k.a, k.b}
+		args[i] = []any{c.n[*k], k.client[:], k.table, k.hour, k.a, k.b}
 	}
 	return tx.db.Defer(addTallies, args)
 }
@@ -150,7 +150,7 @@ func (tx *Tx) Count(ctx context.Context, c *Counts) error {
 // counted is what a list filters by, as far as counters know it.
 type counted struct {
 	client till.ID
-	noun   string
+	table  string
 	a, b   string // "": any
 }
 
@@ -165,7 +165,7 @@ func (tx *Tx) buckets(ctx context.Context, c counted, width int, from, to int64)
 	}
 	found := map[int64]int64{}
 	err := tx.db.Query(ctx, sumBuckets,
-		[]any{c.client[:], c.noun, width, from, to, c.a, c.b}, func(r db.Row) error {
+		[]any{c.client[:], c.table, width, from, to, c.a, c.b}, func(r db.Row) error {
 			var tally int
 			var bucket, n int64
 			err := r.Scan(&tally, &bucket, &n)

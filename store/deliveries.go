@@ -34,7 +34,7 @@ var selectDueDeliveries = db.Define(db.SQL{Name: "deliveries.selectDueDeliveries
 	SQLite: `SELECT client_id, ` + deliveryColumns + ` FROM webhook_deliveries
 		WHERE client_id = $1 AND endpoint_id = $2 AND status = 'pending' AND due_at <= $3 ORDER BY due_at, sequence LIMIT $4`})
 
-var selectPendingOf = db.Define(db.SQL{Name: "deliveries.selectPendingOf",
+var selectPendingForSubjects = db.Define(db.SQL{Name: "deliveries.selectPendingForSubjects",
 	SQLite: `SELECT client_id, ` + deliveryColumns + ` FROM webhook_deliveries WHERE client_id = $1 AND endpoint_id = $2 AND subject_id = $3
 		AND status = 'pending' ORDER BY sequence`,
 	Postgres: `SELECT u.nth, found.* FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bytea[]) AS a3, unnest($4::bigint[]) AS nth LIMIT $5::bigint) AS u,
@@ -56,10 +56,10 @@ var selectDeliveriesByKey = db.Define(db.SQL{Name: "deliveries.selectByKey",
 var selectNextRetry = db.Define(db.SQL{Name: "deliveries.selectNextRetry",
 	SQLite: `SELECT min(due_at) FROM webhook_deliveries WHERE client_id = $1 AND endpoint_id = $2 AND status = 'pending'`})
 
-var makeDue = db.Define(db.SQL{Name: "deliveries.makeDue",
+var retryNow = db.Define(db.SQL{Name: "deliveries.retryNow",
 	SQLite: `UPDATE webhook_deliveries SET due_at = $1 WHERE client_id = $2 AND endpoint_id = $3 AND status = 'pending' AND due_at > $4 AND lease_until <= $5`})
 
-var makeWaitingDue = db.Define(db.SQL{Name: "deliveries.makeWaitingDue",
+var retrySubjectNow = db.Define(db.SQL{Name: "deliveries.retrySubjectNow",
 	SQLite: `UPDATE webhook_deliveries SET due_at = $1 WHERE client_id = $2 AND endpoint_id = $3 AND subject_id = $4
 		AND status = 'pending' AND attempts = 0 AND due_at > $5 AND lease_until <= $6`})
 
@@ -131,11 +131,11 @@ type Delivery struct {
 	CreatedAt  till.Time
 	UpdatedAt  till.Time
 
-	Last Try // the last attempt; its SentAt is zero if there was none
+	Last DeliveryAttempt // the last attempt; its SentAt is zero if there was none
 }
 
-// Try is one attempt to deliver and what came of it.
-type Try struct {
+// DeliveryAttempt is one attempt to deliver and what came of it.
+type DeliveryAttempt struct {
 	SentAt  till.Time
 	URL     string
 	Took    time.Duration
@@ -204,13 +204,13 @@ func (tx *Tx) DueDeliveries(ctx context.Context, ref Ref, limit int) ([]*Deliver
 		ref.Client[:], ref.ID[:], int64(tx.Now()), limit)
 }
 
-// PendingOf returns the pending deliveries of an endpoint about some payments.
-func (tx *Tx) PendingOf(ctx context.Context, ref Ref, subjects []till.ID) (out []*Delivery, err error) {
+// PendingForSubjects returns the pending deliveries of an endpoint about some payments.
+func (tx *Tx) PendingForSubjects(ctx context.Context, ref Ref, subjects []till.ID) (out []*Delivery, err error) {
 	args := make([][]any, len(subjects))
 	for i := range subjects {
 		args[i] = []any{ref.Client[:], ref.ID[:], subjects[i][:]}
 	}
-	err = tx.db.QueryEach(ctx, selectPendingOf, args,
+	err = tx.db.QueryEach(ctx, selectPendingForSubjects, args,
 		func(_ int, r db.Row) error {
 			d, err := scanDelivery(r)
 			out = append(out, d)
@@ -255,18 +255,18 @@ func (tx *Tx) NextRetry(ctx context.Context, ref Ref) (due till.Time, err error)
 	return due, err
 }
 
-// MakeDue makes the pending deliveries of an endpoint that are not being sent
+// RetryNow makes the pending deliveries of an endpoint that are not being sent
 // due now.
-func (tx *Tx) MakeDue(ctx context.Context, ref Ref, at till.Time) error {
-	_, err := tx.db.Exec(ctx, makeDue,
+func (tx *Tx) RetryNow(ctx context.Context, ref Ref, at till.Time) error {
+	_, err := tx.db.Exec(ctx, retryNow,
 		int64(at), ref.Client[:], ref.ID[:], int64(at), int64(at))
 	return err
 }
 
-// MakeWaitingDue makes the deliveries due now that waited for an older state
+// RetrySubjectNow makes the deliveries due now that waited for an older state
 // of the same payment to be sent.
-func (tx *Tx) MakeWaitingDue(ctx context.Context, ref Ref, subject till.ID, at till.Time) error {
-	_, err := tx.db.Exec(ctx, makeWaitingDue,
+func (tx *Tx) RetrySubjectNow(ctx context.Context, ref Ref, subject till.ID, at till.Time) error {
+	_, err := tx.db.Exec(ctx, retrySubjectNow,
 		int64(at), ref.Client[:], ref.ID[:], subject[:], int64(at), int64(at))
 	return err
 }

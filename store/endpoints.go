@@ -68,7 +68,7 @@ var selectDueEndpoints = db.Define(db.SQL{Name: "endpoints.selectDueEndpoints",
 		WHERE cursor_sequence < last_event OR next_retry <= $6 OR replay_at <= $7
 		ORDER BY client_id, id LIMIT $8`})
 
-var deleteSpans = db.Define(db.SQL{Name: "endpoints.deleteSpans",
+var deleteRanges = db.Define(db.SQL{Name: "endpoints.deleteRanges",
 	SQLite: `DELETE FROM webhook_spans WHERE client_id = $1 AND endpoint_id = $2`})
 
 var deleteDeliveries = db.Define(db.SQL{Name: "endpoints.deleteDeliveries",
@@ -88,20 +88,20 @@ type Endpoint struct {
 	Secret, OldSecret []byte    // sealed
 	OldUntil          till.Time // zero: there is no old secret
 
-	Start  int64 // the log's end when it was made: what is older is not its own
-	Listed int64 // the log's end when its list of kinds last changed
-	Cursor int64 // all up to here is delivered, not subscribed, or in a row
+	Start            int64 // the log's end when it was made: what is older is not its own
+	EventsListedFrom int64 // the log's end when its list of kinds last changed
+	Cursor           int64 // all up to here is delivered, not subscribed, or in a row
 	// CursorAt is when the event at the cursor was made, as it was sent; zero:
 	// the cursor was not put there by sending. 'till verify' compares it.
 	CursorAt till.Time
 
-	LeaseUntil   till.Time
-	LeaseVersion int64     // fences permissions: moves with every claim, record and change
-	BlockedUntil till.Time // nothing is sent before
-	NextRetry    till.Time // the least due time of its pending rows; zero: it has none
-	ReplayAt     till.Time // when an open replay goes on; zero: none is open
-	DrainTo      int64     // a backlog up to here is sent at a bounded pace; 0: none
-	Answered     int       // times that it answered 2xx since it got its address, as far as they are counted
+	LeaseUntil    till.Time
+	LeaseVersion  int64     // fences permissions: moves with every claim, record and change
+	BlockedUntil  till.Time // nothing is sent before
+	NextRetry     till.Time // the least due time of its pending rows; zero: it has none
+	ReplayAt      till.Time // when an open replay goes on; zero: none is open
+	ThrottleUntil int64     // a backlog up to here is sent at a bounded pace; 0: none
+	Answered      int       // times that it answered 2xx since it got its address, as far as they are counted
 
 	LastEvent int64 // the log's end, as it was read with the endpoint
 }
@@ -114,8 +114,8 @@ func scanEndpoint(r db.Row) (*Endpoint, error) {
 	e := &Endpoint{}
 	var kinds string
 	err := r.Scan(idDest(&e.ClientID), idDest(&e.ID), &e.URL, textDest(&e.Description), &kinds, boolDest(&e.Enabled), intDest(&e.DisabledAt),
-		textDest(&e.DisableReason), &e.CreatedAt, &e.UpdatedAt, &e.Secret, &e.OldSecret, intDest(&e.OldUntil), &e.Start, &e.Listed, &e.Cursor,
-		&e.LeaseUntil, &e.LeaseVersion, &e.BlockedUntil, intDest(&e.NextRetry), intDest(&e.ReplayAt), &e.DrainTo,
+		textDest(&e.DisableReason), &e.CreatedAt, &e.UpdatedAt, &e.Secret, &e.OldSecret, intDest(&e.OldUntil), &e.Start, &e.EventsListedFrom, &e.Cursor,
+		&e.LeaseUntil, &e.LeaseVersion, &e.BlockedUntil, intDest(&e.NextRetry), intDest(&e.ReplayAt), &e.ThrottleUntil,
 		intDest(&e.FailingSince), &e.Failures, intDest(&e.LastSuccessAt), intDest(&e.CursorAt), &e.Answered, intDest(&e.LastEvent))
 	if kinds != till.AllEvents {
 		for _, k := range strings.Fields(kinds) {
@@ -126,11 +126,11 @@ func scanEndpoint(r db.Row) (*Endpoint, error) {
 	return e, err
 }
 
-// changing returns the columns that can change, in the order of SaveEndpoints.
-func (e *Endpoint) changing() []any {
+// mutableColumns returns the columns that can change, in the order of SaveEndpoints.
+func (e *Endpoint) mutableColumns() []any {
 	return []any{e.URL, orNull(e.Description), strings.Join(e.Kinds(), " "), e.Enabled, orNull(e.DisabledAt), orNull(string(e.DisableReason)), int64(e.UpdatedAt),
-		e.Secret, bytesOrNull(e.OldSecret), orNull(e.OldUntil), e.Listed, e.Cursor, int64(e.LeaseUntil), e.LeaseVersion, int64(e.BlockedUntil),
-		orNull(e.NextRetry), orNull(e.ReplayAt), e.DrainTo, orNull(e.FailingSince), e.Failures, orNull(e.LastSuccessAt), orNull(e.CursorAt), e.Answered}
+		e.Secret, bytesOrNull(e.OldSecret), orNull(e.OldUntil), e.EventsListedFrom, e.Cursor, int64(e.LeaseUntil), e.LeaseVersion, int64(e.BlockedUntil),
+		orNull(e.NextRetry), orNull(e.ReplayAt), e.ThrottleUntil, orNull(e.FailingSince), e.Failures, orNull(e.LastSuccessAt), orNull(e.CursorAt), e.Answered}
 }
 
 func bytesOrNull(b []byte) any {
@@ -142,7 +142,7 @@ func bytesOrNull(b []byte) any {
 
 // InsertEndpoint writes a new endpoint.
 func (tx *Tx) InsertEndpoint(ctx context.Context, e *Endpoint) error {
-	args := append(e.changing(), e.ClientID[:], e.ID[:], int64(e.CreatedAt), e.Start)
+	args := append(e.mutableColumns(), e.ClientID[:], e.ID[:], int64(e.CreatedAt), e.Start)
 	_, err := tx.db.Exec(ctx, insertEndpoint, args...)
 	return err
 }
@@ -152,7 +152,7 @@ func (tx *Tx) InsertEndpoint(ctx context.Context, e *Endpoint) error {
 func (tx *Tx) SaveEndpoints(ctx context.Context, endpoints []*Endpoint) error {
 	args := make([][]any, len(endpoints))
 	for i, e := range endpoints {
-		args[i] = append(e.changing(), e.ClientID[:], e.ID[:])
+		args[i] = append(e.mutableColumns(), e.ClientID[:], e.ID[:])
 	}
 	return tx.db.DeferExactly(saveEndpoints, args)
 }
@@ -251,7 +251,7 @@ func (tx *Tx) EndpointsAhead(ctx context.Context, after Ref, lease time.Duration
 
 // DeleteEndpoint removes an endpoint with all that belongs to it.
 func (tx *Tx) DeleteEndpoint(ctx context.Context, ref Ref) error {
-	for _, remove := range []*db.SQL{deleteSpans, deleteDeliveries, deleteEndpoint} {
+	for _, remove := range []*db.SQL{deleteRanges, deleteDeliveries, deleteEndpoint} {
 		if _, err := tx.db.Exec(ctx, remove, ref.Client[:], ref.ID[:]); err != nil {
 			return err
 		}

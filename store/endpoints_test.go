@@ -24,7 +24,7 @@ func newEndpoint(t *testing.T, s *store.Store, client till.ID, change func(e *st
 			return err
 		}
 		e = &store.Endpoint{Endpoint: till.Endpoint{ClientID: client, ID: till.NewID(tx.Now()), URL: "https://shop.example/hooks", Enabled: true,
-			CreatedAt: tx.Now(), UpdatedAt: tx.Now()}, Secret: []byte("sealed"), Start: head.LastEvent, Listed: head.LastEvent, Cursor: head.LastEvent, LastEvent: head.LastEvent}
+			CreatedAt: tx.Now(), UpdatedAt: tx.Now()}, Secret: []byte("sealed"), Start: head.LastEvent, EventsListedFrom: head.LastEvent, Cursor: head.LastEvent, LastEvent: head.LastEvent}
 		if change != nil {
 			change(e)
 		}
@@ -156,7 +156,7 @@ func TestDeliveries(t *testing.T) {
 		first, second := row(1, store.DeliverEvent, p, now+5), row(2, store.DeliverEvent, q, now)
 		again := row(1, store.DeliverAgain, p, now+3)
 		first.Attempts = 1
-		first.Last = store.Try{SentAt: now, URL: e.URL, Took: time.Millisecond, Code: 500, Text: "no\x00pe" + strings.Repeat("é", 600), Problem: "none"}
+		first.Last = store.DeliveryAttempt{SentAt: now, URL: e.URL, Took: time.Millisecond, Code: 500, Text: "no\x00pe" + strings.Repeat("é", 600), Problem: "none"}
 		inTx(t, s, func(ctx context.Context, tx *store.Tx) error {
 			e.NextRetry = now
 			return errors.Join(tx.SaveEndpoints(ctx, []*store.Endpoint{e}), tx.SaveDeliveries(ctx, []*store.Delivery{first, second, again}))
@@ -174,10 +174,10 @@ func TestDeliveries(t *testing.T) {
 			if due, err := tx.DueDeliveries(ctx, e.Ref(), 10); err != nil || len(due) != 1 || due[0].Sequence != 2 {
 				t.Errorf("due are %v, %v; want the second", due, err)
 			}
-			if open, err := tx.PendingOf(ctx, e.Ref(), []till.ID{p.ID}); err != nil || len(open) != 2 {
+			if open, err := tx.PendingForSubjects(ctx, e.Ref(), []till.ID{p.ID}); err != nil || len(open) != 2 {
 				t.Errorf("pending of the payment are %v, %v; want two", open, err)
 			}
-			if open, err := tx.PendingOf(ctx, e.Ref(), []till.ID{p.ID, q.ID}); err != nil || len(open) != 3 {
+			if open, err := tx.PendingForSubjects(ctx, e.Ref(), []till.ID{p.ID, q.ID}); err != nil || len(open) != 3 {
 				t.Errorf("pending of both payments are %v, %v; want three", open, err)
 			}
 			both, err := tx.DeliveriesByKey(ctx, e.Ref(), []store.DeliveryKey{second.Key(), again.Key()})
@@ -208,7 +208,7 @@ func TestDeliveries(t *testing.T) {
 			return err
 		})
 		inTx(t, s, func(ctx context.Context, tx *store.Tx) error {
-			if err := tx.MakeDue(ctx, e.Ref(), tx.Now()); err != nil {
+			if err := tx.RetryNow(ctx, e.Ref(), tx.Now()); err != nil {
 				return err
 			}
 			due, err := tx.DueDeliveries(ctx, e.Ref(), 10)
@@ -270,28 +270,28 @@ func TestSpans(t *testing.T) {
 			storetest.NewPayment(t, c, client, storetest.Body{})
 		}
 		e := newEndpoint(t, s, client.ID, nil)
-		span := &store.Span{ClientID: client.ID, EndpointID: e.ID, ID: till.NewID(s.Now()), Why: store.SpanDisabled, From: 3, Next: 3, To: 9, CreatedAt: 7}
-		inTx(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.InsertSpan(ctx, span) })
-		for _, want := range []store.Span{*span, {Why: store.SpanCatchUp, Next: 5}, {Why: store.SpanReplay, Next: 10, DoneAt: 8}} {
-			span.Why, span.Next, span.DoneAt = want.Why, want.Next, want.DoneAt
+		logRange := &store.LogRange{ClientID: client.ID, EndpointID: e.ID, ID: till.NewID(s.Now()), Why: store.RangeDisabled, From: 3, Next: 3, To: 9, CreatedAt: 7}
+		inTx(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.InsertRange(ctx, logRange) })
+		for _, want := range []store.LogRange{*logRange, {Why: store.RangeCatchUp, Next: 5}, {Why: store.RangeReplay, Next: 10, DoneAt: 8}} {
+			logRange.Why, logRange.Next, logRange.DoneAt = want.Why, want.Next, want.DoneAt
 			inTx(t, s, func(ctx context.Context, tx *store.Tx) error {
 				e.ReplayAt = tx.Now()
-				if !span.DoneAt.IsZero() {
+				if !logRange.DoneAt.IsZero() {
 					e.ReplayAt = 0
 				}
-				if err := errors.Join(tx.SaveSpan(ctx, span), tx.SaveEndpoints(ctx, []*store.Endpoint{e})); err != nil {
+				if err := errors.Join(tx.SaveRange(ctx, logRange), tx.SaveEndpoints(ctx, []*store.Endpoint{e})); err != nil {
 					return err
 				}
-				got, err := tx.OpenSpans(ctx, e.Ref(), span.Why != store.SpanDisabled, 10)
-				if open := span.DoneAt.IsZero(); open != (len(got) == 1) || open && !reflect.DeepEqual(got[0], span) {
-					t.Errorf("got %+v, want %+v", got, span)
+				got, err := tx.OpenRanges(ctx, e.Ref(), logRange.Why != store.RangeDisabled, 10)
+				if open := logRange.DoneAt.IsZero(); open != (len(got) == 1) || open && !reflect.DeepEqual(got[0], logRange) {
+					t.Errorf("got %+v, want %+v", got, logRange)
 				}
 				return err
 			})
 		}
-		span.Next = 12
-		if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.SaveSpan(t.Context(), span) }); !errors.Is(err, store.ErrConstraint) {
-			t.Errorf("a span past its end: got %v, want a refusal", err)
+		logRange.Next = 12
+		if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.SaveRange(t.Context(), logRange) }); !errors.Is(err, store.ErrConstraint) {
+			t.Errorf("a range past its end: got %v, want a refusal", err)
 		}
 	})
 }

@@ -28,14 +28,14 @@ func RowsRead(ctx context.Context, tx *Tx, table string) (n int64, err error) {
 // filters, directions and pairs, and what it is. byEnd is as in newList.
 func ListTexts(byEnd bool, f func(name, text string)) {
 	either := []bool{false, true}
-	for _, noun := range []string{nounPayment, nounPayout} {
+	for _, table := range []string{countPayments, countPayouts} {
 		for _, method := range []string{"", "m"} {
 			for _, status := range []till.Status{"", till.Pending, till.Success} {
 				for _, reference := range either {
 					for _, receipt := range either {
 						for _, key := range either {
 							filter := PaymentFilter{Method: method, Status: status}
-							name := noun + of("method", method != "") + of(string(status), status != "")
+							name := table + of("method", method != "") + of(string(status), status != "")
 							if reference {
 								filter.Reference = "r"
 							}
@@ -45,7 +45,7 @@ func ListTexts(byEnd bool, f func(name, text string)) {
 							if key {
 								filter.Key = &till.ID{}
 							}
-							listTexts(filter.list(byEnd, noun, till.ID{}, Page{}), name+of("reference", reference)+of("receipt", receipt)+of("key", key), f)
+							listTexts(filter.list(byEnd, table, till.ID{}, Page{}), name+of("reference", reference)+of("receipt", receipt)+of("key", key), f)
 						}
 					}
 				}
@@ -67,7 +67,7 @@ func ListTexts(byEnd bool, f func(name, text string)) {
 						if payout {
 							filter.PayoutID[0] = 1
 						}
-						listTexts(filter.list(till.ID{}, Page{}), nounTransaction+of("type", typ != "")+of("currency", currency != "")+
+						listTexts(filter.list(till.ID{}, Page{}), countTransactions+of("type", typ != "")+of("currency", currency != "")+
 							of("reference", reference)+of("payment", payment)+of("payout", payout), f)
 					}
 				}

@@ -45,7 +45,7 @@ const partRows = 4_000
 // counted.
 type BusyHour struct {
 	Client till.ID
-	Noun   string
+	Table  string
 	Hour   int64
 }
 
@@ -80,7 +80,7 @@ func (p *hourPart) matching(l *list) (n int64) {
 // hourRanges cuts a range of one hour into the parts of that hour, ascending, and
 // counts each. n is how many matching rows the range has; -1 if that is unknown.
 func (tx *Tx) hourRanges(ctx context.Context, l *list, from, to till.Time, n int64) ([]bucketRange, error) {
-	h := BusyHour{l.client, l.noun, bucketOf(widthHour, from)}
+	h := BusyHour{l.client, l.table, bucketOf(widthHour, from)}
 	parts, err := tx.hourParts(ctx, h)
 	if err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func (tx *Tx) countUncounted(ctx context.Context, l *list, ranges []bucketRange,
 func (tx *Tx) hourParts(ctx context.Context, h BusyHour) (parts []hourPart, err error) {
 	from := bucketStart(widthHour, h.Hour)
 	err = tx.db.Query(ctx, selectHourParts,
-		[]any{h.Client[:], h.Noun, h.Hour}, func(r db.Row) error {
+		[]any{h.Client[:], h.Table, h.Hour}, func(r db.Row) error {
 			p, counts := hourPart{from: from}, ""
 			err := r.Scan(&p.until, &counts)
 			from, p.counts = p.until+1, parsePart(counts)
@@ -174,7 +174,7 @@ func (tx *Tx) addUp(ctx context.Context, h BusyHour, parts []hourPart) (bool, er
 		}
 	}
 	err := tx.db.Query(ctx, selectHourCounts,
-		[]any{h.Client[:], h.Noun, widthHour, h.Hour}, func(r db.Row) error {
+		[]any{h.Client[:], h.Table, widthHour, h.Hour}, func(r db.Row) error {
 			var c pairCount
 			err := r.Scan(&c.a, &c.b, &c.n)
 			left[[2]string{c.a, c.b}] -= c.n
@@ -194,7 +194,7 @@ func (tx *Tx) HoursToSplit(ctx context.Context) (hours []BusyHour, err error) {
 	err = tx.db.Query(ctx, selectHoursToSplit,
 		[]any{2 * tx.s.partRows}, func(r db.Row) error {
 			var h BusyHour
-			err := r.Scan(idDest(&h.Client), &h.Noun, &h.Hour)
+			err := r.Scan(idDest(&h.Client), &h.Table, &h.Hour)
 			hours = append(hours, h)
 			return err
 		})
@@ -211,7 +211,7 @@ func (tx *Tx) HoursNeverSplit(ctx context.Context, client till.ID) (out []BusyHo
 			return nil, err
 		}
 		for _, h := range hours {
-			if h.Noun != d.Noun {
+			if h.Table != d.Table {
 				continue
 			}
 			parts, err := tx.hourParts(ctx, h)
@@ -235,7 +235,7 @@ func (tx *Tx) HoursNeverSplit(ctx context.Context, client till.ID) (out []BusyHo
 func (tx *Tx) busyBuckets(ctx context.Context, client till.ID, width int, from, to int64) (out []BusyHour, err error) {
 	err = tx.db.Query(ctx, selectBusyBuckets, []any{client[:], width, from, to, 2 * tx.s.partRows}, func(r db.Row) error {
 		h := BusyHour{Client: client}
-		err := r.Scan(&h.Noun, &h.Hour)
+		err := r.Scan(&h.Table, &h.Hour)
 		out = append(out, h)
 		return err
 	})
@@ -310,12 +310,12 @@ func (tx *Tx) RecountParts(ctx context.Context, h BusyHour, after till.Time, lim
 func (tx *Tx) endOfPart(ctx context.Context, h BusyHour, from till.Time) (until till.Time, full bool, err error) {
 	lo, hi := till.FirstID(from), till.LastID(bucketStart(widthHour, h.Hour+1)-1)
 	var id till.ID
-	full, err = tx.db.QueryRow(ctx, selectIDAt[h.Noun],
+	full, err = tx.db.QueryRow(ctx, selectIDAt[h.Table],
 		[]any{h.Client[:], lo[:], hi[:], tx.s.partRows - 1}, idDest(&id))
 	if err != nil || full {
 		return id.Time(), full, err
 	}
-	found, err := tx.db.QueryRow(ctx, selectLastID[h.Noun],
+	found, err := tx.db.QueryRow(ctx, selectLastID[h.Table],
 		[]any{h.Client[:], lo[:], hi[:]}, idDest(&id))
 	if err != nil || !found {
 		return 0, false, err
@@ -326,7 +326,7 @@ func (tx *Tx) endOfPart(ctx context.Context, h BusyHour, from till.Time) (until 
 // savePart counts a part and writes it in place of what was counted of it before.
 func (tx *Tx) savePart(ctx context.Context, h BusyHour, p *hourPart) error {
 	p.counts = nil
-	err := tx.countRows(ctx, h.Client, h.Noun, p.from, p.until, func(k CountKey, n int64) {
+	err := tx.countRows(ctx, h.Client, h.Table, p.from, p.until, func(k CountKey, n int64) {
 		p.counts = append(p.counts, pairCount{k.A, k.B, n})
 	})
 	if err != nil {
@@ -336,6 +336,6 @@ func (tx *Tx) savePart(ctx context.Context, h BusyHour, p *hourPart) error {
 	for i, c := range p.counts {
 		text[i] = c.a + " " + c.b + " " + strconv.FormatInt(c.n, 10)
 	}
-	_, err = tx.db.Exec(ctx, saveHourPart, h.Client[:], h.Noun, h.Hour, int64(p.until), strings.Join(text, ","))
+	_, err = tx.db.Exec(ctx, saveHourPart, h.Client[:], h.Table, h.Hour, int64(p.until), strings.Join(text, ","))
 	return err
 }

@@ -27,17 +27,17 @@ type PaymentFilter struct {
 // ListPayments returns a page of a client's payments and the exact number of
 // all that match, both from this transaction's snapshot.
 func (tx *Tx) ListPayments(ctx context.Context, client till.ID, f PaymentFilter, page Page) ([]*PaymentRow, int64, error) {
-	return listRows(ctx, tx, nounPayment, client, f, page, tx.Payments)
+	return listRows(ctx, tx, countPayments, client, f, page, tx.Payments)
 }
 
 // ListPayouts is ListPayments for payouts, at the same cost.
 func (tx *Tx) ListPayouts(ctx context.Context, client till.ID, f PaymentFilter, page Page) ([]*PayoutRow, int64, error) {
-	return listRows(ctx, tx, nounPayout, client, f, page, tx.Payouts)
+	return listRows(ctx, tx, countPayouts, client, f, page, tx.Payouts)
 }
 
 // list is the filter as a question.
-func (f *PaymentFilter) list(byEnd bool, noun string, client till.ID, page Page) *list {
-	l := newList(byEnd, counted{client: client, noun: noun, a: f.Method, b: string(f.Status)}, "p.id", f.From, f.To, page)
+func (f *PaymentFilter) list(byEnd bool, table string, client till.ID, page Page) *list {
+	l := newList(byEnd, counted{client: client, table: table, a: f.Method, b: string(f.Status)}, "p.id", f.From, f.To, page)
 	l.whereIndexed("p.reference = ", f.Reference != "", f.Reference)
 	l.whereIndexed("p.provider_reference = ", f.ProviderReference != "", f.ProviderReference)
 	if f.Key != nil {
@@ -47,9 +47,9 @@ func (f *PaymentFilter) list(byEnd bool, noun string, client till.ID, page Page)
 }
 
 // listRows lists what has a method and a status.
-func listRows[R any](ctx context.Context, tx *Tx, noun string, client till.ID, f PaymentFilter, page Page,
+func listRows[R any](ctx context.Context, tx *Tx, table string, client till.ID, f PaymentFilter, page Page,
 	read func(context.Context, []Ref) (map[Ref]R, error)) ([]R, int64, error) {
-	l := f.list(tx.s.indexesByEnd(), noun, client, page)
+	l := f.list(tx.s.indexesByEnd(), table, client, page)
 	refs := make([]Ref, 0, page.Limit)
 	total, err := tx.list(ctx, l, func(r db.Row) error {
 		ref := Ref{Client: client}
@@ -87,8 +87,8 @@ type list struct {
 // newList returns the list of what is counted, between two times. byEnd says that
 // the index of payments is by the status in which they ended.
 func newList(byEnd bool, c counted, columns string, from, to till.Time, page Page) *list {
-	l := &list{counted: c, columns: columns, from: from, to: to, page: page, indexedByEnd: c.noun == nounPayment && byEnd}
-	if _, column, _ := countTable(c.noun); c.a != "" {
+	l := &list{counted: c, columns: columns, from: from, to: to, page: page, indexedByEnd: c.table == countPayments && byEnd}
+	if _, column, _ := countTable(c.table); c.a != "" {
 		l.conds = append(l.conds, condition{"p." + column + " = ", c.a})
 	}
 	if c.b != "" {

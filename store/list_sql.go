@@ -61,7 +61,7 @@ func (tx *Tx) pairsFor(ctx context.Context, l *list, hour int64) (pairs []filter
 		return pairs, nil
 	}
 	err = tx.db.Query(ctx, selectPairs,
-		[]any{l.client[:], l.noun, widthAll, l.a, l.b, widthHour, hour}, func(r db.Row) error {
+		[]any{l.client[:], l.table, widthAll, l.a, l.b, widthHour, hour}, func(r db.Row) error {
 			var p filterPair
 			err := r.Scan(&p.a, &p.b, &p.within)
 			pairs = append(pairs, p)
@@ -80,7 +80,7 @@ func (s *Store) indexesByEnd() bool { return s.Shared() }
 
 // whereB is the condition on the second value of a pair.
 func (l *list) whereB(value string) condition {
-	_, _, column := countTable(l.noun)
+	_, _, column := countTable(l.table)
 	switch {
 	case !l.indexedByEnd:
 		return condition{"p." + column + " = ", value}
@@ -93,7 +93,7 @@ func (l *list) whereB(value string) condition {
 // from appends which rows are meant: those of a list, or of one of its pairs,
 // between two ids.
 func (s *statement) from(l *list, p *filterPair, lo, hi *till.ID) {
-	table, column, _ := countTable(l.noun)
+	table, column, _ := countTable(l.table)
 	conds := l.conds
 	if p != nil {
 		conds = []condition{{"p." + column + " = ", p.a}, l.whereB(p.b)}

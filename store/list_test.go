@@ -66,7 +66,7 @@ func newArchive(t *testing.T, s *store.Store, clock *storetest.Clock) (client *t
 			storetest.NewPayment(t, c, other, b)
 		}
 		if i%30 == 29 { // the last ones stay tallied, and what moves later is tallied against them
-			storetest.Fold(t, s)
+			storetest.RollUp(t, s)
 		}
 		if r.IntN(3) > 0 {
 			n := r.IntN(len(open))

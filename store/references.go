@@ -10,29 +10,29 @@ import (
 	"till/internal/db"
 )
 
-var selectOpenOperatorCases = db.Define(db.SQL{Name: "references.selectOpenOperatorCases",
+var selectOpenOperatorCases = db.Define(db.SQL{Name: "operator_cases.selectOpen",
 	SQLite: `SELECT connection, kind, detail, opened_at, closed_at FROM operator_cases WHERE closed_at IS NULL ORDER BY opened_at, connection LIMIT $1`})
 
-var selectOperatorCases = db.Define(db.SQL{Name: "references.selectOperatorCases",
+var selectOperatorCases = db.Define(db.SQL{Name: "operator_cases.select",
 	SQLite: `SELECT connection, kind, detail, opened_at, closed_at FROM operator_cases ORDER BY opened_at DESC, connection LIMIT $1`})
 
-var selectByName = db.Define(db.SQL{Name: "references.selectByName",
+var selectByName = db.Define(db.SQL{Name: "operator_references.selectByName",
 	SQLite: `SELECT client_id, subject_id, kind FROM operator_references WHERE connection = $1 AND name = $2`})
 
-var insertReferences = db.Define(db.SQL{Name: "references.insert",
+var insertReferences = db.Define(db.SQL{Name: "operator_references.insert",
 	SQLite: `INSERT INTO operator_references (connection, name, client_id, subject_id, kind) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (connection, name) DO NOTHING`})
 
-var insertHandles = db.Define(db.SQL{Name: "references.insertHandles",
+var insertHandles = db.Define(db.SQL{Name: "operator_references.insertHandles",
 	SQLite: `INSERT INTO operator_references (connection, name, client_id, subject_id, kind) VALUES ($1, $2, $3, $4, $5)`,
 	Postgres: `INSERT INTO operator_references (connection, name, client_id, subject_id, kind)
 		SELECT u.a1, u.a2, u.a3, u.a4, u.a5
 		FROM (SELECT unnest($1::text[]) AS a1, unnest($2::text[]) AS a2, unnest($3::bytea[]) AS a3, unnest($4::bytea[]) AS a4, unnest($5::text[]) AS a5 LIMIT $6::bigint) AS u`,
 	Arrays: true})
 
-var closeOperatorCase = db.Define(db.SQL{Name: "references.closeOperatorCase",
+var closeOperatorCase = db.Define(db.SQL{Name: "operator_cases.close",
 	SQLite: `UPDATE operator_cases SET closed_at = $1 WHERE connection = $2 AND kind = $3 AND closed_at IS NULL`})
 
-var closeOperatorCases = db.Define(db.SQL{Name: "references.closeOperatorCases",
+var closeOperatorCases = db.Define(db.SQL{Name: "operator_cases.closeAll",
 	SQLite: `UPDATE operator_cases SET closed_at = $1 WHERE connection = $2 AND kind = $3 AND closed_at IS NULL AND opened_at < $4`})
 
 // CallbackTarget is what an operator's callback turns out to be about.
@@ -129,7 +129,7 @@ func (tx *Tx) OpenOperatorCase(ctx context.Context, c *OperatorCase) error {
 	return err
 }
 
-var openOperatorCase = db.Define(db.SQL{Name: "references.openOperatorCase",
+var openOperatorCase = db.Define(db.SQL{Name: "operator_cases.open",
 	SQLite: `INSERT INTO operator_cases (connection, kind, detail, opened_at) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (connection, kind) DO UPDATE SET closed_at = NULL, detail = excluded.detail, opened_at = excluded.opened_at
 		WHERE operator_cases.closed_at IS NOT NULL`})

@@ -43,7 +43,7 @@ var raiseCounters = db.Define(db.SQL{Name: "counters.raise",
 		ON CONFLICT (client_id, noun, width, bucket, a, b) DO UPDATE SET n = counters.n + excluded.n`,
 	Arrays: true})
 
-var selectUnfoldedClients = db.Define(db.SQL{Name: "counters.selectUnfoldedClients",
+var selectClientsToRollUp = db.Define(db.SQL{Name: "counters.selectClientsToRollUp",
 	SQLite: `SELECT DISTINCT client_id FROM tallies WHERE hour < $1 LIMIT $2`})
 
 // counterKey names one counter.
@@ -52,22 +52,22 @@ type counterKey struct {
 	width    int
 }
 
-// Fold puts up to limit of a client's tallies from before an hour into its counters, and
+// RollUp puts up to limit of a client's tallies from before an hour into its counters, and
 // returns how many. Nothing that is counted changes by it.
-func (tx *Tx) Fold(ctx context.Context, client till.ID, before till.Time, limit int) (int, error) {
+func (tx *Tx) RollUp(ctx context.Context, client till.ID, before till.Time, limit int) (int, error) {
 	if _, err := tx.LockHeads(ctx, []till.ID{client}); err != nil {
 		return 0, err
 	}
-	var folded Counts
+	var folded CounterDelta
 	var gone [][]any
-	for _, noun := range append(slices.Clone(Nouns), nounStored) {
+	for _, table := range append(slices.Clone(CountedTables), countStored) {
 		err := tx.db.Query(ctx, selectTallies,
-			[]any{client[:], noun, bucketOf(widthHour, before), limit - len(gone)}, func(r db.Row) error {
+			[]any{client[:], table, bucketOf(widthHour, before), limit - len(gone)}, func(r db.Row) error {
 				var hour, n int64
 				var a, b string
 				err := r.Scan(&hour, &a, &b, &n)
-				folded.add(client, noun, bucketStart(widthHour, hour), a, b, n)
-				gone = append(gone, []any{client[:], noun, hour, a, b, n})
+				folded.add(client, table, bucketStart(widthHour, hour), a, b, n)
+				gone = append(gone, []any{client[:], table, hour, a, b, n})
 				return err
 			})
 		if err != nil {
@@ -77,11 +77,11 @@ func (tx *Tx) Fold(ctx context.Context, client till.ID, before till.Time, limit 
 	if err := tx.db.DeferExactly(deleteTallies, gone); err != nil {
 		return 0, err
 	}
-	return len(gone), tx.countFolded(ctx, &folded)
+	return len(gone), tx.addToCounters(ctx, &folded)
 }
 
-// countFolded applies gathered changes to the counters themselves.
-func (tx *Tx) countFolded(ctx context.Context, c *Counts) error {
+// addToCounters applies gathered changes to the counters themselves.
+func (tx *Tx) addToCounters(ctx context.Context, c *CounterDelta) error {
 	sums := map[counterKey]int64{}
 	for _, k := range c.keys() {
 		n, at := c.n[k], bucketStart(widthHour, k.hour)
@@ -98,7 +98,7 @@ func (tx *Tx) countFolded(ctx context.Context, c *Counts) error {
 	var up, down [][]any
 	for i := range keys {
 		k := &keys[i]
-		args := []any{sums[*k], k.client[:], k.noun, k.width, k.hour, k.a, k.b}
+		args := []any{sums[*k], k.client[:], k.table, k.width, k.hour, k.a, k.b}
 		if sums[*k] > 0 {
 			up = append(up, args)
 		} else if sums[*k] < 0 {
@@ -111,11 +111,11 @@ func (tx *Tx) countFolded(ctx context.Context, c *Counts) error {
 	return tx.db.Defer(raiseCounters, up)
 }
 
-// UnfoldedClients returns up to limit clients that have tallies from before
+// ClientsToRollUp returns up to limit clients that have tallies from before
 // an hour.
-func (tx *Tx) UnfoldedClients(ctx context.Context, before till.Time, limit int) ([]till.ID, error) {
+func (tx *Tx) ClientsToRollUp(ctx context.Context, before till.Time, limit int) ([]till.ID, error) {
 	var out []till.ID
-	err := tx.db.Query(ctx, selectUnfoldedClients, []any{bucketOf(widthHour, before), limit}, func(r db.Row) error {
+	err := tx.db.Query(ctx, selectClientsToRollUp, []any{bucketOf(widthHour, before), limit}, func(r db.Row) error {
 		var id till.ID
 		err := r.Scan(idDest(&id))
 		out = append(out, id)

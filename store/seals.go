@@ -14,25 +14,25 @@ import (
 // A client may have two chains: the links made with the key, in audit_seals, and
 // those from before there was one, in audit_chain, which stay as they are.
 
-var selectFirstSeal = db.Define(db.SQL{Name: "seals.selectFirstSeal",
+var selectFirstLink = db.Define(db.SQL{Name: "audit_chain.selectFirst",
 	SQLite: `SELECT sequence, covers, hash FROM audit_seals WHERE client_id = $1 ORDER BY sequence ASC LIMIT 1`})
 
-var selectLastSeal = db.Define(db.SQL{Name: "seals.selectLastSeal",
+var selectLastLink = db.Define(db.SQL{Name: "audit_chain.selectLast",
 	SQLite: `SELECT sequence, covers, hash FROM audit_seals WHERE client_id = $1 ORDER BY sequence DESC LIMIT 1`})
 
-var selectLastPlainSeal = db.Define(db.SQL{Name: "seals.selectLastPlainSeal",
+var selectLastUnkeyedLink = db.Define(db.SQL{Name: "audit_chain.selectLastUnkeyed",
 	SQLite: `SELECT sequence, covers, hash FROM audit_chain WHERE client_id = $1 ORDER BY sequence DESC LIMIT 1`})
 
-var selectSeals = db.Define(db.SQL{Name: "seals.selectSeals",
+var selectLinks = db.Define(db.SQL{Name: "audit_chain.select",
 	SQLite: `SELECT sequence, covers, hash FROM audit_seals WHERE client_id = $1 AND sequence > $2 ORDER BY sequence LIMIT $3`})
 
-var selectPlainSeals = db.Define(db.SQL{Name: "seals.selectPlainSeals",
+var selectUnkeyedLinks = db.Define(db.SQL{Name: "audit_chain.selectUnkeyed",
 	SQLite: `SELECT sequence, covers, hash FROM audit_chain WHERE client_id = $1 AND sequence > $2 ORDER BY sequence LIMIT $3`})
 
-var insertSeal = db.Define(db.SQL{Name: "seals.insert",
+var insertLink = db.Define(db.SQL{Name: "audit_chain.insert",
 	SQLite: `INSERT INTO audit_seals (client_id, sequence, covers, hash) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`})
 
-var selectClientsToChain = db.Define(db.SQL{Name: "seals.selectUnsealedClients",
+var selectClientsToChain = db.Define(db.SQL{Name: "audit_chain.selectClientsToChain",
 	SQLite: `SELECT h.client_id FROM client_heads h
 		WHERE h.last_audit > coalesce((SELECT max(c.sequence) FROM audit_seals c WHERE c.client_id = h.client_id), 0) LIMIT $1`})
 
@@ -52,16 +52,16 @@ type ChainKey []byte
 // FirstLink returns the oldest link of a client's chain, LastLink the newest;
 // the zero ChainLink if there is none.
 func (tx *Tx) FirstLink(ctx context.Context, client till.ID) (ChainLink, error) {
-	return tx.endLink(ctx, selectFirstSeal, client)
+	return tx.endLink(ctx, selectFirstLink, client)
 }
 
 func (tx *Tx) LastLink(ctx context.Context, client till.ID) (ChainLink, error) {
-	return tx.endLink(ctx, selectLastSeal, client)
+	return tx.endLink(ctx, selectLastLink, client)
 }
 
 // LastUnkeyedLink is LastLink of the links from before there was a key.
 func (tx *Tx) LastUnkeyedLink(ctx context.Context, client till.ID) (ChainLink, error) {
-	return tx.endLink(ctx, selectLastPlainSeal, client)
+	return tx.endLink(ctx, selectLastUnkeyedLink, client)
 }
 
 func (tx *Tx) endLink(ctx context.Context, q *db.SQL, client till.ID) (ChainLink, error) {
@@ -74,12 +74,12 @@ func (tx *Tx) endLink(ctx context.Context, q *db.SQL, client till.ID) (ChainLink
 
 // ChainLinks returns up to limit links of a client's chain beyond a sequence.
 func (tx *Tx) ChainLinks(ctx context.Context, client till.ID, after int64, limit int) ([]ChainLink, error) {
-	return tx.readLinks(ctx, selectSeals, client, after, limit)
+	return tx.readLinks(ctx, selectLinks, client, after, limit)
 }
 
 // UnkeyedLinks is ChainLinks of the links from before there was a key.
 func (tx *Tx) UnkeyedLinks(ctx context.Context, client till.ID, after int64, limit int) ([]ChainLink, error) {
-	return tx.readLinks(ctx, selectPlainSeals, client, after, limit)
+	return tx.readLinks(ctx, selectUnkeyedLinks, client, after, limit)
 }
 
 func (tx *Tx) readLinks(ctx context.Context, q *db.SQL, client till.ID, after int64, limit int) ([]ChainLink, error) {
@@ -97,7 +97,7 @@ func (tx *Tx) readLinks(ctx context.Context, q *db.SQL, client till.ID, after in
 
 // InsertLink appends a link to a client's chain, unless it is there.
 func (tx *Tx) InsertLink(ctx context.Context, client till.ID, s ChainLink) error {
-	_, err := tx.db.Exec(ctx, insertSeal,
+	_, err := tx.db.Exec(ctx, insertLink,
 		client[:], s.Sequence, s.Covers, s.Hash[:])
 	return err
 }

@@ -90,13 +90,13 @@ func (tx *Tx) seed(ctx context.Context, seed *Seed, step, first, last int64) err
 	}
 	lo := till.FirstID(seed.From + till.Time(first*step))
 	hi := till.LastID(seed.From + till.Time(last*step))
-	var counts Counts
+	var counts CounterDelta
 	err := tx.db.Query(ctx, countSeeded,
 		[]any{int64(till.Hour), seed.Client[:], lo[:], hi[:]}, func(r db.Row) error {
 			var hour, n int64
 			var method, status string
 			err := r.Scan(&hour, &method, &status, &n)
-			counts.add(seed.Client, nounPayment, bucketStart(widthHour, hour), method, status, n)
+			counts.add(seed.Client, countPayments, bucketStart(widthHour, hour), method, status, n)
 			return err
 		})
 	if err != nil {
@@ -107,7 +107,7 @@ func (tx *Tx) seed(ctx context.Context, seed *Seed, step, first, last int64) err
 			return err
 		}
 	}
-	return tx.countFolded(ctx, &counts)
+	return tx.addToCounters(ctx, &counts)
 }
 
 // seedDocument is what each payment echoes.
@@ -174,7 +174,7 @@ func seedID(d db.Dialect, at string) string {
 // long as it takes.
 func (tx *Tx) ListNaively(ctx context.Context, client till.ID, f PaymentFilter, page Page) ([]till.ID, int64, error) {
 	tx.db.WithoutTimeout()
-	l := newList(tx.s.indexesByEnd(), counted{client: client, noun: nounPayment, a: f.Method, b: string(f.Status)}, "p.id", f.From, f.To, page)
+	l := newList(tx.s.indexesByEnd(), counted{client: client, table: countPayments, a: f.Method, b: string(f.Status)}, "p.id", f.From, f.To, page)
 	var ids []till.ID
 	total, err := tx.listIndexed(ctx, l, func(r db.Row) error {
 		var id till.ID

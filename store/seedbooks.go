@@ -30,7 +30,7 @@ const seedTook = 2
 // by set: three events and a send for each, a credit with its entry and its
 // audit row for each success, and for each other one the last read for late
 // money.
-func (tx *Tx) seedBooks(ctx context.Context, client, lo, hi till.ID, counts *Counts) error {
+func (tx *Tx) seedBooks(ctx context.Context, client, lo, hi till.ID, counts *CounterDelta) error {
 	for _, insert := range seedBookRows {
 		if _, err := tx.db.Exec(ctx, insert, client[:], lo[:], hi[:]); err != nil {
 			return err
@@ -73,7 +73,7 @@ func seedBookTexts(d db.Dialect) []string {
 }
 
 // seedSums brings counters, wallets and the head up to what was written.
-func (tx *Tx) seedSums(ctx context.Context, client, lo, hi till.ID, counts *Counts) error {
+func (tx *Tx) seedSums(ctx context.Context, client, lo, hi till.ID, counts *CounterDelta) error {
 	credits, err := tx.seedCredits(ctx, client, lo, hi, counts)
 	if err != nil {
 		return err
@@ -98,14 +98,14 @@ func (tx *Tx) seedSums(ctx context.Context, client, lo, hi till.ID, counts *Coun
 
 // seedCredits counts the credits of payments, and returns how many there are
 // of each currency.
-func (tx *Tx) seedCredits(ctx context.Context, client, lo, hi till.ID, counts *Counts) (map[string]int64, error) {
+func (tx *Tx) seedCredits(ctx context.Context, client, lo, hi till.ID, counts *CounterDelta) (map[string]int64, error) {
 	credits := map[string]int64{}
 	err := tx.db.Query(ctx, seedCreditCounts,
 		[]any{int64(till.Hour), client[:], lo[:], hi[:]}, func(r db.Row) error {
 			var hour, n int64
 			var currency string
 			err := r.Scan(&hour, &currency, &n)
-			counts.add(client, nounTransaction, bucketStart(widthHour, hour), "collection", currency, n)
+			counts.add(client, countTransactions, bucketStart(widthHour, hour), "collection", currency, n)
 			credits[currency] += n
 			return err
 		})

@@ -11,12 +11,12 @@ import (
 	"till/internal/db"
 )
 
-var planByKey = db.Define(db.SQL{Name: "verify.planByKey",
+var preferIndexes = db.Define(db.SQL{Name: "verify.preferIndexes",
 	SQLite: `SELECT 1`,
 	Postgres: `SELECT set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),
 		set_config('enable_seqscan', 'off', true), set_config('max_parallel_workers_per_gather', '0', true), set_config('jit', 'off', true)`})
 
-var selectEventsFast = db.Define(db.SQL{Name: "verify.sieveEvents",
+var selectEventsFast = db.Define(db.SQL{Name: "verify.eventsFast",
 	SQLite: `SELECT sequence, created_at, substr(kind, 1, 8) = 'payment.' FROM events WHERE client_id = $1 AND sequence > $2 ORDER BY sequence LIMIT $3`})
 
 var selectIdempotencyKeys = db.Define(db.SQL{Name: "verify.selectIdempotencyKeys",
@@ -36,7 +36,7 @@ var selectLogLengths = db.Define(db.SQL{Name: "verify.selectLogLengths",
 // by their keys. A slice of ten thousand would make PostgreSQL read and hash
 // whole tables to join with it, once for each slice.
 func (tx *Tx) PreferIndexes(ctx context.Context) error {
-	return tx.db.Query(ctx, planByKey, nil, func(db.Row) error { return nil })
+	return tx.db.Query(ctx, preferIndexes, nil, func(db.Row) error { return nil })
 }
 
 // FastPayment is a payment as far as the fast check needs it. One with two
@@ -99,7 +99,7 @@ const namedUpTo = `CASE WHEN p.pending_event <= $1 THEN 1 ELSE 0 END + CASE WHEN
 	+ CASE WHEN p.final_event <= $1 THEN 1 ELSE 0 END + CASE WHEN p.late_event <= $1 THEN 1 ELSE 0 END + CASE WHEN p.reversed_event <= $1 THEN 1 ELSE 0 END
 	+ CASE WHEN p.updated_event <= $1 THEN 1 ELSE 0 END`
 
-var selectPaymentsFast = db.Define(db.SQL{Name: "verify.sievePayments",
+var selectPaymentsFast = db.Define(db.SQL{Name: "verify.paymentsFast",
 	SQLite: `SELECT p.id, p.created_at, p.updated_at, p.amount, p.currency, p.document, p.connection, ` + namedUpTo + `, (` + usualPayment + `) IS TRUE,
 	(p.status = 'failed' OR p.status = 'expired') AND s.subject_id IS NULL,
 	CASE WHEN (p.status = 'failed' OR p.status = 'expired') AND s.subject_id IS NULL THEN (SELECT max(a.last_at) FROM attempts a

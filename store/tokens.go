@@ -7,18 +7,18 @@ import (
 	"till/internal/db"
 )
 
-var selectOperatorToken = db.Define(db.SQL{Name: "tokens.selectOperatorToken",
+var selectOperatorToken = db.Define(db.SQL{Name: "operator_tokens.select",
 	SQLite: `SELECT version, sealed, expires_at, refresh_at, lease_until, lease_owner FROM operator_tokens WHERE connection = $1 AND name = $2`})
 
-var insertOperatorToken = db.Define(db.SQL{Name: "tokens.insertOperatorToken",
+var insertOperatorToken = db.Define(db.SQL{Name: "operator_tokens.insert",
 	SQLite: `INSERT INTO operator_tokens (connection, name, version, sealed, expires_at, refresh_at, lease_until, lease_owner)
 		VALUES ($1, $2, 1, $3, $4, $5, $6, $7) ON CONFLICT (connection, name) DO NOTHING`})
 
-var swapOperatorToken = db.Define(db.SQL{Name: "tokens.swapOperatorToken",
+var swapOperatorToken = db.Define(db.SQL{Name: "operator_tokens.swap",
 	SQLite: `UPDATE operator_tokens SET version = version + 1, sealed = $1, expires_at = $2, refresh_at = $3, lease_until = $4, lease_owner = $5
 		WHERE connection = $6 AND name = $7 AND version = $8`})
 
-var deleteOperatorTokens = db.Define(db.SQL{Name: "tokens.deleteOperatorTokens",
+var deleteOperatorTokens = db.Define(db.SQL{Name: "operator_tokens.delete",
 	SQLite: `DELETE FROM operator_tokens WHERE connection = $1 AND expires_at < $2 AND lease_until < $3`})
 
 // OperatorToken is what an operator lets us in by, sealed.

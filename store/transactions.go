@@ -29,7 +29,7 @@ func scanTransaction(r db.Row, client till.ID, t *ledger.Transaction) error {
 
 // list is the filter as a question.
 func (f *TransactionFilter) list(client till.ID, page Page) *list {
-	l := newList(false, counted{client: client, noun: nounTransaction, a: f.Type, b: f.Currency}, transactionColumns, f.From, f.To, page)
+	l := newList(false, counted{client: client, table: countTransactions, a: f.Type, b: f.Currency}, transactionColumns, f.From, f.To, page)
 	l.whereIndexed("p.reference = ", f.Reference != "", f.Reference)
 	l.whereIndexed("p.payment_id = ", !f.PaymentID.IsZero(), f.PaymentID.Bytes())
 	l.whereIndexed("p.payout_id = ", !f.PayoutID.IsZero(), f.PayoutID.Bytes())

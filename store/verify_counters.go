@@ -21,8 +21,8 @@ var selectCounters = db.Define(db.SQL{Name: "verify.selectCounters",
 	SQLite: `SELECT 0, bucket, a, b, n FROM counters WHERE client_id = $1 AND noun = $2 AND width = $3 AND bucket BETWEEN $4 AND $5
 		UNION ALL SELECT 1, hour, a, b, n FROM tallies WHERE client_id = $1 AND noun = $2`})
 
-// Nouns lists what is counted.
-var Nouns = []string{nounPayment, nounPayout, nounTransaction}
+// CountedTables lists what is counted.
+var CountedTables = []string{countPayments, countPayouts, countTransactions}
 
 // CountKey names one counter of a client and noun.
 type CountKey struct {
@@ -32,11 +32,11 @@ type CountKey struct {
 }
 
 // countTable is where the rows of a noun are, and what a and b are there.
-func countTable(noun string) (table, a, b string) {
-	switch noun {
-	case nounPayment:
+func countTable(name string) (table, a, b string) {
+	switch name {
+	case countPayments:
 		return "payments", "method", "status"
-	case nounPayout:
+	case countPayouts:
 		return "payouts", "method", "status"
 	}
 	return "transactions", "type", "currency"
@@ -45,8 +45,8 @@ func countTable(noun string) (table, a, b string) {
 // defineCounted defines a statement for each noun that is counted.
 func defineCounted(name string, text func(table, a, b string) string) map[string]*db.SQL {
 	out := map[string]*db.SQL{}
-	for _, noun := range Nouns {
-		out[noun] = db.Define(db.SQL{Name: name + " " + noun, SQLite: text(countTable(noun))})
+	for _, table := range CountedTables {
+		out[table] = db.Define(db.SQL{Name: name + " " + table, SQLite: text(countTable(table))})
 	}
 	return out
 }
@@ -61,16 +61,16 @@ var countByHour = defineCounted("verify.countByHour", func(table, a, b string) s
 
 // NextCountedDay returns the next day, beyond after, that has rows of a noun
 // or a counter of its own; false if there is none. Days are counted from 0.
-func (tx *Tx) NextCountedDay(ctx context.Context, client till.ID, noun string, after int64) (int64, bool, error) {
+func (tx *Tx) NextCountedDay(ctx context.Context, client till.ID, table string, after int64) (int64, bool, error) {
 	var day sql.NullInt64
 	lowest := bucketStart(widthDay, after+1)
 	if _, err := tx.db.QueryRow(ctx, selectNextCountedDay,
-		[]any{client[:], noun, widthDay, after, widthHour, bucketOf(widthHour, lowest)}, &day); err != nil {
+		[]any{client[:], table, widthDay, after, widthHour, bucketOf(widthHour, lowest)}, &day); err != nil {
 		return 0, false, err
 	}
 	lo := till.FirstID(lowest)
 	var id till.ID
-	found, err := tx.db.QueryRow(ctx, selectFirstID[noun], []any{client[:], lo[:]}, idDest(&id))
+	found, err := tx.db.QueryRow(ctx, selectFirstID[table], []any{client[:], lo[:]}, idDest(&id))
 	if err != nil {
 		return 0, false, err
 	}
@@ -82,15 +82,15 @@ func (tx *Tx) NextCountedDay(ctx context.Context, client till.ID, noun string, a
 
 // CountedDay returns the counters of one day, with those of its hours, and
 // what they should be by the rows of that day.
-func (tx *Tx) CountedDay(ctx context.Context, client till.ID, noun string, day int64) (have, want map[CountKey]int64, err error) {
+func (tx *Tx) CountedDay(ctx context.Context, client till.ID, table string, day int64) (have, want map[CountKey]int64, err error) {
 	have, want = map[CountKey]int64{}, map[CountKey]int64{}
-	if err := tx.readCounters(ctx, client, noun, widthDay, day, day, have); err != nil {
+	if err := tx.readCounters(ctx, client, table, widthDay, day, day, have); err != nil {
 		return nil, nil, err
 	}
-	if err := tx.readCounters(ctx, client, noun, widthHour, day*24, day*24+23, have); err != nil {
+	if err := tx.readCounters(ctx, client, table, widthHour, day*24, day*24+23, have); err != nil {
 		return nil, nil, err
 	}
-	err = tx.countRows(ctx, client, noun, bucketStart(widthDay, day), bucketStart(widthDay, day+1)-1, func(k CountKey, n int64) {
+	err = tx.countRows(ctx, client, table, bucketStart(widthDay, day), bucketStart(widthDay, day+1)-1, func(k CountKey, n int64) {
 		want[k] += n
 		want[CountKey{widthDay, day, k.A, k.B}] += n
 	})
@@ -99,24 +99,24 @@ func (tx *Tx) CountedDay(ctx context.Context, client till.ID, noun string, day i
 
 // CountedHour is CountedDay for one hour, of a day that has too many rows for
 // one snapshot.
-func (tx *Tx) CountedHour(ctx context.Context, client till.ID, noun string, hour int64) (have, want map[CountKey]int64, err error) {
+func (tx *Tx) CountedHour(ctx context.Context, client till.ID, table string, hour int64) (have, want map[CountKey]int64, err error) {
 	have, want = map[CountKey]int64{}, map[CountKey]int64{}
-	if err := tx.readCounters(ctx, client, noun, widthHour, hour, hour, have); err != nil {
+	if err := tx.readCounters(ctx, client, table, widthHour, hour, hour, have); err != nil {
 		return nil, nil, err
 	}
-	err = tx.countRows(ctx, client, noun, bucketStart(widthHour, hour), bucketStart(widthHour, hour+1)-1, func(k CountKey, n int64) { want[k] += n })
+	err = tx.countRows(ctx, client, table, bucketStart(widthHour, hour), bucketStart(widthHour, hour+1)-1, func(k CountKey, n int64) { want[k] += n })
 	return have, want, err
 }
 
 // CountedHours returns the counters of one day, and what they should be by
 // those of its hours.
-func (tx *Tx) CountedHours(ctx context.Context, client till.ID, noun string, day int64) (have, want map[CountKey]int64, err error) {
+func (tx *Tx) CountedHours(ctx context.Context, client till.ID, table string, day int64) (have, want map[CountKey]int64, err error) {
 	have, want = map[CountKey]int64{}, map[CountKey]int64{}
 	hours := map[CountKey]int64{}
-	if err := tx.readCounters(ctx, client, noun, widthDay, day, day, have); err != nil {
+	if err := tx.readCounters(ctx, client, table, widthDay, day, day, have); err != nil {
 		return nil, nil, err
 	}
-	if err := tx.readCounters(ctx, client, noun, widthHour, day*24, day*24+23, hours); err != nil {
+	if err := tx.readCounters(ctx, client, table, widthHour, day*24, day*24+23, hours); err != nil {
 		return nil, nil, err
 	}
 	for k, n := range hours {
@@ -126,8 +126,8 @@ func (tx *Tx) CountedHours(ctx context.Context, client till.ID, noun string, day
 }
 
 // DaySize returns how many rows of a noun a day has, by its counters.
-func (tx *Tx) DaySize(ctx context.Context, client till.ID, noun string, day int64) (n int64, err error) {
-	sums, err := tx.buckets(ctx, counted{client: client, noun: noun}, widthDay, day, day)
+func (tx *Tx) DaySize(ctx context.Context, client till.ID, table string, day int64) (n int64, err error) {
+	sums, err := tx.buckets(ctx, counted{client: client, table: table}, widthDay, day, day)
 	for _, b := range sums {
 		n += b.n
 	}
@@ -135,9 +135,9 @@ func (tx *Tx) DaySize(ctx context.Context, client till.ID, noun string, day int6
 }
 
 // countRows counts rows by hour and kind.
-func (tx *Tx) countRows(ctx context.Context, client till.ID, noun string, from, to till.Time, add func(k CountKey, n int64)) error {
+func (tx *Tx) countRows(ctx context.Context, client till.ID, table string, from, to till.Time, add func(k CountKey, n int64)) error {
 	lo, hi := till.FirstID(from), till.LastID(to)
-	return tx.db.Query(ctx, countByHour[noun],
+	return tx.db.Query(ctx, countByHour[table],
 		[]any{int64(till.Hour), client[:], lo[:], hi[:]}, func(r db.Row) error {
 			k, n := CountKey{Width: widthHour}, int64(0)
 			err := r.Scan(&k.Bucket, &k.A, &k.B, &n)
@@ -148,11 +148,11 @@ func (tx *Tx) countRows(ctx context.Context, client till.ID, noun string, from, 
 
 // CountedMonths returns the counters of all months and of all time, and what
 // they should be by the counters of the days.
-func (tx *Tx) CountedMonths(ctx context.Context, client till.ID, noun string) (have, want map[CountKey]int64, err error) {
+func (tx *Tx) CountedMonths(ctx context.Context, client till.ID, table string) (have, want map[CountKey]int64, err error) {
 	have, want = map[CountKey]int64{}, map[CountKey]int64{}
 	days := map[CountKey]int64{}
 	for width, into := range map[int]map[CountKey]int64{widthAll: have, widthMonth: have, widthDay: days} {
-		if err := tx.readCounters(ctx, client, noun, width, 0, 1<<40, into); err != nil {
+		if err := tx.readCounters(ctx, client, table, width, 0, 1<<40, into); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -165,9 +165,9 @@ func (tx *Tx) CountedMonths(ctx context.Context, client till.ID, noun string) (h
 
 // NextSplitHour returns the next hour, beyond after, whose parts are counted; false
 // if there is none.
-func (tx *Tx) NextSplitHour(ctx context.Context, client till.ID, noun string, after int64) (int64, bool, error) {
+func (tx *Tx) NextSplitHour(ctx context.Context, client till.ID, table string, after int64) (int64, bool, error) {
 	var hour sql.NullInt64
-	_, err := tx.db.QueryRow(ctx, selectNextSplitHour, []any{client[:], noun, after}, &hour)
+	_, err := tx.db.QueryRow(ctx, selectNextSplitHour, []any{client[:], table, after}, &hour)
 	return hour.Int64, hour.Valid, err
 }
 
@@ -175,9 +175,9 @@ func (tx *Tx) NextSplitHour(ctx context.Context, client till.ID, noun string, af
 // than a time, what they should be by the rows, and the time to go on from; zero after the
 // last part. A part that lists do not rely on may be older than its rows' statuses:
 // then its counts are summed over all statuses, under B "".
-func (tx *Tx) CountedParts(ctx context.Context, client till.ID, noun string, hour int64, after till.Time, limit int) (have, want map[CountKey]int64, next till.Time, err error) {
+func (tx *Tx) CountedParts(ctx context.Context, client till.ID, table string, hour int64, after till.Time, limit int) (have, want map[CountKey]int64, next till.Time, err error) {
 	have, want = map[CountKey]int64{}, map[CountKey]int64{}
-	h := BusyHour{client, noun, hour}
+	h := BusyHour{client, table, hour}
 	parts, err := tx.hourParts(ctx, h)
 	if err != nil {
 		return nil, nil, 0, err
@@ -202,7 +202,7 @@ func (tx *Tx) CountedParts(ctx context.Context, client till.ID, noun string, hou
 		for _, c := range p.counts {
 			have[key(c.a, c.b)] += c.n
 		}
-		if err := tx.countRows(ctx, client, noun, p.from, p.until, func(k CountKey, n int64) { want[key(k.A, k.B)] += n }); err != nil {
+		if err := tx.countRows(ctx, client, table, p.from, p.until, func(k CountKey, n int64) { want[key(k.A, k.B)] += n }); err != nil {
 			return nil, nil, 0, err
 		}
 		next = p.until
@@ -211,9 +211,9 @@ func (tx *Tx) CountedParts(ctx context.Context, client till.ID, noun string, hou
 }
 
 // readCounters reads counters of one width, and the tallies that belong to them.
-func (tx *Tx) readCounters(ctx context.Context, client till.ID, noun string, width int, from, to int64, into map[CountKey]int64) error {
+func (tx *Tx) readCounters(ctx context.Context, client till.ID, table string, width int, from, to int64, into map[CountKey]int64) error {
 	return tx.db.Query(ctx, selectCounters,
-		[]any{client[:], noun, width, from, to}, func(r db.Row) error {
+		[]any{client[:], table, width, from, to}, func(r db.Row) error {
 			var tally int
 			k, n := CountKey{Width: width}, int64(0)
 			err := r.Scan(&tally, &k.Bucket, &k.A, &k.B, &n)

@@ -43,9 +43,9 @@ func (s *Endpoints) audited(ctx context.Context, client till.ID, actor string,
 			if err := tx.InsertAudit(ctx, []*store.AuditRow{row}); err != nil {
 				return err
 			}
-			var counts store.Counts
+			var counts store.CounterDelta
 			counts.AddStored(client, at, row.Size())
-			if err := tx.Count(ctx, &counts); err != nil {
+			if err := tx.AddCounts(ctx, &counts); err != nil {
 				return err
 			}
 			return tx.SaveHeads(ctx, heads)

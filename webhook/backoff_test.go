@@ -120,19 +120,19 @@ func TestJudge(t *testing.T) {
 
 // scene is a window told in words: what is there, what is sent, what is left.
 type scene struct {
-	name   string
-	cursor int64
-	due    string // rows "sequence:payment", due now; a trailing ! is one asked for by hand
-	open   string // further pending rows, not due; "sequence:payment~" is being sent
-	events string // beyond the cursor; a trailing - is of a kind that is not told, a trailing ^ tells a late receipt
-	span   string // "from:to"; its events are of payments of their own
-	limit  int
-	sent   string // "sequence=" and 2 delivered, 5 failed, ~ under way; what is missing did not begin
+	name     string
+	cursor   int64
+	due      string // rows "sequence:payment", due now; a trailing ! is one asked for by hand
+	open     string // further pending rows, not due; "sequence:payment~" is being sent
+	events   string // beyond the cursor; a trailing - is of a kind that is not told, a trailing ^ tells a late receipt
+	logRange string // "from:to"; its events are of payments of their own
+	limit    int
+	sent     string // "sequence=" and 2 delivered, 5 failed, ~ under way; what is missing did not begin
 
 	lanes string // sequences, lanes separated by |
 	rows  string // what is left, "sequence status attempts"
 	after int64  // the cursor
-	next  int64  // of the span
+	next  int64  // of the range
 }
 
 func TestWindows(t *testing.T) {
@@ -160,9 +160,9 @@ func TestWindows(t *testing.T) {
 		{name: "nor is superseded", cursor: 4, due: "2:a!", events: "5:a", sent: "2=5 5=2", lanes: "2 5", rows: "2 pending 2", after: 5},
 		{name: "one probe", cursor: 4, due: "2:a 3:b", events: "5:c", limit: 1, sent: "2=5", lanes: "2", rows: "2 pending 2", after: 4},
 		{name: "a probe of the log", cursor: 4, events: "5:c- 6:d 7:e", limit: 1, sent: "6=5", lanes: "6", rows: "6 pending 1", after: 6},
-		{name: "a replay", cursor: 9, span: "3:5", sent: "3=2 4=5 5=2", lanes: "3|4|5", rows: "4 pending 1", after: 9, next: 6},
-		{name: "a replay that was cut off", cursor: 9, span: "3:5", sent: "3=2", lanes: "3|4|5", after: 9, next: 4},
-		{name: "a replay behind the live ones", cursor: 9, events: "10:a", span: "3:4", limit: 2, sent: "10=2 3=2", lanes: "10|3", after: 10, next: 4},
+		{name: "a replay", cursor: 9, logRange: "3:5", sent: "3=2 4=5 5=2", lanes: "3|4|5", rows: "4 pending 1", after: 9, next: 6},
+		{name: "a replay that was cut off", cursor: 9, logRange: "3:5", sent: "3=2", lanes: "3|4|5", after: 9, next: 4},
+		{name: "a replay behind the live ones", cursor: 9, events: "10:a", logRange: "3:4", limit: 2, sent: "10=2 3=2", lanes: "10|3", after: 10, next: 4},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -176,11 +176,11 @@ func (c *scene) check(t *testing.T) {
 	m := &chunkInput{bodies: map[int64]*body{}}
 	m.due, m.events = c.rowsOf(c.due, noon), bodiesOf(c.events)
 	m.open = append(c.rowsOf(c.open, noon+1), m.due...)
-	if c.span != "" {
-		m.span = &store.Span{Why: store.SpanReplay}
-		fmt.Sscanf(c.span, "%d:%d", &m.span.From, &m.span.To)
-		m.span.Next = m.span.From
-		for n := m.span.From; n <= m.span.To; n++ {
+	if c.logRange != "" {
+		m.logRange = &store.LogRange{Why: store.RangeReplay}
+		fmt.Sscanf(c.logRange, "%d:%d", &m.logRange.From, &m.logRange.To)
+		m.logRange.Next = m.logRange.From
+		for n := m.logRange.From; n <= m.logRange.To; n++ {
 			m.replay = append(m.replay, &body{sequence: n, kind: "told", subject: till.ID{99, byte(n)}})
 		}
 	}
@@ -212,8 +212,8 @@ func (c *scene) check(t *testing.T) {
 		rows = append(rows, fmt.Sprintf("%d %s%s %d", l.row.Sequence, l.row.Status, mark, l.row.Attempts))
 	}
 	expect(t, "rows", strings.Join(rows, ", "), c.rows)
-	if r.cursor != c.after || c.span != "" && r.next != c.next {
-		t.Errorf("the cursor is %d and the span goes on at %d, want %d and %d", r.cursor, r.next, c.after, c.next)
+	if r.cursor != c.after || c.logRange != "" && r.next != c.next {
+		t.Errorf("the cursor is %d and the range goes on at %d, want %d and %d", r.cursor, r.next, c.after, c.next)
 	}
 }
 
@@ -225,7 +225,7 @@ func (c *scene) act(it *chunkItem) {
 			continue
 		}
 		it.state = ended
-		it.attempt = store.Try{SentAt: noon}
+		it.attempt = store.DeliveryAttempt{SentAt: noon}
 		switch what {
 		case "~":
 			it.state = sending

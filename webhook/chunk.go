@@ -14,10 +14,10 @@ type chunkItem struct {
 	subject till.ID
 	body    *body
 	row     *store.Delivery // nil: an event beyond the cursor, or of a replay
-	replay  bool            // of the window's span
+	replay  bool            // of the window's range
 
 	state    chunkItemState
-	attempt  store.Try
+	attempt  store.DeliveryAttempt
 	outcome  attemptOutcome
 	waitsFor till.Time // an older state of its payment is being sent until then
 }
@@ -44,12 +44,12 @@ func (it *chunkItem) supersedes() bool {
 // window is what an endpoint is sent under one stretch of its lease.
 type chunk struct {
 	e             *store.Endpoint
-	span          *store.Span    // the replay that goes on in it; nil: none
-	orderedGroups [][]*chunkItem // the items of one payment go in order, one at a time
-	items         []*chunkItem   // in the order in which they are to begin
+	logRange      *store.LogRange // the replay that goes on in it; nil: none
+	orderedGroups [][]*chunkItem  // the items of one payment go in order, one at a time
+	items         []*chunkItem    // in the order in which they are to begin
 	open          []*store.Delivery
 
-	to, spanTo int64 // the last event that was looked at, of the log and of the span
+	to, rangeTo int64 // the last event that was looked at, of the log and of the range
 
 	createdAt map[int64]till.Time // when the events were made that were looked at
 }
@@ -73,12 +73,12 @@ func weightOf(all []*body) (bytes int64) {
 
 // material is what a window is planned from.
 type chunkInput struct {
-	due    []*store.Delivery // rows that are due
-	bodies map[int64]*body   // of the rows' events
-	events []*body           // beyond the cursor, ascending
-	span   *store.Span
-	replay []*body           // of the span, ascending
-	open   []*store.Delivery // the pending rows of the payments that all of these are about
+	due      []*store.Delivery // rows that are due
+	bodies   map[int64]*body   // of the rows' events
+	events   []*body           // beyond the cursor, ascending
+	logRange *store.LogRange
+	replay   []*body           // of the range, ascending
+	open     []*store.Delivery // the pending rows of the payments that all of these are about
 }
 
 // planChunk decides what is sent, in which order: rows that are due, then what is
@@ -100,17 +100,17 @@ func planChunk(e *store.Endpoint, m *chunkInput, now till.Time, limit int) *chun
 			w.items = append(w.items, &chunkItem{DeliveryKey: store.DeliveryKey{Sequence: b.sequence, Kind: store.DeliverEvent}, subject: b.subject, body: b})
 		}
 	}
-	if m.span != nil {
-		w.span, w.spanTo = m.span, m.span.Next-1
+	if m.logRange != nil {
+		w.logRange, w.rangeTo = m.logRange, m.logRange.Next-1
 		kind := store.DeliverReplay
-		if m.span.Why == store.SpanCatchUp {
+		if m.logRange.Why == store.RangeCatchUp {
 			kind = store.DeliverEvent // it comes late, and for the first time
 		}
 		for n, b := range m.replay {
 			if n >= drainRate || len(w.items) >= limit {
 				break
 			}
-			w.spanTo, w.createdAt[b.sequence] = b.sequence, b.createdAt
+			w.rangeTo, w.createdAt[b.sequence] = b.sequence, b.createdAt
 			if e.Subscribed(b.kind) {
 				w.items = append(w.items, &chunkItem{DeliveryKey: store.DeliveryKey{Sequence: b.sequence, Kind: kind}, subject: b.subject, body: b, replay: true})
 			}
@@ -152,9 +152,9 @@ type leftover struct{ row, before *store.Delivery }
 type chunkResult struct {
 	rows      []leftover
 	cursor    int64
-	next      int64     // of the span
+	next      int64     // of the range
 	cursorAt  till.Time // when the event at the cursor was made; zero: the cursor stands where it stood
-	nextAt    till.Time // when the event before next was made; zero: the span stands where it stood
+	nextAt    till.Time // when the event before next was made; zero: the range stands where it stood
 	outcomes  []attemptOutcome
 	exhausted bool // something was exhausted
 	sent      int
@@ -165,7 +165,7 @@ type chunkResult struct {
 // has been sent already, it is a row that is due now. What is still under way
 // is a row with a lease of its own.
 func (w *chunk) close(now till.Time, jitter func() float64) *chunkResult {
-	r := &chunkResult{cursor: w.to, next: w.spanTo + 1}
+	r := &chunkResult{cursor: w.to, next: w.rangeTo + 1}
 	newest := map[till.ID]int64{} // the newest state of each payment that was sent
 	under := map[till.ID]bool{}   // payments with an attempt under way
 	var last, lastReplay int64
@@ -265,7 +265,7 @@ func (w *chunk) leftoverRow(it *chunkItem, r *chunkResult, newest map[till.ID]in
 }
 
 // finishAttempt notes an attempt that has ended on its row.
-func finishAttempt(row *store.Delivery, t store.Try, a Response, now till.Time, j float64) {
+func finishAttempt(row *store.Delivery, t store.DeliveryAttempt, a Response, now till.Time, j float64) {
 	row.Attempts = min(row.Attempts+1, MaxAttempts)
 	row.Last, row.UpdatedAt, row.LeaseUntil = t, now, 0
 	if a.Delivered() {

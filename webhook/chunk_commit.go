@@ -17,10 +17,10 @@ type change struct {
 	version int64 // of the lease under which it was done
 
 	// Of a record.
-	result  *chunkResult
-	span    *store.Span
-	started till.Time // when the window was read
-	release bool      // the lease is given back, also if there is more to send
+	result   *chunkResult
+	logRange *store.LogRange
+	started  till.Time // when the window was read
+	release  bool      // the lease is given back, also if there is more to send
 
 	// Of a late attempt.
 	row  *store.Delivery

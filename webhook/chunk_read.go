@@ -18,7 +18,7 @@ func (d *Dispatcher) chunkLimit(e *store.Endpoint) int {
 		return 1
 	case e.Answered < ProvenAfter:
 		return min(ProvenAfter-e.Answered, d.c.ChunkSize)
-	case e.DrainTo > 0:
+	case e.ThrottleUntil > 0:
 		return min(drainRate, d.c.ChunkSize)
 	}
 	return d.c.ChunkSize
@@ -52,7 +52,7 @@ func (d *Dispatcher) readChunk(ctx context.Context, e *store.Endpoint, bytes int
 			}
 		}
 		if !e.NextRetry.IsZero() {
-			if m.open, err = tx.PendingOf(ctx, e.Ref(), m.subjects()); err != nil {
+			if m.open, err = tx.PendingForSubjects(ctx, e.Ref(), m.subjects()); err != nil {
 				return err
 			}
 		}
@@ -175,15 +175,15 @@ func (m *chunkInput) readDue(ctx context.Context, tx *store.Tx, client till.ID) 
 
 // readReplay reads the next piece of the oldest open replay.
 func (d *Dispatcher) readReplay(ctx context.Context, tx *store.Tx, e *store.Endpoint, m *chunkInput) error {
-	if e.ReplayAt.IsZero() || e.ReplayAt > tx.Now() || e.DrainTo > 0 {
+	if e.ReplayAt.IsZero() || e.ReplayAt > tx.Now() || e.ThrottleUntil > 0 {
 		return nil
 	}
-	spans, err := tx.OpenSpans(ctx, e.Ref(), true, 1)
-	if err != nil || len(spans) == 0 {
+	ranges, err := tx.OpenRanges(ctx, e.Ref(), true, 1)
+	if err != nil || len(ranges) == 0 {
 		return err
 	}
-	m.span = spans[0]
-	rows, err := tx.EventBodies(ctx, e.ClientID, m.span.Next-1, int(min(minRead, m.span.To-m.span.Next+1)))
+	m.logRange = ranges[0]
+	rows, err := tx.EventBodies(ctx, e.ClientID, m.logRange.Next-1, int(min(minRead, m.logRange.To-m.logRange.Next+1)))
 	for _, ev := range rows {
 		m.replay = append(m.replay, newBody(ev))
 	}

@@ -46,7 +46,7 @@ func (d *Dispatcher) processChunk(ctx context.Context, r *endpointWorker, e *sto
 		return nil, nil
 	}
 	res := w.close(d.c.Store.Now(), jitter)
-	after, next := d.record(ctx, e, held, &change{kind: recordChange, result: res, span: w.span, started: started})
+	after, next := d.record(ctx, e, held, &change{kind: recordChange, result: res, logRange: w.logRange, started: started})
 	for it, l := range late {
 		if next != nil || after != nil {
 			l.row = res.rowOf(it.DeliveryKey)
@@ -201,7 +201,7 @@ func (s *chunkSend) sendGroups(ctx context.Context, done func()) (late *chunkIte
 
 // post makes an attempt once every gate has let it through. It reports whether
 // it did: not if the window was over before.
-func (s *chunkSend) post(ctx context.Context, it *chunkItem) (t store.Try, o attemptOutcome, begun bool) {
+func (s *chunkSend) post(ctx context.Context, it *chunkItem) (t store.DeliveryAttempt, o attemptOutcome, begun bool) {
 	gates := s.admission.limiters(it.requested() || it.replay)
 	if !acquireAll(gates, s.closing) {
 		return t, o, false
@@ -234,7 +234,7 @@ func (s *chunkSend) mayBegin(it *chunkItem) bool {
 }
 
 // endAttempt reports whether the window was closed before the attempt ended.
-func (s *chunkSend) endAttempt(it *chunkItem, t store.Try, o attemptOutcome) (late bool) {
+func (s *chunkSend) endAttempt(it *chunkItem, t store.DeliveryAttempt, o attemptOutcome) (late bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	it.state, it.attempt, it.outcome = ended, t, o
@@ -248,10 +248,10 @@ func (s *chunkSend) endAttempt(it *chunkItem, t store.Try, o attemptOutcome) (la
 }
 
 // attempt signs and posts one item.
-func (s *chunkSend) attempt(ctx context.Context, it *chunkItem) (t store.Try, o attemptOutcome) {
+func (s *chunkSend) attempt(ctx context.Context, it *chunkItem) (t store.DeliveryAttempt, o attemptOutcome) {
 	d, e := s.d, s.w.e
 	now := d.c.Store.Now()
-	t, o.repeated, o.url = store.Try{SentAt: now, URL: e.URL}, it.row != nil && it.row.Attempts > 0, e.URL
+	t, o.repeated, o.url = store.DeliveryAttempt{SentAt: now, URL: e.URL}, it.row != nil && it.row.Attempts > 0, e.URL
 	defer func() {
 		if v := recover(); v != nil {
 			d.c.Log.Error("event attempt panicked", "endpoint", e.ID, "sequence", it.Sequence, "panic", v, "stack", string(debug.Stack()))

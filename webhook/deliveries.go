@@ -37,18 +37,18 @@ func ListDeliveries(ctx context.Context, tx *store.Tx, e *store.Endpoint, by Req
 	if status == store.DeliverySuperseded || status == store.DeliveryExhausted {
 		return listRows(ctx, tx, e, by, status, before, limit)
 	}
-	spans, err := tx.OpenSpans(ctx, e.Ref(), false, maxLogRanges)
+	ranges, err := tx.OpenRanges(ctx, e.Ref(), false, maxLogRanges)
 	if err != nil {
 		return nil, 0, err
 	}
-	asked, err := tx.OpenSpans(ctx, e.Ref(), true, maxLogRanges+maxReplays)
+	asked, err := tx.OpenRanges(ctx, e.Ref(), true, maxLogRanges+maxReplays)
 	if err != nil {
 		return nil, 0, err
 	}
-	spans = append(spans, asked...)
+	ranges = append(ranges, asked...)
 	for range listSlices {
 		from := max(before-listSlice, 0)
-		slice, err := listRange(ctx, tx, e, spans, from, before-1)
+		slice, err := listRange(ctx, tx, e, ranges, from, before-1)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -70,7 +70,7 @@ func ListDeliveries(ctx context.Context, tx *store.Tx, e *store.Endpoint, by Req
 
 // listRange returns what there is to say about a stretch of the log, both
 // ends included, newest first.
-func listRange(ctx context.Context, tx *store.Tx, e *store.Endpoint, spans []*store.Span, from, to int64) ([]*DeliveryView, error) {
+func listRange(ctx context.Context, tx *store.Tx, e *store.Endpoint, ranges []*store.LogRange, from, to int64) ([]*DeliveryView, error) {
 	rows, err := tx.DeliveriesBetween(ctx, e.Ref(), from, to)
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func listRange(ctx context.Context, tx *store.Tx, e *store.Endpoint, spans []*st
 		out = append(out, l)
 	}
 	for _, ev := range events {
-		status := derivedStatus(e, spans, ev)
+		status := derivedStatus(e, ranges, ev)
 		if status == "" || told[ev.Sequence] {
 			continue
 		}
@@ -108,22 +108,22 @@ func listRange(ctx context.Context, tx *store.Tx, e *store.Endpoint, spans []*st
 // derivedStatus returns what became of an event that has no row; "" if it is not
 // the endpoint's, or if that is not known any more because the endpoint was
 // told about other kinds then.
-func derivedStatus(e *store.Endpoint, spans []*store.Span, ev *till.Event) store.DeliveryStatus {
-	inSpan := func(why store.SpanWhy) bool {
-		return slices.ContainsFunc(spans, func(s *store.Span) bool { return s.Why == why && s.Next <= ev.Sequence && ev.Sequence <= s.To })
+func derivedStatus(e *store.Endpoint, ranges []*store.LogRange, ev *till.Event) store.DeliveryStatus {
+	inRange := func(why store.RangeReason) bool {
+		return slices.ContainsFunc(ranges, func(s *store.LogRange) bool { return s.Why == why && s.Next <= ev.Sequence && ev.Sequence <= s.To })
 	}
 	switch {
 	case ev.Sequence <= e.Start || !e.Subscribed(ev.Kind):
 		return ""
-	case inSpan(store.SpanDisabled):
+	case inRange(store.RangeDisabled):
 		return store.DeliveryDisabled
-	case inSpan(store.SpanCatchUp):
+	case inRange(store.RangeCatchUp):
 		return store.DeliveryPending
 	case ev.Sequence > e.Cursor && !e.Enabled:
 		return store.DeliveryDisabled
 	case ev.Sequence > e.Cursor:
 		return store.DeliveryPending
-	case ev.Sequence <= e.Listed:
+	case ev.Sequence <= e.EventsListedFrom:
 		return ""
 	}
 	return store.DeliveryDelivered

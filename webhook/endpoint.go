@@ -186,7 +186,7 @@ func (s *Endpoints) Create(ctx context.Context, client *till.Client, r *Request,
 			return auditEntry{}, invalid(till.FieldError{Code: till.FieldTooMany, Detail: fmt.Sprintf("A client has at most %d endpoints.", MaxEndpoints)})
 		}
 		e.CreatedAt, e.UpdatedAt, e.Enabled, e.DisabledAt, e.DisableReason = at, at, true, 0, ""
-		e.Start, e.Listed, e.Cursor, e.LastEvent = h.LastEvent, h.LastEvent, h.LastEvent, h.LastEvent
+		e.Start, e.EventsListedFrom, e.Cursor, e.LastEvent = h.LastEvent, h.LastEvent, h.LastEvent, h.LastEvent
 		if r.Enabled != nil && !*r.Enabled {
 			e.Enabled, e.DisabledAt, e.DisableReason = false, at, till.DisabledByClient
 		}
@@ -231,7 +231,7 @@ func (s *Endpoints) Patch(ctx context.Context, client *till.Client, id till.ID, 
 		}
 		if !slices.Equal(e.Kinds(), before.Kinds()) {
 			what = append(what, "events "+strings.Join(before.Kinds(), " ")+" into "+strings.Join(e.Kinds(), " "))
-			e.Listed = h.LastEvent
+			e.EventsListedFrom = h.LastEvent
 		}
 		if e.Description != before.Description {
 			what = append(what, "description")
@@ -264,23 +264,23 @@ func (s *Endpoints) disable(ctx context.Context, tx *store.Tx, e *store.Endpoint
 // stretch of the log, which a replay can send.
 func (s *Endpoints) enable(ctx context.Context, tx *store.Tx, e *store.Endpoint, last int64, at till.Time, actor string) error {
 	e.Enabled, e.DisabledAt, e.DisableReason = true, 0, ""
-	e.Failures, e.FailingSince, e.BlockedUntil, e.DrainTo, e.Answered = 0, 0, 0, 0, 0
+	e.Failures, e.FailingSince, e.BlockedUntil, e.ThrottleUntil, e.Answered = 0, 0, 0, 0, 0
 	if err := tx.CloseCases(ctx, []store.CaseClosure{{Ref: e.Ref(), By: actor, At: at, Kinds: []string{CaseDisabled}}}); err != nil || e.Cursor >= last {
 		return err
 	}
 	from := e.Cursor + 1
 	e.Cursor, e.CursorAt, e.Backlog = last, 0, 0
-	open, err := tx.OpenSpans(ctx, e.Ref(), false, maxLogRanges)
+	open, err := tx.OpenRanges(ctx, e.Ref(), false, maxLogRanges)
 	if err != nil {
 		return err
 	}
 	if len(open) == maxLogRanges {
 		// Too many to keep apart: the last one is made to cover this one, too.
-		span := open[maxLogRanges-1]
-		span.To = last
-		return tx.SaveSpan(ctx, span)
+		logRange := open[maxLogRanges-1]
+		logRange.To = last
+		return tx.SaveRange(ctx, logRange)
 	}
-	return tx.InsertSpan(ctx, &store.Span{ClientID: e.ClientID, EndpointID: e.ID, ID: till.NewID(at), Why: store.SpanDisabled,
+	return tx.InsertRange(ctx, &store.LogRange{ClientID: e.ClientID, EndpointID: e.ID, ID: till.NewID(at), Why: store.RangeDisabled,
 		From: from, Next: from, To: last, CreatedAt: at})
 }
 

@@ -46,7 +46,7 @@ func TestAWindowIsBoundedByBytes(t *testing.T) {
 		}{{true, 0, 1}, {true, 90 << 10, 2}, {true, 1 << 30, 12}, {false, 0, 1}, {false, 90 << 10, 2}, {false, 1 << 30, 12}} {
 			w.d.bodyCache.forget(w.client.ID)
 			e := s.endpoint()
-			e.Failures, e.DrainTo = 0, 0
+			e.Failures, e.ThrottleUntil = 0, 0
 			if e.NextRetry = w.store.Now(); !c.due {
 				e.NextRetry, e.Cursor = 0, 0
 			}

@@ -113,9 +113,9 @@ func (b *recording) matchesLog(c *change) bool {
 func (b *recording) throttle(c *change, e *store.Endpoint) {
 	now := b.tx.Now()
 	switch {
-	case e.DrainTo == 0:
-	case e.Cursor >= e.DrainTo && (e.NextRetry.IsZero() || e.NextRetry > now):
-		e.DrainTo = 0
+	case e.ThrottleUntil == 0:
+	case e.Cursor >= e.ThrottleUntil && (e.NextRetry.IsZero() || e.NextRetry > now):
+		e.ThrottleUntil = 0
 	case c.result.sent > 1: // the one that showed the recovery is not counted
 		e.BlockedUntil = max(e.BlockedUntil, c.started.Add(drainPause))
 	}
@@ -149,19 +149,19 @@ func (b *recording) saveRows(e *store.Endpoint, rows []leftover) error {
 
 // advanceSpan writes down how far a replay has come.
 func (b *recording) advanceSpan(c *change, e *store.Endpoint) error {
-	if c.span == nil {
+	if c.logRange == nil {
 		return nil
 	}
-	now, s := b.tx.Now(), *c.span
+	now, s := b.tx.Now(), *c.logRange
 	s.Next = min(max(s.Next, c.result.next), s.To+1)
 	e.ReplayAt = c.started.Add(drainPause)
 	if s.Next > s.To {
 		s.DoneAt = now
 	}
-	if err := b.tx.SaveSpan(b.ctx, &s); err != nil || s.DoneAt.IsZero() {
+	if err := b.tx.SaveRange(b.ctx, &s); err != nil || s.DoneAt.IsZero() {
 		return err
 	}
-	open, err := b.tx.OpenSpans(b.ctx, e.Ref(), true, 1)
+	open, err := b.tx.OpenRanges(b.ctx, e.Ref(), true, 1)
 	if len(open) == 0 {
 		e.ReplayAt = 0
 	}
@@ -177,8 +177,8 @@ func (b *recording) applyOutcomes(e *store.Endpoint, outcomes []attemptOutcome) 
 		return b.disable(e, disable)
 	case recovered:
 		// It is back: everything is due, oldest first, at a bounded pace.
-		e.BlockedUntil, e.DrainTo = 0, e.LastEvent
-		return b.tx.MakeDue(b.ctx, e.Ref(), now)
+		e.BlockedUntil, e.ThrottleUntil = 0, e.LastEvent
+		return b.tx.RetryNow(b.ctx, e.Ref(), now)
 	}
 	return nil
 }
@@ -205,7 +205,7 @@ func (b *recording) recordLate(c *change, e *store.Endpoint) error {
 		b.exhausted(e)
 	}
 	b.touched[c.ref] = true
-	if err := errors.Join(b.tx.SaveDeliveries(b.ctx, []*store.Delivery{row}), b.tx.MakeWaitingDue(b.ctx, e.Ref(), row.SubjectID, now)); err != nil {
+	if err := errors.Join(b.tx.SaveDeliveries(b.ctx, []*store.Delivery{row}), b.tx.RetrySubjectNow(b.ctx, e.Ref(), row.SubjectID, now)); err != nil {
 		return err
 	}
 	if err := b.applyOutcomes(e, c.outcomes()); err != nil {

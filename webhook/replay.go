@@ -149,11 +149,11 @@ type Replayed struct {
 // an endpoint is told about.
 const maxCountedEvents = 100_000
 
-// count says how many events that are left of some spans an endpoint is told
+// count says how many events that are left of some ranges an endpoint is told
 // about, -1 if that would take too long.
-func (s *Endpoints) count(ctx context.Context, e *store.Endpoint, spans []*store.Span) (n int64, err error) {
-	for _, span := range spans {
-		n += span.To - span.Next + 1
+func (s *Endpoints) count(ctx context.Context, e *store.Endpoint, ranges []*store.LogRange) (n int64, err error) {
+	for _, logRange := range ranges {
+		n += logRange.To - logRange.Next + 1
 	}
 	switch {
 	case e.Events == nil:
@@ -163,8 +163,8 @@ func (s *Endpoints) count(ctx context.Context, e *store.Endpoint, spans []*store
 	}
 	n = 0
 	err = s.Store.View(ctx, func(tx *store.Tx) error {
-		for _, span := range spans {
-			told, err := tx.CountEvents(ctx, e.ClientID, span.Next, span.To, e.Events)
+		for _, logRange := range ranges {
+			told, err := tx.CountEvents(ctx, e.ClientID, logRange.Next, logRange.To, e.Events)
 			if err != nil {
 				return err
 			}
@@ -180,7 +180,7 @@ func (s *Endpoints) count(ctx context.Context, e *store.Endpoint, spans []*store
 // asker may not read.
 func (s *Endpoints) Replay(ctx context.Context, client, id till.ID, r *Replay, by Requester) (out Replayed, err error) {
 	var to *store.Endpoint
-	var spans []*store.Span
+	var ranges []*store.LogRange
 	err = s.auditedEndpoint(ctx, client, id, by.Actor, func(ctx context.Context, tx *store.Tx, e *store.Endpoint, h *store.Head, at till.Time) (auditEntry, error) {
 		to, out = e, Replayed{}
 		if err := by.checkEndpoint(ctx, tx, e); err != nil {
@@ -195,11 +195,11 @@ func (s *Endpoints) Replay(ctx context.Context, client, id till.ID, r *Replay, b
 		e.BlockedUntil = 0
 		detail := fmt.Sprintf("sequences %d to %d", out.From, out.To)
 		if out.From > 0 {
-			spans = []*store.Span{{Next: out.From, To: out.To}}
+			ranges = []*store.LogRange{{Next: out.From, To: out.To}}
 			err = s.replayRange(ctx, tx, e, out.From, out.To, at)
 		} else {
 			detail = "what failed"
-			spans, err = s.replayFailed(ctx, tx, e, &out, at)
+			ranges, err = s.replayFailed(ctx, tx, e, &out, at)
 		}
 		if err != nil {
 			return auditEntry{}, err
@@ -210,7 +210,7 @@ func (s *Endpoints) Replay(ctx context.Context, client, id till.ID, r *Replay, b
 		return out, err
 	}
 	// It is queued, whatever comes of the counting.
-	if out.Events, err = s.count(ctx, to, spans); err != nil || out.Events < 0 {
+	if out.Events, err = s.count(ctx, to, ranges); err != nil || out.Events < 0 {
 		out.Events = -1
 		return out, nil
 	}
@@ -219,7 +219,7 @@ func (s *Endpoints) Replay(ctx context.Context, client, id till.ID, r *Replay, b
 }
 
 func (s *Endpoints) replayRange(ctx context.Context, tx *store.Tx, e *store.Endpoint, from, to int64, at till.Time) error {
-	open, err := tx.OpenSpans(ctx, e.Ref(), true, maxReplays)
+	open, err := tx.OpenRanges(ctx, e.Ref(), true, maxReplays)
 	if err != nil {
 		return err
 	}
@@ -229,28 +229,28 @@ func (s *Endpoints) replayRange(ctx context.Context, tx *store.Tx, e *store.Endp
 	if e.ReplayAt.IsZero() {
 		e.ReplayAt = at
 	}
-	return tx.InsertSpan(ctx, &store.Span{ClientID: e.ClientID, EndpointID: e.ID, ID: till.NewID(at), Why: store.SpanReplay, From: from, Next: from, To: to, CreatedAt: at})
+	return tx.InsertRange(ctx, &store.LogRange{ClientID: e.ClientID, EndpointID: e.ID, ID: till.NewID(at), Why: store.RangeReplay, From: from, Next: from, To: to, CreatedAt: at})
 }
 
-func (s *Endpoints) replayFailed(ctx context.Context, tx *store.Tx, e *store.Endpoint, out *Replayed, at till.Time) (spans []*store.Span, err error) {
+func (s *Endpoints) replayFailed(ctx context.Context, tx *store.Tx, e *store.Endpoint, out *Replayed, at till.Time) (ranges []*store.LogRange, err error) {
 	if out.Deliveries, err = tx.RetryFailed(ctx, e.Ref(), at); err != nil {
 		return nil, err
 	}
 	if out.Deliveries > 0 {
-		e.NextRetry, e.DrainTo = at, e.LastEvent // at the pace of a drain
+		e.NextRetry, e.ThrottleUntil = at, e.LastEvent // at the pace of a drain
 	}
-	if spans, err = tx.OpenSpans(ctx, e.Ref(), false, maxLogRanges); err != nil {
+	if ranges, err = tx.OpenRanges(ctx, e.Ref(), false, maxLogRanges); err != nil {
 		return nil, err
 	}
-	for _, span := range spans {
-		span.Why = store.SpanCatchUp
-		if err := tx.SaveSpan(ctx, span); err != nil {
+	for _, logRange := range ranges {
+		logRange.Why = store.RangeCatchUp
+		if err := tx.SaveRange(ctx, logRange); err != nil {
 			return nil, err
 		}
 		if e.ReplayAt.IsZero() {
 			e.ReplayAt = at
 		}
 	}
-	out.Ranges = len(spans)
-	return spans, nil
+	out.Ranges = len(ranges)
+	return ranges, nil
 }

@@ -174,7 +174,7 @@ func TestAnEndpointIsDownForADay(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		s.everythingArrived()
 		e := s.endpoint()
-		if e.Status() != "active" || e.FailingSince != 0 || e.DrainTo != 0 || e.NextRetry != 0 || e.Cursor != e.LastEvent {
+		if e.Status() != "active" || e.FailingSince != 0 || e.ThrottleUntil != 0 || e.NextRetry != 0 || e.Cursor != e.LastEvent {
 			t.Errorf("ten minutes later it is %+v", e)
 		}
 		perSecond := map[int64]int{}
@@ -252,7 +252,7 @@ func TestAnEndpointIsDownForFiveDays(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		s.everythingArrived()
 		expect(t, "cases", w.cases(e.ID), "endpoint_exhausted")
-		if e := s.endpoint(); e.ReplayAt != 0 || e.NextRetry != 0 || e.DrainTo != 0 {
+		if e := s.endpoint(); e.ReplayAt != 0 || e.NextRetry != 0 || e.ThrottleUntil != 0 {
 			t.Errorf("the endpoint is left as %+v", e)
 		}
 	})

@@ -123,8 +123,8 @@ func HoldWriters(s *store.Store, d time.Duration) {
 	}
 }
 
-// Fold puts all tallies into the counters.
-func Fold(tb testing.TB, s *store.Store) {
+// RollUp puts all tallies into the counters.
+func RollUp(tb testing.TB, s *store.Store) {
 	tb.Helper()
 	if err := books.SplitHours(context.WithoutCancel(tb.Context()), s); err != nil {
 		tb.Errorf("split hours: %v", err)
@@ -145,7 +145,7 @@ func CheckInvariants(tb testing.TB, s *store.Store) {
 	if _, err := books.ExtendChains(ctx, s, ChainKey); err != nil {
 		tb.Errorf("seal: %v", err)
 	}
-	Fold(tb, s)
+	RollUp(tb, s)
 	// A small slice, so that tests cross the edges of slices.
 	r, err := books.Verify(ctx, s, books.Options{Slice: 7, Key: ChainKey})
 	if err != nil {
