@@ -7,7 +7,6 @@ import (
 	"log"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -19,8 +18,12 @@ import (
 	sdk "till/sdk/go/driver"
 )
 
-// programs are what the suite runs, built once.
-var programs struct{ folder, till, files, sqlite string }
+// programs are what the suite runs, built once: the service, and the drivers of
+// the SDK that is held to it.
+var programs struct {
+	folder, till string
+	drivers
+}
 
 // shared is the service that most scenarios share, each with a client of its own.
 var shared *service
@@ -39,18 +42,16 @@ func prepare(run func() int) (code int, err error) {
 		return 1, err
 	}
 	defer os.RemoveAll(programs.folder)
-	for _, b := range []struct{ name, in, pkg string }{{"till", "../..", "./cmd/till"}, {"files", "../../sdk/go", "./driver/files"}, {"sqlite", "..", "./conform/sqlite"}} {
-		args := []string{"build", "-o", filepath.Join(programs.folder, b.name)}
-		if os.Getenv("TILL_RACE") != "" && b.name != "till" { // the shop, with the race detector
-			args = append(args, "-race", "-gcflags=modernc.org/sqlite/lib=-race=false", "-gcflags=modernc.org/libc=-race=false")
-		}
-		build := exec.Command("go", append(args, b.pkg)...)
-		build.Dir = b.in
-		if out, err := build.CombinedOutput(); err != nil {
-			return 1, fmt.Errorf("build %s: %w: %s", b.pkg, err, out)
-		}
+	if programs.till, err = goBuild(programs.folder, "till", "../..", "./cmd/till"); err != nil {
+		return 1, err
 	}
-	programs.till, programs.files, programs.sqlite = filepath.Join(programs.folder, "till"), filepath.Join(programs.folder, "files"), filepath.Join(programs.folder, "sqlite")
+	prepareSDK, ok := sdks[sdkName()]
+	if !ok {
+		return 1, fmt.Errorf("TILL_SDK: there is no SDK for %s", sdkName())
+	}
+	if programs.drivers, err = prepareSDK(programs.folder); err != nil {
+		return 1, err
+	}
 	if shared, err = startService(programs.till, filepath.Join(programs.folder, "data")); err != nil {
 		return 1, err
 	}
@@ -63,7 +64,7 @@ func prepare(run func() int) (code int, err error) {
 const atOnce = 12
 
 // one plays a scenario.
-func one(ctx context.Context, s Scenario, driver, mutant, folder string) error {
+func one(ctx context.Context, s Scenario, driver []string, mutant, folder string) error {
 	on := shared
 	if s.Own {
 		var err error
@@ -77,10 +78,14 @@ func one(ctx context.Context, s Scenario, driver, mutant, folder string) error {
 		defer p.close()
 	}
 	if err != nil {
-		return err
+		return errors.Join(errNotBegun, err)
 	}
 	return p.run(ctx)
 }
+
+// errNotBegun is a scenario whose driver did not start, which says nothing about
+// what it would have done.
+var errNotBegun = errors.New("the driver did not begin")
 
 func scenarios(t *testing.T) ([]Scenario, []Mutant) {
 	t.Helper()
@@ -104,12 +109,12 @@ func TestScenarios(t *testing.T) {
 	}
 	places := make(chan struct{}, atOnce)
 	var wait sync.WaitGroup
-	play := func(s Scenario, driver string) {
+	play := func(s Scenario, store string, driver []string) {
 		places <- struct{}{}
 		wait.Add(1)
 		go func() {
 			defer func() { <-places; wait.Done() }()
-			t.Run(s.Group+"/"+s.Name+"/"+filepath.Base(driver), func(t *testing.T) {
+			t.Run(s.Group+"/"+s.Name+"/"+store, func(t *testing.T) {
 				if err := one(t.Context(), s, driver, "", t.TempDir()); err != nil {
 					t.Error(err)
 				}
@@ -117,12 +122,12 @@ func TestScenarios(t *testing.T) {
 		}()
 	}
 	for i, s := range all {
-		drivers := []string{programs.files, programs.sqlite}
-		if os.Getenv("TILL_STORES") != "all" {
-			drivers = drivers[i%2 : i%2+1]
+		all := os.Getenv("TILL_STORES") == "all"
+		if all || i%2 == 0 {
+			play(s, "files", programs.files)
 		}
-		for _, driver := range drivers {
-			play(s, driver)
+		if all || i%2 == 1 {
+			play(s, "sql", programs.sql)
 		}
 	}
 	wait.Wait()
@@ -147,8 +152,8 @@ func TestMutants(t *testing.T) {
 						t.Fatalf("there is no scenario %q", name)
 					}
 					err := one(t.Context(), all[i], programs.files, m.Name, t.TempDir())
-					if err == nil {
-						t.Errorf("%q does not notice it", name)
+					if err == nil || errors.Is(err, errNotBegun) {
+						t.Errorf("%q does not notice it: %v", name, err)
 					}
 					t.Logf("%s: %v", name, err)
 				}
@@ -156,7 +161,7 @@ func TestMutants(t *testing.T) {
 		}()
 	}
 	wait.Wait()
-	if !slices.Equal(names, sdk.Mutants) {
+	if sdkName() == "go" && !slices.Equal(names, sdk.Mutants) {
 		t.Errorf("the suite catches %v, the driver has %v", names, sdk.Mutants)
 	}
 }
@@ -221,7 +226,7 @@ func shop(ctx context.Context, folder, mutant string, orders, kills int) (*play,
 	}
 	s := Scenario{Name: "shop", Faults: []faulty.Rule{{Share: 0.2, Do: faulty.LoseAnswer}}, Options: map[string]int64{"open_after": 3000},
 		Expect: Expect{Payments: &orders, Acted: want, Balance: map[string]string{"XAF": strconv.Itoa(orders * 5000)}}}
-	p, err := newPlay(s, shared, programs.sqlite, mutant, folder)
+	p, err := newPlay(s, shared, programs.sql, mutant, folder)
 	if err != nil {
 		return p, err
 	}

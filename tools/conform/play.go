@@ -48,8 +48,8 @@ type play struct {
 const mostTime = 90 * time.Second
 
 // newPlay makes a client, a proxy and a driver for a scenario.
-func newPlay(s Scenario, on *service, driverPath, mutant, folder string) (*play, error) {
-	p := &play{Scenario: s, service: on, mutant: mutant, folder: folder, driver: &driver{path: driverPath}}
+func newPlay(s Scenario, on *service, program []string, mutant, folder string) (*play, error) {
+	p := &play{Scenario: s, service: on, mutant: mutant, folder: folder, driver: &driver{program: program}}
 	var err error
 	if p.client, p.books.key, err = on.client(s.Payouts); err != nil {
 		return nil, err

@@ -112,17 +112,17 @@ func (s *service) client(payouts bool) (id, key string, err error) {
 
 // driver is a running driver.
 type driver struct {
-	path string
-	mu   sync.Mutex
-	cmd  *exec.Cmd
-	in   io.WriteCloser
-	out  *bufio.Scanner
+	program []string // with its arguments
+	mu      sync.Mutex
+	cmd     *exec.Cmd
+	in      io.WriteCloser
+	out     *bufio.Scanner
 }
 
 var errDied = errors.New("the driver died")
 
 func (d *driver) start() error {
-	d.cmd = exec.Command(d.path)
+	d.cmd = exec.Command(d.program[0], d.program[1:]...)
 	d.cmd.Stderr = os.Stderr
 	var err error
 	if d.in, err = d.cmd.StdinPipe(); err != nil {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -143,6 +144,9 @@ func (d *driver[T]) start(c command) error {
 			return time.Duration(v) * time.Millisecond
 		}
 		return otherwise
+	}
+	if c.Mutant != "" && !slices.Contains(Mutants, c.Mutant) {
+		return errors.New("no such mutant")
 	}
 	d.mutant, d.state = c.Mutant, c.State
 	folder := c.State
