@@ -46,6 +46,10 @@ var closeCases = db.Define(db.SQL{Name: "cases.close",
 var selectCase = db.Define(db.SQL{Name: "cases.select",
 	SQLite: `SELECT ` + caseColumns + ` FROM cases WHERE id = $1`})
 
+var countOpenKinds = db.Define(db.SQL{Name: "waiting.countOpenKinds",
+	SQLite: `SELECT o.kind, count(*), min(o.opened_at) FROM (SELECT kind, opened_at FROM cases WHERE closed_at IS NULL ORDER BY opened_at LIMIT $1) AS o
+		GROUP BY o.kind ORDER BY o.kind`})
+
 // Case is something that a person has to look at.
 type Case struct {
 	ClientID, ID, SubjectID till.ID
@@ -238,4 +242,23 @@ func (tx *Tx) Case(ctx context.Context, id till.ID) (*Case, error) {
 	var c *Case
 	err := tx.db.Query(ctx, selectCase, []any{id[:]}, func(r db.Row) (err error) { c, err = scanCase(r); return err })
 	return c, err
+}
+
+// OpenKind is how many cases of a kind are open, over all clients.
+type OpenKind struct {
+	Kind   string
+	Count  int64
+	Oldest till.Time // when the longest open one was opened
+}
+
+// OpenKinds counts the open cases by kind, the longest open ones up to most.
+func (tx *Tx) OpenKinds(ctx context.Context, most int) ([]OpenKind, error) {
+	var out []OpenKind
+	err := tx.db.Query(ctx, countOpenKinds, []any{most}, func(r db.Row) error {
+		var k OpenKind
+		err := r.Scan(&k.Kind, &k.Count, &k.Oldest)
+		out = append(out, k)
+		return err
+	})
+	return out, err
 }

@@ -81,6 +81,17 @@ var selectEndpointsAhead = db.Define(db.SQL{Name: "endpoints.selectAhead",
 	SQLite: endpointsWithLogEnd + `WHERE e.enabled = 1 AND (e.client_id > $1 OR e.client_id = $2 AND e.id > $3)
 		AND (e.lease_until > $4 OR e.blocked_until > $5 OR e.next_retry > $6 OR e.replay_at > $7) ORDER BY e.client_id, e.id LIMIT $8`})
 
+var selectWebhookBacklog = db.Define(db.SQL{Name: "waiting.selectWebhookBacklog",
+	SQLite: `SELECT coalesce(sum(CASE WHEN e.enabled = 1 THEN 1 END), 0),
+		CAST(coalesce(sum(CASE WHEN e.enabled = 1 AND h.last_event > e.cursor_sequence THEN h.last_event - e.cursor_sequence END), 0) AS BIGINT),
+		coalesce(sum(CASE WHEN e.enabled = 1 AND e.failing_since IS NOT NULL THEN 1 END), 0),
+		min(CASE WHEN e.enabled = 1 THEN e.failing_since END),
+		coalesce(sum(CASE WHEN e.enabled = 0 AND e.disabled_why <> 'client' THEN 1 END), 0)
+		FROM webhook_endpoints e JOIN client_heads h ON h.client_id = e.client_id`})
+
+var countRetries = db.Define(db.SQL{Name: "waiting.countRetries",
+	SQLite: `SELECT count(*) FROM (SELECT 1 FROM webhook_deliveries WHERE status = 'pending' LIMIT $1) AS w`})
+
 // Endpoint is a webhook endpoint with its cursor into the client's log and
 // all that says when it is the next one to be sent to.
 type Endpoint struct {
@@ -257,4 +268,25 @@ func (tx *Tx) DeleteEndpoint(ctx context.Context, ref Ref) error {
 		}
 	}
 	return nil
+}
+
+// WebhookBacklog is how far endpoints are behind, over all clients.
+type WebhookBacklog struct {
+	Endpoints int64     // that are enabled
+	Behind    int64     // events beyond their cursors, subscribed or not
+	Retries   int64     // events that are to be sent again, counted up to a bound
+	Failing   int64     // enabled endpoints that nothing reaches
+	Since     till.Time // when the longest of them began to fail; zero: none does
+	Disabled  int64     // endpoints that were disabled because they failed or are gone
+}
+
+// WebhookBacklog adds up the backlog. It counts at most so many retries.
+func (tx *Tx) WebhookBacklog(ctx context.Context, most int) (b WebhookBacklog, err error) {
+	_, err = tx.db.QueryRow(ctx, selectWebhookBacklog, nil,
+		&b.Endpoints, &b.Behind, &b.Failing, intDest(&b.Since), &b.Disabled)
+	if err != nil {
+		return b, err
+	}
+	_, err = tx.db.QueryRow(ctx, countRetries, []any{most}, &b.Retries)
+	return b, err
 }

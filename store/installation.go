@@ -33,6 +33,51 @@ var countOpenPayouts = db.Define(db.SQL{Name: "installation.countOpenPayouts",
 var selectConnections = db.Define(db.SQL{Name: "installation.selectConnections",
 	SQLite: `SELECT name, fingerprint FROM connections ORDER BY name LIMIT $1`})
 
+var lockOpenSteps = db.Define(db.SQL{Name: "restores.lockOpenSteps",
+	SQLite: `SELECT ` + stepColumns + ` FROM steps WHERE client_id = $1 AND subject_id > $2 AND late_from = 0 AND late_reads = 0
+		ORDER BY subject_id LIMIT $3`,
+	Postgres: `SELECT ` + stepColumns + ` FROM steps WHERE client_id = $1 AND subject_id > $2 AND late_from = 0 AND late_reads = 0
+		ORDER BY subject_id LIMIT $3 FOR UPDATE`})
+
+var lockFreshSteps = db.Define(db.SQL{Name: "restores.lockFreshSteps",
+	SQLite: `SELECT ` + stepColumns + ` FROM steps WHERE client_id = $1 AND subject_id > $2 AND late_from = 0 AND late_reads = 0 AND restored = 0
+		ORDER BY subject_id LIMIT $3`,
+	Postgres: `SELECT ` + stepColumns + ` FROM steps WHERE client_id = $1 AND subject_id > $2 AND late_from = 0 AND late_reads = 0 AND restored = 0
+		ORDER BY subject_id LIMIT $3 FOR UPDATE`})
+
+var insertRestore = db.Define(db.SQL{Name: "restores.insert",
+	SQLite: `INSERT INTO restores (restored_at, lost_from, restored_by, log_id) VALUES ($1, $2, $3, $4)`})
+
+var selectOpenRestores = db.Define(db.SQL{Name: "restores.selectOpenRestores",
+	SQLite: `SELECT restored_at, lost_from, restored_by, log_id, keys_reviewed_at FROM restores
+		WHERE released_at IS NULL ORDER BY restored_at DESC LIMIT $1`})
+
+var selectRestoring = db.Define(db.SQL{Name: "restores.selectRestoring",
+	SQLite: `SELECT restored_at FROM restores WHERE released_at IS NULL LIMIT 1`})
+
+var reviewKeys = db.Define(db.SQL{Name: "restores.reviewKeys",
+	SQLite: `UPDATE restores SET keys_reviewed_at = $1 WHERE released_at IS NULL AND keys_reviewed_at IS NULL`})
+
+var releaseRestores = db.Define(db.SQL{Name: "restores.release",
+	SQLite: `UPDATE restores SET released_at = $1, released_by = $2 WHERE released_at IS NULL`})
+
+var markRestored = db.Define(db.SQL{Name: "restores.markRestored",
+	SQLite: `UPDATE steps SET lane = $1, due_at = $2, lease_version = $3, sends = $4, send_started_at = $5, send_deadline = $6, absent = $7, restored = 1, held_at = 0
+		WHERE client_id = $8 AND subject_id = $9`,
+	Postgres: `UPDATE steps SET lane = u.a1, due_at = u.a2, lease_version = u.a3, sends = u.a4, send_started_at = u.a5, send_deadline = u.a6, absent = u.a7, restored = 1, held_at = 0
+		FROM (SELECT unnest($1::text[]) AS a1, unnest($2::bigint[]) AS a2, unnest($3::bigint[]) AS a3, unnest($4::bigint[]) AS a4,
+			unnest($5::bigint[]) AS a5, unnest($6::bigint[]) AS a6, unnest($7::bigint[]) AS a7, unnest($8::bytea[]) AS a8,
+			unnest($9::bytea[]) AS a9 LIMIT $10::bigint) AS u
+		WHERE client_id = ANY(ARRAY[u.a8]) AND subject_id = u.a9`,
+	Arrays: true})
+
+var selectUndecided = db.Define(db.SQL{Name: "restores.selectUndecided",
+	SQLite: `SELECT client_id, subject_id FROM steps WHERE restored = 1 AND kind = $1 AND late_from = 0 AND late_reads = 0
+		ORDER BY client_id, subject_id LIMIT $2`})
+
+var hastenSteps = db.Define(db.SQL{Name: "restores.hastenSteps",
+	SQLite: `UPDATE steps SET due_at = $1 WHERE client_id = $2 AND subject_id = $3 AND due_at > $4`})
+
 // Installation is what all instances on one database share.
 type Installation struct {
 	LogID       till.ID
@@ -106,3 +151,112 @@ func (tx *Tx) Connections(ctx context.Context) (map[string]string, error) {
 
 // maxConnections is how many connections are listed.
 const maxConnections = 1000
+
+// Restore is an old database that was put back.
+type Restore struct {
+	At       till.Time // when this was told; also its name
+	LostFrom till.Time // what was written from then on is lost
+	By       string
+	LogID    till.ID // of the event logs since
+
+	KeysReviewedAt till.Time // zero: nobody has looked at the keys yet
+	ReleasedAt     till.Time // zero: what was lost is not explained yet
+	ReleasedBy     string
+}
+
+// InsertRestore writes down that an old database was put back.
+func (tx *Tx) InsertRestore(ctx context.Context, r *Restore) error {
+	_, err := tx.db.Exec(ctx, insertRestore,
+		int64(r.At), int64(r.LostFrom), r.By, r.LogID[:])
+	return err
+}
+
+// maxRestores is how many restores that are not released are read. More than
+// one is there only if an old database was put back while one was open.
+const maxRestores = 100
+
+// OpenRestores returns the restores that are not released, the latest first.
+func (tx *Tx) OpenRestores(ctx context.Context) ([]*Restore, error) {
+	var out []*Restore
+	err := tx.db.Query(ctx, selectOpenRestores, []any{maxRestores}, func(r db.Row) error {
+		x := &Restore{}
+		err := r.Scan(&x.At, &x.LostFrom, &x.By, idDest(&x.LogID), intDest(&x.KeysReviewedAt))
+		out = append(out, x)
+		return err
+	})
+	return out, err
+}
+
+// Restoring reports whether an old database was put back and is not released.
+func (tx *Tx) Restoring(ctx context.Context) (bool, error) {
+	var at till.Time
+	return tx.db.QueryRow(ctx, selectRestoring, nil, &at)
+}
+
+// ReviewKeys writes down that somebody has looked at the keys that work again.
+func (tx *Tx) ReviewKeys(ctx context.Context) error {
+	_, err := tx.db.Exec(ctx, reviewKeys, int64(tx.Now()))
+	return err
+}
+
+// ReleaseRestores writes down that what was lost is explained.
+func (tx *Tx) ReleaseRestores(ctx context.Context, by string) error {
+	_, err := tx.db.Exec(ctx, releaseRestores, int64(tx.Now()), by)
+	return err
+}
+
+// LockOpenSteps locks and returns the next steps of a client, by id, of what
+// has not ended. Those that were marked as restored before are passed over if
+// fresh is set.
+func (tx *Tx) LockOpenSteps(ctx context.Context, client, after till.ID, fresh bool, limit int) ([]*Step, error) {
+	q := lockOpenSteps
+	if fresh {
+		q = lockFreshSteps
+	}
+	var out []*Step
+	err := tx.db.Query(ctx, q, []any{client[:], after[:], limit}, func(r db.Row) error {
+		s, err := scanStep(r)
+		out = append(out, s)
+		return err
+	})
+	return out, err
+}
+
+// MarkRestored writes steps that were open when an old database was put back,
+// after they were locked in this transaction.
+func (tx *Tx) MarkRestored(ctx context.Context, steps []*Step) error {
+	args := make([][]any, len(steps))
+	for i, s := range steps {
+		args[i] = []any{s.Lane, int64(s.DueAt), s.LeaseVersion, s.Sends, int64(s.SendStartedAt), int64(s.SendDeadline), s.NotFoundReads,
+			s.ClientID[:], s.SubjectID[:]}
+	}
+	return tx.db.Defer(markRestored, args)
+}
+
+// Undecided is a payment or payout that was open when an old database was put
+// back, and is still.
+type Undecided struct {
+	Ref  Ref
+	Kind string
+}
+
+// Undecided returns the first of a kind of those, by client and id.
+func (tx *Tx) Undecided(ctx context.Context, kind string, limit int) ([]Undecided, error) {
+	var out []Undecided
+	err := tx.db.Query(ctx, selectUndecided, []any{kind, limit}, func(r db.Row) error {
+		u := Undecided{Kind: kind}
+		err := r.Scan(idDest(&u.Ref.Client), idDest(&u.Ref.ID))
+		out = append(out, u)
+		return err
+	})
+	return out, err
+}
+
+// HastenSteps makes steps due now that wait for later.
+func (tx *Tx) HastenSteps(ctx context.Context, refs []Ref) error {
+	args := make([][]any, len(refs))
+	for i := range refs {
+		args[i] = []any{int64(tx.Now()), refs[i].Client[:], refs[i].ID[:], int64(tx.Now())}
+	}
+	return tx.db.Defer(hastenSteps, args)
+}

@@ -11,6 +11,7 @@ import (
 	"till/internal/db/postgres"
 	"till/internal/db/sqlite"
 	"till/internal/hint"
+	"till/store/schema"
 )
 
 // Config says which database to open and how.
@@ -127,3 +128,16 @@ func (s *Store) AnalyzeNewTables(ctx context.Context) ([]string, error) {
 	}
 	return postgres.AnalyzeNewTables(ctx, s.db)
 }
+
+// SchemaError says that the database's schema is not this program's.
+type SchemaError = schema.Error
+
+// Migrate brings the schema up to this program's, and returns which migrations were
+// applied.
+func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
+	return schema.Migrate(ctx, s.db)
+}
+
+// CheckSchema returns nil if the schema is exactly this program's, and a SchemaError that
+// says what to do if it is not.
+func (s *Store) CheckSchema(ctx context.Context) error { return schema.Check(ctx, s.db) }

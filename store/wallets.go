@@ -79,6 +79,18 @@ var insertTransactions = db.Define(db.SQL{Name: "wallets.insertTransactions",
 var sumPosted = db.Define(db.SQL{Name: "wallets.sumPosted",
 	SQLite: `SELECT CAST(coalesce(sum(amount), 0) AS BIGINT) FROM postings WHERE client_id = $1 AND account = $2 AND currency = $3`})
 
+var selectAdjustment = db.Define(db.SQL{Name: "adjustments.select",
+	SQLite: `SELECT entry_id, currency, amount, reason, actor, created_at FROM adjustments WHERE client_id = $1 AND id = $2`})
+
+var insertAdjustment = db.Define(db.SQL{Name: "adjustments.insert",
+	SQLite: `INSERT INTO adjustments (client_id, id, entry_id, currency, amount, reason, actor, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`})
+
+var sumPutAside = db.Define(db.SQL{Name: "waiting.sumPutAside",
+	SQLite: `SELECT s.currency, CAST(sum(s.amount) AS BIGINT), count(*) FROM postings s WHERE s.suspended = 1
+		AND NOT EXISTS (SELECT 1 FROM transactions t JOIN postings o ON o.client_id = t.client_id AND o.entry_id = t.id AND o.account = 'suspense'
+			WHERE t.client_id = s.client_id AND t.payment_id = s.payment_id AND t.money_in = 1)
+		GROUP BY s.currency ORDER BY s.currency`})
+
 func scanWallet(r db.Row) (*ledger.Wallet, error) {
 	w := &ledger.Wallet{}
 	err := r.Scan(idDest(&w.ClientID), idDest(&w.ID), &w.Currency, &w.Balance, &w.Reserved, &w.Owed, &w.LastSequence, &w.UpdatedAt)
@@ -246,4 +258,55 @@ func (tx *Tx) Posted(ctx context.Context, client till.ID, account ledger.Account
 	_, err = tx.db.QueryRow(ctx, sumPosted,
 		[]any{client[:], string(account), currency}, &sum)
 	return sum, err
+}
+
+// Adjustment is a person's correction of a wallet. It never changes.
+type Adjustment struct {
+	ClientID  till.ID
+	ID        till.ID // the person's own, so that a repeated command adjusts once
+	EntryID   till.ID
+	Amount    till.Money // a credit if positive, a debit if negative
+	Reason    string
+	Actor     string
+	CreatedAt till.Time
+}
+
+// Adjustment returns a client's adjustment, nil if there is none.
+func (tx *Tx) Adjustment(ctx context.Context, ref Ref) (*Adjustment, error) {
+	a := &Adjustment{ClientID: ref.Client, ID: ref.ID}
+	found, err := tx.db.QueryRow(ctx, selectAdjustment,
+		[]any{ref.Client[:], ref.ID[:]}, idDest(&a.EntryID), &a.Amount.Currency, &a.Amount.Minor, &a.Reason, &a.Actor, &a.CreatedAt)
+	if err != nil || !found {
+		return nil, err
+	}
+	return a, nil
+}
+
+// InsertAdjustment records an adjustment. The database refuses a second one
+// under its id.
+func (tx *Tx) InsertAdjustment(ctx context.Context, a *Adjustment) error {
+	_, err := tx.db.Exec(ctx, insertAdjustment,
+		a.ClientID[:], a.ID[:], a.EntryID[:], a.Amount.Currency, a.Amount.Minor, a.Reason, a.Actor, int64(a.CreatedAt))
+	return err
+}
+
+// Aside is money that came in, is not what was asked for, and was not credited
+// since.
+type Aside struct {
+	Currency string
+	Minor    int64
+	Payments int64
+}
+
+// PutAside sums what is put aside, over all clients. SQLite looks at every
+// posting for it, PostgreSQL at few.
+func (tx *Tx) PutAside(ctx context.Context) ([]Aside, error) {
+	var out []Aside
+	err := tx.db.Query(ctx, sumPutAside, nil, func(r db.Row) error {
+		var a Aside
+		err := r.Scan(&a.Currency, &a.Minor, &a.Payments)
+		out = append(out, a)
+		return err
+	})
+	return out, err
 }
