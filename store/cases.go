@@ -46,7 +46,7 @@ var closeCases = db.Define(db.SQL{Name: "cases.close",
 var selectCase = db.Define(db.SQL{Name: "cases.select",
 	SQLite: `SELECT ` + caseColumns + ` FROM cases WHERE id = $1`})
 
-var countOpenKinds = db.Define(db.SQL{Name: "waiting.countOpenKinds",
+var countOpenKinds = db.Define(db.SQL{Name: "cases.countOpenKinds",
 	SQLite: `SELECT o.kind, count(*), min(o.opened_at) FROM (SELECT kind, opened_at FROM cases WHERE closed_at IS NULL ORDER BY opened_at LIMIT $1) AS o
 		GROUP BY o.kind ORDER BY o.kind`})
 

@@ -81,7 +81,7 @@ var selectEndpointsAhead = db.Define(db.SQL{Name: "endpoints.selectAhead",
 	SQLite: endpointsWithLogEnd + `WHERE e.enabled = 1 AND (e.client_id > $1 OR e.client_id = $2 AND e.id > $3)
 		AND (e.lease_until > $4 OR e.blocked_until > $5 OR e.next_retry > $6 OR e.replay_at > $7) ORDER BY e.client_id, e.id LIMIT $8`})
 
-var selectWebhookBacklog = db.Define(db.SQL{Name: "waiting.selectWebhookBacklog",
+var selectWebhookBacklog = db.Define(db.SQL{Name: "endpoints.selectWebhookBacklog",
 	SQLite: `SELECT coalesce(sum(CASE WHEN e.enabled = 1 THEN 1 END), 0),
 		CAST(coalesce(sum(CASE WHEN e.enabled = 1 AND h.last_event > e.cursor_sequence THEN h.last_event - e.cursor_sequence END), 0) AS BIGINT),
 		coalesce(sum(CASE WHEN e.enabled = 1 AND e.failing_since IS NOT NULL THEN 1 END), 0),
@@ -89,7 +89,7 @@ var selectWebhookBacklog = db.Define(db.SQL{Name: "waiting.selectWebhookBacklog"
 		coalesce(sum(CASE WHEN e.enabled = 0 AND e.disabled_why <> 'client' THEN 1 END), 0)
 		FROM webhook_endpoints e JOIN client_heads h ON h.client_id = e.client_id`})
 
-var countRetries = db.Define(db.SQL{Name: "waiting.countRetries",
+var countRetries = db.Define(db.SQL{Name: "endpoints.countRetries",
 	SQLite: `SELECT count(*) FROM (SELECT 1 FROM webhook_deliveries WHERE status = 'pending' LIMIT $1) AS w`})
 
 // Endpoint is a webhook endpoint with its cursor into the client's log and

@@ -85,7 +85,7 @@ var selectAdjustment = db.Define(db.SQL{Name: "adjustments.select",
 var insertAdjustment = db.Define(db.SQL{Name: "adjustments.insert",
 	SQLite: `INSERT INTO adjustments (client_id, id, entry_id, currency, amount, reason, actor, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`})
 
-var sumPutAside = db.Define(db.SQL{Name: "waiting.sumPutAside",
+var sumPutAside = db.Define(db.SQL{Name: "wallets.sumPutAside",
 	SQLite: `SELECT s.currency, CAST(sum(s.amount) AS BIGINT), count(*) FROM postings s WHERE s.suspended = 1
 		AND NOT EXISTS (SELECT 1 FROM transactions t JOIN postings o ON o.client_id = t.client_id AND o.entry_id = t.id AND o.account = 'suspense'
 			WHERE t.client_id = s.client_id AND t.payment_id = s.payment_id AND t.money_in = 1)
