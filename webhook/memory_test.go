@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,15 +29,19 @@ func TestAWindowIsBoundedByBytes(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {
 		s := w.shop()
 		s.prove()
-		s.set(func() { s.answer = func(*receipt) int { return http.StatusBadGateway } })
+		// The shop answers when all twelve have arrived: three failures before that would end the chunk.
+		var posted sync.WaitGroup
+		posted.Add(12)
+		s.set(func() { s.answer = func(*receipt) int { posted.Done(); posted.Wait(); return http.StatusBadGateway } })
 		w.stop()
 		for range 12 {
 			w.payLarge()
 		}
 		w.start(nil) // it finds all of them at once
 		w.d.Wake(context.Background(), w.client.ID)
-		time.Sleep(3 * time.Second) // what was tried is rows that are due later
-		w.stop()
+		posted.Wait()
+		s.set(func() { s.answer = func(*receipt) int { return http.StatusBadGateway } })
+		w.stop() // what was tried is rows that are due later
 		w.start(nil) // nobody is told, and nothing is kept
 		time.Sleep(10 * time.Minute)
 		for _, c := range []struct {
