@@ -122,6 +122,17 @@ type Selective interface {
 	Serves(method, country, currency string) bool
 }
 
+// OrNil returns p, and a nil interface for a nil pointer.
+func OrNil[T any, P interface {
+	*T
+	Provider
+}](p P) Provider {
+	if p == nil {
+		return nil
+	}
+	return p
+}
+
 // Serves reports whether requests of a method in a country and currency can be
 // sent to a provider, which may be nil.
 func Serves(p Provider, method, country, currency string) bool {

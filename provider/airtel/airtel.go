@@ -47,20 +47,10 @@ func New(c Config, d provider.Deps) (*Operator, error) {
 }
 
 // Payments collects; nil if that is not configured.
-func (o *Operator) Payments() provider.Provider {
-	if o.payments == nil {
-		return nil
-	}
-	return o.payments
-}
+func (o *Operator) Payments() provider.Provider { return provider.OrNil(o.payments) }
 
 // Payouts pays out; nil if that is not configured.
-func (o *Operator) Payouts() provider.Provider {
-	if o.payouts == nil {
-		return nil
-	}
-	return o.payouts
-}
+func (o *Operator) Payouts() provider.Provider { return provider.OrNil(o.payouts) }
 
 // product is collections or disbursements of one application: a
 // provider.Provider.
@@ -101,13 +91,9 @@ func newService(s *application, c Config, payout bool) *service {
 
 // traitsOf returns Airtel's times, each with its reason.
 func traitsOf(c Config, payout bool) provider.Traits {
-	window := c.ApprovalWindowSeconds
-	if window == 0 {
-		window = defaultWindow
-	}
 	t := provider.Traits{
 		ClientReference: true, // transaction.id: ESB000041 on a second use, and the key of the enquiry
-		ApprovalWindow:  time.Duration(window) * time.Second,
+		ApprovalWindow:  c.window().Duration(),
 		// Under the lease of 20 s.
 		SubmitTimeout: 15 * time.Second,
 		CheckTimeout:  10 * time.Second,

@@ -1,10 +1,9 @@
 package airtel
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"till"
 	"till/provider/wire"
@@ -52,12 +51,9 @@ type Config struct {
 	ApprovalWindowSeconds int `toml:"approval_window_seconds"`
 }
 
-// The limits of what a configuration may hold.
-const (
-	maxSecret     = 4096
-	maxWindow     = 24 * 60 * 60
-	defaultWindow = 480
-)
+func (c Config) window() wire.Seconds {
+	return wire.Seconds{Key: "approval_window_seconds", Value: c.ApprovalWindowSeconds, Default: 480 * time.Second, Min: 1, Max: 24 * 60 * 60}
+}
 
 // serves reports whether an operation is on.
 func (c Config) serves(operation string) bool {
@@ -66,42 +62,29 @@ func (c Config) serves(operation string) bool {
 
 // Validate returns every mistake in the configuration, each with its key.
 func (c Config) Validate() error {
-	var wrong []error
-	say := func(key, format string, args ...any) {
-		wrong = append(wrong, fmt.Errorf(key+": "+format, args...))
-	}
-	if err := wire.CheckBaseURL(c.BaseURL); err != nil {
-		say("base_url", "%w", err)
-	}
+	var wrong wire.Mistakes
+	say := wrong.Add
+	wrong.BaseURL(c.BaseURL)
 	if _, ok := till.CountryOf(c.Country); !ok {
 		say("country", "give the two letters of the country, such as CG")
 	}
 	if _, ok := till.CurrencyDecimals(c.Currency); !ok {
 		say("currency", "give the three letters of the currency, such as XAF")
 	}
-	for _, op := range c.Operations {
-		if op != "payments" && op != "payouts" {
-			say("operations", "%q is neither \"payments\" nor \"payouts\"", wire.Truncate(op, 40))
-		}
-	}
+	wrong.Operations(c.Operations)
 	if c.ClientID == "" {
 		say("client_id", "give the client id of the portal by client_id_file or client_id_env")
 	}
 	if c.ClientSecret == "" {
 		say("client_secret", "give the client secret of the portal by client_secret_file or client_secret_env")
 	}
-	for _, s := range []struct{ key, text string }{
-		{"client_id", c.ClientID}, {"client_secret", c.ClientSecret}, {"callback_key", c.CallbackKey}, {"pin", c.PIN},
-	} {
-		if len(s.text) > maxSecret || strings.ContainsAny(s.text, "\r\n\t\x00") || strings.TrimSpace(s.text) != s.text {
-			say(s.key, "it has a space, a line break or more than %d characters", maxSecret)
-		}
-	}
+	wrong.Secret("client_id", c.ClientID)
+	wrong.Secret("client_secret", c.ClientSecret)
+	wrong.Secret("callback_key", c.CallbackKey)
+	wrong.Secret("pin", c.PIN)
 	c.validatePayouts(say)
-	if c.ApprovalWindowSeconds < 0 || c.ApprovalWindowSeconds > maxWindow {
-		say("approval_window_seconds", "from 1 to %d", maxWindow)
-	}
-	return errors.Join(wrong...)
+	wrong.Seconds(c.window())
+	return wrong.Err()
 }
 
 func (c Config) validatePayouts(say func(key, format string, args ...any)) {

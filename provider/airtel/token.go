@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rsa"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -58,11 +57,7 @@ func (s *application) fetchToken(ctx context.Context) (string, time.Duration, er
 	if err != nil {
 		return "", 0, err
 	}
-	token, life, err := readToken(reply)
-	if err != nil && !errors.Is(err, provider.ErrCredentials) {
-		s.answerLog.Unreadable("token", reply, err)
-	}
-	return token, life, err
+	return s.answerLog.ReadToken("token", reply, readToken)
 }
 
 // call makes one call with the token, signed if it asks for money and that is
@@ -84,28 +79,14 @@ func (s *application) call(ctx context.Context, method, path string, body []byte
 	})
 }
 
-// readToken reads the answer to a token call. The life is text in Airtel's
-// documents: "180", or "3600".
+// readToken reads the answer to a token call. Airtel refuses credentials with 401
+// or 403, or with the error "invalid_client" under any status.
 func readToken(r *wire.Reply) (string, time.Duration, error) {
-	var t struct {
-		Token wire.Text `json:"access_token"`
-		Life  wire.Text `json:"expires_in"`
+	var a struct {
 		Error wire.Text `json:"error"`
 	}
-	err := wire.Decode(r.Body, &t)
-	switch {
-	case r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden || err == nil && t.Error == "invalid_client":
-		return "", 0, fmt.Errorf("%w: the token call was answered %d", provider.ErrCredentials, r.Status)
-	case r.Status != http.StatusOK:
-		return "", 0, fmt.Errorf("the token call was answered %d", r.Status)
-	case err != nil:
-		return "", 0, err
-	}
-	life, ok := wire.TokenLifetime(string(t.Life))
-	if t.Token == "" || strings.ContainsAny(string(t.Token), "\r\n\x00") || !ok {
-		return "", 0, errors.New("the token call was answered without a token")
-	}
-	return string(t.Token), life, nil
+	refused := wire.Decode(r.Body, &a) == nil && a.Error == "invalid_client"
+	return wire.ParseToken(r, refused || r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden)
 }
 
 // tokenRefused says that Airtel did not take the token: 401, or 403 without a

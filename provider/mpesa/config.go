@@ -1,8 +1,6 @@
 package mpesa
 
 import (
-	"errors"
-	"fmt"
 	"net/url"
 	"strings"
 	"time"
@@ -101,7 +99,6 @@ func (c Config) settle() wire.Seconds {
 
 // The limits of what a configuration may hold.
 const (
-	maxRate       = 100_000
 	defaultRate   = 20
 	maxWords      = 16 // of not_found_codes, of failed_states
 	maxAccountRef = 12
@@ -117,18 +114,16 @@ func (c *Config) hasPayouts() bool {
 
 // Validate returns every mistake in the configuration, each with its key.
 func (c Config) Validate() error {
-	var wrong []error
-	say := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
-	if err := wire.CheckBaseURL(c.BaseURL); err != nil {
-		say("base_url: %w", err)
-	}
+	var wrong wire.Mistakes
+	say := wrong.Add
+	wrong.BaseURL(c.BaseURL)
 	for _, s := range []struct{ key, value string }{{"consumer_key", c.ConsumerKey}, {"consumer_secret", c.ConsumerSecret}} {
 		if s.value == "" || strings.ContainsAny(s.value, " \r\n\t:") {
-			say("%s: give it as Daraja's portal shows it, by %s_file or %s_env", s.key, s.key, s.key)
+			say(s.key, "give it as Daraja's portal shows it, by %s_file or %s_env", s.key, s.key)
 		}
 	}
 	if !c.hasPayments() && !c.hasPayouts() {
-		say("short_code: it is missing, and so is payout_short_code: the connection would do nothing")
+		say("short_code", "it is missing, and so is payout_short_code: the connection would do nothing")
 	}
 	if c.hasPayments() {
 		c.validatePayments(say)
@@ -136,80 +131,70 @@ func (c Config) Validate() error {
 	if c.hasPayouts() {
 		c.validatePayouts(say)
 	}
-	for _, r := range []struct {
-		key string
-		n   int
-	}{{"submit_rate", c.SubmitRate}, {"check_rate", c.CheckRate}} {
-		if r.n < 0 || r.n > maxRate {
-			say("%s: from 1 to %d calls per second", r.key, maxRate)
-		}
-	}
-	for _, s := range []wire.Seconds{c.window(), c.poll(), c.settle()} {
-		if err := s.Check(); err != nil {
-			say("%w", err)
-		}
-	}
-	return errors.Join(wrong...)
+	wrong.Rate("submit_rate", c.SubmitRate)
+	wrong.Rate("check_rate", c.CheckRate)
+	wrong.Seconds(c.window(), c.poll(), c.settle())
+	return wrong.Err()
 }
 
-func (c *Config) validatePayments(say func(string, ...any)) {
+func (c *Config) validatePayments(say func(key, format string, args ...any)) {
 	if !isShortCode(c.ShortCode) {
-		say("short_code: 5 to 7 digits")
+		say("short_code", "5 to 7 digits")
 	}
 	if c.Passkey == "" {
-		say("passkey: it is missing; Safaricom sends it when the number goes live")
+		say("passkey", "it is missing; Safaricom sends it when the number goes live")
 	}
 	switch c.TransactionType {
 	case "", payBill:
 	case buyGoods:
 		if c.PartyB == "" {
-			say("party_b: CustomerBuyGoodsOnline needs the till number")
+			say("party_b", "CustomerBuyGoodsOnline needs the till number")
 		}
 	default:
-		say("transaction_type: %q or %q", payBill, buyGoods)
+		say("transaction_type", "%q or %q", payBill, buyGoods)
 	}
 	if c.PartyB != "" && !isShortCode(c.PartyB) {
-		say("party_b: 5 to 7 digits")
+		say("party_b", "5 to 7 digits")
 	}
 	if c.AccountReference != "" && wire.PlainASCII(c.AccountReference, maxAccountRef) != c.AccountReference {
-		say("account_reference: at most %d letters, digits and single spaces", maxAccountRef)
+		say("account_reference", "at most %d letters, digits and single spaces", maxAccountRef)
 	}
 	if u, err := url.Parse(c.CallbackURL); c.CallbackURL != "" && (err != nil || u.Host == "" || u.Scheme != "https" && wire.CheckBaseURL(c.CallbackURL) != nil) {
-		say("callback_url: it is not an address that begins with https://")
+		say("callback_url", "it is not an address that begins with https://")
 	}
 }
 
-func (c *Config) validatePayouts(say func(string, ...any)) {
+func (c *Config) validatePayouts(say func(key, format string, args ...any)) {
 	if !isShortCode(c.PayoutShortCode) {
-		say("payout_short_code: 5 to 7 digits")
+		say("payout_short_code", "5 to 7 digits")
 	}
 	if c.Initiator == "" {
-		say("initiator: the name of the API user on M-Pesa's portal is missing")
+		say("initiator", "the name of the API user on M-Pesa's portal is missing")
 	}
 	switch c.Command {
 	case "", "BusinessPayment", "SalaryPayment", "PromotionPayment":
 	default:
-		say("command: BusinessPayment, SalaryPayment or PromotionPayment")
+		say("command", "BusinessPayment, SalaryPayment or PromotionPayment")
 	}
 	if c.SecurityCredential == "" {
 		if c.InitiatorPassword == "" {
-			say("initiator_password: give it with certificate, or give security_credential")
+			say("initiator_password", "give it with certificate, or give security_credential")
 		}
 		if _, err := publicKey(c.Certificate); err != nil {
-			say("certificate: %w", err)
+			say("certificate", "%w", err)
 		}
 	}
 	if len(c.NotFoundCodes) > maxWords || len(c.FailedStates) > maxWords {
-		say("not_found_codes, failed_states: at most %d each", maxWords)
+		say("not_found_codes, failed_states", "at most %d each", maxWords)
 	}
 	for _, word := range c.FailedStates {
 		if s, known := payoutStates[word]; word == "" || known && s.outcome != provider.Failed {
-			say("failed_states: %q means something else", wire.Truncate(word, 20))
+			say("failed_states", "%q means something else", wire.Truncate(word, 20))
 		}
 	}
 	for _, code := range c.NotFoundCodes {
 		if _, failure := payoutCodes[code]; code == "" || code == "0" || failure {
-			say("not_found_codes: %q means something else", wire.Truncate(code, 20))
+			say("not_found_codes", "%q means something else", wire.Truncate(code, 20))
 		}
 	}
 }

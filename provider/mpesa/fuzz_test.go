@@ -6,6 +6,7 @@ import (
 
 	"till/provider"
 	"till/provider/providertest"
+	"till/provider/wire"
 )
 
 // seed adds the golden answers, whole and cut.
@@ -62,7 +63,7 @@ func FuzzAnswers(f *testing.F) {
 		if id, err := readQueryAccepted(status, body); err == nil && (status != 200 || !isID(id)) {
 			t.Fatalf("%d %q: %q", status, body, id)
 		}
-		if token, life, err := readToken(status, body); err == nil && (token == "" || life <= 0 || status != 200) {
+		if token, life, err := readToken(&wire.Reply{Status: status, Body: body}); err == nil && (token == "" || life <= 0 || status != 200) {
 			t.Fatalf("%d %q: %q for %v", status, body, token, life)
 		}
 	})

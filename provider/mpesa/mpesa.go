@@ -78,20 +78,10 @@ func New(c Config, d provider.Deps) (*Operator, error) {
 }
 
 // Payments returns the provider of payments, nil if there is none.
-func (o *Operator) Payments() provider.Provider {
-	if o.payments == nil {
-		return nil
-	}
-	return o.payments
-}
+func (o *Operator) Payments() provider.Provider { return provider.OrNil(o.payments) }
 
 // Payouts returns the provider of payouts, nil if there is none.
-func (o *Operator) Payouts() provider.Provider {
-	if o.payouts == nil {
-		return nil
-	}
-	return o.payouts
-}
+func (o *Operator) Payouts() provider.Provider { return provider.OrNil(o.payouts) }
 
 // call makes one call with a token.
 func (o *Operator) call(ctx context.Context, path string, body any) (*wire.Reply, error) {
@@ -142,13 +132,6 @@ func checkSendable(m till.Money, callback string) error {
 
 // lateReads are when a failure is read again.
 var lateReads = []time.Duration{5 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 72 * time.Hour}
-
-func rate(n int) provider.Rate {
-	if n == 0 {
-		n = defaultRate
-	}
-	return provider.Rate{PerSecond: n, Burst: n}
-}
 
 // Daraja keeps M-Pesa wallets of Kenya and moves shillings.
 const (

@@ -39,8 +39,8 @@ func (p *paymentService) Traits() provider.Traits {
 		Grace:             2 * time.Minute,
 		LateReads:         lateReads,
 		NeedsCallbackBody: true,
-		SubmitRate:        rate(p.c.SubmitRate),
-		CheckRate:         rate(p.c.CheckRate),
+		SubmitRate:        wire.Rate(p.c.SubmitRate, defaultRate),
+		CheckRate:         wire.Rate(p.c.CheckRate, defaultRate),
 	}
 }
 

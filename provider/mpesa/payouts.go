@@ -49,8 +49,8 @@ func (p *payoutService) Traits() provider.Traits {
 		Grace:             15 * time.Minute,
 		LateReads:         lateReads,
 		NeedsCallbackBody: true,
-		SubmitRate:        rate(p.c.SubmitRate),
-		CheckRate:         rate(p.c.CheckRate),
+		SubmitRate:        wire.Rate(p.c.SubmitRate, defaultRate),
+		CheckRate:         wire.Rate(p.c.CheckRate, defaultRate),
 	}
 }
 

@@ -3,13 +3,9 @@ package mpesa
 import (
 	"context"
 	"encoding/base64"
-	"errors"
-	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
-	"till/provider"
 	"till/provider/wire"
 )
 
@@ -21,11 +17,7 @@ func (o *Operator) fetchToken(ctx context.Context) (string, time.Duration, error
 	if err != nil {
 		return "", 0, err
 	}
-	token, life, err := readToken(reply.Status, reply.Body)
-	if err != nil && !errors.Is(err, provider.ErrCredentials) {
-		o.answerLog.Unreadable("token", reply, err)
-	}
-	return token, life, err
+	return o.answerLog.ReadToken("token", reply, readToken)
 }
 
 // tokenErrors are the errors by which Daraja does not take a token, with the HTTP
@@ -49,25 +41,7 @@ func tokenRefused(r *wire.Reply) bool {
 	return known && (r.Status == status || r.Status == http.StatusUnauthorized)
 }
 
-// readToken reads the answer to a request for a token.
-func readToken(status int, body []byte) (string, time.Duration, error) {
-	switch status {
-	case http.StatusOK:
-	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden:
-		return "", 0, fmt.Errorf("%w (HTTP %d)", provider.ErrCredentials, status)
-	default:
-		return "", 0, fmt.Errorf("a token: HTTP %d", status)
-	}
-	var a struct {
-		Token   wire.Text `json:"access_token"`
-		Expires wire.Text `json:"expires_in"`
-	}
-	if err := wire.Decode(body, &a); err != nil {
-		return "", 0, fmt.Errorf("a token: %w", err)
-	}
-	life, ok := wire.TokenLifetime(string(a.Expires))
-	if !ok || a.Token == "" || strings.ContainsAny(string(a.Token), " \r\n\t") {
-		return "", 0, errors.New("a token: the answer holds none")
-	}
-	return string(a.Token), life, nil
+// readToken reads the answer to a token call.
+func readToken(r *wire.Reply) (string, time.Duration, error) {
+	return wire.ParseToken(r, r.Status == http.StatusBadRequest || r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden)
 }

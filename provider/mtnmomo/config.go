@@ -1,8 +1,6 @@
 package mtnmomo
 
 import (
-	"errors"
-	"fmt"
 	"net/url"
 	"strings"
 	"time"
@@ -78,35 +76,22 @@ const (
 
 // validateTimes refuses times out of bounds, and a window in which a payment
 // that was lost could never be sent again.
-func (c Config) validateTimes(say func(key, format string, args ...any)) {
+func (c Config) validateTimes(wrong *wire.Mistakes) {
 	window, poll, settle := c.window(), c.poll(paymentPoll), c.settle()
-	fine := true
-	for _, s := range []wire.Seconds{window, poll, settle} {
-		if s.Check() != nil {
-			say(s.Key, "from %d to %d seconds", s.Min, s.Max)
-			fine = false
-		}
-	}
+	fine := wrong.Seconds(window, poll, settle)
 	if need := wire.TimeToProveLost(settle.Duration(), poll.Duration()); fine && window.Duration() < need {
-		say(window.Key, "with these settle_seconds and poll_seconds at least %d, or a payment that was lost could never be sent again", int(need.Seconds()))
+		wrong.Add(window.Key, "with these settle_seconds and poll_seconds at least %d, or a payment that was lost could never be sent again", int(need.Seconds()))
 	}
 }
 
 // sandboxEnvironment is the target environment of MTN's own sandbox.
 const sandboxEnvironment = "sandbox"
 
-// maxSecret is how long a credential may be.
-const maxSecret = 4096
-
 // Validate returns every mistake in the configuration, each with its key.
 func (c Config) Validate() error {
-	var wrong []error
-	say := func(key, format string, args ...any) {
-		wrong = append(wrong, fmt.Errorf(key+": "+format, args...))
-	}
-	if err := wire.CheckBaseURL(c.BaseURL); err != nil {
-		say("base_url", "%w", err)
-	}
+	var wrong wire.Mistakes
+	say := wrong.Add
+	wrong.BaseURL(c.BaseURL)
 	if !isAlphanumeric(c.TargetEnvironment) {
 		say("target_environment", "give MTN's name of the country, such as mtncongo, or sandbox")
 	}
@@ -127,9 +112,7 @@ func (c Config) Validate() error {
 		{"collection_subscription_key", c.CollectionKey}, {"disbursement_subscription_key", c.DisbursementKey},
 		{"disbursement_api_user", c.DisbursementUser}, {"disbursement_api_key", c.DisbursementSecret},
 	} {
-		if len(s.text) > maxSecret || strings.ContainsAny(s.text, "\r\n\t\x00") || strings.TrimSpace(s.text) != s.text {
-			say(s.key, "it has a space, a line break or more than %d characters", maxSecret)
-		}
+		wrong.Secret(s.key, s.text)
 	}
 	if c.CallbackHost != "" {
 		if u, err := url.Parse("https://" + c.CallbackHost); err != nil || u.Host != c.CallbackHost || u.Port() != "" {
@@ -144,8 +127,8 @@ func (c Config) Validate() error {
 			say("currency_override", "only with target_environment = \"sandbox\": real money has its own currency")
 		}
 	}
-	c.validateTimes(say)
-	return errors.Join(wrong...)
+	c.validateTimes(&wrong)
+	return wrong.Err()
 }
 
 // isAlphanumeric reports whether a text is letters and digits, as names of environments are.

@@ -49,20 +49,10 @@ func New(c Config, d provider.Deps) (*Operator, error) {
 }
 
 // Payments collects; nil if the account has no subscription key for it.
-func (o *Operator) Payments() provider.Provider {
-	if o.payments == nil {
-		return nil
-	}
-	return o.payments
-}
+func (o *Operator) Payments() provider.Provider { return provider.OrNil(o.payments) }
 
 // Payouts pays out; nil if the account has no subscription key for it.
-func (o *Operator) Payouts() provider.Provider {
-	if o.payouts == nil {
-		return nil
-	}
-	return o.payouts
-}
+func (o *Operator) Payouts() provider.Provider { return provider.OrNil(o.payouts) }
 
 // kind is what MTN calls a product, with the one call of it that is used.
 type serviceKind struct {

@@ -3,13 +3,9 @@ package mtnmomo
 import (
 	"context"
 	"encoding/base64"
-	"errors"
-	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
-	"till/provider"
 	"till/provider/wire"
 )
 
@@ -26,39 +22,17 @@ func (p *service) fetchToken(ctx context.Context) (string, time.Duration, error)
 	if err != nil {
 		return "", 0, err
 	}
-	token, life, err := readToken(reply)
-	if err != nil && !errors.Is(err, provider.ErrCredentials) {
-		p.answerLog.Unreadable(p.name+" token", reply, err)
-	}
-	return token, life, err
+	return p.answerLog.ReadToken(p.name+" token", reply, readToken)
 }
 
 // tokenRefused says that MTN did not take the token, or the subscription key: it
 // answers 401 to both.
 func tokenRefused(r *wire.Reply) bool { return r.Status == http.StatusUnauthorized }
 
-// readToken reads the answer to a token call.
+// readToken reads the answer to a token call. The old platform answers 500 to a
+// wrong key.
 func readToken(r *wire.Reply) (string, time.Duration, error) {
-	if r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden {
-		return "", 0, fmt.Errorf("%w: the token call was answered %d", provider.ErrCredentials, r.Status)
-	}
-	if r.Status != http.StatusOK {
-		// The old platform says 500 to a wrong key.
-		if f, err := readError(r.Body); err == nil && (f.Error == "login_failed" || f.Error == "invalid_client") {
-			return "", 0, fmt.Errorf("%w: %s", provider.ErrCredentials, f.Error)
-		}
-		return "", 0, fmt.Errorf("the token call was answered %d", r.Status)
-	}
-	var t struct {
-		Token wire.Text `json:"access_token"`
-		Life  wire.Text `json:"expires_in"`
-	}
-	if err := wire.Decode(r.Body, &t); err != nil {
-		return "", 0, err
-	}
-	life, ok := wire.TokenLifetime(string(t.Life))
-	if t.Token == "" || strings.ContainsAny(string(t.Token), "\r\n\x00") || !ok {
-		return "", 0, errors.New("the token call was answered without a token")
-	}
-	return string(t.Token), life, nil
+	f, err := readError(r.Body)
+	wrongKey := r.Status != http.StatusOK && err == nil && (f.Error == "login_failed" || f.Error == "invalid_client")
+	return wire.ParseToken(r, wrongKey || r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden)
 }

@@ -1,9 +1,8 @@
 package pawapay
 
 import (
-	"errors"
-	"fmt"
 	"strings"
+	"time"
 
 	"till/provider/wire"
 )
@@ -57,75 +56,62 @@ type Config struct {
 const (
 	maxProviders   = 200
 	maxAuthorities = 16
-	maxRate        = 100_000
-	maxWindow      = 24 * 60 * 60
 	defaultMessage = "Mobile payment"
-	defaultWindow  = 300
 	defaultRate    = 100
 )
 
+func (c Config) window() wire.Seconds {
+	return wire.Seconds{Key: "approval_window_seconds", Value: c.ApprovalWindowSeconds, Default: 5 * time.Minute, Min: 1, Max: 24 * 60 * 60}
+}
+
 // Validate returns every mistake in the configuration, each with its key.
 func (c Config) Validate() error {
-	var wrong []error
-	say := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
-	if err := wire.CheckBaseURL(c.BaseURL); err != nil {
-		say("base_url: %w", err)
-	}
+	var wrong wire.Mistakes
+	say := wrong.Add
+	wrong.BaseURL(c.BaseURL)
 	if c.APIToken == "" || strings.ContainsAny(c.APIToken, " \r\n\t") {
-		say("api_token: give the token of the dashboard, without spaces, by api_token_file or api_token_env")
+		say("api_token", "give the token of the dashboard, without spaces, by api_token_file or api_token_env")
 	}
-	for _, op := range c.Operations {
-		if op != "payments" && op != "payouts" {
-			say("operations: %q is neither \"payments\" nor \"payouts\"", wire.Truncate(op, 40))
-		}
-	}
+	wrong.Operations(c.Operations)
 	if len(c.Providers) > maxProviders {
-		say("provider: at most %d rows", maxProviders)
+		say("provider", "at most %d rows", maxProviders)
 	}
 	for i, r := range c.Providers {
 		if err := r.validate(); err != nil {
-			say("provider: row %d: %w", i+1, err)
+			say("provider", "row %d: %w", i+1, err)
 		}
 	}
 	if c.CustomerMessage != "" && customerMessage(c.CustomerMessage, "") != c.CustomerMessage {
-		say("customer_message: 4 to 22 letters, digits and single spaces")
+		say("customer_message", "4 to 22 letters, digits and single spaces")
 	}
 	c.validateSigning(say)
-	if c.ApprovalWindowSeconds < 0 || c.ApprovalWindowSeconds > maxWindow {
-		say("approval_window_seconds: from 1 to %d", maxWindow)
-	}
-	for _, r := range []struct {
-		key string
-		n   int
-	}{{"submit_rate", c.SubmitRate}, {"check_rate", c.CheckRate}} {
-		if r.n < 0 || r.n > maxRate {
-			say("%s: from 1 to %d calls per second", r.key, maxRate)
-		}
-	}
-	return errors.Join(wrong...)
+	wrong.Seconds(c.window())
+	wrong.Rate("submit_rate", c.SubmitRate)
+	wrong.Rate("check_rate", c.CheckRate)
+	return wrong.Err()
 }
 
-func (c Config) validateSigning(say func(string, ...any)) {
+func (c Config) validateSigning(say func(key, format string, args ...any)) {
 	if c.SignatureEncoding != "" && c.SignatureEncoding != "der" && c.SignatureEncoding != "raw" {
-		say("signature_encoding: \"der\" or \"raw\"")
+		say("signature_encoding", "\"der\" or \"raw\"")
 	}
 	if c.SigningKey != "" {
 		if _, err := signingKey(c.SigningKey); err != nil {
-			say("signing_key: %w", err)
+			say("signing_key", "%w", err)
 		}
 	}
 	if (c.SigningKey == "") != (c.SigningKeyID == "") {
-		say("signing_key_id: it goes with signing_key, the one is useless without the other")
+		say("signing_key_id", "it goes with signing_key, the one is useless without the other")
 	}
 	if strings.ContainsFunc(c.SigningKeyID, func(r rune) bool { return r < 0x20 || r > 0x7e || r == '"' || r == '\\' }) {
-		say("signing_key_id: plain characters without quotes")
+		say("signing_key_id", "plain characters without quotes")
 	}
 	if len(c.CallbackAuthorities) > maxAuthorities {
-		say("callback_authorities: at most %d", maxAuthorities)
+		say("callback_authorities", "at most %d", maxAuthorities)
 	}
 	for _, a := range c.CallbackAuthorities {
 		if a == "" || strings.ContainsAny(a, "/ \r\n\t\"") {
-			say("callback_authorities: %q is not a host with or without a port", wire.Truncate(a, 80))
+			say("callback_authorities", "%q is not a host with or without a port", wire.Truncate(a, 80))
 		}
 	}
 }

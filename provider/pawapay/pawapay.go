@@ -61,10 +61,10 @@ func New(c Config, d provider.Deps) (*Operator, error) {
 }
 
 // Payments returns the provider of payments, nil if there is none.
-func (o *Operator) Payments() provider.Provider { return o.payment.orNil() }
+func (o *Operator) Payments() provider.Provider { return provider.OrNil(o.payment) }
 
 // Payouts returns the provider of payouts, nil if there is none.
-func (o *Operator) Payouts() provider.Provider { return o.payout.orNil() }
+func (o *Operator) Payouts() provider.Provider { return provider.OrNil(o.payout) }
 
 // side is one kind of what the account does.
 type service struct {
@@ -77,14 +77,6 @@ var (
 	_ provider.Tester         = (*service)(nil)
 )
 
-// orNil keeps a nil pointer from becoming an interface that is not nil.
-func (s *service) orNil() provider.Provider {
-	if s == nil {
-		return nil
-	}
-	return s
-}
-
 // Fingerprint names the account; a new token changes nothing.
 func (s *service) Fingerprint() string {
 	return strings.TrimSpace("pawapay " + s.kind.id + " " + s.base + " " + s.c.Account)
@@ -94,7 +86,7 @@ func (s *service) Fingerprint() string {
 func (s *service) Traits() provider.Traits {
 	t := provider.Traits{
 		ClientReference: true,
-		ApprovalWindow:  time.Duration(orDefault(s.c.ApprovalWindowSeconds, defaultWindow)) * time.Second,
+		ApprovalWindow:  s.c.window().Duration(),
 		SubmitTimeout:   15 * time.Second,
 		CheckTimeout:    10 * time.Second,
 		// pawaPay: "not found" counts from 15 minutes after the initiation on.
@@ -103,8 +95,8 @@ func (s *service) Traits() provider.Traits {
 		PollMax:       time.Hour,
 		Grace:         5 * time.Minute,
 		LateReads:     []time.Duration{5 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 72 * time.Hour},
-		SubmitRate:    provider.Rate{PerSecond: orDefault(s.c.SubmitRate, defaultRate), Burst: orDefault(s.c.SubmitRate, defaultRate)},
-		CheckRate:     provider.Rate{PerSecond: orDefault(s.c.CheckRate, defaultRate), Burst: orDefault(s.c.CheckRate, defaultRate)},
+		SubmitRate:    wire.Rate(s.c.SubmitRate, defaultRate),
+		CheckRate:     wire.Rate(s.c.CheckRate, defaultRate),
 	}
 	if s.kind == &payouts {
 		// Nobody approves. The window leaves time for a second send after "not
@@ -181,14 +173,6 @@ func (o *Operator) call(ctx context.Context, method, path string, body []byte) (
 }
 
 var contentType = []string{"application/json"}
-
-// orDefault returns n, or the default where n is not set.
-func orDefault(n, otherwise int) int {
-	if n == 0 {
-		return otherwise
-	}
-	return n
-}
 
 // authority returns host and port of an address as RFC 9421 wants them: lower
 // case, without the scheme's own port.

@@ -112,10 +112,32 @@ func RateLimitedTest(operator string, err error) error {
 	return provider.Unproven(fmt.Sprintf("%s answers, but does not take our call now (%v): try again later", operator, err))
 }
 
-// TokenLifetime returns for how long a token of so many seconds is used: five sixths of
-// it, so that none runs out on its way. It reports false for a life that no
-// operator gives.
-func TokenLifetime(seconds string) (time.Duration, bool) {
+// ParseToken reads the token in the answer to a token call and for how long it is
+// used. refused says that the operator refuses the credentials.
+func ParseToken(r *Reply, refused bool) (string, time.Duration, error) {
+	switch {
+	case refused:
+		return "", 0, fmt.Errorf("%w: the token call was answered %d", provider.ErrCredentials, r.Status)
+	case r.Status != http.StatusOK:
+		return "", 0, fmt.Errorf("the token call was answered %d", r.Status)
+	}
+	var t struct {
+		Token   Text `json:"access_token"`
+		Expires Text `json:"expires_in"`
+	}
+	if err := Decode(r.Body, &t); err != nil {
+		return "", 0, err
+	}
+	life, ok := tokenLifetime(string(t.Expires))
+	if t.Token == "" || strings.ContainsAny(string(t.Token), " \r\n\t\x00") || !ok {
+		return "", 0, errors.New("the token call was answered without a token")
+	}
+	return string(t.Token), life, nil
+}
+
+// tokenLifetime returns for how long a token is used: five sixths of its seconds, so
+// that no token expires during a call. It reports false for a life that no operator gives.
+func tokenLifetime(seconds string) (time.Duration, bool) {
 	n, ok := ParseMinor(seconds, 0)
 	if !ok || n < 1 || n > 366*24*3600 {
 		return 0, false

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -53,6 +54,16 @@ func (c *AnswerLog) Unreadable(operation string, r *Reply, why error) {
 	c.mu.Unlock()
 	c.log.Warn("operator answer unreadable", "connection", c.connection, "operation", operation,
 		"status", r.Status, "type", Truncate(r.Header.Get("Content-Type"), 60), "length", len(r.Body), "error", why, "answer", Redact(r.Body))
+}
+
+// ReadToken reads the answer to a token call. It logs an answer that has neither a
+// token nor a refusal of the credentials.
+func (c *AnswerLog) ReadToken(operation string, r *Reply, read func(*Reply) (string, time.Duration, error)) (string, time.Duration, error) {
+	token, life, err := read(r)
+	if err != nil && !errors.Is(err, provider.ErrCredentials) {
+		c.Unreadable(operation, r, err)
+	}
+	return token, life, err
 }
 
 // loggedKeys are the members whose values are shown: words of the operator's,

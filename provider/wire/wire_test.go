@@ -314,8 +314,9 @@ func TestAccess(t *testing.T) {
 func TestLife(t *testing.T) {
 	for text, want := range map[string]time.Duration{"3600": 50 * time.Minute, "180": 150 * time.Second, "180.0": 150 * time.Second,
 		"": 0, "0": 0, "-5": 0, "1e9": 0, "soon": 0, "99999999999": 0} {
-		if got, ok := wire.TokenLifetime(text); got != want || ok != (want != 0) {
-			t.Errorf("%q is %v, %v; want %v", text, got, ok, want)
+		r := &wire.Reply{Status: http.StatusOK, Body: []byte(`{"access_token":"t","expires_in":"` + text + `"}`)}
+		if token, got, err := wire.ParseToken(r, false); got != want || (err == nil) != (want != 0) || (token == "t") != (want != 0) {
+			t.Errorf("%q is %v, %v; want %v", text, got, err, want)
 		}
 	}
 }
