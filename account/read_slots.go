@@ -7,17 +7,15 @@ import (
 	"till"
 )
 
-// How many keys are read from the database at once.
-const (
-	maxKnownReads   = 2 // keys that have opened a session here; one per client
-	maxUnknownReads = 2 // all other keys
-)
+// maxKnownReads is how many keys that have opened a session here are read from the
+// database at once.
+const maxKnownReads = 2
 
-// readSlots limits the concurrent reads of keys. Known keys and unknown keys have
-// separate slots, and one client has one slot. So a flood of invented keys delays
-// only other unknown keys, and a client that floods delays only itself.
+// readSlots limits the concurrent reads of known keys: one per client, so that a client
+// that floods delays only itself. The API limits the reads of all other keys, and
+// known keys do not wait for those.
 type readSlots struct {
-	known, unknown chan struct{}
+	known chan struct{}
 
 	mu      sync.Mutex
 	clients map[till.ID]*clientSlot
@@ -30,21 +28,18 @@ type clientSlot struct {
 }
 
 func (l *readSlots) init() {
-	l.known, l.unknown = make(chan struct{}, maxKnownReads), make(chan struct{}, maxUnknownReads)
+	l.known = make(chan struct{}, maxKnownReads)
 	l.clients = make(map[till.ID]*clientSlot)
 }
 
 // errBusy says that no slot became free in time. The database may be healthy.
 var errBusy = &till.Error{Code: till.CodeServiceUnavailable, Detail: "Too many keys wait to be read."}
 
-// acquire waits for a slot, which leave gives back: the client's, or one for
-// unknown keys if the client is zero. It returns errBusy when ctx ends.
+// acquire waits for the client's slot, which leave gives back. It returns errBusy
+// when ctx ends. The zero client, of an unknown key, does not wait.
 func (l *readSlots) acquire(ctx context.Context, client till.ID) (leave func(), err error) {
 	if client.IsZero() {
-		if !acquireSlot(ctx, l.unknown) {
-			return nil, errBusy
-		}
-		return func() { <-l.unknown }, nil
+		return func() {}, nil
 	}
 	t := l.addUser(client)
 	if !acquireSlot(ctx, t.free) {

@@ -11,8 +11,8 @@ import (
 	"till"
 )
 
-// Whoever tries out invented keys takes every place of strangers, and those
-// who have good keys go past them: also when their key has to be read again.
+// A known key does not wait for reads on behalf of others, not even for one of the
+// same key id with a wrong secret, and not when it has to be read again.
 func TestKnownKeysNeverWaitBehindUnknownOnes(t *testing.T) {
 	t.Parallel()
 	a := newAccounts(t)
@@ -20,9 +20,9 @@ func TestKnownKeysNeverWaitBehindUnknownOnes(t *testing.T) {
 	if _, err := a.Authenticate(t.Context(), good); err != nil {
 		t.Fatal(err)
 	}
-	for range maxUnknownReads {
-		a.readSlots.unknown <- struct{}{}
-	}
+	_, id, secret, _ := ParseKey(good)
+	stuck, _ := a.cache.shareRead(id + unknownSuffix) // a read that does not end
+	defer a.cache.endRead(id+unknownSuffix, stuck)
 	a.now = func() time.Time { return time.Now().Add(time.Minute) } // what was read is too old
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
@@ -33,7 +33,6 @@ func TestKnownKeysNeverWaitBehindUnknownOnes(t *testing.T) {
 	}
 	// A stranger that knows the public id joins no read of the owner, nor the
 	// other way round.
-	_, id, secret, _ := ParseKey(good)
 	if _, known := a.knownKeys.find(id, strings.Repeat("A", secretLen)); known {
 		t.Error("a wrong secret counts as known")
 	}
@@ -42,17 +41,19 @@ func TestKnownKeysNeverWaitBehindUnknownOnes(t *testing.T) {
 	}
 }
 
-// A stranger whose turn does not come is told to come again, in words that do
-// not blame the database.
-func TestAStrangerWhoseTurnDoesNotComeBlamesNobody(t *testing.T) {
+// A client whose slot does not become free in time gets 503, in words that do not
+// blame the database.
+func TestAClientWhoseSlotDoesNotBecomeFreeBlamesNobody(t *testing.T) {
 	t.Parallel()
 	a := newAccounts(t)
-	for range maxUnknownReads {
-		a.readSlots.unknown <- struct{}{}
+	leave, err := a.readSlots.acquire(t.Context(), till.ID{1})
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer leave()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := a.readSlots.acquire(ctx, till.ID{}); till.ErrorCode(err) != till.CodeServiceUnavailable {
+	if _, err := a.readSlots.acquire(ctx, till.ID{1}); till.ErrorCode(err) != till.CodeServiceUnavailable {
 		t.Errorf("got %v", err)
 	}
 }

@@ -147,9 +147,9 @@ func (e *entry) matches(secret string) bool {
 }
 
 // lookup returns what is known about a key id: from the cache unless fresh is
-// asked for. One caller in the second half of an entry's life reads it anew
-// while the others go on with it, so that a busy key never makes a queue. Only
-// somebody with the secret may: who has to read among strangers may take long.
+// asked for. One caller in the second half of an entry's life reads it again
+// while the others use it, so that a busy key never causes a queue. That caller must
+// have the secret: the lookup of an unknown key may take long.
 func (a *Accounts) lookup(ctx context.Context, id, secret string, fresh bool) (*entry, error) {
 	client, known := a.knownKeys.find(id, secret)
 	if !known {
@@ -176,12 +176,16 @@ func (a *Accounts) lookup(ctx context.Context, id, secret string, fresh bool) (*
 	return newer, nil
 }
 
-// readOnce is read for many callers at once: one reads, the others wait for
-// what it finds. Strangers wait for a stranger only.
+// unknownSuffix tells the reads of a key id by callers that have not shown its secret
+// before from those of callers that have.
+const unknownSuffix = " unknown"
+
+// readOnce is read for many callers at once: one reads, the others wait for its
+// result. Callers with an unknown key share only each other's reads.
 func (a *Accounts) readOnce(ctx context.Context, id string, client till.ID) (*entry, error) {
 	name := id
 	if client.IsZero() {
-		name += " of a stranger"
+		name += unknownSuffix
 	}
 	r, mine := a.cache.shareRead(name)
 	if !mine {
@@ -203,10 +207,9 @@ var errReadAborted = errors.New("account: the read of a key was aborted")
 // readTimeout bounds how long a request waits for its key to be read.
 const readTimeout = 5 * time.Second
 
-// read reads a key, its client, its methods and its fees in one snapshot, in
-// the lane of its client or, if that is zero, in that of strangers. What
-// somebody has begun to read since is as good: so a client that asks many times
-// at once is read few times.
+// read reads a key, its client, its methods and its fees in one snapshot. A read that
+// began after this call will do instead, so a client with many calls at once causes few
+// reads. client is zero if the key has not opened a session here.
 func (a *Accounts) read(ctx context.Context, id string, client till.ID) (*entry, error) {
 	asked := a.now()
 	// Others may wait for this read, so it outlives a caller that goes away.

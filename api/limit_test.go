@@ -1,12 +1,26 @@
 package api
 
 import (
+	"net/http"
 	"net/netip"
 	"testing"
 	"time"
 
 	"till"
 )
+
+// FillLookups takes all slots in which h looks up unknown keys, until free is called.
+func FillLookups(h http.Handler) (free func()) {
+	slots := h.(*server).addressLimits.lookupSlots
+	for range cap(slots) {
+		slots <- struct{}{}
+	}
+	return func() {
+		for range cap(slots) {
+			<-slots
+		}
+	}
+}
 
 func TestLimitersAreBounded(t *testing.T) {
 	t.Parallel()

@@ -97,6 +97,36 @@ func TestInventedKeysAreLimitedByAddress(t *testing.T) {
 	})
 }
 
+// A known key passes while all slots for unknown keys are taken. An unknown key waits
+// for five seconds and gets 503, which says nothing about the key.
+func TestKnownKeysPassWhileUnknownOnesWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, options{quiet: true})
+		defer w.stop()
+		get := func(key string) int { return w.from(w.handler, "192.0.2.7", "", "/v1/payments", key).Code }
+		if got := get(w.keys["test"]); got != http.StatusOK {
+			t.Fatal("a good key: ", got)
+		}
+		free := api.FillLookups(w.handler)
+		time.Sleep(2 * time.Second) // the key has to be read again
+		began := time.Now()
+		if got := get(w.keys["test"]); got != http.StatusOK || time.Since(began) != 0 {
+			t.Errorf("a known key: %d after %s", got, time.Since(began))
+		}
+		for _, key := range []string{invented(), w.keys["other"]} {
+			began := time.Now()
+			if got := get(key); got != http.StatusServiceUnavailable || time.Since(began) < 5*time.Second {
+				t.Errorf("an unknown key: %d after %s", got, time.Since(began))
+			}
+		}
+		free()
+		if got := get(w.keys["other"]); got != http.StatusOK {
+			t.Errorf("a good key when there are slots again: %d", got)
+		}
+	})
+}
+
 // Hundreds at once have no more tries than one after the other, and a good key
 // from the same address is let in each time.
 func TestManyInventedKeysAtOnceAreLooksOfOneAddress(t *testing.T) {
