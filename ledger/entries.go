@@ -6,11 +6,12 @@ import "till"
 // fee is never more than that money, so the wallet covers it.
 func TakeFee(p *till.Payment) Entry {
 	e := entryOf(p, Fee)
-	e.Postings = []Posting{
-		{Account{Kind: WalletAccount}, -p.Fee},
-		{Account{Kind: Fees}, p.Fee},
-	}
+	e.Postings = feePostings(p.Fee)
 	return e
+}
+
+func feePostings(fee int64) []Posting {
+	return []Posting{{Account{Kind: WalletAccount}, -fee}, {Account{Kind: Fees}, fee}}
 }
 
 // Reverse returns the entry for a collection that the operator took back. It
@@ -19,14 +20,20 @@ func TakeFee(p *till.Payment) Entry {
 func Reverse(p *till.Payment, available int64) Entry {
 	e := entryOf(p, CollectionReversal)
 	e.Postings = []Posting{{Account{Kind: OperatorAccount, Connection: p.Connection}, p.Amount.Minor}}
-	covered := min(p.Amount.Minor, max(available, 0))
+	e.debitOrOwe(p.Amount.Minor, available)
+	return e
+}
+
+// debitOrOwe takes an amount from the wallet, whatever it holds: what is available
+// covers it, the client owes the rest.
+func (e *Entry) debitOrOwe(amount, available int64) {
+	covered := min(amount, max(available, 0))
 	if covered > 0 {
 		e.Postings = append(e.Postings, Posting{Account{Kind: WalletAccount}, -covered})
 	}
-	if owed := p.Amount.Minor - covered; owed > 0 {
+	if owed := amount - covered; owed > 0 {
 		e.Postings = append(e.Postings, Posting{Account{Kind: Receivable}, -owed})
 	}
-	return e
 }
 
 // RepaidReference is the reference of a line that pays back what a client
@@ -56,21 +63,15 @@ func Adjust(w *Wallet, amount int64, reference string) Entry {
 	}
 }
 
-// Correct is Adjust for a correction that is made whatever the wallet holds: of a
-// debit, what is not available is owed by the client.
+// Correct is Adjust for a correction that is made whatever the wallet holds. The
+// client owes what is not available for a debit.
 func Correct(w *Wallet, amount int64, reference string) Entry {
 	e := Adjust(w, amount, reference)
 	if amount >= 0 {
 		return e
 	}
 	e.Postings = e.Postings[:1] // the other side, which has all of it
-	covered := min(-amount, max(w.Available(), 0))
-	if covered > 0 {
-		e.Postings = append(e.Postings, Posting{Account{Kind: WalletAccount}, -covered})
-	}
-	if owed := -amount - covered; owed > 0 {
-		e.Postings = append(e.Postings, Posting{Account{Kind: Receivable}, -owed})
-	}
+	e.debitOrOwe(-amount, w.Available())
 	return e
 }
 

@@ -42,10 +42,7 @@ func PayOut(p *till.Payout) Entry {
 // TakePayoutFee returns the entry for the fee of a payout that succeeded.
 func TakePayoutFee(p *till.Payout) Entry {
 	e := payoutEntry(p, Fee)
-	e.Postings = []Posting{
-		{Account{Kind: WalletAccount}, -p.Fee},
-		{Account{Kind: Fees}, p.Fee},
-	}
+	e.Postings = feePostings(p.Fee)
 	return e
 }
 
@@ -56,13 +53,7 @@ func TakePayoutFee(p *till.Payout) Entry {
 func PayOutLate(p *till.Payout, available int64) Entry {
 	e := payoutEntry(p, LatePayout)
 	e.Postings = []Posting{{Account{Kind: OperatorAccount, Connection: p.Connection}, p.Amount.Minor}}
-	covered := min(p.Amount.Minor, max(available, 0))
-	if covered > 0 {
-		e.Postings = append(e.Postings, Posting{Account{Kind: WalletAccount}, -covered})
-	}
-	if owed := p.Amount.Minor - covered; owed > 0 {
-		e.Postings = append(e.Postings, Posting{Account{Kind: Receivable}, -owed})
-	}
+	e.debitOrOwe(p.Amount.Minor, available)
 	return e
 }
 
