@@ -90,17 +90,17 @@ func (e *Endpoint) AppendJSON(b []byte) []byte {
 	b = append(b, `,"status":"`...)
 	b = append(b, e.Status()...)
 	b = append(b, `","disabled_at":`...)
-	b = e.DisabledAt.appendJSON(b)
+	b = e.DisabledAt.AppendJSON(b)
 	b = append(b, `,"disabled_reason":`...)
 	b = appendStringOrNull(b, string(e.DisableReason))
 	b = append(b, `,"failing_since":`...)
-	b = e.FailingSince.appendJSON(b)
+	b = e.FailingSince.AppendJSON(b)
 	b = append(b, `,"last_success_at":`...)
-	b = e.LastSuccessAt.appendJSON(b)
+	b = e.LastSuccessAt.AppendJSON(b)
 	b = append(b, `,"created_at":`...)
-	b = e.CreatedAt.appendJSON(b)
+	b = e.CreatedAt.AppendJSON(b)
 	b = append(b, `,"updated_at":`...)
-	return e.UpdatedAt.appendJSON(b)
+	return e.UpdatedAt.AppendJSON(b)
 }
 
 // AllEvents stands for every kind of event, also those to come.

@@ -98,7 +98,7 @@ func (e *Event) appendHead(b []byte, id ID) []byte {
 	b = append(b, `","type":`...)
 	b = appendString(b, string(e.Kind))
 	b = append(b, `,"created_at":`...)
-	b = e.CreatedAt.appendJSON(b)
+	b = e.CreatedAt.AppendJSON(b)
 	b = append(b, `,"api_version":"`+APIVersion+`","sequence":`...)
 	b = strconv.AppendInt(b, e.Sequence, 10)
 	return append(b, `,"data":{`...)

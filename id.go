@@ -82,6 +82,16 @@ func (id ID) IsZero() bool { return id == ID{} }
 // String returns the canonical lower-case form.
 func (id ID) String() string { return string(id.Append(make([]byte, 0, 36))) }
 
+// AppendJSON appends the id as a JSON string, the zero id as null.
+func (id ID) AppendJSON(b []byte) []byte {
+	if id.IsZero() {
+		return append(b, "null"...)
+	}
+	b = append(b, '"')
+	b = id.Append(b)
+	return append(b, '"')
+}
+
 // Append appends the canonical form to b.
 func (id ID) Append(b []byte) []byte {
 	var t [36]byte

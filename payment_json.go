@@ -37,15 +37,15 @@ func (p *Payment) AppendJSON(b []byte) []byte {
 	b = append(b, ',')
 	b = append(b, p.Document...)
 	b = append(b, `,"created_at":`...)
-	b = p.CreatedAt.appendJSON(b)
+	b = p.CreatedAt.AppendJSON(b)
 	b = append(b, `,"updated_at":`...)
-	b = p.UpdatedAt.appendJSON(b)
+	b = p.UpdatedAt.AppendJSON(b)
 	b = append(b, `,"expires_at":`...)
-	b = p.ExpiresAt.appendJSON(b)
+	b = p.ExpiresAt.AppendJSON(b)
 	b = append(b, `,"late_success_at":`...)
-	b = p.LateSuccessAt.appendJSON(b)
+	b = p.LateSuccessAt.AppendJSON(b)
 	b = append(b, `,"reversed_at":`...)
-	b = p.ReversedAt.appendJSON(b)
+	b = p.ReversedAt.AppendJSON(b)
 	b = append(b, `,"resolution":`...)
 	b = p.Resolution.appendJSON(b)
 	return append(b, '}')
@@ -70,15 +70,16 @@ func (r Resolution) appendJSON(b []byte) []byte {
 	b = append(b, `{"state":"`...)
 	b = append(b, r.State...)
 	b = append(b, `","last_checked_at":`...)
-	b = r.LastCheckedAt.appendJSON(b)
+	b = r.LastCheckedAt.AppendJSON(b)
 	b = append(b, `,"next_check_at":`...)
-	b = r.NextCheckAt.appendJSON(b)
+	b = r.NextCheckAt.AppendJSON(b)
 	b = append(b, `,"attempts":`...)
 	b = strconv.AppendInt(b, int64(r.Attempts), 10)
 	return append(b, '}')
 }
 
-func (t Time) appendJSON(b []byte) []byte {
+// AppendJSON appends the time as a JSON string, the zero time as null.
+func (t Time) AppendJSON(b []byte) []byte {
 	if t.IsZero() {
 		return append(b, "null"...)
 	}

@@ -52,7 +52,7 @@ func appendNumber(b []byte, n int64) []byte {
 
 func appendDelivery(b []byte, d *webhook.DeliveryView) []byte {
 	b = append(b, `{"event":{"id":`...)
-	b = appendID(b, d.EventID)
+	b = d.EventID.AppendJSON(b)
 	b = append(b, `,"type":`...)
 	b = jsonx.AppendString(b, string(d.EventKind))
 	b = append(b, `,"sequence":`...)
@@ -62,7 +62,7 @@ func appendDelivery(b []byte, d *webhook.DeliveryView) []byte {
 	}
 	b = strconv.AppendInt(b, sequence, 10)
 	b = append(b, `,"created_at":`...)
-	b = appendTime(b, d.EventAt)
+	b = d.EventAt.AppendJSON(b)
 	b = append(b, `},"kind":`...)
 	b = jsonx.AppendString(b, string(d.Kind))
 	b = append(b, `,"status":`...)
@@ -74,7 +74,7 @@ func appendDelivery(b []byte, d *webhook.DeliveryView) []byte {
 	if d.HasRow && d.Status == store.DeliveryPending {
 		due = d.DueAt
 	}
-	b = appendTime(b, due)
+	b = due.AppendJSON(b)
 	return append(appendTry(b, d), '}')
 }
 
@@ -87,19 +87,19 @@ func appendTry(b []byte, d *webhook.DeliveryView) []byte {
 	b = append(b, `,"request":{"url":`...)
 	b = jsonx.AppendString(b, t.URL)
 	b = append(b, `,"headers":{"webhook-id":`...)
-	b = appendID(b, d.EventID)
+	b = d.EventID.AppendJSON(b)
 	b = append(b, `,"webhook-timestamp":"`...)
 	b = strconv.AppendInt(b, t.SentAt.Std().Unix(), 10)
 	b = append(b, `"},"sent_at":`...)
-	b = appendTime(b, t.SentAt)
+	b = t.SentAt.AppendJSON(b)
 	b = append(b, `},"response":{"status":`...)
 	b = appendNumber(b, int64(t.Code))
 	b = append(b, `,"duration_ms":`...)
 	b = strconv.AppendInt(b, t.Took.Round(time.Millisecond).Milliseconds(), 10)
 	b = append(b, `,"body":`...)
-	b = appendText(b, t.Text)
+	b = jsonx.AppendStringOrNull(b, t.Text)
 	b = append(b, `,"problem":`...)
-	b = appendText(b, t.Problem)
+	b = jsonx.AppendStringOrNull(b, t.Problem)
 	return append(b, '}')
 }
 
@@ -114,7 +114,7 @@ func (c *exchange) testEndpoint() error {
 		return err
 	}
 	b := append(c.buffer(), `{"event_id":`...)
-	return c.json(http.StatusAccepted, append(appendID(b, d.ID), '}'))
+	return c.json(http.StatusAccepted, append(d.ID.AppendJSON(b), '}'))
 }
 
 // replayEvents is POST /webhook-endpoints/{endpoint_id}/replay.
@@ -132,7 +132,7 @@ func (c *exchange) replayEvents() error {
 		return err
 	}
 	b := append(c.buffer(), `{"endpoint_id":`...)
-	b = appendID(b, id)
+	b = id.AppendJSON(b)
 	b = append(b, `,"events":`...)
 	if out.Events < 0 {
 		b = append(b, "null"...)
@@ -178,7 +178,7 @@ func (c *exchange) redeliverEvent() error {
 		return err
 	}
 	b := appendItems(c.buffer(), asked, func(b []byte, id till.ID) []byte {
-		return append(appendID(append(b, `{"endpoint_id":`...), id), '}')
+		return append(id.AppendJSON(append(b, `{"endpoint_id":`...)), '}')
 	})
 	return c.json(http.StatusAccepted, append(b, '}'))
 }

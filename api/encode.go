@@ -10,31 +10,6 @@ import (
 // The answers are written by hand: the hot ones for speed, the others to look
 // like them.
 
-func appendTime(b []byte, t till.Time) []byte {
-	if t.IsZero() {
-		return append(b, "null"...)
-	}
-	b = append(b, '"')
-	b = t.Append(b)
-	return append(b, '"')
-}
-
-func appendID(b []byte, id till.ID) []byte {
-	if id.IsZero() {
-		return append(b, "null"...)
-	}
-	b = append(b, '"')
-	b = id.Append(b)
-	return append(b, '"')
-}
-
-func appendText(b []byte, s string) []byte {
-	if s == "" {
-		return append(b, "null"...)
-	}
-	return jsonx.AppendString(b, s)
-}
-
 // appendMinor writes an amount as the API does: a string of digits.
 func appendMinor(b []byte, n int64) []byte {
 	b = append(b, '"')

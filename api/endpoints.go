@@ -141,7 +141,7 @@ func (c *exchange) rotateSecret() error {
 func appendEndpoint(b []byte, e *store.Endpoint) []byte {
 	b = e.AppendJSON(b)
 	b = append(b, `,"old_secret_until":`...)
-	b = appendTime(b, e.OldUntil)
+	b = e.OldUntil.AppendJSON(b)
 	b = append(b, `,"backlog":`...)
 	return strconv.AppendInt(b, e.Backlog, 10)
 }

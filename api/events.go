@@ -43,7 +43,7 @@ func (c *exchange) listEvents() error {
 	b = append(b, `,"next_after":`...)
 	b = strconv.AppendInt(b, page.next, 10)
 	b = append(b, `,"log_id":`...)
-	return c.json(http.StatusOK, append(appendID(b, page.log), '}'))
+	return c.json(http.StatusOK, append(page.log.AppendJSON(b), '}'))
 }
 
 // idle reports whether there is nothing to answer yet. A full page that shows

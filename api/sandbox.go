@@ -16,13 +16,13 @@ func (c *exchange) listPrompts() error {
 	}
 	b := appendItems(c.buffer(), prompts, func(b []byte, p sandbox.Prompt) []byte {
 		b = append(b, `{"payment_id":`...)
-		b = appendID(b, p.Payment)
+		b = p.Payment.AppendJSON(b)
 		b = append(b, `,"phone":`...)
 		b = jsonx.AppendString(b, p.Phone)
 		b = append(b, `,"amount":`...)
 		b = appendMoney(b, p.Amount)
 		b = append(b, `,"expires_at":`...)
-		b = appendTime(b, p.ExpiresAt)
+		b = p.ExpiresAt.AppendJSON(b)
 		return append(b, '}')
 	})
 	return c.json(http.StatusOK, append(b, '}'))
@@ -63,7 +63,7 @@ func (c *exchange) decidePrompt() error {
 		return err
 	}
 	b := append(c.buffer(), `{"payment_id":`...)
-	b = appendID(b, id)
+	b = id.AppendJSON(b)
 	b = append(b, `,"action":`...)
 	b = jsonx.AppendString(b, *req.Action)
 	return c.json(http.StatusAccepted, append(b, '}'))

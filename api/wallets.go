@@ -26,7 +26,7 @@ func (c *exchange) listWallets() error {
 
 func appendWallet(b []byte, w *ledger.Wallet) []byte {
 	b = append(b, `{"id":`...)
-	b = appendID(b, w.ID)
+	b = w.ID.AppendJSON(b)
 	b = append(b, `,"currency":`...)
 	b = jsonx.AppendString(b, w.Currency)
 	b = append(b, `,"balance":`...)
@@ -40,6 +40,6 @@ func appendWallet(b []byte, w *ledger.Wallet) []byte {
 	b = append(b, `,"last_transaction_sequence":`...)
 	b = strconv.AppendInt(b, w.LastSequence, 10)
 	b = append(b, `,"updated_at":`...)
-	b = appendTime(b, w.UpdatedAt)
+	b = w.UpdatedAt.AppendJSON(b)
 	return append(b, '}')
 }

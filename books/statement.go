@@ -126,11 +126,11 @@ func (f Format) Append(b []byte, t *ledger.Transaction) []byte {
 // AppendTransaction appends a transaction as clients see it.
 func AppendTransaction(b []byte, t *ledger.Transaction) []byte {
 	b = append(b, `{"id":`...)
-	b = appendID(b, t.ID)
+	b = t.ID.AppendJSON(b)
 	b = append(b, `,"sequence":`...)
 	b = strconv.AppendInt(b, t.Sequence, 10)
 	b = append(b, `,"wallet_id":`...)
-	b = appendID(b, t.WalletID)
+	b = t.WalletID.AppendJSON(b)
 	b = append(b, `,"type":`...)
 	b = jsonx.AppendString(b, t.Type)
 	b = append(b, `,"direction":`...)
@@ -142,34 +142,18 @@ func AppendTransaction(b []byte, t *ledger.Transaction) []byte {
 	b = append(b, `},"balance_after":"`...)
 	b = strconv.AppendInt(b, t.BalanceAfter, 10)
 	b = append(b, `","payment_id":`...)
-	b = appendID(b, t.PaymentID)
+	b = t.PaymentID.AppendJSON(b)
 	b = append(b, `,"payout_id":`...)
-	b = appendID(b, t.PayoutID)
+	b = t.PayoutID.AppendJSON(b)
 	b = append(b, `,"reference":`...)
-	b = appendText(b, t.Reference)
+	b = jsonx.AppendStringOrNull(b, t.Reference)
 	b = append(b, `,"provider_reference":`...)
-	b = appendText(b, t.ProviderReference)
+	b = jsonx.AppendStringOrNull(b, t.ProviderReference)
 	b = append(b, `,"created_at":"`...)
 	b = t.CreatedAt.Append(b)
 	b = append(b, `","method":`...)
-	b = appendText(b, t.Method)
+	b = jsonx.AppendStringOrNull(b, t.Method)
 	return append(b, '}')
-}
-
-func appendID(b []byte, id till.ID) []byte {
-	if id.IsZero() {
-		return append(b, "null"...)
-	}
-	b = append(b, '"')
-	b = id.Append(b)
-	return append(b, '"')
-}
-
-func appendText(b []byte, s string) []byte {
-	if s == "" {
-		return append(b, "null"...)
-	}
-	return jsonx.AppendString(b, s)
 }
 
 // csvHeader names the columns. Lines end as RFC 4180 says.

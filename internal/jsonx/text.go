@@ -19,6 +19,14 @@ func AppendString(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
+// AppendStringOrNull is AppendString, with null for the empty string.
+func AppendStringOrNull(b []byte, s string) []byte {
+	if s == "" {
+		return append(b, "null"...)
+	}
+	return AppendString(b, s)
+}
+
 // Depth returns how deep v nests: 0 for a plain value, 1 for an object or array
 // of plain values. The value must be valid, as Decode leaves it.
 func Depth(v jsontext.Value) int {
