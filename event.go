@@ -25,9 +25,6 @@ const (
 	PayoutEventLateSuccess EventKind = "payout.late_success" // it was paid after it had failed; the status stays
 )
 
-// PaymentEventKind returns the kind of event that a payment's move to s is told by.
-func PaymentEventKind(s Status) EventKind { return EventKind("payment." + string(s)) }
-
 // Event is one thing that happened to a payment or payout, in the commit that
 // made it happen. It keeps only what changed; its body is rendered with the
 // part that never changes.

@@ -48,7 +48,7 @@ var retired = map[string]string{
 	"heed":              "readDeferred or dispatchClients",
 	"impatience":        "forceExitAfter",
 	"KeepsMail":         "NeedsCallbackBody",
-	"KindOf":            "PaymentEventKind",
+	"KindOf":            "EventKind",
 	"knowsEnds":         "Dialect",
 	"maxAgain":          "maxRetries",
 	"MaxMail":           "MaxCallbackBody",

@@ -64,9 +64,6 @@ func TestStatuses(t *testing.T) {
 		if final := len(till.Transitions[s]) == 0; s.Final() != final {
 			t.Errorf("%s: final is %v, and the table of moves says %v", s, s.Final(), final)
 		}
-		if kind := till.PaymentEventKind(s); kind != till.EventKind("payment."+string(s)) {
-			t.Errorf("%s is told by %s", s, kind)
-		}
 	}
 	for _, s := range []till.Status{"", "PENDING", "refunded", "late"} {
 		if s.Valid() || s.Final() || till.Pending.CanBecome(s) == nil || s.CanBecome(till.Success) == nil {
