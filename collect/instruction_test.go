@@ -1,10 +1,11 @@
-package collect
+package collect_test
 
 import (
 	"strings"
 	"testing"
 
 	"till"
+	"till/collect"
 	"till/engine"
 	"till/store"
 )
@@ -13,7 +14,7 @@ import (
 // large as the client likes: thousands of open ones would fill the memory.
 func TestAJobKeepsNoDocument(t *testing.T) {
 	t.Parallel()
-	c := New(engine.Config{Secret: []byte("a secret")})
+	c := collect.New(engine.Config{Secret: []byte("a secret")})
 	document := []byte(`"description":"two loaves","customer":{"phone":"242061234567"},"metadata":{"note":"` + strings.Repeat("m", 48<<10) + `"}`)
 	row := &store.PaymentRow{Payment: till.Payment{ID: till.ID{1}, IdempotencyKey: "0192e0a0-0000-7000-8000-000000000001", Reference: "bakery 7", Document: document}}
 	j := c.Instruction(row)
