@@ -41,7 +41,7 @@ func TestAWindowIsBoundedByBytes(t *testing.T) {
 		w.d.Wake(context.Background(), w.client.ID)
 		posted.Wait()
 		s.set(func() { s.answer = func(*receipt) int { return http.StatusBadGateway } })
-		w.stop() // what was tried is rows that are due later
+		w.stop()     // what was tried is rows that are due later
 		w.start(nil) // nobody is told, and nothing is kept
 		time.Sleep(10 * time.Minute)
 		for _, c := range []struct {
