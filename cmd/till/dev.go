@@ -39,17 +39,9 @@ through the real adapters to simulated operators on this machine.`,
 			if err != nil {
 				return err
 			}
-			if c.Database == "" {
-				c.Database = filepath.Join(data, "till.db")
-			} else if store.IsPostgres(c.Database) {
-				c.SecretFile = filepath.Join(data, "till.secret")
-				if err := os.MkdirAll(data, 0o700); err != nil {
-					return err
-				}
-			} else if !cmd.Flags().Changed("data") {
-				data = filepath.Dir(c.Database)
+			if err := chooseDevFiles(&c, &data, cmd.Flags().Changed("data")); err != nil {
+				return err
 			}
-			c.DemoFile = filepath.Join(data, "demo-key.json")
 			c.Role, c.Log, c.LoopbackOnly = server.Role(role), log, !insecure
 			c.WebhookAllow = append(c.WebhookAllow, webhook.Loopback...) // the receiver being written is on this machine
 			var played simulatorServers
@@ -90,6 +82,23 @@ through the real adapters to simulated operators on this machine.`,
 	addWebhookFlags(cmd, &c)
 	addLogFlags(cmd, &format, &level, "warn")
 	return cmd
+}
+
+// chooseDevFiles sets where the database, the secret and the demo key are.
+func chooseDevFiles(c *server.Config, data *string, dataGiven bool) error {
+	switch {
+	case c.Database == "":
+		c.Database = filepath.Join(*data, "till.db")
+	case store.IsPostgres(c.Database):
+		c.SecretFile = filepath.Join(*data, "till.secret")
+		if err := os.MkdirAll(*data, 0o700); err != nil {
+			return err
+		}
+	case !dataGiven:
+		*data = filepath.Dir(c.Database)
+	}
+	c.DemoFile = filepath.Join(*data, "demo-key.json")
+	return nil
 }
 
 // ready is what till dev --json prints.
