@@ -22,13 +22,13 @@ const (
 	maxHost  = 253  // bytes of a host name, as DNS has it
 	maxLabel = 63   // bytes between two dots of it
 
-	// Below this, only the two ports of the web: an address must not make us
-	// speak to somebody's mail server or secure shell.
+	// Below this, only the two ports of the web are allowed: an address must not make us
+	// connect to a mail server or a secure shell.
 	firstFreePort = 1024
 )
 
-// Allowed are networks that the operator opens to webhooks although they are
-// private or special. The zero value opens none.
+// Allowed holds the private or special networks that the service's operator opens to
+// webhooks. The zero value opens none.
 type Allowed struct {
 	networks []netip.Prefix
 }
@@ -80,9 +80,8 @@ func (a Allowed) loopback() bool {
 	return slices.ContainsFunc(a.networks, func(p netip.Prefix) bool { return p.Addr().IsLoopback() })
 }
 
-// special knows the networks that are not the Internet, from the registries
-// of IANA. The one that is added is a public address that, inside Azure,
-// answers as the machine's own host.
+// specialNetworks holds the networks that are not the Internet, from IANA's registries, and
+// one public address that serves a machine's own host inside Azure.
 var specialNetworks = ssrf.New(ssrf.WithAnyPort(), ssrf.WithDeniedV4Prefixes(netip.MustParsePrefix("168.63.129.16/32")))
 
 // permits reports whether a connection to addr may be made.
@@ -92,16 +91,16 @@ func (a Allowed) permits(addr netip.Addr) bool {
 		return specialNetworks.SafeAddr(addr) == nil
 	}
 	if ssrf.IPv6NAT64Prefix.Contains(addr) {
-		// Who allows NAT64 means the Internet behind it, not 64:ff9b::127.0.0.1.
+		// To allow NAT64 means the Internet behind it, not 64:ff9b::127.0.0.1.
 		b := addr.As16()
 		return a.permits(netip.AddrFrom4([4]byte(b[12:])))
 	}
 	return true
 }
 
-// CheckURL refuses, in a client's words, an address that no endpoint of the
-// client may have, by its text alone. Sender.CheckHost looks at what its name
-// stands for, and every connection is checked again when it is made.
+// CheckURL rejects an address that no endpoint of the client may have, by its text alone.
+// Its errors are for clients. Sender.CheckHost checks what the name resolves to, and each
+// connection is checked again.
 func CheckURL(raw string, mode till.Mode, allow Allowed) error {
 	u, err := parseURL(raw, allow)
 	if err == nil && mode == till.Live && u.Scheme != "https" {
@@ -114,9 +113,9 @@ func refuseURL(code till.Code, detail string) error {
 	return &till.Error{Code: till.CodeValidationFailed, Fields: []till.FieldError{{Pointer: "/url", Code: code, Detail: detail}}}
 }
 
-// parseURL reads an address and holds it to every rule that needs neither the
-// client nor DNS. It is as strict as it is because programs disagree on what
-// the unusual spellings mean, and that is how guards are passed.
+// parseURL reads an address and applies each rule that needs neither the client nor DNS. It
+// is strict because programs disagree on what unusual spellings mean, which is how such
+// checks are evaded.
 func parseURL(raw string, allow Allowed) (*url.URL, error) {
 	switch {
 	case raw == "":
@@ -153,8 +152,8 @@ func portAllowed(u *url.URL) bool {
 	return err == nil && (n == 80 || n == 443 || n >= firstFreePort) && text[0] != '0'
 }
 
-// checkHostText refuses host names that are not names of the Internet, and
-// address literals of networks that are not.
+// checkHostText rejects host names that are not of the Internet, and literal addresses of
+// networks that are not.
 func checkHostText(u *url.URL, allow Allowed) error {
 	host := strings.ToLower(u.Hostname())
 	if addr, err := netip.ParseAddr(host); err == nil {
@@ -180,8 +179,8 @@ func checkHostText(u *url.URL, allow Allowed) error {
 			return forbiddenHost()
 		}
 	case isInternalName(labels) && len(allow.networks) == 0:
-		// With a network allowed such names are how it is spoken to, and what
-		// they resolve to decides.
+		// Where a network is allowed, such names are normal there. The addresses they
+		// resolve to decide.
 		return refuseURL(till.FieldURLNotAllowed, "The host name is one of a private network.")
 	}
 	return nil
@@ -213,8 +212,7 @@ func isInternalName(labels []string) bool {
 	return len(labels) == 1 || slices.Contains(internalZones, labels[len(labels)-1])
 }
 
-// ParseProxy reads the address of the proxy that all webhooks go through; ""
-// means none.
+// ParseProxy reads the address of the proxy for all webhooks; "" means none.
 func ParseProxy(text string) (*url.URL, error) {
 	if text == "" {
 		return nil, nil
@@ -226,18 +224,18 @@ func ParseProxy(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// errAddressRefused is why the guard lets a connection not be made.
+// errAddressRefused says that the guard refused a connection.
 var errAddressRefused = errors.New("the address is in a private or special network")
 
 // guard decides about addresses, for a Sender.
 type guard struct {
 	allow Allowed
-	own   map[netip.Addr]bool // of this machine's interfaces: what listens there trusts its neighbours
+	own   map[netip.Addr]bool // this machine's addresses: services there may trust local connections
 }
 
 func newGuard(allow Allowed) guard {
 	g := guard{allow, map[netip.Addr]bool{}}
-	addrs, _ := net.InterfaceAddrs() // none known is none refused; the registries still are
+	addrs, _ := net.InterfaceAddrs() // without the list, specialNetworks still applies
 	for _, a := range addrs {
 		if p, err := netip.ParsePrefix(a.String()); err == nil {
 			g.own[p.Addr().Unmap()] = true
@@ -251,8 +249,8 @@ func (g *guard) permits(addr netip.Addr) bool {
 	return g.allow.permits(addr) && (!g.own[addr] || g.allow.contains(addr))
 }
 
-// control is the last gate, net.Dialer.ControlContext: it sees the very
-// address that is about to be connected to, after all names were resolved.
+// control is the last check, as net.Dialer.ControlContext. It sees the address that is
+// about to be connected to, after all names are resolved.
 func (g *guard) control(_ context.Context, network, address string, _ syscall.RawConn) error {
 	a, err := netip.ParseAddrPort(address)
 	if err != nil || network != "tcp4" && network != "tcp6" || !g.permits(a.Addr()) {

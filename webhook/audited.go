@@ -10,7 +10,7 @@ import (
 	"till/store"
 )
 
-// did says what an act was, for the audit log; the zero one, that nothing was
+// auditEntry describes an action for the audit log. The zero value says that nothing was
 // done.
 type auditEntry struct {
 	action  string
@@ -18,9 +18,9 @@ type auditEntry struct {
 	detail  string
 }
 
-// audited runs f with the client's head locked and appends the audit row that f
-// returns. An error at COMMIT leaves open whether it happened: then done reads
-// back, and f runs again if it did not. Without done, f does no harm twice.
+// audited runs f with the client's head locked and appends the audit row that f returns.
+// After an unknown commit, done reads whether it happened, and f runs again if not. Without
+// done, f must be harmless to repeat.
 func (s *Endpoints) audited(ctx context.Context, client till.ID, actor string,
 	f func(ctx context.Context, tx *store.Tx, h *store.Head, at till.Time) (auditEntry, error),
 	done func(ctx context.Context, tx *store.Tx) (bool, error)) error {
@@ -70,7 +70,7 @@ func (s *Endpoints) audited(ctx context.Context, client till.ID, actor string,
 	return err
 }
 
-// auditedEndpoint is act on an endpoint, which is locked. It returns
+// auditedEndpoint is audited for an endpoint, which is locked. It returns
 // CodeEndpointNotFound if there is none.
 func (s *Endpoints) auditedEndpoint(ctx context.Context, client, id till.ID, actor string,
 	f func(ctx context.Context, tx *store.Tx, e *store.Endpoint, h *store.Head, at till.Time) (auditEntry, error)) error {
@@ -89,7 +89,7 @@ func (s *Endpoints) auditedEndpoint(ctx context.Context, client, id till.ID, act
 	}, nil)
 }
 
-// describeEndpoint returns an endpoint as audit rows tell of it.
+// describeEndpoint describes an endpoint in audit rows.
 func describeEndpoint(e *store.Endpoint) string {
 	return "url " + maskURL(e.URL) + ", events " + strings.Join(e.Kinds(), " ")
 }

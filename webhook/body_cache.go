@@ -37,28 +37,28 @@ func (b *body) bytes() []byte {
 	return b.json
 }
 
-// Bounds of the bodies that are kept for the other endpoints of a client.
+// The limits of the cache.
 const (
-	maxCacheBytes       = 24 << 20 // bytes, of all clients; beyond it all are forgotten
-	maxClientCacheBytes = 6 << 20  // of one, of which the newest are kept
+	maxCacheBytes       = 24 << 20 // of all clients; beyond that, all are dropped
+	maxClientCacheBytes = 6 << 20  // of one client; the newest are kept
 )
 
-// bodies keeps the newest events of clients, so that an event that goes to
-// several endpoints is read and rendered once.
+// bodyCache caches clients' newest events, so that an event for several endpoints is read
+// and rendered once.
 type bodyCache struct {
 	mu      sync.Mutex
 	clients map[till.ID]bodyRange
 	bytes   int64 // bytes
 }
 
-// stretch is bodies without a gap, and what they weigh.
+// bodyRange is bodies with consecutive sequences, and their weight.
 type bodyRange struct {
 	all    []*body
 	weight int64
 }
 
-// after returns up to limit bodies right behind a sequence, as far as they
-// are kept, and no more than about so many bytes; but one at least.
+// after returns up to limit cached bodies that directly follow a sequence: at most about so
+// many bytes, but at least one body.
 func (k *bodyCache) after(client till.ID, sequence int64, limit int, bytes int64) []*body {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -76,8 +76,8 @@ func (k *bodyCache) after(client till.ID, sequence int64, limit int, bytes int64
 	return all
 }
 
-// forget drops what is kept of a client: the log in the database is another
-// one than it was read from.
+// forget drops a client's bodies, because the database's log is no longer the one that they
+// were read from.
 func (k *bodyCache) forget(client till.ID) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -85,8 +85,7 @@ func (k *bodyCache) forget(client till.ID) {
 	delete(k.clients, client)
 }
 
-// add takes in what was read behind a sequence. Older stretches than the one
-// that is kept are not worth keeping.
+// add caches bodies that were just read. It drops what is older than the cached range.
 func (k *bodyCache) add(client till.ID, read []*body) {
 	if len(read) == 0 {
 		return
@@ -99,7 +98,7 @@ func (k *bodyCache) add(client till.ID, read []*body) {
 	case len(s.all) == 0 || first > s.all[len(s.all)-1].sequence+1:
 		s = bodyRange{all: read}
 	case first == s.all[len(s.all)-1].sequence+1:
-		s.all = append(s.all[:len(s.all):len(s.all)], read...) // who reads the old stretch may go on
+		s.all = append(s.all[:len(s.all):len(s.all)], read...) // a copy: others may still read the old slice
 	default:
 		return
 	}
@@ -111,7 +110,7 @@ func (k *bodyCache) add(client till.ID, read []*body) {
 		s.weight -= s.all[drop].weight
 	}
 	if drop > 0 {
-		s.all = slices.Clone(s.all[drop:]) // a part of the old list would keep all of it
+		s.all = slices.Clone(s.all[drop:]) // a copy: a slice of the old list would keep all of it in memory
 	}
 	if k.clients == nil || k.bytes-before+s.weight > maxCacheBytes {
 		k.clients, k.bytes, before = make(map[till.ID]bodyRange), 0, 0

@@ -8,18 +8,18 @@ import (
 	"till/store"
 )
 
-// item is one thing to be sent in a window.
+// chunkItem is one delivery in a chunk.
 type chunkItem struct {
 	store.DeliveryKey
 	subject till.ID
 	body    *body
 	row     *store.Delivery // nil: an event beyond the cursor, or of a replay
-	replay  bool            // of the window's range
+	replay  bool            // of the chunk's range
 
 	state    chunkItemState
 	attempt  store.DeliveryAttempt
 	outcome  attemptOutcome
-	waitsFor till.Time // an older state of its payment is being sent until then
+	waitsFor till.Time // an older event of its subject is being sent until then
 }
 
 type chunkItemState int
@@ -30,31 +30,31 @@ const (
 	ended
 )
 
-// requested reports whether somebody asked for it: then it neither supersedes
-// nor is superseded.
+// requested reports whether a person or the client requested the delivery. Such a delivery
+// neither supersedes others nor is superseded.
 func (it *chunkItem) requested() bool { return it.Kind != store.DeliverEvent }
 
-// supersedes reports whether what was sent makes older states of its payment
-// needless. A receipt that came late does not: who learns the outcome from the
-// kinds that tell one must be told it.
+// supersedes reports whether the delivery makes older events of its subject needless. A
+// late receipt (payment.updated) does not: some endpoints learn the outcome only from the
+// event of the final status.
 func (it *chunkItem) supersedes() bool {
 	return !it.requested() && (it.body == nil || it.body.kind != till.PaymentUpdated)
 }
 
-// window is what an endpoint is sent under one stretch of its lease.
+// chunk is what is sent to an endpoint under one lease.
 type chunk struct {
 	e             *store.Endpoint
-	logRange      *store.LogRange // the replay that goes on in it; nil: none
-	orderedGroups [][]*chunkItem  // the items of one payment go in order, one at a time
-	items         []*chunkItem    // in the order in which they are to begin
+	logRange      *store.LogRange // the replay in progress; nil: none
+	orderedGroups [][]*chunkItem  // one group per subject; the items of a group are sent in order, one at a time
+	items         []*chunkItem    // in the order in which they begin
 	open          []*store.Delivery
 
-	to, rangeTo int64 // the last event that was looked at, of the log and of the range
+	to, rangeTo int64 // the last event that was read, of the log and of the range
 
-	createdAt map[int64]till.Time // when the events were made that were looked at
+	createdAt map[int64]till.Time // when each event that was read was created
 }
 
-// weight returns about how many bytes the bodies of a window take.
+// weight returns about how many bytes the bodies of a chunk take.
 func (w *chunk) weight() (bytes int64) {
 	for _, it := range w.items {
 		if it.body != nil {
@@ -71,19 +71,18 @@ func weightOf(all []*body) (bytes int64) {
 	return bytes
 }
 
-// material is what a window is planned from.
+// chunkInput is what a chunk is planned from.
 type chunkInput struct {
-	due      []*store.Delivery // rows that are due
-	bodies   map[int64]*body   // of the rows' events
-	events   []*body           // beyond the cursor, ascending
+	due      []*store.Delivery // deliveries that are due
+	bodies   map[int64]*body   // the events of due, by sequence
+	events   []*body           // after the cursor, ascending
 	logRange *store.LogRange
 	replay   []*body           // of the range, ascending
-	open     []*store.Delivery // the pending rows of the payments that all of these are about
+	open     []*store.Delivery // pending deliveries of the same subjects
 }
 
-// planChunk decides what is sent, in which order: rows that are due, then what is
-// beyond the cursor, then a replay, at most limit of them. The events of one
-// payment are one lane.
+// planChunk decides what is sent and in which order: due deliveries, then events after the
+// cursor, then a replay, at most limit in all.
 func planChunk(e *store.Endpoint, m *chunkInput, now till.Time, limit int) *chunk {
 	w := &chunk{e: e, to: e.Cursor, open: m.open, createdAt: make(map[int64]till.Time, len(m.events)+len(m.replay))}
 	slices.SortStableFunc(m.due, func(a, b *store.Delivery) int { return cmp.Compare(a.Sequence, b.Sequence) })
@@ -104,7 +103,7 @@ func planChunk(e *store.Endpoint, m *chunkInput, now till.Time, limit int) *chun
 		w.logRange, w.rangeTo = m.logRange, m.logRange.Next-1
 		kind := store.DeliverReplay
 		if m.logRange.Why == store.RangeCatchUp {
-			kind = store.DeliverEvent // it comes late, and for the first time
+			kind = store.DeliverEvent // it is late, but the first delivery of the event
 		}
 		for n, b := range m.replay {
 			if n >= drainRate || len(w.items) >= limit {
@@ -120,8 +119,8 @@ func planChunk(e *store.Endpoint, m *chunkInput, now till.Time, limit int) *chun
 	return w
 }
 
-// groupBySubject puts the items of each payment into one lane. What must wait
-// until an older state has been sent is in none.
+// groupBySubject puts the items of each subject into one group. An item that waits for an
+// older event of its subject is in no group.
 func (w *chunk) groupBySubject(now till.Time) {
 	busy := map[till.ID]till.Time{}
 	for _, r := range w.open {
@@ -129,45 +128,44 @@ func (w *chunk) groupBySubject(now till.Time) {
 			busy[r.SubjectID] = max(busy[r.SubjectID], r.DueAt)
 		}
 	}
-	lanes := make(map[till.ID]int, len(w.items))
+	groups := make(map[till.ID]int, len(w.items))
 	for _, it := range w.items {
 		if until := busy[it.subject]; !until.IsZero() {
 			it.waitsFor = until
 			continue
 		}
-		n, known := lanes[it.subject]
+		n, known := groups[it.subject]
 		if !known {
 			n = len(w.orderedGroups)
-			lanes[it.subject] = n
+			groups[it.subject] = n
 			w.orderedGroups = append(w.orderedGroups, nil)
 		}
 		w.orderedGroups[n] = append(w.orderedGroups[n], it)
 	}
 }
 
-// left is a row as a window leaves it, and as it was; nil if it is new.
+// leftover is a delivery as a chunk leaves it, and as it was before; nil if it is new.
 type leftover struct{ row, before *store.Delivery }
 
-// result is what a closed window leaves to be recorded.
+// chunkResult is what is recorded of a closed chunk.
 type chunkResult struct {
 	rows      []leftover
 	cursor    int64
 	next      int64     // of the range
-	cursorAt  till.Time // when the event at the cursor was made; zero: the cursor stands where it stood
-	nextAt    till.Time // when the event before next was made; zero: the range stands where it stood
+	cursorAt  till.Time // when the event at the cursor was created; zero: the cursor has not moved
+	nextAt    till.Time // when the event before next was created; zero: the range has not moved
 	outcomes  []attemptOutcome
-	exhausted bool // something was exhausted
+	exhausted bool // a delivery used up its attempts
 	sent      int
 }
 
-// close decides what becomes of the items. A window that is closed before its
-// end leaves what it did not begin beyond the cursor; where something later
-// has been sent already, it is a row that is due now. What is still under way
-// is a row with a lease of its own.
+// close decides what becomes of the items. An item that was not begun stays after the
+// cursor. If a later event was sent already, the item becomes a delivery that is due now.
+// An item that is still being sent becomes a delivery with a lease of its own.
 func (w *chunk) close(now till.Time, jitter func() float64) *chunkResult {
 	r := &chunkResult{cursor: w.to, next: w.rangeTo + 1}
-	newest := map[till.ID]int64{} // the newest state of each payment that was sent
-	under := map[till.ID]bool{}   // payments with an attempt under way
+	newest := map[till.ID]int64{} // the newest event sent of each subject
+	under := map[till.ID]bool{}   // subjects with an attempt under way
 	var last, lastReplay int64
 	for _, it := range w.items {
 		if it.state == waiting {
@@ -221,14 +219,14 @@ func (w *chunk) has(k store.DeliveryKey) bool {
 	return slices.ContainsFunc(w.items, func(it *chunkItem) bool { return it.row != nil && it.DeliveryKey == k })
 }
 
-// leftoverRow returns the row that an item leaves, nil if none is needed.
+// leftoverRow returns the delivery that an item leaves, nil if none is needed.
 func (w *chunk) leftoverRow(it *chunkItem, r *chunkResult, newest map[till.ID]int64, under map[till.ID]bool, now till.Time, jitter func() float64) *store.Delivery {
 	delivered := it.state == ended && it.outcome.response.Delivered()
 	if it.row == nil && delivered {
 		return nil
 	}
 	if it.row == nil && it.state == waiting && (it.replay && it.Sequence >= r.next || !it.replay && it.Sequence > r.cursor) {
-		return nil // it is still to come
+		return nil // it stays after the cursor
 	}
 	row := &store.Delivery{ClientID: w.e.ClientID, EndpointID: w.e.ID, Sequence: it.Sequence, Kind: it.Kind, ID: till.NewID(now), SubjectID: it.subject,
 		Status: store.DeliveryPending, DueAt: now, CreatedAt: now}
@@ -245,7 +243,7 @@ func (w *chunk) leftoverRow(it *chunkItem, r *chunkResult, newest map[till.ID]in
 		case under[it.subject]:
 			row.DueAt = now.Add(Lease)
 		case it.row != nil:
-			return nil // as it was
+			return nil // unchanged
 		}
 		if !it.requested() && it.Sequence < newest[it.subject] {
 			row.Status = store.DeliverySuperseded
@@ -264,7 +262,7 @@ func (w *chunk) leftoverRow(it *chunkItem, r *chunkResult, newest map[till.ID]in
 	return row
 }
 
-// finishAttempt notes an attempt that has ended on its row.
+// finishAttempt records an attempt that has ended on its delivery.
 func finishAttempt(row *store.Delivery, t store.DeliveryAttempt, a Response, now till.Time, j float64) {
 	row.Attempts = min(row.Attempts+1, MaxAttempts)
 	row.Last, row.UpdatedAt, row.LeaseUntil = t, now, 0

@@ -10,35 +10,35 @@ import (
 	"till/store"
 )
 
-// change is one thing to be written about an endpoint.
+// change is one write about an endpoint.
 type change struct {
 	ref     store.Ref
 	kind    changeKind
-	version int64 // of the lease under which it was done
+	version int64 // of the lease under which it was made
 
-	// Of a record.
+	// Of recordChange.
 	result   *chunkResult
 	logRange *store.LogRange
-	started  till.Time // when the window was read
-	release  bool      // the lease is given back, also if there is more to send
+	started  till.Time // when the chunk was read
+	release  bool      // give the lease back, even if there is more to send
 
-	// Of a late attempt.
+	// Of lateChange.
 	row  *store.Delivery
 	item *chunkItem
 
-	failingSince till.Time // failing_since as it was seen, to know which head to lock
+	failingSince till.Time // failing_since as read, to know which heads to lock
 
-	committed committedLease // what an attempt to commit has left, if it was committed
+	committed committedLease // the lease of the last try, to recognise it after an unknown commit
 
-	// What came of it.
-	e        *store.Endpoint // as it is then; nil: another holds it, or it is gone
+	// The result.
+	e        *store.Endpoint // as committed; nil: another instance has the lease, or the endpoint was deleted
 	held     bool
-	replaced bool // the log has other events than those that were sent
+	replaced bool // the log no longer has the events that were sent
 	err      error
 }
 
-// lease is a lease as a commit leaves it. That two leave the same, to the
-// microsecond, is not to be expected, and would do no harm but send twice.
+// committedLease is a lease as a commit leaves it. Two commits that leave the same version
+// and microsecond are not expected; they would only cause a second send.
 type committedLease struct {
 	version int64
 	until   till.Time
@@ -54,8 +54,7 @@ const (
 
 func jitter() float64 { return 2*rand.Float64() - 1 }
 
-// claim takes an endpoint that has something to be sent and that nobody
-// holds.
+// claim takes the lease of an endpoint that has something due and no lease.
 func (d *Dispatcher) claim(ctx context.Context, ref store.Ref) (*store.Endpoint, *endpointLease) {
 	if d.injectFault("before claim") != nil {
 		return nil, nil
@@ -67,13 +66,13 @@ func (d *Dispatcher) claim(ctx context.Context, ref store.Ref) (*store.Endpoint,
 	return e, held
 }
 
-// record writes what came of a window.
+// record writes the result of a chunk.
 func (d *Dispatcher) record(ctx context.Context, e *store.Endpoint, held *endpointLease, c *change) (*store.Endpoint, *endpointLease) {
 	c.ref, c.version, c.failingSince = e.Ref(), held.version, e.FailingSince
 	return d.commitChange(ctx, c)
 }
 
-// release gives a lease back that was not used.
+// release gives back a lease without a chunk.
 func (d *Dispatcher) release(ctx context.Context, e *store.Endpoint, held *endpointLease) (*store.Endpoint, *endpointLease) {
 	return d.record(context.WithoutCancel(ctx), e, held, &change{kind: recordChange, result: &chunkResult{cursor: e.Cursor}, started: d.c.Store.Now(), release: true})
 }
@@ -90,11 +89,11 @@ func (d *Dispatcher) commitChange(ctx context.Context, c *change) (*store.Endpoi
 	return c.e, &endpointLease{version: c.e.LeaseVersion, until: until}
 }
 
-// commit writes changes, all in one commit where that works.
+// commit writes changes in one commit, or one by one if that fails.
 func (d *Dispatcher) commit(ctx context.Context, changes []*change) {
 	err := d.commitBatch(ctx, changes)
 	if errors.Is(err, store.ErrUnknownCommit) {
-		err = d.commitBatch(ctx, changes) // what is there already is another's by its version
+		err = d.commitBatch(ctx, changes) // a change that was committed is recognised by its lease
 	}
 	away := errors.Is(err, store.ErrUnavailable)
 	for _, c := range changes {
@@ -150,8 +149,8 @@ func (d *Dispatcher) commitBatch(ctx context.Context, changes []*change) error {
 	return err
 }
 
-// passed names the events up to which a window has come, if it has come
-// anywhere: they must be the ones that the log has when that is recorded.
+// passed returns the last events that a chunk moves past. The log must still have them when
+// the chunk is recorded.
 func (c *change) passed() (out []store.EventKey) {
 	if c.result == nil {
 		return nil
@@ -165,8 +164,8 @@ func (c *change) passed() (out []store.EventKey) {
 	return out
 }
 
-// mayDisable reports whether a change may disable its endpoint, which needs
-// the client's head: the event about it gets a number.
+// mayDisable reports whether a change may disable its endpoint. That needs the client's
+// head, for the event's sequence.
 func (c *change) mayDisable(now till.Time) bool {
 	outcomes := c.outcomes()
 	for _, o := range outcomes {

@@ -9,9 +9,8 @@ import (
 	"till/store"
 )
 
-// chunkLimit returns how many may be sent in one window: a single one to an
-// endpoint that only fails, a few while a backlog drains, to one that is not
-// proven as many as prove it.
+// chunkLimit returns how many items a chunk may have: one for a failing endpoint, a few
+// while a backlog drains, and for an unproven endpoint the number that proves it.
 func (d *Dispatcher) chunkLimit(e *store.Endpoint) int {
 	switch {
 	case e.Failures >= till.FailingAfter:
@@ -24,11 +23,11 @@ func (d *Dispatcher) chunkLimit(e *store.Endpoint) int {
 	return d.c.ChunkSize
 }
 
-// minRead is how many events are read at least: those that the endpoint is
-// not told about are passed over.
+// minRead is the least number of events to read at once. Events that the endpoint is not
+// subscribed to are skipped.
 const minRead = 64
 
-// readChunk reads what the next window is made of: about so many bytes.
+// readChunk reads the next chunk, of about so many bytes.
 func (d *Dispatcher) readChunk(ctx context.Context, e *store.Endpoint, bytes int64) (*chunk, error) {
 	var w *chunk
 	limit := d.chunkLimit(e)
@@ -62,7 +61,7 @@ func (d *Dispatcher) readChunk(ctx context.Context, e *store.Endpoint, bytes int
 	return w, err
 }
 
-// weighUntil weighs what is read until nothing is left.
+// weighUntil subtracts the bytes that are read from left, and stops the read at zero.
 func weighUntil(left *int64) func(bytes int) error {
 	return func(bytes int) error {
 		if *left -= int64(bytes); *left <= 0 {
@@ -72,7 +71,7 @@ func weighUntil(left *int64) func(bytes int) error {
 	}
 }
 
-// subjects returns the payments that the material is about.
+// subjects returns the payments and payouts of the chunk.
 func (m *chunkInput) subjects() []till.ID {
 	seen := make(map[till.ID]bool, len(m.due)+len(m.events))
 	var out []till.ID
@@ -93,11 +92,13 @@ func (m *chunkInput) subjects() []till.ID {
 	return out
 }
 
-// eventsAfter returns the events beyond a sequence, about as many bytes as are
-// left and one at least, from memory if another
-// endpoint of the client has just had them. A failover that lost commits gives
-// sequences out a second time, so what is kept counts only if its last event
-// is the one that the database has under that sequence: then all before it are.
+// eventsAfter returns the events after a sequence: about as many bytes as are left, and at
+// least one event. It takes them from the cache if another endpoint of the client has just
+// read them.
+//
+// A failover that lost commits assigns sequences a second time. So cached events count only
+// if the database has the last of them under the same sequence and time. Then it has all
+// before it, too.
 func (d *Dispatcher) eventsAfter(ctx context.Context, tx *store.Tx, client till.ID, sequence int64, limit int, left *int64) ([]*body, error) {
 	if kept := d.bodyCache.after(client, sequence, limit, *left); len(kept) > 0 {
 		last := kept[len(kept)-1]
@@ -120,8 +121,7 @@ func (d *Dispatcher) eventsAfter(ctx context.Context, tx *store.Tx, client till.
 	return out, nil
 }
 
-// readAhead reads what the next window will be made of while this one is
-// sent, if there is room for it.
+// readAhead caches the next chunk while this one is sent, if there is memory for it.
 func (d *Dispatcher) readAhead(ctx context.Context, client till.ID, sequence int64) {
 	r := &endpointWorker{}
 	if !d.reserveMemory(client, r) {
@@ -135,12 +135,12 @@ func (d *Dispatcher) readAhead(ctx context.Context, client till.ID, sequence int
 		return err
 	})
 	if err != nil {
-		d.c.Log.Debug("chunk not read ahead", "error", err) // the window reads for itself
+		d.c.Log.Debug("chunk not read ahead", "error", err) // the next chunk reads the events itself
 	}
 }
 
-// readDueBodies reads what the due rows are about. The first of them are kept, up to
-// one that found no room: it and those behind it are left for another window.
+// readDueBodies reads the events of due deliveries. It drops the deliveries from the first
+// one on for which the bytes did not suffice; a later chunk sends them.
 func (d *Dispatcher) readDueBodies(ctx context.Context, tx *store.Tx, e *store.Endpoint, m *chunkInput, left *int64) (cut bool, err error) {
 	slices.SortStableFunc(m.due, func(a, b *store.Delivery) int { return cmp.Compare(a.Sequence, b.Sequence) })
 	if err := m.readDue(ctx, tx, e.ClientID); err != nil || *left > 0 {
@@ -151,7 +151,7 @@ func (d *Dispatcher) readDueBodies(ctx context.Context, tx *store.Tx, e *store.E
 		n++
 	}
 	m.due = m.due[:max(n, 1)]
-	if n == 0 { // the database answered for others first
+	if n == 0 { // the database returned other rows first
 		err = m.readDue(ctx, tx, e.ClientID)
 	}
 	return len(m.due) < all, err
@@ -173,7 +173,7 @@ func (m *chunkInput) readDue(ctx context.Context, tx *store.Tx, client till.ID) 
 	return err
 }
 
-// readReplay reads the next piece of the oldest open replay.
+// readReplay reads the next events of the oldest open replay.
 func (d *Dispatcher) readReplay(ctx context.Context, tx *store.Tx, e *store.Endpoint, m *chunkInput) error {
 	if e.ReplayAt.IsZero() || e.ReplayAt > tx.Now() || e.ThrottleUntil > 0 {
 		return nil

@@ -11,19 +11,19 @@ import (
 	"till/store"
 )
 
-// attemptTime is how long a HTTPSender takes at most.
+// attemptTime is the longest time that an HTTPSender takes.
 const attemptTime = defaultTimeout
 
-// holding is the right to send to an endpoint.
+// endpointLease is the right to send to an endpoint.
 type endpointLease struct {
 	version int64
-	// until is when the lease ends on this process's own monotonic clock; it
-	// was read before the commit that gave the lease, so it is never too late.
+	// until is when the lease ends on this process's monotonic clock. The clock is read
+	// before the commit that takes the lease, so until is never too late.
 	until time.Time
 }
 
-// processChunk reads a window, sends it and records what came of it. It returns the
-// endpoint as it is then, and what is held of it: nil if nothing is.
+// processChunk reads, sends and records a chunk. It returns the endpoint as recorded, and
+// its lease, nil if it has ended.
 func (d *Dispatcher) processChunk(ctx context.Context, r *endpointWorker, e *store.Endpoint, held *endpointLease) (*store.Endpoint, *endpointLease) {
 	ctx = context.WithoutCancel(ctx)
 	started := d.c.Store.Now()
@@ -35,7 +35,7 @@ func (d *Dispatcher) processChunk(ctx context.Context, r *endpointWorker, e *sto
 	}
 	if err != nil {
 		d.c.Log.Error("chunk not read", "endpoint", e.ID, "error", err)
-		return nil, nil // the lease ends by itself; to come back at once would not help
+		return nil, nil // the lease ends by itself; an immediate retry would fail again
 	}
 	d.shrinkMemory(e.ClientID, r, w.weight())
 	if len(w.items) == d.c.ChunkSize && e.NextRetry.IsZero() {
@@ -65,9 +65,9 @@ func (r *chunkResult) rowOf(k store.DeliveryKey) *store.Delivery {
 	return nil
 }
 
-// keyring is the secrets of an endpoint.
+// endpointSecrets is an endpoint's secrets.
 type endpointSecrets struct {
-	secrets  []Secret // the new one first
+	secrets  []Secret // newest first
 	oldUntil till.Time
 }
 
@@ -86,7 +86,7 @@ func (d *Dispatcher) openSecrets(e *store.Endpoint) (*endpointSecrets, error) {
 	return k, nil
 }
 
-// at returns the secrets that sign at a moment.
+// at returns the secrets that are valid for signing at a moment.
 func (k *endpointSecrets) at(now till.Time) []Secret {
 	if len(k.secrets) > 1 && now >= k.oldUntil {
 		return k.secrets[:1]
@@ -94,29 +94,29 @@ func (k *endpointSecrets) at(now till.Time) []Secret {
 	return k.secrets
 }
 
-// sends is a window on its way.
+// chunkSend is a chunk that is being sent.
 type chunkSend struct {
 	d         *Dispatcher
 	w         *chunk
 	keys      *endpointSecrets
-	until     time.Time // no attempt begins that could end later
+	until     time.Time // no attempt begins that could end after the lease
 	admission *admission
 	closing   chan struct{}
 
 	mu        sync.Mutex
 	nextGroup int
-	failed    int // attempts in a row
+	failed    int // failed attempts in a row
 	closed    bool
 	late      map[*chunkItem]*lateAttempt
 }
 
-// lateAttempt is an attempt that its window did not wait for.
+// lateAttempt is an attempt that its chunk did not wait for.
 type lateAttempt struct {
 	recorded chan struct{}
-	row      *store.Delivery // set before recorded is closed; nil: the window was not recorded
+	row      *store.Delivery // set before recorded is closed; nil: the chunk was not recorded
 }
 
-// sendChunk sends a window until all is sent, too much has failed, or its time is
+// sendChunk sends a chunk until all items are sent, too many have failed, or its time is
 // over. It returns the attempts that are still under way.
 func (d *Dispatcher) sendChunk(ctx context.Context, r *endpointWorker, w *chunk, keys *endpointSecrets, held *endpointLease) map[*chunkItem]*lateAttempt {
 	s := &chunkSend{d: d, w: w, keys: keys, until: held.until.Add(-attemptTime), closing: make(chan struct{}), failed: w.e.Failures}
@@ -147,8 +147,8 @@ func (d *Dispatcher) sendChunk(ctx context.Context, r *endpointWorker, w *chunk,
 	return s.close(r)
 }
 
-// close ends a window whose time is over. From now on whoever ends an attempt
-// records it alone.
+// close ends a chunk whose time is over. Each attempt that ends later is recorded by
+// recordLate.
 func (s *chunkSend) close(r *endpointWorker) map[*chunkItem]*lateAttempt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,7 +156,7 @@ func (s *chunkSend) close(r *endpointWorker) map[*chunkItem]*lateAttempt {
 	close(s.closing)
 	late, out := make(map[*chunkItem]*lateAttempt), make(map[*chunkItem]*lateAttempt)
 	for i, it := range s.w.items {
-		seen := *it // as it is now: the attempt goes on writing to its own
+		seen := *it // a copy: the attempt goes on writing to the original
 		s.w.items[i] = &seen
 		if it.state == sending {
 			l := &lateAttempt{recorded: make(chan struct{})}
@@ -170,8 +170,8 @@ func (s *chunkSend) close(r *endpointWorker) map[*chunkItem]*lateAttempt {
 	return out
 }
 
-// sendGroups sends lanes until there is none left. It returns the item whose
-// attempt ended after the window was closed, nil if there was none.
+// sendGroups sends groups until none is left. It returns the item whose attempt ended after
+// the chunk was closed, nil if there is none.
 func (s *chunkSend) sendGroups(ctx context.Context, done func()) (late *chunkItem) {
 	defer func() {
 		if late == nil {
@@ -199,14 +199,14 @@ func (s *chunkSend) sendGroups(ctx context.Context, done func()) (late *chunkIte
 	}
 }
 
-// post makes an attempt once every gate has let it through. It reports whether
-// it did: not if the window was over before.
+// post makes an attempt once every limiter admits it. begun is false if the chunk was
+// closed before that.
 func (s *chunkSend) post(ctx context.Context, it *chunkItem) (t store.DeliveryAttempt, o attemptOutcome, begun bool) {
-	gates := s.admission.limiters(it.requested() || it.replay)
-	if !acquireAll(gates, s.closing) {
+	all := s.admission.limiters(it.requested() || it.replay)
+	if !acquireAll(all, s.closing) {
 		return t, o, false
 	}
-	defer releaseAll(gates)
+	defer releaseAll(all)
 	select {
 	case s.d.postSlots <- struct{}{}:
 	case <-s.closing:
@@ -225,7 +225,7 @@ func (s *chunkSend) post(ctx context.Context, it *chunkItem) (t store.DeliveryAt
 func (s *chunkSend) mayBegin(it *chunkItem) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	probe := s.w.e.Failures >= till.FailingAfter // the single item of this window
+	probe := s.w.e.Failures >= till.FailingAfter // the single item of this chunk
 	if s.closed || s.failed >= till.FailingAfter && !probe || !time.Now().Before(s.until) {
 		return false
 	}
@@ -233,7 +233,8 @@ func (s *chunkSend) mayBegin(it *chunkItem) bool {
 	return true
 }
 
-// endAttempt reports whether the window was closed before the attempt ended.
+// endAttempt notes an attempt's outcome. It reports whether the chunk was closed before the
+// attempt ended.
 func (s *chunkSend) endAttempt(it *chunkItem, t store.DeliveryAttempt, o attemptOutcome) (late bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -273,8 +274,8 @@ func (s *chunkSend) attempt(ctx context.Context, it *chunkItem) (t store.Deliver
 // ProblemInternal says that an attempt failed on our side.
 const ProblemInternal = "internal"
 
-// recordLate records an attempt that its window did not wait for, once the
-// window is recorded.
+// recordLate records an attempt that its chunk did not wait for, after the chunk is
+// recorded.
 func (d *Dispatcher) recordLate(ctx context.Context, r *endpointWorker, e *store.Endpoint, it *chunkItem, l *lateAttempt) {
 	<-l.recorded
 	if l.row != nil {

@@ -8,24 +8,24 @@ import (
 	"till/store"
 )
 
-// clock notices that the database's clock was set back: it has gone on by less
-// than the clock that nobody sets. What was written before would else wait until
-// it has come there again.
+// clockWatch notices that the database's clock was set back: the clock has advanced by less
+// than the monotonic clock. Otherwise, what was written before would wait until the clock
+// reaches that time again.
 type clockWatch struct {
 	readAt time.Time // zero: never
 	shown  till.Time
 }
 
-// wentBack takes note of what the database's clock shows, and reports whether it
-// was set back since the last time. Whoever has just started takes it that it was.
+// wentBack records the database's time and reports whether the clock was set back since the
+// last call. The first call reports true.
 func (c *clockWatch) wentBack(now till.Time) bool {
 	back := c.readAt.IsZero() || now.Sub(c.shown) < time.Since(c.readAt)-store.ClockSlack
 	c.readAt, c.shown = time.Now(), now
 	return back
 }
 
-// repairFutureTimes brings back what a clock that was set back has left in the future. All
-// instances do it: what one has mended the others find in order.
+// repairFutureTimes repairs the times that are in the future after the clock was set back.
+// All instances do it; the second finds nothing to repair.
 func (d *Dispatcher) repairFutureTimes(ctx context.Context) error {
 	for after := (store.Ref{}); ; {
 		var page []*store.Endpoint
@@ -47,8 +47,8 @@ func (d *Dispatcher) repairFutureTimes(ctx context.Context) error {
 	}
 }
 
-// repairEndpointTimes moves what was written about an endpoint in a time that is still to
-// come: each pause is as long as it was, from now on.
+// repairEndpointTimes moves an endpoint's times out of the future. Each pause keeps its
+// length and starts now.
 func repairEndpointTimes(ctx context.Context, tx *store.Tx, ref store.Ref) error {
 	locked, _, err := tx.LockEndpoints(ctx, []store.Ref{ref}, nil)
 	if err != nil || locked[ref] == nil {
@@ -73,9 +73,9 @@ func repairEndpointTimes(ctx context.Context, tx *store.Tx, ref store.Ref) error
 	}
 	written := len(rows) > 0 || e.FailingSince > soon || e.LastSuccessAt > soon
 	if !written && lease == e.LeaseUntil && replay == e.ReplayAt {
-		return nil // it waits for what is to come
+		return nil // the times are no further ahead than they may be
 	}
-	if written { // so its pause was begun there too
+	if written { // the pause was set by the same clock
 		e.BlockedUntil = min(e.BlockedUntil, now.Add(maxProbe))
 		e.FailingSince, e.LastSuccessAt = min(e.FailingSince, now), min(e.LastSuccessAt, now)
 	}

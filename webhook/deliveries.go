@@ -8,10 +8,10 @@ import (
 	"till/store"
 )
 
-// Bounds of one look at the deliveries of an endpoint.
+// The limits of one list of an endpoint's deliveries.
 const (
-	listSlice  = 200 // events that are read at once
-	listSlices = 10  // slices that one look reads at most
+	listSlice  = 200 // events read at once
+	listSlices = 10  // slices read for one list
 )
 
 // DeliveryView is a delivery as the list shows it, with its event.
@@ -21,15 +21,15 @@ type DeliveryView struct {
 	EventKind till.EventKind
 	EventAt   till.Time
 
-	// HasRow says that there is a row. What arrived at once, or is still to
-	// come, has none: what is shown of it follows from the cursor.
+	// HasRow says that there is a row. An event that was delivered at once, or is still
+	// after the cursor, has none; its status follows from the cursor.
 	HasRow bool
 }
 
-// ListDeliveries returns deliveries of an endpoint, those of the newest events first:
-// at least limit of them if there are as many before a sequence, and the
-// sequence to go on before, 0 at the end. A status shows only what has it;
-// what the asker may not read is not shown.
+// ListDeliveries returns an endpoint's deliveries, newest events first: at least limit of
+// them if there are as many before the given sequence. It also returns the sequence to
+// continue before, 0 at the end. It shows only deliveries with the status, if one is given,
+// and only events that the requester may read.
 func ListDeliveries(ctx context.Context, tx *store.Tx, e *store.Endpoint, by Requester, status store.DeliveryStatus, before int64, limit int) (out []*DeliveryView, next int64, err error) {
 	if before <= 0 {
 		before = e.LastEvent + 1
@@ -68,8 +68,8 @@ func ListDeliveries(ctx context.Context, tx *store.Tx, e *store.Endpoint, by Req
 	return out, before, nil
 }
 
-// listRange returns what there is to say about a stretch of the log, both
-// ends included, newest first.
+// listRange returns the deliveries of the events from one sequence to another, both
+// included, newest first.
 func listRange(ctx context.Context, tx *store.Tx, e *store.Endpoint, ranges []*store.LogRange, from, to int64) ([]*DeliveryView, error) {
 	rows, err := tx.DeliveriesBetween(ctx, e.Ref(), from, to)
 	if err != nil {
@@ -105,9 +105,9 @@ func listRange(ctx context.Context, tx *store.Tx, e *store.Endpoint, ranges []*s
 	return out, nil
 }
 
-// derivedStatus returns what became of an event that has no row; "" if it is not
-// the endpoint's, or if that is not known any more because the endpoint was
-// told about other kinds then.
+// derivedStatus returns the status of an event without a row. It returns "" if the endpoint
+// was not subscribed to the event, or if its subscription has changed since, so that this
+// is no longer known.
 func derivedStatus(e *store.Endpoint, ranges []*store.LogRange, ev *till.Event) store.DeliveryStatus {
 	inRange := func(why store.RangeReason) bool {
 		return slices.ContainsFunc(ranges, func(s *store.LogRange) bool { return s.Why == why && s.Next <= ev.Sequence && ev.Sequence <= s.To })
@@ -141,9 +141,9 @@ func (l *DeliveryView) describe(events []*till.Event) {
 	}
 }
 
-// listRows returns the rows that have a status.
+// listRows returns the rows with a status.
 func listRows(ctx context.Context, tx *store.Tx, e *store.Endpoint, by Requester, status store.DeliveryStatus, before int64, limit int) (out []*DeliveryView, next int64, err error) {
-	const perSequence = 3 // kinds that an event can have rows of
+	const perSequence = 3 // kinds of delivery that one event can have
 	rows, err := tx.DeliveriesOf(ctx, e.Ref(), status, before, limit+perSequence)
 	if err != nil {
 		return nil, 0, err

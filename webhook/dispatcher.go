@@ -17,13 +17,13 @@ import (
 	"till/store"
 )
 
-// HTTPSender makes one attempt. It is a Sender, or a test's way to one.
+// HTTPSender makes one attempt: a Sender, or a test's wrapper of one.
 type HTTPSender interface {
 	Post(ctx context.Context, url string, header http.Header, body []byte) Response
-	Host(url string) string // whose limits a post to an address counts in
+	Host(url string) string // Host(url string) string // the host whose limits a post to url counts in
 }
 
-// Config is what a Dispatcher is made of. Store, Vault and Sender are needed.
+// Config configures a Dispatcher. Store, Secrets and Sender are required.
 type Config struct {
 	Store   *store.Store
 	Secrets *SecretSealer
@@ -32,14 +32,14 @@ type Config struct {
 	Posts       int           // attempts at once; 0 means 256
 	PerEndpoint int           // attempts at once to one endpoint; 0 means 16
 	ChunkSize   int           // events that are read, sent and recorded together; 0 means 1024
-	ChunkTime   time.Duration // how long a window takes at most; 0 means 2 s
+	ChunkTime   time.Duration // longest time to send a chunk; 0 means 2 s
 
-	// SweepInterval is how long something that no hint told of may wait to be noticed;
-	// 0 means a second.
+	// SweepInterval is how long an event without a hint may wait to be noticed; 0 means a
+	// second.
 	SweepInterval time.Duration
 
-	// NoHints leaves the store's hints unused: in virtual time their watch
-	// would be all that happens.
+	// NoHints turns the store's hints off. In virtual time, watching for them would be the
+	// only thing that happens.
 	NoHints bool
 
 	Log *slog.Logger // nil: silence
@@ -49,22 +49,22 @@ type Config struct {
 // renewed. An attempt that could outlive it is not begun.
 const Lease = 20 * time.Second
 
-// The limits of the deliverer's own queues.
+// The limits of the dispatcher's own queues.
 const (
 	defaultPosts         = 256
 	defaultPerEndpoint   = 16
 	defaultChunkSize     = 1024
 	defaultChunkTime     = 2 * time.Second
 	defaultSweepInterval = time.Second
-	maxWorkers           = 4096 // endpoints worked on at once; the others wait for the next sweep
+	maxWorkers           = 4096 // endpoints with a worker at once; the others wait for the next sweep
 	maxChanges           = 256  // in one commit
 	maxChangeQueue       = 4 * maxWorkers
 	sweepPage            = 1000
-	clientEndpointsFor   = time.Second           // how long a client's list of endpoints is remembered
-	maxKnownClients      = 10_000                // clients remembered
-	remoteDelay          = 10 * time.Millisecond // who wrote an event usually delivers it
-	maxTimerDelay        = 30 * time.Second      // what is due later is left to the sweep
-	memoryDelay          = 20 * time.Millisecond // who finds no room comes back after
+	clientEndpointsFor   = time.Second           // how long a client's list of endpoints is cached
+	maxKnownClients      = 10_000                // clients whose list is cached
+	remoteDelay          = 10 * time.Millisecond // the instance that wrote an event usually delivers it
+	maxTimerDelay        = 30 * time.Second      // the sweep finds what is due later
+	memoryDelay          = 20 * time.Millisecond // pause before the next try to reserve memory
 )
 
 // Dispatcher pushes event logs to endpoints. It is safe for concurrent use.
@@ -86,7 +86,7 @@ type Dispatcher struct {
 	fault func(step string) error // a test's way to fail a step
 }
 
-// known is the endpoints of a client as they were a moment ago.
+// clientEndpoints is a client's enabled endpoints, as read at a moment.
 type clientEndpoints struct {
 	refs []store.Ref
 	at   time.Time
@@ -112,13 +112,12 @@ func orDefault[T int | time.Duration](v, otherwise T) T {
 	return v
 }
 
-// Run delivers until ctx ends. Attempts under way then are left to end; Close
-// waits for them.
+// Run delivers until ctx ends. Attempts under way go on; Close waits for them.
 func (d *Dispatcher) Run(ctx context.Context) {
-	var ears sync.WaitGroup
-	defer ears.Wait()
+	var subscriptions sync.WaitGroup
+	defer subscriptions.Wait()
 	if !d.c.NoHints {
-		ears.Go(func() { d.watchHints(ctx) })
+		subscriptions.Go(func() { d.watchHints(ctx) })
 	}
 	loop.Run(ctx, loop.Options{
 		Step: d.sweep, Wake: d.waker.C(), Interval: d.c.SweepInterval, Jitter: jitterShare,
@@ -128,8 +127,8 @@ func (d *Dispatcher) Run(ctx context.Context) {
 	})
 }
 
-// Close waits until the attempts under way have ended and are recorded, or
-// ctx ends. Run has returned.
+// Close waits until all attempts under way have ended and are recorded, or ctx ends. Call
+// it after Run has returned.
 func (d *Dispatcher) Close(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
@@ -145,8 +144,8 @@ func (d *Dispatcher) Close(ctx context.Context) error {
 	}
 }
 
-// Wake says that something was changed about a client's endpoints: what was
-// remembered of them is forgotten, and they are looked at.
+// Wake says that a client's endpoints have changed. It forgets the cached list and starts a
+// sweep.
 func (d *Dispatcher) Wake(ctx context.Context, client till.ID) {
 	d.mu.Lock()
 	delete(d.knownEndpoints, client)
@@ -155,8 +154,8 @@ func (d *Dispatcher) Wake(ctx context.Context, client till.ID) {
 	d.waker.Wake()
 }
 
-// flagMoreWork tells who runs an endpoint of a client, or any, that there may be more:
-// a sweep does not see what is held, also if it is held here.
+// flagMoreWork flags the running workers of a client, or of all clients for nil: there may
+// be more to send. A sweep skips endpoints under a lease, also under one of this instance.
 func (d *Dispatcher) flagMoreWork(client *till.ID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -167,8 +166,8 @@ func (d *Dispatcher) flagMoreWork(client *till.ID) {
 	}
 }
 
-// watchHints handles hints. What this process wrote is delivered at once; what
-// another wrote, a moment later, because whoever wrote it is at it already.
+// watchHints starts workers for hinted clients: at once for events of this process, a
+// moment later for those of another instance, which usually delivers its own.
 func (d *Dispatcher) watchHints(ctx context.Context) {
 	all, others := d.c.Store.SubscribeAll(), d.c.Store.SubscribeRemote()
 	defer all.Close()
@@ -193,11 +192,11 @@ func (d *Dispatcher) watchHints(ctx context.Context) {
 	}
 }
 
-// dispatchClients starts workers for the endpoints of clients whose logs have grown. A
-// worker that is running here is only flagged that there is more.
+// dispatchClients starts workers for the endpoints of clients whose logs have grown. It
+// only flags a worker that is running here.
 func (d *Dispatcher) dispatchClients(ctx context.Context, clients []till.ID) {
-	look := map[till.ID]bool{}
-	ours := map[store.Ref]bool{} // run here when the hint came
+	stale := map[till.ID]bool{}
+	ours := map[store.Ref]bool{} // endpoints with a running worker when the hint came
 	now := time.Now()
 	d.mu.Lock()
 	for _, c := range clients {
@@ -211,28 +210,29 @@ func (d *Dispatcher) dispatchClients(ctx context.Context, clients []till.ID) {
 			}
 		}
 		if !all {
-			look[c] = true
+			stale[c] = true
 		}
 	}
 	for ref, r := range d.workers {
-		if r.busy && look[ref.Client] {
+		if r.busy && stale[ref.Client] {
 			r.moreWork, ours[ref] = true, true
 		}
 	}
 	d.mu.Unlock()
-	if len(look) == 0 {
+	if len(stale) == 0 {
 		return
 	}
 	var due []*store.Endpoint
 	err := d.c.Store.View(ctx, func(tx *store.Tx) error {
-		for c := range look {
+		for c := range stale {
 			endpoints, err := tx.Endpoints(ctx, c, MaxEndpoints)
 			if err != nil {
 				return err
 			}
 			d.remember(c, endpoints, now)
 			for _, e := range endpoints {
-				// What was held here may be free by now, and nobody else would see it.
+				// A worker of this instance may have ended by now, and no other instance
+				// got this hint.
 				if (e.Free(tx.Now()) || ours[e.Ref()]) && e.Due(tx.Now()) {
 					due = append(due, e)
 				}
@@ -241,7 +241,7 @@ func (d *Dispatcher) dispatchClients(ctx context.Context, clients []till.ID) {
 		return nil
 	})
 	if err != nil {
-		d.c.Log.Warn("endpoints not read", "error", err) // the sweep will
+		d.c.Log.Warn("endpoints not read", "error", err) // the sweep will read them
 	}
 	for _, e := range due {
 		d.startWorker(ctx, e.Ref())
@@ -263,12 +263,12 @@ func (d *Dispatcher) remember(client till.ID, endpoints []*store.Endpoint, now t
 	d.knownEndpoints[client] = k
 }
 
-// sweep looks for endpoints of all clients that have something to be sent:
-// whatever no hint told of, retries, and what an instance that died left.
+// sweep starts workers for all endpoints that have something due: events without a hint,
+// retries, and the work of an instance that died.
 func (d *Dispatcher) sweep(ctx context.Context) time.Duration {
 	if d.clock.wentBack(d.c.Store.Now()) {
 		if err := d.repairFutureTimes(ctx); err != nil {
-			d.clock = clockWatch{} // once more, with the next sweep
+			d.clock = clockWatch{} // repair again with the next sweep
 			d.c.Log.Warn("future times not repaired", "error", err)
 		}
 	}

@@ -22,25 +22,24 @@ const (
 	MaxDescription      = 255 // characters
 	MaxOverlap          = 7 * 24 * time.Hour
 	DefaultOverlap      = 24 * time.Hour
-	maxLogRanges        = 100 // times out of service that an endpoint remembers apart
-	maxReplays          = 10  // open ones of an endpoint
-	maxRequestedPending = 100 // deliveries of an endpoint that were asked for and have not gone out
+	maxLogRanges        = 100 // disabled periods that an endpoint keeps apart
+	maxReplays          = 10  // open replays of an endpoint
+	maxRequestedPending = 100 // requested deliveries of an endpoint that are still pending
 )
 
-// Endpoints acts on endpoints for their clients. It is safe for concurrent
-// use.
+// Endpoints creates and changes clients' endpoints. It is safe for concurrent use.
 type Endpoints struct {
 	Store   *store.Store
 	Secrets *SecretSealer
-	Sender  *Sender // looks at addresses
+	Sender  *Sender // checks addresses
 	Allow   Allowed
 
-	// Wake, if not nil, is told whose endpoints were changed.
+	// Wake, if not nil, is called with the client whose endpoints were changed.
 	Wake func(ctx context.Context, client till.ID)
 }
 
-// Request is what a client asks an endpoint to be. What is nil is left as it
-// is, or at its default.
+// Request is what a client wants an endpoint to be. A nil field keeps its value, or its
+// default.
 type Request struct {
 	URL         *string   `json:"url"`
 	Events      *[]string `json:"events"`
@@ -54,7 +53,7 @@ func invalid(fields ...till.FieldError) *till.Error {
 	return &till.Error{Code: till.CodeValidationFailed, Detail: "Some fields are missing or wrong.", Fields: fields}
 }
 
-// check returns everything that is wrong with a request.
+// check returns all mistakes of a request.
 func (s *Endpoints) check(ctx context.Context, client *till.Client, r *Request, create bool) error {
 	var fields []till.FieldError
 	if r.URL != nil || create {
@@ -128,7 +127,7 @@ func checkDescription(text string) []till.FieldError {
 	return nil
 }
 
-// checkScopes refuses kinds that the asker may not be told about.
+// checkScopes rejects kinds that the requester may not read.
 func (r *Request) checkScopes(by *Requester) error {
 	if r.Events == nil {
 		return nil
@@ -142,8 +141,8 @@ func (r *Request) checkScopes(by *Requester) error {
 	return by.check(kinds)
 }
 
-// apply puts what a request asks for into an endpoint. "*" is fixed here, to
-// what the asker may be told about.
+// apply copies a request into an endpoint. It expands "*" to the kinds that the requester
+// may read.
 func (r *Request) apply(e *store.Endpoint, by *Requester) {
 	if r.URL != nil {
 		e.URL = *r.URL
@@ -164,9 +163,8 @@ func (r *Request) apply(e *store.Endpoint, by *Requester) {
 	}
 }
 
-// Create makes an endpoint that is told about everything that happens from
-// now on. Its secret is returned this once. It returns CodeInsufficientScope
-// for events that the asker may not be told about.
+// Create makes an endpoint that receives all events from now on. Its secret is returned
+// only here. It returns CodeInsufficientScope for events that the requester may not read.
 func (s *Endpoints) Create(ctx context.Context, client *till.Client, r *Request, by Requester) (*store.Endpoint, Secret, error) {
 	if err := s.check(ctx, client, r, true); err != nil {
 		return nil, nil, err
@@ -201,10 +199,10 @@ func (s *Endpoints) Create(ctx context.Context, client *till.Client, r *Request,
 	return e, secret, nil
 }
 
-// Patch changes an endpoint. To enable it again means from now on; what
-// happened meanwhile is remembered and can be replayed. It returns
-// CodeInsufficientScope for events that the asker may not be told about. An
-// endpoint that is told about such events it can only describe and disable.
+// Patch changes an endpoint. An endpoint that is enabled again receives events from now on;
+// those of the disabled period can be replayed. It returns CodeInsufficientScope for events
+// that the requester may not read. Such an endpoint the requester can only describe and
+// disable.
 func (s *Endpoints) Patch(ctx context.Context, client *till.Client, id till.ID, r *Request, by Requester) (*store.Endpoint, error) {
 	if err := s.check(ctx, client, r, false); err != nil {
 		return nil, err
@@ -216,8 +214,8 @@ func (s *Endpoints) Patch(ctx context.Context, client *till.Client, id till.ID, 
 	err := s.auditedEndpoint(ctx, client.ID, id, by.Actor, func(ctx context.Context, tx *store.Tx, locked *store.Endpoint, h *store.Head, at till.Time) (auditEntry, error) {
 		e = locked
 		before := *e
-		// What waits for the endpoint goes where it points then, so whoever
-		// turns it must be allowed all of it.
+		// Pending deliveries go to the new address, so the requester must be allowed to
+		// read all of them.
 		if r.URL != nil || r.Events != nil || r.Enabled != nil && *r.Enabled {
 			if err := by.checkEndpoint(ctx, tx, e); err != nil {
 				return auditEntry{}, err
@@ -227,7 +225,7 @@ func (s *Endpoints) Patch(ctx context.Context, client *till.Client, id till.ID, 
 		var what []string
 		if e.URL != before.URL {
 			what = append(what, "url "+maskURL(before.URL)+" into "+maskURL(e.URL))
-			e.BlockedUntil, e.Answered = 0, 0 // the new address deserves a try at once, and must prove itself
+			e.BlockedUntil, e.Answered = 0, 0 // a new address is tried at once, and has to be proven
 		}
 		if !slices.Equal(e.Kinds(), before.Kinds()) {
 			what = append(what, "events "+strings.Join(before.Kinds(), " ")+" into "+strings.Join(e.Kinds(), " "))
@@ -260,8 +258,8 @@ func (s *Endpoints) disable(ctx context.Context, tx *store.Tx, e *store.Endpoint
 	return tx.DisablePending(ctx, e.Ref(), at)
 }
 
-// enable enables an endpoint. What happened while it was disabled is one
-// stretch of the log, which a replay can send.
+// enable enables an endpoint. The events of the disabled period are a log range that a
+// replay can send.
 func (s *Endpoints) enable(ctx context.Context, tx *store.Tx, e *store.Endpoint, last int64, at till.Time, actor string) error {
 	e.Enabled, e.DisabledAt, e.DisableReason = true, 0, ""
 	e.Failures, e.FailingSince, e.BlockedUntil, e.ThrottleUntil, e.Answered = 0, 0, 0, 0, 0
@@ -275,7 +273,7 @@ func (s *Endpoints) enable(ctx context.Context, tx *store.Tx, e *store.Endpoint,
 		return err
 	}
 	if len(open) == maxLogRanges {
-		// Too many to keep apart: the last one is made to cover this one, too.
+		// There are too many ranges: extend the last one to cover this period.
 		logRange := open[maxLogRanges-1]
 		logRange.To = last
 		return tx.SaveRange(ctx, logRange)
@@ -284,10 +282,10 @@ func (s *Endpoints) enable(ctx context.Context, tx *store.Tx, e *store.Endpoint,
 		From: from, Next: from, To: last, CreatedAt: at})
 }
 
-// Rotate gives an endpoint a new secret, which is returned this once. The old
-// one signs too until the overlap is over. Whoever has the secret can sign what the
-// endpoint believes, so it returns CodeInsufficientScope if the endpoint is told
-// about kinds that the asker may not read.
+// Rotate gives an endpoint a new secret, which is returned only here. The old secret also
+// signs until the overlap is over. With the secret anyone can sign for the endpoint. So it
+// returns CodeInsufficientScope if the endpoint receives kinds that the requester may not
+// read.
 func (s *Endpoints) Rotate(ctx context.Context, client, id till.ID, overlap time.Duration, by Requester) (*store.Endpoint, Secret, error) {
 	if overlap < 0 || overlap > MaxOverlap {
 		return nil, nil, invalid(till.FieldError{Pointer: "/overlap_seconds", Code: till.FieldInvalidFormat,
@@ -302,7 +300,7 @@ func (s *Endpoints) Rotate(ctx context.Context, client, id till.ID, overlap time
 			return auditEntry{}, err
 		}
 		if bytes.Equal(e.Secret, sealed) {
-			return auditEntry{}, nil // done already, by a commit of which we did not hear
+			return auditEntry{}, nil // already done by a commit whose outcome was unknown
 		}
 		e.OldSecret, e.OldUntil = nil, 0
 		if overlap > 0 {
@@ -317,7 +315,7 @@ func (s *Endpoints) Rotate(ctx context.Context, client, id till.ID, overlap time
 	return e, secret, nil
 }
 
-// Delete removes an endpoint with all that is known of its deliveries.
+// Delete deletes an endpoint and its deliveries.
 func (s *Endpoints) Delete(ctx context.Context, client, id till.ID, actor string) error {
 	err := s.auditedEndpoint(ctx, client, id, actor, func(ctx context.Context, tx *store.Tx, e *store.Endpoint, _ *store.Head, at till.Time) (auditEntry, error) {
 		return auditEntry{"webhook_endpoint.delete", id, describeEndpoint(e)}, errors.Join(tx.CloseCases(ctx, []store.CaseClosure{{Ref: e.Ref(), By: actor, At: at}}), tx.DeleteEndpoint(ctx, e.Ref()))

@@ -8,16 +8,16 @@ import (
 	"sync"
 )
 
-// maxResolvedHosts is how many names are remembered with the address that they led to.
+// maxResolvedHosts is how many names are kept with their address.
 const maxResolvedHosts = 10_000
 
-// reached is where names led to when they were last connected to.
+// resolvedHosts holds the address of each name's last connection.
 type resolvedHosts struct {
 	mu        sync.Mutex
 	addresses map[string]netip.Addr
 }
 
-// remember remembers what a name led to.
+// remember stores the address of a name's connection.
 func (r *resolvedHosts) remember(name string, conn net.Conn) {
 	to, err := netip.ParseAddrPort(conn.RemoteAddr().String())
 	if err != nil {
@@ -31,10 +31,10 @@ func (r *resolvedHosts) remember(name string, conn net.Conn) {
 	r.addresses[strings.ToLower(name)] = to.Addr()
 }
 
-// Host returns whom a post to an address counts for. With https that is the
-// name, whatever the port: whoever answers has shown that the name is theirs, and a
-// content network answers for many. With http nothing shows that, and many names
-// can be made to lead to one victim: it is the address, once the name was connected to.
+// Host returns which host a post to an address counts for. For https that is the name,
+// whatever the port: the certificate proves the name, and a content network serves many
+// names. For http nothing proves the name, and many names can point to one victim. So it is
+// the IP address, once the name was connected to.
 func (s *Sender) Host(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *Sender) Host(raw string) string {
 	switch addr = addr.Unmap(); {
 	case !addr.IsValid():
 		return name
-	case addr.Is6(): // a host has all of its network
+	case addr.Is6(): // a host has a whole network of IPv6 addresses
 		return netip.PrefixFrom(addr, 64).Masked().String()
 	}
 	return addr.String()

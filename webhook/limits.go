@@ -9,40 +9,38 @@ import (
 	"till/store"
 )
 
-// A client chooses an endpoint's address, and its owner is not asked. So that no
-// host is flooded, every post passes limiters: those of its host, over all clients,
-// and those of its client, over all hosts. The limiters are in memory, so the rates
-// are per instance.
+// A client chooses an endpoint's address, and the host's owner is not asked. So every post
+// passes limiters, to protect the host: those of its host, for all clients, and those of
+// its client, for all hosts. The limiters are in memory, so the rates are per instance.
 const (
-	// ProvenAfter is how many times an endpoint answers 2xx before it is sent
-	// more than one event at a time. It starts anew with every change of its address.
+	// ProvenAfter is how many times an endpoint answers 2xx before it is sent more than one
+	// event at a time. A change of its address starts the count again.
 	ProvenAfter = 5
 
-	unprovenRate       = 20  // posts a second to one host's endpoints that are not proven, or that fail
-	unprovenConcurrent = 16  // of them at once
-	requestedRate      = 50  // posts a second that somebody asked for: to one host, and of one client
-	extraRate          = 300 // posts a second to the further endpoints that a client has at one host: what a client makes that uses all of its rate
-	burst              = 10  // of those that have a rate, how many may come at once
+	unprovenRate       = 20  // posts per second to one host's endpoints that are unproven or failing
+	unprovenConcurrent = 16  // of those, at once
+	requestedRate      = 50  // requested posts per second, to one host and of one client
+	extraRate          = 300 // posts per second to a client's second and further endpoints at one host: as many as a client can cause at its full rate
+	burst              = 10  // posts that a limiter with a rate admits at once
 
-	maxLimiterSets   = 10_000      // hosts, and clients, that are remembered while nothing is sent to them
-	firstEndpointFor = time.Minute // after which another endpoint of a client may be its first at a host
+	maxLimiterSets   = 10_000      // hosts, and clients, that are kept while nothing is sent to them
+	firstEndpointFor = time.Minute // after this time without a post, another endpoint of the client may become its first at the host
 )
 
-// gate lets posts through, so many a second and so many at once. Whoever does
-// not get through waits in a queue.
+// limiter admits so many posts per second and so many at once. The others wait in a queue.
 type limiter struct {
 	mu            sync.Mutex
-	interval      time.Duration // between two, apart from a burst; 0: no rate
-	maxConcurrent int           // at once; 0: any number
+	interval      time.Duration // between two posts, apart from a burst; 0: no rate
+	maxConcurrent int           // 0: no limit
 
-	next  time.Time // when the one after the last would be due, were there no burst
+	next  time.Time // when the post after the last would be due without a burst
 	busy  int
-	queue []chan struct{} // closed to let through
+	queue []chan struct{} // closed to admit one
 	timer *time.Timer
 }
 
-// acquire waits until it is let through. It reports false if stop is closed
-// before; else leave is to be called.
+// acquire waits until the limiter admits a post. It reports false if stop is closed first;
+// otherwise the caller must call release.
 func (g *limiter) acquire(stop <-chan struct{}) bool {
 	g.mu.Lock()
 	if now := time.Now(); len(g.queue) == 0 && g.wait(now) == 0 {
@@ -67,7 +65,7 @@ func (g *limiter) acquire(stop <-chan struct{}) bool {
 			return false
 		}
 	}
-	return true // let through at the last moment
+	return true // admitted at the last moment
 }
 
 func (g *limiter) release() {
@@ -77,10 +75,10 @@ func (g *limiter) release() {
 	g.grant()
 }
 
-// full is what wait returns if only a leave can make room.
+// full is what wait returns if only a release makes room.
 const full = time.Duration(-1)
 
-// wait returns how long it is until one more is let through.
+// wait returns how long it is until the limiter admits one more.
 func (g *limiter) wait(now time.Time) time.Duration {
 	if g.maxConcurrent > 0 && g.busy >= g.maxConcurrent {
 		return full
@@ -96,8 +94,7 @@ func (g *limiter) take(now time.Time) {
 	g.next = g.next.Add(g.interval)
 }
 
-// grant lets through whoever may, first come, first served. The caller holds
-// the lock.
+// grant admits those who may pass, first come, first served. The caller holds the lock.
 func (g *limiter) grant() {
 	for len(g.queue) > 0 {
 		now := time.Now()
@@ -122,14 +119,14 @@ func (g *limiter) grant() {
 	}
 }
 
-// idle reports whether the gate remembers nothing that matters.
+// idle reports whether the limiter can be dropped without effect.
 func (g *limiter) idle(now time.Time) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.busy == 0 && len(g.queue) == 0 && !g.next.After(now)
 }
 
-// raise lets one more through at once, up to a limit.
+// raise allows one more at once, up to a limit.
 func (g *limiter) raise(limit int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -139,21 +136,21 @@ func (g *limiter) raise(limit int) {
 	}
 }
 
-// lower lets half as many through at once, down to a limit.
+// lower halves how many are allowed at once, down to a limit.
 func (g *limiter) lower(limit int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.maxConcurrent = max(g.maxConcurrent/2, min(g.maxConcurrent, limit))
 }
 
-// place is a host that is posted to, or a client in whose name it is done.
+// limiterSet is the limiters of one host or of one client.
 type limiterSet struct {
 	unproven, proven, requested, extra limiter
-	users                              int // windows on their way
+	users                              int // chunks being sent
 }
 
-// lead is the first endpoint that a client has at a host. It has no rate; the
-// others share one, so that an event is not multiplied by their number.
+// firstEndpoint is a client's first endpoint at a host. It has no rate. The client's other
+// endpoints at the host share one, so that their number does not multiply the posts.
 type firstEndpoint struct {
 	id   till.ID
 	seen time.Time
@@ -168,10 +165,10 @@ func (p *limiterSet) idle(now time.Time) bool {
 	return p.users == 0 && p.unproven.idle(now) && p.proven.idle(now) && p.requested.idle(now) && p.extra.idle(now)
 }
 
-// pacer has the gates of all hosts and clients.
+// limiterRegistry holds the limiters of all hosts and clients.
 type limiterRegistry struct {
-	minPerHost, maxPerHost int     // posts at once to a host whose endpoints are proven
-	maxPerClient           int     // posts at once of a client
+	minPerHost, maxPerHost int     // posts at once to a host with proven endpoints
+	maxPerClient           int     // posts at once of one client
 	unproven               limiter // of all hosts
 
 	mu             sync.Mutex
@@ -180,9 +177,9 @@ type limiterRegistry struct {
 	firstEndpoints map[clientHost]firstEndpoint
 }
 
-// newLimiterRegistry returns the gates for so many posts at once in all: half of them at
-// most go to one host, half to endpoints that are not proven, a quarter are of one
-// client. A single endpoint is never kept below its own limit.
+// newLimiterRegistry returns the limiters for so many posts at once. At most half of them
+// go to one host, half to unproven endpoints, and a quarter are of one client. One
+// endpoint's own limit is always allowed.
 func newLimiterRegistry(posts, perEndpoint int) *limiterRegistry {
 	p := &limiterRegistry{minPerHost: perEndpoint, maxPerHost: max(posts/2, perEndpoint), maxPerClient: max(posts/4, perEndpoint),
 		hosts: make(map[string]*limiterSet), clients: make(map[till.ID]*limiterSet), firstEndpoints: make(map[clientHost]firstEndpoint)}
@@ -190,14 +187,14 @@ func newLimiterRegistry(posts, perEndpoint int) *limiterRegistry {
 	return p
 }
 
-// pass is a window's way through the gates.
+// admission is the limiters that the posts of one chunk pass.
 type admission struct {
 	registry      *limiterRegistry
 	host, client  *limiterSet
 	proven, extra bool
 }
 
-// admit returns the way of a window to an endpoint at a host.
+// admit returns the admission of a chunk for an endpoint at a host.
 func (p *limiterRegistry) admit(e *store.Endpoint, host string) *admission {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -217,8 +214,8 @@ func (p *limiterRegistry) admit(e *store.Endpoint, host string) *admission {
 	return w
 }
 
-// isFirst reports whether an endpoint is the first of its client at a host. The
-// caller holds the lock.
+// isFirst reports whether an endpoint is its client's first at a host. The caller holds the
+// lock.
 func (p *limiterRegistry) isFirst(of clientHost, id till.ID) bool {
 	now := time.Now()
 	l, known := p.firstEndpoints[of]
@@ -232,8 +229,7 @@ func (p *limiterRegistry) isFirst(of clientHost, id till.ID) bool {
 	return true
 }
 
-// evictIdle makes room for one more place. Those that are in use are no more than
-// there are endpoints worked on.
+// evictIdle makes room for one more set. No more sets are in use than there are workers.
 func evictIdle[K comparable](places map[K]*limiterSet) {
 	if len(places) < maxLimiterSets {
 		return
@@ -246,7 +242,7 @@ func evictIdle[K comparable](places map[K]*limiterSet) {
 	}
 }
 
-// done is called when nothing of the window is on its way any more.
+// done is called when no attempt of the chunk is under way any more.
 func (w *admission) done() {
 	w.registry.mu.Lock()
 	defer w.registry.mu.Unlock()
@@ -254,44 +250,44 @@ func (w *admission) done() {
 	w.client.users--
 }
 
-// limiters returns what a post has to pass: first what only counts, then what is
-// held while it is under way, the host's before the client's, so that a host
-// that is full keeps nobody from another.
+// limiters returns what a post has to pass: first the rates, then the slots that it
+// occupies while it is under way. The host's slot comes before the client's, so that a full
+// host does not block the client's posts to other hosts.
 func (w *admission) limiters(asked bool) []*limiter {
-	gates := make([]*limiter, 0, 5)
+	all := make([]*limiter, 0, 5)
 	switch {
 	case asked:
-		gates = append(gates, &w.client.requested, &w.host.requested)
+		all = append(all, &w.client.requested, &w.host.requested)
 	case w.extra:
-		gates = append(gates, &w.client.extra)
+		all = append(all, &w.client.extra)
 	}
 	if w.proven {
-		return append(gates, &w.host.proven, &w.client.proven)
+		return append(all, &w.host.proven, &w.client.proven)
 	}
-	return append(gates, &w.host.unproven, &w.client.proven, &w.registry.unproven)
+	return append(all, &w.host.unproven, &w.client.proven, &w.registry.unproven)
 }
 
-// acquireAll waits until all gates have let one through. It reports false if stop
-// is closed before; else releaseAll is to be called.
-func acquireAll(gates []*limiter, stop <-chan struct{}) bool {
-	for i, g := range gates {
+// acquireAll waits until all limiters admit a post. It reports false if stop is closed
+// first; otherwise the caller must call releaseAll.
+func acquireAll(all []*limiter, stop <-chan struct{}) bool {
+	for i, g := range all {
 		if !g.acquire(stop) {
-			releaseAll(gates[:i])
+			releaseAll(all[:i])
 			return false
 		}
 	}
 	return true
 }
 
-func releaseAll(gates []*limiter) {
-	for _, g := range gates {
+func releaseAll(all []*limiter) {
+	for _, g := range all {
 		g.release()
 	}
 }
 
-// adapt lets the host have more at once after it took one, and fewer after it
-// did not. Endpoints that are not proven teach nothing: at a host that many
-// share, a client that only fails slows nobody else.
+// adapt allows the host more posts at once after a success, and fewer after a failure.
+// Unproven endpoints do not count: at a shared host, one client's failures must not slow
+// down others.
 func (w *admission) adapt(o *attemptOutcome) {
 	switch {
 	case !w.proven || o.internal:

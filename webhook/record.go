@@ -8,13 +8,13 @@ import (
 	"till/store"
 )
 
-// recording is a batch of changes on its way into the database.
+// recording is a batch of changes in one transaction.
 type recording struct {
 	ctx       context.Context
 	tx        *store.Tx
 	heads     map[till.ID]*store.Head
 	endpoints map[store.Ref]*store.Endpoint
-	createdAt map[store.EventKey]till.Time // when the events were made that windows have come up to
+	createdAt map[store.EventKey]till.Time // when the last events of the chunks were created, as the log has them now
 	touched   map[store.Ref]bool
 	events    []*till.Event
 	cases     []*store.Case
@@ -28,7 +28,7 @@ func (b *recording) apply(c *change) error {
 	}
 	now := b.tx.Now()
 	if c.committed.version > 0 && c.committed == (committedLease{e.LeaseVersion, e.LeaseUntil}) {
-		seen := *e // it was committed, and only we did not hear of it
+		seen := *e // an earlier try committed it; only the answer to COMMIT was lost
 		c.e, c.held = &seen, e.LeaseUntil > now
 		return nil
 	}
@@ -48,7 +48,7 @@ func (b *recording) apply(c *change) error {
 	return b.record(c, e)
 }
 
-// setLease gives the lease to whoever made the change, or to nobody.
+// setLease gives the lease to the worker of the change, or ends it.
 func (b *recording) setLease(c *change, e *store.Endpoint, held bool) {
 	e.LeaseVersion++
 	e.LeaseUntil = 0
@@ -61,12 +61,12 @@ func (b *recording) setLease(c *change, e *store.Endpoint, held bool) {
 	c.e = &seen
 }
 
-// record writes down a window: its rows, and how far the cursor has come.
+// record writes a chunk's deliveries and moves the cursor.
 func (b *recording) record(c *change, e *store.Endpoint) error {
 	now, res := b.tx.Now(), c.result
 	if c.replaced = !b.matchesLog(c); c.replaced {
-		// What was sent is in no log any more. The endpoint stays where it was,
-		// so that what the log has instead is sent to it.
+		// The log no longer has what was sent. The cursor stays, so that the events that
+		// replaced it are sent.
 		b.setLease(c, e, false)
 		return nil
 	}
@@ -76,7 +76,7 @@ func (b *recording) record(c *change, e *store.Endpoint) error {
 	if res.cursor > e.Cursor {
 		e.Cursor, e.CursorAt = res.cursor, res.cursorAt
 	}
-	if err := b.advanceSpan(c, e); err != nil {
+	if err := b.advanceRange(c, e); err != nil {
 		return err
 	}
 	if res.exhausted {
@@ -85,7 +85,7 @@ func (b *recording) record(c *change, e *store.Endpoint) error {
 	if err := b.applyOutcomes(e, res.outcomes); err != nil {
 		return err
 	}
-	if !e.Enabled { // perhaps since this window began
+	if !e.Enabled { // perhaps disabled since this chunk began
 		if err := b.tx.DisablePending(b.ctx, e.Ref(), now); err != nil {
 			return err
 		}
@@ -100,29 +100,29 @@ func (b *recording) record(c *change, e *store.Endpoint) error {
 	return nil
 }
 
-// matchesLog reports whether the events that a window has come up to are those that
-// the log has. After a failover that lost commits, sequences are given out a
-// second time: to pass over them would keep new events from ever being told.
+// matchesLog reports whether the log still has the last events of a chunk. A failover that
+// lost commits assigns sequences a second time: to move past them would skip new events for
+// ever.
 func (b *recording) matchesLog(c *change) bool {
 	key := func(sequence int64) store.EventKey { return store.EventKey{Client: c.ref.Client, Sequence: sequence} }
 	res := c.result
 	return (res.cursorAt.IsZero() || b.createdAt[key(res.cursor)] == res.cursorAt) && (res.nextAt.IsZero() || b.createdAt[key(res.next-1)] == res.nextAt)
 }
 
-// throttle lets a backlog drain at its pace, until it is drained.
+// throttle slows down the sending of a backlog until it has drained.
 func (b *recording) throttle(c *change, e *store.Endpoint) {
 	now := b.tx.Now()
 	switch {
 	case e.ThrottleUntil == 0:
 	case e.Cursor >= e.ThrottleUntil && (e.NextRetry.IsZero() || e.NextRetry > now):
 		e.ThrottleUntil = 0
-	case c.result.sent > 1: // the one that showed the recovery is not counted
+	case c.result.sent > 1: // the probe that showed the recovery does not count
 		e.BlockedUntil = max(e.BlockedUntil, c.started.Add(drainPause))
 	}
 }
 
-// saveRows writes the rows that a window leaves. One that was asked for anew
-// meanwhile is another's business.
+// saveRows writes the deliveries that a chunk leaves. It skips one that was requested again
+// since the chunk was read.
 func (b *recording) saveRows(e *store.Endpoint, rows []leftover) error {
 	var known []store.DeliveryKey
 	for _, l := range rows {
@@ -147,8 +147,8 @@ func (b *recording) saveRows(e *store.Endpoint, rows []leftover) error {
 	return b.tx.SaveDeliveries(b.ctx, save)
 }
 
-// advanceSpan writes down how far a replay has come.
-func (b *recording) advanceSpan(c *change, e *store.Endpoint) error {
+// advanceRange records how far a replay has come.
+func (b *recording) advanceRange(c *change, e *store.Endpoint) error {
 	if c.logRange == nil {
 		return nil
 	}
@@ -168,7 +168,7 @@ func (b *recording) advanceSpan(c *change, e *store.Endpoint) error {
 	return err
 }
 
-// applyOutcomes notes what attempts say about their endpoint, and acts on it.
+// applyOutcomes applies the attempts' outcomes to their endpoint.
 func (b *recording) applyOutcomes(e *store.Endpoint, outcomes []attemptOutcome) error {
 	now := b.tx.Now()
 	recovered, disable := evaluate(e, outcomes, now, jitter())
@@ -176,7 +176,7 @@ func (b *recording) applyOutcomes(e *store.Endpoint, outcomes []attemptOutcome) 
 	case disable != "" && e.Enabled && b.heads[e.ClientID] != nil:
 		return b.disable(e, disable)
 	case recovered:
-		// It is back: everything is due, oldest first, at a bounded pace.
+		// It has recovered: everything is due, oldest first, at a limited rate.
 		e.BlockedUntil, e.ThrottleUntil = 0, e.LastEvent
 		return b.tx.RetryNow(b.ctx, e.Ref(), now)
 	}
@@ -188,8 +188,8 @@ func (b *recording) nextRetry(e *store.Endpoint) (err error) {
 	return err
 }
 
-// recordLate writes down an attempt that its window did not wait for. It is a fact,
-// whoever holds the endpoint by now.
+// recordLate records an attempt that its chunk did not wait for. It is a fact, whichever
+// instance has the lease now.
 func (b *recording) recordLate(c *change, e *store.Endpoint) error {
 	now, a := b.tx.Now(), c.item.outcome.response
 	current, err := b.tx.DeliveriesByKey(b.ctx, e.Ref(), []store.DeliveryKey{c.row.Key()})
@@ -214,8 +214,8 @@ func (b *recording) recordLate(c *change, e *store.Endpoint) error {
 	return b.nextRetry(e)
 }
 
-// recordDelivered writes down what a window delivered whose lease another holds by now.
-// Its permissions are gone: the cursor is the other's.
+// recordDelivered records what a chunk delivered after it lost its lease. Only the lease's
+// new holder may move the cursor.
 func (b *recording) recordDelivered(c *change, e *store.Endpoint) error {
 	var keys []store.DeliveryKey
 	for _, l := range c.result.rows {
@@ -243,15 +243,14 @@ func (b *recording) recordDelivered(c *change, e *store.Endpoint) error {
 	return b.nextRetry(e)
 }
 
-// exhausted puts an endpoint on the attention list: every attempt to tell it
-// something has failed.
+// exhausted opens a case: an event has used up its attempts at this endpoint.
 func (b *recording) exhausted(e *store.Endpoint) {
 	b.cases = append(b.cases, &store.Case{ClientID: e.ClientID, ID: till.NewID(b.tx.Now()), SubjectID: e.ID, Kind: CaseExhausted,
 		Detail: "an event did not reach the endpoint in 12 attempts", OpenedAt: b.tx.Now()})
 }
 
-// disable takes an endpoint out of service, tells its client, and puts it on
-// the attention list. What it was not told is kept.
+// disable disables an endpoint, writes the event about it and opens a case. Its pending
+// deliveries are kept.
 func (b *recording) disable(e *store.Endpoint, why till.DisableReason) error {
 	h := b.heads[e.ClientID]
 	at := h.NextTime()

@@ -9,11 +9,11 @@ import (
 	"till/store"
 )
 
-// What is sent because somebody asked for it.
+// This file has the deliveries that a person or a client requests.
 
 var errDisabled = &till.Error{Code: till.CodeEndpointDisabled, Detail: "The webhook endpoint is disabled. Enable it first."}
 
-// enqueue writes deliveries that are due now. The endpoint is locked.
+// enqueue writes a delivery that is due now. The endpoint is locked.
 func (s *Endpoints) enqueue(ctx context.Context, tx *store.Tx, e *store.Endpoint, d *store.Delivery, at till.Time) error {
 	if !e.Enabled {
 		return errDisabled
@@ -33,11 +33,11 @@ func (s *Endpoints) enqueue(ctx context.Context, tx *store.Tx, e *store.Endpoint
 	if e.NextRetry.IsZero() || e.NextRetry > at {
 		e.NextRetry = at
 	}
-	e.BlockedUntil = 0 // whoever asks is waiting for it
+	e.BlockedUntil = 0 // the requester waits for it
 	return tx.SaveEndpoints(ctx, []*store.Endpoint{e})
 }
 
-// Test sends an event of its own to an endpoint. It is in no log.
+// Test sends a test event to an endpoint. The event is in no log.
 func (s *Endpoints) Test(ctx context.Context, client, id till.ID, actor string) (*store.Delivery, error) {
 	var d *store.Delivery
 	err := s.auditedEndpoint(ctx, client, id, actor, func(ctx context.Context, tx *store.Tx, e *store.Endpoint, h *store.Head, at till.Time) (auditEntry, error) {
@@ -47,15 +47,15 @@ func (s *Endpoints) Test(ctx context.Context, client, id till.ID, actor string) 
 	return d, err
 }
 
-// testBody is what a test sends: the endpoint as it is.
+// testBody returns the body of a test: the endpoint as it is.
 func testBody(e *store.Endpoint, row *store.Delivery) *body {
 	ev := till.Event{ClientID: e.ClientID, Kind: till.EndpointTest, CreatedAt: row.ID.Time(), Document: string(append(e.AppendJSON(nil), '}'))}
 	return &body{id: row.ID.String(), kind: till.EndpointTest, subject: e.ID, json: ev.AppendJSONAs(nil, row.ID, nil)}
 }
 
-// Redeliver sends an event once more to the client's enabled endpoints that
-// are told about its kind, or to the one that is named. It returns which. It
-// returns CodeInsufficientScope if the asker may not read the event.
+// Redeliver sends an event again to the client's enabled endpoints that are subscribed to
+// its kind, or to the named one. It returns their ids. It returns CodeInsufficientScope if
+// the requester may not read the event.
 func (s *Endpoints) Redeliver(ctx context.Context, client, event till.ID, only *till.ID, by Requester) (asked []till.ID, err error) {
 	err = s.audited(ctx, client, by.Actor, func(ctx context.Context, tx *store.Tx, h *store.Head, at till.Time) (auditEntry, error) {
 		asked = nil
@@ -103,8 +103,7 @@ func (s *Endpoints) Redeliver(ctx context.Context, client, event till.ID, only *
 	return asked, err
 }
 
-// Replay is what is to be sent again: a stretch of the log, or all that
-// failed.
+// Replay says what to send again: a range of the log, or all failed deliveries.
 type Replay struct {
 	From   *int64 `json:"from_sequence"`
 	To     *int64 `json:"to_sequence"`
@@ -136,21 +135,20 @@ func (r *Replay) check(last int64) (from, to int64, err error) {
 
 // Replayed is what a replay will send.
 type Replayed struct {
-	From, To   int64 // a stretch of the log; 0 if none was named
-	Deliveries int64 // rows that are tried again
-	Ranges     int   // times out of service that are made up for
+	From, To   int64 // a range of the log; 0 if none was given
+	Deliveries int64 // deliveries that are tried again
+	Ranges     int   // disabled periods that are sent
 
-	// Events is how many will be sent in all; -1 if that would take too long to
-	// count.
+	// Events is how many events will be sent in all; -1 if counting would take too long.
 	Events int64
 }
 
-// maxCountedEvents is how many events of the log are looked at to say how many of them
-// an endpoint is told about.
+// maxCountedEvents is how many events of the log are read to count those that an endpoint
+// is subscribed to.
 const maxCountedEvents = 100_000
 
-// count says how many events that are left of some ranges an endpoint is told
-// about, -1 if that would take too long.
+// count returns how many events of the ranges an endpoint is subscribed to, -1 if counting
+// would take too long.
 func (s *Endpoints) count(ctx context.Context, e *store.Endpoint, ranges []*store.LogRange) (n int64, err error) {
 	for _, logRange := range ranges {
 		n += logRange.To - logRange.Next + 1
@@ -175,9 +173,8 @@ func (s *Endpoints) count(ctx context.Context, e *store.Endpoint, ranges []*stor
 	return n, err
 }
 
-// Replay sends events again, behind the live ones and at a bounded pace. It
-// returns CodeInsufficientScope if the endpoint is told about kinds that the
-// asker may not read.
+// Replay sends events again, after the live ones and at a limited rate. It returns
+// CodeInsufficientScope if the endpoint receives kinds that the requester may not read.
 func (s *Endpoints) Replay(ctx context.Context, client, id till.ID, r *Replay, by Requester) (out Replayed, err error) {
 	var to *store.Endpoint
 	var ranges []*store.LogRange
@@ -209,7 +206,7 @@ func (s *Endpoints) Replay(ctx context.Context, client, id till.ID, r *Replay, b
 	if err != nil {
 		return out, err
 	}
-	// It is queued, whatever comes of the counting.
+	// The replay is queued, whether or not the count succeeds.
 	if out.Events, err = s.count(ctx, to, ranges); err != nil || out.Events < 0 {
 		out.Events = -1
 		return out, nil
@@ -237,7 +234,7 @@ func (s *Endpoints) replayFailed(ctx context.Context, tx *store.Tx, e *store.End
 		return nil, err
 	}
 	if out.Deliveries > 0 {
-		e.NextRetry, e.ThrottleUntil = at, e.LastEvent // at the pace of a drain
+		e.NextRetry, e.ThrottleUntil = at, e.LastEvent // at the rate of a drain
 	}
 	if ranges, err = tx.OpenRanges(ctx, e.Ref(), false, maxLogRanges); err != nil {
 		return nil, err

@@ -9,20 +9,18 @@ import (
 	"till/store"
 )
 
-// Requester is who asks for something to be sent: the name in the audit log, and
-// the scopes of the key. Events are shown to an endpoint on the word of the
-// key that asks, so a key can have sent only what it may read.
+// Requester is who requests a delivery: the name for the audit log, and the scopes of the
+// key. A key can have only those events sent that it may read.
 type Requester struct {
 	Actor  string
 	Scopes []till.Scope
 }
 
-// mayRead reports whether the asker may be told about a kind of events.
+// mayRead reports whether the requester may read a kind of event.
 func (a *Requester) mayRead(k till.EventKind) bool { return slices.Contains(a.Scopes, k.Scope()) }
 
-// allKinds returns what "*" means when the asker says it: nil, every kind, also
-// those to come, if no kind is beyond its scopes; else those that are not, as
-// they are today.
+// allKinds returns what "*" means for the requester: nil, all kinds including future ones,
+// if its scopes cover every kind. Otherwise it returns today's kinds that its scopes cover.
 func (a *Requester) allKinds() (kinds []till.EventKind) {
 	if a.mayReadAll() {
 		return nil
@@ -39,8 +37,8 @@ func (a *Requester) mayReadAll() bool {
 	return !slices.ContainsFunc(till.EventScopes, func(s till.Scope) bool { return !slices.Contains(a.Scopes, s) })
 }
 
-// check returns CodeInsufficientScope if one of the kinds is beyond the
-// asker's scopes.
+// check returns CodeInsufficientScope if the requester's scopes do not cover one of the
+// kinds.
 func (a *Requester) check(kinds []till.EventKind) error {
 	var lacks []string
 	for _, k := range kinds {
@@ -57,8 +55,8 @@ func (a *Requester) check(kinds []till.EventKind) error {
 	return till.Errorf(till.CodeInsufficientScope, "The key lacks the scopes %s, which these events need.", strings.Join(lacks, ", "))
 }
 
-// checkEndpoint is check on all that may go out to an endpoint: the kinds that
-// it is told about, and what waits for it from before they were changed.
+// checkEndpoint checks all that may be sent to an endpoint: the kinds it is subscribed to,
+// and the kinds of its pending deliveries from before a change.
 func (a *Requester) checkEndpoint(ctx context.Context, tx *store.Tx, e *store.Endpoint) error {
 	if a.mayReadAll() {
 		return nil

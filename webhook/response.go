@@ -15,14 +15,14 @@ import (
 	"unicode/utf8"
 )
 
-// MaxRetryAfter is the longest an endpoint may ask us to wait: as long as the
-// longest pause of the schedule.
+// MaxRetryAfter is the longest pause that an endpoint may request: the longest pause of
+// retryDelays.
 const MaxRetryAfter = 24 * time.Hour
 
-// MaxResponseBody is how many bytes of an answer are kept for people to read.
+// MaxResponseBody is how many bytes of a response are kept for people to read.
 const MaxResponseBody = 1 << 10
 
-// Response is what came of one attempt.
+// Response is the result of one attempt.
 type Response struct {
 	Status     int           // of HTTP; 0 if there was no answer
 	Body       string        // the beginning of it, at most MaxResponseBody bytes of printable text
@@ -31,27 +31,27 @@ type Response struct {
 	Problem    string        // "" or one of the problems below
 }
 
-// The problems of an attempt, words for machines. A status that is not 2xx
-// is none: it is an answer.
+// The problems of an attempt, for machines. A status other than 2xx is no problem: it is an
+// answer.
 const (
 	ProblemTimeout        = "timeout"         // no complete answer within the deadline
 	ProblemDNS            = "dns"             // the name does not resolve
-	ProblemConnect        = "connect"         // nobody listens, or no way leads there
+	ProblemConnect        = "connect"         // nothing listens, or there is no route
 	ProblemTLS            = "tls"             // no TLS, or a certificate that is not valid for the name
 	ProblemReset          = "reset"           // the connection or the stream ended before the answer did
 	ProblemMalformed      = "malformed"       // the answer is not HTTP, or its headers are too large
 	ProblemRedirect       = "redirect"        // the answer is 3xx; redirects are not followed
-	ProblemAddressRefused = "address_refused" // the address is one that nothing is sent to
-	ProblemCancelled      = "cancelled"       // the caller gave up; says nothing about the endpoint
+	ProblemAddressRefused = "address_refused" // the guard refused the address
+	ProblemCancelled      = "cancelled"       // the caller cancelled; says nothing about the endpoint
 )
 
-// Delivered reports whether the endpoint took the event: any 2xx, completely.
+// Delivered reports whether the endpoint accepted the event: a complete 2xx answer.
 func (a Response) Delivered() bool { return a.Status >= 200 && a.Status <= 299 && a.Problem == "" }
 
 // Gone reports whether the endpoint says that it wants no more events.
 func (a Response) Gone() bool { return a.Status == http.StatusGone }
 
-// problemOf gives an error of an exchange its word.
+// problemOf returns the problem of a failed exchange.
 func problemOf(ctx context.Context, err error) string {
 	var (
 		dns     *net.DNSError
@@ -71,12 +71,12 @@ func problemOf(ctx context.Context, err error) string {
 		return ProblemTLS
 	case strings.Contains(err.Error(), "malformed"), strings.Contains(err.Error(), "server response headers exceeded"),
 		strings.Contains(err.Error(), "response header list larger"):
-		return ProblemMalformed // net/http has words for it and no types
+		return ProblemMalformed // net/http has texts for it, but no types
 	}
 	return ProblemReset
 }
 
-// errProxy says that the operator's proxy would not connect.
+// errProxy says that the proxy refused to connect.
 var errProxy = errors.New("the proxy does not connect")
 
 func isTLSError(err error) bool {
@@ -92,7 +92,7 @@ func isTLSError(err error) bool {
 		strings.Contains(err.Error(), "tls: ") || strings.Contains(err.Error(), "HTTP response to HTTPS client")
 }
 
-// retryAfter reads the header of that name: seconds, or a date.
+// retryAfter reads the Retry-After header: seconds, or a date.
 func retryAfter(text string, now time.Time) time.Duration {
 	var d time.Duration
 	switch at, err := http.ParseTime(text); {
@@ -110,9 +110,9 @@ func retryAfter(text string, now time.Time) time.Duration {
 	return min(max(d, 0), MaxRetryAfter)
 }
 
-// cleanText returns the beginning of a reply as text that is safe to store
-// and to show: valid UTF-8, printable, at most MaxResponseBody bytes. What has
-// a zero byte is no text at all.
+// cleanText returns the beginning of a response as text that is safe to store and to show:
+// printable UTF-8, at most MaxResponseBody bytes. It returns "" for binary data, which has
+// a zero byte.
 func cleanText(b []byte) string {
 	if len(b) > MaxResponseBody {
 		b = b[:MaxResponseBody]

@@ -8,18 +8,17 @@ import (
 	"till/internal/seal"
 )
 
-// sealLabel keeps every other use of the installation's secret from having
-// this key.
+// sealLabel separates this key from all other keys that are derived from the installation's
+// secret.
 const sealLabel = "till webhook secrets v1"
 
-// Secrets seals the secrets of endpoints for the database, with a key that is
-// derived from the installation's secret: whoever reads the database alone
-// cannot sign.
+// SecretSealer encrypts endpoints' secrets for the database, with a key derived from the
+// installation's secret. So a copy of the database alone cannot sign.
 type SecretSealer struct {
 	sealer *seal.Sealer
 }
 
-// NewSecretSealer returns the vault of an installation.
+// NewSecretSealer returns the sealer of an installation.
 func NewSecretSealer(installation []byte) (*SecretSealer, error) {
 	s, err := seal.New(installation, sealLabel)
 	if err != nil {
@@ -28,12 +27,12 @@ func NewSecretSealer(installation []byte) (*SecretSealer, error) {
 	return &SecretSealer{s}, nil
 }
 
-// ErrSealed says that sealed bytes do not open: they were changed, belong to
-// another endpoint, or were sealed with another installation's secret.
+// ErrSealed says that a sealed secret cannot be decrypted: it was changed, belongs to
+// another endpoint, or was sealed with another installation's secret.
 var ErrSealed = errors.New("the webhook secret does not open: it was changed, moved, or sealed by another installation")
 
-// Seal encrypts an endpoint's secret. The ids are bound in, so that a row
-// copied to another endpoint does not open there.
+// Seal encrypts an endpoint's secret. The ids are part of the encryption, so a row that is
+// copied to another endpoint cannot be decrypted there.
 func (v *SecretSealer) Seal(secret Secret, client, endpoint till.ID) []byte {
 	return v.sealer.Seal(secret, sealContext(client, endpoint))
 }

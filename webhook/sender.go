@@ -14,43 +14,41 @@ import (
 	"time"
 )
 
-// The limits of one attempt and of the connections that are kept.
+// The limits of one attempt and of idle connections.
 const (
-	defaultTimeout  = 15 * time.Second // the whole exchange, from the name to the last byte
-	connectTimeout  = 10 * time.Second // of that, for a connection; it may be used by the next attempt
-	checkTimeout    = 2 * time.Second  // for a name at registration
-	maxReply        = 4 << 10          // bytes that are read of a reply
+	defaultTimeout  = 15 * time.Second // the whole exchange, from the DNS query to the last byte
+	connectTimeout  = 10 * time.Second // of that, for a connection; the next attempt may use it
+	checkTimeout    = 2 * time.Second  // for the DNS query at registration
+	maxReply        = 4 << 10          // bytes read of a response
 	maxReplyHeader  = 16 << 10
 	maxIdlePerHost  = 64
 	maxIdle         = 1024
 	idleTimeout     = 60 * time.Second
-	streamBuffer    = 64 << 10 // what one HTTP/2 reply may make us hold
+	streamBuffer    = 64 << 10 // what one HTTP/2 response may make us buffer
 	connBuffer      = 1 << 20
-	pingAfter       = 15 * time.Second // a silent HTTP/2 connection is asked whether it lives
+	pingAfter       = 15 * time.Second // then a silent HTTP/2 connection is pinged
 	pingTimeout     = 5 * time.Second
 	defaultUserName = "Till-Webhooks/1"
 )
 
-// SenderConfig is what a Sender is made of. The zero value sends to the
-// Internet and nowhere else.
+// SenderConfig configures a Sender. The zero value sends to the Internet only.
 type SenderConfig struct {
 	Allow     Allowed
 	Timeout   time.Duration  // of one Post; 0 means 15 s
 	Resolver  *net.Resolver  // nil means the system's
-	Roots     *x509.CertPool // whom certificates must come from; nil means the system's
+	Roots     *x509.CertPool // issuers of certificates; nil means the system's
 	UserAgent string         // "" means Till-Webhooks/1
 
-	// Proxy is the operator's own way out, from ParseProxy; nil means to connect
-	// directly. The variables of the environment that name one are not read.
+	// Proxy is the proxy from ParseProxy; nil means to connect directly. The environment's
+	// proxy variables are not read.
 	Proxy *url.URL
 
-	// Dial replaces the guarded dialer, for a network that lives in memory: it
-	// gets the host as it stands in the URL, and nothing is resolved.
+	// Dial replaces the guarded dialer, for a network in memory. It gets the host of the
+	// URL, unresolved.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
-// Sender posts to endpoints. It has one pool of connections and is safe for
-// concurrent use.
+// Sender posts to endpoints over one pool of connections. It is safe for concurrent use.
 type Sender struct {
 	guard     guard
 	timeout   time.Duration
@@ -62,7 +60,7 @@ type Sender struct {
 	resolved  resolvedHosts
 }
 
-// NewSender returns a Sender; Close ends its connections.
+// NewSender returns a Sender. Close closes its connections.
 func NewSender(c SenderConfig) *Sender {
 	s := &Sender{guard: newGuard(c.Allow), timeout: c.Timeout, resolver: c.Resolver, agent: []string{c.UserAgent}}
 	if s.timeout == 0 {
@@ -80,7 +78,7 @@ func NewSender(c SenderConfig) *Sender {
 		dial = c.Dial
 	}
 	s.transport = &http.Transport{
-		Proxy:                  nil, // variables of the environment would lead around the guard
+		Proxy:                  nil, // the environment's variables would bypass the guard
 		DialContext:            dial,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: c.Roots},
 		TLSHandshakeTimeout:    connectTimeout,
@@ -89,7 +87,7 @@ func NewSender(c SenderConfig) *Sender {
 		MaxIdleConnsPerHost:    maxIdlePerHost,
 		IdleConnTimeout:        idleTimeout,
 		MaxResponseHeaderBytes: maxReplyHeader,
-		DisableCompression:     true, // a small reply must not unfold into a large one
+		DisableCompression:     true, // a small response must not expand into a large one
 		HTTP2: &http.HTTP2Config{
 			MaxReceiveBufferPerStream:     streamBuffer,
 			MaxReceiveBufferPerConnection: connBuffer,
@@ -103,9 +101,8 @@ func NewSender(c SenderConfig) *Sender {
 	return s
 }
 
-// useProxy sends everything through a proxy. All connections then lead to it,
-// and it may well be private; where it connects to is checked in post, and by
-// the proxy itself.
+// useProxy sends everything through a proxy, which may be on a private network. Post and
+// the proxy itself check the address behind it.
 func (s *Sender) useProxy(proxy *url.URL) {
 	s.proxied = true
 	s.dialer.ControlContext = nil
@@ -119,12 +116,12 @@ func (s *Sender) useProxy(proxy *url.URL) {
 	}
 }
 
-// Close ends the connections that are idle.
+// Close closes the idle connections.
 func (s *Sender) Close() { s.transport.CloseIdleConnections() }
 
-// dial connects to a host unless one of its addresses is forbidden. The name
-// is resolved twice, here to see all of its addresses and by the dialer to try
-// them well; if the second answer differs, control sees it.
+// dial connects to a host unless one of its addresses is forbidden. The name is resolved
+// twice: here, to check all addresses, and by the dialer, which tries them in a good order.
+// If the second answer differs, control checks it.
 func (s *Sender) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -140,8 +137,8 @@ func (s *Sender) dial(ctx context.Context, network, addr string) (net.Conn, erro
 	return conn, err
 }
 
-// check refuses a host that is, or has any address, in a forbidden network: one
-// good address beside a bad one is how a guard is led astray.
+// check rejects a host if any of its addresses is in a forbidden network. An attacker may
+// mix allowed and forbidden addresses.
 func (s *Sender) check(ctx context.Context, host string) error {
 	addrs := make([]netip.Addr, 1)
 	var err error
@@ -158,9 +155,9 @@ func (s *Sender) check(ctx context.Context, host string) error {
 	return nil
 }
 
-// CheckHost resolves the name of an address that CheckURL accepted, and
-// refuses it if any answer is forbidden. A name that does not resolve now is
-// accepted: it may be about to, and every connection is checked anyway.
+// CheckHost resolves the name in an address that CheckURL accepted and rejects it if any
+// address is forbidden. It accepts a name that does not resolve yet, because each
+// connection is checked anyway.
 func (s *Sender) CheckHost(ctx context.Context, raw string) error {
 	u, err := parseURL(raw, s.guard.allow)
 	if err != nil {
@@ -174,15 +171,15 @@ func (s *Sender) CheckHost(ctx context.Context, raw string) error {
 	return ctx.Err()
 }
 
-// Post makes one attempt to deliver body with the headers that Sign made, and
-// always returns within the timeout. It follows no redirect.
+// Post makes one attempt to deliver body with the headers of Sign. It returns within the
+// timeout and follows no redirect.
 func (s *Sender) Post(ctx context.Context, rawURL string, header http.Header, body []byte) Response {
 	start := time.Now()
 	attempt, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	a := s.post(attempt, rawURL, header, body)
 	if a.Problem != "" && ctx.Err() == context.Canceled {
-		a.Problem = ProblemCancelled // whoever asked went away; the endpoint is not to blame
+		a.Problem = ProblemCancelled // the caller cancelled; the endpoint is not to blame
 	}
 	a.Took = time.Since(start)
 	return a
@@ -214,23 +211,23 @@ func (s *Sender) post(ctx context.Context, rawURL string, header http.Header, bo
 		a.Problem = ProblemMalformed // its body has no end
 		return a
 	}
-	// Read to the end, so that the connection can be used again; what goes on
-	// past the limit is cut off, and so is its connection.
+	// Read to the end, so that the connection can be used again. A longer body is cut off,
+	// and its connection closed.
 	if res.Body == http.NoBody {
 		return a
 	}
 	reply, err := io.ReadAll(io.LimitReader(res.Body, maxReply+1))
 	a.Body = cleanText(reply)
 	if err != nil && a.Problem == "" && len(reply) <= maxReply {
-		// The handler began to answer and did not finish. It may have failed
-		// half-way, and a second delivery does no harm.
+		// The endpoint began to answer and did not finish. It may have failed half-way, and
+		// a second delivery does no harm.
 		a.Problem = problemOf(ctx, err)
 	}
 	return a
 }
 
-// request builds the request by hand, because a client would follow redirects
-// and keep cookies.
+// request builds the request by hand, because an http.Client would follow redirects and
+// keep cookies.
 func (s *Sender) request(ctx context.Context, u *url.URL, header http.Header, body []byte) *http.Request {
 	h := make(http.Header, len(header)+3)
 	for k, v := range header {
@@ -238,8 +235,8 @@ func (s *Sender) request(ctx context.Context, u *url.URL, header http.Header, bo
 	}
 	h["User-Agent"] = s.agent
 	h["Content-Type"] = jsonType
-	// Tells the transport, and not the endpoint, that a delivery may be sent
-	// again if a kept connection turns out to be closed.
+	// This tells the transport, not the endpoint, that it may repeat the request if a kept
+	// connection turns out to be closed.
 	h["Idempotency-Key"] = nil
 	r := &http.Request{
 		Method: http.MethodPost, URL: u, Host: u.Host, Header: h,

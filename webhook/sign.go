@@ -15,35 +15,33 @@ import (
 	"time"
 )
 
-// The headers of a delivery, in the spelling that http.Header keeps; on the
-// wire the names have no case.
+// The headers of a delivery, in http.Header's spelling; HTTP ignores case.
 const (
 	HeaderID        = "Webhook-Id"        // the event's id, the same on every attempt
 	HeaderTimestamp = "Webhook-Timestamp" // Unix seconds of this attempt
 	HeaderSignature = "Webhook-Signature" // one v1,… per secret, separated by spaces
 )
 
-// Tolerance is how far the time of a delivery may lie from the receiver's
-// clock, for Verify; the official libraries hold to the same.
+// Tolerance is how far a delivery's time may be from the receiver's clock, for Verify. The
+// official libraries use the same.
 const Tolerance = 5 * time.Minute
 
 const (
 	secretPrefix   = "whsec_"
-	secretSize     = 32 // bytes of a secret that we draw
-	minSecretSize  = 24 // what Standard Webhooks allows
+	secretSize     = 32 // bytes of a new secret
+	minSecretSize  = 24 // the least that Standard Webhooks allows
 	maxSecretSize  = 64
 	signatureLabel = "v1,"
 
-	maxSignatures = 16 // of one header that Verify looks at; a rotation needs two
+	maxSignatures = 16 // signatures in one header that Verify reads; a rotation needs two
 	maxTimestamp  = 12 // digits of a timestamp, enough for thirty thousand years
 )
 
-// Secret is the key that an endpoint's deliveries are signed with. It is
-// written out by Reveal and by nothing else: printed, logged or encoded, it
-// hides itself.
+// Secret is the key that signs an endpoint's deliveries. Only Reveal writes it out.
+// Printed, logged or encoded, it is hidden.
 type Secret []byte
 
-// NewSecret draws a secret.
+// NewSecret returns a random secret.
 func NewSecret() Secret {
 	s := make(Secret, secretSize)
 	rand.Read(s) // never returns an error; it crashes the program instead
@@ -66,26 +64,25 @@ func ParseSecret(text string) (Secret, error) {
 	return s, nil
 }
 
-// Reveal returns the secret in the form that its owner is shown once.
+// Reveal returns the secret as its owner is shown it once.
 func (s Secret) Reveal() string { return secretPrefix + base64.StdEncoding.EncodeToString(s) }
 
 const hidden = secretPrefix + "[hidden]"
 
-// Format implements fmt.Formatter: whatever the verb, the secret stays one.
+// Format implements fmt.Formatter: every verb hides the secret.
 func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, hidden) }
 
 // LogValue implements slog.LogValuer.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(hidden) }
 
-// MarshalText refuses, so that no encoder writes the bytes by accident.
+// MarshalText returns an error, so that no encoder writes the secret by accident.
 func (s Secret) MarshalText() ([]byte, error) {
 	return nil, errors.New("a webhook secret is written by Reveal only")
 }
 
-// Sign returns the three headers of one attempt to deliver body: the id, the
-// time, and one signature per secret. There is at least one secret, and an id
-// has no full stop, which would let a signature speak for another id and time;
-// both are mistakes of the program.
+// Sign returns the three headers of one attempt to deliver body: the id, the time, and one
+// signature per secret. It panics without a secret, and for an id with a full stop: its
+// signature would also be valid for another id and time.
 func Sign(id string, at time.Time, body []byte, secrets ...Secret) http.Header {
 	if len(secrets) == 0 || id == "" || strings.Contains(id, ".") {
 		panic("webhook: a delivery is signed with an id without a full stop and at least one secret")
@@ -120,7 +117,7 @@ func appendSignature(b []byte, s Secret, id, timestamp string, body []byte) []by
 	return base64.StdEncoding.AppendEncode(b, h.Sum(sum[:0]))
 }
 
-// Why Verify refuses a delivery.
+// The errors of Verify.
 var (
 	ErrMissingHeader = errors.New("a webhook header is missing")
 	ErrBadTimestamp  = errors.New("the webhook timestamp is not a time")
@@ -129,9 +126,9 @@ var (
 	ErrNoMatch       = errors.New("no webhook signature matches")
 )
 
-// Verify is the receiver's side: it returns nil if one of the secrets signed
-// exactly this id, time and body, and the time lies within the tolerance of
-// now. Signatures are compared in constant time.
+// Verify is for receivers. It returns nil if one of the secrets signed exactly this id,
+// time and body, and the time is within tolerance of now. Signatures are compared in
+// constant time.
 func Verify(header http.Header, body []byte, now time.Time, tolerance time.Duration, secrets ...Secret) error {
 	id, timestamp, signatures := header.Get(HeaderID), header.Get(HeaderTimestamp), header.Get(HeaderSignature)
 	if id == "" || timestamp == "" || signatures == "" {
@@ -146,7 +143,7 @@ func Verify(header http.Header, body []byte, now time.Time, tolerance time.Durat
 	case at.After(now.Add(tolerance)):
 		return ErrTooNew
 	case strings.Contains(id, "."):
-		return ErrNoMatch // nobody honest makes one, see Sign
+		return ErrNoMatch // see Sign: no honest sender makes one
 	}
 	for range maxSignatures {
 		var given string

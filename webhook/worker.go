@@ -10,18 +10,17 @@ import (
 	"till/store"
 )
 
-// runner is an endpoint that is worked on here, or that has attempts under
-// way.
+// endpointWorker is the state of an endpoint that has a worker here, or attempts under way.
 type endpointWorker struct {
-	busy         bool  // somebody runs it
-	moreWork     bool  // there may be more than who runs it has seen
-	lateAttempts int   // attempts under way that their window did not wait for
-	parallel     int   // attempts that may be under way, as far as is known
-	memory       int64 // bytes that are taken for it, while it is busy
+	busy         bool  // a worker is running
+	moreWork     bool  // there may be more to send than the worker has read
+	lateAttempts int   // attempts under way that their chunk did not wait for
+	parallel     int   // how many attempts may be under way, as of the last read of the endpoint
+	memory       int64 // bytes reserved while it is busy
 	timer        *time.Timer
 }
 
-// startWorker starts the worker of an endpoint, unless it runs already.
+// startWorker starts the worker of an endpoint, unless it is running.
 func (d *Dispatcher) startWorker(ctx context.Context, ref store.Ref) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -38,7 +37,7 @@ func (d *Dispatcher) startWorker(ctx context.Context, ref store.Ref) {
 		r.moreWork = true
 		return
 	case r.lateAttempts > 0 && r.lateAttempts >= r.parallel:
-		return // it is told when one of them has ended
+		return // recordLate wakes the dispatcher when one of them has ended
 	}
 	r.stopTimer()
 	if !d.reserveMemory(ref.Client, r) {
@@ -61,7 +60,7 @@ func (d *Dispatcher) runWorker(ctx context.Context, ref store.Ref, r *endpointWo
 	var e *store.Endpoint
 	defer func() {
 		if v := recover(); v != nil {
-			// Its lease ends by itself, and then it is tried again.
+			// The lease ends by itself; then another worker claims the endpoint.
 			d.c.Log.Error("endpoint worker panicked", "endpoint", ref.ID, "panic", v, "stack", string(debug.Stack()))
 			d.stopWorker(ctx, ref, r, nil)
 		}
@@ -82,7 +81,8 @@ func (d *Dispatcher) runWorker(ctx context.Context, ref store.Ref, r *endpointWo
 	}
 }
 
-// stopWorker ends a worker, unless there may be more to send. It reports whether it did.
+// stopWorker ends a worker unless there may be more to send. It reports whether it ended
+// it.
 func (d *Dispatcher) stopWorker(ctx context.Context, ref store.Ref, r *endpointWorker, e *store.Endpoint) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -100,7 +100,7 @@ func (d *Dispatcher) stopWorker(ctx context.Context, ref store.Ref, r *endpointW
 	return true
 }
 
-// startWorkerAfter offers an endpoint after a while. The caller holds the lock.
+// startWorkerAfter starts the worker after a pause. The caller holds the lock.
 func (d *Dispatcher) startWorkerAfter(ctx context.Context, ref store.Ref, r *endpointWorker, wait time.Duration) {
 	r.timer = time.AfterFunc(wait, func() {
 		d.mu.Lock()
@@ -110,8 +110,8 @@ func (d *Dispatcher) startWorkerAfter(ctx context.Context, ref store.Ref, r *end
 	})
 }
 
-// nextDue returns how long it is until an endpoint has something to be
-// sent, if that is soon.
+// nextDue returns how long it is until something is due for an endpoint, if that is within
+// maxTimerDelay.
 func (d *Dispatcher) nextDue(e *store.Endpoint) (time.Duration, bool) {
 	if e == nil || !e.Enabled {
 		return 0, false
