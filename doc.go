@@ -8,7 +8,7 @@
 //	Key           what a client's program authenticates with; it has scopes
 //	Payment       money requested from a customer's wallet, and how far that got
 //	Payout        money sent to a recipient's wallet from a client's wallet
-//	Subject       a payment or a payout, where code serves both
+//	Subject       a payment or a payout, where code serves both; SubjectKind says which
 //	Method        a kind of wallet (mtn_momo), whatever the connection to it
 //	Money         an exact amount in minor units of a currency; never a float
 //	Charge, Tax   what the client says the amount is made of

@@ -30,7 +30,7 @@ type CallbackPolicy struct {
 	Networks []netip.Prefix
 	// Claims read what a callback says that is about nothing here, by the kind of
 	// what it may be about.
-	Claims map[string]provider.ClaimReader
+	Claims map[till.SubjectKind]provider.ClaimReader
 }
 
 // receiveCallback handles operators' callbacks. The token in the path names the
@@ -127,10 +127,10 @@ var errNoReader = errors.New("nobody reads the calls of this connection")
 // token is one of ours.
 func (c *exchange) openCallbackToken(connection, token string) (*store.CallbackTarget, bool) {
 	if ref, ours := c.s.Collector.ParseCallbackToken(connection, token); ours {
-		return &store.CallbackTarget{Ref: ref, Kind: store.KindPayment}, true
+		return &store.CallbackTarget{Ref: ref, Kind: till.SubjectPayment}, true
 	}
 	ref, ours := c.s.Payouts.ParseCallbackToken(connection, token)
-	return &store.CallbackTarget{Ref: ref, Kind: store.KindPayout}, ours
+	return &store.CallbackTarget{Ref: ref, Kind: till.SubjectPayout}, ours
 }
 
 // recordStray writes down that a callback is about something that is not here: it was
@@ -139,11 +139,11 @@ func (c *exchange) openCallbackToken(connection, token string) (*store.CallbackT
 // nothing to write down.
 func (c *exchange) recordStray(connection string, policy *CallbackPolicy, f *store.CallbackTarget, callback provider.Callback, body []byte) error {
 	s := &store.Stray{Connection: connection, Reference: callback.Reference}
-	kinds := []string{store.KindPayment, store.KindPayout}
+	kinds := []till.SubjectKind{till.SubjectPayment, till.SubjectPayout}
 	if f != nil { // by its address
-		s.Client, s.Subject, kinds = f.Ref.Client, f.Ref.ID, []string{f.Kind}
+		s.Client, s.Subject, kinds = f.Ref.Client, f.Ref.ID, []till.SubjectKind{f.Kind}
 	}
-	var read []string
+	var read []till.SubjectKind
 	for _, kind := range kinds {
 		if policy == nil || policy.Claims[kind] == nil {
 			continue
@@ -160,7 +160,7 @@ func (c *exchange) recordStray(connection string, policy *CallbackPolicy, f *sto
 	}
 	if f != nil || len(read) == 1 {
 		s.Direction = store.StrayIn
-		if slices.Concat(read, kinds)[0] == store.KindPayout {
+		if slices.Concat(read, kinds)[0] == till.SubjectPayout {
 			s.Direction = store.StrayOut
 		}
 	}
@@ -189,10 +189,10 @@ func (c *exchange) recordStray(connection string, policy *CallbackPolicy, f *sto
 // recordCallback records that a callback came, with whoever owns what it is about.
 func (c *exchange) recordCallback(ctx context.Context, connection string, f *store.CallbackTarget, body []byte) error {
 	switch f.Kind {
-	case store.KindPayment:
+	case till.SubjectPayment:
 		return c.s.Collector.RecordCallback(ctx, connection, f.Ref, body)
-	case store.KindPayout:
+	case till.SubjectPayout:
 		return c.s.Payouts.RecordCallback(ctx, connection, f.Ref, body)
 	}
-	return errors.New("nobody here knows what a " + f.Kind + " is")
+	return errors.New("nobody here knows what a " + string(f.Kind) + " is")
 }

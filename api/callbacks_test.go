@@ -83,11 +83,11 @@ func TestCallbacksToOneAddress(t *testing.T) {
 			if err := tx.SaveSteps(ctx, []*store.Step{s}); err != nil {
 				return err
 			}
-			if err := tx.NameHandles(ctx, []store.Named{{Connection: "momo", Handle: "ws_1", Ref: ref, Kind: store.KindPayment}}); err != nil {
+			if err := tx.NameHandles(ctx, []store.Named{{Connection: "momo", Handle: "ws_1", Ref: ref, Kind: till.SubjectPayment}}); err != nil {
 				return err
 			}
 			return tx.InsertSends(ctx, []*store.Attempt{{ClientID: ref.Client, SubjectID: id, N: 90, Connection: "momo", Reference: reference,
-				StartedAt: tx.Now(), First: true, LookupKind: store.KindPayment}})
+				StartedAt: tx.Now(), First: true, LookupKind: till.SubjectPayment}})
 		})
 		if err != nil {
 			t.Fatal(err)

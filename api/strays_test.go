@@ -48,12 +48,12 @@ func TestACallbackAboutNothingHereIsAStray(t *testing.T) {
 			Store: w.store, Collector: w.collector, Payouts: w.payouts, Accounts: w.accounts, Endpoints: w.endpoints, BaseURL: baseURL, Strays: strays,
 			CallbackPolicies: map[string]*api.CallbackPolicy{
 				"momo": {Secret: "unguessable", Readers: []provider.CallbackReader{claiming{}}, Networks: []netip.Prefix{netip.MustParsePrefix("212.88.125.0/24")},
-					Claims: map[string]provider.ClaimReader{store.KindPayment: claiming{}, store.KindPayout: claiming{payout: true}}},
-				"sandbox": {Claims: map[string]provider.ClaimReader{store.KindPayment: w.operator, store.KindPayout: w.operator.Payouts()}},
+					Claims: map[till.SubjectKind]provider.ClaimReader{till.SubjectPayment: claiming{}, till.SubjectPayout: claiming{payout: true}}},
+				"sandbox": {Claims: map[till.SubjectKind]provider.ClaimReader{till.SubjectPayment: w.operator, till.SubjectPayout: w.operator.Payouts()}},
 			},
 		})
 		// lost returns the address and the reference of a payment or payout that is not here.
-		lost := func(kind string) (path string, reference till.ID) {
+		lost := func(kind till.SubjectKind) (path string, reference till.ID) {
 			keys := engine.NewKeys(kind, []byte("a secret for tests"))
 			ref := store.Ref{Client: w.clients["test"].ID, ID: till.NewID(w.store.Now())}
 			return "sandbox/" + keys.CallbackToken("sandbox", ref), keys.Reference(ref.Client, till.NewID(w.store.Now()).String())
@@ -61,10 +61,10 @@ func TestACallbackAboutNothingHereIsAStray(t *testing.T) {
 		says := func(reference till.ID, status string) string {
 			return fmt.Sprintf(`{"payment_id": "x", "reference": %q, "status": %q, "receipt": "SBX1"}`, reference, status)
 		}
-		in, inReference := lost(store.KindPayment)
-		out, outReference := lost(store.KindPayout)
-		failed, failedReference := lost(store.KindPayment)
-		mute, _ := lost(store.KindPayment)
+		in, inReference := lost(till.SubjectPayment)
+		out, outReference := lost(till.SubjectPayout)
+		failed, failedReference := lost(till.SubjectPayment)
+		mute, _ := lost(till.SubjectPayment)
 		forged := in[:len(in)-2] + "xx"
 		signed, signedOut := till.NewID(7), till.NewID(8)
 		open := 0
@@ -124,7 +124,7 @@ func TestACallbackForALostPaymentThatWasMadeAgainWakesIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		h := api.New(api.Config{Store: w.store, Collector: w.collector, Payouts: w.payouts, Accounts: w.accounts, Endpoints: w.endpoints, BaseURL: baseURL, Strays: strays,
-			CallbackPolicies: map[string]*api.CallbackPolicy{"sandbox": {Claims: map[string]provider.ClaimReader{store.KindPayment: w.operator}}}})
+			CallbackPolicies: map[string]*api.CallbackPolicy{"sandbox": {Claims: map[till.SubjectKind]provider.ClaimReader{till.SubjectPayment: w.operator}}}})
 		key := "0199a7f0-0000-7000-8000-000000000001"
 		a := w.do(http.MethodPost, "/v1/payments", w.keys["test"], `{"method": "mtn_momo", "country": "CG", "amount": {"value": "5000", "currency": "XAF"},
 			"customer": {"phone": "242061230014"}, "idempotency_key": "`+key+`"}`)
@@ -152,7 +152,7 @@ func TestACallbackForALostPaymentThatWasMadeAgainWakesIt(t *testing.T) {
 			return id, seq
 		}
 		_, before := page()
-		keys := engine.NewKeys(store.KindPayment, []byte("a secret for tests"))
+		keys := engine.NewKeys(till.SubjectPayment, []byte("a secret for tests"))
 		token := keys.CallbackToken("sandbox", store.Ref{Client: client, ID: till.NewID(w.store.Now())})
 		body := fmt.Sprintf(`{"reference": %q, "status": "success", "receipt": "SBX1"}`, keys.Reference(client, key))
 		if got := exchange(h, callback{path: "sandbox/" + token, body: body}); got != 200 {

@@ -87,7 +87,7 @@ func (s *testbed) writeStatement(ctx context.Context, d *seeding, path string) (
 	for after := till.LastID(from - 1); ; {
 		var rows []store.ReconcileRow
 		err := st.View(ctx, func(tx *store.Tx) (err error) {
-			rows, err = tx.ReconcileRows(ctx, store.ComparedPayment, seedConnection, client.ID, after, last, 10_000, nil)
+			rows, err = tx.ReconcileRows(ctx, till.SubjectPayment, seedConnection, client.ID, after, last, 10_000, nil)
 			return err
 		})
 		if err != nil {

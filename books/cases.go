@@ -158,25 +158,25 @@ func (f *CaseDetail) readSubject(ctx context.Context, tx *store.Tx, ref store.Re
 }
 
 // open returns the kind and status of a payment or payout that is not final.
-func (f *CaseDetail) open() (noun, status string) {
+func (f *CaseDetail) open() (kind till.SubjectKind, status string) {
 	switch {
 	case f.Payment != nil && !f.Payment.Status.Final():
-		return store.KindPayment, string(f.Payment.Status)
+		return till.SubjectPayment, string(f.Payment.Status)
 	case f.Payout != nil && !f.Payout.Status.Final():
-		return store.KindPayout, string(f.Payout.Status)
+		return till.SubjectPayout, string(f.Payout.Status)
 	}
 	return "", ""
 }
 
 // remainingCause says why the cause of a case is still there.
 func (f *CaseDetail) remainingCause() string {
-	noun, status := f.open()
+	kind, status := f.open()
 	switch {
-	case noun == store.KindPayout:
+	case kind == till.SubjectPayout:
 		return fmt.Sprintf("payout %s is still %s and holds %d %s of the wallet: the case opens again when the operator's next answer does not decide it",
 			f.SubjectID, status, f.Payout.Reserve(), f.Payout.Amount.Currency)
-	case noun != "":
-		return fmt.Sprintf("%s %s is still %s: the case opens again when the operator's next answer does not decide it", noun, f.SubjectID, status)
+	case kind != "":
+		return fmt.Sprintf("%s %s is still %s: the case opens again when the operator's next answer does not decide it", kind, f.SubjectID, status)
 	case f.Endpoint != nil && !f.Endpoint.Enabled:
 		return fmt.Sprintf("the endpoint has been disabled since %s", f.Endpoint.DisabledAt)
 	case f.Endpoint != nil && !f.Endpoint.FailingSince.IsZero():
@@ -237,13 +237,13 @@ func (f *CaseDetail) close(ctx context.Context, tx *store.Tx, a CaseAction, agai
 		return err
 	}
 	ref := store.Ref{Client: f.ClientID, ID: f.SubjectID}
-	if noun, _ := f.open(); noun != "" && len(f.Others) == 0 { // I9
+	if kind, _ := f.open(); kind != "" && len(f.Others) == 0 { // I9
 		step, err := tx.Step(ctx, ref)
 		if err != nil {
 			return err
 		}
 		if step == nil {
-			return till.Errorf(till.CodeValidationFailed, "nobody asks about the %s any more: end it with 'till %s resolve'", noun, noun)
+			return till.Errorf(till.CodeValidationFailed, "nobody asks about the %s any more: end it with 'till %s resolve'", kind, kind)
 		}
 	}
 	at := head.NextTime()

@@ -123,7 +123,7 @@ func (r *ReconcileResult) Differences() (n int64) {
 type planned struct {
 	client, id till.ID
 	line       uint32 // 1 + the record; 0: none
-	kind       string
+	kind       till.SubjectKind
 	class      Class
 	remedy     Remedy
 }
@@ -273,7 +273,7 @@ func (r *reconciler) walkCreated(ctx context.Context) error {
 // walk compares a client's payments and payouts after one id and up to
 // another. Old ones count only if they have a line.
 func (r *reconciler) walk(ctx context.Context, client, after, last till.ID, old bool) error {
-	for _, kind := range []string{store.ComparedPayment, store.ComparedPayout} {
+	for _, kind := range []till.SubjectKind{till.SubjectPayment, till.SubjectPayout} {
 		for at := after; ; {
 			err := r.view(ctx, func(tx *store.Tx) (err error) {
 				r.rows, err = tx.ReconcileRows(ctx, kind, r.Connection, client, at, last, r.slice, r.rows[:0])

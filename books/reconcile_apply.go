@@ -90,7 +90,7 @@ func ApplyStatement(ctx context.Context, s *store.Store, r *ReconcileResult, a A
 	}
 	out := &ApplyResult{}
 	x := &applier{ApplyOptions: a, s: s, r: r, out: out, total: len(settle) + len(cases) + len(strays)}
-	for _, kind := range []string{store.ComparedPayment, store.ComparedPayout} {
+	for _, kind := range []till.SubjectKind{till.SubjectPayment, till.SubjectPayout} {
 		of := slices.DeleteFunc(slices.Clone(settle), func(p planned) bool { return p.kind != kind })
 		for batch := range slices.Chunk(of, applyBatch) {
 			if err := x.settle(ctx, kind, batch); err != nil {
@@ -139,9 +139,9 @@ func (x *applier) step(ctx context.Context, n int) error {
 }
 
 // settle resolves one batch through collect or payout.
-func (x *applier) settle(ctx context.Context, kind string, batch []planned) error {
+func (x *applier) settle(ctx context.Context, kind till.SubjectKind, batch []planned) error {
 	apply := x.Payments
-	if kind == store.ComparedPayout {
+	if kind == till.SubjectPayout {
 		apply = x.Payouts
 	}
 	f := x.r.file

@@ -49,7 +49,7 @@ func (r *reconciler) compare(c *store.ReconcileRow, old bool) error {
 // of the file.
 func (r *reconciler) keepMatching(c *store.ReconcileRow) {
 	way := incoming
-	if c.Kind == store.ComparedPayout {
+	if c.Kind == till.SubjectPayout {
 		way = outgoing
 	}
 	r.found = slices.DeleteFunc(r.found, func(i uint32) bool {

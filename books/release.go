@@ -35,10 +35,10 @@ func ReadUnexplained(ctx context.Context, s *store.Store) (*Unexplained, error) 
 		if u.Restores, err = tx.OpenRestores(ctx); err != nil {
 			return err
 		}
-		if u.Payouts, err = tx.Undecided(ctx, store.KindPayout, MaxUnexplained); err != nil {
+		if u.Payouts, err = tx.Undecided(ctx, till.SubjectPayout, MaxUnexplained); err != nil {
 			return err
 		}
-		if u.Payments, err = tx.Undecided(ctx, store.KindPayment, MaxUnexplained); err != nil {
+		if u.Payments, err = tx.Undecided(ctx, till.SubjectPayment, MaxUnexplained); err != nil {
 			return err
 		}
 		if u.Cases, err = tx.Cases(ctx, store.CaseFilter{Limit: MaxUnexplained}); err != nil {

@@ -58,9 +58,9 @@ func MarkRestored(ctx context.Context, s *store.Store, r RestoreRequest) (*Resto
 	if err != nil {
 		return nil, err
 	}
-	keys := map[string]engine.Keys{
-		store.KindPayment: engine.NewKeys(store.KindPayment, r.Secret),
-		store.KindPayout:  engine.NewKeys(store.KindPayout, r.Secret),
+	keys := map[till.SubjectKind]engine.Keys{
+		till.SubjectPayment: engine.NewKeys(till.SubjectPayment, r.Secret),
+		till.SubjectPayout:  engine.NewKeys(till.SubjectPayout, r.Secret),
 	}
 	err = eachPage(ctx, s, func(clients []till.ID) error {
 		for _, client := range clients {
@@ -112,10 +112,10 @@ func errUnless(started bool) error {
 }
 
 // mark marks the open steps of a client as possibly sent, in slices.
-func (out *RestoreResult) mark(ctx context.Context, s *store.Store, client till.ID, keys map[string]engine.Keys) error {
+func (out *RestoreResult) mark(ctx context.Context, s *store.Store, client till.ID, keys map[till.SubjectKind]engine.Keys) error {
 	for after := (till.ID{}); ; {
 		var last till.ID
-		var n map[string]int
+		var n map[till.SubjectKind]int
 		err := s.UpdateBackground(ctx, func(tx *store.Tx) (err error) {
 			last, n, err = out.markSlice(ctx, tx, client, after, keys)
 			return err
@@ -123,7 +123,7 @@ func (out *RestoreResult) mark(ctx context.Context, s *store.Store, client till.
 		if err != nil {
 			return err
 		}
-		out.Payments, out.Payouts = out.Payments+n[store.KindPayment], out.Payouts+n[store.KindPayout]
+		out.Payments, out.Payouts = out.Payments+n[till.SubjectPayment], out.Payouts+n[till.SubjectPayout]
 		if last.IsZero() {
 			return nil
 		}
@@ -133,7 +133,7 @@ func (out *RestoreResult) mark(ctx context.Context, s *store.Store, client till.
 
 // markSlice marks the next steps of a client and returns the last one it read;
 // zero if there is none.
-func (out *RestoreResult) markSlice(ctx context.Context, tx *store.Tx, client, after till.ID, keys map[string]engine.Keys) (last till.ID, n map[string]int, err error) {
+func (out *RestoreResult) markSlice(ctx context.Context, tx *store.Tx, client, after till.ID, keys map[till.SubjectKind]engine.Keys) (last till.ID, n map[till.SubjectKind]int, err error) {
 	steps, err := tx.LockOpenSteps(ctx, client, after, out.Again, restoredSteps)
 	if err != nil || len(steps) == 0 {
 		return last, nil, err
@@ -142,7 +142,7 @@ func (out *RestoreResult) markSlice(ctx context.Context, tx *store.Tx, client, a
 	if err != nil {
 		return last, nil, err
 	}
-	n = map[string]int{}
+	n = map[till.SubjectKind]int{}
 	var marked []*store.Step
 	var sends []*store.Attempt
 	for _, st := range steps {
@@ -172,7 +172,7 @@ func (out *RestoreResult) markSlice(ctx context.Context, tx *store.Tx, client, a
 func subjectsOf(ctx context.Context, tx *store.Tx, steps []*store.Step) (map[till.ID]store.Subject, error) {
 	var in, out []store.Ref
 	for _, st := range steps {
-		if ref := (store.Ref{Client: st.ClientID, ID: st.SubjectID}); st.Kind == store.KindPayout {
+		if ref := (store.Ref{Client: st.ClientID, ID: st.SubjectID}); st.Kind == till.SubjectPayout {
 			out = append(out, ref)
 		} else {
 			in = append(in, ref)

@@ -158,7 +158,7 @@ func findSubjects(ctx context.Context, tx *store.Tx, s *store.Stray, clients []t
 	}
 	if receipt := statementKeyOf(s).Receipt; receipt != "" {
 		k := store.Receipt{Connection: s.Connection, Text: receipt}
-		for _, kind := range []string{store.KindPayment, store.KindPayout} {
+		for _, kind := range []till.SubjectKind{till.SubjectPayment, till.SubjectPayout} {
 			owners, err := tx.ReceiptOwners(ctx, kind, []store.Receipt{k})
 			if err != nil {
 				return nil, err
@@ -188,13 +188,13 @@ func findSubjects(ctx context.Context, tx *store.Tx, s *store.Stray, clients []t
 // foundSubject is a payment or payout that a stray is about.
 type foundSubject struct {
 	store.Subject
-	kind string
+	kind till.SubjectKind
 }
 
 // readSubjects reads the subjects that are on the stray's connection and have
 // its direction.
 func readSubjects(ctx context.Context, tx *store.Tx, s *store.Stray, refs []store.Ref) (out []foundSubject, err error) {
-	take := func(p store.Subject, kind string) {
+	take := func(p store.Subject, kind till.SubjectKind) {
 		if p.Connection == s.Connection {
 			out = append(out, foundSubject{p, kind})
 		}
@@ -205,7 +205,7 @@ func readSubjects(ctx context.Context, tx *store.Tx, s *store.Stray, refs []stor
 			return nil, err
 		}
 		for _, p := range rows {
-			take(p.Subject(), store.KindPayment)
+			take(p.Subject(), till.SubjectPayment)
 		}
 	}
 	if s.Direction != store.StrayIn {
@@ -214,7 +214,7 @@ func readSubjects(ctx context.Context, tx *store.Tx, s *store.Stray, refs []stor
 			return nil, err
 		}
 		for _, p := range rows {
-			take(p.Subject(), store.KindPayout)
+			take(p.Subject(), till.SubjectPayout)
 		}
 	}
 	return out, nil
@@ -273,8 +273,8 @@ func closeIfBooked(ctx context.Context, s *store.Store, id till.ID, clients []ti
 	return closed, open, err
 }
 
-func directionOf(kind string) string {
-	if kind == store.KindPayout {
+func directionOf(kind till.SubjectKind) string {
+	if kind == till.SubjectPayout {
 		return store.StrayOut
 	}
 	return store.StrayIn

@@ -43,9 +43,9 @@ type lost struct {
 
 func (h *strayTest) lose(receipt, direction string) *lost {
 	l := &lost{client: h.client, key: till.NewID(h.s.Now()).String(), id: till.NewID(h.s.Now()), receipt: receipt, direction: direction}
-	kind := store.KindPayment
+	kind := till.SubjectPayment
 	if direction == store.StrayOut {
-		kind = store.KindPayout
+		kind = till.SubjectPayout
 	}
 	l.reference = engine.NewKeys(kind, []byte("a secret for tests")).Reference(l.client.ID, l.key)
 	return l

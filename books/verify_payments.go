@@ -33,9 +33,9 @@ func (v *verifier) verifyPayments(ctx context.Context) error {
 			legal := slices.Contains(till.Transitions[p.PreviousStatus], p.Status) || p.PreviousStatus == "" && p.Status == till.Pending
 			v.verifyMove(p, head, legal)
 			v.verifyCredit(p)
-			v.verifyReceipt(p, store.KindPayment)
+			v.verifyReceipt(p, till.SubjectPayment)
 			v.verifyTaken(p)
-			v.verifyLife(p, store.KindPayment, p.Status.Final())
+			v.verifyLife(p, till.SubjectPayment, p.Status.Final())
 			v.verifyScheduled(p)
 			for _, f := range collect.CheckStored(&p.Payment) {
 				v.problem("I15", p.ID, "%s %s: %s", f.Pointer, f.Code, f.Detail)
@@ -77,9 +77,9 @@ func (v *verifier) verifyCredit(p *store.VerifyPayment) {
 
 // verifyLife proves one half of I6, for a payment or payout: each transition
 // has its event, and the event has the state after it.
-func (v *verifier) verifyLife(p *store.VerifyPayment, noun string, final bool) {
-	kind := func(word till.Status) till.EventKind { return till.EventKind(noun + "." + string(word)) }
-	v.verifyEvent(p, p.PendingEvent, &p.Pending, kind(till.Pending), till.Pending)
+func (v *verifier) verifyLife(p *store.VerifyPayment, kind till.SubjectKind, final bool) {
+	eventKind := func(word till.Status) till.EventKind { return till.EventKind(string(kind) + "." + string(word)) }
+	v.verifyEvent(p, p.PendingEvent, &p.Pending, eventKind(till.Pending), till.Pending)
 	e := &p.Pending
 	v.check(e.CreatedAt == p.CreatedAt, "I6", p.ID, "the event of its creation was made at another time")
 	v.check(e.ExpiresAt == p.CreatedAt.Add(p.ApprovalWindow), "I6", p.ID, "the event of its creation has another end of the window")
@@ -89,14 +89,14 @@ func (v *verifier) verifyLife(p *store.VerifyPayment, noun string, final bool) {
 	processed := p.Status == till.Processing || p.PreviousStatus == till.Processing
 	v.check(processed == (p.ProcessingEvent != 0), "I6", p.ID, "it went from %q to %q and its processing event is %d", p.PreviousStatus, p.Status, p.ProcessingEvent)
 	if p.ProcessingEvent != 0 {
-		v.verifyEvent(p, p.ProcessingEvent, &p.Processing, kind(till.Processing), till.Processing)
+		v.verifyEvent(p, p.ProcessingEvent, &p.Processing, eventKind(till.Processing), till.Processing)
 		v.verifyOrder(p, last, &p.Processing)
 		last = &p.Processing
 	}
 	v.check(final == (p.FinalEvent != 0), "I6", p.ID, "it is %s and its final event is %d", p.Status, p.FinalEvent)
 	if p.FinalEvent != 0 {
 		e := &p.Last
-		v.verifyEvent(p, p.FinalEvent, e, kind(p.Status), p.Status)
+		v.verifyEvent(p, p.FinalEvent, e, eventKind(p.Status), p.Status)
 		v.verifyOrder(p, last, e)
 		v.check(e.FailureReason == p.FailureReason && e.FailureCode == p.FailureCode && e.FailureMessage == p.FailureMessage &&
 			e.FailureRetryable >= p.FailureRetryable, "I6", p.ID, "the event of its end gives another failure") // what was paid is retryable no more
@@ -106,7 +106,7 @@ func (v *verifier) verifyLife(p *store.VerifyPayment, noun string, final bool) {
 		last = e
 	}
 	if p.LateEvent != 0 {
-		v.verifyEvent(p, p.LateEvent, &p.Late, kind("late_success"), p.Status)
+		v.verifyEvent(p, p.LateEvent, &p.Late, eventKind("late_success"), p.Status)
 		v.verifyOrder(p, last, &p.Late)
 		v.check(p.Late.ProviderReference == p.ReceiptAt(&p.Late), "I6", p.ID, "the event of its late money has another receipt")
 		last = &p.Late

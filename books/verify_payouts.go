@@ -32,8 +32,8 @@ func (v *verifier) verifyPayouts(ctx context.Context) error {
 			legal := slices.Contains(till.PayoutTransitions[from], to) || from == "" && to == till.PayoutPending
 			v.verifyMove(&p.VerifyPayment, head, legal)
 			v.verifyDebit(p)
-			v.verifyReceipt(&p.VerifyPayment, store.KindPayout)
-			v.verifyLife(&p.VerifyPayment, store.KindPayout, to.Final())
+			v.verifyReceipt(&p.VerifyPayment, till.SubjectPayout)
+			v.verifyLife(&p.VerifyPayment, till.SubjectPayout, to.Final())
 			if to != till.PayoutCancelled { // which was never sent
 				v.verifyScheduled(&p.VerifyPayment)
 			}

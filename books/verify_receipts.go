@@ -3,18 +3,19 @@ package books
 import (
 	"context"
 
+	"till"
 	"till/store"
 )
 
 // verifyReceipt proves that no other payment or payout has the same receipt.
 // One that has a case for it is known.
-func (v *verifier) verifyReceipt(p *store.VerifyPayment, noun string) {
+func (v *verifier) verifyReceipt(p *store.VerifyPayment, kind till.SubjectKind) {
 	switch {
 	case p.ProviderReference == "" || p.ReceiptOwner == store.Ref{Client: p.ClientID, ID: p.ID} || p.ReceiptReused:
 	case p.ReceiptOwner == store.Ref{}:
 		v.problem("I2", p.ID, "its receipt %s on %s is not in the record of receipts: an older version took it. Run till migrate", p.ProviderReference, p.Connection)
 	default:
-		v.problem("I2", p.ID, "its receipt %s on %s belongs to %s %s of client %s", p.ProviderReference, p.Connection, noun, p.ReceiptOwner.ID, p.ReceiptOwner.Client)
+		v.problem("I2", p.ID, "its receipt %s on %s belongs to %s %s of client %s", p.ProviderReference, p.Connection, kind, p.ReceiptOwner.ID, p.ReceiptOwner.Client)
 	}
 }
 

@@ -105,7 +105,7 @@ func stamp(call *createCall, at, now till.Time) {
 	p := call.Row
 	p.ID = till.NewID(at)
 	p.CreatedAt, p.UpdatedAt, p.ExpiresAt = at, at, engine.WindowFrom(at, now).Add(p.ApprovalWindow)
-	call.Step = store.Step{ClientID: p.ClientID, SubjectID: p.ID, Kind: store.KindPayment, Lane: store.Lane(p.Connection, store.OpSubmit), DueAt: now}
+	call.Step = store.Step{ClientID: p.ClientID, SubjectID: p.ID, Kind: till.SubjectPayment, Lane: store.Lane(p.Connection, store.OpSubmit), DueAt: now}
 	if call.Permit != nil {
 		call.Permit.Lease(&call.Step, now)
 		call.Step.Lane = store.Lane(p.Connection, store.OpCheck)

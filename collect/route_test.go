@@ -240,7 +240,7 @@ func TestHandlesAndMailComeBack(t *testing.T) {
 		} {
 			err := f.store.View(context.Background(), func(tx *store.Tx) error {
 				found, err := find(tx)
-				if err == nil && (found == nil || found.Ref != ref || found.Kind != store.KindPayment) {
+				if err == nil && (found == nil || found.Ref != ref || found.Kind != till.SubjectPayment) {
 					t.Errorf("found %+v", found)
 				}
 				return err

@@ -64,15 +64,6 @@ type Limits struct {
 	CheckBurst      int `toml:"check_burst"`
 }
 
-// Kind is what is routed: money in or money out.
-type Kind string
-
-// The kinds.
-const (
-	Payment Kind = "payment"
-	Payout  Kind = "payout"
-)
-
 // Route leads payments and payouts of a method to connections, the preferred
 // one first.
 type Route struct {
@@ -80,7 +71,7 @@ type Route struct {
 	Method         string
 	Markets        []till.Market
 	NamesCountries bool // it says which countries it is for
-	Kinds          []Kind
+	Kinds          []till.SubjectKind
 	Clients        []till.ID // none: every live client that has no route of its own
 	Connections    []string
 }

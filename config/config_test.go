@@ -140,27 +140,27 @@ func TestRouter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := f.Router(func(name string, kind config.Kind) bool { return name != "spare" || kind == config.Payment })
+	r := f.Router(func(name string, kind till.SubjectKind) bool { return name != "spare" || kind == till.SubjectPayment })
 	own, _ := till.ParseID("0199a7f0-0000-7000-8000-000000000001")
 	for _, c := range []struct {
 		client            till.ID
-		kind              config.Kind
+		kind              till.SubjectKind
 		country, currency string
 		want              string
 	}{
-		{till.ID{9}, config.Payment, "CG", "XAF", "mtn-congo spare"},
-		{till.ID{9}, config.Payout, "CG", "XAF", "mtn-congo"},
-		{own, config.Payment, "CG", "XAF", "spare"},
-		{own, config.Payout, "CG", "XAF", "mtn-congo"},
-		{own, config.Payment, "CM", "XAF", "mtn-congo spare"},
-		{own, config.Payment, "UG", "UGX", ""},
-		{own, config.Payment, "CG", "UGX", ""},
+		{till.ID{9}, till.SubjectPayment, "CG", "XAF", "mtn-congo spare"},
+		{till.ID{9}, till.SubjectPayout, "CG", "XAF", "mtn-congo"},
+		{own, till.SubjectPayment, "CG", "XAF", "spare"},
+		{own, till.SubjectPayout, "CG", "XAF", "mtn-congo"},
+		{own, till.SubjectPayment, "CM", "XAF", "mtn-congo spare"},
+		{own, till.SubjectPayment, "UG", "UGX", ""},
+		{own, till.SubjectPayment, "CG", "UGX", ""},
 	} {
 		if got := strings.Join(r.Find(c.client, c.kind, "mtn_momo", c.country, c.currency), " "); got != c.want {
 			t.Errorf("%s of %s in %s: got %q, want %q", c.kind, c.client, c.country, got, c.want)
 		}
 	}
-	if got := (*config.Router)(nil).Find(own, config.Payment, "mtn_momo", "CG", "XAF"); got != nil {
+	if got := (*config.Router)(nil).Find(own, till.SubjectPayment, "mtn_momo", "CG", "XAF"); got != nil {
 		t.Errorf("without a file: %v", got)
 	}
 }

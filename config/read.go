@@ -287,9 +287,9 @@ func (r *reader) route(at string, table map[string]any) {
 	route := &Route{Line: r.lines.line(at), Method: t.Method, NamesCountries: len(t.Countries) > 0, Connections: t.Connections}
 	switch t.Kind {
 	case "", "both":
-		route.Kinds = []Kind{Payment, Payout}
-	case string(Payment), string(Payout):
-		route.Kinds = []Kind{Kind(t.Kind)}
+		route.Kinds = []till.SubjectKind{till.SubjectPayment, till.SubjectPayout}
+	case string(till.SubjectPayment), string(till.SubjectPayout):
+		route.Kinds = []till.SubjectKind{till.SubjectKind(t.Kind)}
 	default:
 		r.problem(r.lines.line(at+".kind"), "kind is payment, payout or both")
 	}

@@ -5,7 +5,7 @@ import "till"
 // key is one thing that a route is for.
 type routeKey struct {
 	client                    till.ID // zero: any
-	kind                      Kind
+	kind                      till.SubjectKind
 	method, country, currency string
 }
 
@@ -31,7 +31,7 @@ type Router struct {
 
 // Router returns the router of a file. Of the connections of a route it leaves
 // out those that do not serve its kind, which serves tells.
-func (f *File) Router(serves func(connection string, kind Kind) bool) *Router {
+func (f *File) Router(serves func(connection string, kind till.SubjectKind) bool) *Router {
 	r := &Router{map[routeKey][]string{}}
 	for _, route := range f.Routes {
 		for _, kind := range route.Kinds {
@@ -42,7 +42,7 @@ func (f *File) Router(serves func(connection string, kind Kind) bool) *Router {
 				}
 			}
 			one := *route
-			one.Kinds = []Kind{kind}
+			one.Kinds = []till.SubjectKind{kind}
 			one.eachKey(func(k routeKey) { r.connections[k] = names })
 		}
 	}
@@ -51,7 +51,7 @@ func (f *File) Router(serves func(connection string, kind Kind) bool) *Router {
 
 // Find returns the connections for something, the preferred one first: those
 // of the client's own route, or of the general one.
-func (r *Router) Find(client till.ID, kind Kind, method, country, currency string) []string {
+func (r *Router) Find(client till.ID, kind till.SubjectKind, method, country, currency string) []string {
 	if r == nil {
 		return nil
 	}

@@ -32,7 +32,7 @@ func (b *Recording[R]) noteAccount(a *Answer, connection string) {
 			b.accountFindings.faults = map[string]string{}
 		}
 		b.accountFindings.faults[name] = a.Result.OurFault
-	case a.Result.Outcome == provider.Success && b.table.Name == store.KindPayout && s != nil:
+	case a.Result.Outcome == provider.Success && b.table.Kind == till.SubjectPayout && s != nil:
 		if b.accountFindings.works == nil {
 			b.accountFindings.works = map[string]till.Time{}
 		}

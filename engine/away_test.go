@@ -182,7 +182,7 @@ var nouns = []struct {
 	open func(t *testing.T, s *store.Store, client *till.Client, p provider.Provider, log *slog.Logger) (create func() store.Ref, wake func(ref store.Ref, mail []byte) error, end func(ctx context.Context) error)
 	find func(ctx context.Context, tx *store.Tx, ref store.Ref) (status, receipt string, err error)
 }{
-	{store.KindPayment, func(t *testing.T, s *store.Store, client *till.Client, p provider.Provider, log *slog.Logger) (func() store.Ref, func(store.Ref, []byte) error, func(context.Context) error) {
+	{string(till.SubjectPayment), func(t *testing.T, s *store.Store, client *till.Client, p provider.Provider, log *slog.Logger) (func() store.Ref, func(store.Ref, []byte) error, func(context.Context) error) {
 		c := collect.New(engine.Config{Store: s, Secret: []byte("a secret for tests"), PollInterval: 20 * time.Millisecond, Log: log,
 			Connections: map[string]provider.Provider{"by handle": p}, Routes: engine.ByMode(func(till.Mode, string, string, string) string { return "by handle" })})
 		run(t, c.Run)
@@ -199,7 +199,7 @@ var nouns = []struct {
 		}
 		return string(p.Status), p.ProviderReference, nil
 	}},
-	{store.KindPayout, func(t *testing.T, s *store.Store, client *till.Client, p provider.Provider, log *slog.Logger) (func() store.Ref, func(store.Ref, []byte) error, func(context.Context) error) {
+	{string(till.SubjectPayout), func(t *testing.T, s *store.Store, client *till.Client, p provider.Provider, log *slog.Logger) (func() store.Ref, func(store.Ref, []byte) error, func(context.Context) error) {
 		c := storetest.NewCollector(t, s)
 		storetest.Apply(t, c, s, storetest.NewPayment(t, c, client, storetest.Body{Value: "50000"}), storetest.Succeeded)
 		m := payout.New(engine.Config{Store: s, Secret: []byte("a secret for tests"), PollInterval: 20 * time.Millisecond, Log: log,

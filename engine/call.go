@@ -51,7 +51,7 @@ func (w *Worker) start(ctx context.Context, t *Task) {
 		defer func() {
 			if v := recover(); v != nil {
 				// The step's lease ends by itself and it is tried again.
-				w.c.Log.Error("a step panicked", w.kind, t.Instruction.Ref.ID, "panic", v, "stack", string(debug.Stack()))
+				w.c.Log.Error("a step panicked", w.kindName(), t.Instruction.Ref.ID, "panic", v, "stack", string(debug.Stack()))
 			}
 		}()
 		w.record(ctx, w.act(ctx, t))
@@ -89,7 +89,7 @@ func (w *Worker) act(ctx context.Context, t *Task) *Answer {
 	}
 	ctx, cancel := context.WithDeadline(ctx, t.leaseEnd)
 	defer cancel()
-	if t.Action == Submit && w.kind == store.KindPayout {
+	if t.Action == Submit && w.kind == till.SubjectPayout {
 		a.Err = w.checkHolds(ctx, j.Ref.Client)
 	}
 	if !w.leaseHolds(t) {
@@ -97,7 +97,7 @@ func (w *Worker) act(ctx context.Context, t *Task) *Answer {
 	}
 	if a.Err != nil {
 		a.Ended = w.c.Store.Now()
-		w.c.Log.Warn("gave up a step", w.kind, j.Ref.ID, "error", a.Err)
+		w.c.Log.Warn("gave up a step", w.kindName(), j.Ref.ID, "error", a.Err)
 		return a
 	}
 	began := time.Now() // what the database took is not the operator's time
@@ -106,7 +106,7 @@ func (w *Worker) act(ctx context.Context, t *Task) *Answer {
 	a.Result, a.Err = w.call(ctx, p, t)
 	w.health.record(j.Connection, t.Action, a.Err, time.Since(began), t.round)
 	a.Ended = w.c.Store.Now()
-	w.c.Log.Debug("called an operator", w.kind, j.Ref.ID, "action", t.Action, "connection", j.Connection,
+	w.c.Log.Debug("called an operator", w.kindName(), j.Ref.ID, "action", t.Action, "connection", j.Connection,
 		"outcome", a.Result.Outcome, "error", a.Err, "took", a.Ended.Sub(a.Started))
 	return a
 }
@@ -116,7 +116,7 @@ func (w *Worker) act(ctx context.Context, t *Task) *Answer {
 func (w *Worker) call(ctx context.Context, p provider.Provider, t *Task) (r provider.Result, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			w.c.Log.Error("a call to an operator panicked", w.kind, t.Instruction.Ref.ID, "action", t.Action, "connection", t.Instruction.Connection,
+			w.c.Log.Error("a call to an operator panicked", w.kindName(), t.Instruction.Ref.ID, "action", t.Action, "connection", t.Instruction.Connection,
 				"panic", v, "stack", string(debug.Stack()))
 			r, err = provider.Result{}, errPanicked
 		}
@@ -135,7 +135,7 @@ func (w *Worker) call(ctx context.Context, p provider.Provider, t *Task) (r prov
 	}
 	r, changed := r.Clean()
 	if len(changed) > 0 {
-		w.c.Log.Warn("an operator's answer holds text that cannot be kept as it is", w.kind, t.Instruction.Ref.ID, "action", t.Action,
+		w.c.Log.Warn("an operator's answer holds text that cannot be kept as it is", w.kindName(), t.Instruction.Ref.ID, "action", t.Action,
 			"connection", t.Instruction.Connection, "changed", changed)
 	}
 	return r, nil

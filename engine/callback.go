@@ -172,7 +172,7 @@ func (p *Processor[R]) keepCallback(w *callback) {
 	c := &callback{ref: w.ref, connection: w.connection, body: w.body, handle: w.handle, via: w.via, at: p.c.Store.Now()}
 	kept, first := p.keptCallbacks.put(c)
 	if !kept {
-		p.c.Log.Error("a callback is not kept: too many wait for the database", p.table.Name, w.ref.ID, "client", w.ref.Client, "bytes", len(w.body))
+		p.c.Log.Error("a callback is not kept: too many wait for the database", p.table.Name(), w.ref.ID, "client", w.ref.Client, "bytes", len(w.body))
 	}
 	if first {
 		p.tasks.Go(func() { p.recordKept(c.ref) })
@@ -186,7 +186,7 @@ func (p *Processor[R]) recordKept(ref store.Ref) {
 		select {
 		case <-time.After(pause + rand.N(pause/4)):
 		case <-p.unrecorded.stopped:
-			p.c.Log.Error("a callback is lost: it could not be recorded before the end", p.table.Name, ref.ID, "client", ref.Client)
+			p.c.Log.Error("a callback is lost: it could not be recorded before the end", p.table.Name(), ref.ID, "client", ref.Client)
 			return
 		}
 		w := p.keptCallbacks.get(ref)
@@ -235,7 +235,7 @@ func (p *Processor[R]) recordCallback(ctx context.Context, tx *store.Tx, w *call
 			return err
 		}
 		if owner != nil && owner.Ref != ref {
-			p.c.Log.Warn("a callback for a "+p.table.Name+" is about another's request and is ignored", p.table.Name, ref.ID, "connection", w.connection)
+			p.c.Log.Warn("a callback for a "+p.table.Name()+" is about another's request and is ignored", p.table.Name(), ref.ID, "connection", w.connection)
 			return nil
 		}
 	}
@@ -250,7 +250,7 @@ func (p *Processor[R]) recordCallback(ctx context.Context, tx *store.Tx, w *call
 	row, found := rows[ref]
 	if !found {
 		if w.unknown = true; w.at != 0 { // its caller is gone, and was told to call again
-			p.c.Log.Warn("a callback that was kept is about a "+p.table.Name+" that is not here", p.table.Name, ref.ID)
+			p.c.Log.Warn("a callback that was kept is about a "+p.table.Name()+" that is not here", p.table.Name(), ref.ID)
 		}
 		return nil
 	}
@@ -263,7 +263,7 @@ func (p *Processor[R]) recordCallback(ctx context.Context, tx *store.Tx, w *call
 		return nil
 	}
 	s := &store.Step{
-		ClientID: ref.Client, SubjectID: ref.ID, Kind: p.table.Name, Lane: store.Lane(subject.Connection, operation(p.table.Name, Check)), DueAt: tx.Now(),
+		ClientID: ref.Client, SubjectID: ref.ID, Kind: p.table.Kind, Lane: store.Lane(subject.Connection, operation(p.table.Kind, Check)), DueAt: tx.Now(),
 		Calls: subject.Resolution.Attempts, CheckedAt: subject.Resolution.LastCheckedAt,
 		Sends: 1, Acked: true, LateFrom: *subject.UpdatedAt, LateReads: len(t.LateReads),
 		CallbackBody: w.body, // the handle went with the step: it may be all that tells what to ask about

@@ -119,7 +119,7 @@ func Next(s *store.Step, j *Instruction, t provider.Traits, now till.Time) Actio
 // operator that does not look up by our reference may have paid under a name
 // of its own: money that may have left is never given back on such a word.
 func provable(s *store.Step, t provider.Traits) bool {
-	return s.Kind != store.KindPayout || t.ClientReference
+	return s.Kind != till.SubjectPayout || t.ClientReference
 }
 
 // LaneOf returns the lane in which a step waits: that of the operation that it
@@ -139,7 +139,7 @@ func MayAbandon(s *store.Step, expiresAt till.Time, t provider.Traits, now till.
 		return false
 	}
 	if unsent(s) {
-		return s.Kind != store.KindPayout || s.HeldAt == 0 // the time of one that was held has not run
+		return s.Kind != till.SubjectPayout || s.HeldAt == 0 // the time of one that was held has not run
 	}
 	return provenNotFound(s) && provable(s, t)
 }

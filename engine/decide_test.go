@@ -65,9 +65,9 @@ func TestNext(t *testing.T) {
 		{"a payment that was sent three times is not sent again", store.Step{Sends: 3, NotFoundReads: 2}, false, traits, before, Check},
 		{"proven absent when its window closes: it ends", store.Step{Sends: 1, NotFoundReads: 2}, false, traits, at, Abandon},
 		{"proven absent when its window closes at an operator without references: it ends", store.Step{Sends: 1, NotFoundReads: 2}, false, withoutReference, at, Abandon},
-		{"a payout proven absent when its window closes: it ends", store.Step{Kind: store.KindPayout, Sends: 1, NotFoundReads: 2}, false, traits, at, Abandon},
-		{"a payout that was sent to an operator without references is asked about for ever", store.Step{Kind: store.KindPayout, Sends: 1, NotFoundReads: 2}, false, withoutReference, after, Check},
-		{"a payout that was never sent ends with its window", store.Step{Kind: store.KindPayout}, false, withoutReference, at, Abandon},
+		{"a payout proven absent when its window closes: it ends", store.Step{Kind: till.SubjectPayout, Sends: 1, NotFoundReads: 2}, false, traits, at, Abandon},
+		{"a payout that was sent to an operator without references is asked about for ever", store.Step{Kind: till.SubjectPayout, Sends: 1, NotFoundReads: 2}, false, withoutReference, after, Check},
+		{"a payout that was never sent ends with its window", store.Step{Kind: till.SubjectPayout}, false, withoutReference, at, Abandon},
 
 		{"a send that left nothing is made again", store.Step{SendStartedAt: start}, false, traits, before, Submit},
 		{"a send that left nothing, and that the operator has called back about, is asked about", store.Step{SendStartedAt: start, CallbackDueAt: start}, false, traits, before, Check},
@@ -81,7 +81,7 @@ func TestNext(t *testing.T) {
 		{"and is not taken for unsent", store.Step{Restored: true}, false, traits, after, Check},
 		{"and is not sent, even if it is proven absent", store.Step{Sends: 1, NotFoundReads: 2, Restored: true}, false, traits, before, Check},
 		{"and ends once it is proven absent and its window is over", store.Step{Sends: 1, NotFoundReads: 2, Restored: true}, false, traits, at, Abandon},
-		{"but a payout only where not found is a proof", store.Step{Kind: store.KindPayout, Sends: 1, NotFoundReads: 2, Restored: true}, false, withoutReference, after, Check},
+		{"but a payout only where not found is a proof", store.Step{Kind: till.SubjectPayout, Sends: 1, NotFoundReads: 2, Restored: true}, false, withoutReference, after, Check},
 
 		{"a final is only read, for late money", store.Step{Sends: 1, Acked: true, LateFrom: start}, true, traits, after, Check},
 		{"a final that was never sent is only read", store.Step{}, true, traits, before, Check},
@@ -101,7 +101,7 @@ func TestNext(t *testing.T) {
 // the request already, nor after the window: the whole space, not examples.
 func TestNextNeverSendsWhatMayBeHeld(t *testing.T) {
 	t.Parallel()
-	kinds := []string{store.KindPayment, store.KindPayout}
+	kinds := []till.SubjectKind{till.SubjectPayment, till.SubjectPayout}
 	for _, final := range []bool{false, true} {
 		for _, reference := range []bool{false, true} {
 			for _, acked := range []bool{false, true} {

@@ -61,7 +61,7 @@ func (b *Recording[R]) withoutForeignHandle(row R, a *Answer) *Answer {
 func (b *Recording[R]) learnHandle(p store.Subject, s *store.Step, a *Answer) {
 	h, alone := newHandle(s, a, s.CheckedAt), b.worker.handlesAreUnique(a.Connection)
 	if _, called := b.worker.c.Connections[a.Connection].(provider.CallbackReader); h != "" && (alone || called) {
-		b.newHandles = append(b.newHandles, store.Named{Connection: a.Connection, Handle: h, Ref: p.Ref, Kind: b.table.Name, Alone: alone})
+		b.newHandles = append(b.newHandles, store.Named{Connection: a.Connection, Handle: h, Ref: p.Ref, Kind: b.table.Kind, Alone: alone})
 	}
 }
 

@@ -30,7 +30,7 @@ const (
 // create nothing.
 type health struct {
 	self    till.ID // names this process
-	kind    string
+	kind    till.SubjectKind
 	watched map[string]provider.Traits
 	views   atomic.Pointer[map[string]*view]
 	changes atomic.Int64 // moves on when a connection's state changes
@@ -58,7 +58,7 @@ type view struct {
 	admit    *atomic.Int64
 }
 
-func newHealth(connections map[string]provider.Provider, kind string) *health {
+func newHealth(connections map[string]provider.Provider, kind till.SubjectKind) *health {
 	h := &health{
 		self: till.NewID(till.TimeOf(time.Now())), kind: kind, watched: map[string]provider.Traits{}, waker: loop.NewWaker(),
 		sums: map[store.Operation]store.CallStats{}, probed: map[string]probed{}, probeRequested: map[string]bool{},

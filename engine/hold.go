@@ -45,7 +45,7 @@ func (w *Worker) readHolds(ctx context.Context, tx *store.Tx, steps []*store.Ste
 			continue // it is not sent now
 		}
 		clients = append(clients, s.ClientID)
-		lost = lost || w.kind == store.KindPayment && w.noReference[j.Connection] && unsent(s)
+		lost = lost || w.kind == till.SubjectPayment && w.noReference[j.Connection] && unsent(s)
 	}
 	if len(clients) == 0 {
 		return h, nil
@@ -66,9 +66,9 @@ func (w *Worker) readHolds(ctx context.Context, tx *store.Tx, steps []*store.Ste
 
 // holdsAny answers whether any of a client's holds is one for a kind of subject:
 // payments are held only because their client is suspended.
-func holdsAny(kind string, holds []store.Hold) bool {
+func holdsAny(kind till.SubjectKind, holds []store.Hold) bool {
 	for _, h := range holds {
-		if kind == store.KindPayout || h.Cause == store.HoldSuspended {
+		if kind == till.SubjectPayout || h.Cause == store.HoldSuspended {
 			return true
 		}
 	}
@@ -78,7 +78,7 @@ func holdsAny(kind string, holds []store.Hold) bool {
 // replaceIfHeld returns what is done about a step in the place of an action. Of what
 // was held and is not any more, Hold lets go.
 func (w *Worker) replaceIfHeld(action Action, s *store.Step, j *Instruction, h heldClients) Action {
-	switch sends := action == Submit || action == Abandon && s.Kind == store.KindPayout && unsent(s); {
+	switch sends := action == Submit || action == Abandon && s.Kind == till.SubjectPayout && unsent(s); {
 	case h.restoring && w.noReference[j.Connection] && !j.Final && unsent(s):
 		return Hold
 	case sends && (h.clients[s.ClientID] || s.HeldAt != 0):
@@ -134,7 +134,7 @@ func (b *Recording[R]) readHolds(ctx context.Context) (err error) {
 	}
 	b.noCase = make(map[store.Ref]bool)
 	for _, a := range b.answers {
-		if a.Action == Hold && holdsAny(b.table.Name, b.holds[a.Ref.Client]) || a.Action != Hold && !b.isHeld(a.Ref) {
+		if a.Action == Hold && holdsAny(b.table.Kind, b.holds[a.Ref.Client]) || a.Action != Hold && !b.isHeld(a.Ref) {
 			continue
 		}
 		open, err := b.Tx.Cases(ctx, store.CaseFilter{Client: a.Ref.Client, Subject: a.Ref.ID, Limit: maxKinds})
@@ -165,8 +165,8 @@ func (b *Recording[R]) hold(row R, a *Answer, s *store.Step, now till.Time) {
 	}
 	p, holds := row.Subject(), b.holds[a.Ref.Client]
 	switch {
-	case b.restoring && s.Kind == store.KindPayment && b.worker.noReference[p.Connection] && unsent(s):
-		b.ReopenCase(row, CaseHeld, "an old database was put back, and this may be the retry of a "+b.table.Name+
+	case b.restoring && s.Kind == till.SubjectPayment && b.worker.noReference[p.Connection] && unsent(s):
+		b.ReopenCase(row, CaseHeld, "an old database was put back, and this may be the retry of a "+b.table.Name()+
 			" that was lost with it: it is not sent until that is known", *p.Attention)
 		b.NeedAttention(row)
 	case !holdsAny(s.Kind, holds):
@@ -175,11 +175,11 @@ func (b *Recording[R]) hold(row R, a *Answer, s *store.Step, now till.Time) {
 		if s.HeldAt == 0 {
 			s.HeldAt = now
 		}
-		if s.Kind == store.KindPayout {
+		if s.Kind == till.SubjectPayout {
 			b.ReopenCase(row, CaseHeld, whyHeld(holds)+": it is not sent before that is released", *p.Attention)
 			b.NeedAttention(row)
 		}
-		if s.Kind != store.KindPayout || !unsent(s) {
+		if s.Kind != till.SubjectPayout || !unsent(s) {
 			s.DueAt = max(now, min(s.DueAt, p.ExpiresAt)) // its time runs
 		}
 	}
@@ -191,7 +191,7 @@ func (b *Recording[R]) hold(row R, a *Answer, s *store.Step, now till.Time) {
 func (b *Recording[R]) releaseHold(row R, s *store.Step, now till.Time) {
 	p := row.Subject()
 	s.DueAt = now
-	if s.Kind == store.KindPayout && unsent(s) && p.ExpiresAt < now.Add(p.Window) {
+	if s.Kind == till.SubjectPayout && unsent(s) && p.ExpiresAt < now.Add(p.Window) {
 		b.extended = append(b.extended, extended{p.Ref, now.Add(p.Window)})
 	}
 	b.closeHeldCase(row, s, now, "it is no longer held")

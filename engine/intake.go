@@ -162,10 +162,10 @@ func (p *Processor[R]) runCreates(ctx context.Context, calls []*CreateCall[R]) {
 	for _, call := range calls {
 		if err != nil && !away && len(calls) > 1 {
 			if alone := p.createBatch(ctx, &[]*CreateCall[R]{call}, false); alone != nil {
-				call.err = p.Unavailable("create a "+p.table.Name, alone)
+				call.err = p.Unavailable("create a "+p.table.Name(), alone)
 			}
 		} else if err != nil {
-			call.err = p.Unavailable("create "+p.table.Name+"s", err)
+			call.err = p.Unavailable("create "+p.table.Name()+"s", err)
 		}
 	}
 	unclaimed := false
@@ -291,12 +291,12 @@ func (p *Processor[R]) replay(row R, hash func(version int) ([32]byte, bool)) (R
 	sum, ok := hash(s.BodyVersion)
 	if !ok {
 		// This instance is about to stop; another will know.
-		p.c.Log.Warn("a key's "+p.table.Name+" was made by a newer release", p.table.Name, s.Ref.ID)
+		p.c.Log.Warn("a key's "+p.table.Name()+" was made by a newer release", p.table.Name(), s.Ref.ID)
 		return none, false, till.Errorf(till.CodeServiceUnavailable, "another instance has to answer this; try again with the same key")
 	}
 	if sum != s.BodyHash {
-		e := till.Errorf(till.CodeKeyReused, "this idempotency_key made %s %s with another body; a new %s needs a new key", p.table.Name, s.Ref.ID, p.table.Name)
-		if p.table.Name == store.KindPayout {
+		e := till.Errorf(till.CodeKeyReused, "this idempotency_key made %s %s with another body; a new %s needs a new key", p.table.Name(), s.Ref.ID, p.table.Name())
+		if p.table.Kind == till.SubjectPayout {
 			e.PayoutID = s.Ref.ID
 		} else {
 			e.PaymentID = s.Ref.ID

@@ -14,12 +14,14 @@ import (
 // restored backup from the installation's secret: for payments, or for
 // payouts, so that one's is never the other's.
 type Keys struct {
-	kind   string
+	kind   till.SubjectKind
 	secret []byte
 }
 
 // NewKeys returns the keys of a kind of subject.
-func NewKeys(kind string, secret []byte) Keys { return Keys{kind, append([]byte(nil), secret...)} }
+func NewKeys(kind till.SubjectKind, secret []byte) Keys {
+	return Keys{kind, append([]byte(nil), secret...)}
+}
 
 func (k Keys) derive(purpose string, parts ...[]byte) []byte {
 	h := hmac.New(sha256.New, k.secret)
@@ -37,7 +39,7 @@ func (k Keys) derive(purpose string, parts ...[]byte) []byte {
 // has the form of a UUIDv4, because MTN demands one.
 func (k Keys) Reference(client till.ID, idempotencyKey string) till.ID {
 	key, _ := till.ParseID(idempotencyKey) // checked at creation; without regard to case
-	id := till.ID(k.derive(k.kind, client[:], key[:])[:16])
+	id := till.ID(k.derive(string(k.kind), client[:], key[:])[:16])
 	id[6] = id[6]&0x0f | 0x40
 	id[8] = id[8]&0x3f | 0x80
 	return id
@@ -47,8 +49,8 @@ func (k Keys) Reference(client till.ID, idempotencyKey string) till.ID {
 // the subject's id and a MAC.
 func (k Keys) CallbackToken(connection string, ref store.Ref) string {
 	purpose := "callback"
-	if k.kind != store.KindPayment {
-		purpose = k.kind + " callback"
+	if k.kind != till.SubjectPayment {
+		purpose = string(k.kind) + " callback"
 	}
 	mac := k.derive(purpose, []byte(connection), ref.Client[:], ref.ID[:])
 	return ref.Client.String() + "." + ref.ID.String() + "." + base64.RawURLEncoding.EncodeToString(mac[:16])

@@ -92,7 +92,7 @@ type Insert[R Subject] func(ctx context.Context, tx *store.Tx, heads map[till.ID
 func New[R Subject](c Config, table *Table[R], rules func(b *Recording[R]) Rules[R], insert Insert[R]) *Processor[R] {
 	c.setDefaults()
 	p := &Processor[R]{table: table, rules: rules, insert: insert}
-	p.Worker = newWorker(c, table.Name, p)
+	p.Worker = newWorker(c, table.Kind, p)
 	p.creates = batch.New(c.MaxBatch, maxCreateQueue, p.runCreates)
 	p.callbacks = batch.New(maxCallbackBatch, maxCallbackQueue, p.runCallbacks)
 	return p

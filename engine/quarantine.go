@@ -94,7 +94,7 @@ func (w *Worker) quarantine(ctx context.Context, a *Answer, fault error) bool {
 	if errors.Is(fault, errPanicked) {
 		why = "recording it panics; the log says where"
 	}
-	w.c.Log.Error("an answer cannot be recorded", w.kind, a.Ref.ID, "client", a.Ref.Client, "action", a.Action, "connection", a.Connection,
+	w.c.Log.Error("an answer cannot be recorded", w.kindName(), a.Ref.ID, "client", a.Ref.Client, "action", a.Action, "connection", a.Connection,
 		"outcome", a.Result.Outcome, "receipt", a.Result.Receipt, "handle", a.Result.Handle, "error", fault)
 	instead := Answer{
 		Ref: a.Ref, Action: a.Action, Connection: a.Connection, Reference: a.Reference, LeaseVersion: a.LeaseVersion, WakeSeq: a.WakeSeq,
@@ -134,7 +134,7 @@ func (w *Worker) setStepAside(ctx context.Context, a *Answer) bool {
 		})
 	})
 	if err != nil {
-		w.c.Log.Error("a step cannot be set aside", w.kind, a.Ref.ID, "error", err)
+		w.c.Log.Error("a step cannot be set aside", w.kindName(), a.Ref.ID, "error", err)
 	}
 	return err == nil
 }

@@ -21,7 +21,7 @@ func (b *Recording[R]) owners(ctx context.Context, answers []*Answer, reread boo
 			receipts = append(receipts, store.Receipt{Connection: row.Subject().Connection, Text: a.Result.Receipt})
 		}
 	}
-	b.receiptOwners, err = b.Tx.ReceiptOwners(ctx, b.table.Name, receipts)
+	b.receiptOwners, err = b.Tx.ReceiptOwners(ctx, b.table.Kind, receipts)
 	return err
 }
 
@@ -45,7 +45,7 @@ func (b *Recording[R]) ReceiptTaken(row R, text string) bool {
 func (b *Recording[R]) OpenReceiptCase(row R, text string) {
 	p := row.Subject()
 	owner := b.receiptOwners[store.Receipt{Connection: p.Connection, Text: text}]
-	b.OpenCase(row, CaseReceiptReused, "the operator reports a success under a receipt that another "+b.table.Name+" has: "+
+	b.OpenCase(row, CaseReceiptReused, "the operator reports a success under a receipt that another "+b.table.Name()+" has: "+
 		owner.ID.String()+" of client "+owner.Client.String())
 }
 

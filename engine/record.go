@@ -161,7 +161,7 @@ func changesRow(p store.Subject, a *Answer) bool {
 // calls that can be written down at once.
 func (p *Processor[R]) lockRows(ctx context.Context, tx *store.Tx, refs []store.Ref, known store.Cached, kept map[store.Ref]R,
 	calls []*store.Attempt) (*Recording[R], error) {
-	l, err := tx.LockSubjects(ctx, p.table.Name, refs, known, calls)
+	l, err := tx.LockSubjects(ctx, p.table.Kind, refs, known, calls)
 	if err != nil {
 		return nil, err
 	}

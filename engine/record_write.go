@@ -99,7 +99,7 @@ func evidenceOf(a *Answer) []byte {
 func (b *Recording[R]) RecordResolution(row R, a *Answer) {
 	p := row.Subject()
 	at := b.Heads[p.Ref.Client].NextTime()
-	detail, reason := "resolved by "+a.By, "the "+b.table.Name+" was resolved as "+string(a.Result.Outcome)
+	detail, reason := "resolved by "+a.By, "the "+b.table.Name()+" was resolved as "+string(a.Result.Outcome)
 	if a.Digest != nil {
 		detail += ", evidence sha256:" + hex.EncodeToString(a.Digest)
 	}
@@ -218,7 +218,7 @@ func (b *Recording[R]) Write(ctx context.Context) error {
 		wallets = append(wallets, w)
 	}
 	for _, f := range []func() error{
-		func() error { return b.Tx.InsertReceipts(ctx, b.table.Name, b.receipts) },
+		func() error { return b.Tx.InsertReceipts(ctx, b.table.Kind, b.receipts) },
 		func() error { return b.Tx.NameHandles(ctx, b.newHandles) },
 		func() error { return b.table.Update(ctx, b.Tx, b.changed) },
 		func() error { return b.writeWindows(ctx) },

@@ -135,7 +135,7 @@ func (b *Recording[R]) MarkLate(row R) {
 // is completed when the next step is known.
 func (b *Recording[R]) addMoveEvent(row R, word string, sequence int64) {
 	b.MarkChanged(row)
-	b.events = append(b.events, eventOf(row.Subject(), till.EventKind(b.table.Name+"."+word), sequence))
+	b.events = append(b.events, eventOf(row.Subject(), till.EventKind(b.table.Name()+"."+word), sequence))
 }
 
 // eventOf renders the event that tells a row's state as it is now.

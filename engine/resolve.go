@@ -34,7 +34,7 @@ func (p *Processor[R]) Resolve(ctx context.Context, ref store.Ref, r Resolution)
 	}
 	s := row.Subject()
 	if r.Success && s.Status == string(till.Success) {
-		return till.Errorf(till.CodeValidationFailed, "the %s's money has been %s already", p.table.Name, p.table.Booked)
+		return till.Errorf(till.CodeValidationFailed, "the %s's money has been %s already", p.table.Name(), p.table.Booked)
 	}
 	a := p.answerFromPerson(s, r)
 	p.Apply(ctx, []*Answer{a})
@@ -105,7 +105,7 @@ func (p *Processor[R]) ResolveAll(ctx context.Context, settlements []*ResolveIte
 		subject := row.Subject()
 		switch success := subject.Status == string(till.Success); {
 		case success && !s.Success:
-			s.Err = till.Errorf(till.CodeValidationFailed, "the %s has succeeded and stays so", p.table.Name)
+			s.Err = till.Errorf(till.CodeValidationFailed, "the %s has succeeded and stays so", p.table.Name())
 		case success, *subject.LateEvent != 0, subject.Final && !s.Success:
 		default:
 			answers, asked = append(answers, p.answerFromPerson(subject, s.Resolution)), append(asked, s)

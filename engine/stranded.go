@@ -106,7 +106,7 @@ func (w *Worker) reportStranded(ctx context.Context) {
 		w.subjects.Apply(ctx, answers)
 	}
 	for _, a := range answers {
-		w.c.Log.Warn("nobody takes a step", w.kind, a.Ref.ID, "error", a.RecordErr)
+		w.c.Log.Warn("nobody takes a step", w.kindName(), a.Ref.ID, "error", a.RecordErr)
 	}
 	if err != nil && ctx.Err() == nil {
 		w.c.Log.Error("look for steps that nobody takes", "error", err)

@@ -61,7 +61,7 @@ func (b *Recording[R]) findStrays(ctx context.Context) error {
 func (b *Recording[R]) CloseStrays(ctx context.Context, row R) error {
 	p := row.Subject()
 	way := store.StrayIn
-	if b.table.Name == store.KindPayout {
+	if b.table.Kind == till.SubjectPayout {
 		way = store.StrayOut
 	}
 	for _, s := range b.strays.of[p.Ref] {
@@ -113,7 +113,7 @@ func (b *Recording[R]) takeBack(ctx context.Context, s *store.Stray, p store.Sub
 	if err := b.ApplyEntry(w, &e); err != nil {
 		return false, err
 	}
-	reason := fmt.Sprintf("stray %s turned out to be %s %s", s.ID, b.table.Name, p.Ref.ID)
+	reason := fmt.Sprintf("stray %s turned out to be %s %s", s.ID, b.table.Name(), p.Ref.ID)
 	b.audit[len(b.audit)-1].Detail += "; " + reason
 	return true, b.Tx.InsertAdjustment(ctx, &store.Adjustment{ClientID: s.Given, ID: id, EntryID: e.ID,
 		Amount: till.Money{Minor: -made.Amount.Minor, Currency: made.Amount.Currency}, Reason: reason, Actor: "engine", CreatedAt: e.CreatedAt})

@@ -19,7 +19,7 @@ type Subject interface {
 // Table is what the machinery must know of payments, or of payouts, beside
 // what their rows have alike.
 type Table[R Subject] struct {
-	Name string // store.KindPayment or store.KindPayout; also the word in texts
+	Kind till.SubjectKind
 
 	// Locked finds the rows among what store.Tx.Lock has read.
 	Locked func(l *store.Locked) map[store.Ref]R
@@ -46,14 +46,17 @@ type Table[R Subject] struct {
 	Booked string
 }
 
+// Name is the kind as a word, for texts and log keys.
+func (t *Table[R]) Name() string { return string(t.Kind) }
+
 // missing is the error that there is no such row.
 func (t *Table[R]) missing() error {
-	return till.Errorf(t.NotFound, "there is no such %s", t.Name)
+	return till.Errorf(t.NotFound, "there is no such %s", t.Kind)
 }
 
 // PaymentTable is what the machinery must know of payments.
 var PaymentTable = Table[*store.PaymentRow]{
-	Name:   store.KindPayment,
+	Kind:   till.SubjectPayment,
 	Locked: func(l *store.Locked) map[store.Ref]*store.PaymentRow { return l.Payments },
 	Read: func(ctx context.Context, tx *store.Tx, refs []store.Ref) (map[store.Ref]*store.PaymentRow, error) {
 		return tx.Payments(ctx, refs)
@@ -78,7 +81,7 @@ var PaymentTable = Table[*store.PaymentRow]{
 
 // PayoutTable is what the machinery must know of payouts.
 var PayoutTable = Table[*store.PayoutRow]{
-	Name:   store.KindPayout,
+	Kind:   till.SubjectPayout,
 	Locked: func(l *store.Locked) map[store.Ref]*store.PayoutRow { return l.Payouts },
 	Read: func(ctx context.Context, tx *store.Tx, refs []store.Ref) (map[store.Ref]*store.PayoutRow, error) {
 		return tx.Payouts(ctx, refs)
@@ -118,11 +121,11 @@ const (
 var closedByEnd = []string{CaseOverdue, CaseUnknownStatus, CaseQuarantined, CaseHeld}
 
 // operation names a kind of call for a kind of subject.
-func operation(kind string, action Action) string {
+func operation(kind till.SubjectKind, action Action) string {
 	switch {
-	case kind == store.KindPayout && action == Submit:
+	case kind == till.SubjectPayout && action == Submit:
 		return store.OpPayoutSubmit
-	case kind == store.KindPayout:
+	case kind == till.SubjectPayout:
 		return store.OpPayoutCheck
 	case action == Submit:
 		return store.OpSubmit
@@ -134,21 +137,24 @@ func (w *Worker) operation(connection string, action Action) store.Operation {
 	return store.Operation{Connection: connection, Name: operation(w.kind, action)}
 }
 
+// kindName is the worker's kind as a log key, which slog takes as a string only.
+func (w *Worker) kindName() string { return string(w.kind) }
+
 func (w *Worker) lane(connection string, action Action) string {
 	return store.Lane(connection, operation(w.kind, action))
 }
 
 // kindOf returns whose steps wait in a lane.
-func kindOf(lane string) string {
+func kindOf(lane string) till.SubjectKind {
 	if strings.HasSuffix(lane, " "+store.OpPayoutSubmit) || strings.HasSuffix(lane, " "+store.OpPayoutCheck) {
-		return store.KindPayout
+		return till.SubjectPayout
 	}
-	return store.KindPayment
+	return till.SubjectPayment
 }
 
 // breaker returns the name of a connection's breaker.
 func (w *Worker) breaker(connection string) string {
-	if w.kind == store.KindPayout {
+	if w.kind == till.SubjectPayout {
 		return connection + " payouts"
 	}
 	return connection
@@ -161,7 +167,7 @@ func (w *Worker) ownHealth(rows []store.HealthRow) []store.HealthRow {
 	for _, r := range rows {
 		for _, action := range []Action{Submit, Check} {
 			if r.Name == operation(w.kind, action) {
-				r.Connection, r.Name = w.breaker(r.Connection), operation(store.KindPayment, action)
+				r.Connection, r.Name = w.breaker(r.Connection), operation(till.SubjectPayment, action)
 				out = append(out, r)
 				break
 			}

@@ -90,7 +90,7 @@ func (w *Worker) record(ctx context.Context, a *Answer) {
 			refusals, stuck = 0, 0
 		}
 		if pause == firstRetry {
-			w.c.Log.Warn("an answer waits to be recorded", w.kind, a.Ref.ID, "action", a.Action, "error", fault)
+			w.c.Log.Warn("an answer waits to be recorded", w.kindName(), a.Ref.ID, "action", a.Action, "error", fault)
 		}
 		seen := w.unrecorded.recorded.Load()
 		select {
@@ -134,7 +134,7 @@ func (w *Worker) finished(a *Answer, err error) bool {
 	case recordFault(a, err) != nil:
 		return false
 	case a.RecordErr != nil:
-		w.c.Log.Error("record an answer", w.kind, a.Ref.ID, "action", a.Action, "error", a.RecordErr)
+		w.c.Log.Error("record an answer", w.kindName(), a.Ref.ID, "action", a.Action, "error", a.RecordErr)
 	default:
 		w.unrecorded.recorded.Add(1)
 	}
@@ -144,7 +144,7 @@ func (w *Worker) finished(a *Answer, err error) bool {
 // logLost tells of an answer that is lost, with all that a person needs to go on
 // from there.
 func (w *Worker) logLost(a *Answer, err error) {
-	w.c.Log.Error("an operator's answer is lost: it could not be recorded before the end", w.kind, a.Ref.ID, "client", a.Ref.Client,
+	w.c.Log.Error("an operator's answer is lost: it could not be recorded before the end", w.kindName(), a.Ref.ID, "client", a.Ref.Client,
 		"action", a.Action, "connection", a.Connection, "outcome", a.Result.Outcome, "receipt", a.Result.Receipt, "handle", a.Result.Handle, "error", err)
 }
 
@@ -154,7 +154,7 @@ func (w *Worker) logLost(a *Answer, err error) {
 func (w *Worker) recordUnactionable(ctx context.Context, steps []*store.Step, why error) {
 	now := w.c.Store.Now()
 	for _, s := range steps {
-		w.c.Log.Warn("cannot act on a step", w.kind, s.SubjectID, "error", why)
+		w.c.Log.Warn("cannot act on a step", w.kindName(), s.SubjectID, "error", why)
 		a := &Answer{Ref: store.Ref{Client: s.ClientID, ID: s.SubjectID}, Action: Check, LeaseVersion: s.LeaseVersion, WakeSeq: s.WakeSeq,
 			Started: now, Ended: now, Err: why}
 		err := w.answers.Do(ctx, a)
@@ -162,7 +162,7 @@ func (w *Worker) recordUnactionable(ctx context.Context, steps []*store.Step, wh
 			err = a.RecordErr // with an error the batch may still be writing it
 		}
 		if err != nil {
-			w.c.Log.Error("record that a step cannot be acted on", w.kind, s.SubjectID, "error", err)
+			w.c.Log.Error("record that a step cannot be acted on", w.kindName(), s.SubjectID, "error", err)
 		}
 		if a.storeErr != nil && !isUnavailable(a.storeErr) {
 			w.quarantine(ctx, a, a.storeErr)

@@ -29,7 +29,7 @@ type subjects interface {
 // concurrent use.
 type Worker struct {
 	c        Config
-	kind     string // store.KindPayment or store.KindPayout
+	kind     till.SubjectKind
 	keys     Keys
 	subjects subjects
 
@@ -69,7 +69,7 @@ const (
 
 // newWorker returns a Worker that does nothing until Run is called, or a SendPermit
 // is started.
-func newWorker(c Config, kind string, subjects subjects) *Worker {
+func newWorker(c Config, kind till.SubjectKind, subjects subjects) *Worker {
 	e := &Worker{
 		c:             c,
 		kind:          kind,

@@ -204,5 +204,5 @@ func (d *Disburser) stamp(call *createCall, at, now till.Time) {
 	}
 	p.SendWindow = window
 	p.ExpiresAt = engine.WindowFrom(at, now).Add(window)
-	call.Step = store.Step{ClientID: p.ClientID, SubjectID: p.ID, Kind: store.KindPayout, Lane: store.Lane(p.Connection, store.OpPayoutSubmit), DueAt: due}
+	call.Step = store.Step{ClientID: p.ClientID, SubjectID: p.ID, Kind: till.SubjectPayout, Lane: store.Lane(p.Connection, store.OpPayoutSubmit), DueAt: due}
 }

@@ -149,11 +149,11 @@ func TestTheSameKeyMakesAPaymentAndAPayoutApart(t *testing.T) {
 			t.Error("the operator knows both by one reference")
 		}
 		// Nor does a callback for one pass for one of the other.
-		for _, kind := range []string{store.KindPayment, store.KindPayout} {
+		for _, kind := range []till.SubjectKind{till.SubjectPayment, till.SubjectPayout} {
 			token := engine.NewKeys(kind, []byte("a secret for tests")).CallbackToken("sandbox", w.ref(out.Payout.ID))
 			_, asPayment := c.ParseCallbackToken("sandbox", token)
 			_, asPayout := w.master.ParseCallbackToken("sandbox", token)
-			if asPayment != (kind == store.KindPayment) || asPayout != (kind == store.KindPayout) {
+			if asPayment != (kind == till.SubjectPayment) || asPayout != (kind == till.SubjectPayout) {
 				t.Errorf("a callback for a %s is opened as a payment %v, as a payout %v", kind, asPayment, asPayout)
 			}
 		}

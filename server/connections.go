@@ -58,17 +58,17 @@ func Route(mode till.Mode, _, _, _ string) string {
 func (s *Server) registerConnections(ctx context.Context) error {
 	var errs []error
 	for name, p := range s.connections() {
-		errs = append(errs, register(ctx, s.store, name, store.KindPayment, p.Fingerprint()))
+		errs = append(errs, register(ctx, s.store, name, till.SubjectPayment, p.Fingerprint()))
 	}
 	for name, p := range s.payoutConnections() {
-		errs = append(errs, register(ctx, s.store, name, store.KindPayout, p.Fingerprint()))
+		errs = append(errs, register(ctx, s.store, name, till.SubjectPayout, p.Fingerprint()))
 	}
 	return errors.Join(errs...)
 }
 
-func register(ctx context.Context, s *store.Store, name, kind, fingerprint string) error {
+func register(ctx context.Context, s *store.Store, name string, kind till.SubjectKind, fingerprint string) error {
 	account := name
-	if kind == store.KindPayout { // an operator may have another account for it
+	if kind == till.SubjectPayout { // an operator may have another account for it
 		account += " payout"
 	}
 	var known string

@@ -77,7 +77,7 @@ func TestARouteLeadsOnlyWhereItsConnectionServes(t *testing.T) {
 	}
 	m, _ := till.MethodOf("mtn_momo")
 	for _, k := range m.Markets {
-		if got := ops.HasRoute(till.ID{1}, config.Payment, m.Code, k); got != (k.Country == "UG") {
+		if got := ops.HasRoute(till.ID{1}, till.SubjectPayment, m.Code, k); got != (k.Country == "UG") {
 			t.Errorf("a payment in %s leads somewhere: %v", k.Country, got)
 		}
 	}

@@ -117,10 +117,10 @@ func OpenOperators(f *config.File, a Adapters, deps func(c *config.Connection) p
 	if wrong != nil {
 		return nil, wrong
 	}
-	o.Router = f.Router(func(name string, kind config.Kind) bool { return o.provider(name, kind) != nil })
+	o.Router = f.Router(func(name string, kind till.SubjectKind) bool { return o.provider(name, kind) != nil })
 	for _, r := range f.Routes {
 		for _, name := range r.Connections {
-			if !slices.ContainsFunc(r.Kinds, func(k config.Kind) bool {
+			if !slices.ContainsFunc(r.Kinds, func(k till.SubjectKind) bool {
 				return slices.ContainsFunc(r.Markets, func(m till.Market) bool { return o.Serves(name, k, r.Method, m) })
 			}) {
 				wrong = f.Problem(wrong, r.Line, "the connection %s does not serve what this route is for", name)
@@ -135,8 +135,8 @@ func OpenOperators(f *config.File, a Adapters, deps func(c *config.Connection) p
 }
 
 // provider returns a connection's side for a kind, nil if it has none.
-func (o *Operators) provider(connection string, kind config.Kind) provider.Provider {
-	if kind == config.Payout {
+func (o *Operators) provider(connection string, kind till.SubjectKind) provider.Provider {
+	if kind == till.SubjectPayout {
 		return o.Payouts[connection]
 	}
 	return o.Payments[connection]
@@ -144,13 +144,13 @@ func (o *Operators) provider(connection string, kind config.Kind) provider.Provi
 
 // Serves reports whether a connection can be sent payments or payouts of a
 // method in a market.
-func (o *Operators) Serves(connection string, kind config.Kind, method string, k till.Market) bool {
+func (o *Operators) Serves(connection string, kind till.SubjectKind, method string, k till.Market) bool {
 	return provider.Serves(o.provider(connection, kind), method, k.Country, k.Currency)
 }
 
 // HasRoute reports whether a client's payments or payouts of a method in a market
 // can go anywhere.
-func (o *Operators) HasRoute(client till.ID, kind config.Kind, method string, k till.Market) bool {
+func (o *Operators) HasRoute(client till.ID, kind till.SubjectKind, method string, k till.Market) bool {
 	return slices.ContainsFunc(o.Router.Find(client, kind, method, k.Country, k.Currency), func(name string) bool {
 		return o.Serves(name, kind, method, k)
 	})
@@ -185,9 +185,9 @@ func (o *Operators) callbackPolicies(secret []byte) map[string]*api.CallbackPoli
 }
 
 // claimReaders are who reads what a connection's callbacks say.
-func claimReaders(payments, payouts provider.Provider) map[string]provider.ClaimReader {
-	out := map[string]provider.ClaimReader{}
-	for kind, p := range map[string]provider.Provider{store.KindPayment: payments, store.KindPayout: payouts} {
+func claimReaders(payments, payouts provider.Provider) map[till.SubjectKind]provider.ClaimReader {
+	out := map[till.SubjectKind]provider.ClaimReader{}
+	for kind, p := range map[till.SubjectKind]provider.Provider{till.SubjectPayment: payments, till.SubjectPayout: payouts} {
 		if c, ok := p.(provider.ClaimReader); ok {
 			out[kind] = c
 		}
@@ -248,7 +248,7 @@ func (s *Server) openOperators(context.Context) error {
 
 // routes returns the connections of a payment or payout. A test client is served
 // by the sandbox only, a live one by the configured routes and never by the sandbox.
-func (s *Server) routes(kind config.Kind) engine.Routes {
+func (s *Server) routes(kind till.SubjectKind) engine.Routes {
 	return func(client *till.Client, method, country, currency string) []string {
 		if client.Mode == till.Test {
 			return []string{sandboxConnection}

@@ -12,11 +12,11 @@ import (
 	"sync"
 	"time"
 
+	"till"
 	"till/account"
 	"till/api"
 	"till/books"
 	"till/collect"
-	"till/config"
 	"till/engine"
 	"till/internal/loop"
 	"till/payout"
@@ -149,9 +149,9 @@ func (s *Server) build(context.Context) (err error) {
 		Store: s.store, Secret: s.secret, Limits: s.operators.Limits(), CallbackBase: s.baseURL + "/callbacks",
 		AcceptOnly: !s.c.Role.works(), Slots: s.operators.File.Calls, Log: s.log,
 	}
-	c.Connections, c.Routes = s.payoutConnections(), s.routes(config.Payout)
+	c.Connections, c.Routes = s.payoutConnections(), s.routes(till.SubjectPayout)
 	s.payouts = payout.New(c)
-	c.Connections, c.Routes, c.MaxBatch = s.connections(), s.routes(config.Payment), s.c.MaxBatch
+	c.Connections, c.Routes, c.MaxBatch = s.connections(), s.routes(till.SubjectPayment), s.c.MaxBatch
 	s.collector = collect.New(c)
 	s.undo.push(func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), callsTimeout)

@@ -59,7 +59,7 @@ type Attempt struct {
 	// LookupKind is what callbacks that repeat the reference are to find it as: the
 	// kind of its subject. "" where they need not find it. Only a send has it,
 	// and it is not kept.
-	LookupKind string
+	LookupKind till.SubjectKind
 }
 
 // The kinds of attempts.
@@ -110,7 +110,7 @@ func (tx *Tx) InsertSends(ctx context.Context, attempts []*Attempt) error {
 			first = 1
 		}
 		if a.First && a.LookupKind != "" {
-			names = append(names, []any{a.Connection, referenceName(a.Reference), a.ClientID[:], a.SubjectID[:], a.LookupKind})
+			names = append(names, []any{a.Connection, referenceName(a.Reference), a.ClientID[:], a.SubjectID[:], string(a.LookupKind)})
 		}
 		if a.N == 0 {
 			a.N = 1

@@ -76,14 +76,14 @@ func (tx *Tx) ahead(lane string, b Bounds, limit int) []any {
 
 // AnyAhead reports whether a time of a lane's steps, or the window of what they are
 // about, is further off than it can be.
-func (tx *Tx) AnyAhead(ctx context.Context, kind, lane string, b Bounds) (bool, error) {
+func (tx *Tx) AnyAhead(ctx context.Context, kind till.SubjectKind, lane string, b Bounds) (bool, error) {
 	var n int
 	found, err := tx.db.QueryRow(ctx, selectAnyStepAhead, tx.ahead(lane, b, 1), &n)
 	if err != nil || found {
 		return found, err
 	}
 	q := selectPaymentWindowsAhead
-	if kind == KindPayout {
+	if kind == till.SubjectPayout {
 		q = selectPayoutWindowsAhead
 	}
 	err = tx.db.Query(ctx, q, []any{lane, int64(tx.Now().Add(ClockSlack)), 1}, func(db.Row) error { found = true; return nil })
@@ -117,9 +117,9 @@ func (tx *Tx) RepairCallbackTimes(ctx context.Context, steps []*Step) error {
 // RepairWindows ends the windows of what is open in a lane, and would have longer
 // than a window from now on, a window from now. It changes up to limit rows of a
 // kind and returns how many.
-func (tx *Tx) RepairWindows(ctx context.Context, kind, lane string, limit int) (int, error) {
+func (tx *Tx) RepairWindows(ctx context.Context, kind till.SubjectKind, lane string, limit int) (int, error) {
 	lock, extend := lockPaymentWindowsAhead, extendPayment
-	if kind == KindPayout {
+	if kind == till.SubjectPayout {
 		lock, extend = lockPayoutWindowsAhead, extendPayout
 	}
 	var args [][]any

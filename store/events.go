@@ -161,7 +161,7 @@ func (e *EventRow) AppendJSON(b []byte) []byte {
 func (tx *Tx) readPayoutsOf(ctx context.Context, events []*EventRow) error {
 	var refs []Ref
 	for _, e := range events {
-		if e.Kind.Subject() == KindPayout {
+		if e.Kind.Subject() == string(till.SubjectPayout) {
 			refs = append(refs, Ref{e.ClientID, e.SubjectID})
 		}
 	}

@@ -127,9 +127,9 @@ func (tx *Tx) SetConnectionFingerprint(ctx context.Context, name, fingerprint st
 
 // OpenOnConnection counts the payments, or the payouts, that are still asked
 // about on a connection under another fingerprint than the given one.
-func (tx *Tx) OpenOnConnection(ctx context.Context, kind, name, fingerprint string) (n int, err error) {
+func (tx *Tx) OpenOnConnection(ctx context.Context, kind till.SubjectKind, name, fingerprint string) (n int, err error) {
 	count := countOpenPayments
-	if kind == KindPayout {
+	if kind == till.SubjectPayout {
 		count = countOpenPayouts
 	}
 	_, err = tx.db.QueryRow(ctx, count, []any{name, fingerprint}, &n)
@@ -237,13 +237,13 @@ func (tx *Tx) MarkRestored(ctx context.Context, steps []*Step) error {
 // back, and is still.
 type Undecided struct {
 	Ref  Ref
-	Kind string
+	Kind till.SubjectKind
 }
 
 // Undecided returns the first of a kind of those, by client and id.
-func (tx *Tx) Undecided(ctx context.Context, kind string, limit int) ([]Undecided, error) {
+func (tx *Tx) Undecided(ctx context.Context, kind till.SubjectKind, limit int) ([]Undecided, error) {
 	var out []Undecided
-	err := tx.db.Query(ctx, selectUndecided, []any{kind, limit}, func(r db.Row) error {
+	err := tx.db.Query(ctx, selectUndecided, []any{string(kind), limit}, func(r db.Row) error {
 		u := Undecided{Kind: kind}
 		err := r.Scan(idDest(&u.Ref.Client), idDest(&u.Ref.ID))
 		out = append(out, u)

@@ -212,9 +212,9 @@ func (tx *Tx) Lanes(ctx context.Context) ([]string, error) {
 // Stranded returns steps of a lane that have been due since a while and that nobody
 // holds, of what is open, has ended its time before a moment, is pinned to another
 // account than this one, and is on the attention list for nothing: up to a limit.
-func (tx *Tx) Stranded(ctx context.Context, kind string, v LaneView, since, ended till.Time, limit int) (refs []Ref, err error) {
+func (tx *Tx) Stranded(ctx context.Context, kind till.SubjectKind, v LaneView, since, ended till.Time, limit int) (refs []Ref, err error) {
 	q := selectStrandedPayments
-	if kind == KindPayout {
+	if kind == till.SubjectPayout {
 		q = selectStrandedPayouts
 	}
 	err = tx.db.Query(ctx, q, []any{v.Lane, int64(since), int64(tx.Now()), int64(ended), v.Account, limit}, func(r db.Row) error {

@@ -38,7 +38,7 @@ type Cached struct {
 // call after one that is known to be all that was made. The steps
 // come before the rows, too: a claim that sends again changes the row's window
 // under the lock of its step. What is known is not read.
-func (tx *Tx) LockSubjects(ctx context.Context, kind string, refs []Ref, known Cached, calls []*Attempt) (l *Locked, err error) {
+func (tx *Tx) LockSubjects(ctx context.Context, kind till.SubjectKind, refs []Ref, known Cached, calls []*Attempt) (l *Locked, err error) {
 	refs = sortedRefs(refs)
 	clients := make([]till.ID, len(refs))
 	for i, ref := range refs {
@@ -58,7 +58,7 @@ func (tx *Tx) LockSubjects(ctx context.Context, kind string, refs []Ref, known C
 		}
 	}
 	var rows db.Statement
-	if kind == KindPayout {
+	if kind == till.SubjectPayout {
 		l.Payouts = make(map[Ref]*PayoutRow, len(refs))
 		rows = tx.readPayouts(unknown, l.Payouts)
 	} else {

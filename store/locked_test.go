@@ -52,7 +52,7 @@ func TestStepsAreLockedBeforeHeads(t *testing.T) {
 			}
 			go func() {
 				changed <- two.Update(t.Context(), func(tx *store.Tx) error {
-					l, err := tx.LockSubjects(t.Context(), store.KindPayment, []store.Ref{ref}, store.Cached{}, nil)
+					l, err := tx.LockSubjects(t.Context(), till.SubjectPayment, []store.Ref{ref}, store.Cached{}, nil)
 					if err == nil && (l.Steps[ref] == nil || l.Payments[ref] == nil || l.Heads[client.ID] == nil) {
 						t.Errorf("it has locked %+v", l)
 					}
@@ -88,7 +88,7 @@ func TestManyAreLockedAtOnce(t *testing.T) {
 			refs = append(refs, store.Ref{Client: client.ID, ID: storetest.NewPayment(t, collector, client, storetest.Body{}).ID})
 		}
 		err := s.Update(t.Context(), func(tx *store.Tx) error {
-			l, err := tx.LockSubjects(t.Context(), store.KindPayment, refs, store.Cached{}, nil)
+			l, err := tx.LockSubjects(t.Context(), till.SubjectPayment, refs, store.Cached{}, nil)
 			if err == nil && (len(l.Steps) != 3 || len(l.Payments) != 3 || len(l.Heads) != 1) {
 				t.Errorf("it has locked %+v", l)
 			}
@@ -139,7 +139,7 @@ func TestSecondCallsAreWrittenBeforeHeadsAreLocked(t *testing.T) {
 			}
 			go func() {
 				changed <- two.Update(t.Context(), func(tx *store.Tx) error {
-					l, err := tx.LockSubjects(t.Context(), store.KindPayment, refs, known, calls)
+					l, err := tx.LockSubjects(t.Context(), till.SubjectPayment, refs, known, calls)
 					if err == nil && (len(l.Attempts) != 3 || l.Attempts[refs[0]].N != 2) {
 						t.Errorf("the newest attempts are %+v", l.Attempts)
 					}

@@ -74,7 +74,7 @@ var (
 // CallbackTarget is what an operator's callback turns out to be about.
 type CallbackTarget struct {
 	Ref  Ref
-	Kind string // KindPayment, or the kind of a payout
+	Kind till.SubjectKind
 }
 
 // The names under which a subject is found: by what we sent, or by what the
@@ -114,7 +114,7 @@ func (tx *Tx) insertReferences(ctx context.Context, rows [][]any) error {
 type Named struct {
 	Connection, Handle string
 	Ref                Ref
-	Kind               string
+	Kind               till.SubjectKind
 	// Alone says that a handle is one request's on this operator, and that the
 	// database refuses one that another payment or payout, of any client, has.
 	Alone bool
@@ -130,7 +130,7 @@ func (tx *Tx) NameHandles(ctx context.Context, named []Named) error {
 	var alone, others [][]any
 	for i := range named {
 		n := &named[i]
-		args := []any{n.Connection, handleName(n.Handle), n.Ref.Client[:], n.Ref.ID[:], n.Kind}
+		args := []any{n.Connection, handleName(n.Handle), n.Ref.Client[:], n.Ref.ID[:], string(n.Kind)}
 		if n.Alone {
 			alone = append(alone, args)
 		} else {
@@ -226,10 +226,10 @@ type Received struct {
 
 // ReceiptOwners returns which payments, or payouts, of whatever client have
 // which of the receipts.
-func (tx *Tx) ReceiptOwners(ctx context.Context, kind string, receipts []Receipt) (map[Receipt]Ref, error) {
+func (tx *Tx) ReceiptOwners(ctx context.Context, kind till.SubjectKind, receipts []Receipt) (map[Receipt]Ref, error) {
 	args := make([][]any, len(receipts))
 	for i, r := range receipts {
-		args[i] = []any{r.Connection, r.Text, kind}
+		args[i] = []any{r.Connection, r.Text, string(kind)}
 	}
 	out := make(map[Receipt]Ref)
 	err := tx.db.QueryEach(ctx, selectReceiptOwners, args,
@@ -246,14 +246,14 @@ func (tx *Tx) ReceiptOwners(ctx context.Context, kind string, receipts []Receipt
 // another payment, or payout, of any client has: the whole change that rests on
 // it is not written then. They are written in one order, because two who bring
 // the same wait for each other.
-func (tx *Tx) InsertReceipts(ctx context.Context, kind string, received []Received) error {
+func (tx *Tx) InsertReceipts(ctx context.Context, kind till.SubjectKind, received []Received) error {
 	slices.SortFunc(received, func(a, b Received) int {
 		return cmp.Or(cmp.Compare(a.Connection, b.Connection), cmp.Compare(a.Text, b.Text))
 	})
 	args := make([][]any, len(received))
 	for i := range received {
 		r := &received[i]
-		args[i] = []any{r.Connection, r.Text, kind, r.Ref.Client[:], r.Ref.ID[:]}
+		args[i] = []any{r.Connection, r.Text, string(kind), r.Ref.Client[:], r.Ref.ID[:]}
 	}
 	return tx.db.Defer(insertReceipts, args)
 }
@@ -262,7 +262,7 @@ func (tx *Tx) InsertReceipts(ctx context.Context, kind string, received []Receiv
 // the receipt.
 type VerifyReceipt struct {
 	Received
-	Kind string
+	Kind till.SubjectKind
 	Had  bool // the payment or payout is there, and has it
 }
 
@@ -270,7 +270,7 @@ type VerifyReceipt struct {
 func (tx *Tx) VerifyReceipts(ctx context.Context, after *VerifyReceipt, limit int) ([]*VerifyReceipt, error) {
 	var out []*VerifyReceipt
 	err := tx.db.Query(ctx, verifyReceipts,
-		[]any{after.Connection, after.Text, after.Kind, limit}, func(r db.Row) error {
+		[]any{after.Connection, after.Text, string(after.Kind), limit}, func(r db.Row) error {
 			v := &VerifyReceipt{}
 			out = append(out, v)
 			return r.Scan(&v.Connection, &v.Text, &v.Kind, idDest(&v.Ref.Client), idDest(&v.Ref.ID), boolDest(&v.Had))

@@ -54,7 +54,7 @@ func TestTheRecordOfReceiptsIsFilledFromWhatIsThere(t *testing.T) {
 			owners := func() map[store.Receipt]store.Ref {
 				var out map[store.Receipt]store.Ref
 				err := s.View(t.Context(), func(tx *store.Tx) (err error) {
-					out, err = tx.ReceiptOwners(t.Context(), store.KindPayment, []store.Receipt{{Connection: storetest.Connection, Text: "SAME"}, {Connection: storetest.Connection, Text: "OWN"}})
+					out, err = tx.ReceiptOwners(t.Context(), till.SubjectPayment, []store.Receipt{{Connection: storetest.Connection, Text: "SAME"}, {Connection: storetest.Connection, Text: "OWN"}})
 					return err
 				})
 				if err != nil {
@@ -103,8 +103,8 @@ func TestAHandleIsHadAlone(t *testing.T) {
 		name := func(client byte) error {
 			return s.Update(t.Context(), func(tx *store.Tx) error {
 				return tx.NameHandles(t.Context(), []store.Named{
-					{Connection: "a", Handle: "ws_2", Ref: store.Ref{Client: till.ID{client}, ID: till.ID{client}}, Kind: store.KindPayment, Alone: true},
-					{Connection: "a", Handle: "ws_1", Ref: store.Ref{Client: till.ID{client}, ID: till.ID{client}}, Kind: store.KindPayment, Alone: true}})
+					{Connection: "a", Handle: "ws_2", Ref: store.Ref{Client: till.ID{client}, ID: till.ID{client}}, Kind: till.SubjectPayment, Alone: true},
+					{Connection: "a", Handle: "ws_1", Ref: store.Ref{Client: till.ID{client}, ID: till.ID{client}}, Kind: till.SubjectPayment, Alone: true}})
 			})
 		}
 		if err := name(1); err != nil {

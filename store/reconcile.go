@@ -55,15 +55,9 @@ var selectCasesOf = db.Define(db.SQL{Name: "reconcile.selectCasesOf",
 // payments and payouts of one client, with what the ledger says of each. What
 // follows from them is not known here.
 
-// What an operator moves money for.
-const (
-	ComparedPayment = "payment"
-	ComparedPayout  = "payout"
-)
-
 // ReconcileRow is a payment or payout with its money in the ledger.
 type ReconcileRow struct {
-	Kind       string
+	Kind       till.SubjectKind
 	Client, ID till.ID
 	Connection string
 	Reference  till.ID // what we sent; zero if nothing was sent
@@ -105,9 +99,9 @@ var comparePayouts = db.Define(db.SQL{Name: "reconcile.comparePayouts",
 // ReconcileRows appends the next payments or payouts of a client, beyond one id and
 // up to another, to out. Those of other connections come without what hangs on
 // them.
-func (tx *Tx) ReconcileRows(ctx context.Context, kind, connection string, client, after, last till.ID, limit int, out []ReconcileRow) ([]ReconcileRow, error) {
+func (tx *Tx) ReconcileRows(ctx context.Context, kind till.SubjectKind, connection string, client, after, last till.ID, limit int, out []ReconcileRow) ([]ReconcileRow, error) {
 	q := comparePayments
-	if kind == ComparedPayout {
+	if kind == till.SubjectPayout {
 		q = comparePayouts
 	}
 	err := tx.db.Query(ctx, q, []any{connection, client[:], after[:], last[:], limit}, func(r db.Row) error {
@@ -137,7 +131,7 @@ func (c *ReconcileRow) book(entry string) error {
 // ReconcileRowsByID appends the payments and payouts with these ids to out.
 func (tx *Tx) ReconcileRowsByID(ctx context.Context, connection string, refs []Ref, out []ReconcileRow) (_ []ReconcileRow, err error) {
 	for _, ref := range refs {
-		for _, kind := range []string{ComparedPayment, ComparedPayout} {
+		for _, kind := range []till.SubjectKind{till.SubjectPayment, till.SubjectPayout} {
 			if out, err = tx.ReconcileRows(ctx, kind, connection, ref.Client, before(ref.ID), ref.ID, 1, out); err != nil {
 				return out, err
 			}

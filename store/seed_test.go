@@ -87,10 +87,10 @@ func TestSeedLedger(t *testing.T) {
 			var moved []store.PostedSubject
 			err := s.View(t.Context(), func(tx *store.Tx) (err error) {
 				last := till.LastID(noon)
-				if own, err = tx.ReconcileRows(t.Context(), store.ComparedPayment, "seed", client.ID, till.ID{}, last, rows+1, nil); err != nil {
+				if own, err = tx.ReconcileRows(t.Context(), till.SubjectPayment, "seed", client.ID, till.ID{}, last, rows+1, nil); err != nil {
 					return err
 				}
-				if others, err = tx.ReconcileRows(t.Context(), store.ComparedPayment, "another", client.ID, till.ID{}, last, rows+1, nil); err != nil {
+				if others, err = tx.ReconcileRows(t.Context(), till.SubjectPayment, "another", client.ID, till.ID{}, last, rows+1, nil); err != nil {
 					return err
 				}
 				moved, err = tx.PostedSubjects(t.Context(), "seed", client.ID, till.ID{}, last, rows+1)

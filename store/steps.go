@@ -95,7 +95,7 @@ var setAside = db.Define(db.SQL{Name: "steps.setAside",
 // only while a call is scheduled.
 type Step struct {
 	ClientID, SubjectID till.ID
-	Kind                string // KindPayment or KindPayout
+	Kind                till.SubjectKind
 	Lane                string // where it waits; see Lane
 
 	DueAt        till.Time
@@ -152,7 +152,7 @@ func scanStep(r db.Row) (*Step, error) {
 
 // first returns the columns of a step that begins.
 func (s *Step) first() []any {
-	return []any{s.ClientID[:], s.SubjectID[:], s.Kind, s.Lane, int64(s.DueAt), int64(s.LeaseUntil), s.LeaseVersion,
+	return []any{s.ClientID[:], s.SubjectID[:], string(s.Kind), s.Lane, int64(s.DueAt), int64(s.LeaseUntil), s.LeaseVersion,
 		s.Sends, int64(s.SendStartedAt), int64(s.SendDeadline)}
 }
 
@@ -248,7 +248,7 @@ func (tx *Tx) ForgetCallbackBodies(ctx context.Context, refs []Ref) error {
 // InsertCallbackStep schedules a read of a row that had no step any more.
 func (tx *Tx) InsertCallbackStep(ctx context.Context, s *Step) error {
 	_, err := tx.db.Exec(ctx, insertWokenStep,
-		s.ClientID[:], s.SubjectID[:], s.Kind, s.Lane, int64(s.DueAt), s.Calls, int64(s.CheckedAt), s.Sends, s.Acked, int64(s.LateFrom), s.LateReads,
+		s.ClientID[:], s.SubjectID[:], string(s.Kind), s.Lane, int64(s.DueAt), s.Calls, int64(s.CheckedAt), s.Sends, s.Acked, int64(s.LateFrom), s.LateReads,
 		orNull(s.Handle), bytesOrNull(s.CallbackBody), int64(s.DueAt))
 	return err
 }

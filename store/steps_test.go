@@ -359,7 +359,7 @@ func TestHandlesAndReferencesFindTheirSubject(t *testing.T) {
 		}
 		save(refs[0], "ws_CO_1")
 		save(refs[1], "ws_CO_1") // an operator that gives one handle twice
-		if f := find("a", "ws_CO_1"); f == nil || f.Ref != refs[0] || f.Kind != store.KindPayment {
+		if f := find("a", "ws_CO_1"); f == nil || f.Ref != refs[0] || f.Kind != till.SubjectPayment {
 			t.Errorf("the handle finds %+v, want the first", f)
 		}
 		if f := find("b", "ws_CO_1"); f != nil {
@@ -368,7 +368,7 @@ func TestHandlesAndReferencesFindTheirSubject(t *testing.T) {
 		if f := find("a", ""); f != nil {
 			t.Errorf("a reference that was not sent finds %+v", f)
 		}
-		send := func(ref store.Ref, n int, as string) {
+		send := func(ref store.Ref, n int, as till.SubjectKind) {
 			t.Helper()
 			err := s.Update(t.Context(), func(tx *store.Tx) error {
 				return tx.InsertSends(t.Context(), []*store.Attempt{{ClientID: ref.Client, SubjectID: ref.ID, N: n, Connection: "a", Reference: reference,
@@ -378,8 +378,8 @@ func TestHandlesAndReferencesFindTheirSubject(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		send(refs[1], 90, store.KindPayment)
-		send(refs[1], 91, store.KindPayment)
+		send(refs[1], 90, till.SubjectPayment)
+		send(refs[1], 91, till.SubjectPayment)
 		if f := find("a", ""); f == nil || f.Ref != refs[1] {
 			t.Errorf("the reference finds %+v", f)
 		}

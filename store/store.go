@@ -183,7 +183,7 @@ func (e *EventRow) documents() int {
 	if e.Payment != nil {
 		n += len(e.Payment.Document)
 	}
-	if e.Kind.Subject() == KindPayout {
+	if e.Kind.Subject() == string(till.SubjectPayout) {
 		n += payoutWeight
 	}
 	return n

@@ -60,7 +60,7 @@ func TestACreditAsksForStraysInTheRoundTripOfItsLocks(t *testing.T) {
 		t.Helper()
 		err := s.Update(ctx, func(tx *Tx) error {
 			c.trips = 0
-			l, err := tx.LockSubjects(ctx, KindPayment, []Ref{ref}, Cached{Credits: credits}, nil)
+			l, err := tx.LockSubjects(ctx, till.SubjectPayment, []Ref{ref}, Cached{Credits: credits}, nil)
 			if err != nil {
 				return err
 			}

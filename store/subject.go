@@ -6,12 +6,6 @@ import (
 	"till"
 )
 
-// The kinds of subjects: what a step is about.
-const (
-	KindPayment = "payment"
-	KindPayout  = "payout"
-)
-
 // Subject is what a payment and a payout have alike, for whoever works on both:
 // what is fixed by value, what changes by pointers into the row.
 type Subject struct {

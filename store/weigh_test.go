@@ -18,7 +18,7 @@ func TestAChangeReadsNoDocuments(t *testing.T) {
 		p := storetest.NewPayment(t, c, client, storetest.Body{Rest: `"metadata":{"note":"` + strings.Repeat("m", 15<<10) + `"}`})
 		ref := store.Ref{Client: client.ID, ID: p.ID}
 		err := s.Update(t.Context(), func(tx *store.Tx) error {
-			l, err := tx.LockSubjects(t.Context(), store.KindPayment, []store.Ref{ref}, store.Cached{}, nil)
+			l, err := tx.LockSubjects(t.Context(), till.SubjectPayment, []store.Ref{ref}, store.Cached{}, nil)
 			if err == nil && (l.Payments[ref] == nil || l.Payments[ref].Document != nil) {
 				t.Errorf("what is locked is %+v", l.Payments[ref])
 			}

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"till"
-	"till/config"
 	"till/server"
 	"till/store"
 )
@@ -56,15 +55,15 @@ func (d *doctor) examineRoutes(ctx context.Context, s *store.Store, ops *server.
 }
 
 // methodsInUse returns the methods that a client may use, and for which kinds.
-func methodsInUse(ctx context.Context, s *store.Store, client till.ID) (methods []string, kinds []config.Kind, err error) {
-	kinds = []config.Kind{config.Payment}
+func methodsInUse(ctx context.Context, s *store.Store, client till.ID) (methods []string, kinds []till.SubjectKind, err error) {
+	kinds = []till.SubjectKind{till.SubjectPayment}
 	err = s.View(ctx, func(tx *store.Tx) (err error) {
 		if methods, err = tx.ClientMethods(ctx, client); err != nil {
 			return err
 		}
 		keys, err := tx.Keys(ctx, client, maxKeys)
 		if slices.ContainsFunc(keys, func(k *till.Key) bool { return k.Allows(till.PayoutsWrite) && k.Active(tx.Now()) }) {
-			kinds = append(kinds, config.Payout)
+			kinds = append(kinds, till.SubjectPayout)
 		}
 		return err
 	})
@@ -73,7 +72,7 @@ func methodsInUse(ctx context.Context, s *store.Store, client till.ID) (methods 
 
 // routeGaps reports whether a client's payments or payouts of a method have a
 // route, and the countries of the method without one.
-func routeGaps(ops *server.Operators, client till.ID, kind config.Kind, code string) (leads bool, gaps []string) {
+func routeGaps(ops *server.Operators, client till.ID, kind till.SubjectKind, code string) (leads bool, gaps []string) {
 	m, ok := till.MethodOf(code)
 	if !ok {
 		return false, nil

@@ -81,7 +81,7 @@ func (f *findings) found(b *books.Finding) error {
 		if !c.Booked.IsZero() {
 			booked = c.Booked.Value()
 		}
-		f.cells = append(f.cells, c.Kind, c.Client.String(), c.ID.String(), plainCell(c.Receipt), c.Amount.Value(), c.Amount.Currency, string(c.Status),
+		f.cells = append(f.cells, string(c.Kind), c.Client.String(), c.ID.String(), plainCell(c.Receipt), c.Amount.Value(), c.Amount.Currency, string(c.Status),
 			c.CreatedAt.String(), booked, timeText(c.BookedAt))
 	} else {
 		f.cells = append(f.cells, "", "", "", "", "", "", "", "", "", "")

@@ -85,7 +85,7 @@ func (s *storm) standings() (all []standing) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	in, out := engine.NewKeys(store.KindPayment, secret), engine.NewKeys(store.KindPayout, secret)
+	in, out := engine.NewKeys(till.SubjectPayment, secret), engine.NewKeys(till.SubjectPayout, secret)
 	const page = 200
 	err = db.View(ctx, func(tx *store.Tx) error {
 		for offset := 0; ; offset += page {
