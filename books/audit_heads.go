@@ -49,10 +49,11 @@ func FindHeads(text string) (out []AuditHead) {
 	return out
 }
 
-// EachHead calls f with the head of each audit chain, until f returns false.
+// EachHead calls f with the head of each audit chain, the house's first, until f
+// returns false.
 func EachHead(ctx context.Context, s *store.Store, f func(h AuditHead) (more bool)) error {
 	var heads []AuditHead
-	err := eachPage(ctx, s, func(clients []till.ID) error {
+	page := func(clients []till.ID) error {
 		err := s.View(ctx, func(tx *store.Tx) error {
 			heads = heads[:0]
 			for _, id := range clients {
@@ -75,7 +76,11 @@ func EachHead(ctx context.Context, s *store.Store, f func(h AuditHead) (more boo
 			}
 		}
 		return nil
-	})
+	}
+	err := page([]till.ID{till.House})
+	if err == nil {
+		err = eachPage(ctx, s, page)
+	}
 	if errors.Is(err, errStop) {
 		err = nil
 	}

@@ -17,14 +17,16 @@ type AuditFilter struct {
 	To      till.Time // inclusive
 }
 
-// EachAudit calls f with the audit rows of a client, oldest first, in short
+// EachAudit calls f with the audit rows of a client, or of till.House, oldest first, in short
 // snapshots. Rows that are written meanwhile may be missing. It returns
 // CodeClientNotFound.
 func EachAudit(ctx context.Context, s *store.Store, client till.ID, filter AuditFilter, f func(a *store.AuditRow) error) error {
 	var last, end int64
 	err := s.View(ctx, func(tx *store.Tx) (err error) {
-		if _, err := tx.Client(ctx, client); err != nil {
-			return err
+		if client != till.House {
+			if _, err := tx.Client(ctx, client); err != nil {
+				return err
+			}
 		}
 		head, err := tx.Head(ctx, client)
 		if err != nil || head == nil {

@@ -47,6 +47,8 @@ var errNeverStarted = errors.New("the database has not been started yet: there i
 //   - First sends to operators without a client reference are held, too.
 //   - The event logs get a new id, because event numbers are assigned again.
 //     Each audit log has a row about it.
+//   - Nobody is signed in any more and no invitation works: of each, the older
+//     database may not know that it had been ended.
 //
 // It commits in slices and may be interrupted. Run again with the same
 // LostFrom, it continues and leaves newer payments alone. A server may be
@@ -62,13 +64,22 @@ func MarkRestored(ctx context.Context, s *store.Store, r RestoreRequest) (*Resto
 		till.SubjectPayment: engine.NewKeys(till.SubjectPayment, r.Secret),
 		till.SubjectPayout:  engine.NewKeys(till.SubjectPayout, r.Secret),
 	}
+	detail := fmt.Sprintf("log %s; lost from %s", out.LogID, out.LostFrom)
+	err = s.Update(ctx, func(tx *store.Tx) error {
+		if err := auditClients(ctx, tx, []till.ID{till.House}, r.By, actionRestored, detail); err != nil {
+			return err
+		}
+		return tx.EndAllAccess(ctx)
+	})
+	if err != nil {
+		return out, err
+	}
 	err = eachPage(ctx, s, func(clients []till.ID) error {
 		for _, client := range clients {
 			if err := out.mark(ctx, s, client, keys); err != nil {
 				return err
 			}
 		}
-		detail := fmt.Sprintf("log %s; lost from %s", out.LogID, out.LostFrom)
 		return s.UpdateBackground(ctx, func(tx *store.Tx) error { return auditClients(ctx, tx, clients, r.By, actionRestored, detail) })
 	})
 	if err != nil || !r.KeysReviewed {

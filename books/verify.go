@@ -95,7 +95,11 @@ func Verify(ctx context.Context, s *store.Store, o Options) (Report, error) {
 	if err := v.verifyReceipts(ctx); err != nil {
 		return v.Report, err
 	}
-	v.client = till.ID{}
+	v.client, v.keptHeads = till.House, v.heads[till.House]
+	delete(v.heads, till.House)
+	if err := v.verifyAudit(ctx); err != nil {
+		return v.Report, fmt.Errorf("verify the house's audit log: %w", err)
+	}
 	for {
 		var found bool
 		after := v.client

@@ -2,9 +2,11 @@ package people
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"till"
+	"till/store"
 )
 
 // Invitation is a link that lets somebody in: into a role, or back in.
@@ -37,67 +39,159 @@ const (
 	ResetWindow = 24 * time.Hour
 )
 
+// MaxInvitations is how many open invitations a client may have.
+const MaxInvitations = 50
+
+func shownInvitation(i *store.Invitation) *Invitation {
+	return &Invitation{ID: i.ID, Kind: InvitationKind(i.Kind), Client: i.Client, ClientName: i.ClientName, Role: i.Role, Name: i.Name, Login: i.Login,
+		Person: i.Person, InvitedBy: i.InvitedBy, CreatedAt: i.CreatedAt, ExpiresAt: i.ExpiresAt}
+}
+
 // Invite makes a link that gives a role with a client, or with the house if c is
 // nil. The token is for /console/join/{token} and is shown this once. s needs
 // PeopleManage with the client (HousePeople with the house) and fresh proof.
-// login may be "": then the invited choose theirs.
+// login may be "": then the invited choose theirs. It refuses with NotAllowed,
+// ProofNeeded, NameInvalid, LoginInvalid, ValueInvalid, TooMany and
+// AlreadyMember.
 func (p *People) Invite(ctx context.Context, s *Session, c *till.Client, role till.Role, name, login string) (*Invitation, string, error) {
-	return nil, "", errUnbuilt
+	if err := p.mayManage(ctx, s, c, "person.invite"); err != nil {
+		return nil, "", err
+	}
+	if c != nil && s.RoleIn(c.ID) == "" && role != till.RoleOwner {
+		return nil, "", p.notAllowed(ctx, s, c, "person.invite", PeopleManage) // the house invites owners, who invite the rest
+	}
+	return p.InviteAs(ctx, s.Actor(), clientID(c), role, name, login)
+}
+
+// InviteAs is Invite for a command, whose user may do anything.
+func (p *People) InviteAs(ctx context.Context, actor string, client till.ID, role till.Role, name, login string) (*Invitation, string, error) {
+	if !role.Valid(client) {
+		return nil, "", refuse(ValueInvalid)
+	}
+	name, err := cleanName(name)
+	if err != nil {
+		return nil, "", err
+	}
+	if login != "" {
+		if login, err = cleanLogin(login); err != nil {
+			return nil, "", err
+		}
+	}
+	token := newToken()
+	inv := &store.Invitation{TokenHash: hashOf(token), Kind: string(KindJoin), Client: client, Role: role, Name: name, Login: login, InvitedBy: actor}
+	err = p.commit(ctx, []till.ID{client}, func(tx *store.Tx) ([]entry, error) {
+		now := p.now()
+		if err := p.checkRoom(ctx, tx, client, login, now); err != nil {
+			return nil, err
+		}
+		if client != till.House {
+			c, err := tx.Client(ctx, client)
+			if err != nil {
+				return nil, err
+			}
+			inv.ClientName = c.Name
+		}
+		inv.ID, inv.CreatedAt, inv.ExpiresAt = till.NewID(now), now, now.Add(JoinWindow)
+		if err := tx.InsertInvitation(ctx, inv); err != nil {
+			return nil, err
+		}
+		return []entry{{client: client, actor: actor, action: "person.invite", subject: inv.ID, detail: fmt.Sprintf("%s as %s", name, role)}}, nil
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	return shownInvitation(inv), token, nil
+}
+
+// checkRoom refuses an invitation that would be one too many, or for somebody
+// who is there already.
+func (p *People) checkRoom(ctx context.Context, tx *store.Tx, client till.ID, login string, now till.Time) error {
+	open, err := tx.OpenInvitations(ctx, client, now, MaxInvitations)
+	if err != nil {
+		return err
+	}
+	n, err := tx.CountColleagues(ctx, client)
+	if err != nil {
+		return err
+	}
+	if len(open) >= MaxInvitations || n >= MaxColleagues {
+		return refuse(TooMany)
+	}
+	if login == "" {
+		return nil
+	}
+	person, err := tx.PersonByLogin(ctx, login)
+	if err != nil || person == nil {
+		return err
+	}
+	_, _, err = p.colleague(ctx, tx, client, person.ID)
+	switch {
+	case err == nil:
+		return refuse(AlreadyMember)
+	case RefusalOf(err) != nil:
+		return nil
+	}
+	return err
 }
 
 // Invitations returns the open invitations of a client, or of the house if c is
 // nil, newest first, at most MaxInvitations.
-func (p *People) Invitations(ctx context.Context, c *till.Client) ([]*Invitation, error) {
-	return nil, errUnbuilt
+func (p *People) Invitations(ctx context.Context, c *till.Client) (out []*Invitation, err error) {
+	err = p.c.Store.View(ctx, func(tx *store.Tx) error {
+		out = nil
+		rows, err := tx.OpenInvitations(ctx, clientID(c), p.now(), MaxInvitations)
+		for _, i := range rows {
+			out = append(out, shownInvitation(i))
+		}
+		return err
+	})
+	return out, err
 }
-
-// MaxInvitations is how many open invitations a client may have.
-const MaxInvitations = 50
 
 // Withdraw ends an open invitation. s needs what Invite needs.
 func (p *People) Withdraw(ctx context.Context, s *Session, c *till.Client, id till.ID) error {
-	return errUnbuilt
+	if err := p.mayManage(ctx, s, c, "person.withdraw"); err != nil {
+		return err
+	}
+	log := clientID(c)
+	return p.commit(ctx, []till.ID{log}, func(tx *store.Tx) ([]entry, error) {
+		there, err := tx.WithdrawInvitation(ctx, log, id, p.now())
+		if err != nil || !there {
+			return nil, err
+		}
+		return []entry{{client: log, actor: s.Actor(), action: "person.withdraw", subject: id}}, nil
+	})
 }
 
 // Invitation returns what a link is for, and spends nothing: chats and scanners
 // open links first. It refuses with LinkUnknown, LinkExpired, LinkUsed,
 // LinkWithdrawn and WaitFirst.
 func (p *People) Invitation(ctx context.Context, v Visit, token string) (*Invitation, error) {
-	return nil, errUnbuilt
+	inv, err := p.invitation(ctx, v, token)
+	if err != nil {
+		return nil, err
+	}
+	return shownInvitation(inv), nil
 }
 
-// Joining is what somebody fills in behind a link. Either Password is set, or
-// Step and Answer of a passkey (BeginJoin).
-type Joining struct {
-	Login    string // ignored where the invitation names it, and for a reset
-	Name     string // ignored for a reset
-	Language string
-	Zone     string
-	Password string
-	Step     string // from the Ceremony
-	Answer   []byte // what the browser's authenticator said, as JSON
-}
-
-// BeginJoin begins the making of a passkey behind a link, for the browser. It
-// spends nothing. It refuses like Join.
-func (p *People) BeginJoin(ctx context.Context, v Visit, token string, j Joining) (*Ceremony, error) {
-	return nil, errUnbuilt
-}
-
-// Join spends a link: it makes the person with the role, or replaces what the
-// person signs in with, and signs in. If the role needs a second factor and a
-// password was set, the Session has FactorMissing. It refuses like Invitation,
-// and with LoginTaken, LoginInvalid, NameInvalid and the refusals of passwords
-// and passkeys; a refusal spends nothing.
-func (p *People) Join(ctx context.Context, v Visit, token string, j Joining) (Entry, error) {
-	return Entry{}, errUnbuilt
-}
-
-// Accept spends an invitation as somebody who is signed in already: they get
-// the role too. The session goes on under a new token. It refuses like
-// Invitation, and with LinkForOther and AlreadyMember.
-func (p *People) Accept(ctx context.Context, v Visit, s *Session, token string) (Entry, error) {
-	return Entry{}, errUnbuilt
+func (p *People) invitation(ctx context.Context, v Visit, token string) (inv *store.Invitation, err error) {
+	err = p.c.Store.View(ctx, func(tx *store.Tx) error { inv, err = tx.Invitation(ctx, hashOf(token)); return err })
+	switch {
+	case err != nil:
+		return nil, err
+	case inv == nil: // a guess: nobody draws 32 bytes that are right
+		if err := p.admit(ctx, v, ""); err != nil {
+			return nil, err
+		}
+		return nil, refuse(LinkUnknown)
+	case !inv.SpentAt.IsZero():
+		return nil, refuse(LinkUsed)
+	case !inv.WithdrawnAt.IsZero():
+		return nil, refuse(LinkWithdrawn)
+	case p.now() >= inv.ExpiresAt:
+		return nil, refuse(LinkExpired)
+	}
+	return inv, nil
 }
 
 // Reset makes a link that lets a colleague back in with a new password or
@@ -106,5 +200,52 @@ func (p *People) Accept(ctx context.Context, v Visit, s *Session, token string) 
 // somebody who has a role that s could not give: of the house, or with another
 // client.
 func (p *People) Reset(ctx context.Context, s *Session, c *till.Client, person till.ID) (*Invitation, string, error) {
-	return nil, "", errUnbuilt
+	if err := p.mayManage(ctx, s, c, "person.reset"); err != nil {
+		return nil, "", err
+	}
+	if person == s.Person.ID {
+		return nil, "", refuse(NotYourself)
+	}
+	target, memberships, err := p.readPerson(ctx, person)
+	if err != nil {
+		return nil, "", err
+	}
+	inside := false
+	for _, m := range memberships {
+		if inside = inside || m.Client == clientID(c); m.Client != clientID(c) && !s.MayHouse(HousePeople) {
+			return nil, "", p.notAllowed(ctx, s, c, "person.reset", HousePeople)
+		}
+	}
+	if target == nil || !inside {
+		return nil, "", refuse(PersonUnknown)
+	}
+	return p.ResetAs(ctx, s.Actor(), clientID(c), person)
+}
+
+// ResetAs is Reset for a command.
+func (p *People) ResetAs(ctx context.Context, actor string, client, id till.ID) (*Invitation, string, error) {
+	token := newToken()
+	inv := &store.Invitation{TokenHash: hashOf(token), Kind: string(KindReset), Client: client, Person: id, InvitedBy: actor}
+	err := p.commit(ctx, []till.ID{client}, func(tx *store.Tx) ([]entry, error) {
+		now := p.now()
+		person, err := tx.Person(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if person == nil || !person.DisabledAt.IsZero() {
+			return nil, refuse(PersonUnknown)
+		}
+		if err := tx.WithdrawResets(ctx, id, now); err != nil { // one link at a time
+			return nil, err
+		}
+		inv.ID, inv.Name, inv.Login, inv.CreatedAt, inv.ExpiresAt = till.NewID(now), person.Name, person.Login, now, now.Add(ResetWindow)
+		if err := tx.InsertInvitation(ctx, inv); err != nil {
+			return nil, err
+		}
+		return []entry{{client: client, actor: actor, action: "person.reset", subject: id, detail: person.Name}}, nil
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	return shownInvitation(inv), token, nil
 }

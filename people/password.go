@@ -1,6 +1,23 @@
 package people
 
-import "context"
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/crypto/argon2"
+
+	"till"
+	"till/store"
+)
 
 // The bounds of passwords: characters at least, bytes at most.
 const (
@@ -8,8 +25,200 @@ const (
 	MaxPassword = 1024
 )
 
+// Argon2id: 19 MiB, 2 passes, 1 lane. At most maxHashing passwords are hashed
+// at once, because of the memory; others wait hashingQueue.
+const (
+	argonMemory  = 19 << 10 // KiB
+	argonPasses  = 2
+	argonLanes   = 1
+	saltSize     = 16
+	keySize      = 32
+	maxHashing   = 2
+	hashingQueue = 2 * time.Second
+)
+
+var argonPrefix = fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$", argon2.Version, argonMemory, argonPasses, argonLanes)
+
+// hashPassword returns a password as PHC text.
+func hashPassword(password string) string {
+	salt := make([]byte, saltSize)
+	rand.Read(salt)
+	key := argon2.IDKey([]byte(password), salt, argonPasses, argonMemory, argonLanes, keySize)
+	return argonPrefix + base64.RawStdEncoding.EncodeToString(salt) + "$" + base64.RawStdEncoding.EncodeToString(key)
+}
+
+// samePassword compares a password with PHC text. Text of other parameters
+// matches nothing.
+func samePassword(phc, password string) bool {
+	rest, ours := strings.CutPrefix(phc, argonPrefix)
+	saltText, keyText, found := strings.Cut(rest, "$")
+	salt, err1 := base64.RawStdEncoding.DecodeString(saltText)
+	want, err2 := base64.RawStdEncoding.DecodeString(keyText)
+	if !ours || !found || err1 != nil || err2 != nil || len(want) != keySize {
+		return false
+	}
+	key := argon2.IDKey([]byte(password), salt, argonPasses, argonMemory, argonLanes, keySize)
+	return subtle.ConstantTimeCompare(key, want) == 1
+}
+
+// inSlot runs f when one of the slots for hashing is free. It refuses with Busy
+// if none is in time.
+func (p *People) inSlot(ctx context.Context, f func()) error {
+	timer := time.NewTimer(hashingQueue)
+	defer timer.Stop()
+	select {
+	case p.hashing <- struct{}{}:
+	case <-timer.C:
+		return refuse(Busy)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-p.hashing }()
+	f()
+	return nil
+}
+
+// verifyPassword compares a password with a person's, or with a decoy if there
+// is no such person or no password, which takes as long.
+func (p *People) verifyPassword(ctx context.Context, person *store.Person, password string) (same bool, err error) {
+	if len(password) > MaxPassword {
+		password = password[:MaxPassword+1] // still wrong, and no work for us
+	}
+	known := person != nil && person.Password != ""
+	err = p.inSlot(ctx, func() {
+		if known {
+			same = samePassword(person.Password, password)
+		} else {
+			samePassword(p.decoy(), password)
+		}
+	})
+	return same, err
+}
+
+//go:embed common.txt
+var commonText []byte
+
+var commonWords = func() map[string]bool {
+	out := map[string]bool{}
+	for _, word := range bytes.Fields(commonText) {
+		out[string(word)] = true
+	}
+	return out
+}()
+
+// checkPassword refuses what is too short, too long, or among the first guesses
+// of anybody: a common word with digits and signs around it, one character or
+// a few over and over, a row of the keyboard, the person's own login or name.
+func checkPassword(password, login, name string) error {
+	switch {
+	case !utf8.ValidString(password) || utf8.RuneCountInString(password) < MinPassword:
+		return refuse(PasswordShort)
+	case len(password) > MaxPassword:
+		return refuse(PasswordLong)
+	}
+	lower := strings.ToLower(password)
+	letters := onlyLetters(lower)
+	for _, own := range append(strings.FieldsFunc(strings.ToLower(login+" "+name), func(r rune) bool { return r == ' ' || r == '@' }), login) {
+		if own := onlyLetters(strings.ToLower(own)); len(own) >= 3 && letters == own {
+			return refuse(PasswordCommon)
+		}
+	}
+	plain := strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return -1
+		}
+		return r
+	}, lower)
+	if plain == strings.ToLower(login) || isRow(plain) || commonWords[plain] || commonWords[shortestUnit(plain)] || len([]rune(shortestUnit(plain))) <= 4 {
+		return refuse(PasswordCommon)
+	}
+	if unit := shortestUnit(letters); letters == "" || commonWords[unit] || isRow(letters) {
+		return refuse(PasswordCommon)
+	}
+	return nil
+}
+
+// onlyLetters returns the letters of a text, with the digits and signs that
+// people write in place of letters read as these, unless they stand at an end.
+func onlyLetters(text string) string {
+	text = strings.TrimFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && r != '@' && r != '$' })
+	var b strings.Builder
+	for _, r := range text {
+		switch r {
+		case '@', '4':
+			r = 'a'
+		case '0':
+			r = 'o'
+		case '1', '!':
+			r = 'i'
+		case '3':
+			r = 'e'
+		case '5', '$':
+			r = 's'
+		case '7':
+			r = 't'
+		}
+		if unicode.IsLetter(r) {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// shortestUnit returns the part that a text repeats, or the text.
+func shortestUnit(text string) string {
+	r := []rune(text)
+	for n := 1; n <= len(r)/2; n++ {
+		if len(r)%n == 0 && strings.Repeat(string(r[:n]), len(r)/n) == text {
+			return string(r[:n])
+		}
+	}
+	return text
+}
+
+// rows are what fingers run along.
+var rows = []string{
+	"0123456789012345678901234567890", "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz",
+	"qwertyuiopasdfghjklzxcvbnm", "azertyuiopqsdfghjklmwxcvbn", "qwertzuiopasdfghjklyxcvbnm",
+	"1qaz2wsx3edc4rfv5tgb6yhn7ujm8ik9ol0p", "1q2w3e4r5t6y7u8i9o0p", "1a2z3e4r5t6y7u8i9o0p",
+}
+
+func isRow(text string) bool {
+	if len(text) < 6 {
+		return false
+	}
+	back := []rune(text)
+	for i, j := 0, len(back)-1; i < j; i, j = i+1, j-1 {
+		back[i], back[j] = back[j], back[i]
+	}
+	for _, row := range rows {
+		if strings.Contains(row, text) || strings.Contains(row, string(back)) {
+			return true
+		}
+	}
+	return false
+}
+
+// newPassword checks a password and returns it as PHC text.
+func (p *People) newPassword(ctx context.Context, password, login, name string) (phc string, err error) {
+	if err := checkPassword(password, login, name); err != nil {
+		return "", err
+	}
+	err = p.inSlot(ctx, func() { phc = hashPassword(password) })
+	return phc, err
+}
+
 // SetPassword replaces the person's password and ends their other sessions. s
 // needs fresh proof. The session goes on under a new token.
 func (p *People) SetPassword(ctx context.Context, v Visit, s *Session, password string) (Entry, error) {
-	return Entry{}, errUnbuilt
+	if !s.Fresh() {
+		return Entry{}, refuse(ProofNeeded)
+	}
+	phc, err := p.newPassword(ctx, password, s.Person.Login, s.Person.Name)
+	if err != nil {
+		return Entry{}, err
+	}
+	return p.changeAccess(ctx, v, s, "password.set", "", func(tx *store.Tx, _ till.Time) error {
+		return tx.SetPassword(ctx, s.Person.ID, phc)
+	})
 }

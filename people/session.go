@@ -2,10 +2,16 @@ package people
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"till"
+	"till/store"
 )
 
 // Session is somebody who is signed in, as one request sees them. It is read
@@ -79,8 +85,6 @@ func (s *Session) ProofBy() (passkey, code, password bool) {
 	return passkey, code, !passkey && !code
 }
 
-var errUnbuilt = errors.New("people: not built yet")
-
 // Entry is what signing in returns: a session, or a second step.
 type Entry struct {
 	Token   string   // for the cookie; "" if a second step is needed
@@ -91,47 +95,249 @@ type Entry struct {
 // StepWindow is how long a form of several steps may take.
 const StepWindow = 10 * time.Minute
 
+const (
+	// MaxSessions is how many sessions a person may have; one more ends the
+	// oldest.
+	MaxSessions = 20
+
+	// touchInterval is how exactly it is known when a session was last used.
+	touchInterval = time.Minute
+	touchTimeout  = 250 * time.Millisecond
+)
+
 // Session returns who a cookie's token belongs to, and moves the idle time on.
 // It refuses with SessionOver, or NotFromHere for a person of the house outside
 // of its networks.
 func (p *People) Session(ctx context.Context, v Visit, token string) (*Session, error) {
-	return nil, errUnbuilt
+	if len(token) != tokenLength {
+		return nil, refuse(SessionOver)
+	}
+	s, err := p.readSession(ctx, v, hashOf(token))
+	if err == nil && s.now >= s.SeenAt.Add(touchInterval) {
+		p.touch(ctx, v, s)
+	}
+	return s, err
 }
 
-// SignIn checks a login and a password. An unknown login takes as long as a
-// wrong password. If the person has a second factor, the Entry has a Step for
-// SignInCode. stay asks for a cashier's phone to stay signed in for 30 days. It
-// refuses with WrongCredentials, WaitFirst, Busy and NotFromHere.
-func (p *People) SignIn(ctx context.Context, v Visit, login, password string, stay bool) (Entry, error) {
-	return Entry{}, errUnbuilt
+// tokenLength is how long the text of a token is.
+var tokenLength = len(newToken())
+
+func (p *People) readSession(ctx context.Context, v Visit, hash [32]byte) (out *Session, err error) {
+	err = p.c.Store.View(ctx, func(tx *store.Tx) error {
+		row, person, memberships, strict, err := tx.Session(ctx, hash)
+		if err != nil {
+			return err
+		}
+		now := p.now()
+		if row == nil || row.Over(now) || !person.DisabledAt.IsZero() {
+			return refuse(SessionOver)
+		}
+		out = newSession(row, now)
+		out.Person, out.Memberships = person.Person, memberships
+		out.FactorMissing = factorNeeded(memberships, strict) && !person.HasFactor()
+		if p.isDemo(person.ID) {
+			out.FactorMissing, out.ProvedAt = false, now
+		}
+		if !p.mayBeAt(v, memberships) {
+			return refuse(NotFromHere)
+		}
+		return nil
+	})
+	return out, err
 }
 
-// SignInCode ends what SignIn began, with a TOTP code or a recovery code. It
-// refuses with WrongCode, WaitFirst and StepOver.
-func (p *People) SignInCode(ctx context.Context, v Visit, step, code string) (Entry, error) {
-	return Entry{}, errUnbuilt
+func newSession(row *store.Session, now till.Time) *Session {
+	return &Session{ID: row.ID, Person: till.Person{ID: row.Person}, StartedAt: row.StartedAt, SeenAt: row.SeenAt, ExpiresAt: row.ExpiresAt, ProvedAt: row.ProvedAt,
+		Device: row.Device, Address: row.Address, hash: row.TokenHash, now: now}
+}
+
+// touch records that the session was used. A page is not refused because this
+// cannot be written.
+func (p *People) touch(ctx context.Context, v Visit, s *Session) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), touchTimeout)
+	defer cancel()
+	s.SeenAt = s.now
+	err := p.c.Store.UpdateBackground(ctx, func(tx *store.Tx) error {
+		return tx.TouchSession(ctx, &store.Session{TokenHash: s.hash, Person: s.Person.ID, SeenAt: s.now, Address: v.Address.String()})
+	})
+	if err != nil {
+		p.c.Log.Debug("session use not recorded", "error", err)
+	}
+}
+
+// factorNeeded reports whether somebody with these roles needs a second factor.
+func factorNeeded(memberships []till.Membership, strict bool) bool {
+	return strict || slices.ContainsFunc(memberships, func(m till.Membership) bool { return NeedsFactor(m.Role) })
+}
+
+// mayBeAt reports whether somebody with these roles may use the console from an
+// address.
+func (p *People) mayBeAt(v Visit, memberships []till.Membership) bool {
+	if len(p.c.HouseNetworks) == 0 || !slices.ContainsFunc(memberships, func(m till.Membership) bool { return m.Client == till.House }) {
+		return true
+	}
+	return slices.ContainsFunc(p.c.HouseNetworks, func(n netip.Prefix) bool { return n.Contains(v.Address.Unmap()) })
+}
+
+// startSession writes a new session of a person and returns its token. The
+// caller's transaction has locked the person.
+func (p *People) startSession(ctx context.Context, tx *store.Tx, v Visit, person till.ID, memberships []till.Membership, stay, proved bool) (string, error) {
+	token, now := newToken(), p.now()
+	last := lifetimeOf(memberships, stay)
+	s := &store.Session{TokenHash: hashOf(token), ID: till.NewID(now), Person: person, StartedAt: now, SeenAt: now,
+		ExpiresAt: now.Add(last.total), Idle: last.idle, Device: device(v), Address: v.Address.String()}
+	if proved {
+		s.ProvedAt = now
+	}
+	if err := tx.InsertSession(ctx, s); err != nil {
+		return "", err
+	}
+	return token, tx.KeepSessions(ctx, person, MaxSessions)
+}
+
+// device returns what is kept of a device's description: one line of valid
+// text.
+func device(v Visit) string {
+	text := strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(v.Device, ""))
+	for len(text) > MaxDevice {
+		_, size := utf8.DecodeLastRuneInString(text)
+		text = text[:len(text)-size]
+	}
+	return text
+}
+
+// entered returns the Entry of a session that was just written.
+func (p *People) entered(ctx context.Context, v Visit, token string) (Entry, error) {
+	s, err := p.readSession(ctx, v, hashOf(token))
+	return Entry{Token: token, Session: s}, err
+}
+
+// changeAccess changes what a person signs in with: it runs change with the
+// person locked, ends the person's other sessions and lets this one go on under
+// a new token.
+func (p *People) changeAccess(ctx context.Context, v Visit, s *Session, action, detail string, change func(tx *store.Tx, now till.Time) error) (Entry, error) {
+	logs := logsOf(s.Memberships)
+	var token string
+	err := p.commit(ctx, logs, func(tx *store.Tx) ([]entry, error) {
+		now := p.now()
+		if _, err := tx.LockPerson(ctx, s.Person.ID); err != nil {
+			return nil, err
+		}
+		if err := change(tx, now); err != nil {
+			return nil, err
+		}
+		if _, err := tx.DeleteSessions(ctx, s.Person.ID, s.ID); err != nil {
+			return nil, err
+		}
+		if err := tx.WithdrawResets(ctx, s.Person.ID, now); err != nil {
+			return nil, err
+		}
+		var err error
+		if token, err = p.renewToken(ctx, tx, v, s, now, now); err != nil {
+			return nil, err
+		}
+		return inEach(logs, entry{actor: s.Actor(), action: action, subject: s.Person.ID, detail: detail}), nil
+	})
+	if err != nil {
+		return Entry{}, err
+	}
+	return p.entered(ctx, v, token)
+}
+
+// renewToken lets a session go on under a new token. It refuses with
+// SessionOver if it has ended meanwhile.
+func (p *People) renewToken(ctx context.Context, tx *store.Tx, v Visit, s *Session, now, proved till.Time) (string, error) {
+	row, _, memberships, _, err := tx.Session(ctx, s.hash)
+	if err != nil {
+		return "", err
+	}
+	if row == nil {
+		return "", refuse(SessionOver)
+	}
+	token := newToken()
+	old := row.TokenHash
+	row.TokenHash, row.SeenAt, row.ProvedAt, row.Address = hashOf(token), now, proved, v.Address.String()
+	// A stricter role shortens the session, and none makes it longer.
+	if last := lifetimeOf(memberships, false); last == strictLifetime {
+		row.Idle, row.ExpiresAt = min(row.Idle, last.idle), min(row.ExpiresAt, row.StartedAt.Add(last.total))
+	}
+	replaced, err := tx.ReplaceSession(ctx, old, row)
+	if err == nil && !replaced {
+		err = refuse(SessionOver)
+	}
+	return token, err
 }
 
 // SignOut ends the session itself.
-func (p *People) SignOut(ctx context.Context, s *Session) error { return errUnbuilt }
-
-// Sessions returns where a person is signed in, newest first, at most
-// MaxSessions.
-func (p *People) Sessions(ctx context.Context, person till.ID) ([]*Session, error) {
-	return nil, errUnbuilt
+func (p *People) SignOut(ctx context.Context, s *Session) error {
+	return p.end(ctx, s, s.ID, "sign_out")
 }
 
-// MaxSessions is how many sessions a person may have; one more ends the oldest.
-const MaxSessions = 20
+// Sessions returns where a person is signed in, newest first, at most
+// MaxSessions. Only what a list shows is set.
+func (p *People) Sessions(ctx context.Context, person till.ID) (out []*Session, err error) {
+	err = p.c.Store.View(ctx, func(tx *store.Tx) error {
+		out = nil
+		now := p.now()
+		rows, err := tx.SessionsOf(ctx, person, now, MaxSessions)
+		for _, row := range rows {
+			out = append(out, newSession(row, now))
+		}
+		return err
+	})
+	return out, err
+}
 
 // EndSession ends one session of the person's own, by its ID.
-func (p *People) EndSession(ctx context.Context, s *Session, id till.ID) error { return errUnbuilt }
+func (p *People) EndSession(ctx context.Context, s *Session, id till.ID) error {
+	return p.end(ctx, s, id, "session.end")
+}
+
+func (p *People) end(ctx context.Context, s *Session, id till.ID, action string) error {
+	logs := logsOf(s.Memberships)
+	return p.commit(ctx, logs, func(tx *store.Tx) ([]entry, error) {
+		there, err := tx.DeleteSession(ctx, s.Person.ID, id)
+		if err != nil || !there {
+			return nil, err
+		}
+		return inEach(logs, entry{actor: s.Actor(), action: action, subject: s.Person.ID}), nil
+	})
+}
 
 // EndOthers ends all sessions of the person but this one.
-func (p *People) EndOthers(ctx context.Context, s *Session) error { return errUnbuilt }
+func (p *People) EndOthers(ctx context.Context, s *Session) error {
+	logs := logsOf(s.Memberships)
+	return p.commit(ctx, logs, func(tx *store.Tx) ([]entry, error) {
+		n, err := tx.DeleteSessions(ctx, s.Person.ID, s.ID)
+		if err != nil || n == 0 {
+			return nil, err
+		}
+		return inEach(logs, entry{actor: s.Actor(), action: "session.end", subject: s.Person.ID, detail: fmt.Sprintf("%d others", n)}), nil
+	})
+}
 
 // EndSessionsOf ends one session of a colleague, or all if id is zero. s needs
 // PeopleManage with the client (HousePeople with the house) and fresh proof.
 func (p *People) EndSessionsOf(ctx context.Context, s *Session, c *till.Client, person, id till.ID) error {
-	return errUnbuilt
+	if err := p.mayManage(ctx, s, c, "session.end"); err != nil {
+		return err
+	}
+	log := clientID(c)
+	return p.commit(ctx, []till.ID{log}, func(tx *store.Tx) ([]entry, error) {
+		colleague, _, err := p.colleague(ctx, tx, log, person)
+		if err != nil {
+			return nil, err
+		}
+		if id.IsZero() {
+			_, err = tx.DeleteSessions(ctx, person, till.ID{})
+		} else {
+			_, err = tx.DeleteSession(ctx, person, id)
+		}
+		return []entry{{client: log, actor: s.Actor(), action: "session.end", subject: person, detail: "of " + colleague.Name}}, err
+	})
 }

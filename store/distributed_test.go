@@ -29,6 +29,13 @@ var global = map[string]string{
 	"operator_references": "the look-up from what an operator repeats to its payment: distributed by name",
 	"operator_receipts":   "whose an operator's receipt is, over all clients: distributed by receipt",
 	"strays":              "money whose client nobody may know, found by what an operator repeats: distributed by connection",
+	"people":              "who signs in to the console, whatever the client: a reference table",
+	"passkeys":            "a few rows per person: a reference table",
+	"recovery_codes":      "the same",
+	"invitations":         "found by the hash of a token, which names no client: distributed by token_hash",
+	"sessions":            "the same",
+	"guesses":             "counts by the hash of a login or an address: distributed by name",
+	"used_once":           "what counts once, by its hash: distributed by hash",
 	"key_clients":         "the look-up from a key's id to its client: distributed by key_id",
 }
 

@@ -16,22 +16,25 @@ import (
 func newAudit() *cobra.Command {
 	var client, subject, database string
 	var span period
-	var asJSON bool
+	var asJSON, house bool
 	cmd := &cobra.Command{
 		Use:   "audit",
 		Short: "List a client's audit log",
 		Long: `List a client's audit log, oldest first: each person's act and each decision
 about money. A row has its actor, its cause and the SHA-256 of its evidence. Use
 it to find out who did what, and when. With --json each row is a line of JSON.
+--house lists the house's own log: what its people did that is about no client.
 
 'till verify' proves that no row is missing and that none was changed. To find a
 log that was rewritten as a whole, keep what 'till audit head' prints.`,
 		Example: `  till audit --client 0197a3d2-4d1e-7c3a-9b7d-2f6c0a4e8b11 --from 2026-11-15 --zone Africa/Brazzaville`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			id, err := parseID(client, "client")
-			if err != nil {
-				return err
+			id, err := till.House, error(nil)
+			if !house {
+				if id, err = parseID(client, "client"); err != nil {
+					return err
+				}
 			}
 			var f books.AuditFilter
 			if subject != "" {
@@ -59,10 +62,12 @@ log that was rewritten as a whole, keep what 'till audit head' prints.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&client, "client", "", "the client's id (required)")
+	f.StringVar(&client, "client", "", "the client's id")
+	f.BoolVar(&house, "house", false, "the house's own log instead of a client's")
 	f.StringVar(&subject, "subject", "", "only rows about this payment, payout or endpoint")
 	addPeriodFlags(cmd, &span, "only rows", "UTC")
-	cmd.MarkFlagRequired("client")
+	cmd.MarkFlagsOneRequired("client", "house")
+	cmd.MarkFlagsMutuallyExclusive("client", "house")
 	addDatabaseFlag(cmd, &database)
 	addJSONFlag(cmd, &asJSON)
 	cmd.AddCommand(newAuditHead())

@@ -1,0 +1,117 @@
+package store
+
+import (
+	"context"
+
+	"till"
+	"till/internal/db"
+)
+
+const invitationColumns = `i.token_hash, i.id, i.kind, i.client_id, i.role, i.name, i.login, i.person_id, i.invited_by, i.created_at, i.expires_at, i.spent_at, i.withdrawn_at,
+	(SELECT c.name FROM clients c WHERE c.client_id = i.client_id)`
+
+var insertInvitation = db.Define(db.SQL{Name: "invitations.insert",
+	SQLite: `INSERT INTO invitations (token_hash, id, kind, client_id, role, name, login, person_id, invited_by, created_at, expires_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`})
+
+var selectInvitation = db.Define(db.SQL{Name: "invitations.select",
+	SQLite: `SELECT ` + invitationColumns + ` FROM invitations i WHERE i.token_hash = $1`})
+
+var selectOpenInvitations = db.Define(db.SQL{Name: "invitations.selectOpen",
+	SQLite: `SELECT ` + invitationColumns + ` FROM invitations i
+		WHERE i.client_id = $1 AND i.spent_at IS NULL AND i.withdrawn_at IS NULL AND i.expires_at > $2 ORDER BY i.created_at DESC, i.id LIMIT $3`})
+
+var spendInvitation = db.Define(db.SQL{Name: "invitations.spend",
+	SQLite: `UPDATE invitations SET spent_at = $1, person_id = $2
+		WHERE token_hash = $3 AND spent_at IS NULL AND withdrawn_at IS NULL AND expires_at > $4`})
+
+var withdrawInvitation = db.Define(db.SQL{Name: "invitations.withdraw",
+	SQLite: `UPDATE invitations SET withdrawn_at = $1 WHERE client_id = $2 AND id = $3 AND spent_at IS NULL AND withdrawn_at IS NULL`})
+
+var withdrawResets = db.Define(db.SQL{Name: "invitations.withdrawResets",
+	SQLite: `UPDATE invitations SET withdrawn_at = $1 WHERE kind = 'reset' AND person_id = $2 AND spent_at IS NULL AND withdrawn_at IS NULL`})
+
+var withdrawAll = db.Define(db.SQL{Name: "invitations.withdrawAll",
+	SQLite: `UPDATE invitations SET withdrawn_at = $1 WHERE spent_at IS NULL AND withdrawn_at IS NULL`})
+
+var deleteInvitations = db.Define(db.SQL{Name: "invitations.deleteOld",
+	SQLite: `DELETE FROM invitations WHERE expires_at < $1`})
+
+// Invitation is a link that gives a role, or lets a person back in.
+type Invitation struct {
+	TokenHash   [32]byte
+	ID          till.ID
+	Kind        string // join or reset
+	Client      till.ID
+	ClientName  string
+	Role        till.Role
+	Name, Login string
+	Person      till.ID
+	InvitedBy   string
+	CreatedAt   till.Time
+	ExpiresAt   till.Time
+	SpentAt     till.Time
+	WithdrawnAt till.Time
+}
+
+func scanInvitation(r db.Row) (*Invitation, error) {
+	i := &Invitation{}
+	var hash []byte
+	err := r.Scan(&hash, idDest(&i.ID), &i.Kind, idDest(&i.Client), textDest(&i.Role), &i.Name, textDest(&i.Login), idDest(&i.Person), &i.InvitedBy,
+		&i.CreatedAt, &i.ExpiresAt, intDest(&i.SpentAt), intDest(&i.WithdrawnAt), textDest(&i.ClientName))
+	copy(i.TokenHash[:], hash)
+	return i, err
+}
+
+// InsertInvitation writes a new invitation.
+func (tx *Tx) InsertInvitation(ctx context.Context, i *Invitation) error {
+	_, err := tx.db.Exec(ctx, insertInvitation, i.TokenHash[:], i.ID[:], i.Kind, i.Client[:], string(i.Role), i.Name, orNull(i.Login), orNull(i.Person),
+		i.InvitedBy, int64(i.CreatedAt), int64(i.ExpiresAt))
+	return err
+}
+
+// Invitation returns the invitation of a token, nil if there is none.
+func (tx *Tx) Invitation(ctx context.Context, hash [32]byte) (out *Invitation, err error) {
+	err = tx.db.Query(ctx, selectInvitation, []any{hash[:]}, func(r db.Row) (err error) {
+		out, err = scanInvitation(r)
+		return err
+	})
+	return out, err
+}
+
+// OpenInvitations returns up to limit invitations of a client that can be
+// spent at now, newest first.
+func (tx *Tx) OpenInvitations(ctx context.Context, client till.ID, now till.Time, limit int) (out []*Invitation, err error) {
+	err = tx.db.Query(ctx, selectOpenInvitations, []any{client[:], int64(now), limit}, func(r db.Row) error {
+		i, err := scanInvitation(r)
+		out = append(out, i)
+		return err
+	})
+	return out, err
+}
+
+// SpendInvitation records who has spent an invitation, and reports whether it
+// could still be spent.
+func (tx *Tx) SpendInvitation(ctx context.Context, hash [32]byte, person till.ID, now till.Time) (bool, error) {
+	n, err := tx.db.Exec(ctx, spendInvitation, int64(now), person[:], hash[:], int64(now))
+	return n == 1, err
+}
+
+// WithdrawInvitation ends an open invitation and reports whether there was
+// one.
+func (tx *Tx) WithdrawInvitation(ctx context.Context, client, id till.ID, now till.Time) (bool, error) {
+	n, err := tx.db.Exec(ctx, withdrawInvitation, int64(now), client[:], id[:])
+	return n == 1, err
+}
+
+// WithdrawResets ends the open links that let a person back in.
+func (tx *Tx) WithdrawResets(ctx context.Context, person till.ID, now till.Time) error {
+	_, err := tx.db.Exec(ctx, withdrawResets, int64(now), person[:])
+	return err
+}
+
+// DeleteInvitations deletes those that expired before a moment.
+func (tx *Tx) DeleteInvitations(ctx context.Context, before till.Time) error {
+	_, err := tx.db.Exec(ctx, deleteInvitations, int64(before))
+	return err
+}
