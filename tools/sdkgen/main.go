@@ -19,7 +19,7 @@ import (
 // languages are the generators, by the folder of their SDK. A language is one
 // function from the model to files.
 var languages = map[string]func(*Model) (map[string][]byte, error){
-	"go": goFiles,
+	"go": goFiles, "python": pythonFiles,
 }
 
 func main() {

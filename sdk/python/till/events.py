@@ -1,0 +1,55 @@
+"""The calls about the event log."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Optional
+
+from . import operations_gen as ops
+from .call import Request
+from .page import query
+from .types_gen import Event, EventPage, Redeliver, Redelivered
+from .wire import render
+
+if TYPE_CHECKING:
+    from .client import Till
+
+
+class EventKind:
+    """Kinds of events. The list is open."""
+
+    PAYMENT_PENDING = "payment.pending"
+    PAYMENT_PROCESSING = "payment.processing"
+    PAYMENT_SUCCESS = "payment.success"
+    PAYMENT_FAILED = "payment.failed"
+    PAYMENT_EXPIRED = "payment.expired"
+    PAYMENT_LATE_SUCCESS = "payment.late_success"
+    PAYMENT_REVERSED = "payment.reversed"
+    PAYMENT_UPDATED = "payment.updated"
+    PAYOUT_PENDING = "payout.pending"
+    PAYOUT_PROCESSING = "payout.processing"
+    PAYOUT_SUCCESS = "payout.success"
+    PAYOUT_FAILED = "payout.failed"
+    PAYOUT_CANCELLED = "payout.cancelled"
+    PAYOUT_LATE_SUCCESS = "payout.late_success"
+    WEBHOOK_ENDPOINT_DISABLED = "webhook_endpoint.disabled"
+
+
+class Events:
+    """The calls about the event log."""
+
+    def __init__(self, client: "Till") -> None:
+        self._c = client
+
+    def read(self, after: int = 0, *, limit: Optional[int] = None, wait: float = 0) -> EventPage:
+        """The events after a sequence, oldest first. It waits for one if there is none, at most 60 s."""
+        seconds = int(wait)
+        q = query(after=after, limit=limit, wait=seconds or None)
+        return self._c.read(EventPage, Request(ops.LIST_EVENTS, query=q, wait=float(seconds)))
+
+    def get(self, id: str) -> Event:
+        """Reads an event."""
+        return self._c.read(Event, Request(ops.GET_EVENT, [id]))
+
+    def redeliver(self, id: str, to: Redeliver) -> Redelivered:
+        """Posts an event again, to one endpoint or to all."""
+        return self._c.read(Redelivered, Request(ops.REDELIVER_EVENT, [id], body=render(to.to_json())))

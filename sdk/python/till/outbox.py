@@ -1,0 +1,354 @@
+"""Wishes on their way to the service: the same bytes with the same key, until it is known what became of them."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any, Callable, Optional, Tuple
+
+from . import operations_gen as ops
+from .call import Request, Tried, delay
+from .error import DONE, LOOK, UNCLEAR, CallError, Refused, TillError, failure, judge
+from .error import REFUSED as VERDICT_REFUSED
+from .error import UNAVAILABLE as VERDICT_UNAVAILABLE
+from .inbox import RANK_FINAL, Inbox, expiry, rank
+from .payments import created
+from .store import ABANDONED, ENDED, LAPSED, LOST, PAYMENT, PAYOUT, REFUSED, SENDING, STALE, TAKEN, WITHDRAWN, WRITTEN, Row, Settlement
+from .types_gen import Payment, Payout
+from .wire import parse, render
+
+FIRST_DUE = 1000  # ms: when run sends a wish that nobody called send for
+LEASE_GRACE = 1000  # ms after the deadline of a try, of which nobody told the end, the next one is due
+WAIT_FOR_OTHER = 1.0  # s that send leaves a row to another worker. After that both may: the key makes it one payment.
+_MAX_OUTBOX_DELAY = 60_000
+
+
+class NoAttempt(TillError):
+    """The order has no attempt."""
+
+
+class MayArrive(TillError):
+    """The attempt may have arrived, so it cannot be withdrawn."""
+
+
+class NotLost(TillError):
+    """Only an attempt that is lost is sent again by hand."""
+
+
+class NotStuck(TillError):
+    """There is no open attempt to abandon."""
+
+
+class OtherWrite(TillError):
+    """Another program changed the attempt at the same moment."""
+
+
+class AttemptOpen(TillError):
+    """The order has an attempt with another wish that may still bring money."""
+
+    def __init__(self, order: str, state: str, expires_at: int) -> None:
+        super().__init__("till: order %s has an open attempt (%s)" % (order, state))
+        self.order = order
+        self.state = state
+        self.expires_at = expires_at  # ms since 1970: when the customer's time ends, or when it is sent no more
+
+
+class AlreadyPaid(TillError):
+    """An attempt for the order was paid."""
+
+    def __init__(self, order: str) -> None:
+        super().__init__("till: order " + order + " is paid already")
+        self.order = order
+
+
+@dataclass
+class Progress:
+    """How far an attempt got.
+
+    state is "taken" (the service has it), "later" (it cannot take it now; nothing exists; it is sent again), "unclear" (not
+    known yet; say "check your phone" all the same), "lapsed" (it was not sent in its time; nothing exists) or "lost"
+    (the service had it, and knows it no more: a person looks).
+    """
+
+    state: str
+    id: str = ""  # of the payment or payout, once taken
+    payment: Optional[Payment] = None  # as the service answered, if it just did
+    payout: Optional[Payout] = None
+    replayed: bool = False
+    error: Optional[CallError] = None  # Unavailable or Unclear, for the log
+
+
+def outbox_delay(tries: int) -> int:
+    """How many ms the outbox waits after a try: 1, 2, 4 … 60 s."""
+    return _MAX_OUTBOX_DELAY if tries > 6 else min(_MAX_OUTBOX_DELAY, 1000 << max(tries - 1, 0))
+
+
+def same_json(a: bytes, b: bytes) -> bool:
+    """Compares two bodies by what they say, numbers by their digits."""
+    return render(_ordered(parse(a))) == render(_ordered(parse(b)))
+
+
+def _ordered(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _ordered(value[name]) for name in sorted(value)}
+    return [_ordered(v) for v in value] if isinstance(value, list) else value
+
+
+def _in_flight(row: Row, now: int) -> bool:
+    """Tells whether somebody seems to be sending a row just now."""
+    return row.state == SENDING and now < row.lease and row.next_at == row.lease + LEASE_GRACE
+
+
+def settled(row: Row) -> Progress:
+    """The progress of a row that is sent no more."""
+    if row.state in (TAKEN, ENDED):
+        return Progress("taken", row.remote_id)
+    if row.state == LAPSED:
+        return Progress("lapsed")
+    if row.state == LOST:
+        return Progress("lost", row.remote_id)
+    raise Refused(code=row.problem, idempotency_key=row.key, tries=row.tries)
+
+
+class Outbox(Inbox):
+    """The part of a Teller that sends."""
+
+    payment_until: int  # ms
+    look_after: int  # ms
+
+    def _put(self, tx: Any, kind: str, order: str, until: int, body: Callable[[str], bytes]) -> None:
+        """Writes an attempt, unless the order has one that stands in the way."""
+        from .teller import new_key
+
+        for _ in range(3):
+            number = 1
+            for row in self.store.attempts(tx, kind, order):
+                number = row.attempt + 1
+                if row.paid:
+                    raise AlreadyPaid(order)
+                if row.open:
+                    # The same wish while an attempt is open is that attempt.
+                    if not same_json(body(row.key), row.body):
+                        raise AttemptOpen(row.order, row.state, row.send_until)
+                    return
+            key = new_key()
+            now = self.now()
+            fresh = Row(key, kind, order, number, body(key), next_at=now + FIRST_DUE, send_until=now + until, created_at=now)
+            if self.store.put(tx, fresh):
+                return
+        raise OtherWrite("till: another program changed the attempt at the same moment")
+
+    def send(self, order: str) -> Progress:
+        """Posts the newest attempt of an order, and repeats it within the deadline of a call.
+
+        What is not settled then is sent again by run or sweep. It raises Refused, or an error of the store; a lost answer is
+        no error. Call it after your commit, never inside your transaction.
+        """
+        return self._send_order(PAYMENT, order)
+
+    def send_payout(self, order: str) -> Progress:
+        """Posts the newest payout of an order, like send."""
+        return self._send_order(PAYOUT, order)
+
+    def _send_order(self, kind: str, order: str) -> Progress:
+        return self._send(self._newest(kind, order), self.client.tries)
+
+    def _newest(self, kind: str, order: str) -> Row:
+        row = self.store.newest(kind, order)
+        if row is None:
+            raise NoAttempt("till: the order has no attempt")
+        return row
+
+    def _send(self, row: Row, tries: int) -> Progress:
+        """Makes tries until the row is settled, or time or tries are over."""
+        began = time.monotonic()
+        end = began + self.client.deadline
+        n = 0
+        while True:
+            if row.state not in (WRITTEN, SENDING):
+                return settled(row)
+            now = self.now()
+            if now >= row.send_until:
+                return self._stale(row, now)
+            if n == 0 and _in_flight(row, now) and time.monotonic() < began + WAIT_FOR_OTHER:
+                self.client.sleep(0.1)
+                row = self.store.newest(row.kind, row.order) or row
+                continue
+            lease = max(now + int(self.client.try_timeout * 1000), row.lease + 1)
+            if not self.store.count(row, lease, lease + LEASE_GRACE):
+                # Another one was faster; see what it did.
+                if time.monotonic() > end:
+                    return Progress("unclear")
+                row = self.store.newest(row.kind, row.order) or row
+                continue
+            n += 1
+            before = row.state == SENDING
+            row.state, row.lease, row.tries = SENDING, lease, row.tries + 1
+            progress, wait = self._post(row, before)
+            if progress.state == "taken" or not wait or n >= tries or time.monotonic() + wait > end:
+                return progress
+            self.client.sleep(wait)
+
+    def _post(self, row: Row, before: bool) -> Tuple[Progress, float]:
+        """Makes one try, which was counted, and settles the row. The number is when to try again, 0 for not now."""
+        r = Request(ops.CREATE_PAYOUT if row.kind == PAYOUT else ops.CREATE_PAYMENT, body=row.body, key=row.key)
+        try:
+            key = self.client.key()
+        except Exception:
+            # Of this count nothing was sent.
+            back = SENDING if before else WRITTEN
+            self._settle(row, Settlement(from_states=[SENDING], lease=row.lease, state=back, next_at=self.now() + outbox_delay(row.tries)))
+            raise
+        got = self.client.attempt(r, key)
+        if got.status == 401:
+            again = self._key_again()
+            if again and again != key:
+                got = self.client.attempt(r, again)
+        verdict = judge(r.op, got, before)
+        if verdict == DONE:
+            progress = self._answered(got, r)
+            if progress is not None:
+                self.client.budget.success()
+                self._take(row, progress)
+                return progress, 0.0
+            verdict = UNCLEAR
+        if verdict == LOOK:
+            try:
+                found = self._find(row)
+            except CallError:
+                verdict = UNCLEAR
+            else:
+                if found is not None:
+                    self._adopt(row, found)
+                    return found, 0.0
+                verdict = VERDICT_REFUSED
+        return self._failed(row, got, verdict)
+
+    def _failed(self, row: Row, got: Tried, verdict: str) -> Tuple[Progress, float]:
+        """Settles a row after a try that did not bring the payment."""
+        fail = failure(verdict, got, row.key, row.tries)
+        s = Settlement(from_states=[SENDING], lease=row.lease)
+        if verdict == VERDICT_REFUSED:
+            s.state, s.problem = REFUSED, got.code or "refused"
+            self._settle(row, s)
+            raise fail
+        s.next_at = self.now() + max(outbox_delay(row.tries), int(got.retry_after * 1000))
+        wait = delay(min(row.tries - 1, 5), got.retry_after, self.client.random()) if got.passing else 0.0
+        if verdict == VERDICT_UNAVAILABLE:  # nothing arrived, now or before
+            s.state = WRITTEN
+            self._settle(row, s)
+            return Progress("later", error=fail), wait
+        s.state = SENDING
+        self._settle(row, s)
+        return Progress("unclear", error=fail), wait
+
+    def _key_again(self) -> str:
+        try:
+            return self.client.key()
+        except Exception:
+            return ""
+
+    def _settle(self, row: Row, s: Settlement) -> bool:
+        """Changes a row in the store, and in memory if the store did."""
+        s.key = row.key
+        done = self.store.settle(s)
+        if done and s.state:
+            row.state = s.state
+        return done
+
+    @staticmethod
+    def _answered(got: Tried, r: Request) -> Optional[Progress]:
+        """Reads the answer to a create; None if it is none."""
+        replayed = got.header("Idempotent-Replayed") == "true"
+        try:
+            if r.op is ops.CREATE_PAYOUT:
+                payout = created(Payout, got, r)
+                return Progress("taken", payout.id, payout=payout, replayed=replayed)
+            payment = created(Payment, got, r)
+            return Progress("taken", payment.id, payment=payment, replayed=replayed)
+        except CallError:
+            return None
+
+    def _take(self, row: Row, p: Progress) -> None:
+        """Notes that the service has it. News that came before the answer is not undone."""
+        one: Any = p.payout if p.payout is not None else p.payment
+        s = Settlement(from_states=[WRITTEN, SENDING, LAPSED, REFUSED], state=TAKEN, remote_id=p.id, send_until=expiry(one))
+        s.next_at = self.now() + self.open_after
+        if row.problem != ABANDONED:
+            s.problem = ""
+        if row.status == "" and rank(one.status) < RANK_FINAL:
+            s.status = one.status or ""  # what ended is told by apply, with the call of the function
+        self._settle(row, s)
+
+    def _find(self, row: Row) -> Optional[Progress]:
+        """Asks the service for what a row made; None if there is nothing."""
+        if row.kind == PAYOUT:
+            payout = self.client.payouts.by_key(row.key)
+            return None if payout is None else Progress("taken", payout.id, payout=payout, replayed=True)
+        payment = self.client.payments.by_key(row.key)
+        return None if payment is None else Progress("taken", payment.id, payment=payment, replayed=True)
+
+    def _adopt(self, row: Row, p: Progress) -> None:
+        """Takes what was found, with the news that it brings."""
+        self._take(row, p)
+        self.apply_read(p.payment, p.payout)
+
+    def _stale(self, row: Row, now: int) -> Progress:
+        """Ends a wish whose time is over.
+
+        What was never sent lapses. What may have arrived is asked for by its key, not sooner than a request can be on
+        its way; it is never posted again.
+        """
+        if row.state == WRITTEN:
+            if not self._settle(row, Settlement(from_states=[WRITTEN], state=LAPSED, problem=STALE)):
+                raise OtherWrite("till: another program changed the attempt at the same moment")
+            return Progress("lapsed")
+        s = Settlement(from_states=[SENDING], lease=row.lease)
+        if now < row.lease + self.look_after:
+            s.next_at = row.lease + self.look_after
+            self._settle(row, s)
+            return Progress("unclear")
+        try:
+            found = self._find(row)
+        except CallError as e:
+            s.next_at = now + self.look_after
+            self._settle(row, s)
+            return Progress("unclear", error=e)
+        if found is not None:
+            self._adopt(row, found)
+            return found
+        s.state, s.problem = LAPSED, STALE
+        self._settle(row, s)
+        return Progress("lapsed")
+
+    def withdraw(self, order: str) -> None:
+        """Ends an attempt of which provably nothing arrived, for example to offer another method."""
+        row = self._newest(PAYMENT, order)
+        if not self._settle(row, Settlement(from_states=[WRITTEN], state=LAPSED, problem=WITHDRAWN)):
+            raise MayArrive("till: the attempt may have arrived, so it cannot be withdrawn")
+
+    def abandon(self, order: str) -> None:
+        """Lets a new attempt begin beside one that is stuck.
+
+        The old one is sent no more, but it may still bring money: Change.already_paid tells it then.
+        """
+        row = self.store.newest(PAYMENT, order)
+        if row is None or not row.open:
+            raise NotStuck("till: there is no open attempt to abandon")
+        s = Settlement(from_states=[TAKEN, LOST], problem=ABANDONED)
+        if row.state in (SENDING, WRITTEN):
+            s = Settlement(from_states=[WRITTEN, SENDING], problem=ABANDONED, send_until=self.now())
+        if not self._settle(row, s):
+            raise OtherWrite("till: another program changed the attempt at the same moment")
+
+    def resend(self, order: str) -> Progress:
+        """Posts an attempt again that the service lost with a restored backup.
+
+        The operator recognises it. M-Pesa does not: look at its statement first.
+        """
+        row = self.store.newest(PAYMENT, order)
+        now = self.now()
+        s = Settlement(from_states=[LOST], state=SENDING, next_at=now, send_until=now + self.payment_until)
+        if row is None or row.state != LOST or not self._settle(row, s):
+            raise NotLost("till: only an attempt that is lost is sent again by hand")
+        return self._send_order(PAYMENT, order)

@@ -1,0 +1,29 @@
+"""The calls that play the customer, with test keys only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import operations_gen as ops
+from .call import Request
+from .types_gen import DecideSandboxPrompt, SandboxDecision, SandboxPromptList
+from .wire import render
+
+if TYPE_CHECKING:
+    from .client import Till
+
+
+class Sandbox:
+    """The calls that play the customer, with test keys only."""
+
+    def __init__(self, client: "Till") -> None:
+        self._c = client
+
+    def prompts(self) -> SandboxPromptList:
+        """What waits for a decision."""
+        return self._c.read(SandboxPromptList, Request(ops.LIST_SANDBOX_PROMPTS))
+
+    def decide(self, payment_id: str, action: str) -> SandboxDecision:
+        """The customer's "approve" or "decline"."""
+        body = render(DecideSandboxPrompt(action).to_json())
+        return self._c.read(SandboxDecision, Request(ops.DECIDE_SANDBOX_PROMPT, [payment_id], body=body))

@@ -1,0 +1,185 @@
+"""A client, a store and one function of yours."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from typing import Any, Callable, Dict, Optional
+
+from .client import Till
+from .error import TillError
+from .inbox import OnChange, OnOther, wall_clock
+from .money import Money, MoneyError, digits
+from .store import PAYMENT, PAYOUT, Store
+from .sweep import MAX_SENDS, Pace, Report, Sweep
+from .types_gen import CreatePayment, CreatePaymentCharge, CreatePaymentCustomer, CreatePaymentTax, CreatePayout, CreatePayoutRecipient
+from .webhook import Receiver
+from .wire import render
+
+# What the service takes, checked before a row is written that it would refuse.
+_MAX_ORDER = 128  # bytes
+_MAX_REFERENCE = 128
+_MAX_DESCRIPTION = 255
+_MAX_AMOUNT = 15  # digits
+_MAX_PHONE = 15
+
+
+class InvalidWish(TillError, ValueError):
+    """Says what is wrong with a wish before anything was written."""
+
+    def __init__(self, member: str, problem: str) -> None:
+        super().__init__("till: " + member + " " + problem)
+        self.member = member
+        self.problem = problem
+
+
+def new_key() -> str:
+    """Draws a UUID of version 4."""
+    return str(uuid.uuid4())
+
+
+class Teller(Sweep, Receiver):
+    """Collects, pays out, listens and sweeps.
+
+    on_change(change, tx) is called once for each change of an attempt, inside a transaction of the store. If it raises, nothing
+    is saved and the change comes again. What does not roll back, as mail, belongs into a queue that it writes in the
+    transaction. on_progress is told about pending and processing, on_other about events that are no change of an attempt,
+    each once; without it they are accepted and forgotten.
+
+    payment_until and payout_until are how many seconds a wish is sent: nobody's phone rings at night for an order of the
+    afternoon. look_after is how long after the deadline of a try the service is asked whether it arrived, open_after how
+    long a payment that was taken is left to webhooks and the log. cursor names the cursor of the log, for two tellers on
+    one database. on_report is told what each round of run did.
+    """
+
+    def __init__(
+        self,
+        client: Till,
+        store: Store,
+        on_change: OnChange,
+        *,
+        on_progress: Optional[OnChange] = None,
+        on_other: Optional[OnOther] = None,
+        payment_until: float = 600.0,
+        payout_until: float = 24 * 3600.0,
+        look_after: float = 60.0,
+        open_after: float = 120.0,
+        cursor: str = "events",
+        on_report: Optional[Callable[[Report, Optional[Exception]], object]] = None,
+        clock: Callable[[], float] = wall_clock,
+    ) -> None:
+        self.client = client
+        self.store = store
+        self.on_change = on_change
+        self.on_progress = on_progress
+        self.on_other = on_other
+        self.payment_until = int(payment_until * 1000)
+        self.payout_until = int(payout_until * 1000)
+        self.look_after = int(look_after * 1000)
+        self.open_after = int(open_after * 1000)
+        self.cursor_name = cursor
+        self.on_report = on_report
+        self.clock = clock
+        self._sends = threading.Semaphore(MAX_SENDS)
+        self._pace = Pace()
+
+    def collect(
+        self,
+        tx: Any,
+        *,
+        order: str,
+        method: str,
+        amount: Money,
+        phone: str,
+        country: str = "",
+        name: str = "",
+        email: str = "",
+        reference: str = "",
+        description: str = "",
+        charge: Optional[CreatePaymentCharge] = None,
+        tax: Optional[CreatePaymentTax] = None,
+        metadata: Optional[Dict[str, Any]] = None,
+    ) -> None:
+        """Writes a wish to be paid in your transaction, beside the order, with its key and the bytes that will be sent.
+
+        It makes no call. order is your id of what is paid, phone is digits only (see Phone.read), reference is order if empty. The
+        same wish again while the attempt is open changes nothing: a double click is one payment.
+        """
+        _check(order, method, amount, phone, description, reference)
+
+        def body(key: str) -> bytes:
+            return _render(
+                CreatePayment(
+                    method=method,
+                    amount=amount,
+                    idempotency_key=key,
+                    customer=CreatePaymentCustomer(phone, name or None, email or None),
+                    country=country or None,
+                    reference=reference or order,
+                    description=description or None,
+                    charge=charge,
+                    tax=tax,
+                    metadata=metadata,
+                )
+            )
+
+        self._put(tx, PAYMENT, order, self.payment_until, body)
+
+    def pay_out(
+        self,
+        tx: Any,
+        *,
+        order: str,
+        method: str,
+        amount: Money,
+        phone: str,
+        country: str = "",
+        reference: str = "",
+        description: str = "",
+        metadata: Optional[Dict[str, Any]] = None,
+    ) -> None:
+        """Writes a wish to pay somebody in your transaction, like collect."""
+        _check(order, method, amount, phone, description, reference)
+
+        def body(key: str) -> bytes:
+            return _render(
+                CreatePayout(
+                    method=method,
+                    amount=amount,
+                    idempotency_key=key,
+                    recipient=CreatePayoutRecipient(phone),
+                    country=country or None,
+                    reference=reference or order,
+                    description=description or None,
+                    metadata=metadata,
+                )
+            )
+
+        self._put(tx, PAYOUT, order, self.payout_until, body)
+
+
+def _render(wish: Any) -> bytes:
+    try:
+        return render(wish.to_json())
+    except (TypeError, ValueError) as e:
+        member = str(e).partition(":")[0]
+        raise InvalidWish(member if hasattr(wish, member) else "metadata", "is no JSON: " + str(e)) from None
+
+
+def _check(order: str, method: str, amount: Money, phone: str, description: str, reference: str) -> None:
+    if not isinstance(order, str) or not order or len(order.encode("utf-8", "replace")) > _MAX_ORDER:
+        raise InvalidWish("order", "is a text of 1 to 128 bytes")
+    if not isinstance(method, str) or not method:
+        raise InvalidWish("method", "is missing")
+    if not isinstance(amount, Money):
+        raise TypeError('till: an amount is Money, as Money.minor("5000", "XAF"); never a float')
+    try:
+        amount.check()
+    except MoneyError:
+        raise InvalidWish("amount", "is digits in minor units of a currency") from None
+    if amount.value == "0" or len(amount.value) > _MAX_AMOUNT:
+        raise InvalidWish("amount", "is more than nothing and has at most 15 digits")
+    if not isinstance(phone, str) or not phone or len(phone) > _MAX_PHONE or not digits(phone):
+        raise InvalidWish("phone", "is digits only, calling code first")
+    if len(description) > _MAX_DESCRIPTION or len(reference) > _MAX_REFERENCE:
+        raise InvalidWish("description or reference", "is too long")
