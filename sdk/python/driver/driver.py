@@ -98,6 +98,8 @@ class Driver:
             return options.get(name, otherwise * 1000) / 1000
 
         self.mutant, self.state = c.get("mutant") or "", c["state"]
+        if self.mutant and self.mutant not in mutants.MUTANTS:
+            raise ValueError("there is no mutant " + self.mutant)
         folder = os.path.join(self.state, "forgotten-%d" % os.getpid()) if self.mutant == "key_not_stored" else self.state
         self.shop = self.open_shop(folder)
 
