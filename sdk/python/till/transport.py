@@ -236,6 +236,9 @@ class Transport:
             for _, conn in idle:
                 conn.close()
 
+    def __del__(self) -> None:
+        self.close()
+
 
 def _proxy(scheme: str, host: str) -> str:
     """The proxy of the environment, "" for none. This machine is never asked through one."""
