@@ -39,6 +39,7 @@ test: compiler guide-tools lint ## run every test, on SQLite and PostgreSQL, wit
 	cd sdk/go && $(GO) vet ./... && $(TEST) ./...
 	cd tools && $(TEST) $$($(GO) list ./... | grep -v '^till/tools/conform')
 	cd tools && TILL_SCENARIOS=part $(TEST) -run '^(TestScenarios|TestShop)$$' ./conform
+	$(MAKE) --no-print-directory sdk-python-part
 
 # 'make lint' has run all of go vet already; here it would run again for each kind
 # of build.
@@ -83,6 +84,28 @@ sdk: ## hold the SDKs to the conformance suite (one to two minutes)
 	cd sdk/go && $(GO) vet ./... && $(GO) test -count=1 ./...
 	cd tools && $(GO) test -count=1 ./sdkgen ./sqlstores
 	set -o pipefail; cd tools && $(GO) test -count=1 -v ./conform | grep -v '^=== \|^    --- PASS'
+	$(MAKE) --no-print-directory sdk-python
+
+# The SDK for Python, with the interpreter of the distribution, because its
+# frameworks and drivers come from there.
+PYTHON ?= /usr/bin/python3
+
+.PHONY: sdk-python
+sdk-python: python-tools ## the same for the SDK of Python alone
+	$(GO) run ./internal/db/pgtest/withpg env -C sdk/python TILL_EVERYTHING=1 $(PYTHON) -W ignore::DeprecationWarning -m unittest
+	set -o pipefail; cd tools && TILL_SDK=python PYTHON=$(PYTHON) $(GO) test -count=1 -v ./conform | grep -v '^=== \|^    --- PASS'
+
+.PHONY: sdk-python-part
+sdk-python-part: python-tools
+	cd sdk/python && $(PYTHON) -W ignore::DeprecationWarning -m unittest
+	cd tools && TILL_SDK=python PYTHON=$(PYTHON) TILL_SCENARIOS=part TILL_ORDERS=100 TILL_KILLS=2 $(TEST) -count=1 -run '^(TestScenarios|TestShop)$$' ./conform
+
+.PHONY: python-tools
+python-tools:
+	@$(PYTHON) -c 'import django, flask, psycopg2, pymysql' 2>/dev/null && command -v openssl >/dev/null 2>&1 || { \
+		echo "installing Django, Flask and drivers of databases for the tests of the SDK for Python"; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+			python3 python3-django python3-flask python3-psycopg2 python3-pymysql openssl; }
 
 .PHONY: race
 race: compiler guide-tools ## run every test with the race detector (half an hour)
@@ -136,6 +159,7 @@ soak-parts: cross
 	TILL_FAILOVERS=5 $(GO) test -count=1 -timeout 12m -run '^TestFailover$$' -v ./cmd/till
 	TILL_KILLS=100 $(GO) test -count=5 -timeout 30m -run '^TestKill$$' -v ./cmd/till
 	cd tools && TILL_ORDERS=10000 TILL_KILLS=50 $(GO) test -count=1 -timeout 30m -run '^TestShop' -v ./conform
+	cd tools && TILL_SDK=python PYTHON=$(PYTHON) TILL_ORDERS=10000 TILL_KILLS=50 $(GO) test -count=1 -timeout 40m -run '^TestShop' -v ./conform
 
 .PHONY: generate
 generate: ## write the country table anew from libphonenumber data

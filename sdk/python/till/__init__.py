@@ -18,6 +18,7 @@ are texts in minor units, never floats.
 Start reading at Teller. The interface itself is described in api/openapi.yaml, from which the types here are generated.
 """
 
+from . import types_gen
 from .call import Try
 from .client import Till
 from .db_store import DbStore
@@ -46,10 +47,75 @@ from .store import Cursor, Decision, Row, Settlement, Store, Subject
 from .sweep import Attention, Report, StillOpen, SweepFailed
 from .teller import InvalidWish, Teller
 from .types_gen import *  # noqa: F403
-from .types_gen import __all__ as _types
 from .webhook import BadSecret, BadSignature, Malformed, MissingHeader, Reply, TooLarge, TooNew, TooOld, WebhookError, verify
 from .wire import Timestamp, at
 
 __version__ = VERSION
 
-__all__ = [name for name in dir() if not name.startswith("_") and name[0].isupper()] + ["at", "verify"]
+__all__ = [
+    "API_VERSION",
+    "AlreadyPaid",
+    "AttemptOpen",
+    "Attention",
+    "BadAmount",
+    "BadBaseURL",
+    "BadCurrency",
+    "BadKey",
+    "BadParts",
+    "BadSecret",
+    "BadSignature",
+    "CallError",
+    "Change",
+    "Cursor",
+    "DbStore",
+    "Decision",
+    "EventKind",
+    "FileStore",
+    "FileTx",
+    "InvalidWish",
+    "Malformed",
+    "MayArrive",
+    "MissingHeader",
+    "Mistake",
+    "Money",
+    "MoneyError",
+    "Negative",
+    "NoAttempt",
+    "NoIdempotencyKey",
+    "NoKey",
+    "NoProgress",
+    "NotExact",
+    "NotLost",
+    "NotStuck",
+    "OtherCurrency",
+    "OtherWrite",
+    "Phone",
+    "PhoneError",
+    "Progress",
+    "Refused",
+    "Reply",
+    "Report",
+    "Row",
+    "Settlement",
+    "StillOpen",
+    "Store",
+    "Subject",
+    "SweepFailed",
+    "Teller",
+    "Till",
+    "TillError",
+    "Timestamp",
+    "TooLarge",
+    "TooManyDecimals",
+    "TooNew",
+    "TooOld",
+    "Try",
+    "Unavailable",
+    "Unclear",
+    "VERSION",
+    "WebhookError",
+    "WrongMode",
+    "at",
+    "verify",
+]
+__all__ += types_gen.__all__
