@@ -55,7 +55,8 @@ RACING := ./account ./collect ./engine ./internal/batch ./internal/db/... ./inte
 NORACE := -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
 
 .PHONY: test-parts
-test-parts:
+test-parts: python-tools
+	cd sdk/python && $(PYTHON) -W ignore::DeprecationWarning -m unittest
 	CGO_ENABLED=1 $(TEST) -race $(NORACE) -timeout 14m $(RACING)
 	$(TEST) -timeout 14m $$($(GO) list ./... | grep -vxFf <($(GO) list $(RACING)))
 
@@ -96,8 +97,7 @@ sdk-python: python-tools ## the same for the SDK of Python alone
 	set -o pipefail; cd tools && TILL_SDK=python PYTHON=$(PYTHON) $(GO) test -count=1 -v ./conform | grep -v '^=== \|^    --- PASS'
 
 .PHONY: sdk-python-part
-sdk-python-part: python-tools
-	cd sdk/python && $(PYTHON) -W ignore::DeprecationWarning -m unittest
+sdk-python-part:
 	cd tools && TILL_SDK=python PYTHON=$(PYTHON) TILL_SCENARIOS=part TILL_ORDERS=100 TILL_KILLS=2 $(TEST) -count=1 -run '^(TestScenarios|TestShop)$$' ./conform
 
 .PHONY: python-tools

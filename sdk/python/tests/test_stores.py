@@ -117,9 +117,10 @@ class SqliteAutocommitTest(SqliteTest):
     mode = {"isolation_level": None}
 
 
-@unittest.skipIf(sys.version_info < (3, 12), "sqlite3 has autocommit=False from Python 3.12 on")
-class SqlitePep249Test(SqliteTest):
-    mode = {"autocommit": False}
+if sys.version_info >= (3, 12):
+
+    class SqlitePep249Test(SqliteTest):
+        mode = {"autocommit": False}
 
 
 class NamedSqliteTest(SqliteTest):
