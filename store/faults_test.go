@@ -27,7 +27,7 @@ func newCluster(t *testing.T, settings ...string) *pgtest.Cluster {
 	if os.Getenv("TILL_TEST_POSTGRES_URL") == "" {
 		t.Skip("TILL_TEST_POSTGRES_URL names no server; make test starts one")
 	}
-	c, err := pgtest.New(t.Context(), append([]string{"fsync = off", "shared_buffers = 16MB"}, settings...)...)
+	c, err := pgtest.NewInMemory(t.Context(), append([]string{"shared_buffers = 16MB"}, settings...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -111,7 +111,7 @@ func sqliteInFilesThatMayNotGrow(t *testing.T) {
 // postgresOnAFullDisk fills the disk of the tables. A server whose log is full
 // ends, and is a database that is away until somebody starts it again.
 func postgresOnAFullDisk(t *testing.T) {
-	c, err := pgtest.New(t.Context(), "fsync = off", "shared_buffers = 16MB")
+	c, err := pgtest.NewInMemory(t.Context(), "shared_buffers = 16MB")
 	if err != nil {
 		t.Fatal(err)
 	}

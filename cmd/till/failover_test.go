@@ -69,8 +69,7 @@ func newFailover(t *testing.T, synchronous bool) *failover {
 	t.Helper()
 	// An answered commit is in the operating system's hands, so a kill loses
 	// nothing that fsync would have saved.
-	settings := []string{"fsync = off", "shared_buffers = 32MB"}
-	primary, err := pgtest.New(t.Context(), settings...)
+	primary, err := pgtest.NewInMemory(t.Context(), "shared_buffers = 32MB")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -131,7 +131,8 @@ func newDatabase(tb testing.TB) string {
 		tb.Fatalf("the template of databases: %v", err)
 	}
 	name := newName()
-	makeUntil(tb, "CREATE DATABASE "+name+" TEMPLATE "+copied, "DROP DATABASE "+name+" WITH (FORCE)")
+	// Files are copied as they are: the other way writes each page to the log too.
+	makeUntil(tb, "CREATE DATABASE "+name+" TEMPLATE "+copied+" STRATEGY FILE_COPY", "DROP DATABASE "+name+" WITH (FORCE)")
 	url, err := inDatabase(name, templateSchema)
 	if err != nil {
 		tb.Fatal(err)

@@ -75,7 +75,7 @@ func TestSQLite(t *testing.T) {
 
 func TestPostgres(t *testing.T) {
 	t.Parallel()
-	cluster, err := pgtest.New(t.Context(), "fsync = off")
+	cluster, err := pgtest.NewInMemory(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,8 +25,7 @@ func run() int {
 		return 2
 	}
 	if os.Getenv("TILL_TEST_POSTGRES_URL") == "" {
-		// What is lost with a crash of this machine is made again: no fsync.
-		c, err := pgtest.New(context.Background(), "fsync = off", "synchronous_commit = off", "full_page_writes = off", "shared_buffers = 64MB")
+		c, err := pgtest.NewInMemory(context.Background(), "synchronous_commit = off", "full_page_writes = off", "shared_buffers = 64MB")
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "withpg:", err)
 			return 2
