@@ -77,10 +77,11 @@ var packageRules = []packageRule{
 	{"api", ". ledger provider provider/sandbox store engine collect payout account books webhook internal/jsonx internal/quota", "golang.org/x/time"},
 	{"server", ". ledger provider provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens account books webhook api internal/loop internal/system", ""},
 	{"cmd/till", ". ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens account books webhook api server internal/db/sqlite internal/db/postgres internal/loadgen internal/escape internal/system", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml"},
+	{"bench/seed", ". store internal/db", ""}, // rows for a measurement, written past the nouns
 	// It fills the store and compares with it, settles and signs in its own
 	// process, is an operator with its adapter and a server around it, and slows
 	// a simulated one down.
-	{"bench", ". provider provider/mtnmomo store internal/db/pgtest engine collect webhook server internal/loadgen internal/jsonx", ""},
+	{"bench", ". provider provider/mtnmomo store internal/db/pgtest bench/seed engine collect webhook server internal/loadgen internal/jsonx", ""},
 }
 
 // engineFiles are the files beside the engines' own packages that may import an

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"till/store"
+	"till/bench/seed"
 )
 
 // newStatement is a world in which the client test has a statement of several
@@ -19,7 +19,7 @@ func newStatement(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t, options{})
 	from := w.store.Now().Add(time.Hour)
-	err := w.store.Seed(t.Context(), store.Seed{Client: w.clients["test"].ID, Rows: 6000, From: from, To: from.Add(24 * time.Hour), Books: true})
+	err := seed.Payments(t.Context(), w.store, seed.Config{Client: w.clients["test"].ID, Rows: 6000, From: from, To: from.Add(24 * time.Hour), Books: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"till"
+	"till/bench/seed"
 	"till/store"
 )
 
@@ -47,7 +48,7 @@ func measureBusyHour(ctx context.Context, r *engineRun) error {
 	hour := s.Now() / till.Hour * till.Hour
 	from := hour - till.Hour + 20*60*till.Second
 	to := from + 60*till.Second
-	if err := s.Seed(ctx, store.Seed{Client: client.ID, Rows: busyRows, From: from, To: to}); err != nil {
+	if err := seed.Payments(ctx, s, seed.Config{Client: client.ID, Rows: busyRows, From: from, To: to}); err != nil {
 		return err
 	}
 	if err := bed.db.vacuum(ctx, bed.name); err != nil {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"till/bench/seed"
 	"till/internal/db/pgtest"
 	"till/store"
 )
@@ -131,13 +132,13 @@ func (d *database) size(database string) int64 {
 }
 
 // sizesOf measures the tables of a database that nobody else has open.
-func sizesOf(ctx context.Context, database string) ([]store.TableSize, error) {
+func sizesOf(ctx context.Context, database string) ([]seed.TableSize, error) {
 	s, err := store.Open(ctx, store.Config{Path: database, Readers: 1})
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
-	return s.Sizes(ctx)
+	return seed.Sizes(ctx, s)
 }
 
 // cpu returns the CPU time of the server's processes, also of those that have

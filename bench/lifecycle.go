@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"till/bench/seed"
 	"till/internal/loadgen"
 	"till/store"
 )
@@ -25,10 +26,10 @@ type lifecycle struct {
 	Micros          lifecycleCosts `json:"cpu_us_per_payment"`
 
 	// What one payment leaves behind and has written.
-	DatabaseBytes float64           `json:"database_bytes_per_payment"`
-	LogBytes      float64           `json:"log_bytes_per_payment,omitempty"` // of PostgreSQL
-	WrittenBytes  float64           `json:"written_bytes_per_payment"`       // by Till's process to the disk, 0 where unknown
-	Tables        []store.TableSize `json:"tables"`
+	DatabaseBytes float64          `json:"database_bytes_per_payment"`
+	LogBytes      float64          `json:"log_bytes_per_payment,omitempty"` // of PostgreSQL
+	WrittenBytes  float64          `json:"written_bytes_per_payment"`       // by Till's process to the disk, 0 where unknown
+	Tables        []seed.TableSize `json:"tables"`
 }
 
 type lifecycleCosts struct {
@@ -89,7 +90,7 @@ func measureLifecycle(ctx context.Context, r *engineRun) error {
 		return err
 	}
 	w.till.stop()
-	l.Tables, err = w.s.Sizes(ctx)
+	l.Tables, err = seed.Sizes(ctx, w.s)
 	for _, t := range l.Tables {
 		l.DatabaseBytes += float64(t.Bytes) / float64(max(w.made, 1))
 	}
@@ -138,7 +139,7 @@ func (w *fullLifecycle) costs() lifecycleCosts {
 
 // round makes payments for some time and waits until the last has succeeded.
 func (w *fullLifecycle) round(ctx context.Context, counts bool) error {
-	log, err := w.s.LogBytes(ctx)
+	log, err := seed.LogBytes(ctx, w.s)
 	if err != nil {
 		return err
 	}
@@ -156,7 +157,7 @@ func (w *fullLifecycle) round(ctx context.Context, counts bool) error {
 	if !counts {
 		return nil
 	}
-	after, err := w.s.LogBytes(ctx)
+	after, err := seed.LogBytes(ctx, w.s)
 	if err != nil {
 		return err
 	}

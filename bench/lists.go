@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"till"
+	"till/bench/seed"
 	"till/internal/loadgen"
 	"till/store"
 )
@@ -241,7 +242,7 @@ func (p *listPage) block(ctx context.Context, server *process, counts bool) erro
 func (p *listPage) readNaively(ctx context.Context, s *store.Store, client till.ID) error {
 	return s.View(ctx, func(tx *store.Tx) error {
 		began := time.Now()
-		_, total, err := tx.ListNaively(ctx, client, p.filter.filter, store.Page{Limit: listLimit, Offset: int(p.Offset)})
+		_, total, err := seed.ListNaively(ctx, tx, client, p.filter.filter, store.Page{Limit: listLimit, Offset: int(p.Offset)})
 		if err == nil && total != p.Total {
 			err = fmt.Errorf("%s: the list says %d, counting says %d", p.Filter, p.Total, total)
 		}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"till"
+	"till/bench/seed"
 	"till/store"
 )
 
@@ -70,7 +71,7 @@ func (s *testbed) writeStatement(ctx context.Context, d *seeding, path string) (
 		return 0, err
 	}
 	from := d.to - (d.to-d.from)/till.Time(d.Rows)*till.Time(min(d.Rows, reconcileLines))
-	if err := st.SeedLedger(ctx, client.ID, from, d.to); err != nil {
+	if err := seed.Ledger(ctx, st, client.ID, from, d.to); err != nil {
 		return 0, err
 	}
 	err = st.Update(ctx, func(tx *store.Tx) error { return tx.SetConnectionFingerprint(ctx, seedConnection, seedConnection) })

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"till"
+	"till/bench/seed"
 	"till/store"
 )
 
@@ -130,7 +131,7 @@ func (s *testbed) seed(ctx context.Context, rows int64, say func(string, ...any)
 	began, cpu := time.Now(), selfCPU()+s.db.cpu()
 	d := &seeding{Rows: rows, to: st.Now().Add(-time.Hour)}
 	d.from = d.to.Add(-seedDays * 24 * time.Hour)
-	err = st.Seed(ctx, store.Seed{Client: client.ID, Rows: rows, From: d.from, To: d.to, Progress: func(n int64) {
+	err = seed.Payments(ctx, st, seed.Config{Client: client.ID, Rows: rows, From: d.from, To: d.to, Progress: func(n int64) {
 		if n%500_000 == 0 {
 			say("seeded %d payments (%.0f s)", n, time.Since(began).Seconds())
 		}

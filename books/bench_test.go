@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"till"
+	"till/bench/seed"
 	"till/books"
 	"till/store"
 	"till/store/storetest"
@@ -20,7 +21,7 @@ func newSeeded(b *testing.B, e storetest.Engine) (*store.Store, *till.Client) {
 	s := storetest.Open(b, e.Config(b))
 	client := storetest.NewClient(b, s, till.Test)
 	to := s.Now().Add(-4 * 24 * time.Hour)
-	if err := s.Seed(b.Context(), store.Seed{Client: client.ID, Rows: *benchRows, From: to.Add(-60 * 24 * time.Hour), To: to, Books: true}); err != nil {
+	if err := seed.Payments(b.Context(), s, seed.Config{Client: client.ID, Rows: *benchRows, From: to.Add(-60 * 24 * time.Hour), To: to, Books: true}); err != nil {
 		b.Fatal(err)
 	}
 	if _, err := books.ExtendChains(b.Context(), s, storetest.ChainKey); err != nil {

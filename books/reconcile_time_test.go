@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"till"
+	"till/bench/seed"
 	"till/books"
 	"till/store"
 	"till/store/storetest"
@@ -200,7 +201,7 @@ func TestReconcilePayoutsAndLedger(t *testing.T) {
 			// Seeded payments have no ledger at all.
 			from := d.from
 			client := storetest.NewClient(t, s, till.Test)
-			if err := s.Seed(t.Context(), store.Seed{Client: client.ID, Rows: 10, From: from, To: s.Now()}); err != nil {
+			if err := seed.Payments(t.Context(), s, seed.Config{Client: client.ID, Rows: 10, From: from, To: s.Now()}); err != nil {
 				t.Fatal(err)
 			}
 			if _, again := d.reconcile(); !slices.Equal(again, found) {

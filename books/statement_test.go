@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"till"
+	"till/bench/seed"
 	"till/books"
 	"till/ledger"
 	"till/store"
@@ -25,7 +26,7 @@ func seeded(t *testing.T, s *store.Store, payments int64) *till.Client {
 	t.Helper()
 	client := storetest.NewClient(t, s, till.Test)
 	from := s.Now().Add(time.Hour)
-	if err := s.Seed(t.Context(), store.Seed{Client: client.ID, Rows: payments, From: from, To: from.Add(48 * time.Hour), Books: true}); err != nil {
+	if err := seed.Payments(t.Context(), s, seed.Config{Client: client.ID, Rows: payments, From: from, To: from.Add(48 * time.Hour), Books: true}); err != nil {
 		t.Fatal(err)
 	}
 	return client

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"till"
+	"till/bench/seed"
 	"till/books"
 	"till/collect"
 	"till/provider"
@@ -413,7 +414,7 @@ func TestVerifyCountsTheParts(t *testing.T) {
 	s := storetest.Open(t, store.Config{Path: template, PartRows: 10})
 	client := storetest.NewClient(t, s, till.Test)
 	from := s.Now()/till.Hour*till.Hour - 3*till.Hour
-	if err := s.Seed(t.Context(), store.Seed{Client: client.ID, Rows: 120, From: from, To: from + till.Hour, Books: true}); err != nil {
+	if err := seed.Payments(t.Context(), s, seed.Config{Client: client.ID, Rows: 120, From: from, To: from + till.Hour, Books: true}); err != nil {
 		t.Fatal(err)
 	}
 	if err := books.SplitOldHours(t.Context(), s); err != nil {

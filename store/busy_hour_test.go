@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"till"
+	"till/bench/seed"
 	"till/books"
 	"till/ledger"
 	"till/provider"
@@ -154,7 +155,7 @@ func TestAPageOfABusyHourReadsFewRows(t *testing.T) {
 			client := storetest.NewClient(t, s, till.Test)
 			from := noon - 40*60*till.Second
 			to := from + 60*till.Second
-			if err := s.Seed(t.Context(), store.Seed{Client: client.ID, Rows: rows, From: from, To: to}); err != nil {
+			if err := seed.Payments(t.Context(), s, seed.Config{Client: client.ID, Rows: rows, From: from, To: to}); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := s.AnalyzeNewTables(t.Context()); err != nil {

@@ -86,6 +86,10 @@ func (tx *Tx) grew(client till.ID) {
 // when the heads were locked.
 func (tx *Tx) Now() till.Time { return tx.db.Now() }
 
+// DB returns the transaction below the nouns. The product does not use it: it is
+// for packages that fill or measure a database, and only they import internal/db.
+func (tx *Tx) DB() *db.Tx { return tx.db }
+
 // Writes reports whether the transaction may write.
 func (tx *Tx) Writes() bool { return tx.db.Writes() }
 

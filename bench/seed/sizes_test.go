@@ -1,10 +1,11 @@
-package store_test
+package seed_test
 
 import (
 	"testing"
+	"time"
 
 	"till"
-	"till/store"
+	"till/bench/seed"
 	"till/store/storetest"
 )
 
@@ -14,22 +15,22 @@ func TestSizes(t *testing.T) {
 		t.Run(e.Name, func(t *testing.T) {
 			s := storetest.Open(t, e.Config(t))
 			client := storetest.NewClient(t, s, till.Test)
-			before, err := s.LogBytes(t.Context())
+			before, err := seed.LogBytes(t.Context(), s)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := s.Seed(t.Context(), store.Seed{Client: client.ID, Rows: 500, From: noon - till.Hour, To: noon}); err != nil {
+			if err := seed.Payments(t.Context(), s, seed.Config{Client: client.ID, Rows: 500, From: noon.Add(-time.Hour), To: noon}); err != nil {
 				t.Fatal(err)
 			}
-			after, err := s.LogBytes(t.Context())
+			after, err := seed.LogBytes(t.Context(), s)
 			if err != nil || e.Name == "postgres" != (after-before > 500*300) {
 				t.Errorf("the log grew by %d bytes, error %v", after-before, err)
 			}
-			sizes, err := s.Sizes(t.Context())
+			sizes, err := seed.Sizes(t.Context(), s)
 			if err != nil {
 				t.Fatal(err)
 			}
-			found := map[string]store.TableSize{}
+			found := map[string]seed.TableSize{}
 			for _, size := range sizes {
 				found[size.Table] = size
 			}

@@ -1,4 +1,4 @@
-package store_test
+package seed_test
 
 import (
 	"slices"
@@ -6,9 +6,12 @@ import (
 	"time"
 
 	"till"
+	"till/bench/seed"
 	"till/store"
 	"till/store/storetest"
 )
+
+var noon = till.TimeOf(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 
 // Seeded rows are counted exactly, and lists and naive lists agree on them.
 func TestSeed(t *testing.T) {
@@ -19,7 +22,7 @@ func TestSeed(t *testing.T) {
 			client := storetest.NewClient(t, s, till.Test)
 			const rows = 3000
 			from := noon.Add(-90 * 24 * time.Hour)
-			if err := s.Seed(t.Context(), store.Seed{Client: client.ID, Rows: rows, From: from, To: noon}); err != nil {
+			if err := seed.Payments(t.Context(), s, seed.Config{Client: client.ID, Rows: rows, From: from, To: noon}); err != nil {
 				t.Fatal(err)
 			}
 			filters := []store.PaymentFilter{
@@ -34,11 +37,15 @@ func TestSeed(t *testing.T) {
 						if err != nil {
 							return err
 						}
-						want, n, err := tx.ListNaively(t.Context(), client.ID, f, page)
+						want, n, err := seed.ListNaively(t.Context(), tx, client.ID, f, page)
 						if err != nil {
 							return err
 						}
-						if ids := ids(got, func(p *store.PaymentRow) till.ID { return p.ID }); total != n || !slices.Equal(ids, want) {
+						ids := make([]till.ID, len(got))
+						for i, p := range got {
+							ids[i] = p.ID
+						}
+						if total != n || !slices.Equal(ids, want) {
 							t.Errorf("%+v at %d: got %d %v, naively %d %v", f, offset, total, ids, n, want)
 						}
 						if f == filters[0] && total != rows || total == 0 {
@@ -61,7 +68,7 @@ func TestSeedBooks(t *testing.T) {
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
 		client := storetest.NewClient(t, s, till.Test)
 		from := noon.Add(-90 * 24 * time.Hour)
-		if err := s.Seed(t.Context(), store.Seed{Client: client.ID, Rows: 3000, From: from, To: noon, Books: true}); err != nil {
+		if err := seed.Payments(t.Context(), s, seed.Config{Client: client.ID, Rows: 3000, From: from, To: noon, Books: true}); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -77,10 +84,10 @@ func TestSeedLedger(t *testing.T) {
 			client := storetest.NewClient(t, s, till.Test)
 			const rows = 500
 			from := noon.Add(-time.Hour)
-			if err := s.Seed(t.Context(), store.Seed{Client: client.ID, Rows: rows, From: from, To: noon}); err != nil {
+			if err := seed.Payments(t.Context(), s, seed.Config{Client: client.ID, Rows: rows, From: from, To: noon}); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.SeedLedger(t.Context(), client.ID, from, noon); err != nil {
+			if err := seed.Ledger(t.Context(), s, client.ID, from, noon); err != nil {
 				t.Fatal(err)
 			}
 			var own, others []store.ReconcileRow

@@ -1,55 +1,56 @@
-package store
+package seed
 
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"till"
 	"till/internal/db"
+	"till/store"
 )
 
-var seedWalletSums = db.Define(db.SQL{Name: "seed.seedWalletSums",
-	SQLite: `UPDATE wallets SET last_sequence = last_sequence + $1, balance = balance + $2 WHERE client_id = $3 AND currency = $4`})
+var addToWallet = &db.SQL{Name: "seed.addToWallet",
+	SQLite: `UPDATE wallets SET last_sequence = last_sequence + $1, balance = balance + $2 WHERE client_id = $3 AND currency = $4`}
 
-var seedLastEvent = db.Define(db.SQL{Name: "seed.seedLastEvent",
-	SQLite: `SELECT max(final_event), max(updated_at) FROM payments WHERE client_id = $1 AND id BETWEEN $2 AND $3`})
+var selectLastEvent = &db.SQL{Name: "seed.selectLastEvent",
+	SQLite: `SELECT max(final_event), max(updated_at) FROM payments WHERE client_id = $1 AND id BETWEEN $2 AND $3`}
 
-var seedHead = db.Define(db.SQL{Name: "seed.seedHead",
+var advanceHead = &db.SQL{Name: "seed.advanceHead",
 	SQLite: `UPDATE client_heads SET last_event = $1, last_audit = last_audit + $2,
-		last_time = CASE WHEN last_time < $3 THEN $4 ELSE last_time END WHERE client_id = $5`})
+		last_time = CASE WHEN last_time < $3 THEN $4 ELSE last_time END WHERE client_id = $5`}
 
-var seedCreditCounts = db.Define(db.SQL{Name: "seed.seedCreditCounts",
+var countCredits = &db.SQL{Name: "seed.countCredits",
 	SQLite: `SELECT updated_at / $1, currency, count(*) FROM payments
-		WHERE client_id = $2 AND id BETWEEN $3 AND $4 AND status = 'success' GROUP BY 1, 2`})
+		WHERE client_id = $2 AND id BETWEEN $3 AND $4 AND status = 'success' GROUP BY 1, 2`}
 
-// seedTook is how many microseconds a seeded payment takes to its end: one for
+// took is how many microseconds a seeded payment takes to its end: one for
 // each event after the first.
-const seedTook = 2
+const took = 2
 
-// seedBooks writes everything that hangs on the payments between two ids, set
-// by set: three events and a send for each, a credit with its entry and its
-// audit row for each success, and for each other one the last read for late
-// money.
-func (tx *Tx) seedBooks(ctx context.Context, client, lo, hi till.ID, counts *CounterDelta) error {
-	for _, insert := range seedBookRows {
-		if _, err := tx.db.Exec(ctx, insert, client[:], lo[:], hi[:]); err != nil {
+// writeBooks writes everything that belongs to the payments between two ids, set
+// by set. Each has three events and a send. Each success has a credit with its
+// entry and its audit row; each other one has the last read for late money.
+func writeBooks(ctx context.Context, tx *store.Tx, client, lo, hi till.ID, counts *store.CounterDelta) error {
+	for _, insert := range bookRows {
+		if _, err := tx.DB().Exec(ctx, insert, client[:], lo[:], hi[:]); err != nil {
 			return err
 		}
 	}
-	return tx.seedSums(ctx, client, lo, hi, counts)
+	return writeSums(ctx, tx, client, lo, hi, counts)
 }
 
-// seedBookRows are the statements of seedBooks.
-var seedBookRows = func() (out []*db.SQL) {
-	postgres := seedBookTexts(db.Postgres)
-	for i, text := range seedBookTexts(db.SQLite) {
-		out = append(out, db.Define(db.SQL{Name: fmt.Sprintf("seed.books %d", i+1), SQLite: text, Postgres: postgres[i]}))
+// bookRows are the statements of writeBooks.
+var bookRows = func() (out []*db.SQL) {
+	postgres := bookTexts(db.Postgres)
+	for i, text := range bookTexts(db.SQLite) {
+		out = append(out, &db.SQL{Name: fmt.Sprintf("seed.books %d", i+1), SQLite: text, Postgres: postgres[i]})
 	}
 	return out
 }()
 
-func seedBookTexts(d db.Dialect) []string {
-	id := seedID(d, "at")
+func bookTexts(d db.Dialect) []string {
+	id := idText(d, "at")
 	const payments = ` FROM (SELECT p.*, (p.pending_event - 1) / 3 AS i, p.updated_at AS at FROM payments p WHERE p.client_id = $1 AND p.id BETWEEN $2 AND $3) AS p `
 	const event = `INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at, failure_reason, resolution) SELECT client_id, `
 	return []string{
@@ -72,40 +73,42 @@ func seedBookTexts(d db.Dialect) []string {
 	}
 }
 
-// seedSums brings counters, wallets and the head up to what was written.
-func (tx *Tx) seedSums(ctx context.Context, client, lo, hi till.ID, counts *CounterDelta) error {
-	credits, err := tx.seedCredits(ctx, client, lo, hi, counts)
+// writeSums brings counters, wallets and the head up to what was written.
+func writeSums(ctx context.Context, tx *store.Tx, client, lo, hi till.ID, counts *store.CounterDelta) error {
+	credits, err := sumCredits(ctx, tx, client, lo, hi, counts)
 	if err != nil {
 		return err
 	}
 	var audit int64
 	for currency, n := range credits {
 		audit += n
-		if _, err := tx.db.Exec(ctx, seedWalletSums,
+		if _, err := tx.DB().Exec(ctx, addToWallet,
 			n, n*500000, client[:], currency); err != nil {
 			return err
 		}
 	}
 	var events int64
 	var at till.Time
-	if _, err := tx.db.QueryRow(ctx, seedLastEvent,
+	if _, err := tx.DB().QueryRow(ctx, selectLastEvent,
 		[]any{client[:], lo[:], hi[:]}, &events, &at); err != nil {
 		return err
 	}
-	_, err = tx.db.Exec(ctx, seedHead, events, audit, int64(at), int64(at), client[:])
+	_, err = tx.DB().Exec(ctx, advanceHead, events, audit, int64(at), int64(at), client[:])
 	return err
 }
 
-// seedCredits counts the credits of payments, and returns how many there are
+// sumCredits counts the credits of payments, and returns how many there are
 // of each currency.
-func (tx *Tx) seedCredits(ctx context.Context, client, lo, hi till.ID, counts *CounterDelta) (map[string]int64, error) {
+func sumCredits(ctx context.Context, tx *store.Tx, client, lo, hi till.ID, counts *store.CounterDelta) (map[string]int64, error) {
 	credits := map[string]int64{}
-	err := tx.db.Query(ctx, seedCreditCounts,
-		[]any{int64(till.Hour), client[:], lo[:], hi[:]}, func(r db.Row) error {
+	err := tx.DB().Query(ctx, countCredits,
+		[]any{time.Hour.Microseconds(), client[:], lo[:], hi[:]}, func(r db.Row) error {
 			var hour, n int64
 			var currency string
 			err := r.Scan(&hour, &currency, &n)
-			counts.add(client, countTransactions, bucketStart(widthHour, hour), "collection", currency, n)
+			for range n {
+				counts.AddTransaction(client, startOfHour(hour), "collection", currency)
+			}
 			credits[currency] += n
 			return err
 		})
