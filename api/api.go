@@ -66,7 +66,9 @@ type server struct {
 	mux     *http.ServeMux
 	limits  *limits // nil: none
 	polls   *inflight
+	waits   *inflight
 	exports *inflight
+	watches *watches
 
 	addressLimits *addressLimits
 	refusalLog    *refusalLog
@@ -83,8 +85,9 @@ func New(c Config) http.Handler {
 	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
 	s := &server{Config: c, mux: http.NewServeMux(), limits: newLimits(c.RateLimit),
 		addressLimits: newAddressLimits(), refusalLog: newRefusalLog(c.Log), delays: newDelays(),
-		polls: newInflight(maxPolls, maxClientPolls), exports: newInflight(maxExports, maxClientExports),
+		polls: newInflight(maxPolls, maxClientPolls), waits: newInflight(maxWaits, maxClientWaits), exports: newInflight(maxExports, maxClientExports),
 		bodies: quota.New(maxBodies, maxClientBodies), callbacks: quota.New(maxCallbacks, maxCallbacks), answers: quota.New(maxAnswers, maxClientAnswers)}
+	s.watches = newWatches(c.Store, s.waits.stopping)
 	for _, p := range paths() {
 		s.mux.Handle("/v1"+p.pattern, &pathHandler{s, p})
 	}

@@ -50,6 +50,7 @@ func Server(h http.Handler) *http.Server {
 	}
 	if ok {
 		hs.RegisterOnShutdown(s.polls.stop) // a stop must not wait for who waits
+		hs.RegisterOnShutdown(s.waits.stop)
 		hs.RegisterOnShutdown(s.exports.stop)
 		hs.RegisterOnShutdown(s.refusalLog.flush)
 	}

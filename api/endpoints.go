@@ -33,12 +33,16 @@ func (c *exchange) createEndpoint() error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	e, secret, err := c.s.Endpoints.Create(c.auditContext(), c.session.Client, &req, c.requester())
+	made, err := c.s.Endpoints.Create(c.auditContext(), c.session.Client, &req, c.requester())
 	if err != nil {
 		return err
 	}
-	c.Header()["Location"] = []string{c.s.BaseURL + "/webhook-endpoints/" + e.ID.String()}
-	return c.newSecret(http.StatusCreated, e, secret)
+	h := c.Header()
+	h["Location"] = []string{c.s.BaseURL + "/webhook-endpoints/" + made.Endpoint.ID.String()}
+	if made.Replayed {
+		h["Idempotent-Replayed"] = replayed
+	}
+	return c.newSecret(http.StatusCreated, made.Endpoint, made.Secret)
 }
 
 // newSecret answers with an endpoint and, this once, its secret.
@@ -121,7 +125,10 @@ func (c *exchange) rotateSecret() error {
 	if err != nil {
 		return err
 	}
-	var req rotateRequest
+	var req struct {
+		rotateRequest
+		Secret *string `json:"secret"`
+	}
 	if err := c.decode(&req); err != nil {
 		return err
 	}
@@ -130,7 +137,7 @@ func (c *exchange) rotateSecret() error {
 		// Cut to just outside the bounds, so that the product cannot wrap.
 		overlap = time.Duration(max(-1, min(*n, int64(webhook.MaxOverlap/time.Second)+1))) * time.Second
 	}
-	e, secret, err := c.s.Endpoints.Rotate(c.auditContext(), c.session.Client.ID, id, overlap, c.requester())
+	e, secret, err := c.s.Endpoints.Rotate(c.auditContext(), c.session.Client.ID, id, overlap, req.Secret, c.requester())
 	if err != nil {
 		return err
 	}

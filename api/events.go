@@ -85,11 +85,8 @@ func (c *exchange) readEvents(after int64, limit int) (*eventPage, error) {
 // is over, the client has gone or the service stops. Between its looks it
 // holds nothing of the database.
 func (c *exchange) awaitEvents(after int64, limit int, wait time.Duration) (*eventPage, error) {
-	leave, err := c.s.polls.enter(c.session.Client.ID)
+	leave, err := c.enter(c.s.polls)
 	if err != nil {
-		if till.ErrorCode(err) == till.CodeRateLimited {
-			c.Header()["Retry-After"] = retryAfter
-		}
 		return nil, err
 	}
 	defer leave()
@@ -119,6 +116,14 @@ func (c *exchange) awaitEvents(after int64, limit int, wait time.Duration) (*eve
 		}
 		look.Stop()
 	}
+}
+
+// enter takes a place among the calls that last.
+func (c *exchange) enter(p *inflight) (leave func(), err error) {
+	if leave, err = p.enter(c.session.Client.ID); till.ErrorCode(err) == till.CodeRateLimited {
+		c.Header()["Retry-After"] = retryAfter
+	}
+	return leave, err
 }
 
 // recheck opens the session again after a long wait: a key that was revoked

@@ -91,11 +91,8 @@ func (c *exchange) exportAll(e *export, st books.Statement) error {
 		c.Header()["Content-Type"] = e.contentType
 		return c.empty(http.StatusOK)
 	}
-	leave, err := c.s.exports.enter(c.session.Client.ID)
+	leave, err := c.enter(c.s.exports)
 	if err != nil {
-		if till.ErrorCode(err) == till.CodeRateLimited {
-			c.Header()["Retry-After"] = retryAfter
-		}
 		return err
 	}
 	defer leave()

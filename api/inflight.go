@@ -13,6 +13,13 @@ const (
 	maxClientPolls = 20   // of one client, then 429
 )
 
+// How many reads of one payment or payout may wait at once on this instance. A
+// client may have a few hundred customers at its checkout.
+const (
+	maxWaits       = 4000 // then 503
+	maxClientWaits = 300  // of one client, then 429
+)
+
 // How many statements are exported at once on this instance: each takes a
 // reader of the database for moments, again and again.
 const (
@@ -20,8 +27,8 @@ const (
 	maxClientExports = 2  // of one client, then 429
 )
 
-// polls counts the calls that last: those that wait for events, or those that
-// export.
+// inflight counts the calls that last: those that wait for events or for a
+// status, or those that export.
 type inflight struct {
 	max, maxClient int
 

@@ -52,6 +52,38 @@ func TestTheDescriptionIsValid(t *testing.T) {
 	}
 }
 
+// What is served is the open description: valid, the same calls, and nothing of what
+// the service sends is closed.
+func TestTheOpenDescriptionIsServed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{})
+	defer w.stop()
+	strict := describe(t)
+	for _, name := range []string{"openapi.yaml", "openapi.json"} {
+		doc, err := openapi3.NewLoader().LoadFromData(w.do(http.MethodGet, "/v1/"+name, "", "").Body.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := doc.Validate(t.Context()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if doc.Paths.Len() != strict.Paths.Len() || len(doc.Components.Schemas) != len(strict.Components.Schemas) {
+			t.Errorf("%s has other paths or schemas", name)
+		}
+		payment := doc.Components.Schemas["Payment"].Value
+		if has := payment.AdditionalProperties.Has; has != nil && !*has {
+			t.Errorf("%s: a payment may not grow", name)
+		}
+		status := doc.Components.Schemas["PaymentStatus"].Value
+		if known, _ := status.Extensions["x-known-values"].([]any); len(status.Enum) > 0 || len(known) != len(till.Statuses) {
+			t.Errorf("%s: the list of statuses is closed: %v, known %v", name, status.Enum, known)
+		}
+		if action := doc.Components.Schemas["DecideSandboxPrompt"].Value.Properties["action"].Value; len(action.Enum) != 2 {
+			t.Errorf("%s: what the service reads is not what it was: %v", name, action.Enum)
+		}
+	}
+}
+
 func TestTheDescriptionListsTheRoutes(t *testing.T) {
 	t.Parallel()
 	var described, routes []string

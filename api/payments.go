@@ -40,9 +40,11 @@ func (c *exchange) getPayment() error {
 		return err
 	}
 	var p *store.PaymentRow
-	err = c.view(func(ctx context.Context, tx *store.Tx) (err error) {
-		p, err = tx.Payment(ctx, ref)
-		return err
+	err = c.readAndWait(ref, func(ctx context.Context, tx *store.Tx) (status string, final bool, err error) {
+		if p, err = tx.Payment(ctx, ref); err != nil {
+			return "", false, err
+		}
+		return string(p.Status), p.Status.Final(), nil
 	})
 	if err != nil {
 		return err

@@ -46,9 +46,11 @@ func (c *exchange) getPayout() error {
 		return err
 	}
 	var p *store.PayoutRow
-	err = c.view(func(ctx context.Context, tx *store.Tx) (err error) {
-		p, err = tx.Payout(ctx, ref)
-		return err
+	err = c.readAndWait(ref, func(ctx context.Context, tx *store.Tx) (status string, final bool, err error) {
+		if p, err = tx.Payout(ctx, ref); err != nil {
+			return "", false, err
+		}
+		return string(p.Status), p.Status.Final(), nil
 	})
 	if err != nil {
 		return err

@@ -39,13 +39,13 @@ const (
 var Routes = []Route{
 	{Method: http.MethodPost, Path: "/payments", Scope: till.PaymentsWrite, Body: requiredBody, handle: (*exchange).createPayment},
 	{Method: http.MethodGet, Path: "/payments", Scope: till.PaymentsRead, Query: paymentQuery, handle: (*exchange).listPayments},
-	{Method: http.MethodGet, Path: "/payments/{payment_id}", Scope: till.PaymentsRead, handle: (*exchange).getPayment},
+	{Method: http.MethodGet, Path: "/payments/{payment_id}", Scope: till.PaymentsRead, Query: waitQuery, handle: (*exchange).getPayment},
 	{Method: http.MethodGet, Path: "/payments/{payment_id}/attempts", Scope: till.PaymentsRead, handle: (*exchange).listAttempts},
 	{Method: http.MethodGet, Path: "/payments/{payment_id}/events", Scope: till.PaymentsRead, handle: (*exchange).listPaymentEvents},
 
 	{Method: http.MethodPost, Path: "/payouts", Scope: till.PayoutsWrite, Fresh: true, Body: requiredBody, handle: (*exchange).createPayout},
 	{Method: http.MethodGet, Path: "/payouts", Scope: till.PayoutsRead, Fresh: true, Query: paymentQuery, handle: (*exchange).listPayouts},
-	{Method: http.MethodGet, Path: "/payouts/{payout_id}", Scope: till.PayoutsRead, Fresh: true, handle: (*exchange).getPayout},
+	{Method: http.MethodGet, Path: "/payouts/{payout_id}", Scope: till.PayoutsRead, Fresh: true, Query: waitQuery, handle: (*exchange).getPayout},
 	{Method: http.MethodPost, Path: "/payouts/{payout_id}/cancel", Scope: till.PayoutsWrite, Fresh: true, Body: optionalBody, handle: (*exchange).cancelPayout},
 	{Method: http.MethodGet, Path: "/payouts/{payout_id}/attempts", Scope: till.PayoutsRead, Fresh: true, handle: (*exchange).listPayoutAttempts},
 	{Method: http.MethodGet, Path: "/payouts/{payout_id}/events", Scope: till.PayoutsRead, Fresh: true, handle: (*exchange).listPayoutEvents},
@@ -76,8 +76,11 @@ var Routes = []Route{
 
 	{Method: http.MethodGet, Path: "/sandbox/prompts", Scope: till.PaymentsWrite, TestOnly: true, handle: (*exchange).listPrompts},
 	{Method: http.MethodPost, Path: "/sandbox/prompts/{payment_id}", Scope: till.PaymentsWrite, TestOnly: true, Body: optionalBody, handle: (*exchange).decidePrompt},
+	{Method: http.MethodGet, Path: "/sandbox/stories", TestOnly: true, handle: (*exchange).listStories},
+	{Method: http.MethodPost, Path: "/sandbox/webhook-endpoints/{endpoint_id}/disable", Scope: till.WebhooksManage, TestOnly: true, Stores: true, handle: (*exchange).disableSandboxEndpoint},
 
 	{Method: http.MethodPost, Path: "/callbacks/{connection}/{token}", Open: true, AnyQuery: true, handle: (*exchange).receiveCallback},
 	{Method: http.MethodPut, Path: "/callbacks/{connection}/{token}", Open: true, AnyQuery: true, handle: (*exchange).receiveCallback},
 	{Method: http.MethodGet, Path: "/openapi.yaml", Open: true, handle: (*exchange).getOpenAPI},
+	{Method: http.MethodGet, Path: "/openapi.json", Open: true, handle: (*exchange).getOpenAPIJSON},
 }

@@ -68,3 +68,43 @@ func (c *exchange) decidePrompt() error {
 	b = jsonx.AppendString(b, *req.Action)
 	return c.json(http.StatusAccepted, append(b, '}'))
 }
+
+// listStories is GET /sandbox/stories.
+func (c *exchange) listStories() error {
+	b := appendItems(c.buffer(), sandbox.Stories(), func(b []byte, s sandbox.Story) []byte {
+		b = append(b, `{"subject":`...)
+		b = jsonx.AppendString(b, s.Subject)
+		b = append(b, `,"name":`...)
+		b = jsonx.AppendString(b, s.Name)
+		b = append(b, `,"ends_in":`...)
+		b = jsonx.AppendStringOrNull(b, s.EndsIn)
+		b = append(b, `,"description":`...)
+		b = jsonx.AppendString(b, s.Description)
+		b = append(b, `,"status":`...)
+		b = jsonx.AppendString(b, s.Status)
+		b = append(b, `,"failure_reason":`...)
+		b = jsonx.AppendStringOrNull(b, string(s.Reason))
+		b = append(b, `,"events":[`...)
+		for i, k := range s.Events {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = jsonx.AppendString(b, string(k))
+		}
+		return append(b, ']', '}')
+	})
+	return c.json(http.StatusOK, append(b, '}'))
+}
+
+// disableSandboxEndpoint is POST /sandbox/webhook-endpoints/{endpoint_id}/disable.
+func (c *exchange) disableSandboxEndpoint() error {
+	id, err := c.endpointID()
+	if err != nil {
+		return err
+	}
+	e, err := c.s.Endpoints.DisableAsFailing(c.auditContext(), c.session.Client.ID, id, c.session.Actor())
+	if err != nil {
+		return err
+	}
+	return c.json(http.StatusOK, append(appendEndpoint(c.buffer(), e), '}'))
+}

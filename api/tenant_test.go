@@ -42,11 +42,11 @@ func TestTenantCrossing(t *testing.T) {
 		t.Fatalf("A's own event: %d %s", a.Code, a.Body)
 	}
 	url := "https://93.184.216.34/hooks"
-	e, _, err := w.endpoints.Create(context.Background(), w.clients["test"], &webhook.Request{URL: &url, Events: &[]string{"*"}}, webhook.Requester{Actor: "a test", Scopes: till.Scopes})
+	made, err := w.endpoints.Create(context.Background(), w.clients["test"], &webhook.Request{URL: &url, Events: &[]string{"*"}}, webhook.Requester{Actor: "a test", Scopes: till.Scopes})
 	if err != nil {
 		t.Fatal(err)
 	}
-	x.endpoint = e.ID.String()
+	x.endpoint = made.Endpoint.ID.String()
 	cases := x.cases()
 	for _, r := range api.Routes {
 		check := cases[r.Method+" "+r.Path]
@@ -112,9 +112,13 @@ func (x *crossing) cases() map[string]func(method, target string) {
 		"DELETE /api-keys/{key_id}":            x.missing("api_key_not_found"),
 		"GET /sandbox/prompts":                 x.empty(),
 		"POST /sandbox/prompts/{payment_id}":   x.missing("prompt_not_found"),
+		"GET /sandbox/stories":                 x.empty(),
 		"POST /callbacks/{connection}/{token}": x.missing("not_found"),
 		"PUT /callbacks/{connection}/{token}":  x.missing("not_found"),
 		"GET /openapi.yaml":                    x.empty(),
+		"GET /openapi.json":                    x.empty(),
+
+		"POST /sandbox/webhook-endpoints/{endpoint_id}/disable": x.missing("webhook_endpoint_not_found"),
 	}
 }
 

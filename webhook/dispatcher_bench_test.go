@@ -52,7 +52,7 @@ func deliverAll(b *testing.B, s *store.Store, concurrency int) {
 		}
 	}))
 	defer server.Close()
-	vault, err := NewSecretSealer([]byte("a secret for tests only"))
+	vault, err := NewSecretSealer([]byte("a made.Secret for tests only"))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func deliverAll(b *testing.B, s *store.Store, concurrency int) {
 	defer sender.Close()
 	client := storetest.NewClient(b, s, till.Test)
 	acts := &Endpoints{Store: s, Secrets: vault, Sender: sender, Allow: allow}
-	_, secret, err := acts.Create(b.Context(), client, &Request{URL: &server.URL, Events: &[]string{"*"}}, awa)
+	made, err := acts.Create(b.Context(), client, &Request{URL: &server.URL, Events: &[]string{"*"}}, awa)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func deliverAll(b *testing.B, s *store.Store, concurrency int) {
 		posters.Go(func() {
 			for left.Add(-1) >= 0 {
 				r, _ := http.NewRequest(http.MethodPost, server.URL, bytes.NewReader(body))
-				r.Header = Sign("an-id", time.Now(), body, secret)
+				r.Header = Sign("an-id", time.Now(), body, made.Secret)
 				res, err := bare.Do(r)
 				if err != nil {
 					b.Error(err)

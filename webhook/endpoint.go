@@ -45,6 +45,9 @@ type Request struct {
 	Events      *[]string `json:"events"`
 	Description *string   `json:"description"`
 	Enabled     *bool     `json:"enabled"`
+
+	// Secret is one that the client has drawn; of a new endpoint only.
+	Secret *string `json:"secret"`
 }
 
 var errNoEndpoint = &till.Error{Code: till.CodeEndpointNotFound, Detail: "There is no such webhook endpoint."}
@@ -81,6 +84,11 @@ func (s *Endpoints) check(ctx context.Context, client *till.Client, r *Request, 
 	}
 	if r.Description != nil {
 		fields = append(fields, checkDescription(*r.Description)...)
+	}
+	if r.Secret != nil && create {
+		if _, err := ParseSecret(*r.Secret); err != nil {
+			fields = append(fields, badSecret)
+		}
 	}
 	if fields != nil {
 		return invalid(fields...)
@@ -164,21 +172,30 @@ func (r *Request) apply(e *store.Endpoint, by *Requester) {
 }
 
 // Create makes an endpoint that receives all events from now on. Its secret is returned
-// only here. It returns CodeInsufficientScope for events that the requester may not read.
-func (s *Endpoints) Create(ctx context.Context, client *till.Client, r *Request, by Requester) (*store.Endpoint, Secret, error) {
+// only here. A request with the client's own secret can be repeated: it finds the
+// endpoint that the first one made. It returns CodeInsufficientScope for events
+// that the requester may not read.
+func (s *Endpoints) Create(ctx context.Context, client *till.Client, r *Request, by Requester) (made *Created, err error) {
 	if err := s.check(ctx, client, r, true); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := r.checkScopes(&by); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	id, secret := till.NewID(s.Store.Now()), NewSecret()
+	if r.Secret != nil {
+		secret, _ = ParseSecret(*r.Secret) // checked above
+	}
+	var first *store.Endpoint
 	e := &store.Endpoint{Endpoint: till.Endpoint{ClientID: client.ID, ID: id}, Secret: s.Secrets.Seal(secret, client.ID, id)}
 	r.apply(e, &by)
-	err := s.audited(ctx, client.ID, by.Actor, func(ctx context.Context, tx *store.Tx, h *store.Head, at till.Time) (auditEntry, error) {
+	err = s.audited(ctx, client.ID, by.Actor, func(ctx context.Context, tx *store.Tx, h *store.Head, at till.Time) (auditEntry, error) {
 		all, err := tx.Endpoints(ctx, client.ID, MaxEndpoints)
 		if err != nil {
 			return auditEntry{}, err
+		}
+		if first = s.sameEndpoint(all, r, secret); first != nil {
+			return auditEntry{}, nil
 		}
 		if len(all) >= MaxEndpoints {
 			return auditEntry{}, invalid(till.FieldError{Code: till.FieldTooMany, Detail: fmt.Sprintf("A client has at most %d endpoints.", MaxEndpoints)})
@@ -193,10 +210,13 @@ func (s *Endpoints) Create(ctx context.Context, client *till.Client, r *Request,
 		made, err := tx.Endpoint(ctx, e.Ref())
 		return made != nil, err
 	})
-	if err != nil {
-		return nil, nil, err
+	switch {
+	case err != nil:
+		return nil, err
+	case first != nil && first.ID != id: // that one is ours, of a commit of which we did not hear
+		return &Created{first, secret, true}, nil
 	}
-	return e, secret, nil
+	return &Created{e, secret, false}, nil
 }
 
 // Patch changes an endpoint. An endpoint that is enabled again receives events from now on;
@@ -285,13 +305,20 @@ func (s *Endpoints) enable(ctx context.Context, tx *store.Tx, e *store.Endpoint,
 // Rotate gives an endpoint a new secret, which is returned only here. The old secret also
 // signs until the overlap is over. With the secret anyone can sign for the endpoint. So it
 // returns CodeInsufficientScope if the endpoint receives kinds that the requester may not
-// read.
-func (s *Endpoints) Rotate(ctx context.Context, client, id till.ID, overlap time.Duration, by Requester) (*store.Endpoint, Secret, error) {
+// read. A secret that the client drew can be sent again: if the endpoint has it, nothing
+// changes.
+func (s *Endpoints) Rotate(ctx context.Context, client, id till.ID, overlap time.Duration, own *string, by Requester) (*store.Endpoint, Secret, error) {
 	if overlap < 0 || overlap > MaxOverlap {
 		return nil, nil, invalid(till.FieldError{Pointer: "/overlap_seconds", Code: till.FieldInvalidFormat,
 			Detail: "The overlap is from 0 to " + strconv.Itoa(int(MaxOverlap/time.Second)) + " seconds."})
 	}
 	secret := NewSecret()
+	if own != nil {
+		var err error
+		if secret, err = ParseSecret(*own); err != nil {
+			return nil, nil, invalid(badSecret)
+		}
+	}
 	sealed := s.Secrets.Seal(secret, client, id)
 	var e *store.Endpoint
 	err := s.auditedEndpoint(ctx, client, id, by.Actor, func(ctx context.Context, tx *store.Tx, locked *store.Endpoint, _ *store.Head, at till.Time) (auditEntry, error) {
@@ -299,8 +326,8 @@ func (s *Endpoints) Rotate(ctx context.Context, client, id till.ID, overlap time
 		if err := by.checkEndpoint(ctx, tx, e); err != nil {
 			return auditEntry{}, err
 		}
-		if bytes.Equal(e.Secret, sealed) {
-			return auditEntry{}, nil // already done by a commit whose outcome was unknown
+		if bytes.Equal(e.Secret, sealed) || own != nil && s.hasSecret(e, secret) {
+			return auditEntry{}, nil // already done by a commit whose outcome was unknown, to us or to the client
 		}
 		e.OldSecret, e.OldUntil = nil, 0
 		if overlap > 0 {

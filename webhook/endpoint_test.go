@@ -38,8 +38,11 @@ func TestTheBoundsOfEndpoints(t *testing.T) {
 		collector := storetest.NewCollector(t, s)
 		url, off := "https://93.184.216.34/hooks", false
 		create := func(enabled *bool) (*store.Endpoint, error) {
-			e, _, err := a.Create(ctx, client, &Request{URL: &url, Events: &[]string{"*"}, Enabled: enabled}, awa)
-			return e, err
+			made, err := a.Create(ctx, client, &Request{URL: &url, Events: &[]string{"*"}, Enabled: enabled}, awa)
+			if err != nil {
+				return nil, err
+			}
+			return made.Endpoint, nil
 		}
 		disabled, err := create(&off)
 		if err != nil || disabled.Enabled || disabled.DisableReason != till.DisabledByClient {
@@ -97,16 +100,17 @@ func TestActsOnEndpointsAreAudited(t *testing.T) {
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
 		a, client, ctx := acting(t, s), storetest.NewClient(t, s, till.Live), t.Context()
 		url, on, off := "https://93.184.216.34/hooks", true, false
-		e, secret, err := a.Create(ctx, client, &Request{URL: &url, Events: &[]string{"payment.success"}}, awa)
+		made, err := a.Create(ctx, client, &Request{URL: &url, Events: &[]string{"payment.success"}}, awa)
 		if err != nil {
 			t.Fatal(err)
 		}
+		e, secret := made.Endpoint, made.Secret
 		for _, r := range []*Request{{}, {Enabled: &on}, {URL: &url}, {Enabled: &off}, {Enabled: &on}} { // the first three change nothing
 			if _, err := a.Patch(ctx, client, e.ID, r, awa); err != nil {
 				t.Fatal(err)
 			}
 		}
-		rotated, second, err := a.Rotate(ctx, client.ID, e.ID, DefaultOverlap, awa)
+		rotated, second, err := a.Rotate(ctx, client.ID, e.ID, DefaultOverlap, nil, awa)
 		if err != nil || string(secret) == string(second) || rotated.OldUntil == 0 {
 			t.Errorf("rotated into %+v, %v", rotated, err)
 		}
@@ -135,7 +139,7 @@ func TestActsOnEndpointsAreAudited(t *testing.T) {
 		expect(t, "acts", strings.Join(acts, " "), "create patch patch rotate delete")
 		for name, f := range map[string]func(ctx context.Context) error{
 			"patch":  func(ctx context.Context) error { _, err := a.Patch(ctx, client, e.ID, &Request{}, awa); return err },
-			"rotate": func(ctx context.Context) error { _, _, err := a.Rotate(ctx, client.ID, e.ID, 0, awa); return err },
+			"rotate": func(ctx context.Context) error { _, _, err := a.Rotate(ctx, client.ID, e.ID, 0, nil, awa); return err },
 			"test":   func(ctx context.Context) error { _, err := a.Test(ctx, client.ID, e.ID, "Awa"); return err },
 			"delete": func(ctx context.Context) error { return a.Delete(ctx, client.ID, e.ID, "Awa") },
 		} {

@@ -109,7 +109,7 @@ func TestASecretIsRotatedUnderLoad(t *testing.T) {
 			}
 		})
 		time.Sleep(5 * time.Second)
-		_, secret, err := w.acts.Rotate(t.Context(), w.client.ID, s.e.ID, time.Minute, awa)
+		_, secret, err := w.acts.Rotate(t.Context(), w.client.ID, s.e.ID, time.Minute, nil, awa)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +126,7 @@ func TestASecretIsRotatedUnderLoad(t *testing.T) {
 			t.Errorf("%d of %d deliveries were refused", s.refusals(), len(s.receipts()))
 		}
 		// With no overlap the old secret is worth nothing at once.
-		if _, _, err := w.acts.Rotate(t.Context(), w.client.ID, s.e.ID, 0, awa); err != nil {
+		if _, _, err := w.acts.Rotate(t.Context(), w.client.ID, s.e.ID, 0, nil, awa); err != nil {
 			t.Fatal(err)
 		}
 		w.pay()

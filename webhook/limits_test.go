@@ -20,10 +20,11 @@ import (
 func (s *shop) another(client *till.Client) *till.ID {
 	s.w.t.Helper()
 	url, events := "http://"+s.addr()+"/more", []string{"*"}
-	e, secret, err := s.w.acts.Create(s.w.t.Context(), client, &Request{URL: &url, Events: &events}, awa)
+	made, err := s.w.acts.Create(s.w.t.Context(), client, &Request{URL: &url, Events: &events}, awa)
 	if err != nil {
 		s.w.t.Fatal(err)
 	}
+	e, secret := made.Endpoint, made.Secret
 	s.set(func() { s.secrets = append(s.secrets, secret) })
 	return &e.ID
 }

@@ -20,11 +20,11 @@ func TestAReplaySaysWhatItQueued(t *testing.T) {
 		url, two, six, yes, no := "https://93.184.216.34/hooks", int64(2), int64(6), true, false
 		create := func(kinds ...string) *store.Endpoint {
 			t.Helper()
-			e, _, err := a.Create(ctx, client, &Request{URL: &url, Events: &kinds}, awa)
+			made, err := a.Create(ctx, client, &Request{URL: &url, Events: &kinds}, awa)
 			if err != nil {
 				t.Fatal(err)
 			}
-			return e
+			return made.Endpoint
 		}
 		all, some := create("*"), create("payment.success", "payout.success")
 		for _, on := range []bool{no, yes} { // out of service while a payment is made
@@ -64,21 +64,21 @@ func TestASecretIsGivenOnlyToWhoMayReadTheEvents(t *testing.T) {
 		url := "https://93.184.216.34/hooks"
 		of := func(kinds ...string) till.ID {
 			t.Helper()
-			e, _, err := a.Create(ctx, client, &Request{URL: &url, Events: &kinds}, awa)
+			made, err := a.Create(ctx, client, &Request{URL: &url, Events: &kinds}, awa)
 			if err != nil {
 				t.Fatal(err)
 			}
-			return e.ID
+			return made.Endpoint.ID
 		}
 		payments, own := of("payment.success"), of("webhook_endpoint.disabled")
-		_, secret, err := a.Rotate(ctx, client.ID, payments, 0, weak)
+		_, secret, err := a.Rotate(ctx, client.ID, payments, 0, nil, weak)
 		if expect(t, "of payments", string(till.ErrorCode(err)), string(till.CodeInsufficientScope)); secret != nil {
 			t.Error("the secret was given all the same")
 		}
-		if _, _, err := a.Rotate(ctx, client.ID, own, 0, weak); err != nil {
+		if _, _, err := a.Rotate(ctx, client.ID, own, 0, nil, weak); err != nil {
 			t.Errorf("of an endpoint without payments: %v", err)
 		}
-		if _, _, err := a.Rotate(ctx, client.ID, payments, 0, Requester{Actor: "reader", Scopes: []till.Scope{till.WebhooksManage, till.PaymentsRead}}); err != nil {
+		if _, _, err := a.Rotate(ctx, client.ID, payments, 0, nil, Requester{Actor: "reader", Scopes: []till.Scope{till.WebhooksManage, till.PaymentsRead}}); err != nil {
 			t.Errorf("by a key that may read payments: %v", err)
 		}
 	})

@@ -45,9 +45,13 @@ func TestWhatWaitsForAnEndpointIsNotTurnedElsewhere(t *testing.T) {
 		a, client, ctx := acting(t, s), storetest.NewClient(t, s, till.Test), t.Context()
 		weak := Requester{Actor: "weak", Scopes: []till.Scope{till.WebhooksManage}}
 		url, other, yes := "https://93.184.216.34/hooks", "https://93.184.216.34/other", true
-		e, _, err := a.Create(ctx, client, &Request{URL: &url, Events: &[]string{"*"}}, weak)
-		if err != nil || !slices.Equal(e.Kinds(), []string{"webhook_endpoint.disabled"}) {
-			t.Fatalf("an endpoint of a weak key: %+v, %v", e, err)
+		made, err := a.Create(ctx, client, &Request{URL: &url, Events: &[]string{"*"}}, weak)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := made.Endpoint
+		if !slices.Equal(e.Kinds(), []string{"webhook_endpoint.disabled"}) {
+			t.Fatalf("an endpoint of a weak key: %+v", e)
 		}
 		if _, err := a.Patch(ctx, client, e.ID, &Request{URL: &other}, weak); err != nil {
 			t.Fatalf("an endpoint without payments: %v", err)

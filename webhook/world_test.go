@@ -167,11 +167,11 @@ func (w *world) shopOf(client *till.Client, events ...string) *shop {
 	}
 	s := w.listen()
 	url := fmt.Sprintf("http://%s/hooks", s.addr())
-	e, secret, err := w.acts.Create(context.Background(), client, &Request{URL: &url, Events: &events}, awa)
+	made, err := w.acts.Create(context.Background(), client, &Request{URL: &url, Events: &events}, awa)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	s.e, s.secrets = e, []Secret{secret}
+	s.e, s.secrets = made.Endpoint, []Secret{made.Secret}
 	return s
 }
 

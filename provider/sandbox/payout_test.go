@@ -60,7 +60,7 @@ func TestEveryStoryOfAPayout(t *testing.T) {
 		{"the recipient's limit", "0006", "0s open, 1s failed recipient_limit_reached", "1s 1 x failed", "none"},
 		{"the answer is lost", "0011", "0s open, 1s success", "1s 1 x success", "1s 500 XAF"},
 		{"the first request is lost", "0012", "0s open, 1s success", "1s 1 x success", "1s 500 XAF"},
-		{"no money comes late", "0013", "0s open, 1s success", "1s 1 x success", "1s 500 XAF"},
+		{"paid after it failed", "0013", "0s open, 1s failed provider_error, 3s success", "none", "3s 500 XAF"},
 		{"stuck", "0014", "0s open", "none", "none"},
 		{"five callbacks", "0015", "0s open, 1s success", "1s 5 x success", "1s 500 XAF"},
 		{"no callback", "0017", "0s open, 1s success", "none", "1s 500 XAF"},

@@ -31,7 +31,7 @@ const (
 	wrongPIN      story = "0007"
 	lostAnswer    story = "0011" // the request arrives, its answer does not
 	lostRequest   story = "0012" // the first send never arrives
-	lateMoney     story = "0013" // expires, and succeeds after that
+	lateMoney     story = "0013" // expires (a payout fails), and succeeds after that
 	stuck         story = "0014" // open for ever
 	fiveCallbacks story = "0015"
 	earlyCallback story = "0016" // calls back before it answers
@@ -45,34 +45,12 @@ const (
 // How long things take.
 const (
 	decisionTime       = time.Second            // from the request to the customer's decision
-	lateMoneyDelay     = 2 * time.Second        // from the expiry to the late money of 0013
+	lateMoneyDelay     = 2 * time.Second        // from the expiry, or a payout's failure, to the late money of 0013
 	reversalDelay      = 3 * time.Second        // from the approval to the reversal of 0021
 	earlyCallbackDelay = 50 * time.Millisecond  // from the request to the decision and callback of 0016
 	slowAnswerDelay    = 300 * time.Millisecond // from the request to the answer of 0016
 	heldBackDelay      = 5 * time.Second        // from the creation to the send of 0020
 )
-
-// storyOf returns the story of a phone number. Of what can happen to a
-// customer, little can happen to a recipient.
-func storyOf(k kind, phone string) story {
-	if len(phone) < 4 {
-		return approves
-	}
-	if k == payout {
-		switch s := story(phone[len(phone)-4:]); s {
-		case unknownPayer, limitReached, lostAnswer, lostRequest, stuck, fiveCallbacks, noCallback, heldBack:
-			return s
-		}
-		return approves
-	}
-	switch s := story(phone[len(phone)-4:]); s {
-	case asksPerson, declines, neverAnswers, noFunds, unknownPayer, limitReached, wrongPIN,
-		lostAnswer, lostRequest, lateMoney, stuck,
-		fiveCallbacks, earlyCallback, noCallback, lyingCallback, otherAmount, reverses:
-		return s
-	}
-	return approves
-}
 
 // words are how this operator says something, and what it means in ours.
 type answer struct {
@@ -101,6 +79,7 @@ var (
 	answerPayoutOpen      = answer{provider.Open, "", "PENDING", "The transfer is on its way.", false}
 	answerPayoutAccepted  = answer{provider.Accepted, "", "ACCEPTED", "The transfer is on its way.", false}
 	answerPaid            = answer{provider.Success, "", "PAID", "The recipient has the money.", false}
+	answerNotPaid         = answer{provider.Failed, till.ProviderError, "NOT_PAID", "The transfer failed.", true}
 	answerRecipientLimit  = answer{provider.Failed, till.RecipientLimitReached, "RECIPIENT_LIMIT", "The recipient's limit is reached.", false}
 	answerNoSuchRecipient = answer{provider.Rejected, till.RecipientNotFound, "NO_SUCH_RECIPIENT", "No wallet has this number.", false}
 )
@@ -139,6 +118,8 @@ func (r *request) transitions() []transition {
 		switch r.story() {
 		case limitReached:
 			return []transition{{decision, answerRecipientLimit}}
+		case lateMoney:
+			return []transition{{decision, answerNotPaid}, {decision.Add(lateMoneyDelay), answerPaid}}
 		case stuck:
 			return nil
 		}

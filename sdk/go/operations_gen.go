@@ -10,38 +10,40 @@ const (
 
 // Every call of the interface.
 var (
-	opCreatePayment         = operation{"createPayment", "POST", "/payments", repeatKey}
-	opListPayments          = operation{"listPayments", "GET", "/payments", repeatSafe}
-	opGetPayment            = operation{"getPayment", "GET", "/payments/{payment_id}", repeatSafe}
-	opListPaymentAttempts   = operation{"listPaymentAttempts", "GET", "/payments/{payment_id}/attempts", repeatSafe}
-	opListPaymentEvents     = operation{"listPaymentEvents", "GET", "/payments/{payment_id}/events", repeatSafe}
-	opCreatePayout          = operation{"createPayout", "POST", "/payouts", repeatKey}
-	opListPayouts           = operation{"listPayouts", "GET", "/payouts", repeatSafe}
-	opGetPayout             = operation{"getPayout", "GET", "/payouts/{payout_id}", repeatSafe}
-	opCancelPayout          = operation{"cancelPayout", "POST", "/payouts/{payout_id}/cancel", repeatSafe}
-	opListPayoutAttempts    = operation{"listPayoutAttempts", "GET", "/payouts/{payout_id}/attempts", repeatSafe}
-	opListPayoutEvents      = operation{"listPayoutEvents", "GET", "/payouts/{payout_id}/events", repeatSafe}
-	opListEvents            = operation{"listEvents", "GET", "/events", repeatSafe}
-	opGetEvent              = operation{"getEvent", "GET", "/events/{event_id}", repeatSafe}
-	opRedeliverEvent        = operation{"redeliverEvent", "POST", "/events/{event_id}/redeliver", repeatNever}
-	opCreateWebhookEndpoint = operation{"createWebhookEndpoint", "POST", "/webhook-endpoints", repeatNever}
-	opListWebhookEndpoints  = operation{"listWebhookEndpoints", "GET", "/webhook-endpoints", repeatSafe}
-	opGetWebhookEndpoint    = operation{"getWebhookEndpoint", "GET", "/webhook-endpoints/{endpoint_id}", repeatSafe}
-	opUpdateWebhookEndpoint = operation{"updateWebhookEndpoint", "PATCH", "/webhook-endpoints/{endpoint_id}", repeatSafe}
-	opDeleteWebhookEndpoint = operation{"deleteWebhookEndpoint", "DELETE", "/webhook-endpoints/{endpoint_id}", repeatSafe}
-	opRotateWebhookSecret   = operation{"rotateWebhookSecret", "POST", "/webhook-endpoints/{endpoint_id}/rotate-secret", repeatNever}
-	opTestWebhookEndpoint   = operation{"testWebhookEndpoint", "POST", "/webhook-endpoints/{endpoint_id}/test", repeatNever}
-	opListDeliveries        = operation{"listDeliveries", "GET", "/webhook-endpoints/{endpoint_id}/deliveries", repeatSafe}
-	opReplayEvents          = operation{"replayEvents", "POST", "/webhook-endpoints/{endpoint_id}/replay", repeatNever}
-	opListPaymentMethods    = operation{"listPaymentMethods", "GET", "/payment-methods", repeatSafe}
-	opListWallets           = operation{"listWallets", "GET", "/wallets", repeatSafe}
-	opListTransactions      = operation{"listTransactions", "GET", "/transactions", repeatSafe}
-	opListAPIKeys           = operation{"listApiKeys", "GET", "/api-keys", repeatSafe}
-	opCreateAPIKey          = operation{"createApiKey", "POST", "/api-keys", repeatNever}
-	opRevokeAPIKey          = operation{"revokeApiKey", "DELETE", "/api-keys/{key_id}", repeatSafe}
-	opRotateAPIKey          = operation{"rotateApiKey", "POST", "/api-keys/{key_id}/rotate", repeatNever}
-	opListSandboxPrompts    = operation{"listSandboxPrompts", "GET", "/sandbox/prompts", repeatSafe}
-	opDecideSandboxPrompt   = operation{"decideSandboxPrompt", "POST", "/sandbox/prompts/{payment_id}", repeatNever}
+	opCreatePayment          = operation{"createPayment", "POST", "/payments", repeatKey}
+	opListPayments           = operation{"listPayments", "GET", "/payments", repeatSafe}
+	opGetPayment             = operation{"getPayment", "GET", "/payments/{payment_id}", repeatSafe}
+	opListPaymentAttempts    = operation{"listPaymentAttempts", "GET", "/payments/{payment_id}/attempts", repeatSafe}
+	opListPaymentEvents      = operation{"listPaymentEvents", "GET", "/payments/{payment_id}/events", repeatSafe}
+	opCreatePayout           = operation{"createPayout", "POST", "/payouts", repeatKey}
+	opListPayouts            = operation{"listPayouts", "GET", "/payouts", repeatSafe}
+	opGetPayout              = operation{"getPayout", "GET", "/payouts/{payout_id}", repeatSafe}
+	opCancelPayout           = operation{"cancelPayout", "POST", "/payouts/{payout_id}/cancel", repeatSafe}
+	opListPayoutAttempts     = operation{"listPayoutAttempts", "GET", "/payouts/{payout_id}/attempts", repeatSafe}
+	opListPayoutEvents       = operation{"listPayoutEvents", "GET", "/payouts/{payout_id}/events", repeatSafe}
+	opListEvents             = operation{"listEvents", "GET", "/events", repeatSafe}
+	opGetEvent               = operation{"getEvent", "GET", "/events/{event_id}", repeatSafe}
+	opRedeliverEvent         = operation{"redeliverEvent", "POST", "/events/{event_id}/redeliver", repeatNever}
+	opCreateWebhookEndpoint  = operation{"createWebhookEndpoint", "POST", "/webhook-endpoints", repeatNever}
+	opListWebhookEndpoints   = operation{"listWebhookEndpoints", "GET", "/webhook-endpoints", repeatSafe}
+	opGetWebhookEndpoint     = operation{"getWebhookEndpoint", "GET", "/webhook-endpoints/{endpoint_id}", repeatSafe}
+	opUpdateWebhookEndpoint  = operation{"updateWebhookEndpoint", "PATCH", "/webhook-endpoints/{endpoint_id}", repeatSafe}
+	opDeleteWebhookEndpoint  = operation{"deleteWebhookEndpoint", "DELETE", "/webhook-endpoints/{endpoint_id}", repeatSafe}
+	opRotateWebhookSecret    = operation{"rotateWebhookSecret", "POST", "/webhook-endpoints/{endpoint_id}/rotate-secret", repeatNever}
+	opTestWebhookEndpoint    = operation{"testWebhookEndpoint", "POST", "/webhook-endpoints/{endpoint_id}/test", repeatNever}
+	opListDeliveries         = operation{"listDeliveries", "GET", "/webhook-endpoints/{endpoint_id}/deliveries", repeatSafe}
+	opReplayEvents           = operation{"replayEvents", "POST", "/webhook-endpoints/{endpoint_id}/replay", repeatNever}
+	opListPaymentMethods     = operation{"listPaymentMethods", "GET", "/payment-methods", repeatSafe}
+	opListWallets            = operation{"listWallets", "GET", "/wallets", repeatSafe}
+	opListTransactions       = operation{"listTransactions", "GET", "/transactions", repeatSafe}
+	opListAPIKeys            = operation{"listApiKeys", "GET", "/api-keys", repeatSafe}
+	opCreateAPIKey           = operation{"createApiKey", "POST", "/api-keys", repeatNever}
+	opRevokeAPIKey           = operation{"revokeApiKey", "DELETE", "/api-keys/{key_id}", repeatSafe}
+	opRotateAPIKey           = operation{"rotateApiKey", "POST", "/api-keys/{key_id}/rotate", repeatNever}
+	opListSandboxPrompts     = operation{"listSandboxPrompts", "GET", "/sandbox/prompts", repeatSafe}
+	opDecideSandboxPrompt    = operation{"decideSandboxPrompt", "POST", "/sandbox/prompts/{payment_id}", repeatNever}
+	opListSandboxStories     = operation{"listSandboxStories", "GET", "/sandbox/stories", repeatSafe}
+	opDisableSandboxEndpoint = operation{"disableSandboxEndpoint", "POST", "/sandbox/webhook-endpoints/{endpoint_id}/disable", repeatSafe}
 )
 
 var operations = []operation{
@@ -77,4 +79,6 @@ var operations = []operation{
 	opRotateAPIKey,
 	opListSandboxPrompts,
 	opDecideSandboxPrompt,
+	opListSandboxStories,
+	opDisableSandboxEndpoint,
 }

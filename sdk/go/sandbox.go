@@ -14,3 +14,13 @@ func (s *Sandbox) Prompts(ctx context.Context) (*SandboxPromptList, error) {
 func (s *Sandbox) Decide(ctx context.Context, paymentID, action string) (*SandboxDecision, error) {
 	return send[SandboxDecision](ctx, s.c, opDecideSandboxPrompt, DecideSandboxPrompt{Action: action}, paymentID)
 }
+
+// Stories lists what the sandbox plays, by the last digits of a phone.
+func (s *Sandbox) Stories(ctx context.Context) (*SandboxStoryList, error) {
+	return read[SandboxStoryList](ctx, s.c, request{op: opListSandboxStories})
+}
+
+// DisableEndpoint disables an endpoint as if it had failed for five days.
+func (s *Sandbox) DisableEndpoint(ctx context.Context, id string) (*WebhookEndpoint, error) {
+	return read[WebhookEndpoint](ctx, s.c, request{op: opDisableSandboxEndpoint, params: []string{id}})
+}

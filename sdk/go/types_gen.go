@@ -1413,6 +1413,9 @@ type CreateWebhookEndpoint struct {
 	// What you call it.
 	Description *string `json:"description,omitempty"`
 	Enabled     *bool   `json:"enabled,omitempty"`
+	// The secret that is to sign, drawn by you: `whsec_` and the base64 of 24 to 64 random bytes. Absent:
+	// the service draws one of 32.
+	Secret *string `json:"secret,omitempty"`
 }
 
 // UpdateWebhookEndpoint: What to change. Unknown members are ignored; null means absent; an empty
@@ -1427,11 +1430,14 @@ type UpdateWebhookEndpoint struct {
 	Enabled     *bool   `json:"enabled,omitempty"`
 }
 
-// RotateWebhookSecret: How long the old secret signs too. Unknown members are ignored; null means
-// absent.
+// RotateWebhookSecret: The new secret, and how long the old one signs too. Unknown members are
+// ignored; null means absent.
 type RotateWebhookSecret struct {
 	// From 0 (the old secret ends now) to 604800 (seven days).
 	OverlapSeconds *int64 `json:"overlap_seconds,omitempty"`
+	// The secret that is to sign, drawn by you: `whsec_` and the base64 of 24 to 64 random bytes. Absent:
+	// the service draws one of 32.
+	Secret *string `json:"secret,omitempty"`
 }
 
 // WebhookTest: The test that is on its way.
@@ -1809,6 +1815,71 @@ func (x *SandboxDecision) UnmarshalJSON(b []byte) error {
 // MarshalJSON implements json.Marshaler: what was not known is written too.
 func (x SandboxDecision) MarshalJSON() ([]byte, error) {
 	type plain SandboxDecision
+	return merge(plain(x), x.Raw)
+}
+
+// SandboxStoryList: What the sandbox plays.
+type SandboxStoryList struct {
+	Items []SandboxStory `json:"items"`
+
+	// Raw is the object as it came, with members that this release does not know.
+	Raw json.RawMessage `json:"-"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler: it keeps what it does not know.
+func (x *SandboxStoryList) UnmarshalJSON(b []byte) error {
+	type plain SandboxStoryList
+	var p plain
+	if err := json.Unmarshal(b, &p); err != nil {
+		return err
+	}
+	*x = SandboxStoryList(p)
+	x.Raw = keep(b)
+	return nil
+}
+
+// MarshalJSON implements json.Marshaler: what was not known is written too.
+func (x SandboxStoryList) MarshalJSON() ([]byte, error) {
+	type plain SandboxStoryList
+	return merge(plain(x), x.Raw)
+}
+
+// SandboxStory: What happens to a payment or payout whose phone ends in certain digits.
+type SandboxStory struct {
+	// Whether it is played for payments or for payouts.
+	Subject string `json:"subject"`
+	// What the story is called; once among those of payments, once among those of payouts.
+	Name string `json:"name"`
+	// The last four digits of the phone; null for every phone that no other story has.
+	EndsIn      *string `json:"ends_in"`
+	Description string  `json:"description"`
+	// The status in which the story leaves the payment or payout.
+	Status string `json:"status"`
+	// The `failure_reason` in which it ends; null where there is none.
+	FailureReason *string `json:"failure_reason"`
+	// The kinds of the events that come in any case, in order. Where `processing` is not named, it may
+	// come too.
+	Events []string `json:"events"`
+
+	// Raw is the object as it came, with members that this release does not know.
+	Raw json.RawMessage `json:"-"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler: it keeps what it does not know.
+func (x *SandboxStory) UnmarshalJSON(b []byte) error {
+	type plain SandboxStory
+	var p plain
+	if err := json.Unmarshal(b, &p); err != nil {
+		return err
+	}
+	*x = SandboxStory(p)
+	x.Raw = keep(b)
+	return nil
+}
+
+// MarshalJSON implements json.Marshaler: what was not known is written too.
+func (x SandboxStory) MarshalJSON() ([]byte, error) {
+	type plain SandboxStory
 	return merge(plain(x), x.Raw)
 }
 

@@ -230,7 +230,7 @@ var schemas = map[string]func() any{
 	"EventList": fresh[EventList], "EventPage": fresh[EventPage], "NewApiKey": fresh[NewAPIKey], "NewWebhookEndpoint": fresh[NewWebhookEndpoint],
 	"Payment": fresh[Payment], "PaymentMethodList": fresh[PaymentMethodList], "PaymentPage": fresh[PaymentPage], "Payout": fresh[Payout],
 	"PayoutPage": fresh[PayoutPage], "Problem": fresh[Problem], "Redelivered": fresh[Redelivered], "Replayed": fresh[Replayed],
-	"RevokedApiKey": fresh[RevokedAPIKey], "SandboxDecision": fresh[SandboxDecision], "SandboxPromptList": fresh[SandboxPromptList],
+	"RevokedApiKey": fresh[RevokedAPIKey], "SandboxDecision": fresh[SandboxDecision], "SandboxPromptList": fresh[SandboxPromptList], "SandboxStoryList": fresh[SandboxStoryList],
 	"TransactionPage": fresh[TransactionPage], "WalletList": fresh[WalletList], "WebhookEndpoint": fresh[WebhookEndpoint],
 	"WebhookEndpointList": fresh[WebhookEndpointList], "WebhookTest": fresh[WebhookTest],
 }

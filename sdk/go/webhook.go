@@ -39,6 +39,8 @@ var (
 	ErrMalformed     = &WebhookError{Word: "malformed"}
 )
 
+const secretPrefix = "whsec_"
+
 // ErrBadSecret says that a text is no webhook secret.
 var ErrBadSecret = errors.New("till: a webhook secret is whsec_ and the base64 of 24 to 64 bytes")
 
@@ -52,7 +54,7 @@ const (
 )
 
 func readSecret(text string) ([]byte, error) {
-	encoded, ok := strings.CutPrefix(text, "whsec_")
+	encoded, ok := strings.CutPrefix(text, secretPrefix)
 	if !ok || strings.ContainsAny(encoded, "\r\n") {
 		return nil, ErrBadSecret
 	}

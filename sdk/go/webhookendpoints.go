@@ -2,6 +2,8 @@ package till
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/base64"
 	"net/url"
 	"strconv"
 )
@@ -10,11 +12,27 @@ import (
 // receive them, see [Teller.Webhook].
 type WebhookEndpoints struct{ c *Client }
 
-// Create registers an address. Its secret is in the answer, this once. A create
-// without an answer is not repeated: list the endpoints, and delete the one whose
-// secret you have not seen.
+// Create registers an address. Its secret is in the answer, this once. With a Secret
+// of your own (see [NewSecret]) the call is repeated like a read: it finds what
+// the first try made. Without one, a create without an answer is not repeated:
+// list the endpoints, and delete the one whose secret you have not seen.
 func (s *WebhookEndpoints) Create(ctx context.Context, e CreateWebhookEndpoint) (*NewWebhookEndpoint, error) {
-	return send[NewWebhookEndpoint](ctx, s.c, opCreateWebhookEndpoint, e)
+	return send[NewWebhookEndpoint](ctx, s.c, withSecret(opCreateWebhookEndpoint, e.Secret), e)
+}
+
+// withSecret is a call that may be repeated if the caller drew the secret.
+func withSecret(op operation, secret *string) operation {
+	if secret != nil {
+		op.repeat = repeatSafe
+	}
+	return op
+}
+
+// NewSecret draws a secret for an endpoint: store it, then send it.
+func NewSecret() string {
+	var b [32]byte
+	_, _ = rand.Read(b[:]) // it never fails; it ends the program instead
+	return secretPrefix + base64.StdEncoding.EncodeToString(b[:])
 }
 
 // List returns all endpoints.
@@ -38,9 +56,10 @@ func (s *WebhookEndpoints) Delete(ctx context.Context, id string) error {
 	return plain(err)
 }
 
-// RotateSecret gives an endpoint a new secret.
+// RotateSecret gives an endpoint a new secret. With a Secret of your own the call
+// is repeated like a read.
 func (s *WebhookEndpoints) RotateSecret(ctx context.Context, id string, r RotateWebhookSecret) (*NewWebhookEndpoint, error) {
-	return send[NewWebhookEndpoint](ctx, s.c, opRotateWebhookSecret, r, id)
+	return send[NewWebhookEndpoint](ctx, s.c, withSecret(opRotateWebhookSecret, r.Secret), r, id)
 }
 
 // Test posts a test event.

@@ -1,5 +1,6 @@
-// Sdkgen writes what the SDKs have in common with api/openapi.yaml: the types,
-// the table of operations, the decimals of currencies, and the vectors that are
+// Sdkgen writes the open description of the API (api/openapi.open.yaml and
+// api/openapi.json), and what the SDKs have in common with api/openapi.yaml: the
+// types, the table of operations, the decimals of currencies, and the vectors that are
 // made rather than written (webhook.json, decode.json). The duties of a client
 // are written by hand in each SDK; no generator knows them.
 //
@@ -52,8 +53,12 @@ func generate(root string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	open, openJSON, err := openDescription(text)
+	if err != nil {
+		return nil, fmt.Errorf("api/openapi.yaml: %w", err)
+	}
 	model.Version = strings.TrimSpace(string(version))
-	out := map[string][]byte{}
+	out := map[string][]byte{filepath.Join("api", "openapi.open.yaml"): open, filepath.Join("api", "openapi.json"): openJSON}
 	for folder, write := range languages {
 		files, err := write(model)
 		if err != nil {

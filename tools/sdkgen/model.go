@@ -58,15 +58,9 @@ type Currency struct {
 	Decimals int
 }
 
-// repeats says whether a call may be made again when its answer is unclear:
-// safe as it is, by its key, or never. The document says it as x-repeat where it
-// can; here stands what it does not say.
-var repeats = map[string]string{
-	"createPayment": "key", "createPayout": "key",
-	"cancelPayout": "safe", "updateWebhookEndpoint": "safe", "deleteWebhookEndpoint": "safe", "revokeApiKey": "safe",
-	"createWebhookEndpoint": "never", "rotateWebhookSecret": "never", "createApiKey": "never", "rotateApiKey": "never",
-	"testWebhookEndpoint": "never", "replayEvents": "never", "redeliverEvent": "never", "decideSandboxPrompt": "never",
-}
+// repeatable are the words of x-repeat: whether a call may be made again when its
+// answer is unclear. safe as it is, by its key, or never.
+var repeatable = []string{"safe", "key", "never"}
 
 // others are no calls of a client: operators make them, or people read them.
 var others = []string{"getOpenapi", "getOpenapiJson", "receiveCallback", "receiveCallbackPut"}
@@ -119,13 +113,9 @@ func (r *reader) operations(paths *yaml.Node) error {
 				continue
 			}
 			r.mark(child(op, "responses"))
-			repeat := "safe"
-			if said := child(op, "x-repeat"); said != nil {
-				repeat = said.Value
-			} else if method != "get" {
-				if repeat = repeats[id.Value]; repeat == "" {
-					return fmt.Errorf("%s: nobody decided whether it may be repeated", id.Value)
-				}
+			repeat := text(child(op, "x-repeat"))
+			if !slices.Contains(repeatable, repeat) {
+				return fmt.Errorf("%s: x-repeat does not say whether it may be repeated", id.Value)
 			}
 			r.model.Operations = append(r.model.Operations, Operation{id.Value, strings.ToUpper(method), path, repeat})
 		}

@@ -34,7 +34,7 @@ func TestModel(t *testing.T) {
 info: {version: "9.9"}
 paths:
   /things:
-    post: {operationId: createPayment, responses: {"200": {content: {application/json: {schema: {$ref: "#/components/schemas/Thing"}}}}}}
+    post: {operationId: createPayment, x-repeat: key, responses: {"200": {content: {application/json: {schema: {$ref: "#/components/schemas/Thing"}}}}}}
 components:
   schemas:
     Word: {type: string, enum: [a, b]}
@@ -71,3 +71,54 @@ components:
 }
 
 func squeeze(b []byte) []byte { return bytes.Join(bytes.Fields(b), []byte(" ")) }
+
+// The open description lets what the service sends grow, and leaves what it reads.
+func TestTheOpenDescription(t *testing.T) {
+	t.Parallel()
+	strict := `openapi: 3.1.0
+paths:
+  /things:
+    post:
+      parameters:
+        - { name: order, in: query, schema: { type: string, enum: [asc, desc] } }
+      requestBody: { content: { application/json: { schema: { $ref: "#/components/schemas/Wish" } } } }
+      responses:
+        "200": { $ref: "#/components/responses/Ok" }
+components:
+  headers:
+    Api-Version: { schema: { type: string, enum: ["1.1"] } }
+  responses:
+    Ok: { content: { application/json: { schema: { $ref: "#/components/schemas/Thing" } } } }
+  schemas:
+    Wish:
+      type: object
+      properties:
+        action: { type: string, enum: [approve, decline] }
+    Thing:
+      type: object
+      additionalProperties: false
+      properties:
+        word: { type: [string, "null"], enum: [a, null], description: "an enum: of words" }
+        again: { $ref: "#/components/schemas/Thing" }
+`
+	text, asJSON, err := openDescription([]byte(strict))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`enum: [asc, desc]`, `enum: [approve, decline]`, `x-known-values: [a, null], description: "an enum: of words"`, `x-known-values: ["1.1"]`,
+	} {
+		if !bytes.Contains(text, []byte(want)) {
+			t.Errorf("there is no %s in:\n%s", want, text)
+		}
+	}
+	if bytes.Contains(text, []byte("additionalProperties")) {
+		t.Errorf("an answer may not grow:\n%s", text)
+	}
+	if want := `"word":{"type":["string","null"],"x-known-values":["a",null],"description":"an enum: of words"}`; !bytes.Contains(asJSON, []byte(want)) {
+		t.Errorf("there is no %s in:\n%s", want, asJSON)
+	}
+	if _, _, err := openDescription([]byte("components: {schemas: {A: {additionalProperties: false, type: object}}, responses: {B: {$ref: \"#/components/schemas/A\"}}}\n")); err == nil {
+		t.Error("what cannot be edited is passed over")
+	}
+}

@@ -1,0 +1,151 @@
+package api
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"till"
+	"till/store"
+)
+
+// watches tells who waits for a payment or payout that it has changed. One
+// goroutine per client follows the event log while somebody waits, however many
+// wait: an event costs one read, not one for each of them.
+type watches struct {
+	store    *store.Store
+	stopping <-chan struct{}
+
+	mu       sync.Mutex
+	byClient map[till.ID]*watch
+}
+
+// watch is what is waited for by a client's calls.
+type watch struct {
+	waiting map[till.ID]map[chan struct{}]bool // by subject
+	empty   chan struct{}                      // closed when nobody waits any more
+}
+
+// maxWatched is how many events are read at once.
+const maxWatched = 200
+
+func newWatches(s *store.Store, stopping <-chan struct{}) *watches {
+	return &watches{store: s, stopping: stopping, byClient: make(map[till.ID]*watch)}
+}
+
+// watch returns a channel that is told of each change of a subject after watch
+// has returned, and at times of none. stop ends it.
+func (ws *watches) watch(ref store.Ref) (changed <-chan struct{}, stop func()) {
+	c := make(chan struct{}, 1)
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	w := ws.byClient[ref.Client]
+	if w == nil {
+		w = &watch{waiting: make(map[till.ID]map[chan struct{}]bool), empty: make(chan struct{})}
+		ws.byClient[ref.Client] = w
+		go ws.follow(ref.Client, w)
+	}
+	if w.waiting[ref.ID] == nil {
+		w.waiting[ref.ID] = make(map[chan struct{}]bool, 1)
+	}
+	w.waiting[ref.ID][c] = true
+	return c, func() {
+		ws.mu.Lock()
+		defer ws.mu.Unlock()
+		delete(w.waiting[ref.ID], c)
+		if len(w.waiting[ref.ID]) == 0 {
+			delete(w.waiting, ref.ID)
+		}
+		if len(w.waiting) == 0 && ws.byClient[ref.Client] == w {
+			delete(ws.byClient, ref.Client)
+			close(w.empty)
+		}
+	}
+}
+
+// follow reads a client's log from its end and tells the waiting of their
+// subjects' events, until nobody waits or the service stops. A hint that is lost
+// costs time, not the news: the log is also read at intervals.
+func (ws *watches) follow(client till.ID, w *watch) {
+	sub := ws.store.Subscribe(client)
+	defer sub.Close()
+	after, begun := int64(0), false
+	for {
+		if !begun {
+			if after, begun = ws.end(client); begun {
+				ws.tell(w, nil) // what happened before the end was known
+			}
+		} else {
+			after = ws.read(client, w, after)
+		}
+		look := time.NewTimer(sub.MaxWait())
+		select {
+		case <-sub.C():
+		case <-look.C:
+		case <-w.empty:
+			look.Stop()
+			return
+		case <-ws.stopping:
+			look.Stop()
+			return
+		}
+		look.Stop()
+	}
+}
+
+// end returns the last sequence of a client's log.
+func (ws *watches) end(client till.ID) (last int64, ok bool) {
+	err := ws.view(func(ctx context.Context, tx *store.Tx) (err error) {
+		last, _, err = tx.LogEnd(ctx, client)
+		return err
+	})
+	return last, err == nil
+}
+
+// read tells of the events beyond a sequence and returns the last one. What
+// cannot be read now is read at the next interval.
+func (ws *watches) read(client till.ID, w *watch, after int64) int64 {
+	for {
+		var events []*till.Event
+		err := ws.view(func(ctx context.Context, tx *store.Tx) (err error) {
+			events, err = tx.Events(ctx, client, after, maxWatched)
+			return err
+		})
+		if err != nil || len(events) == 0 {
+			return after
+		}
+		ws.tell(w, events)
+		after = events[len(events)-1].Sequence
+		if len(events) < maxWatched {
+			return after
+		}
+	}
+}
+
+func (ws *watches) view(f func(ctx context.Context, tx *store.Tx) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), viewTimeout)
+	defer cancel()
+	return ws.store.View(ctx, func(tx *store.Tx) error { return f(ctx, tx) })
+}
+
+// tell wakes who waits for the subjects of events; for nil, everybody.
+func (ws *watches) tell(w *watch, events []*till.Event) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	wake := func(waiting map[chan struct{}]bool) {
+		for c := range waiting {
+			select {
+			case c <- struct{}{}:
+			default: // it is told already
+			}
+		}
+	}
+	if events == nil {
+		for _, waiting := range w.waiting {
+			wake(waiting)
+		}
+	}
+	for _, e := range events {
+		wake(w.waiting[e.SubjectID])
+	}
+}
