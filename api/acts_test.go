@@ -58,6 +58,7 @@ func TestEveryActLeavesAnAuditRow(t *testing.T) {
 		{"POST /webhook-endpoints/{endpoint_id}/test", "/webhook-endpoints/{endpoint}/test", "", nil},
 		{"POST /webhook-endpoints/{endpoint_id}/replay", "/webhook-endpoints/{endpoint}/replay", `{"from_sequence":1}`, nil},
 		{"POST /events/{event_id}/redeliver", "/events/" + event + "/redeliver", `{}`, nil},
+		{"POST /sandbox/webhook-endpoints/{endpoint_id}/disable", "/sandbox/webhook-endpoints/{endpoint}/disable", "", nil},
 		{"DELETE /webhook-endpoints/{endpoint_id}", "/webhook-endpoints/{endpoint}", "", nil},
 		{"POST /payouts", "/payouts", strings.NewReplacer("customer", "recipient", "242064000001", "242064000020").Replace(goodBody("00000000-0000-4000-8000-000000000002")), &out},
 		{"POST /payouts/{payout_id}/cancel", "/payouts/{out}/cancel", `{}`, nil},

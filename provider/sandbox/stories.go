@@ -77,6 +77,9 @@ func storyOf(k kind, phone string) story {
 	if len(phone) < 4 {
 		return approves
 	}
+	if k != payout {
+		k = payment
+	}
 	if s := story(phone[len(phone)-4:]); endings[k][s] {
 		return s
 	}

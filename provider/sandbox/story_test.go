@@ -17,7 +17,7 @@ import (
 func timeline(r *request) string {
 	var said []string
 	last := ""
-	for _, edge := range []time.Duration{0, earlyCallbackDelay, decisionTime, decisionTime + reversalDelay, 10 * time.Second,
+	for _, edge := range []time.Duration{0, earlyCallbackDelay, decisionTime, decisionTime + lateMoneyDelay, decisionTime + reversalDelay, 10 * time.Second,
 		defaultWindow, defaultWindow + lateMoneyDelay, 1000 * time.Hour} {
 		// A microsecond before each edge shows that nothing happens early.
 		for _, d := range []time.Duration{edge - time.Microsecond, edge} {
