@@ -38,6 +38,8 @@ REVOKE_API_KEY = Operation("revokeApiKey", "DELETE", "/api-keys/{key_id}", SAFE)
 ROTATE_API_KEY = Operation("rotateApiKey", "POST", "/api-keys/{key_id}/rotate", NEVER)
 LIST_SANDBOX_PROMPTS = Operation("listSandboxPrompts", "GET", "/sandbox/prompts", SAFE)
 DECIDE_SANDBOX_PROMPT = Operation("decideSandboxPrompt", "POST", "/sandbox/prompts/{payment_id}", NEVER)
+LIST_SANDBOX_STORIES = Operation("listSandboxStories", "GET", "/sandbox/stories", SAFE)
+DISABLE_SANDBOX_ENDPOINT = Operation("disableSandboxEndpoint", "POST", "/sandbox/webhook-endpoints/{endpoint_id}/disable", SAFE)
 
 OPERATIONS = (
     CREATE_PAYMENT,
@@ -72,4 +74,6 @@ OPERATIONS = (
     ROTATE_API_KEY,
     LIST_SANDBOX_PROMPTS,
     DECIDE_SANDBOX_PROMPT,
+    LIST_SANDBOX_STORIES,
+    DISABLE_SANDBOX_ENDPOINT,
 )

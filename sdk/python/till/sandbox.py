@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from . import operations_gen as ops
 from .call import Request
-from .types_gen import DecideSandboxPrompt, SandboxDecision, SandboxPromptList
+from .types_gen import DecideSandboxPrompt, SandboxDecision, SandboxPromptList, SandboxStoryList, WebhookEndpoint
 from .wire import render
 
 if TYPE_CHECKING:
@@ -27,3 +27,11 @@ class Sandbox:
         """The customer's "approve" or "decline"."""
         body = render(DecideSandboxPrompt(action).to_json())
         return self._c.read(SandboxDecision, Request(ops.DECIDE_SANDBOX_PROMPT, [payment_id], body=body))
+
+    def stories(self) -> SandboxStoryList:
+        """What the sandbox plays, by the last digits of a phone."""
+        return self._c.read(SandboxStoryList, Request(ops.LIST_SANDBOX_STORIES))
+
+    def disable_endpoint(self, id: str) -> WebhookEndpoint:
+        """Disables an endpoint as if it had failed for five days."""
+        return self._c.read(WebhookEndpoint, Request(ops.DISABLE_SANDBOX_ENDPOINT, [id]))

@@ -766,6 +766,9 @@ class CreateWebhookEndpoint(Body):
     # What you call it.
     description: Optional[str] = None
     enabled: Optional[bool] = None
+    # The secret that is to sign, drawn by you: `whsec_` and the base64 of 24 to 64 random bytes. Absent:
+    # the service draws one of 32.
+    secret: Optional[str] = None
 
 
 @dataclass
@@ -783,10 +786,13 @@ class UpdateWebhookEndpoint(Body):
 
 @dataclass
 class RotateWebhookSecret(Body):
-    """How long the old secret signs too. Unknown members are ignored; null means absent."""
+    """The new secret, and how long the old one signs too. Unknown members are ignored; null means absent."""
 
     # From 0 (the old secret ends now) to 604800 (seven days).
     overlap_seconds: Optional[int] = None
+    # The secret that is to sign, drawn by you: `whsec_` and the base64 of 24 to 64 random bytes. Absent:
+    # the service draws one of 32.
+    secret: Optional[str] = None
 
 
 class WebhookTest(Answer):
@@ -934,6 +940,31 @@ class SandboxDecision(Answer):
 
     payment_id: str
     action: str
+
+
+class SandboxStoryList(Answer):
+    """What the sandbox plays."""
+
+    items: List[SandboxStory]
+
+
+class SandboxStory(Answer):
+    """What happens to a payment or payout whose phone ends in certain digits."""
+
+    # Whether it is played for payments or for payouts.
+    subject: str
+    # What the story is called; once among those of payments, once among those of payouts.
+    name: str
+    # The last four digits of the phone; null for every phone that no other story has.
+    ends_in: Optional[str]
+    description: str
+    # The status in which the story leaves the payment or payout.
+    status: str
+    # The `failure_reason` in which it ends; null where there is none.
+    failure_reason: Optional[str]
+    # The kinds of the events that come in any case, in order. Where `processing` is not named, it may
+    # come too.
+    events: List[str]
 
 
 class Problem(Answer):
@@ -1096,6 +1127,8 @@ __all__ = [
     "SandboxPrompt",
     "DecideSandboxPrompt",
     "SandboxDecision",
+    "SandboxStoryList",
+    "SandboxStory",
     "Problem",
     "FieldError",
     "ErrorCode",
@@ -1445,6 +1478,7 @@ CreateWebhookEndpoint._members = (
     ("events", list_of(TEXT), False),
     ("description", TEXT, False),
     ("enabled", BOOLEAN, False),
+    ("secret", TEXT, False),
 )
 UpdateWebhookEndpoint._members = (
     ("url", TEXT, False),
@@ -1454,6 +1488,7 @@ UpdateWebhookEndpoint._members = (
 )
 RotateWebhookSecret._members = (
     ("overlap_seconds", INTEGER, False),
+    ("secret", TEXT, False),
 )
 WebhookTest._members = (
     ("event_id", TEXT, True),
@@ -1525,6 +1560,18 @@ DecideSandboxPrompt._members = (
 SandboxDecision._members = (
     ("payment_id", TEXT, True),
     ("action", TEXT, True),
+)
+SandboxStoryList._members = (
+    ("items", list_of(one(SandboxStory)), True),
+)
+SandboxStory._members = (
+    ("subject", TEXT, True),
+    ("name", TEXT, True),
+    ("ends_in", TEXT, True),
+    ("description", TEXT, True),
+    ("status", TEXT, True),
+    ("failure_reason", TEXT, True),
+    ("events", list_of(TEXT), True),
 )
 Problem._members = (
     ("type", TEXT, True),
