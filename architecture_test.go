@@ -44,6 +44,7 @@ var packageRules = []packageRule{
 	{"internal/request", ". internal/jsonx", jsonModule}, // what the bodies of create calls have alike; they keep their words as written
 	{"internal/escape", "", ""},                          // text that is shown
 	{"internal/faulty", "", ""},                          // a proxy with bad habits: it knows HTTP and nothing of Till
+	{"internal/qrcode", "", "rsc.io/qr"},                 // for pages and terminals
 	{"internal/seal", "", ""},                            // what the database keeps and must not know
 	{"internal/system", "", "golang.org/x/sys"},          // what operating systems do differently
 	{"ledger", root, ""},
@@ -76,7 +77,7 @@ var packageRules = []packageRule{
 	{"store/storetest", ". provider store store/schema internal/db engine collect payout books internal/jsonx", sqliteModule + " " + pgModule}, // goes past the store, to break it
 	{"api", ". ledger provider provider/sandbox store engine collect payout account books webhook internal/jsonx internal/quota", "golang.org/x/time"},
 	{"server", ". ledger provider provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens account books webhook api internal/loop internal/system", ""},
-	{"cmd/till", ". ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens account books webhook api server internal/db/sqlite internal/db/postgres internal/loadgen internal/escape internal/system", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml"},
+	{"cmd/till", ". ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens account people books webhook api server internal/db/sqlite internal/db/postgres internal/loadgen internal/escape internal/qrcode internal/system", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml"},
 	{"bench/seed", ". store internal/db", ""}, // rows for a measurement, written past the nouns
 	// It fills the store and compares with it, settles and signs in its own
 	// process, is an operator with its adapter and a server around it, and slows

@@ -20,7 +20,7 @@ import (
 // Config is what People are made of.
 type Config struct {
 	Store  *store.Store
-	Secret []byte // the installation's
+	Secret []byte // the installation's; without it only the functions for commands work, those that end in As
 
 	// Origin is where browsers see the console, "https://pay.example.com".
 	// Passkeys are bound to it. "" leaves passkeys unused.
@@ -82,6 +82,9 @@ func New(c Config) (*People, error) {
 		c.Now = c.Store.Now
 	}
 	p := &People{c: c, hashing: make(chan struct{}, maxHashing)}
+	if c.Secret == nil {
+		return p, nil
+	}
 	var err error
 	if p.totp, err = seal.New(c.Secret, totpLabel); err != nil {
 		return nil, fmt.Errorf("people: %w", err)

@@ -177,6 +177,9 @@ func (h *hostileBooks) addRows(s *store.Store) {
 			},
 			func() error { return tx.SaveHeads(ctx, heads) },
 			func() error {
+				return tx.InsertPerson(ctx, &store.Person{Person: till.Person{ID: till.NewID(now), Login: strings.ToLower(hostile), Name: hostile, Language: hostile, CreatedAt: now}})
+			},
+			func() error {
 				return tx.OpenCases(ctx, []*store.Case{{ClientID: h.client, ID: till.NewID(now + 1), SubjectID: h.payment, Kind: engine.CaseUnknownStatus, Detail: hostile, OpenedAt: now}})
 			},
 			func() error {
@@ -239,6 +242,12 @@ func (h *hostileBooks) commands() []hostileArgs {
 		{[]string{"key", "create", "--client", client, "--scopes", hostile}, false},
 		{[]string{"key", "rotate", hostile}, false},
 		{[]string{"key", "revoke", hostile}, false},
+		{[]string{"person", "list"}, true},
+		{[]string{"person", "roles", hostile}, true},
+		{[]string{"person", "invite", "--house", hostile, "--name", hostile}, false},
+		{[]string{"person", "reset", hostile}, true},
+		{[]string{"person", "disable", "no" + hostile}, true},
+		{[]string{"person", "disable", hostile}, false},
 		{[]string{"payment", "show", h.payment.String()}, true},
 		{[]string{"payout", "show", h.payout.String()}, true},
 		{[]string{"payment", "show", hostile}, true},

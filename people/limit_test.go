@@ -1,0 +1,163 @@
+package people
+
+import (
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"till"
+)
+
+// Six wrong passwords wait, and the right one works after the pause. The pause
+// grows to a minute and no further: a lock would be a weapon.
+func TestWrongPasswordsWait(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		w.join(w.client.ID, till.RoleCashier, "brice@shop.example")
+		other := w.people(Config{})
+		try := func(p *People, password string) error {
+			v := Visit{Address: netip.AddrFrom4([4]byte{203, 0, 113, byte(w.clock.Now() % 251)})} // the address is not what counts here
+			_, err := p.SignIn(w.ctx(), v, "brice@shop.example", password, false)
+			return err
+		}
+		for range freeGuesses {
+			w.want(try(w.p, otherPassword), WrongCredentials)
+		}
+		for _, pause := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {
+			// Not even the right password, and on no instance.
+			err := try(other, goodPassword)
+			w.want(err, WaitFirst)
+			if wait := RefusalOf(err).Wait; wait < pause*time.Second || wait > pause*time.Second+time.Second {
+				t.Fatalf("it waits %s and not %d s", wait, pause)
+			}
+			w.pass(pause * time.Second)
+			w.want(try(w.p, otherPassword), WrongCredentials)
+		}
+		w.pass(time.Minute)
+		w.must(try(other, goodPassword))
+		for range freeGuesses { // and all is forgiven
+			w.want(try(w.p, otherPassword), WrongCredentials)
+		}
+	})
+}
+
+// Codes are guessed no faster than passwords: to know the password does not
+// forgive wrong codes.
+func TestWrongCodesWait(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		_, secret, _ := w.secured(w.client.ID, till.RoleOwner, "awa@shop.example")
+		var err error
+		for n := 0; n < freeGuesses; n++ {
+			e, signIn := w.p.SignIn(w.ctx(), home, "awa@shop.example", goodPassword, false)
+			w.must(signIn)
+			_, err = w.p.SignInCode(w.ctx(), home, e.Step, "000000")
+			w.want(err, WrongCode)
+		}
+		_, err = w.p.SignIn(w.ctx(), away, "awa@shop.example", goodPassword, false)
+		w.want(err, WaitFirst)
+		w.pass(time.Second)
+		e, err := w.p.SignIn(w.ctx(), away, "awa@shop.example", goodPassword, false)
+		w.must(err)
+		_, err = w.p.SignInCode(w.ctx(), away, e.Step, w.nextCode(secret))
+		w.must(err)
+	})
+}
+
+// An unknown login is paused like one that exists: neither words nor waits tell
+// them apart.
+func TestAnUnknownLoginGoesTheWayOfAWrongPassword(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		w.join(w.client.ID, till.RoleCashier, "brice@shop.example")
+		answers := map[string][]string{}
+		for _, login := range []string{"brice@shop.example", "nobody@shop.example"} {
+			for range freeGuesses + 1 {
+				_, err := w.p.SignIn(w.ctx(), home, login, otherPassword, false)
+				answers[login] = append(answers[login], err.Error())
+			}
+		}
+		if a, b := strings.Join(answers["brice@shop.example"], "\n"), strings.Join(answers["nobody@shop.example"], "\n"); a != b {
+			t.Errorf("got\n%s\nand\n%s", a, b)
+		}
+		_, err := w.p.SignIn(w.ctx(), home, "not a login", otherPassword, false)
+		w.want(err, WrongCredentials)
+	})
+}
+
+func TestAnAddressGuessesTwentyTimesAMinute(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		at := func(text string) Visit { return Visit{Address: netip.MustParseAddr(text)} }
+		for n := range addressLimit {
+			_, err := w.p.Invitation(w.ctx(), at("2001:db8:1:2::"+string("0123456789abcdef"[n%16])), newToken())
+			w.want(err, LinkUnknown)
+		}
+		_, err := w.p.Invitation(w.ctx(), at("2001:db8:1:2:ffff::1"), newToken())
+		w.want(err, WaitFirst)
+		_, err = w.p.SignIn(w.ctx(), at("2001:db8:1:2:ffff::1"), "awa@shop.example", goodPassword, false)
+		w.want(err, WaitFirst)
+		_, err = w.p.Invitation(w.ctx(), at("2001:db8:1:3::1"), newToken())
+		w.want(err, LinkUnknown)
+		w.pass(time.Minute)
+		_, err = w.p.Invitation(w.ctx(), at("2001:db8:1:2:ffff::1"), newToken())
+		w.want(err, LinkUnknown)
+	})
+}
+
+// Guesses that come at once are counted before they are looked at.
+func TestGuessesAtOnce(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		other := w.people(Config{})
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		looked := 0
+		for n := range 16 {
+			all.Go(func() {
+				p := w.p
+				if n%2 == 0 {
+					p = other
+				}
+				if err := p.admit(w.ctx(), Visit{Address: netip.AddrFrom4([4]byte{203, 0, 113, byte(n)})}, "brice@shop.example"); err == nil {
+					mu.Lock()
+					defer mu.Unlock()
+					looked++
+				} else if r := RefusalOf(err); r == nil || r.Code != WaitFirst {
+					t.Errorf("got %v", err)
+				}
+			})
+		}
+		all.Wait()
+		if looked != freeGuesses {
+			t.Errorf("%d guesses were looked at", looked)
+		}
+	})
+}
+
+// At most two passwords are hashed at once; who waits too long is asked to try
+// again. An unknown login waits for its turn like one that exists: both are
+// hashed, which is nearly all that a sign-in costs.
+func TestHashingIsQueued(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		w.join(w.client.ID, till.RoleCashier, "brice@shop.example")
+		w.p.decoy()
+		w.p.hashing <- struct{}{}
+		w.must(w.p.inSlot(w.ctx(), func() {}))
+		w.p.hashing <- struct{}{}
+		var all sync.WaitGroup
+		for _, login := range []string{"brice@shop.example", "nobody@shop.example", "not a login"} {
+			all.Go(func() {
+				start := time.Now()
+				_, err := w.p.SignIn(w.ctx(), home, login, goodPassword, false)
+				if r := RefusalOf(err); r == nil || r.Code != Busy || time.Since(start) < hashingQueue {
+					t.Errorf("%s: %v after %s", login, err, time.Since(start))
+				}
+			})
+		}
+		all.Wait()
+	})
+}
