@@ -15,7 +15,7 @@ var noon = till.TimeOf(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC))
 // second and the year.
 var moments = []till.Time{
 	0, 1, 999, 1000, 1001, noon, noon + 1, noon + 998, noon + 999, noon + 1000, noon + 1001,
-	noon + till.Second - 1, noon + till.Second, noon + 365*till.Day,
+	noon.Add(time.Second) - 1, noon.Add(time.Second), noon.Add(365 * 24 * time.Hour),
 }
 
 func TestIDsAreInTheOrderOfTimes(t *testing.T) {

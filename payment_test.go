@@ -110,10 +110,10 @@ func newPayment() *till.Payment {
 		Method: "mtn_momo", Country: "CG", Amount: till.Money{Minor: 5000, Currency: "XAF"}, Fee: 75, Phone: "242061234567", Reference: "order-1",
 		Document:          []byte(`"description":"Two bags","customer":{"phone":"242061234567","name":null,"email":null},"charge":null,"tax":null,"metadata":{"a":[1,2.50,{"b":null}]}`),
 		ProviderReference: "R1", FailureReason: till.WrongPIN, FailureDetail: &till.FailureDetail{ProviderCode: "BAD_PIN", ProviderMessage: "Wrong.", Retryable: true},
-		CreatedAt: at, UpdatedAt: at + till.Second, ExpiresAt: at + till.Hour, ApprovalWindow: time.Minute,
-		LateSuccessAt: at + 2*till.Second, ReversedAt: at + 3*till.Second,
+		CreatedAt: at, UpdatedAt: at.Add(time.Second), ExpiresAt: at.Add(time.Hour), ApprovalWindow: time.Minute,
+		LateSuccessAt: at.Add(2 * time.Second), ReversedAt: at.Add(3 * time.Second),
 		Connection: "mtn", Fingerprint: "f",
-		Resolution: till.Resolution{State: till.Confirmed, LastCheckedAt: at + till.Second, NextCheckAt: at + till.Day, Attempts: 3},
+		Resolution: till.Resolution{State: till.Confirmed, LastCheckedAt: at.Add(time.Second), NextCheckAt: at.Add(24 * time.Hour), Attempts: 3},
 	}
 }
 
@@ -125,7 +125,7 @@ func TestAsCreated(t *testing.T) {
 	want := before
 	want.Status, want.PreviousStatus = till.Pending, ""
 	want.ProviderReference, want.FailureReason, want.FailureDetail = "", "", nil
-	want.UpdatedAt, want.ExpiresAt = want.CreatedAt, want.CreatedAt+60*till.Second
+	want.UpdatedAt, want.ExpiresAt = want.CreatedAt, want.CreatedAt.Add(60*time.Second)
 	want.LateSuccessAt, want.ReversedAt = 0, 0
 	want.Resolution = till.Resolution{State: till.Waiting}
 	if d := cmp.Diff(*got, want); d != "" {

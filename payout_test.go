@@ -64,9 +64,9 @@ func newPayout() *till.Payout {
 		Method: "mtn_momo", Country: "CG", Amount: till.Money{Minor: 5000, Currency: "XAF"}, Fee: 75, Phone: "242061234567", Reference: "refund-1",
 		Document:          []byte(`"description":"A refund","recipient":{"phone":"242061234567"},"metadata":{"a":[1,2.50]}`),
 		ProviderReference: "R1", FailureReason: till.RecipientNotFound, FailureDetail: &till.FailureDetail{ProviderCode: "NO", ProviderMessage: "None.", Retryable: true},
-		CreatedAt: at, UpdatedAt: at + till.Second, ExpiresAt: at + till.Hour, SendWindow: time.Minute, LateSuccessAt: at + 2*till.Second,
+		CreatedAt: at, UpdatedAt: at.Add(time.Second), ExpiresAt: at.Add(time.Hour), SendWindow: time.Minute, LateSuccessAt: at.Add(2 * time.Second),
 		Connection: "mtn", Fingerprint: "f",
-		Resolution: till.Resolution{State: till.Confirmed, LastCheckedAt: at + till.Second, Attempts: 3},
+		Resolution: till.Resolution{State: till.Confirmed, LastCheckedAt: at.Add(time.Second), Attempts: 3},
 	}
 }
 
@@ -77,7 +77,7 @@ func TestAPayoutIsReplayedAsItWasCreated(t *testing.T) {
 	want := before
 	want.Status, want.PreviousStatus = till.PayoutPending, ""
 	want.ProviderReference, want.FailureReason, want.FailureDetail = "", "", nil
-	want.UpdatedAt, want.ExpiresAt, want.LateSuccessAt = want.CreatedAt, want.CreatedAt+60*till.Second, 0
+	want.UpdatedAt, want.ExpiresAt, want.LateSuccessAt = want.CreatedAt, want.CreatedAt.Add(60*time.Second), 0
 	want.Resolution = till.Resolution{State: till.Waiting}
 	if d := cmp.Diff(*p.AsCreated(), want); d != "" {
 		t.Errorf("(-got +want)\n%s", d)

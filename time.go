@@ -8,14 +8,6 @@ import (
 // everything is stored, compared and shown. Zero means unset.
 type Time int64
 
-// Microsecond and its multiples are the spans that are added to a Time.
-const (
-	Microsecond Time = 1
-	Second           = 1_000_000 * Microsecond
-	Hour             = 3600 * Second
-	Day              = 24 * Hour
-)
-
 // TimeOf returns t cut to microseconds.
 func TimeOf(t time.Time) Time { return Time(t.UnixMicro()) }
 

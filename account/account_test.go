@@ -270,7 +270,7 @@ func TestAnExpiredKeyOpensNothing(t *testing.T) {
 	t.Parallel()
 	a := newAccounts(t)
 	c, _ := newClient(t, a, till.Test)
-	text, key, err := a.CreateKey(t.Context(), c.ID, "short", nil, a.store.Now()+till.Hour, "Ada")
+	text, key, err := a.CreateKey(t.Context(), c.ID, "short", nil, a.store.Now().Add(time.Hour), "Ada")
 	if err != nil {
 		t.Fatal(err)
 	}

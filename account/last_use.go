@@ -19,7 +19,7 @@ type lastUse struct {
 // noted; the next one is.
 const maxLastUses = 100_000
 
-const minute = 60 * till.Second
+const minute = till.Time(time.Minute / time.Microsecond)
 
 func (u *lastUse) init() { u.keys = make(map[string]till.Key) }
 

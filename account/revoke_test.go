@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"till"
 	"till/store"
@@ -189,14 +190,14 @@ func TestAKeyNeverOutlivesItsMakersExpiry(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
 		l := newLine(t, s)
-		end := s.Now() + till.Hour
+		end := s.Now().Add(time.Hour)
 		l.made("short", end)
-		for name, asked := range map[string]till.Time{"no end": 0, "a later end": end + till.Hour, "the same end": end} {
+		for name, asked := range map[string]till.Time{"no end": 0, "a later end": end.Add(time.Hour), "the same end": end} {
 			if k := l.makes("short", name, asked); k.ExpiresAt != end || k.MadeBy != l.session("short").Key.ID {
 				t.Errorf("%s: ends at %v, made by %q, want %v", name, k.ExpiresAt, k.MadeBy, end)
 			}
 		}
-		if k := l.makes("short", "sooner", end-till.Hour/2); k.ExpiresAt != end-till.Hour/2 {
+		if k := l.makes("short", "sooner", end.Add(-30*time.Minute)); k.ExpiresAt != end.Add(-30*time.Minute) {
 			t.Errorf("a sooner end became %v", k.ExpiresAt)
 		}
 		if k := l.rotates("short", "root", "root2"); k.ExpiresAt != end {

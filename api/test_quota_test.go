@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"till"
 	"till/books"
 	"till/store"
 	"till/store/storetest"
@@ -101,7 +100,7 @@ func fill(t *testing.T, database store.Config) {
 		return n
 	}
 	before := stored()
-	if n, err := books.RollUp(t.Context(), w.store, w.store.Now()+2*till.Hour); err != nil || n == 0 {
+	if n, err := books.RollUp(t.Context(), w.store, w.store.Now().Add(2*time.Hour)); err != nil || n == 0 {
 		t.Fatalf("folded %d, %v", n, err)
 	}
 	if after := stored(); after != before || before < 64<<10 || before > 96<<10 {

@@ -45,9 +45,9 @@ func measureBusyHour(ctx context.Context, r *engineRun) error {
 	if err != nil {
 		return err
 	}
-	hour := s.Now() / till.Hour * till.Hour
-	from := hour - till.Hour + 20*60*till.Second
-	to := from + 60*till.Second
+	hour := till.TimeOf(s.Now().Std().Truncate(time.Hour))
+	from := hour.Add(-time.Hour + 20*60*time.Second)
+	to := from.Add(60 * time.Second)
 	if err := seed.Payments(ctx, s, seed.Config{Client: client.ID, Rows: busyRows, From: from, To: to}); err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func awaitParts(ctx context.Context, s *store.Store, client till.ID) error {
 
 // findBusy lists the pages to read.
 func (l *lists) findBusy(ctx context.Context, server *process, from, to till.Time) error {
-	lo, hi := from+7*till.Second+123_456, to-11*till.Second-654_321
+	lo, hi := from.Add(7*time.Second)+123_456, to.Add(-11*time.Second)-654_321
 	for _, f := range []listFilter{
 		{"none", store.PaymentFilter{}, false},
 		{"status=success (80 %)", store.PaymentFilter{Status: till.Success}, false},

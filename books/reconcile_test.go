@@ -52,7 +52,7 @@ func newStatementTest(t *testing.T, s *store.Store) *statementTest {
 	t.Helper()
 	d := &statementTest{t: t, s: s, collector: storetest.NewCollector(t, s), master: storetest.NewPaymaster(t, s), client: storetest.NewClient(t, s, till.Test),
 		about: map[string]string{}, payments: map[string]*till.Payment{}, payouts: map[string]*till.Payout{}}
-	d.from = s.Now() - till.Second
+	d.from = s.Now().Add(-time.Second)
 	return d
 }
 
@@ -104,7 +104,7 @@ func (d *statementTest) file() *bytes.Reader {
 }
 
 func (d *statementTest) comparison() books.ReconcileOptions {
-	return books.ReconcileOptions{Connection: storetest.Connection, Mapping: testMapping, File: d.file(), From: d.from, To: d.s.Now() + till.Second, Plan: true, All: true}
+	return books.ReconcileOptions{Connection: storetest.Connection, Mapping: testMapping, File: d.file(), From: d.from, To: d.s.Now().Add(time.Second), Plan: true, All: true}
 }
 
 // reconcile compares, and returns what was found of whom: "class name", or the

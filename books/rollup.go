@@ -18,7 +18,7 @@ const (
 	rollUpBatch    = 500
 	rollUpClients  = 1_000
 	rollUpInterval = time.Minute
-	rollUpAfter    = till.Hour
+	rollUpAfter    = time.Hour
 )
 
 // RollUp moves the tallies of the hours before a time into the counters, in
@@ -70,7 +70,7 @@ func RunRollUp(ctx context.Context, s *store.Store, log *slog.Logger) {
 	old := false // whether hours from before this process are done
 	runInBackground(ctx, log, "fold tallies into counters", rollUpInterval, func(ctx context.Context) error {
 		failed := SplitHours(ctx, s)
-		if _, err := RollUp(ctx, s, s.Now()-rollUpAfter); err != nil {
+		if _, err := RollUp(ctx, s, s.Now().Add(-rollUpAfter)); err != nil {
 			failed = errors.Join(failed, err)
 		}
 		if failed == nil && !old {

@@ -75,9 +75,9 @@ func TestFoldTakesAsManyCommitsAsItNeeds(t *testing.T) {
 		// What is counted here is not there, and in the end it is counted out.
 		for _, c := range []struct{ n, total int64 }{{1, 400}, {2, 1200}, {-3, 0}} {
 			var counts store.CounterDelta
-			for hour := range till.Time(400) {
-				counts.AddPayment(&till.Payment{ClientID: client.ID, CreatedAt: hour * till.Hour, Method: "mtn_momo"}, till.Pending, c.n)
-				counts.AddPayout(&till.Payout{ClientID: client.ID, CreatedAt: hour * till.Hour, Method: "mtn_momo"}, till.PayoutPending, c.n)
+			for hour := range time.Duration(400) {
+				counts.AddPayment(&till.Payment{ClientID: client.ID, CreatedAt: till.Time(0).Add(hour * time.Hour), Method: "mtn_momo"}, till.Pending, c.n)
+				counts.AddPayout(&till.Payout{ClientID: client.ID, CreatedAt: till.Time(0).Add(hour * time.Hour), Method: "mtn_momo"}, till.PayoutPending, c.n)
 			}
 			if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.AddCounts(t.Context(), &counts) }); err != nil {
 				t.Fatal(err)
@@ -103,7 +103,7 @@ func TestFoldGoesOnBehindOneThatCannotBe(t *testing.T) {
 			t.Helper()
 			var counts store.CounterDelta
 			for i, client := range clients {
-				counts.AddPayment(&till.Payment{ClientID: client, CreatedAt: till.Hour, Method: "mtn_momo"}, till.Pending, n[i])
+				counts.AddPayment(&till.Payment{ClientID: client, CreatedAt: till.Time(0).Add(time.Hour), Method: "mtn_momo"}, till.Pending, n[i])
 			}
 			if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.AddCounts(t.Context(), &counts) }); err != nil {
 				t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"till"
 	"till/bench/seed"
@@ -413,8 +414,8 @@ func TestVerifyCountsTheParts(t *testing.T) {
 	template := filepath.Join(t.TempDir(), "template.db")
 	s := storetest.Open(t, store.Config{Path: template, PartRows: 10})
 	client := storetest.NewClient(t, s, till.Test)
-	from := s.Now()/till.Hour*till.Hour - 3*till.Hour
-	if err := seed.Payments(t.Context(), s, seed.Config{Client: client.ID, Rows: 120, From: from, To: from + till.Hour, Books: true}); err != nil {
+	from := till.TimeOf(s.Now().Std().Truncate(time.Hour)).Add(-3 * time.Hour)
+	if err := seed.Payments(t.Context(), s, seed.Config{Client: client.ID, Rows: 120, From: from, To: from.Add(time.Hour), Books: true}); err != nil {
 		t.Fatal(err)
 	}
 	if err := books.SplitOldHours(t.Context(), s); err != nil {

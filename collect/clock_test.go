@@ -79,7 +79,7 @@ func TestAClockThatWasADayAheadLeavesNoLongWindows(t *testing.T) {
 			t.Fatal(err)
 		}
 		after := made.Payment.ID
-		if p := f.payment(after); p.CreatedAt < f.store.Now()+till.Hour || p.ExpiresAt > f.store.Now()+window {
+		if p := f.payment(after); p.CreatedAt < f.store.Now().Add(time.Hour) || p.ExpiresAt > f.store.Now()+window {
 			t.Errorf("after the day: made at %s, its time ends %s from now", p.CreatedAt, p.ExpiresAt.Sub(f.store.Now()))
 		}
 		again, err := f.try(door, key)

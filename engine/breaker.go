@@ -153,7 +153,7 @@ func statusOf(b *store.Breaker, ev evidence, t provider.Traits, now till.Time) S
 
 // slow answers whether calls take half of the time that they may take.
 func slow(s store.CallStats, timeout time.Duration) bool {
-	return s.Answered >= minSample && timeout > 0 && time.Duration(s.TotalLatency/till.Time(s.Answered))*time.Microsecond >= timeout/2
+	return s.Answered >= minSample && timeout > 0 && s.TotalLatency/time.Duration(s.Answered) >= timeout/2
 }
 
 // since sums up what was recorded of a connection, in buckets that began

@@ -18,7 +18,7 @@ var (
 
 func TestTheBreaker(t *testing.T) {
 	t.Parallel()
-	passing := store.Breaker{State: store.Passing, ChangedAt: start - till.Hour}
+	passing := store.Breaker{State: store.Passing, ChangedAt: start.Add(-time.Hour)}
 	stopped := store.Breaker{State: store.Stopped, Tries: 2, ChangedAt: start, RetryAt: start.Add(pause(2))}
 	probing := store.Breaker{State: store.Probing, Tries: 2, ChangedAt: start, Round: 7, Owner: there, LeaseUntil: start.Add(probeLease), ProbesLeft: 1}
 	sums := func(known, unknown int64) store.CallStats {
@@ -80,7 +80,7 @@ func TestTheBreaker(t *testing.T) {
 		row := func(connection string, at till.Time) store.HealthRow {
 			return store.HealthRow{Operation: store.Operation{Connection: connection, Name: store.OpSubmit}, CallStats: sums(0, 1), Start: at}
 		}
-		ev := since(b, []store.HealthRow{row("a", start-1), row("a", start), row("b", start), row("a", start+till.Second)}, start+60*till.Second)
+		ev := since(b, []store.HealthRow{row("a", start-1), row("a", start), row("b", start), row("a", start.Add(time.Second))}, start.Add(60*time.Second))
 		if ev.submits.Unanswered != 2 {
 			t.Errorf("%d count, want 2", ev.submits.Unanswered)
 		}
@@ -89,7 +89,7 @@ func TestTheBreaker(t *testing.T) {
 
 func TestStatusWords(t *testing.T) {
 	t.Parallel()
-	retry := start + 60*till.Second
+	retry := start.Add(60 * time.Second)
 	for _, c := range []struct {
 		name string
 		b    store.Breaker
@@ -98,7 +98,7 @@ func TestStatusWords(t *testing.T) {
 	}{
 		{"nothing is known against it", store.Breaker{State: store.Passing}, evidence{}, Operational},
 		{"one call in ten is not answered", store.Breaker{State: store.Passing}, evidence{checks: store.CallStats{Answered: 9, Unanswered: 1}}, Degraded},
-		{"calls take half of their time", store.Breaker{State: store.Passing}, evidence{submits: store.CallStats{Answered: 10, TotalLatency: 5 * till.Second}}, Degraded},
+		{"calls take half of their time", store.Breaker{State: store.Passing}, evidence{submits: store.CallStats{Answered: 10, TotalLatency: 5 * time.Second}}, Degraded},
 		{"it is stopped", store.Breaker{State: store.Stopped, RetryAt: retry}, evidence{}, Closed},
 		{"its pause is over", store.Breaker{State: store.Stopped, RetryAt: start}, evidence{}, Degraded},
 		{"it is probed", store.Breaker{State: store.Probing}, evidence{}, Degraded},
@@ -186,11 +186,11 @@ func TestAClockThatIsSetBackNeitherFillsNorDries(t *testing.T) {
 	b := &store.Budget{Tokens: -1}
 	refill(b, r, start)
 	b.Tokens = 0
-	refill(b, r, start-till.Hour)
+	refill(b, r, start.Add(-time.Hour))
 	if b.Tokens != 0 {
 		t.Errorf("%d came from nowhere", b.Tokens)
 	}
-	refill(b, r, start-till.Hour+till.Second/2)
+	refill(b, r, start.Add(-time.Hour+time.Second/2))
 	if b.Tokens != 5*token {
 		t.Errorf("%d after half a second, want 5", b.Tokens)
 	}

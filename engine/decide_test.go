@@ -16,10 +16,9 @@ import (
 // The names of the cases are sentences of the contract's section on states:
 // each line protects the sentence it is named by.
 
-const (
-	start   = till.Time(1_800_000_000) * till.Second
-	expires = start + 60*till.Second
-)
+const start = till.Time(1_800_000_000_000_000)
+
+var expires = start.Add(60 * time.Second)
 
 var traits = provider.Traits{
 	ClientReference: true, ApprovalWindow: time.Minute, SubmitTimeout: time.Second, CheckTimeout: time.Second,
@@ -33,7 +32,7 @@ func TestNext(t *testing.T) {
 	t.Parallel()
 	withoutReference := traits
 	withoutReference.ClientReference = false
-	before, at, after := expires-1, expires, expires+till.Day
+	before, at, after := expires-1, expires, expires.Add(24*time.Hour)
 	for _, c := range []struct {
 		name  string
 		step  store.Step
@@ -107,7 +106,7 @@ func TestNextNeverSendsWhatMayBeHeld(t *testing.T) {
 			for _, acked := range []bool{false, true} {
 				for sends := range 4 {
 					for absent := range 16 {
-						for _, now := range []till.Time{start, expires - 1, expires, expires + 1, expires + till.Day} {
+						for _, now := range []till.Time{start, expires - 1, expires, expires + 1, expires.Add(24 * time.Hour)} {
 							tr := traits
 							tr.ClientReference = reference
 							restored, absent := absent >= 8, absent%8
@@ -143,11 +142,11 @@ func TestMayAbandon(t *testing.T) {
 		{"proven absent, and its window is closed", &store.Step{Sends: 1, NotFoundReads: 2}, expires, true},
 		{"proven absent, but its window is open", &store.Step{Sends: 1, NotFoundReads: 2}, expires - 1, false},
 		{"one not found is no proof", &store.Step{Sends: 1, NotFoundReads: 1}, expires, false},
-		{"a send may have arrived: unknown never becomes failed", &store.Step{Sends: 1}, expires + till.Day, false},
-		{"an acknowledged send is not absent", &store.Step{Sends: 1, Acked: true, NotFoundReads: 2}, expires + till.Day, false},
-		{"what the operator was seen to hold was sent", &store.Step{Acked: true}, expires + till.Day, false},
-		{"many unanswered calls prove nothing", &store.Step{Sends: 3, Calls: 1000, BackoffSteps: 9}, expires + 365*till.Day, false},
-		{"without a step nothing is known", nil, expires + till.Day, false},
+		{"a send may have arrived: unknown never becomes failed", &store.Step{Sends: 1}, expires.Add(24 * time.Hour), false},
+		{"an acknowledged send is not absent", &store.Step{Sends: 1, Acked: true, NotFoundReads: 2}, expires.Add(24 * time.Hour), false},
+		{"what the operator was seen to hold was sent", &store.Step{Acked: true}, expires.Add(24 * time.Hour), false},
+		{"many unanswered calls prove nothing", &store.Step{Sends: 3, Calls: 1000, BackoffSteps: 9}, expires.Add(365 * 24 * time.Hour), false},
+		{"without a step nothing is known", nil, expires.Add(24 * time.Hour), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -160,7 +159,7 @@ func TestMayAbandon(t *testing.T) {
 
 func TestNote(t *testing.T) {
 	t.Parallel()
-	sent := store.Step{Sends: 1, LeaseVersion: 3, SendStartedAt: start + 5, SendDeadline: start + 20*till.Second}
+	sent := store.Step{Sends: 1, LeaseVersion: 3, SendStartedAt: start + 5, SendDeadline: start.Add(20 * time.Second)}
 	settled := sent.SendDeadline.Add(traits.NotFoundDelay)
 	with := func(s store.Step, f func(s *store.Step)) store.Step { f(&s); return s }
 	once := with(sent, func(s *store.Step) { s.NotFoundReads, s.NotFoundAt = 1, settled+2 })
@@ -217,8 +216,8 @@ func TestNote(t *testing.T) {
 		{"a refused check says nothing about the send", sent, refused(answer(Check, "", start+5)), nil},
 		{"a check that was not sent says nothing about the send", sent, unsent(answer(Check, "", start+5)), nil},
 		{"a check does not end a send", sent, answer(Check, provider.NotFound, start+5), nil},
-		{"an older answer does not turn the clock back", with(sent, func(s *store.Step) { s.CheckedAt = settled + till.Hour }),
-			failing(answer(Check, "", start)), func(s *store.Step) { s.CheckedAt = settled + till.Hour }},
+		{"an older answer does not turn the clock back", with(sent, func(s *store.Step) { s.CheckedAt = settled.Add(time.Hour) }),
+			failing(answer(Check, "", start)), func(s *store.Step) { s.CheckedAt = settled.Add(time.Hour) }},
 	}
 	for _, o := range []provider.Outcome{provider.Accepted, provider.Duplicate, provider.Open, provider.Unrecognised, provider.Success, provider.Failed, provider.Expired} {
 		rows = append(rows,
@@ -271,7 +270,7 @@ func TestRejectionIsFinal(t *testing.T) {
 
 func TestReschedule(t *testing.T) {
 	t.Parallel()
-	const due, lease = start - 1, start + 20*till.Second
+	due, lease := start-1, start.Add(20*time.Second)
 	overdue := expires.Add(traits.Grace)
 	withoutReference := traits
 	withoutReference.ClientReference = false
@@ -321,10 +320,12 @@ func TestReschedule(t *testing.T) {
 			func(s *store.Step) { s.DueAt, s.LeaseUntil = overdue.Add(traits.Poll), 0 }},
 		{"after the grace it is asked ever more slowly", with(func(s *store.Step) { s.BackoffSteps = 2 }), Answer{LeaseVersion: 3, WakeSeq: 5}, traits, overdue + 1,
 			func(s *store.Step) { s.DueAt, s.LeaseUntil, s.BackoffSteps = (overdue + 1).Add(4*traits.Poll), 0, 3 }},
-		{"an overdue payment is never given up, however many calls failed", with(func(s *store.Step) { s.BackoffSteps, s.Calls = 5, 1<<30 }), Answer{LeaseVersion: 3, WakeSeq: 5, Err: errTimeout}, traits, expires + 365*till.Day,
-			func(s *store.Step) { s.DueAt, s.LeaseUntil = (expires + 365*till.Day).Add(traits.PollMax), 0 }},
-		{"a callback wakes an overdue payment at once", with(func(s *store.Step) { s.BackoffSteps = 5 }), Answer{LeaseVersion: 3, WakeSeq: 4}, traits, expires + till.Day,
-			func(s *store.Step) { s.DueAt, s.LeaseUntil = expires+till.Day, 0 }},
+		{"an overdue payment is never given up, however many calls failed", with(func(s *store.Step) { s.BackoffSteps, s.Calls = 5, 1<<30 }), Answer{LeaseVersion: 3, WakeSeq: 5, Err: errTimeout}, traits, expires.Add(365 * 24 * time.Hour),
+			func(s *store.Step) {
+				s.DueAt, s.LeaseUntil = (expires.Add(365 * 24 * time.Hour)).Add(traits.PollMax), 0
+			}},
+		{"a callback wakes an overdue payment at once", with(func(s *store.Step) { s.BackoffSteps = 5 }), Answer{LeaseVersion: 3, WakeSeq: 4}, traits, expires.Add(24 * time.Hour),
+			func(s *store.Step) { s.DueAt, s.LeaseUntil = expires.Add(24*time.Hour), 0 }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -343,7 +344,7 @@ func TestReschedule(t *testing.T) {
 func TestOverdue(t *testing.T) {
 	t.Parallel()
 	end := expires.Add(traits.Grace)
-	for now, want := range map[till.Time]bool{start: false, expires: false, expires + 1: false, end: false, end + 1: true, end + till.Day: true} {
+	for now, want := range map[till.Time]bool{start: false, expires: false, expires + 1: false, end: false, end + 1: true, end.Add(24 * time.Hour): true} {
 		if got := Overdue(expires, traits, now); got != want {
 			t.Errorf("%s after expires_at: got %v, want %v", now.Sub(expires), got, want)
 		}
@@ -371,7 +372,7 @@ func TestBeginLate(t *testing.T) {
 	t.Parallel()
 	t.Run("a final that is not success is read again five minutes later, whoever holds the lease", func(t *testing.T) {
 		t.Parallel()
-		s := store.Step{LeaseVersion: 3, LeaseUntil: start + 20*till.Second, BackoffSteps: 4, LateReads: 2, WakeSeq: 5, Sends: 1, Acked: true, Calls: 7}
+		s := store.Step{LeaseVersion: 3, LeaseUntil: start.Add(20 * time.Second), BackoffSteps: 4, LateReads: 2, WakeSeq: 5, Sends: 1, Acked: true, Calls: 7}
 		want := s
 		want.DueAt, want.LateFrom, want.LateReads, want.BackoffSteps, want.LeaseUntil = start.Add(5*time.Minute), start, 0, 0, 0
 		want.LeaseVersion++ // a claim that was decided before must fail

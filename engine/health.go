@@ -96,7 +96,7 @@ func (h *health) record(connection string, action Action, err error, took time.D
 	if _, watched := h.watched[connection]; !watched {
 		return
 	}
-	s := store.CallStats{Answered: 1, TotalLatency: till.Time(took.Microseconds())}
+	s := store.CallStats{Answered: 1, TotalLatency: took.Truncate(time.Microsecond)}
 	if err != nil {
 		s = store.CallStats{Unanswered: 1}
 		if errors.Is(err, provider.ErrCredentials) {

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"testing"
+	"time"
 
 	"till"
 	"till/collect"
@@ -121,7 +122,7 @@ func TestAKeptRowIsReadAgainAfterASecondSend(t *testing.T) {
 			if err := tx.SaveSteps(t.Context(), []*store.Step{step}); err != nil {
 				return err
 			}
-			return tx.ExtendPayment(t.Context(), ref, kept.ExpiresAt+till.Hour)
+			return tx.ExtendPayment(t.Context(), ref, kept.ExpiresAt.Add(time.Hour))
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -163,7 +164,7 @@ func TestAKeptRowWhoseWindowWasMovedIsReadAgain(t *testing.T) {
 			c, client := storetest.NewCollector(t, s), storetest.NewClient(t, s, till.Test)
 			p := sentPayment(t, s, c, client)
 			if err := s.Update(t.Context(), func(tx *store.Tx) error {
-				return tx.ExtendPayment(t.Context(), p.Subject().Ref, p.ExpiresAt-till.Second)
+				return tx.ExtendPayment(t.Context(), p.Subject().Ref, p.ExpiresAt.Add(-time.Second))
 			}); err != nil {
 				t.Fatal(err)
 			}

@@ -153,8 +153,8 @@ func TestAPageOfABusyHourReadsFewRows(t *testing.T) {
 			config.PartRows = part
 			s := storetest.Open(t, config)
 			client := storetest.NewClient(t, s, till.Test)
-			from := noon - 40*60*till.Second
-			to := from + 60*till.Second
+			from := noon.Add(-40 * 60 * time.Second)
+			to := from.Add(60 * time.Second)
 			if err := seed.Payments(t.Context(), s, seed.Config{Client: client.ID, Rows: rows, From: from, To: to}); err != nil {
 				t.Fatal(err)
 			}
@@ -164,7 +164,7 @@ func TestAPageOfABusyHourReadsFewRows(t *testing.T) {
 			if err := books.SplitOldHours(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
-			lo, hi := from+7*till.Second+123_456, to-11*till.Second-654_321
+			lo, hi := from.Add(7*time.Second)+123_456, to.Add(-11*time.Second)-654_321
 			for _, f := range []store.PaymentFilter{{}, {Status: till.Success}, {Status: till.Processing}, {Method: "mtn_momo"}, {Status: till.Success, Method: "airtel_money"},
 				{From: lo, To: hi}, {Status: till.Success, From: lo, To: hi}, {Method: "mpesa", From: lo, To: hi}} {
 				for _, ascending := range []bool{false, true} {

@@ -146,13 +146,16 @@ func (c *CounterDelta) keys() []tallyKey {
 	return keys
 }
 
+// hourMicros is an hour in microseconds, the unit of times in the database.
+const hourMicros = int64(time.Hour / time.Microsecond)
+
 // bucketOf returns the number of the bucket that a moment falls into.
 func bucketOf(width int, t till.Time) int64 {
 	switch width {
 	case widthHour:
-		return int64(t / till.Hour)
+		return int64(t) / hourMicros
 	case widthDay:
-		return int64(t / till.Day)
+		return int64(t) / (24 * hourMicros)
 	case widthMonth:
 		y, m, _ := t.Std().Date()
 		return int64(y)*12 + int64(m) - 1
@@ -164,9 +167,9 @@ func bucketOf(width int, t till.Time) int64 {
 func bucketStart(width int, bucket int64) till.Time {
 	switch width {
 	case widthHour:
-		return till.Time(bucket) * till.Hour
+		return till.Time(bucket * hourMicros)
 	case widthDay:
-		return till.Time(bucket) * till.Day
+		return till.Time(bucket * 24 * hourMicros)
 	case widthMonth:
 		return till.TimeOf(time.Date(int(bucket/12), time.Month(bucket%12)+1, 1, 0, 0, 0, 0, time.UTC))
 	}

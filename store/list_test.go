@@ -171,7 +171,7 @@ func drawDate(t *rapid.T, label string, times []till.Time) till.Time {
 	case "between":
 		at = at.Add(time.Duration(rapid.Int64Range(-1e12, 1e14).Draw(t, label+" apart")))
 	case "far":
-		return rapid.SampledFrom([]till.Time{1, till.Second, mustTime("9999-12-31T23:59:59.999999Z"), mustTime("2100-01-01T00:00:00Z")}).Draw(t, label+" far")
+		return rapid.SampledFrom([]till.Time{1, till.Time(0).Add(time.Second), mustTime("9999-12-31T23:59:59.999999Z"), mustTime("2100-01-01T00:00:00Z")}).Draw(t, label+" far")
 	}
 	return max(1, till.TimeOf(at)+till.Time(rapid.IntRange(-2, 2).Draw(t, label+" off by")))
 }

@@ -82,10 +82,10 @@ const HealthBucket = 10 * time.Second
 
 // CallStats say what came of calls.
 type CallStats struct {
-	Answered     int64     // answered
-	Unanswered   int64     // not answered
-	AuthRefused  int64     // of those not answered: our credentials were refused
-	TotalLatency till.Time // a span: how long those that were answered took together
+	Answered     int64         // answered
+	Unanswered   int64         // not answered
+	AuthRefused  int64         // of those not answered: our credentials were refused
+	TotalLatency time.Duration // of those that were answered, together
 }
 
 // Add adds other sums.
@@ -115,7 +115,7 @@ func (tx *Tx) AddHealth(ctx context.Context, sums map[Operation]CallStats) error
 	args := make([][]any, len(keys))
 	for i, k := range keys {
 		s := sums[k]
-		args[i] = []any{healthBucket(tx.Now()), k.Connection, k.Name, s.Answered, s.Unanswered, s.AuthRefused, int64(s.TotalLatency)}
+		args[i] = []any{healthBucket(tx.Now()), k.Connection, k.Name, s.Answered, s.Unanswered, s.AuthRefused, s.TotalLatency.Microseconds()}
 	}
 	return tx.db.Defer(addHealth, args)
 }
@@ -129,7 +129,7 @@ func (tx *Tx) Health(ctx context.Context, span time.Duration) ([]HealthRow, erro
 		[]any{healthBucket(tx.Now().Add(-span)), healthBucket(tx.Now())}, func(r db.Row) error {
 			var h HealthRow
 			var bucket int64
-			err := r.Scan(&bucket, &h.Connection, &h.Name, &h.Answered, &h.Unanswered, &h.AuthRefused, &h.TotalLatency)
+			err := r.Scan(&bucket, &h.Connection, &h.Name, &h.Answered, &h.Unanswered, &h.AuthRefused, durationDest(&h.TotalLatency))
 			h.Start = till.Time(bucket * HealthBucket.Microseconds())
 			out = append(out, h)
 			return err

@@ -53,7 +53,7 @@ func TestHealthIsSummedAndCleared(t *testing.T) {
 		a := store.Operation{Connection: "a", Name: store.OpSubmit}
 		add := func() {
 			update(t, s, func(tx *store.Tx) error {
-				return tx.AddHealth(t.Context(), map[store.Operation]store.CallStats{a: {Answered: 1, Unanswered: 2, AuthRefused: 1, TotalLatency: 7},
+				return tx.AddHealth(t.Context(), map[store.Operation]store.CallStats{a: {Answered: 1, Unanswered: 2, AuthRefused: 1, TotalLatency: 7 * time.Microsecond},
 					{Connection: "a", Name: store.OpCheck}: {Answered: 1}})
 			})
 		}
@@ -74,7 +74,7 @@ func TestHealthIsSummedAndCleared(t *testing.T) {
 		add()
 		clock.Advance(30 * time.Second)
 		add()
-		if got, rows := sum(); got != (store.CallStats{Answered: 3, Unanswered: 6, AuthRefused: 3, TotalLatency: 21}) || rows != 4 {
+		if got, rows := sum(); got != (store.CallStats{Answered: 3, Unanswered: 6, AuthRefused: 3, TotalLatency: 21 * time.Microsecond}) || rows != 4 {
 			t.Errorf("got %+v in %d rows", got, rows)
 		}
 		clock.Advance(40 * time.Second)

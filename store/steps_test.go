@@ -148,7 +148,7 @@ func TestDueStepsAreTakenLongestDueFirst(t *testing.T) {
 			t.Errorf("got %v, next %s; want the first three of %v", got, next, refs)
 		}
 		clock.Set(noon)
-		if got, next := due(t, s, 10); len(got) != 0 || next != noon+till.Second {
+		if got, next := due(t, s, 10); len(got) != 0 || next != noon.Add(time.Second) {
 			t.Errorf("before its time %d steps are due, and the next at %s", len(got), next)
 		}
 	})

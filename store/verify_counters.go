@@ -138,7 +138,7 @@ func (tx *Tx) DaySize(ctx context.Context, client till.ID, table string, day int
 func (tx *Tx) countRows(ctx context.Context, client till.ID, table string, from, to till.Time, add func(k CountKey, n int64)) error {
 	lo, hi := till.FirstID(from), till.LastID(to)
 	return tx.db.Query(ctx, countByHour[table],
-		[]any{int64(till.Hour), client[:], lo[:], hi[:]}, func(r db.Row) error {
+		[]any{hourMicros, client[:], lo[:], hi[:]}, func(r db.Row) error {
 			k, n := CountKey{Width: widthHour}, int64(0)
 			err := r.Scan(&k.Bucket, &k.A, &k.B, &n)
 			add(k, n)

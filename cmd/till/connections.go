@@ -175,7 +175,7 @@ func addHealth(ctx context.Context, tx *store.Tx, of func(name string) *connecti
 	for op, s := range sums {
 		j := operationJSON{Name: op.Name, Answered: s.Answered, Unanswered: s.Unanswered, Refused: s.AuthRefused}
 		if s.Answered > 0 {
-			j.Milliseconds = int64(s.TotalLatency) / s.Answered / 1000
+			j.Milliseconds = s.TotalLatency.Microseconds() / s.Answered / 1000
 		}
 		of(op.Connection).Operations = append(of(op.Connection).Operations, j)
 	}

@@ -129,7 +129,7 @@ func RollUp(tb testing.TB, s *store.Store) {
 	if err := books.SplitHours(context.WithoutCancel(tb.Context()), s); err != nil {
 		tb.Errorf("split hours: %v", err)
 	}
-	if _, err := books.RollUp(context.WithoutCancel(tb.Context()), s, s.Now()+2*till.Hour); err != nil {
+	if _, err := books.RollUp(context.WithoutCancel(tb.Context()), s, s.Now().Add(2*time.Hour)); err != nil {
 		tb.Errorf("fold: %v", err)
 	}
 }
