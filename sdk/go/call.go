@@ -252,9 +252,27 @@ func (c *Client) exchange(ctx context.Context, r request, key string, t *tried) 
 		if json.Unmarshal(t.body, &p) == nil && p.Code != "" {
 			t.problem = &p
 		}
-	case t.status != http.StatusNoContent && !json.Valid(t.body):
+	case t.status != http.StatusNoContent && !r.op.answers(t.body):
 		t.reason = reasonNotJSON
 	}
+}
+
+// answers reports whether a body can be the answer to a call. JSON of something
+// else, as a portal sends it, is no answer to a read: taken for an empty list, it
+// would say that nothing exists.
+func (op operation) answers(body []byte) bool {
+	if op.method != http.MethodGet {
+		return json.Valid(body)
+	}
+	var got struct {
+		ID    string            `json:"id"`
+		Items []json.RawMessage `json:"items"`
+	}
+	err := json.Unmarshal(body, &got)
+	if strings.HasSuffix(op.path, "}") {
+		return err == nil && got.ID != ""
+	}
+	return err == nil && got.Items != nil
 }
 
 // request renders a try.

@@ -185,6 +185,7 @@ func TestRefusedIfAbsent(t *testing.T) {
 		"absent":  {says(200, `{"items":[],"total":0,"limit":50,"offset":0}`), "refused"},
 		"there":   {says(200, `{"items":[`+payment(Processing)+`],"total":1,"limit":50,"offset":0}`), "taken"},
 		"unknown": {problem(403, CodeInsufficientScope), "unclear"},
+		"portal":  {says(200, `{"ok":true}`), "unclear"},
 	} {
 		s := newScript(t, hangUp, refusal, c.read)
 		client, _ := s.client()
@@ -425,7 +426,7 @@ func (l *fakeList) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	q := r.URL.Query()
-	var found []Payment
+	found := []Payment{}
 	for _, p := range l.items {
 		if at := string(p.CreatedAt); (q.Get("from_date") == "" || at >= q.Get("from_date")) && (q.Get("to_date") == "" || at <= q.Get("to_date")) && (q.Get("status") == "" || q.Get("status") == p.Status) {
 			found = append(found, p)

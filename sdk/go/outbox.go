@@ -392,6 +392,9 @@ func (t *Teller[T]) stale(ctx context.Context, row Row, now time.Time) (Progress
 	if found != nil {
 		return *found, t.adopt(ctx, &row, *found)
 	}
-	_, err = t.settle(ctx, &row, Settlement{From: []string{StateSending}, Lease: row.Lease, State: StateLapsed, Problem: Ptr(problemStale)})
+	ok, err := t.settle(ctx, &row, Settlement{From: []string{StateSending}, Lease: row.Lease, State: StateLapsed, Problem: Ptr(problemStale)})
+	if !ok { // news came meanwhile
+		return Progress{State: Uncertain}, err
+	}
 	return Progress{State: Lapsed}, err
 }
