@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"go/format"
 	"strings"
@@ -63,10 +64,7 @@ func goValues(b *bytes.Buffer, s *Schema, written map[string]bool) {
 
 func goStruct(b *bytes.Buffer, s *Schema) {
 	name := goName(s.Name)
-	if s.Doc == "" {
-		s.Doc = "It is part of another object."
-	}
-	goDoc(b, name+": "+s.Doc, "")
+	goDoc(b, name+": "+cmp.Or(s.Doc, "It is part of another object."), "")
 	fmt.Fprintf(b, "type %s struct {\n", name)
 	for _, f := range s.Members {
 		goDoc(b, f.Doc, "\t")
