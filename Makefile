@@ -35,10 +35,12 @@ cross: ## build the program for every system that it runs on
 .PHONY: test
 test: compiler guide-tools lint ## run every test, on SQLite and PostgreSQL, with the race detector where there are races to find
 	cd tools && $(GO) run ./crosscheck darwin/arm64 windows/amd64
+	$(MAKE) --no-print-directory sdk-typescript
 	$(GO) run ./internal/db/pgtest/withpg $(MAKE) --no-print-directory test-parts
 	cd sdk/go && $(GO) vet ./... && $(TEST) ./...
 	cd tools && $(TEST) $$($(GO) list ./... | grep -v '^till/tools/conform')
 	cd tools && TILL_SCENARIOS=part $(TEST) -run '^(TestScenarios|TestShop)$$' ./conform
+	cd tools && TILL_SDK=typescript TILL_SCENARIOS=part TILL_ORDERS=200 TILL_KILLS=3 $(TEST) -run '^(TestScenarios|TestShop)$$' ./conform
 	$(MAKE) --no-print-directory sdk-python-part
 
 # 'make lint' has run all of go vet already; here it would run again for each kind
@@ -76,6 +78,14 @@ guide-tools:
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
 			curl sqlite3 $$(command -v node >/dev/null 2>&1 || echo nodejs) php-cli python3; }
 
+# The TypeScript SDK, built by the compiler that its lock file names, and its tests.
+.PHONY: sdk-typescript
+sdk-typescript:
+	@command -v npm >/dev/null 2>&1 || { \
+		echo "installing npm for the TypeScript SDK"; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends npm; }
+	cd sdk/typescript && { [ node_modules/.package-lock.json -nt package-lock.json ] || npm ci; } && npm run --silent build && npm run --silent test -- --test-reporter=dot
+
 # The SDKs: vectors, stores on real databases, every scenario, every mutant.
 .PHONY: sdk
 sdk: ## hold the SDKs to the conformance suite (one to two minutes)
@@ -85,6 +95,8 @@ sdk: ## hold the SDKs to the conformance suite (one to two minutes)
 	cd sdk/go && $(GO) vet ./... && $(GO) test -count=1 ./...
 	cd tools && $(GO) test -count=1 ./sdkgen ./sqlstores
 	set -o pipefail; cd tools && $(GO) test -count=1 -v ./conform | grep -v '^=== \|^    --- PASS'
+	$(MAKE) --no-print-directory sdk-typescript
+	set -o pipefail; cd tools && TILL_SDK=typescript $(GO) test -count=1 -v ./conform | grep -v '^=== \|^    --- PASS'
 	$(MAKE) --no-print-directory sdk-python
 
 # The SDK for Python, with the interpreter of the distribution, because its
@@ -159,6 +171,8 @@ soak-parts: cross
 	TILL_FAILOVERS=5 $(GO) test -count=1 -timeout 12m -run '^TestFailover$$' -v ./cmd/till
 	TILL_KILLS=100 $(GO) test -count=5 -timeout 30m -run '^TestKill$$' -v ./cmd/till
 	cd tools && TILL_ORDERS=10000 TILL_KILLS=50 $(GO) test -count=1 -timeout 30m -run '^TestShop' -v ./conform
+	$(MAKE) --no-print-directory sdk-typescript
+	cd tools && TILL_SDK=typescript TILL_ORDERS=10000 TILL_KILLS=50 $(GO) test -count=1 -timeout 40m -run '^TestShop' -v ./conform
 	cd tools && TILL_SDK=python PYTHON=$(PYTHON) TILL_ORDERS=10000 TILL_KILLS=50 $(GO) test -count=1 -timeout 40m -run '^TestShop' -v ./conform
 
 .PHONY: generate

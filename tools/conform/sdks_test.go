@@ -3,6 +3,7 @@ package conform
 import (
 	"cmp"
 	"fmt"
+	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,7 +16,7 @@ type drivers struct{ files, sql []string }
 // sdks make the drivers of an SDK in a folder, by the name of its language.
 // TILL_SDK says which one is held to the suite.
 var sdks = map[string]func(folder string) (drivers, error){
-	"go": goDrivers, "python": pythonDrivers,
+	"go": goDrivers, "typescript": typescriptDrivers, "python": pythonDrivers,
 }
 
 func sdkName() string { return cmp.Or(os.Getenv("TILL_SDK"), "go") }
@@ -42,4 +43,19 @@ func goBuild(folder, name, in, pkg string, flags ...string) (string, error) {
 		return "", fmt.Errorf("build %s: %w: %s", pkg, err, out)
 	}
 	return path, nil
+}
+
+// typescriptDrivers are built by npm run build. The one with SQLite needs a Node
+// that has it; where there is none, the file store plays its part too.
+func typescriptDrivers(string) (drivers, error) {
+	node, built := cmp.Or(os.Getenv("TILL_NODE"), "node"), filepath.Join("..", "..", "sdk", "typescript", "dist", "driver")
+	if _, err := os.Stat(filepath.Join(built, "files.js")); err != nil {
+		return drivers{}, fmt.Errorf("the TypeScript SDK is not built: %w", err)
+	}
+	d := drivers{files: []string{node, filepath.Join(built, "files.js")}, sql: []string{node, filepath.Join(built, "sqlite.js")}}
+	if err := exec.Command(node, "-e", "require('node:sqlite')").Run(); err != nil {
+		log.Print("this Node has no SQLite, so every scenario has the file store: make sdk brings one")
+		d.sql = d.files
+	}
+	return d, nil
 }

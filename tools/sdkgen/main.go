@@ -20,7 +20,7 @@ import (
 // languages are the generators, by the folder of their SDK. A language is one
 // function from the model to files.
 var languages = map[string]func(*Model) (map[string][]byte, error){
-	"go": goFiles, "python": pythonFiles,
+	"go": goFiles, "typescript": typescriptFiles, "python": pythonFiles,
 }
 
 func main() {
@@ -58,6 +58,14 @@ func generate(root string) (map[string][]byte, error) {
 		return nil, fmt.Errorf("api/openapi.yaml: %w", err)
 	}
 	model.Version = strings.TrimSpace(string(version))
+	model.Tables = map[string]string{}
+	for _, name := range []string{"sqlite", "postgres", "mysql"} {
+		text, err := os.ReadFile(filepath.Join(root, "sdk", "schema", name+".sql"))
+		if err != nil {
+			return nil, err
+		}
+		model.Tables[name] = string(text)
+	}
 	out := map[string][]byte{filepath.Join("api", "openapi.open.yaml"): open, filepath.Join("api", "openapi.json"): openJSON}
 	for folder, write := range languages {
 		files, err := write(model)

@@ -20,6 +20,7 @@ type Model struct {
 	Schemas    []*Schema
 	Operations []Operation
 	Currencies []Currency
+	Tables     map[string]string // the SQL of a Store's tables, by the name of its file
 }
 
 // Schema is a named object or a list of known values.
@@ -44,7 +45,8 @@ type Member struct {
 type Type struct {
 	Name     string
 	Nullable bool
-	Elem     *Type // of a list or map
+	Elem     *Type  // of a list or map
+	Known    string // the open list of values that a text is of
 }
 
 // Operation is one call.
@@ -220,7 +222,11 @@ func (r *reader) named(name string, answer bool) (Type, error) {
 	if kind == "object" {
 		return Type{Name: name, Nullable: nullable}, nil
 	}
-	return r.typeOf(target, name, answer)
+	t, err := r.typeOf(target, name, answer)
+	if child(target, "enum") != nil {
+		t.Known = name
+	}
+	return t, err
 }
 
 // object is the type of an object inside another.

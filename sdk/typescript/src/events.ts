@@ -1,0 +1,33 @@
+import type { Caller } from "./call.js";
+import { encode, render } from "./json.js";
+import * as op from "./operations.gen.js";
+import type { CallOptions } from "./payments.js";
+import type { Event, EventPage, Redeliver, Redelivered } from "./types.gen.js";
+
+/** Kinds of events. The list is open. */
+export type EventType =
+  | "payment.pending" | "payment.processing" | "payment.success" | "payment.failed" | "payment.expired" | "payment.late_success" | "payment.reversed" | "payment.updated"
+  | "payout.pending" | "payout.processing" | "payout.success" | "payout.failed" | "payout.cancelled" | "payout.late_success"
+  | "webhook_endpoint.disabled"
+  | (string & {});
+
+/** The calls about the event log. */
+export class Events {
+  /** @internal */
+  constructor(private readonly caller: Caller) {}
+
+  /** Returns the events after a sequence, oldest first. It waits for one if there is none, as many milliseconds, at most 60 s. */
+  read(after: number, { limit, wait = 0, signal }: CallOptions & { limit?: number; wait?: number } = {}): Promise<EventPage> {
+    const query = { after, limit, wait: wait >= 1000 ? Math.floor(wait / 1000) : undefined };
+    return this.caller.read<EventPage>({ op: op.listEvents, query, wait, signal });
+  }
+
+  get(id: string, options: CallOptions = {}): Promise<Event> {
+    return this.caller.read<Event>({ op: op.getEvent, params: [id], signal: options.signal });
+  }
+
+  /** Posts an event again, to one endpoint or to all. */
+  redeliver(id: string, to: Redeliver = {}, options: CallOptions = {}): Promise<Redelivered> {
+    return this.caller.read<Redelivered>({ op: op.redeliverEvent, params: [id], body: encode(render(to)), signal: options.signal });
+  }
+}

@@ -1,0 +1,250 @@
+import type { Till } from "./client.js";
+import { Misuse } from "./error.js";
+import { clockHint, type Change, applyEvent } from "./inbox.js";
+import { readAll, encode, render } from "./json.js";
+import { Money, type MoneyValue } from "./money.js";
+import { put, sendOrder, settle, type Progress } from "./outbox.js";
+import { OrderError, type InvalidMember, InvalidWish } from "./ordererror.js";
+import type { CallOptions } from "./payments.js";
+import { abandoned, isOpen, withdrawn, type Kind, type Settlement, type Store } from "./store.js";
+import { run, sweep, wait, type Report } from "./sweep.js";
+import type { CreatePaymentCharge, CreatePaymentTax, Event, Payment, Payout } from "./types.gen.js";
+import { maxDelivery, verify, WebhookError, type HeadersLike } from "./webhook.js";
+
+/** What a teller can be told. Times are in milliseconds. */
+export interface TellerOptions<Tx> {
+  /** How long a payment and a payout are sent, 10 minutes and 24 hours otherwise. Nobody's phone rings at night for an order of the afternoon. */
+  sendUntil?: { payment?: number; payout?: number };
+  /** How long after the deadline of a try the service is asked whether it arrived, 60 s otherwise. A request can be that long on its way. */
+  lookAfter?: number;
+  /** How long a payment that was taken is left to webhooks and the log before a sweep reads it, 2 minutes otherwise. */
+  openAfter?: number;
+  /** Names the cursor of the event log, for two tellers on one database. */
+  cursor?: string;
+  /** Is told what each round of run did. */
+  onReport?: (report: Partial<Report>, error?: unknown) => void;
+  /** Is told about events that are no change of an attempt, each once; without it they are accepted and forgotten. */
+  onOther?: (event: Event, tx: Tx) => void | Promise<void>;
+  /** Is told about pending and processing, each once. */
+  onProgress?: (change: Change, tx: Tx) => void | Promise<void>;
+  /** The clock, for tests. */
+  now?: () => number;
+}
+
+/** A wish to pay somebody. */
+export interface PayOut {
+  /** Your id of what is paid out. */
+  order: string;
+  method: string;
+  country?: string | undefined;
+  amount: Money | MoneyValue;
+  /** Digits only; see `Phone.read`. */
+  phone: string;
+  /** The order if absent. */
+  reference?: string | undefined;
+  description?: string | undefined;
+  metadata?: { [member: string]: unknown } | undefined;
+}
+
+/** A wish to be paid. */
+export interface Collect extends PayOut {
+  name?: string | undefined;
+  email?: string | undefined;
+  charge?: CreatePaymentCharge | undefined;
+  tax?: CreatePaymentTax | undefined;
+}
+
+/** An answer to a delivery. */
+export interface Received {
+  status: number;
+  /** One word for what is not believed, and a hint. */
+  text: string;
+}
+
+/** What the parts of a teller share. @internal */
+export interface Core<Tx> {
+  till: Till;
+  store: Store<Tx>;
+  fn: (change: Change, tx: Tx) => void | Promise<void>;
+  options: TellerOptions<Tx>;
+  until: Record<Kind, number>;
+  lookAfter: number;
+  openAfter: number;
+  cursor: string;
+  /** As exact as stores keep it. */
+  now: () => number;
+  /** When the next call of a sweep may begin. */
+  pace: number;
+}
+
+/**
+ * Collects, pays out, listens and sweeps. It is a client, a store and one function of yours. The function
+ * is called once for each change of an attempt, inside a transaction of the store. If it fails, nothing is
+ * saved and the change comes again. What does not roll back, as mail, belongs into a queue that it writes in
+ * the transaction.
+ */
+export class Teller<Tx> {
+  private readonly core: Core<Tx>;
+
+  constructor(till: Till, store: Store<Tx>, fn: (change: Change, tx: Tx) => void | Promise<void>, options: TellerOptions<Tx> = {}) {
+    const { sendUntil, lookAfter = 60_000, openAfter = 120_000, cursor = "events", now = Date.now } = options;
+    const until = { payment: sendUntil?.payment ?? 600_000, payout: sendUntil?.payout ?? 86_400_000 };
+    this.core = { till, store, fn, options, until, lookAfter, openAfter, cursor, now: () => Math.trunc(now()), pace: 0 };
+  }
+
+  /**
+   * Writes a wish in your transaction, beside the order, with its key and the bytes that will be sent. It
+   * makes no call. The same wish again while the attempt is open changes nothing: a double click is one
+   * payment.
+   */
+  async collect(tx: Tx, c: Collect): Promise<void> {
+    check(c);
+    const { name, email, charge, tax } = c;
+    await put(this.core, tx, "payment", c.order, body(c, { customer: { phone: c.phone, name, email }, charge, tax }));
+  }
+
+  /** Writes a wish to pay somebody in your transaction, like collect. */
+  async payOut(tx: Tx, p: PayOut): Promise<void> {
+    check(p);
+    await put(this.core, tx, "payout", p.order, body(p, { recipient: { phone: p.phone } }));
+  }
+
+  /**
+   * Posts the newest attempt of an order, and repeats it within the deadline of a call. What is not settled
+   * then is sent again by run or sweep. It throws a `Refused`, or an error of the store; a lost answer is no
+   * error.
+   */
+  send(order: string, options: CallOptions = {}): Promise<Progress> {
+    return sendOrder(this.core, "payment", order, options.signal);
+  }
+
+  sendPayOut(order: string, options: CallOptions = {}): Promise<Progress> {
+    return sendOrder(this.core, "payout", order, options.signal);
+  }
+
+  /**
+   * Sends what is not sent, and reads the payment until its status is final, at most for so many
+   * milliseconds: then it throws `StillOpen`. Your function has been called when it returns.
+   */
+  async wait(order: string, ms: number, options: CallOptions = {}): Promise<Payment> {
+    return (await wait(this.core, "payment", order, ms, options.signal)) as Payment;
+  }
+
+  async waitPayOut(order: string, ms: number, options: CallOptions = {}): Promise<Payout> {
+    return (await wait(this.core, "payout", order, ms, options.signal)) as Payout;
+  }
+
+  /** Ends an attempt of which provably nothing arrived, for example to offer another method. */
+  async withdraw(order: string): Promise<void> {
+    const row = await this.core.store.newest("payment", order);
+    if (!row) throw new OrderError("no_attempt", order);
+    if (!(await settle(this.core, row, { from: ["written"], state: "lapsed", problem: withdrawn }))) throw new OrderError("may_have_arrived", order);
+  }
+
+  /** Lets a new attempt begin beside one that is stuck. The old one is sent no more, but it may still bring money: `change.alreadyPaid` tells it then. */
+  async abandon(order: string): Promise<void> {
+    const row = await this.core.store.newest("payment", order);
+    if (!row || !isOpen(row)) throw new OrderError("not_stuck", order);
+    const unsent = row.state === "sending" || row.state === "written";
+    const s: Omit<Settlement, "idempotency_key"> = unsent ? { from: ["written", "sending"], send_until: this.core.now() } : { from: ["taken", "lost"] };
+    if (!(await settle(this.core, row, { ...s, problem: abandoned }))) throw new OrderError("other_write", order);
+  }
+
+  /** Posts an attempt again that the service lost with a restored backup. The operator recognises it. M-Pesa does not: look at its statement first. */
+  async resend(order: string, options: CallOptions = {}): Promise<Progress> {
+    const { store, now, until } = this.core;
+    const row = await store.newest("payment", order);
+    const again = row?.state === "lost" && (await settle(this.core, row, { from: ["lost"], state: "sending", next_at: now(), send_until: now() + until.payment }));
+    if (!again) throw new OrderError("not_lost", order);
+    return this.send(order, options);
+  }
+
+  /**
+   * Does all that is due, once: it sends, reads the event log to its end, reads what is open for long, and
+   * lists what needs a person. Call it from cron, or use run. One failure does not stop the rest; then it
+   * throws a `SweepFailed` with the report and all errors.
+   */
+  sweep(options: CallOptions = {}): Promise<Report> {
+    return sweep(this.core, options.signal);
+  }
+
+  /** Does the same all the time, until the signal ends it: it waits for the log by long poll, and looks at the outbox every second. */
+  run(options: CallOptions = {}): Promise<void> {
+    return run(this.core, options.signal);
+  }
+
+  /**
+   * Receives deliveries, for everything that has a Request and a Response: `export const POST = teller.webhook(secret)`.
+   * Give the old secret too while a rotation lasts. It answers 204 when your function has been called or the
+   * news was old, 400 with one word for what is not believed, and 500 if your function failed: then the
+   * delivery comes again.
+   */
+  webhook(...secrets: (string | undefined)[]): (request: Request) => Promise<Response> {
+    return async (request) => {
+      const answer = ({ status, text }: Received, headers = {}) => new Response(text || null, { status, headers });
+      if (request.method !== "POST") return answer({ status: 405, text: "post" }, { Allow: "POST" });
+      if (request.bodyUsed) return answer({ status: 500, text: "body_was_read: give the Till webhook the request before anything reads its body" });
+      let bytes: Uint8Array | null;
+      try {
+        bytes = await readAll(request.body, maxDelivery);
+      } catch {
+        return answer({ status: 400, text: "cut" });
+      }
+      return answer(bytes ? await this.receive(secrets, request.headers, bytes) : { status: 400, text: "too_large" });
+    };
+  }
+
+  /** Takes a delivery from any framework: its headers, and the bytes of its body as they came. */
+  async receive(secrets: string | readonly (string | undefined)[], headers: HeadersLike, body: Uint8Array): Promise<Received> {
+    let event: Event;
+    try {
+      event = await verify([secrets].flat().filter(Boolean) as string[], headers, body, this.core.now());
+    } catch (e) {
+      if (e instanceof Misuse) return { status: 500, text: "no secret" };
+      if (e instanceof WebhookError) return { status: 400, text: e.code + clockHint(e, this.core.till.clockSkew()) };
+      throw e;
+    }
+    try {
+      await applyEvent(this.core, event);
+    } catch {
+      return { status: 500, text: "not done" };
+    }
+    return { status: 204, text: "" };
+  }
+}
+
+/** Renders the body of a create for a key. */
+function body(w: PayOut, rest: object): (key: string) => Uint8Array {
+  const { method, country, reference, order, description, metadata } = w;
+  const { value, currency } = w.amount;
+  return (key) => {
+    const all = { method, country, amount: { value, currency }, idempotency_key: key, ...rest, reference: reference || order, description, metadata };
+    return encode(render(all));
+  };
+}
+
+/** What the service takes, checked before a row is written that it would refuse. */
+const [maxOrder, maxReference, maxDescription, maxAmount] = [128, 128, 255, 15];
+
+function check(w: Collect): void {
+  const must = (ok: boolean, member: InvalidMember, problem: string) => {
+    if (!ok) throw new InvalidWish(member, problem);
+  };
+  const length = (text: string | undefined) => [...(text ?? "")].length;
+  must(typeof w.order === "string" && w.order !== "" && encode(w.order).length <= maxOrder, "order", "has 1 to 128 bytes");
+  must(typeof w.method === "string" && w.method !== "", "method", "is missing");
+  try {
+    Money.minor(w.amount.value, w.amount.currency);
+  } catch (e) {
+    if (e instanceof TypeError) throw e; // a float
+    must(false, "amount", "is digits in minor units of a currency");
+  }
+  must(w.amount.value !== "0" && w.amount.value.length <= maxAmount, "amount", "is more than nothing and has at most 15 digits");
+  must(/^[0-9]{1,15}$/.test(w.phone), "phone", "is digits only, calling code first");
+  must(length(w.description) <= maxDescription && length(w.reference) <= maxReference, "description or reference", "is too long");
+  try {
+    if (w.metadata) render(w.metadata, "", false);
+  } catch {
+    must(false, "metadata", "is no JSON");
+  }
+}
