@@ -51,5 +51,5 @@ func (f listFilter) query() string {
 	return q.Encode()
 }
 
-// isAll answers whether the filter lets everything pass.
+// isAll reports whether the filter lets everything pass.
 func (f listFilter) isAll() bool { return f.filter == (store.PaymentFilter{}) }

@@ -145,7 +145,7 @@ func (l *lists) find(ctx context.Context, server *process, seeded *seeding) erro
 	return nil
 }
 
-// naiveInRound answers whether the page is also asked for naively: the page
+// naiveInRound reports whether the page is also asked for naively: the page
 // that is compared in every round, the others of the whole list and the middle
 // of each filter once, because each may take many seconds.
 func (p *listPage) naiveInRound(round int) bool {

@@ -8,18 +8,17 @@ import (
 	"till/store"
 )
 
-// account is what answers show of our own account at operators: what is wrong
-// with it, and that it works.
+// accountFindings is what answers show about our own account at operators: faults, and that
+// it works.
 type accountFindings struct {
 	faults map[string]string    // by connection
 	works  map[string]till.Time // by connection: when the latest success was sent
 }
 
-// noteAccount takes note of what an answer shows of our own account. An operator
-// that says that our float is empty, or that we may not do this, says it to
-// the next one as well: a person must hear of it. The case ends when something
-// that was sent after it was opened has succeeded; only payouts are told of such
-// faults, so only theirs are looked at.
+// noteAccount notes what an answer shows about our own account. An operator that says that
+// our float is empty, or that we may not do this, will say it again: a person must know.
+// The case closes when something that was sent after its opening succeeds. Only payouts
+// show such faults.
 func (b *Recording[R]) noteAccount(a *Answer, connection string) {
 	if a.Err != nil || a.Action == Resolve || a.Action == Abandon {
 		return
@@ -40,8 +39,8 @@ func (b *Recording[R]) noteAccount(a *Answer, connection string) {
 	}
 }
 
-// writeAccount opens and closes the operators' cases of a batch. It comes last:
-// whoever else opens the same one waits until the commit.
+// writeAccount opens and closes the operators' cases of a batch. It comes last: another
+// commit that opens the same case waits until this one ends.
 func (b *Recording[R]) writeAccount(ctx context.Context) error {
 	return b.Tx.ChangeOperatorCases(ctx, store.CaseAccount, b.accountFindings.works, b.accountFindings.faults)
 }

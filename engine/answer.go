@@ -17,28 +17,27 @@ type Instruction struct {
 	Window      time.Duration // how far a re-send moves ExpiresAt
 	Final       bool
 
-	// Subject is the subject as it was when the job was made, and stays so; nil if
-	// it is not kept. With it, most of what comes of the job can be recorded
-	// without reading the subject again.
+	// Row is the subject as it was when the instruction was made; nil if it is not kept.
+	// With it, most answers can be recorded without reading the subject again.
 	Row any
 }
 
-// Answer is what came of acting on a step.
+// Answer is the result of acting on a step.
 type Answer struct {
 	Ref        store.Ref
 	Action     Action
 	Connection string
 	Reference  till.ID
 
-	LeaseVersion int64 // the lease under which it was done
-	WakeSeq      int64 // the wakes that were seen before it began
+	LeaseVersion int64 // the lease under which the call was made
+	WakeSeq      int64 // the callbacks that were known before the call
 
 	Started, Ended till.Time
 	Result         provider.Result
-	Err            error // non-nil: we do not know
+	Err            error // non-nil: the outcome is unknown
 
-	onlyFirstSend bool // when it was claimed, one send was all that was on record
-	cachedRow     any  // the subject as it was then, nil if that is not known
+	onlyFirstSend bool // at the claim, one send was all that was recorded
+	cachedRow     any  // the subject as it was then; nil if that is not known
 
 	// By, Evidence and Digest are set on a person's resolution.
 	By, Evidence string
@@ -46,6 +45,6 @@ type Answer struct {
 
 	// RecordErr is set by Apply if the answer could not be recorded.
 	RecordErr error
-	storeErr  error // what the database said then, nil if it was not asked
+	storeErr  error // the database's error then, nil if it was not asked
 
 }

@@ -8,40 +8,39 @@ import (
 	"till/store"
 )
 
-// The breaker of a connection stops new payments while the operator does not
-// answer. It is judged by what all instances saw in the last healthSpan.
+// The breaker of a connection stops new payments while the operator does not answer. It is
+// evaluated by what all instances saw in the last healthSpan.
 //
-// Submits stop it, because they are what it holds back; checks that fail only
-// degrade it: a customer who has been asked is asked about, whatever comes.
+// Failed submits stop it, because it holds submits back. Failed checks only degrade it: a
+// payment that was sent is checked in any case.
 const (
 	healthSpan = time.Minute
-	// minSample is how many calls of a kind must have been made before their
-	// share says anything.
+	// minSample is how many calls of a kind are needed before their share counts.
 	minSample = 10
-	// stopShare and degradeShare are the shares of calls without an answer, in
-	// hundredths, from which new payments are stopped, or clients warned.
+	// stopShare and degradeShare are the percentages of unanswered calls from which new
+	// payments are stopped, or clients warned.
 	stopShare    = 50
 	degradeShare = 10
-	// minRefused is how many calls with refused credentials, and none
-	// answered, stop new payments.
+	// minRefused is how many calls with refused credentials stop new payments, if no call
+	// was answered.
 	minRefused = 3
 
 	// A stopped breaker is probed after a pause, which doubles each time.
 	firstPause = 5 * time.Second
 	maxPause   = 2 * time.Minute
-	// lastingRecovery is how long a breaker must have let payments through
-	// before its pauses begin at the first again.
+	// lastingRecovery is how long a breaker must be passing before its pauses start again
+	// at the first.
 	lastingRecovery = 10 * time.Minute
 
-	// probes is how many new payments the holder of the permission lets in,
-	// and how many sends go out, before an answer decides.
+	// probes is how many new payments the lease's holder admits, and how many sends go out,
+	// before an answer decides.
 	probes = 3
-	// probeLease is how long the permission lasts: longer than the lease of a
-	// send, so that one instance's probe is answered before another's begins.
+	// probeLease is how long the right to probe lasts: longer than the lease of a send, so
+	// that one instance's probe is answered before another's begins.
 	probeLease = Lease + 10*time.Second
 )
 
-// Status is how a connection stands, in the contract's words.
+// Status is a connection's health, in the contract's words.
 type Status string
 
 // The statuses. A method that is closed refuses payments.
@@ -51,21 +50,20 @@ const (
 	Closed      Status = "closed"
 )
 
-// evidence is what a breaker is judged by.
+// evidence is what a breaker is evaluated by.
 type evidence struct {
 	submits, checks store.CallStats // of all instances, since the state last changed
 	probed          probed          // what this instance's probes showed
-	wanted          bool            // somebody here would send if it could
+	wanted          bool            // this instance would send if it could
 }
 
 // probed is the outcome of a round of probes.
 type probed struct {
-	round int64 // 0: none was answered
+	round int64 // 0: no probe was answered
 	known bool
 }
 
-// share returns the calls without an answer in hundredths, 0 while too few
-// calls were made.
+// share returns the percentage of unanswered calls, 0 below minSample.
 func share(s store.CallStats) int64 {
 	if n := s.Answered + s.Unanswered; n >= minSample {
 		return s.Unanswered * 100 / n
@@ -75,7 +73,7 @@ func share(s store.CallStats) int64 {
 
 func refused(s store.CallStats) bool { return s.Answered == 0 && s.AuthRefused >= minRefused }
 
-// nextState decides how a breaker goes on; it returns b itself if nothing changes.
+// nextState returns a breaker's next state, or b itself if nothing changes.
 func nextState(b store.Breaker, ev evidence, self till.ID, now till.Time) store.Breaker {
 	switch b.State {
 	case store.Passing:
@@ -95,7 +93,7 @@ func nextState(b store.Breaker, ev evidence, self till.ID, now till.Time) store.
 			b.State, b.ChangedAt, b.ProbesLeft, b.LeaseUntil = store.Passing, now, 0, 0
 		case ev.probed.round == b.Round:
 			return stop(b, now)
-		case ev.wanted && !leaseLive(&b, now): // its holder died, or sent nothing
+		case ev.wanted && !leaseLive(&b, now): // its holder died or sent nothing
 			return startProbing(b, self, now)
 		}
 	}
@@ -116,8 +114,7 @@ func startProbing(b store.Breaker, self till.ID, now till.Time) store.Breaker {
 	return b
 }
 
-// pause returns how long a breaker that was stopped for the n-th time is not
-// probed.
+// pause returns how long a breaker that was stopped for the n-th time is not probed.
 func pause(n int) time.Duration {
 	d := firstPause
 	for ; n > 1 && d < maxPause; n-- {
@@ -126,19 +123,19 @@ func pause(n int) time.Duration {
 	return min(d, maxPause)
 }
 
-// pauseOver answers whether a stopped breaker may be probed. A time that is
-// further off than any pause was written before the clock was set back.
+// pauseOver reports whether a stopped breaker may be probed. A time further ahead than any
+// pause was written before the clock was set back.
 func pauseOver(b *store.Breaker, now till.Time) bool {
 	return now >= b.RetryAt || b.RetryAt > now.Add(maxPause)
 }
 
-// leaseLive answers whether somebody holds the permission to probe.
+// leaseLive reports whether an instance has the right to probe.
 func leaseLive(b *store.Breaker, now till.Time) bool {
 	return now < b.LeaseUntil && b.LeaseUntil <= now.Add(probeLease)
 }
 
-// statusOf says how a connection stands: the same for all instances. Once a
-// stopped one may be probed it is degraded, not closed: somebody must try.
+// statusOf returns a connection's health: the same for all instances. A stopped connection
+// that may be probed is degraded, not closed: a client has to try.
 func statusOf(b *store.Breaker, ev evidence, t provider.Traits, now till.Time) Status {
 	switch {
 	case b.State == store.Stopped && !pauseOver(b, now):
@@ -151,13 +148,13 @@ func statusOf(b *store.Breaker, ev evidence, t provider.Traits, now till.Time) S
 	return Operational
 }
 
-// slow answers whether calls take half of the time that they may take.
+// slow reports whether calls take half of their timeout.
 func slow(s store.CallStats, timeout time.Duration) bool {
 	return s.Answered >= minSample && timeout > 0 && s.TotalLatency/time.Duration(s.Answered) >= timeout/2
 }
 
-// since sums up what was recorded of a connection, in buckets that began
-// after its state last changed: what was before has been judged.
+// since sums up a connection's calls, in buckets that began after its state last changed.
+// Earlier calls have been evaluated.
 func since(b *store.Breaker, rows []store.HealthRow, now till.Time) (ev evidence) {
 	for _, r := range rows {
 		if r.Connection != b.Connection || b.ChangedAt <= now && r.Start < b.ChangedAt {

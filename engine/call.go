@@ -18,29 +18,27 @@ type Task struct {
 	Action      Action
 	seen        store.Step // as it was before the claim
 	claimed     till.Time  // by the database's clock
-	// leaseEnd is when the lease ends on this process's own monotonic clock;
-	// it was read before the claim, so it is never too late.
+	// leaseEnd is when the lease ends on this process's monotonic clock. It is read before
+	// the claim, so it is never too late.
 	leaseEnd   time.Time
 	fromCreate bool
-	round      int64 // of probes that it belongs to; 0: none
+	round      int64 // the round of probes that it belongs to; 0: none
 }
 
-// onlyFirstSend reports whether the first send is all that is on record: it is just
-// being made, or one lease was ever given, and the one call that ended under it
-// was the send.
+// onlyFirstSend reports whether the first send is all that is recorded: it is being made
+// now, or there was one lease, and the one call under it was the send.
 func (t *Task) onlyFirstSend() bool {
 	s := &t.seen
 	return t.Step.Sends == 1 && s.Calls == s.Sends && s.LeaseVersion == int64(s.Calls)
 }
 
-// errLeaseOver says that the right to send ran out before it was used: whoever
-// waited longer than a lease for the database, or stood still, has sent nothing
-// and sends nothing any more.
+// errLeaseOver says that the lease ended before the call began, because the database or
+// this process was slow. Nothing was sent, and nothing is sent any more.
 var errLeaseOver = fmt.Errorf("%w: the lease ended before the call began", provider.ErrNotSent)
 
 // start acts on a claimed step in the background. A slot is held for it.
 func (w *Worker) start(ctx context.Context, t *Task) {
-	ctx = context.WithoutCancel(ctx) // a stop lets the calls under way finish
+	ctx = context.WithoutCancel(ctx) // calls under way finish when the worker stops
 	if t.Action == Submit {
 		w.recent.keep(t.Instruction)
 	}
@@ -50,16 +48,16 @@ func (w *Worker) start(ctx context.Context, t *Task) {
 		defer w.release(t)
 		defer func() {
 			if v := recover(); v != nil {
-				// The step's lease ends by itself and it is tried again.
-				w.c.Log.Error("a step panicked", w.kindName(), t.Instruction.Ref.ID, "panic", v, "stack", string(debug.Stack()))
+				// The step's lease ends by itself; then the step is claimed again.
+				w.c.Log.Error("step panicked", w.kindName(), t.Instruction.Ref.ID, "panic", v, "stack", string(debug.Stack()))
 			}
 		}()
 		w.record(ctx, w.act(ctx, t))
 	}()
 }
 
-// release gives back the slot of a task that has ended, and wakes the loop: its
-// step may be due soon, or another may wait for the slot.
+// release gives back the slot of a task that has ended and wakes the loop. Its step may be
+// due soon, or another step may wait for the slot.
 func (w *Worker) release(t *Task) {
 	w.slots.put(t.Instruction.Connection)
 	if t.fromCreate {
@@ -68,8 +66,8 @@ func (w *Worker) release(t *Task) {
 	w.waker.Wake()
 }
 
-// act makes the call. If the lease was over before it could begin, nothing is
-// done, and whoever holds the step now goes on.
+// act makes the call. If the lease ended before the call could begin, it does nothing: the
+// step's new holder goes on.
 func (w *Worker) act(ctx context.Context, t *Task) *Answer {
 	j := t.Instruction
 	a := &Answer{
@@ -85,7 +83,7 @@ func (w *Worker) act(ctx context.Context, t *Task) *Answer {
 	timeout := p.Traits().CheckTimeout
 	if t.Action == Submit {
 		timeout = p.Traits().SubmitTimeout
-		a.Started = t.Step.SendStartedAt // the row that was written before
+		a.Started = t.Step.SendStartedAt // as the claim recorded it
 	}
 	ctx, cancel := context.WithDeadline(ctx, t.leaseEnd)
 	defer cancel()
@@ -97,26 +95,26 @@ func (w *Worker) act(ctx context.Context, t *Task) *Answer {
 	}
 	if a.Err != nil {
 		a.Ended = w.c.Store.Now()
-		w.c.Log.Warn("gave up a step", w.kindName(), j.Ref.ID, "error", a.Err)
+		w.c.Log.Warn("step not acted on", w.kindName(), j.Ref.ID, "error", a.Err)
 		return a
 	}
-	began := time.Now() // what the database took is not the operator's time
+	began := time.Now() // without the database's time
 	ctx, over := context.WithDeadline(ctx, began.Add(timeout))
 	defer over()
 	a.Result, a.Err = w.call(ctx, p, t)
 	w.health.record(j.Connection, t.Action, a.Err, time.Since(began), t.round)
 	a.Ended = w.c.Store.Now()
-	w.c.Log.Debug("called an operator", w.kindName(), j.Ref.ID, "action", t.Action, "connection", j.Connection,
+	w.c.Log.Debug("operator called", w.kindName(), j.Ref.ID, "action", t.Action, "connection", j.Connection,
 		"outcome", a.Result.Outcome, "error", a.Err, "took", a.Ended.Sub(a.Started))
 	return a
 }
 
-// call calls the operator. What it says is cleaned here, where every answer
-// passes, and a panic of an adapter is an answer that we do not know.
+// call calls the operator. It cleans the answer, because every answer passes here. A panic
+// of an adapter is an unknown answer.
 func (w *Worker) call(ctx context.Context, p provider.Provider, t *Task) (r provider.Result, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			w.c.Log.Error("a call to an operator panicked", w.kindName(), t.Instruction.Ref.ID, "action", t.Action, "connection", t.Instruction.Connection,
+			w.c.Log.Error("operator call panicked", w.kindName(), t.Instruction.Ref.ID, "action", t.Action, "connection", t.Instruction.Connection,
 				"panic", v, "stack", string(debug.Stack()))
 			r, err = provider.Result{}, errPanicked
 		}
@@ -128,14 +126,14 @@ func (w *Worker) call(ctx context.Context, p provider.Provider, t *Task) (r prov
 			Phone: q.Phone, Amount: q.Amount, CallbackURL: q.CallbackURL, Handle: t.Step.Handle, CallbackBody: t.Step.CallbackBody})
 	}
 	if err == nil && !r.Outcome.Known() {
-		err = fmt.Errorf("engine: the adapter answers with the outcome %q, which is none", provider.CleanText(string(r.Outcome), provider.MaxCode))
+		err = fmt.Errorf("engine: the adapter returned the unknown outcome %q", provider.CleanText(string(r.Outcome), provider.MaxCode))
 	}
 	if err != nil {
 		return provider.Result{}, err
 	}
 	r, changed := r.Clean()
 	if len(changed) > 0 {
-		w.c.Log.Warn("an operator's answer holds text that cannot be kept as it is", w.kindName(), t.Instruction.Ref.ID, "action", t.Action,
+		w.c.Log.Warn("operator answer cleaned", w.kindName(), t.Instruction.Ref.ID, "action", t.Action,
 			"connection", t.Instruction.Connection, "changed", changed)
 	}
 	return r, nil

@@ -15,37 +15,36 @@ import (
 	"till/store"
 )
 
-// wake is one callback on its way through the batch.
+// callback is one callback in the batch.
 type callback struct {
 	ref        store.Ref
 	connection string
-	body       []byte    // nil where it is not kept
-	handle     string    // that the mail names, where such callbacks do
-	via        string    // the connection whose mail it is, if that is not known here
+	body       []byte    // nil if it is not kept
+	handle     string    // the handle in the body, if such callbacks have one
+	via        string    // the connection that it came for, if it is not configured here
 	at         till.Time // when it came, if it could not be recorded then
 	err        error
 
 	unknown bool // there is no such row
 }
 
-// ErrNotHere says that a callback is about something that is not here: it was
-// lost with a restored backup.
+// ErrNotHere says that a callback is about a row that does not exist: it was lost with a
+// restored backup.
 var ErrNotHere = errors.New("there is nothing here that it is about")
 
-// MaxCallbackBody is how much of a callback's body is kept, where an operator's adapter
-// asks for it; a longer one is not kept at all.
+// MaxCallbackBody is the longest callback body, in bytes, that is kept for an adapter. A
+// longer one is not kept at all.
 const MaxCallbackBody = 16 << 10
 
-// RecordCallback records that a callback came for a row: its operator is asked at once.
-// What the callback said is not looked at; the read is the truth. Its body is
-// kept for the adapter where the connection's Traits ask for it. The wake is
-// committed when it returns, so the callback can be answered. With an error
-// it is not: the operator should call again; but not every operator does, so
-// while the database is away the callback is kept in memory, too. It returns
+// RecordCallback records that a callback came for a row, which makes its check due. The
+// callback's content is not trusted; the check decides. The body is kept for the adapter if
+// the connection's Traits say so. Without an error, the callback is committed and can be
+// acknowledged. With an error, the operator should call again. Not every operator does, so
+// the callback is also kept in memory while the database is unavailable. It returns
 // ErrNotHere if there is no such row.
 func (p *Processor[R]) RecordCallback(ctx context.Context, connection string, ref store.Ref, body []byte) error {
 	w := &callback{ref: ref, connection: connection}
-	// Whoever does not know the connection keeps it for those who do.
+	// An instance that does not know the connection keeps the body for those that do.
 	if t, known := p.traits(connection); len(body) > 0 && len(body) <= MaxCallbackBody && (t.NeedsCallbackBody || !known) {
 		mailed := false
 		if w.handle, mailed = p.handleIn(connection, body); w.handle != "" || !mailed {
@@ -68,7 +67,7 @@ func (p *Processor[R]) RecordCallback(ctx context.Context, connection string, re
 }
 
 func (p *Processor[R]) runCallbacks(ctx context.Context, wakes []*callback) {
-	// In one order, as all locks are taken.
+	// In key order, as all locks are taken.
 	slices.SortStableFunc(wakes, func(a, b *callback) int {
 		return cmp.Or(bytes.Compare(a.ref.Client[:], b.ref.Client[:]), bytes.Compare(a.ref.ID[:], b.ref.ID[:]))
 	})
@@ -78,7 +77,7 @@ func (p *Processor[R]) runCallbacks(ctx context.Context, wakes []*callback) {
 		case err == nil:
 		case isUnavailable(err):
 			p.keepCallback(w)
-		case len(wakes) > 1: // one of them may be what is at fault
+		case len(wakes) > 1: // one of them may be at fault
 			if w.err = p.recordCallbacks(ctx, []*callback{w}); w.err != nil && isUnavailable(w.err) {
 				p.keepCallback(w)
 			}
@@ -101,24 +100,22 @@ func (p *Processor[R]) recordCallbacks(ctx context.Context, wakes []*callback) e
 	})
 }
 
-// What is kept of callbacks while the database is away, for each kind of
-// subject. Of those without a body, which tell no more than that it is time to
-// ask, only half as many: they must not take the places of the others.
+// How many callbacks are kept while the database is unavailable, for each kind of subject.
+// Those without a body only cause a check, so they may take half of the places.
 const (
 	maxKeptCallbacks = 1024
-	maxKeptBytes     = 4 << 20 // bytes
+	maxKeptBytes     = 4 << 20
 )
 
-// keptCallbacks are the callbacks that wait to be recorded, one for each subject:
-// of several the last.
+// keptCallbacks holds the callbacks that wait to be recorded: the last one of each subject.
 type keptCallbacks struct {
 	mu    sync.Mutex
 	byRef map[store.Ref]*callback
 	bytes int
 }
 
-// put keeps a callback, in the place of an earlier one about its subject. It
-// reports whether there was room, and whether its subject had none before.
+// put keeps a callback and replaces an earlier one of its subject. kept is false if there
+// is no room; first says that the subject had none.
 func (k *keptCallbacks) put(w *callback) (kept, first bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -144,14 +141,14 @@ func (k *keptCallbacks) put(w *callback) (kept, first bool) {
 	return true, old == nil
 }
 
-// get returns what is kept about a subject.
+// get returns a subject's callback.
 func (k *keptCallbacks) get(ref store.Ref) *callback {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.byRef[ref]
 }
 
-// drop forgets a callback, and reports whether none came after it.
+// drop removes a callback. It reports whether no later one has replaced it.
 func (k *keptCallbacks) drop(w *callback) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -163,30 +160,30 @@ func (k *keptCallbacks) drop(w *callback) bool {
 	return true
 }
 
-// keepCallback keeps a callback in memory until the database is back. It is not
-// committed, and its caller is told so.
+// keepCallback keeps a callback in memory until the database is available. It is not
+// committed, and the caller gets an error.
 func (p *Processor[R]) keepCallback(w *callback) {
 	if w.at != 0 {
-		return // it is kept
+		return // it is kept already
 	}
 	c := &callback{ref: w.ref, connection: w.connection, body: w.body, handle: w.handle, via: w.via, at: p.c.Store.Now()}
 	kept, first := p.keptCallbacks.put(c)
 	if !kept {
-		p.c.Log.Error("a callback is not kept: too many wait for the database", p.table.Name(), w.ref.ID, "client", w.ref.Client, "bytes", len(w.body))
+		p.c.Log.Error("callback not kept, too many wait for the database", p.table.Name(), w.ref.ID, "client", w.ref.Client, "bytes", len(w.body))
 	}
 	if first {
 		p.tasks.Go(func() { p.recordKept(c.ref) })
 	}
 }
 
-// recordKept records what is kept about a subject as soon as the database is
-// back, or until Close gives up.
+// recordKept records a subject's callback as soon as the database is available, or until
+// Close gives up.
 func (p *Processor[R]) recordKept(ref store.Ref) {
 	for pause := firstRetry; ; pause = min(2*pause, lastRetry) {
 		select {
 		case <-time.After(pause + rand.N(pause/4)):
 		case <-p.unrecorded.stopped:
-			p.c.Log.Error("a callback is lost: it could not be recorded before the end", p.table.Name(), ref.ID, "client", ref.Client)
+			p.c.Log.Error("callback lost, not recorded before shutdown", p.table.Name(), ref.ID, "client", ref.Client)
 			return
 		}
 		w := p.keptCallbacks.get(ref)
@@ -204,16 +201,15 @@ func (p *Processor[R]) recordKept(ref store.Ref) {
 	p.waker.Wake()
 }
 
-// checkedRecently reports whether the operator was asked less than a moment before
-// now. A callback that comes so soon after a success was read is the one that
-// told of it, or its copy: to ask again for each would double the reads.
+// checkedRecently reports whether the operator was checked just before now. A callback
+// right after a success was read is about that success, or a copy. To check after each
+// would double the reads.
 func checkedRecently(read, now till.Time) bool {
 	return read <= now && now < read.Add(store.MinCallbackInterval)
 }
 
-// recordCallback makes a row's step due. A row that has ended and is read no more is
-// read once more: money may have moved late, or been taken back. What cannot
-// change any more needs no reading.
+// recordCallback makes a row's step due. A row that has ended is read once more: money may
+// have moved late, or been taken back. A row that cannot change any more is not read.
 func (p *Processor[R]) recordCallback(ctx context.Context, tx *store.Tx, w *callback) error {
 	ref := w.ref
 	w.unknown = false
@@ -222,8 +218,8 @@ func (p *Processor[R]) recordCallback(ctx context.Context, tx *store.Tx, w *call
 		if err != nil {
 			return err
 		}
-		// One that came after it may have been recorded before it; and it is kept
-		// only with what is pinned to the connection that it came for.
+		// A later callback may have been recorded first. And its body belongs only to the
+		// connection that it came for.
 		if s != nil && (w.at != 0 && s.CallbackDueAt > w.at.Add(store.MinCallbackInterval) || w.via != "" && connectionOf(s.Lane) != w.via) {
 			w = &callback{ref: ref}
 		}
@@ -235,7 +231,7 @@ func (p *Processor[R]) recordCallback(ctx context.Context, tx *store.Tx, w *call
 			return err
 		}
 		if owner != nil && owner.Ref != ref {
-			p.c.Log.Warn("a callback for a "+p.table.Name()+" is about another's request and is ignored", p.table.Name(), ref.ID, "connection", w.connection)
+			p.c.Log.Warn("callback about another request ignored", p.table.Name(), ref.ID, "connection", w.connection)
 			return nil
 		}
 	}
@@ -249,14 +245,14 @@ func (p *Processor[R]) recordCallback(ctx context.Context, tx *store.Tx, w *call
 	}
 	row, found := rows[ref]
 	if !found {
-		if w.unknown = true; w.at != 0 { // its caller is gone, and was told to call again
-			p.c.Log.Warn("a callback that was kept is about a "+p.table.Name()+" that is not here", p.table.Name(), ref.ID)
+		if w.unknown = true; w.at != 0 { // its caller got an error and was told to call again
+			p.c.Log.Warn("kept callback for unknown "+p.table.Name(), p.table.Name(), ref.ID)
 		}
 		return nil
 	}
 	subject := row.Subject()
 	t, _ := p.traits(subject.Connection)
-	// The receipt may still be told, as soon as callbacks may ask for another read.
+	// The receipt may still come, as soon as a callback may cause another read.
 	untold := w.body != nil && *subject.ProviderReference == ""
 	read := subject.Resolution.LastCheckedAt
 	if subject.Settled && (!subject.Reversible || checkedRecently(read, tx.Now()) && !untold) {
@@ -266,7 +262,7 @@ func (p *Processor[R]) recordCallback(ctx context.Context, tx *store.Tx, w *call
 		ClientID: ref.Client, SubjectID: ref.ID, Kind: p.table.Kind, Lane: store.Lane(subject.Connection, operation(p.table.Kind, Check)), DueAt: tx.Now(),
 		Calls: subject.Resolution.Attempts, CheckedAt: subject.Resolution.LastCheckedAt,
 		Sends: 1, Acked: true, LateFrom: *subject.UpdatedAt, LateReads: len(t.LateReads),
-		CallbackBody: w.body, // the handle went with the step: it may be all that tells what to ask about
+		CallbackBody: w.body, // the handle went with the step: the body may be all that tells what to check
 	}
 	if w.via != "" && w.via != subject.Connection {
 		s.CallbackBody = nil

@@ -11,21 +11,20 @@ import (
 	"till/store"
 )
 
-// slotPause is how long a lane rests at least whose connection has as many
-// calls under way as it may: a claim for each single slot that comes free would
-// be waste. It rests until one is free: an operator that does not answer holds
-// its slots for long, and to look at what is due there, again and again, would
-// keep the others' steps waiting.
+// slotPause is the shortest pause of a lane whose connection has no free slot: a claim for
+// each single slot would be waste. The lane waits until a slot is free. An operator that
+// does not answer keeps its slots for long, and polling its due steps meanwhile would delay
+// other lanes.
 const slotPause = 5 * time.Millisecond
 
-// wait says until when a lane is not looked at, because what is due in it
-// must wait: for tokens, for its operator to answer again, or for a slot.
+// laneWait says until when a lane is not polled, because its due steps must wait for
+// tokens, for the operator to recover, or for a slot.
 type laneWait struct {
 	until   time.Time
-	changes int64 // of health: any change ends the wait
+	changes int64 // of health when the wait began; any change ends it
 
-	// Set where it waits for a slot: when one of the connection's has been given
-	// back since, it waits no longer than rest.
+	// slot is set if the lane waits for a slot. A slot that was released since shortens the
+	// wait to rest.
 	slot *slotWait
 	rest time.Time
 }
@@ -37,8 +36,8 @@ type slotWait struct {
 	returned   int64
 }
 
-// nextDue returns when the next step of each of our lanes can be taken. What waits
-// in the lanes of connections that are not configured here is others'.
+// nextDue returns when the next step of each of our lanes can be claimed. Lanes of
+// connections that are not configured here belong to other instances.
 func (w *Worker) nextDue(ctx context.Context) (times []till.Time, err error) {
 	var now till.Time
 	err = w.c.Store.View(ctx, func(tx *store.Tx) (err error) {
@@ -55,8 +54,8 @@ func (w *Worker) nextDue(ctx context.Context) (times []till.Time, err error) {
 	return times, err
 }
 
-// splitDue sorts lanes into those to claim from now and when to look at the next;
-// zero if at none.
+// splitDue returns the lanes to claim from now, and how long until the next is due; zero if
+// none is.
 func (w *Worker) splitDue(times []till.Time, now till.Time) (lanes []string, next time.Duration) {
 	for i, lane := range w.lanes {
 		var left time.Duration
@@ -81,7 +80,7 @@ func (w *Worker) splitDue(times []till.Time, now till.Time) (lanes []string, nex
 	return lanes, next
 }
 
-// remaining returns how long a lane still waits.
+// remaining returns how much longer a lane waits.
 func (w *Worker) remaining(wait *laneWait) time.Duration {
 	switch {
 	case wait.changes != w.health.changes.Load():
@@ -92,9 +91,9 @@ func (w *Worker) remaining(wait *laneWait) time.Duration {
 	return time.Until(wait.until)
 }
 
-// poll claims what is due, as far as there are free slots, and starts it. It
-// returns when to look again; a negative number if it could not find that out:
-// then after PollInterval, or when a call ends.
+// poll claims due steps for which there are slots and starts them. It returns when to poll
+// again, or a negative number if it could not find out: then after PollInterval, or when a
+// call ends.
 func (w *Worker) poll(ctx context.Context) time.Duration {
 	free := w.slots.free()
 	if free == 0 {
@@ -135,21 +134,20 @@ func (w *Worker) poll(ctx context.Context) time.Duration {
 			return 0
 		}
 		if err == nil {
-			// Nothing could be taken. Lanes that must wait say for how long.
+			// Nothing could be claimed. Lanes that must wait say for how long.
 			if lanes, next = w.splitDue(times, now); len(lanes) == 0 && next > 0 {
 				return next
 			}
 		}
 	}
 	if err != nil && ctx.Err() == nil {
-		w.c.Log.Error("look for due steps", "error", err)
+		w.c.Log.Error("due steps not read", "error", err)
 	}
 	return -1
 }
 
-// claim takes up to limit due steps in one commit: for each, what to do is
-// decided, the lease is taken and, if it is to be sent, that a send may have
-// begun is written down.
+// claim takes up to limit due steps in one commit. For each step it decides what to do and
+// takes the lease. For a send, it records that the send may have begun.
 func (w *Worker) claim(ctx context.Context, lanes []string, limit int) ([]*Task, error) {
 	beside, err := w.dueBesideCrowd(ctx, lanes, limit)
 	if err != nil {
@@ -168,9 +166,9 @@ func (w *Worker) claim(ctx context.Context, lanes []string, limit int) ([]*Task,
 	})
 }
 
-// limits returns how many steps of each lane are worth reading: what is due at
-// an operator that does not answer may be thousands, for one slot that came
-// free. Of a lane that is full one is read, to find out.
+// limits returns how many steps of each lane to read. Thousands may be due at an operator
+// that does not answer, for one free slot. Of a lane without a free slot one step is read,
+// to find out.
 func (w *Worker) limits(lanes []string, limit int) []int {
 	out := make([]int, len(lanes))
 	for i, lane := range lanes {
@@ -188,7 +186,7 @@ func (w *Worker) claimOf(ctx context.Context, lanes []string, find func(tx *stor
 	err := w.c.Store.UpdateBackground(ctx, func(tx *store.Tx) (err error) {
 		defer recoverToError(&err)
 		tasks, others = nil, nil
-		p.returnUnused(nil) // of a run before this one
+		p.returnUnused(nil) // of an earlier run of this transaction
 		if p, err = w.claimPermits(ctx, tx, lanes); err != nil {
 			return err
 		}
@@ -207,7 +205,7 @@ func (w *Worker) claimOf(ctx context.Context, lanes []string, find func(tx *stor
 		for _, s := range steps {
 			ref := store.Ref{Client: s.ClientID, ID: s.SubjectID}
 			if w.unrecorded.has(ref) {
-				continue // an answer about it is about to be recorded
+				continue // its answer is about to be recorded
 			}
 			t := w.plan(s, jobs[ref], tx.Now(), held)
 			if t == nil {
@@ -230,7 +228,7 @@ func (w *Worker) claimOf(ctx context.Context, lanes []string, find func(tx *stor
 	}
 	p.returnUnused(tasks)
 	for lane, d := range p.waits {
-		// Instances that came short together must not come back together.
+		// Instances that ran short together must not come back together.
 		w.waits[lane] = laneWait{until: time.Now().Add(d + rand.N(d/4+1)), changes: changes}
 	}
 	for lane, f := range p.slotWaits {
@@ -240,7 +238,7 @@ func (w *Worker) claimOf(ctx context.Context, lanes []string, find func(tx *stor
 	return tasks, nil
 }
 
-// load returns the instructions of steps, read where they are not cached.
+// load returns the instructions of steps, from the cache or the database.
 func (w *Worker) load(ctx context.Context, tx *store.Tx, steps []*store.Step) (map[store.Ref]*Instruction, error) {
 	jobs, others := w.recent.find(steps)
 	if len(others) == 0 {
@@ -251,22 +249,21 @@ func (w *Worker) load(ctx context.Context, tx *store.Tx, steps []*store.Step) (m
 	return jobs, err
 }
 
-// plan decides what to do about one step; nil if it cannot be acted on from
-// here.
+// plan decides what to do about one step. It returns nil if this instance cannot act on it.
 func (w *Worker) plan(s *store.Step, j *Instruction, now till.Time, h heldClients) *Task {
 	if j == nil {
 		return nil
 	}
 	p := w.c.Connections[j.Connection]
 	if p == nil || p.Fingerprint() != j.Fingerprint {
-		return nil // pinned to a connection that this instance does not have
+		return nil // its connection is not configured here
 	}
 	t := &Task{Instruction: j, Action: w.replaceIfHeld(Next(s, j, p.Traits(), now), s, j, h), Step: *s, seen: *s, claimed: now}
 	t.Step.LeaseVersion++
 	t.Step.LeaseUntil = now.Add(Lease)
 	if t.Action == Submit {
 		if !unsent(s) {
-			t.Step.Sends = max(t.Step.Sends, 1) // also one that was thought to have left nothing
+			t.Step.Sends = max(t.Step.Sends, 1) // also after a send that seemed to leave nothing
 		}
 		t.Step.Sends++
 		t.Step.SendStartedAt, t.Step.SendDeadline, t.Step.NotFoundReads = now, t.Step.LeaseUntil, 0
@@ -274,9 +271,8 @@ func (w *Worker) plan(s *store.Step, j *Instruction, now till.Time, h heldClient
 	return t
 }
 
-// claimSteps claims the steps of tasks and writes down which sends may begin; a
-// re-send gets a window of its own. It returns the tasks that no other
-// instance was faster at.
+// claimSteps takes the leases of tasks and records the sends that may begin. A re-send gets
+// a new window. It returns the tasks that no other instance claimed first.
 func (w *Worker) claimSteps(ctx context.Context, tx *store.Tx, tasks []*Task) ([]*Task, error) {
 	claims := make([]*store.Claim, len(tasks))
 	for i, t := range tasks {
@@ -308,14 +304,13 @@ func (w *Worker) claimSteps(ctx context.Context, tx *store.Tx, tasks []*Task) ([
 	return mine, tx.InsertSends(ctx, sends)
 }
 
-// sendAttempt returns the attempt of a send that is about to begin. The first
-// takes the reference for its subject; one that turned out not to have begun
-// was the first nevertheless.
+// sendAttempt returns the attempt of a send that is about to begin. The first send takes
+// the reference for its subject, even if it turns out not to have begun.
 func (w *Worker) sendAttempt(s *store.Step, connection string, reference till.ID, first bool) *store.Attempt {
 	a := &store.Attempt{ClientID: s.ClientID, SubjectID: s.SubjectID, Connection: connection,
 		Reference: reference, StartedAt: s.SendStartedAt, First: first}
-	// Where all callbacks come to one address, they must find what they are
-	// about from the moment that the operator can know of it.
+	// Where all callbacks come to one address, they must find their subject from the moment
+	// that the operator can know of it.
 	if _, called := w.c.Connections[connection].(provider.CallbackReader); called {
 		a.LookupKind = s.Kind
 	}

@@ -9,27 +9,26 @@ import (
 	"till/store"
 )
 
-// maxRepaired is how many steps are brought back from the future in one commit.
+// maxRepaired is how many steps are repaired in one commit.
 const maxRepaired = 500
 
-// clock notices that the database's clock was set back: it has gone on by less
-// than the clock that nobody sets. If it was a transaction that took long, nothing
-// is lost but a look.
+// clock notices that the database's clock was set back: it has advanced by less than the
+// monotonic clock. After a slow transaction that may be wrong, which costs one needless
+// read.
 type clock struct {
 	seen time.Time // zero: never
 	at   till.Time
 }
 
-// setBack takes note of what the database's clock shows, and reports whether it was set
-// back since the last time. Whoever has just started cannot know, and
-// takes it that it was.
+// setBack records the database's time and reports whether the clock was set back since the
+// last call. The first call reports true.
 func (c *clock) setBack(now till.Time) bool {
 	back := c.seen.IsZero() || now.Sub(c.at) < time.Since(c.seen)-store.ClockSlack
 	c.seen, c.at = time.Now(), now
 	return back
 }
 
-// boundsOf returns how far off the steps of an operator can be due.
+// boundsOf returns how far ahead an operator's steps can be due.
 func boundsOf(t provider.Traits) store.Bounds {
 	b := store.Bounds{
 		Lease: Lease + store.ClockSlack, First: max(t.ApprovalWindow, t.Poll, time.Minute),
@@ -42,9 +41,8 @@ func boundsOf(t provider.Traits) store.Bounds {
 	return b
 }
 
-// clampToNow brings the times of a step that are further off than they can be
-// back to what they can be: what is due too late is due now, a lease is over when
-// one that is taken now would be, and what was proven then is proven again.
+// clampToNow moves those times of a step that are too far ahead. A step that is due too
+// late is due now. A lease ends when one that is taken now would. A proof is made again.
 func clampToNow(s *store.Step, b store.Bounds, now till.Time) {
 	soon, lease := now.Add(store.ClockSlack), now.Add(b.Lease)
 	far := b.Open
@@ -71,9 +69,8 @@ func clampToNow(s *store.Step, b store.Bounds, now till.Time) {
 	}
 }
 
-// repairFuture brings back what a clock that was set back has left in the future, of our
-// lanes. All instances see it and do it: what one has mended the others find in
-// order.
+// repairFuture repairs the times in our lanes that are in the future after the clock was
+// set back. All instances do it; the second finds nothing to repair.
 func (w *Worker) repairFuture(ctx context.Context) error {
 	for _, lane := range w.lanes {
 		bounds, ahead := w.bounds[lane], false
@@ -105,23 +102,21 @@ func (w *Worker) repairFuture(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			w.c.Log.Warn("the clock was set back; times in the future were brought back", "lane", lane, "steps", len(steps), "windows", windows)
+			w.c.Log.Warn("future times repaired after the clock was set back", "lane", lane, "steps", len(steps), "windows", windows)
 			ahead = len(steps) == maxRepaired || windows == maxRepaired
 		}
 	}
 	return nil
 }
 
-// leaseHolds answers whether a task's lease still runs: by the clock that nobody
-// sets, which may have stood still while the machine was suspended, and by the
-// database's.
+// leaseHolds reports whether a task's lease still runs: by the monotonic clock, which may
+// have stopped while the machine was suspended, and by the database's.
 func (w *Worker) leaseHolds(t *Task) bool {
 	return time.Now().Before(t.leaseEnd) && w.c.Store.Now() < t.Step.LeaseUntil
 }
 
-// WindowFrom returns from when the window of a new row counts: from its own
-// time, but not from one that runs ahead, as a client's does after the clock was
-// set back.
+// WindowFrom returns when the window of a new row starts: at its own time, but not at one
+// that runs ahead, as a client's time does after the clock was set back.
 func WindowFrom(at, now till.Time) till.Time {
 	if at > now.Add(store.ClockSlack) {
 		return now

@@ -10,27 +10,26 @@ import (
 	"till/store"
 )
 
-// Of what is due in a lane the longest due is taken first. Where more is due than
-// can be taken, a client with thousands of due steps would so keep all others
-// waiting behind it: after an outage, or by a flood. So those who are not among the
-// first of the lane are looked for beside it, and clients take turns.
+// A lane's longest due step is claimed first. A client with thousands of due steps, after
+// an outage or by a flood, would delay all others. So steps of clients that are not at the
+// lane's front are read separately, and clients take turns.
 
-// minCrowdInterval is the least time between two looks beside a crowd. They take
-// longer the more is due, so there is also at least crowdRest times as much
-// time between two as one has taken.
+// minCrowdInterval is the least time between two reads beside a crowd. Such a read takes
+// longer the more is due, so the pause is also at least crowdRest times the read's own
+// time.
 const (
 	minCrowdInterval = 100 * time.Millisecond
 	crowdRest        = 20
 )
 
-// crowd is the clients that have taken all the places of a lane.
+// crowd is the clients whose steps fill the front of a lane.
 type crowd struct {
 	clients []till.ID
-	next    time.Time // when to look beside them
+	next    time.Time // when to read beside them
 }
 
-// dueBesideCrowd reads due steps of those who wait behind a crowd, of each lane that has
-// one. It is a read of its own: to go through all that is due takes long.
+// dueBesideCrowd reads due steps of the clients behind a crowd, for each lane that has one.
+// It is a separate read, because it scans all that is due.
 func (w *Worker) dueBesideCrowd(ctx context.Context, lanes []string, limit int) (out []*store.Step, err error) {
 	var crowded []string
 	var views []store.LaneView
@@ -54,8 +53,8 @@ func (w *Worker) dueBesideCrowd(ctx context.Context, lanes []string, limit int) 
 	return out, err
 }
 
-// noteCrowds notes which lanes have a crowd: as many steps as were asked for, so
-// that there may be more.
+// noteCrowds notes which lanes have a crowd: those that returned as many steps as the
+// limit, so that more may be due.
 func (w *Worker) noteCrowds(lanes []string, limits []int, steps []*store.Step) {
 	for i, lane := range lanes {
 		places := map[till.ID]int{}
@@ -84,8 +83,8 @@ func (w *Worker) noteCrowds(lanes []string, limits []int, steps []*store.Step) {
 	}
 }
 
-// inTurns returns steps so that clients take turns, each with its longest due
-// first, and each step once.
+// inTurns orders steps so that clients take turns, each client's longest due step first.
+// Each step appears once.
 func inTurns(steps []*store.Step) []*store.Step {
 	var clients []till.ID
 	of := map[till.ID][]*store.Step{}

@@ -8,11 +8,11 @@ import (
 	"till/store"
 )
 
-// floors says from when on the steps of each lane are looked at. Steps move on
-// all the time, and PostgreSQL keeps where they were in the index until it
-// vacuums: without a floor each look goes through all of that, and looks get
-// dearer as a run goes on. Once in floorPause a look goes without floors and
-// finds them anew, so whatever lies below one waits that much longer at most.
+// floors says from which due time on each lane's steps are read. Steps move on all the
+// time, and PostgreSQL keeps their old places in the index until it vacuums. Without a
+// floor, each poll reads through all of these and gets slower over time. Once per
+// floorPause a poll reads without floors and finds them again. So a step below a floor
+// waits no longer than that.
 type floors struct {
 	from  map[string]till.Time
 	at    till.Time // the database's time when they were found
@@ -21,12 +21,12 @@ type floors struct {
 
 const (
 	floorPause = time.Second
-	// floorSlack is how far below the earliest step, and below now, a floor is: a
-	// step that is being committed was due when its transaction began.
+	// floorSlack is how far below the earliest step, and below now, a floor is. A step that
+	// is being committed was due when its transaction began.
 	floorSlack = 5 * time.Second
 )
 
-// refreshFloors finds the floors anew if it is time, or if the clock was set back.
+// refreshFloors finds the floors again if it is time, or if the clock was set back.
 func (w *Worker) refreshFloors(ctx context.Context, tx *store.Tx) error {
 	f := &w.floors
 	if !w.c.Store.Shared() || tx.Now() >= f.at && !f.since.IsZero() && time.Since(f.since) < floorPause {

@@ -31,10 +31,10 @@ func (b *Recording[R]) handles(ctx context.Context, answers []*Answer, reread bo
 	return nil
 }
 
-// withoutForeignHandle returns what is left of an answer that brings another's handle. One to a
-// send is the operator's word about this very request, under an id that cannot
-// be its: the id is left out. One to a question was asked for by an id that only a
-// callback told, and tells nothing about this row; that callback is dropped.
+// withoutForeignHandle returns what is left of an answer with another subject's handle. An
+// answer to a send is about this request, but its handle cannot be right: the handle is
+// left out. A check with a handle that only a callback named says nothing about this row:
+// that callback is dropped.
 func (b *Recording[R]) withoutForeignHandle(row R, a *Answer) *Answer {
 	if !b.foreignHandle[a] {
 		return a
@@ -49,15 +49,15 @@ func (b *Recording[R]) withoutForeignHandle(row R, a *Answer) *Answer {
 	if left.Result = (provider.Result{}); a.Err == nil {
 		left.Err = errOthersHandle
 	}
-	if s := b.Steps[a.Ref]; s.WakeSeq == a.WakeSeq { // otherwise another has come since
+	if s := b.Steps[a.Ref]; s.WakeSeq == a.WakeSeq { // otherwise another callback has come since
 		b.callbacksToForget = append(b.callbacksToForget, a.Ref)
 	}
 	b.OpenCase(row, CaseHandleReused, "a callback for it names the operator's id of another's request; it was not believed")
 	return &left
 }
 
-// learnHandle gathers the handle that an answer brings, so that callbacks find the
-// row by it, and so that nobody else is taken for it.
+// learnHandle collects the handle of an answer, so that callbacks find the row by it, and
+// no other row takes it.
 func (b *Recording[R]) learnHandle(p store.Subject, s *store.Step, a *Answer) {
 	h, alone := newHandle(s, a, s.CheckedAt), b.worker.handlesAreUnique(a.Connection)
 	if _, called := b.worker.c.Connections[a.Connection].(provider.CallbackReader); h != "" && (alone || called) {
@@ -65,15 +65,15 @@ func (b *Recording[R]) learnHandle(p store.Subject, s *store.Step, a *Answer) {
 	}
 }
 
-// handlesAreUnique reports whether an operator's handles name one request each, and its
-// callbacks name them.
+// handlesAreUnique reports whether each of an operator's handles names one request, and its
+// callbacks contain them.
 func (w *Worker) handlesAreUnique(connection string) bool {
 	_, ok := w.c.Connections[connection].(provider.HandleReader)
 	return ok
 }
 
-// handleIn returns the handle that a callback of a connection names, and
-// whether such callbacks name one.
+// handleIn returns the handle in a connection's callback, and whether its callbacks have
+// one.
 func (w *Worker) handleIn(connection string, mail []byte) (handle string, mailed bool) {
 	if p, ok := w.c.Connections[connection].(provider.HandleReader); ok {
 		return p.HandleInCallback(mail), true

@@ -14,26 +14,25 @@ import (
 	"till/store"
 )
 
-// defaultHealthInterval is how often instances tell each other how operators stand:
-// they never disagree for longer.
+// defaultHealthInterval is how often instances share the health of operators. They never
+// disagree for longer.
 const defaultHealthInterval = time.Second
 
-// What is kept of what came of calls, and how it is cleared away.
+// How long results of calls are kept, and how they are deleted.
 const (
 	keepHealth  = 10 * time.Minute
 	clearEvery  = time.Minute
 	clearAtOnce = 500
 )
 
-// health gathers what comes of this instance's calls, adds it to what the
-// others saw, and keeps the common judgement in memory, where it costs a
-// create nothing.
+// health collects the results of this instance's calls and shares them with other
+// instances. It keeps the common state in memory, where a create reads it at no cost.
 type health struct {
-	self    till.ID // names this process
+	self    till.ID // identifies this process
 	kind    till.SubjectKind
 	watched map[string]provider.Traits
 	views   atomic.Pointer[map[string]*view]
-	changes atomic.Int64 // moves on when a connection's state changes
+	changes atomic.Int64 // increases when a connection's state changes
 
 	mu             sync.Mutex
 	sums           map[store.Operation]store.CallStats // since the last syncHealth
@@ -46,13 +45,13 @@ type health struct {
 	evaluated atomic.Bool // at least once
 }
 
-// view is how a connection stands, as read from the database.
+// view is a connection's health, as read from the database.
 type view struct {
 	state   store.BreakerState
 	status  Status
-	retryAt time.Time // when a client may try again, on our own clock
+	retryAt time.Time // when a client may try again, on our clock
 
-	// While this instance may let probes in: how many are left, until when.
+	// While this instance may admit probes: how many are left, and until when.
 	round    int64
 	leaseEnd time.Time
 	admit    *atomic.Int64
@@ -72,7 +71,7 @@ func newHealth(connections map[string]provider.Provider, kind till.SubjectKind) 
 	return h
 }
 
-// view returns how a connection stands, nil if nothing is known against it.
+// view returns a connection's health, nil if it is passing.
 func (h *health) view(connection string) *view { return (*h.views.Load())[connection] }
 
 func (h *health) passing(connection string) bool {
@@ -80,18 +79,18 @@ func (h *health) passing(connection string) bool {
 	return v == nil || v.state == store.Passing
 }
 
-// ready answers whether it is known how operators stand. Whoever has just
-// started must not send to one that the others have stopped.
+// ready reports whether the operators' health is known. An instance that has just started
+// must not send to an operator that others have stopped.
 func (h *health) ready() bool { return len(h.watched) == 0 || h.evaluated.Load() }
 
-// requestProbe notes that somebody here would send to a connection if it could.
+// requestProbe notes that this instance would send to a connection if it could.
 func (h *health) requestProbe(connection string) {
 	h.mu.Lock()
 	h.probeRequested[connection] = true
 	h.mu.Unlock()
 }
 
-// record counts a call that was made. A probe's answer is told at once.
+// record counts a call. It shares a probe's result at once.
 func (h *health) record(connection string, action Action, err error, took time.Duration, round int64) {
 	if _, watched := h.watched[connection]; !watched {
 		return
@@ -117,9 +116,8 @@ func (h *health) record(connection string, action Action, err error, took time.D
 	h.waker.Wake()
 }
 
-// Watch shares with the other instances how operators stand and what they may
-// be asked, until ctx ends. Instances that only accept need it too: they must
-// refuse what the others know cannot be sent.
+// Watch shares operators' health and rate limits with the other instances until ctx ends.
+// Instances that only accept need it too: they must reject what cannot be sent.
 func (w *Worker) Watch(ctx context.Context) {
 	var loops sync.WaitGroup
 	run := func(name string, interval time.Duration, wake <-chan struct{}, step func(context.Context) time.Duration) {
@@ -145,7 +143,7 @@ type healthReport struct {
 	wanted map[string]bool
 }
 
-// syncHealth tells what was gathered, judges and keeps the judgement.
+// syncHealth shares what was collected, evaluates all connections and keeps the result.
 func (w *Worker) syncHealth(ctx context.Context) time.Duration {
 	h := w.health
 	h.syncing.Lock()
@@ -182,12 +180,12 @@ func (w *Worker) syncHealth(ctx context.Context) time.Duration {
 		}
 	}
 	if err != nil {
-		// What was seen is told again, unless it may have been told already.
+		// The results are shared again, unless they may have been committed.
 		if !errors.Is(err, store.ErrUnknownCommit) {
 			h.giveBack(g)
 		}
 		if ctx.Err() == nil {
-			w.c.Log.Warn("share how operators stand", "error", err)
+			w.c.Log.Warn("operator health not shared", "error", err)
 		}
 		return -1
 	}
@@ -195,8 +193,8 @@ func (w *Worker) syncHealth(ctx context.Context) time.Duration {
 	return -1
 }
 
-// giveBack keeps what could not be written for the next syncHealth. It is bounded by
-// the number of connections.
+// giveBack keeps for the next syncHealth what could not be written. The number of
+// connections limits it.
 func (h *health) giveBack(g healthReport) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -214,8 +212,8 @@ func (h *health) giveBack(g healthReport) {
 	}
 }
 
-// evaluate reads how all connections stand, changes what has to change, and
-// reports whether it would have to: a read cannot.
+// evaluate reads the health of all connections and changes what has to change. It also
+// reports whether something has to change, because a reading transaction cannot write.
 func (w *Worker) evaluate(ctx context.Context, tx *store.Tx, g healthReport) (map[string]*view, bool, error) {
 	breakers, err := tx.Breakers(ctx)
 	if err != nil {
@@ -238,15 +236,15 @@ func (w *Worker) evaluate(ctx context.Context, tx *store.Tx, g healthReport) (ma
 		next := nextState(*b, ev, w.health.self, tx.Now())
 		if next != *b {
 			changed = true
-			// In a reading transaction nothing is written; the writing one that
-			// follows judges again.
+			// A reading transaction writes nothing; the writing one that follows evaluates
+			// again.
 			if tx.Writes() {
 				won, err := tx.SwapBreaker(ctx, &next)
 				if err != nil {
 					return nil, false, err
 				}
 				if won {
-					w.c.Log.Warn("an operator's health has changed", "connection", b.Connection, "from", b.State, "to", next.State, "tries", next.Tries)
+					w.c.Log.Warn("operator health changed", "connection", b.Connection, "from", b.State, "to", next.State, "tries", next.Tries)
 					if err := updateCredentialsCase(ctx, tx, &next, ev); err != nil {
 						return nil, false, err
 					}
@@ -261,8 +259,8 @@ func (w *Worker) evaluate(ctx context.Context, tx *store.Tx, g healthReport) (ma
 	return views, changed, nil
 }
 
-// updateCredentialsCase has a person look at credentials that an operator refuses: nothing
-// else will mend them. The case ends when the operator answers again.
+// updateCredentialsCase opens a case for credentials that an operator refuses: only a
+// person can repair them. The case closes when the operator answers again.
 func updateCredentialsCase(ctx context.Context, tx *store.Tx, b *store.Breaker, ev evidence) error {
 	switch {
 	case b.State == store.Stopped && (refused(ev.submits) || refused(ev.checks)):
@@ -274,7 +272,7 @@ func updateCredentialsCase(ctx context.Context, tx *store.Tx, b *store.Breaker, 
 	return nil
 }
 
-// reread returns a breaker that another instance was faster to change.
+// reread returns a breaker that another instance changed first.
 func (w *Worker) reread(ctx context.Context, tx *store.Tx, name string) (*store.Breaker, error) {
 	breakers, err := tx.Breakers(ctx)
 	if err != nil || breakers[name] == nil {
@@ -299,8 +297,8 @@ func (h *health) viewOf(name string, b *store.Breaker, ev evidence, t provider.T
 	return v
 }
 
-// applyViews makes a judgement the one that counts here. Steps that waited for
-// another one are looked at again.
+// applyViews makes a result the current one. Steps that waited for another state are polled
+// again.
 func (w *Worker) applyViews(views map[string]*view) {
 	changed := false
 	for name, v := range views {
@@ -318,8 +316,7 @@ func (w *Worker) applyViews(views map[string]*view) {
 	}
 }
 
-// Status says how a connection stands: the same on all instances, within
-// HealthInterval.
+// Status returns a connection's health: the same on all instances, within HealthInterval.
 func (w *Worker) Status(connection string) Status {
 	if v := w.health.view(connection); v != nil {
 		return v.status
@@ -327,13 +324,13 @@ func (w *Worker) Status(connection string) Status {
 	return Operational
 }
 
-// Passing answers whether new payments go through to a connection without
-// asking further. It is a look into memory.
+// Passing reports whether new payments pass to a connection without a probe. It reads
+// memory only.
 func (w *Worker) Passing(connection string) bool { return w.health.passing(connection) }
 
-// CanProbe answers whether a connection that is not passing may be tried with a
-// new payment just now, by this instance; TakeProbe then says yes, unless others
-// were faster. It notes that somebody would like to.
+// CanProbe reports whether this instance may now try a connection that is not passing with
+// a new payment. TakeProbe then succeeds, unless other calls were first. CanProbe also
+// notes that a probe is wanted.
 func (w *Worker) CanProbe(connection string) bool {
 	v := w.health.view(connection)
 	if v == nil || v.state == store.Passing {
@@ -343,7 +340,7 @@ func (w *Worker) CanProbe(connection string) bool {
 	return v.admit != nil && v.admit.Load() > 0 && time.Now().Before(v.leaseEnd)
 }
 
-// RetryAfter returns when a connection that is not passing may be tried again.
+// RetryAfter returns how long until a connection that is not passing may be tried again.
 func (w *Worker) RetryAfter(connection string) time.Duration {
 	v := w.health.view(connection)
 	if v == nil || v.state == store.Passing {
@@ -352,9 +349,9 @@ func (w *Worker) RetryAfter(connection string) time.Duration {
 	return max(time.Second, time.Until(v.retryAt))
 }
 
-// TakeProbe answers whether one new payment may be accepted for a connection that
-// is not passing: as a probe, by the one instance that may let some in. If
-// not, retry is when to try again.
+// TakeProbe reports whether one new payment may be accepted as a probe for a connection
+// that is not passing. One instance at a time may admit some. If not, retry is when to try
+// again.
 func (w *Worker) TakeProbe(connection string) (ok bool, retry time.Duration) {
 	v := w.health.view(connection)
 	if v == nil || v.state == store.Passing {

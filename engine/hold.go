@@ -12,37 +12,35 @@ import (
 	"till/store"
 )
 
-// What is not sent although it is due, until a person has released it:
+// What is due but not sent until a person releases it:
 //
-//   - Payouts, while any hold of their client's or of all clients' stands: after a
-//     restore, because a person said so, or because the client is suspended. Also
-//     a send that would be made again. Their time does not run out: when nothing
-//     holds them any more, they have a whole window.
-//   - Payments of a suspended client that were not sent. Their time does run out:
-//     the customer waits now, and not for whoever decides about the client.
-//   - New payments after a restore, to operators that know no reference of ours: each
-//     may be the retry of one that was lost, and the customer would be asked a
-//     second time for money that may have been paid.
+//   - Payouts, while their client or all clients have a hold: after a restore, because
+//     a person set it, or because the client is suspended. That includes re-sends. Their
+//     window does not run: when nothing holds them any more, they get a whole window.
+//   - Payments of a suspended client that were not sent. Their window does run, because
+//     the customer waits now.
+//   - New payments after a restore, to operators that do not know our references. Each
+//     may be the retry of a lost payment, and the customer would be asked to pay twice.
 
-// holdPause is how often it is looked whether what is held is released. The
-// release itself makes it due.
+// holdPause is how often a held step checks whether it is released. The release itself
+// makes it due.
 const holdPause = time.Minute
 
-// holding is what a claim must not send. It is read in the transaction of the
-// claim, and only if it matters.
+// heldClients is what a claim must not send. It is read in the claim's transaction, and
+// only if it matters.
 type heldClients struct {
 	restoring bool
 	clients   map[till.ID]bool
 }
 
-// readHolds reads what some steps may have to wait for.
+// readHolds reads the holds that concern some steps.
 func (w *Worker) readHolds(ctx context.Context, tx *store.Tx, steps []*store.Step, jobs map[store.Ref]*Instruction) (h heldClients, err error) {
 	var clients []till.ID
 	lost := false
 	for _, s := range steps {
 		j := jobs[store.Ref{Client: s.ClientID, ID: s.SubjectID}]
 		if j == nil || j.Final || !unsent(s) && !provenNotFound(s) {
-			continue // it is not sent now
+			continue // it is not about to be sent
 		}
 		clients = append(clients, s.ClientID)
 		lost = lost || w.kind == till.SubjectPayment && w.noReference[j.Connection] && unsent(s)
@@ -64,8 +62,8 @@ func (w *Worker) readHolds(ctx context.Context, tx *store.Tx, steps []*store.Ste
 	return h, err
 }
 
-// holdsAny answers whether any of a client's holds is one for a kind of subject:
-// payments are held only because their client is suspended.
+// holdsAny reports whether any of a client's holds applies to a kind of subject. Payments
+// are held only because their client is suspended.
 func holdsAny(kind till.SubjectKind, holds []store.Hold) bool {
 	for _, h := range holds {
 		if kind == till.SubjectPayout || h.Cause == store.HoldSuspended {
@@ -75,8 +73,8 @@ func holdsAny(kind till.SubjectKind, holds []store.Hold) bool {
 	return false
 }
 
-// replaceIfHeld returns what is done about a step in the place of an action. Of what
-// was held and is not any more, Hold lets go.
+// replaceIfHeld returns what to do instead of an action. Hold also releases what is held no
+// longer.
 func (w *Worker) replaceIfHeld(action Action, s *store.Step, j *Instruction, h heldClients) Action {
 	switch sends := action == Submit || action == Abandon && s.Kind == till.SubjectPayout && unsent(s); {
 	case h.restoring && w.noReference[j.Connection] && !j.Final && unsent(s):
@@ -87,15 +85,15 @@ func (w *Worker) replaceIfHeld(action Action, s *store.Step, j *Instruction, h h
 	return action
 }
 
-// The errors of a send that is not made, at the last moment.
+// The errors of a send that is stopped at the last moment.
 var (
 	errHeld         = fmt.Errorf("%w: payouts are held", provider.ErrNotSent)
 	errHoldsUnknown = fmt.Errorf("%w: it cannot be seen whether payouts are held", provider.ErrNotSent)
 )
 
-// checkHolds looks once more, right before a payout is sent, whether payouts of
-// its client are held: the claim may have waited for its commit, or stood still
-// since. What cannot be looked up is not sent.
+// checkHolds reads the client's holds again right before a payout is sent: the claim may
+// have waited for its commit, or paused since. If the holds cannot be read, nothing is
+// sent.
 func (w *Worker) checkHolds(ctx context.Context, client till.ID) error {
 	var holds map[till.ID][]store.Hold
 	err := w.c.Store.View(ctx, func(tx *store.Tx) (err error) {
@@ -104,7 +102,7 @@ func (w *Worker) checkHolds(ctx context.Context, client till.ID) error {
 	})
 	switch {
 	case err != nil:
-		w.c.Log.Error("look whether payouts are held", "error", err)
+		w.c.Log.Error("payout holds not read", "error", err)
 		return errHoldsUnknown
 	case len(holds[client]) > 0:
 		return errHeld
@@ -112,11 +110,11 @@ func (w *Worker) checkHolds(ctx context.Context, client till.ID) error {
 	return nil
 }
 
-// maxKinds is how many open cases of a row are looked at: one of each kind.
+// maxKinds is how many open cases of a row are read: one of each kind.
 const maxKinds = 20
 
-// readHolds reads what holds the rows that answers would hold, and what else those
-// are on the attention list for that nothing holds any more.
+// readHolds reads the holds of the rows in the answers, and the open cases of those that
+// nothing holds any more.
 func (b *Recording[R]) readHolds(ctx context.Context) (err error) {
 	var clients []till.ID
 	for _, a := range b.answers {
@@ -146,22 +144,21 @@ func (b *Recording[R]) readHolds(ctx context.Context) (err error) {
 	return nil
 }
 
-// isHeld answers whether a row has been held until now.
+// isHeld reports whether a row has been held until now.
 func (b *Recording[R]) isHeld(ref store.Ref) bool {
 	s := b.Steps[ref]
 	return s != nil && s.HeldAt != 0
 }
 
-// hold keeps a row from being sent for as long as anything holds it, and lets go
-// of it then. Payouts, and what may be the retry of something that was lost, are
-// on the attention list meanwhile.
+// hold keeps a row from being sent while anything holds it, and releases it after that.
+// Payouts, and possible retries of lost payments, have an open case meanwhile.
 func (b *Recording[R]) hold(row R, a *Answer, s *store.Step, now till.Time) {
 	if a.LeaseVersion != s.LeaseVersion {
-		return // whoever has it now decides
+		return // another claim has it and decides
 	}
 	s.LeaseUntil, s.DueAt = 0, now.Add(holdPause)
 	if s.WakeSeq != a.WakeSeq {
-		s.DueAt = callbackDue(s, now) // a callback came since: it may have to be asked about
+		s.DueAt = callbackDue(s, now) // a callback came since: it may have to be checked
 	}
 	p, holds := row.Subject(), b.holds[a.Ref.Client]
 	switch {
@@ -180,14 +177,13 @@ func (b *Recording[R]) hold(row R, a *Answer, s *store.Step, now till.Time) {
 			b.NeedAttention(row)
 		}
 		if s.Kind != till.SubjectPayout || !unsent(s) {
-			s.DueAt = max(now, min(s.DueAt, p.ExpiresAt)) // its time runs
+			s.DueAt = max(now, min(s.DueAt, p.ExpiresAt)) // its window runs
 		}
 	}
 }
 
-// releaseHold makes a row due that nothing holds any more. A payout that was not sent
-// has its whole window from now on: however long it was held, it was neither sent
-// nor ended.
+// releaseHold makes a row due that nothing holds any more. A payout that was not sent gets
+// its whole window from now on, however long it was held.
 func (b *Recording[R]) releaseHold(row R, s *store.Step, now till.Time) {
 	p := row.Subject()
 	s.DueAt = now
@@ -197,7 +193,7 @@ func (b *Recording[R]) releaseHold(row R, s *store.Step, now till.Time) {
 	b.closeHeldCase(row, s, now, "it is no longer held")
 }
 
-// closeHeldCase takes a row off the attention list that was there because it was held.
+// closeHeldCase closes the case of a row that was held.
 func (b *Recording[R]) closeHeldCase(row R, s *store.Step, now till.Time, why string) {
 	p := row.Subject()
 	s.HeldAt = 0
@@ -209,7 +205,7 @@ func (b *Recording[R]) closeHeldCase(row R, s *store.Step, now till.Time, why st
 	b.closed = append(b.closed, store.CaseClosure{Ref: p.Ref, By: "engine", At: now, Kinds: []string{CaseHeld}, Reason: why})
 }
 
-// extended is a row whose window ends later.
+// extended is a row with a later end of its window.
 type extended struct {
 	ref   store.Ref
 	until till.Time
@@ -240,7 +236,7 @@ func whyHeld(holds []store.Hold) string {
 	return strings.Join(why, ", and ")
 }
 
-// overdue says why a person should look at a row that is open for too long.
+// overdue says why a person should look at a row that has been open for too long.
 func overdue(s *store.Step) string {
 	if s.Restored && !s.Acked {
 		return "an old database was put back while it was open: it may have been sent, and the operator has not told"

@@ -11,8 +11,8 @@ import (
 	"till/store"
 )
 
-// The limits of the queues in front of the database. A create that finds the
-// queue full is answered 503, not kept waiting.
+// The limits of the queues in front of the database. A create that finds the queue full
+// gets 503 and does not wait.
 const (
 	maxCreateBatch   = 512
 	maxCreateQueue   = 4096
@@ -20,53 +20,51 @@ const (
 	maxCallbackQueue = 4096
 )
 
-// Client is who makes a create call: the tenant, which methods it may use and
-// what is taken for them.
+// Client is the maker of a create call: the tenant, the methods it may use, and their fees.
 type Client struct {
 	*till.Client
 	Enabled func(method string) bool
 	Fees    []till.Fee
-	Actor   string // who it is in the audit log, where a create is told there
-	Full    error  // what each new row is refused with, because the client may store no more; nil: it may
+	Actor   string // its name in the audit log
+	Full    error  // the error for each new row if the client may store no more; nil if it may
 }
 
-// CreateCall is one create call on its way through the checks and the batch.
+// CreateCall is one create call, from the checks to the commit.
 type CreateCall[R Subject] struct {
 	Client Client
 	*request.Parsed
 	Party request.Party
-	// Hash returns the hash of the body under a version of the list of
-	// members, false if this program does not know the version.
+	// Hash returns the body's hash under a version of the list of members, false if this
+	// program does not know the version.
 	Hash func(version int) ([32]byte, bool)
 
 	Row    R
-	Permit *SendPermit // nil: it waits to be claimed
+	Permit *SendPermit // nil: the row waits for a claim
 	Step   store.Step
-	Audit  *store.AuditRow // who asked and why, where the audit log is told; the rest of it is the batch's
+	Audit  *store.AuditRow // who requested it and why, for the audit log; insert fills in the rest
 
-	// Stored is how many bytes it makes us keep, where that is counted. Accept
-	// sets it.
+	// Stored is how many bytes it stores, if they are counted. Accept sets it.
 	Stored int64
 
 	// Set by the batch.
-	tries    []try[R] // one for each time it was written, whether or not that lasted
+	tries    []try[R] // one for each time it was written, committed or not
 	existing R
 	err      error
 }
 
-// try is a row as it was written once, by its id, with its step.
+// try is a row and its step as they were written once.
 type try[R Subject] struct {
 	id   till.ID
 	step store.Step
 }
 
-// RecordTry notes that the call is about to be written as its row and step say.
+// RecordTry notes that the call is about to be written with its row and step.
 func (call *CreateCall[R]) RecordTry() {
 	call.tries = append(call.tries, try[R]{call.Row.Subject().Ref.ID, call.Step})
 }
 
-// AdoptExisting tells that the call's key has made a row before. It is the call's own
-// if an earlier try of it wrote it, whose commit was answered by nobody.
+// AdoptExisting says that the call's key has made a row before. The row is the call's own
+// if an earlier try wrote it and the outcome of that commit was unknown.
 func (call *CreateCall[R]) AdoptExisting(row R, fresh func(R) R) {
 	for _, t := range call.tries {
 		if t.id == row.Subject().Ref.ID {
@@ -77,25 +75,24 @@ func (call *CreateCall[R]) AdoptExisting(row R, fresh func(R) R) {
 	call.existing = row
 }
 
-// Reject tells that the call cannot be served; nothing is written for it.
+// Reject says that the call cannot be served. Nothing is written for it.
 func (call *CreateCall[R]) Reject(err error) { call.err = err }
 
-// begin clears what a run before this one has decided.
+// begin clears the decision of an earlier run of the transaction.
 func (call *CreateCall[R]) begin() {
 	var none R
 	call.err, call.existing = nil, none
 }
 
-// Made reports whether the call has made a row.
+// made reports whether the call has made a row.
 func (call *CreateCall[R]) made() bool {
 	var none R
 	return call.err == nil && call.existing == none
 }
 
-// Admit decides whether a call is to be written, and to which connection it
-// would go. It applies the rules that can change from one day to the next, after
-// those that cannot, whose mistakes are in v. If connection is "", the rest is the
-// answer: a refusal, or the replay of a key that made a row before.
+// Admit decides whether a call is written, and for which connection. It applies the rules
+// that may change over time, after those that may not, whose mistakes are in v. If
+// connection is "", the other results are the answer: a rejection, or a replay.
 func (p *Processor[R]) Admit(ctx context.Context, call *CreateCall[R], v *request.Validator) (connection string, row R, replayed bool, err error) {
 	lasting := len(v.Fields)
 	names := p.routed(call.Client.Client, call.Method, call.Country, call.Currency)
@@ -118,11 +115,11 @@ func (p *Processor[R]) Admit(ctx context.Context, call *CreateCall[R], v *reques
 	return "", row, replayed, err
 }
 
-// Accept puts the call through the batch: one commit, nothing else. It
-// returns the row as it was created, and whether an earlier call has made it.
+// Accept writes the call with the batch's one commit. It returns the row as it was created,
+// and whether an earlier call made it.
 func (p *Processor[R]) Accept(ctx context.Context, call *CreateCall[R]) (row R, replayed bool, err error) {
-	// The call belongs to the batch from here on: a client that hangs up must
-	// not leave a slot behind.
+	// The call belongs to the batch from here on. A client that hangs up must not leave a
+	// slot taken.
 	var none R
 	call.Stored = StoredBytes(call.Client.Client, call.Row.Subject().Document)
 	err = p.creates.Do(context.WithoutCancel(ctx), call)
@@ -143,9 +140,9 @@ func (p *Processor[R]) Accept(ctx context.Context, call *CreateCall[R]) (row R, 
 	return call.Row, false, nil
 }
 
-// runCreates writes a batch of creates in one commit; if that fails, each
-// alone, so that one bad element fails by itself. Whoever lost its caller is
-// still served: the row exists, so it is sent.
+// runCreates writes a batch of creates in one commit. If that fails, it writes each alone,
+// so that one bad call fails by itself. A call whose caller has gone is still served: the
+// row exists, so it is sent.
 func (p *Processor[R]) runCreates(ctx context.Context, calls []*CreateCall[R]) {
 	defer func() { // also after a panic
 		for _, call := range calls {
@@ -156,7 +153,7 @@ func (p *Processor[R]) runCreates(ctx context.Context, calls []*CreateCall[R]) {
 	}()
 	err := p.createBatch(ctx, &calls, true)
 	if errors.Is(err, store.ErrUnknownCommit) {
-		err = p.createBatch(ctx, &calls, false) // what is there already is adopted
+		err = p.createBatch(ctx, &calls, false) // rows that exist are adopted
 	}
 	away := errors.Is(err, store.ErrUnavailable)
 	for _, call := range calls {
@@ -182,15 +179,15 @@ func (p *Processor[R]) runCreates(ctx context.Context, calls []*CreateCall[R]) {
 	}
 }
 
-// createBatch is the one commit of a batch of creates. If it may, it adds what
-// has come for the same clients while it waited for their heads.
+// createBatch is the one commit of a batch of creates. With more, it adds calls of the same
+// clients that arrived while it waited for their heads.
 func (p *Processor[R]) createBatch(ctx context.Context, batch *[]*CreateCall[R], more bool) error {
 	clients := make([]till.ID, len(*batch))
 	for i, call := range *batch {
 		clients[i] = call.Row.Subject().Ref.Client
 	}
 	return p.c.Store.Update(ctx, func(tx *store.Tx) (err error) {
-		defer recoverToError(&err) // one that makes us panic must not take the others along
+		defer recoverToError(&err) // a call that panics must not fail the others
 		heads, err := tx.LockHeads(ctx, clients)
 		if err != nil {
 			return err
@@ -210,8 +207,8 @@ func (p *Processor[R]) createBatch(ctx context.Context, batch *[]*CreateCall[R],
 	})
 }
 
-// Unavailable turns an error of the database into the refusal that a client
-// sees. It is logged here, because the client is told nothing.
+// Unavailable turns a database error into the error that a client sees. It logs the cause,
+// which the client is not shown.
 func (p *Processor[R]) Unavailable(doing string, err error) error {
 	var e *till.Error
 	switch {
@@ -227,8 +224,8 @@ func (p *Processor[R]) Unavailable(doing string, err error) error {
 	return err
 }
 
-// replayOrReject looks a key up before a refusal that could have come out otherwise
-// when the row was made: an existing one always gets its replay.
+// replayOrReject looks up the key before a rejection whose rule may have changed since the
+// row was made. An existing row always gets its replay.
 func (p *Processor[R]) replayOrReject(ctx context.Context, call *CreateCall[R], refusal error) (R, bool, error) {
 	var row, none R
 	err := p.c.Store.View(ctx, func(tx *store.Tx) (err error) {
@@ -244,12 +241,10 @@ func (p *Processor[R]) replayOrReject(ctx context.Context, call *CreateCall[R], 
 	return p.replay(row, call.Hash)
 }
 
-// chooseConnection picks the connection of a new row among those that it may take, in
-// order: the first one that is well. One that does not answer just now is
-// passed over, before a byte is sent to it; but from time to time a row is given
-// to it as a probe, or it would never be found to be back. If there is none,
-// name is "", and the rest is the answer: a refusal, or the replay of a key that
-// made a row before.
+// chooseConnection picks the connection of a new row: the first healthy one, in order. It
+// skips one that does not answer now, before a byte is sent to it. From time to time such a
+// connection gets a row as a probe, or its recovery would never be noticed. If name is "",
+// the other results are the answer: a rejection, or a replay.
 func (p *Processor[R]) chooseConnection(ctx context.Context, call *CreateCall[R], names []string) (name string, row R, replayed bool, err error) {
 	var none R
 	refusal := till.Errorf(till.CodeMethodUnavailable, "the method cannot be reached just now")
@@ -265,7 +260,7 @@ func (p *Processor[R]) chooseConnection(ctx context.Context, call *CreateCall[R]
 		if !p.CanProbe(name) {
 			continue
 		}
-		// A key that made a row before is no new one, and must not use a probe up.
+		// A key that made a row before is no new row, and must not use up a probe.
 		if !looked {
 			if row, replayed, err := p.replayOrReject(ctx, call, refusal); err != error(refusal) {
 				return "", row, replayed, err
@@ -283,15 +278,15 @@ func (p *Processor[R]) chooseConnection(ctx context.Context, call *CreateCall[R]
 	return "", row, replayed, err
 }
 
-// replay answers a key that made a row before: with the creation answer if
-// the body is the same, with CodeKeyReused if not.
+// replay answers a key that made a row before: with the creation answer if the body is the
+// same, otherwise with CodeKeyReused.
 func (p *Processor[R]) replay(row R, hash func(version int) ([32]byte, bool)) (R, bool, error) {
 	var none R
 	s := row.Subject()
 	sum, ok := hash(s.BodyVersion)
 	if !ok {
-		// This instance is about to stop; another will know.
-		p.c.Log.Warn("a key's "+p.table.Name()+" was made by a newer release", p.table.Name(), s.Ref.ID)
+		// This instance is about to stop; a newer one knows the version.
+		p.c.Log.Warn(p.table.Name()+" of a newer release not replayed", p.table.Name(), s.Ref.ID)
 		return none, false, till.Errorf(till.CodeServiceUnavailable, "another instance has to answer this; try again with the same key")
 	}
 	if sum != s.BodyHash {
@@ -306,13 +301,12 @@ func (p *Processor[R]) replay(row R, hash func(version int) ([32]byte, bool)) (R
 	return p.table.AsCreated(row), true, nil
 }
 
-// storedRows is what a payment or payout takes beside its document: its rows in
-// all tables over its life, about as many bytes as measured (docs/guide/growing.md).
+// storedRows is about how many bytes a payment or payout takes besides its document: its
+// rows in all tables over its life, as measured (docs/guide/growing.md).
 const storedRows = 2 << 10
 
-// StoredBytes returns how many bytes a new payment or payout of a client makes
-// us keep. They are counted of test clients only: what a live client stores is
-// its business and ours.
+// StoredBytes returns how many bytes a new payment or payout of a client stores. Only those
+// of test clients are counted and limited.
 func StoredBytes(c *till.Client, document []byte) int64 {
 	if c.Mode != till.Test {
 		return 0

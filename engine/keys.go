@@ -10,9 +10,8 @@ import (
 	"till/store"
 )
 
-// Keys derives what must be the same after a restart, a failover or a
-// restored backup from the installation's secret: for payments, or for
-// payouts, so that one's is never the other's.
+// Keys derives values from the installation's secret that must be the same after a restart,
+// a failover or a restored backup. Payments and payouts have different ones.
 type Keys struct {
 	kind   till.SubjectKind
 	secret []byte
@@ -33,20 +32,19 @@ func (k Keys) derive(purpose string, parts ...[]byte) []byte {
 	return h.Sum(nil)
 }
 
-// Reference returns what the operator deduplicates a subject by. It is
-// derived, not drawn: a row that was lost and created again by the client's
-// retry meets the operator's duplicate check instead of moving money twice. It
-// has the form of a UUIDv4, because MTN demands one.
+// Reference returns the id by which the operator detects duplicates of a subject. It is
+// derived, not random. So a row that was lost and created again by the client's retry meets
+// the operator's duplicate check. It has the form of a UUIDv4, because MTN requires one.
 func (k Keys) Reference(client till.ID, idempotencyKey string) till.ID {
-	key, _ := till.ParseID(idempotencyKey) // checked at creation; without regard to case
+	key, _ := till.ParseID(idempotencyKey) // checked at creation; case is ignored
 	id := till.ID(k.derive(string(k.kind), client[:], key[:])[:16])
 	id[6] = id[6]&0x0f | 0x40
 	id[8] = id[8]&0x3f | 0x80
 	return id
 }
 
-// CallbackToken names a subject in a callback URL so that nobody else can: it ends in
-// the subject's id and a MAC.
+// CallbackToken returns the token that names a subject in a callback URL. It has a MAC, so
+// nobody else can make one.
 func (k Keys) CallbackToken(connection string, ref store.Ref) string {
 	purpose := "callback"
 	if k.kind != till.SubjectPayment {
@@ -56,8 +54,8 @@ func (k Keys) CallbackToken(connection string, ref store.Ref) string {
 	return ref.Client.String() + "." + ref.ID.String() + "." + base64.RawURLEncoding.EncodeToString(mac[:16])
 }
 
-// ParseCallbackToken returns the subject that a callback's token names, if the token is one
-// of ours and of this kind.
+// ParseCallbackToken returns the subject that a callback's token names, if the token is
+// ours and of this kind.
 func (k Keys) ParseCallbackToken(connection, token string) (store.Ref, bool) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {

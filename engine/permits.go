@@ -9,23 +9,22 @@ import (
 	"till/store"
 )
 
-// claimPermits is what one claim may do, read under the locks of the rows that all
-// instances share. They are the first locks of the transaction: breakers,
-// then budgets, then steps.
+// claimPermits is what one claim may do, read under the locks of rows that all instances
+// share. They are the transaction's first locks: breakers, then budgets, then steps.
 type claimPermits struct {
 	worker     *Worker
 	now        till.Time
-	takenSlots []string                  // slots, by connection
-	breakers   map[string]*store.Breaker // of the connections that are not passing
+	takenSlots []string                  // connections of the slots taken
+	breakers   map[string]*store.Breaker // of connections that are not passing
 	budgets    map[store.Operation]*store.Budget
-	tokensLeft map[store.Operation]int64 // tokens
-	probesLeft map[string]int            // sends that are left to probe with
+	tokensLeft map[store.Operation]int64
+	probesLeft map[string]int // sends left for probing
 	waits      map[string]time.Duration
-	slotWaits  map[string]*slotWait // lanes in which something could not be taken for want of a slot
+	slotWaits  map[string]*slotWait // lanes with a step that found no slot
 }
 
-// claimPermits locks what the claim of some lanes may need: nothing, where no
-// operator has a limit and all are well.
+// claimPermits locks what a claim of some lanes may need: nothing, if no operator has a
+// limit and all are healthy.
 func (w *Worker) claimPermits(ctx context.Context, tx *store.Tx, lanes []string) (*claimPermits, error) {
 	p := &claimPermits{
 		worker: w, now: tx.Now(),
@@ -66,7 +65,7 @@ func (w *Worker) claimPermits(ctx context.Context, tx *store.Tx, lanes []string)
 	return p, nil
 }
 
-// concerned returns the connections that steps of some lanes are about.
+// concerned returns the connections of some lanes.
 func (w *Worker) concerned(lanes []string) []string {
 	var out []string
 	for name := range w.c.Connections {
@@ -79,14 +78,14 @@ func (w *Worker) concerned(lanes []string) []string {
 	return out
 }
 
-// allow answers whether a step may be acted on now. If not it is left as it
-// is, due, and its lane says how long it is of no use to look at it.
+// allow reports whether a step may be acted on now. Otherwise the step stays due, and its
+// lane's wait says for how long polling it is useless.
 func (p *claimPermits) allow(t *Task) bool {
 	w, name := p.worker, t.Instruction.Connection
 	returned := w.slots.returned(name)
 	if !w.slots.take(name) {
 		p.slotWaits[t.seen.Lane] = &slotWait{name, returned}
-		return false // a task that ends wakes us
+		return false // a task that ends wakes the loop
 	}
 	if !p.within(t) {
 		w.slots.put(name)
@@ -96,7 +95,7 @@ func (p *claimPermits) allow(t *Task) bool {
 	return true
 }
 
-// returnUnused returns the slots that no task has come to use.
+// returnUnused returns the slots that no task uses.
 func (p *claimPermits) returnUnused(tasks []*Task) {
 	if p == nil {
 		return
@@ -111,7 +110,7 @@ func (p *claimPermits) returnUnused(tasks []*Task) {
 	p.takenSlots = nil
 }
 
-// within answers whether the operator's health and budget allow it.
+// within reports whether the operator's health and budget allow the task.
 func (p *claimPermits) within(t *Task) bool {
 	w, name := p.worker, t.Instruction.Connection
 	probe := t.Action == Submit && !w.health.passing(name)
@@ -141,7 +140,7 @@ func (p *claimPermits) delay(t *Task, d time.Duration) {
 	}
 }
 
-// save writes down what the steps that were really taken have used.
+// save records what the claimed steps have used.
 func (p *claimPermits) save(ctx context.Context, tx *store.Tx, tasks []*Task) error {
 	used := map[string]int{}
 	for _, t := range tasks {
@@ -155,7 +154,7 @@ func (p *claimPermits) save(ctx context.Context, tx *store.Tx, tasks []*Task) er
 	for name, n := range used {
 		b := *p.breakers[name]
 		b.ProbesLeft -= n
-		if _, err := tx.SwapBreaker(ctx, &b); err != nil { // it is locked
+		if _, err := tx.SwapBreaker(ctx, &b); err != nil { // the breaker is locked
 			return err
 		}
 	}

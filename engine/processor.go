@@ -12,39 +12,39 @@ import (
 	"till/store"
 )
 
-// Config is what a Processor is made of.
+// Config configures a Processor.
 type Config struct {
 	Store *store.Store
-	// Secret is the installation's: references and callback tokens derive
-	// from it, so it must never change.
+	// Secret is the installation's secret. References and callback tokens derive from it,
+	// so it must never change.
 	Secret []byte
-	// Connections are the operators that calls can be made to, by name.
+	// Connections are the configured operators, by name.
 	Connections map[string]provider.Provider
 	// Routes says which of them a new payment or payout may take.
 	Routes Routes
 	// Limits are what the configuration says about single connections.
 	Limits map[string]Limits
-	// CallbackBase is where operators reach us, "" if they cannot. The
+	// CallbackBase is the address where operators reach us, "" if they cannot. The
 	// connection and a token are appended.
 	CallbackBase string
-	// AcceptOnly says that this instance accepts, and leaves sending and
-	// checking to others.
+	// AcceptOnly says that this instance only accepts, and leaves sending and checking to
+	// others.
 	AcceptOnly bool
 	// Slots is how many calls to operators run at once; 0 means 512.
 	Slots int
-	// PollInterval is how long a step that another process committed, or a lease that
-	// ran out, may wait to be noticed; 0 means 250 ms.
+	// PollInterval is how long another instance's new step, or an expired lease, may wait
+	// to be noticed; 0 means 250 ms.
 	PollInterval time.Duration
-	// HealthInterval is how often instances share how operators stand; 0 means a second.
+	// HealthInterval is how often instances share operators' health; 0 means a second.
 	HealthInterval time.Duration
-	// MaxBatch is how many creates share a commit at most; 0 means 512. A
-	// benchmark sets 1, to show what sharing gives.
+	// MaxBatch is how many creates share a commit; 0 means 512. A benchmark sets 1, to show
+	// what sharing gains.
 	MaxBatch int
 	Log      *slog.Logger // nil: nothing is logged
 }
 
-// Limits bound the pressure on one connection. What is zero is as the
-// operator's Traits say.
+// Limits bounds the calls to one connection. A zero field means what the operator's Traits
+// say.
 type Limits struct {
 	Calls         int           // under way at once, of this instance
 	Submit, Check provider.Rate // of all instances together
@@ -68,10 +68,9 @@ func (c *Config) setDefaults() {
 	}
 }
 
-// Processor carries payments, or payouts, from the create call to the end. Its
-// Worker claims what is due, sends and checks. The Processor itself accepts
-// create calls (intake) and callbacks, and records answers. It is safe for
-// concurrent use.
+// Processor carries payments, or payouts, from the create call to the end. Its Worker
+// claims due steps, sends and checks. The Processor itself accepts create calls and
+// callbacks, and records answers. It is safe for concurrent use.
 type Processor[R Subject] struct {
 	*Worker
 	table  *Table[R]
@@ -83,12 +82,11 @@ type Processor[R Subject] struct {
 	keptCallbacks keptCallbacks
 }
 
-// Insert writes new rows under the locks of their clients' heads. For a call
-// whose idempotency key is taken it calls Found instead.
+// Insert writes new rows while their clients' heads are locked. For a call whose
+// idempotency key is taken, it calls AdoptExisting instead.
 type Insert[R Subject] func(ctx context.Context, tx *store.Tx, heads map[till.ID]*store.Head, calls []*CreateCall[R]) error
 
-// New returns a Processor of the rows of a table. Close it when nothing calls
-// it any more.
+// New returns a Processor for the rows of a table. Close it when nothing calls it any more.
 func New[R Subject](c Config, table *Table[R], rules func(b *Recording[R]) Rules[R], insert Insert[R]) *Processor[R] {
 	c.setDefaults()
 	p := &Processor[R]{table: table, rules: rules, insert: insert}
@@ -98,9 +96,9 @@ func New[R Subject](c Config, table *Table[R], rules func(b *Recording[R]) Rules
 	return p
 }
 
-// Close finishes what was begun: queued creates and callbacks are written, calls
-// under way are answered and recorded, or ctx ends. Call it after Run has
-// returned and nothing calls Create any more.
+// Close finishes what was begun, or until ctx ends: it writes queued creates and callbacks,
+// and records the answers of calls under way. Call it after Run has returned and nothing
+// calls Create any more.
 func (p *Processor[R]) Close(ctx context.Context) error {
 	p.creates.Close()
 	p.callbacks.Close()

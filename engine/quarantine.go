@@ -12,14 +12,12 @@ import (
 	"till/store"
 )
 
-// An item that makes the program fail each time it is taken up must not keep
-// the others waiting, and must not be tried for ever without anybody's
-// knowledge: it is quarantined. Its row is on the attention list, and it is
-// tried again ever more slowly, like one that is overdue. The first answer that can
-// be recorded ends that.
+// A row that makes the program fail each time must not delay the others, and must not be
+// tried for ever without anybody's knowledge. It is quarantined: a case is opened, and the
+// row is tried ever more rarely, like an overdue one. The first answer that can be recorded
+// ends the quarantine.
 
-// maxFaults is how many times in a row a fault of ours is met before its row is
-// quarantined.
+// maxFaults is how many faults of ours in a row quarantine their row.
 const maxFaults = 3
 
 var (
@@ -27,21 +25,20 @@ var (
 	errUnclaimed = errors.New("engine: the step could not be claimed")
 )
 
-// unrecordable is the error of the answer that is recorded in the place of one
-// that cannot be.
+// unrecordable is the error of the answer that is recorded instead of one that cannot be.
 type unrecordable struct{ why string }
 
 func (u *unrecordable) Error() string { return "engine: an answer cannot be recorded: " + u.why }
 
-// recoverToError turns a panic into an error: for a function whose work is undone by
-// an error anyway.
+// recoverToError turns a panic into an error, for a function whose transaction an error
+// rolls back.
 func recoverToError(err *error) {
 	if v := recover(); v != nil {
 		*err = fmt.Errorf("%w: %v\n%s", errPanicked, v, debug.Stack())
 	}
 }
 
-// faultOf says what is on record of a fault of ours; "" if the error is none.
+// faultOf returns the recorded text of a fault of ours; "" if the error is none.
 func faultOf(err error) string {
 	var u *unrecordable
 	switch {
@@ -56,8 +53,8 @@ func faultOf(err error) string {
 	return ""
 }
 
-// claimOneByOne takes due steps one by one, because one of them cannot be taken
-// and must not keep the others from it.
+// claimOneByOne claims due steps one by one, because one of them cannot be claimed and must
+// not block the others.
 func (w *Worker) claimOneByOne(ctx context.Context, lanes []string, limit int) ([]*Task, error) {
 	var due []*store.Step
 	err := w.c.Store.UpdateBackground(ctx, func(tx *store.Tx) (err error) {
@@ -78,7 +75,7 @@ func (w *Worker) claimOneByOne(ctx context.Context, lanes []string, limit int) (
 		tasks = append(tasks, one...)
 	}
 	if len(failures) > 1 && len(failures) == len(due) {
-		return tasks, failures[due[0]] // it is not they that are at fault
+		return tasks, failures[due[0]] // the steps are not at fault
 	}
 	for s, failed := range failures {
 		w.recordUnactionable(ctx, []*store.Step{s}, fmt.Errorf("%w: %w", errUnclaimed, failed))
@@ -86,15 +83,14 @@ func (w *Worker) claimOneByOne(ctx context.Context, lanes []string, limit int) (
 	return tasks, err
 }
 
-// quarantine records, in the place of an answer that cannot be, that it cannot;
-// with the handle that it brought, if that is not what is at fault. It
-// reports whether that went well.
+// quarantine records that an answer cannot be recorded, with the answer's handle unless the
+// handle is at fault. It reports whether that succeeded.
 func (w *Worker) quarantine(ctx context.Context, a *Answer, fault error) bool {
 	why := fault.Error()
 	if errors.Is(fault, errPanicked) {
 		why = "recording it panics; the log says where"
 	}
-	w.c.Log.Error("an answer cannot be recorded", w.kindName(), a.Ref.ID, "client", a.Ref.Client, "action", a.Action, "connection", a.Connection,
+	w.c.Log.Error("answer not recordable", w.kindName(), a.Ref.ID, "client", a.Ref.Client, "action", a.Action, "connection", a.Connection,
 		"outcome", a.Result.Outcome, "receipt", a.Result.Receipt, "handle", a.Result.Handle, "error", fault)
 	instead := Answer{
 		Ref: a.Ref, Action: a.Action, Connection: a.Connection, Reference: a.Reference, LeaseVersion: a.LeaseVersion, WakeSeq: a.WakeSeq,
@@ -120,8 +116,8 @@ func (w *Worker) quarantine(ctx context.Context, a *Answer, fault error) bool {
 	return w.setStepAside(ctx, &instead)
 }
 
-// setStepAside is the last resort, where not even that can be recorded: the row
-// is not read, its step waits as long as any, and a person is told.
+// setStepAside is the last resort if not even that can be recorded. It does not read the
+// row, gives its step the longest pause, and opens a case.
 func (w *Worker) setStepAside(ctx context.Context, a *Answer) bool {
 	err := w.c.Store.UpdateBackground(ctx, func(tx *store.Tx) error {
 		wait := time.Hour
@@ -134,13 +130,13 @@ func (w *Worker) setStepAside(ctx context.Context, a *Answer) bool {
 		})
 	})
 	if err != nil {
-		w.c.Log.Error("a step cannot be set aside", w.kindName(), a.Ref.ID, "error", err)
+		w.c.Log.Error("step not set aside", w.kindName(), a.Ref.ID, "error", err)
 	}
 	return err == nil
 }
 
-// updateQuarantine quarantines a row because of a fault of ours, or ends that because
-// an answer could be recorded.
+// updateQuarantine quarantines a row because of a fault of ours, or ends its quarantine
+// because an answer could be recorded.
 func (b *Recording[R]) updateQuarantine(row R, a *Answer, t provider.Traits) {
 	p, s := row.Subject(), b.Steps[a.Ref]
 	if why := b.quarantineReason(a); why != "" {
@@ -160,7 +156,7 @@ func (b *Recording[R]) updateQuarantine(row R, a *Answer, t provider.Traits) {
 	}
 }
 
-// quarantineReason says why an answer quarantines its row; "" if it does not.
+// quarantineReason returns why an answer quarantines its row; "" if it does not.
 func (b *Recording[R]) quarantineReason(a *Answer) string {
 	fault := faultOf(a.Err)
 	if fault == "" {

@@ -11,36 +11,36 @@ import (
 	"till/store"
 )
 
-// An operator's rate limit is one token bucket in the database. A claim takes
-// tokens in its own commit. A create must not wait for that row, so an
-// instance takes a few tokens ahead, and they are void soon.
+// An operator's rate limit is one token bucket in the database. A claim takes tokens in its
+// own commit. A create must not wait for that row, so an instance prefetches a few tokens,
+// which expire soon.
 //
-// In any span of time t all instances together make at most rate*t + burst
-// calls: what was taken ahead and may still be used counts as if it were in
-// the bucket, so the two together never hold more than the burst.
+// In any time t, all instances together make at most rate*t + burst calls. Prefetched
+// tokens that may still be used count as if they were in the bucket. So the two together
+// never exceed the burst.
 const (
 	token = 1_000_000 // tokens are counted in millionths: rate * microseconds
 
-	// prefetchedLife is how long a token taken ahead may be used. It counts as
-	// held until the end of the span after the one in which it was taken, so
-	// it may be late by a span without doing harm.
+	// prefetchedLife is how long a prefetched token may be used. It counts as held until
+	// the end of the period after the one in which it was taken. So a use that is late by
+	// one period does no harm.
 	prefetchedLife = time.Second
 	prefetchPeriod = 2 * time.Second
-	// prefetchInterval is the shortest time between two takings ahead.
+	// prefetchInterval is the shortest time between two prefetches.
 	prefetchInterval = 100 * time.Millisecond
-	// tokenWait is how long a claim that came short waits at most for the
-	// tokens of the next one: a commit for each single token would be waste.
+	// tokenWait is the longest pause of a claim that ran short of tokens: a commit for each
+	// single token would be waste.
 	tokenWait = 100 * time.Millisecond
 )
 
 func burstOf(r provider.Rate) int64 { return int64(max(1, r.Burst)) }
 
-// refill adds the tokens that time has brought: span by span, because what is
-// held in one leaves less room in the bucket for what that span brings.
+// refill adds the tokens since the last refill, period by period: what is held during a
+// period leaves less room in the bucket.
 func refill(b *store.Budget, r provider.Rate, now till.Time) {
 	length := till.Time(prefetchPeriod.Microseconds())
 	span := int64(now / length)
-	if span < b.PrefetchPeriod { // the clock was set back: what is held is held from now
+	if span < b.PrefetchPeriod { // the clock was set back: what is held counts from now
 		b.Prefetched, b.PrefetchedBefore = b.Prefetched+b.PrefetchedBefore, 0
 		b.PrefetchPeriod = span
 	}
@@ -53,10 +53,10 @@ func refill(b *store.Budget, r provider.Rate, now till.Time) {
 	fill(b, r, now)
 }
 
-// fill adds the tokens of a time in which what is held stayed the same.
+// fill adds the tokens of a time in which the held ones stayed the same.
 func fill(b *store.Budget, r provider.Rate, now till.Time) {
 	limit := max(0, burstOf(r)-b.Prefetched-b.PrefetchedBefore) * token
-	// A clock that was set back brings nothing, and takes nothing.
+	// A clock that was set back adds nothing and takes nothing.
 	passed, rate := max(0, int64(now-b.FilledAt)), int64(r.PerSecond)
 	if b.Tokens < 0 || passed > limit/rate {
 		b.Tokens = limit
@@ -66,8 +66,8 @@ func fill(b *store.Budget, r provider.Rate, now till.Time) {
 	b.FilledAt = now
 }
 
-// timeToToken returns how long it takes until a claim that came short is worth
-// another look: half of the burst, but not long.
+// timeToToken returns how long a claim that ran short waits: until half of the burst is
+// there, but not long.
 func timeToToken(b *store.Budget, r provider.Rate) time.Duration {
 	until := func(tokens int64) time.Duration {
 		return time.Duration(max(0, tokens-b.Tokens)/int64(r.PerSecond)+1) * time.Microsecond
@@ -75,9 +75,9 @@ func timeToToken(b *store.Budget, r provider.Rate) time.Duration {
 	return max(until(token), min(until(burstOf(r)*token/2), tokenWait))
 }
 
-// prefetch takes tokens to be used without a commit: only from the upper half of
-// the bucket, so that what has been waiting goes first, and never so many
-// that more than half of the burst is in instances' hands.
+// prefetch takes tokens for use without a commit. It takes them only from the upper half of
+// the bucket, so that waiting steps go first. Instances never hold more than half of the
+// burst.
 func prefetch(b *store.Budget, r provider.Rate) int64 {
 	half := burstOf(r) / 2
 	n := min((b.Tokens-half*token)/token, half-b.Prefetched-b.PrefetchedBefore, int64(r.PerSecond)/4+1)
@@ -89,15 +89,15 @@ func prefetch(b *store.Budget, r provider.Rate) int64 {
 	return n
 }
 
-// reserve is what one instance took ahead for the sends of a connection.
+// prefetchedTokens is what one instance prefetched for the sends of a connection.
 type prefetchedTokens struct {
 	mu     sync.Mutex
 	n      int64
-	end    time.Time // on this process's own monotonic clock
+	end    time.Time // on this process's monotonic clock
 	wanted bool
 }
 
-// take uses one token; void tells when it ends, to give it back with.
+// take uses one token. end is when the token expires, for put.
 func (r *prefetchedTokens) take() (end time.Time, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -112,7 +112,7 @@ func (r *prefetchedTokens) take() (end time.Time, ok bool) {
 	return r.end, true
 }
 
-// put gives a token back that was not used.
+// put gives back an unused token.
 func (r *prefetchedTokens) put(end time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -121,7 +121,7 @@ func (r *prefetchedTokens) put(end time.Time) {
 	}
 }
 
-// refillPrefetched takes tokens ahead where creates have asked for some.
+// refillPrefetched prefetches tokens for connections that creates used.
 func (w *Worker) refillPrefetched(ctx context.Context) time.Duration {
 	var wanted []store.Operation
 	for name, r := range w.prefetched {
@@ -150,23 +150,22 @@ func (w *Worker) refillPrefetched(ctx context.Context) time.Duration {
 		}
 		return tx.SaveBudgets(ctx, budgets)
 	})
-	if err != nil { // also if it is unknown: tokens may be lost, never doubled
+	if err != nil { // also for an unknown commit: tokens may be lost, never doubled
 		if !errors.Is(err, store.ErrUnavailable) {
-			w.c.Log.Warn("take tokens ahead", "error", err)
+			w.c.Log.Warn("tokens not prefetched", "error", err)
 		}
 		return -1
 	}
 	for name, n := range got {
 		r := w.prefetched[name]
 		r.mu.Lock()
-		r.n, r.end = n, end // what was left of the last is void
+		r.n, r.end = n, end // the rest of the last prefetch has expired
 		r.mu.Unlock()
 	}
 	return -1
 }
 
-// rateOf returns how often an operation may be called: as the configuration
-// says, or the operator.
+// rateOf returns the rate of an operation: the configuration's, or the operator's.
 func rateOf(t provider.Traits, l Limits, action Action) provider.Rate {
 	rate, other := t.CheckRate, l.Check
 	if action == Submit {

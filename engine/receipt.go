@@ -7,9 +7,9 @@ import (
 	"till/store"
 )
 
-// owners reads who has the receipts and handles that answers bring. Only a
-// batch that rereads needs to know. Any other assumes that they are new, and the
-// database rejects one that is not.
+// owners reads which rows have the answers' receipts and handles. Only a batch that rereads
+// needs to know. Any other assumes that they are new, and the database rejects one that is
+// not.
 func (b *Recording[R]) owners(ctx context.Context, answers []*Answer, reread bool) (err error) {
 	if err := b.handles(ctx, answers, reread); err != nil {
 		return err
@@ -25,8 +25,8 @@ func (b *Recording[R]) owners(ctx context.Context, answers []*Answer, reread boo
 	return err
 }
 
-// ReceiptTaken answers whether another row, of whatever client, has the receipt,
-// in the database or earlier in this batch, and notes that this one has it now.
+// ReceiptTaken reports whether another row, of any client, has the receipt, in the database
+// or earlier in this batch. It notes that this row has it now.
 func (b *Recording[R]) ReceiptTaken(row R, text string) bool {
 	if text == "" {
 		return false
@@ -40,8 +40,8 @@ func (b *Recording[R]) ReceiptTaken(row R, text string) bool {
 	return false
 }
 
-// OpenReceiptCase puts the row on the attention list because another has its receipt.
-// Who that is stands in the case, which clients do not see.
+// OpenReceiptCase opens a case because another row has the same receipt. The case names
+// that row; clients do not see it.
 func (b *Recording[R]) OpenReceiptCase(row R, text string) {
 	p := row.Subject()
 	owner := b.receiptOwners[store.Receipt{Connection: p.Connection, Text: text}]
@@ -49,7 +49,7 @@ func (b *Recording[R]) OpenReceiptCase(row R, text string) {
 		owner.ID.String()+" of client "+owner.Client.String())
 }
 
-// SetReceipt gives the row its receipt, which nobody else can have from then on.
+// SetReceipt gives the row its receipt. No other row can have it from then on.
 func (b *Recording[R]) SetReceipt(row R, text string) {
 	p := row.Subject()
 	*p.ProviderReference = text
@@ -58,8 +58,8 @@ func (b *Recording[R]) SetReceipt(row R, text string) {
 	}
 }
 
-// receiptMayCome answers whether a callback that came while the operator was asked may
-// tell the receipt that its answer did not.
+// receiptMayCome reports whether a callback that came during the check may bring the
+// receipt that the answer lacked.
 func (b *Recording[R]) receiptMayCome(p store.Subject, s *store.Step, a *Answer) bool {
 	return p.Reversible && *p.ProviderReference == "" && s.WakeSeq != a.WakeSeq && len(s.CallbackBody) > 0
 }

@@ -8,9 +8,9 @@ import (
 	"till/store"
 )
 
-// The limits of the cache: what a fully loaded instance sends within a few
-// seconds. Beyond them the oldest entries go. One client may take less than all of
-// it, so that it does not push out the others' entries.
+// The limits of the cache: what a fully loaded instance sends within a few seconds. Beyond
+// them the oldest entries are dropped. One client may not take all of it, so that it does
+// not push out other clients' entries.
 const (
 	maxRecent            = 8192
 	maxRecentBytes       = 32 << 20
@@ -23,19 +23,18 @@ type recentSends struct {
 	mu    sync.Mutex
 	bytes *quota.Quota
 	byRef map[store.Ref]cachedInstruction
-	order []store.Ref // a ring of maxJobs places
+	order []store.Ref // a ring of maxJobs entries
 	first int         // the oldest
 	count int
 }
 
-// cachedInstruction is a job with the bytes that were taken for it.
+// cachedInstruction is an instruction and its size in bytes.
 type cachedInstruction struct {
 	*Instruction
 	size int64
 }
 
-// size is about how many bytes a job takes, with its row, its place here and
-// its short texts.
+// size is about how many bytes an instruction takes, with its row and its entry.
 func (j *Instruction) size() int64 {
 	const fixed = 2 << 10
 	r := &j.Request
@@ -46,9 +45,9 @@ func (j *Instruction) size() int64 {
 	return int64(n)
 }
 
-// keep remembers a job, in the place of the oldest if there are too many. Of
-// one that was sent again, what was kept before stays: what is used of it
-// cannot have changed, except for its row, which is used after the first send only.
+// keep caches an instruction, and drops the oldest if there are too many. A re-send keeps
+// the cached one: the parts that are used never change, except the row, which is used only
+// after a first send.
 func (k *recentSends) keep(j *Instruction) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -76,8 +75,8 @@ func (k *recentSends) keep(j *Instruction) {
 	k.byRef[j.Ref] = cachedInstruction{j, n}
 }
 
-// forgetOldest makes room. What has ended was forgotten before, and leaves only
-// its place.
+// forgetOldest makes room. An instruction that has ended has left only its place in the
+// ring.
 func (k *recentSends) forgetOldest() {
 	ref := k.order[k.first]
 	k.first, k.count = (k.first+1)%maxRecent, k.count-1
@@ -101,7 +100,7 @@ func (k *recentSends) note(left map[store.Ref]any) {
 		if row == nil {
 			k.forget(ref)
 		} else if j := k.byRef[ref]; j.Instruction != nil && j.Row != nil {
-			c := *j.Instruction // tasks may be at work with the one that was kept
+			c := *j.Instruction // a copy: tasks may use the cached one
 			c.Row = row
 			k.byRef[ref] = cachedInstruction{&c, j.size}
 		}

@@ -12,21 +12,21 @@ import (
 	"till/store"
 )
 
-// maxFailuresPerCommit is how many calls that brought no answer are recorded in one
-// commit. An operator that is down ends many at the same moment; as one commit
-// they would keep everybody else from writing for as long as it takes.
+// maxFailuresPerCommit is how many failed calls are recorded in one commit. When an
+// operator goes down, many calls fail at the same moment; one large commit would block all
+// other writers.
 const maxFailuresPerCommit = 64
 
-// Apply records answers. With a cancellation it is the only place where a row
-// changes. The whole batch is one commit; if that fails, each answer is
-// recorded alone, and why one cannot be recorded even then is in its RecordErr.
+// Apply records answers. Besides a cancellation, it is the only place where a row changes.
+// The whole batch is one commit. If that fails, each answer is recorded alone; if that
+// fails too, RecordErr says why.
 func (p *Processor[R]) Apply(ctx context.Context, answers []*Answer) {
 	for _, some := range commits(answers) {
 		applyTogether(some, func(answers []*Answer, reread bool) error { return p.apply(ctx, answers, reread) }, p.Unavailable)
 	}
 }
 
-// commits returns which answers are recorded in one commit each.
+// commits groups answers by commit.
 func commits(answers []*Answer) [][]*Answer {
 	failures := 0
 	for _, a := range answers {
@@ -63,16 +63,16 @@ func (p *Processor[R]) apply(ctx context.Context, answers []*Answer, reread bool
 	})
 }
 
-// applyTogether records answers in one commit, or else each alone. One
-// that runs alone rereads all that it is decided on.
+// applyTogether records answers in one commit, or else each alone. An answer that is
+// recorded alone rereads all rows that it depends on.
 func applyTogether(answers []*Answer, record func(answers []*Answer, reread bool) error, refuse func(doing string, err error) error) {
 	safely := func(answers []*Answer, reread bool) (err error) {
-		defer recoverToError(&err) // one that makes us panic must not take the others along
+		defer recoverToError(&err) // an answer that panics must not fail the others
 		return record(answers, reread)
 	}
 	err := safely(answers, false)
 	if errors.Is(err, store.ErrUnknownCommit) {
-		err = safely(answers, false) // what is recorded already is a no-op
+		err = safely(answers, false) // recording an answer again changes nothing
 	}
 	var away error
 	if errors.Is(err, store.ErrUnavailable) {
@@ -94,26 +94,26 @@ func applyTogether(answers []*Answer, record func(answers []*Answer, reread bool
 
 // Rules is what an answer means to payments, or to payouts.
 type Rules[R Subject] interface {
-	// Preload reads what only few of a batch's answers are held against.
+	// Preload reads what only few of the answers need.
 	Preload(ctx context.Context, answers []*Answer) error
-	// OnSuccess takes an operator's word that the money moved.
+	// OnSuccess applies the operator's answer that the money moved.
 	OnSuccess(ctx context.Context, row R, a *Answer) error
-	// OnFailure takes an operator's word that it did not.
+	// OnFailure applies the operator's answer that it did not.
 	OnFailure(ctx context.Context, row R, a *Answer) error
-	// End ends a row other than in success.
+	// End ends a row without success.
 	End(ctx context.Context, row R, r provider.Result) error
-	// OnReversal takes an operator's word that it took the money back.
+	// OnReversal applies the operator's answer that it took the money back.
 	OnReversal(ctx context.Context, row R, a *Answer) error
 }
 
-// Begin locks and reads what a change of some rows is decided on.
+// Begin locks and reads what a change of some rows depends on.
 func (p *Processor[R]) Begin(ctx context.Context, tx *store.Tx, refs []store.Ref) (*Recording[R], error) {
 	return p.lockRows(ctx, tx, refs, store.Cached{}, nil, nil)
 }
 
-// beginRecording is Begin for the rows that answers are about. Unless it rereads,
-// it assumes that what an answer saw on record is all that is there. If that is
-// wrong, the database rejects what is added to it.
+// beginRecording is Begin for the rows of answers. Unless it rereads, it assumes that the
+// database has just what the answer's claim saw. If that is wrong, the database rejects the
+// write.
 func (p *Processor[R]) beginRecording(ctx context.Context, tx *store.Tx, answers []*Answer, reread bool) (*Recording[R], error) {
 	refs, kept := make([]store.Ref, len(answers)), make(map[store.Ref]R)
 	known := store.Cached{FirstSendOnly: make(map[store.Ref]bool, len(answers)), Rows: make(map[store.Ref]bool, len(answers))}
@@ -145,8 +145,8 @@ func (p *Processor[R]) beginRecording(ctx context.Context, tx *store.Tx, answers
 	return b, b.findStrays(ctx)
 }
 
-// changesRow answers whether an answer changes a row, so that the database has to
-// agree on what the row was before.
+// changesRow reports whether an answer changes a row, so that the database has to check the
+// row's previous state.
 func changesRow(p store.Subject, a *Answer) bool {
 	switch {
 	case a.Err != nil || p.Final || *p.Attention:
@@ -157,8 +157,7 @@ func changesRow(p store.Subject, a *Answer) bool {
 	return a.Result.Outcome.Final()
 }
 
-// lockRows is Begin with what is known, the rows that are kept of that, and the
-// calls that can be written down at once.
+// lockRows is Begin with the cached rows, and with the calls that can be written at once.
 func (p *Processor[R]) lockRows(ctx context.Context, tx *store.Tx, refs []store.Ref, known store.Cached, kept map[store.Ref]R,
 	calls []*store.Attempt) (*Recording[R], error) {
 	l, err := tx.LockSubjects(ctx, p.table.Kind, refs, known, calls)
@@ -171,8 +170,8 @@ func (p *Processor[R]) lockRows(ctx context.Context, tx *store.Tx, refs []store.
 	}
 	var moved []store.Ref
 	for ref, row := range kept {
-		// Every answer that was recorded has been counted in the step, and so has
-		// every send: a second one moves the end of the row's window.
+		// Each recorded answer and each send is counted in the step; a second send moves
+		// the end of the row's window.
 		if s := l.Steps[ref]; s == nil || s.Sends > 1 || s.Calls != row.Subject().Resolution.Attempts {
 			moved = append(moved, ref)
 			continue
@@ -189,8 +188,8 @@ func (p *Processor[R]) lockRows(ctx context.Context, tx *store.Tx, refs []store.
 	return b, nil
 }
 
-// decide takes one answer against the running state: it notes the call,
-// judges what it means, and schedules what is next.
+// decide applies one answer to the running state: it notes the call, decides what it means,
+// and schedules what is next.
 func (b *Recording[R]) decide(ctx context.Context, a *Answer, d Rules[R]) error {
 	a.RecordErr, b.answer = nil, a
 	row, found := b.Rows[a.Ref]
@@ -210,9 +209,8 @@ func (b *Recording[R]) decide(ctx context.Context, a *Answer, d Rules[R]) error 
 	return nil
 }
 
-// interpret decides what an answer means. A final state is written on the
-// operator's word only; the one exception is what provably never reached the
-// operator.
+// interpret decides what an answer means. A final status needs the operator's answer; the
+// one exception is a request that provably never reached the operator.
 func (b *Recording[R]) interpret(ctx context.Context, row R, a *Answer, d Rules[R]) error {
 	p, s := row.Subject(), b.Steps[a.Ref]
 	switch t, known := b.worker.traits(p.Connection); {

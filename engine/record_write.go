@@ -28,8 +28,8 @@ func (b *Recording[R]) NeedAttention(row R) {
 	}
 }
 
-// ClearRetryable notes that money is said to have moved for a row that had ended
-// otherwise. Whatever becomes of it, nobody is told any more to try again.
+// ClearRetryable notes that money may have moved for a row that had ended without success.
+// From now on, clients are not told to retry it.
 func (b *Recording[R]) ClearRetryable(row R) {
 	p := row.Subject()
 	if d := *p.FailureDetail; d != nil && d.Retryable {
@@ -40,7 +40,7 @@ func (b *Recording[R]) ClearRetryable(row R) {
 	}
 }
 
-// OpenCase puts the row on the attention list.
+// OpenCase opens a case for the row.
 func (b *Recording[R]) OpenCase(row R, kind, detail string) {
 	p := row.Subject()
 	at := b.Heads[p.Ref.Client].NextTime()
@@ -49,16 +49,15 @@ func (b *Recording[R]) OpenCase(row R, kind, detail string) {
 	})
 }
 
-// ReopenCase is Open for what is seen time and again. The first time it puts the
-// row on the list; later it only undoes what a person did who closed the case,
-// this one or another that the row was on the list for, while its cause stands.
+// ReopenCase is OpenCase for what is seen repeatedly. The first time it opens the case.
+// Later it only opens it again if a person closed it, or another case of the row, while the
+// cause remains.
 func (b *Recording[R]) ReopenCase(row R, kind, detail string, seen bool) {
 	b.OpenCase(row, kind, detail)
 	b.cases[len(b.cases)-1].Reopen = seen
 }
 
-// AddAudit writes an audit row. What it rests on is the answer that is being
-// decided on.
+// AddAudit writes an audit row. It names the answer that is being decided on as its cause.
 func (b *Recording[R]) AddAudit(client, subject till.ID, at till.Time, actor, action, detail string) {
 	row := &store.AuditRow{
 		ClientID: client, Sequence: b.Heads[client].NextAudit(), At: at,
@@ -70,8 +69,8 @@ func (b *Recording[R]) AddAudit(client, subject till.ID, at till.Time, actor, ac
 	b.audit = append(b.audit, row)
 }
 
-// causeOf says which call brought an answer; "" for a person's, whose cause is
-// the command.
+// causeOf names the call that brought an answer; "" for a person's resolution, whose cause
+// is the command.
 func causeOf(a *Answer) string {
 	if a.Action == Resolve {
 		return ""
@@ -79,10 +78,9 @@ func causeOf(a *Answer) string {
 	return string(a.Action)
 }
 
-// evidenceOf returns the digest of what a decision rests on: of the file that
-// a person brought, or of the operator's word as it was understood. The
-// latter binds the receipt and the codes, which stand in other tables, into
-// the chain over the audit log.
+// evidenceOf returns the digest of what a decision is based on: of the file that a person
+// brought, or of the operator's answer. The latter binds the receipt and the codes, which
+// are in other tables, into the audit log's chain.
 func evidenceOf(a *Answer) []byte {
 	if a.Action == Resolve {
 		return a.Digest
@@ -95,7 +93,7 @@ func evidenceOf(a *Answer) []byte {
 	return h.Sum(nil)
 }
 
-// RecordResolution records a person's act and takes the row off the list.
+// RecordResolution records a person's resolution and closes the row's cases.
 func (b *Recording[R]) RecordResolution(row R, a *Answer) {
 	p := row.Subject()
 	at := b.Heads[p.Ref.Client].NextTime()
@@ -111,8 +109,8 @@ func (b *Recording[R]) RecordResolution(row R, a *Answer) {
 	b.closed = append(b.closed, store.CaseClosure{Ref: p.Ref, By: a.By, At: at, Reason: reason, Evidence: a.Digest})
 }
 
-// Wallet returns the client's wallet in a currency, as this batch has left
-// it. It exists since the method was enabled; a missing one is made first.
+// Wallet returns the client's wallet in a currency, as this batch has left it. It exists
+// since the method was enabled; a missing one is inserted first.
 func (b *Recording[R]) Wallet(ctx context.Context, client till.ID, currency string) (*ledger.Wallet, error) {
 	k := walletKey{client, currency}
 	if w := b.wallets[k]; w != nil {
@@ -134,14 +132,14 @@ func (b *Recording[R]) Wallet(ctx context.Context, client till.ID, currency stri
 	return w, nil
 }
 
-// AddTransaction gathers an entry that was applied to a wallet, with its line.
+// AddTransaction collects an entry that was applied to a wallet, with its transaction.
 func (b *Recording[R]) AddTransaction(t *ledger.Transaction, e *ledger.Entry) {
 	b.transactions = append(b.transactions, t)
 	b.counts.AddTransaction(t.ClientID, t.CreatedAt, t.Type, t.Amount.Currency)
 	b.AddEntry(e, fmt.Sprintf("%s %s %sed", t.Amount.Value(), e.Currency, t.Direction))
 }
 
-// ApplyEntry applies an entry to a wallet and gathers it: with its line, or without
+// ApplyEntry applies an entry to a wallet and collects it: with a transaction, or without
 // one if all of it is owed. An entry without a time gets the client's next.
 func (b *Recording[R]) ApplyEntry(w *ledger.Wallet, e *ledger.Entry) error {
 	if e.CreatedAt.IsZero() {
@@ -164,8 +162,8 @@ func (b *Recording[R]) ApplyEntry(w *ledger.Wallet, e *ledger.Entry) error {
 	return nil
 }
 
-// repay pays what clients owe from what this batch leaves available, whatever
-// made it so: no wallet is written with both.
+// repay pays what clients owe from what this batch leaves available. No wallet is written
+// with both a debt and available money.
 func (b *Recording[R]) repay() error {
 	b.answer = nil
 	for _, w := range b.wallets {
@@ -180,28 +178,26 @@ func (b *Recording[R]) repay() error {
 	return nil
 }
 
-// causeRepay is the cause of an audit row that no answer brought: the commit
-// left something available to a client that owes.
+// causeRepay is the cause of an audit row without an answer: the commit made money
+// available to a client that owes.
 const causeRepay = "repay"
 
-// AddEntry gathers an entry that touches no wallet, and why.
+// AddEntry collects an entry that touches no wallet, and the reason.
 func (b *Recording[R]) AddEntry(e *ledger.Entry, why string) {
 	b.entries = append(b.entries, e)
 	b.AddAudit(e.ClientID, e.Subject(), e.CreatedAt, "engine", string(e.Kind), why)
 }
 
-// Fact gathers what becomes of a row once at most; the database refuses it a
-// second time.
+// Fact collects what may happen to a row at most once. The database rejects a second time.
 func (b *Recording[R]) Fact(row R, fact string, e *ledger.Entry) {
 	b.facts = append(b.facts, store.Fact{Ref: row.Subject().Ref, Fact: fact, EntryID: e.ID})
 }
 
-// Write puts the net result of a batch into the database, set by set, in the
-// fixed order of locks.
+// Write writes the batch's net result, table by table, in the lock order.
 func (b *Recording[R]) Write(ctx context.Context) error {
 	for ref := range b.fromCache {
 		if !slices.Contains(b.changed, b.Rows[ref]) {
-			return fmt.Errorf("%w: it was decided on a row that nobody has read, and that is not written", store.ErrConstraint)
+			return fmt.Errorf("%w: decision used a cached row that this commit does not update", store.ErrConstraint)
 		}
 	}
 	if err := b.repay(); err != nil {
@@ -245,8 +241,8 @@ func (b *Recording[R]) Write(ctx context.Context) error {
 	return nil
 }
 
-// updateCache takes note of how rows are left, for the next answers. One that has
-// ended is not waited for.
+// updateCache caches the rows as they are left, for the next answers. It drops a row that
+// has ended.
 func (b *Recording[R]) updateCache() {
 	left := make(map[store.Ref]any, len(b.changed))
 	for _, row := range b.changed {
@@ -259,7 +255,7 @@ func (b *Recording[R]) updateCache() {
 	b.worker.recent.note(left)
 }
 
-// writeCases closes before it opens: what ends one case may begin another.
+// writeCases closes before it opens: the end of one case may open another.
 func (b *Recording[R]) writeCases(ctx context.Context) error {
 	if err := b.Tx.CloseCases(ctx, b.closed); err != nil {
 		return err

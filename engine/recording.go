@@ -11,9 +11,9 @@ import (
 	"till/store"
 )
 
-// Recording is a batch on its way from answers to rows: the running state that
-// each decision sees, and what the decisions have gathered to be written. The
-// net result is one commit, or nothing.
+// Recording turns a batch of answers into rows. It holds the running state that each
+// decision sees, and collects what is to be written. The net result is one commit, or
+// nothing.
 type Recording[R Subject] struct {
 	Tx    *store.Tx
 	Rows  map[store.Ref]R
@@ -23,25 +23,25 @@ type Recording[R Subject] struct {
 	worker          *Worker
 	table           *Table[R]
 	clientWallets   []*ledger.Wallet             // all of the clients' wallets
-	wallets         map[walletKey]*ledger.Wallet // those that this batch changes, as it leaves them
+	wallets         map[walletKey]*ledger.Wallet // those that this batch changes, as left
 	lastAttempts    map[store.Ref]*store.Attempt
-	receiptOwners   map[store.Receipt]store.Ref // who has which, before and in this batch
-	foreignHandle   map[*Answer]bool            // which bring the handle of another
-	answer          *Answer                     // the one that is being decided on
+	receiptOwners   map[store.Receipt]store.Ref // which row has which receipt, before and in this batch
+	foreignHandle   map[*Answer]bool            // answers with another subject's handle
+	answer          *Answer                     // the answer that is being decided on
 	fromCache       map[store.Ref]bool          // rows that were not read
-	alreadyRecorded map[*Answer]bool            // whose calls are on record already
-	answers         []*Answer                   // all that it was begun with
+	alreadyRecorded map[*Answer]bool            // answers whose calls are recorded already
+	answers         []*Answer                   // all answers of the batch
 
-	holds     map[till.ID][]store.Hold // of the clients of what is to be held
-	noCase    map[store.Ref]bool       // of those that are held no longer, which nobody has to look at for another reason
-	restoring bool                     // an old database was put back and is not released; known where something is to be held
+	holds     map[till.ID][]store.Hold // of the clients with rows to hold
+	noCase    map[store.Ref]bool       // rows that are no longer held and have no other open case
+	restoring bool                     // a restore is not released; read if there is something to hold
 
-	strays strays // that the successes among the answers may be about
+	strays strays // strays that the successes may belong to
 
 	changed           []R
 	receipts          []store.Received
 	newHandles        []store.Named
-	callbacksToForget []store.Ref // whose callback is of no use
+	callbacksToForget []store.Ref // subjects whose kept callback is useless
 	deletedSteps      []store.Ref
 	events            []*till.Event
 	counts            store.CounterDelta
@@ -61,8 +61,8 @@ type walletKey struct {
 	currency string
 }
 
-// Mismatch says in which way a reported success is not the row's, "" if it
-// is. What the operator does not say cannot differ.
+// Mismatch says how a reported success differs from the row, "" if it does not. What the
+// operator does not report cannot differ.
 func (b *Recording[R]) Mismatch(row R, a *Answer) string {
 	p, r := row.Subject(), a.Result
 	switch {
@@ -76,7 +76,7 @@ func (b *Recording[R]) Mismatch(row R, a *Answer) string {
 	return ""
 }
 
-// differs names what an operator reports and what was asked for.
+// differs describes a reported amount and the requested one.
 func differs(reported, asked till.Money) string {
 	return reported.Value() + " " + reported.Currency + " instead of " + asked.Value() + " " + asked.Currency
 }
@@ -84,7 +84,7 @@ func differs(reported, asked till.Money) string {
 // MarkProcessing notes that the operator holds the request.
 func (b *Recording[R]) MarkProcessing(row R) { b.Move(row, string(till.Processing)) }
 
-// EndAs ends a row other than in success, and reports whether the move exists.
+// EndAs ends a row without success. It reports whether the transition exists.
 func (b *Recording[R]) EndAs(row R, status string, r provider.Result) bool {
 	p := row.Subject()
 	if p.Final {
@@ -97,8 +97,8 @@ func (b *Recording[R]) EndAs(row R, status string, r provider.Result) bool {
 	return b.Move(row, status)
 }
 
-// Move changes a status: the event, the tallies and the times follow from it
-// here and nowhere else. It reports whether the move exists.
+// Move changes a status. The event, the tallies and the times follow from it here and
+// nowhere else. It reports whether the transition exists.
 func (b *Recording[R]) Move(row R, to string) bool {
 	from := row.Subject().Status
 	if row.MoveTo(to) != nil {
@@ -121,8 +121,8 @@ func (b *Recording[R]) Move(row R, to string) bool {
 	return true
 }
 
-// MarkLate notes that money moved after the row had ended otherwise: its status
-// stays, and the client is told.
+// MarkLate notes that money moved after the row had ended without success. The status
+// stays; the client gets an event.
 func (b *Recording[R]) MarkLate(row R) {
 	p := row.Subject()
 	head := b.Heads[p.Ref.Client]
@@ -131,14 +131,14 @@ func (b *Recording[R]) MarkLate(row R) {
 	b.addMoveEvent(row, "late_success", *p.LateEvent)
 }
 
-// addMoveEvent writes the event of the state that the row is in now. Its resolution
-// is completed when the next step is known.
+// addMoveEvent writes the event of the row's status. Its resolution is completed when the
+// next step is known.
 func (b *Recording[R]) addMoveEvent(row R, word string, sequence int64) {
 	b.MarkChanged(row)
 	b.events = append(b.events, eventOf(row.Subject(), till.EventKind(b.table.Name()+"."+word), sequence))
 }
 
-// eventOf renders the event that tells a row's state as it is now.
+// eventOf returns the event with a row's state as it is now.
 func eventOf(p store.Subject, kind till.EventKind, sequence int64) *till.Event {
 	return &till.Event{
 		ClientID: p.Ref.Client, Sequence: sequence, Kind: kind, SubjectID: p.Ref.ID, CreatedAt: *p.UpdatedAt,
@@ -147,13 +147,13 @@ func eventOf(p store.Subject, kind till.EventKind, sequence int64) *till.Event {
 	}
 }
 
-// AddEvent writes an event of a kind that no move is told by.
+// AddEvent writes an event of a kind that belongs to no transition.
 func (b *Recording[R]) AddEvent(row R, kind till.EventKind, sequence int64) {
 	b.MarkChanged(row)
 	b.events = append(b.events, eventOf(row.Subject(), kind, sequence))
 }
 
-// schedule decides when the operator is asked next.
+// schedule decides when the operator is checked next.
 func (b *Recording[R]) schedule(row R, a *Answer, t provider.Traits, was store.Subject) {
 	now, s, p := b.Tx.Now(), b.Steps[a.Ref], row.Subject()
 	switch {
@@ -165,7 +165,7 @@ func (b *Recording[R]) schedule(row R, a *Answer, t provider.Traits, was store.S
 	case p.Settled && !(was.Settled && p.Reversible):
 		b.DeleteStep(row)
 	case p.Final && !was.Final:
-		// Who does not have the connection does not know its habits; who has it
+		// An instance without the connection does not know its traits. One that has it
 		// finds the step due.
 		BeginLate(s, t, now)
 		if len(t.LateReads) == 0 && b.worker.Has(p.Connection) {
@@ -192,8 +192,8 @@ func (b *Recording[R]) schedule(row R, a *Answer, t provider.Traits, was store.S
 	b.fillResolution(row)
 }
 
-// fillResolution completes what clients see of the work on a row, in the row and in
-// the event of its latest change.
+// fillResolution completes what clients see of the work on a row, in the row and in its
+// latest event.
 func (b *Recording[R]) fillResolution(row R) {
 	p := row.Subject()
 	s := b.Steps[p.Ref]
@@ -213,9 +213,9 @@ func (b *Recording[R]) fillResolution(row R) {
 	}
 }
 
-// AfterCancel is what follows when a row was taken back without an answer: it is owed
-// nothing if no send was ever begun. One that seemed to leave nothing is read for,
-// like any other that has ended. What clients see of it is complete then.
+// AfterCancel finishes a row that was cancelled without an answer. If no send was ever
+// begun, nothing is left to do. If a send seemed to leave nothing, the row is read for late
+// money, like any other that has ended.
 func (b *Recording[R]) AfterCancel(row R) {
 	p := row.Subject()
 	t, known := b.worker.traits(p.Connection)
@@ -227,15 +227,15 @@ func (b *Recording[R]) AfterCancel(row R) {
 	b.fillResolution(row)
 }
 
-// DeleteStep removes a row's step: nothing is owed any more.
+// DeleteStep deletes a row's step: nothing is left to do.
 func (b *Recording[R]) DeleteStep(row R) {
-	b.MarkChanged(row) // what the step counted is kept with the row
+	b.MarkChanged(row) // the row keeps what the step counted
 	ref := row.Subject().Ref
 	b.Steps[ref] = nil
 	b.deletedSteps = append(b.deletedSteps, ref)
 }
 
-// attemptOf is what is written down of a call.
+// attemptOf returns the recorded form of a call.
 func attemptOf(a *Answer) *store.Attempt {
 	at := &store.Attempt{
 		ClientID: a.Ref.Client, SubjectID: a.Ref.ID, Kind: string(a.Action),
@@ -258,10 +258,10 @@ func attemptOf(a *Answer) *store.Attempt {
 	return at
 }
 
-// recordCall records the call itself, before anything is made of its answer.
+// recordCall records the call itself, before its answer is applied.
 func (b *Recording[R]) recordCall(row R, a *Answer, t provider.Traits) {
 	if !a.Action.calls() {
-		return // nobody was called; a resolution is recorded once it is accepted
+		return // no operator was called; a resolution is recorded once it is accepted
 	}
 	p := row.Subject()
 	if !b.alreadyRecorded[a] {

@@ -8,21 +8,20 @@ import (
 	"till/store"
 )
 
-// Resolution is the operator's word brought by a person.
+// Resolution is the operator's decision, brought by a person.
 type Resolution struct {
 	Success  bool
 	Reversed bool   // the money was credited, and the operator took it back
-	Receipt  string // the operator's, where the evidence shows one
-	By       string // who says so
-	Evidence string // what it rests on, in words for the audit log
+	Receipt  string // the operator's, if the evidence shows one
+	By       string // the person
+	Evidence string // a description for the audit log
 	Digest   []byte // SHA-256 of it
 }
 
-// Resolve ends a row on a person's evidence, through the same Apply as every
-// other answer. It returns the table's NotFound, or CodeValidationFailed if the row
-// has ended in a way that the evidence cannot change. Money that was booked late
-// already is not booked again, nor is what was taken back taken twice: its case
-// is closed.
+// Resolve ends a row on a person's evidence, by the same Apply as every other answer. It
+// returns the table's NotFound, or CodeValidationFailed if the row has ended in a way that
+// the evidence cannot change. Late money that was posted is not posted again, nor is a
+// reversal. Then only its case is closed.
 func (p *Processor[R]) Resolve(ctx context.Context, ref store.Ref, r Resolution) error {
 	rows, err := p.read(ctx, []store.Ref{ref})
 	if err != nil {
@@ -41,7 +40,7 @@ func (p *Processor[R]) Resolve(ctx context.Context, ref store.Ref, r Resolution)
 	return a.RecordErr
 }
 
-// read returns those of the named rows that exist.
+// read returns the named rows that exist.
 func (p *Processor[R]) read(ctx context.Context, refs []store.Ref) (rows map[store.Ref]R, err error) {
 	err = p.c.Store.View(ctx, func(tx *store.Tx) (err error) {
 		rows, err = p.table.Read(ctx, tx, refs)
@@ -50,7 +49,7 @@ func (p *Processor[R]) read(ctx context.Context, refs []store.Ref) (rows map[sto
 	return rows, err
 }
 
-// answerFromPerson makes an answer of what a person says about a row.
+// answerFromPerson returns the answer for a person's resolution of a row.
 func (w *Worker) answerFromPerson(p store.Subject, r Resolution) *Answer {
 	now := w.c.Store.Now()
 	a := &Answer{
@@ -64,26 +63,25 @@ func (w *Worker) answerFromPerson(p store.Subject, r Resolution) *Answer {
 	case r.Reversed:
 		a.Result = provider.Result{Outcome: provider.Reversed}
 	}
-	a.Result, _ = a.Result.Clean() // as the operator's own answer would be
+	a.Result, _ = a.Result.Clean() // like an operator's own answer
 	return a
 }
 
-// ResolveItem is a resolution among many, such as a line of an operator's
-// statement that settles a payment.
+// ResolveItem is one of many resolutions, such as a line of an operator's statement that
+// settles a payment.
 type ResolveItem struct {
 	Ref store.Ref
 	Resolution
 
-	// Changed and Err are set by ResolveAll: whether the row was settled
-	// by it, and why it could not be. Neither is set if the row had come to the
-	// same end already.
+	// Changed and Err are set by ResolveAll: whether it changed the row, and why it could
+	// not. Neither is set if the row had already ended the same way.
 	Changed bool
 	Err     error
 }
 
-// ResolveAll ends rows on evidence, all in one commit where that works. A row
-// whose money has moved already, or that has ended and is only said to have
-// failed, is left as it is: a second run changes nothing.
+// ResolveAll ends rows on evidence, in one commit if possible. It leaves a row alone if its
+// money has moved already, or if it has ended and is only reported as failed. So a second
+// run changes nothing.
 func (p *Processor[R]) ResolveAll(ctx context.Context, settlements []*ResolveItem) error {
 	refs := make([]store.Ref, len(settlements))
 	for i, s := range settlements {

@@ -8,12 +8,11 @@ import (
 	"till/provider"
 )
 
-// Routes says which connections a client's payment or payout may take, the
-// preferred one first; none if there is no way. It takes the first one that is
-// well when it is made, and keeps it.
+// Routes returns the connections that a client's payment or payout may take, the preferred
+// one first; none if there is no route. A new row takes the first healthy one and keeps it.
 type Routes func(client *till.Client, method, country, currency string) []string
 
-// ByMode is Routes where there is one way at most for clients of a mode.
+// ByMode returns Routes with at most one connection for clients of a mode.
 func ByMode(route func(mode till.Mode, method, country, currency string) string) Routes {
 	return func(client *till.Client, method, country, currency string) []string {
 		if name := route(client.Mode, method, country, currency); name != "" {
@@ -23,9 +22,8 @@ func ByMode(route func(mode till.Mode, method, country, currency string) string)
 	}
 }
 
-// routed returns those of the routes that lead somewhere: to connections that
-// are configured here and serve the market. If there are none, nothing will
-// change by waiting.
+// routed returns the routes to connections that are configured here and serve the market.
+// If there are none, waiting will not help.
 func (w *Worker) routed(client *till.Client, method, country, currency string) (out []string) {
 	for _, name := range w.c.Routes(client, method, country, currency) {
 		if provider.Serves(w.c.Connections[name], method, country, currency) {
@@ -35,23 +33,21 @@ func (w *Worker) routed(client *till.Client, method, country, currency string) (
 	return out
 }
 
-// Offer is what a client can have of a method.
+// Offer is a method as it is available to a client.
 type Offer struct {
-	// Served says for each of the method's markets whether a route leads
-	// somewhere.
+	// Served says for each of the method's markets whether there is a route.
 	Served []bool
-	// Status is how the method stands, the same on all instances, and Window how
-	// long a customer has to approve. A method with several markets stands as the
-	// best of them does, and a market as the best of its connections: payments are
-	// refused by market.
+	// Status is the method's health, the same on all instances. Window is how long a
+	// customer has to approve. A method is as healthy as its best market, and a market as
+	// its best connection.
 	Status Status
 	Window time.Duration
 }
 
-// Any reports whether a route leads anywhere at all.
+// Any reports whether there is any route.
 func (o *Offer) Any() bool { return slices.Contains(o.Served, true) }
 
-// Offer returns what a client can have of a method.
+// Offer returns a method as it is available to a client.
 func (w *Worker) Offer(client *till.Client, m *till.Method) Offer {
 	o := Offer{Served: make([]bool, len(m.Markets)), Status: Closed}
 	for i, k := range m.Markets {

@@ -8,9 +8,8 @@ import (
 	"till/store"
 )
 
-// SendPermit is a free slot for a send, held by a create call. The payment is
-// written with the lease taken and is sent right after the commit, without a claim
-// of its own.
+// SendPermit is a free slot for a send, held by a create call. The payment is inserted with
+// its lease taken and is sent right after the commit, without a claim.
 type SendPermit struct {
 	worker     *Worker
 	connection string
@@ -19,10 +18,9 @@ type SendPermit struct {
 	used       bool
 }
 
-// SendPermit returns a slot for a send to a connection if one is free now, and, if
-// the operator limits our rate, a token was taken ahead; nil if not. A
-// connection that is not passing is sent to by claims only. The caller must
-// call Start or Return, once.
+// SendPermit returns a slot for a send to a connection if one is free now and, if the
+// operator has a rate limit, a token is prefetched. Otherwise it returns nil. Only claims
+// send to a connection that is not passing. The caller must call Start or Return once.
 func (w *Worker) SendPermit(connection string) *SendPermit {
 	if w.c.AcceptOnly || !w.health.ready() || !w.health.passing(connection) {
 		return nil
@@ -48,8 +46,8 @@ func (w *Worker) SendPermit(connection string) *SendPermit {
 	return g
 }
 
-// Lease writes the permit into a new step, created at now: from its commit on
-// the payment counts as possibly sent.
+// Lease writes the permit into a new step, created at now. From its commit on, the payment
+// counts as possibly sent.
 func (p *SendPermit) Lease(s *store.Step, now till.Time) {
 	s.LeaseVersion = 1
 	s.LeaseUntil = now.Add(Lease)
@@ -58,21 +56,20 @@ func (p *SendPermit) Lease(s *store.Step, now till.Time) {
 	s.SendDeadline = s.LeaseUntil
 }
 
-// Attempt returns the attempt that must be written in the same commit: the
-// first of a payment that is new.
+// Attempt returns the attempt for the same commit: the first of a new payment.
 func (p *SendPermit) Attempt(s *store.Step, reference till.ID) *store.Attempt {
 	a := p.worker.sendAttempt(s, p.connection, reference, true)
 	a.N = 1
 	return a
 }
 
-// Start sends the payment whose step holds the permit's lease.
+// Start sends the payment whose step has the permit's lease.
 func (p *SendPermit) Start(ctx context.Context, s *store.Step, j *Instruction) {
 	p.used = true
 	p.worker.start(ctx, &Task{Step: *s, Instruction: j, Action: Submit, claimed: s.SendStartedAt, leaseEnd: p.leaseEnd, fromCreate: true})
 }
 
-// Return gives the slot back unused.
+// Return gives back the unused slot.
 func (p *SendPermit) Return() {
 	if !p.used {
 		p.used = true
@@ -81,6 +78,6 @@ func (p *SendPermit) Return() {
 		}
 		p.worker.slots.put(p.connection)
 		<-p.worker.createPermits
-		p.worker.waker.Wake() // somebody may wait for the slot
+		p.worker.waker.Wake() // a claim may wait for the slot
 	}
 }

@@ -2,21 +2,21 @@ package engine
 
 import "sync"
 
-// slots are the calls to operators that may be under way at once. A slot is
-// taken when it is decided that a call may begin, before the commit that makes
-// it so: two who decide at the same time see each other.
+// slots limits how many calls to operators are under way at once. A slot is taken when a
+// call is decided on, before the commit that permits it. So two decisions at the same time
+// see each other.
 type slots struct {
 	mu          sync.Mutex
 	size, used  int
 	connections int
-	by          map[string]int   // connection
-	most        map[string]int   // connection; 0: no limit of its own
-	back        map[string]int64 // connection: how many were given back
+	by          map[string]int   // by connection
+	most        map[string]int   // by connection; 0: no limit of its own
+	back        map[string]int64 // by connection: how many were given back
 }
 
-// take takes a slot for a call to a connection if one is free. Of several
-// connections each may hold as many as are free for the others: one that is
-// slow leaves half of them, two leave a third.
+// take takes a slot for a call to a connection if one is free. A connection may hold as
+// many slots as it leaves free for the others. So one slow connection leaves half of them,
+// two leave a third.
 func (s *slots) take(connection string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -32,13 +32,12 @@ func (s *slots) take(connection string) bool {
 	return true
 }
 
-// room returns how many slots take would give to a connection one after the
-// other.
+// room returns how many slots in a row take would give to a connection.
 func (s *slots) room(connection string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := s.size - s.used
-	if s.connections > 1 { // each that is taken leaves one less to the others
+	if s.connections > 1 { // each one taken leaves one less for the others
 		n = max(0, n-s.by[connection]+1) / 2
 	}
 	if most := s.most[connection]; most > 0 {
@@ -55,7 +54,7 @@ func (s *slots) put(connection string) {
 	s.back[connection]++
 }
 
-// returned counts the slots that calls to a connection have given back.
+// returned returns how many slots a connection has given back.
 func (s *slots) returned(connection string) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

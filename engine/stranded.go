@@ -10,47 +10,46 @@ import (
 	"till/store"
 )
 
-// Instances of one database need not be configured alike: while a connection is
-// added or taken away they are not. What an instance has no connection for it
-// leaves as it is, due, for one that has it. If nobody has, a person must be
-// told; that changes nothing of when it is due and who may take it.
+// Instances of one database may have different connections, for example while one is added
+// or removed. An instance leaves a step without a connection as it is, for an instance that
+// has it. If no instance has it, a case is opened. That changes neither when the step is
+// due nor who may claim it.
 
 const (
-	// sharedFor is how long a lane is taken for one in which also steps of another
-	// account wait, after one was met there.
+	// sharedFor is how long a lane counts as shared with another account after a step of
+	// that account was read.
 	sharedFor = time.Minute
 
-	// noticePause is how often an instance looks for what nobody takes.
+	// noticePause is how often an instance looks for steps that no instance claims.
 	noticePause = time.Minute
-	// strandedAfter is how long a step must have been due, and its subject's time
-	// must have been over, before a person is told that nobody takes it: much
-	// longer than anybody who can needs to.
+	// strandedAfter is how long a step must have been due, and its subject's window over,
+	// before a case is opened: much longer than an instance with the connection needs.
 	strandedAfter = time.Minute
-	// maxNotices is how many of a lane are told of at once.
+	// maxNotices is how many cases are opened per lane at once.
 	maxNotices = 100
 )
 
-// Notice is the action of whoever sees that nobody takes a step.
+// Notice is the action of an instance that finds a step that no instance claims.
 const Notice Action = "notice"
 
-// connectionOf returns the connection whose lane it is.
+// connectionOf returns the connection of a lane.
 func connectionOf(lane string) string {
 	name, _, _ := strings.Cut(lane, " ")
 	return name
 }
 
-// noteShared notes that steps of another account wait in some of our lanes: from now
-// on we pass over them. Else those that are longest due would hide ours.
+// noteShared notes that some of our lanes also have steps of another account. From now on
+// polls skip them, because those that are longest due would hide ours.
 func (w *Worker) noteShared(lanes []string) {
 	for _, lane := range lanes {
 		if w.sharedLanes[lane].IsZero() {
-			w.c.Log.Warn("steps of another account wait in a lane", "lane", lane)
+			w.c.Log.Warn("steps of another account skipped", "lane", lane)
 		}
 		w.sharedLanes[lane] = time.Now()
 	}
 }
 
-// laneViews returns which steps of some of our lanes we look at.
+// laneViews returns which steps of some lanes to read.
 func (w *Worker) laneViews(lanes []string) []store.LaneView {
 	out := make([]store.LaneView, len(lanes))
 	for i, lane := range lanes {
@@ -66,8 +65,8 @@ func (w *Worker) laneViews(lanes []string) []store.LaneView {
 	return out
 }
 
-// reportStranded looks, now and then, for what is not ours and nobody takes, and has a
-// person look at it.
+// reportStranded looks from time to time for steps that no instance claims, and opens
+// cases.
 func (w *Worker) reportStranded(ctx context.Context) {
 	if !w.strandedCheckedAt.IsZero() && time.Since(w.strandedCheckedAt) < noticePause {
 		return
@@ -106,17 +105,17 @@ func (w *Worker) reportStranded(ctx context.Context) {
 		w.subjects.Apply(ctx, answers)
 	}
 	for _, a := range answers {
-		w.c.Log.Warn("nobody takes a step", w.kindName(), a.Ref.ID, "error", a.RecordErr)
+		w.c.Log.Warn("step claimed by no instance", w.kindName(), a.Ref.ID, "error", a.RecordErr)
 	}
 	if err != nil && ctx.Err() == nil {
-		w.c.Log.Error("look for steps that nobody takes", "error", err)
+		w.c.Log.Error("stranded steps not read", "error", err)
 	}
 }
 
-// noVersion is the lease of whoever has none.
+// noVersion is the lease version of an instance without a lease.
 const noVersion = -1
 
-// openStrandedCase has a person look at a row that nobody takes. Nothing else changes.
+// openStrandedCase opens a case for a row that no instance claims. Nothing else changes.
 func (b *Recording[R]) openStrandedCase(row R, now till.Time) {
 	if p := row.Subject(); !p.Final && now >= p.ExpiresAt.Add(strandedAfter) {
 		b.ReopenCase(row, CaseOverdue, "its time is over, and no instance takes it: is the connection "+p.Connection+", with the account it was made with, configured anywhere?", *p.Attention)

@@ -11,13 +11,13 @@ import (
 	"till/store"
 )
 
-// A stray is money that named us when nothing here was known of it. When its
-// payment turns up after all, the commit that credits the payment closes the
-// stray, so that the money is never in two places.
+// A stray is money that names us and matched no row when it was reported. If its payment
+// turns up, the commit that credits the payment closes the stray. So the money is never in
+// two places.
 
-// strays are those that the successes of a batch may be about.
+// strays holds the strays that the successes of a batch may belong to.
 type strays struct {
-	any    bool // there are some at all
+	any    bool // there are open strays at all
 	of     map[store.Ref][]*store.Stray
 	closed map[till.ID]bool // by this batch
 }
@@ -25,8 +25,8 @@ type strays struct {
 // succeeds reports whether an answer may move money.
 func succeeds(a *Answer) bool { return a.Err == nil && a.Result.Outcome == provider.Success }
 
-// findStrays reads the strays that successes may be about. Where there is none
-// at all, which the locks have told, it asks nothing.
+// findStrays reads the strays that successes may belong to. If there are no strays at all,
+// it reads nothing.
 func (b *Recording[R]) findStrays(ctx context.Context) error {
 	if !b.strays.any {
 		return nil
@@ -55,9 +55,8 @@ func (b *Recording[R]) findStrays(ctx context.Context) error {
 	return nil
 }
 
-// CloseStrays closes the strays that a row turns out to be, whose money this
-// change has just booked. What a person had given to a client for one of them is
-// taken back, whoever that was.
+// CloseStrays closes the strays of a row whose money this batch has just posted. It takes
+// back what a person gave to any client for one of them.
 func (b *Recording[R]) CloseStrays(ctx context.Context, row R) error {
 	p := row.Subject()
 	way := store.StrayIn
@@ -65,7 +64,7 @@ func (b *Recording[R]) CloseStrays(ctx context.Context, row R) error {
 		way = store.StrayOut
 	}
 	for _, s := range b.strays.of[p.Ref] {
-		// One is found once for each of its names.
+		// One stray may be found by several of its identifiers.
 		if b.strays.closed[s.ID] || s.Direction != "" && s.Direction != way {
 			continue
 		}
@@ -89,15 +88,14 @@ func (b *Recording[R]) CloseStrays(ctx context.Context, row R) error {
 	return nil
 }
 
-// takeBack takes an attribution back: the adjustment the other way round, once
-// for each stray. What the client has spent of it is owed. It reports whether
-// there was one.
+// takeBack takes an attribution back by the opposite adjustment, once for each stray. What
+// the client has spent of it is owed. It reports whether there was an attribution.
 func (b *Recording[R]) takeBack(ctx context.Context, s *store.Stray, p store.Subject) (bool, error) {
 	made, err := b.Tx.Adjustment(ctx, store.Ref{Client: s.Given, ID: s.ID}) // it never changes
 	if err != nil || made == nil {
 		return false, err
 	}
-	if b.Heads[s.Given] == nil { // somebody else than the row's client
+	if b.Heads[s.Given] == nil { // another client than the row's
 		heads, err := b.Tx.LockHeads(ctx, []till.ID{s.Given})
 		if err != nil {
 			return false, err
@@ -119,12 +117,12 @@ func (b *Recording[R]) takeBack(ctx context.Context, s *store.Stray, p store.Sub
 		Amount: till.Money{Minor: -made.Amount.Minor, Currency: made.Amount.Currency}, Reason: reason, Actor: "engine", CreatedAt: e.CreatedAt})
 }
 
-// TakenBackID returns the id of the adjustment that takes a stray's attribution
-// back: always the same, so that the database refuses a second one.
+// TakenBackID returns the id of the adjustment that takes a stray's attribution back. It is
+// always the same, so the database rejects a second one.
 func TakenBackID(stray till.ID) till.ID {
 	sum := sha256.Sum256(append([]byte("stray taken back\x00"), stray[:]...))
 	id := till.ID(sum[:16])
-	id[6] = id[6]&0x0f | 0x80 // a UUID of a making of one's own
+	id[6] = id[6]&0x0f | 0x80 // UUID version 8: derived by a rule of our own
 	id[8] = id[8]&0x3f | 0x80
 	return id
 }

@@ -8,53 +8,49 @@ import (
 	"till/store"
 )
 
-// Subject is a payment's or a payout's row, as far as both are alike.
+// Subject is a payment's or a payout's row.
 type Subject interface {
 	comparable
 	Subject() store.Subject
-	// MoveTo changes the status, and answers why not if it may not.
+	// MoveTo changes the status, or returns an error if the transition does not exist.
 	MoveTo(to string) error
 }
 
-// Table is what the machinery must know of payments, or of payouts, beside
-// what their rows have alike.
+// Table holds what differs between payments and payouts for the engine.
 type Table[R Subject] struct {
 	Kind till.SubjectKind
 
-	// Locked finds the rows among what store.Tx.Lock has read.
+	// Locked returns the rows among those that store.Tx.LockSubjects read.
 	Locked func(l *store.Locked) map[store.Ref]R
-	// Read returns those of the named rows that exist.
+	// Read returns the named rows that exist.
 	Read func(ctx context.Context, tx *store.Tx, refs []store.Ref) (map[store.Ref]R, error)
 	// ByKey returns the row that an idempotency key made; the zero R if none.
 	ByKey func(ctx context.Context, tx *store.Tx, client, key till.ID) (R, error)
-	// Update writes what has changed of rows.
+	// Update writes changed rows.
 	Update func(ctx context.Context, tx *store.Tx, rows []R) error
-	// Extend moves the end of the time in which a row may be sent.
+	// Extend moves the end of a row's window.
 	Extend func(ctx context.Context, tx *store.Tx, ref store.Ref, until till.Time) error
-	// ForUpdate returns a row to be changed, for one that is remembered.
+	// ForUpdate returns a changeable copy of a cached row.
 	ForUpdate func(row R) R
-	// Lean returns a row to be remembered: without what may be large and decides
-	// nothing. Nil where no row is remembered.
+	// Lean returns a row to cache, without large parts that decide nothing. Nil if rows are
+	// not cached.
 	Lean func(row R) R
 	// AsCreated returns a row as it was created.
 	AsCreated func(row R) R
 	// Count counts a row in, or out if n is negative.
 	Count func(c *store.CounterDelta, row R, status string, n int64)
-	// NotFound is the code of the error that there is no such row.
+	// NotFound is the error code for a row that does not exist.
 	NotFound till.Code
-	// Booked says in texts what was done with money that moved.
+	// Booked is the word in texts for what was done with money that moved.
 	Booked string
 }
 
-// Name is the kind as a word, for texts and log keys.
-func (t *Table[R]) Name() string { return string(t.Kind) }
-
-// missing is the error that there is no such row.
+// missing returns the error for a row that does not exist.
 func (t *Table[R]) missing() error {
 	return till.Errorf(t.NotFound, "there is no such %s", t.Kind)
 }
 
-// PaymentTable is what the machinery must know of payments.
+// PaymentTable is the Table of payments.
 var PaymentTable = Table[*store.PaymentRow]{
 	Kind:   till.SubjectPayment,
 	Locked: func(l *store.Locked) map[store.Ref]*store.PaymentRow { return l.Payments },
@@ -79,7 +75,7 @@ var PaymentTable = Table[*store.PaymentRow]{
 	NotFound: till.CodePaymentNotFound, Booked: "credited",
 }
 
-// PayoutTable is what the machinery must know of payouts.
+// PayoutTable is the Table of payouts.
 var PayoutTable = Table[*store.PayoutRow]{
 	Kind:   till.SubjectPayout,
 	Locked: func(l *store.Locked) map[store.Ref]*store.PayoutRow { return l.Payouts },
@@ -104,23 +100,23 @@ var PayoutTable = Table[*store.PayoutRow]{
 
 // The kinds of cases that payments and payouts open.
 const (
-	CaseOverdue       = "overdue"        // its time is over and the operator has not decided
-	CaseUnknownStatus = "unknown_status" // the operator says a word we do not know
-	CaseMismatch      = "mismatch"       // money moved, but not what was asked for
-	CaseContradiction = "contradiction"  // the operator takes back what it said
-	CaseLateMoney     = "late_money"     // money moved after another final
+	CaseOverdue       = "overdue"        // its window is over and the operator has not decided
+	CaseUnknownStatus = "unknown_status" // the operator answers with a status that we do not know
+	CaseMismatch      = "mismatch"       // money moved, but not the requested amount
+	CaseContradiction = "contradiction"  // the operator contradicts its earlier answer
+	CaseLateMoney     = "late_money"     // money moved after the row had ended without success
 	CaseReversed      = "reversed"       // the operator took back money that had moved
-	CaseReceiptReused = "receipt_reused" // one receipt for two
-	CaseHandleReused  = "handle_reused"  // the operator's id of one request, brought for another
+	CaseReceiptReused = "receipt_reused" // one receipt for two rows
+	CaseHandleReused  = "handle_reused"  // the operator's id of one request, reported for another
 	CaseWalletFull    = "wallet_full"    // the wallet cannot hold the money
-	CaseQuarantined   = "quarantined"    // a fault of ours keeps it from being acted on, or its answer from being recorded
-	CaseHeld          = "held"           // payouts are held, or it may be the retry of one that was lost with an old database
+	CaseQuarantined   = "quarantined"    // a fault of ours: it cannot be acted on, or its answer not recorded
+	CaseHeld          = "held"           // payouts are held, or it may be the retry of one that was lost with a restored database
 )
 
-// closedByEnd are the kinds of cases that the end of a row closes.
+// closedByEnd are the kinds of cases that close when their row ends.
 var closedByEnd = []string{CaseOverdue, CaseUnknownStatus, CaseQuarantined, CaseHeld}
 
-// operation names a kind of call for a kind of subject.
+// operation returns the operation of an action for a kind of subject.
 func operation(kind till.SubjectKind, action Action) string {
 	switch {
 	case kind == till.SubjectPayout && action == Submit:
@@ -144,8 +140,8 @@ func (w *Worker) lane(connection string, action Action) string {
 	return store.Lane(connection, operation(w.kind, action))
 }
 
-// kindOf returns whose steps wait in a lane.
-func kindOf(lane string) till.SubjectKind {
+// kindOf returns the kind of subject of a lane.
+func kindOf(lane string) string {
 	if strings.HasSuffix(lane, " "+store.OpPayoutSubmit) || strings.HasSuffix(lane, " "+store.OpPayoutCheck) {
 		return till.SubjectPayout
 	}
@@ -160,8 +156,8 @@ func (w *Worker) breaker(connection string) string {
 	return connection
 }
 
-// ownHealth returns what came of the calls of this engine's kind, under the names of
-// its breakers and as what a breaker is judged by.
+// ownHealth returns the results of this worker's kind of calls, under the names of its
+// breakers and of the operations that breakers are evaluated by.
 func (w *Worker) ownHealth(rows []store.HealthRow) []store.HealthRow {
 	var out []store.HealthRow
 	for _, r := range rows {

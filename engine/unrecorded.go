@@ -22,25 +22,25 @@ import (
 const (
 	firstRetry = 100 * time.Millisecond // doubles up to
 	lastRetry  = 2 * time.Second
-	// maxRefusals is how often an answer is tried that the database refuses also
-	// alone, before its row is quarantined.
+	// maxRefusals is how often the database may reject an answer on its own before its row
+	// is quarantined.
 	maxRefusals = 3
-	// maxStuck is the same for one that finds the database away each time while
-	// others are recorded.
+	// maxStuck is the same for an answer that finds the database unavailable each time
+	// while others are recorded.
 	maxStuck = 10
 )
 
-// isUnavailable answers whether an error says nothing about what was to be written,
-// only that it could not be written now.
+// isUnavailable reports whether an error only says that nothing can be written now, and
+// nothing about the data.
 func isUnavailable(err error) bool {
 	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknownCommit) || errors.Is(err, batch.ErrFull)
 }
 
-// unrecorded are the subjects of the answers that wait to be recorded.
+// unrecorded holds the subjects whose answers wait to be recorded.
 type unrecorded struct {
 	mu       sync.Mutex
 	refs     map[store.Ref]int
-	recorded atomic.Int64 // answers, ever: that it moves shows that the database is there
+	recorded atomic.Int64 // answers recorded so far; if it grows, the database is available
 	stopped  chan struct{}
 	once     sync.Once
 }
@@ -56,19 +56,19 @@ func (h *unrecorded) add(ref store.Ref, n int) {
 	}
 }
 
-// has reports whether an answer about a subject waits here: to ask again before
-// it is recorded would be to ask without what it says.
+// has reports whether a subject's answer waits here. A check before it is recorded would
+// lack what it says.
 func (h *unrecorded) has(ref store.Ref) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.refs[ref] > 0
 }
 
-// stop ends the waiting.
+// stop ends all waiting.
 func (h *unrecorded) stop() { h.once.Do(func() { close(h.stopped) }) }
 
-// record records an answer, however long the database is away. One that cannot
-// be recorded though the database is there is quarantined with its row.
+// record records an answer, however long the database is unavailable. If it cannot be
+// recorded although the database is available, its row is quarantined.
 func (w *Worker) record(ctx context.Context, a *Answer) {
 	err := w.answers.Do(ctx, a)
 	if w.finished(a, err) {
@@ -76,7 +76,7 @@ func (w *Worker) record(ctx context.Context, a *Answer) {
 	}
 	w.unrecorded.add(a.Ref, 1)
 	defer w.unrecorded.add(a.Ref, -1)
-	a.onlyFirstSend, a.cachedRow = false, nil // what was known then need not hold when it is recorded
+	a.onlyFirstSend, a.cachedRow = false, nil // these may no longer be true when it is recorded
 	refusals, stuck, suspect := 0, 0, false
 	for pause := firstRetry; ; pause = min(2*pause, lastRetry) {
 		fault := recordFault(a, err)
@@ -90,7 +90,7 @@ func (w *Worker) record(ctx context.Context, a *Answer) {
 			refusals, stuck = 0, 0
 		}
 		if pause == firstRetry {
-			w.c.Log.Warn("an answer waits to be recorded", w.kindName(), a.Ref.ID, "action", a.Action, "error", fault)
+			w.c.Log.Warn("answer not recorded yet", w.kindName(), a.Ref.ID, "action", a.Action, "error", fault)
 		}
 		seen := w.unrecorded.recorded.Load()
 		select {
@@ -101,7 +101,7 @@ func (w *Worker) record(ctx context.Context, a *Answer) {
 		}
 		there := w.unrecorded.recorded.Load() != seen // others were recorded meanwhile
 		if suspect {
-			w.subjects.Apply(ctx, []*Answer{a}) // alone: it, or one beside it, may be what is at fault
+			w.subjects.Apply(ctx, []*Answer{a}) // alone: this answer, or another of its batch, may be at fault
 			err = nil
 		} else {
 			err = w.answers.Do(ctx, a)
@@ -134,41 +134,39 @@ func (w *Worker) finished(a *Answer, err error) bool {
 	case recordFault(a, err) != nil:
 		return false
 	case a.RecordErr != nil:
-		w.c.Log.Error("record an answer", w.kindName(), a.Ref.ID, "action", a.Action, "error", a.RecordErr)
+		w.c.Log.Error("answer not recorded", w.kindName(), a.Ref.ID, "action", a.Action, "error", a.RecordErr)
 	default:
 		w.unrecorded.recorded.Add(1)
 	}
 	return true
 }
 
-// logLost tells of an answer that is lost, with all that a person needs to go on
-// from there.
+// logLost logs a lost answer with all that a person needs to continue.
 func (w *Worker) logLost(a *Answer, err error) {
-	w.c.Log.Error("an operator's answer is lost: it could not be recorded before the end", w.kindName(), a.Ref.ID, "client", a.Ref.Client,
+	w.c.Log.Error("operator answer lost, not recorded before shutdown", w.kindName(), a.Ref.ID, "client", a.Ref.Client,
 		"action", a.Action, "connection", a.Connection, "outcome", a.Result.Outcome, "receipt", a.Result.Receipt, "handle", a.Result.Handle, "error", err)
 }
 
 // recordUnactionable records that nothing could be done about steps of ours. They are tried
-// again later, out of the way of the others, and once their time is over a
-// person is told.
+// again later, after the others. Once their window is over, a case is opened.
 func (w *Worker) recordUnactionable(ctx context.Context, steps []*store.Step, why error) {
 	now := w.c.Store.Now()
 	for _, s := range steps {
-		w.c.Log.Warn("cannot act on a step", w.kindName(), s.SubjectID, "error", why)
+		w.c.Log.Warn("step not actionable", w.kindName(), s.SubjectID, "error", why)
 		a := &Answer{Ref: store.Ref{Client: s.ClientID, ID: s.SubjectID}, Action: Check, LeaseVersion: s.LeaseVersion, WakeSeq: s.WakeSeq,
 			Started: now, Ended: now, Err: why}
 		err := w.answers.Do(ctx, a)
 		if err == nil {
-			err = a.RecordErr // with an error the batch may still be writing it
+			err = a.RecordErr // after an error the batch may still be writing it
 		}
 		if err != nil {
-			w.c.Log.Error("record that a step cannot be acted on", w.kindName(), s.SubjectID, "error", err)
+			w.c.Log.Error("unactionable step not recorded", w.kindName(), s.SubjectID, "error", err)
 		}
 		if a.storeErr != nil && !isUnavailable(a.storeErr) {
 			w.quarantine(ctx, a, a.storeErr)
 		}
 	}
 	if len(steps) > 0 {
-		w.waker.Wake() // to see when they are due again
+		w.waker.Wake() // to poll when they are due again
 	}
 }

@@ -21,12 +21,11 @@ type subjects interface {
 	load(ctx context.Context, tx *store.Tx, refs []store.Ref) (map[store.Ref]*Instruction, error)
 	// extend moves the end of a row's window, because it is sent again.
 	extend(ctx context.Context, tx *store.Tx, ref store.Ref, until till.Time) error
-	// Apply records answers, all in one commit where that works.
+	// Apply records answers, in one commit if possible.
 	Apply(ctx context.Context, answers []*Answer)
 }
 
-// Worker works off the due steps of payments, or of payouts. It is safe for
-// concurrent use.
+// Worker processes the due steps of payments, or of payouts. It is safe for concurrent use.
 type Worker struct {
 	c        Config
 	kind     till.SubjectKind
@@ -34,7 +33,7 @@ type Worker struct {
 	subjects subjects
 
 	slots         slots
-	createPermits chan struct{} // the share of slots that creations may take at once
+	createPermits chan struct{} // the share of slots that creates may take at once
 	waker         *loop.Waker
 	answers       *batch.Batcher[*Answer]
 	tasks         sync.WaitGroup
@@ -43,32 +42,32 @@ type Worker struct {
 
 	health     *health
 	rates      map[store.Operation]provider.Rate
-	prefetched map[string]*prefetchedTokens // of the connections that limit sends
+	prefetched map[string]*prefetchedTokens // of connections with a rate limit for sends
 
-	noReference map[string]bool // connections whose operators know no reference of ours
+	noReference map[string]bool // connections whose operators do not know our references
 
 	// Only the loop of Run uses these.
-	lanes             []string // the lanes of the connections that are configured here
+	lanes             []string // of the connections that are configured here
 	bounds            map[string]store.Bounds
-	sharedLanes       map[string]time.Time // those in which steps of another account were met, and when
-	strandedCheckedAt time.Time            // when it last looked for what nobody takes
+	sharedLanes       map[string]time.Time // lanes with steps of another account, and when one was last read
+	strandedCheckedAt time.Time            // when it last looked for stranded steps
 	floors            floors
 	clock             clock
-	clockSetBack      bool // the clock was set back, and not all is mended that lies in the future
+	clockSetBack      bool // the clock was set back, and not all future times are repaired
 	waits             map[string]laneWait
-	crowds            map[string]*crowd // lane
+	crowds            map[string]*crowd // by lane
 }
 
 // The limits of the engine's own queues.
 const (
-	defaultSlots        = 512 // an operator that takes two seconds is then called 256 times a second
+	defaultSlots        = 512 // with an operator that takes two seconds: 256 calls per second
 	maxBatch            = 256
 	maxQueue            = 4096
 	defaultPollInterval = 250 * time.Millisecond
 )
 
-// newWorker returns a Worker that does nothing until Run is called, or a SendPermit
-// is started.
+// newWorker returns a Worker that does nothing until Run is called or a SendPermit is
+// started.
 func newWorker(c Config, kind till.SubjectKind, subjects subjects) *Worker {
 	e := &Worker{
 		c:             c,
@@ -110,13 +109,13 @@ func newWorker(c Config, kind till.SubjectKind, subjects subjects) *Worker {
 	return e
 }
 
-// Reference returns what a client's payment or payout is submitted under.
+// Reference returns the reference under which a client's payment or payout is submitted.
 func (w *Worker) Reference(client till.ID, idempotencyKey string) till.ID {
 	return w.keys.Reference(client, idempotencyKey)
 }
 
-// ParseCallbackToken returns the payment or payout that a callback's token names, if
-// the token is one of ours.
+// ParseCallbackToken returns the payment or payout that a callback's token names, if the
+// token is ours.
 func (w *Worker) ParseCallbackToken(connection, token string) (store.Ref, bool) {
 	return w.keys.ParseCallbackToken(connection, token)
 }
@@ -124,12 +123,11 @@ func (w *Worker) ParseCallbackToken(connection, token string) (store.Ref, bool) 
 // Has reports whether a connection is configured here.
 func (w *Worker) Has(connection string) bool { return w.c.Connections[connection] != nil }
 
-// forever is longer than anybody waits.
+// forever is longer than any real duration.
 const forever = 100 * 365 * 24 * time.Hour
 
-// traits returns the habits of a connection, and whether it is configured here.
-// Of one that is not nothing is known: nothing may be scheduled, proven or ended
-// by what is returned then.
+// traits returns a connection's traits, and whether it is configured here. If not, nothing
+// may be scheduled, proven or ended by the returned traits.
 func (w *Worker) traits(connection string) (provider.Traits, bool) {
 	if p := w.c.Connections[connection]; p != nil {
 		return p.Traits(), true
@@ -137,8 +135,8 @@ func (w *Worker) traits(connection string) (provider.Traits, bool) {
 	return provider.Traits{NotFoundDelay: forever}, false
 }
 
-// Run works off due steps until ctx ends. It returns at once then; Close
-// waits for the calls under way. On an instance that only accepts it does nothing.
+// Run processes due steps until ctx ends. Calls under way go on; Close waits for them. On
+// an instance that only accepts, Run does nothing.
 func (w *Worker) Run(ctx context.Context) {
 	if w.c.AcceptOnly {
 		return
@@ -154,9 +152,9 @@ func (w *Worker) Run(ctx context.Context) {
 	})
 }
 
-// drain waits until every call under way has been answered and recorded, or
-// ctx ends: what a database that is away has not taken by then is logged, and
-// lost. Call it after Run has returned and nothing calls Start any more.
+// drain waits until all calls under way are answered and recorded, or ctx ends. Answers
+// that an unavailable database has not recorded by then are logged and lost. Call it after
+// Run has returned and nothing calls Start any more.
 func (w *Worker) drain(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
@@ -173,13 +171,12 @@ func (w *Worker) drain(ctx context.Context) error {
 	}
 }
 
-// hintInterval is the least time between two looks that hints ask for: a busy
-// instance must not keep all the others looking.
+// hintInterval is the least time between two polls because of hints. A busy instance must
+// not keep all others polling.
 const hintInterval = 20 * time.Millisecond
 
-// followHints wakes the engine when another instance has committed: what an instance
-// that only accepts has written is due now. Without hints it is found by the
-// next look.
+// followHints wakes the loop when another instance has committed. A step of an instance
+// that only accepts is due at once. Without a hint, the next poll finds it.
 func (w *Worker) followHints(ctx context.Context) {
 	remote := w.c.Store.SubscribeRemote()
 	defer remote.Close()

@@ -146,7 +146,7 @@ func TestAPaymentGoesThroughTheWholeProgram(t *testing.T) {
 			t.Errorf("the log holds %q", forbidden)
 		}
 	}
-	if !strings.Contains(log.String(), `"msg":"called an operator"`) {
+	if !strings.Contains(log.String(), `"msg":"operator called"`) {
 		t.Errorf("the log does not tell what was done:\n%s", log.String())
 	}
 	verify(t, c.Database)

@@ -222,7 +222,7 @@ func (r *restoration) await(what string, done func(sh *shop, o *placed) bool) {
 	}
 }
 
-// settled answers whether an order has ended here as in the operator's book.
+// settled reports whether an order has ended here as in the operator's book.
 func (r *restoration) settled(sh *shop, o *placed) bool {
 	p := r.standing(sh, o)
 	_, moved := r.entriesOf(o)

@@ -43,7 +43,7 @@ func NewFaultInjector(f Faults) *FaultInjector {
 	return &FaultInjector{config: f, random: rand.New(rand.NewPCG(seed, seed))}
 }
 
-// Happens answers whether something of a probability happens.
+// Happens reports whether something of a probability happens.
 func (d *FaultInjector) Happens(p float64) bool {
 	if d == nil || p <= 0 {
 		return false
