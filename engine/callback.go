@@ -82,7 +82,7 @@ func (p *Processor[R]) runCallbacks(ctx context.Context, wakes []*callback) {
 				p.keepCallback(w)
 			}
 		}
-		w.err = p.Unavailable("record callbacks", w.err)
+		w.err = p.Unavailable("callbacks not recorded", w.err)
 	}
 	p.waker.Wake()
 }
@@ -192,7 +192,7 @@ func (p *Processor[R]) recordKept(ref store.Ref) {
 			continue
 		}
 		if err != nil {
-			p.Unavailable("record a callback that was kept", err)
+			p.Unavailable("kept callback not recorded", err)
 		}
 		if p.keptCallbacks.drop(w) {
 			break

@@ -159,10 +159,10 @@ func (p *Processor[R]) runCreates(ctx context.Context, calls []*CreateCall[R]) {
 	for _, call := range calls {
 		if err != nil && !away && len(calls) > 1 {
 			if alone := p.createBatch(ctx, &[]*CreateCall[R]{call}, false); alone != nil {
-				call.err = p.Unavailable("create a "+p.table.Name(), alone)
+				call.err = p.Unavailable(p.table.Name()+" not created", alone)
 			}
 		} else if err != nil {
-			call.err = p.Unavailable("create "+p.table.Name()+"s", err)
+			call.err = p.Unavailable(p.table.Name()+"s not created", err)
 		}
 	}
 	unclaimed := false
@@ -234,7 +234,7 @@ func (p *Processor[R]) replayOrReject(ctx context.Context, call *CreateCall[R], 
 	})
 	switch {
 	case err != nil:
-		return none, false, p.Unavailable("look up an idempotency key", err)
+		return none, false, p.Unavailable("idempotency key not looked up", err)
 	case row == none:
 		return none, false, refusal
 	}

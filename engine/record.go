@@ -76,7 +76,7 @@ func applyTogether(answers []*Answer, record func(answers []*Answer, reread bool
 	}
 	var away error
 	if errors.Is(err, store.ErrUnavailable) {
-		away = refuse("record answers", err)
+		away = refuse("answers not recorded", err)
 	}
 	for _, a := range answers {
 		a.storeErr = nil
@@ -86,7 +86,7 @@ func applyTogether(answers []*Answer, record func(answers []*Answer, reread bool
 			a.storeErr, a.RecordErr = err, away
 		default:
 			if alone := safely([]*Answer{a}, true); alone != nil {
-				a.storeErr, a.RecordErr = alone, refuse("record an answer", alone)
+				a.storeErr, a.RecordErr = alone, refuse("answer not recorded", alone)
 			}
 		}
 	}

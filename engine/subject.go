@@ -45,6 +45,9 @@ type Table[R Subject] struct {
 	Booked string
 }
 
+// Name is the kind as a word, for texts and log keys.
+func (t *Table[R]) Name() string { return string(t.Kind) }
+
 // missing returns the error for a row that does not exist.
 func (t *Table[R]) missing() error {
 	return till.Errorf(t.NotFound, "there is no such %s", t.Kind)

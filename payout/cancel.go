@@ -32,7 +32,7 @@ func (d *Disburser) CancelFor(ctx context.Context, ref store.Ref, actor, reason 
 		err = try() // one that is cancelled already stays so
 	}
 	if err != nil {
-		return nil, d.Unavailable("cancel a payout", err)
+		return nil, d.Unavailable("payout not cancelled", err)
 	}
 	return p, nil
 }

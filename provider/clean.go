@@ -11,8 +11,8 @@ import (
 	"till"
 )
 
-// The most that is kept of an operator's texts, in characters. What is longer
-// than the operators' own documents allow is nothing that they say.
+// How many characters of an operator's texts are kept. The operators' documents allow no
+// longer ones.
 const (
 	MaxReceipt = 128
 	MaxHandle  = 255
@@ -29,17 +29,16 @@ func (o Outcome) Known() bool {
 	return false
 }
 
-// Clean returns the result with texts that every database keeps, and the names
-// of those that it had to change. It is called on every answer, whatever the
-// adapter did: a text that a database refuses would keep the answer from being
-// recorded, and with it the money.
+// Clean returns the result with texts that every database accepts, and the names of those
+// that it changed. The engine calls it on every answer. A text that a database rejects
+// would keep the answer, and with it the money, from being recorded.
 //
-// Code and Message are words for people: what cannot be kept is replaced. A
-// Receipt that is changed is no longer the operator's, so it is quoted, always
-// the same way: two that differ stay different, and somebody who sees it knows.
-// A Handle is only good as it was given: one that cannot be kept is dropped. A
-// currency that is none becomes XXX, "no currency", and never nothing, because
-// what the operator does not say is not compared.
+// Code and Message are for people: characters that cannot be stored are replaced. A changed
+// Receipt is no longer the operator's, so it is quoted, always in the same way. Two
+// different ones stay different, and a reader sees that it was changed. A Handle is useless
+// if it is changed, so it is dropped instead. An invalid currency becomes XXX, "no
+// currency". It must not become empty, because what the operator does not say is not
+// compared.
 func (r Result) Clean() (Result, []string) {
 	var changed []string
 	set := func(name string, text *string, clean string) {
@@ -61,7 +60,7 @@ func (r Result) Clean() (Result, []string) {
 	return r, changed
 }
 
-// currencyNone is what ISO 4217 writes where no currency is involved.
+// currencyNone is ISO 4217's code for no currency.
 const currencyNone = "XXX"
 
 func isCurrency(s string) bool {
@@ -71,8 +70,8 @@ func isCurrency(s string) bool {
 	return len(s) == 3 && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
 }
 
-// CleanText returns at most n characters of a text for people, with what no
-// database keeps, or no terminal should see, replaced.
+// CleanText returns at most n characters of a text for people. It replaces characters that
+// no database stores or no terminal should show.
 func CleanText(s string, n int) string {
 	if storable(s, n) {
 		return s
@@ -92,8 +91,8 @@ func CleanText(s string, n int) string {
 	return s
 }
 
-// distinctText returns a text that stands for another and for no other: itself, if
-// it can be kept.
+// distinctText returns a storable text that stands for s and for no other: s itself, if it
+// is storable.
 func distinctText(s string, n int) string {
 	if storable(s, n) {
 		return s
@@ -105,8 +104,8 @@ func distinctText(s string, n int) string {
 	return CleanText(strconv.Quote(s), n/2) + "… sha256:" + hex.EncodeToString(sum[:])[:n/4]
 }
 
-// storable reports whether a text is at most n characters that every database
-// keeps as they are.
+// storable reports whether a text has at most n characters and every database stores it
+// unchanged.
 func storable(s string, n int) bool {
 	for i, r := range s {
 		if n == 0 || r == 0 || unicode.IsControl(r) {

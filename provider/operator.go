@@ -14,8 +14,8 @@ type Deps struct {
 	Tokens     Tokens
 	Log        *slog.Logger
 	Now        func() time.Time
-	// CallbackURL is the one address of the connection that its operator may be
-	// told to call, "" if callbacks cannot reach us. Requests carry one of their own.
+	// CallbackURL is the connection's one callback address, "" if callbacks cannot reach
+	// us. Requests have an address of their own.
 	CallbackURL string
 	// Conns is how many connections it may keep open; 0 means 64.
 	Conns int
@@ -34,21 +34,21 @@ type Tokens interface {
 // CallbackRequest is a call by an operator, as received over HTTP.
 type CallbackRequest struct {
 	Method string
-	URL    string              // as the operator was told it, with scheme and host
+	URL    string              // the callback address, with scheme and host
 	Header map[string][]string // in canonical form
 	Body   []byte              // at most 64 KiB
 }
 
-// Callback is what an adapter makes of a call by its operator.
+// Callback is what an adapter reads in a callback.
 type Callback struct {
 	// Reference is ours, as the operator repeats it; zero if it does not.
 	Reference till.ID
-	// Handle is the operator's own id of the request, "" if it is not told.
+	// Handle is the operator's own id of the request, "" if it is not named.
 	Handle string
 }
 
-// CallbackReader is a provider whose operator calls one address for all requests, or
-// signs its calls. Without it a callback is known by its path alone.
+// CallbackReader is a provider whose operator calls one address for all requests, or signs
+// its callbacks. Without it, only the path identifies a callback.
 type CallbackReader interface {
 	Provider
 	// ReadCallback reads a callback. It returns an error if the call is not the
@@ -57,14 +57,13 @@ type CallbackReader interface {
 	ReadCallback(c CallbackRequest) (Callback, error)
 }
 
-// HandleReader is a provider whose operator names, in the callback about a request,
-// the handle that it gave to that request and to no other. What a callback says
-// is kept for a request only if no other has the handle, and nothing else that an
-// answer tells of another's handle is believed.
+// HandleReader is a provider whose callbacks name the handle of their request, and each
+// handle belongs to one request. A callback is kept for a request only if no other request
+// has the handle. An answer with another request's handle is not trusted.
 type HandleReader interface {
 	Provider
-	// HandleInCallback returns the handle that a callback names, "" if it names none: then
-	// there is nothing to learn from it.
+	// HandleInCallback returns the handle in a callback, "" if there is none. Then the
+	// callback is useless.
 	HandleInCallback(mail []byte) string
 }
 
@@ -72,45 +71,45 @@ type HandleReader interface {
 // status read or a statement is the operator's answer. For a request that is not
 // in the database, it is the only information.
 type Claim struct {
-	Outcome   Outcome // a final or Reversed; "" where it does not say
+	Outcome   Outcome // a final outcome or Reversed; "" if it does not say
 	Reference till.ID // ours, as the operator repeats it; zero if it does not
 	Receipt   string
 	Amount    till.Money // no currency: it does not say
 }
 
-// ClaimReader is a provider that can tell what a callback of its operator's says.
+// ClaimReader is a provider that can read what a callback claims.
 type ClaimReader interface {
-	// ReadClaim returns false if it is no callback about a request of this kind.
+	// ReadClaim returns false if body is no callback about a request of this kind.
 	ReadClaim(body []byte) (Claim, bool)
 }
 
 // Tester is a provider that can test its account without moving money, for
 // 'till doctor'.
 type Tester interface {
-	// Test returns nil if the operator lets us in, and an error that says in
-	// plain words what is wrong and what to do if not; an Unproven where nothing
-	// was seen to be wrong and not everything could be seen.
+	// Test returns nil if the operator accepts our credentials. Its error says what is
+	// wrong and what to do. Unproven means that nothing was found wrong, but not everything
+	// could be tested.
 	Test(ctx context.Context) error
 }
 
-// Unproven is the error of a Test that found nothing wrong, but could not find
-// out whether all is right. It says what is known and what is not.
+// Unproven is the error of a Test that found nothing wrong, but could not test everything.
+// It says what is known and what is not.
 type Unproven string
 
 // Error implements error.
 func (u Unproven) Error() string { return string(u) }
 
-// CallbackChecker is a provider that knows which addresses of ours its operator
-// would not call, or whose calls it would refuse itself.
+// CallbackChecker is a provider that knows which callback addresses its operator would not
+// call, or which callbacks it would itself reject.
 type CallbackChecker interface {
-	// CheckCallback returns nil if callbacks can come to an address, "" for one
-	// that nobody has told, and an error that says in plain words why not if not.
+	// CheckCallback returns nil if callbacks can come to an address, "" if the address is
+	// unknown. Its error says why not.
 	CheckCallback(address string) error
 }
 
-// Delayer is a provider that keeps some requests back before they are sent.
+// Delayer is a provider that delays some requests before they are sent.
 type Delayer interface {
-	// SendDelay returns for how long.
+	// SendDelay returns the delay.
 	SendDelay(r Request) time.Duration
 }
 

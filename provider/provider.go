@@ -11,9 +11,9 @@ import (
 // Outcome is an operator's answer about one request, in our terms.
 type Outcome string
 
-// The outcomes. Submit answers Accepted, Duplicate, Rejected or, where the
-// operator decides at once, a final; Check answers Open, NotFound,
-// Unrecognised, AnswerPending or a final.
+// The outcomes. Submit returns Accepted, Duplicate, Rejected or, if the operator decides at
+// once, a final outcome. Check returns Open, NotFound, Unrecognised, AnswerPending or a
+// final outcome.
 const (
 	Accepted      Outcome = "accepted"     // the operator has the request and prompts the customer
 	Duplicate     Outcome = "duplicate"    // the reference was submitted before: check, do not conclude
@@ -72,12 +72,12 @@ type Result struct {
 	OurFault string
 }
 
-// Request asks an operator to collect a payment, or to pay a payout out:
-// which of the two is the Provider's.
+// Request is a request to collect a payment, or to pay a payout: the Provider is for one of
+// the two.
 type Request struct {
 	Client      till.ID
-	ID          till.ID // of the payment or payout, for people at the operator's; not repeated by a row made anew, see Reference
-	Reference   till.ID // what the operator deduplicates by; the same for a row that was lost and made again, whose ID is not
+	ID          till.ID // of the payment or payout, for people at the operator
+	Reference   till.ID // the operator's key for duplicates; the same for a row that was lost and created again with another ID
 	Method      string
 	Country     string
 	Phone       string // of the customer or recipient: digits, with the calling code
@@ -98,12 +98,12 @@ type Query struct {
 	Amount      till.Money
 	CallbackURL string // for an operator that answers a query by a callback
 
-	// Handle is what a Result gave before, "" if none did.
+	// Handle is what an earlier Result returned, "" if none did.
 	Handle string
 	// CallbackBody is the body of the latest callback for the request, nil if there is
-	// none; kept only for operators whose Traits ask for it. Anybody could have
-	// sent it: an adapter may learn from it what to ask for, and may take it for
-	// an answer only where nobody but the operator could know where to send it.
+	// none. It is kept only if Traits.NeedsCallbackBody is set. Anyone could have sent it.
+	// An adapter may learn from it what to query. It may trust it as an answer only if
+	// nobody but the operator can know the address.
 	CallbackBody []byte
 }
 
@@ -121,26 +121,25 @@ type Provider interface {
 	Check(ctx context.Context, q Query) (Result, error)
 	// Traits says how this operator behaves. It never changes.
 	Traits() Traits
-	// Fingerprint names the account behind the connection (base URL, account,
-	// environment), so that a payment is only ever asked about where it was sent.
+	// Fingerprint names the account behind the connection (base URL, account, environment),
+	// so that a payment is checked only where it was sent.
 	Fingerprint() string
 }
 
-// ErrCredentials marks an error of a call whose credentials the operator
-// refused. The outcome is unknown, as with any error; but a few of them in a row
-// stop new payments sooner.
+// ErrCredentials marks an error of a call whose credentials the operator refused. The
+// outcome is unknown, as with any error, but a few of them in a row stop new payments
+// sooner.
 var ErrCredentials = errors.New("the operator refuses our credentials")
 
-// ErrNotSent marks an error of a call of which no byte was sent. An adapter
-// that returns it must be certain: a first send that fails like this counts
-// as never made, and is made again.
+// ErrNotSent marks an error of a call of which no byte was sent. An adapter that returns it
+// must be certain: a first send that fails like this counts as never made, and is made
+// again.
 var ErrNotSent = errors.New("nothing was sent")
 
-// Refusal is the error of a call that the operator's gateway refused before it
-// was processed: wrong credentials, or too many calls. It has created nothing,
-// and no later call of the same request has begun. An adapter that returns it
-// must be certain: a first send that is refused counts
-// as never made, and is made again.
+// Refusal is the error of a call that the operator's gateway refused before it was
+// processed: wrong credentials, or too many calls. The call created nothing, and no later
+// call of the same request has begun. An adapter that returns it must be certain: a refused
+// first send counts as never made, and is made again.
 type Refusal struct {
 	Err        error         // why; ErrCredentials where that is the reason
 	RetryAfter time.Duration // for how long the operator asks us to wait, 0 if it does not say

@@ -75,8 +75,8 @@ func TestTheDoctorSaysOnlyWhatItKnowsOfOperators(t *testing.T) {
 		"warning congo callbacks": `callback_host = "127.0.0.1", but the service's address is on "pay.example.com": MTN is told no address`,
 		"ok kenya payments":       "the operator lets us in",
 		"warning kenya payouts":   "Daraja takes our token; whether payout_short_code, initiator and its password are right shows with the first payout only",
-		"wrong broken payments":   "Daraja gives a token, and then answers a question with HTTP 500 and no word of its own (text/html)",
-		"wrong broken payouts":    "Daraja gives a token, and then answers a question with HTTP 500 and no word of its own (text/html)",
+		"wrong broken payments":   "Daraja gave a token, and then answered a query with HTTP 500 and no body of its own (text/html)",
+		"wrong broken payouts":    "Daraja gave a token, and then answered a query with HTTP 500 and no body of its own (text/html)",
 	})
 	o.baseURL = ""
 	wantFindings(t, o, map[string]string{

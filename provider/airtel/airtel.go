@@ -22,13 +22,13 @@ type Operator struct {
 	payments, payouts *service
 }
 
-// New returns the operator of a configuration. It calls nobody.
+// New returns the operator of a configuration. It makes no call.
 func New(c Config, d provider.Deps) (*Operator, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
 	if d.Tokens == nil {
-		return nil, errors.New("airtel: there is nothing to keep tokens in")
+		return nil, errors.New("airtel: no token store is given")
 	}
 	if d.Now == nil {
 		d.Now = time.Now
@@ -40,20 +40,19 @@ func New(c Config, d provider.Deps) (*Operator, error) {
 	}
 	if c.serves("payouts") {
 		o.payouts = newService(s, c, true)
-		// Validate has read it before.
+		// Validate has parsed it before.
 		o.payouts.pinKey, _ = publicKey(c.PINPublicKey)
 	}
 	return o, nil
 }
 
-// Payments collects; nil if that is not configured.
+// Payments returns the provider of payments, nil if it is not configured.
 func (o *Operator) Payments() provider.Provider { return provider.OrNil(o.payments) }
 
-// Payouts pays out; nil if that is not configured.
+// Payouts returns the provider of payouts, nil if it is not configured.
 func (o *Operator) Payouts() provider.Provider { return provider.OrNil(o.payouts) }
 
-// product is collections or disbursements of one application: a
-// provider.Provider.
+// service is an application's collections or its disbursements: a provider.Provider.
 type service struct {
 	*application
 	payout                 bool
@@ -62,7 +61,7 @@ type service struct {
 	pin, padding           string
 	pinKey                 *rsa.PublicKey
 	callbackKey            string
-	submitPath, statusPath string // where money is asked for, and where it is asked about
+	submitPath, statusPath string // of a submit and of an enquiry
 	statusSuffix           string
 	payoutType             string
 	traits                 provider.Traits
@@ -72,7 +71,7 @@ type service struct {
 func newService(s *application, c Config, payout bool) *service {
 	p := &service{application: s, payout: payout, currency: c.Currency, pin: c.PIN, padding: c.PINPadding, callbackKey: c.CallbackKey,
 		submitPath: "/merchant/v1/payments/", statusPath: "/standard/v1/payments/", traits: traitsOf(c, payout)}
-	p.country, _ = till.CountryOf(c.Country) // Validate has found it before
+	p.country, _ = till.CountryOf(c.Country) // Validate has checked it before
 	kind := "collection"
 	switch {
 	case payout && c.DisbursementVersion == "v2":
@@ -89,44 +88,44 @@ func newService(s *application, c Config, payout bool) *service {
 	return p
 }
 
-// traitsOf returns Airtel's times, each with its reason.
+// traitsOf returns Airtel's traits, each with its reason.
 func traitsOf(c Config, payout bool) provider.Traits {
 	t := provider.Traits{
 		ClientReference: true, // transaction.id: ESB000041 on a second use, and the key of the enquiry
 		ApprovalWindow:  c.window().Duration(),
-		// Under the lease of 20 s.
+		// Shorter than the lease of 20 s.
 		SubmitTimeout: 15 * time.Second,
 		CheckTimeout:  10 * time.Second,
-		// Airtel asks for three minutes before the first enquiry: until then "not
-		// found" proves nothing. Absence is proven by a read after that time and a
-		// second one three minutes later, so within seven minutes of a send that was
-		// lost (wire.TimeToProveLost). The window must be longer, or it would be over by then
-		// and nothing lost would ever be sent again; eight minutes leave one to send in.
+		// Airtel asks for three minutes before the first enquiry: until then "not found"
+		// proves nothing. Absence is proven by a read after that time and a second one
+		// three minutes later: within seven minutes of a lost send (wire.TimeToProveLost).
+		// The window must be longer, or nothing lost would ever be sent again. Eight
+		// minutes leave one minute to send in.
 		NotFoundDelay: 3 * time.Minute,
-		// Light polling from 20 s on finds most earlier, and callbacks are known to
-		// be missed.
+		// Polling from 20 s on finds most results earlier, and callbacks are known to get
+		// lost.
 		Poll:    20 * time.Second,
 		PollMax: 15 * time.Minute,
 		Grace:   3 * time.Minute,
-		// Ambiguous ones are settled by hand, within days.
+		// Airtel settles ambiguous transactions by hand, within days.
 		LateReads: []time.Duration{5 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 72 * time.Hour},
-		// Airtel publishes no limit. A question every 50 ms is polite.
+		// Airtel publishes no limit. A check every 50 ms is polite.
 		CheckRate: provider.Rate{PerSecond: 20, Burst: 20},
 	}
 	if payout {
-		// Mostly decided before the answer to the request itself.
+		// Most payouts are decided before the request itself is answered.
 		t.Poll = 10 * time.Second
 	}
 	return t
 }
 
-// Traits says how Airtel behaves.
+// Traits returns how Airtel behaves.
 func (p *service) Traits() provider.Traits { return p.traits }
 
 // Fingerprint names the host, the country, the product and the application.
 func (p *service) Fingerprint() string { return p.fingerprint }
 
-// Submit asks Airtel to move money.
+// Submit requests money from a customer, or sends it.
 func (p *service) Submit(ctx context.Context, r provider.Request) (provider.Result, error) {
 	body, err := p.requestBody(r)
 	if err != nil {
@@ -144,7 +143,7 @@ func (p *service) Submit(ctx context.Context, r provider.Request) (provider.Resu
 	return result, nil
 }
 
-// requestBody writes what Airtel is asked for.
+// requestBody returns the body of a submit.
 func (p *service) requestBody(r provider.Request) ([]byte, error) {
 	decimals, ok := till.CurrencyDecimals(r.Amount.Currency)
 	national, ours := strings.CutPrefix(r.Phone, p.country.CallingCode)
@@ -167,7 +166,7 @@ func (p *service) requestBody(r provider.Request) ([]byte, error) {
 	return json.Marshal(disbursement{payee{p.currency, national}, transactionID(r.ID), pin, t})
 }
 
-// Check makes an enquiry.
+// Check reads a transaction's status by an enquiry.
 func (p *service) Check(ctx context.Context, q provider.Query) (provider.Result, error) {
 	reply, err := p.call(ctx, http.MethodGet, p.statusPath+transactionID(q.Reference)+p.statusSuffix, nil)
 	if err != nil {
@@ -181,7 +180,7 @@ func (p *service) Check(ctx context.Context, q provider.Query) (provider.Result,
 	return result, nil
 }
 
-// Method is the wallet that Airtel keeps.
+// Method is Airtel's kind of wallet.
 const Method = "airtel_money"
 
 // Serves implements provider.Selective: one connection is one country.

@@ -11,15 +11,15 @@ import (
 	"till/provider/wire"
 )
 
-// ReadCallback reads a call of Airtel's. All of an application's calls come to
-// one address, and have a hash if that was turned on in the portal.
+// ReadCallback reads a callback of Airtel's. All callbacks of an application come to one
+// address. They have a hash if that is turned on in the portal.
 func (p *service) ReadCallback(c provider.CallbackRequest) (provider.Callback, error) {
 	return readCallback(c.Body, p.callbackKey)
 }
 
-// readCallback reads a callback's body. Where a key is given, the hash must be
-// there and right. Sources differ on what is hashed, the object with its name
-// or alone; either is taken, in the bytes as they came.
+// readCallback reads a callback's body. With a key, the hash must be there and right.
+// Sources differ on what is hashed: the object with its name, or the object alone. Either
+// is accepted, over the bytes as they came.
 func readCallback(body []byte, key string) (provider.Callback, error) {
 	var c struct {
 		Transaction json.RawMessage `json:"transaction"`
@@ -47,8 +47,8 @@ func readCallback(body []byte, key string) (provider.Callback, error) {
 	return provider.Callback{Reference: parseTransactionID(string(t.ID))}, nil
 }
 
-// ReadClaim reads what a callback says. It names no amount, and is the same for
-// payments and payouts.
+// ReadClaim reads what a callback says. It names no amount, and is the same for payments
+// and payouts.
 func (p *service) ReadClaim(body []byte) (provider.Claim, bool) {
 	var c struct {
 		Transaction struct {

@@ -4,29 +4,28 @@ import (
 	"till"
 )
 
-// Reasons of payouts.
+// The reasons of payouts.
 const (
 	recipientNotFound     till.FailureReason = "recipient_not_found"
 	recipientLimitReached till.FailureReason = "recipient_limit_reached"
 	recipientNotAllowed   till.FailureReason = "recipient_not_allowed"
 )
 
-// class is what a code says about a request.
+// codeClass is what a code says about a request.
 type codeClass int
 
 const (
 	unknownCode  codeClass = iota
-	succeeded              // done; on a submit no more than accepted
+	succeeded              // done; after a submit it means no more than accepted
 	inProcess              // Airtel holds it
 	ambiguous              // Airtel does not know: make an enquiry
 	duplicate              // the id was used before: make an enquiry
 	notFound               // Airtel does not know the id
-	rejectedCode           // refused before anybody was asked: nothing was created
-	failedCode             // failed after it was taken; on a submit, make an enquiry
+	rejectedCode           // refused before the customer was asked: nothing was created
+	failedCode             // failed after it was accepted; after a submit, make an enquiry
 )
 
-// meaning is one code in our words. The reason is that of a failure; where the
-// code is of no failure it is "".
+// codeMeaning is our reading of one code. reason is "" for a code that is no failure.
 type codeMeaning struct {
 	class       codeClass
 	reason      till.FailureReason
@@ -34,17 +33,18 @@ type codeMeaning struct {
 	description string
 }
 
-// codes are the documented codes. Sources: the error-code pages of
-// developers.airtel.ug for DP008 and DP009 (the same list in five
-// repositories), the Congo list for DP009 1018 and 1019, what the Red Cross
-// saw in Zambia for the ROUTER codes. A code that is not here decides nothing.
+// codes are the documented codes. Sources: the error-code pages of developers.airtel.ug for
+// DP008 and DP009 (the same list in five repositories), the Congo list for DP009 1018 and
+// 1019, and what the Red Cross saw in Zambia for the ROUTER codes. Any other code decides
+// nothing.
 var codes = map[string]codeMeaning{
 	"DP00800001000": {ambiguous, "", false, "ambiguous, still processing"},
 	"DP00800001001": {succeeded, "", false, "success"},
 	"DP00800001002": {failedCode, till.WrongPIN, true, "incorrect PIN"},
 	"DP00800001003": {rejectedCode, till.PayerLimitReached, true, "exceeds withdrawal or wallet limit"},
 	"DP00800001004": {rejectedCode, till.AmountOutOfBounds, false, "invalid amount"},
-	// Three meanings: the id is invalid, the PIN was not typed, no such number.
+	// It has three meanings: the id is invalid, the PIN was not typed, or there is no such
+	// number.
 	"DP00800001005": {failedCode, till.NotApproved, true, "transaction id invalid, or no PIN"},
 	"DP00800001006": {inProcess, "", false, "in process"},
 	"DP00800001007": {rejectedCode, till.InsufficientFunds, true, "not enough balance"},
@@ -62,13 +62,13 @@ var codes = map[string]codeMeaning{
 	"DP00900001004": {rejectedCode, till.AmountOutOfBounds, false, "invalid amount"},
 	"DP00900001005": {failedCode, till.ProviderError, true, "failed"},
 	"DP00900001006": {inProcess, "", false, "processing"},
-	// Our own wallet is empty: no fault of the recipient's.
+	// Our own wallet is empty: not the recipient's fault.
 	"DP00900001007": {rejectedCode, till.ProviderUnavailable, true, "insufficient funds"},
 	"DP00900001009": {rejectedCode, recipientNotFound, false, "invalid initiatee"},
 	"DP00900001010": {rejectedCode, recipientNotAllowed, false, "user not allowed"},
-	// Seen as "Duplicate exttRID", which is our id; documented as "similar
-	// information". If it meant a look-alike, the enquiry would not find ours, and
-	// a person would have to look: slow, and safe.
+	// Seen as "Duplicate exttRID", which is our id; documented as "similar information". If
+	// it meant a similar request, the enquiry would not find ours, and a person would have
+	// to decide: slow, but safe.
 	"DP00900001011": {duplicate, "", false, "similar information already exists"},
 	"DP00900001012": {rejectedCode, recipientNotFound, false, "invalid mobile number"},
 	"DP00900001013": {rejectedCode, till.ProviderRejected, false, "refused"},
@@ -79,7 +79,7 @@ var codes = map[string]codeMeaning{
 	"DP00900001018": {rejectedCode, till.ProviderRejected, false, "signature does not match (Congo)"},
 	"DP00900001019": {rejectedCode, till.ProviderUnavailable, false, "sender barred: our own wallet"},
 
-	// Deprecated, and sometimes the only one.
+	// Deprecated, but sometimes the only code.
 	"ESB000001": {ambiguous, "", false, "something went wrong"},
 	"ESB000004": {ambiguous, "", false, "error initiating"},
 	"ESB000008": {rejectedCode, till.ProviderRejected, false, "field validation"},
@@ -94,7 +94,7 @@ var codes = map[string]codeMeaning{
 	"ESB000041": {duplicate, "", false, "external transaction id already exists"},
 	"ESB000045": {notFound, "", false, "no transaction found"},
 
-	// The gateway's, without the usual envelope.
+	// The gateway's codes, without the usual envelope.
 	"ROUTER001": {rejectedCode, till.ProviderRejected, false, "wallet not configured"},
 	"ROUTER003": {rejectedCode, till.ProviderRejected, false, "missing parameters"},
 	"ROUTER005": {rejectedCode, till.ProviderRejected, false, "country route not configured"},
@@ -109,8 +109,8 @@ var codes = map[string]codeMeaning{
 	"ROUTER119": {rejectedCode, till.ProviderRejected, false, "invalid or missing currency"},
 }
 
-// payoutReason returns the reason of a code for the other kind of request: the
-// payer of a payout is us, its number is the recipient's.
+// payoutReason returns a code's reason for a payout: there the payer is us, and the number
+// is the recipient's.
 func payoutReason(r till.FailureReason) till.FailureReason {
 	switch r {
 	case till.PayerNotFound:

@@ -9,45 +9,45 @@ import (
 	"till/provider/wire"
 )
 
-// Config is one application at Airtel in one country. The secrets are filled
-// in from files or the environment: client_id_file or client_id_env, and so on.
+// Config is one application at Airtel in one country. The secrets come from files or the
+// environment: client_id_file or client_id_env, and so on.
 type Config struct {
-	// BaseURL is where Airtel listens: https://openapi.airtel.cg in Congo,
-	// https://openapiuat.airtel.cg for its tests; each country has its own.
+	// BaseURL is Airtel's address: https://openapi.airtel.cg in Congo,
+	// https://openapiuat.airtel.cg for its tests. Each country has its own.
 	BaseURL string `toml:"base_url"`
-	// Country and Currency are sent with every call: CG and XAF. One connection
+	// Country and Currency are sent with each call, for example CG and XAF. One connection
 	// serves one country.
 	Country  string `toml:"country"`
 	Currency string `toml:"currency"`
-	// Operations are "payments", "payouts" or both; empty means payments. Only
-	// what is named is served: paying out is never on by accident.
+	// Operations are "payments", "payouts" or both; empty means payments. Payouts must be
+	// named, so that they are never on by accident.
 	Operations []string `toml:"operations"`
 
-	// ClientID and ClientSecret are those of the application in the portal.
+	// ClientID and ClientSecret are the application's, from the portal.
 	ClientID     string `toml:"-" secret:"client_id"`
 	ClientSecret string `toml:"-" secret:"client_secret"`
-	// CallbackKey is the private key of the portal's "callback authentication".
-	// With it a callback without a good hash is refused.
+	// CallbackKey is the private key of the portal's "callback authentication". With it, a
+	// callback without a valid hash is rejected.
 	CallbackKey string `toml:"-" secret:"callback_key"`
 
 	// PIN is the PIN of the disbursement wallet, four digits.
 	PIN string `toml:"-" secret:"pin"`
-	// PINPublicKey encrypts it: base64 of a public key, or PEM, from the portal.
+	// PINPublicKey encrypts the PIN: base64 or PEM of a public key, from the portal.
 	PINPublicKey string `toml:"pin_public_key"`
-	// PINPadding is "pkcs1v15", "oaep-sha1", "oaep-sha256" or
-	// "oaep-sha256-mgf1-sha1". Sources differ by country and by year. PKCS #1
-	// v1.5 is what runs in production in Zambia and Congo: it is the default.
+	// PINPadding is "pkcs1v15", "oaep-sha1", "oaep-sha256" or "oaep-sha256-mgf1-sha1".
+	// Sources differ by country and year. PKCS #1 v1.5 is in production in Zambia and
+	// Congo, so it is the default.
 	PINPadding string `toml:"pin_padding"`
 	// DisbursementVersion is "v1" or "v2"; "" means v1.
 	DisbursementVersion string `toml:"disbursement_version"`
 
-	// SignMessages signs every request for money (Airtel's version 2): it must
-	// be on in Zambia, and is off elsewhere unless Airtel says otherwise.
+	// SignMessages signs each request for money (Airtel's version 2). It must be on in
+	// Zambia, and off elsewhere unless Airtel says otherwise.
 	SignMessages bool `toml:"sign_messages"`
 
-	// ApprovalWindowSeconds is how long a customer has to type the PIN. Airtel
-	// does not say; 0 means 480. Below 420, see traitsOf, a request that was lost is
-	// not sent again, but fails.
+	// ApprovalWindowSeconds is how long a customer has to type the PIN. Airtel does not
+	// say; 0 means 480. Below 420, a lost request is not sent again, but fails; see
+	// traitsOf.
 	ApprovalWindowSeconds int `toml:"approval_window_seconds"`
 }
 
@@ -55,7 +55,7 @@ func (c Config) window() wire.Seconds {
 	return wire.Seconds{Key: "approval_window_seconds", Value: c.ApprovalWindowSeconds, Default: 480 * time.Second, Min: 1, Max: 24 * 60 * 60}
 }
 
-// serves reports whether an operation is on.
+// serves reports whether an operation is configured.
 func (c Config) serves(operation string) bool {
 	return slices.Contains(c.Operations, operation) || operation == "payments" && len(c.Operations) == 0
 }

@@ -11,8 +11,7 @@ import (
 	"till/provider/wire"
 )
 
-// Test fetches a token and reads the balance. It says in plain words what is
-// wrong.
+// Test fetches a token and reads the balance. Its error says what is wrong and what to do.
 func (p *service) Test(ctx context.Context) error {
 	reply, err := p.call(ctx, http.MethodGet, "/standard/v1/users/balance", nil)
 	if later := wire.RateLimitedTest("Airtel", err); later != nil {
@@ -22,7 +21,7 @@ func (p *service) Test(ctx context.Context) error {
 	case errors.Is(err, provider.ErrCredentials) && errors.Is(err, provider.ErrNotSent):
 		return fmt.Errorf("Airtel gives no token: client_id and client_secret must be those of an approved application at this base_url: %w", err)
 	case errors.Is(err, provider.ErrCredentials):
-		return fmt.Errorf("Airtel gives a token and then refuses the call: is this server's IP address on the application's list in the portal, and is the product enabled? %w", err)
+		return fmt.Errorf("Airtel gave a token and then refused the call: is this server's IP address on the application's list in the portal, and is the product enabled? %w", err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("Airtel does not answer in time at base_url (its test system is often down): %w", err)
 	case err != nil:

@@ -22,8 +22,8 @@ import (
 	"till/provider/wire"
 )
 
-// publicKey reads a public key as Airtel's portal and its key call give it:
-// base64 of the DER form, or PEM.
+// publicKey parses a public key as Airtel's portal and its key call return it: base64 of
+// the DER form, or PEM.
 func publicKey(text string) (*rsa.PublicKey, error) {
 	der := []byte(nil)
 	if block, _ := pem.Decode([]byte(text)); block != nil {
@@ -45,10 +45,10 @@ func publicKey(text string) (*rsa.PublicKey, error) {
 	return nil, errors.New("it is not an RSA key")
 }
 
-// paddings are the ways in which Airtel's countries want something encrypted.
+// paddings are the encryptions that Airtel uses in different countries.
 //
-// PKCS #1 v1.5 is old, and deprecated where the other side can be probed with
-// forgeries; nobody but Airtel can tell us otherwise.
+// PKCS #1 v1.5 is old and deprecated, because an attacker can probe a receiver that
+// decrypts. Here Airtel is the receiver and decides.
 var paddings = map[string]func(k *rsa.PublicKey, text []byte) ([]byte, error){
 	"":         pkcs1v15,
 	"pkcs1v15": pkcs1v15,
@@ -58,7 +58,7 @@ var paddings = map[string]func(k *rsa.PublicKey, text []byte) ([]byte, error){
 	"oaep-sha256": func(k *rsa.PublicKey, text []byte) ([]byte, error) {
 		return rsa.EncryptOAEP(sha256.New(), rand.Reader, k, text, nil)
 	},
-	// What Java means by OAEPWithSHA-256AndMGF1Padding unless told otherwise.
+	// This is Java's default for OAEPWithSHA-256AndMGF1Padding.
 	"oaep-sha256-mgf1-sha1": func(k *rsa.PublicKey, text []byte) ([]byte, error) {
 		return rsa.EncryptOAEPWithOptions(rand.Reader, k, text, &rsa.OAEPOptions{Hash: crypto.SHA256, MGFHash: crypto.SHA1})
 	},
@@ -78,9 +78,9 @@ func encryptPIN(k *rsa.PublicKey, padding, pin string) (string, error) {
 	return base64.StdEncoding.EncodeToString(b), nil
 }
 
-// signature returns the headers x-signature and x-key of a body: the body
-// under AES-256-CBC with a key of its own, and that key with its IV under
-// Airtel's RSA key, which is of 1024 bits and padded by PKCS #1 v1.5.
+// signature returns the headers x-signature and x-key of a body. The first is the body
+// under AES-256-CBC with a new key. The second is that key with its IV under Airtel's RSA
+// key of 1024 bits, padded by PKCS #1 v1.5.
 func signature(k *rsa.PublicKey, body []byte) (sign, key string, err error) {
 	var secret [32]byte
 	var iv [aes.BlockSize]byte
@@ -100,12 +100,12 @@ func signature(k *rsa.PublicKey, body []byte) (sign, key string, err error) {
 	return base64.StdEncoding.EncodeToString(text), base64.StdEncoding.EncodeToString(sealed), nil
 }
 
-// keyLife is for how long Airtel's key is used. It is valid for months; Airtel
-// tells until when in a form without a zone.
+// keyLife is how long Airtel's key is cached. It is valid for months, but Airtel gives its
+// end without a time zone.
 const keyLife = 10 * time.Minute
 
-// addSignature adds the two headers of a signed message. It returns a reply if
-// Airtel refuses the token already when it is asked for its key.
+// addSignature adds the two headers of a signed message. It returns a reply if Airtel
+// refuses the token in the call for its key.
 func (s *application) addSignature(ctx context.Context, h http.Header, token string, body []byte) (*wire.Reply, error) {
 	key, reply, err := s.signingKey(ctx, token)
 	if key == nil {
@@ -132,7 +132,7 @@ func (s *application) signingKey(ctx context.Context, token string) (*rsa.Public
 	reply, err := s.client.Do(ctx, http.MethodGet, s.base+"/v1/rsa/encryption-keys",
 		http.Header{"Authorization": {"Bearer " + token}, "X-Country": s.countryHeader, "X-Currency": s.currencyHeader, "Accept": anyType}, nil)
 	if err != nil {
-		return nil, nil, fmt.Errorf("Airtel's key for signing cannot be had: %w", err)
+		return nil, nil, fmt.Errorf("fetch Airtel's signing key: %w", err)
 	}
 	if tokenRefused(reply) {
 		return nil, reply, nil
@@ -146,7 +146,7 @@ func (s *application) signingKey(ctx context.Context, token string) (*rsa.Public
 	return key, nil, nil
 }
 
-// readKey reads the answer to a call for the key.
+// readKey reads the answer to the call for the key.
 func readKey(r *wire.Reply) (*rsa.PublicKey, error) {
 	var a struct {
 		Data struct {

@@ -13,8 +13,7 @@ import (
 	"till/provider/wire"
 )
 
-// session is what both products of an application share: one token serves all
-// of them.
+// application is what both services of an application share: one token is valid for both.
 type application struct {
 	base                          string
 	id, secret                    string
@@ -25,8 +24,8 @@ type application struct {
 	signMessages                  bool
 	now                           func() time.Time
 
-	keyLock         chan struct{}  // holds one place; a wait for it ends with its caller's time
-	signingKeyValue *rsa.PublicKey // with which messages are signed
+	keyLock         chan struct{}  // a lock of one place, so that waiting ends with the caller's context
+	signingKeyValue *rsa.PublicKey // signs messages
 	keyUntil        time.Time
 }
 
@@ -60,8 +59,7 @@ func (s *application) fetchToken(ctx context.Context) (string, time.Duration, er
 	return s.answerLog.ReadToken("token", reply, readToken)
 }
 
-// call makes one call with the token, signed if it asks for money and that is
-// configured.
+// call makes one call with the token. It signs a request for money if that is configured.
 func (s *application) call(ctx context.Context, method, path string, body []byte) (*wire.Reply, error) {
 	return s.access.Call(ctx, tokenRefused, func(token string) (*wire.Reply, error) {
 		h := http.Header{"Authorization": {"Bearer " + token}, "X-Country": s.countryHeader, "X-Currency": s.currencyHeader, "Accept": anyType}
@@ -89,8 +87,8 @@ func readToken(r *wire.Reply) (string, time.Duration, error) {
 	return wire.ParseToken(r, refused || r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden)
 }
 
-// tokenRefused says that Airtel did not take the token: 401, or 403 without a
-// code of its own.
+// tokenRefused reports whether Airtel refused the token: 401, or 403 without a code of
+// Airtel's.
 func tokenRefused(r *wire.Reply) bool {
 	if r.Status != http.StatusUnauthorized && r.Status != http.StatusForbidden {
 		return false

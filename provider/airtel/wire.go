@@ -14,7 +14,7 @@ import (
 	"till/provider/wire"
 )
 
-// push is a collection.
+// push is the body of a collection.
 type push struct {
 	Reference   string      `json:"reference"`
 	Subscriber  subscriber  `json:"subscriber"`
@@ -35,7 +35,7 @@ type transaction struct {
 	Type     string      `json:"type,omitempty"`
 }
 
-// disbursement is a payout.
+// disbursement is the body of a payout.
 type disbursement struct {
 	Payee       payee       `json:"payee"`
 	Reference   string      `json:"reference"`
@@ -48,11 +48,11 @@ type payee struct {
 	MSISDN   string `json:"msisdn"`
 }
 
-// transactionID writes a reference as Airtel's transaction id: letters and digits, 4 to
-// 64. A hyphen is enough to have the enquiry fail later, as was seen in Congo.
+// transactionID returns a reference as Airtel's transaction id: 4 to 64 letters and digits.
+// With a hyphen the enquiry fails later, as was seen in Congo.
 func transactionID(id till.ID) string { return hex.EncodeToString(id[:]) }
 
-// parseTransactionID reads a transaction id back; zero if it is not one of ours.
+// parseTransactionID parses a transaction id; zero if it is not ours.
 func parseTransactionID(id string) (ref till.ID) {
 	b, err := hex.DecodeString(strings.ReplaceAll(id, "-", ""))
 	if err != nil || len(b) != len(ref) {
@@ -61,7 +61,7 @@ func parseTransactionID(id string) (ref till.ID) {
 	return till.ID(b)
 }
 
-// answer is what Airtel answers: its envelope, the gateway's, or OAuth's.
+// answer is Airtel's answer: its envelope, the gateway's, or OAuth's.
 type answer struct {
 	Data   transactionData `json:"data"`
 	Status struct {
@@ -76,13 +76,13 @@ type answer struct {
 	Error         wire.Text `json:"error"`
 }
 
-// inner is the transaction of an answer. It is absent, null, empty text or an
-// empty list where there is none.
+// transactionData is the transaction in an answer. Without one it is absent, null, an empty
+// string or an empty list.
 type transactionData struct {
 	ID, Status, Message, Receipt, ReferenceID string
 }
 
-// UnmarshalJSON takes an object, and anything empty for none.
+// UnmarshalJSON accepts an object, and any empty value for none.
 func (n *transactionData) UnmarshalJSON(b []byte) error {
 	*n = transactionData{}
 	if len(b) == 0 || b[0] != '{' {
@@ -109,7 +109,7 @@ func (n *transactionData) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// code is the code of an answer: the newest kind that it has.
+// code returns the code of an answer: the newest kind that it has.
 func (a *answer) code() string {
 	for _, c := range []wire.Text{a.Status.ResponseCode, a.Status.ResultCode, a.RouterCode} {
 		if c != "" {
@@ -131,23 +131,22 @@ func (a *answer) message() string {
 	return ""
 }
 
-// How much of Airtel's words is kept.
+// How much of Airtel's texts is kept.
 const (
 	maxCode    = 100
 	maxMessage = 300
 )
 
-// isReadableStatus are the HTTP statuses whose body may be Airtel's word: most refusals
-// come with 200, some with 400. Any other status is an error, whatever it says;
-// 404 may only say that a transaction is not found.
+// isReadableStatus reports whether the body of an answer with this HTTP status may be
+// Airtel's: most rejections come with 200, some with 400. Any other status is an error,
+// whatever the body says. 404 may only say that a transaction is not found.
 func isReadableStatus(status int) bool {
 	return status == http.StatusOK || status == http.StatusBadRequest
 }
 
-// readSubmit gives the verdict on an answer to a request for money. What the
-// transaction's own status says is left alone: it is SUCCESS, or even TS,
-// before the customer has typed a PIN. A disbursement's TS is most likely the
-// truth, and the enquiry will say it again.
+// readSubmit reads the answer to a submit. It ignores the transaction's own status, which
+// is SUCCESS, or even TS, before the customer has typed a PIN. A disbursement's TS is
+// probably true, and the enquiry will repeat it.
 func (p *service) readSubmit(r *wire.Reply) (provider.Result, error) {
 	var a answer
 	if !isReadableStatus(r.Status) {
@@ -175,7 +174,7 @@ func (p *service) readSubmit(r *wire.Reply) (provider.Result, error) {
 	return provider.Result{}, fmt.Errorf("Airtel answered %d with code %q, which decides nothing", r.Status, wire.Truncate(code, maxCode))
 }
 
-// reason is the reason of a code for this kind of request.
+// reason returns a code's reason for this kind of request.
 func (p *service) reason(r till.FailureReason) till.FailureReason {
 	if p.payout {
 		return payoutReason(r)
@@ -183,8 +182,8 @@ func (p *service) reason(r till.FailureReason) till.FailureReason {
 	return r
 }
 
-// ourFault says what a code tells about our own wallet, "" if nothing. For a
-// payout that is every code that makes it provider_unavailable.
+// ourFault says what a code shows about our own wallet, "" if nothing. For a payout, each
+// code that means provider_unavailable does.
 func (p *service) ourFault(reason till.FailureReason, code string, m codeMeaning) string {
 	if !p.payout || reason != till.ProviderUnavailable {
 		return ""
@@ -192,9 +191,8 @@ func (p *service) ourFault(reason till.FailureReason, code string, m codeMeaning
 	return "Airtel answers " + code + " to a payout (" + m.description + "): look at the disbursement wallet and its PIN"
 }
 
-// readCheck gives the verdict on an answer to an enquiry. Only the
-// transaction's own status is final, and only if the code beside it does not
-// contradict it.
+// readCheck reads the answer to an enquiry. Only the transaction's own status is final, and
+// only if the code beside it does not contradict it.
 func (p *service) readCheck(r *wire.Reply, q provider.Query) (provider.Result, error) {
 	var a answer
 	if !isReadableStatus(r.Status) && r.Status != http.StatusNotFound {
@@ -205,8 +203,7 @@ func (p *service) readCheck(r *wire.Reply, q provider.Query) (provider.Result, e
 	}
 	code, status := a.code(), a.Data.Status
 	m := codes[code]
-	// A code for "not found" beside TF is what an id gets that Airtel does not
-	// know yet: no failure.
+	// "Not found" beside TF means that Airtel does not know the id yet. It is no failure.
 	if m.class == notFound && (status == "" || status == "TF") {
 		return provider.Result{Outcome: provider.NotFound}, nil
 	}
@@ -218,8 +215,8 @@ func (p *service) readCheck(r *wire.Reply, q provider.Query) (provider.Result, e
 	case "":
 		return provider.Result{}, fmt.Errorf("the answer has no status, and code %q", wire.Truncate(code, maxCode))
 	case "TIP", "TA", "TI":
-		// In progress; ambiguous, which Airtel sorts out by itself or by hand;
-		// pending, which only integrators have seen. All of them go on.
+		// In progress; ambiguous, which Airtel resolves by itself or by hand; pending,
+		// which only integrators have seen. All of them are open.
 		return provider.Result{Outcome: provider.Open}, nil
 	case "TS":
 		if m.class == failedCode || m.class == rejectedCode || a.failed() {
@@ -235,7 +232,7 @@ func (p *service) readCheck(r *wire.Reply, q provider.Query) (provider.Result, e
 	return provider.Result{Outcome: provider.Unrecognised, Code: wire.Truncate(status, maxCode)}, nil
 }
 
-// success reports what Airtel says of a success. It names no amount.
+// success returns the result of a success. Airtel names no amount.
 func (p *service) success(a *answer, q provider.Query) provider.Result {
 	result := provider.Result{Outcome: provider.Success, Receipt: wire.Truncate(a.Data.Receipt, maxCode)}
 	if result.Receipt == "" {
@@ -251,7 +248,7 @@ func (p *service) success(a *answer, q provider.Query) provider.Result {
 	return result
 }
 
-// failure reports why a transaction failed or expired.
+// failure returns why a transaction failed or expired.
 func (p *service) failure(a *answer, status, code string, m codeMeaning) provider.Result {
 	result := provider.Result{Outcome: provider.Failed, Reason: till.Unspecified, Code: code, Message: a.message()}
 	if code == "" || code == "ESB000010" {
@@ -261,7 +258,7 @@ func (p *service) failure(a *answer, status, code string, m codeMeaning) provide
 		result.Reason, result.Retryable = p.reason(m.reason), m.retryable
 		result.OurFault = p.ourFault(result.Reason, code, m)
 	}
-	// One code has three meanings, and only its words tell one of them.
+	// This code has three meanings, and only its message tells one of them.
 	if code == "DP00800001005" && strings.Contains(strings.ToLower(a.Data.Message+" "+string(a.Status.Message)), "msisdn not found") {
 		result.Reason, result.Retryable = p.reason(till.PayerNotFound), false
 	}

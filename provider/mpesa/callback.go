@@ -26,7 +26,7 @@ type pushCallback struct {
 	}
 }
 
-// readPushCallback reads a kept callback, nil if it is none.
+// readPushCallback parses a kept callback, nil if it is none.
 func readPushCallback(mail []byte) *pushCallback {
 	m := &pushCallback{}
 	if len(mail) == 0 || wire.Decode(mail, m) != nil || !isID(m.id()) {
@@ -48,19 +48,19 @@ func (m *pushCallback) item(name wire.Text) string {
 
 func (m *pushCallback) receipt() string { return wire.Truncate(m.item("MpesaReceiptNumber"), maxID) }
 
-// matches tells whether a callback can be about a payment, by what it tells of it.
-// The number of a customer may be masked, and then tells nothing.
+// matches reports whether a callback can be about a payment. A customer's number may be
+// masked, and then proves nothing.
 func (m *pushCallback) matches(q *provider.Query) bool {
 	amount, phone := m.amount(), m.item("PhoneNumber")
 	masked := strings.Trim(phone, "0123456789") != ""
 	return (amount.IsZero() || q.Amount.IsZero() || amount == q.Amount) && (phone == "" || masked || q.Phone == "" || phone == q.Phone)
 }
 
-// amount is zero where the callback does not tell it.
+// amount returns the callback's amount, zero if it has none.
 func (m *pushCallback) amount() till.Money { return parseShillings(m.item("Amount")) }
 
-// HandleInCallback implements provider.HandleReader: a callback names the push by the id that
-// Daraja gave to it.
+// HandleInCallback implements provider.HandleReader: a callback names the push by Daraja's
+// id.
 func (p *paymentService) HandleInCallback(mail []byte) string {
 	if m := readPushCallback(mail); m != nil {
 		return m.id()
@@ -68,7 +68,7 @@ func (p *paymentService) HandleInCallback(mail []byte) string {
 	return ""
 }
 
-// ReadClaim reads what the callback of a push says. It names nothing of ours.
+// ReadClaim reads what the callback of a push says. It has no reference of ours.
 func (p *paymentService) ReadClaim(body []byte) (provider.Claim, bool) {
 	m := readPushCallback(body)
 	if m == nil {
@@ -85,7 +85,7 @@ func (p *paymentService) ReadClaim(body []byte) (provider.Claim, bool) {
 	return c, true
 }
 
-// resultCallback is a callback of Daraja's, about a payout or a question.
+// resultCallback is Daraja's callback about a payout, or the answer to a status query.
 type resultCallback struct {
 	Result struct {
 		ResultCode               wire.Text
@@ -99,7 +99,7 @@ type resultCallback struct {
 	}
 }
 
-// readResultCallback reads a kept callback, nil if it is none.
+// readResultCallback parses a kept callback, nil if it is none.
 func readResultCallback(mail []byte) *resultCallback {
 	m := &resultCallback{}
 	if len(mail) == 0 || wire.Decode(mail, m) != nil || !isID(m.conversation()) {
@@ -119,8 +119,8 @@ func (m *resultCallback) parameter(key wire.Text) string {
 	return ""
 }
 
-// ReadClaim reads what a callback says: of a payout, or in answer to a question
-// about one.
+// ReadClaim reads what a callback about a payout says, or what the answer to a status query
+// says.
 func (p *payoutService) ReadClaim(body []byte) (provider.Claim, bool) {
 	m := readResultCallback(body)
 	if m == nil {
@@ -140,7 +140,7 @@ func (p *payoutService) ReadClaim(body []byte) (provider.Claim, bool) {
 	c.Reference, _ = till.ParseID(strings.ToLower(reference))
 	status := m.parameter("TransactionStatus")
 	switch code := m.Result.ResultCode; {
-	case status != "": // an answer to a question
+	case status != "": // the answer to a status query
 		if v := payoutStates[status]; v.outcome.Final() {
 			c.Outcome = v.outcome
 		}
@@ -152,8 +152,7 @@ func (p *payoutService) ReadClaim(body []byte) (provider.Claim, bool) {
 	return c, true
 }
 
-// parameters are the named values of an answer. Daraja sends a single one
-// without its list.
+// parameters are the named values of an answer. Daraja sends a single value without a list.
 type parameters []parameter
 
 type parameter struct {
@@ -161,7 +160,7 @@ type parameter struct {
 	Value wire.Text // absent for some
 }
 
-// UnmarshalJSON takes a list, one object, or nothing.
+// UnmarshalJSON accepts a list, one object, or nothing.
 func (p *parameters) UnmarshalJSON(b []byte) error {
 	b = bytes.TrimSpace(b)
 	switch {

@@ -11,23 +11,22 @@ const (
 	recipientLimitReached till.FailureReason = "recipient_limit_reached"
 )
 
-// verdict is what a result code means in our words.
+// codeMeaning is our reading of a result code.
 type codeMeaning struct {
 	outcome   provider.Outcome
 	reason    till.FailureReason
 	retryable bool
 }
 
-// pushCodes are the result codes of an STK push, of its query and its callback
-// (Daraja 3.0 pages, 2025-12). One that is not here is never final: "still
-// under processing" is said by a code, too.
+// pushCodes are the result codes of an STK push, of its query and its callback (Daraja 3.0
+// pages, 2025-12). Any other code is never final: "still under processing" is a code, too.
 var pushCodes = map[string]codeMeaning{
 	"0":          {provider.Success, "", false},
 	"1":          {provider.Failed, till.InsufficientFunds, true},
 	"2":          {provider.Failed, till.AmountOutOfBounds, false}, // below the least amount
-	"3":          {provider.Failed, till.AmountOutOfBounds, false}, // above the most
+	"3":          {provider.Failed, till.AmountOutOfBounds, false}, // above the greatest amount
 	"4":          {provider.Failed, till.PayerLimitReached, false}, // of a day
-	"8":          {provider.Failed, till.PayerLimitReached, false}, // would exceed the most that an account holds
+	"8":          {provider.Failed, till.PayerLimitReached, false}, // the account would exceed its limit
 	"17":         {provider.Failed, till.PayerLimitReached, true},  // "rule limited": the same amount again within 2 min
 	"1019":       {provider.Expired, till.CustomerTimeout, true},   // transaction expired
 	"1025":       {provider.Failed, till.ProviderError, true},      // the prompt could not be sent, or is too long
@@ -41,9 +40,9 @@ var pushCodes = map[string]codeMeaning{
 	"9999":       {provider.Failed, till.ProviderError, true},     // other lists: the prompt could not be sent
 }
 
-// payoutCodes are the result codes of B2C that say that nothing was paid
-// (Daraja 3.0, BusinessToCustomer). What is wrong with our own account is never
-// the recipient's fault: see accountFaults.
+// payoutCodes are the result codes of B2C that say that nothing was paid (Daraja 3.0,
+// BusinessToCustomer). A fault of our own account is never the recipient's: see
+// accountFaults.
 var payoutCodes = map[string]codeMeaning{
 	"1":          {provider.Failed, till.ProviderUnavailable, true},
 	"2":          {provider.Failed, till.AmountOutOfBounds, false},
@@ -61,9 +60,8 @@ var payoutCodes = map[string]codeMeaning{
 	"SFC_IC0003": {provider.Failed, recipientNotFound, false}, // the number is invalid, or not on M-Pesa
 }
 
-// accountFaults are the result codes by which Daraja says that something is wrong
-// with our own set-up, of a payout and of a question about one, with what a
-// person has to look at.
+// accountFaults are the result codes for faults of our own set-up, of a payout and of a
+// status query, with what a person has to check.
 var accountFaults = map[string]string{
 	"1":    "the payout short code has too little money: fund it",
 	"11":   "the payout short code is not active (debit party in an invalid state): ask Safaricom",
@@ -74,8 +72,7 @@ var accountFaults = map[string]string{
 	"8006": "the initiator's credential is locked: unlock it or set a new password on the M-Pesa portal",
 }
 
-// ourFault says in plain words what a code tells about our own set-up, "" if
-// nothing.
+// ourFault says what a code shows about our own set-up, "" if nothing.
 func ourFault(code string) string {
 	text := accountFaults[code]
 	if text == "" {
@@ -84,11 +81,10 @@ func ourFault(code string) string {
 	return "M-Pesa answers " + code + ": " + text
 }
 
-// payoutStates are the words of TransactionStatus in the answer to a status
-// query (Daraja 3.0, TransactionStatus): Completed, Cancelled, Declined and
-// Expired are final, Authorized and Pending Authorized open. The other open ones are
-// [unverified] and prove nothing but that the payout is known. A word that is not
-// here is not final by itself.
+// payoutStates are the values of TransactionStatus in the answer to a status query (Daraja
+// 3.0, TransactionStatus). Completed, Cancelled, Declined and Expired are final; Authorized
+// and Pending Authorized are open. The other open ones are [unverified] and prove only that
+// the payout is known. Any other value is not final by itself.
 var payoutStates = map[string]codeMeaning{
 	"Completed":          {provider.Success, "", false},
 	"Cancelled":          {provider.Failed, till.ProviderRejected, false},
@@ -101,13 +97,13 @@ var payoutStates = map[string]codeMeaning{
 	"Submitted":          {provider.Open, "", false},
 }
 
-// refusals are the errors by which Daraja refuses a request before anything
-// came of it, by code and, where one code has several meanings, by a part of
-// the message. An error that is not here decides nothing.
+// rejectionCodes are the errors by which Daraja rejects a request before it does anything:
+// by code and, if one code has several meanings, by a part of the message. Any other error
+// decides nothing.
 var rejectionCodes = []struct {
 	code, says string
 	codeMeaning
-	ours bool // it is our credentials
+	ours bool // our credentials are refused
 }{
 	{"400.002.02", "", codeMeaning{provider.Rejected, till.ProviderRejected, false}, false},   // bad request, with the member's name
 	{"400.003.02", "", codeMeaning{provider.Rejected, till.ProviderRejected, false}, false},   // bad request

@@ -9,34 +9,34 @@ import (
 	"till/provider/wire"
 )
 
-// Config is one app at Daraja with its short codes. Secrets are filled in from
-// files or the environment: <key>_file or <key>_env.
+// Config is one app at Daraja with its short codes. Secrets come from files or the
+// environment: <key>_file or <key>_env.
 //
-// One app is one connection: each new token ends the one before, so two
-// connections with the same consumer key would keep throwing each other out.
+// One app is one connection. Each new token ends the one before, so two connections with
+// the same consumer key would invalidate each other's tokens.
 type Config struct {
 	// BaseURL is https://sandbox.safaricom.co.ke or https://api.safaricom.co.ke.
 	BaseURL        string `toml:"base_url"`
 	ConsumerKey    string `toml:"-" secret:"consumer_key"`
 	ConsumerSecret string `toml:"-" secret:"consumer_secret"`
 
-	// ShortCode is the pay bill number, or the head office number of a till.
-	// With Passkey it makes payments possible.
+	// ShortCode is the pay bill number, or the head office number of a till. Payments need
+	// it and Passkey.
 	ShortCode string `toml:"short_code"`
 	Passkey   string `toml:"-" secret:"passkey"`
-	// TransactionType is CustomerPayBillOnline, the default, or
-	// CustomerBuyGoodsOnline; for that PartyB is the till number.
+	// TransactionType is CustomerPayBillOnline, the default, or CustomerBuyGoodsOnline. For
+	// the latter, PartyB is the till number.
 	TransactionType string `toml:"transaction_type"`
 	PartyB          string `toml:"party_b"`
-	// AccountReference is what the customer sees that is paid for, at most 12
-	// characters; empty means the end of the payment's id.
+	// AccountReference is what the customer sees as the purpose, at most 12 characters;
+	// empty means the end of the payment's id.
 	AccountReference string `toml:"account_reference"`
-	// CallbackURL is told where a request has none of its own: Daraja takes no
-	// push without one, even if nothing listens there.
+	// CallbackURL is sent if a request has no address of its own. Daraja accepts no push
+	// without one, even if nothing listens there.
 	CallbackURL string `toml:"callback_url"`
 
-	// PayoutShortCode is the B2C number that payouts come from. With Initiator
-	// it makes payouts possible.
+	// PayoutShortCode is the B2C number that payouts come from. Payouts need it and
+	// Initiator.
 	PayoutShortCode string `toml:"payout_short_code"`
 	Initiator       string `toml:"initiator"`
 	// InitiatorPassword and Certificate (PEM, Safaricom's for this environment)
@@ -46,53 +46,52 @@ type Config struct {
 	SecurityCredential string `toml:"-" secret:"security_credential"`
 	// Command is BusinessPayment, the default, SalaryPayment or PromotionPayment.
 	Command string `toml:"command"`
-	// NotFoundCodes are the result codes by which a status query says that there
-	// is no such payout. Safaricom does not publish them; without them a payout
-	// whose answer was lost is never proven absent and waits for a person. Ask
-	// Safaricom, and prove it, before you fill this in: a code that means
-	// anything else would have a payout sent again.
+	// NotFoundCodes are the result codes by which a status query says that there is no such
+	// payout. Safaricom does not publish them. Without them, a payout whose answer was lost
+	// is never proven absent and waits for a person. Ask Safaricom, and prove it, before
+	// you fill this in: a code with another meaning would cause a second payout.
 	NotFoundCodes []string `toml:"not_found_codes"`
-	// FailedStates are more words of TransactionStatus by which a status query
-	// says that a payout was not paid and never will be, "Failed" perhaps, besides
-	// the published Cancelled, Declined and Expired.
+	// FailedStates are further values of TransactionStatus, such as "Failed", which say
+	// that a payout was not paid and never will be. Cancelled, Declined and Expired are
+	// published and need not be listed.
 	FailedStates []string `toml:"failed_states"`
 
-	// SubmitRate and CheckRate are calls per second by all instances. Daraja has
-	// a spike arrest but publishes no number; 0 means 20.
+	// SubmitRate and CheckRate are calls per second by all instances. Daraja limits spikes
+	// but publishes no number; 0 means 20.
 	SubmitRate int `toml:"submit_rate"`
 	CheckRate  int `toml:"check_rate"`
 
-	// ApprovalWindowSeconds is how long a customer has, 0 means 90: the prompt is
-	// open for 60 to 90 s. A payment keeps the window that it was made with.
+	// ApprovalWindowSeconds is how long a customer has; 0 means 90, because the prompt is
+	// open for 60 to 90 s. A payment keeps the window that it was created with.
 	ApprovalWindowSeconds int `toml:"approval_window_seconds" json:",omitempty"`
-	// PollSeconds is how often an open push is asked about, 0 means 20. Payouts
-	// are asked about every minute: their answers come later, by callbacks, and
-	// only the latest few questions are remembered.
+	// PollSeconds is how often an open push is checked; 0 means 20. Payouts are checked
+	// every minute: their answers come later, by callback, and only the latest few queries
+	// are remembered.
 	PollSeconds int `toml:"poll_seconds" json:",omitempty"`
-	// SettleSeconds is for how long after a payout was sent, and after the first
-	// of not_found_codes, that proves nothing; 0 means 900. Too short a time would
-	// release the reserve of a payout that Safaricom has in a queue. A push is
-	// never said not to be found, so it has no such time.
+	// SettleSeconds is how long after a payout was sent, and after the first of
+	// not_found_codes, another one proves nothing; 0 means 900. If it is too short, the
+	// reserve of a payout in Safaricom's queue would be released. Daraja never says that a
+	// push is not found, so a push has no such time.
 	SettleSeconds int `toml:"settle_seconds" json:",omitempty"`
 }
 
-// payoutWindow is the time in which a payout may be sent; nobody approves. It
+// payoutWindow is the time in which a payout may be sent; no customer approves it. It
 // leaves time for a second send with the longest settle time.
 const payoutWindow, payoutPoll = time.Hour, time.Minute
 
-// window is bounded from below by how long a prompt is open at least.
+// window is at least as long as a prompt is open.
 func (c Config) window() wire.Seconds {
 	return wire.Seconds{Key: "approval_window_seconds", Value: c.ApprovalWindowSeconds, Default: 90 * time.Second, Min: 60, Max: 24 * 60 * 60}
 }
 
-// poll is bounded from below because a question while the prompt is open is an
-// error to Daraja, and counts for its spike arrest.
+// poll has a lower bound because a query during the prompt is an error to Daraja and counts
+// towards its spike limit.
 func (c Config) poll() wire.Seconds {
 	return wire.Seconds{Key: "poll_seconds", Value: c.PollSeconds, Default: 20 * time.Second, Min: 10, Max: 120}
 }
 
-// settle is bounded from below by caution: Safaricom publishes neither how long
-// a payout may wait in its queue nor how it says that there is none.
+// settle has a lower bound out of caution. Safaricom publishes neither how long a payout
+// may wait in its queue nor how it says that there is none.
 func (c Config) settle() wire.Seconds {
 	return wire.Seconds{Key: "settle_seconds", Value: c.SettleSeconds, Default: 15 * time.Minute, Min: 600, Max: 1500}
 }

@@ -91,8 +91,8 @@ func TestTester(t *testing.T) {
 	}{
 		{"well", nil, "", unseen},
 		{"another app", func(s *SimConfig, _ *Config) { s.ConsumerSecret = "other" }, "consumer_key", "consumer_key"},
-		{"another passkey", func(s *SimConfig, _ *Config) { s.Passkey = "other" }, "does not take short_code and passkey", unseen},
-		{"another number", func(s *SimConfig, _ *Config) { s.ShortCode = "174380" }, "does not take short_code and passkey", unseen},
+		{"another passkey", func(s *SimConfig, _ *Config) { s.Passkey = "other" }, "refuses short_code and passkey", unseen},
+		{"another number", func(s *SimConfig, _ *Config) { s.ShortCode = "174380" }, "refuses short_code and passkey", unseen},
 	} {
 		w := open(t, c.change)
 		for _, x := range []struct {
@@ -133,14 +133,14 @@ func TestATestSaysOnlyWhatItKnows(t *testing.T) {
 		{"the push is open", providertest.Answer{Status: 500, Body: errorReply("500.001.1001", "The transaction is being processed")}, "", false},
 		{"there is no such push", providertest.Answer{Status: 400, Body: errorReply("400.002.02", "Bad Request - Invalid CheckoutRequestID")}, "", false},
 		{"it answers", providertest.Answer{Status: 200, Body: `{"ResponseCode":"0","ResultCode":"1032"}`}, "", false},
-		{"a page", providertest.Answer{Status: 200, Type: "text/html", Body: page}, "HTTP 200 and no word of its own (text/html)", true},
-		{"an error's page", providertest.Answer{Status: 500, Type: "text/html", Body: page}, "HTTP 500 and no word of its own (text/html)", true},
-		{"an empty error", providertest.Answer{Status: 500}, "HTTP 500 and no word of its own", true},
-		{"an error of somebody else's", providertest.Answer{Status: 502, Body: `{"message":"bad gateway"}`}, "HTTP 502 and no word of its own", true},
+		{"a page", providertest.Answer{Status: 200, Type: "text/html", Body: page}, "HTTP 200 and no body of its own (text/html)", true},
+		{"an error's page", providertest.Answer{Status: 500, Type: "text/html", Body: page}, "HTTP 500 and no body of its own (text/html)", true},
+		{"an empty error", providertest.Answer{Status: 500}, "HTTP 500 and no body of its own", true},
+		{"an error of somebody else's", providertest.Answer{Status: 502, Body: `{"message":"bad gateway"}`}, "HTTP 502 and no body of its own", true},
 		{"it is busy", providertest.Answer{Status: 500, Body: errorReply("500.003.02", "System is busy")}, "whether short_code and passkey are right is not known", false},
 		{"another bad request", providertest.Answer{Status: 400, Body: errorReply("400.002.02", "Bad Request - Invalid Timestamp")}, "whether short_code and passkey are right is not known", false},
 		{"too many calls", providertest.Answer{Status: 429, Body: `{}`}, "does not take our call now", false},
-		{"wrong credentials", providertest.Answer{Status: 500, Body: errorReply("500.001.1001", "Wrong credentials")}, "does not take short_code and passkey", true},
+		{"wrong credentials", providertest.Answer{Status: 500, Body: errorReply("500.001.1001", "Wrong credentials")}, "refuses short_code and passkey", true},
 	} {
 		w := open(t, nil)
 		w.line.Always(providertest.Check, providertest.Forge(c.answer))

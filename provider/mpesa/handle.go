@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// memory is what must be known about a payout from one Check to the next. It
-// is kept as the handle, a short text: "sent=<id> asked=<id>,<id> failed=<code>".
+// handleState is what one Check of a payout has to keep for the next. It is stored as the
+// handle: "sent=<id> asked=<id>,<id> failed=<code>".
 type handleState struct {
-	conversationID string   // the ConversationID that the payout's own answer gave
-	pendingQueries []string // those of questions whose answers have not come
-	// failed is the code by which the callback about the payout says that it
-	// was not paid; bound says that the callback named sent.
+	conversationID string   // the ConversationID in the answer to the payout request
+	pendingQueries []string // ConversationIDs of status queries without an answer yet
+	// failureCode is the code by which the payout's callback says that it was not paid.
+	// bound says that the callback named sent.
 	failureCode string
 	confirmed   bool
 }
 
-// maxPendingQueries is how many questions wait for their answers. An answer that takes
-// longer than that many questions is not recognised, and asked for again.
+// maxPendingQueries is how many status queries may wait for their answers. A later answer
+// is not recognised, and the query is repeated.
 const maxPendingQueries = 2
 
 func parseHandleState(handle string) *handleState {
@@ -53,20 +53,20 @@ func (m *handleState) String() string {
 		words = append(words, "unbound="+m.failureCode)
 	}
 	if len(words) == 0 {
-		return "none" // an empty handle would leave the old one in place
+		return "none" // an empty handle would keep the old one
 	}
 	return strings.Join(words, " ")
 }
 
-// addQuery remembers a question.
+// addQuery adds a status query.
 func (m *handleState) addQuery(id string) {
 	if m.pendingQueries = append(m.pendingQueries, id); len(m.pendingQueries) > maxPendingQueries {
 		m.pendingQueries = m.pendingQueries[len(m.pendingQueries)-maxPendingQueries:]
 	}
 }
 
-// takeQuery drops a question that was answered, and reports whether it was one of
-// ours. The same answer is read once: the next Check asks anew.
+// takeQuery removes an answered status query and reports whether it was ours. An answer is
+// used once: the next Check sends a new query.
 func (m *handleState) takeQuery(id string) bool {
 	i := slices.Index(m.pendingQueries, id)
 	if i < 0 {
@@ -76,9 +76,9 @@ func (m *handleState) takeQuery(id string) bool {
 	return true
 }
 
-// noteCallback takes what the callback about the payout itself says. It must repeat
-// our reference and, where the payout's answer was not lost, the ConversationID
-// that came in it. A success is no news: the question will tell.
+// noteCallback applies the callback about the payout itself. It must repeat our reference
+// and, if known, the ConversationID of the payout's answer. A success is not used: the
+// status query will confirm it.
 func (m *handleState) noteCallback(mail *resultCallback, reference string) {
 	if !strings.EqualFold(string(mail.Result.OriginatorConversationID), reference) {
 		return

@@ -9,7 +9,7 @@ import (
 	"errors"
 )
 
-// publicKey reads Safaricom's certificate, or the key of one.
+// publicKey parses Safaricom's certificate, or a public key.
 func publicKey(text string) (*rsa.PublicKey, error) {
 	block, _ := pem.Decode([]byte(text))
 	if block == nil {
@@ -27,7 +27,7 @@ func publicKey(text string) (*rsa.PublicKey, error) {
 	return nil, errors.New("it must hold an RSA key of at least 2048 bits")
 }
 
-// credential is the initiator's password as Daraja wants it: encrypted for
+// credential returns the initiator's password as Daraja requires it: encrypted for
 // Safaricom with PKCS #1 v1.5, in base64.
 func (c *Config) credential() (string, error) {
 	if c.SecurityCredential != "" {

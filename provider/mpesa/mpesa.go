@@ -21,16 +21,16 @@ const (
 	buyGoods = "CustomerBuyGoodsOnline"
 )
 
-// currency is the only one that Daraja moves, and shilling the least of it:
-// whole shillings only, in minor units.
+// currency is the only one that Daraja moves. shilling is the least amount, in minor units:
+// Daraja moves whole shillings only.
 const (
 	currency = "KES"
 	decimals = 2
 	shilling = 100
 )
 
-// nairobi is the zone of Daraja's timestamps. That is not documented; a
-// password is checked against the timestamp that it comes with.
+// nairobi is the zone of Daraja's timestamps. That is not documented; Daraja checks a
+// password against the timestamp that comes with it.
 var nairobi = time.FixedZone("EAT", 3*60*60)
 
 // Operator is one app at Daraja.
@@ -41,19 +41,19 @@ type Operator struct {
 	access      *wire.Access
 	now         func() time.Time
 	answerLog   *wire.AnswerLog
-	callbackURL string // where a request has none of its own
+	callbackURL string // for requests without an address of their own
 	credential  string // of payouts
 	payments    *paymentService
 	payouts     *payoutService
 }
 
-// New returns an operator, or every mistake in its configuration.
+// New returns an operator, or all mistakes in its configuration.
 func New(c Config, d provider.Deps) (*Operator, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("mpesa: %w", err)
 	}
 	if d.Tokens == nil {
-		return nil, errors.New("mpesa: there is nowhere to keep tokens")
+		return nil, errors.New("mpesa: no token store is given")
 	}
 	o := &Operator{c: c, base: strings.TrimRight(c.BaseURL, "/"), client: wire.NewClient(d.Conns), now: d.Now,
 		answerLog: wire.NewAnswerLog(d), callbackURL: c.CallbackURL}
@@ -97,13 +97,13 @@ func (o *Operator) call(ctx context.Context, path string, body any) (*wire.Reply
 
 var contentType = []string{"application/json"}
 
-// signTimestamp is the time of a request and the password that goes with it.
+// signTimestamp returns the time of a request and the password that belongs to it.
 func (o *Operator) signTimestamp() (timestamp, password string) {
 	timestamp = o.now().In(nairobi).Format("20060102150405")
 	return timestamp, base64.StdEncoding.EncodeToString([]byte(o.c.ShortCode + o.c.Passkey + timestamp))
 }
 
-// wholeShillings writes an amount in whole shillings. It reports false for one that
+// wholeShillings formats an amount in whole shillings. It reports false for an amount that
 // M-Pesa cannot express; nothing is ever rounded.
 func wholeShillings(m till.Money) (string, bool) {
 	if m.Minor <= 0 || m.Minor%shilling != 0 {
@@ -112,8 +112,8 @@ func wholeShillings(m till.Money) (string, bool) {
 	return wire.FormatMinor(m.Minor, decimals), true
 }
 
-// rejectAmount is the answer to an amount that was not sent, and never will
-// be: routes refuse it before a payment is made.
+// rejectAmount is the result for an amount that cannot be sent. Routes reject it before a
+// payment is created.
 func rejectAmount() provider.Result {
 	return provider.Result{Outcome: provider.Rejected, Reason: till.AmountOutOfBounds, Code: "amount_not_representable",
 		Message: "M-Pesa moves whole shillings only"}
@@ -125,15 +125,15 @@ func checkSendable(m till.Money, callback string) error {
 	case m.Currency != currency:
 		return fmt.Errorf("%w: M-Pesa moves %s, not %s", provider.ErrNotSent, currency, m.Currency)
 	case callback == "":
-		return fmt.Errorf("%w: Daraja wants a callback URL; configure callback_url or the public address of this service", provider.ErrNotSent)
+		return fmt.Errorf("%w: Daraja requires a callback URL; configure callback_url or the public address of this service", provider.ErrNotSent)
 	}
 	return nil
 }
 
-// lateReads are when a failure is read again.
+// lateReads says when a failure is read again.
 var lateReads = []time.Duration{5 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 72 * time.Hour}
 
-// Daraja keeps M-Pesa wallets of Kenya and moves shillings.
+// Daraja has M-Pesa wallets of Kenya, in shillings.
 const (
 	Method  = "mpesa"
 	country = "KE"

@@ -13,7 +13,7 @@ import (
 	"till/provider/wire"
 )
 
-// push is the provider of payments: M-Pesa Express, the STK push.
+// paymentService is the provider of payments: M-Pesa Express, the STK push.
 type paymentService struct{ *Operator }
 
 var (
@@ -24,16 +24,16 @@ var (
 // Fingerprint names the account.
 func (p *paymentService) Fingerprint() string { return "mpesa stk " + p.base + " " + p.c.ShortCode }
 
-// Traits says how the STK push behaves. It knows no reference of ours, so a
-// payment is sent once and never again; its callback is kept because it may be
-// the only one to tell what to ask about.
+// Traits returns how the STK push behaves. It accepts no reference of ours, so a payment is
+// sent only once. Its callback is kept, because only the callback may have the id to check
+// by.
 func (p *paymentService) Traits() provider.Traits {
 	return provider.Traits{
 		ClientReference:   false,
 		ApprovalWindow:    p.c.window().Duration(),
 		SubmitTimeout:     15 * time.Second,
 		CheckTimeout:      10 * time.Second,
-		NotFoundDelay:     2 * time.Minute, // of no use: a query never says "not found"
+		NotFoundDelay:     2 * time.Minute, // unused: a query never says "not found"
 		Poll:              p.c.poll().Duration(),
 		PollMax:           time.Hour,
 		Grace:             2 * time.Minute,
@@ -59,7 +59,7 @@ type pushRequest struct {
 	TransactionDesc   string
 }
 
-// Submit asks the customer.
+// Submit prompts the customer.
 func (p *paymentService) Submit(ctx context.Context, r provider.Request) (provider.Result, error) {
 	callback := r.CallbackURL
 	if callback == "" {
@@ -99,8 +99,8 @@ func (p *paymentService) Submit(ctx context.Context, r provider.Request) (provid
 	return result, nil
 }
 
-// accountReference is what the customer sees that is paid for. The end of the
-// id is random, so a payment can be found by it on Safaricom's portal.
+// accountReference returns what the customer sees as the purpose. The end of the id is
+// random, so it finds a payment on Safaricom's portal.
 func (p *paymentService) accountReference(id till.ID) string {
 	if p.c.AccountReference != "" {
 		return p.c.AccountReference
@@ -117,19 +117,18 @@ type pushQuery struct {
 	CheckoutRequestID string
 }
 
-// errNoHandle says that the id of the push is unknown: its answer was lost and
-// no callback came. Only a person can find out, on Safaricom's portal.
+// errNoHandle says that the push's id is unknown: its answer was lost and no callback came.
+// Only a person can find out, on Safaricom's portal.
 var errNoHandle = errors.New("no CheckoutRequestID for this push; Daraja has no lookup by our reference")
 
-// errOtherPayment says that the only callback that came is about another push: it
-// tells another amount, or another customer.
+// errOtherPayment says that the only callback is about another push: it names another
+// amount or customer.
 var errOtherPayment = errors.New("no CheckoutRequestID for this push; its callback names another amount or customer")
 
-// Check asks how a push stands, by the id that its answer told; if that was
-// lost, by the one that its callback tells, unless that tells of another amount
-// or customer. The callback alone is never believed: anybody could have sent
-// it. That no other payment has the id is seen to where the answer is recorded:
-// Daraja's query names nothing of ours.
+// Check queries a push by the id in its answer. If that answer was lost, it takes the id
+// from the callback, unless the callback names another amount or customer. The callback
+// alone is never trusted: anyone could have sent it. Daraja's query names nothing of ours,
+// so the engine checks that no other payment has the id.
 func (p *paymentService) Check(ctx context.Context, q provider.Query) (provider.Result, error) {
 	id := q.Handle
 	if mail := readPushCallback(q.CallbackBody); id == "" && mail != nil {
@@ -153,8 +152,8 @@ func (p *paymentService) Check(ctx context.Context, q provider.Query) (provider.
 		return provider.Result{}, fmt.Errorf("mpesa check: %w", err)
 	}
 	if result.Outcome == provider.Success {
-		// The query names neither receipt nor amount. Now that it calls this very
-		// push a success, the callback about it is worth reading.
+		// The query names neither receipt nor amount. Now that it confirms this push, the
+		// push's callback can be used.
 		if mail := readPushCallback(q.CallbackBody); mail != nil && mail.id() == id {
 			result.Receipt, result.Amount = mail.receipt(), mail.amount()
 		}

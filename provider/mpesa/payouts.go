@@ -13,19 +13,19 @@ import (
 	"till/provider/wire"
 )
 
-// payout is the provider of payouts: B2C.
+// payoutService is the provider of payouts: B2C.
 //
-// B2C answers everything twice: at once, over the connection that we opened,
-// that it took the request; and later, by a callback that anybody could send
-// who knows the address, what came of it. So does a status query. What is
-// believed is the second answer to a question of ours: it comes to an address
-// that only Safaricom was told, and must name the ConversationID that
-// Safaricom gave us, over its own TLS, for that very question. The callback
-// about the payout itself is a hint: it makes us ask, and its failure code is
-// kept for when the answer to our question does not speak against it.
+// B2C answers each request twice. At once, over the connection that we opened, it says that
+// it accepted the request. Later, a callback brings the result, and anyone who knows the
+// address could send one. A status query is answered the same way.
 //
-// Between the two answers Check says AnswerPending. What it must remember meanwhile is
-// the handle: see memory.
+// Only the second answer to a query of ours is trusted. It comes to an address that only
+// Safaricom knows. It must name the ConversationID that Safaricom gave us, over its own
+// TLS, for that query. The callback about the payout itself is a hint: it causes a query.
+// Its failure code is kept, and used if the query's answer does not contradict it.
+//
+// Between the two answers Check returns AnswerPending. The handle keeps what the next Check
+// needs: see handleState.
 type payoutService struct{ *Operator }
 
 var _ provider.Tester = (*payoutService)(nil)
@@ -35,7 +35,7 @@ func (p *payoutService) Fingerprint() string {
 	return "mpesa b2c " + p.base + " " + p.c.PayoutShortCode
 }
 
-// Traits says how B2C behaves. It refuses a second request of the same
+// Traits returns how B2C behaves. It rejects a second request with the same
 // OriginatorConversationID, which is our reference.
 func (p *payoutService) Traits() provider.Traits {
 	return provider.Traits{
@@ -66,12 +66,12 @@ type payoutRequest struct {
 	Remarks                  string
 	QueueTimeOutURL          string
 	ResultURL                string
-	Occassion                string // so spelt by Daraja
+	Occassion                string // Daraja's spelling
 }
 
-// Submit asks for a payout.
+// Submit requests a payout.
 func (p *payoutService) Submit(ctx context.Context, r provider.Request) (provider.Result, error) {
-	// Here no other address will do: without the answers nothing is ever known.
+	// There is no default address here: without the callbacks nothing is ever known.
 	if err := checkSendable(r.Amount, r.CallbackURL); err != nil {
 		return provider.Result{}, fmt.Errorf("mpesa: %w", err)
 	}
@@ -102,7 +102,7 @@ func (p *payoutService) Submit(ctx context.Context, r provider.Request) (provide
 	return result, nil
 }
 
-// statusQuery is the body of a question about a payout.
+// statusQuery is the body of a query about a payout.
 type statusQuery struct {
 	Initiator              string
 	SecurityCredential     string
@@ -116,8 +116,7 @@ type statusQuery struct {
 	Occasion               string
 }
 
-// Check reads the answer to the question that was put before, if it has come,
-// and puts the question if not.
+// Check reads the answer to the last query if it has come, and sends a new query if not.
 func (p *payoutService) Check(ctx context.Context, q provider.Query) (provider.Result, error) {
 	m := parseHandleState(q.Handle)
 	mail := readResultCallback(q.CallbackBody)
@@ -125,14 +124,14 @@ func (p *payoutService) Check(ctx context.Context, q provider.Query) (provider.R
 		if id := mail.conversation(); m.takeQuery(id) {
 			r := p.readStatusAnswer(m, mail)
 			if ours := q.Reference.String(); strings.EqualFold(r.Reference, ours) {
-				r.Reference = ours // in whatever letters: it is compared as it is
+				r.Reference = ours // in the caller's spelling, because it is compared as text
 			}
 			return r, nil
 		}
 		m.noteCallback(mail, q.Reference.String())
 	}
 	if q.CallbackURL == "" {
-		return provider.Result{}, errors.New("mpesa check: Daraja answers by a callback, and there is no address for it")
+		return provider.Result{}, errors.New("mpesa check: Daraja answers by callback, and no callback address is configured")
 	}
 	reply, err := p.call(ctx, "/mpesa/transactionstatus/v1/query", &statusQuery{
 		Initiator: p.c.Initiator, SecurityCredential: p.credential, CommandID: "TransactionStatusQuery",
@@ -151,15 +150,15 @@ func (p *payoutService) Check(ctx context.Context, q provider.Query) (provider.R
 	return provider.Result{Outcome: provider.AnswerPending, Handle: m.String()}, nil
 }
 
-// readStatusAnswer gives the verdict on the answer to a question of ours. What it cannot
-// tell is AnswerPending: nothing was learned, and the question is put again.
+// readStatusAnswer reads the answer to a query of ours. AnswerPending means that nothing
+// was learned; the query is repeated.
 func (p *payoutService) readStatusAnswer(m *handleState, a *resultCallback) provider.Result {
 	r := provider.Result{Outcome: provider.AnswerPending, Handle: m.String()}
 	code := wire.Truncate(string(a.Result.ResultCode), maxCode)
 	if code != "0" {
-		// The question failed, which says nothing about the payout; but Safaricom
-		// has said itself, under the ConversationID that it gave us for the
-		// payout, that it was not paid, and does not know better now.
+		// The query failed, which says nothing about the payout. But Safaricom's callback
+		// said that the payout was not paid, under the ConversationID that Safaricom gave
+		// us for it.
 		switch {
 		case m.failureCode != "" && m.confirmed:
 			return m.failureResult(r)
@@ -179,7 +178,7 @@ func (p *payoutService) readStatusAnswer(m *handleState, a *resultCallback) prov
 	case state.outcome == provider.Success:
 		amount := a.parameter("Amount")
 		if r.Amount = parseShillings(amount); r.Amount.IsZero() && amount != "" {
-			return r // a sum that cannot be read is no word
+			return r // an amount that cannot be read proves nothing
 		}
 		r.Outcome = provider.Success
 		if r.Receipt = wire.Truncate(a.parameter("ReceiptNo"), maxID); r.Receipt == "" {
@@ -201,14 +200,14 @@ func (p *payoutService) readStatusAnswer(m *handleState, a *resultCallback) prov
 	return r
 }
 
-// failureResult is the verdict that the callback about the payout gave a code for.
+// failureResult returns the result for the failure code of the payout's callback.
 func (m *handleState) failureResult(r provider.Result) provider.Result {
 	v := payoutCodes[m.failureCode]
 	r.Outcome, r.Reason, r.Retryable, r.Code, r.OurFault = v.outcome, v.reason, v.retryable, m.failureCode, ourFault(m.failureCode)
 	return r
 }
 
-// readPayout gives the verdict on the first answer to a payout.
+// readPayout reads the first answer to a payout request.
 func readPayout(status int, body []byte) (provider.Result, error) {
 	var a accepted
 	refused, err := decodeReply(status, body, &a, &a.errorBody)
@@ -226,7 +225,7 @@ func readPayout(status int, body []byte) (provider.Result, error) {
 	return provider.Result{Outcome: provider.Accepted, Handle: m.String()}, nil
 }
 
-// readQueryAccepted returns the ConversationID of a question that Daraja took.
+// readQueryAccepted returns the ConversationID of a query that Daraja accepted.
 func readQueryAccepted(status int, body []byte) (string, error) {
 	var a accepted
 	refused, err := decodeReply(status, body, &a, &a.errorBody)

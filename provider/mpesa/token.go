@@ -9,7 +9,7 @@ import (
 	"till/provider/wire"
 )
 
-// fetchToken gets a new token, which ends the one before: Tokens has one
+// fetchToken fetches a new token, which ends the one before. provider.Tokens lets one
 // instance do it for all.
 func (o *Operator) fetchToken(ctx context.Context) (string, time.Duration, error) {
 	h := http.Header{"Authorization": {"Basic " + base64.StdEncoding.EncodeToString([]byte(o.c.ConsumerKey+":"+o.c.ConsumerSecret))}}
@@ -20,18 +20,17 @@ func (o *Operator) fetchToken(ctx context.Context) (string, time.Duration, error
 	return o.answerLog.ReadToken("token", reply, readToken)
 }
 
-// tokenErrors are the errors by which Daraja does not take a token, with the HTTP
-// status of each: on the push and its query, on the transaction status, and as
-// integrators report it [unverified].
+// tokenErrors are the errors by which Daraja refuses a token, with the HTTP status of each:
+// on the push and its query, on the transaction status, and as integrators report it
+// [unverified].
 var tokenErrors = map[string]int{
 	"404.001.03": http.StatusNotFound,
 	"400.003.01": http.StatusBadRequest,
 	"401.002.01": http.StatusUnauthorized,
 }
 
-// tokenRefused tells that Daraja did not take the token. Any other 401 is
-// about something else: a new token would not help, and would end the one that
-// others use.
+// tokenRefused reports whether Daraja refused the token. Any other 401 has another reason:
+// a new token would not help, and would end the one that other instances use.
 func tokenRefused(r *wire.Reply) bool {
 	var f errorBody
 	if wire.Decode(r.Body, &f) != nil {

@@ -11,18 +11,17 @@ import (
 	"till/provider/wire"
 )
 
-// The most of Daraja's own words that is kept.
+// How much of Daraja's texts is kept.
 const maxCode, maxText, maxID = 64, 256, 64
 
-// failure is Daraja's body of an error.
+// errorBody is Daraja's body of an error.
 type errorBody struct {
 	Code    wire.Text `json:"errorCode"`
 	Message wire.Text `json:"errorMessage"`
 }
 
-// accessError returns the error of a status that says that we are not let in, nil
-// if it does not. A 401 comes from the gateway, which looks at the token before
-// it passes anything on; who says 403 is in no source that we have.
+// accessError returns the error of a status that refuses access, nil for any other status.
+// The gateway sends 401 before it passes anything on. No source says what sends 403.
 func accessError(status int) error {
 	err := fmt.Errorf("%w (HTTP %d)", provider.ErrCredentials, status)
 	switch status {
@@ -34,14 +33,14 @@ func accessError(status int) error {
 	return nil
 }
 
-// result says what an error means, or returns an error: we do not know.
+// result returns what an error means, or an error if that is unknown.
 func (f *errorBody) result(status int) (provider.Result, error) {
 	code, message := wire.Truncate(string(f.Code), maxCode), wire.Truncate(string(f.Message), maxText)
 	if err := accessError(status); err != nil {
 		return provider.Result{}, fmt.Errorf("%w %s", err, code)
 	}
 	for _, r := range rejectionCodes {
-		// A code names its HTTP status; another one is nothing that Daraja says.
+		// A code begins with its HTTP status; otherwise the answer is not Daraja's.
 		if r.code != code || !strings.HasPrefix(code, fmt.Sprint(status)) || !strings.Contains(strings.ToLower(message), r.says) {
 			continue
 		}
@@ -53,7 +52,7 @@ func (f *errorBody) result(status int) (provider.Result, error) {
 	return provider.Result{}, fmt.Errorf("HTTP %d, error %q", status, code)
 }
 
-// accepted is the answer to a request that Daraja took.
+// accepted is the answer to a request that Daraja accepted.
 type accepted struct {
 	CheckoutRequestID wire.Text
 	ConversationID    wire.Text
@@ -61,7 +60,7 @@ type accepted struct {
 	errorBody
 }
 
-// decodeReply decodes an answer that must be HTTP 200; any other is Daraja's error.
+// decodeReply decodes an answer that must be HTTP 200. Any other status is Daraja's error.
 func decodeReply(status int, body []byte, v any, f *errorBody) (refused bool, err error) {
 	if err := wire.Decode(body, v); err != nil {
 		if refused := accessError(status); refused != nil {
@@ -72,7 +71,7 @@ func decodeReply(status int, body []byte, v any, f *errorBody) (refused bool, er
 	return status != http.StatusOK || f.Code != "", nil
 }
 
-// readPush gives the verdict on an answer to an STK push.
+// readPush reads the answer to an STK push.
 func readPush(status int, body []byte) (provider.Result, error) {
 	var a accepted
 	refused, err := decodeReply(status, body, &a, &a.errorBody)
@@ -87,20 +86,20 @@ func readPush(status int, body []byte) (provider.Result, error) {
 	return provider.Result{Outcome: provider.Accepted, Handle: string(a.CheckoutRequestID)}, nil
 }
 
-// isID tells whether a text can be an id of Daraja's. It is kept, with others,
-// in a small room.
+// isID reports whether a text can be Daraja's id. The handle, which stores several, has
+// little room.
 func isID(s string) bool {
 	return s != "" && len(s) <= maxID && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || r == ',' || r == '=' })
 }
 
-// isBeingProcessed tells the words by which Daraja says that a prompt is open.
-// The code that comes with them is not verified, so the words decide.
+// isBeingProcessed reports whether a message says that the prompt is open. The code that
+// comes with it is not verified, so the message decides.
 func isBeingProcessed(message wire.Text) bool {
 	s := strings.ToLower(string(message))
 	return strings.Contains(s, "being processed") || strings.Contains(s, "under processing")
 }
 
-// readPushQuery gives the verdict on an answer to a query about a push.
+// readPushQuery reads the answer to a query about a push.
 func readPushQuery(status int, body []byte, id string) (provider.Result, error) {
 	var a struct {
 		CheckoutRequestID wire.Text
@@ -117,7 +116,7 @@ func readPushQuery(status int, body []byte, id string) (provider.Result, error) 
 		if status == http.StatusInternalServerError && isBeingProcessed(a.Message) {
 			return provider.Result{Outcome: provider.Open, Handle: id}, nil
 		}
-		// Whatever else it refuses is the question, not the push.
+		// Any other rejection is about the query, not the push.
 		if _, err := a.result(status); err != nil {
 			return provider.Result{}, err
 		}
@@ -139,7 +138,7 @@ func readPushQuery(status int, body []byte, id string) (provider.Result, error) 
 	return provider.Result{Outcome: provider.Unrecognised, Handle: id, Code: code, Message: message}, nil
 }
 
-// parseShillings reads an amount of Daraja's, "1.00" or "1", zero if it is none.
+// parseShillings parses Daraja's amount, "1.00" or "1"; zero if it is none.
 func parseShillings(text string) till.Money {
 	minor, ok := wire.ParseMinor(text, decimals)
 	if !ok || minor == 0 {
@@ -148,8 +147,8 @@ func parseShillings(text string) till.Money {
 	return till.Money{Minor: minor, Currency: currency}
 }
 
-// isDuplicate tells the words by which Daraja refuses a reference that it has
-// seen. The code that comes with them is not documented.
+// isDuplicate reports whether a message says that Daraja has seen the reference before. The
+// code that comes with it is not documented.
 func isDuplicate(message wire.Text) bool {
 	return strings.Contains(strings.ToLower(string(message)), "duplicate")
 }

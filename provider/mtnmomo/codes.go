@@ -6,14 +6,14 @@ import (
 	"till/provider/wire"
 )
 
-// Reasons of payouts.
+// The reasons of payouts.
 const (
 	recipientNotFound   till.FailureReason = "recipient_not_found"
 	recipientNotAllowed till.FailureReason = "recipient_not_allowed"
 )
 
-// meaning is a word of MTN's in our words, for each product: the payer of a
-// collection is the customer, that of a disbursement is us.
+// codeMeaning is our reading of MTN's reason, for each product. The payer of a collection
+// is the customer, that of a disbursement is us.
 type codeMeaning struct {
 	payment, payout till.FailureReason
 	expired         bool // MTN names a timeout
@@ -21,13 +21,13 @@ type codeMeaning struct {
 	source          string
 }
 
-// failures is every documented reason under a FAILED status. A reason that is
-// not here is unspecified, with the word kept.
+// failureCodes lists each documented reason of a FAILED status. Any other reason is
+// unspecified, and its text is kept.
 //
-// Our own account being empty or blocked is provider_unavailable, never the
-// customer's insufficient_funds. For a disbursement MTN has one word,
-// NOT_ENOUGH_FUNDS, for our empty float and for a recipient whose limit is
-// reached: because it may be ours, it is provider_unavailable.
+// If our own account is empty or blocked, that is provider_unavailable, never the
+// customer's insufficient_funds. For a disbursement MTN has one code, NOT_ENOUGH_FUNDS, for
+// our empty float and for a recipient whose limit is reached. Because it may be ours, it is
+// provider_unavailable.
 var failureCodes = map[string]codeMeaning{
 	"NOT_ENOUGH_FUNDS":              {till.InsufficientFunds, till.ProviderUnavailable, false, true, "product updates 192"},
 	"COULD_NOT_PERFORM_TRANSACTION": {till.CustomerTimeout, till.ProviderError, true, true, "product updates 192: PIN not entered in time"},
@@ -38,7 +38,7 @@ var failureCodes = map[string]codeMeaning{
 	"PAYEE_NOT_ALLOWED_TO_RECEIVE":  {till.ProviderRejected, recipientNotAllowed, false, false, "product updates 192: blocked payee"},
 	"NOT_ALLOWED":                   {till.ProviderRejected, till.ProviderRejected, false, false, "product updates 192: blocked partner"},
 
-	// MTN Congo's word for NOT_ENOUGH_FUNDS and more.
+	// MTN Congo's code for NOT_ENOUGH_FUNDS and more.
 	"LOW_BALANCE_OR_PAYEE_LIMIT_REACHED_OR_NOT_ALLOWED": {till.FundsOrLimit, till.ProviderUnavailable, false, true, "recorded in Congo, lepresk/momo-api"},
 
 	"APPROVAL_REJECTED":         {till.CustomerDeclined, till.ProviderRejected, false, true, "API description; sandbox 46733123451"},
@@ -49,7 +49,7 @@ var failureCodes = map[string]codeMeaning{
 	"TRANSACTION_NOT_COMPLETED": {till.ProviderError, till.ProviderError, false, true, "API description"},
 	"TRANSACTION_NOT_FOUND":     {till.ProviderError, till.ProviderError, false, true, "API description"},
 	"RESOURCE_NOT_FOUND":        {till.ProviderError, till.ProviderError, false, true, "API description"},
-	// The generic failure. Final under FAILED; as HTTP 500 it is not.
+	// The generic failure. It is final under FAILED, but not as HTTP 500.
 	"INTERNAL_PROCESSING_ERROR":      {till.ProviderError, till.ProviderError, false, true, "common errors page; sandbox 46733123450"},
 	"SERVICE_UNAVAILABLE":            {till.ProviderUnavailable, till.ProviderUnavailable, false, true, "common errors page; sandbox"},
 	"NOT_ALLOWED_TARGET_ENVIRONMENT": {till.ProviderRejected, till.ProviderRejected, false, false, "common errors page; sandbox"},
@@ -57,21 +57,20 @@ var failureCodes = map[string]codeMeaning{
 	"INVALID_CURRENCY":               {till.ProviderRejected, till.ProviderRejected, false, false, "common errors page; sandbox"},
 	"TRANSFER_TYPE_UNKNOWN":          {till.ProviderRejected, till.ProviderRejected, false, false, "sandbox 46733123464"},
 
-	// Words of the consent products, which no payment of ours should meet.
+	// Codes of the consent products, which no payment of ours should meet.
 	"CONSENT_MISMATCH":                            {till.ProviderRejected, till.ProviderRejected, false, false, "API description"},
 	"UNSUPPORTED_SCOPE":                           {till.ProviderRejected, till.ProviderRejected, false, false, "API description"},
 	"MISSING_SCOPE_INSTRUCTION":                   {till.ProviderRejected, till.ProviderRejected, false, false, "API description"},
 	"MORE_THAN_ONE_FINANCIAL_SCOPE_NOT_SUPPORTED": {till.ProviderRejected, till.ProviderRejected, false, false, "API description"},
 }
 
-// undecided are documented reasons that contradict FAILED: they say that it
-// goes on, or that the reference is another request's. Nothing is concluded
-// from them.
+// undecidedCodes are documented reasons that contradict FAILED: they say that the request
+// is still open, or that the reference is another request's. They decide nothing.
 var undecidedCodes = map[string]bool{
 	"ONGOING": true, "PAYER_DELAYED": true, "PAYEE_DELAYED": true, "RESOURCE_ALREADY_EXIST": true,
 }
 
-// failure gives the verdict on a FAILED status.
+// failure returns the result of a FAILED status.
 func (p *service) failure(r failureReason) provider.Result {
 	code := normalizeCode(r.Code)
 	if undecidedCodes[code] {

@@ -9,53 +9,51 @@ import (
 	"till/provider/wire"
 )
 
-// Config is one account at MTN in one country. The secrets are filled in from
-// files or the environment: api_key_file or api_key_env, and so on.
+// Config is one account at MTN in one country. The secrets come from files or the
+// environment: api_key_file or api_key_env, and so on.
 type Config struct {
-	// BaseURL is where MTN listens: https://sandbox.momodeveloper.mtn.com,
-	// https://proxy.momoapi.mtn.com (the old platform) or
-	// https://momoapi.momo.africa (the new one).
+	// BaseURL is MTN's address: https://sandbox.momodeveloper.mtn.com,
+	// https://proxy.momoapi.mtn.com (the old platform) or https://momoapi.momo.africa (the
+	// new one).
 	BaseURL string `toml:"base_url"`
 	// TargetEnvironment names the country to MTN: mtncongo, mtnuganda, sandbox.
 	TargetEnvironment string `toml:"target_environment"`
 
-	// APIUser and APIKey are from the Partner Portal: an API user with its key on
-	// the old platform, a User ID with its Credential Token on the new one. They
-	// are any text; the new platform's are no UUIDs.
+	// APIUser and APIKey are from the Partner Portal: an API user with its key on the old
+	// platform, a User ID with its Credential Token on the new one. They may be any text;
+	// the new platform's are no UUIDs.
 	APIUser string `toml:"-" secret:"api_user"`
 	APIKey  string `toml:"-" secret:"api_key"`
 	// CollectionKey and DisbursementKey are the subscription keys of the two
 	// products. A product without one is not served.
 	CollectionKey   string `toml:"-" secret:"collection_subscription_key"`
 	DisbursementKey string `toml:"-" secret:"disbursement_subscription_key"`
-	// DisbursementUser and DisbursementSecret are for those to whom MTN gave
-	// another user for disbursements; "" means the same as for collections.
+	// DisbursementUser and DisbursementSecret are for accounts with a separate user for
+	// disbursements; "" means the same user as for collections.
 	DisbursementUser   string `toml:"-" secret:"disbursement_api_user"`
 	DisbursementSecret string `toml:"-" secret:"disbursement_api_key"`
 
-	// CallbackHost is the host that was registered with MTN for callbacks. MTN
-	// refuses a request that names another, so without it none is named.
+	// CallbackHost is the host that is registered with MTN for callbacks. MTN rejects a
+	// request with another host, so without it no callback address is sent.
 	CallbackHost string `toml:"callback_host"`
-	// CurrencyOverride is for MTN's sandbox, which takes EUR and nothing else:
-	// amounts are sent as so many of it, and read back as the payment's own
-	// currency. It is refused outside the sandbox.
+	// CurrencyOverride is for MTN's sandbox, which accepts only EUR. Amounts are sent in
+	// it, and read back in the payment's own currency. It is rejected outside the sandbox.
 	CurrencyOverride string `toml:"currency_override"`
 
-	// ApprovalWindowSeconds is how long a customer has to type the PIN, 0 means
-	// MTN's five minutes. A payment keeps the window that it was made with.
+	// ApprovalWindowSeconds is how long a customer has to type the PIN; 0 means MTN's five
+	// minutes. A payment keeps the window that it was created with.
 	ApprovalWindowSeconds int `toml:"approval_window_seconds" json:",omitempty"`
-	// PollSeconds is how often an open payment is asked about, 0 means 12.
+	// PollSeconds is how often an open payment is checked; 0 means 12.
 	PollSeconds int `toml:"poll_seconds" json:",omitempty"`
-	// SettleSeconds is for how long after a send, and after the first "not
-	// found", that proves nothing; 0 means 120. Too short a time takes a request
-	// that MTN is slow to show for one that never came: it would be sent again,
-	// which MTN notices, or a payout's reserve be released, which nobody does.
+	// SettleSeconds is how long after a send, and after the first "not found", another "not
+	// found" proves nothing; 0 means 120. If it is too short, a request that MTN shows late
+	// counts as lost. Then it is sent again, which MTN notices. Or a payout's reserve is
+	// released, which nobody notices.
 	SettleSeconds int `toml:"settle_seconds" json:",omitempty"`
 }
 
-// The bounds of what may be configured. A minute is what "a 404 right after a
-// 202" must be over in [unverified: MTN names no time]; two reads are at least
-// that far apart.
+// The bounds of the times. A "404 right after a 202" must be over within a minute
+// [unverified: MTN names no time]. Two reads are at least that far apart.
 func (c Config) window() wire.Seconds {
 	return wire.Seconds{Key: "approval_window_seconds", Value: c.ApprovalWindowSeconds, Default: 5 * time.Minute, Min: 60, Max: 24 * 60 * 60}
 }
@@ -68,14 +66,14 @@ func (c Config) settle() wire.Seconds {
 	return wire.Seconds{Key: "settle_seconds", Value: c.SettleSeconds, Default: 2 * time.Minute, Min: 60, Max: 60 * 60}
 }
 
-// Default paces of questions.
+// The default intervals between checks.
 const (
-	paymentPoll = 12 * time.Second // 10 to 15 s is what integrators do; callbacks come once or never
-	payoutPoll  = 10 * time.Second // nobody is asked: a transfer is decided in seconds
+	paymentPoll = 12 * time.Second // integrators use 10 to 15 s; a callback comes once or never
+	payoutPoll  = 10 * time.Second // no customer approves: a transfer is decided in seconds
 )
 
-// validateTimes refuses times out of bounds, and a window in which a payment
-// that was lost could never be sent again.
+// validateTimes rejects times out of bounds, and a window in which a lost payment could
+// never be sent again.
 func (c Config) validateTimes(wrong *wire.Mistakes) {
 	window, poll, settle := c.window(), c.poll(paymentPoll), c.settle()
 	fine := wrong.Seconds(window, poll, settle)
@@ -84,7 +82,7 @@ func (c Config) validateTimes(wrong *wire.Mistakes) {
 	}
 }
 
-// sandboxEnvironment is the target environment of MTN's own sandbox.
+// sandboxEnvironment is the target environment of MTN's sandbox.
 const sandboxEnvironment = "sandbox"
 
 // Validate returns every mistake in the configuration, each with its key.
@@ -131,7 +129,8 @@ func (c Config) Validate() error {
 	return wrong.Err()
 }
 
-// isAlphanumeric reports whether a text is letters and digits, as names of environments are.
+// isAlphanumeric reports whether a text has only letters and digits, like the names of
+// environments.
 func isAlphanumeric(s string) bool {
 	return s != "" && len(s) <= 64 && !strings.ContainsFunc(s, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9')

@@ -12,8 +12,8 @@ import (
 	"till/provider/wire"
 )
 
-// Test fetches a token and reads the balance of the account. It says in plain
-// words what is wrong.
+// Test fetches a token and reads the account's balance. Its error says what is wrong and
+// what to do.
 func (p *service) Test(ctx context.Context) error {
 	reply, err := p.access.Call(ctx, tokenRefused, func(token string) (*wire.Reply, error) {
 		return p.client.Do(ctx, http.MethodGet, p.base+"/"+p.name+"/v1_0/account/balance", p.header(token), nil)
@@ -25,7 +25,7 @@ func (p *service) Test(ctx context.Context) error {
 	case errors.Is(err, provider.ErrCredentials) && errors.Is(err, provider.ErrNotSent):
 		return fmt.Errorf("MTN gives no token: api_user, api_key and the subscription key of %s must belong together, to %s and to base_url: %w", p.name, p.environment, err)
 	case errors.Is(err, provider.ErrCredentials):
-		return fmt.Errorf("MTN gives a token and then refuses it: %s_subscription_key may be that of another product: %w", p.name, err)
+		return fmt.Errorf("MTN gave a token and then refused it: %s_subscription_key may be that of another product: %w", p.name, err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("MTN does not answer in time at base_url (a token can take 20 s on the new platform): %w", err)
 	case err != nil:
@@ -51,8 +51,8 @@ func (p *service) Test(ctx context.Context) error {
 	return p.testCallbackHost(ctx)
 }
 
-// testCallbackHost compares callback_host with what is registered. Only the sandbox
-// tells; what it does not say in so many words is left alone.
+// testCallbackHost compares callback_host with the registered host. Only the sandbox
+// reports that; any other answer is ignored.
 func (p *service) testCallbackHost(ctx context.Context) error {
 	if p.environment != sandboxEnvironment || p.callbackHost == "" {
 		return nil
@@ -71,9 +71,8 @@ func (p *service) testCallbackHost(ctx context.Context) error {
 		p.callbackHost, wire.Truncate(string(u.Host), maxCode))
 }
 
-// CheckCallback tells whether MTN would be told to call an address. It is told
-// none on another host than the registered one, because it would refuse the
-// whole request.
+// CheckCallback reports whether MTN would be given a callback address. MTN rejects a whole
+// request whose address is on another host than the registered one, so then it gets none.
 func (p *service) CheckCallback(address string) error {
 	switch {
 	case p.callbackHost == "" || p.mayCallBack(address):
@@ -85,6 +84,6 @@ func (p *service) CheckCallback(address string) error {
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("callback_host = %q, but the service's address is on %q: MTN is told no address, and everything is found out by asking. "+
+	return fmt.Errorf("callback_host = %q, but the service's address is on %q: MTN gets no callback address, and Till finds out everything by polling. "+
 		"callback_host is the host that is registered with MTN, and that of --base-url", p.callbackHost, u.Hostname())
 }

@@ -23,13 +23,13 @@ type Operator struct {
 	payments, payouts *service
 }
 
-// New returns the operator of a configuration. It calls nobody.
+// New returns the operator of a configuration. It makes no call.
 func New(c Config, d provider.Deps) (*Operator, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
 	if d.Tokens == nil {
-		return nil, errors.New("mtnmomo: there is nothing to keep tokens in")
+		return nil, errors.New("mtnmomo: no token store is given")
 	}
 	if d.Log == nil {
 		d.Log = slog.New(slog.DiscardHandler)
@@ -48,18 +48,20 @@ func New(c Config, d provider.Deps) (*Operator, error) {
 	return o, nil
 }
 
-// Payments collects; nil if the account has no subscription key for it.
+// Payments returns the provider of payments, nil if the account has no subscription key for
+// it.
 func (o *Operator) Payments() provider.Provider { return provider.OrNil(o.payments) }
 
-// Payouts pays out; nil if the account has no subscription key for it.
+// Payouts returns the provider of payouts, nil if the account has no subscription key for
+// it.
 func (o *Operator) Payouts() provider.Provider { return provider.OrNil(o.payouts) }
 
-// kind is what MTN calls a product, with the one call of it that is used.
+// serviceKind is what MTN calls a product, with the one call that we use.
 type serviceKind struct {
 	name     string // in paths: "collection"
 	resource string // "requesttopay" or "transfer"
 	payout   bool
-	note     string // what the customer reads where there is no description
+	note     string // the customer's message if there is no description
 }
 
 var (
@@ -67,7 +69,7 @@ var (
 	disbursement = serviceKind{"disbursement", "transfer", true, "Payout"}
 )
 
-// product is one product of one account: a provider.Provider.
+// service is one product of one account: a provider.Provider.
 type service struct {
 	serviceKind
 	base, environment            string
@@ -95,49 +97,49 @@ func newService(k serviceKind, c Config, d provider.Deps, client *wire.Client, c
 	p.keyHeader, p.environmentHeader = []string{p.key}, []string{p.environment}
 	p.access = wire.Access{Tokens: d.Tokens, Name: k.name, Fetch: p.fetchToken}
 	p.traits = traitsOf(k, c)
-	// The user is no secret on the old platform, but looks like one on the new.
+	// The user is no secret on the old platform, but looks like one on the new platform.
 	sum := sha256.Sum256([]byte(p.user))
 	p.fingerprint = strings.Join([]string{"mtnmomo", k.name, p.base, p.environment, hex.EncodeToString(sum[:6])}, " ")
 	return p
 }
 
-// traitsOf returns MTN's times, each with its reason.
+// traitsOf returns MTN's traits, each with its reason.
 func traitsOf(k serviceKind, c Config) provider.Traits {
 	t := provider.Traits{
 		ClientReference: true, // X-Reference-Id: 409 on a second use, and the key of the read
 		// A customer has five minutes to type the PIN [common errors page].
 		ApprovalWindow: c.window().Duration(),
-		// Under the lease of 20 s, and longer than the slow days of the gateway.
+		// Shorter than the lease of 20 s, and longer than the gateway takes on slow days.
 		SubmitTimeout: 15 * time.Second,
 		CheckTimeout:  10 * time.Second,
-		// A 404 right after a 202 is known to happen. MTN says nothing of how long;
-		// minutes cost nothing, because a lost request is rare.
+		// A 404 right after a 202 is known to happen. MTN does not say for how long.
+		// Minutes cost nothing, because a lost request is rare.
 		NotFoundDelay: c.settle().Duration(),
 		Poll:          c.poll(paymentPoll).Duration(),
 		PollMax:       15 * time.Minute,
-		// MTN decides at five minutes, and says so a little later.
+		// MTN decides after five minutes, and reports it a little later.
 		Grace:     2 * time.Minute,
 		LateReads: []time.Duration{5 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 72 * time.Hour},
-		// Reads were limited to 10 a second, later to 150 for an IP address
-		// [best practices 93, product updates 271]; nothing is published for the rest.
+		// Reads were limited to 10 a second, later to 150 per IP address [best practices
+		// 93, product updates 271]. Nothing is published for other calls.
 		CheckRate: provider.Rate{PerSecond: 100, Burst: 100},
 	}
 	if k.payout {
-		// The window is how long one that could not be sent is tried, and leaves time
-		// for a second send once the first is proven lost.
+		// The window is how long an unsent payout is tried. It leaves time for a second
+		// send once the first is proven lost.
 		t.Poll = c.poll(payoutPoll).Duration()
 		t.ApprovalWindow = max(5*time.Minute, wire.TimeToProveLost(t.NotFoundDelay, t.Poll)+time.Minute)
 	}
 	return t
 }
 
-// Traits says how MTN behaves.
+// Traits returns how MTN behaves.
 func (p *service) Traits() provider.Traits { return p.traits }
 
 // Fingerprint names the platform, the country, the product and the user.
 func (p *service) Fingerprint() string { return p.fingerprint }
 
-// header returns the headers that every call of the product has.
+// header returns the headers of each call.
 func (p *service) header(token string) http.Header {
 	return http.Header{
 		"Authorization":             {"Bearer " + token},
@@ -146,7 +148,7 @@ func (p *service) header(token string) http.Header {
 	}
 }
 
-// Submit asks MTN to move money.
+// Submit requests money from a customer, or sends it.
 func (p *service) Submit(ctx context.Context, r provider.Request) (provider.Result, error) {
 	body, err := p.requestBody(r)
 	if err != nil {
@@ -175,7 +177,7 @@ func (p *service) Submit(ctx context.Context, r provider.Request) (provider.Resu
 
 var jsonType = []string{"application/json"}
 
-// requestBody writes what MTN is asked for.
+// requestBody returns the body of a submit.
 func (p *service) requestBody(r provider.Request) ([]byte, error) {
 	decimals, ok := till.CurrencyDecimals(r.Amount.Currency)
 	if !ok || r.Amount.Minor <= 0 {
@@ -185,9 +187,9 @@ func (p *service) requestBody(r provider.Request) ([]byte, error) {
 	if note == "" {
 		note = p.note
 	}
-	// The external id is the reference, not the row's id: MTN repeats it in every
-	// read, and a row that was lost with an old database and made again has
-	// another id, but the same reference.
+	// The external id is the reference, not the row's id. MTN repeats it in each read. A
+	// row that was lost with a restored database and created again has another id, but the
+	// same reference.
 	m := transferRequest{Amount: wire.FormatMinor(r.Amount.Minor, decimals), Currency: r.Amount.Currency,
 		ExternalID: r.Reference.String(), PayerMessage: note, PayeeNote: note}
 	if p.currencyOverride != "" {
@@ -201,8 +203,8 @@ func (p *service) requestBody(r provider.Request) ([]byte, error) {
 	return json.Marshal(m)
 }
 
-// mayCallBack reports whether MTN may be told to call an address: it refuses one
-// on any host but the registered one, and an empty one.
+// mayCallBack reports whether MTN accepts a callback address: it must be on the registered
+// host.
 func (p *service) mayCallBack(address string) bool {
 	return address != "" && p.callbackHost != "" && onHost(address, p.callbackHost)
 }
@@ -212,7 +214,7 @@ func onHost(address, host string) bool {
 	return err == nil && strings.EqualFold(u.Hostname(), host)
 }
 
-// Check asks MTN how a request stands.
+// Check reads a request's status.
 func (p *service) Check(ctx context.Context, q provider.Query) (provider.Result, error) {
 	reply, err := p.access.Call(ctx, tokenRefused, func(token string) (*wire.Reply, error) {
 		return p.client.Do(ctx, http.MethodGet, p.base+"/"+p.name+"/v1_0/"+p.resource+"/"+q.Reference.String(), p.header(token), nil)
@@ -228,11 +230,11 @@ func (p *service) Check(ctx context.Context, q provider.Query) (provider.Result,
 	return result, nil
 }
 
-// Method is the wallet that MTN keeps.
+// Method is MTN's kind of wallet.
 const Method = "mtn_momo"
 
-// homes are the documented target environments, each with its country and the
-// only currency that it takes.
+// environmentMarkets are the documented target environments, each with its country and its
+// only currency.
 var environmentMarkets = map[string]struct{ country, currency string }{
 	"mtnbenin":         {"BJ", "XOF"},
 	"mtncameroon":      {"CM", "XAF"},
@@ -251,8 +253,8 @@ var environmentMarkets = map[string]struct{ country, currency string }{
 	"mtnzambia":        {"ZM", "ZMW"},
 }
 
-// Serves implements provider.Selective. An environment that is not documented
-// may be anywhere, and MTN's sandbox is nowhere.
+// Serves implements provider.Selective. An undocumented environment may be in any country;
+// MTN's sandbox is in none.
 func (p *service) Serves(method, country, currency string) bool {
 	home, known := environmentMarkets[p.environment]
 	return method == Method && (!known || home.country == country && home.currency == currency)

@@ -9,9 +9,8 @@ import (
 	"till/provider/wire"
 )
 
-// fetchToken fetches a token. The call has no body: MTN lists one as a cause of 400.
-// The target environment is optional on the old platform and must be there on
-// the new.
+// fetchToken fetches a token. The call has no body, because MTN lists a body as a cause of
+// 400. The target environment is optional on the old platform and required on the new one.
 func (p *service) fetchToken(ctx context.Context) (string, time.Duration, error) {
 	basic := base64.StdEncoding.EncodeToString([]byte(p.user + ":" + p.secret))
 	reply, err := p.client.Do(ctx, http.MethodPost, p.base+"/"+p.name+"/token/", http.Header{
@@ -25,8 +24,8 @@ func (p *service) fetchToken(ctx context.Context) (string, time.Duration, error)
 	return p.answerLog.ReadToken(p.name+" token", reply, readToken)
 }
 
-// tokenRefused says that MTN did not take the token, or the subscription key: it
-// answers 401 to both.
+// tokenRefused reports whether MTN refused the token or the subscription key: it answers
+// 401 to both.
 func tokenRefused(r *wire.Reply) bool { return r.Status == http.StatusUnauthorized }
 
 // readToken reads the answer to a token call. The old platform answers 500 to a

@@ -12,14 +12,13 @@ import (
 	"till/provider/wire"
 )
 
-// maxNote is how long a message to the customer may be. MTN answers 400 to a
-// longer one, to an apostrophe and to an ampersand [common errors page,
-// official notebook].
+// maxNote is the longest message to the customer. MTN answers 400 to a longer one, to an
+// apostrophe and to an ampersand [common errors page, official notebook].
 const maxNote = 160
 
-// money is a request to pay, or a transfer.
+// transferRequest is a request to pay, or a transfer.
 type transferRequest struct {
-	Amount       string `json:"amount"` // a string, though it is a number
+	Amount       string `json:"amount"` // a string, though it holds a number
 	Currency     string `json:"currency"`
 	ExternalID   string `json:"externalId"`
 	Payer        *party `json:"payer,omitempty"`
@@ -33,7 +32,7 @@ type party struct {
 	ID   string `json:"partyId"` // calling code included, no plus
 }
 
-// state is MTN's answer to a read. What is not decided by is not read.
+// statusAnswer is MTN's answer to a read, with the members that decide something.
 type statusAnswer struct {
 	Receipt    wire.Text     `json:"financialTransactionId"`
 	ExternalID wire.Text     `json:"externalId"`
@@ -43,11 +42,11 @@ type statusAnswer struct {
 	Reason     failureReason `json:"reason"`
 }
 
-// reason is why something failed: a plain string in MTN's own announcements
-// and in Congo, an object in the API's description.
+// failureReason is why something failed: a plain string in MTN's announcements and in
+// Congo, an object in the API's description.
 type failureReason struct{ Code, Message string }
 
-// UnmarshalJSON takes either form.
+// UnmarshalJSON accepts either form.
 func (r *failureReason) UnmarshalJSON(b []byte) error {
 	if len(b) > 0 && b[0] == '{' {
 		var o struct {
@@ -68,15 +67,15 @@ func (r *failureReason) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// fault is the body of a refusal: MTN's own, the gateway's, or OAuth's.
+// errorBody is the body of an error: MTN's, the gateway's, or OAuth's.
 type errorBody struct {
 	Code    wire.Text `json:"code"`
 	Message wire.Text `json:"message"`
 	Error   wire.Text `json:"error"`
 }
 
-// readError reads a refusal's body. It may be empty; what is neither empty nor
-// JSON is no word of MTN's.
+// readError reads the body of an error, which may be empty. A body that is neither empty
+// nor JSON is not MTN's.
 func readError(body []byte) (errorBody, error) {
 	var f errorBody
 	if len(body) == 0 {
@@ -91,18 +90,18 @@ func readError(body []byte) (errorBody, error) {
 	return f, nil
 }
 
-// submitOutcomes says what a Submit is by its HTTP status; any other status is
-// an error. The body must be empty or JSON. Source: common errors page, and
-// the reading of it that integrators agree on.
+// submitOutcomes gives the outcome of a submit by its HTTP status. Any other status is an
+// error. The body must be empty or JSON. Source: common errors page, as integrators agree
+// to read it.
 var submitOutcomes = map[int]provider.Outcome{
 	http.StatusAccepted:   provider.Accepted,
 	http.StatusConflict:   provider.Duplicate, // RESOURCE_ALREADY_EXIST: the reference was used before
 	http.StatusBadRequest: provider.Rejected,  // often with an empty body: nothing was created
 }
 
-// rejectedCodes are the four logical errors that MTN sends as HTTP 500: the
-// request was refused and nothing was created. Any other 500, such as
-// INTERNAL_PROCESSING_ERROR, may have come after the request was taken.
+// rejectedCodes are the four logical errors that MTN sends as HTTP 500: it rejected the
+// request and created nothing. Any other 500, such as INTERNAL_PROCESSING_ERROR, may come
+// after MTN accepted the request.
 var rejectedCodes = map[string]bool{
 	"NOT_ALLOWED":                    true, // our account is blocked, or may not do this
 	"NOT_ALLOWED_TARGET_ENVIRONMENT": true, // our configuration
@@ -110,12 +109,11 @@ var rejectedCodes = map[string]bool{
 	"INVALID_CURRENCY":               true, // our configuration
 }
 
-// errForbidden is what MTN's gateway says to an address or a program that it
-// does not let in (FORBIDDEN IP; HTML to some user agents), before it passes
-// anything on.
+// errForbidden is the gateway's answer to an IP address or user agent that it does not
+// admit (FORBIDDEN IP, or HTML). It passes nothing on.
 var errForbidden = fmt.Errorf("%w: 403, as for an IP address that is not on MTN's list", provider.ErrCredentials)
 
-// readSubmit gives the verdict on an answer to a request for money.
+// readSubmit reads the answer to a submit.
 func (p *service) readSubmit(r *wire.Reply) (provider.Result, error) {
 	if r.Status == http.StatusForbidden {
 		return provider.Result{}, &provider.Refusal{Err: errForbidden}
@@ -149,15 +147,15 @@ func (p *service) readSubmit(r *wire.Reply) (provider.Result, error) {
 	return result, nil
 }
 
-// How much of MTN's words is kept.
+// How much of MTN's texts is kept.
 const (
 	maxCode    = 100
 	maxMessage = 300
 )
 
-// readCheck gives the verdict on an answer to a read. Only a 200 with one of
-// MTN's three words decides anything, and only a 404 that names the resource
-// means "not found": any other 404 is a wrong address or a gateway's.
+// readCheck reads the answer to a read. Only a 200 with one of MTN's three statuses decides
+// anything. Only a 404 that names the resource means "not found"; any other 404 is a wrong
+// address, or the gateway's.
 func (p *service) readCheck(r *wire.Reply, q provider.Query) (provider.Result, error) {
 	switch r.Status {
 	case http.StatusOK:
@@ -188,7 +186,7 @@ func (p *service) readCheck(r *wire.Reply, q provider.Query) (provider.Result, e
 	return provider.Result{Outcome: provider.Unrecognised, Code: wire.Truncate(string(s.Status), maxCode)}, nil
 }
 
-// success reports what MTN says it moved.
+// success returns the result for a success, with what MTN says it moved.
 func (p *service) success(s *statusAnswer, q provider.Query) (provider.Result, error) {
 	result := provider.Result{Outcome: provider.Success, Receipt: wire.Truncate(string(s.Receipt), maxCode)}
 	if s.Amount != "" || s.Currency != "" {
@@ -198,9 +196,8 @@ func (p *service) success(s *statusAnswer, q provider.Query) (provider.Result, e
 		}
 		result.Amount = m
 	}
-	// MTN does not repeat the reference under its own name; it was asked for by
-	// it. It does repeat the external id, which is the reference too, or the row's
-	// id where an earlier release sent it.
+	// MTN does not repeat the reference as such. It repeats the external id, which is the
+	// reference too, or the row's id if an earlier release sent it.
 	switch id := string(s.ExternalID); {
 	case id == "" || q.ID.IsZero():
 	case strings.EqualFold(id, q.Reference.String()), strings.EqualFold(id, q.ID.String()):
@@ -211,8 +208,8 @@ func (p *service) success(s *statusAnswer, q provider.Query) (provider.Result, e
 	return result, nil
 }
 
-// ReadClaim reads a callback, which has the form of an answer to a read. The
-// external id is our reference where it has the form of one.
+// ReadClaim reads a callback, which has the form of an answer to a read. The external id is
+// our reference if it has the form of one.
 func (p *service) ReadClaim(body []byte) (provider.Claim, bool) {
 	var s statusAnswer
 	if err := wire.Decode(body, &s); err != nil || s.Status == "" {
@@ -248,7 +245,7 @@ func (p *service) parseMoney(amount, currency, own string) (till.Money, error) {
 	return till.Money{Minor: minor, Currency: currency}, nil
 }
 
-// normalizeCode writes a code in one way: one official page has NOT ENOUGH_FUNDS.
+// normalizeCode writes a code in one form: one official page has NOT ENOUGH_FUNDS.
 func normalizeCode(code string) string {
 	return strings.ReplaceAll(strings.ToUpper(strings.TrimSpace(code)), " ", "_")
 }

@@ -22,27 +22,27 @@ import (
 	"till/provider/wire"
 )
 
-// The limits on what a signature may look like.
+// The limits of a signature.
 const (
 	maxSigHeader  = 4096
 	maxComponents = 16
 	// sigSkew is how far clocks may be apart.
 	sigSkew = time.Minute
-	// sigAge is how old a signature may be that names no end: callbacks are
-	// tried for 15 minutes.
+	// sigAge is how old a signature without an end may be: pawaPay tries callbacks for 15
+	// minutes.
 	sigAge = 20 * time.Minute
 )
 
 // errSignature marks a callback that is not pawaPay's.
 var errSignature = errors.New("the signature of a callback")
 
-// errNoAuthority says that nobody told under which host pawaPay calls us, which
-// it signs.
+// errNoAuthority says that the host under which pawaPay calls us is not configured. pawaPay
+// signs it.
 var errNoAuthority = errors.New("it cannot be verified without callback_authorities or the public address of this service")
 
-// ReadCallback reads a callback. Where signatures are verified, one without a
-// good one is refused; without, any may knock. Either way it is only a hint: the
-// payment is asked about, and what the callback says is not believed.
+// ReadCallback reads a callback. If signatures are verified, a callback without a valid one
+// is rejected; if not, any is accepted. Either way it is only a hint: it causes a check,
+// and its content is not trusted.
 func (s *service) ReadCallback(c provider.CallbackRequest) (provider.Callback, error) {
 	if s.c.VerifyCallbacks {
 		if err := s.verify(c); err != nil {
@@ -52,7 +52,7 @@ func (s *service) ReadCallback(c provider.CallbackRequest) (provider.Callback, e
 	return readCallback(s.kind, c.Body)
 }
 
-// readCallback finds out what a callback is about.
+// readCallback returns what a callback is about.
 func readCallback(k *serviceKind, body []byte) (provider.Callback, error) {
 	var d transferState
 	if err := wire.Decode(body, &d); err != nil {
@@ -83,7 +83,7 @@ func (s *service) ReadClaim(body []byte) (provider.Claim, bool) {
 	return c, true
 }
 
-// verify checks the RFC 9421 signature of a call.
+// verify checks the RFC 9421 signature of a callback.
 func (o *Operator) verify(c provider.CallbackRequest) error {
 	if len(o.callbackHosts) == 0 {
 		return fmt.Errorf("%w: %w", errSignature, errNoAuthority)
@@ -111,7 +111,7 @@ func (o *Operator) verify(c provider.CallbackRequest) error {
 	}
 	hosts := o.callbackHosts
 	if !slices.Contains(in.components, "@authority") && !slices.Contains(in.components, "@target-uri") {
-		hosts = hosts[:1] // the base is the same for all
+		hosts = hosts[:1] // the base is the same for all hosts
 	}
 	for _, host := range hosts {
 		base, err := in.signatureBase(c, host)
@@ -125,7 +125,7 @@ func (o *Operator) verify(c provider.CallbackRequest) error {
 	return fmt.Errorf("%w is wrong", errSignature)
 }
 
-// header returns the values of a header as one, as RFC 9421 joins them.
+// header returns a header's values joined into one, as RFC 9421 says.
 func header(c provider.CallbackRequest, name string) string {
 	values := c.Header[name]
 	if len(values) == 1 {
@@ -138,7 +138,7 @@ func header(c provider.CallbackRequest, name string) string {
 	return strings.Join(trimmed, ", ")
 }
 
-// signatureInput is what Signature-Input says.
+// signatureInput is the parsed Signature-Input header.
 type signatureInput struct {
 	components       []string
 	params           string // verbatim: what follows the label
@@ -148,8 +148,8 @@ type signatureInput struct {
 
 var errSignatureInput = errors.New("Signature-Input cannot be read")
 
-// parseSignatureInput reads `sig-pp=("a" "b");alg="…";keyid="…";created=1;expires=2`.
-// Nothing that it does not understand passes.
+// parseSignatureInput parses `sig-pp=("a" "b");alg="…";keyid="…";created=1;expires=2`. It
+// rejects everything that it does not understand.
 func parseSignatureInput(text string) (*signatureInput, error) {
 	rest, ok := strings.CutPrefix(text, sigLabel+"=(")
 	if len(text) > maxSigHeader || !ok {
@@ -221,8 +221,8 @@ func (in *signatureInput) set(name, value string, quoted bool) (err error) {
 	return nil
 }
 
-// checkFresh refuses a signature that has run out, or that says neither when it was
-// made nor until when it is good.
+// checkFresh rejects a signature that has expired, or that has neither a creation time nor
+// an end.
 func (in *signatureInput) checkFresh(now time.Time) error {
 	at := now.Unix()
 	skew, age := int64(sigSkew/time.Second), int64(sigAge/time.Second)
@@ -239,8 +239,8 @@ func (in *signatureInput) checkFresh(now time.Time) error {
 	return nil
 }
 
-// signatureBase rebuilds the text that was signed, from the components that the header
-// lists, in that order.
+// signatureBase returns the text that was signed, from the components in the header, in
+// their order.
 func (in *signatureInput) signatureBase(c provider.CallbackRequest, host string) (string, error) {
 	u, err := url.Parse(c.URL)
 	if err != nil {
@@ -277,15 +277,15 @@ func (in *signatureInput) signatureBase(c provider.CallbackRequest, host string)
 	return b.String(), nil
 }
 
-// coveredHeader returns the value of a header that is covered. Its absence would let
-// whoever forwards the call take it away.
+// coveredHeader returns the value of a signed header. It must be there: otherwise a proxy
+// could remove it.
 func coveredHeader(c provider.CallbackRequest, name string) (string, error) {
 	canonical := http.CanonicalHeaderKey(name)
 	if name != strings.ToLower(name) {
 		return "", errSignatureInput
 	}
 	if len(c.Header[canonical]) == 0 {
-		if name == "content-length" { // net/http may keep it apart
+		if name == "content-length" { // net/http may keep it separately
 			return strconv.Itoa(len(c.Body)), nil
 		}
 		return "", fmt.Errorf("header %q is covered and missing", wire.Truncate(name, 40))
@@ -293,7 +293,7 @@ func coveredHeader(c provider.CallbackRequest, name string) (string, error) {
 	return header(c, canonical), nil
 }
 
-// parseSignature reads `sig-pp=:<base64>:`.
+// parseSignature parses `sig-pp=:<base64>:`.
 func parseSignature(text string) ([]byte, error) {
 	inner, ok := strings.CutPrefix(text, sigLabel+"=:")
 	inner, end := strings.CutSuffix(inner, ":")
@@ -307,8 +307,8 @@ func parseSignature(text string) ([]byte, error) {
 	return sig, nil
 }
 
-// checkDigest holds Content-Digest against the body, byte for byte. Every
-// digest of a kind that is known must be right, and there must be one.
+// checkDigest compares Content-Digest with the body. Each digest of a known kind must be
+// right, and there must be one.
 func checkDigest(text string, body []byte) error {
 	if len(text) > maxSigHeader {
 		return errors.New("Content-Digest is too long")
@@ -338,10 +338,9 @@ func checkDigest(text string, body []byte) error {
 	return nil
 }
 
-// checkSignature verifies a signature by the algorithm that it names, which
-// must be one of the key's kind; without a name the key decides. Both encodings
-// of ECDSA are taken: RFC 9421 wants r and s side by side, pawaPay's examples
-// write ASN.1.
+// checkSignature verifies a signature by the algorithm that it names, which must fit the
+// key; without a name the key decides. It accepts both encodings of ECDSA: RFC 9421 says r
+// and s side by side, pawaPay's examples write ASN.1.
 func checkSignature(key crypto.PublicKey, alg string, base, sig []byte) bool {
 	switch k := key.(type) {
 	case *ecdsa.PublicKey:

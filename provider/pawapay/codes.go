@@ -11,21 +11,21 @@ const (
 	recipientLimitReached till.FailureReason = "recipient_limit_reached"
 )
 
-// What an amount that the provider cannot express is refused with. It is our
-// word, not pawaPay's: nothing was sent.
+// The reason and code of an amount that the provider cannot express. The code is ours, not
+// pawaPay's: nothing was sent.
 const (
 	reasonNotRepresentable = till.AmountOutOfBounds
 	codeNotRepresentable   = "amount_not_representable"
 )
 
-// verdict is what a failure code means in our words.
+// codeMeaning is our reading of a failure code.
 type codeMeaning struct {
 	reason    till.FailureReason
 	retryable bool // a new payment may well succeed
 }
 
-// codeUnknown is pawaPay's word for an error of its own. As the answer to an
-// initiation it decides nothing.
+// codeUnknown is pawaPay's code for an error of its own. As the answer to an initiation it
+// decides nothing.
 const codeUnknown = "UNKNOWN_ERROR"
 
 // depositCodes are the failure codes of version 2 (docs.pawapay.io,
@@ -33,7 +33,7 @@ const codeUnknown = "UNKNOWN_ERROR"
 // others with FAILED.
 var depositCodes = map[string]codeMeaning{
 	// Transaction, of deposits.
-	"PAYMENT_NOT_APPROVED":           {till.NotApproved, true}, // declined, a wrong PIN, or no answer: one word for all
+	"PAYMENT_NOT_APPROVED":           {till.NotApproved, true}, // declined, a wrong PIN, or no answer: one code for all
 	"INSUFFICIENT_BALANCE":           {till.InsufficientFunds, true},
 	"PAYMENT_IN_PROGRESS":            {till.PayerBusy, true}, // another prompt is open; up to 10 min to clear
 	"TRANSACTION_ALREADY_IN_PROCESS": {till.PayerBusy, true}, // KEN, ETH
@@ -44,7 +44,7 @@ var depositCodes = map[string]codeMeaning{
 	codeUnknown:                      {till.ProviderError, true}, // under FAILED it is final
 	// Initiation, with HTTP 200.
 	"AMOUNT_OUT_OF_BOUNDS":             {till.AmountOutOfBounds, false},
-	"INVALID_AMOUNT":                   {till.AmountOutOfBounds, false}, // decimals that the provider does not take
+	"INVALID_AMOUNT":                   {till.AmountOutOfBounds, false}, // decimals that the provider does not accept
 	"AMOUNT_TOO_LARGE":                 {till.AmountOutOfBounds, false},
 	"INVALID_PHONE_NUMBER":             {till.PayerNotFound, false},
 	"INVALID_CURRENCY":                 {till.ProviderRejected, false},
@@ -63,7 +63,7 @@ var depositCodes = map[string]codeMeaning{
 	"DUPLICATE_METADATA_FIELD": {till.ProviderRejected, false},
 }
 
-// payoutCodes are those of deposits, but for what concerns the recipient.
+// payoutCodes are the codes of deposits, with other meanings for those about the recipient.
 var payoutCodes = func() map[string]codeMeaning {
 	m := map[string]codeMeaning{}
 	for code, v := range depositCodes {
@@ -85,8 +85,8 @@ var payoutCodes = func() map[string]codeMeaning {
 	return m
 }()
 
-// lifecycle is how data.status of a status read is understood (v2/docs). A
-// word that is not here is never final.
+// statusOutcomes is how data.status of a status read is understood (v2/docs). Any other
+// status is never final.
 var statusOutcomes = map[string]provider.Outcome{
 	"ACCEPTED":          provider.Open,
 	"ENQUEUED":          provider.Open, // payouts: the operator is delayed
@@ -96,7 +96,7 @@ var statusOutcomes = map[string]provider.Outcome{
 	"FAILED":            provider.Failed,
 }
 
-// ourFault says what a code tells about our own account, "" if nothing.
+// ourFault says what a code shows about our own account, "" if nothing.
 func (k *serviceKind) ourFault(code string) string {
 	if k != &payouts || code != "PAWAPAY_WALLET_OUT_OF_FUNDS" {
 		return ""

@@ -7,44 +7,42 @@ import (
 	"till/provider/wire"
 )
 
-// Config is one account at pawaPay. Secrets are filled in from files or the
-// environment: api_token_file or api_token_env, signing_key_file or
-// signing_key_env.
+// Config is one account at pawaPay. Secrets come from files or the environment:
+// api_token_file or api_token_env, signing_key_file or signing_key_env.
 type Config struct {
 	// BaseURL is https://api.sandbox.pawapay.io or https://api.pawapay.io.
 	BaseURL string `toml:"base_url"`
-	// APIToken is made in the dashboard. The sandbox and the live system have
-	// different ones.
+	// APIToken is from the dashboard. The sandbox and the live system have different ones.
 	APIToken string `toml:"-" secret:"api_token"`
-	// Account tells two accounts at one base URL apart. It goes nowhere: the
-	// token may change while the account stays.
+	// Account distinguishes two accounts at one base URL. It is sent nowhere: the token may
+	// change while the account stays.
 	Account string `toml:"account"`
-	// Operations are "payments", "payouts" or both; empty means payments. Only
-	// what is named is served: paying out is never on by accident.
+	// Operations are "payments", "payouts" or both; empty means payments. Payouts must be
+	// named, so that they are never on by accident.
 	Operations []string `toml:"operations"`
-	// Providers extend or replace rows of the table in routes.go.
+	// Providers extends or replaces rows of the table in routes.go.
 	Providers []Route `toml:"provider"`
-	// CustomerMessage is what the customer reads where a payment has no
-	// description that fits: 4 to 22 letters, digits and spaces.
+	// CustomerMessage is what the customer reads if a payment has no description that fits:
+	// 4 to 22 letters, digits and spaces.
 	CustomerMessage string `toml:"customer_message"`
 
-	// SigningKey is a private key (PEM, EC P-256); with it every initiation is
-	// signed. SigningKeyID is what the dashboard calls its public half.
+	// SigningKey is a private key (PEM, EC P-256) that signs each initiation. SigningKeyID
+	// is the dashboard's name of its public key.
 	SigningKey   string `toml:"-" secret:"signing_key"`
 	SigningKeyID string `toml:"signing_key_id"`
-	// SignatureEncoding is "der" or "raw". pawaPay's own examples sign in DER,
-	// RFC 9421 wants raw: der is the default.
+	// SignatureEncoding is "der" or "raw". pawaPay's examples sign in DER, RFC 9421 says
+	// raw; der is the default.
 	SignatureEncoding string `toml:"signature_encoding"`
 
-	// VerifyCallbacks refuses callbacks without a good signature. Turn it on
-	// once signed callbacks are on in the dashboard.
+	// VerifyCallbacks rejects callbacks without a valid signature. Turn it on once signed
+	// callbacks are on in the dashboard.
 	VerifyCallbacks bool `toml:"verify_callbacks"`
-	// CallbackAuthorities are the hosts, with a port unless it is 443, under
-	// which pawaPay calls us. Empty means that of the callback URL.
+	// CallbackAuthorities are the hosts under which pawaPay calls us, with a port unless it
+	// is 443. Empty means the host of the callback URL.
 	CallbackAuthorities []string `toml:"callback_authorities"`
 
-	// ApprovalWindowSeconds is how long a customer has. pawaPay does not say: it
-	// is the operator's behind it. 0 means 300.
+	// ApprovalWindowSeconds is how long a customer has; 0 means 300. pawaPay does not say:
+	// it depends on the operator behind it.
 	ApprovalWindowSeconds int `toml:"approval_window_seconds"`
 	// SubmitRate and CheckRate are calls per second by all instances. pawaPay
 	// publishes no limit; 0 means 100.

@@ -28,13 +28,13 @@ type activeConf struct {
 			Provider   wire.Text `json:"provider"`
 			Currencies []struct {
 				Currency       wire.Text       `json:"currency"`
-				OperationTypes json.RawMessage `json:"operationTypes"` // a map, or a list: both are seen
+				OperationTypes json.RawMessage `json:"operationTypes"` // a map or a list: both occur
 			} `json:"currencies"`
 		} `json:"providers"`
 	} `json:"countries"`
 }
 
-// operation is what a provider does of one kind.
+// operation is one operation of a provider.
 type operation struct {
 	OperationType wire.Text `json:"operationType"`
 	Decimals      wire.Text `json:"decimalsInAmount"`
@@ -55,22 +55,22 @@ func operations(raw json.RawMessage) map[string]operation {
 	return out
 }
 
-// Test asks pawaPay what the account may do, and compares it with what is
-// configured. No money moves.
+// Test reads what the account may do and compares it with the configuration. No money
+// moves.
 func (s *service) Test(ctx context.Context) error {
 	reply, err := s.call(ctx, http.MethodGet, "/v2/active-conf", nil)
 	if later := wire.RateLimitedTest("pawaPay", err); later != nil {
 		return later
 	}
 	if err != nil {
-		return fmt.Errorf("pawaPay cannot be reached at %s: %w. Check base_url and the way out to the Internet", s.base, err)
+		return fmt.Errorf("pawaPay cannot be reached at %s: %w. Check base_url and this server's connection to the Internet", s.base, err)
 	}
 	if err := explainStatus(reply.Status); err != nil {
 		return err
 	}
 	var conf activeConf
 	if err := wire.Decode(reply.Body, &conf); err != nil {
-		return fmt.Errorf("what answers at %s does not speak pawaPay's language: %w. Check base_url", s.base, err)
+		return fmt.Errorf("the server at %s does not answer like pawaPay: %w. Check base_url", s.base, err)
 	}
 	if err := s.checkAccount(&conf); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (s *service) Test(ctx context.Context) error {
 	}
 	reply, err = s.call(ctx, http.MethodGet, "/v2/wallet-balances", nil)
 	if err != nil {
-		return fmt.Errorf("pawaPay does not tell the wallets' balances: %w", err)
+		return fmt.Errorf("pawaPay does not return the wallets' balances: %w", err)
 	}
 	if err := explainStatus(reply.Status); err != nil {
 		return err
@@ -96,8 +96,8 @@ func (s *service) Test(ctx context.Context) error {
 	return nil
 }
 
-// CheckCallback tells whether the signatures of calls to an address could be
-// right: a signature covers the host that pawaPay called.
+// CheckCallback reports whether signatures of callbacks to an address could be valid: a
+// signature covers the host that pawaPay called.
 func (s *service) CheckCallback(address string) error {
 	if !s.c.VerifyCallbacks || len(s.c.CallbackAuthorities) == 0 || address == "" {
 		return nil
@@ -112,23 +112,23 @@ func (s *service) CheckCallback(address string) error {
 	return nil
 }
 
-// explainStatus says in plain words why pawaPay does not let us in.
+// explainStatus says why pawaPay refuses access.
 func explainStatus(status int) error {
 	switch err := statusError(status); {
 	case err == nil:
 		return nil
 	case errors.Is(err, provider.ErrCredentials):
-		return fmt.Errorf("pawaPay does not take the API token: %w. Make a new one in the dashboard of this environment: "+
+		return fmt.Errorf("pawaPay refuses the API token: %w. Make a new one in the dashboard of this environment: "+
 			"the sandbox and the live system have different ones", err)
 	default:
 		return fmt.Errorf("pawaPay answers %w. Try again later, and ask its support if it stays so", err)
 	}
 }
 
-// checkAccount holds what the account may do against what is configured.
+// checkAccount compares what the account may do with the configuration.
 func (s *service) checkAccount(conf *activeConf) error {
 	if conf.SignatureConfiguration.SignedRequestsOnly && s.signer == nil {
-		return errors.New("the account takes signed requests only. Configure signing_key and signing_key_id, or turn it off in the dashboard")
+		return errors.New("the account accepts signed requests only. Configure signing_key and signing_key_id, or turn it off in the dashboard")
 	}
 	if !conf.SignatureConfiguration.SignedCallbacks && s.c.VerifyCallbacks {
 		return errors.New("verify_callbacks is on, but the account's callbacks are not signed. Turn signed callbacks on in the dashboard")
@@ -136,7 +136,7 @@ func (s *service) checkAccount(conf *activeConf) error {
 	if s.c.VerifyCallbacks && len(s.callbackHosts) == 0 {
 		return fmt.Errorf("verify_callbacks is on: %w", errNoAuthority)
 	}
-	decimals := map[string]string{} // provider and currency: decimalsInAmount
+	decimals := map[string]string{} // decimalsInAmount by provider and currency
 	for _, country := range conf.Countries {
 		for _, p := range country.Providers {
 			for _, c := range p.Currencies {
@@ -160,7 +160,7 @@ func (s *service) checkAccount(conf *activeConf) error {
 			}
 		}
 	}
-	for _, r := range s.c.Providers { // what somebody wrote down must be there
+	for _, r := range s.c.Providers { // each configured provider must be there
 		if _, ok := decimals[r.Code+" "+r.Currency]; !ok {
 			wrong = append(wrong, fmt.Sprintf("%s with %s is configured, but the account has no such provider for %s", r.Code, r.Currency, s.kind.operation))
 		}

@@ -19,15 +19,14 @@ import (
 // The limits on pawaPay's public keys.
 const (
 	maxKeys            = 32
-	keyLife            = 24 * time.Hour   // after which they are read again
-	minKeyReadInterval = 30 * time.Second // between two reads, whatever ids callbacks name
+	keyLife            = 24 * time.Hour   // then the keys are read again
+	minKeyReadInterval = 30 * time.Second // between two reads, whatever key ids callbacks name
 	keyTimeout         = 5 * time.Second
 	minRSABits         = 2048
 )
 
-// keyring remembers pawaPay's public keys. An id that it does not know makes
-// it read them again, but not more often than every half minute: anybody can
-// send a callback with an id of his own.
+// keyring caches pawaPay's public keys. An unknown key id makes it read them again, but at
+// most every half minute: anyone can send a callback with an invented id.
 type keyring struct {
 	now   func() time.Time
 	fetch func(context.Context) (map[string]crypto.PublicKey, error)
@@ -42,8 +41,7 @@ func newKeyring(now func() time.Time, fetch func(context.Context) (map[string]cr
 	return &keyring{now: now, fetch: fetch}
 }
 
-// key returns the key of an id. Those who ask while the keys are being read
-// wait for it.
+// key returns the key of an id. Callers that come during a read wait for it.
 func (k *keyring) key(id string) (crypto.PublicKey, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -67,7 +65,7 @@ func (k *keyring) key(id string) (crypto.PublicKey, error) {
 	return nil, errors.New("pawaPay has no key of that id")
 }
 
-// fetchKeys asks pawaPay for its public keys.
+// fetchKeys fetches pawaPay's public keys.
 func (o *Operator) fetchKeys(ctx context.Context) (map[string]crypto.PublicKey, error) {
 	reply, err := o.call(ctx, http.MethodGet, "/v2/public-key/http", nil)
 	if err != nil {
@@ -79,8 +77,8 @@ func (o *Operator) fetchKeys(ctx context.Context) (map[string]crypto.PublicKey, 
 	return readKeys(reply.Body)
 }
 
-// readKeys reads the list of keys. One that cannot be read or is too weak is
-// left out: a new kind of key must not keep the old ones from working.
+// readKeys parses the list of keys. It skips a key that is unreadable or too weak: a new
+// kind of key must not disable the old ones.
 func readKeys(body []byte) (map[string]crypto.PublicKey, error) {
 	var list []struct {
 		ID  wire.Text `json:"id"`

@@ -26,12 +26,12 @@ type Operator struct {
 	signer        *ecdsa.PrivateKey // nil: requests are not signed
 	keys          *keyring
 	answerLog     *wire.AnswerLog
-	callbackHosts []string // authorities under which callbacks come
+	callbackHosts []string // hosts under which callbacks come
 	payment       *service
 	payout        *service
 }
 
-// New returns an operator, or every mistake in its configuration.
+// New returns an operator, or all mistakes in its configuration.
 func New(c Config, d provider.Deps) (*Operator, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("pawapay: %w", err)
@@ -42,7 +42,7 @@ func New(c Config, d provider.Deps) (*Operator, error) {
 		o.now = time.Now
 	}
 	if c.SigningKey != "" {
-		o.signer, _ = signingKey(c.SigningKey) // Validate has read it
+		o.signer, _ = signingKey(c.SigningKey) // Validate has parsed it
 	}
 	u, _ := url.Parse(o.base)
 	o.host = authority(u)
@@ -66,7 +66,7 @@ func (o *Operator) Payments() provider.Provider { return provider.OrNil(o.paymen
 // Payouts returns the provider of payouts, nil if there is none.
 func (o *Operator) Payouts() provider.Provider { return provider.OrNil(o.payout) }
 
-// side is one kind of what the account does.
+// service is the account's deposits or its payouts.
 type service struct {
 	*Operator
 	kind *serviceKind
@@ -77,21 +77,21 @@ var (
 	_ provider.Tester         = (*service)(nil)
 )
 
-// Fingerprint names the account; a new token changes nothing.
+// Fingerprint names the account. A new token does not change it.
 func (s *service) Fingerprint() string {
 	return strings.TrimSpace("pawapay " + s.kind.id + " " + s.base + " " + s.c.Account)
 }
 
-// Traits says how pawaPay behaves.
+// Traits returns how pawaPay behaves.
 func (s *service) Traits() provider.Traits {
 	t := provider.Traits{
 		ClientReference: true,
 		ApprovalWindow:  s.c.window().Duration(),
 		SubmitTimeout:   15 * time.Second,
 		CheckTimeout:    10 * time.Second,
-		// pawaPay: "not found" counts from 15 minutes after the initiation on.
+		// pawaPay's rule: "not found" counts from 15 minutes after the initiation on.
 		NotFoundDelay: 15 * time.Minute,
-		Poll:          15 * time.Second, // callbacks come first, as a rule
+		Poll:          15 * time.Second, // callbacks usually come first
 		PollMax:       time.Hour,
 		Grace:         5 * time.Minute,
 		LateReads:     []time.Duration{5 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 72 * time.Hour},
@@ -99,14 +99,14 @@ func (s *service) Traits() provider.Traits {
 		CheckRate:     wire.Rate(s.c.CheckRate, defaultRate),
 	}
 	if s.kind == &payouts {
-		// Nobody approves. The window leaves time for a second send after "not
-		// found" has been proven.
+		// No customer approves. The window leaves time for a second send after "not found"
+		// is proven.
 		t.ApprovalWindow, t.Grace = time.Hour, 15*time.Minute
 	}
 	return t
 }
 
-// Submit asks for a deposit or a payout.
+// Submit requests a deposit or a payout.
 func (s *service) Submit(ctx context.Context, r provider.Request) (provider.Result, error) {
 	route := s.routes[routeKey{r.Method, r.Country, r.Amount.Currency}]
 	if route == nil {
@@ -115,8 +115,8 @@ func (s *service) Submit(ctx context.Context, r provider.Request) (provider.Resu
 	}
 	amount, ok := route.amount(r.Amount, s.kind)
 	if !ok {
-		// Routes refuse such an amount before a payment is made. One that comes
-		// this far has not been sent, and never will be.
+		// Routes reject such an amount before a payment is created. It was not sent, and
+		// never will be.
 		return provider.Result{Outcome: provider.Rejected, Reason: reasonNotRepresentable, Code: codeNotRepresentable,
 			Message: "this provider cannot express the amount"}, nil
 	}
@@ -136,7 +136,7 @@ func (s *service) Submit(ctx context.Context, r provider.Request) (provider.Resu
 	return result, nil
 }
 
-// Check reads how a deposit or payout stands.
+// Check reads the status of a deposit or payout.
 func (s *service) Check(ctx context.Context, q provider.Query) (provider.Result, error) {
 	id := q.Reference.String()
 	reply, err := s.call(ctx, http.MethodGet, s.kind.path+"/"+id, nil)
@@ -151,7 +151,7 @@ func (s *service) Check(ctx context.Context, q provider.Query) (provider.Result,
 	return result, nil
 }
 
-// call makes one call. Only an initiation has a body, and only that is signed.
+// call makes one call. Only an initiation has a body, and only it is signed.
 func (o *Operator) call(ctx context.Context, method, path string, body []byte) (*wire.Reply, error) {
 	h := http.Header{
 		"Authorization": {"Bearer " + o.c.APIToken},
@@ -174,8 +174,8 @@ func (o *Operator) call(ctx context.Context, method, path string, body []byte) (
 
 var contentType = []string{"application/json"}
 
-// authority returns host and port of an address as RFC 9421 wants them: lower
-// case, without the scheme's own port.
+// authority returns an address's host and port as RFC 9421 requires: lower case, without
+// the scheme's default port.
 func authority(u *url.URL) string {
 	host := strings.ToLower(u.Host)
 	switch u.Scheme {

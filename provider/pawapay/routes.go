@@ -8,8 +8,8 @@ import (
 	"till/provider/wire"
 )
 
-// Route leads from a method, country and currency to one of pawaPay's
-// providers and says what amounts it expresses.
+// Route maps a method, country and currency to one of pawaPay's providers, and says which
+// amounts it can express.
 type Route struct {
 	Method   string `toml:"method"`
 	Country  string `toml:"country"` // ISO 3166-1 alpha-2
@@ -21,10 +21,9 @@ type Route struct {
 	PayoutDecimals  int `toml:"payout_decimals"`
 }
 
-// table is pawaPay's list of providers as of 2026-10 (docs.pawapay.io,
-// v2/docs/providers; confirm with active-conf, which Test does). The methods are customers' wallets by the names
-// of our catalogue, which has all of them.
-// Left out are providers that need more than a phone: ORANGE_BFA wants a code
+// defaultRoutes is pawaPay's list of providers as of 2026-10 (docs.pawapay.io,
+// v2/docs/providers). Test compares it with active-conf. The methods are those of our table
+// of methods. Providers that need more than a phone are left out: ORANGE_BFA needs a code
 // from the customer first, WAVE_CIV and WAVE_SEN redirect to a page.
 var defaultRoutes = []Route{
 	{"mtn_momo", "CG", "XAF", "MTN_MOMO_COG", 0, 0},
@@ -78,7 +77,7 @@ func (s *service) Serves(method, country, currency string) bool {
 
 type routeKey struct{ method, country, currency string }
 
-// mergeRoutes is the table with the rows of a configuration over it.
+// mergeRoutes returns defaultRoutes, with a configuration's rows replacing them.
 func mergeRoutes(more []Route) map[routeKey]*Route {
 	m := make(map[routeKey]*Route, len(defaultRoutes)+len(more))
 	for i := range defaultRoutes {
@@ -114,7 +113,7 @@ func isProviderCode(s string) bool {
 	})
 }
 
-// decimals returns how many decimals an amount of the kind may have.
+// decimals returns how many decimals an amount may have.
 func (r *Route) decimals(k *serviceKind) int {
 	if k == &payouts {
 		return r.PayoutDecimals
@@ -122,9 +121,9 @@ func (r *Route) decimals(k *serviceKind) int {
 	return r.PaymentDecimals
 }
 
-// amount writes an amount in the shortest form: both versions of pawaPay's
-// rules take "1000" and "10.5", one of them refuses "1000.00". It reports
-// false if the provider cannot express it; nothing is ever rounded.
+// amount formats an amount in the shortest form: both versions of pawaPay's rules accept
+// "1000" and "10.5", one of them rejects "1000.00". It reports false if the provider cannot
+// express the amount; nothing is ever rounded.
 func (r *Route) amount(m till.Money, k *serviceKind) (string, bool) {
 	iso, ok := till.CurrencyDecimals(m.Currency)
 	if !ok || m.Minor <= 0 {

@@ -16,17 +16,16 @@ import (
 	"time"
 )
 
-// sigLabel is what pawaPay calls its signatures, and wants ours to be called.
+// sigLabel is pawaPay's label for its signatures and for ours.
 const sigLabel = "sig-pp"
 
-// sigLife is how long a signature of ours is good.
+// sigLife is how long our signature is valid.
 const sigLife = time.Minute
 
-// signedComponents is what we sign, in this order: what pawaPay's own examples
-// do.
+// signedComponents is what we sign, in the order of pawaPay's own examples.
 const signedComponents = `("@method" "@authority" "@path" "signature-date" "content-digest" "content-type")`
 
-// signingKey reads a private key in PEM: PKCS #8 or SEC 1, on P-256.
+// signingKey parses a private key in PEM: PKCS #8 or SEC 1, on P-256.
 func signingKey(text string) (*ecdsa.PrivateKey, error) {
 	for rest := []byte(text); ; {
 		var block *pem.Block
@@ -100,7 +99,7 @@ func (o *Operator) signature(hash []byte) ([]byte, error) {
 	return out, nil
 }
 
-// pathPrefix is the path of the base URL, "" as a rule.
+// pathPrefix returns the base URL's path, usually "".
 func (o *Operator) pathPrefix() string {
 	_, rest, _ := strings.Cut(o.base, "://")
 	if i := strings.IndexByte(rest, '/'); i >= 0 {

@@ -11,11 +11,11 @@ import (
 	"till/provider/wire"
 )
 
-// kind is what differs between deposits and payouts.
+// serviceKind is what differs between deposits and payouts.
 type serviceKind struct {
-	id        string // how it is named in JSON
+	id        string // the name of its id in JSON
 	path      string
-	operation string // as active-conf calls it
+	operation string // active-conf's name
 	codes     map[string]codeMeaning
 }
 
@@ -24,8 +24,8 @@ var (
 	payouts  = serviceKind{"payoutId", "/v2/payouts", "PAYOUT", payoutCodes}
 )
 
-// initiation is the body of POST /v2/deposits and /v2/payouts. pawaPay refuses
-// members that it does not know.
+// initiation is the body of POST /v2/deposits and /v2/payouts. pawaPay rejects unknown
+// members.
 type initiation struct {
 	DepositID         string              `json:"depositId,omitempty"`
 	PayoutID          string              `json:"payoutId,omitempty"`
@@ -48,8 +48,8 @@ type account struct {
 	Provider    string `json:"provider"`
 }
 
-// initiation writes a request in pawaPay's words. The metadata carries our id:
-// a callback does not repeat clientReferenceId.
+// initiation returns the body of a request. The metadata has our id, because a callback
+// does not repeat clientReferenceId.
 func (s *service) initiation(r provider.Request, route *Route, amount string) *initiation {
 	fallback := s.c.CustomerMessage
 	if fallback == "" {
@@ -67,11 +67,11 @@ func (s *service) initiation(r provider.Request, route *Route, amount string) *i
 	return in
 }
 
-// The bounds of a customer message.
+// The limits of a customer message, in characters.
 const minMessage, maxMessage = 4, 22
 
-// customerMessage makes 4 to 22 letters, digits and spaces of a text; one that
-// is too short gives way to the fallback.
+// customerMessage reduces a text to 4 to 22 letters, digits and spaces. It returns the
+// fallback for a text that is too short.
 func customerMessage(text, fallback string) string {
 	if s := wire.PlainASCII(text, maxMessage); len(s) >= minMessage {
 		return s
@@ -79,7 +79,7 @@ func customerMessage(text, fallback string) string {
 	return fallback
 }
 
-// answer is what pawaPay says to an initiation and to a status read.
+// answer is pawaPay's answer to an initiation and to a status read.
 type answer struct {
 	DepositID     wire.Text      `json:"depositId"`
 	PayoutID      wire.Text      `json:"payoutId"`
@@ -93,7 +93,7 @@ type failureReason struct {
 	Message wire.Text `json:"failureMessage"`
 }
 
-// record is the state of one deposit or payout; a callback is one, too.
+// transferState is the state of one deposit or payout; a callback has the same form.
 type transferState struct {
 	DepositID             wire.Text      `json:"depositId"`
 	PayoutID              wire.Text      `json:"payoutId"`
@@ -104,7 +104,7 @@ type transferState struct {
 	FailureReason         *failureReason `json:"failureReason"`
 }
 
-// referenceOf returns the id that the kind goes by.
+// referenceOf returns the id of this kind.
 func referenceOf(k *serviceKind, deposit, payout wire.Text) string {
 	if k == &payouts {
 		return string(payout)
@@ -112,7 +112,7 @@ func referenceOf(k *serviceKind, deposit, payout wire.Text) string {
 	return string(deposit)
 }
 
-// The most of pawaPay's own words that is kept.
+// How much of pawaPay's texts is kept.
 const maxCode, maxText = 64, 256
 
 func (f *failureReason) text() (code, message string) {
@@ -122,22 +122,22 @@ func (f *failureReason) text() (code, message string) {
 	return wire.Truncate(string(f.Code), maxCode), wire.Truncate(string(f.Message), maxText)
 }
 
-// statusError says what a status of the gateway means, nil if it has to be read.
+// statusError returns the error of a gateway's status, nil if the body has to be read.
 func statusError(status int) error {
 	switch status {
 	case http.StatusOK:
 		return nil
 	case http.StatusUnauthorized, http.StatusForbidden:
 		// NO_AUTHENTICATION, AUTHENTICATION_ERROR, AUTHORISATION_ERROR,
-		// HTTP_SIGNATURE_ERROR, DEPOSITS_NOT_ALLOWED, PAYOUTS_NOT_ALLOWED: all of
-		// them come before pawaPay looks at what is asked for.
+		// HTTP_SIGNATURE_ERROR, DEPOSITS_NOT_ALLOWED, PAYOUTS_NOT_ALLOWED: pawaPay sends
+		// all of these before it reads the request.
 		return &provider.Refusal{Err: fmt.Errorf("%w (HTTP %d)", provider.ErrCredentials, status)}
 	}
 	return fmt.Errorf("HTTP %d", status)
 }
 
-// readSubmit gives the verdict on an answer to an initiation. What pawaPay
-// does not say in so many words is an error: we do not know.
+// readSubmit reads the answer to an initiation. What pawaPay does not say explicitly is an
+// error: the outcome is unknown.
 func readSubmit(k *serviceKind, status int, body []byte, id string) (provider.Result, error) {
 	if status != http.StatusBadRequest {
 		if err := statusError(status); err != nil {
@@ -153,7 +153,7 @@ func readSubmit(k *serviceKind, status int, body []byte, id string) (provider.Re
 	}
 	code, message := a.FailureReason.text()
 	if status == http.StatusBadRequest {
-		// Nothing was created if pawaPay says why; an empty 400 says nothing.
+		// Nothing was created if pawaPay gives a reason. An empty 400 says nothing.
 		if _, known := k.codes[code]; code == codeUnknown || code == "" || !known && a.Status != "REJECTED" {
 			return provider.Result{}, fmt.Errorf("HTTP %d without a reason that is known", status)
 		}
@@ -177,7 +177,7 @@ func (k *serviceKind) rejected(code, message string) provider.Result {
 	return provider.Result{Outcome: provider.Rejected, Reason: v.reason, Retryable: v.retryable, Code: code, Message: message, OurFault: k.ourFault(code)}
 }
 
-// readCheck gives the verdict on an answer to a status read.
+// readCheck reads the answer to a status read.
 func readCheck(k *serviceKind, status int, body []byte, id string) (provider.Result, error) {
 	if err := statusError(status); err != nil {
 		return provider.Result{}, err
@@ -219,7 +219,7 @@ func readCheck(k *serviceKind, status int, body []byte, id string) (provider.Res
 	return r, nil
 }
 
-// parseMoney reads what was moved: "100.00" XAF is 100 francs.
+// parseMoney reads the amount that moved: "100.00" XAF is 100 francs.
 func parseMoney(d *transferState) (till.Money, bool) {
 	currency := string(d.Currency)
 	decimals, ok := till.CurrencyDecimals(currency)

@@ -26,28 +26,28 @@ const (
 type Plan struct {
 	After  time.Duration // when it is decided, from when it came in
 	State  State         // Open: never
-	Code   string        // the operator's own word for a failure
-	Late   time.Duration // if not zero: that long after its end it succeeds after all
+	Code   string        // the operator's code of a failure
+	Late   time.Duration // if not zero: so long after its end it succeeds after all
 	Silent bool          // no callback
 }
 
 // Entry is one request in the operator's book. Kind is "payment" or "payout".
 type Entry struct {
 	Kind      string    `json:"kind"`
-	Reference string    `json:"reference"` // the caller's, unique per kind; "" where the operator takes none
+	Reference string    `json:"reference"` // the caller's, unique per kind; "" if the operator accepts none
 	Handle    string    `json:"handle"`    // the operator's own, unique
 	External  string    `json:"external,omitempty"`
 	Phone     string    `json:"phone"`
 	Amount    string    `json:"amount"` // as it was sent
 	Currency  string    `json:"currency"`
 	Callback  string    `json:"callback,omitempty"`
-	Data      string    `json:"data,omitempty"` // whatever else the operator must repeat
+	Data      string    `json:"data,omitempty"` // what else the operator must repeat
 	Receipt   string    `json:"receipt"`        // shown once it has succeeded
 	Plan      Plan      `json:"plan"`
 	At        time.Time `json:"at"`
 }
 
-// StateAt returns the state at a moment, and the operator's word for it.
+// StateAt returns the state at a moment, and the operator's code for it.
 func (e *Entry) StateAt(now time.Time) (State, string) {
 	end := e.At.Add(e.Plan.After)
 	switch {
@@ -59,12 +59,11 @@ func (e *Entry) StateAt(now time.Time) (State, string) {
 	return e.Plan.State, e.Plan.Code
 }
 
-// MaxEntries is how many requests a book holds; more are refused by Add.
+// MaxEntries is how many requests a book holds. Add rejects more.
 const MaxEntries = 1_000_000
 
-// Book is what an operator remembers. With a file it remembers over a restart:
-// every request is a line, written before it is answered. It is safe for
-// concurrent use.
+// Book is an operator's book of requests. With a file it survives a restart: each request
+// is a line, written before it is answered. It is safe for concurrent use.
 type Book struct {
 	now         func() time.Time
 	mu          sync.Mutex
@@ -74,8 +73,8 @@ type Book struct {
 	file        *os.File
 }
 
-// OpenBook returns a book that is kept in a file, or in memory alone if path
-// is "". now is the operator's clock; nil means the machine's.
+// OpenBook opens a book in a file, or in memory if path is "". now is the operator's clock;
+// nil means the machine's.
 func OpenBook(path string, now func() time.Time) (*Book, error) {
 	if now == nil {
 		now = time.Now
@@ -96,9 +95,8 @@ func OpenBook(path string, now func() time.Time) (*Book, error) {
 	return b, nil
 }
 
-// load reads the book's lines. A book that was killed while it wrote ends in
-// half a line: that request was never answered, and the half is cut off, so
-// that the next line does not grow out of it.
+// load reads the book's lines. A process that was killed while it wrote leaves half a line.
+// That request was never answered, so the half line is cut off.
 func (b *Book) load(f *os.File) error {
 	lines := bufio.NewReader(f)
 	var good int64
@@ -130,7 +128,7 @@ func (b *Book) Close() error {
 	return b.file.Close()
 }
 
-// Now is the operator's clock.
+// Now returns the operator's time.
 func (b *Book) Now() time.Time { return b.now() }
 
 func (b *Book) keep(e *Entry) {
@@ -141,8 +139,8 @@ func (b *Book) keep(e *Entry) {
 	b.all = append(b.all, e)
 }
 
-// Add writes a request down. It returns the entry as it is in the book, and
-// false if the reference was there already.
+// Add records a request. It returns the entry in the book, and false if the reference was
+// there already.
 func (b *Book) Add(e Entry) (Entry, bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -172,8 +170,8 @@ func (b *Book) Add(e Entry) (Entry, bool, error) {
 	return e, true, nil
 }
 
-// Digits returns n random digits, the first of them not zero: what many
-// operators' receipts are.
+// Digits returns n random digits, the first of them not zero, as in many operators'
+// receipts.
 func Digits(n int) string {
 	b := make([]byte, n)
 	rand.Read(b)
@@ -206,8 +204,7 @@ func (b *Book) FindHandle(handle string) (Entry, bool) {
 	return Entry{}, false
 }
 
-// Entries returns every request, oldest first: for tests, which hold it
-// against what the caller believes.
+// Entries returns all requests, oldest first, for tests to compare.
 func (b *Book) Entries() []Entry {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// CallbackSender makes an operator's callbacks, as its faults allow. Stop it when the
-// operator ends.
+// CallbackSender sends an operator's callbacks, with its faults. Stop it when the operator
+// ends.
 type CallbackSender struct {
 	injector *FaultInjector
 	http     *http.Client
@@ -19,31 +19,30 @@ type CallbackSender struct {
 	stop     context.CancelFunc
 	wg       sync.WaitGroup
 	slots    chan struct{} // callbacks under way
-	pending  atomic.Int64  // callbacks that wait for their time
+	pending  atomic.Int64  // callbacks that are due later
 }
 
-// maxPending is how many callbacks may wait for their time. More are never made,
-// as happens with operators.
+// maxPending is how many callbacks may be due later. More are never sent, as happens with
+// operators.
 const maxPending = 100_000
 
-// NewCallbackSender returns a courier that makes at most 64 callbacks at once.
+// NewCallbackSender returns a sender of at most 64 callbacks at once.
 func NewCallbackSender(d *FaultInjector) *CallbackSender {
 	ctx, stop := context.WithCancel(context.Background())
 	return &CallbackSender{injector: d, ctx: ctx, stop: stop, slots: make(chan struct{}, 64),
 		http: &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 16}}}
 }
 
-// Stop ends the courier: callbacks that are due later are never made.
+// Stop ends the sender: callbacks that are due later are never sent.
 func (c *CallbackSender) Stop() {
 	c.stop()
 	c.wg.Wait()
 	c.http.CloseIdleConnections()
 }
 
-// Send makes a callback after a while. make is called then, because the body
-// tells how things stand; nil means that there is nothing to tell. Where
-// retries is not zero, an answer other than 2xx is followed by that many more
-// tries, a second apart.
+// Send sends a callback after a while. It calls make then, because the body has the state
+// of that time; nil means no callback. If retries is not zero, an answer other than 2xx
+// causes that many more tries, a second apart.
 func (c *CallbackSender) Send(after time.Duration, retries int, make func() *http.Request) {
 	if c.ctx.Err() != nil || c.injector.Happens(c.injector.faults().LostCallback) {
 		return
@@ -108,11 +107,10 @@ func (d *FaultInjector) faults() Faults {
 	return d.config
 }
 
-// Faults returns what the dice were made of, with defaults filled in.
+// Faults returns the faults, with defaults filled in.
 func (d *FaultInjector) Faults() Faults { return d.faults() }
 
-// Post returns a callback with a JSON body, nil if there is nowhere to send
-// it.
+// Post returns a callback with a JSON body, nil if there is no address.
 func Post(method, url string, body []byte) *http.Request {
 	if url == "" {
 		return nil

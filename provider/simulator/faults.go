@@ -8,20 +8,19 @@ import (
 	"time"
 )
 
-// Faults are what goes wrong, each as a probability from 0 to 1 for every
-// request that moves money or asks about it; tokens are left alone unless Tokens
-// is set.
+// Faults are what goes wrong, each with a probability from 0 to 1 for every submit and
+// check. Token calls have faults only if Tokens is set.
 type Faults struct {
-	LostRequest       float64       // the connection ends before the operator has read it
-	LostResponse      float64       // the operator has acted, and the connection ends
-	ServerError       float64       // 500 or 503: before or after the operator has acted
+	LostRequest       float64       // the connection ends before the operator reads the request
+	LostResponse      float64       // the operator acts, and then the connection ends
+	ServerError       float64       // 500 or 503, before or after the operator acts
 	LostCallback      float64       // no callback
 	DuplicateCallback float64       // the callback comes five times
 	LateSuccess       float64       // it fails or expires, and succeeds a little later
 	Slow              float64       // the answer takes SlowBy
 	SlowBy            time.Duration // 0 means 3 s
 	Tokens            bool
-	Seed              uint64 // 0: a new one each time
+	Seed              uint64 // 0: a random one
 }
 
 // FaultInjector decides what goes wrong. It is safe for concurrent use.
@@ -31,7 +30,7 @@ type FaultInjector struct {
 	random *rand.Rand
 }
 
-// NewFaultInjector returns dice for some faults.
+// NewFaultInjector returns an injector of some faults.
 func NewFaultInjector(f Faults) *FaultInjector {
 	if f.SlowBy <= 0 {
 		f.SlowBy = 3 * time.Second
@@ -43,7 +42,7 @@ func NewFaultInjector(f Faults) *FaultInjector {
 	return &FaultInjector{config: f, random: rand.New(rand.NewPCG(seed, seed))}
 }
 
-// Happens reports whether something of a probability happens.
+// Happens reports whether an event of probability p happens.
 func (d *FaultInjector) Happens(p float64) bool {
 	if d == nil || p <= 0 {
 		return false
@@ -53,8 +52,8 @@ func (d *FaultInjector) Happens(p float64) bool {
 	return d.random.Float64() < p
 }
 
-// Plan returns the plan of a request, with late success where the dice say
-// so: what has failed succeeds that long after its end.
+// Plan returns the plan of a request, perhaps with a late success: a failure that succeeds
+// that long after its end.
 func (d *FaultInjector) Plan(p Plan, late time.Duration) Plan {
 	if (p.State == Failed || p.State == Expired) && p.Late == 0 && d.Happens(d.faults().LateSuccess) {
 		p.Late = late
@@ -62,8 +61,8 @@ func (d *FaultInjector) Plan(p Plan, late time.Duration) Plan {
 	return p
 }
 
-// Wrap puts the faults of the connection around an operator's handler.
-// token tells which requests only fetch a token.
+// Wrap adds the faults of the connection to an operator's handler. token reports which
+// requests only fetch a token.
 func (d *FaultInjector) Wrap(next http.Handler, token func(*http.Request) bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if d == nil || token(r) && !d.config.Tokens {
@@ -93,7 +92,7 @@ func (d *FaultInjector) Wrap(next http.Handler, token func(*http.Request) bool) 
 	})
 }
 
-// void takes an answer that nobody will see.
+// discardWriter discards an answer.
 type discardWriter struct {
 	header http.Header
 	bytes.Buffer

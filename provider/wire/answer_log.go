@@ -10,9 +10,9 @@ import (
 	"till/provider"
 )
 
-// AnswerLog are the answers of an operator that nobody can read. They are
-// logged, because somebody must learn the operator's new words from them, but
-// not each: when an operator breaks, all of its answers do.
+// AnswerLog logs operators' answers that cannot be read, so that a person can learn an
+// operator's new codes. It does not log all of them: when an operator breaks, all of its
+// answers do.
 type AnswerLog struct {
 	log        *slog.Logger
 	now        func() time.Time
@@ -22,13 +22,13 @@ type AnswerLog struct {
 	last map[string]time.Time
 }
 
-// logInterval is how often an operation is complained about.
+// logInterval is the shortest time between two logged answers of one operation.
 const logInterval = time.Minute
 
-// maxLogged is how much of an answer is logged.
+// maxLogged is how many bytes of an answer are logged.
 const maxLogged = 512
 
-// NewAnswerLog returns the complaints of a connection.
+// NewAnswerLog returns the log of a connection.
 func NewAnswerLog(d provider.Deps) *AnswerLog {
 	c := &AnswerLog{log: d.Log, now: d.Now, connection: d.Connection, last: map[string]time.Time{}}
 	if c.log == nil {
@@ -40,8 +40,8 @@ func NewAnswerLog(d provider.Deps) *AnswerLog {
 	return c
 }
 
-// Unreadable logs an answer, once a minute for each operation, without what
-// is personal or secret in it.
+// Unreadable logs an answer, at most once a minute for each operation, without personal
+// data and secrets.
 func (c *AnswerLog) Unreadable(operation string, r *Reply, why error) {
 	now := c.now()
 	c.mu.Lock()
@@ -66,17 +66,17 @@ func (c *AnswerLog) ReadToken(operation string, r *Reply, read func(*Reply) (str
 	return token, life, err
 }
 
-// loggedKeys are the members whose values are shown: words of the operator's,
-// never of a person.
+// loggedKeys are the members whose values are logged: codes of the operator's, never
+// personal data.
 var loggedKeys = map[string]bool{
 	"status": true, "code": true, "statusCode": true, "status_code": true, "reason": true, "error": true, "errorCode": true,
 	"response_code": true, "responseCode": true, "result_code": true, "resultCode": true, "ResultCode": true, "ResponseCode": true,
 	"failureCode": true, "success": true, "currency": true, "token_type": true, "expires_in": true, "nextStep": true,
 }
 
-// Redact returns the beginning of an answer as a log may show it. Of JSON,
-// whole or cut off, it keeps the shape and the words of loggedKeys; of any other
-// text what is no number and no long run of characters.
+// Redact returns the beginning of an answer as a log may show it. Of JSON, whole or cut
+// off, it keeps the structure and the values of loggedKeys. Of any other text it removes
+// numbers and long runs of characters.
 func Redact(body []byte) string {
 	body = bytes.TrimSpace(bytes.ToValidUTF8(body[:min(len(body), 4*maxLogged)], []byte("?")))
 	if len(body) == 0 {
@@ -130,8 +130,7 @@ func redactJSON(b []byte) []byte {
 	return out
 }
 
-// stringEnd returns where the string that begins at i ends, and whether it
-// does.
+// stringEnd returns the end of the string that begins at i, and whether it has one.
 func stringEnd(b []byte, i int) (int, bool) {
 	for j := i + 1; j < len(b); j++ {
 		switch b[j] {
@@ -144,7 +143,7 @@ func stringEnd(b []byte, i int) (int, bool) {
 	return len(b), false
 }
 
-// looksLikeCode reports whether a word looks like one of an operator's own.
+// looksLikeCode reports whether a text looks like an operator's code.
 func looksLikeCode(s string) bool {
 	digits := 0
 	for i := range len(s) {
@@ -155,12 +154,12 @@ func looksLikeCode(s string) bool {
 			return false
 		}
 	}
-	// A code may end in digits, but a number alone may be a person's.
+	// A code may end in digits, but a number alone may be a phone number.
 	return len(s) <= 48 && (digits < 6 || digits < len(s) && len(s) <= 16)
 }
 
-// redactText keeps words and tags. A run of digits or a long run of anything
-// may be a phone, a name of an account or a token.
+// redactText keeps words and tags. A run of digits, or a long run of any characters, may be
+// a phone number, an account or a token.
 func redactText(b []byte) []byte {
 	var out []byte
 	for i := 0; i < len(b) && len(out) < maxLogged; {

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// folded are the letters of our customers' languages that operators' screens
-// and filters do not take, each with what stands for it.
+// asciiFor maps letters of our customers' languages, which some operators do not accept, to
+// ASCII.
 var asciiFor = map[rune]string{
 	'à': "a", 'á': "a", 'â': "a", 'ã': "a", 'ä': "a", 'å': "a", 'ā': "a",
 	'ç': "c", 'č': "c", 'ć': "c", 'ð': "d", 'ɖ': "d", 'ɗ': "d",
@@ -20,9 +20,9 @@ var asciiFor = map[rune]string{
 	'ý': "y", 'ÿ': "y", 'ƴ': "y", 'ž': "z", 'æ': "ae", 'œ': "oe", 'þ': "th",
 }
 
-// PlainASCII returns a text as every operator takes it: ASCII letters, digits and
-// single spaces, at most n of them. Accents are dropped and any other
-// character becomes a space, so "L'été & l'école" is "L ete l ecole".
+// PlainASCII returns a text that every operator accepts: at most n ASCII letters, digits
+// and single spaces. Accents are dropped and any other character becomes a space, so "L'été
+// & l'école" is "L ete l ecole".
 func PlainASCII(s string, n int) string {
 	var b strings.Builder
 	gap := false
@@ -31,7 +31,7 @@ func PlainASCII(s string, n int) string {
 			t = " " + t
 		}
 		if b.Len()+len(t) > n {
-			n = b.Len() // full: nothing shorter may slip in behind
+			n = b.Len() // full: no shorter text may follow
 			return
 		}
 		b.WriteString(t)
@@ -45,7 +45,7 @@ func PlainASCII(s string, n int) string {
 			put(asciiFor[r])
 		case asciiFor[lower(r)] != "":
 			put(strings.ToUpper(asciiFor[lower(r)]))
-		case r >= 0x300 && r <= 0x36f: // an accent of its own, behind its letter
+		case r >= 0x300 && r <= 0x36f: // a combining accent
 		default:
 			gap = true
 		}

@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// CheckBaseURL says what is wrong with an operator's base URL, nil if nothing
-// is. What goes over it is money and secrets: without TLS only a simulator on
-// this machine may be called.
+// CheckBaseURL says what is wrong with an operator's base URL, nil if nothing. Money and
+// secrets go over it, so without TLS only a simulator on this machine is allowed.
 func CheckBaseURL(s string) error {
 	u, err := url.Parse(s)
 	switch {

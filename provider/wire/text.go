@@ -13,7 +13,7 @@ import (
 // "" if it is null or absent.
 type Text string
 
-// UnmarshalJSON takes a string, a number, a boolean or null.
+// UnmarshalJSON accepts a string, a number, a boolean or null.
 func (t *Text) UnmarshalJSON(b []byte) error {
 	b = bytes.TrimSpace(b)
 	switch {
@@ -21,7 +21,7 @@ func (t *Text) UnmarshalJSON(b []byte) error {
 		*t = ""
 		return nil
 	case b[0] == '"' && len(b) > 1 && bytes.IndexByte(b, '\\') < 0:
-		// What calls this has checked the bytes; there is nothing to decode.
+		// The decoder has checked the bytes, and there are no escapes.
 		*t = Text(b[1 : len(b)-1])
 		return nil
 	case b[0] == '"':
@@ -38,9 +38,9 @@ func (t *Text) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Decode reads an operator's JSON. It is lenient where operators are careless
-// (unknown members, order) and strict where that could be dangerous: the whole
-// body must be one object or one array, of valid UTF-8.
+// Decode decodes an operator's JSON. It is lenient about what is harmless (unknown members,
+// order). It is strict about the rest: the whole body must be one object or one array, of
+// valid UTF-8.
 func Decode(body []byte, v any) error {
 	b := bytes.TrimSpace(body)
 	if len(b) == 0 || b[0] != '{' && b[0] != '[' {
@@ -52,16 +52,16 @@ func Decode(body []byte, v any) error {
 	err := json.Unmarshal(b, v)
 	var typed *json.UnmarshalTypeError
 	if errors.As(err, &typed) {
-		// Its own words quote numbers, and a number may be somebody's phone.
+		// The error's own text quotes numbers, and a number may be a phone number.
 		value, _, _ := strings.Cut(typed.Value, " ")
 		return fmt.Errorf("the answer has a %s and not a %s in %q", value, typed.Type, typed.Field)
 	}
 	return err
 }
 
-// ParseMinor reads a decimal text as minor units of a currency with the given
-// number of decimals: "100.00" is 100 of a currency without any. It reports
-// false if the text is no amount, or one that the currency cannot express.
+// ParseMinor parses a decimal text as minor units of a currency with the given number of
+// decimals: "100.00" is 100 of a currency without decimals. It reports false if the text is
+// no amount, or one that the currency cannot express.
 func ParseMinor(text string, decimals int) (int64, bool) {
 	whole, part, _ := strings.Cut(strings.TrimSpace(text), ".")
 	for len(part) > decimals && strings.HasSuffix(part, "0") {
@@ -81,8 +81,8 @@ func ParseMinor(text string, decimals int) (int64, bool) {
 	return n, true
 }
 
-// FormatMinor writes minor units in the shortest form: "1000", "10.5". It is what
-// every operator reads.
+// FormatMinor formats minor units in the shortest form, which every operator accepts:
+// "1000", "10.5".
 func FormatMinor(minor int64, decimals int) string {
 	s := fmt.Sprintf("%0*d", decimals+1, minor)
 	if decimals == 0 {
@@ -95,8 +95,7 @@ func FormatMinor(minor int64, decimals int) string {
 	return whole + "." + part
 }
 
-// Truncate returns at most n characters of a text, for what is kept of operators'
-// words.
+// Truncate returns at most n characters of an operator's text.
 func Truncate(s string, n int) string {
 	s = strings.ToValidUTF8(s, "")
 	for i := range s {

@@ -19,29 +19,29 @@ import (
 // MaxAnswer is the longest answer in bytes. A longer one is an error.
 const MaxAnswer = 64 << 10
 
-// userAgent is sent with every call. MTN's gateway refuses the names of some libraries.
+// userAgent is sent with every call. MTN's gateway rejects the names of some libraries.
 const userAgent = "till"
 
 // Client makes the calls of one connection.
 type Client struct{ http *http.Client }
 
-// How long the parts of a call may take. A caller's context is shorter; these
-// limits end a call without one.
+// The time limits of a call. A caller's context is usually shorter; these limits end a call
+// without one.
 const (
 	dialTimeout = 10 * time.Second
-	callTimeout = 45 * time.Second // a token of MTN's takes up to 20 s
-	// idleTimeout is shorter than operators' gateways keep a quiet connection:
-	// a request on one that they have just closed is lost, and its payment unclear.
+	callTimeout = 45 * time.Second // MTN takes up to 20 s for a token
+	// idleTimeout is shorter than operators' gateways keep an idle connection. A request on
+	// a connection that they have just closed is lost, and its outcome unknown.
 	idleTimeout = 30 * time.Second
 )
 
-// defaultConns is how many connections are kept unless somebody says.
+// defaultConns is how many connections are kept by default.
 const defaultConns = 64
 
 // NewClient returns a client that keeps at most conns connections.
 //
-// It speaks HTTP/1.1 only: there a connection that dies takes one answer with
-// it. In HTTP/2 all calls share one, and a dead one is not noticed for minutes.
+// It uses HTTP/1.1 only, where a connection that dies loses one answer. In HTTP/2 all calls
+// share one connection, and its death is not noticed for minutes.
 func NewClient(conns int) *Client {
 	if conns <= 0 {
 		conns = defaultConns
@@ -65,11 +65,11 @@ func NewClient(conns int) *Client {
 	}}
 }
 
-// ClientWithTransport returns a client that makes its calls by another transport: for those
-// who measure an adapter without a network.
+// ClientWithTransport returns a client with another transport, to measure an adapter
+// without a network.
 func ClientWithTransport(rt http.RoundTripper) *Client { return &Client{&http.Client{Transport: rt}} }
 
-// Close closes the connections that nobody uses.
+// Close closes the idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // Reply is an operator's answer, whatever it says.
@@ -83,8 +83,7 @@ type Reply struct {
 // is unknown, unless it is provider.ErrNotSent: then no byte was sent. An error
 // never contains the URL, which may contain a secret.
 func (c *Client) Do(ctx context.Context, method, address string, header http.Header, body []byte) (*Reply, error) {
-	// Before GotConn nothing can have been written; after it, something may have.
-	// Whether bytes have left a buffer cannot be known.
+	// Before GotConn nothing can have been written. After it, something may have been sent.
 	var connected atomic.Bool
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
 	var r io.Reader
@@ -95,11 +94,10 @@ func (c *Client) Do(ctx context.Context, method, address string, header http.Hea
 	if err != nil {
 		return nil, fmt.Errorf("%w: the address is not one", provider.ErrNotSent)
 	}
-	// The standard library repeats a request by itself if a kept connection turns
-	// out to be dead and the request can be repeated: a GET, or a POST under an
-	// idempotency key. A body that cannot be read twice forbids that; a POST
-	// without a body is not repeated either, as long as no header is called
-	// Idempotency-Key.
+	// net/http repeats a request by itself if a kept connection is dead and the request can
+	// be repeated: a GET, or a POST with an Idempotency-Key header. Without GetBody, it
+	// does not repeat a request with a body. A POST without a body is not repeated either,
+	// as long as there is no Idempotency-Key header.
 	req.GetBody = nil
 	for name, values := range header {
 		req.Header[name] = values
@@ -125,7 +123,7 @@ func (c *Client) Do(ctx context.Context, method, address string, header http.Hea
 	return &Reply{res.StatusCode, res.Header, text}, nil
 }
 
-// withoutURL strips the address from an error of net/http.
+// withoutURL removes the address from an error of net/http.
 func withoutURL(err error) error {
 	var timeout net.Error
 	if errors.As(err, &timeout) && timeout.Timeout() {
