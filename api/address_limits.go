@@ -32,9 +32,9 @@ const (
 	lookupTimeout     = 5 * time.Second
 )
 
-// addresses holds a bucket of failures for each address that had some.
+// addressLimits holds a bucket of failures for each address that had some.
 type addressLimits struct {
-	lookupSlots chan struct{} // of those who are looked up
+	lookupSlots chan struct{} // for keys that are being looked up
 	lookupRate  *rate.Limiter
 
 	mu      sync.Mutex
@@ -42,7 +42,7 @@ type addressLimits struct {
 	buckets map[netip.Prefix]*failureBucket
 }
 
-// failures is the bucket of one address.
+// failureBucket is the bucket of one address.
 type failureBucket struct {
 	tries float64   // at the time of at
 	at    time.Time // of the last change
@@ -52,8 +52,8 @@ func newAddressLimits() *addressLimits {
 	return &addressLimits{lookupSlots: make(chan struct{}, maxLookups), lookupRate: rate.NewLimiter(lookupRate, lookupBurst), buckets: make(map[netip.Prefix]*failureBucket)}
 }
 
-// network returns what counts as one address: an IPv4 address, or the IPv6
-// network that one subscriber has.
+// network returns what counts as one address: an IPv4 address, or a subscriber's IPv6
+// network.
 func network(a netip.Addr) netip.Prefix {
 	bits := a.BitLen()
 	if a.Is6() {
@@ -69,9 +69,9 @@ func (f *failureBucket) fill(now time.Time) {
 	}
 }
 
-// bucket returns that of an address. Of the first too many, those go that are
-// full, because they say nothing, of a few that the map picks; if none is, any
-// one, whose address may then try out a bucket more.
+// bucket returns the bucket of an address. If there are too many buckets, it drops full
+// ones, which limit nobody, among a few that the map yields. If none is full, it drops any
+// one, whose address gets a new bucket of tries.
 func (a *addressLimits) bucket(n netip.Prefix, now time.Time) *failureBucket {
 	if f := a.buckets[n]; f != nil {
 		f.fill(now)
@@ -98,10 +98,10 @@ func (a *addressLimits) bucket(n netip.Prefix, now time.Time) *failureBucket {
 	return f
 }
 
-// errAddressLimited refuses a key unseen: it says nothing about it.
+// errAddressLimited rejects a key that was not looked up, so it says nothing about the key.
 var errAddressLimited = &till.Error{Code: till.CodeRateLimited}
 
-// takeTry takes one try of an address, or says how long it has to wait.
+// takeTry takes one try from an address, or returns how long it has to wait.
 func (a *addressLimits) takeTry(n netip.Prefix) (wait time.Duration, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -113,7 +113,7 @@ func (a *addressLimits) takeTry(n netip.Prefix) (wait time.Duration, ok bool) {
 	return 0, true
 }
 
-// returnTry gives a try back that did not fail.
+// returnTry gives back a try that did not fail.
 func (a *addressLimits) returnTry(n netip.Prefix) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -121,7 +121,7 @@ func (a *addressLimits) returnTry(n netip.Prefix) {
 	f.tries = min(addressBurst, f.tries+1)
 }
 
-// exhausted reports whether an address has no try left, without making a bucket.
+// exhausted reports whether an address has no try left, without creating a bucket.
 func (a *addressLimits) exhausted(n netip.Prefix) (wait time.Duration, empty bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -133,11 +133,10 @@ func (a *addressLimits) exhausted(n netip.Prefix) (wait time.Duration, empty boo
 	return time.Duration((1 - f.tries) * float64(addressRefill)), f.tries < 1
 }
 
-// lookUpKey lets f look a key up that is not known here. If f says that the key is
-// not good, that was a try of the address; if that has none, f is not called
-// and the answer is errAddressLimited. It is asked again when its turn has come: who
-// comes with thousands at once has used up his tries by then, and of a client
-// that does, its first call has made the key known.
+// lookUpKey lets f look up a key that is not known here. If f fails, that uses up one try
+// of the address. Without a try left, f is not called and the error is errAddressLimited.
+// This is checked again after the wait for a slot: a flood has used up its tries by then,
+// and a client's first call has made its key known.
 func (c *exchange) lookUpKey(key string, f func() (failed bool, err error)) error {
 	a, n := c.s.addressLimits, network(c.peer())
 	if wait, empty := a.exhausted(n); empty {
@@ -170,7 +169,7 @@ func (c *exchange) lookUpKey(key string, f func() (failed bool, err error)) erro
 	return err
 }
 
-// refuseLookup refuses a key unseen because too many wait to be looked up.
+// refuseLookup rejects a key without a lookup, because too many wait for one.
 func (c *exchange) refuseLookup() error {
 	return c.refuse(refusedLookup, &till.Error{Code: till.CodeServiceUnavailable})
 }
@@ -180,8 +179,8 @@ func (c *exchange) refuseAddress(wait time.Duration) error {
 	return c.refuse(refusedAddress, errAddressLimited)
 }
 
-// acquireLookup waits for a turn, which the caller gives back. False: there are too
-// many.
+// acquireLookup waits for a lookup slot, which the caller gives back. It reports false if
+// too many wait.
 func (a *addressLimits) acquireLookup(ctx context.Context) bool {
 	a.mu.Lock()
 	full := a.waiting >= maxWaitingLookups

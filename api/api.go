@@ -19,42 +19,40 @@ import (
 	"till/webhook"
 )
 
-// Version is the revision of the interface, told with every answer.
+// Version is the revision of the interface, sent with every answer.
 const Version = till.APIVersion
 
-// Config is what the API is made of.
+// Config configures the API.
 type Config struct {
 	Store     *store.Store
 	Collector *collect.Collector
 	Payouts   *payout.Disburser
 	Accounts  *account.Accounts
 	Endpoints *webhook.Endpoints
-	Sandbox   *sandbox.Operator // nil: there is none
+	Sandbox   *sandbox.Operator // nil: none
 
-	// BaseURL is how clients reach the API; it ends in /v1. Locations are made
-	// from it.
+	// BaseURL is the address at which clients reach the API; it ends in /v1. Location
+	// headers begin with it.
 	BaseURL string
 
-	// RateLimit is how many requests a client may send per second, with bursts
-	// of twice that; 0 means as many as it likes.
+	// RateLimit is how many requests per second a client may send, with bursts of twice
+	// that; 0 means no limit.
 	RateLimit float64
 
-	// TestQuota is how many bytes a test client may have stored; 0 means as many
-	// as it likes.
+	// TestQuota is how many bytes a test client may store; 0 means no limit.
 	TestQuota int64
 
-	// Strays writes callbacks down that are about nothing here; nil: they are
-	// only logged.
+	// Strays records callbacks about unknown money; nil means that they are only logged.
 	Strays *books.Strays
 
-	// CallbackPolicies are how operators may call us, by connection.
+	// CallbackPolicies says how operators may call us, by connection.
 	CallbackPolicies map[string]*CallbackPolicy
-	// TrustedProxies are whose X-Forwarded-For is believed: for callbacks, limits
-	// and the log.
+	// TrustedProxies are the networks whose X-Forwarded-For is trusted: for callbacks,
+	// limits and the log.
 	TrustedProxies []netip.Prefix
 
-	// Ready, if not nil, says why nothing can be served just now. It is asked
-	// before each request, so it must be cheap.
+	// Ready, if not nil, returns why nothing can be served now. It is called before each
+	// request, so it must be cheap.
 	Ready func() error
 
 	Log *slog.Logger // nil: silence
@@ -77,7 +75,7 @@ type server struct {
 	bodies, callbacks, answers *quota.Quota
 }
 
-// New returns the API. It answers under /v1 and says 404 elsewhere.
+// New returns the API. It serves /v1 and answers 404 elsewhere.
 func New(c Config) http.Handler {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -118,8 +116,8 @@ var (
 	noSniff    = []string{"nosniff"}
 )
 
-// setCommonHeaders sets the headers of every answer. What we say is never to be
-// taken for anything but its Content-Type: it holds text of clients.
+// setCommonHeaders sets the headers of every answer. Browsers must not guess another
+// Content-Type: answers contain clients' texts.
 func setCommonHeaders(h http.Header, id string) {
 	h["X-Request-Id"] = []string{id}
 	h["Api-Version"] = apiVersion
@@ -127,22 +125,22 @@ func setCommonHeaders(h http.Header, id string) {
 	h["X-Content-Type-Options"] = noSniff
 }
 
-// cleanPath reports whether the mux takes the path as it is. It would answer
-// any other with a redirect, in its own words.
+// cleanPath reports whether the mux accepts the path as it is. It would answer any other
+// with a redirect of its own.
 func cleanPath(r *http.Request) bool {
 	p := r.URL.EscapedPath()
 	return strings.HasPrefix(p, "/") && !strings.Contains(p, "//") && !strings.Contains(p, "/./") && !strings.Contains(p, "/../") &&
 		!strings.HasSuffix(p, "/.") && !strings.HasSuffix(p, "/..")
 }
 
-// path is one path of the table with what it answers to.
+// path is one path of the routes, with its methods.
 type path struct {
 	pattern string
 	routes  map[string]*Route // by verb
 	allow   []string
 }
 
-// paths gathers the table by path.
+// paths groups the routes by path.
 func paths() []*path {
 	var out []*path
 	byPattern := make(map[string]*path)
@@ -175,8 +173,7 @@ type pathHandler struct {
 	p *path
 }
 
-// ServeHTTP implements http.Handler. The writer is the call that
-// server.ServeHTTP made.
+// ServeHTTP implements http.Handler. The writer is the exchange that server.ServeHTTP made.
 func (h *pathHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := w.(*exchange)
 	rt := h.p.routes[r.Method]
@@ -195,8 +192,8 @@ func (h *pathHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// end closes a call, also one that panicked: the client reads a plain 500 and
-// the process lives.
+// end ends a call, also one that panicked. Then the client gets a plain 500, and the
+// process lives.
 func (c *exchange) end() {
 	if v := recover(); v != nil {
 		if v == http.ErrAbortHandler { // logged where it was decided
@@ -206,7 +203,7 @@ func (c *exchange) end() {
 		c.logged = true
 		c.s.Log.Error("handler panicked", "panic", v, "request_id", c.id, "route", c.name(), "stack", string(debug.Stack()))
 		if c.status != 0 {
-			panic(http.ErrAbortHandler) // half an answer must not look whole
+			panic(http.ErrAbortHandler) // an incomplete answer must not look complete
 		}
 		c.fail(errPanic)
 	}

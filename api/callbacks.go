@@ -17,19 +17,18 @@ import (
 	"till/store"
 )
 
-// CallbackPolicy is how the operator of a connection may call us. A connection without
-// one is called at its payments' own addresses, from anywhere.
+// CallbackPolicy says how the operator of a connection may call us. Without a policy,
+// callbacks come to the payments' own addresses, from anywhere.
 type CallbackPolicy struct {
-	// Secret is the last part of the connection's own address, which is the
-	// same for all its payments.
+	// Secret is the last part of the connection's own address, which is the same for all
+	// its payments.
 	Secret string
-	// Readers read what comes there: that of payments, that of payouts. With
-	// none the address does not exist.
+	// Readers read the callbacks of payments and of payouts. Without readers the address
+	// does not exist.
 	Readers []provider.CallbackReader
-	// Networks are where calls may come from; none: anywhere.
+	// Networks are the networks that callbacks may come from; none means anywhere.
 	Networks []netip.Prefix
-	// Claims read what a callback says that is about nothing here, by the kind of
-	// what it may be about.
+	// Claims read what a callback about unknown money says, by kind of subject.
 	Claims map[till.SubjectKind]provider.ClaimReader
 }
 
@@ -85,8 +84,8 @@ func (c *exchange) callbackBody() ([]byte, error) {
 	return body, nil
 }
 
-// findSubject returns what a call to a connection's own address is about, nil if that is
-// not here. One that is not the operator's is no call.
+// findSubject returns the subject of a callback to a connection's own address, nil if it is
+// unknown. It returns an error if the callback is not the operator's.
 func (c *exchange) findSubject(connection string, policy *CallbackPolicy, body []byte) (*store.CallbackTarget, provider.Callback, error) {
 	in := provider.CallbackRequest{Method: c.r.Method, URL: c.s.BaseURL + strings.TrimPrefix(c.r.URL.RequestURI(), "/v1"), Header: c.r.Header, Body: body}
 	var callback provider.Callback
@@ -121,10 +120,10 @@ func (c *exchange) findSubject(connection string, policy *CallbackPolicy, body [
 	return f, callback, nil
 }
 
-var errNoReader = errors.New("nobody reads the calls of this connection")
+var errNoReader = errors.New("no reader for callbacks of this connection")
 
 // openCallbackToken returns the payment or payout that a callback's token names, if the
-// token is one of ours.
+// token is ours.
 func (c *exchange) openCallbackToken(connection, token string) (*store.CallbackTarget, bool) {
 	if ref, ours := c.s.Collector.ParseCallbackToken(connection, token); ours {
 		return &store.CallbackTarget{Ref: ref, Kind: till.SubjectPayment}, true
@@ -133,14 +132,13 @@ func (c *exchange) openCallbackToken(connection, token string) (*store.CallbackT
 	return &store.CallbackTarget{Ref: ref, Kind: till.SubjectPayout}, ours
 }
 
-// recordStray writes down that a callback is about something that is not here: it was
-// lost with a restored backup, or was never ours. Afterwards the operator may
-// forget it. One that says that no money moved, or that names nothing of ours, has
-// nothing to write down.
+// recordStray records a callback about something unknown: it was lost with a restored
+// backup, or was never ours. After that the operator need not repeat it. Nothing is
+// recorded if the callback says that no money moved, or names nothing of ours.
 func (c *exchange) recordStray(connection string, policy *CallbackPolicy, f *store.CallbackTarget, callback provider.Callback, body []byte) error {
 	s := &store.Stray{Connection: connection, Reference: callback.Reference}
 	kinds := []till.SubjectKind{till.SubjectPayment, till.SubjectPayout}
-	if f != nil { // by its address
+	if f != nil { // named by its address
 		s.Client, s.Subject, kinds = f.Ref.Client, f.Ref.ID, []till.SubjectKind{f.Kind}
 	}
 	var read []till.SubjectKind
@@ -169,7 +167,7 @@ func (c *exchange) recordStray(connection string, policy *CallbackPolicy, f *sto
 	switch {
 	case s.Reference.IsZero() && s.Subject.IsZero():
 		c.s.Log.Warn("callback for unknown payment or payout", words...)
-		return engine.ErrNotHere // it may be about what is being sent: it is to be repeated
+		return engine.ErrNotHere // it may be about a request that is being sent: the operator must repeat it
 	case none || c.s.Strays == nil:
 		c.s.Log.Warn("callback for missing payment or payout", words...)
 		return nil
@@ -178,7 +176,7 @@ func (c *exchange) recordStray(connection string, policy *CallbackPolicy, f *sto
 	switch {
 	case err != nil:
 		return err
-	case here != nil: // made again by the client's retry
+	case here != nil: // created again by the client's retry
 		return c.recordCallback(c.r.Context(), connection, here, body)
 	case fresh:
 		c.s.Log.Error("stray callback recorded", append(words, "stray", s.ID.String(), "hint", "see 'till strays'")...)
@@ -186,7 +184,7 @@ func (c *exchange) recordStray(connection string, policy *CallbackPolicy, f *sto
 	return nil
 }
 
-// recordCallback records that a callback came, with whoever owns what it is about.
+// recordCallback records a callback for its payment or payout.
 func (c *exchange) recordCallback(ctx context.Context, connection string, f *store.CallbackTarget, body []byte) error {
 	switch f.Kind {
 	case till.SubjectPayment:
@@ -194,5 +192,5 @@ func (c *exchange) recordCallback(ctx context.Context, connection string, f *sto
 	case till.SubjectPayout:
 		return c.s.Payouts.RecordCallback(ctx, connection, f.Ref, body)
 	}
-	return errors.New("nobody here knows what a " + string(f.Kind) + " is")
+	return errors.New("unknown kind of subject: " + string(f.Kind))
 }

@@ -15,8 +15,7 @@ import (
 	"till"
 )
 
-// Limits of a connection. A request that is slower or larger is cut off
-// before it costs more than it brings.
+// The limits of a connection. A slower or larger request is cut off.
 const (
 	readHeaderTimeout = 5 * time.Second
 	readTimeout       = 15 * time.Second
@@ -26,8 +25,8 @@ const (
 	maxConns          = 20_000
 )
 
-// Server returns the HTTP server for a handler, with the limits above. Serve
-// it on a guarded listener; see Guard.
+// Server returns the HTTP server for a handler, with the limits above. Serve it on a
+// guarded listener; see Guard.
 func Server(h http.Handler) *http.Server {
 	hs := &http.Server{
 		Handler:                      refuseUnframed(h),
@@ -49,7 +48,7 @@ func Server(h http.Handler) *http.Server {
 		}
 	}
 	if ok {
-		hs.RegisterOnShutdown(s.polls.stop) // a stop must not wait for who waits
+		hs.RegisterOnShutdown(s.polls.stop) // a stop must not wait for long polls
 		hs.RegisterOnShutdown(s.waits.stop)
 		hs.RegisterOnShutdown(s.exports.stop)
 		hs.RegisterOnShutdown(s.refusalLog.flush)
@@ -57,11 +56,10 @@ func Server(h http.Handler) *http.Server {
 	return hs
 }
 
-// Guard returns a listener whose connections give every answer the API's
-// form. What net/http cannot parse never reaches a handler: it writes a line
-// of plain text straight to the connection, and says nothing to a client
-// whose headers come too slowly. A guarded connection says it as a problem,
-// with a request id. It also keeps the number of connections bounded.
+// Guard returns a listener whose connections give every answer the API's form. What
+// net/http cannot parse never reaches a handler: net/http writes plain text to the
+// connection, and nothing if headers come too slowly. A guarded connection writes a problem
+// with a request id instead. The guard also limits the number of connections.
 func Guard(l net.Listener) net.Listener { return &guard{Listener: l, max: maxConns} }
 
 type guard struct {
@@ -70,8 +68,8 @@ type guard struct {
 	open atomic.Int64
 }
 
-// Accept implements net.Listener. A connection too many is told so and
-// closed: left waiting, it would look like a service that is down.
+// Accept implements net.Listener. A connection beyond the limit gets an answer and is
+// closed. If it waited, the service would seem to be down.
 func (g *guard) Accept() (net.Conn, error) {
 	for {
 		c, err := g.Listener.Accept()
@@ -89,7 +87,7 @@ func (g *guard) Accept() (net.Conn, error) {
 	}
 }
 
-// guardedConn is a connection that watches what net/http itself writes.
+// guardedConn is a connection that inspects what net/http itself writes.
 type guardedConn struct {
 	net.Conn
 	release func()
@@ -98,10 +96,10 @@ type guardedConn struct {
 	headerBytesRead atomic.Bool // some bytes of headers have come
 
 	framing    framing
-	refusalLog atomic.Pointer[refusalLog] // is told of what never became a request
+	refusalLog atomic.Pointer[refusalLog] // logs what never became a request
 }
 
-// refuse writes an answer that no handler gives, and has the log tell of it.
+// refuse writes an answer that no handler gives, and logs it.
 func (c *guardedConn) refuse(code till.Code) error {
 	b, id := rawProblem(code)
 	if r := c.refusalLog.Load(); r != nil {
@@ -112,8 +110,8 @@ func (c *guardedConn) refuse(code till.Code) error {
 	return err
 }
 
-// setState follows the life of the connection: net/http calls it active when
-// the headers of a request have been read, and idle when its answer is out.
+// setState follows the connection's state. net/http sets active when the headers of a
+// request are read, and idle when its answer is written.
 func (c *guardedConn) setState(state http.ConnState) {
 	switch state {
 	case http.StateActive:
@@ -124,11 +122,11 @@ func (c *guardedConn) setState(state http.ConnState) {
 	}
 }
 
-// Read implements net.Conn. A deadline that passes in the middle of a
-// request's headers is answered; net/http would hang up without a word.
+// Read implements net.Conn. It answers a timeout in the middle of a request's headers;
+// net/http would only close the connection.
 func (c *guardedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	c.framing.feed(b[:n]) // net/http never reads twice at once
+	c.framing.feed(b[:n]) // net/http never reads concurrently
 	if n > 0 && !c.headersRead.Load() {
 		c.headerBytesRead.Store(true)
 	}
@@ -139,8 +137,8 @@ func (c *guardedConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// canned is how every plain text answer of net/http goes on after its status
-// line. None of our answers can hold it: our JSON has no raw line breaks.
+// canned is what follows the status line in each plain text answer of net/http. None of our
+// answers contains it: our JSON has no raw line breaks.
 var canned = []byte("\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n")
 
 // Write implements net.Conn.
@@ -155,9 +153,9 @@ func (c *guardedConn) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// cannedCode returns the code for an answer of net/http's own, "" if b is not
-// one. What is not HTTP as we speak it (an unknown version or encoding, an
-// expectation) is a request that cannot be read.
+// cannedCode returns the code for an answer of net/http's own, "" if b is not one. HTTP
+// that we do not speak (an unknown version or encoding, an expectation) counts as an
+// unreadable request.
 func cannedCode(b []byte) till.Code {
 	const prefix = "HTTP/1.1 "
 	if len(b) < len(prefix)+3 || b[len(prefix)] < '4' || string(b[:len(prefix)]) != prefix {
@@ -167,7 +165,7 @@ func cannedCode(b []byte) till.Code {
 	line := bytes.IndexByte(b, '\r')
 	switch {
 	case status == "417":
-		return till.CodeMalformedBody // no handler of ours says this
+		return till.CodeMalformedBody // no handler of ours sends this
 	case line < 0 || !bytes.HasPrefix(b[line:], canned):
 		return ""
 	case status == "431":
@@ -176,8 +174,8 @@ func cannedCode(b []byte) till.Code {
 	return till.CodeMalformedBody
 }
 
-// CloseWrite lets net/http hang up in two steps, so that a client that is
-// still sending can read why.
+// CloseWrite lets net/http close in two steps, so that a client that is still sending can
+// read the answer.
 func (c *guardedConn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -191,8 +189,7 @@ func (c *guardedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// rawProblem renders a whole answer that ends its connection, and returns its
-// request id.
+// rawProblem returns a whole answer that ends its connection, and its request id.
 func rawProblem(code till.Code) (b []byte, id string) {
 	now := time.Now()
 	id = till.NewID(till.TimeOf(now)).String()

@@ -42,7 +42,7 @@ func (c *exchange) listDeliveries() error {
 	return c.json(http.StatusOK, append(b, '}'))
 }
 
-// appendNumber writes a number, or null for 0.
+// appendNumber appends a number, or null for 0.
 func appendNumber(b []byte, n int64) []byte {
 	if n == 0 {
 		return append(b, "null"...)
@@ -58,7 +58,7 @@ func appendDelivery(b []byte, d *webhook.DeliveryView) []byte {
 	b = append(b, `,"sequence":`...)
 	sequence := d.Sequence
 	if d.Kind == store.DeliverTest {
-		sequence = 0 // as its body says: it is in no log
+		sequence = 0 // as in its body: it is in no log
 	}
 	b = strconv.AppendInt(b, sequence, 10)
 	b = append(b, `,"created_at":`...)
@@ -78,7 +78,7 @@ func appendDelivery(b []byte, d *webhook.DeliveryView) []byte {
 	return append(appendTry(b, d), '}')
 }
 
-// appendTry writes the last attempt: what was sent, and what came back.
+// appendTry appends the last attempt: the request and the response.
 func appendTry(b []byte, d *webhook.DeliveryView) []byte {
 	t := &d.Last
 	if t.SentAt.IsZero() {

@@ -7,10 +7,9 @@ import (
 	"till/internal/jsonx"
 )
 
-// The answers are written by hand: the hot ones for speed, the others to look
-// like them.
+// The answers are encoded by hand: the frequent ones for speed, the others for uniformity.
 
-// appendMinor writes an amount as the API does: a string of digits.
+// appendMinor appends an amount as the API does: a string of digits.
 func appendMinor(b []byte, n int64) []byte {
 	b = append(b, '"')
 	b = strconv.AppendInt(b, n, 10)
@@ -25,12 +24,12 @@ func appendMoney(b []byte, m till.Money) []byte {
 	return append(b, '}')
 }
 
-// appendItems writes {"items":[…] and leaves the object open.
+// appendItems appends {"items":[…] and leaves the object open.
 func appendItems[T any](b []byte, items []T, one func(b []byte, item T) []byte) []byte {
 	return appendArray(append(b, `{"items":`...), items, one)
 }
 
-// appendArray writes items as a JSON array.
+// appendArray appends items as a JSON array.
 func appendArray[T any](b []byte, items []T, one func(b []byte, item T) []byte) []byte {
 	b = append(b, '[')
 	for i, item := range items {
@@ -42,7 +41,7 @@ func appendArray[T any](b []byte, items []T, one func(b []byte, item T) []byte) 
 	return append(b, ']')
 }
 
-// appendPage closes the object of appendItems as the page wrapper.
+// appendPage ends the object of appendItems with the members of a page.
 func appendPage(b []byte, total int64, limit, offset int) []byte {
 	b = append(b, `,"total":`...)
 	b = strconv.AppendInt(b, total, 10)

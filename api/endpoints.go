@@ -12,8 +12,8 @@ import (
 	"till/webhook"
 )
 
-// endpointID returns the endpoint id in the path. One that is malformed is
-// one that nobody has.
+// endpointID returns the endpoint id in the path. A malformed id is answered like an
+// unknown one.
 func (c *exchange) endpointID() (till.ID, error) {
 	id, err := till.ParseID(c.r.PathValue("endpoint_id"))
 	if err != nil {
@@ -22,7 +22,7 @@ func (c *exchange) endpointID() (till.ID, error) {
 	return id, nil
 }
 
-// requester is the key of this call, to those who send events.
+// requester returns the key of this call as a webhook.Requester.
 func (c *exchange) requester() webhook.Requester {
 	return webhook.Requester{Actor: c.session.Actor(), Scopes: c.session.Key.Scopes}
 }
@@ -45,7 +45,7 @@ func (c *exchange) createEndpoint() error {
 	return c.newSecret(http.StatusCreated, made.Endpoint, made.Secret)
 }
 
-// newSecret answers with an endpoint and, this once, its secret.
+// newSecret answers with an endpoint and, only here, its secret.
 func (c *exchange) newSecret(status int, e *store.Endpoint, secret webhook.Secret) error {
 	b := appendEndpoint(c.buffer(), e)
 	b = append(b, `,"secret":`...)
@@ -134,7 +134,7 @@ func (c *exchange) rotateSecret() error {
 	}
 	overlap := webhook.DefaultOverlap
 	if n := req.OverlapSeconds; n != nil {
-		// Cut to just outside the bounds, so that the product cannot wrap.
+		// Limit it to just outside the bounds, so that the product cannot overflow.
 		overlap = time.Duration(max(-1, min(*n, int64(webhook.MaxOverlap/time.Second)+1))) * time.Second
 	}
 	e, secret, err := c.s.Endpoints.Rotate(c.auditContext(), c.session.Client.ID, id, overlap, req.Secret, c.requester())
@@ -144,7 +144,7 @@ func (c *exchange) rotateSecret() error {
 	return c.newSecret(http.StatusOK, e, secret)
 }
 
-// appendEndpoint writes an endpoint and leaves the object open.
+// appendEndpoint appends an endpoint and leaves the object open.
 func appendEndpoint(b []byte, e *store.Endpoint) []byte {
 	b = e.AppendJSON(b)
 	b = append(b, `,"old_secret_until":`...)

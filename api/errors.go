@@ -14,13 +14,13 @@ import (
 	"till/store"
 )
 
-// refusal is how a code is answered.
+// refusal is the answer to an error code.
 type refusal struct {
 	status int
-	detail string // what people read where the error has no words of its own
+	detail string // for people, if the error has no detail of its own
 }
 
-// refusals gives every code its status, here and nowhere else.
+// refusals gives every code its status. There is no other place for that.
 var refusals = map[till.Code]refusal{
 	till.CodeMalformedBody:        {http.StatusBadRequest, "The body is not the JSON that is expected."},
 	till.CodeInvalidParameter:     {http.StatusBadRequest, "Some query parameters are unknown or wrong."},
@@ -55,8 +55,8 @@ var refusals = map[till.Code]refusal{
 	till.CodeInternal:             {http.StatusInternalServerError, "Something went wrong on our side. It is safe to try again with the same idempotency key."},
 }
 
-// hasOwnDetail are the codes whose errors are written for clients here; the words
-// of all others come from the table, whoever made them.
+// hasOwnDetail reports whether a code's errors have details written for clients. All other
+// details come from the table.
 func hasOwnDetail(code till.Code) bool {
 	switch code {
 	case till.CodeInsufficientScope, till.CodeUnsupportedMediaType:
@@ -71,20 +71,20 @@ var (
 	errPanic    = &till.Error{Code: till.CodeInternal}
 )
 
-// malformed returns the refusal of a body that cannot be read.
+// malformed returns the error of an unreadable body.
 func malformed(pointer, detail string) *till.Error {
 	return &till.Error{Code: till.CodeMalformedBody, Fields: []till.FieldError{{Pointer: pointer, Code: till.FieldInvalidFormat, Detail: detail}}}
 }
 
-// retryAfter is what a 503 tells: the database is away for moments, and a
-// client that comes back sooner only adds to the queue.
+// retryAfter is the Retry-After of a 503. The database is unavailable for moments; a client
+// that comes back sooner only adds to the queue.
 var retryAfter = []string{"1"}
 
 // fail answers with an error.
 func (c *exchange) fail(err error) {
 	e := c.refusal(err)
 	r := refusals[e.Code]
-	// What a person has to release is not worth waiting for.
+	// A hold lasts until a person releases it, so retrying soon is useless.
 	if r.status == http.StatusServiceUnavailable && e.Code != till.CodePayoutsHeld {
 		c.Header()["Retry-After"] = retryAfter
 		if s := (e.RetryAfter + time.Second - 1) / time.Second; s > 1 {
@@ -98,8 +98,8 @@ func (c *exchange) fail(err error) {
 	c.write(r.status, typeProblem, appendProblem(c.buffer(), e, c.id))
 }
 
-// writeProblem answers with an error outside of a call, and hangs up. It
-// returns the request id that it gave out.
+// writeProblem answers with an error outside of an exchange and closes the connection. It
+// returns the answer's request id.
 func writeProblem(w http.ResponseWriter, e *till.Error) (id string) {
 	id = till.NewID(till.TimeOf(time.Now())).String()
 	h := w.Header()
@@ -107,15 +107,15 @@ func writeProblem(w http.ResponseWriter, e *till.Error) (id string) {
 	h["Content-Type"] = typeProblem
 	h["Connection"] = []string{"close"}
 	w.WriteHeader(refusals[e.Code].status)
-	w.Write(appendProblem(nil, e, id)) // who does not read the answer has gone
+	w.Write(appendProblem(nil, e, id)) // an error means that the client has gone
 	return id
 }
 
-// failNoPath answers somebody who asks for what is not there.
+// failNoPath answers a request for a path that does not exist.
 func (c *exchange) failNoPath() { c.fail(c.refuse(string(errNoPath.Code), errNoPath)) }
 
-// refusal returns what the client is told about err. What is not a refusal is
-// ours: it is logged, and the client reads only that it happened.
+// refusal returns what the client sees of err. An error that is not for clients is logged,
+// and the client gets a plain 500 or 503.
 func (c *exchange) refusal(err error) *till.Error {
 	var e *till.Error
 	if errors.As(err, &e) {
@@ -139,9 +139,8 @@ func (c *exchange) refusal(err error) *till.Error {
 	return errPanic
 }
 
-// appendProblem renders an error as RFC 9457 has it. The type is about:blank
-// because the code says more than a URI would, and the title is then the
-// status in words.
+// appendProblem encodes an error as in RFC 9457. The type is about:blank because the code
+// says more than a URI would. The title is then the status in words.
 func appendProblem(b []byte, e *till.Error, requestID string) []byte {
 	r := refusals[e.Code]
 	detail := r.detail

@@ -12,14 +12,14 @@ import (
 
 var eventQuery = []string{"after", "limit", "wait"}
 
-// maxWait is how long a client may wait for events, in seconds. The answer
-// must be out before the connection's write timeout.
+// maxWait is how long a client may wait for events, in seconds. The answer must be written
+// before the connection's write timeout.
 const maxWait = 60
 
-// eventPage is a piece of the log, as far as the key may see it.
+// eventPage is a part of the log that the key may read.
 type eventPage struct {
 	items []*store.EventRow
-	next  int64   // the last sequence looked at, shown or not
+	next  int64   // the last sequence read, shown or not
 	full  bool    // there may be more
 	log   till.ID // which log this is
 }
@@ -46,12 +46,12 @@ func (c *exchange) listEvents() error {
 	return c.json(http.StatusOK, append(page.log.AppendJSON(b), '}'))
 }
 
-// idle reports whether there is nothing to answer yet. A full page that shows
-// nothing is an answer: the client goes on behind it.
+// idle reports whether there is nothing to answer yet. A full page that shows nothing is an
+// answer: the client continues after it.
 func (p *eventPage) idle() bool { return len(p.items) == 0 && !p.full }
 
-// readEvents reads on from a sequence. A sequence that the log has not reached
-// is of another history.
+// readEvents reads events after a sequence. A sequence that the log has not reached belongs
+// to another history.
 func (c *exchange) readEvents(after int64, limit int) (*eventPage, error) {
 	page := &eventPage{next: after}
 	client := c.session.Client.ID
@@ -81,9 +81,9 @@ func (c *exchange) readEvents(after int64, limit int) (*eventPage, error) {
 	return page, nil
 }
 
-// awaitEvents waits until the log shows something beyond a sequence, the time
-// is over, the client has gone or the service stops. Between its looks it
-// holds nothing of the database.
+// awaitEvents waits until the log has something to show after a sequence, the time is over,
+// the client has gone or the service stops. Between two reads it holds nothing of the
+// database.
 func (c *exchange) awaitEvents(after int64, limit int, wait time.Duration) (*eventPage, error) {
 	leave, err := c.enter(c.s.polls)
 	if err != nil {
@@ -118,7 +118,7 @@ func (c *exchange) awaitEvents(after int64, limit int, wait time.Duration) (*eve
 	}
 }
 
-// enter takes a place among the calls that last.
+// enter takes a place among the long calls.
 func (c *exchange) enter(p *inflight) (leave func(), err error) {
 	if leave, err = p.enter(c.session.Client.ID); till.ErrorCode(err) == till.CodeRateLimited {
 		c.Header()["Retry-After"] = retryAfter
@@ -126,8 +126,8 @@ func (c *exchange) enter(p *inflight) (leave func(), err error) {
 	return leave, err
 }
 
-// recheck opens the session again after a long wait: a key that was revoked
-// meanwhile is shown nothing.
+// recheck opens the session again after a long wait: a key that was revoked meanwhile reads
+// nothing.
 func (c *exchange) recheck() error {
 	if err := c.authenticate(); err != nil {
 		return err

@@ -17,8 +17,8 @@ import (
 	"till/store"
 )
 
-// exchange is one request and its answer. It is the ResponseWriter that the mux hands
-// on, so that a handler finds everything in one place.
+// exchange is one request and its answer. It is the ResponseWriter that the mux passes on,
+// so that a handler finds everything in one place.
 type exchange struct {
 	http.ResponseWriter
 	r       *http.Request
@@ -32,25 +32,25 @@ type exchange struct {
 	queryErr error
 
 	in, out   *buffer
-	heldBytes []byteHold // given back when the call ends
-	read      int        // bytes of rows that the answer is made of
-	status    int        // of the answer; 0 until there is one
+	heldBytes []byteHold // given back when the exchange ends
+	read      int        // bytes of the rows in the answer
+	status    int        // of the answer; 0 until it is written
 
 	from     netip.Addr // see peer
-	reason   string     // why it was refused, for the log; "": the answer's code says it
-	client   till.ID    // whose key it is, for the log; zero: nobody's
+	reason   string     // why it was refused, for the log; "": see the answer's code
+	client   till.ID    // the key's client, for the log; zero: unknown
 	keyID    string
-	logged   bool // the log has a line of its own about what failed
-	mayDelay bool // a refusal may wait
+	logged   bool // the failure has a log line of its own
+	mayDelay bool // a refusal may be delayed
 }
 
-// buffer is reused between calls.
+// buffer is reused between requests.
 type buffer struct{ b []byte }
 
 var buffers = sync.Pool{New: func() any { return &buffer{b: make([]byte, 0, 4096)} }}
 
-// maxPooled keeps one long list from holding its memory for ever. The longest
-// body fits.
+// maxPooled is the largest buffer that is reused, so that one long list does not keep its
+// memory for ever. The longest body fits.
 const maxPooled = jsonx.MaxBody + 1
 
 func (c *exchange) release() {
@@ -63,7 +63,7 @@ func (c *exchange) release() {
 	c.releaseBytes()
 }
 
-// body returns what was read. It is good until the call ends.
+// body returns the request's body. It is valid until the exchange ends.
 func (c *exchange) body() []byte {
 	if c.in == nil {
 		return nil
@@ -84,8 +84,7 @@ func (c *exchange) decode(v any) error {
 	return err
 }
 
-// name returns the route as logs show it: never the URL, which may hold
-// anything.
+// name returns the route for logs: never the URL, which may contain anything.
 func (c *exchange) name() string {
 	if c.route == nil {
 		return ""
@@ -93,7 +92,7 @@ func (c *exchange) name() string {
 	return c.route.Method + " " + c.route.Path
 }
 
-// viewTimeout bounds how long a read waits for its turn at the database.
+// viewTimeout is how long a read may take, with the wait for a connection.
 const viewTimeout = 10 * time.Second
 
 // view runs f on one snapshot of the database.
@@ -106,13 +105,13 @@ func (c *exchange) view(f func(ctx context.Context, tx *store.Tx) error) error {
 	})
 }
 
-// auditContext returns the context for what a client does that the audit log is told
-// of: it names the request as the cause, and where it came from.
+// auditContext returns the context for a client's action that the audit log records: it
+// names the request as the cause, and the address.
 func (c *exchange) auditContext() context.Context {
 	return store.WithCause(c.r.Context(), "request "+c.id+" from "+c.peer().String())
 }
 
-// buffer returns an empty buffer for the answer, with room for what was read.
+// buffer returns an empty buffer for the answer, with room for the rows that were read.
 func (c *exchange) buffer() []byte {
 	if c.out == nil {
 		c.out = buffers.Get().(*buffer)
@@ -125,32 +124,32 @@ var (
 	typeProblem = []string{"application/problem+json"}
 )
 
-// write sends an answer.
+// write writes an answer.
 func (c *exchange) write(status int, contentType []string, b []byte) error {
 	h := c.Header()
 	h["Content-Type"] = contentType
 	h["Content-Length"] = []string{strconv.Itoa(len(b))}
 	c.status = status
 	c.WriteHeader(status)
-	c.Write(b) // who does not read the answer has gone
+	c.Write(b) // an error means that the client has gone
 	return nil
 }
 
-// json sends an answer of JSON made from buf, which may have grown.
+// json writes an answer of JSON. b may be the exchange's buffer, grown.
 func (c *exchange) json(status int, b []byte) error {
 	c.out.b = b
 	return c.write(status, typeJSON, b)
 }
 
-// empty sends an answer without a body.
+// empty writes an answer without a body.
 func (c *exchange) empty(status int) error {
 	c.status = status
 	c.WriteHeader(status)
 	return nil
 }
 
-// paymentID returns the payment id in the path. One that is malformed is one
-// that nobody has.
+// paymentID returns the payment id in the path. A malformed id is answered like an unknown
+// one.
 func (c *exchange) paymentID(notFound till.Code) (till.ID, error) {
 	id, err := till.ParseID(c.r.PathValue("payment_id"))
 	if err != nil {

@@ -13,25 +13,24 @@ import (
 	"till/ledger"
 )
 
-// export is a form in which lists are exported.
+// export is a format in which lists are exported.
 type export struct {
 	format      books.Format
 	contentType []string
 }
 
-// exports are the media types that ask for an export.
+// exports are the media types of exports.
 var exports = map[string]*export{
 	"text/csv":             {books.CSV, []string{"text/csv; charset=utf-8; header=present"}},
 	"application/jsonl":    {books.JSONL, []string{"application/jsonl"}},
 	"application/x-ndjson": {books.JSONL, []string{"application/x-ndjson"}}, // its older name
 }
 
-// maxAccept is how much of an Accept header is looked at.
+// maxAccept is how many bytes of an Accept header are read.
 const maxAccept = 1024
 
-// exportOf returns the export that an Accept header prefers to JSON, nil if it
-// does not. Between equals the first counts; what we do not have is passed
-// over, as it always was.
+// exportOf returns the export that an Accept header prefers to JSON, nil if there is none.
+// Of equals the first counts; unknown types are ignored.
 func exportOf(accept []string) *export {
 	var best *export
 	quality := 0.0
@@ -76,15 +75,15 @@ func (c *exchange) exportPage(e *export, ts []*ledger.Transaction) error {
 	return c.write(http.StatusOK, e.contentType, b)
 }
 
-// nameFile names the export for a browser.
+// nameFile gives the export a file name for browsers.
 func (c *exchange) nameFile(e *export) {
 	c.Header()["Content-Disposition"] = []string{`attachment; filename="statement.` + string(e.format) + `"`}
 }
 
-// exportAll streams a whole statement. Nothing of the database is held while the
-// client reads; a client that hangs up, or does not read on for
-// exportWriteTimeout, ends it. Once a byte is out, a failure breaks the connection
-// off, so that nobody takes a part for the whole.
+// exportAll streams a whole statement. It holds nothing of the database while the client
+// reads. A client that hangs up, or reads nothing for exportWriteTimeout, ends it. After
+// the first byte, a failure breaks the connection, so that nobody takes a part for the
+// whole.
 func (c *exchange) exportAll(e *export, st books.Statement) error {
 	if c.r.Method == http.MethodHead {
 		c.nameFile(e)
@@ -128,7 +127,7 @@ var errStopping = errors.New("the service stops")
 // exportWriteTimeout is how long a client may take to read one slice.
 const exportWriteTimeout = 60 * time.Second
 
-// exportWriter sends each slice as soon as it is there.
+// exportWriter writes each slice at once.
 type exportWriter struct {
 	c       *exchange
 	e       *export
@@ -149,7 +148,7 @@ func (w *exportWriter) Write(b []byte) (int, error) {
 	} else if err := w.c.recheck(); err != nil {
 		return 0, err // the key was revoked meanwhile
 	}
-	// Not every writer has deadlines; those of our server do.
+	// Not every writer has deadlines; our server's have.
 	w.control.SetWriteDeadline(time.Now().Add(exportWriteTimeout))
 	n, err := w.c.Write(b)
 	if err == nil {

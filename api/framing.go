@@ -9,27 +9,25 @@ import (
 	"sync/atomic"
 )
 
-// framing follows a connection's bytes from request to request, for one
-// question that net/http takes away: did the headers announce a length as well
-// as chunks? A proxy in front that goes by the length, where we go by the
-// chunks, takes the rest of one client's body for the next one's request. net/http
-// drops the length without a word, so it is looked for here. What is not
-// followed counts as refused: from there on nobody knows where a request
-// begins.
+// framing parses a connection's bytes to answer one question that net/http hides: did the
+// headers announce a length as well as chunks? A proxy that goes by the length, where we go
+// by the chunks, would take the rest of one client's body for another client's request.
+// net/http drops the length silently. Whatever the parser cannot follow counts as refused,
+// because from there on the start of the next request is unknown.
 type framing struct {
 	part        framePart
-	skip        uint64 // bytes of a body, or of a chunk, that are still to come
+	skip        uint64 // bytes of a body or of a chunk that are still to come
 	line        []byte // the line so far, at most maxFrameLine bytes of it
-	long        bool   // it is longer
-	requestLine bool   // the request's first line has come
+	long        bool   // the line is longer
+	requestLine bool   // the request's first line was read
 
 	length             uint64
 	hasLength, chunked bool
-	requests           int64        // headers seen to their end
-	refused, served    atomic.Int64 // the first request to be refused, 0 if there is none; how many reached a handler
+	requests           int64        // requests whose headers were read completely
+	refused, served    atomic.Int64 // the first request to refuse, 0 if none; how many reached a handler
 }
 
-// framePart is what the next byte belongs to.
+// framePart is the part that the next byte belongs to.
 type framePart int
 
 const (
@@ -43,10 +41,10 @@ const (
 
 var transferEncoding, contentLength = []byte("Transfer-Encoding"), []byte("Content-Length")
 
-// maxFrameLine is how much of a line is kept: a header that matters is short.
+// maxFrameLine is how many bytes of a line are kept: the headers that matter are short.
 const maxFrameLine = 64
 
-// feed follows some more bytes.
+// feed parses more bytes.
 func (f *framing) feed(b []byte) {
 	for len(b) > 0 && f.part != frameLost {
 		if f.skip > 0 {
@@ -74,12 +72,12 @@ func (f *framing) feed(b []byte) {
 	}
 }
 
-// nextRequest awaits the next request.
+// nextRequest starts the next request.
 func (f *framing) nextRequest() {
 	f.part, f.requestLine, f.length, f.hasLength, f.chunked = frameHeader, false, 0, false, false
 }
 
-// endLine takes one whole line.
+// endLine parses one whole line.
 func (f *framing) endLine(line []byte) {
 	switch f.part {
 	case frameHeader:
@@ -106,10 +104,9 @@ func (f *framing) endLine(line []byte) {
 	}
 }
 
-// header takes one line of a request's headers, its first and its last among
-// them.
+// header parses one line of a request's head, from the first to the empty one.
 func (f *framing) header(line []byte) {
-	if !f.requestLine { // line breaks before a request are passed over
+	if !f.requestLine { // empty lines before a request are skipped
 		f.requestLine = len(line) > 0
 		return
 	}
@@ -120,7 +117,7 @@ func (f *framing) header(line []byte) {
 	name, value, _ := bytes.Cut(line, []byte{':'})
 	switch {
 	case line[0] == ' ' || line[0] == '\t':
-		f.refuseRest() // it goes on with the line before; RFC 9112 lets us refuse it
+		f.refuseRest() // a folded line, which RFC 9112 lets us refuse
 	case bytes.EqualFold(name, transferEncoding):
 		f.chunked = true
 	case bytes.EqualFold(name, contentLength):
@@ -144,7 +141,7 @@ func (f *framing) endHeaders() {
 	}
 }
 
-// refuseRest refuses the request that is being read, or whose body is, and all that follow.
+// refuseRest refuses the current request and all that follow.
 func (f *framing) refuseRest() {
 	f.part = frameLost
 	f.refused.CompareAndSwap(0, f.requests+1)
@@ -152,7 +149,7 @@ func (f *framing) refuseRest() {
 
 type framingKey struct{}
 
-// withFraming gives the requests of a guarded connection its framing.
+// withFraming adds a guarded connection's framing to the context of its requests.
 func withFraming(ctx context.Context, c net.Conn) context.Context {
 	if g, ok := c.(*guardedConn); ok {
 		return context.WithValue(ctx, framingKey{}, &g.framing)
@@ -160,7 +157,7 @@ func withFraming(ctx context.Context, c net.Conn) context.Context {
 	return ctx
 }
 
-// refuseUnframed refuses requests of which it is not certain where they end.
+// refuseUnframed refuses requests whose end is uncertain.
 func refuseUnframed(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if f, ok := r.Context().Value(framingKey{}).(*framing); ok {

@@ -6,8 +6,8 @@ import (
 	"till"
 )
 
-// How many calls may wait for events at once on this instance. One reader per
-// client is the way it is meant; a few more are for deployments that overlap.
+// How many calls may wait for events at once on this instance. One reader per client is
+// usual; a few more are for deployments that overlap.
 const (
 	maxPolls       = 2000 // then 503
 	maxClientPolls = 20   // of one client, then 429
@@ -20,15 +20,15 @@ const (
 	maxClientWaits = 300  // of one client, then 429
 )
 
-// How many statements are exported at once on this instance: each takes a
-// reader of the database for moments, again and again.
+// How many statements are exported at once on this instance. Each repeatedly takes a
+// database connection for moments.
 const (
 	maxExports       = 16 // then 503
 	maxClientExports = 2  // of one client, then 429
 )
 
-// inflight counts the calls that last: those that wait for events or for a
-// status, or those that export.
+// inflight counts long calls: those that wait for events or for a status, or those that
+// export.
 type inflight struct {
 	max, maxClient int
 
@@ -46,8 +46,8 @@ func newInflight(most, mostOfClient int) *inflight {
 	return p
 }
 
-// enter takes a place, which leave gives back. It returns CodeRateLimited if
-// the client has too many, CodeServiceUnavailable if the instance has.
+// enter takes a place, which leave gives back. It returns CodeRateLimited if the client has
+// too many, CodeServiceUnavailable if the instance has.
 func (p *inflight) enter(client till.ID) (leave func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

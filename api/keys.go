@@ -12,8 +12,8 @@ import (
 	"till/store"
 )
 
-// maxListedKeys bounds the list of keys, revoked ones included; at most
-// account.MaxKeys of them are active.
+// maxListedKeys limits the list of keys, revoked ones included; at most account.MaxKeys of
+// them are active.
 const maxListedKeys = 1000
 
 // listKeys is GET /api-keys.
@@ -54,7 +54,7 @@ func (c *exchange) createKey() error {
 	return c.newKey(text, key)
 }
 
-// readKey returns what a key is to be, and everything that is wrong with it.
+// readKey returns the key to create, and all mistakes of the request.
 func (c *exchange) readKey(req *keyRequest) (name string, scopes []till.Scope, expires till.Time, fields []till.FieldError) {
 	if req.Name != nil {
 		if name = *req.Name; name == "" {
@@ -74,7 +74,7 @@ func (c *exchange) readKey(req *keyRequest) (name string, scopes []till.Scope, e
 	}
 	fields = append(fields, c.s.Accounts.CheckKey(name, scopes, expires)...)
 	grant := c.session.CheckGrant(scopes)
-	if req.Scopes == nil && grant != nil { // the default ones were not sent one by one
+	if req.Scopes == nil && grant != nil { // the default scopes were not sent one by one
 		grant = grant[:1]
 		grant[0].Pointer = "/scopes"
 	}
@@ -86,8 +86,8 @@ type rotateRequest struct {
 	OverlapSeconds *int64 `json:"overlap_seconds"`
 }
 
-// defaultOverlap is how long a rotated key goes on by default: a working day
-// and the night after it.
+// defaultOverlap is how long a rotated key stays valid by default: a working day and the
+// night after it.
 const defaultOverlap = 24 * time.Hour
 
 // rotateKey is POST /api-keys/{key_id}/rotate.
@@ -98,7 +98,7 @@ func (c *exchange) rotateKey() error {
 	}
 	overlap := defaultOverlap
 	if n := req.OverlapSeconds; n != nil {
-		// Cut to just outside the bounds, so that the product cannot wrap.
+		// Limit it to just outside the bounds, so that the product cannot overflow.
 		overlap = time.Duration(max(-1, min(*n, int64(account.MaxOverlap/time.Second)+1))) * time.Second
 	}
 	id := c.r.PathValue("key_id")
@@ -112,8 +112,8 @@ func (c *exchange) rotateKey() error {
 	return c.newKey(text, key)
 }
 
-// checkRotation refuses to let a key rotate one that may do more than it: the
-// answer holds the new key, so that would be to grant what it does not have.
+// checkRotation rejects the rotation of a key with more scopes than the caller's. The
+// answer contains the new key, so the caller would gain those scopes.
 func (c *exchange) checkRotation(id string) error {
 	if id == c.session.Key.ID {
 		return nil
@@ -134,7 +134,7 @@ func (c *exchange) checkRotation(id string) error {
 	}}}
 }
 
-// newKey answers with a key and, this once, its text.
+// newKey answers with a key and, only here, its text.
 func (c *exchange) newKey(text string, k *till.Key) error {
 	b := c.appendKey(c.buffer(), k)
 	b = append(b, `,"api_key":`...)
@@ -144,9 +144,9 @@ func (c *exchange) newKey(text string, k *till.Key) error {
 
 var revokeQuery = []string{"cascade"}
 
-// revokeKey is DELETE /api-keys/{key_id}. Who says something about what
-// descends from the key is told what became of it. A key may end itself
-// without the scope, and what it made, but not those who took its place.
+// revokeKey is DELETE /api-keys/{key_id}. With cascade, the answer lists the keys that it
+// also ended. A key may revoke itself, and keys that it made, without the scope, but not
+// its replacements.
 func (c *exchange) revokeKey() error {
 	p := c.params()
 	cascade := p.choice("cascade", "true", "false")
@@ -172,7 +172,7 @@ func (c *exchange) revokeKey() error {
 	return c.json(http.StatusOK, append(appendArray(b, done.Left, appendOne), '}'))
 }
 
-// appendKey writes a key and leaves the object open.
+// appendKey appends a key and leaves the object open.
 func (c *exchange) appendKey(b []byte, k *till.Key) []byte {
 	b = append(b, `{"id":`...)
 	b = jsonx.AppendString(b, k.ID)

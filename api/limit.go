@@ -31,7 +31,7 @@ func newLimits(perSecond float64) *limits {
 		return nil
 	}
 	burst := max(1, int(math.Ceil(2*perSecond)))
-	// The quota is what a full bucket holds, the window the time to fill it.
+	// The quota is a full bucket; the window is the time to fill it.
 	window := int(math.Ceil(float64(burst) / perSecond))
 	return &limits{
 		rate: perSecond, burst: burst,
@@ -61,10 +61,9 @@ func (l *limits) bucket(client till.ID, now time.Time) *rate.Limiter {
 	return b
 }
 
-// makeRoom looks at a few buckets, which the map picks at random, and drops
-// those that are full, because they say nothing; if none is, any one, which
-// lets that client burst once more. To look at all would hold up every client
-// for each new one.
+// makeRoom checks a few buckets, which the map picks at random, and drops full ones, which
+// limit nobody. If none is full, it drops any one, and that client gets one more burst. To
+// check all would delay every client for each new one.
 func (l *limits) makeRoom(now time.Time) {
 	looked := 0
 	for id, b := range l.buckets {
@@ -83,7 +82,7 @@ func (l *limits) makeRoom(now time.Time) {
 	}
 }
 
-// limit takes one token of a client's bucket and tells what is left.
+// limit takes one token from a client's bucket and sets the headers that say what is left.
 func (c *exchange) limit(client till.ID) error {
 	l := c.s.limits
 	if l == nil {
@@ -109,5 +108,5 @@ func (c *exchange) limit(client till.ID) error {
 	return c.refuse(string(till.CodeRateLimited), &till.Error{Code: till.CodeRateLimited})
 }
 
-// seconds returns how long so many tokens take to come, in whole seconds.
+// seconds returns how long the bucket takes to gain so many tokens, in whole seconds.
 func (l *limits) seconds(tokens float64) int64 { return int64(math.Ceil(max(0, tokens) / l.rate)) }

@@ -10,32 +10,30 @@ import (
 	"till/store"
 )
 
-// How many bytes of request bodies this instance has in its hands at once:
-// from when they are read until the call is answered, so also while creates wait
-// for the database. A call takes about five times as much memory as its body
-// has: what was read, what was understood, what is written and what is answered.
+// How many bytes of request bodies this instance holds at once: from reading until the call
+// is answered, so also while creates wait for the database. A call takes about five times
+// as much memory as its body: the bytes, the decoded request, the row and the answer.
 const (
 	maxBodies       = 12 << 20 // then 503
 	maxClientBodies = 2 << 20  // of one client, then 429
-	maxCallbacks    = 4 << 20  // of all operators, then 503; clients leave them this room
+	maxCallbacks    = 4 << 20  // of all operators, then 503; clients cannot use this part
 )
 
-// How many bytes this instance has in its hands of what clients read: rows, and
-// the answers made of them until they are written out. The largest page fits
-// into a client's part, once.
+// How many bytes of answers this instance holds at once: the rows, and the encoded answers
+// until they are written. The largest page fits into one client's part, once.
 const (
 	maxAnswers       = 48 << 20 // then 503
 	maxClientAnswers = 28 << 20 // of one client, then 429
 )
 
-// holding is bytes that a call has taken.
+// byteHold is bytes of a quota that a call holds.
 type byteHold struct {
 	of     *quota.Quota
 	client till.ID
 	bytes  int64
 }
 
-// holdBytes takes bytes that are given back when the call ends.
+// holdBytes takes bytes, which are given back when the call ends.
 func (c *exchange) holdBytes(of *quota.Quota, client till.ID, n int64) error {
 	switch err := of.Take(client, n); {
 	case errors.Is(err, quota.ErrClientFull) && !client.IsZero():
@@ -52,13 +50,13 @@ func (c *exchange) holdBytes(of *quota.Quota, client till.ID, n int64) error {
 	return nil
 }
 
-// countRows holds what is read for the answer, from now on: the rows and, once more,
-// what is written of them.
+// countRows counts the bytes that tx reads for the answer, twice: as rows and as the
+// encoded answer.
 func (c *exchange) countRows(tx *store.Tx) {
 	if c.session == nil {
 		return
 	}
-	c.releaseBytesOf(c.s.answers) // of a look before this one
+	c.releaseBytesOf(c.s.answers) // of an earlier read
 	c.read = 0
 	tx.Weigh(func(bytes int) error {
 		c.read += bytes
@@ -66,8 +64,8 @@ func (c *exchange) countRows(tx *store.Tx) {
 	})
 }
 
-// quotaReader is a body whose bytes are held as they come: who announces many and
-// sends none costs nothing.
+// quotaReader is a body whose bytes are counted as they come. A client that announces many
+// and sends none costs nothing.
 type quotaReader struct {
 	io.Reader
 	c      *exchange
@@ -84,7 +82,7 @@ func (r *quotaReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// releaseBytes gives back all that the call has taken.
+// releaseBytes gives back all bytes that the call holds.
 func (c *exchange) releaseBytes() {
 	for _, h := range c.heldBytes {
 		h.of.Give(h.client, h.bytes)
@@ -92,7 +90,7 @@ func (c *exchange) releaseBytes() {
 	c.heldBytes = nil
 }
 
-// releaseBytesOf gives back what it has taken of one quota.
+// releaseBytesOf gives back the bytes of one quota.
 func (c *exchange) releaseBytesOf(of *quota.Quota) {
 	c.heldBytes = slices.DeleteFunc(c.heldBytes, func(h byteHold) bool {
 		if h.of == of {

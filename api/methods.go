@@ -10,20 +10,20 @@ import (
 	"till/internal/jsonx"
 )
 
-// methodOffer is a method with what a client can have of it.
+// methodOffer is a method as it is available to a client.
 type methodOffer struct {
 	*till.Method
 	payments, payouts engine.Offer
 }
 
-// listMethods is GET /payment-methods: those enabled for the client, in the
-// countries where a route leads somewhere.
+// listMethods is GET /payment-methods: those enabled for the client, in the countries that
+// have a route.
 func (c *exchange) listMethods() error {
 	b := appendItems(c.buffer(), c.offers(), appendMethod)
 	return c.json(http.StatusOK, append(b, '}'))
 }
 
-// offers are the methods that lead somewhere for the client.
+// offers returns the client's methods that have a route.
 func (c *exchange) offers() (out []methodOffer) {
 	for _, m := range till.Methods() {
 		if !c.session.Enabled(m.Code) {
@@ -37,8 +37,7 @@ func (c *exchange) offers() (out []methodOffer) {
 	return out
 }
 
-// serves reports whether a market of the method leads somewhere, for payments or
-// for payouts.
+// serves reports whether a market of the method has a route, for payments or for payouts.
 func (m *methodOffer) serves(market int) bool {
 	return m.payments.Served[market] || m.payouts.Served[market]
 }

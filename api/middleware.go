@@ -16,7 +16,7 @@ import (
 	"till/internal/jsonx"
 )
 
-// authorizeAndRead takes a call through the gates in front of its handler.
+// authorizeAndRead applies all checks before the handler, in order.
 func (c *exchange) authorizeAndRead() error {
 	if ready := c.s.Ready; ready != nil {
 		if err := ready(); err != nil {
@@ -48,9 +48,8 @@ func (c *exchange) authorizeAndRead() error {
 	return c.readBody()
 }
 
-// authenticate opens the session of the key in the header. The limits come
-// before the database: that of the client if the key is known here, that of the
-// address otherwise.
+// authenticate opens the session of the key in the header. The limits come before the
+// database: the client's limit if the key is known here, the address's limit otherwise.
 func (c *exchange) authenticate() error {
 	keys := c.r.Header["X-Api-Key"]
 	if len(keys) == 0 || len(keys) == 1 && keys[0] == "" {
@@ -59,7 +58,7 @@ func (c *exchange) authenticate() error {
 	}
 	key := keys[0]
 	if len(keys) > 1 {
-		key = "" // which one is meant is not ours to guess
+		key = "" // several keys: none is chosen
 	}
 	if client, id, known := c.s.Accounts.KnownKey(key); known {
 		c.client, c.keyID = client, id
@@ -101,7 +100,7 @@ func (c *exchange) openSession(key string) (err error) {
 	return c.refuse(refusedUnknown, err)
 }
 
-// challenge tells where a key goes, which RFC 9110 asks of every 401.
+// challenge says where the key belongs; RFC 9110 requires it with every 401.
 var challenge = []string{`ApiKey realm="X-Api-Key"`}
 
 // authorize decides whether the session may use the route.
@@ -130,8 +129,8 @@ func joinScopes(scopes []till.Scope) string {
 	return strings.Join(words, ", ")
 }
 
-// A key in a URL stands in the logs of every proxy on the way. It is refused
-// even beside a good header, so that nobody finds out that it "works".
+// A key in a URL is in the logs of every proxy on the way. It is rejected even beside a
+// valid header, so that nobody learns to rely on it.
 var (
 	keyText    = regexp.MustCompile(`till_(?:live|test)_[0-9A-Za-z]+_[0-9A-Za-z]+`)
 	keyStarts  = []string{"till_live_", "till_test_"}
@@ -140,10 +139,10 @@ var (
 	dropDashes = strings.NewReplacer("-", "", "_", "")
 )
 
-// maxFlagged is how many keys of one URL are looked at to be flagged.
+// maxFlagged is how many keys in one URL are checked.
 const maxFlagged = 4
 
-// checkURL reads the query and refuses an API key anywhere in the URL.
+// checkURL parses the query and rejects an API key anywhere in the URL.
 func (c *exchange) checkURL() error {
 	u := c.r.URL
 	if u.RawQuery == "" && !strings.Contains(u.Path, "till_") {
@@ -169,9 +168,8 @@ func (c *exchange) checkURL() error {
 	return nil
 }
 
-// flag marks keys of a URL as exposed: those that are known here, and one other
-// that is looked up like a key in the header. Whatever comes of it, the answer is
-// the same.
+// flag marks keys in a URL as exposed: those that are known here, and one other, which is
+// looked up like a key in the header. The answer is the same in any case.
 func (c *exchange) flag(keys []string) {
 	slices.Sort(keys)
 	looked := false
@@ -195,13 +193,13 @@ func (c *exchange) flag(keys []string) {
 		} else {
 			looked = true
 			c.lookUpKey(key, flag)
-			c.Header().Del("Retry-After") // it is no use to come again
+			c.Header().Del("Retry-After") // retrying is useless
 		}
 	}
 }
 
-// checkContentType refuses a body that is not plain JSON. There is no
-// decompression: a small body that unpacks to a large one is not for us.
+// checkContentType rejects a body that is not plain JSON. Compressed bodies are not
+// accepted: a small one could expand to a large one.
 func (c *exchange) checkContentType() error {
 	if c.r.ContentLength == 0 {
 		return nil
@@ -233,7 +231,7 @@ func isJSON(contentType string) bool {
 	return true
 }
 
-// readBody reads the body into the call's buffer.
+// readBody reads the body into the exchange's buffer.
 func (c *exchange) readBody() error {
 	if c.r.ContentLength > jsonx.MaxBody {
 		return c.closeConnection(&till.Error{Code: till.CodeBodyTooLarge})
@@ -252,11 +250,11 @@ func (c *exchange) readBody() error {
 	return nil
 }
 
-// appendAll is io.ReadAll into a buffer that is there already.
+// appendAll is io.ReadAll into an existing buffer.
 func appendAll(b []byte, r io.Reader) ([]byte, error) {
 	for {
 		if len(b) == cap(b) {
-			// Few steps: a body either is small or goes on to the limit.
+			// Grow in few steps: a body is either small or up to the limit.
 			b = append(make([]byte, 0, min(8*cap(b), jsonx.MaxBody+1)), b...)
 		}
 		n, err := r.Read(b[len(b):cap(b)])
@@ -271,9 +269,8 @@ func appendAll(b []byte, r io.Reader) ([]byte, error) {
 	}
 }
 
-// readError says why a body could not be read to its end. Where there was no
-// room for it, the rest is passed over and the connection lives: who has to come
-// back need not connect anew.
+// readError returns why a body could not be read to its end. If the memory quota was full,
+// the rest is skipped and the connection stays open, so that the client can retry on it.
 func (c *exchange) readError(err error) error {
 	var tooLarge *http.MaxBytesError
 	var refused *till.Error
@@ -288,8 +285,7 @@ func (c *exchange) readError(err error) error {
 	return c.closeConnection(malformed("", "The body ends too early or is not framed as HTTP says."))
 }
 
-// closeConnection ends the connection after the answer: the rest of the body is neither
-// wanted nor waited for.
+// closeConnection closes the connection after the answer; the rest of the body is not read.
 func (c *exchange) closeConnection(err error) error {
 	c.Header()["Connection"] = []string{"close"}
 	return err

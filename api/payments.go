@@ -52,7 +52,7 @@ func (c *exchange) getPayment() error {
 	return c.json(http.StatusOK, p.AppendJSON(c.buffer()))
 }
 
-// paymentRef returns the payment in the path, as one of the client's own.
+// paymentRef returns the client's payment in the path.
 func (c *exchange) paymentRef() (store.Ref, error) {
 	id, err := c.paymentID(till.CodePaymentNotFound)
 	return store.Ref{Client: c.session.Client.ID, ID: id}, err
@@ -63,7 +63,7 @@ var paymentQuery = []string{
 	"reference", "idempotency_key", "provider_reference",
 }
 
-// The longest texts that a filter can match.
+// The longest filter texts, in characters.
 const (
 	maxMethodFilter    = 64
 	maxReferenceFilter = 128
@@ -90,7 +90,7 @@ func (c *exchange) listPayments() error {
 	return c.json(http.StatusOK, appendPage(b, total, page.Limit, page.Offset))
 }
 
-// paymentFilter reads which payments or payouts are wanted.
+// paymentFilter reads the filters of payments or payouts.
 func (c *exchange) paymentFilter(statuses []string) (store.PaymentFilter, store.Page, error) {
 	p := c.params()
 	f := store.PaymentFilter{
@@ -125,7 +125,7 @@ func (c *exchange) listAttempts() error {
 	})
 }
 
-// listAttemptsOf answers with the attempts of what exists.
+// listAttemptsOf answers with the attempts of a payment or payout, if it exists.
 func (c *exchange) listAttemptsOf(ref store.Ref, exists func(ctx context.Context, tx *store.Tx) error) error {
 	var attempts []*store.Attempt
 	err := c.view(func(ctx context.Context, tx *store.Tx) (err error) {

@@ -29,8 +29,8 @@ func (c *exchange) createPayout() error {
 	return c.json(http.StatusAccepted, created.Payout.AppendJSON(c.buffer()))
 }
 
-// payoutRef returns the payout in the path, as one of the client's own. An id
-// that is malformed is one that nobody has.
+// payoutRef returns the client's payout in the path. A malformed id is answered like an
+// unknown one.
 func (c *exchange) payoutRef() (store.Ref, error) {
 	id, err := till.ParseID(c.r.PathValue("payout_id"))
 	if err != nil {

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// peer returns who calls: the other end of the connection or, where that is a
-// proxy of ours, who the nearest proxy that is not ours says it was. Of
-// X-Forwarded-For only what our own proxies have added is read, from the right.
+// peer returns the caller's address: the other end of the connection or, if that is a
+// trusted proxy, the address that the outermost trusted proxy saw. Of X-Forwarded-For it
+// reads, from the right, only what trusted proxies added.
 func (c *exchange) peer() netip.Addr {
 	if c.from.IsValid() {
 		return c.from
@@ -26,15 +26,15 @@ func (c *exchange) peer() netip.Addr {
 		last := strings.LastIndexByte(hops, ',')
 		hop, err := netip.ParseAddr(strings.TrimSpace(hops[last+1:]))
 		if err != nil {
-			break // what comes before it is worth no more
+			break // earlier entries are not trusted either
 		}
 		c.from, hops = hop.Unmap().WithZone(""), hops[:max(0, last)]
 	}
 	return c.from
 }
 
-// ignoresForwarded reports whether there is a forwarded address that is not believed:
-// an attacker's, or that of a proxy that nobody has named.
+// ignoresForwarded reports whether there is a forwarded address that is not trusted: an
+// attacker's, or that of a proxy that is not configured.
 func (c *exchange) ignoresForwarded() bool {
 	at, err := netip.ParseAddrPort(c.r.RemoteAddr)
 	return err == nil && len(c.r.Header["X-Forwarded-For"]) > 0 && !within(c.s.TrustedProxies, at.Addr().Unmap())

@@ -16,8 +16,8 @@ const (
 	maxLimit     = 200
 )
 
-// checkQuery refuses parameters that the route does not know or that come
-// more than once: a client that misspells a filter must not be given all.
+// checkQuery rejects parameters that the route does not know or that come more than once. A
+// client that misspells a filter must not get all rows.
 func (c *exchange) checkQuery() error {
 	if c.r.URL.RawQuery == "" || c.route.AnyQuery {
 		return nil
@@ -39,8 +39,8 @@ func (c *exchange) checkQuery() error {
 	return p.err()
 }
 
-// showable returns the name of an unknown parameter if it looks like one.
-// Anything else may be a value that slipped, and values are never repeated.
+// showable returns the name of an unknown parameter if it looks like a name. Anything else
+// may be a value in the wrong place, and values are never repeated.
 func showable(name string) string {
 	if len(name) > 32 {
 		return ""
@@ -53,8 +53,8 @@ func showable(name string) string {
 	return name
 }
 
-// params reads query parameters and gathers what is wrong with them. A
-// FieldError's pointer is the plain name of the parameter here.
+// params reads query parameters and collects their mistakes. A FieldError's pointer is the
+// plain name of the parameter here.
 type params struct {
 	c      *exchange
 	fields []till.FieldError
@@ -73,7 +73,7 @@ func (p *params) err() error {
 	return &till.Error{Code: till.CodeInvalidParameter, Fields: p.fields}
 }
 
-// get returns a parameter that is there.
+// get returns a parameter, and whether it is there.
 func (p *params) get(name string) (string, bool) {
 	values := p.c.query[name]
 	if len(values) == 0 {
@@ -92,7 +92,7 @@ func (p *params) text(name string, longest int) string {
 	return s
 }
 
-// choice reads one of some words, "" if absent.
+// choice reads one of some values, "" if absent.
 func (p *params) choice(name string, words ...string) string {
 	s, ok := p.get(name)
 	if ok && !slices.Contains(words, s) {
@@ -102,7 +102,7 @@ func (p *params) choice(name string, words ...string) string {
 	return s
 }
 
-// time reads a moment, zero if absent.
+// time reads a time, zero if absent.
 func (p *params) time(name string) till.Time {
 	s, ok := p.get(name)
 	if !ok {
@@ -154,8 +154,8 @@ func (p *params) count(name string) int64 {
 	return n
 }
 
-// page reads limit, offset and order. A limit that is too large is refused,
-// not lowered: a client that pages by its own limit would skip records.
+// page reads limit, offset and order. A limit that is too large is rejected, not lowered: a
+// client that pages by its own limit would skip records.
 func (p *params) page() store.Page {
 	page := store.Page{Limit: int(p.number("limit", defaultLimit, 1, maxLimit))}
 	page.Offset = int(p.count("offset"))

@@ -23,38 +23,38 @@ const (
 	refusedUnknown = "unknown_key"
 	refusedEnded   = "ended_key" // revoked or expired
 	refusedAddress = "address_limited"
-	refusedLookup  = "keys_waiting" // too many keys that are not known here
+	refusedLookup  = "keys_waiting" // too many unknown keys wait for a lookup
 	refusedToken   = "callback_token"
 	refusedNetwork = "callback_network"
-	refusedReaders = "readers_busy" // of the database
+	refusedReaders = "readers_busy" // too many reads of the database
 )
 
-// What the log says of requests that were refused or failed: every second one
-// line for each reason, address and key, with how many there were and the ids
-// of the first few; and one line for each reason about all that were too many.
+// What is logged about refused and failed requests: every second, one line for each reason,
+// address and key, with the count and the ids of the first few. One more line per reason
+// counts those beyond the limits.
 const (
 	refusalLogInterval = time.Second
-	maxRefusalKeys     = 1000 // reasons, addresses and keys that are told apart in that time
-	maxRefusalLines    = 20   // lines of one reason, those with the most
-	maxRefusalIDs      = 10   // requests that a line names
+	maxRefusalKeys     = 1000 // combinations of reason, address and key counted separately in that time
+	maxRefusalLines    = 20   // lines per reason: those with the highest counts
+	maxRefusalIDs      = 10   // request ids per line
 )
 
-// attacks are the reasons that a person should hear of; others are the
-// mistakes of programs.
+// warnReasons are the reasons that a person should know of; others are mistakes of
+// programs.
 var warnReasons = []string{
 	refusedUnknown, refusedEnded, refusedAddress, refusedToken, refusedNetwork,
 	string(till.CodeInsufficientScope), string(till.CodeRateLimited), string(till.CodeKeyInURL), string(till.CodeClientSuspended),
 }
 
-// refused gathers what is to be logged. It writes from a timer of its own, so
-// no answer waits for the log.
+// refusalLog collects what is logged. It writes from a timer of its own, so no answer waits
+// for the log.
 type refusalLog struct {
 	log *slog.Logger
 
 	mu    sync.Mutex
 	armed bool
 	lines map[refusalKey]*refusalLine
-	rest  map[string]int // of those beyond maxRefusalKeys, by reason
+	rest  map[string]int // those beyond maxRefusalKeys, by reason
 }
 
 type refusalKey struct {
@@ -68,7 +68,7 @@ type refusalLine struct {
 	status           int
 	client           till.ID
 	route            string
-	ignoresForwarded bool // X-Forwarded-For was there and is not believed
+	ignoresForwarded bool // X-Forwarded-For was there and is not trusted
 	count            int
 	ids              []string
 }
@@ -100,7 +100,7 @@ func (r *refusalLog) add(one refusalLine, requestID string) {
 	}
 }
 
-// flush writes what was gathered.
+// flush writes what was collected.
 func (r *refusalLog) flush() {
 	r.mu.Lock()
 	lines, rest := r.lines, r.rest
@@ -146,8 +146,7 @@ func (l *refusalLine) write(log *slog.Logger) {
 	log.Log(context.Background(), level, "requests refused", append(words, "request_ids", strings.Join(l.ids, " "))...)
 }
 
-// logRefusal has the log tell of the call's answer, if that was an error that
-// nobody has logged yet.
+// logRefusal logs the exchange's answer, if it is an error without a log line yet.
 func (c *exchange) logRefusal(e *till.Error, status int) {
 	if c.logged {
 		return
@@ -156,27 +155,27 @@ func (c *exchange) logRefusal(e *till.Error, status int) {
 	c.s.refusalLog.add(refusalLine{refusalKey: who, status: status, client: c.client, route: c.name(), ignoresForwarded: c.ignoresForwarded()}, c.id)
 }
 
-// refuse returns err for somebody who is not let in, and notes why.
+// refuse returns err for a request that is not admitted, and notes why.
 func (c *exchange) refuse(reason string, err error) error {
 	c.reason, c.mayDelay = reason, true
 	return err
 }
 
-// Who is not let in, or sends more than he may, and asks again as soon as he is
-// answered, would take the cores from all others. So only so many of these
-// answers go out at once; the others wait a little, which nobody notices who
-// does as Retry-After says.
+// A client that is refused and repeats its request at once would take the CPU from all
+// others. So only so many refusals are answered at once, and others are delayed a little. A
+// client that follows Retry-After does not notice.
 const (
 	promptRefusals = 200 // a second, on this instance
 	promptBurst    = 400
-	maxDelayed     = 5000 // wait at once; more are answered at once
+	maxDelayed     = 5000 // delayed at once; more are answered immediately
 
-	// Between these, at random: who came together must not come together again.
+	// A random delay between these, so that requests that came together do not come
+	// together again.
 	minRefusalDelay = 1 * time.Second
 	maxRefusalDelay = 4 * time.Second
 )
 
-// delays lets refusals wait.
+// delays limits how fast refusals are answered.
 type delays struct {
 	prompt  *rate.Limiter
 	waiting atomic.Int64

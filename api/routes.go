@@ -10,32 +10,32 @@ import (
 type Route struct {
 	Method string     // the HTTP verb; GET answers HEAD too
 	Path   string     // relative to /v1, as in openapi.yaml
-	Scope  till.Scope // what the key must be allowed; "": any key will do
+	Scope  till.Scope // the scope that the key needs; "": none
 
-	Scopes   []till.Scope // the key must be allowed one of them; what it is shown depends on which
+	Scopes   []till.Scope // the key needs one of them, which also decides what it is shown
 	Open     bool         // needs no key
 	Fresh    bool         // the key is read from the database, not from the cache
-	Self     bool         // a key may do this to itself without the scope
-	TestOnly bool         // live clients are told that there is no such path
+	Self     bool         // a key may use it on itself without the scope
+	TestOnly bool         // live clients get 404
 	Body     bodyRule     // what is done about a body
-	Stores   bool         // each call leaves something for ever; payments and payouts look for themselves, behind their keys
-	AnyQuery bool         // query parameters are not ours to judge
-	Query    []string     // the query parameters it knows
+	Stores   bool         // each call stores something for ever; payments and payouts check the quota themselves, after a replay
+	AnyQuery bool         // query parameters are not checked
+	Query    []string     // the query parameters that it accepts
 
 	handle func(c *exchange) error
 }
 
-// bodyRule says whether a call has a body.
+// bodyRule says whether a request has a body.
 type bodyRule int
 
 const (
-	noBody       bodyRule = iota // one that is sent is not read
+	noBody       bodyRule = iota // a body is not read
 	optionalBody                 // an empty one equals {}
-	requiredBody                 // an empty one is refused
+	requiredBody                 // an empty one is rejected
 )
 
-// Routes is every operation of the API. openapi.yaml lists the same; a test
-// compares them.
+// Routes lists all operations of the API. openapi.yaml lists the same; a test compares
+// them.
 var Routes = []Route{
 	{Method: http.MethodPost, Path: "/payments", Scope: till.PaymentsWrite, Body: requiredBody, handle: (*exchange).createPayment},
 	{Method: http.MethodGet, Path: "/payments", Scope: till.PaymentsRead, Query: paymentQuery, handle: (*exchange).listPayments},

@@ -33,7 +33,7 @@ type decisionRequest struct {
 	Action *string `json:"action"`
 }
 
-// The actions of a customer.
+// A customer's decisions.
 const (
 	approve = "approve"
 	decline = "decline"

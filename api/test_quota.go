@@ -6,10 +6,10 @@ import (
 	"till"
 )
 
-// checkTestQuota returns what a test client is told that has stored as much as it may,
-// nil to all others. Anybody can have a test client, and nothing pays for what
-// it keeps on our disk. What exists goes on: payments end, events are told,
-// whoever repeats a request is answered, and whatever makes less is done.
+// checkTestQuota returns the error for a test client that has used up its storage, nil for
+// all others. Anyone can have a test client, and nothing pays for the storage. What exists
+// goes on: payments end, events are delivered, replays are answered, and what frees storage
+// is allowed.
 func (c *exchange) checkTestQuota() error {
 	if q := c.s.TestQuota; q == 0 || c.session.Client.Mode != till.Test || c.session.Stored < q {
 		return nil

@@ -14,8 +14,8 @@ var transactionQuery = []string{
 	"type", "currency", "payment_id", "payout_id", "reference", "from_date", "to_date", "limit", "offset", "order",
 }
 
-// listTransactions is GET /transactions: a page, or with an Accept header
-// that asks for it the whole statement as CSV or JSON Lines.
+// listTransactions is GET /transactions: a page, or the whole statement as CSV or JSON
+// Lines if the Accept header prefers that.
 func (c *exchange) listTransactions() error {
 	p := c.params()
 	f := store.TransactionFilter{
@@ -37,7 +37,7 @@ func (c *exchange) listTransactions() error {
 	e := exportOf(c.r.Header["Accept"])
 	if e != nil {
 		if !ordered {
-			page.Ascending = true // a statement is read from its beginning
+			page.Ascending = true // a statement begins with the oldest
 		}
 		if possible && !limited && !skipped {
 			return c.exportAll(e, books.Statement{Client: c.session.Client.ID, Filter: f, NewestTop: !page.Ascending, Format: e.format})
@@ -61,8 +61,8 @@ func (c *exchange) listTransactions() error {
 	return c.json(http.StatusOK, appendPage(b, total, page.Limit, page.Offset))
 }
 
-// setIDFilter sets a filter by id. It reports false for the id of all zeros, which
-// nothing has, and which the store would take for no filter.
+// setIDFilter sets a filter by id. It reports false for the zero id, which nothing has, and
+// which the store would take for no filter.
 func setIDFilter(id *till.ID, filter *till.ID) bool {
 	if id == nil {
 		return true

@@ -10,8 +10,8 @@ import (
 	"till/store"
 )
 
-// listWallets is GET /wallets. Wallets are made with the methods, for all of
-// their countries; those that were never used are not shown.
+// listWallets is GET /wallets. Wallets are created with the methods, for all of their
+// countries; unused ones are not shown.
 func (c *exchange) listWallets() error {
 	var wallets []*ledger.Wallet
 	err := c.view(func(ctx context.Context, tx *store.Tx) (err error) {

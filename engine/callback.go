@@ -246,7 +246,7 @@ func (p *Processor[R]) recordCallback(ctx context.Context, tx *store.Tx, w *call
 	row, found := rows[ref]
 	if !found {
 		if w.unknown = true; w.at != 0 { // its caller got an error and was told to call again
-			p.c.Log.Warn("kept callback for unknown "+p.table.Name(), p.table.Name(), ref.ID)
+			p.c.Log.Warn("kept callback for unknown row", p.table.Name(), ref.ID)
 		}
 		return nil
 	}

@@ -286,7 +286,7 @@ func (p *Processor[R]) replay(row R, hash func(version int) ([32]byte, bool)) (R
 	sum, ok := hash(s.BodyVersion)
 	if !ok {
 		// This instance is about to stop; a newer one knows the version.
-		p.c.Log.Warn(p.table.Name()+" of a newer release not replayed", p.table.Name(), s.Ref.ID)
+		p.c.Log.Warn("row of a newer release not replayed", p.table.Name(), s.Ref.ID)
 		return none, false, till.Errorf(till.CodeServiceUnavailable, "another instance has to answer this; try again with the same key")
 	}
 	if sum != s.BodyHash {

@@ -144,7 +144,7 @@ func (w *Worker) lane(connection string, action Action) string {
 }
 
 // kindOf returns the kind of subject of a lane.
-func kindOf(lane string) string {
+func kindOf(lane string) till.SubjectKind {
 	if strings.HasSuffix(lane, " "+store.OpPayoutSubmit) || strings.HasSuffix(lane, " "+store.OpPayoutCheck) {
 		return till.SubjectPayout
 	}

@@ -72,7 +72,7 @@ func TestTheDoctorSaysOnlyWhatItKnowsOfOperators(t *testing.T) {
 	wantFindings(t, o, map[string]string{
 		"ok congo payments":       "the operator lets us in",
 		"ok congo payouts":        "the operator lets us in",
-		"warning congo callbacks": `callback_host = "127.0.0.1", but the service's address is on "pay.example.com": MTN is told no address`,
+		"warning congo callbacks": `callback_host = "127.0.0.1", but the service's address is on "pay.example.com": MTN gets no callback address`,
 		"ok kenya payments":       "the operator lets us in",
 		"warning kenya payouts":   "Daraja takes our token; whether payout_short_code, initiator and its password are right shows with the first payout only",
 		"wrong broken payments":   "Daraja gave a token, and then answered a query with HTTP 500 and no body of its own (text/html)",
