@@ -76,7 +76,7 @@ func (tx *Tx) pairsFor(ctx context.Context, l *list, hour int64) (pairs []filter
 
 // indexesByEnd reports whether the index of payments by pair has the status in
 // which they ended, instead of their status: there a payment's first move costs no index.
-func (s *Store) indexesByEnd() bool { return s.Shared() }
+func (s *Store) indexesByEnd() bool { return s.db.Dialect() != db.SQLite }
 
 // whereB is the condition on the second value of a pair.
 func (l *list) whereB(value string) condition {
