@@ -27,12 +27,12 @@ func total(t *testing.T, s *store.Store, client till.ID, status till.Status) (n 
 
 // What is counted stays the same, whenever tallies are folded; also what moves
 // after its hour was.
-func TestFoldChangesNothingThatIsCounted(t *testing.T) {
+func TestRollUpChangesNothingThatIsCounted(t *testing.T) {
 	t.Parallel()
 	start := till.TimeOf(time.Date(2026, 1, 31, 23, 59, 0, 0, time.UTC))
 	storetest.RunAt(t, &start, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		c, client := storetest.NewCollector(t, s), storetest.NewClient(t, s, till.Test)
-		fold := func(want int) {
+		rollUp := func(want int) {
 			t.Helper()
 			if n, err := books.RollUp(t.Context(), s, s.Now()); err != nil || n != want {
 				t.Errorf("folded %d, %v; want %d", n, err, want)
@@ -48,27 +48,27 @@ func TestFoldChangesNothingThatIsCounted(t *testing.T) {
 			}
 		}
 		first, second := storetest.NewPayment(t, c, client, storetest.Body{}), storetest.NewPayment(t, c, client, storetest.Body{})
-		fold(0) // the hour is not over
+		rollUp(0) // the hour is not over
 		counted(2, 0)
 		clock.Advance(time.Hour)
 		storetest.NewPayment(t, c, client, storetest.Body{})
-		fold(2) // the pending, and the bytes that the client has stored
+		rollUp(2) // the pending, and the bytes that the client has stored
 		counted(3, 0)
 		storetest.Apply(t, c, s, first, storetest.Succeeded)
 		counted(2, 1)
-		fold(2) // one kind less, another more
+		rollUp(2) // one kind less, another more
 		counted(2, 1)
 		clock.Advance(24 * time.Hour)
 		storetest.Apply(t, c, s, second, storetest.Succeeded)
 		counted(1, 2)
-		fold(5) // the pending and the bytes of the second hour, a line of that hour, and the move
-		fold(0)
+		rollUp(5) // the pending and the bytes of the second hour, a line of that hour, and the move
+		rollUp(0)
 		counted(1, 2)
 	})
 }
 
 // More than one commit takes is folded all the same.
-func TestFoldTakesAsManyCommitsAsItNeeds(t *testing.T) {
+func TestRollUpTakesAsManyCommitsAsItNeeds(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
 		client := storetest.NewClient(t, s, till.Test)
@@ -82,12 +82,12 @@ func TestFoldTakesAsManyCommitsAsItNeeds(t *testing.T) {
 			if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.AddCounts(t.Context(), &counts) }); err != nil {
 				t.Fatal(err)
 			}
-			for _, folded := range []int{800, 0} {
+			for _, rolledUp := range []int{800, 0} {
 				if n := total(t, s, client.ID, till.Pending); n != c.total {
 					t.Errorf("%d are counted, want %d", n, c.total)
 				}
-				if n, err := books.RollUp(t.Context(), s, s.Now()); err != nil || n != folded {
-					t.Fatalf("folded %d, %v; want %d", n, err, folded)
+				if n, err := books.RollUp(t.Context(), s, s.Now()); err != nil || n != rolledUp {
+					t.Fatalf("folded %d, %v; want %d", n, err, rolledUp)
 				}
 			}
 		}
@@ -95,7 +95,7 @@ func TestFoldTakesAsManyCommitsAsItNeeds(t *testing.T) {
 }
 
 // A client whose counters are damaged does not keep others from being folded.
-func TestFoldGoesOnBehindOneThatCannotBe(t *testing.T) {
+func TestRollUpGoesOnBehindOneThatCannotBe(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
 		clients := []till.ID{storetest.NewClient(t, s, till.Test).ID, storetest.NewClient(t, s, till.Test).ID, storetest.NewClient(t, s, till.Test).ID}
@@ -122,7 +122,7 @@ func TestFoldGoesOnBehindOneThatCannotBe(t *testing.T) {
 	})
 }
 
-func TestFoldRunsByItself(t *testing.T) {
+func TestRollUpRunsByItself(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := storetest.Open(t, store.Config{Path: t.TempDir() + "/till.db"})

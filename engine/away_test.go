@@ -175,9 +175,9 @@ func holds(line string, words []string) bool {
 	return true
 }
 
-// nouns are payments and payouts as a test of both needs them: an instance that
+// subjectKinds are payments and payouts as a test of both needs them: an instance that
 // works, and how to make one and to see it.
-var nouns = []struct {
+var subjectKinds = []struct {
 	name string
 	open func(t *testing.T, s *store.Store, client *till.Client, p provider.Provider, log *slog.Logger) (create func() store.Ref, wake func(ref store.Ref, mail []byte) error, end func(ctx context.Context) error)
 	find func(ctx context.Context, tx *store.Tx, ref store.Ref) (status, receipt string, err error)
@@ -233,15 +233,15 @@ func run(t *testing.T, loop func(ctx context.Context)) {
 func TestAnAnswerOutlivesTheDatabase(t *testing.T) {
 	inOutage(t, func(t *testing.T, o *outage) {
 		t.Cleanup(func() { storetest.CheckInvariants(t, o.s) })
-		for _, noun := range nouns {
+		for _, kind := range subjectKinds {
 			client := storetest.NewClient(t, o.s, till.Test)
 			log := newJournal()
-			operator := &byHandle{name: noun.name, answer: func(provider.Request) { o.begin() }}
-			create, _, end := noun.open(t, o.s, client, operator, slog.New(log))
+			operator := &byHandle{name: kind.name, answer: func(provider.Request) { o.begin() }}
+			create, _, end := kind.open(t, o.s, client, operator, slog.New(log))
 			ref := create()
 			log.await(t, "record", "unavailable")
 			o.end()
-			awaitSuccess(t, o.s, ref, noun.find)
+			awaitSuccess(t, o.s, ref, kind.find)
 			if err := end(t.Context()); err != nil {
 				t.Error(err)
 			}
@@ -273,11 +273,11 @@ func awaitSuccess(t *testing.T, s *store.Store, ref store.Ref, find func(context
 // with the handle that a person needs to find the money.
 func TestWhatAStopLosesIsLogged(t *testing.T) {
 	inOutage(t, func(t *testing.T, o *outage) {
-		for _, noun := range nouns {
+		for _, kind := range subjectKinds {
 			client := storetest.NewClient(t, o.s, till.Test)
 			log := newJournal()
-			operator := &byHandle{name: noun.name, answer: func(provider.Request) { o.begin() }}
-			create, _, end := noun.open(t, o.s, client, operator, slog.New(log))
+			operator := &byHandle{name: kind.name, answer: func(provider.Request) { o.begin() }}
+			create, _, end := kind.open(t, o.s, client, operator, slog.New(log))
 			ref := create()
 			log.await(t, "record", "unavailable")
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -295,12 +295,12 @@ func TestWhatAStopLosesIsLogged(t *testing.T) {
 // and yet it is not forgotten: its body may be all that tells what to ask about.
 func TestACallbackOutlivesTheDatabase(t *testing.T) {
 	inOutage(t, func(t *testing.T, o *outage) {
-		for _, noun := range nouns {
+		for _, kind := range subjectKinds {
 			client := storetest.NewClient(t, o.s, till.Test)
 			log := newJournal()
 			sent := make(chan struct{})
-			never := &byHandle{name: noun.name}
-			create, wake, end := noun.open(t, o.s, client, silentAfter{never, sent}, slog.New(log))
+			never := &byHandle{name: kind.name}
+			create, wake, end := kind.open(t, o.s, client, silentAfter{never, sent}, slog.New(log))
 			ref := create()
 			<-sent
 			o.begin()

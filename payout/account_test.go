@@ -51,7 +51,7 @@ func TestAFaultOfOurOwnAccountFailsThePayoutAndIsTold(t *testing.T) {
 				t.Fatalf("it is %s %s, want failed provider_unavailable", p.Status, p.FailureReason)
 			}
 		}
-		w.purse(t, 0, 1000, 0)
+		w.wantWallet(t, 0, 1000, 0)
 		if got := w.operatorCases(store.CaseAccount); len(got) != 1 || got[0] != fault {
 			t.Fatalf("the connection has the cases %q, want one", got)
 		}
@@ -71,6 +71,6 @@ func TestAFaultOfOurOwnAccountFailsThePayoutAndIsTold(t *testing.T) {
 		if got := w.operatorCases(store.CaseAccount); len(got) != 0 {
 			t.Errorf("after a success: %q, want none", got)
 		}
-		w.purse(t, 2000, 0, 0)
+		w.wantWallet(t, 2000, 0, 0)
 	})
 }

@@ -59,7 +59,7 @@ func TestAClockThatIsSetBackKeepsNobodyWaiting(t *testing.T) {
 				t.Errorf("what never arrived is %s a minute later", p.Status)
 			}
 		}
-		w.purse(t, 1000, 0, 0)
+		w.wantWallet(t, 1000, 0, 0)
 	})
 }
 

@@ -45,6 +45,6 @@ func TestAnInstanceLeavesAloneWhatItHasNoConnectionFor(t *testing.T) {
 		if d := cmp.Diff(w.step(lost), before); d != "" {
 			t.Errorf("whoever told a person has changed the step (-now +before)\n%s", d)
 		}
-		w.purse(t, 1000, 1000, 0)
+		w.wantWallet(t, 1000, 1000, 0)
 	})
 }

@@ -50,7 +50,7 @@ func TestACrashAroundTheSendPaysOnce(t *testing.T) {
 				if submits, checks := w.way.counts(); submits != 1 || checks != 0 {
 					t.Fatalf("under the lease: %d sends, %d checks; want nobody else to act", submits, checks)
 				}
-				w.purse(t, 0, 1000, 0)
+				w.wantWallet(t, 0, 1000, 0)
 				if _, err := w.master.Cancel(context.Background(), w.ref(id), "api:test"); till.ErrorCode(err) != till.CodeNotCancellable {
 					t.Errorf("cancel what may have been sent: %v", err)
 				}
@@ -63,7 +63,7 @@ func TestACrashAroundTheSendPaysOnce(t *testing.T) {
 				if p := w.payout(id); p.Status != till.PayoutSuccess || w.credits(id) != 1 || submits != want {
 					t.Errorf("%s with %d credits after %d sends; want success, 1, %d", p.Status, w.credits(id), submits, want)
 				}
-				w.purse(t, 1000, 0, 0)
+				w.wantWallet(t, 1000, 0, 0)
 			})
 		})
 	}
@@ -93,14 +93,14 @@ func TestAnOperatorWithoutReferencesIsNeverPaidThroughTwice(t *testing.T) {
 				if p := w.payout(id); p.Status != till.PayoutPending || submits != 1 || w.cases(id) != "overdue" {
 					t.Errorf("after a month: %s after %d sends, cases %q; want pending, 1, overdue", p.Status, submits, w.cases(id))
 				}
-				w.purse(t, 0, 1000, 0)
+				w.wantWallet(t, 0, 1000, 0)
 				if err := w.master.Resolve(context.Background(), w.ref(id), engine.Resolution{Success: c.arrives, By: "Ada", Evidence: "their statement"}); err != nil {
 					t.Fatal(err)
 				}
 				if c.arrives {
-					w.purse(t, 1000, 0, 0)
+					w.wantWallet(t, 1000, 0, 0)
 				} else {
-					w.purse(t, 0, 0, 0)
+					w.wantWallet(t, 0, 0, 0)
 				}
 				if w.cases(id) != "" {
 					t.Errorf("the cases are %q", w.cases(id))
@@ -131,7 +131,7 @@ func TestAPauseBetweenTheClaimAndTheSendSendsNothing(t *testing.T) {
 		if p := w.payout(id); p.Status != till.PayoutSuccess || submits != 1 || w.credits(id) != 1 {
 			t.Errorf("%s after %d sends with %d credits; want success, one, one", p.Status, submits, w.credits(id))
 		}
-		w.purse(t, 1000, 0, 0)
+		w.wantWallet(t, 1000, 0, 0)
 	})
 }
 
@@ -150,7 +150,7 @@ func TestUnknownForAWeekKeepsTheReserve(t *testing.T) {
 			if p := w.payout(id); p.Status != till.PayoutPending || p.Resolution.State != till.NeedsAttention {
 				t.Fatalf("it is %s, %s", p.Status, p.Resolution.State)
 			}
-			w.purse(t, 0, 1000, 0)
+			w.wantWallet(t, 0, 1000, 0)
 			if _, err := w.try("4567", w.funds-999); till.ErrorCode(err) != till.CodeInsufficientBalance {
 				t.Fatalf("what is reserved could be spent: %v", err)
 			}
@@ -167,7 +167,7 @@ func TestUnknownForAWeekKeepsTheReserve(t *testing.T) {
 		if checks > 500 {
 			t.Errorf("asked %d times in a week; want ever more slowly", checks)
 		}
-		w.purse(t, 1000, 0, 0)
+		w.wantWallet(t, 1000, 0, 0)
 	})
 }
 
@@ -187,7 +187,7 @@ func TestARejectionOfALaterSendMeansAsk(t *testing.T) {
 		if p := w.payout(id); p.Status != till.PayoutSuccess || w.credits(id) != 1 {
 			t.Errorf("%s with %d credits; want success with one", p.Status, w.credits(id))
 		}
-		w.purse(t, 1000, 0, 0)
+		w.wantWallet(t, 1000, 0, 0)
 	})
 }
 
@@ -226,7 +226,7 @@ func TestALatePayoutIsPostedWhateverTheWalletHolds(t *testing.T) {
 				if p := w.payout(id); p.Status != till.PayoutFailed || p.FailureReason != till.ProviderError {
 					t.Fatalf("it is %s %s", p.Status, p.FailureReason)
 				}
-				w.purse(t, 0, 0, 0)
+				w.wantWallet(t, 0, 0, 0)
 				if c.spend > 0 {
 					time.Sleep(time.Minute) // so that this one is not called failed
 					if _, err := w.try("4567", c.spend); err != nil {
@@ -239,7 +239,7 @@ func TestALatePayoutIsPostedWhateverTheWalletHolds(t *testing.T) {
 					w.cases(id) != "late_money" || w.lines(id) != c.lines || w.credits(id) != 1 {
 					t.Errorf("%s, %s, cases %q, lines %q, %d credits", p.Status, w.kinds(id), w.cases(id), w.lines(id), w.credits(id))
 				}
-				w.purse(t, c.spent, 0, c.owed)
+				w.wantWallet(t, c.spent, 0, c.owed)
 				// Told once more, nothing happens.
 				if err := w.master.RecordCallback(context.Background(), "", w.ref(id), nil); err != nil || w.step(id) != nil {
 					t.Fatalf("a callback: %v, step %+v", err, w.step(id))
@@ -248,7 +248,7 @@ func TestALatePayoutIsPostedWhateverTheWalletHolds(t *testing.T) {
 				if a.RecordErr != nil {
 					t.Error(a.RecordErr)
 				}
-				w.purse(t, c.spent, 0, c.owed)
+				w.wantWallet(t, c.spent, 0, c.owed)
 			})
 		})
 	}
@@ -287,13 +287,13 @@ func TestASuccessThatIsNotOursPostsNothing(t *testing.T) {
 				if p.Status != till.PayoutProcessing || p.Resolution.State != till.NeedsAttention || w.cases(id) != "mismatch" || w.lines(id) != "" {
 					t.Errorf("%s, %s, cases %q, lines %q", p.Status, p.Resolution.State, w.cases(id), w.lines(id))
 				}
-				w.purse(t, 0, 1000, 0)
+				w.wantWallet(t, 0, 1000, 0)
 				// That it failed is not believed any more: money went out.
 				w.say(id, provider.Result{Outcome: provider.Failed, Reason: till.ProviderError})
 				if p := w.payout(id); p.Status != till.PayoutProcessing {
 					t.Errorf("it is %s", p.Status)
 				}
-				w.purse(t, 0, 1000, 0)
+				w.wantWallet(t, 0, 1000, 0)
 				// A person is.
 				if err := w.master.Resolve(context.Background(), w.ref(id), engine.Resolution{By: "Ada", Evidence: "their letter"}); err != nil {
 					t.Fatal(err)
@@ -301,7 +301,7 @@ func TestASuccessThatIsNotOursPostsNothing(t *testing.T) {
 				if p := w.payout(id); p.Status != till.PayoutFailed || w.cases(id) != "" {
 					t.Errorf("it is %s, cases %q", p.Status, w.cases(id))
 				}
-				w.purse(t, 0, 0, 0)
+				w.wantWallet(t, 0, 0, 0)
 			})
 		})
 	}
@@ -318,7 +318,7 @@ func TestOneReceiptPaysOne(t *testing.T) {
 		if w.payout(a).Status != till.PayoutSuccess || w.payout(b).Status != till.PayoutProcessing || w.cases(b) != "receipt_reused" {
 			t.Errorf("%s and %s, cases %q", w.payout(a).Status, w.payout(b).Status, w.cases(b))
 		}
-		w.purse(t, 1000, 1000, 0)
+		w.wantWallet(t, 1000, 1000, 0)
 	})
 }
 
@@ -339,7 +339,7 @@ func TestABatchIsDecidedElementByElement(t *testing.T) {
 		if p := w.payout(id); p.Status != till.PayoutSuccess || w.kinds(id) != "pending processing success" || w.lines(id) != "payout debit" || w.cases(id) != "contradiction" {
 			t.Errorf("%s, %s, lines %q, cases %q", p.Status, w.kinds(id), w.lines(id), w.cases(id))
 		}
-		w.purse(t, 1000, 0, 0)
+		w.wantWallet(t, 1000, 0, 0)
 	})
 }
 
@@ -353,7 +353,7 @@ func TestMoneyThatCameBackFailsAnOpenPayout(t *testing.T) {
 		if w.payout(open).Status != till.PayoutFailed || w.payout(paid).Status != till.PayoutSuccess || w.cases(paid) != "contradiction" {
 			t.Errorf("%s and %s, cases %q", w.payout(open).Status, w.payout(paid).Status, w.cases(paid))
 		}
-		w.purse(t, 1000, 0, 0)
+		w.wantWallet(t, 1000, 0, 0)
 	})
 }
 
@@ -367,19 +367,19 @@ func TestAResolutionIsContradictedByLateMoney(t *testing.T) {
 		if err := w.master.Resolve(ctx, w.ref(id), engine.Resolution{By: "Ada", Evidence: "a call"}); err != nil {
 			t.Fatal(err)
 		}
-		w.purse(t, 0, 0, 0)
+		w.wantWallet(t, 0, 0, 0)
 		w.say(id, provider.Result{Outcome: provider.Success, Receipt: "LATE"})
 		if p := w.payout(id); p.Status != till.PayoutFailed || w.lines(id) != "late_payout debit" || w.cases(id) != "late_money" {
 			t.Errorf("%s, lines %q, cases %q", p.Status, w.lines(id), w.cases(id))
 		}
-		w.purse(t, 1000, 0, 0)
+		w.wantWallet(t, 1000, 0, 0)
 		if err := w.master.Resolve(ctx, w.ref(id), engine.Resolution{Success: true, By: "Ada", Evidence: "seen"}); err != nil {
 			t.Fatal(err)
 		}
 		if w.cases(id) != "" {
 			t.Errorf("the cases are %q", w.cases(id))
 		}
-		w.purse(t, 1000, 0, 0)
+		w.wantWallet(t, 1000, 0, 0)
 	})
 }
 

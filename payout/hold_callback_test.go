@@ -51,7 +51,7 @@ func TestAHeldPayoutIsAskedAboutWhenItsOperatorCallsBack(t *testing.T) {
 			t.Errorf("called back about, it is %s with %d credits after %d sends, with the cases %q; want success, one, one, none",
 				p.Status, w.credits(id), submits, w.cases(id))
 		}
-		w.purse(t, 1000, 0, 0)
+		w.wantWallet(t, 1000, 0, 0)
 	})
 }
 
@@ -74,10 +74,10 @@ func TestWhatTheOperatorHoldsIsNotHeldHere(t *testing.T) {
 		if p, s := w.payout(id), w.step(id); p.Status != till.PayoutProcessing || p.Resolution.State == till.NeedsAttention || w.cases(id) != "" || s.HeldAt != 0 {
 			t.Errorf("it is %s, %s, with the cases %q, held since %s; want it processing, and not held", p.Status, p.Resolution.State, w.cases(id), s.HeldAt)
 		}
-		w.purse(t, 0, 1000, 0)
+		w.wantWallet(t, 0, 1000, 0)
 		w.way.set(nil, nil)
 		time.Sleep(10 * time.Second)
-		w.purse(t, 1000, 0, 0)
+		w.wantWallet(t, 1000, 0, 0)
 	})
 }
 
@@ -108,14 +108,14 @@ func TestARefusedPayoutThatIsCalledBackAboutIsNotCancelled(t *testing.T) {
 				if p, err := w.master.Cancel(context.Background(), w.ref(id), "api:test"); till.ErrorCode(err) != till.CodeNotCancellable {
 					t.Errorf("cancel: %+v, %v", p, err)
 				}
-				w.purse(t, 0, 1000, 0)
+				w.wantWallet(t, 0, 1000, 0)
 				w.way.set(nil, nil)
 				time.Sleep(time.Minute)
 				submits, _ := w.way.counts()
 				if p := w.payout(id); p.Status != till.PayoutSuccess || w.credits(id) != 1 || submits != 1 || w.cases(id) != "" {
 					t.Errorf("it is %s with %d credits after %d sends, with the cases %q; want success, one, one, none", p.Status, w.credits(id), submits, w.cases(id))
 				}
-				w.purse(t, 1000, 0, 0)
+				w.wantWallet(t, 1000, 0, 0)
 			})
 		})
 	}
@@ -142,7 +142,7 @@ func TestACancelledPayoutWhoseSendWasBegunIsReadForLateMoney(t *testing.T) {
 				if p, err := w.master.CancelFor(context.Background(), w.ref(id), "person:Awa", "fraud"); err != nil || p.Status != till.PayoutCancelled {
 					t.Fatalf("cancel: %v", err)
 				}
-				w.purse(t, 0, 0, 0)
+				w.wantWallet(t, 0, 0, 0)
 				after := 4 * 24 * time.Hour
 				if calls {
 					w.calledBack(t, id)
@@ -157,7 +157,7 @@ func TestACancelledPayoutWhoseSendWasBegunIsReadForLateMoney(t *testing.T) {
 				if !calls && w.step(id) != nil {
 					t.Errorf("it is read for ever: %+v", w.step(id))
 				}
-				w.purse(t, 0, 0, 0)
+				w.wantWallet(t, 0, 0, 0)
 			})
 		})
 	}

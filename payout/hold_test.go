@@ -56,7 +56,7 @@ func (w *world) isHeld(t *testing.T, when string, id till.ID) {
 		t.Errorf("%s it is %s, %s, after %d sends and %d checks, with the cases %q; want it held", when, p.Status, p.Resolution.State,
 			submits, checks, w.cases(id))
 	}
-	w.purse(t, 0, 1000, 0)
+	w.wantWallet(t, 0, 1000, 0)
 }
 
 // isPaid checks that a payout that was held went out, once.
@@ -66,7 +66,7 @@ func (w *world) isPaid(t *testing.T, when string, id till.ID) {
 	if submits, _ := w.way.counts(); submits != 1 || p.Status != till.PayoutSuccess || p.Resolution.State != till.Confirmed || w.credits(id) != 1 || w.cases(id) != "" {
 		t.Errorf("%s it is %s after %d sends, with %d credits and the cases %q; want it paid once", when, p.Status, submits, w.credits(id), w.cases(id))
 	}
-	w.purse(t, 1000, 0, 0)
+	w.wantWallet(t, 1000, 0, 0)
 }
 
 // Suspending a client stops its money: what was not sent waits, with its
@@ -150,7 +150,7 @@ func TestAPersonHoldsThePayoutsOfOneClientOrOfAll(t *testing.T) {
 				if p := w.payout(first.Payout.ID); p.Status != till.PayoutSuccess || after-before != 1 || w.credits(p.ID) != 1 || w.cases(p.ID) != "" {
 					t.Errorf("released, it is %s after %d sends, with the cases %q", p.Status, after-before, w.cases(p.ID))
 				}
-				w.purse(t, 1000, 0, 0)
+				w.wantWallet(t, 1000, 0, 0)
 				if got := w.acts("payouts."); got != "payouts.hold payouts.hold payouts.release" {
 					t.Errorf("the audit log has %q", got)
 				}
@@ -245,7 +245,7 @@ func TestAHoldStopsWhatIsClaimedAndNotSent(t *testing.T) {
 		if after, _ := w.way.counts(); after-before != 1 || w.payout(p.ID).Status != till.PayoutSuccess || w.credits(p.ID) != 1 {
 			t.Errorf("it is %s after %d sends more, with %d credits", w.payout(p.ID).Status, after-before, w.credits(p.ID))
 		}
-		w.purse(t, 1000, 0, 0)
+		w.wantWallet(t, 1000, 0, 0)
 	})
 }
 
@@ -267,7 +267,7 @@ func TestAHeldPayoutIsCancelledWhateverItsFirstSendCameTo(t *testing.T) {
 		if p, err := w.master.CancelFor(ctx, w.ref(begun.ID), "person:Awa", "fraud"); err != nil || p.Status != till.PayoutCancelled {
 			t.Errorf("cancel: %v", err)
 		}
-		w.purse(t, 0, 0, 0)
+		w.wantWallet(t, 0, 0, 0)
 		if w.cases(begun.ID) != "" || w.kinds(begun.ID) != "pending cancelled" {
 			t.Errorf("it has the cases %q and the events %q", w.cases(begun.ID), w.kinds(begun.ID))
 		}
@@ -296,13 +296,13 @@ func TestAHoldStopsASecondSend(t *testing.T) {
 		if got := w.payout(p.ID); submits != 1 || got.Status != till.PayoutPending || w.cases(p.ID) != engine.CaseHeld {
 			t.Errorf("in its time it is %s after %d sends, with the cases %q; want it held after one", got.Status, submits, w.cases(p.ID))
 		}
-		w.purse(t, 0, 1000, 0)
+		w.wantWallet(t, 0, 1000, 0)
 		time.Sleep(2 * time.Minute)
 		submits, _ = w.way.counts()
 		if got := w.payout(p.ID); submits != 1 || got.Status != till.PayoutFailed || w.cases(p.ID) != "" {
 			t.Errorf("after its time it is %s after %d sends, with the cases %q; want failed after one", got.Status, submits, w.cases(p.ID))
 		}
-		w.purse(t, 0, 0, 0)
+		w.wantWallet(t, 0, 0, 0)
 		if held, err := books.HeldPayouts(context.Background(), w.store, store.EveryClient); err != nil || held.Waiting != 0 {
 			t.Errorf("%+v wait, %v", held, err)
 		}

@@ -41,6 +41,6 @@ func TestAPayoutHasItsTimeHoweverLongItIsLookedForHolds(t *testing.T) {
 		if p := w.payout(id); left < timeout || p.Status != till.PayoutSuccess {
 			t.Errorf("it is %s, sent with %s left; want success, with %s", p.Status, left, timeout)
 		}
-		w.purse(t, 1000, 0, 0)
+		w.wantWallet(t, 1000, 0, 0)
 	})
 }

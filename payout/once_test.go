@@ -103,7 +103,7 @@ func TestAnEndToldAtOnceIsOne(t *testing.T) {
 				for round := range int64(10) {
 					told := w.create("0014").ID
 					time.Sleep(time.Second)
-					w.purse(t, round*c.spent, 3300, 0)
+					w.wantWallet(t, round*c.spent, 3300, 0)
 					r := c.says
 					if r.Outcome == provider.Success {
 						r.Receipt = told.String()
@@ -112,7 +112,7 @@ func TestAnEndToldAtOnceIsOne(t *testing.T) {
 					if p := w.payout(told); p.Status != c.status || w.kinds(told) != c.kinds || w.lines(told) != c.lines || w.cases(told) != "" {
 						t.Errorf("%s, %s, lines %q, cases %q", p.Status, w.kinds(told), w.lines(told), w.cases(told))
 					}
-					w.purse(t, (round+1)*c.spent, 2200, 0)
+					w.wantWallet(t, (round+1)*c.spent, 2200, 0)
 				}
 			})
 		})
@@ -134,7 +134,7 @@ func TestAPayoutRunsOutOnce(t *testing.T) {
 		time.Sleep(time.Second)
 		w.create("0014") // what is held for this one stays held
 		time.Sleep(time.Second)
-		w.purse(t, 0, 1000, 0)
+		w.wantWallet(t, 0, 1000, 0)
 		before := *w.payout(id)
 		for range 3 {
 			now := w.store.Now()
@@ -147,7 +147,7 @@ func TestAPayoutRunsOutOnce(t *testing.T) {
 		if after := *w.payout(id); after.Status != till.PayoutFailed || after.FinalEvent != before.FinalEvent || after.UpdatedAt != before.UpdatedAt || w.kinds(id) != "pending failed" {
 			t.Errorf("it was %+v and is %+v, %s", before, after, w.kinds(id))
 		}
-		w.purse(t, 0, 1000, 0)
+		w.wantWallet(t, 0, 1000, 0)
 	})
 }
 
@@ -189,7 +189,7 @@ func TestARefusedResolutionLeavesNothingBehind(t *testing.T) {
 			if after := state(); after != before {
 				t.Errorf("%s: it was\n%sand is\n%s", name, before, after)
 			}
-			w.purse(t, 1100, 1100, 0)
+			w.wantWallet(t, 1100, 1100, 0)
 		}
 	})
 }
@@ -209,7 +209,7 @@ func TestALatePayoutLeavesWhatIsReserved(t *testing.T) {
 		if a.RecordErr != nil || w.lines(late) != "late_payout debit" || w.cases(late) != "late_money" {
 			t.Errorf("%v, lines %q, cases %q", a.RecordErr, w.lines(late), w.cases(late))
 		}
-		w.purse(t, 300, w.funds-300, 700)
+		w.wantWallet(t, 300, w.funds-300, 700)
 	})
 }
 

@@ -73,7 +73,7 @@ func TestAPoisonedPayoutKeepsItsReserveAndIsACase(t *testing.T) {
 						t.Errorf("%s, %s, cases %q; want it open, with somebody's attention", p.Status, p.Resolution.State, w.cases(id))
 					}
 				}
-				w.purse(t, 1000, 2000, 0)
+				w.wantWallet(t, 1000, 2000, 0)
 				panics.Store(till.ID{})
 				storetest.Allow(t, database.Path, "poison", "transactions")
 				time.Sleep(3 * time.Hour)
@@ -82,7 +82,7 @@ func TestAPoisonedPayoutKeepsItsReserveAndIsACase(t *testing.T) {
 						t.Errorf("once it is mended: %s, cases %q, paid %d times", p.Status, w.cases(id), w.credits(id))
 					}
 				}
-				w.purse(t, 3000, 0, 0)
+				w.wantWallet(t, 3000, 0, 0)
 			})
 		})
 	}

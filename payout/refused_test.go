@@ -36,7 +36,7 @@ func TestARefusedPayoutIsSentAgainWhenTheOperatorSays(t *testing.T) {
 		if _, checks := w.way.counts(); checks != 0 {
 			t.Errorf("the operator was asked %d times about what it refused to take", checks)
 		}
-		w.purse(t, 0, 1000, 0)
+		w.wantWallet(t, 0, 1000, 0)
 		time.Sleep(25 * time.Second)
 		if p := w.payout(id); p.Status != till.PayoutSuccess || w.credits(id) != 1 {
 			t.Errorf("%s with %d credits, want success with one", p.Status, w.credits(id))
@@ -44,7 +44,7 @@ func TestARefusedPayoutIsSentAgainWhenTheOperatorSays(t *testing.T) {
 		if len(sent) != 2 || sent[1] < 17*time.Second || sent[1] > 18*time.Second {
 			t.Errorf("it was sent after %v; want at once and after the 17 s that the operator asked for", sent)
 		}
-		w.purse(t, 1000, 0, 0)
+		w.wantWallet(t, 1000, 0, 0)
 	})
 }
 
@@ -59,7 +59,7 @@ func TestAPayoutThatIsRefusedToTheEndFailsAndReleasesItsReserve(t *testing.T) {
 		if p := w.payout(id); p.Status != till.PayoutFailed || p.FailureReason != till.ProviderUnavailable || !p.FailureDetail.Retryable {
 			t.Errorf("it is %s %s, want failed provider_unavailable", p.Status, p.FailureReason)
 		}
-		w.purse(t, 0, 0, 0)
+		w.wantWallet(t, 0, 0, 0)
 	})
 }
 
@@ -85,6 +85,6 @@ func TestARefusedSecondSendIsNotTakenForUnsent(t *testing.T) {
 		if p := w.payout(id); p.Status != till.PayoutSuccess || w.credits(id) != 1 || submits != 2 {
 			t.Errorf("%s with %d credits after %d sends; want success, 1, 2", p.Status, w.credits(id), submits)
 		}
-		w.purse(t, 1000, 0, 0)
+		w.wantWallet(t, 1000, 0, 0)
 	})
 }

@@ -30,7 +30,7 @@ func TestAResendIsProvenAbsentAnew(t *testing.T) {
 		if p := w.payout(id); p.Status != till.PayoutSuccess || w.credits(id) != 1 || submits != 2 {
 			t.Errorf("%s with %d credits after %d sends; want success, one, two", p.Status, w.credits(id), submits)
 		}
-		w.purse(t, 1000, 0, 0)
+		w.wantWallet(t, 1000, 0, 0)
 	})
 }
 
@@ -51,13 +51,13 @@ func TestAPayoutWhoseSendWasBegunIsNotCancelled(t *testing.T) {
 		if _, err := w.master.Cancel(context.Background(), w.ref(id), "api:test"); till.ErrorCode(err) != till.CodeNotCancellable {
 			t.Errorf("cancel: %v, want %s", err, till.CodeNotCancellable)
 		}
-		w.purse(t, 0, 1000, 0)
+		w.wantWallet(t, 0, 1000, 0)
 		w.way.set(nil, nil)
 		time.Sleep(5 * time.Second)
 		if p := w.payout(id); p.Status != till.PayoutSuccess || w.credits(id) != 1 {
 			t.Errorf("%s with %d credits; want success with one", p.Status, w.credits(id))
 		}
-		w.purse(t, 1000, 0, 0)
+		w.wantWallet(t, 1000, 0, 0)
 	})
 }
 
@@ -80,12 +80,12 @@ func TestOneStaleReplicaReleasesNoReserve(t *testing.T) {
 		})
 		id := w.create("4567").ID
 		time.Sleep(settle + 1700*time.Millisecond) // between two polls
-		w.purse(t, 0, 1000, 0)
+		w.wantWallet(t, 0, 1000, 0)
 		time.Sleep(settle + time.Second)
 		if p := w.payout(id); p.Status != till.PayoutSuccess || w.credits(id) != 1 {
 			t.Errorf("%s with %d credits; want success with one", p.Status, w.credits(id))
 		}
-		w.purse(t, 1000, 0, 0)
+		w.wantWallet(t, 1000, 0, 0)
 	})
 }
 
@@ -111,7 +111,7 @@ func TestWhatAPausedProcessDidNotSendIsSent(t *testing.T) {
 		if p := w.payout(id); p.Status != till.PayoutSuccess || submits != 1 || w.credits(id) != 1 {
 			t.Errorf("%s after %d sends with %d credits; want success, one, one", p.Status, submits, w.credits(id))
 		}
-		w.purse(t, 1000, 0, 0)
+		w.wantWallet(t, 1000, 0, 0)
 	})
 }
 
@@ -132,6 +132,6 @@ func TestAClaimThatWaitedLongerThanItsLeaseIsUnsent(t *testing.T) {
 		if p := w.payout(id); p.Status != till.PayoutSuccess || submits != 1 || w.credits(id) != 1 {
 			t.Errorf("%s after %d sends with %d credits; want success, one, one", p.Status, submits, w.credits(id))
 		}
-		w.purse(t, 1000, 0, 0)
+		w.wantWallet(t, 1000, 0, 0)
 	})
 }

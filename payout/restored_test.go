@@ -87,7 +87,7 @@ func TestAPayoutThatWasPaidInTheLostTimeIsNotAbandoned(t *testing.T) {
 				if submits, _ := w.way.counts(); submits != 0 {
 					t.Errorf("it was sent %d times more", submits)
 				}
-				w.purse(t, 1000, 0, 0)
+				w.wantWallet(t, 1000, 0, 0)
 			})
 		})
 	}
@@ -106,7 +106,7 @@ func TestAPayoutThatWasCancelledInTheLostTimeIsNotSent(t *testing.T) {
 		if got := w.payout(p.ID); submits != 0 || checks < 3 || got.Status != till.PayoutPending {
 			t.Errorf("in its window it is %s after %d sends and %d checks; want only checks", got.Status, submits, checks)
 		}
-		w.purse(t, 0, 1000, 0)
+		w.wantWallet(t, 0, 1000, 0)
 		if _, err := w.master.Cancel(context.Background(), w.ref(p.ID), "api:test"); till.ErrorCode(err) != till.CodeNotCancellable {
 			t.Errorf("cancel what may have been sent: %v", err)
 		}
@@ -115,7 +115,7 @@ func TestAPayoutThatWasCancelledInTheLostTimeIsNotSent(t *testing.T) {
 		if submits, _ = w.way.counts(); submits != 0 || w.credits(p.ID) != 0 || got.Status != till.PayoutFailed || got.FailureReason != till.ProviderUnavailable {
 			t.Errorf("after its window it is %s %s after %d sends", got.Status, got.FailureReason, submits)
 		}
-		w.purse(t, 0, 0, 0)
+		w.wantWallet(t, 0, 0, 0)
 	})
 }
 
@@ -168,7 +168,7 @@ func TestAnAbsenceThatWasProvenBeforeTheRestoreProvesNothing(t *testing.T) {
 		if got := w.payout(p.ID); got.Status != till.PayoutSuccess || w.credits(p.ID) != 1 {
 			t.Errorf("it is %s with %d credits at the operator", got.Status, w.credits(p.ID))
 		}
-		w.purse(t, 1000, 0, 0)
+		w.wantWallet(t, 1000, 0, 0)
 	})
 }
 
@@ -186,11 +186,11 @@ func TestAPayoutThatCannotBeAskedAboutAfterARestoreIsACase(t *testing.T) {
 		if got := w.payout(p.ID); submits != 0 || got.Status.Final() || w.cases(p.ID) != engine.CaseOverdue {
 			t.Errorf("it is %s after %d sends, with the cases %q", got.Status, submits, w.cases(p.ID))
 		}
-		w.purse(t, 0, 1000, 0)
+		w.wantWallet(t, 0, 1000, 0)
 		if err := w.master.Resolve(context.Background(), w.ref(p.ID), engine.Resolution{By: "Awa", Evidence: "a letter", Digest: make([]byte, 32)}); err != nil {
 			t.Error(err)
 		}
-		w.purse(t, 0, 0, 0)
+		w.wantWallet(t, 0, 0, 0)
 	})
 }
 
@@ -218,7 +218,7 @@ func TestPayoutsAreHeldAfterARestoreUntilTheyAreReleased(t *testing.T) {
 				t.Errorf("a retry of an old one: %+v, %v", again, err)
 			}
 		}
-		w.purse(t, 1000, 0, 0)
+		w.wantWallet(t, 1000, 0, 0)
 		u, err := books.Release(ctx, w.store, "Awa")
 		if err != nil || len(u.Restores) != 1 || !u.Empty() {
 			t.Fatalf("%+v, %v", u, err)
@@ -227,6 +227,6 @@ func TestPayoutsAreHeldAfterARestoreUntilTheyAreReleased(t *testing.T) {
 			t.Errorf("a new payout after the release: %v", err)
 		}
 		time.Sleep(5 * time.Second)
-		w.purse(t, 2000, 0, 0)
+		w.wantWallet(t, 2000, 0, 0)
 	})
 }

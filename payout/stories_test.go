@@ -66,7 +66,7 @@ func TestEveryStoryEndsAsTheContractSays(t *testing.T) {
 					s.check(t, w, ids[i])
 				}
 				// Six were paid, one is stuck and keeps its reserve.
-				w.purse(t, 6000, 1000, 0)
+				w.wantWallet(t, 6000, 1000, 0)
 			})
 		})
 	}
@@ -80,7 +80,7 @@ func TestAFeeIsReservedAndPostedWithThePayout(t *testing.T) {
 		if paid.Fee != 25 {
 			t.Errorf("the fee is %d", paid.Fee)
 		}
-		w.purse(t, 0, 2050, 0)
+		w.wantWallet(t, 0, 2050, 0)
 		if _, err := w.try("4567", w.funds-2050); till.ErrorCode(err) != till.CodeInsufficientBalance {
 			t.Errorf("a payout that leaves nothing for its fee: %v", err)
 		}
@@ -91,7 +91,7 @@ func TestAFeeIsReservedAndPostedWithThePayout(t *testing.T) {
 		if got := w.lines(failed.ID); got != "" {
 			t.Errorf("the lines of one that failed are %q", got)
 		}
-		w.purse(t, 1025, 0, 0)
+		w.wantWallet(t, 1025, 0, 0)
 	})
 }
 
@@ -106,13 +106,13 @@ func TestMoreThanIsThereIsRefusedAndTakesNothing(t *testing.T) {
 		if _, err := ask("100001"); till.ErrorCode(err) != till.CodeInsufficientBalance {
 			t.Fatalf("100 001 of 100 000: %v", err)
 		}
-		w.purse(t, 0, 0, 0)
+		w.wantWallet(t, 0, 0, 0)
 		// A refused request does not use its key up.
 		first, err := ask("100000")
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.purse(t, 0, 100_000, 0)
+		w.wantWallet(t, 0, 100_000, 0)
 		// Nothing is left, and the retry is answered all the same.
 		again, err := ask("100000")
 		if err != nil || !again.Replayed || again.Payout.ID != first.Payout.ID || again.Payout.Status != till.PayoutPending {
@@ -131,7 +131,7 @@ func TestMoreThanIsThereIsRefusedAndTakesNothing(t *testing.T) {
 		if _, err := w.master.Create(ctx, w.who(), body); till.ErrorCode(err) != till.CodeInsufficientBalance {
 			t.Errorf("without a wallet: %v", err)
 		}
-		w.purse(t, 0, 100_000, 0)
+		w.wantWallet(t, 0, 100_000, 0)
 	})
 }
 
@@ -187,7 +187,7 @@ func TestAPayoutIsCancelledOnlyWhileNothingWasSent(t *testing.T) {
 		if w.credits(held.ID) != 0 || w.kinds(held.ID) != "pending cancelled" || w.step(held.ID) != nil {
 			t.Errorf("a cancelled payout: %d credits, %s, step %v", w.credits(held.ID), w.kinds(held.ID), w.step(held.ID))
 		}
-		w.purse(t, 1000, 0, 0)
+		w.wantWallet(t, 1000, 0, 0)
 		// Nobody can undo it.
 		for _, success := range []bool{true, false} {
 			if err := w.master.Resolve(ctx, w.ref(held.ID), engine.Resolution{Success: success, By: "Ada"}); till.ErrorCode(err) != till.CodeValidationFailed {
@@ -208,7 +208,7 @@ func TestAPayoutThatWasNeverSentEndsWithItsWindow(t *testing.T) {
 		w.master = accepts
 		id := w.create("4567").ID
 		time.Sleep(window + time.Second) // nobody works
-		w.purse(t, 0, 1000, 0)
+		w.wantWallet(t, 0, 1000, 0)
 		stopAccepting()
 		w.restart()
 		time.Sleep(time.Second)
@@ -218,7 +218,7 @@ func TestAPayoutThatWasNeverSentEndsWithItsWindow(t *testing.T) {
 		if p := w.payout(id); p.Status != till.PayoutFailed || p.FailureReason != till.ProviderUnavailable || !p.FailureDetail.Retryable {
 			t.Errorf("it is %s %s", p.Status, p.FailureReason)
 		}
-		w.purse(t, 0, 0, 0)
+		w.wantWallet(t, 0, 0, 0)
 	})
 }
 

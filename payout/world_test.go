@@ -303,8 +303,8 @@ func (w *world) wallet() *ledger.Wallet {
 	return l
 }
 
-// purse says what left the wallet for good and what is held and owed.
-func (w *world) purse(t *testing.T, spent, reserved, owed int64) {
+// wantWallet says what left the wallet for good and what is held and owed.
+func (w *world) wantWallet(t *testing.T, spent, reserved, owed int64) {
 	t.Helper()
 	l := w.wallet()
 	if l.Balance != w.funds-spent || l.Reserved != reserved || l.Owed != owed {

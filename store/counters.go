@@ -239,7 +239,7 @@ func (tx *Tx) RollUp(ctx context.Context, client till.ID, before till.Time, limi
 	if _, err := tx.LockHeads(ctx, []till.ID{client}); err != nil {
 		return 0, err
 	}
-	var folded CounterDelta
+	var rolledUp CounterDelta
 	var gone [][]any
 	for _, table := range append(slices.Clone(CountedTables), countStored) {
 		err := tx.db.Query(ctx, selectTallies,
@@ -247,7 +247,7 @@ func (tx *Tx) RollUp(ctx context.Context, client till.ID, before till.Time, limi
 				var hour, n int64
 				var a, b string
 				err := r.Scan(&hour, &a, &b, &n)
-				folded.add(client, table, bucketStart(widthHour, hour), a, b, n)
+				rolledUp.add(client, table, bucketStart(widthHour, hour), a, b, n)
 				gone = append(gone, []any{client[:], table, hour, a, b, n})
 				return err
 			})
@@ -258,7 +258,7 @@ func (tx *Tx) RollUp(ctx context.Context, client till.ID, before till.Time, limi
 	if err := tx.db.DeferExactly(deleteTallies, gone); err != nil {
 		return 0, err
 	}
-	return len(gone), tx.addToCounters(ctx, &folded)
+	return len(gone), tx.addToCounters(ctx, &rolledUp)
 }
 
 // addToCounters applies gathered changes to the counters themselves.

@@ -70,9 +70,9 @@ func newRequest(clock *providertest.Clock, phone string) provider.Request {
 	}
 }
 
-// verdict is the table of HTTP statuses, stated once more: Airtel says nothing
+// statusOutcome is the table of HTTP statuses, stated once more: Airtel says nothing
 // by a status alone.
-func verdict(providertest.Operation, int, string) provider.Outcome { return "" }
+func statusOutcome(providertest.Operation, int, string) provider.Outcome { return "" }
 
 func TestProvider(t *testing.T) {
 	for name, x := range map[string]struct {
@@ -119,9 +119,9 @@ func harness(sim airtel.SimConfig, change func(*airtel.Config), payout bool, pho
 			Debits: func(ref till.ID) int {
 				return w.sim.Book().Moved(name, strings.ReplaceAll(ref.String(), "-", ""))
 			},
-			Payout:  payout,
-			Line:    w.line,
-			Verdict: verdict,
+			Payout:        payout,
+			Line:          w.line,
+			StatusOutcome: statusOutcome,
 			Rejection: providertest.Answer{Status: 200,
 				Body: `{"status":{"code":"400","message":"Invalid amount","result_code":"ESB000008","response_code":"` + rejection + `","success":false}}`},
 			Refused: providertest.Answer{Status: 403,

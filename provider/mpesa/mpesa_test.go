@@ -206,12 +206,12 @@ func (w *world) harness(t *testing.T, p provider.Provider, endings map[providert
 			ending, ok := endings[s]
 			return w.request(ending), ok
 		},
-		CallbackBody: func(r provider.Request) []byte { return w.box.get(r.CallbackURL) },
-		Verdict:      func(providertest.Operation, int, string) provider.Outcome { return "" }, // an empty answer never says anything
-		Rejection:    providertest.Answer{Status: 400, Body: `{"requestId":"1","errorCode":"400.002.02","errorMessage":"Bad Request - Invalid Amount"}`},
-		Refused:      providertest.Answer{Status: 404, Body: `{"requestId":"1","errorCode":"404.001.03","errorMessage":"Invalid Access Token"}`},
-		ForgetTokens: w.sim.forgetToken,
-		Others:       others,
+		CallbackBody:  func(r provider.Request) []byte { return w.box.get(r.CallbackURL) },
+		StatusOutcome: func(providertest.Operation, int, string) provider.Outcome { return "" }, // an empty answer never says anything
+		Rejection:     providertest.Answer{Status: 400, Body: `{"requestId":"1","errorCode":"400.002.02","errorMessage":"Bad Request - Invalid Amount"}`},
+		Refused:       providertest.Answer{Status: 404, Body: `{"requestId":"1","errorCode":"404.001.03","errorMessage":"Invalid Access Token"}`},
+		ForgetTokens:  w.sim.forgetToken,
+		Others:        others,
 	}
 }
 

@@ -80,9 +80,9 @@ func newRequest(clock *providertest.Clock, phone string) provider.Request {
 	}
 }
 
-// verdict is the table of HTTP statuses, stated once more: 202 accepts, 409 is
+// statusOutcome is the table of HTTP statuses, stated once more: 202 accepts, 409 is
 // a duplicate, 400 rejects; nothing else is MTN's word without a body.
-func verdict(op providertest.Operation, status int, _ string) provider.Outcome {
+func statusOutcome(op providertest.Operation, status int, _ string) provider.Outcome {
 	if op == providertest.Submit {
 		switch status {
 		case 202:
@@ -151,11 +151,11 @@ func harness(sim mtnmomo.SimConfig, change func(*mtnmomo.Config), payout bool, p
 				phone, ok := phones[s]
 				return newRequest(w.clock, phone), ok
 			},
-			Advance: w.clock.Advance,
-			Debits:  func(ref till.ID) int { return w.sim.Book().Moved(name, ref.String()) },
-			Payout:  payout,
-			Line:    w.line,
-			Verdict: verdict,
+			Advance:       w.clock.Advance,
+			Debits:        func(ref till.ID) int { return w.sim.Book().Moved(name, ref.String()) },
+			Payout:        payout,
+			Line:          w.line,
+			StatusOutcome: statusOutcome,
 			Rejection: providertest.Answer{Status: 500,
 				Body: `{"code":"INVALID_CURRENCY","message":"Currency not supported."}`},
 			Refused:      providertest.Answer{Status: 401, Body: `{"statusCode":401,"message":"Unauthorized. Access token has expired."}`},

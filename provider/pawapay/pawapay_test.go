@@ -57,8 +57,8 @@ func open(t *testing.T, k *serviceKind, faults simulator.Faults) providertest.Ha
 				Amount: till.Money{Minor: 1500, Currency: "XAF"}, Description: "Order 12345",
 			}, ok
 		},
-		Debits:  func(ref till.ID) int { return sim.Book().Moved(simKind(k), ref.String()) },
-		Verdict: func(providertest.Operation, int, string) provider.Outcome { return "" }, // an empty answer never says anything
+		Debits:        func(ref till.ID) int { return sim.Book().Moved(simKind(k), ref.String()) },
+		StatusOutcome: func(providertest.Operation, int, string) provider.Outcome { return "" }, // an empty answer never says anything
 		Rejection: providertest.Answer{Status: 200,
 			Body: `{"status":"REJECTED","failureReason":{"failureCode":"INVALID_AMOUNT","failureMessage":"no"}}`},
 		Refused: providertest.Answer{Status: 403, Body: `{"failureReason":{"failureCode":"AUTHENTICATION_ERROR","failureMessage":"no"}}`},

@@ -71,9 +71,9 @@ func (h Harness) succeeded(t *testing.T) (provider.Request, provider.Result) {
 	return r, result
 }
 
-// wantVerdict makes one call whose answer is forged and compares the outcome,
+// wantOutcome makes one call whose answer is forged and compares the outcome,
 // "" for an error.
-func (h Harness) wantVerdict(t *testing.T, op Operation, r provider.Request, a Answer, want provider.Outcome) {
+func (h Harness) wantOutcome(t *testing.T, op Operation, r provider.Request, a Answer, want provider.Outcome) {
 	t.Helper()
 	h.Line.Always(op, Forge(a))
 	defer h.Line.Always(op, nil)
@@ -118,7 +118,7 @@ func isRefusal(err error) bool {
 var common = []int{200, 201, 202, 204, 301, 302, 307, 400, 401, 403, 404, 405, 408, 409, 410, 413, 415, 422, 429, 500, 501, 502, 503, 504, 520, 599}
 
 func testStatuses(t *testing.T, h Harness) {
-	if h.Verdict == nil {
+	if h.StatusOutcome == nil {
 		t.Fatal("the adapter states no verdicts")
 	}
 	fresh, known := h.request(t, Approve), h.opened(t)
@@ -128,12 +128,12 @@ func testStatuses(t *testing.T, h Harness) {
 			bodies = append(bodies, "{}")
 		}
 		for _, body := range bodies {
-			h.wantVerdict(t, Submit, fresh, Answer{Status: status, Body: body}, h.Verdict(Submit, status, body))
-			h.wantVerdict(t, Check, known, Answer{Status: status, Body: body}, h.Verdict(Check, status, body))
-			if v := h.Verdict(Submit, status, body); v != "" && !slices.Contains(submitWords, v) {
+			h.wantOutcome(t, Submit, fresh, Answer{Status: status, Body: body}, h.StatusOutcome(Submit, status, body))
+			h.wantOutcome(t, Check, known, Answer{Status: status, Body: body}, h.StatusOutcome(Check, status, body))
+			if v := h.StatusOutcome(Submit, status, body); v != "" && !slices.Contains(submitWords, v) {
 				t.Errorf("the table says %q of a submit answered %d", v, status)
 			}
-			if v := h.Verdict(Check, status, body); v.Final() {
+			if v := h.StatusOutcome(Check, status, body); v.Final() {
 				t.Errorf("the table lets a check end a payment on %d without a word", status)
 			}
 		}
@@ -147,8 +147,8 @@ func testHTML(t *testing.T, h Harness) {
 	fresh, known := h.request(t, Approve), h.opened(t)
 	for _, status := range common {
 		for _, kind := range []string{"text/html", "application/json"} {
-			h.wantVerdict(t, Submit, fresh, Answer{status, kind, page}, "")
-			h.wantVerdict(t, Check, known, Answer{status, kind, page}, "")
+			h.wantOutcome(t, Submit, fresh, Answer{status, kind, page}, "")
+			h.wantOutcome(t, Check, known, Answer{status, kind, page}, "")
 		}
 	}
 }

@@ -61,10 +61,10 @@ type Harness struct {
 
 	// Line is the road to the operator.
 	Line *Line
-	// Verdict is the adapter's table: what Submit and Check make of an answer
+	// StatusOutcome is the adapter's table: what Submit and Check make of an answer
 	// with the status and a body that says nothing ("" or "{}"). "" means an
 	// error: we do not know.
-	Verdict func(op Operation, status int, body string) provider.Outcome
+	StatusOutcome func(op Operation, status int, body string) provider.Outcome
 	// Rejection is what the operator answers to a Submit that it refuses
 	// outright; zero if it never does.
 	Rejection Answer

@@ -11,7 +11,7 @@ type Story struct {
 	Description string
 	Status      string             // in which the subject is left
 	Reason      till.FailureReason // "": none
-	Events      []till.EventKind // those that come in any case, in order; processing may come too
+	Events      []till.EventKind   // those that come in any case, in order; processing may come too
 }
 
 // Stories returns the table. Nobody may change it.
