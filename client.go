@@ -20,6 +20,20 @@ type Client struct {
 	CreatedAt Time
 }
 
+// DefaultZone is the zone of a client that has named none.
+const DefaultZone = "UTC"
+
+// Profile is how a client is shown to people. It changes nothing about money.
+type Profile struct {
+	ClientID    ID
+	Name        string // on pages and receipts; "": the client's own
+	Zone        string // an IANA time zone, in which its days begin and end
+	Country     string // ISO 3166-1 alpha-2, for local phone numbers; "" if it has none
+	Language    string // of receipts: "en" or "fr"; "": that of whoever prints
+	ReceiptHead string // lines above a receipt
+	ReceiptFoot string // lines below it
+}
+
 // Scope is something a key may do.
 type Scope string
 

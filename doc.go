@@ -5,6 +5,7 @@
 // Money and its people:
 //
 //	Client        a tenant of the service, with wallets of its own
+//	Profile       how a client is shown to people: zone, country, receipts
 //	Key           what a client's program authenticates with; it has scopes
 //	Payment       money requested from a customer's wallet, and how far that got
 //	Payout        money sent to a recipient's wallet from a client's wallet
