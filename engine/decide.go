@@ -35,6 +35,9 @@ func unsent(s *store.Step) bool {
 	return s.Sends == 0 && !s.Acked && !s.Restored && (s.SendStartedAt.IsZero() || s.CallbackDueAt < s.SendStartedAt)
 }
 
+// Unsent reports whether nothing was ever sent for a step.
+func Unsent(s *store.Step) bool { return unsent(s) }
+
 // provenNotFound reports whether a sent request is proven absent. After a callback, one
 // more read has to agree.
 func provenNotFound(s *store.Step) bool {

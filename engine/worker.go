@@ -109,6 +109,12 @@ func newWorker(c Config, kind till.SubjectKind, subjects subjects) *Worker {
 	return e
 }
 
+// SubmitRate returns how many sends a second a connection takes from all
+// instances together, 0 if there is no limit.
+func (w *Worker) SubmitRate(connection string) int {
+	return w.rates[w.operation(connection, Submit)].PerSecond
+}
+
 // Reference returns the reference under which a client's payment or payout is submitted.
 func (w *Worker) Reference(client till.ID, idempotencyKey string) till.ID {
 	return w.keys.Reference(client, idempotencyKey)

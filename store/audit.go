@@ -28,6 +28,11 @@ var selectAudit = db.Define(db.SQL{Name: "audit.select",
 var selectAuditOf = db.Define(db.SQL{Name: "audit.selectOf",
 	SQLite: `SELECT ` + auditColumns + ` FROM audit WHERE client_id = $1 AND sequence > $2 AND sequence <= $3 AND subject_id = $4 ORDER BY sequence`})
 
+// The index audit_by_subject leaves the engine's rows out.
+var selectActs = db.Define(db.SQL{Name: "audit.selectActs",
+	SQLite: `SELECT ` + auditColumns + ` FROM audit WHERE client_id = $1 AND subject_id = $2 AND actor <> 'engine' AND subject_id IS NOT NULL
+		ORDER BY sequence DESC LIMIT $3`})
+
 var selectAuditTime = db.Define(db.SQL{Name: "audit.selectTime",
 	SQLite: `SELECT at FROM audit WHERE client_id = $1 AND sequence = $2`})
 
@@ -135,6 +140,17 @@ func (tx *Tx) AuditOf(ctx context.Context, ref Ref, after, until int64) ([]*Audi
 			out = append(out, a)
 			return err
 		})
+	return out, err
+}
+
+// ActsOn returns what others than the engine did to a subject, newest first.
+func (tx *Tx) ActsOn(ctx context.Context, ref Ref, limit int) ([]*AuditRow, error) {
+	var out []*AuditRow
+	err := tx.db.Query(ctx, selectActs, []any{ref.Client[:], ref.ID[:], limit}, func(r db.Row) error {
+		a, err := scanAudit(r, ref.Client)
+		out = append(out, a)
+		return err
+	})
 	return out, err
 }
 

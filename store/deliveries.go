@@ -53,6 +53,13 @@ var selectDeliveriesByKey = db.Define(db.SQL{Name: "deliveries.selectByKey",
 		WHERE client_id = ANY(ARRAY[u.a1]) AND endpoint_id = u.a2 AND sequence = u.a3 AND kind = u.a4`,
 	Arrays: true})
 
+var selectDeliveriesOfEvents = db.Define(db.SQL{Name: "deliveries.selectOfEvents",
+	SQLite: `SELECT client_id, ` + deliveryColumns + ` FROM webhook_deliveries WHERE client_id = $1 AND endpoint_id = $2 AND sequence = $3`,
+	Postgres: `SELECT u.nth, client_id, ` + deliveryColumns + ` FROM webhook_deliveries,
+		(SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS a3, unnest($4::bigint[]) AS nth LIMIT $5::bigint) AS u
+		WHERE client_id = ANY(ARRAY[u.a1]) AND endpoint_id = u.a2 AND sequence = u.a3`,
+	Arrays: true})
+
 var selectNextRetry = db.Define(db.SQL{Name: "deliveries.selectNextRetry",
 	SQLite: `SELECT min(due_at) FROM webhook_deliveries WHERE client_id = $1 AND endpoint_id = $2 AND status = 'pending'`})
 
@@ -190,6 +197,23 @@ func clean(s string, longest int) string {
 
 func (tx *Tx) deliveries(ctx context.Context, q *db.SQL, args ...any) (out []*Delivery, err error) {
 	err = tx.db.Query(ctx, q, args, func(r db.Row) error {
+		d, err := scanDelivery(r)
+		out = append(out, d)
+		return err
+	})
+	return out, err
+}
+
+// DeliveriesOfEvents returns the rows of some events with some endpoints, of
+// every kind.
+func (tx *Tx) DeliveriesOfEvents(ctx context.Context, client till.ID, endpoints []till.ID, sequences []int64) (out []*Delivery, err error) {
+	var args [][]any
+	for i := range endpoints {
+		for _, n := range sequences {
+			args = append(args, []any{client[:], endpoints[i][:], n})
+		}
+	}
+	err = tx.db.QueryEach(ctx, selectDeliveriesOfEvents, args, func(_ int, r db.Row) error {
 		d, err := scanDelivery(r)
 		out = append(out, d)
 		return err

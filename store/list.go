@@ -22,6 +22,12 @@ type PaymentFilter struct {
 	Reference         string
 	ProviderReference string
 	Key               *till.ID // any UUID is a key, the zero one too
+
+	// Phone, and Amount in minor units of Currency, have no index: every row of
+	// the range is looked at, so whoever asks bounds the range.
+	Phone    string
+	Amount   int64
+	Currency string
 }
 
 // ListPayments returns a page of a client's payments and the exact number of
@@ -43,6 +49,9 @@ func (f *PaymentFilter) list(byEnd bool, table string, client till.ID, page Page
 	if f.Key != nil {
 		l.whereIndexed("p.idempotency_key = ", true, f.Key.Bytes())
 	}
+	l.whereIndexed("p.phone = ", f.Phone != "", f.Phone)
+	l.whereIndexed("p.amount = ", f.Amount != 0, f.Amount)
+	l.whereIndexed("p.currency = ", f.Currency != "", f.Currency)
 	return l
 }
 

@@ -19,6 +19,9 @@ var selectOpenRanges = db.Define(db.SQL{Name: "log_ranges.selectOpen",
 	SQLite: `SELECT client_id, ` + rangeColumns + ` FROM webhook_spans WHERE client_id = $1 AND endpoint_id = $2
 		AND CASE WHEN why = 'disabled' THEN 0 ELSE 1 END = $3 AND done_at IS NULL ORDER BY id LIMIT $4`})
 
+var selectOpenRangesOf = db.Define(db.SQL{Name: "log_ranges.selectOpenOf",
+	SQLite: `SELECT client_id, ` + rangeColumns + ` FROM webhook_spans WHERE client_id = $1 AND done_at IS NULL ORDER BY endpoint_id, id LIMIT $2`})
+
 // RangeReason says what a stretch of the log is about.
 type RangeReason string
 
@@ -51,14 +54,30 @@ func (tx *Tx) SaveRange(ctx context.Context, s *LogRange) error {
 	return err
 }
 
+func scanRange(r db.Row) (*LogRange, error) {
+	s := &LogRange{}
+	err := r.Scan(idDest(&s.ClientID), idDest(&s.EndpointID), idDest(&s.ID), textDest(&s.Why), &s.From, &s.Next, &s.To, &s.CreatedAt, intDest(&s.DoneAt))
+	return s, err
+}
+
 // OpenRanges returns up to limit ranges of an endpoint that are not done,
 // oldest first: those that nobody has asked for, or those that are to be sent.
 func (tx *Tx) OpenRanges(ctx context.Context, ref Ref, asked bool, limit int) (out []*LogRange, err error) {
 	err = tx.db.Query(ctx, selectOpenRanges,
 		[]any{ref.Client[:], ref.ID[:], asked, limit}, func(r db.Row) error {
-			s := &LogRange{}
+			s, err := scanRange(r)
 			out = append(out, s)
-			return r.Scan(idDest(&s.ClientID), idDest(&s.EndpointID), idDest(&s.ID), textDest(&s.Why), &s.From, &s.Next, &s.To, &s.CreatedAt, intDest(&s.DoneAt))
+			return err
 		})
+	return out, err
+}
+
+// OpenRangesOf returns the open ranges of all endpoints of a client.
+func (tx *Tx) OpenRangesOf(ctx context.Context, client till.ID, limit int) (out []*LogRange, err error) {
+	err = tx.db.Query(ctx, selectOpenRangesOf, []any{client[:], limit}, func(r db.Row) error {
+		s, err := scanRange(r)
+		out = append(out, s)
+		return err
+	})
 	return out, err
 }

@@ -129,6 +129,60 @@ func derivedStatus(e *store.Endpoint, ranges []*store.LogRange, ev *till.Event) 
 	return store.DeliveryDelivered
 }
 
+// DeliveriesOf returns what became of some events of a client with each of its
+// endpoints, by endpoint and sequence. It costs the same number of statements
+// however many there are.
+func DeliveriesOf(ctx context.Context, tx *store.Tx, client till.ID, events []*till.Event) ([]*DeliveryView, map[till.ID]*store.Endpoint, error) {
+	endpoints, err := tx.Endpoints(ctx, client, MaxEndpoints)
+	if err != nil || len(endpoints) == 0 || len(events) == 0 {
+		return nil, nil, err
+	}
+	byID, ids := map[till.ID]*store.Endpoint{}, make([]till.ID, len(endpoints))
+	for i, e := range endpoints {
+		byID[e.ID], ids[i] = e, e.ID
+	}
+	sequences := make([]int64, len(events))
+	for i, ev := range events {
+		sequences[i] = ev.Sequence
+	}
+	rows, err := tx.DeliveriesOfEvents(ctx, client, ids, sequences)
+	if err != nil {
+		return nil, nil, err
+	}
+	ranges, err := tx.OpenRangesOf(ctx, client, len(endpoints)*(maxLogRanges+maxReplays))
+	if err != nil {
+		return nil, nil, err
+	}
+	type key struct {
+		endpoint till.ID
+		sequence int64
+	}
+	var out []*DeliveryView
+	told := map[key]bool{}
+	for _, r := range rows {
+		l := &DeliveryView{Delivery: *r, HasRow: true}
+		told[key{r.EndpointID, r.Sequence}] = told[key{r.EndpointID, r.Sequence}] || r.Kind == store.DeliverEvent
+		l.describe(events)
+		out = append(out, l)
+	}
+	for _, e := range endpoints {
+		own := slices.DeleteFunc(slices.Clone(ranges), func(r *store.LogRange) bool { return r.EndpointID != e.ID })
+		for _, ev := range events {
+			status := derivedStatus(e, own, ev)
+			if status == "" || told[key{e.ID, ev.Sequence}] {
+				continue
+			}
+			l := &DeliveryView{Delivery: store.Delivery{ClientID: client, EndpointID: e.ID, Sequence: ev.Sequence, Kind: store.DeliverEvent, SubjectID: ev.SubjectID, Status: status}}
+			if status == store.DeliveryDelivered {
+				l.Attempts = 1
+			}
+			l.describe(events)
+			out = append(out, l)
+		}
+	}
+	return out, byID, nil
+}
+
 func (l *DeliveryView) describe(events []*till.Event) {
 	if l.Kind == store.DeliverTest {
 		l.EventID, l.EventKind, l.EventAt = l.ID, till.EndpointTest, l.ID.Time()

@@ -1,0 +1,263 @@
+package books
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"till"
+	"till/ledger"
+	"till/store"
+)
+
+// maxActs is how many acts of people a story shows, the newest.
+const maxActs = 50
+
+// Story is a payment or payout with all that happened to it, from one snapshot.
+type Story struct {
+	Kind    till.SubjectKind
+	Payment *store.PaymentRow
+	Payout  *store.PayoutRow
+
+	Subject  store.Subject
+	Step     *store.Step // nil: nothing is scheduled
+	Attempts []*store.Attempt
+	Events   []*store.EventRow
+	Lines    []*ledger.Transaction // the first maxLines of them
+	Cases    []*store.Case         // open and closed
+	Acts     []*store.AuditRow     // of people and keys, oldest first
+	Breaker  *store.Breaker        // of the connection
+	Aside    till.Money            // in suspense; zero: nothing
+	Owed     []store.Owing
+
+	LateAt, ReversedAt till.Time
+	Now                till.Time
+}
+
+// ReadStory reads the story of a payment or payout in a fixed number of
+// statements, however long it is. It returns CodePaymentNotFound or
+// CodePayoutNotFound.
+func ReadStory(ctx context.Context, tx *store.Tx, kind till.SubjectKind, ref store.Ref) (*Story, error) {
+	s := &Story{Kind: kind, Now: tx.Now()}
+	if err := s.readSubject(ctx, tx, ref); err != nil {
+		return nil, err
+	}
+	filter := store.TransactionFilter{PaymentID: ref.ID}
+	if kind == till.SubjectPayout {
+		filter = store.TransactionFilter{PayoutID: ref.ID}
+	}
+	_, err := tx.EachTransaction(ctx, ref.Client, filter, till.ID{}, true, maxLines, func(t *ledger.Transaction) error {
+		line := *t
+		s.Lines = append(s.Lines, &line)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if s.Attempts, err = tx.Attempts(ctx, ref); err != nil {
+		return nil, err
+	}
+	if s.Cases, err = tx.Cases(ctx, store.CaseFilter{Client: ref.Client, Subject: ref.ID, All: true, Limit: MaxCases}); err != nil {
+		return nil, err
+	}
+	if s.Acts, err = tx.ActsOn(ctx, ref, maxActs); err != nil {
+		return nil, err
+	}
+	slices.Reverse(s.Acts)
+	return s, s.readOpen(ctx, tx, ref)
+}
+
+// readSubject reads the row and its events.
+func (s *Story) readSubject(ctx context.Context, tx *store.Tx, ref store.Ref) (err error) {
+	var sequences []int64
+	if s.Kind == till.SubjectPayout {
+		if s.Payout, err = tx.Payout(ctx, ref); err != nil {
+			return err
+		}
+		p := s.Payout
+		s.Subject, s.LateAt = p.Subject(), p.LateSuccessAt
+		sequences = []int64{p.PendingEvent, p.ProcessingEvent, p.FinalEvent, p.LateEvent}
+	} else {
+		if s.Payment, err = tx.Payment(ctx, ref); err != nil {
+			return err
+		}
+		p := s.Payment
+		s.Subject, s.LateAt, s.ReversedAt = p.Subject(), p.LateSuccessAt, p.ReversedAt
+		sequences = []int64{p.PendingEvent, p.ProcessingEvent, p.FinalEvent, p.LateEvent, p.ReversedEvent, p.UpdatedEvent}
+	}
+	sequences = slices.DeleteFunc(sequences, func(n int64) bool { return n == 0 })
+	s.Events, err = tx.EventBodiesAt(ctx, ref.Client, sequences)
+	return err
+}
+
+// readOpen reads what only an open, suspended or reversed subject has.
+func (s *Story) readOpen(ctx context.Context, tx *store.Tx, ref store.Ref) (err error) {
+	if s.Step, err = tx.Step(ctx, ref); err != nil {
+		return err
+	}
+	if !s.Subject.Final {
+		breakers, err := tx.Breakers(ctx)
+		if err != nil {
+			return err
+		}
+		s.Breaker = breakers[s.Subject.Connection]
+	}
+	if len(s.Cases) > 0 {
+		aside, err := tx.Suspended(ctx, []store.Ref{ref})
+		if err != nil {
+			return err
+		}
+		s.Aside = aside[ref]
+	}
+	if !s.ReversedAt.IsZero() || !s.LateAt.IsZero() {
+		s.Owed, err = tx.OwedFor(ctx, ref)
+	}
+	return err
+}
+
+// OpenCases returns the cases that somebody has to look at.
+func (s *Story) OpenCases() []*store.Case {
+	return slices.DeleteFunc(slices.Clone(s.Cases), func(c *store.Case) bool { return !c.ClosedAt.IsZero() })
+}
+
+// Why returns what is going on. rate is how many sends a second the connection
+// takes, 0 if that is not known.
+func (s *Story) Why(rate int) Why {
+	in := &Situation{Kind: s.Kind, Subject: s.Subject, Step: s.Step, Breaker: s.Breaker, Rate: rate, Cases: s.OpenCases(), Suspended: s.Aside,
+		LateAt: s.LateAt, ReversedAt: s.ReversedAt, Now: s.Now}
+	if n := len(s.Attempts); n > 0 {
+		in.Last = s.Attempts[n-1]
+	}
+	in.HeldSince = s.heldSince()
+	in.Debited, in.Owed = takenBack(s.Lines, s.Owed, s.Subject.Amount.Currency)
+	return Explain(in)
+}
+
+// heldSince returns when the operator was first seen to hold the request.
+func (s *Story) heldSince() till.Time {
+	for _, e := range s.Events {
+		if e.Kind == till.PaymentProcessing || e.Kind == till.PayoutEventProcessing {
+			return e.CreatedAt
+		}
+	}
+	return 0
+}
+
+// MomentKind says what happened at a moment of a timeline.
+type MomentKind string
+
+// The kinds. Those that begin with next have not happened yet.
+const (
+	MomentEvent    MomentKind = "event"    // a change that clients are told
+	MomentSent     MomentKind = "sent"     // a send to the operator
+	MomentAsked    MomentKind = "asked"    // a check, or several with one answer
+	MomentResolved MomentKind = "resolved" // a person brought the decision
+	MomentCallback MomentKind = "callback" // the operator called, a hint
+	MomentLine     MomentKind = "line"     // a line of the wallet
+	MomentOpened   MomentKind = "opened"   // a case
+	MomentClosed   MomentKind = "closed"
+	MomentAct      MomentKind = "act"       // what a person or a key did
+	MomentNextSend MomentKind = "next_send" // it is sent
+	MomentNextAsk  MomentKind = "next_ask"  // the operator is asked
+	MomentEnd      MomentKind = "next_end"  // the customer's time is over
+)
+
+// Group is what a moment is about, for those who look for one thing.
+type Group string
+
+// The groups.
+const (
+	AboutOperator Group = "operator"
+	AboutMoney    Group = "money"
+	AboutWebhooks Group = "webhooks"
+	AboutPeople   Group = "people"
+	AboutAll      Group = "all" // it is shown in each
+)
+
+// Moment is one line of a timeline. Of the pointers, one is set.
+type Moment struct {
+	At      till.Time
+	Kind    MomentKind
+	Group   Group
+	Next    bool // it has not happened yet
+	Event   *store.EventRow
+	Attempt *store.Attempt
+	Line    *ledger.Transaction
+	Case    *store.Case
+	Audit   *store.AuditRow
+	Count   int64 // of callbacks
+}
+
+// rank sorts what has one time: the cause before what follows from it. Creation
+// comes first of all: it may share its time with the first send.
+func (m *Moment) rank() int {
+	if m.Event != nil && (m.Event.Kind == till.PaymentPending || m.Event.Kind == till.PayoutEventPending) {
+		return 0
+	}
+	return order[m.Kind]
+}
+
+var order = map[MomentKind]int{MomentSent: 1, MomentCallback: 2, MomentAsked: 3, MomentResolved: 3, MomentLine: 4, MomentEvent: 5, MomentOpened: 6, MomentClosed: 7, MomentAct: 8}
+
+// Timeline returns what happened, by time, and what comes next.
+func (s *Story) Timeline() []Moment {
+	var out []Moment
+	for _, e := range s.Events {
+		out = append(out, Moment{At: e.CreatedAt, Kind: MomentEvent, Group: AboutAll, Event: e})
+	}
+	for _, a := range s.Attempts {
+		out = append(out, momentOf(a))
+	}
+	for _, t := range s.Lines {
+		out = append(out, Moment{At: t.CreatedAt, Kind: MomentLine, Group: AboutMoney, Line: t})
+	}
+	for _, c := range s.Cases {
+		out = append(out, Moment{At: c.OpenedAt, Kind: MomentOpened, Group: AboutPeople, Case: c})
+		if !c.ClosedAt.IsZero() {
+			out = append(out, Moment{At: c.ClosedAt, Kind: MomentClosed, Group: AboutPeople, Case: c})
+		}
+	}
+	for _, a := range s.Acts {
+		out = append(out, Moment{At: a.At, Kind: MomentAct, Group: AboutPeople, Audit: a})
+	}
+	if s.Step != nil && s.Step.WakeSeq > 0 {
+		out = append(out, Moment{At: s.Step.CallbackDueAt, Kind: MomentCallback, Group: AboutOperator, Count: s.Step.WakeSeq})
+	}
+	SortMoments(out)
+	return append(out, s.nextMoments()...)
+}
+
+// SortMoments sorts what has happened.
+func SortMoments(moments []Moment) {
+	slices.SortStableFunc(moments, func(a, b Moment) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.rank(), b.rank()))
+	})
+}
+
+func momentOf(a *store.Attempt) Moment {
+	m := Moment{At: a.StartedAt, Kind: MomentSent, Group: AboutOperator, Attempt: a}
+	switch a.Kind {
+	case store.AttemptCheck:
+		m.Kind = MomentAsked
+	case store.AttemptResolve:
+		m.Kind, m.Group = MomentResolved, AboutPeople
+	}
+	return m
+}
+
+// nextMoments returns what has not happened yet.
+func (s *Story) nextMoments() []Moment {
+	if s.Step == nil || s.Subject.Final {
+		return nil
+	}
+	next := Moment{At: max(s.Step.DueAt, s.Now), Kind: MomentNextAsk, Group: AboutOperator, Next: true}
+	if s.Step.Sends == 0 {
+		next.Kind = MomentNextSend
+	}
+	out := []Moment{next}
+	if s.Kind == till.SubjectPayment && s.Now < s.Subject.ExpiresAt {
+		out = append(out, Moment{At: s.Subject.ExpiresAt, Kind: MomentEnd, Group: AboutOperator, Next: true})
+	}
+	SortMoments(out)
+	return out
+}
