@@ -1,0 +1,141 @@
+package console
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"till"
+	"till/account"
+	"till/internal/seal"
+	"till/people"
+	"till/store"
+)
+
+// Config is what the console is made of.
+type Config struct {
+	Store    *store.Store
+	People   *people.People
+	Accounts *account.Accounts
+	Secret   []byte // the installation's
+
+	// BaseURL is how clients reach the API from outside; its origin is the
+	// console's.
+	BaseURL string
+
+	// TrustedProxies are whose X-Forwarded-For is believed.
+	TrustedProxies []netip.Prefix
+
+	// SubmitRate returns how many payments or payouts a second a connection
+	// takes, 0 if there is no limit; nil means that nothing is known.
+	SubmitRate func(connection string, kind till.SubjectKind) int
+
+	Log *slog.Logger // nil means silence
+}
+
+// Console is the pages as a handler. It is safe for concurrent use.
+type Console struct {
+	Config
+	origin  string // https://pay.example.com
+	secure  bool   // browsers come by HTTPS
+	mux     *http.ServeMux
+	cross   *http.CrossOriginProtection
+	who     *seal.Sealer // phones in addresses
+	streams *streams
+
+	// sessionOf returns who a cookie belongs to: People.Session, unless a test
+	// says who visits.
+	sessionOf func(v *visit, token string) (*people.Session, error)
+	now       func() till.Time
+}
+
+// Prefix is where the console is mounted.
+const Prefix = "/console"
+
+// New returns the console.
+func New(c Config) (*Console, error) {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	base, err := url.Parse(c.BaseURL)
+	if err != nil {
+		return nil, fmt.Errorf("the base URL of the console: %w", err)
+	}
+	k := &Console{Config: c, mux: http.NewServeMux(), cross: http.NewCrossOriginProtection(), streams: newStreams(),
+		origin: base.Scheme + "://" + base.Host, secure: base.Scheme == "https", now: c.Store.Now}
+	k.sessionOf = func(v *visit, token string) (*people.Session, error) {
+		return c.People.Session(v.r.Context(), v.from, token)
+	}
+	if err := k.cross.AddTrustedOrigin(k.origin); err != nil {
+		return nil, fmt.Errorf("the base URL of the console: %w", err)
+	}
+	if k.who, err = seal.New(c.Secret, "console phones in addresses"); err != nil {
+		return nil, err
+	}
+	for i := range Routes {
+		r := &Routes[i]
+		k.mux.HandleFunc(r.Method+" "+Prefix+r.Path, func(w http.ResponseWriter, q *http.Request) { k.serve(w, q, r) })
+	}
+	k.mux.HandleFunc("GET "+Prefix+"/assets/{name}", serveAsset)
+	k.mux.HandleFunc("/", func(w http.ResponseWriter, q *http.Request) { k.serve(w, q, &noRoute) })
+	return k, nil
+}
+
+// Handles reports whether a path is the console's and not the API's.
+func Handles(path string) bool {
+	return path == Prefix || strings.HasPrefix(path, Prefix+"/")
+}
+
+// Stop ends the streams, which would keep a server from stopping.
+func (k *Console) Stop() { k.streams.stop() }
+
+// readTimeout is how long a body may take: people's lines are slow, and what
+// they type must not be lost.
+const readTimeout = 60 * time.Second
+
+// maxForm is the largest body of a form.
+const maxForm = 64 << 10
+
+// ServeHTTP implements http.Handler.
+func (k *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	setHeaders(w.Header(), k.secure)
+	if !k.reachable(r) {
+		k.serve(w, r, &insecureRoute)
+		return
+	}
+	if err := k.cross.Check(r); err != nil {
+		k.Log.Warn("form from elsewhere refused", "path", r.URL.Path, "origin", r.Header.Get("Origin"))
+		k.serve(w, r, &foreignRoute)
+		return
+	}
+	if r.URL.Path == Prefix {
+		http.Redirect(w, r, Prefix+"/", http.StatusPermanentRedirect)
+		return
+	}
+	if r.Method == http.MethodPost {
+		// Only HTTP/1 and HTTP/2 connections can set it; a test's recorder cannot.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readTimeout))
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	}
+	k.mux.ServeHTTP(w, r)
+}
+
+// reachable reports whether a session may travel over this connection: by
+// HTTPS, or on this machine under a name of this machine, which no page of
+// another site can take.
+func (k *Console) reachable(r *http.Request) bool {
+	if k.secure {
+		return true
+	}
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil || !peer.Addr().Unmap().IsLoopback() {
+		return false
+	}
+	host := (&url.URL{Host: r.Host}).Hostname()
+	a, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && a.IsLoopback()
+}

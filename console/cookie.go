@@ -1,0 +1,34 @@
+package console
+
+import "net/http"
+
+// The session's cookie. The name with __Host- is only taken by browsers from
+// HTTPS, for this host and every path; on plain HTTP, which is loopback, there
+// is no such guard.
+const (
+	secureCookie   = "__Host-till"
+	loopbackCookie = "till"
+)
+
+func (k *Console) cookieName() string {
+	if k.secure {
+		return secureCookie
+	}
+	return loopbackCookie
+}
+
+// dropToken takes the token away, with everything else that the browser keeps
+// of the console.
+func (v *visit) dropToken() {
+	http.SetCookie(v.w, &http.Cookie{Name: v.k.cookieName(), Path: "/", MaxAge: -1, Secure: v.k.secure, HttpOnly: true, SameSite: http.SameSiteLaxMode})
+	v.w.Header().Set("Clear-Site-Data", `"cache", "storage"`)
+}
+
+// token returns the session's token that the browser sent, "" if none.
+func (v *visit) token() string {
+	c, err := v.r.Cookie(v.k.cookieName())
+	if err != nil {
+		return ""
+	}
+	return c.Value
+}

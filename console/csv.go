@@ -1,0 +1,108 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"net/http"
+	"strings"
+
+	"till"
+	"till/console/look"
+	"till/people"
+	"till/store"
+)
+
+// Limits of a table for spreadsheets. It is read from one snapshot into memory,
+// so that a slow line holds no reader of the database.
+const (
+	maxCSVRows = 50_000
+	csvSlice   = 500
+	maxCSVs    = 2 // at once on this instance
+)
+
+var csvSlots = make(chan struct{}, maxCSVs)
+
+// paymentsCSV is GET /c/{client}/payments.csv: what the list shows, all pages.
+func (v *visit) paymentsCSV() error {
+	return v.listCSV("payments", v.readFilter(v.clientPath("/payments"), statusWords(till.Statuses)), v.listPayments)
+}
+
+// payoutsCSV is GET /c/{client}/payouts.csv.
+func (v *visit) payoutsCSV() error {
+	return v.listCSV("payouts", v.readFilter(v.clientPath("/payouts"), statusWords(till.PayoutStatuses)), v.listPayouts)
+}
+
+// listCSV writes a list as a table: "," or, for Excel, ";" with a byte mark.
+func (v *visit) listCSV(kind string, f *filter, read reader) error {
+	if !v.may(people.Export) {
+		return &people.Refusal{Code: people.NotAllowed, Need: people.Export}
+	}
+	select {
+	case csvSlots <- struct{}{}:
+		defer func() { <-csvSlots }()
+	default:
+		return errAway
+	}
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	if v.r.URL.Query().Get("for") == "excel" {
+		b.WriteString("\ufeff")
+		w.Comma = ';'
+	}
+	_ = w.Write([]string{"id", "created_utc", "created_local", "zone", "state", "amount", "currency", kind[:len(kind)-1] + "_phone", "method", "reference", "receipt"})
+	rows := 0
+	err := v.view(func(ctx context.Context, tx *store.Tx) error {
+		want := f.store()
+		if want.To == 0 || want.To > v.now {
+			want.To = v.now
+		}
+		for {
+			lines, total, err := read(ctx, tx, want, store.Page{Limit: csvSlice, Offset: rows})
+			if err != nil {
+				return err
+			}
+			if total > maxCSVRows {
+				return errLongCSV
+			}
+			for _, l := range lines {
+				_ = w.Write(v.csvRow(l)) // it writes to memory
+			}
+			if rows += len(lines); len(lines) < csvSlice {
+				return nil
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	w.Flush()
+	if err := v.k.People.NoteAct(v.r.Context(), v.session, v.client, people.Act{Action: "export." + kind, Detail: look.Count(look.English, int64(rows)) + " rows, phones masked"}); err != nil {
+		return err
+	}
+	v.w.Header().Set("Content-Disposition", `attachment; filename="`+kind+"-"+v.clock.ISODay(v.now)+`.csv"`)
+	v.write(http.StatusOK, "text/csv; charset=utf-8", b.Bytes())
+	return nil
+}
+
+func (v *visit) csvRow(l *Line) []string {
+	row := []string{l.ID, l.At.String(), v.clock.Local(l.At), v.clock.Zone.String(), l.State.Text, plainAmount(l.Amount), l.Amount.Currency, l.Phone, l.Method, l.Reference, l.Receipt}
+	for i := range row {
+		row[i] = guardFormula(row[i])
+	}
+	return row
+}
+
+// plainAmount returns an amount in major units with a point, as programs read
+// it.
+func plainAmount(m till.Money) string {
+	return strings.ReplaceAll(look.Amount(look.English, m), ",", "")
+}
+
+// guardFormula keeps a spreadsheet from running a text that a stranger chose.
+func guardFormula(s string) string {
+	if s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])) {
+		return "'" + s
+	}
+	return s
+}

@@ -1,0 +1,243 @@
+package console
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+
+	"till"
+	"till/console/look"
+	"till/store"
+)
+
+// The ranges that a list offers. "days" is from and to, "all" since the
+// beginning.
+var rangeNames = []string{"today", "yesterday", "week", "month", "last_month", "all"}
+
+const (
+	defaultRange = "month"
+	daysRange    = "days"
+	pageSize     = 50
+	maxPage      = 1_000_000
+)
+
+// filter is what the address of a list says. It is all of the list's state: a
+// link to it shows the same to a colleague.
+type filter struct {
+	base     string // the path of the list
+	Range    string
+	From, To till.Time // the ends of the range, both included
+	fromDay  string
+	toDay    string
+	State    string
+	Method   string
+	Amount   string // as it was typed
+	Minor    int64
+	Currency string
+	Examine  bool
+	Page     int
+	Upto     till.Time // rows that came after it wait behind "show"
+}
+
+// readFilter reads the address. What makes no sense there is left out, as if
+// it were not there: an old link still shows a list.
+func (v *visit) readFilter(base string, states []string) *filter {
+	q := v.r.URL.Query()
+	f := &filter{base: base, Range: defaultRange, Page: 1, Method: q.Get("method"), Examine: q.Get("examine") == "1"}
+	if s := q.Get("state"); slices.Contains(states, s) {
+		f.State = s
+	}
+	if _, ok := till.MethodOf(f.Method); !ok {
+		f.Method = ""
+	}
+	if r := q.Get("range"); slices.Contains(rangeNames, r) {
+		f.Range = r
+	}
+	f.setRange(v.clock, v.now)
+	f.setDays(v.clock, q.Get("from"), q.Get("to"))
+	if n, err := strconv.Atoi(q.Get("page")); err == nil && n > 1 && n <= maxPage {
+		f.Page = n
+	}
+	f.setAmount(q.Get("amount"), q.Get("currency"))
+	if n, err := strconv.ParseInt(q.Get("upto"), 10, 64); err == nil && n > 0 && till.Time(n) <= v.now {
+		f.Upto = till.Time(n)
+	}
+	if earliest := v.earliest(); earliest > f.From {
+		f.From = earliest
+	}
+	return f
+}
+
+// setRange sets the ends of a named range.
+func (f *filter) setRange(c look.Clock, now till.Time) {
+	f.From, f.To = 0, 0
+	switch f.Range {
+	case "today":
+		f.From = c.StartOfDay(now, 0)
+	case "yesterday":
+		f.From, f.To = c.StartOfDay(now, -1), c.StartOfDay(now, 0)-1
+	case "week":
+		f.From = c.StartOfDay(now, -(int(c.In(now).Weekday())+6)%7)
+	case "month":
+		f.From = c.StartOfMonth(now, 0)
+	case "last_month":
+		f.From, f.To = c.StartOfMonth(now, -1), c.StartOfMonth(now, 0)-1
+	}
+}
+
+// setDays sets a range from one day to another.
+func (f *filter) setDays(c look.Clock, from, to string) {
+	first, ok := c.ParseDay(from)
+	last, okTo := c.ParseDay(to)
+	if !ok && !okTo {
+		return
+	}
+	f.Range, f.From, f.To = daysRange, 0, 0
+	if ok {
+		f.From, f.fromDay = max(first, 1), from
+	}
+	if okTo {
+		f.To, f.toDay = c.StartOfDay(last, 1)-1, to
+	}
+}
+
+// setAmount reads the amount that is looked for.
+func (f *filter) setAmount(amount, currency string) {
+	if _, known := till.CurrencyDecimals(currency); !known || amount == "" {
+		return
+	}
+	if minor, ok := look.ParseAmount(amount, currency); ok {
+		f.Amount, f.Minor, f.Currency = amount, minor, currency
+	}
+}
+
+// query returns the address's query, with changes: name, value, name, value. A
+// change of anything but the page leads to the first one.
+func (f *filter) query(changes ...string) url.Values {
+	q := url.Values{}
+	set := func(name, value string) {
+		if value != "" {
+			q.Set(name, value)
+		} else {
+			q.Del(name)
+		}
+	}
+	if f.Range != daysRange && f.Range != defaultRange {
+		set("range", f.Range)
+	}
+	set("from", f.fromDay)
+	set("to", f.toDay)
+	set("state", f.State)
+	set("method", f.Method)
+	if f.Amount != "" {
+		set("amount", f.Amount)
+		set("currency", f.Currency)
+	}
+	if f.Examine {
+		set("examine", "1")
+	}
+	for i := 0; i+1 < len(changes); i += 2 {
+		if changes[i] == "range" {
+			q.Del("from")
+			q.Del("to")
+		}
+		set(changes[i], changes[i+1])
+	}
+	return q
+}
+
+// path returns the list's address with changes.
+func (f *filter) path(changes ...string) string { return f.pathOf(f.base, changes...) }
+
+func (f *filter) pathOf(base string, changes ...string) string {
+	if q := f.query(changes...).Encode(); q != "" {
+		return base + "?" + q
+	}
+	return base
+}
+
+// Path returns where the list's forms go to.
+func (f *filter) Path() string { return f.base }
+
+// Examined and Without lead to what waits for a person, and back. Wide leads to
+// everything.
+func (f *filter) Examined() string { return f.base + "?examine=1" }
+
+// Without: see Examined.
+func (f *filter) Without() string { return f.path("examine", "") }
+
+// Wide: see Examined.
+func (f *filter) Wide() string { return f.base + "?range=all" }
+
+// Kept returns what the form of days keeps of the address, as names and values;
+// KeptRange is the same for the form of amounts.
+func (f *filter) Kept() []Choice { return f.kept("state", "method", "amount", "currency") }
+
+// KeptRange: see Kept.
+func (f *filter) KeptRange() []Choice { return f.kept("state", "method", "range", "from", "to") }
+
+func (f *filter) kept(names ...string) (out []Choice) {
+	q := f.query()
+	for _, name := range names {
+		if value := q.Get(name); value != "" {
+			out = append(out, Choice{Text: name, Path: value})
+		}
+	}
+	return out
+}
+
+// store returns the filter as the store takes it.
+func (f *filter) store() store.PaymentFilter {
+	return store.PaymentFilter{Status: till.Status(f.State), Method: f.Method, From: f.From, To: f.To, Amount: f.Minor, Currency: f.Currency}
+}
+
+// narrowed reports whether the list shows less than a range of time.
+func (f *filter) narrowed() bool {
+	return f.State != "" || f.Method != "" || f.Amount != "" || f.Examine
+}
+
+// Choice is one link of a filter.
+type Choice struct {
+	Text, Path string
+	Current    bool
+}
+
+// Pages are the links to the pages of a list.
+type Pages struct {
+	Links                []Choice // without a path: pages that are left out
+	Before, Next         string
+	Name, Size           string
+	BeforeName, NextName string
+}
+
+// pages returns the links to the pages around this one.
+func (v *visit) pages(f *filter, total int64) *Pages {
+	last := int((total + pageSize - 1) / pageSize)
+	p := &Pages{Name: v.words.T("list.pages"), Size: v.words.T("list.size", "n", pageSize), BeforeName: v.words.T("list.before"), NextName: v.words.T("list.next")}
+	if last < 2 {
+		return p
+	}
+	upto := ""
+	if f.Upto != 0 {
+		upto = strconv.FormatInt(int64(f.Upto), 10)
+	}
+	link := func(n int) string { return f.path("page", strconv.Itoa(n), "upto", upto) }
+	if f.Page > 1 {
+		p.Before = link(f.Page - 1)
+	}
+	if f.Page < last {
+		p.Next = link(f.Page + 1)
+	}
+	shown := 0
+	for _, n := range []int{1, f.Page - 1, f.Page, f.Page + 1, last} {
+		if n <= shown || n > last {
+			continue
+		}
+		if n > shown+1 {
+			p.Links = append(p.Links, Choice{})
+		}
+		p.Links = append(p.Links, Choice{Text: look.Count(v.words.Lang(), int64(n)), Path: link(n), Current: n == f.Page})
+		shown = n
+	}
+	return p
+}

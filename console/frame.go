@@ -1,0 +1,201 @@
+package console
+
+import (
+	"html/template"
+	"strconv"
+	"strings"
+	"time"
+
+	"till"
+	"till/console/look"
+	"till/console/words"
+	"till/people"
+)
+
+// Frame is what every page has: who looks at it, in which language, and the
+// menu around it. Pages embed it; its methods are what templates call.
+type Frame struct {
+	*words.Catalogue
+	Clock     look.Clock
+	Now       till.Time
+	Title     string
+	RequestID string
+	Address   string // of this page, with its query
+	Theme     string
+
+	Person  *till.Person // nil: nobody is signed in
+	NoKeys  bool
+	Client  *till.Client // nil: the page is of no merchant
+	Name    string       // of the merchant, as people call it
+	Test    bool
+	Looks   bool // the person sees the merchant by a role of the house
+	Base    string
+	Stream  string // the address of the live hints; "": none
+	Menu    [][]MenuItem
+	Bar     []MenuItem
+	Others  []*till.Client // merchants to switch to
+	Notice  string
+	Modules []string // further scripts of the page
+}
+
+// MenuItem is a link of the menu.
+type MenuItem struct {
+	Key, Icon, Path string
+	Shortcut        string // of keys.js
+	Current         bool
+}
+
+// menuTable is the menu of a merchant, in its groups. An item is shown where
+// the table of routes has its page and the person may see it.
+var menuTable = [][]MenuItem{
+	{
+		{Key: "menu.home", Icon: "home", Path: "/home", Shortcut: "gh"},
+		{Key: "menu.collect", Icon: "collect", Path: "/collect", Shortcut: "n"},
+		{Key: "menu.payments", Icon: "list", Path: "/payments", Shortcut: "gp"},
+		{Key: "menu.payouts", Icon: "out", Path: "/payouts", Shortcut: "go"},
+		{Key: "menu.wallets", Icon: "wallet", Path: "/wallets", Shortcut: "gw"},
+	}, {
+		{Key: "menu.webhooks", Icon: "hook", Path: "/webhooks"},
+		{Key: "menu.keys", Icon: "key", Path: "/keys"},
+		{Key: "menu.people", Icon: "people", Path: "/people"},
+		{Key: "menu.audit", Icon: "log", Path: "/audit"},
+		{Key: "menu.settings", Icon: "sliders", Path: "/settings"},
+	}, {
+		{Key: "menu.sandbox", Icon: "phone", Path: "/sandbox"},
+	},
+}
+
+// barKeys are the items of the bar at the foot of small screens; "more" opens
+// the menu.
+var barKeys = []string{"menu.home", "menu.collect", "menu.payments"}
+
+// routeOf returns the page at a path below a merchant's, nil if there is none.
+func routeOf(path string) *Route {
+	for i := range Routes {
+		if r := &Routes[i]; r.Method == "GET" && r.Path == "/c/{client}"+path {
+			return r
+		}
+	}
+	return nil
+}
+
+// frame returns what is around a page. key is the item of the menu that the
+// page belongs to.
+func (v *visit) frame(title, key string) *Frame {
+	f := &Frame{Catalogue: v.words, Clock: v.clock, Now: v.now, Title: title, RequestID: v.id, Address: v.r.URL.RequestURI(), Client: v.client}
+	if v.session != nil {
+		f.Person, f.NoKeys, f.Theme = &v.session.Person, v.session.Person.NoKeys, v.session.Person.Theme
+	}
+	if v.client == nil || v.session == nil {
+		return f
+	}
+	f.Base, f.Name, f.Test, f.Looks = v.clientPath(""), v.clientName(), v.client.Mode == till.Test, v.session.Looks(v.client.ID)
+	f.Stream = v.clientPath("/live")
+	if n := v.r.URL.Query().Get("done"); n != "" && v.words.Has("done."+n) {
+		f.Notice = v.words.T("done." + n)
+	}
+	for _, group := range menuTable {
+		var items []MenuItem
+		for _, item := range group {
+			r := routeOf(item.Path)
+			if r == nil || r.TestOnly && !f.Test || v.session.May(v.client, r.May) == people.None {
+				continue
+			}
+			item.Path, item.Current = f.Base+item.Path, item.Key == key
+			items = append(items, item)
+			for _, k := range barKeys {
+				if k == item.Key {
+					f.Bar = append(f.Bar, item)
+				}
+			}
+		}
+		if items != nil {
+			f.Menu = append(f.Menu, items)
+		}
+	}
+	f.Others = v.otherClients()
+	return f
+}
+
+// clientName returns what people call the merchant.
+func (v *visit) clientName() string {
+	if v.profile != nil && v.profile.Name != "" {
+		return v.profile.Name
+	}
+	return v.client.Name
+}
+
+// otherClients returns the merchants that the person may switch to. Whoever has
+// one only costs no statement.
+func (v *visit) otherClients() []*till.Client {
+	if len(v.session.Memberships) < 2 {
+		return nil
+	}
+	all, err := v.k.clientsOf(v)
+	if err != nil {
+		v.k.Log.Warn("merchants of a person not read", "request_id", v.id, "error", err)
+		return nil
+	}
+	others := all[:0]
+	for _, c := range all {
+		if c.ID != v.client.ID {
+			others = append(others, c)
+		}
+	}
+	return others
+}
+
+// Money returns an amount with its currency.
+func (f *Frame) Money(m till.Money) string { return look.Money(f.Lang(), m) }
+
+// Amount returns an amount without its currency.
+func (f *Frame) Amount(m till.Money) string { return look.Amount(f.Lang(), m) }
+
+// Count returns a whole number.
+func (f *Frame) Count(n int64) string { return look.Count(f.Lang(), n) }
+
+// Mask returns a phone as pages show it.
+func (f *Frame) Mask(phone string) string { return look.Mask(phone) }
+
+// ISO returns a moment for the datetime of a time element.
+func (f *Frame) ISO(t till.Time) string { return t.Std().Format(time.RFC3339Nano) }
+
+// At returns date and time of a moment.
+func (f *Frame) At(t till.Time) string { return f.Clock.DateTime(t) }
+
+// Ticks returns a moment in milliseconds, for scripts.
+func (f *Frame) Ticks(t till.Time) string { return strconv.FormatInt(int64(t)/1000, 10) }
+
+// Method returns a method as people call it, with its country.
+func (f *Frame) Method(code, country string) string { return methodName(code, country) }
+
+func methodName(code, country string) string {
+	name := code
+	if m, ok := till.MethodOf(code); ok {
+		name = m.Name
+	}
+	return strings.TrimSpace(name + " " + country)
+}
+
+// ZoneName returns what names the zone once on each page.
+func (f *Frame) ZoneName() string {
+	if f.Clock.City() == "UTC" {
+		return f.T("frame.zone_utc")
+	}
+	return f.T("frame.zone", "city", f.Clock.City(), "offset", f.Clock.Offset(f.Now))
+}
+
+// Mark is an icon by its name; Parts of templates take it.
+type Mark struct{ Name string }
+
+// Icon returns the icon of a name for the template "icon".
+func (f *Frame) Icon(name string) Mark { return Mark{name} }
+
+// Chip is a state in a tinted box: icon and word, never colour alone.
+type Chip struct {
+	Tone, Icon, Text string
+	Big              bool
+}
+
+// Block is markup that was made on the server, by package chart.
+type Block = template.HTML

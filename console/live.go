@@ -1,0 +1,106 @@
+package console
+
+import (
+	"net/http"
+	"sync"
+	"time"
+
+	"till"
+)
+
+// Limits of streams. A browser that is given none asks at intervals.
+const (
+	maxStreams       = 500 // of an instance
+	maxPersonStreams = 4
+	streamLife       = 5 * time.Minute
+	hintInterval     = time.Second // at most one hint in it
+	recheckInterval  = 15 * time.Second
+	streamDeadline   = 10 * time.Second // for one write
+)
+
+// streams counts the tabs that listen.
+type streams struct {
+	stopping chan struct{}
+	stop     func()
+
+	mu       sync.Mutex
+	all      int
+	byPerson map[till.ID]int
+}
+
+func newStreams() *streams {
+	s := &streams{stopping: make(chan struct{}), byPerson: map[till.ID]int{}}
+	s.stop = sync.OnceFunc(func() { close(s.stopping) })
+	return s
+}
+
+// enter takes a place, which leave gives back; false: there is none.
+func (s *streams) enter(person till.ID) (leave func(), ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all >= maxStreams || s.byPerson[person] >= maxPersonStreams {
+		return nil, false
+	}
+	s.all++
+	s.byPerson[person]++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.all--
+		if s.byPerson[person]--; s.byPerson[person] == 0 {
+			delete(s.byPerson, person)
+		}
+	}, true
+}
+
+// live is GET /c/{client}/live: a stream of hints that something of the
+// merchant has changed. It says nothing about what.
+func (v *visit) live() error {
+	c := http.NewResponseController(v.w)
+	v.written = true
+	v.w.Header().Set("Content-Type", "text/event-stream")
+	v.w.Header().Set("X-Accel-Buffering", "no") // a proxy passes it on at once
+	say := func(text string) bool {
+		_ = c.SetWriteDeadline(time.Now().Add(streamDeadline)) // not every writer has one
+		_, err := v.w.Write([]byte(text))
+		return err == nil && c.Flush() == nil
+	}
+	leave, ok := v.k.streams.enter(v.session.Person.ID)
+	if !ok {
+		say("event: full\ndata:\n\n")
+		return nil
+	}
+	defer leave()
+	if !say("retry: 3000\n\n") {
+		return nil
+	}
+	sub := v.k.Store.Subscribe(v.client.ID)
+	defer sub.Close()
+	end, look, check := time.NewTimer(streamLife), time.NewTicker(hintInterval), time.NewTicker(recheckInterval)
+	defer end.Stop()
+	defer look.Stop()
+	defer check.Stop()
+	for {
+		select {
+		case <-look.C:
+			select {
+			case <-sub.C():
+				if !say("event: hint\ndata:\n\n") {
+					return nil
+				}
+			default:
+			}
+		case <-check.C:
+			// A session that has ended, or a role that was taken, ends the stream.
+			if v.signIn() != nil || v.enterClient() != nil || !say(":\n\n") {
+				return nil
+			}
+		case <-end.C:
+			return nil
+		case <-v.k.streams.stopping:
+			return nil
+		case <-v.r.Context().Done():
+			return nil
+		}
+	}
+}

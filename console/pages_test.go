@@ -1,0 +1,124 @@
+package console
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"till"
+)
+
+// Every page, in both languages, with texts that strangers chose.
+func TestPagesEscapeWhatStrangersWrote(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sqlite())
+	long := strings.Repeat("\u202eÉ", 60)
+	paid := w.pay("242061230001", 5000, hostile, hostile)
+	declined := w.pay("242061230002", 7500, long, long)
+	waiting := w.pay("242061230003", 2500, "ORDER-1042", "Two loaves")
+	w.until(paid, till.Success)
+	w.until(declined, till.Failed)
+	w.until(waiting, till.Processing)
+	for _, lang := range []string{"en", "fr"} {
+		for _, path := range []string{"/payments", "/payments?range=today", "/payments?state=failed", "/payments?examine=1", "/payments?amount=5000&currency=XAF",
+			"/payments/" + paid.String(), "/payments/" + declined.String(), "/payments/" + waiting.String(), "/payments/" + paid.String() + "?show=money",
+			"/payouts", "/search", "/search?q=" + "ORDER-1042", "/search?q=5000", "/search?q=%3Cimg+src%3Dx+onerror%3Dalert(1)%3E"} {
+			w.be(till.RoleOwner, lang)
+			page := w.get(w.path(path))
+			checkPage(t, lang+" "+path, page)
+		}
+	}
+	w.be(till.RoleOwner, "en")
+	page := w.get(w.path("/payments/" + waiting.String()))
+	for _, want := range []string{"On the customer&#39;s phone since", "Next: the customer types the PIN.", "242\u00a0•••\u00a0003", "ORDER-1042", "Two loaves", `data-until="`, "End of the customer"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page of a waiting payment lacks %q", want)
+		}
+	}
+	if strings.Contains(page, "242061230003") {
+		t.Error("the page has the whole phone number")
+	}
+}
+
+// checkPage looks for what no page may have.
+func checkPage(t *testing.T, name, page string) {
+	t.Helper()
+	for _, bad := range []string{"<img", "onerror=alert(1)>", " style=", "<no value>", "ZgotmplZ", "javascript:", "%!"} {
+		if strings.Contains(page, bad) {
+			t.Errorf("%s has %q", name, bad)
+		}
+	}
+	if !strings.HasSuffix(strings.TrimSpace(page), "</html>") {
+		t.Errorf("%s has no end", name)
+	}
+	// A key that has no words is shown itself.
+	for key := range strings.SplitSeq(">frame. >list. >state. >why. >line. >fact. >menu. >error. >next. >group. >range. >search. \"frame. \"list.", " ") {
+		if strings.Contains(page, key) {
+			t.Errorf("%s shows a key: %q", name, key)
+		}
+	}
+}
+
+// A merchant without a payment is told what to do.
+func TestEmptyPages(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sqlite())
+	for _, c := range []struct{ lang, path, want string }{
+		{"en", "/payments", "No payments yet"},
+		{"fr", "/payments", "Pas encore de paiement"},
+		{"en", "/payouts", "No payouts yet"},
+		{"en", "/payments?state=failed", "Nothing matches"},
+		{"en", "/payments?examine=1", "Nothing matches"},
+		{"en", "/search?q=nothing", "Nothing found"},
+		{"fr", "/search?as=secret", "Ceci est un secret"},
+	} {
+		w.be(till.RoleOwner, c.lang)
+		page := w.get(w.path(c.path))
+		checkPage(t, c.path, page)
+		if !strings.Contains(page, c.want) {
+			t.Errorf("%s lacks %q", c.path, c.want)
+		}
+	}
+}
+
+// A phone never stands in an address, and what was sealed for one merchant
+// opens with no other.
+func TestSearchKeepsPhonesOutOfAddresses(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sqlite())
+	id := w.pay("242061230003", 2500, "ORDER-1042", "loaves")
+	for _, typed := range []string{"242061230003", "+242 06 123 00 03", "06 123 00 03"} {
+		a := w.do(request(http.MethodPost, w.path("/search"), map[string][]string{"q": {typed}}))
+		to := a.Header().Get("Location")
+		if a.Code != http.StatusSeeOther || strings.Contains(to, "1230003") || strings.Contains(to, "123") && strings.Contains(to, "q=") || !strings.Contains(to, "who=") {
+			t.Fatalf("%q leads to %d %s", typed, a.Code, to)
+		}
+		page := w.get(to)
+		if !strings.Contains(page, id.String()) || strings.Contains(page, "061230003") {
+			t.Errorf("%q is not found, or its number is shown", typed)
+		}
+		foreign := strings.Replace(to, w.client.ID.String(), w.other.ID.String(), 1)
+		w.visitor.Memberships = append(w.visitor.Memberships, till.Membership{Client: w.other.ID, Role: till.RoleOwner})
+		w.visitor.Memberships = w.visitor.Memberships[1:]
+		if a := w.do(request(http.MethodGet, foreign, nil)); a.Code != http.StatusNotFound {
+			t.Errorf("a sealed search of another merchant is answered %d", a.Code)
+		}
+		w.be(till.RoleOwner, "en")
+	}
+	a := w.do(request(http.MethodPost, w.path("/search"), map[string][]string{"q": {"till_live_abc_secret"}}))
+	if to := a.Header().Get("Location"); strings.Contains(to, "till_") {
+		t.Errorf("a secret is led to %s", to)
+	}
+}
+
+func TestSearchWays(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ text, first string }{
+		{"019a82f4-6c1e-7b90-a3d2-5e0c9f417a11", asID}, {"242061234567", asPhone}, {"06 123 45 67", asPhone}, {"ORDER-1042", asReference},
+		{"5000", asAmount}, {"5 000 XAF", asAmount}, {"EM100377", asReference}, {"till_test_x", asSecret}, {"whsec_x", asSecret}, {"1234567890123456", asAmount}, {"...", asReference},
+	} {
+		if got := waysOf(c.text); got[0] != c.first {
+			t.Errorf("%q is taken as %v, want %s", c.text, got, c.first)
+		}
+	}
+}

@@ -1,0 +1,339 @@
+package console
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"till"
+	"till/books"
+	"till/people"
+	"till/store"
+)
+
+// Line is one row of a list of payments or payouts, ready for people.
+type Line struct {
+	ID        string
+	Path      string
+	Day       string // where a new day begins
+	At        till.Time
+	Time      string
+	State     Chip
+	Why       string
+	Amount    till.Money
+	Phone     string // masked
+	Method    string
+	Reference string
+	Receipt   string
+}
+
+// Tail returns the end of the id, which names a line that has no reference.
+func (l *Line) Tail() string { return l.ID[len(l.ID)-8:] }
+
+// listPage is a list of payments or payouts.
+type listPage struct {
+	*Frame
+	Kind    string // "payments" or "payouts"
+	Filter  *filter
+	Ranges  []Choice
+	States  []Choice
+	Methods []Choice
+	Words   map[string]string // what the current filter says
+
+	Lines   []*Line
+	Total   int64
+	News    int64  // that came since
+	Show    string // the address that shows them
+	Again   string // the address of this list as it stands
+	Pages   *Pages
+	CSV     string
+	Collect string
+	Examine int64 // how many have an open case
+	TooMany bool  // an amount was looked for in too many rows
+	Never   bool  // there is none at all
+	Curl    string
+	Sandbox string
+}
+
+// payments is GET /c/{client}/payments.
+func (v *visit) payments() error {
+	return v.list("payments", v.readFilter(v.clientPath("/payments"), statusWords(till.Statuses)), v.listPayments)
+}
+
+func statusWords[S ~string](all []S) []string {
+	out := make([]string, len(all))
+	for i, s := range all {
+		out[i] = string(s)
+	}
+	return out
+}
+
+// reader reads a page of a list, and the number of all.
+type reader func(ctx context.Context, tx *store.Tx, f store.PaymentFilter, page store.Page) ([]*Line, int64, error)
+
+// maxAmountRows is how many rows a search for an amount goes through.
+const maxAmountRows = 200_000
+
+// list shows a list of payments or payouts.
+func (v *visit) list(kind string, f *filter, read reader) error {
+	p := &listPage{Frame: v.frame(v.words.T("menu."+kind), "menu."+kind), Kind: kind, Filter: f}
+	if f.Upto == 0 {
+		f.Upto = v.now
+	}
+	err := v.view(func(ctx context.Context, tx *store.Tx) error { return v.readList(ctx, tx, p, f, read) })
+	if err != nil {
+		return err
+	}
+	p.Show, p.Again = f.path(), f.path("page", pageWord(f.Page), "upto", strconv.FormatInt(int64(f.Upto), 10))
+	p.Pages = v.pages(f, p.Total)
+	if routeOf("/"+kind+".csv") != nil && v.may(people.Export) && p.Total > 0 {
+		p.CSV = f.pathOf(f.base + ".csv")
+	}
+	if routeOf("/collect") != nil && kind == "payments" && v.may(people.Collect) {
+		p.Collect = v.clientPath("/collect")
+	}
+	if routeOf("/sandbox") != nil && p.Test && v.may(people.SandboxUse) {
+		p.Sandbox = v.clientPath("/sandbox")
+	}
+	p.Curl = v.curl(kind)
+	v.choices(p, f)
+	return v.page("list", p)
+}
+
+func pageWord(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+// readList reads the page, what is new since, and what waits for a person.
+func (v *visit) readList(ctx context.Context, tx *store.Tx, p *listPage, f *filter, read reader) (err error) {
+	cases, err := tx.Cases(ctx, store.CaseFilter{Client: v.client.ID, Limit: books.MaxCases})
+	if err != nil {
+		return err
+	}
+	cases = slices.DeleteFunc(cases, func(c *store.Case) bool { return c.Payout != (p.Kind == "payouts") || c.SubjectID.IsZero() })
+	if f.Examine {
+		if err := v.readExamined(ctx, tx, p, f, cases); err != nil {
+			return err
+		}
+		p.Examine = p.Total
+		return nil
+	}
+	p.Examine = int64(len(cases))
+	now, upto := f.store(), f.store()
+	if upto.To == 0 || upto.To > f.Upto {
+		upto.To = f.Upto
+	}
+	page := store.Page{Limit: pageSize, Offset: (f.Page - 1) * pageSize}
+	if f.Amount != "" {
+		all := upto
+		all.Amount, all.Currency = 0, ""
+		_, n, err := read(ctx, tx, all, store.Page{})
+		if err != nil {
+			return err
+		}
+		if p.TooMany = n > maxAmountRows; p.TooMany {
+			return nil
+		}
+	}
+	if p.Lines, p.Total, err = read(ctx, tx, upto, page); err != nil {
+		return err
+	}
+	v.explainExamined(p.Lines, cases)
+	if f.Amount == "" {
+		_, total, err := read(ctx, tx, now, store.Page{})
+		if err != nil {
+			return err
+		}
+		p.News = max(0, total-p.Total)
+	}
+	if p.Total == 0 && !f.narrowed() {
+		_, n, err := read(ctx, tx, store.PaymentFilter{}, store.Page{})
+		if err != nil {
+			return err
+		}
+		p.Never = n == 0
+	}
+	return nil
+}
+
+// readExamined reads what has an open case, the longest open first.
+func (v *visit) readExamined(ctx context.Context, tx *store.Tx, p *listPage, f *filter, cases []*store.Case) error {
+	var refs []store.Ref
+	for _, c := range cases {
+		if ref := (store.Ref{Client: v.client.ID, ID: c.SubjectID}); !slices.Contains(refs, ref) && c.SubjectID.Time() >= v.earliest() {
+			refs = append(refs, ref)
+		}
+	}
+	p.Total = int64(len(refs))
+	from := min((f.Page-1)*pageSize, len(refs))
+	refs = refs[from:min(from+pageSize, len(refs))]
+	var err error
+	if p.Kind == "payouts" {
+		rows, readErr := tx.Payouts(ctx, refs)
+		p.Lines, err = v.payoutLines(inOrder(refs, rows)), readErr
+	} else {
+		rows, readErr := tx.Payments(ctx, refs)
+		p.Lines, err = v.paymentLines(inOrder(refs, rows)), readErr
+	}
+	v.explainExamined(p.Lines, cases)
+	return err
+}
+
+// inOrder returns rows as they were asked for; a case may be about something
+// else.
+func inOrder[R any](refs []store.Ref, rows map[store.Ref]R) (out []R) {
+	for _, ref := range refs {
+		if r, ok := rows[ref]; ok {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// explainExamined says beside a line what its case is about.
+func (v *visit) explainExamined(lines []*Line, cases []*store.Case) {
+	for _, l := range lines {
+		for _, c := range cases {
+			if l.State.Tone == "examine" && c.SubjectID.String() == l.ID {
+				l.Why = v.caseKind(c.Kind)
+			}
+		}
+	}
+}
+
+// listPayments reads payments for a list.
+func (v *visit) listPayments(ctx context.Context, tx *store.Tx, f store.PaymentFilter, page store.Page) ([]*Line, int64, error) {
+	f.From = max(f.From, v.earliest())
+	rows, total, err := tx.ListPayments(ctx, v.client.ID, f, page)
+	return v.paymentLines(rows), total, err
+}
+
+func (v *visit) paymentLines(rows []*store.PaymentRow) []*Line {
+	out := make([]*Line, len(rows))
+	for i, p := range rows {
+		l := v.line(p.ID, p.CreatedAt, p.Amount, p.Phone, p.Method, p.Country, p.Reference, p.ProviderReference)
+		l.Path = v.clientPath("/payments/" + l.ID)
+		l.State, l.Why = v.paymentChip(p)
+		out[i] = l
+	}
+	v.setDays(out)
+	return out
+}
+
+func (v *visit) line(id till.ID, at till.Time, amount till.Money, phone, method, country, reference, receipt string) *Line {
+	return &Line{ID: id.String(), At: at, Time: v.clock.Time(at), Amount: amount, Phone: maskPhone(phone), Method: methodName(method, country),
+		Reference: reference, Receipt: receipt}
+}
+
+// setDays names the day of each line that begins one.
+func (v *visit) setDays(lines []*Line) {
+	for i, l := range lines {
+		if i == 0 || !v.clock.SameDay(l.At, lines[i-1].At) {
+			l.Day = v.clock.Day(l.At, v.now)
+		}
+	}
+}
+
+// choices fills in the links of the filters.
+func (v *visit) choices(p *listPage, f *filter) {
+	t := v.words.T
+	p.Words = map[string]string{"range": t("range." + f.Range), "state": t("list.all"), "method": t("list.all")}
+	for _, r := range rangeNames {
+		path := r
+		if r == defaultRange {
+			path = ""
+		}
+		p.Ranges = append(p.Ranges, Choice{t("range." + r), f.path("range", path), f.Range == r})
+	}
+	p.States = append(p.States, Choice{t("list.all"), f.path("state", ""), f.State == ""})
+	states := statusWords(till.Statuses)
+	if p.Kind == "payouts" {
+		states = statusWords(till.PayoutStatuses)
+	}
+	for _, s := range states {
+		name := t("state." + stateWord(p.Kind, s))
+		p.States = append(p.States, Choice{name, f.path("state", s), f.State == s})
+		if f.State == s {
+			p.Words["state"] = name
+		}
+	}
+	p.Methods = append(p.Methods, Choice{t("list.all"), f.path("method", ""), f.Method == ""})
+	for _, m := range till.Methods() {
+		if v.client.Mode == till.Test && !m.InSandbox() {
+			continue
+		}
+		p.Methods = append(p.Methods, Choice{m.Name, f.path("method", m.Code), f.Method == m.Code})
+		if f.Method == m.Code {
+			p.Words["method"] = m.Name
+		}
+	}
+}
+
+// stateWord returns the key of a status: money that came in was paid, and money
+// that went out was sent.
+func stateWord(kind, status string) string {
+	if kind == "payouts" && status == string(till.PayoutSuccess) {
+		return "sent"
+	}
+	return status
+}
+
+// Span returns the ends of the range, once on the page with its zone.
+func (p *listPage) Span() string {
+	from, to := "", p.Clock.ShortDate(p.Filter.Upto)+" "+p.Clock.Minute(p.Filter.Upto)
+	if p.Filter.To != 0 && p.Filter.To < p.Filter.Upto {
+		to = p.Clock.ShortDate(p.Filter.To) + " " + p.Clock.Minute(p.Filter.To)
+	}
+	if p.Filter.From == 0 {
+		return p.T("list.until", "to", to, "zone", p.Clock.Offset(p.Now))
+	}
+	from = p.Clock.ShortDate(p.Filter.From) + " " + p.Clock.Minute(p.Filter.From)
+	return p.T("list.span", "from", from, "to", to, "zone", p.Clock.Offset(p.Now))
+}
+
+// FromDay and ToDay are the ends of the range as the fields of days show them.
+func (p *listPage) FromDay() string { return p.day(p.Filter.From) }
+
+// ToDay: see FromDay.
+func (p *listPage) ToDay() string {
+	if p.Filter.To == 0 {
+		return p.day(p.Now)
+	}
+	return p.day(p.Filter.To)
+}
+
+func (p *listPage) day(t till.Time) string {
+	if t == 0 {
+		return ""
+	}
+	return p.Clock.ISODay(t)
+}
+
+// Currencies are those that an amount can be looked for in.
+func (p *listPage) Currencies() []string { return currencies(p.Client.Mode) }
+
+// currencies lists what the methods of a mode are paid in, by name.
+func currencies(mode till.Mode) (out []string) {
+	for _, m := range till.Methods() {
+		for _, k := range m.Markets {
+			if (mode != till.Test || k.Sandbox) && !slices.Contains(out, k.Currency) {
+				out = append(out, k.Currency)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// curl returns a first request that can be pasted.
+func (v *visit) curl(kind string) string {
+	if kind != "payments" {
+		return ""
+	}
+	return "curl " + v.k.BaseURL + "/payments -H \"X-Api-Key: $KEY\" -H 'Content-Type: application/json' -d '{\n" +
+		"  \"method\": \"mtn_momo\", \"country\": \"CG\", \"amount\": {\"value\": \"5000\", \"currency\": \"XAF\"},\n" +
+		"  \"customer\": {\"phone\": \"242061234567\"}, \"idempotency_key\": \"'$(uuidgen)'\"}'"
+}

@@ -1,0 +1,31 @@
+package console
+
+import (
+	"context"
+
+	"till"
+	"till/store"
+)
+
+// payouts is GET /c/{client}/payouts.
+func (v *visit) payouts() error {
+	return v.list("payouts", v.readFilter(v.clientPath("/payouts"), statusWords(till.PayoutStatuses)), v.listPayouts)
+}
+
+// listPayouts reads payouts for a list.
+func (v *visit) listPayouts(ctx context.Context, tx *store.Tx, f store.PaymentFilter, page store.Page) ([]*Line, int64, error) {
+	rows, total, err := tx.ListPayouts(ctx, v.client.ID, f, page)
+	return v.payoutLines(rows), total, err
+}
+
+func (v *visit) payoutLines(rows []*store.PayoutRow) []*Line {
+	out := make([]*Line, len(rows))
+	for i, p := range rows {
+		l := v.line(p.ID, p.CreatedAt, p.Amount, p.Phone, p.Method, p.Country, p.Reference, p.ProviderReference)
+		l.Path = v.clientPath("/payouts/" + l.ID)
+		l.State, l.Why = v.payoutChip(p)
+		out[i] = l
+	}
+	v.setDays(out)
+	return out
+}

@@ -1,0 +1,239 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+
+	"till"
+	"till/books"
+	"till/console/look"
+	"till/people"
+	"till/store"
+	"till/webhook"
+)
+
+// subjectPage is a payment or a payout: what is going on, what happened, and
+// what it is.
+type subjectPage struct {
+	*Frame
+	Kind     string // "payments" or "payouts"
+	Amount   till.Money
+	State    Chip
+	Reason   string
+	Going    Going
+	Moments  []*TimelineItem
+	Tabs     []Choice
+	Facts    []Fact
+	Ids      []Fact
+	Document string
+	Back     string
+	Print    string
+	Again    string
+}
+
+// Fact is a name with its value; Strong is the one that matters.
+type Fact struct {
+	Name, Value string
+	ISO         string // of a time
+	Strong      bool
+}
+
+// Going is the sentence that says what is going on, and who is next.
+type Going struct {
+	Tone       string
+	Say, More  string
+	Next       string
+	Until      till.Time // counts down; zero: nothing does
+	LeftWord   string
+	LeftSpan   string
+	NextAction bool
+}
+
+// payment is GET /c/{client}/payments/{id}.
+func (v *visit) payment() error { return v.subject(till.SubjectPayment, "payments") }
+
+// payout is GET /c/{client}/payouts/{id}.
+func (v *visit) payout() error { return v.subject(till.SubjectPayout, "payouts") }
+
+// subject shows a payment or a payout.
+func (v *visit) subject(kind till.SubjectKind, list string) error {
+	ref, err := v.ref("id")
+	if err != nil {
+		return err
+	}
+	if ref.ID.Time() < v.earliest() {
+		return errNoPage
+	}
+	var story *books.Story
+	var views []*webhook.DeliveryView
+	var endpoints map[till.ID]*store.Endpoint
+	err = v.view(func(ctx context.Context, tx *store.Tx) (err error) {
+		if story, err = books.ReadStory(ctx, tx, kind, ref); err != nil || !v.may(people.WebhooksSee) {
+			return err
+		}
+		events := make([]*till.Event, len(story.Events))
+		for i, e := range story.Events {
+			events[i] = &e.Event
+		}
+		views, endpoints, err = webhook.DeliveriesOf(ctx, tx, v.client.ID, events)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	p := &subjectPage{Kind: list, Amount: story.Subject.Amount, Back: v.clientPath("/" + list), Again: v.r.URL.RequestURI()}
+	name := story.Subject.Reference
+	if name == "" {
+		name = look.Money(v.words.Lang(), story.Subject.Amount)
+	}
+	p.Frame = v.frame(v.words.T("subject."+string(kind), "name", name), "menu."+list)
+	if story.Payment != nil {
+		p.State, p.Reason = v.paymentChip(story.Payment)
+	} else {
+		p.State, p.Reason = v.payoutChip(story.Payout)
+	}
+	p.State.Big = true
+	rate := 0
+	if v.k.SubmitRate != nil {
+		rate = v.k.SubmitRate(story.Subject.Connection, kind)
+	}
+	p.Going = v.going(story, story.Why(rate), p.State.Tone)
+	p.Moments = v.timeline(story, views, endpoints)
+	v.tabs(p)
+	v.facts(p, story)
+	return v.page("subject", p)
+}
+
+// going puts the sentence into words.
+func (v *visit) going(s *books.Story, w books.Why, tone string) Going {
+	g := Going{Tone: tone}
+	at := func(t till.Time) string { return v.clock.Moment(t, v.now) }
+	operator := v.operatorName(s)
+	args := []any{"op", operator, "t", at(w.At), "t2", at(w.Then), "t3", at(w.Until), "until", at(w.Until),
+		"n", w.Rate, "a", w.Amount, "b", w.Other, "d", look.Span(v.words.Lang(), w.Span),
+		"reason", v.reason(w.Reason), "s", v.words.T("state." + stateWord(listOf(s.Kind), w.Status))}
+	g.Say = v.words.T("why."+string(w.Code), args...)
+	switch {
+	case w.NextAsk.IsZero():
+	case !w.AskedAt.IsZero():
+		g.More = v.words.T("going.asked", "op", operator, "t", at(w.AskedAt), "t2", at(max(w.NextAsk, v.now)))
+	case s.Step != nil && s.Step.Sends > 0:
+		g.More = v.words.T("going.asks", "op", operator, "t", at(max(w.NextAsk, v.now)))
+	}
+	if w.Next != books.Nobody {
+		g.Next = v.words.T("next."+string(w.Next), "op", operator)
+	}
+	if w.Code == books.WhyWaiting {
+		g.Until, g.LeftWord = w.Until, v.words.T("going.left")
+		g.LeftSpan = look.Span(v.words.Lang(), w.Until.Sub(v.now))
+	}
+	return g
+}
+
+func listOf(kind till.SubjectKind) string { return string(kind) + "s" }
+
+// operatorName returns what people call whom the money was asked from.
+func (v *visit) operatorName(s *books.Story) string {
+	if m, ok := till.MethodOf(s.Subject.Method); ok {
+		return m.Name
+	}
+	return s.Subject.Connection
+}
+
+// groups are the filters of the timeline, in the order of the page.
+var groups = []books.Group{books.AboutAll, books.AboutOperator, books.AboutMoney, books.AboutWebhooks, books.AboutPeople}
+
+// tabs fills in the filters of the timeline and keeps what the chosen one
+// shows.
+func (v *visit) tabs(p *subjectPage) {
+	q := v.r.URL.Query()
+	chosen := books.Group(q.Get("show"))
+	if !slices.Contains(groups, chosen) {
+		chosen = books.AboutAll
+	}
+	for _, g := range groups {
+		path := v.r.URL.Path
+		if g != books.AboutAll {
+			path += "?" + url.Values{"show": {string(g)}}.Encode()
+		}
+		p.Tabs = append(p.Tabs, Choice{v.words.T("group." + string(g)), path, g == chosen})
+	}
+	if chosen != books.AboutAll {
+		p.Moments = slices.DeleteFunc(p.Moments, func(m *TimelineItem) bool { return m.Group != chosen && m.Group != books.AboutAll })
+	}
+}
+
+// facts fills in what the payment or payout is.
+func (v *visit) facts(p *subjectPage, s *books.Story) {
+	t, b := v.words.T, &s.Subject
+	money := func(minor int64) string {
+		return look.Money(v.words.Lang(), till.Money{Minor: minor, Currency: b.Amount.Currency})
+	}
+	fact := func(key, value string) *Fact {
+		if value == "" {
+			return &Fact{}
+		}
+		p.Facts = append(p.Facts, Fact{Name: t("fact." + key), Value: value})
+		return &p.Facts[len(p.Facts)-1]
+	}
+	fact("party_"+string(s.Kind), maskPhone(b.Phone))
+	fact("method", methodName(b.Method, b.Country))
+	fact("connection", b.Connection)
+	fact("reference", b.Reference)
+	description, document := readDocument(b.Document)
+	fact("description", description)
+	fact("amount", money(b.Amount.Minor))
+	if s.Kind == till.SubjectPayment {
+		if b.Fee != 0 {
+			fact("fee", money(-b.Fee))
+		}
+		fact("net", money(b.Amount.Minor-b.Fee)).Strong = true
+	} else {
+		if b.Fee != 0 {
+			fact("fee", money(b.Fee))
+		}
+		fact("debit", money(b.Amount.Minor+b.Fee)).Strong = true
+	}
+	fact("asked", v.clock.DateTime(b.CreatedAt)).ISO = p.ISO(b.CreatedAt)
+	fact("receipt", *b.ProviderReference)
+	if d := *b.FailureDetail; d != nil {
+		fact("code", strings.TrimSpace(d.ProviderCode+" "+d.ProviderMessage))
+	}
+	p.Document = document
+	p.Ids = []Fact{{Name: t("fact.id_" + string(s.Kind)), Value: b.Ref.ID.String()}, {Name: t("fact.key"), Value: b.IdempotencyKey}}
+	if n := len(s.Attempts); n > 0 && !s.Attempts[0].Reference.IsZero() {
+		p.Ids = append(p.Ids, Fact{Name: t("fact.operator_reference"), Value: s.Attempts[n-1].Reference.String()})
+	}
+	if s.Step != nil && s.Step.Handle != "" {
+		p.Ids = append(p.Ids, Fact{Name: t("fact.handle"), Value: s.Step.Handle})
+	}
+}
+
+// readDocument returns the description of a document, and the document as
+// people can read it, without the customer, whose phone it has.
+func readDocument(document []byte) (description, text string) {
+	var members map[string]json.RawMessage
+	if len(document) == 0 || json.Unmarshal(append(append([]byte{'{'}, document...), '}'), &members) != nil {
+		return "", ""
+	}
+	_ = json.Unmarshal(members["description"], &description) // what is no text is shown with the rest
+	for _, name := range []string{"description", "customer", "recipient"} {
+		delete(members, name)
+	}
+	for name, value := range members {
+		if string(value) == "null" || string(value) == "{}" {
+			delete(members, name)
+		}
+	}
+	if len(members) == 0 {
+		return description, ""
+	}
+	b, err := json.MarshalIndent(members, "", "  ")
+	if err != nil {
+		return description, ""
+	}
+	return description, string(b)
+}

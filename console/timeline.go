@@ -1,0 +1,199 @@
+package console
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"till"
+	"till/books"
+	"till/console/look"
+	"till/ledger"
+	"till/store"
+	"till/webhook"
+)
+
+// TimelineItem is one line of a timeline, ready for people.
+type TimelineItem struct {
+	At           till.Time
+	Day          string // where a new day begins
+	Time, Millis string
+	Icon, Tone   string
+	Text, Sub    string
+	End          string // at the end of the line: "event 1042"
+	Detail       string // what opens below
+	DetailName   string
+	Next, Open   bool
+	Group        books.Group
+}
+
+// timeline returns what happened, by time. Webhook deliveries stand at the
+// time they were sent; one that arrived at once kept no time, and stands at its
+// event's.
+func (v *visit) timeline(s *books.Story, views []*webhook.DeliveryView, endpoints map[till.ID]*store.Endpoint) []*TimelineItem {
+	var out []*TimelineItem
+	for _, m := range s.Timeline() {
+		if item := v.item(s, m); item != nil {
+			out = append(out, item)
+		}
+	}
+	for _, d := range views {
+		if e := endpoints[d.EndpointID]; e != nil {
+			out = append(out, v.delivery(d, e))
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *TimelineItem) int {
+		if a.Next != b.Next {
+			return map[bool]int{false: -1, true: 1}[a.Next]
+		}
+		return int(max(-1, min(1, int64(a.At)-int64(b.At))))
+	})
+	for i, item := range out {
+		item.Time, item.Millis = v.clock.Time(item.At), v.clock.Millis(item.At)
+		if item.Next {
+			item.Millis = ""
+		}
+		if i > 0 && !v.clock.SameDay(item.At, out[i-1].At) || i == 0 && !v.clock.SameDay(item.At, v.now) {
+			item.Day = v.clock.Day(item.At, v.now)
+		}
+		item.Open = i+1 < len(out) && out[i+1].Next
+	}
+	return out
+}
+
+// item puts a moment into words.
+func (v *visit) item(s *books.Story, m books.Moment) *TimelineItem {
+	t := v.words.T
+	item := &TimelineItem{At: m.At, Group: m.Group, Next: m.Next}
+	switch m.Kind {
+	case books.MomentEvent:
+		v.event(item, s, m.Event)
+	case books.MomentSent:
+		item.Icon, item.Text = "send", t("line.sent", "op", m.Attempt.Connection)
+		v.answer(item, m.Attempt)
+	case books.MomentAsked:
+		item.Icon, item.Text = "ask", t("line.asked", "op", m.Attempt.Connection, "n", m.Attempt.Repeats)
+		v.answer(item, m.Attempt)
+	case books.MomentResolved:
+		item.Icon, item.Text, item.Sub = "person", t("line.resolved"), m.Attempt.Detail
+	case books.MomentCallback:
+		item.Icon, item.Text, item.Sub = "bolt", t("line.callback", "op", s.Subject.Connection, "n", m.Count), t("line.callback_sub")
+	case books.MomentLine:
+		v.walletLine(item, m.Line)
+	case books.MomentOpened:
+		item.Icon, item.Tone, item.Text, item.Sub = "gem", "examine", t("line.opened", "kind", v.caseKind(m.Case.Kind)), m.Case.Detail
+	case books.MomentClosed:
+		item.Icon, item.Text, item.Sub = "check", t("line.closed", "kind", v.caseKind(m.Case.Kind)), strings.Trim(till.NameOfActor(m.Case.ClosedBy)+": "+m.Case.Reason, ": ")
+	case books.MomentAct:
+		item.Icon, item.Text, item.Sub = "person", t("line.act", "who", till.NameOfActor(m.Audit.Actor), "what", m.Audit.Action), m.Audit.Detail
+	case books.MomentNextSend:
+		item.Icon, item.Text = "clock", t("line.next_send", "op", s.Subject.Connection)
+	case books.MomentNextAsk:
+		item.Icon, item.Text = "clock", t("line.next_ask", "op", s.Subject.Connection)
+	case books.MomentEnd:
+		item.Icon, item.Text, item.Sub = "sand", t("line.next_end"), t("line.next_end_sub", "op", v.operatorName(s))
+	}
+	return item
+}
+
+// event puts a change of the status into words.
+func (v *visit) event(item *TimelineItem, s *books.Story, e *store.EventRow) {
+	_, kind, _ := strings.Cut(string(e.Kind), ".")
+	key := "event." + string(s.Kind) + "_" + kind
+	item.Text = v.words.T(key)
+	item.End = v.words.T("line.event", "n", strconv.FormatInt(e.Sequence, 10))
+	switch kind {
+	case "pending":
+		item.Icon = "dot"
+	case "processing":
+		item.Icon, item.Tone = "turn", "processing"
+		if s.Kind == till.SubjectPayment {
+			item.Icon = "phone"
+		}
+	case "success":
+		item.Icon, item.Tone = "check", "paid"
+		if e.ProviderReference != "" {
+			item.Sub = v.words.T("line.receipt", "receipt", e.ProviderReference)
+		}
+	case "failed", "cancelled":
+		item.Icon, item.Tone = "cross", "failed"
+	case "expired":
+		item.Icon = "sand"
+	default:
+		item.Icon, item.Tone = "undo", "late"
+	}
+	if e.FailureReason != "" {
+		item.Sub = v.reason(e.FailureReason)
+	}
+}
+
+// answer puts what came of a call into words.
+func (v *visit) answer(item *TimelineItem, a *store.Attempt) {
+	t := v.words.T
+	outcome := a.Outcome
+	if outcome == "" {
+		outcome = "in_flight"
+	}
+	word := t("line.outcome_unknown")
+	if key := "outcome." + outcome; v.words.Has(key) {
+		word = t(key)
+	}
+	item.Sub = word
+	if took := a.EndedAt.Sub(a.StartedAt); !a.EndedAt.IsZero() && took >= 0 && a.Repeats <= 1 {
+		item.Sub = t("line.took", "what", word, "ms", look.Count(v.words.Lang(), took.Milliseconds()))
+	}
+	if a.Repeats > 1 {
+		item.Sub = t("line.since", "what", word, "t", v.clock.Moment(a.LastAt, v.now))
+	}
+	if a.Code != "" || a.Detail != "" {
+		item.Detail, item.DetailName = strings.TrimSpace(a.Code+"\n"+a.Detail), t("line.detail")
+	}
+}
+
+// walletLine puts a line of the wallet into words.
+func (v *visit) walletLine(item *TimelineItem, l *ledger.Transaction) {
+	lang := v.words.Lang()
+	sign := "+"
+	if l.Direction == "debit" {
+		sign = "\u2212"
+	}
+	name := l.Type
+	if key := "entry." + l.Type; v.words.Has(key) {
+		name = v.words.T(key)
+	}
+	item.Icon, item.Text = "coins", name+" "+sign+look.Money(lang, l.Amount)
+	item.Sub = v.words.T("line.balance", "balance", look.Money(lang, till.Money{Minor: l.BalanceAfter, Currency: l.Amount.Currency}))
+	item.End = v.words.T("line.line", "n", strconv.FormatInt(l.Sequence, 10))
+}
+
+// delivery puts what became of an event at an endpoint into words.
+func (v *visit) delivery(d *webhook.DeliveryView, e *store.Endpoint) *TimelineItem {
+	t := v.words.T
+	host := e.URL
+	if u, err := url.Parse(e.URL); err == nil {
+		host = u.Host
+	}
+	item := &TimelineItem{At: d.EventAt, Group: books.AboutWebhooks, Icon: "mail", Text: host, End: t("line.event", "n", strconv.FormatInt(d.Sequence, 10))}
+	if !d.Last.SentAt.IsZero() {
+		item.At = d.Last.SentAt
+	}
+	status := t("delivery." + string(d.Status))
+	switch {
+	case d.Status == store.DeliveryDelivered && !d.HasRow:
+		item.Sub = t("line.delivered_at_once")
+	case d.Status == store.DeliveryDelivered:
+		item.Sub = t("line.delivered", "what", status, "n", d.Attempts)
+	case d.Status == store.DeliveryPending && !d.HasRow:
+		item.Next, item.At, item.Sub = true, max(d.EventAt, v.now), status
+	case d.Status == store.DeliveryPending:
+		item.Tone, item.Sub = "failed", t("line.retried", "n", d.Attempts, "t", v.clock.Moment(max(d.DueAt, v.now), v.now))
+	default:
+		item.Tone, item.Sub = "failed", status
+	}
+	if d.Last.Code != 0 || d.Last.Problem != "" {
+		item.DetailName = t("line.answer")
+		item.Detail = strings.TrimSpace(strconv.Itoa(d.Last.Code) + " " + d.Last.Problem + "\n" + d.Last.Text)
+	}
+	return item
+}

@@ -1,0 +1,260 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"till"
+	"till/console/look"
+	"till/console/words"
+	"till/people"
+	"till/store"
+)
+
+// visit is one request, from its cookie to its page.
+type visit struct {
+	k     *Console
+	w     http.ResponseWriter
+	r     *http.Request
+	route *Route
+	id    string // of the request, for people who ask for help
+	now   till.Time
+	from  people.Visit
+
+	session *people.Session // nil: nobody is signed in
+	client  *till.Client    // nil: the page is of no merchant
+	profile *till.Profile   // of the client
+	grant   people.Grant    // how far the person has the route's permission
+
+	words *words.Catalogue
+	clock look.Clock
+
+	plain   bool // the page is not compressed: it shows a secret
+	written bool
+}
+
+// serve answers one request.
+func (k *Console) serve(w http.ResponseWriter, r *http.Request, route *Route) {
+	v := &visit{k: k, w: w, r: r, route: route, now: k.now()}
+	v.id = till.NewID(v.now).String()
+	v.from = people.Visit{Address: v.address(), Device: device(r.UserAgent())}
+	v.words = words.For(v.language())
+	v.clock = look.NewClock(v.words.Lang(), "UTC")
+	w.Header().Set("X-Request-Id", v.id)
+	defer func() {
+		if p := recover(); p != nil {
+			k.Log.Error("page failed", "request_id", v.id, "path", route.Path, "panic", p, "stack", string(debug.Stack()))
+			if !v.written {
+				v.fail(errOurs)
+			}
+		}
+	}()
+	if err := v.run(); err != nil {
+		v.fail(err)
+	}
+}
+
+// run takes the visit through the gates in front of its handler.
+func (v *visit) run() error {
+	v.r = v.r.WithContext(store.WithCause(v.r.Context(), "console "+v.id))
+	if v.route.For != Everyone {
+		if err := v.signIn(); err != nil {
+			return err
+		}
+	}
+	var err error
+	switch v.route.For {
+	case Staff:
+		err = v.enterClient()
+	case House:
+		if !v.session.MayHouse(v.route.May) {
+			err = &people.Refusal{Code: people.NotAllowed, Need: v.route.May}
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if err := v.checkProof(); err != nil {
+		return err
+	}
+	return v.route.handle(v)
+}
+
+// signIn finds out who visits.
+func (v *visit) signIn() (err error) {
+	token := v.token()
+	if token == "" {
+		return &people.Refusal{Code: people.SessionOver}
+	}
+	if v.session, err = v.k.sessionOf(v, token); err != nil {
+		return err
+	}
+	person := &v.session.Person
+	v.words = words.For(person.Language)
+	v.clock = look.NewClock(v.words.Lang(), person.Zone)
+	if v.session.FactorMissing && !strings.HasPrefix(v.route.Path, "/me") {
+		return &people.Refusal{Code: people.FactorNeeded}
+	}
+	return nil
+}
+
+// enterClient finds the merchant of the path. One that the person has nothing
+// to do with is not there, whether it exists or not.
+func (v *visit) enterClient() error {
+	id, err := till.ParseID(v.r.PathValue("client"))
+	if err != nil {
+		return errNoPage
+	}
+	err = v.view(func(ctx context.Context, tx *store.Tx) (err error) {
+		if v.client, err = tx.Client(ctx, id); err != nil {
+			return err
+		}
+		v.profile, err = tx.Profile(ctx, id)
+		return err
+	})
+	if till.ErrorCode(err) == till.CodeClientNotFound || err == nil && v.session.May(v.client, people.Member) == people.None {
+		v.client = nil
+		return errNoPage
+	}
+	if err != nil {
+		return err
+	}
+	if zone := v.session.Person.Zone; zone == "" {
+		v.clock = look.NewClock(v.words.Lang(), v.profile.Zone)
+	}
+	if v.route.TestOnly && v.client.Mode != till.Test {
+		return errNoPage
+	}
+	if v.grant = v.session.May(v.client, v.route.May); v.grant == people.None {
+		return &people.Refusal{Code: people.NotAllowed, Need: v.route.May}
+	}
+	if v.session.Looks(v.client.ID) {
+		return v.k.noteLook(v)
+	}
+	return nil
+}
+
+// may returns how far the person has a permission with the merchant.
+func (v *visit) may(p people.Permission) bool { return v.session.May(v.client, p) != people.None }
+
+// earliest returns the first moment whose payments the person may see; zero:
+// all of them.
+func (v *visit) earliest() till.Time {
+	if v.grant == people.Recent {
+		return v.now.Add(-people.RecentWindow)
+	}
+	return 0
+}
+
+// checkProof refuses an act that needs fresh proof without one. The page of
+// the act asks for it in its own form.
+func (v *visit) checkProof() error {
+	if v.route.Fresh && v.r.Method == http.MethodPost && !v.session.Fresh() {
+		return &people.Refusal{Code: people.ProofNeeded}
+	}
+	return nil
+}
+
+// view reads from one snapshot.
+func (v *visit) view(f func(ctx context.Context, tx *store.Tx) error) error {
+	ctx := v.r.Context()
+	return v.k.Store.View(ctx, func(tx *store.Tx) error { return f(ctx, tx) })
+}
+
+// ref names something of the merchant by the id in the path.
+func (v *visit) ref(name string) (store.Ref, error) {
+	id, err := till.ParseID(v.r.PathValue(name))
+	if err != nil {
+		return store.Ref{}, errNoPage
+	}
+	return store.Ref{Client: v.client.ID, ID: id}, nil
+}
+
+// clientPath returns an address below the merchant's.
+func (v *visit) clientPath(rest string) string {
+	return Prefix + "/c/" + v.client.ID.String() + rest
+}
+
+// redirect sends the browser to one of our own paths, by GET.
+func (v *visit) redirect(to string) error {
+	v.written = true
+	http.Redirect(v.w, v.r, to, http.StatusSeeOther)
+	return nil
+}
+
+// ownPath returns a path of the console that was handed in, or the start page
+// if it is anything else: nobody is led elsewhere by a link of ours.
+func ownPath(path string) string {
+	u, err := url.Parse(path)
+	if err != nil || u.IsAbs() || u.Host != "" || u.User != nil || u.Opaque != "" || strings.ContainsAny(path, "\\\r\n\t") ||
+		!strings.HasPrefix(path, Prefix+"/") || strings.HasPrefix(path, "//") || strings.Contains(u.Path, "/..") {
+		return Prefix + "/"
+	}
+	return path
+}
+
+// address returns who calls: the other end of the connection or, where that is
+// a proxy of ours, who the nearest proxy that is not ours says it was.
+func (v *visit) address() netip.Addr {
+	peer, err := netip.ParseAddrPort(v.r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	trusted := func(a netip.Addr) bool {
+		return slices.ContainsFunc(v.k.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(a) })
+	}
+	from, hops := peer.Addr().Unmap().WithZone(""), strings.Join(v.r.Header["X-Forwarded-For"], ",")
+	for hops != "" && trusted(from) {
+		last := strings.LastIndexByte(hops, ',')
+		hop, err := netip.ParseAddr(strings.TrimSpace(hops[last+1:]))
+		if err != nil {
+			break
+		}
+		from, hops = hop.Unmap().WithZone(""), hops[:max(0, last)]
+	}
+	return from
+}
+
+// language returns what the browser prefers, or what the address asks for where
+// nobody is signed in.
+func (v *visit) language() string {
+	if l := v.r.URL.Query().Get("lang"); slices.Contains(words.Languages, l) {
+		return l
+	}
+	for part := range strings.SplitSeq(v.r.Header.Get("Accept-Language"), ",") {
+		tag, _, _ := strings.Cut(strings.TrimSpace(part), ";")
+		base, _, _ := strings.Cut(strings.ToLower(tag), "-")
+		if slices.Contains(words.Languages, base) {
+			return base
+		}
+	}
+	return words.Languages[0]
+}
+
+// device returns what a person recognises a browser by: "Firefox, Android".
+func device(agent string) string {
+	find := func(names ...string) string {
+		for _, n := range names {
+			key, shown, _ := strings.Cut(n, "=")
+			if strings.Contains(agent, key) {
+				if shown == "" {
+					return key
+				}
+				return shown
+			}
+		}
+		return ""
+	}
+	browser := find("Firefox", "Edg/=Edge", "OPR/=Opera", "SamsungBrowser=Samsung Internet", "Chrome", "Safari", "curl")
+	system := find("Android", "iPhone", "iPad", "Windows", "Mac OS=macOS", "Linux")
+	return strings.Trim(browser+", "+system, ", ")
+}
+
+// gone reports whether an error says that the browser has left.
+func gone(err error) bool { return errors.Is(err, context.Canceled) }
