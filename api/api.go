@@ -55,6 +55,10 @@ type Config struct {
 	// request, so it must be cheap.
 	Ready func() error
 
+	// Beside returns who answers a request that is not the API's, nil if nobody
+	// does; nil means that nobody ever does.
+	Beside func(r *http.Request) http.Handler
+
 	Log *slog.Logger // nil: silence
 }
 
@@ -95,6 +99,12 @@ func New(c Config) http.Handler {
 
 // ServeHTTP implements http.Handler.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.Beside != nil {
+		if other := s.Beside(r); other != nil {
+			other.ServeHTTP(w, r)
+			return
+		}
+	}
 	start := time.Now()
 	c := &exchange{ResponseWriter: w, r: r, s: s, start: start, id: till.NewID(till.TimeOf(start)).String()}
 	defer c.end()

@@ -33,6 +33,9 @@ type File struct {
 	Routes      []*Route
 	// TrustedProxies are whose X-Forwarded-For is believed.
 	TrustedProxies []netip.Prefix
+	// HouseNetworks are where the house's people may sign in to the console
+	// from; none: anywhere.
+	HouseNetworks []netip.Prefix
 	// Calls is how many calls to operators an instance makes at once; 0 means
 	// as many as it does by itself.
 	Calls int

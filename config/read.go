@@ -49,11 +49,15 @@ func (r *reader) read(text []byte) {
 		Limits struct {
 			Calls int `toml:"calls"`
 		} `toml:"limits"`
+		Console struct {
+			HouseNetworks []string `toml:"house_networks"`
+		} `toml:"console"`
 	}
 	methods := r.tables(tree, "method", maxMethods)
 	connections, routes := r.tables(tree, "connection", maxConnections), r.tables(tree, "route", maxRoutes)
 	r.decode(tree, "", &top)
 	r.trustedProxies(top.TrustedProxies, top.Callbacks.TrustedProxies)
+	r.file.HouseNetworks = r.networks("console.house_networks", top.Console.HouseNetworks)
 	r.file.Calls = top.Limits.Calls
 	r.checkRange("limits.calls", top.Limits.Calls, maxCalls)
 	r.methods(methods)

@@ -40,6 +40,11 @@ type Config struct {
 	// AdminListen is where health is told; "" means nowhere.
 	AdminListen string
 
+	// NoConsole leaves the console out. ConsoleListen is an address of its own
+	// for it; "" means beside the API.
+	NoConsole     bool
+	ConsoleListen string
+
 	// BaseURL is how clients reach the API from outside; it ends in /v1.
 	// "" means the address that is listened on.
 	BaseURL string

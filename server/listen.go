@@ -32,6 +32,12 @@ func (s *Server) listen(ctx context.Context) (err error) {
 		}
 		s.undo.push(closeQuietly(s.adminListener))
 	}
+	if s.c.ConsoleListen != "" && !s.c.NoConsole && s.c.Role.serves() {
+		if s.consoleListener, err = bind(ctx, s.c.ConsoleListen, "--console-listen", s.c.LoopbackOnly); err != nil {
+			return err
+		}
+		s.undo.push(closeQuietly(s.consoleListener))
+	}
 	s.baseURL = s.c.BaseURL
 	if s.baseURL == "" {
 		s.baseURL = "http://" + s.reachable() + "/v1"
@@ -110,9 +116,18 @@ type httpServers struct {
 
 // serve starts an HTTP server on each address.
 func (s *Server) serve() *httpServers {
-	w := &httpServers{errs: make(chan error, 2)}
+	w := &httpServers{errs: make(chan error, 3)}
 	if s.listener != nil {
-		w.start(s.log, api.Server(s.handler), api.Guard(s.listener))
+		h := api.Server(s.handler)
+		if s.console != nil {
+			h.RegisterOnShutdown(s.console.Stop)
+		}
+		w.start(s.log, h, api.Guard(s.listener))
+	}
+	if s.consoleListener != nil {
+		h := api.Server(s.console)
+		h.RegisterOnShutdown(s.console.Stop)
+		w.start(s.log, h, api.Guard(s.consoleListener))
 	}
 	if s.adminListener != nil {
 		w.start(s.log, api.Server(s.admin()), api.Guard(s.adminListener))

@@ -17,9 +17,11 @@ import (
 	"till/api"
 	"till/books"
 	"till/collect"
+	"till/console"
 	"till/engine"
 	"till/internal/loop"
 	"till/payout"
+	"till/people"
 	"till/provider/sandbox"
 	"till/store"
 	"till/webhook"
@@ -30,8 +32,8 @@ type Server struct {
 	c   Config
 	log *slog.Logger
 
-	listener, adminListener net.Listener // nil where there is none
-	baseURL                 string
+	listener, adminListener, consoleListener net.Listener // nil where there is none
+	baseURL                                  string
 
 	store      *store.Store
 	secret     []byte
@@ -44,6 +46,8 @@ type Server struct {
 	endpoints  *webhook.Endpoints
 	dispatcher *webhook.Dispatcher // nil where the role leaves the work to others
 	handler    http.Handler
+	people     *people.People   // nil where there is no console
+	console    *console.Console // the same
 	demo       *Demo
 	liveDemo   *Demo
 
@@ -175,9 +179,9 @@ func (s *Server) build(context.Context) (err error) {
 	s.handler = api.New(api.Config{
 		Store: s.store, Collector: s.collector, Payouts: s.payouts, Accounts: s.accounts, Endpoints: s.endpoints, Sandbox: s.sandbox,
 		BaseURL: s.baseURL, RateLimit: s.c.RateLimit, TestQuota: s.c.TestQuota, Log: s.log,
-		CallbackPolicies: doors, Strays: strays, TrustedProxies: s.operators.File.TrustedProxies,
+		CallbackPolicies: doors, Strays: strays, TrustedProxies: s.operators.File.TrustedProxies, Beside: s.beside,
 	})
-	return nil
+	return s.buildConsole()
 }
 
 // buildWebhooks makes what pushes events to clients. An instance that leaves
@@ -261,6 +265,9 @@ func (s *Server) workers() map[string]func(context.Context) {
 		"audit heads":   func(ctx context.Context) { books.RunHeads(ctx, s.store, s.log) },
 		"fold":          func(ctx context.Context) { books.RunRollUp(ctx, s.store, s.log) },
 		"measure":       s.analyzeTables,
+	}
+	if s.people != nil {
+		w["people"] = s.people.Run
 	}
 	if s.c.Role.works() {
 		w["collector"] = s.collector.Run

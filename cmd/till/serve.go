@@ -24,7 +24,7 @@ func newServe() *cobra.Command { return serveOf(nil) }
 // Builtin.
 func serveOf(adapters server.Adapters) *cobra.Command {
 	c := server.Config{Adapters: adapters}
-	var role, format, level, configFile string
+	var role, format, level, configFile, consoleMode string
 	var asJSON bool
 	var quota int64
 	cmd := &cobra.Command{
@@ -43,6 +43,9 @@ operator serves test clients.`,
 				return err
 			}
 			c.Role, c.Log, c.TestQuota = server.Role(role), log, quota<<20
+			if c.NoConsole = consoleMode == "off"; !c.NoConsole && consoleMode != "on" {
+				return fmt.Errorf("--console %q is not on or off", consoleMode)
+			}
 			if configFile != "" {
 				if c.Operators, err = server.LoadConfig(configFile, adapters); err != nil {
 					return err
@@ -65,6 +68,8 @@ operator serves test clients.`,
 	f := cmd.Flags()
 	f.StringVar(&c.Listen, "listen", defaultListen, "address to serve the API on")
 	f.StringVar(&c.AdminListen, "admin-listen", "127.0.0.1:8081", "address to serve health on; empty for none")
+	f.StringVar(&consoleMode, "console", "on", "on or off: serve the console's pages")
+	f.StringVar(&c.ConsoleListen, "console-listen", "", "an address of the console's own, for an inner network (default beside the API)")
 	f.StringVar(&c.BaseURL, "base-url", "", "the URL at which clients reach the API, ending in /v1 (default the address of --listen)")
 	f.StringVar(&c.Database, "database", defaultDatabase, databaseUsage)
 	f.StringVar(&configFile, "config", "", configUsage)

@@ -1,0 +1,81 @@
+package server
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+
+	"till"
+	"till/console"
+	"till/people"
+)
+
+// buildConsole makes the pages that people look at, unless they are off or this
+// instance serves nothing.
+func (s *Server) buildConsole() (err error) {
+	if s.c.NoConsole || !s.c.Role.serves() {
+		return nil
+	}
+	origin, err := consoleOrigin(s.baseURL)
+	if err != nil {
+		return err
+	}
+	if s.people, err = people.New(people.Config{Store: s.store, Secret: s.secret, Origin: origin, HouseNetworks: s.operators.File.HouseNetworks, Log: s.log}); err != nil {
+		return err
+	}
+	s.console, err = console.New(console.Config{
+		Store: s.store, People: s.people, Accounts: s.accounts, Secret: s.secret, BaseURL: s.baseURL,
+		TrustedProxies: s.operators.File.TrustedProxies, SubmitRate: s.submitRate, Log: s.log,
+	})
+	return err
+}
+
+// submitRate returns how many sends a second a connection takes.
+func (s *Server) submitRate(connection string, kind till.SubjectKind) int {
+	if kind == till.SubjectPayout {
+		return s.payouts.SubmitRate(connection)
+	}
+	return s.collector.SubmitRate(connection)
+}
+
+// consoleOrigin returns where browsers see the console. An address of this
+// machine is called localhost: passkeys are not bound to addresses.
+func consoleOrigin(baseURL string) (string, error) {
+	u, err := url.Parse(baseURL)
+	if err != nil {
+		return "", err
+	}
+	host := u.Host
+	if a, err := netip.ParseAddr(u.Hostname()); err == nil && a.IsLoopback() {
+		host = "localhost"
+		if port := u.Port(); port != "" {
+			host = net.JoinHostPort(host, port)
+		}
+	}
+	return u.Scheme + "://" + host, nil
+}
+
+// ConsoleURL returns where people open the console, "" if it is not served.
+func (s *Server) ConsoleURL() string {
+	if s.console == nil {
+		return ""
+	}
+	base := s.baseURL
+	if s.consoleListener != nil && s.c.BaseURL == "" {
+		base = "http://" + s.consoleListener.Addr().String()
+	}
+	origin, err := consoleOrigin(base)
+	if err != nil {
+		return ""
+	}
+	return origin + console.Prefix + "/"
+}
+
+// beside returns who answers a request that is not the API's, nil if it is.
+func (s *Server) beside(r *http.Request) http.Handler {
+	if s.console != nil && s.consoleListener == nil && console.Handles(r.URL.Path) {
+		return s.console
+	}
+	return nil
+}
