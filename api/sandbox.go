@@ -33,12 +33,6 @@ type decisionRequest struct {
 	Action *string `json:"action"`
 }
 
-// A customer's decisions.
-const (
-	approve = "approve"
-	decline = "decline"
-)
-
 // decidePrompt is POST /sandbox/prompts/{payment_id}.
 func (c *exchange) decidePrompt() error {
 	var req decisionRequest
@@ -49,7 +43,7 @@ func (c *exchange) decidePrompt() error {
 	switch {
 	case req.Action == nil:
 		field.Code, field.Detail = till.FieldRequired, "The action is required."
-	case *req.Action != approve && *req.Action != decline:
+	case *req.Action != string(sandbox.Approve) && *req.Action != string(sandbox.Decline):
 		field.Code, field.Detail = till.FieldInvalidFormat, "The action is approve or decline."
 	}
 	if field.Code != "" {
@@ -59,7 +53,7 @@ func (c *exchange) decidePrompt() error {
 	if err != nil {
 		return err
 	}
-	if err := c.s.Sandbox.Decide(c.r.Context(), c.session.Client.ID, id, *req.Action == approve); err != nil {
+	if err := c.s.Sandbox.Decide(c.r.Context(), c.session.Client.ID, id, sandbox.Decision(*req.Action)); err != nil {
 		return err
 	}
 	b := append(c.buffer(), `{"payment_id":`...)

@@ -38,25 +38,51 @@ CREATE TABLE IF NOT EXISTS requests (
 	UNIQUE (reference, copy)
 ) STRICT;
 CREATE INDEX IF NOT EXISTS requests_callback ON requests (callback_due) WHERE callback_due > 0;
-CREATE INDEX IF NOT EXISTS requests_prompt ON requests (client, expires_at)
-	WHERE substr(phone, -4) = '0000' AND decided_at = 0;
 CREATE TABLE IF NOT EXISTS swallowed (
 	reference BLOB PRIMARY KEY,
 	at        INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 `
 
-// kinds is what a book of an older release lacks: it knew payments alone.
-const addKindColumn = `ALTER TABLE requests ADD COLUMN kind TEXT NOT NULL DEFAULT 'payment'`
+// laterColumns are the columns of requests that a book of an older release
+// lacks.
+var laterColumns = []struct{ name, definition string }{
+	{"kind", `TEXT NOT NULL DEFAULT 'payment'`},
+	{"asked", `INTEGER NOT NULL DEFAULT 0`},      // a handset held the number when the request arrived
+	{"decision", `TEXT NOT NULL DEFAULT ''`},     // what a person decided; '': see approved
+	{"wrong_pins", `INTEGER NOT NULL DEFAULT 0`}, // how often a wrong PIN was typed
+}
+
+// laterSchema needs the later columns. A handset holds a number until
+// held_until.
+const laterSchema = `
+DROP INDEX IF EXISTS requests_prompt;
+CREATE INDEX IF NOT EXISTS requests_open_prompt ON requests (client, expires_at)
+	WHERE (asked = 1 OR substr(phone, -4) = '0000') AND decided_at = 0;
+CREATE INDEX IF NOT EXISTS requests_phone ON requests (client, phone, id);
+CREATE TABLE IF NOT EXISTS handsets (
+	client     BLOB    NOT NULL,
+	phone      TEXT    NOT NULL,
+	state      TEXT    NOT NULL,
+	opened_at  INTEGER NOT NULL,
+	held_until INTEGER NOT NULL,
+	PRIMARY KEY (client, phone)
+) STRICT, WITHOUT ROWID;
+`
 
 const columns = `id, kind, reference, client, payment, phone, minor, currency, arrived_at, expires_at,
-	decided_at, approved, callback_url, callback_tries`
+	decided_at, approved, decision, asked, wrong_pins, callback_url, callback_tries`
 
 // undecided selects what no person has decided, as the index does, and
 // openPrompt what still waits for one: ?1 is the client, ?2 the present moment.
 const (
-	undecided  = `client = ?1 AND kind = 'payment' AND substr(phone, -4) = '0000' AND decided_at = 0`
+	undecided  = `client = ?1 AND kind = 'payment' AND (asked = 1 OR substr(phone, -4) = '0000') AND decided_at = 0`
 	openPrompt = undecided + ` AND expires_at > ?2`
+)
+
+const (
+	oneHandset      = `SELECT state, opened_at, held_until FROM handsets WHERE client = ?1 AND phone = ?2`
+	requestsOfPhone = `SELECT ` + columns + ` FROM requests WHERE client = ?1 AND phone = ?2 ORDER BY id DESC LIMIT ?3`
 )
 
 // The number of a copy is 0 where the unique index refuses a repeated
@@ -86,7 +112,8 @@ type book struct {
 
 	stmt struct {
 		insert, swallow, claim, reschedule, lockPrompt, decide *sql.Stmt // of writer
-		newest, nextDue, prompts                               *sql.Stmt // of reader
+		countPIN, hold, dropHandsets, lockHandset, movements   *sql.Stmt // of writer
+		newest, nextDue, prompts, handset, ofPhone             *sql.Stmt // of reader
 	}
 }
 
@@ -115,8 +142,8 @@ func (b *book) prepare(ctx context.Context) error {
 		text string
 	}{
 		{&b.stmt.insert, b.writer, `INSERT INTO requests (reference, copy, client, payment, phone, minor, currency,
-			arrived_at, expires_at, callback_url, callback_due, callback_tries, kind)
-			VALUES (?1, ` + number + `, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+			arrived_at, expires_at, callback_url, callback_due, callback_tries, kind, asked)
+			VALUES (?1, ` + number + `, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
 			ON CONFLICT (reference, copy) DO NOTHING RETURNING id`},
 		{&b.stmt.swallow, b.writer, `INSERT INTO swallowed (reference, at) VALUES (?1, ?2) ON CONFLICT DO NOTHING`},
 		// One statement finds and takes: no other process can take the same. It
@@ -129,11 +156,21 @@ func (b *book) prepare(ctx context.Context) error {
 			WHERE id IN (SELECT id FROM due)
 			RETURNING ` + columns},
 		{&b.stmt.reschedule, b.writer, `UPDATE requests SET callback_due = ?1 WHERE id = ?2 AND callback_tries = ?3`},
-		{&b.stmt.lockPrompt, b.writer, `SELECT id FROM requests WHERE ` + undecided + ` AND payment = ?2
+		{&b.stmt.lockPrompt, b.writer, `SELECT ` + columns + ` FROM requests WHERE ` + undecided + ` AND payment = ?2
 			ORDER BY id FOR UPDATE`},
-		{&b.stmt.decide, b.writer, `UPDATE requests SET decided_at = ?2, approved = ?3,
+		{&b.stmt.decide, b.writer, `UPDATE requests SET decided_at = ?2, approved = ?3, decision = ?5,
 			callback_due = CASE callback_url WHEN '' THEN 0 ELSE CAST(?2 AS INTEGER) END
 			WHERE ` + openPrompt + ` AND payment = ?4`},
+		{&b.stmt.countPIN, b.writer, `UPDATE requests SET wrong_pins = wrong_pins + 1 WHERE ` + undecided + ` AND payment = ?2`},
+		{&b.stmt.hold, b.writer, `INSERT INTO handsets (client, phone, state, opened_at, held_until) VALUES (?1, ?2, ?3, ?4, ?5)
+			ON CONFLICT (client, phone) DO UPDATE SET state = excluded.state, held_until = excluded.held_until,
+			opened_at = CASE WHEN handsets.held_until < ?6 THEN excluded.opened_at ELSE handsets.opened_at END`},
+		{&b.stmt.dropHandsets, b.writer, `DELETE FROM handsets WHERE client = ?1 AND phone NOT IN
+			(SELECT phone FROM handsets WHERE client = ?1 ORDER BY held_until DESC LIMIT ?2)`},
+		{&b.stmt.lockHandset, b.writer, oneHandset + ` FOR UPDATE`},
+		{&b.stmt.movements, b.writer, requestsOfPhone},
+		{&b.stmt.handset, b.reader, oneHandset},
+		{&b.stmt.ofPhone, b.reader, requestsOfPhone},
 		{&b.stmt.newest, b.reader, `SELECT ` + columns + ` FROM requests WHERE reference = ?1 ORDER BY copy DESC LIMIT 1`},
 		{&b.stmt.nextDue, b.reader, `SELECT coalesce(min(callback_due), 0) FROM requests WHERE callback_due > 0`},
 		{&b.stmt.prompts, b.reader, `SELECT ` + columns + ` FROM requests WHERE ` + openPrompt + `
@@ -184,7 +221,7 @@ func (b *book) record(ctx context.Context, r *request, due till.Time) (fresh boo
 	err = b.write(ctx, func(ctx context.Context) error {
 		for {
 			rows, err := b.stmt.insert.QueryContext(ctx, r.reference[:], r.client[:], r.payment[:], r.phone, r.amount.Minor,
-				r.amount.Currency, int64(r.arrivedAt), int64(r.expiresAt), r.callbackURL, int64(due), r.callbackTries, string(r.kind))
+				r.amount.Currency, int64(r.arrivedAt), int64(r.expiresAt), r.callbackURL, int64(due), r.callbackTries, string(r.kind), number(r.asked))
 			if err != nil {
 				return err
 			}
@@ -274,48 +311,23 @@ func (b *book) reschedule(ctx context.Context, due map[*request]till.Time) error
 	})
 }
 
-// decide writes down a person's decision on an open prompt and reports
-// whether there was one. It asks for the time when it holds the lock: a
-// decision that waited for it must not undo an expiry that was told.
-func (b *book) decide(
-	ctx context.Context, client, payment till.ID, approve bool, now func() till.Time,
-) (found bool, err error) {
-	err = b.write(ctx, func(ctx context.Context) error {
-		tx, err := b.writer.BeginTx(ctx, nil)
-		if err != nil {
-			return err
-		}
-		defer tx.Rollback()
-		if _, err := tx.StmtContext(ctx, b.stmt.lockPrompt).ExecContext(ctx, client[:], payment[:]); err != nil {
-			return err
-		}
-		verdict := 0
-		if approve {
-			verdict = 1
-		}
-		res, err := tx.StmtContext(ctx, b.stmt.decide).ExecContext(ctx, client[:], int64(now()), verdict, payment[:])
-		if err != nil {
-			return err
-		}
-		n, err := res.RowsAffected()
-		if err != nil {
-			return err
-		}
-		found = n > 0
-		return tx.Commit()
-	})
-	return found, err
-}
-
 // scan reads the columns of a row.
 func (r *request) scan(scan func(...any) error) error {
 	var reference, client, payment []byte
 	err := scan(&r.id, &r.kind, &reference, &client, &payment, &r.phone, &r.amount.Minor, &r.amount.Currency,
-		&r.arrivedAt, &r.expiresAt, &r.decidedAt, &r.approved, &r.callbackURL, &r.callbackTries)
+		&r.arrivedAt, &r.expiresAt, &r.decidedAt, &r.approved, &r.decision, &r.asked, &r.wrongPINs, &r.callbackURL, &r.callbackTries)
 	copy(r.reference[:], reference)
 	copy(r.client[:], client)
 	copy(r.payment[:], payment)
 	return err
+}
+
+// number returns a truth as the book writes it.
+func number(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // eachRequest calls f with every request.

@@ -26,7 +26,7 @@ func TestARestartLosesNothing(t *testing.T) {
 		submit(t, o, approved, provider.Accepted)
 		submit(t, o, decided, provider.Accepted)
 		submit(t, o, late, provider.Accepted)
-		if err := o.Decide(t.Context(), decided.Client, decided.ID, false); err != nil {
+		if err := o.Decide(t.Context(), decided.Client, decided.ID, Decline); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -175,9 +175,9 @@ func TestAPersonDecides(t *testing.T) {
 				t.Errorf("want -, got +:\n%s", diff)
 			}
 		}
-		decide := func(r provider.Request, approve bool, want till.Code) {
+		decide := func(r provider.Request, d Decision, want till.Code) {
 			t.Helper()
-			if got := till.ErrorCode(o.Decide(t.Context(), client, r.ID, approve)); got != want {
+			if got := till.ErrorCode(o.Decide(t.Context(), client, r.ID, d)); got != want {
 				t.Errorf("deciding answered %q, want %q", got, want)
 			}
 		}
@@ -187,22 +187,22 @@ func TestAPersonDecides(t *testing.T) {
 		wantPrompts(0)
 		wantPrompts(-1)
 
-		decide(second, true, "")
-		decide(first, false, "")
+		decide(second, Approve, "")
+		decide(first, Decline, "")
 		wantPrompts(100, third)
 		check(t, o, second, provider.Success)
 		check(t, o, first, provider.Failed)
 
-		decide(second, false, till.CodePromptNotFound) // answered
-		decide(other, true, till.CodePromptNotFound)   // another client's
-		decide(plain, true, till.CodePromptNotFound)   // asks nobody
+		decide(second, Decline, till.CodePromptNotFound) // answered
+		decide(other, Approve, till.CodePromptNotFound)  // another client's
+		decide(plain, Approve, till.CodePromptNotFound)  // asks nobody
 		check(t, o, second, provider.Success)
 		check(t, o, other, provider.Open)
 		check(t, o, plain, provider.Open)
 
 		clock.Advance(third.ExpiresAt.Sub(clock.Now()))
 		wantPrompts(100)
-		decide(third, true, till.CodePromptNotFound) // too late
+		decide(third, Approve, till.CodePromptNotFound) // too late
 		check(t, o, third, provider.Expired)
 	})
 }

@@ -260,7 +260,7 @@ func TestRunSendsInRealTimeOverHTTP(t *testing.T) {
 		r := newPayment(clock, "0000")
 		r.CallbackURL = endpoint.URL
 		submit(t, o, r, provider.Accepted)
-		if err := o.Decide(t.Context(), r.Client, r.ID, false); err != nil {
+		if err := o.Decide(t.Context(), r.Client, r.ID, Decline); err != nil {
 			t.Fatal(err)
 		}
 		want := `POST application/json {"payment_id":"` + r.ID.String() + `","reference":"` +

@@ -21,5 +21,8 @@
 // may arrive twice or not at all, as with real operators. While its database is
 // unavailable, calls fail.
 //
-// Start reading at story.go.
+// A handset is a phone on a screen: while somebody holds the one of a number,
+// payments of that number wait for a PIN, whatever its story is.
+//
+// Start reading at story.go, then handset.go.
 package sandbox

@@ -119,7 +119,9 @@ func schemaBeside(searchPath string) (string, error) {
 // what another has begun.
 func createSchema(ctx context.Context, db *sql.DB, name string) error {
 	// Looking first spares a running book the locks of CREATE INDEX.
-	const complete = `SELECT EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('requests') AND attname = 'kind')`
+	// The table handsets is made last. A read of pg_attribute, unlike to_regclass
+	// alone, sees what was committed while this connection waited for the lock.
+	const complete = `SELECT EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('handsets') AND attname = 'held_until')`
 	var there bool
 	if err := db.QueryRowContext(ctx, complete).Scan(&there); err != nil || there {
 		return err
@@ -142,7 +144,12 @@ func createSchema(ctx context.Context, db *sql.DB, name string) error {
 	if _, err := tx.ExecContext(ctx, postgresDialect.Replace(schema)); err != nil {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, addKindColumn); err != nil {
+	for _, c := range laterColumns {
+		if _, err := tx.ExecContext(ctx, postgresDialect.Replace(`ALTER TABLE requests ADD COLUMN IF NOT EXISTS `+c.name+` `+c.definition)); err != nil {
+			return err
+		}
+	}
+	if _, err := tx.ExecContext(ctx, postgresDialect.Replace(laterSchema)); err != nil {
 		return err
 	}
 	return tx.Commit()

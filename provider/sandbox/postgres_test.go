@@ -68,7 +68,7 @@ func TestTheBookIsInItsOwnSchema(t *testing.T) {
 			t.Fatal(err)
 		}
 		own := c.RuntimeParams["search_path"]
-		for schema, want := range map[string]int{own: 0, own + "_sandbox": 2} {
+		for schema, want := range map[string]int{own: 0, own + "_sandbox": 3} {
 			var n int
 			err := db.QueryRow(`SELECT count(*) FROM pg_tables WHERE schemaname = $1`, schema).Scan(&n)
 			if err != nil || n != want {
@@ -145,7 +145,7 @@ func TestADecisionThatWaitedUndoesNoExpiry(t *testing.T) {
 			t.Fatal(err)
 		}
 		decided := make(chan error, 1)
-		go func() { decided <- o.Decide(t.Context(), r.Client, r.ID, true) }()
+		go func() { decided <- o.Decide(t.Context(), r.Client, r.ID, Approve) }()
 		waitUntilOneWaits(t, "waits-"+t.Name(), decided)
 		clock.Advance(defaultWindow)
 		check(t, o, r, provider.Expired)

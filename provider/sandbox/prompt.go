@@ -39,21 +39,6 @@ func (o *Operator) Prompts(ctx context.Context, client till.ID, limit int) ([]Pr
 	return prompts, nil
 }
 
-// Decide answers the prompt of a client's payment. Where there is no open one
-// (another client's, answered or expired) it returns CodePromptNotFound.
-func (o *Operator) Decide(ctx context.Context, client, payment till.ID, approve bool) error {
-	found, err := o.book.decide(ctx, client, payment, approve, o.now)
-	switch {
-	case err != nil:
-		return fmt.Errorf("sandbox decide: %w", err)
-	case !found:
-		return till.Errorf(till.CodePromptNotFound, "no open prompt for this payment")
-	}
-	now := o.now()
-	o.wakeFor(now, now)
-	return nil
-}
-
 // Debit is money that left a customer's wallet.
 type Debit struct {
 	Payment   till.ID

@@ -149,6 +149,12 @@ func (o *Operator) accept(ctx context.Context, k kind, q provider.Request) (prov
 		return provider.Result{}, err
 	}
 	r := o.newRequest(k, q)
+	if k == payment {
+		var err error
+		if r.asked, err = o.book.isHeld(ctx, r.client, r.phone, r.arrivedAt); err != nil {
+			return provider.Result{}, err
+		}
+	}
 	switch r.story() {
 	case unknownPayer:
 		if k == payout {

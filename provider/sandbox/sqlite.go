@@ -74,16 +74,12 @@ func tryOpenSQLite(ctx context.Context, path string, dedup bool) (_ *book, err e
 	if _, err = b.writer.ExecContext(ctx, schema); err != nil {
 		return nil, err
 	}
-	// Of processes that start together on an old book, one adds the column and
-	// the others find it.
-	var there bool
-	for range 2 {
-		if err = b.writer.QueryRowContext(ctx, `SELECT count(*) FROM pragma_table_info('requests') WHERE name = 'kind'`).Scan(&there); err != nil || there {
-			break
+	for _, c := range laterColumns {
+		if err = addColumn(ctx, b.writer, c.name, c.definition); err != nil {
+			return nil, err
 		}
-		_, err = b.writer.ExecContext(ctx, addKindColumn)
 	}
-	if err != nil {
+	if _, err = b.writer.ExecContext(ctx, laterSchema); err != nil {
 		return nil, err
 	}
 	if b.reader, err = sql.Open("sqlite", dsn+"&_pragma=query_only(1)"); err != nil {
@@ -92,4 +88,22 @@ func tryOpenSQLite(ctx context.Context, path string, dedup bool) (_ *book, err e
 	b.reader.SetMaxOpenConns(readers)
 	b.reader.SetMaxIdleConns(readers)
 	return b, b.prepare(ctx)
+}
+
+// addColumn adds a column to an old book. Of processes that start together, one
+// adds it and the others find it.
+func addColumn(ctx context.Context, db *sql.DB, name, definition string) error {
+	for {
+		var there bool
+		err := db.QueryRowContext(ctx, `SELECT count(*) FROM pragma_table_info('requests') WHERE name = ?1`, name).Scan(&there)
+		if err != nil || there {
+			return err
+		}
+		if _, err = db.ExecContext(ctx, `ALTER TABLE requests ADD COLUMN `+name+` `+definition); err == nil {
+			return nil
+		}
+		if !strings.Contains(err.Error(), "duplicate column") {
+			return err
+		}
+	}
 }

@@ -52,7 +52,7 @@ const (
 	heldBackDelay      = 5 * time.Second        // from the creation to the send of 0020
 )
 
-// words are how this operator says something, and what it means in ours.
+// answer is how this operator says something, and what it means in our words.
 type answer struct {
 	outcome   provider.Outcome
 	reason    till.FailureReason
@@ -97,15 +97,23 @@ type request struct {
 	expiresAt   till.Time
 	callbackURL string
 
+	asked     bool      // a handset held the number: a person decides, whatever the phone's story
 	decidedAt till.Time // zero: no person has decided
 	approved  bool      // what the person decided
+	decision  Decision  // the same in full; "" in rows of older releases
+	wrongPINs int       // how often the person typed a wrong PIN
 
 	callbackTries int // how often the callback was claimed
 }
 
-func (r *request) story() story { return storyOf(r.kind, r.phone) }
+func (r *request) story() story {
+	if r.asked {
+		return asksPerson
+	}
+	return storyOf(r.kind, r.phone)
+}
 
-// turn is a change in a request's life: from at on, the operator says words.
+// transition is a change in a request's life: from at on, the operator gives that answer.
 type transition struct {
 	at     till.Time
 	answer answer
@@ -132,6 +140,10 @@ func (r *request) transitions() []transition {
 			return []transition{{r.expiresAt, answerTimeout}}
 		case r.approved:
 			return []transition{{r.decidedAt, answerApproved}}
+		case r.decision == WrongPIN:
+			return []transition{{r.decidedAt, answerBadPIN}}
+		case r.decision == NoFunds:
+			return []transition{{r.decidedAt, answerLowBalance}}
 		}
 		return []transition{{r.decidedAt, answerDeclined}}
 	case declines, lyingCallback:
@@ -209,7 +221,7 @@ func (r *request) movedAmount() till.Money {
 // it unique where one reference was taken twice.
 func (r *request) receipt() string { return fmt.Sprintf("SBX%X%06X", r.reference[10:], r.id) }
 
-// call is the callback of a request.
+// plannedCallback is the callback of a request.
 type plannedCallback struct {
 	at     till.Time // zero: there is none
 	copies int       // how many are sent, at the same time
