@@ -16,7 +16,7 @@ type drivers struct{ files, sql []string }
 // sdks make the drivers of an SDK in a folder, by the name of its language.
 // TILL_SDK says which one is held to the suite.
 var sdks = map[string]func(folder string) (drivers, error){
-	"go": goDrivers, "typescript": typescriptDrivers, "python": pythonDrivers,
+	"go": goDrivers, "typescript": typescriptDrivers, "python": pythonDrivers, "php": phpDrivers,
 }
 
 func sdkName() string { return cmp.Or(os.Getenv("TILL_SDK"), "go") }

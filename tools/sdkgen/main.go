@@ -20,7 +20,7 @@ import (
 // languages are the generators, by the folder of their SDK. A language is one
 // function from the model to files.
 var languages = map[string]func(*Model) (map[string][]byte, error){
-	"go": goFiles, "typescript": typescriptFiles, "python": pythonFiles,
+	"go": goFiles, "typescript": typescriptFiles, "python": pythonFiles, "php": phpFiles,
 }
 
 func main() {

@@ -1,0 +1,334 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Till;
+
+/** Wishes on their way to the service: the same bytes with the same key, until it is known what became of them. */
+trait Outbox
+{
+    /** Writes an attempt, unless the order has one that stands in the way. */
+    private function write(string $kind, string $order, int $until, callable $body): void
+    {
+        for ($n = 0; $n < 3; $n++) {
+            $number = 1;
+            foreach ($this->store->attempts($kind, $order) as $row) {
+                $number = $row->attempt + 1;
+                if ($row->paid()) {
+                    throw new AlreadyPaid($order);
+                }
+                if ($row->open()) {
+                    // The same wish while an attempt is open is that attempt.
+                    if (!Json::same($body($row->key), $row->body)) {
+                        throw new AttemptOpen($row->order, $row->state, $row->send_until);
+                    }
+
+                    return;
+                }
+            }
+            $key = self::newKey();
+            $now = $this->now();
+            $fresh = new Row($key, $kind, $order, $number, $body($key), next_at: $now + self::FIRST_DUE, send_until: $now + $until, created_at: $now);
+            if ($this->store->put($fresh)) {
+                return;
+            }
+        }
+        throw new OtherWrite('till: another program changed the attempt at the same moment');
+    }
+
+    /** Draws a UUID of version 4. */
+    private static function newKey(): string
+    {
+        $b = random_bytes(16);
+        $b[6] = chr(ord($b[6]) & 0x0f | 0x40);
+        $b[8] = chr(ord($b[8]) & 0x3f | 0x80);
+
+        return vsprintf('%s%s-%s-%s-%s-%s%s%s', str_split(bin2hex($b), 4));
+    }
+
+    /**
+     * Posts the newest attempt of an order, and repeats it within the deadline of a call. What is not settled then is sent
+     * again by run or sweep. It throws Refused, or an error of the store; a lost answer is no error. Call it after your
+     * commit.
+     */
+    public function send(string $order): Progress
+    {
+        return $this->sendRow($this->newest('payment', $order), $this->client->tries);
+    }
+
+    /** Posts the newest payout of an order, like send. */
+    public function sendPayOut(string $order): Progress
+    {
+        return $this->sendRow($this->newest('payout', $order), $this->client->tries);
+    }
+
+    private function newest(string $kind, string $order): Row
+    {
+        return $this->store->newest($kind, $order) ?? throw new NoAttempt('till: the order has no attempt');
+    }
+
+    /** Makes tries until the row is settled, or time or tries are over. */
+    private function sendRow(Row $row, int $tries): Progress
+    {
+        $began = Client::now();
+        $end = $began + $this->client->deadline;
+        for ($n = 0;;) {
+            if (!in_array($row->state, [Row::WRITTEN, Row::SENDING], true)) {
+                return self::settled($row);
+            }
+            $now = $this->now();
+            if ($now >= $row->send_until) {
+                return $this->stale($row, $now);
+            }
+            $inFlight = $row->state === Row::SENDING && $now < $row->lease && $row->next_at === $row->lease + self::LEASE_GRACE;
+            if ($n === 0 && $inFlight && Client::now() < $began + self::WAIT_FOR_OTHER) {
+                ($this->client->sleep)(0.1);
+                $row = $this->store->newest($row->kind, $row->order) ?? $row;
+                continue;
+            }
+            $lease = max($now + (int) ($this->client->tryTimeout * 1000), $row->lease + 1);
+            if (!$this->store->count($row, $lease, $lease + self::LEASE_GRACE)) {
+                // Another one was faster; see what it did.
+                if (Client::now() > $end) {
+                    return new Progress('unclear');
+                }
+                $row = $this->store->newest($row->kind, $row->order) ?? $row;
+                continue;
+            }
+            $n++;
+            $before = $row->state === Row::SENDING;
+            [$row->state, $row->lease, $row->tries] = [Row::SENDING, $lease, $row->tries + 1];
+            [$progress, $wait] = $this->post($row, $before);
+            if ($progress->state === 'taken' || $wait <= 0 || $n >= $tries || Client::now() + $wait > $end) {
+                return $progress;
+            }
+            ($this->client->sleep)($wait);
+        }
+    }
+
+    /** The progress of a row that is sent no more. */
+    private static function settled(Row $row): Progress
+    {
+        return match ($row->state) {
+            Row::TAKEN, Row::ENDED => new Progress('taken', $row->remote_id),
+            Row::LAPSED => new Progress('lapsed'),
+            Row::LOST => new Progress('lost', $row->remote_id),
+            default => throw new Refused($row->problem, idempotency_key: $row->key, tries: $row->tries),
+        };
+    }
+
+    /** @return array{Progress, float} one try, which was counted; the number is when to try again, 0 for not now */
+    private function post(Row $row, bool $before): array
+    {
+        $c = new Call($row->kind === 'payout' ? Operations::CREATE_PAYOUT : Operations::CREATE_PAYMENT, body: $row->body, key: $row->key);
+        try {
+            $key = $this->client->key();
+        } catch (\Throwable $e) {
+            // Of this count nothing was sent.
+            $this->settle($row, new Settlement(from: [Row::SENDING], lease: $row->lease, state: $before ? Row::SENDING : Row::WRITTEN, next_at: $this->now() + self::outboxDelay($row->tries)));
+            throw $e;
+        }
+        $got = $this->client->attempt($c, $key);
+        if ($got->status === 401) {
+            $again = $this->keyAgain();
+            if ($again !== '' && $again !== $key) {
+                $got = $this->client->attempt($c, $again);
+            }
+        }
+        $verdict = $got->judge($c->op, $before);
+        if ($verdict === 'done') {
+            $progress = self::answered($got, $c, $row->kind);
+            if ($progress !== null) {
+                $this->client->succeeded();
+                $this->take($row, $progress);
+
+                return [$progress, 0.0];
+            }
+            $verdict = 'unclear';
+        }
+        if ($verdict === 'look') {
+            try {
+                $found = $this->find($row);
+                if ($found !== null) {
+                    $this->adopt($row, $found);
+
+                    return [$found, 0.0];
+                }
+                $verdict = 'refused';
+            } catch (CallError) {
+                $verdict = 'unclear';
+            }
+        }
+
+        return $this->missed($row, $got, $verdict);
+    }
+
+    /** @return array{Progress, float} a row settled after a try that did not bring the payment */
+    private function missed(Row $row, Tried $got, string $verdict): array
+    {
+        $fail = $got->failure($verdict, $row->key, $row->tries);
+        $s = new Settlement(from: [Row::SENDING], lease: $row->lease);
+        if ($verdict === 'refused') {
+            [$s->state, $s->problem] = [Row::REFUSED, $got->code() ?: 'refused'];
+            $this->settle($row, $s);
+            throw $fail;
+        }
+        $s->next_at = $this->now() + max(self::outboxDelay($row->tries), (int) ($got->retry_after * 1000));
+        $wait = $got->passing() ? Call::delay(min($row->tries - 1, 5), $got->retry_after, ($this->client->random)()) : 0.0;
+        $s->state = $verdict === 'unavailable' ? Row::WRITTEN : Row::SENDING; // unavailable: nothing arrived, now or before
+        $this->settle($row, $s);
+
+        return [new Progress($verdict === 'unavailable' ? 'later' : 'unclear', error: $fail), $wait];
+    }
+
+    private function keyAgain(): string
+    {
+        try {
+            return $this->client->key();
+        } catch (\Throwable) {
+            return '';
+        }
+    }
+
+    /** Changes a row in the store, and in memory if the store did. */
+    private function settle(Row $row, Settlement $s): bool
+    {
+        $s->key = $row->key;
+        $done = $this->store->settle($s);
+        if ($done && $s->state !== null) {
+            $row->state = $s->state;
+        }
+
+        return $done;
+    }
+
+    /** How many ms the outbox waits after a try: 1, 2, 4 … 60 s. */
+    public static function outboxDelay(int $tries): int
+    {
+        return $tries > 6 ? 60_000 : min(60_000, 1000 << max($tries - 1, 0));
+    }
+
+    /** Reads the answer to a create; null if it is none. */
+    private static function answered(Tried $got, Call $c, string $kind): ?Progress
+    {
+        try {
+            $one = Payments::created($kind === 'payout' ? Payout::class : Payment::class, $got, $c);
+        } catch (CallError) {
+            return null;
+        }
+
+        return new Progress('taken', $one->id, $one, $got->header('Idempotent-Replayed') === 'true');
+    }
+
+    /** Notes that the service has it. News that came before the answer is not undone. */
+    private function take(Row $row, Progress $p): void
+    {
+        $s = new Settlement(from: [Row::WRITTEN, Row::SENDING, Row::LAPSED, Row::REFUSED], state: Row::TAKEN, remote_id: $p->id, send_until: self::expiry($p->subject));
+        $s->next_at = $this->now() + $this->openAfter;
+        if ($row->problem !== Row::ABANDONED) {
+            $s->problem = '';
+        }
+        if ($row->status === '' && self::rank($p->subject->status) < 3) {
+            $s->status = (string) $p->subject->status; // what ended is told by apply, with the call of the function
+        }
+        $this->settle($row, $s);
+    }
+
+    /** Asks the service for what a row made; null if there is nothing. */
+    private function find(Row $row): ?Progress
+    {
+        $one = $row->kind === 'payout' ? $this->client->payouts->byKey($row->key) : $this->client->payments->byKey($row->key);
+
+        return $one === null ? null : new Progress('taken', (string) $one->id, $one, true);
+    }
+
+    /** Takes what was found, with the news that it brings. */
+    private function adopt(Row $row, Progress $p): void
+    {
+        $this->take($row, $p);
+        $this->applyRead($p->subject);
+    }
+
+    /**
+     * Ends a wish whose time is over. What was never sent lapses. What may have arrived is asked for by its key, not sooner
+     * than a request can be on its way; it is never posted again.
+     */
+    private function stale(Row $row, int $now): Progress
+    {
+        if ($row->state === Row::WRITTEN) {
+            if (!$this->settle($row, new Settlement(from: [Row::WRITTEN], state: Row::LAPSED, problem: Row::STALE))) {
+                throw new OtherWrite('till: another program changed the attempt at the same moment');
+            }
+
+            return new Progress('lapsed');
+        }
+        $s = new Settlement(from: [Row::SENDING], lease: $row->lease);
+        if ($now < $row->lease + $this->lookAfter) {
+            $s->next_at = $row->lease + $this->lookAfter;
+            $this->settle($row, $s);
+
+            return new Progress('unclear');
+        }
+        try {
+            $found = $this->find($row);
+        } catch (CallError $e) {
+            $s->next_at = $now + $this->lookAfter;
+            $this->settle($row, $s);
+
+            return new Progress('unclear', error: $e);
+        }
+        if ($found !== null) {
+            $this->adopt($row, $found);
+
+            return $found;
+        }
+        [$s->state, $s->problem] = [Row::LAPSED, Row::STALE];
+        $this->settle($row, $s);
+
+        return new Progress('lapsed');
+    }
+
+    /** Ends an attempt of which provably nothing arrived, for example to offer another method. */
+    public function withdraw(string $order): void
+    {
+        $row = $this->newest('payment', $order);
+        if (!$this->settle($row, new Settlement(from: [Row::WRITTEN], state: Row::LAPSED, problem: Row::WITHDRAWN))) {
+            throw new MayArrive('till: the attempt may have arrived, so it cannot be withdrawn');
+        }
+    }
+
+    /**
+     * Lets a new attempt begin beside one that is stuck. The old one is sent no more, but it may still bring money:
+     * Change::$alreadyPaid tells it then.
+     */
+    public function abandon(string $order): void
+    {
+        $row = $this->store->newest('payment', $order);
+        if ($row === null || !$row->open()) {
+            throw new NotStuck('till: there is no open attempt to abandon');
+        }
+        $s = new Settlement(from: [Row::TAKEN, Row::LOST], problem: Row::ABANDONED);
+        if (in_array($row->state, [Row::SENDING, Row::WRITTEN], true)) {
+            $s = new Settlement(from: [Row::WRITTEN, Row::SENDING], problem: Row::ABANDONED, send_until: $this->now());
+        }
+        if (!$this->settle($row, $s)) {
+            throw new OtherWrite('till: another program changed the attempt at the same moment');
+        }
+    }
+
+    /**
+     * Posts an attempt again that the service lost with a restored backup. The operator recognises it. M-Pesa does not:
+     * look at its statement first.
+     */
+    public function resend(string $order): Progress
+    {
+        $row = $this->store->newest('payment', $order);
+        $now = $this->now();
+        $s = new Settlement(from: [Row::LOST], state: Row::SENDING, next_at: $now, send_until: $now + $this->paymentUntil);
+        if ($row === null || $row->state !== Row::LOST || !$this->settle($row, $s)) {
+            throw new NotLost('till: only an attempt that is lost is sent again by hand');
+        }
+
+        return $this->send($order);
+    }
+}

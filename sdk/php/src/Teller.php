@@ -1,0 +1,206 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Till;
+
+/**
+ * Collects, pays out, listens and sweeps. OnChange(Change, tx) is called once for each change of an attempt, inside a
+ * transaction of the store. If it throws, nothing is saved and the change comes again. What does not roll back, as mail,
+ * belongs into a queue that it writes in the transaction.
+ */
+final class Teller
+{
+    use Inbox;
+    use Outbox;
+    use Sweep;
+
+    private const FIRST_DUE = 1000; // ms: when a sweep sends a wish that nobody called send for
+    private const LEASE_GRACE = 1000; // ms after the deadline of a try, of which nobody told the end, the next one is due
+    private const WAIT_FOR_OTHER = 1.0; // s that send leaves a row to another worker. After that both may: the key makes it one payment.
+
+    // Bounds of one sweep.
+    private const MAX_DUE = 100;
+    private const MAX_OPEN = 200;
+    private const MAX_ATTENTION = 100;
+    private const LOG_PAGE = 200;
+    private const LOOK_BACK = 7 * 24 * 3600 * 1000; // ms
+
+    private readonly int $paymentUntil;
+    private readonly int $payoutUntil;
+    private readonly int $lookAfter;
+    private readonly int $openAfter;
+    private float $nextCall = 0.0;
+    /** @var callable */
+    private $onChange;
+    /** @var ?callable */
+    private $onProgress;
+    /** @var ?callable */
+    private $onOther;
+    /** @var callable(): float */
+    private $clock;
+
+    /**
+     * OnProgress is told about pending and processing, onOther(Event, tx) about events that are no change of an attempt, each once;
+     * without it they are accepted and forgotten. PaymentUntil and payoutUntil are how many seconds a wish is sent: nobody's
+     * phone rings at night for an order of the afternoon. LookAfter is how long after the deadline of a try the service is
+     * asked whether it arrived, openAfter how long a payment that was taken is left to webhooks and the log.
+     */
+    public function __construct(
+        private readonly Client $client,
+        private readonly Store $store,
+        callable $onChange,
+        ?callable $onProgress = null,
+        ?callable $onOther = null,
+        float $paymentUntil = 600.0,
+        float $payoutUntil = 86_400.0,
+        float $lookAfter = 60.0,
+        float $openAfter = 120.0,
+        private readonly string $cursorName = 'events',
+        ?callable $clock = null,
+    ) {
+        [$this->onChange, $this->onProgress, $this->onOther] = [$onChange, $onProgress, $onOther];
+        $this->paymentUntil = (int) ($paymentUntil * 1000);
+        $this->payoutUntil = (int) ($payoutUntil * 1000);
+        $this->lookAfter = (int) ($lookAfter * 1000);
+        $this->openAfter = (int) ($openAfter * 1000);
+        $this->clock = $clock ?? static fn (): float => microtime(true);
+    }
+
+    /**
+     * Writes a wish to be paid in your transaction, beside the order, with its key and the bytes that will be sent. It makes no
+     * call. Order is your id of what is paid, phone is digits only (see Phone::read), reference is order if empty. The same wish
+     * again while the attempt is open changes nothing: a double click is one payment.
+     */
+    public function collect(
+        string $order,
+        string $method,
+        Money $amount,
+        string $phone,
+        string $country = '',
+        string $name = '',
+        string $email = '',
+        string $reference = '',
+        string $description = '',
+        ?CreatePaymentCharge $charge = null,
+        ?CreatePaymentTax $tax = null,
+        array|\stdClass|null $metadata = null,
+    ): void {
+        self::check($order, $method, $amount, $phone, $description, $reference);
+        $customer = new CreatePaymentCustomer($phone, $name ?: null, $email ?: null);
+        $metadata = $metadata === [] ? new \stdClass() : $metadata;
+        $this->write('payment', $order, $this->paymentUntil, static fn (string $key) => self::render(
+            new CreatePayment($method, $amount, $key, $customer, $country ?: null, self::or($reference, $order), $description ?: null, $charge, $tax, $metadata),
+        ));
+    }
+
+    /** Writes a wish to pay somebody in your transaction, like collect. */
+    public function payOut(
+        string $order,
+        string $method,
+        Money $amount,
+        string $phone,
+        string $country = '',
+        string $reference = '',
+        string $description = '',
+        array|\stdClass|null $metadata = null,
+    ): void {
+        self::check($order, $method, $amount, $phone, $description, $reference);
+        $metadata = $metadata === [] ? new \stdClass() : $metadata;
+        $this->write('payout', $order, $this->payoutUntil, static fn (string $key) => self::render(new CreatePayout(
+            method: $method,
+            amount: $amount,
+            idempotency_key: $key,
+            recipient: new CreatePayoutRecipient($phone),
+            country: $country ?: null,
+            reference: self::or($reference, $order),
+            description: $description ?: null,
+            metadata: $metadata,
+        )));
+    }
+
+    private static function or(string $a, string $b): string
+    {
+        return $a === '' ? $b : $a;
+    }
+
+    private static function render(CreatePayment|CreatePayout $wish): string
+    {
+        try {
+            return Json::render($wish->toJson());
+        } catch (\TypeError $e) {
+            $member = strtok($e->getMessage(), ':');
+            throw new InvalidWish(property_exists($wish, $member) ? $member : 'metadata', 'is no JSON: ' . $e->getMessage());
+        }
+    }
+
+    /** What the service takes, checked before a row is written that it would refuse. */
+    private static function check(string $order, string $method, Money $amount, string $phone, string $description, string $reference): void
+    {
+        if ($order === '' || strlen($order) > 128) {
+            throw new InvalidWish('order', 'has 1 to 128 bytes');
+        }
+        if ($method === '') {
+            throw new InvalidWish('method', 'is missing');
+        }
+        try {
+            $amount->check();
+        } catch (MoneyError) {
+            throw new InvalidWish('amount', 'is digits in minor units of a currency');
+        }
+        if ($amount->value === '0' || strlen($amount->value) > 15) {
+            throw new InvalidWish('amount', 'is more than nothing and has at most 15 digits');
+        }
+        if (preg_match('/^[0-9]{1,15}$/D', $phone) !== 1) {
+            throw new InvalidWish('phone', 'is digits only, calling code first');
+        }
+        foreach (['description' => [$description, 255], 'reference' => [$reference, 128]] as $name => [$text, $most]) {
+            if (preg_match('/^.{0,' . $most . '}$/Dus', $text) !== 1) {
+                throw new InvalidWish($name, 'is too long, or not UTF-8');
+            }
+        }
+    }
+
+    /**
+     * Receives a delivery, and returns what to answer. Give the old secret too while a rotation lasts. The answer is 204 when your
+     * function has been called or the news was old, 400 with one word for what is not believed, and 500 if your function
+     * failed: then the delivery comes again.
+     *
+     * @param string|string[] $secrets
+     */
+    public function receive(string|array $secrets, Request $request): Reply
+    {
+        if (strtoupper($request->method) !== 'POST') {
+            return new Reply('post', 405, ['Allow' => 'POST', 'Content-Type' => 'text/plain; charset=utf-8']);
+        }
+        if ($request->body === '' && (int) $request->header('content-length') > 0) {
+            // Something in front of this read the body.
+            return new Reply('body_was_read: put the Till webhook before what parses bodies', 500);
+        }
+        try {
+            $e = Webhook::verify($secrets, $request, ($this->clock)());
+        } catch (WebhookError $refused) {
+            return new Reply($refused::WORD . $this->clockHint($refused), 400, error: $refused);
+        } catch (BadSecret $wrong) {
+            return new Reply('no secret', 500, error: $wrong);
+        }
+        try {
+            $this->applyEvent($e);
+        } catch (\Throwable $error) {
+            return new Reply('not done', 500, error: $error);
+        }
+
+        return new Reply('', 204);
+    }
+
+    /** Names the difference of the clocks where an answer of the service told it: most deliveries that are too old are a clock that is wrong. */
+    private function clockHint(WebhookError $e): string
+    {
+        $skew = $this->client->clockSkew();
+        if (!($e instanceof TooOld || $e instanceof TooNew) || $skew === null || abs($skew) < 60) {
+            return '';
+        }
+
+        return sprintf(": this machine's clock is %d s %s the service's", abs($skew), $skew > 0 ? 'behind' : 'ahead of');
+    }
+}
