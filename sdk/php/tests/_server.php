@@ -96,6 +96,8 @@ function payment(string $status): string
 /** A client that does not really wait; waited is what it would have. */
 function client(Script $s, ?array &$waited = null, mixed ...$options): Till\Client
 {
+    static $kept = null; // a script goes with the last that names it
+    $kept = $s;
     $waited = [];
     $c = new Till\Client($s->url, KEY, ...$options);
     $c->sleep = static function (float $seconds) use (&$waited): void {

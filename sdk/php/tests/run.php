@@ -51,7 +51,7 @@ function missing(string $what): void
 
 foreach (glob(__DIR__ . '/*.php') as $file) {
     if (basename($file) !== 'run.php' && !str_starts_with(basename($file), '_')) {
-        require $file;
+        require_once $file;
     }
 }
 $failed = 0;
