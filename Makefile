@@ -41,7 +41,7 @@ test: compiler guide-tools lint ## run every test, on SQLite and PostgreSQL, wit
 	cd tools && $(TEST) $$($(GO) list ./... | grep -v '^till/tools/conform')
 	cd tools && TILL_SCENARIOS=part $(TEST) -run '^(TestScenarios|TestShop)$$' ./conform
 	cd tools && TILL_SDK=typescript TILL_SCENARIOS=part TILL_ORDERS=200 TILL_KILLS=3 $(TEST) -run '^(TestScenarios|TestShop)$$' ./conform
-	$(MAKE) --no-print-directory sdk-python-part
+	$(MAKE) --no-print-directory sdk-python-part sdk-php-part
 
 # 'make lint' has run all of go vet already; here it would run again for each kind
 # of build.
@@ -57,8 +57,9 @@ RACING := ./account ./collect ./engine ./internal/batch ./internal/db/... ./inte
 NORACE := -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
 
 .PHONY: test-parts
-test-parts: python-tools
+test-parts: python-tools php-tools
 	cd sdk/python && $(PYTHON) -W ignore::DeprecationWarning -m unittest
+	php sdk/php/tests/run.php
 	CGO_ENABLED=1 $(TEST) -race $(NORACE) -timeout 14m $(RACING)
 	$(TEST) -timeout 14m $$($(GO) list ./... | grep -vxFf <($(GO) list $(RACING)))
 
@@ -73,10 +74,10 @@ compiler:
 .PHONY: guide-tools
 guide-tools:
 	@command -v curl >/dev/null 2>&1 && command -v sqlite3 >/dev/null 2>&1 && command -v node >/dev/null 2>&1 && \
-		command -v php >/dev/null 2>&1 && command -v python3 >/dev/null 2>&1 || { \
+		php -r 'exit(extension_loaded("curl") && extension_loaded("pdo_sqlite") ? 0 : 1);' >/dev/null 2>&1 && command -v python3 >/dev/null 2>&1 || { \
 		echo "installing curl, sqlite3, node, php and python3 for the tests of the guides"; \
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-			curl sqlite3 $$(command -v node >/dev/null 2>&1 || echo nodejs) php-cli python3; }
+			curl sqlite3 $$(command -v node >/dev/null 2>&1 || echo nodejs) php-cli php-curl php-sqlite3 python3; }
 
 # The TypeScript SDK, built by the compiler that its lock file names, and its tests.
 .PHONY: sdk-typescript
@@ -106,7 +107,7 @@ sdk: ## hold the SDKs to the conformance suite (one to two minutes)
 	cd tools && $(GO) test -count=1 ./sdkgen ./sqlstores
 	set -o pipefail; cd tools && $(GO) test -count=1 -v ./conform | grep -v '^=== \|^    --- PASS'
 	$(MAKE) --no-print-directory sdk-typescript-all
-	$(MAKE) --no-print-directory sdk-python
+	$(MAKE) --no-print-directory sdk-python sdk-php
 
 # The SDK for Python, with the interpreter of the distribution, because its
 # frameworks and drivers come from there.
@@ -127,6 +128,22 @@ python-tools:
 		echo "installing Django, Flask and drivers of databases for the tests of the SDK for Python"; \
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
 			python3 python3-django python3-flask python3-psycopg2 python3-pymysql openssl; }
+
+.PHONY: sdk-php
+sdk-php: php-tools ## the same for the SDK of PHP alone
+	$(GO) run ./internal/db/pgtest/withpg env TILL_EVERYTHING=1 php sdk/php/tests/run.php
+	set -o pipefail; cd tools && TILL_SDK=php $(GO) test -count=1 -v ./conform | grep -v '^=== \|^    --- PASS'
+
+.PHONY: sdk-php-part
+sdk-php-part:
+	cd tools && TILL_SDK=php TILL_SCENARIOS=part TILL_ORDERS=100 TILL_KILLS=2 $(TEST) -count=1 -run '^(TestScenarios|TestShop)$$' ./conform
+
+.PHONY: php-tools
+php-tools:
+	@php -r 'exit(extension_loaded("curl") && extension_loaded("pdo_sqlite") && extension_loaded("pdo_pgsql") && extension_loaded("pdo_mysql") && stream_resolve_include_path("Illuminate/Foundation/Application.php") ? 0 : 1);' >/dev/null 2>&1 || { \
+		echo "installing PHP, its drivers of databases and Laravel for the tests of the SDK for PHP"; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+			php-cli php-curl php-sqlite3 php-pgsql php-mysql php-mbstring php-laravel-framework; }
 
 .PHONY: race
 race: compiler guide-tools ## run every test with the race detector (half an hour)
@@ -183,6 +200,7 @@ soak-parts: cross
 	$(MAKE) --no-print-directory sdk-typescript
 	cd tools && TILL_SDK=typescript TILL_ORDERS=10000 TILL_KILLS=50 $(GO) test -count=1 -timeout 40m -run '^TestShop' -v ./conform
 	cd tools && TILL_SDK=python PYTHON=$(PYTHON) TILL_ORDERS=10000 TILL_KILLS=50 $(GO) test -count=1 -timeout 40m -run '^TestShop' -v ./conform
+	cd tools && TILL_SDK=php TILL_ORDERS=10000 TILL_KILLS=50 $(GO) test -count=1 -timeout 40m -run '^TestShop' -v ./conform
 
 .PHONY: generate
 generate: ## write the country table anew from libphonenumber data

@@ -74,6 +74,7 @@ var guideNotRun = map[string]int{
 	"docs/guide/integrating.md":    1,
 	"docs/guide/operators-mtn.md":  1,
 	"docs/guide/production.md":     5,
+	"docs/guide/sdk-php.md":        1,
 	"docs/guide/sdk-typescript.md": 1,
 	"docs/guide/webhooks.md":       1,
 }
