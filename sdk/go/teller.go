@@ -56,7 +56,8 @@ func WithOpenAfter(d time.Duration) TellerOption { return func(c *tellerConfig) 
 // WithCursor names the cursor of the event log, for two tellers on one database.
 func WithCursor(name string) TellerOption { return func(c *tellerConfig) { c.cursor = name } }
 
-// WithOnReport is told what each round of Run did.
+// WithOnReport is told what each round of Run did, and the error of your function
+// in a webhook, whose sender is told nothing about it.
 func WithOnReport(f func(Report, error)) TellerOption {
 	return func(c *tellerConfig) { c.onReport = f }
 }

@@ -210,7 +210,8 @@ func TestInvalidWishes(t *testing.T) {
 // A request that is not what it should be gets one word.
 func TestWebhookAnswers(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	var told error
+	w := newWorld(t, till.WithOnReport(func(_ till.Report, err error) { told = err }))
 	p := map[string]any{"id": "p-1", "status": "success", "idempotency_key": "k", "reference": "other shop"}
 	for name, c := range map[string]struct {
 		change func(*http.Request)
@@ -234,8 +235,8 @@ func TestWebhookAnswers(t *testing.T) {
 	}
 	w.fail = errors.New("no")
 	p["id"] = "p-2"
-	if rec := w.deliver("e-2", till.PaymentSuccess, p, nil); rec.Code != 500 {
-		t.Errorf("%d", rec.Code)
+	if rec := w.deliver("e-2", till.PaymentSuccess, p, nil); rec.Code != 500 || !errors.Is(told, w.fail) || strings.TrimSpace(rec.Body.String()) != "not done" {
+		t.Errorf("%d %s, told %v", rec.Code, rec.Body, told)
 	}
 }
 

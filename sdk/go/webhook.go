@@ -166,6 +166,9 @@ func (t *Teller[T]) Webhook(secrets ...string) http.Handler {
 			return
 		}
 		if err := t.applyEvent(r.Context(), e, nil); err != nil {
+			if t.cfg.onReport != nil {
+				t.cfg.onReport(Report{}, err)
+			}
 			http.Error(w, "not done", http.StatusInternalServerError)
 			return
 		}
