@@ -173,7 +173,7 @@ final class Client
         } else {
             $this->transport->send($t, $c->op[1], $c->url($this->base), $headers, $c->body, $timeout, $c->op[3] === 'never', $lines);
         }
-        $this->understand($t, $lines !== null);
+        $this->understand($t, $c->op, $lines !== null);
         if ($this->onTry !== null) {
             ($this->onTry)($c->op[1], $c->op[2], $t->status, $t->reason, self::now() - $began, $t->header('X-Request-Id'), $waited);
         }
@@ -182,7 +182,7 @@ final class Client
     }
 
     /** Reads the body by its status. */
-    private function understand(Tried $t, bool $stream): void
+    private function understand(Tried $t, array $op, bool $stream): void
     {
         $date = Call::date($t->header('Date'));
         if ($date !== null) {
@@ -200,10 +200,24 @@ final class Client
                 $t->problem = (string) $p->code !== '' ? $p : null;
             } elseif ($t->status !== 204) {
                 $t->value = Json::parse($t->body);
+                $t->reason = $op[1] === 'GET' && !self::answers($op, $t->value) ? 'not_json' : '';
             }
         } catch (\JsonException|\TypeError) {
             $t->reason = $t->status >= 400 ? '' : 'not_json';
         }
+    }
+
+    /**
+     * Whether a value can be the answer to a read. JSON of something else, as a portal sends it, is none: taken for an empty list,
+     * it would say that nothing exists.
+     */
+    private static function answers(array $op, mixed $value): bool
+    {
+        if (str_ends_with($op[2], '}')) {
+            return is_string($value->id ?? null) && $value->id !== '';
+        }
+
+        return is_array($value->items ?? null);
     }
 
     /**

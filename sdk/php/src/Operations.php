@@ -44,4 +44,6 @@ final class Operations
     public const ROTATE_API_KEY = ['rotateApiKey', 'POST', '/api-keys/{key_id}/rotate', 'never'];
     public const LIST_SANDBOX_PROMPTS = ['listSandboxPrompts', 'GET', '/sandbox/prompts', 'safe'];
     public const DECIDE_SANDBOX_PROMPT = ['decideSandboxPrompt', 'POST', '/sandbox/prompts/{payment_id}', 'never'];
+    public const LIST_SANDBOX_STORIES = ['listSandboxStories', 'GET', '/sandbox/stories', 'safe'];
+    public const DISABLE_SANDBOX_ENDPOINT = ['disableSandboxEndpoint', 'POST', '/sandbox/webhook-endpoints/{endpoint_id}/disable', 'safe'];
 }

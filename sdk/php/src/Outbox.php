@@ -283,9 +283,8 @@ trait Outbox
             return $found;
         }
         [$s->state, $s->problem] = [Row::LAPSED, Row::STALE];
-        $this->settle($row, $s);
 
-        return new Progress('lapsed');
+        return new Progress($this->settle($row, $s) ? 'lapsed' : 'unclear'); // else news came meanwhile
     }
 
     /** Ends an attempt of which provably nothing arrived, for example to offer another method. */

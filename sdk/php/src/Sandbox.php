@@ -24,4 +24,16 @@ final class Sandbox
 
         return $this->c->read(SandboxDecision::class, new Call(Operations::DECIDE_SANDBOX_PROMPT, [$payment_id], body: $body));
     }
+
+    /** What the sandbox plays, by the last digits of a phone. */
+    public function stories(): SandboxStoryList
+    {
+        return $this->c->read(SandboxStoryList::class, new Call(Operations::LIST_SANDBOX_STORIES));
+    }
+
+    /** Disables an endpoint as if it had failed for five days. */
+    public function disableEndpoint(string $id): WebhookEndpoint
+    {
+        return $this->c->read(WebhookEndpoint::class, new Call(Operations::DISABLE_SANDBOX_ENDPOINT, [$id]));
+    }
 }

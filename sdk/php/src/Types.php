@@ -1280,6 +1280,11 @@ final class CreateWebhookEndpoint extends Body
         /** What you call it. */
         public ?string $description = null,
         public ?bool $enabled = null,
+        /**
+         * The secret that is to sign, drawn by you: `whsec_` and the base64 of 24 to 64 random bytes. Absent: the
+         * service draws one of 32.
+         */
+        public ?string $secret = null,
     ) {
     }
 
@@ -1289,6 +1294,7 @@ final class CreateWebhookEndpoint extends Body
         'events' => [['list', 'text'], false],
         'description' => ['text', false],
         'enabled' => ['boolean', false],
+        'secret' => ['text', false],
     ];
 }
 
@@ -1319,18 +1325,24 @@ final class UpdateWebhookEndpoint extends Body
     ];
 }
 
-/** How long the old secret signs too. Unknown members are ignored; null means absent. */
+/** The new secret, and how long the old one signs too. Unknown members are ignored; null means absent. */
 final class RotateWebhookSecret extends Body
 {
     public function __construct(
         /** From 0 (the old secret ends now) to 604800 (seven days). */
         public ?int $overlap_seconds = null,
+        /**
+         * The secret that is to sign, drawn by you: `whsec_` and the base64 of 24 to 64 random bytes. Absent: the
+         * service draws one of 32.
+         */
+        public ?string $secret = null,
     ) {
     }
 
     /** How every member is read and written; and whether it is always there. */
     public const MEMBERS = [
         'overlap_seconds' => ['integer', false],
+        'secret' => ['text', false],
     ];
 }
 
@@ -1595,6 +1607,51 @@ final class SandboxDecision extends Answer
     public const MEMBERS = [
         'payment_id' => ['text', true],
         'action' => ['text', true],
+    ];
+}
+
+/** What the sandbox plays. */
+final class SandboxStoryList extends Answer
+{
+    /** @var SandboxStory[]|null */
+    public ?array $items = null;
+
+    /** How every member is read and written; and whether it is always there. */
+    public const MEMBERS = [
+        'items' => [['list', ['one', SandboxStory::class]], true],
+    ];
+}
+
+/** What happens to a payment or payout whose phone ends in certain digits. */
+final class SandboxStory extends Answer
+{
+    /** Whether it is played for payments or for payouts. */
+    public ?string $subject = null;
+    /** What the story is called; once among those of payments, once among those of payouts. */
+    public ?string $name = null;
+    /** The last four digits of the phone; null for every phone that no other story has. */
+    public ?string $ends_in = null;
+    public ?string $description = null;
+    /** The status in which the story leaves the payment or payout. */
+    public ?string $status = null;
+    /** The `failure_reason` in which it ends; null where there is none. */
+    public ?string $failure_reason = null;
+    /**
+     * @var string[]|null
+     *
+     * The kinds of the events that come in any case, in order. Where `processing` is not named, it may come too.
+     */
+    public ?array $events = null;
+
+    /** How every member is read and written; and whether it is always there. */
+    public const MEMBERS = [
+        'subject' => ['text', true],
+        'name' => ['text', true],
+        'ends_in' => ['text', true],
+        'description' => ['text', true],
+        'status' => ['text', true],
+        'failure_reason' => ['text', true],
+        'events' => [['list', 'text'], true],
     ];
 }
 

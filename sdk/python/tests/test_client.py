@@ -67,6 +67,7 @@ class TestCalls(unittest.TestCase):
             ("absent", says(200, '{"items":[],"total":0,"limit":50,"offset":0}'), till.Refused),
             ("there", says(200, '{"items":[%s],"total":1,"limit":50,"offset":0}' % payment("processing")), None),
             ("unknown", problem(403, "insufficient_scope"), till.Unclear),
+            ("portal", says(200, '{"ok":true}'), till.Unclear),
         ):
             with self.subTest(name):
                 s = Script(self, hang_up, problem(422, "validation_failed"), read)

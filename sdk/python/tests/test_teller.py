@@ -7,9 +7,9 @@ import time
 import unittest
 
 import till
-from till.store import LOST
+from till.store import LAPSED, LOST, TAKEN, Settlement
 
-from .service import SECRET, Service, event, signed
+from .service import SECRET, Script, Service, event, says, signed
 
 
 class World(unittest.TestCase):
@@ -173,6 +173,26 @@ class World(unittest.TestCase):
         self.assertRaises(till.AttemptOpen, self.collect, phone="242061111111")
         self.assertEqual((self.teller.resend("o-1").state, self.service.posts), ("taken", 2))
         self.assertRaises(till.NotLost, self.teller.resend, "o-1")
+
+    def test_news_during_a_lapse(self):
+        """A wish whose time is over is not said to have lapsed if news came meanwhile."""
+        now = [time.time()]
+        self.world(clock=lambda: now[0], payment_until=1, look_after=0)
+        s = Script(self, says(200, '{"items":[],"total":0,"limit":50,"offset":0}'))
+        self.teller.client = s.client()[0]
+        self.collect()
+        self.store.count(self.store.newest("payment", "o-1"), int(now[0] * 1000) + 1, 0)
+        settle = self.store.settle
+
+        def hasty(x):
+            if x.state == LAPSED:
+                settle(Settlement(x.key, state=TAKEN, remote_id="p-1"))
+            return settle(x)
+
+        self.store.settle = hasty
+        now[0] += 60
+        self.assertEqual(self.teller.send("o-1").state, "unclear")
+        self.store.settle = settle
 
     def test_run_stops(self):
         reports = []

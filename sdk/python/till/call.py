@@ -230,7 +230,7 @@ class Caller:
         finally:
             response.close()
         if not t.reason:
-            _understand(t)
+            _understand(t, r.op)
 
     def url(self, r: Request) -> str:
         """The address of a call."""
@@ -279,7 +279,7 @@ def _read(response: Any) -> bytes:
     return b"".join(parts)
 
 
-def _understand(t: Tried) -> None:
+def _understand(t: Tried, op: Operation) -> None:
     """Reads the body by its status."""
     if len(t.body) > MAX_ANSWER:
         t.reason = net.TOO_LARGE
@@ -297,6 +297,20 @@ def _understand(t: Tried) -> None:
             t.value = parse(t.body)
         except ValueError:
             t.reason = net.NOT_JSON
+        if not t.reason and op.method == "GET" and not _answers(op, t.value):
+            t.reason = net.NOT_JSON
+
+
+def _answers(op: Operation, value: Any) -> bool:
+    """Tells whether a value can be the answer to a read.
+
+    JSON of something else, as a portal sends it, is none: taken for an empty list, it would say that nothing exists.
+    """
+    if not isinstance(value, dict):
+        return False
+    if op.path.endswith("}"):
+        return isinstance(value.get("id"), str) and value["id"] != ""
+    return isinstance(value.get("items"), list)
 
 
 def decode(cls: Type[A], t: Tried, r: Request) -> A:

@@ -318,8 +318,7 @@ class Outbox(Inbox):
             self._adopt(row, found)
             return found
         s.state, s.problem = LAPSED, STALE
-        self._settle(row, s)
-        return Progress("lapsed")
+        return Progress("lapsed" if self._settle(row, s) else "unclear")  # else news came meanwhile
 
     def withdraw(self, order: str) -> None:
         """Ends an attempt of which provably nothing arrived, for example to offer another method."""
