@@ -17,6 +17,15 @@ func (k *Console) cookieName() string {
 	return loopbackCookie
 }
 
+// setToken gives the browser the token of a session. It ends with the browser;
+// the session itself ends by the database's clock.
+func (v *visit) setToken(token string) { v.setLastingToken(token, 0) }
+
+// setLastingToken is setToken for a phone that stays signed in, in seconds.
+func (v *visit) setLastingToken(token string, seconds int) {
+	http.SetCookie(v.w, &http.Cookie{Name: v.k.cookieName(), Value: token, Path: "/", MaxAge: seconds, Secure: v.k.secure, HttpOnly: true, SameSite: http.SameSiteLaxMode})
+}
+
 // dropToken takes the token away, with everything else that the browser keeps
 // of the console.
 func (v *visit) dropToken() {

@@ -55,7 +55,7 @@ func (k *Console) serve(w http.ResponseWriter, r *http.Request, route *Route) {
 			}
 		}
 	}()
-	if err := v.run(); err != nil {
+	if err := v.run(); err != nil && !errors.Is(err, errStop) {
 		v.fail(err)
 	}
 }
@@ -152,13 +152,27 @@ func (v *visit) earliest() till.Time {
 	return 0
 }
 
-// checkProof refuses an act that needs fresh proof without one. The page of
-// the act asks for it in its own form.
+// checkProof takes the proof of an act that needs a fresh one from the act's own
+// form, and refuses the act without it.
 func (v *visit) checkProof() error {
-	if v.route.Fresh && v.r.Method == http.MethodPost && !v.session.Fresh() {
-		return &people.Refusal{Code: people.ProofNeeded}
+	if !v.route.Fresh || v.r.Method != http.MethodPost || v.session.Fresh() {
+		return nil
 	}
-	return nil
+	err := v.prove()
+	if r := people.RefusalOf(err); r != nil && r.Code != people.SessionOver && v.r.PostFormValue("back") != "" {
+		return v.stop(v.back(ownPath(v.r.PostFormValue("back")), "", err))
+	}
+	return err
+}
+
+// errStop ends a visit that is answered already.
+var errStop = errors.New("the visit is answered")
+
+func (v *visit) stop(err error) error {
+	if err != nil {
+		return err
+	}
+	return errStop
 }
 
 // view reads from one snapshot.

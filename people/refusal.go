@@ -69,3 +69,12 @@ func RefusalOf(err error) *Refusal {
 }
 
 func refuse(code RefusalCode) error { return &Refusal{Code: code} }
+
+// RefusalCodes lists every refusal, for whoever has words for each.
+var RefusalCodes = []RefusalCode{
+	WrongCredentials, WrongCode, WrongPassword, WaitFirst, Busy, NotFromHere,
+	SessionOver, StepOver, ProofNeeded, FactorNeeded, NotAllowed, NotYourself,
+	LinkUnknown, LinkExpired, LinkUsed, LinkWithdrawn, LinkForOther, AlreadyMember,
+	LoginTaken, LoginInvalid, NameInvalid, ValueInvalid, PasswordShort, PasswordLong,
+	PasswordCommon, PasskeyRefused, TooMany, LastFactor, PersonUnknown,
+}
