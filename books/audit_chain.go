@@ -114,7 +114,7 @@ func continueUnkeyedChain(ctx context.Context, tx *store.Tx, key store.ChainKey,
 	}
 	// Two instances, or an older release that still adds links without a key,
 	// could see different ends. The lock makes one of them the first.
-	if _, err := tx.LockHeads(ctx, []till.ID{client}); err != nil {
+	if _, err := tx.LockLogs(ctx, []till.ID{client}); err != nil {
 		return store.ChainLink{}, err
 	}
 	if link, err := tx.LastLink(ctx, client); err != nil || link.Sequence > 0 {

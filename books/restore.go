@@ -231,7 +231,7 @@ func eachPage(ctx context.Context, s *store.Store, f func(clients []till.ID) err
 
 // auditClients adds one row to the audit logs of some clients.
 func auditClients(ctx context.Context, tx *store.Tx, clients []till.ID, by, action, detail string) error {
-	heads, err := tx.LockHeads(ctx, clients)
+	heads, err := tx.LockLogs(ctx, clients)
 	if err != nil {
 		return err
 	}

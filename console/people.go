@@ -74,7 +74,7 @@ type invitedPage struct {
 }
 
 func (v *visit) showInvited(inv *people.Invitation, token string) (err error) {
-	p := &invitedPage{Frame: v.frame(v.words.T("invited.title", "name", inv.Name), "menu.people"), Invitation: inv, Link: v.k.origin + Prefix + "/join/" + token,
+	p := &invitedPage{Frame: v.frame(v.words.T("invited.title", "name", inv.Name), "menu.people"), Invitation: inv, Link: v.k.People.Origin() + Prefix + "/join/" + token,
 		Back: v.peoplePath(), Reset: inv.Kind == people.KindReset}
 	if p.QR, err = v.qr(p.Link, v.words.T("invited.qr")); err != nil {
 		return err

@@ -104,6 +104,9 @@ func New(c Config) (*People, error) {
 
 func (p *People) now() till.Time { return p.c.Now() }
 
+// Origin returns where browsers see the console.
+func (p *People) Origin() string { return p.c.Origin }
+
 // entry is one audit row to write. Client is the log; the zero one is the
 // house's.
 type entry struct {
@@ -128,7 +131,7 @@ func (p *People) commit(ctx context.Context, logs []till.ID, f func(tx *store.Tx
 		heads := map[till.ID]*store.Head{}
 		if len(logs) > 0 {
 			var err error
-			if heads, err = tx.LockHeads(ctx, logs); err != nil {
+			if heads, err = tx.LockLogs(ctx, logs); err != nil {
 				return err
 			}
 		}

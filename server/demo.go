@@ -36,7 +36,7 @@ func (s *Server) openDemos(ctx context.Context) (err error) {
 		}
 	}
 	if s.c.LiveDemoFile == "" {
-		return nil
+		return s.openDemoPeople(ctx)
 	}
 	if s.liveDemo, err = s.openDemo(ctx, till.Live, s.c.LiveDemoFile); err != nil {
 		return err
@@ -46,7 +46,34 @@ func (s *Server) openDemos(ctx context.Context) (err error) {
 			return fmt.Errorf("make the live demo client: %w", err)
 		}
 	}
+	return s.openDemoPeople(ctx)
+}
+
+// openDemoPeople makes people to try the console with, who get in by a link of
+// this process. Where other machines reach the console there are none.
+func (s *Server) openDemoPeople(ctx context.Context) error {
+	if s.demo == nil || s.people == nil || !s.c.LoopbackOnly {
+		return nil
+	}
+	clients := []till.ID{s.demo.ClientID}
+	if s.liveDemo != nil {
+		clients = append(clients, s.liveDemo.ClientID)
+	}
+	token, err := s.people.OpenDemo(ctx, clients...)
+	if err != nil {
+		return fmt.Errorf("make the demo's people: %w", err)
+	}
+	s.demoToken = token
 	return nil
+}
+
+// DemoConsole returns the link that signs in as the first of the demo's people,
+// "" if there are none.
+func (s *Server) DemoConsole() string {
+	if s.demoToken == "" {
+		return ""
+	}
+	return s.ConsoleURL() + "enter/" + s.demoToken
 }
 
 // openDemo returns a demo client. A key that was lost or revoked is followed by

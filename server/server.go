@@ -50,6 +50,7 @@ type Server struct {
 	console    *console.Console // the same
 	demo       *Demo
 	liveDemo   *Demo
+	demoToken  string // "": the demo has no people
 
 	undo  undoStack
 	close func() error

@@ -82,8 +82,18 @@ func (h *Head) NextEvent() int64 { h.LastEvent++; return h.LastEvent }
 func (h *Head) NextAudit() int64 { h.LastAudit++; return h.LastAudit }
 
 // LockHeads locks the heads of the clients, in the order of their ids, and
-// returns those that exist.
+// returns those that exist. The house is no client: whoever means it calls
+// LockLogs.
 func (tx *Tx) LockHeads(ctx context.Context, clients []till.ID) (map[till.ID]*Head, error) {
+	if slices.Contains(clients, till.House) {
+		clients = slices.DeleteFunc(slices.Clone(clients), till.ID.IsZero)
+	}
+	return tx.lockHeads(ctx, nil, clients)
+}
+
+// LockLogs is LockHeads for whoever only writes audit rows: the house has a log
+// too.
+func (tx *Tx) LockLogs(ctx context.Context, clients []till.ID) (map[till.ID]*Head, error) {
 	return tx.lockHeads(ctx, nil, clients)
 }
 

@@ -106,7 +106,7 @@ type ready struct {
 	BaseURL    string  `json:"base_url"`
 	APIKey     string  `json:"api_key"`
 	ClientID   string  `json:"client_id"`
-	ConsoleURL *string `json:"console_url"` // null until there is a console
+	ConsoleURL *string `json:"console_url"` // signed in with one click; null where other machines reach it
 	LiveAPIKey string  `json:"live_api_key,omitempty"`
 }
 
@@ -118,10 +118,14 @@ func announce(w io.Writer, s *server.Server, data, database string, asJSON bool)
 		live = l.APIKey
 	}
 	if asJSON {
-		return printJSON(w, ready{BaseURL: s.BaseURL(), APIKey: d.APIKey, ClientID: d.ClientID.String(), LiveAPIKey: live})
+		return printJSON(w, ready{BaseURL: s.BaseURL(), APIKey: d.APIKey, ClientID: d.ClientID.String(), ConsoleURL: textOrNull(s.DemoConsole()), LiveAPIKey: live})
 	}
 	if live != "" {
 		live = "\n  Live key      " + live + "   (simulated operators)"
+	}
+	link := ""
+	if demo := s.DemoConsole(); demo != "" {
+		link = "\n  Console       " + demo + "   (signed in with one click)"
 	}
 	if store.IsPostgres(database) {
 		database = asTyped(`"$TILL_DATABASE"`, runtime.GOOS) // it may hold a password
@@ -131,7 +135,7 @@ func announce(w io.Writer, s *server.Server, data, database string, asJSON bool)
 	_, err := printf(w, `Till is ready.
 
   Base address  %[1]s
-  API key       %[2]s   (client Demo, test mode)%[7]s
+  API key       %[2]s   (client Demo, test mode)%[7]s%[10]s
   Data          %[4]s
 
 Ask a customer for 5 000 francs. The sandbox's customer approves after about a
@@ -152,7 +156,7 @@ To pay out of the wallet, POST /payouts with a key that may; this one may not:
 Stop with Ctrl-C.
 `, s.BaseURL(), d.APIKey, typed(pay), data, d.ClientID, database, trustedText(live),
 		typed("curl -s '"+s.BaseURL()+"/payments?limit=1' -H 'X-Api-Key: "+d.APIKey+"'"),
-		typed("curl -s "+s.BaseURL()+"/wallets -H 'X-Api-Key: "+d.APIKey+"'"))
+		typed("curl -s "+s.BaseURL()+"/wallets -H 'X-Api-Key: "+d.APIKey+"'"), trustedText(link))
 	return err
 }
 
