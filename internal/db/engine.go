@@ -95,7 +95,7 @@ type Statement struct {
 	Scan    func(i int, r Row) error // i is the row of arguments that r answers
 	Changed []bool                   // set for each row of arguments that changed one row
 	Count   *int64                   // set to the number of rows changed
-	Exactly bool                     // each row of arguments must change one row
+	Exactly bool                     // each row of arguments must change one row; see Tx.DeferExactly
 	Clock   func(now till.Time)      // called with the clock; SQL is nil
 }
 
@@ -105,24 +105,12 @@ func (b *Batch) Query(sql *SQL, rows [][]any, scan func(i int, r Row) error) {
 	b.Add(Statement{SQL: sql, Rows: rows, Scan: scan})
 }
 
-// Exec writes, for each row of arguments.
-func (b *Batch) Exec(sql *SQL, rows [][]any) {
-	b.Add(Statement{SQL: sql, Rows: rows})
-}
-
 // ExecReport writes, and reports which rows of arguments changed one row. If the
 // statement takes arrays, it returns their numbers; an INSERT returns ids, and
 // an id is the second argument.
 func (b *Batch) ExecReport(sql *SQL, rows [][]any, changed *[]bool) {
 	*changed = make([]bool, len(rows))
 	b.Add(Statement{SQL: sql, Rows: rows, Changed: *changed})
-}
-
-// ExecExactly writes, and fails with ErrConflict unless every row of arguments
-// changes exactly one row. Such a statement takes arrays: its text makes the
-// server compare the counts, because COMMIT may go out together with it.
-func (b *Batch) ExecExactly(sql *SQL, rows [][]any) {
-	b.Add(Statement{SQL: sql, Rows: rows, Exactly: true})
 }
 
 // Clock reads the engine's clock at its place in the order, so after the locks

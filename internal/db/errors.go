@@ -22,7 +22,7 @@ var (
 	// ErrConstraint says that a constraint rejected a row.
 	ErrConstraint = errors.New("db: rejected by a constraint")
 
-	// ErrConflict says that a statement sent with ExecExactly did not change
+	// ErrConflict says that a statement sent by DeferExactly did not change
 	// exactly one row for each row of arguments. It is an ErrConstraint too.
 	ErrConflict = fmt.Errorf("%w: a row is not as it was read", ErrConstraint)
 

@@ -153,7 +153,8 @@ func (tx *Tx) Defer(sql *SQL, rows [][]any) error {
 }
 
 // DeferExactly is Defer for rows each of which must change exactly one row; else
-// the transaction fails with ErrConflict.
+// the transaction fails with ErrConflict. The statement takes arrays: its text makes
+// the server compare the counts, because COMMIT may be sent together with it.
 func (tx *Tx) DeferExactly(sql *SQL, rows [][]any) error {
 	return tx.enqueue(Statement{SQL: sql, Rows: rows, Exactly: true})
 }
