@@ -190,12 +190,7 @@ const MaxAttempts = 200
 
 // Attempts returns the newest attempts of a payment, oldest first.
 func (tx *Tx) Attempts(ctx context.Context, ref Ref) ([]*Attempt, error) {
-	var out []*Attempt
-	err := tx.db.Query(ctx, selectAttempts,
-		[]any{ref.Client[:], ref.ID[:], MaxAttempts}, func(r db.Row) error {
-			a, err := scanAttempt(r, ref)
-			out = append(out, a)
-			return err
-		})
-	return out, err
+	return readAll(ctx, tx, selectAttempts, []any{ref.Client[:], ref.ID[:], MaxAttempts}, func(r db.Row) (*Attempt, error) {
+		return scanAttempt(r, ref)
+	})
 }

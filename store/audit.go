@@ -119,28 +119,18 @@ func scanAudit(r db.Row, client till.ID) (*AuditRow, error) {
 
 // Audit returns up to limit audit rows of a client beyond a sequence.
 func (tx *Tx) Audit(ctx context.Context, client till.ID, after int64, limit int) ([]*AuditRow, error) {
-	var out []*AuditRow
-	err := tx.db.Query(ctx, selectAudit,
-		[]any{client[:], after, limit}, func(r db.Row) error {
-			a, err := scanAudit(r, client)
-			out = append(out, a)
-			return err
-		})
-	return out, err
+	return readAll(ctx, tx, selectAudit, []any{client[:], after, limit}, func(r db.Row) (*AuditRow, error) {
+		return scanAudit(r, client)
+	})
 }
 
 // AuditOf returns the audit rows about a subject among those beyond one
 // sequence and up to another. The log has no index by subject, which every
 // commit would pay for: whoever asks goes through it in slices.
 func (tx *Tx) AuditOf(ctx context.Context, ref Ref, after, until int64) ([]*AuditRow, error) {
-	var out []*AuditRow
-	err := tx.db.Query(ctx, selectAuditOf,
-		[]any{ref.Client[:], after, until, ref.ID[:]}, func(r db.Row) error {
-			a, err := scanAudit(r, ref.Client)
-			out = append(out, a)
-			return err
-		})
-	return out, err
+	return readAll(ctx, tx, selectAuditOf, []any{ref.Client[:], after, until, ref.ID[:]}, func(r db.Row) (*AuditRow, error) {
+		return scanAudit(r, ref.Client)
+	})
 }
 
 // ActsOn returns what others than the engine did to a subject, newest first.
@@ -225,16 +215,13 @@ func (tx *Tx) UnkeyedLinks(ctx context.Context, client till.ID, after int64, lim
 }
 
 func (tx *Tx) readLinks(ctx context.Context, q *db.SQL, client till.ID, after int64, limit int) ([]ChainLink, error) {
-	var out []ChainLink
-	err := tx.db.Query(ctx, q, []any{client[:], after, limit}, func(r db.Row) error {
+	return readAll(ctx, tx, q, []any{client[:], after, limit}, func(r db.Row) (ChainLink, error) {
 		var s ChainLink
 		var hash []byte
 		err := r.Scan(&s.Sequence, &s.Covers, &hash)
 		copy(s.Hash[:], hash)
-		out = append(out, s)
-		return err
+		return s, err
 	})
-	return out, err
 }
 
 // InsertLink appends a link to a client's chain, unless it is there.
@@ -247,15 +234,11 @@ func (tx *Tx) InsertLink(ctx context.Context, client till.ID, s ChainLink) error
 // ClientsToChain returns up to limit clients whose audit log is ahead of
 // its chain.
 func (tx *Tx) ClientsToChain(ctx context.Context, limit int) ([]till.ID, error) {
-	var out []till.ID
-	err := tx.db.Query(ctx, selectClientsToChain,
-		[]any{limit}, func(r db.Row) error {
-			var id till.ID
-			err := r.Scan(idDest(&id))
-			out = append(out, id)
-			return err
-		})
-	return out, err
+	return readAll(ctx, tx, selectClientsToChain, []any{limit}, func(r db.Row) (till.ID, error) {
+		var id till.ID
+		err := r.Scan(idDest(&id))
+		return id, err
+	})
 }
 
 // NextLink returns the link that seals a row, and what the one before has sealed.

@@ -253,12 +253,9 @@ type OpenKind struct {
 
 // OpenKinds counts the open cases by kind, the longest open ones up to most.
 func (tx *Tx) OpenKinds(ctx context.Context, most int) ([]OpenKind, error) {
-	var out []OpenKind
-	err := tx.db.Query(ctx, countOpenKinds, []any{most}, func(r db.Row) error {
+	return readAll(ctx, tx, countOpenKinds, []any{most}, func(r db.Row) (OpenKind, error) {
 		var k OpenKind
 		err := r.Scan(&k.Kind, &k.Count, &k.Oldest)
-		out = append(out, k)
-		return err
+		return k, err
 	})
-	return out, err
 }

@@ -171,15 +171,11 @@ func (tx *Tx) Client(ctx context.Context, id till.ID) (*till.Client, error) {
 
 // Clients returns up to limit clients whose id is beyond after, by id.
 func (tx *Tx) Clients(ctx context.Context, after till.ID, limit int) ([]*till.Client, error) {
-	var out []*till.Client
-	err := tx.db.Query(ctx, selectClients,
-		[]any{after[:], limit}, func(r db.Row) error {
-			c := &till.Client{}
-			err := r.Scan(idDest(&c.ID), &c.Name, &c.Mode, boolDest(&c.Suspended), &c.CreatedAt)
-			out = append(out, c)
-			return err
-		})
-	return out, err
+	return readAll(ctx, tx, selectClients, []any{after[:], limit}, func(r db.Row) (*till.Client, error) {
+		c := &till.Client{}
+		err := r.Scan(idDest(&c.ID), &c.Name, &c.Mode, boolDest(&c.Suspended), &c.CreatedAt)
+		return c, err
+	})
 }
 
 // SetSuspended suspends a client or lets it in again.
@@ -190,15 +186,11 @@ func (tx *Tx) SetSuspended(ctx context.Context, id till.ID, suspended bool) erro
 
 // ClientMethods returns the codes of the methods enabled for a client.
 func (tx *Tx) ClientMethods(ctx context.Context, id till.ID) ([]string, error) {
-	var out []string
-	err := tx.db.Query(ctx, selectClientMethods, []any{id[:]},
-		func(r db.Row) error {
-			var code string
-			err := r.Scan(&code)
-			out = append(out, code)
-			return err
-		})
-	return out, err
+	return readAll(ctx, tx, selectClientMethods, []any{id[:]}, func(r db.Row) (string, error) {
+		var code string
+		err := r.Scan(&code)
+		return code, err
+	})
 }
 
 // SetClientMethod enables or disables a method for a client.
@@ -214,15 +206,11 @@ func (tx *Tx) SetClientMethod(ctx context.Context, id till.ID, method string, en
 // ClientFees returns a client's schedule of fees. There is one per kind,
 // method and currency, so the list is short.
 func (tx *Tx) ClientFees(ctx context.Context, client till.ID) ([]till.Fee, error) {
-	var out []till.Fee
-	err := tx.db.Query(ctx, selectClientFees, []any{client[:]},
-		func(r db.Row) error {
-			var f till.Fee
-			err := r.Scan(&f.Kind, &f.Method, &f.Currency, &f.Flat, &f.BasisPoints)
-			out = append(out, f)
-			return err
-		})
-	return out, err
+	return readAll(ctx, tx, selectClientFees, []any{client[:]}, func(r db.Row) (till.Fee, error) {
+		var f till.Fee
+		err := r.Scan(&f.Kind, &f.Method, &f.Currency, &f.Flat, &f.BasisPoints)
+		return f, err
+	})
 }
 
 // SetClientFee sets what is taken from a client for a kind, method and

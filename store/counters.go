@@ -295,12 +295,9 @@ func (tx *Tx) addToCounters(ctx context.Context, c *CounterDelta) error {
 // ClientsToRollUp returns up to limit clients that have tallies from before
 // an hour.
 func (tx *Tx) ClientsToRollUp(ctx context.Context, before till.Time, limit int) ([]till.ID, error) {
-	var out []till.ID
-	err := tx.db.Query(ctx, selectClientsToRollUp, []any{bucketOf(widthHour, before), limit}, func(r db.Row) error {
+	return readAll(ctx, tx, selectClientsToRollUp, []any{bucketOf(widthHour, before), limit}, func(r db.Row) (till.ID, error) {
 		var id till.ID
 		err := r.Scan(idDest(&id))
-		out = append(out, id)
-		return err
+		return id, err
 	})
-	return out, err
 }

@@ -106,13 +106,8 @@ func (tx *Tx) HoldsOf(ctx context.Context, clients []till.ID) (map[till.ID][]Hol
 }
 
 // Holds returns the first holds, those of EveryClient before those of clients.
-func (tx *Tx) Holds(ctx context.Context, limit int) (out []Hold, err error) {
-	err = tx.db.Query(ctx, selectHolds, []any{limit}, func(r db.Row) error {
-		h, err := scanHold(r)
-		out = append(out, h)
-		return err
-	})
-	return out, err
+func (tx *Tx) Holds(ctx context.Context, limit int) ([]Hold, error) {
+	return readAll(ctx, tx, selectHolds, []any{limit}, scanHold)
 }
 
 // Prefetched is a payout that waits because payouts are held.

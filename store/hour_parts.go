@@ -232,14 +232,12 @@ func (tx *Tx) HoursNeverSplit(ctx context.Context, client till.ID) (out []BusyHo
 
 // busyBuckets returns the buckets of a width that have as many rows as a busy hour,
 // by the counters.
-func (tx *Tx) busyBuckets(ctx context.Context, client till.ID, width int, from, to int64) (out []BusyHour, err error) {
-	err = tx.db.Query(ctx, selectBusyBuckets, []any{client[:], width, from, to, 2 * tx.s.partRows}, func(r db.Row) error {
+func (tx *Tx) busyBuckets(ctx context.Context, client till.ID, width int, from, to int64) ([]BusyHour, error) {
+	return readAll(ctx, tx, selectBusyBuckets, []any{client[:], width, from, to, 2 * tx.s.partRows}, func(r db.Row) (BusyHour, error) {
 		h := BusyHour{Client: client}
 		err := r.Scan(&h.Table, &h.Hour)
-		out = append(out, h)
-		return err
+		return h, err
 	})
-	return out, err
 }
 
 // AddParts adds up to limit parts to a busy hour, for the rows behind its last part.

@@ -177,14 +177,11 @@ const maxRestores = 100
 
 // OpenRestores returns the restores that are not released, the latest first.
 func (tx *Tx) OpenRestores(ctx context.Context) ([]*Restore, error) {
-	var out []*Restore
-	err := tx.db.Query(ctx, selectOpenRestores, []any{maxRestores}, func(r db.Row) error {
+	return readAll(ctx, tx, selectOpenRestores, []any{maxRestores}, func(r db.Row) (*Restore, error) {
 		x := &Restore{}
 		err := r.Scan(&x.At, &x.LostFrom, &x.By, idDest(&x.LogID), intDest(&x.KeysReviewedAt))
-		out = append(out, x)
-		return err
+		return x, err
 	})
-	return out, err
 }
 
 // Restoring reports whether an old database was put back and is not released.
@@ -213,13 +210,7 @@ func (tx *Tx) LockOpenSteps(ctx context.Context, client, after till.ID, fresh bo
 	if fresh {
 		q = lockFreshSteps
 	}
-	var out []*Step
-	err := tx.db.Query(ctx, q, []any{client[:], after[:], limit}, func(r db.Row) error {
-		s, err := scanStep(r)
-		out = append(out, s)
-		return err
-	})
-	return out, err
+	return readAll(ctx, tx, q, []any{client[:], after[:], limit}, scanStep)
 }
 
 // MarkRestored writes steps that were open when an old database was put back,
@@ -242,14 +233,11 @@ type Undecided struct {
 
 // Undecided returns the first of a kind of those, by client and id.
 func (tx *Tx) Undecided(ctx context.Context, kind till.SubjectKind, limit int) ([]Undecided, error) {
-	var out []Undecided
-	err := tx.db.Query(ctx, selectUndecided, []any{string(kind), limit}, func(r db.Row) error {
+	return readAll(ctx, tx, selectUndecided, []any{string(kind), limit}, func(r db.Row) (Undecided, error) {
 		u := Undecided{Kind: kind}
 		err := r.Scan(idDest(&u.Ref.Client), idDest(&u.Ref.ID))
-		out = append(out, u)
-		return err
+		return u, err
 	})
-	return out, err
 }
 
 // HastenSteps makes steps due now that wait for later.

@@ -204,14 +204,11 @@ func (tx *Tx) OperatorCases(ctx context.Context, all bool) ([]*OperatorCase, err
 	if all {
 		q = selectOperatorCases
 	}
-	var out []*OperatorCase
-	err := tx.db.Query(ctx, q, []any{maxOperatorCases}, func(r db.Row) error {
+	return readAll(ctx, tx, q, []any{maxOperatorCases}, func(r db.Row) (*OperatorCase, error) {
 		c := &OperatorCase{}
 		err := r.Scan(&c.Connection, &c.Kind, &c.Detail, &c.OpenedAt, intDest(&c.ClosedAt))
-		out = append(out, c)
-		return err
+		return c, err
 	})
-	return out, err
 }
 
 // Receipt is an operator's own id of a movement of money. On a connection it

@@ -124,17 +124,13 @@ func (tx *Tx) AddHealth(ctx context.Context, sums map[Operation]CallStats) error
 // What lies in the future was written before the clock was set back, and
 // says nothing about now.
 func (tx *Tx) Health(ctx context.Context, span time.Duration) ([]HealthRow, error) {
-	var out []HealthRow
-	err := tx.db.Query(ctx, selectHealth,
-		[]any{healthBucket(tx.Now().Add(-span)), healthBucket(tx.Now())}, func(r db.Row) error {
-			var h HealthRow
-			var bucket int64
-			err := r.Scan(&bucket, &h.Connection, &h.Name, &h.Answered, &h.Unanswered, &h.AuthRefused, durationDest(&h.TotalLatency))
-			h.Start = till.Time(bucket * HealthBucket.Microseconds())
-			out = append(out, h)
-			return err
-		})
-	return out, err
+	return readAll(ctx, tx, selectHealth, []any{healthBucket(tx.Now().Add(-span)), healthBucket(tx.Now())}, func(r db.Row) (HealthRow, error) {
+		var h HealthRow
+		var bucket int64
+		err := r.Scan(&bucket, &h.Connection, &h.Name, &h.Answered, &h.Unanswered, &h.AuthRefused, durationDest(&h.TotalLatency))
+		h.Start = till.Time(bucket * HealthBucket.Microseconds())
+		return h, err
+	})
 }
 
 // DeleteHealth deletes up to limit rows that are older than keep, or that a

@@ -160,19 +160,15 @@ type PostedSubject struct {
 // PostedSubjects returns the next entries of a client that touch a connection's
 // account, beyond one entry and up to another.
 func (tx *Tx) PostedSubjects(ctx context.Context, connection string, client, after, last till.ID, limit int) ([]PostedSubject, error) {
-	var out []PostedSubject
-	err := tx.db.Query(ctx, selectMoved,
-		[]any{client[:], after[:], last[:], connection, limit}, func(r db.Row) error {
-			var m PostedSubject
-			var payout till.ID
-			err := r.Scan(idDest(&m.Entry), idDest(&m.Subject), idDest(&payout))
-			if !payout.IsZero() {
-				m.Subject = payout
-			}
-			out = append(out, m)
-			return err
-		})
-	return out, err
+	return readAll(ctx, tx, selectMoved, []any{client[:], after[:], last[:], connection, limit}, func(r db.Row) (PostedSubject, error) {
+		var m PostedSubject
+		var payout till.ID
+		err := r.Scan(idDest(&m.Entry), idDest(&m.Subject), idDest(&payout))
+		if !payout.IsZero() {
+			m.Subject = payout
+		}
+		return m, err
+	})
 }
 
 // StatementKey is one line of an operator's statement, as far as it can name a

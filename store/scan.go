@@ -1,11 +1,22 @@
 package store
 
 import (
+	"context"
 	"time"
 
 	"till"
 	"till/internal/db"
 )
+
+// readAll runs a read and returns its rows.
+func readAll[T any](ctx context.Context, tx *Tx, q *db.SQL, args []any, scan func(r db.Row) (T, error)) (out []T, err error) {
+	err = tx.db.Query(ctx, q, args, func(r db.Row) error {
+		v, err := scan(r)
+		out = append(out, v)
+		return err
+	})
+	return out, err
+}
 
 // The destinations below give null a meaning: the zero value.
 

@@ -298,14 +298,11 @@ func (tx *Tx) PostedEntries(ctx context.Context, client, after till.ID, limit in
 // StraySteps returns up to limit steps of a client that belong to no payment
 // and no payout.
 func (tx *Tx) StraySteps(ctx context.Context, client till.ID, limit int) ([]till.ID, error) {
-	var out []till.ID
-	err := tx.db.Query(ctx, selectStraySteps, []any{client[:], limit}, func(r db.Row) error {
+	return readAll(ctx, tx, selectStraySteps, []any{client[:], limit}, func(r db.Row) (till.ID, error) {
 		var id till.ID
 		err := r.Scan(idDest(&id))
-		out = append(out, id)
-		return err
+		return id, err
 	})
-	return out, err
 }
 
 // CountIdempotencyKeys returns how many payments a client has, and how many
@@ -327,13 +324,9 @@ type MoneyEntry struct {
 // until another.
 func (tx *Tx) MoneyEntries(ctx context.Context, client till.ID, after, until till.Time) ([]MoneyEntry, error) {
 	lo, hi := till.FirstID(after+1), till.LastID(until)
-	var out []MoneyEntry
-	err := tx.db.Query(ctx, selectMoneyEntries,
-		[]any{client[:], lo[:], hi[:], client[:], lo[:], hi[:]}, func(r db.Row) error {
-			var e MoneyEntry
-			err := r.Scan(idDest(&e.ID), idDest(&e.PaymentID), &e.Kind, &e.CreatedAt)
-			out = append(out, e)
-			return err
-		})
-	return out, err
+	return readAll(ctx, tx, selectMoneyEntries, []any{client[:], lo[:], hi[:], client[:], lo[:], hi[:]}, func(r db.Row) (MoneyEntry, error) {
+		var e MoneyEntry
+		err := r.Scan(idDest(&e.ID), idDest(&e.PaymentID), &e.Kind, &e.CreatedAt)
+		return e, err
+	})
 }

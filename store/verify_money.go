@@ -61,16 +61,12 @@ type VerifyFact struct {
 
 // VerifyFacts returns the next facts about payments of a client beyond one.
 func (tx *Tx) VerifyFacts(ctx context.Context, client till.ID, after VerifyFact, limit int) ([]VerifyFact, error) {
-	var out []VerifyFact
-	err := tx.db.Query(ctx, verifyFacts,
-		[]any{client[:], after.Ref.ID[:], after.Ref.ID[:], after.Fact, limit}, func(r db.Row) error {
-			f := VerifyFact{Ref: Ref{Client: client}}
-			err := r.Scan(idDest(&f.Ref.ID), &f.Fact, idDest(&f.EntryID), boolDest(&f.Known), boolDest(&f.Payout), intDest(&f.Amount.Minor), textDest(&f.Amount.Currency), intDest(&f.Fee),
-				boolDest(&f.Credited), intDest(&f.ReversedEvent), &f.Lines, textDest(&f.Kind), idDest(&f.Subject), textDest(&f.Currency), &f.Fees, &f.Operator)
-			out = append(out, f)
-			return err
-		})
-	return out, err
+	return readAll(ctx, tx, verifyFacts, []any{client[:], after.Ref.ID[:], after.Ref.ID[:], after.Fact, limit}, func(r db.Row) (VerifyFact, error) {
+		f := VerifyFact{Ref: Ref{Client: client}}
+		err := r.Scan(idDest(&f.Ref.ID), &f.Fact, idDest(&f.EntryID), boolDest(&f.Known), boolDest(&f.Payout), intDest(&f.Amount.Minor), textDest(&f.Amount.Currency), intDest(&f.Fee),
+			boolDest(&f.Credited), intDest(&f.ReversedEvent), &f.Lines, textDest(&f.Kind), idDest(&f.Subject), textDest(&f.Currency), &f.Fees, &f.Operator)
+		return f, err
+	})
 }
 
 // VerifyAdjustment is an adjustment with what its entry posts.

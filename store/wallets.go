@@ -110,14 +110,7 @@ func (tx *Tx) EnsureWallet(ctx context.Context, client till.ID, currency string,
 // Wallets returns a client's wallets by currency. There is one per currency,
 // so the list is short.
 func (tx *Tx) Wallets(ctx context.Context, client till.ID) ([]*ledger.Wallet, error) {
-	var out []*ledger.Wallet
-	err := tx.db.Query(ctx, selectWallets, []any{client[:]},
-		func(r db.Row) error {
-			w, err := scanWallet(r)
-			out = append(out, w)
-			return err
-		})
-	return out, err
+	return readAll(ctx, tx, selectWallets, []any{client[:]}, scanWallet)
 }
 
 // usedBy is how many of the newest payments, and of the newest payouts, say
@@ -226,14 +219,11 @@ type Owing struct {
 // OwedFor returns what a client came to owe for a payment that was taken back
 // or a payout that was paid late: each is a fact, of which there is one at most.
 func (tx *Tx) OwedFor(ctx context.Context, ref Ref) ([]Owing, error) {
-	var out []Owing
-	err := tx.db.Query(ctx, selectOwedFor, []any{ref.Client[:], ref.ID[:]}, func(r db.Row) error {
+	return readAll(ctx, tx, selectOwedFor, []any{ref.Client[:], ref.ID[:]}, func(r db.Row) (Owing, error) {
 		var o Owing
 		err := r.Scan(textDest(&o.Kind), &o.Amount.Minor, &o.Amount.Currency, &o.CreatedAt)
-		out = append(out, o)
-		return err
+		return o, err
 	})
-	return out, err
 }
 
 // InsertTransactions appends to wallets' statements. The database refuses a
@@ -301,12 +291,9 @@ type Aside struct {
 // PutAside sums what is put aside, over all clients. SQLite looks at every
 // posting for it, PostgreSQL at few.
 func (tx *Tx) PutAside(ctx context.Context) ([]Aside, error) {
-	var out []Aside
-	err := tx.db.Query(ctx, sumPutAside, nil, func(r db.Row) error {
+	return readAll(ctx, tx, sumPutAside, nil, func(r db.Row) (Aside, error) {
 		var a Aside
 		err := r.Scan(&a.Currency, &a.Minor, &a.Payments)
-		out = append(out, a)
-		return err
+		return a, err
 	})
-	return out, err
 }
