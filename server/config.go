@@ -64,8 +64,8 @@ type Config struct {
 	// it on. Other instances' work is then noticed by looking.
 	NoNotify bool
 
-	// PlainSQL leaves SKIP LOCKED and statements over arrays unused, for an
-	// engine that speaks PostgreSQL's language and lacks them.
+	// PlainSQL is for a distributed PostgreSQL such as Citus: it sends no SKIP
+	// LOCKED, and one statement for each row.
 	PlainSQL bool
 
 	// PhonePatterns are further ranges of mobile numbers, as COUNTRY=PATTERN of

@@ -49,7 +49,7 @@ type Attempt struct {
 	Kind                string // submit, check or resolve
 	Connection          string
 	Reference           till.ID // what we sent to the operator
-	Outcome             string  // "" while it is under way, or if nobody lived to record it
+	Outcome             string  // "" while it is under way, or if the instance died before it was recorded
 	Code, Detail        string  // the operator's words, redacted
 	StartedAt, EndedAt  till.Time
 	Repeats             int       // how often the same answer came, the first included
@@ -126,8 +126,9 @@ func (tx *Tx) InsertSends(ctx context.Context, attempts []*Attempt) error {
 	return tx.db.Defer(insertSubmits, args)
 }
 
-// recordKnownCalls records the answers that Lock is told of: one to a send completes the
-// row that InsertSends wrote, any other is the second of its subject.
+// recordKnownCalls records the answers that LockSubjects was given. An answer to a
+// send completes the row that InsertSends wrote. Any other answer is the second
+// attempt of its subject.
 func recordKnownCalls(calls []*Attempt) (sends, seconds db.Statement) {
 	for _, a := range calls {
 		if a.Kind == AttemptSubmit {
@@ -159,9 +160,9 @@ func (a *Attempt) ended() []any {
 		int64(a.StartedAt), int64(a.EndedAt), int64(a.EndedAt)}
 }
 
-// RecordAttempts records the answers that Lock was not told of. One that equals the
-// answer before it adds to its count, so that asking for ever does not fill the
-// disk. last is what Lock read.
+// RecordAttempts records the answers that LockSubjects was not given. An answer
+// that equals the one before it adds to that row's count, so that endless polling
+// does not fill the disk. last is what LockSubjects read.
 func (tx *Tx) RecordAttempts(ctx context.Context, attempts []*Attempt, last map[Ref]*Attempt) error {
 	var repeated, added [][]any
 	for _, a := range attempts {

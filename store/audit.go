@@ -36,8 +36,8 @@ var selectActs = db.Define(db.SQL{Name: "audit.selectActs",
 var selectAuditTime = db.Define(db.SQL{Name: "audit.selectTime",
 	SQLite: `SELECT at FROM audit WHERE client_id = $1 AND sequence = $2`})
 
-// A client may have two chains: the links made with the key, in audit_seals, and
-// those from before there was one, in audit_chain, which stay as they are.
+// A client may have two chains. audit_seals has the links that were made with the
+// key. audit_chain has the links from before there was a key; they never change.
 
 var selectFirstLink = db.Define(db.SQL{Name: "audit_chain.selectFirst",
 	SQLite: `SELECT sequence, covers, hash FROM audit_seals WHERE client_id = $1 ORDER BY sequence ASC LIMIT 1`})
@@ -124,9 +124,9 @@ func (tx *Tx) Audit(ctx context.Context, client till.ID, after int64, limit int)
 	})
 }
 
-// AuditOf returns the audit rows about a subject among those beyond one
-// sequence and up to another. The log has no index by subject, which every
-// commit would pay for: whoever asks goes through it in slices.
+// AuditOf returns the audit rows about a subject among those beyond one sequence
+// and up to another. The log has no index by subject, because every commit would
+// pay for it. A caller reads the log in slices.
 func (tx *Tx) AuditOf(ctx context.Context, ref Ref, after, until int64) ([]*AuditRow, error) {
 	return readAll(ctx, tx, selectAuditOf, []any{ref.Client[:], after, until, ref.ID[:]}, func(r db.Row) (*AuditRow, error) {
 		return scanAudit(r, ref.Client)
@@ -168,17 +168,18 @@ func (tx *Tx) AuditBefore(ctx context.Context, client till.ID, at till.Time) (in
 	return low, nil
 }
 
-// ChainLink is one link of a client's audit chain: it seals the row of its number
-// and those before it, back to the link before or further. Its hash is that row's and the hash before
-// it, whether or not that one is a link.
+// ChainLink is one link of a client's audit chain. It covers the audit row of its
+// sequence and the rows before it, back to the previous link or further. Its hash
+// is made from that row and from the hash before it, whether or not that one is a
+// link.
 type ChainLink struct {
 	Sequence int64
 	Covers   int64 // how many rows, at least; 0 for the link by which a chain of plain links became one under the key
 	Hash     [32]byte
 }
 
-// ChainKey is what links are made with, so that nobody who has only the
-// database can make one.
+// ChainKey is the key that links are made with. Without it, an attacker who has
+// the database cannot make a valid link.
 type ChainKey []byte
 
 // FirstLink returns the oldest link of a client's chain, LastLink the newest;
@@ -241,9 +242,9 @@ func (tx *Tx) ClientsToChain(ctx context.Context, limit int) ([]till.ID, error) 
 	})
 }
 
-// NextLink returns the link that seals a row, and what the one before has sealed.
-// Each column goes in under its name and only if it has something in it, so that a
-// column that a later release adds leaves the seals of older rows as they are.
+// NextLink returns the link that covers a row and everything that the link before
+// it covers. A column is hashed under its name, and only if it is not empty. So a
+// column that a later release adds does not change the hashes of older rows.
 func (k ChainKey) NextLink(before ChainLink, a *AuditRow) ChainLink {
 	h := hmac.New(sha256.New, k)
 	h.Write(before.Hash[:])

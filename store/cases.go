@@ -58,7 +58,7 @@ type Case struct {
 	OpenedAt                till.Time
 	ClosedAt                till.Time // zero: open
 	ClosedBy                string
-	Reason                  string // what it ended with, in the words of whoever closed it
+	Reason                  string // in the words of the person who closed it
 	Evidence                []byte // SHA-256 of what that rests on; nil where there is nothing
 	Payout                  bool   // the subject is a payout; set when it is read
 
@@ -237,7 +237,7 @@ func (tx *Tx) Cases(ctx context.Context, f CaseFilter) ([]*Case, error) {
 	return out, err
 }
 
-// Case returns the case with an id, whoever's it is; nil if there is none.
+// Case returns the case with an id, of any client; nil if there is none.
 func (tx *Tx) Case(ctx context.Context, id till.ID) (*Case, error) {
 	var c *Case
 	err := tx.db.Query(ctx, selectCase, []any{id[:]}, func(r db.Row) (err error) { c, err = scanCase(r); return err })

@@ -56,8 +56,9 @@ var setClientFee = db.Define(db.SQL{Name: "fees.setClientFee",
 var removeClientFee = db.Define(db.SQL{Name: "fees.removeClientFee",
 	SQLite: `DELETE FROM client_fees WHERE client_id = $1 AND kind = $2 AND method = $3 AND currency = $4`})
 
-// Head is the one contended row of a client. Whoever has locked it gives out
-// the client's times and sequences; SaveHeads writes them back.
+// Head is the row of a client that orders its writes. The transaction that has
+// locked it gives out the client's times and sequences; SaveHeads writes them
+// back.
 type Head struct {
 	ClientID  till.ID
 	LastTime  till.Time
@@ -68,8 +69,8 @@ type Head struct {
 	seen int64 // LastEvent when it was locked
 }
 
-// NextTime returns the next time of this client: the database's clock, or one
-// microsecond after the last if the clock did not move or went back.
+// NextTime returns the client's next time. It is the database's clock, or one
+// microsecond after the last time if the clock did not advance.
 func (h *Head) NextTime() till.Time {
 	h.LastTime = max(h.now, h.LastTime+1)
 	return h.LastTime

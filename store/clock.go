@@ -16,7 +16,7 @@ const ahead = ` FROM steps WHERE lane = $1 AND (due_at > CASE WHEN late_from > 0
 
 var selectAnyStepAhead = db.Define(db.SQL{Name: "clock.selectAnyStepAhead", SQLite: `SELECT 1` + ahead})
 
-// Rows that somebody is just changing are passed over: their times are new.
+// Rows that another transaction is changing are skipped: their times are new.
 var lockStepsAhead = db.Define(db.SQL{Name: "clock.lockStepsAhead",
 	SQLite:   `SELECT ` + stepColumns + ahead,
 	Postgres: `SELECT ` + stepColumns + ahead + ` FOR UPDATE SKIP LOCKED`,
@@ -49,9 +49,9 @@ var lockPayoutWindowsAhead = db.Define(db.SQL{Name: "clock.lockPayoutWindowsAhea
 var mendMail = db.Define(db.SQL{Name: "clock.mendMail",
 	SQLite: `UPDATE steps SET mailed_at = $1 WHERE client_id = $2 AND subject_id = $3`})
 
-// A clock that is set back leaves times behind that lie further off than
-// anybody would have put them: a step would not be looked at, and a window not be
-// over, before the clock has come there again.
+// If the clock is set back, some stored times lie too far in the future. A step
+// would not become due, and a window would not end, before the clock has reached
+// that time again.
 
 // Bounds are how far off the times of steps can be at most.
 type Bounds struct {
@@ -90,9 +90,9 @@ func (tx *Tx) AnyAhead(ctx context.Context, kind till.SubjectKind, lane string, 
 	return found, err
 }
 
-// StepsAhead locks and returns up to limit steps of a lane of which a time is
-// further off than it can be. Those that somebody is just changing are passed over:
-// their times are new.
+// StepsAhead locks and returns up to limit steps of a lane that have a time
+// further off than it can be. Steps that another transaction is changing are
+// skipped: their times are new.
 func (tx *Tx) StepsAhead(ctx context.Context, lane string, b Bounds, limit int) (out []*Step, err error) {
 	err = tx.db.Query(ctx, lockStepsAhead, tx.ahead(lane, b, limit), func(r db.Row) error {
 		s, err := scanStep(r)

@@ -40,7 +40,7 @@ const (
 	widthHour
 )
 
-// The nouns that are counted, with what a and b mean for them.
+// What is counted, as the column noun says it, and what a and b mean for it.
 const (
 	countPayments     = "payment"     // a method, b status
 	countPayouts      = "payout"      // a method, b status

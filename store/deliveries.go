@@ -122,8 +122,8 @@ const (
 	DeliveryDisabled   DeliveryStatus = "disabled"   // its endpoint was disabled before it arrived
 )
 
-// Delivery is an event on its way to an endpoint that did not arrive at once,
-// or that somebody asked for.
+// Delivery is an event that did not reach an endpoint at the first attempt, or
+// that a person asked to be sent.
 type Delivery struct {
 	ClientID, EndpointID till.ID
 	Sequence             int64
@@ -161,13 +161,13 @@ func scanDelivery(r db.Row) (*Delivery, error) {
 	return d, err
 }
 
-// Sending reports whether an attempt is under way that nobody has given up.
+// Sending reports whether an attempt is under way and its lease has not ended.
 func (d *Delivery) Sending(now till.Time) bool {
 	return d.Status == DeliveryPending && d.LeaseUntil > now
 }
 
-// SaveDeliveries writes deliveries as they stand in memory, new ones and
-// known ones alike. The endpoint is locked in this transaction.
+// SaveDeliveries writes deliveries as they are in memory, whether they are new or
+// not. The endpoint is locked in this transaction.
 func (tx *Tx) SaveDeliveries(ctx context.Context, rows []*Delivery) error {
 	args := make([][]any, len(rows))
 	for i, d := range rows {

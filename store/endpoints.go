@@ -92,8 +92,8 @@ var selectWebhookBacklog = db.Define(db.SQL{Name: "endpoints.selectWebhookBacklo
 var countRetries = db.Define(db.SQL{Name: "endpoints.countRetries",
 	SQLite: `SELECT count(*) FROM (SELECT 1 FROM webhook_deliveries WHERE status = 'pending' LIMIT $1) AS w`})
 
-// Endpoint is a webhook endpoint with its cursor into the client's log and
-// all that says when it is the next one to be sent to.
+// Endpoint is a webhook endpoint with its cursor into the client's event log and
+// the times that decide when it is sent to next.
 type Endpoint struct {
 	till.Endpoint
 	Secret, OldSecret []byte    // sealed
@@ -158,8 +158,8 @@ func (tx *Tx) InsertEndpoint(ctx context.Context, e *Endpoint) error {
 	return err
 }
 
-// SaveEndpoints writes endpoints back as they stand in memory, after they
-// were locked in this transaction.
+// SaveEndpoints writes endpoints back as they are in memory, after they were
+// locked in this transaction.
 func (tx *Tx) SaveEndpoints(ctx context.Context, endpoints []*Endpoint) error {
 	args := make([][]any, len(endpoints))
 	for i, e := range endpoints {
@@ -232,8 +232,7 @@ func (tx *Tx) endpoints(ctx context.Context, q *db.SQL, args ...any) (out []*End
 	return out, err
 }
 
-// Free reports whether nobody holds the endpoint and nothing keeps it from
-// being sent to.
+// Free reports whether the endpoint is enabled, not leased and not blocked.
 func (e *Endpoint) Free(now till.Time) bool {
 	return e.Enabled && e.LeaseUntil <= now && e.BlockedUntil <= now
 }
@@ -243,17 +242,16 @@ func (e *Endpoint) Due(now till.Time) bool {
 	return e.Cursor < e.LastEvent || !e.NextRetry.IsZero() && e.NextRetry <= now || !e.ReplayAt.IsZero() && e.ReplayAt <= now
 }
 
-// DueEndpoints returns up to limit endpoints of all clients, beyond one of
-// them by client and id, that have something to be sent and that nobody
-// holds.
+// DueEndpoints returns up to limit endpoints of all clients, after one of them by
+// client and id. Each has something to be sent and is not leased.
 func (tx *Tx) DueEndpoints(ctx context.Context, after Ref, limit int) ([]*Endpoint, error) {
 	now := int64(tx.Now())
 	return tx.endpoints(ctx, selectDueEndpoints, now, now, after.Client[:], after.Client[:], after.ID[:], now, now, limit)
 }
 
-// EndpointsAhead returns up to limit enabled endpoints of all clients, beyond one
-// of them, that wait for a time to come, or whose lease ends later than one that is
-// taken now.
+// EndpointsAhead returns up to limit enabled endpoints of all clients, after one
+// of them. Each waits for a time, or its lease ends later than a lease taken now
+// would.
 func (tx *Tx) EndpointsAhead(ctx context.Context, after Ref, lease time.Duration, limit int) ([]*Endpoint, error) {
 	soon, end := int64(tx.Now().Add(ClockSlack)), int64(tx.Now().Add(lease+ClockSlack))
 	return tx.endpoints(ctx, selectEndpointsAhead,

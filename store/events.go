@@ -199,9 +199,9 @@ func scanEventBody(r db.Row, client till.ID) (*EventRow, error) {
 	return e, err
 }
 
-// EventBodies returns up to limit events of a client beyond a sequence,
-// ascending, each with what it is about. It ends before if whoever weighs them
-// has enough.
+// EventBodies returns up to limit events of a client beyond a sequence, ascending,
+// each with its subject. It returns fewer if the function given to Weigh returns
+// ErrEnough.
 func (tx *Tx) EventBodies(ctx context.Context, client till.ID, after int64, limit int) ([]*EventRow, error) {
 	var out []*EventRow
 	// The events first: what follows looks each of their payments up.
@@ -220,9 +220,9 @@ func (tx *Tx) EventBodies(ctx context.Context, client till.ID, after int64, limi
 	return out, tx.readPayoutsOf(ctx, out)
 }
 
-// EventBodiesAt returns the events of a client that have one of the
-// sequences, ascending, each with what it is about; some of them, if whoever
-// weighs them has enough.
+// EventBodiesAt returns the events of a client that have one of the sequences,
+// ascending, each with its subject. It returns fewer if the function given to
+// Weigh returns ErrEnough.
 func (tx *Tx) EventBodiesAt(ctx context.Context, client till.ID, sequences []int64) ([]*EventRow, error) {
 	args := make([][]any, len(sequences))
 	for i, n := range sequences {

@@ -53,7 +53,7 @@ const (
 	HoldSuspended = "suspended" // the client is suspended
 )
 
-// EveryClient stands for all clients where payouts are held.
+// EveryClient means all clients in a hold of payouts.
 var EveryClient till.ID
 
 // Hold keeps payouts of a client, or of EveryClient, from being taken and sent.
@@ -62,7 +62,7 @@ type Hold struct {
 	Cause  string
 	At     till.Time // set by HoldPayouts
 	By     string
-	Reason string // in the words of whoever holds them; "" where the cause says all
+	Reason string // in the words of the person who holds them; "" where the cause says all
 }
 
 // HoldPayouts keeps payouts of a client, or of EveryClient, from being taken and
@@ -156,9 +156,10 @@ func (tx *Tx) CountHeldPayouts(ctx context.Context, client till.ID) (n int, err 
 // maxHastened is how many steps HastenHeld makes due in one commit.
 const maxHastened = 200
 
-// HastenHeld makes due what waits because payouts of a client, or of EveryClient,
-// were held: the engine lets go of what nothing holds any more. It commits in
-// slices and may be interrupted: what is left is looked at within a minute.
+// HastenHeld makes the steps due that wait because payouts of a client, or of
+// EveryClient, were held. The engine then releases those that nothing holds any
+// more. It commits in slices and may be interrupted: the engine checks the rest
+// within a minute.
 func (s *Store) HastenHeld(ctx context.Context, client till.ID) error {
 	var after Ref
 	for {

@@ -164,8 +164,9 @@ func parsePart(text string) (counts []pairCount) {
 }
 
 // addUp reports whether the parts of an hour add up to its counters, for each
-// pair. Then no row was made and none has changed since the parts were counted: a
-// row never returns to a status that it has left, so changes cannot cancel out.
+// pair. If they do, no row was made or changed since the parts were counted.
+// Changes cannot cancel out, because a row never returns to a status that it has
+// left.
 func (tx *Tx) addUp(ctx context.Context, h BusyHour, parts []hourPart) (bool, error) {
 	left := map[[2]string]int64{}
 	for i := range parts {
@@ -201,8 +202,8 @@ func (tx *Tx) HoursToSplit(ctx context.Context) (hours []BusyHour, err error) {
 	return hours, err
 }
 
-// HoursNeverSplit returns the busy hours of a client, by its counters, whose parts
-// are missing or do not add up: those from before parts were counted.
+// HoursNeverSplit returns a client's busy hours whose parts are missing or do not
+// add up to the counters. They are from before parts were counted.
 func (tx *Tx) HoursNeverSplit(ctx context.Context, client till.ID) (out []BusyHour, err error) {
 	days, err := tx.busyBuckets(ctx, client, widthDay, 0, 1<<40)
 	for _, d := range days {
@@ -244,8 +245,8 @@ func (tx *Tx) busyBuckets(ctx context.Context, client till.ID, width int, from, 
 // It reports whether there are more of them; if not, whether the parts of the hour are
 // stale, because rows in them have changed.
 func (tx *Tx) AddParts(ctx context.Context, h BusyHour, limit int) (more, stale bool, err error) {
-	// While the head is locked, nobody changes what is counted, and every later row
-	// has a later time.
+	// While the head is locked, no other transaction changes what is counted, and
+	// every later row has a later time.
 	if _, err := tx.LockHeads(ctx, []till.ID{h.Client}); err != nil {
 		return false, false, err
 	}
@@ -303,8 +304,9 @@ func (tx *Tx) RecountParts(ctx context.Context, h BusyHour, after till.Time, lim
 	return 0, nil
 }
 
-// endOfPart returns when the last row of the part that begins at a time was made, and
-// whether the part is full; zero if the hour has no row from there on.
+// endOfPart returns the time of the last row of the part that begins at a time,
+// and whether the part is full. The time is zero if the hour has no row from there
+// on.
 func (tx *Tx) endOfPart(ctx context.Context, h BusyHour, from till.Time) (until till.Time, full bool, err error) {
 	lo, hi := till.FirstID(from), till.LastID(bucketStart(widthHour, h.Hour+1)-1)
 	var id till.ID

@@ -110,23 +110,23 @@ func (tx *Tx) SetLogID(ctx context.Context, id till.ID) (bool, error) {
 	return n == 1, err
 }
 
-// ConnectionFingerprint returns the account that a connection's name stood
-// for when it was last registered, "" if never.
+// ConnectionFingerprint returns the account that a connection's name meant when it
+// was last registered; "" if it never was.
 func (tx *Tx) ConnectionFingerprint(ctx context.Context, name string) (string, error) {
 	var f string
 	_, err := tx.db.QueryRow(ctx, selectFingerprint, []any{name}, &f)
 	return f, err
 }
 
-// SetConnectionFingerprint registers what a connection's name stands for.
+// SetConnectionFingerprint registers the account that a connection's name means.
 func (tx *Tx) SetConnectionFingerprint(ctx context.Context, name, fingerprint string) error {
 	_, err := tx.db.Exec(ctx, setFingerprint,
 		name, fingerprint)
 	return err
 }
 
-// OpenOnConnection counts the payments, or the payouts, that are still asked
-// about on a connection under another fingerprint than the given one.
+// OpenOnConnection counts the payments, or the payouts, that still have a step on
+// a connection under a fingerprint other than the given one.
 func (tx *Tx) OpenOnConnection(ctx context.Context, kind till.SubjectKind, name, fingerprint string) (n int, err error) {
 	count := countOpenPayments
 	if kind == till.SubjectPayout {
@@ -136,8 +136,8 @@ func (tx *Tx) OpenOnConnection(ctx context.Context, kind till.SubjectKind, name,
 	return n, err
 }
 
-// Connections returns what every connection's name stood for when it was last
-// registered.
+// Connections returns the account that each connection's name meant when it was
+// last registered.
 func (tx *Tx) Connections(ctx context.Context) (map[string]string, error) {
 	out := map[string]string{}
 	err := tx.db.Query(ctx, selectConnections, []any{maxConnections}, func(r db.Row) error {
@@ -154,12 +154,12 @@ const maxConnections = 1000
 
 // Restore is an old database that was put back.
 type Restore struct {
-	At       till.Time // when this was told; also its name
+	At       till.Time // when it was reported; also its name
 	LostFrom till.Time // what was written from then on is lost
 	By       string
 	LogID    till.ID // of the event logs since
 
-	KeysReviewedAt till.Time // zero: nobody has looked at the keys yet
+	KeysReviewedAt till.Time // zero: the keys are not reviewed yet
 	ReleasedAt     till.Time // zero: what was lost is not explained yet
 	ReleasedBy     string
 }
@@ -190,7 +190,7 @@ func (tx *Tx) Restoring(ctx context.Context) (bool, error) {
 	return tx.db.QueryRow(ctx, selectRestoring, nil, &at)
 }
 
-// ReviewKeys writes down that somebody has looked at the keys that work again.
+// ReviewKeys records that a person has reviewed the keys that work again.
 func (tx *Tx) ReviewKeys(ctx context.Context) error {
 	_, err := tx.db.Exec(ctx, reviewKeys, int64(tx.Now()))
 	return err

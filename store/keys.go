@@ -109,10 +109,10 @@ func (tx *Tx) keys(ctx context.Context, q *db.SQL, args ...any) (out []*till.Key
 	return out, err
 }
 
-// Descendants returns the keys of a client that open something at now and
-// that come from one of its keys, also through others that open nothing any
-// more, oldest first: all of them, or those that it made and that these made,
-// without the keys that took its place.
+// Descendants returns the keys of a client that work at now and descend from one
+// of its keys, oldest first. Keys between them may have ended. It returns all of
+// them, or only those that were made with the key or with a key made so. Then keys
+// that replaced it are left out.
 func (tx *Tx) Descendants(ctx context.Context, client till.ID, keyID string, all bool) ([]*till.Key, error) {
 	q := selectMadeBy
 	if all {

@@ -67,21 +67,21 @@ var selectEarliestDue = db.Define(db.SQL{Name: "lanes.selectEarliestDue",
 var selectNextLane = db.Define(db.SQL{Name: "lanes.selectNextLane",
 	SQLite: `SELECT lane FROM steps WHERE lane > $1 ORDER BY lane LIMIT 1`})
 
-// LaneView is a lane that is looked at, and which of its steps are seen.
+// LaneView is a lane and which of its steps to read.
 type LaneView struct {
 	Lane string
 	// Account, if it is not "", leaves out the steps of what is pinned to another
 	// account: under one name two configurations can mean two.
 	Account string
-	// From leaves out the steps that were due before: PostgreSQL keeps what was
-	// removed from the low end of an index until it vacuums, and would go through
-	// all of it at each look.
+	// From leaves out the steps that were due before. PostgreSQL keeps deleted
+	// entries at the low end of an index until it vacuums. Without From, each read
+	// would go through all of them.
 	From till.Time
 }
 
-// ofLanes runs a query of steps for lanes, by pinned for those with an account:
-// with the arguments of each lane, none where they are nil, its account if it has
-// one, and the last ones.
+// ofLanes runs a read of steps for each lane: all, or pinned for a lane with an
+// account. The arguments are the lane's args, its account if it has one, and its
+// last ones. A lane whose args are nil is skipped.
 func (tx *Tx) ofLanes(ctx context.Context, lanes []LaneView, all, pinned *db.SQL, args, last [][]any, scan func(i int, r db.Row) error) error {
 	var plain, some [][]any
 	var plainOf, someOf []int
@@ -101,9 +101,8 @@ func (tx *Tx) ofLanes(ctx context.Context, lanes []LaneView, all, pinned *db.SQL
 	return tx.db.QueryEach(ctx, pinned, some, func(n int, r db.Row) error { return scan(someOf[n], r) })
 }
 
-// DueSteps returns steps of some lanes that are due and that nobody holds,
-// longest due first, up to a limit of each lane. It is a plain read: taking them
-// is ClaimSteps.
+// DueSteps returns the due steps of some lanes that are not leased, longest due
+// first, up to a limit for each lane. It is a plain read: ClaimSteps takes them.
 func (tx *Tx) DueSteps(ctx context.Context, lanes []LaneView, limits []int) ([]*Step, error) {
 	args, last := make([][]any, len(lanes)), make([][]any, len(lanes))
 	for i, v := range lanes {
@@ -119,7 +118,7 @@ func (tx *Tx) DueSteps(ctx context.Context, lanes []LaneView, limits []int) ([]*
 	return out, err
 }
 
-// MaxCrowd is how many clients of a lane can be looked beside.
+// MaxCrowd is how many clients of a lane DueStepsBeside can leave out.
 const MaxCrowd = 16
 
 // DueStepsBeside is DueSteps without the steps of some clients, up to MaxCrowd
@@ -129,7 +128,7 @@ func (tx *Tx) DueStepsBeside(ctx context.Context, lanes []LaneView, limits []int
 	for i, v := range lanes {
 		args[i], last[i] = []any{v.Lane, int64(v.From), int64(tx.Now())}, []any{limits[i]}
 		for n := range MaxCrowd {
-			var id till.ID // nobody's
+			var id till.ID // no client's
 			if n < len(clients[i]) {
 				id = clients[i][n]
 			}
@@ -145,8 +144,8 @@ func (tx *Tx) DueStepsBeside(ctx context.Context, lanes []LaneView, limits []int
 	return out, err
 }
 
-// NextDue returns for each lane when its next step can be taken: it is due,
-// and nobody holds it any more; zero if there is no step.
+// NextDue returns for each lane when its next step is due and not leased; zero if
+// the lane has no step.
 func (tx *Tx) NextDue(ctx context.Context, lanes []LaneView) ([]till.Time, error) {
 	next, free := make([]till.Time, len(lanes)), make([]bool, len(lanes))
 	args, none := make([][]any, len(lanes)), make([][]any, len(lanes))
@@ -193,7 +192,7 @@ func (tx *Tx) EarliestDue(ctx context.Context, lanes []string) ([]till.Time, err
 	return out, err
 }
 
-// maxLanes is how many lanes are looked for.
+// maxLanes is how many lanes are read.
 const maxLanes = 1000
 
 // Lanes returns the lanes in which any step waits.
@@ -209,9 +208,9 @@ func (tx *Tx) Lanes(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// Stranded returns steps of a lane that have been due since a while and that nobody
-// holds, of what is open, has ended its time before a moment, is pinned to another
-// account than this one, and is on the attention list for nothing: up to a limit.
+// Stranded returns up to limit steps of a lane that no instance takes: due since a
+// while, and not leased. Their subjects are open, their windows ended before a
+// moment, and they are pinned to another account. None has an open case.
 func (tx *Tx) Stranded(ctx context.Context, kind till.SubjectKind, v LaneView, since, ended till.Time, limit int) (refs []Ref, err error) {
 	q := selectStrandedPayments
 	if kind == till.SubjectPayout {

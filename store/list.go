@@ -118,10 +118,9 @@ func (l *list) whereIndexed(text string, on bool, arg any) {
 // pairs.
 func (l *list) ofPairs() bool { return !l.indexed && (l.a == "") != (l.b == "") }
 
-// list reads a page and returns the exact total. With conditions that
-// counters know, the cost does not grow with the number of rows: the total
-// is a sum of counters, and a deep offset finds its bucket by counters before
-// it reads rows.
+// list reads a page and returns the exact total. If counters know all conditions,
+// the cost does not grow with the number of rows. The total is a sum of counters,
+// and counters find the bucket of a deep offset before rows are read.
 func (tx *Tx) list(ctx context.Context, l *list, scan func(r db.Row) error) (total int64, err error) {
 	if !l.from.IsZero() && !l.to.IsZero() && l.from > l.to {
 		return 0, nil
@@ -143,7 +142,7 @@ func (tx *Tx) list(ctx context.Context, l *list, scan func(r db.Row) error) (tot
 	if err != nil {
 		return 0, err
 	}
-	// No row is looked for that the total says is not there.
+	// The total says how many rows there are; no more are read.
 	limit := int(min(int64(l.page.Limit), total-int64(l.page.Offset)))
 	return total, tx.read(ctx, l, at, limit, scan)
 }

@@ -8,8 +8,8 @@ import (
 	"till/internal/db"
 )
 
-// bucketRange is a range of time with the number of matching rows in it: a whole
-// bucket of some width, or a part of one hour.
+// bucketRange is a range of time with the number of matching rows in it. It is a
+// whole bucket of some width, or a part of one hour.
 type bucketRange struct {
 	width    int       // partialHour: a part of an hour, not a bucket
 	from, to till.Time // both inclusive

@@ -53,9 +53,9 @@ type filterPair struct {
 	within int64
 }
 
-// pairsFor returns the pairs that a list of one method in any status takes from,
-// or of one status by any method, and the like of transactions. An index has each
-// pair in order: however rare a pair is, no row of another one is read.
+// pairsFor returns the pairs that a list reads if its filter names only one of the
+// two values, such as a method in any status. An index has each pair in order:
+// however rare a pair is, no row of another one is read.
 func (tx *Tx) pairsFor(ctx context.Context, l *list, hour int64) (pairs []filterPair, err error) {
 	if pairs, found := l.pairs[hour]; found {
 		return pairs, nil
@@ -75,7 +75,8 @@ func (tx *Tx) pairsFor(ctx context.Context, l *list, hour int64) (pairs []filter
 }
 
 // indexesByEnd reports whether the index of payments by pair has the status in
-// which they ended, instead of their status: there a payment's first move costs no index.
+// which a payment ended, not its current status. With it, a payment's first
+// transition changes no index.
 func (s *Store) indexesByEnd() bool { return s.db.Dialect() != db.SQLite }
 
 // whereB is the condition on the second value of a pair.
@@ -87,7 +88,7 @@ func (l *list) whereB(value string) condition {
 	case till.Status(value).Final():
 		return condition{"p.ended = ", value}
 	}
-	return condition{"p.ended = '' AND p." + column + " = ", value} // the few that are open are told apart by the row
+	return condition{"p.ended = '' AND p." + column + " = ", value} // the few open ones are distinguished by the row
 }
 
 // from appends which rows are meant: those of a list, or of one of its pairs,

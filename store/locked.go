@@ -18,7 +18,7 @@ type Locked struct {
 	Payouts  map[Ref]*PayoutRow  // likewise
 	Attempts map[Ref]*Attempt    // the newest of each
 	Wallets  []*ledger.Wallet    // of the clients
-	Strays   bool                // there are strays that a credit may turn up for; see Known
+	Strays   bool                // there are strays that a credit may explain; see Cached
 }
 
 // Cached is what its caller knows of some rows.
@@ -31,13 +31,12 @@ type Cached struct {
 	Credits bool
 }
 
-// LockSubjects locks and reads everything that a change of payments, or of payouts,
-// needs, in one round trip and in the fixed order of locks: steps, then heads.
-// The head is what others wait for, so it is locked last, after all that can be
-// done without it: also answers are written down before, to sends and to the first
-// call after one that is known to be all that was made. The steps
-// come before the rows, too: a claim that sends again changes the row's window
-// under the lock of its step. What is known is not read.
+// LockSubjects locks and reads everything that a change of payments, or of
+// payouts, needs, in one round trip. Lock order: steps, then heads. The head is
+// locked last, because all writers of a client wait for it. Answers to sends, and
+// to the first call after a send, are written before it is locked. Steps are
+// locked before rows are read: a claim that sends again changes a row's window
+// under the lock of its step. Cached rows are not read.
 func (tx *Tx) LockSubjects(ctx context.Context, kind till.SubjectKind, refs []Ref, known Cached, calls []*Attempt) (l *Locked, err error) {
 	refs = sortedRefs(refs)
 	clients := make([]till.ID, len(refs))

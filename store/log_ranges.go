@@ -60,8 +60,9 @@ func scanRange(r db.Row) (*LogRange, error) {
 	return s, err
 }
 
-// OpenRanges returns up to limit ranges of an endpoint that are not done,
-// oldest first: those that nobody has asked for, or those that are to be sent.
+// OpenRanges returns up to limit ranges of an endpoint that are not done, oldest
+// first. asked selects those that are to be sent; otherwise it returns those that
+// nobody asked to send.
 func (tx *Tx) OpenRanges(ctx context.Context, ref Ref, asked bool, limit int) (out []*LogRange, err error) {
 	err = tx.db.Query(ctx, selectOpenRanges,
 		[]any{ref.Client[:], ref.ID[:], asked, limit}, func(r db.Row) error {

@@ -20,23 +20,23 @@ type Config struct {
 	Path string
 
 	// Now is the database's clock; nil means the machine's for a file and the
-	// server's for PostgreSQL. A test may bend it.
+	// server's for PostgreSQL. Tests replace it.
 	Now func() till.Time
 
 	// Readers is how many reads run at once; 0 means 4.
 	Readers int
 
-	// PlainSQL uses nothing of PostgreSQL that a distributed database lacks: no
-	// SKIP LOCKED, and a statement for each row. Nothing depends on it.
+	// PlainSQL is for a distributed PostgreSQL such as Citus: it sends no SKIP
+	// LOCKED, and one statement for each row. Nothing else changes.
 	PlainSQL bool
 
-	// NoNotify leaves NOTIFY of PostgreSQL unused: instances see each other's
-	// commits when they look. Nothing depends on it. A listening connection
-	// waits on the network, so a test in a bubble of virtual time needs this.
+	// NoNotify sends no NOTIFY on PostgreSQL: instances see each other's commits
+	// when they poll. A listening connection waits on the network, so a test in
+	// virtual time needs this.
 	NoNotify bool
 
 	// PartRows is how many rows a part of a busy hour has; 0 means 2000. Two parts
-	// make an hour busy. A test sets it, so that few rows do.
+	// make an hour busy. Tests set a small number.
 	PartRows int
 
 	Log *slog.Logger // nil: silence

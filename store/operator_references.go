@@ -56,10 +56,10 @@ var verifyReceipts = db.Define(db.SQL{Name: "receipts.verify",
 				AND q.connection = r.connection AND q.provider_reference = r.receipt) END
 		FROM operator_receipts r WHERE (r.connection, r.receipt, r.kind) > ($1, $2, $3) ORDER BY r.connection, r.receipt, r.kind LIMIT $4`})
 
-// The receipts that an instance of a version before operator_receipts took
-// after the table was filled: what its migration does, for what is missing.
-// What another has already is left out, and found by verify. All are tried, and
-// none is looked for before: that has one way to be done only.
+// These fill in the receipts that an instance of an older version recorded after
+// the migration had filled operator_receipts. A receipt that another subject has
+// is left out; verify finds it. They insert all receipts without a search for
+// missing ones, so there is only one possible plan.
 var (
 	fillPaymentReceipts = db.Define(db.SQL{Name: "receipts.fillPaymentReceipts",
 		SQLite: `INSERT INTO operator_receipts (connection, receipt, kind, client_id, subject_id)
@@ -103,9 +103,9 @@ func (tx *Tx) find(ctx context.Context, connection, name string) (*CallbackTarge
 	return f, nil
 }
 
-// insertReferences makes subjects known by names. Whoever has a name keeps it:
-// a second send has the same, and an operator that gives one handle twice must
-// not have the first payment's callbacks go to the second.
+// insertReferences lets callbacks find subjects by name. The first owner of a name
+// keeps it. A second send has the same name. If an operator gives one handle
+// twice, callbacks for the first payment must not go to the second.
 func (tx *Tx) insertReferences(ctx context.Context, rows [][]any) error {
 	return tx.db.Defer(insertReferences, rows)
 }
@@ -115,8 +115,9 @@ type Named struct {
 	Connection, Handle string
 	Ref                Ref
 	Kind               till.SubjectKind
-	// Alone says that a handle is one request's on this operator, and that the
-	// database refuses one that another payment or payout, of any client, has.
+	// Alone says that this operator gives each handle to one request only. The
+	// database then rejects a handle that another payment or payout, of any
+	// client, has.
 	Alone bool
 }
 

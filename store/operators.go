@@ -223,7 +223,7 @@ type Budget struct {
 	Operation
 	Tokens           int64     // in millionths; under zero: never used, so full
 	FilledAt         till.Time // when tokens were last added
-	PrefetchPeriod   int64     // the span of time that Held counts for
+	PrefetchPeriod   int64     // the period that Prefetched counts
 	Prefetched       int64     // whole tokens that instances took ahead in that span
 	PrefetchedBefore int64     // and in the span before it
 }
@@ -275,7 +275,7 @@ type OperatorToken struct {
 	Sealed           []byte // empty: there is none
 	ExpiresAt        till.Time
 	RefreshAt        till.Time // from then on it is renewed, while it still works
-	LeaseUntil       till.Time // nobody else asks for a new one before
+	LeaseUntil       till.Time // no other instance refreshes it before
 	LeaseOwner       till.ID
 }
 
@@ -309,8 +309,8 @@ func (tx *Tx) SwapOperatorToken(ctx context.Context, t *OperatorToken) (bool, er
 	return n == 1, err
 }
 
-// DeleteOperatorTokens deletes the tokens of a connection that ran out before a
-// moment and that nobody is renewing: those of settings it had once.
+// DeleteOperatorTokens deletes the tokens of a connection that expired before a
+// moment and are not being refreshed. They are from earlier settings.
 func (tx *Tx) DeleteOperatorTokens(ctx context.Context, connection string, before till.Time) error {
 	_, err := tx.db.Exec(ctx, deleteOperatorTokens, connection, int64(before), int64(before))
 	return err

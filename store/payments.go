@@ -12,8 +12,8 @@ import (
 	"till/internal/db"
 )
 
-// paymentFields are read with the payment's step, if it has one, because part of
-// what a client sees of a payment is how it is being worked on.
+// paymentFields are read with the payment's step, if it has one. Part of what a
+// client sees of a payment is the state of its step.
 const paymentFields = `p.client_id, p.id, p.idempotency_key, p.idempotency_key_sent, p.body_hash, p.body_version,
 	p.status, p.previous_status, p.method, p.country, p.amount, p.currency, p.fee, p.phone, p.reference, p.document,
 	p.provider_reference, p.failure_reason, p.failure_code, p.failure_message, p.failure_retryable,
@@ -143,7 +143,7 @@ type Ref struct{ Client, ID till.ID }
 type PaymentRow struct {
 	till.Payment
 
-	BodyHash    [32]byte // of the request, to tell a retry from a reused key
+	BodyHash    [32]byte // of the request, distinguishes a retry from a reused key
 	BodyVersion int      // the list of members that BodyHash covers
 	Attention   bool     // a person has to look at it
 
@@ -153,8 +153,8 @@ type PaymentRow struct {
 	readVersion paymentVersion // as the database has it
 }
 
-// paymentVersion tells a row from what it was before: whatever moves it, or
-// the end of its window, or puts it on the attention list, changes one of these.
+// paymentVersion says whether a row has changed. Every transition, every move of
+// its window and every case about it changes one of these fields.
 type paymentVersion struct {
 	updatedAt, expiresAt till.Time
 	attention            bool
@@ -172,8 +172,8 @@ func (p *PaymentRow) ForUpdate() *PaymentRow {
 	return &c
 }
 
-// Lean returns the row without its document, for whoever keeps it: a document
-// is as long as the client likes, and nothing is decided by it.
+// Lean returns the row without its document, for a cache. A document's size is the
+// client's choice, and no decision uses it.
 func (p *PaymentRow) Lean() *PaymentRow {
 	if p.Document == nil {
 		return p
@@ -201,9 +201,9 @@ func refArgs(refs []Ref) [][]any {
 }
 
 // InsertPayments writes new payments with their first steps and events, and
-// reports for each whether it is new: a row whose idempotency key is taken is left out.
-// It reads nothing first; the unique index decides. Only a row that is new
-// takes a number of its client's event log, so the log has no gap.
+// reports which rows are new. A row whose idempotency key is taken is left out. It
+// reads nothing first; the unique index decides. Only a new row takes a sequence
+// of its client's event log, so the log has no gap.
 func (tx *Tx) InsertPayments(ctx context.Context, heads map[till.ID]*Head, rows []*PaymentRow, steps []*Step) ([]bool, error) {
 	next := make(map[till.ID]int64, len(heads))
 	for id, h := range heads {
@@ -350,9 +350,9 @@ func (tx *Tx) PaymentByKey(ctx context.Context, client, key till.ID) (*PaymentRo
 	return p, err
 }
 
-// UpdatePayments writes what may change of payments. The database refuses a
-// move that is not legal, and a change of anything else; a row that is not as it
-// was when it was read is refused here.
+// UpdatePayments writes the columns of payments that may change. The database
+// rejects an illegal transition and a change of any other column. ErrConflict says
+// that a row has changed since it was read.
 func (tx *Tx) UpdatePayments(ctx context.Context, rows []*PaymentRow) error {
 	args := make([][]any, len(rows))
 	for i, p := range rows {

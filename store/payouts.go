@@ -91,7 +91,7 @@ var selectOpenCasesOf = db.Define(db.SQL{Name: "payouts.selectOpenCasesOf",
 type PayoutRow struct {
 	till.Payout
 
-	BodyHash    [32]byte // of the request, to tell a retry from a reused key
+	BodyHash    [32]byte // of the request, distinguishes a retry from a reused key
 	BodyVersion int      // the list of members that BodyHash covers
 	Attention   bool     // a person has to look at it
 
@@ -99,8 +99,8 @@ type PayoutRow struct {
 	PendingEvent, ProcessingEvent, FinalEvent, LateEvent int64
 }
 
-// Subject returns what the payout has alike with a payment. Where one was cancelled
-// of which no send was ever begun, nothing can come after.
+// Subject returns what the payout has in common with a payment. If it was
+// cancelled before any send began, nothing can come after.
 func (p *PayoutRow) Subject() Subject {
 	return Subject{
 		Ref: Ref{p.ClientID, p.ID}, IdempotencyKey: p.IdempotencyKey, BodyHash: p.BodyHash, BodyVersion: p.BodyVersion,
@@ -251,8 +251,8 @@ func (tx *Tx) ExtendPayout(ctx context.Context, ref Ref, until till.Time) error 
 	return err
 }
 
-// Mismatched returns for which of the payouts somebody has still to look into
-// money that moved, but not as it was asked for.
+// Mismatched returns which of the payouts have an open case about money that
+// moved, but not as it was requested.
 func (tx *Tx) Mismatched(ctx context.Context, refs []Ref, kind string) (map[Ref]bool, error) {
 	args := make([][]any, len(refs))
 	for i := range refs {

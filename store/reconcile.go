@@ -68,17 +68,17 @@ type ReconcileRow struct {
 	Late       bool // its money came, or went, after it had ended otherwise
 	Reversed   bool // the operator took the money back
 
-	// What was booked; unset if nothing was. Of a payment it is the credit to
-	// the wallet, of a payout what left the operator's account: what a wallet
-	// cannot cover has no line in it.
+	// The entry in the ledger; unset if there is none. Of a payment it is the
+	// credit to the wallet, of a payout what left the operator's account. Money
+	// that a wallet cannot cover has no transaction.
 	Booked   till.Money
 	BookedAt till.Time
 }
 
-// What hangs on a row is looked up by key, row by row, and not joined: a
-// planner that knows how many rows a slice has would rather read the whole of
-// the other tables, once for every slice. A look-up gives one value, so the
-// entry comes as a text: amount, currency and time.
+// Related rows are looked up by key, row by row, and not joined. With a join, a
+// planner that knows the size of a slice reads the other tables whole, once for
+// each slice. A lookup returns one value, so the entry comes as a text: amount,
+// currency and time.
 var comparePayments = db.Define(db.SQL{Name: "reconcile.comparePayments",
 	SQLite: `SELECT p.id, p.connection, p.status, p.amount, p.currency, p.provider_reference, p.created_at,
 		p.late_event IS NOT NULL, p.reversed_event IS NOT NULL,
@@ -178,9 +178,8 @@ type StatementKey struct {
 	Receipt    string
 }
 
-// FindByStatement returns what on a connection of a client any of the lines may be about,
-// by reference, id or receipt: payments, payouts, or neither where an id is
-// only taken for one.
+// FindByStatement returns the payments and payouts of a client's connection that a
+// line may be about, by reference, id or receipt.
 func (tx *Tx) FindByStatement(ctx context.Context, connection string, client till.ID, lines []StatementKey) ([]Ref, error) {
 	var references, ids, receipts [][]any
 	for _, l := range lines {

@@ -90,16 +90,16 @@ var insertWokenStep = db.Define(db.SQL{Name: "steps.insertWokenStep",
 var setAside = db.Define(db.SQL{Name: "steps.setAside",
 	SQLite: `UPDATE steps SET due_at = $1, lease_until = 0 WHERE client_id = $2 AND subject_id = $3 AND lease_version = $4`})
 
-// Step is the next call to an operator about a payment: when it is due, who
-// holds it, and what the calls so far have shown. The row is narrow and lives
-// only while a call is scheduled.
+// Step is the next call to an operator about a subject: when it is due, its lease,
+// and what the calls so far have shown. The row is narrow and exists only while a
+// call is scheduled.
 type Step struct {
 	ClientID, SubjectID till.ID
 	Kind                till.SubjectKind
 	Lane                string // where it waits; see Lane
 
 	DueAt        till.Time
-	LeaseUntil   till.Time // zero: nobody holds it
+	LeaseUntil   till.Time // zero: it is not leased
 	LeaseVersion int64     // fences permissions: moves on with every claim
 	WakeSeq      int64     // moves on with every callback
 
@@ -116,8 +116,8 @@ type Step struct {
 	LateReads     int       // late-money reads done
 
 	Handle string // the operator's own id of the request, "" until it gives one
-	// Restored says that an old database was put back while the step was open:
-	// what was sent since the backup is not known here, so it is asked about and
+	// Restored says that an old database was put back while the step was open.
+	// What was sent since the backup is unknown, so the subject is checked and
 	// never sent. Only MarkRestored writes it.
 	Restored bool
 
@@ -137,9 +137,8 @@ const (
 	OpPayoutCheck  = "payout_check"
 )
 
-// Lane names where the steps of an operator and operation wait. It is a hint
-// for whoever looks for due steps; what a step asks for is decided when it is
-// claimed.
+// Lane names the queue of a connection's steps for one operation. It only helps to
+// find due steps; the action is decided when the step is claimed.
 func Lane(connection, operation string) string { return connection + " " + operation }
 
 func scanStep(r db.Row) (*Step, error) {
@@ -175,9 +174,9 @@ type Claim struct {
 	Seen Step
 }
 
-// ClaimSteps takes steps by compare-and-swap and reports which it won. What
-// is compared moves on with every claim, every send and every answer: a claim
-// never rests on what another instance has changed since it was read.
+// ClaimSteps takes steps by compare-and-swap and reports which it won. Every
+// claim, send and answer changes what is compared. So a claim never uses a step
+// that another instance has changed since it was read.
 func (tx *Tx) ClaimSteps(ctx context.Context, claims []*Claim) ([]bool, error) {
 	args := make([][]any, len(claims))
 	for i, c := range claims {
@@ -187,8 +186,8 @@ func (tx *Tx) ClaimSteps(ctx context.Context, claims []*Claim) ([]bool, error) {
 	return tx.db.ExecReport(ctx, claimSteps, args)
 }
 
-// SaveSteps writes steps back as they stand in memory, after they were locked
-// in this transaction. Who may reschedule is the caller's rule.
+// SaveSteps writes steps back as they are in memory, after they were locked in
+// this transaction. The caller decides who may reschedule.
 func (tx *Tx) SaveSteps(ctx context.Context, steps []*Step) error {
 	slices.SortFunc(steps, func(a, b *Step) int {
 		if c := bytes.Compare(a.ClientID[:], b.ClientID[:]); c != 0 {
@@ -218,17 +217,17 @@ func (tx *Tx) DeleteSteps(ctx context.Context, refs []Ref) error {
 // nothing is owed but an answer to a callback.
 func (s *Step) Settled() bool { return s.LateFrom.IsZero() && s.LateReads > 0 }
 
-// MinCallbackInterval is the shortest time between two reads that callbacks ask for: a
-// storm of them asks an operator once a second about one payment, and the last
-// of them is never in vain.
+// MinCallbackInterval is the shortest time between two checks that callbacks
+// cause. Many callbacks make one check a second for one payment. A check always
+// follows the last callback.
 const MinCallbackInterval = time.Second
 
-// WakeStep makes a step due and moves its wake on, so that whoever is just
-// rescheduling it sees that it must look again. It is due now, or MinCallbackInterval
-// after the last time that a callback made it so; a time further off than that
-// was written before the clock was set back. Mail, if not nil, is kept in the
-// place of what came before, unless it names a handle and the step has another.
-// It reports whether the step exists.
+// WakeStep makes a step due and increases its wake sequence, so that an instance
+// that is rescheduling it checks again. It is due now, or MinCallbackInterval
+// after the last callback made it due. A due time beyond that was written before
+// the clock was set back. A callback body, if not nil, replaces the one before,
+// unless it names another handle than the step has. WakeStep reports whether the
+// step exists.
 func (tx *Tx) WakeStep(ctx context.Context, ref Ref, mail []byte, handle string) (bool, error) {
 	now, pause := int64(tx.Now()), MinCallbackInterval.Microseconds()
 	n, err := tx.db.Exec(ctx, wakeStep,
@@ -253,9 +252,9 @@ func (tx *Tx) InsertCallbackStep(ctx context.Context, s *Step) error {
 	return err
 }
 
-// SetAside makes a step wait until then and puts its subject on the attention
-// list, without a look at either: for one about which nothing else can be
-// written. A step that somebody has claimed since the version stays as it is.
+// SetAside makes a step wait until then and opens a case about its subject,
+// without reading either. It is for a step about which nothing else can be
+// written. A step that was claimed after the version stays as it is.
 func (tx *Tx) SetAside(ctx context.Context, version int64, until till.Time, c *Case) error {
 	_, err := tx.db.Exec(ctx, setAside,
 		int64(until), c.ClientID[:], c.SubjectID[:], version)

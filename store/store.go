@@ -11,12 +11,12 @@ import (
 	"till/internal/hint"
 )
 
-// ErrEnough, from the function that Weigh was given, says that the row it was told of is
-// the last that is wanted of a log.
+// ErrEnough, from the function given to Weigh, says that the last row is the last
+// that is wanted of a log.
 var ErrEnough = errors.New("store: enough was read")
 
-// rowWeight is about how many bytes a row takes beside its document; payoutWeight
-// is a payout in an event, which is read after the events are.
+// rowWeight is about how many bytes a row takes beside its document. payoutWeight
+// is added for a payout in an event: it is read after the events.
 const (
 	rowWeight    = 1 << 10
 	payoutWeight = 4 << 10
@@ -39,8 +39,8 @@ var (
 	ErrConflict      = db.ErrConflict
 )
 
-// Close closes the database after the write transactions have ended, and after
-// others were told of them.
+// Close closes the database after the write transactions have ended and their
+// hints were sent.
 func (s *Store) Close() error {
 	s.hints.StopWatching()
 	err := s.db.Close()
@@ -63,10 +63,10 @@ type Tx struct {
 	db *db.Tx
 	s  *Store
 
-	checkKeys  bool // InsertPayments asks the index which keys are new
+	checkKeys  bool // InsertPayments checks the index for keys that exist
 	assumedNew bool // InsertPayments has assumed that all are
 
-	scale func(bytes int) error // see Weigh; nil: nobody asks
+	scale func(bytes int) error // see Weigh; nil: sizes are not reported
 
 	grown []till.ID  // whose event logs this transaction makes longer
 	first [1]till.ID // room for the first of them: most batches have one client
@@ -127,8 +127,9 @@ func (s *Store) updateOnce(ctx context.Context, p db.Priority, checkKeys bool, f
 	return assumedNew, err
 }
 
-// checkKeysFor is how long every insert asks the index which keys are new, after
-// one had assumed it wrongly: a client that repeats itself does so for a while.
+// checkKeysFor is how long every insert checks the index for keys, after one had
+// wrongly assumed that its keys were new. A client that repeats itself does so for
+// a while.
 const checkKeysFor = time.Second
 
 // View runs f on one snapshot. f must not write, and may run twice.
@@ -162,14 +163,13 @@ func (s *Store) Subscribe(client till.ID) *hint.Subscription { return s.hints.Su
 // SubscribeAll returns a Subscription to every client's event log.
 func (s *Store) SubscribeAll() *hint.Subscription { return s.hints.SubscribeAll() }
 
-// SubscribeRemote is SubscribeAll for what other processes commit: whoever wrote
-// through this Store knows already.
+// SubscribeRemote is SubscribeAll for the commits of other processes.
 func (s *Store) SubscribeRemote() *hint.Subscription { return s.hints.SubscribeRemote() }
 
-// Weigh has f told how many bytes the payments, payouts and events take that
-// this transaction reads from now on, row by row. An error of f ends the
-// reading: a page of rows can be as large as its client likes, and its reader
-// must be able to stop before the memory is spent.
+// Weigh has f called with the size in bytes of each payment, payout and event that
+// this transaction reads from now on. An error of f ends the read. The size of a
+// page is the client's choice, so its reader must be able to stop before memory
+// runs out.
 func (tx *Tx) Weigh(f func(bytes int) error) { tx.scale = f }
 
 func (tx *Tx) weigh(bytes int) error {

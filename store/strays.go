@@ -76,9 +76,8 @@ var closeStrays = db.Define(db.SQL{Name: "strays.close",
 	SQLite: `UPDATE strays SET why = $1, standing = $2, closed_at = $3, closed_by = $4, reason = $5, evidence = $6, owner_id = $7, given_id = $8, settled_id = $9, taken_back = $10,
 		minor = $11, currency = $12, direction = $13 WHERE id = $14 AND coalesce(why, '') = $15`})
 
-// Stray is money that names us and that we do not know: a callback or a line of
-// a statement about a payment or payout that is not here. It is in no ledger
-// until somebody owns it.
+// Stray is money that names us and matches no subject. A callback, or a line of a
+// statement, reports it. It is in no ledger until it has an owner.
 type Stray struct {
 	Connection string
 	ID         till.ID
@@ -90,11 +89,11 @@ type Stray struct {
 	Client    till.ID
 	Receipt   string
 
-	Direction string // StrayIn, StrayOut, or "" where nobody says
+	Direction string // StrayIn, StrayOut, or "" where it is unknown
 	Source    string // StrayCallback or StrayStatement
 	SeenAt    till.Time
 	Claimed   string     // what a callback says became of it, "" where it does not
-	Amount    till.Money // claimed; once it is confirmed, confirmed. Without a currency nobody says
+	Amount    till.Money // claimed; once it is confirmed, confirmed. Without a currency it is unknown
 	Sealed    []byte     // the callback's body
 
 	ConfirmedAt till.Time // zero: no statement has it
@@ -146,8 +145,8 @@ func (s *Stray) name() string {
 // standing reports whether a credit may still turn up for a stray.
 func standing(why string) bool { return why == "" || why == StrayAttributed }
 
-// StrayKey is what a payment, a payout, a callback or a line has to find a
-// stray by: two references decide; without them an id, or a receipt.
+// StrayKey is what a payment, a payout, a callback or a line can be matched with a
+// stray by. Two references decide; without them an id or a receipt does.
 type StrayKey struct {
 	Connection         string
 	Reference, Subject till.ID
@@ -157,9 +156,9 @@ type StrayKey struct {
 // Key returns what a stray is found by.
 func (s *Stray) Key() StrayKey { return StrayKey{s.Connection, s.Reference, s.Subject, s.Receipt} }
 
-// is reports whether a key names the stray's money. Two references decide it: an
-// operator that gives one receipt to two of them speaks of two movements, or does
-// not know what it says, and a person has to look.
+// is reports whether a key names the stray's money. If both have a reference, the
+// references decide. An operator that gives one receipt to two references reports
+// two movements or is wrong, and a person has to decide.
 func (s *Stray) is(k *StrayKey) bool {
 	switch {
 	case !s.Reference.IsZero() && !k.Reference.IsZero():
@@ -267,8 +266,8 @@ func (tx *Tx) findStrays(ctx context.Context, keys []StrayKey, byReference, bySu
 	return out, nil
 }
 
-// anyStray asks whether there is any stray that a credit may turn up for: most
-// of the time there is none, and nothing else is asked.
+// anyStray reads whether there is any stray that a credit may explain. Mostly
+// there is none, and nothing more is read.
 func anyStray(found *bool) db.Statement {
 	return db.Statement{SQL: selectAnyStray, Rows: [][]any{{}}, Scan: func(int, db.Row) error {
 		*found = true
@@ -293,8 +292,8 @@ func (tx *Tx) ConfirmStray(ctx context.Context, s *Stray) (bool, error) {
 	return n == 1, err
 }
 
-// CloseStrays closes strays, each of which was so before: open, or attributed.
-// If one was not, the transaction fails and may run again: somebody was faster.
+// CloseStrays closes strays that were open, or attributed, before. If another
+// transaction has closed one, this one fails and may run again.
 func (tx *Tx) CloseStrays(ctx context.Context, before string, strays []*Stray) error {
 	for _, s := range strays {
 		n, err := tx.db.Exec(ctx, closeStrays,

@@ -6,8 +6,8 @@ import (
 	"till"
 )
 
-// Subject is what a payment and a payout have alike, for whoever works on both:
-// what is fixed by value, what changes by pointers into the row.
+// Subject is what a payment and a payout have in common, for code that serves
+// both. Fixed members are values; members that change are pointers into the row.
 type Subject struct {
 	Ref            Ref
 	IdempotencyKey string
@@ -44,7 +44,7 @@ type Subject struct {
 	ProcessingEvent, FinalEvent, LateEvent *int64
 }
 
-// Subject returns what the payment has alike with a payout.
+// Subject returns what the payment has in common with a payout.
 func (p *PaymentRow) Subject() Subject {
 	return Subject{
 		Ref: Ref{p.ClientID, p.ID}, IdempotencyKey: p.IdempotencyKey, BodyHash: p.BodyHash, BodyVersion: p.BodyVersion,

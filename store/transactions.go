@@ -54,10 +54,10 @@ func (tx *Tx) ListTransactions(ctx context.Context, client till.ID, f Transactio
 	return out, total, err
 }
 
-// EachTransaction calls scan with the next transactions of a client that
-// match, beyond an id in the order of ids, or against it; the zero id is
-// before all of them. It reads at most limit, and returns how many it read.
-// The transaction it calls with is good until it returns.
+// EachTransaction calls scan with the next transactions of a client that match,
+// after an id, ascending or descending. The zero id is before all of them. It
+// reads at most limit and returns how many it read. scan must not keep its
+// argument.
 func (tx *Tx) EachTransaction(ctx context.Context, client till.ID, f TransactionFilter, beyond till.ID, ascending bool, limit int,
 	scan func(t *ledger.Transaction) error) (n int, err error) {
 	if !f.From.IsZero() && !f.To.IsZero() && f.From > f.To {

@@ -75,8 +75,8 @@ func nextOwners() string {
 	return strings.Join(all, ` UNION ALL `)
 }
 
-// NextOwner returns the next client id, beyond after, under which any row
-// stands, whether or not there is such a client; false if there is none.
+// NextOwner returns the next client id that any row has, after the given one;
+// false if there is none. There may be no such client.
 func (tx *Tx) NextOwner(ctx context.Context, after till.ID) (till.ID, bool, error) {
 	var id till.ID
 	found, err := tx.db.QueryRow(ctx, selectNextOwner, []any{after[:]}, idDest(&id))
@@ -128,7 +128,7 @@ type VerifyPayment struct {
 
 	Pending, Processing, Last, Late, Reversed, Updated VerifyEvent // the rows that the six numbers name
 
-	ReceiptOwner  Ref  // who has its receipt, by the record of receipts; zero if nobody
+	ReceiptOwner  Ref  // who has its receipt, by the record of receipts; zero if none
 	ReceiptReused bool // it is, or was, on the attention list because another has it
 
 	FeeTaken  bool    // the fact that a fee must have; only looked up where one should be
@@ -144,8 +144,8 @@ type VerifyPayment struct {
 	CreditCurrency string // of the wallet that was credited
 }
 
-// ReceiptAt returns the receipt that an event of the payment must hold: none
-// before the event that told it, where one did.
+// ReceiptAt returns the receipt that an event of the payment must have: none
+// before the event that reported it.
 func (p *VerifyPayment) ReceiptAt(e *VerifyEvent) string {
 	if e.Sequence < p.UpdatedEvent {
 		return ""
@@ -251,9 +251,9 @@ func (tx *Tx) Statement(ctx context.Context, client, wallet till.ID, after int64
 	return out, err
 }
 
-// CountStrayLines returns how many transactions of a client, among the next
-// ones beyond an id, name a wallet that it does not have; and the last of these
-// ids, and how many there were.
+// CountStrayLines reads the next transactions of a client beyond an id. It returns
+// how many name a wallet that the client does not have, the last id, and how many
+// it read.
 func (tx *Tx) CountStrayLines(ctx context.Context, client, after till.ID, limit int) (stray int64, last till.ID, n int, err error) {
 	err = tx.db.Query(ctx, countStrayLines, []any{client[:], after[:], limit}, func(r db.Row) error {
 		var lost bool

@@ -171,10 +171,11 @@ func (tx *Tx) NextSplitHour(ctx context.Context, client till.ID, table string, a
 	return hour.Int64, hour.Valid, err
 }
 
-// CountedParts returns the counts of up to limit parts of an hour that end later
-// than a time, what they should be by the rows, and the time to go on from; zero after the
-// last part. A part that lists do not rely on may be older than its rows' statuses:
-// then its counts are summed over all statuses, under B "".
+// CountedParts returns the counts of up to limit parts of an hour that end after a
+// time, and what they should be by the rows. It also returns the time to continue
+// from; zero after the last part. A part that lists do not use may be older than
+// the statuses of its rows. Its counts are summed over all statuses then, under B
+// "".
 func (tx *Tx) CountedParts(ctx context.Context, client till.ID, table string, hour int64, after till.Time, limit int) (have, want map[CountKey]int64, next till.Time, err error) {
 	have, want = map[CountKey]int64{}, map[CountKey]int64{}
 	h := BusyHour{client, table, hour}

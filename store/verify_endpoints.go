@@ -40,7 +40,7 @@ type VerifyEndpoint struct {
 	OpenReplays  int64
 	BeyondLog    int64     // spans that end after the log
 	CursorMade   till.Time // when the event at the cursor was made
-	ToldDisabled bool      // the log tells that it was disabled, at that time
+	ToldDisabled bool      // the log has an event that it was disabled, at that time
 	Case         bool      // it is or was on the attention list for it
 }
 

@@ -25,16 +25,15 @@ var selectIdempotencyKeys = db.Define(db.SQL{Name: "verify.selectIdempotencyKeys
 var selectLogLengths = db.Define(db.SQL{Name: "verify.selectLogLengths",
 	SQLite: `SELECT CAST(coalesce(sum(h.last_event), 0) AS BIGINT), CAST(coalesce(sum(h.last_audit), 0) AS BIGINT) FROM client_heads h`})
 
-// The reads in this file let a check of the whole database look closely only
-// at what deserves it. To carry every column of a payment, its events and its
-// credit out of the database takes several times as long as to compare them
-// there. What these reads call plain is the commonest history there is, with
-// all halves in agreement; anything else, whether right or wrong, is left for
-// a closer look to judge.
+// With the reads in this file, a check of the whole database reads only unusual
+// payments in full. Reading each payment, its events and its credit out of the
+// database takes several times as long as comparing them there. A usual payment
+// has the commonest history, and all its rows agree. Every other payment, right or
+// wrong, is read in full and judged by books.
 
-// PreferIndexes tells the planner, for the rest of the transaction, that rows are named
-// by their keys. A slice of ten thousand would make PostgreSQL read and hash
-// whole tables to join with it, once for each slice.
+// PreferIndexes makes the planner look rows up by key for the rest of the
+// transaction. For a slice of ten thousand rows, PostgreSQL would read and hash
+// whole tables, once for each slice.
 func (tx *Tx) PreferIndexes(ctx context.Context) error {
 	return tx.db.Query(ctx, preferIndexes, nil, func(db.Row) error { return nil })
 }
@@ -67,9 +66,9 @@ func legalMoves() string {
 	return `(` + strings.Join(moves, ` OR `) + `)`
 }
 
-// usualPayment is true of a payment that went no further than its first end,
-// whose events are the ones that such a payment has, and that was credited
-// exactly if it succeeded. The head's last time is $2.
+// usualPayment is true of a payment that had no further change after its first
+// end. It has exactly the events of such a payment, and it was credited if and
+// only if it succeeded. The head's last time is $2.
 var usualPayment = legalMoves() + `
 	AND p.late_event IS NULL AND p.reversed_event IS NULL AND p.updated_event IS NULL AND p.fee = 0
 	AND (p.provider_reference IS NULL OR r.subject_id = p.id AND r.client_id = p.client_id)
@@ -114,10 +113,9 @@ var selectPaymentsFast = db.Define(db.SQL{Name: "verify.paymentsFast",
 	LEFT JOIN events e3 ON e3.client_id = p.client_id AND e3.sequence = p.final_event
 	WHERE p.client_id = $3 AND p.id > $4 ORDER BY p.id LIMIT $5`})
 
-// VerifyPaymentsFast calls f with the next payments of a client beyond an id, and
-// returns how many there were. last is the last time of the client's head, end
-// the last event that is asked about. What f is called with is good until it
-// returns.
+// VerifyPaymentsFast calls f with the next payments of a client beyond an id and
+// returns how many there were. last is the last time of the client's head, end the
+// last event to count. f must not keep its argument.
 func (tx *Tx) VerifyPaymentsFast(ctx context.Context, client, after till.ID, last till.Time, end int64, limit int, f func(p *FastPayment) error) (n int, err error) {
 	var p FastPayment
 	err = tx.db.Query(ctx, selectPaymentsFast, []any{end, int64(last), client[:], after[:], limit}, func(r db.Row) error {
@@ -156,8 +154,8 @@ func (tx *Tx) VerifyEventsFast(ctx context.Context, client till.ID, after int64,
 	return n, err
 }
 
-// IdempotencyKeys calls f with the keys of the next payments of a client
-// beyond an id, and returns the last one's id and how many there were.
+// IdempotencyKeys calls f with the keys of the next payments of a client beyond an
+// id. It returns the last payment's id and how many there were.
 func (tx *Tx) IdempotencyKeys(ctx context.Context, client, after till.ID, limit int, f func(key till.ID)) (last till.ID, n int, err error) {
 	last = after
 	err = tx.db.Query(ctx, selectIdempotencyKeys,

@@ -19,8 +19,8 @@ var countPayoutKeys = db.Define(db.SQL{Name: "verify.countPayoutKeys",
 var sumReserves = db.Define(db.SQL{Name: "verify.sumReserves",
 	SQLite: `SELECT CAST(coalesce(sum(amount + fee), 0) AS BIGINT) FROM payouts WHERE client_id = $1 AND currency = $2 AND final_event IS NULL`})
 
-// VerifyPayout is a payout with everything that hangs on it. What it has alike
-// with a payment is in VerifyPayment; the credit there is of no use.
+// VerifyPayout is a payout with all rows that belong to it. What it has in common
+// with a payment is in VerifyPayment, whose credit is unused.
 type VerifyPayout struct {
 	VerifyPayment
 	Fee int64
@@ -29,7 +29,7 @@ type VerifyPayout struct {
 	FeeEntry till.ID // the entry of the fact that its fee was taken
 	PaidOut  int64   // what the entry gave to the operator
 
-	Lines    int // of wallets, that tell that its money left
+	Lines    int // transactions of wallets that say that its money left
 	LineID   till.ID
 	LineType string
 	Debited  int64 // what they sum to

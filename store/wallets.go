@@ -97,9 +97,9 @@ func scanWallet(r db.Row) (*ledger.Wallet, error) {
 	return w, err
 }
 
-// EnsureWallet makes a client's wallet in a currency if it has none yet.
-// Wallets are made when a method is enabled, before money can come: a lock on
-// a row that is not there holds nobody off.
+// EnsureWallet makes a client's wallet in a currency if there is none. Wallets are
+// made when a method is enabled, before money can come, because a missing row
+// cannot be locked.
 func (tx *Tx) EnsureWallet(ctx context.Context, client till.ID, currency string, at till.Time) error {
 	id := till.NewID(at)
 	_, err := tx.db.Exec(ctx, ensureWallet,
@@ -216,8 +216,8 @@ type Owing struct {
 	CreatedAt till.Time
 }
 
-// OwedFor returns what a client came to owe for a payment that was taken back
-// or a payout that was paid late: each is a fact, of which there is one at most.
+// OwedFor returns what a client came to owe for a payment that was reversed or a
+// payout that was paid late. Each is a fact, so there is one at most.
 func (tx *Tx) OwedFor(ctx context.Context, ref Ref) ([]Owing, error) {
 	return readAll(ctx, tx, selectOwedFor, []any{ref.Client[:], ref.ID[:]}, func(r db.Row) (Owing, error) {
 		var o Owing
