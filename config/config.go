@@ -23,21 +23,19 @@ const (
 	maxRate        = 100_000
 )
 
-// File is a configuration that has been read and found good.
+// File is a valid configuration.
 type File struct {
 	Path string
-	// Methods are what the file adds to the catalogue, and what it changes of it,
-	// as till.MergeMethods takes them.
+	// Methods are the methods that the file adds or changes, for till.MergeMethods.
 	Methods     []*till.Method
 	Connections []*Connection
 	Routes      []*Route
-	// TrustedProxies are whose X-Forwarded-For is believed.
+	// TrustedProxies are the networks whose X-Forwarded-For is trusted.
 	TrustedProxies []netip.Prefix
 	// HouseNetworks are where the house's people may sign in to the console
 	// from; none: anywhere.
 	HouseNetworks []netip.Prefix
-	// Calls is how many calls to operators an instance makes at once; 0 means
-	// as many as it does by itself.
+	// Calls is how many calls to operators an instance makes at once; 0 means the default.
 	Calls int
 }
 
@@ -46,46 +44,45 @@ type Connection struct {
 	Name     string
 	Operator string
 	Line     int
-	// Settings is the Config of the operator's adapter, a pointer, with its
-	// credentials filled in.
+	// Settings is the Config of the operator's adapter, a pointer, with its credentials
+	// filled in.
 	Settings any
-	// CallbackNetworks are where its callbacks may come from; none: anywhere.
+	// CallbackNetworks are the networks that its callbacks may come from; none means
+	// anywhere.
 	CallbackNetworks []netip.Prefix
 	Limits           Limits
-	// Statement says how the operator's statements are read; nil if it does
-	// not. It is kept as it was written.
+	// Statement says how the operator's statements are read; nil if it is not configured.
+	// It is kept as written.
 	Statement map[string]any
 }
 
-// Limits bound the pressure on a connection. What is zero is as its adapter
-// says.
+// Limits limits the calls to a connection. A zero field means what its adapter says.
 type Limits struct {
-	Calls           int `toml:"calls"` // under way at once, of an instance
+	Calls           int `toml:"calls"` // under way at once, of one instance
 	SubmitPerSecond int `toml:"submit_per_second"`
 	SubmitBurst     int `toml:"submit_burst"`
 	CheckPerSecond  int `toml:"check_per_second"`
 	CheckBurst      int `toml:"check_burst"`
 }
 
-// Route leads payments and payouts of a method to connections, the preferred
-// one first.
+// Route sends payments and payouts of a method to connections, the preferred one first.
 type Route struct {
 	Line           int
 	Method         string
 	Markets        []till.Market
-	NamesCountries bool // it says which countries it is for
+	NamesCountries bool // it names its countries
 	Kinds          []till.SubjectKind
-	Clients        []till.ID // none: every live client that has no route of its own
+	Clients        []till.ID // none: every live client without a route of its own
 	Connections    []string
 }
 
-// Options are what a file is read with.
+// Options are the options for reading a file.
 type Options struct {
-	// Operators are the operators that a connection can name: each returns a
-	// pointer to a new Config of its adapter.
+	// Operators are the operators that a connection can name: each returns a pointer to a
+	// new Config of its adapter.
 	Operators map[string]func() any
-	// Env looks an environment variable up, and ReadFile reads a credential's
-	// file; nil means the machine's own.
+	// Env returns an environment variable, and ReadFile reads a credential's file; nil
+	// means the machine's.
 	Env      func(name string) (string, bool)
 	ReadFile func(path string) ([]byte, error)
 }
@@ -106,7 +103,7 @@ func load(path string, o Options, read func(r *reader, text []byte)) (*File, err
 	return parse(path, text, o, read)
 }
 
-// Parse reads a configuration. The error is an *Error with every problem.
+// Parse reads a configuration. The error is an *Error with all problems.
 func Parse(path string, text []byte, o Options) (*File, error) {
 	return parse(path, text, o, (*reader).read)
 }
@@ -131,13 +128,13 @@ func parse(path string, text []byte, o Options, read func(r *reader, text []byte
 	return r.file, nil
 }
 
-// Problem is one thing that is wrong.
+// Problem is one mistake in a file.
 type Problem struct {
 	Line int
 	Text string
 }
 
-// Error is everything that is wrong with a file.
+// Error is all mistakes in a file.
 type Error struct {
 	File     string
 	Problems []Problem
@@ -152,7 +149,7 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Problem adds one that was found later, when the connections were opened.
+// Problem adds a mistake that was found later, when the connections were opened.
 func (f *File) Problem(err error, line int, text string, args ...any) error {
 	e, ok := err.(*Error)
 	if !ok {
@@ -172,8 +169,8 @@ func (f *File) Connection(name string) *Connection {
 	return nil
 }
 
-// validName is what a connection may be called: the name is part of addresses
-// and of the names of lanes.
+// validName is the form of a connection's name, which is part of addresses and of lanes'
+// names.
 var validName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,39}$`)
 
 // SandboxConnection is the name of the connection that is always there.

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// lines tells in which line of a file a key stands. The TOML library knows
-// that only for what it refuses itself, and mixes up the tables of an array.
+// lineNumbers gives the line of each key in a file. The TOML library knows it only for its
+// own errors, and mixes up the tables of an array.
 type lineNumbers map[string]int
 
 var (
@@ -15,19 +15,18 @@ var (
 	keyLine    = regexp.MustCompile(`^\s*([A-Za-z0-9_."'-]+(?:\s*\.\s*[A-Za-z0-9_"'-]+)*)\s*=`)
 )
 
-// findLines goes through a file that is known to be good TOML. A key inside
-// a value of several lines could be taken for one; then a message names the
-// line of something that looks the same.
+// findLines scans a file that is valid TOML. It may take text inside a value of several
+// lines for a key; then a message names the line of a key that looks the same.
 func findLines(text string) lineNumbers {
 	found := lineNumbers{}
-	arrays := map[string]int{} // how many tables an array has so far
+	arrays := map[string]int{} // tables of each array so far
 	table := ""
 	for i, line := range strings.Split(text, "\n") {
 		if m := headerLine.FindStringSubmatch(line); m != nil && !strings.Contains(m[2], "=") {
 			name := normalizeKey(m[2])
 			if m[1] == "[[" {
 				arrays[name]++
-				// The tables inside start anew.
+				// Arrays inside start again.
 				for other := range arrays {
 					if strings.HasPrefix(other, name+".") {
 						delete(arrays, other)
@@ -70,7 +69,7 @@ func (l lineNumbers) line(path string) int {
 	return 1
 }
 
-// normalizeKey writes a dotted key without quotes and spaces.
+// normalizeKey returns a dotted key without quotes and spaces.
 func normalizeKey(key string) string {
 	parts := strings.Split(key, ".")
 	for i, p := range parts {
@@ -79,7 +78,7 @@ func normalizeKey(key string) string {
 	return strings.Join(parts, ".")
 }
 
-// indexed puts the number of the current table behind each array in a path.
+// indexed adds the number of the current table to each array in a path.
 func indexed(name string, arrays map[string]int) string {
 	var out, plain []string
 	for _, part := range strings.Split(name, ".") {

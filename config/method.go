@@ -22,7 +22,7 @@ var (
 	validPrefix = regexp.MustCompile(`^[0-9]{1,8}$`)
 )
 
-// methods reads what the file adds to the catalogue, and changes of it.
+// methods reads the methods that the file adds or changes.
 func (r *reader) methods(tables []map[string]any) {
 	r.catalogue = till.Methods()
 	for i, t := range tables {
@@ -33,7 +33,7 @@ func (r *reader) methods(tables []map[string]any) {
 	}
 }
 
-// methodOf returns a method of the catalogue with what the file adds.
+// methodOf returns a method, with the file's changes.
 func (r *reader) methodOf(code string) *till.Method {
 	for _, m := range r.catalogue {
 		if m.Code == code {
@@ -43,8 +43,7 @@ func (r *reader) methodOf(code string) *till.Method {
 	return nil
 }
 
-// countryTable is a country of a method: what GET /payment-methods says of it,
-// in the same words.
+// countryTable is a country of a method, with the names of GET /payment-methods.
 type countryTable struct {
 	Code     string   `toml:"code"`
 	Currency string   `toml:"currency"`
@@ -93,8 +92,8 @@ func (r *reader) method(at string, table map[string]any) *till.Method {
 	return m
 }
 
-// market reads a country of a method. What it does not say is as the catalogue
-// has it, or as usual.
+// market reads a country of a method. A missing value is that of the table of methods, or
+// the default.
 func (r *reader) market(at string, old *till.Method, t *countryTable) (k till.Market, ok bool) {
 	before := len(r.problems)
 	if _, known := till.CountryOf(t.Code); !known {
@@ -134,8 +133,8 @@ func (r *reader) market(at string, old *till.Method, t *countryTable) (k till.Ma
 	return k, len(r.problems) == before
 }
 
-// Methods reads nothing but the methods of a file: for commands that must know
-// what they are called and neither call an operator nor have its credentials.
+// Methods reads only the methods of a file, for commands that need no operator and no
+// credentials.
 func Methods(path string) ([]*till.Method, error) {
 	f, err := load(path, Options{}, (*reader).readMethods)
 	if err != nil {

@@ -2,8 +2,8 @@ package config
 
 import "net/netip"
 
-// trustedProxies reads whose X-Forwarded-For is believed, from the one place
-// or from the other.
+// trustedProxies reads the networks whose X-Forwarded-For is trusted, from either of two
+// places.
 func (r *reader) trustedProxies(top, callbacks []string) {
 	r.file.TrustedProxies = r.networks("trusted_proxies", top)
 	if callbacks == nil {

@@ -13,7 +13,7 @@ import (
 	"till"
 )
 
-// reader gathers what a file says and what is wrong with it.
+// reader collects the values of a file and its mistakes.
 type reader struct {
 	o        Options
 	dir      string
@@ -21,19 +21,18 @@ type reader struct {
 	file     *File
 	problems []Problem
 
-	catalogue []*till.Method // with what the file adds
+	catalogue []*till.Method // with the file's changes
 }
 
 func (r *reader) problem(line int, text string, args ...any) {
 	r.problems = append(r.problems, Problem{line, fmt.Sprintf(text, args...)})
 }
 
-// quoted is what the TOML library repeats of a file. It may be a credential
-// that should not be there.
+// quoted matches what the TOML library quotes from a file. It may be a credential that
+// should not be there.
 var quoted = regexp.MustCompile("\"[^\"]*\"|'[^']*'|`[^`]*`")
 
-// wrongType is how the TOML library says that a value has another type than
-// it should.
+// wrongType matches the TOML library's error for a value of a wrong type.
 var wrongType = regexp.MustCompile(`^toml: (?:line \d+ )?\(last key "([^"]*)"\): (.*)$`)
 
 func (r *reader) read(text []byte) {
@@ -44,7 +43,7 @@ func (r *reader) read(text []byte) {
 	var top struct {
 		TrustedProxies []string `toml:"trusted_proxies"`
 		Callbacks      struct {
-			TrustedProxies []string `toml:"trusted_proxies"` // where it was once; it means the same
+			TrustedProxies []string `toml:"trusted_proxies"` // the former place, with the same meaning
 		} `toml:"callbacks"`
 		Limits struct {
 			Calls int `toml:"calls"`
@@ -70,14 +69,14 @@ func (r *reader) read(text []byte) {
 	r.checkAmbiguity()
 }
 
-// readMethods reads the methods alone.
+// readMethods reads only the methods.
 func (r *reader) readMethods(text []byte) {
 	if tree, ok := r.tree(text); ok {
 		r.methods(r.tables(tree, "method", maxMethods))
 	}
 }
 
-// tree reads a file as TOML.
+// tree parses a file as TOML.
 func (r *reader) tree(text []byte) (tree map[string]any, ok bool) {
 	if err := toml.Unmarshal(text, &tree); err != nil {
 		line, message := 1, err.Error()
@@ -92,7 +91,7 @@ func (r *reader) tree(text []byte) (tree map[string]any, ok bool) {
 	return tree, true
 }
 
-// tables takes an array of tables out of the tree.
+// tables removes an array of tables from the tree and returns it.
 func (r *reader) tables(tree map[string]any, name string, most int) []map[string]any {
 	v, ok := tree[name]
 	delete(tree, name)
@@ -111,9 +110,9 @@ func (r *reader) tables(tree map[string]any, name string, most int) []map[string
 	return out
 }
 
-// decode reads a table into a struct. What the struct does not know is a
-// mistake. It is read by itself, because the library tells the tables of an
-// array apart only so.
+// decode decodes a table into a struct. A key that the struct does not have is a mistake.
+// Each table is decoded separately: only then does the library tell the tables of an array
+// apart.
 func (r *reader) decode(table map[string]any, at string, into any) {
 	path := func(key string) string { return strings.TrimPrefix(at+"."+key, ".") }
 	text, err := toml.Marshal(table)
@@ -143,7 +142,7 @@ func (r *reader) decode(table map[string]any, at string, into any) {
 	}
 }
 
-// checkRange refuses a number that is out of bounds; 0 is as if it were not there.
+// checkRange rejects a number out of bounds; 0 means absent.
 func (r *reader) checkRange(path string, n, most int) {
 	if n < 0 || n > most {
 		r.problem(r.lines.line(path), "%s must be between 1 and %d", path[strings.LastIndexByte(path, '.')+1:], most)
@@ -178,7 +177,7 @@ func (r *reader) connection(at string, table map[string]any) {
 	r.checkRange(at+".limits.check_per_second", t.Limits.CheckPerSecond, maxRate)
 	r.checkRange(at+".limits.check_burst", t.Limits.CheckBurst, maxRate)
 	switch {
-	case len(r.problems) > before && t.Name == "": // it was not read to the end
+	case len(r.problems) > before && t.Name == "": // its decoding failed
 	case t.Name == "":
 		r.problem(c.Line, "the connection has no name")
 	case t.Name == SandboxConnection:
@@ -192,7 +191,7 @@ func (r *reader) connection(at string, table map[string]any) {
 	r.file.Connections = append(r.file.Connections, c)
 }
 
-// table takes a table out of another; nil if there is none.
+// table removes a table from another and returns it; nil if there is none.
 func (r *reader) table(from map[string]any, at, name string) map[string]any {
 	v, ok := from[name]
 	if t, isTable := v.(map[string]any); isTable {
@@ -206,7 +205,7 @@ func (r *reader) table(from map[string]any, at, name string) map[string]any {
 	return nil
 }
 
-// operator reads what the operator's adapter wants to know.
+// operator reads the operator's settings.
 func (r *reader) operator(at string, c *Connection, operator, baseURL string, table map[string]any) {
 	known := r.o.Operators[operator]
 	switch {
@@ -234,13 +233,13 @@ func (r *reader) operator(at string, c *Connection, operator, baseURL string, ta
 	before := len(r.problems)
 	r.secrets(at+"."+operator, table, c.Settings)
 	r.decode(table, at+"."+operator, c.Settings)
-	if len(r.problems) == before { // or the same would be told twice
+	if len(r.problems) == before { // otherwise the same mistake would be reported twice
 		r.validate(at, operator, c.Settings)
 	}
 }
 
-// validate has an adapter's Config say what is wrong with it, each mistake as
-// "key: what". A key is told with its line.
+// validate adds the mistakes that an adapter's Config reports, each as "key: what", with
+// the key's line.
 func (r *reader) validate(at, operator string, settings any) {
 	v, ok := settings.(interface{ Validate() error })
 	if !ok {
@@ -319,7 +318,7 @@ func (r *reader) route(at string, table map[string]any) {
 	r.file.Routes = append(r.file.Routes, route)
 }
 
-// connections lists those that the file has.
+// connections lists the file's connections.
 func (r *reader) connections() string {
 	var names []string
 	for _, c := range r.file.Connections {
@@ -331,7 +330,7 @@ func (r *reader) connections() string {
 	return strings.Join(names, ", ")
 }
 
-// markets finds the countries and currencies that a route is for.
+// markets finds the countries and currencies of a route.
 func (r *reader) markets(at string, route *Route, countries, currencies []string) {
 	m := r.methodOf(route.Method)
 	if m == nil {
@@ -362,8 +361,8 @@ func (r *reader) markets(at string, route *Route, countries, currencies []string
 	}
 }
 
-// checkAmbiguity refuses two routes for the same thing: which of them counts would
-// be a matter of their order, and nobody would see it.
+// checkAmbiguity rejects two routes for the same payments: only their order would decide,
+// and nobody would notice.
 func (r *reader) checkAmbiguity() {
 	seen := map[routeKey]int{}
 	for _, route := range r.file.Routes {

@@ -2,7 +2,7 @@ package config
 
 import "till"
 
-// key is one thing that a route is for.
+// routeKey is what a route is for.
 type routeKey struct {
 	client                    till.ID // zero: any
 	kind                      till.SubjectKind
@@ -23,14 +23,13 @@ func (r *Route) eachKey(f func(k routeKey)) {
 	}
 }
 
-// Router finds the way of a live client's payments and payouts. It never
-// changes.
+// Router finds the connections of a live client's payments and payouts. It never changes.
 type Router struct {
 	connections map[routeKey][]string
 }
 
-// Router returns the router of a file. Of the connections of a route it leaves
-// out those that do not serve its kind, which serves tells.
+// Router returns the router of a file. It drops connections that do not serve the route's
+// kind, according to serves.
 func (f *File) Router(serves func(connection string, kind till.SubjectKind) bool) *Router {
 	r := &Router{map[routeKey][]string{}}
 	for _, route := range f.Routes {
@@ -49,8 +48,8 @@ func (f *File) Router(serves func(connection string, kind till.SubjectKind) bool
 	return r
 }
 
-// Find returns the connections for something, the preferred one first: those
-// of the client's own route, or of the general one.
+// Find returns the connections, the preferred one first: those of the client's own route,
+// or of the general one.
 func (r *Router) Find(client till.ID, kind till.SubjectKind, method, country, currency string) []string {
 	if r == nil {
 		return nil

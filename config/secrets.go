@@ -7,12 +7,11 @@ import (
 	"unicode"
 )
 
-// maxSecret is how long a credential may be: a certificate is the longest.
+// maxSecret is the longest credential in bytes: a certificate.
 const maxSecret = 64 << 10
 
-// secrets fills in the credentials of an adapter's Config: its fields that
-// TOML does not read (toml:"-"), each under the name that the tag secret gives,
-// or the field's own in small letters.
+// secrets fills in the credentials of an adapter's Config: the fields with the tag
+// toml:"-". Each is named by the tag secret, or by the field's name in snake case.
 func (r *reader) secrets(at string, table map[string]any, settings any) {
 	v := reflect.ValueOf(settings).Elem()
 	for i := range v.NumField() {
@@ -28,7 +27,7 @@ func (r *reader) secrets(at string, table map[string]any, settings any) {
 	}
 }
 
-// secret finds one credential, "" if there is none or it is not to be had.
+// secret returns one credential, "" if there is none or it cannot be read.
 func (r *reader) secret(at string, table map[string]any, name string) string {
 	if _, literal := table[name]; literal {
 		r.problem(r.lines.line(at+"."+name), "a credential must not stand in this file: name an environment variable with %[1]s_env, or a file with %[1]s_file; "+
@@ -63,7 +62,7 @@ func (r *reader) secret(at string, table map[string]any, name string) string {
 	return ""
 }
 
-// text takes a text out of a table.
+// text removes a text from a table and returns it.
 func (r *reader) text(at string, table map[string]any, name string) (string, bool) {
 	v, ok := table[name]
 	delete(table, name)
@@ -78,7 +77,7 @@ func (r *reader) text(at string, table map[string]any, name string) (string, boo
 	return s, true
 }
 
-// snake writes APIUser as api_user.
+// snake turns APIUser into api_user.
 func snake(name string) string {
 	var b strings.Builder
 	letters := []rune(name)

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// postCallback takes the sandbox's callbacks to the API inside this process:
-// they need no network and work behind any base URL. Only what comes after
-// /callbacks/ counts, so one that was promised before a restart under another
-// address arrives too. There is no other place that the sandbox may call.
+// postCallback passes the sandbox's callbacks to the API inside this process, so they need
+// no network and work behind any base URL. Only the part after /callbacks/ counts: a
+// callback that was planned before a restart under another address arrives too. The sandbox
+// can call nothing else.
 func (s *Server) postCallback(ctx context.Context, url string, body []byte) (err error) {
 	_, token, found := strings.Cut(url, "/v1/callbacks/")
 	if !found {

@@ -19,25 +19,25 @@ type Role string
 
 // The roles.
 const (
-	RoleAll    Role = "all"    // serves requests and talks to operators
-	RoleAPI    Role = "api"    // serves requests and leaves the work to others
-	RoleWorker Role = "worker" // talks to operators and serves no requests
+	RoleAll    Role = "all"    // serves requests and calls operators
+	RoleAPI    Role = "api"    // serves requests only
+	RoleWorker Role = "worker" // calls operators and serves no requests
 )
 
 func (r Role) serves() bool { return r != RoleWorker }
 func (r Role) works() bool  { return r != RoleAPI }
 
-// Config is what a Server is made of. Only Database and Listen are required.
+// Config configures a Server. Only Database and Listen are required.
 type Config struct {
-	// Database is a SQLite file, whose folder is made if there is none, or a
+	// Database is a SQLite file, whose folder is created if it does not exist, or a
 	// postgres:// URL, which any number of instances may share.
 	Database string
 	Listen   string // where the API is served; port 0 takes a free one
 
-	// LoopbackOnly refuses a Listen that other machines reach.
+	// LoopbackOnly rejects a Listen that other machines can reach.
 	LoopbackOnly bool
 
-	// AdminListen is where health is told; "" means nowhere.
+	// AdminListen is the address of the health checks; "" means none.
 	AdminListen string
 
 	// NoConsole leaves the console out. ConsoleListen is an address of its own
@@ -45,8 +45,8 @@ type Config struct {
 	NoConsole     bool
 	ConsoleListen string
 
-	// BaseURL is how clients reach the API from outside; it ends in /v1.
-	// "" means the address that is listened on.
+	// BaseURL is the address at which clients reach the API; it ends in /v1. "" means the
+	// address of Listen.
 	BaseURL string
 
 	Role      Role    // "" means RoleAll
@@ -57,56 +57,55 @@ type Config struct {
 	// minute. It is at least MinApprovalWindow.
 	ApprovalWindow time.Duration
 
-	SecretFile  string // "" means till.secret beside the SQLite file; PostgreSQL needs it named
+	SecretFile  string // "" means till.secret beside the SQLite file; required for PostgreSQL
 	SandboxPath string // "" means sandbox.db beside the SQLite file, or a schema of the same PostgreSQL
 
-	// NoNotify leaves PostgreSQL's NOTIFY unused, for a pooler that cannot pass
-	// it on. Other instances' work is then noticed by looking.
+	// NoNotify turns PostgreSQL's NOTIFY off, for a pooler that does not support it. Then
+	// instances notice each other's work by polling.
 	NoNotify bool
 
 	// PlainSQL is for a distributed PostgreSQL such as Citus: it sends no SKIP
 	// LOCKED, and one statement for each row.
 	PlainSQL bool
 
-	// PhonePatterns are further ranges of mobile numbers, as COUNTRY=PATTERN of
-	// the national number.
+	// PhonePatterns are further ranges of mobile numbers, as COUNTRY=PATTERN of the
+	// national number.
 	PhonePatterns []string
 
-	// WebhookAllow are networks that webhooks are sent to although they are
-	// private or special, as webhook.ParseAllowed reads them.
+	// WebhookAllow are private or special networks that webhooks may be sent to, as
+	// webhook.ParseAllowed reads them.
 	WebhookAllow []string
 
-	// WebhookProxy is the proxy that webhooks go through; "" means none, whatever
-	// the environment's variables say.
+	// WebhookProxy is the proxy for webhooks; "" means none, whatever the environment's
+	// variables say.
 	WebhookProxy string
 
-	// Operators are the connections and routes of live clients; nil means none.
-	// Adapters are what opens them; nil means Builtin.
+	// Operators are the connections and routes of live clients; nil means none. Adapters
+	// open them; nil means Builtin.
 	Operators *config.File
 	Adapters  Adapters
 
-	// DemoFile, if not "", asks for a demo client, whose key is kept there.
+	// DemoFile, if not "", requests a demo client, whose key is stored there.
 	DemoFile string
-	// LiveDemoFile, if not "", asks for a live demo client too: only where
-	// every operator is simulated.
+	// LiveDemoFile, if not "", also requests a live demo client. Use it only if every
+	// operator is simulated.
 	LiveDemoFile string
 
-	// MaxBatch and Operator are for measuring and have no flag. MaxBatch is how
-	// many creates share a commit at most, 0 as many as wait; Operator serves
-	// test clients in the sandbox's place, unless it is nil.
+	// MaxBatch and Operator are for measurements and have no flag. MaxBatch is how many
+	// creates share a commit; 0 means no limit. Operator, if not nil, replaces the sandbox
+	// for test clients.
 	MaxBatch int
 	Operator provider.Provider
 
 	Log *slog.Logger // nil means silence
 }
 
-// MinApprovalWindow is the shortest window in which the sandbox's stories can
-// be told.
+// MinApprovalWindow is the shortest window in which the sandbox's stories can happen.
 const MinApprovalWindow = 3 * time.Second
 
 const defaultApprovalWindow = time.Minute
 
-// setDefaults fills in what was left out and refuses what cannot be.
+// setDefaults sets the defaults and rejects invalid values.
 func (c *Config) setDefaults() error {
 	if c.Database == "" {
 		return fmt.Errorf("the path of the database is missing")
@@ -151,8 +150,7 @@ func (c *Config) setDefaults() error {
 	return c.checkBaseURL()
 }
 
-// databaseName returns the database as logs and messages show it: a URL
-// without its password.
+// databaseName returns the database for logs and messages: a URL without its password.
 func (c *Config) databaseName() string {
 	if !store.IsPostgres(c.Database) {
 		return c.Database
@@ -179,14 +177,12 @@ func (c *Config) checkBaseURL() error {
 	return nil
 }
 
-// SecretFile returns where the secret of a database is kept unless told
-// otherwise.
+// SecretFile returns the default path of a database's secret.
 func SecretFile(database string) string {
 	return filepath.Join(filepath.Dir(database), "till.secret")
 }
 
-// SandboxPath returns where the sandbox operator keeps its book unless told
-// otherwise.
+// SandboxPath returns the default path of the sandbox's book.
 func SandboxPath(database string) string {
 	if store.IsPostgres(database) {
 		return database

@@ -20,7 +20,7 @@ func Connections(o *sandbox.Operator) map[string]provider.Provider {
 	return map[string]provider.Provider{sandboxConnection: o}
 }
 
-// connections are those of this server that payments can take.
+// connections returns this server's connections for payments.
 func (s *Server) connections() map[string]provider.Provider {
 	c := Connections(s.sandbox)
 	if s.c.Operator != nil {
@@ -35,15 +35,15 @@ func PayoutConnections(o *sandbox.Operator) map[string]provider.Provider {
 	return map[string]provider.Provider{sandboxConnection: o.Payouts()}
 }
 
-// payoutConnections are those of this server.
+// payoutConnections returns this server's connections for payouts.
 func (s *Server) payoutConnections() map[string]provider.Provider {
 	c := PayoutConnections(s.sandbox)
 	maps.Copy(c, s.operators.Payouts)
 	return c
 }
 
-// Route chooses the connection of a new payment or payout where there is no
-// configuration: a test client is served by the sandbox, a live one by nobody.
+// Route chooses the connection of a new payment or payout without a configuration: the
+// sandbox for a test client, none for a live one.
 func Route(mode till.Mode, _, _, _ string) string {
 	if mode == till.Test {
 		return sandboxConnection
@@ -51,10 +51,9 @@ func Route(mode till.Mode, _, _, _ string) string {
 	return ""
 }
 
-// registerConnections writes down which account each connection's name stands
-// for. A name that stands for another account than before is refused while
-// payments or payouts on the old one are open: they would be asked about where
-// nobody knows them.
+// registerConnections records which account each connection's name stands for. It rejects a
+// name that now stands for another account while payments or payouts on the old one are
+// open: they would be checked where nobody knows them.
 func (s *Server) registerConnections(ctx context.Context) error {
 	var errs []error
 	for name, p := range s.connections() {
@@ -68,7 +67,7 @@ func (s *Server) registerConnections(ctx context.Context) error {
 
 func register(ctx context.Context, s *store.Store, name string, kind till.SubjectKind, fingerprint string) error {
 	account := name
-	if kind == till.SubjectPayout { // an operator may have another account for it
+	if kind == till.SubjectPayout { // an operator may have a separate account for payouts
 		account += " payout"
 	}
 	var known string
@@ -80,7 +79,7 @@ func register(ctx context.Context, s *store.Store, name string, kind till.Subjec
 		return err
 	}
 	return s.Update(ctx, func(tx *store.Tx) error {
-		if known != "" { // counting is for the rare day on which it changes
+		if known != "" { // count only if the account changed
 			n, err := tx.OpenOnConnection(ctx, kind, name, fingerprint)
 			if err != nil {
 				return err

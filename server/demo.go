@@ -19,16 +19,16 @@ type Demo struct {
 
 const demoActor = "till dev"
 
-// demoNames are what the demo clients are called.
+// demoNames are the names of the demo clients.
 var demoNames = map[till.Mode]string{till.Test: "Demo", till.Live: "Demo, live"}
 
-// demoFile is what is kept of the demo client between two starts.
+// demoFile is what is stored of a demo client between two starts.
 type demoFile struct {
 	ClientID string `json:"client_id"`
 	APIKey   string `json:"api_key"`
 }
 
-// openDemos finds the demo clients with their keys, or makes what is missing.
+// openDemos finds the demo clients and their keys, or creates them.
 func (s *Server) openDemos(ctx context.Context) (err error) {
 	if s.c.DemoFile != "" {
 		if s.demo, err = s.openDemo(ctx, till.Test, s.c.DemoFile); err != nil {
@@ -96,8 +96,8 @@ func (s *Server) openDemo(ctx context.Context, mode till.Mode, file string) (*De
 	return d, nil
 }
 
-// savedDemo returns the demo client of an earlier start if its key still opens
-// this database.
+// savedDemo returns the demo client of an earlier start if its key is still valid in this
+// database.
 func (s *Server) savedDemo(ctx context.Context, mode till.Mode, file string) (*Demo, error) {
 	b, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -108,7 +108,7 @@ func (s *Server) savedDemo(ctx context.Context, mode till.Mode, file string) (*D
 	}
 	var f demoFile
 	if json.Unmarshal(b, &f) != nil {
-		return nil, nil // a new one is made
+		return nil, nil // a new key is created
 	}
 	session, err := s.accounts.AuthenticateNow(ctx, f.APIKey)
 	switch {
@@ -117,7 +117,7 @@ func (s *Server) savedDemo(ctx context.Context, mode till.Mode, file string) (*D
 	case err != nil:
 		return nil, err
 	case session.Client.Mode != mode || session.Client.Name != demoNames[mode]:
-		return nil, nil // somebody else's key never is a demo
+		return nil, nil // another client's key is never used
 	}
 	return &Demo{session.Client.ID, f.APIKey}, nil
 }
@@ -138,8 +138,7 @@ func (s *Server) newDemo(ctx context.Context, mode till.Mode) (*Demo, error) {
 	return &Demo{c.ID, text}, nil
 }
 
-// findDemo looks for the demo client among all, a page at a time; nil if
-// there is none.
+// findDemo searches all clients for the demo client, page by page; nil if there is none.
 func (s *Server) findDemo(ctx context.Context, mode till.Mode) (*till.Client, error) {
 	const page = 500
 	for after := (till.ID{}); ; {

@@ -10,25 +10,23 @@ import (
 	"till/store"
 )
 
-// Exposure is one thing that a setup lays open to people whom it does not
-// concern.
+// Exposure is one part of a setup that others can read or reach.
 type Exposure struct {
 	Name   string // one of the three below
 	Detail string // what is open, and what to do
 }
 
-// What Exposed looks at.
+// What Exposed checks.
 const (
 	ExposedFiles    = "private files"
 	ExposedDatabase = "database link"
 	ExposedAPI      = "API link"
 )
 
-// Exposed returns what a setup lays open: files that other users of this
-// machine can read, a database that is reached over a network in plain text,
-// and an API that is. None of it is refused: a group may be meant to read
-// backups, and a network may be private or encrypted by other means. What is ""
-// in c, or not there, is not looked at.
+// Exposed returns what a setup exposes: files that other users of this machine can read,
+// and a database or an API that is reached over a network in plain text. It rejects
+// nothing: a group may be meant to read backups, and a network may be private or encrypted
+// by other means. It skips what is "" in c, or does not exist.
 func Exposed(c Config) (out []Exposure) {
 	found := func(name, detail string, args ...any) {
 		out = append(out, Exposure{name, fmt.Sprintf(detail, args...)})
@@ -39,7 +37,7 @@ func Exposed(c Config) (out []Exposure) {
 	for _, database := range []string{c.Database, c.SandboxPath} {
 		if hosts := store.PlainHosts(database); len(hosts) > 0 {
 			found(ExposedDatabase, "what is said to %s may go unencrypted over the network; put sslmode=verify-full into the URL", strings.Join(hosts, ", "))
-			break // the sandbox's book is most often in the same database
+			break // the sandbox's book is usually in the same database
 		}
 	}
 	if c.plainHTTP() {
@@ -48,8 +46,7 @@ func Exposed(c Config) (out []Exposure) {
 	return out
 }
 
-// privateFiles are the files of an installation that only its owner should be
-// able to read.
+// privateFiles are the installation's files that only its owner should read.
 func (c *Config) privateFiles() []string {
 	files := []string{c.SecretFile, c.DemoFile, c.LiveDemoFile}
 	for _, database := range []string{c.Database, c.SandboxPath} {
@@ -60,9 +57,9 @@ func (c *Config) privateFiles() []string {
 	return files
 }
 
-// plainHTTP reports whether clients on other machines send their keys
-// unencrypted. Behind a proxy with TLS, which the base URL shows, they do not,
-// although the proxy may be on another machine.
+// plainHTTP reports whether clients on other machines send their keys unencrypted. Behind a
+// proxy with TLS, which the base URL shows, they do not, although the proxy may be on
+// another machine.
 func (c *Config) plainHTTP() bool {
 	u, err := url.Parse(c.BaseURL)
 	if err != nil || u.Scheme == "https" || c.Role == RoleWorker {
@@ -71,7 +68,7 @@ func (c *Config) plainHTTP() bool {
 	return c.Listen != "" && !system.IsLoopback(c.Listen) || u.Host != "" && !system.IsLoopback(u.Hostname())
 }
 
-// warnExposed tells what the setup lays open.
+// warnExposed logs what the setup exposes.
 func (s *Server) warnExposed(context.Context) error {
 	for _, e := range Exposed(s.c) {
 		s.log.Warn("setup exposed", "what", e.Name, "detail", e.Detail)

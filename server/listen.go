@@ -17,8 +17,8 @@ import (
 	"till/store"
 )
 
-// listen binds the addresses of this role. Clients that come before Run wait
-// in the kernel's queue.
+// listen binds the addresses of this role. Clients that connect before Run wait in the
+// kernel's queue.
 func (s *Server) listen(ctx context.Context) (err error) {
 	if s.c.Role.serves() {
 		if s.listener, err = bind(ctx, s.c.Listen, "--listen", s.c.LoopbackOnly); err != nil {
@@ -58,8 +58,8 @@ func closeQuietly(l net.Listener) func() error {
 // errNotLoopback says that other machines could reach an address.
 var errNotLoopback = errors.New("other machines can reach it")
 
-// refuseNonLoopback refuses to listen on an address that other machines reach. It is
-// asked about the literal address, whatever name was given, before it is bound.
+// refuseNonLoopback refuses to listen on an address that other machines can reach. It gets
+// the resolved address before it is bound.
 func refuseNonLoopback(_, address string, _ syscall.RawConn) error {
 	if !system.IsLoopback(address) {
 		return errNotLoopback
@@ -67,7 +67,7 @@ func refuseNonLoopback(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// bind listens on an address, or says in plain words why it cannot.
+// bind listens on an address. Its error says why it cannot and what to do.
 func bind(ctx context.Context, address, flag string, loopbackOnly bool) (net.Listener, error) {
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -91,8 +91,7 @@ func bind(ctx context.Context, address, flag string, loopbackOnly bool) (net.Lis
 	return l, nil
 }
 
-// reachable returns the API's address in a form that can be called from this
-// machine.
+// reachable returns the API's address in a form that works on this machine.
 func (s *Server) reachable() string {
 	address := s.c.Listen
 	if s.listener != nil {
@@ -108,7 +107,7 @@ func (s *Server) reachable() string {
 	return net.JoinHostPort(host, port)
 }
 
-// web is the HTTP servers while they run.
+// httpServers is the HTTP servers while they run.
 type httpServers struct {
 	servers []*http.Server
 	errs    chan error // at most one per server
@@ -147,8 +146,8 @@ func (w *httpServers) start(log *slog.Logger, h *http.Server, l net.Listener) {
 	}()
 }
 
-// stop accepts no more and lets the requests under way finish. The admin
-// address goes last: whoever watches may watch the stop.
+// stop accepts no more requests and lets those under way finish. The admin address stops
+// last, so that a monitor can follow the stop.
 func (w *httpServers) stop(log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.Background(), requestsTimeout)
 	defer cancel()
@@ -160,8 +159,8 @@ func (w *httpServers) stop(log *slog.Logger) {
 	}
 }
 
-// admin answers whoever watches over the process: healthz says that it lives,
-// readyz that the database answers.
+// admin serves the health checks: healthz says that the process lives, readyz that the
+// database answers.
 func (s *Server) admin() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") })
@@ -179,7 +178,7 @@ func (s *Server) admin() http.Handler {
 	})
 }
 
-// checkDatabase asks the database for a row.
+// checkDatabase reads one row.
 func (s *Server) checkDatabase() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
@@ -193,16 +192,16 @@ func (s *Server) checkDatabase() error {
 	return err
 }
 
-// readyCacheTime is how long one look at the database answers for: whoever asks more
-// often costs nothing.
+// readyCacheTime is how long one check of the database is reused, so that frequent requests
+// cost nothing.
 const readyCacheTime = 250 * time.Millisecond
 
-// readiness looks once for all who ask at the same time.
+// readiness shares one check among concurrent requests.
 type readiness struct {
 	check func() error
 
 	mu  sync.Mutex
-	at  time.Time // when the last look ended
+	at  time.Time // when the last check ended
 	err error
 }
 

@@ -13,12 +13,12 @@ import (
 	"till/internal/system"
 )
 
-// lockFile is held by the one server of a database. The system lets go of it
-// when the process ends, however it ends. The file itself stays: to remove it
-// would let a third server lock a file that a second one no longer sees.
+// lockFile is held by the one server of a database. The system releases it when the process
+// ends, however it ends. The file itself stays: if it were removed, a third server could
+// lock a new file that the second one does not see.
 type lockFile struct{ f *os.File }
 
-// takeLock locks the database for this process, or says who has it.
+// takeLock locks the database for this process, or says which process has it.
 func takeLock(database string) (*lockFile, error) {
 	path, err := realPath(database)
 	if err != nil {
@@ -51,8 +51,8 @@ func writePID(f *os.File) error {
 	return err
 }
 
-// lockHolder reads the process that holds the lock. It may have locked the file
-// and not have signed it yet, so it is given a moment.
+// lockHolder reads the process id of the lock's holder. The holder may not have written it
+// yet, so it waits a moment.
 func lockHolder(f *os.File) string {
 	for range 10 {
 		b, _ := io.ReadAll(io.NewSectionReader(f, 0, 32))
@@ -65,12 +65,12 @@ func lockHolder(f *os.File) string {
 }
 
 func (l *lockFile) release() error {
-	_ = l.f.Truncate(0) // only for people who look
+	_ = l.f.Truncate(0) // only for people who read it
 	return l.f.Close()
 }
 
-// realPath returns the absolute path with its links followed, as far as it
-// exists: two names of one file must meet the same lock.
+// realPath returns the absolute path with its links followed, as far as it exists: two
+// names of one file must lead to the same lock.
 func realPath(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"till"
 )
 
-// NewLogger returns a logger that writes lines of text or of JSON to w and
-// masks keys, secrets and phone numbers in all of them.
+// NewLogger returns a logger that writes lines of text or of JSON to w and masks keys,
+// secrets and phone numbers in all of them.
 func NewLogger(w io.Writer, json bool, level slog.Leveler) *slog.Logger {
 	o := &slog.HandlerOptions{Level: level}
 	if json {
@@ -25,9 +25,8 @@ func NewLogger(w io.Writer, json bool, level slog.Leveler) *slog.Logger {
 	return slog.New(&redactor{next: slog.NewTextHandler(w, o)})
 }
 
-// redactor is a handler that lets nothing private through, whoever logged it
-// and however deep it sits. It is the last net: code does not log such things
-// in the first place.
+// redactor is a handler that masks private data, at any depth. It is the last protection:
+// code must not log such data in the first place.
 type redactor struct {
 	next     slog.Handler
 	personal bool // inside a group about a person
@@ -77,7 +76,7 @@ func redactAttr(a slog.Attr, personal bool) slog.Attr {
 	case slog.KindAny:
 		return slog.String(a.Key, redact(textOf(v.Any()), personal))
 	}
-	// A number stays one unless it is somebody's.
+	// A number stays a number unless it is personal.
 	text := v.String()
 	if clean := redact(text, personal); clean != text {
 		return slog.String(a.Key, clean)
@@ -85,7 +84,7 @@ func redactAttr(a slog.Attr, personal bool) slog.Attr {
 	return slog.Attr{Key: a.Key, Value: v}
 }
 
-// textOf writes any value out, so that what is masked is what is written.
+// textOf formats any value as it will be written, so that it can be masked.
 func textOf(v any) string {
 	switch x := v.(type) {
 	case nil:
@@ -97,7 +96,7 @@ func textOf(v any) string {
 	case []byte:
 		return string(x)
 	}
-	if r := reflect.ValueOf(v); r.Kind() == reflect.String { // of a type of its own; JSON would put quotes around it
+	if r := reflect.ValueOf(v); r.Kind() == reflect.String { // a named string type; JSON would add quotes
 		return r.String()
 	}
 	if b, err := json.Marshal(v); err == nil {
@@ -106,7 +105,7 @@ func textOf(v any) string {
 	return fmt.Sprintf("%+v", v)
 }
 
-// personalWords are found in the names of values that are about a person.
+// personalWords are found in the names of personal values.
 var personalWords = []string{"phone", "msisdn", "customer", "payer", "payee", "recipient", "subscriber"}
 
 func isPersonal(key string) bool {
@@ -119,9 +118,9 @@ var (
 	webhookText = regexp.MustCompile(`(?i)\bwhsec_[0-9a-z+/=_-]{4,}`)
 )
 
-// Redact returns the text with API keys, webhook secrets and phone numbers
-// masked. A phone number is a run of digits that stands by itself and has the
-// calling code and the length of some country's numbers.
+// Redact returns the text with API keys, webhook secrets and phone numbers masked. A phone
+// number is a separate run of digits with the calling code and the length of some country's
+// numbers.
 func Redact(text string) string { return redact(text, false) }
 
 // redact masks every long run of digits if the text is about a person.
@@ -133,7 +132,7 @@ func redact(text string, personal bool) string {
 	return maskPhones(text, personal)
 }
 
-// The digits of a phone number, as short and as long as there are any (E.164).
+// The shortest and the longest phone number, in digits (E.164).
 const (
 	minPhone = 9
 	maxPhone = 15
@@ -165,7 +164,7 @@ func maskPhones(text string, personal bool) string {
 	return b.String()
 }
 
-// isPhone reports whether the run of digits from i to end is to be masked.
+// isPhone reports whether to mask the run of digits from i to end.
 func isPhone(text string, i, end int, personal bool) bool {
 	n := end - i
 	switch {

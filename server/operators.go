@@ -29,7 +29,7 @@ import (
 // Adapters are the operators that a configuration can name.
 type Adapters map[string]Adapter
 
-// Builtin are those that come with the program: one line for each operator.
+// Builtin are the operators that come with the program, one line each.
 var Builtin = Adapters{
 	"mtnmomo": AdapterOf(mtnmomo.New),
 	"airtel":  AdapterOf(airtel.New),
@@ -43,13 +43,13 @@ type Adapter struct {
 	open     func(settings any, d provider.Deps) (operatorAccount, error)
 }
 
-// connected is what an adapter makes of its Config: an account at an operator.
+// operatorAccount is an account at an operator, as an adapter opens it.
 type operatorAccount interface {
 	Payments() provider.Provider // nil: it does not collect
 	Payouts() provider.Provider  // nil: it does not pay out
 }
 
-// AdapterOf returns the adapter that a constructor opens connections with.
+// AdapterOf returns the adapter for a constructor.
 func AdapterOf[C any, A operatorAccount](open func(c C, d provider.Deps) (A, error)) Adapter {
 	return Adapter{
 		settings: func() any { return new(C) },
@@ -68,7 +68,7 @@ func LoadConfig(path string, a Adapters) (*config.File, error) {
 	return config.Load(path, a.Options())
 }
 
-// Options are what config reads a file with.
+// Options returns the options for reading a configuration.
 func (a Adapters) Options() config.Options {
 	if a == nil {
 		a = Builtin
@@ -80,7 +80,7 @@ func (a Adapters) Options() config.Options {
 	return o
 }
 
-// Operators are the connections of a configuration, opened.
+// Operators are the opened connections of a configuration.
 type Operators struct {
 	File     *config.File
 	Payments map[string]provider.Provider
@@ -88,9 +88,8 @@ type Operators struct {
 	Router   *config.Router
 }
 
-// OpenOperators opens the connections of a file, which may be nil, and puts its
-// methods into the catalogue. It calls nobody. What is wrong with several of them
-// is told at once.
+// OpenOperators opens the connections of a file, which may be nil, and adds its methods to
+// the table of methods. It makes no call. It reports all mistakes at once.
 func OpenOperators(f *config.File, a Adapters, deps func(c *config.Connection) provider.Deps) (*Operators, error) {
 	o := &Operators{File: f, Payments: map[string]provider.Provider{}, Payouts: map[string]provider.Provider{}}
 	if f == nil {
@@ -134,7 +133,7 @@ func OpenOperators(f *config.File, a Adapters, deps func(c *config.Connection) p
 	return o, nil
 }
 
-// provider returns a connection's side for a kind, nil if it has none.
+// provider returns a connection's provider for a kind, nil if it has none.
 func (o *Operators) provider(connection string, kind till.SubjectKind) provider.Provider {
 	if kind == till.SubjectPayout {
 		return o.Payouts[connection]
@@ -142,21 +141,20 @@ func (o *Operators) provider(connection string, kind till.SubjectKind) provider.
 	return o.Payments[connection]
 }
 
-// Serves reports whether a connection can be sent payments or payouts of a
-// method in a market.
+// Serves reports whether a connection serves payments or payouts of a method in a market.
 func (o *Operators) Serves(connection string, kind till.SubjectKind, method string, k till.Market) bool {
 	return provider.Serves(o.provider(connection, kind), method, k.Country, k.Currency)
 }
 
-// HasRoute reports whether a client's payments or payouts of a method in a market
-// can go anywhere.
+// HasRoute reports whether a client's payments or payouts of a method in a market have a
+// route.
 func (o *Operators) HasRoute(client till.ID, kind till.SubjectKind, method string, k till.Market) bool {
 	return slices.ContainsFunc(o.Router.Find(client, kind, method, k.Country, k.Currency), func(name string) bool {
 		return o.Serves(name, kind, method, k)
 	})
 }
 
-// Limits are what the configuration says about the pressure on connections.
+// Limits returns the limits of connections in the configuration.
 func (o *Operators) Limits() map[string]engine.Limits {
 	out := map[string]engine.Limits{}
 	for _, c := range o.File.Connections {
@@ -169,7 +167,7 @@ func (o *Operators) Limits() map[string]engine.Limits {
 	return out
 }
 
-// callbackPolicies are how the operators of these connections may call.
+// callbackPolicies says how the operators of these connections may call.
 func (o *Operators) callbackPolicies(secret []byte) map[string]*api.CallbackPolicy {
 	out := map[string]*api.CallbackPolicy{}
 	for _, c := range o.File.Connections {
@@ -184,7 +182,7 @@ func (o *Operators) callbackPolicies(secret []byte) map[string]*api.CallbackPoli
 	return out
 }
 
-// claimReaders are who reads what a connection's callbacks say.
+// claimReaders returns the readers of a connection's callbacks.
 func claimReaders(payments, payouts provider.Provider) map[till.SubjectKind]provider.ClaimReader {
 	out := map[till.SubjectKind]provider.ClaimReader{}
 	for kind, p := range map[till.SubjectKind]provider.Provider{till.SubjectPayment: payments, till.SubjectPayout: payouts} {
@@ -195,13 +193,12 @@ func claimReaders(payments, payouts provider.Provider) map[till.SubjectKind]prov
 	return out
 }
 
-// CallbackURL returns the one address of a connection that its operator may be
-// told. Nobody can guess it.
+// CallbackURL returns a connection's one callback address. Nobody can guess it.
 func CallbackURL(baseURL, connection string, secret []byte) string {
 	return baseURL + "/callbacks/" + connection + "/" + callbackSecret(secret, connection)
 }
 
-// CallbackURL returns the one address of a connection of this server.
+// CallbackURL returns the callback address of a connection of this server.
 func (s *Server) CallbackURL(connection string) string {
 	return CallbackURL(s.baseURL, connection, s.secret)
 }
@@ -212,7 +209,7 @@ func callbackSecret(secret []byte, connection string) string {
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:18])
 }
 
-// DepsOf returns what each adapter is given to work with.
+// DepsOf returns the dependencies of each adapter.
 func DepsOf(k *tokens.Cache, baseURL string, secret []byte, log *slog.Logger) func(c *config.Connection) provider.Deps {
 	return func(c *config.Connection) provider.Deps {
 		d := provider.Deps{Connection: c.Name, Tokens: k.For(c.Name, settingsDigest(secret, c)), Conns: c.Limits.Calls, Log: log}
@@ -223,8 +220,8 @@ func DepsOf(k *tokens.Cache, baseURL string, secret []byte, log *slog.Logger) fu
 	}
 }
 
-// settingsDigest differs where the settings of a connection do, and tells nothing
-// about them.
+// settingsDigest differs if the settings of a connection do, and reveals nothing about
+// them.
 func settingsDigest(secret []byte, c *config.Connection) string {
 	text, err := json.Marshal(c.Settings)
 	if err != nil {
@@ -246,8 +243,8 @@ func (s *Server) openOperators(context.Context) error {
 	return err
 }
 
-// routes returns the connections of a payment or payout. A test client is served
-// by the sandbox only, a live one by the configured routes and never by the sandbox.
+// routes returns the connections of a payment or payout: the sandbox for a test client; the
+// configured routes for a live one, and never the sandbox.
 func (s *Server) routes(kind till.SubjectKind) engine.Routes {
 	return func(client *till.Client, method, country, currency string) []string {
 		if client.Mode == till.Test {
@@ -257,8 +254,8 @@ func (s *Server) routes(kind till.SubjectKind) engine.Routes {
 	}
 }
 
-// warnOrphans tells which connections payments wait on that are not
-// configured: nobody can ask about them.
+// warnOrphans logs connections that are not configured but have open payments: nobody can
+// check them.
 func (s *Server) warnOrphans(ctx context.Context) error {
 	var lanes []string
 	err := s.store.View(ctx, func(tx *store.Tx) (err error) {

@@ -8,9 +8,9 @@ import (
 	"till"
 )
 
-// newerPhoneRanges are mobile ranges that libphonenumber has listed since the
-// release that the country table is made from (9.0.32; these are of 9.0.37).
-// A number that a newer table would take must not be refused meanwhile.
+// newerPhoneRanges are mobile ranges that libphonenumber has added since the release of our
+// country table (9.0.32; these are of 9.0.37). A number that a newer table accepts must not
+// be rejected meanwhile.
 var newerPhoneRanges = map[string]string{
 	"CM": `(?:24[23]|6(?:[25-9]\d|4[0-2]))\d{6}`,
 	"KE": `(?:1(?:0[0-8]|[18]\d|2[014]|30|4[0-5])|7\d\d)\d{6}`,
@@ -22,8 +22,8 @@ var newerPhoneRanges = map[string]string{
 	"ZW": `7(?:[1278]\d|3[1-9]|9[01])\d{6}`,
 }
 
-// extendPhonePatterns adds the ranges that are newer than the table, and those that
-// the configuration names as COUNTRY=PATTERN.
+// extendPhonePatterns adds the ranges that are newer than the table, and those that the
+// configuration gives as COUNTRY=PATTERN.
 func (s *Server) extendPhonePatterns(context.Context) error {
 	for country, pattern := range newerPhoneRanges {
 		if err := till.ExtendPhonePatterns(country, []string{pattern}); err != nil {

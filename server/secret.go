@@ -41,9 +41,9 @@ func ReadSecret(path string) ([]byte, error) {
 	return secret, nil
 }
 
-// CheckSecret refuses a secret that is not the one the database was made
-// with. References that operators deduplicate by derive from it: with another
-// one, a retry could charge a customer twice.
+// CheckSecret rejects a secret that is not the one the database was created with.
+// References, by which operators detect duplicates, derive from it: with another secret, a
+// retry could charge a customer twice.
 func CheckSecret(ctx context.Context, s *store.Store, secret []byte) error {
 	i, err := installation(ctx, s)
 	if err != nil {
@@ -72,9 +72,8 @@ func installation(ctx context.Context, s *store.Store) (i *store.Installation, e
 	return i, err
 }
 
-// openSecret reads the secret, or makes one for a database that is new. For
-// one that is not, a missing file is never made up for: it was lost, and only
-// its owner can bring it back.
+// openSecret reads the secret, or creates one for a new database. It never replaces a
+// missing file of an existing database: only its owner can bring the file back.
 func (s *Server) openSecret(ctx context.Context) error {
 	i, err := installation(ctx, s.store)
 	if err != nil {
@@ -109,8 +108,7 @@ func (s *Server) openSecret(ctx context.Context) error {
 	return nil
 }
 
-// createSecret draws a secret and keeps it in a file that is complete or
-// not there at all.
+// createSecret creates a random secret in a file that is complete or does not exist.
 func createSecret(path string) ([]byte, error) {
 	secret := make([]byte, secretSize)
 	rand.Read(secret) // never returns an error; it crashes the program instead
@@ -120,7 +118,7 @@ func createSecret(path string) ([]byte, error) {
 	return secret, nil
 }
 
-// writePrivate writes a file of mode 0600 in one piece.
+// writePrivate writes a file of mode 0600 atomically.
 func writePrivate(path string, b []byte) error {
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, filepath.Base(path)+".*") // of mode 0600
@@ -136,6 +134,6 @@ func writePrivate(path string, b []byte) error {
 	if err := os.Rename(f.Name(), path); err != nil {
 		return err
 	}
-	// The name must survive a power cut as well as the content.
+	// The file's name must survive a power cut, too.
 	return system.SyncFolder(dir)
 }

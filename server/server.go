@@ -32,7 +32,7 @@ type Server struct {
 	c   Config
 	log *slog.Logger
 
-	listener, adminListener, consoleListener net.Listener // nil where there is none
+	listener, adminListener, consoleListener net.Listener // nil if there is none
 	baseURL                                  string
 
 	store      *store.Store
@@ -44,7 +44,7 @@ type Server struct {
 	payouts    *payout.Disburser
 	accounts   *account.Accounts
 	endpoints  *webhook.Endpoints
-	dispatcher *webhook.Dispatcher // nil where the role leaves the work to others
+	dispatcher *webhook.Dispatcher // nil if the role leaves the work to others
 	handler    http.Handler
 	people     *people.People   // nil where there is no console
 	console    *console.Console // the same
@@ -56,20 +56,18 @@ type Server struct {
 	close func() error
 }
 
-// How long the parts of a stop may take. A request that is longer under way
-// is cut off; a call to an operator that is longer under way is asked about
-// after the next start.
+// How long the parts of a stop may take. A longer request is cut off. A longer call to an
+// operator is checked after the next start.
 const (
 	requestsTimeout = 10 * time.Second
 	callsTimeout    = engine.Lease
 )
 
-// analyzeInterval is how soon a table that has got its first rows is measured.
+// analyzeInterval is how soon a table is analyzed after its first rows.
 const analyzeInterval = 2 * time.Second
 
-// New takes the database, opens everything and binds the addresses. Whatever
-// it has done is undone if something fails. The caller runs the Server or
-// closes it.
+// New locks the database, opens everything and binds the addresses. If something fails, it
+// undoes what it has done. The caller runs the Server or closes it.
 func New(ctx context.Context, c Config) (*Server, error) {
 	if err := c.setDefaults(); err != nil {
 		return nil, err
@@ -96,7 +94,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	return s, nil
 }
 
-// undo is what was done, so that it can be undone in reverse.
+// undoStack holds what to undo, in reverse order.
 type undoStack []func() error
 
 func (u *undoStack) push(f func() error) { *u = append(*u, f) }
@@ -144,7 +142,7 @@ func (s *Server) openSandbox(ctx context.Context) (err error) {
 	return err
 }
 
-// build joins the parts.
+// build connects the parts.
 func (s *Server) build(context.Context) (err error) {
 	if s.sealKey, err = books.ChainKey(s.secret); err != nil {
 		return err
@@ -185,8 +183,8 @@ func (s *Server) build(context.Context) (err error) {
 	return s.buildConsole()
 }
 
-// buildWebhooks makes what pushes events to clients. An instance that leaves
-// the work to others only keeps the endpoints.
+// buildWebhooks creates the dispatcher and the endpoints. An instance that leaves the work
+// to others has only the endpoints.
 func (s *Server) buildWebhooks() error {
 	allow, err := webhook.ParseAllowed(s.c.WebhookAllow)
 	if err != nil {
@@ -222,8 +220,8 @@ func (s *Server) buildWebhooks() error {
 // Close undoes New for a Server that was never run.
 func (s *Server) Close() error { return s.close() }
 
-// Run serves and works until ctx ends, an address can be served no more, or
-// another release has migrated the database; then it stops in order and closes the Server. It returns nil after a clean
+// Run serves and works until ctx ends, an address fails, or another release has migrated
+// the database. Then it stops in order and closes the Server. It returns nil after a clean
 // stop. A Server runs once.
 func (s *Server) Run(ctx context.Context) error {
 	// The work goes on until the last request has been answered.
@@ -256,7 +254,7 @@ func (s *Server) Run(ctx context.Context) error {
 	return err
 }
 
-// workers are what runs beside the requests.
+// workers returns what runs beside the requests.
 func (s *Server) workers() map[string]func(context.Context) {
 	w := map[string]func(context.Context){
 		"accounts":      s.accounts.Run,
@@ -279,7 +277,7 @@ func (s *Server) workers() map[string]func(context.Context) {
 	return w
 }
 
-// analyzeTables has the database look at young tables as soon as they have rows.
+// analyzeTables runs ANALYZE on new tables as soon as they have rows.
 func (s *Server) analyzeTables(ctx context.Context) {
 	loop.Run(ctx, loop.Options{Interval: analyzeInterval, Step: func(ctx context.Context) time.Duration {
 		tables, err := s.store.AnalyzeNewTables(ctx)
@@ -293,8 +291,8 @@ func (s *Server) analyzeTables(ctx context.Context) {
 	}})
 }
 
-// keepRunning runs a worker until ctx ends, and again if it panics: one bad
-// row must not take the service down.
+// keepRunning runs a worker until ctx ends, and again if it panics: one bad row must not
+// stop the service.
 func (s *Server) keepRunning(ctx context.Context, name string, run func(context.Context)) {
 	for {
 		if s.runOnce(ctx, name, run) {
@@ -308,17 +306,17 @@ func (s *Server) keepRunning(ctx context.Context, name string, run func(context.
 	}
 }
 
-// Addr returns the address that the API is served on, nil if it is not.
+// Addr returns the API's address, nil if it is not served.
 func (s *Server) Addr() net.Addr { return addrOf(s.listener) }
 
-// AdminAddr returns the address that health is told on, nil if it is not.
+// AdminAddr returns the address of the health checks, nil if there is none.
 func (s *Server) AdminAddr() net.Addr { return addrOf(s.adminListener) }
 
-// BaseURL returns how clients reach the API.
+// BaseURL returns the address at which clients reach the API.
 func (s *Server) BaseURL() string { return s.baseURL }
 
-// Demo returns the demo client, nil if none was asked for.
+// Demo returns the demo client, nil if none was requested.
 func (s *Server) Demo() *Demo { return s.demo }
 
-// LiveDemo returns the live demo client, nil if none was asked for.
+// LiveDemo returns the live demo client, nil if none was requested.
 func (s *Server) LiveDemo() *Demo { return s.liveDemo }
