@@ -10,22 +10,22 @@ import (
 )
 
 const (
-	maxAge     = time.Second // of an entry: how long a revocation can go unseen
+	maxAge     = time.Second // of an entry: how long a revocation may go unnoticed
 	maxEntries = 10_000
 	shardCount = 16
 )
 
-// entry is what one read of the database said about a key id.
+// entry is the result of one read of a key id.
 type entry struct {
 	session *Session  // nil: there is no such key
 	readAt  time.Time // when the read began
 
-	renewing      atomic.Bool  // somebody reads it anew
-	lastUseMinute atomic.Int64 // the last use that was noted
+	renewing      atomic.Bool  // a caller is reading it again
+	lastUseMinute atomic.Int64 // the last use that was recorded
 }
 
-// cache holds entries for the second in which they are good. Key ids are
-// random, so their first byte spreads them over the shards.
+// cache holds entries for the second in which they are valid. Key ids are random, so their
+// first byte spreads them over the shards.
 type cache struct{ shards [shardCount]shard }
 
 type shard struct {
@@ -34,7 +34,7 @@ type shard struct {
 	reads   map[string]*sharedRead
 }
 
-// reading is a read under way that several callers wait for.
+// sharedRead is a read under way that several callers wait for.
 type sharedRead struct {
 	done  chan struct{}
 	entry *entry
@@ -57,8 +57,8 @@ func (c *cache) get(id string) *entry {
 	return s.entries[id]
 }
 
-// put keeps an entry. In a full shard an id that does not exist is not kept:
-// else a flood of invented keys would push the real ones out.
+// put stores an entry. A full shard does not store an id that does not exist: a flood of
+// invented keys would push out real ones.
 func (c *cache) put(id string, e *entry) {
 	s := c.shard(id)
 	s.mu.Lock()
@@ -72,10 +72,10 @@ func (c *cache) put(id string, e *entry) {
 	if len(s.entries) >= maxEntries/shardCount && !s.makeRoom(e) {
 		return
 	}
-	s.entries[strings.Clone(id)] = e // id is part of a request's header
+	s.entries[strings.Clone(id)] = e // a copy: id is part of a request's header
 }
 
-// makeRoom drops what is too old, or else any one entry for a real key's.
+// makeRoom drops expired entries, or else any one entry for that of a real key.
 func (s *shard) makeRoom(newest *entry) bool {
 	before := len(s.entries)
 	for id, e := range s.entries {
@@ -96,8 +96,8 @@ func (s *shard) makeRoom(newest *entry) bool {
 	return true
 }
 
-// shareRead returns the read of an id that is under way, or starts one that the
-// caller must do.
+// shareRead returns the read of an id that is under way, or starts one, which the caller
+// must do.
 func (c *cache) shareRead(id string) (r *sharedRead, mine bool) {
 	s := c.shard(id)
 	s.mu.Lock()
@@ -119,8 +119,8 @@ func (c *cache) endRead(id string, r *sharedRead) {
 	close(r.done)
 }
 
-// forget drops all entries of a client, after an act on it. Other instances
-// see the act when their entries age.
+// forget drops all entries of a client after a change. Other instances see the change when
+// their entries expire.
 func (c *cache) forget(client till.ID) {
 	for i := range c.shards {
 		s := &c.shards[i]

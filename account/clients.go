@@ -16,10 +16,9 @@ import (
 // MaxName is the longest name of a client, in characters.
 const MaxName = 255
 
-// CreateClient makes a client with its default key and the wallets of its
-// methods: a test client has all that the sandbox serves, a live one none yet. The text of
-// the key is returned this once. It returns CodeValidationFailed for a bad
-// name or mode.
+// CreateClient creates a client with its default key and the wallets of its methods. A test
+// client has all methods of the sandbox, a live one none yet. The text of the key is
+// returned only here. It returns CodeValidationFailed for a bad name or mode.
 func (a *Accounts) CreateClient(ctx context.Context, name string, mode till.Mode, actor string) (*till.Client, string, error) {
 	if fields := checkName("/name", name, MaxName); fields != nil {
 		return nil, "", invalid(fields...)
@@ -62,7 +61,7 @@ func clientExists(ctx context.Context, tx *store.Tx, id till.ID) (bool, error) {
 	return err == nil, err
 }
 
-// Clients returns up to limit clients whose id is beyond after, by id.
+// Clients returns up to limit clients with ids after the given one, by id.
 func (a *Accounts) Clients(ctx context.Context, after till.ID, limit int) (out []*till.Client, err error) {
 	err = a.store.View(ctx, func(tx *store.Tx) error {
 		out, err = tx.Clients(ctx, after, limit)
@@ -71,14 +70,14 @@ func (a *Accounts) Clients(ctx context.Context, after till.ID, limit int) (out [
 	return out, err
 }
 
-// Suspend shuts a client out until Resume, and holds what was not sent of its
-// payouts and payments. It returns CodeClientNotFound.
+// Suspend locks a client out until Resume, and holds its unsent payouts and payments. It
+// returns CodeClientNotFound.
 func (a *Accounts) Suspend(ctx context.Context, id till.ID, actor string) error {
 	return a.setSuspended(ctx, id, true, actor)
 }
 
-// Resume lets a suspended client in again, and go what Suspend has held. It
-// returns CodeClientNotFound. It may be run twice.
+// Resume readmits a suspended client and releases what Suspend held. It returns
+// CodeClientNotFound. It may be repeated.
 func (a *Accounts) Resume(ctx context.Context, id till.ID, actor string) error {
 	if err := a.setSuspended(ctx, id, false, actor); err != nil {
 		return err
@@ -105,10 +104,9 @@ func (a *Accounts) setSuspended(ctx context.Context, id till.ID, suspended bool,
 	})
 }
 
-// EnableMethod lets a client use a method, or no longer, and makes the
-// wallets of the method's currencies before money can come. It returns
-// CodeClientNotFound, or CodeValidationFailed for a method that does not
-// exist or that a test client would lose.
+// EnableMethod enables or disables a method for a client. It creates the wallets of the
+// method's currencies before money can come in. It returns CodeClientNotFound, or
+// CodeValidationFailed for a method that does not exist or that a test client would lose.
 func (a *Accounts) EnableMethod(ctx context.Context, id till.ID, code string, enabled bool, actor string) error {
 	m, known := till.MethodOf(code)
 	if !known && enabled {
@@ -124,7 +122,7 @@ func (a *Accounts) EnableMethod(ctx context.Context, id till.ID, code string, en
 		if err != nil {
 			return err
 		}
-		if !known { // it may be one that the configuration has lost
+		if !known { // perhaps a method that was removed from the configuration
 			have, err := tx.ClientMethods(ctx, id)
 			if err != nil {
 				return err
@@ -144,11 +142,11 @@ func (a *Accounts) EnableMethod(ctx context.Context, id till.ID, code string, en
 			}
 			return auditEntry{action: action, detail: code}, tx.SetClientMethod(ctx, id, code, enabled)
 		})
-	}, func(tx *store.Tx) (bool, error) { return false, nil }) // to do it twice does no harm
+	}, func(tx *store.Tx) (bool, error) { return false, nil }) // repeating it is harmless
 }
 
-// ensureWallets makes the wallets of a method's markets; of a test client's, of
-// those that the sandbox serves.
+// ensureWallets creates the wallets of a method's markets; for a test client, only of those
+// that the sandbox serves.
 func ensureWallets(ctx context.Context, tx *store.Tx, c *till.Client, m *till.Method, at till.Time) error {
 	for _, k := range m.Markets {
 		if c.Mode == till.Test && !k.Sandbox {
@@ -161,7 +159,7 @@ func ensureWallets(ctx context.Context, tx *store.Tx, c *till.Client, m *till.Me
 	return nil
 }
 
-// unknownMethod is what is wrong with a method that is not in the catalogue.
+// unknownMethod is the mistake of naming an unknown method.
 func unknownMethod() till.FieldError {
 	var codes []string
 	for _, m := range till.Methods() {
@@ -218,8 +216,8 @@ func (a *Accounts) audited(ctx context.Context, tx *store.Tx, client till.ID, ac
 	return tx.SaveHeads(ctx, heads)
 }
 
-// commit runs f. An error at COMMIT leaves open whether it happened: then
-// done reads back, and f runs again if it did not.
+// commit runs f. After an unknown commit, done reads whether it happened, and f runs again
+// if not.
 func (a *Accounts) commit(ctx context.Context, f func(tx *store.Tx) error, done func(tx *store.Tx) (bool, error)) error {
 	err := a.store.Update(ctx, f)
 	if !errors.Is(err, store.ErrUnknownCommit) {
@@ -235,12 +233,12 @@ func (a *Accounts) commit(ctx context.Context, f func(tx *store.Tx) error, done 
 	return a.store.Update(ctx, f)
 }
 
-// invalid returns the refusal of a body with mistakes.
+// invalid returns the error for a body with mistakes.
 func invalid(fields ...till.FieldError) *till.Error {
 	return &till.Error{Code: till.CodeValidationFailed, Detail: "Some fields are missing or wrong.", Fields: fields}
 }
 
-// checkName returns what is wrong with a name of 1 to longest characters.
+// checkName returns the mistakes of a name of 1 to longest characters.
 func checkName(pointer, name string, longest int) []till.FieldError {
 	switch {
 	case name == "":

@@ -25,9 +25,9 @@ func (a *Accounts) Fees(ctx context.Context, client till.ID) (out []till.Fee, er
 	return out, err
 }
 
-// SetFee sets what is taken from a client for new payments or payouts by a
-// method in a currency. What exists keeps the fee that it was made with. It
-// returns CodeClientNotFound, or CodeValidationFailed for a fee that cannot be.
+// SetFee sets the fee of a client's new payments or payouts by a method in a currency.
+// Existing ones keep the fee that they were created with. It returns CodeClientNotFound, or
+// CodeValidationFailed for an impossible fee.
 func (a *Accounts) SetFee(ctx context.Context, client till.ID, f till.Fee, actor string) error {
 	fields := append(checkFeeTarget(f), checkFee(f)...)
 	if len(fields) > 0 {
@@ -39,12 +39,12 @@ func (a *Accounts) SetFee(ctx context.Context, client till.ID, f till.Fee, actor
 		return a.audited(ctx, tx, client, actor, func(till.Time) (auditEntry, error) {
 			return auditEntry{action: "fee.set", detail: detail}, tx.SetClientFee(ctx, client, f)
 		})
-	}, func(*store.Tx) (bool, error) { return false, nil }) // to do it twice does no harm
+	}, func(*store.Tx) (bool, error) { return false, nil }) // repeating it is harmless
 }
 
-// RemoveFee takes a kind, method and currency off a client's schedule; to
-// remove what is not on it changes nothing. It returns CodeClientNotFound, or
-// CodeValidationFailed for what no schedule can name.
+// RemoveFee removes a kind, method and currency from a client's schedule; if it is not
+// there, nothing changes. It returns CodeClientNotFound, or CodeValidationFailed for what
+// no schedule can contain.
 func (a *Accounts) RemoveFee(ctx context.Context, client till.ID, f till.Fee, actor string) error {
 	if fields := checkFeeTarget(f); len(fields) > 0 {
 		return invalid(fields...)
@@ -58,11 +58,10 @@ func (a *Accounts) RemoveFee(ctx context.Context, client till.ID, f till.Fee, ac
 			}
 			return auditEntry{action: "fee.remove", detail: string(f.Kind) + " " + f.Method + " " + f.Currency}, nil
 		})
-	}, func(*store.Tx) (bool, error) { return false, nil }) // to do it twice does no harm
+	}, func(*store.Tx) (bool, error) { return false, nil }) // repeating it is harmless
 }
 
-// checkFeeTarget returns what is wrong with the kind, method and currency
-// that a fee names.
+// checkFeeTarget returns the mistakes in a fee's kind, method and currency.
 func checkFeeTarget(f till.Fee) []till.FieldError {
 	var fields []till.FieldError
 	if !f.Kind.Valid() {

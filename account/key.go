@@ -9,10 +9,9 @@ import (
 	"till"
 )
 
-// The form of a key: till_live_<id>_<secret><checksum>, all base62. The
-// secret's 43 characters hold 256 bits. The checksum covers everything before
-// it, so that a leak scanner knows a real key from a lookalike and a mistyped
-// one never reaches the database.
+// The form of a key: till_live_<id>_<secret><checksum>, all base62. The secret's 43
+// characters hold 256 bits. The checksum covers everything before it. So a leak scanner
+// recognises a real key, and a mistyped key never reaches the database.
 const (
 	livePrefix  = "till_live_"
 	testPrefix  = "till_test_"
@@ -24,8 +23,8 @@ const (
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// NewKey draws a key. The text is shown to its owner once; the Key holds what
-// is stored, and still lacks its owner, name, scopes and times.
+// NewKey creates a random key. The text is shown to its owner once. The Key holds what is
+// stored; its owner, name, scopes and times are still to be set.
 func NewKey(mode till.Mode) (text string, key till.Key) {
 	prefix := testPrefix
 	if mode == till.Live {
@@ -36,9 +35,8 @@ func NewKey(mode till.Mode) (text string, key till.Key) {
 	return text + checksum(text), till.Key{ID: id, SecretHash: hashSecret(secret)}
 }
 
-// ParseKey takes a key's text apart. It reports false for anything that is
-// not a whole key with the right checksum; it does not say whether the key
-// exists.
+// ParseKey splits a key's text. It reports false for anything but a complete key with the
+// right checksum. It does not say whether the key exists.
 func ParseKey(text string) (mode till.Mode, id, secret string, ok bool) {
 	if len(text) != keyLen {
 		return "", "", "", false
@@ -65,16 +63,16 @@ func ParseKey(text string) (mode till.Mode, id, secret string, ok bool) {
 	return mode, id, secret, true
 }
 
-// hashSecret returns what is stored of a secret. A slow hash would add
-// nothing: the secret has 256 random bits, not a person's choice.
+// hashSecret returns the stored hash of a secret. A slow hash would add nothing: the secret
+// has 256 random bits.
 func hashSecret(secret string) [32]byte {
 	var b [secretLen]byte
 	n := copy(b[:], secret)
 	return sha256.Sum256(b[:n])
 }
 
-// randomText returns n base62 characters, each equally likely: bytes beyond
-// the last whole multiple of 62 are drawn again.
+// randomText returns n base62 characters, each equally likely: bytes beyond the last whole
+// multiple of 62 are drawn again.
 func randomText(n int) string {
 	var out strings.Builder
 	var b [64]byte
@@ -105,9 +103,8 @@ func checksum(s string) string {
 	return string(sum[:])
 }
 
-// putChecksum writes the CRC-32 (IEEE) of s in base62. The loop is crc32's
-// own, on a string: the package's function would make every request copy its
-// key to the heap.
+// putChecksum writes the CRC-32 (IEEE) of s in base62. The loop is that of hash/crc32, but
+// on a string: the package's function would copy the key to the heap for every request.
 func putChecksum(out *[checksumLen]byte, s string) {
 	crc := ^uint32(0)
 	for i := range len(s) {

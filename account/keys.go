@@ -13,21 +13,20 @@ import (
 
 // Limits of keys.
 const (
-	MaxKeys    = 100 // active ones of a client
+	MaxKeys    = 100 // active keys of a client
 	MaxKeyName = 64  // characters
 	MaxOverlap = 7 * 24 * time.Hour
 )
 
-// CreateKey makes a key of a client. No scopes means the default ones, no
-// name a key without one, no expiry a key that does not end by itself. The
-// text of the key is returned this once. It returns CodeClientNotFound, or
-// CodeValidationFailed for a bad field or a client that has MaxKeys already.
+// CreateKey creates a key of a client. No scopes means the default ones; name and expiry
+// are optional. The text of the key is returned only here. It returns CodeClientNotFound,
+// or CodeValidationFailed for a bad field or a client with MaxKeys active keys.
 func (a *Accounts) CreateKey(ctx context.Context, client till.ID, name string, scopes []till.Scope, expires till.Time, actor string) (string, *till.Key, error) {
 	return a.createKey(ctx, till.Key{ClientID: client, Name: name, Scopes: scopes, ExpiresAt: expires}, actor)
 }
 
-// CreateKeyBy is CreateKey at the word of a key: what is made ends when that
-// ends, at the latest. Whether it may grant the scopes is Session.CheckGrant.
+// CreateKeyBy is CreateKey by another key: the new key ends no later than that one.
+// Session.CheckGrant decides whether it may grant the scopes.
 func (a *Accounts) CreateKeyBy(ctx context.Context, by *Session, name string, scopes []till.Scope, expires till.Time) (string, *till.Key, error) {
 	return a.createKey(ctx, till.Key{ClientID: by.Client.ID, Name: name, Scopes: scopes, ExpiresAt: expires, MadeBy: by.Key.ID}, by.Actor())
 }
@@ -76,8 +75,8 @@ func (a *Accounts) generateKey(ctx context.Context, key *till.Key) (text string,
 	return text, err
 }
 
-// capExpiryAtMaker gives a key the expiry of the key that asks for it if that comes
-// first. It refuses one that was revoked since it was let in.
+// capExpiryAtMaker limits a key's expiry to that of the key that creates it. It returns an
+// error if that one was revoked since its request was admitted.
 func capExpiryAtMaker(ctx context.Context, tx *store.Tx, key *till.Key, at till.Time) error {
 	if key.MadeBy == "" {
 		return nil
@@ -95,18 +94,17 @@ func capExpiryAtMaker(ctx context.Context, tx *store.Tx, key *till.Key, at till.
 	return nil
 }
 
-// RotateKey makes a key that may do what an active one may, and ends the old
-// one after the overlap, or at its own expiry if that comes first. The new
-// key keeps the old one's expiry: a rotation lengthens nobody's access. It
-// returns CodeKeyNotFound if there is no such active key, and
-// CodeValidationFailed for an overlap outside 0 to MaxOverlap, a key that has an
-// active successor already, or a client that would have more than MaxKeys.
+// RotateKey creates a key with the scopes of an active one, and ends the old one after the
+// overlap, or at its own expiry if that comes first. The new key keeps the old one's
+// expiry, so a rotation extends nobody's access. It returns CodeKeyNotFound if there is no
+// such active key. It returns CodeValidationFailed for an overlap outside 0 to MaxOverlap,
+// a key that already has an active successor, or a client that would have more than
+// MaxKeys.
 func (a *Accounts) RotateKey(ctx context.Context, client till.ID, keyID string, overlap time.Duration, actor string) (string, *till.Key, error) {
 	return a.rotateKey(ctx, till.Key{ClientID: client, Replaces: keyID}, overlap, actor)
 }
 
-// RotateKeyBy is RotateKey at the word of a key: what is made ends when that
-// would have ended, at the latest.
+// RotateKeyBy is RotateKey by another key: the new key ends no later than that one.
 func (a *Accounts) RotateKeyBy(ctx context.Context, by *Session, keyID string, overlap time.Duration) (string, *till.Key, error) {
 	return a.rotateKey(ctx, till.Key{ClientID: by.Client.ID, Replaces: keyID, MadeBy: by.Key.ID}, overlap, by.Actor())
 }
@@ -135,8 +133,9 @@ func (a *Accounts) rotateKey(ctx context.Context, key till.Key, overlap time.Dur
 	return text, &key, nil
 }
 
-// rotate writes both keys, and returns what the old one was. With an overlap of 0 the number of active keys
-// stays, so an emergency rotation is never refused for there being too many.
+// rotate writes both keys and describes the old one. With an overlap of 0 the number of
+// active keys stays the same, so an emergency rotation is never rejected because of the
+// limit.
 func rotate(ctx context.Context, tx *store.Tx, key *till.Key, overlap time.Duration, at till.Time) (was string, err error) {
 	old, err := tx.Key(ctx, key.ClientID, key.Replaces)
 	if err != nil {
@@ -171,8 +170,7 @@ func rotate(ctx context.Context, tx *store.Tx, key *till.Key, overlap time.Durat
 	return was, tx.InsertKey(ctx, key)
 }
 
-// describeKey returns a key as audit rows name it: with what it may do, and how
-// long.
+// describeKey describes a key in audit rows, with its scopes and expiry.
 func describeKey(k *till.Key) string {
 	text := "key " + k.ID + ", scopes"
 	for _, scope := range k.Scopes {
@@ -184,9 +182,9 @@ func describeKey(k *till.Key) string {
 	return text
 }
 
-// FlagExposed notes that a key was seen in a URL, where logs keep it, so that
-// its owner is told to rotate it. A text that is not a genuine key is
-// ignored: nobody can flag somebody else's.
+// FlagExposed records that a key was seen in a URL, which logs store, so that its owner is
+// asked to rotate it. It ignores a text that is not a genuine key: nobody can flag
+// another's key.
 func (a *Accounts) FlagExposed(ctx context.Context, text string) (genuine bool, err error) {
 	_, id, secret, ok := ParseKey(text)
 	if !ok {
@@ -210,7 +208,7 @@ func (a *Accounts) FlagExposed(ctx context.Context, text string) (genuine bool, 
 			k.ExposedAt = at
 			return auditEntry{action: "key.exposed", detail: "key " + k.ID + " was seen in a URL"}, tx.UpdateKey(ctx, k)
 		})
-	}, func(tx *store.Tx) (bool, error) { return false, nil }) // to do it twice does no harm
+	}, func(tx *store.Tx) (bool, error) { return false, nil }) // repeating it is harmless
 }
 
 func keyExists(ctx context.Context, tx *store.Tx, key *till.Key) (bool, error) {
@@ -221,7 +219,7 @@ func keyExists(ctx context.Context, tx *store.Tx, key *till.Key) (bool, error) {
 	return err == nil && k.SecretHash == key.SecretHash, err
 }
 
-// checkKeyLimit refuses one more key for a client that has enough.
+// checkKeyLimit rejects one more key for a client with MaxKeys.
 func checkKeyLimit(ctx context.Context, tx *store.Tx, client till.ID) error {
 	n, err := tx.CountActiveKeys(ctx, client)
 	if err == nil && n >= MaxKeys {
@@ -230,8 +228,7 @@ func checkKeyLimit(ctx context.Context, tx *store.Tx, client till.ID) error {
 	return err
 }
 
-// CheckKey returns everything that is wrong with a key to be made, as
-// CreateKey would.
+// CheckKey returns all mistakes of a key to create, like CreateKey.
 func (a *Accounts) CheckKey(name string, scopes []till.Scope, expires till.Time) []till.FieldError {
 	var fields []till.FieldError
 	if name != "" {

@@ -27,8 +27,8 @@ const maxKnownKeys = 10_000
 
 func (s *knownKeys) init() { s.keys = make(map[string]knownKey) }
 
-// find returns the client of a key that has opened a session here, with this
-// secret; false for any other.
+// find returns the client of a key that has opened a session here with this secret; false
+// for any other.
 func (s *knownKeys) find(id, secret string) (till.ID, bool) {
 	s.mu.RLock()
 	k, found := s.keys[id]
@@ -64,9 +64,8 @@ func (s *knownKeys) remove(id string) {
 	delete(s.keys, id)
 }
 
-// KnownKey returns the client and the id of a key that has opened a session on
-// this instance, without the database. It lets nobody in: the key may have
-// ended since.
+// KnownKey returns the client and id of a key that has opened a session on this instance,
+// without reading the database. It authenticates nobody: the key may have ended since.
 func (a *Accounts) KnownKey(text string) (client till.ID, id string, known bool) {
 	_, id, secret, ok := ParseKey(text)
 	if !ok {

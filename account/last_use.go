@@ -15,16 +15,16 @@ type lastUse struct {
 	keys map[string]till.Key // by id; only the owner, the id and the time count
 }
 
-// maxLastUses bounds what waits to be written. A use that finds it full is not
-// noted; the next one is.
+// maxLastUses limits what waits to be written. A use beyond it is not recorded; the next
+// one is.
 const maxLastUses = 100_000
 
 const minute = till.Time(time.Minute / time.Microsecond)
 
 func (u *lastUse) init() { u.keys = make(map[string]till.Key) }
 
-// noteUse notes that the entry's key was used. It is kept to the minute, so
-// most calls find nothing to do.
+// noteUse records that the entry's key was used. The time is kept to the minute, so most
+// calls have nothing to do.
 func (a *Accounts) noteUse(e *entry, now till.Time) {
 	m := now - now%minute
 	old := e.lastUseMinute.Load()
@@ -39,7 +39,7 @@ func (a *Accounts) noteUse(e *entry, now till.Time) {
 	}
 }
 
-// take returns what has been collected and starts anew.
+// take returns what has been collected and clears it.
 func (u *lastUse) take() map[string]till.Key {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -54,8 +54,7 @@ func (u *lastUse) take() map[string]till.Key {
 // flushInterval is how long a use waits to be written.
 const flushInterval = 5 * time.Second
 
-// Run writes down when keys were last used until ctx ends, and what is left
-// then.
+// Run writes when keys were last used, until ctx ends, and what is left then.
 func (a *Accounts) Run(ctx context.Context) {
 	tick := time.NewTicker(flushInterval)
 	defer tick.Stop()
@@ -69,9 +68,8 @@ func (a *Accounts) Run(ctx context.Context) {
 	a.flush(context.WithoutCancel(ctx))
 }
 
-// flush writes what was collected. It is a convenience, not a fact about
-// money: what cannot be written now is let go, and noted again with the
-// key's next minute.
+// flush writes what was collected. If that fails, it is dropped: this is no fact about
+// money, and the key's next minute is recorded again.
 func (a *Accounts) flush(ctx context.Context) {
 	keys := a.lastUse.take()
 	if keys == nil {

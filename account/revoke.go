@@ -8,17 +8,16 @@ import (
 	"till/store"
 )
 
-// Revocation is what became of the keys that descend from a revoked one: that
-// it made, or that took its place, and so on from those.
+// Revocation is what became of the descendants of a revoked key: the keys that it created,
+// that replaced it, and so on.
 type Revocation struct {
-	Ended []*till.Key // they ended with it
-	Left  []*till.Key // they go on
+	Ended []*till.Key // ended with it
+	Left  []*till.Key // still valid
 }
 
-// RevokeKey ends a key for good, and with it the keys that it made. The key
-// that took its place in a rotation goes on; with cascade all that descends
-// from it ends. To revoke it again ends only what is still there. It returns
-// CodeKeyNotFound.
+// RevokeKey ends a key for good, and the keys that it created. Its replacement from a
+// rotation stays valid; with cascade all descendants end. Revoking it again ends only what
+// is still active. It returns CodeKeyNotFound.
 func (a *Accounts) RevokeKey(ctx context.Context, client till.ID, keyID string, cascade bool, actor string) (r Revocation, err error) {
 	defer a.cache.forget(client)
 	err = a.commit(ctx, func(tx *store.Tx) error {

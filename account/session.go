@@ -12,13 +12,12 @@ import (
 	"till/store"
 )
 
-// Session is a client that has shown a good key. It is shared between
-// requests and never changes.
+// Session is a client that has shown a valid key. Requests share it; it never changes.
 type Session struct {
 	Client *till.Client
 	Key    *till.Key
 
-	Stored int64 // bytes that a test client has made us keep, as far as they are counted
+	Stored int64 // bytes that a test client has stored, as far as they are counted
 
 	methods []string // of a live client; a test client has those of the sandbox
 	fees    []till.Fee
@@ -33,11 +32,11 @@ func (s *Session) Enabled(code string) bool {
 	return slices.Contains(s.methods, code)
 }
 
-// Actor returns how the audit log names whoever holds this key.
+// Actor returns the name of this key's holder in the audit log.
 func (s *Session) Actor() string { return "api:" + s.Key.ID }
 
-// CheckGrant returns a mistake for every scope that the key cannot hand out
-// because it does not have it.
+// CheckGrant returns a mistake for each scope that the key cannot grant because it lacks
+// it.
 func (s *Session) CheckGrant(scopes []till.Scope) []till.FieldError {
 	var fields []till.FieldError
 	for i, scope := range scopes {
@@ -51,11 +50,11 @@ func (s *Session) CheckGrant(scopes []till.Scope) []till.FieldError {
 	return fields
 }
 
-// Accounts opens sessions and acts on accounts. It is safe for concurrent use.
+// Accounts opens sessions and changes accounts. It is safe for concurrent use.
 type Accounts struct {
 	store *store.Store
 	log   *slog.Logger
-	now   func() time.Time // the age of cached sessions; a test may bend it
+	now   func() time.Time // for the age of cached sessions; tests replace it
 
 	cache     cache
 	lastUse   lastUse
@@ -76,19 +75,18 @@ func New(s *store.Store, log *slog.Logger) *Accounts {
 	return a
 }
 
-// errInvalidKey is the one answer to a key that opens nothing, whatever is
-// wrong with it.
+// errInvalidKey is the one answer to an invalid key, whatever is wrong with it.
 var errInvalidKey = &till.Error{Code: till.CodeInvalidKey, Detail: "The API key is not valid."}
 
-// endedError is errInvalidKey for a genuine key that was revoked or has
-// expired. The client is told nothing of it.
+// endedError is errInvalidKey for a genuine key that was revoked or has expired. The client
+// does not see the difference.
 type endedError struct{ key *till.Key }
 
 func (*endedError) Error() string { return errInvalidKey.Error() }
 func (*endedError) Unwrap() error { return errInvalidKey }
 
-// EndedKey returns the key that an error of Authenticate is about if it is a
-// genuine one that has ended: for the log, never for an answer.
+// EndedKey returns the genuine key that has ended, if an error of Authenticate is about
+// one. It is for the log, never for an answer.
 func EndedKey(err error) (*till.Key, bool) {
 	var ended *endedError
 	if errors.As(err, &ended) {
@@ -97,15 +95,14 @@ func EndedKey(err error) (*till.Key, bool) {
 	return nil, false
 }
 
-// Authenticate returns the session that a key opens, from what was read at
-// most one second ago. It returns CodeInvalidKey for a key that opens
-// nothing. A suspended client has a session; what it may do is the caller's
-// rule.
+// Authenticate returns a key's session, from data that is at most one second old. It
+// returns CodeInvalidKey for an invalid key. A suspended client has a session; the caller
+// decides what it may do.
 func (a *Accounts) Authenticate(ctx context.Context, text string) (*Session, error) {
 	return a.authenticate(ctx, text, false)
 }
 
-// AuthenticateNow is Authenticate from what the database says now.
+// AuthenticateNow is Authenticate with a read of the database.
 func (a *Accounts) AuthenticateNow(ctx context.Context, text string) (*Session, error) {
 	return a.authenticate(ctx, text, true)
 }
@@ -132,8 +129,8 @@ func (a *Accounts) authenticate(ctx context.Context, text string, fresh bool) (*
 	return e.session, nil
 }
 
-// nobody is compared with where there is no such key, so that an unknown id
-// takes as long as a wrong secret. Nothing hashes to it.
+// noKeyHash is compared with if there is no such key, so that an unknown id takes as long
+// as a wrong secret. Nothing hashes to it.
 var noKeyHash [32]byte
 
 // matches reports whether the secret belongs to the entry's key.
@@ -171,13 +168,13 @@ func (a *Accounts) lookup(ctx context.Context, id, secret string, fresh bool) (*
 	}
 	newer, err := a.read(ctx, id, client)
 	if err != nil {
-		return e, nil // still good for the rest of its second
+		return e, nil // still valid for the rest of its second
 	}
 	return newer, nil
 }
 
-// unknownSuffix tells the reads of a key id by callers that have not shown its secret
-// before from those of callers that have.
+// unknownSuffix separates reads of a key id by callers without a known secret from those by
+// callers with one.
 const unknownSuffix = " unknown"
 
 // readOnce is read for many callers at once: one reads, the others wait for its
@@ -197,14 +194,14 @@ func (a *Accounts) readOnce(ctx context.Context, id string, client till.ID) (*en
 		}
 	}
 	defer a.cache.endRead(name, r)
-	r.err = errReadAborted // what the others see if read panics
+	r.err = errReadAborted // what the others get if read panics
 	r.entry, r.err = a.read(ctx, id, client)
 	return r.entry, r.err
 }
 
 var errReadAborted = errors.New("account: the read of a key was aborted")
 
-// readTimeout bounds how long a request waits for its key to be read.
+// readTimeout is how long a request waits for its key to be read.
 const readTimeout = 5 * time.Second
 
 // read reads a key, its client, its methods and its fees in one snapshot. A read that

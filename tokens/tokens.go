@@ -19,21 +19,20 @@ import (
 const label = "till operator tokens v1"
 
 const (
-	// fetchTimeout is how long an operator may take to give a token. MTN has
-	// been seen to take 20 s.
+	// fetchTimeout is how long an operator may take for a token. MTN has taken 20 s.
 	fetchTimeout = 35 * time.Second
-	// lease is how long nobody else asks; longer than a fetch may take.
+	// lease is how long no other instance fetches: longer than a fetch may take.
 	lease = fetchTimeout + 5*time.Second
-	// failedBackoff is how long nobody asks again after an operator gave none,
-	// and renewBackoff how long nobody here tries again to renew one early.
+	// failedBackoff is how long no instance fetches again after a failure. renewBackoff is
+	// how long this instance does not retry an early refresh.
 	failedBackoff = time.Second
 	renewBackoff  = 5 * time.Second
 	// Between two polls of the row while another instance fetches a token.
 	minPollInterval = 20 * time.Millisecond
 	maxPollInterval = 250 * time.Millisecond
-	// maxToken is how long a token may be.
+	// maxToken is the longest token in bytes.
 	maxToken = 16 << 10
-	// keepExpired is how long tokens that are used no more are kept.
+	// keepExpired is how long unused tokens are kept.
 	keepExpired = 24 * time.Hour
 )
 
@@ -41,7 +40,7 @@ const (
 type Cache struct {
 	store  *store.Store
 	sealer *seal.Sealer
-	self   till.ID // names this process
+	self   till.ID // identifies this process
 	log    *slog.Logger
 
 	mu      sync.Mutex
@@ -54,19 +53,19 @@ type key struct{ connection, name string }
 type entry struct {
 	mu        sync.Mutex
 	token     string
-	renewAt   time.Time // on our own monotonic clock, as is end
+	renewAt   time.Time // on this process's monotonic clock, like end
 	expiresAt time.Time
-	inFlight  *fetchInFlight // nil: nobody here is getting one
+	inFlight  *fetchInFlight // nil: no fetch under way here
 }
 
-// flight is one search for a token, which many wait for.
+// fetchInFlight is one fetch that many callers wait for.
 type fetchInFlight struct {
 	done  chan struct{}
 	token string
 	err   error
 }
 
-// New returns the keeper of an installation.
+// New returns the cache of an installation.
 func New(s *store.Store, secret []byte, log *slog.Logger) (*Cache, error) {
 	sealer, err := seal.New(secret, label)
 	if err != nil {
@@ -78,9 +77,9 @@ func New(s *store.Store, secret []byte, log *slog.Logger) (*Cache, error) {
 	return &Cache{store: s, sealer: sealer, self: till.NewID(till.TimeOf(time.Now())), log: log, entries: map[key]*entry{}}, nil
 }
 
-// For returns the tokens of one connection, as it is set up: what was fetched
-// for other settings, another account above all, is never used, even if it
-// stands under the same name. Settings are anything that differs when they do.
+// For returns the tokens of one connection with its settings. A token that was fetched with
+// other settings, such as another account, is never used, even under the same name.
+// settings is any text that differs when the settings do.
 func (c *Cache) For(connection, settings string) provider.Tokens {
 	return &connectionTokens{c, connection, settings}
 }
@@ -92,8 +91,8 @@ type connectionTokens struct {
 
 type fetcher = func(ctx context.Context) (string, time.Duration, error)
 
-// maxLookups is how often a caller looks again because what it waited for is the
-// very token that it was refused with.
+// maxLookups is how often a caller tries again because the token it waited for is the one
+// that was refused.
 const maxLookups = 3
 
 // Token implements provider.Tokens.
@@ -131,9 +130,8 @@ func (c *Cache) entry(at key) *entry {
 	return e
 }
 
-// lookup returns the token that is remembered, or the search for one, which it
-// begins if there is none. A token that ends soon is good, and is renewed
-// meanwhile.
+// lookup returns the cached token, or the fetch under way, which it starts if there is
+// none. A token that expires soon is returned and refreshed meanwhile.
 func (c *Cache) lookup(ctx context.Context, e *entry, at key, stale string, fetch fetcher) (string, *fetchInFlight) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -146,7 +144,7 @@ func (c *Cache) lookup(ctx context.Context, e *entry, at key, stale string, fetc
 		f := &fetchInFlight{done: make(chan struct{})}
 		e.inFlight = f
 		if good {
-			e.renewAt = now.Add(renewBackoff) // if this comes to nothing
+			e.renewAt = now.Add(renewBackoff) // in case this fails
 			stale = e.token
 		}
 		// Others wait for it too, so it outlives the caller.
@@ -158,7 +156,7 @@ func (c *Cache) lookup(ctx context.Context, e *entry, at key, stale string, fetc
 	return "", e.inFlight
 }
 
-// runFetch gets a token and wakes the callers that wait for it.
+// runFetch fetches a token and wakes the callers that wait for it.
 func (c *Cache) runFetch(ctx context.Context, e *entry, f *fetchInFlight, at key, stale string, fetch fetcher, early bool) {
 	ctx, cancel := context.WithTimeout(ctx, lease)
 	defer cancel()
@@ -181,14 +179,14 @@ func (c *Cache) runFetch(ctx context.Context, e *entry, f *fetchInFlight, at key
 	}
 }
 
-// got is a token and how long it is good for, on our own clock.
+// fetched is a token and its end, on our clock.
 type fetched struct {
 	token              string
 	renewAt, expiresAt time.Time
 }
 
-// obtain returns a token other than the stale one: from the database, or from
-// the operator if nobody else is asking it.
+// obtain returns a token other than the stale one: from the database, or from the operator
+// if no other instance is fetching one.
 func (c *Cache) obtain(ctx context.Context, at key, stale string, fetch fetcher, early bool) (fetched, error) {
 	for pause := minPollInterval; ; pause = min(2*pause, maxPollInterval) {
 		g, row, err := c.read(ctx, at, stale)
@@ -197,7 +195,7 @@ func (c *Cache) obtain(ctx context.Context, at key, stale string, fetch fetcher,
 		}
 		if row != nil { // the lease is ours
 			if early {
-				stale = "" // it works still, so an operator may well give it again
+				stale = "" // it is still valid, so an operator may return it again
 			}
 			return c.fetch(ctx, row, stale, fetch)
 		}
@@ -209,8 +207,8 @@ func (c *Cache) obtain(ctx context.Context, at key, stale string, fetch fetcher,
 	}
 }
 
-// read returns a good token from the database; if there is none, the row with
-// the lease taken; if another instance has that, neither.
+// read returns a valid token from the database. If there is none, it returns the row with
+// the lease taken; if another instance has the lease, neither.
 func (c *Cache) read(ctx context.Context, at key, stale string) (g fetched, row *store.OperatorToken, err error) {
 	asked := time.Now()
 	err = c.store.View(ctx, func(tx *store.Tx) error {
@@ -223,8 +221,7 @@ func (c *Cache) read(ctx context.Context, at key, stale string) (g fetched, row 
 			g = fetched{token, asked.Add(r.RefreshAt.Sub(tx.Now())), asked.Add(r.ExpiresAt.Sub(tx.Now()))}
 			return nil
 		}
-		// A lease that is longer than any was written before the clock was set
-		// back.
+		// A lease that ends later than any can was written before the clock was set back.
 		if r.LeaseUntil <= tx.Now() || r.LeaseUntil > tx.Now().Add(lease) {
 			row = r
 		}
@@ -243,7 +240,7 @@ func (c *Cache) read(ctx context.Context, at key, stale string) (g fetched, row 
 		return err
 	})
 	if errors.Is(err, store.ErrUnknownCommit) {
-		return fetched{}, nil, nil // if it is ours after all, it ends by itself
+		return fetched{}, nil, nil // if it is ours after all, it expires by itself
 	}
 	if err != nil || !won {
 		return fetched{}, nil, err
@@ -251,8 +248,8 @@ func (c *Cache) read(ctx context.Context, at key, stale string) (g fetched, row 
 	return fetched{}, row, nil
 }
 
-// unseal unseals a row's token. One that does not open is as good as none: it
-// is asked for again.
+// unseal decrypts a row's token. One that cannot be decrypted counts as none and is fetched
+// again.
 func (c *Cache) unseal(r *store.OperatorToken) (string, bool) {
 	if len(r.Sealed) == 0 {
 		return "", false
@@ -268,7 +265,7 @@ func (c *Cache) unseal(r *store.OperatorToken) (string, bool) {
 // sealContext binds a sealed token to its row.
 func sealContext(r *store.OperatorToken) []byte { return []byte(r.Connection + "\x00" + r.Name) }
 
-// fetch asks the operator, with the lease held, and writes down what it says.
+// fetch fetches a token from the operator while it holds the lease, and records the result.
 func (c *Cache) fetch(ctx context.Context, row *store.OperatorToken, stale string, fetch fetcher) (fetched, error) {
 	asked, leased := time.Now(), row.LeaseUntil.Add(-lease)
 	asking, cancel := context.WithTimeout(ctx, fetchTimeout)
@@ -295,8 +292,8 @@ func (c *Cache) fetch(ctx context.Context, row *store.OperatorToken, stale strin
 	return g, nil
 }
 
-// save gives the lease back with what has come of it. If that fails the token
-// is good nevertheless, and the lease ends by itself.
+// save gives the lease back with the result. If that fails, the token is valid
+// nevertheless, and the lease expires by itself.
 func (c *Cache) save(ctx context.Context, row *store.OperatorToken, set func(now till.Time)) {
 	err := c.store.Update(ctx, func(tx *store.Tx) error {
 		r := row.Version
