@@ -47,18 +47,17 @@ type Batcher[T any] struct {
 	mu      sync.Mutex
 	changed sync.Cond // the worker may go on: a batch was queued or has run, or closed was set
 	pending []*group[T]
-	running *group[T] // the worker's, or a caller's who leads
+	running *group[T] // the worker's, or that of a leading caller
 	queued  int       // items in pending
 	closed  bool
 	spare   []T // the slice of a batch that has run, for the next one
 }
 
-// group is a batch that gathers or runs. Its callers share one channel, so that
-// a caller costs nothing of its own and one who leaves early leaves nothing
-// behind.
+// group is a batch that collects items or runs. Its callers share one channel. So a caller
+// costs nothing of its own, and one that leaves early leaves nothing behind.
 type group[T any] struct {
 	items  []T
-	joined []*group[T]   // whose items run with these, after TakeQueued
+	joined []*group[T]   // groups whose items run with these, after TakeQueued
 	err    error         // set before done is closed
 	done   chan struct{} // closed when the batch has run
 }
@@ -106,7 +105,7 @@ func (b *Batcher[T]) Do(ctx context.Context, item T) error {
 	case <-ctx.Done():
 	}
 
-	// Both may have happened; an outcome that is known is worth more.
+	// Both may have happened; the known outcome is worth more.
 	select {
 	case <-g.done:
 		return g.err
@@ -122,8 +121,8 @@ func (b *Batcher[T]) Len() int {
 	return b.queued
 }
 
-// Close makes later calls of Do fail, runs what is queued and returns when it
-// has run. It may be called again, but not by run.
+// Close makes later calls of Do fail, runs what is queued and returns when it has run. It
+// may be called again, but not by run.
 func (b *Batcher[T]) Close() {
 	b.mu.Lock()
 	b.closed = true
@@ -132,10 +131,10 @@ func (b *Batcher[T]) Close() {
 	<-b.stopped
 }
 
-// TakeQueued lets run, and nobody else, take the next batch into the one that is
-// running, if that one is ready to be joined: ok is asked about its items, and
-// must not keep them. It returns them, or nothing; run sets their outcome too.
-// Whoever had to wait for a lock can so take along what has come meanwhile.
+// TakeQueued lets run, and only run, add the next batch to the running one. ok decides by
+// the next batch's items, which it must not keep. TakeQueued returns those items, or
+// nothing; run sets their outcome too. So a run that had to wait for a lock can include
+// what has arrived meanwhile.
 func (b *Batcher[T]) TakeQueued(ok func(items []T) bool) []T {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -154,9 +153,8 @@ func (b *Batcher[T]) TakeQueued(ok func(items []T) bool) []T {
 	return g.items
 }
 
-// enqueue puts item into a batch. If nobody is at work and the caller may
-// lead, it has to run that batch itself: one who comes alone is served without
-// waking anybody.
+// enqueue adds item to a batch. If no batch is running and the caller may lead, the caller
+// has to run the batch itself. So a single caller wakes no other goroutine.
 func (b *Batcher[T]) enqueue(item T, may bool) (g *group[T], lead bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -181,13 +179,13 @@ func (b *Batcher[T]) enqueue(item T, may bool) (g *group[T], lead bool, err erro
 	g.items = append(g.items, item)
 	b.queued++
 	if b.queued == 1 && b.running == nil {
-		b.changed.Signal() // the worker can only be waiting for the first
+		b.changed.Signal() // the worker waits only for the first item
 	}
 	return g, false, nil
 }
 
-// lead runs the batch of a caller that found nobody at work, and leaves what
-// has come meanwhile to the worker.
+// lead runs the batch of a caller that found no batch running, and leaves later ones to the
+// worker.
 func (b *Batcher[T]) lead(g *group[T]) {
 	defer b.changed.Signal()
 	b.runOne(b.ctx, g)
@@ -195,8 +193,8 @@ func (b *Batcher[T]) lead(g *group[T]) {
 
 // work runs batches until the Batcher is closed and empty.
 func (b *Batcher[T]) work() {
-	// A run that ends its goroutine (a test's FailNow does) must not leave the
-	// callers to come without a worker.
+	// A run that ends its goroutine (a test's FailNow does) must not leave later callers
+	// without a worker.
 	finished := false
 	defer func() {
 		if !finished {
@@ -215,8 +213,8 @@ func (b *Batcher[T]) work() {
 	close(b.stopped)
 }
 
-// take returns the oldest batch, waiting for one, or nil when there will be
-// none any more. What arrives from now on goes into the next.
+// take waits for the oldest batch and returns it, or nil when there will be none any more.
+// Items that arrive from now on go into the next.
 func (b *Batcher[T]) take() *group[T] {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -240,7 +238,7 @@ func (b *Batcher[T]) shift() *group[T] {
 	return g
 }
 
-// runOne runs one batch and lets its callers go, however run ends.
+// runOne runs one batch and releases its callers, however run ends.
 func (b *Batcher[T]) runOne(ctx context.Context, g *group[T]) {
 	returned := false
 	defer func() {
@@ -261,8 +259,8 @@ func (b *Batcher[T]) runOne(ctx context.Context, g *group[T]) {
 	returned = true
 }
 
-// recycle keeps the slice of g for a later batch. A run that panicked may still
-// have its hands on it, so that one is left alone.
+// recycle keeps the slice of g for a later batch. A run that panicked may still use its
+// slice, so that one is not kept.
 func (b *Batcher[T]) recycle(g *group[T]) {
 	if g.err == nil {
 		clear(g.items)

@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns a text that stays on its line and shows all that is in it:
-// control characters, line and paragraph separators, characters of direction
-// or without width, and bytes that are no UTF-8 are written as escapes.
+// Text returns a text that stays on its line and shows all that it contains. It escapes
+// control characters, line and paragraph separators, direction and zero-width characters,
+// and bytes that are not UTF-8.
 func Text(s string) string {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {
@@ -45,25 +45,25 @@ func appendRune(b []byte, r rune) []byte {
 	return fmt.Appendf(b, `\u%04x`, r)
 }
 
-// IsVisible reports whether a character is seen as itself: it is a letter, mark,
-// number, sign or space, and not one that readers are told to ignore.
+// IsVisible reports whether a character is visible as itself: a letter, mark, number, sign
+// or space that readers do not ignore.
 func IsVisible(r rune) bool {
 	return r != utf8.RuneError && unicode.IsGraphic(r) && !unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// Writer writes on to another, and lets through only what Text does, new lines
-// and tabs. It may be used by many at once.
+// Writer writes to another writer and lets through only what Text does, new lines and tabs.
+// It is safe for concurrent use.
 type Writer struct {
 	mu      sync.Mutex
 	w       io.Writer
-	pending []byte // the beginning of a character that is not whole yet
+	pending []byte // the beginning of an incomplete character
 	out     []byte
 }
 
 // NewWriter returns a Writer to w.
 func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 
-// Raw returns the writer behind it, for what the program itself draws.
+// Raw returns the underlying writer, for what the program itself draws.
 func (e *Writer) Raw() io.Writer { return e.w }
 
 // Write implements io.Writer.
@@ -95,7 +95,7 @@ func (e *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Flush writes what waits for the rest of its character.
+// Flush writes an incomplete character.
 func (e *Writer) Flush() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

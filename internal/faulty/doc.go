@@ -1,6 +1,6 @@
-// Package faulty is a proxy with bad habits. It stands between a client and a
-// Till, and loses requests and answers, cuts them, delays, repeats and invents
-// them, by rules and with a seed, so that a client's duties can be seen to hold.
+// Package faulty is a proxy that injects faults between a client and Till. It loses, cuts,
+// delays, repeats and invents requests and answers, by rules and with a seed, to test the
+// client.
 //
-// Start at Proxy. It knows HTTP and nothing of Till.
+// It knows HTTP and nothing of Till. Start reading at proxy.go.
 package faulty

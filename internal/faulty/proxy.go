@@ -15,15 +15,15 @@ import (
 	"time"
 )
 
-// Bounds of what passes.
+// The limits of the proxy.
 const (
 	maxBody    = 32 << 20
-	maxSeen    = 100_000         // requests that are remembered
+	maxSeen    = 100_000         // requests that are kept
 	mostWait   = 2 * time.Minute // of the service
 	hangsUntil = 5 * time.Minute // if the client does not give up before
 )
 
-// Proxy forwards requests to a service, by its rules. It is an http.Handler.
+// Proxy forwards requests to a service, with faults by its rules. It is an http.Handler.
 type Proxy struct {
 	target *url.URL
 	client *http.Client
@@ -34,24 +34,24 @@ type Proxy struct {
 	seen   []Seen
 }
 
-// rule is a Rule and how many requests it was about.
+// rule is a Rule and how many requests have matched it.
 type rule struct {
 	Rule
 	count int
 }
 
-// Seen is a request that came.
+// Seen is a request that was received.
 type Seen struct {
 	At     time.Time
 	Method string
 	Path   string // with its query
 	Body   []byte
 	Fault  Fault // "" if none
-	Status int   // what the service answered; 0 if it was not asked
+	Status int   // the service's answer; 0 if it was not called
 }
 
-// New returns a proxy to a service, as http://127.0.0.1:8080. The same seed makes
-// the same choices for the same requests.
+// New returns a proxy to a service, such as http://127.0.0.1:8080. The same seed makes the
+// same choices for the same requests.
 func New(target string, seed uint64, rules ...Rule) (*Proxy, error) {
 	u, err := url.Parse(target)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -68,7 +68,7 @@ func New(target string, seed uint64, rules ...Rule) (*Proxy, error) {
 	return p, p.SetRules(rules...)
 }
 
-// SetRules replaces the rules; their counts begin anew.
+// SetRules replaces the rules and resets their counts.
 func (p *Proxy) SetRules(rules ...Rule) error {
 	var fresh []*rule
 	for _, r := range rules {
@@ -83,18 +83,18 @@ func (p *Proxy) SetRules(rules ...Rule) error {
 	return nil
 }
 
-// Seen returns the requests that came so far.
+// Seen returns the requests that were received so far.
 func (p *Proxy) Seen() []Seen {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]Seen(nil), p.seen...)
 }
 
-// Close lets the connections to the service go.
+// Close closes the idle connections to the service.
 func (p *Proxy) Close() { p.client.CloseIdleConnections() }
 
-// choose remembers a request, and returns the first rule that applies to it; nil
-// if none does. Every rule counts the requests that it is about.
+// choose records a request and returns the first rule that applies to it, nil if none does.
+// Each rule counts the requests that match it.
 func (p *Proxy) choose(r *http.Request, body []byte) (*Rule, int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -121,7 +121,7 @@ func (p *Proxy) choose(r *http.Request, body []byte) (*Rule, int) {
 	return chosen, len(p.seen) - 1
 }
 
-// answer is what the service said.
+// answer is the service's answer.
 type answer struct {
 	status int
 	header http.Header
@@ -158,13 +158,13 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	a, err := p.forward(r, body, n)
 	if err != nil {
-		drop(w, false) // the service is away: so is its proxy
+		drop(w, false) // the service is unavailable, so the proxy is too
 		return
 	}
 	p.back(w, r, rule, a)
 }
 
-// back gives an answer back, or what is left of it.
+// back returns an answer to the client, or what a rule leaves of it.
 func (p *Proxy) back(w http.ResponseWriter, r *http.Request, rule *Rule, a answer) {
 	switch rule.Do {
 	case LoseAnswer, Reset:
@@ -190,7 +190,7 @@ func (p *Proxy) back(w http.ResponseWriter, r *http.Request, rule *Rule, a answe
 	write(w, a)
 }
 
-// answer is the answer that a rule invents.
+// answer returns the answer that a rule invents.
 func (r *Rule) answer() answer {
 	a := answer{status: r.Status, header: http.Header{}, body: []byte(r.Body)}
 	for name, value := range r.Header {
@@ -209,7 +209,7 @@ func (r *Rule) answer() answer {
 	return a
 }
 
-// forward asks the service. A client that goes away does not stop it.
+// forward calls the service. It goes on if the client disconnects.
 func (p *Proxy) forward(r *http.Request, body []byte, n int) (answer, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), mostWait)
 	defer cancel()
@@ -250,7 +250,7 @@ func write(w http.ResponseWriter, a answer) {
 	_, _ = w.Write(a.body)
 }
 
-// drop closes the connection without a word; with reset, by a reset.
+// drop closes the connection without an answer; with reset, by a reset.
 func drop(w http.ResponseWriter, reset bool) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -262,7 +262,7 @@ func drop(w http.ResponseWriter, reset bool) {
 	_ = conn.Close()
 }
 
-// cut announces an answer, and sends half of it.
+// cut announces an answer and sends half of it.
 func cut(w http.ResponseWriter, a answer) {
 	conn, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {

@@ -8,29 +8,28 @@ import (
 	"time"
 )
 
-// Fault is a bad habit.
+// Fault is one kind of fault.
 type Fault string
 
-// The habits. Those named after keep the request from no one: it is done, and
-// its answer suffers.
+// The faults. With those on the answer, the service has processed the request.
 const (
-	LoseRequest Fault = "lose_request" // close the connection before the request goes on
-	LoseAnswer  Fault = "lose_answer"  // let it be done, then close the connection
-	Reset       Fault = "reset"        // let it be done, then reset the connection
+	LoseRequest Fault = "lose_request" // close the connection and do not forward the request
+	LoseAnswer  Fault = "lose_answer"  // forward it, then close the connection
+	Reset       Fault = "reset"        // forward it, then reset the connection
 	Cut         Fault = "cut"          // send the first half of the answer
-	Slow        Fault = "slow"         // wait, then let the request go on
-	SlowAnswer  Fault = "slow_answer"  // let it be done, wait, then answer
-	Hang        Fault = "hang"         // neither go on nor answer
-	HangAnswer  Fault = "hang_answer"  // let it be done, and never answer
-	Status      Fault = "status"       // answer with a status, without going on
-	StatusAfter Fault = "status_after" // let it be done, then answer with a status
+	Slow        Fault = "slow"         // wait, then forward it
+	SlowAnswer  Fault = "slow_answer"  // forward it, wait, then answer
+	Hang        Fault = "hang"         // neither forward nor answer
+	HangAnswer  Fault = "hang_answer"  // forward it, and never answer
+	Status      Fault = "status"       // answer with a status and do not forward
+	StatusAfter Fault = "status_after" // forward it, then answer with a status
 	Redirect    Fault = "redirect"     // answer with another address
-	Repeat      Fault = "repeat"       // let it be done twice
+	Repeat      Fault = "repeat"       // forward it twice
 	Rewrite     Fault = "rewrite"      // replace texts in the answer
 	SetHeader   Fault = "set_header"   // set headers of the answer
 )
 
-// Rule says what happens to which requests.
+// Rule says which fault happens to which requests.
 type Rule struct {
 	On     string            `json:"on"`     // "POST /payments", as the path ends; "" is every request
 	Nth    int               `json:"nth"`    // only this one of those, counted from 1; 0 is every one
@@ -55,7 +54,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return err
 }
 
-// matches reports whether a request is one that a rule is about.
+// matches reports whether a request matches a rule.
 func (r *Rule) matches(method, path string) bool {
 	if r.On == "" {
 		return true
@@ -70,7 +69,7 @@ func (r *Rule) matches(method, path string) bool {
 	return strings.HasSuffix(path, wantPath)
 }
 
-// Check returns an error for a rule that can do nothing.
+// Check returns an error for a rule without effect.
 func (r *Rule) Check() error {
 	switch r.Do {
 	case LoseRequest, LoseAnswer, Reset, Cut, Hang, HangAnswer, Repeat, Redirect:
@@ -99,7 +98,7 @@ func (r *Rule) Check() error {
 	return nil
 }
 
-// ParseShare reads "20%".
+// ParseShare parses "20%".
 func ParseShare(text string) (float64, error) {
 	number, ok := strings.CutSuffix(text, "%")
 	share, err := strconv.ParseFloat(number, 64)
@@ -109,7 +108,7 @@ func ParseShare(text string) (float64, error) {
 	return share / 100, nil
 }
 
-// ParseSlow reads "2s:5%": five of a hundred requests wait two seconds.
+// ParseSlow parses "2s:5%": five of a hundred requests wait two seconds.
 func ParseSlow(text string) (Rule, error) {
 	wait, share, ok := strings.Cut(text, ":")
 	d, err := time.ParseDuration(wait)
@@ -120,7 +119,7 @@ func ParseSlow(text string) (Rule, error) {
 	return Rule{Do: Slow, Wait: Duration(d), Share: part}, nil
 }
 
-// ParseStatus reads "503:3%": three of a hundred requests are answered 503.
+// ParseStatus parses "503:3%": three of a hundred requests are answered 503.
 func ParseStatus(text string) (Rule, error) {
 	status, share, ok := strings.Cut(text, ":")
 	code, err := strconv.Atoi(status)

@@ -12,10 +12,10 @@ import (
 // Hub notifies subscribers of commits.
 type Hub struct {
 	log      *slog.Logger
-	notifier *Notifier // to other instances; nil where there are none or NOTIFY is off
+	notifier *Notifier // to other instances; nil if there are none or NOTIFY is off
 
-	// watch notifies of other processes' commits until ctx ends, or returns when the
-	// Hub is idle; nil where there is no way.
+	// watch notifies of other processes' commits until ctx ends, or returns when the Hub is
+	// idle; nil if that is not possible.
 	watch func(ctx context.Context)
 	live  atomic.Bool // other processes' hints arrive
 
@@ -26,12 +26,12 @@ type Hub struct {
 	watching      bool
 	closed        bool
 
-	ctx     context.Context // ends with the watching
+	ctx     context.Context // ends with the watch
 	cancel  context.CancelFunc
 	watcher sync.WaitGroup
 }
 
-// NewHub returns a Hub that knows of this process's commits only.
+// NewHub returns a Hub for this process's commits only.
 func NewHub(log *slog.Logger) *Hub {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -41,8 +41,8 @@ func NewHub(log *slog.Logger) *Hub {
 	return h
 }
 
-// Subscribe returns a Subscription to one client's log. It gets a hint of everything
-// that is committed after Subscribe returns, so subscribe first and read then.
+// Subscribe returns a Subscription to one client's log. It gets a hint for each commit
+// after Subscribe returns, so subscribe first and then read.
 func (h *Hub) Subscribe(client till.ID) *Subscription { return h.add(&Subscription{client: client}) }
 
 // SubscribeAll returns a Subscription to every client's log.
@@ -50,12 +50,12 @@ func (h *Hub) SubscribeAll() *Subscription {
 	return h.add(&Subscription{clients: make(map[till.ID]bool)})
 }
 
-// SubscribeRemote is SubscribeAll for what other processes commit.
+// SubscribeRemote is SubscribeAll for commits of other processes.
 func (h *Hub) SubscribeRemote() *Subscription {
 	return h.add(&Subscription{remote: true, clients: make(map[till.ID]bool)})
 }
 
-// add takes a Subscription in. The first one starts the watch.
+// add adds a Subscription. The first one starts the watch.
 func (h *Hub) add(s *Subscription) *Subscription {
 	s.hub, s.c = h, make(chan struct{}, 1)
 	h.mu.Lock()
@@ -92,7 +92,7 @@ func (h *Hub) remove(s *Subscription) {
 	}
 }
 
-// idle reports that nobody subscribes, and that the watch has ended then.
+// idle reports whether there are no subscriptions, and notes that the watch ends then.
 func (h *Hub) idle() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -104,8 +104,8 @@ func (h *Hub) idle() bool {
 	return true
 }
 
-// notify tells subscribers of the logs of clients, nil for all; remote says that
-// another process made them grow.
+// notify notifies the subscribers to the clients' logs, nil for all. remote says that
+// another process committed.
 func (h *Hub) notify(clients []till.ID, remote bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -129,8 +129,8 @@ func (h *Hub) notify(clients []till.ID, remote bool) {
 	}
 }
 
-// Committed notifies of a commit of ours that made the clients' logs grow, also of one
-// whose outcome is unknown.
+// Committed notifies of our commit that made the clients' logs grow, also if its outcome is
+// unknown.
 func (h *Hub) Committed(clients []till.ID) {
 	if len(clients) == 0 {
 		return
@@ -141,15 +141,15 @@ func (h *Hub) Committed(clients []till.ID) {
 	}
 }
 
-// Prepare opens the connection to other instances while a commit is still under way: a
-// command has none yet, and to open one takes longer than to send a hint.
+// Prepare opens the connection to other instances while a commit is still under way. A
+// command has none yet, and opening one takes longer than sending a hint.
 func (h *Hub) Prepare() {
 	if h.notifier != nil {
 		h.notifier.warm()
 	}
 }
 
-// StopWatching ends the watch: no more hints of other processes come.
+// StopWatching ends the watch: there are no more hints from other processes.
 func (h *Hub) StopWatching() {
 	h.mu.Lock()
 	h.closed = true
@@ -158,8 +158,7 @@ func (h *Hub) StopWatching() {
 	h.watcher.Wait()
 }
 
-// Flush sends the hints that other instances still have to get. Nothing is committed
-// any more.
+// Flush sends the hints that are still queued. Call it after the last commit.
 func (h *Hub) Flush() {
 	if h.notifier != nil {
 		h.notifier.close()

@@ -14,24 +14,24 @@ import (
 	"till"
 )
 
-// Hints between instances on PostgreSQL: NOTIFY, after the commit and never
-// inside Till's transactions, on connections of their own. A notification is
-// "<instance> <client>,<client>…", or "<instance> *" for all.
+// Hints between instances on PostgreSQL use NOTIFY, after the commit and never inside
+// Till's transactions, on connections of their own. A notification is "<instance>
+// <client>,<client>…", or "<instance> *" for all.
 
 const (
-	// minNotifyInterval is the least time between two notifications. The first goes at
-	// once; what comes meanwhile goes together. Each is work for two sessions of the
-	// server and two goroutines here, about as much as a create.
+	// minNotifyInterval is the least time between two notifications. The first is sent at
+	// once; later ones are sent together. Each costs two sessions of the server and two
+	// goroutines here about as much as a create.
 	minNotifyInterval = 25 * time.Millisecond
 
-	// maxNotified is how many clients one notification names: PostgreSQL takes
-	// less than 8000 bytes, and a client is 33.
+	// maxNotified is how many clients one notification names. PostgreSQL accepts less than
+	// 8000 bytes, and a client takes 33.
 	maxNotified = 200
 
-	// hintTimeout bounds every call: a hint that is late is worth nothing.
+	// hintTimeout limits every call: a late hint is useless.
 	hintTimeout = 2 * time.Second
 
-	// hintPause is how long to wait after a connection was lost.
+	// hintPause is the pause after a connection was lost.
 	hintPause = 250 * time.Millisecond
 
 	everybody = "*"
@@ -41,14 +41,14 @@ const (
 type Notifier struct {
 	hub     *Hub
 	connect Connector
-	me      string // tells our own notifications from others'
+	me      string // identifies our own notifications
 
 	mu      sync.Mutex
 	clients map[till.ID]bool // to be sent
 	all     bool
-	probe   bool // send, even if there is nobody to name
+	probe   bool // send a notification, even without clients
 	started bool
-	resting bool // it looks again when it has rested; until then a ring would only disturb it
+	resting bool // send is pausing and will look again by itself
 	closed  bool
 	wake    chan struct{}
 
@@ -56,7 +56,7 @@ type Notifier struct {
 	warn   sync.Once
 }
 
-// Connector opens a connection with more parameters than the URL's.
+// Connector opens a connection with parameters besides those of the URL.
 type Connector func(ctx context.Context, parameters map[string]string) (*pgx.Conn, error)
 
 // UsePostgres makes the Hub send and receive hints by NOTIFY.
@@ -71,7 +71,7 @@ func newNotifier(h *Hub, connect Connector) *Notifier {
 	return &Notifier{hub: h, connect: connect, me: hex.EncodeToString(me[:]), clients: make(map[till.ID]bool), wake: make(chan struct{}, 1)}
 }
 
-// put takes in clients to notify of; nil is a probe. It never blocks.
+// put queues clients to notify of; nil is a probe. It never blocks.
 func (p *Notifier) put(clients []till.ID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -91,8 +91,8 @@ func (p *Notifier) put(clients []till.ID) {
 	}
 }
 
-// warm makes the connection while a commit is still under way: in a command
-// there is none yet, and to make one takes longer than to send a hint.
+// warm opens the connection while a commit is still under way. A command has none yet, and
+// opening one takes longer than sending a hint.
 func (p *Notifier) warm() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,8 +140,7 @@ func (p *Notifier) take() (payload string, closed bool) {
 	return b.String(), p.closed
 }
 
-// close sends what waits, in bounded time: a command that ends must not keep
-// its hint for itself.
+// close sends what is queued, in limited time: a command that ends must not lose its hint.
 func (p *Notifier) close() {
 	p.mu.Lock()
 	p.closed = true
@@ -161,8 +160,8 @@ func (p *Notifier) send() {
 		if payload != "" {
 			var err error
 			if conn, channel, err = p.sendOne(conn, channel, payload); err != nil && !closed {
-				// Whoever was to be told looks by itself meanwhile, and is told of
-				// everybody when there is a way again.
+				// The subscribers poll meanwhile. When the connection is back, all are
+				// notified.
 				p.mu.Lock()
 				p.all, p.probe = true, true
 				p.mu.Unlock()
@@ -208,8 +207,8 @@ func (p *Notifier) setResting(yes bool) {
 	p.resting = yes
 }
 
-// sendOne sends one notification, on a new connection if need be. A connection
-// that has died while nobody used it is replaced once.
+// sendOne sends one notification, on a new connection if needed. It replaces once a
+// connection that died while it was idle.
 func (p *Notifier) sendOne(conn *pgx.Conn, channel, payload string) (*pgx.Conn, string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), hintTimeout)
 	defer cancel()
@@ -221,8 +220,8 @@ func (p *Notifier) sendOne(conn *pgx.Conn, channel, payload string) (*pgx.Conn, 
 				return nil, "", err
 			}
 		}
-		// A word of the server's own, which it need not plan. There is no quote in
-		// what take and hintConn make.
+		// NOTIFY is a utility statement, which takes no parameters. The texts of take and
+		// hintConn contain no quotes.
 		if _, err = conn.PgConn().Exec(ctx, `NOTIFY `+channel+`, '`+payload+`'`).ReadAll(); err == nil {
 			return conn, channel, nil
 		}
@@ -234,13 +233,13 @@ func (p *Notifier) sendOne(conn *pgx.Conn, channel, payload string) (*pgx.Conn, 
 	}
 }
 
-// listen receives notifications until ctx ends. When the connection was lost and there is one
-// again, anything may have happened in between.
+// listen receives notifications until ctx ends. After a lost connection it notifies of all
+// clients, because hints may have been missed.
 func (p *Notifier) listen(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := p.listenOnce(ctx)
 		if p.hub.live.Swap(false) {
-			p.hub.notify(nil, true) // so that nobody trusts in silence
+			p.hub.notify(nil, true) // hints may be missed from here on, so that no subscriber relies on them
 		}
 		if err != nil && ctx.Err() == nil {
 			p.warn.Do(func() {
@@ -266,8 +265,8 @@ func (p *Notifier) listenOnce(ctx context.Context) error {
 		return err
 	}
 	p.hub.notify(nil, true)
-	// Behind a pooler LISTEN succeeds and nothing ever comes. Our own word,
-	// sent on the other connection, shows that the way is open.
+	// Behind a pooler LISTEN succeeds but nothing arrives. Our own notification, sent on
+	// the other connection, proves that hints arrive.
 	p.put(nil)
 	for {
 		n, err := conn.WaitForNotification(ctx)
@@ -278,7 +277,7 @@ func (p *Notifier) listenOnce(ctx context.Context) error {
 	}
 }
 
-// receive takes in one notification.
+// receive handles one notification.
 func (p *Notifier) receive(payload string) {
 	from, names, _ := strings.Cut(payload, " ")
 	if from == p.me {
@@ -289,7 +288,7 @@ func (p *Notifier) receive(payload string) {
 	for text := range strings.SplitSeq(names, ",") {
 		var id till.ID
 		if n, err := hex.Decode(id[:], []byte(text)); err != nil || n != len(id) {
-			clients = nil // everybody, or a word of a newer release
+			clients = nil // all clients, or a newer release's form
 			break
 		}
 		clients = append(clients, id)
@@ -299,9 +298,8 @@ func (p *Notifier) receive(payload string) {
 	}
 }
 
-// hintConn opens a connection for hints and returns the channel of the schema
-// that it uses. A hint that is lost with a crash is no loss, so nothing waits
-// for the disk.
+// hintConn opens a connection for hints and returns the channel of its schema. A hint that
+// is lost in a crash does no harm, so nothing waits for the disk.
 func (p *Notifier) hintConn(ctx context.Context) (*pgx.Conn, string, error) {
 	conn, err := p.connect(ctx, map[string]string{"synchronous_commit": "off"})
 	if err != nil {
@@ -314,7 +312,7 @@ func (p *Notifier) hintConn(ctx context.Context) (*pgx.Conn, string, error) {
 		hangUp(conn)
 		return nil, "", err
 	}
-	sum := sha256.Sum256([]byte(schema)) // a channel's name is short, a schema's may not be
+	sum := sha256.Sum256([]byte(schema)) // a channel's name is short, a schema's may be long
 	return conn, "till_" + hex.EncodeToString(sum[:8]), nil
 }
 

@@ -21,7 +21,7 @@ const maxDrained = 1000
 type Subscription struct {
 	hub    *Hub
 	client till.ID // whose log; zero: every client's
-	remote bool    // only what other processes did
+	remote bool    // only other processes' commits
 	c      chan struct{}
 
 	mu      sync.Mutex
@@ -29,12 +29,11 @@ type Subscription struct {
 	all     bool
 }
 
-// C returns a channel that holds one value while there are hints that nobody
-// has received.
+// C returns a channel that holds one value while there are hints that were not received.
 func (s *Subscription) C() <-chan struct{} { return s.c }
 
-// Drain returns whose logs have grown since the last Drain; all says that it
-// may be anybody's. It is for a subscription to every client.
+// Drain returns the clients whose logs have grown since the last Drain; all says that it
+// may be any client. It is for a subscription to every client.
 func (s *Subscription) Drain() (clients []till.ID, all bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,9 +47,9 @@ func (s *Subscription) Drain() (clients []till.ID, all bool) {
 	return clients, all
 }
 
-// MaxWait returns how long to wait for a hint before polling without one. It changes
-// with what the Hub sees of other processes' hints, and then the subscription gets a
-// hint: call it before each wait.
+// MaxWait returns how long to wait for a hint before polling. It changes when other
+// processes' hints begin or cease to arrive, and then the subscription gets a hint. So call
+// it before each wait.
 func (s *Subscription) MaxWait() time.Duration {
 	if s.hub.live.Load() {
 		return pollWithHints
@@ -61,7 +60,7 @@ func (s *Subscription) MaxWait() time.Duration {
 // Close ends the subscription. C is never closed.
 func (s *Subscription) Close() { s.hub.remove(s) }
 
-// notify takes note of clients, nil for all, and never blocks.
+// notify notes clients, nil for all. It never blocks.
 func (s *Subscription) notify(clients []till.ID) {
 	if s.clients != nil {
 		s.mu.Lock()
