@@ -21,7 +21,7 @@ const (
 	AnswerTime     = 30 * time.Second // what a server may take for one answer
 )
 
-// Closed is one round: so many connections ask again as soon as they are
+// Closed is one round: each connection sends its next request when the previous one is
 // answered, until the time is over or the count is reached.
 type Closed struct {
 	Addr        string
@@ -31,9 +31,9 @@ type Closed struct {
 	Requests    int           // 0: no limit but MaxRequests
 }
 
-// Result is what a load found.
+// Result is the result of a load.
 type Result struct {
-	Accepted int64         // answers 202; there are no others, or the load fails
+	Accepted int64         // answers 202; any other answer fails the load
 	Elapsed  time.Duration // to the last answer
 	Latency  *Histogram
 }
@@ -41,8 +41,8 @@ type Result struct {
 // Rate returns the accepted requests per second.
 func (r Result) Rate() float64 { return float64(r.Accepted) / r.Elapsed.Seconds() }
 
-// Run loads the server. It fails at the first answer that is not a 202, and
-// when ctx ends. What was accepted until then is in the Result all the same.
+// Run loads the server. It fails at the first answer that is not a 202, and when ctx ends.
+// The Result has what was accepted until then.
 func (l Closed) Run(ctx context.Context) (Result, error) {
 	conns, err := l.dial(ctx)
 	defer closeAll(conns)
@@ -58,12 +58,12 @@ func (l Closed) Run(ctx context.Context) (Result, error) {
 		requests = MaxRequests
 	}
 
-	// A connection that fails, or an interrupt, ends all the others at once.
+	// A connection that fails, or an interrupt, ends all connections at once.
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(ctx, func() { closeAll(conns) })()
 
-	// Counting on from the clock, no two rounds give the same order number.
+	// The count starts at the time, so two rounds never use the same order number.
 	var orders atomic.Int64
 	orders.Store(time.Now().UnixMicro())
 
@@ -114,7 +114,7 @@ func closeAll(conns []net.Conn) {
 	}
 }
 
-// caller is one connection of a load.
+// connection is one connection of a load.
 type connection struct {
 	conn     net.Conn
 	template *template
@@ -123,9 +123,9 @@ type connection struct {
 	latency  Histogram
 }
 
-// loop asks and waits for the answer, again and again. The end of one request
-// is the start of the next, so one look at the clock serves both; the deadline
-// is set once, because setting it each time would cost as much as a request.
+// loop sends a request and waits for the answer, repeatedly. The end of one request is the
+// start of the next, so one reading of the clock serves both. The deadline is set once,
+// because setting it each time would cost as much as a request.
 func (c *connection) loop(start, end time.Time) error {
 	if err := c.conn.SetDeadline(end.Add(AnswerTime)); err != nil {
 		return err

@@ -9,24 +9,24 @@ import (
 	"time"
 )
 
-// The limits of a flood, whatever is asked for.
+// The limits of any flood.
 const (
 	MaxFlood     = 2500 // connections
 	MaxFloodTime = 5 * time.Minute
 )
 
-// Flood is a load that does not care for its answers: so many connections ask
-// again as soon as they are answered, whatever that is, until ctx ends.
+// Flood is a load that ignores its answers: each connection sends its next request as soon
+// as it gets any answer, until ctx ends.
 type Flood struct {
 	Addr        string
 	Connections int
-	// From are the addresses of this machine that connections come from, in
-	// turns; none: one that the system chooses.
+	// From are this machine's addresses that connections come from, in turns; none means
+	// one that the system chooses.
 	From []netip.Addr
 	// Next returns the next whole request of a connection; it is valid until the
 	// following call. Each connection has its own.
 	Next func() func() []byte
-	// OnConnected is called when all connections are there.
+	// OnConnected is called when all connections are open.
 	OnConnected func()
 }
 
@@ -64,7 +64,7 @@ func (f Flood) Run(ctx context.Context) (map[int]int64, error) {
 	return answers, nil
 }
 
-// requestUntilClosed asks until the connection ends.
+// requestUntilClosed sends requests until the connection ends.
 func requestUntilClosed(c net.Conn, next func() []byte) map[int]int64 {
 	answers, r := make(map[int]int64), reader{src: c}
 	for {

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// subBits sets the precision: each power of two is cut into 1<<subBits equal
-// buckets, so a value is known to within 1.6 %.
+// subBits sets the precision: each power of two is divided into 1<<subBits equal buckets,
+// so a value is known to within 1.6 %.
 const (
 	subBits   = 6
 	bucketSum = (64 - subBits) << subBits
 )
 
-// Histogram counts latencies. The zero value is empty. Its size is fixed, so
-// that recording costs a few instructions and no memory.
+// Histogram counts latencies. The zero value is empty. Its size is fixed, so recording
+// takes a few instructions and no memory.
 type Histogram struct {
 	counts [bucketSum]uint32
 	N      int64 // how many
@@ -39,8 +39,8 @@ func (h *Histogram) Merge(o *Histogram) {
 	h.Max = max(h.Max, o.Max)
 }
 
-// Quantile returns the latency that a share q of all did not exceed, 0 if
-// there are none. It errs upwards, never beyond the largest one seen.
+// Quantile returns the latency that a share q of all did not exceed, 0 if there are none.
+// It rounds up, but not beyond the largest latency.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	rank := int64(q * float64(h.N))
 	var seen int64

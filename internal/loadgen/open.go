@@ -14,13 +14,12 @@ import (
 	"time"
 )
 
-// MaxRate is the most requests per second that an Open load asks for.
+// MaxRate is the highest rate of an Open load, in requests per second.
 const MaxRate = 100_000
 
-// Open is a load in which requests are due at fixed times. Latency counts
-// from the moment a request was due, not from when a connection was free to
-// send it: a server that stalls is charged for everybody who would have
-// asked meanwhile.
+// Open is a load whose requests are due at fixed times. Latency counts from the time a
+// request was due, not from when a connection was free. So a stall of the server counts for
+// all requests that were due meanwhile.
 type Open struct {
 	BaseURL     string // http:// or https://, with its version: ends in /v1
 	APIKey      string
@@ -28,13 +27,13 @@ type Open struct {
 	Duration    time.Duration
 	Connections int
 
-	// Progress, if set, is called each second with what was found so far.
+	// Progress, if set, is called each second with the result so far.
 	Progress func(OpenResult)
 }
 
-// OpenResult is what an Open load found.
+// OpenResult is the result of an Open load.
 type OpenResult struct {
-	Due      int64 // requests that were to be sent in all
+	Due      int64 // requests to send in all
 	Sent     int64 // requests that were sent
 	Accepted int64 // answers 202
 	Elapsed  time.Duration
@@ -47,7 +46,7 @@ func (r *OpenResult) Rate() float64 {
 	return float64(r.Accepted) / max(r.Elapsed.Seconds(), 1e-9)
 }
 
-// check returns what is wrong with the load.
+// check returns the mistakes of the load.
 func (l *Open) check() (*url.URL, error) {
 	u, err := url.Parse(l.BaseURL)
 	switch {
@@ -67,8 +66,8 @@ func (l *Open) check() (*url.URL, error) {
 	return u, nil
 }
 
-// Run loads the server until the time is over or ctx ends; either way the
-// result has what was found. It returns an error if the load cannot begin.
+// Run loads the server until the time is over or ctx ends; the result has what was measured
+// in either case. It returns an error if the load cannot begin.
 func (l Open) Run(ctx context.Context) (*OpenResult, error) {
 	u, err := l.check()
 	if err != nil {
@@ -83,7 +82,7 @@ func (l Open) Run(ctx context.Context) (*OpenResult, error) {
 	run.start = time.Now()
 	run.result.Failures, run.result.Due = map[string]int64{}, run.total
 
-	// No answer is waited for longer than this after the last was due.
+	// It waits no longer than this for an answer after the last request was due.
 	ctx, cancel := context.WithDeadline(ctx, run.start.Add(l.Duration+AnswerTime))
 	defer cancel()
 	var wg sync.WaitGroup
@@ -104,7 +103,7 @@ func (l Open) Run(ctx context.Context) (*OpenResult, error) {
 	return &r, nil
 }
 
-// openRun is an Open load under way.
+// openRun is an Open load in progress.
 type openRun struct {
 	Open
 	url    *url.URL
@@ -145,8 +144,8 @@ func (run *openRun) snapshot() OpenResult {
 	return r
 }
 
-// work is one connection: it takes the next request, waits until it is due,
-// sends it and waits for the answer. A connection that fails is made anew.
+// work is one connection: it takes the next request, waits until it is due, sends it and
+// waits for the answer. It replaces a connection that fails.
 func (run *openRun) work(ctx context.Context, conn net.Conn) {
 	t := newTemplate(run.url.Host, strings.TrimSuffix(run.url.Path, "/"), run.APIKey, &run.orders)
 	r := &reader{}
@@ -215,7 +214,7 @@ func (run *openRun) record(status int, err error, took time.Duration) {
 	r.Latency.Record(took)
 }
 
-// closing is the line by which a server says that it hangs up.
+// closing is the header by which a server announces that it closes the connection.
 var closing = []byte("\r\nConnection: close\r\n")
 
 // dial connects to the server, with TLS if the URL says so.
@@ -235,7 +234,7 @@ func (run *openRun) dial(ctx context.Context) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", net.JoinHostPort(host, port))
 }
 
-// sleepUntil waits and reports whether ctx lived as long.
+// sleepUntil waits, and reports whether ctx did not end before.
 func sleepUntil(ctx context.Context, t time.Time) bool {
 	d := time.Until(t)
 	if d <= 0 {

@@ -9,32 +9,31 @@ import (
 	"sync/atomic"
 )
 
-// KeyPlaceholder is where the idempotency key goes in Body. It is as long as what
-// replaces it, and so is the hole for the order number.
+// KeyPlaceholder is where the idempotency key goes in Body. It has the length of a key; the
+// placeholder of the order number has the length of a number.
 const (
 	KeyPlaceholder       = "00000000-0000-4000-8000-000000000000"
 	referencePlaceholder = "000000000000000000"
 )
 
-// Body is what a shop sends: every common member, metadata with two keys.
+// Body is a typical request of a shop: every common member, metadata with two keys.
 const Body = `{"method":"mtn_momo","country":"CG","amount":{"value":"5000","currency":"XAF"},` +
 	`"idempotency_key":"` + KeyPlaceholder + `","customer":{"phone":"242061234567","name":"Grace Mabiala"},` +
 	`"reference":"ORDER-` + referencePlaceholder + `","description":"Two bags of rice and one litre of oil",` +
 	`"metadata":{"shop":"Marche Total, Brazzaville","cart":"cart_7f3a9c51e2"}}`
 
-// template is a request that is complete but for the bytes that differ each
-// time, so that sending one costs no encoding.
+// template is a complete request except for the bytes that differ each time, so that
+// sending one needs no encoding.
 type template struct {
 	bytes          []byte
-	key, reference int // where they begin
+	key, reference int // their offsets
 	random         *rand.ChaCha8
 	orders         *atomic.Int64
 }
 
-// newTemplate returns a template of its own for one connection. Keys are
-// random: that is what clients send, and the hardest for an index. The order
-// numbers of a shop ascend, whichever connection they come by, so orders
-// counts for all of them.
+// newTemplate returns a template for one connection. Keys are random: clients send such
+// keys, and they are the hardest for an index. A shop's order numbers ascend over all
+// connections, so all share orders.
 func newTemplate(host, prefix, apiKey string, orders *atomic.Int64) *template {
 	b := fmt.Appendf(nil, "POST %s/payments HTTP/1.1\r\nHost: %s\r\nX-Api-Key: %s\r\n"+
 		"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", prefix, host, apiKey, len(Body), Body)
@@ -49,8 +48,8 @@ func newTemplate(host, prefix, apiKey string, orders *atomic.Int64) *template {
 	}
 }
 
-// next returns the request with a new key and order number. It is valid until
-// the following call.
+// next returns the request with a new key and order number. It is valid until the next
+// call.
 func (t *template) next() []byte {
 	var id [16]byte
 	t.random.Read(id[:])
@@ -63,8 +62,8 @@ func (t *template) next() []byte {
 	return t.bytes
 }
 
-// putUUID writes 16 random bytes as a UUID of version 4 into b, whose dashes
-// are in place.
+// putUUID writes 16 random bytes as a UUID of version 4 into b, which has the dashes
+// already.
 func putUUID(b []byte, id *[16]byte) {
 	id[6] = id[6]&0x0f | 0x40
 	id[8] = id[8]&0x3f | 0x80

@@ -21,17 +21,17 @@ var (
 	lengthName = []byte("Content-Length:")
 )
 
-// reader reads answers one after the other from a connection. It knows only
-// what a load generator needs: the status, and where the next answer begins.
+// reader reads consecutive answers from a connection. It parses only what a load generator
+// needs: the status, and where the next answer begins.
 type reader struct {
 	src  io.Reader
 	buf  [maxResponse]byte
 	used int // bytes of buf that are filled
 }
 
-// next reads one answer whole and returns its status and its body, which is
-// valid until the following call. In a closed loop nothing follows an answer
-// before the next request, so anything beyond it is an error.
+// next reads one whole answer and returns its status and its body, which is valid until the
+// next call. Nothing may follow an answer before the next request, so further bytes are an
+// error.
 func (r *reader) next() (status int, body []byte, err error) {
 	r.used = 0
 	end, length := 0, 0 // of the head; of the body
@@ -58,8 +58,8 @@ func (r *reader) next() (status int, body []byte, err error) {
 	}
 }
 
-// parseHead reads the head of an answer: where it ends, or 0 while it is not
-// complete, its status, and the length of the body that follows.
+// parseHead parses the head of an answer: its end, or 0 while it is incomplete, its status,
+// and the length of the body.
 func parseHead(b []byte) (end, status, length int, err error) {
 	i := bytes.Index(b, headEnd)
 	if i < 0 {
@@ -78,7 +78,7 @@ func parseHead(b []byte) (end, status, length int, err error) {
 	return end, status, length, nil
 }
 
-// parseStatus reads the status out of "HTTP/1.1 202 Accepted".
+// parseStatus parses the status in "HTTP/1.1 202 Accepted".
 func parseStatus(b []byte) (int, error) {
 	const prefix = "HTTP/1.1 "
 	if len(b) < len(prefix)+3 || string(b[:len(prefix)]) != prefix {
@@ -91,9 +91,9 @@ func parseStatus(b []byte) (int, error) {
 	return n, nil
 }
 
-// parseLength finds Content-Length in a head whose lines all end in CRLF. The
-// usual spelling is tried first: comparing every line without regard to case
-// would cost more than all the rest of the parsing.
+// parseLength finds Content-Length in a head whose lines all end in CRLF. It tries the
+// usual spelling first: comparing every line without regard to case would cost more than
+// the rest of the parsing.
 func parseLength(head []byte) (int, error) {
 	i := bytes.Index(head, lengthName)
 	if i < 2 || head[i-1] != '\n' {

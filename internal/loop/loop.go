@@ -25,7 +25,7 @@ type Options struct {
 	// 0.1 makes ten seconds ten to eleven.
 	Jitter float64
 
-	// OnPanic, if not nil, is told what Step panicked with. It is called on the
+	// OnPanic, if not nil, is called with the value that Step panicked with. It runs on the
 	// stack of the panic, so debug.Stack shows where. The default logs.
 	OnPanic func(value any)
 }
@@ -38,7 +38,7 @@ func Run(ctx context.Context, o Options) {
 	timer := time.NewTimer(o.Interval)
 	defer timer.Stop()
 	for ctx.Err() == nil {
-		// This step sees all that was done before any wake so far.
+		// This step sees everything that was done before any wake so far.
 		select {
 		case _, open := <-o.Wake:
 			o.dropClosed(open)
@@ -57,14 +57,14 @@ func Run(ctx context.Context, o Options) {
 		select {
 		case <-timer.C:
 		case _, open := <-wake:
-			// It stands for all wakes until the next step begins.
+			// It counts for all wakes until the next step begins.
 			o.dropClosed(open)
 		case <-ctx.Done():
 		}
 	}
 }
 
-// dropClosed drops a Wake that was closed, which would else wake for ever.
+// dropClosed drops a closed Wake, which would otherwise wake for ever.
 func (o *Options) dropClosed(open bool) {
 	if !open {
 		o.Wake = nil
@@ -87,7 +87,7 @@ func (o *Options) step(ctx context.Context) (next time.Duration, ok bool) {
 	return o.Step(ctx), true
 }
 
-// wait returns how long to wait when Step has asked for next.
+// wait returns how long to wait when Step has returned next.
 func (o *Options) wait(next time.Duration) time.Duration {
 	if next < 0 || next > o.Interval {
 		next = o.Interval
@@ -101,8 +101,8 @@ type Waker struct{ c chan struct{} }
 // NewWaker returns a Waker.
 func NewWaker() *Waker { return &Waker{c: make(chan struct{}, 1)} }
 
-// Wake makes the loop run its step soon. It never blocks; wakes that nobody has
-// heeded yet are one.
+// Wake makes the loop run its step soon. It never blocks. Several wakes before the next
+// step are one.
 func (w *Waker) Wake() {
 	select {
 	case w.c <- struct{}{}:
@@ -110,5 +110,5 @@ func (w *Waker) Wake() {
 	}
 }
 
-// C returns the channel for Options.Wake. One loop only may listen to it.
+// C returns the channel for Options.Wake. Only one loop may receive from it.
 func (w *Waker) C() <-chan struct{} { return w.c }

@@ -7,14 +7,13 @@ import (
 	"till"
 )
 
-// ErrClientFull says that the client holds as much as one may.
+// ErrClientFull says that the client's limit is reached.
 var ErrClientFull = errors.New("quota: the client holds too much")
 
-// ErrFull says that all clients together hold as much as they may.
+// ErrFull says that the limit of all clients together is reached.
 var ErrFull = errors.New("quota: all clients together hold too much")
 
-// Quota is how many bytes may be held. It is safe for concurrent use. Make one
-// with New.
+// Quota limits how many bytes are held. It is safe for concurrent use. Make one with New.
 type Quota struct {
 	total, perClient int64
 

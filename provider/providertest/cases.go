@@ -12,8 +12,8 @@ import (
 	"till/provider"
 )
 
-// lease is the longest that a step of the service may hold a payment. A call
-// that took longer could answer after somebody else has sent again.
+// lease is the longest time that a step of the service holds a payment. A longer call could
+// be answered after another instance has sent again.
 const lease = 20 * time.Second
 
 func testTraits(t *testing.T, h Harness) {
@@ -64,7 +64,7 @@ func testTraits(t *testing.T, h Harness) {
 	}
 }
 
-// The words that each call may answer with.
+// The outcomes that each call may have.
 var (
 	submitWords = []provider.Outcome{
 		provider.Accepted, provider.Duplicate, provider.Rejected,
@@ -132,8 +132,8 @@ func testStuck(t *testing.T, h Harness) {
 	h.wantDebits(t, r, 0)
 }
 
-// needsReference skips where the operator does not know our references: the
-// service never sends twice there.
+// needsReference skips the test if the operator does not know our references: the service
+// never sends twice there.
 func (h Harness) needsReference(t *testing.T) {
 	t.Helper()
 	if !h.Provider.Traits().ClientReference {
@@ -153,8 +153,8 @@ func testRepeated(t *testing.T, h Harness) {
 	h.wantDebits(t, r, 1)
 }
 
-// testMadeAgain is about a row that was lost with an old database and made again
-// by the client's retry: it has another id and the same reference.
+// testMadeAgain is about a row that was lost with a restored database and created again by
+// the client's retry: it has another id and the same reference.
 func testMadeAgain(t *testing.T, h Harness) {
 	h.needsReference(t)
 	lost := h.request(t, Approve)
@@ -201,7 +201,7 @@ func testConcurrent(t *testing.T, h Harness) {
 func testUnknown(t *testing.T, h Harness) {
 	r := h.request(t, Approve)
 	if !h.Provider.Traits().ClientReference {
-		// There may be nothing to ask by: then there is no word of the operator's.
+		// There may be nothing to check by: then there is no answer of the operator's.
 		if result, err := h.Provider.Check(t.Context(), h.query(r)); err != nil {
 			wantError(t, "check", result, err)
 			return
@@ -229,7 +229,7 @@ func testLostAnswer(t *testing.T, h Harness) {
 		answers <- answer{result, err}
 	}()
 
-	// We hang up once the request has arrived, whatever the machine's speed.
+	// The sender hangs up once the request has arrived, whatever the machine's speed.
 	for deadline := time.Now().Add(lease); h.check(t, r).Outcome == provider.NotFound; {
 		if time.Now().After(deadline) {
 			t.Fatal("the request does not arrive")
@@ -272,7 +272,7 @@ func testCancelled(t *testing.T, h Harness) {
 	result, err = h.Provider.Check(cancelled, h.query(r))
 	wantError(t, "check", result, err)
 
-	// Nobody can say whether it arrived; a second send settles it all the same.
+	// Nobody knows whether it arrived; a second send resolves it.
 	if h.Provider.Traits().ClientReference {
 		h.submit(t, r)
 		wantOutcome(t, "the end", h.end(t, r).Outcome, provider.Success)
@@ -292,8 +292,8 @@ func testSuccess(t *testing.T, h Harness) {
 		t.Errorf("a success has the reason %q", result.Reason)
 	}
 
-	// Some operators name neither amount nor reference. One that can be made to
-	// move another amount does.
+	// Some operators name neither amount nor reference. One that can move another amount
+	// does.
 	_, tells := h.Request(WrongAmount)
 	if h.Line != nil {
 		tells = h.Alter[WrongAmount] != nil
@@ -334,7 +334,7 @@ func testReceipt(t *testing.T, h Harness) {
 }
 
 func testFailures(t *testing.T, h Harness) {
-	// Operators that do not tell two reasons apart have one word for both.
+	// Operators that do not distinguish two reasons have one code for both.
 	stories := map[Story][]till.FailureReason{
 		Decline:      {till.CustomerDeclined, till.NotApproved},
 		NeverAnswer:  {till.CustomerTimeout, till.NotApproved},
@@ -344,8 +344,8 @@ func testFailures(t *testing.T, h Harness) {
 		WrongPIN:     {till.WrongPIN},
 	}
 	if h.Payout {
-		// Nobody is asked. Too little money is ours, which is no fault of the
-		// recipient's; an operator may have one word for that and for a limit.
+		// No customer decides. Too little money is our fault, not the recipient's; an
+		// operator may have one code for that and for a limit.
 		stories = map[Story][]till.FailureReason{
 			NoFunds:      {till.ProviderUnavailable},
 			UnknownPayer: {till.RecipientNotFound},

@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// Exchange is what a file of Replay holds.
+// Exchange is the content of a file of Replay.
 type Exchange struct {
-	Title               string // what stands before the first section
+	Title               string // the text before the first section
 	Requests, Responses []string
 	Result              string
 }
@@ -45,8 +45,7 @@ func ReadExchange(t *testing.T, file string) *Exchange {
 	return x
 }
 
-// Status and Body return the parts of an answer. A body has no line feed at its
-// end.
+// Status returns the status of an answer. A body has no line feed at its end.
 func (x *Exchange) Status(n int) (status int) {
 	fmt.Sscanf(x.Responses[n], "HTTP/1.1 %d", &status)
 	return status
@@ -60,14 +59,14 @@ func body(section string) string {
 	return strings.TrimSuffix(text, "\n")
 }
 
-// Answer gives a recorded answer.
+// Answer writes a recorded answer.
 func (x *Exchange) Answer(w http.ResponseWriter, n int) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(x.Status(n))
 	w.Write(x.Body(n))
 }
 
-// Request returns a recorded request, to be put to a simulator.
+// Request returns a recorded request, for a simulator.
 func (x *Exchange) Request(n int) *http.Request {
 	head, text, _ := strings.Cut(x.Requests[n], "\n\n")
 	lines := strings.Split(head, "\n")
@@ -80,8 +79,8 @@ func (x *Exchange) Request(n int) *http.Request {
 	return r
 }
 
-// Shape lists the places of a JSON text with the types of what they hold,
-// sorted: two answers of one shape differ in words alone.
+// Shape lists the paths of a JSON text with their types, sorted: two answers of one shape
+// differ only in values.
 func Shape(text []byte) []string {
 	if !json.Valid(bytes.TrimSpace(text)) {
 		return []string{"not JSON"}

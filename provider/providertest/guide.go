@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// Guide holds an operator's page of the guide against its adapter's Config:
-// every key is explained there, in backticks, and its example uses no others. A
-// credential's key has an ending, _env or _file.
+// Guide compares an operator's page of the guide with its adapter's Config. The page must
+// explain each key, in backticks, and its example may use no others. A credential's key
+// ends in _env or _file.
 func Guide(t *testing.T, page, operator string, config any) {
 	t.Helper()
 	text, err := os.ReadFile(page)

@@ -14,26 +14,25 @@ import (
 	"time"
 )
 
-// Operation is what a request on the line is for.
+// Operation is the purpose of a request on the line.
 type Operation string
 
 // The operations.
 const (
-	Token  Operation = "token"  // it fetches something to be let in by
-	Submit Operation = "submit" // it asks for money to move
-	Check  Operation = "check"  // it asks how a request stands
+	Token  Operation = "token"  // fetches a token
+	Submit Operation = "submit" // requests money
+	Check  Operation = "check"  // reads a request's status
 	Other  Operation = "other"
 )
 
-// Line is the road between an adapter and its operator's simulator: a real
-// HTTP server in front of the simulator's handler, which can be told to lose,
-// hold back, cut and forge.
+// Line is the connection between an adapter and its operator's simulator: a real HTTP
+// server in front of the simulator's handler that can lose, delay, cut and forge.
 type Line struct {
 	server   *httptest.Server
 	operator http.Handler
 	of       func(*http.Request) Operation
 
-	silent chan struct{} // holds one for each request that is met with silence
+	silent chan struct{} // one value for each request that gets no answer
 
 	mu     sync.Mutex
 	next   map[Operation][]Fault
@@ -41,15 +40,15 @@ type Line struct {
 	count  map[Operation]int
 }
 
-// Fault is what happens to one request on the line instead of being passed on
-// to the operator. A fault may pass it on itself.
+// Fault is what happens to one request on the line. It may pass the request on to the
+// operator.
 type Fault func(w http.ResponseWriter, r *http.Request, operator http.Handler)
 
-// maxRequest is how much of a request the line reads before it passes it on.
+// maxRequest is how many bytes of a request the line reads.
 const maxRequest = 1 << 20
 
-// NewLine opens a line to an operator's handler, until the test ends. of says
-// what each request is for.
+// NewLine opens a line to an operator's handler until the test ends. of returns the purpose
+// of each request.
 func NewLine(t testing.TB, operator http.Handler, of func(*http.Request) Operation) *Line {
 	l := &Line{operator: operator, of: of, silent: make(chan struct{}, 16),
 		next: map[Operation][]Fault{}, always: map[Operation]Fault{}, count: map[Operation]int{}}
@@ -61,18 +60,18 @@ func NewLine(t testing.TB, operator http.Handler, of func(*http.Request) Operati
 	return l
 }
 
-// URL is where the adapter finds its operator, without a slash at the end.
+// URL returns the operator's base URL for the adapter, without a slash at the end.
 func (l *Line) URL() string { return l.server.URL }
 
-// Next lets faults happen to the next requests for the operation, one each.
+// Next applies faults to the next requests of the operation, one each.
 func (l *Line) Next(op Operation, faults ...Fault) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.next[op] = append(l.next[op], faults...)
 }
 
-// Always lets a fault happen to every request for the operation from now on;
-// nil ends it, and drops what Next left.
+// Always applies a fault to every request of the operation from now on; nil ends it, and
+// drops the faults of Next.
 func (l *Line) Always(op Operation, f Fault) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,21 +81,21 @@ func (l *Line) Always(op Operation, f Fault) {
 	}
 }
 
-// Count returns how many requests for the operation have come.
+// Count returns how many requests of the operation have come.
 func (l *Line) Count(op Operation) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.count[op]
 }
 
-// Down cuts the line for good: nothing listens any more.
+// Down closes the line for good: nothing listens any more.
 func (l *Line) Down() {
 	l.server.Listener.Close()
 	l.server.CloseClientConnections()
 }
 
-// ServeHTTP passes a request on, or lets the fault happen that is due. The
-// request is read first, so that it can be passed on after its sender is gone.
+// ServeHTTP passes a request on, or applies the fault that is due. It reads the request
+// first, so that it can pass it on after the sender has gone.
 func (l *Line) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
 	if err != nil {
@@ -118,27 +117,26 @@ func (l *Line) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fault(w, r, l.operator)
 }
 
-// answered lets the operator act and returns what it says.
+// answered lets the operator act and returns its answer.
 func answered(r *http.Request, operator http.Handler) *httptest.ResponseRecorder {
 	rec := httptest.NewRecorder()
 	operator.ServeHTTP(rec, r.WithContext(context.WithoutCancel(r.Context())))
 	return rec
 }
 
-// Pass passes the request on: nothing goes wrong.
+// Pass passes the request on, without a fault.
 func Pass(w http.ResponseWriter, r *http.Request, operator http.Handler) { operator.ServeHTTP(w, r) }
 
-// Lose loses the request: the connection ends and the operator hears nothing.
+// Lose loses the request: the connection ends and the operator receives nothing.
 func Lose(http.ResponseWriter, *http.Request, http.Handler) { panic(http.ErrAbortHandler) }
 
-// Swallow loses the request without a word: it is silent until the sender
-// hangs up.
+// Swallow loses the request silently: there is no answer until the sender hangs up.
 func Swallow(_ http.ResponseWriter, r *http.Request, _ http.Handler) {
 	<-r.Context().Done()
 	panic(http.ErrAbortHandler)
 }
 
-// silence is Swallow or SwallowAnswer, and tells the line when it has begun.
+// silence is Swallow or SwallowAnswer, and signals when it has begun.
 func (l *Line) silence(acts bool) Fault {
 	return func(w http.ResponseWriter, r *http.Request, operator http.Handler) {
 		if acts {
@@ -149,23 +147,23 @@ func (l *Line) silence(acts bool) Fault {
 	}
 }
 
-// LoseAnswer loses the answer: the operator has acted, and the connection ends.
+// LoseAnswer loses the answer: the operator acts, and the connection ends.
 func LoseAnswer(_ http.ResponseWriter, r *http.Request, operator http.Handler) {
 	answered(r, operator)
 	panic(http.ErrAbortHandler)
 }
 
-// SwallowAnswer loses the answer without a word: the operator has acted, and
-// it is silent until the sender hangs up.
+// SwallowAnswer loses the answer silently: the operator acts, and there is no answer until
+// the sender hangs up.
 func SwallowAnswer(_ http.ResponseWriter, r *http.Request, operator http.Handler) {
 	answered(r, operator)
 	<-r.Context().Done()
 	panic(http.ErrAbortHandler)
 }
 
-// Hold keeps the request on the road until release is closed, even if its
-// sender has hung up: then it arrives. came is closed when the line has it,
-// arrived when the operator has acted.
+// Hold keeps the request on the line until release is closed, even if its sender has hung
+// up; then it arrives. came is closed when the line has it, arrived when the operator has
+// acted.
 func Hold(came chan<- struct{}, release <-chan struct{}, arrived chan<- struct{}) Fault {
 	return func(_ http.ResponseWriter, r *http.Request, operator http.Handler) {
 		close(came)
@@ -176,16 +174,15 @@ func Hold(came chan<- struct{}, release <-chan struct{}, arrived chan<- struct{}
 	}
 }
 
-// Answer is an answer of the operator's side, made up. The operator does not
-// see the request.
+// Answer is a forged answer. The operator does not see the request.
 type Answer struct {
 	Status int
 	Type   string // its Content-Type; "" means application/json
 	Body   string
 }
 
-// Forge gives a made-up answer. Every status can be forged, also those that a
-// proper server does not answer with.
+// Forge returns a forged answer, with any status, also one that a proper server does not
+// send.
 func Forge(a Answer) Fault {
 	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		kind := a.Type
@@ -205,8 +202,8 @@ func Forge(a Answer) Fault {
 	}
 }
 
-// Limit answers that there were too many calls, with the time to wait in the
-// operator's words, "" for none. The operator does not see the request.
+// Limit answers that there were too many calls, with a Retry-After, "" for none. The
+// operator does not see the request.
 func Limit(after string) Fault {
 	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		if after != "" {
@@ -217,7 +214,7 @@ func Limit(after string) Fault {
 	}
 }
 
-// Rewrite lets the operator act and changes what it says.
+// Rewrite lets the operator act and changes its answer.
 func Rewrite(change func(status int, body []byte) (int, []byte)) Fault {
 	return func(w http.ResponseWriter, r *http.Request, operator http.Handler) {
 		rec := answered(r, operator)
@@ -232,8 +229,8 @@ func Rewrite(change func(status int, body []byte) (int, []byte)) Fault {
 	}
 }
 
-// CutOff lets the operator act and ends the connection after n bytes of its
-// answer's body, though more were announced.
+// CutOff lets the operator act and ends the connection after n bytes of the answer's body,
+// although more were announced.
 func CutOff(n int) Fault {
 	return func(w http.ResponseWriter, r *http.Request, operator http.Handler) {
 		rec := answered(r, operator)
@@ -245,8 +242,8 @@ func CutOff(n int) Fault {
 	}
 }
 
-// Huge answers with a body of n bytes, begun with the text. It tells how many
-// bytes were taken.
+// Huge answers with a body of n bytes that begins with the text. It counts the bytes that
+// were read.
 func Huge(status int, begin string, n int64, taken *atomic.Int64) Fault {
 	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		raw(w, func(conn net.Conn) {
@@ -264,7 +261,7 @@ func Huge(status int, begin string, n int64, taken *atomic.Int64) Fault {
 	}
 }
 
-// Drip answers with the text, a byte at a time and never to its end.
+// Drip answers with the text, a byte at a time, and never ends.
 func Drip(status int, body string) Fault {
 	return func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
 		w.Header().Set("Content-Type", "application/json")
@@ -289,7 +286,7 @@ func Drip(status int, body string) Fault {
 	}
 }
 
-// raw takes the connection from the server, so that anything can be written.
+// raw takes the connection from the server, so that it can write anything.
 func raw(w http.ResponseWriter, write func(net.Conn)) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {

@@ -54,7 +54,7 @@ func runLine(t *testing.T, open func(t *testing.T) Harness) {
 	}
 }
 
-// opened returns a request that the operator holds and the customer approves.
+// opened returns a request that the operator holds and that the customer will approve.
 func (h Harness) opened(t *testing.T) provider.Request {
 	t.Helper()
 	r := h.request(t, Approve)
@@ -62,7 +62,7 @@ func (h Harness) opened(t *testing.T) provider.Request {
 	return r
 }
 
-// succeeded returns a request that has succeeded, and what Check says of it.
+// succeeded returns a request that has succeeded, and the result of its Check.
 func (h Harness) succeeded(t *testing.T) (provider.Request, provider.Result) {
 	t.Helper()
 	r := h.opened(t)
@@ -71,8 +71,8 @@ func (h Harness) succeeded(t *testing.T) (provider.Request, provider.Result) {
 	return r, result
 }
 
-// wantOutcome makes one call whose answer is forged and compares the outcome,
-// "" for an error.
+// wantOutcome makes one call with a forged answer and compares the outcome, "" for an
+// error.
 func (h Harness) wantOutcome(t *testing.T, op Operation, r provider.Request, a Answer, want provider.Outcome) {
 	t.Helper()
 	h.Line.Always(op, Forge(a))
@@ -105,8 +105,8 @@ func (h Harness) wantOutcome(t *testing.T, op Operation, r provider.Request, a A
 	}
 }
 
-// refusing are the statuses by which a gateway turns a call away before it
-// passes it on. No other can prove that by itself.
+// refusing are the statuses by which a gateway refuses a call before it passes it on. No
+// other status proves that by itself.
 var refusing = []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests}
 
 func isRefusal(err error) bool {
@@ -114,7 +114,7 @@ func isRefusal(err error) bool {
 	return ok
 }
 
-// common are the statuses that operators and their gateways answer with.
+// common are the usual statuses of operators and their gateways.
 var common = []int{200, 201, 202, 204, 301, 302, 307, 400, 401, 403, 404, 405, 408, 409, 410, 413, 415, 422, 429, 500, 501, 502, 503, 504, 520, 599}
 
 func testStatuses(t *testing.T, h Harness) {
@@ -177,7 +177,7 @@ func testTruncated(t *testing.T, h Harness) {
 		result, err := h.Provider.Check(t.Context(), h.query(r))
 		wantError(t, fmt.Sprintf("check with %d of %d bytes", n, length), result, err)
 	}
-	// Nor is a true answer believed with something behind it.
+	// A true answer is not accepted either if more text follows.
 	h.Line.Next(Check, Rewrite(func(status int, body []byte) (int, []byte) {
 		return status, append(slices.Clone(body), `{"status":"x"}`...)
 	}))
@@ -202,7 +202,7 @@ func (h Harness) answerTo(t *testing.T, r provider.Request) []byte {
 
 const hugeAnswer = 100 << 20
 
-// takenAtMost is what sockets may hold of an answer that nobody reads.
+// takenAtMost is how many bytes sockets may hold of an answer that nobody reads.
 const takenAtMost = 32 << 20
 
 func testHuge(t *testing.T, h Harness) {
@@ -239,7 +239,7 @@ func testDrip(t *testing.T, h Harness) {
 
 func testDroppedAnswer(t *testing.T, h Harness) {
 	r := h.request(t, Approve)
-	// A warm connection: the standard library would repeat some requests on it.
+	// On a warm connection the standard library would repeat some requests.
 	h.warm(t)
 	before := h.Line.Count(Submit)
 	h.Line.Next(Submit, LoseAnswer)
@@ -258,7 +258,7 @@ func testDroppedAnswer(t *testing.T, h Harness) {
 	wantOutcome(t, "the end", h.end(t, r).Outcome, provider.Success)
 	h.wantDebits(t, r, 1)
 
-	// Lost before it arrived, on a warm connection too.
+	// Lost before it arrived, also on a warm connection.
 	r = h.request(t, Approve)
 	before = h.Line.Count(Submit)
 	h.Line.Next(Submit, Lose)
@@ -271,7 +271,7 @@ func testDroppedAnswer(t *testing.T, h Harness) {
 	h.wantDebits(t, r, 0)
 }
 
-// warm makes a few calls, so that tokens are there and connections are open.
+// warm makes a few calls, so that there are tokens and open connections.
 func (h Harness) warm(t *testing.T) {
 	t.Helper()
 	r := h.opened(t)

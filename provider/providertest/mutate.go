@@ -11,8 +11,8 @@ import (
 	"till/provider"
 )
 
-// leaves are the places of an answer that hold something, as paths of object
-// members and array indexes.
+// leaves visits the values of an answer, with their paths of object members and array
+// indexes.
 func leaves(v any, path []any, visit func(path []any, v any)) {
 	switch x := v.(type) {
 	case map[string]any:
@@ -29,7 +29,7 @@ func leaves(v any, path []any, visit func(path []any, v any)) {
 	}
 }
 
-// with returns the answer with another value in one place.
+// with returns the answer with another value at one path.
 func with(text []byte, path []any, value any) []byte {
 	root := parsed(text)
 	at := root
@@ -65,15 +65,14 @@ func parsed(text []byte) any {
 	return v
 }
 
-// garbled are values of the wrong type, and words that nobody documents.
+// garbled are values of wrong types, and undocumented texts.
 var garbled = []any{
 	nil, true, json.Number("-1"), json.Number("12345678901234567890123"), json.Number("1e400"), "", "no such word",
 	"\x00\u202e", []any{}, []any{"x"}, map[string]any{}, map[string]any{"code": "x"},
 }
 
-// testMutations garbles every place of a true answer, one at a time. Nothing
-// that comes of it may end the payment in another way than the true answer
-// does, nor call another sum or reference a match.
+// testMutations garbles each value of a true answer, one at a time. No result may end the
+// payment in another way than the true answer does, nor accept another amount or reference.
 func testMutations(t *testing.T, h Harness) {
 	for _, s := range []Story{Approve, NoFunds, UnknownPayer} {
 		r, ok := h.story(s)
@@ -104,8 +103,8 @@ func testMutations(t *testing.T, h Harness) {
 	}
 }
 
-// testNumbers writes every number of a true answer as a string, and every
-// string of digits as a number: the verdict stays, or we do not know.
+// testNumbers writes each number of a true answer as a string, and each string of digits as
+// a number. The outcome stays the same, or is unknown.
 func testNumbers(t *testing.T, h Harness) {
 	r, truth := h.succeeded(t)
 	text := h.answerTo(t, r)

@@ -27,7 +27,7 @@ const (
 	Stuck        Story = "stuck"         // the operator says "open" for ever
 	WrongAmount  Story = "wrong amount"  // the customer approves and another amount moves
 
-	// WrongCurrency is told by adapters on a line alone.
+	// WrongCurrency is only for adapters on a line.
 	WrongCurrency Story = "wrong currency" // the customer approves and the operator names another currency
 )
 
@@ -37,52 +37,48 @@ var Stories = []Story{
 	LostAnswer, LostRequest, Stuck, WrongAmount,
 }
 
-// Harness is an adapter, wired to an operator that can be told what to do.
-// Each case opens its own.
+// Harness is an adapter with an operator whose behaviour the test controls. Each case opens
+// its own.
 type Harness struct {
 	Provider provider.Provider
-	// Request returns a fresh request that the operator treats as the story
-	// says, and false where the operator cannot be made to do it. An adapter on
-	// a Line leaves the lost ones to the line.
+	// Request returns a new request that the operator treats as the story says, and false
+	// if it cannot. On a Line, the line itself loses requests and answers.
 	Request func(Story) (provider.Request, bool)
-	// Advance lets d pass at the operator.
+	// Advance moves the operator's clock by d.
 	Advance func(d time.Duration)
 	// Debits counts how often the payer was debited for the reference, or the
 	// recipient credited, by the operator's own book.
 	Debits func(reference till.ID) int
-	// Payout says that the provider pays out: its failures are a recipient's.
+	// Payout says that the provider is for payouts: its failures are a recipient's.
 	Payout bool
-	// CallbackBody returns the body of the latest callback for a request, for operators
-	// whose Traits keep it; nil otherwise.
+	// CallbackBody returns the body of the latest callback for a request, if the operator's
+	// Traits need it; nil otherwise.
 	CallbackBody func(r provider.Request) []byte
 
-	// What follows is for adapters that reach their operator over HTTP. The
-	// cases about the line are left out where Line is nil.
+	// The rest is for adapters that reach their operator over HTTP. Without a Line, the
+	// cases about it are skipped.
 
-	// Line is the road to the operator.
+	// Line is the connection to the operator.
 	Line *Line
-	// StatusOutcome is the adapter's table: what Submit and Check make of an answer
-	// with the status and a body that says nothing ("" or "{}"). "" means an
-	// error: we do not know.
+	// StatusOutcome returns the outcome of Submit and Check for an answer with the status and a
+	// body without information ("" or "{}"). "" means an error: the outcome is unknown.
 	StatusOutcome func(op Operation, status int, body string) provider.Outcome
-	// Rejection is what the operator answers to a Submit that it refuses
-	// outright; zero if it never does.
+	// Rejection is the operator's answer to a Submit that it rejects outright; zero if it
+	// never does.
 	Rejection Answer
-	// Refused is what the operator answers to a call whose token it does not
-	// take, or whose key if there are no tokens.
+	// Refused is the operator's answer to a call with a refused token, or a refused key if
+	// there are no tokens.
 	Refused Answer
-	// ForgetTokens makes the operator refuse every token it gave out; nil where
-	// there are none.
+	// ForgetTokens makes the operator refuse all its tokens; nil if there are none.
 	ForgetTokens func()
-	// Alter rewrites the body of an answer to Check of a success so that it
-	// tells the story WrongAmount or WrongCurrency. A story that it lacks
-	// cannot be told: the operator does not name what it moved.
+	// Alter rewrites the answer to Check of a success for the story WrongAmount or
+	// WrongCurrency. A story without an entry is impossible: the operator does not name
+	// what it moved.
 	Alter map[Story]func(body []byte) []byte
-	// Others are providers of other accounts: of another base URL, another
-	// user, another environment, the other kind.
+	// Others are providers of other accounts: another base URL, user, environment, or kind.
 	Others []provider.Provider
 
-	handles *sync.Map // reference: what Result.Handle was last
+	handles *sync.Map // by reference: the last Result.Handle
 }
 
 // Run runs every case against a harness of its own.
@@ -117,11 +113,11 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 	runLine(t, open)
 }
 
-// init makes what a harness keeps by itself.
+// init sets the harness's own state.
 func (h *Harness) init() { h.handles = &sync.Map{} }
 
-// story returns a request for the story. On a line the line plays what gets
-// lost, where the operator can be asked by our reference afterwards.
+// story returns a request for the story. The line loses requests and answers, if the
+// operator can be checked by our reference afterwards.
 func (h Harness) story(s Story) (provider.Request, bool) {
 	if h.Line == nil {
 		return h.Request(s)
@@ -155,7 +151,7 @@ func (h Harness) request(t *testing.T, s Story) provider.Request {
 	return r
 }
 
-// query returns what the service would ask about the request now.
+// query returns the service's query about the request now.
 func (h Harness) query(r provider.Request) provider.Query {
 	q := provider.Query{
 		Client: r.Client, ID: r.ID, Reference: r.Reference,
@@ -177,7 +173,7 @@ func (h Harness) keep(r provider.Request, result provider.Result) {
 	}
 }
 
-// submit submits and expects an answer.
+// submit submits a request and expects an answer.
 func (h Harness) submit(t *testing.T, r provider.Request) provider.Result {
 	t.Helper()
 	result, err := h.Provider.Submit(t.Context(), r)
@@ -188,7 +184,7 @@ func (h Harness) submit(t *testing.T, r provider.Request) provider.Result {
 	return result
 }
 
-// check checks and expects an answer.
+// check checks a request and expects an answer.
 func (h Harness) check(t *testing.T, r provider.Request) provider.Result {
 	t.Helper()
 	result, err := h.Provider.Check(t.Context(), h.query(r))
@@ -199,8 +195,8 @@ func (h Harness) check(t *testing.T, r provider.Request) provider.Result {
 	return result
 }
 
-// end lets time pass until the operator gives a final verdict on a request
-// that it holds. It fails if none comes within the window and its grace.
+// end lets time pass until the operator decides a request that it holds. It fails if that
+// does not happen within the window and its grace.
 func (h Harness) end(t *testing.T, r provider.Request) provider.Result {
 	t.Helper()
 	traits := h.Provider.Traits()
@@ -239,8 +235,8 @@ func wantOutcome(t *testing.T, what string, got, want provider.Outcome) {
 	}
 }
 
-// wantError expects an error that comes with no result at all: a result beside
-// an error would be believed by somebody, some day.
+// wantError expects an error without a result: a result beside an error would be used some
+// day.
 func wantError(t *testing.T, what string, got provider.Result, err error) {
 	t.Helper()
 	if err == nil {
@@ -251,9 +247,9 @@ func wantError(t *testing.T, what string, got provider.Result, err error) {
 	}
 }
 
-// submitInSilence submits a request of a story in which something gets lost,
-// and hangs up: on a line when the silence has begun, elsewhere about when the
-// service would give up, but no later than a second.
+// submitInSilence submits a request whose story loses something, and hangs up: on a line
+// when the silence has begun, elsewhere about when the service would give up, but after a
+// second at most.
 func (h Harness) submitInSilence(t *testing.T, r provider.Request) (provider.Result, error) {
 	t.Helper()
 	if h.Line == nil {

@@ -21,21 +21,21 @@ import (
 	"till/provider"
 )
 
-// Replay replays the conversations in a folder: one file each, with what is
-// called, the bytes that are sent, the bytes that are answered, and what comes
-// of it. open returns the providers of an account at the address.
+// Replay replays the conversations in a folder. Each file has the call, the bytes that are
+// sent, the bytes that are answered, and the result. open returns the providers of an
+// account at the address.
 //
 // A file has sections, each under a line "-- name --":
 //
-//	-- call --       who is called: "payments submit", "payouts check" or
-//	                 "payments test"; then lines "key value": token, phone,
-//	                 amount, country, description, callback, handle, mask
-//	-- request --    what we send; -- response -- what is answered; repeated
-//	-- result --     what comes of it
+// \t-- call --       who is called: "payments submit", "payouts check" or
+// \t                 "payments test"; then lines "key value": token, phone,
+// \t                 amount, country, description, callback, handle, mask
+// \t-- request --    what we send; -- response -- what is answered; repeated
+// \t-- result --     the result
 //
-// What stands before the first section says where the answers are from. A mask
-// is a regular expression for what differs each time, shown as ***. With
-// TILL_UPDATE=1 requests and results are written anew: read the difference.
+// The text before the first section says where the answers are from. A mask is a regular
+// expression for what differs each time, shown as ***. With TILL_UPDATE=1 requests and
+// results are rewritten: read the difference.
 func Replay(t *testing.T, folder string, open func(t *testing.T, url string, tokens provider.Tokens) (payments, payouts provider.Provider)) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.txt"))
 	if err != nil || len(files) == 0 {
@@ -116,8 +116,7 @@ func (g *golden) String() string {
 	return b.String()
 }
 
-// replay makes the call, and puts what was sent and what came of it into the
-// sections.
+// replay makes the call, and puts what was sent and the result into the sections.
 func (g *golden) replay(t *testing.T, open func(t *testing.T, url string, tokens provider.Tokens) (payments, payouts provider.Provider)) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -186,7 +185,7 @@ func (g *golden) make(t *testing.T, p provider.Provider, operation string) strin
 	return resultText(result, err)
 }
 
-// resultText writes a result as a file shows it.
+// resultText formats a result for a file.
 func resultText(r provider.Result, err error) string {
 	var b strings.Builder
 	refusal, refused := errors.AsType[*provider.Refusal](err)
@@ -226,8 +225,8 @@ func resultText(r provider.Result, err error) string {
 	return b.String()
 }
 
-// serve takes a connection for each request of the file and answers with the
-// bytes that follow it. It returns what went wrong.
+// serve accepts a connection for each request of the file and answers with the bytes that
+// follow it. It returns what went wrong.
 func (g *golden) serve(listener net.Listener) string {
 	for i := 0; i < len(g.sections); i++ {
 		if g.sections[i].name != "request" {
@@ -249,8 +248,7 @@ func (g *golden) serve(listener net.Listener) string {
 	return ""
 }
 
-// readRequest writes a request in one form: the headers that we chose, sorted,
-// and the body.
+// readRequest formats a request: the headers that we set, sorted, and the body.
 func (g *golden) readRequest(conn net.Conn) (string, error) {
 	conn.SetDeadline(time.Now().Add(lease))
 	r, err := http.ReadRequest(bufio.NewReader(conn))
@@ -281,8 +279,8 @@ func (g *golden) readRequest(conn net.Conn) (string, error) {
 	return text, nil
 }
 
-// rawResponse turns a response of a file into bytes for the line: the body
-// without the last line's end, and its length, which the file leaves out.
+// rawResponse turns a response of a file into bytes: the body without the last line's end,
+// and its length, which the file omits.
 func rawResponse(text string) string {
 	head, body, _ := strings.Cut(text, "\n\n")
 	body = strings.TrimSuffix(body, "\n")

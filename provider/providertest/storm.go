@@ -16,11 +16,10 @@ const maxRounds = 500
 // maxStormSends is how often one request of a storm is sent.
 const maxStormSends = 6
 
-// Storm sends n requests through an operator that is out of order, by the
-// rules of the service: what is unknown is asked about, and sent again under
-// the same reference only if the operator twice does not know it. In the end each
-// request has moved money once where the adapter says success, and never
-// anywhere else. The harness is opened with faults; it needs no line.
+// Storm sends n requests through an operator with faults, by the rules of the service. An
+// unknown outcome is checked. A request is sent again, under the same reference, only if
+// the operator twice does not know it. At the end, each success has moved money once, and
+// any other request never. The harness is opened with faults; it needs no line.
 func Storm(t *testing.T, h Harness, n int) {
 	h.init()
 	h.needsReference(t)
@@ -57,7 +56,7 @@ func Storm(t *testing.T, h Harness, n int) {
 	}
 }
 
-// weather brings one request to its end through whatever goes wrong.
+// weather brings one request to its end, whatever fails.
 func (h Harness) weather(t *testing.T, r provider.Request) provider.Outcome {
 	held, sends, absent := false, 0, 2
 	for range maxRounds {

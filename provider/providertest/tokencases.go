@@ -82,8 +82,8 @@ func testRefused(t *testing.T, h Harness) {
 	h.wantDebits(t, fresh, 0)
 }
 
-// testRefusedAlone: the operator does not take the token, and gives no other.
-// The one call that was made moved nothing.
+// testRefusedAlone: the operator refuses the token, and gives no other. The one call that
+// was made moved nothing.
 func testRefusedAlone(t *testing.T, h Harness) {
 	if h.ForgetTokens == nil {
 		t.Skip("there are no tokens")
@@ -114,8 +114,8 @@ func testRefusedAlone(t *testing.T, h Harness) {
 	h.wantDebits(t, r, 1)
 }
 
-// testRefusedThenLost: the first call was refused, but the second may have
-// arrived, and has.
+// testRefusedThenLost: the first call was refused, but the second may have arrived, and
+// has.
 func testRefusedThenLost(t *testing.T, h Harness) {
 	if h.ForgetTokens == nil {
 		t.Skip("there are no tokens")

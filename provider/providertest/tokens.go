@@ -9,23 +9,23 @@ import (
 	"till"
 )
 
-// Clock is time that passes when it is told to.
+// Clock is a clock that the test advances.
 type Clock struct {
 	mu  sync.Mutex
 	now time.Time
 }
 
-// NewClock returns a clock that stands at some moment.
+// NewClock returns a clock at a fixed time.
 func NewClock() *Clock { return &Clock{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)} }
 
-// Now is the clock's moment.
+// Now returns the clock's time.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now
 }
 
-// Advance lets d pass.
+// Advance advances the clock by d.
 func (c *Clock) Advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -35,7 +35,7 @@ func (c *Clock) Advance(d time.Duration) {
 // Tokens keeps tokens in memory: a provider.Tokens for tests and benchmarks.
 type Tokens struct {
 	now   func() time.Time
-	fixed string // if not "", the only one
+	fixed string // if not "", the only token
 	mu    sync.Mutex
 	all   map[string]keptToken
 }
@@ -45,12 +45,12 @@ type keptToken struct {
 	until time.Time
 }
 
-// NewTokens returns tokens that run out by the clock.
+// NewTokens returns tokens that expire by the clock.
 func NewTokens(now func() time.Time) *Tokens {
 	return &Tokens{now: now, all: map[string]keptToken{}}
 }
 
-// Token does what provider.Tokens promises, for one process.
+// Token implements provider.Tokens for one process.
 func (k *Tokens) Token(ctx context.Context, name, stale string, fetch func(ctx context.Context) (string, time.Duration, error)) (string, error) {
 	if k.fixed != "" {
 		return k.fixed, nil
@@ -68,8 +68,7 @@ func (k *Tokens) Token(ctx context.Context, name, stale string, fetch func(ctx c
 	return text, nil
 }
 
-// NewReference returns a reference in the form of a UUIDv4, as the service
-// makes them.
+// NewReference returns a reference in the form of a UUIDv4, like the service's.
 func NewReference() till.ID {
 	var id till.ID
 	rand.Read(id[:])

@@ -14,10 +14,9 @@ import (
 	"till"
 )
 
-// schema is the whole book. It and every statement have one text, which each
-// engine's dialect turns into its own words. A reference that was taken twice, which only an
-// operator without deduplication does, has copies 0, 1 and so on. A time of 0
-// is unset.
+// schema creates the book. It and every statement have one text, which each engine's
+// dialect adapts. A reference that was accepted twice, which happens only without
+// deduplication, has copies 0, 1 and so on. A time of 0 is unset.
 const schema = `
 CREATE TABLE IF NOT EXISTS requests (
 	id             INTEGER PRIMARY KEY,
@@ -73,8 +72,8 @@ CREATE TABLE IF NOT EXISTS handsets (
 const columns = `id, kind, reference, client, payment, phone, minor, currency, arrived_at, expires_at,
 	decided_at, approved, decision, asked, wrong_pins, callback_url, callback_tries`
 
-// undecided selects what no person has decided, as the index does, and
-// openPrompt what still waits for one: ?1 is the client, ?2 the present moment.
+// undecided selects requests without a person's decision, like the index. openPrompt
+// selects those that still wait for one: ?1 is the client, ?2 the present time.
 const (
 	undecided  = `client = ?1 AND kind = 'payment' AND (asked = 1 OR substr(phone, -4) = '0000') AND decided_at = 0`
 	openPrompt = undecided + ` AND expires_at > ?2`
@@ -97,17 +96,17 @@ const (
 	bookTimeout = 5 * time.Second // with one use of the book, where the caller has more
 )
 
-// book is the operator's memory.
+// book is the operator's database.
 type book struct {
 	writer, reader *sql.DB // the same where any number may write
 	dialect        *strings.Replacer
 	dedup          bool
 
-	// writing has room for as many as may write at the same time. Callers wait
-	// for it under their context.
+	// writeSlots has room for as many as may write at the same time. Callers wait for it
+	// under their context.
 	writeSlots chan struct{}
 
-	// finishes says that a write that has begun is never interrupted.
+	// uninterruptible says that a write that has begun is never interrupted.
 	uninterruptible bool
 
 	stmt struct {
@@ -146,8 +145,8 @@ func (b *book) prepare(ctx context.Context) error {
 			VALUES (?1, ` + number + `, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
 			ON CONFLICT (reference, copy) DO NOTHING RETURNING id`},
 		{&b.stmt.swallow, b.writer, `INSERT INTO swallowed (reference, at) VALUES (?1, ?2) ON CONFLICT DO NOTHING`},
-		// One statement finds and takes: no other process can take the same. It
-		// finds once, however the engine would like to join.
+		// One statement finds and takes, so no other process can take the same.
+		// MATERIALIZED makes every engine find only once.
 		{&b.stmt.claim, b.writer, `WITH due AS MATERIALIZED (SELECT id FROM requests
 				WHERE callback_due > 0 AND callback_due <= ?3
 				ORDER BY callback_due LIMIT ?4 FOR UPDATE SKIP LOCKED)
@@ -214,9 +213,9 @@ func (b *book) write(ctx context.Context, f func(context.Context) error) error {
 	return f(ctx)
 }
 
-// record writes the request down and reports whether its reference is new. It
-// sets the request's id. The first try of its callback, due at due, counts as
-// claimed if r.maxCallbackTries is 1.
+// record records the request and reports whether its reference is new. It sets the
+// request's id. The first try of its callback, due at due, counts as claimed if
+// r.maxCallbackTries is 1.
 func (b *book) record(ctx context.Context, r *request, due till.Time) (fresh bool, err error) {
 	err = b.write(ctx, func(ctx context.Context) error {
 		for {
@@ -229,7 +228,7 @@ func (b *book) record(ctx context.Context, r *request, due till.Time) (fresh boo
 				fresh = true
 				return rows.Scan(&r.id)
 			})
-			// Without deduplication, a copy that another writer took at the same
+			// Without deduplication, a copy number that another writer took at the same
 			// moment is not ours: the next number is.
 			if err != nil || fresh || b.dedup {
 				return err
@@ -239,8 +238,8 @@ func (b *book) record(ctx context.Context, r *request, due till.Time) (fresh boo
 	return fresh, err
 }
 
-// recordSwallowed writes down that a send of the reference was swallowed, and reports
-// whether it was the first one.
+// recordSwallowed records that a send of the reference was swallowed, and reports whether
+// it was the first one.
 func (b *book) recordSwallowed(ctx context.Context, reference till.ID, now till.Time) (first bool, err error) {
 	err = b.write(ctx, func(ctx context.Context) error {
 		res, err := b.stmt.swallow.ExecContext(ctx, reference[:], int64(now))
@@ -288,8 +287,8 @@ func (b *book) claimCallbacks(ctx context.Context, now till.Time) (batch []*requ
 	return batch, err
 }
 
-// reschedule writes down when the claimed callbacks are due again, zero for
-// never; one that another process has claimed meanwhile is left to it.
+// reschedule records when the claimed callbacks are due again, zero for never. It skips one
+// that another process has claimed meanwhile.
 func (b *book) reschedule(ctx context.Context, due map[*request]till.Time) error {
 	if len(due) == 0 {
 		return nil
@@ -301,7 +300,7 @@ func (b *book) reschedule(ctx context.Context, due map[*request]till.Time) error
 		}
 		defer tx.Rollback()
 		stmt := tx.StmtContext(ctx, b.stmt.reschedule)
-		// Two that meet lock in the same order, so neither waits for ever.
+		// In one order, so that two processes never wait for each other.
 		for _, r := range slices.SortedFunc(maps.Keys(due), func(a, b *request) int { return cmp.Compare(a.id, b.id) }) {
 			if _, err := stmt.ExecContext(ctx, int64(due[r]), r.id, r.callbackTries); err != nil {
 				return err

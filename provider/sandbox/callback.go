@@ -25,8 +25,8 @@ const (
 	callbackLockedPause  = 5 * time.Millisecond // when what is due is in another process's hands
 )
 
-// Run sends callbacks when they are due, until ctx ends. It looks at least
-// every quarter of a second: another process may have taken a request.
+// Run sends callbacks when they are due, until ctx ends. It polls at least every quarter of
+// a second: another process may have accepted a request.
 func (o *Operator) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		sent, next, err := o.SendCallbacks(ctx)
@@ -60,11 +60,11 @@ func (o *Operator) pause(ctx context.Context, d time.Duration) {
 	}()
 	_ = o.sleep(ctx, d) // it ends early when woken, or when Run does
 	cancel()
-	// A listener that outlived the pause could swallow the next wake.
+	// A goroutine that outlived the pause could take the next wake.
 	<-listening
 }
 
-// wakeFor wakes Run if due comes before it looks anyway.
+// wakeFor wakes Run if due comes before its next poll.
 func (o *Operator) wakeFor(due, now till.Time) {
 	if due.IsZero() || due.Sub(now) >= o.pollInterval {
 		return
@@ -79,7 +79,7 @@ func (o *Operator) wakeFor(due, now till.Time) {
 // them, and waits for their answers. It returns how many were received and
 // when the next is due, zero if none is.
 func (o *Operator) SendCallbacks(ctx context.Context) (sent int, next till.Time, err error) {
-	// Looking first keeps an idle sandbox from taking the write lock.
+	// A read first keeps an idle sandbox from taking the write lock.
 	next, err = o.book.nextCallback(ctx)
 	now := o.now()
 	if err != nil || next.IsZero() || next > now {
@@ -96,8 +96,8 @@ func (o *Operator) SendCallbacks(ctx context.Context) (sent int, next till.Time,
 	return sent, next, err
 }
 
-// deliver sends the callbacks of the requests, which this process has claimed,
-// and writes down which of them come again. An error is the book's.
+// deliver sends the callbacks of requests that this process has claimed, and records which
+// are sent again. An error is the book's.
 func (o *Operator) deliver(ctx context.Context, batch []*request) (sent int, err error) {
 	received := make([]atomic.Int64, len(batch))
 	var posts sync.WaitGroup
@@ -129,7 +129,7 @@ func (o *Operator) deliver(ctx context.Context, batch []*request) (sent int, err
 			again[r] = o.now().Add(callbackPause)
 		}
 	}
-	// What was sent is written down even if ctx has ended meanwhile.
+	// What was sent is recorded even if ctx has ended meanwhile.
 	return sent, o.book.reschedule(context.WithoutCancel(ctx), again)
 }
 
@@ -162,7 +162,7 @@ func (o *Operator) ReadClaim(body []byte) (provider.Claim, bool) {
 	return c, true
 }
 
-// callbackClient posts callbacks. It follows no redirect: an answer is an answer.
+// callbackClient posts callbacks. It follows no redirect.
 var callbackClient = &http.Client{
 	Transport: &http.Transport{
 		MaxIdleConnsPerHost: callbackBatch,

@@ -20,12 +20,12 @@ var (
 // Payouts returns the provider for payouts.
 func (o *Operator) Payouts() Payouts { return Payouts{o} }
 
-// Submit takes a request as the story of its phone number has it.
+// Submit accepts a request, and its phone number's story begins.
 func (p Payouts) Submit(ctx context.Context, q provider.Request) (provider.Result, error) {
 	return p.o.submit(ctx, payout, q)
 }
 
-// Check says how the request with the reference stands.
+// Check returns the state of the request with the reference.
 func (p Payouts) Check(ctx context.Context, q provider.Query) (provider.Result, error) {
 	return p.o.Check(ctx, q)
 }
@@ -33,14 +33,14 @@ func (p Payouts) Check(ctx context.Context, q provider.Query) (provider.Result, 
 // ReadClaim implements provider.ClaimReader.
 func (p Payouts) ReadClaim(body []byte) (provider.Claim, bool) { return p.o.ReadClaim(body) }
 
-// Traits says how the sandbox behaves: as with payments. Its window is how
-// long a payout may wait to be sent.
+// Traits returns the same traits as for payments. The window is how long a payout may wait
+// to be sent.
 func (p Payouts) Traits() provider.Traits { return p.o.Traits() }
 
 // Fingerprint names the account: there is one sandbox.
 func (p Payouts) Fingerprint() string { return p.o.Fingerprint() }
 
-// SendDelay keeps back what a tester wants to cancel.
+// SendDelay delays payouts that a tester wants to cancel.
 func (p Payouts) SendDelay(r provider.Request) time.Duration {
 	if storyOf(payout, r.Phone) == heldBack {
 		return heldBackDelay

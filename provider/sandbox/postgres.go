@@ -35,8 +35,8 @@ func isPostgres(path string) bool {
 	return strings.HasPrefix(path, "postgres://") || strings.HasPrefix(path, "postgresql://")
 }
 
-// openPostgres opens the book in a schema of its own. A connection that is
-// lost costs whoever used it an error; the pool makes the next one by itself.
+// openPostgres opens the book in a schema of its own. A lost connection fails its caller;
+// the pool opens the next one by itself.
 func openPostgres(ctx context.Context, url string, dedup bool) (_ *book, err error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
@@ -85,16 +85,15 @@ func postgresConfig(url string) (*pgx.ConnConfig, string, error) {
 			c.RuntimeParams[name] = value
 		}
 	}
-	// A claim looks again at a row that it waited for; stricter levels refuse.
+	// A claim rereads a row that it waited for; stricter levels would fail.
 	c.RuntimeParams["default_transaction_isolation"] = "read committed"
 	name, err := schemaBeside(c.RuntimeParams["search_path"])
 	c.RuntimeParams["search_path"] = pgx.Identifier{name}.Sanitize()
 	return c, name, err
 }
 
-// schemaBeside returns the name of the book's schema for a search path: it
-// follows the first name there, so that two services in one database have two
-// operators.
+// schemaBeside returns the name of the book's schema for a search path. It contains the
+// path's first name, so that two services in one database have two operators.
 func schemaBeside(searchPath string) (string, error) {
 	first, _, _ := strings.Cut(searchPath, ",")
 	first = strings.TrimSpace(first)
@@ -108,15 +107,14 @@ func schemaBeside(searchPath string) (string, error) {
 	}
 	name := first + "_" + bookSchema
 	if len(name) > maxIdentifier {
-		// Cut short it could be the service's own schema.
+		// Truncated, it could be the service's own schema.
 		return "", fmt.Errorf("the schema name %q is too long to have %q beside it", first, name)
 	}
 	return name, nil
 }
 
-// createSchema creates what is missing, all of it or nothing. Processes that
-// start together do so one after the other: IF NOT EXISTS alone does not see
-// what another has begun.
+// createSchema creates what is missing, all of it or nothing. Processes that start together
+// do so one after the other: IF NOT EXISTS alone does not see what another has begun.
 func createSchema(ctx context.Context, db *sql.DB, name string) error {
 	// Looking first spares a running book the locks of CREATE INDEX.
 	// The table handsets is made last. A read of pg_attribute, unlike to_regclass
@@ -134,7 +132,7 @@ func createSchema(ctx context.Context, db *sql.DB, name string) error {
 	if _, err := tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock($1)`, createLock); err != nil {
 		return err
 	}
-	// Who waited for another to do the same finds it done.
+	// Another process may have done it during the wait.
 	if err := tx.QueryRowContext(ctx, complete).Scan(&there); err != nil || there {
 		return err
 	}

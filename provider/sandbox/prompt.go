@@ -47,9 +47,8 @@ type Debit struct {
 	At        till.Time
 }
 
-// Debits returns every debit up to this moment, in the order in which the
-// requests arrived. It reads the whole book: it is the truth that tests and
-// checks compare with, not a page of a list.
+// Debits returns all debits up to now, in the order in which the requests arrived. It reads
+// the whole book, for tests and checks to compare with.
 func (o *Operator) Debits(ctx context.Context) ([]Debit, error) { return o.movements(ctx, payment) }
 
 func (o *Operator) movements(ctx context.Context, k kind) ([]Debit, error) {

@@ -105,8 +105,8 @@ func (o *Operator) Close() error {
 	return o.book.close()
 }
 
-// Traits says how the sandbox behaves. Its times are short, so that every
-// story ends within seconds of the window.
+// Traits returns how the sandbox behaves. Its times are short, so that every story ends
+// within seconds of the window.
 func (o *Operator) Traits() provider.Traits {
 	return provider.Traits{
 		ClientReference: o.dedup,
@@ -117,9 +117,9 @@ func (o *Operator) Traits() provider.Traits {
 		Poll:            500 * time.Millisecond,
 		PollMax:         time.Hour,
 		Grace:           time.Second,
-		// The first finds the late money of 0013, which comes 2 s after the expiry.
+		// The first read finds the late money of 0013, which comes 2 s after the expiry.
 		LateReads: []time.Duration{3 * time.Second, time.Hour, 6 * time.Hour, 24 * time.Hour, 72 * time.Hour},
-		// A developer's time-outs must not close a method for the others.
+		// A developer's time-outs must not close a method for others.
 		NoBreaker: true,
 	}
 }
@@ -127,7 +127,7 @@ func (o *Operator) Traits() provider.Traits {
 // Fingerprint names the account: there is one sandbox.
 func (o *Operator) Fingerprint() string { return "sandbox" }
 
-// Submit takes a request as the story of its phone number has it.
+// Submit accepts a request, and its phone number's story begins.
 func (o *Operator) Submit(ctx context.Context, q provider.Request) (provider.Result, error) {
 	return o.submit(ctx, payment, q)
 }
@@ -135,7 +135,7 @@ func (o *Operator) Submit(ctx context.Context, q provider.Request) (provider.Res
 func (o *Operator) submit(ctx context.Context, k kind, q provider.Request) (provider.Result, error) {
 	result, err := o.accept(ctx, k, q)
 	if err == nil {
-		// An answer that comes after the caller has gone is not heard.
+		// An answer after the caller has gone is lost.
 		err = ctx.Err()
 	}
 	if err != nil {
@@ -173,7 +173,7 @@ func (o *Operator) accept(ctx context.Context, k kind, q provider.Request) (prov
 
 	due := r.callback().at
 	if r.story() == earlyCallback && due != 0 {
-		// The callback is this call's to send; Run takes it if this process dies.
+		// This call sends the callback; Run sends it if this process dies.
 		r.callbackTries, due = 1, due.Add(callbackLease)
 	}
 	fresh, err := o.book.record(ctx, r, due)
@@ -219,7 +219,7 @@ func (o *Operator) newRequest(k kind, q provider.Request) *request {
 	return r
 }
 
-// waitForever is the answer that never comes.
+// waitForever never answers.
 func (o *Operator) waitForever(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -242,7 +242,7 @@ func (o *Operator) sendEarlyCallback(ctx context.Context, r *request) error {
 	return o.sleep(ctx, slowAnswerDelay-earlyCallbackDelay)
 }
 
-// Check says how the request with the reference stands.
+// Check returns the state of the request with the reference.
 func (o *Operator) Check(ctx context.Context, q provider.Query) (provider.Result, error) {
 	r, err := o.book.find(ctx, q.Reference)
 	switch {

@@ -2,8 +2,8 @@ package sandbox
 
 import "till"
 
-// Serves implements provider.Selective: the sandbox has the markets that the
-// catalogue says.
+// Serves implements provider.Selective: the sandbox serves the markets in the table of
+// methods.
 func (o *Operator) Serves(method, country, currency string) bool {
 	m, ok := till.MethodOf(method)
 	if !ok {

@@ -20,8 +20,7 @@ const (
 	readers     = 4
 )
 
-// sqliteDialect leaves out the locks of rows: whoever writes has locked the
-// whole file.
+// sqliteDialect removes row locks: a writer locks the whole file.
 var sqliteDialect = strings.NewReplacer(" FOR UPDATE SKIP LOCKED", "", " FOR UPDATE", "")
 
 func openSQLite(ctx context.Context, path string, dedup bool) (*book, error) {
@@ -31,8 +30,8 @@ func openSQLite(ctx context.Context, path string, dedup bool) (*book, error) {
 		if err == nil {
 			return b, nil
 		}
-		// The change to a write-ahead log does not wait for other processes that
-		// open the same new file; so we do.
+		// The change to a write-ahead log does not wait for other processes that open the
+		// same new file; so we retry.
 		if !isBusy(err) || time.Now().After(deadline) {
 			return nil, err
 		}
@@ -66,7 +65,7 @@ func tryOpenSQLite(ctx context.Context, path string, dedup bool) (_ *book, err e
 	if err = system.CreatePrivate(path); err != nil {
 		return nil, err
 	}
-	// The writer comes first: it makes the tables that the readers read.
+	// The writer comes first: it creates the tables.
 	if b.writer, err = sql.Open("sqlite", dsn+"&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)"); err != nil {
 		return nil, err
 	}

@@ -228,9 +228,8 @@ type plannedCallback struct {
 	claims provider.Outcome
 }
 
-// callback returns the one callback of the request: for its first final
-// state, with the outcome that it claims; for 0021 it is the reversal, which
-// nobody would notice otherwise.
+// callback returns the request's one callback, for its first final state, with the outcome
+// that it claims. For 0021 it is for the reversal, which nobody would notice otherwise.
 func (r *request) callback() plannedCallback {
 	turns := r.transitions()
 	if r.callbackURL == "" || len(turns) == 0 {
