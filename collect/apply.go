@@ -11,17 +11,17 @@ import (
 	"till/store"
 )
 
-// change is what an answer means to payments. It implements engine.Rules.
+// rules is what an answer means to payments. It implements engine.Rules.
 type rules struct {
 	*engine.Recording[*store.PaymentRow]
-	suspended map[store.Ref]till.Money // what was put aside, before and in this batch
+	suspended map[store.Ref]till.Money // money in suspense, before and in this batch
 }
 
 func newRules(b *engine.Recording[*store.PaymentRow]) engine.Rules[*store.PaymentRow] {
 	return &rules{Recording: b}
 }
 
-// Preload reads what was put aside for the payments that an answer may end.
+// Preload reads the money in suspense for the payments that an answer may end.
 func (b *rules) Preload(ctx context.Context, answers []*engine.Answer) (err error) {
 	var refs []store.Ref
 	for _, a := range answers {
@@ -29,7 +29,7 @@ func (b *rules) Preload(ctx context.Context, answers []*engine.Answer) (err erro
 		if p == nil || a.Err != nil || !a.Result.Outcome.Final() && a.Result.Outcome != provider.Reversed {
 			continue
 		}
-		if p.Attention || p.Status.Final() { // an open one with money aside has somebody's attention
+		if p.Attention || p.Status.Final() { // an open payment with money in suspense has an open case
 			refs = append(refs, a.Ref)
 		}
 	}
@@ -37,7 +37,7 @@ func (b *rules) Preload(ctx context.Context, answers []*engine.Answer) (err erro
 	return err
 }
 
-// OnFailure takes an operator's word that a payment did not succeed.
+// OnFailure applies the operator's answer that a payment did not succeed.
 func (b *rules) OnFailure(ctx context.Context, p *store.PaymentRow, a *engine.Answer) error {
 	switch {
 	case p.Status == till.Success:
@@ -67,7 +67,7 @@ func (b *rules) OnFailure(ctx context.Context, p *store.PaymentRow, a *engine.An
 	return nil
 }
 
-// End ends a payment other than in success.
+// End ends a payment without success.
 func (b *rules) End(_ context.Context, p *store.PaymentRow, r provider.Result) error {
 	status := till.Failed
 	if r.Outcome == provider.Expired {
@@ -77,9 +77,8 @@ func (b *rules) End(_ context.Context, p *store.PaymentRow, r provider.Result) e
 	return nil
 }
 
-// OnSuccess takes an operator's word that a customer's money moved. It is
-// believed only if it is the money that was asked for, under a receipt that
-// no other payment has.
+// OnSuccess applies the operator's answer that a customer's money moved. It is accepted
+// only for the requested amount, under a receipt that no other payment has.
 func (b *rules) OnSuccess(ctx context.Context, p *store.PaymentRow, a *engine.Answer) error {
 	r := a.Result
 	if p.Credited() {
@@ -104,10 +103,9 @@ func (b *rules) OnSuccess(ctx context.Context, p *store.PaymentRow, a *engine.An
 	return b.credit(ctx, p, a)
 }
 
-// onRepeatedSuccess takes word of a success of which the money was credited before. A
-// receipt that came with neither the money nor before is stored now, once, and
-// the client is told. What a person has seen before is no news: who credited the
-// payment in spite of it knows.
+// onRepeatedSuccess applies an answer about money that was credited before. A receipt that
+// is new is stored once, and the client gets an event. A case that a person closed is not
+// opened again.
 func (b *rules) onRepeatedSuccess(ctx context.Context, p *store.PaymentRow, a *engine.Answer) error {
 	r, byPerson := a.Result, a.Action == engine.Resolve
 	switch {
@@ -138,7 +136,7 @@ func (b *rules) onRepeatedSuccess(ctx context.Context, p *store.PaymentRow, a *e
 		b.SetReceipt(p, r.Receipt)
 		p.UpdatedAt, p.UpdatedEvent = head.NextTime(), head.NextEvent()
 		b.AddEvent(p, till.PaymentUpdated, p.UpdatedEvent)
-		if err := b.CloseStrays(ctx, p); err != nil { // by the receipt it is known to be the stray's money
+		if err := b.CloseStrays(ctx, p); err != nil { // the receipt shows that it is the stray's money
 			return err
 		}
 	}
@@ -148,14 +146,14 @@ func (b *rules) onRepeatedSuccess(ctx context.Context, p *store.PaymentRow, a *e
 	return nil
 }
 
-// hadCase reports whether a payment is, or was, on the attention list for a kind.
+// hadCase reports whether a payment has, or had, a case of a kind.
 func (b *rules) hadCase(ctx context.Context, p *store.PaymentRow, kind string) (bool, error) {
 	cases, err := b.Tx.CasesOf(ctx, kind, []store.Ref{{Client: p.ClientID, ID: p.ID}})
 	return len(cases) > 0, err
 }
 
-// credit credits the client's wallet: in the status' own commit if the
-// payment was open, as late money if it had ended otherwise.
+// credit credits the client's wallet: in the commit of the status if the payment was open,
+// as late money if it had ended without success.
 func (b *rules) credit(ctx context.Context, p *store.PaymentRow, a *engine.Answer) error {
 	late := p.Status.Final()
 	var suspended int64
@@ -205,8 +203,8 @@ func (b *rules) credit(ctx context.Context, p *store.PaymentRow, a *engine.Answe
 	return nil
 }
 
-// suspend puts money aside that came in for a payment but is not what it
-// asked for. The payment stays as it is until a person looks at it.
+// suspend puts money into suspense that came in for a payment but is not what it requested.
+// The payment stays as it is until a person decides.
 func (b *rules) suspend(p *store.PaymentRow, a *engine.Answer, kind, why string) {
 	b.MarkProcessing(p)
 	b.NeedAttention(p)
@@ -222,7 +220,7 @@ func (b *rules) suspend(p *store.PaymentRow, a *engine.Answer, kind, why string)
 		reported = p.Amount
 	}
 	if reported.Minor <= 0 {
-		return // nothing moved, whatever it was called
+		return // nothing moved
 	}
 	e := ledger.Suspend(&p.Payment, reported)
 	e.CreatedAt = b.Heads[p.ClientID].NextTime()

@@ -23,23 +23,22 @@ func New(c engine.Config) *Collector {
 	return col
 }
 
-// ReferenceOf returns what a payment is submitted under.
+// ReferenceOf returns the reference under which a payment is submitted.
 func (c *Collector) ReferenceOf(p *till.Payment) till.ID {
 	return c.Reference(p.ClientID, p.IdempotencyKey)
 }
 
-// Created is the answer to Create: the payment as it was created, which is
-// also what a repeated call is given.
+// Created is the result of Create: the payment as it was created, which a replay also gets.
 type Created struct {
 	Payment  *till.Payment
 	Replayed bool
 }
 
-// Create records that a client wants a payment: one commit, nothing else. It
-// returns CodeValidationFailed with every mistake of the body, one without a
-// route included, CodeKeyReused if the key belongs to another body,
-// CodeMethodUnavailable if its operators do not answer just now,
-// CodeServiceUnavailable if the database is away or the queue is full.
+// Create records that a client wants a payment, in one commit. It returns
+// CodeValidationFailed with all mistakes of the body, a missing route included, and
+// CodeKeyReused if the key belongs to another body. It returns CodeMethodUnavailable if the
+// method's operators do not answer now, and CodeServiceUnavailable if the database is
+// unavailable or the queue is full.
 func (c *Collector) Create(ctx context.Context, who engine.Client, r *Request) (Created, error) {
 	var v checker
 	call := &createCall{Client: who, Parsed: r.check(&v), Party: r.party(), Hash: r.hash}
@@ -70,21 +69,21 @@ func (c *Collector) Create(ctx context.Context, who engine.Client, r *Request) (
 	return createdFrom(c.Accept(ctx, call))
 }
 
-// createdFrom is what a client is told of a row.
+// createdFrom returns what a client sees of a row.
 func createdFrom(row *store.PaymentRow, replayed bool, err error) (Created, error) {
 	if err != nil {
 		return Created{}, err
 	}
 	if row.ExpiresAt != row.CreatedAt.Add(row.ApprovalWindow) {
-		row = row.AsCreated() // the clock was set back; what a repeated call is told goes by its own time
+		row = row.AsCreated() // the clock was set back; a replay shows the row's own times
 	}
 	return Created{Payment: &row.Payment, Replayed: replayed}, nil
 }
 
 type createCall = engine.CreateCall[*store.PaymentRow]
 
-// insert is the one commit of a batch of creates. It reads nothing first: the
-// index of idempotency keys decides what is new.
+// insert is the one commit of a batch of creates. It reads nothing first: the index of
+// idempotency keys decides what is new.
 func (c *Collector) insert(ctx context.Context, tx *store.Tx, heads map[till.ID]*store.Head, calls []*createCall) error {
 	rows, steps := make([]*store.PaymentRow, 0, len(calls)), make([]*store.Step, 0, len(calls))
 	for _, call := range calls {
@@ -98,9 +97,9 @@ func (c *Collector) insert(ctx context.Context, tx *store.Tx, heads map[till.ID]
 	return c.finishCreates(ctx, tx, heads, calls, inserted)
 }
 
-// stamp gives a new payment its time, and with it its id and its first step.
-// What is due, how long a lease lasts and when the window ends goes by the clock
-// alone: a client's own time runs ahead of it when the clock was set back.
+// stamp sets a new payment's time, its id and its first step. What is due, how long a lease
+// lasts and when the window ends depends on the clock alone: a client's own time runs ahead
+// after the clock was set back.
 func stamp(call *createCall, at, now till.Time) {
 	p := call.Row
 	p.ID = till.NewID(at)
@@ -113,8 +112,7 @@ func stamp(call *createCall, at, now till.Time) {
 	call.RecordTry()
 }
 
-// finishCreates writes what follows from the rows that are really new, and
-// reads back the others.
+// finishCreates writes what follows from the new rows, and reads back the existing ones.
 func (c *Collector) finishCreates(ctx context.Context, tx *store.Tx, heads map[till.ID]*store.Head, calls []*createCall, inserted []bool) error {
 	var counts store.CounterDelta
 	var sends []*store.Attempt

@@ -11,7 +11,7 @@ import (
 	"till/internal/request"
 )
 
-// The limits of a create request, beside those of package order.
+// The limits of a create request, besides those of package request.
 const maxCustomerField = 255
 
 // Request is the body of a create call as the client sent it. A nil member
@@ -23,8 +23,8 @@ type Request struct {
 	Tax      *TaxRequest    `json:"tax"`
 }
 
-// Customer is the customer member of a Request. Methods say which members
-// they require; the others that we know are kept and echoed.
+// Customer is the customer member of a Request. Methods say which members they require;
+// other known members are kept and echoed.
 type Customer struct {
 	Phone *string `json:"phone"`
 	Name  *string `json:"name"`
@@ -53,8 +53,7 @@ type TaxRequest struct {
 	Type      *string `json:"type"`
 }
 
-// numberRequest keeps a number as its literal: it is never read through a
-// float.
+// numberRequest keeps a number as its literal: it is never converted to a float.
 type numberRequest struct{ literal string }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom.
@@ -72,7 +71,7 @@ func (n *numberRequest) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return nil
 }
 
-// check applies every rule that does not depend on anything that can change.
+// check applies all rules that cannot change over time.
 func (r *Request) check(c *checker) *request.Parsed {
 	o := r.Body.Check(c, func(o *request.Parsed) {
 		if r.Customer == nil {
@@ -84,14 +83,14 @@ func (r *Request) check(c *checker) *request.Parsed {
 		c.Text("/customer/email", r.Customer.Email, maxCustomerField, false)
 	})
 	charge, tax := checkCharge(c, r.Charge), checkTax(c, r.Tax)
-	// The equations are judged only where every number in them is a number.
+	// The equations are checked only if every number in them is valid.
 	if o.Amount > 0 && !c.BadNumber {
 		c.Fields = append(c.Fields, till.CheckCharge(o.Amount, charge, tax)...)
 	}
 	return o
 }
 
-// party is who pays.
+// party returns the payer.
 func (r *Request) party() request.Party {
 	if r.Customer == nil {
 		return request.Party{At: "/customer", Absent: true}
@@ -177,13 +176,13 @@ func validRate(s string) bool {
 	return true
 }
 
-// bodyVersion is the list of members that hash covers. A release that learns
-// a member adds a version; rows keep the one they were hashed under, so that
-// a genuine retry is never taken for a reused key.
+// bodyVersion is the version of the list of members that hash covers. A release with a new
+// member adds a version. Rows keep the version they were hashed under, so a genuine retry
+// never counts as a reused key.
 const bodyVersion = 1
 
-// hash returns the same value for two bodies exactly if they say the same. It
-// reports false for a version that this program does not know.
+// hash returns the same value for two bodies exactly if they mean the same. It reports
+// false for a version that this program does not know.
 func (r *Request) hash(version int) ([32]byte, bool) {
 	if version != bodyVersion {
 		return [32]byte{}, false
@@ -222,8 +221,8 @@ func (r *Request) hash(version int) ([32]byte, bool) {
 	})
 }
 
-// document renders what is echoed as sent: the members of the payment object
-// that never change and that nothing here computes with.
+// document returns what is echoed as sent: the members of the payment object that never
+// change and that nothing here computes with.
 func (r *Request) document() []byte {
 	b := make([]byte, 0, 192+len(r.Metadata.Raw))
 	b = append(b, `"description":`...)
@@ -295,8 +294,8 @@ type stored struct {
 	Tax    *TaxRequest    `json:"tax"`
 }
 
-// CheckStored answers with what is wrong in a stored payment's charge and
-// tax: nothing, if the rules were kept when it was written (I15).
+// CheckStored returns the mistakes in a stored payment's charge and tax: none, if the rules
+// were applied when it was written (I15).
 func CheckStored(p *till.Payment) []till.FieldError {
 	var d stored
 	if err := jsonx.Decode(bytes.Join([][]byte{[]byte("{"), p.Document, []byte("}")}, nil), &d); err != nil {

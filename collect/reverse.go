@@ -10,9 +10,9 @@ import (
 	"till/store"
 )
 
-// OnReversal takes an operator's word that it took a payment's money back. It is
-// recorded once, whatever the wallet holds; the status stays, because the
-// money did come. Before anything was credited it is a failure like any other.
+// OnReversal applies the operator's answer that it took a payment's money back. It is
+// recorded once, whatever the wallet holds. The status stays, because the money did come
+// in. Before anything was credited it is a failure like any other.
 func (b *rules) OnReversal(ctx context.Context, p *store.PaymentRow, a *engine.Answer) error {
 	switch {
 	case !p.Credited() && a.Action == engine.Resolve:
@@ -21,7 +21,7 @@ func (b *rules) OnReversal(ctx context.Context, p *store.PaymentRow, a *engine.A
 	case !p.Credited():
 		return b.OnFailure(ctx, p, a)
 	case p.ReversedEvent != 0:
-		if a.Action == engine.Resolve { // it was taken back already: its case is closed
+		if a.Action == engine.Resolve { // it was reversed already: its case is closed
 			b.RecordResolution(p, a)
 		}
 		return nil

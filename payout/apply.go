@@ -11,21 +11,21 @@ import (
 	"till/store"
 )
 
-// change is what an answer means to payouts. It implements engine.Rules.
+// rules is what an answer means to payouts. It implements engine.Rules.
 type rules struct {
 	*engine.Recording[*store.PayoutRow]
-	mismatched map[store.Ref]bool // whose money moved, but not as it was asked for
+	mismatched map[store.Ref]bool // payouts whose money moved, but not as requested
 }
 
 func newRules(b *engine.Recording[*store.PayoutRow]) engine.Rules[*store.PayoutRow] {
 	return &rules{Recording: b}
 }
 
-// Preload reads for which of the payouts money is said to have moved otherwise.
+// Preload reads which of the payouts have an open mismatch.
 func (b *rules) Preload(ctx context.Context, answers []*engine.Answer) (err error) {
 	var refs []store.Ref
 	for _, a := range answers {
-		// One with such a case has somebody's attention.
+		// A payout with such a case needs attention.
 		if p := b.Rows[a.Ref]; p != nil && p.Attention && a.Err == nil {
 			refs = append(refs, a.Ref)
 		}
@@ -34,9 +34,9 @@ func (b *rules) Preload(ctx context.Context, answers []*engine.Answer) (err erro
 	return err
 }
 
-// OnSuccess takes an operator's word that the recipient has the money. It is
-// believed only if it is the money that was to be paid, under a receipt that
-// no other payout has; otherwise the reserve is kept and a person looks.
+// OnSuccess applies the operator's answer that the recipient has the money. It is accepted
+// only for the requested amount, under a receipt that no other payout has. Otherwise the
+// reserve is kept and a person decides.
 func (b *rules) OnSuccess(ctx context.Context, p *store.PayoutRow, a *engine.Answer) error {
 	r := a.Result
 	switch {
@@ -93,7 +93,7 @@ func (b *rules) OnSuccess(ctx context.Context, p *store.PayoutRow, a *engine.Ans
 	return nil
 }
 
-// post turns the reserve into what was paid, and the fee.
+// post posts the reserve as what was paid, and the fee.
 func (b *rules) post(ctx context.Context, p *store.PayoutRow) error {
 	w, err := b.Wallet(ctx, p.ClientID, p.Amount.Currency)
 	if err != nil {
@@ -113,8 +113,8 @@ func (b *rules) post(ctx context.Context, p *store.PayoutRow) error {
 	return b.addEntry(p, w, &fee, b.Heads[p.ClientID].NextTime(), store.FactFee)
 }
 
-// postLate records that a payout was paid after it had failed: its reserve was
-// given back and may be spent, so what the wallet lacks is owed.
+// postLate posts a payout that was paid after it had failed. Its reserve was released and
+// may be spent, so the client owes what the wallet lacks.
 func (b *rules) postLate(ctx context.Context, p *store.PayoutRow, a *engine.Answer) error {
 	w, err := b.Wallet(ctx, p.ClientID, p.Amount.Currency)
 	if err != nil {
@@ -128,8 +128,8 @@ func (b *rules) postLate(ctx context.Context, p *store.PayoutRow, a *engine.Answ
 	return b.addEntry(p, w, &e, p.UpdatedAt, store.FactMoneyOut)
 }
 
-// addEntry applies an entry to the wallet and gathers it, with the fact that
-// keeps it from being entered twice.
+// addEntry applies an entry to the wallet and collects it, with the fact that prevents a
+// second one.
 func (b *rules) addEntry(p *store.PayoutRow, w *ledger.Wallet, e *ledger.Entry, at till.Time, fact string) error {
 	e.CreatedAt, e.ID = at, till.NewID(at)
 	b.Fact(p, fact, e)
@@ -145,7 +145,7 @@ func (b *rules) addEntry(p *store.PayoutRow, w *ledger.Wallet, e *ledger.Entry, 
 	return nil
 }
 
-// OnFailure takes an operator's word that the recipient does not get the money.
+// OnFailure applies the operator's answer that the recipient does not get the money.
 func (b *rules) OnFailure(ctx context.Context, p *store.PayoutRow, a *engine.Answer) error {
 	byPerson := a.Action == engine.Resolve
 	switch {
@@ -172,7 +172,7 @@ func (b *rules) OnFailure(ctx context.Context, p *store.PayoutRow, a *engine.Ans
 	return nil
 }
 
-// End ends a payout other than in success and gives its reserve back.
+// End ends a payout without success and releases its reserve.
 func (b *rules) End(ctx context.Context, p *store.PayoutRow, r provider.Result) error {
 	if !b.EndAs(p, string(till.PayoutFailed), r) {
 		return nil
@@ -180,8 +180,8 @@ func (b *rules) End(ctx context.Context, p *store.PayoutRow, r provider.Result) 
 	return b.release(ctx, p, "engine", "payout.release", "")
 }
 
-// release gives the reserve of a payout that has just ended back. That is a
-// decision about money without an entry in the ledger: the audit log has it.
+// release releases the reserve of a payout that has just ended. That is a decision about
+// money without an entry in the ledger, so the audit log records it.
 func (b *rules) release(ctx context.Context, p *store.PayoutRow, actor, action, reason string) error {
 	w, err := b.Wallet(ctx, p.ClientID, p.Amount.Currency)
 	if err != nil {
@@ -198,8 +198,8 @@ func (b *rules) release(ctx context.Context, p *store.PayoutRow, actor, action, 
 	return nil
 }
 
-// OnReversal takes an operator's word that the money came back. An open payout
-// has failed then; one that succeeded is left to a person.
+// OnReversal applies the operator's answer that the money came back. An open payout has
+// failed then; a person decides about one that succeeded.
 func (b *rules) OnReversal(ctx context.Context, p *store.PayoutRow, a *engine.Answer) error {
 	a.Result.Reason = till.ProviderRejected
 	return b.OnFailure(ctx, p, a)

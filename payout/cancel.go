@@ -9,16 +9,15 @@ import (
 	"till/store"
 )
 
-// Cancel takes a payout back and returns it as it is then. It works only while
-// nothing was sent: under the locks of the client's head and the payout's step
-// that is plain, because a claim writes down that a send may begin before it
-// does. One that is cancelled already is returned as it is. It returns
+// Cancel cancels a payout and returns it. It works only while nothing was sent. The locks
+// of the client's head and of the payout's step show that, because a claim records a send
+// before it begins. A payout that is cancelled already is returned as it is. It returns
 // CodePayoutNotFound, or CodeNotCancellable.
 func (d *Disburser) Cancel(ctx context.Context, ref store.Ref, actor string) (*store.PayoutRow, error) {
 	return d.CancelFor(ctx, ref, actor, "")
 }
 
-// CancelFor is Cancel for a reason, which the audit log is told.
+// CancelFor is Cancel with a reason for the audit log.
 func (d *Disburser) CancelFor(ctx context.Context, ref store.Ref, actor, reason string) (*store.PayoutRow, error) {
 	var p *store.PayoutRow
 	try := func() error {
@@ -29,7 +28,7 @@ func (d *Disburser) CancelFor(ctx context.Context, ref store.Ref, actor, reason 
 	}
 	err := try()
 	if errors.Is(err, store.ErrUnknownCommit) {
-		err = try() // one that is cancelled already stays so
+		err = try() // a payout that is cancelled already stays so
 	}
 	if err != nil {
 		return nil, d.Unavailable("payout not cancelled", err)

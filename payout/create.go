@@ -25,26 +25,24 @@ func New(c engine.Config) *Disburser {
 	return m
 }
 
-// ReferenceOf returns what a payout is submitted under.
+// ReferenceOf returns the reference under which a payout is submitted.
 func (d *Disburser) ReferenceOf(p *till.Payout) till.ID {
 	return d.Reference(p.ClientID, p.IdempotencyKey)
 }
 
-// Created is the answer to Create: the payout as it was created, which is
-// also what a repeated call is given.
+// Created is the result of Create: the payout as it was created, which a replay also gets.
 type Created struct {
 	Payout   *till.Payout
 	Replayed bool
 }
 
-// Create records that a client wants a payout and reserves its money: one
-// commit, nothing else, with an audit row, because money will leave on that
-// word. It returns CodeValidationFailed with every mistake of the body, one
-// without a route included, CodeKeyReused if the key belongs to another body,
-// CodeInsufficientBalance if the wallet has less than the amount and the fee,
-// CodeMethodUnavailable if its operators do not answer just now,
-// CodePayoutsHeld if no new ones are taken,
-// CodeServiceUnavailable if the database is away or the queue is full.
+// Create records that a client wants a payout and reserves its money, in one commit with an
+// audit row. It returns CodeValidationFailed with all mistakes of the body, a missing route
+// included, and CodeKeyReused if the key belongs to another body. It returns
+// CodeInsufficientBalance if the wallet has less than the amount and the fee, and
+// CodeMethodUnavailable if the method's operators do not answer now. It returns
+// CodePayoutsHeld while new payouts are held, and CodeServiceUnavailable if the database is
+// unavailable or the queue is full.
 func (d *Disburser) Create(ctx context.Context, who engine.Client, r *Request) (Created, error) {
 	var v request.Validator
 	call := &createCall{Client: who, Parsed: r.check(&v), Party: r.party(), Hash: r.hash}
@@ -71,13 +69,13 @@ func (d *Disburser) Create(ctx context.Context, who engine.Client, r *Request) (
 	return createdFrom(d.Accept(ctx, call))
 }
 
-// createdFrom is what a client is told of a row.
+// createdFrom returns what a client sees of a row.
 func createdFrom(row *store.PayoutRow, replayed bool, err error) (Created, error) {
 	if err != nil {
 		return Created{}, err
 	}
 	if row.ExpiresAt != row.CreatedAt.Add(row.SendWindow) {
-		row = row.AsCreated() // the clock was set back; what a repeated call is told goes by its own time
+		row = row.AsCreated() // the clock was set back; a replay shows the row's own times
 	}
 	return Created{Payout: &row.Payout, Replayed: replayed}, nil
 }
@@ -89,10 +87,9 @@ type walletKey struct {
 	currency string
 }
 
-// insert is the one commit of a batch of creates. The clients' heads are
-// locked, so nobody else makes payouts of theirs or touches their wallets: it
-// reads the keys and the wallets, and decides one call after the other against
-// what the calls before it have left.
+// insert is the one commit of a batch of creates. The clients' heads are locked, so no
+// other transaction creates their payouts or changes their wallets. It reads the keys and
+// the wallets, and decides one call after the other with what the earlier calls have left.
 func (d *Disburser) insert(ctx context.Context, tx *store.Tx, heads map[till.ID]*store.Head, calls []*createCall) error {
 	keys, clients := make([]store.Ref, len(calls)), make([]till.ID, len(calls))
 	for i, call := range calls {
@@ -141,7 +138,7 @@ func (d *Disburser) insert(ctx context.Context, tx *store.Tx, heads map[till.ID]
 	return batch.save(ctx, tx)
 }
 
-// decided is a batch of creates on its way into the database.
+// createBatch is the rows of a batch of creates.
 type createBatch struct {
 	heads  map[till.ID]*store.Head
 	rows   []*store.PayoutRow
@@ -151,10 +148,10 @@ type createBatch struct {
 	counts store.CounterDelta
 }
 
-// add gathers a payout whose money is reserved in a wallet.
+// add collects a payout whose money is reserved in a wallet.
 func (b *createBatch) add(call *createCall, w *ledger.Wallet) {
 	p := call.Row
-	a := *call.Audit // the call may be written once more
+	a := *call.Audit // a copy: the call may be written again
 	a.ClientID, a.Sequence, a.At, a.SubjectID = p.ClientID, b.heads[p.ClientID].NextAudit(), p.CreatedAt, p.ID
 	a.Action, a.Detail = "payout.create", fmt.Sprintf("%s reserved for %s by %s", reserved(p), till.MaskPhone(p.Phone), p.Method)
 	b.used[w] = true
@@ -163,12 +160,12 @@ func (b *createBatch) add(call *createCall, w *ledger.Wallet) {
 	b.counts.AddStored(p.ClientID, p.CreatedAt, call.Stored)
 }
 
-// reserved says for the audit log what a payout holds of its wallet.
+// reserved describes a payout's reserve for the audit log.
 func reserved(p *store.PayoutRow) string {
 	return till.Money{Minor: p.Reserve(), Currency: p.Amount.Currency}.Value() + " " + p.Amount.Currency
 }
 
-// save writes what was decided, in the fixed order of locks.
+// save writes the batch in the lock order.
 func (b *createBatch) save(ctx context.Context, tx *store.Tx) error {
 	if err := tx.InsertPayouts(ctx, b.heads, b.rows, b.steps); err != nil {
 		return err
@@ -189,8 +186,8 @@ func (b *createBatch) save(ctx context.Context, tx *store.Tx) error {
 	return tx.SaveHeads(ctx, b.heads)
 }
 
-// stamp gives a new payout its time, and with it its id and its first step,
-// which nobody holds. A provider that keeps it back has it wait so much longer.
+// stamp sets a new payout's time, its id and its first step, without a lease. A provider
+// may delay the step.
 func (d *Disburser) stamp(call *createCall, at, now till.Time) {
 	p := call.Row
 	c := d.c.Connections[p.Connection]

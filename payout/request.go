@@ -17,11 +17,11 @@ type Recipient struct {
 	Phone *string `json:"phone"`
 }
 
-// bodyVersion is the list of members that hash covers. A release that learns
-// a member adds a version; rows keep the one they were hashed under.
+// bodyVersion is the version of the list of members that hash covers. A release with a new
+// member adds a version; rows keep the version they were hashed under.
 const bodyVersion = 1
 
-// check applies every rule that does not depend on anything that can change.
+// check applies all rules that cannot change over time.
 func (r *Request) check(c *request.Validator) *request.Parsed {
 	return r.Body.Check(c, func(o *request.Parsed) {
 		if r.Recipient == nil {
@@ -32,7 +32,7 @@ func (r *Request) check(c *request.Validator) *request.Parsed {
 	})
 }
 
-// party is who is paid.
+// party returns the recipient.
 func (r *Request) party() request.Party {
 	if r.Recipient == nil {
 		return request.Party{At: "/recipient", Absent: true}
@@ -40,8 +40,8 @@ func (r *Request) party() request.Party {
 	return request.Party{At: "/recipient", Phone: r.Recipient.Phone}
 }
 
-// hash returns the same value for two bodies exactly if they say the same. It
-// reports false for a version that this program does not know.
+// hash returns the same value for two bodies exactly if they mean the same. It reports
+// false for a version that this program does not know.
 func (r *Request) hash(version int) ([32]byte, bool) {
 	if version != bodyVersion {
 		return [32]byte{}, false
@@ -59,7 +59,7 @@ func (r *Request) hash(version int) ([32]byte, bool) {
 	})
 }
 
-// document renders what is echoed as sent.
+// document returns what is echoed as sent.
 func (r *Request) document() []byte {
 	b := make([]byte, 0, 96+len(r.Metadata.Raw))
 	b = append(b, `"description":`...)

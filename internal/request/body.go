@@ -19,8 +19,8 @@ const (
 	maxMetadataDepth = 4
 )
 
-// Body is the part that the bodies of create calls have alike, as the client
-// sent it. A nil member was absent or null.
+// Body is the part that both create bodies share, as the client sent it. A nil member was
+// absent or null.
 type Body struct {
 	Method         *string  `json:"method"`
 	Country        *string  `json:"country"`
@@ -37,7 +37,7 @@ type Amount struct {
 	Currency *string `json:"currency"`
 }
 
-// Metadata keeps an object as it was sent, white space apart.
+// Metadata keeps an object as sent, except for white space.
 type Metadata struct{ Raw jsontext.Value }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom.
@@ -56,7 +56,7 @@ func (m *Metadata) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return nil
 }
 
-// ErrWrongType says that a member is of another type than it must be.
+// ErrWrongType says that a member has a wrong type.
 var ErrWrongType = till.Errorf(till.CodeMalformedBody, "a value has the wrong type")
 
 // Parsed is a body that has passed every rule that cannot change.
@@ -67,23 +67,22 @@ type Parsed struct {
 	Currency string
 	Method   string
 	Country  string
-	Phone    string // of whoever pays or is paid; set by the caller
+	Phone    string // the payer's or recipient's; set by the caller
 }
 
-// badCountry stands for a country that was sent and refused already.
+// badCountry stands for a country that was rejected already.
 const badCountry = "?"
 
-// Check applies every rule that does not depend on anything that can change.
-// Whether a method, a phone or an amount is served today is judged later, by
-// the catalogue, and only after the key has been looked up.
+// Check applies all rules that cannot change over time. CheckMarket decides later, after
+// the key has been looked up, whether a method, a phone or an amount is served now.
 //
-// between checks the members that stand in the middle, so that mistakes are
-// listed in the order of the members.
+// between checks the members in the middle, so that mistakes are listed in the order of the
+// members.
 func (b *Body) Check(c *Validator, between func(o *Parsed)) *Parsed {
 	o := &Parsed{}
 	o.Method = c.Text("/method", b.Method, maxMethod, true)
 	if len(c.Fields) > 0 {
-		o.Method = "" // refused already: whether it is enabled is no question
+		o.Method = "" // rejected already: it need not be enabled
 	}
 	o.checkAmount(c, b.Amount)
 	o.checkKey(c, b.IdempotencyKey)
@@ -145,8 +144,7 @@ func (b *Body) checkMetadata(c *Validator) {
 	}
 }
 
-// Description returns the client's description from the document of a stored
-// row.
+// Description returns the client's description in a stored row's document.
 func Description(document []byte) string {
 	if bytes.HasPrefix(document, []byte(`"description":null`)) {
 		return ""
@@ -168,7 +166,7 @@ func TextOf(s *string) string {
 	return *s
 }
 
-// AppendText appends a member as it was sent, null if it was not.
+// AppendText appends a member as sent, null if it was not.
 func AppendText(b []byte, s *string) []byte {
 	if s == nil {
 		return append(b, "null"...)

@@ -8,18 +8,18 @@ import (
 	"till"
 )
 
-// Validator gathers the mistakes of a body, all of them.
+// Validator collects all mistakes of a body.
 type Validator struct {
 	Fields    []till.FieldError
 	BadNumber bool // an amount is missing or wrong
 }
 
-// Add notes a mistake.
+// Add adds a mistake.
 func (c *Validator) Add(pointer string, code till.Code, detail string) {
 	c.Fields = append(c.Fields, till.FieldError{Pointer: pointer, Code: code, Detail: detail})
 }
 
-// Has reports whether a member was found wrong already.
+// Has reports whether a member has a mistake already.
 func (c *Validator) Has(pointer string) bool {
 	return slices.ContainsFunc(c.Fields, func(f till.FieldError) bool { return f.Pointer == pointer })
 }

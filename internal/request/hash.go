@@ -12,10 +12,10 @@ import (
 
 var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 2048); return &b }}
 
-// Hash returns the same value for two bodies exactly if write writes the same
-// of them; false if something in them cannot be written. Member order, white
-// space and unknown members do not count, null equals absent, numbers compare
-// by value, strings by code points.
+// Hash returns the same value for two bodies exactly if write writes the same for them. It
+// reports false if something cannot be written. Member order, white space and unknown
+// members do not count; null equals absent; numbers compare by value, strings by code
+// points.
 func Hash(write func(h *Hasher)) ([32]byte, bool) {
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
@@ -25,8 +25,8 @@ func Hash(write func(h *Hasher)) ([32]byte, bool) {
 	return sha256.Sum256(h.b), h.err == nil
 }
 
-// Hasher writes an unambiguous form: a mark for absent or present, and a
-// length before every text.
+// Hasher writes an unambiguous form: a mark for absent or present, and the length before
+// each text.
 type Hasher struct {
 	b   []byte
 	err error
@@ -57,7 +57,7 @@ func (h *Hasher) Flag(v *bool) {
 	}
 }
 
-// Length writes a number of things to come.
+// Length writes the number of following items.
 func (h *Hasher) Length(n int) { h.b = binary.AppendUvarint(h.b, uint64(n)) }
 
 // Amount writes an amount.
