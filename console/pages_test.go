@@ -105,6 +105,9 @@ func TestSearchKeepsPhonesOutOfAddresses(t *testing.T) {
 		}
 		w.be(till.RoleOwner, "en")
 	}
+	if a := w.do(request(http.MethodGet, w.path("/search?q=242061230003"), nil)); !strings.Contains(a.Header().Get("Location"), "who=") {
+		t.Errorf("a phone that somebody wrote into the address stays there: %d", a.Code)
+	}
 	a := w.do(request(http.MethodPost, w.path("/search"), map[string][]string{"q": {"till_live_abc_secret"}}))
 	if to := a.Header().Get("Location"); strings.Contains(to, "till_") {
 		t.Errorf("a secret is led to %s", to)

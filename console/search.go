@@ -141,6 +141,9 @@ func (v *visit) search() error {
 		return v.page("search", p)
 	}
 	ways := waysOf(text)
+	if sealed == "" && slices.Contains(ways, asPhone) {
+		return v.redirect(v.r.URL.Path + "?who=" + v.sealText(text)) // an address that somebody wrote by hand
+	}
 	if p.As == asSecret || ways[0] == asSecret {
 		p.As, p.Query = asSecret, ""
 		return v.page("search", p)
