@@ -62,6 +62,17 @@ components:
 			t.Errorf("there is no %s in:\n%s", want, files["types_gen.go"])
 		}
 	}
+	typescript, err := typescriptFiles(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`export type Word = "a" | "b" | (string & {});`, "id: string;", "word: Word;", "at?: Timestamp | null;", "share?: Decimal;", "inner?: ThingInner | null;", "lines?: ThingInnerLine[];", "n?: number;",
+	} {
+		if !bytes.Contains(typescript["src/types.gen.ts"], []byte(want)) {
+			t.Errorf("there is no %s in:\n%s", want, typescript["src/types.gen.ts"])
+		}
+	}
 	if op := m.Operations[0]; op.Repeat != "key" || op.Method != "POST" {
 		t.Errorf("the operation is %+v", op)
 	}
