@@ -21,7 +21,7 @@ export interface TellerOptions<Tx> {
   openAfter?: number;
   /** Names the cursor of the event log, for two tellers on one database. */
   cursor?: string;
-  /** Is told what each round of run did. */
+  /** Is told what each round of run did, and the error of your function in a webhook, whose sender is told nothing about it. */
   onReport?: (report: Partial<Report>, error?: unknown) => void;
   /** Is told about events that are no change of an attempt, each once; without it they are accepted and forgotten. */
   onOther?: (event: Event, tx: Tx) => void | Promise<void>;
@@ -206,7 +206,8 @@ export class Teller<Tx> {
     }
     try {
       await applyEvent(this.core, event);
-    } catch {
+    } catch (e) {
+      this.core.options.onReport?.({}, e);
       return { status: 500, text: "not done" };
     }
     return { status: 204, text: "" };

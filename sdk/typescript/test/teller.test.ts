@@ -47,7 +47,8 @@ test("a wish that the service would refuse is not written", async () => {
 });
 
 test("a request that is not what it should be gets one word", async () => {
-  const w = await World.make();
+  let told: unknown;
+  const w = await World.make({ onReport: (_report, error) => (told = error) });
   const p = { id: "p-1", status: "success", idempotency_key: "k", reference: "other shop" };
   for (const [change, status, text] of [
     [() => {}, 204, ""],
@@ -60,6 +61,7 @@ test("a request that is not what it should be gets one word", async () => {
   assert.deepEqual([w.changes[0]!.order, w.changes[0]!.reference], ["", "other shop"]);
   w.fail = new Error("no");
   assert.deepEqual(await w.deliver("e-2", "payment.success", { ...p, id: "p-2" }), [500, "not done"]);
+  assert.equal(told, w.fail);
   const hook = w.teller.webhook(secret);
   assert.equal((await hook(new Request("http://shop/till"))).status, 405);
   const read = new Request("http://shop/till", { method: "POST", body: "x" });
