@@ -40,7 +40,9 @@ const (
 // do not happen yet; who names them now need not come back.
 var EventKinds = []EventKind{
 	PaymentPending, PaymentProcessing, PaymentSuccess, PaymentFailed, PaymentExpired, PaymentLateSuccess, PaymentReversed, PaymentUpdated,
+	PaymentNeedsAttention, PaymentAttentionEnded,
 	PayoutEventPending, PayoutEventProcessing, PayoutEventSuccess, PayoutEventFailed, PayoutEventCancelled, PayoutEventLateSuccess,
+	PayoutNeedsAttention, PayoutAttentionEnded,
 	EndpointDisabled,
 }
 

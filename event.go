@@ -15,6 +15,14 @@ const (
 	PaymentUpdated     EventKind = "payment.updated"      // its receipt came after the money; the status stays
 )
 
+// The kinds that tell of a person's attention; the status stays.
+const (
+	PaymentNeedsAttention EventKind = "payment.needs_attention" // a person has to look at it
+	PaymentAttentionEnded EventKind = "payment.attention_ended" // nobody has to any more, and it goes on
+	PayoutNeedsAttention  EventKind = "payout.needs_attention"
+	PayoutAttentionEnded  EventKind = "payout.attention_ended"
+)
+
 // The kinds of payout events.
 const (
 	PayoutEventPending     EventKind = "payout.pending"

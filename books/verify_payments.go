@@ -93,6 +93,15 @@ func (v *verifier) verifyLife(p *store.VerifyPayment, kind till.SubjectKind, fin
 		v.verifyOrder(p, last, &p.Processing)
 		last = &p.Processing
 	}
+	if e := &p.Attention; e.Sequence != 0 {
+		v.check(e.SubjectID == p.ID && (e.Kind == eventKind("needs_attention") || e.Kind == eventKind("attention_ended")) && !e.Status.Final(), "I6", p.ID,
+			"its event %d is %s of %s, none about a person's attention", e.Sequence, e.Kind, e.SubjectID)
+		v.check((e.Kind == eventKind("needs_attention")) == (e.Resolution == till.NeedsAttention), "I6", p.ID, "its event %d, %s, says that it is %s", e.Sequence, e.Kind, e.Resolution)
+		v.verifyOrder(p, &p.Pending, e)
+		if e.Sequence > last.Sequence {
+			last = e
+		}
+	}
 	v.check(final == (p.FinalEvent != 0), "I6", p.ID, "it is %s and its final event is %d", p.Status, p.FinalEvent)
 	if p.FinalEvent != 0 {
 		e := &p.Last
@@ -216,6 +225,8 @@ func subjectSequence(e *store.LoggedEvent) int64 {
 		return e.ReversedEvent
 	case till.PaymentUpdated:
 		return e.UpdatedEvent
+	case till.PaymentNeedsAttention, till.PaymentAttentionEnded, till.PayoutNeedsAttention, till.PayoutAttentionEnded:
+		return e.AttentionEvent
 	case till.EndpointDisabled:
 		if !e.Known { // it is about an endpoint, which may be deleted by now
 			return e.Sequence

@@ -123,7 +123,7 @@ func TestVerifyReadsEverything(t *testing.T) {
 		got := [...]int64{r.Clients, r.Payments, r.Events, r.Endpoints, r.Transactions, r.Entries, r.Audit, r.ChainLinks}
 		// Per client: 9 payments; their events 1+2+3+2+3+2+3+2+2; 4 credits and
 		// one entry put aside, each of them audited.
-		if want := [...]int64{2, 18, 40, 4, 8, 10, 10, 10}; got != want {
+		if want := [...]int64{2, 18, 42, 4, 8, 10, 10, 10}; got != want {
 			t.Errorf("slice %d: read %v, want %v", slice, got, want)
 		}
 	}
@@ -186,11 +186,14 @@ func TestVerifyFindsWhatIsBroken(t *testing.T) {
 		{"I6", "a log shorter than its head", `UPDATE client_heads SET last_event = last_event + 1 WHERE client_id = ` + firstClient},
 		{"I6", "a final state without its event", `UPDATE payments SET final_event = NULL WHERE id = ` + of("failed")},
 		{"I6", "a processing that was skipped over", `UPDATE payments SET processing_event = NULL WHERE id = ` + of("first")},
-		{"I6", "a transition told twice", `UPDATE client_heads SET last_event = 21 WHERE client_id = ` + firstClient + `;
+		{"I6", "a transition told twice", `UPDATE client_heads SET last_event = 22 WHERE client_id = ` + firstClient + `;
 			INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at, resolution)
-			SELECT client_id, 21, kind, subject_id, created_at + 3600000000, status, expires_at, resolution FROM events WHERE kind = 'payment.success' AND subject_id = ` + of("first")},
+			SELECT client_id, 22, kind, subject_id, created_at + 3600000000, status, expires_at, resolution FROM events WHERE kind = 'payment.success' AND subject_id = ` + of("first")},
 
-		{"I7", "a cursor beyond the log", `UPDATE webhook_endpoints SET cursor_sequence = 21 WHERE enabled = 1 AND client_id = ` + firstClient},
+		{"I6", "an event about attention that nothing names", `DELETE FROM attention_events WHERE client_id = ` + firstClient},
+		{"I6", "an event about attention of another kind", `UPDATE events SET kind = 'payment.processing' WHERE kind = 'payment.needs_attention' AND client_id = ` + firstClient},
+		{"I6", "an event about attention that says otherwise", `UPDATE events SET resolution = 'waiting' WHERE kind = 'payment.needs_attention' AND client_id = ` + firstClient},
+		{"I7", "a cursor beyond the log", `UPDATE webhook_endpoints SET cursor_sequence = 22 WHERE enabled = 1 AND client_id = ` + firstClient},
 		{"I7", "a cursor before its start", `UPDATE webhook_endpoints SET start_sequence = 11 WHERE enabled = 1 AND client_id = ` + firstClient},
 		{"I7", "a delivery that is never looked at", `UPDATE webhook_endpoints SET next_retry = NULL WHERE enabled = 1 AND client_id = ` + firstClient},
 		{"I7", "a delivery that is looked at too late", `UPDATE webhook_endpoints SET next_retry = next_retry + 1 WHERE enabled = 1 AND client_id = ` + firstClient},
@@ -201,7 +204,7 @@ func TestVerifyFindsWhatIsBroken(t *testing.T) {
 		{"I7", "the newest state superseded", `UPDATE webhook_deliveries SET status = 'superseded' WHERE status = 'pending' AND client_id = ` + firstClient},
 		{"I7", "a replay that nobody goes on with", `UPDATE webhook_endpoints SET replay_at = NULL WHERE enabled = 1 AND client_id = ` + firstClient},
 		{"I7", "a replay that is none", `UPDATE webhook_endpoints SET replay_at = 1 WHERE enabled = 0 AND client_id = ` + firstClient},
-		{"I7", "a stretch beyond the log", `UPDATE webhook_spans SET to_sequence = 21 WHERE why = 'disabled' AND client_id = ` + firstClient},
+		{"I7", "a stretch beyond the log", `UPDATE webhook_spans SET to_sequence = 22 WHERE why = 'disabled' AND client_id = ` + firstClient},
 		{"I7", "an endpoint disabled without a word", `UPDATE webhook_endpoints SET disabled_why = 'gone' WHERE enabled = 0 AND client_id = ` + firstClient},
 
 		{"I9", "a pending payment that nobody asks about", `DELETE FROM steps WHERE subject_id = ` + of("pending")},

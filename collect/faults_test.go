@@ -348,15 +348,15 @@ func TestABatchIsDecidedElementByElement(t *testing.T) {
 		{"open after a final changes nothing", []provider.Result{declined, open},
 			story{"", "failed", "customer_declined", "confirmed", 0, "", "pending processing failed", ""}},
 		{"another currency is not credited", []provider.Result{{Outcome: provider.Success, Receipt: "R", Amount: till.Money{Minor: 5000, Currency: "XOF"}}},
-			story{"", "processing", "", "needs_attention", 0, "", "pending processing", "mismatch"}},
+			story{"", "processing", "", "needs_attention", 0, "", "pending processing needs_attention", "mismatch"}},
 		{"another reference is not credited", []provider.Result{{Outcome: provider.Success, Receipt: "R", Amount: money, Reference: "other"}},
-			story{"", "processing", "", "needs_attention", 0, "", "pending processing", "mismatch"}},
+			story{"", "processing", "", "needs_attention", 0, "", "pending processing needs_attention", "mismatch"}},
 		{"another amount twice is put aside once", []provider.Result{{Outcome: provider.Success, Amount: till.Money{Minor: 1, Currency: "XAF"}}, {Outcome: provider.Success, Amount: till.Money{Minor: 1, Currency: "XAF"}}},
-			story{"", "processing", "", "needs_attention", 0, "", "pending processing", "mismatch"}},
+			story{"", "processing", "", "needs_attention", 0, "", "pending processing needs_attention", "mismatch"}},
 		{"the right amount after another one is credited from what was put aside", []provider.Result{{Outcome: provider.Success, Amount: till.Money{Minor: 1, Currency: "XAF"}}, success},
-			story{"", "success", "", "confirmed", 0, "collection", "pending processing success", "mismatch"}},
+			story{"", "success", "", "confirmed", 0, "collection", "pending processing needs_attention success", "mismatch"}},
 		{"failed after money was put aside waits for a person", []provider.Result{{Outcome: provider.Success, Amount: till.Money{Minor: 1, Currency: "XAF"}}, declined},
-			story{"", "processing", "", "needs_attention", 0, "", "pending processing", "contradiction mismatch"}},
+			story{"", "processing", "", "needs_attention", 0, "", "pending processing needs_attention", "contradiction mismatch"}},
 		{"a word we do not know is never final", []provider.Result{{Outcome: provider.Unrecognised, Code: "ON_HOLD"}},
 			story{"", "processing", "", "waiting", 0, "", "pending processing", "unknown_status"}},
 		{"a failure without a reason is unspecified", []provider.Result{{Outcome: provider.Failed}},
@@ -444,8 +444,8 @@ func TestAPersonBringsTheOperatorsWord(t *testing.T) {
 			}
 		}
 		for id, want := range map[till.ID]story{
-			stuck: {"", "success", "", "confirmed", 0, "collection", "pending processing success", ""},
-			wrong: {"", "success", "", "confirmed", 1, "collection", "pending processing success", ""},
+			stuck: {"", "success", "", "confirmed", 0, "collection", "pending processing needs_attention success", ""},
+			wrong: {"", "success", "", "confirmed", 1, "collection", "pending processing needs_attention success", ""},
 			lost:  {"", "expired", "customer_timeout", "confirmed", 0, "late_collection", "pending processing expired late_success", ""},
 		} {
 			p := w.payment(id)

@@ -339,12 +339,12 @@ var stories = []story{
 	{"0011", "success", "", "confirmed", 1, "collection", "pending success", ""},
 	{"0012", "success", "", "confirmed", 1, "collection", "pending processing success", ""},
 	{"0013", "expired", "customer_timeout", "confirmed", 1, "late_collection", "pending processing expired late_success", "late_money"},
-	{"0014", "processing", "", "needs_attention", 0, "", "pending processing", "overdue"},
+	{"0014", "processing", "", "needs_attention", 0, "", "pending processing needs_attention", "overdue"},
 	{"0015", "success", "", "confirmed", 1, "collection", "pending processing success", ""},
 	{"0016", "success", "", "confirmed", 1, "collection", "pending processing success", ""},
 	{"0017", "success", "", "confirmed", 1, "collection", "pending processing success", ""},
 	{"0018", "failed", "customer_declined", "confirmed", 0, "", "pending processing failed", ""},
-	{"0019", "processing", "", "needs_attention", 1, "", "pending processing", "mismatch"},
+	{"0019", "processing", "", "needs_attention", 1, "", "pending processing needs_attention", "mismatch"},
 }
 
 func (s story) check(t *testing.T, w *world, id till.ID) {

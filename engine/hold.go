@@ -199,8 +199,7 @@ func (b *Recording[R]) closeHeldCase(row R, s *store.Step, now till.Time, why st
 	s.HeldAt = 0
 	another := func(c *store.Case) bool { return c.SubjectID == p.Ref.ID && c.Kind != CaseHeld }
 	if *p.Attention && b.noCase[p.Ref] && !slices.ContainsFunc(b.cases, another) {
-		*p.Attention = false
-		b.MarkChanged(row)
+		b.setAttention(row, false)
 	}
 	b.closed = append(b.closed, store.CaseClosure{Ref: p.Ref, By: "engine", At: now, Kinds: []string{CaseHeld}, Reason: why})
 }

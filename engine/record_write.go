@@ -23,9 +23,42 @@ func (b *Recording[R]) MarkChanged(row R) {
 // NeedAttention marks an open row as one that a person must look at.
 func (b *Recording[R]) NeedAttention(row R) {
 	if p := row.Subject(); !p.Final && !*p.Attention {
-		*p.Attention = true
-		b.MarkChanged(row)
+		b.setAttention(row, true)
 	}
+}
+
+// setAttention changes whether a person must look at a row. The client is told when
+// the answer is decided: see tellAttention.
+func (b *Recording[R]) setAttention(row R, needed bool) {
+	p := row.Subject()
+	if _, noted := b.attentionBefore[p.Ref]; !noted {
+		if b.attentionBefore == nil {
+			b.attentionBefore = make(map[store.Ref]bool)
+		}
+		b.attentionBefore[p.Ref] = *p.Attention
+	}
+	*p.Attention = needed
+	b.MarkChanged(row)
+}
+
+// tellAttention writes the event of a change that an open row's attention has made.
+// One that has ended tells it with its end.
+func (b *Recording[R]) tellAttention(row R) {
+	p := row.Subject()
+	before, noted := b.attentionBefore[p.Ref]
+	delete(b.attentionBefore, p.Ref)
+	if !noted || before == *p.Attention || p.Final {
+		return
+	}
+	word := "needs_attention"
+	if before {
+		word = "attention_ended"
+	}
+	head := b.Heads[p.Ref.Client]
+	*p.UpdatedAt = head.NextTime()
+	sequence := head.NextEvent()
+	b.attentionEvents = append(b.attentionEvents, store.AttentionEvent{Ref: p.Ref, Sequence: sequence})
+	b.addMoveEvent(row, word, sequence)
 }
 
 // ClearRetryable notes that money may have moved for a row that had ended without success.
@@ -226,6 +259,7 @@ func (b *Recording[R]) Write(ctx context.Context) error {
 		func() error { return b.Tx.InsertEntries(ctx, b.entries) },
 		func() error { return b.Tx.InsertFacts(ctx, b.facts) },
 		func() error { return b.Tx.InsertEvents(ctx, b.events) },
+		func() error { return b.Tx.InsertAttentionEvents(ctx, b.attentionEvents) },
 		func() error { return b.Tx.RecordAttempts(ctx, b.attempts, b.lastAttempts) },
 		func() error { return b.writeCases(ctx) },
 		func() error { return b.Tx.InsertAudit(ctx, b.audit) },

@@ -44,6 +44,8 @@ type Recording[R Subject] struct {
 	callbacksToForget []store.Ref // subjects whose kept callback is useless
 	deletedSteps      []store.Ref
 	events            []*till.Event
+	attentionBefore   map[store.Ref]bool // of rows whose attention the answer at hand has changed
+	attentionEvents   []store.AttentionEvent
 	counts            store.CounterDelta
 	transactions      []*ledger.Transaction
 	entries           []*ledger.Entry
@@ -211,6 +213,7 @@ func (b *Recording[R]) fillResolution(row R) {
 			e.Resolution = *p.Resolution
 		}
 	}
+	b.tellAttention(row)
 }
 
 // AfterCancel finishes a row that was cancelled without an answer. If no send was ever

@@ -66,6 +66,9 @@ func (w *world) isPaid(t *testing.T, when string, id till.ID) {
 	if submits, _ := w.way.counts(); submits != 1 || p.Status != till.PayoutSuccess || p.Resolution.State != till.Confirmed || w.credits(id) != 1 || w.cases(id) != "" {
 		t.Errorf("%s it is %s after %d sends, with %d credits and the cases %q; want it paid once", when, p.Status, submits, w.credits(id), w.cases(id))
 	}
+	if got := w.kinds(id); got != "pending needs_attention attention_ended processing success" {
+		t.Errorf("%s its events are %q", when, got)
+	}
 	w.wantWallet(t, 1000, 0, 0)
 }
 
@@ -268,7 +271,7 @@ func TestAHeldPayoutIsCancelledWhateverItsFirstSendCameTo(t *testing.T) {
 			t.Errorf("cancel: %v", err)
 		}
 		w.wantWallet(t, 0, 0, 0)
-		if w.cases(begun.ID) != "" || w.kinds(begun.ID) != "pending cancelled" {
+		if w.cases(begun.ID) != "" || w.kinds(begun.ID) != "pending needs_attention cancelled" {
 			t.Errorf("it has the cases %q and the events %q", w.cases(begun.ID), w.kinds(begun.ID))
 		}
 		w.way.set(nil, nil)

@@ -31,7 +31,7 @@ var stories = []story{
 	{"0006", "failed", "recipient_limit_reached", "confirmed", 0, "", "pending processing failed", ""},
 	{"0011", "success", "", "confirmed", 1, "payout debit", "pending success", ""},
 	{"0012", "success", "", "confirmed", 1, "payout debit", "pending processing success", ""},
-	{"0014", "processing", "", "needs_attention", 0, "", "pending processing", "overdue"},
+	{"0014", "processing", "", "needs_attention", 0, "", "pending processing needs_attention", "overdue"},
 	{"0015", "success", "", "confirmed", 1, "payout debit", "pending processing success", ""},
 	{"0017", "success", "", "confirmed", 1, "payout debit", "pending processing success", ""},
 	{"0020", "success", "", "confirmed", 1, "payout debit", "pending processing success", ""},

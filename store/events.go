@@ -71,6 +71,19 @@ var selectPaymentEvents = db.Define(db.SQL{Name: "events.selectPaymentEvents",
 var selectPayoutEvents = db.Define(db.SQL{Name: "events.selectPayoutEvents",
 	SQLite: `SELECT pending_event, processing_event, final_event, late_event, NULL, NULL FROM payouts WHERE client_id = $1 AND id = $2`})
 
+var insertAttentionEvents = db.Define(db.SQL{Name: "events.insertAttention",
+	SQLite: `INSERT INTO attention_events (client_id, subject_id, sequence) VALUES ($1, $2, $3)`,
+	Postgres: `INSERT INTO attention_events (client_id, subject_id, sequence)
+		SELECT u.a1, u.a2, u.a3 FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS a3 LIMIT $4::bigint) AS u`,
+	Arrays: true})
+
+var selectAttentionEvents = db.Define(db.SQL{Name: "events.selectAttention",
+	SQLite: `SELECT sequence FROM attention_events WHERE client_id = $1 AND subject_id = $2 ORDER BY sequence DESC LIMIT $3`})
+
+// maxAttentionEvents is how many of them are listed with the other events of a
+// payment or payout, the latest ones. The log has all.
+const maxAttentionEvents = 50
+
 var selectLogEnd = db.Define(db.SQL{Name: "events.selectLogEnd",
 	SQLite: `SELECT h.last_event, (SELECT i.log_id FROM installation i WHERE i.one = 1) FROM client_heads h WHERE h.client_id = $1`})
 
@@ -85,6 +98,21 @@ func (tx *Tx) InsertEvents(ctx context.Context, events []*till.Event) error {
 			string(e.Resolution.State), orNull(e.Resolution.LastCheckedAt), orNull(e.Resolution.NextCheckAt), e.Resolution.Attempts, orNull(e.Document)}
 	}
 	return tx.db.Defer(insertEvents, args)
+}
+
+// AttentionEvent names an event about a person's attention.
+type AttentionEvent struct {
+	Ref
+	Sequence int64
+}
+
+// InsertAttentionEvents names such events of the log with what they are about.
+func (tx *Tx) InsertAttentionEvents(ctx context.Context, events []AttentionEvent) error {
+	args := make([][]any, len(events))
+	for i, e := range events {
+		args[i] = []any{e.Client[:], e.ID[:], e.Sequence}
+	}
+	return tx.db.Defer(insertAttentionEvents, args)
 }
 
 // scanEvent reads eventColumns, and more after them.
@@ -273,7 +301,17 @@ func (tx *Tx) eventsOf(ctx context.Context, q *db.SQL, ref Ref) (found bool, eve
 	if err != nil || !found {
 		return false, nil, err
 	}
-	events, err = tx.EventBodiesAt(ctx, ref.Client, slices.DeleteFunc(numbers[:], func(n int64) bool { return n == 0 }))
+	named := slices.DeleteFunc(numbers[:], func(n int64) bool { return n == 0 })
+	err = tx.db.Query(ctx, selectAttentionEvents, []any{ref.Client[:], ref.ID[:], maxAttentionEvents}, func(r db.Row) error {
+		var n int64
+		err := r.Scan(&n)
+		named = append(named, n)
+		return err
+	})
+	if err != nil {
+		return true, nil, err
+	}
+	events, err = tx.EventBodiesAt(ctx, ref.Client, named)
 	return true, events, err
 }
 

@@ -127,6 +127,7 @@ type VerifyPayment struct {
 	FailureRetryable                                                                  int
 
 	Pending, Processing, Last, Late, Reversed, Updated VerifyEvent // the rows that the six numbers name
+	Attention                                          VerifyEvent // the last one about a person's attention, if there is one
 
 	ReceiptOwner  Ref  // who has its receipt, by the record of receipts; zero if none
 	ReceiptReused bool // it is, or was, on the attention list because another has it
@@ -153,6 +154,9 @@ func (p *VerifyPayment) ReceiptAt(e *VerifyEvent) string {
 	return p.ProviderReference
 }
 
+// lastAttention is the number of the last event about a person's attention for p.
+const lastAttention = `(SELECT max(a.sequence) FROM attention_events a WHERE a.client_id = p.client_id AND a.subject_id = p.id)`
+
 var verifyPayments = db.Define(db.SQL{Name: "verify.verifyPayments",
 	SQLite: `SELECT p.id, p.status, p.previous_status, p.amount, p.currency, p.fee, p.document, p.provider_reference,
 		p.failure_reason, p.failure_code, p.failure_message, p.failure_retryable,
@@ -165,7 +169,7 @@ var verifyPayments = db.Define(db.SQL{Name: "verify.verifyPayments",
 		EXISTS (SELECT 1 FROM cases c WHERE c.client_id = p.client_id AND c.subject_id = p.id AND c.closed_at IS NULL),
 		CASE WHEN s.subject_id IS NULL AND p.status <> 'success' THEN (SELECT max(a.last_at) FROM attempts a
 			WHERE a.client_id = p.client_id AND a.subject_id = p.id AND a.kind = 'check' AND a.outcome <> 'error') END,
-		t.type, t.id, t.amount, t.currency, w.currency, ` + verifyEventColumns("e1") + `, ` + verifyEventColumns("e2") + `, ` + verifyEventColumns("e3") + `, ` + verifyEventColumns("e4") + `, ` + verifyEventColumns("e5") + `, ` + verifyEventColumns("e6") + `
+		t.type, t.id, t.amount, t.currency, w.currency, ` + verifyEventColumns("e1") + `, ` + verifyEventColumns("e2") + `, ` + verifyEventColumns("e3") + `, ` + verifyEventColumns("e4") + `, ` + verifyEventColumns("e5") + `, ` + verifyEventColumns("e6") + `, ` + verifyEventColumns("e7") + `
 		FROM payments p
 		LEFT JOIN operator_receipts r ON r.connection = p.connection AND r.receipt = p.provider_reference AND r.kind = 'payment'
 		LEFT JOIN steps s ON s.client_id = p.client_id AND s.subject_id = p.id
@@ -177,6 +181,7 @@ var verifyPayments = db.Define(db.SQL{Name: "verify.verifyPayments",
 		LEFT JOIN events e4 ON e4.client_id = p.client_id AND e4.sequence = p.late_event
 		LEFT JOIN events e5 ON e5.client_id = p.client_id AND e5.sequence = p.reversed_event
 		LEFT JOIN events e6 ON e6.client_id = p.client_id AND e6.sequence = p.updated_event
+		LEFT JOIN events e7 ON e7.client_id = p.client_id AND e7.sequence = ` + lastAttention + `
 		WHERE p.client_id = $1 AND p.id > $2 ORDER BY p.id LIMIT $3`})
 
 // VerifyPayments returns the next payments of a client beyond an id.
@@ -192,7 +197,7 @@ func (tx *Tx) VerifyPayments(ctx context.Context, client, after till.ID, limit i
 			idDest(&p.ReceiptOwner.Client), idDest(&p.ReceiptOwner.ID), boolDest(&p.ReceiptReused),
 			boolDest(&p.FeeTaken), idDest(&p.TakenBack), boolDest(&p.Scheduled), boolDest(&p.OpenCase), intDest(&p.LastRead),
 			textDest(&p.Credit), idDest(&p.CreditID), intDest(&p.CreditAmount.Minor), textDest(&p.CreditAmount.Currency), textDest(&p.CreditCurrency)}
-		for _, e := range []*VerifyEvent{&p.Pending, &p.Processing, &p.Last, &p.Late, &p.Reversed, &p.Updated} {
+		for _, e := range []*VerifyEvent{&p.Pending, &p.Processing, &p.Last, &p.Late, &p.Reversed, &p.Updated, &p.Attention} {
 			dest = append(dest, e.dest()...)
 		}
 		out = append(out, p)
@@ -207,12 +212,14 @@ type LoggedEvent struct {
 	VerifyEvent
 	Known                                                                             bool // there is such a payment or payout
 	PendingEvent, ProcessingEvent, FinalEvent, LateEvent, ReversedEvent, UpdatedEvent int64
+	AttentionEvent                                                                    int64 // this one's own, if it is named so
 }
 
 var loggedEvents = db.Define(db.SQL{Name: "verify.loggedEvents",
 	SQLite: `SELECT ` + verifyEventColumns("e") + `, p.id IS NOT NULL OR q.id IS NOT NULL,
 		coalesce(p.pending_event, q.pending_event), coalesce(p.processing_event, q.processing_event),
-		coalesce(p.final_event, q.final_event), coalesce(p.late_event, q.late_event), p.reversed_event, p.updated_event
+		coalesce(p.final_event, q.final_event), coalesce(p.late_event, q.late_event), p.reversed_event, p.updated_event,
+		(SELECT a.sequence FROM attention_events a WHERE a.client_id = e.client_id AND a.subject_id = e.subject_id AND a.sequence = e.sequence)
 		FROM events e LEFT JOIN payments p ON p.client_id = e.client_id AND p.id = e.subject_id
 		LEFT JOIN payouts q ON q.client_id = e.client_id AND q.id = e.subject_id AND e.kind LIKE 'payout.%'
 		WHERE e.client_id = $1 AND e.sequence > $2 ORDER BY e.sequence LIMIT $3`})
@@ -223,7 +230,7 @@ func (tx *Tx) LoggedEvents(ctx context.Context, client till.ID, after int64, lim
 	err := tx.db.Query(ctx, loggedEvents, []any{client[:], after, limit}, func(r db.Row) error {
 		e := &LoggedEvent{}
 		out = append(out, e)
-		return r.Scan(append(e.dest(), boolDest(&e.Known), intDest(&e.PendingEvent), intDest(&e.ProcessingEvent), intDest(&e.FinalEvent), intDest(&e.LateEvent), intDest(&e.ReversedEvent), intDest(&e.UpdatedEvent))...)
+		return r.Scan(append(e.dest(), boolDest(&e.Known), intDest(&e.PendingEvent), intDest(&e.ProcessingEvent), intDest(&e.FinalEvent), intDest(&e.LateEvent), intDest(&e.ReversedEvent), intDest(&e.UpdatedEvent), intDest(&e.AttentionEvent))...)
 	})
 	return out, err
 }

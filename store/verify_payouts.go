@@ -48,7 +48,7 @@ var verifyPayouts = db.Define(db.SQL{Name: "verify.verifyPayouts",
 		CASE WHEN s.subject_id IS NULL AND p.status <> 'success' THEN (SELECT max(a.last_at) FROM attempts a
 			WHERE a.client_id = p.client_id AND a.subject_id = p.id AND a.kind = 'check' AND a.outcome <> 'error') END,
 		m.entry_id, f.entry_id,
-		(SELECT CAST(sum(o.amount) AS BIGINT) FROM postings o WHERE o.client_id = p.client_id AND o.entry_id = m.entry_id AND o.account = 'operator' AND o.connection = p.connection), ` + verifyEventColumns("e1") + `, ` + verifyEventColumns("e2") + `, ` + verifyEventColumns("e3") + `, ` + verifyEventColumns("e4") + `
+		(SELECT CAST(sum(o.amount) AS BIGINT) FROM postings o WHERE o.client_id = p.client_id AND o.entry_id = m.entry_id AND o.account = 'operator' AND o.connection = p.connection), ` + verifyEventColumns("e1") + `, ` + verifyEventColumns("e2") + `, ` + verifyEventColumns("e3") + `, ` + verifyEventColumns("e4") + `, ` + verifyEventColumns("e7") + `
 		FROM payouts p
 		LEFT JOIN operator_receipts r ON r.connection = p.connection AND r.receipt = p.provider_reference AND r.kind = 'payout'
 		LEFT JOIN steps s ON s.client_id = p.client_id AND s.subject_id = p.id
@@ -58,6 +58,7 @@ var verifyPayouts = db.Define(db.SQL{Name: "verify.verifyPayouts",
 		LEFT JOIN events e2 ON e2.client_id = p.client_id AND e2.sequence = p.processing_event
 		LEFT JOIN events e3 ON e3.client_id = p.client_id AND e3.sequence = p.final_event
 		LEFT JOIN events e4 ON e4.client_id = p.client_id AND e4.sequence = p.late_event
+		LEFT JOIN events e7 ON e7.client_id = p.client_id AND e7.sequence = ` + lastAttention + `
 		WHERE p.client_id = $1 AND p.id > $2 ORDER BY p.id LIMIT $3`})
 
 // VerifyPayouts returns the next payouts of a client beyond an id.
@@ -73,7 +74,7 @@ func (tx *Tx) VerifyPayouts(ctx context.Context, client, after till.ID, limit in
 			idDest(&p.ReceiptOwner.Client), idDest(&p.ReceiptOwner.ID), boolDest(&p.ReceiptReused),
 			boolDest(&p.Scheduled), boolDest(&p.OpenCase), intDest(&p.LastRead),
 			idDest(&p.MoneyOut), idDest(&p.FeeEntry), intDest(&p.PaidOut)}
-		for _, e := range []*VerifyEvent{&p.Pending, &p.Processing, &p.Last, &p.Late} {
+		for _, e := range []*VerifyEvent{&p.Pending, &p.Processing, &p.Last, &p.Late, &p.Attention} {
 			dest = append(dest, e.dest()...)
 		}
 		out = append(out, p)

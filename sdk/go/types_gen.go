@@ -549,11 +549,16 @@ type Event struct {
 	// is debited.
 	// - `payment.updated`: the operator told its receipt, `provider_reference`, after the money. The
 	// status stays, no money moves.
+	// - `payment.needs_attention`: a person has to look at it (`resolution.state`); the status stays. The
+	// end of the payment ends that, too.
+	// - `payment.attention_ended`: nobody has to look at it any more, and it is still open.
 	// - `payout.pending`: the payout was created, its money is reserved.
 	// - `payout.processing`: the operator holds the request.
 	// - `payout.success`: the recipient has the money, your wallet is debited.
 	// - `payout.failed`, `payout.cancelled`: it ended, and its reserve is released.
 	// - `payout.late_success`: it was paid after it had failed. The status stays, your wallet is debited.
+	// - `payout.needs_attention`, `payout.attention_ended`: the same of a payout, also of one that is
+	// held back.
 	// - `webhook_endpoint.disabled`: we disabled one of your endpoints, because it is gone or only failed
 	// for five days.
 	Type      string    `json:"type"`
