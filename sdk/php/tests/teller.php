@@ -206,3 +206,32 @@ test('a payment that the service does not know any more is lost', function (): v
     same(['taken', 2], [$w->teller->resend('o-1')->state, $w->posts()]);
     throws(Till\NotLost::class, fn () => $w->teller->resend('o-1'));
 });
+
+/** A store in which news comes between a read that finds nothing and the lapse of its wish. */
+final class HastyPdo extends Till\Store\PdoStore
+{
+    public function settle(Till\Settlement $s): bool
+    {
+        if ($s->state === Row::LAPSED) {
+            parent::settle(new Till\Settlement($s->key, state: Row::TAKEN, remote_id: 'p-1'));
+        }
+
+        return parent::settle($s);
+    }
+}
+
+test('a wish is not said to have lapsed if news came meanwhile', function (): void {
+    $s = new Script(says(200, '{"items":[],"total":0,"limit":50,"offset":0}'));
+    $pdo = new PDO('sqlite::memory:');
+    $store = new HastyPdo($pdo);
+    $store->install();
+    $now = microtime(true);
+    $teller = new Teller(client($s), $store, static fn () => null, paymentUntil: 1.0, lookAfter: 0.0, clock: function () use (&$now): float {
+        return $now;
+    });
+    $teller->collect(order: 'o-1', method: 'mtn_momo', country: 'CG', amount: Money::minor('5000', 'XAF'), phone: PHONE);
+    $store->count($store->newest('payment', 'o-1'), (int) ($now * 1000) + 1, 0);
+    $now += 60;
+    same('unclear', $teller->send('o-1')->state);
+    same([1, 'GET'], [count($s->asked()), $s->asked()[0]['method']]);
+});
