@@ -196,6 +196,7 @@ soak: ## kill, pause, fail over, race payouts and compare for about 25 minutes, 
 soak-parts: cross
 	TILL_FLIPS=1500 $(GO) test -count=1 -timeout 10m -run '^TestAFlippedByteInMoneyIsNoticed$$' -v ./books
 	TILL_SCRIPTS=1000 $(GO) test -count=1 -timeout 5m -run '^TestEnginesAnswerAlike$$' -v ./api
+	TILL_OUTAGE=6h TILL_HERD=4000 $(GO) test -count=1 -timeout 10m -run '^(TestSixHoursOfOutage|TestAHerdOfDueStepsIsWorkedOffFairly)$$' -v ./collect
 	TILL_PAYOUT_ROUNDS=500 $(GO) test -count=1 -timeout 20m -run '^(TestAWalletIsNeverOverdrawn|TestACancelThatRacesTheSend)$$' -v ./payout
 	TILL_PAYMENTS=2000 TILL_PAYOUTS=500 $(GO) test -count=1 -timeout 20m -run '^TestStorm$$' -v ./cmd/till
 	TILL_SECONDS=300 $(GO) test -count=1 -timeout 12m -run '^TestInstances$$' -v ./cmd/till

@@ -54,13 +54,14 @@ func (f *fleet) successes(client *till.Client) (n int64) {
 	return n
 }
 
-// F43, F45: an instance starts with thousands of steps of one client that are
+// F43, F45: an instance starts with a thousand steps of one client that are
 // all due, at an operator that takes only so many calls a second. Another
 // client's payments are sent and asked about beside them, not behind them;
-// and the operator is called as often as it may be until all is done.
+// and the operator is called as often as it may be until all is done. TILL_HERD
+// says how many they are.
 func TestAHerdOfDueStepsIsWorkedOffFairly(t *testing.T) {
 	t.Parallel()
-	herd, rate, few := 2000, 100, 20
+	herd, rate, few := 1000, 50, 20
 	if n, err := strconv.Atoi(os.Getenv("TILL_HERD")); err == nil {
 		herd = n
 	}
