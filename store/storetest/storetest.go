@@ -13,9 +13,10 @@ import (
 	"till/store"
 )
 
-// Engines returns the databases that every test runs on: SQLite always, and
+// Engines returns the databases that every test runs on: SQLite, and
 // the PostgreSQL server that TILL_TEST_POSTGRES_URL names, in a database of its
-// own per test.
+// own per test. If TILL_TEST_ENGINE is postgres, SQLite is left out: another
+// run has it.
 func Engines() []Engine {
 	all := []Engine{{
 		Name:   "sqlite",
@@ -30,6 +31,9 @@ func Engines() []Engine {
 			Config: func(tb testing.TB) store.Config { return store.Config{Path: newDatabase(tb), PartRows: partRows} },
 			Empty:  func(tb testing.TB) store.Config { return store.Config{Path: newSchema(tb), PartRows: partRows} },
 		})
+	}
+	if len(all) > 1 && os.Getenv("TILL_TEST_ENGINE") == "postgres" {
+		return all[1:]
 	}
 	return all
 }
