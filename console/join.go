@@ -35,6 +35,9 @@ func (v *visit) showJoin(p *joinPage) error {
 	v.plain = true // the page holds the link
 	p.Invitation, p.Reset, p.CanPasskey = inv, inv.Kind == people.KindReset, v.k.People.CanPasskey()
 	p.By, p.Where = till.NameOfActor(inv.InvitedBy), inv.ClientName
+	if _, person := till.PersonOfActor(inv.InvitedBy); !person {
+		p.By = v.words.T("join.by_command")
+	}
 	if p.Name == "" {
 		p.Name = inv.Name
 	}

@@ -192,6 +192,9 @@ func (p *People) startSession(ctx context.Context, tx *store.Tx, v Visit, person
 	if err := tx.InsertSession(ctx, s); err != nil {
 		return "", err
 	}
+	if err := tx.TouchSession(ctx, s); err != nil { // the person is seen
+		return "", err
+	}
 	return token, tx.KeepSessions(ctx, person, MaxSessions)
 }
 
