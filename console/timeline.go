@@ -120,6 +120,10 @@ func (v *visit) event(item *TimelineItem, s *books.Story, e *store.EventRow) {
 		item.Icon, item.Tone = "cross", "failed"
 	case "expired":
 		item.Icon = "sand"
+	case "needs_attention":
+		item.Icon, item.Tone = "gem", "examine"
+	case "attention_ended":
+		item.Icon = "check"
 	default:
 		item.Icon, item.Tone = "undo", "late"
 	}
