@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/subtle"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -231,20 +232,7 @@ func (a *Accounts) read(ctx context.Context, id string, client till.ID) (*entry,
 		if s.Key, err = tx.Key(ctx, owner, id); err != nil {
 			return err
 		}
-		if s.Client, err = tx.Client(ctx, owner); err != nil {
-			return err
-		}
-		if s.Client.Mode == till.Live {
-			if s.methods, err = tx.ClientMethods(ctx, owner); err != nil {
-				return err
-			}
-		}
-		if s.Client.Mode == till.Test {
-			if s.Stored, err = tx.Stored(ctx, owner); err != nil {
-				return err
-			}
-		}
-		if s.fees, err = tx.ClientFees(ctx, owner); err != nil {
+		if err = s.readClient(ctx, tx, owner); err != nil {
 			return err
 		}
 		e.session = s
@@ -258,4 +246,43 @@ func (a *Accounts) read(ctx context.Context, id string, client till.ID) (*entry,
 	}
 	a.cache.put(id, e)
 	return e, nil
+}
+
+// readClient reads a client, its methods and its fees.
+func (s *Session) readClient(ctx context.Context, tx *store.Tx, id till.ID) (err error) {
+	if s.Client, err = tx.Client(ctx, id); err != nil {
+		return err
+	}
+	if s.Client.Mode == till.Live {
+		if s.methods, err = tx.ClientMethods(ctx, id); err != nil {
+			return err
+		}
+	}
+	if s.Client.Mode == till.Test {
+		if s.Stored, err = tx.Stored(ctx, id); err != nil {
+			return err
+		}
+	}
+	s.fees, err = tx.ClientFees(ctx, id)
+	return err
+}
+
+// Open returns a session of a client without a key, for a person who acts for
+// it. It has no Key.
+func (a *Accounts) Open(ctx context.Context, client till.ID) (*Session, error) {
+	s := &Session{}
+	err := a.store.View(ctx, func(tx *store.Tx) error { return s.readClient(ctx, tx, client) })
+	return s, err
+}
+
+// CheckTestQuota returns the error for a test client that has used up its
+// storage, nil for all others; 0 means no limit. Anyone can have a test client,
+// and nothing pays for the storage. What exists goes on: payments end, events
+// are delivered, replays are answered, and what frees storage is allowed.
+func (s *Session) CheckTestQuota(limit int64) error {
+	if limit == 0 || s.Client.Mode != till.Test || s.Stored < limit {
+		return nil
+	}
+	return &till.Error{Code: till.CodeValidationFailed, Fields: []till.FieldError{{Code: till.FieldTooMany, Detail: fmt.Sprintf(
+		"This test client has stored the %d MiB that it may. Ask whoever runs this service for another one. Payments and payouts that exist go on.", limit>>20)}}}
 }

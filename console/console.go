@@ -11,8 +11,10 @@ import (
 
 	"till"
 	"till/account"
+	"till/collect"
 	"till/internal/seal"
 	"till/people"
+	"till/provider/sandbox"
 	"till/store"
 )
 
@@ -22,6 +24,12 @@ type Config struct {
 	People   *people.People
 	Accounts *account.Accounts
 	Secret   []byte // the installation's
+
+	// Collector and Sandbox are the shop's and the handset's; TestQuota is how
+	// many bytes a test merchant may store, 0 for any number.
+	Collector *collect.Collector
+	Sandbox   *sandbox.Operator
+	TestQuota int64
 
 	// BaseURL is how clients reach the API from outside; its origin is the
 	// console's.

@@ -92,6 +92,11 @@ func init() {
 		{Method: http.MethodGet, Path: "/c/{client}/payouts/{id}", For: Staff, May: people.WalletsSee, handle: (*visit).payout},
 		{Method: http.MethodPost, Path: "/c/{client}/search", For: Staff, May: people.PaymentsSee, handle: (*visit).postSearch},
 		{Method: http.MethodGet, Path: "/c/{client}/search", For: Staff, May: people.PaymentsSee, handle: (*visit).search},
+		{Method: http.MethodGet, Path: "/c/{client}/sandbox", For: Staff, May: people.SandboxUse, TestOnly: true, handle: (*visit).sandbox},
+		{Method: http.MethodPost, Path: "/c/{client}/sandbox/order", For: Staff, May: people.SandboxUse, TestOnly: true, handle: (*visit).placeOrder},
+		{Method: http.MethodPost, Path: "/c/{client}/sandbox/choose", For: Staff, May: people.SandboxUse, TestOnly: true, handle: (*visit).chooseNumber},
+		{Method: http.MethodPost, Path: "/c/{client}/sandbox/answer", For: Staff, May: people.SandboxUse, TestOnly: true, handle: (*visit).answerPrompt},
+		{Method: http.MethodPost, Path: "/c/{client}/sandbox/handset", For: Staff, May: people.SandboxUse, TestOnly: true, handle: (*visit).setHandset},
 		{Method: http.MethodGet, Path: "/c/{client}/live", For: Staff, May: people.Member, handle: (*visit).live},
 	}
 }

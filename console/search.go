@@ -173,25 +173,30 @@ func (v *visit) search() error {
 // phoneOf returns the number that a text means: with the calling code as it
 // is, without it as a local one of the merchant's country.
 func (v *visit) phoneOf(text string) string {
-	digits := strings.Map(func(r rune) rune {
+	if c, ok := till.CountryOf(v.profile.Country); ok {
+		return phoneIn(c, text)
+	}
+	return digitsOf(text)
+}
+
+// phoneIn returns the number that a text means in a country.
+func phoneIn(c *till.Country, text string) string {
+	digits := digitsOf(text)
+	for _, phone := range []string{digits, c.CallingCode + digits, c.CallingCode + strings.TrimPrefix(digits, "0")} {
+		if good, _ := till.CheckPhone(c, phone); good {
+			return phone
+		}
+	}
+	return digits
+}
+
+func digitsOf(text string) string {
+	return strings.Map(func(r rune) rune {
 		if r < '0' || r > '9' {
 			return -1
 		}
 		return r
 	}, text)
-	c, ok := till.CountryOf(v.profile.Country)
-	if !ok {
-		return digits
-	}
-	if good, _ := till.CheckPhone(c, digits); good {
-		return digits
-	}
-	for _, local := range []string{c.CallingCode + digits, c.CallingCode + strings.TrimPrefix(digits, "0")} {
-		if good, _ := till.CheckPhone(c, local); good {
-			return local
-		}
-	}
-	return digits
 }
 
 // find looks for a text.

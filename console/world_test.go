@@ -79,6 +79,7 @@ func newWorld(t testing.TB, engineOf storetest.Engine) *world {
 		t.Fatal(err)
 	}
 	w.console, err = New(Config{Store: w.store, People: folk, Accounts: w.accounts, Secret: secret, BaseURL: testBase,
+		Collector: w.collector, Sandbox: w.operator,
 		SubmitRate: func(string, till.SubjectKind) int { return 0 }, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ const tags = new Map();
 // A region keeps what people have opened and where they type.
 const options = {
   morphStyle: "outerHTML",
+  ignoreActiveValue: true,
   callbacks: {
     beforeAttributeUpdated: (name, node) => !(name === "open" && node.tagName === "DETAILS"),
   },

@@ -77,6 +77,15 @@ func Amount(lang string, m till.Money) string {
 // Money returns an amount with its currency behind it: 5,000 XAF.
 func Money(lang string, m till.Money) string { return Amount(lang, m) + wideSpace + m.Currency }
 
+// MoneyInUse is Money as people on the street write it, for receipts and
+// phones: both CFA francs are FCFA there.
+func MoneyInUse(lang string, m till.Money) string {
+	if m.Currency == "XAF" || m.Currency == "XOF" {
+		return Amount(lang, m) + wideSpace + "FCFA"
+	}
+	return Money(lang, m)
+}
+
 // Percent returns the share of a part in hundredths, rounded down, as people
 // read it: 61 %. A whole of 0 has no share.
 func Percent(part, whole int64) string {

@@ -16,6 +16,7 @@ import (
 	"till/console/words"
 	"till/engine"
 	"till/people"
+	"till/provider/sandbox"
 	"till/store"
 )
 
@@ -97,11 +98,17 @@ func families() map[string][]string {
 		"refusal.":   list(people.RefusalCodes),
 		"grant.":     {"recent", "test_only", "no_payout_keys"},
 		"done.":      {"profile", "password", "totp", "totp_removed", "passkey", "passkey_removed", "sessions", "proved", "withdrawn", "role", "disabled", "factor"},
+		"message.":   list([]sandbox.MessageKind{sandbox.MessagePaid, sandbox.MessageReceived, sandbox.MessageReturned}),
 		"search.as_": {"id", "phone", "receipt", "reference", "amount"},
 	}
 	for _, rules := range [][]people.Rule{people.StaffRules, people.HouseRules} {
 		for _, r := range rules {
 			f["permission."] = append(f["permission."], string(r.Permission))
+		}
+	}
+	for _, s := range sandbox.Stories() {
+		if s.Subject == string(till.SubjectPayment) && s.EndsIn != "0000" {
+			f["story."] = append(f["story."], s.Name)
 		}
 	}
 	for _, k := range till.EventKinds {

@@ -169,7 +169,7 @@ func TestAPersonDecides(t *testing.T) {
 			}
 			var all []Prompt
 			for _, r := range want {
-				all = append(all, Prompt{r.ID, r.Phone, r.Amount, r.ExpiresAt})
+				all = append(all, Prompt{r.ID, r.Phone, r.Amount, r.ExpiresAt, 0})
 			}
 			if diff := cmp.Diff(all, got); diff != "" {
 				t.Errorf("want -, got +:\n%s", diff)

@@ -123,7 +123,7 @@ func (o *Operator) Handset(ctx context.Context, client till.ID, phone, currency 
 	h.Messages = h.Messages[:min(len(h.Messages), MaxMessages)]
 	for _, r := range slices.Backward(requests) {
 		if r.kind == payment && r.story() == asksPerson && r.decidedAt.IsZero() && r.expiresAt > now {
-			h.Prompts = append(h.Prompts, Prompt{r.payment, r.phone, r.amount, r.expiresAt})
+			h.Prompts = append(h.Prompts, Prompt{r.payment, r.phone, r.amount, r.expiresAt, r.wrongPINs})
 		}
 	}
 	return h, nil

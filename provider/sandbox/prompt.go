@@ -17,6 +17,7 @@ type Prompt struct {
 	Phone     string
 	Amount    till.Money
 	ExpiresAt till.Time
+	WrongPINs int // how often a wrong PIN was typed
 }
 
 // Prompts returns the open prompts of a client, the oldest first, at most
@@ -31,7 +32,7 @@ func (o *Operator) Prompts(ctx context.Context, client till.ID, limit int) ([]Pr
 	}
 	var prompts []Prompt
 	err = eachRequest(rows, func(r *request) {
-		prompts = append(prompts, Prompt{r.payment, r.phone, r.amount, r.expiresAt})
+		prompts = append(prompts, Prompt{r.payment, r.phone, r.amount, r.expiresAt, r.wrongPINs})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("sandbox prompts: %w", err)

@@ -1,0 +1,448 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"till"
+	"till/books"
+	"till/collect"
+	"till/console/look"
+	"till/engine"
+	body "till/internal/request"
+	"till/people"
+	"till/provider/sandbox"
+	"till/store"
+	"till/webhook"
+)
+
+// goods are what the demo shop sells, priced in units of the market's currency.
+var goods = []struct {
+	key   string
+	price int64
+}{{"sandbox.loaves", 1000}, {"sandbox.coffee", 500}}
+
+// market is one method in one country and currency.
+type market struct {
+	method   *till.Method
+	country  *till.Country
+	currency string
+}
+
+func (m market) key() string { return m.method.Code + "." + m.country.Code + "." + m.currency }
+
+// minor returns an amount in units of the currency as money.
+func (m market) minor(units int64) till.Money {
+	decimals, _ := till.CurrencyDecimals(m.currency) // the catalogue's are known
+	for range decimals {
+		units *= 10
+	}
+	return till.Money{Minor: units, Currency: m.currency}
+}
+
+// sandboxMarkets returns what the sandbox serves, as the catalogue orders it.
+func sandboxMarkets() (out []market) {
+	for _, m := range till.Methods() {
+		for i := range m.Markets {
+			if k := &m.Markets[i]; k.Sandbox {
+				if c, ok := till.CountryOf(k.Country); ok {
+					out = append(out, market{m, c, k.Currency})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// table is what the person has chosen: it is all in the address.
+type table struct {
+	market market
+	phone  string         // whole
+	story  *sandbox.Story // nil: the handset asks
+	order  till.ID        // zero: nothing was ordered
+}
+
+// readTable reads the choices of an address. What it does not understand is as
+// if it were not there.
+func (v *visit) readTable(q url.Values) *table {
+	t := &table{}
+	markets := sandboxMarkets()
+	for _, m := range markets {
+		if t.market.method == nil || m.country.Code == v.profile.Country && t.market.country.Code != m.country.Code {
+			t.market = m
+		}
+	}
+	for _, m := range markets {
+		if m.key() == q.Get("market") {
+			t.market = m
+		}
+	}
+	t.phone = t.market.method.PhoneExample(t.market.country)
+	if phone, ok := v.openText(q.Get("who")); ok && t.fits(phone) {
+		t.phone = phone
+	}
+	for i, s := range sandbox.Stories() {
+		if s.Subject == string(till.SubjectPayment) && s.Name == q.Get("story") && s.EndsIn != "0000" {
+			t.story = &sandbox.Stories()[i]
+			t.phone = t.storyPhone(s.EndsIn)
+		}
+	}
+	t.order, _ = till.ParseID(q.Get("order")) // none if it is not an id
+	return t
+}
+
+// fits reports whether a phone can be asked for money in the market.
+func (t *table) fits(phone string) bool {
+	ok, _ := t.market.method.CheckPhone(t.market.country, phone)
+	return ok
+}
+
+// storyPhone returns a number of the market whose last digits choose a story.
+func (t *table) storyPhone(endsIn string) string {
+	example := t.market.method.PhoneExample(t.market.country)
+	return example[:len(example)-len(endsIn)] + endsIn
+}
+
+// tableAddress returns the page's address with these choices.
+func (v *visit) tableAddress(t *table) string {
+	q := url.Values{"market": {t.market.key()}}
+	if t.story != nil {
+		q.Set("story", t.story.Name)
+	} else if t.phone != t.market.method.PhoneExample(t.market.country) {
+		q.Set("who", v.sealText(t.phone))
+	}
+	if !t.order.IsZero() {
+		q.Set("order", t.order.String())
+	}
+	return v.clientPath("/sandbox") + "?" + q.Encode()
+}
+
+// sandboxPage is the shop, the phone and what the API saw.
+type sandboxPage struct {
+	*Frame
+	Again   string // this page's address
+	Goods   []good
+	Total   till.Money
+	Key     string // of the next order: sent twice, it is one order
+	Calling string
+	Local   string // the phone without its calling code
+	Wrong   string // why the phone was refused
+	Market  string
+	Markets []Choice
+	Story   *sandbox.Story
+	Stories []Choice
+	Order   *order
+	Handset *handset
+	Saw     []saw
+	Curl    string
+}
+
+type good struct {
+	Name  string
+	Price till.Money
+}
+
+// order is what the shop knows of its last order.
+type order struct {
+	State  Chip
+	Reason string
+	Path   string
+	Paid   bool
+}
+
+// handset is the phone as the page shows it.
+type handset struct {
+	*sandbox.Handset
+	Name     string // of the wallet
+	Whole    string // the number
+	Balance  string
+	Prompt   *prompt // what is on the screen; nil: nothing
+	Waiting  int     // prompts that are not on the screen
+	Messages []message
+}
+
+type prompt struct {
+	Payment   string
+	Amount    string
+	ExpiresAt till.Time
+	Left      int // tries of the PIN, if one was wrong
+}
+
+type message struct {
+	At   till.Time
+	Time string
+	Text string
+}
+
+// sandbox is GET /c/{client}/sandbox. Looking at the page holds the number for
+// a while: whoever sees the phone answers its prompts.
+func (v *visit) sandbox() error {
+	return v.showTable(v.readTable(v.r.URL.Query()), "", "")
+}
+
+func (v *visit) showTable(t *table, typed, wrong string) error {
+	p := &sandboxPage{Frame: v.frame(v.words.T("sandbox.title"), "menu.sandbox"), Again: v.tableAddress(t), Key: till.NewID(v.now).String(),
+		Calling: "+" + t.market.country.CallingCode, Local: typed, Wrong: wrong, Market: methodName(t.market.method.Code, t.market.country.Code), Story: t.story}
+	if v.r.Method == http.MethodGet {
+		p.Again = v.r.URL.RequestURI() // sealed anew, the same phone has another text
+	}
+	if typed == "" {
+		p.Local = strings.TrimPrefix(look.Phone(t.phone), p.Calling)
+		p.Local = strings.TrimLeft(p.Local, " \u00a0\u202f")
+	}
+	p.Total = t.market.minor(0)
+	for _, g := range goods {
+		price := t.market.minor(g.price)
+		p.Goods = append(p.Goods, good{v.words.T(g.key), price})
+		p.Total.Minor += price.Minor
+	}
+	for _, m := range sandboxMarkets() {
+		p.Markets = append(p.Markets, Choice{methodName(m.method.Code, m.country.Code), m.key(), m == t.market})
+	}
+	for _, s := range sandbox.Stories() {
+		if s.Subject == string(till.SubjectPayment) && s.EndsIn != "0000" {
+			p.Stories = append(p.Stories, Choice{v.words.T("story." + s.Name), s.Name, t.story != nil && s.Name == t.story.Name})
+		}
+	}
+	p.Curl = v.orderCurl(t, p.Total)
+	if err := v.readHandset(p, t); err != nil {
+		return err
+	}
+	if err := v.readOrder(p, t); err != nil {
+		return err
+	}
+	return v.page("sandbox", p)
+}
+
+// holdHandset holds the number, unless it plays its story, and returns the
+// phone.
+func (v *visit) holdHandset(t *table) (*sandbox.Handset, error) {
+	ctx := v.r.Context()
+	h, err := v.k.Sandbox.Handset(ctx, v.client.ID, t.phone, t.market.currency)
+	if err == nil && t.story == nil {
+		err = v.k.Sandbox.HoldHandset(ctx, v.client.ID, t.phone, h.State)
+	}
+	return h, err
+}
+
+// readHandset shows the phone.
+func (v *visit) readHandset(p *sandboxPage, t *table) error {
+	h, err := v.holdHandset(t)
+	if err != nil {
+		return err
+	}
+	lang := v.words.Lang()
+	p.Handset = &handset{Handset: h, Name: p.Market, Whole: look.Phone(t.phone), Balance: look.MoneyInUse(lang, h.Balance)}
+	for _, m := range h.Messages {
+		p.Handset.Messages = append(p.Handset.Messages, message{m.At, v.clock.Time(m.At), v.words.T("message."+string(m.Kind), "amount", look.MoneyInUse(lang, m.Amount),
+			"name", v.clientName(), "balance", look.MoneyInUse(lang, m.Balance), "receipt", m.Receipt)})
+	}
+	p.Handset.Waiting = len(h.Prompts)
+	if len(h.Prompts) > 0 && h.State == sandbox.HandsetOn {
+		first := h.Prompts[0]
+		p.Handset.Waiting--
+		p.Handset.Prompt = &prompt{Payment: first.Payment.String(), Amount: look.MoneyInUse(lang, first.Amount), ExpiresAt: first.ExpiresAt}
+		if first.WrongPINs > 0 {
+			p.Handset.Prompt.Left = sandbox.MaxWrongPINs - first.WrongPINs
+		}
+	}
+	return nil
+}
+
+// saw is one thing that the API saw or said.
+type saw struct {
+	Tone, Tag string
+	Text      string
+	At        till.Time
+	Time      string
+	Body      string
+}
+
+// readOrder shows the last order, and what the API saw of it.
+func (v *visit) readOrder(p *sandboxPage, t *table) error {
+	if t.order.IsZero() {
+		return nil
+	}
+	var story *books.Story
+	var views []*webhook.DeliveryView
+	var endpoints map[till.ID]*store.Endpoint
+	err := v.view(func(ctx context.Context, tx *store.Tx) (err error) {
+		if story, err = books.ReadStory(ctx, tx, till.SubjectPayment, store.Ref{Client: v.client.ID, ID: t.order}); err != nil || !v.may(people.WebhooksSee) {
+			return err
+		}
+		events := make([]*till.Event, len(story.Events))
+		for i, e := range story.Events {
+			events[i] = &e.Event
+		}
+		views, endpoints, err = webhook.DeliveriesOf(ctx, tx, v.client.ID, events)
+		return err
+	})
+	if till.ErrorCode(err) == till.CodePaymentNotFound {
+		return nil // an address that somebody wrote by hand
+	}
+	if err != nil {
+		return err
+	}
+	pay := story.Payment
+	p.Order = &order{Path: v.clientPath("/payments/" + pay.ID.String()), Paid: pay.Status == till.Success}
+	p.Order.State, p.Order.Reason = v.paymentChip(pay)
+	see := func(tone, tag, text string, at till.Time, body string) {
+		p.Saw = append(p.Saw, saw{tone, tag, text, at, v.clock.Time(at), body})
+	}
+	see("ended", "POST", "/v1/payments", pay.CreatedAt, "")
+	see("processing", "202", string(till.Pending), pay.CreatedAt, "{ \"id\": \""+pay.ID.String()+"\",\n  \"status\": \"pending\",\n  \"amount\": { \"value\": \""+
+		pay.Amount.Value()+"\",\n              \"currency\": \""+pay.Amount.Currency+"\" } }")
+	for _, e := range story.Events {
+		see("ended", v.words.T("sandbox.event"), string(e.Kind), e.CreatedAt, "")
+		for _, d := range views {
+			if d.EventID == e.ID() && endpoints[d.EndpointID] != nil {
+				see(deliveryTone(d.Status), v.words.T("sandbox.webhook"), hostOf(endpoints[d.EndpointID].URL)+": "+v.words.T("delivery."+string(d.Status)), e.CreatedAt, "")
+			}
+		}
+	}
+	return nil
+}
+
+func deliveryTone(s store.DeliveryStatus) string {
+	switch s {
+	case store.DeliveryDelivered:
+		return "paid"
+	case store.DeliveryPending:
+		return "pending"
+	}
+	return "failed"
+}
+
+func hostOf(address string) string {
+	if u, err := url.Parse(address); err == nil {
+		return u.Host
+	}
+	return ""
+}
+
+// orderCurl returns the shop's request, to be pasted.
+func (v *visit) orderCurl(t *table, total till.Money) string {
+	return "curl " + v.k.BaseURL + "/payments -H \"X-Api-Key: $KEY\" -H 'Content-Type: application/json' -d '{\n" +
+		"  \"method\": \"" + t.market.method.Code + "\", \"country\": \"" + t.market.country.Code + "\", \"amount\": {\"value\": \"" + total.Value() + "\", \"currency\": \"" + total.Currency + "\"},\n" +
+		"  \"customer\": {\"phone\": \"" + t.phone + "\"}, \"idempotency_key\": \"'$(uuidgen)'\"}'"
+}
+
+// tableOf reads the choices that a form carries in its hidden address.
+func (v *visit) tableOf() *table {
+	u, err := url.Parse(v.r.PostFormValue("at"))
+	if err != nil {
+		return v.readTable(url.Values{})
+	}
+	return v.readTable(u.Query())
+}
+
+// chooseNumber is POST /c/{client}/sandbox/choose: another wallet, or another
+// story. It is no GET because what it is sent may hold a number.
+func (v *visit) chooseNumber() error {
+	t := v.tableOf()
+	q := url.Values{"market": {t.market.key()}}
+	if m := v.r.PostFormValue("market"); m != "" {
+		q.Set("market", m)
+	}
+	if v.r.PostFormValue("plays") == "story" {
+		q.Set("story", v.r.PostFormValue("story"))
+	}
+	return v.redirect(v.tableAddress(v.readTable(q)))
+}
+
+// placeOrder is POST /c/{client}/sandbox/order: the shop asks for the money by
+// the function that the API calls.
+func (v *visit) placeOrder() error {
+	t := v.tableOf()
+	typed := v.r.PostFormValue("phone")
+	if len(typed) > maxQuery {
+		return errInput
+	}
+	if t.story == nil {
+		phone := phoneIn(t.market.country, typed)
+		if ok, _ := t.market.method.CheckPhone(t.market.country, phone); !ok {
+			return v.showTable(t, typed, v.words.T("sandbox.wrong_phone", "name", methodName(t.market.method.Code, t.market.country.Code),
+				"example", look.Phone(t.market.method.PhoneExample(t.market.country))))
+		}
+		t.phone = phone
+		if _, err := v.holdHandset(t); err != nil {
+			return err
+		}
+	}
+	who, err := v.k.Accounts.Open(v.r.Context(), v.client.ID)
+	if err != nil {
+		return err
+	}
+	created, err := v.k.Collector.Create(v.r.Context(), engine.Client{Client: who.Client, Enabled: who.Enabled, Fees: who.Fees(), Actor: v.session.Actor(),
+		Full: who.CheckTestQuota(v.k.TestQuota)}, v.orderRequest(t))
+	var refused *till.Error
+	if errors.As(err, &refused) && refused.Code == till.CodeValidationFailed && len(refused.Fields) > 0 {
+		return v.showTable(t, typed, refused.Fields[0].Detail)
+	}
+	if err != nil {
+		return err
+	}
+	t.order = created.Payment.ID
+	return v.redirect(v.tableAddress(t))
+}
+
+// orderRequest returns what the shop posts.
+func (v *visit) orderRequest(t *table) *collect.Request {
+	total, names := int64(0), []string{}
+	for _, g := range goods {
+		total += g.price
+		names = append(names, v.words.T(g.key))
+	}
+	text := func(s string) *string { return &s }
+	key := v.r.PostFormValue("key")
+	return &collect.Request{
+		Body: body.Body{Method: &t.market.method.Code, Country: &t.market.country.Code, IdempotencyKey: &key,
+			Amount:    &body.Amount{Value: text(t.market.minor(total).Value()), Currency: &t.market.currency},
+			Reference: text("SHOP-" + key[max(0, len(key)-4):]), Description: text(strings.Join(names, ", "))},
+		Customer: &collect.Customer{Phone: &t.phone},
+	}
+}
+
+// answerPrompt is POST /c/{client}/sandbox/answer: the customer's PIN, or no.
+func (v *visit) answerPrompt() error {
+	t := v.tableOf()
+	payment, err := till.ParseID(v.r.PostFormValue("payment"))
+	if err != nil {
+		return errInput
+	}
+	if v.r.PostFormValue("do") == "cancel" {
+		err = v.k.Sandbox.Decide(v.r.Context(), v.client.ID, payment, sandbox.Decline)
+	} else {
+		_, _, err = v.k.Sandbox.TypePIN(v.r.Context(), v.client.ID, payment, v.r.PostFormValue("pin"))
+	}
+	// A prompt that has ended meanwhile is gone from the screen: that says it.
+	if err != nil && till.ErrorCode(err) != till.CodePromptNotFound {
+		return err
+	}
+	return v.redirect(v.tableAddress(t))
+}
+
+// setHandset is POST /c/{client}/sandbox/handset.
+func (v *visit) setHandset() error {
+	t, state := v.tableOf(), sandbox.HandsetState(v.r.PostFormValue("state"))
+	if !state.Valid() || t.story != nil {
+		return errInput
+	}
+	if err := v.k.Sandbox.HoldHandset(v.r.Context(), v.client.ID, t.phone, state); err != nil {
+		return err
+	}
+	return v.redirect(v.tableAddress(t))
+}
+
+// PIN says which PIN is right.
+func (p *sandboxPage) PIN() string { return sandbox.PIN }
+
+// Tries returns how many tries of the PIN are left.
+func (p *sandboxPage) Tries(n int) string { return p.T("sandbox.tries", "n", strconv.Itoa(n)) }
+
+// StateIs reports what the person has done with the handset.
+func (h *handset) StateIs(s string) bool { return string(h.State) == s }
