@@ -63,19 +63,42 @@ var defined = struct {
 }{byName: map[string]*SQL{}}
 
 // Define records a statement and returns it. It is called where a package
-// variable is declared, so a name that is taken panics at the start of the
-// program.
+// variable is declared, so a name that is taken and placeholders out of order
+// panic at the start of the program.
 func Define(s SQL) *SQL {
 	defined.Lock()
 	defer defined.Unlock()
 	if s.Name == "" || s.SQLite == "" && s.Postgres == "" {
 		panic("db: a statement needs a name and a text")
 	}
+	if !placeholdersAscend(s.SQLite) {
+		panic(fmt.Sprintf("db: the placeholders of %s do not ascend: SQLite would number them otherwise", s.Name))
+	}
 	if defined.byName[s.Name] != nil {
 		panic(fmt.Sprintf("db: two statements are called %s", s.Name))
 	}
 	defined.byName[s.Name] = &s
 	return &s
+}
+
+// placeholdersAscend reports whether $1, $2 and so on first appear in this
+// order, without a gap.
+func placeholdersAscend(text string) bool {
+	last := 0
+	for _, part := range strings.Split(text, "$")[1:] {
+		n := 0
+		for _, r := range part {
+			if r < '0' || r > '9' {
+				break
+			}
+			n = 10*n + int(r-'0')
+		}
+		if n > last+1 {
+			return false
+		}
+		last = max(last, n)
+	}
+	return true
 }
 
 // Placeholders returns n placeholders, from $first on, for a list in a text.
