@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"till"
@@ -99,7 +100,8 @@ func (w *Worker) quarantine(ctx context.Context, a *Answer, fault error) bool {
 	if a.Action == Abandon {
 		instead.Action = Check
 	}
-	for _, handle := range []string{a.Result.Handle, ""} {
+	handles := slices.Compact([]string{a.Result.Handle, ""})
+	for _, handle := range handles {
 		q := instead
 		q.Result.Handle = handle
 		w.subjects.Apply(ctx, []*Answer{&q})
@@ -109,22 +111,24 @@ func (w *Worker) quarantine(ctx context.Context, a *Answer, fault error) bool {
 		if isUnavailable(q.storeErr) {
 			return false
 		}
-		if handle == "" {
-			break
+	}
+	for _, handle := range handles {
+		if w.setStepAside(ctx, &instead, handle) {
+			return true
 		}
 	}
-	return w.setStepAside(ctx, &instead)
+	return false
 }
 
 // setStepAside is the last resort if not even that can be recorded. It does not read the
-// row, gives its step the longest pause, and opens a case.
-func (w *Worker) setStepAside(ctx context.Context, a *Answer) bool {
+// row, gives its step the longest pause, keeps its handle, and opens a case.
+func (w *Worker) setStepAside(ctx context.Context, a *Answer, handle string) bool {
 	err := w.c.Store.UpdateBackground(ctx, func(tx *store.Tx) error {
 		wait := time.Hour
 		if t, known := w.traits(a.Connection); known {
 			wait = t.PollMax
 		}
-		return tx.SetAside(ctx, a.LeaseVersion, tx.Now().Add(wait), &store.Case{
+		return tx.SetAside(ctx, a.LeaseVersion, tx.Now().Add(wait), handle, &store.Case{
 			ClientID: a.Ref.Client, ID: till.NewID(tx.Now()), SubjectID: a.Ref.ID, Kind: CaseQuarantined,
 			Detail: "nothing can be recorded about it: " + a.Err.(*unrecordable).why, OpenedAt: tx.Now(),
 		})

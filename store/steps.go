@@ -88,7 +88,7 @@ var insertWokenStep = db.Define(db.SQL{Name: "steps.insertWokenStep",
 		VALUES ($1, $2, $3, $4, $5, 1, $6, $7, $8, $9, $10, $11, $12, $13, $14) ON CONFLICT DO NOTHING`})
 
 var setAside = db.Define(db.SQL{Name: "steps.setAside",
-	SQLite: `UPDATE steps SET due_at = $1, lease_until = 0 WHERE client_id = $2 AND subject_id = $3 AND lease_version = $4`})
+	SQLite: `UPDATE steps SET due_at = $1, lease_until = 0, handle = coalesce($2, handle) WHERE client_id = $3 AND subject_id = $4 AND lease_version = $5`})
 
 // Step is the next call to an operator about a subject: when it is due, its lease,
 // and what the calls so far have shown. The row is narrow and exists only while a
@@ -252,12 +252,13 @@ func (tx *Tx) InsertCallbackStep(ctx context.Context, s *Step) error {
 	return err
 }
 
-// SetAside makes a step wait until then and opens a case about its subject,
-// without reading either. It is for a step about which nothing else can be
-// written. A step that was claimed after the version stays as it is.
-func (tx *Tx) SetAside(ctx context.Context, version int64, until till.Time, c *Case) error {
+// SetAside makes a step wait until then, keeps the operator's handle if there
+// is one, and opens a case about its subject, without reading either. It is for
+// a step about which nothing else can be written. A step that was claimed after
+// the version stays as it is.
+func (tx *Tx) SetAside(ctx context.Context, version int64, until till.Time, handle string, c *Case) error {
 	_, err := tx.db.Exec(ctx, setAside,
-		int64(until), c.ClientID[:], c.SubjectID[:], version)
+		int64(until), orNull(handle), c.ClientID[:], c.SubjectID[:], version)
 	if err != nil {
 		return err
 	}
