@@ -79,7 +79,7 @@ var packageRules = []packageRule{
 	{"console/look", root, ""},                                        // amounts, times and phones as people read them
 	{"console/words", ". console/look", "github.com/BurntSushi/toml"}, // what the console says; TOML, as the configuration
 	{"console/chart", "", ""},                                         // SVG from whole numbers
-	{"console", ". ledger store engine account books webhook people internal/qrcode internal/seal console/look console/words console/chart", ""},
+	{"console", ". ledger provider/sandbox store engine collect account books webhook people internal/qrcode internal/request internal/seal console/look console/words console/chart", ""},
 	{"server", ". ledger provider provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens account books webhook people api console internal/loop internal/system", ""},
 	{"cmd/till", ". ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens account people books webhook api server internal/db/sqlite internal/db/postgres internal/loadgen internal/escape internal/faulty internal/qrcode internal/system", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml"},
 	{"bench/seed", ". store internal/db", ""}, // rows for a measurement, written past the nouns

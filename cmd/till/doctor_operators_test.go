@@ -81,7 +81,7 @@ func TestTheDoctorSaysOnlyWhatItKnowsOfOperators(t *testing.T) {
 	o.baseURL = ""
 	wantFindings(t, o, map[string]string{
 		"warning congo callbacks": `callback_host = "127.0.0.1"; name the service's address with --base-url`,
-		"warning kenya callbacks": "the answers about payouts come by callbacks alone",
+		"warning kenya callbacks": "answers about payouts come only by callback",
 	})
 	o.baseURL = "http://127.0.0.1:8080/v1"
 	wantFindings(t, o, map[string]string{"never congo callbacks": ""})
