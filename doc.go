@@ -72,7 +72,7 @@
 //	Claim         take a due step for the time of a lease
 //	Submit        send a subject to the operator, once per reference
 //	Check         read a subject's state from the operator
-//	Apply         record an answer; the only way a subject changes
+//	Apply         record an answer; the only way a status changes
 //	Settle        post collected money to the client's wallet
 //	Suspend       post money that came in but cannot be attributed
 //	Reverse       post that an operator took money back

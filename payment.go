@@ -14,7 +14,7 @@ const (
 	Pending    Status = "pending"    // awaiting the customer; nothing heard from the operator yet
 	Processing Status = "processing" // the operator holds the request
 	Success    Status = "success"    // funds received, the client's wallet credited
-	Failed     Status = "failed"     // refused by the customer or the operator
+	Failed     Status = "failed"     // refused by the customer or the operator, or never sent
 	Expired    Status = "expired"    // the operator says the customer did not answer in time
 )
 
@@ -111,7 +111,7 @@ type ResolutionState string
 const (
 	Waiting        ResolutionState = "waiting"         // the customer's time is running
 	Querying       ResolutionState = "querying"        // the outcome is unclear; the operator is being asked
-	Confirmed      ResolutionState = "confirmed"       // final, on the operator's word
+	Confirmed      ResolutionState = "confirmed"       // final, on the operator's word or because it was never sent
 	NeedsAttention ResolutionState = "needs_attention" // a person looks at it; it is still asked about
 )
 

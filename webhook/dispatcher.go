@@ -20,7 +20,7 @@ import (
 // HTTPSender makes one attempt: a Sender, or a test's wrapper of one.
 type HTTPSender interface {
 	Post(ctx context.Context, url string, header http.Header, body []byte) Response
-	Host(url string) string // Host(url string) string // the host whose limits a post to url counts in
+	Host(url string) string // the host whose limits a post to url counts in
 }
 
 // Config configures a Dispatcher. Store, Secrets and Sender are required.

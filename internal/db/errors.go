@@ -13,7 +13,8 @@ var (
 	ErrUnknownCommit = errors.New("db: outcome of the commit is unknown")
 
 	// ErrUnavailable says that the database cannot be used now: no server, a
-	// lock that is not released, a full disk. Nothing was changed.
+	// lock that is not released, a full disk. Nothing was changed, unless
+	// ErrUnknownCommit is with it.
 	ErrUnavailable = errors.New("db: database unavailable")
 
 	// ErrBusy says that no connection for reading was free in time.
