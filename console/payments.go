@@ -95,7 +95,9 @@ func (v *visit) list(kind string, f *filter, read reader) error {
 	if routeOf("/sandbox") != nil && p.Test && v.may(people.SandboxUse) {
 		p.Sandbox = v.clientPath("/sandbox")
 	}
-	p.Curl = v.curl(kind)
+	if kind == "payments" {
+		p.Curl = v.curl("mtn_momo", "CG", "242061234567", till.Money{Minor: 5000, Currency: "XAF"})
+	}
 	v.choices(p, f)
 	return v.page("list", p)
 }
@@ -328,12 +330,9 @@ func currencies(mode till.Mode) (out []string) {
 	return out
 }
 
-// curl returns a first request that can be pasted.
-func (v *visit) curl(kind string) string {
-	if kind != "payments" {
-		return ""
-	}
+// curl returns a request that can be pasted.
+func (v *visit) curl(method, country, phone string, amount till.Money) string {
 	return "curl " + v.k.BaseURL + "/payments -H \"X-Api-Key: $KEY\" -H 'Content-Type: application/json' -d '{\n" +
-		"  \"method\": \"mtn_momo\", \"country\": \"CG\", \"amount\": {\"value\": \"5000\", \"currency\": \"XAF\"},\n" +
-		"  \"customer\": {\"phone\": \"242061234567\"}, \"idempotency_key\": \"'$(uuidgen)'\"}'"
+		"  \"method\": \"" + method + "\", \"country\": \"" + country + "\", \"amount\": {\"value\": \"" + amount.Value() + "\", \"currency\": \"" + amount.Currency + "\"},\n" +
+		"  \"customer\": {\"phone\": \"" + phone + "\"}, \"idempotency_key\": \"'$(uuidgen)'\"}'"
 }

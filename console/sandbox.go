@@ -1,23 +1,16 @@
 package console
 
 import (
-	"context"
-	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 
 	"till"
-	"till/books"
-	"till/collect"
 	"till/console/look"
-	"till/engine"
-	body "till/internal/request"
 	"till/people"
 	"till/provider/sandbox"
 	"till/store"
-	"till/webhook"
 )
 
 // goods are what the demo shop sells, priced in units of the market's currency.
@@ -208,7 +201,7 @@ func (v *visit) showTable(t *table, typed, wrong string) error {
 			p.Stories = append(p.Stories, Choice{v.words.T("story." + s.Name), s.Name, t.story != nil && s.Name == t.story.Name})
 		}
 	}
-	p.Curl = v.orderCurl(t, p.Total)
+	p.Curl = v.curl(t.market.method.Code, t.market.country.Code, t.phone, p.Total)
 	if err := v.readHandset(p, t); err != nil {
 		return err
 	}
@@ -264,23 +257,11 @@ type saw struct {
 
 // readOrder shows the last order, and what the API saw of it.
 func (v *visit) readOrder(p *sandboxPage, t *table) error {
-	if t.order.IsZero() {
+	// A cashier sees the last two days; nobody needs an older order here.
+	if t.order.IsZero() || t.order.Time() < v.now.Add(-people.RecentWindow) {
 		return nil
 	}
-	var story *books.Story
-	var views []*webhook.DeliveryView
-	var endpoints map[till.ID]*store.Endpoint
-	err := v.view(func(ctx context.Context, tx *store.Tx) (err error) {
-		if story, err = books.ReadStory(ctx, tx, till.SubjectPayment, store.Ref{Client: v.client.ID, ID: t.order}); err != nil || !v.may(people.WebhooksSee) {
-			return err
-		}
-		events := make([]*till.Event, len(story.Events))
-		for i, e := range story.Events {
-			events[i] = &e.Event
-		}
-		views, endpoints, err = webhook.DeliveriesOf(ctx, tx, v.client.ID, events)
-		return err
-	})
+	story, views, endpoints, err := v.readStory(till.SubjectPayment, store.Ref{Client: v.client.ID, ID: t.order})
 	if till.ErrorCode(err) == till.CodePaymentNotFound {
 		return nil // an address that somebody wrote by hand
 	}
@@ -322,120 +303,6 @@ func hostOf(address string) string {
 		return u.Host
 	}
 	return ""
-}
-
-// orderCurl returns the shop's request, to be pasted.
-func (v *visit) orderCurl(t *table, total till.Money) string {
-	return "curl " + v.k.BaseURL + "/payments -H \"X-Api-Key: $KEY\" -H 'Content-Type: application/json' -d '{\n" +
-		"  \"method\": \"" + t.market.method.Code + "\", \"country\": \"" + t.market.country.Code + "\", \"amount\": {\"value\": \"" + total.Value() + "\", \"currency\": \"" + total.Currency + "\"},\n" +
-		"  \"customer\": {\"phone\": \"" + t.phone + "\"}, \"idempotency_key\": \"'$(uuidgen)'\"}'"
-}
-
-// tableOf reads the choices that a form carries in its hidden address.
-func (v *visit) tableOf() *table {
-	u, err := url.Parse(v.r.PostFormValue("at"))
-	if err != nil {
-		return v.readTable(url.Values{})
-	}
-	return v.readTable(u.Query())
-}
-
-// chooseNumber is POST /c/{client}/sandbox/choose: another wallet, or another
-// story. It is no GET because what it is sent may hold a number.
-func (v *visit) chooseNumber() error {
-	t := v.tableOf()
-	q := url.Values{"market": {t.market.key()}}
-	if m := v.r.PostFormValue("market"); m != "" {
-		q.Set("market", m)
-	}
-	if v.r.PostFormValue("plays") == "story" {
-		q.Set("story", v.r.PostFormValue("story"))
-	}
-	return v.redirect(v.tableAddress(v.readTable(q)))
-}
-
-// placeOrder is POST /c/{client}/sandbox/order: the shop asks for the money by
-// the function that the API calls.
-func (v *visit) placeOrder() error {
-	t := v.tableOf()
-	typed := v.r.PostFormValue("phone")
-	if len(typed) > maxQuery {
-		return errInput
-	}
-	if t.story == nil {
-		phone := phoneIn(t.market.country, typed)
-		if ok, _ := t.market.method.CheckPhone(t.market.country, phone); !ok {
-			return v.showTable(t, typed, v.words.T("sandbox.wrong_phone", "name", methodName(t.market.method.Code, t.market.country.Code),
-				"example", look.Phone(t.market.method.PhoneExample(t.market.country))))
-		}
-		t.phone = phone
-		if _, err := v.holdHandset(t); err != nil {
-			return err
-		}
-	}
-	who, err := v.k.Accounts.Open(v.r.Context(), v.client.ID)
-	if err != nil {
-		return err
-	}
-	created, err := v.k.Collector.Create(v.r.Context(), engine.Client{Client: who.Client, Enabled: who.Enabled, Fees: who.Fees(), Actor: v.session.Actor(),
-		Full: who.CheckTestQuota(v.k.TestQuota)}, v.orderRequest(t))
-	var refused *till.Error
-	if errors.As(err, &refused) && refused.Code == till.CodeValidationFailed && len(refused.Fields) > 0 {
-		return v.showTable(t, typed, refused.Fields[0].Detail)
-	}
-	if err != nil {
-		return err
-	}
-	t.order = created.Payment.ID
-	return v.redirect(v.tableAddress(t))
-}
-
-// orderRequest returns what the shop posts.
-func (v *visit) orderRequest(t *table) *collect.Request {
-	total, names := int64(0), []string{}
-	for _, g := range goods {
-		total += g.price
-		names = append(names, v.words.T(g.key))
-	}
-	text := func(s string) *string { return &s }
-	key := v.r.PostFormValue("key")
-	return &collect.Request{
-		Body: body.Body{Method: &t.market.method.Code, Country: &t.market.country.Code, IdempotencyKey: &key,
-			Amount:    &body.Amount{Value: text(t.market.minor(total).Value()), Currency: &t.market.currency},
-			Reference: text("SHOP-" + key[max(0, len(key)-4):]), Description: text(strings.Join(names, ", "))},
-		Customer: &collect.Customer{Phone: &t.phone},
-	}
-}
-
-// answerPrompt is POST /c/{client}/sandbox/answer: the customer's PIN, or no.
-func (v *visit) answerPrompt() error {
-	t := v.tableOf()
-	payment, err := till.ParseID(v.r.PostFormValue("payment"))
-	if err != nil {
-		return errInput
-	}
-	if v.r.PostFormValue("do") == "cancel" {
-		err = v.k.Sandbox.Decide(v.r.Context(), v.client.ID, payment, sandbox.Decline)
-	} else {
-		_, _, err = v.k.Sandbox.TypePIN(v.r.Context(), v.client.ID, payment, v.r.PostFormValue("pin"))
-	}
-	// A prompt that has ended meanwhile is gone from the screen: that says it.
-	if err != nil && till.ErrorCode(err) != till.CodePromptNotFound {
-		return err
-	}
-	return v.redirect(v.tableAddress(t))
-}
-
-// setHandset is POST /c/{client}/sandbox/handset.
-func (v *visit) setHandset() error {
-	t, state := v.tableOf(), sandbox.HandsetState(v.r.PostFormValue("state"))
-	if !state.Valid() || t.story != nil {
-		return errInput
-	}
-	if err := v.k.Sandbox.HoldHandset(v.r.Context(), v.client.ID, t.phone, state); err != nil {
-		return err
-	}
-	return v.redirect(v.tableAddress(t))
 }
 
 // PIN says which PIN is right.

@@ -58,18 +58,9 @@ func (v *visit) payment() error { return v.subject(till.SubjectPayment, "payment
 // payout is GET /c/{client}/payouts/{id}.
 func (v *visit) payout() error { return v.subject(till.SubjectPayout, "payouts") }
 
-// subject shows a payment or a payout.
-func (v *visit) subject(kind till.SubjectKind, list string) error {
-	ref, err := v.ref("id")
-	if err != nil {
-		return err
-	}
-	if ref.ID.Time() < v.earliest() {
-		return errNoPage
-	}
-	var story *books.Story
-	var views []*webhook.DeliveryView
-	var endpoints map[till.ID]*store.Endpoint
+// readStory reads what happened to a payment or a payout and, for those who may
+// see webhooks, the deliveries of its events with their endpoints.
+func (v *visit) readStory(kind till.SubjectKind, ref store.Ref) (story *books.Story, views []*webhook.DeliveryView, endpoints map[till.ID]*store.Endpoint, err error) {
 	err = v.view(func(ctx context.Context, tx *store.Tx) (err error) {
 		if story, err = books.ReadStory(ctx, tx, kind, ref); err != nil || !v.may(people.WebhooksSee) {
 			return err
@@ -81,6 +72,19 @@ func (v *visit) subject(kind till.SubjectKind, list string) error {
 		views, endpoints, err = webhook.DeliveriesOf(ctx, tx, v.client.ID, events)
 		return err
 	})
+	return story, views, endpoints, err
+}
+
+// subject shows a payment or a payout.
+func (v *visit) subject(kind till.SubjectKind, list string) error {
+	ref, err := v.ref("id")
+	if err != nil {
+		return err
+	}
+	if ref.ID.Time() < v.earliest() {
+		return errNoPage
+	}
+	story, views, endpoints, err := v.readStory(kind, ref)
 	if err != nil {
 		return err
 	}
