@@ -92,10 +92,10 @@ func (v *visit) list(kind string, f *filter, read reader) error {
 	if routeOf("/collect") != nil && kind == "payments" && v.may(people.Collect) {
 		p.Collect = v.clientPath("/collect")
 	}
-	if routeOf("/sandbox") != nil && p.Test && v.may(people.SandboxUse) {
-		p.Sandbox = v.clientPath("/sandbox")
-	}
 	if kind == "payments" {
+		if p.Test && v.may(people.SandboxUse) {
+			p.Sandbox = v.clientPath("/sandbox")
+		}
 		p.Curl = v.curl("mtn_momo", "CG", "242061234567", till.Money{Minor: 5000, Currency: "XAF"})
 	}
 	v.choices(p, f)
