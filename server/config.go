@@ -97,6 +97,9 @@ type Config struct {
 	MaxBatch int
 	Operator provider.Provider
 
+	// Version is the program's, for other instances and for people.
+	Version string
+
 	Log *slog.Logger // nil means silence
 }
 

@@ -31,6 +31,7 @@ import (
 type Server struct {
 	c   Config
 	log *slog.Logger
+	id  till.ID // of this instance, new with each start
 
 	listener, adminListener, consoleListener net.Listener // nil if there is none
 	baseURL                                  string
@@ -77,7 +78,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 			return nil, fmt.Errorf("make the folder of the database: %w", err)
 		}
 	}
-	s := &Server{c: c, log: c.Log}
+	s := &Server{c: c, log: c.Log, id: till.NewID(till.TimeOf(time.Now()))}
 	s.close = sync.OnceValue(s.undo.run)
 	steps := []func(context.Context) error{
 		s.extendPhonePatterns, s.lock, s.listen, s.openStore, s.openSecret, s.openSandbox, s.openOperators,
@@ -264,6 +265,7 @@ func (s *Server) workers() map[string]func(context.Context) {
 		"audit heads":   func(ctx context.Context) { books.RunHeads(ctx, s.store, s.log) },
 		"fold":          func(ctx context.Context) { books.RunRollUp(ctx, s.store, s.log) },
 		"measure":       s.analyzeTables,
+		"pulse":         s.pulse,
 	}
 	if s.people != nil {
 		w["people"] = s.people.Run

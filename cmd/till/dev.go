@@ -18,7 +18,7 @@ import (
 )
 
 func newDev() *cobra.Command {
-	var c server.Config
+	c := server.Config{Version: versionText()}
 	var data, role, format, level, operators string
 	var asJSON, insecure bool
 	cmd := &cobra.Command{

@@ -23,7 +23,7 @@ func newServe() *cobra.Command { return serveOf(nil) }
 // serveOf makes the command with other adapters than Builtin; nil means
 // Builtin.
 func serveOf(adapters server.Adapters) *cobra.Command {
-	c := server.Config{Adapters: adapters}
+	c := server.Config{Adapters: adapters, Version: versionText()}
 	var role, format, level, configFile, consoleMode string
 	var asJSON bool
 	var quota int64

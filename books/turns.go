@@ -1,0 +1,161 @@
+package books
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"till"
+	"till/internal/loop"
+	"till/store"
+)
+
+// Turn is work that one instance at a time does, at intervals: gauges, verify, backups.
+type Turn struct {
+	Name  string
+	Every time.Duration // from the end of one run to the beginning of the next
+	// Lease is how long a run may take. Then another instance may begin, and what the
+	// first one finds is dropped.
+	Lease time.Duration
+	// Run does the work. Its result is a small JSON document, which every instance reads.
+	Run func(ctx context.Context) (result string, err error)
+}
+
+// Limits of turns: how often an instance looks whose turn it is, how soon a run that
+// failed is tried again, and how long a result may be.
+const (
+	turnInterval = 5 * time.Second
+	turnRetry    = time.Minute
+	maxResult    = 256 << 10
+)
+
+// Turns shares work among the instances of one database.
+type Turns struct {
+	Store *store.Store
+	Self  till.ID // this instance
+	All   []Turn
+	// Seen, if not nil, gets each turn as it is in the database, also those of others.
+	Seen func(t *store.Turn)
+	// Step, if not nil, is called after each look.
+	Step func()
+	Log  *slog.Logger
+}
+
+// Run takes turns until ctx ends.
+func (ts *Turns) Run(ctx context.Context) {
+	loop.Run(ctx, loop.Options{
+		Interval: turnInterval, Jitter: 0.1, Step: ts.look,
+		OnPanic: func(v any) { ts.Log.Error("turn panicked", "panic", v, "stack", string(debug.Stack())) },
+	})
+}
+
+// look does what is due and free.
+func (ts *Turns) look(ctx context.Context) time.Duration {
+	if err := ts.Once(ctx); err != nil && ctx.Err() == nil {
+		ts.Log.Warn("turns not read", "error", err)
+	}
+	if ts.Step != nil {
+		ts.Step()
+	}
+	return -1
+}
+
+// Once reads all turns and takes those that are due and free, one after the other.
+func (ts *Turns) Once(ctx context.Context) error {
+	rows, now, err := ts.read(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range ts.All {
+		t := &ts.All[i]
+		row := rows[t.Name]
+		if row == nil {
+			row = &store.Turn{Name: t.Name}
+		}
+		if !t.free(row, now) || ctx.Err() != nil {
+			continue
+		}
+		if rows[t.Name], err = ts.take(ctx, t, row); err != nil {
+			ts.Log.Warn("turn not done", "turn", t.Name, "error", err)
+		}
+	}
+	for _, row := range rows {
+		if ts.Seen != nil && row != nil {
+			ts.Seen(row)
+		}
+	}
+	return nil
+}
+
+func (ts *Turns) read(ctx context.Context) (rows map[string]*store.Turn, now till.Time, err error) {
+	err = ts.Store.View(ctx, func(tx *store.Tx) (err error) {
+		rows, err = tx.Turns(ctx)
+		now = tx.Now()
+		return err
+	})
+	return rows, now, err
+}
+
+// free reports whether a turn is due and nobody has it. Times that lie too far in the
+// future are from before the clock was set back.
+func (t *Turn) free(row *store.Turn, now till.Time) bool {
+	leased := row.LeaseUntil > now && row.LeaseUntil <= now.Add(max(t.Lease, turnRetry))
+	done := row.RanAt > 0 && row.RanAt <= now && now.Sub(row.RanAt) < t.Every
+	return !leased && !done
+}
+
+// take takes the lease of a turn, does the work and writes what it found. It returns the
+// row as it is then, nil if another instance was first.
+func (ts *Turns) take(ctx context.Context, t *Turn, seen *store.Turn) (*store.Turn, error) {
+	row := *seen
+	row.Owner = ts.Self
+	if won, err := ts.swap(ctx, &row, func(now till.Time) { row.LeaseUntil = now.Add(t.Lease) }); err != nil || !won {
+		return nil, err
+	}
+	limited, cancel := context.WithTimeout(ctx, t.Lease)
+	defer cancel()
+	result, failed := t.run(limited)
+	if failed == nil && len(result) > maxResult {
+		failed = fmt.Errorf("a result of %d bytes is too long", len(result))
+	}
+	won, err := ts.swap(context.WithoutCancel(ctx), &row, func(now till.Time) {
+		if failed != nil {
+			row.LeaseUntil = now.Add(turnRetry)
+			return
+		}
+		row.LeaseUntil, row.RanAt, row.Result = 0, now, result
+	})
+	switch {
+	case failed != nil:
+		return nil, failed
+	case err != nil:
+		return nil, err
+	case !won:
+		return nil, fmt.Errorf("it took longer than its lease of %s", t.Lease)
+	}
+	return &row, nil
+}
+
+// swap changes a row by the database's clock, and writes it if nobody else has.
+func (ts *Turns) swap(ctx context.Context, row *store.Turn, change func(now till.Time)) (won bool, err error) {
+	before := row.Version
+	err = ts.Store.UpdateBackground(ctx, func(tx *store.Tx) (err error) {
+		row.Version = before // of an earlier run of this transaction
+		change(tx.Now())
+		won, err = tx.SwapTurn(ctx, row)
+		return err
+	})
+	return won, err
+}
+
+// run does the work. A panic is an error: the turn is free again later.
+func (t *Turn) run(ctx context.Context) (result string, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("panicked: %v", v)
+		}
+	}()
+	return t.Run(ctx)
+}

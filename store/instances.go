@@ -1,0 +1,63 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"till"
+	"till/internal/db"
+)
+
+var pulseInstance = db.Define(db.SQL{Name: "instances.pulse",
+	SQLite: `INSERT INTO instances (id, version, level, role, started_at, seen_at) VALUES ($1, $2, $3, $4, $5, $6)
+		ON CONFLICT (id) DO UPDATE SET version = excluded.version, level = excluded.level, role = excluded.role, seen_at = excluded.seen_at`})
+
+var selectInstances = db.Define(db.SQL{Name: "instances.select",
+	SQLite: `SELECT id, version, level, role, started_at, seen_at FROM instances ORDER BY id LIMIT $1`})
+
+var deleteInstance = db.Define(db.SQL{Name: "instances.delete",
+	SQLite: `DELETE FROM instances WHERE id = $1`})
+
+var deleteOldInstances = db.Define(db.SQL{Name: "instances.deleteOld",
+	SQLite: `DELETE FROM instances WHERE seen_at < $1`})
+
+// How many instances are read, and how long one without a pulse is kept.
+const (
+	maxInstances = 1000
+	keepInstance = time.Hour
+)
+
+// Instance is one running program on this database.
+type Instance struct {
+	ID        till.ID
+	Version   string
+	Level     int64
+	Role      string
+	StartedAt till.Time
+	SeenAt    till.Time // its last pulse
+}
+
+// PulseInstance records that an instance is alive, at the time of the transaction, and
+// forgets those that have not been seen for an hour.
+func (tx *Tx) PulseInstance(ctx context.Context, i *Instance) error {
+	i.SeenAt = tx.Now()
+	if err := tx.db.Defer(deleteOldInstances, [][]any{{int64(tx.Now().Add(-keepInstance))}}); err != nil {
+		return err
+	}
+	return tx.db.Defer(pulseInstance, [][]any{{i.ID[:], i.Version, i.Level, i.Role, int64(i.StartedAt), int64(i.SeenAt)}})
+}
+
+// Instances returns the instances with a pulse within the last hour.
+func (tx *Tx) Instances(ctx context.Context) ([]*Instance, error) {
+	return readAll(ctx, tx, selectInstances, []any{maxInstances}, func(r db.Row) (*Instance, error) {
+		i := &Instance{}
+		err := r.Scan(idDest(&i.ID), &i.Version, &i.Level, &i.Role, &i.StartedAt, &i.SeenAt)
+		return i, err
+	})
+}
+
+// DeleteInstance forgets an instance that stops.
+func (tx *Tx) DeleteInstance(ctx context.Context, id till.ID) error {
+	_, err := tx.db.Exec(ctx, deleteInstance, id[:])
+	return err
+}
