@@ -126,9 +126,14 @@ func evidenceOf(a *Answer) []byte {
 	return h.Sum(nil)
 }
 
-// RecordResolution records a person's resolution and closes the row's cases.
+// RecordResolution records a person's resolution and closes the row's cases. A commit whose
+// outcome was unknown is tried again: it finds the resolution among the attempts, and
+// records it no second time.
 func (b *Recording[R]) RecordResolution(row R, a *Answer) {
 	p := row.Subject()
+	if last := b.lastAttempts[p.Ref]; last != nil && last.Kind == store.AttemptResolve && last.StartedAt == a.Started {
+		return
+	}
 	at := b.Heads[p.Ref.Client].NextTime()
 	detail, reason := "resolved by "+a.By, "the "+b.table.Name()+" was resolved as "+string(a.Result.Outcome)
 	if a.Digest != nil {

@@ -6,6 +6,7 @@ import (
 
 	"till"
 	"till/books"
+	"till/engine"
 	"till/internal/db/pgtest"
 	"till/payout"
 	"till/store"
@@ -108,6 +109,48 @@ func TestAnAdjustmentAdoptsItsOwnAfterAnUnknownCommit(t *testing.T) {
 		}
 		if done, err := books.Adjust(t.Context(), l.through, a); err != nil || done.Before != before {
 			t.Errorf("made before: %t, error %v; want %t", done.Before, err, before)
+		}
+	}
+}
+
+// The same of a person's resolution, as success and as failure: it is in the audit
+// log and among the attempts once.
+func TestAResolutionIsRecordedOnceAfterAnUnknownCommit(t *testing.T) {
+	t.Parallel()
+	l := newLink(t)
+	client := storetest.NewClient(t, l.straight, till.Test)
+	c := storetest.NewCollector(t, l.through)
+	for _, success := range []bool{true, false} {
+		p := storetest.NewPayment(t, storetest.NewCollector(t, l.straight), client, storetest.Body{})
+		ref := store.Ref{Client: client.ID, ID: p.ID}
+		l.proxy.CutNext(pgtest.AfterCommit)
+		if err := c.Resolve(t.Context(), ref, engine.Resolution{Success: success, By: "Awa", Evidence: "a statement"}); err != nil {
+			t.Fatal(err)
+		}
+		resolved, audited := 0, 0
+		err := l.straight.View(t.Context(), func(tx *store.Tx) error {
+			attempts, err := tx.Attempts(t.Context(), ref)
+			if err != nil {
+				return err
+			}
+			for _, a := range attempts {
+				if a.Kind == store.AttemptResolve {
+					resolved++
+				}
+			}
+			acts, err := tx.ActsOn(t.Context(), ref, 10)
+			for _, row := range acts {
+				if row.Action == "resolve" {
+					audited++
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resolved != 1 || audited != 1 {
+			t.Errorf("success %t: %d resolutions among the attempts and %d in the audit log, want 1 and 1", success, resolved, audited)
 		}
 	}
 }
