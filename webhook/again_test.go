@@ -88,3 +88,26 @@ func TestAnEventIsSentAgainAsOftenAsItIsAskedFor(t *testing.T) {
 		}
 	})
 }
+
+// F30: an attempt that took longer than its chunk is recorded once, although the
+// answer to each commit is lost.
+func TestALateAttemptIsRecordedOnceAfterAnUnknownCommit(t *testing.T) {
+	inWorld(t, nil, func(t *testing.T, w *world) {
+		s := w.shop()
+		s.answer = func(*receipt) int { time.Sleep(10 * time.Second); return http.StatusOK }
+		var lost atomic.Bool
+		w.d.fault = func(at string) error {
+			if at != "after commit" {
+				return nil
+			}
+			if lost.Swap(!lost.Load()) {
+				return nil // the second try
+			}
+			return store.ErrUnknownCommit
+		}
+		w.pay()
+		time.Sleep(time.Minute)
+		expect(t, "arrived", s.got(), "1")
+		expect(t, "rows", s.rows(), "1 event delivered 1")
+	})
+}

@@ -200,6 +200,9 @@ func (b *recording) recordLate(c *change, e *store.Endpoint) error {
 	if row == nil || row.ID != c.row.ID || !a.Delivered() && (row.Attempts != c.row.Attempts || row.Status != store.DeliveryPending) {
 		return nil
 	}
+	if row.Attempts > c.row.Attempts && row.Last.SentAt == c.item.attempt.SentAt {
+		return nil // an earlier try committed it; only the answer to COMMIT was lost
+	}
 	finishAttempt(row, c.item.attempt, a, now, jitter())
 	if row.Status == store.DeliveryExhausted {
 		b.exhausted(e)
