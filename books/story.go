@@ -26,6 +26,7 @@ type Story struct {
 	Lines    []*ledger.Transaction // the first maxLines of them
 	Cases    []*store.Case         // open and closed
 	Acts     []*store.AuditRow     // of people and keys, oldest first
+	Notes    []*store.Note         // oldest first
 	Breaker  *store.Breaker        // of the connection
 	Aside    till.Money            // in suspense; zero: nothing
 	Owed     []store.Owing
@@ -64,8 +65,17 @@ func ReadStory(ctx context.Context, tx *store.Tx, kind till.SubjectKind, ref sto
 		return nil, err
 	}
 	slices.Reverse(s.Acts)
+	// Few have notes: the acts say whether to look for them.
+	if len(s.Acts) == maxActs || slices.ContainsFunc(s.Acts, isNote) {
+		if s.Notes, err = tx.Notes(ctx, ref, MaxNotes); err != nil {
+			return nil, err
+		}
+		s.Acts = slices.DeleteFunc(s.Acts, isNote) // the notes themselves are shown
+	}
 	return s, s.readOpen(ctx, tx, ref)
 }
+
+func isNote(a *store.AuditRow) bool { return a.Action == ActNote }
 
 // readSubject reads the row and its events.
 func (s *Story) readSubject(ctx context.Context, tx *store.Tx, ref store.Ref) (err error) {
@@ -157,6 +167,7 @@ const (
 	MomentOpened   MomentKind = "opened"   // a case
 	MomentClosed   MomentKind = "closed"
 	MomentAct      MomentKind = "act"       // what a person or a key did
+	MomentNote     MomentKind = "note"      // what a person wrote
 	MomentNextSend MomentKind = "next_send" // it is sent
 	MomentNextAsk  MomentKind = "next_ask"  // the operator is asked
 	MomentEnd      MomentKind = "next_end"  // the customer's time is over
@@ -185,6 +196,7 @@ type Moment struct {
 	Line    *ledger.Transaction
 	Case    *store.Case
 	Audit   *store.AuditRow
+	Note    *store.Note
 	Count   int64 // of callbacks
 }
 
@@ -197,7 +209,7 @@ func (m *Moment) rank() int {
 	return order[m.Kind]
 }
 
-var order = map[MomentKind]int{MomentSent: 1, MomentCallback: 2, MomentAsked: 3, MomentResolved: 3, MomentLine: 4, MomentEvent: 5, MomentOpened: 6, MomentClosed: 7, MomentAct: 8}
+var order = map[MomentKind]int{MomentSent: 1, MomentCallback: 2, MomentAsked: 3, MomentResolved: 3, MomentLine: 4, MomentEvent: 5, MomentOpened: 6, MomentClosed: 7, MomentAct: 8, MomentNote: 8}
 
 // Timeline returns what happened, by time, and what comes next.
 func (s *Story) Timeline() []Moment {
@@ -219,6 +231,9 @@ func (s *Story) Timeline() []Moment {
 	}
 	for _, a := range s.Acts {
 		out = append(out, Moment{At: a.At, Kind: MomentAct, Group: AboutPeople, Audit: a})
+	}
+	for _, n := range s.Notes {
+		out = append(out, Moment{At: n.CreatedAt, Kind: MomentNote, Group: AboutPeople, Note: n})
 	}
 	if s.Step != nil && s.Step.WakeSeq > 0 {
 		out = append(out, Moment{At: s.Step.CallbackDueAt, Kind: MomentCallback, Group: AboutOperator, Count: s.Step.WakeSeq})

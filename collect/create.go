@@ -63,6 +63,9 @@ func (c *Collector) Create(ctx context.Context, who engine.Client, r *Request) (
 		},
 		BodyHash: sum, BodyVersion: bodyVersion,
 	}
+	if who.Actor != "" { // a person's act has a row in the audit log; that of a key is the payment itself
+		call.Audit = &store.AuditRow{Actor: who.Actor, Cause: store.CauseOf(ctx)}
+	}
 	if p.Traits().ClientReference {
 		call.Permit = c.SendPermit(name)
 	}
@@ -116,6 +119,7 @@ func stamp(call *createCall, at, now till.Time) {
 func (c *Collector) finishCreates(ctx context.Context, tx *store.Tx, heads map[till.ID]*store.Head, calls []*createCall, inserted []bool) error {
 	var counts store.CounterDelta
 	var sends []*store.Attempt
+	var audit []*store.AuditRow
 	for i, call := range calls {
 		p := call.Row
 		if !inserted[i] {
@@ -128,6 +132,9 @@ func (c *Collector) finishCreates(ctx context.Context, tx *store.Tx, heads map[t
 		}
 		counts.AddPayment(&p.Payment, till.Pending, 1)
 		counts.AddStored(p.ClientID, p.CreatedAt, call.Stored)
+		if call.Audit != nil {
+			audit = append(audit, auditOf(call, heads[p.ClientID].NextAudit()))
+		}
 		if call.Permit != nil {
 			sends = append(sends, call.Permit.Attempt(&call.Step, c.ReferenceOf(&p.Payment)))
 		}
@@ -138,5 +145,18 @@ func (c *Collector) finishCreates(ctx context.Context, tx *store.Tx, heads map[t
 	if err := tx.AddCounts(ctx, &counts); err != nil {
 		return err
 	}
+	if len(audit) > 0 {
+		if err := tx.InsertAudit(ctx, audit); err != nil {
+			return err
+		}
+	}
 	return tx.SaveHeads(ctx, heads)
+}
+
+// auditOf returns the audit row of a payment that a person made.
+func auditOf(call *createCall, sequence int64) *store.AuditRow {
+	p, a := call.Row, *call.Audit // a copy: the call may be written again
+	a.ClientID, a.Sequence, a.At, a.SubjectID = p.ClientID, sequence, p.CreatedAt, p.ID
+	a.Action, a.Detail = "payment.create", p.Amount.Value()+" "+p.Amount.Currency+" asked from "+till.MaskPhone(p.Phone)+" by "+p.Method
+	return &a
 }

@@ -1,0 +1,65 @@
+package store
+
+import (
+	"context"
+
+	"till"
+	"till/internal/db"
+)
+
+var insertDeskPayment = db.Define(db.SQL{Name: "desk_payments.insert",
+	SQLite: `INSERT INTO desk_payments (client_id, key, person_id, asked_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`})
+
+var selectDeskPerson = db.Define(db.SQL{Name: "desk_payments.selectPerson",
+	SQLite: `SELECT person_id FROM desk_payments WHERE client_id = $1 AND key = $2`})
+
+const deskFrom = ` FROM desk_payments d JOIN payments p ON p.client_id = d.client_id AND p.idempotency_key = d.key
+		LEFT JOIN steps s ON s.client_id = p.client_id AND s.subject_id = p.id
+		WHERE d.client_id = $1 AND d.person_id = $2 AND d.asked_at >= $3`
+
+var selectDeskPayments = db.Define(db.SQL{Name: "desk_payments.selectPayments",
+	SQLite: `SELECT ` + leanColumns + deskFrom + ` ORDER BY d.asked_at DESC, d.key DESC LIMIT $4`})
+
+var sumDeskPayments = db.Define(db.SQL{Name: "desk_payments.sum",
+	SQLite: `SELECT p.currency, count(*), CAST(sum(p.amount) AS BIGINT) FROM desk_payments d
+		JOIN payments p ON p.client_id = d.client_id AND p.idempotency_key = d.key
+		WHERE d.client_id = $1 AND d.person_id = $2 AND d.asked_at >= $3 AND (p.status = 'success' OR p.late_event > 0) AND p.reversed_event IS NULL
+		GROUP BY p.currency ORDER BY p.currency`})
+
+// InsertDeskPayment says who asks for the payment of an idempotency key, unless
+// somebody has said so already.
+func (tx *Tx) InsertDeskPayment(ctx context.Context, client, key, person till.ID, at till.Time) error {
+	_, err := tx.db.Exec(ctx, insertDeskPayment, client[:], key[:], person[:], int64(at))
+	return err
+}
+
+// DeskPerson returns who asked for the payment of an idempotency key, the zero
+// id if nobody did at the counter.
+func (tx *Tx) DeskPerson(ctx context.Context, client, key till.ID) (person till.ID, err error) {
+	_, err = tx.db.QueryRow(ctx, selectDeskPerson, []any{client[:], key[:]}, idDest(&person))
+	return person, err
+}
+
+// DeskPayments returns up to limit payments that a person asked for since a
+// moment, the newest first. They have no document.
+func (tx *Tx) DeskPayments(ctx context.Context, client, person till.ID, since till.Time, limit int) ([]*PaymentRow, error) {
+	return readAll(ctx, tx, selectDeskPayments, []any{client[:], person[:], int64(since), limit}, func(r db.Row) (*PaymentRow, error) {
+		return scanPayment(r, tx.Now())
+	})
+}
+
+// DeskSum is how much a person collected in one currency.
+type DeskSum struct {
+	Payments int64
+	Amount   till.Money
+}
+
+// DeskSums returns what came in of what a person asked for since a moment, by
+// currency. What was taken back does not count.
+func (tx *Tx) DeskSums(ctx context.Context, client, person till.ID, since till.Time) ([]DeskSum, error) {
+	return readAll(ctx, tx, sumDeskPayments, []any{client[:], person[:], int64(since)}, func(r db.Row) (DeskSum, error) {
+		var s DeskSum
+		err := r.Scan(&s.Amount.Currency, &s.Payments, &s.Amount.Minor)
+		return s, err
+	})
+}
