@@ -64,6 +64,8 @@
 //	Membership    a person's role with one client, or with the house
 //	Invitation    a link that gives a role, or lets a person back in
 //	Session       a person who is signed in, on one device
+//	Desk payment  a payment that a person asks for at the counter
+//	Note          what a person writes about a payment or payout
 //	Proof         showing again who one is, before money, keys or people
 //
 // The verbs, each with one meaning in all packages:

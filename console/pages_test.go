@@ -22,6 +22,7 @@ func TestPagesEscapeWhatStrangersWrote(t *testing.T) {
 	for _, lang := range []string{"en", "fr"} {
 		for _, path := range []string{"/payments", "/payments?range=today", "/payments?state=failed", "/payments?examine=1", "/payments?amount=5000&currency=XAF",
 			"/payments/" + paid.String(), "/payments/" + declined.String(), "/payments/" + waiting.String(), "/payments/" + paid.String() + "?show=money",
+			"/payments/" + paid.String() + "/receipt", "/payments/" + paid.String() + "/receipt?paper=58", "/payments/" + waiting.String() + "/receipt", "/collect", "/collect/mine",
 			"/payouts", "/search", "/search?q=" + "ORDER-1042", "/search?q=5000", "/search?q=%3Cimg+src%3Dx+onerror%3Dalert(1)%3E"} {
 			w.be(till.RoleOwner, lang)
 			page := w.get(w.path(path))
@@ -52,7 +53,7 @@ func checkPage(t *testing.T, name, page string) {
 		t.Errorf("%s has no end", name)
 	}
 	// A key that has no words is shown itself.
-	for key := range strings.SplitSeq(">frame. >list. >state. >why. >line. >fact. >menu. >error. >next. >group. >range. >search. \"frame. \"list.", " ") {
+	for key := range strings.SplitSeq(">frame. >list. >state. >why. >line. >fact. >menu. >error. >next. >group. >range. >search. >collect. >mine. >receipt. \"frame. \"list.", " ") {
 		if strings.Contains(page, key) {
 			t.Errorf("%s shows a key: %q", name, key)
 		}
@@ -69,6 +70,8 @@ func TestEmptyPages(t *testing.T) {
 		{"en", "/payouts", "No payouts yet"},
 		{"en", "/payments?state=failed", "Nothing matches"},
 		{"en", "/payments?examine=1", "Nothing matches"},
+		{"en", "/collect/mine", "Nothing collected yet"},
+		{"fr", "/collect", "Rien encaissé pour l’instant"},
 		{"en", "/search?q=nothing", "Nothing found"},
 		{"fr", "/search?as=secret", "Ceci est un secret"},
 	} {

@@ -25,6 +25,7 @@ type Line struct {
 	Method    string
 	Reference string
 	Receipt   string
+	Final     bool // nothing more is decided
 }
 
 // Tail returns the end of the id, which names a line that has no reference.
@@ -219,6 +220,7 @@ func (v *visit) paymentLines(rows []*store.PaymentRow) []*Line {
 		l := v.line(p.ID, p.CreatedAt, p.Amount, p.Phone, p.Method, p.Country, p.Reference, p.ProviderReference)
 		l.Path = v.clientPath("/payments/" + l.ID)
 		l.State, l.Why = v.paymentChip(p)
+		l.Final = p.Status.Final()
 		out[i] = l
 	}
 	v.setDays(out)

@@ -269,7 +269,7 @@ func TestWeights(t *testing.T) {
 	if own > 8<<10 {
 		t.Errorf("own scripts have %d bytes, at most %d", own, 8<<10)
 	}
-	for _, path := range []string{"/payments", "/payments/" + id.String(), "/search"} {
+	for _, path := range []string{"/payments", "/payments/" + id.String(), "/search", "/collect"} {
 		n := weigh(w.path(path))
 		t.Logf("%s: %d bytes, first visit %d", path, n, n+all)
 		if n > 15<<10 || n+all > 45<<10 {

@@ -29,7 +29,7 @@ var (
 	payForm   = regexp.MustCompile(`name="payment" value="([^"]*)"`)
 )
 
-func fieldOf(t *testing.T, re *regexp.Regexp, page string) string {
+func fieldOf(t testing.TB, re *regexp.Regexp, page string) string {
 	t.Helper()
 	m := re.FindStringSubmatch(page)
 	if m == nil {

@@ -108,6 +108,9 @@ func (v *visit) subject(kind till.SubjectKind, list string) error {
 	p.Moments = v.timeline(story, views, endpoints)
 	v.tabs(p)
 	v.facts(p, story)
+	if story.Payment != nil && story.Payment.Credited() && v.may(people.Collect) {
+		p.Print = v.clientPath("/payments/" + ref.ID.String() + "/receipt")
+	}
 	return v.page("subject", p)
 }
 

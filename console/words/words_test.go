@@ -95,11 +95,12 @@ func families() map[string][]string {
 		"reason.": list([]till.FailureReason{till.CustomerDeclined, till.CustomerTimeout, till.NotApproved, till.InsufficientFunds, till.FundsOrLimit, till.PayerNotFound,
 			till.PayerLimitReached, till.PayerNotAllowed, till.PayerBusy, till.WrongPIN, till.AmountOutOfBounds, till.RecipientNotFound, till.RecipientLimitReached,
 			till.RecipientNotAllowed, till.ProviderUnavailable, till.ProviderRejected, till.ProviderError, till.Unspecified}),
-		"refusal.":   list(people.RefusalCodes),
-		"grant.":     {"recent", "test_only", "no_payout_keys"},
-		"done.":      {"profile", "password", "totp", "totp_removed", "passkey", "passkey_removed", "sessions", "proved", "withdrawn", "role", "disabled", "factor"},
-		"message.":   list([]sandbox.MessageKind{sandbox.MessagePaid, sandbox.MessageReceived, sandbox.MessageReturned}),
-		"search.as_": {"id", "phone", "receipt", "reference", "amount"},
+		"refusal.":       list(people.RefusalCodes),
+		"grant.":         {"recent", "test_only", "no_payout_keys"},
+		"done.":          {"profile", "password", "totp", "totp_removed", "passkey", "passkey_removed", "sessions", "proved", "withdrawn", "role", "disabled", "factor"},
+		"message.":       list([]sandbox.MessageKind{sandbox.MessagePaid, sandbox.MessageReceived, sandbox.MessageReturned}),
+		"receipt.paper_": {"58", "80", "a4"},
+		"search.as_":     {"id", "phone", "receipt", "reference", "amount"},
 	}
 	for _, rules := range [][]people.Rule{people.StaffRules, people.HouseRules} {
 		for _, r := range rules {
