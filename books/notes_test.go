@@ -42,7 +42,9 @@ func TestANoteIsWrittenOnceAndAudited(t *testing.T) {
 		p := storetest.NewPayment(t, c, client, storetest.Body{})
 		ref := store.Ref{Client: client.ID, ID: p.ID}
 		note := store.Note{Ref: ref, ID: till.NewID(s.Now()), Actor: "person:Anne Ndala", Text: "paid twice, calls 242061234567 back"}
-		add := func(n store.Note) till.Code { return till.ErrorCode(books.AddNote(t.Context(), s, till.SubjectPayment, n)) }
+		add := func(n store.Note) till.Code {
+			return till.ErrorCode(books.AddNote(t.Context(), s, till.SubjectPayment, n))
+		}
 		for range 2 {
 			if code := add(note); code != "" {
 				t.Fatal(code)
