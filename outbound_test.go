@@ -29,6 +29,8 @@ var outbound = map[string]string{
 	"internal/db/pgtest/proxy.go: net.Dial":          "a test's own server",
 	"internal/faulty/proxy.go: http.Client":          "a proxy on a developer's machine, to the service on its command line",
 	"internal/faulty/proxy.go: http.Transport":       "the same",
+	"internal/remote/client.go: http.Client":         "commands, to the service on their command line",
+	"internal/remote/client.go: http.Transport":      "the same",
 	"internal/loadgen/closed.go: net.Dialer":         "till bench, to the address on its command line",
 	"internal/loadgen/open.go: net.Dialer":           "the same",
 	"internal/loadgen/open.go: tls.Dialer":           "the same",

@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -19,7 +20,7 @@ import (
 
 func newDev() *cobra.Command {
 	c := server.Config{Version: versionText()}
-	var data, role, format, level, operators string
+	var data, role, format, level, operators, faults string
 	var asJSON, insecure bool
 	cmd := &cobra.Command{
 		Use:   "dev",
@@ -30,9 +31,14 @@ develop against it. A second start on the same folder keeps the data and the
 key.
 
 With --operators simulated there is also a live demo client. Its payments go
-through the real adapters to simulated operators on this machine.`,
+through the real adapters to simulated operators on this machine.
+
+With --faults a proxy that fails on purpose serves the API, as 'till proxy' does, so
+that you see whether your program asks each customer once. The words are the flags of
+'till proxy': lose-answers, lose-requests, cut, slow, status and seed.`,
 		Example: `  till dev
-  till dev --operators simulated --data ./demo-data`,
+  till dev --operators simulated --data ./demo-data
+  till dev --faults "lose-answers=20% slow=2s:5% status=503:3% seed=7"`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			log, err := newLog(cmd, format, level)
@@ -52,25 +58,39 @@ through the real adapters to simulated operators on this machine.`,
 				defer played.end()
 				c.LiveDemoFile = filepath.Join(data, "live-demo-key.json")
 			}
+			front, err := newDevFront(faults, &c)
+			if err != nil {
+				return err
+			}
 			s, err := server.New(cmd.Context(), c)
 			if err != nil {
 				return err
 			}
+			var forget func()
 			err = played.begin(s)
 			if err == nil {
-				err = announce(cmd.OutOrStdout(), s, data, c.Database, asJSON)
+				err = front.begin(cmd, s.BaseURL(), asJSON)
+			}
+			if err == nil {
+				forget, err = tellAddress(data, s.BaseURL())
+			}
+			if err == nil {
+				defer forget()
+				err = announce(cmd.OutOrStdout(), s, front.address(s.BaseURL()), data, c.Database, asJSON)
 			}
 			if err != nil {
+				front.end()
 				s.Close()
 				return err
 			}
 			go boundMemory(cmd.Context())
-			return s.Run(cmd.Context())
+			return errors.Join(s.Run(cmd.Context()), front.end())
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&data, "data", "./till-data", "the folder that holds the data")
 	f.StringVar(&operators, "operators", "", "'simulated' connects a live demo client to all simulated operators (default none)")
+	f.StringVar(&faults, "faults", "", "fail on purpose, as \"lose-answers=20% slow=2s:5%\" (default none)")
 	f.StringVar(&c.Listen, "listen", defaultListen, "address to serve the API on; port 0 takes a free one")
 	f.BoolVar(&insecure, "insecure-listen", false, "allow --listen on an address that other machines reach, in plain HTTP and with a demo key")
 	f.StringVar(&c.Database, "database", "", databaseUsage+" (default till.db in the data folder)")
@@ -110,15 +130,15 @@ type ready struct {
 	LiveAPIKey string  `json:"live_api_key,omitempty"`
 }
 
-// announce prints how to use the started service.
-func announce(w io.Writer, s *server.Server, data, database string, asJSON bool) error {
+// announce prints how to use the started service, which programs reach at base.
+func announce(w io.Writer, s *server.Server, base, data, database string, asJSON bool) error {
 	d := s.Demo()
 	live := ""
 	if l := s.LiveDemo(); l != nil {
 		live = l.APIKey
 	}
 	if asJSON {
-		return printJSON(w, ready{BaseURL: s.BaseURL(), APIKey: d.APIKey, ClientID: d.ClientID.String(), ConsoleURL: textOrNull(s.DemoConsole()), LiveAPIKey: live})
+		return printJSON(w, ready{BaseURL: base, APIKey: d.APIKey, ClientID: d.ClientID.String(), ConsoleURL: textOrNull(s.DemoConsole()), LiveAPIKey: live})
 	}
 	if live != "" {
 		live = "\n  Live key      " + live + "   (simulated operators)"
@@ -131,7 +151,7 @@ func announce(w io.Writer, s *server.Server, data, database string, asJSON bool)
 		database = asTyped(`"$TILL_DATABASE"`, runtime.GOOS) // it may hold a password
 	}
 	typed := func(command string) trustedText { return trustedText(asTyped(command, runtime.GOOS)) }
-	pay := fmt.Sprintf(payByCurl, s.BaseURL(), d.APIKey, newUUID())
+	pay := fmt.Sprintf(payByCurl, base, d.APIKey, newUUID())
 	_, err := printf(w, `Till is ready.
 
   Base address  %[1]s
@@ -154,9 +174,9 @@ To pay out of the wallet, POST /payouts with a key that may; this one may not:
   till key create --client %[5]s --scopes payouts:read,payouts:write --database %[6]s
 
 Stop with Ctrl-C.
-`, s.BaseURL(), d.APIKey, typed(pay), data, d.ClientID, database, trustedText(live),
-		typed("curl -s '"+s.BaseURL()+"/payments?limit=1' -H 'X-Api-Key: "+d.APIKey+"'"),
-		typed("curl -s "+s.BaseURL()+"/wallets -H 'X-Api-Key: "+d.APIKey+"'"), trustedText(link))
+`, base, d.APIKey, typed(pay), data, d.ClientID, database, trustedText(live),
+		typed("curl -s '"+base+"/payments?limit=1' -H 'X-Api-Key: "+d.APIKey+"'"),
+		typed("curl -s "+base+"/wallets -H 'X-Api-Key: "+d.APIKey+"'"), trustedText(link))
 	return err
 }
 

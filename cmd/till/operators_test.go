@@ -128,7 +128,7 @@ func TestSimulatedOperators(t *testing.T) {
 		}
 	}()
 	var out bytes.Buffer
-	if err := announce(&out, s, dir, "", true); err != nil || !strings.Contains(out.String(), `"live_api_key":"till_live_`) {
+	if err := announce(&out, s, s.BaseURL(), dir, "", true); err != nil || !strings.Contains(out.String(), `"live_api_key":"till_live_`) {
 		t.Errorf("announced: %s, %v", out.String(), err)
 	}
 	post := func(verb, path, body string) map[string]any {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"time"
@@ -61,7 +62,7 @@ choices for the same requests. It prints a line for each request that it spoils.
 				l.Close()
 				return err
 			}
-			return serveProxy(cmd, l, proxy, asJSON)
+			return serveProxy(cmd.Context(), cmd.OutOrStdout(), l, proxy, asJSON)
 		},
 	}
 	f := cmd.Flags()
@@ -111,7 +112,7 @@ func (p *proxyFlags) rules() ([]faulty.Rule, error) {
 }
 
 // serveProxy serves until the command is stopped, and tells what was spoiled.
-func serveProxy(cmd *cobra.Command, l net.Listener, proxy *faulty.Proxy, asJSON bool) error {
+func serveProxy(ctx context.Context, w io.Writer, l net.Listener, proxy *faulty.Proxy, asJSON bool) error {
 	s := &http.Server{Handler: proxy, ReadHeaderTimeout: 10 * time.Second}
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(l) }()
@@ -123,10 +124,10 @@ func serveProxy(cmd *cobra.Command, l net.Listener, proxy *faulty.Proxy, asJSON 
 		case err := <-ended:
 			return err
 		case <-look.C:
-		case <-cmd.Context().Done():
-			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		case <-ctx.Done():
+			soon, cancel := context.WithTimeout(context.Background(), time.Second)
 			defer cancel()
-			if s.Shutdown(ctx) != nil {
+			if s.Shutdown(soon) != nil {
 				s.Close()
 			}
 			<-ended
@@ -138,9 +139,9 @@ func serveProxy(cmd *cobra.Command, l net.Listener, proxy *faulty.Proxy, asJSON 
 				continue
 			}
 			if asJSON {
-				printJSON(cmd.OutOrStdout(), map[string]any{"at": r.At.UTC().Format(time.RFC3339Nano), "method": r.Method, "path": r.Path, "fault": r.Fault})
+				printJSON(w, map[string]any{"at": r.At.UTC().Format(time.RFC3339Nano), "method": r.Method, "path": r.Path, "fault": r.Fault})
 			} else {
-				printf(cmd.OutOrStdout(), "%s  %-12s  %s %s\n", r.At.Format("15:04:05"), string(r.Fault), r.Method, r.Path)
+				printf(w, "%s  %-12s  %s %s\n", r.At.Format("15:04:05"), string(r.Fault), r.Method, r.Path)
 			}
 		}
 		told = len(seen)
