@@ -54,7 +54,7 @@ TEST := $(GO) test -vet=off
 
 # What many goroutines share runs with the race detector, which takes several
 # times as long; what reads files, answers and books in one goroutine runs without.
-RACING := ./store ./payout ./account ./engine ./internal/batch ./internal/db/... ./internal/faulty ./internal/hint ./internal/loadgen ./internal/loop \
+RACING := ./store ./payout ./internal/relay ./account ./engine ./internal/batch ./internal/db/... ./internal/faulty ./internal/hint ./internal/loadgen ./internal/loop \
 	./internal/quota ./server ./tokens ./provider/wire ./provider/simulator ./provider/sandbox
 
 # Long stories in virtual time share goroutines in the same way on both engines:

@@ -75,6 +75,7 @@ var packageRules = []packageRule{
 	{"webhook", ". store internal/batch internal/loop internal/quota internal/seal", "code.dny.dev/ssrf"},                                      // the list of networks that are not the Internet
 	{"internal/remote", root, ""},                                                                                                              // a client like any other, for commands without a database
 	{"internal/relay", ". webhook internal/remote internal/system", ""},                                                                        // signs and posts as webhook does
+	{"internal/trigger", ". internal/remote", ""},                                                                                              // the sandbox's stories, as a client plays them
 	{"books", ". ledger store engine collect internal/loop internal/jsonx internal/seal", ""},                                                  // a statement's lines are JSON, written by hand
 	{"store/storetest", ". provider store store/schema internal/db engine collect payout books internal/jsonx", sqliteModule + " " + pgModule}, // goes past the store, to break it
 	{"api", ". ledger provider provider/sandbox store engine collect payout account books webhook internal/jsonx internal/quota", "golang.org/x/time"},
@@ -83,7 +84,7 @@ var packageRules = []packageRule{
 	{"console/chart", "", ""},                                         // SVG from whole numbers
 	{"console", ". ledger provider/sandbox store engine collect account books webhook people internal/qrcode internal/request internal/seal console/look console/words console/chart", ""},
 	{"server", ". ledger provider provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens account books webhook people api console internal/loop internal/system", ""},
-	{"cmd/till", ". ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens account people books webhook api server internal/db/sqlite internal/db/postgres internal/loadgen internal/escape internal/faulty internal/qrcode internal/relay internal/remote internal/system", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml"},
+	{"cmd/till", ". ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens account people books webhook api server internal/db/sqlite internal/db/postgres internal/loadgen internal/escape internal/faulty internal/qrcode internal/relay internal/remote internal/system internal/trigger", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml"},
 	{"bench/seed", ". store internal/db", ""}, // rows for a measurement, written past the nouns
 	// It fills the store and compares with it, settles and signs in its own
 	// process, is an operator with its adapter and a server around it, and slows
@@ -103,7 +104,7 @@ var limited = []struct {
 	also string // a prefix that counts as the same
 }{
 	{"database/sql", []string{"store", "store/storetest", "provider/sandbox"}, "all SQL is in store; the sandbox keeps its own book", "database/sql/"},
-	{"encoding/json", []string{"provider/wire", "provider/providertest", "provider/simulator", "provider/mtnmomo", "provider/airtel", "provider/pawapay", "provider/mpesa", "store/storetest", "provider/sandbox", "people", "console", "server", "cmd/till", "bench", "internal/remote", "internal/relay"}, "clients' bodies are read by jsonx, which is strict, and written by hand; operators are read leniently", ""},
+	{"encoding/json", []string{"provider/wire", "provider/providertest", "provider/simulator", "provider/mtnmomo", "provider/airtel", "provider/pawapay", "provider/mpesa", "store/storetest", "provider/sandbox", "people", "console", "server", "cmd/till", "bench", "internal/remote", "internal/relay", "internal/trigger"}, "clients' bodies are read by jsonx, which is strict, and written by hand; operators are read leniently", ""},
 	{"net/http", []string{"provider/wire", "provider/simulator", "provider/mtnmomo", "provider/airtel", "provider/pawapay", "provider/mpesa", "provider/sandbox", "provider/providertest", "webhook", "api", "console", "server", "cmd/till", "bench", "internal/faulty", "internal/remote", "internal/relay"}, "the business knows no network, but for webhook, which posts, and the adapters of operators", "net/http/"},
 	{"html/template", []string{"console", "console/chart"}, "pages are the console's", ""},
 	{"unsafe", nil, "nothing here is worth it", ""},

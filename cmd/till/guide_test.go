@@ -72,6 +72,7 @@ func TestGuides(t *testing.T) {
 var guideNotRun = map[string]int{
 	"README.md":                    1,
 	"docs/guide/integrating.md":    1,
+	"docs/guide/local-tools.md":    2,
 	"docs/guide/operating.md":      1,
 	"docs/guide/operators-mtn.md":  1,
 	"docs/guide/production.md":     5,

@@ -79,7 +79,7 @@ func TestNoCommandLetsTextForgeALine(t *testing.T) {
 		}
 		checkSafe(t, name, string(text))
 	}
-	for _, path := range []string{"till dev", "till serve", "till simulate", "till bench", "till proxy"} {
+	for _, path := range []string{"till dev", "till serve", "till simulate", "till bench", "till proxy", "till listen", "till trigger"} {
 		ran[path] = true // they run until they are stopped, or need a server; what they print is their own, and the rule about printing holds for them
 	}
 	each(newRoot(), func(cmd *cobra.Command) {

@@ -87,7 +87,7 @@ func newRoot() *cobra.Command {
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.AddCommand(newDev(), newServe(), newClient(), newKey(), newPerson(), newPayment(), newPayout(), newPayouts(), newAdjust(), newCases(), newStrays(), newWebhook(), newAudit(),
 		newStatement(), newVerify(), newReconcile(), newConnections(), newSimulate(), newDoctor(), newRestored(), newBench(),
-		newProxy(), newListen(), newMigrate(), newVersion())
+		newProxy(), newListen(), newTrigger(), newMigrate(), newVersion())
 	return root
 }
 
