@@ -16,14 +16,16 @@ import (
 	"till/people"
 	"till/provider/sandbox"
 	"till/store"
+	"till/webhook"
 )
 
 // Config is what the console is made of.
 type Config struct {
-	Store    *store.Store
-	People   *people.People
-	Accounts *account.Accounts
-	Secret   []byte // the installation's
+	Store     *store.Store
+	People    *people.People
+	Accounts  *account.Accounts
+	Endpoints *webhook.Endpoints
+	Secret    []byte // the installation's
 
 	// Collector and Sandbox are the shop's and the handset's; TestQuota is how
 	// many bytes a test merchant may store, 0 for any number.

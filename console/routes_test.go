@@ -18,7 +18,7 @@ import (
 
 // address fills in the places of a route's path.
 func (w *world) address(r *Route, client till.ID, id string) string {
-	path := strings.NewReplacer("{client}", client.String(), "{id}", id, "{$}", "").Replace(r.Path)
+	path := strings.NewReplacer("{client}", client.String(), "{id}", id, "{endpoint}", w.hook.String(), "{n}", "1", "{$}", "").Replace(r.Path)
 	return Prefix + path
 }
 
@@ -27,6 +27,7 @@ func (w *world) address(r *Route, client till.ID, id string) string {
 func TestEveryRouteWithEveryRole(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sqlite())
+	w.hook = w.newEndpoint("http://127.0.0.1:65001/hook")
 	id := w.pay("242061230003", 2500, "ORDER-1042", "loaves").String()
 	for i := range Routes {
 		r := &Routes[i]
@@ -56,7 +57,7 @@ func TestEveryRouteWithEveryRole(t *testing.T) {
 		if a := w.do(request(r.Method, w.address(r, w.client.ID, id), formOf(r))); a.Code != http.StatusNotFound {
 			t.Errorf("%s %s of another merchant: %d, want 404", r.Method, r.Path, a.Code)
 		}
-		if strings.Contains(r.Path, "{id}") {
+		if strings.Contains(r.Path, "{id}") || strings.Contains(r.Path, "{endpoint}") {
 			if a := w.do(request(r.Method, w.address(r, w.other.ID, id), formOf(r))); a.Code != http.StatusNotFound {
 				t.Errorf("%s %s with another merchant's id: %d, want 404", r.Method, r.Path, a.Code)
 			}
@@ -69,6 +70,14 @@ func formOf(r *Route) url.Values {
 		return nil
 	}
 	switch {
+	case strings.HasSuffix(r.Path, "/webhooks"):
+		return url.Values{"url": {"http://127.0.0.1:65001/another"}, "act": {till.NewID(1).String()}}
+	case strings.HasSuffix(r.Path, "/edit"):
+		return url.Values{"url": {"http://127.0.0.1:65001/changed"}}
+	case strings.HasSuffix(r.Path, "/rotate"):
+		return url.Values{"act": {till.NewID(1).String()}}
+	case strings.HasSuffix(r.Path, "/state"):
+		return url.Values{"on": {"1"}}
 	case strings.HasSuffix(r.Path, "/sandbox/answer"):
 		return url.Values{"payment": {till.ID{1}.String()}}
 	case strings.HasSuffix(r.Path, "/sandbox/handset"):

@@ -22,6 +22,7 @@ type TimelineItem struct {
 	Icon, Tone   string
 	Text, Sub    string
 	End          string // at the end of the line: "event 1042"
+	EndPath      string // where it leads
 	Detail       string // what opens below
 	DetailName   string
 	Next, Open   bool
@@ -179,6 +180,7 @@ func (v *visit) delivery(d *webhook.DeliveryView, e *store.Endpoint) *TimelineIt
 		host = u.Host
 	}
 	item := &TimelineItem{At: d.EventAt, Group: books.AboutWebhooks, Icon: "mail", Text: host, End: t("line.event", "n", strconv.FormatInt(d.Sequence, 10))}
+	item.EndPath = v.clientPath("/webhooks/" + e.ID.String() + "/events/" + strconv.FormatInt(d.Sequence, 10))
 	if !d.Last.SentAt.IsZero() {
 		item.At = d.Last.SentAt
 	}

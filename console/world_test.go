@@ -24,6 +24,7 @@ import (
 	"till/provider/sandbox"
 	"till/store"
 	"till/store/storetest"
+	"till/webhook"
 )
 
 // world is the console with the sandbox operator behind it, on a real
@@ -35,12 +36,15 @@ type world struct {
 	collector *collect.Collector
 	payouts   *payout.Disburser
 	accounts  *account.Accounts
+	endpoints *webhook.Endpoints
 	console   *Console
 	client    *till.Client // a test client, in Brazzaville
 	other     *till.Client
 
 	// visitor is who the next requests come from.
 	visitor people.Session
+
+	hook till.ID // an endpoint, for the paths of routes
 }
 
 const testBase = "http://localhost:8080/v1"
@@ -78,7 +82,8 @@ func newWorld(t testing.TB, engineOf storetest.Engine) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.console, err = New(Config{Store: w.store, People: folk, Accounts: w.accounts, Secret: secret, BaseURL: testBase,
+	w.addEndpoints(secret)
+	w.console, err = New(Config{Store: w.store, People: folk, Accounts: w.accounts, Endpoints: w.endpoints, Secret: secret, BaseURL: testBase,
 		Collector: w.collector, Sandbox: w.operator,
 		SubmitRate: func(string, till.SubjectKind) int { return 0 }, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {

@@ -25,7 +25,7 @@ func (s *Server) buildConsole() (err error) {
 		return err
 	}
 	s.console, err = console.New(console.Config{
-		Store: s.store, People: s.people, Accounts: s.accounts, Secret: s.secret, BaseURL: s.baseURL,
+		Store: s.store, People: s.people, Accounts: s.accounts, Endpoints: s.endpoints, Secret: s.secret, BaseURL: s.baseURL,
 		Collector: s.collector, Sandbox: s.sandbox, TestQuota: s.c.TestQuota,
 		TrustedProxies: s.operators.File.TrustedProxies, SubmitRate: s.submitRate, Log: s.log,
 	})

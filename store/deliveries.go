@@ -93,6 +93,16 @@ var selectDeliveriesOf = db.Define(db.SQL{Name: "deliveries.selectOf",
 	SQLite: `SELECT client_id, ` + deliveryColumns + ` FROM webhook_deliveries
 		WHERE client_id = $1 AND endpoint_id = $2 AND sequence < $3 AND status = $4 ORDER BY sequence DESC, kind LIMIT $5`})
 
+// The last that went wrong is among the newest rows: older ones wait behind them, or have
+// ended.
+var selectTroubles = db.Define(db.SQL{Name: "deliveries.selectTroubles",
+	SQLite: `SELECT client_id, ` + deliveryColumns + ` FROM (SELECT * FROM webhook_deliveries WHERE client_id = $1 AND endpoint_id = $2
+		ORDER BY sequence DESC LIMIT 100) AS newest WHERE sent_at IS NOT NULL AND status <> 'delivered' AND status <> 'superseded' ORDER BY sent_at DESC LIMIT 1`,
+	Postgres: `SELECT u.nth, found.* FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u,
+		LATERAL (SELECT client_id, ` + deliveryColumns + ` FROM (SELECT * FROM webhook_deliveries WHERE client_id = u.a1 AND endpoint_id = u.a2
+			ORDER BY sequence DESC LIMIT 100) AS newest WHERE sent_at IS NOT NULL AND status <> 'delivered' AND status <> 'superseded' ORDER BY sent_at DESC LIMIT 1) AS found`,
+	Arrays: true})
+
 // DeliveryKind says why something is sent to an endpoint.
 type DeliveryKind string
 
@@ -216,6 +226,17 @@ func (tx *Tx) DeliveriesOfEvents(ctx context.Context, client till.ID, endpoints 
 	err = tx.db.QueryEach(ctx, selectDeliveriesOfEvents, args, func(_ int, r db.Row) error {
 		d, err := scanDelivery(r)
 		out = append(out, d)
+		return err
+	})
+	return out, err
+}
+
+// Troubles returns, of each endpoint, the last attempt that did not arrive, if
+// it is among the newest rows.
+func (tx *Tx) Troubles(ctx context.Context, endpoints []Ref) (map[Ref]*Delivery, error) {
+	out := make(map[Ref]*Delivery, len(endpoints))
+	err := tx.db.QueryEach(ctx, selectTroubles, refArgs(endpoints), func(i int, r db.Row) (err error) {
+		out[endpoints[i]], err = scanDelivery(r)
 		return err
 	})
 	return out, err

@@ -183,6 +183,17 @@ func DeliveriesOf(ctx context.Context, tx *store.Tx, client till.ID, events []*t
 	return out, byID, nil
 }
 
+// DeliveriesAt returns what became of one event at an endpoint, every delivery of it. A
+// test stands at the event that was the last when it was asked for.
+func DeliveriesAt(ctx context.Context, tx *store.Tx, e *store.Endpoint, sequence int64) ([]*DeliveryView, error) {
+	ranges, err := tx.OpenRangesOf(ctx, e.ClientID, MaxEndpoints*(maxLogRanges+maxReplays))
+	if err != nil {
+		return nil, err
+	}
+	ranges = slices.DeleteFunc(ranges, func(r *store.LogRange) bool { return r.EndpointID != e.ID })
+	return listRange(ctx, tx, e, ranges, sequence, sequence)
+}
+
 func (l *DeliveryView) describe(events []*till.Event) {
 	if l.Kind == store.DeliverTest {
 		l.EventID, l.EventKind, l.EventAt = l.ID, till.EndpointTest, l.ID.Time()

@@ -40,6 +40,12 @@ func (s *Endpoints) hasSecret(e *store.Endpoint, secret Secret) bool {
 	return err == nil && subtle.ConstantTimeCompare(has, secret) == 1
 }
 
+// Holds reports whether a text is the current secret of an endpoint.
+func (s *Endpoints) Holds(e *store.Endpoint, text string) bool {
+	secret, err := ParseSecret(text)
+	return err == nil && s.hasSecret(e, secret)
+}
+
 // DisableAsFailing does at once what five days of failures do: it takes the endpoint
 // out of service, tells its client and opens a case. It is for test clients.
 func (s *Endpoints) DisableAsFailing(ctx context.Context, client, id till.ID, actor string) (*store.Endpoint, error) {

@@ -70,6 +70,8 @@ document.addEventListener("visibilitychange", () => {
   listen();
 });
 addEventListener("pagehide", hangUp);
+// What is shown once does not come back with the page, wherever the browser keeps it.
+addEventListener("pagehide", () => document.querySelectorAll("[data-once]").forEach((e) => e.remove()));
 addEventListener("pageshow", (e) => { if (e.persisted) { regions().forEach(refresh); listen(); } });
 
 // Time that is left. The server's clock decides, so that a wrong one here does not.

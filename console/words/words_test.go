@@ -107,6 +107,7 @@ func families() map[string][]string {
 			f["permission."] = append(f["permission."], string(r.Permission))
 		}
 	}
+	addHookFamilies(f)
 	for _, s := range sandbox.Stories() {
 		if s.Subject == string(till.SubjectPayment) && s.EndsIn != "0000" {
 			f["story."] = append(f["story."], s.Name)

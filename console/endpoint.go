@@ -1,0 +1,359 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"till"
+	"till/console/look"
+	"till/people"
+	"till/store"
+	"till/webhook"
+)
+
+// endpointPage is one endpoint with its deliveries.
+type endpointPage struct {
+	*Frame
+	Done, Refused string
+	*endpointView
+	Lines   []*deliveryLine
+	Tabs    []Choice
+	Older   string // the address of the deliveries before these
+	Newer   string
+	Facts   []Fact
+	Form    *endpointForm // nil: the person may not change it
+	Resend  bool
+	LastSeq int64
+	Again   string
+	Back    string
+	Act     string
+}
+
+// deliveryLine is what became of an event at an endpoint, in a list.
+type deliveryLine struct {
+	ID    string
+	Day   string
+	At    till.Time
+	Time  string
+	State Chip
+	Kind  string
+	Path  string
+	End   string // "event 1040"
+	Say   string // the answer, the attempts
+	Why   string // what kind of a delivery it is, if somebody asked for it
+}
+
+// endpoint reads the endpoint of the path.
+func (v *visit) endpoint(ctx context.Context, tx *store.Tx) (*store.Endpoint, error) {
+	ref, err := v.ref("endpoint")
+	if err != nil {
+		return nil, err
+	}
+	e, err := tx.Endpoint(ctx, ref)
+	if err == nil && e == nil {
+		err = errNoPage
+	}
+	return e, err
+}
+
+// deliveryFilters are the tabs of an endpoint's deliveries; "" is all of them.
+var deliveryFilters = []store.DeliveryStatus{"", store.DeliveryPending, store.DeliveryDelivered, store.DeliveryExhausted, store.DeliveryDisabled}
+
+// webhookEndpoint is GET /c/{client}/webhooks/{endpoint}.
+func (v *visit) webhookEndpoint() error {
+	p, err := v.endpointPage()
+	if err != nil {
+		return err
+	}
+	return v.page("endpoint", p)
+}
+
+func (v *visit) endpointPage() (*endpointPage, error) {
+	q := v.r.URL.Query()
+	status := store.DeliveryStatus(q.Get("state"))
+	if !slices.Contains(deliveryFilters, status) {
+		status = ""
+	}
+	before, _ := strconv.ParseInt(q.Get("before"), 10, 64) // what is no number is the newest
+	p := &endpointPage{Back: v.clientPath("/webhooks"), Again: v.r.URL.RequestURI(), Resend: v.may(people.WebhooksResend), Act: v.newAct()}
+	var next int64
+	err := v.view(func(ctx context.Context, tx *store.Tx) error {
+		e, err := v.endpoint(ctx, tx)
+		if err != nil {
+			return err
+		}
+		views, err := v.endpointViews(ctx, tx, []*store.Endpoint{e})
+		if err != nil {
+			return err
+		}
+		p.endpointView, p.LastSeq = views[0], e.LastEvent
+		deliveries, n, err := webhook.ListDeliveries(ctx, tx, e, v.requester(), status, max(before, 0), pageSize)
+		next = n
+		p.Lines = v.deliveryLines(e, deliveries)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.State.Big = true
+	p.Frame = v.frame(v.words.T("hooks.title", "host", p.Host), "menu.webhooks")
+	_, p.Refused = v.told()
+	for _, s := range deliveryFilters {
+		path := p.Path
+		if s != "" {
+			path += "?state=" + string(s)
+		}
+		p.Tabs = append(p.Tabs, Choice{v.words.T("hooks.show_" + showWord(s)), path, s == status})
+	}
+	list := func(before int64) string {
+		q := url.Values{}
+		if status != "" {
+			q.Set("state", string(status))
+		}
+		if before > 0 {
+			q.Set("before", strconv.FormatInt(before, 10))
+		}
+		if len(q) == 0 {
+			return p.Path
+		}
+		return p.Path + "?" + q.Encode()
+	}
+	if next > 0 {
+		p.Older = list(next)
+	}
+	if before > 0 {
+		p.Newer = list(0)
+	}
+	if v.may(people.WebhooksManage) {
+		p.Form = v.endpointForm(p.Path+"/edit", p.Endpoint)
+	}
+	v.endpointFacts(p)
+	return p, nil
+}
+
+func showWord(s store.DeliveryStatus) string {
+	if s == "" {
+		return "all"
+	}
+	return string(s)
+}
+
+// endpointFacts fills in what the endpoint is.
+func (v *visit) endpointFacts(p *endpointPage) {
+	t, e := v.words.T, p.Endpoint
+	add := func(key, value string) {
+		if value != "" {
+			p.Facts = append(p.Facts, Fact{Name: t(key), Value: value})
+		}
+	}
+	add("hooks.description", e.Description)
+	events := t("hooks.all_events")
+	if e.Events != nil {
+		events = strings.Join(e.Kinds(), ", ")
+	}
+	add("hooks.events", events)
+	add("hooks.backlog", look.Count(v.words.Lang(), e.Backlog))
+	if !e.LastSuccessAt.IsZero() {
+		add("hooks.success", v.clock.DateTime(e.LastSuccessAt))
+	}
+	add("hooks.made", v.clock.DateTime(e.CreatedAt))
+	if e.OldUntil > v.now {
+		add("hooks.old_until", v.clock.DateTime(e.OldUntil))
+	}
+}
+
+// deliveryLines puts deliveries into words.
+func (v *visit) deliveryLines(e *store.Endpoint, all []*webhook.DeliveryView) []*deliveryLine {
+	out := make([]*deliveryLine, len(all))
+	for i, d := range all {
+		l := &deliveryLine{At: d.EventAt, Kind: string(d.EventKind), State: v.deliveryChip(d), Say: v.deliverySay(d)}
+		if !d.Last.SentAt.IsZero() {
+			l.At = d.Last.SentAt
+		}
+		l.ID = strconv.FormatInt(d.Sequence, 10) + string(d.Kind)
+		l.Time, l.Path = v.clock.Time(l.At), v.clientPath("/webhooks/"+e.ID.String()+"/events/"+strconv.FormatInt(d.Sequence, 10))
+		if d.Kind != store.DeliverTest {
+			l.End = v.words.T("line.event", "n", strconv.FormatInt(d.Sequence, 10))
+		}
+		if d.Kind != store.DeliverEvent {
+			l.Why = v.words.T("hooks.kind_" + string(d.Kind))
+		}
+		if i == 0 || !v.clock.SameDay(l.At, out[i-1].At) {
+			l.Day = v.clock.Day(l.At, v.now)
+		}
+		out[i] = l
+	}
+	return out
+}
+
+func (v *visit) deliveryChip(d *webhook.DeliveryView) Chip {
+	text := v.words.T("delivery." + string(d.Status))
+	switch d.Status {
+	case store.DeliveryDelivered:
+		return Chip{Tone: "paid", Icon: "check", Text: text}
+	case store.DeliveryPending:
+		if d.Attempts > 0 {
+			return Chip{Tone: "failed", Icon: "turn", Text: v.words.T("hooks.retried")}
+		}
+		return Chip{Tone: "pending", Icon: "clock", Text: text}
+	case store.DeliverySuperseded:
+		return Chip{Tone: "ended", Icon: "right", Text: text}
+	case store.DeliveryDisabled:
+		return Chip{Tone: "ended", Icon: "bar", Text: text}
+	}
+	return Chip{Tone: "failed", Icon: "cross", Text: text}
+}
+
+// deliverySay says what was answered, how often it was tried and when next.
+func (v *visit) deliverySay(d *webhook.DeliveryView) string {
+	t, parts := v.words.T, []string(nil)
+	if a := &d.Last; !a.SentAt.IsZero() {
+		parts = append(parts, v.attemptSay(a))
+	} else if d.Status == store.DeliveryDelivered {
+		parts = append(parts, t("hooks.no_answer_kept"))
+	}
+	if d.Attempts > 1 || d.Attempts == 1 && d.Status != store.DeliveryDelivered {
+		parts = append(parts, t("hooks.attempt", "n", d.Attempts, "most", webhook.MaxAttempts))
+	}
+	if d.HasRow && d.Status == store.DeliveryPending {
+		parts = append(parts, t("hooks.next", "t", v.clock.Moment(max(d.DueAt, v.now), v.now)))
+	}
+	return strings.Join(parts, " · ")
+}
+
+// attemptSay says what one attempt was answered: "500 after 212 ms".
+func (v *visit) attemptSay(a *store.DeliveryAttempt) string {
+	took := look.Count(v.words.Lang(), a.Took.Round(time.Millisecond).Milliseconds())
+	if a.Code != 0 {
+		return v.words.T("hooks.answered", "code", strconv.Itoa(a.Code), "ms", took)
+	}
+	return v.words.T("hooks.unanswered", "why", v.words.T("problem."+a.Problem), "ms", took)
+}
+
+// deliveryPage is one event at one endpoint.
+type deliveryPage struct {
+	*Frame
+	Done, Refused string
+	Endpoint      *endpointView
+	Event         *store.EventRow // nil: the log has none, of a test
+	Kind          string
+	Name          string // "event 1040"
+	Deliveries    []*deliveryBox
+	Body          string
+	Subject       string // the address of its payment or payout
+	SubjectKind   string
+	Facts         []Fact
+	Resend        bool
+	Back          string
+	Again         string
+}
+
+// deliveryBox is one delivery of the event.
+type deliveryBox struct {
+	Title   string
+	State   Chip
+	Say     string
+	Why     string // in a plain sentence
+	Headers string
+	Answer  string
+	Code    int
+	At      till.Time
+	When    string
+}
+
+// webhookEvent is GET /c/{client}/webhooks/{endpoint}/events/{n}.
+func (v *visit) webhookEvent() error {
+	n, err := strconv.ParseInt(v.r.PathValue("n"), 10, 64)
+	if err != nil || n < 0 {
+		return errNoPage
+	}
+	p := &deliveryPage{Resend: v.may(people.WebhooksResend), Again: v.r.URL.RequestURI()}
+	var e *store.Endpoint
+	var all []*webhook.DeliveryView
+	err = v.view(func(ctx context.Context, tx *store.Tx) (err error) {
+		if e, err = v.endpoint(ctx, tx); err != nil {
+			return err
+		}
+		events, err := tx.EventBodiesAt(ctx, v.client.ID, []int64{n})
+		if err != nil {
+			return err
+		}
+		if len(events) == 1 {
+			p.Event = events[0]
+		}
+		all, err = webhook.DeliveriesAt(ctx, tx, e, n)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if p.Event == nil && len(all) == 0 {
+		return errNoPage
+	}
+	p.Endpoint = v.endpointView(e, nil)
+	p.Back, p.Name = p.Endpoint.Path, v.words.T("line.event", "n", strconv.FormatInt(n, 10))
+	p.Kind = string(till.EndpointTest)
+	if p.Event != nil {
+		p.Kind = string(p.Event.Kind)
+		v.describeEvent(p)
+	}
+	for _, d := range all {
+		p.Deliveries = append(p.Deliveries, v.deliveryBox(d))
+	}
+	p.Frame = v.frame(p.Kind+" · "+p.Name, "menu.webhooks")
+	_, p.Refused = v.told()
+	return v.page("delivery", p)
+}
+
+// describeEvent fills in the event's body and what it is about.
+func (v *visit) describeEvent(p *deliveryPage) {
+	ev := p.Event
+	p.Body = readableBody(ev.AppendJSON(nil))
+	switch {
+	case ev.Payout != nil && v.may(people.WalletsSee):
+		p.Subject, p.SubjectKind = v.clientPath("/payouts/"+ev.SubjectID.String()), "payout"
+	case ev.Payment != nil:
+		p.Subject, p.SubjectKind = v.clientPath("/payments/"+ev.SubjectID.String()), "payment"
+	}
+	p.Facts = []Fact{{Name: v.words.T("hooks.event_at"), Value: v.clock.DateTime(ev.CreatedAt), ISO: p.ISO(ev.CreatedAt)}, {Name: v.words.T("hooks.event_id"), Value: ev.ID().String()}}
+}
+
+// phoneMember is a phone in a body.
+var phoneMember = regexp.MustCompile(`"phone":"([^"]*)"`)
+
+// readableBody returns a body as people read it, its phones masked: who may see
+// a whole one is asked on the payment's page.
+func readableBody(body []byte) string {
+	body = phoneMember.ReplaceAllFunc(body, func(m []byte) []byte {
+		return []byte(`"phone":"` + maskPhone(string(phoneMember.FindSubmatch(m)[1])) + `"`)
+	})
+	var out strings.Builder
+	if b, err := json.MarshalIndent(json.RawMessage(body), "", "  "); err == nil {
+		out.Write(b)
+	} else {
+		out.Write(body)
+	}
+	return out.String()
+}
+
+func (v *visit) deliveryBox(d *webhook.DeliveryView) *deliveryBox {
+	b := &deliveryBox{Title: v.words.T("hooks.kind_" + string(d.Kind)), State: v.deliveryChip(d), Say: v.deliverySay(d), At: d.Last.SentAt, Code: d.Last.Code}
+	a := &d.Last
+	if a.SentAt.IsZero() {
+		return b
+	}
+	b.When = v.clock.DateTime(a.SentAt)
+	b.Headers = "POST " + (&endpointView{Endpoint: &store.Endpoint{Endpoint: till.Endpoint{URL: a.URL}}}).ShownURL() + "\nwebhook-id: " + d.EventID.String() +
+		"\nwebhook-timestamp: " + strconv.FormatInt(a.SentAt.Std().Unix(), 10)
+	b.Answer = a.Text
+	if why := webhook.AttemptTrouble(a); why != webhook.TroubleNone {
+		b.Why = v.words.T("trouble."+string(why), "code", a.Code, "host", hostOf(a.URL))
+	}
+	return b
+}
