@@ -243,7 +243,7 @@ type deliveryPage struct {
 	Endpoint      *endpointView
 	Event         *store.EventRow // nil: the log has none, of a test
 	Kind          string
-	Name          string // "event 1040"
+	Number        string // "event 1040"
 	Deliveries    []*deliveryBox
 	Body          string
 	Subject       string // the address of its payment or payout
@@ -297,7 +297,7 @@ func (v *visit) webhookEvent() error {
 		return errNoPage
 	}
 	p.Endpoint = v.endpointView(e, nil)
-	p.Back, p.Name = p.Endpoint.Path, v.words.T("line.event", "n", strconv.FormatInt(n, 10))
+	p.Back, p.Number = p.Endpoint.Path, v.words.T("line.event", "n", strconv.FormatInt(n, 10))
 	p.Kind = string(till.EndpointTest)
 	if p.Event != nil {
 		p.Kind = string(p.Event.Kind)
@@ -306,7 +306,7 @@ func (v *visit) webhookEvent() error {
 	for _, d := range all {
 		p.Deliveries = append(p.Deliveries, v.deliveryBox(d))
 	}
-	p.Frame = v.frame(p.Kind+" · "+p.Name, "menu.webhooks")
+	p.Frame = v.frame(p.Kind+" · "+p.Number, "menu.webhooks")
 	_, p.Refused = v.told()
 	return v.page("delivery", p)
 }

@@ -11,7 +11,7 @@ import (
 
 const endpointColumns = `client_id, id, url, description, events, enabled, disabled_at, disabled_why, created_at, updated_at,
 	secret, old_secret, old_until, start_sequence, listed_from, cursor_sequence, lease_until, lease_version, blocked_until,
-	next_retry, replay_at, drain_to, failing_since, failures, last_success_at, cursor_at, answered`
+	next_retry, replay_at, drain_to, failing_since, failures, last_success_at, cursor_at, answered, keeps_answers`
 
 // is not locked with them.
 const endpointsWithLogEnd = `SELECT ` + endpointColumns + `,
@@ -20,8 +20,8 @@ const endpointsWithLogEnd = `SELECT ` + endpointColumns + `,
 var insertEndpoint = db.Define(db.SQL{Name: "endpoints.insert",
 	SQLite: `INSERT INTO webhook_endpoints (url, description, events, enabled, disabled_at, disabled_why, updated_at,
 		secret, old_secret, old_until, listed_from, cursor_sequence, lease_until, lease_version, blocked_until,
-		next_retry, replay_at, drain_to, failing_since, failures, last_success_at, cursor_at, answered, client_id, id, created_at, start_sequence)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27)`})
+		next_retry, replay_at, drain_to, failing_since, failures, last_success_at, cursor_at, answered, client_id, id, created_at, start_sequence, keeps_answers)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28)`})
 
 var saveEndpoints = db.Define(db.SQL{Name: "endpoints.save",
 	SQLite: `UPDATE webhook_endpoints SET url = $1, description = $2, events = $3, enabled = $4, disabled_at = $5, disabled_why = $6, updated_at = $7,
@@ -114,6 +114,10 @@ type Endpoint struct {
 	ThrottleUntil int64     // a backlog up to here is sent at a bounded pace; 0: none
 	Answered      int       // times that it answered 2xx since it got its address, as far as they are counted
 
+	// KeepsAnswers says that what arrives at once leaves a row, too: the client is
+	// a test client. It never changes.
+	KeepsAnswers bool
+
 	LastEvent int64 // the log's end, as it was read with the endpoint
 }
 
@@ -127,7 +131,7 @@ func scanEndpoint(r db.Row) (*Endpoint, error) {
 	err := r.Scan(idDest(&e.ClientID), idDest(&e.ID), &e.URL, textDest(&e.Description), &kinds, boolDest(&e.Enabled), intDest(&e.DisabledAt),
 		textDest(&e.DisableReason), &e.CreatedAt, &e.UpdatedAt, &e.Secret, &e.OldSecret, intDest(&e.OldUntil), &e.Start, &e.EventsListedFrom, &e.Cursor,
 		&e.LeaseUntil, &e.LeaseVersion, &e.BlockedUntil, intDest(&e.NextRetry), intDest(&e.ReplayAt), &e.ThrottleUntil,
-		intDest(&e.FailingSince), &e.Failures, intDest(&e.LastSuccessAt), intDest(&e.CursorAt), &e.Answered, intDest(&e.LastEvent))
+		intDest(&e.FailingSince), &e.Failures, intDest(&e.LastSuccessAt), intDest(&e.CursorAt), &e.Answered, boolDest(&e.KeepsAnswers), intDest(&e.LastEvent))
 	if kinds != till.AllEvents {
 		for _, k := range strings.Fields(kinds) {
 			e.Events = append(e.Events, till.EventKind(k))
@@ -153,7 +157,7 @@ func bytesOrNull(b []byte) any {
 
 // InsertEndpoint writes a new endpoint.
 func (tx *Tx) InsertEndpoint(ctx context.Context, e *Endpoint) error {
-	args := append(e.mutableColumns(), e.ClientID[:], e.ID[:], int64(e.CreatedAt), e.Start)
+	args := append(e.mutableColumns(), e.ClientID[:], e.ID[:], int64(e.CreatedAt), e.Start, e.KeepsAnswers)
 	_, err := tx.db.Exec(ctx, insertEndpoint, args...)
 	return err
 }

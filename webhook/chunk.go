@@ -222,7 +222,7 @@ func (w *chunk) has(k store.DeliveryKey) bool {
 // leftoverRow returns the delivery that an item leaves, nil if none is needed.
 func (w *chunk) leftoverRow(it *chunkItem, r *chunkResult, newest map[till.ID]int64, under map[till.ID]bool, now till.Time, jitter func() float64) *store.Delivery {
 	delivered := it.state == ended && it.outcome.response.Delivered()
-	if it.row == nil && delivered {
+	if it.row == nil && delivered && !w.e.KeepsAnswers {
 		return nil
 	}
 	if it.row == nil && it.state == waiting && (it.replay && it.Sequence >= r.next || !it.replay && it.Sequence > r.cursor) {

@@ -1,12 +1,14 @@
 package webhook
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"till/store"
 	"till/store/storetest"
 )
 
@@ -27,6 +29,26 @@ func TestEventsArriveInOrderAndLeaveNoRows(t *testing.T) {
 				t.Errorf("the endpoint is left as %+v", e)
 			}
 		}
+	})
+}
+
+// What arrives at once leaves a row of test clients, with its answer: a developer looks at it.
+func TestAnswersToTestClientsAreKept(t *testing.T) {
+	inWorld(t, nil, func(t *testing.T, w *world) {
+		w.acts.asLive = false
+		s := w.shop()
+		id := w.pay()
+		w.move(id, storetest.Succeeded)
+		time.Sleep(2 * time.Second)
+		expect(t, "rows", s.rows(), "1 event delivered 1, 2 event delivered 1")
+		w.view(func(ctx context.Context, tx *store.Tx) error {
+			views, err := DeliveriesAt(ctx, tx, s.endpoint(), 2)
+			if err == nil && (len(views) != 1 || !views[0].HasRow || views[0].Last.Code != http.StatusOK || views[0].Last.SentAt == 0) {
+				t.Errorf("the delivery is %+v", views)
+			}
+			return err
+		})
+		expect(t, "sequences", fmt.Sprint(s.sequences()), "[1 2]")
 	})
 }
 

@@ -83,7 +83,7 @@ func newWorld(t *testing.T, database store.Config) *world {
 		t.Fatal(err)
 	}
 	w.sender = NewSender(SenderConfig{Dial: w.dial})
-	w.acts = &Endpoints{Store: w.store, Secrets: w.vault, Sender: w.sender, Wake: func(ctx context.Context, c till.ID) { w.d.Wake(ctx, c) }}
+	w.acts = &Endpoints{Store: w.store, Secrets: w.vault, Sender: w.sender, asLive: true, Wake: func(ctx context.Context, c till.ID) { w.d.Wake(ctx, c) }}
 	return w
 }
 
