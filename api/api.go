@@ -35,6 +35,10 @@ type Config struct {
 	// headers begin with it.
 	BaseURL string
 
+	// ErrorPages is what the addresses of the pages about errors begin with; a code
+	// follows. "" means that there are no pages.
+	ErrorPages string
+
 	// RateLimit is how many requests per second a client may send, with bursts of twice
 	// that; 0 means no limit.
 	RateLimit float64

@@ -48,7 +48,7 @@ func TestCallbacksToOneAddress(t *testing.T) {
 		w := newWorld(t, options{})
 		defer w.stop()
 		h := api.New(api.Config{
-			Store: w.store, Collector: w.collector, Payouts: w.payouts, Accounts: w.accounts, Endpoints: w.endpoints, BaseURL: baseURL,
+			Store: w.store, Collector: w.collector, Payouts: w.payouts, Accounts: w.accounts, Endpoints: w.endpoints, BaseURL: baseURL, ErrorPages: errorPages,
 			TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
 			CallbackPolicies: map[string]*api.CallbackPolicy{
 				"momo":  {Secret: "unguessable", Readers: []provider.CallbackReader{signing{}}, Networks: []netip.Prefix{netip.MustParsePrefix("212.88.125.0/24")}},
@@ -167,7 +167,7 @@ func TestCallbacksOfAPaymentFromElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, options{})
 		defer w.stop()
-		h := api.New(api.Config{Store: w.store, Collector: w.collector, Payouts: w.payouts, Accounts: w.accounts, Endpoints: w.endpoints, BaseURL: baseURL,
+		h := api.New(api.Config{Store: w.store, Collector: w.collector, Payouts: w.payouts, Accounts: w.accounts, Endpoints: w.endpoints, BaseURL: baseURL, ErrorPages: errorPages,
 			CallbackPolicies: map[string]*api.CallbackPolicy{"sandbox": {Networks: []netip.Prefix{netip.MustParsePrefix("212.88.125.0/24")}}}})
 		w.do(http.MethodPost, "/v1/payments", w.keys["test"], `{"method": "mtn_momo", "country": "CG", "amount": {"value": "5000", "currency": "XAF"},
 			"customer": {"phone": "242061234567"}, "idempotency_key": "0199a7f0-0000-7000-8000-000000000001"}`)

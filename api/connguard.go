@@ -43,7 +43,7 @@ func Server(h http.Handler) *http.Server {
 		if g, guarded := c.(*guardedConn); guarded {
 			g.setState(state)
 			if ok && state == http.StateNew {
-				g.refusalLog.Store(s.refusalLog)
+				g.server.Store(s)
 			}
 		}
 	}
@@ -80,7 +80,7 @@ func (g *guard) Accept() (net.Conn, error) {
 			return &guardedConn{Conn: c, release: sync.OnceFunc(func() { g.open.Add(-1) })}, nil
 		}
 		c.SetWriteDeadline(time.Now().Add(time.Second))
-		b, _ := rawProblem(till.CodeServiceUnavailable)
+		b, _ := rawProblem("", till.CodeServiceUnavailable)
 		c.Write(b)
 		c.Close()
 		g.open.Add(-1)
@@ -95,16 +95,20 @@ type guardedConn struct {
 	headersRead     atomic.Bool // the headers of a request are complete
 	headerBytesRead atomic.Bool // some bytes of headers have come
 
-	framing    framing
-	refusalLog atomic.Pointer[refusalLog] // logs what never became a request
+	framing framing
+	server  atomic.Pointer[server] // logs what never became a request
 }
 
 // refuse writes an answer that no handler gives, and logs it.
 func (c *guardedConn) refuse(code till.Code) error {
-	b, id := rawProblem(code)
-	if r := c.refusalLog.Load(); r != nil {
+	pages, s := "", c.server.Load()
+	if s != nil {
+		pages = s.ErrorPages
+	}
+	b, id := rawProblem(pages, code)
+	if s != nil {
 		at, _ := netip.ParseAddrPort(c.RemoteAddr().String())
-		r.add(refusalLine{refusalKey: refusalKey{reason: string(code), from: at.Addr().Unmap()}, status: refusals[code].status}, id)
+		s.refusalLog.add(refusalLine{refusalKey: refusalKey{reason: string(code), from: at.Addr().Unmap()}, status: refusals[code].status}, id)
 	}
 	_, err := c.Conn.Write(b)
 	return err
@@ -190,14 +194,14 @@ func (c *guardedConn) Close() error {
 }
 
 // rawProblem returns a whole answer that ends its connection, and its request id.
-func rawProblem(code till.Code) (b []byte, id string) {
+func rawProblem(pages string, code till.Code) (b []byte, id string) {
 	now := time.Now()
 	id = till.NewID(till.TimeOf(now)).String()
 	e := &till.Error{Code: code}
 	if code == till.CodeMalformedBody {
 		e = malformed("", "The request is not HTTP that can be read.")
 	}
-	body := appendProblem(nil, e, id)
+	body := appendProblem(nil, pages, e, id)
 	status := refusals[code].status
 	b = append([]byte("HTTP/1.1 "), strconv.Itoa(status)+" "+http.StatusText(status)...)
 	b = append(b, "\r\nContent-Type: application/problem+json\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\nApi-Version: "+Version+"\r\nX-Request-Id: "+id...)

@@ -95,19 +95,19 @@ func (c *exchange) fail(err error) {
 	if c.mayDelay {
 		c.delay()
 	}
-	c.write(r.status, typeProblem, appendProblem(c.buffer(), e, c.id))
+	c.write(r.status, typeProblem, appendProblem(c.buffer(), c.s.ErrorPages, e, c.id))
 }
 
 // writeProblem answers with an error outside of an exchange and closes the connection. It
 // returns the answer's request id.
-func writeProblem(w http.ResponseWriter, e *till.Error) (id string) {
+func writeProblem(w http.ResponseWriter, pages string, e *till.Error) (id string) {
 	id = till.NewID(till.TimeOf(time.Now())).String()
 	h := w.Header()
 	setCommonHeaders(h, id)
 	h["Content-Type"] = typeProblem
 	h["Connection"] = []string{"close"}
 	w.WriteHeader(refusals[e.Code].status)
-	w.Write(appendProblem(nil, e, id)) // an error means that the client has gone
+	w.Write(appendProblem(nil, pages, e, id)) // an error means that the client has gone
 	return id
 }
 
@@ -139,9 +139,9 @@ func (c *exchange) refusal(err error) *till.Error {
 	return errPanic
 }
 
-// appendProblem encodes an error as in RFC 9457. The type is about:blank because the code
-// says more than a URI would. The title is then the status in words.
-func appendProblem(b []byte, e *till.Error, requestID string) []byte {
+// appendProblem encodes an error as in RFC 9457. The type is the address of the page about
+// its code, about:blank where pages is "". The title is the status in words.
+func appendProblem(b []byte, pages string, e *till.Error, requestID string) []byte {
 	r := refusals[e.Code]
 	detail := r.detail
 	switch {
@@ -152,7 +152,13 @@ func appendProblem(b []byte, e *till.Error, requestID string) []byte {
 	case hasOwnDetail(e.Code) && e.Detail != "":
 		detail = e.Detail
 	}
-	b = append(b, `{"type":"about:blank","title":`...)
+	kind := "about:blank"
+	if pages != "" {
+		kind = pages + string(e.Code)
+	}
+	b = append(b, `{"type":`...)
+	b = jsonx.AppendString(b, kind)
+	b = append(b, `,"title":`...)
 	b = jsonx.AppendString(b, http.StatusText(r.status))
 	b = append(b, `,"status":`...)
 	b = strconv.AppendInt(b, int64(r.status), 10)

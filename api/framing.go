@@ -164,11 +164,13 @@ func refuseUnframed(h http.Handler) http.Handler {
 			n, first := f.served.Add(1), f.refused.Load()
 			if first > 0 && n >= first {
 				e := malformed("", unframed)
-				id := writeProblem(w, e)
-				if s, ok := h.(*server); ok {
-					c := &exchange{r: r, s: s, id: id}
-					c.logRefusal(e, http.StatusBadRequest)
+				s, ok := h.(*server)
+				if !ok {
+					writeProblem(w, "", e)
+					return
 				}
+				c := &exchange{r: r, s: s, id: writeProblem(w, s.ErrorPages, e)}
+				c.logRefusal(e, http.StatusBadRequest)
 				return
 			}
 		}

@@ -11,13 +11,13 @@ import (
 //go:embed openapi.yaml
 var OpenAPI []byte
 
-// openYAML and openJSON are the open description, which tools/sdkgen makes from
+// openYAML and OpenJSON are the open description, which tools/sdkgen makes from
 // the strict one: what reads it must live with members and values to come.
 var (
 	//go:embed openapi.open.yaml
 	openYAML []byte
 	//go:embed openapi.json
-	openJSON []byte
+	OpenJSON []byte
 )
 
 var typeYAML = []string{"application/yaml"}
@@ -26,4 +26,4 @@ var typeYAML = []string{"application/yaml"}
 func (c *exchange) getOpenAPI() error { return c.write(http.StatusOK, typeYAML, openYAML) }
 
 // getOpenAPIJSON is GET /openapi.json.
-func (c *exchange) getOpenAPIJSON() error { return c.write(http.StatusOK, typeJSON, openJSON) }
+func (c *exchange) getOpenAPIJSON() error { return c.write(http.StatusOK, typeJSON, OpenJSON) }

@@ -248,7 +248,7 @@ func checkProblem(t testing.TB, r *http.Request, sent []byte, status int, id str
 	if err := json.Unmarshal(body, &p); err != nil {
 		t.Fatalf("problem: %v", err)
 	}
-	if p.Status != status || p.RequestID != id || p.Type != "about:blank" || p.Title != http.StatusText(status) || p.Detail == "" || p.Code == "" {
+	if p.Status != status || p.RequestID != id || p.Type != errorPages+p.Code || p.Title != http.StatusText(status) || p.Detail == "" || p.Code == "" {
 		t.Errorf("problem %s for %d, request %s", body, status, id)
 	}
 	if secretish.Match(body) {

@@ -45,7 +45,7 @@ func TestACallbackAboutNothingHereIsAStray(t *testing.T) {
 			t.Fatal(err)
 		}
 		h := api.New(api.Config{
-			Store: w.store, Collector: w.collector, Payouts: w.payouts, Accounts: w.accounts, Endpoints: w.endpoints, BaseURL: baseURL, Strays: strays,
+			Store: w.store, Collector: w.collector, Payouts: w.payouts, Accounts: w.accounts, Endpoints: w.endpoints, BaseURL: baseURL, ErrorPages: errorPages, Strays: strays,
 			CallbackPolicies: map[string]*api.CallbackPolicy{
 				"momo": {Secret: "unguessable", Readers: []provider.CallbackReader{claiming{}}, Networks: []netip.Prefix{netip.MustParsePrefix("212.88.125.0/24")},
 					Claims: map[till.SubjectKind]provider.ClaimReader{till.SubjectPayment: claiming{}, till.SubjectPayout: claiming{payout: true}}},
@@ -123,7 +123,7 @@ func TestACallbackForALostPaymentThatWasMadeAgainWakesIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := api.New(api.Config{Store: w.store, Collector: w.collector, Payouts: w.payouts, Accounts: w.accounts, Endpoints: w.endpoints, BaseURL: baseURL, Strays: strays,
+		h := api.New(api.Config{Store: w.store, Collector: w.collector, Payouts: w.payouts, Accounts: w.accounts, Endpoints: w.endpoints, BaseURL: baseURL, ErrorPages: errorPages, Strays: strays,
 			CallbackPolicies: map[string]*api.CallbackPolicy{"sandbox": {Claims: map[till.SubjectKind]provider.ClaimReader{till.SubjectPayment: w.operator}}}})
 		key := "0199a7f0-0000-7000-8000-000000000001"
 		a := w.do(http.MethodPost, "/v1/payments", w.keys["test"], `{"method": "mtn_momo", "country": "CG", "amount": {"value": "5000", "currency": "XAF"},

@@ -246,7 +246,7 @@ func TestTheAddressBehindATrustedProxyCounts(t *testing.T) {
 // behind returns the API of the same world, behind proxies.
 func (w *world) behind(networks ...string) http.Handler {
 	c := api.Config{
-		Store: w.store, Collector: w.collector, Payouts: w.payouts, Accounts: w.accounts, Endpoints: w.endpoints, BaseURL: baseURL, Log: w.logger,
+		Store: w.store, Collector: w.collector, Payouts: w.payouts, Accounts: w.accounts, Endpoints: w.endpoints, BaseURL: baseURL, ErrorPages: errorPages, Log: w.logger,
 	}
 	for _, n := range networks {
 		c.TrustedProxies = append(c.TrustedProxies, netip.MustParsePrefix(n))

@@ -27,7 +27,10 @@ import (
 	"till/webhook"
 )
 
-const baseURL = "http://till.test/v1"
+const (
+	baseURL    = "http://till.test/v1"
+	errorPages = "http://till.test/docs/errors/"
+)
 
 // world is the whole service in one process with the sandbox operator, on a
 // real database. Nothing of it is a mock.
@@ -120,7 +123,7 @@ func newWorld(t testing.TB, o options) *world {
 	w.makeEndpoints(o.deliver)
 	c := api.Config{
 		Store: w.store, Collector: w.collector, Payouts: w.payouts, Accounts: w.accounts, Sandbox: w.operator, Endpoints: w.endpoints,
-		BaseURL: baseURL, RateLimit: o.rate, TestQuota: o.quota, Ready: w.ready, Log: log,
+		BaseURL: baseURL, ErrorPages: errorPages, RateLimit: o.rate, TestQuota: o.quota, Ready: w.ready, Log: log,
 	}
 	if o.noSandbox {
 		c.Sandbox = nil

@@ -1890,7 +1890,8 @@ func (x SandboxStory) MarshalJSON() ([]byte, error) {
 
 // Problem: An error (RFC 9457).
 type Problem struct {
-	// A URI for the kind of problem. Branch on `code` instead.
+	// The address of the page about this `code`; `about:blank` where the service shows no pages. Branch
+	// on `code` instead.
 	Type string `json:"type"`
 	// The kind of problem, for people.
 	Title string `json:"title"`

@@ -1662,7 +1662,10 @@ final class SandboxStory extends Answer
 /** An error (RFC 9457). */
 final class Problem extends Answer
 {
-    /** A URI for the kind of problem. Branch on `code` instead. */
+    /**
+     * The address of the page about this `code`; `about:blank` where the service shows no pages. Branch on `code`
+     * instead.
+     */
     public ?string $type = null;
     /** The kind of problem, for people. */
     public ?string $title = null;

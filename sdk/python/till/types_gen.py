@@ -975,7 +975,8 @@ class SandboxStory(Answer):
 class Problem(Answer):
     """An error (RFC 9457)."""
 
-    # A URI for the kind of problem. Branch on `code` instead.
+    # The address of the page about this `code`; `about:blank` where the service shows no pages. Branch on
+    # `code` instead.
     type: str
     # The kind of problem, for people.
     title: str

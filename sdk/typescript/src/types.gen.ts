@@ -917,7 +917,10 @@ export interface SandboxStory {
 
 /** An error (RFC 9457). */
 export interface Problem {
-  /** A URI for the kind of problem. Branch on `code` instead. */
+  /**
+   * The address of the page about this `code`; `about:blank` where the service shows no pages. Branch
+   * on `code` instead.
+   */
   type: string;
   /** The kind of problem, for people. */
   title: string;
