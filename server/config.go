@@ -45,6 +45,10 @@ type Config struct {
 	NoConsole     bool
 	ConsoleListen string
 
+	// NoDocs leaves out the pages for developers at /docs/. Problems then have the
+	// type about:blank.
+	NoDocs bool
+
 	// BaseURL is the address at which clients reach the API; it ends in /v1. "" means the
 	// address of Listen.
 	BaseURL string

@@ -5,10 +5,12 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strings"
 
 	"till"
 	"till/console"
 	"till/people"
+	"till/reference"
 )
 
 // buildConsole makes the pages that people look at, unless they are off or this
@@ -78,5 +80,17 @@ func (s *Server) beside(r *http.Request) http.Handler {
 	if s.console != nil && s.consoleListener == nil && console.Handles(r.URL.Path) {
 		return s.console
 	}
+	if s.pages != nil && reference.Handles(r.URL.Path) {
+		return s.pages
+	}
 	return nil
+}
+
+// errorPages returns what the addresses of pages about errors begin with, "" if
+// they are not served.
+func (s *Server) errorPages() string {
+	if s.pages == nil {
+		return ""
+	}
+	return strings.TrimSuffix(s.baseURL, "/v1") + reference.Prefix + "/errors/"
 }

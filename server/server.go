@@ -23,6 +23,7 @@ import (
 	"till/payout"
 	"till/people"
 	"till/provider/sandbox"
+	"till/reference"
 	"till/store"
 	"till/webhook"
 )
@@ -49,6 +50,7 @@ type Server struct {
 	handler    http.Handler
 	people     *people.People   // nil where there is no console
 	console    *console.Console // the same
+	pages      *reference.Site  // for developers; nil if they are off
 	demo       *Demo
 	liveDemo   *Demo
 	demoToken  string // "": the demo has no people
@@ -176,9 +178,12 @@ func (s *Server) build(context.Context) (err error) {
 	if s.sandbox != nil {
 		doors[sandboxConnection] = &api.CallbackPolicy{Claims: claimReaders(s.sandbox, s.sandbox.Payouts())}
 	}
+	if !s.c.NoDocs {
+		s.pages = reference.New(reference.Config{OpenAPI: api.OpenJSON, BaseURL: s.baseURL, Log: s.log})
+	}
 	s.handler = api.New(api.Config{
 		Store: s.store, Collector: s.collector, Payouts: s.payouts, Accounts: s.accounts, Endpoints: s.endpoints, Sandbox: s.sandbox,
-		BaseURL: s.baseURL, RateLimit: s.c.RateLimit, TestQuota: s.c.TestQuota, Log: s.log,
+		BaseURL: s.baseURL, ErrorPages: s.errorPages(), RateLimit: s.c.RateLimit, TestQuota: s.c.TestQuota, Log: s.log,
 		CallbackPolicies: doors, Strays: strays, TrustedProxies: s.operators.File.TrustedProxies, Beside: s.beside,
 	})
 	return s.buildConsole()

@@ -21,7 +21,7 @@ import (
 func newDev() *cobra.Command {
 	c := server.Config{Version: versionText()}
 	var data, role, format, level, operators, faults string
-	var asJSON, insecure bool
+	var asJSON, insecure, docs bool
 	cmd := &cobra.Command{
 		Use:   "dev",
 		Short: "Try the service on this machine",
@@ -49,6 +49,7 @@ that you see whether your program asks each customer once. The words are the fla
 				return err
 			}
 			c.Role, c.Log, c.LoopbackOnly = server.Role(role), log, !insecure
+			c.NoDocs = !docs
 			c.WebhookAllow = append(c.WebhookAllow, webhook.Loopback...) // the receiver being written is on this machine
 			var played simulatorServers
 			if operators != "" {
@@ -93,6 +94,7 @@ that you see whether your program asks each customer once. The words are the fla
 	f.StringVar(&faults, "faults", "", "fail on purpose, as \"lose-answers=20% slow=2s:5%\" (default none)")
 	f.StringVar(&c.Listen, "listen", defaultListen, "address to serve the API on; port 0 takes a free one")
 	f.BoolVar(&insecure, "insecure-listen", false, "allow --listen on an address that other machines reach, in plain HTTP and with a demo key")
+	f.BoolVar(&docs, "docs", true, "serve the pages for developers at /docs/; --docs=false leaves them out")
 	f.StringVar(&c.Database, "database", "", databaseUsage+" (default till.db in the data folder)")
 	f.StringVar(&c.SandboxPath, "sandbox", "", sandboxUsage)
 	f.DurationVar(&c.ApprovalWindow, "approval-window", defaultWindow, "how long a customer of the sandbox has to approve, at least 3s")

@@ -59,13 +59,15 @@ func (b *block) unclassed() string {
 // guidePages are the pages whose blocks are run.
 func guidePages(t *testing.T) []string {
 	t.Helper()
-	pages, err := filepath.Glob("../../docs/guide/*.md")
-	if err != nil || len(pages) < 10 {
-		t.Fatalf("%d pages, %v", len(pages), err)
-	}
 	out := []string{"README.md"}
-	for _, p := range pages {
-		out = append(out, "docs/guide/"+filepath.Base(p))
+	for _, folder := range []string{"docs/guide/", "docs/pages/en/"} {
+		pages, err := filepath.Glob("../../" + folder + "*.md")
+		if err != nil || len(pages) < 10 {
+			t.Fatalf("%d pages in %s, %v", len(pages), folder, err)
+		}
+		for _, p := range pages {
+			out = append(out, folder+filepath.Base(p))
+		}
 	}
 	return out
 }

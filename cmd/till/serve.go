@@ -25,7 +25,7 @@ func newServe() *cobra.Command { return serveOf(nil) }
 func serveOf(adapters server.Adapters) *cobra.Command {
 	c := server.Config{Adapters: adapters, Version: versionText()}
 	var role, format, level, configFile, consoleMode string
-	var asJSON bool
+	var asJSON, docs bool
 	var quota int64
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -43,6 +43,7 @@ operator serves test clients.`,
 				return err
 			}
 			c.Role, c.Log, c.TestQuota = server.Role(role), log, quota<<20
+			c.NoDocs = !docs
 			if c.NoConsole = consoleMode == "off"; !c.NoConsole && consoleMode != "on" {
 				return fmt.Errorf("--console %q is not on or off", consoleMode)
 			}
@@ -70,6 +71,7 @@ operator serves test clients.`,
 	f.StringVar(&c.AdminListen, "admin-listen", "127.0.0.1:8081", "address to serve health on; empty for none")
 	f.StringVar(&consoleMode, "console", "on", "on or off: serve the console's pages")
 	f.StringVar(&c.ConsoleListen, "console-listen", "", "an address of the console's own, for an inner network (default beside the API)")
+	f.BoolVar(&docs, "docs", true, "serve the pages for developers at /docs/; --docs=false leaves them out")
 	f.StringVar(&c.BaseURL, "base-url", "", "the URL at which clients reach the API, ending in /v1 (default the address of --listen)")
 	f.StringVar(&c.Database, "database", defaultDatabase, databaseUsage)
 	f.StringVar(&configFile, "config", "", configUsage)

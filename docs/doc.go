@@ -1,0 +1,13 @@
+// Package docs holds what the pages at /docs/ are made of: the guides in English
+// and French (pages), what each error means (errors.toml) with an answer that the
+// service gave (answers.json), the words around them (words.toml), and the programs
+// whose parts the pages show (_examples, a name that the go command passes over), which tests run. Package reference renders
+// them. The folders guide and adr are read in the repository only.
+package docs
+
+import "embed"
+
+// Files is the content.
+//
+//go:embed pages _examples errors.toml answers.json words.toml
+var Files embed.FS

@@ -1,0 +1,8 @@
+// Package reference serves the pages for developers at /docs/: quick starts, the
+// calls of the API, its errors, guides, and a list of all names, in English and
+// French. It renders them on first use from the OpenAPI document and from package
+// docs. The pages need no script and load nothing from elsewhere.
+//
+// Start reading at site.go. document.go reads the OpenAPI document, call.go makes
+// the pages of calls, errors.go those of errors, guide.go those of Markdown.
+package reference

@@ -1,0 +1,73 @@
+package reference
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"regexp"
+	"strings"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
+
+	"till/docs"
+)
+
+// markdown renders guides and descriptions. Raw HTML is left out. A heading has
+// the id that it names: ## Duplicates {#duplicates}.
+var markdown = goldmark.New(goldmark.WithExtensions(extension.Table), goldmark.WithParserOptions(parser.WithHeadingAttribute()))
+
+// guide is a page of Markdown.
+type guide struct {
+	file, title, text string
+	err               error
+}
+
+var (
+	htmlComment = regexp.MustCompile(`(?s)<!--.*?-->\n?`)
+	includeLine = regexp.MustCompile(`(?m)^\{\{(\S+)\}\}$`)
+	attributes  = regexp.MustCompile(`\s*\{#[^}]*\}$`)
+)
+
+func readMarkdown(language, path string) *guide {
+	g := &guide{file: "pages/" + language + "/" + strings.ReplaceAll(strings.Trim(path, "/"), "/", "-") + ".md"}
+	text, err := docs.Files.ReadFile(g.file)
+	if err != nil {
+		g.err = err
+		return g
+	}
+	head, rest, _ := strings.Cut(string(text), "\n")
+	g.title = attributes.ReplaceAllString(strings.TrimPrefix(head, "# "), "")
+	g.text = htmlComment.ReplaceAllString(rest, "")
+	return g
+}
+
+func (g *guide) html(b *book, language string) (template.HTML, error) {
+	if g.err != nil {
+		return "", g.err
+	}
+	var missing error
+	text := includeLine.ReplaceAllStringFunc(g.text, func(line string) string {
+		part, err := includedPart(includeLine.FindStringSubmatch(line)[1])
+		if err != nil {
+			missing = fmt.Errorf("%s: %w", g.file, err)
+		}
+		return strings.TrimSuffix(part, "\n")
+	})
+	if missing != nil {
+		return "", missing
+	}
+	return b.toHTML(language, text)
+}
+
+// toHTML renders Markdown for a page.
+func (b *book) toHTML(language, text string) (template.HTML, error) {
+	var out bytes.Buffer
+	if err := markdown.Convert([]byte(text), &out); err != nil {
+		return "", err
+	}
+	// What is wider than a small screen scrolls, and the keyboard can reach it.
+	html := strings.NewReplacer(`<pre><code`, `<pre tabindex="0"><code`, `<table>`, `<div class="wide" tabindex="0"><table>`, `</table>`, `</table></div>`).Replace(out.String())
+	return template.HTML(b.links(language, html)), nil
+}
