@@ -1,7 +1,7 @@
 // Package docs holds what the pages at /docs/ are made of: the guides in English
 // and French (pages), what each error means (errors.toml) with an answer that the
 // service gave (answers.json), the words around them (words.toml), and the programs
-// whose parts the pages show (_examples, a name that the go command passes over), which tests run. Package reference renders
+// whose parts the pages show (_examples; those in Go end in .txt, because another module compiles them), which tests run. Package reference renders
 // them. The folders guide and adr are read in the repository only.
 package docs
 

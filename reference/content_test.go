@@ -121,7 +121,7 @@ func TestEveryBlockOfCodeIsRun(t *testing.T) {
 			}
 		}
 	}
-	for _, p := range []string{"calls.sh", "calls.go", "calls.mjs", "calls.php", "calls.py"} {
+	for _, p := range []string{"calls.sh", "calls.go.txt", "calls.mjs", "calls.php", "calls.py"} {
 		programs += " " + strings.Join(strings.Fields(read("_examples/"+p)), " ")
 	}
 	var jsons []string

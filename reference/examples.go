@@ -16,7 +16,7 @@ type example struct {
 // programs hold every call of the API in one language each. A line with "call:"
 // and the name of an operation begins its part, "end" or the next one ends it.
 var programs = []struct{ language, file string }{
-	{"curl", "calls.sh"}, {"Go", "calls.go"}, {"TypeScript", "calls.mjs"}, {"PHP", "calls.php"}, {"Python", "calls.py"},
+	{"curl", "calls.sh"}, {"Go", "calls.go.txt"}, {"TypeScript", "calls.mjs"}, {"PHP", "calls.php"}, {"Python", "calls.py"},
 }
 
 // readExamples returns the parts of the programs by operation.

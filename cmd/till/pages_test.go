@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"go/format"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -30,7 +31,15 @@ type pageProgram struct {
 
 var pagePrograms = []pageProgram{
 	{"calls.sh", nil, []string{"bash", "calls.sh"}},
-	{"calls.go", func(t *testing.T, dir, source string) {
+	{"calls.go.txt", func(t *testing.T, dir, source string) {
+		text, err := os.ReadFile(filepath.Join(dir, "calls.go.txt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tidy, err := format.Source(text); err != nil || !bytes.Equal(tidy, text) {
+			t.Errorf("gofmt would change calls.go.txt (%v)", err)
+		}
+		writeFile(t, filepath.Join(dir, "main.go"), string(text))
 		writeFile(t, filepath.Join(dir, "go.mod"), "module calls\ngo 1.26.0\nrequire till/sdk/go v0.1.0\nreplace till/sdk/go => "+source+"/sdk/go\n")
 	}, []string{"go", "run", "."}},
 	{"calls.mjs", func(t *testing.T, dir, source string) {
