@@ -148,8 +148,8 @@ func (v *visit) search() error {
 		p.As, p.Query = asSecret, ""
 		return v.page("search", p)
 	}
-	if !slices.Contains(ways, p.As) {
-		p.As = ways[0]
+	if err := v.findByWays(p, ways, text); err != nil {
+		return err
 	}
 	for _, way := range ways {
 		same := url.Values{"as": {way}}
@@ -164,10 +164,22 @@ func (v *visit) search() error {
 	if p.As == asPhone {
 		p.Shown = maskPhone(v.phoneOf(text))
 	}
-	if err := v.find(p, text); err != nil {
-		return err
-	}
 	return v.page("search", p)
+}
+
+// findByWays looks for a text as the person has chosen to take it; or in each
+// way until one finds something, because nobody knows what a receipt looks like.
+func (v *visit) findByWays(p *searchPage, ways []string, text string) error {
+	if slices.Contains(ways, p.As) {
+		return v.find(p, text)
+	}
+	for _, p.As = range ways {
+		if err := v.find(p, text); err != nil || p.Found > 0 {
+			return err
+		}
+	}
+	p.As = ways[0]
+	return nil
 }
 
 // phoneOf returns the number that a text means: with the calling code as it
