@@ -47,6 +47,7 @@ test: compiler guide-tools lint ## run every test, on SQLite and PostgreSQL, wit
 	cd tools && TILL_SCENARIOS=part $(TEST) -run '^(TestScenarios|TestShop)$$' ./conform
 	cd tools && TILL_SDK=typescript TILL_SCENARIOS=part TILL_ORDERS=200 TILL_KILLS=3 $(TEST) -run '^(TestScenarios|TestShop)$$' ./conform
 	$(MAKE) --no-print-directory sdk-python-part sdk-php-part
+	$(MAKE) --no-print-directory e2e-part
 
 # 'make lint' has run all of go vet already; here it would run again for each kind
 # of build.
@@ -156,6 +157,31 @@ php-tools:
 		echo "installing PHP, its drivers of databases and Laravel for the tests of the SDK for PHP"; \
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
 			php-cli php-curl php-sqlite3 php-pgsql php-mysql php-mbstring php-laravel-framework; }
+
+# The console's users in Chromium. 'make test' looks at each page in four dresses,
+# 'make e2e' in all eight of language, theme and width. Pictures of what was looked
+# at are in e2e/shots.
+.PHONY: e2e
+e2e: e2e-tools ## tell the stories of the console's users in Chromium, and look at every page
+	cd e2e && TILL_E2E=full $(GO) test -count=1 -timeout 20m ./...
+
+.PHONY: e2e-part
+e2e-part: e2e-tools
+	cd e2e && $(GO) vet ./... && $(TEST) -count=1 -timeout 10m ./...
+
+.PHONY: screenshots
+screenshots: e2e-tools ## take the pictures of the guides anew
+	@command -v pngquant >/dev/null 2>&1 || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends pngquant; }
+	cd e2e && TILL_SCREENSHOTS=../docs/guide/images $(GO) test -count=1 -run '^TestScreenshots$$' . && \
+		pngquant --force --ext .png --strip --speed 1 64 ../docs/guide/images/*.png
+
+.PHONY: e2e-tools
+e2e-tools:
+	@command -v chromium >/dev/null 2>&1 && command -v npm >/dev/null 2>&1 || { \
+		echo "installing Chromium for the stories of the console"; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core \
+			$$(command -v npm >/dev/null 2>&1 || echo npm); }
+	@cd e2e && { [ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --silent; }
 
 .PHONY: race
 race: compiler guide-tools ## run every test with the race detector (half an hour)

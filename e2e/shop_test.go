@@ -1,0 +1,145 @@
+package e2e
+
+import (
+	"net/http"
+	"net/url"
+	"testing"
+
+	"till/provider/sandbox"
+)
+
+// sandboxPath is the handset and shop of the demo client.
+func (s *till) sandboxPath() string { return "/console/c/" + s.client + "/sandbox" }
+
+// order orders in the shop, and returns the payment's id from the address.
+func (p *page) order() string {
+	p.t.Helper()
+	p.follow(`form[action$="/sandbox/order"] button`)
+	at, err := url.Parse(p.path())
+	if err != nil || at.Query().Get("order") == "" {
+		p.t.Fatalf("no order at %s", p.path())
+	}
+	return at.Query().Get("order")
+}
+
+// E4: every story of the guide, through the shop, ends as the guide says, and
+// the sentence is right while it waits.
+func TestE4Stories(t *testing.T) {
+	t.Parallel()
+	s := startDev(t, "--approval-window", "8s")
+	p := newPage(t, "E4", s.origin)
+	p.enterDemo(s, "Awa")
+	orders := map[string]string{}
+	p.open(s.sandboxPath())
+	for _, story := range sandbox.Stories() {
+		if story.Subject != "payment" || story.EndsIn == "0000" {
+			continue
+		}
+		p.click(`input[name="plays"][value="story"]`)
+		p.choose("#shop-story", story.Name)
+		p.submit(`form[action$="/sandbox/choose"] button`)
+		orders[story.Name] = p.order()
+	}
+	for _, story := range sandbox.Stories() {
+		id := orders[story.Name]
+		if id == "" || story.Subject != "payment" {
+			continue
+		}
+		// The sentence stands before the end, and after it says how it ended.
+		p.open("/console/c/" + s.client + "/payments/" + id)
+		if p.text(".going .say") == "" {
+			t.Errorf("%s: no sentence", story.Name)
+		}
+		s.untilEvent(id, string(story.Events[len(story.Events)-1]))
+		var ended payment
+		s.api(s.key, http.MethodGet, "/payments/"+id, nil, &ended)
+		if ended.Status != story.Status || ended.FailureReason != string(story.Reason) {
+			t.Errorf("%s: ended as %s %s; the guide says %s %s", story.Name, ended.Status, ended.FailureReason, story.Status, story.Reason)
+		}
+		p.until(`document.querySelector(".going .say")?.innerText.includes(` + quote(storyEnds[story.Name]) + `)`)
+	}
+	p.look("paid-and-taken-back") // the last one
+	p.open("/console/c/" + s.client + "/payments")
+	p.look("every-state")
+	p.dress("dark", narrow)
+	p.inspect("every-state")
+}
+
+// storyEnds is what the sentence says at the end of each story.
+var storyEnds = map[string]string{
+	"approved": "credited to your wallet", "declined": "The customer declined", "no_answer": "did not answer in time", "no_funds": "Not enough money",
+	"unknown_payer": "No account with this number", "limit_reached": "Customer's limit reached", "wrong_pin": "Wrong PIN", "lost_answer": "credited to your wallet",
+	"lost_request": "credited to your wallet", "late_money": "but the money came at", "stuck": "has not decided", "five_callbacks": "credited to your wallet",
+	"early_callback": "credited to your wallet", "no_callback": "credited to your wallet", "lying_callback": "The customer declined", "other_amount": "Put aside; a person decides",
+	"reversed": "took it back",
+}
+
+// What a person does with the phone: PIN, wrong PINs, no, no network, off.
+func TestE4Handset(t *testing.T) {
+	t.Parallel()
+	s := startDev(t, "--approval-window", "8s")
+	p := newPage(t, "E4h", s.origin)
+	p.enterDemo(s, "Awa")
+	p.open(s.sandboxPath())
+	p.look("idle")
+
+	paid := p.order()
+	p.until(`document.querySelector("#pin")`)
+	p.look("prompt")
+	p.dress("dark", narrow)
+	p.inspect("prompt")
+	p.dress("light", wide)
+	p.fill("#pin", "1234")
+	p.follow(`.prompt button[value="ok"]`)
+	s.until(paid, "success")
+	p.until(`document.querySelector("#order .chip.paid") && document.querySelector("#saw")?.innerText.includes("payment.success")`)
+	p.look("paid")
+
+	wrong := p.order()
+	for range 3 {
+		p.until(`document.querySelector("#pin")`)
+		p.fill("#pin", "4321")
+		p.follow(`.prompt button[value="ok"]`)
+	}
+	if got := s.until(wrong, "failed"); got.FailureReason != "wrong_pin" {
+		t.Errorf("three wrong PINs end as %s", got.FailureReason)
+	}
+
+	declined := p.order()
+	p.until(`document.querySelector("#pin")`)
+	p.follow(`.prompt button[value="cancel"]`)
+	if got := s.until(declined, "failed"); got.FailureReason != "customer_declined" {
+		t.Errorf("Cancel ends as %s", got.FailureReason)
+	}
+
+	p.submit(`button[name="state"][value="no_network"]`)
+	waits := p.order()
+	s.until(waits, "processing")
+	p.until(`document.querySelector("#handset dd b")?.innerText === "1"`)
+	p.look("no-network")
+	p.submit(`button[name="state"][value="on"]`)
+	p.until(`document.querySelector("#pin")`)
+	p.fill("#pin", "1234")
+	p.follow(`.prompt button[value="ok"]`)
+	s.until(waits, "success")
+
+	p.submit(`button[name="state"][value="off"]`)
+	off := p.order()
+	p.look("off")
+	s.until(off, "expired")
+}
+
+// untilEvent waits for an event of a payment.
+func (s *till) untilEvent(id, kind string) {
+	s.t.Helper()
+	untilTrue(s.t, "event "+kind+" of "+id, func() bool {
+		var events struct{ Items []struct{ Type string } }
+		s.api(s.key, http.MethodGet, "/payments/"+id+"/events", nil, &events)
+		for _, e := range events.Items {
+			if e.Type == kind {
+				return true
+			}
+		}
+		return false
+	})
+}

@@ -1,0 +1,181 @@
+package e2e
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"till/console"
+)
+
+// dressed is a language, a theme and a width.
+type dressed struct {
+	lang, theme string
+	width       int
+}
+
+// dresses are how each page is looked at: each language in each theme, and each
+// width in each language and theme of the full run.
+func dresses() (out []dressed) {
+	for _, lang := range []string{"en", "fr"} {
+		for _, theme := range []string{"light", "dark"} {
+			for _, width := range []int{wide, narrow} {
+				crossed := (lang == "en") == (theme == "light")
+				if everything || crossed == (width == wide) {
+					out = append(out, dressed{lang, theme, width})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// notPages are routes that answer with something else than a page.
+var notPages = map[string]string{
+	"/c/{client}/live":         "a stream of hints",
+	"/c/{client}/payments.csv": "a file",
+	"/c/{client}/payouts.csv":  "a file",
+	"/enter/{token}":           "a way in, which leads to another page",
+	"/{$}":                     "leads to the first page",
+	"/c/{client}":              "leads to the first page of the menu",
+}
+
+// showroom is a merchant with something on every page.
+type showroom struct {
+	*till
+	values map[string]string // of the placeholders in paths, by the path before them
+}
+
+// stories that the showroom's customers live, by the end of their phones.
+var showroomPhones = []string{"0002", "0003", "0004", "0007", "0011", "0013", "0014", "0019", "0021", "4567", "4568"}
+
+const (
+	hostile      = "<img src=x onerror=alert(1)>\"'{{.}}\u202e"
+	longestWords = "Anticonstitutionnellement-Incompréhensibilités-Réapprovisionnements"
+)
+
+func newShowroom(t *testing.T) *showroom {
+	s := &showroom{till: startDev(t, "--approval-window", "3s"), values: map[string]string{}}
+	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "Internal Server Error <script>alert(1)</script>", http.StatusInternalServerError)
+	}))
+	t.Cleanup(broken.Close)
+	var endpoint struct{ ID string }
+	s.api(s.key, http.MethodPost, "/webhook-endpoints", object{"url": broken.URL + "/webhooks", "description": "<img src=x onerror=alert(1)>", "events": []string{"*"}}, &endpoint)
+	s.values["/c/{client}/webhooks/"], s.values["/c/{client}/webhooks/{endpoint}/events/"] = endpoint.ID, "1"
+	for i, end := range showroomPhones {
+		s.pay("24206123"+end, "5000", "ORDER-10"+end, object{"description": []string{"Two loaves", longestWords, hostile}[i%3]})
+	}
+	s.pay("242061230014", "9999999999", longestWords[:60], nil)
+	s.values["/c/{client}/payments/"] = s.pay("242061234569", "250000", "ORDER-1042", object{"metadata": object{"note": hostile}})
+	s.values["/c/{client}/collect/"] = s.values["/c/{client}/payments/"]
+	s.until(s.values["/c/{client}/payments/"], "success")
+	var key struct {
+		Key string `json:"api_key"`
+	}
+	s.runJSON(&key, "key", "create", "--client", s.client, "--scopes", "payouts:read,payouts:write")
+	for _, end := range []string{"4567", "0005", "0014"} {
+		var made struct{ ID string }
+		s.api(key.Key, http.MethodPost, "/payouts", object{"method": "mtn_momo", "country": "CG", "amount": object{"value": "1200", "currency": "XAF"},
+			"recipient": object{"phone": "24206765" + end}, "reference": "SALARY-" + end, "idempotency_key": newUUID()}, &made)
+		s.values["/c/{client}/payouts/"] = made.ID
+	}
+	return s
+}
+
+// address returns where a route is in the showroom.
+func (s *showroom) address(t *testing.T, path string) string {
+	t.Helper()
+	if path == "/join/{token}" {
+		return strings.TrimPrefix(s.invite("--client", s.client, "--role", "cashier", "--name", "Prudence Ngouabi-Mahoungou"), s.origin)
+	}
+	address, template := "/console", ""
+	for rest := path; rest != ""; {
+		text, more, _ := strings.Cut(rest, "{")
+		address, template = address+text, template+text
+		if more == "" {
+			break
+		}
+		name, after, _ := strings.Cut(more, "}")
+		value := s.values[template]
+		if name == "client" {
+			value = s.client
+		}
+		if value == "" {
+			t.Fatalf("the sweep does not know how to open %s: give newShowroom a value for what follows %s, or notPages a reason", path, template)
+		}
+		address, template, rest = address+value, template+"{"+name+"}", after
+	}
+	return address
+}
+
+// Every page of the console's own table, with everything on it.
+func TestEveryPage(t *testing.T) {
+	t.Parallel()
+	s := newShowroom(t)
+	sweep(t, "all", s, dresses())
+}
+
+// Every page of a merchant of whom nothing has happened yet.
+func TestEveryEmptyPage(t *testing.T) {
+	t.Parallel()
+	s := &showroom{till: startDev(t), values: map[string]string{}}
+	look := dresses()
+	if !everything {
+		look = []dressed{{"en", "dark", wide}, {"fr", "light", narrow}}
+	}
+	sweep(t, "empty", s, look)
+}
+
+func sweep(t *testing.T, story string, s *showroom, dresses []dressed) {
+	t.Helper()
+	visitors := map[console.Audience]*page{console.Everyone: newPage(t, story, s.origin), console.Staff: newPage(t, story, s.origin), console.House: newPage(t, story, s.origin)}
+	visitors[console.Staff].enterDemo(s.till, "Awa")
+	visitors[console.House].enterDemo(s.till, "Grâce")
+	visitors[console.SignedIn] = visitors[console.Staff]
+	for i := range dresses {
+		if lang := dresses[i].lang; i > 0 && dresses[i-1].lang == lang {
+			continue // this language's pages are looked at once, in all its dresses
+		}
+		n := 0
+		for _, r := range console.Routes {
+			if r.Method != http.MethodGet || notPages[r.Path] != "" || story == "empty" && strings.Contains(strings.Replace(r.Path, "{client}", "", 1), "{") {
+				continue
+			}
+			n++
+			p := visitors[r.For]
+			p.step = n
+			address := s.address(t, r.Path)
+			if r.For == console.Everyone {
+				address += "?lang=" + dresses[i].lang
+			}
+			if status := p.answered(address); status != http.StatusOK {
+				t.Errorf("%s: %d", address, status)
+				continue
+			}
+			if p.lang() != dresses[i].lang {
+				p.setLanguage(dresses[i].lang)
+				p.open(address)
+			}
+			p.until(`document.readyState === "complete"`)
+			name := strings.Trim(strings.NewReplacer("/c/{client}/", "", "/", "-", "{", "", "}", "").Replace(r.Path), "-")
+			for _, d := range dresses {
+				if d.lang == dresses[i].lang {
+					p.dress(d.theme, d.width)
+					p.inspect(name)
+				}
+			}
+		}
+	}
+}
+
+// setLanguage sets a person's language, from pages without the switch too.
+func (p *page) setLanguage(lang string) {
+	p.t.Helper()
+	p.leave(func() {
+		eval[bool](p, `(() => { const f = document.createElement("form"); f.method = "post"; f.action = "/console/me/language";
+			for (const [n, v] of [["language", `+quote(lang)+`], ["back", "/console/me"]]) {
+			const i = document.createElement("input"); i.name = n; i.value = v; f.append(i); } document.body.append(f); f.submit(); return true; })()`)
+	})
+}
