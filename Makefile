@@ -87,10 +87,10 @@ compiler:
 .PHONY: guide-tools
 guide-tools:
 	@command -v curl >/dev/null 2>&1 && command -v sqlite3 >/dev/null 2>&1 && command -v node >/dev/null 2>&1 && \
-		php -r 'exit(extension_loaded("curl") && extension_loaded("pdo_sqlite") ? 0 : 1);' >/dev/null 2>&1 && command -v python3 >/dev/null 2>&1 || { \
-		echo "installing curl, sqlite3, node, php and python3 for the tests of the guides"; \
+		php -r 'exit(extension_loaded("curl") && extension_loaded("pdo_sqlite") ? 0 : 1);' >/dev/null 2>&1 && command -v python3 >/dev/null 2>&1 && command -v age-keygen >/dev/null 2>&1 || { \
+		echo "installing curl, sqlite3, age, node, php and python3 for the tests of the guides"; \
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-			curl sqlite3 $$(command -v node >/dev/null 2>&1 || echo nodejs) php-cli php-curl php-sqlite3 python3; }
+			curl sqlite3 age $$(command -v node >/dev/null 2>&1 || echo nodejs) php-cli php-curl php-sqlite3 python3; }
 
 # The TypeScript SDK, built by the compiler that its lock file names, and its tests.
 .PHONY: sdk-typescript
@@ -235,6 +235,7 @@ soak-parts: cross
 	TILL_SECONDS=300 $(GO) test -count=1 -timeout 12m -run '^TestInstances$$' -v ./cmd/till
 	TILL_FAILOVERS=5 $(GO) test -count=1 -timeout 12m -run '^TestFailover$$' -v ./cmd/till
 	TILL_KILLS=100 $(GO) test -count=5 -timeout 30m -run '^TestKill$$' -v ./cmd/till
+	TILL_KILLS=100 $(GO) test -count=1 -timeout 20m -run '^TestKilledBackups$$' -v ./cmd/till
 	cd tools && TILL_ORDERS=10000 TILL_KILLS=50 $(GO) test -count=1 -timeout 30m -run '^TestShop' -v ./conform
 	$(MAKE) --no-print-directory sdk-typescript
 	cd tools && TILL_SDK=typescript TILL_ORDERS=10000 TILL_KILLS=50 $(GO) test -count=1 -timeout 40m -run '^TestShop' -v ./conform

@@ -37,6 +37,8 @@ type File struct {
 	HouseNetworks []netip.Prefix
 	// Calls is how many calls to operators an instance makes at once; 0 means the default.
 	Calls int
+	// Backup is read by 'till backup' and 'till doctor', not by the service.
+	Backup Backup
 }
 
 // Connection is one account at an operator.

@@ -51,6 +51,7 @@ func (r *reader) read(text []byte) {
 		Console struct {
 			HouseNetworks []string `toml:"house_networks"`
 		} `toml:"console"`
+		Backup Backup `toml:"backup"`
 	}
 	methods := r.tables(tree, "method", maxMethods)
 	connections, routes := r.tables(tree, "connection", maxConnections), r.tables(tree, "route", maxRoutes)
@@ -58,6 +59,7 @@ func (r *reader) read(text []byte) {
 	r.trustedProxies(top.TrustedProxies, top.Callbacks.TrustedProxies)
 	r.file.HouseNetworks = r.networks("console.house_networks", top.Console.HouseNetworks)
 	r.file.Calls = top.Limits.Calls
+	r.backup(top.Backup)
 	r.checkRange("limits.calls", top.Limits.Calls, maxCalls)
 	r.methods(methods)
 	for i, t := range connections {

@@ -43,6 +43,16 @@ func takeLock(database string) (*lockFile, error) {
 	return &lockFile{f}, nil
 }
 
+// LockDatabase keeps servers off a SQLite file until release is called, or says which
+// process has it. The folder of the file must exist.
+func LockDatabase(database string) (release func() error, err error) {
+	l, err := takeLock(database)
+	if err != nil {
+		return nil, err
+	}
+	return l.release, nil
+}
+
 func writePID(f *os.File) error {
 	if err := f.Truncate(0); err != nil {
 		return err

@@ -141,3 +141,6 @@ func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 // CheckSchema returns nil if the schema is exactly this program's, and a SchemaError that
 // says what to do if it is not.
 func (s *Store) CheckSchema(ctx context.Context) error { return schema.Check(ctx, s.db) }
+
+// SchemaVersion returns the newest migration that was applied.
+func (s *Store) SchemaVersion(ctx context.Context) (string, error) { return schema.Version(ctx, s.db) }

@@ -33,7 +33,7 @@ func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	stories := map[string]func(*testing.T){"files that may not grow": sqliteInFilesThatMayNotGrow, "again with mounts": againWithMounts}
 	if os.Getenv(mayMount) != "" {
-		stories = map[string]func(*testing.T){"sqlite on a full disk": sqliteOnAFullDisk}
+		stories = map[string]func(*testing.T){"sqlite on a full disk": sqliteOnAFullDisk, "backup on a full disk": backupOnAFullDisk}
 		if os.Getenv("TILL_TEST_POSTGRES_URL") != "" {
 			stories["postgres on a full disk"] = postgresOnAFullDisk
 		}

@@ -172,6 +172,9 @@ func (d *doctor) examineStore(ctx context.Context, database, secretFile string) 
 	if err := d.examineWaiting(ctx, s); err != nil {
 		return err
 	}
+	if err := d.examineBackups(ctx, s); err != nil {
+		return err
+	}
 	if secretFile == "" {
 		return nil
 	}
@@ -212,6 +215,7 @@ func (d *doctor) examinePostgres(ctx context.Context, database string) error {
 	d.addIf("synchronous_commit", commit == "off" || commit == "local" && h.StandbyNames != "", isWrong, "a commit is answered when it is kept ("+commit+")",
 		"synchronous_commit is "+commit+": payments are acknowledged before they are kept; set it to on")
 	d.examineStandbys(h)
+	d.addArchive(h, time.Now())
 	d.addIf("clock", h.ClockOffset.Abs() > maxClockOffset, isRisky, "this machine and the database agree",
 		fmt.Sprintf("the database's clock is %s off this machine's; run a time service on both", h.ClockOffset.Round(time.Millisecond)))
 	d.addIf("connections", h.MaxConnections-h.Connections < sessionsPerInstance, isRisky,

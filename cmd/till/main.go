@@ -16,6 +16,7 @@ import (
 	"till"
 	"till/config"
 	"till/internal/escape"
+	"till/internal/system"
 	"till/store"
 )
 
@@ -27,6 +28,9 @@ const (
 
 func main() {
 	setGCPercent()
+	if len(os.Args) > 1 && (os.Args[1] == "backup" || os.Args[1] == "drill") {
+		system.LowerPriority() // the server's requests go first
+	}
 	os.Exit(run(untilSignal(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
@@ -88,6 +92,7 @@ func newRoot() *cobra.Command {
 	root.AddCommand(newDev(), newServe(), newClient(), newKey(), newPerson(), newPayment(), newPayout(), newPayouts(), newAdjust(), newCases(), newStrays(), newWebhook(), newAudit(),
 		newStatement(), newVerify(), newReconcile(), newConnections(), newSimulate(), newDoctor(), newRestored(), newBench(),
 		newProxy(), newListen(), newTrigger(), newMigrate(), newVersion())
+	root.AddCommand(newBackup(), newRestore(), newDrill())
 	return root
 }
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"filippo.io/age"
 	"github.com/jackc/pgx/v5"
 
 	"till"
@@ -69,21 +70,21 @@ func TestRestoreOfAnOldBackup(t *testing.T) {
 }
 
 // backups are the engines that a test can have a database put back on.
-func backups() map[string]func(*testing.T) backup {
-	engines := map[string]func(*testing.T) backup{"sqlite": newFileBackup}
+func backups() map[string]func(*testing.T) oldState {
+	engines := map[string]func(*testing.T) oldState{"sqlite": newFileBackup, "sqlite by till backup": newArchive}
 	if os.Getenv("TILL_TEST_POSTGRES_URL") != "" {
 		engines["postgres"] = newPostgresBackup
 	}
 	return engines
 }
 
-// backup is a way to put an old state of a database back.
-type backup struct {
+// oldState is a way to put an old state of a database back.
+type oldState struct {
 	database      string
 	take, putBack func()
 }
 
-func newFileBackup(t *testing.T) backup {
+func newFileBackup(t *testing.T) oldState {
 	dir := t.TempDir()
 	database, old := filepath.Join(dir, "till.db"), filepath.Join(dir, "old.db")
 	copyFile := func(from, to string) {
@@ -95,7 +96,7 @@ func newFileBackup(t *testing.T) backup {
 			t.Fatal(err)
 		}
 	}
-	return backup{
+	return oldState{
 		database: database,
 		take:     func() { copyFile(database, old) }, // nobody has it open, so the file is all of it
 		putBack: func() {
@@ -106,7 +107,48 @@ func newFileBackup(t *testing.T) backup {
 	}
 }
 
-func newPostgresBackup(t *testing.T) backup {
+// newArchive saves and puts back by 'till backup' and 'till restore', encrypted.
+func newArchive(t *testing.T) oldState {
+	dir := t.TempDir()
+	database, place, identity := filepath.Join(dir, "data", "till.db"), filepath.Join(dir, "backups"), filepath.Join(dir, "key.txt")
+	recipient := newIdentity(t, identity)
+	must := func(want int, args ...string) {
+		t.Helper()
+		var errs bytes.Buffer
+		if code := run(t.Context(), args, io.Discard, &errs); code != want {
+			t.Fatalf("till %s ends with %d: %s", args[0], code, &errs)
+		}
+	}
+	if err := os.Mkdir(filepath.Dir(database), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return oldState{
+		database: database,
+		take:     func() { must(0, "backup", "--database", database, "--to", place, "--recipient", recipient) },
+		putBack: func() {
+			if err := os.Rename(filepath.Dir(database), filepath.Join(dir, "before")); err != nil {
+				t.Fatal(err)
+			}
+			must(exitRefused, "restore", place, "--identity", identity, "--database", database) // the keys are not reviewed
+			must(0, "drill", place, "--identity", identity, "--database", database)
+		},
+	}
+}
+
+// newIdentity writes a new identity of age into a file and returns its public key.
+func newIdentity(t *testing.T, path string) string {
+	t.Helper()
+	id, err := age.GenerateX25519Identity()
+	if err == nil {
+		err = os.WriteFile(path, []byte(id.String()+"\n"), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id.Recipient().String()
+}
+
+func newPostgresBackup(t *testing.T) oldState {
 	server := os.Getenv("TILL_TEST_POSTGRES_URL")
 	name := "t_" + strings.ReplaceAll(newUUID().String(), "-", "")
 	exec := func(query string) { t.Helper(); execute(t, server, query) }
@@ -117,7 +159,7 @@ func newPostgresBackup(t *testing.T) backup {
 		t.Fatal(err)
 	}
 	u.Path = "/" + name
-	return backup{
+	return oldState{
 		database: u.String(),
 		take:     func() { exec("CREATE DATABASE " + name + "_old TEMPLATE " + name) },
 		putBack: func() {

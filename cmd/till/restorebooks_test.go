@@ -43,7 +43,7 @@ type placed struct {
 // The operators' numbers are used once, so their books can be read by them.
 type restoration struct {
 	*storm
-	backup   backup
+	backup   oldState
 	shops    []*shop
 	funds    map[string]int64 // what every shop's wallet began with
 	leaked   string           // a key that was revoked in the lost time, and its id
@@ -55,7 +55,7 @@ type restoration struct {
 // to be sent in the lost time, and over soon.
 const restoreWindow = 25 * time.Second
 
-func newRestoration(t *testing.T, b backup, names ...string) *restoration {
+func newRestoration(t *testing.T, b oldState, names ...string) *restoration {
 	t.Helper()
 	r := &restoration{backup: b, funds: map[string]int64{"XAF": 1_000_000_000, "KES": 1_000_000_000}}
 	r.storm = newStormOn(t, &storm{dir: t.TempDir(), database: b.database, env: []string{hurriedWindow + "=" + restoreWindow.String()}})

@@ -33,7 +33,7 @@ import (
 // end the wallets are what the operators' books say.
 func TestStraysOfALostDay(t *testing.T) {
 	t.Parallel()
-	engines := map[string]func(*testing.T) backup{"sqlite": newFileBackup}
+	engines := map[string]func(*testing.T) oldState{"sqlite": newFileBackup}
 	if os.Getenv("TILL_TEST_POSTGRES_URL") != "" {
 		engines["postgres"] = newPostgresBackup
 	}
@@ -95,7 +95,7 @@ func TestStraysOfALostDay(t *testing.T) {
 // relay that can hold them back.
 type lostDay struct {
 	t      *testing.T
-	backup backup
+	backup oldState
 	config server.Config
 	client *storm
 	books  map[string]*simulator.Book
@@ -113,7 +113,7 @@ type heldCall struct {
 	body         []byte
 }
 
-func newLostDay(t *testing.T, b backup) *lostDay {
+func newLostDay(t *testing.T, b oldState) *lostDay {
 	t.Helper()
 	dir := t.TempDir()
 	d := &lostDay{t: t, backup: b, books: map[string]*simulator.Book{}, client: &storm{t: t, dir: dir, database: b.database}}

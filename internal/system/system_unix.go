@@ -42,3 +42,17 @@ func othersRead(file, folder fs.FileMode) bool {
 
 func isInUse(err error) bool     { return errors.Is(err, syscall.EADDRINUSE) }
 func isForbidden(err error) bool { return errors.Is(err, syscall.EACCES) }
+
+// SameOwner gives a file the owner and group of another one, if this process may:
+// it does nothing unless it is run by root.
+func SameOwner(path, as string) error {
+	info, err := os.Stat(as)
+	if err != nil || os.Geteuid() != 0 {
+		return err
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return nil
+	}
+	return os.Chown(path, int(owner.Uid), int(owner.Gid))
+}

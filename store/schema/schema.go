@@ -30,6 +30,9 @@ var countDistributed = db.Define(db.SQL{Name: "migrate.countDistributed",
 var selectMigrations = db.Define(db.SQL{Name: "migrate.selectMigrations",
 	SQLite: `SELECT version, checksum FROM schema_migrations`})
 
+var selectNewest = db.Define(db.SQL{Name: "migrate.selectNewest",
+	SQLite: `SELECT max(version) FROM schema_migrations`})
+
 // createTable is the script that makes the table of migrations.
 var createTable = map[string]string{
 	"sqlite":   `CREATE TABLE schema_migrations (version TEXT PRIMARY KEY, checksum TEXT NOT NULL, applied_at INTEGER NOT NULL)`,
@@ -243,4 +246,13 @@ func appliedMigrations(ctx context.Context, tx *db.Tx) (map[string]string, error
 		return err
 	})
 	return have, err
+}
+
+// Version returns the newest migration that was applied.
+func Version(ctx context.Context, d *db.DB) (version string, err error) {
+	err = d.View(ctx, func(tx *db.Tx) error {
+		_, err := tx.QueryRow(ctx, selectNewest, nil, &version)
+		return err
+	})
+	return version, err
 }

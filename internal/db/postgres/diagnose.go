@@ -26,6 +26,10 @@ type Diagnosis struct {
 	Standbys     int // that are connected
 	Synchronous  int // of them
 	HiddenStates int // of those whose state this user may not see
+
+	Archives      bool      // its log is archived
+	Archived      time.Time // when the last segment was; zero: none
+	ArchiveFailed time.Time // when that failed last; zero: never
 }
 
 // Diagnose reads the state of the server behind a URL. It changes nothing and
@@ -63,5 +67,17 @@ func Diagnose(ctx context.Context, url string) (*Diagnosis, error) {
 	err = conn.QueryRow(ctx, `SELECT count(*)::int, count(*) FILTER (WHERE sync_state IN ('sync', 'quorum'))::int,
 			count(*) FILTER (WHERE sync_state IS NULL)::int
 		FROM pg_stat_replication WHERE application_name <> 'pg_basebackup'`).Scan(&d.Standbys, &d.Synchronous, &d.HiddenStates)
+	if err != nil {
+		return nil, err
+	}
+	var archived, failed *time.Time
+	err = conn.QueryRow(ctx, `SELECT current_setting('archive_mode') <> 'off', last_archived_time, last_failed_time FROM pg_stat_archiver`).
+		Scan(&d.Archives, &archived, &failed)
+	if archived != nil {
+		d.Archived = *archived
+	}
+	if failed != nil {
+		d.ArchiveFailed = *failed
+	}
 	return d, err
 }

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"till"
+	"till/internal/db/postgres"
+	"till/store"
+)
+
+// How old the last backup and the last drill may be: a day and a week, with some
+// time for a run that is late.
+const (
+	maxBackupAge = 26 * time.Hour
+	maxDrillAge  = 8 * 24 * time.Hour
+)
+
+// examineBackups reports how old the last backup and the last drill are.
+func (d *doctor) examineBackups(ctx context.Context, s *store.Store) error {
+	if s.Shared() {
+		return nil // see addArchive
+	}
+	return s.View(ctx, func(tx *store.Tx) error {
+		i, err := tx.Installation(ctx)
+		if err != nil || i == nil {
+			return err
+		}
+		for _, c := range []struct {
+			kind store.BackupKind
+			most time.Duration
+			do   string
+		}{
+			{store.KindBackup, maxBackupAge, "'till backup'"},
+			{store.KindDrill, maxDrillAge, "'till drill --database'"},
+		} {
+			r, err := tx.BackupResult(ctx, c.kind)
+			if err != nil {
+				return err
+			}
+			d.addBackup(string(c.kind), r, i.CreatedAt, tx.Now(), c.most, c.do)
+		}
+		return nil
+	})
+}
+
+// addBackup judges the last backup or drill. A new installation has some time until
+// its first.
+func (d *doctor) addBackup(name string, r *store.BackupResult, created, now till.Time, most time.Duration, do string) {
+	if r == nil {
+		r = &store.BackupResult{}
+	}
+	switch age := now.Sub(r.EndedAt); {
+	case !r.FailedAt.IsZero():
+		d.add(name, isRisky, "the last one failed at %s: %s", r.FailedAt, r.Problem)
+	case r.EndedAt.IsZero() && now.Sub(created) < most:
+		d.add(name, isFine, "none yet; run %s", do)
+	case r.EndedAt.IsZero():
+		d.add(name, isRisky, "there was never one: run %s", do)
+	default:
+		said := fmt.Sprintf("the last one is %s old: the state of %s, %s in %s", age.Round(time.Minute), r.TakenAt, megabytes(r.Bytes), time.Duration(r.TookMS)*time.Millisecond)
+		d.addIf(name, age > most, isRisky, said, said+"; run "+do)
+	}
+}
+
+// addArchive judges the archive of PostgreSQL's log: by it a restore loses seconds,
+// and not a day.
+func (d *doctor) addArchive(h *postgres.Diagnosis, now time.Time) {
+	switch {
+	case !h.Archives:
+		d.add("archive", isRisky, "archive_mode is off: a restore loses everything since the last base backup; docs/guide/backup.md sets up pgBackRest")
+	case !h.ArchiveFailed.IsZero() && h.ArchiveFailed.After(h.Archived):
+		d.add("archive", isRisky, "archiving has failed since %s: if the disk is lost, so is what came after", till.TimeOf(h.ArchiveFailed))
+	case h.Archived.IsZero():
+		d.add("archive", isRisky, "no segment of the log was archived yet")
+	default:
+		age := now.Sub(h.Archived)
+		said := fmt.Sprintf("the last segment was archived %s ago", age.Round(time.Second))
+		d.addIf("archive", age > maxBackupAge, isRisky, said, said+"; set archive_timeout, and look whether archive_command works")
+	}
+}

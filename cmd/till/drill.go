@@ -1,0 +1,117 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"till/backup"
+	"till/store"
+)
+
+// drillFlags are the flags of 'till drill'.
+type drillFlags struct {
+	archiveFlags
+	database, work string
+	asJSON         bool
+}
+
+func newDrill() *cobra.Command {
+	var d drillFlags
+	cmd := &cobra.Command{
+		Use:   "drill ARCHIVE",
+		Short: "Prove that a backup can be put back",
+		Long: `Restore a backup into a folder of its own, verify its books, compare its audit
+chains with the heads in its manifest, and delete the folder. Run it every week,
+also on another machine. ARCHIVE is what 'till restore' takes: a folder or
+s3://BUCKET/PREFIX stands for its newest backup.
+
+With --database, the running database, it refuses another installation's backup
+and records the result there, for 'till doctor'. The exit code is 0 if the backup
+is good, 1 if its books have problems, 2 if it cannot be restored.`,
+		Example: `  till drill /backup --identity key.txt
+  till drill s3://pay-backups/till --identity key.txt --database /var/lib/till/till.db`,
+		Args: oneArg,
+		RunE: func(cmd *cobra.Command, args []string) error { return d.run(cmd, args[0]) },
+	}
+	d.archiveFlags.add(cmd)
+	f := cmd.Flags()
+	f.StringVar(&d.database, "database", "", "the running database, to record the result in (default none)")
+	f.StringVar(&d.work, "work", os.TempDir(), "where to make the folder: it needs the size of the database, twice")
+	addJSONFlag(cmd, &d.asJSON)
+	return cmd
+}
+
+func (d *drillFlags) run(cmd *cobra.Command, archive string) (err error) {
+	if d.database == "" {
+		_, err := d.drill(cmd, archive)
+		return err
+	}
+	if store.IsPostgres(d.database) {
+		return errPostgresBackup
+	}
+	ctx := cmd.Context()
+	return withDatabase(ctx, d.database, func(s *store.Store) error {
+		var i *store.Installation
+		err := s.View(ctx, func(tx *store.Tx) (err error) {
+			i, err = tx.Installation(ctx)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if mine := backup.InstallationID(i.SecretCheck); d.installation == "" {
+			d.installation = mine
+		} else if d.installation != mine {
+			return fmt.Errorf("--installation %s is not the one of %s, which is %s", d.installation, d.database, mine)
+		}
+		result, err := d.drill(cmd, archive)
+		return errors.Join(err, recordBackup(ctx, s, store.KindDrill, result, err))
+	})
+}
+
+func (d *drillFlags) drill(cmd *cobra.Command, archive string) (*store.BackupResult, error) {
+	r, name, end, err := d.request(cmd, archive)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	bar := newProgress(cmd.ErrOrStderr(), "rows")
+	done, err := backup.RunDrill(cmd.Context(), r, d.work, bar.at)
+	bar.end()
+	if err != nil {
+		return nil, fmt.Errorf("%s could not be restored: %w", name, err)
+	}
+	m := done.Restored.Manifest
+	result := &store.BackupResult{TakenAt: m.Taken(), Place: name, Bytes: m.Pages * m.PageSize, TookMS: (done.Restoring + done.Verifying).Milliseconds()}
+	return result, d.print(cmd, name, done)
+}
+
+func (d *drillFlags) print(cmd *cobra.Command, name string, done *backup.Drill) error {
+	w, m, report := cmd.OutOrStdout(), done.Restored.Manifest, &done.Report
+	if d.asJSON {
+		err := printJSON(w, map[string]any{
+			"backup": name, "taken_at": m.TakenAt, "installation": m.Installation, "clean": report.Clean(), "payments": report.Payments, "payouts": report.Payouts,
+			"bytes": m.Pages * m.PageSize, "restore_seconds": done.Restoring.Seconds(), "verify_seconds": done.Verifying.Seconds(), "audit_heads": report.Heads,
+			"problems": len(report.Problems) + int(report.Omitted), "migrated": append([]string{}, done.Restored.Migrated...),
+		})
+		if err == nil && !report.Clean() {
+			err = errProblems
+		}
+		return err
+	}
+	printf(w, "%s of %s was restored in %s and verified in %s: %s, %s, %s.\n", name, m.TakenAt, tenths(done.Restoring), tenths(done.Verifying),
+		count(report.Payments, "payment", "payments"), count(report.Payouts, "payout", "payouts"), count(report.Heads, "audit head found again", "audit heads found again"))
+	if err := printReport(w, report, true, false); err != nil {
+		return err
+	}
+	if !report.Clean() {
+		return errProblems
+	}
+	return nil
+}
+
+func tenths(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }

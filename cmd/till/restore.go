@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"filippo.io/age"
+	"github.com/spf13/cobra"
+
+	"till"
+	"till/backup"
+	"till/server"
+	"till/store"
+)
+
+// archiveFlags are the flags that 'till restore' and 'till drill' share.
+type archiveFlags struct {
+	identityFile, secretFile, installation string
+}
+
+func (a *archiveFlags) add(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&a.identityFile, "identity", "", "the file with the age identity that opens the backup")
+	f.StringVar(&a.secretFile, "secret-file", "", "the installation's secret, for a backup that is not encrypted and has none")
+	f.StringVar(&a.installation, "installation", "", "take only backups of this installation, as in their names")
+}
+
+// request opens the archive that a text names and prepares a restore of it.
+func (a *archiveFlags) request(cmd *cobra.Command, text string) (r backup.RestoreRequest, name string, end func() error, err error) {
+	r = backup.RestoreRequest{
+		SecretFile: a.secretFile, Installation: a.installation, By: actor(), ReadSecret: server.ReadSecret, CheckSecret: server.CheckSecret,
+	}
+	if a.identityFile != "" {
+		if r.Identities, err = readIdentities(a.identityFile); err != nil {
+			return r, "", nil, err
+		}
+	}
+	in, name, err := openArchive(cmd, text, a.installation)
+	if err != nil {
+		return r, "", nil, err
+	}
+	r.Archive = in
+	return r, name, in.Close, nil
+}
+
+// maxIdentityFile is the size of the largest file of identities.
+const maxIdentityFile = 1 << 20
+
+func readIdentities(file string) ([]age.Identity, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	ids, err := age.ParseIdentities(io.LimitReader(f, maxIdentityFile))
+	if err != nil { // its text may quote the file
+		return nil, fmt.Errorf("%s holds no identity of age: 'age-keygen' writes such a file", file)
+	}
+	return ids, nil
+}
+
+// openArchive opens a file, the newest backup of a folder or of a prefix in object
+// storage, one object, or standard input.
+func openArchive(cmd *cobra.Command, text, installation string) (io.ReadCloser, string, error) {
+	ctx := cmd.Context()
+	if text == "-" {
+		return io.NopCloser(cmd.InOrStdin()), "standard input", nil
+	}
+	dir, name := path.Split(text)
+	if _, named := backup.ParseName(name); !named || !strings.HasPrefix(text, "s3://") {
+		info, err := os.Stat(text)
+		switch {
+		case strings.HasPrefix(text, "s3://"):
+		case err != nil:
+			return nil, "", err
+		case !info.IsDir():
+			f, err := os.Open(text)
+			return f, text, err
+		}
+		dir, name = text, ""
+	}
+	place, err := backup.OpenPlace(dir, os.Getenv)
+	if err != nil {
+		return nil, "", err
+	}
+	if name == "" {
+		newest, err := backup.Newest(ctx, place, installation)
+		if err != nil {
+			return nil, "", err
+		}
+		name = newest.String()
+	}
+	in, err := place.Open(ctx, name)
+	return in, name, err
+}
+
+func newRestore() *cobra.Command {
+	var a archiveFlags
+	var database string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "restore ARCHIVE",
+		Short: "Put a backup back into an empty folder",
+		Long: `Put a backup of 'till backup' back: a file, the newest of a folder or of
+s3://BUCKET/PREFIX, or - for standard input. Use it when the database is lost.
+
+The folder of --database must be empty and no server may be running there. The
+backup is checked, migrated and marked as restored ('till restored') before the
+database gets its name, so no server can start on it as if nothing had been lost.
+If it is interrupted, nothing is there: run it again.
+
+Like 'till restored' it lists the keys that work and ends with exit code 1: review
+them, then run the command that it prints.`,
+		Example: `  till restore /backup --identity key.txt --database /var/lib/till/till.db
+  till restore s3://pay-backups/till --identity key.txt --database /var/lib/till/till.db`,
+		Args: oneArg,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if store.IsPostgres(database) {
+				return errPostgresBackup
+			}
+			return restore(cmd, &a, args[0], database, asJSON)
+		},
+	}
+	a.add(cmd)
+	addDatabaseFlag(cmd, &database)
+	addJSONFlag(cmd, &asJSON)
+	return cmd
+}
+
+func restore(cmd *cobra.Command, a *archiveFlags, archive, database string, asJSON bool) (err error) {
+	ctx, w := cmd.Context(), cmd.OutOrStdout()
+	r, name, end, err := a.request(cmd, archive)
+	if err != nil {
+		return err
+	}
+	defer end()
+	if err := os.MkdirAll(filepath.Dir(database), 0o700); err != nil {
+		return fmt.Errorf("make the folder of the database: %w", err)
+	}
+	release, err := server.LockDatabase(database)
+	if err != nil {
+		return err
+	}
+	r.Database = database
+	if !asJSON {
+		printf(w, "Putting %s back as %s.\n", name, database)
+	}
+	done, err := backup.Restore(ctx, r)
+	err = errors.Join(err, release())
+	if err != nil {
+		return fmt.Errorf("nothing was restored: %w", err)
+	}
+	return printRestored(ctx, w, name, database, done, asJSON)
+}
+
+func printRestored(ctx context.Context, w io.Writer, name, database string, done *backup.Restored, asJSON bool) error {
+	m := done.Manifest
+	err := withDatabase(ctx, database, func(s *store.Store) error {
+		keys, err := activeKeys(ctx, s)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return printJSON(w, map[string]any{
+				"backup": name, "database": database, "installation": m.Installation, "lost_from": m.TakenAt, "log_id": done.Marked.LogID.String(),
+				"migrated":      append([]string{}, done.Migrated...),
+				"possibly_sent": map[string]int{"payments": done.Marked.Payments, "payouts": done.Marked.Payouts},
+				"payouts_held":  true, "keys_reviewed": false, "keys": keys,
+			})
+		}
+		printf(w, "It is of %s: what was written from then on is lost. New payouts are held until 'till restored --release'.\n", m.TakenAt)
+		return (&restoredFlags{}).print(w, done.Marked, keys, 0)
+	})
+	if err != nil {
+		return err
+	}
+	if !asJSON {
+		printf(w, "\nEnd the keys that must not work ('till key revoke'), then run:\n\n  till restored --database %s --lost-from %s --keys-reviewed\n\n", database, m.TakenAt)
+	}
+	return errReviewKeys
+}
+
+// errReviewKeys means that the database is back, and only the review of the keys is
+// left.
+var errReviewKeys = till.Errorf(till.CodeValidationFailed,
+	"the database is back, and this is not the end: review the keys, then run 'till restored --keys-reviewed' as printed above")
