@@ -37,6 +37,7 @@ var global = map[string]string{
 	"sessions":            "the same",
 	"turns":               "whose turn it is to do what one instance does: a few rows",
 	"instances":           "the instances that run: a few rows",
+	"backup_results":      "the last backup and the last drill: two rows",
 	"guesses":             "counts by the hash of a login or an address: distributed by name",
 	"used_once":           "what counts once, by its hash: distributed by hash",
 	"key_clients":         "the look-up from a key's id to its client: distributed by key_id",
