@@ -39,6 +39,10 @@ type Statement struct {
 	// JSON Lines are never changed.
 	Text func(string) string
 
+	// Line, if not nil, writes the lines instead of the format, after Head.
+	Head string
+	Line func(b []byte, t *ledger.Transaction) []byte
+
 	// Progress, if not nil, is called with the number of lines written so far.
 	Progress func(lines int64)
 }
@@ -52,7 +56,10 @@ func Export(ctx context.Context, s *store.Store, st Statement, w io.Writer) (lin
 	if err := st.fixEnd(ctx, s); err != nil {
 		return 0, err
 	}
-	b := []byte(st.Format.Header())
+	b, line := []byte(st.Format.Header()), st.Format.Append
+	if st.Line != nil {
+		b, line = []byte(st.Head), st.Line
+	}
 	var last till.ID
 	for {
 		if err := ctx.Err(); err != nil {
@@ -65,7 +72,7 @@ func Export(ctx context.Context, s *store.Store, st Statement, w io.Writer) (lin
 				if st.Text != nil && st.Format == CSV {
 					t.Reference, t.ProviderReference = st.Text(t.Reference), st.Text(t.ProviderReference)
 				}
-				b = st.Format.Append(b, t)
+				b = line(b, t)
 				return nil
 			})
 			return err

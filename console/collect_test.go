@@ -57,6 +57,9 @@ func TestCollectAtTheCounter(t *testing.T) {
 			}
 			id, _ := till.ParseID(to[strings.LastIndexByte(to, '/')+1:])
 			w.checkAct(id, brice.Actor())
+			if page := w.get(w.path("/payments/" + id.String())); !strings.Contains(page, "Asked for by Awa N.") || strings.Contains(page, "payment.create") {
+				t.Error("the timeline does not say who asked")
+			}
 			w.until(id, till.Success)
 			page := w.get(to)
 			for _, want := range []string{"Paid", "5,000", "Table 4", "1 payment, 5,000", "/receipt", "New collection"} {

@@ -23,6 +23,7 @@ func TestPagesEscapeWhatStrangersWrote(t *testing.T) {
 		for _, path := range []string{"/payments", "/payments?range=today", "/payments?state=failed", "/payments?examine=1", "/payments?amount=5000&currency=XAF",
 			"/payments/" + paid.String(), "/payments/" + declined.String(), "/payments/" + waiting.String(), "/payments/" + paid.String() + "?show=money",
 			"/payments/" + paid.String() + "/receipt", "/payments/" + paid.String() + "/receipt?paper=58", "/payments/" + waiting.String() + "/receipt", "/collect", "/collect/mine",
+			"/wallets", "/wallets/XAF", "/wallets/XAF?print=1&range=all", "/payments/" + paid.String() + "/note",
 			"/payouts", "/search", "/search?q=" + "ORDER-1042", "/search?q=5000", "/search?q=%3Cimg+src%3Dx+onerror%3Dalert(1)%3E"} {
 			w.be(till.RoleOwner, lang)
 			page := w.get(w.path(path))
@@ -53,7 +54,7 @@ func checkPage(t *testing.T, name, page string) {
 		t.Errorf("%s has no end", name)
 	}
 	// A key that has no words is shown itself.
-	for key := range strings.SplitSeq(">frame. >list. >state. >why. >line. >fact. >menu. >error. >next. >group. >range. >search. >collect. >mine. >receipt. \"frame. \"list.", " ") {
+	for key := range strings.SplitSeq(">frame. >list. >state. >why. >line. >fact. >menu. >error. >next. >group. >range. >search. >collect. >mine. >wallet. >statement. >note. >receipt. \"frame. \"list.", " ") {
 		if strings.Contains(page, key) {
 			t.Errorf("%s shows a key: %q", name, key)
 		}

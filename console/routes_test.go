@@ -18,7 +18,7 @@ import (
 
 // address fills in the places of a route's path.
 func (w *world) address(r *Route, client till.ID, id string) string {
-	path := strings.NewReplacer("{client}", client.String(), "{id}", id, "{endpoint}", w.hook.String(), "{n}", "1", "{$}", "").Replace(r.Path)
+	path := strings.NewReplacer("{client}", client.String(), "{id}", id, "{endpoint}", w.hook.String(), "{n}", "1", "{currency}", "XAF", "{$}", "").Replace(r.Path)
 	return Prefix + path
 }
 
@@ -278,7 +278,7 @@ func TestWeights(t *testing.T) {
 	if own > 8<<10 {
 		t.Errorf("own scripts have %d bytes, at most %d", own, 8<<10)
 	}
-	for _, path := range []string{"/payments", "/payments/" + id.String(), "/search", "/collect"} {
+	for _, path := range []string{"/payments", "/payments/" + id.String(), "/search", "/collect", "/wallets", "/wallets/XAF"} {
 		n := weigh(w.path(path))
 		t.Logf("%s: %d bytes, first visit %d", path, n, n+all)
 		if n > 15<<10 || n+all > 45<<10 {

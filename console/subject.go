@@ -31,6 +31,7 @@ type subjectPage struct {
 	Document string
 	Back     string
 	Print    string
+	Note     string // where one is written
 	Again    string
 }
 
@@ -110,6 +111,9 @@ func (v *visit) subject(kind till.SubjectKind, list string) error {
 	v.facts(p, story)
 	if story.Payment != nil && story.Payment.Credited() && v.may(people.Collect) {
 		p.Print = v.clientPath("/payments/" + ref.ID.String() + "/receipt")
+	}
+	if v.may(people.NotesWrite) {
+		p.Note = v.clientPath("/" + list + "/" + ref.ID.String() + "/note")
 	}
 	return v.page("subject", p)
 }

@@ -87,7 +87,12 @@ func (v *visit) item(s *books.Story, m books.Moment) *TimelineItem {
 	case books.MomentClosed:
 		item.Icon, item.Text, item.Sub = "check", t("line.closed", "kind", v.caseKind(m.Case.Kind)), strings.Trim(till.NameOfActor(m.Case.ClosedBy)+": "+m.Case.Reason, ": ")
 	case books.MomentAct:
+		if m.Audit.Action == actCreate {
+			return nil // the event says it
+		}
 		item.Icon, item.Text, item.Sub = "person", t("line.act", "who", till.NameOfActor(m.Audit.Actor), "what", m.Audit.Action), m.Audit.Detail
+	case books.MomentNote:
+		item.Icon, item.Text, item.Sub = "note", t("line.note", "who", till.NameOfActor(m.Note.Actor)), m.Note.Text
 	case books.MomentNextSend:
 		item.Icon, item.Text = "clock", t("line.next_send", "op", s.Subject.Connection)
 	case books.MomentNextAsk:
@@ -98,6 +103,9 @@ func (v *visit) item(s *books.Story, m books.Moment) *TimelineItem {
 	return item
 }
 
+// actCreate is the act of a person who made the payment.
+const actCreate = "payment.create"
+
 // event puts a change of the status into words.
 func (v *visit) event(item *TimelineItem, s *books.Story, e *store.EventRow) {
 	_, kind, _ := strings.Cut(string(e.Kind), ".")
@@ -107,6 +115,9 @@ func (v *visit) event(item *TimelineItem, s *books.Story, e *store.EventRow) {
 	switch kind {
 	case "pending":
 		item.Icon = "dot"
+		if i := slices.IndexFunc(s.Acts, func(a *store.AuditRow) bool { return a.Action == actCreate }); i >= 0 {
+			item.Text = v.words.T("line.asked_by", "who", till.NameOfActor(s.Acts[i].Actor))
+		}
 	case "processing":
 		item.Icon, item.Tone = "turn", "processing"
 		if s.Kind == till.SubjectPayment {

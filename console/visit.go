@@ -49,6 +49,9 @@ func (k *Console) serve(w http.ResponseWriter, r *http.Request, route *Route) {
 	w.Header().Set("X-Request-Id", v.id)
 	defer func() {
 		if p := recover(); p != nil {
+			if p == http.ErrAbortHandler { // a part must not be taken for the whole
+				panic(p)
+			}
 			k.Log.Error("page failed", "request_id", v.id, "path", route.Path, "panic", p, "stack", string(debug.Stack()))
 			if !v.written {
 				v.fail(errOurs)

@@ -15,6 +15,7 @@ const (
 	PaymentsSee    Permission = "payments.see"    // lists, one payment, its timeline
 	Collect        Permission = "collect"         // ask a customer at the counter, receipts
 	PhonesSee      Permission = "phones.see"      // a whole phone number, audited
+	NotesWrite     Permission = "notes.write"     // on payments and payouts
 	WalletsSee     Permission = "wallets.see"     // wallets, statements, payouts
 	Export         Permission = "export"          // CSV with phones masked
 	ExportPhones   Permission = "export.phones"   // CSV with whole phones
@@ -110,6 +111,7 @@ var StaffRules = []Rule{
 	{Permission: PaymentsSee, Grants: with(full(owner, accountant, developer, viewer), cashier, Recent), Look: ClientsLook},
 	{Permission: Collect, Grants: with(full(owner, cashier), developer, TestOnly)},
 	{Permission: PhonesSee, Grants: full(owner, accountant), Look: HousePhones},
+	{Permission: NotesWrite, Grants: with(full(owner, accountant, developer), cashier, Recent), Look: CasesWork},
 	{Permission: WalletsSee, Grants: full(owner, accountant, viewer), Look: ClientsLook},
 	{Permission: Export, Grants: full(owner, accountant, developer, viewer), Look: ClientsLook},
 	{Permission: ExportPhones, Fresh: true, Grants: full(owner, accountant)},

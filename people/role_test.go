@@ -14,6 +14,7 @@ const matrix = `
 payments.see            y y r y y
 collect                 y - y t -
 phones.see              y y - - -
+notes.write             y y r y -
 wallets.see             y y - - y
 export                  y y - y y
 export.phones *         y y - - -

@@ -97,7 +97,7 @@ func families() map[string][]string {
 			till.RecipientNotAllowed, till.ProviderUnavailable, till.ProviderRejected, till.ProviderError, till.Unspecified}),
 		"refusal.":       list(people.RefusalCodes),
 		"grant.":         {"recent", "test_only", "no_payout_keys"},
-		"done.":          {"profile", "password", "totp", "totp_removed", "passkey", "passkey_removed", "sessions", "proved", "withdrawn", "role", "disabled", "factor"},
+		"done.":          {"note", "profile", "password", "totp", "totp_removed", "passkey", "passkey_removed", "sessions", "proved", "withdrawn", "role", "disabled", "factor"},
 		"message.":       list([]sandbox.MessageKind{sandbox.MessagePaid, sandbox.MessageReceived, sandbox.MessageReturned}),
 		"receipt.paper_": {"58", "80", "a4"},
 		"search.as_":     {"id", "phone", "receipt", "reference", "amount"},
@@ -123,7 +123,7 @@ func families() map[string][]string {
 	}
 	for _, kind := range []string{"payments", "payouts"} {
 		f["list."] = append(f["list."], kind, "party_"+kind, "never_"+kind)
-		f["menu."] = append(f["menu."], kind)
+		f["menu."], f["note."] = append(f["menu."], kind), append(f["note."], kind)
 		f["fact."] = append(f["fact."], "party_"+kind[:len(kind)-1], "id_"+kind[:len(kind)-1])
 	}
 	return f

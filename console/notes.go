@@ -1,0 +1,127 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"till"
+	"till/books"
+	"till/console/look"
+	"till/people"
+	"till/store"
+)
+
+// notePage is where a note on a payment or payout is written.
+type notePage struct {
+	*Frame
+	Kind   string // "payments" or "payouts"
+	Back   string
+	Amount till.Money
+	State  Chip
+	Notes  []*noteLine
+	Full   bool
+	Key    string // of the act: posted twice, it is one note
+	Text   string // as it was typed
+	Wrong  string
+}
+
+type noteLine struct {
+	At        till.Time
+	Who, Text string
+}
+
+// paymentNote is GET and POST /c/{client}/payments/{id}/note.
+func (v *visit) paymentNote() error { return v.note(till.SubjectPayment, "payments") }
+
+// payoutNote is GET and POST /c/{client}/payouts/{id}/note.
+func (v *visit) payoutNote() error {
+	if !v.may(people.WalletsSee) {
+		return &people.Refusal{Code: people.NotAllowed, Need: people.WalletsSee}
+	}
+	return v.note(till.SubjectPayout, "payouts")
+}
+
+func (v *visit) note(kind till.SubjectKind, list string) error {
+	ref, err := v.ref("id")
+	if err != nil {
+		return err
+	}
+	if ref.ID.Time() < v.earliest() {
+		return errNoPage
+	}
+	p := &notePage{Kind: list, Back: v.clientPath("/" + list + "/" + ref.ID.String()), Key: till.NewID(v.now).String()}
+	if v.r.Method == http.MethodPost {
+		done, err := v.saveNote(p, kind, ref)
+		if done || err != nil {
+			return err
+		}
+	}
+	if err := v.readNotes(p, kind, ref); err != nil {
+		return err
+	}
+	return v.page("note", p)
+}
+
+// saveNote writes the note and leads back, or says what is wrong with it.
+func (v *visit) saveNote(p *notePage, kind till.SubjectKind, ref store.Ref) (done bool, err error) {
+	t := v.words.T
+	p.Text = v.r.PostFormValue("text")
+	id, err := till.ParseID(v.r.PostFormValue("key"))
+	if err == nil {
+		p.Key = id.String()
+	} else {
+		id = till.NewID(v.now)
+	}
+	if _, err := books.CleanNote(p.Text); err != nil {
+		p.Wrong = t("note.wrong", "n", books.MaxNoteChars)
+		return false, nil
+	}
+	err = books.AddNote(v.r.Context(), v.k.Store, kind, store.Note{Ref: ref, ID: id, Actor: v.session.Actor(), Text: p.Text})
+	var e *till.Error
+	switch {
+	case err == nil:
+		return true, v.redirect(p.Back + "?done=note")
+	case errors.As(err, &e) && e.Code == till.CodeKeyReused:
+		p.Wrong, p.Key = t("note.used"), till.NewID(v.now).String()
+		return false, nil
+	case errors.As(err, &e) && e.Code == till.CodeValidationFailed:
+		p.Wrong = t("note.full", "n", books.MaxNotes)
+		return false, nil
+	}
+	return false, err
+}
+
+// readNotes reads what the note is about, and the notes that are there.
+func (v *visit) readNotes(p *notePage, kind till.SubjectKind, ref store.Ref) error {
+	return v.view(func(ctx context.Context, tx *store.Tx) error {
+		if kind == till.SubjectPayout {
+			row, err := tx.Payout(ctx, ref)
+			if err != nil {
+				return err
+			}
+			p.Amount = row.Amount
+			p.State, _ = v.payoutChip(row)
+		} else {
+			row, err := tx.Payment(ctx, ref)
+			if err != nil {
+				return err
+			}
+			p.Amount = row.Amount
+			p.State, _ = v.paymentChip(row)
+		}
+		p.Frame = v.frame(v.words.T("note.title")+" "+look.Money(v.words.Lang(), p.Amount), "menu."+p.Kind)
+		notes, err := tx.Notes(ctx, ref, books.MaxNotes)
+		for _, n := range notes {
+			p.Notes = append(p.Notes, &noteLine{n.CreatedAt, till.NameOfActor(n.Actor), n.Text})
+		}
+		p.Full = len(notes) >= books.MaxNotes
+		return err
+	})
+}
+
+// Most is how many characters a note may have.
+func (p *notePage) Most() int { return books.MaxNoteChars }
+
+// MostNotes is how many notes there may be.
+func (p *notePage) MostNotes() int { return books.MaxNotes }

@@ -1,0 +1,294 @@
+package console
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"till"
+	"till/console/look"
+	"till/ledger"
+	"till/people"
+	"till/store"
+)
+
+// walletsPage is what the merchant has, by currency.
+type walletsPage struct {
+	*Frame
+	Again   string
+	Wallets []*walletBox
+	Collect string
+}
+
+// walletBox is one wallet, ready for people.
+type walletBox struct {
+	Currency                           string
+	Available, Balance, Reserved, Owed till.Money
+	UpdatedAt                          till.Time
+	Path                               string
+	Payouts                            string // where what is reserved is listed
+}
+
+func (v *visit) walletBox(w *ledger.Wallet) *walletBox {
+	money := func(minor int64) till.Money { return till.Money{Minor: minor, Currency: w.Currency} }
+	return &walletBox{Currency: w.Currency, Available: money(w.Available()), Balance: money(w.Balance), Reserved: money(w.Reserved), Owed: money(w.Owed),
+		UpdatedAt: w.UpdatedAt, Path: v.clientPath("/wallets/" + w.Currency), Payouts: v.clientPath("/payouts?range=all")}
+}
+
+// wallets is GET /c/{client}/wallets: those that something happened to, as the
+// API lists them.
+func (v *visit) wallets() error {
+	p := &walletsPage{Frame: v.frame(v.words.T("menu.wallets"), "menu.wallets"), Again: v.r.URL.Path}
+	err := v.view(func(ctx context.Context, tx *store.Tx) error {
+		all, err := tx.UsedWallets(ctx, v.client.ID)
+		for _, w := range all {
+			p.Wallets = append(p.Wallets, v.walletBox(w))
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if v.may(people.Collect) {
+		p.Collect = v.clientPath("/collect")
+	}
+	return v.page("wallets", p)
+}
+
+// Limits of a statement.
+const (
+	maxPrintLines  = 1000
+	maxStatement   = 500_000 // lines of a table for spreadsheets
+	offeredMonths  = 12
+	statementTypes = "collection late_collection collection_reversal fee payout late_payout adjustment"
+)
+
+// statementPage is a wallet's lines in a range, with the balance after each.
+type statementPage struct {
+	*Frame
+	*walletBox
+	Again    string
+	Filter   *filter
+	Ranges   []Choice
+	Months   []Choice
+	Types    []Choice
+	Words    map[string]string // what the current filter says
+	Lines    []*walletLine
+	Total    int64
+	Opening  till.Money
+	Closing  till.Money
+	Pages    *Pages
+	CSV      string
+	Excel    string
+	Print    string // the address that shows all lines, for printing
+	Printing bool
+	TooMany  bool // to print
+	Head     []string
+}
+
+// walletLine is one line of a wallet, ready for people.
+type walletLine struct {
+	Sequence  int64
+	At        till.Time
+	Day, Time string
+	What      string
+	Credit    bool
+	Amount    till.Money
+	Balance   till.Money
+	Path      string // of the payment or payout
+	Reference string
+	Method    string
+	Receipt   string
+}
+
+// statement is GET /c/{client}/wallets/{currency}.
+func (v *visit) statement() error {
+	f, p := v.statementFilter(), &statementPage{Printing: v.r.URL.Query().Get("print") == "1", Head: textLines(v.profile.ReceiptHead)}
+	if f.Upto == 0 {
+		f.Upto = v.now
+	}
+	p.Filter, p.Again = f, v.r.URL.RequestURI()
+	err := v.view(func(ctx context.Context, tx *store.Tx) error { return v.readStatement(ctx, tx, p) })
+	if err != nil {
+		return err
+	}
+	p.Frame = v.frame(v.words.T("statement.title", "currency", p.Currency), "menu.wallets")
+	p.Pages = v.pages(f, p.Total)
+	if p.Printing {
+		p.Pages = &Pages{}
+		p.Modules = append(p.Modules, "counter.js")
+	}
+	if v.may(people.Export) && p.Total > 0 {
+		p.CSV = f.pathOf(f.base + "/statement.csv")
+		p.Excel = f.pathOf(f.base+"/statement.csv", "for", "excel")
+	}
+	p.Print = f.path("print", "1")
+	v.statementChoices(p)
+	return v.page("statement", p)
+}
+
+// statementFilter reads the range and the type of lines of an address.
+func (v *visit) statementFilter() *filter {
+	currency := v.r.PathValue("currency")
+	return v.readFilter(v.clientPath("/wallets/"+currency), strings.Fields(statementTypes))
+}
+
+// wallet reads the wallet of the path.
+func (v *visit) wallet(ctx context.Context, tx *store.Tx) (*ledger.Wallet, error) {
+	currency := v.r.PathValue("currency")
+	if _, known := till.CurrencyDecimals(currency); !known {
+		return nil, errNoPage
+	}
+	w, err := tx.Wallet(ctx, v.client.ID, currency)
+	if err == nil && w == nil {
+		return nil, errNoPage
+	}
+	return w, err
+}
+
+// readStatement reads the lines, and the balances before and after them.
+func (v *visit) readStatement(ctx context.Context, tx *store.Tx, p *statementPage) error {
+	w, err := v.wallet(ctx, tx)
+	if err != nil {
+		return err
+	}
+	p.walletBox = v.walletBox(w)
+	want := v.transactionFilter(p.Filter)
+	page := store.Page{Limit: pageSize, Offset: (p.Filter.Page - 1) * pageSize}
+	if p.Printing {
+		page = store.Page{Limit: maxPrintLines, Ascending: true}
+	}
+	lines, total, err := tx.ListTransactions(ctx, v.client.ID, want, page)
+	if err != nil {
+		return err
+	}
+	p.Total, p.TooMany = total, p.Printing && total > maxPrintLines
+	p.Lines = v.walletLines(lines)
+	if p.Opening, err = v.balanceAt(ctx, tx, want.From-1); err != nil {
+		return err
+	}
+	p.Closing, err = v.balanceAt(ctx, tx, want.To)
+	return err
+}
+
+// transactionFilter returns the filter as the store takes it.
+func (v *visit) transactionFilter(f *filter) store.TransactionFilter {
+	want := store.TransactionFilter{Type: f.State, Currency: v.r.PathValue("currency"), From: f.From, To: f.To}
+	if upto := f.Upto; upto != 0 && (want.To == 0 || want.To > upto) {
+		want.To = upto
+	}
+	return want
+}
+
+// balanceAt returns the balance after the last line up to a moment.
+func (v *visit) balanceAt(ctx context.Context, tx *store.Tx, at till.Time) (till.Money, error) {
+	m := till.Money{Currency: v.r.PathValue("currency")}
+	if at <= 0 {
+		return m, nil // before the first line
+	}
+	_, err := tx.EachTransaction(ctx, v.client.ID, store.TransactionFilter{Currency: m.Currency, To: at}, till.ID{}, false, 1, func(t *ledger.Transaction) error {
+		m.Minor = t.BalanceAfter
+		return nil
+	})
+	return m, err
+}
+
+func (v *visit) walletLines(lines []*ledger.Transaction) []*walletLine {
+	out := make([]*walletLine, len(lines))
+	for i, t := range lines {
+		l := &walletLine{Sequence: t.Sequence, At: t.CreatedAt, Time: v.clock.Time(t.CreatedAt), What: v.entryName(t.Type), Credit: t.Direction == "credit", Amount: t.Amount,
+			Balance: till.Money{Minor: t.BalanceAfter, Currency: t.Amount.Currency}, Reference: t.Reference, Receipt: t.ProviderReference}
+		if t.Method != "" {
+			l.Method = methodName(t.Method, "")
+		}
+		switch {
+		case !t.PaymentID.IsZero():
+			l.Path = v.clientPath("/payments/" + t.PaymentID.String())
+		case !t.PayoutID.IsZero():
+			l.Path = v.clientPath("/payouts/" + t.PayoutID.String())
+		}
+		if i == 0 || !v.clock.SameDay(l.At, lines[i-1].CreatedAt) {
+			l.Day = v.clock.Day(l.At, v.now)
+		}
+		out[i] = l
+	}
+	return out
+}
+
+// entryName returns the type of a line in words.
+func (v *visit) entryName(kind string) string {
+	if key := "entry." + kind; v.words.Has(key) {
+		return v.words.T(key)
+	}
+	return kind
+}
+
+// Name returns what a line leads to.
+func (l *walletLine) Name() string {
+	if l.Reference != "" {
+		return l.Reference
+	}
+	if l.Path != "" {
+		return "…" + l.Path[len(l.Path)-8:]
+	}
+	return "—"
+}
+
+// Sign is in front of an amount: + or −.
+func (l *walletLine) Sign() string {
+	if l.Credit {
+		return "+"
+	}
+	return "\u2212"
+}
+
+// statementChoices fills in the links of the filters.
+func (v *visit) statementChoices(p *statementPage) {
+	t, f := v.words.T, p.Filter
+	p.Words = map[string]string{"range": t("range." + f.Range), "type": t("list.all")}
+	for _, r := range rangeNames {
+		path := r
+		if r == defaultRange {
+			path = ""
+		}
+		p.Ranges = append(p.Ranges, Choice{t("range." + r), f.path("range", path), f.Range == r})
+	}
+	for i := range offeredMonths {
+		from := v.clock.StartOfMonth(v.now, -i)
+		first, last := v.clock.ISODay(from), v.clock.ISODay(v.clock.StartOfMonth(v.now, 1-i)-1)
+		name := v.clock.Month(from) + " " + strconv.Itoa(v.clock.In(from).Year())
+		current := f.fromDay == first && f.toDay == last
+		if p.Months = append(p.Months, Choice{name, f.path("range", "", "from", first, "to", last), current}); current {
+			p.Words["range"] = name
+		}
+	}
+	p.Types = append(p.Types, Choice{t("list.all"), f.path("state", ""), f.State == ""})
+	for name := range strings.FieldsSeq(statementTypes) {
+		p.Types = append(p.Types, Choice{v.entryName(name), f.path("state", name), f.State == name})
+	}
+	if i := slices.IndexFunc(p.Types, func(c Choice) bool { return c.Current }); i > 0 {
+		p.Words["type"] = p.Types[i].Text
+	}
+}
+
+// Span returns the ends of the range, in whole words for print.
+func (p *statementPage) Span() string {
+	to := p.Filter.Upto
+	if p.Filter.To != 0 && p.Filter.To < to {
+		to = p.Filter.To
+	}
+	if p.Filter.From == 0 {
+		return p.T("list.until", "to", p.Clock.DateTime(to), "zone", p.Clock.Offset(p.Now))
+	}
+	return p.T("list.span", "from", p.Clock.DateTime(p.Filter.From), "to", p.Clock.DateTime(to), "zone", p.Clock.Offset(p.Now))
+}
+
+// FromDay and ToDay are the ends of the range as the fields of days show them.
+func (p *statementPage) FromDay() string { return p.Filter.fromDay }
+
+// ToDay: see FromDay.
+func (p *statementPage) ToDay() string { return p.Filter.toDay }
+
+// Plain returns an amount with its currency, signed as it is.
+func (p *statementPage) Plain(m till.Money) string { return look.Money(p.Lang(), m) }
