@@ -76,8 +76,8 @@ type statementPage struct {
 	Words    map[string]string // what the current filter says
 	Lines    []*walletLine
 	Total    int64
-	Opening  till.Money
-	Closing  till.Money
+	Before   till.Money // the balance before the first line
+	After    till.Money // and after the last
 	Pages    *Pages
 	CSV      string
 	Excel    string
@@ -165,10 +165,10 @@ func (v *visit) readStatement(ctx context.Context, tx *store.Tx, p *statementPag
 	}
 	p.Total, p.TooMany = total, p.Printing && total > maxPrintLines
 	p.Lines = v.walletLines(lines)
-	if p.Opening, err = v.balanceAt(ctx, tx, want.From-1); err != nil {
+	if p.Before, err = v.balanceAt(ctx, tx, want.From-1); err != nil {
 		return err
 	}
-	p.Closing, err = v.balanceAt(ctx, tx, want.To)
+	p.After, err = v.balanceAt(ctx, tx, want.To)
 	return err
 }
 
