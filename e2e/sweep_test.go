@@ -67,7 +67,7 @@ func newShowroom(t *testing.T) *showroom {
 	for i, end := range showroomPhones {
 		s.pay("24206123"+end, "5000", "ORDER-10"+end, object{"description": []string{"Two loaves", longestWords, hostile}[i%3]})
 	}
-	s.pay("242061230014", "9999999999", longestWords[:60], nil)
+	s.pay("242061230014", "2000000", longestWords[:60], nil)
 	s.values["/c/{client}/payments/"] = s.pay("242061234569", "250000", "ORDER-1042", object{"metadata": object{"note": hostile}})
 	s.values["/c/{client}/collect/"] = s.values["/c/{client}/payments/"]
 	s.until(s.values["/c/{client}/payments/"], "success")
