@@ -75,6 +75,7 @@ var packageRules = []packageRule{
 	{"webhook", ". store internal/batch internal/loop internal/quota internal/seal", "code.dny.dev/ssrf"},                                      // the list of networks that are not the Internet
 	{"internal/remote", root, ""},                                                                                                              // a client like any other, for commands without a database
 	{"internal/relay", ". webhook internal/remote internal/system", ""},                                                                        // signs and posts as webhook does
+	{"internal/rehearse", ". webhook", ""},                                                                                                     // signs as webhook does, wrongly too
 	{"internal/trigger", ". internal/remote", ""},                                                                                              // the sandbox's stories, as a client plays them
 	{"books", ". ledger store engine collect internal/loop internal/jsonx internal/seal", ""},                                                  // a statement's lines are JSON, written by hand
 	{"backup", ". store books internal/system", "filippo.io/age"},                                                                              // copies of the database, and the way back
@@ -87,7 +88,7 @@ var packageRules = []packageRule{
 	{"docs", "", ""}, // what the pages for developers are made of
 	{"reference", "docs", "github.com/BurntSushi/toml github.com/yuin/goldmark"}, // the pages for developers: TOML as the configuration, Markdown
 	{"server", ". ledger provider provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens account books webhook people api console reference internal/loop internal/system", ""},
-	{"cmd/till", ". ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens account people books backup webhook api server internal/db/sqlite internal/db/postgres internal/loadgen internal/escape internal/faulty internal/qrcode internal/relay internal/remote internal/system internal/trigger", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml filippo.io/age"},
+	{"cmd/till", ". ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens account people books backup webhook api server internal/db/sqlite internal/db/postgres internal/loadgen internal/escape internal/faulty internal/qrcode internal/rehearse internal/relay internal/remote internal/system internal/trigger", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml filippo.io/age"},
 	{"bench/seed", ". store internal/db", ""}, // rows for a measurement, written past the nouns
 	// It fills the store and compares with it, settles and signs in its own
 	// process, is an operator with its adapter and a server around it, and slows
@@ -107,8 +108,8 @@ var limited = []struct {
 	also string // a prefix that counts as the same
 }{
 	{"database/sql", []string{"store", "store/storetest", "provider/sandbox"}, "all SQL is in store; the sandbox keeps its own book", "database/sql/"},
-	{"encoding/json", []string{"provider/wire", "provider/providertest", "provider/simulator", "provider/mtnmomo", "provider/airtel", "provider/pawapay", "provider/mpesa", "store/storetest", "provider/sandbox", "people", "console", "backup", "reference", "server", "cmd/till", "bench", "internal/remote", "internal/relay", "internal/trigger"}, "clients' bodies are read by jsonx, which is strict, and written by hand; operators are read leniently", ""},
-	{"net/http", []string{"provider/wire", "provider/simulator", "provider/mtnmomo", "provider/airtel", "provider/pawapay", "provider/mpesa", "provider/sandbox", "provider/providertest", "webhook", "api", "console", "backup", "reference", "server", "cmd/till", "bench", "internal/faulty", "internal/remote", "internal/relay"}, "the business knows no network, but for webhook, which posts, and the adapters of operators", "net/http/"},
+	{"encoding/json", []string{"provider/wire", "provider/providertest", "provider/simulator", "provider/mtnmomo", "provider/airtel", "provider/pawapay", "provider/mpesa", "store/storetest", "provider/sandbox", "people", "console", "backup", "reference", "server", "cmd/till", "bench", "internal/remote", "internal/relay", "internal/trigger", "internal/rehearse"}, "clients' bodies are read by jsonx, which is strict, and written by hand; operators are read leniently", ""},
+	{"net/http", []string{"provider/wire", "provider/simulator", "provider/mtnmomo", "provider/airtel", "provider/pawapay", "provider/mpesa", "provider/sandbox", "provider/providertest", "webhook", "api", "console", "backup", "reference", "server", "cmd/till", "bench", "internal/faulty", "internal/remote", "internal/relay", "internal/rehearse"}, "the business knows no network, but for webhook, which posts, and the adapters of operators", "net/http/"},
 	{"html/template", []string{"console", "console/chart", "reference"}, "pages are the console's and the reference's", ""},
 	{"unsafe", nil, "nothing here is worth it", ""},
 }

@@ -21,6 +21,7 @@ import (
 	"till/server"
 	"till/store"
 	"till/store/storetest"
+	"till/webhook"
 )
 
 // hostile is what a client, an operator or a file may say: it ends its line,
@@ -79,7 +80,7 @@ func TestNoCommandLetsTextForgeALine(t *testing.T) {
 		}
 		checkSafe(t, name, string(text))
 	}
-	for _, path := range []string{"till dev", "till serve", "till simulate", "till bench", "till proxy", "till listen", "till trigger"} {
+	for _, path := range []string{"till dev", "till serve", "till simulate", "till bench", "till proxy"} {
 		ran[path] = true // they run until they are stopped, or need a server; what they print is their own, and the rule about printing holds for them
 	}
 	each(newRoot(), func(cmd *cobra.Command) {
@@ -228,7 +229,8 @@ func (h *hostileBooks) commands() []hostileArgs {
 	mapping := h.file("mapping.toml", "receipt = \"ref\"\nfixed_currency = \"XAF\"\nsuccess = [\"ok\"]\n")
 	quoted := `"` + strings.NewReplacer("\n", "", "\r", "").Replace(hostile) + `"` // a record is a line there
 	statement := h.file("statement.csv", "ref,amount,status,time\n"+quoted+",5,ok,2026-01-02T00:00:00Z\nr,"+quoted+","+quoted+","+quoted+"\n")
-	client := h.client.String()
+	client, secret := h.client.String(), webhook.NewSecret().Reveal()
+	captured := h.file("request.txt", "webhook-id: e\nwebhook-timestamp: "+quoted+"\nwebhook-signature: v1,x\n\n{}")
 	list := []hostileArgs{
 		{[]string{"version"}, false},
 		{[]string{"client", "list"}, true},
@@ -253,6 +255,10 @@ func (h *hostileBooks) commands() []hostileArgs {
 		{[]string{"payment", "show", hostile}, true},
 		{[]string{"payouts", "held"}, true},
 		{[]string{"webhook", "replay", hostile, "--failed", "--by", "Anne"}, true},
+		{[]string{"webhook", "check", hostile, "--secret", secret}, true},
+		{[]string{"webhook", "verify", captured, "--secret", secret}, true},
+		{[]string{"listen", "--forward-to", "http://127.0.0.1:3000/", "--since", hostile}, true},
+		{[]string{"trigger", hostile, "--set", hostile}, true},
 		{[]string{"payouts", "hold", "--client", client, "--by", "Anne", "--reason", hostile}, false},
 		{[]string{"payouts", "release", "--client", hostile, "--by", "Anne", "--reason", "over"}, true},
 		{[]string{"payout", "cancel", h.payout.String(), "--by", "Anne", "--reason", "a mistake"}, false},

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"till/internal/escape"
 	"till/internal/relay"
 	"till/webhook"
 )
@@ -185,6 +186,21 @@ func (h *listenHandler) checkCursor(file string) {
 	for n := int64(1); n <= known[0].Read; n++ {
 		if !open[n] && h.accepted[n] == 0 {
 			h.t.Errorf("the cursor has passed event %d, which was not accepted", n)
+		}
+	}
+}
+
+// What the handler answers and what references say cannot forge a line.
+func TestListenPrintsHostileText(t *testing.T) {
+	t.Parallel()
+	for _, asJSON := range []bool{false, true} {
+		var out, errs lines
+		o := listenOutput{w: escape.NewWriter(&out), notices: escape.NewWriter(&errs), json: asJSON} // as run has them
+		o.report(relay.Report{At: time.Now(), Kind: hostile, Subject: hostile, Reference: hostile, Next: time.Second, Response: webhook.Response{Status: 500, Body: hostile}})
+		o.notice(hostile)
+		checkSafe(t, "till listen", out.String()+errs.String())
+		if n := strings.Count(out.String(), "\n"); n != 1 || !strings.Contains(out.String(), shownHostile) {
+			t.Errorf("%d lines: %q", n, out.String())
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 func newWebhook() *cobra.Command {
-	return newGroup("webhook", "Send events to an endpoint again", newWebhookReplay())
+	return newGroup("webhook", "Test a handler, or send events to it again", newWebhookReplay(), newWebhookCheck(), newWebhookVerify())
 }
 
 func newWebhookReplay() *cobra.Command {
