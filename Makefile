@@ -121,6 +121,7 @@ sdk: ## hold the SDKs to the conformance suite (one to two minutes)
 	set -o pipefail; cd tools && $(GO) test -count=1 -v ./conform | grep -v '^=== \|^    --- PASS'
 	$(MAKE) --no-print-directory sdk-typescript-all
 	$(MAKE) --no-print-directory sdk-python sdk-php
+	cd tools && TILL_EVERYTHING=1 PYTHON=$(PYTHON) $(GO) test -count=1 -v ./handlers | grep -v '^=== '
 
 # The SDK for Python, with the interpreter of the distribution, because its
 # frameworks and drivers come from there.
