@@ -35,11 +35,3 @@ class Sandbox:
     def disable_endpoint(self, id: str) -> WebhookEndpoint:
         """Disables an endpoint as if it had failed for five days."""
         return self._c.read(WebhookEndpoint, Request(ops.DISABLE_SANDBOX_ENDPOINT, [id]))
-
-    def stories(self) -> SandboxStoryList:
-        """What the sandbox plays, by the last digits of a phone."""
-        return self._c.read(SandboxStoryList, Request(ops.LIST_SANDBOX_STORIES))
-
-    def disable_endpoint(self, id: str) -> WebhookEndpoint:
-        """Disables an endpoint as if it had failed for five days."""
-        return self._c.read(WebhookEndpoint, Request(ops.DISABLE_SANDBOX_ENDPOINT, [id]))
