@@ -122,6 +122,7 @@ sdk: ## hold the SDKs to the conformance suite (one to two minutes)
 	$(MAKE) --no-print-directory sdk-typescript-all
 	$(MAKE) --no-print-directory sdk-python sdk-php
 	cd tools && TILL_EVERYTHING=1 PYTHON=$(PYTHON) $(GO) test -count=1 -v ./handlers | grep -v '^=== '
+	TILL_NEWCOMER=1 $(GO) test -count=1 -timeout 10m -run '^TestNewcomer$$' -v ./cmd/till | grep -v '^=== '
 
 # The SDK for Python, with the interpreter of the distribution, because its
 # frameworks and drivers come from there.

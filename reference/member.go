@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"cmp"
 	"html/template"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ type member struct {
 	Object     string // the schema that describes it
 	Required   bool
 	Rules      []string
+	Pattern    string
 	Values     []string
 	Text       template.HTML
 }
@@ -68,6 +70,7 @@ func (r *memberReader) member(name string, n *node, required bool) member {
 	inner := n
 	for {
 		m.Rules = append(m.Rules, r.rules(inner)...)
+		m.Pattern = cmp.Or(m.Pattern, inner.at("pattern").text())
 		target := schemaName(inner)
 		resolved := r.b.document.resolve(inner)
 		if target != "" {
@@ -78,6 +81,7 @@ func (r *memberReader) member(name string, n *node, required bool) member {
 				text = resolved.at("description").text()
 			}
 			m.Rules = append(m.Rules, r.rules(resolved)...)
+			m.Pattern = cmp.Or(m.Pattern, resolved.at("pattern").text())
 		}
 		m.Values = append(m.Values, known(resolved)...)
 		inner = resolved
@@ -126,15 +130,14 @@ func (r *memberReader) rules(n *node) []string {
 			out = append(out, least+" "+r.word("to")+" "+most+unit)
 		case most != "":
 			out = append(out, r.word("at_most")+" "+most+unit)
+		case least == "1" && b.word != "":
+			out = append(out, r.word("not_empty"))
 		case least != "" && least != "0":
 			out = append(out, r.word("at_least")+" "+least+unit)
 		}
 	}
 	if over := n.at("exclusiveMinimum").text(); over != "" {
 		out = append(out, r.word("more_than")+" "+over)
-	}
-	if pattern := n.at("pattern").text(); pattern != "" {
-		out = append(out, pattern)
 	}
 	return out
 }

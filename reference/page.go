@@ -56,7 +56,8 @@ func (b *book) pages(language string) []page {
 	add := func(s *section, p page) {
 		out = append(out, p)
 		if s != nil {
-			s.Links = append(s.Links, link{p.title, p.path})
+			short, _, _ := strings.Cut(p.title, ":") // "Go: from nothing to a paid order"
+			s.Links = append(s.Links, link{strings.TrimSpace(short), p.path})
 		}
 	}
 	add(nil, page{"/", word["title"], func() (string, any, error) { return "home.html", b.menus[language], nil }})

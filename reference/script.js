@@ -3,18 +3,6 @@ const { copy, copied, language } = document.body.dataset;
 const all = (selector, inside = document) => [...inside.querySelectorAll(selector)];
 const button = (text, act) => Object.assign(document.createElement("button"), { type: "button", textContent: text, onclick: act });
 
-if (navigator.clipboard) for (const pre of all("pre")) {
-  const box = document.createElement("div");
-  box.className = "code";
-  pre.replaceWith(box);
-  const b = button(copy, async () => {
-    await navigator.clipboard.writeText(pre.textContent.trimEnd() + "\n");
-    b.textContent = copied;
-    setTimeout(() => (b.textContent = copy), 1500);
-  });
-  box.append(pre, b);
-}
-
 const groups = all(".langs");
 const show = (name) => {
   for (const g of groups) {
@@ -48,4 +36,16 @@ if (find) {
     const wanted = find.value.trim().toLowerCase();
     for (const li of all(".names li")) li.hidden = !li.firstChild.textContent.toLowerCase().includes(wanted);
   };
+}
+
+if (navigator.clipboard) for (const pre of all("pre:not(:has(.language-text, .language-json))")) {
+  const box = document.createElement("div");
+  box.className = "code";
+  pre.replaceWith(box);
+  const b = button(copy, async () => {
+    await navigator.clipboard.writeText(pre.textContent.trimEnd() + "\n");
+    b.textContent = copied;
+    setTimeout(() => (b.textContent = copy), 1500);
+  });
+  box.append(pre, b);
 }
