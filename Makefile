@@ -122,7 +122,15 @@ sdk: ## hold the SDKs to the conformance suite (one to two minutes)
 	$(MAKE) --no-print-directory sdk-typescript-all
 	$(MAKE) --no-print-directory sdk-python sdk-php
 	cd tools && TILL_EVERYTHING=1 PYTHON=$(PYTHON) $(GO) test -count=1 -v ./handlers | grep -v '^=== '
-	TILL_NEWCOMER=1 $(GO) test -count=1 -timeout 10m -run '^TestNewcomer$$' -v ./cmd/till | grep -v '^=== '
+	$(MAKE) --no-print-directory collections
+	set -o pipefail; TILL_NEWCOMER=1 $(GO) test -count=1 -timeout 10m -run '^TestNewcomer$$' -v ./cmd/till | grep -v '^=== '
+
+# The collections of requests, by the command lines of their programs. They are some
+# 270 MB of other people's code, for this one test.
+.PHONY: collections
+collections: ## run the collections for Postman and Bruno
+	@[ -x .collections/node_modules/.bin/bru ] || npm install --silent --no-audit --no-fund --no-save --prefix .collections newman@6.2.2 @usebruno/cli@2.15.1
+	set -o pipefail; TILL_COLLECTIONS=$(CURDIR)/.collections $(GO) test -count=1 -timeout 5m -run '^TestCollections$$' -v ./cmd/till | grep -v '^=== '
 
 # The SDK for Python, with the interpreter of the distribution, because its
 # frameworks and drivers come from there.

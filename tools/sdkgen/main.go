@@ -1,5 +1,6 @@
 // Sdkgen writes the open description of the API (api/openapi.open.yaml and
-// api/openapi.json), and what the SDKs have in common with api/openapi.yaml: the
+// api/openapi.json), the collections of requests for Postman and Bruno
+// (api/postman.json, api/bruno), and what the SDKs have in common with api/openapi.yaml: the
 // types, the table of operations, the decimals of currencies, and the vectors that are
 // made rather than written (webhook.json, decode.json). The duties of a client
 // are written by hand in each SDK; no generator knows them.
@@ -12,6 +13,7 @@ import (
 	"flag"
 	"fmt"
 	"log"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,6 +35,9 @@ func main() {
 		log.Fatal(err)
 	}
 	for path, text := range files {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(*root, path)), 0o755); err != nil {
+			log.Fatal(err)
+		}
 		if err := os.WriteFile(filepath.Join(*root, path), text, 0o644); err != nil {
 			log.Fatal(err)
 		}
@@ -76,6 +81,11 @@ func generate(root string) (map[string][]byte, error) {
 			out[filepath.Join("sdk", folder, name)] = text
 		}
 	}
+	requests, err := collections(open)
+	if err != nil {
+		return nil, fmt.Errorf("api/openapi.yaml: %w", err)
+	}
+	maps.Copy(out, requests)
 	vectors := filepath.Join("sdk", "conformance", "vectors")
 	if out[filepath.Join(vectors, "decode.json")], err = decodeVectors(root); err != nil {
 		return nil, err

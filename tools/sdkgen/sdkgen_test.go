@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -24,6 +26,15 @@ func TestGeneratedFilesAreCurrent(t *testing.T) {
 		} else if !bytes.Equal(got, want) {
 			t.Errorf("%s is not what api/openapi.yaml says: run go run ./sdkgen in tools", path)
 		}
+	}
+	err = filepath.WalkDir("../../api/bruno", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && files[strings.TrimPrefix(filepath.ToSlash(path), "../../")] == nil {
+			t.Errorf("%s is not made from api/openapi.yaml: delete it", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
 
