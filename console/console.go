@@ -37,6 +37,10 @@ type Config struct {
 	// console's.
 	BaseURL string
 
+	// PhoneOrigin is where a phone in the same network reaches the handset, ""
+	// where that is the origin of BaseURL.
+	PhoneOrigin string
+
 	// TrustedProxies are whose X-Forwarded-For is believed.
 	TrustedProxies []netip.Prefix
 
@@ -55,6 +59,7 @@ type Console struct {
 	mux     *http.ServeMux
 	cross   *http.CrossOriginProtection
 	who     *seal.Sealer // phones in addresses
+	phones  *seal.Sealer // tokens of handsets on second devices
 	streams *streams
 
 	// sessionOf returns who a cookie belongs to: People.Session, unless a test
@@ -86,6 +91,13 @@ func New(c Config) (*Console, error) {
 	if k.who, err = seal.New(c.Secret, "console phones in addresses"); err != nil {
 		return nil, err
 	}
+	if k.phones, err = seal.New(c.Secret, "console handsets on phones"); err != nil {
+		return nil, err
+	}
+	for i := range phoneRoutes {
+		r := &phoneRoutes[i]
+		k.mux.HandleFunc(r.Method+" "+PhonePrefix+r.Path, func(w http.ResponseWriter, q *http.Request) { k.serve(w, q, r) })
+	}
 	for i := range Routes {
 		r := &Routes[i]
 		k.mux.HandleFunc(r.Method+" "+Prefix+r.Path, func(w http.ResponseWriter, q *http.Request) { k.serve(w, q, r) })
@@ -97,7 +109,7 @@ func New(c Config) (*Console, error) {
 
 // Handles reports whether a path is the console's and not the API's.
 func Handles(path string) bool {
-	return path == Prefix || strings.HasPrefix(path, Prefix+"/")
+	return path == Prefix || strings.HasPrefix(path, Prefix+"/") || strings.HasPrefix(path, PhonePrefix+"/")
 }
 
 // Stop ends the streams, which would keep a server from stopping.
@@ -113,7 +125,7 @@ const maxForm = 64 << 10
 // ServeHTTP implements http.Handler.
 func (k *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	setHeaders(w.Header(), k.secure)
-	if !k.reachable(r) {
+	if !k.reachable(r) && !forAnyone(r.URL.Path) {
 		k.serve(w, r, &insecureRoute)
 		return
 	}

@@ -21,16 +21,17 @@ type pageError struct {
 func (e *pageError) Error() string { return "page refused: " + e.code }
 
 var (
-	errNoPage   = &pageError{http.StatusNotFound, "missing"}
-	errInsecure = &pageError{http.StatusForbidden, "insecure"}
-	errForeign  = &pageError{http.StatusForbidden, "foreign"}
-	errAway     = &pageError{http.StatusServiceUnavailable, "away"}
-	errOurs     = &pageError{http.StatusInternalServerError, "ours"}
-	errLongCSV  = &pageError{http.StatusBadRequest, "long"}
-	errInput    = &pageError{http.StatusBadRequest, "input"}
-	errProof    = &pageError{http.StatusForbidden, "proof"}
-	errAllowed  = &pageError{http.StatusForbidden, "allowed"}
-	errElse     = &pageError{http.StatusForbidden, "refused"}
+	errNoPage    = &pageError{http.StatusNotFound, "missing"}
+	errInsecure  = &pageError{http.StatusForbidden, "insecure"}
+	errForeign   = &pageError{http.StatusForbidden, "foreign"}
+	errAway      = &pageError{http.StatusServiceUnavailable, "away"}
+	errOurs      = &pageError{http.StatusInternalServerError, "ours"}
+	errLongCSV   = &pageError{http.StatusBadRequest, "long"}
+	errInput     = &pageError{http.StatusBadRequest, "input"}
+	errProof     = &pageError{http.StatusForbidden, "proof"}
+	errAllowed   = &pageError{http.StatusForbidden, "allowed"}
+	errPhoneOver = &pageError{http.StatusGone, "phone"}
+	errElse      = &pageError{http.StatusForbidden, "refused"}
 )
 
 // errorPage is what the person reads.

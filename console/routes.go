@@ -115,6 +115,7 @@ func init() {
 		{Method: http.MethodPost, Path: "/c/{client}/webhooks/{endpoint}/test", For: Staff, May: people.WebhooksResend, handle: (*visit).postEndpointTest},
 		{Method: http.MethodPost, Path: "/c/{client}/webhooks/{endpoint}/again", For: Staff, May: people.WebhooksResend, handle: (*visit).postEndpointAgain},
 		{Method: http.MethodGet, Path: "/c/{client}/sandbox", For: Staff, May: people.SandboxUse, TestOnly: true, handle: (*visit).sandbox},
+		{Method: http.MethodGet, Path: "/c/{client}/sandbox/phone", For: Staff, May: people.SandboxUse, TestOnly: true, handle: (*visit).ownPhone},
 		{Method: http.MethodPost, Path: "/c/{client}/sandbox/order", For: Staff, May: people.SandboxUse, TestOnly: true, handle: (*visit).placeOrder},
 		{Method: http.MethodPost, Path: "/c/{client}/sandbox/choose", For: Staff, May: people.SandboxUse, TestOnly: true, handle: (*visit).chooseNumber},
 		{Method: http.MethodPost, Path: "/c/{client}/sandbox/answer", For: Staff, May: people.SandboxUse, TestOnly: true, handle: (*visit).answerPrompt},

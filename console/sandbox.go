@@ -136,6 +136,7 @@ type sandboxPage struct {
 	Handset *handset
 	Saw     []saw
 	Curl    string
+	Own     string // where the person takes their own phone
 }
 
 type good struct {
@@ -157,6 +158,8 @@ type handset struct {
 	Name     string // of the wallet
 	Whole    string // the number
 	Balance  string
+	Answer   string  // where its forms go: an answer to the prompt
+	Set      string  // on, off, no network
 	Prompt   *prompt // what is on the screen; nil: nothing
 	Waiting  int     // prompts that are not on the screen
 	Messages []message
@@ -206,6 +209,7 @@ func (v *visit) showTable(t *table, typed, wrong string) error {
 		}
 	}
 	p.Curl = v.curl(t.market.method.Code, t.market.country.Code, t.phone, p.Total)
+	p.Own = strings.Replace(v.tableAddress(&table{market: t.market, phone: t.phone}), "/sandbox?", "/sandbox/phone?", 1)
 	if err := v.readHandset(p, t); err != nil {
 		return err
 	}
@@ -227,27 +231,36 @@ func (v *visit) holdHandset(t *table) (*sandbox.Handset, error) {
 }
 
 // readHandset shows the phone.
-func (v *visit) readHandset(p *sandboxPage, t *table) error {
-	h, err := v.holdHandset(t)
-	if err != nil {
+func (v *visit) readHandset(p *sandboxPage, t *table) (err error) {
+	if p.Handset, err = v.showHandset(t); err != nil {
 		return err
 	}
+	p.Handset.Answer, p.Handset.Set = v.clientPath("/sandbox/answer"), v.clientPath("/sandbox/handset")
+	return nil
+}
+
+// showHandset returns the phone as pages show it, and holds its number.
+func (v *visit) showHandset(t *table) (*handset, error) {
+	h, err := v.holdHandset(t)
+	if err != nil {
+		return nil, err
+	}
 	lang := v.words.Lang()
-	p.Handset = &handset{Handset: h, Name: p.Market, Whole: look.Phone(t.phone), Balance: look.MoneyInUse(lang, h.Balance)}
+	out := &handset{Handset: h, Name: methodName(t.market.method.Code, t.market.country.Code), Whole: look.Phone(t.phone), Balance: look.MoneyInUse(lang, h.Balance)}
 	for _, m := range h.Messages {
-		p.Handset.Messages = append(p.Handset.Messages, message{m.At, v.clock.Time(m.At), v.words.T("message."+string(m.Kind), "amount", look.MoneyInUse(lang, m.Amount),
+		out.Messages = append(out.Messages, message{m.At, v.clock.Time(m.At), v.words.T("message."+string(m.Kind), "amount", look.MoneyInUse(lang, m.Amount),
 			"name", v.clientName(), "balance", look.MoneyInUse(lang, m.Balance), "receipt", m.Receipt)})
 	}
-	p.Handset.Waiting = len(h.Prompts)
+	out.Waiting = len(h.Prompts)
 	if len(h.Prompts) > 0 && h.State == sandbox.HandsetOn {
 		first := h.Prompts[0]
-		p.Handset.Waiting--
-		p.Handset.Prompt = &prompt{Payment: first.Payment.String(), Amount: look.MoneyInUse(lang, first.Amount), ExpiresAt: first.ExpiresAt}
+		out.Waiting--
+		out.Prompt = &prompt{Payment: first.Payment.String(), Amount: look.MoneyInUse(lang, first.Amount), ExpiresAt: first.ExpiresAt}
 		if first.WrongPINs > 0 {
-			p.Handset.Prompt.Left = sandbox.MaxWrongPINs - first.WrongPINs
+			out.Prompt.Left = sandbox.MaxWrongPINs - first.WrongPINs
 		}
 	}
-	return nil
+	return out, nil
 }
 
 // saw is one thing that the API saw or said.
@@ -310,10 +323,10 @@ func hostOf(address string) string {
 }
 
 // PIN says which PIN is right.
-func (p *sandboxPage) PIN() string { return sandbox.PIN }
+func (f *Frame) PIN() string { return sandbox.PIN }
 
 // Tries returns how many tries of the PIN are left.
-func (p *sandboxPage) Tries(n int) string { return p.T("sandbox.tries", "n", strconv.Itoa(n)) }
+func (f *Frame) Tries(n int) string { return f.T("sandbox.tries", "n", strconv.Itoa(n)) }
 
 // StateIs reports what the person has done with the handset.
 func (h *handset) StateIs(s string) bool { return string(h.State) == s }

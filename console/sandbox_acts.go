@@ -92,30 +92,48 @@ func (v *visit) orderRequest(t *table) *collect.Request {
 // answerPrompt is POST /c/{client}/sandbox/answer: the customer's PIN, or no.
 func (v *visit) answerPrompt() error {
 	t := v.tableOf()
-	payment, err := till.ParseID(v.r.PostFormValue("payment"))
-	if err != nil {
-		return errInput
-	}
-	if v.r.PostFormValue("do") == "cancel" {
-		err = v.k.Sandbox.Decide(v.r.Context(), v.client.ID, payment, sandbox.Decline)
-	} else {
-		_, _, err = v.k.Sandbox.TypePIN(v.r.Context(), v.client.ID, payment, v.r.PostFormValue("pin"))
-	}
-	// A prompt that has ended meanwhile is gone from the screen: that says it.
-	if err != nil && till.ErrorCode(err) != till.CodePromptNotFound {
+	if err := v.answerForm(); err != nil {
 		return err
 	}
 	return v.redirect(v.tableAddress(t))
 }
 
-// setHandset is POST /c/{client}/sandbox/handset.
-func (v *visit) setHandset() error {
-	t, state := v.tableOf(), sandbox.HandsetState(v.r.PostFormValue("state"))
-	if !state.Valid() || t.story != nil {
+// answerForm answers a prompt as the form of the handset says: a PIN, no, or one
+// of the ends that a PIN can have.
+func (v *visit) answerForm() error {
+	payment, err := till.ParseID(v.r.PostFormValue("payment"))
+	if err != nil {
 		return errInput
 	}
-	if err := v.k.Sandbox.HoldHandset(v.r.Context(), v.client.ID, t.phone, state); err != nil {
+	switch do := v.r.PostFormValue("do"); do {
+	case "cancel":
+		err = v.k.Sandbox.Decide(v.r.Context(), v.client.ID, payment, sandbox.Decline)
+	case string(sandbox.WrongPIN), string(sandbox.NoFunds):
+		err = v.k.Sandbox.Decide(v.r.Context(), v.client.ID, payment, sandbox.Decision(do))
+	default:
+		_, _, err = v.k.Sandbox.TypePIN(v.r.Context(), v.client.ID, payment, v.r.PostFormValue("pin"))
+	}
+	// A prompt that has ended meanwhile is gone from the screen: that says it.
+	if till.ErrorCode(err) == till.CodePromptNotFound {
+		return nil
+	}
+	return err
+}
+
+// setHandset is POST /c/{client}/sandbox/handset.
+func (v *visit) setHandset() error {
+	t := v.tableOf()
+	if err := v.stateForm(t); err != nil {
 		return err
 	}
 	return v.redirect(v.tableAddress(t))
+}
+
+// stateForm switches the handset on or off, or takes its network away.
+func (v *visit) stateForm(t *table) error {
+	state := sandbox.HandsetState(v.r.PostFormValue("state"))
+	if !state.Valid() || t.story != nil {
+		return errInput
+	}
+	return v.k.Sandbox.HoldHandset(v.r.Context(), v.client.ID, t.phone, state)
 }

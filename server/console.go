@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"till"
@@ -29,6 +30,7 @@ func (s *Server) buildConsole() (err error) {
 	s.console, err = console.New(console.Config{
 		Store: s.store, People: s.people, Accounts: s.accounts, Endpoints: s.endpoints, Secret: s.secret, BaseURL: s.baseURL,
 		Collector: s.collector, Sandbox: s.sandbox, TestQuota: s.c.TestQuota,
+		PhoneOrigin:    s.phoneOrigin(),
 		TrustedProxies: s.operators.File.TrustedProxies, SubmitRate: s.submitRate, Log: s.log,
 	})
 	return err
@@ -57,6 +59,33 @@ func consoleOrigin(baseURL string) (string, error) {
 		}
 	}
 	return u.Scheme + "://" + host, nil
+}
+
+// phoneOrigin returns where a phone in the same network reaches this machine, ""
+// if that is where everybody does. A server that listens on all addresses calls
+// itself 127.0.0.1, which no phone finds it by.
+func (s *Server) phoneOrigin() string {
+	listener := s.listener
+	if s.consoleListener != nil {
+		listener = s.consoleListener
+	}
+	if s.c.BaseURL != "" || listener == nil {
+		return ""
+	}
+	bound, ok := listener.Addr().(*net.TCPAddr)
+	if !ok || !bound.IP.IsUnspecified() {
+		return ""
+	}
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		return ""
+	}
+	for _, a := range addresses {
+		if n, ok := a.(*net.IPNet); ok && n.IP.To4() != nil && n.IP.IsPrivate() {
+			return "http://" + net.JoinHostPort(n.IP.String(), strconv.Itoa(bound.Port))
+		}
+	}
+	return ""
 }
 
 // ConsoleURL returns where people open the console, "" if it is not served.

@@ -1,0 +1,202 @@
+package console
+
+import (
+	"context"
+	"encoding/base64"
+	"html/template"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"till"
+	"till/console/look"
+	"till/console/words"
+	"till/internal/qrcode"
+	"till/provider/sandbox"
+	"till/store"
+)
+
+// PhonePrefix is where the handset is on a person's own phone.
+const PhonePrefix = "/phone"
+
+// phoneLife is how long the link to a handset works.
+const phoneLife = 24 * time.Hour
+
+// phonePlace is what the tokens of handsets are sealed for.
+var phonePlace = []byte("handset")
+
+// phoneRoutes are the pages of a handset on a second device. Nobody signs in
+// there: the token names one test merchant and one number, and opens no other.
+var phoneRoutes = []Route{
+	{Method: http.MethodGet, Path: "/{token}", handle: (*visit).phone},
+	{Method: http.MethodPost, Path: "/{token}/answer", handle: (*visit).answerOnPhone},
+	{Method: http.MethodPost, Path: "/{token}/handset", handle: (*visit).setPhone},
+}
+
+// forAnyone reports whether a path may travel over any connection: no session
+// does, and nothing there is worth more than the token in it.
+func forAnyone(path string) bool {
+	return strings.HasPrefix(path, PhonePrefix+"/") || strings.HasPrefix(path, Prefix+"/assets/")
+}
+
+// phoneToken returns what opens the handset of a number: merchant, end, market
+// and number, sealed.
+func (v *visit) phoneToken(t *table) string {
+	text := strings.Join([]string{v.client.ID.String(), strconv.FormatInt(int64(v.now.Add(phoneLife)), 10), t.market.key(), t.phone}, " ")
+	return base64.RawURLEncoding.EncodeToString(v.k.phones.Seal([]byte(text), phonePlace))
+}
+
+// openPhone reads the token of the path and enters its merchant. What is no token
+// of this installation, or is a live merchant's, is not there.
+func (v *visit) openPhone() (*table, error) {
+	sealed, err := base64.RawURLEncoding.DecodeString(v.r.PathValue("token"))
+	if err != nil {
+		return nil, errNoPage
+	}
+	text, err := v.k.phones.Open(sealed, phonePlace)
+	if err != nil {
+		return nil, errNoPage
+	}
+	part := strings.Split(string(text), " ")
+	if len(part) != 4 {
+		return nil, errNoPage
+	}
+	client, err := till.ParseID(part[0])
+	if err != nil {
+		return nil, errNoPage
+	}
+	ends, err := strconv.ParseInt(part[1], 10, 64)
+	if err != nil {
+		return nil, errNoPage
+	}
+	if till.Time(ends) <= v.now {
+		return nil, errPhoneOver
+	}
+	if err := v.enterPhone(client); err != nil {
+		return nil, err
+	}
+	t := &table{phone: part[3]}
+	markets := sandboxMarkets()
+	i := slices.IndexFunc(markets, func(m market) bool { return m.key() == part[2] })
+	if i < 0 {
+		return nil, errNoPage
+	}
+	if t.market = markets[i]; !t.fits(t.phone) {
+		return nil, errNoPage
+	}
+	return t, nil
+}
+
+// enterPhone reads the merchant of a token.
+func (v *visit) enterPhone(client till.ID) error {
+	var c *till.Client
+	err := v.view(func(ctx context.Context, tx *store.Tx) (err error) {
+		if c, err = tx.Client(ctx, client); err != nil {
+			return err
+		}
+		v.profile, err = tx.Profile(ctx, client)
+		return err
+	})
+	if till.ErrorCode(err) == till.CodeClientNotFound || err == nil && c.Mode != till.Test {
+		return errNoPage
+	}
+	v.client = c
+	if err == nil {
+		v.clock = look.NewClock(v.words.Lang(), v.profile.Zone)
+	}
+	return err
+}
+
+// phonePage is the handset alone.
+type phonePage struct {
+	*Frame
+	Again   string
+	Handset *handset
+	Story   *sandbox.Story // none
+}
+
+// phone is GET /phone/{token}. Looking at it holds the number.
+func (v *visit) phone() error {
+	t, err := v.openPhone()
+	if err != nil {
+		return err
+	}
+	p := &phonePage{Frame: v.frame(v.words.T("sandbox.handset"), ""), Again: v.phonePath("")}
+	p.Name, p.Test, p.NoKeys = v.clientName(), true, true
+	h, err := v.showHandset(t)
+	if err != nil {
+		return err
+	}
+	p.Handset = h
+	h.Answer, h.Set = v.phonePath("/answer"), v.phonePath("/handset")
+	return v.page("phone", p)
+}
+
+// phonePath returns an address of this handset, in the language that was chosen.
+func (v *visit) phonePath(rest string) string {
+	path := PhonePrefix + "/" + v.r.PathValue("token") + rest
+	if l := v.r.URL.Query().Get("lang"); slices.Contains(words.Languages, l) {
+		path += "?lang=" + l
+	}
+	return path
+}
+
+// answerOnPhone is POST /phone/{token}/answer.
+func (v *visit) answerOnPhone() error {
+	if _, err := v.openPhone(); err != nil {
+		return err
+	}
+	if err := v.answerForm(); err != nil {
+		return err
+	}
+	return v.redirect(v.phonePath(""))
+}
+
+// setPhone is POST /phone/{token}/handset.
+func (v *visit) setPhone() error {
+	t, err := v.openPhone()
+	if err != nil {
+		return err
+	}
+	if err := v.stateForm(t); err != nil {
+		return err
+	}
+	return v.redirect(v.phonePath(""))
+}
+
+// ownPhonePage shows the link to the handset, and its QR code.
+type ownPhonePage struct {
+	*Frame
+	Link  string
+	QR    template.HTML
+	Back  string
+	Whole string
+	Local bool // other devices do not reach the address
+}
+
+// ownPhone is GET /c/{client}/sandbox/phone.
+func (v *visit) ownPhone() error {
+	t := v.readTable(v.r.URL.Query())
+	t.story = nil
+	p := &ownPhonePage{Frame: v.frame(v.words.T("sandbox.own_phone"), "menu.sandbox"), Back: v.tableAddress(t), Whole: look.Phone(t.phone)}
+	origin := v.k.origin
+	if v.k.PhoneOrigin != "" {
+		origin = v.k.PhoneOrigin
+	}
+	p.Link = origin + PhonePrefix + "/" + v.phoneToken(t)
+	if u, err := url.Parse(origin); err == nil {
+		a, err := netip.ParseAddr(u.Hostname())
+		p.Local = u.Hostname() == "localhost" || err == nil && (a.IsLoopback() || a.IsUnspecified())
+	}
+	svg, err := qrcode.SVG(p.Link, v.words.T("sandbox.own_phone"))
+	if err != nil {
+		return err
+	}
+	p.QR = template.HTML(svg)
+	v.plain = true
+	return v.page("own_phone", p)
+}
