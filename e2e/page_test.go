@@ -20,7 +20,7 @@ import (
 )
 
 // patience is how long a page has for what a story waits for.
-const patience = 40 * time.Second
+const patience = 60 * time.Second
 
 // The two widths that pages are looked at.
 const (
