@@ -9,25 +9,23 @@ import (
 
 // tagView is the page of one tag.
 type tagView struct {
-	Text     template.HTML
-	English  bool // the texts of the document are in another language than the page
-	Calls    []callView
-	Objects  []objectView
-	Examples bool
+	Text    template.HTML
+	English bool // the texts of the document are in another language than the page
+	Calls   []callView
+	Objects []objectView
 }
 
 // callView is one call.
 type callView struct {
-	ID, Title, Verb, Path  string
-	Webhook                bool
-	Repeat                 string
-	Text, Scope            template.HTML
-	Parameters, Members    []member
-	Request                string
-	Answers                []answerView
-	Errors                 []link
-	Examples               []example
-	ScopeNone, HasExamples bool
+	ID, Title, Verb, Path string
+	Webhook               bool
+	Repeat                string
+	Text, Scope           template.HTML
+	Parameters, Members   []member
+	Request               string
+	Answers               []answerView
+	Errors                []link
+	Examples              []example
 }
 
 // answerView is one good answer of a call.
@@ -86,7 +84,6 @@ func (b *book) tagPage(language, tag string) (string, any, error) {
 // call makes the part of a page about one call.
 func (b *book) call(language string, o *operation) (callView, error) {
 	v := callView{ID: o.id, Title: b.callTitle(language, o), Verb: o.verb, Path: o.path, Webhook: o.webhook, Repeat: o.node.at("x-repeat").text(), Examples: b.calls[o.id]}
-	v.HasExamples = len(v.Examples) > 0
 	text, scope := splitScope(o.node.at("description").text())
 	var err error
 	if v.Text, err = b.toHTML(language, text); err != nil {

@@ -57,6 +57,12 @@ func TestEveryCallIsThere(t *testing.T) {
 	title := func(all, id string) string {
 		return regexp.MustCompile(`<h2 id="` + id + `">(.*)</h2>`).FindString(all)
 	}
+	names := pages(t)["/docs/names"]
+	for _, name := range []string{"createPayment", "/payments/{payment_id}", "idempotency_key", "payment.late_success", "needs_attention", "payouts:write", "line_item_mismatch", "rate_limited", "insufficient_funds", "webhook_endpoint.disabled", "collection_reversal"} {
+		if !strings.Contains(names, "<code>"+name+"</code>") {
+			t.Errorf("%s is not in the list of names", name)
+		}
+	}
 	ids := operationID.FindAllSubmatch(api.OpenJSON, -1)
 	if len(ids) < 35 {
 		t.Fatalf("only %d calls", len(ids))

@@ -1,7 +1,6 @@
 package reference
 
 import (
-	"fmt"
 	"strings"
 
 	"till/docs"
@@ -69,23 +68,4 @@ func dedent(code string) string {
 		b.WriteString(strings.TrimPrefix(line, indent))
 	}
 	return strings.TrimRight(b.String(), "\n ")
-}
-
-// includedPart returns a file of examples, or with FILE#NAME one part of it.
-func includedPart(name string) (string, error) {
-	file, wanted, ok := strings.Cut(name, "#")
-	if !ok {
-		text, err := docs.Files.ReadFile("_examples/" + file)
-		return string(text), err
-	}
-	parts, err := partsOf(file)
-	if err != nil {
-		return "", err
-	}
-	for _, p := range parts {
-		if p.name == wanted {
-			return p.code, nil
-		}
-	}
-	return "", fmt.Errorf("%s has no part %s", file, wanted)
 }

@@ -49,11 +49,11 @@ func (g *guide) html(b *book, language string) (template.HTML, error) {
 	}
 	var missing error
 	text := includeLine.ReplaceAllStringFunc(g.text, func(line string) string {
-		part, err := includedPart(includeLine.FindStringSubmatch(line)[1])
+		text, err := docs.Files.ReadFile("_examples/" + includeLine.FindStringSubmatch(line)[1])
 		if err != nil {
 			missing = fmt.Errorf("%s: %w", g.file, err)
 		}
-		return strings.TrimSuffix(part, "\n")
+		return strings.TrimSuffix(string(text), "\n")
 	})
 	if missing != nil {
 		return "", missing

@@ -2,9 +2,27 @@ package reference
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 )
+
+var (
+	listItem = regexp.MustCompile(`<li>((?:<code>[^<]+</code>(?:, )?)+):`)
+	codeWord = regexp.MustCompile(`<code>([^<]+)</code>`)
+)
+
+// listed returns the values that a description lists, each before a colon: where a list
+// is open, the document has them in its text.
+func listed(text string) []string {
+	var out []string
+	for _, item := range listItem.FindAllStringSubmatch(text, -1) {
+		for _, word := range codeWord.FindAllStringSubmatch(item[1], -1) {
+			out = append(out, word[1])
+		}
+	}
+	return out
+}
 
 // name is a line of the list of all names, with the places that explain it.
 type name struct {
@@ -30,7 +48,8 @@ func (b *book) names(language string) []name {
 		members := func(list []member, at string) {
 			for _, m := range list {
 				short := m.Name[strings.LastIndexByte(m.Name, '.')+1:]
-				for _, text := range append([]string{short}, m.Values...) {
+				add(short, at, page+"#"+at)
+				for _, text := range append(listed(string(m.Text)), m.Values...) {
 					add(text, at, page+"#"+at)
 				}
 			}
