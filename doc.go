@@ -48,6 +48,7 @@
 //	Head          the client's row that orders its writes
 //	Tally         a count within one hour, changed in the commit it counts
 //	Counter       a count per hour, day, month or in total, made from tallies
+//	Sum           what the rows of a tally or counter add up to
 //	Audit log     who did what, per client, in a chain of hashes
 //	Case          something that a person has to look at
 //	Stray         money that names us and matches no subject

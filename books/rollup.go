@@ -67,9 +67,14 @@ func RollUp(ctx context.Context, s *store.Store, until till.Time) (int, error) {
 // parts of busy hours first: after a roll-up nothing shows that an hour has
 // changed.
 func RunRollUp(ctx context.Context, s *store.Store, log *slog.Logger) {
-	old := false // whether hours from before this process are done
+	old, mixed := false, false // whether hours from before this process are done
 	runInBackground(ctx, log, "fold tallies into counters", rollUpInterval, func(ctx context.Context) error {
 		failed := SplitHours(ctx, s)
+		if !mixed {
+			err := FillMixedHours(ctx, s)
+			mixed, failed = err == nil, errors.Join(failed, err)
+		}
+		failed = errors.Join(failed, FillSums(ctx, s))
 		if _, err := RollUp(ctx, s, s.Now().Add(-rollUpAfter)); err != nil {
 			failed = errors.Join(failed, err)
 		}

@@ -61,7 +61,7 @@ func TestRollUpChangesNothingThatIsCounted(t *testing.T) {
 		clock.Advance(24 * time.Hour)
 		storetest.Apply(t, c, s, second, storetest.Succeeded)
 		counted(1, 2)
-		rollUp(5) // the pending and the bytes of the second hour, a line of that hour, and the move
+		rollUp(7) // the pending and the bytes of the second hour, a line of that hour with its two sums, and the move
 		rollUp(0)
 		counted(1, 2)
 	})

@@ -126,7 +126,8 @@ func TestVerifyFindsBrokenPayouts(t *testing.T) {
 			found := false
 			for _, p := range r.Problems {
 				found = found || p.Invariant == c.invariant
-				if p.Client != client && p.Invariant != "pages" { // pages are no client's
+				house := p.Invariant == "I10" && p.Client == till.House     // it adds up what clients have
+				if p.Client != client && !house && p.Invariant != "pages" { // pages are no client's
 					t.Errorf("a fault was reported at a client that has none: %+v", p)
 				}
 			}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -174,6 +175,10 @@ func (b *Recording[R]) Wallet(ctx context.Context, client till.ID, currency stri
 func (b *Recording[R]) AddTransaction(t *ledger.Transaction, e *ledger.Entry) {
 	b.transactions = append(b.transactions, t)
 	b.counts.AddTransaction(t.ClientID, t.CreatedAt, t.Type, t.Amount.Currency)
+	if id := cmp.Or(t.PaymentID, t.PayoutID); !id.IsZero() {
+		p := b.Rows[store.Ref{Client: t.ClientID, ID: id}].Subject()
+		b.counts.AddMoney(t.ClientID, t.CreatedAt, t.Type, t.Amount, p.Method, p.CreatedAt)
+	}
 	b.AddEntry(e, fmt.Sprintf("%s %s %sed", t.Amount.Value(), e.Currency, t.Direction))
 }
 

@@ -25,6 +25,18 @@ var addTallies = db.Define(db.SQL{Name: "counters.addTallies",
 		ON CONFLICT (client_id, noun, hour, a, b) DO UPDATE SET n = tallies.n + excluded.n`,
 	Arrays: true})
 
+// addSums is addTallies for commits that settle something; others send one
+// column less.
+var addSums = db.Define(db.SQL{Name: "counters.addSums",
+	SQLite: `INSERT INTO tallies (n, sum, client_id, noun, hour, a, b) VALUES ($1, $2, $3, $4, $5, $6, $7)
+		ON CONFLICT (client_id, noun, hour, a, b) DO UPDATE SET n = tallies.n + excluded.n, sum = tallies.sum + excluded.sum`,
+	Postgres: `INSERT INTO tallies (n, sum, client_id, noun, hour, a, b)
+		SELECT u.a1, u.a2, u.a3, u.a4, u.a5, u.a6, u.a7
+		FROM (SELECT unnest($1::bigint[]) AS a1, unnest($2::bigint[]) AS a2, unnest($3::bytea[]) AS a3, unnest($4::text[]) AS a4, unnest($5::bigint[]) AS a5,
+			unnest($6::text[]) AS a6, unnest($7::text[]) AS a7 LIMIT $8::bigint) AS u
+		ON CONFLICT (client_id, noun, hour, a, b) DO UPDATE SET n = tallies.n + excluded.n, sum = tallies.sum + excluded.sum`,
+	Arrays: true})
+
 var sumBuckets = db.Define(db.SQL{Name: "counters.sumBuckets",
 	SQLite: `SELECT 0, bucket, CAST(sum(n) AS BIGINT) FROM counters WHERE client_id = $1 AND noun = $2 AND width = $3 AND bucket BETWEEN $4 AND $5
 		AND ($6 = '' OR a = $6) AND ($7 = '' OR b = $7) GROUP BY bucket
@@ -49,36 +61,36 @@ const (
 )
 
 var selectTallies = db.Define(db.SQL{Name: "counters.selectTallies",
-	SQLite: `SELECT hour, a, b, n FROM tallies WHERE client_id = $1 AND noun = $2 AND hour < $3 ORDER BY hour, a, b LIMIT $4`})
+	SQLite: `SELECT hour, a, b, n, sum FROM tallies WHERE client_id = $1 AND noun = $2 AND hour < $3 ORDER BY hour, a, b LIMIT $4`})
 
 var deleteTallies = db.Define(db.SQL{Name: "counters.deleteTallies",
-	SQLite: `DELETE FROM tallies WHERE client_id = $1 AND noun = $2 AND hour = $3 AND a = $4 AND b = $5 AND n = $6`,
+	SQLite: `DELETE FROM tallies WHERE client_id = $1 AND noun = $2 AND hour = $3 AND a = $4 AND b = $5 AND n = $6 AND sum = $7`,
 	Postgres: `WITH changed AS (DELETE FROM tallies
 		USING (SELECT unnest($1::bytea[]) AS a1, unnest($2::text[]) AS a2, unnest($3::bigint[]) AS a3, unnest($4::text[]) AS a4, unnest($5::text[]) AS a5,
-			unnest($6::bigint[]) AS a6 LIMIT $7::bigint) AS u
-		WHERE client_id = ANY(ARRAY[u.a1]) AND noun = u.a2 AND hour = u.a3 AND a = u.a4 AND b = u.a5 AND n = u.a6
-		RETURNING 1)
-		SELECT till_expect_rows(count(*), $7) FROM changed`,
-	Arrays: true})
-
-var lowerCounters = db.Define(db.SQL{Name: "counters.lower",
-	SQLite: `UPDATE counters SET n = n + $1 WHERE client_id = $2 AND noun = $3 AND width = $4 AND bucket = $5 AND a = $6 AND b = $7`,
-	Postgres: `WITH changed AS (UPDATE counters SET n = n + u.a1
-		FROM (SELECT unnest($1::bigint[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::text[]) AS a3, unnest($4::bigint[]) AS a4, unnest($5::bigint[]) AS a5,
-			unnest($6::text[]) AS a6, unnest($7::text[]) AS a7 LIMIT $8::bigint) AS u
-		WHERE client_id = ANY(ARRAY[u.a2]) AND noun = u.a3 AND width = u.a4 AND bucket = u.a5 AND a = u.a6 AND b = u.a7
+			unnest($6::bigint[]) AS a6, unnest($7::bigint[]) AS a7 LIMIT $8::bigint) AS u
+		WHERE client_id = ANY(ARRAY[u.a1]) AND noun = u.a2 AND hour = u.a3 AND a = u.a4 AND b = u.a5 AND n = u.a6 AND sum = u.a7
 		RETURNING 1)
 		SELECT till_expect_rows(count(*), $8) FROM changed`,
 	Arrays: true})
 
+var lowerCounters = db.Define(db.SQL{Name: "counters.lower",
+	SQLite: `UPDATE counters SET n = n + $1, sum = sum + $2 WHERE client_id = $3 AND noun = $4 AND width = $5 AND bucket = $6 AND a = $7 AND b = $8`,
+	Postgres: `WITH changed AS (UPDATE counters SET n = n + u.a1, sum = sum + u.a2
+		FROM (SELECT unnest($1::bigint[]) AS a1, unnest($2::bigint[]) AS a2, unnest($3::bytea[]) AS a3, unnest($4::text[]) AS a4, unnest($5::bigint[]) AS a5,
+			unnest($6::bigint[]) AS a6, unnest($7::text[]) AS a7, unnest($8::text[]) AS a8 LIMIT $9::bigint) AS u
+		WHERE client_id = ANY(ARRAY[u.a3]) AND noun = u.a4 AND width = u.a5 AND bucket = u.a6 AND a = u.a7 AND b = u.a8
+		RETURNING 1)
+		SELECT till_expect_rows(count(*), $9) FROM changed`,
+	Arrays: true})
+
 var raiseCounters = db.Define(db.SQL{Name: "counters.raise",
-	SQLite: `INSERT INTO counters (n, client_id, noun, width, bucket, a, b) VALUES ($1, $2, $3, $4, $5, $6, $7)
-		ON CONFLICT (client_id, noun, width, bucket, a, b) DO UPDATE SET n = counters.n + excluded.n`,
-	Postgres: `INSERT INTO counters (n, client_id, noun, width, bucket, a, b)
-		SELECT u.a1, u.a2, u.a3, u.a4, u.a5, u.a6, u.a7
-		FROM (SELECT unnest($1::bigint[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::text[]) AS a3, unnest($4::bigint[]) AS a4, unnest($5::bigint[]) AS a5,
-			unnest($6::text[]) AS a6, unnest($7::text[]) AS a7 LIMIT $8::bigint) AS u
-		ON CONFLICT (client_id, noun, width, bucket, a, b) DO UPDATE SET n = counters.n + excluded.n`,
+	SQLite: `INSERT INTO counters (n, sum, client_id, noun, width, bucket, a, b) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+		ON CONFLICT (client_id, noun, width, bucket, a, b) DO UPDATE SET n = counters.n + excluded.n, sum = counters.sum + excluded.sum`,
+	Postgres: `INSERT INTO counters (n, sum, client_id, noun, width, bucket, a, b)
+		SELECT u.a1, u.a2, u.a3, u.a4, u.a5, u.a6, u.a7, u.a8
+		FROM (SELECT unnest($1::bigint[]) AS a1, unnest($2::bigint[]) AS a2, unnest($3::bytea[]) AS a3, unnest($4::text[]) AS a4, unnest($5::bigint[]) AS a5,
+			unnest($6::bigint[]) AS a6, unnest($7::text[]) AS a7, unnest($8::text[]) AS a8 LIMIT $9::bigint) AS u
+		ON CONFLICT (client_id, noun, width, bucket, a, b) DO UPDATE SET n = counters.n + excluded.n, sum = counters.sum + excluded.sum`,
 	Arrays: true})
 
 var selectClientsToRollUp = db.Define(db.SQL{Name: "counters.selectClientsToRollUp",
@@ -99,7 +111,10 @@ func (k *tallyKey) compare(o *tallyKey) int {
 
 // CounterDelta gathers what a transaction changes, so that each tally is written
 // once however many rows moved.
-type CounterDelta struct{ n map[tallyKey]int64 }
+type CounterDelta struct {
+	n    map[tallyKey]int64
+	sums map[tallyKey]int64 // beside n; see sums.go
+}
 
 // AddPayment counts a payment in, or out if n is negative.
 func (c *CounterDelta) AddPayment(p *till.Payment, status till.Status, n int64) {
@@ -138,7 +153,7 @@ func (c *CounterDelta) add(client till.ID, table string, at till.Time, a, b stri
 func (c *CounterDelta) keys() []tallyKey {
 	keys := make([]tallyKey, 0, len(c.n))
 	for k, n := range c.n {
-		if n != 0 {
+		if n != 0 || c.sums[k] != 0 {
 			keys = append(keys, k)
 		}
 	}
@@ -180,6 +195,13 @@ func bucketStart(width int, bucket int64) till.Time {
 func (tx *Tx) AddCounts(ctx context.Context, c *CounterDelta) error {
 	keys := c.keys()
 	args := make([][]any, len(keys))
+	if len(c.sums) > 0 {
+		for i := range keys {
+			k := &keys[i]
+			args[i] = []any{c.n[*k], c.sums[*k], k.client[:], k.table, k.hour, k.a, k.b}
+		}
+		return tx.db.Defer(addSums, args)
+	}
 	for i := range keys {
 		k := &keys[i]
 		args[i] = []any{c.n[*k], k.client[:], k.table, k.hour, k.a, k.b}
@@ -234,21 +256,30 @@ type counterKey struct {
 }
 
 // RollUp puts up to limit of a client's tallies from before an hour into its counters, and
-// returns how many. Nothing that is counted changes by it.
+// returns how many. Nothing that is counted changes by it. The house's counters, which
+// have no tallies, follow.
 func (tx *Tx) RollUp(ctx context.Context, client till.ID, before till.Time, limit int) (int, error) {
 	if _, err := tx.LockHeads(ctx, []till.ID{client}); err != nil {
 		return 0, err
 	}
+	mode, err := tx.modeOf(ctx, client)
+	if err != nil {
+		return 0, err
+	}
 	var rolledUp CounterDelta
 	var gone [][]any
-	for _, table := range append(slices.Clone(CountedTables), countStored) {
+	for _, table := range slices.Concat(CountedTables, []string{countStored}, SumNouns) {
 		err := tx.db.Query(ctx, selectTallies,
 			[]any{client[:], table, bucketOf(widthHour, before), limit - len(gone)}, func(r db.Row) error {
-				var hour, n int64
+				var hour, n, sum int64
 				var a, b string
-				err := r.Scan(&hour, &a, &b, &n)
-				rolledUp.add(client, table, bucketStart(widthHour, hour), a, b, n)
-				gone = append(gone, []any{client[:], table, hour, a, b, n})
+				err := r.Scan(&hour, &a, &b, &n, &sum)
+				at := bucketStart(widthHour, hour)
+				rolledUp.addSum(client, table, at, a, b, n, sum)
+				if noun, ok := houseNoun(table, mode); ok {
+					rolledUp.addSum(till.House, noun, at, a, b, n, sum)
+				}
+				gone = append(gone, []any{client[:], table, hour, a, b, n, sum})
 				return err
 			})
 		if err != nil {
@@ -263,15 +294,15 @@ func (tx *Tx) RollUp(ctx context.Context, client till.ID, before till.Time, limi
 
 // addToCounters applies gathered changes to the counters themselves.
 func (tx *Tx) addToCounters(ctx context.Context, c *CounterDelta) error {
-	sums := map[counterKey]int64{}
+	changes := map[counterKey]Sum{}
 	for _, k := range c.keys() {
-		n, at := c.n[k], bucketStart(widthHour, k.hour)
+		n, sum, at := c.n[k], c.sums[k], bucketStart(widthHour, k.hour)
 		for w := widthAll; w <= widthHour; w++ {
 			k.hour = bucketOf(w, at)
-			sums[counterKey{k, w}] += n
+			changes[counterKey{k, w}] = changes[counterKey{k, w}].plus(Sum{n, sum})
 		}
 	}
-	keys := slices.SortedFunc(maps.Keys(sums), func(x, y counterKey) int {
+	keys := slices.SortedFunc(maps.Keys(changes), func(x, y counterKey) int {
 		return cmp.Or(x.tallyKey.compare(&y.tallyKey), cmp.Compare(x.width, y.width))
 	})
 	// What goes down is there already. An upsert would hold the constraint
@@ -279,11 +310,12 @@ func (tx *Tx) addToCounters(ctx context.Context, c *CounterDelta) error {
 	var up, down [][]any
 	for i := range keys {
 		k := &keys[i]
-		args := []any{sums[*k], k.client[:], k.table, k.width, k.hour, k.a, k.b}
-		if sums[*k] > 0 {
-			up = append(up, args)
-		} else if sums[*k] < 0 {
+		s := changes[*k]
+		args := []any{s.N, s.Sum, k.client[:], k.table, k.width, k.hour, k.a, k.b}
+		if s.N < 0 {
 			down = append(down, args)
+		} else if s != (Sum{}) {
+			up = append(up, args)
 		}
 	}
 	if err := tx.db.DeferExactly(lowerCounters, down); err != nil {

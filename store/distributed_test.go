@@ -40,6 +40,7 @@ var global = map[string]string{
 	"backup_results":      "the last backup and the last drill: two rows",
 	"guesses":             "counts by the hash of a login or an address: distributed by name",
 	"used_once":           "what counts once, by its hash: distributed by hash",
+	"verifications":       "a row for each run of verify: a reference table",
 	"key_clients":         "the look-up from a key's id to its client: distributed by key_id",
 }
 

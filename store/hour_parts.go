@@ -18,7 +18,7 @@ var selectHourCounts = db.Define(db.SQL{Name: "hour_parts.selectCounts",
 		UNION ALL SELECT a, b, n FROM tallies WHERE client_id = $1 AND noun = $2 AND hour = $4`})
 
 var selectHoursToSplit = db.Define(db.SQL{Name: "hour_parts.selectToSplit",
-	SQLite: `SELECT client_id, noun, hour FROM tallies AS t WHERE noun <> 'stored' GROUP BY client_id, noun, hour
+	SQLite: `SELECT client_id, noun, hour FROM tallies AS t WHERE noun IN ('payment', 'payout', 'transaction') GROUP BY client_id, noun, hour
 		HAVING sum(n) > $1 OR EXISTS (SELECT 1 FROM hour_parts AS p WHERE p.client_id = t.client_id AND p.noun = t.noun AND p.hour = t.hour)`})
 
 var selectBusyBuckets = db.Define(db.SQL{Name: "hour_parts.selectBusyBuckets",

@@ -21,12 +21,15 @@ var advanceHead = &db.SQL{Name: "seed.advanceHead",
 		last_time = CASE WHEN last_time < $3 THEN $4 ELSE last_time END WHERE client_id = $5`}
 
 var countCredits = &db.SQL{Name: "seed.countCredits",
-	SQLite: `SELECT updated_at / $1, currency, count(*) FROM payments
-		WHERE client_id = $2 AND id BETWEEN $3 AND $4 AND status = 'success' GROUP BY 1, 2`}
+	SQLite: `SELECT updated_at / $1, method, currency, count(*) FROM payments
+		WHERE client_id = $2 AND id BETWEEN $3 AND $4 AND status = 'success' GROUP BY 1, 2, 3`}
 
 // took is how many microseconds a seeded payment takes to its end: one for
 // each event after the first.
 const took = 2
+
+// seededAmount is what each seeded payment is about.
+const seededAmount = 500000
 
 // writeBooks writes everything that belongs to the payments between two ids, set
 // by set. Each has three events and a send. Each success has a credit with its
@@ -83,7 +86,7 @@ func writeSums(ctx context.Context, tx *store.Tx, client, lo, hi till.ID, counts
 	for currency, n := range credits {
 		audit += n
 		if _, err := tx.DB().Exec(ctx, addToWallet,
-			n, n*500000, client[:], currency); err != nil {
+			n, n*seededAmount, client[:], currency); err != nil {
 			return err
 		}
 	}
@@ -104,10 +107,12 @@ func sumCredits(ctx context.Context, tx *store.Tx, client, lo, hi till.ID, count
 	err := tx.DB().Query(ctx, countCredits,
 		[]any{time.Hour.Microseconds(), client[:], lo[:], hi[:]}, func(r db.Row) error {
 			var hour, n int64
-			var currency string
-			err := r.Scan(&hour, &currency, &n)
+			var method, currency string
+			err := r.Scan(&hour, &method, &currency, &n)
+			at := startOfHour(hour)
 			for range n {
-				counts.AddTransaction(client, startOfHour(hour), "collection", currency)
+				counts.AddTransaction(client, at, "collection", currency)
+				counts.AddMoney(client, at, "collection", till.Money{Minor: seededAmount, Currency: currency}, method, at)
 			}
 			credits[currency] += n
 			return err

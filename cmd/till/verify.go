@@ -21,8 +21,9 @@ func newVerify() *cobra.Command {
 		Use:   "verify",
 		Short: "Prove that the books are right",
 		Long: `Read the whole database and check that each franc is accounted for once. Use it
-regularly and after each incident. It changes nothing, reads in short snapshots
-and may run beside a server. On a terminal, or with --progress, it shows its
+regularly and after each incident. It changes nothing but its own note of when it
+ran and what it found ('till status' shows it), reads in short snapshots and may
+run beside a server. On a terminal, or with --progress, it shows its
 progress on standard error. The exit code is 0 if all is well, 1 if problems were
 found, 2 if the database could not be read.
 
@@ -49,10 +50,14 @@ run, and the output says so. --audit-heads names a file with heads that were kep
 						return err
 					}
 				}
+				began := s.Now()
 				report, err := books.Verify(cmd.Context(), s, o)
 				bar.end()
 				if err != nil {
 					return err
+				}
+				if err := books.NoteVerification(cmd.Context(), s, &report, began, o.Key != nil); err != nil {
+					printf(cmd.ErrOrStderr(), "till: the outcome was not noted: %v\n", err)
 				}
 				if err := printReport(cmd.OutOrStdout(), &report, o.Key != nil, asJSON); err != nil {
 					return err
@@ -131,6 +136,8 @@ type reportJSON struct {
 	Transactions int64         `json:"transactions"`
 	Entries      int64         `json:"entries"`
 	Counters     int64         `json:"counters"`
+	Sums         int64         `json:"sums"`
+	SumsUnfilled int64         `json:"sums_unfilled"` // clients, and the house, whose sums are still being filled in
 	Audit        int64         `json:"audit"`
 	Seals        int64         `json:"seals"`
 	Heads        int64         `json:"audit_heads"`       // that were kept, and are still a part of their chain
@@ -152,7 +159,7 @@ func printReport(w io.Writer, r *books.Report, keyed, asJSON bool) error {
 	if asJSON {
 		out := reportJSON{
 			Clean: r.Clean(), Clients: r.Clients, Payments: r.Payments, Payouts: r.Payouts, Events: r.Events, Endpoints: r.Endpoints, Wallets: r.Wallets,
-			Transactions: r.Transactions, Entries: r.Entries, Counters: r.Counters, Audit: r.Audit, Seals: r.ChainLinks, Heads: r.Heads, KeyChecked: keyed, Strays: r.Strays,
+			Transactions: r.Transactions, Entries: r.Entries, Counters: r.Counters, Sums: r.Sums, SumsUnfilled: r.SumsUnfilled, Audit: r.Audit, Seals: r.ChainLinks, Heads: r.Heads, KeyChecked: keyed, Strays: r.Strays,
 			Problems: make([]problemJSON, len(r.Problems)), Omitted: r.Omitted,
 		}
 		for _, c := range checked {
@@ -166,7 +173,7 @@ func printReport(w io.Writer, r *books.Report, keyed, asJSON bool) error {
 	printf(w, "%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %d of them sealed, %s\n",
 		count(r.Clients, "client", "clients"), count(r.Payments, "payment", "payments"), count(r.Payouts, "payout", "payouts"), count(r.Events, "event", "events"),
 		count(r.Endpoints, "endpoint", "endpoints"), count(r.Wallets, "wallet", "wallets"), count(r.Transactions, "transaction", "transactions"),
-		count(r.Entries, "entry", "entries"), count(r.Counters, "counter", "counters"), count(r.Audit, "audit row", "audit rows"), r.ChainLinks, count(r.Strays, "stray", "strays"))
+		count(r.Entries, "entry", "entries"), count(r.Counters+r.Sums, "counter", "counters"), count(r.Audit, "audit row", "audit rows"), r.ChainLinks, count(r.Strays, "stray", "strays"))
 	for _, c := range checked {
 		problems := 0
 		for _, p := range r.Problems {
@@ -182,6 +189,9 @@ func printReport(w io.Writer, r *books.Report, keyed, asJSON bool) error {
 	}
 	if !keyed && r.ChainLinks > 0 {
 		printLine(w, "The audit chains were not compared with the installation's key: name it with --secret-file.")
+	}
+	if r.SumsUnfilled > 0 {
+		printf(w, "The sums of %s are still being filled in by the server and were not compared.\n", count(r.SumsUnfilled, "client", "clients"))
 	}
 	if r.Heads > 0 {
 		printf(w, "%d kept heads are still a part of their audit chains.\n", r.Heads)

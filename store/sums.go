@@ -1,0 +1,207 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"till"
+	"till/internal/db"
+	"till/ledger"
+)
+
+// What is added up, as the column noun says it. A sum is of the hour in which the
+// wallet's line was written, and an hour that is over never changes again.
+const (
+	SumIn       = "money_in"   // a method, b currency: collections, in time and late
+	SumBack     = "money_back" // a method, b currency: what operators took back out of wallets
+	SumOut      = "money_out"  // a method, b currency: payouts, in time and late
+	SumFee      = "fee"        // a method, b currency: fees of payments and payouts
+	SumApproval = "approval"   // a method, b the slowest seconds of ApprovalBuckets; the sum is in milliseconds
+)
+
+// SumNouns lists what is added up.
+var SumNouns = []string{SumIn, SumBack, SumOut, SumFee, SumApproval}
+
+const sumNouns = `('money_in', 'money_back', 'money_out', 'fee', 'approval')`
+
+// The house's counters of test clients have nouns of their own: pretend money is
+// never added to real money.
+const testPrefix = "test "
+
+const houseNouns = `('payment', 'payout', 'money_in', 'money_back', 'money_out', 'fee', 'approval')`
+
+// houseNoun returns the noun under which the house counts what clients of a mode
+// have.
+func houseNoun(noun string, mode till.Mode) (string, bool) {
+	if noun == countTransactions || noun == countStored {
+		return "", false
+	}
+	if mode == till.Test {
+		noun = testPrefix + noun
+	}
+	return noun, true
+}
+
+// ApprovalBuckets are the ends of the buckets of SumApproval, in seconds. The last
+// bucket, "more", has no end.
+var ApprovalBuckets = []struct {
+	Name    string
+	Seconds int64
+}{{"5", 5}, {"10", 10}, {"20", 20}, {"30", 30}, {"60", 60}, {"120", 120}, {"300", 300}, {"more", 0}}
+
+// approvalBucket returns the bucket of a time from the request to the credit.
+func approvalBucket(took time.Duration) string {
+	for _, b := range ApprovalBuckets {
+		if b.Seconds > 0 && took <= time.Duration(b.Seconds)*time.Second {
+			return b.Name
+		}
+	}
+	return "more"
+}
+
+// approvalText is approvalBucket in SQL.
+func approvalText(took string) string {
+	var t strings.Builder
+	t.WriteString(`CASE`)
+	for _, b := range ApprovalBuckets {
+		if b.Seconds > 0 {
+			t.WriteString(` WHEN ` + took + ` <= ` + b.Name + `000000 THEN '` + b.Name + `'`)
+		}
+	}
+	return t.String() + ` ELSE 'more' END`
+}
+
+// Sum is how many there are, and what they add up to.
+type Sum struct{ N, Sum int64 }
+
+func (s Sum) plus(o Sum) Sum { return Sum{s.N + o.N, s.Sum + o.Sum} }
+
+func (c *CounterDelta) addSum(client till.ID, table string, at till.Time, a, b string, n, sum int64) {
+	c.add(client, table, at, a, b, n)
+	if sum == 0 {
+		return
+	}
+	if c.sums == nil {
+		c.sums = make(map[tallyKey]int64)
+	}
+	c.sums[tallyKey{client, table, bucketOf(widthHour, at), a, b}] += sum
+}
+
+// AddMoney adds the line of a wallet, written at a time, that belongs to a payment
+// or payout of a method, made at another.
+func (c *CounterDelta) AddMoney(client till.ID, at till.Time, typ string, amount till.Money, method string, made till.Time) {
+	noun := sumOf(typ)
+	if noun == "" {
+		return
+	}
+	c.addSum(client, noun, at, method, amount.Currency, 1, amount.Minor)
+	if typ == string(ledger.Collection) {
+		took := at.Sub(made)
+		c.addSum(client, SumApproval, at, method, approvalBucket(took), 1, took.Milliseconds())
+	}
+}
+
+// sumOf returns the noun that a type of transaction is added to; "" for none.
+func sumOf(typ string) string {
+	switch ledger.EntryKind(typ) {
+	case ledger.Collection, ledger.LateCollection:
+		return SumIn
+	case ledger.CollectionReversal:
+		return SumBack
+	case ledger.Payout, ledger.LatePayout:
+		return SumOut
+	case ledger.Fee:
+		return SumFee
+	}
+	return ""
+}
+
+var selectSums = db.Define(db.SQL{Name: "sums.select",
+	SQLite: `SELECT noun, bucket, a, b, n, sum FROM counters WHERE client_id = $1 AND noun = $2 AND width = $3 AND bucket BETWEEN $4 AND $5
+		UNION ALL SELECT noun, hour, a, b, n, sum FROM tallies WHERE client_id = $1 AND noun = $2 AND hour BETWEEN $4 AND $5`})
+
+var selectTotals = db.Define(db.SQL{Name: "sums.selectTotals",
+	SQLite: `SELECT noun, a, b, CAST(sum(n) AS BIGINT), CAST(sum(sum) AS BIGINT) FROM (
+		SELECT noun, a, b, n, sum FROM counters WHERE client_id = $1 AND noun IN ` + houseNouns + ` AND width = $2 AND bucket BETWEEN $3 AND $4
+		UNION ALL SELECT noun, a, b, n, sum FROM tallies WHERE client_id = $1 AND noun IN ` + houseNouns + ` AND hour BETWEEN $3 AND $4) AS all_of_them
+		GROUP BY noun, a, b`})
+
+var selectHouseCounters = db.Define(db.SQL{Name: "sums.selectHouseCounters",
+	SQLite: `SELECT bucket, a, b, n, sum FROM counters WHERE client_id = $1 AND noun = $2 AND width = $3 AND bucket BETWEEN $4 AND $5`})
+
+// The tallies of all clients are those of two hours or so.
+var selectHouseTallies = db.Define(db.SQL{Name: "sums.selectHouseTallies",
+	SQLite: `SELECT t.noun, t.hour, t.a, t.b, CAST(sum(t.n) AS BIGINT), CAST(sum(t.sum) AS BIGINT) FROM tallies t JOIN clients c ON c.client_id = t.client_id
+		WHERE c.mode = $1 AND t.noun IN ` + houseNouns + ` AND t.hour BETWEEN $2 AND $3 GROUP BY t.noun, t.hour, t.a, t.b`})
+
+var selectAllTime = db.Define(db.SQL{Name: "sums.selectAllTime",
+	SQLite: `SELECT b, CAST(sum(sum) AS BIGINT) FROM (
+		SELECT b, sum FROM counters WHERE client_id = $1 AND noun = $2 AND width = 0
+		UNION ALL SELECT b, sum FROM tallies WHERE client_id = $1 AND noun = $2) AS all_of_them GROUP BY b`})
+
+// HourSum is what one hour adds to a sum. Hours are counted since 1970.
+type HourSum struct {
+	Noun string
+	Hour int64
+	A, B string
+	Sum
+}
+
+// HourOf returns the number of the hour that a moment falls into.
+func HourOf(t till.Time) int64 { return bucketOf(widthHour, t) }
+
+// Sums returns the hours from..to of one noun of a client. The same hour and
+// pair may come twice.
+func (tx *Tx) Sums(ctx context.Context, client till.ID, noun string, from, to int64) ([]HourSum, error) {
+	return readAll(ctx, tx, selectSums, []any{client[:], noun, widthHour, from, to}, scanHourSum)
+}
+
+func scanHourSum(r db.Row) (s HourSum, err error) {
+	err = r.Scan(&s.Noun, &s.Hour, &s.A, &s.B, &s.N, &s.Sum.Sum)
+	return s, err
+}
+
+// Totals returns what the hours from..to of a client add up to: payments and
+// payouts by method and status, and every sum. Hour is 0.
+func (tx *Tx) Totals(ctx context.Context, client till.ID, from, to int64) ([]HourSum, error) {
+	return readAll(ctx, tx, selectTotals, []any{client[:], widthHour, from, to}, func(r db.Row) (s HourSum, err error) {
+		err = r.Scan(&s.Noun, &s.A, &s.B, &s.N, &s.Sum.Sum)
+		return s, err
+	})
+}
+
+// HouseSums returns the hours from..to of some nouns over all clients of a mode.
+// The same hour and pair may come twice.
+func (tx *Tx) HouseSums(ctx context.Context, mode till.Mode, nouns []string, from, to int64) ([]HourSum, error) {
+	all, err := readAll(ctx, tx, selectHouseTallies, []any{string(mode), from, to}, scanHourSum)
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(s HourSum) bool { return !slices.Contains(nouns, s.Noun) })
+	for _, noun := range nouns {
+		counted, ok := houseNoun(noun, mode)
+		if !ok {
+			continue
+		}
+		err := tx.db.Query(ctx, selectHouseCounters, []any{till.House[:], counted, widthHour, from, to}, func(r db.Row) error {
+			s := HourSum{Noun: noun}
+			err := r.Scan(&s.Hour, &s.A, &s.B, &s.N, &s.Sum.Sum)
+			all = append(all, s)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// FeesTaken returns all fees that were ever taken from a client, by currency.
+func (tx *Tx) FeesTaken(ctx context.Context, client till.ID) ([]till.Money, error) {
+	return readAll(ctx, tx, selectAllTime, []any{client[:], SumFee}, func(r db.Row) (m till.Money, err error) {
+		err = r.Scan(&m.Currency, &m.Minor)
+		return m, err
+	})
+}

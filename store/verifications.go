@@ -1,0 +1,51 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"till"
+	"till/internal/db"
+)
+
+var insertVerification = db.Define(db.SQL{Name: "verifications.insert",
+	SQLite: `INSERT INTO verifications (at, began_at, problems, audit_key) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`})
+
+var deleteVerifications = db.Define(db.SQL{Name: "verifications.deleteOld",
+	SQLite: `DELETE FROM verifications WHERE at < $1`})
+
+var selectVerification = db.Define(db.SQL{Name: "verifications.selectLast",
+	SQLite: `SELECT at, began_at, problems, audit_key FROM verifications ORDER BY at DESC LIMIT 1`})
+
+// verificationsKept is how long the outcome of a verification is kept.
+const verificationsKept = 400 * 24 * time.Hour
+
+// Verification is a run of books.Verify that came to its end.
+type Verification struct {
+	At, BeganAt till.Time
+	Problems    int64
+	KeyChecked  bool // the audit chains were compared with the installation's key
+}
+
+// InsertVerification writes down that a verification has ended now.
+func (tx *Tx) InsertVerification(ctx context.Context, v Verification) error {
+	if _, err := tx.db.Exec(ctx, deleteVerifications, int64(tx.Now().Add(-verificationsKept))); err != nil {
+		return err
+	}
+	key := 0
+	if v.KeyChecked {
+		key = 1
+	}
+	_, err := tx.db.Exec(ctx, insertVerification, int64(tx.Now()), int64(v.BeganAt), v.Problems, key)
+	return err
+}
+
+// LastVerification returns the latest verification, nil if there was none.
+func (tx *Tx) LastVerification(ctx context.Context) (*Verification, error) {
+	v := &Verification{}
+	found, err := tx.db.QueryRow(ctx, selectVerification, nil, &v.At, &v.BeganAt, &v.Problems, boolDest(&v.KeyChecked))
+	if !found || err != nil {
+		return nil, err
+	}
+	return v, nil
+}
