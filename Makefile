@@ -247,6 +247,8 @@ soak-parts: cross
 	TILL_KILLS=100 $(GO) test -count=5 -timeout 30m -run '^TestKill$$' -v ./cmd/till
 	TILL_KILLS=100 $(GO) test -count=1 -timeout 20m -run '^TestKilledBackups$$' -v ./cmd/till
 	cd tools && TILL_ORDERS=10000 TILL_KILLS=50 $(GO) test -count=1 -timeout 30m -run '^TestShop' -v ./conform
+	cd tools && TILL_WEBHOOK_PAYMENTS=5000 TILL_WEBHOOK_KILLS=20 $(GO) test -count=1 -timeout 30m -run '^TestWebhooksBetweenKills$$' -v ./conform
+	cd tools && TILL_LIST=100000 $(GO) test -count=1 -timeout 30m -run '^TestLongLists$$' -v ./conform
 	$(MAKE) --no-print-directory sdk-typescript
 	cd tools && TILL_SDK=typescript TILL_ORDERS=10000 TILL_KILLS=50 $(GO) test -count=1 -timeout 40m -run '^TestShop' -v ./conform
 	cd tools && TILL_SDK=python PYTHON=$(PYTHON) TILL_ORDERS=10000 TILL_KILLS=50 $(GO) test -count=1 -timeout 40m -run '^TestShop' -v ./conform

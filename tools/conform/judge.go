@@ -127,6 +127,10 @@ func (p *play) posts(say func(ok bool, format string, args ...any)) {
 	is(x.Cancels, len(posted(seen, "/cancel")), "posts of cancels")
 	is(x.NewKeys, len(posted(seen, "/api-keys")), "posts of API keys")
 	say(x.MaxPosts == nil || len(creates) <= *x.MaxPosts, "%d posts of payments, at most %d", len(creates), deref(x.MaxPosts))
+	if x.MaxReads != nil {
+		reads := slices.DeleteFunc(slices.Clone(seen), func(s faulty.Seen) bool { return s.Method != "GET" || !strings.Contains(s.Path, "/payments/") })
+		say(len(reads) > 0 && len(reads) <= *x.MaxReads, "%d reads of single payments, at most %d", len(reads), *x.MaxReads)
+	}
 	if x.Gap != nil || x.MaxGap != nil {
 		if len(creates) < 2 {
 			say(false, "there is no second post")

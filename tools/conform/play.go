@@ -218,6 +218,8 @@ func (p *play) runnerStep(ctx context.Context, s *Step) (done bool, err error) {
 		return true, p.deliver(ctx, s)
 	case "endpoint", "reserve":
 		return true, p.register(ctx, s)
+	case "disable_endpoint":
+		return true, p.disableEndpoint(ctx)
 	case "rotate_secret":
 		return true, p.rotateSecret(ctx, s)
 	case "rotate_key", "revoke_key", "break_key":

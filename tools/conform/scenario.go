@@ -85,6 +85,7 @@ type Expect struct {
 	Keys     *int                `json:"keys"` // different ones in posts of payments
 	Posts    *int                `json:"posts"`
 	MaxPosts *int                `json:"max_posts"`
+	MaxReads *int                `json:"max_reads"`  // of single payments
 	Cancels  *int                `json:"cancels"`    // posts of cancels
 	NewKeys  *int                `json:"new_keys"`   // posts of API keys
 	Gap      *int                `json:"gap_ms"`     // at least, between the first two posts

@@ -31,14 +31,39 @@ func (p *play) register(ctx context.Context, s *Step) error {
 	if s.Do == "reserve" {
 		p.secrets = []string{"whsec_" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32))}
 	} else {
+		body := map[string]any{"url": "http://" + p.addr + "/till", "events": []string{"*"}}
+		if s.Secret == "own" { // the longest that may be
+			body["secret"] = "whsec_" + base64.StdEncoding.EncodeToString([]byte(uuid() + uuid())[:64])
+		}
 		var made struct{ ID, Secret string }
-		if err := p.books.call(ctx, "POST", "/webhook-endpoints", map[string]any{"url": "http://" + p.addr + "/till", "events": []string{"*"}}, &made); err != nil {
+		if err := p.books.call(ctx, "POST", "/webhook-endpoints", body, &made); err != nil {
 			return err
 		}
 		p.endpoint, p.secrets = made.ID, []string{made.Secret}
+		if s.Secret == "own" {
+			if err := p.repeatEndpoint(ctx, body); err != nil {
+				return err
+			}
+		}
 	}
 	p.served = true
 	return p.serve(ctx)
+}
+
+// repeatEndpoint registers an endpoint with its own secret once more: nothing changes.
+func (p *play) repeatEndpoint(ctx context.Context, body map[string]any) error {
+	var again struct{ ID string }
+	if err := p.books.call(ctx, "POST", "/webhook-endpoints", body, &again); err != nil || again.ID != p.endpoint {
+		return fmt.Errorf("the same endpoint again is %s and not %s: %w", again.ID, p.endpoint, err)
+	}
+	own, _ := body["secret"].(string)
+	p.secrets = []string{own}
+	return nil
+}
+
+// disableEndpoint disables the endpoint, as days of failures would.
+func (p *play) disableEndpoint(ctx context.Context) error {
+	return p.books.call(ctx, "POST", "/sandbox/webhook-endpoints/"+p.endpoint+"/disable", nil, nil)
 }
 
 // rotateSecret gives the endpoint a new secret. The driver is told both, the new
