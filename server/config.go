@@ -40,6 +40,9 @@ type Config struct {
 	// AdminListen is the address of the health checks; "" means none.
 	AdminListen string
 
+	// Drain is how long a stop goes on serving after readyz has begun to fail.
+	Drain time.Duration
+
 	// NoConsole leaves the console out. ConsoleListen is an address of its own
 	// for it; "" means beside the API.
 	NoConsole     bool
@@ -110,6 +113,9 @@ type Config struct {
 // MinApprovalWindow is the shortest window in which the sandbox's stories can happen.
 const MinApprovalWindow = 3 * time.Second
 
+// MaxDrain is the longest time of draining.
+const MaxDrain = 5 * time.Minute
+
 const defaultApprovalWindow = time.Minute
 
 // setDefaults sets the defaults and rejects invalid values.
@@ -129,6 +135,9 @@ func (c *Config) setDefaults() error {
 	}
 	if c.ApprovalWindow < MinApprovalWindow {
 		return fmt.Errorf("an approval window of %s is too short; it is at least %s", c.ApprovalWindow, MinApprovalWindow)
+	}
+	if c.Drain < 0 || c.Drain > MaxDrain {
+		return fmt.Errorf("draining for %s is not possible; it is at most %s", c.Drain, MaxDrain)
 	}
 	if c.RateLimit < 0 {
 		return fmt.Errorf("the rate limit must not be negative; 0 turns it off")

@@ -21,19 +21,19 @@ import (
 // kernel's queue.
 func (s *Server) listen(ctx context.Context) (err error) {
 	if s.c.Role.serves() {
-		if s.listener, err = bind(ctx, s.c.Listen, "--listen", s.c.LoopbackOnly); err != nil {
+		if s.listener, err = s.bindOrInherit(ctx, socketAPI, s.c.Listen, "--listen", s.c.LoopbackOnly); err != nil {
 			return err
 		}
 		s.undo.push(closeQuietly(s.listener))
 	}
 	if s.c.AdminListen != "" {
-		if s.adminListener, err = bind(ctx, s.c.AdminListen, "--admin-listen", false); err != nil {
+		if s.adminListener, err = s.bindOrInherit(ctx, socketAdmin, s.c.AdminListen, "--admin-listen", false); err != nil {
 			return err
 		}
 		s.undo.push(closeQuietly(s.adminListener))
 	}
 	if s.c.ConsoleListen != "" && !s.c.NoConsole && s.c.Role.serves() {
-		if s.consoleListener, err = bind(ctx, s.c.ConsoleListen, "--console-listen", s.c.LoopbackOnly); err != nil {
+		if s.consoleListener, err = s.bindOrInherit(ctx, socketConsole, s.c.ConsoleListen, "--console-listen", s.c.LoopbackOnly); err != nil {
 			return err
 		}
 		s.undo.push(closeQuietly(s.consoleListener))
@@ -166,6 +166,10 @@ func (s *Server) admin() http.Handler {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") })
 	ready := &readiness{check: s.checkDatabase}
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		if s.draining.Load() {
+			writeText(w, http.StatusServiceUnavailable, "stopping")
+			return
+		}
 		if err := ready.get(); err != nil {
 			writeText(w, http.StatusServiceUnavailable, "the database does not answer")
 			return

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"till"
@@ -55,6 +56,9 @@ type Server struct {
 	liveDemo   *Demo
 	demoToken  string // "": the demo has no people
 
+	inherited map[string]net.Listener // sockets that systemd has opened, by name
+	draining  atomic.Bool             // a stop has begun
+
 	undo  undoStack
 	close func() error
 }
@@ -83,7 +87,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	s := &Server{c: c, log: c.Log, id: till.NewID(till.TimeOf(time.Now()))}
 	s.close = sync.OnceValue(s.undo.run)
 	steps := []func(context.Context) error{
-		s.extendPhonePatterns, s.lock, s.listen, s.openStore, s.openSecret, s.openSandbox, s.openOperators,
+		s.extendPhonePatterns, s.lock, s.inherit, s.listen, s.openStore, s.openSecret, s.openSandbox, s.openOperators,
 		s.registerConnections, s.warnOrphans, s.build, s.openDemos, s.warnExposed,
 	}
 	for _, step := range steps {
@@ -242,11 +246,14 @@ func (s *Server) Run(ctx context.Context) error {
 		s.keepRunning(work, "schema", func(ctx context.Context) { s.watchSchema(ctx, changed) })
 	})
 	web := s.serve()
+	s.tell("READY=1")
+	workers.Go(func() { s.watchdog(work) })
 	s.log.Info("ready", "base_url", s.baseURL, "role", string(s.c.Role), "database", s.c.databaseName())
 
 	var failure error
 	select {
 	case <-ctx.Done():
+		s.drain()
 	case failure = <-web.errs:
 	case failure = <-changed:
 		s.log.Error("database migrated by another release", "error", failure)

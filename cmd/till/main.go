@@ -92,7 +92,7 @@ func newRoot() *cobra.Command {
 	root.AddCommand(newDev(), newServe(), newClient(), newKey(), newPerson(), newPayment(), newPayout(), newPayouts(), newAdjust(), newCases(), newStrays(), newWebhook(), newAudit(),
 		newStatement(), newVerify(), newReconcile(), newConnections(), newSimulate(), newDoctor(), newRestored(), newBench(),
 		newProxy(), newListen(), newTrigger(), newMigrate(), newVersion())
-	root.AddCommand(newBackup(), newRestore(), newDrill())
+	root.AddCommand(newBackup(), newRestore(), newDrill(), newHealth())
 	return root
 }
 

@@ -3,6 +3,7 @@ package system
 import (
 	"errors"
 	"io/fs"
+	"net"
 	"os"
 
 	"golang.org/x/sys/windows"
@@ -47,3 +48,6 @@ func isForbidden(err error) bool { return errors.Is(err, windows.WSAEACCES) }
 
 // SameOwner does nothing: on Windows a file has the rights of its folder.
 func SameOwner(string, string) error { return nil }
+
+// InheritedListeners returns none: there is no systemd.
+func InheritedListeners() (map[string]net.Listener, error) { return nil, nil }

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// healthTimeout is how long 'till health' waits.
+const healthTimeout = 5 * time.Second
+
+func newHealth() *cobra.Command {
+	var admin string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "health",
+		Short: "Ask a running server whether it is ready",
+		Long: `Ask the admin address of a running server whether it is ready. Use it as the
+health check of a container. The exit code is 0 if the server is ready, 1 if it is
+not, 2 if it cannot be reached.`,
+		Example: `  till health --admin-listen 127.0.0.1:8081`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if admin == "" {
+				return errors.New("the server has no admin address (--admin-listen is empty)")
+			}
+			client := &http.Client{Timeout: healthTimeout}
+			resp, err := client.Get("http://" + reachableFrom(admin) + "/readyz")
+			if err != nil {
+				return fmt.Errorf("the server does not answer on %s: %w", admin, errors.Unwrap(err))
+			}
+			defer resp.Body.Close()
+			text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
+			said, ready := strings.TrimSpace(string(text)), resp.StatusCode == http.StatusOK
+			if asJSON {
+				if err := printJSON(cmd.OutOrStdout(), map[string]any{"ready": ready, "detail": said}); err != nil {
+					return err
+				}
+			} else {
+				printLine(cmd.OutOrStdout(), said)
+			}
+			if !ready {
+				return errProblems
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&admin, "admin-listen", "127.0.0.1:8081", "the server's admin address")
+	addJSONFlag(cmd, &asJSON)
+	return cmd
+}
+
+// reachableFrom turns an address to listen on into one to call.
+func reachableFrom(address string) string {
+	for _, all := range []string{":", "0.0.0.0:", "[::]:"} {
+		if port, found := strings.CutPrefix(address, all); found {
+			return "127.0.0.1:" + port
+		}
+	}
+	return address
+}
