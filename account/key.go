@@ -25,12 +25,15 @@ const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 // NewKey creates a random key. The text is shown to its owner once. The Key holds what is
 // stored; its owner, name, scopes and times are still to be set.
-func NewKey(mode till.Mode) (text string, key till.Key) {
+func NewKey(mode till.Mode) (text string, key till.Key) { return keyFrom(mode, randomText) }
+
+// keyFrom makes a key of texts of a given length.
+func keyFrom(mode till.Mode, draw func(n int) string) (text string, key till.Key) {
 	prefix := testPrefix
 	if mode == till.Live {
 		prefix = livePrefix
 	}
-	id, secret := randomText(idLen), randomText(secretLen)
+	id, secret := draw(idLen), draw(secretLen)
 	text = prefix + id + "_" + secret
 	return text + checksum(text), till.Key{ID: id, SecretHash: hashSecret(secret)}
 }
@@ -85,6 +88,26 @@ func randomText(n int) string {
 		}
 	}
 	return out.String()
+}
+
+// seededText returns texts that follow from a seed: the same seed, the same texts. Bytes
+// are drawn as randomText does.
+func seededText(seed []byte) func(n int) string {
+	block, left := 0, []byte(nil)
+	return func(n int) string {
+		var out strings.Builder
+		for out.Len() < n {
+			if len(left) == 0 {
+				sum := sha256.Sum256(append([]byte{byte(block)}, seed...))
+				block, left = block+1, sum[:]
+			}
+			if c := left[0]; c < 4*62 {
+				out.WriteByte(base62[c%62])
+			}
+			left = left[1:]
+		}
+		return out.String()
+	}
 }
 
 func isBase62(s string) bool {

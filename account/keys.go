@@ -31,7 +31,18 @@ func (a *Accounts) CreateKeyBy(ctx context.Context, by *Session, name string, sc
 	return a.createKey(ctx, till.Key{ClientID: by.Client.ID, Name: name, Scopes: scopes, ExpiresAt: expires, MadeBy: by.Key.ID}, by.Actor())
 }
 
+// CreateKeyOnce is CreateKey with a key that follows from a seed of at least 32 secret bytes.
+// Called again with the same seed it makes nothing, and returns the key that is there; its
+// CreatedAt says since when.
+func (a *Accounts) CreateKeyOnce(ctx context.Context, seed []byte, client till.ID, name string, scopes []till.Scope, expires till.Time, actor string) (string, *till.Key, error) {
+	return a.createSeeded(ctx, seed, till.Key{ClientID: client, Name: name, Scopes: scopes, ExpiresAt: expires}, actor)
+}
+
 func (a *Accounts) createKey(ctx context.Context, key till.Key, actor string) (string, *till.Key, error) {
+	return a.createSeeded(ctx, nil, key, actor)
+}
+
+func (a *Accounts) createSeeded(ctx context.Context, seed []byte, key till.Key, actor string) (string, *till.Key, error) {
 	if key.Scopes == nil {
 		key.Scopes = till.DefaultScopes
 	}
@@ -39,9 +50,9 @@ func (a *Accounts) createKey(ctx context.Context, key till.Key, actor string) (s
 		return "", nil, invalid(fields...)
 	}
 	key.Scopes = sortScopes(key.Scopes)
-	text, err := a.generateKey(ctx, &key)
-	if err != nil {
-		return "", nil, err
+	text, before, err := a.generateKey(ctx, &key, seed)
+	if err != nil || before != nil {
+		return text, before, err
 	}
 	err = a.commit(ctx, func(tx *store.Tx) error {
 		return a.audited(ctx, tx, key.ClientID, actor, func(at till.Time) (auditEntry, error) {
@@ -61,18 +72,31 @@ func (a *Accounts) createKey(ctx context.Context, key till.Key, actor string) (s
 	return text, &key, nil
 }
 
-// generateKey gives a key its id and its secret, in the mode of its client.
-func (a *Accounts) generateKey(ctx context.Context, key *till.Key) (text string, err error) {
+// generateKey gives a key its id and its secret, in the mode of its client. With a seed
+// they follow from it; then it also returns the key that was made with it before, if any.
+func (a *Accounts) generateKey(ctx context.Context, key *till.Key, seed []byte) (text string, before *till.Key, err error) {
+	draw := randomText
+	if seed != nil {
+		draw = seededText(seed)
+	}
 	err = a.store.View(ctx, func(tx *store.Tx) error {
 		c, err := tx.Client(ctx, key.ClientID)
-		if err == nil {
-			var drawn till.Key
-			text, drawn = NewKey(c.Mode)
-			key.ID, key.SecretHash = drawn.ID, drawn.SecretHash
+		if err != nil {
+			return err
 		}
+		var drawn till.Key
+		text, drawn = keyFrom(c.Mode, draw)
+		key.ID, key.SecretHash = drawn.ID, drawn.SecretHash
+		if seed == nil {
+			return nil
+		}
+		if there, err := keyExists(ctx, tx, key); err != nil || !there {
+			return err
+		}
+		before, err = tx.Key(ctx, key.ClientID, key.ID)
 		return err
 	})
-	return text, err
+	return text, before, err
 }
 
 // capExpiryAtMaker limits a key's expiry to that of the key that creates it. It returns an
@@ -104,21 +128,30 @@ func (a *Accounts) RotateKey(ctx context.Context, client till.ID, keyID string, 
 	return a.rotateKey(ctx, till.Key{ClientID: client, Replaces: keyID}, overlap, actor)
 }
 
+// RotateKeyOnce is RotateKey with a key that follows from a seed; see CreateKeyOnce.
+func (a *Accounts) RotateKeyOnce(ctx context.Context, seed []byte, client till.ID, keyID string, overlap time.Duration, actor string) (string, *till.Key, error) {
+	return a.rotateSeeded(ctx, seed, till.Key{ClientID: client, Replaces: keyID}, overlap, actor)
+}
+
 // RotateKeyBy is RotateKey by another key: the new key ends no later than that one.
 func (a *Accounts) RotateKeyBy(ctx context.Context, by *Session, keyID string, overlap time.Duration) (string, *till.Key, error) {
 	return a.rotateKey(ctx, till.Key{ClientID: by.Client.ID, Replaces: keyID, MadeBy: by.Key.ID}, overlap, by.Actor())
 }
 
 func (a *Accounts) rotateKey(ctx context.Context, key till.Key, overlap time.Duration, actor string) (string, *till.Key, error) {
+	return a.rotateSeeded(ctx, nil, key, overlap, actor)
+}
+
+func (a *Accounts) rotateSeeded(ctx context.Context, seed []byte, key till.Key, overlap time.Duration, actor string) (string, *till.Key, error) {
 	if overlap < 0 || overlap > MaxOverlap {
 		return "", nil, invalid(till.FieldError{
 			Pointer: "/overlap_seconds", Code: till.FieldInvalidFormat,
 			Detail: "The overlap is from 0 to " + strconv.Itoa(int(MaxOverlap/time.Second)) + " seconds.",
 		})
 	}
-	text, err := a.generateKey(ctx, &key)
-	if err != nil {
-		return "", nil, err
+	text, before, err := a.generateKey(ctx, &key, seed)
+	if err != nil || before != nil {
+		return text, before, err
 	}
 	defer a.cache.forget(key.ClientID)
 	err = a.commit(ctx, func(tx *store.Tx) error {

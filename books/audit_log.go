@@ -75,3 +75,77 @@ func EachAudit(ctx context.Context, s *store.Store, client till.ID, filter Audit
 	}
 	return nil
 }
+
+// auditScanRows is how many rows of a log one page of it looks through.
+const auditScanRows = 20_000
+
+// AuditPage is what a page of an audit log selects. Zero fields do not filter.
+type AuditPage struct {
+	Subject  till.ID // then only what others than the engine did to it
+	From, To till.Time
+	People   bool   // leaves the engine's own rows out
+	Actor    string // a part of who
+	Action   string // what the action begins with
+	Before   int64  // rows below this sequence
+}
+
+// AuditRows is a page of an audit log, newest first.
+type AuditRows struct {
+	Rows   []*store.AuditRow
+	Next   int64 // go on before it; 0: there is no more
+	Sealed int64 // the chain covers the rows up to this one
+	Last   int64 // the newest row
+}
+
+// ReadAudit reads a page of the audit log of a client, or of till.House. It looks
+// through a bounded part of the log, so a page may be short, or empty, and still
+// have a next one.
+func ReadAudit(ctx context.Context, tx *store.Tx, client till.ID, f AuditPage, limit int) (out AuditRows, err error) {
+	head, err := tx.Head(ctx, client)
+	if err != nil || head == nil {
+		return out, err
+	}
+	out.Last = head.LastAudit
+	link, err := tx.LastLink(ctx, client)
+	if err != nil {
+		return out, err
+	}
+	out.Sealed = link.Sequence
+	if !f.Subject.IsZero() {
+		out.Rows, err = tx.ActsOn(ctx, store.Ref{Client: client, ID: f.Subject}, limit)
+		return out, err
+	}
+	before := head.LastAudit + 1
+	if f.Before > 0 {
+		before = min(before, f.Before)
+	}
+	if !f.To.IsZero() {
+		last, err := tx.AuditBefore(ctx, client, f.To+1)
+		if err != nil {
+			return out, err
+		}
+		before = min(before, last+1)
+	}
+	s := store.AuditSearch{Before: before, Floor: max(1, before-auditScanRows), From: f.From, NoEngine: f.People, Actor: f.Actor, Action: f.Action}
+	if out.Rows, err = tx.AuditDown(ctx, client, s, limit+1); err != nil {
+		return out, err
+	}
+	switch {
+	case len(out.Rows) > limit:
+		out.Rows = out.Rows[:limit]
+		out.Next = out.Rows[limit-1].Sequence
+	case s.Floor > 1:
+		out.Next = s.Floor
+	}
+	if out.Next > 0 && !f.From.IsZero() {
+		// What is older than the range ends it, wherever the scan stopped.
+		at, err := tx.AuditAt(ctx, client, out.Next-1)
+		if err != nil {
+			return out, err
+		}
+		if at < f.From {
+			out.Next = 0
+		}
+	}
+	return out, nil
+}

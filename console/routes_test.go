@@ -72,6 +72,10 @@ func formOf(r *Route) url.Values {
 	switch {
 	case strings.HasSuffix(r.Path, "/webhooks"):
 		return url.Values{"url": {"http://127.0.0.1:65001/another"}, "act": {till.NewID(1).String()}}
+	case strings.HasSuffix(r.Path, "/keys"):
+		return url.Values{"act": {till.NewID(1).String()}, "scopes": {"payments:read"}}
+	case strings.HasSuffix(r.Path, "/settings"):
+		return url.Values{"zone": {"Africa/Brazzaville"}}
 	case strings.HasSuffix(r.Path, "/edit"):
 		return url.Values{"url": {"http://127.0.0.1:65001/changed"}}
 	case strings.HasSuffix(r.Path, "/rotate"):

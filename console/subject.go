@@ -33,6 +33,8 @@ type subjectPage struct {
 	Print    string
 	Note     string // where one is written
 	Again    string
+	Reveal   string // the address that shows the whole phone; "": the person may not, or it is shown
+	Whole    bool   // the whole phone is shown, in this view only
 }
 
 // Fact is a name with its value; Strong is the one that matters.
@@ -40,6 +42,7 @@ type Fact struct {
 	Name, Value string
 	ISO         string // of a time
 	Strong      bool
+	Reveal      string // the address that shows it whole
 }
 
 // Going is the sentence that says what is going on, and who is next.
@@ -54,10 +57,28 @@ type Going struct {
 }
 
 // payment is GET /c/{client}/payments/{id}.
-func (v *visit) payment() error { return v.subject(till.SubjectPayment, "payments") }
+func (v *visit) payment() error { return v.subject(till.SubjectPayment, "payments", false) }
 
 // payout is GET /c/{client}/payouts/{id}.
-func (v *visit) payout() error { return v.subject(till.SubjectPayout, "payouts") }
+func (v *visit) payout() error { return v.subject(till.SubjectPayout, "payouts", false) }
+
+// revealPayment is POST /c/{client}/payments/{id}/phone: the payment's page with
+// the whole phone. The log says who looked.
+func (v *visit) revealPayment() error {
+	return v.reveal(till.SubjectPayment, "payments", people.PaymentsSee)
+}
+
+// revealPayout is POST /c/{client}/payouts/{id}/phone.
+func (v *visit) revealPayout() error {
+	return v.reveal(till.SubjectPayout, "payouts", people.WalletsSee)
+}
+
+func (v *visit) reveal(kind till.SubjectKind, list string, see people.Permission) error {
+	if v.grant = v.session.May(v.client, see); v.grant == people.None {
+		return &people.Refusal{Code: people.NotAllowed, Need: see}
+	}
+	return v.subject(kind, list, true)
+}
 
 // readStory reads what happened to a payment or a payout and, for those who may
 // see webhooks, the deliveries of its events with their endpoints.
@@ -77,7 +98,7 @@ func (v *visit) readStory(kind till.SubjectKind, ref store.Ref) (story *books.St
 }
 
 // subject shows a payment or a payout.
-func (v *visit) subject(kind till.SubjectKind, list string) error {
+func (v *visit) subject(kind till.SubjectKind, list string, whole bool) error {
 	ref, err := v.ref("id")
 	if err != nil {
 		return err
@@ -89,7 +110,15 @@ func (v *visit) subject(kind till.SubjectKind, list string) error {
 	if err != nil {
 		return err
 	}
-	p := &subjectPage{Kind: list, Amount: story.Subject.Amount, Back: v.clientPath("/" + list), Again: v.r.URL.RequestURI()}
+	if whole { // the row first: nobody sees a number without it
+		if err := v.k.People.NoteAct(v.r.Context(), v.session, v.client, people.Act{Action: "phone.reveal", Subject: ref.ID, Detail: "of a " + string(kind)}); err != nil {
+			return err
+		}
+	}
+	p := &subjectPage{Kind: list, Amount: story.Subject.Amount, Back: v.clientPath("/" + list), Again: v.r.URL.RequestURI(), Whole: whole}
+	if v.may(people.PhonesSee) && !whole {
+		p.Reveal = v.clientPath("/" + list + "/" + ref.ID.String() + "/phone")
+	}
 	name := story.Subject.Reference
 	if name == "" {
 		name = look.Money(v.words.Lang(), story.Subject.Amount)
@@ -166,7 +195,7 @@ func (v *visit) tabs(p *subjectPage) {
 		chosen = books.AboutAll
 	}
 	for _, g := range groups {
-		path := v.r.URL.Path
+		path := strings.TrimSuffix(v.r.URL.Path, "/phone")
 		if g != books.AboutAll {
 			path += "?" + url.Values{"show": {string(g)}}.Encode()
 		}
@@ -190,7 +219,10 @@ func (v *visit) facts(p *subjectPage, s *books.Story) {
 		p.Facts = append(p.Facts, Fact{Name: t("fact." + key), Value: value})
 		return &p.Facts[len(p.Facts)-1]
 	}
-	fact("party_"+string(s.Kind), maskPhone(b.Phone))
+	party := fact("party_"+string(s.Kind), maskPhone(b.Phone))
+	if party.Reveal = p.Reveal; p.Whole {
+		party.Value = look.Phone(b.Phone)
+	}
 	fact("method", methodName(b.Method, b.Country))
 	fact("connection", b.Connection)
 	fact("reference", b.Reference)

@@ -267,13 +267,13 @@ func TestManagingPagesEscapeWhatStrangersWrote(t *testing.T) {
 // managingPages are the pages of this file's kind.
 func (w *world) managingPages() []string {
 	endpoint := "/webhooks/" + w.hook.String()
-	return []string{"/webhooks", endpoint, endpoint + "?state=pending", endpoint + "?state=exhausted&before=9", endpoint + "/events/1"}
+	return []string{"/webhooks", endpoint, endpoint + "?state=pending", endpoint + "?state=exhausted&before=9", endpoint + "/events/1", "/keys", "/audit", "/audit?who=all&range=all&name=%3Cimg%3E", "/settings"}
 }
 
 // checkKeys looks for a key of the catalogue that has no words.
 func checkKeys(t *testing.T, name, page string) {
 	t.Helper()
-	if key := regexp.MustCompile(`[>"](hooks|trouble|problem|overlap|once|delivery)\.[a-z_]+`).FindString(page); key != "" {
+	if key := regexp.MustCompile(`[>"](hooks|trouble|problem|overlap|once|delivery|apikey|scope|audit|act|settings)\.[a-z_]+`).FindString(page); key != "" {
 		t.Errorf("%s shows a key: %q", name, key)
 	}
 }
@@ -282,7 +282,8 @@ func checkKeys(t *testing.T, name, page string) {
 func TestEmptyManagingPages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sqlite())
-	for _, c := range []struct{ lang, path, want string }{{"en", "/webhooks", "No webhook yet"}, {"fr", "/webhooks", "Pas encore de webhook"}} {
+	for _, c := range []struct{ lang, path, want string }{{"en", "/webhooks", "No webhook yet"}, {"fr", "/webhooks", "Pas encore de webhook"},
+		{"fr", "/audit?name=nobody", "Rien ne correspond"}} {
 		w.be(till.RoleOwner, c.lang)
 		page := w.get(w.path(c.path))
 		checkPage(t, c.path, page)

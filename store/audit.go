@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"hash"
+	"strings"
 
 	"till"
 	"till/internal/db"
@@ -32,6 +33,12 @@ var selectAuditOf = db.Define(db.SQL{Name: "audit.selectOf",
 var selectActs = db.Define(db.SQL{Name: "audit.selectActs",
 	SQLite: `SELECT ` + auditColumns + ` FROM audit WHERE client_id = $1 AND subject_id = $2 AND actor <> 'engine' AND subject_id IS NOT NULL
 		ORDER BY sequence DESC LIMIT $3`})
+
+// Newest first, within so many rows: whoever looks for one person among the engine's rows
+// reads a bounded part of the log at a time.
+var selectAuditDown = db.Define(db.SQL{Name: "audit.selectDown",
+	SQLite: `SELECT ` + auditColumns + ` FROM audit WHERE client_id = $1 AND sequence < $2 AND sequence >= $3 AND at >= $4 AND actor <> $5
+		AND lower(actor) LIKE $6 ESCAPE '!' AND action LIKE $7 ESCAPE '!' ORDER BY sequence DESC LIMIT $8`})
 
 var selectAuditTime = db.Define(db.SQL{Name: "audit.selectTime",
 	SQLite: `SELECT at FROM audit WHERE client_id = $1 AND sequence = $2`})
@@ -144,6 +151,37 @@ func (tx *Tx) ActsOn(ctx context.Context, ref Ref, limit int) ([]*AuditRow, erro
 	return out, err
 }
 
+// AuditSearch says which rows of a log are read, newest first. Zero fields do not
+// filter.
+type AuditSearch struct {
+	Before   int64     // rows below this sequence
+	Floor    int64     // and not below this one
+	From     till.Time // not older
+	NoEngine bool      // what people and keys did
+	Actor    string    // a part of the actor, whatever its case
+	Action   string    // what the action begins with
+}
+
+// AuditDown returns up to limit rows of a client's log, newest first.
+func (tx *Tx) AuditDown(ctx context.Context, client till.ID, f AuditSearch, limit int) ([]*AuditRow, error) {
+	without := ""
+	if f.NoEngine {
+		without = "engine"
+	}
+	actor := "%"
+	if f.Actor != "" {
+		actor = "%" + escapeLike(strings.ToLower(f.Actor)) + "%"
+	}
+	return readAll(ctx, tx, selectAuditDown, []any{client[:], f.Before, f.Floor, int64(f.From), without, actor, escapeLike(f.Action) + "%", limit}, func(r db.Row) (*AuditRow, error) {
+		return scanAudit(r, client)
+	})
+}
+
+// escapeLike makes a text stand for itself in a pattern with ESCAPE '!'.
+func escapeLike(s string) string {
+	return strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(s)
+}
+
 // AuditBefore returns the sequence of a client's last audit row from before a
 // moment, 0 if there is none. Times grow with the sequence, so it is found by
 // halving.
@@ -166,6 +204,12 @@ func (tx *Tx) AuditBefore(ctx context.Context, client till.ID, at till.Time) (in
 		}
 	}
 	return low, nil
+}
+
+// AuditAt returns when a row of a log was written, zero if there is none.
+func (tx *Tx) AuditAt(ctx context.Context, client till.ID, sequence int64) (at till.Time, err error) {
+	_, err = tx.db.QueryRow(ctx, selectAuditTime, []any{client[:], sequence}, &at)
+	return at, err
 }
 
 // ChainLink is one link of a client's audit chain. It covers the audit row of its

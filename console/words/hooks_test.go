@@ -1,6 +1,9 @@
 package words_test
 
-import "till/webhook"
+import (
+	"till"
+	"till/webhook"
+)
 
 // addHookFamilies adds the words of webhooks.
 func addHookFamilies(f map[string][]string) {
@@ -11,5 +14,13 @@ func addHookFamilies(f map[string][]string) {
 	f["hooks."] = []string{"show_all", "show_pending", "show_delivered", "show_exhausted", "show_disabled", "kind_event", "kind_redelivery", "kind_replay", "kind_test",
 		"about_payment", "about_payout", "wrong_url", "wrong_description", "wrong_events"}
 	f["done."] = append(f["done."], "endpoint_changed", "endpoint_on", "endpoint_off", "endpoint_test", "sent_again", "range_again", "endpoint_deleted")
-	f["refusal."] = append(f["refusal."], "endpoint_disabled", "shown_once")
+	f["refusal."] = append(f["refusal."], "endpoint_disabled", "shown_once", "key_unknown", "key_replaced")
+	f["done."] = append(f["done."], "key_revoked")
+	f["scope."] = list(till.Scopes)
+	f["apikey."] = []string{"allows_" + string(till.PayoutsWrite), "allows_" + string(till.KeysManage)}
+	f["settings."] = []string{"mode_test", "mode_live", "wrong_name", "wrong_zone", "wrong_country", "wrong_language", "wrong_receipt_head", "wrong_receipt_foot"}
+	f["act."] = acts
 }
+
+// acts are the audit rows that have words; of others the page shows the code.
+var acts = []string{"sign_in", "collection", "payout", "key.create", "key.rotate", "key.revoke", "key.exposed", "webhook_endpoint.create", "webhook_endpoint.patch", "webhook_endpoint.rotate", "webhook_endpoint.delete", "webhook_endpoint.test", "webhook_endpoint.replay", "webhook_endpoint.disable", "event.redeliver", "person.invite", "person.join", "person.reset", "person.withdraw", "person.rename", "person.disable", "person.enable", "role.set", "session.end", "policy.factor", "client.create", "client.profile", "client.look", "client.suspend", "client.resume", "method.enable", "method.disable", "fee.set", "fee.remove", "case.resolve", "payout.cancel", "page.refuse", "phone.reveal", "export.payments", "export.payouts", "export.audit"}

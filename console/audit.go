@@ -1,0 +1,283 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"till"
+	"till/books"
+	"till/console/look"
+	"till/people"
+	"till/store"
+)
+
+// auditPage is a part of an audit log, newest first.
+type auditPage struct {
+	*Frame
+	Path   string
+	Where  string // the merchant, or the house
+	Filter *auditFilter
+	Ranges []Choice
+	Whos   []Choice
+	Word   string // the range
+	Lines  []*auditLine
+	Older  string
+	Newest string
+	CSV    string
+	Sealed string
+	Narrow bool // a filter is on
+}
+
+// auditFilter is what the address of the page says.
+type auditFilter struct {
+	base string
+	books.AuditPage
+	*filter        // the range of time
+	Who     string // "" leaves the engine out, "all" shows it
+	Name    string
+	Act     string
+	About   string
+}
+
+// auditLine is one row of the log.
+type auditLine struct {
+	Sequence int64
+	Day      string
+	At       till.Time
+	Time     string
+	Who      string
+	How      string // as a person, by a key, by a command
+	What     string
+	Code     string
+	Detail   string
+	Cause    string
+	Subject  string // where it is shown
+	About    string
+	Icon     string
+}
+
+// auditOf returns whose log the page shows, and its path.
+func (v *visit) auditOf() (till.ID, string) {
+	if v.client == nil {
+		return till.House, Prefix + "/house/audit"
+	}
+	return v.client.ID, v.clientPath("/audit")
+}
+
+// maxAuditText is the longest text of a filter.
+const maxAuditText = 64
+
+// readAuditFilter reads the address. What makes no sense there is left out.
+func (v *visit) readAuditFilter(base string) *auditFilter {
+	q := v.r.URL.Query()
+	f := &auditFilter{base: base, filter: v.readFilter(base, nil), Who: q.Get("who"), Name: strings.TrimSpace(q.Get("name")), Act: strings.TrimSpace(q.Get("act")), About: q.Get("about")}
+	if f.Who != "all" {
+		f.Who = ""
+	}
+	if len(f.Name) > maxAuditText {
+		f.Name = ""
+	}
+	if len(f.Act) > maxAuditText {
+		f.Act = ""
+	}
+	subject, err := till.ParseID(f.About)
+	if err != nil {
+		f.About, subject = "", till.ID{}
+	}
+	before, _ := strconv.ParseInt(q.Get("before"), 10, 64) // what is no number is the newest
+	f.AuditPage = books.AuditPage{Subject: subject, From: f.filter.From, To: f.filter.To, People: f.Who == "", Actor: f.Name, Action: f.Act, Before: max(0, before)}
+	return f
+}
+
+// address returns the page's address with changes: name, value, name, value.
+func (f *auditFilter) address(path string, changes ...string) string {
+	q := f.filter.query()
+	for _, name := range []string{"state", "method", "amount", "currency", "examine"} {
+		q.Del(name)
+	}
+	all := append([]string{"who", f.Who, "name", f.Name, "act", f.Act, "about", f.About}, changes...)
+	for i := 0; i+1 < len(all); i += 2 {
+		if all[i] == "range" {
+			q.Del("from")
+			q.Del("to")
+		}
+		if q.Del(all[i]); all[i+1] != "" {
+			q.Set(all[i], all[i+1])
+		}
+	}
+	if len(q) == 0 {
+		return path
+	}
+	return path + "?" + q.Encode()
+}
+
+// Kept returns what the form of texts keeps of the address.
+func (f *auditFilter) Kept() (out []Choice) {
+	u, err := url.Parse(f.address(""))
+	if err != nil {
+		return nil
+	}
+	for name, values := range u.Query() {
+		if name != "name" && name != "act" {
+			out = append(out, Choice{Text: name, Path: values[0]})
+		}
+	}
+	return out
+}
+
+// audit is GET /c/{client}/audit and /house/audit.
+func (v *visit) audit() error {
+	id, path := v.auditOf()
+	f := v.readAuditFilter(path)
+	p := &auditPage{Frame: v.frame(v.words.T("menu.audit"), "menu.audit"), Path: path, Filter: f, Where: v.words.T("me.house")}
+	if v.client != nil {
+		p.Where = v.clientName()
+	}
+	var rows books.AuditRows
+	err := v.view(func(ctx context.Context, tx *store.Tx) (err error) {
+		rows, err = books.ReadAudit(ctx, tx, id, f.AuditPage, pageSize)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	p.Lines = v.auditLines(rows.Rows)
+	if rows.Next > 0 {
+		p.Older = f.address(path, "before", strconv.FormatInt(rows.Next, 10))
+	}
+	if f.Before > 0 {
+		p.Newest = f.address(path)
+	}
+	if len(p.Lines) > 0 {
+		p.CSV = f.address(path + ".csv")
+	}
+	p.Sealed = v.words.T("audit.sealed", "n", look.Count(v.words.Lang(), rows.Sealed), "last", look.Count(v.words.Lang(), rows.Last))
+	p.Narrow = f.Name != "" || f.Act != "" || f.About != ""
+	p.Word = v.words.T("range." + f.Range)
+	for _, r := range rangeNames {
+		value := r
+		if r == defaultRange {
+			value = ""
+		}
+		p.Ranges = append(p.Ranges, Choice{v.words.T("range." + r), f.address(path, "range", value), f.Range == r})
+	}
+	p.Whos = []Choice{{v.words.T("audit.people"), f.address(path, "who", ""), f.Who == ""}, {v.words.T("audit.everything"), f.address(path, "who", "all"), f.Who == "all"}}
+	return v.page("audit", p)
+}
+
+// auditLines puts rows into words.
+func (v *visit) auditLines(rows []*store.AuditRow) []*auditLine {
+	out := make([]*auditLine, len(rows))
+	for i, a := range rows {
+		l := &auditLine{Sequence: a.Sequence, At: a.At, Time: v.clock.Time(a.At), Who: till.NameOfActor(a.Actor), Code: a.Action, What: a.Action, Detail: a.Detail, Cause: a.Cause}
+		kind, _, _ := strings.Cut(a.Actor, ":")
+		switch kind {
+		case "person":
+			l.How, l.Icon = v.words.T("audit.by_person"), "person"
+		case "api":
+			l.How, l.Icon = v.words.T("audit.by_key"), "key"
+		case "cli":
+			l.How, l.Icon = v.words.T("audit.by_command"), "sliders"
+		case "engine":
+			l.Who, l.Icon = v.words.T("audit.engine"), "turn"
+		default:
+			l.Icon = "person"
+		}
+		if key := "act." + a.Action; v.words.Has(key) {
+			l.What = v.words.T(key)
+		}
+		v.auditSubject(l, a)
+		if i == 0 || !v.clock.SameDay(a.At, rows[i-1].At) {
+			l.Day = v.clock.Day(a.At, v.now)
+		}
+		out[i] = l
+	}
+	return out
+}
+
+// auditSubject says what a row is about, and where that is shown.
+func (v *visit) auditSubject(l *auditLine, a *store.AuditRow) {
+	if a.SubjectID.IsZero() || v.client == nil {
+		return
+	}
+	id := a.SubjectID.String()
+	l.About = v.clientPath("/audit?range=all&about=" + id)
+	switch noun, _, _ := strings.Cut(a.Action, "."); noun {
+	case "payment", "phone":
+		l.Subject = v.clientPath("/payments/" + id)
+	case "payout":
+		l.Subject = v.clientPath("/payouts/" + id)
+	case "webhook_endpoint":
+		if v.may(people.WebhooksSee) {
+			l.Subject = v.clientPath("/webhooks/" + id)
+		}
+	}
+}
+
+// auditCSV is GET …/audit.csv: what the page shows, all pages.
+func (v *visit) auditCSV() error {
+	id, path := v.auditOf()
+	f := v.readAuditFilter(path)
+	select {
+	case csvSlots <- struct{}{}:
+		defer func() { <-csvSlots }()
+	default:
+		return errAway
+	}
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	if v.r.URL.Query().Get("for") == "excel" {
+		b.WriteString("\ufeff")
+		w.Comma = ';'
+	}
+	_ = w.Write([]string{"sequence", "at_utc", "at_local", "zone", "actor", "action", "subject_id", "detail", "cause"}) // it writes to memory
+	rows, looked, want := 0, 0, f.AuditPage
+	err := v.view(func(ctx context.Context, tx *store.Tx) error {
+		for {
+			page, err := books.ReadAudit(ctx, tx, id, want, csvSlice)
+			if err != nil {
+				return err
+			}
+			for _, a := range page.Rows {
+				_ = w.Write(v.auditRow(a))
+			}
+			rows, looked = rows+len(page.Rows), looked+1
+			if want.Before = page.Next; page.Next == 0 {
+				return nil
+			}
+			if rows > maxCSVRows || looked > maxAuditSlices {
+				return errLongCSV
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	w.Flush()
+	if err := v.k.People.NoteAct(v.r.Context(), v.session, v.client, people.Act{Action: "export.audit", Detail: look.Count(look.English, int64(rows)) + " rows"}); err != nil {
+		return err
+	}
+	v.w.Header().Set("Content-Disposition", `attachment; filename="audit-`+v.clock.ISODay(v.now)+`.csv"`)
+	v.write(http.StatusOK, "text/csv; charset=utf-8", b.Bytes())
+	return nil
+}
+
+// maxAuditSlices bounds how much of a log one table looks through.
+const maxAuditSlices = 200
+
+func (v *visit) auditRow(a *store.AuditRow) []string {
+	subject := ""
+	if !a.SubjectID.IsZero() {
+		subject = a.SubjectID.String()
+	}
+	row := []string{strconv.FormatInt(a.Sequence, 10), a.At.String(), v.clock.Local(a.At), v.clock.Zone.String(), a.Actor, a.Action, subject, a.Detail, a.Cause}
+	for i := range row {
+		row[i] = guardFormula(row[i])
+	}
+	return row
+}
