@@ -91,7 +91,7 @@ func TestSearchKeepsPhonesOutOfAddresses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sqlite())
 	id := w.pay("242061230003", 2500, "ORDER-1042", "loaves")
-	for _, typed := range []string{"242061230003", "+242 06 123 00 03", "06 123 00 03"} {
+	for _, typed := range []string{"242061230003", "+242 06 123 00 03", "00242 06 123 00 03", "06 123 00 03"} {
 		a := w.do(request(http.MethodPost, w.path("/search"), map[string][]string{"q": {typed}}))
 		to := a.Header().Get("Location")
 		if a.Code != http.StatusSeeOther || strings.Contains(to, "1230003") || strings.Contains(to, "123") && strings.Contains(to, "q=") || !strings.Contains(to, "who=") {

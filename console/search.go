@@ -194,7 +194,7 @@ func (v *visit) phoneOf(text string) string {
 // phoneIn returns the number that a text means in a country.
 func phoneIn(c *till.Country, text string) string {
 	digits := digitsOf(text)
-	for _, phone := range []string{digits, c.CallingCode + digits, c.CallingCode + strings.TrimPrefix(digits, "0")} {
+	for _, phone := range []string{digits, strings.TrimPrefix(digits, "00"), c.CallingCode + digits, c.CallingCode + strings.TrimPrefix(digits, "0")} {
 		if good, _ := till.CheckPhone(c, phone); good {
 			return phone
 		}

@@ -18,7 +18,7 @@ if (form) {
   let byHand = false;
 
   const update = () => {
-    const national = digits(phone.value);
+    const national = digits(phone.value).replace(/^00/, "");
     if (!byHand && national) {
       const fits = (o) => o.dataset.prefixes && o.dataset.prefixes.split(" ").some((p) => national.startsWith(p) || national.startsWith(digits(o.dataset.calling) + p));
       const found = options.find(fits);
