@@ -78,7 +78,7 @@ func TestTheOpenDescriptionIsServed(t *testing.T) {
 		if known, _ := status.Extensions["x-known-values"].([]any); len(status.Enum) > 0 || len(known) != len(till.Statuses) {
 			t.Errorf("%s: the list of statuses is closed: %v, known %v", name, status.Enum, known)
 		}
-		if action := doc.Components.Schemas["DecideSandboxPrompt"].Value.Properties["action"].Value; len(action.Enum) != 2 {
+		if action := doc.Components.Schemas["DecideSandboxPrompt"].Value.Properties["action"].Value; len(action.Enum) != 4 {
 			t.Errorf("%s: what the service reads is not what it was: %v", name, action.Enum)
 		}
 	}

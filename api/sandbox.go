@@ -43,8 +43,8 @@ func (c *exchange) decidePrompt() error {
 	switch {
 	case req.Action == nil:
 		field.Code, field.Detail = till.FieldRequired, "The action is required."
-	case *req.Action != string(sandbox.Approve) && *req.Action != string(sandbox.Decline):
-		field.Code, field.Detail = till.FieldInvalidFormat, "The action is approve or decline."
+	case !sandbox.Decision(*req.Action).Valid():
+		field.Code, field.Detail = till.FieldInvalidFormat, "The action is approve, decline, wrong_pin or no_funds."
 	}
 	if field.Code != "" {
 		return &till.Error{Code: till.CodeValidationFailed, Fields: []till.FieldError{field}}

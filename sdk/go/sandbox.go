@@ -10,7 +10,7 @@ func (s *Sandbox) Prompts(ctx context.Context) (*SandboxPromptList, error) {
 	return read[SandboxPromptList](ctx, s.c, request{op: opListSandboxPrompts})
 }
 
-// Decide is the customer's "approve" or "decline".
+// Decide is the customer's "approve" or "decline", or one of the ends "wrong_pin" and "no_funds".
 func (s *Sandbox) Decide(ctx context.Context, paymentID, action string) (*SandboxDecision, error) {
 	return send[SandboxDecision](ctx, s.c, opDecideSandboxPrompt, DecideSandboxPrompt{Action: action}, paymentID)
 }

@@ -17,7 +17,7 @@ final class Sandbox
         return $this->c->read(SandboxPromptList::class, new Call(Operations::LIST_SANDBOX_PROMPTS));
     }
 
-    /** The customer's "approve" or "decline". */
+    /** The customer's "approve" or "decline", or one of the ends "wrong_pin" and "no_funds". */
     public function decide(string $payment_id, string $action): SandboxDecision
     {
         $body = Json::render((new DecideSandboxPrompt($action))->toJson());

@@ -24,7 +24,7 @@ class Sandbox:
         return self._c.read(SandboxPromptList, Request(ops.LIST_SANDBOX_PROMPTS))
 
     def decide(self, payment_id: str, action: str) -> SandboxDecision:
-        """The customer's "approve" or "decline"."""
+        """The customer's "approve" or "decline", or one of the ends "wrong_pin" and "no_funds"."""
         body = render(DecideSandboxPrompt(action).to_json())
         return self._c.read(SandboxDecision, Request(ops.DECIDE_SANDBOX_PROMPT, [payment_id], body=body))
 

@@ -15,7 +15,7 @@ export class Sandbox {
   }
 
   /** The customer's word. */
-  decide(payment_id: string, action: "approve" | "decline", options: CallOptions = {}): Promise<SandboxDecision> {
+  decide(payment_id: string, action: "approve" | "decline" | "wrong_pin" | "no_funds", options: CallOptions = {}): Promise<SandboxDecision> {
     return this.caller.read<SandboxDecision>({ op: op.decideSandboxPrompt, params: [payment_id], body: encode(render({ action })), signal: options.signal });
   }
 
