@@ -27,7 +27,10 @@ type guide struct {
 var (
 	htmlComment = regexp.MustCompile(`(?s)<!--.*?-->\n?`)
 	includeLine = regexp.MustCompile(`(?m)^\{\{(\S+)\}\}$`)
-	attributes  = regexp.MustCompile(`\s*\{#[^}]*\}$`)
+	// Blocks of code that follow each other, each below the name of its language.
+	tab        = regexp.MustCompile(`(?s)<h4>([A-Za-z]+)</h4>\s*(<pre tabindex="0">.*?</pre>)`)
+	tabs       = regexp.MustCompile(`(?s)(?:<h4>[A-Za-z]+</h4>\s*<pre tabindex="0">.*?</pre>\s*)+`)
+	attributes = regexp.MustCompile(`\s*\{#[^}]*\}$`)
 )
 
 func readMarkdown(language, path string) *guide {
@@ -69,5 +72,8 @@ func (b *book) toHTML(language, text string) (template.HTML, error) {
 	}
 	// What is wider than a small screen scrolls, and the keyboard can reach it.
 	html := strings.NewReplacer(`<pre><code`, `<pre tabindex="0"><code`, `<table>`, `<div class="wide" tabindex="0"><table>`, `</table>`, `</table></div>`).Replace(out.String())
+	html = tabs.ReplaceAllStringFunc(html, func(group string) string {
+		return `<div class="langs">` + "\n" + tab.ReplaceAllString(group, `<section data-lang="$1"><h4>$1</h4>$2</section>`) + "</div>\n"
+	})
 	return template.HTML(b.links(language, html)), nil
 }

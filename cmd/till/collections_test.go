@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -50,22 +49,9 @@ func TestCollections(t *testing.T) {
 	}
 	base, key := pageService(t)
 	ask := func(verb, path, body string) string {
-		r, err := http.NewRequest(verb, base+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("X-Api-Key", key)
-		r.Header.Set("Content-Type", "application/json")
-		res, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer res.Body.Close()
-		text, err := io.ReadAll(res.Body)
-		if err != nil || res.StatusCode >= 300 {
-			t.Fatal(res.StatusCode, string(text), err)
-		}
-		return string(text)
+		var answer json.RawMessage
+		askPage(t, base, key, verb, path, body, &answer)
+		return string(answer)
 	}
 	ask(http.MethodPost, "/payments", fmt.Sprintf(`{"method": "mtn_momo", "country": "CG", "amount": {"value": "50000", "currency": "XAF"},
 		"customer": {"phone": "242061234567"}, "idempotency_key": "%s"}`, newUUID()))

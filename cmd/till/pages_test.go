@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"go/format"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -16,6 +17,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -92,6 +95,125 @@ func TestEveryCallOfThePagesRuns(t *testing.T) {
 			}
 			seen.check(t, p.file == "calls.sh")
 		})
+	}
+}
+
+// The pages show a receiver of webhooks in four languages. Each one acts once on a
+// payment, also if its events are sent again.
+func TestEveryReceiverOfThePagesActsOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make quick leaves it out: it runs programs in four languages")
+	}
+	t.Parallel()
+	source, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	base, key := pageService(t)
+	for _, p := range pagePrograms[1:] {
+		p.file = strings.Replace(p.file, "calls", "receive", 1)
+		t.Run(p.file, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			text, err := os.ReadFile(filepath.Join(source, "docs/_examples", p.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			writeFile(t, filepath.Join(dir, strings.Replace(p.file, "receive", "calls", 1)), string(text))
+			if p.prepare != nil {
+				p.prepare(t, dir, source)
+			}
+			port := (&guide{t: t, ports: map[string]string{}}).port(p.file)
+			if p.command[0] == "php" {
+				p.command = []string{"php", "-S", "127.0.0.1:" + port, "calls.php"}
+			}
+			const secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+			out := &lines{}
+			cmd := exec.Command(p.command[0], p.command[1:]...)
+			cmd.Dir, cmd.Stdout, cmd.Stderr = dir, out, out
+			cmd.Env = append(os.Environ(), "TILL_BASE_URL="+base, "TILL_API_KEY="+key, "TILL_WEBHOOK_SECRET="+secret, "PORT="+port, "SOURCE="+source, "PYTHONPATH="+filepath.Join(source, "sdk/python"))
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // go run has a child
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); cmd.Wait() }()
+			front, taken := countTaken(t, port, p.file)
+			var endpoint struct{ ID string }
+			askPage(t, base, key, http.MethodPost, "/webhook-endpoints", `{"url": "`+front+`/till", "events": ["*"], "secret": "`+secret+`"}`, &endpoint)
+			askPage(t, base, key, http.MethodPost, "/payments", `{"method": "mtn_momo", "country": "CG", "amount": {"value": "5000", "currency": "XAF"},
+				"customer": {"phone": "242061234567"}, "reference": "`+p.file+`", "idempotency_key": "`+newUUID().String()+`"}`, nil)
+			want, until := "ship: "+p.file, time.Now().Add(time.Minute)
+			for !strings.Contains(out.String(), want) {
+				if time.Now().After(until) {
+					t.Fatalf("it never ships: %s", out)
+				}
+				time.Sleep(50 * time.Millisecond)
+			}
+			askPage(t, base, key, http.MethodPost, "/webhook-endpoints/"+endpoint.ID+"/replay", `{"from_sequence": 1}`, nil)
+			for taken.Load() < 2 {
+				if time.Now().After(until) {
+					t.Fatalf("the success is taken %d times: %s", taken.Load(), out)
+				}
+				time.Sleep(50 * time.Millisecond)
+			}
+			if n := strings.Count(out.String(), want); n != 1 {
+				t.Errorf("it ships %d times: %s", n, out)
+			}
+		})
+	}
+}
+
+// countTaken stands before a receiver and counts how often it takes the success of a
+// payment, by answering with a 2xx.
+func countTaken(t *testing.T, port, reference string) (string, *atomic.Int64) {
+	t.Helper()
+	var taken atomic.Int64
+	server := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite: func(p *httputil.ProxyRequest) {
+			body, err := io.ReadAll(p.In.Body)
+			if err != nil {
+				t.Error(err)
+			}
+			p.Out.Body = io.NopCloser(bytes.NewReader(body))
+			p.Out.URL.Scheme, p.Out.URL.Host = "http", "127.0.0.1:"+port
+			if bytes.Contains(body, []byte(`"type":"payment.success"`)) && bytes.Contains(body, []byte(`"reference":"`+reference+`"`)) {
+				p.Out.Header.Set("X-Success", "1")
+			}
+		},
+		ModifyResponse: func(res *http.Response) error {
+			if res.StatusCode < 300 && res.Request.Header.Get("X-Success") != "" {
+				taken.Add(1)
+			}
+			return nil
+		},
+		ErrorLog: log.New(io.Discard, "", 0), // the receiver may not have started yet
+	})
+	t.Cleanup(server.Close)
+	return server.URL, &taken
+}
+
+// askPage makes a request that must succeed.
+func askPage(t *testing.T, base, key, verb, path, body string, answer any) {
+	t.Helper()
+	r, err := http.NewRequest(verb, base+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("X-Api-Key", key)
+	r.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode >= 300 {
+		t.Fatal(path, res.StatusCode, string(text), err)
+	}
+	if answer != nil {
+		if err := json.Unmarshal(text, answer); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
