@@ -85,7 +85,7 @@ function tick() {
     if (left === 0 && !e.dataset.over) { e.dataset.over = "1"; const r = e.closest("[data-live]"); if (r) setTimeout(refresh, 1000, r); }
   }
 }
-if (document.querySelector("[data-until], [data-live]")) setInterval(tick, 1000);
+if (document.querySelector("[data-until], [data-live]")) { tick(); setInterval(tick, 1000); }
 
 document.addEventListener("click", async (e) => {
   const copy = e.target.closest("[data-copy]");
