@@ -255,7 +255,7 @@ func (s *seen) mayChange() bool { return s.allAccepted() && s.acted < 1 }
 
 // results judges what was asked for.
 func (r *rehearsal) results(sent []*seen) (out []Result) {
-	good := sent[0].answers[0].accepted()
+	first := sent[0].answers[0]
 	for i, c := range checks {
 		s := sent[i]
 		if s == nil || len(r.Only) > 0 && !slices.Contains(r.Only, c.name) {
@@ -266,8 +266,9 @@ func (r *rehearsal) results(sent []*seen) (out []Result) {
 			result.Acted = s.acted
 		}
 		ruled := c.judge(s)
-		if !good && c.name != "good" && c.send != nil && c.name != "get" {
-			// A handler that refuses what is good proves nothing by refusing the rest.
+		if c.name != "good" && (first.status == 0 || !first.accepted() && c.send != nil && c.name != "get") {
+			// A handler that refuses what is good proves nothing by refusing the rest, and one
+			// that does not answer proves nothing at all.
 			ruled = ruling{verdict: NotSeen}
 		}
 		result.Verdict, result.Advice, result.See = ruled.verdict, ruled.advice, ruled.see
