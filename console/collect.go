@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -27,8 +28,10 @@ type collectPage struct {
 	Amount    string // this and the following as they were typed
 	Phone     string
 	Reference string
-	Markets   []*deskMarket
-	Chosen    *deskMarket // nil: there is no method
+	Markets   []*deskMarket // of one country
+	Countries []Choice      // to switch between; none if there is one
+	Country   string        // the code and calling code of the one that is shown
+	Chosen    *deskMarket   // nil: there is no method
 	Problems  []problem
 	Uncertain string // what is not certain after a failure
 	Earlier   string // the address of what the same form asked for before
@@ -79,20 +82,44 @@ func (v *visit) collect() error {
 	if err != nil {
 		return err
 	}
-	p := v.newCollect(who)
-	if err := v.askAgain(p); err != nil {
+	p := v.newCollect(who, v.r.URL.Query().Get("country"))
+	if err := v.askAgain(p, who); err != nil {
 		return err
 	}
 	return v.showCollect(http.StatusOK, p)
 }
 
-func (v *visit) newCollect(who *account.Session) *collectPage {
-	p := &collectPage{Frame: v.frame(v.words.T("menu.collect"), "menu.collect"), Key: till.NewID(v.now).String(), Again: v.clientPath("/collect"), Markets: v.deskMarkets(who)}
+func (v *visit) newCollect(who *account.Session, country string) *collectPage {
+	p := &collectPage{Frame: v.frame(v.words.T("menu.collect"), "menu.collect"), Key: till.NewID(v.now).String(), Again: v.clientPath("/collect")}
 	p.Modules = append(p.Modules, "counter.js")
-	if len(p.Markets) > 0 {
-		p.choose(p.Markets[0].Key)
-	}
+	v.setMarkets(p, who, country)
 	return p
+}
+
+// setMarkets offers the methods of one country. A merchant that has named no
+// country in its profile chooses one here.
+func (v *visit) setMarkets(p *collectPage, who *account.Session, country string) {
+	all := v.deskMarkets(who)
+	p.Markets, p.Countries, p.Chosen = nil, nil, nil
+	if len(all) == 0 {
+		return
+	}
+	if !slices.ContainsFunc(all, func(m *deskMarket) bool { return m.country.Code == country }) {
+		country = all[0].country.Code
+	}
+	for _, m := range all {
+		name := m.country.Code + " " + m.Calling
+		if !slices.ContainsFunc(p.Countries, func(c Choice) bool { return c.Text == name }) {
+			p.Countries = append(p.Countries, Choice{name, p.Again + "?country=" + m.country.Code, m.country.Code == country})
+		}
+		if m.country.Code == country {
+			p.Markets, p.Country = append(p.Markets, m), name
+		}
+	}
+	if len(p.Countries) == 1 {
+		p.Countries = nil
+	}
+	p.choose(p.Markets[0].Key)
 }
 
 // showCollect answers with the form.
@@ -128,9 +155,6 @@ func (v *visit) deskMarkets(who *account.Session) (out []*deskMarket) {
 		}
 	}
 	for _, d := range out {
-		if v.profile.Country == "" {
-			d.Name = methodName(d.method.Code, d.country.Code)
-		}
 		for _, other := range out {
 			if other != d && other.method == d.method && other.country == d.country {
 				d.Name = methodName(d.method.Code, d.currency) // one method in two currencies
@@ -153,16 +177,6 @@ func (p *collectPage) choose(key string) {
 	}
 }
 
-// OneCountry reports whether the calling code does not depend on the method.
-func (p *collectPage) OneCountry() bool {
-	for _, m := range p.Markets {
-		if m.country != p.Markets[0].country {
-			return false
-		}
-	}
-	return true
-}
-
 // Many reports whether the methods are better chosen from a list.
 func (p *collectPage) Many() bool { return len(p.Markets) > 4 }
 
@@ -178,7 +192,7 @@ func (p *collectPage) WrongOf(field string) string {
 
 // askAgain fills in what was asked for before, once that has ended. Whoever asked
 // sees the whole number again: they typed it.
-func (v *visit) askAgain(p *collectPage) error {
+func (v *visit) askAgain(p *collectPage, who *account.Session) error {
 	id, err := till.ParseID(v.r.URL.Query().Get("again"))
 	if err != nil {
 		return nil
@@ -190,6 +204,7 @@ func (v *visit) askAgain(p *collectPage) error {
 	if err != nil {
 		return err
 	}
+	v.setMarkets(p, who, pay.Country)
 	p.choose(pay.Method + "." + pay.Country + "." + pay.Amount.Currency)
 	p.Amount, p.Reference = look.Amount(v.words.Lang(), pay.Amount), pay.Reference
 	if c, ok := till.CountryOf(pay.Country); ok {
@@ -226,12 +241,13 @@ func (v *visit) postCollect() error {
 	if err != nil {
 		return err
 	}
-	p := v.newCollect(who)
 	field := v.r.PostFormValue
+	key := strings.Split(field("market")+"..", ".")
+	p := v.newCollect(who, key[1])
 	p.choose(field("market"))
 	p.Amount, p.Phone, p.Reference = bounded(field("amount")), bounded(field("phone")), bounded(field("reference"))
-	if key, err := till.ParseID(field("key")); err == nil {
-		p.Key = key.String()
+	if id, err := till.ParseID(field("key")); err == nil {
+		p.Key = id.String()
 	}
 	asked := v.checkCollect(p)
 	switch {

@@ -181,6 +181,21 @@ func TestTheCounterRefusesMistakes(t *testing.T) {
 			t.Errorf("%q: %d, and the page lacks it", c.want, a.Code)
 		}
 	}
+	// A merchant that has named no country chooses one; the form keeps it.
+	if err := w.accounts.SetProfile(context.Background(), &till.Profile{ClientID: w.client.ID, Zone: "UTC"}, "a test"); err != nil {
+		t.Fatal(err)
+	}
+	if page := w.get(w.path("/collect")); !strings.Contains(page, "?country=KE") || strings.Contains(page, `value="mpesa.KE.KES"`) {
+		t.Error("the form offers no other country, or the methods of all")
+	}
+	if page := w.get(w.path("/collect?country=KE")); !strings.Contains(page, `value="mpesa.KE.KES"`) || !strings.Contains(page, "KES<") || strings.Contains(page, "mtn_momo.CG") {
+		t.Error("the form of another country has not its methods")
+	}
+	abroad := w.deskForm("abc", "0712 345 678", "")
+	abroad.Set("market", "mpesa.KE.KES")
+	if page := w.do(request(http.MethodPost, w.path("/collect"), abroad)).Body.String(); !strings.Contains(page, `value="mpesa.KE.KES"`) || strings.Contains(page, "mtn_momo.CG") {
+		t.Error("a mistake leads back to another country")
+	}
 	// A form that has asked and was changed afterwards says so.
 	form := w.deskForm("500", "242061230003", "242061230003")
 	to := w.post(w.path("/collect"), form)

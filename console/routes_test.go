@@ -216,7 +216,8 @@ func TestRegions(t *testing.T) {
 	w := newWorld(t, sqlite())
 	id := w.pay("242061230001", 5000, "ORDER-1", "loaves")
 	w.until(id, till.Success)
-	for _, c := range []struct{ path, region string }{{"/payments?upto=" + fmt.Sprint(int64(w.store.Now())), "list"}, {"/payments/" + id.String(), "subject"}} {
+	for _, c := range []struct{ path, region string }{{"/payments?upto=" + fmt.Sprint(int64(w.store.Now())), "list"}, {"/payments/" + id.String(), "subject"},
+		{"/collect/mine", "mine"}, {"/wallets", "wallets"}, {"/wallets/XAF", "wallet"}} {
 		page := w.get(w.path(c.path))
 		q := request(http.MethodGet, w.path(c.path), nil)
 		q.Header.Set("Till-Region", c.region)

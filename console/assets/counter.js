@@ -28,7 +28,6 @@ if (form) {
     const market = chosen().dataset;
     const code = digits(market.calling);
     for (const e of form.querySelectorAll("span[data-unit]")) e.textContent = market.unit;
-    for (const e of form.querySelectorAll("span[data-code]")) e.textContent = market.calling;
     phone.placeholder = market.example;
     const size = digits(market.example).length;
     let full = national.length === code.length + size && national.startsWith(code) ? national.slice(code.length) : national;
