@@ -11,6 +11,7 @@ import (
 
 	"till"
 	"till/account"
+	"till/books"
 	"till/collect"
 	"till/internal/seal"
 	"till/people"
@@ -58,8 +59,9 @@ type Console struct {
 	secure  bool   // browsers come by HTTPS
 	mux     *http.ServeMux
 	cross   *http.CrossOriginProtection
-	who     *seal.Sealer // phones in addresses
-	phones  *seal.Sealer // tokens of handsets on second devices
+	who     *seal.Sealer   // phones in addresses
+	phones  *seal.Sealer   // tokens of handsets on second devices
+	marks   store.PhoneKey // of the index of phones
 	streams *streams
 
 	// sessionOf returns who a cookie belongs to: People.Session, unless a test
@@ -97,6 +99,9 @@ func New(c Config) (*Console, error) {
 	for i := range phoneRoutes {
 		r := &phoneRoutes[i]
 		k.mux.HandleFunc(r.Method+" "+PhonePrefix+r.Path, func(w http.ResponseWriter, q *http.Request) { k.serve(w, q, r) })
+	}
+	if k.marks, err = books.PhoneKey(c.Secret); err != nil {
+		return nil, err
 	}
 	for i := range Routes {
 		r := &Routes[i]

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"till"
+	"till/books"
 	"till/console/look"
 	"till/people"
 	"till/store"
@@ -36,6 +37,7 @@ type searchPage struct {
 	Hits  []hits
 	Found int
 	Limit bool // too many rows to look through
+	More  bool // there may be more than is shown
 	Wide  string
 }
 
@@ -214,7 +216,7 @@ func digitsOf(text string) string {
 // find looks for a text.
 func (v *visit) find(p *searchPage, text string) error {
 	filters := v.searchFilters(p.As, text)
-	byScan := p.As == asPhone || p.As == asAmount
+	byScan := p.As == asAmount
 	err := v.view(func(ctx context.Context, tx *store.Tx) error {
 		for _, kind := range []struct {
 			name string
@@ -234,7 +236,13 @@ func (v *visit) find(p *searchPage, text string) error {
 					continue
 				}
 			}
-			lines, err := v.findLines(ctx, tx, kind.name, kind.read, filters, text, p.As)
+			var lines []*Line
+			var err error
+			if q, ok := v.indexed(p.As, text); ok {
+				lines, err = v.findIndexed(ctx, tx, p, kind.name, q)
+			} else {
+				lines, err = v.findLines(ctx, tx, kind.name, kind.read, filters, text, p.As)
+			}
 			if err != nil {
 				return err
 			}
@@ -249,16 +257,41 @@ func (v *visit) find(p *searchPage, text string) error {
 	return err
 }
 
+// indexed returns the search of a text that an index answers.
+func (v *visit) indexed(as, text string) (q books.Search, ok bool) {
+	q = books.Search{Client: v.client.ID, Earliest: v.earliest()}
+	switch as {
+	case asPhone:
+		q.Phone = v.phoneOf(text)
+	case asReceipt:
+		q.Receipt = text
+	case asReference:
+		q.Reference = text
+	default:
+		return q, false
+	}
+	return q, true
+}
+
+// findIndexed reads what the indexes have, and of a phone also the last minutes.
+func (v *visit) findIndexed(ctx context.Context, tx *store.Tx, p *searchPage, kind string, q books.Search) ([]*Line, error) {
+	if kind == "payouts" {
+		q.Earliest = 0
+		rows, short, err := books.FindPayouts(ctx, tx, v.k.marks, q)
+		p.More = p.More || short
+		return v.payoutLines(rows), err
+	}
+	rows, short, err := books.FindPayments(ctx, tx, v.k.marks, q)
+	p.More = p.More || short
+	return v.paymentLines(rows), err
+}
+
 // scanFrom is since when rows are looked through for what has no index.
 func (v *visit) scanFrom() till.Time { return v.clock.StartOfMonth(v.now, -1) }
 
 // searchFilters returns what the lists are asked for.
 func (v *visit) searchFilters(as, text string) []store.PaymentFilter {
 	switch as {
-	case asReceipt:
-		return []store.PaymentFilter{{ProviderReference: text}}
-	case asPhone:
-		return []store.PaymentFilter{{Phone: v.phoneOf(text), From: v.scanFrom()}}
 	case asAmount:
 		var out []store.PaymentFilter
 		for _, c := range currencies(v.client.Mode) {
@@ -273,7 +306,7 @@ func (v *visit) searchFilters(as, text string) []store.PaymentFilter {
 		id, _ := till.ParseID(strings.ToLower(text)) // waysOf has read it
 		return []store.PaymentFilter{{Key: &id}}
 	}
-	return []store.PaymentFilter{{Reference: text}}
+	return nil
 }
 
 // findLines reads what the filters match, at most a page of it, newest first,

@@ -41,6 +41,7 @@ type Server struct {
 	store      *store.Store
 	secret     []byte
 	sealKey    store.ChainKey
+	phoneKey   store.PhoneKey
 	sandbox    *sandbox.Operator
 	operators  *Operators
 	collector  *collect.Collector
@@ -151,6 +152,9 @@ func (s *Server) openSandbox(ctx context.Context) (err error) {
 
 // build connects the parts.
 func (s *Server) build(context.Context) (err error) {
+	if s.phoneKey, err = books.PhoneKey(s.secret); err != nil {
+		return err
+	}
 	if s.sealKey, err = books.ChainKey(s.secret); err != nil {
 		return err
 	}
@@ -275,6 +279,7 @@ func (s *Server) workers() map[string]func(context.Context) {
 		"payout health": s.payouts.Watch,
 		"seal":          func(ctx context.Context) { books.RunChains(ctx, s.store, s.sealKey, s.log) },
 		"audit heads":   func(ctx context.Context) { books.RunHeads(ctx, s.store, s.log) },
+		"phones":        func(ctx context.Context) { books.RunPhones(ctx, s.store, s.phoneKey, s.log) },
 		"fold":          func(ctx context.Context) { books.RunRollUp(ctx, s.store, s.log) },
 		"measure":       s.analyzeTables,
 		"pulse":         s.pulse,

@@ -108,6 +108,8 @@ var everywhere = []string{
 	`FROM webhook_deliveries WHERE status = 'pending' LIMIT $1`, // what waits, for the doctor
 	`FROM client_heads h`,                                       // which audit logs are not sealed yet
 	`FROM clients WHERE client_id > $1`,                         // the list of clients
+	`FROM clients c CROSS JOIN`,                                 // a look over all clients, for the house's people
+	`FROM clients c, LATERAL`,                                   // the same
 	`FROM steps s JOIN payments p`,                              // at start, when a connection has changed
 	`FROM steps s JOIN payouts p`,                               // the same
 	`SELECT count(*) FROM pg_class`,                             // the catalogue

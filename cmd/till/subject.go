@@ -81,12 +81,12 @@ payout, whatever the wallet holds.`,
 
 func newPayment() *cobra.Command {
 	c := &paymentCommands
-	return newGroup("payment", "Show a payment, or end it on evidence", c.newShow(), c.newResolve())
+	return newGroup("payment", "Find or show a payment, or end it on evidence", c.newFind(), c.newShow(), c.newResolve())
 }
 
 func newPayout() *cobra.Command {
 	c := &payoutCommands
-	return newGroup("payout", "Show a payout, cancel it, or end it on evidence", c.newShow(), newPayoutCancel(), c.newResolve())
+	return newGroup("payout", "Find or show a payout, cancel it, or end it on evidence", c.newFind(), c.newShow(), newPayoutCancel(), c.newResolve())
 }
 
 // find returns a payment or payout, looking with every client unless one is

@@ -1,0 +1,106 @@
+package books_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"till"
+	"till/books"
+	"till/collect"
+	"till/store"
+	"till/store/storetest"
+)
+
+// A phone is found whether the index has its rows yet or not, of one client and over
+// all; a beginning of a reference after the exact one; and nothing of others.
+func TestFind(t *testing.T) {
+	t.Parallel()
+	for _, e := range storetest.Engines() {
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			w := newFindWorld(t, e)
+			const mine, others = "242061230001", "242061230002"
+			old := w.pay(w.a, mine, "ORDER-1")
+			foreign := w.pay(w.b, mine, "ORDER-1")
+			w.pay(w.a, others, "ORDER-2")
+			w.index(t, 3)
+			longer := w.pay(w.a, mine, "ORDER-10")
+			w.pay(w.a, "242061230003", "OTHER")
+			for _, c := range []struct {
+				name string
+				q    books.Search
+				want []till.ID
+			}{
+				{"a phone, indexed and not", books.Search{Client: w.a.ID, Phone: mine}, []till.ID{longer, old}},
+				{"a phone over all", books.Search{Phone: mine}, []till.ID{longer, foreign, old}},
+				{"a phone, not too old", books.Search{Client: w.a.ID, Phone: mine, Earliest: longer.Time()}, []till.ID{longer}},
+				{"a phone that nobody has", books.Search{Client: w.a.ID, Phone: "242069999999"}, nil},
+				{"a reference", books.Search{Client: w.a.ID, Reference: "ORDER-1"}, []till.ID{old, longer}},
+				{"a beginning", books.Search{Client: w.a.ID, Reference: "ORDER-10"}, []till.ID{longer}},
+				{"a beginning with a wildcard", books.Search{Client: w.a.ID, Reference: "ORDER_"}, nil},
+				{"a reference over all", books.Search{Reference: "ORDER-1"}, []till.ID{foreign, old}},
+				{"an id", books.Search{Client: w.a.ID, ID: &old}, []till.ID{old}},
+				{"an id of another", books.Search{Client: w.a.ID, ID: &foreign}, nil},
+				{"an id over all", books.Search{ID: &foreign}, []till.ID{foreign}},
+				{"a receipt that is not there", books.Search{Receipt: "EM1"}, nil},
+			} {
+				var got []till.ID
+				err := w.store.View(t.Context(), func(tx *store.Tx) error {
+					rows, short, err := books.FindPayments(t.Context(), tx, w.key, c.q)
+					for _, p := range rows {
+						got = append(got, p.ID)
+					}
+					if short {
+						t.Errorf("%s is said to be short", c.name)
+					}
+					payouts, _, payoutErr := books.FindPayouts(t.Context(), tx, w.key, c.q)
+					if len(payouts) > 0 || payoutErr != nil {
+						t.Errorf("%s finds payouts: %v", c.name, payoutErr)
+					}
+					return err
+				})
+				if err != nil || fmt.Sprint(got) != fmt.Sprint(c.want) {
+					t.Errorf("%s: got %v, want %v: %v", c.name, got, c.want, err)
+				}
+			}
+			w.index(t, 2)
+			w.index(t, 0)
+		})
+	}
+}
+
+// findWorld is two clients with payments.
+type findWorld struct {
+	store *store.Store
+	key   store.PhoneKey
+	a, b  *till.Client
+	pays  *collect.Collector
+	t     *testing.T
+}
+
+func newFindWorld(t *testing.T, e storetest.Engine) *findWorld {
+	t.Helper()
+	w := &findWorld{t: t, store: storetest.Open(t, e.Config(t))}
+	w.pays = storetest.NewCollector(t, w.store)
+	w.a, w.b = storetest.NewClient(t, w.store, till.Test), storetest.NewClient(t, w.store, till.Test)
+	var err error
+	if w.key, err = books.PhoneKey([]byte("a secret for tests only")); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func (w *findWorld) pay(c *till.Client, phone, reference string) till.ID {
+	return storetest.NewPayment(w.t, w.pays, c, storetest.Body{Phone: phone, Reference: reference}).ID
+}
+
+// index fills the index up to now, and expects so many new rows.
+func (w *findWorld) index(t *testing.T, want int) {
+	t.Helper()
+	n, err := books.IndexPhones(context.Background(), w.store, w.key, w.store.Now().Add(time.Second))
+	if err != nil || n != want {
+		t.Errorf("%d rows were indexed, want %d: %v", n, want, err)
+	}
+}

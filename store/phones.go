@@ -1,0 +1,133 @@
+package store
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+
+	"till"
+	"till/internal/db"
+)
+
+var selectClientsToIndex = db.Define(db.SQL{Name: "phones.selectClients",
+	SQLite: `SELECT h.client_id FROM client_heads h LEFT JOIN phone_cursors c ON c.client_id = h.client_id
+		WHERE h.client_id > $1 AND h.last_event > coalesce(c.log_end, 0) ORDER BY h.client_id LIMIT $2`})
+
+var selectPhoneCursor = db.Define(db.SQL{Name: "phones.selectCursor",
+	SQLite: `SELECT payment, payout, log_end FROM phone_cursors WHERE client_id = $1`})
+
+var savePhoneCursor = db.Define(db.SQL{Name: "phones.saveCursor",
+	SQLite: `INSERT INTO phone_cursors (client_id, payment, payout, log_end) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (client_id) DO UPDATE SET payment = excluded.payment, payout = excluded.payout, log_end = excluded.log_end`})
+
+var selectPaymentPhones = db.Define(db.SQL{Name: "phones.selectPayments",
+	SQLite: `SELECT id, phone FROM payments WHERE client_id = $1 AND id > $2 AND id < $3 ORDER BY id LIMIT $4`})
+
+var selectPayoutPhones = db.Define(db.SQL{Name: "phones.selectPayouts",
+	SQLite: `SELECT id, phone FROM payouts WHERE client_id = $1 AND id > $2 AND id < $3 ORDER BY id LIMIT $4`})
+
+var insertPhones = db.Define(db.SQL{Name: "phones.insert",
+	SQLite: `INSERT INTO phone_index (client_id, mark, payout, id) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
+	Postgres: `INSERT INTO phone_index (client_id, mark, payout, id)
+		SELECT u.a1, u.a2, u.a3, u.a4 FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bigint[]) AS a2, unnest($3::bigint[]) AS a3, unnest($4::bytea[]) AS a4 LIMIT $5::bigint) AS u
+		ON CONFLICT DO NOTHING`,
+	Arrays: true})
+
+var selectByPhone = db.Define(db.SQL{Name: "phones.select",
+	SQLite: `SELECT client_id, id FROM phone_index WHERE client_id = $1 AND mark = $2 AND payout = $3 ORDER BY id DESC LIMIT $4`})
+
+var selectByPhoneOfAll = db.Define(db.SQL{Name: "phones.selectOfAll",
+	SQLite: `SELECT p.client_id, p.id FROM clients c CROSS JOIN phone_index p WHERE p.client_id = c.client_id AND p.mark = $1 AND p.payout = $2 ORDER BY p.id DESC LIMIT $3`,
+	Postgres: `SELECT f.client_id, f.id FROM clients c, LATERAL (SELECT p.client_id, p.id FROM phone_index p
+			WHERE p.client_id = c.client_id AND p.mark = $1 AND p.payout = $2 ORDER BY p.id DESC LIMIT $3) AS f ORDER BY f.id DESC LIMIT $3`})
+
+// PhoneKey is the key that phones are marked with in the index.
+type PhoneKey []byte
+
+// Mark returns what the index has of a phone. Two phones may have one mark.
+func (k PhoneKey) Mark(phone string) int64 {
+	mac := hmac.New(sha256.New, k)
+	mac.Write([]byte(phone))
+	return int64(binary.BigEndian.Uint64(mac.Sum(nil)))
+}
+
+// PhoneCursor is how far the index of phones is filled for a client.
+type PhoneCursor struct {
+	Payment, Payout till.ID // the last ones that are in it
+	LogEnd          int64   // the client's events when nothing was left to do
+}
+
+// PhoneRow is a payment or payout with its phone.
+type PhoneRow struct {
+	ID    till.ID
+	Phone string
+}
+
+// ClientsToIndex returns up to limit clients, after one of them, whose index of
+// phones may not be filled.
+func (tx *Tx) ClientsToIndex(ctx context.Context, after till.ID, limit int) ([]till.ID, error) {
+	return readAll(ctx, tx, selectClientsToIndex, []any{after[:], limit}, func(r db.Row) (id till.ID, err error) {
+		err = r.Scan(idDest(&id))
+		return id, err
+	})
+}
+
+// PhoneCursor returns how far a client's index is filled.
+func (tx *Tx) PhoneCursor(ctx context.Context, client till.ID) (c PhoneCursor, err error) {
+	_, err = tx.db.QueryRow(ctx, selectPhoneCursor, []any{client[:]}, idDest(&c.Payment), idDest(&c.Payout), &c.LogEnd)
+	return c, err
+}
+
+// SavePhoneCursor writes how far a client's index is filled.
+func (tx *Tx) SavePhoneCursor(ctx context.Context, client till.ID, c PhoneCursor) error {
+	_, err := tx.db.Exec(ctx, savePhoneCursor, client[:], c.Payment[:], c.Payout[:], c.LogEnd)
+	return err
+}
+
+// PhonesAfter returns up to limit payments, or payouts, of a client between two ids,
+// by id, with their phones.
+func (tx *Tx) PhonesAfter(ctx context.Context, client till.ID, payouts bool, after, before till.ID, limit int) ([]PhoneRow, error) {
+	q := selectPaymentPhones
+	if payouts {
+		q = selectPayoutPhones
+	}
+	return readAll(ctx, tx, q, []any{client[:], after[:], before[:], limit}, func(r db.Row) (row PhoneRow, err error) {
+		err = r.Scan(idDest(&row.ID), &row.Phone)
+		return row, err
+	})
+}
+
+// InsertPhones adds payments, or payouts, to the index.
+func (tx *Tx) InsertPhones(client till.ID, key PhoneKey, payouts bool, rows []PhoneRow) error {
+	kind := int64(0)
+	if payouts {
+		kind = 1
+	}
+	args := make([][]any, len(rows))
+	for i := range rows {
+		args[i] = []any{client[:], key.Mark(rows[i].Phone), kind, rows[i].ID[:]}
+	}
+	return tx.db.Defer(insertPhones, args)
+}
+
+// RefsByPhone returns up to limit payments, or payouts, that the index has under a
+// mark, newest first: of one client, or of all if it is till.House. Their phones are
+// yet to be compared.
+func (tx *Tx) RefsByPhone(ctx context.Context, client till.ID, mark int64, payouts bool, limit int) ([]Ref, error) {
+	kind := int64(0)
+	if payouts {
+		kind = 1
+	}
+	if client == till.House {
+		return tx.readRefs(ctx, selectByPhoneOfAll, mark, kind, limit)
+	}
+	return tx.readRefs(ctx, selectByPhone, client[:], mark, kind, limit)
+}
+
+func (tx *Tx) readRefs(ctx context.Context, q *db.SQL, args ...any) ([]Ref, error) {
+	return readAll(ctx, tx, q, args, func(r db.Row) (ref Ref, err error) {
+		err = r.Scan(idDest(&ref.Client), idDest(&ref.ID))
+		return ref, err
+	})
+}
