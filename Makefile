@@ -246,6 +246,8 @@ soak-parts: cross
 	TILL_FAILOVERS=5 $(GO) test -count=1 -timeout 12m -run '^TestFailover$$' -v ./cmd/till
 	TILL_KILLS=100 $(GO) test -count=5 -timeout 30m -run '^TestKill$$' -v ./cmd/till
 	TILL_KILLS=100 $(GO) test -count=1 -timeout 20m -run '^TestKilledBackups$$' -v ./cmd/till
+	TILL_ROWS=1000000 $(GO) test -count=1 -timeout 20m -run '^TestBackupsOfManyPayments$$' -v ./cmd/till
+	$(MAKE) --no-print-directory reproduce TARGETS=linux/amd64
 	cd tools && TILL_ORDERS=10000 TILL_KILLS=50 $(GO) test -count=1 -timeout 30m -run '^TestShop' -v ./conform
 	cd tools && TILL_WEBHOOK_PAYMENTS=5000 TILL_WEBHOOK_KILLS=20 $(GO) test -count=1 -timeout 30m -run '^TestWebhooksBetweenKills$$' -v ./conform
 	cd tools && TILL_LIST=100000 $(GO) test -count=1 -timeout 30m -run '^TestLongLists$$' -v ./conform
@@ -253,6 +255,14 @@ soak-parts: cross
 	cd tools && TILL_SDK=typescript TILL_ORDERS=10000 TILL_KILLS=50 $(GO) test -count=1 -timeout 40m -run '^TestShop' -v ./conform
 	cd tools && TILL_SDK=python PYTHON=$(PYTHON) TILL_ORDERS=10000 TILL_KILLS=50 $(GO) test -count=1 -timeout 40m -run '^TestShop' -v ./conform
 	cd tools && TILL_SDK=php TILL_ORDERS=10000 TILL_KILLS=50 $(GO) test -count=1 -timeout 40m -run '^TestShop' -v ./conform
+
+.PHONY: release
+release: ## build the archives, packages, SBOMs and checksums of a release into dist/
+	deploy/release.sh dist
+
+.PHONY: reproduce
+reproduce: ## build a release twice, in different folders, and compare every byte
+	deploy/reproduce.sh $(TARGETS)
 
 .PHONY: generate
 generate: ## write the country table anew from libphonenumber data
