@@ -12,5 +12,6 @@
 // is looked at without a line here.
 //
 // TILL_E2E=full looks at each page in both languages, both themes and both
-// widths; otherwise at two of the eight. Start reading at page_test.go.
+// widths; otherwise at four of the eight. TILL_E2E_PAGES=/audit sweeps over those
+// pages only. Start reading at page_test.go.
 package e2e

@@ -100,3 +100,42 @@ func (p *page) onceForgotten(secret string) {
 		p.t.Error("the way back shows the secret again")
 	}
 }
+
+// E9: a key is made, shown once, used, and revoked.
+func TestE9Keys(t *testing.T) {
+	t.Parallel()
+	s := startDev(t)
+	p := newPage(t, "E9k", s.origin)
+	p.enterDemo(s, "Awa")
+	keys := "/console/c/" + s.client + "/keys"
+	p.open(keys)
+	p.look("keys")
+	eval[bool](p, `document.querySelector('form[action="`+keys+`"]').closest("details").open = true`)
+	p.fill("#name", "shop-1")
+	eval[bool](p, `(() => { for (const b of document.querySelectorAll('input[name="scopes"]')) b.checked = b.value === "payments:read"; return true; })()`)
+	p.follow(`form[action="` + keys + `"] button`)
+	key := p.onceShown("till_test_")
+	p.look("key-shown-once")
+	s.api(key, http.MethodGet, "/payments", nil, nil)
+	p.onceForgotten(key)
+
+	p.open(keys)
+	revoke := `[...document.querySelectorAll(".cards li")].find((e) => e.innerText.includes("shop-1"))`
+	p.until(revoke)
+	eval[bool](p, revoke+`.querySelector('form[action$="/revoke"]').closest("details").open = true`)
+	p.leave(func() { eval[bool](p, revoke+`.querySelector('form[action$="/revoke"] button').click(), true`) })
+	p.look("revoked")
+	r, err := http.NewRequest(http.MethodGet, s.origin+"/v1/payments", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("X-Api-Key", key)
+	untilTrue(t, "the key is refused", func() bool { // a key that was just used is known for a moment
+		a, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Body.Close()
+		return a.StatusCode == http.StatusUnauthorized
+	})
+}
