@@ -59,7 +59,8 @@ func TestWebhooksBetweenKills(t *testing.T) {
 		}
 	}
 	missing := orders
-	err = eventually(ctx, 4*time.Minute, func() (err error) {
+	// After an outage an endpoint is sent few events a second: see "How fast" in the guide.
+	err = eventually(ctx, 4*time.Minute+time.Duration(orders)*200*time.Millisecond, func() (err error) {
 		if missing, err = p.unheard(ctx, orders); err == nil && missing > 0 {
 			err = fmt.Errorf("%d orders have not heard everything", missing)
 		}
