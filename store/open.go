@@ -138,8 +138,8 @@ func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 	return schema.Migrate(ctx, s.db)
 }
 
-// CheckSchema returns nil if the schema is exactly this program's, and a SchemaError that
-// says what to do if it is not.
+// CheckSchema returns nil if the schema is this program's, or that of a newer release that
+// this program may run beside, and a SchemaError that says what to do if it is not.
 func (s *Store) CheckSchema(ctx context.Context) error { return schema.Check(ctx, s.db) }
 
 // SchemaVersion returns the newest migration that was applied.

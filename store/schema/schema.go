@@ -23,6 +23,12 @@ var selectMigration = db.Define(db.SQL{Name: "migrate.selectMigration",
 var insertMigration = db.Define(db.SQL{Name: "migrate.insertMigration",
 	SQLite: `INSERT INTO schema_migrations (version, checksum, applied_at) VALUES ($1, $2, $3)`})
 
+var insertFlagged = db.Define(db.SQL{Name: "migrate.insertFlagged",
+	SQLite: `INSERT INTO schema_migrations (version, checksum, applied_at, rolling) VALUES ($1, $2, $3, $4)`})
+
+var selectRolling = db.Define(db.SQL{Name: "migrate.selectRolling",
+	SQLite: `SELECT version FROM schema_migrations WHERE rolling = 1`})
+
 var countDistributed = db.Define(db.SQL{Name: "migrate.countDistributed",
 	SQLite:   `SELECT 0`,
 	Postgres: `SELECT count(*) FROM pg_dist_partition WHERE logicalrel::oid = to_regclass('payments')::oid`})
@@ -63,6 +69,19 @@ type migration struct {
 func (m *migration) checksum() string {
 	sum := sha256.Sum256([]byte(strings.Join(m.parts, "\x00")))
 	return hex.EncodeToString(sum[:])
+}
+
+// firstFlagged is the migration that adds the flag. It and all later ones say in their
+// first line what they mean to a program that does not know them:
+//
+//	-- rolling      it adds only: the release before runs on
+//	-- stop: WHY    that release must not run on the new schema
+const firstFlagged = "0053_rolling"
+
+// rolling reports whether a program that does not know the migration may run on it.
+func (m *migration) rolling() bool {
+	first, _, _ := strings.Cut(m.parts[0], "\n")
+	return first == "-- rolling"
 }
 
 func (m *migration) check(sum string) error {
@@ -157,7 +176,15 @@ func (m *migration) apply(ctx context.Context, tx *db.Tx) (bool, error) {
 			return false, fmt.Errorf("migration %s: %w", m.version, err)
 		}
 	}
-	_, err = tx.Exec(ctx, insertMigration, m.version, m.checksum(), int64(tx.Now()))
+	if m.version < firstFlagged { // its table has no flag yet
+		_, err = tx.Exec(ctx, insertMigration, m.version, m.checksum(), int64(tx.Now()))
+		return true, err
+	}
+	rolling := 0
+	if m.rolling() {
+		rolling = 1
+	}
+	_, err = tx.Exec(ctx, insertFlagged, m.version, m.checksum(), int64(tx.Now()), rolling)
 	return true, err
 }
 
@@ -197,8 +224,32 @@ func checkNotDistributed(ctx context.Context, tx *db.Tx) error {
 	return err
 }
 
-// Check returns nil if the schema is exactly this program's, and an Error that says what
-// to do if it is not.
+// checkUnknown accepts migrations that this program does not know, if all of them are
+// rolling: then a newer release runs beside this one, or did.
+func checkUnknown(ctx context.Context, tx *db.Tx, unknown map[string]string) error {
+	if len(unknown) == 0 {
+		return nil
+	}
+	rolling := map[string]bool{}
+	err := tx.Query(ctx, selectRolling, nil, func(r db.Row) error {
+		var version string
+		err := r.Scan(&version)
+		rolling[version] = true
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for v := range unknown {
+		if !rolling[v] {
+			return &Error{"the database has migration " + v + ", which this program does not know: it is older than the database"}
+		}
+	}
+	return nil
+}
+
+// Check returns nil if the schema is this program's, or that of a newer release that this
+// program may run beside. Otherwise it returns an Error that says what to do.
 func Check(ctx context.Context, d *db.DB) error {
 	want, err := migrations(d.Dialect())
 	if err != nil {
@@ -222,10 +273,7 @@ func Check(ctx context.Context, d *db.DB) error {
 			}
 			delete(have, m.version)
 		}
-		for v := range have {
-			return &Error{"the database has migration " + v + ", which this program does not know: it is older than the database"}
-		}
-		return nil
+		return checkUnknown(ctx, tx, have)
 	})
 }
 

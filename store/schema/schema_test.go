@@ -31,3 +31,20 @@ func TestChecksums(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got.String(), want)
 	}
 }
+
+// Each new migration says whether the release before may run on it.
+func TestMigrationsSayWhatTheyMeanToOldPrograms(t *testing.T) {
+	t.Parallel()
+	for _, d := range []db.Dialect{db.SQLite, db.Postgres} {
+		all, err := migrations(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range all {
+			first, _, _ := strings.Cut(m.parts[0], "\n")
+			if why, stops := strings.CutPrefix(first, "-- stop: "); m.version >= firstFlagged && !m.rolling() && (!stops || why == "") {
+				t.Errorf("%s %s: its first line is neither '-- rolling' nor '-- stop: WHY'", folder(d), m.version)
+			}
+		}
+	}
+}

@@ -1,0 +1,4 @@
+-- rolling
+-- Whether a program that does not know a migration may run on it. A migration says so
+-- in its first line; earlier ones do not.
+ALTER TABLE schema_migrations ADD COLUMN rolling INTEGER NOT NULL DEFAULT 0;
