@@ -34,7 +34,7 @@ func TestE6Search(t *testing.T) {
 	p := newPage(t, "E6", s.origin)
 	p.enterDemo(s, "Awa")
 	p.open("/console/c/" + s.client + "/payments")
-	for _, typed := range []string{"+242 06 123 45 67", "242061234567", receipt, "ORDER-1042", "7350", "7 350 XAF", id} {
+	for _, typed := range []string{"+242 06 123 45 67", "242061234567", receipt, "ORDER-1042", "ORDER-10", "7350", "7 350 XAF", id} {
 		p.find(typed)
 		p.until(`document.querySelector("main a[href$='` + id + `']") || location.pathname.endsWith("` + id + `")`)
 		if at := p.path(); strings.Contains(at, "1234567") || strings.Contains(at, "45%2067") {

@@ -38,8 +38,6 @@ func TestScreenshots(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p.open("/console/c/" + s.client)
-	shoot("home")
 	p.open("/console/c/" + s.client + "/payments")
 	shoot("payments")
 	waiting := s.pay("242061230003", "5000", "ORDER-1042", object{"description": "Two loaves, coffee"})
