@@ -17,7 +17,9 @@ done
 install -D -m 644 "$here/deb/sysusers.conf" "$root/usr/lib/sysusers.d/till.conf"
 install -D -m 644 "$here/deb/till.env" "$root/usr/share/doc/till/examples/till.env"
 install -D -m 644 "$here/deb/copyright" "$root/usr/share/doc/till/copyright"
-install -d -m 755 "$root/DEBIAN" "$root/usr/share/man/man1"
+install -d -m 755 "$root/DEBIAN" "$root/usr/share/man/man1" "$root/usr/share/lintian/overrides"
+# A program that needs no library of the machine is the point of it.
+echo 'till: statically-linked-binary' >"$root/usr/share/lintian/overrides/till"
 date=$(date -u -R -d "@$SOURCE_DATE_EPOCH")
 printf 'till (%s) unstable; urgency=medium\n\n  * See CHANGELOG.md of this release.\n\n -- The Till authors <till@example.org>  %s\n' "$version" "$date" |
 	gzip -n9 >"$root/usr/share/doc/till/changelog.gz"
