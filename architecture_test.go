@@ -36,6 +36,7 @@ const (
 // package fails the test until it has a rule.
 var packageRules = []packageRule{
 	{root, "", ""}, // the vocabulary: standard library only
+	{"meter", "", "github.com/prometheus/client_golang"}, // what is counted; nobody else knows Prometheus
 	{"internal/batch", "", ""},
 	{"internal/loop", "", ""},
 	{"internal/quota", root, ""},                         // bytes that are held, of clients
@@ -99,6 +100,10 @@ var packageRules = []packageRule{
 // engineFiles are the files beside the engines' own packages that may import an
 // engine: everything else knows internal/db only.
 var engineFiles = []string{"store/open.go", "cmd/till/doctor.go", "cmd/till/doctor_backup.go"}
+
+// counting are the packages that count by meter, beside what their rules name. meter itself
+// serves HTTP.
+var counting = strings.Fields("engine webhook api server")
 
 // limited are standard packages that few may import, and why.
 var limited = []struct {
@@ -180,6 +185,9 @@ func (r *packageRule) forbidden(imported string) string {
 		if folder == "" {
 			folder = root
 		}
+		if folder == "meter" && slices.Contains(counting, r.folder) {
+			return ""
+		}
 		if !slices.Contains(strings.Fields(r.ours), folder) {
 			return r.folder + " may not import " + folder + ": see packageRules"
 		}
@@ -190,6 +198,7 @@ func (r *packageRule) forbidden(imported string) string {
 			}
 		}
 		return r.folder + " may not use this module: see packageRules"
+	case r.folder == "meter" && imported == "net/http":
 	default:
 		for _, l := range limited {
 			if (imported == l.pkg || l.also != "" && strings.HasPrefix(imported, l.also)) && !slices.Contains(l.who, r.folder) {

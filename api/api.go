@@ -13,6 +13,7 @@ import (
 	"till/books"
 	"till/collect"
 	"till/internal/quota"
+	"till/meter"
 	"till/payout"
 	"till/provider/sandbox"
 	"till/store"
@@ -63,7 +64,8 @@ type Config struct {
 	// does; nil means that nobody ever does.
 	Beside func(r *http.Request) http.Handler
 
-	Log *slog.Logger // nil: silence
+	Meter *meter.Meter // nil: nothing is counted
+	Log   *slog.Logger // nil: silence
 }
 
 // server is the API as a handler.
@@ -81,6 +83,8 @@ type server struct {
 	delays        *delays
 
 	bodies, callbacks, answers *quota.Quota
+
+	counts *counts
 }
 
 // New returns the API. It serves /v1 and answers 404 elsewhere.
@@ -94,6 +98,7 @@ func New(c Config) http.Handler {
 		polls: newInflight(maxPolls, maxClientPolls), waits: newInflight(maxWaits, maxClientWaits), exports: newInflight(maxExports, maxClientExports),
 		bodies: quota.New(maxBodies, maxClientBodies), callbacks: quota.New(maxCallbacks, maxCallbacks), answers: quota.New(maxAnswers, maxClientAnswers)}
 	s.watches = newWatches(c.Store, s.waits.stopping)
+	s.counts = newCounts(s)
 	for _, p := range paths() {
 		s.mux.Handle("/v1"+p.pattern, &pathHandler{s, p})
 	}
@@ -109,6 +114,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	s.counts.inFlight.Add(1)
+	defer s.counts.inFlight.Add(-1)
 	start := time.Now()
 	c := &exchange{ResponseWriter: w, r: r, s: s, start: start, id: till.NewID(till.TimeOf(start)).String()}
 	defer c.end()
@@ -212,17 +219,19 @@ func (c *exchange) end() {
 	if v := recover(); v != nil {
 		if v == http.ErrAbortHandler { // logged where it was decided
 			c.release()
+			c.served()
 			panic(v)
 		}
 		c.logged = true
+		c.s.Meter.Panicked("request")
 		c.s.Log.Error("handler panicked", "panic", v, "request_id", c.id, "route", c.name(), "stack", string(debug.Stack()))
 		if c.status != 0 {
+			c.served()
 			panic(http.ErrAbortHandler) // an incomplete answer must not look complete
 		}
 		c.fail(errPanic)
 	}
+	c.received = len(c.body())
 	c.release()
-	if ctx := c.r.Context(); c.s.Log.Enabled(ctx, slog.LevelDebug) {
-		c.s.Log.DebugContext(ctx, "request served", "request_id", c.id, "route", c.name(), "status", c.status, "took", time.Since(c.start))
-	}
+	c.served()
 }

@@ -41,15 +41,18 @@ func (c *exchange) receiveCallback() error {
 	connection, token := c.r.PathValue("connection"), c.r.PathValue("token")
 	policy := c.s.CallbackPolicies[connection]
 	if policy != nil && len(policy.Networks) > 0 && !within(policy.Networks, c.peer()) {
+		c.s.Meter.Callback(connection, "network")
 		return c.refuse(refusedNetwork, errNoPath)
 	}
 	f, ours := c.openCallbackToken(connection, token)
 	sharedAddress := !ours && policy != nil && len(policy.Readers) > 0 && subtle.ConstantTimeCompare([]byte(token), []byte(policy.Secret)) == 1
 	if !ours && !sharedAddress {
+		c.s.Meter.Callback(connection, "forged")
 		return c.refuse(refusedToken, errNoPath)
 	}
 	body, err := c.callbackBody()
 	if err != nil {
+		c.s.Meter.Callback(connection, "unreadable")
 		return err
 	}
 	var callback provider.Callback
@@ -58,18 +61,22 @@ func (c *exchange) receiveCallback() error {
 			return err
 		}
 	}
+	result := "woken"
 	err = engine.ErrNotHere
 	if f != nil {
 		err = c.recordCallback(c.r.Context(), connection, f, body)
 	}
 	if errors.Is(err, engine.ErrNotHere) {
+		result = "stray"
 		err = c.recordStray(connection, policy, f, callback, body)
 	}
 	if err != nil {
+		c.s.Meter.Callback(connection, "unavailable")
 		c.logged = true
 		c.s.Log.Warn("callback not recorded", "request_id", c.id, "connection", connection, "error", err)
 		return &till.Error{Code: till.CodeServiceUnavailable}
 	}
+	c.s.Meter.Callback(connection, result)
 	return c.json(http.StatusOK, append(c.buffer(), "{}"...))
 }
 
@@ -96,6 +103,7 @@ func (c *exchange) findSubject(connection string, policy *CallbackPolicy, body [
 		}
 	}
 	if err != nil {
+		c.s.Meter.Callback(connection, "forged")
 		c.logged = true
 		c.s.Log.Warn("callback not authenticated", "request_id", c.id, "connection", connection, "error", err)
 		return nil, callback, errNoPath
@@ -113,6 +121,7 @@ func (c *exchange) findSubject(connection string, policy *CallbackPolicy, body [
 		return err
 	})
 	if err != nil {
+		c.s.Meter.Callback(connection, "unavailable")
 		c.logged = true
 		c.s.Log.Warn("callback target not read", "request_id", c.id, "connection", connection, "error", err)
 		return nil, callback, &till.Error{Code: till.CodeServiceUnavailable}

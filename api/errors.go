@@ -91,6 +91,8 @@ func (c *exchange) fail(err error) {
 			c.Header()["Retry-After"] = []string{strconv.FormatInt(int64(s), 10)}
 		}
 	}
+	c.code = e.Code
+	c.countRefusal(e)
 	c.logRefusal(e, r.status)
 	if c.mayDelay {
 		c.delay()

@@ -120,6 +120,7 @@ func (c *exchange) awaitEvents(after int64, limit int, wait time.Duration) (*eve
 
 // enter takes a place among the long calls.
 func (c *exchange) enter(p *inflight) (leave func(), err error) {
+	c.waited = p != c.s.exports
 	if leave, err = p.enter(c.session.Client.ID); till.ErrorCode(err) == till.CodeRateLimited {
 		c.Header()["Retry-After"] = retryAfter
 	}

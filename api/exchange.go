@@ -42,6 +42,12 @@ type exchange struct {
 	keyID    string
 	logged   bool // the failure has a log line of its own
 	mayDelay bool // a refusal may be delayed
+
+	// For the counts and the log.
+	code     till.Code // of the error, "" if there is none
+	received int       // bytes of the body
+	sent     int       // bytes of the answer's body
+	waited   bool      // it was a long poll
 }
 
 // buffer is reused between requests.
@@ -131,7 +137,8 @@ func (c *exchange) write(status int, contentType []string, b []byte) error {
 	h["Content-Length"] = []string{strconv.Itoa(len(b))}
 	c.status = status
 	c.WriteHeader(status)
-	c.Write(b) // an error means that the client has gone
+	n, _ := c.Write(b) // an error means that the client has gone
+	c.sent += n
 	return nil
 }
 

@@ -46,6 +46,13 @@ func newInflight(most, mostOfClient int) *inflight {
 	return p
 }
 
+// count returns how many places are taken.
+func (p *inflight) count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.all
+}
+
 // enter takes a place, which leave gives back. It returns CodeRateLimited if the client has
 // too many, CodeServiceUnavailable if the instance has.
 func (p *inflight) enter(client till.ID) (leave func(), err error) {

@@ -49,6 +49,7 @@ func (w *Worker) start(ctx context.Context, t *Task) {
 		defer func() {
 			if v := recover(); v != nil {
 				// The step's lease ends by itself; then the step is claimed again.
+				w.c.Meter.Panicked("step")
 				w.c.Log.Error("step panicked", w.kindName(), t.Instruction.Ref.ID, "panic", v, "stack", string(debug.Stack()))
 			}
 		}()
@@ -94,6 +95,7 @@ func (w *Worker) act(ctx context.Context, t *Task) *Answer {
 		a.Err = errLeaseOver
 	}
 	if a.Err != nil {
+		w.counts.of(j.Connection, t.Action).LeaseOver()
 		a.Ended = w.c.Store.Now()
 		w.c.Log.Warn("step not acted on", w.kindName(), j.Ref.ID, "error", a.Err)
 		return a
@@ -102,10 +104,11 @@ func (w *Worker) act(ctx context.Context, t *Task) *Answer {
 	ctx, over := context.WithDeadline(ctx, began.Add(timeout))
 	defer over()
 	a.Result, a.Err = w.call(ctx, p, t)
-	w.health.record(j.Connection, t.Action, a.Err, time.Since(began), t.round)
+	took := time.Since(began)
+	w.health.record(j.Connection, t.Action, a.Err, took, t.round)
+	w.counts.of(j.Connection, t.Action).Called(string(a.Result.Outcome), a.Err != nil, took)
 	a.Ended = w.c.Store.Now()
-	w.c.Log.Debug("operator called", w.kindName(), j.Ref.ID, "action", t.Action, "connection", j.Connection,
-		"outcome", a.Result.Outcome, "error", a.Err, "took", a.Ended.Sub(a.Started))
+	w.logCall(t, a, took)
 	return a
 }
 
@@ -114,6 +117,7 @@ func (w *Worker) act(ctx context.Context, t *Task) *Answer {
 func (w *Worker) call(ctx context.Context, p provider.Provider, t *Task) (r provider.Result, err error) {
 	defer func() {
 		if v := recover(); v != nil {
+			w.c.Meter.Panicked("call")
 			w.c.Log.Error("operator call panicked", w.kindName(), t.Instruction.Ref.ID, "action", t.Action, "connection", t.Instruction.Connection,
 				"panic", v, "stack", string(debug.Stack()))
 			r, err = provider.Result{}, errPanicked

@@ -51,6 +51,9 @@ func (w *Worker) nextDue(ctx context.Context) (times []till.Time, err error) {
 	if err == nil && w.clock.setBack(now) {
 		w.clockSetBack = true
 	}
+	if err == nil {
+		w.counts.noteDue(w.lanes, times)
+	}
 	return times, err
 }
 
@@ -235,6 +238,11 @@ func (w *Worker) claimOf(ctx context.Context, lanes []string, find func(tx *stor
 		w.waits[lane] = laneWait{until: time.Now().Add(w.c.PollInterval), changes: changes, slot: f, rest: time.Now().Add(slotPause)}
 	}
 	w.noteShared(others)
+	for _, t := range tasks {
+		if t.Action.calls() {
+			w.counts.of(t.Instruction.Connection, t.Action).Begun(t.claimed.Sub(t.seen.DueAt))
+		}
+	}
 	return tasks, nil
 }
 

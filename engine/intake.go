@@ -167,6 +167,9 @@ func (p *Processor[R]) runCreates(ctx context.Context, calls []*CreateCall[R]) {
 	}
 	unclaimed := false
 	for _, call := range calls {
+		if call.made() {
+			p.counts.subjects.Moved(call.Row.Subject().Method, string(till.Pending))
+		}
 		switch {
 		case call.Permit == nil:
 			unclaimed = unclaimed || call.made()

@@ -8,6 +8,7 @@ import (
 	"till"
 	"till/internal/batch"
 	"till/internal/request"
+	"till/meter"
 	"till/provider"
 	"till/store"
 )
@@ -40,6 +41,10 @@ type Config struct {
 	// MaxBatch is how many creates share a commit; 0 means 512. A benchmark sets 1, to show
 	// what sharing gains.
 	MaxBatch int
+	// LogEnded is how many payments and payouts that end as planned share one line of the
+	// log; 0 means that each has one. Troubled ones always have one.
+	LogEnded int
+	Meter    *meter.Meter // nil: nothing is counted
 	Log      *slog.Logger // nil: nothing is logged
 }
 
@@ -93,6 +98,8 @@ func New[R Subject](c Config, table *Table[R], rules func(b *Recording[R]) Rules
 	p.Worker = newWorker(c, table.Kind, p)
 	p.creates = batch.New(c.MaxBatch, maxCreateQueue, p.runCreates)
 	p.callbacks = batch.New(maxCallbackBatch, maxCallbackQueue, p.runCallbacks)
+	p.creates.Observe(c.Meter.NewBatch(createBatchName(table.Kind), p.creates.Len))
+	p.callbacks.Observe(c.Meter.NewBatch("wake", p.callbacks.Len))
 	return p
 }
 

@@ -282,6 +282,7 @@ func (b *Recording[R]) Write(ctx context.Context) error {
 		}
 	}
 	b.updateCache()
+	b.Tx.AfterCommit(b.committed)
 	return nil
 }
 

@@ -56,6 +56,7 @@ type Recording[R Subject] struct {
 	closed            []store.CaseClosure
 	extended          []extended
 	accountFindings   accountFindings
+	moves             []move // changes of status, for the counts and the log
 }
 
 type walletKey struct {
@@ -120,6 +121,7 @@ func (b *Recording[R]) Move(row R, to string) bool {
 		*p.ProcessingEvent = sequence
 	}
 	b.addMoveEvent(row, to, sequence)
+	b.noteMove(row, to)
 	return true
 }
 
@@ -131,6 +133,7 @@ func (b *Recording[R]) MarkLate(row R) {
 	*p.UpdatedAt = head.NextTime()
 	*p.LateEvent = head.NextEvent()
 	b.addMoveEvent(row, "late_success", *p.LateEvent)
+	b.noteMove(row, moveLate)
 }
 
 // addMoveEvent writes the event of the row's status. Its resolution is completed when the

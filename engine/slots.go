@@ -66,3 +66,10 @@ func (s *slots) free() int {
 	defer s.mu.Unlock()
 	return s.size - s.used
 }
+
+// taken returns how many slots a connection holds.
+func (s *slots) taken(connection string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.by[connection]
+}

@@ -44,6 +44,8 @@ type Worker struct {
 	rates      map[store.Operation]provider.Rate
 	prefetched map[string]*prefetchedTokens // of connections with a rate limit for sends
 
+	counts *counts
+
 	noReference map[string]bool // connections whose operators do not know our references
 
 	// Only the loop of Run uses these.
@@ -106,6 +108,8 @@ func newWorker(c Config, kind till.SubjectKind, subjects subjects) *Worker {
 	slices.Sort(e.lanes)
 	e.unrecorded.stopped = make(chan struct{})
 	e.answers = batch.New(maxBatch, maxQueue, subjects.Apply)
+	e.answers.Observe(c.Meter.NewBatch("answer", e.answers.Len))
+	e.counts = newCounts(e)
 	return e
 }
 

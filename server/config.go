@@ -104,6 +104,13 @@ type Config struct {
 	MaxBatch int
 	Operator provider.Provider
 
+	// NoMetrics counts nothing, for measurements; it has no flag.
+	NoMetrics bool
+
+	// LogEnded is how many payments and payouts that ended as planned share one line of the
+	// log; 0 means that each has one.
+	LogEnded int
+
 	// Version is the program's, for other instances and for people.
 	Version string
 

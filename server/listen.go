@@ -7,14 +7,10 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"runtime/debug"
-	"sync"
 	"syscall"
-	"time"
 
 	"till/api"
 	"till/internal/system"
-	"till/store"
 )
 
 // listen binds the addresses of this role. Clients that connect before Run wait in the
@@ -159,87 +155,9 @@ func (w *httpServers) stop(log *slog.Logger) {
 	}
 }
 
-// admin serves the health checks: healthz says that the process lives, readyz that the
-// database answers.
-func (s *Server) admin() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") })
-	ready := &readiness{check: s.checkDatabase}
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		if s.draining.Load() {
-			writeText(w, http.StatusServiceUnavailable, "stopping")
-			return
-		}
-		if err := ready.get(); err != nil {
-			writeText(w, http.StatusServiceUnavailable, "the database does not answer")
-			return
-		}
-		writeText(w, http.StatusOK, "ready")
-	})
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		mux.ServeHTTP(w, r)
-	})
-}
-
-// checkDatabase reads one row.
-func (s *Server) checkDatabase() error {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-	defer cancel()
-	err := s.store.View(ctx, func(tx *store.Tx) error {
-		_, err := tx.Installation(ctx)
-		return err
-	})
-	if err != nil {
-		s.log.Warn("database not ready", "error", err)
-	}
-	return err
-}
-
-// readyCacheTime is how long one check of the database is reused, so that frequent requests
-// cost nothing.
-const readyCacheTime = 250 * time.Millisecond
-
-// readiness shares one check among concurrent requests.
-type readiness struct {
-	check func() error
-
-	mu  sync.Mutex
-	at  time.Time // when the last check ended
-	err error
-}
-
-func (r *readiness) get() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.at.IsZero() || time.Since(r.at) >= readyCacheTime {
-		r.err = r.check()
-		r.at = time.Now()
-	}
-	return r.err
-}
-
-func writeText(w http.ResponseWriter, status int, text string) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	fmt.Fprintln(w, text)
-}
-
 func addrOf(l net.Listener) net.Addr {
 	if l == nil {
 		return nil
 	}
 	return l.Addr()
-}
-
-// runOnce reports whether the worker returned rather than panicked.
-func (s *Server) runOnce(ctx context.Context, name string, run func(context.Context)) (returned bool) {
-	defer func() {
-		if v := recover(); v != nil {
-			s.log.Error("worker panicked", "worker", name, "panic", v, "stack", string(debug.Stack()))
-		}
-	}()
-	run(ctx)
-	return true
 }

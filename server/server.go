@@ -21,6 +21,7 @@ import (
 	"till/console"
 	"till/engine"
 	"till/internal/loop"
+	"till/meter"
 	"till/payout"
 	"till/people"
 	"till/provider/sandbox"
@@ -60,6 +61,10 @@ type Server struct {
 	inherited map[string]net.Listener // sockets that systemd has opened, by name
 	draining  atomic.Bool             // a stop has begun
 
+	meter *meter.Meter // nil: nothing is counted
+	loops loops
+	ready *readiness
+
 	undo  undoStack
 	close func() error
 }
@@ -86,9 +91,10 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		}
 	}
 	s := &Server{c: c, log: c.Log, id: till.NewID(till.TimeOf(time.Now()))}
+	s.ready = &readiness{check: s.checkDatabase}
 	s.close = sync.OnceValue(s.undo.run)
 	steps := []func(context.Context) error{
-		s.extendPhonePatterns, s.lock, s.inherit, s.listen, s.openStore, s.openSecret, s.openSandbox, s.openOperators,
+		s.extendPhonePatterns, s.openMeter, s.lock, s.inherit, s.listen, s.openStore, s.openSecret, s.openSandbox, s.openOperators,
 		s.registerConnections, s.warnOrphans, s.build, s.openDemos, s.warnExposed,
 	}
 	for _, step := range steps {
@@ -128,11 +134,12 @@ func (s *Server) lock(context.Context) error {
 
 func (s *Server) openStore(ctx context.Context) (err error) {
 	if s.store, err = store.Open(ctx, store.Config{
-		Path: s.c.Database, NoNotify: s.c.NoNotify, PlainSQL: s.c.PlainSQL, Log: s.log,
+		Path: s.c.Database, NoNotify: s.c.NoNotify, PlainSQL: s.c.PlainSQL, Observer: s.meter.NewDatabase(), Log: s.log,
 	}); err != nil {
 		return fmt.Errorf("the database cannot be opened: %w", err)
 	}
 	s.undo.push(s.store.Close)
+	s.meterStore()
 	applied, err := s.store.Migrate(ctx)
 	for _, version := range applied {
 		s.log.Info("database migrated", "version", version)
@@ -161,7 +168,7 @@ func (s *Server) build(context.Context) (err error) {
 	s.accounts = account.New(s.store, s.log)
 	c := engine.Config{
 		Store: s.store, Secret: s.secret, Limits: s.operators.Limits(), CallbackBase: s.baseURL + "/callbacks",
-		AcceptOnly: !s.c.Role.works(), Slots: s.operators.File.Calls, Log: s.log,
+		AcceptOnly: !s.c.Role.works(), Slots: s.operators.File.Calls, LogEnded: s.c.LogEnded, Meter: s.meter, Log: s.log,
 	}
 	c.Connections, c.Routes = s.payoutConnections(), s.routes(till.SubjectPayout)
 	s.payouts = payout.New(c)
@@ -192,7 +199,7 @@ func (s *Server) build(context.Context) (err error) {
 	s.handler = api.New(api.Config{
 		Store: s.store, Collector: s.collector, Payouts: s.payouts, Accounts: s.accounts, Endpoints: s.endpoints, Sandbox: s.sandbox,
 		BaseURL: s.baseURL, ErrorPages: s.errorPages(), RateLimit: s.c.RateLimit, TestQuota: s.c.TestQuota, Log: s.log,
-		CallbackPolicies: doors, Strays: strays, TrustedProxies: s.operators.File.TrustedProxies, Beside: s.beside,
+		CallbackPolicies: doors, Strays: strays, TrustedProxies: s.operators.File.TrustedProxies, Beside: s.beside, Meter: s.meter,
 	})
 	return s.buildConsole()
 }
@@ -218,7 +225,7 @@ func (s *Server) buildWebhooks() error {
 	if !s.c.Role.works() {
 		return nil
 	}
-	s.dispatcher = webhook.New(webhook.Config{Store: s.store, Secrets: vault, Sender: sender, Log: s.log})
+	s.dispatcher = webhook.New(webhook.Config{Store: s.store, Secrets: vault, Sender: sender, Meter: s.meter, Log: s.log})
 	s.endpoints.Wake = s.dispatcher.Wake
 	s.undo.push(func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), callsTimeout)
@@ -308,21 +315,6 @@ func (s *Server) analyzeTables(ctx context.Context) {
 		}
 		return -1
 	}})
-}
-
-// keepRunning runs a worker until ctx ends, and again if it panics: one bad row must not
-// stop the service.
-func (s *Server) keepRunning(ctx context.Context, name string, run func(context.Context)) {
-	for {
-		if s.runOnce(ctx, name, run) {
-			return
-		}
-		select {
-		case <-time.After(time.Second):
-		case <-ctx.Done():
-			return
-		}
-	}
 }
 
 // Addr returns the API's address, nil if it is not served.

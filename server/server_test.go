@@ -146,7 +146,7 @@ func TestAPaymentGoesThroughTheWholeProgram(t *testing.T) {
 			t.Errorf("the log holds %q", forbidden)
 		}
 	}
-	if !strings.Contains(log.String(), `"msg":"operator called"`) {
+	if !strings.Contains(log.String(), `"msg":"call"`) {
 		t.Errorf("the log does not tell what was done:\n%s", log.String())
 	}
 	verify(t, c.Database)

@@ -39,6 +39,9 @@ type Config struct {
 	// make an hour busy. Tests set a small number.
 	PartRows int
 
+	// Observer is told of transactions; nil: nobody is.
+	Observer db.Observer
+
 	Log *slog.Logger // nil: silence
 }
 
@@ -68,6 +71,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.db.Observe(c.Observer)
 	// One connection is made now, so that a database that cannot be used is
 	// noticed at once.
 	if err := s.View(ctx, func(tx *Tx) error { return tx.db.Flush(ctx) }); err != nil {
@@ -137,6 +141,9 @@ type SchemaError = schema.Error
 func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 	return schema.Migrate(ctx, s.db)
 }
+
+// SchemaNumber returns the number of this program\'s newest migration.
+func (s *Store) SchemaNumber() int { return schema.Number(s.db.Dialect()) }
 
 // CheckSchema returns nil if the schema is this program's, or that of a newer release that
 // this program may run beside, and a SchemaError that says what to do if it is not.

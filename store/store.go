@@ -58,6 +58,15 @@ func (s *Store) Now() till.Time { return s.db.Now() }
 // Shared reports whether other servers may be using the database too.
 func (s *Store) Shared() bool { return s.db.Dialect() != db.SQLite }
 
+// ClockOffset returns the database's clock minus this machine's.
+func (s *Store) ClockOffset() time.Duration { return s.db.ClockOffset() }
+
+// Sessions returns how many connections to the database there are.
+func (s *Store) Sessions() db.Sessions { return s.db.Sessions() }
+
+// HintsLive reports whether other processes' hints arrive.
+func (s *Store) HintsLive() bool { return s.hints.Live() }
+
 // Tx is one transaction.
 type Tx struct {
 	db *db.Tx
@@ -81,6 +90,10 @@ func (tx *Tx) grew(client till.ID) {
 	}
 	tx.grown = append(tx.grown, client)
 }
+
+// AfterCommit has f called when the transaction was committed, or may have been. f must
+// not wait: the caller waits for it.
+func (tx *Tx) AfterCommit(f func()) { tx.db.AfterCommit(f) }
 
 // Now returns the database's time: when it was first read in this transaction, or
 // when the heads were locked.

@@ -255,6 +255,7 @@ func (s *chunkSend) attempt(ctx context.Context, it *chunkItem) (t store.Deliver
 	t, o.repeated, o.url = store.DeliveryAttempt{SentAt: now, URL: e.URL}, it.row != nil && it.row.Attempts > 0, e.URL
 	defer func() {
 		if v := recover(); v != nil {
+			d.c.Meter.Panicked("delivery")
 			d.c.Log.Error("event attempt panicked", "endpoint", e.ID, "sequence", it.Sequence, "panic", v, "stack", string(debug.Stack()))
 			t.Problem = ProblemInternal
 			o.response, o.ended, o.internal = Response{Problem: ProblemInternal}, d.c.Store.Now(), true
@@ -268,6 +269,7 @@ func (s *chunkSend) attempt(ctx context.Context, it *chunkItem) (t store.Deliver
 	a := d.c.Sender.Post(ctx, e.URL, Sign(b.id, now.Std(), json, s.keys.at(now)...), json)
 	t.Took, t.Code, t.Text, t.Problem = a.Took, a.Status, a.Body, a.Problem
 	o.response, o.ended = a, d.c.Store.Now()
+	s.count(it, a, now)
 	return t, o
 }
 

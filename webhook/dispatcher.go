@@ -14,6 +14,7 @@ import (
 	"till/internal/batch"
 	"till/internal/loop"
 	"till/internal/quota"
+	"till/meter"
 	"till/store"
 )
 
@@ -42,7 +43,8 @@ type Config struct {
 	// only thing that happens.
 	NoHints bool
 
-	Log *slog.Logger // nil: silence
+	Meter *meter.Meter // nil: nothing is counted
+	Log   *slog.Logger // nil: silence
 }
 
 // Lease is how long the right to send to an endpoint lasts unless it is
@@ -83,6 +85,8 @@ type Dispatcher struct {
 	workers        map[store.Ref]*endpointWorker
 	knownEndpoints map[till.ID]clientEndpoints
 
+	attempts *meter.Webhook
+
 	fault func(step string) error // a test's way to fail a step
 }
 
@@ -102,6 +106,8 @@ func New(c Config) *Dispatcher {
 	d := &Dispatcher{c: c, postSlots: make(chan struct{}, c.Posts), waker: loop.NewWaker(), workers: make(map[store.Ref]*endpointWorker), knownEndpoints: make(map[till.ID]clientEndpoints)}
 	d.memory, d.limiters = quota.New(maxMemory, maxClientMemory), newLimiterRegistry(c.Posts, c.PerEndpoint)
 	d.changes = batch.New(maxChanges, maxChangeQueue, d.commit)
+	d.changes.Observe(c.Meter.NewBatch("delivery", d.changes.Len))
+	d.attempts = c.Meter.NewWebhook()
 	return d
 }
 

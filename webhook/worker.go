@@ -61,6 +61,7 @@ func (d *Dispatcher) runWorker(ctx context.Context, ref store.Ref, r *endpointWo
 	defer func() {
 		if v := recover(); v != nil {
 			// The lease ends by itself; then another worker claims the endpoint.
+			d.c.Meter.Panicked("delivery")
 			d.c.Log.Error("endpoint worker panicked", "endpoint", ref.ID, "panic", v, "stack", string(debug.Stack()))
 			d.stopWorker(ctx, ref, r, nil)
 		}

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"log/slog"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,6 +27,7 @@ func newServe() *cobra.Command { return serveOf(nil) }
 func serveOf(adapters server.Adapters) *cobra.Command {
 	c := server.Config{Adapters: adapters, Version: versionText()}
 	var role, format, level, configFile, consoleMode string
+	var logEnded string
 	var asJSON, docs bool
 	var quota int64
 	cmd := &cobra.Command{
@@ -40,6 +43,9 @@ operator serves test clients.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			log, err := newLog(cmd, format, level)
 			if err != nil {
+				return err
+			}
+			if c.LogEnded, err = parseSample(logEnded); err != nil {
 				return err
 			}
 			c.Role, c.Log, c.TestQuota = server.Role(role), log, quota<<20
@@ -68,7 +74,7 @@ operator serves test clients.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&c.Listen, "listen", defaultListen, "address to serve the API on")
-	f.StringVar(&c.AdminListen, "admin-listen", "127.0.0.1:8081", "address to serve health on; empty for none")
+	f.StringVar(&c.AdminListen, "admin-listen", "127.0.0.1:8081", "address to serve health and metrics on; empty for none")
 	f.StringVar(&consoleMode, "console", "on", "on or off: serve the console's pages")
 	f.StringVar(&c.ConsoleListen, "console-listen", "", "an address of the console's own, for an inner network (default beside the API)")
 	f.BoolVar(&docs, "docs", true, "serve the pages for developers at /docs/; --docs=false leaves them out")
@@ -88,7 +94,21 @@ operator serves test clients.`,
 	f.BoolVar(&asJSON, "json", false, "print one line of JSON when ready")
 	addWebhookFlags(cmd, &c)
 	addLogFlags(cmd, &format, &level, "info")
+	f.StringVar(&logEnded, "log-ended", "all", "all, or sample:100 for one line of a hundred payments and payouts that end as planned")
 	return cmd
+}
+
+// parseSample reads --log-ended: how many ends share one line.
+func parseSample(text string) (int, error) {
+	if text == "all" {
+		return 1, nil
+	}
+	number, found := strings.CutPrefix(text, "sample:")
+	n, err := strconv.Atoi(number)
+	if !found || err != nil || n < 1 || n > 1_000_000 {
+		return 0, fmt.Errorf("--log-ended %q is not all, or sample:N with N from 1 to 1000000", text)
+	}
+	return n, nil
 }
 
 const configUsage = "the TOML file of connections and routes (default none)"

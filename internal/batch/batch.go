@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"time"
 )
 
 // ErrFull is returned by Do when the queue is full. The item did not run.
@@ -51,7 +52,20 @@ type Batcher[T any] struct {
 	queued  int       // items in pending
 	closed  bool
 	spare   []T // the slice of a batch that has run, for the next one
+
+	observer Observer // nil: nobody counts
 }
+
+// Observer is told of a Batcher's work. It must not block.
+type Observer interface {
+	// Ran is called before a batch runs, with its size and how long its first item waited.
+	Ran(size int, wait time.Duration)
+	// Full is called for an item that found no place.
+	Full()
+}
+
+// Observe sets the observer. Call it before the first Do.
+func (b *Batcher[T]) Observe(o Observer) { b.observer = o }
 
 // group is a batch that collects items or runs. Its callers share one channel. So a caller
 // costs nothing of its own, and one that leaves early leaves nothing behind.
@@ -60,6 +74,7 @@ type group[T any] struct {
 	joined []*group[T]   // groups whose items run with these, after TakeQueued
 	err    error         // set before done is closed
 	done   chan struct{} // closed when the batch has run
+	since  time.Time     // when its first item came; zero without an observer
 }
 
 // New returns a Batcher that calls run with 1 to max items at a time and lets
@@ -162,16 +177,19 @@ func (b *Batcher[T]) enqueue(item T, may bool) (g *group[T], lead bool, err erro
 		return nil, false, ErrClosed
 	}
 	if b.queued == b.queue {
+		if b.observer != nil {
+			b.observer.Full()
+		}
 		return nil, false, ErrFull
 	}
 	n := len(b.pending)
 	if may && n == 0 && b.running == nil {
-		g = &group[T]{items: append(b.spare, item), done: make(chan struct{})}
+		g = &group[T]{items: append(b.spare, item), done: make(chan struct{}), since: b.observed()}
 		b.spare, b.running = nil, g
 		return g, true, nil
 	}
 	if n == 0 || len(b.pending[n-1].items) == b.max {
-		b.pending = append(b.pending, &group[T]{items: b.spare, done: make(chan struct{})})
+		b.pending = append(b.pending, &group[T]{items: b.spare, done: make(chan struct{}), since: b.observed()})
 		b.spare = nil
 		n++
 	}
@@ -238,6 +256,14 @@ func (b *Batcher[T]) shift() *group[T] {
 	return g
 }
 
+// observed returns the time for the observer.
+func (b *Batcher[T]) observed() (now time.Time) {
+	if b.observer != nil {
+		now = time.Now()
+	}
+	return now
+}
+
 // runOne runs one batch and releases its callers, however run ends.
 func (b *Batcher[T]) runOne(ctx context.Context, g *group[T]) {
 	returned := false
@@ -255,6 +281,9 @@ func (b *Batcher[T]) runOne(ctx context.Context, g *group[T]) {
 		b.recycle(g)
 		close(g.done)
 	}()
+	if b.observer != nil {
+		b.observer.Ran(len(g.items), time.Since(g.since))
+	}
 	b.run(ctx, g.items)
 	returned = true
 }

@@ -19,6 +19,57 @@ type DB struct {
 	now    func() till.Time // nil: the server's clock, by offset
 	offset atomic.Int64     // the server's clock minus ours, in microseconds
 	close  sync.Once
+
+	observer Observer // nil: nobody counts
+}
+
+// Observer is told of transactions. It must not block.
+type Observer interface {
+	// Transaction is called after each try of a transaction: read, first (Foreground) or
+	// behind (Background). The result is ok, again (it collided and may run again),
+	// refused, unavailable or unknown_commit.
+	Transaction(kind, result string, took time.Duration)
+	// Waited is called when a writer's turn has come, with its queue: first or behind.
+	Waited(queue string, wait time.Duration)
+}
+
+// Observe sets the observer. Call it before the first transaction.
+func (d *DB) Observe(o Observer) { d.observer = o }
+
+// ClockOffset returns the server's clock minus this machine's, 0 if they are one.
+func (d *DB) ClockOffset() time.Duration { return time.Duration(d.offset.Load()) * time.Microsecond }
+
+// Sessions returns how many connections there are, 0 where the engine does not say.
+func (d *DB) Sessions() (s Sessions) {
+	if e, ok := d.engine.(interface{ Sessions() Sessions }); ok {
+		s = e.Sessions()
+	}
+	return s
+}
+
+// Sessions counts connections.
+type Sessions struct{ ReadUsed, ReadIdle, WriteUsed, WriteIdle int }
+
+// names are the priorities as observers know them.
+var names = [...]string{Foreground: "first", Background: "behind"}
+
+// observe tells the observer of one try.
+func (d *DB) observe(kind string, began time.Time, err error) {
+	if d.observer == nil {
+		return
+	}
+	result := "refused"
+	switch {
+	case err == nil:
+		result = "ok"
+	case errors.Is(err, ErrUnknownCommit):
+		result = "unknown_commit"
+	case errors.Is(err, ErrRetry):
+		result = "again"
+	case errors.Is(err, ErrUnavailable), errors.Is(err, ErrBusy), errors.Is(err, ErrNotStarted):
+		result = "unavailable"
+	}
+	d.observer.Transaction(kind, result, time.Since(began))
 }
 
 // New returns a DB on an engine. writers is how many write transactions run at
@@ -72,10 +123,16 @@ const maxRetries = 8
 func (d *DB) Update(ctx context.Context, p Priority, f func(tx *Tx) error) error {
 	// A cancelled request must not roll back a batch that others wait for.
 	ctx = context.WithoutCancel(ctx)
+	waiting := time.Now()
 	d.queue.enter(p)
 	defer d.queue.leave()
+	if d.observer != nil {
+		d.observer.Waited(names[p], time.Since(waiting))
+	}
 	for n := 1; ; n++ {
+		began := time.Now()
 		err := d.run(ctx, Write, f)
+		d.observe(names[p], began, err)
 		if !errors.Is(err, ErrRetry) || errors.Is(err, ErrUnknownCommit) {
 			return err
 		}
@@ -89,7 +146,10 @@ func (d *DB) Update(ctx context.Context, p Priority, f func(tx *Tx) error) error
 
 // View runs f on one snapshot. f must not write, and may run twice.
 func (d *DB) View(ctx context.Context, f func(tx *Tx) error) error {
-	return d.run(ctx, Read, f)
+	began := time.Now()
+	err := d.run(ctx, Read, f)
+	d.observe("read", began, err)
+	return err
 }
 
 // run runs f in one transaction, and once more on another connection if the

@@ -41,6 +41,9 @@ func NewHub(log *slog.Logger) *Hub {
 	return h
 }
 
+// Live reports whether other processes' hints arrive.
+func (h *Hub) Live() bool { return h.live.Load() }
+
 // Subscribe returns a Subscription to one client's log. It gets a hint for each commit
 // after Subscribe returns, so subscribe first and then read.
 func (h *Hub) Subscribe(client till.ID) *Subscription { return h.add(&Subscription{client: client}) }

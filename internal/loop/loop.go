@@ -25,15 +25,39 @@ type Options struct {
 	// 0.1 makes ten seconds ten to eleven.
 	Jitter float64
 
+	// MaxStep is how long one step may take, if that is longer than ten intervals. An
+	// Observer uses it.
+	MaxStep time.Duration
+
 	// OnPanic, if not nil, is called with the value that Step panicked with. It runs on the
 	// stack of the panic, so debug.Stack shows where. The default logs.
 	OnPanic func(value any)
+}
+
+// Observer watches loops. It must not block.
+type Observer interface {
+	// Begin is called when a loop begins. It returns what the loop calls after each step,
+	// and when it ends. panicked says that the step did not return.
+	Begin(o *Options) (stepped func(panicked bool), ended func())
+}
+
+type observerKey struct{}
+
+// WithObserver returns a context whose loops are watched.
+func WithObserver(ctx context.Context, o Observer) context.Context {
+	return context.WithValue(ctx, observerKey{}, o)
 }
 
 // Run runs steps until ctx ends.
 func Run(ctx context.Context, o Options) {
 	if o.Interval <= 0 {
 		panic("loop: Interval must be positive")
+	}
+	stepped := func(bool) {}
+	if w, ok := ctx.Value(observerKey{}).(Observer); ok {
+		step, ended := w.Begin(&o)
+		stepped = step
+		defer ended()
 	}
 	timer := time.NewTimer(o.Interval)
 	defer timer.Stop()
@@ -46,6 +70,7 @@ func Run(ctx context.Context, o Options) {
 		}
 
 		next, ok := o.step(ctx)
+		stepped(!ok)
 		wake := o.Wake
 		if !ok {
 			next, wake = o.Interval, nil

@@ -131,6 +131,16 @@ func Fingerprint(d db.Dialect) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)[:8]), nil
 }
 
+// Number returns the number of the newest migration: 38 of 0038_profiles.
+func Number(d db.Dialect) (n int) {
+	all, err := migrations(d)
+	if err != nil || len(all) == 0 {
+		return 0
+	}
+	fmt.Sscanf(all[len(all)-1].version, "%d", &n)
+	return n
+}
+
 // Migrate brings the schema up to this program's. Each migration is one transaction. A
 // migration that was applied with another text is an error, because then nobody knows
 // what the database looks like.

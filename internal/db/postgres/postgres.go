@@ -113,6 +113,12 @@ func Hangup(conn *pgx.Conn) {
 	conn.Close(ctx)
 }
 
+// Sessions returns how many connections there are.
+func (e *Engine) Sessions() (s db.Sessions) {
+	r, w := e.readers.Stat(), e.writers.Stat()
+	return db.Sessions{ReadUsed: int(r.AcquiredConns()), ReadIdle: int(r.IdleConns()), WriteUsed: int(w.AcquiredConns()), WriteIdle: int(w.IdleConns())}
+}
+
 // Settings is sent on every new connection. A pooler may reject parameters of the
 // connection, so these are statements. Parameters of the URL stay.
 func Settings(parameters map[string]string, a db.Access) string {

@@ -53,6 +53,13 @@ func (p *pool) release(c *conn) {
 	<-p.slots
 }
 
+// count returns how many connections are in use, and how many are idle.
+func (p *pool) count() (used, idle int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.slots), len(p.idle)
+}
+
 // closeTimeout is how long close waits for each connection that is in use.
 const closeTimeout = 5 * time.Second
 

@@ -53,6 +53,13 @@ func Open(path string, readers int, now func() till.Time) (*Engine, error) {
 // Dialect implements db.Engine.
 func (e *Engine) Dialect() db.Dialect { return db.SQLite }
 
+// Sessions returns how many connections there are.
+func (e *Engine) Sessions() (s db.Sessions) {
+	s.ReadUsed, s.ReadIdle = e.readers.count()
+	s.WriteUsed, s.WriteIdle = e.writers.count()
+	return s
+}
+
 // Acquire implements db.Engine.
 func (e *Engine) Acquire(ctx context.Context, a db.Access) (db.Conn, error) {
 	p := e.readers

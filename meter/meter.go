@@ -1,0 +1,143 @@
+package meter
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Config is the lists that only the program's configuration knows.
+type Config struct {
+	Connections []string
+	Methods     []string
+	Version     string
+	Revision    string
+}
+
+// other stands for a connection or a method that the configuration does not have: a row
+// of another instance's, or of an earlier configuration.
+const other = "other"
+
+// Meter holds all metrics. Nil counts nothing.
+type Meter struct {
+	registry    *prometheus.Registry
+	counters    map[string]*prometheus.CounterVec
+	histograms  map[string]*prometheus.HistogramVec
+	connections []string
+	methods     []string
+
+	gauges      *gauges
+	authRefused map[string]prometheus.Counter
+	rateLimited prometheus.Counter
+	panics      map[string]prometheus.Counter
+	callbacks   map[[2]string]prometheus.Counter
+}
+
+// New returns a Meter with every metric of Table.
+func New(c Config) *Meter {
+	m := &Meter{
+		registry: prometheus.NewRegistry(), counters: map[string]*prometheus.CounterVec{}, histograms: map[string]*prometheus.HistogramVec{},
+		connections: closed(c.Connections), methods: closed(c.Methods), gauges: newGauges(),
+		authRefused: map[string]prometheus.Counter{}, panics: map[string]prometheus.Counter{}, callbacks: map[[2]string]prometheus.Counter{},
+	}
+	for i := range Table {
+		t := &Table[i]
+		switch t.Kind {
+		case Counter:
+			m.counters[t.Name] = prometheus.NewCounterVec(prometheus.CounterOpts{Name: t.FullName(), Help: t.Help}, t.labels())
+			m.registry.MustRegister(m.counters[t.Name])
+		case Fast, Life, Size:
+			m.histograms[t.Name] = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: t.FullName(), Help: t.Help, Buckets: buckets[t.Kind]}, t.labels())
+			m.registry.MustRegister(m.histograms[t.Name])
+		}
+	}
+	m.registry.MustRegister(m.gauges, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	for _, why := range authReasons {
+		m.authRefused[why] = m.newCounter("auth_refused_total", why)
+	}
+	m.rateLimited = m.newCounter("rate_limited_total")
+	for _, where := range panicPlaces {
+		m.panics[where] = m.newCounter("panics_total", where)
+	}
+	for _, connection := range m.connections {
+		for _, result := range callbacks {
+			m.callbacks[[2]string{connection, result}] = m.newCounter("callbacks_total", connection, result)
+		}
+	}
+	m.Set("build_info", 1, c.Version, c.Revision)
+	return m
+}
+
+// closed returns a list of labels without duplicates, and with other.
+func closed(list []string) []string {
+	list = append(slices.Clone(list), other)
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// newCounter resolves one counter. It is for start-up only.
+func (m *Meter) newCounter(name string, labels ...string) prometheus.Counter {
+	return m.counters[name].WithLabelValues(labels...)
+}
+
+// newHistogram resolves one histogram. It is for start-up only.
+func (m *Meter) newHistogram(name string, labels ...string) prometheus.Observer {
+	return m.histograms[name].WithLabelValues(labels...)
+}
+
+// known returns a label of a list, or other.
+func known(list []string, label string) string {
+	if _, found := slices.BinarySearch(list, label); found {
+		return label
+	}
+	return other
+}
+
+// maxScrapes is how many scrapes are answered at once; others get 503.
+const maxScrapes = 4
+
+// Handler serves all metrics.
+func (m *Meter) Handler() http.Handler {
+	if m == nil {
+		return http.NotFoundHandler()
+	}
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes, ErrorHandling: promhttp.ContinueOnError})
+}
+
+// AuthRefused counts a request that was refused because of its key.
+func (m *Meter) AuthRefused(why string) {
+	if m != nil {
+		if c := m.authRefused[why]; c != nil {
+			c.Inc()
+		}
+	}
+}
+
+// RateLimited counts a request beyond a client's rate limit.
+func (m *Meter) RateLimited() {
+	if m != nil {
+		m.rateLimited.Inc()
+	}
+}
+
+// Panicked counts a panic that was caught.
+func (m *Meter) Panicked(where string) {
+	if m != nil {
+		if c := m.panics[where]; c != nil {
+			c.Inc()
+		}
+	}
+}
+
+// Callback counts an operator's callback. The connection may be anything: it stands in
+// the URL.
+func (m *Meter) Callback(connection, result string) {
+	if m != nil {
+		if c := m.callbacks[[2]string{known(m.connections, connection), result}]; c != nil {
+			c.Inc()
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package meter
+
+import "strings"
+
+// Kind says how a metric is counted.
+type Kind string
+
+// The kinds. Fast, Life and Size are histograms.
+const (
+	Counter Kind = "counter"
+	Gauge   Kind = "gauge"
+	Fast    Kind = "fast" // 1 ms to 10 s
+	Life    Kind = "life" // 1 s to 72 h
+	Size    Kind = "size" // 1 to 512
+)
+
+// buckets are the upper bounds of each kind of histogram, 13 for times and 10 for sizes.
+var buckets = map[Kind][]float64{
+	Fast: {.001, .0025, .005, .01, .025, .05, .1, .15, .5, 1, 2.5, 5, 10},
+	Life: {1, 5, 15, 30, 60, 120, 300, 900, 3600, 14400, 43200, 86400, 259200},
+	Size: {1, 2, 4, 8, 16, 32, 64, 128, 256, 512},
+}
+
+// prefix begins every name.
+const prefix = "till_"
+
+// Metric is one row of the table.
+type Metric struct {
+	Name   string // without the prefix
+	Kind   Kind
+	Labels string // in order, separated by spaces
+	Bound  string // the list that each label comes from
+	Help   string // one sentence
+	Books  bool   // read from the database, once a minute, by one instance
+}
+
+// FullName returns the name as it is scraped.
+func (m *Metric) FullName() string { return prefix + m.Name }
+
+// labels returns the names of the labels.
+func (m *Metric) labels() []string { return strings.Fields(m.Labels) }
+
+// The lists that labels come from.
+var (
+	codes        = []string{"2xx", "4xx", "429", "500", "503", "gone"}
+	authReasons  = []string{"missing", "malformed", "unknown", "ended", "suspended", "address", "in_url"}
+	batches      = []string{"create", "payout", "wake", "answer", "delivery"}
+	transactions = []string{"read", "first", "behind"}
+	txResults    = []string{"ok", "again", "refused", "unavailable", "unknown_commit"}
+	outcomes     = []string{"accepted", "duplicate", "rejected", "open", "not_found", "unrecognised", "asked", "success", "failed", "expired", "reversed", "error", "lease_over"}
+	callbacks    = []string{"woken", "stray", "network", "forged", "unreadable", "unavailable"}
+	deliveries   = []string{"delivered", "refused", "timeout", "unreachable", "gone", "guarded"}
+	panicPlaces  = []string{"request", "loop", "call", "step", "delivery"}
+)
+
+const (
+	byConnection = "connection: those of the configuration, `sandbox`, or `other`"
+	byOperation  = byConnection + "; operation: submit, check, payout_submit, payout_check"
+	byKind       = "kind: payment, payout"
+)
+
+func oneOf(label string, list []string) string { return label + ": " + strings.Join(list, ", ") }
+
+// Table is every metric of the program.
+var Table = []Metric{
+	{"http_requests_total", Counter, "route code", "route: the routes of the API, or `none`; " + oneOf("code", codes), "Requests that were answered. A client that went away before its answer is `gone`.", false},
+	{"http_request_duration_seconds", Fast, "route", "route: the routes of payments, payouts, events, wallets and callbacks, `none`, `other`, and `wait` for long polls", "How long requests took, from the header to the last byte.", false},
+	{"http_in_flight", Gauge, "", "", "Requests that are being served.", false},
+	{"polls_waiting", Gauge, "", "", "Requests that wait for an event or a status.", false},
+	{"exports_running", Gauge, "", "", "Statements that are being exported.", false},
+	{"auth_refused_total", Counter, "why", oneOf("why", authReasons), "Requests that were refused because of their key, or because of their address's failures.", false},
+	{"rate_limited_total", Counter, "", "", "Requests beyond a client's rate limit.", false},
+
+	{"batch_size", Size, "batch", oneOf("batch", batches), "Items in a group commit.", false},
+	{"batch_wait_seconds", Fast, "batch", oneOf("batch", batches), "How long the first item of a group commit waited.", false},
+	{"batch_queue", Gauge, "batch", oneOf("batch", batches), "Items that wait for a group commit.", false},
+	{"batch_full_total", Counter, "batch", oneOf("batch", batches), "Items that found the queue full; a create then gets 503.", false},
+
+	{"db_transactions_total", Counter, "kind result", oneOf("kind", transactions) + "; " + oneOf("result", txResults), "Transactions. `first` writes are requests', `behind` are workers'. After `unknown_commit` nobody knows whether COMMIT happened.", false},
+	{"db_transaction_seconds", Fast, "kind", oneOf("kind", transactions), "How long transactions took, without the wait for their turn.", false},
+	{"db_gate_wait_seconds", Fast, "queue", "queue: first, behind", "How long write transactions waited for their turn.", false},
+	{"db_sessions", Gauge, "pool state", "pool: read, write; state: used, idle", "Connections to the database.", false},
+	{"db_bytes", Gauge, "part", "part: main, wal", "Size of the SQLite file and of its log.", false},
+	{"disk_free_bytes", Gauge, "folder", "folder: data, backup", "Free space for this user where the database, or the backup, is.", false},
+	{"disk_size_bytes", Gauge, "folder", "folder: data, backup", "Size of that file system.", false},
+	{"db_clock_offset_seconds", Gauge, "", "", "The database's clock minus this machine's.", false},
+	{"hints_live", Gauge, "", "", "1 if other processes' hints arrive, 0 if their work is noticed by polling.", false},
+
+	{"operator_calls_total", Counter, "connection operation outcome", byOperation + "; " + oneOf("outcome", outcomes), "Calls to operators. `lease_over` calls were not made.", false},
+	{"operator_call_seconds", Fast, "connection operation", byOperation, "How long operators took to answer, or not to.", false},
+	{"operator_in_flight", Gauge, "connection", byConnection, "Calls that are under way or wait to be recorded.", false},
+	{"operator_state", Gauge, "connection kind", byConnection + "; " + byKind, "The circuit breaker: 0 passing, 1 probing, 2 stopped.", false},
+	{"operator_short_total", Counter, "connection operation", byOperation, "Due steps that had to wait for the operator's rate limit.", false},
+	{"operator_timeout_seconds", Gauge, "connection operation", byOperation, "How long a call may take.", false},
+	{"callbacks_total", Counter, "connection result", byConnection + "; " + oneOf("result", callbacks), "Operators' callbacks. `woken` ones made a check due, `stray` ones are about money that is not here.", false},
+	{"step_delay_seconds", Fast, "connection operation", byOperation, "From the time when a step was due to the time when it was begun.", false},
+	{"step_oldest_due_seconds", Gauge, "connection operation", byOperation, "For how long the oldest due step has waited.", false},
+
+	{"moves_total", Counter, "kind method status", byKind + "; method: those of the method table and of the configuration, or `other`; status: those of payments and payouts", "Changes of status, creations included.", false},
+	{"time_to_final_seconds", Life, "kind connection result", byKind + "; " + byConnection + "; result: success, other", "From creation to the final status.", false},
+	{"late_total", Counter, "kind connection", byKind + "; " + byConnection, "Money that moved after the end without success.", false},
+	{"reversed_total", Counter, "kind connection", byKind + "; " + byConnection, "Money that the operator took back.", false},
+	{"owed_total", Counter, "kind connection", byKind + "; " + byConnection, "Times that a client came to owe money.", false},
+
+	{"webhook_attempts_total", Counter, "result", oneOf("result", deliveries), "Attempts to deliver events.", false},
+	{"webhook_attempt_seconds", Fast, "", "", "How long attempts took.", false},
+	{"webhook_first_attempt_delay_seconds", Fast, "", "", "From the commit of an event to its first attempt.", false},
+
+	{"ready", Gauge, "", "", "1 if the database answered the last check.", false},
+	{"loop_timestamp_seconds", Gauge, "loop", "loop: the program's loops", "When a loop last finished a step.", false},
+	{"loop_late", Gauge, "loop", "loop: the program's loops", "1 if a loop is ten intervals late.", false},
+	{"panics_total", Counter, "where", oneOf("where", panicPlaces), "Panics that were caught.", false},
+	{"build_info", Gauge, "version revision", "one of each", "Always 1.", false},
+	{"schema_level", Gauge, "", "", "Number of the newest migration.", false},
+}

@@ -1,0 +1,214 @@
+package server_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"till/server"
+)
+
+// metrics scrapes a server and returns its series, by name and labels.
+func (r *running) metrics() map[string]string {
+	r.t.Helper()
+	status, body := r.admin("/metrics")
+	if status != http.StatusOK {
+		r.t.Fatalf("metrics: %d %s", status, body)
+	}
+	out := map[string]string{}
+	for line := range strings.Lines(body) {
+		if i := strings.LastIndexByte(line, ' '); i > 0 && !strings.HasPrefix(line, "#") {
+			out[line[:i]] = strings.TrimSpace(line[i:])
+		}
+	}
+	return out
+}
+
+func (r *running) admin(path string) (int, string) {
+	r.t.Helper()
+	a, err := http.Get("http://" + r.AdminAddr().String() + path)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer a.Body.Close()
+	b, err := io.ReadAll(a.Body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return a.StatusCode, string(b)
+}
+
+func TestAPaymentIsCounted(t *testing.T) {
+	t.Parallel()
+	c := testConfig(t)
+	c.AdminListen, c.Version = "127.0.0.1:0", "v9.9.9"
+	r := start(t, c)
+	r.await(r.create("242061234567"), "success")
+	m := r.metrics()
+	for series, want := range map[string]string{
+		`till_http_requests_total{code="2xx",route="POST /payments"}`:                            "1",
+		`till_http_request_duration_seconds_count{route="POST /payments"}`:                       "1",
+		`till_moves_total{kind="payment",method="mtn_momo",status="pending"}`:                    "1",
+		`till_moves_total{kind="payment",method="mtn_momo",status="success"}`:                    "1",
+		`till_time_to_final_seconds_count{connection="sandbox",kind="payment",result="success"}`: "1",
+		`till_operator_calls_total{connection="sandbox",operation="submit",outcome="accepted"}`:  "1",
+		`till_batch_size_count{batch="create"}`:                                                  "1",
+		`till_operator_state{connection="sandbox",kind="payment"}`:                               "0",
+		`till_batch_queue{batch="create"}`:                                                       "0",
+		`till_ready`:                                                                             "1",
+		`till_db_transactions_total{kind="first",result="unknown_commit"}`:                       "0",
+		`till_panics_total{where="request"}`:                                                     "0",
+		`till_loop_late{loop="collector"}`:                                                       "0",
+	} {
+		if m[series] != want {
+			t.Errorf("%s is %q, want %s", series, m[series], want)
+		}
+	}
+	for series := range m {
+		if name, _, _ := strings.Cut(series, "{"); name == "till_build_info" && !strings.Contains(series, `version="v9.9.9"`) {
+			t.Error(series)
+		}
+	}
+	if m["till_db_bytes{part=\"main\"}"] == "0" || m["go_goroutines"] == "" || m["process_open_fds"] == "" {
+		t.Error("a number of the process or of the file is missing")
+	}
+}
+
+// F54, F55: what a client sends makes no series, and is in no label.
+func TestAHostileClientAddsNoSeries(t *testing.T) {
+	t.Parallel()
+	c := testConfig(t)
+	c.AdminListen = "127.0.0.1:0"
+	r := start(t, c)
+	r.await(r.create("242061234567"), "success")
+	before := r.metrics()
+	for _, try := range []struct{ method, path, key string }{
+		{"GET", "/v1/canary", "till_live_canary_canary"},
+		{"CANARY", "/v1/payments", "canary"},
+		{"GET", "/v1/payments?x-api-key=till_live_canary_canarycanary", ""},
+		{"POST", "/v1/callbacks/canary/canary", ""},
+		{"PUT", "/v1/callbacks/sandbox/canary", ""},
+		{"GET", "/v1/payments/canary", r.Demo().APIKey},
+		{"GET", "/v1/payments?canary=1", r.Demo().APIKey},
+		{"POST", "/v1/payments", r.Demo().APIKey},
+		{"GET", "/", ""},
+	} {
+		q, err := http.NewRequest(try.method, "http://"+r.Addr().String()+try.path, strings.NewReader(`{"canary":1}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Header.Set("X-Api-Key", try.key)
+		q.Header.Set("User-Agent", "canary")
+		a, err := http.DefaultClient.Do(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Body.Close()
+	}
+	after := r.metrics()
+	if len(after) != len(before) {
+		t.Errorf("%d series, before %d", len(after), len(before))
+	}
+	if len(after) > 2500 {
+		t.Errorf("%d series", len(after))
+	}
+	for series := range after {
+		if strings.Contains(strings.ToLower(series), "canary") {
+			t.Error(series)
+		}
+	}
+	for series, want := range map[string]string{
+		`till_auth_refused_total{why="in_url"}`:                      "1",
+		`till_auth_refused_total{why="unknown"}`:                     "0",
+		`till_callbacks_total{connection="other",result="forged"}`:   "1",
+		`till_callbacks_total{connection="sandbox",result="forged"}`: "1",
+		`till_http_requests_total{code="4xx",route="none"}`:          "4",
+	} {
+		if after[series] != want {
+			t.Errorf("%s is %q, want %s", series, after[series], want)
+		}
+	}
+}
+
+// A scrape in the middle of a stop is answered, or refused as a connection: it neither
+// hangs nor panics, and the stop ends in order.
+func TestAScrapeInTheMiddleOfAStop(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	c := testConfig(t)
+	c.AdminListen, c.Log = "127.0.0.1:0", slog.New(slog.NewTextHandler(&log, nil))
+	r := start(t, c)
+	r.await(r.create("242061234567"), "success")
+	address := "http://" + r.AdminAddr().String() + "/metrics"
+	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	scraped, begun := make(chan int, 1), make(chan bool, 1)
+	go func() {
+		n := 0
+		for {
+			a, err := client.Get(address)
+			if err != nil {
+				scraped <- n
+				return
+			}
+			if b, _ := io.ReadAll(a.Body); a.StatusCode == http.StatusOK && !bytes.Contains(b, []byte("till_ready")) {
+				t.Errorf("half a scrape: %s", b)
+			}
+			a.Body.Close()
+			if n++; n == 1 {
+				begun <- true
+			}
+		}
+	}()
+	<-begun
+	if err := r.stop(); err != nil {
+		t.Error(err)
+	}
+	t.Log(<-scraped, "scrapes, the last of them during the stop")
+	if strings.Contains(log.String(), "panic") {
+		t.Error(log.String())
+	}
+}
+
+// The lines about a request and about an end have all their fields, always.
+func TestWideLinesHaveTheirFields(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	c := testConfig(t)
+	c.Log = server.NewLogger(&log, true, slog.LevelDebug)
+	r := start(t, c)
+	r.await(r.create("242061234567"), "success")
+	r.await(r.create("242060000002"), "failed")
+	if err := r.stop(); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"request": "bytes_in bytes_out client code from key level msg others replayed request_id route status time took waited",
+		"ended":   "by callbacks calls client connection currency id kind late level method minor msg reason resolution seconds sends status time",
+		"call":    "action code connection error id kind level msg others outcome sends time took",
+	}
+	seen := map[string]int{}
+	for line := range strings.Lines(log.String()) {
+		var fields map[string]any
+		if err := json.Unmarshal([]byte(line), &fields); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		message := fields["msg"].(string)
+		if want[message] == "" {
+			continue
+		}
+		seen[message]++
+		if got := strings.Join(slices.Sorted(maps.Keys(fields)), " "); got != want[message] {
+			t.Errorf("%s has %s", message, got)
+		}
+	}
+	if seen["ended"] != 2 || seen["request"] < 4 || seen["call"] < 4 {
+		t.Errorf("lines: %v", seen)
+	}
+}
