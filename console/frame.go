@@ -2,6 +2,7 @@ package console
 
 import (
 	"html/template"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -34,6 +35,7 @@ type Frame struct {
 	Menu    [][]MenuItem
 	Bar     []MenuItem
 	Others  []*till.Client // merchants to switch to
+	House   string         // the house's own page, for those who may
 	Notice  string
 	Modules []string // further scripts of the page
 }
@@ -86,6 +88,12 @@ func (v *visit) frame(title, key string) *Frame {
 	if v.session != nil {
 		f.Person, f.NoKeys, f.Theme = &v.session.Person, v.session.Person.NoKeys, v.session.Person.Theme
 	}
+	if v.session != nil && v.session.MayHouse(people.OperatorsSee) {
+		f.House = Prefix + "/house"
+	}
+	if v.client == nil && v.session != nil && v.route.For == House {
+		v.frameHouse(f, key)
+	}
 	if v.client == nil || v.session == nil {
 		return f
 	}
@@ -117,6 +125,29 @@ func (v *visit) frame(title, key string) *Frame {
 	return f
 }
 
+// houseMenu is the menu of the house, as menuTable is that of a merchant.
+var houseMenu = []MenuItem{
+	{Key: "menu.house", Icon: "home", Path: "/house", Shortcut: "gh"},
+	{Key: "menu.people", Icon: "people", Path: "/house/people"},
+	{Key: "menu.audit", Icon: "log", Path: "/house/audit"},
+}
+
+// frameHouse puts the house's menu around a page.
+func (v *visit) frameHouse(f *Frame, key string) {
+	f.Base, f.Name = Prefix+"/house", v.words.T("menu.house")
+	var items []MenuItem
+	for _, item := range houseMenu {
+		i := slices.IndexFunc(Routes, func(r Route) bool { return r.Method == "GET" && r.Path == item.Path })
+		if i < 0 || !v.session.MayHouse(Routes[i].May) {
+			continue
+		}
+		item.Path, item.Current = Prefix+item.Path, item.Key == key
+		items = append(items, item)
+	}
+	f.Menu, f.Bar = [][]MenuItem{items}, items[:min(len(items), 3)]
+	f.Others = v.otherClients()
+}
+
 // clientName returns what people call the merchant.
 func (v *visit) clientName() string {
 	if v.profile != nil && v.profile.Name != "" {
@@ -128,7 +159,7 @@ func (v *visit) clientName() string {
 // otherClients returns the merchants that the person may switch to. Whoever has
 // one only costs no statement.
 func (v *visit) otherClients() []*till.Client {
-	if len(v.session.Memberships) < 2 {
+	if len(v.session.Memberships) < 2 && !v.session.MayHouse(people.ClientsLook) {
 		return nil
 	}
 	all, err := v.k.clientsOf(v)
@@ -138,7 +169,7 @@ func (v *visit) otherClients() []*till.Client {
 	}
 	others := all[:0]
 	for _, c := range all {
-		if c.ID != v.client.ID {
+		if v.client == nil || c.ID != v.client.ID {
 			others = append(others, c)
 		}
 	}

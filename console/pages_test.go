@@ -20,7 +20,7 @@ func TestPagesEscapeWhatStrangersWrote(t *testing.T) {
 	w.until(declined, till.Failed)
 	w.until(waiting, till.Processing)
 	for _, lang := range []string{"en", "fr"} {
-		for _, path := range []string{"/payments", "/payments?range=today", "/payments?state=failed", "/payments?examine=1", "/payments?amount=5000&currency=XAF",
+		for _, path := range []string{"/home", "/home?range=30d", "/home?from=2026-01-01&to=2026-01-02&currency=XAF", "/payments", "/payments?range=today", "/payments?state=failed", "/payments?examine=1", "/payments?amount=5000&currency=XAF",
 			"/payments/" + paid.String(), "/payments/" + declined.String(), "/payments/" + waiting.String(), "/payments/" + paid.String() + "?show=money",
 			"/payments/" + paid.String() + "/receipt", "/payments/" + paid.String() + "/receipt?paper=58", "/payments/" + waiting.String() + "/receipt", "/collect", "/collect/mine",
 			"/wallets", "/wallets/XAF", "/wallets/XAF?print=1&range=all", "/payments/" + paid.String() + "/note",
@@ -66,6 +66,8 @@ func TestEmptyPages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sqlite())
 	for _, c := range []struct{ lang, path, want string }{
+		{"en", "/home", "approve on the phone with the PIN 1234"},
+		{"fr", "/home", "Pas encore de paiement"},
 		{"en", "/payments", "No payments yet"},
 		{"fr", "/payments", "Pas encore de paiement"},
 		{"en", "/payouts", "No payouts yet"},

@@ -65,6 +65,7 @@ func init() {
 		{Method: http.MethodPost, Path: "/me/sessions", For: SignedIn, handle: (*visit).postSessions},
 		{Method: http.MethodGet, Path: "/roles", For: SignedIn, handle: (*visit).roles},
 
+		{Method: http.MethodGet, Path: "/house", For: House, May: people.OperatorsSee, handle: (*visit).house},
 		{Method: http.MethodGet, Path: "/house/people", For: House, May: people.HousePeople, handle: (*visit).people},
 		{Method: http.MethodPost, Path: "/house/people/invite", For: House, May: people.HousePeople, Fresh: true, handle: (*visit).postInvite},
 		{Method: http.MethodPost, Path: "/house/people/withdraw", For: House, May: people.HousePeople, Fresh: true, handle: (*visit).postWithdraw},
@@ -84,6 +85,8 @@ func init() {
 		{Method: http.MethodPost, Path: "/me/language", For: SignedIn, handle: (*visit).setLanguage},
 
 		{Method: http.MethodGet, Path: "/c/{client}", For: Staff, May: people.Member, handle: (*visit).clientStart},
+		{Method: http.MethodGet, Path: "/c/{client}/home", For: Staff, May: people.PaymentsSee, handle: (*visit).home},
+		{Method: http.MethodGet, Path: "/c/{client}/home.csv", For: Staff, May: people.Export, handle: (*visit).homeCSV},
 		{Method: http.MethodGet, Path: "/c/{client}/payments", For: Staff, May: people.PaymentsSee, handle: (*visit).payments},
 		{Method: http.MethodGet, Path: "/c/{client}/payments.csv", For: Staff, May: people.Export, handle: (*visit).paymentsCSV},
 		{Method: http.MethodGet, Path: "/c/{client}/payouts.csv", For: Staff, May: people.WalletsSee, handle: (*visit).payoutsCSV},

@@ -283,7 +283,7 @@ func TestWeights(t *testing.T) {
 	if own > 8<<10 {
 		t.Errorf("own scripts have %d bytes, at most %d", own, 8<<10)
 	}
-	for _, path := range []string{"/payments", "/payments/" + id.String(), "/search", "/collect", "/wallets", "/wallets/XAF"} {
+	for _, path := range []string{"/home", "/home?range=30d", "/payments", "/payments/" + id.String(), "/search", "/collect", "/wallets", "/wallets/XAF"} {
 		n := weigh(w.path(path))
 		t.Logf("%s: %d bytes, first visit %d", path, n, n+all)
 		if n > 15<<10 || n+all > 45<<10 {

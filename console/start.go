@@ -10,9 +10,12 @@ import (
 
 // start is GET /: it leads to the one page that the person came for.
 func (v *visit) start() error {
-	clients, err := v.k.clientsOf(v)
+	clients, err := v.k.People.Clients(v.r.Context(), v.session)
 	if err != nil {
 		return err
+	}
+	if len(clients) == 0 && v.session.MayHouse(people.OperatorsSee) {
+		return v.redirect(Prefix + "/house")
 	}
 	if len(clients) == 0 {
 		return &people.Refusal{Code: people.NotAllowed}

@@ -106,6 +106,8 @@ var everywhere = []string{
 	`FROM (SELECT e.*, h.last_event`,                            // which endpoints have something to be sent: the same
 	`FROM cases`,                                                // the attention list of the whole service
 	`FROM webhook_deliveries WHERE status = 'pending' LIMIT $1`, // what waits, for the doctor
+	`FROM steps WHERE held_at >= 0`,                             // how much is open, for the house
+	`FROM clients GROUP BY mode`,                                // the same
 	`FROM client_heads h`,                                       // which audit logs are not sealed yet
 	`FROM clients WHERE client_id > $1`,                         // the list of clients
 	`FROM clients c CROSS JOIN`,                                 // a look over all clients, for the house's people

@@ -136,11 +136,6 @@ var selectHouseTallies = db.Define(db.SQL{Name: "sums.selectHouseTallies",
 	SQLite: `SELECT t.noun, t.hour, t.a, t.b, CAST(sum(t.n) AS BIGINT), CAST(sum(t.sum) AS BIGINT) FROM tallies t JOIN clients c ON c.client_id = t.client_id
 		WHERE c.mode = $1 AND t.noun IN ` + houseNouns + ` AND t.hour BETWEEN $2 AND $3 GROUP BY t.noun, t.hour, t.a, t.b`})
 
-var selectAllTime = db.Define(db.SQL{Name: "sums.selectAllTime",
-	SQLite: `SELECT b, CAST(sum(sum) AS BIGINT) FROM (
-		SELECT b, sum FROM counters WHERE client_id = $1 AND noun = $2 AND width = 0
-		UNION ALL SELECT b, sum FROM tallies WHERE client_id = $1 AND noun = $2) AS all_of_them GROUP BY b`})
-
 // HourSum is what one hour adds to a sum. Hours are counted since 1970.
 type HourSum struct {
 	Noun string
@@ -172,6 +167,21 @@ func (tx *Tx) Totals(ctx context.Context, client till.ID, from, to int64) ([]Hou
 	})
 }
 
+// ScopeSums is Sums of some nouns, of one client or of all of a mode.
+func (tx *Tx) ScopeSums(ctx context.Context, s Scope, nouns []string, from, to int64) (all []HourSum, err error) {
+	if s.Client.IsZero() {
+		return tx.HouseSums(ctx, s.Mode, nouns, from, to)
+	}
+	for _, noun := range nouns {
+		some, err := tx.Sums(ctx, s.Client, noun, from, to)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	return all, nil
+}
+
 // HouseSums returns the hours from..to of some nouns over all clients of a mode.
 // The same hour and pair may come twice.
 func (tx *Tx) HouseSums(ctx context.Context, mode till.Mode, nouns []string, from, to int64) ([]HourSum, error) {
@@ -196,12 +206,4 @@ func (tx *Tx) HouseSums(ctx context.Context, mode till.Mode, nouns []string, fro
 		}
 	}
 	return all, nil
-}
-
-// FeesTaken returns all fees that were ever taken from a client, by currency.
-func (tx *Tx) FeesTaken(ctx context.Context, client till.ID) ([]till.Money, error) {
-	return readAll(ctx, tx, selectAllTime, []any{client[:], SumFee}, func(r db.Row) (m till.Money, err error) {
-		err = r.Scan(&m.Currency, &m.Minor)
-		return m, err
-	})
 }

@@ -86,7 +86,7 @@ var insertAdjustment = db.Define(db.SQL{Name: "adjustments.insert",
 	SQLite: `INSERT INTO adjustments (client_id, id, entry_id, currency, amount, reason, actor, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`})
 
 var sumPutAside = db.Define(db.SQL{Name: "wallets.sumPutAside",
-	SQLite: `SELECT s.currency, CAST(sum(s.amount) AS BIGINT), count(*) FROM postings s WHERE s.suspended = 1
+	SQLite: `SELECT s.currency, CAST(sum(s.amount) AS BIGINT), count(*) FROM postings s WHERE s.account = 'suspense' AND s.suspended = 1
 		AND NOT EXISTS (SELECT 1 FROM transactions t JOIN postings o ON o.client_id = t.client_id AND o.entry_id = t.id AND o.account = 'suspense'
 			WHERE t.client_id = s.client_id AND t.payment_id = s.payment_id AND t.money_in = 1)
 		GROUP BY s.currency ORDER BY s.currency`})
@@ -288,8 +288,7 @@ type Aside struct {
 	Payments int64
 }
 
-// PutAside sums what is put aside, over all clients. SQLite looks at every
-// posting for it, PostgreSQL at few.
+// PutAside sums what is put aside, over all clients.
 func (tx *Tx) PutAside(ctx context.Context) ([]Aside, error) {
 	return readAll(ctx, tx, sumPutAside, nil, func(r db.Row) (Aside, error) {
 		var a Aside

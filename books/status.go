@@ -1,0 +1,176 @@
+package books
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"till"
+	"till/store"
+)
+
+// Limits of ReadStatus: how many cases and retries are counted, over which time
+// calls to operators are added up, how many events behind are many, and how old
+// the last verification may be.
+const (
+	maxStatusCounted = 100_000
+	statusSpan       = time.Minute
+	manyEventsBehind = 10_000
+	verifyEvery      = 7 * 24 * time.Hour
+)
+
+// OperatorStatus is how a connection does: its breaker, and its calls of the last
+// minute. Payments and payouts of one connection have a status each.
+type OperatorStatus struct {
+	Connection string
+	Payouts    bool
+	State      store.BreakerState
+	Since      till.Time // of the state; zero: always
+	RetryAt    till.Time // when a stopped one is tried again
+	Calls      store.CallStats
+	Case       string // what a person has to look at
+}
+
+// Status is whether everything is well, over all clients.
+type Status struct {
+	At        till.Time
+	Operators []OperatorStatus
+	Open      []store.OpenByAge
+	Cases     []store.OpenKind
+	Suspense  []store.Aside
+	Webhooks  store.WebhookBacklog
+	Verified  *store.Verification // nil: never
+	Unfilled  bool                // sums are still being filled in
+	Live      int64               // clients
+	Test      int64
+}
+
+// ReadStatus reads it from one snapshot.
+func ReadStatus(ctx context.Context, s *store.Store) (*Status, error) {
+	st := &Status{}
+	err := s.View(ctx, func(tx *store.Tx) (err error) {
+		st, err = StatusOf(ctx, tx)
+		return err
+	})
+	return st, err
+}
+
+// StatusOf is ReadStatus within a snapshot.
+func StatusOf(ctx context.Context, tx *store.Tx) (*Status, error) {
+	st := &Status{At: tx.Now()}
+	var err error
+	if st.Operators, err = operatorsOf(ctx, tx); err != nil {
+		return nil, err
+	}
+	if st.Open, err = tx.OpenByAge(ctx); err != nil {
+		return nil, err
+	}
+	if st.Cases, err = tx.OpenKinds(ctx, maxStatusCounted); err != nil {
+		return nil, err
+	}
+	if st.Suspense, err = tx.PutAside(ctx); err != nil {
+		return nil, err
+	}
+	if st.Webhooks, err = tx.WebhookBacklog(ctx, maxStatusCounted); err != nil {
+		return nil, err
+	}
+	if st.Verified, err = tx.LastVerification(ctx); err != nil {
+		return nil, err
+	}
+	if st.Live, st.Test, err = tx.CountClients(ctx); err != nil {
+		return nil, err
+	}
+	filled, err := tx.SumsFilled(ctx, till.House)
+	st.Unfilled = !filled
+	return st, err
+}
+
+// payoutSuffix ends the names under which connections keep the health of payouts.
+const payoutSuffix = " payout"
+
+func operatorsOf(ctx context.Context, tx *store.Tx) ([]OperatorStatus, error) {
+	known, err := tx.Connections(ctx)
+	if err != nil {
+		return nil, err
+	}
+	by := map[string]*OperatorStatus{}
+	of := func(name string) *OperatorStatus {
+		if by[name] == nil {
+			by[name] = &OperatorStatus{Connection: strings.TrimSuffix(name, payoutSuffix), Payouts: strings.HasSuffix(name, payoutSuffix), State: store.Passing}
+		}
+		return by[name]
+	}
+	for name := range known {
+		of(name)
+	}
+	breakers, err := tx.Breakers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for name, b := range breakers {
+		o := of(name)
+		if o.State = b.State; b.State != store.Passing {
+			o.Since, o.RetryAt = b.ChangedAt, b.RetryAt
+		}
+	}
+	rows, err := tx.Health(ctx, statusSpan)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range rows {
+		of(r.Connection).Calls.Add(r.CallStats)
+	}
+	cases, err := tx.OperatorCases(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range cases {
+		o := of(c.Connection)
+		o.Case = strings.TrimPrefix(o.Case+"; "+c.Detail, "; ")
+	}
+	out := make([]OperatorStatus, 0, len(by))
+	for _, o := range by {
+		out = append(out, *o)
+	}
+	slices.SortFunc(out, func(a, b OperatorStatus) int {
+		if a.Payouts != b.Payouts && a.Connection == b.Connection {
+			if a.Payouts {
+				return 1
+			}
+			return -1
+		}
+		return cmp.Compare(a.Connection, b.Connection)
+	})
+	return out, nil
+}
+
+// Trouble is a reason why a person has to look.
+type Trouble string
+
+// The troubles.
+const (
+	TroubleOperator Trouble = "operator" // a connection is stopped, or refuses our credentials
+	TroubleOpen     Trouble = "open"     // something waits for an operator's word for more than an hour
+	TroubleCases    Trouble = "cases"
+	TroubleWebhooks Trouble = "webhooks" // endpoints fail or were disabled, or events wait in thousands
+	TroubleVerify   Trouble = "verify"   // the last verification found something
+	TroubleUnproven Trouble = "unproven" // there was none in a week
+)
+
+// Troubles returns what a person has to look at; none means that all is well.
+func (s *Status) Troubles() (out []Trouble) {
+	add := func(is bool, t Trouble) {
+		if is {
+			out = append(out, t)
+		}
+	}
+	add(slices.ContainsFunc(s.Operators, func(o OperatorStatus) bool { return o.State != store.Passing || o.Case != "" }), TroubleOperator)
+	add(slices.ContainsFunc(s.Open, func(o store.OpenByAge) bool { return o.Hour > 0 }), TroubleOpen)
+	add(len(s.Cases) > 0, TroubleCases)
+	add(s.Webhooks.Failing+s.Webhooks.Disabled > 0 || s.Webhooks.Behind+s.Webhooks.Retries >= manyEventsBehind, TroubleWebhooks)
+	add(s.Verified != nil && s.Verified.Problems > 0, TroubleVerify)
+	add(s.Live > 0 && (s.Verified == nil || s.At.Sub(s.Verified.At) > verifyEvery), TroubleUnproven)
+	return out
+}

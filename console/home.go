@@ -1,0 +1,228 @@
+package console
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"till"
+	"till/books"
+	"till/engine"
+	"till/people"
+	"till/store"
+)
+
+// homePage is a merchant's first page.
+type homePage struct {
+	*Frame
+	*figures
+	Region string // the address of the region, as the page was asked for
+
+	Open      []openRow
+	OpenAll   int64
+	Older     int64 // of them, older than five minutes
+	OpenPath  string
+	Wallets   []walletRow
+	WalletsAt string // the page of wallets; "": there is none, or not for this person
+	Waiting   []waitingRow
+	Operators []operatorRow
+	Never     bool // there was no payment yet
+	Curl      string
+	Sandbox   string
+	Collect   string
+}
+
+type openRow struct {
+	Chip
+	N int64
+}
+
+type walletRow struct {
+	Currency                  string
+	Available, Reserved, Owed till.Money
+}
+
+type waitingRow struct{ Icon, Tone, Text, Note, Path string }
+
+type operatorRow struct {
+	Name string
+	Chip
+	Note string
+}
+
+// openFor is how long a payment may be open before the page says so.
+const openFor = 5 * time.Minute
+
+// home is GET /c/{client}/home.
+func (v *visit) home() error {
+	p := &homePage{Frame: v.frame(v.words.T("menu.home"), "menu.home")}
+	var methods []string
+	err := v.view(func(ctx context.Context, tx *store.Tx) (err error) {
+		scope := store.Scope{Client: v.client.ID, Mode: v.client.Mode}
+		if p.figures, err = v.readFigures(ctx, tx, scope, v.clientPath("/home"), v.clientPath("/payments")); err != nil {
+			return err
+		}
+		if err := v.readOpen(ctx, tx, p); err != nil {
+			return err
+		}
+		if v.may(people.WalletsSee) {
+			if err := v.readWallets(ctx, tx, p); err != nil {
+				return err
+			}
+		}
+		if err := v.readWaiting(ctx, tx, p); err != nil {
+			return err
+		}
+		methods, err = tx.ClientMethods(ctx, v.client.ID)
+		if err != nil || p.Payments > 0 {
+			return err
+		}
+		_, n, err := tx.ListPayments(ctx, v.client.ID, store.PaymentFilter{From: v.earliest()}, store.Page{})
+		p.Never = n == 0 && v.earliest() == 0
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	p.Title = p.heading(v.words.T)
+	p.Region = p.path()
+	if v.may(people.Export) && routeOf("/home.csv") != nil && len(p.Series) > 0 {
+		p.CSV = p.pathOf(v.clientPath("/home.csv"))
+	}
+	p.Operators = v.operators(methods)
+	p.Curl = v.curl("mtn_momo", "CG", "242061234567", till.Money{Minor: 5000, Currency: "XAF"})
+	if p.Test && v.may(people.SandboxUse) {
+		p.Sandbox = v.clientPath("/sandbox")
+	}
+	if routeOf("/collect") != nil && v.may(people.Collect) {
+		p.Collect = v.clientPath("/collect")
+	}
+	return v.page("home", p)
+}
+
+// readOpen reads what is open now, by where it is.
+func (v *visit) readOpen(ctx context.Context, tx *store.Tx, p *homePage) error {
+	open, err := tx.OpenPayments(ctx, v.client.ID, v.now.Add(-openFor))
+	if err != nil {
+		return err
+	}
+	p.OpenPath = v.clientPath("/payments") + "?range=all&state=processing"
+	for _, where := range []struct{ name, tone, icon string }{{"phone", "processing", "phone"}, {"asked", "pending", "clock"}, {"unsent", "pending", "clock"}, {"examine", "examine", "gem"}} {
+		row := openRow{Chip: Chip{Tone: where.tone, Icon: where.icon, Text: v.words.T("home.open_" + where.name)}}
+		for _, o := range open {
+			if o.Where == where.name {
+				row.N += o.N
+				p.OpenAll += o.N
+				p.Older += o.Older
+			}
+		}
+		if row.N > 0 || where.name == "phone" || where.name == "examine" {
+			p.Open = append(p.Open, row)
+		}
+	}
+	return nil
+}
+
+func (v *visit) readWallets(ctx context.Context, tx *store.Tx, p *homePage) error {
+	wallets, err := tx.UsedWallets(ctx, v.client.ID)
+	for _, w := range wallets {
+		money := func(n int64) till.Money { return till.Money{Minor: n, Currency: w.Currency} }
+		p.Wallets = append(p.Wallets, walletRow{w.Currency, money(w.Available()), money(w.Reserved), money(w.Owed)})
+	}
+	slices.SortStableFunc(p.Wallets, func(a, b walletRow) int {
+		if a.Currency == p.Currency && b.Currency != p.Currency {
+			return -1
+		}
+		return 0
+	})
+	if routeOf("/wallets") != nil {
+		p.WalletsAt = v.clientPath("/wallets")
+	}
+	return err
+}
+
+// readWaiting reads what needs somebody: payments with a case, webhooks that do
+// not arrive.
+func (v *visit) readWaiting(ctx context.Context, tx *store.Tx, p *homePage) error {
+	for _, o := range p.Open {
+		if o.Tone == "examine" && o.N > 0 {
+			p.Waiting = append(p.Waiting, waitingRow{"gem", "examine", v.words.T("home.examine", "n", o.N), v.words.T("home.examine_note"), v.clientPath("/payments") + "?examine=1"})
+		}
+	}
+	if !v.may(people.WebhooksSee) {
+		return nil
+	}
+	endpoints, err := tx.Endpoints(ctx, v.client.ID, maxEndpointsShown)
+	for _, e := range endpoints {
+		row := waitingRow{Icon: "warn", Tone: "failed", Note: v.words.T("home.hook_note", "host", hostOf(e.URL), "n", e.Backlog)}
+		switch {
+		case !e.Enabled && e.DisableReason != till.DisabledByClient:
+			row.Text = v.words.T("home.hook_off", "at", v.clock.Moment(e.DisabledAt, v.now))
+		case e.Enabled && !e.FailingSince.IsZero():
+			row.Text = v.words.T("home.hook_fails", "at", v.clock.Moment(e.FailingSince, v.now))
+		default:
+			continue
+		}
+		if routeOf("/webhooks") != nil {
+			row.Path = v.clientPath("/webhooks")
+		}
+		p.Waiting = append(p.Waiting, row)
+	}
+	return err
+}
+
+// maxEndpointsShown is how many endpoints a merchant can have at most.
+const maxEndpointsShown = 20
+
+// operators returns how the merchant's methods do.
+func (v *visit) operators(methods []string) (out []operatorRow) {
+	for _, m := range till.Methods() {
+		if v.client.Mode != till.Test && !slices.Contains(methods, m.Code) || v.k.Collector == nil {
+			continue
+		}
+		o := v.k.Collector.Offer(v.client, m)
+		if !o.Any() {
+			continue
+		}
+		out = append(out, operatorRow{Name: m.Name, Chip: v.healthChip(o.Status)})
+	}
+	return out
+}
+
+func (v *visit) healthChip(s engine.Status) Chip {
+	switch s {
+	case engine.Closed:
+		return Chip{Tone: "failed", Icon: "cross", Text: v.words.T("health.closed")}
+	case engine.Degraded:
+		return Chip{Tone: "pending", Icon: "warn", Text: v.words.T("health.degraded")}
+	}
+	return Chip{Tone: "paid", Icon: "check", Text: v.words.T("health.operational")}
+}
+
+// homeCSV is GET /c/{client}/home.csv: what the chart shows, by method, with what
+// went out and the fees.
+func (v *visit) homeCSV() error {
+	var f *figures
+	var sums []store.HourSum
+	err := v.view(func(ctx context.Context, tx *store.Tx) (err error) {
+		scope := store.Scope{Client: v.client.ID, Mode: v.client.Mode}
+		if f, err = v.readFigures(ctx, tx, scope, v.clientPath("/home"), ""); err != nil {
+			return err
+		}
+		sums, err = tx.ScopeSums(ctx, scope, []string{store.SumIn, store.SumBack, store.SumOut, store.SumFee}, store.HourOf(f.From), store.HourOf(f.end()))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	rows := [][]string{{"from_utc", "from_local", "zone", "method", "currency", "collections", "collected", "taken_back", "payouts", "paid_out", "fees"}}
+	for i, start := range f.slots {
+		for _, flow := range books.Flows(f.within(sums, i)) {
+			amount := func(n int64) string { return plainAmount(till.Money{Minor: n, Currency: flow.Currency}) }
+			rows = append(rows, []string{start.String(), v.clock.Local(start), v.clock.Zone.String(), flow.Method, flow.Currency, strconv.FormatInt(flow.In.N, 10), amount(flow.In.Sum),
+				amount(flow.Back.Sum), strconv.FormatInt(flow.Out.N, 10), amount(flow.Out.Sum), amount(flow.Fee.Sum)})
+		}
+	}
+	return v.writeCSV("collected", rows)
+}

@@ -1,0 +1,172 @@
+package console
+
+import (
+	"context"
+	"strings"
+
+	"till"
+	"till/books"
+	"till/people"
+	"till/store"
+)
+
+// housePage is the first page of whoever runs the installation. It only shows.
+type housePage struct {
+	*Frame
+	*figures
+	Region    string
+	Status    *books.Status
+	Modes     []Choice
+	Pretend   bool // the figures are of test merchants
+	Merchants int64
+
+	Operators []operatorRow
+	Cases     []caseRow
+	OpenRows  []ageRow
+	Suspense  []till.Money
+	Webhooks  []waitingRow
+	Verified  Chip
+	VerifyOf  string // when
+	Todo      []todoRow
+	TodoDone  int64
+}
+
+type caseRow struct {
+	Text, Age string
+	N         int64
+}
+
+type ageRow struct {
+	Text string
+	N    int64
+	Note string
+}
+
+type todoRow struct {
+	Text, Note, Path string
+	Done             bool
+}
+
+// house is GET /house.
+func (v *visit) house() error {
+	p := &housePage{Frame: v.frame(v.words.T("menu.house"), "menu.house")}
+	err := v.view(func(ctx context.Context, tx *store.Tx) (err error) {
+		if p.Status, err = books.StatusOf(ctx, tx); err != nil {
+			return err
+		}
+		scope := store.Scope{Mode: till.Live}
+		if p.Pretend = v.r.URL.Query().Get("mode") == string(till.Test) || p.Status.Live == 0; p.Pretend {
+			scope.Mode = till.Test
+		}
+		p.figures, err = v.readFigures(ctx, tx, scope, Prefix+"/house", "")
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	v.describe(p)
+	if err := v.todo(p); err != nil {
+		return err
+	}
+	p.Title = v.words.T("menu.house")
+	p.Region = v.r.URL.RequestURI()
+	return v.page("house", p)
+}
+
+// describe puts the status into words.
+func (v *visit) describe(p *housePage) {
+	s, t := p.Status, v.words.T
+	p.Merchants = s.Live
+	if p.Pretend {
+		p.Merchants = s.Test
+	}
+	if s.Live > 0 && s.Test > 0 {
+		p.Modes = []Choice{{t("house.live"), Prefix + "/house", !p.Pretend}, {t("house.test"), Prefix + "/house?mode=test", p.Pretend}}
+	}
+	for _, o := range s.Operators {
+		p.Operators = append(p.Operators, v.operatorRow(&o))
+	}
+	for _, c := range s.Cases {
+		p.Cases = append(p.Cases, caseRow{v.caseKind(c.Kind), t("house.since", "at", v.clock.Moment(c.Oldest, v.now)), c.Count})
+	}
+	for _, o := range s.Open {
+		p.OpenRows = append(p.OpenRows, ageRow{t("house.open_" + string(o.Kind)), o.N, t("house.ages", "m", o.FiveMinutes, "h", o.Hour, "d", o.Day)})
+	}
+	for _, a := range s.Suspense {
+		p.Suspense = append(p.Suspense, till.Money{Minor: a.Minor, Currency: a.Currency})
+	}
+	if b := &s.Webhooks; b.Failing > 0 {
+		p.Webhooks = append(p.Webhooks, waitingRow{Icon: "warn", Tone: "failed", Text: t("house.hooks_fail", "n", b.Failing), Note: t("house.since", "at", v.clock.Moment(b.Since, v.now))})
+	}
+	if b := &s.Webhooks; b.Disabled > 0 {
+		p.Webhooks = append(p.Webhooks, waitingRow{Icon: "warn", Tone: "failed", Text: t("house.hooks_off", "n", b.Disabled), Note: t("house.hooks_off_note")})
+	}
+	switch l := s.Verified; {
+	case l == nil:
+		p.Verified, p.VerifyOf = Chip{Tone: "pending", Icon: "clock", Text: t("house.never_proven")}, t("house.run_verify")
+	case l.Problems > 0:
+		p.Verified, p.VerifyOf = Chip{Tone: "failed", Icon: "cross", Text: t("house.problems", "n", l.Problems)}, v.clock.DateTime(l.At)
+	default:
+		p.Verified, p.VerifyOf = Chip{Tone: "paid", Icon: "check", Text: t("house.proven")}, v.clock.DateTime(l.At)
+	}
+}
+
+func (v *visit) operatorRow(o *books.OperatorStatus) operatorRow {
+	t, r := v.words.T, operatorRow{Name: o.Connection}
+	if o.Payouts {
+		r.Name += " · " + t("menu.payouts")
+	}
+	switch o.State {
+	case store.Passing:
+		r.Chip = Chip{Tone: "paid", Icon: "check", Text: t("health.operational")}
+	case store.Stopped:
+		r.Chip, r.Note = Chip{Tone: "failed", Icon: "cross", Text: t("house.stopped")}, t("house.stopped_note", "at", v.clock.Moment(o.Since, v.now), "again", v.clock.Moment(o.RetryAt, v.now))
+	default:
+		r.Chip, r.Note = Chip{Tone: "pending", Icon: "clock", Text: t("house.probing")}, t("house.since", "at", v.clock.Moment(o.Since, v.now))
+	}
+	if calls := o.Calls.Answered + o.Calls.Unanswered; calls > 0 && r.Note == "" {
+		ms := int64(0)
+		if o.Calls.Answered > 0 {
+			ms = o.Calls.TotalLatency.Milliseconds() / o.Calls.Answered
+		}
+		r.Note = t("house.calls", "answered", o.Calls.Answered, "all", calls, "ms", ms)
+	}
+	if o.Case != "" {
+		r.Note = strings.TrimPrefix(r.Note+" · "+o.Case, " · ")
+	}
+	return r
+}
+
+// todo is what the first admin ticks off. It is there until all of it is done.
+func (v *visit) todo(p *housePage) error {
+	if !v.session.MayHouse(people.HousePeople) {
+		return nil
+	}
+	colleagues, err := v.k.People.Colleagues(v.r.Context(), nil)
+	if err != nil {
+		return err
+	}
+	operators := false
+	for _, o := range p.Status.Operators {
+		operators = operators || o.Connection != "sandbox"
+	}
+	rows := []todoRow{
+		{Text: "todo.factor", Note: "todo.factor_note", Path: Prefix + "/me", Done: v.session.Person.HasFactor()},
+		{Text: "todo.second", Note: "todo.second_note", Path: Prefix + "/house/people", Done: len(colleagues) > 1},
+		{Text: "todo.merchant", Note: "todo.merchant_note", Done: p.Status.Live > 0},
+		{Text: "todo.operators", Note: "todo.operators_note", Done: operators},
+		{Text: "todo.proven", Note: "todo.proven_note", Done: p.Status.Verified != nil},
+		{Text: "todo.https", Note: "todo.https_note", Done: v.k.secure},
+	}
+	for i := range rows {
+		r := &rows[i]
+		r.Text, r.Note = v.words.T(r.Text), v.words.T(r.Note)
+		if r.Done {
+			p.TodoDone++
+		}
+	}
+	if int(p.TodoDone) < len(rows) {
+		p.Todo = rows
+	}
+	return nil
+}
