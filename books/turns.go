@@ -19,6 +19,8 @@ type Turn struct {
 	// Lease is how long a run may take. Then another instance may begin, and what the
 	// first one finds is dropped.
 	Lease time.Duration
+	// NotBefore is when this instance may first do it; zero means at once.
+	NotBefore time.Time
 	// Run does the work. Its result is a small JSON document, which every instance reads.
 	Run func(ctx context.Context) (result string, err error)
 }
@@ -38,26 +40,29 @@ type Turns struct {
 	All   []Turn
 	// Seen, if not nil, gets each turn as it is in the database, also those of others.
 	Seen func(t *store.Turn)
-	// Step, if not nil, is called after each look.
-	Step func()
 	Log  *slog.Logger
 }
 
 // Run takes turns until ctx ends.
 func (ts *Turns) Run(ctx context.Context) {
 	loop.Run(ctx, loop.Options{
-		Interval: turnInterval, Jitter: 0.1, Step: ts.look,
+		Interval: turnInterval, Jitter: 0.1, Step: ts.look, MaxStep: ts.longest(),
 		OnPanic: func(v any) { ts.Log.Error("turn panicked", "panic", v, "stack", string(debug.Stack())) },
 	})
+}
+
+// longest returns how long all turns in a row may take.
+func (ts *Turns) longest() (d time.Duration) {
+	for _, t := range ts.All {
+		d += t.Lease
+	}
+	return d
 }
 
 // look does what is due and free.
 func (ts *Turns) look(ctx context.Context) time.Duration {
 	if err := ts.Once(ctx); err != nil && ctx.Err() == nil {
 		ts.Log.Warn("turns not read", "error", err)
-	}
-	if ts.Step != nil {
-		ts.Step()
 	}
 	return -1
 }
@@ -74,7 +79,7 @@ func (ts *Turns) Once(ctx context.Context) error {
 		if row == nil {
 			row = &store.Turn{Name: t.Name}
 		}
-		if !t.free(row, now) || ctx.Err() != nil {
+		if time.Now().Before(t.NotBefore) || !t.free(row, now) || ctx.Err() != nil {
 			continue
 		}
 		if rows[t.Name], err = ts.take(ctx, t, row); err != nil {

@@ -81,8 +81,8 @@ func full() (*meter.Meter, *meter.Route, *meter.Operation, *meter.Subjects) {
 		for _, kind := range []string{"payment", "payout"} {
 			books = append(books, meter.Value{Name: "open", Labels: []string{kind, c}}, meter.Value{Name: "oldest_unknown_seconds", Labels: []string{kind, c}})
 		}
-		for _, class := range []string{"missing_here", "missing_there", "amount", "status", "unmatched"} {
-			books = append(books, meter.Value{Name: "statement_differences", Labels: []string{c, class}})
+		for _, o := range []string{"submit", "check", "payout_submit", "payout_check"} {
+			books = append(books, meter.Value{Name: "steps_due", Labels: []string{c, o}})
 		}
 	}
 	for _, currency := range []string{"XAF", "XOF", "KES", "UGX", "RWF"} {
@@ -265,9 +265,14 @@ func TestTheGuideIsTheTable(t *testing.T) {
 	}
 	var b strings.Builder
 	b.Write(head)
-	b.WriteString("\n## All metrics\n\n| Name | Kind | Labels | |\n|---|---|---|---|\n")
-	for _, m := range meter.Table {
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", m.FullName(), m.Kind, m.Bound, m.Help)
+	for _, books := range []bool{false, true} {
+		title := map[bool]string{false: "Numbers about work", true: "Numbers from the books"}[books]
+		b.WriteString("\n## " + title + "\n\n| Name | Kind | Labels | |\n|---|---|---|---|\n")
+		for _, m := range meter.Table {
+			if m.Books == books {
+				fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", m.FullName(), m.Kind, m.Bound, m.Help)
+			}
+		}
 	}
 	if *update {
 		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {

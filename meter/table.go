@@ -57,6 +57,7 @@ const (
 	byConnection = "connection: those of the configuration, `sandbox`, or `other`"
 	byOperation  = byConnection + "; operation: submit, check, payout_submit, payout_check"
 	byKind       = "kind: payment, payout"
+	byCurrency   = "currency: ISO 4217"
 )
 
 func oneOf(label string, list []string) string { return label + ": " + strings.Join(list, ", ") }
@@ -81,8 +82,8 @@ var Table = []Metric{
 	{"db_gate_wait_seconds", Fast, "queue", "queue: first, behind", "How long write transactions waited for their turn.", false},
 	{"db_sessions", Gauge, "pool state", "pool: read, write; state: used, idle", "Connections to the database.", false},
 	{"db_bytes", Gauge, "part", "part: main, wal", "Size of the SQLite file and of its log.", false},
-	{"disk_free_bytes", Gauge, "folder", "folder: data, backup", "Free space for this user where the database, or the backup, is.", false},
-	{"disk_size_bytes", Gauge, "folder", "folder: data, backup", "Size of that file system.", false},
+	{"disk_free_bytes", Gauge, "folder", "folder: data", "Free space for this user where the database is.", false},
+	{"disk_size_bytes", Gauge, "folder", "folder: data", "Size of that file system.", false},
 	{"db_clock_offset_seconds", Gauge, "", "", "The database's clock minus this machine's.", false},
 	{"hints_live", Gauge, "", "", "1 if other processes' hints arrive, 0 if their work is noticed by polling.", false},
 
@@ -105,6 +106,31 @@ var Table = []Metric{
 	{"webhook_attempts_total", Counter, "result", oneOf("result", deliveries), "Attempts to deliver events.", false},
 	{"webhook_attempt_seconds", Fast, "", "", "How long attempts took.", false},
 	{"webhook_first_attempt_delay_seconds", Fast, "", "", "From the commit of an event to its first attempt.", false},
+
+	{"open", Gauge, "kind connection", byKind + "; " + byConnection, "Payments and payouts that are not final.", true},
+	{"open_minor", Gauge, "kind currency", byKind + "; " + byCurrency, "Their sum, in minor units.", true},
+	{"steps_due", Gauge, "connection operation", byOperation, "Steps that are due and that nobody has begun.", true},
+	{"oldest_unknown_seconds", Gauge, "kind connection", byKind + "; " + byConnection, "**The first number to look at**: the age of the oldest that may have been sent and is not final.", true},
+	{"wallets_minor", Gauge, "currency", byCurrency, "What wallets hold, in minor units.", true},
+	{"reserved_minor", Gauge, "currency", byCurrency, "What of it is reserved for payouts.", true},
+	{"owed_minor", Gauge, "currency", byCurrency, "What clients owe.", true},
+	{"suspense_minor", Gauge, "currency", byCurrency, "Money that came in and belongs to no wallet yet.", true},
+	{"suspense_oldest_seconds", Gauge, "currency", byCurrency, "Age of the oldest payment with money in suspense.", true},
+	{"cases_open", Gauge, "kind", "kind: the kinds of cases", "Cases that nobody has closed.", true},
+	{"case_oldest_seconds", Gauge, "kind", "kind: the kinds of cases", "Age of the oldest open case.", true},
+	{"strays_open", Gauge, "connection direction", byConnection + "; direction: in, out, unknown", "Money that names us and that we do not know.", true},
+	{"strays_minor", Gauge, "connection direction currency", byConnection + "; direction: in, out, unknown; " + byCurrency, "Its sum, in minor units.", true},
+	{"seal_lag_seconds", Gauge, "", "", "Age of the oldest audit row that is not in its chain.", true},
+	{"fold_lag_seconds", Gauge, "", "", "Age of the oldest hour whose tallies are not rolled up and should be.", true},
+	{"webhook_endpoints", Gauge, "state", "state: ok, failing, disabled", "Endpoints.", true},
+	{"webhook_pending", Gauge, "state", "state: ok, failing", "Endpoints that events wait for.", true},
+	{"webhook_oldest_pending_seconds", Gauge, "state", "state: ok, failing", "Age of the oldest event that waits, of living endpoints apart from failing ones.", true},
+	{"payouts_held", Gauge, "", "", "1 if no new payouts are taken.", true},
+	{"restored_timestamp_seconds", Gauge, "", "", "When an old database was put back that is not released yet; 0 if there is none.", true},
+	{"instances", Gauge, "version", "version: of the instances that were seen within a minute", "Instances that run.", true},
+	{"verify_timestamp_seconds", Gauge, "result", "result: sound, broken", "When the books were last verified by the service.", true},
+	{"verify_problems", Gauge, "", "", "Invariants that the last verify found broken.", true},
+	{"gauges_timestamp_seconds", Gauge, "", "", "When the numbers from the books were read.", true},
 
 	{"ready", Gauge, "", "", "1 if the database answered the last check.", false},
 	{"loop_timestamp_seconds", Gauge, "loop", "loop: the program's loops", "When a loop last finished a step.", false},

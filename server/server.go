@@ -290,6 +290,7 @@ func (s *Server) workers() map[string]func(context.Context) {
 		"fold":          func(ctx context.Context) { books.RunRollUp(ctx, s.store, s.log) },
 		"measure":       s.analyzeTables,
 		"pulse":         s.pulse,
+		"turns":         s.takeTurns,
 	}
 	if s.people != nil {
 		w["people"] = s.people.Run

@@ -1,0 +1,253 @@
+package books
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"till"
+	"till/internal/jsonx"
+	"till/store"
+)
+
+// Gauge is one number about money, with the name and labels of package meter's table.
+type Gauge struct {
+	Name   string
+	Labels []string
+	Value  float64
+}
+
+// gaugesEvery is how often the gauges are read, by one instance.
+const gaugesEvery = time.Minute
+
+// GaugesTurn is the turn that reads the gauges.
+const GaugesTurn = "gauges"
+
+// NewGaugesTurn returns the turn that reads all gauges in one snapshot.
+func NewGaugesTurn(s *store.Store) Turn {
+	return Turn{Name: GaugesTurn, Every: gaugesEvery, Lease: 2 * gaugesEvery, Run: func(ctx context.Context) (string, error) {
+		var all []Gauge
+		err := s.View(ctx, func(tx *store.Tx) (err error) {
+			all, err = ReadGauges(ctx, tx)
+			return err
+		})
+		return EncodeGauges(all), err
+	}}
+}
+
+// gaugeReader collects gauges from one snapshot.
+type gaugeReader struct {
+	ctx context.Context
+	tx  *store.Tx
+	all []Gauge
+	err error
+}
+
+func (g *gaugeReader) add(name string, value float64, labels ...string) {
+	g.all = append(g.all, Gauge{name, labels, value})
+}
+
+// age returns how long ago a time was, in seconds; 0 for none.
+func (g *gaugeReader) age(t till.Time) float64 {
+	if t.IsZero() {
+		return 0
+	}
+	return max(0, g.tx.Now().Sub(t).Seconds())
+}
+
+// ReadGauges reads the numbers about money. They are for alarms; Verify is for books.
+func ReadGauges(ctx context.Context, tx *store.Tx) ([]Gauge, error) {
+	g := &gaugeReader{ctx: ctx, tx: tx}
+	for _, read := range []func() error{
+		func() error { return g.open(till.SubjectPayment) }, func() error { return g.open(till.SubjectPayout) },
+		g.steps, g.wallets, g.suspense, g.cases, g.strays, g.lags, g.endpoints, g.holds, g.instances,
+	} {
+		if err := read(); err != nil {
+			return nil, err
+		}
+	}
+	g.add("gauges_timestamp_seconds", unixSeconds(tx.Now()))
+	return g.all, nil
+}
+
+func unixSeconds(t till.Time) float64 { return float64(t) / 1e6 }
+
+func (g *gaugeReader) open(kind till.SubjectKind) error {
+	sums, err := g.tx.OpenSums(g.ctx, kind)
+	counts, minors, oldest := map[string]int64{}, map[string]int64{}, map[string]float64{}
+	for _, s := range sums {
+		counts[s.Connection] += s.Count
+		minors[s.Currency] += s.Minor
+		oldest[s.Connection] = max(oldest[s.Connection], g.age(s.OldestSent))
+	}
+	for connection, n := range counts {
+		g.add("open", float64(n), string(kind), connection)
+		g.add("oldest_unknown_seconds", oldest[connection], string(kind), connection)
+	}
+	for currency, n := range minors {
+		g.add("open_minor", float64(n), string(kind), currency)
+	}
+	return err
+}
+
+func (g *gaugeReader) steps() error {
+	lanes, err := g.tx.DueStepCounts(g.ctx)
+	for lane, n := range lanes {
+		if connection, operation, ok := strings.Cut(lane, " "); ok {
+			g.add("steps_due", float64(n), connection, operation)
+		}
+	}
+	return err
+}
+
+func (g *gaugeReader) wallets() error {
+	sums, err := g.tx.WalletSums(g.ctx)
+	for _, w := range sums {
+		g.add("wallets_minor", float64(w.Balance), w.Currency)
+		g.add("reserved_minor", float64(w.Reserved), w.Currency)
+		g.add("owed_minor", float64(w.Owed), w.Currency)
+	}
+	return err
+}
+
+func (g *gaugeReader) suspense() error {
+	sums, err := g.tx.SuspenseSums(g.ctx)
+	minors, oldest := map[string]int64{}, map[string]float64{}
+	for _, s := range sums {
+		minors[s.Currency] += max(s.Minor, -s.Minor)
+		oldest[s.Currency] = max(oldest[s.Currency], g.age(s.Since))
+	}
+	for currency, n := range minors {
+		g.add("suspense_minor", float64(n), currency)
+		g.add("suspense_oldest_seconds", oldest[currency], currency)
+	}
+	return err
+}
+
+// maxCasesRead is how many open cases are counted.
+const maxCasesRead = 100_000
+
+func (g *gaugeReader) cases() error {
+	kinds, err := g.tx.OpenKinds(g.ctx, maxCasesRead)
+	if err != nil {
+		return err
+	}
+	for _, k := range kinds {
+		g.add("cases_open", float64(k.Count), k.Kind)
+		g.add("case_oldest_seconds", g.age(k.Oldest), k.Kind)
+	}
+	operators, err := g.tx.OperatorCases(g.ctx, false)
+	counts, oldest := map[string]float64{}, map[string]float64{}
+	for _, c := range operators {
+		counts[c.Kind]++
+		oldest[c.Kind] = max(oldest[c.Kind], g.age(c.OpenedAt))
+	}
+	for kind, n := range counts {
+		g.add("cases_open", n, kind)
+		g.add("case_oldest_seconds", oldest[kind], kind)
+	}
+	return err
+}
+
+func (g *gaugeReader) strays() error {
+	sums, err := g.tx.StraySums(g.ctx)
+	counts := map[[2]string]int64{}
+	for _, s := range sums {
+		if s.Direction == "" {
+			s.Direction = "unknown"
+		}
+		counts[[2]string{s.Connection, s.Direction}] += s.Count
+		if s.Currency != "" {
+			g.add("strays_minor", float64(s.Minor), s.Connection, s.Direction, s.Currency)
+		}
+	}
+	for k, n := range counts {
+		g.add("strays_open", float64(n), k[0], k[1])
+	}
+	return err
+}
+
+func (g *gaugeReader) lags() error {
+	unsealed, err := g.tx.OldestUnsealed(g.ctx)
+	if err != nil {
+		return err
+	}
+	g.add("seal_lag_seconds", g.age(unsealed))
+	tally, err := g.tx.OldestTally(g.ctx)
+	if !tally.IsZero() {
+		tally = tally.Add(rollUpAfter) // before that, nothing is late
+	}
+	g.add("fold_lag_seconds", g.age(tally))
+	return err
+}
+
+func (g *gaugeReader) endpoints() error {
+	states, err := g.tx.EndpointStates(g.ctx)
+	for _, e := range states {
+		g.add("webhook_endpoints", float64(e.Count), e.State)
+		if e.State != "disabled" {
+			g.add("webhook_pending", float64(e.Pending), e.State)
+			g.add("webhook_oldest_pending_seconds", g.age(e.OldestPending), e.State)
+		}
+	}
+	return err
+}
+
+func (g *gaugeReader) holds() error {
+	every, err := g.tx.HoldsOf(g.ctx, []till.ID{store.EveryClient})
+	if err != nil {
+		return err
+	}
+	held := 0.0
+	if len(every[store.EveryClient]) > 0 {
+		held = 1
+	}
+	g.add("payouts_held", held)
+	restores, err := g.tx.OpenRestores(g.ctx)
+	since := 0.0
+	if len(restores) > 0 {
+		since = unixSeconds(restores[0].At)
+	}
+	g.add("restored_timestamp_seconds", since)
+	return err
+}
+
+// seenWithin is how recent an instance's pulse must be for it to count as running.
+const seenWithin = time.Minute
+
+func (g *gaugeReader) instances() error {
+	all, err := g.tx.Instances(g.ctx)
+	versions := map[string]float64{}
+	for _, i := range all {
+		if g.tx.Now().Sub(i.SeenAt) < seenWithin {
+			versions[i.Version]++
+		}
+	}
+	for version, n := range versions {
+		g.add("instances", n, version)
+	}
+	return err
+}
+
+// EncodeGauges writes gauges as the result of a turn.
+func EncodeGauges(all []Gauge) string {
+	b := []byte{'['}
+	for i, g := range all {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, `{"name":`...)
+		b = jsonx.AppendString(b, g.Name)
+		b = append(b, `,"labels":[`...)
+		for j, l := range g.Labels {
+			if j > 0 {
+				b = append(b, ',')
+			}
+			b = jsonx.AppendString(b, l)
+		}
+		b = append(b, `],"value":`...)
+		b = append(strconv.AppendFloat(b, g.Value, 'f', -1, 64), '}')
+	}
+	return string(append(b, ']'))
+}

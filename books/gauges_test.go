@@ -1,0 +1,88 @@
+package books_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"till"
+	"till/books"
+	counted "till/meter"
+	"till/provider"
+	"till/store"
+	"till/store/storetest"
+)
+
+// readGauges returns the gauges as name{labels} and value.
+func readGauges(t *testing.T, s *store.Store) map[string]float64 {
+	t.Helper()
+	out := map[string]float64{}
+	err := s.View(t.Context(), func(tx *store.Tx) error {
+		all, err := books.ReadGauges(t.Context(), tx)
+		// Through the encoding that the other instances read.
+		var decoded []counted.Value
+		if err := json.Unmarshal([]byte(books.EncodeGauges(all)), &decoded); err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range decoded {
+			out[g.Name+"{"+strings.Join(g.Labels, ",")+"}"] = g.Value
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestGaugesAreTheBooks(t *testing.T) {
+	t.Parallel()
+	noon := till.TimeOf(time.Date(2026, 11, 17, 12, 0, 0, 0, time.UTC))
+	storetest.RunAt(t, &noon, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		client := storetest.NewClient(t, s, till.Test)
+		c := storetest.NewCollector(t, s)
+		open := storetest.NewPayment(t, c, client, storetest.Body{})
+		paid := storetest.NewPayment(t, c, client, storetest.Body{})
+		other := storetest.NewPayment(t, c, client, storetest.Body{})
+		storetest.Apply(t, c, s, open, provider.Result{Outcome: provider.Open})
+		storetest.Apply(t, c, s, paid, provider.Result{Outcome: provider.Success, Receipt: "R1"})
+		wrong := till.Money{Minor: other.Amount.Minor + 7, Currency: other.Amount.Currency}
+		storetest.Apply(t, c, s, other, provider.Result{Outcome: provider.Success, Receipt: "R2", Amount: wrong})
+		clock.Set(noon.Add(time.Hour))
+		g := readGauges(t, s)
+		currency := open.Amount.Currency
+		for name, want := range map[string]float64{
+			"open{payment," + storetest.Connection + "}": 2,
+			"open_minor{payment," + currency + "}":       float64(open.Amount.Minor + other.Amount.Minor),
+			"wallets_minor{" + currency + "}":            float64(paid.Amount.Minor),
+			"reserved_minor{" + currency + "}":           0,
+			"owed_minor{" + currency + "}":               0,
+			"suspense_minor{" + currency + "}":           float64(wrong.Minor),
+			"suspense_oldest_seconds{" + currency + "}":  3600,
+			"cases_open{mismatch}":                       1,
+			"case_oldest_seconds{mismatch}":              3600,
+			"payouts_held{}":                             0,
+			"restored_timestamp_seconds{}":               0,
+			"gauges_timestamp_seconds{}":                 float64(noon.Add(time.Hour)) / 1e6,
+		} {
+			if got, found := g[name]; !found || got < want-1 || got > want+1 {
+				t.Errorf("%s is %v (%v), want %v", name, got, found, want)
+			}
+		}
+		if g["seal_lag_seconds{}"] < 3500 {
+			t.Errorf("audit rows that nobody sealed for an hour: %v", g["seal_lag_seconds{}"])
+		}
+		table := map[string]int{}
+		for _, m := range counted.Table {
+			table[m.Name] = len(strings.Fields(m.Labels))
+		}
+		for name := range g {
+			short, labels, _ := strings.Cut(strings.TrimSuffix(name, "}"), "{")
+			n, found := table[short]
+			if given := strings.Count(labels, ",") + 1; !found || n > 0 && n != given || n == 0 && labels != "" {
+				t.Errorf("%s is not as the table has it", name)
+			}
+		}
+	})
+}

@@ -1,0 +1,88 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"till/books"
+	"till/meter"
+	"till/store"
+)
+
+// verifyEvery is how often the service verifies its books, verifyLease how long that may
+// take. It reads in small slices, beside everything else.
+const (
+	verifyEvery = 24 * time.Hour
+	verifyLease = 6 * time.Hour
+	verifyAfter = 10 * time.Minute // after a start, which has other work
+)
+
+// verifyTurn is the name of the turn that verifies the books.
+const verifyTurn = "verify"
+
+// takeTurns does the work that one instance at a time does, and shows what it found,
+// whichever instance did it.
+func (s *Server) takeTurns(ctx context.Context) {
+	ts := &books.Turns{Store: s.store, Self: s.id, Log: s.log, Seen: s.showTurn}
+	ts.All = append(ts.All, books.NewGaugesTurn(s.store))
+	if s.c.Role.works() {
+		ts.All = append(ts.All, books.Turn{Name: verifyTurn, Every: verifyEvery, Lease: verifyLease, NotBefore: time.Now().Add(verifyAfter), Run: s.verify})
+	}
+	ts.Run(ctx)
+}
+
+// verified is the result of a verify.
+type verified struct {
+	Problems int64 `json:"problems"`
+	Payments int64 `json:"payments"`
+	Seconds  int64 `json:"seconds"`
+}
+
+// verify proves the invariants, and logs each that is broken.
+func (s *Server) verify(ctx context.Context) (string, error) {
+	began, at := time.Now(), s.store.Now()
+	report, err := books.Verify(ctx, s.store, books.Options{Key: s.sealKey})
+	if err == nil {
+		err = books.NoteVerification(ctx, s.store, &report, at, s.sealKey != nil)
+	}
+	if err != nil {
+		return "", fmt.Errorf("verify the books: %w", err)
+	}
+	v := verified{Problems: int64(len(report.Problems)) + report.Omitted, Payments: report.Payments, Seconds: int64(time.Since(began).Seconds())}
+	for _, p := range report.Problems[:min(len(report.Problems), maxProblemLines)] {
+		s.log.Error("books broken", "problem", fmt.Sprint(p))
+	}
+	s.log.Info("books", "what", "verify", "payments", v.Payments, "payouts", report.Payouts, "entries", report.Entries, "problems", v.Problems, "seconds", v.Seconds)
+	b, err := json.Marshal(v)
+	return string(b), err
+}
+
+// maxProblemLines is how many problems of one verify are logged.
+const maxProblemLines = 20
+
+// showTurn shows what a turn found as metrics. A result that cannot be read is another
+// release's, and is left out.
+func (s *Server) showTurn(t *store.Turn) {
+	at := float64(t.RanAt) / 1e6
+	switch t.Name {
+	case books.GaugesTurn:
+		var values []meter.Value
+		if json.Unmarshal([]byte(t.Result), &values) == nil {
+			s.meter.Replace(t.Name, values)
+		}
+	case verifyTurn:
+		var v verified
+		if t.RanAt.IsZero() || json.Unmarshal([]byte(t.Result), &v) != nil {
+			return
+		}
+		result := "sound"
+		if v.Problems > 0 {
+			result = "broken"
+		}
+		s.meter.Replace(t.Name, []meter.Value{
+			{Name: "verify_timestamp_seconds", Labels: []string{result}, Value: at}, {Name: "verify_problems", Value: float64(v.Problems)},
+		})
+	}
+}
