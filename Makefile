@@ -237,6 +237,10 @@ soak: ## kill, pause, fail over, race payouts and compare for about 25 minutes, 
 
 .PHONY: soak-parts
 soak-parts: cross
+	@command -v promtool >/dev/null 2>&1 || { \
+		echo "installing promtool for the tests of the alerts"; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends prometheus; }
+	$(GO) test -count=1 ./deploy
 	TILL_FLIPS=1500 $(GO) test -count=1 -timeout 10m -run '^TestAFlippedByteInMoneyIsNoticed$$' -v ./books
 	TILL_SCRIPTS=1000 $(GO) test -count=1 -timeout 5m -run '^TestEnginesAnswerAlike$$' -v ./api
 	TILL_OUTAGE=6h TILL_HERD=4000 $(GO) test -count=1 -timeout 10m -run '^(TestSixHoursOfOutage|TestAHerdOfDueStepsIsWorkedOffFairly)$$' -v ./collect

@@ -45,7 +45,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && path != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "till-data" || d.Name() == "node_modules"):
+		case d.IsDir() && path != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "till-data" || d.Name() == "node_modules" || d.Name() == "testdata"):
 			return filepath.SkipDir
 		case d.IsDir() || filepath.Ext(path) != ".md":
 			return nil
