@@ -41,7 +41,6 @@ type gaugeReader struct {
 	ctx context.Context
 	tx  *store.Tx
 	all []Gauge
-	err error
 }
 
 func (g *gaugeReader) add(name string, value float64, labels ...string) {

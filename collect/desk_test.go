@@ -83,8 +83,8 @@ func TestAPaymentAtTheCounterHasItsPerson(t *testing.T) {
 				t.Errorf("Brice collected %+v, %v", sums, err)
 			}
 			acts, err := tx.ActsOn(t.Context(), store.Ref{Client: client.ID, ID: first}, 10)
-			if len(acts) != 1 || acts[0].Action != "payment.create" || acts[0].Actor != who.Actor || strings.Contains(acts[0].Detail, "242061234567") || !strings.Contains(acts[0].Detail, "5000 XAF") {
-				t.Errorf("the audit log has %+v", acts)
+			if err != nil || len(acts) != 1 || acts[0].Action != "payment.create" || acts[0].Actor != who.Actor || strings.Contains(acts[0].Detail, "242061234567") || !strings.Contains(acts[0].Detail, "5000 XAF") {
+				t.Errorf("the audit log has %+v, %v", acts, err)
 			}
 			acts, err = tx.ActsOn(t.Context(), store.Ref{Client: client.ID, ID: program.ID}, 10)
 			if len(acts) != 0 {
