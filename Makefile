@@ -42,12 +42,16 @@ test: compiler guide-tools lint ## run every test, on SQLite and PostgreSQL, wit
 	cd tools && $(GO) run ./crosscheck darwin/arm64 windows/amd64
 	$(MAKE) --no-print-directory sdk-typescript
 	$(GO) run ./internal/db/pgtest/withpg $(MAKE) --no-print-directory test-parts
+	$(MAKE) --no-print-directory -j2 sdk-parts e2e-part # both wait a lot
+
+# A part of what 'make sdk' does.
+.PHONY: sdk-parts
+sdk-parts:
 	cd sdk/go && $(GO) vet ./... && $(TEST) ./...
 	cd tools && $(TEST) $$($(GO) list ./... | grep -v '^till/tools/conform')
 	cd tools && TILL_SCENARIOS=part $(TEST) -run '^(TestScenarios|TestShop)$$' ./conform
 	cd tools && TILL_SDK=typescript TILL_SCENARIOS=part TILL_ORDERS=200 TILL_KILLS=3 $(TEST) -run '^(TestScenarios|TestShop)$$' ./conform
 	$(MAKE) --no-print-directory sdk-python-part sdk-php-part
-	$(MAKE) --no-print-directory e2e-part
 
 # 'make lint' has run all of go vet already; here it would run again for each kind
 # of build.
@@ -168,8 +172,8 @@ php-tools:
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
 			php-cli php-curl php-sqlite3 php-pgsql php-mysql php-mbstring php-laravel-framework; }
 
-# The console's users in Chromium. 'make test' looks at each page in four dresses,
-# 'make e2e' in all eight of language, theme and width. Pictures of what was looked
+# The console's users in Chromium. 'make test' looks at each page in two dresses, English
+# on a light wide screen and French on a dark narrow one, 'make e2e' in all eight. Pictures of what was looked
 # at are in e2e/shots.
 .PHONY: e2e
 e2e: e2e-tools ## tell the stories of the console's users in Chromium, and look at every page

@@ -38,11 +38,7 @@ func TestEveryPageOfTheDocs(t *testing.T) {
 		if trimmed := strings.Trim(strings.TrimPrefix(at, "/fr"), "/"); trimmed != "" {
 			name = strings.ReplaceAll(trimmed, "/", "-")
 		}
-		looks := dresses()
-		if !everything {
-			looks = []dressed{{"en", "light", wide}, {"fr", "dark", narrow}}
-		}
-		for _, d := range looks {
+		for _, d := range dresses() {
 			if d.lang == p.lang() {
 				p.dress(d.theme, d.width)
 				p.inspect(name)

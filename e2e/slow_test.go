@@ -85,16 +85,16 @@ func TestE15Tabs(t *testing.T) {
 		}
 		return n
 	}
-	seen := 0
-	for _, tab := range tabs {
-		if !tab.is("document.hidden") {
-			seen++
+	seen := func() (n int) {
+		for _, tab := range tabs {
+			if !tab.is("document.hidden") {
+				n++
+			}
 		}
+		return n
 	}
-	untilTrue(t, "as many streams as tabs that are seen", func() bool { return listening() == min(seen, 4) })
-	if seen > 2 {
-		t.Errorf("%d of seven tabs are seen: the test needs hidden ones", seen)
-	}
+	// A tab that is covered learns of it a moment later.
+	untilTrue(t, "as many streams as tabs that are seen", func() bool { n := seen(); return n <= 2 && listening() == n })
 
 	// All answer, and each shows the prompt when it is looked at.
 	s.pay(phoneOfHandset(p), "5000", "ORDER-1", nil)
