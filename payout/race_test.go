@@ -106,12 +106,12 @@ func (w *twins) paid(t *testing.T) map[till.ID]int {
 	return n
 }
 
-// rounds is how often a race is run: TILL_PAYOUT_ROUNDS times, or 20.
+// rounds is how often a race is run: TILL_PAYOUT_ROUNDS times, or 10.
 func rounds() int {
 	if n, err := strconv.Atoi(os.Getenv("TILL_PAYOUT_ROUNDS")); err == nil {
 		return n
 	}
-	return 20
+	return 10
 }
 
 func anyMethod(c *till.Client) engine.Client {
