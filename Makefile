@@ -59,13 +59,14 @@ TEST := $(GO) test -vet=off
 
 # What many goroutines share runs with the race detector, which takes several
 # times as long; what reads files, answers and books in one goroutine runs without.
-RACING := ./store ./internal/relay ./account ./engine ./internal/batch ./internal/db/... ./internal/faulty ./internal/hint ./internal/loadgen ./internal/loop \
+RACING := ./internal/relay ./account ./engine ./internal/batch ./internal/db/... ./internal/faulty ./internal/hint ./internal/loadgen ./internal/loop \
 	./internal/quota ./server ./tokens ./provider/wire ./provider/simulator ./provider/sandbox
 
-# Long stories in virtual time share goroutines in the same way on both engines:
-# the race detector watches them on SQLite, and they run on PostgreSQL without it.
-# 'make race' has it everywhere.
-STORIES := ./collect ./payout ./webhook
+# These share goroutines in the same way on both engines: the race detector watches
+# them on SQLite, and they run on PostgreSQL without it. What differs between the
+# engines is in ./internal/db and ./internal/hint, which it watches on both. 'make race'
+# has it everywhere.
+STORIES := ./store ./collect ./payout ./webhook
 
 # SQLite is C that was translated to Go: the race detector would make it several
 # times slower, and finds nothing in what one goroutine uses at a time.
