@@ -7,7 +7,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"syscall"
+	"time"
 
 	"till/api"
 	"till/internal/system"
@@ -105,8 +107,41 @@ func (s *Server) reachable() string {
 
 // httpServers is the HTTP servers while they run.
 type httpServers struct {
-	servers []*http.Server
+	servers []*httpServer
 	errs    chan error // at most one per server
+}
+
+type httpServer struct {
+	*http.Server
+	listener net.Listener
+	accepted chan struct{} // closed when it accepts no more
+	fresh    sync.Map      // connections that have sent no request yet
+}
+
+// newConnections is how long a stop waits for the first requests of new connections.
+const newConnections = time.Second
+
+// noteState keeps fresh.
+func (h *httpServer) noteState(c net.Conn, s http.ConnState) {
+	if s == http.StateNew {
+		h.fresh.Store(c, nil)
+	} else {
+		h.fresh.Delete(c)
+	}
+}
+
+// stopAccepting accepts no more connections. Shutdown drops a request that it has not seen
+// begin, so those of connections that were accepted already are let in first.
+func (h *httpServer) stopAccepting() {
+	h.listener.Close()
+	<-h.accepted
+	for end := time.Now().Add(newConnections); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		waiting := false
+		h.fresh.Range(func(any, any) bool { waiting = true; return false })
+		if !waiting {
+			return
+		}
+	}
 }
 
 // serve starts an HTTP server on each address.
@@ -134,9 +169,18 @@ func (w *httpServers) start(log *slog.Logger, h *http.Server, l net.Listener) {
 	if h.ErrorLog == nil {
 		h.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelWarn)
 	}
-	w.servers = append(w.servers, h)
+	started := &httpServer{Server: h, listener: l, accepted: make(chan struct{})}
+	next := h.ConnState // api.Server's
+	h.ConnState = func(c net.Conn, s http.ConnState) {
+		started.noteState(c, s)
+		if next != nil {
+			next(c, s)
+		}
+	}
+	w.servers = append(w.servers, started)
 	go func() {
-		if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		defer close(started.accepted)
+		if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 			w.errs <- fmt.Errorf("serve %s: %w", l.Addr(), err)
 		}
 	}()
@@ -148,6 +192,7 @@ func (w *httpServers) stop(log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.Background(), requestsTimeout)
 	defer cancel()
 	for _, h := range w.servers {
+		h.stopAccepting()
 		if err := h.Shutdown(ctx); err != nil {
 			log.Warn("requests aborted", "error", err)
 			h.Close()
