@@ -57,16 +57,14 @@ sdk-parts:
 # of build.
 TEST := $(GO) test -vet=off
 
-# What many goroutines share runs with the race detector, which takes several
-# times as long; what reads files, answers and books in one goroutine runs without.
-RACING := ./internal/relay ./account ./engine ./internal/batch ./internal/db/... ./internal/faulty ./internal/hint ./internal/loadgen ./internal/loop \
+# What many goroutines share runs with the race detector, which takes several times as
+# long: what differs between the engines on both, the rest on SQLite and without its
+# longest tests, which run on PostgreSQL without the detector. 'make race' has
+# everything with it.
+ENGINES := ./internal/db/... ./internal/hint
+RACING := ./store ./collect ./payout ./webhook ./account ./engine ./internal/relay ./internal/batch ./internal/faulty ./internal/loadgen ./internal/loop \
 	./internal/quota ./server ./tokens ./provider/wire ./provider/simulator ./provider/sandbox
-
-# These share goroutines in the same way on both engines: the race detector watches
-# them on SQLite, and they run on PostgreSQL without it. What differs between the
-# engines is in ./internal/db and ./internal/hint, which it watches on both. 'make race'
-# has it everywhere.
-STORIES := ./store ./collect ./payout ./webhook
+STORIES := ./store ./collect ./payout ./webhook ./account ./engine ./server
 
 # SQLite is C that was translated to Go: the race detector would make it several
 # times slower, and finds nothing in what one goroutine uses at a time.
@@ -76,10 +74,10 @@ NORACE := -gcflags=modernc.org/sqlite/lib='-race=false -dwarf=false' -gcflags=mo
 test-parts: python-tools php-tools
 	cd sdk/python && $(PYTHON) -W ignore::DeprecationWarning -m unittest
 	php sdk/php/tests/run.php
-	CGO_ENABLED=1 TILL_TEST_POSTGRES_URL= $(TEST) -race $(NORACE) -timeout 14m $(STORIES)
-	CGO_ENABLED=1 $(TEST) -race $(NORACE) -timeout 14m $(RACING)
+	CGO_ENABLED=1 $(TEST) -race $(NORACE) -timeout 14m $(ENGINES)
+	CGO_ENABLED=1 TILL_TEST_POSTGRES_URL= $(TEST) -race $(NORACE) -short -timeout 14m $(RACING)
 	TILL_TEST_ENGINE=postgres $(TEST) -timeout 14m $(STORIES)
-	$(TEST) -timeout 14m ./cmd/till $$($(GO) list ./... | grep -vxFf <($(GO) list $(RACING) $(STORIES))) # the longest first
+	$(TEST) -timeout 14m ./cmd/till $$($(GO) list ./... | grep -vxFf <($(GO) list $(ENGINES) $(RACING))) # the longest first
 
 # The race detector needs a C compiler; nothing else here does.
 .PHONY: compiler
