@@ -71,7 +71,7 @@ NORACE := -gcflags=modernc.org/sqlite/lib='-race=false -dwarf=false' -gcflags=mo
 test-parts: python-tools php-tools
 	cd sdk/python && $(PYTHON) -W ignore::DeprecationWarning -m unittest
 	php sdk/php/tests/run.php
-	$(TEST) -parallel 4 -timeout 14m ./cmd/till $$($(GO) list ./... | grep -vx till/cmd/till) # the longest first; its servers mostly wait
+	$(TEST) -timeout 14m ./cmd/till $$($(GO) list ./... | grep -vx till/cmd/till) # the longest first
 
 .PHONY: race-part
 race-part: compiler ## run what goroutines share with the race detector, on both engines (eight minutes)
