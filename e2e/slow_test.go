@@ -59,6 +59,9 @@ func (p *page) usable() (ms, rounds, bytes int) {
 }
 
 func TestE15Tabs(t *testing.T) {
+	if !everything {
+		t.Skip("make e2e has it: headless Chromium does not always hide the tabs behind the first")
+	}
 	t.Parallel()
 	s := startDev(t)
 	p := newPage(t, "E15t", s.origin)
