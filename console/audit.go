@@ -1,10 +1,7 @@
 package console
 
 import (
-	"bytes"
 	"context"
-	"encoding/csv"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -223,28 +220,21 @@ func (v *visit) auditSubject(l *auditLine, a *store.AuditRow) {
 func (v *visit) auditCSV() error {
 	id, path := v.auditOf()
 	f := v.readAuditFilter(path)
-	select {
-	case csvSlots <- struct{}{}:
-		defer func() { <-csvSlots }()
-	default:
-		return errAway
+	release, err := takeCSVSlot()
+	if err != nil {
+		return err
 	}
-	var b bytes.Buffer
-	w := csv.NewWriter(&b)
-	if v.r.URL.Query().Get("for") == "excel" {
-		b.WriteString("\ufeff")
-		w.Comma = ';'
-	}
-	_ = w.Write([]string{"sequence", "at_utc", "at_local", "zone", "actor", "action", "subject_id", "detail", "cause"}) // it writes to memory
+	defer release()
+	table := [][]string{{"sequence", "at_utc", "at_local", "zone", "actor", "action", "subject_id", "detail", "cause"}}
 	rows, looked, want := 0, 0, f.AuditPage
-	err := v.view(func(ctx context.Context, tx *store.Tx) error {
+	err = v.view(func(ctx context.Context, tx *store.Tx) error {
 		for {
 			page, err := books.ReadAudit(ctx, tx, id, want, csvSlice)
 			if err != nil {
 				return err
 			}
 			for _, a := range page.Rows {
-				_ = w.Write(v.auditRow(a))
+				table = append(table, v.auditRow(a))
 			}
 			rows, looked = rows+len(page.Rows), looked+1
 			if want.Before = page.Next; page.Next == 0 {
@@ -258,13 +248,10 @@ func (v *visit) auditCSV() error {
 	if err != nil {
 		return err
 	}
-	w.Flush()
 	if err := v.k.People.NoteAct(v.r.Context(), v.session, v.client, people.Act{Action: "export.audit", Detail: look.Count(look.English, int64(rows)) + " rows"}); err != nil {
 		return err
 	}
-	v.w.Header().Set("Content-Disposition", `attachment; filename="audit-`+v.clock.ISODay(v.now)+`.csv"`)
-	v.write(http.StatusOK, "text/csv; charset=utf-8", b.Bytes())
-	return nil
+	return v.writeCSV("audit", table)
 }
 
 // maxAuditSlices bounds how much of a log one table looks through.
@@ -275,9 +262,5 @@ func (v *visit) auditRow(a *store.AuditRow) []string {
 	if !a.SubjectID.IsZero() {
 		subject = a.SubjectID.String()
 	}
-	row := []string{strconv.FormatInt(a.Sequence, 10), a.At.String(), v.clock.Local(a.At), v.clock.Zone.String(), a.Actor, a.Action, subject, a.Detail, a.Cause}
-	for i := range row {
-		row[i] = guardFormula(row[i])
-	}
-	return row
+	return []string{strconv.FormatInt(a.Sequence, 10), a.At.String(), v.clock.Local(a.At), v.clock.Zone.String(), a.Actor, a.Action, subject, a.Detail, a.Cause}
 }

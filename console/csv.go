@@ -23,6 +23,16 @@ const (
 
 var csvSlots = make(chan struct{}, maxCSVs)
 
+// takeCSVSlot lets one more table be made, until release is called.
+func takeCSVSlot() (release func(), err error) {
+	select {
+	case csvSlots <- struct{}{}:
+		return func() { <-csvSlots }, nil
+	default:
+		return nil, errAway
+	}
+}
+
 // paymentsCSV is GET /c/{client}/payments.csv: what the list shows, all pages.
 func (v *visit) paymentsCSV() error {
 	return v.listCSV("payments", v.readFilter(v.clientPath("/payments"), statusWords(till.Statuses)), v.listPayments)
@@ -38,21 +48,14 @@ func (v *visit) listCSV(kind string, f *filter, read reader) error {
 	if !v.may(people.Export) {
 		return &people.Refusal{Code: people.NotAllowed, Need: people.Export}
 	}
-	select {
-	case csvSlots <- struct{}{}:
-		defer func() { <-csvSlots }()
-	default:
-		return errAway
+	release, err := takeCSVSlot()
+	if err != nil {
+		return err
 	}
-	var b bytes.Buffer
-	w := csv.NewWriter(&b)
-	if v.r.URL.Query().Get("for") == "excel" {
-		b.WriteString("\ufeff")
-		w.Comma = ';'
-	}
-	_ = w.Write([]string{"id", "created_utc", "created_local", "zone", "state", "amount", "currency", kind[:len(kind)-1] + "_phone", "method", "reference", "receipt"})
+	defer release()
+	table := [][]string{{"id", "created_utc", "created_local", "zone", "state", "amount", "currency", kind[:len(kind)-1] + "_phone", "method", "reference", "receipt"}}
 	rows := 0
-	err := v.view(func(ctx context.Context, tx *store.Tx) error {
+	err = v.view(func(ctx context.Context, tx *store.Tx) error {
 		want := f.store()
 		if want.To == 0 || want.To > v.now {
 			want.To = v.now
@@ -66,7 +69,7 @@ func (v *visit) listCSV(kind string, f *filter, read reader) error {
 				return errLongCSV
 			}
 			for _, l := range lines {
-				_ = w.Write(v.csvRow(l)) // it writes to memory
+				table = append(table, v.csvRow(l))
 			}
 			if rows += len(lines); len(lines) < csvSlice {
 				return nil
@@ -76,21 +79,14 @@ func (v *visit) listCSV(kind string, f *filter, read reader) error {
 	if err != nil {
 		return err
 	}
-	w.Flush()
 	if err := v.k.People.NoteAct(v.r.Context(), v.session, v.client, people.Act{Action: "export." + kind, Detail: look.Count(look.English, int64(rows)) + " rows, phones masked"}); err != nil {
 		return err
 	}
-	v.w.Header().Set("Content-Disposition", `attachment; filename="`+kind+"-"+v.clock.ISODay(v.now)+`.csv"`)
-	v.write(http.StatusOK, "text/csv; charset=utf-8", b.Bytes())
-	return nil
+	return v.writeCSV(kind, table)
 }
 
 func (v *visit) csvRow(l *Line) []string {
-	row := []string{l.ID, l.At.String(), v.clock.Local(l.At), v.clock.Zone.String(), l.State.Text, plainAmount(l.Amount), l.Amount.Currency, l.Phone, l.Method, l.Reference, l.Receipt}
-	for i := range row {
-		row[i] = guardFormula(row[i])
-	}
-	return row
+	return []string{l.ID, l.At.String(), v.clock.Local(l.At), v.clock.Zone.String(), l.State.Text, plainAmount(l.Amount), l.Amount.Currency, l.Phone, l.Method, l.Reference, l.Receipt}
 }
 
 // plainAmount returns an amount in major units with a point, as programs read

@@ -26,16 +26,15 @@ func (v *visit) statementCSV() error {
 	if !v.may(people.Export) {
 		return &people.Refusal{Code: people.NotAllowed, Need: people.Export}
 	}
-	select {
-	case csvSlots <- struct{}{}:
-		defer func() { <-csvSlots }()
-	default:
-		return errAway
+	release, err := takeCSVSlot()
+	if err != nil {
+		return err
 	}
+	defer release()
 	f := v.statementFilter()
 	want := v.transactionFilter(f)
 	total := int64(0)
-	err := v.view(func(ctx context.Context, tx *store.Tx) error {
+	err = v.view(func(ctx context.Context, tx *store.Tx) error {
 		if _, err := v.wallet(ctx, tx); err != nil {
 			return err
 		}
