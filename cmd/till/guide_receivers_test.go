@@ -79,7 +79,11 @@ func TestTheReceiversOfTheGuideShipWhatIsPaid(t *testing.T) {
 			k.beginStories()
 			for _, shop := range shops {
 				if shop.crash {
-					shop.await("it has shipped something", func() bool { return strings.Contains(shop.printed(), "ship: ") })
+					shop.await("it has shipped something, and written so", func() bool {
+						shipped := map[string]string{}
+						json.Unmarshal(shop.book().Orders, &shipped)
+						return len(shipped) > 0
+					})
 					shop.kill()
 					shop.start()
 				}

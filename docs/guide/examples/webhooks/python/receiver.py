@@ -161,7 +161,7 @@ def sweep_for_ever() -> None:
 
 
 if __name__ == "__main__":
-    threading.Thread(target=sweep_for_ever, daemon=True).start()
     server = ThreadingHTTPServer(("127.0.0.1", int(os.environ["PORT"])), Receiver)
     print(f"listening on http://127.0.0.1:{server.server_port}", flush=True)
+    threading.Thread(target=sweep_for_ever, daemon=True).start()
     server.serve_forever()
