@@ -203,7 +203,7 @@ func TestShop(t *testing.T) {
 func TestShopWithANewKeyPerTry(t *testing.T) {
 	t.Parallel()
 	orders, kills := shopSize()
-	orders, kills = orders/5, kills/5
+	orders, kills = orders/2, kills/2
 	p, err := shop(t.Context(), t.TempDir(), "new_key_per_try", orders, kills)
 	if p != nil {
 		defer p.close()
