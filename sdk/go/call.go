@@ -193,13 +193,13 @@ const maxAnswer = 32 << 20
 // try makes one request.
 func (c *Client) try(ctx context.Context, r request, key string, waited time.Duration) *tried {
 	began := time.Now()
-	tryCtx, cancel := context.WithTimeout(ctx, c.tryTimeout+r.wait)
+	tryCtx, cancel := c.tryContext(ctx, &r)
 	defer cancel()
-	if r.stream != nil {
-		tryCtx = ctx // as long as it takes
-	}
 	t := &tried{header: http.Header{}}
 	c.exchange(tryCtx, r, key, t)
+	if t.reason != "" && r.stream != nil && tryCtx.Err() != nil {
+		t.reason = reasonTimeout
+	}
 	if t.reason != "" && ctx.Err() != nil {
 		t.cause = ctx.Err()
 		if errors.Is(t.cause, context.Canceled) {
@@ -210,6 +210,32 @@ func (c *Client) try(ctx context.Context, r request, key string, waited time.Dur
 		c.onTry(Try{r.op.method, r.op.path, t.status, t.reason, time.Since(began), t.header.Get("X-Request-Id"), waited})
 	}
 	return t
+}
+
+// tryContext ends with the time of a try. A stream takes as long as it takes, but no
+// pause of it is longer than a try.
+func (c *Client) tryContext(ctx context.Context, r *request) (context.Context, context.CancelFunc) {
+	if r.stream == nil {
+		return context.WithTimeout(ctx, c.tryTimeout+r.wait)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	idle, read := time.AfterFunc(c.tryTimeout, cancel), r.stream
+	r.stream = func(body io.Reader) error { return read(&idleReader{body, idle, c.tryTimeout}) }
+	return ctx, func() { idle.Stop(); cancel() }
+}
+
+// idleReader limits how long one read may wait. What the caller does between two reads
+// is its own time.
+type idleReader struct {
+	body io.Reader
+	idle *time.Timer
+	most time.Duration
+}
+
+func (r *idleReader) Read(b []byte) (int, error) {
+	r.idle.Reset(r.most)
+	defer r.idle.Stop()
+	return r.body.Read(b)
 }
 
 func (c *Client) exchange(ctx context.Context, r request, key string, t *tried) {
@@ -248,8 +274,10 @@ func (c *Client) exchange(ctx context.Context, r request, key string, t *tried) 
 	case t.status >= 300 && t.status < 400:
 		t.reason = reasonRedirect
 	case t.status >= 400:
+		// An answer that holds the API key repeats the request, as some proxies do. Its
+		// texts would bring the key into logs.
 		var p Problem
-		if json.Unmarshal(t.body, &p) == nil && p.Code != "" {
+		if !bytes.Contains(t.body, []byte(key)) && json.Unmarshal(t.body, &p) == nil && p.Code != "" {
 			t.problem = &p
 		}
 	case t.status != http.StatusNoContent && !r.op.answers(t.body):

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -149,6 +150,7 @@ func TestOutcomes(t *testing.T) {
 		{"conflict", []http.HandlerFunc{problem(409, "conflict")}, "refused", "conflict", 1},
 		{"redirect", []http.HandlerFunc{says(302, "", "Location", "http://127.0.0.1:1/")}, "refused", "", 1},
 		{"another thing", []http.HandlerFunc{says(200, `{"ok":true}`)}, "unclear", "", 1},
+		{"an echo", []http.HandlerFunc{says(400, `{"code":"bad","detail":"X-Api-Key: `+testKey+`"}`)}, "refused", "", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -525,9 +527,14 @@ func TestExport(t *testing.T) {
 			_, _ = io.WriteString(w, line+line[:20])
 		}, 1, true},
 		"refused": {problem(403, CodeInsufficientScope), 0, true},
+		"hangs": {func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.WriteString(w, line)
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		}, 1, true},
 	} {
 		s := newScript(t, c.answer)
-		client, _ := s.client()
+		client, _ := s.client(WithTryTimeout(500 * time.Millisecond))
 		lines, failed := 0, false
 		for row, err := range client.Transactions.Export(t.Context(), TransactionFilter{}) {
 			if err != nil {
@@ -558,5 +565,25 @@ func TestOperations(t *testing.T) {
 		if err != nil || strings.Contains(req.URL.String(), "{") || strings.Contains(req.URL.String(), "?") || req.Header.Get("X-Api-Key") != testKey {
 			t.Errorf("%s: %v, %v", op.id, req, err)
 		}
+	}
+}
+
+// A certificate that is wrong is not met again: it does not pass by itself, and not one byte
+// was written.
+func TestCertificate(t *testing.T) {
+	t.Parallel()
+	asked := false
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	client, err := New(server.URL+"/v1", Key(testKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = client.Payments.Create(t.Context(), wish())
+	var unavailable *Unavailable
+	if !errors.As(err, &unavailable) || unavailable.Reason != reasonCertificate || unavailable.Tries != 1 || asked {
+		t.Errorf("%v, asked %v", err, asked)
 	}
 }

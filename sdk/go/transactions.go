@@ -97,6 +97,7 @@ func (s *Transactions) Export(ctx context.Context, f TransactionFilter) iter.Seq
 			}
 			wait := delay(n-1, t.retryAfter, s.c.random())
 			if given || n >= s.c.tries || !t.passing() || wait > s.c.deadline || s.c.sleep(ctx, wait) != nil {
+				t.cause = ctx.Err() // any other may name addresses, or show a part of a line
 				yield(nil, failure(judge(r.op, t, false), t, "", n))
 				return
 			}

@@ -45,7 +45,7 @@ final class Client
      */
     public function __construct(
         string $baseUrl,
-        string|callable $apiKey,
+        #[\SensitiveParameter] string|callable $apiKey,
         public readonly float $deadline = 30.0,
         public readonly float $tryTimeout = 10.0,
         public readonly int $tries = 5,
@@ -112,6 +112,22 @@ final class Client
         return $key;
     }
 
+    /** The key after a 401, '' if there is none now: its error would hide that an earlier try may have arrived. */
+    public function keyAgain(): string
+    {
+        try {
+            return $this->key();
+        } catch (\Throwable) {
+            return '';
+        }
+    }
+
+    /** What a dump of the client shows: not the key. */
+    public function __debugInfo(): array
+    {
+        return ['base' => $this->base, 'deadline' => $this->deadline, 'tryTimeout' => $this->tryTimeout, 'tries' => $this->tries];
+    }
+
     /** How many seconds the service's clock is ahead of this machine's; null before an answer told it. */
     public function clockSkew(): ?int
     {
@@ -136,8 +152,8 @@ final class Client
             }
             if ($t->status === 401 && !$asked) {
                 $asked = true;
-                $again = $this->key();
-                if ($again !== $key) {
+                $again = $this->keyAgain();
+                if ($again !== '' && $again !== $key) {
                     $key = $again;
                     continue;
                 }
@@ -159,7 +175,7 @@ final class Client
     }
 
     /** Makes one request. */
-    public function attempt(Call $c, string $key, float $waited = 0.0, ?float $end = null, ?callable $lines = null): Tried
+    public function attempt(Call $c, #[\SensitiveParameter] string $key, float $waited = 0.0, ?float $end = null, ?callable $lines = null): Tried
     {
         $began = self::now();
         $t = new Tried();
@@ -172,6 +188,9 @@ final class Client
             [$t->reason, $t->sent] = ['timeout', false];
         } else {
             $this->transport->send($t, $c->op[1], $c->url($this->base), $headers, $c->body, $timeout, $c->op[3] === 'never', $lines);
+        }
+        if ($t->status >= 400 && str_contains($t->body, $key)) {
+            $t->body = ''; // it repeats the request, as some proxies do; its texts would bring the key into logs
         }
         $this->understand($t, $c->op, $lines !== null);
         if ($this->onTry !== null) {

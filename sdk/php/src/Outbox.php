@@ -130,7 +130,7 @@ trait Outbox
         }
         $got = $this->client->attempt($c, $key);
         if ($got->status === 401) {
-            $again = $this->keyAgain();
+            $again = $this->client->keyAgain();
             if ($again !== '' && $again !== $key) {
                 $got = $this->client->attempt($c, $again);
             }
@@ -179,15 +179,6 @@ trait Outbox
         $this->settle($row, $s);
 
         return [new Progress($verdict === 'unavailable' ? 'later' : 'unclear', error: $fail), $wait];
-    }
-
-    private function keyAgain(): string
-    {
-        try {
-            return $this->client->key();
-        } catch (\Throwable) {
-            return '';
-        }
     }
 
     /** Changes a row in the store, and in memory if the store did. */

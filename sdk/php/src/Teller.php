@@ -76,7 +76,7 @@ final class Teller
         string $order,
         string $method,
         Money $amount,
-        string $phone,
+        #[\SensitiveParameter] string $phone,
         string $country = '',
         string $name = '',
         string $email = '',
@@ -99,7 +99,7 @@ final class Teller
         string $order,
         string $method,
         Money $amount,
-        string $phone,
+        #[\SensitiveParameter] string $phone,
         string $country = '',
         string $reference = '',
         string $description = '',
@@ -135,7 +135,7 @@ final class Teller
     }
 
     /** What the service takes, checked before a row is written that it would refuse. */
-    private static function check(string $order, string $method, Money $amount, string $phone, string $description, string $reference): void
+    private static function check(string $order, string $method, Money $amount, #[\SensitiveParameter] string $phone, string $description, string $reference): void
     {
         if ($order === '' || strlen($order) > 128) {
             throw new InvalidWish('order', 'has 1 to 128 bytes');
@@ -168,7 +168,7 @@ final class Teller
      *
      * @param string|string[] $secrets
      */
-    public function receive(string|array $secrets, Request $request): Reply
+    public function receive(#[\SensitiveParameter] string|array $secrets, Request $request): Reply
     {
         if (strtoupper($request->method) !== 'POST') {
             return new Reply('post', 405, ['Allow' => 'POST', 'Content-Type' => 'text/plain; charset=utf-8']);

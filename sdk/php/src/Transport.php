@@ -18,7 +18,7 @@ class Transport
      *
      * @param array<string, string> $headers
      */
-    public function send(Tried $t, string $method, string $url, array $headers, ?string $body, float $timeout, bool $fresh, ?callable $lines = null): void
+    public function send(Tried $t, string $method, string $url, #[\SensitiveParameter] array $headers, #[\SensitiveParameter] ?string $body, float $timeout, bool $fresh, ?callable $lines = null): void
     {
         $curl = $this->curl ??= curl_init();
         curl_reset($curl);

@@ -11,14 +11,14 @@ final class Webhook
     private const TOLERANCE = 300; // s, either way
     private const MAX_SIGNATURES = 16;
 
-    private static function decode(string $text): ?string
+    private static function decode(#[\SensitiveParameter] string $text): ?string
     {
         $found = base64_decode($text, true);
 
         return $found !== false && base64_encode($found) === $text ? $found : null;
     }
 
-    private static function secret(mixed $text): string
+    private static function secret(#[\SensitiveParameter] mixed $text): string
     {
         $secret = is_string($text) && str_starts_with($text, 'whsec_') ? self::decode(substr($text, 6)) : null;
         if ($secret === null || strlen($secret) < 24 || strlen($secret) > 64) {
@@ -34,7 +34,7 @@ final class Webhook
      *
      * @param string|string[] $secrets
      */
-    public static function verify(string|array $secrets, Request $request, float $now): Event
+    public static function verify(#[\SensitiveParameter] string|array $secrets, Request $request, float $now): Event
     {
         $all = (array) $secrets;
         if (!$all) {
@@ -77,7 +77,7 @@ final class Webhook
     }
 
     /** Whether one of the signatures is that of the secret. */
-    private static function signed(string $secret, string $id, string $stamp, string $given, string $body): bool
+    private static function signed(#[\SensitiveParameter] string $secret, string $id, string $stamp, string $given, string $body): bool
     {
         $want = hash_hmac('sha256', "$id.$stamp.$body", $secret, true);
         $found = false;

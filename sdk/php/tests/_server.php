@@ -99,7 +99,7 @@ function client(Script $s, ?array &$waited = null, mixed ...$options): Till\Clie
     static $kept = null; // a script goes with the last that names it
     $kept = $s;
     $waited = [];
-    $c = new Till\Client($s->url, KEY, ...$options);
+    $c = new Till\Client($s->url, ...['apiKey' => KEY, ...$options]);
     $c->sleep = static function (float $seconds) use (&$waited): void {
         $waited[] = $seconds;
     };

@@ -45,6 +45,7 @@ test('outcomes are told apart, and hold nothing secret', function (): void {
         'another thing' => [[says(200, '{"ok":true}')], Unclear::class, '', 1],
         'a list' => [[says(200, '[]')], Unclear::class, '', 1],
         'a number for a text' => [[says(200, '{"id":5}')], Unclear::class, '', 1],
+        'an echo' => [[says(400, '{"code":"bad","detail":"X-Api-Key: ' . KEY . '"}')], Refused::class, '', 1],
         'cut' => [["HTTP/1.1 202 x\r\nContent-Length: 1000\r\n\r\n" . payment('pending')], Unclear::class, '', 5],
     ] as $name => [$answers, $class, $code, $asked]) {
         $s = new Script(...$answers);
@@ -124,9 +125,35 @@ test('the key is asked for each call, and once more after a 401', function (): v
         return 'till_test_k' . ++$n;
     }))->payments->get('p-1');
     same(['till_test_k1', 'till_test_k2'], array_map(static fn (array $a) => $a['headers']['x-api-key'], $s->asked()));
+    $s = new Script('', problem(401, 'invalid_api_key'));
+    $keys = [KEY]; // there is none for the second question
+    $e = throws(Unclear::class, fn () => client($s, apiKey: function () use (&$keys): string {
+        return array_pop($keys) ?? throw new \RuntimeException('no vault');
+    })->payments->create(wish()), 'the error of the key hides that it may have arrived');
+    same('invalid_api_key', $e->code);
     foreach (['' => Till\NoKey::class, 'till_live_x' => Till\WrongMode::class, "till_test_x\n" => Till\BadKey::class, 'till_test_ x' => Till\BadKey::class] as $key => $class) {
         throws($class, fn () => (new Client($s->url, $key, expect: 'test'))->payments->get('p-1'));
     }
+});
+
+test('no trace of an error and no dump shows the key, the secret or the phone', function (): void {
+    $before = ini_set('zend.exception_ignore_args', '0'); // as where there is no php.ini
+    $teller = new Till\Teller(new Client('http://127.0.0.1:1/v1', KEY), new Till\Store\FileStore(sys_get_temp_dir() . '/till-' . bin2hex(random_bytes(6))), static fn () => null);
+    $secret = 'whsec_secretsecret';
+    $errors = [
+        throws(Till\BadBaseUrl::class, fn () => new Client('http://pay.example.com', KEY)),
+        throws(\LogicException::class, fn () => (new Client('http://127.0.0.1:1/v1', KEY, onTry: fn () => throw new \LogicException('mine')))->payments->get('p-1')),
+        throws(Till\InvalidWish::class, fn () => $teller->collect(order: '', method: 'mtn_momo', amount: Money::minor('5000', 'XAF'), phone: PHONE)),
+        $teller->receive($secret, new Till\Request('POST', ['webhook-id' => 'e', 'webhook-timestamp' => '1', 'webhook-signature' => 'v1,x'], '{}'))->error,
+    ];
+    ini_set('zend.exception_ignore_args', (string) $before);
+    foreach ($errors as $e) {
+        $shown = $e->getMessage() . print_r(array_map(static fn (array $f) => array_filter($f['args'] ?? [], is_string(...)) + array_filter($f['args'] ?? [], is_array(...)), $e->getTrace()), true);
+        foreach (['secretsecret', PHONE] as $hidden) {
+            same(false, str_contains($shown, $hidden), $e->getMessage());
+        }
+    }
+    same(false, str_contains(print_r(new Client('http://127.0.0.1:1/v1', KEY), true), 'secretsecret'), 'a dump of the client');
 });
 
 test('base addresses', function (): void {

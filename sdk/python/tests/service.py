@@ -94,9 +94,9 @@ class Script:
             answer = self.answers[min(len(self.asked), len(self.answers)) - 1]
         answer(handler, body)
 
-    def client(self, **options):
+    def client(self, api_key=KEY, **options):
         """A client of the script that does not really wait, and what it would have waited."""
-        client, waited = till.Till(self.url, KEY, **options), []
+        client, waited = till.Till(self.url, api_key, **options), []
         client.sleep = waited.append
         client.random = lambda: 0.0
         return client, waited

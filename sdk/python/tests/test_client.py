@@ -50,6 +50,7 @@ class TestCalls(unittest.TestCase):
             ("another thing", [says(200, '{"ok":true}')], till.Unclear, "", 1),
             ("a list", [says(200, "[]")], till.Unclear, "", 1),
             ("a number for a text", [says(200, '{"id":5}')], till.Unclear, "", 1),
+            ("an echo", [says(400, '{"code":"bad","detail":"X-Api-Key: %s"}' % KEY)], till.Refused, "", 1),
         ):
             with self.subTest(name):
                 s = Script(self, *answers)
@@ -209,6 +210,14 @@ class TestCalls(unittest.TestCase):
         s = Script(self, problem(401, "invalid_api_key"))
         self.assertRaises(till.Refused, s.client()[0].payments.get, "p-1")
         self.assertEqual(len(s.asked), 1)
+        s = Script(self, hang_up, problem(401, "invalid_api_key"))
+        keys = [KEY]  # there is none for the second question
+        c, _ = s.client(api_key=keys.pop)
+        with self.assertRaises(till.Unclear) as lost:  # the error of the key does not hide that it may have arrived
+            c.payments.create(wish())
+        self.assertEqual(lost.exception.code, "invalid_api_key")
+        s = Script(self, problem(401, "invalid_api_key"))
+        self.assertRaises(till.Refused, s.client()[0].payments.get, "p-1")
         for text, cls in (("", till.NoKey), ("till_live_x", till.WrongMode), ("till_test_x\n", till.BadKey), ("till_test_ x", till.BadKey)):
             with self.assertRaises(cls) as caught:
                 till.Till(s.url, lambda: text, expect="test").payments.get("p-1")
@@ -448,18 +457,27 @@ class TestLists(unittest.TestCase):
             handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n" + line.encode() + line[:20].encode())
             handler.close_connection = True
 
+        over = threading.Event()
+        self.addCleanup(over.set)
+
+        def hangs(handler, body):
+            handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n" + line.encode())
+            over.wait(60)
+            handler.close_connection = True
+
         for name, answer, lines, error in (
             ("whole", says(200, line + line + "\n" + line), 3, None),
             ("without an end", says(200, line + line[:-1]), 2, None),
             ("empty", says(200, ""), 0, None),
             ("cut", cut, 1, till.Unavailable),
             ("refused", problem(403, "insufficient_scope"), 0, till.Refused),
+            ("hangs", hangs, 1, till.Unavailable),
         ):
             with self.subTest(name):
                 s = Script(self, answer)
                 got, failed = [], None
                 try:
-                    for t in s.client()[0].transactions.export():
+                    for t in s.client(try_timeout=0.5)[0].transactions.export():
                         got.append(t.amount.value)
                 except till.CallError as e:
                     failed = type(e)

@@ -1,5 +1,6 @@
 """The real Flask."""
 
+import io
 import os
 import shutil
 import sqlite3
@@ -75,6 +76,16 @@ class FlaskTest(unittest.TestCase):
             self.assertEqual(self.post(path, body=b"x" * (1 << 20 | 1)).data, b"too_large")
             read = self.post(path + "?reads=1", "e-9")
             self.assertEqual((read.status_code, read.data[:13]), (500, b"body_was_read"))
+
+    def test_a_delivery_in_chunks(self):
+        """It has no length, and not more of it is read than a delivery may have."""
+        body = event("e-1", "payment.success", {"id": "p-1", "status": "success", "idempotency_key": "k", "reference": "e-1"})
+        for sent, status, text, most in ((body, 204, b"", len(body)), (b"x" * (8 << 20), 400, b"too_large", (1 << 20) + 1)):
+            stream = io.BytesIO(sent)
+            chunked = {"wsgi.input": stream, "wsgi.input_terminated": True, "HTTP_TRANSFER_ENCODING": "chunked"}
+            reply = self.http.post("/till", headers=signed("e-1", body), environ_overrides=chunked)
+            self.assertEqual((reply.status_code, reply.data), (status, text))
+            self.assertLessEqual(stream.tell(), most)
 
     def test_webhook_whose_function_fails(self):
         self.fails = KeyError("undefined order")

@@ -201,7 +201,7 @@ class Outbox(Inbox):
             raise
         got = self.client.attempt(r, key)
         if got.status == 401:
-            again = self._key_again()
+            again = self.client.key_again()
             if again and again != key:
                 got = self.client.attempt(r, again)
         verdict = judge(r.op, got, before)
@@ -241,12 +241,6 @@ class Outbox(Inbox):
         s.state = SENDING
         self._settle(row, s)
         return Progress("unclear", error=fail), wait
-
-    def _key_again(self) -> str:
-        try:
-            return self.client.key()
-        except Exception:
-            return ""
 
     def _settle(self, row: Row, s: Settlement) -> bool:
         """Changes a row in the store, and in memory if the store did."""

@@ -8,7 +8,7 @@ from . import operations_gen as ops
 from .call import Request, Tried, delay
 from .error import DONE, failure, judge
 from .page import Moment, go_through, query
-from .transport import CUT
+from .transport import CUT, TIMEOUT, reason_of
 from .types_gen import Transaction, TransactionPage
 from .wire import parse
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from .client import Till
 
 MAX_LINE = 1 << 20  # of an export
-
-
 
 
 class Transactions:
@@ -106,15 +104,15 @@ def _lines(t: Tried) -> Iterator[Transaction]:
     try:
         while True:
             try:
-                part = response.read(65536)
+                part = response.part(65536)
                 *whole, rest = (rest + part).split(b"\n")
                 if not part and rest.strip():
                     whole, rest = whole + [rest], b""
                 if len(rest) > MAX_LINE:
                     raise ValueError("till: a line is too long")
                 found = [Transaction.from_json(parse(line)) for line in whole if line.strip()]
-            except Exception:
-                t.reason = CUT
+            except Exception as e:
+                t.reason = TIMEOUT if reason_of(e) == TIMEOUT else CUT
                 return
             yield from found
             if not part:

@@ -125,6 +125,13 @@ class Response:
             raise http.client.IncompleteRead(b"", self._res.length)
         return text
 
+    def part(self, amount: int) -> bytes:
+        """Reads what has come, b"" at the end, so that a slow stream brings its lines when they come."""
+        text = self._res.read1(amount)
+        if not text and self._res.length:
+            raise http.client.IncompleteRead(b"", self._res.length)
+        return text
+
     def close(self) -> None:
         """Gives the connection back if the body was read to its end."""
         if self._res.isclosed() and not self._res.will_close:

@@ -20,8 +20,8 @@ export interface Request {
   /** The service may take this long on purpose, in ms. */
   wait?: number;
   signal?: AbortSignal | undefined;
-  /** Takes an answer that is not read at once. */
-  stream?: (body: ReadableStream<Uint8Array>) => Promise<void>;
+  /** Takes an answer that is not read at once. Watch limits one read of it, until what it returns is called. */
+  stream?: (body: ReadableStream<Uint8Array>, watch: () => () => void) => Promise<void>;
 }
 
 /** @internal */
@@ -255,13 +255,18 @@ export class Caller {
     const t: Tried = { status: 0, headers: new Headers(), reason: "", sent: true, retryAfter: 0 };
     const control = new AbortController();
     const abort = () => control.abort();
-    const most = r.stream ? end - began : Math.min(this.tryTimeout + (r.wait ?? 0), end - began);
-    const timer = most < Infinity ? setTimeout(abort, Math.max(most, 0)) : undefined;
+    const timer = setTimeout(abort, Math.max(Math.min(this.tryTimeout + (r.wait ?? 0), end - began), 0));
+    const watch = () => {
+      const idle = setTimeout(abort, this.tryTimeout);
+      return () => clearTimeout(idle);
+    };
+    // A stream takes as long as it takes, but no pause of it is longer than a try.
+    const stream = r.stream && ((body: ReadableStream<Uint8Array>) => (clearTimeout(timer), r.stream!(body, watch)));
     r.signal?.addEventListener("abort", abort, { once: true });
     if (r.signal?.aborted) {
       t.reason = "cancelled";
       t.sent = false;
-    } else await this.exchange(r, key, t, control.signal);
+    } else await this.exchange(r, key, t, control.signal, stream);
     if (t.reason && control.signal.aborted && t.reason !== "too_large") t.reason = "timeout";
     if (t.reason && r.signal?.aborted) {
       t.reason = "cancelled";
@@ -273,7 +278,7 @@ export class Caller {
     return t;
   }
 
-  private async exchange(r: Request, key: string, t: Tried, signal: AbortSignal): Promise<void> {
+  private async exchange(r: Request, key: string, t: Tried, signal: AbortSignal, stream?: (body: ReadableStream<Uint8Array>) => Promise<void>): Promise<void> {
     let res: Response;
     try {
       res = await this.fetch.call(globalThis, this.address(r), {
@@ -289,14 +294,13 @@ export class Caller {
     if (date) this.skew = date - Math.floor(Date.now() / 1000) * 1000;
     t.retryAfter = retryAfter(res.headers, Date.now());
     try {
-      if (r.stream && t.status === 200) return await r.stream(res.body!);
+      if (stream && t.status === 200) return await stream(res.body!);
       const body = await readAll(res.body, maxAnswer);
       if (!body) t.reason = "too_large";
       else if (res.type === "opaqueredirect" || (t.status >= 300 && t.status < 400)) t.reason = "redirect";
-      else understand(r.op, t, decode(body));
-    } catch (e) {
-      t.reason = "cut";
-      t.cause = r.stream ? e : undefined;
+      else understand(r.op, t, decode(body), key);
+    } catch {
+      t.reason = "cut"; // the error may show a part of the body
     }
   }
 
@@ -311,8 +315,10 @@ export class Caller {
 }
 
 /** Reads an answer. JSON of something else, as a portal sends it, is no answer to a read: lists have items, all else has an id. */
-function understand(op: Operation, t: Tried, text: string): void {
+function understand(op: Operation, t: Tried, text: string, key: string): void {
   if (t.status === 204) return;
+  // A refusal that holds the API key repeats the request, as some proxies do. Its texts would bring the key into logs.
+  if (t.status >= 400 && text.includes(key)) return;
   try {
     t.value = parse(text);
   } catch {

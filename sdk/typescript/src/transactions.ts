@@ -42,14 +42,14 @@ export class Transactions {
     const c = this.caller;
     const key = await c.apiKey();
     for (let n = 1; ; n++) {
-      let open!: (body: ReadableStream<Uint8Array>) => void;
+      let open!: (stream: [ReadableStream<Uint8Array>, () => () => void]) => void;
       let close!: (e?: unknown) => void;
-      const opened = new Promise<ReadableStream<Uint8Array>>((resolve) => (open = resolve));
+      const opened = new Promise<[ReadableStream<Uint8Array>, () => () => void]>((resolve) => (open = resolve));
       const closed = new Promise<void>((resolve, reject) => (close = (e) => (e ? reject(e) : resolve())));
-      const r: Request = { op: op.listTransactions, query: { ...filter }, accept: "application/jsonl", signal: options.signal, stream: (body) => (open(body), closed) };
+      const r: Request = { op: op.listTransactions, query: { ...filter }, accept: "application/jsonl", signal: options.signal, stream: (body, watch) => (open([body, watch]), closed) };
       const trying = c.try(r, key);
       const body = await Promise.race([opened, trying.then(() => null)]);
-      if (body) yield* lines(body, close);
+      if (body) yield* lines(...body, close);
       const t = await trying;
       if (body && !t.reason) return;
       const wait = delay(n - 1, t.retryAfter, c.random());
@@ -60,14 +60,15 @@ export class Transactions {
 }
 
 /** Reads lines of JSON, and tells how the stream ended. */
-async function* lines(body: ReadableStream<Uint8Array>, close: (e?: unknown) => void): AsyncGenerator<Transaction, void, undefined> {
+async function* lines(body: ReadableStream<Uint8Array>, watch: () => () => void, close: (e?: unknown) => void): AsyncGenerator<Transaction, void, undefined> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
   let rest = "";
   let failed: unknown = new Error("nobody reads on");
   try {
     for (;;) {
-      const { done, value } = await reader.read();
+      const ended = watch();
+      const { done, value } = await reader.read().finally(ended);
       rest += decoder.decode(value, { stream: !done });
       const whole = rest.split("\n");
       rest = done ? "" : whole.pop()!;
