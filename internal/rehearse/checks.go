@@ -29,12 +29,15 @@ func one(deliveries ...delivery) (steps [][]delivery) {
 // atOnce is how many copies go together.
 const atOnce = 5
 
-// The sections of the guide that an advice points to.
+// The parts of the pages for developers that an advice points to. Each service has them at
+// /docs/.
 const (
-	guideRules   = "docs/guide/webhooks.md"
-	guideArrives = "docs/guide/webhooks.md#what-arrives"
-	guideAnswers = "docs/guide/webhooks.md#when-your-answer-is-not-2xx"
-	guideRotate  = "docs/guide/webhooks.md#rotate-a-secret"
+	pageSignature  = "/docs/webhooks#signature"
+	pageDuplicates = "/docs/webhooks#duplicates"
+	pageOrder      = "/docs/webhooks#order"
+	pageNew        = "/docs/webhooks#new"
+	pageAnswer     = "/docs/webhooks#answer"
+	pageRotate     = "/docs/webhooks#rotate"
 )
 
 // checks are the 24, in the order in which they are shown.
@@ -48,7 +51,7 @@ var checks = []check{
 			return one(b.signed(id, body, time.Minute), b.signed(id, body, 0))
 		},
 		effect(1, "An event that comes again is not answered 2xx: Till would send it for three days. Answer 2xx to what you have already.",
-			"The same event, sent again, is acted on again. Keep the event's id, or the step of the payment's money, in the transaction that acts.", guideRules)},
+			"The same event, sent again, is acted on again. Keep the event's id, or the step of the payment's money, in the transaction that acts.", pageDuplicates)},
 	{"at-once", "five times at once",
 		func(b *builder) [][]delivery {
 			d := b.success()
@@ -65,7 +68,7 @@ var checks = []check{
 			return one(b.success(), b.signed(id, old, 0))
 		},
 		effect(1, "Older news than what is known is not answered 2xx. Answer 2xx, and ignore it.",
-			"News that is older than what is known changes the order. A payment's money only goes forward: ignore an event that is not a later step.", guideRules)},
+			"News that is older than what is known changes the order. A payment's money only goes forward: ignore an event that is not a later step.", pageOrder)},
 	{"wrong-secret", "signed with another secret",
 		func(b *builder) [][]delivery {
 			id, body := b.event(till.PaymentSuccess, till.Success)
@@ -108,7 +111,7 @@ var checks = []check{
 			return one(b.signed(id, body, 4*time.Minute+50*time.Second))
 		},
 		effectOrStatus(1, "A delivery of 4 minutes 50 ago is refused. Allow five minutes either way, and look at the handler's clock.",
-			"A delivery of 4 minutes 50 ago is accepted and not acted on.", guideRules)},
+			"A delivery of 4 minutes 50 ago is accepted and not acted on.", pageSignature)},
 	{"two-signatures", "two signatures, one unknown",
 		func(b *builder) [][]delivery {
 			id, body := b.event(till.PaymentSuccess, till.Success)
@@ -117,14 +120,14 @@ var checks = []check{
 			return one(d.with(webhook.HeaderSignature, "v2,AAAA "+other+" "+d.header.Get(webhook.HeaderSignature)))
 		},
 		effectOrStatus(1, "Only one signature is read. While a secret is rotated there are several: accept if one matches, and ignore versions that you do not know.",
-			"An event with several signatures is accepted and not acted on.", guideRotate)},
+			"An event with several signatures is accepted and not acted on.", pageRotate)},
 	{"white-space", "other white space, signed as sent",
 		func(b *builder) [][]delivery {
 			id, body := b.event(till.PaymentSuccess, till.Success)
 			return one(b.signed(id, spaced(body), 0))
 		},
 		effectOrStatus(1, "The same JSON with other white space is refused, although it is signed as it was sent: you verify what a parser has made of the body. Verify the bytes as they came, and parse afterwards.",
-			"An event with other white space is accepted and not acted on.", guideRules)},
+			"An event with other white space is accepted and not acted on.", pageSignature)},
 	{"unknown-kind", "unknown kinds",
 		func(b *builder) [][]delivery {
 			id := till.NewID(till.TimeOf(b.now)).String()
@@ -132,7 +135,7 @@ var checks = []check{
 			return one(b.of("payment.celebrated", till.Success), b.signed(id, strange, 0))
 		},
 		effectOrStatus(0, "An event of an unknown kind is not answered 2xx. New kinds come at any time: accept and ignore what you do not know.",
-			"An event of an unknown kind is acted on. Act on the kinds that you know, whatever the payment's status.", guideArrives)},
+			"An event of an unknown kind is acted on. Act on the kinds that you know, whatever the payment's status.", pageNew)},
 	{"unknown-members", "unknown members",
 		func(b *builder) [][]delivery {
 			id, body := b.event(till.PaymentSuccess, till.Success)
@@ -141,17 +144,17 @@ var checks = []check{
 			return one(b.signed(id, body, 0))
 		},
 		effectOrStatus(1, "An event with members that you do not know is not answered 2xx. New members come at any time: ignore them.",
-			"An event with members that you do not know is not acted on once.", guideArrives)},
+			"An event with members that you do not know is not acted on once.", pageNew)},
 	{"unknown-status", "unknown status",
 		func(b *builder) [][]delivery { return one(b.of(till.PaymentUpdated, "on_hold")) },
 		effectOrStatus(0, "A status that you do not know is not answered 2xx. An unknown status is not final: accept it and wait.",
-			"A status that you do not know is taken as paid. Only payment.success and payment.late_success mean money.", guideArrives)},
+			"A status that you do not know is taken as paid. Only payment.success and payment.late_success mean money.", pageNew)},
 	{"late-money", "late money after expired",
 		func(b *builder) [][]delivery {
 			return one(b.of(till.PaymentExpired, till.Expired), b.of(till.PaymentLateSuccess, till.Expired))
 		},
 		effect(1, "Money that came late is not answered 2xx.",
-			"Money that came after the payment had expired is not acted on once. Go by the event's kind, payment.late_success: the status stays expired.", guideRules)},
+			"Money that came after the payment had expired is not acted on once. Go by the event's kind, payment.late_success: the status stays expired.", pageOrder)},
 	{"reversed", "money taken back",
 		func(b *builder) [][]delivery { return one(b.success(), b.of(till.PaymentReversed, till.Success)) },
 		judgeReversed},
@@ -161,7 +164,7 @@ var checks = []check{
 			return one(b.success())
 		},
 		effectOrStatus(1, "An event with 16 KiB of metadata, emoji and escapes is not answered 2xx. Read bodies of up to 1 MiB, as UTF-8.",
-			"An event with 16 KiB of metadata is not acted on once.", guideArrives)},
+			"An event with 16 KiB of metadata is not acted on once.", pageNew)},
 	{"exact-amount", "amount of 15 digits",
 		func(b *builder) [][]delivery {
 			b.payment.Amount.Minor = exactAmount
@@ -172,7 +175,7 @@ var checks = []check{
 		func(*builder) [][]delivery { return one(delivery{method: http.MethodGet, header: http.Header{}}) },
 		func(s *seen) ruling {
 			if a := s.answers[0]; a.status >= 200 && a.status <= 299 {
-				return failed("GET is answered like a webhook. Take POST only, so that no crawler or browser seems to bring an event.", guideRules)
+				return failed("GET is answered like a webhook. Take POST only, so that no crawler or browser seems to bring an event.", pageAnswer)
 			}
 			return ruling{verdict: Passed}
 		}},

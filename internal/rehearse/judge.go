@@ -26,7 +26,7 @@ const (
 type ruling struct {
 	verdict Verdict
 	advice  string
-	see     string // a page of the guide
+	see     string // a page for developers
 }
 
 func failed(advice, see string) ruling { return ruling{Failed, advice, see} }
@@ -71,25 +71,25 @@ func judgeGood(s *seen) ruling {
 	a := s.answers[0]
 	switch {
 	case a.accepted() && s.observed && s.acted == 0:
-		return failed("A good event is accepted, and nothing is done. Does the command of --observe look at $TILL_PAYMENT_ID?", guideRules)
+		return failed("A good event is accepted, and nothing is done. Does the command of --observe look at $TILL_PAYMENT_ID?", pageAnswer)
 	case a.accepted() && s.observed && s.acted > 1:
-		return failed(fmt.Sprintf("One event is acted on %d times.", s.acted), guideRules)
+		return failed(fmt.Sprintf("One event is acted on %d times.", s.acted), pageDuplicates)
 	case a.accepted():
 		return ruling{verdict: Passed}
 	case a.status == 0:
-		return failed("There is no answer: "+a.problem+".", guideAnswers)
+		return failed("There is no answer: "+a.problem+".", pageAnswer)
 	case a.status >= 300 && a.status <= 399:
-		return failed("A good event is answered with a redirect, which webhooks do not follow. Give the address that answers, with its scheme and slash.", guideAnswers)
+		return failed("A good event is answered with a redirect, which webhooks do not follow. Give the address that answers, with its scheme and slash.", pageAnswer)
 	case a.status == http.StatusNotFound || a.status == http.StatusMethodNotAllowed:
-		return failed("No handler takes POST at this address. Look at the path of the URL.", guideAnswers)
+		return failed("No handler takes POST at this address. Look at the path of the URL.", pageAnswer)
 	case a.status == http.StatusUnauthorized || a.status == http.StatusForbidden || a.status == 419:
-		return failed("Something before the handler refuses a good event. Leave sign-in and CSRF protection out for this address: the signature proves the sender.", guideRules)
+		return failed("Something before the handler refuses a good event. Leave sign-in and CSRF protection out for this address: the signature proves the sender.", pageSignature)
 	case a.status == http.StatusRequestEntityTooLarge || a.status == http.StatusUnsupportedMediaType:
-		return failed("A good event is refused for its size or type. Read JSON bodies of up to 1 MiB.", guideArrives)
+		return failed("A good event is refused for its size or type. Read JSON bodies of up to 1 MiB.", pageNew)
 	case a.status >= 500:
-		return failed("The handler fails on a good event. Its own log says why.", guideAnswers)
+		return failed("The handler fails on a good event. Its own log says why.", pageAnswer)
 	}
-	return failed("A good event is refused. Is --secret the secret that the handler has? Verify the bytes as they came, before anything parses the body; 'till webhook verify' says why a request does not verify.", guideRules)
+	return failed("A good event is refused. Is --secret the secret that the handler has? Verify the bytes as they came, before anything parses the body; 'till webhook verify' says why a request does not verify.", pageSignature)
 }
 
 // effect judges by what was done. Only the command can show that.
@@ -125,15 +125,15 @@ func refusal(advice string) func(*seen) ruling {
 		for _, a := range s.answers {
 			switch {
 			case a.accepted():
-				return failed(advice, guideRules)
+				return failed(advice, pageSignature)
 			case a.status >= 500 || a.status == 0:
-				return failed("The handler fails where it should refuse, and Till would send it again for three days. Answer 400.", guideAnswers)
+				return failed("The handler fails where it should refuse, and Till would send it again for three days. Answer 400.", pageAnswer)
 			case !a.refused():
-				return failed(fmt.Sprintf("A delivery that is not Till's is answered %d. Answer 400.", a.status), guideAnswers)
+				return failed(fmt.Sprintf("A delivery that is not Till's is answered %d. Answer 400.", a.status), pageAnswer)
 			}
 		}
 		if s.observed && s.acted > 0 {
-			return failed("A delivery is refused, and acted on all the same. Verify before you act.", guideRules)
+			return failed("A delivery is refused, and acted on all the same. Verify before you act.", pageSignature)
 		}
 		return ruling{verdict: Passed}
 	}
@@ -147,16 +147,16 @@ func judgeAtOnce(s *seen) ruling {
 		case a.accepted():
 			accepted++
 		case a.status != http.StatusConflict && a.status != http.StatusLocked && a.status != http.StatusTooManyRequests && a.status < 500:
-			return failed("Of copies that arrive together, one is refused for good. Answer 2xx, or 503 to let it come again.", guideAnswers)
+			return failed("Of copies that arrive together, one is refused for good. Answer 2xx, or 503 to let it come again.", pageAnswer)
 		}
 	}
 	switch {
 	case accepted == 0:
-		return failed("Of copies that arrive together, none is accepted.", guideAnswers)
+		return failed("Of copies that arrive together, none is accepted.", pageAnswer)
 	case !s.observed:
 		return ruling{verdict: NotSeen}
 	case s.acted != 1:
-		return failed("Copies that arrive together are not acted on exactly once. Make the event's id unique in the database, and insert it in the transaction that acts.", guideRules)
+		return failed("Copies that arrive together are not acted on exactly once. Make the event's id unique in the database, and insert it in the transaction that acts.", pageDuplicates)
 	}
 	return ruling{verdict: Passed}
 }
@@ -166,11 +166,11 @@ func judgeAtOnce(s *seen) ruling {
 func judgeReversed(s *seen) ruling {
 	switch {
 	case !s.allAccepted():
-		return failed("An event that takes money back is not answered 2xx.", guideArrives)
+		return failed("An event that takes money back is not answered 2xx.", pageNew)
 	case !s.observed:
 		return ruling{verdict: NotSeen}
 	case s.acted > 1:
-		return failed("Money that is taken back is acted on as if it came. Go by the event's kind, payment.reversed: the status stays success.", guideRules)
+		return failed("Money that is taken back is acted on as if it came. Go by the event's kind, payment.reversed: the status stays success.", pageOrder)
 	}
 	return ruling{verdict: Passed}
 }
@@ -179,13 +179,13 @@ func judgeAmount(s *seen) ruling {
 	want := fmt.Sprint(int64(exactAmount))
 	switch {
 	case !s.allAccepted():
-		return failed("An amount of 15 digits is not answered 2xx. Keep amounts as text, or as whole numbers of 64 bits.", guideArrives)
+		return failed("An amount of 15 digits is not answered 2xx. Keep amounts as text, or as whole numbers of 64 bits.", pageNew)
 	case s.observed && s.acted != 1:
-		return failed("An event with an amount of 15 digits is not acted on once.", guideArrives)
+		return failed("An event with an amount of 15 digits is not acted on once.", pageNew)
 	case s.amount == "":
 		return ruling{verdict: NotSeen, advice: "Let the command of --observe print the amount that you have kept, after the count, to see whether it is exact."}
 	case s.amount != want:
-		return failed("The amount "+want+" was kept as "+s.amount+". Keep amounts as text, or as whole numbers of 64 bits, never as floating point.", guideArrives)
+		return failed("The amount "+want+" was kept as "+s.amount+". Keep amounts as text, or as whole numbers of 64 bits, never as floating point.", pageNew)
 	}
 	return ruling{verdict: Passed}
 }
@@ -193,7 +193,7 @@ func judgeAmount(s *seen) ruling {
 func judgeRedirects(s *seen) ruling {
 	for _, a := range s.r.all {
 		if a.status >= 300 && a.status <= 399 {
-			return failed(fmt.Sprintf("An answer is a redirect (%d), which Till does not follow: the event counts as not delivered. Answer at this address.", a.status), guideAnswers)
+			return failed(fmt.Sprintf("An answer is a redirect (%d), which Till does not follow: the event counts as not delivered. Answer at this address.", a.status), pageAnswer)
 		}
 	}
 	return ruling{verdict: Passed}
@@ -211,11 +211,11 @@ func judgeSecrets(s *seen) ruling {
 		}
 		switch {
 		case strings.Contains(shown, strings.TrimPrefix(secret, "whsec_")), strings.Contains(shown, base64.RawURLEncoding.EncodeToString(s.r.Secret)), apiKey.MatchString(shown):
-			return failed("An answer shows the webhook secret or an API key. Change it, and answer with a status alone.", guideAnswers)
+			return failed("An answer shows the webhook secret or an API key. Change it, and answer with a status alone.", pageAnswer)
 		case a.shows(shown, s.r.Secret):
-			return failed("An answer to a forged delivery tells the signature that would be right. Answer with a status alone.", guideAnswers)
+			return failed("An answer to a forged delivery tells the signature that would be right. Answer with a status alone.", pageAnswer)
 		case strings.Contains(shown, phone):
-			return failed("An answer shows the customer's phone number, which then is in the list of deliveries. Answer with a status alone.", guideAnswers)
+			return failed("An answer shows the customer's phone number, which then is in the list of deliveries. Answer with a status alone.", pageAnswer)
 		}
 	}
 	return ruling{verdict: Passed}
@@ -237,7 +237,7 @@ func (a *answer) shows(text string, secret webhook.Secret) bool {
 
 func judgeTime(s *seen) ruling {
 	if s.r.slowest > s.r.Slow {
-		return failed(fmt.Sprintf("An answer took %s. Store the event, answer, and work later: after 15 s it counts as not delivered.", s.r.slowest.Round(time.Millisecond)), guideRules)
+		return failed(fmt.Sprintf("An answer took %s. Store the event, answer, and work later: after 15 s it counts as not delivered.", s.r.slowest.Round(time.Millisecond)), pageAnswer)
 	}
 	return ruling{verdict: Passed}
 }

@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,6 +54,26 @@ func newShop() *shop {
 	s.refuse = func(w http.ResponseWriter, _ *http.Request, _ []byte) { http.Error(w, "refused", 400) }
 	s.react = bySteps
 	return s
+}
+
+// readPages returns the parts of the page about webhooks, in both languages.
+func readPages(t *testing.T) map[string]bool {
+	t.Helper()
+	count := map[string]int{}
+	for _, language := range []string{"en", "fr"} {
+		text, err := os.ReadFile("../../docs/pages/" + language + "/webhooks.md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range regexp.MustCompile(`\{#([a-z]+)\}`).FindAllStringSubmatch(string(text), -1) {
+			count["/docs/webhooks#"+id[1]]++
+		}
+	}
+	pages := map[string]bool{}
+	for page, n := range count {
+		pages[page] = n == 2
+	}
+	return pages
 }
 
 var shopSteps = map[string]int{"payment.failed": 1, "payment.expired": 1, "payment.success": 2, "payment.late_success": 2, "payment.reversed": 3}
@@ -122,12 +144,13 @@ func (s *shop) check(t *testing.T, observed bool) (all []Result, failed, unseen 
 	if err != nil {
 		t.Fatal(err)
 	}
+	pages := readPages(t)
 	for _, r := range all {
 		switch r.Verdict {
 		case Failed:
 			failed = append(failed, r.Name)
-			if r.Advice == "" || r.See == "" {
-				t.Errorf("%s failed without advice", r.Name)
+			if r.Advice == "" || !pages[r.See] {
+				t.Errorf("%s failed without advice, or names no page: %q %q", r.Name, r.Advice, r.See)
 			}
 		case NotSeen:
 			unseen = append(unseen, r.Name)

@@ -54,7 +54,7 @@ type Result struct {
 	Status  string // of the answers, each once; "none" for no answer
 	Acted   int    // -1 if it was not seen
 	Advice  string
-	See     string // a page of the guide
+	See     string // a page for developers, as /docs/webhooks#order
 }
 
 // rehearsal is a running test of a handler.
