@@ -60,7 +60,7 @@ func ReadGauges(ctx context.Context, tx *store.Tx) ([]Gauge, error) {
 	g := &gaugeReader{ctx: ctx, tx: tx}
 	for _, read := range []func() error{
 		func() error { return g.open(till.SubjectPayment) }, func() error { return g.open(till.SubjectPayout) },
-		g.steps, g.wallets, g.suspense, g.cases, g.strays, g.lags, g.endpoints, g.holds, g.instances,
+		g.steps, g.wallets, g.suspense, g.cases, g.strays, g.lags, g.endpoints, g.holds, g.instances, g.statements, g.backups,
 	} {
 		if err := read(); err != nil {
 			return nil, err
@@ -227,6 +227,50 @@ func (g *gaugeReader) instances() error {
 		g.add("instances", n, version)
 	}
 	return err
+}
+
+// statements tells what the comparisons of operators' statements have left.
+func (g *gaugeReader) statements() error {
+	sums, err := g.tx.StatementSums(g.ctx)
+	counts := map[[2]string]int64{}
+	for _, s := range sums {
+		if s.Class == store.StatementLines {
+			g.add("statement_until_timestamp_seconds", unixSeconds(s.Until), s.Connection)
+			continue
+		}
+		counts[[2]string{s.Connection, s.Class}] += s.Count
+		if s.Currency != "" {
+			g.add("statement_difference_minor", float64(s.Minor), s.Connection, s.Class, s.Currency)
+		}
+	}
+	for k, n := range counts {
+		g.add("statement_differences", float64(n), k[0], k[1])
+	}
+	return err
+}
+
+// backups tells when the last backup and the last drill ended. PostgreSQL is saved by its
+// own tools, which Till does not see.
+func (g *gaugeReader) backups() error {
+	if g.tx.Shared() {
+		return nil
+	}
+	for _, kind := range []store.BackupKind{store.KindBackup, store.KindDrill} {
+		r, err := g.tx.BackupResult(g.ctx, kind)
+		if err != nil {
+			return err
+		}
+		if r == nil {
+			r = &store.BackupResult{}
+		}
+		g.add(string(kind)+"_timestamp_seconds", unixSeconds(r.EndedAt), "ok")
+		g.add(string(kind)+"_timestamp_seconds", unixSeconds(r.FailedAt), "failed")
+		if kind == store.KindBackup {
+			g.add("backup_bytes", float64(r.Bytes))
+			g.add("backup_seconds", float64(r.TookMS)/1000)
+		}
+	}
+	return nil
 }
 
 // EncodeGauges writes gauges as the result of a turn.

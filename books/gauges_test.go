@@ -47,11 +47,36 @@ func TestGaugesAreTheBooks(t *testing.T) {
 		other := storetest.NewPayment(t, c, client, storetest.Body{})
 		storetest.Apply(t, c, s, open, provider.Result{Outcome: provider.Open})
 		storetest.Apply(t, c, s, paid, provider.Result{Outcome: provider.Success, Receipt: "R1"})
+		currency := open.Amount.Currency
 		wrong := till.Money{Minor: other.Amount.Minor + 7, Currency: other.Amount.Currency}
 		storetest.Apply(t, c, s, other, provider.Result{Outcome: provider.Success, Receipt: "R2", Amount: wrong})
 		clock.Set(noon.Add(time.Hour))
+		err := s.Update(t.Context(), func(tx *store.Tx) error {
+			for _, x := range []struct {
+				from, to till.Time
+				sums     []store.StatementSum
+			}{
+				{noon.Add(-48 * time.Hour), noon.Add(-24 * time.Hour), []store.StatementSum{{Class: store.StatementLines, Count: 5}, {Class: "late", Currency: currency, Count: 9, Minor: 900}}},
+				{noon.Add(-24 * time.Hour), noon, []store.StatementSum{{Class: store.StatementLines, Count: 5}, {Class: "late", Currency: currency, Count: 2, Minor: 300}, {Class: "broken_line", Count: 1}}},
+				// Compared again, within a longer time: it takes the first one's place.
+				{noon.Add(-49 * time.Hour), noon.Add(-24 * time.Hour), []store.StatementSum{{Class: store.StatementLines, Count: 6}, {Class: "late", Currency: currency, Count: 1, Minor: 100}}},
+			} {
+				if err := tx.SaveStatement(t.Context(), "mtn", x.from, x.to, x.sums); err != nil {
+					return err
+				}
+			}
+			if tx.Shared() {
+				return nil
+			}
+			if err := tx.SaveBackupResult(t.Context(), store.KindBackup, &store.BackupResult{EndedAt: noon, Bytes: 77, TookMS: 1500}); err != nil {
+				return err
+			}
+			return tx.SaveBackupProblem(t.Context(), store.KindDrill, "no")
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 		g := readGauges(t, s)
-		currency := open.Amount.Currency
 		for name, want := range map[string]float64{
 			"open{payment," + storetest.Connection + "}": 2,
 			"open_minor{payment," + currency + "}":       float64(open.Amount.Minor + other.Amount.Minor),
@@ -65,10 +90,23 @@ func TestGaugesAreTheBooks(t *testing.T) {
 			"payouts_held{}":                             0,
 			"restored_timestamp_seconds{}":               0,
 			"gauges_timestamp_seconds{}":                 float64(noon.Add(time.Hour)) / 1e6,
+
+			"statement_until_timestamp_seconds{mtn}":                float64(noon) / 1e6,
+			"statement_differences{mtn,late}":                       3,
+			"statement_differences{mtn,broken_line}":                1,
+			"statement_difference_minor{mtn,late," + currency + "}": 400,
 		} {
 			if got, found := g[name]; !found || got < want-1 || got > want+1 {
 				t.Errorf("%s is %v (%v), want %v", name, got, found, want)
 			}
+		}
+		_, shown := g["backup_timestamp_seconds{ok}"]
+		switch {
+		case shown == s.Shared():
+			t.Errorf("backups are shown: %v", shown)
+		case shown && (g["backup_timestamp_seconds{ok}"] != float64(noon)/1e6 || g["backup_bytes{}"] != 77 || g["backup_seconds{}"] != 1.5 ||
+			g["drill_timestamp_seconds{ok}"] != 0 || g["drill_timestamp_seconds{failed}"] != float64(noon.Add(time.Hour))/1e6):
+			t.Errorf("backups: %v", g)
 		}
 		if g["seal_lag_seconds{}"] < 3500 {
 			t.Errorf("audit rows that nobody sealed for an hour: %v", g["seal_lag_seconds{}"])

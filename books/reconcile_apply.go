@@ -50,6 +50,8 @@ type ApplyResult struct {
 	Beyond    int64 // lines that were not recorded, because too many strays are open
 	Refused   int64
 	Refusals  []Refusal // the first of them
+
+	settled map[Class]int64 // differences that are none any more
 }
 
 // Refusal is a line that could not be applied.
@@ -88,7 +90,7 @@ func ApplyStatement(ctx context.Context, s *store.Store, r *ReconcileResult, a A
 	if len(cases) > MaxStatementCases {
 		return nil, errManyCases
 	}
-	out := &ApplyResult{}
+	out := &ApplyResult{settled: map[Class]int64{}}
 	x := &applier{ApplyOptions: a, s: s, r: r, out: out, total: len(settle) + len(cases) + len(strays)}
 	for _, kind := range []till.SubjectKind{till.SubjectPayment, till.SubjectPayout} {
 		of := slices.DeleteFunc(slices.Clone(settle), func(p planned) bool { return p.kind != kind })
@@ -167,8 +169,10 @@ func (x *applier) settle(ctx context.Context, kind till.SubjectKind, batch []pla
 			x.reject(f.lines.at(batch[i].line-1).number, batch[i].id, s.Err)
 		case s.Changed:
 			x.out.Settled++
+			x.out.settled[batch[i].class]++
 		default:
 			x.out.Unchanged++
+			x.out.settled[batch[i].class]++
 		}
 	}
 	return x.step(ctx, len(batch))

@@ -146,6 +146,28 @@ func (d *statementTest) apply(r *books.ReconcileResult) *books.ApplyResult {
 
 // status returns how a payment or payout stands: its status, and whether its
 // money moved late.
+// checkNoted records what a comparison has left, and compares it with the gauges.
+func (d *statementTest) checkNoted(r *books.ReconcileResult, a *books.ApplyResult) {
+	d.t.Helper()
+	if err := books.NoteStatement(d.t.Context(), d.s, storetest.Connection, r, a); err != nil {
+		d.t.Fatal(err)
+	}
+	want := float64(r.Differences())
+	if a != nil {
+		want -= float64(a.Settled + a.Unchanged)
+	}
+	got := 0.0
+	g := readGauges(d.t, d.s)
+	for name, n := range g {
+		if strings.HasPrefix(name, "statement_differences{"+storetest.Connection+",") {
+			got += n
+		}
+	}
+	if until := g["statement_until_timestamp_seconds{"+storetest.Connection+"}"]; got != want || until != float64(r.To)/1e6 {
+		d.t.Errorf("%v differences are shown until %v, want %v", got, until, want)
+	}
+}
+
 func (d *statementTest) status(name string) string {
 	d.t.Helper()
 	var row store.Subject
@@ -363,7 +385,9 @@ func TestReconcileStory(t *testing.T) {
 			}
 		}
 
+		d.checkNoted(r, nil)
 		a := d.apply(r)
+		d.checkNoted(r, a)
 		if a.Settled != 7 || a.Unchanged != 0 || a.Refused != 0 {
 			t.Errorf("applied %+v", a)
 		}
@@ -396,6 +420,7 @@ func TestReconcileStory(t *testing.T) {
 		log := len(d.audit(0))
 		r2, _ := d.reconcile()
 		a2 := d.apply(r2)
+		d.checkNoted(r2, a2)
 		if a2.Settled+a2.Unchanged+a2.Cases+a2.Refused != 0 || a2.Known != a.Cases || len(d.audit(0)) != log {
 			t.Errorf("the second time %+v, %d audit rows", a2, len(d.audit(0))-log)
 		}

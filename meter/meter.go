@@ -3,6 +3,7 @@ package meter
 import (
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -32,6 +33,7 @@ type Meter struct {
 	gauges      *gauges
 	authRefused map[string]prometheus.Counter
 	rateLimited prometheus.Counter
+	dropped     prometheus.Counter
 	panics      map[string]prometheus.Counter
 	callbacks   map[[2]string]prometheus.Counter
 }
@@ -58,7 +60,7 @@ func New(c Config) *Meter {
 	for _, why := range authReasons {
 		m.authRefused[why] = m.newCounter("auth_refused_total", why)
 	}
-	m.rateLimited = m.newCounter("rate_limited_total")
+	m.rateLimited, m.dropped = m.newCounter("rate_limited_total"), m.newCounter("trace_dropped_total")
 	for _, where := range panicPlaces {
 		m.panics[where] = m.newCounter("panics_total", where)
 	}
@@ -120,6 +122,22 @@ func (m *Meter) AuthRefused(why string) {
 func (m *Meter) RateLimited() {
 	if m != nil {
 		m.rateLimited.Inc()
+	}
+}
+
+// TraceDropped counts spans that were dropped.
+func (m *Meter) TraceDropped(n int) {
+	if m != nil {
+		m.dropped.Add(float64(n))
+	}
+}
+
+// Certificate shows how long the certificate that is served is valid. The name is acme or
+// file; no other one is shown.
+func (m *Meter) Certificate(name string, from, until time.Time) {
+	if m != nil && slices.Contains(certificates, name) {
+		m.Set("certificate_expiry_timestamp_seconds", float64(until.Unix()), name)
+		m.Set("certificate_life_seconds", until.Sub(from).Seconds(), name)
 	}
 }
 

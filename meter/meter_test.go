@@ -63,6 +63,7 @@ func full() (*meter.Meter, *meter.Route, *meter.Operation, *meter.Subjects) {
 			m.Gauge("step_oldest_due_seconds", func() float64 { return 1 }, c, o)
 		}
 		m.Gauge("operator_in_flight", func() float64 { return 1 }, c)
+		m.Gauge("operator_token_expiry_timestamp_seconds", func() float64 { return 1 }, c)
 		m.Gauge("operator_state", func() float64 { return 1 }, c, "payment")
 		m.Gauge("operator_state", func() float64 { return 1 }, c, "payout")
 	}
@@ -90,7 +91,15 @@ func full() (*meter.Meter, *meter.Route, *meter.Operation, *meter.Subjects) {
 			books = append(books, meter.Value{Name: name, Labels: []string{currency}})
 		}
 	}
+	for _, c := range connections {
+		books = append(books, meter.Value{Name: "statement_until_timestamp_seconds", Labels: []string{c}})
+	}
+	for _, result := range []string{"ok", "failed"} {
+		books = append(books, meter.Value{Name: "backup_timestamp_seconds", Labels: []string{result}}, meter.Value{Name: "drill_timestamp_seconds", Labels: []string{result}})
+	}
+	books = append(books, meter.Value{Name: "backup_bytes"}, meter.Value{Name: "backup_seconds"})
 	m.Replace("books", books)
+	m.Certificate("acme", time.Now(), time.Now())
 	return m, route, operation, m.NewSubjects("payment", payments)
 }
 
@@ -138,12 +147,35 @@ func TestNoLabelIsSomebodysText(t *testing.T) {
 	}
 }
 
+// A certificate is shown under the names of the table only.
+func TestCertificatesAreShown(t *testing.T) {
+	t.Parallel()
+	m := meter.New(meter.Config{})
+	from := time.Unix(1_000_000, 0)
+	m.Certificate("file", from, from.Add(90*time.Hour))
+	m.Certificate("shop.example", from, from.Add(time.Hour))
+	m.TraceDropped(3)
+	all := strings.Join(scrape(t, m), "")
+	for _, want := range []string{
+		`till_certificate_expiry_timestamp_seconds{name="file"} 1.324e+06`, `till_certificate_life_seconds{name="file"} 324000`, "till_trace_dropped_total 3",
+	} {
+		if !strings.Contains(all, want+"\n") {
+			t.Errorf("%s is missing", want)
+		}
+	}
+	if strings.Contains(all, "shop.example") {
+		t.Error("a name that is in no list is shown")
+	}
+}
+
 func TestANilMeterCountsNothing(t *testing.T) {
 	t.Parallel()
 	var m *meter.Meter
 	m.AuthRefused("missing")
 	m.RateLimited()
 	m.Panicked("loop")
+	m.TraceDropped(1)
+	m.Certificate("acme", time.Now(), time.Now())
 	m.Callback("mtn", "woken")
 	m.Set("ready", 1)
 	m.Gauge("ready", func() float64 { t.Error("it was read"); return 1 })

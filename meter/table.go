@@ -51,6 +51,7 @@ var (
 	callbacks    = []string{"woken", "stray", "network", "forged", "unreadable", "unavailable"}
 	deliveries   = []string{"delivered", "refused", "timeout", "unreachable", "gone", "guarded"}
 	panicPlaces  = []string{"request", "loop", "call", "step", "delivery"}
+	certificates = []string{"acme", "file"}
 )
 
 const (
@@ -93,6 +94,7 @@ var Table = []Metric{
 	{"operator_state", Gauge, "connection kind", byConnection + "; " + byKind, "The circuit breaker: 0 passing, 1 probing, 2 stopped.", false},
 	{"operator_short_total", Counter, "connection operation", byOperation, "Due steps that had to wait for the operator's rate limit.", false},
 	{"operator_timeout_seconds", Gauge, "connection operation", byOperation, "How long a call may take.", false},
+	{"operator_token_expiry_timestamp_seconds", Gauge, "connection", byConnection, "When the operator's access token that ends first will end; 0 if this instance has none.", false},
 	{"callbacks_total", Counter, "connection result", byConnection + "; " + oneOf("result", callbacks), "Operators' callbacks. `woken` ones made a check due, `stray` ones are about money that is not here.", false},
 	{"step_delay_seconds", Fast, "connection operation", byOperation, "From the time when a step was due to the time when it was begun.", false},
 	{"step_oldest_due_seconds", Gauge, "connection operation", byOperation, "For how long the oldest due step has waited.", false},
@@ -130,12 +132,22 @@ var Table = []Metric{
 	{"instances", Gauge, "version", "version: of the instances that were seen within a minute", "Instances that run.", true},
 	{"verify_timestamp_seconds", Gauge, "result", "result: sound, broken", "When the books were last verified by the service.", true},
 	{"verify_problems", Gauge, "", "", "Invariants that the last verify found broken.", true},
+	{"statement_until_timestamp_seconds", Gauge, "connection", byConnection, "The end of the latest operator's statement that was compared.", true},
+	{"statement_differences", Gauge, "connection class", byConnection + "; class: those of `till reconcile`", "Differences that the comparisons of statements have left.", true},
+	{"statement_difference_minor", Gauge, "connection class currency", byConnection + "; class: those of `till reconcile`; " + byCurrency, "Unreconciled money: what both sides of these differences lie apart, in minor units.", true},
+	{"backup_timestamp_seconds", Gauge, "result", "result: ok, failed", "When the last backup ended well, and when the last one failed; 0 if there was none. On SQLite only: PostgreSQL is saved by its own tools.", true},
+	{"backup_bytes", Gauge, "", "", "Size of the last backup.", true},
+	{"backup_seconds", Gauge, "", "", "How long the last backup took.", true},
+	{"drill_timestamp_seconds", Gauge, "result", "result: ok, failed", "When a backup was last restored and verified, and when that failed; 0 if there was none. On SQLite only.", true},
 	{"gauges_timestamp_seconds", Gauge, "", "", "When the numbers from the books were read.", true},
 
 	{"ready", Gauge, "", "", "1 if the database answered the last check.", false},
 	{"loop_timestamp_seconds", Gauge, "loop", "loop: the program's loops", "When a loop last finished a step.", false},
 	{"loop_late", Gauge, "loop", "loop: the program's loops", "1 if a loop is ten intervals late.", false},
 	{"panics_total", Counter, "where", oneOf("where", panicPlaces), "Panics that were caught.", false},
+	{"certificate_expiry_timestamp_seconds", Gauge, "name", oneOf("name", certificates), "When the certificate that this instance serves ends.", false},
+	{"certificate_life_seconds", Gauge, "name", oneOf("name", certificates), "How long it is valid in all.", false},
+	{"trace_dropped_total", Counter, "", "", "Spans that were dropped, because the collector does not take them fast enough.", false},
 	{"build_info", Gauge, "version revision", "one of each", "Always 1.", false},
 	{"schema_level", Gauge, "", "", "Number of the newest migration.", false},
 }

@@ -239,8 +239,20 @@ func (s *Server) openOperators(context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.operators, err = OpenOperators(s.c.Operators, s.c.Adapters, DepsOf(k, s.baseURL, s.secret, s.log))
-	return err
+	if s.operators, err = OpenOperators(s.c.Operators, s.c.Adapters, DepsOf(k, s.baseURL, s.secret, s.log)); err != nil {
+		return err
+	}
+	if s.c.Operators != nil {
+		for _, c := range s.c.Operators.Connections {
+			s.meter.Gauge("operator_token_expiry_timestamp_seconds", func() float64 {
+				if end := k.Expiry(c.Name); !end.IsZero() {
+					return float64(end.Unix())
+				}
+				return 0
+			}, c.Name)
+		}
+	}
+	return nil
 }
 
 // routes returns the connections of a payment or payout: the sandbox for a test client; the

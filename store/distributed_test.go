@@ -38,6 +38,7 @@ var global = map[string]string{
 	"turns":               "whose turn it is to do what one instance does: a few rows",
 	"instances":           "the instances that run: a few rows",
 	"backup_results":      "the last backup and the last drill: two rows",
+	"statement_results":   "what the comparisons of operators' statements have left: some rows a day",
 	"guesses":             "counts by the hash of a login or an address: distributed by name",
 	"used_once":           "what counts once, by its hash: distributed by hash",
 	"verifications":       "a row for each run of verify: a reference table",

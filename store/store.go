@@ -99,6 +99,9 @@ func (tx *Tx) AfterCommit(f func()) { tx.db.AfterCommit(f) }
 // when the heads were locked.
 func (tx *Tx) Now() till.Time { return tx.db.Now() }
 
+// Shared reports whether several processes can serve the database, as Store.Shared does.
+func (tx *Tx) Shared() bool { return tx.db.Dialect() != db.SQLite }
+
 // DB returns the transaction below the nouns. The product does not use it: it is
 // for packages that fill or measure a database, and only they import internal/db.
 func (tx *Tx) DB() *db.Tx { return tx.db }

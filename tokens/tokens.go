@@ -84,6 +84,24 @@ func (c *Cache) For(connection, settings string) provider.Tokens {
 	return &connectionTokens{c, connection, settings}
 }
 
+// Expiry returns when the token of a connection that ends first will end; the zero time if
+// this process has none. It waits for no fetch.
+func (c *Cache) Expiry(connection string) (first time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for at, e := range c.entries {
+		if at.connection != connection {
+			continue
+		}
+		e.mu.Lock()
+		if e.token != "" && (first.IsZero() || e.expiresAt.Before(first)) {
+			first = e.expiresAt
+		}
+		e.mu.Unlock()
+	}
+	return first
+}
+
 type connectionTokens struct {
 	cache                *Cache
 	connection, settings string

@@ -83,6 +83,30 @@ func inTime(t *testing.T, tell func(t *testing.T, stores [2]*store.Store)) {
 	}
 }
 
+// Expiry is the end of the token that ends first, as a gauge shows it.
+func TestExpiryIsTheFirstEnd(t *testing.T) {
+	t.Parallel()
+	inTime(t, func(t *testing.T, stores [2]*store.Store) {
+		k := keeper(t, stores[0])
+		if end := k.Expiry("momo"); !end.IsZero() {
+			t.Errorf("an end without a token: %s", end)
+		}
+		began := time.Now()
+		for name, life := range map[string]time.Duration{"collection": 3 * time.Hour, "disbursement": time.Hour} {
+			o := &operator{life: life}
+			if _, err := k.For("momo", "a").Token(t.Context(), name, "", o.fetch); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if left := k.Expiry("momo").Sub(began); left < 50*time.Minute || left > time.Hour {
+			t.Errorf("it ends in %s", left)
+		}
+		if end := k.Expiry("airtel"); !end.IsZero() {
+			t.Errorf("another connection's: %s", end)
+		}
+	})
+}
+
 func TestFiftyCallersOfTwoInstancesAskOnce(t *testing.T) {
 	t.Parallel()
 	for _, e := range storetest.Engines() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"till"
 	"till/store"
@@ -34,8 +35,44 @@ func (d *doctor) examineWaiting(ctx context.Context, s *store.Store) error {
 			return err
 		}
 		d.addBacklog(&b)
+		sums, err := tx.StatementSums(ctx)
+		if err != nil {
+			return err
+		}
+		d.addStatements(sums, tx.Now())
 		return nil
 	})
+}
+
+// maxStatementAge is how old the end of the last compared statement may be.
+const maxStatementAge = 48 * time.Hour
+
+// addStatements reports statements that were compared: how old the last one of each
+// connection is, and what is left. A connection without any is not known here.
+func (d *doctor) addStatements(sums []store.StatementSum, now till.Time) {
+	var until, old []string
+	var left int64
+	for _, s := range sums {
+		switch {
+		case s.Class != store.StatementLines:
+			left += s.Count
+		case now.Sub(s.Until) > maxStatementAge:
+			old = append(old, fmt.Sprintf("%s until %s", s.Connection, s.Until))
+		default:
+			until = append(until, fmt.Sprintf("%s until %s", s.Connection, s.Until))
+		}
+	}
+	text, v := "compared: "+strings.Join(append(until, old...), ", "), isFine
+	if len(until)+len(old) == 0 {
+		text = "none was compared; see 'till reconcile'"
+	}
+	if len(old) > 0 {
+		text, v = text+"; compare the later ones with 'till reconcile'", isRisky
+	}
+	if left > 0 {
+		text, v = text+"; "+count(left, "difference is", "differences are")+" left", isRisky
+	}
+	d.add("statements", v, "%s", text)
 }
 
 func (d *doctor) addCases(kinds []store.OpenKind) {

@@ -42,7 +42,8 @@ func newReconcile() *cobra.Command {
 connection and with the ledger. Use it to close each day. It prints what matches
 and what does not, and with --output writes each difference to a file.
 
-Without --apply it changes nothing. With --apply, a line settles a payment or
+Without --apply it changes nothing in the books; it records when the statement was
+compared and how much is left, for alerts and 'till doctor'. With --apply, a line settles a payment or
 payout that is open here, each contradiction opens a case, and a line with a
 reference of our form that is not here is kept as a stray ('till strays'). What
 was applied once is not applied again.
@@ -210,6 +211,10 @@ func (o *reconcileOptions) run(cmd *cobra.Command, s *store.Store) (err error) {
 	var refused error
 	if o.apply {
 		applied, refused = o.applyTo(cmd, s, r, p)
+	}
+	// What is left is for the alerts and for 'till doctor'. The comparison is good without it.
+	if err := books.NoteStatement(ctx, s, o.connection, r, applied); err != nil {
+		printf(cmd.ErrOrStderr(), "The result was not recorded: %v\n", err)
 	}
 	if err := errors.Join(o.print(cmd.OutOrStdout(), r, out, applied), refused); err != nil {
 		return err
