@@ -184,7 +184,7 @@ func shopSize() (orders, kills int) {
 func TestShop(t *testing.T) {
 	t.Parallel()
 	orders, kills := shopSize()
-	p, err := shop(t.Context(), t.TempDir(), "", orders, kills)
+	p, err := shop(t.Context(), shopService(t), t.TempDir(), "", orders, kills)
 	if p != nil {
 		defer p.close()
 	}
@@ -204,7 +204,7 @@ func TestShopWithANewKeyPerTry(t *testing.T) {
 	t.Parallel()
 	orders, kills := shopSize()
 	orders, kills = orders/2, kills/2
-	p, err := shop(t.Context(), t.TempDir(), "new_key_per_try", orders, kills)
+	p, err := shop(t.Context(), shopService(t), t.TempDir(), "new_key_per_try", orders, kills)
 	if p != nil {
 		defer p.close()
 	}
@@ -218,15 +218,26 @@ func TestShopWithANewKeyPerTry(t *testing.T) {
 	}
 }
 
+// shopService starts a service whose payments do not expire while the machine is busy.
+func shopService(t *testing.T) *service {
+	t.Helper()
+	on, err := startServiceFor("5m", programs.till, filepath.Join(t.TempDir(), "data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = on.stop() })
+	return on
+}
+
 // shop lets customers buy while answers are lost and the shop is killed.
-func shop(ctx context.Context, folder, mutant string, orders, kills int) (*play, error) {
+func shop(ctx context.Context, on *service, folder, mutant string, orders, kills int) (*play, error) {
 	want := map[string][]string{}
 	for i := range orders {
 		want[fmt.Sprint("b-", i)] = []string{"paid"}
 	}
 	s := Scenario{Name: "shop", Faults: []faulty.Rule{{Share: 0.2, Do: faulty.LoseAnswer}}, Options: map[string]int64{"open_after": 3000},
 		Expect: Expect{Payments: &orders, Acted: want, Balance: map[string]string{"XAF": strconv.Itoa(orders * 5000)}}}
-	p, err := newPlay(s, shared, programs.sql, mutant, folder)
+	p, err := newPlay(s, on, programs.sql, mutant, folder)
 	if err != nil {
 		return p, err
 	}

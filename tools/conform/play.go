@@ -336,12 +336,17 @@ func (p *play) prompt(ctx context.Context, s *Step) error {
 	})
 }
 
-// changeKey rotates or revokes the API key, or breaks the file that it is in.
+// changeKey rotates or revokes the API key, or breaks the file that it is in: then it is
+// unknown, of a live client, or missing.
 func (p *play) changeKey(ctx context.Context, s *Step) error {
 	id := strings.Split(p.books.key, "_")[2]
 	switch s.Do {
 	case "break_key":
-		return os.WriteFile(p.keyFile(), []byte("till_test_aaaaaaaaaaaa_bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"), 0o600)
+		if s.Kind == "missing" {
+			return os.Remove(p.keyFile())
+		}
+		mode := map[string]string{"live": "live", "": "test"}[s.Kind]
+		return os.WriteFile(p.keyFile(), []byte("till_"+mode+"_aaaaaaaaaaaa_bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"), 0o600)
 	case "revoke_key":
 		var made struct {
 			APIKey string `json:"api_key"`

@@ -21,6 +21,7 @@ type service struct {
 	data   string
 	listen string
 	base   string // its address with /v1
+	window string // for the customer's approval
 	cmd    *exec.Cmd
 }
 
@@ -30,12 +31,18 @@ const startTime = 90 * time.Second
 // startService starts a till dev on a folder. Without limits of rate, because
 // the suite is many shops at once.
 func startService(binary, data string) (*service, error) {
-	s := &service{binary: binary, data: data, listen: "127.0.0.1:0"}
+	return startServiceFor("3s", binary, data)
+}
+
+// startServiceFor starts one whose customers have so much time. A few seconds let payments
+// expire soon, and on a busy machine also those that should not.
+func startServiceFor(window, binary, data string) (*service, error) {
+	s := &service{binary: binary, data: data, listen: "127.0.0.1:0", window: window}
 	return s, s.start()
 }
 
 func (s *service) start() error {
-	s.cmd = exec.Command(s.binary, "dev", "--data", s.data, "--listen", s.listen, "--json", "--rate-limit", "0", "--approval-window", "3s")
+	s.cmd = exec.Command(s.binary, "dev", "--data", s.data, "--listen", s.listen, "--json", "--rate-limit", "0", "--approval-window", s.window)
 	var stderr bytes.Buffer
 	s.cmd.Stderr = &stderr
 	out, err := s.cmd.StdoutPipe()

@@ -34,7 +34,7 @@ func TestWebhooksBetweenKills(t *testing.T) {
 	t.Parallel()
 	orders, kills := size("TILL_WEBHOOK_PAYMENTS", 120), size("TILL_WEBHOOK_KILLS", 2)
 	ctx, folder := t.Context(), t.TempDir()
-	on, err := startService(programs.till, filepath.Join(folder, "data"))
+	on, err := startServiceFor("5m", programs.till, filepath.Join(folder, "data"))
 	if err != nil {
 		t.Fatal(err)
 	}

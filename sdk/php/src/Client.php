@@ -187,7 +187,7 @@ final class Client
         if ($timeout <= 0) {
             [$t->reason, $t->sent] = ['timeout', false];
         } else {
-            $this->transport->send($t, $c->op[1], $c->url($this->base), $headers, $c->body, $timeout, $c->op[3] === 'never', $lines);
+            $this->transport->send($t, $c->op[1], $c->url($this->base), $headers, $c->body, $timeout, $c->op[1] !== 'GET', $lines);
         }
         if ($t->status >= 400 && str_contains($t->body, $key)) {
             $t->body = ''; // it repeats the request, as some proxies do; its texts would bring the key into logs

@@ -32,8 +32,9 @@ class Transport
             CURLOPT_URL => $url, CURLOPT_CUSTOMREQUEST => $method, CURLOPT_HTTPHEADER => array_merge($sent, ['Expect:']),
             CURLOPT_CONNECTTIMEOUT_MS => (int) ceil(min($this->connectTimeout, $timeout) * 1000),
             CURLOPT_FOLLOWLOCATION => false, CURLOPT_PROTOCOLS => CURLPROTO_HTTP | CURLPROTO_HTTPS, CURLOPT_NOSIGNAL => true,
-            // A connection that was kept may have died unseen; curl would send again by itself then.
-            CURLOPT_FRESH_CONNECT => $fresh, CURLOPT_FORBID_REUSE => $fresh,
+            // A connection that was kept may have died unseen; curl would send again by itself then. Nobody would count that try, and
+            // a refusal of it would seem to say that nothing exists.
+            CURLOPT_FRESH_CONNECT => $fresh,
             CURLOPT_HEADERFUNCTION => static function ($curl, string $line) use ($t): int {
                 if (preg_match('/^HTTP\/[0-9.]+ /', $line) === 1) {
                     $t->headers = [];
