@@ -32,9 +32,11 @@ var selectLogLengths = db.Define(db.SQL{Name: "verify.selectLogLengths",
 // wrong, is read in full and judged by books.
 
 // PreferIndexes makes the planner look rows up by key for the rest of the
-// transaction. For a slice of ten thousand rows, PostgreSQL would read and hash
-// whole tables, once for each slice.
+// transaction, and lets its reads take any time. For a slice of ten thousand rows,
+// PostgreSQL would read and hash whole tables, once for each slice. A slice of large
+// documents on a busy server may take longer than a request may wait.
 func (tx *Tx) PreferIndexes(ctx context.Context) error {
+	tx.db.WithoutTimeout()
 	return tx.db.Query(ctx, preferIndexes, nil, func(db.Row) error { return nil })
 }
 

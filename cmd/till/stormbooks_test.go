@@ -169,9 +169,10 @@ func (s *storm) settle(most time.Duration) {
 func (s *storm) compare(last bool) (unsettled int) {
 	t := s.t
 	t.Helper()
+	standings := s.standings() // before the books, in which money moves before Till can know of it
 	entries := s.entries()
 	counts := map[string]int{}
-	for _, p := range s.standings() {
+	for _, p := range standings {
 		x := entries[p.kind+" "+tail12(p.id)]
 		if x == nil {
 			x = entries[p.kind+" "+tail12(p.reference)]
