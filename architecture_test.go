@@ -39,15 +39,16 @@ var packageRules = []packageRule{
 	{"meter", "", "github.com/prometheus/client_golang"}, // what is counted; nobody else knows Prometheus
 	{"internal/batch", "", ""},
 	{"internal/loop", "", ""},
-	{"internal/quota", root, ""},                         // bytes that are held, of clients
-	{"internal/loadgen", "", ""},                         // a client like any other: it knows the API, not the code
-	{"internal/jsonx", "", jsonModule},                   // the one strict JSON decoder
-	{"internal/request", ". internal/jsonx", jsonModule}, // what the bodies of create calls have alike; they keep their words as written
-	{"internal/escape", "", ""},                          // text that is shown
-	{"internal/faulty", "", ""},                          // a proxy with bad habits: it knows HTTP and nothing of Till
-	{"internal/qrcode", "", "rsc.io/qr"},                 // for pages and terminals
-	{"internal/seal", "", ""},                            // what the database keeps and must not know
-	{"internal/system", "", "golang.org/x/sys"},          // what operating systems do differently
+	{"internal/trace", ". internal/loop", "google.golang.org/protobuf"}, // what happened to single payments; nobody else knows OpenTelemetry
+	{"internal/quota", root, ""},                                        // bytes that are held, of clients
+	{"internal/loadgen", "", ""},                                        // a client like any other: it knows the API, not the code
+	{"internal/jsonx", "", jsonModule},                                  // the one strict JSON decoder
+	{"internal/request", ". internal/jsonx", jsonModule},                // what the bodies of create calls have alike; they keep their words as written
+	{"internal/escape", "", ""},                                         // text that is shown
+	{"internal/faulty", "", ""},                                         // a proxy with bad habits: it knows HTTP and nothing of Till
+	{"internal/qrcode", "", "rsc.io/qr"},                                // for pages and terminals
+	{"internal/seal", "", ""},                                           // what the database keeps and must not know
+	{"internal/system", "", "golang.org/x/sys"},                         // what operating systems do differently
 	{"ledger", root, ""},
 	{"provider", root, ""},
 	{"provider/providertest", ". provider", ""},
@@ -89,7 +90,7 @@ var packageRules = []packageRule{
 	{"docs", "", ""}, // what the pages for developers are made of
 	{"reference", "docs", "github.com/BurntSushi/toml github.com/yuin/goldmark"}, // the pages for developers: TOML as the configuration, Markdown
 	{"server", ". ledger provider provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens account books webhook people api console reference internal/loop internal/system", ""},
-	{"cmd/till", ". ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens account people books backup webhook api server internal/db/sqlite internal/db/postgres internal/loadgen internal/escape internal/faulty internal/qrcode internal/rehearse internal/relay internal/remote internal/system internal/trigger", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml filippo.io/age"},
+	{"cmd/till", ". ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens account people books backup webhook api server internal/db/sqlite internal/db/postgres internal/loadgen internal/escape internal/faulty internal/qrcode internal/rehearse internal/relay internal/remote internal/system internal/trace internal/trigger", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml filippo.io/age"},
 	{"bench/seed", ". store internal/db", ""}, // rows for a measurement, written past the nouns
 	// It fills the store and compares with it, settles and signs in its own
 	// process, is an operator with its adapter and a server around it, and slows
@@ -101,8 +102,8 @@ var packageRules = []packageRule{
 // engine: everything else knows internal/db only.
 var engineFiles = []string{"store/open.go", "cmd/till/doctor.go", "cmd/till/doctor_backup.go"}
 
-// counting are the packages that count by meter, beside what their rules name. meter itself
-// serves HTTP.
+// counting are the packages that count by meter and record spans, beside what their rules
+// name. meter itself serves HTTP.
 var counting = strings.Fields("engine webhook api server")
 
 // limited are standard packages that few may import, and why.
@@ -114,7 +115,7 @@ var limited = []struct {
 }{
 	{"database/sql", []string{"store", "store/storetest", "provider/sandbox"}, "all SQL is in store; the sandbox keeps its own book", "database/sql/"},
 	{"encoding/json", []string{"provider/wire", "provider/providertest", "provider/simulator", "provider/mtnmomo", "provider/airtel", "provider/pawapay", "provider/mpesa", "store/storetest", "provider/sandbox", "people", "console", "backup", "reference", "server", "cmd/till", "bench", "internal/remote", "internal/relay", "internal/trigger", "internal/rehearse"}, "clients' bodies are read by jsonx, which is strict, and written by hand; operators are read leniently", ""},
-	{"net/http", []string{"provider/wire", "provider/simulator", "provider/mtnmomo", "provider/airtel", "provider/pawapay", "provider/mpesa", "provider/sandbox", "provider/providertest", "webhook", "api", "console", "backup", "reference", "server", "cmd/till", "bench", "internal/faulty", "internal/remote", "internal/relay", "internal/rehearse"}, "the business knows no network, but for webhook, which posts, and the adapters of operators", "net/http/"},
+	{"net/http", []string{"provider/wire", "provider/simulator", "provider/mtnmomo", "provider/airtel", "provider/pawapay", "provider/mpesa", "provider/sandbox", "provider/providertest", "webhook", "api", "console", "backup", "reference", "server", "cmd/till", "bench", "internal/faulty", "internal/remote", "internal/relay", "internal/rehearse", "internal/trace"}, "the business knows no network, but for webhook, which posts, and the adapters of operators", "net/http/"},
 	{"html/template", []string{"console", "console/chart", "reference"}, "pages are the console's and the reference's", ""},
 	{"unsafe", nil, "nothing here is worth it", ""},
 }
@@ -185,7 +186,7 @@ func (r *packageRule) forbidden(imported string) string {
 		if folder == "" {
 			folder = root
 		}
-		if folder == "meter" && slices.Contains(counting, r.folder) {
+		if (folder == "meter" || folder == "internal/trace") && slices.Contains(counting, r.folder) {
 			return ""
 		}
 		if !slices.Contains(strings.Fields(r.ours), folder) {

@@ -23,6 +23,8 @@ var outbound = map[string]string{
 	"provider/wire/wire.go: net.Dialer":              "the same",
 	"backup/bucket.go: http.Client":                  "to the object storage that the command line and the environment name; no redirect",
 	"backup/bucket.go: http.Transport":               "the same",
+	"internal/trace/sender.go: http.Client":          "to the collector of traces that the command line or the environment names; no redirect",
+	"internal/trace/sender.go: http.Transport":       "the same",
 	"cmd/till/health.go: http.Client":                "till health, to the server on its command line",
 	"provider/simulator/callback.go: http.Client":    "a simulated operator calls the address that it was given, on a developer's machine",
 	"provider/simulator/callback.go: http.Transport": "the same",
