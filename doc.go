@@ -43,6 +43,11 @@
 //	Hint          a notice that a client's event log has grown; may be lost
 //	Subscription  what receives hints
 //
+// Watching:
+//
+//	Trace         what happened to one subject; its id is the subject's
+//	Span          one thing in a trace, with its beginning and end
+//
 // Keeping the books:
 //
 //	Head          the client's row that orders its writes

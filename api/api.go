@@ -13,6 +13,7 @@ import (
 	"till/books"
 	"till/collect"
 	"till/internal/quota"
+	"till/internal/trace"
 	"till/meter"
 	"till/payout"
 	"till/provider/sandbox"
@@ -64,8 +65,9 @@ type Config struct {
 	// does; nil means that nobody ever does.
 	Beside func(r *http.Request) http.Handler
 
-	Meter *meter.Meter // nil: nothing is counted
-	Log   *slog.Logger // nil: silence
+	Meter  *meter.Meter  // nil: nothing is counted
+	Tracer *trace.Tracer // nil: nothing is traced
+	Log    *slog.Logger  // nil: silence
 }
 
 // server is the API as a handler.
@@ -206,6 +208,7 @@ func (h *pathHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.r, c.route = r, rt
 	err := c.authorizeAndRead()
 	if err == nil {
+		c.acceptTrace()
 		err = rt.handle(c)
 	}
 	if err != nil {

@@ -50,6 +50,7 @@ func (c *exchange) served() {
 		route = c.s.counts.routes[c.route]
 	}
 	route.Served(c.status, took, c.waited)
+	c.trace(took)
 
 	level, others := slog.LevelDebug, int64(0)
 	if took > slowRequest && !c.waited && c.status < http.StatusBadRequest { // an error has its line already

@@ -14,6 +14,7 @@ import (
 	"till"
 	"till/account"
 	"till/internal/jsonx"
+	"till/internal/trace"
 	"till/store"
 )
 
@@ -48,6 +49,8 @@ type exchange struct {
 	received int       // bytes of the body
 	sent     int       // bytes of the answer's body
 	waited   bool      // it was a long poll
+	caller   trace.Caller
+	subject  till.ID // the payment or payout that it is about, for the trace
 }
 
 // buffer is reused between requests.

@@ -18,11 +18,12 @@ func (c *exchange) createPayment() error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	who := engine.Client{Client: c.session.Client, Enabled: c.session.Enabled, Fees: c.session.Fees(), Full: c.checkTestQuota()}
+	who := engine.Client{Client: c.session.Client, Enabled: c.session.Enabled, Fees: c.session.Fees(), Full: c.checkTestQuota(), Caller: c.caller}
 	created, err := c.s.Collector.Create(c.r.Context(), who, &req)
 	if err != nil {
 		return err
 	}
+	c.subject = created.Payment.ID
 	h := c.Header()
 	h["Location"] = []string{c.s.BaseURL + "/payments/" + created.Payment.ID.String()}
 	if created.Replayed {
@@ -55,6 +56,7 @@ func (c *exchange) getPayment() error {
 // paymentRef returns the client's payment in the path.
 func (c *exchange) paymentRef() (store.Ref, error) {
 	id, err := c.paymentID(till.CodePaymentNotFound)
+	c.subject = id
 	return store.Ref{Client: c.session.Client.ID, ID: id}, err
 }
 

@@ -16,11 +16,12 @@ func (c *exchange) createPayout() error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	who := engine.Client{Client: c.session.Client, Enabled: c.session.Enabled, Fees: c.session.Fees(), Actor: c.session.Actor(), Full: c.checkTestQuota()}
+	who := engine.Client{Client: c.session.Client, Enabled: c.session.Enabled, Fees: c.session.Fees(), Actor: c.session.Actor(), Full: c.checkTestQuota(), Caller: c.caller}
 	created, err := c.s.Payouts.Create(c.auditContext(), who, &req)
 	if err != nil {
 		return err
 	}
+	c.subject = created.Payout.ID
 	h := c.Header()
 	h["Location"] = []string{c.s.BaseURL + "/payouts/" + created.Payout.ID.String()}
 	if created.Replayed {
@@ -36,6 +37,7 @@ func (c *exchange) payoutRef() (store.Ref, error) {
 	if err != nil {
 		return store.Ref{}, &till.Error{Code: till.CodePayoutNotFound}
 	}
+	c.subject = id
 	return store.Ref{Client: c.session.Client.ID, ID: id}, nil
 }
 

@@ -109,6 +109,7 @@ func (w *Worker) act(ctx context.Context, t *Task) *Answer {
 	w.counts.of(j.Connection, t.Action).Called(string(a.Result.Outcome), a.Err != nil, took)
 	a.Ended = w.c.Store.Now()
 	w.logCall(t, a, took)
+	w.traceCall(t, a, took)
 	return a
 }
 

@@ -54,7 +54,13 @@ func (p *Processor[R]) RecordCallback(ctx context.Context, connection string, re
 			w.via = connection
 		}
 	}
-	if err := p.callbacks.Do(ctx, w); err != nil {
+	var came till.Time
+	if p.c.Tracer != nil {
+		came = p.c.Store.Now()
+	}
+	err := p.callbacks.Do(ctx, w)
+	p.traceCallback(w, came, err)
+	if err != nil {
 		if errors.Is(err, batch.ErrFull) || errors.Is(err, batch.ErrClosed) {
 			return till.Errorf(till.CodeServiceUnavailable, "too many callbacks are waiting")
 		}

@@ -130,6 +130,7 @@ func (b *Recording[R]) noteMove(row R, to string) {
 
 // committed counts and logs what the batch has changed.
 func (b *Recording[R]) committed() {
+	b.trace()
 	c := b.worker.counts
 	for _, m := range b.moves {
 		p := b.Rows[m.ref].Subject()

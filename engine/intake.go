@@ -8,6 +8,7 @@ import (
 	"till"
 	"till/internal/batch"
 	"till/internal/request"
+	"till/internal/trace"
 	"till/store"
 )
 
@@ -27,6 +28,7 @@ type Client struct {
 	Fees    []till.Fee
 	Actor   string // its name in the audit log
 	Full    error  // the error for each new row if the client may store no more; nil if it may
+	Caller  trace.Caller
 }
 
 // CreateCall is one create call, from the checks to the commit.
@@ -42,6 +44,8 @@ type CreateCall[R Subject] struct {
 	Permit *SendPermit // nil: the row waits for a claim
 	Step   store.Step
 	Audit  *store.AuditRow // who requested it and why, for the audit log; insert fills in the rest
+
+	came till.Time // for the trace; zero: there is none
 
 	// Stored is how many bytes it stores, if they are counted. Accept sets it.
 	Stored int64
@@ -122,6 +126,9 @@ func (p *Processor[R]) Accept(ctx context.Context, call *CreateCall[R]) (row R, 
 	// slot taken.
 	var none R
 	call.Stored = StoredBytes(call.Client.Client, call.Row.Subject().Document)
+	if p.c.Tracer != nil {
+		call.came = p.c.Store.Now()
+	}
 	err = p.creates.Do(context.WithoutCancel(ctx), call)
 	switch {
 	case errors.Is(err, batch.ErrFull), errors.Is(err, batch.ErrClosed):
@@ -151,6 +158,7 @@ func (p *Processor[R]) runCreates(ctx context.Context, calls []*CreateCall[R]) {
 			}
 		}
 	}()
+	began := p.c.Store.Now()
 	err := p.createBatch(ctx, &calls, true)
 	if errors.Is(err, store.ErrUnknownCommit) {
 		err = p.createBatch(ctx, &calls, false) // rows that exist are adopted
@@ -165,6 +173,7 @@ func (p *Processor[R]) runCreates(ctx context.Context, calls []*CreateCall[R]) {
 			call.err = p.Unavailable(p.table.Name()+"s not created", err)
 		}
 	}
+	p.traceCreates(calls, began)
 	unclaimed := false
 	for _, call := range calls {
 		if call.made() {

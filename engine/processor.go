@@ -8,6 +8,7 @@ import (
 	"till"
 	"till/internal/batch"
 	"till/internal/request"
+	"till/internal/trace"
 	"till/meter"
 	"till/provider"
 	"till/store"
@@ -44,8 +45,9 @@ type Config struct {
 	// LogEnded is how many payments and payouts that end as planned share one line of the
 	// log; 0 means that each has one. Troubled ones always have one.
 	LogEnded int
-	Meter    *meter.Meter // nil: nothing is counted
-	Log      *slog.Logger // nil: nothing is logged
+	Meter    *meter.Meter  // nil: nothing is counted
+	Tracer   *trace.Tracer // nil: nothing is traced
+	Log      *slog.Logger  // nil: nothing is logged
 }
 
 // Limits bounds the calls to one connection. A zero field means what the operator's Traits

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"till/config"
+	"till/internal/trace"
 	"till/provider"
 	"till/store"
 	"till/webhook"
@@ -106,6 +107,9 @@ type Config struct {
 
 	// NoMetrics counts nothing, for measurements; it has no flag.
 	NoMetrics bool
+
+	// Trace says where spans are sent; the zero value means nowhere.
+	Trace trace.Config
 
 	// LogEnded is how many payments and payouts that ended as planned share one line of the
 	// log; 0 means that each has one.

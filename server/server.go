@@ -21,6 +21,7 @@ import (
 	"till/console"
 	"till/engine"
 	"till/internal/loop"
+	"till/internal/trace"
 	"till/meter"
 	"till/payout"
 	"till/people"
@@ -61,9 +62,10 @@ type Server struct {
 	inherited map[string]net.Listener // sockets that systemd has opened, by name
 	draining  atomic.Bool             // a stop has begun
 
-	meter *meter.Meter // nil: nothing is counted
-	loops loops
-	ready *readiness
+	meter  *meter.Meter  // nil: nothing is counted
+	tracer *trace.Tracer // nil: nothing is traced
+	loops  loops
+	ready  *readiness
 
 	undo  undoStack
 	close func() error
@@ -94,7 +96,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	s.ready = &readiness{check: s.checkDatabase}
 	s.close = sync.OnceValue(s.undo.run)
 	steps := []func(context.Context) error{
-		s.extendPhonePatterns, s.openMeter, s.lock, s.inherit, s.listen, s.openStore, s.openSecret, s.openSandbox, s.openOperators,
+		s.extendPhonePatterns, s.openMeter, s.openTracer, s.lock, s.inherit, s.listen, s.openStore, s.openSecret, s.openSandbox, s.openOperators,
 		s.registerConnections, s.warnOrphans, s.build, s.openDemos, s.warnExposed,
 	}
 	for _, step := range steps {
@@ -168,7 +170,7 @@ func (s *Server) build(context.Context) (err error) {
 	s.accounts = account.New(s.store, s.log)
 	c := engine.Config{
 		Store: s.store, Secret: s.secret, Limits: s.operators.Limits(), CallbackBase: s.baseURL + "/callbacks",
-		AcceptOnly: !s.c.Role.works(), Slots: s.operators.File.Calls, LogEnded: s.c.LogEnded, Meter: s.meter, Log: s.log,
+		AcceptOnly: !s.c.Role.works(), Slots: s.operators.File.Calls, LogEnded: s.c.LogEnded, Meter: s.meter, Tracer: s.tracer, Log: s.log,
 	}
 	c.Connections, c.Routes = s.payoutConnections(), s.routes(till.SubjectPayout)
 	s.payouts = payout.New(c)
@@ -199,7 +201,7 @@ func (s *Server) build(context.Context) (err error) {
 	s.handler = api.New(api.Config{
 		Store: s.store, Collector: s.collector, Payouts: s.payouts, Accounts: s.accounts, Endpoints: s.endpoints, Sandbox: s.sandbox,
 		BaseURL: s.baseURL, ErrorPages: s.errorPages(), RateLimit: s.c.RateLimit, TestQuota: s.c.TestQuota, Log: s.log,
-		CallbackPolicies: doors, Strays: strays, TrustedProxies: s.operators.File.TrustedProxies, Beside: s.beside, Meter: s.meter,
+		CallbackPolicies: doors, Strays: strays, TrustedProxies: s.operators.File.TrustedProxies, Beside: s.beside, Meter: s.meter, Tracer: s.tracer,
 	})
 	return s.buildConsole()
 }
@@ -225,7 +227,7 @@ func (s *Server) buildWebhooks() error {
 	if !s.c.Role.works() {
 		return nil
 	}
-	s.dispatcher = webhook.New(webhook.Config{Store: s.store, Secrets: vault, Sender: sender, Meter: s.meter, Log: s.log})
+	s.dispatcher = webhook.New(webhook.Config{Store: s.store, Secrets: vault, Sender: sender, Meter: s.meter, Tracer: s.tracer, Log: s.log})
 	s.endpoints.Wake = s.dispatcher.Wake
 	s.undo.push(func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), callsTimeout)
@@ -291,6 +293,9 @@ func (s *Server) workers() map[string]func(context.Context) {
 		"measure":       s.analyzeTables,
 		"pulse":         s.pulse,
 		"turns":         s.takeTurns,
+	}
+	if s.tracer != nil {
+		w["traces"] = s.tracer.Run
 	}
 	if s.people != nil {
 		w["people"] = s.people.Run

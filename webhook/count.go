@@ -16,6 +16,7 @@ func (s *chunkSend) count(it *chunkItem, a Response, began till.Time) {
 		attempt = it.row.Attempts + 1
 	}
 	d.attempts.Attempt(resultOf(a), a.Took)
+	s.trace(it, a, began, attempt)
 	// The backlog of an endpoint that was failing is late through its own fault.
 	if created := s.w.createdAt[it.Sequence]; attempt == 1 && !it.requested() && !it.replay && !created.IsZero() && s.w.e.Failures == 0 && s.w.e.ThrottleUntil == 0 {
 		d.attempts.First(began.Sub(created))

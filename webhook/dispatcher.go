@@ -14,6 +14,7 @@ import (
 	"till/internal/batch"
 	"till/internal/loop"
 	"till/internal/quota"
+	"till/internal/trace"
 	"till/meter"
 	"till/store"
 )
@@ -43,8 +44,9 @@ type Config struct {
 	// only thing that happens.
 	NoHints bool
 
-	Meter *meter.Meter // nil: nothing is counted
-	Log   *slog.Logger // nil: silence
+	Meter  *meter.Meter  // nil: nothing is counted
+	Tracer *trace.Tracer // nil: nothing is traced
+	Log    *slog.Logger  // nil: silence
 }
 
 // Lease is how long the right to send to an endpoint lasts unless it is

@@ -22,6 +22,7 @@ func newDev() *cobra.Command {
 	c := server.Config{Version: versionText()}
 	var data, role, format, level, operators, faults string
 	var asJSON, insecure, docs bool
+	var traces traceFlags
 	cmd := &cobra.Command{
 		Use:   "dev",
 		Short: "Try the service on this machine",
@@ -50,6 +51,9 @@ that you see whether your program asks each customer once. The words are the fla
 			}
 			c.Role, c.Log, c.LoopbackOnly = server.Role(role), log, !insecure
 			c.NoDocs = !docs
+			if c.Trace, err = traces.config(); err != nil {
+				return err
+			}
 			c.WebhookAllow = append(c.WebhookAllow, webhook.Loopback...) // the receiver being written is on this machine
 			var played simulatorServers
 			if operators != "" {
@@ -103,6 +107,7 @@ that you see whether your program asks each customer once. The words are the fla
 	f.BoolVar(&asJSON, "json", false, "print one line of JSON when ready")
 	addWebhookFlags(cmd, &c)
 	addLogFlags(cmd, &format, &level, "warn")
+	traces.add(cmd)
 	return cmd
 }
 

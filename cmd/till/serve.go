@@ -30,6 +30,7 @@ func serveOf(adapters server.Adapters) *cobra.Command {
 	var logEnded string
 	var asJSON, docs bool
 	var quota int64
+	var traces traceFlags
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the service",
@@ -50,6 +51,9 @@ operator serves test clients.`,
 			}
 			c.Role, c.Log, c.TestQuota = server.Role(role), log, quota<<20
 			c.NoDocs = !docs
+			if c.Trace, err = traces.config(); err != nil {
+				return err
+			}
 			if c.NoConsole = consoleMode == "off"; !c.NoConsole && consoleMode != "on" {
 				return fmt.Errorf("--console %q is not on or off", consoleMode)
 			}
@@ -94,6 +98,7 @@ operator serves test clients.`,
 	f.BoolVar(&asJSON, "json", false, "print one line of JSON when ready")
 	addWebhookFlags(cmd, &c)
 	addLogFlags(cmd, &format, &level, "info")
+	traces.add(cmd)
 	f.StringVar(&logEnded, "log-ended", "all", "all, or sample:100 for one line of a hundred payments and payouts that end as planned")
 	return cmd
 }
