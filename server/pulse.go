@@ -14,7 +14,7 @@ const pulseInterval = 10 * time.Second
 // pulse records in the database that this instance is alive, until ctx ends. Then it
 // removes its row: an upgrade need not wait for an instance that has stopped.
 func (s *Server) pulse(ctx context.Context) {
-	i := store.Instance{ID: s.id, Version: s.c.Version, Role: string(s.c.Role), StartedAt: s.store.Now()}
+	i := store.Instance{ID: s.id, Version: s.c.Version, Level: store.Level, Role: string(s.c.Role), StartedAt: s.store.Now()}
 	loop.Run(ctx, loop.Options{Interval: pulseInterval, Jitter: 0.1, Step: func(ctx context.Context) time.Duration {
 		err := s.store.UpdateBackground(ctx, func(tx *store.Tx) error { return tx.PulseInstance(ctx, &i) })
 		if err != nil && ctx.Err() == nil {

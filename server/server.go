@@ -142,6 +142,9 @@ func (s *Server) openStore(ctx context.Context) (err error) {
 	}
 	s.undo.push(s.store.Close)
 	s.meterStore()
+	if err := s.refuseStop(ctx); err != nil {
+		return err
+	}
 	applied, err := s.store.Migrate(ctx)
 	for _, version := range applied {
 		s.log.Info("database migrated", "version", version)

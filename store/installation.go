@@ -5,6 +5,7 @@ import (
 
 	"till"
 	"till/internal/db"
+	"till/store/schema"
 )
 
 var selectInstallation = db.Define(db.SQL{Name: "installation.select",
@@ -12,6 +13,9 @@ var selectInstallation = db.Define(db.SQL{Name: "installation.select",
 
 var insertInstallation = db.Define(db.SQL{Name: "installation.insert",
 	SQLite: `INSERT INTO installation (one, log_id, secret_check, created_at) VALUES (1, $1, $2, $3)`})
+
+var selectLevel = db.Define(db.SQL{Name: "installation.selectLevel",
+	SQLite: `SELECT level FROM installation WHERE one = 1`})
 
 var setLogID = db.Define(db.SQL{Name: "installation.setLogID",
 	SQLite: `UPDATE installation SET log_id = $1 WHERE one = 1`})
@@ -101,6 +105,23 @@ func (tx *Tx) InsertInstallation(ctx context.Context, i *Installation) error {
 	_, err := tx.db.Exec(ctx, insertInstallation,
 		i.LogID[:], i.SecretCheck, int64(i.CreatedAt))
 	return err
+}
+
+// Level is the highest level that this program reads and writes.
+const Level = schema.Level
+
+// InstallationLevel returns what may be written: the level that was last raised to, 1
+// before the first start.
+func (tx *Tx) InstallationLevel(ctx context.Context) (int, error) {
+	level := 1
+	_, err := tx.db.QueryRow(ctx, selectLevel, nil, &level)
+	return level, err
+}
+
+// RaiseLevel lets all instances write what a level brings. Programs that do not know it
+// stop, and start no more. It reports false if the level is that high already.
+func (tx *Tx) RaiseLevel(ctx context.Context, level int) (bool, error) {
+	return schema.RaiseLevel(ctx, tx.db, level)
 }
 
 // SetLogID gives the event logs a new identity. It reports whether there is an

@@ -27,15 +27,22 @@ const (
 	keepInstance = time.Hour
 )
 
+// InstanceGone is how long after its last pulse an instance counts as running. It misses
+// two pulses before.
+const InstanceGone = 30 * time.Second
+
 // Instance is one running program on this database.
 type Instance struct {
 	ID        till.ID
 	Version   string
-	Level     int64
+	Level     int64 // the highest that it reads; 0: of a release from before the level
 	Role      string
 	StartedAt till.Time
 	SeenAt    till.Time // its last pulse
 }
+
+// Running reports whether an instance was seen a short time before now.
+func (i *Instance) Running(now till.Time) bool { return now.Sub(i.SeenAt) < InstanceGone }
 
 // PulseInstance records that an instance is alive, at the time of the transaction, and
 // forgets those that have not been seen for an hour.

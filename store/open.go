@@ -142,6 +142,18 @@ func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 	return schema.Migrate(ctx, s.db)
 }
 
+// PendingStop returns the migrations that Migrate would apply and on which the release
+// before must not run.
+func (s *Store) PendingStop(ctx context.Context) ([]string, error) {
+	return schema.PendingStop(ctx, s.db)
+}
+
+// KnowsInstances reports whether the database has a table of instances yet: one of an old
+// release that was not migrated does not.
+func (s *Store) KnowsInstances(ctx context.Context) (bool, error) {
+	return schema.HasInstances(ctx, s.db)
+}
+
 // SchemaNumber returns the number of this program\'s newest migration.
 func (s *Store) SchemaNumber() int { return schema.Number(s.db.Dialect()) }
 

@@ -161,6 +161,9 @@ func (d *doctor) examineStore(ctx context.Context, database, secretFile string) 
 		return err
 	}
 	d.add("schema", isFine, "it is this program's")
+	if err := d.examineLevel(ctx, s); err != nil {
+		return err
+	}
 	strays, err := books.CountOpenStrays(ctx, s)
 	if err != nil {
 		return err

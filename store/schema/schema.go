@@ -37,7 +37,7 @@ var selectMigrations = db.Define(db.SQL{Name: "migrate.selectMigrations",
 	SQLite: `SELECT version, checksum FROM schema_migrations`})
 
 var selectNewest = db.Define(db.SQL{Name: "migrate.selectNewest",
-	SQLite: `SELECT max(version) FROM schema_migrations`})
+	SQLite: `SELECT max(version) FROM schema_migrations WHERE version < 'a'`}) // without the rows of levels
 
 // createTable is the script that makes the table of migrations.
 var createTable = map[string]string{
@@ -251,6 +251,12 @@ func checkUnknown(ctx context.Context, tx *db.Tx, unknown map[string]string) err
 		return err
 	}
 	for v := range unknown {
+		if known, err := checkLevel(v); known || err != nil {
+			if err != nil {
+				return err
+			}
+			continue
+		}
 		if !rolling[v] {
 			return &Error{"the database has migration " + v + ", which this program does not know: it is older than the database"}
 		}

@@ -1,0 +1,81 @@
+package books
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"till"
+	"till/store"
+)
+
+// Levels has the level of an installation, and who runs on it.
+type Levels struct {
+	Level     int // what may be written
+	Program   int // the highest that this program knows
+	Instances []*store.Instance
+	At        till.Time // when it was read
+}
+
+// ReadLevels returns the level, and the instances that were seen within the last hour.
+func ReadLevels(ctx context.Context, s *store.Store) (l Levels, err error) {
+	err = s.View(ctx, func(tx *store.Tx) error {
+		l, err = readLevels(ctx, tx)
+		return err
+	})
+	return l, err
+}
+
+func readLevels(ctx context.Context, tx *store.Tx) (Levels, error) {
+	l := Levels{Program: store.Level}
+	var err error
+	if l.Level, err = tx.InstallationLevel(ctx); err != nil {
+		return l, err
+	}
+	l.Instances, err = tx.Instances(ctx)
+	l.At = tx.Now()
+	return l, err
+}
+
+// Older returns the instances that run and do not know a level.
+func (l *Levels) Older(level int) (older []*store.Instance) {
+	for _, i := range l.Instances {
+		if i.Running(l.At) && i.Level < int64(level) {
+			older = append(older, i)
+		}
+	}
+	return older
+}
+
+// ErrOlderInstances says that the level cannot be raised yet.
+type ErrOlderInstances struct{ Instances []*store.Instance }
+
+func (e *ErrOlderInstances) Error() string {
+	var names []string
+	for _, i := range e.Instances {
+		names = append(names, fmt.Sprintf("%s (%s)", i.ID, i.Version))
+	}
+	return "instances of an older release run, and they cannot read what the new level writes: replace them first: " + strings.Join(names, ", ")
+}
+
+// RaiseLevel raises the level to this program's. After it no older program can run on the
+// database. It returns ErrOlderInstances while one does, and false if there is nothing to
+// raise. It may be run twice.
+func RaiseLevel(ctx context.Context, s *store.Store, by string) (raised bool, err error) {
+	_, err = retryUnknown(ctx, s.Update, func(tx *store.Tx, again bool) error {
+		raised = again
+		l, err := readLevels(ctx, tx)
+		if err != nil || l.Level >= l.Program {
+			return err
+		}
+		if older := l.Older(l.Program); len(older) > 0 {
+			return &ErrOlderInstances{older}
+		}
+		if err := auditClients(ctx, tx, []till.ID{till.House}, by, "level.raise", fmt.Sprintf("from level %d to %d", l.Level, l.Program)); err != nil {
+			return err
+		}
+		raised, err = tx.RaiseLevel(ctx, l.Program)
+		return err
+	})
+	return raised && err == nil, err
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"till/books"
+	"till/store"
+)
+
+func newLevel() *cobra.Command {
+	var database string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "level",
+		Short: "Show what may be written, and which instances run",
+		Long: `Show the level of the database and the instances that were seen within the last
+hour. The level says what may be written. A new release reads new forms at once
+and writes them after the level was raised. Until then the release before runs
+beside it and can be started again.
+
+The level is raised by itself after 24 hours in which only instances of the new
+release were seen. Use 'till level raise' to do it at once.`,
+		Example: `  till level`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+				l, err := books.ReadLevels(cmd.Context(), s)
+				if err != nil {
+					return err
+				}
+				return printLevels(cmd.OutOrStdout(), &l, asJSON)
+			})
+		},
+	}
+	addDatabaseFlag(cmd, &database)
+	addJSONFlag(cmd, &asJSON)
+	cmd.AddCommand(newLevelRaise())
+	return cmd
+}
+
+func newLevelRaise() *cobra.Command {
+	var database, by string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "raise",
+		Short: "Let the new release write what it brings",
+		Long: `Raise the level of the database to this program's. Use it after an upgrade, when
+you are sure that you will not go back: the release before cannot run on the
+database any more. It is refused while an instance of that release runs. The
+audit log of the house records it.`,
+		Example: `  till level raise --by "Anne Mbemba"`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+				ctx := store.WithCause(cmd.Context(), causeOf(cmd))
+				raised, err := books.RaiseLevel(ctx, s, by)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return printJSON(cmd.OutOrStdout(), map[string]any{"level": store.Level, "raised": raised})
+				}
+				if !raised {
+					_, err = printf(cmd.OutOrStdout(), "The level is %d already.\n", store.Level)
+					return err
+				}
+				_, err = printf(cmd.OutOrStdout(), "The level is %d now. Programs that do not know it stop within two seconds and do not start any more.\n", store.Level)
+				return err
+			})
+		},
+	}
+	addByFlag(cmd, &by, "the person who decides (required)")
+	cmd.MarkFlagRequired("by")
+	addDatabaseFlag(cmd, &database)
+	addJSONFlag(cmd, &asJSON)
+	return cmd
+}
+
+// instanceJSON is an instance as the command prints it.
+type instanceJSON struct {
+	InstanceID string `json:"instance_id"`
+	Version    string `json:"version"`
+	Level      int64  `json:"level"`
+	Role       string `json:"role"`
+	StartedAt  string `json:"started_at"`
+	SeenAt     string `json:"seen_at"`
+	Running    bool   `json:"running"`
+}
+
+// examineLevel reports whether the last upgrade is finished.
+func (d *doctor) examineLevel(ctx context.Context, s *store.Store) error {
+	l, err := books.ReadLevels(ctx, s)
+	if err != nil {
+		return err
+	}
+	switch older := len(l.Older(l.Program)); {
+	case older > 0:
+		d.add("level", isRisky, "%s: the upgrade is not finished; see 'till level'", count(older, "instance of an older release runs", "instances of an older release run"))
+	case l.Level < l.Program:
+		d.add("level", isFine, "it is %d and can be raised to %d; until then the release before can be started again", l.Level, l.Program)
+	default:
+		d.add("level", isFine, "it is this program's, %d", l.Level)
+	}
+	return nil
+}
+
+func printLevels(w io.Writer, l *books.Levels, asJSON bool) error {
+	instances := []instanceJSON{}
+	for _, i := range l.Instances {
+		instances = append(instances, instanceJSON{InstanceID: i.ID.String(), Version: i.Version, Level: i.Level, Role: i.Role,
+			StartedAt: i.StartedAt.String(), SeenAt: i.SeenAt.String(), Running: i.Running(l.At)})
+	}
+	older := len(l.Older(l.Program))
+	if asJSON {
+		return printJSON(w, map[string]any{"level": l.Level, "program_level": l.Program, "may_raise": l.Level < l.Program && older == 0, "instances": instances})
+	}
+	_, err := printf(w, "The database has level %d, this program knows level %d.\n", l.Level, l.Program)
+	if len(instances) > 0 {
+		err = errors.Join(err, table(w, func(row func(cells ...any)) {
+			row("INSTANCE", "VERSION", "LEVEL", "ROLE", "STARTED", "SEEN")
+			for _, i := range instances {
+				row(i.InstanceID, i.Version, i.Level, i.Role, i.StartedAt, i.SeenAt)
+			}
+		}))
+	}
+	switch {
+	case l.Level >= l.Program:
+		_, e := printLine(w, "There is nothing to raise.")
+		return errors.Join(err, e)
+	case older > 0:
+		_, e := printf(w, "It cannot be raised yet: %s.\n", count(older, "instance of an older release runs", "instances of an older release run"))
+		return errors.Join(err, e)
+	}
+	_, e := printLine(w, "It can be raised with 'till level raise'; until then the release before can be started again.")
+	return errors.Join(err, e)
+}

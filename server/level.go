@@ -1,0 +1,117 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"till"
+	"till/books"
+	"till/store"
+)
+
+// The level is raised by itself after raiseAfter in which only instances were seen that
+// know it. Until then, the release before can be started again.
+const (
+	levelTurn  = "level"
+	levelEvery = time.Minute
+	levelLease = time.Minute
+	raiseAfter = 24 * time.Hour
+)
+
+// levelSeen is the result of the turn.
+type levelSeen struct {
+	// Since is from when on only instances were seen that know the level; zero: an older one
+	// runs, or there is nothing to raise.
+	Since till.Time `json:"since"`
+	Level int       `json:"level"` // the level that is waited for
+}
+
+func (s *Server) levelTurn() books.Turn {
+	return books.Turn{Name: levelTurn, Every: levelEvery, Lease: levelLease, Run: s.watchLevel}
+}
+
+// watchLevel raises the level when no older program was seen for a day.
+func (s *Server) watchLevel(ctx context.Context) (string, error) {
+	l, err := books.ReadLevels(ctx, s.store)
+	if err != nil {
+		return "", err
+	}
+	before, err := s.lastLevelSeen(ctx)
+	if err != nil {
+		return "", err
+	}
+	now := nextLevelSeen(before, &l)
+	if !now.Since.IsZero() && l.At.Sub(now.Since) >= raiseAfter {
+		raised, err := books.RaiseLevel(ctx, s.store, "engine")
+		var older *books.ErrOlderInstances
+		if err != nil && !errors.As(err, &older) {
+			return "", err
+		}
+		if now = (levelSeen{}); raised {
+			s.log.Info("level raised", "level", store.Level)
+		}
+	}
+	b, err := json.Marshal(now)
+	return string(b), err
+}
+
+// nextLevelSeen moves the wait for the level on by what is seen now.
+func nextLevelSeen(before levelSeen, l *books.Levels) levelSeen {
+	if l.Level >= l.Program || len(l.Older(l.Program)) > 0 {
+		return levelSeen{}
+	}
+	// A time in the future is from before the clock was set back.
+	if before.Level != l.Program || before.Since.IsZero() || before.Since > l.At {
+		return levelSeen{Since: l.At, Level: l.Program}
+	}
+	return before
+}
+
+func (s *Server) lastLevelSeen(ctx context.Context) (seen levelSeen, err error) {
+	err = s.store.View(ctx, func(tx *store.Tx) error {
+		turns, err := tx.Turns(ctx)
+		if t := turns[levelTurn]; err == nil && t != nil {
+			if json.Unmarshal([]byte(t.Result), &seen) != nil {
+				seen = levelSeen{} // another release's
+			}
+		}
+		return err
+	})
+	return seen, err
+}
+
+// refuseStop refuses to migrate a database that other instances use, if they could not go
+// on with it. On one file the lock has shown that there is no other.
+func (s *Server) refuseStop(ctx context.Context) error {
+	if !store.IsPostgres(s.c.Database) {
+		return nil
+	}
+	stops, err := s.store.PendingStop(ctx)
+	if err != nil || len(stops) == 0 {
+		return err
+	}
+	if known, err := s.store.KnowsInstances(ctx); err != nil || !known {
+		return err
+	}
+	var others []string
+	err = s.store.View(ctx, func(tx *store.Tx) error {
+		others = nil
+		all, err := tx.Instances(ctx)
+		for _, i := range all {
+			if i.Running(tx.Now()) {
+				others = append(others, fmt.Sprintf("%s (%s)", i.ID, i.Version))
+			}
+		}
+		return err
+	})
+	if err != nil || len(others) == 0 {
+		return err
+	}
+	return fmt.Errorf("other instances run on the database and cannot go on after the migrations %s: stop them and start again after %s, "+
+		"or run 'till migrate', at which they stop by themselves; they are %s",
+		strings.Join(stops, ", "), store.InstanceGone, strings.Join(others, ", "))
+}
