@@ -300,7 +300,7 @@ func (h *hostileBooks) commands() []hostileArgs {
 		{[]string{"strays", "attribute", h.stray.String(), "--client", client, "--by", "Anne", "--evidence", letter}, false},
 		{[]string{"strays", "foreign", h.stray.String(), "--by", "Anne", "--reason", hostile}, false},
 		{[]string{"migrate"}, false},
-		{[]string{"level"}, true},
+		{[]string{"level"}, false},
 		{[]string{"level", "raise", "--by", hostile}, true},
 		{[]string{"level", "raise", "--by", "Anne"}, false},
 		{[]string{"restored", "--lost-from", "2020-01-01T00:00:00Z"}, true},
