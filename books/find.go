@@ -2,6 +2,7 @@ package books
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -19,15 +20,20 @@ const (
 	recentPhones   = 10 * time.Minute
 )
 
-// Search is what is looked for. One of the texts is set, or the id.
+// Search is what is looked for. One of the texts is set, or the id, or the amounts.
 type Search struct {
-	Client    till.ID // till.House: of all clients
-	Phone     string  // in full form
-	Reference string  // exact, then as a beginning (of one client)
-	Receipt   string  // the operator's
-	ID        *till.ID
-	Earliest  till.Time // older rows are not found
+	Client    till.ID      // till.House: of all clients
+	Phone     string       // in full form
+	Reference string       // exact, then as a beginning
+	Receipt   string       // the operator's
+	ID        *till.ID     // of itself, its idempotency key, or an event about it
+	Amounts   []till.Money // any of them; rows since Earliest are looked through
+	Earliest  till.Time    // older rows are not found
 }
+
+// ErrTooManyRows says that an amount would have to be looked for in more rows than a
+// search goes through: a later Earliest has fewer.
+var ErrTooManyRows = errors.New("there are too many rows to look through")
 
 // FindPayments returns the payments that a search means, newest first; exact matches
 // of a reference come first. short says that there may be more.
@@ -53,6 +59,11 @@ type finder[R any] struct {
 }
 
 func find[R any](ctx context.Context, tx *store.Tx, key store.PhoneKey, q Search, f finder[R]) (out []R, short bool, err error) {
+	if len(q.Amounts) > 0 {
+		if err := checkRows(ctx, tx, q, f); err != nil {
+			return nil, false, err
+		}
+	}
 	refs, err := findRefs(ctx, tx, key, q, f.payouts)
 	if err != nil {
 		return nil, false, err
@@ -74,6 +85,16 @@ func find[R any](ctx context.Context, tx *store.Tx, key store.PhoneKey, q Search
 		}
 		out, short = append(out, recent...), short || left
 	}
+	for _, amount := range q.Amounts {
+		if q.Client == till.House {
+			break // findRefs has them
+		}
+		some, n, err := f.list(ctx, q.Client, store.PaymentFilter{Amount: amount.Minor, Currency: amount.Currency, From: q.Earliest}, store.Page{Limit: MaxFound})
+		if err != nil {
+			return nil, false, err
+		}
+		out, short = append(out, some...), short || n > MaxFound
+	}
 	out = slices.DeleteFunc(out, func(r R) bool { _, _, _, at := f.facts(r); return at < q.Earliest })
 	slices.SortFunc(out, func(a, b R) int {
 		refA, _, referenceA, _ := f.facts(a)
@@ -90,6 +111,32 @@ func find[R any](ctx context.Context, tx *store.Tx, key store.PhoneKey, q Search
 	return out, short, nil
 }
 
+// checkRows refuses to look for an amount in too many rows.
+func checkRows[R any](ctx context.Context, tx *store.Tx, q Search, f finder[R]) error {
+	var n int64
+	if q.Client != till.House {
+		var err error
+		if _, n, err = f.list(ctx, q.Client, store.PaymentFilter{From: q.Earliest}, store.Page{}); err != nil {
+			return err
+		}
+	} else {
+		noun := map[bool]string{false: store.CountedPayments, true: store.CountedPayouts}[f.payouts]
+		for _, mode := range []till.Mode{till.Live, till.Test} {
+			sums, err := tx.HouseSums(ctx, mode, []string{noun}, store.HourOf(q.Earliest), store.HourOf(tx.Now()))
+			if err != nil {
+				return err
+			}
+			for _, s := range sums {
+				n += s.N
+			}
+		}
+	}
+	if n > maxScannedRows {
+		return ErrTooManyRows
+	}
+	return nil
+}
+
 // findRefs returns what the indexes have.
 func findRefs(ctx context.Context, tx *store.Tx, key store.PhoneKey, q Search, payouts bool) (refs []store.Ref, err error) {
 	add := func(column store.FindColumn, value any) {
@@ -104,11 +151,16 @@ func findRefs(ctx context.Context, tx *store.Tx, key store.PhoneKey, q Search, p
 	case q.ID != nil:
 		add(store.FindID, q.ID[:])
 		add(store.FindKey, q.ID[:])
+		if err == nil {
+			var about []store.Ref
+			about, err = tx.SubjectsOfEvent(ctx, q.Client, *q.ID)
+			refs = append(refs, about...)
+		}
 	case q.Receipt != "":
 		add(store.FindReceipt, q.Receipt)
 	case q.Reference != "":
 		add(store.FindReference, q.Reference)
-		if err == nil && q.Client != till.House {
+		if err == nil {
 			var rows []store.ReferenceRow
 			rows, err = tx.ReferencesFrom(ctx, q.Client, payouts, q.Reference, maxPrefixRows)
 			for _, r := range rows {
@@ -116,6 +168,14 @@ func findRefs(ctx context.Context, tx *store.Tx, key store.PhoneKey, q Search, p
 					refs = append(refs, r.Ref)
 				}
 			}
+		}
+	case q.Client == till.House && len(q.Amounts) > 0:
+		for _, amount := range q.Amounts {
+			var some []store.Ref
+			if some, err = tx.RefsByAmount(ctx, payouts, amount, q.Earliest, maxFoundRefs); err != nil {
+				return nil, err
+			}
+			refs = append(refs, some...)
 		}
 	case q.Phone != "":
 		if refs, err = tx.RefsByPhone(ctx, q.Client, key.Mark(q.Phone), payouts, maxFoundRefs); err != nil || q.Client != till.House {

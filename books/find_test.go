@@ -27,7 +27,8 @@ func TestFind(t *testing.T) {
 			w.pay(w.a, others, "ORDER-2")
 			w.index(t, 3)
 			longer := w.pay(w.a, mine, "ORDER-10")
-			w.pay(w.a, "242061230003", "OTHER")
+			last := w.pay(w.a, "242061230003", "OTHER")
+			amount := w.amount(last)
 			for _, c := range []struct {
 				name string
 				q    books.Search
@@ -40,7 +41,14 @@ func TestFind(t *testing.T) {
 				{"a reference", books.Search{Client: w.a.ID, Reference: "ORDER-1"}, []till.ID{old, longer}},
 				{"a beginning", books.Search{Client: w.a.ID, Reference: "ORDER-10"}, []till.ID{longer}},
 				{"a beginning with a wildcard", books.Search{Client: w.a.ID, Reference: "ORDER_"}, nil},
-				{"a reference over all", books.Search{Reference: "ORDER-1"}, []till.ID{foreign, old}},
+				{"a reference over all", books.Search{Reference: "ORDER-1"}, []till.ID{foreign, old, longer}},
+				{"a beginning over all", books.Search{Reference: "ORDER-10"}, []till.ID{longer}},
+				{"an amount", books.Search{Client: w.a.ID, Amounts: []till.Money{{Minor: 5000, Currency: "KES"}}}, nil},
+				{"an amount over all, not too old", books.Search{Amounts: []till.Money{amount}, Earliest: longer.Time()}, []till.ID{last, longer}},
+				{"an amount, not too old", books.Search{Client: w.a.ID, Amounts: []till.Money{amount}, Earliest: longer.Time()}, []till.ID{last, longer}},
+				{"an event", books.Search{Client: w.a.ID, ID: w.event(old)}, []till.ID{old}},
+				{"an event over all", books.Search{ID: w.event(old)}, []till.ID{old}},
+				{"an event of another", books.Search{Client: w.b.ID, ID: w.event(old)}, nil},
 				{"an id", books.Search{Client: w.a.ID, ID: &old}, []till.ID{old}},
 				{"an id of another", books.Search{Client: w.a.ID, ID: &foreign}, nil},
 				{"an id over all", books.Search{ID: &foreign}, []till.ID{foreign}},
@@ -103,4 +111,34 @@ func (w *findWorld) index(t *testing.T, want int) {
 	if err != nil || n != want {
 		t.Errorf("%d rows were indexed, want %d: %v", n, want, err)
 	}
+}
+
+// amount returns what a payment of the first client asks for.
+func (w *findWorld) amount(id till.ID) till.Money {
+	w.t.Helper()
+	var p *store.PaymentRow
+	err := w.store.View(w.t.Context(), func(tx *store.Tx) (err error) {
+		p, err = tx.Payment(w.t.Context(), store.Ref{Client: w.a.ID, ID: id})
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return p.Amount
+}
+
+// event returns the id of a payment's first event.
+func (w *findWorld) event(id till.ID) *till.ID {
+	var out till.ID
+	err := w.store.View(w.t.Context(), func(tx *store.Tx) error {
+		events, err := tx.PaymentEvents(w.t.Context(), store.Ref{Client: w.a.ID, ID: id})
+		if err == nil {
+			out = events[0].ID()
+		}
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return &out
 }

@@ -87,8 +87,8 @@ func StatusOf(ctx context.Context, tx *store.Tx) (*Status, error) {
 	return st, err
 }
 
-// payoutSuffix ends the names under which connections keep the health of payouts.
-const payoutSuffix = " payout"
+// PayoutSuffix ends the names under which connections keep what is of payouts.
+const PayoutSuffix = " payout"
 
 func operatorsOf(ctx context.Context, tx *store.Tx) ([]OperatorStatus, error) {
 	known, err := tx.Connections(ctx)
@@ -98,7 +98,7 @@ func operatorsOf(ctx context.Context, tx *store.Tx) ([]OperatorStatus, error) {
 	by := map[string]*OperatorStatus{}
 	of := func(name string) *OperatorStatus {
 		if by[name] == nil {
-			by[name] = &OperatorStatus{Connection: strings.TrimSuffix(name, payoutSuffix), Payouts: strings.HasSuffix(name, payoutSuffix), State: store.Passing}
+			by[name] = &OperatorStatus{Connection: strings.TrimSuffix(name, PayoutSuffix), Payouts: strings.HasSuffix(name, PayoutSuffix), State: store.Passing}
 		}
 		return by[name]
 	}

@@ -60,6 +60,12 @@ func (v *visit) listCSV(kind string, f *filter, read reader) error {
 		if want.To == 0 || want.To > v.now {
 			want.To = v.now
 		}
+		switch long, err := tooMany(ctx, tx, want, read); {
+		case err != nil:
+			return err
+		case long:
+			return errLongCSV
+		}
 		for {
 			lines, total, err := read(ctx, tx, want, store.Page{Limit: csvSlice, Offset: rows})
 			if err != nil {

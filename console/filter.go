@@ -7,6 +7,7 @@ import (
 
 	"till"
 	"till/console/look"
+	"till/people"
 	"till/store"
 )
 
@@ -35,8 +36,12 @@ type filter struct {
 	Minor    int64
 	Currency string
 	Examine  bool
-	Page     int
-	Upto     till.Time // rows that came after it wait behind "show"
+
+	// Connection is for people of the house: a merchant knows methods.
+	Connection string
+
+	Page int
+	Upto till.Time // rows that came after it wait behind "show"
 }
 
 // readFilter reads the address. What makes no sense there is left out, as if
@@ -59,6 +64,9 @@ func (v *visit) readFilter(base string, states []string) *filter {
 		f.Page = n
 	}
 	f.setAmount(q.Get("amount"), q.Get("currency"))
+	if v.seesConnections() {
+		f.Connection = q.Get("connection")
+	}
 	if n, err := strconv.ParseInt(q.Get("upto"), 10, 64); err == nil && n > 0 && till.Time(n) <= v.now {
 		f.Upto = till.Time(n)
 	}
@@ -67,6 +75,10 @@ func (v *visit) readFilter(base string, states []string) *filter {
 	}
 	return f
 }
+
+// seesConnections reports whether the person may know which connection serves a
+// merchant.
+func (v *visit) seesConnections() bool { return v.session.MayHouse(people.OperatorsSee) }
 
 // setRange sets the ends of a named range.
 func (f *filter) setRange(c look.Clock, now till.Time) {
@@ -129,6 +141,7 @@ func (f *filter) query(changes ...string) url.Values {
 	set("to", f.toDay)
 	set("state", f.State)
 	set("method", f.Method)
+	set("connection", f.Connection)
 	if f.Amount != "" {
 		set("amount", f.Amount)
 		set("currency", f.Currency)
@@ -171,10 +184,14 @@ func (f *filter) Wide() string { return f.base + "?range=all" }
 
 // Kept returns what the form of days keeps of the address, as names and values;
 // KeptRange is the same for the form of amounts.
-func (f *filter) Kept() []Choice { return f.kept("state", "method", "amount", "currency") }
+func (f *filter) Kept() []Choice {
+	return f.kept("state", "method", "connection", "amount", "currency")
+}
 
 // KeptRange: see Kept.
-func (f *filter) KeptRange() []Choice { return f.kept("state", "method", "range", "from", "to") }
+func (f *filter) KeptRange() []Choice {
+	return f.kept("state", "method", "connection", "range", "from", "to")
+}
 
 func (f *filter) kept(names ...string) (out []Choice) {
 	q := f.query()
@@ -188,12 +205,12 @@ func (f *filter) kept(names ...string) (out []Choice) {
 
 // store returns the filter as the store takes it.
 func (f *filter) store() store.PaymentFilter {
-	return store.PaymentFilter{Status: till.Status(f.State), Method: f.Method, From: f.From, To: f.To, Amount: f.Minor, Currency: f.Currency}
+	return store.PaymentFilter{Status: till.Status(f.State), Method: f.Method, From: f.From, To: f.To, Amount: f.Minor, Currency: f.Currency, Connection: f.Connection}
 }
 
 // narrowed reports whether the list shows less than a range of time.
 func (f *filter) narrowed() bool {
-	return f.State != "" || f.Method != "" || f.Amount != "" || f.Examine
+	return f.State != "" || f.Method != "" || f.Connection != "" || f.Amount != "" || f.Examine
 }
 
 // Choice is one link of a filter.

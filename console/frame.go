@@ -32,6 +32,7 @@ type Frame struct {
 	Looks   bool // the person sees the merchant by a role of the house
 	Base    string
 	Stream  string // the address of the live hints; "": none
+	Finds   bool   // there is a search
 	Menu    [][]MenuItem
 	Bar     []MenuItem
 	Others  []*till.Client // merchants to switch to
@@ -98,7 +99,7 @@ func (v *visit) frame(title, key string) *Frame {
 		return f
 	}
 	f.Base, f.Name, f.Test, f.Looks = v.clientPath(""), v.clientName(), v.client.Mode == till.Test, v.session.Looks(v.client.ID)
-	f.Stream = v.clientPath("/live")
+	f.Stream, f.Finds = v.clientPath("/live"), v.may(people.PaymentsSee)
 	if n := v.r.URL.Query().Get("done"); n != "" && v.words.Has("done."+n) {
 		f.Notice = v.words.T("done." + n)
 	}
@@ -128,13 +129,14 @@ func (v *visit) frame(title, key string) *Frame {
 // houseMenu is the menu of the house, as menuTable is that of a merchant.
 var houseMenu = []MenuItem{
 	{Key: "menu.house", Icon: "home", Path: "/house", Shortcut: "gh"},
+	{Key: "frame.search", Icon: "glass", Path: "/house/search"},
 	{Key: "menu.people", Icon: "people", Path: "/house/people"},
 	{Key: "menu.audit", Icon: "log", Path: "/house/audit"},
 }
 
 // frameHouse puts the house's menu around a page.
 func (v *visit) frameHouse(f *Frame, key string) {
-	f.Base, f.Name = Prefix+"/house", v.words.T("menu.house")
+	f.Base, f.Name, f.Finds = Prefix+"/house", v.words.T("menu.house"), v.session.MayHouse(people.ClientsLook)
 	var items []MenuItem
 	for _, item := range houseMenu {
 		i := slices.IndexFunc(Routes, func(r Route) bool { return r.Method == "GET" && r.Path == item.Path })

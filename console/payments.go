@@ -2,8 +2,10 @@ package console
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"till"
 	"till/books"
@@ -26,6 +28,10 @@ type Line struct {
 	Reference string
 	Receipt   string
 	Final     bool // nothing more is decided
+
+	client   till.ID
+	Merchant string // its name, on pages over all merchants
+	Test     bool   // that it is a test merchant, there
 }
 
 // Tail returns the end of the id, which names a line that has no reference.
@@ -39,6 +45,7 @@ type listPage struct {
 	Ranges  []Choice
 	States  []Choice
 	Methods []Choice
+	Through []Choice          // connections, for people of the house
 	Words   map[string]string // what the current filter says
 
 	Lines   []*Line
@@ -50,7 +57,7 @@ type listPage struct {
 	CSV     string
 	Collect string
 	Examine int64 // how many have an open case
-	TooMany bool  // an amount was looked for in too many rows
+	TooMany bool  // an amount or a connection was looked for in too many rows
 	Never   bool  // there is none at all
 	Curl    string
 	Sandbox string
@@ -72,8 +79,8 @@ func statusWords[S ~string](all []S) []string {
 // reader reads a page of a list, and the number of all.
 type reader func(ctx context.Context, tx *store.Tx, f store.PaymentFilter, page store.Page) ([]*Line, int64, error)
 
-// maxAmountRows is how many rows a search for an amount goes through.
-const maxAmountRows = 200_000
+// maxScannedRows is how many rows a list goes through for an amount or a connection.
+const maxScannedRows = 200_000
 
 // list shows a list of payments or payouts.
 func (v *visit) list(kind string, f *filter, read reader) error {
@@ -125,27 +132,24 @@ func (v *visit) readList(ctx context.Context, tx *store.Tx, p *listPage, f *filt
 		return nil
 	}
 	p.Examine = int64(len(cases))
+	if v.seesConnections() {
+		if p.Through, err = v.connectionChoices(ctx, tx, f); err != nil {
+			return err
+		}
+	}
 	now, upto := f.store(), f.store()
 	if upto.To == 0 || upto.To > f.Upto {
 		upto.To = f.Upto
 	}
 	page := store.Page{Limit: pageSize, Offset: (f.Page - 1) * pageSize}
-	if f.Amount != "" {
-		all := upto
-		all.Amount, all.Currency = 0, ""
-		_, n, err := read(ctx, tx, all, store.Page{})
-		if err != nil {
-			return err
-		}
-		if p.TooMany = n > maxAmountRows; p.TooMany {
-			return nil
-		}
+	if p.TooMany, err = tooMany(ctx, tx, upto, read); err != nil || p.TooMany {
+		return err
 	}
 	if p.Lines, p.Total, err = read(ctx, tx, upto, page); err != nil {
 		return err
 	}
 	v.explainExamined(p.Lines, cases)
-	if f.Amount == "" {
+	if !now.Scans() {
 		_, total, err := read(ctx, tx, now, store.Page{})
 		if err != nil {
 			return err
@@ -160,6 +164,17 @@ func (v *visit) readList(ctx context.Context, tx *store.Tx, p *listPage, f *filt
 		p.Never = n == 0
 	}
 	return nil
+}
+
+// tooMany reports whether a list would have to go through too many rows for what no
+// index knows.
+func tooMany(ctx context.Context, tx *store.Tx, f store.PaymentFilter, read reader) (bool, error) {
+	if !f.Scans() {
+		return false, nil
+	}
+	f.Amount, f.Currency, f.Connection = 0, "", ""
+	_, n, err := read(ctx, tx, f, store.Page{})
+	return n > maxScannedRows, err
 }
 
 // readExamined reads what has an open case, the longest open first.
@@ -217,8 +232,8 @@ func (v *visit) listPayments(ctx context.Context, tx *store.Tx, f store.PaymentF
 func (v *visit) paymentLines(rows []*store.PaymentRow) []*Line {
 	out := make([]*Line, len(rows))
 	for i, p := range rows {
-		l := v.line(p.ID, p.CreatedAt, p.Amount, p.Phone, p.Method, p.Country, p.Reference, p.ProviderReference)
-		l.Path = v.clientPath("/payments/" + l.ID)
+		l := v.line(p.ClientID, p.ID, p.CreatedAt, p.Amount, p.Phone, p.Method, p.Country, p.Reference, p.ProviderReference)
+		l.Path = pathOf(p.ClientID, "/payments/"+l.ID)
 		l.State, l.Why = v.paymentChip(p)
 		l.Final = p.Status.Final()
 		out[i] = l
@@ -227,8 +242,8 @@ func (v *visit) paymentLines(rows []*store.PaymentRow) []*Line {
 	return out
 }
 
-func (v *visit) line(id till.ID, at till.Time, amount till.Money, phone, method, country, reference, receipt string) *Line {
-	return &Line{ID: id.String(), At: at, Time: v.clock.Time(at), Amount: amount, Phone: maskPhone(phone), Method: methodName(method, country),
+func (v *visit) line(client, id till.ID, at till.Time, amount till.Money, phone, method, country, reference, receipt string) *Line {
+	return &Line{client: client, ID: id.String(), At: at, Time: v.clock.Time(at), Amount: amount, Phone: maskPhone(phone), Method: methodName(method, country),
 		Reference: reference, Receipt: receipt}
 }
 
@@ -278,6 +293,18 @@ func (v *visit) choices(p *listPage, f *filter) {
 
 // stateWord returns the key of a status: money that came in was paid, and money
 // that went out was sent.
+// connectionChoices are the connections that were ever used.
+func (v *visit) connectionChoices(ctx context.Context, tx *store.Tx, f *filter) ([]Choice, error) {
+	known, err := tx.Connections(ctx)
+	out := []Choice{{v.words.T("list.every_connection"), f.path("connection", ""), f.Connection == ""}}
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		if !strings.HasSuffix(name, books.PayoutSuffix) {
+			out = append(out, Choice{name, f.path("connection", name), f.Connection == name})
+		}
+	}
+	return out, err
+}
+
 func stateWord(kind, status string) string {
 	if kind == "payouts" && status == string(till.PayoutSuccess) {
 		return "sent"

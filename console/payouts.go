@@ -21,8 +21,8 @@ func (v *visit) listPayouts(ctx context.Context, tx *store.Tx, f store.PaymentFi
 func (v *visit) payoutLines(rows []*store.PayoutRow) []*Line {
 	out := make([]*Line, len(rows))
 	for i, p := range rows {
-		l := v.line(p.ID, p.CreatedAt, p.Amount, p.Phone, p.Method, p.Country, p.Reference, p.ProviderReference)
-		l.Path = v.clientPath("/payouts/" + l.ID)
+		l := v.line(p.ClientID, p.ID, p.CreatedAt, p.Amount, p.Phone, p.Method, p.Country, p.Reference, p.ProviderReference)
+		l.Path = pathOf(p.ClientID, "/payouts/"+l.ID)
 		l.State, l.Why = v.payoutChip(p)
 		out[i] = l
 	}

@@ -66,6 +66,8 @@ func init() {
 		{Method: http.MethodGet, Path: "/roles", For: SignedIn, handle: (*visit).roles},
 
 		{Method: http.MethodGet, Path: "/house", For: House, May: people.OperatorsSee, handle: (*visit).house},
+		{Method: http.MethodGet, Path: "/house/search", For: House, May: people.ClientsLook, handle: (*visit).search},
+		{Method: http.MethodPost, Path: "/house/search", For: House, May: people.ClientsLook, handle: (*visit).postSearch},
 		{Method: http.MethodGet, Path: "/house/people", For: House, May: people.HousePeople, handle: (*visit).people},
 		{Method: http.MethodPost, Path: "/house/people/invite", For: House, May: people.HousePeople, Fresh: true, handle: (*visit).postInvite},
 		{Method: http.MethodPost, Path: "/house/people/withdraw", For: House, May: people.HousePeople, Fresh: true, handle: (*visit).postWithdraw},

@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"net/url"
 	"slices"
 	"strings"
@@ -34,11 +35,12 @@ type searchPage struct {
 	As    string
 	Shown string // what was understood
 	Ways  []Choice
+	Since []Choice // since when amounts are looked for
 	Hits  []hits
 	Found int
-	Limit bool // too many rows to look through
-	More  bool // there may be more than is shown
-	Wide  string
+	Limit bool   // too many rows to look through
+	More  bool   // there may be more than is shown
+	Wide  string // where to look otherwise
 }
 
 // hits are what was found of one kind.
@@ -48,7 +50,16 @@ type hits struct {
 	Lines []*Line
 }
 
-// postSearch is POST /c/{client}/search. It leads to an address that holds no
+// searchPath is the address of the search: of the merchant's, or of the house's over
+// all merchants.
+func (v *visit) searchPath() string {
+	if v.client == nil {
+		return Prefix + "/house/search"
+	}
+	return v.clientPath("/search")
+}
+
+// postSearch is POST /c/{client}/search and POST /house/search. It leads to an address that holds no
 // phone and no secret: proxies, histories and colleagues' chats keep addresses.
 func (v *visit) postSearch() error {
 	text := strings.TrimSpace(v.r.PostFormValue("q"))
@@ -69,13 +80,20 @@ func (v *visit) postSearch() error {
 	if way := v.r.PostFormValue("as"); slices.Contains(as, way) {
 		q.Set("as", way)
 	}
-	return v.redirect(v.clientPath("/search") + "?" + q.Encode())
+	return v.redirect(v.searchPath() + "?" + q.Encode())
 }
 
 // sealText makes a text fit for an address; openText reads it again, of this
-// merchant only.
+// merchant only, or of the house.
 func (v *visit) sealText(text string) string {
-	return base64.RawURLEncoding.EncodeToString(v.k.who.Seal([]byte(text), v.client.ID[:]))
+	return base64.RawURLEncoding.EncodeToString(v.k.who.Seal([]byte(text), v.sealedFor()))
+}
+
+func (v *visit) sealedFor() []byte {
+	if v.client == nil {
+		return till.House[:]
+	}
+	return v.client.ID[:]
 }
 
 func (v *visit) openText(sealed string) (string, bool) {
@@ -83,7 +101,7 @@ func (v *visit) openText(sealed string) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	text, err := v.k.who.Open(b, v.client.ID[:])
+	text, err := v.k.who.Open(b, v.sealedFor())
 	return string(text), err == nil
 }
 
@@ -125,10 +143,10 @@ func amountWord(text string) string {
 	return upper
 }
 
-// search is GET /c/{client}/search.
+// search is GET /c/{client}/search and GET /house/search.
 func (v *visit) search() error {
 	q := v.r.URL.Query()
-	p := &searchPage{Frame: v.frame(v.words.T("frame.search"), ""), As: q.Get("as")}
+	p := &searchPage{Frame: v.frame(v.words.T("frame.search"), "frame.search"), As: q.Get("as")}
 	text, sealed := q.Get("q"), q.Get("who")
 	if sealed != "" {
 		opened, ok := v.openText(sealed)
@@ -153,16 +171,25 @@ func (v *visit) search() error {
 	if err := v.findByWays(p, ways, text); err != nil {
 		return err
 	}
+	same := url.Values{}
+	if sealed != "" {
+		same.Set("who", sealed)
+	} else {
+		same.Set("q", text)
+	}
 	for _, way := range ways {
-		same := url.Values{"as": {way}}
-		if sealed != "" {
-			same.Set("who", sealed)
-		} else {
-			same.Set("q", text)
-		}
+		same.Set("as", way)
 		p.Ways = append(p.Ways, Choice{v.words.T("search.as_" + way), v.r.URL.Path + "?" + same.Encode(), way == p.As})
 	}
-	p.Shown = text
+	if same.Set("as", asAmount); p.As == asAmount {
+		for _, r := range scanRanges {
+			same.Set("range", r)
+			p.Since = append(p.Since, Choice{v.words.T("search.since_" + r), v.r.URL.Path + "?" + same.Encode(), r == v.scanRange().Range})
+		}
+	}
+	if p.Shown = text; v.client != nil {
+		p.Wide = v.clientPath("/payments")
+	}
 	if p.As == asPhone {
 		p.Shown = maskPhone(v.phoneOf(text))
 	}
@@ -185,8 +212,12 @@ func (v *visit) findByWays(p *searchPage, ways []string, text string) error {
 }
 
 // phoneOf returns the number that a text means: with the calling code as it
-// is, without it as a local one of the merchant's country.
+// is, without it as a local one of the merchant's country. Over all merchants there is
+// no such country.
 func (v *visit) phoneOf(text string) string {
+	if v.client == nil {
+		return strings.TrimPrefix(digitsOf(text), "00")
+	}
 	if c, ok := till.CountryOf(v.profile.Country); ok {
 		return phoneIn(c, text)
 	}
@@ -213,53 +244,50 @@ func digitsOf(text string) string {
 	}, text)
 }
 
-// find looks for a text.
+// find looks for a text as p.As says.
 func (v *visit) find(p *searchPage, text string) error {
-	filters := v.searchFilters(p.As, text)
-	byScan := p.As == asAmount
-	err := v.view(func(ctx context.Context, tx *store.Tx) error {
-		for _, kind := range []struct {
-			name string
-			may  people.Permission
-			read reader
-		}{{"payments", people.PaymentsSee, v.listPayments}, {"payouts", people.WalletsSee, v.listPayouts}} {
-			if !v.may(kind.may) {
-				continue
-			}
-			if byScan {
-				_, n, err := kind.read(ctx, tx, store.PaymentFilter{From: v.scanFrom()}, store.Page{})
-				if err != nil {
-					return err
-				}
-				if n > maxAmountRows {
-					p.Limit = true
-					continue
-				}
-			}
-			var lines []*Line
-			var err error
-			if q, ok := v.indexed(p.As, text); ok {
-				lines, err = v.findIndexed(ctx, tx, p, kind.name, q)
-			} else {
-				lines, err = v.findLines(ctx, tx, kind.name, kind.read, filters, text, p.As)
-			}
-			if err != nil {
+	q := v.searchFor(p.As, text)
+	if p.As == asAmount && len(q.Amounts) == 0 {
+		return nil
+	}
+	return v.view(func(ctx context.Context, tx *store.Tx) error {
+		payments, short, err := books.FindPayments(ctx, tx, v.k.marks, q)
+		if err := p.takes(short, err); err != nil {
+			return err
+		}
+		var payouts []*store.PayoutRow
+		if v.client == nil || v.may(people.WalletsSee) {
+			payouts, short, err = books.FindPayouts(ctx, tx, v.k.marks, q)
+			if err := p.takes(short, err); err != nil {
 				return err
 			}
-			if len(lines) > 0 {
-				p.Hits = append(p.Hits, hits{p.Frame, kind.name, lines})
-				p.Found += len(lines)
+		}
+		for _, h := range []hits{{p.Frame, "payments", v.paymentLines(payments)}, {p.Frame, "payouts", v.payoutLines(payouts)}} {
+			if len(h.Lines) > 0 {
+				p.Hits = append(p.Hits, h)
+				p.Found += len(h.Lines)
 			}
 		}
-		return nil
+		return v.nameMerchants(ctx, tx, p.Hits)
 	})
-	p.Wide = v.clientPath("/payments")
+}
+
+// takes notes what a search says beside what it found.
+func (p *searchPage) takes(short bool, err error) error {
+	if errors.Is(err, books.ErrTooManyRows) {
+		p.Limit, err = true, nil
+	}
+	p.More = p.More || short
 	return err
 }
 
-// indexed returns the search of a text that an index answers.
-func (v *visit) indexed(as, text string) (q books.Search, ok bool) {
-	q = books.Search{Client: v.client.ID, Earliest: v.earliest()}
+// searchFor returns what a text means, taken in one way: of the merchant, or over all
+// merchants on the house's page.
+func (v *visit) searchFor(as, text string) books.Search {
+	q := books.Search{Earliest: v.earliest()}
+	if v.client != nil {
+		q.Client = v.client.ID
+	}
 	switch as {
 	case asPhone:
 		q.Phone = v.phoneOf(text)
@@ -267,95 +295,61 @@ func (v *visit) indexed(as, text string) (q books.Search, ok bool) {
 		q.Receipt = text
 	case asReference:
 		q.Reference = text
-	default:
-		return q, false
-	}
-	return q, true
-}
-
-// findIndexed reads what the indexes have, and of a phone also the last minutes.
-func (v *visit) findIndexed(ctx context.Context, tx *store.Tx, p *searchPage, kind string, q books.Search) ([]*Line, error) {
-	if kind == "payouts" {
-		q.Earliest = 0
-		rows, short, err := books.FindPayouts(ctx, tx, v.k.marks, q)
-		p.More = p.More || short
-		return v.payoutLines(rows), err
-	}
-	rows, short, err := books.FindPayments(ctx, tx, v.k.marks, q)
-	p.More = p.More || short
-	return v.paymentLines(rows), err
-}
-
-// scanFrom is since when rows are looked through for what has no index.
-func (v *visit) scanFrom() till.Time { return v.clock.StartOfMonth(v.now, -1) }
-
-// searchFilters returns what the lists are asked for.
-func (v *visit) searchFilters(as, text string) []store.PaymentFilter {
-	switch as {
-	case asAmount:
-		var out []store.PaymentFilter
-		for _, c := range currencies(v.client.Mode) {
-			if upper := strings.ToUpper(text); strings.HasSuffix(upper, c) || !strings.ContainsFunc(upper, func(r rune) bool { return r >= 'A' && r <= 'Z' }) {
-				if minor, ok := look.ParseAmount(amountWord(text), c); ok {
-					out = append(out, store.PaymentFilter{Amount: minor, Currency: c, From: v.scanFrom()})
-				}
-			}
-		}
-		return out
 	case asID:
 		id, _ := till.ParseID(strings.ToLower(text)) // waysOf has read it
-		return []store.PaymentFilter{{Key: &id}}
+		q.ID = &id
+	case asAmount:
+		q.Amounts, q.Earliest = v.amountsOf(text), max(v.scanRange().From, v.earliest())
 	}
-	return nil
+	return q
 }
 
-// findLines reads what the filters match, at most a page of it, newest first,
-// and what has the id itself.
-func (v *visit) findLines(ctx context.Context, tx *store.Tx, kind string, read reader, filters []store.PaymentFilter, text, as string) (out []*Line, err error) {
-	if as == asID {
-		id, _ := till.ParseID(strings.ToLower(text))
-		if out, err = v.lineByID(ctx, tx, kind, id); err != nil {
-			return nil, err
+// amountsOf returns the amounts that a text can mean: of the currency that it names, or
+// of any.
+func (v *visit) amountsOf(text string) (out []till.Money) {
+	mode := till.Live
+	if v.client != nil {
+		mode = v.client.Mode
+	}
+	upper := strings.ToUpper(text)
+	named := strings.ContainsFunc(upper, func(r rune) bool { return r >= 'A' && r <= 'Z' })
+	for _, c := range currencies(mode) {
+		if minor, ok := look.ParseAmount(amountWord(text), c); ok && minor != 0 && (!named || strings.HasSuffix(upper, c)) {
+			out = append(out, till.Money{Minor: minor, Currency: c})
 		}
 	}
-	for _, f := range filters {
-		lines, _, err := read(ctx, tx, f, store.Page{Limit: pageSize})
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, lines...)
-	}
-	slices.SortStableFunc(out, func(a, b *Line) int { return strings.Compare(b.ID, a.ID) })
-	out = slices.CompactFunc(out, func(a, b *Line) bool { return a.ID == b.ID })
-	out = out[:min(len(out), pageSize)]
-	for _, l := range out {
-		l.Day = ""
-	}
-	v.setDays(out)
-	return out, nil
+	return out
 }
 
-// lineByID returns the payment or payout with an id, or that an event with the
-// id is about.
-func (v *visit) lineByID(ctx context.Context, tx *store.Tx, kind string, id till.ID) ([]*Line, error) {
-	ids := []till.ID{id}
-	if n := id.EventSequence(); n > 0 {
-		events, err := tx.Events(ctx, v.client.ID, n-1, 1)
-		if err != nil {
-			return nil, err
+// scanRanges are since when rows are looked through for an amount, which has no index.
+var scanRanges = []string{"last_month", "month", "week", "today"}
+
+// scanRange returns the one of the address.
+func (v *visit) scanRange() *filter {
+	f := &filter{Range: v.r.URL.Query().Get("range")}
+	if !slices.Contains(scanRanges, f.Range) {
+		f.Range = scanRanges[0]
+	}
+	f.setRange(v.clock, v.now)
+	return f
+}
+
+// nameMerchants says whose each line is, on the house's page.
+func (v *visit) nameMerchants(ctx context.Context, tx *store.Tx, found []hits) error {
+	if v.client != nil {
+		return nil
+	}
+	var ids []till.ID
+	for _, h := range found {
+		for _, l := range h.Lines {
+			ids = append(ids, l.client)
 		}
-		if len(events) == 1 && events[0].ID() == id {
-			ids = []till.ID{events[0].SubjectID}
+	}
+	names, err := tx.ClientNames(ctx, ids)
+	for _, h := range found {
+		for _, l := range h.Lines {
+			l.Merchant, l.Test = names[l.client].Name, names[l.client].Mode == till.Test
 		}
 	}
-	refs := []store.Ref{{Client: v.client.ID, ID: ids[0]}}
-	if kind == "payouts" {
-		rows, err := tx.Payouts(ctx, refs)
-		return v.payoutLines(inOrder(refs, rows)), err
-	}
-	if ids[0].Time() < v.earliest() {
-		return nil, nil
-	}
-	rows, err := tx.Payments(ctx, refs)
-	return v.paymentLines(inOrder(refs, rows)), err
+	return err
 }

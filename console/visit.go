@@ -194,9 +194,10 @@ func (v *visit) ref(name string) (store.Ref, error) {
 }
 
 // clientPath returns an address below the merchant's.
-func (v *visit) clientPath(rest string) string {
-	return Prefix + "/c/" + v.client.ID.String() + rest
-}
+func (v *visit) clientPath(rest string) string { return pathOf(v.client.ID, rest) }
+
+// pathOf returns an address below a merchant's.
+func pathOf(client till.ID, rest string) string { return Prefix + "/c/" + client.String() + rest }
 
 // redirect sends the browser to one of our own paths, by GET.
 func (v *visit) redirect(to string) error {

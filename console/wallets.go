@@ -246,7 +246,7 @@ func (l *walletLine) Sign() string {
 // statementChoices fills in the links of the filters.
 func (v *visit) statementChoices(p *statementPage) {
 	t, f := v.words.T, p.Filter
-	p.Words = map[string]string{"range": t("range." + f.Range), "type": t("list.all")}
+	p.Words = map[string]string{"range": t("range." + f.Range), "type": t("statement.every")}
 	for _, r := range rangeNames {
 		path := r
 		if r == defaultRange {
@@ -263,7 +263,7 @@ func (v *visit) statementChoices(p *statementPage) {
 			p.Words["range"] = name
 		}
 	}
-	p.Types = append(p.Types, Choice{t("list.all"), f.path("state", ""), f.State == ""})
+	p.Types = append(p.Types, Choice{t("statement.every"), f.path("state", ""), f.State == ""})
 	for name := range strings.FieldsSeq(statementTypes) {
 		p.Types = append(p.Types, Choice{v.entryName(name), f.path("state", name), f.State == name})
 	}

@@ -34,6 +34,14 @@ var selectClient = db.Define(db.SQL{Name: "clients.selectClient",
 var selectClients = db.Define(db.SQL{Name: "clients.selectClients",
 	SQLite: `SELECT client_id, name, mode, suspended, created_at FROM clients WHERE client_id > $1 ORDER BY client_id LIMIT $2`})
 
+var selectClientNames = db.Define(db.SQL{Name: "clients.selectNames",
+	SQLite: `SELECT coalesce(nullif(p.name, ''), c.name), c.mode FROM clients c LEFT JOIN client_profiles p ON p.client_id = c.client_id WHERE c.client_id = $1`,
+	Postgres: `SELECT u.nth, coalesce(nullif(p.name, ''), c.name), c.mode
+		FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bigint[]) AS nth LIMIT $3::bigint) AS u,
+		LATERAL (SELECT * FROM clients WHERE client_id = u.a1 OFFSET 0) AS c
+		LEFT JOIN LATERAL (SELECT * FROM client_profiles WHERE client_id = c.client_id OFFSET 0) AS p ON TRUE`,
+	Arrays: true})
+
 var setSuspended = db.Define(db.SQL{Name: "clients.setSuspended",
 	SQLite: `UPDATE clients SET suspended = $1 WHERE client_id = $2`})
 
@@ -184,6 +192,24 @@ func (tx *Tx) Clients(ctx context.Context, after till.ID, limit int) ([]*till.Cl
 		c := &till.Client{}
 		err := r.Scan(idDest(&c.ID), &c.Name, &c.Mode, boolDest(&c.Suspended), &c.CreatedAt)
 		return c, err
+	})
+}
+
+// ClientNames returns the clients with some ids, by the names that people call them:
+// those of their profiles. Only id, name and mode are filled in.
+func (tx *Tx) ClientNames(ctx context.Context, ids []till.ID) (map[till.ID]till.Client, error) {
+	ids = slices.Clone(ids)
+	slices.SortFunc(ids, func(a, b till.ID) int { return bytes.Compare(a[:], b[:]) })
+	ids = slices.Compact(ids)
+	rows, out := make([][]any, len(ids)), make(map[till.ID]till.Client, len(ids))
+	for i := range ids {
+		rows[i] = []any{ids[i][:]}
+	}
+	return out, tx.db.QueryEach(ctx, selectClientNames, rows, func(i int, r db.Row) error {
+		c := till.Client{ID: ids[i]}
+		err := r.Scan(&c.Name, &c.Mode)
+		out[ids[i]] = c
+		return err
 	})
 }
 

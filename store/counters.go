@@ -60,6 +60,12 @@ const (
 	countStored       = "stored"      // bytes that a test client has made us keep; no list is made of them
 )
 
+// The nouns of payments and payouts, for whoever reads the house's sums.
+const (
+	CountedPayments = countPayments
+	CountedPayouts  = countPayouts
+)
+
 var selectTallies = db.Define(db.SQL{Name: "counters.selectTallies",
 	SQLite: `SELECT hour, a, b, n, sum FROM tallies WHERE client_id = $1 AND noun = $2 AND hour < $3 ORDER BY hour, a, b LIMIT $4`})
 

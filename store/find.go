@@ -42,6 +42,45 @@ var (
 		SQLite: `SELECT client_id, id, reference FROM payouts WHERE client_id = $1 AND reference IS NOT NULL AND reference >= $2 ORDER BY reference LIMIT $3`})
 )
 
+// Over all clients, references that begin alike: SQLite compares bytes, so they have
+// an end; PostgreSQL's order may be a language's, so a few of each client are read and
+// compared.
+var (
+	selectPrefixInAll = db.Define(db.SQL{Name: "find.all.payments.prefix",
+		SQLite: `SELECT p.client_id, p.id, p.reference FROM clients c CROSS JOIN payments p
+			WHERE p.client_id = c.client_id AND p.reference IS NOT NULL AND p.reference BETWEEN $1 AND $2 LIMIT $3`,
+		Postgres: `SELECT f.client_id, f.id, f.reference FROM clients c, LATERAL (SELECT p.client_id, p.id, p.reference FROM payments p
+			WHERE p.client_id = c.client_id AND p.reference IS NOT NULL AND p.reference >= $1 ORDER BY p.reference LIMIT 20) AS f
+			WHERE f.reference COLLATE "C" BETWEEN $1 AND $2 LIMIT $3`})
+	selectPayoutPrefixInAll = db.Define(db.SQL{Name: "find.all.payouts.prefix",
+		SQLite: `SELECT p.client_id, p.id, p.reference FROM clients c CROSS JOIN payouts p
+			WHERE p.client_id = c.client_id AND p.reference IS NOT NULL AND p.reference BETWEEN $1 AND $2 LIMIT $3`,
+		Postgres: `SELECT f.client_id, f.id, f.reference FROM clients c, LATERAL (SELECT p.client_id, p.id, p.reference FROM payouts p
+			WHERE p.client_id = c.client_id AND p.reference IS NOT NULL AND p.reference >= $1 ORDER BY p.reference LIMIT 20) AS f
+			WHERE f.reference COLLATE "C" BETWEEN $1 AND $2 LIMIT $3`})
+)
+
+// An event's id says its number and its time, so each client's log is probed once.
+var selectSubjectsOfEvent = db.Define(db.SQL{Name: "find.subjectsOfEvent",
+	SQLite: `SELECT e.client_id, e.subject_id, e.created_at FROM clients c CROSS JOIN events e
+		WHERE c.client_id BETWEEN $1 AND $2 AND e.client_id = c.client_id AND e.sequence = $3 AND e.created_at = $4`,
+	Postgres: `SELECT f.client_id, f.subject_id, f.created_at FROM (SELECT client_id FROM clients WHERE client_id BETWEEN $1 AND $2) AS c,
+		LATERAL (SELECT e.client_id, e.subject_id, e.created_at FROM events e WHERE e.client_id = c.client_id AND e.sequence = $3 AND e.created_at = $4 LIMIT 1) AS f`})
+
+// Amounts have no index: every row since an id is looked at.
+var (
+	selectAmountsInAll = db.Define(db.SQL{Name: "find.all.payments.amount",
+		SQLite: `SELECT p.client_id, p.id FROM clients c CROSS JOIN payments p
+			WHERE p.client_id = c.client_id AND p.id >= $1 AND p.amount = $2 AND p.currency = $3 ORDER BY p.id DESC LIMIT $4`,
+		Postgres: `SELECT f.client_id, f.id FROM clients c, LATERAL (SELECT p.client_id, p.id FROM payments p
+			WHERE p.client_id = c.client_id AND p.id >= $1 AND p.amount = $2 AND p.currency = $3 ORDER BY p.id DESC LIMIT $4) AS f ORDER BY f.id DESC LIMIT $4`})
+	selectPayoutAmountsInAll = db.Define(db.SQL{Name: "find.all.payouts.amount",
+		SQLite: `SELECT p.client_id, p.id FROM clients c CROSS JOIN payouts p
+			WHERE p.client_id = c.client_id AND p.id >= $1 AND p.amount = $2 AND p.currency = $3 ORDER BY p.id DESC LIMIT $4`,
+		Postgres: `SELECT f.client_id, f.id FROM clients c, LATERAL (SELECT p.client_id, p.id FROM payouts p
+			WHERE p.client_id = c.client_id AND p.id >= $1 AND p.amount = $2 AND p.currency = $3 ORDER BY p.id DESC LIMIT $4) AS f ORDER BY f.id DESC LIMIT $4`})
+)
+
 // RefsBy returns up to limit payments, or payouts, that have a value in a column: of
 // one client, or of all if it is till.House. A value of an id or a key is its 16
 // bytes.
@@ -64,13 +103,18 @@ type ReferenceRow struct {
 
 // ReferencesFrom returns up to limit payments, or payouts, of a client by their
 // references, from one on. The order is the database's, in which references that
-// begin alike stand together, or nearly so.
+// begin alike stand together, or nearly so. Of till.House it returns those of all
+// clients that begin with the text, in no order.
 func (tx *Tx) ReferencesFrom(ctx context.Context, client till.ID, payouts bool, from string, limit int) ([]ReferenceRow, error) {
-	q := selectReferencesFrom
+	q, all := selectReferencesFrom, selectPrefixInAll
 	if payouts {
-		q = selectPayoutReferencesFrom
+		q, all = selectPayoutReferencesFrom, selectPayoutPrefixInAll
 	}
-	return readAll(ctx, tx, q, []any{client[:], from, limit}, func(r db.Row) (row ReferenceRow, err error) {
+	args := []any{client[:], from, limit}
+	if client == till.House {
+		q, args = all, []any{from, from + "\U0010ffff", limit}
+	}
+	return readAll(ctx, tx, q, args, func(r db.Row) (row ReferenceRow, err error) {
 		err = r.Scan(idDest(&row.Client), idDest(&row.ID), &row.Reference)
 		return row, err
 	})
@@ -96,4 +140,34 @@ func (tx *Tx) RecentByPhone(ctx context.Context, payouts bool, phone string, sin
 	}
 	from := till.FirstID(since)
 	return tx.readRefs(ctx, q, from[:], phone, limit)
+}
+
+// SubjectsOfEvent returns what the event with an id is about: of one client, or of any
+// if it is till.House.
+func (tx *Tx) SubjectsOfEvent(ctx context.Context, client, id till.ID) (refs []Ref, err error) {
+	lo, hi := client, client
+	if client == till.House {
+		hi = till.LastID(1<<47*1000 - 1)
+	}
+	err = tx.db.Query(ctx, selectSubjectsOfEvent, []any{lo[:], hi[:], id.EventSequence(), int64(id.Time())}, func(r db.Row) error {
+		var ref Ref
+		var at till.Time
+		err := r.Scan(idDest(&ref.Client), idDest(&ref.ID), &at)
+		if till.EventID(ref.Client, id.EventSequence(), at) == id {
+			refs = append(refs, ref)
+		}
+		return err
+	})
+	return refs, err
+}
+
+// RefsByAmount returns up to limit payments, or payouts, of all clients that were made
+// since a moment and have an amount, the newest. Every row since then is looked at.
+func (tx *Tx) RefsByAmount(ctx context.Context, payouts bool, amount till.Money, since till.Time, limit int) ([]Ref, error) {
+	q := selectAmountsInAll
+	if payouts {
+		q = selectPayoutAmountsInAll
+	}
+	from := till.FirstID(since)
+	return tx.readRefs(ctx, q, from[:], amount.Minor, amount.Currency, limit)
 }

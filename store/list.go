@@ -23,12 +23,16 @@ type PaymentFilter struct {
 	ProviderReference string
 	Key               *till.ID // any UUID is a key, the zero one too
 
-	// Phone, and Amount in minor units of Currency, have no index: every row of
-	// the range is looked at, so whoever asks bounds the range.
-	Phone    string
-	Amount   int64
-	Currency string
+	// Phone, Connection, and Amount in minor units of Currency, have no index: every
+	// row of the range is looked at, so whoever asks bounds the range.
+	Phone      string
+	Connection string
+	Amount     int64
+	Currency   string
 }
+
+// Scans reports whether the filter has something that no index knows.
+func (f *PaymentFilter) Scans() bool { return f.Phone != "" || f.Connection != "" || f.Amount != 0 }
 
 // ListPayments returns a page of a client's payments and the exact number of
 // all that match, both from this transaction's snapshot.
@@ -50,6 +54,7 @@ func (f *PaymentFilter) list(byEnd bool, table string, client till.ID, page Page
 		l.whereIndexed("p.idempotency_key = ", true, f.Key.Bytes())
 	}
 	l.whereIndexed("p.phone = ", f.Phone != "", f.Phone)
+	l.whereIndexed("p.connection = ", f.Connection != "", f.Connection)
 	l.whereIndexed("p.amount = ", f.Amount != 0, f.Amount)
 	l.whereIndexed("p.currency = ", f.Currency != "", f.Currency)
 	return l

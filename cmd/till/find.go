@@ -32,8 +32,8 @@ func (c *subjectCommands) newFind() *cobra.Command {
 		Short: "Find " + c.name + "s by phone, reference or receipt",
 		Long: `Find ` + c.name + `s of all clients, or of one, newest first, at most 50: by the
 phone in full form, by the client's reference, or by the operator's receipt. Use
-it when somebody who asks has no id. A reference is also taken as a beginning if
---client is given. Phones are printed masked.
+it when somebody who asks has no id. A reference is also taken as a beginning.
+Phones are printed masked.
 
 A phone is looked up in an index under the installation's secret, from
 --secret-file or from till.secret beside the database.`,

@@ -101,6 +101,7 @@ func families() map[string][]string {
 		"message.":       list([]sandbox.MessageKind{sandbox.MessagePaid, sandbox.MessageReceived, sandbox.MessageReturned}),
 		"receipt.paper_": {"58", "80", "a4"},
 		"search.as_":     {"id", "phone", "receipt", "reference", "amount"},
+		"search.since_":  {"today", "week", "month", "last_month"},
 		"home.range_":    {"today", "7d", "30d"},
 		"home.chart_":    {"days", "days_sum", "hours", "hours_sum"},
 		"home.open_":     {"phone", "asked", "unsent", "examine"},
