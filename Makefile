@@ -123,8 +123,21 @@ sdk: ## hold the SDKs to the conformance suite (one to two minutes)
 	$(MAKE) --no-print-directory sdk-typescript-all
 	$(MAKE) --no-print-directory sdk-python sdk-php
 	cd tools && TILL_EVERYTHING=1 PYTHON=$(PYTHON) $(GO) test -count=1 -v ./handlers | grep -v '^=== '
-	$(MAKE) --no-print-directory collections
+	$(MAKE) --no-print-directory sdk-lint collections
 	set -o pipefail; TILL_NEWCOMER=1 $(GO) test -count=1 -timeout 10m -run '^TestNewcomer$$' -v ./cmd/till | grep -v '^=== '
+
+# The API's description and the npm package, by other people's linters: some 150 MB, for
+# this alone. TestTheDescriptionIsComplete in tools/sdkgen holds what they found.
+.PHONY: sdk-lint
+sdk-lint: sdk-typescript ## lint the API's description and the npm package
+	@[ -x .linters/node_modules/.bin/redocly ] || npm install --silent --no-audit --no-fund --no-save --prefix .linters @redocly/cli@2.77.0 publint@0.3.25 @arethetypeswrong/cli@0.18.5
+	REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true .linters/node_modules/.bin/redocly lint --extends=recommended-strict api/openapi.yaml api/openapi.open.yaml api/openapi.json
+	cd sdk/typescript && ../../.linters/node_modules/.bin/publint --strict . && ../../.linters/node_modules/.bin/attw --pack . --profile esm-only --format table-flipped
+
+# In turns, so that both meet the same load of the machine.
+.PHONY: sdk-cost
+sdk-cost: sdk-typescript ## compare creates through each SDK with bare requests, at a real service
+	cd tools && for sdk in go typescript python php; do TILL_COST=1000 TILL_SDK=$$sdk PYTHON=$(PYTHON) $(GO) test -count=1 -v -run '^(TestCost|TestCommits)$$' ./conform | grep 'cost_test\|FAIL' ; done
 
 # The collections of requests, by the command lines of their programs. They are some
 # 270 MB of other people's code, for this one test.

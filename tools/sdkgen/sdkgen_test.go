@@ -5,8 +5,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	yaml "github.com/oasdiff/yaml3"
 )
 
 // What is generated is current: whoever changes the interface changes the SDKs.
@@ -36,6 +39,74 @@ func TestGeneratedFilesAreCurrent(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
+}
+
+// The description has what linters ask for: a licence, an address of its own for each call, a
+// declared tag, a summary, an answer for a refusal, and no component that nothing uses.
+// 'make sdk-lint' runs a linter of others.
+func TestTheDescriptionIsComplete(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"openapi.yaml", "openapi.open.yaml"} {
+		text, err := os.ReadFile("../../api/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var document yaml.Node
+		if err := yaml.Unmarshal(text, &document); err != nil {
+			t.Fatal(err)
+		}
+		for _, complaint := range complaints(document.Content[0], string(text)) {
+			t.Errorf("%s: %s", name, complaint)
+		}
+	}
+	var empty yaml.Node
+	bad := `{info: {}, tags: [{name: a}], paths: {/x: {get: {operationId: x, tags: [b], responses: {"200": {}}}, put: {operationId: x}}}, components: {schemas: {Lonely: {}}}}`
+	if err := yaml.Unmarshal([]byte(bad), &empty); err != nil {
+		t.Fatal(err)
+	}
+	if found := complaints(empty.Content[0], bad); len(found) != 9 {
+		t.Errorf("a bad description has %d complaints: %q", len(found), found)
+	}
+}
+
+// complaints returns what a description lacks.
+func complaints(root *yaml.Node, whole string) (found []string) {
+	say := func(ok bool, words ...string) {
+		if !ok {
+			found = append(found, strings.Join(words, " "))
+		}
+	}
+	say(textAt(root, "info", "license", "identifier") != "", "info has no license")
+	tags, ids := map[string]bool{}, map[string]bool{}
+	if list := child(root, "tags"); list != nil {
+		for _, tag := range list.Content {
+			tags[textAt(tag, "name")] = true
+		}
+	}
+	for path, item := range pairs(child(root, "paths")) {
+		for method, operation := range pairs(item) {
+			if !slices.Contains([]string{"get", "put", "post", "patch", "delete"}, method) {
+				continue
+			}
+			id := textAt(operation, "operationId")
+			say(id != "" && !ids[id], method, path, "has no operationId of its own")
+			ids[id] = true
+			say(textAt(operation, "summary") != "", method, path, "has no summary")
+			of := child(operation, "tags")
+			say(of != nil && len(of.Content) > 0 && !slices.ContainsFunc(of.Content, func(tag *yaml.Node) bool { return !tags[tag.Value] }), method, path, "has no tag that is declared")
+			refused := false
+			for status := range pairs(child(operation, "responses")) {
+				refused = refused || status[0] == '4' || status == "default"
+			}
+			say(refused, method, path, "has no answer for a refusal")
+		}
+	}
+	for kind, components := range pairs(child(root, "components")) {
+		for name := range pairs(components) {
+			say(kind == "securitySchemes" || strings.Contains(whole, "#/components/"+kind+"/"+name), kind, name, "is not used")
+		}
+	}
+	return found
 }
 
 // Every schema and every member is there, nullable where the document says so.
