@@ -265,6 +265,7 @@ soak-parts: cross race-part
 	TILL_KILLS=100 $(GO) test -count=5 -timeout 30m -run '^TestKill$$' -v ./cmd/till
 	TILL_KILLS=100 $(GO) test -count=1 -timeout 20m -run '^TestKilledBackups$$' -v ./cmd/till
 	TILL_ROWS=1000000 $(GO) test -count=1 -timeout 20m -run '^TestBackupsOfManyPayments$$' -v ./cmd/till
+	TILL_ROWS=1000000 $(GO) test -count=1 -timeout 20m -run '^TestGaugesOfManyPayments$$' -v ./bench/seed
 	$(MAKE) --no-print-directory reproduce TARGETS=linux/amd64
 	cd tools && TILL_ORDERS=10000 TILL_KILLS=50 $(GO) test -count=1 -timeout 30m -run '^TestShop' -v ./conform
 	cd tools && TILL_WEBHOOK_PAYMENTS=5000 TILL_WEBHOOK_KILLS=20 TILL_WEBHOOK_SHOPS=10 $(GO) test -count=1 -timeout 30m -run '^TestWebhooksBetweenKills$$' -v ./conform

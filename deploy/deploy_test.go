@@ -181,7 +181,7 @@ func TestCompose(t *testing.T) {
 	t.Parallel()
 	o := documents(t, "compose.yaml")[0]
 	services, _ := o["services"].(object)
-	for name, profile := range map[string]string{"till": "<nil>", "postgres": "<nil>", "prometheus": "[watch]", "grafana": "[watch]"} {
+	for name, profile := range map[string]string{"till": "<nil>", "postgres": "<nil>", "prometheus": "[watch]", "alertmanager": "[watch]", "grafana": "[watch]"} {
 		if got := fmt.Sprint(at(services[name], "profiles")); services[name] == nil || got != profile {
 			t.Errorf("%s has the profiles %s, want %s", name, got, profile)
 		}
@@ -197,6 +197,23 @@ func TestCompose(t *testing.T) {
 				t.Errorf("%s is open to other machines: %v", name, p)
 			}
 		}
+	}
+	// What is mounted from here is here.
+	for name, s := range services {
+		mounts, _ := at(s, "volumes").([]any)
+		for _, m := range mounts {
+			if path, _, _ := strings.Cut(m.(string), ":"); strings.HasPrefix(path, "./") {
+				if _, err := os.Stat(path); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		}
+	}
+	if url := at(documents(t, "grafana/provisioning/datasources/till.yaml")[0], "datasources").([]any)[0].(object)["url"]; url != "http://prometheus:9090" {
+		t.Errorf("Grafana asks %v", url)
+	}
+	if path := at(documents(t, "grafana/provisioning/dashboards/till.yaml")[0], "providers").([]any)[0].(object)["options"].(object)["path"]; path != "/var/lib/grafana/dashboards" {
+		t.Errorf("Grafana reads dashboards from %v", path)
 	}
 	for _, volume := range []string{"till", "postgres", "prometheus", "grafana"} {
 		if _, found := at(o, "volumes").(object)[volume]; !found {

@@ -43,15 +43,20 @@ var selectOldestTally = db.Define(db.SQL{Name: "gauges.selectOldestTally", SQLit
 
 var selectOldestUnsealed = db.Define(db.SQL{Name: "gauges.selectOldestUnsealed",
 	SQLite: `SELECT min(a.at) FROM (SELECT h.client_id, h.last_audit, coalesce((SELECT max(c.sequence) FROM audit_seals c WHERE c.client_id = h.client_id), 0) AS sealed
-		FROM client_heads h) AS x JOIN audit a ON a.client_id = x.client_id AND a.sequence = x.sealed + 1 WHERE x.last_audit > x.sealed`})
+		FROM client_heads h) AS x JOIN audit a ON a.client_id = x.client_id AND a.sequence = x.sealed + 1 WHERE x.last_audit > x.sealed`,
+	// OFFSET 0 keeps the order: PostgreSQL would read the whole audit log, and look each
+	// row's client up.
+	Postgres: `SELECT min(found.at) FROM client_heads h,
+		LATERAL (SELECT coalesce((SELECT max(c.sequence) FROM audit_seals c WHERE c.client_id = h.client_id), 0) AS sealed OFFSET 0) AS x,
+		LATERAL (SELECT a.at FROM audit a WHERE a.client_id = h.client_id AND a.sequence = x.sealed + 1 AND h.last_audit > x.sealed OFFSET 0) AS found`})
 
 var countEndpoints = db.Define(db.SQL{Name: "gauges.countEndpoints",
 	SQLite: `SELECT e.state, count(*), CAST(sum(CASE WHEN e.state <> 'disabled' AND e.cursor_sequence < h.last_event THEN 1 ELSE 0 END) AS BIGINT),
-			min(CASE WHEN e.state <> 'disabled' THEN v.created_at END)
-		FROM (SELECT client_id, cursor_sequence, CASE WHEN enabled = 0 THEN 'disabled' WHEN failures >= $1 THEN 'failing' ELSE 'ok' END AS state
-			FROM webhook_endpoints LIMIT $2) AS e
+			min(CASE WHEN e.state <> 'disabled' THEN e.next_at END)
+		FROM (SELECT w.client_id, w.cursor_sequence, CASE WHEN w.enabled = 0 THEN 'disabled' WHEN w.failures >= $1 THEN 'failing' ELSE 'ok' END AS state,
+				(SELECT v.created_at FROM events v WHERE v.client_id = w.client_id AND v.sequence = w.cursor_sequence + 1) AS next_at
+			FROM webhook_endpoints w LIMIT $2) AS e
 		JOIN client_heads h ON h.client_id = e.client_id
-		LEFT JOIN events v ON v.client_id = e.client_id AND v.sequence = e.cursor_sequence + 1
 		GROUP BY e.state ORDER BY e.state`})
 
 // Limits of the reads: beyond them, numbers are too low rather than slow to come.
