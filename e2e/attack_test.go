@@ -42,6 +42,9 @@ func TestE16Attacks(t *testing.T) {
 	awa.refused()
 	awa.open(evil.URL + "/form")
 	awa.until(`location.pathname === "/console/me/language"`)
+	if status := eval[int](awa, `performance.getEntriesByType("navigation")[0].responseStatus`); status != http.StatusForbidden {
+		t.Errorf("another site's form is answered %d", status)
+	}
 	awa.look("foreign-form")
 	awa.open("/console/me")
 	if awa.lang() != "en" {

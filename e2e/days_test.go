@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+
 	core "till"
 	"till/account"
 	"till/collect"
@@ -64,7 +67,38 @@ func TestE17Days(t *testing.T) {
 		p.open("/console/c/" + s.client + "/payments?from=" + evening.Format("2006-01-02") + "&to=" + evening.AddDate(0, 0, 1).Format("2006-01-02"))
 		p.until(`document.querySelectorAll("tr.day").length === 2`)
 		p.look(strings.ToLower(filepath.Base(m.zone)))
+		p.chartOf(m, evening)
 	}
+}
+
+// chartOf holds the chart of the two days to a bar for each, whose value shows
+// under the pointer and under the focus.
+func (p *page) chartOf(m *merchant, evening time.Time) {
+	p.t.Helper()
+	next := evening.AddDate(0, 0, 1)
+	p.open("/console/c/" + m.client.ID.String() + "/home?from=" + evening.Format("2006-01-02") + "&to=" + next.Format("2006-01-02"))
+	p.until(`document.querySelectorAll(".plot .slot").length === 2`)
+	for i, day := range []time.Time{evening, next} {
+		want := day.Format("2 Jan") + ": 5,000 XAF MTN MoMo 5,000"
+		slot := fmt.Sprintf(".plot .slot:nth-of-type(%d)", i+1)
+		at := eval[[2]float64](p, `(() => { const r = document.querySelector(`+quote(slot)+`).getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()`)
+		call(p, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseMoved, X: at[0], Y: at[1]})
+		p.says(want)
+		if i == 0 {
+			p.look("pointer-" + strings.ToLower(filepath.Base(m.zone)))
+		}
+		call(p, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseMoved, X: 1, Y: 1})
+		p.until(`!document.querySelector(".bubble")`)
+		p.do(chromedp.Focus(chromedp.CSS(slot)))
+		p.says(want)
+		eval[bool](p, `document.activeElement.blur(), true`)
+	}
+}
+
+// says waits for the value of a chart's slot.
+func (p *page) says(value string) {
+	p.t.Helper()
+	p.until(`(document.querySelector(".bubble")?.innerText || "").replace(/\s+/g, " ") === ` + quote(value))
 }
 
 // merchant is one whose days are looked at.

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,13 +40,32 @@ func TestE1FirstRun(t *testing.T) {
 	p.fill("#login", "awa@example.com")
 	p.follow(`button[formaction$="/passkey"]`)
 	p.look("passkey")
-	p.refused() // an admin without a merchant has no page to begin with
 	p.click("[data-passkey-create]")
 	p.until(`!location.pathname.includes("/join/") && document.readyState === "complete"`)
 	if p.cookie("till") == "" {
 		t.Fatal("not signed in after the passkey was made")
 	}
+	p.until(`location.pathname === "/console/house"`)
+	p.ticked("1 of 6", "Second factor") // the passkey
 	p.look("joined")
+	p.dress("dark", narrow)
+	p.inspect("joined")
+	p.dress("light", wide)
+
+	// What is done is ticked off.
+	s.run("client", "create", "--name", "Boulangerie Mapassa", "--mode", "live")
+	s.run("verify")
+	p.open("/console/house")
+	p.ticked("3 of 6", "Second factor", "First live merchant", "Books proven, secret kept")
+	p.follow(`.todo a[href="/console/house/people"]`)
+	p.sees("Awa N.")
+	colleague := newPage(t, "E1", s.origin)
+	colleague.open(s.invite("--house", "support", "--name", "Félix M.", "--login", "felix@example.com"))
+	colleague.fill("#password", password)
+	colleague.submit(`form[action^="/console/join/"] > button:last-of-type`)
+	colleague.until(`location.pathname === "/console/me"`) // the house needs a second factor
+	p.open("/console/house")
+	p.ticked("4 of 6", "Second factor", "A second person", "First live merchant", "Books proven, secret kept")
 
 	other := newPage(t, "E1", s.origin)
 	other.step = p.step
@@ -64,6 +84,16 @@ func TestE1FirstRun(t *testing.T) {
 	}
 	if status := p.answered("/console/me"); status != http.StatusOK {
 		t.Errorf("the profile after signing in by the passkey: %d", status)
+	}
+}
+
+// ticked holds the list of the first admin to what is done of it.
+func (p *page) ticked(count string, done ...string) {
+	p.t.Helper()
+	p.sees(count)
+	got := eval[[]string](p, `[...document.querySelectorAll(".todo:has(.paid) .txt")].map((e) => e.innerText)`)
+	if !slices.Equal(got, done) {
+		p.t.Errorf("%s, step %d: done are %q, want %q", p.story, p.step, got, done)
 	}
 }
 

@@ -53,6 +53,22 @@ func TestE14Keyboard(t *testing.T) {
 	p.leave(func() { p.press("\r") })
 	p.until(`document.querySelector("main a[data-open]")`)
 
+	// An act: n asks at the counter, Tab goes from field to field, Enter sends.
+	p.leave(func() { p.press("n") })
+	p.until(`location.pathname.endsWith("/collect")`)
+	for _, typed := range []struct{ field, text string }{{"desk-amount", "5000"}, {"desk-phone", "06 123 45 67"}} {
+		for range 40 {
+			if p.is(`document.activeElement.id === "` + typed.field + `"`) {
+				break
+			}
+			p.press(kb.Tab)
+		}
+		p.press(typed.text)
+	}
+	p.leave(func() { p.press("\r") })
+	p.until(`location.pathname.includes("/collect/")`)
+	p.look("asked")
+
 	// Everything that can be used is reached by Tab, and shows that it is.
 	p.open("/console/c/" + s.client + "/payments")
 	reached := map[string]bool{}

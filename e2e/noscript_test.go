@@ -66,6 +66,12 @@ func (p *page) withoutScript(off bool) {
 // download gets a file with the page's session.
 func (p *page) download(path string) string {
 	p.t.Helper()
+	return p.get(path, "text/csv")
+}
+
+// get asks for something of a type with the page's session.
+func (p *page) get(path, kind string) string {
+	p.t.Helper()
 	r, err := http.NewRequest(http.MethodGet, p.origin+path, nil)
 	if err != nil {
 		p.t.Fatal(err)
@@ -77,7 +83,7 @@ func (p *page) download(path string) string {
 	}
 	defer a.Body.Close()
 	text, err := io.ReadAll(a.Body)
-	if err != nil || a.StatusCode != http.StatusOK || !strings.HasPrefix(a.Header.Get("Content-Type"), "text/csv") {
+	if err != nil || a.StatusCode != http.StatusOK || !strings.HasPrefix(a.Header.Get("Content-Type"), kind) {
 		p.t.Fatalf("%s: %s %v %v", path, a.Status, a.Header, err)
 	}
 	return string(text)

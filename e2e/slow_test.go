@@ -6,6 +6,7 @@ import (
 
 	"github.com/chromedp/cdproto/fetch"
 	"github.com/chromedp/cdproto/network"
+	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 )
@@ -21,28 +22,27 @@ func TestE15SlowLine(t *testing.T) {
 	signed.enterDemo(s, "Awa")
 	p := newPage(t, "E15", s.origin) // nothing is cached
 	call(p, network.SetCookie, network.SetCookieParams{Name: "till", Value: signed.cookie("till"), URL: s.origin + "/"})
-	// 400 ms and 400 kbit/s. The goals of the design are 2.5 s and 1.2 s; what the
-	// line itself needs is counted from what was loaded, so that a busy machine
-	// does not decide.
+	// 400 ms and 400 kbit/s: a page is to be usable within 2.5 s, and the next within
+	// 1.2 s. What the line needs is counted from what was loaded, so that a busy
+	// machine does not decide.
 	call(p, network.EmulateNetworkConditionsByRule, network.EmulateNetworkConditionsByRuleParams{MatchedNetworkConditions: []*network.Conditions{
 		{Latency: 400, DownloadThroughput: 50_000, UploadThroughput: 50_000}}})
 	p.open("/console/c/" + s.client + "/payments")
 	p.until(`performance.getEntriesByType("navigation")[0].domContentLoadedEventEnd > 0`)
 	first, rounds, weight := p.usable()
-	if rounds > 2 || weight > 45_000 {
-		t.Errorf("the first visit needs %d rounds and %d bytes", rounds, weight)
+	onLine := rounds*400 + weight/50
+	if rounds > 2 || weight > 45_000 || onLine > 2500 {
+		t.Errorf("the first visit needs %d rounds and %d bytes, %d ms of the line", rounds, weight, onLine)
 	}
+	t.Logf("slow 3G: first visit %d bytes in %d rounds, %d ms of the line, usable after %d ms", weight, rounds, onLine, first)
 	p.look("slow")
 	p.open("/console/c/" + s.client + "/payouts")
 	p.until(`performance.getEntriesByType("navigation")[0].domContentLoadedEventEnd > 0`)
 	next, rounds, weight := p.usable()
-	if rounds > 1 || weight > 15_000 {
-		t.Errorf("a further page needs %d rounds and %d bytes", rounds, weight)
+	if onLine = rounds*400 + weight/50; rounds > 1 || weight > 15_000 || onLine > 1200 {
+		t.Errorf("a further page needs %d rounds and %d bytes, %d ms of the line", rounds, weight, onLine)
 	}
-	t.Logf("slow 3G: first visit usable after %d ms, the next after %d ms", first, next)
-	if first > 2*2500 || next > 2*1200 {
-		t.Errorf("slow 3G: usable after %d ms and %d ms", first, next)
-	}
+	t.Logf("slow 3G: a further page %d bytes in %d rounds, %d ms of the line, usable after %d ms", weight, rounds, onLine, next)
 }
 
 // usable returns when the page could be used, in how many rounds of requests
@@ -58,63 +58,68 @@ func (p *page) usable() (ms, rounds, bytes int) {
 	return int(l.Ms), int(l.Rounds), int(l.Bytes)
 }
 
+// Seven tabs: all answer, and only what is seen holds a stream. Which tabs a
+// headless browser takes for covered depends on where it opens their windows, so
+// the story hides them itself.
 func TestE15Tabs(t *testing.T) {
-	if !everything {
-		t.Skip("make e2e has it: headless Chromium does not always hide the tabs behind the first")
-	}
 	t.Parallel()
 	s := startDev(t)
-	p := newPage(t, "E15t", s.origin)
-	p.enterDemo(s, "Awa")
-	p.open(s.sandboxPath())
-	p.until(`document.querySelector("#handset")`)
-	tabs := []*page{p}
-	for range 6 {
-		tab := openPage(t, "E15t", s.origin, p.ctx, chromedp.WithNewWindow(false))
-		tab.activate()
+	var tabs []*page
+	for i := range 7 {
+		var tab *page
+		if i == 0 {
+			tab = newPage(t, "E15t", s.origin)
+			tab.enterDemo(s, "Awa")
+		} else {
+			tab = openPage(t, "E15t", s.origin, tabs[0].ctx, chromedp.WithNewWindow(false))
+			tabs[i-1].hide()
+		}
+		call(tab, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: countStreams})
+		tab.show()
 		tab.open(s.sandboxPath())
+		tab.until(`document.querySelector("#handset") && ` + listens)
 		tabs = append(tabs, tab)
 	}
-	// Each tab has a window or is hidden in one: only what is seen listens.
-	listening := func() (n int) {
-		for _, tab := range tabs {
-			open := false
-			for _, r := range tab.requests() { // a page's stream ends with the page
-				open = strings.HasSuffix(r.url, "/live") && !r.ended || open && r.kind != network.ResourceTypeDocument
-			}
-			if open {
-				n++
-			}
+	for i, tab := range tabs[:6] {
+		if tab.is(listens) {
+			t.Errorf("tab %d is hidden and listens", i+1)
 		}
-		return n
 	}
-	seen := func() (n int) {
-		for _, tab := range tabs {
-			if !tab.is("document.hidden") {
-				n++
-			}
-		}
-		return n
-	}
-	// A tab that is covered learns of it a moment later.
-	untilTrue(t, "as many streams as tabs that are seen", func() bool { n := seen(); return n <= 2 && listening() == n })
 
-	// All answer, and each shows the prompt when it is looked at.
-	s.pay(phoneOfHandset(p), "5000", "ORDER-1", nil)
-	for _, tab := range tabs {
-		tab.activate()
-		tab.until(`!document.hidden && document.querySelector("#pin")`)
+	// Each shows the prompt when it is looked at, and listens again.
+	s.pay(phoneOfHandset(tabs[0]), "5000", "ORDER-1", nil)
+	for i, tab := range tabs {
+		tabs[(i+6)%7].hide()
+		tab.show()
+		tab.until(`document.querySelector("#pin") && ` + listens)
 	}
 	tabs[6].look("seventh-tab")
 }
 
-// activate brings the tab to the front of its window.
-func (p *page) activate() {
+// countStreams keeps the streams of a page where listens finds them.
+const countStreams = `window.streams = []; window.EventSource = class extends EventSource { constructor(...a) { super(...a); streams.push(this); } };`
+
+// listens is whether a page holds a stream: one that is not closed.
+const listens = `streams.some((s) => s.readyState !== EventSource.CLOSED)`
+
+// hide covers the tab, as another one in front of it does: to freeze a page hides
+// it, and to thaw it does not show it again.
+func (p *page) hide() {
+	p.t.Helper()
+	for _, state := range []cdppage.SetWebLifecycleStateState{cdppage.SetWebLifecycleStateStateFrozen, cdppage.SetWebLifecycleStateStateActive} {
+		call(p, cdppage.SetWebLifecycleState, cdppage.SetWebLifecycleStateParams{State: state})
+	}
+	p.until(`document.hidden`)
+}
+
+// show brings the tab to the front of its window.
+func (p *page) show() {
 	p.t.Helper()
 	id := chromedp.FromContext(p.ctx).Target.TargetID
 	if _, err := chromedp.CallBrowser(p.ctx, target.ActivateTarget, target.ActivateTargetParams{TargetID: id}); err != nil {
 		p.t.Fatal(err)
 	}
+	p.until(`!document.hidden`)
 }
 
 func TestE15StreamCut(t *testing.T) {

@@ -31,7 +31,14 @@ func TestE9Webhooks(t *testing.T) {
 	hooks := "/console/c/" + s.client + "/webhooks"
 	p.open(hooks)
 	p.look("none")
-	p.fill("#url", "ftp://shop")
+	p.refused()
+	p.fill("#url", "ftp://shop.example.com/webhooks")
+	p.follow(`main form[action="` + hooks + `"] button`)
+	p.until(`document.querySelector("[role=alert], .wrong")`)
+	if got := eval[string](p, `document.querySelector("#url").value`); got != "ftp://shop.example.com/webhooks" {
+		t.Errorf("what was typed is lost: %q", got)
+	}
+	p.look("wrong-address")
 	p.fill("#url", receiver.URL+"/webhooks")
 	p.fill("#description", "The shop's till")
 	p.follow(`main form[action="` + hooks + `"] button`)
