@@ -60,7 +60,7 @@ function listen() {
   if (!address || document.hidden || stream || regions().length === 0) return;
   stream = new EventSource(address);
   stream.addEventListener("hint", () => regions().forEach(refresh));
-  stream.addEventListener("full", hangUp); // too many listen: time alone has to do
+  stream.addEventListener("full", () => { hangUp(); setTimeout(listen, 60000); }); // too many listen: until then time alone has to do
 }
 function hangUp() { stream?.close(); stream = undefined; }
 
