@@ -62,9 +62,10 @@ type figures struct {
 }
 
 type seriesRow struct {
-	Index int
-	Name  string
-	Share string
+	Index  int
+	Name   string
+	Amount string
+	Share  string
 }
 
 type slotRow struct {

@@ -196,6 +196,9 @@ func (f *Frame) ISO(t till.Time) string { return t.Std().Format(time.RFC3339Nano
 // At returns date and time of a moment.
 func (f *Frame) At(t till.Time) string { return f.Clock.DateTime(t) }
 
+// Moment returns a time, with its day only if that is not today.
+func (f *Frame) Moment(t till.Time) string { return f.Clock.Moment(t, f.Now) }
+
 // Ticks returns a moment in milliseconds, for scripts.
 func (f *Frame) Ticks(t till.Time) string { return strconv.FormatInt(int64(t)/1000, 10) }
 

@@ -36,7 +36,7 @@ func (f *figures) draw(v *visit, sums []store.HourSum) {
 	c := &chart.Chart{ID: "in", Now: -1, Width: 624, Height: 276, Label: amount}
 	for i, m := range methods {
 		c.Series = append(c.Series, chart.Series{Name: methodName(m, ""), Values: by[m]})
-		f.Series = append(f.Series, seriesRow{i + 1, methodName(m, ""), share(whole[m], f.Collected.Minor)})
+		f.Series = append(f.Series, seriesRow{i + 1, methodName(m, ""), amount(whole[m]), share(whole[m], f.Collected.Minor)})
 	}
 	for i, at := range f.slots {
 		c.Slots = append(c.Slots, f.slotLabel(v, i))

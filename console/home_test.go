@@ -25,7 +25,7 @@ func TestHome(t *testing.T) {
 		w.until(w.pay(phone, 5000, "", ""), want)
 	}
 	page := w.get(w.path("/home"))
-	for _, want := range []string{"10,000<span class=\"unit\">XAF", "2 paid, 0 open", "66<span class=\"unit\">%", "2 of 3 ended", "9 of 10 in", "MTN MoMo <b>100\u00a0%</b>", "data-value=", "<th scope=\"row\">",
+	for _, want := range []string{"10,000<span class=\"unit\">XAF", "2 paid, 0 open", "66<span class=\"unit\">%", "2 of 3 ended", "9 of 10 in", `MTN MoMo <b class="amount">10,000</b> <span class="amount">` + "100\u00a0%</span>", "data-value=", "<th scope=\"row\">",
 		"state=success", "Nothing needs you", "Brazzaville, UTC&#43;1", "home.csv", "10,000\u00a0XAF</b>"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("home lacks %q", want)

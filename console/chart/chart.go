@@ -12,6 +12,7 @@ const (
 	labelRoom = 28 // for the names below
 	topRoom   = 12
 	barShare  = 62 // hundredths of a slot that its bar takes
+	maxBar    = 48 // and no more
 	maxSlots  = 120
 	gridLines = 5
 )
@@ -169,7 +170,7 @@ func (c *Chart) Stacked() template.HTML {
 	for i := range p.slots {
 		p.point(d, i)
 		left, width := p.x(i)
-		bar := max(2, width*barShare/100)
+		bar := min(max(2, width*barShare/100), maxBar)
 		var below int64
 		for k, s := range c.series() {
 			v := s.at(i)
