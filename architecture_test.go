@@ -46,6 +46,7 @@ var packageRules = []packageRule{
 	{"internal/request", ". internal/jsonx", jsonModule},                // what the bodies of create calls have alike; they keep their words as written
 	{"internal/escape", "", ""},                                         // text that is shown
 	{"internal/faulty", "", ""},                                         // a proxy with bad habits: it knows HTTP and nothing of Till
+	{"internal/acmetest", "", ""},                                       // a certificate authority for tests; it knows nothing of Till
 	{"internal/qrcode", "", "rsc.io/qr"},                                // for pages and terminals
 	{"internal/seal", "", ""},                                           // what the database keeps and must not know
 	{"internal/system", "", "golang.org/x/sys"},                         // what operating systems do differently
@@ -74,6 +75,7 @@ var packageRules = []packageRule{
 	{"account", ". store", ""},
 	{"people", ". store internal/seal", "github.com/go-webauthn/webauthn golang.org/x/crypto"},                                                 // who may use the console
 	{"tokens", ". provider store internal/seal", ""},                                                                                           // what operators let all instances in by
+	{"certificates", ". store internal/seal", "golang.org/x/crypto"},                                                                           // what the service proves its name with; ACME
 	{"webhook", ". store internal/batch internal/loop internal/quota internal/seal", "code.dny.dev/ssrf"},                                      // the list of networks that are not the Internet
 	{"internal/remote", root, ""},                                                                                                              // a client like any other, for commands without a database
 	{"internal/relay", ". webhook internal/remote internal/system", ""},                                                                        // signs and posts as webhook does
@@ -89,8 +91,8 @@ var packageRules = []packageRule{
 	{"console", ". ledger provider/sandbox store engine collect account books webhook people internal/qrcode internal/request internal/seal console/look console/words console/chart", ""},
 	{"docs", "", ""}, // what the pages for developers are made of
 	{"reference", "docs", "github.com/BurntSushi/toml github.com/yuin/goldmark"}, // the pages for developers: TOML as the configuration, Markdown
-	{"server", ". ledger provider provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens account books webhook people api console reference internal/loop internal/system", ""},
-	{"cmd/till", ". ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens account people books backup webhook api server internal/db/sqlite internal/db/postgres internal/loadgen internal/escape internal/faulty internal/qrcode internal/rehearse internal/relay internal/remote internal/system internal/trace internal/trigger", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml filippo.io/age"},
+	{"server", ". ledger provider provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens certificates account books webhook people api console reference internal/loop internal/system", ""},
+	{"cmd/till", ". ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens certificates account people books backup webhook api server internal/db/sqlite internal/db/postgres internal/loadgen internal/escape internal/faulty internal/qrcode internal/rehearse internal/relay internal/remote internal/system internal/trace internal/trigger", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml filippo.io/age"},
 	{"bench/seed", ". store internal/db", ""}, // rows for a measurement, written past the nouns
 	// It fills the store and compares with it, settles and signs in its own
 	// process, is an operator with its adapter and a server around it, and slows
@@ -114,8 +116,8 @@ var limited = []struct {
 	also string // a prefix that counts as the same
 }{
 	{"database/sql", []string{"store", "store/storetest", "provider/sandbox"}, "all SQL is in store; the sandbox keeps its own book", "database/sql/"},
-	{"encoding/json", []string{"provider/wire", "provider/providertest", "provider/simulator", "provider/mtnmomo", "provider/airtel", "provider/pawapay", "provider/mpesa", "store/storetest", "provider/sandbox", "people", "console", "backup", "reference", "server", "cmd/till", "bench", "internal/remote", "internal/relay", "internal/trigger", "internal/rehearse"}, "clients' bodies are read by jsonx, which is strict, and written by hand; operators are read leniently", ""},
-	{"net/http", []string{"provider/wire", "provider/simulator", "provider/mtnmomo", "provider/airtel", "provider/pawapay", "provider/mpesa", "provider/sandbox", "provider/providertest", "webhook", "api", "console", "backup", "reference", "server", "cmd/till", "bench", "internal/faulty", "internal/remote", "internal/relay", "internal/rehearse", "internal/trace"}, "the business knows no network, but for webhook, which posts, and the adapters of operators", "net/http/"},
+	{"encoding/json", []string{"provider/wire", "provider/providertest", "provider/simulator", "provider/mtnmomo", "provider/airtel", "provider/pawapay", "provider/mpesa", "store/storetest", "provider/sandbox", "people", "console", "backup", "reference", "server", "cmd/till", "bench", "internal/remote", "internal/relay", "internal/trigger", "internal/rehearse", "internal/acmetest"}, "clients' bodies are read by jsonx, which is strict, and written by hand; operators are read leniently", ""},
+	{"net/http", []string{"provider/wire", "provider/simulator", "provider/mtnmomo", "provider/airtel", "provider/pawapay", "provider/mpesa", "provider/sandbox", "provider/providertest", "webhook", "api", "console", "backup", "reference", "server", "cmd/till", "bench", "internal/faulty", "internal/remote", "internal/relay", "internal/rehearse", "internal/trace", "internal/acmetest", "certificates"}, "the business knows no network, but for webhook, which posts, certificates, and the adapters of operators", "net/http/"},
 	{"html/template", []string{"console", "console/chart", "reference"}, "pages are the console's and the reference's", ""},
 	{"unsafe", nil, "nothing here is worth it", ""},
 }

@@ -145,7 +145,7 @@ var Table = []Metric{
 	{"loop_timestamp_seconds", Gauge, "loop", "loop: the program's loops", "When a loop last finished a step.", false},
 	{"loop_late", Gauge, "loop", "loop: the program's loops", "1 if a loop is ten intervals late.", false},
 	{"panics_total", Counter, "where", oneOf("where", panicPlaces), "Panics that were caught.", false},
-	{"certificate_expiry_timestamp_seconds", Gauge, "name", oneOf("name", certificates), "When the certificate that this instance serves ends.", false},
+	{"certificate_expiry_timestamp_seconds", Gauge, "name", oneOf("name", certificates), "When the certificate that this instance serves ends; of several, the first to end; 0 if there is none.", false},
 	{"certificate_life_seconds", Gauge, "name", oneOf("name", certificates), "How long it is valid in all.", false},
 	{"trace_dropped_total", Counter, "", "", "Spans that were dropped, because the collector does not take them fast enough.", false},
 	{"build_info", Gauge, "version revision", "one of each", "Always 1.", false},

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"till/certificates"
 	"till/config"
 	"till/internal/trace"
 	"till/provider"
@@ -37,6 +38,15 @@ type Config struct {
 
 	// LoopbackOnly rejects a Listen that other machines can reach.
 	LoopbackOnly bool
+
+	// TLSCert and TLSKey are the files of a certificate and its key; "" means none. ACME, if
+	// it has hosts, obtains certificates instead. With either, the API and the console are
+	// served by TLS only.
+	TLSCert, TLSKey string
+	ACME            certificates.ACMEConfig
+	// HTTPListen is an address for plain HTTP that answers a certificate authority's
+	// challenges and redirects browsers; "" means none.
+	HTTPListen string
 
 	// AdminListen is the address of the health checks; "" means none.
 	AdminListen string
@@ -149,6 +159,9 @@ func (c *Config) setDefaults() error {
 	}
 	if c.Drain < 0 || c.Drain > MaxDrain {
 		return fmt.Errorf("draining for %s is not possible; it is at most %s", c.Drain, MaxDrain)
+	}
+	if err := c.checkTLS(); err != nil {
+		return err
 	}
 	if c.RateLimit < 0 {
 		return fmt.Errorf("the rate limit must not be negative; 0 turns it off")

@@ -15,6 +15,7 @@ const (
 	socketAPI     = "api"
 	socketAdmin   = "admin"
 	socketConsole = "console"
+	socketHTTP    = "http"
 )
 
 // inherit takes the sockets that systemd has opened. A client that connects while the
@@ -25,8 +26,8 @@ func (s *Server) inherit(context.Context) (err error) {
 	}
 	for name, l := range s.inherited {
 		s.undo.push(closeQuietly(l))
-		if name != socketAPI && name != socketAdmin && name != socketConsole {
-			return fmt.Errorf("systemd hands over a socket of the name %q: FileDescriptorName= is %s, %s or %s", name, socketAPI, socketAdmin, socketConsole)
+		if name != socketAPI && name != socketAdmin && name != socketConsole && name != socketHTTP {
+			return fmt.Errorf("systemd hands over a socket of the name %q: FileDescriptorName= is %s, %s, %s or %s", name, socketAPI, socketAdmin, socketConsole, socketHTTP)
 		}
 	}
 	return nil

@@ -41,7 +41,7 @@ func Exposed(c Config) (out []Exposure) {
 		}
 	}
 	if c.plainHTTP() {
-		found(ExposedAPI, "API keys are sent in plain HTTP to an address that other machines reach; let a proxy with TLS stand in front and name it with --base-url https://…/v1")
+		found(ExposedAPI, "API keys are sent in plain HTTP to an address that other machines reach; serve TLS with --tls-cert or --acme-host, or let a proxy with TLS stand in front and name it with --base-url https://…/v1")
 	}
 	return out
 }
@@ -62,7 +62,7 @@ func (c *Config) privateFiles() []string {
 // another machine.
 func (c *Config) plainHTTP() bool {
 	u, err := url.Parse(c.BaseURL)
-	if err != nil || u.Scheme == "https" || c.Role == RoleWorker {
+	if err != nil || u.Scheme == "https" || c.usesTLS() || c.Role == RoleWorker {
 		return false
 	}
 	return c.Listen != "" && !system.IsLoopback(c.Listen) || u.Host != "" && !system.IsLoopback(u.Hostname())

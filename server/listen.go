@@ -36,10 +36,13 @@ func (s *Server) listen(ctx context.Context) (err error) {
 		}
 		s.undo.push(closeQuietly(s.consoleListener))
 	}
-	s.baseURL = s.c.BaseURL
-	if s.baseURL == "" {
-		s.baseURL = "http://" + s.reachable() + "/v1"
+	if s.c.HTTPListen != "" && s.c.Role.serves() {
+		if s.httpListener, err = s.bindOrInherit(ctx, socketHTTP, s.c.HTTPListen, "--http-listen", false); err != nil {
+			return err
+		}
+		s.undo.push(closeQuietly(s.httpListener))
 	}
+	s.baseURL = s.c.baseURL(s.reachable())
 	return nil
 }
 
@@ -146,18 +149,21 @@ func (h *httpServer) stopAccepting() {
 
 // serve starts an HTTP server on each address.
 func (s *Server) serve() *httpServers {
-	w := &httpServers{errs: make(chan error, 3)}
+	w := &httpServers{errs: make(chan error, 4)}
 	if s.listener != nil {
 		h := api.Server(s.handler)
 		if s.console != nil {
 			h.RegisterOnShutdown(s.console.Stop)
 		}
-		w.start(s.log, h, api.Guard(s.listener))
+		w.start(s.log, s.overTLS(h), api.Guard(s.encrypted(s.listener)))
 	}
 	if s.consoleListener != nil {
 		h := api.Server(s.console)
 		h.RegisterOnShutdown(s.console.Stop)
-		w.start(s.log, h, api.Guard(s.consoleListener))
+		w.start(s.log, s.overTLS(h), api.Guard(s.encrypted(s.consoleListener)))
+	}
+	if s.httpListener != nil {
+		w.start(s.log, api.Server(s.plainHTTP()), api.Guard(s.httpListener))
 	}
 	if s.adminListener != nil {
 		w.start(s.log, api.Server(s.admin()), api.Guard(s.adminListener))

@@ -17,6 +17,7 @@ import (
 	"till/account"
 	"till/api"
 	"till/books"
+	"till/certificates"
 	"till/collect"
 	"till/console"
 	"till/engine"
@@ -37,8 +38,12 @@ type Server struct {
 	log *slog.Logger
 	id  till.ID // of this instance, new with each start
 
-	listener, adminListener, consoleListener net.Listener // nil if there is none
-	baseURL                                  string
+	listener, adminListener, consoleListener, httpListener net.Listener // nil if there is none
+	baseURL                                                string
+
+	certificates certificates.Source // nil: no TLS
+	reloads      *loop.Waker         // a person asks to look at certificates now
+	reloadNow    atomic.Bool
 
 	store      *store.Store
 	secret     []byte
@@ -92,11 +97,11 @@ func New(ctx context.Context, c Config) (*Server, error) {
 			return nil, fmt.Errorf("make the folder of the database: %w", err)
 		}
 	}
-	s := &Server{c: c, log: c.Log, id: till.NewID(till.TimeOf(time.Now()))}
+	s := &Server{c: c, log: c.Log, id: till.NewID(till.TimeOf(time.Now())), reloads: loop.NewWaker()}
 	s.ready = &readiness{check: s.checkDatabase}
 	s.close = sync.OnceValue(s.undo.run)
 	steps := []func(context.Context) error{
-		s.extendPhonePatterns, s.openMeter, s.openTracer, s.lock, s.inherit, s.listen, s.openStore, s.openSecret, s.openSandbox, s.openOperators,
+		s.extendPhonePatterns, s.openMeter, s.openTracer, s.lock, s.inherit, s.listen, s.openStore, s.openSecret, s.openCertificates, s.openSandbox, s.openOperators,
 		s.registerConnections, s.warnOrphans, s.build, s.openDemos, s.warnExposed,
 	}
 	for _, step := range steps {
@@ -300,6 +305,9 @@ func (s *Server) workers() map[string]func(context.Context) {
 	if s.tracer != nil {
 		w["traces"] = s.tracer.Run
 	}
+	if s.certificates != nil {
+		w["certificates"] = s.lookAtCertificates
+	}
 	if s.people != nil {
 		w["people"] = s.people.Run
 	}
@@ -331,6 +339,9 @@ func (s *Server) Addr() net.Addr { return addrOf(s.listener) }
 
 // AdminAddr returns the address of the health checks, nil if there is none.
 func (s *Server) AdminAddr() net.Addr { return addrOf(s.adminListener) }
+
+// HTTPAddr returns the address of --http-listen, nil if there is none.
+func (s *Server) HTTPAddr() net.Addr { return addrOf(s.httpListener) }
 
 // BaseURL returns the address at which clients reach the API.
 func (s *Server) BaseURL() string { return s.baseURL }

@@ -37,6 +37,7 @@ var global = map[string]string{
 	"sessions":            "the same",
 	"turns":               "whose turn it is to do what one instance does: a few rows",
 	"instances":           "the instances that run: a few rows",
+	"certificates":        "a few rows per name of the service: a reference table",
 	"backup_results":      "the last backup and the last drill: two rows",
 	"statement_results":   "what the comparisons of operators' statements have left: some rows a day",
 	"guesses":             "counts by the hash of a login or an address: distributed by name",

@@ -3,12 +3,16 @@ package main
 import (
 	"fmt"
 	"log/slog"
+	"os"
+	"os/signal"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"till/certificates"
 	"till/server"
 )
 
@@ -73,6 +77,7 @@ operator serves test clients.`,
 				}
 			}
 			go boundMemory(cmd.Context())
+			defer onHangup(s.Reload)()
 			return s.Run(cmd.Context())
 		},
 	}
@@ -96,11 +101,38 @@ operator serves test clients.`,
 	f.BoolVar(&c.NoNotify, "no-notify", false, "do not use PostgreSQL's NOTIFY; other instances' work is noticed up to 250ms later")
 	f.DurationVar(&c.Drain, "drain", 0, "how long a stop goes on serving after /readyz has begun to fail, at most 5m (default 0s)")
 	f.BoolVar(&asJSON, "json", false, "print one line of JSON when ready")
+	addTLSFlags(cmd, &c)
 	addWebhookFlags(cmd, &c)
 	addLogFlags(cmd, &format, &level, "info")
 	traces.add(cmd)
 	f.StringVar(&logEnded, "log-ended", "all", "all, or sample:100 for one line of a hundred payments and payouts that end as planned")
 	return cmd
+}
+
+// addTLSFlags adds the flags of TLS.
+func addTLSFlags(cmd *cobra.Command, c *server.Config) {
+	f := cmd.Flags()
+	f.StringVar(&c.TLSCert, "tls-cert", "", "the PEM file of the certificate and its chain, to serve the API and the console by TLS; read again once a minute (default none)")
+	f.StringVar(&c.TLSKey, "tls-key", "", "the PEM file of the certificate's key (default none)")
+	f.StringArrayVar(&c.ACME.Hosts, "acme-host", nil, "a name, as pay.example.com, to obtain a certificate for by ACME; may be repeated (default none)")
+	f.StringVar(&c.ACME.Directory, "acme-directory", certificates.DefaultDirectory, "the address of the certificate authority's directory")
+	f.StringVar(&c.ACME.Email, "acme-email", "", "where the certificate authority may write to (default none)")
+	f.StringVar(&c.HTTPListen, "http-listen", "", "address for plain HTTP, as :80: redirects to HTTPS, and answers the certificate authority (default none)")
+}
+
+// onHangup calls f for each SIGHUP until the returned function is called.
+func onHangup(f func()) (stop func()) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGHUP)
+	go func() {
+		for range signals {
+			f()
+		}
+	}()
+	return func() {
+		signal.Stop(signals)
+		close(signals)
+	}
 }
 
 // parseSample reads --log-ended: how many ends share one line.
