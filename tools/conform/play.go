@@ -87,7 +87,7 @@ func (p *play) begin(ctx context.Context) error {
 	if err := p.driver.start(); err != nil {
 		return err
 	}
-	if err := p.command(ctx, map[string]any{"do": "new", "base_url": p.address, "key_file": p.keyFile(), "state": filepath.Join(p.folder, "shop"), "mutant": p.mutant, "options": p.Options, "expect": "test"}); err != nil {
+	if err := p.command(ctx, map[string]any{"do": "new", "base_url": p.address, "key_file": p.keyFile(), "state": filepath.Join(p.folder, "shop"), "mutant": p.mutant, "options": p.options(), "expect": "test"}); err != nil {
 		return err
 	}
 	if p.served {

@@ -3,6 +3,7 @@ package conform
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -97,6 +98,30 @@ type Expect struct {
 
 	Quantities map[string]string `json:"quantities"` // of an order's first item
 	ListedAll  bool              `json:"listed_all"` // the last list held every payment of fill
+}
+
+// patientTry is the time of a try in scenarios that count posts, in milliseconds. A busy
+// machine takes longer than the driver's own three seconds, and a try that ends for that
+// reason is one post more.
+const patientTry = 15_000
+
+// options are those of the scenario. Where nothing is slow on purpose, nobody is killed and
+// posts are counted, a try has more time.
+func (s *Scenario) options() map[string]int64 {
+	options := maps.Clone(s.Options)
+	if options == nil {
+		options = map[string]int64{}
+	}
+	slow := func(r faulty.Rule) bool {
+		return slices.Contains([]faulty.Fault{faulty.Hang, faulty.HangAnswer, faulty.Slow, faulty.SlowAnswer}, r.Do)
+	}
+	disturbed := slices.ContainsFunc(s.Faults, slow) || slices.ContainsFunc(s.Steps, func(step Step) bool {
+		return step.Dies || slices.Contains([]string{"kill", "crash_at", "stop_service"}, step.Do) || slices.ContainsFunc(step.Faults, slow)
+	})
+	if _, named := options["try_timeout"]; !named && s.Expect.Posts != nil && !disturbed {
+		options["try_timeout"] = patientTry
+	}
+	return options
 }
 
 // Mutant is a mistake and the scenarios that notice it.
