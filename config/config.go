@@ -37,6 +37,8 @@ type File struct {
 	HouseNetworks []netip.Prefix
 	// Calls is how many calls to operators an instance makes at once; 0 means the default.
 	Calls int
+	// LogLevel is debug, info, warn or error; "" means that of the command line.
+	LogLevel string
 	// Backup is read by 'till backup' and 'till doctor', not by the service.
 	Backup Backup
 }
@@ -56,6 +58,8 @@ type Connection struct {
 	// Statement says how the operator's statements are read; nil if it is not configured.
 	// It is kept as written.
 	Statement map[string]any
+
+	sources []credentialSource // of what Reread reads
 }
 
 // Limits limits the calls to a connection. A zero field means what its adapter says.
@@ -83,10 +87,11 @@ type Options struct {
 	// Operators are the operators that a connection can name: each returns a pointer to a
 	// new Config of its adapter.
 	Operators map[string]func() any
-	// Env returns an environment variable, and ReadFile reads a credential's file; nil
-	// means the machine's.
+	// Env returns an environment variable, ReadFile reads a credential's file, and Run runs
+	// a command that prints a credential; nil means the machine's.
 	Env      func(name string) (string, bool)
 	ReadFile func(path string) ([]byte, error)
+	Run      func(command []string) ([]byte, error)
 }
 
 // Load reads a file.
@@ -116,6 +121,9 @@ func parse(path string, text []byte, o Options, read func(r *reader, text []byte
 	}
 	if o.ReadFile == nil {
 		o.ReadFile = os.ReadFile
+	}
+	if o.Run == nil {
+		o.Run = runCommand
 	}
 	r := &reader{o: o, dir: filepath.Dir(path), file: &File{Path: path}}
 	if len(text) > maxFile {

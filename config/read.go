@@ -41,6 +41,7 @@ func (r *reader) read(text []byte) {
 		return
 	}
 	var top struct {
+		LogLevel       string   `toml:"log_level"`
 		TrustedProxies []string `toml:"trusted_proxies"`
 		Callbacks      struct {
 			TrustedProxies []string `toml:"trusted_proxies"` // the former place, with the same meaning
@@ -59,6 +60,7 @@ func (r *reader) read(text []byte) {
 	r.trustedProxies(top.TrustedProxies, top.Callbacks.TrustedProxies)
 	r.file.HouseNetworks = r.networks("console.house_networks", top.Console.HouseNetworks)
 	r.file.Calls = top.Limits.Calls
+	r.logLevel(top.LogLevel)
 	r.backup(top.Backup)
 	r.checkRange("limits.calls", top.Limits.Calls, maxCalls)
 	r.methods(methods)
@@ -233,7 +235,7 @@ func (r *reader) operator(at string, c *Connection, operator, baseURL string, ta
 	}
 	c.Settings = known()
 	before := len(r.problems)
-	r.secrets(at+"."+operator, table, c.Settings)
+	c.sources = r.secrets(at+"."+operator, table, c.Settings)
 	r.decode(table, at+"."+operator, c.Settings)
 	if len(r.problems) == before { // otherwise the same mistake would be reported twice
 		r.validate(at, operator, c.Settings)
@@ -258,7 +260,7 @@ func (r *reader) validate(at, operator string, settings any) {
 	for _, err := range wrong {
 		key, _, _ := strings.Cut(err.Error(), ":")
 		path := at + "." + operator + "." + key
-		for _, name := range []string{at + "." + key, path + "_env", path + "_file"} {
+		for _, name := range []string{at + "." + key, path + "_env", path + "_file", path + "_credential", path + "_command"} {
 			if r.lines[name] > 0 {
 				path = name
 			}

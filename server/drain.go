@@ -53,17 +53,26 @@ func (s *Server) tell(state string) {
 	}
 }
 
-// watchdog tells systemd that the program is alive. If it hangs, systemd ends it and
-// starts it again. A database that is away is no reason: a restart would not help.
+// watchdog tells systemd that the program is alive while each of its loops is, as healthz
+// says. If one hangs, systemd ends the program and starts it again. A database that is away
+// is no reason: a restart would not help, and the loops' steps end nevertheless.
 func (s *Server) watchdog(ctx context.Context) {
 	interval := system.WatchdogInterval() / 2
 	if interval <= 0 {
 		return
 	}
 	loop.Run(ctx, loop.Options{Interval: interval, Step: func(context.Context) time.Duration {
-		s.tell("WATCHDOG=1")
+		s.tellAlive()
 		return -1
 	}})
+}
+
+func (s *Server) tellAlive() {
+	if late := s.loops.late(time.Now()); len(late) > 0 {
+		s.log.Error("watchdog not told", "stuck", late)
+		return
+	}
+	s.tell("WATCHDOG=1")
 }
 
 // drain says that the program stops: readyz fails from now on. Then it goes on serving for

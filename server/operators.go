@@ -239,9 +239,11 @@ func (s *Server) openOperators(context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.operators, err = OpenOperators(s.c.Operators, s.c.Adapters, DepsOf(k, s.baseURL, s.secret, s.log)); err != nil {
+	deps := DepsOf(k, s.baseURL, s.secret, s.log)
+	if s.operators, err = OpenOperators(s.c.Operators, s.c.Adapters, deps); err != nil {
 		return err
 	}
+	s.renew(deps)
 	if s.c.Operators != nil {
 		for _, c := range s.c.Operators.Connections {
 			s.meter.Gauge("operator_token_expiry_timestamp_seconds", func() float64 {

@@ -44,6 +44,7 @@ type Server struct {
 	certificates certificates.Source // nil: no TLS
 	reloads      *loop.Waker         // a person asks to look at certificates now
 	reloadNow    atomic.Bool
+	credentials  *credentials
 
 	store      *store.Store
 	secret     []byte
@@ -310,6 +311,9 @@ func (s *Server) workers() map[string]func(context.Context) {
 	}
 	if s.people != nil {
 		w["people"] = s.people.Run
+	}
+	if len(s.credentials.accounts) > 0 {
+		w["credentials"] = s.credentials.run
 	}
 	if s.c.Role.works() {
 		w["collector"] = s.collector.Run

@@ -77,10 +77,12 @@ func (s *Server) lookAtCertificates(ctx context.Context) {
 	}})
 }
 
-// Reload looks at the certificates at once.
+// Reload looks at the certificates and reads the operators' credentials again at once.
 func (s *Server) Reload() {
 	s.reloadNow.Store(true)
 	s.reloads.Wake()
+	s.credentials.all.Store(true)
+	s.credentials.waker.Wake()
 }
 
 // encrypted returns a listener that speaks TLS, or l itself if there is no certificate.

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"till/certificates"
+	"till/config"
 	"till/server"
 )
 
@@ -46,7 +47,7 @@ operator serves test clients.`,
 		Example: `  till serve --database "$TILL_DATABASE" --config till.toml --base-url https://pay.example.com/v1`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			log, err := newLog(cmd, format, level)
+			log, logLevel, err := newLog(cmd, format, level)
 			if err != nil {
 				return err
 			}
@@ -65,6 +66,7 @@ operator serves test clients.`,
 				if c.Operators, err = server.LoadConfig(configFile, adapters); err != nil {
 					return err
 				}
+				setLogLevel(logLevel, c.Operators.LogLevel, level)
 			}
 			s, err := server.New(cmd.Context(), c)
 			if err != nil {
@@ -77,7 +79,13 @@ operator serves test clients.`,
 				}
 			}
 			go boundMemory(cmd.Context())
-			defer onHangup(s.Reload)()
+			defer onHangup(func() {
+				log.Info("reloading")
+				if err := rereadLogLevel(logLevel, configFile, level); err != nil {
+					log.Warn("log level not read", "error", err)
+				}
+				s.Reload()
+			})()
 			return s.Run(cmd.Context())
 		},
 	}
@@ -161,14 +169,36 @@ func addLogFlags(cmd *cobra.Command, format, level *string, defaultLevel string)
 	cmd.Flags().StringVar(level, "log-level", defaultLevel, "debug, info, warn or error")
 }
 
-// newLog returns the logger of the flags. It writes to standard error.
-func newLog(cmd *cobra.Command, format, level string) (*slog.Logger, error) {
-	var l slog.Level
+// newLog returns the logger of the flags, whose level can be changed. It writes to
+// standard error.
+func newLog(cmd *cobra.Command, format, level string) (*slog.Logger, *slog.LevelVar, error) {
+	l := new(slog.LevelVar)
 	if err := l.UnmarshalText([]byte(level)); err != nil {
-		return nil, fmt.Errorf("--log-level %q is not debug, info, warn or error", level)
+		return nil, nil, fmt.Errorf("--log-level %q is not debug, info, warn or error", level)
 	}
 	if format != "text" && format != "json" {
-		return nil, fmt.Errorf("--log-format %q is not text or json", format)
+		return nil, nil, fmt.Errorf("--log-format %q is not text or json", format)
 	}
-	return server.NewLogger(cmd.ErrOrStderr(), format == "json", l), nil
+	return server.NewLogger(cmd.ErrOrStderr(), format == "json", l), l, nil
+}
+
+// setLogLevel sets the level of the configuration, or that of the flag if it has none. Both
+// were checked.
+func setLogLevel(l *slog.LevelVar, ofFile, ofFlag string) {
+	if ofFile == "" {
+		ofFile = ofFlag
+	}
+	_ = l.UnmarshalText([]byte(ofFile))
+}
+
+// rereadLogLevel reads the log level of the configuration again.
+func rereadLogLevel(l *slog.LevelVar, configFile, ofFlag string) error {
+	if configFile == "" {
+		return nil
+	}
+	text, err := config.LoadLogLevel(configFile)
+	if err == nil {
+		setLogLevel(l, text, ofFlag)
+	}
+	return err
 }

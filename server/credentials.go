@@ -1,0 +1,225 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"till/config"
+	"till/internal/loop"
+	"till/provider"
+)
+
+// rereadInterval is the shortest time between two reads of a connection's credentials.
+const rereadInterval = time.Minute
+
+// maxReread is how long a look at all connections may take: each command has 10 s.
+const maxReread = 30 * time.Minute
+
+// credentials reads the credentials of connections again after an operator refused them.
+// So rotating an operator's key needs no restart.
+type credentials struct {
+	s     *Server
+	deps  func(c *config.Connection) provider.Deps
+	waker *loop.Waker
+	all   atomic.Bool // a person asks to read all again
+
+	accounts []*liveAccount
+}
+
+// liveAccount is a connection whose credentials can change.
+type liveAccount struct {
+	connection        *config.Connection
+	payments, payouts *renewed // nil: it does not do this
+	refused           atomic.Bool
+	readAt            time.Time // zero: not since the start
+}
+
+// renew replaces the opened connections, whose credentials can be read again, by ones that
+// notice a refusal.
+func (s *Server) renew(deps func(c *config.Connection) provider.Deps) {
+	k := &credentials{s: s, deps: deps, waker: loop.NewWaker()}
+	for _, c := range s.operators.File.Connections {
+		if !c.CanReread() {
+			continue
+		}
+		a := &liveAccount{connection: c}
+		note := func(err error) {
+			if errors.Is(err, provider.ErrCredentials) && !a.refused.Swap(true) {
+				k.waker.Wake()
+			}
+		}
+		if p := s.operators.Payments[c.Name]; p != nil {
+			a.payments = newRenewed(p, note)
+			s.operators.Payments[c.Name] = a.payments.asProvider()
+		}
+		if p := s.operators.Payouts[c.Name]; p != nil {
+			a.payouts = newRenewed(p, note)
+			s.operators.Payouts[c.Name] = a.payouts.asProvider()
+		}
+		k.accounts = append(k.accounts, a)
+	}
+	s.credentials = k
+}
+
+// run reads again what was refused, each connection at most once a minute.
+func (k *credentials) run(ctx context.Context) {
+	loop.Run(ctx, loop.Options{Interval: rereadInterval, MaxStep: maxReread, Wake: k.waker.C(), Step: func(ctx context.Context) time.Duration {
+		k.look(ctx, k.all.Swap(false))
+		return -1
+	}})
+}
+
+// look reads again the credentials that were refused, or all if a person asks.
+func (k *credentials) look(ctx context.Context, all bool) {
+	for _, a := range k.accounts {
+		due := a.refused.Load() && time.Since(a.readAt) >= rereadInterval
+		if ctx.Err() != nil || !all && !due {
+			continue
+		}
+		a.refused.Store(false)
+		a.readAt = time.Now()
+		if err := k.reread(a); err != nil {
+			k.s.log.Warn("credentials not taken", "connection", a.connection.Name, "error", err)
+		}
+	}
+}
+
+var errOtherAccount = errors.New("they are those of another account: payments under way must be checked where they were sent; restart the service once none is open")
+
+// reread reads a connection's credentials, and uses them from the next call on if they
+// changed. Calls under way go on with the old ones.
+func (k *credentials) reread(a *liveAccount) error {
+	settings, changed, err := a.connection.Reread()
+	if err != nil || !changed {
+		return err
+	}
+	adapters := k.s.c.Adapters
+	if adapters == nil {
+		adapters = Builtin
+	}
+	c := *a.connection
+	c.Settings = settings
+	opened, err := adapters[c.Operator].open(settings, k.deps(&c))
+	if err != nil {
+		return err
+	}
+	if !a.payments.fits(opened.Payments()) || !a.payouts.fits(opened.Payouts()) {
+		return errOtherAccount
+	}
+	a.payments.swap(opened.Payments())
+	a.payouts.swap(opened.Payouts())
+	a.connection = &c
+	k.s.log.Info("credentials taken", "connection", c.Name)
+	return nil
+}
+
+// renewed is a provider that can be replaced by one of the same account.
+type renewed struct {
+	current atomic.Pointer[provider.Provider]
+	note    func(err error) // of each call
+}
+
+func newRenewed(p provider.Provider, note func(error)) *renewed {
+	r := &renewed{note: note}
+	r.current.Store(&p)
+	return r
+}
+
+func (r *renewed) get() provider.Provider { return *r.current.Load() }
+
+// fits reports whether p is for the same account.
+func (r *renewed) fits(p provider.Provider) bool {
+	if r == nil || p == nil {
+		return r == nil && p == nil
+	}
+	return r.get().Fingerprint() == p.Fingerprint()
+}
+
+func (r *renewed) swap(p provider.Provider) {
+	if r != nil {
+		r.current.Store(&p)
+	}
+}
+
+// Submit implements provider.Provider.
+func (r *renewed) Submit(ctx context.Context, q provider.Request) (provider.Result, error) {
+	result, err := r.get().Submit(ctx, q)
+	r.note(err)
+	return result, err
+}
+
+// Check implements provider.Provider.
+func (r *renewed) Check(ctx context.Context, q provider.Query) (provider.Result, error) {
+	result, err := r.get().Check(ctx, q)
+	r.note(err)
+	return result, err
+}
+
+// Traits implements provider.Provider.
+func (r *renewed) Traits() provider.Traits { return r.get().Traits() }
+
+// Fingerprint implements provider.Provider.
+func (r *renewed) Fingerprint() string { return r.get().Fingerprint() }
+
+// Serves implements provider.Selective.
+func (r *renewed) Serves(method, country, currency string) bool {
+	return provider.Serves(r.get(), method, country, currency)
+}
+
+// SendDelay implements provider.Delayer.
+func (r *renewed) SendDelay(q provider.Request) time.Duration {
+	if d, ok := r.get().(provider.Delayer); ok {
+		return d.SendDelay(q)
+	}
+	return 0
+}
+
+// ReadClaim implements provider.ClaimReader.
+func (r *renewed) ReadClaim(body []byte) (provider.Claim, bool) {
+	if c, ok := r.get().(provider.ClaimReader); ok {
+		return c.ReadClaim(body)
+	}
+	return provider.Claim{}, false
+}
+
+// asProvider returns it with what its provider has beyond Provider, where the engine asks
+// whether it has it.
+func (r *renewed) asProvider() provider.Provider {
+	_, callbacks := r.get().(provider.CallbackReader)
+	_, handles := r.get().(provider.HandleReader)
+	switch {
+	case callbacks && handles:
+		return struct {
+			*renewed
+			readsCallbacks
+			readsHandles
+		}{r, readsCallbacks{r}, readsHandles{r}}
+	case callbacks:
+		return struct {
+			*renewed
+			readsCallbacks
+		}{r, readsCallbacks{r}}
+	case handles:
+		return struct {
+			*renewed
+			readsHandles
+		}{r, readsHandles{r}}
+	}
+	return r
+}
+
+type readsCallbacks struct{ of *renewed }
+
+// ReadCallback implements provider.CallbackReader.
+func (c readsCallbacks) ReadCallback(in provider.CallbackRequest) (provider.Callback, error) {
+	return c.of.get().(provider.CallbackReader).ReadCallback(in)
+}
+
+type readsHandles struct{ of *renewed }
+
+// HandleInCallback implements provider.HandleReader.
+func (h readsHandles) HandleInCallback(mail []byte) string {
+	return h.of.get().(provider.HandleReader).HandleInCallback(mail)
+}
