@@ -255,6 +255,10 @@ soak-parts: cross race-part
 		echo "installing promtool for the tests of the alerts"; \
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends prometheus; }
 	$(GO) test -count=1 ./deploy
+	@command -v nginx >/dev/null 2>&1 && command -v haproxy >/dev/null 2>&1 || { \
+		echo "installing nginx and HAProxy for the tests of the guide's proxies"; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends nginx-light haproxy; }
+	TILL_PROXIES=1 $(GO) test -count=1 -timeout 10m -run '^TestTheProxiesOfTheGuide$$' -v ./server
 	TILL_FLIPS=1500 $(GO) test -count=1 -timeout 10m -run '^TestAFlippedByteInMoneyIsNoticed$$' -v ./books
 	TILL_SCRIPTS=1000 $(GO) test -count=1 -timeout 5m -run '^TestEnginesAnswerAlike$$' -v ./api
 	TILL_OUTAGE=6h TILL_HERD=4000 $(GO) test -count=1 -timeout 10m -run '^(TestSixHoursOfOutage|TestAHerdOfDueStepsIsWorkedOffFairly)$$' -v ./collect
