@@ -20,7 +20,7 @@ const settle = 300 * time.Millisecond
 // judge waits until the books and the shop say what is expected, and looks
 // again.
 func (p *play) judge(ctx context.Context) error {
-	most := 12 * time.Second
+	most := 45 * time.Second
 	if p.mutant != "" {
 		most = 4 * time.Second
 	}

@@ -45,7 +45,7 @@ type play struct {
 }
 
 // mostTime is how long a scenario may take. The machine may be busy.
-const mostTime = 90 * time.Second
+const mostTime = 5 * time.Minute
 
 // newPlay makes a client, a proxy and a driver for a scenario.
 func newPlay(s Scenario, on *service, program []string, mutant, folder string) (*play, error) {
@@ -283,7 +283,7 @@ func eventually(ctx context.Context, most time.Duration, ask func() error) error
 }
 
 // patience is how long the books may take to say what is expected.
-const patience = 25 * time.Second
+const patience = time.Minute
 
 // until waits for the books.
 func (p *play) until(ctx context.Context, s *Step) error {
