@@ -273,6 +273,7 @@ func TestWeights(t *testing.T) {
 	own, all := 0, 0
 	for _, name := range []string{"console.css", "live.js", "keys.js", "idiomorph.js", "sprite.svg"} {
 		n := weigh(assetPath(name))
+		t.Logf("%s: %d bytes", name, n)
 		if all += n; strings.HasSuffix(name, ".js") && name != "idiomorph.js" {
 			own += n
 		}
@@ -283,7 +284,8 @@ func TestWeights(t *testing.T) {
 	if own > 8<<10 {
 		t.Errorf("own scripts have %d bytes, at most %d", own, 8<<10)
 	}
-	for _, path := range []string{"/home", "/home?range=30d", "/payments", "/payments/" + id.String(), "/search", "/collect", "/wallets", "/wallets/XAF"} {
+	for _, path := range []string{"/home", "/home?range=30d", "/payments", "/payments/" + id.String(), "/search", "/collect", "/collect/mine", "/wallets", "/wallets/XAF",
+		"/payouts", "/webhooks", "/keys", "/people", "/audit", "/settings", "/sandbox"} {
 		n := weigh(w.path(path))
 		t.Logf("%s: %d bytes, first visit %d", path, n, n+all)
 		if n > 15<<10 || n+all > 45<<10 {
