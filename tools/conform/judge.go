@@ -126,6 +126,7 @@ func (p *play) posts(say func(ok bool, format string, args ...any)) {
 	is(x.Keys, len(keys), "different keys")
 	is(x.Cancels, len(posted(seen, "/cancel")), "posts of cancels")
 	is(x.NewKeys, len(posted(seen, "/api-keys")), "posts of API keys")
+	say(x.MinPosts == nil || len(creates) >= *x.MinPosts, "%d posts of payments, at least %d", len(creates), deref(x.MinPosts))
 	say(x.MaxPosts == nil || len(creates) <= *x.MaxPosts, "%d posts of payments, at most %d", len(creates), deref(x.MaxPosts))
 	if x.MaxReads != nil {
 		reads := slices.DeleteFunc(slices.Clone(seen), func(s faulty.Seen) bool { return s.Method != "GET" || !strings.Contains(s.Path, "/payments/") })

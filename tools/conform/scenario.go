@@ -85,6 +85,7 @@ type Expect struct {
 	Payouts  *int                `json:"payouts"`
 	Keys     *int                `json:"keys"` // different ones in posts of payments
 	Posts    *int                `json:"posts"`
+	MinPosts *int                `json:"min_posts"` // where something is slow on purpose, a busy machine makes one more of them
 	MaxPosts *int                `json:"max_posts"`
 	MaxReads *int                `json:"max_reads"`  // of single payments
 	Cancels  *int                `json:"cancels"`    // posts of cancels
