@@ -131,16 +131,22 @@ func TestConnectionsThatDie(t *testing.T) {
 // server. On an engine of many nodes each would commit by itself.
 func TestNoWriteIsSentWithoutBegin(t *testing.T) {
 	t.Parallel()
-	l := newLink(t)
-	for range 5 {
-		update(t, l.through, func(tx *db.Tx) error { return tx.Defer(double, [][]any{{id(1)}, {id(2)}}) })
-		update(t, l.through, func(tx *db.Tx) error { _, err := tx.Exec(t.Context(), double, id(1)); return err })
-		l.through.Update(t.Context(), db.Foreground, func(tx *db.Tx) error {
-			return errors.Join(tx.Defer(insert, [][]any{thing(1, 1)}), tx.Flush(t.Context())) // it fails
+	for dialect, citus := range map[string]bool{"postgres": false, "citus": true} {
+		t.Run(dialect, func(t *testing.T) {
+			t.Parallel()
+			l := newLink(t)
+			through := openURL(t, l.url, citus)
+			for range 5 {
+				update(t, through, func(tx *db.Tx) error { return tx.Defer(double, [][]any{{id(1)}, {id(2)}}) })
+				update(t, through, func(tx *db.Tx) error { _, err := tx.Exec(t.Context(), double, id(1)); return err })
+				through.Update(t.Context(), db.Foreground, func(tx *db.Tx) error {
+					return errors.Join(tx.Defer(insert, [][]any{thing(1, 1)}), tx.Flush(t.Context())) // it fails
+				})
+			}
+			if all, naked := l.proxy.Writes(); all < 20 || naked > 0 {
+				t.Errorf("%d of %d writes came without a BEGIN", naked, all)
+			}
 		})
-	}
-	if all, naked := l.proxy.Writes(); all < 20 || naked > 0 {
-		t.Errorf("%d of %d writes came without a BEGIN", naked, all)
 	}
 }
 

@@ -24,7 +24,7 @@ type SQL struct {
 	Name     string // "wallets.save": for golden files, traces and slow-query logs
 	SQLite   string // runs once for each row of arguments
 	Postgres string // "" means the same text as SQLite
-	Citus    string // "" means the same text as Postgres
+	Citus    string // "" means the same text as Postgres, or as SQLite if Arrays is set
 
 	// Arrays says that the Postgres text takes one array for each argument and
 	// runs once for all rows of arguments. After these come, if the text names
@@ -43,15 +43,21 @@ type SQL struct {
 	//     client_id = ANY(ARRAY[u.a1]) it cannot.
 	//   - LATERAL (SELECT … OFFSET 0) is run for each row of the arrays: the planner
 	//     cannot turn it around.
+	//
+	// Citus chooses a node by client_id = $n and cannot choose by an array: there
+	// the text runs once for each row of arguments, as on SQLite.
 	Arrays bool
 }
+
+// TakesArrays reports whether the text for a dialect takes arrays.
+func (s *SQL) TakesArrays(d Dialect) bool { return s.Arrays && d == Postgres }
 
 // Text returns the text for a dialect.
 func (s *SQL) Text(d Dialect) string {
 	switch {
 	case d == Citus && s.Citus != "":
 		return s.Citus
-	case d != SQLite && s.Postgres != "":
+	case d == Postgres && s.Postgres != "", d == Citus && s.Postgres != "" && !s.Arrays:
 		return s.Postgres
 	}
 	return s.SQLite

@@ -80,24 +80,15 @@ func (c *conn) queue(out *pgx.Batch, b *db.Batch) error {
 			return fmt.Errorf("%s needs a text with arrays", s.SQL.Name)
 		}
 		text := s.SQL.Text(c.dialect)
-		for first, size := 0, c.groupSize(s); first < len(s.Rows); first += size {
-			if s.SQL.Arrays {
-				out.Queue(text, arrays(text, s.Rows[first:first+size])...)
-			} else {
-				out.Queue(text, plain(s.Rows[first])...)
-			}
+		if s.SQL.TakesArrays(c.dialect) {
+			out.Queue(text, arrays(text, s.Rows)...)
+			continue
+		}
+		for _, args := range s.Rows {
+			out.Queue(text, plain(args)...)
 		}
 	}
 	return nil
-}
-
-// groupSize is how many rows of arguments are sent as one statement. Citus finds
-// the node of a row by the arguments, so there it is one.
-func (c *conn) groupSize(s *db.Statement) int {
-	if s.SQL.Arrays && c.dialect == db.Postgres {
-		return len(s.Rows)
-	}
-	return 1
 }
 
 // arrays turns rows of arguments into one array for each argument. Behind them
@@ -144,15 +135,21 @@ func (c *conn) readStatement(r pgx.BatchResults, s *db.Statement) error {
 	if s.Clock != nil {
 		return c.readClock(r, s)
 	}
-	for first, size := 0, c.groupSize(s); first < len(s.Rows); first += size {
-		var err error
+	if s.SQL.TakesArrays(c.dialect) {
 		switch {
 		case s.Scan != nil:
-			err = readRows(r, s, first)
-		case s.Changed != nil && s.SQL.Arrays:
-			err = readChanged(r, s, first, size)
-		default:
-			err = readCount(r, s, first)
+			return readNumbered(r, s)
+		case s.Changed != nil:
+			return readChanged(r, s)
+		}
+		return c.readCount(r, s, 0)
+	}
+	for i := range s.Rows {
+		var err error
+		if s.Scan != nil {
+			err = readRows(r, s, i)
+		} else {
+			err = c.readCount(r, s, i)
 		}
 		if err != nil {
 			return err
@@ -174,27 +171,37 @@ func (c *conn) readClock(r pgx.BatchResults, s *db.Statement) error {
 	return err
 }
 
-// readRows hands the rows of one answer to their scan function. The first column
-// of an answer to arrays is the number of the arguments, counted from first.
-func readRows(r pgx.BatchResults, s *db.Statement, first int) error {
+// readRows hands the rows of the answer to the arguments i to their scan function.
+func readRows(r pgx.BatchResults, s *db.Statement, i int) error {
 	rows, err := r.Query()
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	current := row{Rows: rows}
-	if s.SQL.Arrays {
-		current.skip = 1
-	}
-	for i := first; rows.Next(); {
-		if s.SQL.Arrays {
-			number, err := firstColumn(rows)
-			if err != nil {
-				return err
-			}
-			i = first + int(number.Int) - 1
-		}
+	for rows.Next() {
 		if err := s.Scan(i, &current); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// readNumbered hands the rows of an answer to arrays to their scan function. Their
+// first column is the number of the arguments.
+func readNumbered(r pgx.BatchResults, s *db.Statement) error {
+	rows, err := r.Query()
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	current := row{Rows: rows, skip: 1}
+	for rows.Next() {
+		number, err := firstColumn(rows)
+		if err != nil {
+			return err
+		}
+		if err := s.Scan(int(number.Int)-1, &current); err != nil {
 			return err
 		}
 	}
@@ -203,14 +210,14 @@ func readRows(r pgx.BatchResults, s *db.Statement, first int) error {
 
 // readChanged reads which rows of arguments changed a row: their numbers, or from
 // an INSERT the ids, which are second arguments. Ids come in any order.
-func readChanged(r pgx.BatchResults, s *db.Statement, first, size int) error {
+func readChanged(r pgx.BatchResults, s *db.Statement) error {
 	rows, err := r.Query()
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	byID := make(map[string]int)
-	for i, args := range s.Rows[first : first+size] {
+	for i, args := range s.Rows {
 		if id, ok := args[1].([]byte); ok {
 			byID[string(id)] = i
 		}
@@ -224,29 +231,36 @@ func readChanged(r pgx.BatchResults, s *db.Statement, first, size int) error {
 		if c.Bytes != nil {
 			i = byID[string(c.Bytes)]
 		}
-		s.Changed[first+i] = true
+		s.Changed[i] = true
 	}
 	return rows.Err()
 }
 
-func readCount(r pgx.BatchResults, s *db.Statement, i int) error {
+// readCount reads how many rows the arguments i changed. An answer to arrays that
+// must change exactly one row each was checked by the server.
+func (c *conn) readCount(r pgx.BatchResults, s *db.Statement, i int) error {
 	tag, err := r.Exec()
 	if err != nil {
 		return err
 	}
+	n := tag.RowsAffected()
+	if s.Exactly && !s.SQL.TakesArrays(c.dialect) && n != 1 {
+		return fmt.Errorf("%w: %s changed %d rows", db.ErrConflict, s.SQL.Name, n)
+	}
 	if s.Changed != nil {
-		s.Changed[i] = tag.RowsAffected() == 1
+		s.Changed[i] = n == 1
 	}
 	if s.Count != nil {
-		*s.Count += tag.RowsAffected()
+		*s.Count += n
 	}
 	return nil
 }
 
 // Commit implements db.Conn. It sends COMMIT together with the writes, but not
-// together with BEGIN: if BEGIN meets a dead connection, nothing has happened.
+// together with BEGIN: if BEGIN meets a dead connection, nothing has happened. On
+// Citus it sends COMMIT alone, because only here the rows of each write are counted.
 func (c *conn) Commit(ctx context.Context, b *db.Batch) error {
-	if !c.begun {
+	if !c.begun || c.dialect == db.Citus && len(b.Statements) > 0 {
 		if err := c.Send(ctx, b); err != nil {
 			return err
 		}
@@ -339,11 +353,20 @@ func (c *conn) Rollback(ctx context.Context) error {
 	return err
 }
 
-// Script implements db.Conn. The caller has sent BEGIN.
+// Script implements db.Conn. The caller has sent BEGIN. Citus takes one command at a
+// time.
 func (c *conn) Script(ctx context.Context, text string) error {
 	defer withoutDeadline(c.pg)()
-	_, err := c.pg.Exec(ctx, "SET LOCAL statement_timeout = 0;\n"+text, pgx.QueryExecModeSimpleProtocol)
-	return c.wrapConnErr(err)
+	parts := []string{"SET LOCAL statement_timeout = 0;\n" + text}
+	if c.dialect == db.Citus {
+		parts = append([]string{"SET LOCAL statement_timeout = 0"}, commands(text)...)
+	}
+	for _, part := range parts {
+		if _, err := c.pg.Exec(ctx, part, pgx.QueryExecModeSimpleProtocol); err != nil {
+			return c.wrapConnErr(err)
+		}
+	}
+	return nil
 }
 
 // Release implements db.Conn. If the connection was dead, others in the pool

@@ -153,6 +153,9 @@ func (e *Engine) Connect(ctx context.Context, parameters map[string]string) (*pg
 	return pgx.ConnectConfig(ctx, c)
 }
 
+// UseCitus changes the dialect to that of Citus. Call it before any write.
+func (e *Engine) UseCitus() { e.dialect = db.Citus }
+
 // Dialect implements db.Engine.
 func (e *Engine) Dialect() db.Dialect { return e.dialect }
 
