@@ -16,6 +16,7 @@ var selectLastAttempts = db.Define(db.SQL{Name: "attempts.selectLastAttempts",
 		(SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u
 		WHERE client_id = ANY(ARRAY[u.a1]) AND subject_id = u.a2
 			AND n = (SELECT max(l.n) FROM attempts l WHERE l.client_id = attempts.client_id AND l.subject_id = attempts.subject_id)`,
+	Citus:  `SELECT ` + attemptColumns + ` FROM attempts WHERE client_id = $1 AND subject_id = $2 ORDER BY n DESC LIMIT 1`,
 	Arrays: true})
 
 var insertSubmits = db.Define(db.SQL{Name: "attempts.insertSubmits",

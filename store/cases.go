@@ -23,6 +23,11 @@ var reopenCases = db.Define(db.SQL{Name: "cases.reopen",
 var openCasesAlone = db.Define(db.SQL{Name: "cases.openAlone",
 	SQLite: `INSERT INTO cases (client_id, id, subject_id, kind, detail, opened_at) SELECT $1, $2, $3, $4, $5, $6
 		WHERE NOT EXISTS (SELECT 1 FROM cases c WHERE c.client_id = $7 AND c.subject_id = $8 AND c.closed_at IS NULL)
+		ON CONFLICT (client_id, subject_id, kind) DO NOTHING`,
+	// Citus needs a table beside it to say which node reads.
+	Citus: `INSERT INTO cases (client_id, id, subject_id, kind, detail, opened_at)
+		SELECT h.client_id, $2::bytea, $3::bytea, $4::text, $5::text, $6::bigint FROM client_heads h
+		WHERE h.client_id = $1 AND NOT EXISTS (SELECT 1 FROM cases c WHERE c.client_id = $7 AND c.subject_id = $8 AND c.closed_at IS NULL)
 		ON CONFLICT (client_id, subject_id, kind) DO NOTHING`})
 
 var closeCasesOfKind = db.Define(db.SQL{Name: "cases.closeOfKind",

@@ -16,11 +16,12 @@ const ahead = ` FROM steps WHERE lane = $1 AND (due_at > CASE WHEN late_from > 0
 
 var selectAnyStepAhead = db.Define(db.SQL{Name: "clock.selectAnyStepAhead", SQLite: `SELECT 1` + ahead})
 
-// Rows that another transaction is changing are skipped: their times are new.
+// Rows that another transaction is changing are skipped: their times are new. Citus
+// locks no rows of several shards: there StepsAhead locks them one by one.
 var lockStepsAhead = db.Define(db.SQL{Name: "clock.lockStepsAhead",
 	SQLite:   `SELECT ` + stepColumns + ahead,
 	Postgres: `SELECT ` + stepColumns + ahead + ` FOR UPDATE SKIP LOCKED`,
-	Citus:    `SELECT ` + stepColumns + ahead + ` FOR UPDATE`})
+	Citus:    `SELECT ` + stepColumns + ahead})
 
 // paymentWindowsAhead reads what is open in a lane, and would have longer than a
 // window from now on: the client, the id and the window.
@@ -32,7 +33,7 @@ var selectPaymentWindowsAhead = db.Define(db.SQL{Name: "clock.selectPaymentWindo
 var lockPaymentWindowsAhead = db.Define(db.SQL{Name: "clock.lockPaymentWindowsAhead",
 	SQLite:   paymentWindowsAhead,
 	Postgres: paymentWindowsAhead + ` FOR UPDATE SKIP LOCKED`,
-	Citus:    paymentWindowsAhead + ` FOR UPDATE`})
+	Citus:    paymentWindowsAhead})
 
 // payoutWindowsAhead reads what is open in a lane, and would have longer than a
 // window from now on: the client, the id and the window.
@@ -44,7 +45,7 @@ var selectPayoutWindowsAhead = db.Define(db.SQL{Name: "clock.selectPayoutWindows
 var lockPayoutWindowsAhead = db.Define(db.SQL{Name: "clock.lockPayoutWindowsAhead",
 	SQLite:   payoutWindowsAhead,
 	Postgres: payoutWindowsAhead + ` FOR UPDATE SKIP LOCKED`,
-	Citus:    payoutWindowsAhead + ` FOR UPDATE`})
+	Citus:    payoutWindowsAhead})
 
 var mendMail = db.Define(db.SQL{Name: "clock.mendMail",
 	SQLite: `UPDATE steps SET mailed_at = $1 WHERE client_id = $2 AND subject_id = $3`})
@@ -99,7 +100,32 @@ func (tx *Tx) StepsAhead(ctx context.Context, lane string, b Bounds, limit int) 
 		out = append(out, s)
 		return err
 	})
+	if err == nil && tx.db.Dialect() == db.Citus {
+		return tx.lockEach(ctx, out)
+	}
 	return out, err
+}
+
+// lockEach locks steps one by one, in the order of their keys, and returns those that
+// are still there as they are now.
+func (tx *Tx) lockEach(ctx context.Context, steps []*Step) (out []*Step, err error) {
+	var refs []Ref
+	for _, s := range steps {
+		refs = append(refs, Ref{s.ClientID, s.SubjectID})
+	}
+	refs = sortedRefs(refs) // the order in which all take these locks
+	now := map[Ref]*Step{}
+	var b db.Batch
+	b.Add(tx.lockSteps(refs, now))
+	if err := tx.db.Send(ctx, &b); err != nil {
+		return nil, err
+	}
+	for _, ref := range refs {
+		if s := now[ref]; s != nil {
+			out = append(out, s)
+		}
+	}
+	return out, nil
 }
 
 // RepairCallbackTimes says of callbacks that came in the future that they came now: what is

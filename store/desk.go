@@ -18,7 +18,8 @@ const deskFrom = ` FROM desk_payments d JOIN payments p ON p.client_id = d.clien
 		WHERE d.client_id = $1 AND d.person_id = $2 AND d.asked_at >= $3`
 
 var selectDeskPayments = db.Define(db.SQL{Name: "desk_payments.selectPayments",
-	SQLite: `SELECT ` + leanColumns + deskFrom + ` ORDER BY d.asked_at DESC, d.key DESC LIMIT $4`})
+	SQLite: `SELECT ` + leanColumns + deskFrom + ` ORDER BY d.asked_at DESC, d.key DESC LIMIT $4`,
+	Citus:  ofClient(`SELECT `+leanColumns+deskFrom+` ORDER BY d.asked_at DESC, d.key DESC LIMIT $4`, "$1")})
 
 var sumDeskPayments = db.Define(db.SQL{Name: "desk_payments.sum",
 	SQLite: `SELECT p.currency, count(*), CAST(sum(p.amount) AS BIGINT) FROM desk_payments d

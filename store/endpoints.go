@@ -55,10 +55,12 @@ var selectLogEnds = db.Define(db.SQL{Name: "endpoints.selectLogEnds",
 	Arrays: true})
 
 var selectEndpoint = db.Define(db.SQL{Name: "endpoints.selectEndpoint",
-	SQLite: endpointsWithLogEnd + `WHERE e.client_id = $1 AND e.id = $2`})
+	SQLite: endpointsWithLogEnd + `WHERE e.client_id = $1 AND e.id = $2`,
+	Citus:  ofClient(endpointsWithLogEnd+`WHERE e.client_id = $1 AND e.id = $2`, "$1")})
 
 var selectEndpoints = db.Define(db.SQL{Name: "endpoints.selectEndpoints",
-	SQLite: endpointsWithLogEnd + `WHERE e.client_id = $1 ORDER BY e.id LIMIT $2`})
+	SQLite: endpointsWithLogEnd + `WHERE e.client_id = $1 ORDER BY e.id LIMIT $2`,
+	Citus:  ofClient(endpointsWithLogEnd+`WHERE e.client_id = $1 ORDER BY e.id LIMIT $2`, "$1")})
 
 var selectDueEndpoints = db.Define(db.SQL{Name: "endpoints.selectDueEndpoints",
 	SQLite: `SELECT ` + endpointColumns + `, last_event

@@ -37,14 +37,20 @@ var insertEvents = db.Define(db.SQL{Name: "events.insert",
 var selectEvents = db.Define(db.SQL{Name: "events.select",
 	SQLite: `SELECT ` + eventColumns + ` FROM events e WHERE e.client_id = $1 AND e.sequence > $2 ORDER BY e.sequence LIMIT $3`})
 
-var selectEventBodies = db.Define(db.SQL{Name: "events.selectBodies",
-	SQLite: `SELECT ` + eventColumns + eventBody + toldAt("late_event") + `, ` + toldAt("reversed_event") + `
+var bodiesAfter = `SELECT ` + eventColumns + eventBody + toldAt("late_event") + `, ` + toldAt("reversed_event") + `
 		FROM (SELECT * FROM events WHERE client_id = $1 AND sequence > $2 ORDER BY sequence LIMIT $3) e
-		LEFT JOIN payments p ON p.client_id = e.client_id AND p.id = e.subject_id ORDER BY e.sequence`})
+		LEFT JOIN payments p ON p.client_id = e.client_id AND p.id = e.subject_id ORDER BY e.sequence`
+
+var bodiesAt = `SELECT ` + eventColumns + eventBody + toldAt("late_event") + `, ` + toldAt("reversed_event") + `
+		FROM events e LEFT JOIN payments p ON p.client_id = e.client_id AND p.id = e.subject_id WHERE e.client_id = $1 AND e.sequence = $2`
+
+var selectEventBodies = db.Define(db.SQL{Name: "events.selectBodies",
+	SQLite: bodiesAfter,
+	Citus:  ofClient(bodiesAfter, "$1")})
 
 var selectEventBodiesAt = db.Define(db.SQL{Name: "events.selectBodiesAt",
-	SQLite: `SELECT ` + eventColumns + eventBody + toldAt("late_event") + `, ` + toldAt("reversed_event") + `
-		FROM events e LEFT JOIN payments p ON p.client_id = e.client_id AND p.id = e.subject_id WHERE e.client_id = $1 AND e.sequence = $2`,
+	SQLite: bodiesAt,
+	Citus:  ofClient(bodiesAt, "$1"),
 	Postgres: `SELECT u.nth, ` + eventColumns + eventBody + toldAtByKey("late_event") + `, ` + toldAtByKey("reversed_event") + `
 		FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bigint[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u,
 		LATERAL (SELECT * FROM events WHERE client_id = u.a1 AND sequence = u.a2 OFFSET 0) AS e

@@ -24,6 +24,9 @@ func RowsRead(ctx context.Context, tx *Tx, table string) (n int64, err error) {
 	return n, err
 }
 
+// OfClient is what lists are changed by on Citus.
+var OfClient = ofClient
+
 // ListTexts calls f with every text that lists are made of, for each combination of
 // filters, directions and pairs, and what it is. byEnd is as in newList.
 func ListTexts(byEnd bool, f func(name, text string)) {

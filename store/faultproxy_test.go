@@ -56,17 +56,23 @@ var outcomes = map[string]pgtest.Cut{
 // server. On an engine of many nodes each would commit by itself.
 func TestEveryWriteComesBetweenBeginAndCommit(t *testing.T) {
 	t.Parallel()
-	l := newLink(t)
-	client := storetest.NewClient(t, l.through, till.Test)
-	sv := newService(t, l.through, newOperator(t, nil), client, true)
-	for range 20 {
-		if _, err := sv.create(newKey()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	sv.awaitSuccess(t, l.through, 20)
-	if all, naked := l.proxy.Writes(); all < 100 || naked > 0 {
-		t.Errorf("%d of %d writes came without a BEGIN", naked, all)
+	for dialect, plain := range map[string]bool{"postgres": false, "citus": true} {
+		t.Run(dialect, func(t *testing.T) {
+			t.Parallel()
+			l := newLink(t)
+			through := storetest.Open(t, store.Config{Path: l.url, Now: l.now, PlainSQL: plain})
+			client := storetest.NewClient(t, through, till.Test)
+			sv := newService(t, through, newOperator(t, nil), client, true)
+			for range 20 {
+				if _, err := sv.create(newKey()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			sv.awaitSuccess(t, through, 20)
+			if all, naked := l.proxy.Writes(); all < 100 || naked > 0 {
+				t.Errorf("%d of %d writes came without a BEGIN", naked, all)
+			}
+		})
 	}
 }
 

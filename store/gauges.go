@@ -57,6 +57,14 @@ var countEndpoints = db.Define(db.SQL{Name: "gauges.countEndpoints",
 				(SELECT v.created_at FROM events v WHERE v.client_id = w.client_id AND v.sequence = w.cursor_sequence + 1) AS next_at
 			FROM webhook_endpoints w LIMIT $2) AS e
 		JOIN client_heads h ON h.client_id = e.client_id
+		GROUP BY e.state ORDER BY e.state`,
+	// Citus joins no LIMIT of all nodes with their tables.
+	Citus: `SELECT e.state, count(*), CAST(sum(CASE WHEN e.state <> 'disabled' AND e.cursor_sequence < h.last_event THEN 1 ELSE 0 END) AS BIGINT),
+			min(CASE WHEN e.state <> 'disabled' THEN v.created_at END)
+		FROM (SELECT client_id, cursor_sequence, CASE WHEN enabled = 0 THEN 'disabled' WHEN failures >= $1 THEN 'failing' ELSE 'ok' END AS state
+			FROM webhook_endpoints WHERE CAST($2 AS BIGINT) > 0) AS e
+		JOIN client_heads h ON h.client_id = e.client_id
+		LEFT JOIN events v ON v.client_id = e.client_id AND v.sequence = e.cursor_sequence + 1
 		GROUP BY e.state ORDER BY e.state`})
 
 // Limits of the reads: beyond them, numbers are too low rather than slow to come.

@@ -19,7 +19,10 @@ var selectHourCounts = db.Define(db.SQL{Name: "hour_parts.selectCounts",
 
 var selectHoursToSplit = db.Define(db.SQL{Name: "hour_parts.selectToSplit",
 	SQLite: `SELECT client_id, noun, hour FROM tallies AS t WHERE noun IN ('payment', 'payout', 'transaction') GROUP BY client_id, noun, hour
-		HAVING sum(n) > $1 OR EXISTS (SELECT 1 FROM hour_parts AS p WHERE p.client_id = t.client_id AND p.noun = t.noun AND p.hour = t.hour)`})
+		HAVING sum(n) > $1 OR EXISTS (SELECT 1 FROM hour_parts AS p WHERE p.client_id = t.client_id AND p.noun = t.noun AND p.hour = t.hour)`,
+	Citus: `SELECT client_id, noun, hour FROM (SELECT client_id, noun, hour, sum(n) AS n FROM tallies WHERE noun IN ('payment', 'payout', 'transaction')
+		GROUP BY client_id, noun, hour) AS t
+		WHERE n > $1 OR EXISTS (SELECT 1 FROM hour_parts AS p WHERE p.client_id = t.client_id AND p.noun = t.noun AND p.hour = t.hour)`})
 
 var selectBusyBuckets = db.Define(db.SQL{Name: "hour_parts.selectBusyBuckets",
 	SQLite: `SELECT noun, bucket FROM counters WHERE client_id = $1 AND noun IN ('payment', 'payout', 'transaction') AND width = $2 AND bucket BETWEEN $3 AND $4

@@ -15,11 +15,15 @@ var insertInvitation = db.Define(db.SQL{Name: "invitations.insert",
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`})
 
 var selectInvitation = db.Define(db.SQL{Name: "invitations.select",
-	SQLite: `SELECT ` + invitationColumns + ` FROM invitations i WHERE i.token_hash = $1`})
+	SQLite: `SELECT ` + invitationColumns + ` FROM invitations i WHERE i.token_hash = $1`,
+	Citus: ofClient(`SELECT `+invitationColumns+` FROM invitations i WHERE i.token_hash = $1`,
+		`(SELECT j.client_id FROM invitations j WHERE j.token_hash = $1)`)})
 
 var selectOpenInvitations = db.Define(db.SQL{Name: "invitations.selectOpen",
 	SQLite: `SELECT ` + invitationColumns + ` FROM invitations i
-		WHERE i.client_id = $1 AND i.spent_at IS NULL AND i.withdrawn_at IS NULL AND i.expires_at > $2 ORDER BY i.created_at DESC, i.id LIMIT $3`})
+		WHERE i.client_id = $1 AND i.spent_at IS NULL AND i.withdrawn_at IS NULL AND i.expires_at > $2 ORDER BY i.created_at DESC, i.id LIMIT $3`,
+	Citus: ofClient(`SELECT `+invitationColumns+` FROM invitations i
+		WHERE i.client_id = $1 AND i.spent_at IS NULL AND i.withdrawn_at IS NULL AND i.expires_at > $2 ORDER BY i.created_at DESC, i.id LIMIT $3`, "$1")})
 
 var spendInvitation = db.Define(db.SQL{Name: "invitations.spend",
 	SQLite: `UPDATE invitations SET spent_at = $1, person_id = $2

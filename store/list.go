@@ -222,6 +222,9 @@ func (l *list) forwards(r idRange, start till.ID) idRange {
 
 // readRange reads rows, which it gives in the page's direction.
 func (tx *Tx) readRange(ctx context.Context, l *list, pairs []filterPair, r idRange, scan func(r db.Row) error) error {
+	if tx.db.Dialect() == db.Citus {
+		l.columns = ofClient(l.columns, "$1") // the first argument of each statement of a list
+	}
 	s := pageSQL(l, pairs, r)
 	return tx.db.Query(ctx, s.sql("list.page"), s.args, scan)
 }

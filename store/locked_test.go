@@ -202,10 +202,10 @@ func TestNoIndexKnowsWhatTheFirstMoveChanges(t *testing.T) {
 func eachPostgres(t *testing.T, f func(t *testing.T, config store.Config, one, two *store.Store)) {
 	t.Helper()
 	for _, e := range storetest.Engines() {
-		config := e.Config(t)
-		if !store.IsPostgres(config.Path) {
+		if e.Name != "postgres" { // these tests look at the locks and plans of one server
 			continue
 		}
+		config := e.Config(t)
 		t.Run(e.Name, func(t *testing.T) {
 			u, err := url.Parse(config.Path)
 			if err != nil {

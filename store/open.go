@@ -26,8 +26,8 @@ type Config struct {
 	// Readers is how many reads run at once; 0 means 4.
 	Readers int
 
-	// PlainSQL is for a distributed PostgreSQL such as Citus: it sends no SKIP
-	// LOCKED, and one statement for each row. Nothing else changes.
+	// PlainSQL sends the texts for Citus, where Open does not find out by itself that
+	// the database is distributed: no SKIP LOCKED, and one statement for each row.
 	PlainSQL bool
 
 	// NoNotify sends no NOTIFY on PostgreSQL: instances see each other's commits
@@ -87,6 +87,14 @@ func (s *Store) openPostgres(ctx context.Context, c *Config) error {
 		return err
 	}
 	s.db = db.New(e, postgres.Writers, c.Now)
+	distributed, err := schema.IsDistributed(ctx, s.db)
+	if err != nil {
+		s.db.Close()
+		return err
+	}
+	if distributed {
+		e.UseCitus()
+	}
 	if !c.NoNotify {
 		s.hints.UsePostgres(e.Connect)
 	}
@@ -152,6 +160,15 @@ func (s *Store) PendingStop(ctx context.Context) ([]string, error) {
 // release that was not migrated does not.
 func (s *Store) KnowsInstances(ctx context.Context) (bool, error) {
 	return schema.HasInstances(ctx, s.db)
+}
+
+// DefaultShards is into how many parts Distribute divides the clients unless it is told.
+const DefaultShards = schema.DefaultShards
+
+// Distribute puts each table in its place on Citus, and says each command before it runs.
+// The store must have been opened with PlainSQL.
+func (s *Store) Distribute(ctx context.Context, shards int, say func(command string)) error {
+	return schema.Distribute(ctx, s.db, shards, say)
 }
 
 // SchemaNumber returns the number of this program\'s newest migration.

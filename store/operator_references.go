@@ -54,7 +54,17 @@ var verifyReceipts = db.Define(db.SQL{Name: "receipts.verify",
 				AND p.connection = r.connection AND p.provider_reference = r.receipt)
 			ELSE EXISTS (SELECT 1 FROM payouts q WHERE q.client_id = r.client_id AND q.id = r.subject_id
 				AND q.connection = r.connection AND q.provider_reference = r.receipt) END
-		FROM operator_receipts r WHERE (r.connection, r.receipt, r.kind) > ($1, $2, $3) ORDER BY r.connection, r.receipt, r.kind LIMIT $4`})
+		FROM operator_receipts r WHERE (r.connection, r.receipt, r.kind) > ($1, $2, $3) ORDER BY r.connection, r.receipt, r.kind LIMIT $4`,
+	// Receipts are on the coordinator: a slice of them is sent to the nodes, which say whose there are.
+	Citus: `WITH r AS MATERIALIZED (SELECT connection, receipt, kind, client_id, subject_id FROM operator_receipts
+			WHERE (connection, receipt, kind) > ($1, $2, $3) ORDER BY connection, receipt, kind LIMIT $4),
+		held AS MATERIALIZED (SELECT r.connection, r.receipt, r.kind FROM r JOIN payments p ON p.client_id = r.client_id AND p.id = r.subject_id
+				AND p.connection = r.connection AND p.provider_reference = r.receipt WHERE r.kind = 'payment'
+			UNION ALL SELECT r.connection, r.receipt, r.kind FROM r JOIN payouts q ON q.client_id = r.client_id AND q.id = r.subject_id
+				AND q.connection = r.connection AND q.provider_reference = r.receipt WHERE r.kind <> 'payment')
+		SELECT r.connection, r.receipt, r.kind, r.client_id, r.subject_id, held.kind IS NOT NULL
+		FROM r LEFT JOIN held ON held.connection = r.connection AND held.receipt = r.receipt AND held.kind = r.kind
+		ORDER BY r.connection, r.receipt, r.kind`})
 
 // These fill in the receipts that an instance of an older version recorded after
 // the migration had filled operator_receipts. A receipt that another subject has

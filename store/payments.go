@@ -104,15 +104,18 @@ const paymentFromByKey = ` FROM payments p LEFT JOIN steps s ON s.client_id = AN
 var selectPayments = db.Define(db.SQL{Name: "payments.select",
 	SQLite:   `SELECT ` + paymentColumns + paymentFrom + `WHERE p.client_id = $1 AND p.id = $2`,
 	Postgres: `SELECT u.nth, ` + paymentColumnsByKey + paymentFromByKey,
+	Citus:    ofClient(`SELECT `+paymentColumns+paymentFrom+`WHERE p.client_id = $1 AND p.id = $2`, "$1"),
 	Arrays:   true})
 
 var selectLeanPayments = db.Define(db.SQL{Name: "payments.selectLean",
 	SQLite:   `SELECT ` + leanColumns + paymentFrom + `WHERE p.client_id = $1 AND p.id = $2`,
 	Postgres: `SELECT u.nth, ` + leanColumnsByKey + paymentFromByKey,
+	Citus:    ofClient(`SELECT `+leanColumns+paymentFrom+`WHERE p.client_id = $1 AND p.id = $2`, "$1"),
 	Arrays:   true})
 
 var selectPaymentByKey = db.Define(db.SQL{Name: "payments.selectByKey",
-	SQLite: `SELECT ` + paymentColumns + paymentFrom + `WHERE p.client_id = $1 AND p.idempotency_key = $2`})
+	SQLite: `SELECT ` + paymentColumns + paymentFrom + `WHERE p.client_id = $1 AND p.idempotency_key = $2`,
+	Citus:  ofClient(`SELECT `+paymentColumns+paymentFrom+`WHERE p.client_id = $1 AND p.idempotency_key = $2`, "$1")})
 
 var updatePayments = db.Define(db.SQL{Name: "payments.update",
 	SQLite: `UPDATE payments SET status = $1, previous_status = $2, provider_reference = $3,

@@ -46,6 +46,7 @@ var insertPayoutEvents = db.Define(db.SQL{Name: "payouts.insertEvents",
 
 var selectPayouts = db.Define(db.SQL{Name: "payouts.select",
 	SQLite: `SELECT ` + payoutFields + toldAt("late_event") + payoutFrom + `WHERE p.client_id = $1 AND p.id = $2`,
+	Citus:  ofClient(`SELECT `+payoutFields+toldAt("late_event")+payoutFrom+`WHERE p.client_id = $1 AND p.id = $2`, "$1"),
 	Postgres: `SELECT u.nth, ` + payoutFields + toldAtByKey("late_event") + `
 		FROM payouts p LEFT JOIN steps s ON s.client_id = ANY(ARRAY[p.client_id]) AND s.subject_id = p.id,
 		(SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u
@@ -54,6 +55,7 @@ var selectPayouts = db.Define(db.SQL{Name: "payouts.select",
 
 var selectPayoutsByKey = db.Define(db.SQL{Name: "payouts.selectByKey",
 	SQLite: `SELECT ` + payoutFields + toldAt("late_event") + payoutFrom + `WHERE p.client_id = $1 AND p.idempotency_key = $2`,
+	Citus:  ofClient(`SELECT `+payoutFields+toldAt("late_event")+payoutFrom+`WHERE p.client_id = $1 AND p.idempotency_key = $2`, "$1"),
 	Postgres: `SELECT u.nth, ` + payoutFields + toldAtByKey("late_event") + `
 		FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u,
 		LATERAL (SELECT * FROM payouts WHERE client_id = u.a1 AND idempotency_key = u.a2 OFFSET 0) AS p

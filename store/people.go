@@ -65,7 +65,12 @@ var selectMemberships = db.Define(db.SQL{Name: "people.selectMemberships",
 var selectColleagues = db.Define(db.SQL{Name: "people.selectColleagues",
 	SQLite: `SELECT ` + personColumns + `, m.role,
 		(SELECT count(*) FROM sessions s WHERE s.person_id = p.person_id AND s.expires_at > $1 AND s.seen_at + s.idle > $2)
-		FROM memberships m JOIN people p ON p.person_id = m.person_id WHERE m.client_id = $3 ORDER BY p.name, p.person_id LIMIT $4`})
+		FROM memberships m JOIN people p ON p.person_id = m.person_id WHERE m.client_id = $3 ORDER BY p.name, p.person_id LIMIT $4`,
+	// People are on the coordinator, so what a node has of the client comes there first.
+	Citus: `WITH m AS MATERIALIZED (SELECT person_id, role FROM memberships WHERE client_id = $3)
+		SELECT ` + personColumns + `, m.role,
+		(SELECT count(*) FROM sessions s WHERE s.person_id = p.person_id AND s.expires_at > $1 AND s.seen_at + s.idle > $2)
+		FROM m JOIN people p ON p.person_id = m.person_id ORDER BY p.name, p.person_id LIMIT $4`})
 
 var countColleagues = db.Define(db.SQL{Name: "people.countColleagues",
 	SQLite: `SELECT count(*) FROM memberships WHERE client_id = $1`})

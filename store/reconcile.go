@@ -79,22 +79,28 @@ type ReconcileRow struct {
 // planner that knows the size of a slice reads the other tables whole, once for
 // each slice. A lookup returns one value, so the entry comes as a text: amount,
 // currency and time.
-var comparePayments = db.Define(db.SQL{Name: "reconcile.comparePayments",
-	SQLite: `SELECT p.id, p.connection, p.status, p.amount, p.currency, p.provider_reference, p.created_at,
+var comparedPayments = `SELECT p.id, p.connection, p.status, p.amount, p.currency, p.provider_reference, p.created_at,
 		p.late_event IS NOT NULL, p.reversed_event IS NOT NULL,
 		CASE WHEN p.connection = $1 THEN (SELECT a.reference FROM attempts a WHERE a.client_id = p.client_id AND a.subject_id = p.id AND a.n = 1) END,
 		CASE WHEN p.connection = $1 THEN (SELECT CAST(t.amount AS TEXT) || ' ' || t.currency || ' ' || CAST(t.created_at AS TEXT)
 			FROM transactions t WHERE t.client_id = p.client_id AND t.payment_id = p.id AND t.money_in = 1) END
-		FROM payments p WHERE p.client_id = $2 AND p.id > $3 AND p.id <= $4 ORDER BY p.id LIMIT $5`})
+		FROM payments p WHERE p.client_id = $2 AND p.id > $3 AND p.id <= $4 ORDER BY p.id LIMIT $5`
 
-var comparePayouts = db.Define(db.SQL{Name: "reconcile.comparePayouts",
-	SQLite: `SELECT p.id, p.connection, p.status, p.amount, p.currency, p.provider_reference, p.created_at,
+var comparePayments = db.Define(db.SQL{Name: "reconcile.comparePayments",
+	SQLite: comparedPayments,
+	Citus:  ofClient(comparedPayments, "$2")})
+
+var comparedPayouts = `SELECT p.id, p.connection, p.status, p.amount, p.currency, p.provider_reference, p.created_at,
 		p.late_event IS NOT NULL, FALSE,
 		CASE WHEN p.connection = $1 THEN (SELECT a.reference FROM attempts a WHERE a.client_id = p.client_id AND a.subject_id = p.id AND a.n = 1) END,
 		CASE WHEN p.connection = $1 THEN (SELECT CAST(o.amount AS TEXT) || ' ' || o.currency || ' ' || CAST(o.created_at AS TEXT)
 			FROM facts f JOIN postings o ON o.client_id = f.client_id AND o.entry_id = f.entry_id AND o.account = 'operator' AND o.connection = p.connection
 			WHERE f.client_id = p.client_id AND f.subject_id = p.id AND f.fact = 'money_out') END
-		FROM payouts p WHERE p.client_id = $2 AND p.id > $3 AND p.id <= $4 ORDER BY p.id LIMIT $5`})
+		FROM payouts p WHERE p.client_id = $2 AND p.id > $3 AND p.id <= $4 ORDER BY p.id LIMIT $5`
+
+var comparePayouts = db.Define(db.SQL{Name: "reconcile.comparePayouts",
+	SQLite: comparedPayouts,
+	Citus:  ofClient(comparedPayouts, "$2")})
 
 // ReconcileRows appends the next payments or payouts of a client, beyond one id and
 // up to another, to out. Those of other connections come without what hangs on

@@ -28,6 +28,7 @@ var lockSteps = db.Define(db.SQL{Name: "steps.lock",
 	Postgres: `SELECT u.nth, ` + stepColumns + ` FROM steps,
 		(SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u
 		WHERE client_id = ANY(ARRAY[u.a1]) AND subject_id = u.a2 FOR UPDATE OF steps`,
+	Citus:  `SELECT ` + stepColumns + ` FROM steps WHERE client_id = $1 AND subject_id = $2 FOR UPDATE`,
 	Arrays: true})
 
 var selectStep = db.Define(db.SQL{Name: "steps.select",

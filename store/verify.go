@@ -215,14 +215,17 @@ type LoggedEvent struct {
 	AttentionEvent                                                                    int64 // this one's own, if it is named so
 }
 
-var loggedEvents = db.Define(db.SQL{Name: "verify.loggedEvents",
-	SQLite: `SELECT ` + verifyEventColumns("e") + `, p.id IS NOT NULL OR q.id IS NOT NULL,
+var eventsToVerify = `SELECT ` + verifyEventColumns("e") + `, p.id IS NOT NULL OR q.id IS NOT NULL,
 		coalesce(p.pending_event, q.pending_event), coalesce(p.processing_event, q.processing_event),
 		coalesce(p.final_event, q.final_event), coalesce(p.late_event, q.late_event), p.reversed_event, p.updated_event,
 		(SELECT a.sequence FROM attention_events a WHERE a.client_id = e.client_id AND a.subject_id = e.subject_id AND a.sequence = e.sequence)
 		FROM events e LEFT JOIN payments p ON p.client_id = e.client_id AND p.id = e.subject_id
 		LEFT JOIN payouts q ON q.client_id = e.client_id AND q.id = e.subject_id AND e.kind LIKE 'payout.%'
-		WHERE e.client_id = $1 AND e.sequence > $2 ORDER BY e.sequence LIMIT $3`})
+		WHERE e.client_id = $1 AND e.sequence > $2 ORDER BY e.sequence LIMIT $3`
+
+var loggedEvents = db.Define(db.SQL{Name: "verify.loggedEvents",
+	SQLite: eventsToVerify,
+	Citus:  ofClient(eventsToVerify, "$1")})
 
 // LoggedEvents returns the next events of a client beyond a sequence.
 func (tx *Tx) LoggedEvents(ctx context.Context, client till.ID, after int64, limit int) ([]*LoggedEvent, error) {

@@ -15,8 +15,7 @@ const (
 	spansOfEndpoint      = ` FROM webhook_spans s WHERE s.client_id = e.client_id AND s.endpoint_id = e.id AND `
 )
 
-var verifyEndpoints = db.Define(db.SQL{Name: "verify.verifyEndpoints",
-	SQLite: `SELECT e.id,
+var endpointsToVerify = `SELECT e.id,
 		(SELECT count(*)` + deliveriesOfEndpoint + `d.status = 'pending'), (SELECT min(d.due_at)` + deliveriesOfEndpoint + `d.status = 'pending'),
 		(SELECT count(*)` + deliveriesOfEndpoint + `d.status <> 'pending' AND d.lease_until > 0),
 		(SELECT count(*)` + deliveriesOfEndpoint + `d.kind = 'event' AND (d.sequence > e.cursor_sequence OR d.sequence <= e.start_sequence)),
@@ -27,7 +26,11 @@ var verifyEndpoints = db.Define(db.SQL{Name: "verify.verifyEndpoints",
 		(SELECT count(*)` + spansOfEndpoint + `s.why <> 'disabled' AND s.done_at IS NULL),
 		(SELECT count(*)` + spansOfEndpoint + `s.to_sequence > (SELECT h.last_event FROM client_heads h WHERE h.client_id = e.client_id)),
 		EXISTS (SELECT 1 FROM cases c WHERE c.client_id = e.client_id AND c.subject_id = e.id AND c.kind = 'endpoint_disabled')
-		FROM webhook_endpoints e WHERE e.client_id = $1 ORDER BY e.id`})
+		FROM webhook_endpoints e WHERE e.client_id = $1 ORDER BY e.id`
+
+var verifyEndpoints = db.Define(db.SQL{Name: "verify.verifyEndpoints",
+	SQLite: endpointsToVerify,
+	Citus:  ofClient(endpointsToVerify, "$1")})
 
 // VerifyEndpoint is an endpoint with what hangs on it, from one snapshot.
 type VerifyEndpoint struct {

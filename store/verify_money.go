@@ -21,14 +21,17 @@ var verifyFacts = db.Define(db.SQL{Name: "verify.verifyFacts",
 		GROUP BY f.subject_id, f.fact, f.entry_id, p.id, q.id, p.amount, p.currency, p.fee, p.status, p.late_event, p.reversed_event, o.payment_id
 		ORDER BY f.subject_id, f.fact`})
 
-var verifyAdjustments = db.Define(db.SQL{Name: "verify.verifyAdjustments",
-	SQLite: `SELECT a.id, a.entry_id, a.currency, a.amount, a.reason, a.actor, a.created_at,
+var adjustmentsToVerify = `SELECT a.id, a.entry_id, a.currency, a.amount, a.reason, a.actor, a.created_at,
 		count(o.amount), CAST(coalesce(sum(o.amount), 0) AS BIGINT), min(o.currency), min(o.created_at),
 		EXISTS (SELECT 1 FROM transactions t WHERE t.client_id = $1 AND t.id = a.entry_id)
 			OR EXISTS (SELECT 1 FROM postings d WHERE d.client_id = a.client_id AND d.entry_id = a.entry_id AND d.account = 'receivable')
 		FROM (SELECT * FROM adjustments WHERE client_id = $2 AND id > $3 ORDER BY id LIMIT $4) AS a
 		LEFT JOIN postings o ON o.client_id = a.client_id AND o.entry_id = a.entry_id AND o.account = 'adjustments'
-		GROUP BY a.client_id, a.id, a.entry_id, a.currency, a.amount, a.reason, a.actor, a.created_at ORDER BY a.id`})
+		GROUP BY a.client_id, a.id, a.entry_id, a.currency, a.amount, a.reason, a.actor, a.created_at ORDER BY a.id`
+
+var verifyAdjustments = db.Define(db.SQL{Name: "verify.verifyAdjustments",
+	SQLite: adjustmentsToVerify,
+	Citus:  ofClient(adjustmentsToVerify, "$1")})
 
 var countAdjustments = db.Define(db.SQL{Name: "verify.countAdjustments",
 	SQLite: `SELECT count(*) FROM adjustments WHERE client_id = $1`})

@@ -10,20 +10,29 @@ import (
 
 func newMigrate() *cobra.Command {
 	var database string
-	var asJSON bool
+	var asJSON, citus bool
+	var shards int
 	cmd := &cobra.Command{
 		Use:   "migrate",
 		Short: "Bring a database's schema up to date",
 		Long: `Bring the schema of a database up to this program's version. Use it before a new
 version is started on PostgreSQL. A SQLite file must exist: 'till serve' creates
-one at its first start. A PostgreSQL database may be empty.`,
-		Example: `  till migrate --database "$TILL_DATABASE"`,
-		Args:    cobra.NoArgs,
+one at its first start. A PostgreSQL database may be empty.
+
+With --citus it also distributes the tables of a PostgreSQL with Citus over its
+nodes, by client, and prints each command before it runs it. Stop all instances
+first. Run it again after an error, and after a node was added.`,
+		Example: `  till migrate --database "$TILL_DATABASE"
+  till migrate --database "$TILL_DATABASE" --citus --shards 64`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if err := checkFile(database); err != nil {
 				return err
 			}
-			s, err := store.Open(cmd.Context(), store.Config{Path: database, Readers: 1})
+			if citus && !store.IsPostgres(database) {
+				return errors.New("--citus needs a PostgreSQL database")
+			}
+			s, err := store.Open(cmd.Context(), store.Config{Path: database, Readers: 1, PlainSQL: citus})
 			if err != nil {
 				return err
 			}
@@ -38,6 +47,20 @@ one at its first start. A PostgreSQL database may be empty.`,
 				return err
 			}
 			w := cmd.OutOrStdout()
+			commands := []string{}
+			if citus {
+				err := s.Distribute(cmd.Context(), shards, func(command string) {
+					if commands = append(commands, command); !asJSON {
+						printLine(w, command)
+					}
+				})
+				if err != nil {
+					return err
+				}
+			}
+			if asJSON && citus {
+				return printJSON(w, map[string]any{"applied": append([]string{}, applied...), "receipts_added": receipts, "distributed": commands})
+			}
 			if asJSON {
 				return printJSON(w, map[string]any{"applied": append([]string{}, applied...), "receipts_added": receipts})
 			}
@@ -55,5 +78,7 @@ one at its first start. A PostgreSQL database may be empty.`,
 	}
 	addDatabaseFlag(cmd, &database)
 	addJSONFlag(cmd, &asJSON)
+	cmd.Flags().BoolVar(&citus, "citus", false, "distribute the tables over the nodes of a Citus cluster, by client")
+	cmd.Flags().IntVar(&shards, "shards", store.DefaultShards, "with --citus, into how many parts the clients are divided")
 	return cmd
 }

@@ -31,7 +31,7 @@ var selectRolling = db.Define(db.SQL{Name: "migrate.selectRolling",
 
 var countDistributed = db.Define(db.SQL{Name: "migrate.countDistributed",
 	SQLite:   `SELECT 0`,
-	Postgres: `SELECT count(*) FROM pg_dist_partition WHERE logicalrel::oid = to_regclass('payments')::oid`})
+	Postgres: `SELECT count(*) FROM pg_dist_partition WHERE logicalrelid::oid IN (to_regclass('clients')::oid, to_regclass('payments')::oid)`})
 
 var selectMigrations = db.Define(db.SQL{Name: "migrate.selectMigrations",
 	SQLite: `SELECT version, checksum FROM schema_migrations`})
@@ -149,12 +149,19 @@ func Migrate(ctx context.Context, d *db.DB) (applied []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := d.View(ctx, func(tx *db.Tx) error { return checkNotDistributed(ctx, tx) }); err != nil {
+	distributed, err := IsDistributed(ctx, d)
+	if err != nil {
 		return nil, err
+	}
+	if distributed && d.Dialect() != db.Citus {
+		return nil, errDistributed
 	}
 	for _, m := range all {
 		ran := false
 		err := d.Update(ctx, db.Foreground, func(tx *db.Tx) (err error) {
+			if distributed {
+				return m.applyOnCitus(ctx, tx, &ran)
+			}
 			ran, err = m.apply(ctx, tx)
 			return err
 		})
@@ -220,20 +227,6 @@ func lock(ctx context.Context, tx *db.Tx) error {
 	return tx.Script(ctx, `LOCK TABLE schema_migrations IN EXCLUSIVE MODE`)
 }
 
-// checkNotDistributed rejects a database whose payments Citus has spread over nodes: no
-// text of this program was tried there.
-func checkNotDistributed(ctx context.Context, tx *db.Tx) error {
-	var n int
-	if _, err := tx.QueryRow(ctx, tableExists, []any{"pg_dist_partition"}, &n); err != nil || n == 0 {
-		return err
-	}
-	_, err := tx.QueryRow(ctx, countDistributed, nil, &n)
-	if err == nil && n > 0 {
-		err = &Error{"the table payments is distributed by Citus, which is not supported yet: transactions are not whole there (docs/guide/growing.md)"}
-	}
-	return err
-}
-
 // checkUnknown accepts migrations that this program does not know, if all of them are
 // rolling: then a newer release runs beside this one, or did.
 func checkUnknown(ctx context.Context, tx *db.Tx, unknown map[string]string) error {
@@ -272,7 +265,7 @@ func Check(ctx context.Context, d *db.DB) error {
 		return err
 	}
 	return d.View(ctx, func(tx *db.Tx) error {
-		if err := checkNotDistributed(ctx, tx); err != nil {
+		if err := checkPlaces(ctx, tx); err != nil {
 			return err
 		}
 		have, err := appliedMigrations(ctx, tx)

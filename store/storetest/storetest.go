@@ -16,8 +16,15 @@ import (
 // Engines returns the databases that every test runs on: SQLite, and
 // the PostgreSQL server that TILL_TEST_POSTGRES_URL names, in a database of its
 // own per test. If TILL_TEST_ENGINE is postgres, SQLite is left out: another
-// run has it.
+// run has it. If TILL_TEST_CITUS_URL names a cluster, it is the only one: there
+// a test takes many times as long.
 func Engines() []Engine {
+	if citusServer() != "" {
+		return []Engine{{
+			Name:   "citus",
+			Config: func(tb testing.TB) store.Config { return store.Config{Path: newCitus(tb), PartRows: partRows} },
+		}}
+	}
 	all := []Engine{{
 		Name:   "sqlite",
 		Config: func(tb testing.TB) store.Config { return store.Config{Path: newFile(tb), PartRows: partRows} },
@@ -46,7 +53,7 @@ const partRows = 3
 type Engine struct {
 	Name   string
 	Config func(tb testing.TB) store.Config // of a new database with this program's schema
-	Empty  func(tb testing.TB) store.Config // of a database without a schema
+	Empty  func(tb testing.TB) store.Config // of a database without a schema; nil on Citus
 }
 
 // Run runs f, in parallel, on an empty migrated store of each engine, and
