@@ -136,8 +136,12 @@ func (v *visit) audit() error {
 		p.Where = v.clientName()
 	}
 	var rows books.AuditRows
+	var proven *store.Verification
 	err := v.view(func(ctx context.Context, tx *store.Tx) (err error) {
-		rows, err = books.ReadAudit(ctx, tx, id, f.AuditPage, pageSize)
+		if rows, err = books.ReadAudit(ctx, tx, id, f.AuditPage, pageSize); err != nil {
+			return err
+		}
+		proven, err = tx.LastVerification(ctx)
 		return err
 	})
 	if err != nil {
@@ -154,6 +158,9 @@ func (v *visit) audit() error {
 		p.CSV = f.address(path + ".csv")
 	}
 	p.Sealed = v.words.T("audit.sealed", "n", look.Count(v.words.Lang(), rows.Sealed), "last", look.Count(v.words.Lang(), rows.Last))
+	if proven != nil && proven.Problems == 0 {
+		p.Sealed += ", " + v.words.T("audit.verified", "at", v.clock.DateTime(proven.At))
+	}
 	p.Narrow = f.Name != "" || f.Act != "" || f.About != ""
 	p.Word = v.words.T("range." + f.Range)
 	for _, r := range rangeNames {
@@ -171,7 +178,7 @@ func (v *visit) audit() error {
 func (v *visit) auditLines(rows []*store.AuditRow) []*auditLine {
 	out := make([]*auditLine, len(rows))
 	for i, a := range rows {
-		l := &auditLine{Sequence: a.Sequence, At: a.At, Time: v.clock.Time(a.At), Who: till.NameOfActor(a.Actor), Code: a.Action, What: a.Action, Detail: a.Detail, Cause: a.Cause}
+		l := &auditLine{Sequence: a.Sequence, At: a.At, Time: v.clock.Time(a.At), Who: till.NameOfActor(a.Actor), Code: a.Action, What: v.actWords(a.Action), Detail: look.MaskedIn(a.Detail), Cause: a.Cause}
 		kind, _, _ := strings.Cut(a.Actor, ":")
 		switch kind {
 		case "person":
@@ -185,9 +192,6 @@ func (v *visit) auditLines(rows []*store.AuditRow) []*auditLine {
 		default:
 			l.Icon = "person"
 		}
-		if key := "act." + a.Action; v.words.Has(key) {
-			l.What = v.words.T(key)
-		}
 		v.auditSubject(l, a)
 		if i == 0 || !v.clock.SameDay(a.At, rows[i-1].At) {
 			l.Day = v.clock.Day(a.At, v.now)
@@ -195,6 +199,18 @@ func (v *visit) auditLines(rows []*store.AuditRow) []*auditLine {
 		out[i] = l
 	}
 	return out
+}
+
+// actWords returns an act in words. An act of an older release may have none; its code
+// stands in the row's details.
+func (v *visit) actWords(act string) string {
+	if v.words.Has("act." + act) {
+		return v.words.T("act." + act)
+	}
+	if base, refused := strings.CutSuffix(act, ".refuse"); refused {
+		return v.words.T("audit.refused", "what", v.actWords(base))
+	}
+	return v.words.T("audit.other")
 }
 
 // auditSubject says what a row is about, and where that is shown.
@@ -262,5 +278,5 @@ func (v *visit) auditRow(a *store.AuditRow) []string {
 	if !a.SubjectID.IsZero() {
 		subject = a.SubjectID.String()
 	}
-	return []string{strconv.FormatInt(a.Sequence, 10), a.At.String(), v.clock.Local(a.At), v.clock.Zone.String(), a.Actor, a.Action, subject, a.Detail, a.Cause}
+	return []string{strconv.FormatInt(a.Sequence, 10), a.At.String(), v.clock.Local(a.At), v.clock.Zone.String(), a.Actor, a.Action, subject, look.MaskedIn(a.Detail), a.Cause}
 }

@@ -90,7 +90,7 @@ func (v *visit) item(s *books.Story, m books.Moment) *TimelineItem {
 		if m.Audit.Action == actCreate {
 			return nil // the event says it
 		}
-		item.Icon, item.Text, item.Sub = "person", t("line.act", "who", till.NameOfActor(m.Audit.Actor), "what", m.Audit.Action), m.Audit.Detail
+		item.Icon, item.Text, item.Sub = "person", t("line.act", "who", till.NameOfActor(m.Audit.Actor), "what", v.actWords(m.Audit.Action)), look.MaskedIn(m.Audit.Detail)
 	case books.MomentNote:
 		item.Icon, item.Text, item.Sub = "note", t("line.note", "who", till.NameOfActor(m.Note.Actor)), m.Note.Text
 	case books.MomentNextSend:

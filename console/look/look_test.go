@@ -138,3 +138,15 @@ func TestPercent(t *testing.T) {
 		}
 	}
 }
+
+func TestMaskedIn(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"5000 XAF asked from 242******567 by mtn_momo": "5000 XAF asked from 242\u00a0•••\u00a0567 by mtn_momo",
+		"2 of 3 ***": "2 of 3 ***", "a*b 1234***567": "a*b 1234***567", "": "",
+	} {
+		if got := look.MaskedIn(text); got != want {
+			t.Errorf("%q is shown as %q, want %q", text, got, want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package look
 
 import (
+	"regexp"
 	"strings"
 
 	"till"
@@ -15,6 +16,14 @@ func Mask(phone string) string {
 		return "•••"
 	}
 	return masked[:start] + wideSpace + "•••" + wideSpace + masked[end+1:]
+}
+
+// masked is a phone in a text, as till.MaskPhone writes it.
+var masked = regexp.MustCompile(`\b([0-9]{3})\*+([0-9]{3})\b`)
+
+// MaskedIn returns a text with its masked phones as Mask shows them.
+func MaskedIn(text string) string {
+	return masked.ReplaceAllString(text, "$1"+wideSpace+"•••"+wideSpace+"$2")
 }
 
 // Phone returns a whole phone in groups: +242 06 123 45 67. What is not a number

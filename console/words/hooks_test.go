@@ -1,12 +1,14 @@
 package words_test
 
 import (
+	"testing"
+
 	"till"
 	"till/webhook"
 )
 
 // addHookFamilies adds the words of webhooks.
-func addHookFamilies(f map[string][]string) {
+func addHookFamilies(t testing.TB, f map[string][]string) {
 	f["trouble."] = list(webhook.Troubles)
 	f["problem."] = []string{webhook.ProblemTimeout, webhook.ProblemDNS, webhook.ProblemConnect, webhook.ProblemTLS, webhook.ProblemReset, webhook.ProblemMalformed,
 		webhook.ProblemRedirect, webhook.ProblemAddressRefused, webhook.ProblemCancelled}
@@ -19,8 +21,5 @@ func addHookFamilies(f map[string][]string) {
 	f["scope."] = list(till.Scopes)
 	f["apikey."] = []string{"allows_" + string(till.PayoutsWrite), "allows_" + string(till.KeysManage)}
 	f["settings."] = []string{"mode_test", "mode_live", "wrong_name", "wrong_zone", "wrong_country", "wrong_language", "wrong_receipt_head", "wrong_receipt_foot"}
-	f["act."] = acts
+	f["act."] = actsInCode(t)
 }
-
-// acts are the audit rows that have words; of others the page shows the code.
-var acts = []string{"sign_in", "collection", "payout", "key.create", "key.rotate", "key.revoke", "key.exposed", "webhook_endpoint.create", "webhook_endpoint.patch", "webhook_endpoint.rotate", "webhook_endpoint.delete", "webhook_endpoint.test", "webhook_endpoint.replay", "webhook_endpoint.disable", "event.redeliver", "person.invite", "person.join", "person.reset", "person.withdraw", "person.rename", "person.disable", "person.enable", "role.set", "session.end", "policy.factor", "client.create", "client.profile", "client.look", "client.suspend", "client.resume", "method.enable", "method.disable", "fee.set", "fee.remove", "case.resolve", "payout.cancel", "page.refuse", "phone.reveal", "export.payments", "export.payouts", "export.audit"}

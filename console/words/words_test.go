@@ -80,7 +80,7 @@ func places(text string) string {
 
 // families are the keys that are put together from a word of ours; each says
 // which words there are. A new reason, case or permission without words fails.
-func families() map[string][]string {
+func families(t testing.TB) map[string][]string {
 	f := map[string][]string{
 		"why.": list(books.WhyCodes), "next.": list(books.Parties[1:]), "role.": slices.Concat(list(till.StaffRoles), list(till.HouseRoles)),
 		"group.":    list([]books.Group{books.AboutAll, books.AboutOperator, books.AboutMoney, books.AboutWebhooks, books.AboutPeople}),
@@ -112,7 +112,7 @@ func families() map[string][]string {
 			f["permission."] = append(f["permission."], string(r.Permission))
 		}
 	}
-	addHookFamilies(f)
+	addHookFamilies(t, f)
 	for _, s := range sandbox.Stories() {
 		if s.Subject == string(till.SubjectPayment) && s.EndsIn != "0000" {
 			f["story."] = append(f["story."], s.Name)
@@ -153,7 +153,7 @@ var fact = regexp.MustCompile(`fact\("([a-z_]+)"`)
 func TestNoKeyIsMissingAndNoneUnused(t *testing.T) {
 	t.Parallel()
 	used := map[string]bool{}
-	for prefix, all := range families() {
+	for prefix, all := range families(t) {
 		for _, word := range all {
 			used[prefix+word] = true
 		}
