@@ -122,7 +122,7 @@ func checkRows[R any](ctx context.Context, tx *store.Tx, q Search, f finder[R]) 
 	} else {
 		noun := map[bool]string{false: store.CountedPayments, true: store.CountedPayouts}[f.payouts]
 		for _, mode := range []till.Mode{till.Live, till.Test} {
-			sums, err := tx.HouseSums(ctx, mode, []string{noun}, store.HourOf(q.Earliest), store.HourOf(tx.Now()))
+			sums, err := tx.Totals(ctx, store.Scope{Mode: mode}, [2]string{noun, noun}, store.HourOf(q.Earliest), store.HourOf(tx.Now()))
 			if err != nil {
 				return err
 			}

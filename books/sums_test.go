@@ -16,12 +16,8 @@ func sumsOf(t *testing.T, s *store.Store, client till.ID, mode till.Mode) map[st
 	t.Helper()
 	out := map[string]store.Sum{}
 	err := s.View(t.Context(), func(tx *store.Tx) (err error) {
-		var all []store.HourSum
-		if client.IsZero() {
-			all, err = tx.HouseSums(t.Context(), mode, append([]string{"payment"}, store.SumNouns...), 0, 1<<40)
-		} else {
-			all, err = tx.Totals(t.Context(), client, 0, 1<<40)
-		}
+		nouns := append([]string{"payment"}, store.SumNouns...)
+		all, err := tx.ScopeSums(t.Context(), store.Scope{Client: client, Mode: mode}, nouns, 0, 1<<40)
 		for _, h := range all {
 			k := h.Noun + " " + h.A + " " + h.B
 			out[k] = store.Sum{N: out[k].N + h.N, Sum: out[k].Sum + h.Sum.Sum}

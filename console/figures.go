@@ -171,12 +171,7 @@ func (v *visit) readFigures(ctx context.Context, tx *store.Tx, scope store.Scope
 	if err != nil {
 		return nil, err
 	}
-	var totals []store.HourSum
-	if scope.Client.IsZero() {
-		totals, err = tx.HouseSums(ctx, scope.Mode, []string{"payment", store.SumApproval}, from, to)
-	} else {
-		totals, err = tx.Totals(ctx, scope.Client, from, to)
-	}
+	totals, err := tx.Totals(ctx, scope, [2]string{store.CountedPayments, store.SumApproval}, from, to)
 	if err != nil {
 		return nil, err
 	}
@@ -280,7 +275,7 @@ func (f *figures) compare(ctx context.Context, tx *store.Tx, v *visit, scope sto
 		return nil
 	}
 	first := store.HourOf(before)
-	old, err := tx.ScopeSums(ctx, scope, []string{store.SumIn}, first, min(first+until-from, from)-1)
+	old, err := tx.Totals(ctx, scope, [2]string{store.SumIn, store.SumIn}, first, min(first+until-from, from)-1)
 	if err != nil {
 		return err
 	}

@@ -122,12 +122,6 @@ var selectSums = db.Define(db.SQL{Name: "sums.select",
 	SQLite: `SELECT noun, bucket, a, b, n, sum FROM counters WHERE client_id = $1 AND noun = $2 AND width = $3 AND bucket BETWEEN $4 AND $5
 		UNION ALL SELECT noun, hour, a, b, n, sum FROM tallies WHERE client_id = $1 AND noun = $2 AND hour BETWEEN $4 AND $5`})
 
-var selectTotals = db.Define(db.SQL{Name: "sums.selectTotals",
-	SQLite: `SELECT noun, a, b, CAST(sum(n) AS BIGINT), CAST(sum(sum) AS BIGINT) FROM (
-		SELECT noun, a, b, n, sum FROM counters WHERE client_id = $1 AND noun IN ` + houseNouns + ` AND width = $2 AND bucket BETWEEN $3 AND $4
-		UNION ALL SELECT noun, a, b, n, sum FROM tallies WHERE client_id = $1 AND noun IN ` + houseNouns + ` AND hour BETWEEN $3 AND $4) AS all_of_them
-		GROUP BY noun, a, b`})
-
 var selectHouseCounters = db.Define(db.SQL{Name: "sums.selectHouseCounters",
 	SQLite: `SELECT bucket, a, b, n, sum FROM counters WHERE client_id = $1 AND noun = $2 AND width = $3 AND bucket BETWEEN $4 AND $5`})
 
@@ -156,15 +150,6 @@ func (tx *Tx) Sums(ctx context.Context, client till.ID, noun string, from, to in
 func scanHourSum(r db.Row) (s HourSum, err error) {
 	err = r.Scan(&s.Noun, &s.Hour, &s.A, &s.B, &s.N, &s.Sum.Sum)
 	return s, err
-}
-
-// Totals returns what the hours from..to of a client add up to: payments and
-// payouts by method and status, and every sum. Hour is 0.
-func (tx *Tx) Totals(ctx context.Context, client till.ID, from, to int64) ([]HourSum, error) {
-	return readAll(ctx, tx, selectTotals, []any{client[:], widthHour, from, to}, func(r db.Row) (s HourSum, err error) {
-		err = r.Scan(&s.Noun, &s.A, &s.B, &s.N, &s.Sum.Sum)
-		return s, err
-	})
 }
 
 // ScopeSums is Sums of some nouns, of one client or of all of a mode.
