@@ -44,7 +44,7 @@ func TestTroubles(t *testing.T) {
 		want books.Trouble
 	}{
 		{"all is well", books.Status{Test: 1}, ""},
-		{"an operator is stopped", books.Status{Operators: []books.OperatorStatus{{State: store.Stopped}}}, books.TroubleOperator},
+		{"an operator is stopped", books.Status{Operators: []*books.OperatorStatus{{State: store.Stopped}}}, books.TroubleOperator},
 		{"something waits", books.Status{Open: []store.OpenByAge{{N: 1, Hour: 1}}}, books.TroubleOpen},
 		{"a case", books.Status{Cases: []store.OpenKind{{Count: 1}}}, books.TroubleCases},
 		{"a webhook fails", books.Status{Webhooks: store.WebhookBacklog{Failing: 1}}, books.TroubleWebhooks},

@@ -1,42 +1,26 @@
 package books
 
 import (
-	"cmp"
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"till"
 	"till/store"
 )
 
-// Limits of ReadStatus: how many cases and retries are counted, over which time
-// calls to operators are added up, how many events behind are many, and how old
-// the last verification may be.
+// Limits of ReadStatus: how many cases and retries are counted, how many events behind
+// are many, and how old the last verification may be.
 const (
 	maxStatusCounted = 100_000
-	statusSpan       = time.Minute
 	manyEventsBehind = 10_000
 	verifyEvery      = 7 * 24 * time.Hour
 )
 
-// OperatorStatus is how a connection does: its breaker, and its calls of the last
-// minute. Payments and payouts of one connection have a status each.
-type OperatorStatus struct {
-	Connection string
-	Payouts    bool
-	State      store.BreakerState
-	Since      till.Time // of the state; zero: always
-	RetryAt    till.Time // when a stopped one is tried again
-	Calls      store.CallStats
-	Case       string // what a person has to look at
-}
-
 // Status is whether everything is well, over all clients.
 type Status struct {
 	At        till.Time
-	Operators []OperatorStatus
+	Operators []*OperatorStatus
 	Open      []store.OpenByAge
 	Cases     []store.OpenKind
 	Suspense  []store.Aside
@@ -61,7 +45,7 @@ func ReadStatus(ctx context.Context, s *store.Store) (*Status, error) {
 func StatusOf(ctx context.Context, tx *store.Tx) (*Status, error) {
 	st := &Status{At: tx.Now()}
 	var err error
-	if st.Operators, err = operatorsOf(ctx, tx); err != nil {
+	if st.Operators, err = ReadOperators(ctx, tx); err != nil {
 		return nil, err
 	}
 	if st.Open, err = tx.OpenByAge(ctx); err != nil {
@@ -87,65 +71,6 @@ func StatusOf(ctx context.Context, tx *store.Tx) (*Status, error) {
 	return st, err
 }
 
-// PayoutSuffix ends the names under which connections keep what is of payouts.
-const PayoutSuffix = " payout"
-
-func operatorsOf(ctx context.Context, tx *store.Tx) ([]OperatorStatus, error) {
-	known, err := tx.Connections(ctx)
-	if err != nil {
-		return nil, err
-	}
-	by := map[string]*OperatorStatus{}
-	of := func(name string) *OperatorStatus {
-		if by[name] == nil {
-			by[name] = &OperatorStatus{Connection: strings.TrimSuffix(name, PayoutSuffix), Payouts: strings.HasSuffix(name, PayoutSuffix), State: store.Passing}
-		}
-		return by[name]
-	}
-	for name := range known {
-		of(name)
-	}
-	breakers, err := tx.Breakers(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for name, b := range breakers {
-		o := of(name)
-		if o.State = b.State; b.State != store.Passing {
-			o.Since, o.RetryAt = b.ChangedAt, b.RetryAt
-		}
-	}
-	rows, err := tx.Health(ctx, statusSpan)
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range rows {
-		of(r.Connection).Calls.Add(r.CallStats)
-	}
-	cases, err := tx.OperatorCases(ctx, false)
-	if err != nil {
-		return nil, err
-	}
-	for _, c := range cases {
-		o := of(c.Connection)
-		o.Case = strings.TrimPrefix(o.Case+"; "+c.Detail, "; ")
-	}
-	out := make([]OperatorStatus, 0, len(by))
-	for _, o := range by {
-		out = append(out, *o)
-	}
-	slices.SortFunc(out, func(a, b OperatorStatus) int {
-		if a.Payouts != b.Payouts && a.Connection == b.Connection {
-			if a.Payouts {
-				return 1
-			}
-			return -1
-		}
-		return cmp.Compare(a.Connection, b.Connection)
-	})
-	return out, nil
-}
-
 // Trouble is a reason why a person has to look.
 type Trouble string
 
@@ -166,7 +91,7 @@ func (s *Status) Troubles() (out []Trouble) {
 			out = append(out, t)
 		}
 	}
-	add(slices.ContainsFunc(s.Operators, func(o OperatorStatus) bool { return o.State != store.Passing || o.Case != "" }), TroubleOperator)
+	add(slices.ContainsFunc(s.Operators, func(o *OperatorStatus) bool { return o.State != store.Passing || o.Case != "" }), TroubleOperator)
 	add(slices.ContainsFunc(s.Open, func(o store.OpenByAge) bool { return o.Hour > 0 }), TroubleOpen)
 	add(len(s.Cases) > 0, TroubleCases)
 	add(s.Webhooks.Failing+s.Webhooks.Disabled > 0 || s.Webhooks.Behind+s.Webhooks.Retries >= manyEventsBehind, TroubleWebhooks)

@@ -84,7 +84,7 @@ func (v *visit) describe(p *housePage) {
 		p.Modes = []Choice{{t("house.live"), Prefix + "/house", !p.Pretend}, {t("house.test"), Prefix + "/house?mode=test", p.Pretend}}
 	}
 	for _, o := range s.Operators {
-		p.Operators = append(p.Operators, v.operatorRow(&o))
+		p.Operators = append(p.Operators, v.operatorRow(o))
 	}
 	for _, c := range s.Cases {
 		p.Cases = append(p.Cases, caseRow{v.caseKind(c.Kind), t("house.since", "at", v.clock.Moment(c.Oldest, v.now)), c.Count})

@@ -57,6 +57,13 @@ var selectEventBodiesAt = db.Define(db.SQL{Name: "events.selectBodiesAt",
 		LEFT JOIN LATERAL (SELECT * FROM payments WHERE client_id = e.client_id AND id = e.subject_id OFFSET 0) AS p ON TRUE`,
 	Arrays: true})
 
+var selectEventsAt = db.Define(db.SQL{Name: "events.selectAt",
+	SQLite: `SELECT ` + eventColumns + ` FROM events e WHERE e.client_id = $1 AND e.sequence = $2`,
+	Postgres: `SELECT u.nth, ` + eventColumns + `
+		FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bigint[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u,
+		LATERAL (SELECT * FROM events WHERE client_id = u.a1 AND sequence = u.a2 OFFSET 0) AS e`,
+	Arrays: true})
+
 var selectEventMade = db.Define(db.SQL{Name: "events.selectMade",
 	SQLite: `SELECT created_at FROM events WHERE client_id = $1 AND sequence = $2`,
 	Postgres: `SELECT u.nth, created_at FROM events,
@@ -143,6 +150,21 @@ func (tx *Tx) Events(ctx context.Context, client till.ID, after int64, limit int
 			out = append(out, e)
 			return scanEvent(r, e)
 		})
+	return out, err
+}
+
+// EventsAt returns the events of a client that have one of the sequences, in one
+// statement.
+func (tx *Tx) EventsAt(ctx context.Context, client till.ID, sequences []int64) ([]*till.Event, error) {
+	args, out := make([][]any, len(sequences)), make([]*till.Event, 0, len(sequences))
+	for i, n := range sequences {
+		args[i] = []any{client[:], n}
+	}
+	err := tx.db.QueryEach(ctx, selectEventsAt, args, func(_ int, r db.Row) error {
+		e := &till.Event{ClientID: client}
+		out = append(out, e)
+		return scanEvent(r, e)
+	})
 	return out, err
 }
 

@@ -213,14 +213,18 @@ func listRows(ctx context.Context, tx *store.Tx, e *store.Endpoint, by Requester
 	if err != nil {
 		return nil, 0, err
 	}
+	sequences := make([]int64, len(rows))
+	for i, r := range rows {
+		sequences[i] = r.Sequence
+	}
+	events, err := tx.EventsAt(ctx, e.ClientID, slices.Compact(sequences))
+	if err != nil {
+		return nil, 0, err
+	}
 	for i, r := range rows {
 		if i >= limit && r.Sequence != rows[i-1].Sequence {
 			next = rows[i-1].Sequence
 			break
-		}
-		events, err := tx.Events(ctx, e.ClientID, r.Sequence-1, 1)
-		if err != nil {
-			return nil, 0, err
 		}
 		l := &DeliveryView{Delivery: *r, HasRow: true}
 		l.describe(events)

@@ -7,17 +7,14 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"till/books"
 	"till/provider"
 	"till/server"
 	"till/store"
 )
-
-// healthSpan is the period of the shown health, the same as a breaker's.
-const healthSpan = time.Minute
 
 func newConnections() *cobra.Command {
 	var o operatorsOf
@@ -74,23 +71,17 @@ type operationJSON struct {
 func listConnections(ctx context.Context, s *store.Store, o operatorsOf) ([]*connectionJSON, error) {
 	by := map[string]*connectionJSON{}
 	of := func(name string) *connectionJSON {
-		name = strings.TrimSuffix(name, " payout")
 		if by[name] == nil {
 			by[name] = &connectionJSON{Name: name, State: string(store.Passing), Operations: []operationJSON{}}
 		}
 		return by[name]
 	}
 	err := s.View(ctx, func(tx *store.Tx) error {
-		known, err := tx.Connections(ctx)
-		if err != nil {
-			return err
+		operators, err := books.ReadOperators(ctx, tx)
+		for _, o := range operators {
+			of(o.Connection).add(o)
 		}
-		for name := range known {
-			c := of(name)
-			c.Payouts = c.Payouts || strings.HasSuffix(name, " payout")
-			c.Payments = c.Payments || !strings.HasSuffix(name, " payout")
-		}
-		return addHealth(ctx, tx, of)
+		return err
 	})
 	if err != nil || o.config == "" {
 		return sorted(by), err
@@ -134,7 +125,7 @@ func noConnection(ctx context.Context, tx *store.Tx, name string) error {
 	}
 	names := map[string]bool{}
 	for k := range known {
-		names[strings.TrimSuffix(k, " payout")] = true
+		names[strings.TrimSuffix(k, books.PayoutSuffix)] = true
 	}
 	list := "none"
 	if len(names) > 0 {
@@ -150,44 +141,26 @@ func sorted(by map[string]*connectionJSON) (out []*connectionJSON) {
 	return out
 }
 
-// addHealth adds the health of the connections.
-func addHealth(ctx context.Context, tx *store.Tx, of func(name string) *connectionJSON) error {
-	breakers, err := tx.Breakers(ctx)
-	if err != nil {
-		return err
+// add adds what the books know of a connection's payments or payouts.
+func (c *connectionJSON) add(o *books.OperatorStatus) {
+	c.Payouts, c.Payments = c.Payouts || o.Used && o.Payouts, c.Payments || o.Used && !o.Payouts
+	if o.State != store.Passing {
+		c.State, c.RetryAt = string(o.State), timeOrNull(o.RetryAt)
 	}
-	for name, b := range breakers {
-		c := of(name)
-		if b.State != store.Passing {
-			c.State, c.RetryAt = string(b.State), timeOrNull(b.RetryAt)
-		}
-	}
-	rows, err := tx.Health(ctx, healthSpan)
-	if err != nil {
-		return err
-	}
-	sums := map[store.Operation]store.CallStats{}
-	for _, r := range rows {
-		s := sums[r.Operation]
-		s.Add(r.CallStats)
-		sums[r.Operation] = s
-	}
-	for op, s := range sums {
-		j := operationJSON{Name: op.Name, Answered: s.Answered, Unanswered: s.Unanswered, Refused: s.AuthRefused}
+	for _, s := range o.Operations {
+		j := operationJSON{Name: s.Name, Answered: s.Answered, Unanswered: s.Unanswered, Refused: s.AuthRefused}
 		if s.Answered > 0 {
 			j.Milliseconds = s.TotalLatency.Microseconds() / s.Answered / 1000
 		}
-		of(op.Connection).Operations = append(of(op.Connection).Operations, j)
+		c.Operations = append(c.Operations, j)
 	}
-	cases, err := tx.OperatorCases(ctx, false)
-	for _, c := range cases {
-		detail := c.Detail
-		if before := of(c.Connection).Case; before != nil {
-			detail = *before + "; " + detail
+	if o.Case != "" {
+		detail := o.Case
+		if c.Case != nil {
+			detail = *c.Case + "; " + detail
 		}
-		of(c.Connection).Case = &detail
+		c.Case = &detail
 	}
-	return err
 }
 
 func printConnections(w io.Writer, list []*connectionJSON, asJSON bool) error {

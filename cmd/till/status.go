@@ -117,7 +117,7 @@ func statusOut(s *books.Status) statusJSON {
 	}
 	out.Well = len(out.Troubles) == 0
 	for _, o := range s.Operators {
-		out.Operators = append(out.Operators, operatorStatusJSON{o.Connection, kindOf(&o), string(o.State), timeOrNull(o.Since), timeOrNull(o.RetryAt),
+		out.Operators = append(out.Operators, operatorStatusJSON{o.Connection, kindOf(o), string(o.State), timeOrNull(o.Since), timeOrNull(o.RetryAt),
 			o.Calls.Answered, o.Calls.Unanswered, millisecondsOf(o.Calls), textOrNull(o.Case)})
 	}
 	for _, o := range s.Open {
@@ -168,7 +168,7 @@ func printStatus(w io.Writer, s *books.Status, asJSON bool) error {
 		if o.Case != "" {
 			text += "; " + o.Case
 		}
-		printf(w, "operators  %s %s: %s\n", o.Connection, kindOf(&o), text)
+		printf(w, "operators  %s %s: %s\n", o.Connection, kindOf(o), text)
 	}
 	if len(s.Open) == 0 {
 		printLine(w, "open       nothing")
