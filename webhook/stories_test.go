@@ -240,6 +240,7 @@ func TestAnEndpointIsDownForFiveDays(t *testing.T) {
 		e := s.endpoint()
 		expect(t, "status", e.Status()+" "+string(e.DisableReason), "disabled failing")
 		expect(t, "cases", w.cases(e.ID), "endpoint_disabled endpoint_exhausted")
+		w.checkGivenUp(t, e)
 		if d := e.DisabledAt.Sub(e.FailingSince); d < failingLimit || d > failingLimit+time.Hour {
 			t.Errorf("it was disabled after %s", d)
 		}
@@ -278,4 +279,35 @@ func TestAnEndpointIsDownForFiveDays(t *testing.T) {
 			t.Errorf("the endpoint is left as %+v", e)
 		}
 	})
+}
+
+// checkGivenUp pages through what was given up: each delivery once, newest first, each with
+// the event that it is of.
+func (w *world) checkGivenUp(t *testing.T, e *store.Endpoint) {
+	t.Helper()
+	var before int64
+	seen := map[int64]bool{}
+	err := w.store.View(t.Context(), func(tx *store.Tx) error {
+		for pages := 0; pages == 0 || before > 0; pages++ {
+			list, next, err := ListDeliveries(t.Context(), tx, e, awa, store.DeliveryExhausted, before, 2)
+			if err != nil {
+				return err
+			}
+			for _, l := range list {
+				events, err := tx.Events(t.Context(), e.ClientID, l.Sequence-1, 1)
+				if err != nil {
+					return err
+				}
+				if seen[l.Sequence] || l.Status != store.DeliveryExhausted || l.EventID != events[0].ID() || l.EventKind != events[0].Kind || l.EventAt != events[0].CreatedAt {
+					t.Errorf("event %d is listed as %+v", l.Sequence, l)
+				}
+				seen[l.Sequence] = true
+			}
+			before = next
+		}
+		return nil
+	})
+	if err != nil || len(seen) < 3 {
+		t.Errorf("%d deliveries were given up, want three or more: %v", len(seen), err)
+	}
 }
