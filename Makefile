@@ -137,7 +137,7 @@ sdk-lint: sdk-typescript ## lint the API's description and the npm package
 # In turns, so that both meet the same load of the machine.
 .PHONY: sdk-cost
 sdk-cost: sdk-typescript ## compare creates through each SDK with bare requests, at a real service
-	cd tools && for sdk in go typescript python php; do TILL_COST=1000 TILL_SDK=$$sdk PYTHON=$(PYTHON) $(GO) test -count=1 -v -run '^(TestCost|TestCommits)$$' ./conform | grep 'cost_test\|FAIL' ; done
+	set -e -o pipefail; cd tools; for sdk in go typescript python php; do TILL_COST=1000 TILL_SDK=$$sdk PYTHON=$(PYTHON) $(GO) test -count=1 -v -run '^(TestCost|TestCommits)$$' ./conform | grep -v "^=== "; done
 
 # The collections of requests, by the command lines of their programs. They are some
 # 270 MB of other people's code, for this one test.
