@@ -37,6 +37,7 @@ type engineReport struct {
 	Settlement *settlement   `json:"settlement,omitempty"`
 	Life       *lifecycle    `json:"life,omitempty"`
 	Deployment *deployment   `json:"deployment,omitempty"`
+	Metrics    *metricsCost  `json:"metrics,omitempty"`
 	Seeding    *seeding      `json:"seeding,omitempty"`
 	Operators  *operators    `json:"operators,omitempty"`
 	Webhooks   *webhooks     `json:"webhooks,omitempty"`
@@ -119,6 +120,9 @@ func (e *engineReport) print(b *bytes.Buffer) {
 	}
 	if e.Life != nil {
 		e.Life.print(b)
+	}
+	if e.Metrics != nil {
+		e.Metrics.print(b)
 	}
 	if e.Deployment != nil {
 		e.Deployment.print(b)

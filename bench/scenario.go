@@ -22,6 +22,7 @@ var scenarios = []scenario{
 	{"settle", measureSettle},         // one hot client: many answers in a commit, against one
 	{"life", measureLifecycle},        // from create to credited wallet, with an operator in another process
 	{"deployment", measureDeployment}, // the same with api and worker as two processes, on PostgreSQL
+	{"metrics", measureMetrics},       // creates and whole lives with metrics, against without
 	{"operators", measureOperators},   // submits to a slow operator; questions to one while another is down
 	{"webhooks", measureWebhooks},     // a backlog to a receiver in another process, an idle system, a dead endpoint, creates with endpoints
 	{"floods", measureFloods},         // one client while somebody tries out keys, and while another sends all it can

@@ -69,6 +69,7 @@ func serveTill(ctx context.Context, args []string) error {
 	f.StringVar(&c.Database, "database", "", "database")
 	f.StringVar(&c.SecretFile, "secret", "", "file of the secret")
 	f.IntVar(&c.MaxBatch, "batch", 0, "creates in a commit, 0 for as many as wait")
+	f.BoolVar(&c.NoMetrics, "no-metrics", false, "count nothing")
 	role := f.String("role", "", "all, api or worker; without it api, or all where there is an operator")
 	operator := f.String("operator", "", "URL of the operator; with one, it also works")
 	if err := f.Parse(args); err != nil {

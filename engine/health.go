@@ -244,7 +244,7 @@ func (w *Worker) evaluate(ctx context.Context, tx *store.Tx, g healthReport) (ma
 					return nil, false, err
 				}
 				if won {
-					w.c.Log.Warn("operator health changed", "connection", b.Connection, "from", b.State, "to", next.State, "tries", next.Tries)
+					w.logBreaker(b, &next)
 					if err := updateCredentialsCase(ctx, tx, &next, ev); err != nil {
 						return nil, false, err
 					}

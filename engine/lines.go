@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -26,6 +27,14 @@ func (w *Worker) logEnded(p store.Subject, m move) {
 		slog.Int64("minor", p.Amount.Minor), slog.String("currency", p.Amount.Currency),
 		slog.Int64("sends", m.sends), slog.Int64("calls", m.calls), slog.Int64("callbacks", m.callbacks),
 		slog.Float64("seconds", p.UpdatedAt.Sub(p.CreatedAt).Seconds()), slog.Bool("late", late), slog.String("by", m.by))
+}
+
+// logBreaker writes the line of a circuit breaker that changed. Lines "changed" have the
+// same fields everywhere; a golden test holds the list.
+func (w *Worker) logBreaker(was, is *store.Breaker) {
+	w.c.Log.LogAttrs(context.Background(), slog.LevelWarn, "changed",
+		slog.String("what", "breaker"), slog.String("id", is.Connection), slog.String("from", string(was.State)), slog.String("to", string(is.State)),
+		slog.String("why", fmt.Sprintf("stopped %d times without lasting recovery", is.Tries)))
 }
 
 // logCall writes the line of a call to an operator: at debug, or at warn if there was no

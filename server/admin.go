@@ -14,7 +14,8 @@ import (
 
 // admin serves what is for whoever runs the program, and for machines that watch it:
 // healthz fails if a loop is stuck, readyz if the database does not answer, metrics is for
-// Prometheus, and debug/pprof shows where time and memory go.
+// Prometheus, debug/log has the last lines of the log, and debug/pprof shows where time and
+// memory go.
 func (s *Server) admin() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
@@ -36,6 +37,7 @@ func (s *Server) admin() http.Handler {
 		writeText(w, http.StatusOK, "ready")
 	})
 	mux.Handle("GET /metrics", s.meter.Handler())
+	mux.HandleFunc("GET /debug/log", s.serveLog)
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)

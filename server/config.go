@@ -121,6 +121,9 @@ type Config struct {
 	// Trace says where spans are sent; the zero value means nowhere.
 	Trace trace.Config
 
+	// LogRing is the writer below Log, whose last lines the admin address shows. Nil keeps
+	// none.
+	LogRing *LogRing
 	// LogEnded is how many payments and payouts that ended as planned share one line of the
 	// log; 0 means that each has one.
 	LogEnded int

@@ -191,6 +191,7 @@ func TestWideLinesHaveTheirFields(t *testing.T) {
 	want := map[string]string{
 		"request": "bytes_in bytes_out client code from key level msg others replayed request_id route status time took waited",
 		"ended":   "by callbacks calls client connection currency id kind late level method minor msg reason resolution seconds sends status time",
+		"changed": "from id level msg time to what why",
 		"call":    "action code connection error id kind level msg others outcome sends time took",
 	}
 	seen := map[string]int{}
@@ -208,7 +209,7 @@ func TestWideLinesHaveTheirFields(t *testing.T) {
 			t.Errorf("%s has %s", message, got)
 		}
 	}
-	if seen["ended"] != 2 || seen["request"] < 4 || seen["call"] < 4 {
+	if seen["ended"] != 2 || seen["request"] < 4 || seen["call"] < 4 || seen["changed"] < 2 {
 		t.Errorf("lines: %v", seen)
 	}
 }

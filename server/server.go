@@ -73,6 +73,11 @@ type Server struct {
 	loops  loops
 	ready  *readiness
 
+	// What the turns have shown of the books, to notice what is new. Only the loop of turns
+	// uses them.
+	noticedAt till.Time
+	noticed   map[string]float64
+
 	undo  undoStack
 	close func() error
 }
@@ -153,7 +158,7 @@ func (s *Server) openStore(ctx context.Context) (err error) {
 	}
 	applied, err := s.store.Migrate(ctx)
 	for _, version := range applied {
-		s.log.Info("database migrated", "version", version)
+		s.logChanged("migration", version, "", "applied", "")
 	}
 	return err
 }
@@ -269,6 +274,7 @@ func (s *Server) Run(ctx context.Context) error {
 	})
 	web := s.serve()
 	s.tell("READY=1")
+	s.logChanged("start", s.id.String(), "", s.c.Version, string(s.c.Role))
 	workers.Go(func() { s.watchdog(work) })
 	s.log.Info("ready", "base_url", s.baseURL, "role", string(s.c.Role), "database", s.c.databaseName())
 
@@ -285,6 +291,7 @@ func (s *Server) Run(ctx context.Context) error {
 	stopWork()
 	workers.Wait()
 	err := errors.Join(failure, s.close())
+	s.logChanged("stop", s.id.String(), s.c.Version, "", errorText(failure))
 	s.log.Info("stopped")
 	return err
 }

@@ -55,7 +55,7 @@ func (s *Server) verify(ctx context.Context) (string, error) {
 	for _, p := range report.Problems[:min(len(report.Problems), maxProblemLines)] {
 		s.log.Error("books broken", "problem", fmt.Sprint(p))
 	}
-	s.log.Info("books", "what", "verify", "payments", v.Payments, "payouts", report.Payouts, "entries", report.Entries, "problems", v.Problems, "seconds", v.Seconds)
+	s.logBooks(booksLine{what: verifyTurn, read: v.Payments + report.Payouts, problems: v.Problems, seconds: v.Seconds})
 	b, err := json.Marshal(v)
 	return string(b), err
 }
@@ -69,10 +69,7 @@ func (s *Server) showTurn(t *store.Turn) {
 	at := float64(t.RanAt) / 1e6
 	switch t.Name {
 	case books.GaugesTurn:
-		var values []meter.Value
-		if json.Unmarshal([]byte(t.Result), &values) == nil {
-			s.meter.Replace(t.Name, values)
-		}
+		s.showGauges(t)
 	case verifyTurn:
 		var v verified
 		if t.RanAt.IsZero() || json.Unmarshal([]byte(t.Result), &v) != nil {

@@ -119,6 +119,7 @@ func (d *Dispatcher) commitBatch(ctx context.Context, changes []*change) error {
 			heads = append(heads, c.ref.Client)
 		}
 	}
+	var disabled []*store.Endpoint
 	err := d.c.Store.UpdateBackground(ctx, func(tx *store.Tx) (err error) {
 		b := &recording{ctx: ctx, tx: tx}
 		if len(heads) > 0 {
@@ -135,8 +136,14 @@ func (d *Dispatcher) commitBatch(ctx context.Context, changes []*change) error {
 				return err
 			}
 		}
+		disabled = b.disabled
 		return b.write()
 	})
+	if err == nil {
+		for _, e := range disabled {
+			d.logDisabled(e)
+		}
+	}
 	for _, c := range changes {
 		if c.replaced {
 			d.bodyCache.forget(c.ref.Client)

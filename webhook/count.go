@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"till"
+	"till/store"
 )
 
 // count counts an attempt, and writes the line of one that failed. All fields are always
@@ -49,4 +50,10 @@ func resultOf(a Response) string {
 		return "refused"
 	}
 	return "unreachable"
+}
+
+// logDisabled writes the line of an endpoint that was disabled because it failed.
+func (d *Dispatcher) logDisabled(e *store.Endpoint) {
+	d.c.Log.LogAttrs(context.Background(), slog.LevelWarn, "changed",
+		slog.String("what", "endpoint"), slog.String("id", e.ID.String()), slog.String("from", "enabled"), slog.String("to", "disabled"), slog.String("why", string(e.DisableReason)))
 }

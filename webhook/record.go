@@ -18,6 +18,7 @@ type recording struct {
 	touched   map[store.Ref]bool
 	events    []*till.Event
 	cases     []*store.Case
+	disabled  []*store.Endpoint // by this commit, for the log
 }
 
 func (b *recording) apply(c *change) error {
@@ -258,6 +259,7 @@ func (b *recording) disable(e *store.Endpoint, why till.DisableReason) error {
 	h := b.heads[e.ClientID]
 	at := h.NextTime()
 	e.Enabled, e.DisabledAt, e.DisableReason, e.UpdatedAt = false, at, why, at
+	b.disabled = append(b.disabled, e)
 	if err := b.tx.DisablePending(b.ctx, e.Ref(), at); err != nil {
 		return err
 	}

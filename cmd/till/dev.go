@@ -42,7 +42,7 @@ that you see whether your program asks each customer once. The words are the fla
   till dev --faults "lose-answers=20% slow=2s:5% status=503:3% seed=7"`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			log, _, err := newLog(cmd, format, level)
+			log, _, err := newLog(cmd.ErrOrStderr(), format, level)
 			if err != nil {
 				return err
 			}

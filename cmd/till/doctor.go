@@ -24,6 +24,7 @@ import (
 func newDoctor() *cobra.Command {
 	var database, secretFile, configFile, baseURL, listen string
 	var asJSON bool
+	var b bundle
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check a setup for problems",
@@ -32,7 +33,11 @@ stop the service. Use it before going live and after each change of the setup.
 It changes nothing and may run beside a server.
 
 With --config it also checks each operator, without moving money. For an operator
-that calls one address for all payments, it prints the address to register. The
+that calls one address for all payments, it prints the address to register.
+
+With --bundle it writes what somebody who helps needs to know into a file: version,
+configuration, findings, metrics and the last lines of the log. It prints the list
+first. No key, secret, phone number, name or client's address is in it. The
 exit code is 0 if nothing is wrong, warnings included, 1 if something is wrong,
 2 if the check failed.`,
 		Example: `  till doctor --database "$TILL_DATABASE" --config till.toml`,
@@ -58,6 +63,12 @@ exit code is 0 if nothing is wrong, warnings included, 1 if something is wrong,
 					return err
 				}
 			}
+			if b.path != "" {
+				b.database, b.config = database, configFile
+				if err := b.write(cmd, d); err != nil {
+					return err
+				}
+			}
 			if err := d.print(cmd.OutOrStdout(), asJSON); err != nil {
 				return err
 			}
@@ -71,6 +82,11 @@ exit code is 0 if nothing is wrong, warnings included, 1 if something is wrong,
 	cmd.Flags().StringVar(&secretFile, "secret-file", "", "the file of the installation's secret, to check that it fits the database")
 	cmd.Flags().StringVar(&listen, "listen", "", "the address that 'till serve' listens on, to check who can reach it")
 	addOperatorFlags(cmd, &configFile, &baseURL)
+	f := cmd.Flags()
+	f.StringVar(&b.path, "bundle", "", "a file to write, a tar.gz for whoever helps (default none)")
+	f.StringVar(&b.admin, "admin-listen", "127.0.0.1:8081", "the running server's admin address, for --bundle; empty leaves metrics and log out")
+	f.BoolVar(&b.profiles, "profiles", false, "add profiles of memory and goroutines to --bundle")
+	f.BoolVar(&b.verify, "verify", false, "add the proof of the books to --bundle; it reads the whole database")
 	addJSONFlag(cmd, &asJSON)
 	return cmd
 }

@@ -287,6 +287,8 @@ func (h *hostileBooks) commands() []hostileArgs {
 		{[]string{"drill", h.file("no.gz", "\x1f\x8b"+hostile), "--secret-file", hostile}, false},
 		{[]string{"restore", filepath.Join(h.dir, "no", hostile)}, true},
 		{[]string{"health", "--admin-listen", hostile}, true},
+		{[]string{"top", "--once", "--admin-listen", hostile}, true},
+		{[]string{"doctor", "--bundle", filepath.Join(h.dir, "no", hostile)}, true},
 		{[]string{"restored", "--show"}, true},
 		{[]string{"verify"}, false},
 		{[]string{"doctor", "--secret-file", filepath.Join(h.dir, hostile)}, true},

@@ -92,7 +92,7 @@ func newRoot() *cobra.Command {
 	root.AddCommand(newDev(), newServe(), newClient(), newKey(), newPerson(), newPayment(), newPayout(), newPayouts(), newAdjust(), newCases(), newStrays(), newWebhook(), newAudit(),
 		newStatement(), newVerify(), newReport(), newStatus(), newReconcile(), newConnections(), newSimulate(), newDoctor(), newRestored(), newBench(),
 		newProxy(), newListen(), newTrigger(), newMigrate(), newLevel(), newVersion())
-	root.AddCommand(newBackup(), newRestore(), newDrill(), newHealth())
+	root.AddCommand(newBackup(), newRestore(), newDrill(), newHealth(), newTop())
 	return root
 }
 

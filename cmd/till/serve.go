@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -47,7 +48,8 @@ operator serves test clients.`,
 		Example: `  till serve --database "$TILL_DATABASE" --config till.toml --base-url https://pay.example.com/v1`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			log, logLevel, err := newLog(cmd, format, level)
+			c.LogRing = server.NewLogRing(cmd.ErrOrStderr())
+			log, logLevel, err := newLog(c.LogRing, format, level)
 			if err != nil {
 				return err
 			}
@@ -169,9 +171,8 @@ func addLogFlags(cmd *cobra.Command, format, level *string, defaultLevel string)
 	cmd.Flags().StringVar(level, "log-level", defaultLevel, "debug, info, warn or error")
 }
 
-// newLog returns the logger of the flags, whose level can be changed. It writes to
-// standard error.
-func newLog(cmd *cobra.Command, format, level string) (*slog.Logger, *slog.LevelVar, error) {
+// newLog returns the logger of the flags, whose level can be changed. It writes to w.
+func newLog(w io.Writer, format, level string) (*slog.Logger, *slog.LevelVar, error) {
 	l := new(slog.LevelVar)
 	if err := l.UnmarshalText([]byte(level)); err != nil {
 		return nil, nil, fmt.Errorf("--log-level %q is not debug, info, warn or error", level)
@@ -179,7 +180,7 @@ func newLog(cmd *cobra.Command, format, level string) (*slog.Logger, *slog.Level
 	if format != "text" && format != "json" {
 		return nil, nil, fmt.Errorf("--log-format %q is not text or json", format)
 	}
-	return server.NewLogger(cmd.ErrOrStderr(), format == "json", l), l, nil
+	return server.NewLogger(w, format == "json", l), l, nil
 }
 
 // setLogLevel sets the level of the configuration, or that of the flag if it has none. Both

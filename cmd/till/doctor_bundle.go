@@ -1,0 +1,268 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/BurntSushi/toml"
+	"github.com/spf13/cobra"
+
+	"till/books"
+	"till/server"
+	"till/store"
+)
+
+// bundle is what 'till doctor --bundle' writes: what whoever helps needs to know, and
+// nothing about clients or persons.
+type bundle struct {
+	path, admin      string
+	database, config string
+	profiles, verify bool
+
+	salt  []byte // of the digests, new with each bundle
+	files []bundleFile
+}
+
+type bundleFile struct {
+	name, about string
+	read        func(ctx context.Context) ([]byte, error)
+	binary      bool // a profile: it holds no text of ours to mask
+}
+
+// Limits of the parts.
+const (
+	maxBundlePart   = 32 << 20
+	maxBundleConfig = 1 << 20
+)
+
+// plan lists the files, without reading anything.
+func (b *bundle) plan(d *doctor) {
+	add := func(name, about string, read func(ctx context.Context) ([]byte, error)) {
+		b.files = append(b.files, bundleFile{name: name, about: about, read: read})
+	}
+	add("version.json", "the program, its build and the machine's kind", func(context.Context) ([]byte, error) { return b.readVersion() })
+	add("findings.json", "what the doctor has found", func(context.Context) ([]byte, error) {
+		var w bytes.Buffer
+		err := d.print(&w, true)
+		return w.Bytes(), err
+	})
+	if b.config != "" {
+		add("config.json", "the configuration; texts that may be credentials by length and salted digest", func(context.Context) ([]byte, error) { return b.readConfig() })
+	}
+	if !d.damaged {
+		add("state.json", "schema, instances, turns, breakers, lanes, counts of cases, backups, statements", b.readState)
+		if b.verify {
+			add("verify.json", "the proof of the books, without details", b.readVerify)
+		}
+	}
+	if b.admin != "" {
+		add("metrics.txt", "/metrics of the running server", b.fromAdmin("/metrics"))
+		add("log.txt", "the last 2000 lines of its log, masked", b.fromAdmin("/debug/log"))
+		if b.profiles {
+			add("goroutine.txt", "what each goroutine does", b.fromAdmin("/debug/pprof/goroutine?debug=1"))
+			add("heap.pprof", "what the memory holds: sizes and functions, no contents", b.fromAdmin("/debug/pprof/heap"))
+			b.files[len(b.files)-1].binary = true
+		}
+	}
+}
+
+func (b *bundle) fromAdmin(path string) func(ctx context.Context) ([]byte, error) {
+	return func(ctx context.Context) ([]byte, error) { return readAdmin(ctx, b.admin, path, maxBundlePart) }
+}
+
+// write prints the list of files, then reads and writes them.
+func (b *bundle) write(cmd *cobra.Command, d *doctor) error {
+	b.salt = make([]byte, 16)
+	rand.Read(b.salt)
+	b.plan(d)
+	w := cmd.ErrOrStderr()
+	printf(w, "%s will hold:\n", b.path)
+	err := table(w, func(row func(cells ...any)) {
+		for _, f := range b.files {
+			row("  "+f.name, f.about)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return b.writeFile(cmd.Context())
+}
+
+// writeFile reads and writes the files. A part that cannot be read is replaced by why: half
+// a bundle helps, too.
+func (b *bundle) writeFile(ctx context.Context) (err error) {
+	file, err := os.OpenFile(b.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("make the bundle: %w", err)
+	}
+	defer func() {
+		if err = errors.Join(err, file.Close()); err != nil {
+			os.Remove(b.path)
+		}
+	}()
+	zipped := gzip.NewWriter(file)
+	archive := tar.NewWriter(zipped)
+	for _, f := range b.files {
+		if err := b.add(ctx, archive, &f); err != nil {
+			return fmt.Errorf("write the bundle: %w", err)
+		}
+	}
+	return errors.Join(archive.Close(), zipped.Close())
+}
+
+// add writes one file. Every text goes through the mask of the log once more.
+func (b *bundle) add(ctx context.Context, archive *tar.Writer, f *bundleFile) error {
+	text, err := f.read(ctx)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		text = []byte("not read: " + err.Error() + "\n")
+	}
+	if !f.binary || err != nil {
+		text = []byte(server.Redact(string(text)))
+	}
+	if err := archive.WriteHeader(&tar.Header{Name: f.name, Mode: 0o600, Size: int64(len(text)), ModTime: time.Now()}); err != nil {
+		return err
+	}
+	_, err = archive.Write(text)
+	return err
+}
+
+func (b *bundle) readVersion() ([]byte, error) {
+	database := map[string]any{"engine": "sqlite", "file": filepath.Base(b.database)}
+	if store.IsPostgres(b.database) {
+		database = map[string]any{"engine": "postgres"}
+		if u, err := url.Parse(b.database); err == nil {
+			database["host_digest"], database["sslmode"] = b.digest(u.Host), u.Query().Get("sslmode")
+		}
+	}
+	return json.MarshalIndent(map[string]any{
+		"version": versionText(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH, "processors": runtime.NumCPU(), "database": database, "at": time.Now().UTC(),
+	}, "", "  ")
+}
+
+// digest shows whether two texts are the same, and nothing else of them.
+func (b *bundle) digest(text string) string {
+	h := sha256.Sum256(append(slices.Clone(b.salt), text...))
+	return fmt.Sprintf("%d bytes, %s", len(text), hex.EncodeToString(h[:4]))
+}
+
+// plainKeys are keys of the configuration whose texts are shown. All others may be a
+// credential, an address of somebody's or a name.
+var plainKeys = []string{"name", "operator", "method", "methods", "country", "countries", "currency", "currencies", "kind", "target_environment", "environment", "every", "keep", "connection", "connections"}
+
+func (b *bundle) readConfig() ([]byte, error) {
+	file, err := os.Open(b.config)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxBundleConfig))
+	if err != nil {
+		return nil, err
+	}
+	var all map[string]any
+	if _, err := toml.Decode(string(text), &all); err != nil {
+		return nil, errors.New("it is no TOML") // the library's text shows the line
+	}
+	return json.MarshalIndent(b.mask("", all), "", "  ")
+}
+
+// mask replaces the texts of a value of the configuration.
+func (b *bundle) mask(key string, v any) any {
+	switch x := v.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for k, v := range x {
+			out[k] = b.mask(k, v)
+		}
+		return out
+	case []map[string]any:
+		out := make([]any, len(x))
+		for i, v := range x {
+			out[i] = b.mask(key, v)
+		}
+		return out
+	case []any:
+		out := make([]any, len(x))
+		for i, v := range x {
+			out[i] = b.mask(key, v)
+		}
+		return out
+	case string:
+		if slices.Contains(plainKeys, key) {
+			return x
+		}
+		return b.digest(x)
+	}
+	return v
+}
+
+// readState reads what the instances share. It holds no client, no person and no details of
+// cases.
+func (b *bundle) readState(ctx context.Context) ([]byte, error) {
+	s, err := store.Open(ctx, store.Config{Path: b.database, Readers: 1})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	out := map[string]any{"schema": s.SchemaNumber()}
+	err = s.View(ctx, func(tx *store.Tx) error {
+		var errs [8]error
+		out["now"] = tx.Now().String()
+		out["instances"], errs[0] = tx.Instances(ctx)
+		out["turns"], errs[1] = tx.Turns(ctx)
+		out["breakers"], errs[2] = tx.Breakers(ctx)
+		out["lanes"], errs[3] = tx.Lanes(ctx)
+		out["open_cases"], errs[4] = tx.OpenKinds(ctx, maxWaitingCounted)
+		out["statements"], errs[5] = tx.StatementSums(ctx)
+		for i, kind := range []store.BackupKind{store.KindBackup, store.KindDrill} {
+			r, err := tx.BackupResult(ctx, kind)
+			if r != nil {
+				r.Place = b.digest(r.Place)
+				r.Problem = b.digest(r.Problem)
+			}
+			out[string(kind)], errs[6+i] = r, err
+		}
+		return errors.Join(errs[:]...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return json.MarshalIndent(out, "", "  ")
+}
+
+// readVerify proves the books. A problem's text may name a receipt, so only its kind and
+// how often it was found are told.
+func (b *bundle) readVerify(ctx context.Context) ([]byte, error) {
+	s, err := store.Open(ctx, store.Config{Path: b.database, Readers: 1})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	r, err := books.Verify(ctx, s, books.Options{})
+	if err != nil {
+		return nil, err
+	}
+	kinds := map[string]int{}
+	for _, p := range r.Problems {
+		kinds[p.Invariant]++
+	}
+	return json.MarshalIndent(map[string]any{"payments": r.Payments, "payouts": r.Payouts, "entries": r.Entries, "problems": kinds, "omitted": r.Omitted}, "", "  ")
+}
