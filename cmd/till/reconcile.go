@@ -43,10 +43,10 @@ connection and with the ledger. Use it to close each day. It prints what matches
 and what does not, and with --output writes each difference to a file.
 
 Without --apply it changes nothing in the books; it records when the statement was
-compared and how much is left, for alerts and 'till doctor'. With --apply, a line settles a payment or
-payout that is open here, each contradiction opens a case, and a line with a
-reference of our form that is not here is kept as a stray ('till strays'). What
-was applied once is not applied again.
+compared and how much is left, for alerts and 'till doctor'. With --apply, a line
+settles a payment or payout that is open here, each contradiction opens a case, and
+a line with a reference of our form that is not here is kept as a stray ('till
+strays'). What was applied once is not applied again.
 
 The exit code is 0 if all matches or was settled, 1 if differences are left or
 a line could not be read, 2 if the command failed.`,
