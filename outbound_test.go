@@ -32,6 +32,7 @@ var outbound = map[string]string{
 	"internal/acmetest/challenge.go: net.Dialer":     "the same",
 	"internal/acmetest/challenge.go: tls.Dialer":     "the same",
 	"cmd/till/health.go: http.Client":                "till health, to the server on its command line",
+	"cmd/till/top.go: http.Client":                   "till top and till doctor --bundle, to the server on its command line",
 	"provider/simulator/callback.go: http.Client":    "a simulated operator calls the address that it was given, on a developer's machine",
 	"provider/simulator/callback.go: http.Transport": "the same",
 	"bench/operator.go: http.Client":                 "a benchmark calls the operator that it started, on loopback",

@@ -203,7 +203,8 @@ func readAdmin(ctx context.Context, admin, path string, most int64) ([]byte, err
 	if err != nil {
 		return nil, fmt.Errorf("--admin-listen %q is no address", admin)
 	}
-	resp, err := http.DefaultClient.Do(q)
+	client := &http.Client{Timeout: topTimeout}
+	resp, err := client.Do(q)
 	if err != nil {
 		return nil, fmt.Errorf("the server does not answer on %s: %w", admin, errors.Unwrap(err))
 	}
