@@ -191,6 +191,9 @@ func (d *doctor) examineStore(ctx context.Context, database, secretFile string) 
 	if err := d.examineWaiting(ctx, s); err != nil {
 		return err
 	}
+	if err := d.examineInstances(ctx, s); err != nil {
+		return err
+	}
 	if err := d.examineBackups(ctx, s); err != nil {
 		return err
 	}
@@ -276,6 +279,7 @@ func (d *doctor) examineSQLite(ctx context.Context, path string) error {
 		d.addIf("journal", h.Journal != "wal", isRisky, "a write-ahead log, as the server wants it",
 			"it is "+h.Journal+" and not a write-ahead log; the next start of the server changes that")
 	}
+	d.examineDisk(path)
 	d.examineLock(path)
 	return nil
 }
@@ -293,4 +297,5 @@ func (d *doctor) examineLock(path string) {
 		return
 	}
 	d.add("server", isFine, "process %d is using the file", pid)
+	d.examineFiles(pid)
 }

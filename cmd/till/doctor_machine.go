@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"till/internal/system"
+	"till/store"
+)
+
+// Limits of what is worth a warning: a tenth of the disk, so many open files, and how
+// recent the pulse of an instance must be for it to count as running.
+const (
+	minFreeShare   = 0.1
+	minOpenFiles   = 4096
+	instanceSeenIn = time.Minute
+)
+
+// examineDisk warns if the disk of a SQLite file is nearly full. A full disk refuses
+// payments, and loses none.
+func (d *doctor) examineDisk(database string) {
+	size, free, ok := system.DiskSpace(filepath.Dir(database))
+	if !ok || size == 0 {
+		return
+	}
+	text := fmt.Sprintf("%s of %s are free", megabytes(free), megabytes(size))
+	d.addIf("disk", float64(free) < minFreeShare*float64(size), isRisky, text, text+"; when it is full, payments are refused")
+}
+
+// examineFiles warns if the server may open few files: each connection is one. Only Linux
+// tells it of another process.
+func (d *doctor) examineFiles(pid int) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", pid))
+	if err != nil {
+		return
+	}
+	if n, found := openFilesLimit(string(text)); found {
+		said := fmt.Sprintf("the server may open %d", n)
+		d.addIf("open files", n < minOpenFiles, isRisky, said, said+fmt.Sprintf("; raise LimitNOFILE to %d or more, because each connection is one", minOpenFiles))
+	}
+}
+
+// openFilesLimit reads the soft limit from /proc/PID/limits.
+func openFilesLimit(text string) (int64, bool) {
+	for line := range strings.Lines(text) {
+		if rest, found := strings.CutPrefix(line, "Max open files"); found {
+			if fields := strings.Fields(rest); len(fields) > 0 {
+				n, err := strconv.ParseInt(fields[0], 10, 64)
+				return n, err == nil
+			}
+		}
+	}
+	return 0, false
+}
+
+// examineInstances reports which releases run.
+func (d *doctor) examineInstances(ctx context.Context, s *store.Store) error {
+	return s.View(ctx, func(tx *store.Tx) error {
+		all, err := tx.Instances(ctx)
+		if err != nil {
+			return err
+		}
+		versions := map[string]int{}
+		for _, i := range all {
+			if tx.Now().Sub(i.SeenAt) < instanceSeenIn {
+				versions[i.Version]++
+			}
+		}
+		d.addInstances(versions)
+		return nil
+	})
+}
+
+func (d *doctor) addInstances(versions map[string]int) {
+	if len(versions) == 0 {
+		d.add("instances", isFine, "none was seen within a minute")
+		return
+	}
+	var parts []string
+	for _, v := range slices.Sorted(maps.Keys(versions)) {
+		name := v
+		if name == "" {
+			name = "a build without a version"
+		}
+		parts = append(parts, fmt.Sprintf("%d of %s", versions[v], name))
+	}
+	text := strings.Join(parts, ", ")
+	d.addIf("instances", len(versions) > 1, isRisky, text, text+": two releases run side by side; end the upgrade, or roll it back")
+}
