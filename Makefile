@@ -270,6 +270,7 @@ soak-parts: cross race-part
 	TILL_KILLS=100 $(GO) test -count=1 -timeout 20m -run '^TestKilledBackups$$' -v ./cmd/till
 	TILL_ROWS=1000000 $(GO) test -count=1 -timeout 20m -run '^TestBackupsOfManyPayments$$' -v ./cmd/till
 	TILL_ROWS=1000000 $(GO) test -count=1 -timeout 20m -run '^TestGaugesOfManyPayments$$' -v ./bench/seed
+	TILL_ROLLING=120 $(GO) test -count=1 -timeout 30m -run '^TestRolling$$' -v ./cmd/till
 	$(MAKE) --no-print-directory reproduce TARGETS=linux/amd64
 	cd tools && TILL_ORDERS=10000 TILL_KILLS=50 $(GO) test -count=1 -timeout 30m -run '^TestShop' -v ./conform
 	cd tools && TILL_WEBHOOK_PAYMENTS=5000 TILL_WEBHOOK_KILLS=20 TILL_WEBHOOK_SHOPS=10 $(GO) test -count=1 -timeout 30m -run '^TestWebhooksBetweenKills$$' -v ./conform
@@ -278,6 +279,16 @@ soak-parts: cross race-part
 	cd tools && TILL_SDK=typescript TILL_ORDERS=10000 TILL_KILLS=50 $(GO) test -count=1 -timeout 40m -run '^TestShop' -v ./conform
 	cd tools && TILL_SDK=python PYTHON=$(PYTHON) TILL_ORDERS=10000 TILL_KILLS=50 $(GO) test -count=1 -timeout 40m -run '^TestShop' -v ./conform
 	cd tools && TILL_SDK=php TILL_ORDERS=10000 TILL_KILLS=50 $(GO) test -count=1 -timeout 40m -run '^TestShop' -v ./conform
+
+# The release before is the commit or tag in cmd/till/testdata/release-before.txt; it is
+# built from git.
+.PHONY: upgrade-test
+upgrade-test: ## run the release before and this program on one database, in either order (three minutes)
+	$(GO) run ./internal/db/pgtest/withpg env TILL_ROLLING=$${TILL_ROLLING:-30} $(GO) test -count=1 -timeout 20m -run '^TestRolling$$' -v ./cmd/till
+
+.PHONY: fixture
+fixture: ## leave what this release writes in books/testdata: make fixture RELEASE=v1.2.0
+	$(GO) run ./internal/db/pgtest/withpg env TILL_FIXTURE=$(RELEASE) $(GO) test -count=1 -timeout 10m -run '^TestMakeFixture$$' -v ./cmd/till
 
 .PHONY: release
 release: ## build the archives, packages, SBOMs and checksums of a release into dist/

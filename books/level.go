@@ -58,23 +58,23 @@ func (e *ErrOlderInstances) Error() string {
 	return "instances of an older release run, and they cannot read what the new level writes: replace them first: " + strings.Join(names, ", ")
 }
 
-// RaiseLevel raises the level to this program's. After it no older program can run on the
-// database. It returns ErrOlderInstances while one does, and false if there is nothing to
-// raise. It may be run twice.
-func RaiseLevel(ctx context.Context, s *store.Store, by string) (raised bool, err error) {
+// RaiseLevel raises the level, which is store.Level but in tests. After it no program that
+// does not know the level can run on the database. It returns ErrOlderInstances while one
+// does, and false if there is nothing to raise. It may be run twice.
+func RaiseLevel(ctx context.Context, s *store.Store, level int, by string) (raised bool, err error) {
 	_, err = retryUnknown(ctx, s.Update, func(tx *store.Tx, again bool) error {
 		raised = again
 		l, err := readLevels(ctx, tx)
-		if err != nil || l.Level >= l.Program {
+		if err != nil || l.Level >= level {
 			return err
 		}
-		if older := l.Older(l.Program); len(older) > 0 {
+		if older := l.Older(level); len(older) > 0 {
 			return &ErrOlderInstances{older}
 		}
-		if err := auditClients(ctx, tx, []till.ID{till.House}, by, "level.raise", fmt.Sprintf("from level %d to %d", l.Level, l.Program)); err != nil {
+		if err := auditClients(ctx, tx, []till.ID{till.House}, by, "level.raise", fmt.Sprintf("from level %d to %d", l.Level, level)); err != nil {
 			return err
 		}
-		raised, err = tx.RaiseLevel(ctx, l.Program)
+		raised, err = tx.RaiseLevel(ctx, level)
 		return err
 	})
 	return raised && err == nil, err

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -30,29 +31,37 @@ type levelSeen struct {
 	Level int       `json:"level"` // the level that is waited for
 }
 
-func (s *Server) levelTurn() books.Turn {
-	return books.Turn{Name: levelTurn, Every: levelEvery, Lease: levelLease, Run: s.watchLevel}
+// levelWatch raises the level when no older program was seen for a day.
+type levelWatch struct {
+	store *store.Store
+	level int // store.Level, but in tests
+	log   *slog.Logger
 }
 
-// watchLevel raises the level when no older program was seen for a day.
-func (s *Server) watchLevel(ctx context.Context) (string, error) {
-	l, err := books.ReadLevels(ctx, s.store)
+func (w *levelWatch) turn() books.Turn {
+	return books.Turn{Name: levelTurn, Every: levelEvery, Lease: levelLease, Run: w.look}
+}
+
+// look raises the level, or says since when it waits.
+func (w *levelWatch) look(ctx context.Context) (string, error) {
+	l, err := books.ReadLevels(ctx, w.store)
 	if err != nil {
 		return "", err
 	}
-	before, err := s.lastLevelSeen(ctx)
+	l.Program = w.level
+	before, err := w.last(ctx)
 	if err != nil {
 		return "", err
 	}
 	now := nextLevelSeen(before, &l)
 	if !now.Since.IsZero() && l.At.Sub(now.Since) >= raiseAfter {
-		raised, err := books.RaiseLevel(ctx, s.store, "engine")
+		raised, err := books.RaiseLevel(ctx, w.store, w.level, "engine")
 		var older *books.ErrOlderInstances
 		if err != nil && !errors.As(err, &older) {
 			return "", err
 		}
 		if now = (levelSeen{}); raised {
-			s.log.Info("level raised", "level", store.Level)
+			w.log.Info("level raised", "level", w.level)
 		}
 	}
 	b, err := json.Marshal(now)
@@ -71,8 +80,8 @@ func nextLevelSeen(before levelSeen, l *books.Levels) levelSeen {
 	return before
 }
 
-func (s *Server) lastLevelSeen(ctx context.Context) (seen levelSeen, err error) {
-	err = s.store.View(ctx, func(tx *store.Tx) error {
+func (w *levelWatch) last(ctx context.Context) (seen levelSeen, err error) {
+	err = w.store.View(ctx, func(tx *store.Tx) error {
 		turns, err := tx.Turns(ctx)
 		if t := turns[levelTurn]; err == nil && t != nil {
 			if json.Unmarshal([]byte(t.Result), &seen) != nil {

@@ -1,12 +1,15 @@
 package server
 
 import (
+	"fmt"
+	"log/slog"
 	"testing"
 	"time"
 
 	"till"
 	"till/books"
 	"till/store"
+	"till/store/storetest"
 )
 
 // The wait of a day begins anew whenever an older instance was seen.
@@ -39,4 +42,47 @@ func TestTheWaitForTheLevel(t *testing.T) {
 			t.Errorf("%s: got %+v, want %+v", name, got, c.want)
 		}
 	}
+}
+
+// The level is raised after a day in which no older program was seen, and not before.
+func TestTheLevelIsRaisedAfterADay(t *testing.T) {
+	t.Parallel()
+	noon := till.Time(1_900_000_000_000_000)
+	storetest.RunAt(t, &noon, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		w := &levelWatch{store: s, level: store.Level + 1, log: slog.New(slog.DiscardHandler)}
+		ts := &books.Turns{Store: s, Self: till.NewID(noon), Log: w.log, All: []books.Turn{w.turn()}}
+		err := s.Update(t.Context(), func(tx *store.Tx) error {
+			return tx.InsertInstallation(t.Context(), &store.Installation{LogID: till.NewID(noon), SecretCheck: []byte("x"), CreatedAt: noon})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		look := func(at till.Time, seen int) {
+			t.Helper()
+			clock.Set(at)
+			err := s.Update(t.Context(), func(tx *store.Tx) error {
+				return tx.PulseInstance(t.Context(), &store.Instance{ID: till.NewID(noon), Version: fmt.Sprint(seen), Level: int64(seen), Role: "all", StartedAt: noon})
+			})
+			if err == nil {
+				err = ts.Once(t.Context())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		is := func(want int) {
+			t.Helper()
+			if l, err := books.ReadLevels(t.Context(), s); err != nil || l.Level != want {
+				t.Fatalf("the level is %d, %v, want %d", l.Level, err, want)
+			}
+		}
+		look(noon, w.level)
+		look(noon.Add(23*time.Hour), store.Level) // somebody went back
+		look(noon.Add(25*time.Hour), w.level)     // the day begins anew
+		is(store.Level)
+		look(noon.Add(48*time.Hour), w.level)
+		is(store.Level)
+		look(noon.Add(49*time.Hour), w.level)
+		is(w.level)
+	})
 }

@@ -27,7 +27,7 @@ const verifyTurn = "verify"
 func (s *Server) takeTurns(ctx context.Context) {
 	ts := &books.Turns{Store: s.store, Self: s.id, Log: s.log, Seen: s.showTurn}
 	ts.All = append(ts.All, books.NewGaugesTurn(s.store))
-	ts.All = append(ts.All, s.levelTurn())
+	ts.All = append(ts.All, (&levelWatch{store: s.store, level: store.Level, log: s.log}).turn())
 	if s.c.Role.works() {
 		ts.All = append(ts.All, books.Turn{Name: verifyTurn, Every: verifyEvery, Lease: verifyLease, NotBefore: time.Now().Add(verifyAfter), Run: s.verify})
 	}

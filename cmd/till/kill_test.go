@@ -83,6 +83,7 @@ type killing struct {
 	database string        // a file or a URL
 	book     string        // the sandbox operator's
 	window   time.Duration // the customers' time; 0 means killWindow
+	program  string        // another program than this one; "" means this one
 	admin    string        // where 'till serve' tells its health; "" means 'till dev'
 
 	mu       sync.Mutex
@@ -102,7 +103,7 @@ type instance struct {
 // start starts a server with further arguments.
 func (k *killing) start(args ...string) *instance {
 	k.t.Helper()
-	path, err := exec.LookPath("till")
+	path, err := exec.LookPath(cmp.Or(k.program, "till"))
 	if err != nil {
 		k.t.Fatal(err)
 	}

@@ -57,7 +57,7 @@ audit log of the house records it.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
 				ctx := store.WithCause(cmd.Context(), causeOf(cmd))
-				raised, err := books.RaiseLevel(ctx, s, by)
+				raised, err := books.RaiseLevel(ctx, s, store.Level, by)
 				if err != nil {
 					return err
 				}

@@ -14,8 +14,7 @@ import (
 // bytes) gets the next one:
 //
 //	1  what all releases before the level wrote
-//	2  sealed bytes of other generations than the first
-const Level = 2
+const Level = 1
 
 // levelPrefix begins the row that a raised level leaves among the migrations. The row is
 // not rolling. So a program that does not know the level stops, and does not start, as
