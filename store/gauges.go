@@ -41,14 +41,17 @@ var sumStrays = db.Define(db.SQL{Name: "gauges.sumStrays",
 
 var selectOldestTally = db.Define(db.SQL{Name: "gauges.selectOldestTally", SQLite: `SELECT min(hour) FROM tallies`})
 
+const oldestUnsealed = `SELECT min(a.at) FROM (SELECT h.client_id, h.last_audit, coalesce((SELECT max(c.sequence) FROM audit_seals c WHERE c.client_id = h.client_id), 0) AS sealed
+		FROM client_heads h) AS x JOIN audit a ON a.client_id = x.client_id AND a.sequence = x.sealed + 1 WHERE x.last_audit > x.sealed`
+
 var selectOldestUnsealed = db.Define(db.SQL{Name: "gauges.selectOldestUnsealed",
-	SQLite: `SELECT min(a.at) FROM (SELECT h.client_id, h.last_audit, coalesce((SELECT max(c.sequence) FROM audit_seals c WHERE c.client_id = h.client_id), 0) AS sealed
-		FROM client_heads h) AS x JOIN audit a ON a.client_id = x.client_id AND a.sequence = x.sealed + 1 WHERE x.last_audit > x.sealed`,
+	SQLite: oldestUnsealed,
 	// OFFSET 0 keeps the order: PostgreSQL would read the whole audit log, and look each
 	// row's client up.
 	Postgres: `SELECT min(found.at) FROM client_heads h,
 		LATERAL (SELECT coalesce((SELECT max(c.sequence) FROM audit_seals c WHERE c.client_id = h.client_id), 0) AS sealed OFFSET 0) AS x,
-		LATERAL (SELECT a.at FROM audit a WHERE a.client_id = h.client_id AND a.sequence = x.sealed + 1 AND h.last_audit > x.sealed OFFSET 0) AS found`})
+		LATERAL (SELECT a.at FROM audit a WHERE a.client_id = h.client_id AND a.sequence = x.sealed + 1 AND h.last_audit > x.sealed OFFSET 0) AS found`,
+	Citus: oldestUnsealed}) // it takes no LATERAL without a table
 
 var countEndpoints = db.Define(db.SQL{Name: "gauges.countEndpoints",
 	SQLite: `SELECT e.state, count(*), CAST(sum(CASE WHEN e.state <> 'disabled' AND e.cursor_sequence < h.last_event THEN 1 ELSE 0 END) AS BIGINT),

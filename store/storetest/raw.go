@@ -66,7 +66,8 @@ func NewIntruder(tb testing.TB, path string) Intruder {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { conn.Close(ctx) })
-	words := strings.NewReplacer("randomblob(16)", `decode(md5(random()::text), 'hex')`, "x'00'", `'\x00'::bytea`, "x'01'", `'\x01'::bytea`)
+	words := strings.NewReplacer("randomblob(16)", `decode(md5(random()::text), 'hex')`, "x'00'", `'\x00'::bytea`, "x'01'", `'\x01'::bytea`,
+		"x'000102030405060708090a0b0c0d0e0f'", `'\x000102030405060708090a0b0c0d0e0f'::bytea`)
 	return func(query string) (int64, error) {
 		tx, err := conn.Begin(ctx)
 		if err != nil {
