@@ -11,7 +11,7 @@ import (
 // same without, in turns.
 type metricsCost struct {
 	Creates     spread         `json:"creates_on_to_off"`
-	CreatesCPU  float64        `json:"creates_cpu_on_to_off"` // of Till's process for each create; noise of the machine hardly shows in it
+	CreatesCPU  float64        `json:"creates_cpu_on_to_off"` // processor time of Till for each create, off / on
 	Lives       spread         `json:"lives_on_to_off"`
 	LivesCPU    float64        `json:"lives_cpu_on_to_off"`
 	On, Off     figures        `json:"-"`
