@@ -259,6 +259,10 @@ soak-parts: cross race-part
 		echo "installing nginx and HAProxy for the tests of the guide's proxies"; \
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends nginx-light haproxy; }
 	TILL_PROXIES=1 $(GO) test -count=1 -timeout 10m -run '^TestTheProxiesOfTheGuide$$' -v ./server
+	@command -v pgbackrest >/dev/null 2>&1 || { \
+		echo "installing pgBackRest for the page about backups of PostgreSQL"; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends pgbackrest; }
+	$(GO) build -o /tmp/till-pgbackrest ./cmd/till && deploy/pgbackrest.sh /tmp/till-pgbackrest
 	TILL_FLIPS=1500 $(GO) test -count=1 -timeout 10m -run '^TestAFlippedByteInMoneyIsNoticed$$' -v ./books
 	TILL_SCRIPTS=1000 $(GO) test -count=1 -timeout 5m -run '^TestEnginesAnswerAlike$$' -v ./api
 	TILL_OUTAGE=6h TILL_HERD=4000 $(GO) test -count=1 -timeout 10m -run '^(TestSixHoursOfOutage|TestAHerdOfDueStepsIsWorkedOffFairly)$$' -v ./collect

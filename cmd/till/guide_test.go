@@ -71,6 +71,7 @@ func TestGuides(t *testing.T) {
 // raises a number has tried the block by hand.
 var guideNotRun = map[string]int{
 	"README.md":                         1,
+	"docs/guide/backup.md":              2,
 	"docs/guide/growing.md":             1,
 	"docs/guide/hardening.md":           1,
 	"docs/guide/integrating.md":         1,
