@@ -29,6 +29,7 @@ func (s *Server) takeTurns(ctx context.Context) {
 	ts.All = append(ts.All, books.NewGaugesTurn(s.store))
 	ts.All = append(ts.All, (&levelWatch{store: s.store, level: store.Level, log: s.log}).turn())
 	if s.c.Role.works() {
+		ts.All = append(ts.All, books.NewRetentionTurn(s.store))
 		ts.All = append(ts.All, books.Turn{Name: verifyTurn, Every: verifyEvery, Lease: verifyLease, NotBefore: time.Now().Add(verifyAfter), Run: s.verify})
 	}
 	ts.Run(ctx)

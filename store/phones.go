@@ -42,6 +42,9 @@ var selectByPhoneOfAll = db.Define(db.SQL{Name: "phones.selectOfAll",
 	Postgres: `SELECT f.client_id, f.id FROM clients c, LATERAL (SELECT p.client_id, p.id FROM phone_index p
 			WHERE p.client_id = c.client_id AND p.mark = $1 AND p.payout = $2 ORDER BY p.id DESC LIMIT $3) AS f ORDER BY f.id DESC LIMIT $3`})
 
+var selectByPhoneAfter = db.Define(db.SQL{Name: "phones.selectAfter",
+	SQLite: `SELECT client_id, id FROM phone_index WHERE client_id = $1 AND mark = $2 AND payout = $3 AND id > $4 AND id <= $5 ORDER BY id LIMIT $6`})
+
 // PhoneKey is the key that phones are marked with in the index.
 type PhoneKey []byte
 
@@ -123,6 +126,17 @@ func (tx *Tx) RefsByPhone(ctx context.Context, client till.ID, mark int64, payou
 		return tx.readRefs(ctx, selectByPhoneOfAll, mark, kind, limit)
 	}
 	return tx.readRefs(ctx, selectByPhone, client[:], mark, kind, limit)
+}
+
+// RefsByPhoneAfter returns up to limit payments, or payouts, of a client that the index
+// has under a mark, by id: after one id, up to another. Their phones are yet to be
+// compared.
+func (tx *Tx) RefsByPhoneAfter(ctx context.Context, client till.ID, mark int64, payouts bool, after, last till.ID, limit int) ([]Ref, error) {
+	kind := int64(0)
+	if payouts {
+		kind = 1
+	}
+	return tx.readRefs(ctx, selectByPhoneAfter, client[:], mark, kind, after[:], last[:], limit)
 }
 
 func (tx *Tx) readRefs(ctx context.Context, q *db.SQL, args ...any) ([]Ref, error) {

@@ -1,0 +1,126 @@
+package books_test
+
+import (
+	"fmt"
+	"testing"
+
+	"till"
+	"till/books"
+	"till/store"
+	"till/store/storetest"
+)
+
+// A person's file has every payment and payout of the phone, of every client, whether the
+// index has it yet or not, once each and with its events; and nothing of others.
+func TestPersonData(t *testing.T) {
+	t.Parallel()
+	for _, e := range storetest.Engines() {
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			w := newFindWorld(t, e)
+			const mine, others = "242061230001", "242061230002"
+			var want []till.ID
+			add := func(c *till.Client, phone string) {
+				if id := w.pay(c, phone, ""); phone == mine {
+					want = append(want, id)
+				}
+			}
+			for range 5 {
+				add(w.a, mine)
+				add(w.a, others)
+			}
+			w.index(t, 10)
+			for range 3 {
+				add(w.a, others)
+				add(w.a, mine)
+				add(w.a, mine)
+			}
+			add(w.b, mine)
+			var got []till.ID
+			read := func(phone string) []till.ID {
+				got = nil
+				if err := books.PersonDataInPages(t.Context(), w.store, w.key, phone, 2, 3, func(r *books.PersonRecord) error {
+					if r.Payment == nil || r.Payment.Phone != phone || r.Client != r.Payment.ClientID || len(r.Events) == 0 || r.Events[0].SubjectID != r.Payment.ID {
+						t.Errorf("%+v", r)
+					}
+					got = append(got, r.Payment.ID)
+					return nil
+				}); err != nil {
+					t.Fatal(err)
+				}
+				return got
+			}
+			byID := func(ids []till.ID) map[till.ID]int {
+				out := map[till.ID]int{}
+				for _, id := range ids {
+					out[id]++
+				}
+				return out
+			}
+			if fmt.Sprint(byID(read(mine))) != fmt.Sprint(byID(want)) {
+				t.Errorf("got %v, want %v", got, want)
+			}
+			if len(read("242069999999")) > 0 {
+				t.Errorf("nobody's file has %v", got)
+			}
+			w.index(t, 10)
+			if fmt.Sprint(byID(read(mine))) != fmt.Sprint(byID(want)) {
+				t.Errorf("indexed: got %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+// A receiver's answer goes after its time, and nothing else of the delivery does.
+func TestOldAnswersAreCleared(t *testing.T) {
+	t.Parallel()
+	for _, engine := range storetest.Engines() {
+		t.Run(engine.Name, func(t *testing.T) {
+			t.Parallel()
+			s := storetest.Open(t, engine.Config(t))
+			client := storetest.NewClient(t, s, till.Test)
+			now := s.Now()
+			old, young := now.Add(-books.AnswersKept-1_000_000), now.Add(-books.AnswersKept+60_000_000_000)
+			e := &store.Endpoint{Endpoint: till.Endpoint{ID: till.NewID(now), ClientID: client.ID, URL: "https://shop.example.com/h", Enabled: true, CreatedAt: now, UpdatedAt: now}, Secret: []byte("sealed")}
+			var rows []*store.Delivery
+			const n = 1200 // more than two commits
+			for i := range n {
+				at := old
+				if i%2 == 1 {
+					at = young
+				}
+				rows = append(rows, &store.Delivery{ClientID: client.ID, EndpointID: e.ID, Sequence: int64(i), Kind: store.DeliverTest, ID: till.NewID(at), SubjectID: e.ID, Status: store.DeliveryDelivered,
+					Attempts: 1, DueAt: at, CreatedAt: at, UpdatedAt: at, Last: store.DeliveryAttempt{SentAt: at, URL: e.URL, Code: 200, Text: "thank you, Mado"}})
+			}
+			if err := s.Update(t.Context(), func(tx *store.Tx) error {
+				if err := tx.InsertEndpoint(t.Context(), e); err != nil {
+					return err
+				}
+				return tx.SaveDeliveries(t.Context(), rows)
+			}); err != nil {
+				t.Fatal(err)
+			}
+			turn := books.NewRetentionTurn(s)
+			for _, want := range []string{`{"answers":600}`, `{"answers":0}`} {
+				if got, err := turn.Run(t.Context()); got != want || err != nil {
+					t.Errorf("cleared %s, want %s: %v", got, want, err)
+				}
+			}
+			if err := s.View(t.Context(), func(tx *store.Tx) error {
+				after, err := tx.DeliveriesBetween(t.Context(), e.Ref(), 0, n)
+				for _, d := range after {
+					cleared := d.Last.SentAt == old
+					if (d.Last.Text == "") != cleared || d.Last.Code != 200 || d.Last.URL != e.URL || d.Status != store.DeliveryDelivered {
+						t.Errorf("%+v", d)
+					}
+				}
+				if len(after) != n {
+					t.Errorf("%d rows are left", len(after))
+				}
+				return err
+			}); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
