@@ -250,6 +250,8 @@ func (h *hostileBooks) commands() []hostileArgs {
 		{[]string{"person", "reset", hostile}, true},
 		{[]string{"person", "disable", "no" + hostile}, true},
 		{[]string{"person", "disable", hostile}, false},
+		{[]string{"person-data", "242061234567"}, true},
+		{[]string{"person-data", hostile}, false},
 		{[]string{"payment", "show", h.payment.String()}, true},
 		{[]string{"payout", "show", h.payout.String()}, true},
 		{[]string{"payment", "show", hostile}, true},

@@ -93,6 +93,7 @@ func newRoot() *cobra.Command {
 		newStatement(), newVerify(), newReport(), newStatus(), newReconcile(), newConnections(), newSimulate(), newDoctor(), newRestored(), newBench(),
 		newProxy(), newListen(), newTrigger(), newMigrate(), newLevel(), newVersion())
 	root.AddCommand(newBackup(), newRestore(), newDrill(), newHealth(), newTop())
+	root.AddCommand(newPersonData())
 	return root
 }
 

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"till"
+	"till/books"
+	"till/store"
+)
+
+// personRecordJSON is a payment or payout about a person, as the command prints it.
+type personRecordJSON struct {
+	Kind     string            `json:"kind"`
+	ClientID string            `json:"client_id"`
+	Payment  json.RawMessage   `json:"payment,omitempty"`
+	Payout   json.RawMessage   `json:"payout,omitempty"`
+	Events   []json.RawMessage `json:"events"`
+}
+
+func newPersonData() *cobra.Command {
+	var database, secretFile string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "person-data PHONE",
+		Short: "Show all that is stored about a phone number",
+		Long: `Show every payment and payout of a phone number, of all clients, oldest first.
+With --json each is a line with all its members and all its events. Use it when
+somebody asks what is stored about them.
+
+The phone is looked up in an index under the installation's secret, from
+--secret-file or from till.secret beside the database.`,
+		Example: "  till person-data 242061234567 --json",
+		Args:    oneArg,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			phone, err := parsePhone(args[0])
+			if err != nil {
+				return err
+			}
+			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+				secret, err := readSecret(cmd.Context(), s, database, secretFile)
+				if err != nil {
+					return err
+				}
+				key, err := books.PhoneKey(secret)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return books.PersonData(cmd.Context(), s, key, phone, func(r *books.PersonRecord) error {
+						return printJSON(cmd.OutOrStdout(), personRecord(r))
+					})
+				}
+				return printPersonData(cmd, s, key, phone)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&secretFile, "secret-file", "", "the installation's secret (default till.secret beside the database)")
+	addDatabaseFlag(cmd, &database)
+	addJSONFlag(cmd, &asJSON)
+	return cmd
+}
+
+// The shortest and the longest phone number in full form, in digits (E.164).
+const (
+	minPhoneDigits = 7
+	maxPhoneDigits = 15
+)
+
+// parsePhone reads a phone number in full form. Its error does not repeat the number.
+func parsePhone(text string) (string, error) {
+	phone := strings.TrimPrefix(strings.ReplaceAll(text, " ", ""), "+")
+	if len(phone) < minPhoneDigits || len(phone) > maxPhoneDigits || strings.Trim(phone, "0123456789") != "" {
+		return "", errors.New("this is not a phone number in full form, as 242061234567")
+	}
+	return phone, nil
+}
+
+func personRecord(r *books.PersonRecord) personRecordJSON {
+	out := personRecordJSON{Kind: string(till.SubjectPayment), ClientID: r.Client.String(), Events: []json.RawMessage{}}
+	if r.Payment != nil {
+		out.Payment = r.Payment.AppendJSON(nil)
+	} else {
+		out.Kind, out.Payout = string(till.SubjectPayout), r.Payout.AppendJSON(nil)
+	}
+	for _, e := range r.Events {
+		out.Events = append(out.Events, e.AppendJSON(nil))
+	}
+	return out
+}
+
+// printPersonData prints a table, and how much there is.
+func printPersonData(cmd *cobra.Command, s *store.Store, key store.PhoneKey, phone string) error {
+	w := cmd.OutOrStdout()
+	var payments, payouts, events int
+	var err error
+	printed := table(w, func(row func(...any)) {
+		row("CREATED", "KIND", "STATUS", "AMOUNT", "METHOD", "REFERENCE", "EVENTS", "ID", "CLIENT")
+		err = books.PersonData(cmd.Context(), s, key, phone, func(r *books.PersonRecord) error {
+			kind, status := string(till.SubjectPayment), ""
+			var subject store.Subject
+			if r.Payment != nil {
+				subject, status = r.Payment.Subject(), string(r.Payment.Status)
+				payments++
+			} else {
+				subject, status, kind = r.Payout.Subject(), string(r.Payout.Status), string(till.SubjectPayout)
+				payouts++
+			}
+			events += len(r.Events)
+			row(subject.CreatedAt, kind, status, subject.Amount.Value()+" "+subject.Amount.Currency, subject.Method, subject.Reference, len(r.Events), subject.Ref.ID, subject.Ref.Client)
+			return nil
+		})
+	})
+	if err = errors.Join(err, printed); err != nil {
+		return err
+	}
+	_, err = printf(w, "%d payments, %d payouts, %d events. With --json all their members are printed.\n", payments, payouts, events)
+	return err
+}
