@@ -32,7 +32,6 @@ type handled struct{ *plain }
 func (handled) HandleInCallback([]byte) string { return "handled" }
 
 type everything struct {
-	*plain
 	called
 	handled
 }

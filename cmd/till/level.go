@@ -23,7 +23,8 @@ and writes them after the level was raised. Until then the release before runs
 beside it and can be started again.
 
 The level is raised by itself after 24 hours in which only instances of the new
-release were seen. Use 'till level raise' to do it at once.`,
+release were seen. Use it after an upgrade, to see whether the release before can
+still run; use 'till level raise' to raise it at once.`,
 		Example: `  till level`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
