@@ -33,6 +33,10 @@ const (
 	goalKeysTried  = "keys_tried"
 	goalKeysMany   = "keys_tried_many"
 	goalFlood      = "flood"
+
+	goalConsoleCreates = "console_creates"
+	goalConsoleMemory  = "console_memory"
+	goalConsoleStart   = "console_start"
 )
 
 // goal is one row of the table "Speed and memory".
@@ -72,6 +76,9 @@ var goals = []goal{
 	{goalKeysTried, "p95 of a client's requests beside 2 500 connections with invented keys / idle", false, mustAim(2, 1.2), mustAim(2, 1.2), ratioText},
 	{goalKeysMany, "the same, the connections from 250 addresses / idle", false, mustAim(2, 1.2), mustAim(2, 1.2), ratioText},
 	{goalFlood, "p95 of a client's requests beside another client that creates, lists and reads without pause over 64 connections / idle", false, mustAim(2, 1.2), mustAim(2, 1.2), ratioText},
+	{goalConsoleCreates, "durable create beside 50 open consoles of the same merchant / beside none", true, mustAim(0.97, 1), mustAim(0.97, 1), ratioText},
+	{goalConsoleMemory, "idle memory with the console, after its first page, more than without", false, mustAim(8, 4), mustAim(8, 4), memoryText},
+	{goalConsoleStart, "start with the console, longer than without", false, mustAim(20, 10), mustAim(20, 10), timeText},
 	{goalReconcile, "an operator's statement of {lines} lines compared with payments and ledger", false, mustAim(60_000, 30_000), mustAim(60_000, 30_000), timeText},
 	{goalReconcileM, "memory of that comparison", false, mustAim(300, 200), mustAim(300, 200), memoryText},
 }

@@ -88,5 +88,11 @@ the ratio is of these; its range is of the ratios that each turn through all pag
 met a stall of the machine.
 "naive" is count(*) and OFFSET for the same filter on the same data, asked of the database alone; its total must be the same.
 
+**Console.** One client's payments are seeded with their events, entries and sums, and its pages are asked for over one connection by a person who
+is signed in, in blocks that take turns; the time counts to the last compressed byte. Then payments of the same client are created under full load,
+in turns beside nothing and beside 50 tabs, half on the list and half on home: each holds a stream and fetches its region again at each hint,
+which is at most one a second. The tabs share the generator's thread. Memory and start are with the console, which has shown one page, less those
+without it.
+
 **Many rows.** Creates in the seeded database against creates in one that had %d rows before them; cost is the inverse of the rate.
 `

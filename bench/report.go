@@ -46,6 +46,8 @@ type engineReport struct {
 	BusyHour   *busyHour     `json:"busy_hour,omitempty"`
 	Scale      []figures     `json:"scale,omitempty"`
 	Readiness  *readiness    `json:"readiness,omitempty"`
+
+	Console *consoleFigures `json:"console,omitempty"`
 }
 
 type machine struct {
@@ -149,6 +151,9 @@ func (e *engineReport) print(b *bytes.Buffer) {
 	}
 	if e.BusyHour != nil {
 		e.BusyHour.print(b)
+	}
+	if e.Console != nil {
+		e.Console.print(b)
 	}
 }
 

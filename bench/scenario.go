@@ -28,6 +28,7 @@ var scenarios = []scenario{
 	{"floods", measureFloods},         // one client while somebody tries out keys, and while another sends all it can
 	{"lists", measureLists},           // pages of a long list, against count(*) and OFFSET
 	{"busy-hour", measureBusyHour},    // pages deep inside an hour with 300 000 payments
+	{"console", measureConsole},       // the console's pages, creates beside 50 open tabs, starts with it and without
 	{"scale", measureGrowth},          // creates in a large database, against a small one
 	{"ready", measureStartup},         // starts on a large database
 	{"reconcile", measureReconcile},   // a statement of a million lines; the last, because it adds to the large database

@@ -119,6 +119,16 @@ const seedDays = 90
 
 // seed fills the database with payments of the last days by SQL.
 func (s *testbed) seed(ctx context.Context, rows int64, say func(string, ...any)) (*seeding, error) {
+	return s.fill(ctx, seed.Config{Rows: rows}, say)
+}
+
+// seedBooks is seed with all that belongs to payments that have ended.
+func (s *testbed) seedBooks(ctx context.Context, rows int64, say func(string, ...any)) (*seeding, error) {
+	return s.fill(ctx, seed.Config{Rows: rows, Books: true}, say)
+}
+
+func (s *testbed) fill(ctx context.Context, c seed.Config, say func(string, ...any)) (*seeding, error) {
+	rows := c.Rows
 	st, err := s.open(ctx)
 	if err != nil {
 		return nil, err
@@ -131,11 +141,12 @@ func (s *testbed) seed(ctx context.Context, rows int64, say func(string, ...any)
 	began, cpu := time.Now(), selfCPU()+s.db.cpu()
 	d := &seeding{Rows: rows, to: st.Now().Add(-time.Hour)}
 	d.from = d.to.Add(-seedDays * 24 * time.Hour)
-	err = seed.Payments(ctx, st, seed.Config{Client: client.ID, Rows: rows, From: d.from, To: d.to, Progress: func(n int64) {
+	c.Client, c.From, c.To, c.Progress = client.ID, d.from, d.to, func(n int64) {
 		if n%500_000 == 0 {
 			say("seeded %d payments (%.0f s)", n, time.Since(began).Seconds())
 		}
-	}})
+	}
+	err = seed.Payments(ctx, st, c)
 	st.Close()
 	if err == nil {
 		err = s.db.vacuum(ctx, s.name)
