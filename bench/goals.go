@@ -37,6 +37,7 @@ const (
 	goalConsoleCreates = "console_creates"
 	goalConsoleMemory  = "console_memory"
 	goalConsoleStart   = "console_start"
+	goalTraces         = "traces"
 )
 
 // goal is one row of the table "Speed and memory".
@@ -79,6 +80,7 @@ var goals = []goal{
 	{goalConsoleCreates, "durable create beside 50 open consoles of the same merchant / beside none", true, mustAim(0.97, 1), mustAim(0.97, 1), ratioText},
 	{goalConsoleMemory, "idle memory with the console, after its first page, more than without", false, mustAim(8, 4), mustAim(8, 4), memoryText},
 	{goalConsoleStart, "start with the console, longer than without", false, mustAim(20, 10), mustAim(20, 10), timeText},
+	{goalTraces, "durable create with traces of 1 % sent to a collector / without traces", true, mustAim(0.99, 1), mustAim(0.99, 1), ratioText},
 	{goalReconcile, "an operator's statement of {lines} lines compared with payments and ledger", false, mustAim(60_000, 30_000), mustAim(60_000, 30_000), timeText},
 	{goalReconcileM, "memory of that comparison", false, mustAim(300, 200), mustAim(300, 200), memoryText},
 }

@@ -18,12 +18,13 @@ import (
 // helperServers are the hidden subcommands: servers that the benchmark starts as
 // processes of their own by running its own program once more.
 var helperServers = map[string]func(ctx context.Context, args []string) error{
-	"serve-base":     serveBase,
-	"serve-operator": serveOperator,
-	"serve-mtn":      serveMTN,
-	"serve-receiver": serveReceiver,
-	"serve-till":     serveTill,
-	"attack":         runAttack,
+	"serve-base":      serveBase,
+	"serve-operator":  serveOperator,
+	"serve-mtn":       serveMTN,
+	"serve-receiver":  serveReceiver,
+	"serve-collector": serveCollector,
+	"serve-till":      serveTill,
+	"attack":          runAttack,
 }
 
 // untilOrphaned returns a context that also ends when standard input does,
@@ -70,6 +71,8 @@ func serveTill(ctx context.Context, args []string) error {
 	f.StringVar(&c.SecretFile, "secret", "", "file of the secret")
 	f.IntVar(&c.MaxBatch, "batch", 0, "creates in a commit, 0 for as many as wait")
 	f.BoolVar(&c.NoMetrics, "no-metrics", false, "count nothing")
+	f.StringVar(&c.Trace.Endpoint, "otlp", "", "URL that traces are posted to")
+	f.Float64Var(&c.Trace.Ratio, "trace-ratio", 0, "the part of all payments that is traced")
 	role := f.String("role", "", "all, api or worker; without it api, or all where there is an operator")
 	operator := f.String("operator", "", "URL of the operator; with one, it also works")
 	if err := f.Parse(args); err != nil {
