@@ -38,11 +38,14 @@ LEAN := -gcflags=all=-dwarf=false
 
 .PHONY: test
 test: export GOFLAGS := $(shell $(GO) env GOFLAGS) $(LEAN)
-test: guide-tools lint ## run every test, on SQLite and PostgreSQL
+test: guide-tools python-tools php-tools e2e-tools lint ## run every test, on SQLite and PostgreSQL
 	cd tools && $(GO) run ./crosscheck darwin/arm64 windows/amd64
 	$(MAKE) --no-print-directory sdk-typescript
-	$(GO) run ./internal/db/pgtest/withpg $(MAKE) --no-print-directory test-parts
-	$(MAKE) --no-print-directory -j2 sdk-parts e2e-part # both wait a lot
+	$(MAKE) --no-print-directory -j3 pg-parts sdk-parts e2e-part # each waits a lot
+
+.PHONY: pg-parts
+pg-parts:
+	MAKEFLAGS= $(GO) run ./internal/db/pgtest/withpg $(MAKE) --no-print-directory test-parts
 
 # A part of what 'make sdk' does.
 .PHONY: sdk-parts
@@ -68,7 +71,7 @@ RACING := ./store ./collect ./payout ./webhook ./account ./engine ./internal/rel
 NORACE := -gcflags=modernc.org/sqlite/lib='-race=false -dwarf=false' -gcflags=modernc.org/libc='-race=false -dwarf=false'
 
 .PHONY: test-parts
-test-parts: python-tools php-tools
+test-parts:
 	cd sdk/python && $(PYTHON) -W ignore::DeprecationWarning -m unittest
 	php sdk/php/tests/run.php
 	$(TEST) -timeout 14m ./cmd/till $$($(GO) list ./... | grep -vx till/cmd/till) # the longest first

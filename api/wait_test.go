@@ -115,7 +115,8 @@ func TestManyWait(t *testing.T) {
 						break
 					}
 				}
-				if took := time.Since(begun); i%100 == 0 && took > 5*time.Second {
+				// A wake that meets a call under way leaves the rest to the next check, 10 s later.
+				if took := time.Since(begun); i%100 == 0 && took > 20*time.Second {
 					t.Errorf("payment %d was told after %s", i, took)
 				}
 			})
