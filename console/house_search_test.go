@@ -80,6 +80,7 @@ func (w *world) checkWhoFinds(t *testing.T) {
 			t.Errorf("%s: %d, want %d", role, a.Code, want)
 		}
 	}
+	w.be(till.RoleOwner, "fr")
 	a := w.do(request(http.MethodPost, w.path("/search"), url.Values{"q": {"242061230001"}}))
 	_, sealed, _ := strings.Cut(a.Header().Get("Location"), "?")
 	w.be(till.RoleSupport, "en")
