@@ -265,7 +265,7 @@ soak-parts: cross race-part
 	@command -v pgbackrest >/dev/null 2>&1 || { \
 		echo "installing pgBackRest for the page about backups of PostgreSQL"; \
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends pgbackrest; }
-	$(GO) build -o /tmp/till-pgbackrest ./cmd/till && deploy/pgbackrest.sh /tmp/till-pgbackrest
+	dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && $(GO) build -o "$$dir/till" ./cmd/till && deploy/pgbackrest.sh "$$dir/till"
 	TILL_FLIPS=1500 $(GO) test -count=1 -timeout 10m -run '^TestAFlippedByteInMoneyIsNoticed$$' -v ./books
 	TILL_SCRIPTS=1000 $(GO) test -count=1 -timeout 5m -run '^TestEnginesAnswerAlike$$' -v ./api
 	TILL_OUTAGE=6h TILL_HERD=4000 $(GO) test -count=1 -timeout 10m -run '^(TestSixHoursOfOutage|TestAHerdOfDueStepsIsWorkedOffFairly)$$' -v ./collect

@@ -40,10 +40,17 @@ func TestPersonData(t *testing.T) {
 			read := func(phone string) []till.ID {
 				got = nil
 				if err := books.PersonDataInPages(t.Context(), w.store, w.key, phone, 2, 3, func(r *books.PersonRecord) error {
-					if r.Payment == nil || r.Payment.Phone != phone || r.Client != r.Payment.ClientID || len(r.Events) == 0 || r.Events[0].SubjectID != r.Payment.ID {
+					var of, client till.ID
+					var about string
+					if r.Payment != nil {
+						of, client, about = r.Payment.ID, r.Payment.ClientID, r.Payment.Phone
+					} else {
+						of, client, about = r.Payout.ID, r.Payout.ClientID, r.Payout.Phone
+					}
+					if about != phone || r.Client != client || len(r.Events) == 0 || r.Events[0].SubjectID != of {
 						t.Errorf("%+v", r)
 					}
-					got = append(got, r.Payment.ID)
+					got = append(got, of)
 					return nil
 				}); err != nil {
 					t.Fatal(err)
@@ -66,6 +73,20 @@ func TestPersonData(t *testing.T) {
 			w.index(t, 10)
 			if fmt.Sprint(byID(read(mine))) != fmt.Sprint(byID(want)) {
 				t.Errorf("indexed: got %v, want %v", got, want)
+			}
+
+			storetest.Apply(t, w.pays, w.store, storetest.NewPayment(t, w.pays, w.a, storetest.Body{Phone: others, Value: "20000"}), storetest.Succeeded)
+			m := storetest.NewPaymaster(t, w.store)
+			for range 3 {
+				want = append(want, storetest.NewPayout(t, m, w.a, storetest.Body{Phone: mine, Value: "500"}, 0).ID)
+				storetest.NewPayout(t, m, w.a, storetest.Body{Phone: others, Value: "500"}, 0)
+			}
+			if fmt.Sprint(byID(read(mine))) != fmt.Sprint(byID(want)) {
+				t.Errorf("with payouts: got %v, want %v", got, want)
+			}
+			w.index(t, 7)
+			if fmt.Sprint(byID(read(mine))) != fmt.Sprint(byID(want)) {
+				t.Errorf("with payouts, indexed: got %v, want %v", got, want)
 			}
 		})
 	}

@@ -3,7 +3,6 @@ package meter
 import (
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -129,15 +128,6 @@ func (m *Meter) RateLimited() {
 func (m *Meter) TraceDropped(n int) {
 	if m != nil {
 		m.dropped.Add(float64(n))
-	}
-}
-
-// Certificate shows how long the certificate that is served is valid. The name is acme or
-// file; no other one is shown.
-func (m *Meter) Certificate(name string, from, until time.Time) {
-	if m != nil && slices.Contains(certificates, name) {
-		m.Set("certificate_expiry_timestamp_seconds", float64(until.Unix()), name)
-		m.Set("certificate_life_seconds", until.Sub(from).Seconds(), name)
 	}
 }
 

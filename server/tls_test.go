@@ -103,8 +103,10 @@ func TestTLSByFiles(t *testing.T) {
 	if answer.StatusCode != http.StatusOK || answer.Header.Get("Strict-Transport-Security") != "max-age=31536000" || answer.ProtoMajor != 1 {
 		t.Errorf("answered %s %v %s", answer.Status, answer.Header, body)
 	}
-	if got := r.metrics()[`till_certificate_expiry_timestamp_seconds{name="file"}`]; got == "" || got == "0" {
-		t.Errorf("the gauge of its end is %q", got)
+	for _, name := range []string{"expiry_timestamp", "life"} {
+		if got := r.metrics()[`till_certificate_`+name+`_seconds{name="file"}`]; got == "" || got == "0" {
+			t.Errorf("its gauge %s is %q", name, got)
+		}
 	}
 	if _, err := tls.Dial("tcp", r.Addr().String(), &tls.Config{RootCAs: pool, MaxVersion: tls.VersionTLS11}); err == nil {
 		t.Error("TLS 1.1 is spoken")
