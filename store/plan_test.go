@@ -88,3 +88,21 @@ func checkPlan(t *testing.T, conn *pgx.Conn, name string, q *db.SQL) {
 		}
 	}
 }
+
+// A slice of a verification may take any time: it is no request that waits.
+func TestAVerificationHasNoTimeout(t *testing.T) {
+	t.Parallel()
+	eachPostgres(t, func(t *testing.T, _ store.Config, s, _ *store.Store) {
+		var timeout string
+		err := s.View(t.Context(), func(tx *store.Tx) error {
+			if err := tx.PreferIndexes(t.Context()); err != nil {
+				return err
+			}
+			q := &db.SQL{Name: "test.timeout", Postgres: `SELECT current_setting('statement_timeout')`}
+			return tx.DB().Query(t.Context(), q, nil, func(r db.Row) error { return r.Scan(&timeout) })
+		})
+		if err != nil || timeout != "0" {
+			t.Errorf("the timeout of a statement is %q: %v", timeout, err)
+		}
+	})
+}
