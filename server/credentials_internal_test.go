@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"till/config"
 	"till/provider"
 )
 
@@ -103,5 +104,30 @@ func TestARenewedProviderNotesErrors(t *testing.T) {
 	r.swap(&plain{})
 	if _, err := r.Check(t.Context(), provider.Query{}); err != nil {
 		t.Errorf("after the swap: %v", err)
+	}
+}
+
+// An operator that refuses every call does not make us run a command for each of them.
+func TestCredentialsAreReadAtMostOnceAMinute(t *testing.T) {
+	t.Parallel()
+	a := &liveAccount{connection: &config.Connection{Name: "mtn"}}
+	k := &credentials{accounts: []*liveAccount{a}}
+	read := func(all bool) bool {
+		a.refused.Store(true)
+		k.look(t.Context(), all)
+		return !a.refused.Load()
+	}
+	if !read(false) {
+		t.Error("they are not read after the first refusal")
+	}
+	if read(false) {
+		t.Error("they are read twice within a minute")
+	}
+	if !read(true) {
+		t.Error("they are not read although a person asks")
+	}
+	a.readAt = a.readAt.Add(-rereadInterval)
+	if !read(false) {
+		t.Error("they are not read a minute later")
 	}
 }
