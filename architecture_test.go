@@ -81,7 +81,8 @@ var packageRules = []packageRule{
 	{"internal/relay", ". webhook internal/remote internal/system", ""},                                                                        // signs and posts as webhook does
 	{"internal/rehearse", ". webhook", ""},                                                                                                     // signs as webhook does, wrongly too
 	{"internal/trigger", ". internal/remote", ""},                                                                                              // the sandbox's stories, as a client plays them
-	{"books", ". ledger store engine collect internal/loop internal/jsonx internal/seal", ""},                                                  // a statement's lines are JSON, written by hand
+	{"journal", ". store engine internal/loop internal/seal internal/system", ""},                                                              // creates, outside of the database
+	{"books", ". ledger store engine collect payout journal internal/loop internal/jsonx internal/seal", ""},                                   // a statement's lines are JSON, written by hand
 	{"backup", ". store books internal/system", "filippo.io/age"},                                                                              // copies of the database, and the way back
 	{"store/storetest", ". provider store store/schema internal/db engine collect payout books internal/jsonx", sqliteModule + " " + pgModule}, // goes past the store, to break it
 	{"api", ". ledger provider provider/sandbox store engine collect payout account books webhook internal/jsonx internal/quota", "golang.org/x/time"},
@@ -91,8 +92,8 @@ var packageRules = []packageRule{
 	{"console", ". ledger provider/sandbox store engine collect account books webhook people internal/qrcode internal/request internal/seal console/look console/words console/chart", ""},
 	{"docs", "", ""}, // what the pages for developers are made of
 	{"reference", "docs", "github.com/BurntSushi/toml github.com/yuin/goldmark"}, // the pages for developers: TOML as the configuration, Markdown
-	{"server", ". ledger provider provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens certificates account books webhook people api console reference internal/loop internal/system", ""},
-	{"cmd/till", ". ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens certificates account people books backup webhook api server internal/db/sqlite internal/db/postgres internal/loadgen internal/escape internal/faulty internal/qrcode internal/rehearse internal/relay internal/remote internal/system internal/trace internal/trigger", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml filippo.io/age"},
+	{"server", ". ledger provider provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens certificates account journal books webhook people api console reference internal/loop internal/system", ""},
+	{"cmd/till", ". ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens certificates account people journal books backup webhook api server internal/db/sqlite internal/db/postgres internal/loadgen internal/escape internal/faulty internal/qrcode internal/rehearse internal/relay internal/remote internal/system internal/trace internal/trigger", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml filippo.io/age"},
 	{"bench/seed", ". store internal/db", ""}, // rows for a measurement, written past the nouns
 	// It fills the store and compares with it, settles and signs in its own
 	// process, is an operator with its adapter and a server around it, and slows
@@ -116,7 +117,7 @@ var limited = []struct {
 	also string // a prefix that counts as the same
 }{
 	{"database/sql", []string{"store", "store/storetest", "provider/sandbox"}, "all SQL is in store; the sandbox keeps its own book", "database/sql/"},
-	{"encoding/json", []string{"provider/wire", "provider/providertest", "provider/simulator", "provider/mtnmomo", "provider/airtel", "provider/pawapay", "provider/mpesa", "store/storetest", "provider/sandbox", "people", "console", "backup", "reference", "server", "cmd/till", "bench", "internal/remote", "internal/relay", "internal/trigger", "internal/rehearse", "internal/acmetest"}, "clients' bodies are read by jsonx, which is strict, and written by hand; operators are read leniently", ""},
+	{"encoding/json", []string{"provider/wire", "provider/providertest", "provider/simulator", "provider/mtnmomo", "provider/airtel", "provider/pawapay", "provider/mpesa", "store/storetest", "provider/sandbox", "people", "console", "backup", "journal", "reference", "server", "cmd/till", "bench", "internal/remote", "internal/relay", "internal/trigger", "internal/rehearse", "internal/acmetest"}, "clients' bodies are read by jsonx, which is strict, and written by hand; operators are read leniently", ""},
 	{"net/http", []string{"provider/wire", "provider/simulator", "provider/mtnmomo", "provider/airtel", "provider/pawapay", "provider/mpesa", "provider/sandbox", "provider/providertest", "webhook", "api", "console", "backup", "reference", "server", "cmd/till", "bench", "internal/faulty", "internal/remote", "internal/relay", "internal/rehearse", "internal/trace", "internal/acmetest", "certificates"}, "the business knows no network, but for webhook, which posts, certificates, and the adapters of operators", "net/http/"},
 	{"html/template", []string{"console", "console/chart", "reference"}, "pages are the console's and the reference's", ""},
 	{"unsafe", nil, "nothing here is worth it", ""},

@@ -53,8 +53,8 @@ func ReadUnexplained(ctx context.Context, s *store.Store) (*Unexplained, error) 
 // Release ends a restore, once a person has applied the statements of the lost
 // time. New payouts are accepted again. Held payments and payouts are sent or,
 // if their time is over, end as unsent. It returns what is still unexplained.
-// It returns CodeValidationFailed if nobody has reviewed the keys yet. It may
-// be run twice.
+// It returns CodeValidationFailed if nobody has reviewed the keys yet, or if rows of
+// the journal are still to be made again. It may be run twice.
 func Release(ctx context.Context, s *store.Store, by string) (*Unexplained, error) {
 	u, err := ReadUnexplained(ctx, s)
 	if err != nil {
@@ -63,6 +63,9 @@ func Release(ctx context.Context, s *store.Store, by string) (*Unexplained, erro
 	for _, r := range u.Restores {
 		if r.KeysReviewedAt.IsZero() {
 			return nil, till.Errorf(till.CodeValidationFailed, "nobody has looked at the keys that work again: run 'till restored --lost-from %s --keys-reviewed'", r.LostFrom)
+		}
+		if r.JournalLeft > 0 {
+			return nil, till.Errorf(till.CodeValidationFailed, "%d rows of the journal are not made again yet: run 'till restored --lost-from %s --journal FOLDER' until none is left", r.JournalLeft, r.LostFrom)
 		}
 	}
 	if len(u.Restores) > 0 {

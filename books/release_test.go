@@ -35,7 +35,7 @@ func TestTheDatabaseOfEveryReleaseIsMigrated(t *testing.T) {
 				t.Parallel()
 				config := e.Empty(t)
 				if store.IsPostgres(config.Path) {
-					storetest.LoadDump(t, config.Path, fixture(t, name+".sql.gz"))
+					loadDump(t, config.Path, fixture(t, name+".sql.gz"))
 				} else if err := os.WriteFile(config.Path, fixture(t, name+".db.gz"), 0o600); err != nil {
 					t.Fatal(err)
 				}

@@ -60,10 +60,7 @@ func MarkRestored(ctx context.Context, s *store.Store, r RestoreRequest) (*Resto
 	if err != nil {
 		return nil, err
 	}
-	keys := map[till.SubjectKind]engine.Keys{
-		till.SubjectPayment: engine.NewKeys(till.SubjectPayment, r.Secret),
-		till.SubjectPayout:  engine.NewKeys(till.SubjectPayout, r.Secret),
-	}
+	keys := keysOf(r.Secret)
 	detail := fmt.Sprintf("log %s; lost from %s", out.LogID, out.LostFrom)
 	err = s.Update(ctx, func(tx *store.Tx) error {
 		if err := auditClients(ctx, tx, []till.ID{till.House}, r.By, actionRestored, detail); err != nil {
@@ -90,6 +87,14 @@ func MarkRestored(ctx context.Context, s *store.Store, r RestoreRequest) (*Resto
 		return tx.ReviewKeys(ctx)
 	})
 	return out, err
+}
+
+// keysOf returns the keys of both kinds.
+func keysOf(secret []byte) map[till.SubjectKind]engine.Keys {
+	return map[till.SubjectKind]engine.Keys{
+		till.SubjectPayment: engine.NewKeys(till.SubjectPayment, secret),
+		till.SubjectPayout:  engine.NewKeys(till.SubjectPayout, secret),
+	}
 }
 
 // begin records the restore, or finds the one that an earlier run began.
@@ -167,10 +172,7 @@ func (out *RestoreResult) markSlice(ctx context.Context, tx *store.Tx, client, a
 		engine.MarkRestored(st, row.Connection, tx.Now())
 		marked, n[st.Kind] = append(marked, st), n[st.Kind]+1
 		if first {
-			// As a claim writes it, so that callbacks and statements find the
-			// subject by the reference of its possible send.
-			sends = append(sends, &store.Attempt{ClientID: client, SubjectID: st.SubjectID, Connection: row.Connection,
-				Reference: keys[st.Kind].Reference(client, row.IdempotencyKey), StartedAt: st.SendStartedAt, First: true, LookupKind: st.Kind})
+			sends = append(sends, engine.RestoredSend(st, row, keys[st.Kind]))
 		}
 	}
 	if err := tx.MarkRestored(ctx, marked); err != nil {

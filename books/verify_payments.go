@@ -6,6 +6,7 @@ import (
 
 	"till"
 	"till/collect"
+	"till/engine"
 	"till/ledger"
 	"till/store"
 )
@@ -22,8 +23,15 @@ func (v *verifier) verifyPayments(ctx context.Context) error {
 			if head, err = tx.Head(ctx, v.client); err != nil {
 				return err
 			}
-			slice, last, more, err = v.readSlice(ctx, tx, head, last)
-			return err
+			if slice, last, more, err = v.readSlice(ctx, tx, head, last); err != nil {
+				return err
+			}
+			for _, p := range slice {
+				if err := findRemade(ctx, tx, p, till.SubjectPayment); err != nil {
+					return err
+				}
+			}
+			return nil
 		})
 		if err != nil {
 			return err
@@ -81,7 +89,7 @@ func (v *verifier) verifyLife(p *store.VerifyPayment, kind till.SubjectKind, fin
 	eventKind := func(word till.Status) till.EventKind { return till.EventKind(string(kind) + "." + string(word)) }
 	v.verifyEvent(p, p.PendingEvent, &p.Pending, eventKind(till.Pending), till.Pending)
 	e := &p.Pending
-	v.check(e.CreatedAt == p.CreatedAt, "I6", p.ID, "the event of its creation was made at another time")
+	v.check(e.CreatedAt == p.CreatedAt || e.CreatedAt == p.RemadeAt, "I6", p.ID, "the event of its creation was made at another time")
 	v.check(e.ExpiresAt == p.CreatedAt.Add(p.ApprovalWindow), "I6", p.ID, "the event of its creation has another end of the window")
 	v.check(e.Resolution == till.Waiting && e.Calls == 0 && e.ProviderReference == "" && e.FailureReason == "", "I6", p.ID,
 		"the event of its creation knows what came later")
@@ -136,6 +144,25 @@ func (v *verifier) verifyLife(p *store.VerifyPayment, kind till.SubjectKind, fin
 		last = &p.Updated
 	}
 	v.check(last.CreatedAt == p.UpdatedAt, "I6", p.ID, "its last event was made at %s and it was updated at %s", last.CreatedAt, p.UpdatedAt)
+}
+
+// remadeActs is how many acts on a payment or payout are searched for the one that made it
+// again.
+const remadeActs = 1_000
+
+// findRemade looks up when a payment or payout whose first event is younger was made again.
+// The audit row of that has the event's time.
+func findRemade(ctx context.Context, tx *store.Tx, p *store.VerifyPayment, kind till.SubjectKind) error {
+	if p.Pending.CreatedAt <= p.CreatedAt {
+		return nil
+	}
+	acts, err := tx.ActsOn(ctx, store.Ref{Client: p.ClientID, ID: p.ID}, remadeActs)
+	for _, a := range acts {
+		if a.Action == engine.RemadeAction(kind) && a.At == p.Pending.CreatedAt {
+			p.RemadeAt = a.At
+		}
+	}
+	return err
 }
 
 func (v *verifier) verifyEvent(p *store.VerifyPayment, sequence int64, e *store.VerifyEvent, kind till.EventKind, status till.Status) {

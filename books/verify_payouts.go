@@ -19,8 +19,15 @@ func (v *verifier) verifyPayouts(ctx context.Context) error {
 			if head, err = tx.Head(ctx, v.client); err != nil {
 				return err
 			}
-			slice, err = tx.VerifyPayouts(ctx, v.client, last, v.o.Slice)
-			return err
+			if slice, err = tx.VerifyPayouts(ctx, v.client, last, v.o.Slice); err != nil {
+				return err
+			}
+			for _, p := range slice {
+				if err := findRemade(ctx, tx, &p.VerifyPayment, till.SubjectPayout); err != nil {
+					return err
+				}
+			}
+			return nil
 		})
 		if err != nil || len(slice) == 0 {
 			return err

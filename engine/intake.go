@@ -163,7 +163,7 @@ func (p *Processor[R]) runCreates(ctx context.Context, calls []*CreateCall[R]) {
 	if errors.Is(err, store.ErrUnknownCommit) {
 		err = p.createBatch(ctx, &calls, false) // rows that exist are adopted
 	}
-	away := errors.Is(err, store.ErrUnavailable)
+	away := errors.Is(err, store.ErrUnavailable) || errors.Is(err, errJournal)
 	for _, call := range calls {
 		if err != nil && !away && len(calls) > 1 {
 			if alone := p.createBatch(ctx, &[]*CreateCall[R]{call}, false); alone != nil {
@@ -173,6 +173,7 @@ func (p *Processor[R]) runCreates(ctx context.Context, calls []*CreateCall[R]) {
 			call.err = p.Unavailable(p.table.Name()+"s not created", err)
 		}
 	}
+	p.journalCommitted(calls)
 	p.traceCreates(calls, began)
 	unclaimed := false
 	for _, call := range calls {
@@ -215,7 +216,10 @@ func (p *Processor[R]) createBatch(ctx context.Context, batch *[]*CreateCall[R],
 			}
 			call.begin()
 		}
-		return p.insert(ctx, tx, heads, *batch)
+		if err := p.insert(ctx, tx, heads, *batch); err != nil {
+			return err
+		}
+		return p.journalCommitting(ctx, tx, *batch)
 	})
 }
 

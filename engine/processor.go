@@ -45,6 +45,7 @@ type Config struct {
 	// LogEnded is how many payments and payouts that end as planned share one line of the
 	// log; 0 means that each has one. Troubled ones always have one.
 	LogEnded int
+	Journal  Journal       // nil: creates are in the database only
 	Meter    *meter.Meter  // nil: nothing is counted
 	Tracer   *trace.Tracer // nil: nothing is traced
 	Log      *slog.Logger  // nil: nothing is logged

@@ -78,6 +78,13 @@ type Config struct {
 	SecretFile  string // "" means till.secret beside the SQLite file; required for PostgreSQL
 	SandboxPath string // "" means sandbox.db beside the SQLite file, or a schema of the same PostgreSQL
 
+	// Journal is the folder of the journal of creates; "" means none. JournalSync writes it
+	// before the commit. JournalKeep and JournalMax, in bytes, bound it; 0 means the defaults.
+	Journal     string
+	JournalSync bool
+	JournalKeep time.Duration
+	JournalMax  int64
+
 	// NoNotify turns PostgreSQL's NOTIFY off, for a pooler that does not support it. Then
 	// instances notice each other's work by polling.
 	NoNotify bool
@@ -177,6 +184,9 @@ func (c *Config) setDefaults() error {
 	}
 	if _, err := webhook.ParseProxy(c.WebhookProxy); err != nil {
 		return fmt.Errorf("the proxy of webhooks: %w", err)
+	}
+	if c.Journal == "" && c.JournalSync {
+		return fmt.Errorf("a journal that is written before the answer needs a folder: name it with --journal")
 	}
 	if c.SecretFile == "" {
 		if store.IsPostgres(c.Database) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -34,6 +35,7 @@ type levelSeen struct {
 type levelWatch struct {
 	store *store.Store
 	level int // store.Level, but in tests
+	log   *slog.Logger
 }
 
 func (w *levelWatch) turn() books.Turn {
@@ -53,12 +55,14 @@ func (w *levelWatch) look(ctx context.Context) (string, error) {
 	}
 	now := nextLevelSeen(before, &l)
 	if !now.Since.IsZero() && l.At.Sub(now.Since) >= raiseAfter {
-		_, err := books.RaiseLevel(ctx, w.store, w.level, "engine")
+		raised, err := books.RaiseLevel(ctx, w.store, w.level, "engine")
 		var older *books.ErrOlderInstances
 		if err != nil && !errors.As(err, &older) {
 			return "", err
 		}
-		now = levelSeen{}
+		if now = (levelSeen{}); raised {
+			w.log.Info("level raised", "level", w.level)
+		}
 	}
 	b, err := json.Marshal(now)
 	return string(b), err

@@ -23,6 +23,7 @@ import (
 	"till/engine"
 	"till/internal/loop"
 	"till/internal/trace"
+	"till/journal"
 	"till/meter"
 	"till/payout"
 	"till/people"
@@ -68,16 +69,16 @@ type Server struct {
 	inherited map[string]net.Listener // sockets that systemd has opened, by name
 	draining  atomic.Bool             // a stop has begun
 
-	meter  *meter.Meter  // nil: nothing is counted
-	tracer *trace.Tracer // nil: nothing is traced
-	loops  loops
-	ready  *readiness
+	meter   *meter.Meter    // nil: nothing is counted
+	tracer  *trace.Tracer   // nil: nothing is traced
+	journal *journal.Writer // nil: there is none
+	loops   loops
+	ready   *readiness
 
 	// What the turns have shown of the books, to notice what is new. Only the loop of turns
 	// uses them.
-	noticedAt    till.Time
-	noticed      map[string]float64
-	noticedCases map[string]int64 // open cases by kind
+	noticedAt till.Time
+	noticed   map[string]float64
 
 	undo  undoStack
 	close func() error
@@ -108,7 +109,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	s.ready = &readiness{check: s.checkDatabase}
 	s.close = sync.OnceValue(s.undo.run)
 	steps := []func(context.Context) error{
-		s.extendPhonePatterns, s.openMeter, s.openTracer, s.lock, s.inherit, s.listen, s.openStore, s.openSecret, s.openCertificates, s.openSandbox, s.openOperators,
+		s.extendPhonePatterns, s.openMeter, s.openTracer, s.lock, s.inherit, s.listen, s.openStore, s.openSecret, s.openJournal, s.openCertificates, s.openSandbox, s.openOperators,
 		s.registerConnections, s.warnOrphans, s.build, s.openDemos, s.warnExposed,
 	}
 	for _, step := range steps {
@@ -186,6 +187,9 @@ func (s *Server) build(context.Context) (err error) {
 	c := engine.Config{
 		Store: s.store, Secret: s.secret, Limits: s.operators.Limits(), CallbackBase: s.baseURL + "/callbacks",
 		AcceptOnly: !s.c.Role.works(), Slots: s.operators.File.Calls, LogEnded: s.c.LogEnded, Meter: s.meter, Tracer: s.tracer, Log: s.log,
+	}
+	if s.journal != nil {
+		c.Journal = s.journal
 	}
 	c.Connections, c.Routes = s.payoutConnections(), s.routes(till.SubjectPayout)
 	s.payouts = payout.New(c)
@@ -276,9 +280,6 @@ func (s *Server) Run(ctx context.Context) error {
 	web := s.serve()
 	s.tell("READY=1")
 	s.logChanged("start", s.id.String(), "", s.c.Version, string(s.c.Role))
-	if f := s.c.Operators; f != nil {
-		s.logChanged("configuration", filepath.Base(f.Path), "", f.Digest, "read at the start")
-	}
 	workers.Go(func() { s.watchdog(work) })
 	s.log.Info("ready", "base_url", s.baseURL, "role", string(s.c.Role), "database", s.c.databaseName())
 
@@ -306,13 +307,16 @@ func (s *Server) workers() map[string]func(context.Context) {
 		"accounts":      s.accounts.Run,
 		"health":        s.collector.Watch,
 		"payout health": s.payouts.Watch,
-		"seal":          func(ctx context.Context) { books.RunChains(ctx, s.store, s.sealKey, s.log, s.logActs) },
+		"seal":          func(ctx context.Context) { books.RunChains(ctx, s.store, s.sealKey, s.log) },
 		"audit heads":   func(ctx context.Context) { books.RunHeads(ctx, s.store, s.log) },
 		"phones":        func(ctx context.Context) { books.RunPhones(ctx, s.store, s.phoneKey, s.log) },
 		"fold":          func(ctx context.Context) { books.RunRollUp(ctx, s.store, s.log) },
 		"measure":       s.analyzeTables,
 		"pulse":         s.pulse,
 		"turns":         s.takeTurns,
+	}
+	if s.journal != nil {
+		w["journal"] = s.journal.Run
 	}
 	if s.tracer != nil {
 		w["traces"] = s.tracer.Run

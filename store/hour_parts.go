@@ -32,6 +32,9 @@ var saveHourPart = db.Define(db.SQL{Name: "hour_parts.save",
 	SQLite: `INSERT INTO hour_parts (client_id, noun, hour, until, counts) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (client_id, noun, hour, until) DO UPDATE SET counts = excluded.counts`})
 
+var forgetHourParts = db.Define(db.SQL{Name: "hour_parts.forget",
+	SQLite: `DELETE FROM hour_parts WHERE client_id = $1 AND hour >= $2`})
+
 var selectIDAt = defineCounted("hour_parts.selectIDAt", func(table, _, _ string) string {
 	return `SELECT id FROM ` + table + ` WHERE client_id = $1 AND id BETWEEN $2 AND $3 ORDER BY id LIMIT 1 OFFSET $4`
 })
@@ -340,5 +343,12 @@ func (tx *Tx) savePart(ctx context.Context, h BusyHour, p *hourPart) error {
 		text[i] = c.a + " " + c.b + " " + strconv.FormatInt(c.n, 10)
 	}
 	_, err = tx.db.Exec(ctx, saveHourPart, h.Client[:], h.Table, h.Hour, int64(p.until), strings.Join(text, ","))
+	return err
+}
+
+// ForgetParts deletes the parts of a client's busy hours from a time on. They are counted
+// again. Whoever inserts a row with an older id than the newest has to call it.
+func (tx *Tx) ForgetParts(ctx context.Context, client till.ID, from till.Time) error {
+	_, err := tx.db.Exec(ctx, forgetHourParts, client[:], bucketOf(widthHour, from))
 	return err
 }

@@ -53,8 +53,11 @@ var insertRestore = db.Define(db.SQL{Name: "restores.insert",
 	SQLite: `INSERT INTO restores (restored_at, lost_from, restored_by, log_id) VALUES ($1, $2, $3, $4)`})
 
 var selectOpenRestores = db.Define(db.SQL{Name: "restores.selectOpenRestores",
-	SQLite: `SELECT restored_at, lost_from, restored_by, log_id, keys_reviewed_at FROM restores
+	SQLite: `SELECT restored_at, lost_from, restored_by, log_id, keys_reviewed_at, journal_left FROM restores
 		WHERE released_at IS NULL ORDER BY restored_at DESC LIMIT $1`})
+
+var setJournalLeft = db.Define(db.SQL{Name: "restores.setJournalLeft",
+	SQLite: `UPDATE restores SET journal_left = $1 WHERE released_at IS NULL`})
 
 var selectRestoring = db.Define(db.SQL{Name: "restores.selectRestoring",
 	SQLite: `SELECT restored_at FROM restores WHERE released_at IS NULL LIMIT 1`})
@@ -183,6 +186,9 @@ type Restore struct {
 	KeysReviewedAt till.Time // zero: the keys are not reviewed yet
 	ReleasedAt     till.Time // zero: what was lost is not explained yet
 	ReleasedBy     string
+
+	// JournalLeft is how many rows of the journal are to be made again.
+	JournalLeft int
 }
 
 // InsertRestore writes down that an old database was put back.
@@ -200,7 +206,7 @@ const maxRestores = 100
 func (tx *Tx) OpenRestores(ctx context.Context) ([]*Restore, error) {
 	return readAll(ctx, tx, selectOpenRestores, []any{maxRestores}, func(r db.Row) (*Restore, error) {
 		x := &Restore{}
-		err := r.Scan(&x.At, &x.LostFrom, &x.By, idDest(&x.LogID), intDest(&x.KeysReviewedAt))
+		err := r.Scan(&x.At, &x.LostFrom, &x.By, idDest(&x.LogID), intDest(&x.KeysReviewedAt), &x.JournalLeft)
 		return x, err
 	})
 }
@@ -214,6 +220,12 @@ func (tx *Tx) Restoring(ctx context.Context) (bool, error) {
 // ReviewKeys records that a person has reviewed the keys that work again.
 func (tx *Tx) ReviewKeys(ctx context.Context) error {
 	_, err := tx.db.Exec(ctx, reviewKeys, int64(tx.Now()))
+	return err
+}
+
+// SetJournalLeft writes down how many rows of the journal are to be made again.
+func (tx *Tx) SetJournalLeft(ctx context.Context, n int) error {
+	_, err := tx.db.Exec(ctx, setJournalLeft, n)
 	return err
 }
 

@@ -242,7 +242,7 @@ func (tx *Tx) InsertPayments(ctx context.Context, heads map[till.ID]*Head, rows 
 			// clock was set back.
 			due = append(due, []any{p.ClientID[:], p.ID[:], Lane(p.Connection, OpSubmit), int64(tx.Now())})
 		}
-		events = append(events, []any{p.ClientID[:], p.PendingEvent, p.ID[:], int64(p.CreatedAt), int64(p.CreatedAt.Add(p.ApprovalWindow))})
+		events = append(events, []any{p.ClientID[:], p.PendingEvent, p.ID[:], int64(p.UpdatedAt), int64(p.CreatedAt.Add(p.ApprovalWindow))})
 	}
 	if err := tx.db.DeferExactly(renumberPayments, renumbered); err != nil {
 		return nil, err

@@ -143,7 +143,7 @@ func (tx *Tx) InsertPayouts(ctx context.Context, heads map[till.ID]*Head, rows [
 		args[i] = []any{p.ClientID[:], p.ID[:], key[:], sent, p.BodyHash[:], p.BodyVersion,
 			p.Method, orNull(p.Country), p.Amount.Minor, p.Fee, p.Amount.Currency, p.Phone, orNull(p.Reference), p.Document,
 			int64(p.CreatedAt), int64(p.UpdatedAt), int64(p.ExpiresAt), p.SendWindow.Microseconds(), p.Connection, p.Fingerprint, p.PendingEvent}
-		events[i] = []any{p.ClientID[:], p.PendingEvent, p.ID[:], int64(p.CreatedAt), int64(p.CreatedAt.Add(p.SendWindow))}
+		events[i] = []any{p.ClientID[:], p.PendingEvent, p.ID[:], int64(p.UpdatedAt), int64(p.CreatedAt.Add(p.SendWindow))}
 		first[i] = steps[i].first()
 	}
 	if err := tx.db.Defer(insertPayouts, args); err != nil {

@@ -95,6 +95,10 @@ func (tx *Tx) grew(client till.ID) {
 // not wait: the caller waits for it.
 func (tx *Tx) AfterCommit(f func()) { tx.db.AfterCommit(f) }
 
+// Flush sends the writes that wait for the commit. What the database refuses of them is
+// known when it returns.
+func (tx *Tx) Flush(ctx context.Context) error { return tx.db.Flush(ctx) }
+
 // Now returns the database's time: when it was first read in this transaction, or
 // when the heads were locked.
 func (tx *Tx) Now() till.Time { return tx.db.Now() }

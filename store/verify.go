@@ -143,6 +143,10 @@ type VerifyPayment struct {
 	CreditID       till.ID
 	CreditAmount   till.Money
 	CreditCurrency string // of the wallet that was credited
+
+	// RemadeAt is when it was made again from the journal; zero if it was not, or if its
+	// first event has its own time. Whoever verifies sets it.
+	RemadeAt till.Time
 }
 
 // ReceiptAt returns the receipt that an event of the payment must have: none

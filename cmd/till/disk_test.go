@@ -33,7 +33,7 @@ func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	stories := map[string]func(*testing.T){"files that may not grow": sqliteInFilesThatMayNotGrow, "again with mounts": againWithMounts}
 	if os.Getenv(mayMount) != "" {
-		stories = map[string]func(*testing.T){"sqlite on a full disk": sqliteOnAFullDisk, "backup on a full disk": backupOnAFullDisk}
+		stories = map[string]func(*testing.T){"sqlite on a full disk": sqliteOnAFullDisk, "backup on a full disk": backupOnAFullDisk, "journal on a full disk": journalOnAFullDisk}
 		if os.Getenv("TILL_TEST_POSTGRES_URL") != "" {
 			stories["postgres on a full disk"] = postgresOnAFullDisk
 		}
@@ -150,7 +150,7 @@ func postgresThatSaysItsDiskIsFull(t *testing.T) {
 // operator whose book is elsewhere.
 type fullDisk struct{ *failover }
 
-func newFullDisk(t *testing.T, database string) *fullDisk {
+func newFullDisk(t *testing.T, database string, args ...string) *fullDisk {
 	t.Helper()
 	dir := t.TempDir()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -171,7 +171,7 @@ func newFullDisk(t *testing.T, database string) *fullDisk {
 	}
 	d.till(&made, "client", "create", "--name", "Demo", "--mode", "test", "--database", database, "--json")
 	d.key = made.Key
-	d.server = d.start()
+	d.server = d.start(args...)
 	return d
 }
 

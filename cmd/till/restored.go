@@ -20,6 +20,8 @@ type restoredFlags struct {
 	database, secretFile, lostFrom, by string
 	keysReviewed, suspendLive          bool
 	show, release, asJSON              bool
+	journals                           []string
+	skipDamaged                        bool
 }
 
 func newRestored() *cobra.Command {
@@ -40,11 +42,16 @@ before the service starts again, or at once where it is running.
   - Each working key is listed: a key that was revoked in the lost time works
     again. Revoke those, and run the same command again with --keys-reviewed.
 
+With --journal, the payments and payouts that 'till serve --journal' recorded and
+that the database lacks are made again under their own ids and keys. They count as
+possibly sent, too. A payout whose money came in during the lost time waits: run
+the same command again once the payments are settled.
+
 It may be interrupted and run again. Apply the operators' statements of the lost
 time ('till reconcile --apply'), then release what is held with --release.
 --show lists what is not explained yet, and changes nothing.`,
 		Example: `  till restored --lost-from 2026-11-15T08:00:00Z
-  till restored --lost-from 2026-11-15T08:00:00Z --keys-reviewed
+  till restored --lost-from 2026-11-15T08:00:00Z --keys-reviewed --journal /mnt/journal
   till restored --release --by "Awa N."`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -68,6 +75,8 @@ time ('till reconcile --apply'), then release what is held with --release.
 	f.StringVar(&r.lostFrom, "lost-from", "", "the time of the backup or the point of recovery, RFC 3339 in UTC")
 	f.BoolVar(&r.keysReviewed, "keys-reviewed", false, "confirm that a person has reviewed the working keys")
 	f.BoolVar(&r.suspendLive, "suspend-live", false, "suspend all live clients until a person resumes them")
+	f.StringArrayVar(&r.journals, "journal", nil, "the folder of a journal to make lost payments and payouts from; may be repeated, one for each instance (default none)")
+	f.BoolVar(&r.skipDamaged, "skip-damaged", false, "go on with what can be read of a damaged journal")
 	f.StringVar(&r.secretFile, "secret-file", "", "the installation's secret (default till.secret beside the database)")
 	f.BoolVar(&r.show, "show", false, "list what is not explained yet, and change nothing")
 	f.BoolVar(&r.release, "release", false, "accept payouts again and send what is held, once the lost time's statements are applied")
@@ -108,11 +117,15 @@ func (r *restoredFlags) restored(cmd *cobra.Command) error {
 		if err != nil {
 			return err
 		}
+		remade, err := r.remake(ctx, s, secret, lostFrom)
+		if err != nil {
+			return err
+		}
 		keys, err := activeKeys(ctx, s)
 		if err != nil {
 			return err
 		}
-		if err := r.print(w, done, keys, suspended); err != nil {
+		if err := r.print(w, done, remade, keys, suspended); err != nil {
 			return err
 		}
 		if !r.keysReviewed {
@@ -164,13 +177,17 @@ func activeKeys(ctx context.Context, s *store.Store) ([]activeKey, error) {
 	return out, err
 }
 
-func (r *restoredFlags) print(w io.Writer, done *books.RestoreResult, keys []activeKey, suspended int) error {
+func (r *restoredFlags) print(w io.Writer, done *books.RestoreResult, remade *books.RemakeResult, keys []activeKey, suspended int) error {
 	if r.asJSON {
-		return printJSON(w, map[string]any{
+		all := map[string]any{
 			"restored_at": done.At.String(), "lost_from": done.LostFrom.String(), "log_id": done.LogID.String(), "again": done.Again,
 			"possibly_sent": map[string]int{"payments": done.Payments, "payouts": done.Payouts},
 			"payouts_held":  true, "suspended_clients": suspended, "keys_reviewed": r.keysReviewed, "keys": keys,
-		})
+		}
+		if remade != nil {
+			all["journal"] = remadeJSON(remade)
+		}
+		return printJSON(w, all)
 	}
 	if done.Again {
 		printf(w, "This goes on with what was begun at %s.\n", done.At)
@@ -181,6 +198,7 @@ func (r *restoredFlags) print(w io.Writer, done *books.RestoreResult, keys []act
 	}
 	printf(w, "%s and %s were open: they are asked about and not sent.\n",
 		count(done.Payments, more+"payment", more+"payments"), count(done.Payouts, more+"payout", more+"payouts"))
+	printRemade(w, remade)
 	if r.suspendLive {
 		printf(w, "%s suspended; 'till client resume' lets one in again.\n", count(suspended, "live client was", "live clients were"))
 	}

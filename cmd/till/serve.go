@@ -15,6 +15,7 @@ import (
 
 	"till/certificates"
 	"till/config"
+	"till/journal"
 	"till/server"
 )
 
@@ -35,7 +36,7 @@ func serveOf(adapters server.Adapters) *cobra.Command {
 	var role, format, level, configFile, consoleMode string
 	var logEnded string
 	var asJSON, docs bool
-	var quota int64
+	var quota, journalMax int64
 	var traces traceFlags
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -56,7 +57,7 @@ operator serves test clients.`,
 			if c.LogEnded, err = parseSample(logEnded); err != nil {
 				return err
 			}
-			c.Role, c.Log, c.TestQuota = server.Role(role), log, quota<<20
+			c.Role, c.Log, c.TestQuota, c.JournalMax = server.Role(role), log, quota<<20, journalMax<<20
 			c.NoDocs = !docs
 			if c.Trace, err = traces.config(); err != nil {
 				return err
@@ -111,12 +112,22 @@ operator serves test clients.`,
 	f.BoolVar(&c.NoNotify, "no-notify", false, "do not use PostgreSQL's NOTIFY; other instances' work is noticed up to 250ms later")
 	f.DurationVar(&c.Drain, "drain", 0, "how long a stop goes on serving after /readyz has begun to fail, at most 5m (default 0s)")
 	f.BoolVar(&asJSON, "json", false, "print one line of JSON when ready")
+	addJournalFlags(cmd, &c, &journalMax)
 	addTLSFlags(cmd, &c)
 	addWebhookFlags(cmd, &c)
 	addLogFlags(cmd, &format, &level, "info")
 	traces.add(cmd)
 	f.StringVar(&logEnded, "log-ended", "all", "all, or sample:100 for one line of a hundred payments and payouts that end as planned")
 	return cmd
+}
+
+// addJournalFlags adds the flags of the journal of creates.
+func addJournalFlags(cmd *cobra.Command, c *server.Config, maxMiB *int64) {
+	f := cmd.Flags()
+	f.StringVar(&c.Journal, "journal", "", "a folder, on another disk than the database, for a sealed record of each create (default none)")
+	f.BoolVar(&c.JournalSync, "journal-sync", false, "write the record to the disk before the create is committed and answered, not within a second after it")
+	f.DurationVar(&c.JournalKeep, "journal-keep", journal.DefaultKeep, "for how long records are kept, at least 1h; longer than the time between two backups")
+	f.Int64Var(maxMiB, "journal-max", journal.DefaultMax>>20, "MiB of records that are kept, at least 128; the oldest go first")
 }
 
 // addTLSFlags adds the flags of TLS.

@@ -13,3 +13,9 @@ func DiskSpace(folder string) (size, free int64, ok bool) {
 	}
 	return int64(s.Blocks) * int64(s.Bsize), int64(s.Bavail) * int64(s.Bsize), true
 }
+
+// OnOneDisk reports whether two folders are on one file system.
+func OnOneDisk(a, b string) bool {
+	var x, y syscall.Stat_t
+	return syscall.Stat(a, &x) == nil && syscall.Stat(b, &y) == nil && x.Dev == y.Dev
+}

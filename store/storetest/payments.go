@@ -44,17 +44,26 @@ func (silent) Traits() provider.Traits {
 
 // NewCollector makes a collector that accepts payments and calls nobody: what
 // becomes of them is decided by the test, with Apply.
-func NewCollector(tb testing.TB, s *store.Store) *collect.Collector {
-	c := collect.New(engine.Config{
-		Store: s, Secret: []byte("a secret for tests"), AcceptOnly: true,
-		Connections: map[string]provider.Provider{Connection: silent{}},
-		Routes:      engine.ByMode(func(till.Mode, string, string, string) string { return Connection }),
-	})
+func NewCollector(tb testing.TB, s *store.Store, change ...func(c *engine.Config)) *collect.Collector {
+	c := collect.New(newConfig(s, change))
 	tb.Cleanup(func() {
 		if err := c.Close(context.WithoutCancel(tb.Context())); err != nil {
 			tb.Error(err)
 		}
 	})
+	return c
+}
+
+// newConfig returns the configuration of a Processor that calls nobody.
+func newConfig(s *store.Store, change []func(c *engine.Config)) engine.Config {
+	c := engine.Config{
+		Store: s, Secret: []byte("a secret for tests"), AcceptOnly: true,
+		Connections: map[string]provider.Provider{Connection: silent{}},
+		Routes:      engine.ByMode(func(till.Mode, string, string, string) string { return Connection }),
+	}
+	for _, f := range change {
+		f(&c)
+	}
 	return c
 }
 
@@ -102,11 +111,17 @@ func (b Body) request(tb testing.TB) *collect.Request {
 	return r
 }
 
+// CreatePayment asks for a payment of a client.
+func CreatePayment(tb testing.TB, c *collect.Collector, client *till.Client, b Body) (collect.Created, error) {
+	tb.Helper()
+	who := engine.Client{Client: client, Enabled: func(string) bool { return true }, Fees: b.Fees}
+	return c.Create(tb.Context(), who, b.request(tb))
+}
+
 // NewPayment makes a payment of a client.
 func NewPayment(tb testing.TB, c *collect.Collector, client *till.Client, b Body) *till.Payment {
 	tb.Helper()
-	who := engine.Client{Client: client, Enabled: func(string) bool { return true }, Fees: b.Fees}
-	made, err := c.Create(tb.Context(), who, b.request(tb))
+	made, err := CreatePayment(tb, c, client, b)
 	if err != nil {
 		var e *till.Error
 		if errors.As(err, &e) {

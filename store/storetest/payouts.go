@@ -15,12 +15,8 @@ import (
 
 // NewPaymaster makes a paymaster that accepts payouts and calls nobody: what
 // becomes of them is decided by the test, with ApplyPayout.
-func NewPaymaster(tb testing.TB, s *store.Store) *payout.Disburser {
-	m := payout.New(engine.Config{
-		Store: s, Secret: []byte("a secret for tests"), AcceptOnly: true,
-		Connections: map[string]provider.Provider{Connection: silent{}},
-		Routes:      engine.ByMode(func(till.Mode, string, string, string) string { return Connection }),
-	})
+func NewPaymaster(tb testing.TB, s *store.Store, change ...func(c *engine.Config)) *payout.Disburser {
+	m := payout.New(newConfig(s, change))
 	tb.Cleanup(func() {
 		if err := m.Close(context.WithoutCancel(tb.Context())); err != nil {
 			tb.Error(err)

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"till"
+	"till/books"
+	"till/journal"
+	"till/store"
+)
+
+// remake makes what is lost again from the journals; nil if none was named.
+func (r *restoredFlags) remake(ctx context.Context, s *store.Store, secret []byte, lostFrom till.Time) (*books.RemakeResult, error) {
+	if len(r.journals) == 0 {
+		if r.skipDamaged {
+			return nil, errors.New("--skip-damaged is about a journal: name it with --journal")
+		}
+		return nil, nil
+	}
+	out, err := books.Remake(ctx, s, books.RemakeRequest{
+		Secret: secret, Folders: r.journals, LostFrom: lostFrom, SkipDamaged: r.skipDamaged, By: actor(),
+	})
+	var damaged *books.DamagedError
+	if errors.As(err, &damaged) {
+		return nil, fmt.Errorf("%w. Nothing was made again: %d records can be read, and --skip-damaged goes on with them", err, damaged.Report.Records)
+	}
+	return out, err
+}
+
+func placesOf(places []journal.Place) []string {
+	out := make([]string, len(places))
+	for i, p := range places {
+		out[i] = p.String()
+	}
+	return out
+}
+
+// remadeJSON is what was made again, as the command prints it.
+func remadeJSON(m *books.RemakeResult) map[string]any {
+	return map[string]any{
+		"segments": m.Report.Segments, "records": m.Report.Records, "cut": placesOf(m.Report.Cut), "damaged": placesOf(m.Report.Damaged),
+		"payments": m.Payments, "payouts": m.Payouts, "clients": m.Clients, "retried": m.Retried, "waiting": m.Waiting,
+	}
+}
+
+func printRemade(w io.Writer, m *books.RemakeResult) {
+	if m == nil {
+		return
+	}
+	printf(w, "The journal has %s in %s. %s and %s that the database lacked were made again: they are asked about and not sent.\n",
+		count(m.Report.Records, "record", "records"), count(m.Report.Segments, "segment", "segments"),
+		count(m.Payments, "payment", "payments"), count(m.Payouts, "payout", "payouts"))
+	for _, p := range m.Report.Cut {
+		printf(w, "Not written completely, because the program or the machine stopped: %s.\n", p)
+	}
+	for _, p := range m.Report.Damaged {
+		printf(w, "Altered, and left out: %s.\n", p)
+	}
+	if m.Clients > 0 {
+		printf(w, "%s made again, without a key, methods and fees: 'till client' and 'till key create' set them.\n", count(m.Clients, "client was", "clients were"))
+	}
+	if m.Retried > 0 {
+		printf(w, "%s made anew by a client's retry already: asked about, and not sent.\n", count(m.Retried, "lost payment was", "lost payments were"))
+	}
+	if m.Waiting > 0 {
+		printf(w, "%s for money that came in during the lost time: start the service, let it settle the payments, and run the same command again.\n",
+			count(m.Waiting, "payout waits", "payouts wait"))
+	}
+}
