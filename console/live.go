@@ -13,7 +13,8 @@ const (
 	maxStreams       = 500 // of an instance
 	maxPersonStreams = 4
 	streamLife       = 5 * time.Minute
-	hintInterval     = time.Second // at most one hint in it
+	hintInterval     = time.Second            // at most one hint to a tab in it
+	hintSpacing      = 100 * time.Millisecond // between hints to any tabs of an instance: each makes a tab read its page again
 	recheckInterval  = 15 * time.Second
 	streamDeadline   = 10 * time.Second // for one write
 )
@@ -26,6 +27,7 @@ type streams struct {
 	mu       sync.Mutex
 	all      int
 	byPerson map[till.ID]int
+	next     time.Time // when the next hint may go
 }
 
 func newStreams() *streams {
@@ -53,6 +55,19 @@ func (s *streams) enter(person till.ID) (leave func(), ok bool) {
 	}, true
 }
 
+// turn returns how long a tab waits with its hint. Tabs take turns, so that many
+// of them beside a busy merchant do not take the processor from the payments.
+func (s *streams) turn(now time.Time) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.next.Before(now) {
+		s.next = now
+	}
+	wait := s.next.Sub(now)
+	s.next = s.next.Add(hintSpacing)
+	return wait
+}
+
 // live is GET /c/{client}/live: a stream of hints that something of the
 // merchant has changed. It says nothing about what.
 func (v *visit) live() error {
@@ -76,20 +91,27 @@ func (v *visit) live() error {
 	}
 	sub := v.k.Store.Subscribe(v.client.ID)
 	defer sub.Close()
-	end, look, check := time.NewTimer(streamLife), time.NewTicker(hintInterval), time.NewTicker(recheckInterval)
+	end, check := time.NewTimer(streamLife), time.NewTicker(recheckInterval)
 	defer end.Stop()
-	defer look.Stop()
 	defer check.Stop()
+	var (
+		changed = sub.C()        // nil while a hint waits: it will cover what changes until it goes
+		due     <-chan time.Time // when the hint that waits may go
+		last    time.Time        // hint
+	)
 	for {
 		select {
-		case <-look.C:
+		case <-changed:
+			changed, due = nil, time.After(max(hintInterval-time.Since(last), v.k.streams.turn(time.Now())))
+		case <-due:
 			select {
-			case <-sub.C():
-				if !say("event: hint\ndata:\n\n") {
-					return nil
-				}
+			case <-sub.C(): // the tab will read that too
 			default:
 			}
+			if !say("event: hint\ndata:\n\n") {
+				return nil
+			}
+			changed, due, last = sub.C(), nil, time.Now()
 		case <-check.C:
 			// A session that has ended, or a role that was taken, ends the stream.
 			if v.signIn() != nil || v.enterClient() != nil || !say(":\n\n") {
