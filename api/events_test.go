@@ -202,6 +202,9 @@ func TestAPollOutlivesTheReadTimeout(t *testing.T) {
 // meanwhile; whoever hangs up makes room; a stop answers them all.
 func TestPollsAreBoundedAndEnd(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("waits as long as a poll does")
+	}
 	w := newWorld(t, options{})
 	defer w.stop()
 	base, hs := w.network(15 * time.Second)

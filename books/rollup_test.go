@@ -70,6 +70,9 @@ func TestRollUpChangesNothingThatIsCounted(t *testing.T) {
 // More than one commit takes is folded all the same.
 func TestRollUpTakesAsManyCommitsAsItNeeds(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("adds up many hours")
+	}
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
 		client := storetest.NewClient(t, s, till.Test)
 		// What is counted here is not there, and in the end it is counted out.

@@ -403,6 +403,9 @@ func TestVerifyRaisesNoFalseAlarmWhileOthersWrite(t *testing.T) {
 // A day that has too many rows for one snapshot is counted by the hour.
 func TestVerifyCountsLargeDaysByTheHour(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("makes a large day")
+	}
 	template := filepath.Join(t.TempDir(), "template.db")
 	s := storetest.Open(t, store.Config{Path: template})
 	seeded(t, s, 200)

@@ -205,6 +205,9 @@ func TestAnAuthorityThatRefuses(t *testing.T) {
 // A certificate of a few seconds is renewed before it ends, and connections go on.
 func TestACertificateIsRenewed(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("waits for a renewal")
+	}
 	authority, log := acmetest.New(t), &lockedBuffer{}
 	authority.Life = 5 * time.Second
 	e := storetest.Engines()[0]

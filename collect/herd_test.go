@@ -61,6 +61,9 @@ func (f *fleet) successes(client *till.Client) (n int64) {
 // says how many they are.
 func TestAHerdOfDueStepsIsWorkedOffFairly(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("works off a thousand steps")
+	}
 	herd, rate, few := 1000, 50, 20
 	if n, err := strconv.Atoi(os.Getenv("TILL_HERD")); err == nil {
 		herd = n

@@ -17,6 +17,9 @@ import (
 // release, or was cancelled and never is.
 func TestAHoldIsInForceOnEveryInstanceWithinASecond(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("repeats a race")
+	}
 	onTwins(t, func(t *testing.T, w *twins) {
 		client := storetest.NewClient(t, w.stores[0], till.Test)
 		fund(t, w.stores[0], client, 2_000_000)

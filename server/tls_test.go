@@ -147,6 +147,9 @@ func TestTLSByFiles(t *testing.T) {
 // A client that sends nothing, or half a handshake, is dropped and holds nobody up.
 func TestASlowHandshakeIsDropped(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("waits for a deadline of the server")
+	}
 	dir := t.TempDir()
 	c := testConfig(t)
 	c.TLSCert, c.TLSKey = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")

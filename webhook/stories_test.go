@@ -169,6 +169,9 @@ func TestAHandlerThatAnswersAfterTheDeadline(t *testing.T) {
 
 // F39.
 func TestAnEndpointIsDownForADay(t *testing.T) {
+	if testing.Short() {
+		t.Skip("plays a long story")
+	}
 	inWorld(t, func(c *Config) { c.SweepInterval = 15 * time.Second }, func(t *testing.T, w *world) {
 		s := w.shop()
 		w.pay()
@@ -228,6 +231,9 @@ func TestAnEndpointIsDownForADay(t *testing.T) {
 
 // F40.
 func TestAnEndpointIsDownForFiveDays(t *testing.T) {
+	if testing.Short() {
+		t.Skip("plays a long story")
+	}
 	inWorld(t, func(c *Config) { c.SweepInterval = time.Minute }, func(t *testing.T, w *world) {
 		s, other := w.shop(), w.shop("webhook_endpoint.disabled")
 		w.pay()

@@ -31,6 +31,9 @@ import (
 // Where none may, a server is made to say what it says on a full disk.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("runs servers")
+	}
 	stories := map[string]func(*testing.T){"files that may not grow": sqliteInFilesThatMayNotGrow, "again with mounts": againWithMounts}
 	if os.Getenv(mayMount) != "" {
 		stories = map[string]func(*testing.T){"sqlite on a full disk": sqliteOnAFullDisk, "backup on a full disk": backupOnAFullDisk, "journal on a full disk": journalOnAFullDisk}

@@ -27,6 +27,9 @@ import (
 // and the event logs say that they are not the ones they were.
 func TestRestoreOfAnOldBackup(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("runs servers")
+	}
 	engines := backups()
 	engines["sqlite by till backup"] = newArchive
 	for name, engine := range engines {
