@@ -80,7 +80,8 @@
 //	Claim         take a due step for the time of a lease
 //	Submit        send a subject to the operator, once per reference
 //	Check         read a subject's state from the operator
-//	Apply         record an answer; the only way a status changes
+//	Apply         record an answer; the only way a status changes, besides Cancel
+//	Cancel        withdraw a payout that was not sent
 //	Settle        post collected money to the client's wallet
 //	Suspend       post money that came in but cannot be attributed
 //	Reverse       post that an operator took money back
@@ -90,7 +91,7 @@
 //	Reconcile     compare an operator's statement with our books
 //	Deliver       post an event to an endpoint until it answers 2xx
 //	Replay        answer a repeated create again, or deliver an event again
-//	Wake          make a loop run now instead of at its next interval
+//	Wake          make a loop run now instead of at its next interval, or (WakeStep) a step due because of a callback
 //
 // Start reading at payment.go.
 package till

@@ -9,10 +9,10 @@
 //	callback ── RecordCallback
 //
 // It promises that a payment's money is credited once, and only the amount
-// that was asked for, under a receipt that no other payment has. Apply is the only
-// place where a payment changes. It locks a batch, decides each answer in memory,
+// that was asked for, under a receipt that no other payment has. engine's Apply is
+// the only place where a payment's status changes. It locks a batch, decides each answer in memory,
 // and writes the net result: of five answers that say the same, four change nothing.
 //
 // It calls no operator and does not decide when to call one: package engine does.
-// Start reading at create.go, then apply.go.
+// Start reading at create.go, then rules.go.
 package collect

@@ -21,6 +21,7 @@ type homePage struct {
 
 	Open      []openRow
 	OpenAll   int64
+	OpenMore  bool  // there are more than were counted
 	Older     int64 // of them, older than five minutes
 	OpenPath  string
 	Wallets   []walletRow
@@ -121,6 +122,7 @@ func (v *visit) readOpen(ctx context.Context, tx *store.Tx, p *homePage) error {
 			p.Open = append(p.Open, row)
 		}
 	}
+	p.OpenMore = p.OpenAll >= store.MaxOpenOfClient
 	return nil
 }
 

@@ -85,6 +85,7 @@ const (
 	Abandon Action = "abandon" // it never reached the operator and its window is over
 	Hold    Action = "hold"    // do not send it while it is held
 	Resolve Action = "resolve" // a person brings the operator's decision
+	Notice  Action = "notice"  // no instance claims it: open a case
 )
 
 // calls reports whether the action calls the operator.

@@ -17,7 +17,8 @@ import (
 // other writers.
 const maxFailuresPerCommit = 64
 
-// Apply records answers. Besides a cancellation, it is the only place where a row changes.
+// Apply records answers. Besides a payout's cancellation, it is the only place where a
+// status changes; a claim that sends again moves the window.
 // The whole batch is one commit. If that fails, each answer is recorded alone; if that
 // fails too, RecordErr says why.
 func (p *Processor[R]) Apply(ctx context.Context, answers []*Answer) {
@@ -72,7 +73,7 @@ func applyTogether(answers []*Answer, record func(answers []*Answer, reread bool
 	}
 	err := safely(answers, false)
 	if errors.Is(err, store.ErrUnknownCommit) {
-		err = safely(answers, false) // recording an answer again changes nothing
+		err = safely(answers, false) // again: no status and no money changes; only the call may be counted twice
 	}
 	var away error
 	if errors.Is(err, store.ErrUnavailable) {

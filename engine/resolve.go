@@ -82,9 +82,9 @@ type ResolveItem struct {
 // ResolveAll ends rows on evidence, in one commit if possible. It leaves a row alone if its
 // money has moved already, or if it has ended and is only reported as failed. So a second
 // run changes nothing.
-func (p *Processor[R]) ResolveAll(ctx context.Context, settlements []*ResolveItem) error {
-	refs := make([]store.Ref, len(settlements))
-	for i, s := range settlements {
+func (p *Processor[R]) ResolveAll(ctx context.Context, items []*ResolveItem) error {
+	refs := make([]store.Ref, len(items))
+	for i, s := range items {
 		refs[i] = s.Ref
 	}
 	rows, err := p.read(ctx, refs)
@@ -93,7 +93,7 @@ func (p *Processor[R]) ResolveAll(ctx context.Context, settlements []*ResolveIte
 	}
 	var answers []*Answer
 	var asked []*ResolveItem
-	for _, s := range settlements {
+	for _, s := range items {
 		s.Changed, s.Err = false, nil
 		row, found := rows[s.Ref]
 		if !found {

@@ -29,9 +29,6 @@ const (
 	maxNotices = 100
 )
 
-// Notice is the action of an instance that finds a step that no instance claims.
-const Notice Action = "notice"
-
 // connectionOf returns the connection of a lane.
 func connectionOf(lane string) string {
 	name, _, _ := strings.Cut(lane, " ")

@@ -19,5 +19,5 @@
 // sends it commits that first. So Cancel knows what was not sent, and an instance
 // that takes over checks instead of sending.
 //
-// Start reading at create.go, then apply.go.
+// Start reading at create.go, then rules.go.
 package payout

@@ -64,7 +64,7 @@ type HandleReader interface {
 	Provider
 	// HandleInCallback returns the handle in a callback, "" if there is none. Then the
 	// callback is useless.
-	HandleInCallback(mail []byte) string
+	HandleInCallback(body []byte) string
 }
 
 // Claim is what a callback says about a request. It is not trusted: only a

@@ -255,6 +255,7 @@ func TestHowAPaymentEndedIsTheDatabasesOwnWord(t *testing.T) {
 func TestTheDatabaseKnowsTheSameMoves(t *testing.T) {
 	t.Parallel()
 	runVault(t, func(t *testing.T, _ *store.Store, _ *till.Client, try storetest.Intruder) {
+		const nobody = till.Status("NULL")
 		move := func(from, to, previous till.Status) error {
 			reason, final := "NULL", "NULL"
 			if to == till.Failed || to == till.Expired {
@@ -263,8 +264,12 @@ func TestTheDatabaseKnowsTheSameMoves(t *testing.T) {
 			if to.Final() {
 				final = "99"
 			}
-			_, err := try(fmt.Sprintf(`UPDATE payments SET status = '%s', previous_status = '%s', processing_event = 98, final_event = %s, failure_reason = %s WHERE reference = '%s'`,
-				to, previous, final, reason, from))
+			before := "'" + string(previous) + "'"
+			if previous == nobody {
+				before = "NULL"
+			}
+			_, err := try(fmt.Sprintf(`UPDATE payments SET status = '%s', previous_status = %s, processing_event = 98, final_event = %s, failure_reason = %s WHERE reference = '%s'`,
+				to, before, final, reason, from))
 			return err
 		}
 		for _, from := range till.Statuses {
@@ -276,7 +281,7 @@ func TestTheDatabaseKnowsTheSameMoves(t *testing.T) {
 				if err := move(from, to, from); (err == nil) != legal {
 					t.Errorf("from %s to %s: %v, and the table says legal is %v", from, to, err, legal)
 				}
-				for _, lie := range slices.Concat(till.Statuses, []till.Status{""}) {
+				for _, lie := range slices.Concat(till.Statuses, []till.Status{"", nobody}) {
 					if lie != from {
 						if err := move(from, to, lie); err == nil {
 							t.Errorf("from %s to %s passed as a move from %q", from, to, lie)

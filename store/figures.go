@@ -38,8 +38,12 @@ var sumFeesTaken = db.Define(db.SQL{Name: "figures.sumFeesTaken",
 var countClients = db.Define(db.SQL{Name: "figures.countClients",
 	SQLite: `SELECT mode, count(*) FROM clients GROUP BY mode`})
 
-// maxOpenCounted is how many open payments are looked at for a count by age.
-const maxOpenCounted = 100_000
+// How many open payments are looked at for a count: of all clients, and of one,
+// whose home page is read again each time that something changes.
+const (
+	maxOpenCounted  = 100_000
+	MaxOpenOfClient = 1000
+)
 
 // OpenOf is how many open payments of a client are somewhere.
 type OpenOf struct {
@@ -48,11 +52,11 @@ type OpenOf struct {
 	Older int64 // of them, made before a moment
 }
 
-// OpenPayments counts the open payments of a client, the oldest ones up to a
-// bound, by where they are.
+// OpenPayments counts the open payments of a client, the oldest ones up to
+// MaxOpenOfClient, by where they are.
 func (tx *Tx) OpenPayments(ctx context.Context, client till.ID, before till.Time) ([]OpenOf, error) {
 	oldest := till.FirstID(before)
-	return readAll(ctx, tx, countOpenOf, []any{oldest[:], client[:], maxOpenCounted}, func(r db.Row) (o OpenOf, err error) {
+	return readAll(ctx, tx, countOpenOf, []any{oldest[:], client[:], MaxOpenOfClient}, func(r db.Row) (o OpenOf, err error) {
 		err = r.Scan(&o.Where, &o.N, &o.Older)
 		return o, err
 	})

@@ -229,10 +229,10 @@ const MinCallbackInterval = time.Second
 // the clock was set back. A callback body, if not nil, replaces the one before,
 // unless it names another handle than the step has. WakeStep reports whether the
 // step exists.
-func (tx *Tx) WakeStep(ctx context.Context, ref Ref, mail []byte, handle string) (bool, error) {
+func (tx *Tx) WakeStep(ctx context.Context, ref Ref, body []byte, handle string) (bool, error) {
 	now, pause := int64(tx.Now()), MinCallbackInterval.Microseconds()
 	n, err := tx.db.Exec(ctx, wakeStep,
-		handle, handle, handle, bytesOrNull(mail), now-pause, now, pause, now, now+pause, now, ref.Client[:], ref.ID[:])
+		handle, handle, handle, bytesOrNull(body), now-pause, now, pause, now, now+pause, now, ref.Client[:], ref.ID[:])
 	if err != nil || n == 0 {
 		return false, err
 	}

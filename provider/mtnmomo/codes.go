@@ -6,12 +6,6 @@ import (
 	"till/provider/wire"
 )
 
-// The reasons of payouts.
-const (
-	recipientNotFound   till.FailureReason = "recipient_not_found"
-	recipientNotAllowed till.FailureReason = "recipient_not_allowed"
-)
-
 // codeMeaning is our reading of MTN's reason, for each product. The payer of a collection
 // is the customer, that of a disbursement is us.
 type codeMeaning struct {
@@ -32,10 +26,10 @@ var failureCodes = map[string]codeMeaning{
 	"NOT_ENOUGH_FUNDS":              {till.InsufficientFunds, till.ProviderUnavailable, false, true, "product updates 192"},
 	"COULD_NOT_PERFORM_TRANSACTION": {till.CustomerTimeout, till.ProviderError, true, true, "product updates 192: PIN not entered in time"},
 	"PAYER_NOT_FOUND":               {till.PayerNotFound, till.ProviderUnavailable, false, false, "product updates 192"},
-	"PAYEE_NOT_FOUND":               {till.ProviderRejected, recipientNotFound, false, false, "product updates 192"},
+	"PAYEE_NOT_FOUND":               {till.ProviderRejected, till.RecipientNotFound, false, false, "product updates 192"},
 	"PAYER_LIMIT_REACHED":           {till.PayerLimitReached, till.ProviderUnavailable, false, true, "product updates 192"},
 	"SENDER_ACCOUNT_NOT_ACTIVE":     {till.PayerNotAllowed, till.ProviderUnavailable, false, false, "product updates 192: blocked payer"},
-	"PAYEE_NOT_ALLOWED_TO_RECEIVE":  {till.ProviderRejected, recipientNotAllowed, false, false, "product updates 192: blocked payee"},
+	"PAYEE_NOT_ALLOWED_TO_RECEIVE":  {till.ProviderRejected, till.RecipientNotAllowed, false, false, "product updates 192: blocked payee"},
 	"NOT_ALLOWED":                   {till.ProviderRejected, till.ProviderRejected, false, false, "product updates 192: blocked partner"},
 
 	// MTN Congo's code for NOT_ENOUGH_FUNDS and more.

@@ -68,7 +68,7 @@ var SimSecrets = map[string]string{
 	"SIM_MTN_COLLECTION_KEY": SimCollectionKey, "SIM_MTN_DISBURSEMENT_KEY": SimDisbursementKey,
 }
 
-// environments are the documented target environments, each with the only
+// simCurrencies are the documented target environments, each with the only
 // currency that it takes.
 var simCurrencies = map[string]string{
 	sandboxEnvironment: "EUR",

@@ -11,7 +11,7 @@ import (
 	"till/provider/simulator"
 )
 
-// endings are the numbers that have a story, by their last seven digits, so
+// scenarios are the numbers that have a story, by their last seven digits, so
 // that MTN's documented test numbers (46733123450 and on) have it and so have
 // numbers of a real country that end alike (242063123450). Any other number
 // succeeds. From 3123470 on they are the simulator's own: MTN documents none

@@ -30,7 +30,7 @@ func reply(status int, body string) *wire.Reply {
 // the recipient of a payout.
 var customers = []till.FailureReason{till.CustomerDeclined, till.CustomerTimeout, till.NotApproved, till.InsufficientFunds,
 	till.FundsOrLimit, till.PayerNotFound, till.PayerLimitReached, till.PayerNotAllowed, till.PayerBusy, till.WrongPIN}
-var recipients = []till.FailureReason{recipientNotFound, recipientNotAllowed, "recipient_limit_reached"}
+var recipients = []till.FailureReason{till.RecipientNotFound, till.RecipientNotAllowed, "recipient_limit_reached"}
 
 func TestEveryRowOfTheTableMakesSense(t *testing.T) {
 	for code, m := range failureCodes {
