@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -49,6 +50,25 @@ func TestHome(t *testing.T) {
 	r.Header.Set("If-None-Match", first.Header().Get("ETag"))
 	if again := w.do(r); first.Code != http.StatusOK || again.Code != http.StatusNotModified {
 		t.Errorf("the region is %d and then %d", first.Code, again.Code)
+	}
+}
+
+// Home is read again whenever something changes, so of very many open payments it
+// counts the oldest, and says that there are more.
+func TestHomeOfManyOpenPayments(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sqlite())
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() {
+			for range store.MaxOpenOfClient / 50 {
+				w.pay("242061230000", 5000, "", "") // nobody approves
+			}
+		})
+	}
+	all.Wait()
+	if page := w.get(w.path("/home")); !strings.Contains(page, ">1,000+</a>") {
+		t.Error("home does not say that there are more than 1,000 open payments")
 	}
 }
 

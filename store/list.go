@@ -48,15 +48,18 @@ func (tx *Tx) ListPayouts(ctx context.Context, client till.ID, f PaymentFilter, 
 // list is the filter as a question.
 func (f *PaymentFilter) list(byEnd bool, table string, client till.ID, page Page) *list {
 	l := newList(byEnd, counted{client: client, table: table, a: f.Method, b: string(f.Status)}, "p.id", f.From, f.To, page)
+	if l.fewColumns = "p.id, p.method, p.status, p.phone, p.connection, p.amount, p.currency"; l.indexedByEnd {
+		l.fewColumns += ", p.ended"
+	}
 	l.whereIndexed("p.reference = ", f.Reference != "", f.Reference)
 	l.whereIndexed("p.provider_reference = ", f.ProviderReference != "", f.ProviderReference)
 	if f.Key != nil {
 		l.whereIndexed("p.idempotency_key = ", true, f.Key.Bytes())
 	}
-	l.whereIndexed("p.phone = ", f.Phone != "", f.Phone)
-	l.whereIndexed("p.connection = ", f.Connection != "", f.Connection)
-	l.whereIndexed("p.amount = ", f.Amount != 0, f.Amount)
-	l.whereIndexed("p.currency = ", f.Currency != "", f.Currency)
+	l.whereScanned("p.phone = ", f.Phone != "", f.Phone)
+	l.whereScanned("p.connection = ", f.Connection != "", f.Connection)
+	l.whereScanned("p.amount = ", f.Amount != 0, f.Amount)
+	l.whereScanned("p.currency = ", f.Currency != "", f.Currency)
 	return l
 }
 
@@ -94,6 +97,8 @@ type list struct {
 	page         Page
 	conds        []condition
 	indexed      bool                   // a condition that counters do not know
+	few          []condition            // of them, those whose few rows an index finds
+	fewColumns   string                 // what is read of these: what the other conditions and columns need
 	pairs        map[int64][]filterPair // that were read, by hour
 	indexedByEnd bool                   // the index of pairs has the status in which a row ended, and of an open row only that it is open
 }
@@ -113,6 +118,14 @@ func newList(byEnd bool, c counted, columns string, from, to till.Time, page Pag
 
 // whereIndexed adds a condition that an index narrows to a few rows.
 func (l *list) whereIndexed(text string, on bool, arg any) {
+	if on {
+		l.few = append(l.few, condition{text, arg})
+		l.indexed = true
+	}
+}
+
+// whereScanned adds a condition for which each row of the range is looked at.
+func (l *list) whereScanned(text string, on bool, arg any) {
 	if on {
 		l.conds = append(l.conds, condition{text, arg})
 		l.indexed = true

@@ -92,23 +92,40 @@ func (l *list) whereB(value string) condition {
 }
 
 // from appends which rows are meant: those of a list, or of one of its pairs,
-// between two ids.
+// between two ids. Where an index finds a few rows, they are read first: a planner
+// that knows little of the tables would walk all ids, or all of a status, instead.
 func (s *statement) from(l *list, p *filterPair, lo, hi *till.ID) {
 	table, column, _ := countTable(l.table)
 	conds := l.conds
 	if p != nil {
 		conds = []condition{{"p." + column + " = ", p.a}, l.whereB(p.b)}
 	}
-	s.add(" FROM ", table, " p WHERE p.client_id = ")
-	s.arg(l.client[:])
-	for _, c := range conds {
-		s.add(" AND ", c.text)
-		s.arg(c.arg)
+	where := func(conds []condition) {
+		for _, c := range conds {
+			s.add(" AND ", c.text)
+			s.arg(c.arg)
+		}
 	}
-	s.add(" AND p.id BETWEEN ")
-	s.arg(lo[:])
-	s.add(" AND ")
-	s.arg(hi[:])
+	between := func() {
+		s.add("p.id BETWEEN ")
+		s.arg(lo[:])
+		s.add(" AND ")
+		s.arg(hi[:])
+	}
+	if len(l.few) == 0 {
+		s.add(" FROM ", table, " p WHERE p.client_id = ")
+		s.arg(l.client[:])
+		where(conds)
+		s.add(" AND ")
+		between()
+		return
+	}
+	s.add(" FROM (WITH few AS MATERIALIZED (SELECT ", l.fewColumns, " FROM ", table, " p WHERE p.client_id = ")
+	s.arg(l.client[:])
+	where(l.few)
+	s.add(") SELECT * FROM few) p WHERE ")
+	between()
+	where(conds)
 }
 
 // pageSQL is the statement that reads a page of a list; with pairs, of their

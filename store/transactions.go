@@ -23,8 +23,10 @@ type TransactionFilter struct {
 	From, To                  till.Time // both inclusive
 }
 
-const transactionColumns = `p.id, p.wallet_id, p.sequence, p.type, p.direction, p.amount, p.currency, p.balance_after,
-	p.payment_id, p.payout_id, p.reference, p.provider_reference, p.created_at,
+const plainTransactionColumns = `p.id, p.wallet_id, p.sequence, p.type, p.direction, p.amount, p.currency, p.balance_after,
+	p.payment_id, p.payout_id, p.reference, p.provider_reference, p.created_at`
+
+const transactionColumns = plainTransactionColumns + `,
 	coalesce((SELECT q.method FROM payments q WHERE q.client_id = p.client_id AND q.id = p.payment_id),
 		(SELECT o.method FROM payouts o WHERE o.client_id = p.client_id AND o.id = p.payout_id))` // never changes, and is not copied into the line
 
@@ -37,6 +39,7 @@ func scanTransaction(r db.Row, client till.ID, t *ledger.Transaction) error {
 // list is the filter as a question.
 func (f *TransactionFilter) list(client till.ID, page Page) *list {
 	l := newList(false, counted{client: client, table: countTransactions, a: f.Type, b: f.Currency}, transactionColumns, f.From, f.To, page)
+	l.fewColumns = "p.client_id, " + plainTransactionColumns
 	l.whereIndexed("p.reference = ", f.Reference != "", f.Reference)
 	l.whereIndexed("p.payment_id = ", !f.PaymentID.IsZero(), f.PaymentID.Bytes())
 	l.whereIndexed("p.payout_id = ", !f.PayoutID.IsZero(), f.PayoutID.Bytes())
