@@ -72,14 +72,22 @@ var verifyReceipts = db.Define(db.SQL{Name: "receipts.verify",
 // missing ones, so there is only one possible plan.
 var (
 	fillPaymentReceipts = db.Define(db.SQL{Name: "receipts.fillPaymentReceipts",
-		SQLite: `INSERT INTO operator_receipts (connection, receipt, kind, client_id, subject_id)
-		SELECT connection, provider_reference, 'payment', client_id, id FROM payments WHERE provider_reference IS NOT NULL
-		ORDER BY connection, provider_reference, id ON CONFLICT (connection, receipt, kind) DO NOTHING`})
+		SQLite: fillFromPayments, Citus: fillFromPayments + countInserted})
 	fillPayoutReceipts = db.Define(db.SQL{Name: "receipts.fillPayoutReceipts",
-		SQLite: `INSERT INTO operator_receipts (connection, receipt, kind, client_id, subject_id)
-		SELECT connection, provider_reference, 'payout', client_id, id FROM payouts WHERE provider_reference IS NOT NULL
-		ORDER BY connection, provider_reference, id ON CONFLICT (connection, receipt, kind) DO NOTHING`})
+		SQLite: fillFromPayouts, Citus: fillFromPayouts + countInserted})
 )
+
+const fillFromPayments = `INSERT INTO operator_receipts (connection, receipt, kind, client_id, subject_id)
+		SELECT connection, provider_reference, 'payment', client_id, id FROM payments WHERE provider_reference IS NOT NULL
+		ORDER BY connection, provider_reference, id ON CONFLICT (connection, receipt, kind) DO NOTHING`
+
+const fillFromPayouts = `INSERT INTO operator_receipts (connection, receipt, kind, client_id, subject_id)
+		SELECT connection, provider_reference, 'payout', client_id, id FROM payouts WHERE provider_reference IS NOT NULL
+		ORDER BY connection, provider_reference, id ON CONFLICT (connection, receipt, kind) DO NOTHING`
+
+// countInserted makes Citus count the rows that were inserted. Without it, it counts those
+// that were tried.
+const countInserted = ` RETURNING 1`
 
 // CallbackTarget is what an operator's callback turns out to be about.
 type CallbackTarget struct {
