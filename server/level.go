@@ -103,24 +103,11 @@ func (s *Server) refuseStop(ctx context.Context) error {
 	if err != nil || len(stops) == 0 {
 		return err
 	}
-	if known, err := s.store.KnowsInstances(ctx); err != nil || !known {
-		return err
-	}
-	var others []string
-	err = s.store.View(ctx, func(tx *store.Tx) error {
-		others = nil
-		all, err := tx.Instances(ctx)
-		for _, i := range all {
-			if i.Running(tx.Now()) {
-				others = append(others, fmt.Sprintf("%s (%s)", i.ID, i.Version))
-			}
-		}
-		return err
-	})
-	if err != nil || len(others) == 0 {
+	running, err := s.store.RunningInstances(ctx)
+	if err != nil || len(running) == 0 {
 		return err
 	}
 	return fmt.Errorf("other instances run on the database and cannot go on after the migrations %s: stop them and start again after %s, "+
 		"or run 'till migrate', at which they stop by themselves; they are %s",
-		strings.Join(stops, ", "), store.InstanceGone, strings.Join(others, ", "))
+		strings.Join(stops, ", "), store.InstanceGone, store.InstanceNames(running))
 }

@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"till"
@@ -61,6 +63,34 @@ func (tx *Tx) Instances(ctx context.Context) ([]*Instance, error) {
 		err := r.Scan(idDest(&i.ID), &i.Version, &i.Level, &i.Role, &i.StartedAt, &i.SeenAt)
 		return i, err
 	})
+}
+
+// RunningInstances returns the instances that use the database now. A database from before
+// instances were recorded has none to tell of.
+func (s *Store) RunningInstances(ctx context.Context) (running []*Instance, err error) {
+	if known, err := s.KnowsInstances(ctx); err != nil || !known {
+		return nil, err
+	}
+	err = s.View(ctx, func(tx *Tx) error {
+		running = nil
+		all, err := tx.Instances(ctx)
+		for _, i := range all {
+			if i.Running(tx.Now()) {
+				running = append(running, i)
+			}
+		}
+		return err
+	})
+	return running, err
+}
+
+// InstanceNames lists instances for a person, with their releases.
+func InstanceNames(all []*Instance) string {
+	var names []string
+	for _, i := range all {
+		names = append(names, fmt.Sprintf("%s (%s)", i.ID, i.Version))
+	}
+	return strings.Join(names, ", ")
 }
 
 // DeleteInstance forgets an instance that stops.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"strings"
 	"time"
@@ -165,10 +166,33 @@ func (s *Store) KnowsInstances(ctx context.Context) (bool, error) {
 // DefaultShards is into how many parts Distribute divides the clients unless it is told.
 const DefaultShards = schema.DefaultShards
 
+// ReadyToDistribute returns an error if instances run on a database that is still to be
+// distributed: they took it for one server. Beside a database whose tables are all in
+// their places instances may run, because then Distribute only repeats settings.
+func (s *Store) ReadyToDistribute(ctx context.Context) error {
+	if done, err := schema.IsPlaced(ctx, s.db); err != nil || done {
+		return err
+	}
+	running, err := s.RunningInstances(ctx)
+	if err != nil || len(running) == 0 {
+		return err
+	}
+	return &SchemaError{Detail: fmt.Sprintf("instances run on the database and could not go on once it is distributed: stop them and try again after %s; they are %s",
+		InstanceGone, InstanceNames(running))}
+}
+
 // Distribute puts each table in its place on Citus, and says each command before it runs.
-// The store must have been opened with PlainSQL.
+// The store must have been opened with PlainSQL, and be ReadyToDistribute.
 func (s *Store) Distribute(ctx context.Context, shards int, say func(command string)) error {
 	return schema.Distribute(ctx, s.db, shards, say)
+}
+
+// Distributed reports whether Citus has distributed the database, as far as Open could see.
+func (s *Store) Distributed() bool { return s.db.Dialect() == db.Citus }
+
+// WithoutIdentity returns the tables whose shards Citus could not move while they are written.
+func (s *Store) WithoutIdentity(ctx context.Context) ([]string, error) {
+	return schema.WithoutIdentity(ctx, s.db)
 }
 
 // SchemaNumber returns the number of this program\'s newest migration.

@@ -21,7 +21,8 @@ one at its first start. A PostgreSQL database may be empty.
 
 With --citus it also distributes the tables of a PostgreSQL with Citus over its
 nodes, by client, and prints each command before it runs it. Stop all instances
-first. Run it again after an error, and after a node was added.`,
+first: it refuses while one runs. Run it again after an error. When all tables are
+in their places it repeats settings of the nodes only; then instances may run.`,
 		Example: `  till migrate --database "$TILL_DATABASE"
   till migrate --database "$TILL_DATABASE" --citus --shards 64`,
 		Args: cobra.NoArgs,
@@ -37,6 +38,11 @@ first. Run it again after an error, and after a node was added.`,
 				return err
 			}
 			defer func() { err = errors.Join(err, s.Close()) }()
+			if citus {
+				if err := s.ReadyToDistribute(cmd.Context()); err != nil {
+					return err
+				}
+			}
 			applied, err := s.Migrate(cmd.Context())
 			if err != nil {
 				return err

@@ -179,6 +179,20 @@ func prepare(ctx context.Context, d *db.DB) (commands []string, err error) {
 	return commands, err
 }
 
+// WithoutIdentity returns the tables whose shards could not be moved while they are written.
+func WithoutIdentity(ctx context.Context, d *db.DB) (tables []string, err error) {
+	err = d.View(ctx, func(tx *db.Tx) error {
+		tables = nil
+		return tx.Query(ctx, selectWithoutIdentity, nil, func(r db.Row) error {
+			var table, index string
+			err := r.Scan(&table, &index)
+			tables = append(tables, table)
+			return err
+		})
+	})
+	return tables, err
+}
+
 // unplaced returns the tables that Citus does not know, in an order in which it takes
 // them: clients before all that is placed beside them, and each table behind those that its
 // foreign keys refer to.
@@ -241,6 +255,15 @@ func IsDistributed(ctx context.Context, d *db.DB) (yes bool, err error) {
 		return err
 	})
 	return yes, err
+}
+
+// IsPlaced reports whether all tables are in their places on Citus.
+func IsPlaced(ctx context.Context, d *db.DB) (bool, error) {
+	if yes, err := IsDistributed(ctx, d); err != nil || !yes {
+		return false, err
+	}
+	rest, err := unplaced(ctx, d)
+	return len(rest) == 0, err
 }
 
 // distributedTables returns how many tables of the schema Citus knows.
