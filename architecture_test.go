@@ -103,7 +103,7 @@ var packageRules = []packageRule{
 
 // engineFiles are the files beside the engines' own packages that may import an
 // engine: everything else knows internal/db only.
-var engineFiles = []string{"store/open.go", "cmd/till/doctor.go", "cmd/till/doctor_backup.go"}
+var engineFiles = []string{"store/open.go", "cmd/till/doctor.go", "cmd/till/doctor_backup.go", "cmd/till/doctor_citus.go"}
 
 // counting are the packages that count by meter and record spans, beside what their rules
 // name. meter itself serves HTTP.

@@ -30,7 +30,8 @@ func newDoctor() *cobra.Command {
 		Short: "Check a setup for problems",
 		Long: `Check a database and its server for what could lose an acknowledged payment or
 stop the service. Use it before going live and after each change of the setup.
-It changes nothing and may run beside a server.
+It changes nothing and may run beside a server. Of a database that Citus has
+distributed it checks each node.
 
 With --config it also checks each operator, without moving money. For an operator
 that calls one address for all payments, it prints the address to register.
@@ -106,6 +107,8 @@ func (v severity) String() string { return [...]string{"ok", "warning", "wrong"}
 type doctor struct {
 	findings []finding
 	damaged  bool // there is no use in reading on
+
+	silentNodes bool // of a cluster: what is read of all clients cannot be read
 }
 
 type finding struct {
@@ -177,8 +180,15 @@ func (d *doctor) examineStore(ctx context.Context, database, secretFile string) 
 		return err
 	}
 	d.add("schema", isFine, "it is this program's")
+	if err := d.examineIdentities(ctx, s); err != nil {
+		return err
+	}
 	if err := d.examineLevel(ctx, s); err != nil {
 		return err
+	}
+	if d.silentNodes {
+		d.add("the rest", isRisky, "not checked: it is read of all clients, and nodes do not answer")
+		return nil
 	}
 	strays, err := books.CountOpenStrays(ctx, s)
 	if err != nil {
@@ -243,7 +253,7 @@ func (d *doctor) examinePostgres(ctx context.Context, database string) error {
 	d.addIf("connections", h.MaxConnections-h.Connections < sessionsPerInstance, isRisky,
 		fmt.Sprintf("%d of %d are in use; an instance takes up to %d", h.Connections, h.MaxConnections, sessionsPerInstance),
 		fmt.Sprintf("%d of %d are in use and an instance takes up to %d; raise max_connections", h.Connections, h.MaxConnections, sessionsPerInstance))
-	return nil
+	return d.examineCluster(ctx, database)
 }
 
 // examineStandbys warns if a failover could lose acknowledged commits.

@@ -105,22 +105,11 @@ var citusTemplate = sync.OnceValues(func() (string, error) {
 	if err != nil || there {
 		return name, err
 	}
-	if err := onNodes("DROP DATABASE IF EXISTS "+name+" WITH (FORCE)", "CREATE DATABASE "+name); err != nil {
+	if err := onNodes("DROP DATABASE IF EXISTS " + name + " WITH (FORCE)"); err != nil {
 		return "", err
 	}
-	for _, node := range nodes {
-		if err := execute(inCitus(node, name), "CREATE EXTENSION citus"); err != nil {
-			return "", err
-		}
-	}
-	for i, node := range nodes {
-		query := fmt.Sprintf("SELECT citus_add_node('%s', %s)", node.Hostname(), node.Port())
-		if i == 0 {
-			query = fmt.Sprintf("SELECT citus_set_coordinator_host('%s', %s)", node.Hostname(), node.Port())
-		}
-		if err := execute(inCitus(nodes[0], name), query); err != nil {
-			return "", err
-		}
+	if err := makeCluster(name); err != nil {
+		return "", err
 	}
 	if err := distribute(store.Config{Path: inCitus(nodes[0], name), PlainSQL: true}); err != nil {
 		return "", err
@@ -136,6 +125,33 @@ var citusTemplate = sync.OnceValues(func() (string, error) {
 	}
 	return name, nil
 })
+
+// makeCluster makes a database of a name on each node, without tables, in which the
+// coordinator knows the others.
+func makeCluster(name string) error {
+	if err := onNodes("CREATE DATABASE " + name); err != nil {
+		return err
+	}
+	nodes, err := citusNodes()
+	if err != nil {
+		return err
+	}
+	for _, node := range nodes {
+		if err := execute(inCitus(node, name), "CREATE EXTENSION citus"); err != nil {
+			return err
+		}
+	}
+	for i, node := range nodes {
+		query := fmt.Sprintf("SELECT citus_add_node('%s', %s)", node.Hostname(), node.Port())
+		if i == 0 {
+			query = fmt.Sprintf("SELECT citus_set_coordinator_host('%s', %s)", node.Hostname(), node.Port())
+		}
+		if err := execute(inCitus(nodes[0], name), query); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 func distribute(c store.Config) error {
 	if err := migrate(c); err != nil {
@@ -162,13 +178,42 @@ func newCitus(tb testing.TB) string {
 		tb.Fatal(err)
 	}
 	name := newName()
+	dropAtEnd(tb, name)
+	if err := onNodes("CREATE DATABASE " + name + " TEMPLATE " + copied + " STRATEGY FILE_COPY"); err != nil {
+		tb.Fatal(err)
+	}
+	return inCitus(nodes[0], name)
+}
+
+// newEmptyCitus makes a database without tables on each node, dropped when the test has
+// ended, and returns its URL.
+func newEmptyCitus(tb testing.TB) string {
+	tb.Helper()
+	name := newName()
+	dropAtEnd(tb, name)
+	if err := makeCluster(name); err != nil {
+		tb.Fatal(err)
+	}
+	nodes, err := citusNodes()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return inCitus(nodes[0], name)
+}
+
+func dropAtEnd(tb testing.TB, name string) {
 	tb.Cleanup(func() {
 		if err := onNodes("DROP DATABASE IF EXISTS " + name + " WITH (FORCE)"); err != nil {
 			tb.Error(err)
 		}
 	})
-	if err := onNodes("CREATE DATABASE " + name + " TEMPLATE " + copied + " STRATEGY FILE_COPY"); err != nil {
-		tb.Fatal(err)
+}
+
+// Distribute distributes a database that was Empty, if the engine is Citus.
+func (e Engine) Distribute(tb testing.TB, s *store.Store) error {
+	tb.Helper()
+	if e.Name != "citus" {
+		return nil
 	}
-	return inCitus(nodes[0], name)
+	return s.Distribute(context.WithoutCancel(tb.Context()), citusShards, func(string) {})
 }

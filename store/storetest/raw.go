@@ -93,6 +93,11 @@ func Raw(tb testing.TB, path, query string) {
 		tb.Fatal(err)
 	}
 	defer conn.Close(ctx)
+	if citusServer() != "" { // or it refuses all that is about triggers
+		if _, err := conn.Exec(ctx, "SET citus.enable_unsafe_triggers = on"); err != nil {
+			tb.Fatal(err)
+		}
+	}
 	blobs := regexp.MustCompile(`x'([0-9a-f]*)'`)
 	if _, err := conn.Exec(ctx, blobs.ReplaceAllString(query, `'\x$1'::bytea`)); err != nil {
 		tb.Fatalf("%s: %v", query, err)

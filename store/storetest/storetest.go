@@ -23,6 +23,10 @@ func Engines() []Engine {
 		return []Engine{{
 			Name:   "citus",
 			Config: func(tb testing.TB) store.Config { return store.Config{Path: newCitus(tb), PartRows: partRows} },
+			// PlainSQL: it is not distributed yet when it is opened.
+			Empty: func(tb testing.TB) store.Config {
+				return store.Config{Path: newEmptyCitus(tb), PartRows: partRows, PlainSQL: true}
+			},
 		}}
 	}
 	all := []Engine{{
@@ -53,7 +57,19 @@ const partRows = 3
 type Engine struct {
 	Name   string
 	Config func(tb testing.TB) store.Config // of a new database with this program's schema
-	Empty  func(tb testing.TB) store.Config // of a database without a schema; nil on Citus
+	Empty  func(tb testing.TB) store.Config // of a database without a schema; on Citus not distributed yet
+}
+
+// Shared returns the engine that several programs can share, PostgreSQL or Citus, and
+// skips the test if there is none.
+func Shared(tb testing.TB) Engine {
+	tb.Helper()
+	all := Engines()
+	e := all[len(all)-1]
+	if e.Name == "sqlite" {
+		tb.Skip("TILL_TEST_POSTGRES_URL names no server; make test starts one")
+	}
+	return e
 }
 
 // Run runs f, in parallel, on an empty migrated store of each engine, and

@@ -35,17 +35,9 @@ type Diagnosis struct {
 // Diagnose reads the state of the server behind a URL. It changes nothing and
 // needs no schema.
 func Diagnose(ctx context.Context, url string) (*Diagnosis, error) {
-	config, err := parse(url)
+	conn, err := connectOnce(ctx, url)
 	if err != nil {
 		return nil, err
-	}
-	c := config.ConnConfig
-	if c.ConnectTimeout == 0 {
-		c.ConnectTimeout = 5 * time.Second
-	}
-	conn, err := pgx.ConnectConfig(ctx, c)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", db.ErrUnavailable, err)
 	}
 	defer Hangup(conn)
 
@@ -80,4 +72,21 @@ func Diagnose(ctx context.Context, url string) (*Diagnosis, error) {
 		d.ArchiveFailed = *failed
 	}
 	return d, err
+}
+
+// connectOnce opens a connection outside any pool.
+func connectOnce(ctx context.Context, url string) (*pgx.Conn, error) {
+	config, err := parse(url)
+	if err != nil {
+		return nil, err
+	}
+	c := config.ConnConfig
+	if c.ConnectTimeout == 0 {
+		c.ConnectTimeout = 5 * time.Second
+	}
+	conn, err := pgx.ConnectConfig(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", db.ErrUnavailable, err)
+	}
+	return conn, nil
 }
