@@ -210,6 +210,14 @@ e2e-tools:
 			$$(command -v npm >/dev/null 2>&1 || echo npm); }
 	@cd e2e && { [ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --silent; }
 
+# Whoever tests brings a cluster: docs/guide/growing.md says which. One package after the
+# other, because all share its machines.
+.PHONY: citus
+citus: ## run the suites that keep money on the Citus cluster that TILL_TEST_CITUS_URL names
+	@test -n "$$TILL_TEST_CITUS_URL" || { echo "TILL_TEST_CITUS_URL names no cluster; see docs/guide/growing.md"; exit 1; }
+	$(TEST) -count=1 -p 1 -parallel 4 -timeout 1h ./store ./collect ./payout ./webhook ./books ./api
+	$(TEST) -count=1 -timeout 30m -run '^(TestInstances|TestDoctorOnACluster|TestDistributingWaitsForInstances)$$' -v ./cmd/till
+
 .PHONY: race
 race: compiler guide-tools ## run every test with the race detector (half an hour)
 	$(GO) run ./internal/db/pgtest/withpg env CGO_ENABLED=1 $(GO) test -race $(NORACE) -timeout 30m ./...

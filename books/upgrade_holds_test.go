@@ -46,6 +46,9 @@ func TestClientsThatWereSuspendedBeforeAnUpgradeAreHeld(t *testing.T) {
 			if _, err := s.Migrate(t.Context()); err != nil {
 				t.Fatal(err)
 			}
+			if err := e.Distribute(t, s); err != nil {
+				t.Fatal(err)
+			}
 			held, err := books.HeldPayouts(t.Context(), s, store.EveryClient)
 			if err != nil || len(held.Holds) != 2 || held.Holds[0].Cause != store.HoldSuspended || held.Holds[0].At.IsZero() {
 				t.Errorf("%+v, %v; want both live clients held because they are suspended", held, err)

@@ -41,6 +41,9 @@ func TestADatabaseOfAnEarlierReleaseIsMigrated(t *testing.T) {
 			if err != nil || len(applied) == 0 {
 				t.Fatalf("applied %v, %v", applied, err)
 			}
+			if err := e.Distribute(t, s); err != nil {
+				t.Fatal(err)
+			}
 			r := verify(t, s, books.Options{})
 			for _, p := range r.Problems {
 				t.Error(p)

@@ -28,12 +28,8 @@ func (l *link) now() till.Time { return till.TimeOf(time.Now()) + till.Time(l.ah
 // newLink makes a database with its ways. The books are checked at the end.
 func newLink(t *testing.T) *link {
 	t.Helper()
-	engines := storetest.Engines()
-	if len(engines) < 2 {
-		t.Skip("TILL_TEST_POSTGRES_URL names no server; make test starts one")
-	}
 	l := &link{}
-	c := engines[1].Config(t)
+	c := storetest.Shared(t).Config(t)
 	c.Now = l.now
 	l.straight = storetest.Open(t, c)
 	var err error

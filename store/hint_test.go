@@ -224,11 +224,7 @@ func hintConnections(t *testing.T, path string, end bool) (n int) {
 
 func onPostgres(t *testing.T) store.Config {
 	t.Helper()
-	engines := storetest.Engines()
-	if len(engines) < 2 {
-		t.Skip("TILL_TEST_POSTGRES_URL names no server; make test starts one")
-	}
-	return engines[1].Config(t)
+	return storetest.Shared(t).Config(t)
 }
 
 func TestALostListenerComesBack(t *testing.T) {

@@ -12,17 +12,14 @@ import (
 	"till/store/storetest"
 )
 
-// TestInstances runs three servers on one PostgreSQL, under load, while one
+// TestInstances runs three servers on one PostgreSQL, or one cluster, under load, while one
 // after the other is killed, held still past its lease, or asked to stop, and
 // comes back. At the end the books are compared, also with those of a client
 // who was told everything by webhook. TILL_SECONDS says for how
 // long.
 func TestInstances(t *testing.T) {
 	t.Parallel()
-	engines := storetest.Engines()
-	if engines[len(engines)-1].Name == "sqlite" {
-		t.Skip("TILL_TEST_POSTGRES_URL names no server; make test starts one")
-	}
+	e := storetest.Shared(t)
 	seconds := 30
 	if n, err := strconv.Atoi(os.Getenv("TILL_SECONDS")); err == nil {
 		seconds = n
@@ -30,7 +27,7 @@ func TestInstances(t *testing.T) {
 	if testing.Short() {
 		seconds = 5
 	}
-	url := engines[len(engines)-1].Config(t).Path
+	url := e.Config(t).Path
 	k := &killing{t: t, dir: t.TempDir(), database: url, book: url, answered: map[string]string{}}
 	// One only takes payments in, and leaves the work to the others.
 	start := func(i int) *instance {
