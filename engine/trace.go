@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"regexp"
 	"time"
 
 	"till"
@@ -93,11 +94,18 @@ func troubledStep(s *store.Step) bool { return s.Sends > 1 || s.HeldAt != 0 || s
 // maxTraceableCode is the longest operator's code in a span, in bytes.
 const maxTraceableCode = 64
 
+// darajaCode is a code of Safaricom's gateway, as 500.001.1001: it has more digits than
+// others, and begins with the status of an HTTP error.
+var darajaCode = regexp.MustCompile(`^[45]\d\d\.\d{3}\.\d{2,4}$`)
+
 // traceableCode returns an operator's code, "" if it looks like a text or has so many
 // digits that it may be somebody's number: operators write what they like.
 func traceableCode(code string) string {
 	if len(code) > maxTraceableCode {
 		return ""
+	}
+	if darajaCode.MatchString(code) {
+		return code
 	}
 	digits := 0
 	for i := range len(code) {
