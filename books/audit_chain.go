@@ -39,6 +39,11 @@ func ChainKey(secret []byte) (store.ChainKey, error) {
 // returns how many rows were chained. Rows that come meanwhile wait for the
 // next call. A chain stops at a gap in its log, and Verify reports the gap.
 func ExtendChains(ctx context.Context, s *store.Store, key store.ChainKey) (int, error) {
+	return extendChains(ctx, s, key, func([]*store.AuditRow) {})
+}
+
+// extendChains passes the rows of each commit to chained.
+func extendChains(ctx context.Context, s *store.Store, key store.ChainKey, chained func([]*store.AuditRow)) (int, error) {
 	if len(key) == 0 {
 		return 0, errors.New("audit chains are sealed with the installation's key")
 	}
@@ -58,9 +63,12 @@ func ExtendChains(ctx context.Context, s *store.Store, key store.ChainKey) (int,
 				if err := ctx.Err(); err != nil {
 					return total, err
 				}
-				if n, err = extendChain(ctx, s, key, id); err != nil {
+				rows, err := extendChain(ctx, s, key, id)
+				if err != nil {
 					return total, fmt.Errorf("seal the audit log of client %s: %w", id, err)
 				}
+				n = len(rows)
+				chained(rows)
 			}
 		}
 		more = len(clients) == chainClients && total > before
@@ -68,12 +76,12 @@ func ExtendChains(ctx context.Context, s *store.Store, key store.ChainKey) (int,
 	return total, nil
 }
 
-// extendChain adds one link for up to chainBatch rows of a client's log. Two
-// instances at once may make two links that continue the same one; both are
-// right.
-func extendChain(ctx context.Context, s *store.Store, key store.ChainKey, client till.ID) (n int, err error) {
+// extendChain adds one link for up to chainBatch rows of a client's log, and
+// returns the rows. Two instances at once may make two links that continue the
+// same one; both are right.
+func extendChain(ctx context.Context, s *store.Store, key store.ChainKey, client till.ID) (chained []*store.AuditRow, err error) {
 	err = s.UpdateBackground(ctx, func(tx *store.Tx) error {
-		n = 0
+		chained = nil
 		link, err := tx.LastLink(ctx, client)
 		if err == nil && link.Sequence == 0 {
 			link, err = continueUnkeyedChain(ctx, tx, key, client)
@@ -91,17 +99,17 @@ func extendChain(ctx context.Context, s *store.Store, key store.ChainKey, client
 				break
 			}
 			link = key.NextLink(link, a)
-			n++
+			chained = append(chained, a)
 		}
-		if n == 0 {
+		if len(chained) == 0 {
 			return nil
 		}
 		return tx.InsertLink(ctx, client, link)
 	})
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return n, nil
+	return chained, nil
 }
 
 // continueUnkeyedChain makes the first keyed link of a chain whose older links
@@ -124,10 +132,12 @@ func continueUnkeyedChain(ctx context.Context, tx *store.Tx, key store.ChainKey,
 	return link, tx.InsertLink(ctx, client, link)
 }
 
-// RunChains extends the chains until ctx ends, about once a second.
-func RunChains(ctx context.Context, s *store.Store, key store.ChainKey, log *slog.Logger) {
+// RunChains extends the chains until ctx ends, about once a second. It passes each
+// row that it has chained to chained, whoever wrote it: commands and other instances,
+// too. A crash can lose a row there, and two instances can both have it.
+func RunChains(ctx context.Context, s *store.Store, key store.ChainKey, log *slog.Logger, chained func([]*store.AuditRow)) {
 	runInBackground(ctx, log, "seal the audit logs", chainInterval, func(ctx context.Context) error {
-		_, err := ExtendChains(ctx, s, key)
+		_, err := extendChains(ctx, s, key, chained)
 		return err
 	})
 }

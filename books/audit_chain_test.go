@@ -161,8 +161,11 @@ func TestRunSealSealsUntilItIsStopped(t *testing.T) {
 		s := storetest.Open(t, store.Config{Path: dir + "/till.db"})
 		client := storetest.NewClient(t, s, till.Test)
 		ctx, cancel := context.WithCancel(t.Context())
-		stopped := make(chan struct{})
-		go func() { books.RunChains(ctx, s, storetest.ChainKey, slog.New(slog.DiscardHandler)); close(stopped) }()
+		stopped, told := make(chan struct{}), 0
+		go func() {
+			books.RunChains(ctx, s, storetest.ChainKey, slog.New(slog.DiscardHandler), func(rows []*store.AuditRow) { told += len(rows) })
+			close(stopped)
+		}()
 		for want := 1; want <= 3; want++ {
 			addAudit(t, s, client.ID, 1)
 			time.Sleep(1100 * time.Millisecond)
@@ -173,6 +176,9 @@ func TestRunSealSealsUntilItIsStopped(t *testing.T) {
 		}
 		cancel()
 		<-stopped
+		if told != 3 {
+			t.Errorf("%d rows were passed on, want each once", told)
+		}
 	})
 }
 

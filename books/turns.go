@@ -40,7 +40,12 @@ type Turns struct {
 	All   []Turn
 	// Seen, if not nil, gets each turn as it is in the database, also those of others.
 	Seen func(t *store.Turn)
-	Log  *slog.Logger
+	// Changed, if not nil, is told that this instance took a turn over from one that did
+	// not end it, that a turn has failed here, and that it works again.
+	Changed func(turn, from, to, why string)
+	Log     *slog.Logger
+
+	failing map[string]bool // the turns whose last run here failed
 }
 
 // Run takes turns until ctx ends.
@@ -82,8 +87,12 @@ func (ts *Turns) Once(ctx context.Context) error {
 		if time.Now().Before(t.NotBefore) || !t.free(row, now) || ctx.Err() != nil {
 			continue
 		}
-		if rows[t.Name], err = ts.take(ctx, t, row); err != nil {
+		rows[t.Name], err = ts.take(ctx, t, row)
+		if err != nil {
 			ts.Log.Warn("turn not done", "turn", t.Name, "error", err)
+		}
+		if err != nil || rows[t.Name] != nil {
+			ts.noteRun(t, err)
 		}
 	}
 	for _, row := range rows {
@@ -92,6 +101,29 @@ func (ts *Turns) Once(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// noteRun tells of a run that ended otherwise than the one before.
+func (ts *Turns) noteRun(t *Turn, err error) {
+	if ts.failing == nil {
+		ts.failing = map[string]bool{}
+	}
+	failed := err != nil
+	if ts.failing[t.Name] == failed {
+		return
+	}
+	ts.failing[t.Name] = failed
+	if failed {
+		ts.changed(t.Name, "done", "failed", err.Error())
+		return
+	}
+	ts.changed(t.Name, "failed", "done", "")
+}
+
+func (ts *Turns) changed(turn, from, to, why string) {
+	if ts.Changed != nil {
+		ts.Changed(turn, from, to, why)
+	}
 }
 
 func (ts *Turns) read(ctx context.Context) (rows map[string]*store.Turn, now till.Time, err error) {
@@ -118,6 +150,9 @@ func (ts *Turns) take(ctx context.Context, t *Turn, seen *store.Turn) (*store.Tu
 	row.Owner = ts.Self
 	if won, err := ts.swap(ctx, &row, func(now till.Time) { row.LeaseUntil = now.Add(t.Lease) }); err != nil || !won {
 		return nil, err
+	}
+	if seen.LeaseUntil > 0 && seen.Owner != ts.Self { // one that ended it has set no lease
+		ts.changed(t.Name, seen.Owner.String(), ts.Self.String(), "its last run did not end, or failed")
 	}
 	limited, cancel := context.WithTimeout(ctx, t.Lease)
 	defer cancel()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -69,6 +70,12 @@ func TestATurnThatFailsIsTakenAgain(t *testing.T) {
 		work := func(context.Context) (string, error) { runs++; r := result; during(); return r, err }
 		one, seen := turnsOf(s, work)
 		two, _ := turnsOf(s, work)
+		var changes []string
+		for name, ts := range map[string]*books.Turns{"one": one, "two": two} {
+			ts.Changed = func(turn, from, to, why string) {
+				changes = append(changes, strings.NewReplacer(one.Self.String(), "one", two.Self.String(), "two").Replace(name+" says "+turn+" "+from+" "+to))
+			}
+		}
 		once := func(ts *books.Turns) { ts.Once(t.Context()) }
 		once(one)
 		clock.Set(noon.Add(time.Minute))
@@ -99,6 +106,15 @@ func TestATurnThatFailsIsTakenAgain(t *testing.T) {
 		once(one)
 		if seen["gauges"] != "fast" {
 			t.Error("a result without a limit was stored")
+		}
+		want := []string{
+			"one says gauges done failed", // the first failure
+			"two says gauges one two", "two says gauges done failed",
+			"one says gauges two one", "two says gauges one two", "two says gauges failed done",
+			// The run of one that lost its lease, and the one that is too long, only go on failing.
+		}
+		if !slices.Equal(changes, want) {
+			t.Errorf("it told %q, want %q", changes, want)
 		}
 	})
 }

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"net/netip"
@@ -26,6 +28,9 @@ const (
 // File is a valid configuration.
 type File struct {
 	Path string
+	// Digest begins the SHA-256 of the text, in hexadecimal: two starts with the same
+	// digest had the same file. The file holds no credentials.
+	Digest string
 	// Methods are the methods that the file adds or changes, for till.MergeMethods.
 	Methods     []*till.Method
 	Connections []*Connection
@@ -125,7 +130,7 @@ func parse(path string, text []byte, o Options, read func(r *reader, text []byte
 	if o.Run == nil {
 		o.Run = runCommand
 	}
-	r := &reader{o: o, dir: filepath.Dir(path), file: &File{Path: path}}
+	r := &reader{o: o, dir: filepath.Dir(path), file: &File{Path: path, Digest: digest(text)}}
 	if len(text) > maxFile {
 		r.problem(1, "the file is larger than %d bytes", maxFile)
 	} else {
@@ -136,6 +141,11 @@ func parse(path string, text []byte, o Options, read func(r *reader, text []byte
 		return nil, &Error{File: path, Problems: r.problems}
 	}
 	return r.file, nil
+}
+
+func digest(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:6])
 }
 
 // Problem is one mistake in a file.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"time"
 
@@ -35,7 +34,6 @@ type levelSeen struct {
 type levelWatch struct {
 	store *store.Store
 	level int // store.Level, but in tests
-	log   *slog.Logger
 }
 
 func (w *levelWatch) turn() books.Turn {
@@ -55,14 +53,12 @@ func (w *levelWatch) look(ctx context.Context) (string, error) {
 	}
 	now := nextLevelSeen(before, &l)
 	if !now.Since.IsZero() && l.At.Sub(now.Since) >= raiseAfter {
-		raised, err := books.RaiseLevel(ctx, w.store, w.level, "engine")
+		_, err := books.RaiseLevel(ctx, w.store, w.level, "engine")
 		var older *books.ErrOlderInstances
 		if err != nil && !errors.As(err, &older) {
 			return "", err
 		}
-		if now = (levelSeen{}); raised {
-			w.log.Info("level raised", "level", w.level)
-		}
+		now = levelSeen{}
 	}
 	b, err := json.Marshal(now)
 	return string(b), err

@@ -49,8 +49,8 @@ func TestTheLevelIsRaisedAfterADay(t *testing.T) {
 	t.Parallel()
 	noon := till.Time(1_900_000_000_000_000)
 	storetest.RunAt(t, &noon, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
-		w := &levelWatch{store: s, level: store.Level + 1, log: slog.New(slog.DiscardHandler)}
-		ts := &books.Turns{Store: s, Self: till.NewID(noon), Log: w.log, All: []books.Turn{w.turn()}}
+		w := &levelWatch{store: s, level: store.Level + 1}
+		ts := &books.Turns{Store: s, Self: till.NewID(noon), Log: slog.New(slog.DiscardHandler), All: []books.Turn{w.turn()}}
 		err := s.Update(t.Context(), func(tx *store.Tx) error {
 			return tx.InsertInstallation(t.Context(), &store.Installation{LogID: till.NewID(noon), SecretCheck: []byte("x"), CreatedAt: noon})
 		})

@@ -43,8 +43,8 @@ var bookTimes = map[string]string{
 	"backup_timestamp_seconds": "backup", "drill_timestamp_seconds": "drill", "statement_until_timestamp_seconds": "reconcile",
 }
 
-// noticeBooks writes a line for each backup, drill and comparison that a command has made
-// since the gauges were last read. The instance that read them writes it; the first read
+// noticeBooks writes a line for each backup, drill and comparison that a command has made,
+// and for each kind of case, since the gauges were last read. The instance that read them writes it; the first read
 // after a start is what was before.
 func (s *Server) noticeBooks(t *store.Turn, values []meter.Value) {
 	if t.Name != books.GaugesTurn || t.RanAt == s.noticedAt {
@@ -52,6 +52,7 @@ func (s *Server) noticeBooks(t *store.Turn, values []meter.Value) {
 	}
 	first := s.noticedAt.IsZero()
 	s.noticedAt = t.RanAt
+	s.noticeCases(values, !first && t.Owner == s.id)
 	was := s.noticed
 	s.noticed = map[string]float64{}
 	for _, v := range values {

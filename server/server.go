@@ -77,8 +77,9 @@ type Server struct {
 
 	// What the turns have shown of the books, to notice what is new. Only the loop of turns
 	// uses them.
-	noticedAt till.Time
-	noticed   map[string]float64
+	noticedAt    till.Time
+	noticed      map[string]float64
+	noticedCases map[string]int64 // open cases by kind
 
 	undo  undoStack
 	close func() error
@@ -280,6 +281,9 @@ func (s *Server) Run(ctx context.Context) error {
 	web := s.serve()
 	s.tell("READY=1")
 	s.logChanged("start", s.id.String(), "", s.c.Version, string(s.c.Role))
+	if f := s.c.Operators; f != nil {
+		s.logChanged("configuration", filepath.Base(f.Path), "", f.Digest, "read at the start")
+	}
 	workers.Go(func() { s.watchdog(work) })
 	s.log.Info("ready", "base_url", s.baseURL, "role", string(s.c.Role), "database", s.c.databaseName())
 
@@ -307,7 +311,7 @@ func (s *Server) workers() map[string]func(context.Context) {
 		"accounts":      s.accounts.Run,
 		"health":        s.collector.Watch,
 		"payout health": s.payouts.Watch,
-		"seal":          func(ctx context.Context) { books.RunChains(ctx, s.store, s.sealKey, s.log) },
+		"seal":          func(ctx context.Context) { books.RunChains(ctx, s.store, s.sealKey, s.log, s.logActs) },
 		"audit heads":   func(ctx context.Context) { books.RunHeads(ctx, s.store, s.log) },
 		"phones":        func(ctx context.Context) { books.RunPhones(ctx, s.store, s.phoneKey, s.log) },
 		"fold":          func(ctx context.Context) { books.RunRollUp(ctx, s.store, s.log) },

@@ -25,9 +25,10 @@ const verifyTurn = "verify"
 // takeTurns does the work that one instance at a time does, and shows what it found,
 // whichever instance did it.
 func (s *Server) takeTurns(ctx context.Context) {
-	ts := &books.Turns{Store: s.store, Self: s.id, Log: s.log, Seen: s.showTurn}
+	ts := &books.Turns{Store: s.store, Self: s.id, Log: s.log, Seen: s.showTurn,
+		Changed: func(turn, from, to, why string) { s.logChanged("turn", turn, from, to, why) }}
 	ts.All = append(ts.All, books.NewGaugesTurn(s.store))
-	ts.All = append(ts.All, (&levelWatch{store: s.store, level: store.Level, log: s.log}).turn())
+	ts.All = append(ts.All, (&levelWatch{store: s.store, level: store.Level}).turn())
 	if s.c.Role.works() {
 		ts.All = append(ts.All, books.NewRetentionTurn(s.store))
 		ts.All = append(ts.All, books.Turn{Name: verifyTurn, Every: verifyEvery, Lease: verifyLease, NotBefore: time.Now().Add(verifyAfter), Run: s.verify})
