@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -22,8 +23,8 @@ import (
 )
 
 // The proxies of docs/guide/production.md, with the configurations that stand there, in
-// front of a real server: a long poll of 60 s, a body of 64 KiB, the client's address, and
-// a POST that is sent once. 'make soak' installs them.
+// front of a real server: long polls up to 60 s, an export that is not collected, a body of
+// 64 KiB, the client's address, and a POST that is sent once. 'make soak' installs them.
 func TestTheProxiesOfTheGuide(t *testing.T) {
 	if os.Getenv("TILL_PROXIES") == "" {
 		t.Skip("make soak runs it: it waits for a minute, and needs nginx and HAProxy")
@@ -55,6 +56,26 @@ func TestTheProxiesOfTheGuide(t *testing.T) {
 				t.Errorf("a long poll: %s after %v: %s", answer.Status, took, body)
 			}
 
+			// A poll that something happens to is answered at once, not when its time is over.
+			polled := make(chan time.Duration, 1)
+			go func() {
+				begun := time.Now()
+				answer, body := fetch(t, client, url+"/events?wait=60", r.Demo().APIKey)
+				if answer.StatusCode != http.StatusOK || !strings.Contains(body, "payment.pending") {
+					t.Errorf("a poll beside a payment: %s %s", answer.Status, body)
+				}
+				polled <- time.Since(begun)
+			}()
+			for end := time.Now().Add(time.Minute); r.metrics()["till_polls_waiting"] != "1"; time.Sleep(20 * time.Millisecond) {
+				if time.Now().After(end) {
+					t.Fatal("the poll does not wait")
+				}
+			}
+			r.create("242061234567")
+			if took := <-polled; took > 40*time.Second {
+				t.Errorf("a poll was answered after %v", took)
+			}
+
 			long := []byte(order("242061234567"))
 			long = append(long, bytes.Repeat([]byte(" "), 64<<10-len(long))...)
 			if answer := post(t, client, url+"/payments", r.Demo().APIKey, long); answer.StatusCode != http.StatusAccepted {
@@ -71,6 +92,32 @@ func TestTheProxiesOfTheGuide(t *testing.T) {
 			}
 			if answer, _ := fetch(t, client, "https://"+front+"/healthz", ""); answer.StatusCode != http.StatusNotFound {
 				t.Errorf("a path that is not the API's: %s", answer.Status)
+			}
+		})
+		t.Run(name+" passes an export on while it is written", func(t *testing.T) {
+			t.Parallel()
+			received := make(chan bool)
+			lines := beginStreaming(t, received)
+			r, _ := behindOne(t)
+			front := begin(t, string(page), proxied{api: lines, admin: r.AdminAddr().String()})
+			q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+front+"/v1/transactions", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer, err := from(t, "127.0.0.2").Do(q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer answer.Body.Close()
+			text := bufio.NewReader(answer.Body)
+			for n := range streamedLines { // the next line is written when this one has come
+				if line, err := text.ReadString('\n'); err != nil || line != streamedLine(n) {
+					t.Fatalf("line %d: %q %v", n, line, err)
+				}
+				received <- true
+			}
+			if rest, err := io.ReadAll(text); err != nil || len(rest) > 0 {
+				t.Errorf("after the last line: %q %v", rest, err)
 			}
 		})
 		t.Run(name+" sends a POST once", func(t *testing.T) {
@@ -125,6 +172,35 @@ func beginCutting(t *testing.T, posts *atomic.Int64) string {
 		io.Copy(io.Discard, r.Body)
 		posts.Add(1)
 		panic(http.ErrAbortHandler)
+	})}
+	go s.Serve(l)
+	t.Cleanup(func() { s.Close() })
+	return l.Addr().String()
+}
+
+const streamedLines = 5
+
+func streamedLine(n int) string { return fmt.Sprintf("{\"line\":%d}\n", n) }
+
+// beginStreaming answers with lines as an export does, each after the one before was
+// received. A proxy that collects them passes none on, and the answer breaks off.
+func beginStreaming(t *testing.T, received <-chan bool) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/jsonl")
+		for n := range streamedLines {
+			io.WriteString(w, streamedLine(n))
+			http.NewResponseController(w).Flush()
+			select {
+			case <-received:
+			case <-time.After(30 * time.Second):
+				panic(http.ErrAbortHandler)
+			}
+		}
 	})}
 	go s.Serve(l)
 	t.Cleanup(func() { s.Close() })
