@@ -22,7 +22,7 @@ import (
 )
 
 func newDoctor() *cobra.Command {
-	var database, secretFile, configFile, baseURL, listen string
+	var database, secretFile, configFile, baseURL, listen, tlsCert string
 	var asJSON bool
 	var b bundle
 	cmd := &cobra.Command{
@@ -64,6 +64,7 @@ exit code is 0 if nothing is wrong, warnings included, 1 if something is wrong,
 					return err
 				}
 			}
+			d.examineCertificates(cmd.Context(), tlsCert, b.admin)
 			if b.path != "" {
 				b.database, b.config = database, configFile
 				if err := b.write(cmd, d); err != nil {
@@ -85,7 +86,8 @@ exit code is 0 if nothing is wrong, warnings included, 1 if something is wrong,
 	addOperatorFlags(cmd, &configFile, &baseURL)
 	f := cmd.Flags()
 	f.StringVar(&b.path, "bundle", "", "a file to write, a tar.gz for whoever helps (default none)")
-	f.StringVar(&b.admin, "admin-listen", "127.0.0.1:8081", "the running server's admin address, for --bundle; empty leaves metrics and log out")
+	f.StringVar(&tlsCert, "tls-cert", "", "the certificate that 'till serve' or a proxy is given, to check when it ends (default the running server's)")
+	f.StringVar(&b.admin, "admin-listen", "127.0.0.1:8081", "the running server's admin address, for its certificate and --bundle; empty leaves them out")
 	f.BoolVar(&b.profiles, "profiles", false, "add profiles of memory and goroutines to --bundle")
 	f.BoolVar(&b.verify, "verify", false, "add the proof of the books to --bundle; it reads the whole database")
 	addJSONFlag(cmd, &asJSON)

@@ -65,6 +65,8 @@ func (b *bundle) plan(d *doctor) {
 		add("config.json", "the configuration; texts that may be credentials by length and salted digest", func(context.Context) ([]byte, error) { return b.readConfig() })
 	}
 	if !d.damaged {
+		add("tables.json", "sizes of the tables, about how many rows they have", b.readTables)
+		add("plans.json", "how the database runs the main reads", b.readPlans)
 		add("state.json", "schema, instances, turns, breakers, lanes, counts of cases, backups, statements", b.readState)
 		if b.verify {
 			add("verify.json", "the proof of the books, without details", b.readVerify)
@@ -217,13 +219,12 @@ func (b *bundle) mask(key string, v any) any {
 // readState reads what the instances share. It holds no client, no person and no details of
 // cases.
 func (b *bundle) readState(ctx context.Context) ([]byte, error) {
-	s, err := store.Open(ctx, store.Config{Path: b.database, Readers: 1})
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
+	return b.withStore(ctx, func(s *store.Store) (any, error) { return b.state(ctx, s) })
+}
+
+func (b *bundle) state(ctx context.Context, s *store.Store) (map[string]any, error) {
 	out := map[string]any{"schema": s.SchemaNumber()}
-	err = s.View(ctx, func(tx *store.Tx) error {
+	err := s.View(ctx, func(tx *store.Tx) error {
 		var errs [8]error
 		out["now"] = tx.Now().String()
 		out["instances"], errs[0] = tx.Instances(ctx)
@@ -242,27 +243,40 @@ func (b *bundle) readState(ctx context.Context) ([]byte, error) {
 		}
 		return errors.Join(errs[:]...)
 	})
+	return out, err
+}
+
+// withStore reads something from the database as JSON.
+func (b *bundle) withStore(ctx context.Context, read func(s *store.Store) (any, error)) ([]byte, error) {
+	s, err := store.Open(ctx, store.Config{Path: b.database, Readers: 1})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	out, err := read(s)
 	if err != nil {
 		return nil, err
 	}
 	return json.MarshalIndent(out, "", "  ")
 }
 
+func (b *bundle) readTables(ctx context.Context) ([]byte, error) {
+	return b.withStore(ctx, func(s *store.Store) (any, error) { return s.TableSizes(ctx) })
+}
+
+func (b *bundle) readPlans(ctx context.Context) ([]byte, error) {
+	return b.withStore(ctx, func(s *store.Store) (any, error) { return s.Plans(ctx) })
+}
+
 // readVerify proves the books. A problem's text may name a receipt, so only its kind and
 // how often it was found are told.
 func (b *bundle) readVerify(ctx context.Context) ([]byte, error) {
-	s, err := store.Open(ctx, store.Config{Path: b.database, Readers: 1})
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	r, err := books.Verify(ctx, s, books.Options{})
-	if err != nil {
-		return nil, err
-	}
-	kinds := map[string]int{}
-	for _, p := range r.Problems {
-		kinds[p.Invariant]++
-	}
-	return json.MarshalIndent(map[string]any{"payments": r.Payments, "payouts": r.Payouts, "entries": r.Entries, "problems": kinds, "omitted": r.Omitted}, "", "  ")
+	return b.withStore(ctx, func(s *store.Store) (any, error) {
+		r, err := books.Verify(ctx, s, books.Options{})
+		kinds := map[string]int{}
+		for _, p := range r.Problems {
+			kinds[p.Invariant]++
+		}
+		return map[string]any{"payments": r.Payments, "payouts": r.Payouts, "entries": r.Entries, "problems": kinds, "omitted": r.Omitted}, err
+	})
 }

@@ -91,7 +91,7 @@ func TestABundleTellsNothingOfClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := readBundle(t, b.path)
-	for _, want := range []string{"version.json", "findings.json", "config.json", "state.json", "verify.json", "log.txt"} {
+	for _, want := range []string{"version.json", "findings.json", "config.json", "tables.json", "plans.json", "state.json", "verify.json", "log.txt"} {
 		if files[want] == "" || strings.HasPrefix(files[want], "not read") {
 			t.Errorf("%s is %q", want, files[want])
 		}
@@ -121,7 +121,7 @@ func TestABundleOfADoctor(t *testing.T) {
 		t.Fatalf("%d %s %s", code, out.String(), errs.String())
 	}
 	files := readBundle(t, path)
-	if len(files) != 7 || !strings.HasPrefix(files["metrics.txt"], "not read: the server does not answer") || !strings.Contains(files["findings.json"], `"schema"`) {
+	if len(files) != 9 || !strings.HasPrefix(files["metrics.txt"], "not read: the server does not answer") || !strings.Contains(files["findings.json"], `"schema"`) {
 		t.Errorf("%d files: %v", len(files), files)
 	}
 	for name := range files {
