@@ -36,7 +36,7 @@ func TestTheDatabaseOfEveryReleaseIsMigrated(t *testing.T) {
 				t.Parallel()
 				config := e.Empty(t)
 				if store.IsPostgres(config.Path) {
-					loadDump(t, config.Path, fixture(t, name+".sql.gz"))
+					storetest.LoadDump(t, config.Path, fixture(t, name+".sql.gz"))
 				} else if err := os.WriteFile(config.Path, fixture(t, name+".db.gz"), 0o600); err != nil {
 					t.Fatal(err)
 				}

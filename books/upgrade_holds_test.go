@@ -21,7 +21,7 @@ func TestClientsThatWereSuspendedBeforeAnUpgradeAreHeld(t *testing.T) {
 			t.Parallel()
 			config := e.Empty(t)
 			if store.IsPostgres(config.Path) {
-				loadDump(t, config.Path, fixture(t, "schema-0014.sql.gz"))
+				storetest.LoadDump(t, config.Path, fixture(t, "schema-0014.sql.gz"))
 				conn, err := pgx.Connect(t.Context(), config.Path)
 				if err != nil {
 					t.Fatal(err)

@@ -2,14 +2,10 @@ package books_test
 
 import (
 	"compress/gzip"
-	"context"
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
-
-	"github.com/jackc/pgx/v5"
 
 	"till/books"
 	"till/store"
@@ -28,7 +24,7 @@ func TestADatabaseOfAnEarlierReleaseIsMigrated(t *testing.T) {
 			t.Parallel()
 			config := e.Empty(t)
 			if store.IsPostgres(config.Path) {
-				loadDump(t, config.Path, fixture(t, "schema-0014.sql.gz"))
+				storetest.LoadDump(t, config.Path, fixture(t, "schema-0014.sql.gz"))
 			} else if err := os.WriteFile(config.Path, fixture(t, "schema-0014.db.gz"), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -78,23 +74,4 @@ func fixture(t *testing.T, name string) []byte {
 		t.Fatal(err)
 	}
 	return b
-}
-
-// loadDump runs a dump of the schema public in the schema that the URL names.
-func loadDump(t *testing.T, url string, dump []byte) {
-	t.Helper()
-	ctx := context.WithoutCancel(t.Context())
-	conn, err := pgx.Connect(ctx, url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(ctx)
-	var schema string
-	if err := conn.QueryRow(ctx, "SELECT current_schema()").Scan(&schema); err != nil {
-		t.Fatal(err)
-	}
-	text := strings.ReplaceAll(string(dump), "public.", schema+".")
-	if _, err := conn.Exec(ctx, text, pgx.QueryExecModeSimpleProtocol); err != nil {
-		t.Fatal(err)
-	}
 }

@@ -117,6 +117,7 @@ func printPersonData(cmd *cobra.Command, s *store.Store, key store.PhoneKey, pho
 	if err = errors.Join(err, printed); err != nil {
 		return err
 	}
-	_, err = printf(w, "%d payments, %d payouts, %d events. With --json all their members are printed.\n", payments, payouts, events)
+	_, err = printf(w, "%s, %s, %s. With --json all their members are printed.\n",
+		count(payments, "payment", "payments"), count(payouts, "payout", "payouts"), count(events, "event", "events"))
 	return err
 }

@@ -76,6 +76,9 @@ func (m *migration) checksum() string {
 //
 //	-- rolling      it adds only: the release before runs on
 //	-- stop: WHY    that release must not run on the new schema
+//
+// Earlier ones count as stop, also 0052, which says rolling: a program that does not know
+// them does not know the flag either, and refuses every unknown migration.
 const firstFlagged = "0053_rolling"
 
 // rolling reports whether a program that does not know the migration may run on it.

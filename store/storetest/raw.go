@@ -124,3 +124,22 @@ func Allow(tb testing.TB, path, name, table string) {
 	}
 	Raw(tb, path, query)
 }
+
+// LoadDump runs a dump of the schema public in the schema that a URL names.
+func LoadDump(tb testing.TB, url string, dump []byte) {
+	tb.Helper()
+	ctx := context.WithoutCancel(tb.Context())
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	var schema string
+	if err := conn.QueryRow(ctx, "SELECT current_schema()").Scan(&schema); err != nil {
+		tb.Fatal(err)
+	}
+	text := strings.ReplaceAll(string(dump), "public.", schema+".")
+	if _, err := conn.Exec(ctx, text, pgx.QueryExecModeSimpleProtocol); err != nil {
+		tb.Fatal(err)
+	}
+}
