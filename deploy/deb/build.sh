@@ -33,6 +33,7 @@ Maintainer: The Till authors <till@example.org>
 Section: net
 Priority: optional
 Installed-Size: $(du -sk --apparent-size "$root/usr" | cut -f1)
+Depends: procps
 Recommends: age
 Description: collect money from mobile money wallets
  Till collects payments from mobile money wallets (MTN MoMo, Airtel Money,
