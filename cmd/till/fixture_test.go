@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
@@ -13,15 +14,19 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"till"
 	"till/books"
+	"till/internal/db"
 	"till/store"
 	"till/store/storetest"
 )
 
 // TestMakeFixture leaves what a release writes in books/testdata: a SQLite file, a dump of
-// PostgreSQL and what is in them. Every later release migrates and verifies them. TILL_FIXTURE
-// is the release; 'make fixture RELEASE=v1.2.0' runs it once, when the release is tagged.
+// PostgreSQL, what is in them and what the API answers about it. Every later release
+// migrates and verifies them, and must answer the same. TILL_FIXTURE is the release; 'make
+// fixture RELEASE=v1.2.0' runs it once, when the release is tagged.
 func TestMakeFixture(t *testing.T) {
 	release := os.Getenv("TILL_FIXTURE")
 	if release == "" {
@@ -34,17 +39,28 @@ func TestMakeFixture(t *testing.T) {
 	if exists(base + ".json") {
 		t.Fatalf("%s.json is there: a fixture is never changed", base)
 	}
-	counts := map[string]books.Report{}
+	counts, answers := map[string]books.Report{}, map[string]*releaseAnswers{}
 	for _, e := range storetest.Engines() {
 		dir := t.TempDir()
-		k := &killing{t: t, dir: dir, database: e.Empty(t).Path, answered: map[string]string{}}
+		k := &killing{t: t, dir: dir, database: e.Empty(t).Path, window: fixtureWindow, answered: map[string]string{}}
+		beside := dir
 		if k.book = k.database; e.Name == "sqlite" {
-			k.book = filepath.Join(dir, "sandbox.db")
+			k.book, beside = filepath.Join(dir, "sandbox.db"), filepath.Dir(k.database)
 		}
 		s := k.start()
-		k.fill()
+		reader := k.fill()
 		k.end(s, syscall.SIGKILL) // some are open for ever
 		k.verify()
+		counts[e.Name] = k.report()
+		secret, err := os.ReadFile(filepath.Join(beside, "till.secret"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := &releaseAnswers{Secret: string(secret), Key: reader}
+		// Asking moves nothing but what is recorded behind commits; so the copy is made afterwards.
+		all.Answers = askAll(t, k.database, all)
+		all.check(t)
+		answers[e.Name] = all
 		if e.Name == "sqlite" {
 			copied := filepath.Join(dir, "copy.db")
 			storetest.Exec(t, storetest.OpenRaw(t, k.database), "VACUUM INTO ?", copied)
@@ -56,11 +72,15 @@ func TestMakeFixture(t *testing.T) {
 		} else {
 			writeZipped(t, base+".sql.gz", dumpSchema(t, k.database))
 		}
-		counts[e.Name] = k.report()
 	}
 	if len(counts) != 2 {
 		t.Fatal("a fixture is made of both engines: make fixture starts PostgreSQL")
 	}
+	b, err := json.Marshal(answers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeZipped(t, base+".answers.gz", b)
 	text, err := json.MarshalIndent(counts, "", "\t")
 	if err == nil {
 		err = os.WriteFile(base+".json", append(text, '\n'), 0o644)
@@ -70,10 +90,147 @@ func TestMakeFixture(t *testing.T) {
 	}
 }
 
-// fill plays every story of the sandbox and the acts that leave rows of other kinds.
-func (k *killing) fill() {
+// fixtureWindow is the customers' time: some of them let it pass.
+const fixtureWindow = 12 * time.Second
+
+// fixtureRounds is how often each story is told.
+const fixtureRounds = 15
+
+// fill plays every story of the sandbox and the acts that leave rows of other kinds: some
+// 300 payments and payouts, and every status of payments, payouts, deliveries and cases. It
+// returns a key that may read everything.
+func (k *killing) fill() (reader string) {
 	told := k.receive()
-	var client string
+	client := k.firstClient()
+	must := func(args ...string) string {
+		code, out := k.run("", append(args, "--database", k.database)...)
+		if code != 0 {
+			k.t.Fatalf("%v: %d %s", args, code, out)
+		}
+		return out
+	}
+	newKey := func(scopes string) string {
+		var made struct {
+			Key string `json:"api_key"`
+		}
+		if err := json.Unmarshal([]byte(must("key", "create", "--client", client, "--scopes", scopes, "--json")), &made); err != nil {
+			k.t.Fatal(err)
+		}
+		return made.Key
+	}
+	reader = newKey("payments:read,payouts:read,wallets:read,webhooks:manage")
+	for round := range fixtureRounds {
+		for i, phone := range []string{"4567", "0002", "0003", "0004", "0005", "0006", "0007", "0011", "0012", "0015", "0016", "0017", "0018"} {
+			k.pay("/payments", phone, 5000+100*i+round)
+		}
+	}
+	for i := range 4 {
+		k.pay("/payments", "0013", 3000+i) // the money comes late
+		k.pay("/payments", "0021", 3100+i) // the operator takes it back
+	}
+	must("client", "fees", client, "--kind", "payment", "--method", "mtn_momo", "--currency", "XAF", "--flat", "25", "--bps", "100")
+	k.settle()
+	k.awaitCases(map[string]int64{"late_money": 4, "reversed": 4})
+	for i := range 6 {
+		k.pay("/payments", "4567", 4000+i) // with a fee
+	}
+	k.settle()
+	must("adjust", "--client", client, "--currency", "XAF", "--amount", "500", "--reason", "a gift", "--by", "Anne", "--id", newUUID().String())
+
+	first := k.key
+	k.key = newKey("payments:read,payouts:read,payouts:write")
+	for round := range 6 {
+		for i, phone := range []string{"4567", "4568", "0002", "0005", "0006", "0011", "0012", "0013", "0015", "0017"} {
+			k.pay("/payouts", phone, 700+10*i+round)
+		}
+	}
+	for i := range 3 {
+		id := k.pay("/payouts", "0020", 800+i)
+		k.call(http.MethodPost, "/payouts/"+id+"/cancel", "", &struct{}{})
+	}
+	k.awaitCases(map[string]int64{"late_money": 10})
+	payer := k.key
+	k.key = first
+	told.await(k)
+	k.fillDeliveries(told, client)
+
+	k.closeCase("late_money", must)
+	k.closeCase("reversed", must)
+	for i := range 3 { // they stay open
+		k.pay("/payments", "0003", 1100+i)
+		k.pay("/payments", "0014", 1200+i)
+		k.pay("/payments", "0019", 1300+i)
+	}
+	k.awaitCases(map[string]int64{"mismatch": 3, "overdue": 3})
+	k.key = payer
+	for i := range 2 {
+		k.pay("/payouts", "0014", 900+i)
+	}
+	k.awaitTotal("/payouts?limit=1&status=processing", 2)
+	for i := range 2 {
+		k.pay("/payouts", "0020", 910+i) // sent after 5 s: by then the server is dead
+	}
+	k.key = first
+	for i := range 4 {
+		k.pay("/payments", "0003", 1400+i)
+	}
+	k.awaitTotal("/payments?limit=1&status=processing", 7)
+	for i := range 3 {
+		k.pay("/payments", "0012", 1500+i) // the call times out: pending when the server dies
+	}
+	return reader
+}
+
+// fillDeliveries leaves deliveries of every status: from here on the first endpoint fails,
+// one delivery of it has its last attempt, and a second endpoint is disabled.
+func (k *killing) fillDeliveries(told *receiver, client string) {
+	second := k.receive()
+	second.server.Close()
+	told.server.Close()
+	for i := range 4 {
+		k.pay("/payments", "4567", 900+i)
+	}
+	k.settle()
+	k.awaitTotal("/webhook-endpoints/"+told.id+"/deliveries?limit=1&status=pending", 1)
+	k.awaitTotal("/webhook-endpoints/"+second.id+"/deliveries?limit=1&status=pending", 1)
+	k.call(http.MethodPost, "/sandbox/webhook-endpoints/"+second.id+"/disable", "", &struct{}{})
+	endpoint, err := till.ParseID(told.id)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	// Twelve attempts take days.
+	k.withStore(func(s *store.Store) error {
+		return s.Update(k.t.Context(), func(tx *store.Tx) error {
+			_, err := tx.DB().Exec(k.t.Context(), &db.SQL{Name: "test.lastAttempt", SQLite: `UPDATE webhook_deliveries SET attempts = 11, due_at = 1
+				WHERE endpoint_id = $1 AND status = 'pending' AND sequence = (SELECT min(d.sequence) FROM webhook_deliveries d WHERE d.endpoint_id = $2 AND d.status = 'pending')`},
+				endpoint[:], endpoint[:])
+			if err != nil {
+				return err
+			}
+			_, err = tx.DB().Exec(k.t.Context(), &db.SQL{Name: "test.wakeEndpoint", SQLite: `UPDATE webhook_endpoints SET next_retry = 1, blocked_until = 0 WHERE id = $1`}, endpoint[:])
+			return err
+		})
+	})
+	k.awaitTotal("/webhook-endpoints/"+told.id+"/deliveries?limit=1&status=exhausted", 1)
+}
+
+// pay asks for a payment or a payout and returns its id.
+func (k *killing) pay(path, phone string, value int) string {
+	k.t.Helper()
+	party, key := "customer", newUUID().String()
+	if path == "/payouts" {
+		party = "recipient"
+	}
+	var made struct{ ID string }
+	k.call(http.MethodPost, path, fmt.Sprintf(`{"method":"mtn_momo","country":"CG","amount":{"value":"%d","currency":"XAF"},"idempotency_key":"%s","%s":{"phone":"24206123%s"}}`,
+		value, key, party, phone), &made)
+	if path == "/payments" {
+		k.answered[key] = made.ID
+	}
+	return made.ID
+}
+
+func (k *killing) firstClient() (client string) {
 	k.withStore(func(s *store.Store) error {
 		return s.View(k.t.Context(), func(tx *store.Tx) error {
 			clients, err := tx.Clients(k.t.Context(), store.EveryClient, 1)
@@ -83,51 +240,62 @@ func (k *killing) fill() {
 			return err
 		})
 	})
-	must := func(args ...string) string {
-		code, out := k.run("", append(args, "--database", k.database)...)
-		if code != 0 {
-			k.t.Fatalf("%v: %d %s", args, code, out)
+	return client
+}
+
+// awaitTotal waits until a list has at least so many items.
+func (k *killing) awaitTotal(path string, least int) {
+	k.t.Helper()
+	for end := time.Now().Add(4 * time.Minute); ; <-time.After(200 * time.Millisecond) {
+		var page listed
+		if k.call(http.MethodGet, path, "", &page); page.count() >= least {
+			return
 		}
-		return out
-	}
-	pay := func(path, party, phone string, value int) {
-		key := newUUID().String()
-		var made struct{ ID string }
-		k.call("POST", path, fmt.Sprintf(`{"method":"mtn_momo","country":"CG","amount":{"value":"%d","currency":"XAF"},"idempotency_key":"%s","%s":{"phone":"24206123%s"}}`,
-			value, key, party, phone), &made)
-		if path == "/payments" {
-			k.answered[key] = made.ID
-		}
-	}
-	for round := range 3 {
-		for i, phone := range nasty {
-			pay("/payments", "customer", phone, 5000+100*i+round)
+		if time.Now().After(end) {
+			k.t.Fatalf("%s has %d items, want %d", path, page.count(), least)
 		}
 	}
-	must("client", "fees", client, "--kind", "payment", "--method", "mtn_momo", "--currency", "XAF", "--flat", "25", "--bps", "100")
-	k.settle()
-	pay("/payments", "customer", "4567", 4000) // with a fee
-	k.settle()
-	must("adjust", "--client", client, "--currency", "XAF", "--amount", "500", "--reason", "a gift", "--by", "Anne", "--id", newUUID().String())
-	var made struct {
-		Key string `json:"api_key"`
+}
+
+// awaitCases waits until so many cases of each kind are open.
+func (k *killing) awaitCases(want map[string]int64) {
+	k.t.Helper()
+	for end := time.Now().Add(4 * time.Minute); ; <-time.After(200 * time.Millisecond) {
+		open := map[string]int64{}
+		k.withStore(func(s *store.Store) error {
+			return s.View(k.t.Context(), func(tx *store.Tx) error {
+				kinds, err := tx.OpenKinds(k.t.Context(), 1000)
+				for _, o := range kinds {
+					open[o.Kind] = o.Count
+				}
+				return err
+			})
+		})
+		missing := false
+		for kind, n := range want {
+			missing = missing || open[kind] < n
+		}
+		if !missing {
+			return
+		}
+		if time.Now().After(end) {
+			k.t.Fatalf("open cases are %v, want %v", open, want)
+		}
 	}
-	if err := json.Unmarshal([]byte(must("key", "create", "--client", client, "--scopes", "payments:read,payouts:read,payouts:write", "--json")), &made); err != nil {
-		k.t.Fatal(err)
-	}
-	first := k.key
-	k.key = made.Key
-	for i, phone := range []string{"4567", "4568", "0002", "0011"} {
-		pay("/payouts", "recipient", phone, 700+i)
-	}
-	k.key = first
-	told.await(k)
-	told.server.Close() // from here on the endpoint fails
-	pay("/payments", "customer", "4567", 900)
-	k.settle()
-	for i, phone := range []string{"0003", "0014"} { // they stay open
-		pay("/payments", "customer", phone, 1100+i)
-	}
+}
+
+// closeCase closes one case of a kind.
+func (k *killing) closeCase(kind string, must func(args ...string) string) {
+	k.t.Helper()
+	var id string
+	k.withStore(func(s *store.Store) error {
+		cases, err := books.Cases(k.t.Context(), s, store.CaseFilter{Kind: kind, Limit: 1})
+		if err == nil {
+			id = cases[0].ID.String()
+		}
+		return err
+	})
+	must("cases", "resolve", id, "--by", "Anne", "--reason", "looked at")
 }
 
 func (k *killing) withStore(f func(s *store.Store) error) {
