@@ -82,7 +82,7 @@ var packageRules = []packageRule{
 	{"internal/rehearse", ". webhook", ""},                                                                                                     // signs as webhook does, wrongly too
 	{"internal/trigger", ". internal/remote", ""},                                                                                              // the sandbox's stories, as a client plays them
 	{"journal", ". store engine internal/loop internal/seal internal/system", ""},                                                              // creates, outside of the database
-	{"books", ". ledger store engine collect payout journal internal/loop internal/jsonx internal/seal", ""},                                   // a statement's lines are JSON, written by hand
+	{"books", ". ledger store engine collect payout journal internal/loop internal/jsonx internal/request internal/seal", ""},                  // a statement's lines are JSON, written by hand
 	{"backup", ". store books internal/system", "filippo.io/age"},                                                                              // copies of the database, and the way back
 	{"store/storetest", ". provider store store/schema internal/db engine collect payout books internal/jsonx", sqliteModule + " " + pgModule}, // goes past the store, to break it
 	{"api", ". ledger provider provider/sandbox store engine collect payout account books webhook internal/jsonx internal/quota", "golang.org/x/time"},

@@ -299,7 +299,7 @@ func (p *Processor[R]) chooseConnection(ctx context.Context, call *CreateCall[R]
 func (p *Processor[R]) replay(row R, hash func(version int) ([32]byte, bool)) (R, bool, error) {
 	var none R
 	s := row.Subject()
-	sum, ok := hash(s.BodyVersion)
+	sum, ok := p.keys.bodyHash(hash, s.BodyVersion)
 	if !ok {
 		// This instance is about to stop; a newer one knows the version.
 		p.c.Log.Warn("row of a newer release not replayed", p.table.Name(), s.Ref.ID)

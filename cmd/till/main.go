@@ -94,6 +94,7 @@ func newRoot() *cobra.Command {
 		newProxy(), newListen(), newTrigger(), newMigrate(), newLevel(), newVersion())
 	root.AddCommand(newBackup(), newRestore(), newDrill(), newHealth(), newTop())
 	root.AddCommand(newPersonData())
+	root.AddCommand(newErase())
 	return root
 }
 

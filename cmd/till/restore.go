@@ -175,7 +175,7 @@ func printRestored(ctx context.Context, w io.Writer, name, database string, done
 			})
 		}
 		printf(w, "It is of %s: what was written from then on is lost. New payouts are held until 'till restored --release'.\n", m.TakenAt)
-		return (&restoredFlags{}).print(w, done.Marked, nil, keys, 0)
+		return (&restoredFlags{}).print(w, done.Marked, nil, nil, keys, 0)
 	})
 	if err != nil {
 		return err

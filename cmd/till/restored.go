@@ -22,6 +22,7 @@ type restoredFlags struct {
 	show, release, asJSON              bool
 	journals                           []string
 	skipDamaged                        bool
+	erasedList                         string
 }
 
 func newRestored() *cobra.Command {
@@ -46,6 +47,8 @@ With --journal, the payments and payouts that 'till serve --journal' recorded an
 that the database lacks are made again under their own ids and keys. They count as
 possibly sent, too. A payout whose money came in during the lost time waits: run
 the same command again once the payments are settled.
+
+With --erased, what 'till erase' took out since the backup is taken out again.
 
 It may be interrupted and run again. Apply the operators' statements of the lost
 time ('till reconcile --apply'), then release what is held with --release.
@@ -77,6 +80,7 @@ time ('till reconcile --apply'), then release what is held with --release.
 	f.BoolVar(&r.suspendLive, "suspend-live", false, "suspend all live clients until a person resumes them")
 	f.StringArrayVar(&r.journals, "journal", nil, "the folder of a journal to make lost payments and payouts from; may be repeated, one for each instance (default none)")
 	f.BoolVar(&r.skipDamaged, "skip-damaged", false, "go on with what can be read of a damaged journal")
+	f.StringVar(&r.erasedList, "erased", "", "the file of 'till erase --list': erase again what it names (default none)")
 	f.StringVar(&r.secretFile, "secret-file", "", "the installation's secret (default till.secret beside the database)")
 	f.BoolVar(&r.show, "show", false, "list what is not explained yet, and change nothing")
 	f.BoolVar(&r.release, "release", false, "accept payouts again and send what is held, once the lost time's statements are applied")
@@ -121,11 +125,15 @@ func (r *restoredFlags) restored(cmd *cobra.Command) error {
 		if err != nil {
 			return err
 		}
+		erased, err := r.eraseAgain(ctx, s, secret)
+		if err != nil {
+			return err
+		}
 		keys, err := activeKeys(ctx, s)
 		if err != nil {
 			return err
 		}
-		if err := r.print(w, done, remade, keys, suspended); err != nil {
+		if err := r.print(w, done, remade, erased, keys, suspended); err != nil {
 			return err
 		}
 		if !r.keysReviewed {
@@ -177,7 +185,7 @@ func activeKeys(ctx context.Context, s *store.Store) ([]activeKey, error) {
 	return out, err
 }
 
-func (r *restoredFlags) print(w io.Writer, done *books.RestoreResult, remade *books.RemakeResult, keys []activeKey, suspended int) error {
+func (r *restoredFlags) print(w io.Writer, done *books.RestoreResult, remade *books.RemakeResult, erased *books.EraseResult, keys []activeKey, suspended int) error {
 	if r.asJSON {
 		all := map[string]any{
 			"restored_at": done.At.String(), "lost_from": done.LostFrom.String(), "log_id": done.LogID.String(), "again": done.Again,
@@ -186,6 +194,9 @@ func (r *restoredFlags) print(w io.Writer, done *books.RestoreResult, remade *bo
 		}
 		if remade != nil {
 			all["journal"] = remadeJSON(remade)
+		}
+		if erased != nil {
+			all["erased"] = map[string]int{"payments": erased.Payments, "payouts": erased.Payouts, "left": erased.Left}
 		}
 		return printJSON(w, all)
 	}
@@ -199,6 +210,10 @@ func (r *restoredFlags) print(w io.Writer, done *books.RestoreResult, remade *bo
 	printf(w, "%s and %s were open: they are asked about and not sent.\n",
 		count(done.Payments, more+"payment", more+"payments"), count(done.Payouts, more+"payout", more+"payouts"))
 	printRemade(w, remade)
+	if erased != nil {
+		printf(w, "%s and %s erased again, %d left: run 'till erase --again' once they have ended.\n",
+			count(erased.Payments, "payment", "payments"), count(erased.Payouts, "payout", "payouts"), erased.Left)
+	}
 	if r.suspendLive {
 		printf(w, "%s suspended; 'till client resume' lets one in again.\n", count(suspended, "live client was", "live clients were"))
 	}

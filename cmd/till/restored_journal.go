@@ -70,3 +70,15 @@ func printRemade(w io.Writer, m *books.RemakeResult) {
 			count(m.Waiting, "payout waits", "payouts wait"))
 	}
 }
+
+// eraseAgain erases what a list names; nil if none was named.
+func (r *restoredFlags) eraseAgain(ctx context.Context, s *store.Store, secret []byte) (*books.EraseResult, error) {
+	if r.erasedList == "" {
+		return nil, nil
+	}
+	list, err := readErased(r.erasedList, secret)
+	if err != nil {
+		return nil, err
+	}
+	return books.Erase(ctx, s, books.EraseRequest{Secret: secret, Erasures: list, By: actor(), Reason: "an older backup was put back"})
+}

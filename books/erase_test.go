@@ -1,0 +1,182 @@
+package books_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"till"
+	"till/books"
+	"till/engine"
+	"till/store"
+	"till/store/storetest"
+)
+
+// A person's data is out of all rows that have ended, of all clients, and nothing else has
+// changed: the books verify, a retry is recognised, another body is not, others' rows stay.
+func TestErase(t *testing.T) {
+	t.Parallel()
+	for _, e := range storetest.Engines() {
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			ctx := t.Context()
+			s := storetest.Open(t, e.Config(t))
+			c, m := storetest.NewCollector(t, s), storetest.NewPaymaster(t, s)
+			a, b := storetest.NewClient(t, s, till.Test), storetest.NewClient(t, s, till.Test)
+			const mine, others = "242061230001", "242061230002"
+			body := storetest.Body{Phone: mine, Key: till.NewID(s.Now()).String(),
+				Rest: `"description":"for Mado","metadata":{"who":"Mado"},"tax":{"inclusive":true,"amount":"1000","rate":"18.00"}`}
+			paid := storetest.NewPayment(t, c, a, body)
+			storetest.Apply(t, c, s, paid, storetest.Succeeded)
+			theirs := storetest.NewPayment(t, c, a, storetest.Body{Phone: others, Rest: `"description":"for Mado"`})
+			storetest.Apply(t, c, s, theirs, storetest.Succeeded)
+			open := storetest.NewPayment(t, c, a, storetest.Body{Phone: mine})
+			elsewhere := storetest.NewPayment(t, c, b, storetest.Body{Phone: mine})
+			storetest.Apply(t, c, s, elsewhere, storetest.Succeeded)
+			out := storetest.Body{Phone: mine, Value: "700", Key: till.NewID(s.Now()).String()}
+			payout := storetest.NewPayout(t, m, a, out, 0)
+			storetest.ApplyPayout(t, m, s, payout, storetest.Succeeded)
+			answerOf(t, s, a, paid.ID)
+			key, err := books.PhoneKey(testSecret)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := books.IndexPhones(ctx, s, key, s.Now().Add(time.Second)); err != nil {
+				t.Fatal(err)
+			}
+
+			r := books.EraseRequest{Secret: testSecret, Erasures: []books.Erasure{{Phone: mine}}, By: "Awa", Reason: "a letter"}
+			erase := func(payments, payouts, left int) {
+				t.Helper()
+				got, err := books.Erase(ctx, s, r)
+				if err != nil || *got != (books.EraseResult{Payments: payments, Payouts: payouts, Left: left}) {
+					t.Fatalf("erased %+v, %v; want %d payments, %d payouts, %d left", got, err, payments, payouts, left)
+				}
+			}
+			r.DryRun = true
+			erase(2, 1, 1)
+			r.DryRun = false
+			erase(2, 1, 1)
+			erase(0, 0, 1)
+			token := books.ErasedToken(testSecret, mine)
+			if strings.Contains(token, "123") || !strings.HasPrefix(token, engine.ErasedMark) || token == books.ErasedToken(testSecret, others) {
+				t.Errorf("the token is %q", token)
+			}
+			err = s.View(ctx, func(tx *store.Tx) error {
+				p, err := tx.Payment(ctx, store.Ref{Client: a.ID, ID: paid.ID})
+				if err != nil {
+					return err
+				}
+				want := bytes.Replace(paid.Document, []byte(mine), []byte(token), 1)
+				if p.Phone != token || !bytes.Equal(p.Document, want) || p.Status != till.Success || p.Amount != paid.Amount {
+					t.Errorf("it is %+v %s", p.Payment, p.Document)
+				}
+				events, err := tx.PaymentEvents(ctx, store.Ref{Client: a.ID, ID: paid.ID})
+				for _, e := range events {
+					if text := e.AppendJSON(nil); bytes.Contains(text, []byte(mine)) || !bytes.Contains(text, []byte(token)) {
+						t.Errorf("an event still says %s", text)
+					}
+				}
+				if q, err := tx.Payment(ctx, store.Ref{Client: a.ID, ID: theirs.ID}); err != nil || q.Phone != others || !bytes.Equal(q.Document, theirs.Document) {
+					t.Errorf("another's payment is %+v, %v", q, err)
+				}
+				if q, err := tx.Payment(ctx, store.Ref{Client: a.ID, ID: open.ID}); err != nil || q.Phone != mine {
+					t.Errorf("an open payment is %+v, %v", q, err)
+				}
+				refs, err := tx.RefsByPhone(ctx, a.ID, key.Mark(mine), false, 10)
+				if err != nil || len(refs) != 1 || refs[0].ID != open.ID {
+					t.Errorf("the index of phones has %v, %v; want the open one", refs, err)
+				}
+				acts, err := tx.Audit(ctx, a.ID, 0, 100)
+				if n := countActs(acts, token); n != 2 {
+					t.Errorf("%d acts are in the audit log, want one for payments and one for payouts", n)
+				}
+				house, err2 := tx.Audit(ctx, till.House, 0, 100)
+				if n := countActs(house, token); n != 2 {
+					t.Errorf("%d acts are in the house's log, want one for each run", n)
+				}
+				if text := answerText(t, tx, a.ID); text != "" {
+					t.Errorf("a receiver's answer is kept: %q", text)
+				}
+				if err == nil {
+					err = err2
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if again, err := storetest.CreatePayment(t, c, a, body); err != nil || !again.Replayed || again.Payment.ID != paid.ID || bytes.Contains(again.Payment.Document, []byte(mine)) {
+				t.Errorf("a retry: %+v, %v", again, err)
+			}
+			other := body
+			other.Phone = others
+			if _, err := storetest.CreatePayment(t, c, a, other); till.ErrorCode(err) != till.CodeKeyReused {
+				t.Errorf("the key with another phone: %v", err)
+			}
+			if again, err := storetest.CreatePayout(t, m, a, out, 0); err != nil || !again.Replayed || again.Payout.ID != payout.ID {
+				t.Errorf("a retry of a payout: %+v, %v", again, err)
+			}
+
+			// By token, as after a restore; and by age, with the client's texts.
+			storetest.Apply(t, c, s, open, storetest.Succeeded)
+			r.Erasures = []books.Erasure{{Token: token}, {Token: books.ErasedToken(testSecret, "242069999999")}}
+			erase(1, 0, 0)
+			r.Erasures = []books.Erasure{{Before: paid.CreatedAt}}
+			erase(0, 0, 0)
+			r.Erasures = []books.Erasure{{Before: s.Now().Add(time.Hour), Texts: true}}
+			erase(1, 0, 0)
+			err = s.View(ctx, func(tx *store.Tx) error {
+				p, err := tx.Payment(ctx, store.Ref{Client: a.ID, ID: theirs.ID})
+				if err == nil && (bytes.Contains(p.Document, []byte("Mado")) || p.Phone == others) {
+					t.Errorf("it still says %s", p.Document)
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			storetest.CheckInvariants(t, s)
+		})
+	}
+}
+
+func countActs(rows []*store.AuditRow, token string) (n int) {
+	for _, a := range rows {
+		if a.Action == "person.erase" && a.Actor == "Awa" && strings.Contains(a.Detail, token) && strings.Contains(a.Detail, "a letter") {
+			n++
+		}
+	}
+	return n
+}
+
+// answerOf keeps a receiver's answer to an event of a payment.
+func answerOf(t *testing.T, s *store.Store, c *till.Client, subject till.ID) {
+	t.Helper()
+	ctx, now := t.Context(), s.Now()
+	e := &store.Endpoint{Endpoint: till.Endpoint{ID: till.NewID(now), ClientID: c.ID, URL: "https://shop.example.com/h", Enabled: true, CreatedAt: now, UpdatedAt: now}, Secret: []byte("sealed")}
+	err := s.Update(ctx, func(tx *store.Tx) error {
+		if err := tx.InsertEndpoint(ctx, e); err != nil {
+			return err
+		}
+		return tx.SaveDeliveries(ctx, []*store.Delivery{{ClientID: c.ID, EndpointID: e.ID, Sequence: 1, Kind: store.DeliverTest, ID: till.NewID(now), SubjectID: subject, Status: store.DeliveryDelivered,
+			Attempts: 1, DueAt: now, CreatedAt: now, UpdatedAt: now, Last: store.DeliveryAttempt{SentAt: now, URL: e.URL, Code: 200, Text: "thank you, Mado"}}})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func answerText(t *testing.T, tx *store.Tx, client till.ID) (text string) {
+	t.Helper()
+	endpoints, err := tx.Endpoints(t.Context(), client, 10)
+	if err != nil || len(endpoints) != 1 {
+		t.Fatal(endpoints, err)
+	}
+	rows, err := tx.DeliveriesBetween(t.Context(), endpoints[0].Ref(), 0, 10)
+	if err != nil || len(rows) != 1 {
+		t.Fatal(rows, err)
+	}
+	return rows[0].Last.Text
+}
