@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/url"
@@ -216,7 +217,7 @@ func hintConnections(t *testing.T, path string, end bool) (n int) {
 	if end {
 		query = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1`
 	}
-	if err := conn.QueryRow(t.Context(), query, "till hints "+u.Query().Get("search_path")).Scan(&n); err != nil {
+	if err := conn.QueryRow(t.Context(), query, "till hints "+cmp.Or(u.Query().Get("search_path"), "public")).Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n
