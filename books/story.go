@@ -27,6 +27,7 @@ type Story struct {
 	Cases    []*store.Case         // open and closed
 	Acts     []*store.AuditRow     // of people and keys, oldest first
 	Notes    []*store.Note         // oldest first
+	Calls    store.Callbacks       // by the operator
 	Breaker  *store.Breaker        // of the connection
 	Aside    till.Money            // in suspense; zero: nothing
 	Owed     []store.Owing
@@ -104,6 +105,12 @@ func (s *Story) readSubject(ctx context.Context, tx *store.Tx, ref store.Ref) (e
 func (s *Story) readOpen(ctx context.Context, tx *store.Tx, ref store.Ref) (err error) {
 	if s.Step, err = tx.Step(ctx, ref); err != nil {
 		return err
+	}
+	if s.Calls, err = tx.RowCallbacks(ctx, s.Kind, ref); err != nil {
+		return err
+	}
+	if s.Step != nil {
+		s.Calls = s.Calls.Plus(s.Step.Callbacks())
 	}
 	if !s.Subject.Final {
 		breakers, err := tx.Breakers(ctx)
@@ -185,7 +192,8 @@ const (
 	AboutAll      Group = "all" // it is shown in each
 )
 
-// Moment is one line of a timeline. Of the pointers, one is set.
+// Moment is one line of a timeline. Of the pointers, one is set; of callbacks, and of
+// what is next, none.
 type Moment struct {
 	At      till.Time
 	Kind    MomentKind
@@ -197,7 +205,6 @@ type Moment struct {
 	Case    *store.Case
 	Audit   *store.AuditRow
 	Note    *store.Note
-	Count   int64 // of callbacks
 }
 
 // rank sorts what has one time: the cause before what follows from it. Creation
@@ -235,8 +242,8 @@ func (s *Story) Timeline() []Moment {
 	for _, n := range s.Notes {
 		out = append(out, Moment{At: n.CreatedAt, Kind: MomentNote, Group: AboutPeople, Note: n})
 	}
-	if s.Step != nil && s.Step.WakeSeq > 0 {
-		out = append(out, Moment{At: s.Step.CallbackDueAt, Kind: MomentCallback, Group: AboutOperator, Count: s.Step.WakeSeq})
+	if s.Calls.Count > 0 {
+		out = append(out, Moment{At: s.Calls.First, Kind: MomentCallback, Group: AboutOperator})
 	}
 	SortMoments(out)
 	return append(out, s.nextMoments()...)

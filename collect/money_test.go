@@ -456,6 +456,61 @@ func TestAReversalSurvivesACrash(t *testing.T) {
 	})
 }
 
+// callbacks returns how often the operator called about a payment.
+func (w *world) callbacks(id till.ID) (c store.Callbacks) {
+	w.t.Helper()
+	w.view(func(ctx context.Context, tx *store.Tx) error {
+		s, err := books.ReadStory(ctx, tx, till.SubjectPayment, store.Ref{Client: w.client.ID, ID: id})
+		if err == nil {
+			c = s.Calls
+		}
+		return err
+	})
+	return c
+}
+
+// The callbacks of a payment stay known when its step has ended, and stand in its
+// timeline before what they led to.
+func TestCallbacksOutliveTheStep(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, w *world) {
+		id := w.create("0002").ID
+		ref := store.Ref{Client: w.client.ID, ID: id}
+		time.Sleep(30 * 24 * time.Hour)
+		before := w.callbacks(id)
+		came := w.store.Now()
+		for range 2 {
+			if err := w.collector.RecordCallback(t.Context(), "", ref, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := w.callbacks(id); w.step(id) == nil || got.Count != before.Count+2 || got.Last != came {
+			t.Errorf("while they wait: %+v after %+v", got, before)
+		}
+		time.Sleep(time.Hour)
+		got := w.callbacks(id)
+		if w.step(id) != nil || got.Count != before.Count+2 || got.Last != came || before.Count > 0 && got.First != before.First {
+			t.Errorf("after the step: %+v after %+v", got, before)
+		}
+		w.view(func(ctx context.Context, tx *store.Tx) error {
+			s, err := books.ReadStory(ctx, tx, till.SubjectPayment, ref)
+			if err != nil {
+				return err
+			}
+			for _, m := range s.Timeline() {
+				if m.Kind == books.MomentCallback {
+					if m.At != got.First {
+						t.Errorf("the timeline has the callbacks at %s, want %s", m.At, got.First)
+					}
+					return nil
+				}
+			}
+			t.Error("the timeline has no callback")
+			return nil
+		})
+	})
+}
+
 // A callback for a success is a reason to ask once; a flood of them is not a
 // reason to ask without end.
 func TestCallbacksForASuccessAreReadForAtAPace(t *testing.T) {
@@ -465,6 +520,7 @@ func TestCallbacksForASuccessAreReadForAtAPace(t *testing.T) {
 		ref := store.Ref{Client: w.client.ID, ID: id}
 		time.Sleep(time.Minute)
 		_, before := w.way.counts()
+		calls := w.callbacks(id)
 		for range 100 { // for ten seconds
 			if err := w.collector.RecordCallback(t.Context(), "", ref, nil); err != nil {
 				t.Fatal(err)
@@ -485,6 +541,10 @@ func TestCallbacksForASuccessAreReadForAtAPace(t *testing.T) {
 		time.Sleep(time.Minute)
 		if _, again := w.way.counts(); again != after+1 || w.step(id) != nil {
 			t.Errorf("one more callback led to %d reads", again-after)
+		}
+		// Each is counted, whether it led to a read or not.
+		if got := w.callbacks(id); got.Count != calls.Count+101 || got.Last != w.store.Now().Add(-time.Minute) || calls.Count > 0 && got.First != calls.First {
+			t.Errorf("the row has %+v after %+v and 101 more", got, calls)
 		}
 	})
 }

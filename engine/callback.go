@@ -217,7 +217,7 @@ func checkedRecently(read, now till.Time) bool {
 // recordCallback makes a row's step due. A row that has ended is read once more: money may
 // have moved late, or been taken back. A row that cannot change any more is not read.
 func (p *Processor[R]) recordCallback(ctx context.Context, tx *store.Tx, w *callback) error {
-	ref := w.ref
+	ref, came := w.ref, cmp.Or(w.at, tx.Now())
 	w.unknown = false
 	if (w.at != 0 || w.via != "") && w.body != nil {
 		s, err := tx.Step(ctx, ref)
@@ -241,7 +241,7 @@ func (p *Processor[R]) recordCallback(ctx context.Context, tx *store.Tx, w *call
 			return nil
 		}
 	}
-	woken, err := tx.WakeStep(ctx, ref, w.body, w.handle)
+	woken, err := tx.WakeStep(ctx, ref, w.body, w.handle, came)
 	if err != nil || woken {
 		return err
 	}
@@ -262,12 +262,13 @@ func (p *Processor[R]) recordCallback(ctx context.Context, tx *store.Tx, w *call
 	untold := w.body != nil && *subject.ProviderReference == ""
 	read := subject.Resolution.LastCheckedAt
 	if subject.Settled && (!subject.Reversible || checkedRecently(read, tx.Now()) && !untold) {
-		return nil
+		return tx.AddCallback(ctx, p.table.Kind, ref, came)
 	}
 	s := &store.Step{
 		ClientID: ref.Client, SubjectID: ref.ID, Kind: p.table.Kind, Lane: store.Lane(subject.Connection, operation(p.table.Kind, Check)), DueAt: tx.Now(),
 		Calls: subject.Resolution.Attempts, CheckedAt: subject.Resolution.LastCheckedAt,
 		Sends: 1, Acked: true, LateFrom: *subject.UpdatedAt, LateReads: len(t.LateReads),
+		FirstCallback: came, LastCallback: came,
 		CallbackBody: w.body, // the handle went with the step: the body may be all that tells what to check
 	}
 	if w.via != "" && w.via != subject.Connection {

@@ -236,7 +236,11 @@ func (b *Recording[R]) AfterCancel(row R) {
 // DeleteStep deletes a row's step: nothing is left to do.
 func (b *Recording[R]) DeleteStep(row R) {
 	b.MarkChanged(row) // the row keeps what the step counted
-	ref := row.Subject().Ref
+	p := row.Subject()
+	ref := p.Ref
+	if s := b.Steps[ref]; s != nil {
+		*p.Ended = p.Ended.Plus(s.Callbacks())
+	}
 	b.Steps[ref] = nil
 	b.deletedSteps = append(b.deletedSteps, ref)
 }

@@ -121,19 +121,25 @@ var updatePayments = db.Define(db.SQL{Name: "payments.update",
 	SQLite: `UPDATE payments SET status = $1, previous_status = $2, provider_reference = $3,
 		failure_reason = $4, failure_code = $5, failure_message = $6, failure_retryable = $7,
 		updated_at = $8, attention = $9, checked_at = $10, calls = $11,
-		processing_event = $12, final_event = $13, late_event = $14, reversed_event = $15, updated_event = $16 WHERE client_id = $17 AND id = $18 AND updated_at = $19 AND attention = $20 AND expires_at = $21`,
+		processing_event = $12, final_event = $13, late_event = $14, reversed_event = $15, updated_event = $16,
+		callbacks = callbacks + $17, callback_at = CASE WHEN callback_at > 0 THEN callback_at ELSE $18 END,
+		last_callback_at = CASE WHEN last_callback_at > $19 THEN last_callback_at ELSE $20 END
+		WHERE client_id = $21 AND id = $22 AND updated_at = $23 AND attention = $24 AND expires_at = $25`,
 	Postgres: `WITH changed AS (UPDATE payments SET status = u.a1, previous_status = u.a2, provider_reference = u.a3,
 			failure_reason = u.a4, failure_code = u.a5, failure_message = u.a6, failure_retryable = u.a7,
 			updated_at = u.a8, attention = u.a9, checked_at = u.a10, calls = u.a11,
-			processing_event = u.a12, final_event = u.a13, late_event = u.a14, reversed_event = u.a15, updated_event = u.a16
+			processing_event = u.a12, final_event = u.a13, late_event = u.a14, reversed_event = u.a15, updated_event = u.a16,
+			callbacks = callbacks + u.a17, callback_at = CASE WHEN callback_at > 0 THEN callback_at ELSE u.a18 END,
+			last_callback_at = CASE WHEN last_callback_at > u.a19 THEN last_callback_at ELSE u.a19 END
 		FROM (SELECT unnest($1::text[]) AS a1, unnest($2::text[]) AS a2, unnest($3::text[]) AS a3, unnest($4::text[]) AS a4, unnest($5::text[]) AS a5,
 			unnest($6::text[]) AS a6, unnest($7::bigint[]) AS a7, unnest($8::bigint[]) AS a8, unnest($9::bigint[]) AS a9,
 			unnest($10::bigint[]) AS a10, unnest($11::bigint[]) AS a11, unnest($12::bigint[]) AS a12, unnest($13::bigint[]) AS a13,
-			unnest($14::bigint[]) AS a14, unnest($15::bigint[]) AS a15, unnest($16::bigint[]) AS a16, unnest($17::bytea[]) AS a17,
-			unnest($18::bytea[]) AS a18, unnest($19::bigint[]) AS a19, unnest($20::bigint[]) AS a20, unnest($21::bigint[]) AS a21 LIMIT $22::bigint) AS u
-		WHERE client_id = ANY(ARRAY[u.a17]) AND id = u.a18 AND updated_at = u.a19 AND attention = u.a20 AND expires_at = u.a21
+			unnest($14::bigint[]) AS a14, unnest($15::bigint[]) AS a15, unnest($16::bigint[]) AS a16, unnest($17::bigint[]) AS a17,
+			unnest($18::bigint[]) AS a18, unnest($19::bigint[]) AS a19, unnest($20::bigint[]) AS a20, unnest($21::bytea[]) AS a21,
+			unnest($22::bytea[]) AS a22, unnest($23::bigint[]) AS a23, unnest($24::bigint[]) AS a24, unnest($25::bigint[]) AS a25 LIMIT $26::bigint) AS u
+		WHERE client_id = ANY(ARRAY[u.a21]) AND id = u.a22 AND updated_at = u.a23 AND attention = u.a24 AND expires_at = u.a25
 		RETURNING 1)
-		SELECT till_expect_rows(count(*), $22) FROM changed`,
+		SELECT till_expect_rows(count(*), $26) FROM changed`,
 	Arrays: true})
 
 var extendPayment = db.Define(db.SQL{Name: "payments.extend",
@@ -154,6 +160,7 @@ type PaymentRow struct {
 	PendingEvent, ProcessingEvent, FinalEvent, LateEvent, ReversedEvent, UpdatedEvent int64
 
 	readVersion paymentVersion // as the database has it
+	ended       Callbacks      // of steps that have ended, to be added when the row is written
 }
 
 // paymentVersion says whether a row has changed. Every transition, every move of
@@ -363,9 +370,10 @@ func (tx *Tx) UpdatePayments(ctx context.Context, rows []*PaymentRow) error {
 		args[i] = []any{string(p.Status), string(p.PreviousStatus), orNull(p.ProviderReference),
 			orNull(p.FailureReason), code, message, retryable,
 			int64(p.UpdatedAt), p.Attention, orNull(p.Resolution.LastCheckedAt), p.Resolution.Attempts,
-			orNull(p.ProcessingEvent), orNull(p.FinalEvent), orNull(p.LateEvent), orNull(p.ReversedEvent), orNull(p.UpdatedEvent), p.ClientID[:], p.ID[:],
+			orNull(p.ProcessingEvent), orNull(p.FinalEvent), orNull(p.LateEvent), orNull(p.ReversedEvent), orNull(p.UpdatedEvent),
+			p.ended.Count, int64(p.ended.First), int64(p.ended.Last), int64(p.ended.Last), p.ClientID[:], p.ID[:],
 			int64(p.readVersion.updatedAt), p.readVersion.attention, int64(p.readVersion.expiresAt)}
-		p.readVersion = p.version()
+		p.readVersion, p.ended = p.version(), Callbacks{}
 	}
 	return tx.db.DeferExactly(updatePayments, args)
 }

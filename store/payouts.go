@@ -66,18 +66,24 @@ var updatePayouts = db.Define(db.SQL{Name: "payouts.update",
 	SQLite: `UPDATE payouts SET status = $1, previous_status = $2, provider_reference = $3,
 		failure_reason = $4, failure_code = $5, failure_message = $6, failure_retryable = $7,
 		updated_at = $8, attention = $9, checked_at = $10, calls = $11,
-		processing_event = $12, final_event = $13, late_event = $14 WHERE client_id = $15 AND id = $16`,
+		processing_event = $12, final_event = $13, late_event = $14,
+		callbacks = callbacks + $15, callback_at = CASE WHEN callback_at > 0 THEN callback_at ELSE $16 END,
+		last_callback_at = CASE WHEN last_callback_at > $17 THEN last_callback_at ELSE $18 END
+		WHERE client_id = $19 AND id = $20`,
 	Postgres: `WITH changed AS (UPDATE payouts SET status = u.a1, previous_status = u.a2, provider_reference = u.a3,
 			failure_reason = u.a4, failure_code = u.a5, failure_message = u.a6, failure_retryable = u.a7,
 			updated_at = u.a8, attention = u.a9, checked_at = u.a10, calls = u.a11,
-			processing_event = u.a12, final_event = u.a13, late_event = u.a14
+			processing_event = u.a12, final_event = u.a13, late_event = u.a14,
+			callbacks = callbacks + u.a15, callback_at = CASE WHEN callback_at > 0 THEN callback_at ELSE u.a16 END,
+			last_callback_at = CASE WHEN last_callback_at > u.a17 THEN last_callback_at ELSE u.a17 END
 		FROM (SELECT unnest($1::text[]) AS a1, unnest($2::text[]) AS a2, unnest($3::text[]) AS a3, unnest($4::text[]) AS a4, unnest($5::text[]) AS a5,
 			unnest($6::text[]) AS a6, unnest($7::bigint[]) AS a7, unnest($8::bigint[]) AS a8, unnest($9::bigint[]) AS a9,
 			unnest($10::bigint[]) AS a10, unnest($11::bigint[]) AS a11, unnest($12::bigint[]) AS a12, unnest($13::bigint[]) AS a13,
-			unnest($14::bigint[]) AS a14, unnest($15::bytea[]) AS a15, unnest($16::bytea[]) AS a16 LIMIT $17::bigint) AS u
-		WHERE client_id = ANY(ARRAY[u.a15]) AND id = u.a16
+			unnest($14::bigint[]) AS a14, unnest($15::bigint[]) AS a15, unnest($16::bigint[]) AS a16, unnest($17::bigint[]) AS a17,
+			unnest($18::bigint[]) AS a18, unnest($19::bytea[]) AS a19, unnest($20::bytea[]) AS a20 LIMIT $21::bigint) AS u
+		WHERE client_id = ANY(ARRAY[u.a19]) AND id = u.a20
 		RETURNING 1)
-		SELECT till_expect_rows(count(*), $17) FROM changed`,
+		SELECT till_expect_rows(count(*), $21) FROM changed`,
 	Arrays: true})
 
 var extendPayout = db.Define(db.SQL{Name: "payouts.extend",
@@ -99,6 +105,8 @@ type PayoutRow struct {
 
 	// The sequences of its events; zero while there is none.
 	PendingEvent, ProcessingEvent, FinalEvent, LateEvent int64
+
+	ended Callbacks // of steps that have ended, to be added when the row is written
 }
 
 // Subject returns what the payout has in common with a payment. If it was
@@ -112,7 +120,7 @@ func (p *PayoutRow) Subject() Subject {
 		Settled:   p.Status == till.PayoutSuccess || p.Status == till.PayoutCancelled && p.Resolution.Attempts == 0 || p.LateEvent != 0,
 		ExpiresAt: p.ExpiresAt, Window: p.SendWindow, UpdatedAt: &p.UpdatedAt, ProviderReference: &p.ProviderReference,
 		FailureReason: &p.FailureReason, FailureDetail: &p.FailureDetail, Resolution: &p.Resolution, Attention: &p.Attention,
-		ProcessingEvent: &p.ProcessingEvent, FinalEvent: &p.FinalEvent, LateEvent: &p.LateEvent,
+		ProcessingEvent: &p.ProcessingEvent, FinalEvent: &p.FinalEvent, LateEvent: &p.LateEvent, Ended: &p.ended,
 	}
 }
 
@@ -241,7 +249,9 @@ func (tx *Tx) UpdatePayouts(ctx context.Context, rows []*PayoutRow) error {
 		args[i] = []any{string(p.Status), string(p.PreviousStatus), orNull(p.ProviderReference),
 			orNull(p.FailureReason), code, message, retryable,
 			int64(p.UpdatedAt), p.Attention, orNull(p.Resolution.LastCheckedAt), p.Resolution.Attempts,
-			orNull(p.ProcessingEvent), orNull(p.FinalEvent), orNull(p.LateEvent), p.ClientID[:], p.ID[:]}
+			orNull(p.ProcessingEvent), orNull(p.FinalEvent), orNull(p.LateEvent),
+			p.ended.Count, int64(p.ended.First), int64(p.ended.Last), int64(p.ended.Last), p.ClientID[:], p.ID[:]}
+		p.ended = Callbacks{}
 	}
 	return tx.db.DeferExactly(updatePayouts, args)
 }

@@ -125,7 +125,7 @@ func TestACallbackOfAnotherHandleIsNotKept(t *testing.T) {
 		wake := func(mail, handle, want string) {
 			t.Helper()
 			err := s.Update(t.Context(), func(tx *store.Tx) error {
-				if _, err := tx.WakeStep(t.Context(), ref, []byte(mail), handle); err != nil {
+				if _, err := tx.WakeStep(t.Context(), ref, []byte(mail), handle, clock.Now()); err != nil {
 					return err
 				}
 				st, err := tx.Step(t.Context(), ref)

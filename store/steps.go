@@ -11,7 +11,7 @@ import (
 )
 
 const stepColumns = `client_id, subject_id, kind, lane, due_at, lease_until, lease_version, wake_seq, calls, checked_at,
-	sends, send_started_at, send_deadline, acked, absent, slow, late_from, late_reads, handle, mail, mailed_at, absent_at, restored, held_at`
+	sends, send_started_at, send_deadline, acked, absent, slow, late_from, late_reads, handle, mail, mailed_at, absent_at, restored, held_at, callback_at, last_callback_at`
 
 var insertStep = db.Define(db.SQL{Name: "steps.insert",
 	SQLite: `INSERT INTO steps (client_id, subject_id, kind, lane, due_at, lease_until, lease_version, sends, send_started_at, send_deadline)
@@ -71,8 +71,10 @@ var deleteSteps = db.Define(db.SQL{Name: "steps.delete",
 
 var wakeStep = db.Define(db.SQL{Name: "steps.wake",
 	SQLite: `UPDATE steps SET wake_seq = wake_seq + 1, mail = CASE WHEN $1 = '' OR coalesce(handle, $2) = $3 THEN coalesce($4, mail) ELSE mail END,
-		mailed_at = CASE WHEN mailed_at > $5 AND mailed_at <= $6 THEN mailed_at + $7 WHEN mailed_at > $8 AND mailed_at <= $9 THEN mailed_at ELSE $10 END
-		WHERE client_id = $11 AND subject_id = $12`})
+		mailed_at = CASE WHEN mailed_at > $5 AND mailed_at <= $6 THEN mailed_at + $7 WHEN mailed_at > $8 AND mailed_at <= $9 THEN mailed_at ELSE $10 END,
+		callback_at = CASE WHEN callback_at > 0 AND callback_at < $11 THEN callback_at ELSE $12 END,
+		last_callback_at = CASE WHEN last_callback_at > $13 THEN last_callback_at ELSE $14 END
+		WHERE client_id = $15 AND subject_id = $16`})
 
 var hastenWoken = db.Define(db.SQL{Name: "steps.hastenWoken",
 	SQLite: `UPDATE steps SET due_at = mailed_at WHERE client_id = $1 AND subject_id = $2 AND due_at > mailed_at`})
@@ -85,8 +87,9 @@ var forgetMail = db.Define(db.SQL{Name: "steps.forgetMail",
 	Arrays: true})
 
 var insertWokenStep = db.Define(db.SQL{Name: "steps.insertWokenStep",
-	SQLite: `INSERT INTO steps (client_id, subject_id, kind, lane, due_at, wake_seq, calls, checked_at, sends, acked, late_from, late_reads, handle, mail, mailed_at)
-		VALUES ($1, $2, $3, $4, $5, 1, $6, $7, $8, $9, $10, $11, $12, $13, $14) ON CONFLICT DO NOTHING`})
+	SQLite: `INSERT INTO steps (client_id, subject_id, kind, lane, due_at, wake_seq, calls, checked_at, sends, acked, late_from, late_reads, handle, mail, mailed_at,
+		callback_at, last_callback_at)
+		VALUES ($1, $2, $3, $4, $5, 1, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) ON CONFLICT DO NOTHING`})
 
 var setAside = db.Define(db.SQL{Name: "steps.setAside",
 	SQLite: `UPDATE steps SET due_at = $1, lease_until = 0, handle = coalesce($2, handle) WHERE client_id = $3 AND subject_id = $4 AND lease_version = $5`})
@@ -128,6 +131,8 @@ type Step struct {
 
 	CallbackBody  []byte    // the latest callback's body, where an adapter wants it
 	CallbackDueAt till.Time // when the latest callback makes, or made, it due
+	FirstCallback till.Time // when the first one came; zero: none did
+	LastCallback  till.Time
 }
 
 // The operations of an operator, each with a lane and a budget of its own.
@@ -146,7 +151,7 @@ func scanStep(r db.Row) (*Step, error) {
 	s := &Step{}
 	err := r.Scan(idDest(&s.ClientID), idDest(&s.SubjectID), &s.Kind, &s.Lane, &s.DueAt, &s.LeaseUntil, &s.LeaseVersion, &s.WakeSeq,
 		&s.Calls, &s.CheckedAt, &s.Sends, &s.SendStartedAt, &s.SendDeadline, boolDest(&s.Acked), &s.NotFoundReads, &s.BackoffSteps, &s.LateFrom, &s.LateReads,
-		textDest(&s.Handle), &s.CallbackBody, &s.CallbackDueAt, &s.NotFoundAt, boolDest(&s.Restored), &s.HeldAt)
+		textDest(&s.Handle), &s.CallbackBody, &s.CallbackDueAt, &s.NotFoundAt, boolDest(&s.Restored), &s.HeldAt, &s.FirstCallback, &s.LastCallback)
 	return s, err
 }
 
@@ -227,12 +232,14 @@ const MinCallbackInterval = time.Second
 // that is rescheduling it checks again. It is due now, or MinCallbackInterval
 // after the last callback made it due. A due time beyond that was written before
 // the clock was set back. A callback body, if not nil, replaces the one before,
-// unless it names another handle than the step has. WakeStep reports whether the
-// step exists.
-func (tx *Tx) WakeStep(ctx context.Context, ref Ref, body []byte, handle string) (bool, error) {
+// unless it names another handle than the step has. came is when it came, which may
+// be a while ago if it could not be recorded then. WakeStep reports whether the step
+// exists.
+func (tx *Tx) WakeStep(ctx context.Context, ref Ref, body []byte, handle string, came till.Time) (bool, error) {
 	now, pause := int64(tx.Now()), MinCallbackInterval.Microseconds()
 	n, err := tx.db.Exec(ctx, wakeStep,
-		handle, handle, handle, bytesOrNull(body), now-pause, now, pause, now, now+pause, now, ref.Client[:], ref.ID[:])
+		handle, handle, handle, bytesOrNull(body), now-pause, now, pause, now, now+pause, now,
+		int64(came), int64(came), int64(came), int64(came), ref.Client[:], ref.ID[:])
 	if err != nil || n == 0 {
 		return false, err
 	}
@@ -249,7 +256,7 @@ func (tx *Tx) ForgetCallbackBodies(ctx context.Context, refs []Ref) error {
 func (tx *Tx) InsertCallbackStep(ctx context.Context, s *Step) error {
 	_, err := tx.db.Exec(ctx, insertWokenStep,
 		s.ClientID[:], s.SubjectID[:], string(s.Kind), s.Lane, int64(s.DueAt), s.Calls, int64(s.CheckedAt), s.Sends, s.Acked, int64(s.LateFrom), s.LateReads,
-		orNull(s.Handle), bytesOrNull(s.CallbackBody), int64(s.DueAt))
+		orNull(s.Handle), bytesOrNull(s.CallbackBody), int64(s.DueAt), int64(s.FirstCallback), int64(s.LastCallback))
 	return err
 }
 

@@ -230,7 +230,10 @@ func TestWakeStep(t *testing.T) {
 			return st
 		}
 		wake := func(ref store.Ref) (woken bool) {
-			err := s.Update(t.Context(), func(tx *store.Tx) (err error) { woken, err = tx.WakeStep(t.Context(), ref, nil, ""); return err })
+			err := s.Update(t.Context(), func(tx *store.Tx) (err error) {
+				woken, err = tx.WakeStep(t.Context(), ref, nil, "", clock.Now())
+				return err
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -238,6 +241,7 @@ func TestWakeStep(t *testing.T) {
 		}
 		created := read().DueAt
 		clock.Advance(time.Minute)
+		first := clock.Now()
 		if !wake(ref) || read().DueAt != created || read().WakeSeq != 1 {
 			t.Errorf("a step that is due already must keep its place: %+v", read())
 		}
@@ -250,11 +254,19 @@ func TestWakeStep(t *testing.T) {
 		if !wake(ref) || read().DueAt != clock.Now() || read().WakeSeq != 2 {
 			t.Errorf("a step that is due later must be due now: %+v", read())
 		}
+		if st, want := read(), (store.Callbacks{Count: 2, First: first, Last: clock.Now()}); st.Callbacks() != want {
+			t.Errorf("the callbacks are %+v, want %+v", st.Callbacks(), want)
+		}
+		early := first.Add(-time.Second) // it came before, and could not be recorded then
+		err := s.Update(t.Context(), func(tx *store.Tx) error { _, err := tx.WakeStep(t.Context(), ref, nil, "", early); return err })
+		if st, want := read(), (store.Callbacks{Count: 3, First: early, Last: clock.Now()}); st.Callbacks() != want || err != nil {
+			t.Errorf("with a late one the callbacks are %+v, want %+v: %v", st.Callbacks(), want, err)
+		}
 		later.WakeSeq = 0
 		if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.SaveSteps(t.Context(), []*store.Step{&later}) }); err != nil {
 			t.Fatal(err)
 		}
-		if read().WakeSeq != 2 {
+		if read().WakeSeq != 3 {
 			t.Error("saving a step lost a wake")
 		}
 		if wake(store.Ref{Client: ref.Client, ID: till.NewID(1)}) {
@@ -288,7 +300,7 @@ func TestAStormOfWakes(t *testing.T) {
 		wake := func(mail string, want till.Time) {
 			t.Helper()
 			err := s.Update(t.Context(), func(tx *store.Tx) error {
-				_, err := tx.WakeStep(t.Context(), ref, []byte(mail), "")
+				_, err := tx.WakeStep(t.Context(), ref, []byte(mail), "", clock.Now())
 				return err
 			})
 			if err != nil {

@@ -42,6 +42,8 @@ type Subject struct {
 	Attention         *bool
 
 	ProcessingEvent, FinalEvent, LateEvent *int64
+
+	Ended *Callbacks // of steps that have ended, to be added when the row is written
 }
 
 // Subject returns what the payment has in common with a payout.
@@ -53,7 +55,7 @@ func (p *PaymentRow) Subject() Subject {
 		Status: string(p.Status), Final: p.Status.Final(), Settled: p.Credited(), Reversible: p.Credited() && p.ReversedEvent == 0,
 		ExpiresAt: p.ExpiresAt, Window: p.ApprovalWindow, UpdatedAt: &p.UpdatedAt, ProviderReference: &p.ProviderReference,
 		FailureReason: &p.FailureReason, FailureDetail: &p.FailureDetail, Resolution: &p.Resolution, Attention: &p.Attention,
-		ProcessingEvent: &p.ProcessingEvent, FinalEvent: &p.FinalEvent, LateEvent: &p.LateEvent,
+		ProcessingEvent: &p.ProcessingEvent, FinalEvent: &p.FinalEvent, LateEvent: &p.LateEvent, Ended: &p.ended,
 	}
 }
 
