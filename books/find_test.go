@@ -9,6 +9,7 @@ import (
 	"till"
 	"till/books"
 	"till/collect"
+	"till/ledger"
 	"till/store"
 	"till/store/storetest"
 )
@@ -75,6 +76,7 @@ func TestFind(t *testing.T) {
 			}
 			w.index(t, 2)
 			w.index(t, 0)
+			w.lines(t)
 		})
 	}
 }
@@ -141,4 +143,49 @@ func (w *findWorld) event(id till.ID) *till.ID {
 		w.t.Fatal(err)
 	}
 	return &out
+}
+
+// lines looks for lines of wallets.
+func (w *findWorld) lines(t *testing.T) {
+	t.Helper()
+	mine, foreign := newAdjustment(w.a, w.store, 731), newAdjustment(w.b, w.store, 731)
+	for _, a := range []books.Adjustment{mine, foreign} {
+		if _, err := books.Adjust(t.Context(), w.store, a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	find := func(q books.Search) (out []*ledger.Transaction) {
+		t.Helper()
+		err := w.store.View(t.Context(), func(tx *store.Tx) (err error) { out, _, err = books.FindLines(t.Context(), tx, q); return err })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	amount := []till.Money{{Minor: 731, Currency: "XAF"}}
+	all := find(books.Search{Client: w.a.ID, ID: &mine.ID})
+	if len(all) != 1 || all[0].ClientID != w.a.ID || all[0].Amount != amount[0] {
+		t.Fatalf("the line of an adjustment: %+v", all)
+	}
+	line := all[0].ID
+	for _, c := range []struct {
+		name string
+		q    books.Search
+		want int
+	}{
+		{"an adjustment's id over all", books.Search{ID: &mine.ID}, 1},
+		{"a line's id", books.Search{Client: w.a.ID, ID: &line}, 1},
+		{"a line's id over all", books.Search{ID: &line}, 1},
+		{"a line's id of another", books.Search{Client: w.b.ID, ID: &line}, 0},
+		{"a reference", books.Search{Client: w.a.ID, Reference: mine.ID.String()}, 1},
+		{"a reference of another", books.Search{Client: w.b.ID, Reference: mine.ID.String()}, 0},
+		{"an amount", books.Search{Client: w.a.ID, Amounts: amount}, 1},
+		{"an amount in another currency", books.Search{Client: w.a.ID, Amounts: []till.Money{{Minor: 731, Currency: "KES"}}}, 0},
+		{"an amount, too old", books.Search{Client: w.a.ID, Amounts: amount, Earliest: w.store.Now().Add(time.Hour)}, 0},
+		{"a phone", books.Search{Client: w.a.ID, Phone: "242061230001"}, 0},
+	} {
+		if got := find(c.q); len(got) != c.want {
+			t.Errorf("%s finds %d lines, want %d", c.name, len(got), c.want)
+		}
+	}
 }

@@ -7,10 +7,10 @@ import (
 	"till/internal/db"
 )
 
-// Open payments of a client by where they are: on a person's list, on the
-// customer's phone, sent without an answer, not sent.
+// Open payments of a client by where they are: on the customer's phone, at the operator,
+// which does not say more or is too late, or not sent.
 var countOpenOf = db.Define(db.SQL{Name: "figures.countOpen",
-	SQLite: `SELECT CASE WHEN p.attention = 1 THEN 'examine' WHEN s.acked = 1 THEN 'phone' WHEN s.sends > 0 THEN 'asked' ELSE 'unsent' END, count(*),
+	SQLite: `SELECT CASE WHEN s.acked = 1 AND p.attention = 0 THEN 'phone' WHEN s.sends > 0 THEN 'asked' ELSE 'unsent' END, count(*),
 			CAST(sum(CASE WHEN s.subject_id < $1 THEN 1 ELSE 0 END) AS BIGINT)
 		FROM (SELECT client_id, subject_id, acked, sends FROM steps WHERE client_id = $2 AND kind = 'payment' AND late_from = 0 AND late_reads = 0 ORDER BY subject_id LIMIT $3) AS s
 		JOIN payments p ON p.client_id = s.client_id AND p.id = s.subject_id
@@ -47,7 +47,7 @@ const (
 
 // OpenOf is how many open payments of a client are somewhere.
 type OpenOf struct {
-	Where string // examine, phone, asked, unsent
+	Where string // phone, asked, unsent
 	N     int64
 	Older int64 // of them, made before a moment
 }

@@ -21,6 +21,9 @@ type TransactionFilter struct {
 	Type, Currency, Reference string
 	PaymentID, PayoutID       till.ID
 	From, To                  till.Time // both inclusive
+
+	// Amount, in minor units of Currency, has no index: whoever asks bounds the range.
+	Amount int64
 }
 
 const plainTransactionColumns = `p.id, p.wallet_id, p.sequence, p.type, p.direction, p.amount, p.currency, p.balance_after,
@@ -32,8 +35,13 @@ const transactionColumns = plainTransactionColumns + `,
 
 func scanTransaction(r db.Row, client till.ID, t *ledger.Transaction) error {
 	*t = ledger.Transaction{ClientID: client}
-	return r.Scan(idDest(&t.ID), idDest(&t.WalletID), &t.Sequence, &t.Type, &t.Direction, &t.Amount.Minor, &t.Amount.Currency,
-		&t.BalanceAfter, idDest(&t.PaymentID), idDest(&t.PayoutID), textDest(&t.Reference), textDest(&t.ProviderReference), &t.CreatedAt, textDest(&t.Method))
+	return r.Scan(transactionDests(t)...)
+}
+
+// transactionDests are where transactionColumns go.
+func transactionDests(t *ledger.Transaction) []any {
+	return []any{idDest(&t.ID), idDest(&t.WalletID), &t.Sequence, &t.Type, &t.Direction, &t.Amount.Minor, &t.Amount.Currency,
+		&t.BalanceAfter, idDest(&t.PaymentID), idDest(&t.PayoutID), textDest(&t.Reference), textDest(&t.ProviderReference), &t.CreatedAt, textDest(&t.Method)}
 }
 
 // list is the filter as a question.
@@ -43,6 +51,7 @@ func (f *TransactionFilter) list(client till.ID, page Page) *list {
 	l.whereIndexed("p.reference = ", f.Reference != "", f.Reference)
 	l.whereIndexed("p.payment_id = ", !f.PaymentID.IsZero(), f.PaymentID.Bytes())
 	l.whereIndexed("p.payout_id = ", !f.PayoutID.IsZero(), f.PayoutID.Bytes())
+	l.whereIndexed("p.amount = ", f.Amount != 0, f.Amount)
 	return l
 }
 
