@@ -335,7 +335,7 @@ func TestOnlyAGenuineKeyIsFlagged(t *testing.T) {
 	c, text := newClient(t, a, till.Test)
 	_, id, _, _ := ParseKey(text)
 	for _, s := range []string{"till_test_x", forge(till.Test, id, strings.Repeat("x", secretLen)), text, text} {
-		if genuine, err := a.FlagExposed(t.Context(), s); err != nil || genuine != (s == text) {
+		if genuine, err := a.FlagExposed(t.Context(), s, SeenInURL, ""); err != nil || genuine != (s == text) {
 			t.Fatal(genuine, err)
 		}
 		k := read(t, a, func(ctx context.Context, tx *store.Tx) (*till.Key, error) { return tx.Key(ctx, c.ID, id) })

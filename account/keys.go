@@ -1,6 +1,7 @@
 package account
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -215,10 +216,16 @@ func describeKey(k *till.Key) string {
 	return text
 }
 
-// FlagExposed records that a key was seen in a URL, which logs store, so that its owner is
+// Where a key was seen that should not be there; see FlagExposed.
+const (
+	SeenInURL    = "was seen in a URL"
+	SeenInSearch = "was typed into a search"
+)
+
+// FlagExposed records that a key was seen where others may read it, so that its owner is
 // asked to rotate it. It ignores a text that is not a genuine key: nobody can flag
-// another's key.
-func (a *Accounts) FlagExposed(ctx context.Context, text string) (genuine bool, err error) {
+// another's key. Without an actor, the audit log names the key itself.
+func (a *Accounts) FlagExposed(ctx context.Context, text, seen, actor string) (genuine bool, err error) {
 	_, id, secret, ok := ParseKey(text)
 	if !ok {
 		return false, nil
@@ -233,13 +240,13 @@ func (a *Accounts) FlagExposed(ctx context.Context, text string) (genuine bool, 
 	client := e.session.Client.ID
 	defer a.cache.forget(client)
 	return true, a.commit(ctx, func(tx *store.Tx) error {
-		return a.audited(ctx, tx, client, e.session.Actor(), func(at till.Time) (auditEntry, error) {
+		return a.audited(ctx, tx, client, cmp.Or(actor, e.session.Actor()), func(at till.Time) (auditEntry, error) {
 			k, err := tx.Key(ctx, client, e.session.Key.ID)
 			if err != nil || !k.ExposedAt.IsZero() {
 				return auditEntry{}, err
 			}
 			k.ExposedAt = at
-			return auditEntry{action: "key.exposed", detail: "key " + k.ID + " was seen in a URL"}, tx.UpdateKey(ctx, k)
+			return auditEntry{action: "key.exposed", detail: "key " + k.ID + " " + seen}, tx.UpdateKey(ctx, k)
 		})
 	}, func(tx *store.Tx) (bool, error) { return false, nil }) // repeating it is harmless
 }

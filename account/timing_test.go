@@ -33,7 +33,7 @@ func TestARandomKeyIsRefusedWithoutTheDatabase(t *testing.T) {
 			if _, err := a.AuthenticateNow(t.Context(), key); err != errInvalidKey {
 				t.Fatalf("the key %q: %v", key, err)
 			}
-			if _, err := a.FlagExposed(t.Context(), key); err != nil {
+			if _, err := a.FlagExposed(t.Context(), key, SeenInURL, ""); err != nil {
 				t.Fatalf("the key %q in an address: %v", key, err)
 			}
 		}

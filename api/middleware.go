@@ -182,7 +182,7 @@ func (c *exchange) flag(keys []string) {
 			continue
 		}
 		flag := func() (bool, error) {
-			genuine, err := c.s.Accounts.FlagExposed(c.auditContext(), key)
+			genuine, err := c.s.Accounts.FlagExposed(c.auditContext(), key, account.SeenInURL, "")
 			if err != nil {
 				c.s.Log.Warn("exposed key not flagged", "request_id", c.id, "error", err)
 			}
