@@ -29,6 +29,8 @@ type homePage struct {
 	Waiting   []waitingRow
 	Operators []operatorRow
 	Never     bool // there was no payment yet
+	todoList       // until the first payment is paid
+	Line      *balanceLine
 	Curl      string
 	Sandbox   string
 	Collect   string
@@ -75,13 +77,13 @@ func (v *visit) home() error {
 		if err := v.readWaiting(ctx, tx, p); err != nil {
 			return err
 		}
-		methods, err = tx.ClientMethods(ctx, v.client.ID)
-		if err != nil || p.Payments > 0 {
+		if err := v.readBalances(ctx, tx, p); err != nil {
 			return err
 		}
-		_, n, err := tx.ListPayments(ctx, v.client.ID, store.PaymentFilter{From: v.earliest()}, store.Page{})
-		p.Never = n == 0 && v.earliest() == 0
-		return err
+		if methods, err = tx.ClientMethods(ctx, v.client.ID); err != nil {
+			return err
+		}
+		return v.readGuide(ctx, tx, p)
 	})
 	if err != nil {
 		return err
@@ -108,8 +110,8 @@ func (v *visit) readOpen(ctx context.Context, tx *store.Tx, p *homePage) error {
 	if err != nil {
 		return err
 	}
-	p.OpenPath = v.clientPath("/payments") + "?range=all&state=processing"
-	for _, where := range []struct{ name, tone, icon string }{{"phone", "processing", "phone"}, {"asked", "pending", "clock"}, {"unsent", "pending", "clock"}, {"examine", "examine", "gem"}} {
+	p.OpenPath = v.clientPath("/payments") + "?range=all&state=" + openState
+	for _, where := range []struct{ name, tone, icon string }{{"phone", "processing", "phone"}, {"asked", "pending", "clock"}, {"unsent", "pending", "clock"}} {
 		row := openRow{Chip: Chip{Tone: where.tone, Icon: where.icon, Text: v.words.T("home.open_" + where.name)}}
 		for _, o := range open {
 			if o.Where == where.name {
@@ -118,7 +120,7 @@ func (v *visit) readOpen(ctx context.Context, tx *store.Tx, p *homePage) error {
 				p.Older += o.Older
 			}
 		}
-		if row.N > 0 || where.name == "phone" || where.name == "examine" {
+		if row.N > 0 || where.name == "phone" {
 			p.Open = append(p.Open, row)
 		}
 	}
@@ -147,9 +149,14 @@ func (v *visit) readWallets(ctx context.Context, tx *store.Tx, p *homePage) erro
 // readWaiting reads what needs somebody: payments with a case, webhooks that do
 // not arrive.
 func (v *visit) readWaiting(ctx context.Context, tx *store.Tx, p *homePage) error {
-	for _, o := range p.Open {
-		if o.Tone == "examine" && o.N > 0 {
-			p.Waiting = append(p.Waiting, waitingRow{"gem", "examine", v.words.T("home.examine", "n", o.N), v.words.T("home.examine_note"), v.clientPath("/payments") + "?examine=1"})
+	cases, err := v.openCases(ctx, tx)
+	if err != nil {
+		return err
+	}
+	for _, kind := range []string{"payments", "payouts"} {
+		n := len(v.examined(cases, kind == "payouts"))
+		if n > 0 && (kind == "payments" || v.may(people.WalletsSee)) {
+			p.Waiting = append(p.Waiting, waitingRow{"gem", "examine", v.words.T("home.examine_"+kind, "n", n), v.words.T("home.examine_note"), v.clientPath("/"+kind) + "?examine=1"})
 		}
 	}
 	if !v.may(people.WebhooksSee) {

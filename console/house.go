@@ -27,8 +27,7 @@ type housePage struct {
 	Webhooks  []waitingRow
 	Verified  Chip
 	VerifyOf  string // when
-	Todo      []todoRow
-	TodoDone  int64
+	todoList
 }
 
 type caseRow struct {
@@ -40,11 +39,6 @@ type ageRow struct {
 	Text string
 	N    int64
 	Note string
-}
-
-type todoRow struct {
-	Text, Note, Path string
-	Done             bool
 }
 
 // house is GET /house.
@@ -158,15 +152,6 @@ func (v *visit) todo(p *housePage) error {
 		{Text: "todo.proven", Note: "todo.proven_note", Done: p.Status.Verified != nil},
 		{Text: "todo.https", Note: "todo.https_note", Done: v.k.secure},
 	}
-	for i := range rows {
-		r := &rows[i]
-		r.Text, r.Note = v.words.T(r.Text), v.words.T(r.Note)
-		if r.Done {
-			p.TodoDone++
-		}
-	}
-	if int(p.TodoDone) < len(rows) {
-		p.Todo = rows
-	}
+	v.setTodo(&p.todoList, "todo.title", rows)
 	return nil
 }

@@ -24,10 +24,16 @@ func TestPagesEscapeWhatStrangersWrote(t *testing.T) {
 			"/payments/" + paid.String(), "/payments/" + declined.String(), "/payments/" + waiting.String(), "/payments/" + paid.String() + "?show=money",
 			"/payments/" + paid.String() + "/receipt", "/payments/" + paid.String() + "/receipt?paper=58", "/payments/" + waiting.String() + "/receipt", "/collect", "/collect/mine",
 			"/wallets", "/wallets/XAF", "/wallets/XAF?print=1&range=all", "/payments/" + paid.String() + "/note",
-			"/payouts", "/search", "/search?q=" + "ORDER-1042", "/search?q=5000", "/search?q=%3Cimg+src%3Dx+onerror%3Dalert(1)%3E"} {
+			"/payouts", "/search", "/search?q=" + "ORDER-1042", "/search?q=5000", "/search?q=" + paid.String(), "/payments?state=open&range=all", "/search?q=%3Cimg+src%3Dx+onerror%3Dalert(1)%3E"} {
 			w.be(till.RoleOwner, lang)
 			page := w.get(w.path(path))
 			checkPage(t, lang+" "+path, page)
+		}
+	}
+	for _, lang := range []string{"en", "fr"} {
+		for _, query := range []string{"", "?q=ORDER-1042", "?q=5000&range=today", "?as=secret&ours=key", "?q=%3Cimg+src%3Dx+onerror%3Dalert(1)%3E"} {
+			w.be(till.RoleSupport, lang)
+			checkPage(t, lang+" house "+query, w.get(Prefix+"/house/search"+query))
 		}
 	}
 	w.be(till.RoleOwner, "en")
@@ -54,7 +60,7 @@ func checkPage(t testing.TB, name, page string) {
 		t.Errorf("%s has no end", name)
 	}
 	// A key that has no words is shown itself.
-	for key := range strings.SplitSeq(">frame. >list. >state. >why. >line. >fact. >menu. >error. >next. >group. >range. >search. >collect. >mine. >wallet. >statement. >note. >sandbox. >receipt. \"frame. \"list.", " ") {
+	for key := range strings.SplitSeq(">frame. >list. >state. >why. >line. >fact. >menu. >error. >next. >group. >range. >search. >collect. >mine. >wallet. >statement. >note. >sandbox. >receipt. >told. >guide. >home. \"frame. \"list.", " ") {
 		if strings.Contains(page, key) {
 			t.Errorf("%s shows a key: %q", name, key)
 		}
@@ -77,12 +83,23 @@ func TestEmptyPages(t *testing.T) {
 		{"fr", "/collect", "Rien encaissé pour l’instant"},
 		{"en", "/search?q=nothing", "Nothing found"},
 		{"fr", "/search?as=secret", "Ceci est un secret"},
+		{"en", "/search?as=secret&ours=key", "marked as exposed"},
+		{"en", "/search?as=secret&ours=019a82f4-6c1e-7b90-a3d2-5e0c9f417a11", "This is a secret"},
+		{"en", "/payments?state=open", "Nothing matches"},
 	} {
 		w.be(till.RoleOwner, c.lang)
 		page := w.get(w.path(c.path))
 		checkPage(t, c.path, page)
 		if !strings.Contains(page, c.want) {
 			t.Errorf("%s lacks %q", c.path, c.want)
+		}
+	}
+	for lang, want := range map[string]string{"en": "Nothing found", "fr": "Rien trouvé"} {
+		w.be(till.RoleSupport, lang)
+		page := w.get(Prefix + "/house/search?q=nothing")
+		checkPage(t, "the house's search", page)
+		if !strings.Contains(page, want) {
+			t.Errorf("the house's search lacks %q", want)
 		}
 	}
 }

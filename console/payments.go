@@ -65,7 +65,7 @@ type listPage struct {
 
 // payments is GET /c/{client}/payments.
 func (v *visit) payments() error {
-	return v.list("payments", v.readFilter(v.clientPath("/payments"), statusWords(till.Statuses)), v.listPayments)
+	return v.list("payments", v.readFilter(v.clientPath("/payments"), append(statusWords(till.Statuses), openState)), v.listPayments)
 }
 
 func statusWords[S ~string](all []S) []string {
@@ -94,7 +94,7 @@ func (v *visit) list(kind string, f *filter, read reader) error {
 	}
 	p.Show, p.Again = f.path(), f.path("page", pageWord(f.Page), "upto", strconv.FormatInt(int64(f.Upto), 10))
 	p.Pages = v.pages(f, p.Total)
-	if routeOf("/"+kind+".csv") != nil && v.may(people.Export) && p.Total > 0 {
+	if routeOf("/"+kind+".csv") != nil && v.may(people.Export) && p.Total > 0 && f.State != openState {
 		p.CSV = f.pathOf(f.base + ".csv")
 	}
 	if routeOf("/collect") != nil && kind == "payments" && v.may(people.Collect) {
@@ -119,19 +119,15 @@ func pageWord(n int) string {
 
 // readList reads the page, what is new since, and what waits for a person.
 func (v *visit) readList(ctx context.Context, tx *store.Tx, p *listPage, f *filter, read reader) (err error) {
-	cases, err := tx.Cases(ctx, store.CaseFilter{Client: v.client.ID, Limit: books.MaxCases})
+	cases, err := v.openCases(ctx, tx)
 	if err != nil {
 		return err
 	}
-	cases = slices.DeleteFunc(cases, func(c *store.Case) bool { return c.Payout != (p.Kind == "payouts") || c.SubjectID.IsZero() })
+	refs := v.examined(cases, p.Kind == "payouts")
+	p.Examine = int64(len(refs))
 	if f.Examine {
-		if err := v.readExamined(ctx, tx, p, f, cases); err != nil {
-			return err
-		}
-		p.Examine = p.Total
-		return nil
+		return v.readExamined(ctx, tx, p, f, refs, cases)
 	}
-	p.Examine = int64(len(cases))
 	if v.seesConnections() {
 		if p.Through, err = v.connectionChoices(ctx, tx, f); err != nil {
 			return err
@@ -178,13 +174,7 @@ func tooMany(ctx context.Context, tx *store.Tx, f store.PaymentFilter, read read
 }
 
 // readExamined reads what has an open case, the longest open first.
-func (v *visit) readExamined(ctx context.Context, tx *store.Tx, p *listPage, f *filter, cases []*store.Case) error {
-	var refs []store.Ref
-	for _, c := range cases {
-		if ref := (store.Ref{Client: v.client.ID, ID: c.SubjectID}); !slices.Contains(refs, ref) && c.SubjectID.Time() >= v.earliest() {
-			refs = append(refs, ref)
-		}
-	}
+func (v *visit) readExamined(ctx context.Context, tx *store.Tx, p *listPage, f *filter, refs []store.Ref, cases []*store.Case) error {
 	p.Total = int64(len(refs))
 	from := min((f.Page-1)*pageSize, len(refs))
 	refs = refs[from:min(from+pageSize, len(refs))]
@@ -225,6 +215,10 @@ func (v *visit) explainExamined(lines []*Line, cases []*store.Case) {
 // listPayments reads payments for a list.
 func (v *visit) listPayments(ctx context.Context, tx *store.Tx, f store.PaymentFilter, page store.Page) ([]*Line, int64, error) {
 	f.From = max(f.From, v.earliest())
+	if f.Status == openState {
+		rows, total, err := v.listOpen(ctx, tx, f, page)
+		return v.paymentLines(rows), total, err
+	}
 	rows, total, err := tx.ListPayments(ctx, v.client.ID, f, page)
 	return v.paymentLines(rows), total, err
 }
@@ -271,6 +265,8 @@ func (v *visit) choices(p *listPage, f *filter) {
 	states := statusWords(till.Statuses)
 	if p.Kind == "payouts" {
 		states = statusWords(till.PayoutStatuses)
+	} else {
+		states = append([]string{openState}, states...)
 	}
 	for _, s := range states {
 		name := t("state." + stateWord(p.Kind, s))
@@ -291,8 +287,6 @@ func (v *visit) choices(p *listPage, f *filter) {
 	}
 }
 
-// stateWord returns the key of a status: money that came in was paid, and money
-// that went out was sent.
 // connectionChoices are the connections that were ever used.
 func (v *visit) connectionChoices(ctx context.Context, tx *store.Tx, f *filter) ([]Choice, error) {
 	known, err := tx.Connections(ctx)
@@ -305,6 +299,8 @@ func (v *visit) connectionChoices(ctx context.Context, tx *store.Tx, f *filter) 
 	return out, err
 }
 
+// stateWord returns the key of a status: money that came in was paid, and money
+// that went out was sent.
 func stateWord(kind, status string) string {
 	if kind == "payouts" && status == string(till.PayoutSuccess) {
 		return "sent"

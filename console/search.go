@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"till"
 	"till/books"
 	"till/console/look"
+	"till/ledger"
 	"till/people"
 	"till/store"
 )
@@ -37,10 +39,13 @@ type searchPage struct {
 	Ways  []Choice
 	Since []Choice // since when amounts are looked for
 	Hits  []hits
+	Lines []*walletLine
 	Found int
 	Limit bool   // too many rows to look through
 	More  bool   // there may be more than is shown
 	Wide  string // where to look otherwise
+
+	Secret, Replace string // what a secret of ours opens, and where it is replaced
 }
 
 // hits are what was found of one kind.
@@ -72,6 +77,13 @@ func (v *visit) postSearch() error {
 	case text == "":
 	case as[0] == asSecret:
 		q.Set("as", asSecret)
+		ours, err := v.secretOfOurs(text)
+		if err != nil {
+			return err
+		}
+		if ours != "" {
+			q.Set("ours", ours)
+		}
 	case slices.Contains(as, asPhone):
 		q.Set("who", v.sealText(text))
 	default:
@@ -166,6 +178,9 @@ func (v *visit) search() error {
 	}
 	if p.As == asSecret || ways[0] == asSecret {
 		p.As, p.Query = asSecret, ""
+		if err := v.describeSecret(p, q.Get("ours")); err != nil {
+			return err
+		}
 		return v.page("search", p)
 	}
 	if err := v.findByWays(p, ways, text); err != nil {
@@ -268,8 +283,35 @@ func (v *visit) find(p *searchPage, text string) error {
 				p.Found += len(h.Lines)
 			}
 		}
+		if err := v.findLines(ctx, tx, p, q); err != nil {
+			return err
+		}
 		return v.nameMerchants(ctx, tx, p.Hits)
 	})
+}
+
+// findLines adds the lines of wallets that tell more than the payments and payouts that
+// were found.
+func (v *visit) findLines(ctx context.Context, tx *store.Tx, p *searchPage, q books.Search) error {
+	if v.client != nil && !v.may(people.WalletsSee) {
+		return nil
+	}
+	lines, short, err := books.FindLines(ctx, tx, q)
+	if err := p.takes(short, err); err != nil {
+		return err
+	}
+	lines = slices.DeleteFunc(lines, func(t *ledger.Transaction) bool {
+		about := cmp.Or(t.PaymentID, t.PayoutID)
+		return !about.IsZero() && slices.ContainsFunc(p.Hits, func(h hits) bool {
+			return slices.ContainsFunc(h.Lines, func(l *Line) bool { return l.ID == about.String() })
+		})
+	})
+	for i, l := range v.walletLines(lines) {
+		l.Statement = v.statementPath(lines[i])
+		p.Lines = append(p.Lines, l)
+	}
+	p.Found += len(p.Lines)
+	return nil
 }
 
 // takes notes what a search says beside what it found.

@@ -29,6 +29,7 @@ type subjectPage struct {
 	Facts    []Fact
 	Ids      []Fact
 	Document string
+	Letter   string // to the operator
 	Back     string
 	Print    string
 	Note     string // where one is written
@@ -138,6 +139,7 @@ func (v *visit) subject(kind till.SubjectKind, list string, whole bool) error {
 	p.Moments = v.timeline(story, views, endpoints)
 	v.tabs(p)
 	v.facts(p, story)
+	p.Letter = v.letter(story)
 	if story.Payment != nil && story.Payment.Credited() && v.may(people.Collect) {
 		p.Print = v.clientPath("/payments/" + ref.ID.String() + "/receipt")
 	}

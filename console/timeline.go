@@ -10,6 +10,7 @@ import (
 	"till/books"
 	"till/console/look"
 	"till/ledger"
+	"till/people"
 	"till/store"
 	"till/webhook"
 )
@@ -77,15 +78,18 @@ func (v *visit) item(s *books.Story, m books.Moment) *TimelineItem {
 		item.Icon, item.Text = "ask", t("line.asked", "op", m.Attempt.Connection, "n", m.Attempt.Repeats)
 		v.answer(item, m.Attempt)
 	case books.MomentResolved:
-		item.Icon, item.Text, item.Sub = "person", t("line.resolved"), m.Attempt.Detail
+		item.Icon, item.Text, item.Sub = "person", t("line.resolved"), v.inWords(m.Attempt.Detail)
 	case books.MomentCallback:
-		item.Icon, item.Text, item.Sub = "bolt", t("line.callback", "op", s.Subject.Connection, "n", m.Count), t("line.callback_sub")
+		item.Icon, item.Text, item.Sub = "bolt", t("line.callback", "op", s.Subject.Connection, "n", s.Calls.Count), t("line.callback_sub")
+		if s.Calls.Count > 1 {
+			item.Sub = t("line.callback_last", "t", v.clock.Moment(s.Calls.Last, v.now))
+		}
 	case books.MomentLine:
 		v.walletLine(item, m.Line)
 	case books.MomentOpened:
-		item.Icon, item.Tone, item.Text, item.Sub = "gem", "examine", t("line.opened", "kind", v.caseKind(m.Case.Kind)), m.Case.Detail
+		item.Icon, item.Tone, item.Text, item.Sub = "gem", "examine", t("line.opened", "kind", v.caseKind(m.Case.Kind)), v.caseText(m.Case.Detail)
 	case books.MomentClosed:
-		item.Icon, item.Text, item.Sub = "check", t("line.closed", "kind", v.caseKind(m.Case.Kind)), strings.Trim(till.NameOfActor(m.Case.ClosedBy)+": "+m.Case.Reason, ": ")
+		item.Icon, item.Text, item.Sub = "check", t("line.closed", "kind", v.caseKind(m.Case.Kind)), v.closedText(m.Case)
 	case books.MomentAct:
 		if m.Audit.Action == actCreate {
 			return nil // the event says it
@@ -163,7 +167,7 @@ func (v *visit) answer(item *TimelineItem, a *store.Attempt) {
 		item.Sub = t("line.since", "what", word, "t", v.clock.Moment(a.LastAt, v.now))
 	}
 	if a.Code != "" || a.Detail != "" {
-		item.Detail, item.DetailName = strings.TrimSpace(a.Code+"\n"+a.Detail), t("line.detail")
+		item.Detail, item.DetailName = strings.TrimSpace(a.Code+"\n"+v.inWords(a.Detail)), t("line.detail")
 	}
 }
 
@@ -181,6 +185,9 @@ func (v *visit) walletLine(item *TimelineItem, l *ledger.Transaction) {
 	item.Icon, item.Text = "coins", name+" "+sign+look.Money(lang, l.Amount)
 	item.Sub = v.words.T("line.balance", "balance", look.Money(lang, till.Money{Minor: l.BalanceAfter, Currency: l.Amount.Currency}))
 	item.End = v.words.T("line.line", "n", strconv.FormatInt(l.Sequence, 10))
+	if v.may(people.WalletsSee) {
+		item.EndPath = v.statementPath(l)
+	}
 }
 
 // delivery puts what became of an event at an endpoint into words.

@@ -97,6 +97,7 @@ type walletLine struct {
 	Amount    till.Money
 	Balance   till.Money
 	Path      string // of the payment or payout
+	Statement string // where the line stands, on other pages
 	Reference string
 	Method    string
 	Receipt   string
@@ -204,9 +205,9 @@ func (v *visit) walletLines(lines []*ledger.Transaction) []*walletLine {
 		}
 		switch {
 		case !t.PaymentID.IsZero():
-			l.Path = v.clientPath("/payments/" + t.PaymentID.String())
+			l.Path = pathOf(t.ClientID, "/payments/"+t.PaymentID.String())
 		case !t.PayoutID.IsZero():
-			l.Path = v.clientPath("/payouts/" + t.PayoutID.String())
+			l.Path = pathOf(t.ClientID, "/payouts/"+t.PayoutID.String())
 		}
 		if i == 0 || !v.clock.SameDay(l.At, lines[i-1].CreatedAt) {
 			l.Day = v.clock.Day(l.At, v.now)
@@ -214,6 +215,12 @@ func (v *visit) walletLines(lines []*ledger.Transaction) []*walletLine {
 		out[i] = l
 	}
 	return out
+}
+
+// statementPath returns where a line stands in the statement of its day.
+func (v *visit) statementPath(t *ledger.Transaction) string {
+	day := v.clock.ISODay(t.CreatedAt)
+	return pathOf(t.ClientID, "/wallets/"+t.Amount.Currency+"?from="+day+"&to="+day) + "#l" + strconv.FormatInt(t.Sequence, 10)
 }
 
 // entryName returns the type of a line in words.

@@ -91,7 +91,7 @@ func families(t testing.TB) map[string][]string {
 		"subject.": list([]till.SubjectKind{till.SubjectPayment, till.SubjectPayout}),
 		"entry.":   {"collection", "late_collection", "collection_reversal", "fee", "payout", "late_payout", "adjustment"},
 		"outcome.": {"accepted", "duplicate", "rejected", "open", "not_found", "unrecognised", "asked", "success", "failed", "expired", "reversed", "error", "in_flight"},
-		"state.":   slices.Concat(list(till.Statuses), list(till.PayoutStatuses), []string{"sent"}),
+		"state.":   slices.Concat(list(till.Statuses), list(till.PayoutStatuses), []string{"sent", "open"}),
 		"reason.": list([]till.FailureReason{till.CustomerDeclined, till.CustomerTimeout, till.NotApproved, till.InsufficientFunds, till.FundsOrLimit, till.PayerNotFound,
 			till.PayerLimitReached, till.PayerNotAllowed, till.PayerBusy, till.WrongPIN, till.AmountOutOfBounds, till.RecipientNotFound, till.RecipientLimitReached,
 			till.RecipientNotAllowed, till.ProviderUnavailable, till.ProviderRejected, till.ProviderError, till.Unspecified}),
@@ -104,7 +104,9 @@ func families(t testing.TB) map[string][]string {
 		"search.since_":  {"today", "week", "month", "last_month"},
 		"home.range_":    {"today", "7d", "30d"},
 		"home.chart_":    {"days", "days_sum", "hours", "hours_sum"},
-		"home.open_":     {"phone", "asked", "unsent", "examine"},
+		"home.open_":     {"phone", "asked", "unsent"},
+		"letter.":        {"about_payment", "about_payout", "ours", "theirs", "amount", "phone", "sent"},
+		"home.examine_":  {"payments", "payouts", "note"},
 		"house.open_":    list([]till.SubjectKind{till.SubjectPayment, till.SubjectPayout}),
 	}
 	for _, rules := range [][]people.Rule{people.StaffRules, people.HouseRules} {
