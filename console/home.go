@@ -194,7 +194,11 @@ func (v *visit) operators(methods []string) (out []operatorRow) {
 		if !o.Any() {
 			continue
 		}
-		out = append(out, operatorRow{Name: m.Name, Chip: v.healthChip(o.Status)})
+		row := operatorRow{Name: m.Name, Chip: v.healthChip(o.Status)}
+		if !o.Since.IsZero() {
+			row.Note = v.words.T("house.since", "at", v.clock.Moment(o.Since, v.now))
+		}
+		out = append(out, row)
 	}
 	return out
 }

@@ -50,6 +50,7 @@ type view struct {
 	state   store.BreakerState
 	status  Status
 	retryAt time.Time // when a client may try again, on our clock
+	since   till.Time // since when it does not pass; zero: it passes
 
 	// While this instance may admit probes: how many are left, and until when.
 	round    int64
@@ -283,6 +284,9 @@ func (w *Worker) reread(ctx context.Context, tx *store.Tx, name string) (*store.
 
 func (h *health) viewOf(name string, b *store.Breaker, ev evidence, t provider.Traits, now till.Time) *view {
 	v := &view{state: b.State, status: statusOf(b, ev, t, now), round: b.Round}
+	if b.State != store.Passing {
+		v.since = b.ChangedAt
+	}
 	if b.State == store.Stopped && !pauseOver(b, now) {
 		v.retryAt = time.Now().Add(b.RetryAt.Sub(now))
 	}
@@ -322,6 +326,14 @@ func (w *Worker) Status(connection string) Status {
 		return v.status
 	}
 	return Operational
+}
+
+// TroubleSince returns since when a connection does not pass, zero if it does.
+func (w *Worker) TroubleSince(connection string) till.Time {
+	if v := w.health.view(connection); v != nil {
+		return v.since
+	}
+	return 0
 }
 
 // Passing reports whether new payments pass to a connection without a probe. It reads

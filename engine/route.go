@@ -42,6 +42,7 @@ type Offer struct {
 	// its best connection.
 	Status Status
 	Window time.Duration
+	Since  till.Time // since when its best connection does not pass; zero: it does
 }
 
 // Any reports whether there is any route.
@@ -54,7 +55,7 @@ func (w *Worker) Offer(client *till.Client, m *till.Method) Offer {
 		for _, name := range w.routed(client, m.Code, k.Country, k.Currency) {
 			s := w.Status(name)
 			if o.Window == 0 || s == Operational && o.Status != Operational || s == Degraded && o.Status == Closed {
-				o.Status, o.Window = s, w.c.Connections[name].Traits().ApprovalWindow
+				o.Status, o.Window, o.Since = s, w.c.Connections[name].Traits().ApprovalWindow, w.TroubleSince(name)
 			}
 			o.Served[i] = true
 		}
