@@ -69,7 +69,7 @@ type Key struct {
 	ExpiresAt  Time   // zero: never
 	RevokedAt  Time   // zero: not revoked
 	LastUsedAt Time   // zero: never; kept to the minute
-	ExposedAt  Time   // zero: never seen in a URL
+	ExposedAt  Time   // zero: never seen in a URL or a search
 	MadeBy     string // the id of the key that asked for it; "": a command did, or it is not known
 	Replaces   string // the id of the key whose place it takes; "": none
 }

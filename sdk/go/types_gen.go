@@ -1124,7 +1124,7 @@ type APIKey struct {
 	RevokedAt *Timestamp `json:"revoked_at"`
 	// When the key was last used, to the minute.
 	LastUsedAt *Timestamp `json:"last_used_at"`
-	// When the key was seen in a URL. Rotate such a key.
+	// When the key was seen in a URL, or typed into a search. Rotate such a key.
 	ExposedAt *Timestamp `json:"exposed_at"`
 	// The id of the key that asked for this one; null if none did, or if that was before this was kept.
 	MadeBy *string `json:"made_by"`
@@ -1199,7 +1199,7 @@ type NewAPIKey struct {
 	RevokedAt *Timestamp `json:"revoked_at"`
 	// When the key was last used, to the minute.
 	LastUsedAt *Timestamp `json:"last_used_at"`
-	// When the key was seen in a URL. Rotate such a key.
+	// When the key was seen in a URL, or typed into a search. Rotate such a key.
 	ExposedAt *Timestamp `json:"exposed_at"`
 	// The id of the key that asked for this one; null if none did, or if that was before this was kept.
 	MadeBy *string `json:"made_by"`

@@ -988,7 +988,7 @@ final class ApiKey extends Answer
     public ?string $revoked_at = null;
     /** When the key was last used, to the minute. */
     public ?string $last_used_at = null;
-    /** When the key was seen in a URL. Rotate such a key. */
+    /** When the key was seen in a URL, or typed into a search. Rotate such a key. */
     public ?string $exposed_at = null;
     /** The id of the key that asked for this one; null if none did, or if that was before this was kept. */
     public ?string $made_by = null;
@@ -1053,7 +1053,7 @@ final class NewApiKey extends Answer
     public ?string $revoked_at = null;
     /** When the key was last used, to the minute. */
     public ?string $last_used_at = null;
-    /** When the key was seen in a URL. Rotate such a key. */
+    /** When the key was seen in a URL, or typed into a search. Rotate such a key. */
     public ?string $exposed_at = null;
     /** The id of the key that asked for this one; null if none did, or if that was before this was kept. */
     public ?string $made_by = null;

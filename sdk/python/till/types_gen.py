@@ -612,7 +612,7 @@ class ApiKey(Answer):
     revoked_at: Optional[Timestamp]
     # When the key was last used, to the minute.
     last_used_at: Optional[Timestamp]
-    # When the key was seen in a URL. Rotate such a key.
+    # When the key was seen in a URL, or typed into a search. Rotate such a key.
     exposed_at: Optional[Timestamp]
     # The id of the key that asked for this one; null if none did, or if that was before this was kept.
     made_by: Optional[str]
@@ -646,7 +646,7 @@ class NewApiKey(Answer):
     revoked_at: Optional[Timestamp]
     # When the key was last used, to the minute.
     last_used_at: Optional[Timestamp]
-    # When the key was seen in a URL. Rotate such a key.
+    # When the key was seen in a URL, or typed into a search. Rotate such a key.
     exposed_at: Optional[Timestamp]
     # The id of the key that asked for this one; null if none did, or if that was before this was kept.
     made_by: Optional[str]

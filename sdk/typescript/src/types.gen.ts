@@ -581,7 +581,7 @@ export interface ApiKey {
   revoked_at: Timestamp | null;
   /** When the key was last used, to the minute. */
   last_used_at: Timestamp | null;
-  /** When the key was seen in a URL. Rotate such a key. */
+  /** When the key was seen in a URL, or typed into a search. Rotate such a key. */
   exposed_at: Timestamp | null;
   /** The id of the key that asked for this one; null if none did, or if that was before this was kept. */
   made_by: string | null;
@@ -613,7 +613,7 @@ export interface NewApiKey {
   revoked_at: Timestamp | null;
   /** When the key was last used, to the minute. */
   last_used_at: Timestamp | null;
-  /** When the key was seen in a URL. Rotate such a key. */
+  /** When the key was seen in a URL, or typed into a search. Rotate such a key. */
   exposed_at: Timestamp | null;
   /** The id of the key that asked for this one; null if none did, or if that was before this was kept. */
   made_by: string | null;
