@@ -51,7 +51,7 @@ func (f *TransactionFilter) list(client till.ID, page Page) *list {
 	l.whereIndexed("p.reference = ", f.Reference != "", f.Reference)
 	l.whereIndexed("p.payment_id = ", !f.PaymentID.IsZero(), f.PaymentID.Bytes())
 	l.whereIndexed("p.payout_id = ", !f.PayoutID.IsZero(), f.PayoutID.Bytes())
-	l.whereIndexed("p.amount = ", f.Amount != 0, f.Amount)
+	l.whereScanned("p.amount = ", f.Amount != 0, f.Amount)
 	return l
 }
 
