@@ -73,6 +73,9 @@ func TestErase(t *testing.T) {
 					t.Errorf("it is %+v %s", p.Payment, p.Document)
 				}
 				events, err := tx.PaymentEvents(ctx, store.Ref{Client: a.ID, ID: paid.ID})
+				if err != nil {
+					return err
+				}
 				for _, e := range events {
 					if text := e.AppendJSON(nil); bytes.Contains(text, []byte(mine)) || !bytes.Contains(text, []byte(token)) {
 						t.Errorf("an event still says %s", text)

@@ -54,11 +54,12 @@ func eraseParty(object jsontext.Value, phone string) (jsontext.Value, error) {
 	}
 	var members []byte
 	for d.PeekKind() == '"' {
-		name, value, err := readMember(d)
+		name, _, err := readMember(d)
 		if err != nil {
 			return nil, err
 		}
-		if value = jsontext.Value("null"); name == "phone" {
+		value := jsontext.Value("null")
+		if name == "phone" {
 			value = jsonx.AppendString(nil, phone)
 		}
 		members = appendMember(members, name, value)
