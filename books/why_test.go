@@ -115,7 +115,8 @@ func TestTimelineOrder(t *testing.T) {
 	s := &books.Story{Kind: till.SubjectPayment, Now: 50,
 		Events:   []*store.EventRow{event(till.PaymentPending, 10), event(till.PaymentProcessing, 20)},
 		Attempts: []*store.Attempt{{Kind: store.AttemptSubmit, StartedAt: 10}, {Kind: store.AttemptCheck, StartedAt: 20}},
-		Step:     &store.Step{Sends: 1, DueAt: 60, WakeSeq: 2, CallbackDueAt: 15},
+		Step:     &store.Step{Sends: 1, DueAt: 60},
+		Calls:    store.Callbacks{Count: 2, First: 15, Last: 18},
 		Subject:  (&store.PaymentRow{Payment: till.Payment{Status: till.Processing, ExpiresAt: 90}}).Subject(),
 	}
 	var got []books.MomentKind

@@ -77,10 +77,10 @@ func (p *page) chartOf(m *merchant, evening time.Time) {
 	p.t.Helper()
 	next := evening.AddDate(0, 0, 1)
 	p.open("/console/c/" + m.client.ID.String() + "/home?from=" + evening.Format("2006-01-02") + "&to=" + next.Format("2006-01-02"))
-	p.until(`document.querySelectorAll(".plot .slot").length === 2`)
+	p.until(`document.querySelectorAll("#home .plot .slot").length === 2`)
 	for i, day := range []time.Time{evening, next} {
 		want := day.Format("2 Jan") + ": 5,000 XAF MTN MoMo 5,000"
-		slot := fmt.Sprintf(".plot .slot:nth-of-type(%d)", i+1)
+		slot := fmt.Sprintf("#home .plot .slot:nth-of-type(%d)", i+1)
 		at := eval[[2]float64](p, `(() => { const r = document.querySelector(`+quote(slot)+`).getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()`)
 		call(p, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseMoved, X: at[0], Y: at[1]})
 		p.says(want)

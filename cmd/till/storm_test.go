@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -86,6 +87,21 @@ type storm struct {
 var stormy = simulator.Faults{LostRequest: 0.1, LostResponse: 0.1, ServerError: 0.1, LostCallback: 0.1, DuplicateCallback: 0.1,
 	LateSuccess: 0.1, Slow: 0.1, SlowBy: 2500 * time.Millisecond, Tokens: true}
 
+// keptAddr returns an address for a service that is stopped and started again. Its port
+// is below those that the system gives to connections, which would take it meanwhile.
+func keptAddr(t *testing.T) string {
+	t.Helper()
+	for range 100 {
+		addr := fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(12000))
+		if l, err := net.Listen("tcp", addr); err == nil {
+			l.Close()
+			return addr
+		}
+	}
+	t.Fatal("no port is free")
+	return ""
+}
+
 func newStorm(t *testing.T) *storm {
 	dir := t.TempDir()
 	return newStormOn(t, &storm{dir: dir, database: filepath.Join(dir, "till.db"), faults: stormy})
@@ -94,12 +110,7 @@ func newStorm(t *testing.T) *storm {
 // newStormOn sets a storm up in a folder and on a database.
 func newStormOn(t *testing.T, s *storm) *storm {
 	s.t, s.books = t, map[string]*simulator.Book{}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.addr = l.Addr().String()
-	l.Close()
+	s.addr = keptAddr(t)
 	s.makeClient()
 	t.Cleanup(func() { s.stages.end() })
 	var text strings.Builder
