@@ -74,7 +74,7 @@ NORACE := -gcflags=modernc.org/sqlite/lib='-race=false -dwarf=false' -gcflags=mo
 test-parts:
 	cd sdk/python && $(PYTHON) -W ignore::DeprecationWarning -m unittest
 	php sdk/php/tests/run.php
-	$(TEST) -timeout 14m ./cmd/till $$($(GO) list ./... | grep -vx till/cmd/till) # the longest first
+	$(TEST) -timeout 18m ./cmd/till $$($(GO) list ./... | grep -vx till/cmd/till) # the longest first
 
 .PHONY: race-part
 race-part: compiler ## run what goroutines share with the race detector, on both engines (eight minutes)
@@ -194,7 +194,7 @@ e2e: e2e-tools ## tell the stories of the console's users in Chromium, and look 
 
 .PHONY: e2e-part
 e2e-part: e2e-tools
-	cd e2e && $(GO) vet ./... && $(TEST) -count=1 -timeout 10m ./...
+	cd e2e && $(GO) vet ./... && $(TEST) -count=1 -timeout 15m ./...
 
 .PHONY: screenshots
 screenshots: e2e-tools ## take the pictures of the guides anew

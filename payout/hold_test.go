@@ -245,6 +245,12 @@ func TestAHoldStopsWhatIsClaimedAndNotSent(t *testing.T) {
 		}, nil)
 		w.release(store.EveryClient)
 		time.Sleep(2 * time.Second)
+		for range 20 { // it may be under way just now
+			if w.payout(p.ID).Resolution.State == till.Waiting {
+				break
+			}
+			time.Sleep(30 * time.Millisecond)
+		}
 		if got := w.payout(p.ID); got.Resolution.State != till.Waiting || w.cases(p.ID) != "" {
 			t.Errorf("released and not sent yet it is %s, with the cases %q", got.Resolution.State, w.cases(p.ID))
 		}
