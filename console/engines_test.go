@@ -88,6 +88,10 @@ func TestLive(t *testing.T) {
 			}
 		}
 	}
+	began := time.Now()
+	for range 10 { // hints of others, which go first
+		w.console.streams.turn(began)
+	}
 	first := listen()
 	heard(first, "retry: 3000")
 	for range maxPersonStreams - 1 {
@@ -96,4 +100,7 @@ func TestLive(t *testing.T) {
 	heard(listen(), "event: full")
 	w.pay("242061230003", 700, "ORDER-2", "coffee")
 	heard(first, "event: hint")
+	if took := time.Since(began); took < 10*hintSpacing {
+		t.Errorf("the hint came after %v, before its turn", took)
+	}
 }
