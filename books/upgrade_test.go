@@ -1,8 +1,6 @@
 package books_test
 
 import (
-	"compress/gzip"
-	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -60,18 +58,5 @@ func TestADatabaseOfAnEarlierReleaseIsMigrated(t *testing.T) {
 
 func fixture(t *testing.T, name string) []byte {
 	t.Helper()
-	f, err := os.Open(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+	return storetest.Unzip(t, filepath.Join("testdata", name))
 }

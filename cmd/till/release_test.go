@@ -1,7 +1,6 @@
 package main
 
 import (
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -158,7 +157,7 @@ func TestTheAnswersOfEveryReleaseStay(t *testing.T) {
 	for _, path := range found {
 		base := strings.TrimSuffix(path, ".answers.gz")
 		var was map[string]*releaseAnswers
-		if err := json.Unmarshal(unzipped(t, path), &was); err != nil {
+		if err := json.Unmarshal(storetest.Unzip(t, path), &was); err != nil {
 			t.Fatal(err)
 		}
 		for _, e := range storetest.Engines() {
@@ -166,8 +165,8 @@ func TestTheAnswersOfEveryReleaseStay(t *testing.T) {
 				t.Parallel()
 				config := e.Empty(t)
 				if store.IsPostgres(config.Path) {
-					storetest.LoadDump(t, config.Path, unzipped(t, base+".sql.gz"))
-				} else if err := os.WriteFile(config.Path, unzipped(t, base+".db.gz"), 0o600); err != nil {
+					storetest.LoadDump(t, config.Path, storetest.Unzip(t, base+".sql.gz"))
+				} else if err := os.WriteFile(config.Path, storetest.Unzip(t, base+".db.gz"), 0o600); err != nil {
 					t.Fatal(err)
 				}
 				before := was[e.Name]
@@ -228,22 +227,4 @@ func changedAt(at string, old, is any) string {
 		return fmt.Sprintf("%s: it was %v and is %v", at, old, is)
 	}
 	return ""
-}
-
-func unzipped(t *testing.T, path string) []byte {
-	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
 }

@@ -1,10 +1,13 @@
 package storetest
 
 import (
+	"compress/gzip"
 	"context"
 	"database/sql"
 	"fmt"
+	"io"
 	"net/url"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -27,6 +30,25 @@ func OpenRaw(tb testing.TB, path string) *sql.DB {
 	db.SetMaxOpenConns(1) // so that a PRAGMA holds for what follows
 	tb.Cleanup(func() { db.Close() })
 	return db
+}
+
+// Unzip returns what a compressed fixture holds.
+func Unzip(tb testing.TB, path string) []byte {
+	tb.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	b, err := io.ReadAll(z)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return b
 }
 
 // Exec runs statements on a raw connection and fails the test if one fails.
