@@ -127,7 +127,9 @@ var dashboards = []dashboard{
 			{"Wait for the writer", "s", "99 % of the write transactions waited less.", one(`histogram_quantile(0.99, sum by (queue, le) (rate(till_db_gate_wait_seconds_bucket[5m])))`, "{{queue}}"), line, 0, 6},
 			{"Sessions", "short", "Connections to the database.", one(`sum by (pool, state) (till_db_sessions)`, "{{pool}} {{state}}"), line, 0, 6},
 			{"Size", "bytes", "The SQLite file and its log.", one(`max by (part) (till_db_bytes)`, "{{part}}"), line, 0, 6},
-			{"Free disk", "percentunit", "What is left where the SQLite file is.", one(`min by (folder) (till_disk_free_bytes / till_disk_size_bytes)`, "{{folder}}"), line, 0, 6},
+			{"Free disk", "percentunit", "What is left where the SQLite file is, and where the journal is.", one(`min by (folder) (till_disk_free_bytes / till_disk_size_bytes)`, "{{folder}}"), line, 0, 6},
+			{"Journal", "short", "Instances that cannot write the journal of creates, and creates that it lacks, in an hour.", []query{
+				{`sum(till_journal_failing) or vector(0)`, "failing"}, {`sum by (result) (increase(till_journal_records_total[1h]))`, "{{result}}"}}, line, 0, 6},
 			{"Clock, hints, schema", "short", "The database's clock minus this machine's in seconds, whether hints arrive, and the newest migration.", []query{
 				{`max(abs(till_db_clock_offset_seconds))`, "clock"}, {`min(till_hints_live)`, "hints"}, {`max(till_schema_level)`, "schema"}}, stat, 0, 6},
 		}},

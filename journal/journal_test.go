@@ -260,6 +260,9 @@ func TestAJournalThatCannotBeWritten(t *testing.T) {
 	w.Committed(till.SubjectPayment, entries(2, 2))
 	w.flush()
 	w.flush()
+	if !w.Failing() {
+		t.Error("it does not say that it fails")
+	}
 	mend()
 	w.Committed(till.SubjectPayment, entries(4, 1))
 	w.flush()
@@ -282,7 +285,12 @@ func TestAJournalThatCannotBeWritten(t *testing.T) {
 	if err := w.Committing(till.SubjectPayment, entries(50, 1)); err == nil {
 		t.Error("it was written nowhere")
 	}
+	w.flush()
+	failing := w.Failing()
 	mend()
+	if w.flush(); !failing || w.Failing() {
+		t.Error("it should fail until the folder is back, also while nothing is created")
+	}
 	if err := w.Committing(till.SubjectPayment, entries(51, 1)); err != nil {
 		t.Error(err)
 	}

@@ -60,6 +60,7 @@ type Writer struct {
 	open    *segment   // nil after an error: the next write opens another
 
 	mu      sync.Mutex
+	failing bool // the last write failed
 	waiting []waiting
 	bytes   int
 	warned  time.Time
@@ -178,13 +179,21 @@ func (w *Writer) Close() error {
 	return g.close()
 }
 
-// flush writes what waits. What cannot be written waits on.
+// Failing reports whether the last write failed.
+func (w *Writer) Failing() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.failing
+}
+
+// flush writes what waits. What cannot be written waits on. After a failure it also tries
+// with nothing to write, so that Failing tells when the disk works again.
 func (w *Writer) flush() {
 	w.mu.Lock()
-	batch, bytes := w.waiting, w.bytes
+	batch, bytes, failing := w.waiting, w.bytes, w.failing
 	w.waiting = nil
 	w.mu.Unlock()
-	if len(batch) == 0 {
+	if len(batch) == 0 && !failing {
 		return
 	}
 	err := w.write(batch)
@@ -206,6 +215,11 @@ func (w *Writer) flush() {
 func (w *Writer) write(batch []waiting) (err error) {
 	w.writing.Lock()
 	defer w.writing.Unlock()
+	defer func() {
+		w.mu.Lock()
+		w.failing = err != nil
+		w.mu.Unlock()
+	}()
 	if g := w.open; g != nil && g.frames > 1 && (g.bytes >= segmentBytes || w.now().Sub(g.opened) >= segmentAge) {
 		w.open = nil
 		if err := g.close(); err != nil {

@@ -33,6 +33,7 @@ type Meter struct {
 	authRefused map[string]prometheus.Counter
 	rateLimited prometheus.Counter
 	dropped     prometheus.Counter
+	journal     [2]prometheus.Counter // as journalResults has them
 	panics      map[string]prometheus.Counter
 	callbacks   map[[2]string]prometheus.Counter
 }
@@ -60,6 +61,9 @@ func New(c Config) *Meter {
 		m.authRefused[why] = m.newCounter("auth_refused_total", why)
 	}
 	m.rateLimited, m.dropped = m.newCounter("rate_limited_total"), m.newCounter("trace_dropped_total")
+	for i, result := range journalResults {
+		m.journal[i] = m.newCounter("journal_records_total", result)
+	}
 	for _, where := range panicPlaces {
 		m.panics[where] = m.newCounter("panics_total", where)
 	}
@@ -121,6 +125,14 @@ func (m *Meter) AuthRefused(why string) {
 func (m *Meter) RateLimited() {
 	if m != nil {
 		m.rateLimited.Inc()
+	}
+}
+
+// Journaled counts creates that the journal has written, and creates that it lacks.
+func (m *Meter) Journaled(written, missing int) {
+	if m != nil {
+		m.journal[0].Add(float64(written))
+		m.journal[1].Add(float64(missing))
 	}
 }
 

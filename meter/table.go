@@ -52,6 +52,8 @@ var (
 	deliveries   = []string{"delivered", "refused", "timeout", "unreachable", "gone", "guarded"}
 	panicPlaces  = []string{"request", "loop", "call", "step", "delivery"}
 	certificates = []string{"acme", "file"}
+
+	journalResults = []string{"written", "missing"}
 )
 
 const (
@@ -83,8 +85,10 @@ var Table = []Metric{
 	{"db_gate_wait_seconds", Fast, "queue", "queue: first, behind", "How long write transactions waited for their turn.", false},
 	{"db_sessions", Gauge, "pool state", "pool: read, write; state: used, idle", "Connections to the database.", false},
 	{"db_bytes", Gauge, "part", "part: main, wal", "Size of the SQLite file and of its log.", false},
-	{"disk_free_bytes", Gauge, "folder", "folder: data", "Free space for this user where the database is.", false},
-	{"disk_size_bytes", Gauge, "folder", "folder: data", "Size of that file system.", false},
+	{"disk_free_bytes", Gauge, "folder", "folder: data, journal", "Free space for this user where the SQLite file is, and where the journal is.", false},
+	{"disk_size_bytes", Gauge, "folder", "folder: data, journal", "Size of that file system.", false},
+	{"journal_failing", Gauge, "", "", "1 if the journal could not be written at the last try.", false},
+	{"journal_records_total", Counter, "result", oneOf("result", journalResults), "Creates that the journal has, and creates that it lacks or refused.", false},
 	{"db_clock_offset_seconds", Gauge, "", "", "The database's clock minus this machine's.", false},
 	{"hints_live", Gauge, "", "", "1 if other processes' hints arrive, 0 if their work is noticed by polling.", false},
 

@@ -69,10 +69,14 @@ func (s *Server) meterStore() {
 	}
 	m.Gauge("db_bytes", func() float64 { return fileSize(s.c.Database) }, "main")
 	m.Gauge("db_bytes", func() float64 { return fileSize(s.c.Database + "-wal") }, "wal")
-	folder := filepath.Dir(s.c.Database)
+	s.meterDisk(filepath.Dir(s.c.Database), "data")
+}
+
+// meterDisk shows the space where a folder is, if the system tells it.
+func (s *Server) meterDisk(folder, name string) {
 	if _, _, ok := system.DiskSpace(folder); ok {
-		m.Gauge("disk_free_bytes", func() float64 { _, free, _ := system.DiskSpace(folder); return float64(free) }, "data")
-		m.Gauge("disk_size_bytes", func() float64 { size, _, _ := system.DiskSpace(folder); return float64(size) }, "data")
+		s.meter.Gauge("disk_free_bytes", func() float64 { _, free, _ := system.DiskSpace(folder); return float64(free) }, name)
+		s.meter.Gauge("disk_size_bytes", func() float64 { size, _, _ := system.DiskSpace(folder); return float64(size) }, name)
 	}
 }
 

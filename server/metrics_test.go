@@ -49,6 +49,7 @@ func TestAPaymentIsCounted(t *testing.T) {
 	t.Parallel()
 	c := testConfig(t)
 	c.AdminListen, c.Version = "127.0.0.1:0", "v9.9.9"
+	c.Journal, c.JournalSync = t.TempDir(), true
 	r := start(t, c)
 	r.await(r.create("242061234567"), "success")
 	m := r.metrics()
@@ -66,6 +67,9 @@ func TestAPaymentIsCounted(t *testing.T) {
 		`till_db_transactions_total{kind="first",result="unknown_commit"}`:                       "0",
 		`till_panics_total{where="request"}`:                                                     "0",
 		`till_loop_late{loop="collector"}`:                                                       "0",
+		`till_journal_records_total{result="written"}`:                                           "1",
+		`till_journal_records_total{result="missing"}`:                                           "0",
+		`till_journal_failing`:                                                                   "0",
 	} {
 		if m[series] != want {
 			t.Errorf("%s is %q, want %s", series, m[series], want)
@@ -76,7 +80,7 @@ func TestAPaymentIsCounted(t *testing.T) {
 			t.Error(series)
 		}
 	}
-	if m["till_db_bytes{part=\"main\"}"] == "0" || m["go_goroutines"] == "" || m["process_open_fds"] == "" {
+	if m["till_db_bytes{part=\"main\"}"] == "0" || m["go_goroutines"] == "" || m["process_open_fds"] == "" || m[`till_disk_free_bytes{folder="journal"}`] == "" {
 		t.Error("a number of the process or of the file is missing")
 	}
 }
