@@ -13,10 +13,18 @@ const (
 	maxStreams       = 500 // of an instance
 	maxPersonStreams = 4
 	streamLife       = 5 * time.Minute
-	hintInterval     = time.Second            // at most one hint to a tab in it
-	hintSpacing      = 100 * time.Millisecond // between hints to any tabs of an instance: each makes a tab read its page again
+	hintInterval     = time.Second // at most one hint to a tab in it
 	recheckInterval  = 15 * time.Second
 	streamDeadline   = 10 * time.Second // for one write
+)
+
+// Hints to the tabs of an instance are at least minSpacing apart, because each makes a tab
+// read its page again. If such reads take long, hints are hintShare times as far apart as a
+// read takes, so that open tabs take about a thirtieth of one processor from the payments.
+const (
+	minSpacing = 100 * time.Millisecond
+	maxSpacing = time.Second
+	hintShare  = 30
 )
 
 // streams counts the tabs that listen.
@@ -27,7 +35,8 @@ type streams struct {
 	mu       sync.Mutex
 	all      int
 	byPerson map[till.ID]int
-	next     time.Time // when the next hint may go
+	next     time.Time     // when the next hint may go
+	read     time.Duration // how long a tab's read of its page takes, smoothed
 }
 
 func newStreams() *streams {
@@ -64,8 +73,15 @@ func (s *streams) turn(now time.Time) time.Duration {
 		s.next = now
 	}
 	wait := s.next.Sub(now)
-	s.next = s.next.Add(hintSpacing)
+	s.next = s.next.Add(min(max(hintShare*s.read, minSpacing), maxSpacing))
 	return wait
+}
+
+// readIn takes how long a tab's read of its page took.
+func (s *streams) readIn(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.read += (d - s.read) / 8
 }
 
 // live is GET /c/{client}/live: a stream of hints that something of the

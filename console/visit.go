@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
 	"till"
 	"till/console/look"
@@ -58,8 +59,12 @@ func (k *Console) serve(w http.ResponseWriter, r *http.Request, route *Route) {
 			}
 		}
 	}()
+	began := time.Now()
 	if err := v.run(); err != nil && !errors.Is(err, errStop) {
 		v.fail(err)
+	}
+	if r.Header.Get("Till-Region") != "" {
+		k.streams.readIn(time.Since(began))
 	}
 }
 
