@@ -44,6 +44,7 @@ var global = map[string]string{
 	"used_once":           "what counts once, by its hash",
 	"verifications":       "a row for each run of verify",
 	"key_clients":         "the look-up from a key's id to its client",
+	"payout_holds":        "a few rows, and those of all clients must not be on one node",
 }
 
 // TestEveryKeyContainsTheClient reads the catalogue: on an engine that is
@@ -125,6 +126,8 @@ var everywhere = []string{
 	`FROM pg_trigger WHERE`,                                     // the same
 	`FROM pg_extension WHERE`,                                   // the same
 	`FROM pg_dist_node WHERE`,                                   // the nodes of Citus
+	`FROM pg_dist_placement`,                                    // the same
+	`FROM steps WHERE due_at >= $2`,                             // what is due in all lanes: each shard answers for itself
 	`SELECT quote_ident(relname)`,                               // the same
 	`SELECT count(*) FROM sqlite_master`,                        // the catalogue
 	`SELECT name FROM sqlite_schema WHERE type`,
