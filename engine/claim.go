@@ -39,6 +39,9 @@ type slotWait struct {
 // nextDue returns when the next step of each of our lanes can be claimed. Lanes of
 // connections that are not configured here belong to other instances.
 func (w *Worker) nextDue(ctx context.Context) (times []till.Time, err error) {
+	if w.c.Store.Distributed() {
+		return w.nextDueTogether(ctx)
+	}
 	var now till.Time
 	err = w.c.Store.View(ctx, func(tx *store.Tx) (err error) {
 		if err = w.refreshFloors(ctx, tx); err != nil {
@@ -107,6 +110,9 @@ func (w *Worker) poll(ctx context.Context) time.Duration {
 			return -1
 		}
 	}
+	if d := w.resting(); d > 0 {
+		return d
+	}
 	w.reportStranded(ctx)
 	now := w.c.Store.Now()
 	times, err := w.nextDue(ctx)
@@ -114,6 +120,9 @@ func (w *Worker) poll(ctx context.Context) time.Duration {
 		if err = w.repairFuture(ctx); err == nil {
 			w.clockSetBack = false
 			return 0
+		}
+		if w.c.Store.Distributed() && isUnavailable(err) {
+			err = nil // a node is away; the clients of the others go on, and the next poll tries again
 		}
 	}
 	if err == nil {
@@ -152,6 +161,9 @@ func (w *Worker) poll(ctx context.Context) time.Duration {
 // claim takes up to limit due steps in one commit. For each step it decides what to do and
 // takes the lease. For a send, it records that the send may have begun.
 func (w *Worker) claim(ctx context.Context, lanes []string, limit int) ([]*Task, error) {
+	if w.c.Store.Distributed() {
+		return w.claimByNode(ctx, lanes, limit)
+	}
 	beside, err := w.dueBesideCrowd(ctx, lanes, limit)
 	if err != nil {
 		return nil, err
@@ -231,10 +243,12 @@ func (w *Worker) claimOf(ctx context.Context, lanes []string, find func(tx *stor
 	}
 	p.returnUnused(tasks)
 	for lane, d := range p.waits {
+		w.noteWaiting(lane)
 		// Instances that ran short together must not come back together.
 		w.waits[lane] = laneWait{until: time.Now().Add(d + rand.N(d/4+1)), changes: changes}
 	}
 	for lane, f := range p.slotWaits {
+		w.noteWaiting(lane)
 		w.waits[lane] = laneWait{until: time.Now().Add(w.c.PollInterval), changes: changes, slot: f, rest: time.Now().Add(slotPause)}
 	}
 	w.noteShared(others)

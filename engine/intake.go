@@ -150,7 +150,7 @@ func (p *Processor[R]) Accept(ctx context.Context, call *CreateCall[R]) (row R, 
 // runCreates writes a batch of creates in one commit. If that fails, it writes each alone,
 // so that one bad call fails by itself. A call whose caller has gone is still served: the
 // row exists, so it is sent.
-func (p *Processor[R]) runCreates(ctx context.Context, calls []*CreateCall[R]) {
+func (p *Processor[R]) runCreates(ctx context.Context, own *batch.Batcher[*CreateCall[R]], calls []*CreateCall[R]) {
 	defer func() { // also after a panic
 		for _, call := range calls {
 			if call.Permit != nil {
@@ -159,14 +159,14 @@ func (p *Processor[R]) runCreates(ctx context.Context, calls []*CreateCall[R]) {
 		}
 	}()
 	began := p.c.Store.Now()
-	err := p.createBatch(ctx, &calls, true)
+	err := p.createBatch(ctx, own, &calls)
 	if errors.Is(err, store.ErrUnknownCommit) {
-		err = p.createBatch(ctx, &calls, false) // rows that exist are adopted
+		err = p.createBatch(ctx, nil, &calls) // rows that exist are adopted
 	}
 	away := errors.Is(err, store.ErrUnavailable) || errors.Is(err, errJournal)
 	for _, call := range calls {
 		if err != nil && !away && len(calls) > 1 {
-			if alone := p.createBatch(ctx, &[]*CreateCall[R]{call}, false); alone != nil {
+			if alone := p.createBatch(ctx, nil, &[]*CreateCall[R]{call}); alone != nil {
 				call.err = p.Unavailable(p.table.Name()+" not created", alone)
 			}
 		} else if err != nil {
@@ -192,9 +192,9 @@ func (p *Processor[R]) runCreates(ctx context.Context, calls []*CreateCall[R]) {
 	}
 }
 
-// createBatch is the one commit of a batch of creates. With more, it adds calls of the same
-// clients that arrived while it waited for their heads.
-func (p *Processor[R]) createBatch(ctx context.Context, batch *[]*CreateCall[R], more bool) error {
+// createBatch is the one commit of a batch of creates. With the batch's own Batcher, it adds
+// calls of the same clients that arrived while it waited for their heads.
+func (p *Processor[R]) createBatch(ctx context.Context, own *batch.Batcher[*CreateCall[R]], batch *[]*CreateCall[R]) error {
 	clients := make([]till.ID, len(*batch))
 	for i, call := range *batch {
 		clients[i] = call.Row.Subject().Ref.Client
@@ -205,8 +205,8 @@ func (p *Processor[R]) createBatch(ctx context.Context, batch *[]*CreateCall[R],
 		if err != nil {
 			return err
 		}
-		if more {
-			*batch = append(slices.Clip(*batch), p.creates.TakeQueued(func(next []*CreateCall[R]) bool {
+		if own != nil {
+			*batch = append(slices.Clip(*batch), own.TakeQueued(func(next []*CreateCall[R]) bool {
 				return !slices.ContainsFunc(next, func(call *CreateCall[R]) bool { return heads[call.Row.Subject().Ref.Client] == nil })
 			})...)
 		}

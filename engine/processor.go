@@ -35,7 +35,7 @@ type Config struct {
 	// Slots is how many calls to operators run at once; 0 means 512.
 	Slots int
 	// PollInterval is how long another instance's new step, or an expired lease, may wait
-	// to be noticed; 0 means 250 ms.
+	// to be noticed; 0 means 250 ms, and 1250 ms on a distributed database.
 	PollInterval time.Duration
 	// HealthInterval is how often instances share operators' health; 0 means a second.
 	HealthInterval time.Duration
@@ -64,6 +64,9 @@ func (c *Config) setDefaults() {
 	}
 	if c.PollInterval <= 0 {
 		c.PollInterval = defaultPollInterval
+		if c.Store.Distributed() {
+			c.PollInterval = distributedPollInterval
+		}
 	}
 	if c.HealthInterval <= 0 {
 		c.HealthInterval = defaultHealthInterval
@@ -85,8 +88,8 @@ type Processor[R Subject] struct {
 	rules  func(b *Recording[R]) Rules[R]
 	insert Insert[R]
 
-	creates       *batch.Batcher[*CreateCall[R]]
-	callbacks     *batch.Batcher[*callback]
+	creates       *batch.Split[*CreateCall[R]] // by node
+	callbacks     *batch.Split[*callback]      // by node
 	keptCallbacks keptCallbacks
 }
 
@@ -99,8 +102,12 @@ func New[R Subject](c Config, table *Table[R], rules func(b *Recording[R]) Rules
 	c.setDefaults()
 	p := &Processor[R]{table: table, rules: rules, insert: insert}
 	p.Worker = newWorker(c, table.Kind, p)
-	p.creates = batch.New(c.MaxBatch, maxCreateQueue, p.runCreates)
-	p.callbacks = batch.New(maxCallbackBatch, maxCallbackQueue, p.runCallbacks)
+	p.creates = batch.NewSplit(c.MaxBatch, maxCreateQueue, func(ctx context.Context, call *CreateCall[R]) int {
+		return c.Store.Node(ctx, call.Row.Subject().Ref.Client)
+	}, p.runCreates)
+	p.callbacks = batch.NewSplit(maxCallbackBatch, maxCallbackQueue, func(ctx context.Context, w *callback) int {
+		return c.Store.Node(ctx, w.ref.Client)
+	}, func(ctx context.Context, _ *batch.Batcher[*callback], wakes []*callback) { p.runCallbacks(ctx, wakes) })
 	p.creates.Observe(c.Meter.NewBatch(createBatchName(table.Kind), p.creates.Len))
 	p.callbacks.Observe(c.Meter.NewBatch("wake", p.callbacks.Len))
 	return p

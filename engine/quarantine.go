@@ -62,7 +62,12 @@ func (w *Worker) claimOneByOne(ctx context.Context, lanes []string, limit int) (
 		due, err = tx.DueSteps(ctx, w.laneViews(lanes), w.limits(lanes, limit))
 		return err
 	})
-	due = due[:min(len(due), limit)]
+	tasks, failed := w.claimEach(ctx, lanes, due[:min(len(due), limit)])
+	return tasks, errors.Join(err, failed)
+}
+
+// claimEach claims steps one by one.
+func (w *Worker) claimEach(ctx context.Context, lanes []string, due []*store.Step) ([]*Task, error) {
 	var tasks []*Task
 	failures := make(map[*store.Step]error)
 	for _, s := range due {
@@ -81,7 +86,7 @@ func (w *Worker) claimOneByOne(ctx context.Context, lanes []string, limit int) (
 	for s, failed := range failures {
 		w.recordUnactionable(ctx, []*store.Step{s}, fmt.Errorf("%w: %w", errUnclaimed, failed))
 	}
-	return tasks, err
+	return tasks, nil
 }
 
 // quarantine records that an answer cannot be recorded, with the answer's handle unless the

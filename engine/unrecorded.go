@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"till/internal/batch"
@@ -40,7 +39,7 @@ func isUnavailable(err error) bool {
 type unrecorded struct {
 	mu       sync.Mutex
 	refs     map[store.Ref]int
-	recorded atomic.Int64 // answers recorded so far; if it grows, the database is available
+	recorded map[int]int64 // answers recorded so far, by node; if it grows, the node is available
 	stopped  chan struct{}
 	once     sync.Once
 }
@@ -54,6 +53,23 @@ func (h *unrecorded) add(ref store.Ref, n int) {
 	if h.refs[ref] += n; h.refs[ref] == 0 {
 		delete(h.refs, ref)
 	}
+}
+
+// count counts an answer that a node has recorded.
+func (h *unrecorded) count(node int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.recorded == nil {
+		h.recorded = make(map[int]int64)
+	}
+	h.recorded[node]++
+}
+
+// recordedBy returns how many answers a node has recorded.
+func (h *unrecorded) recordedBy(node int) int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.recorded[node]
 }
 
 // has reports whether a subject's answer waits here. A check before it is recorded would
@@ -71,13 +87,14 @@ func (h *unrecorded) stop() { h.once.Do(func() { close(h.stopped) }) }
 // recorded although the database is available, its row is quarantined.
 func (w *Worker) record(ctx context.Context, a *Answer) {
 	err := w.answers.Do(ctx, a)
-	if w.finished(a, err) {
+	if w.finished(ctx, a, err) {
 		return
 	}
 	w.unrecorded.add(a.Ref, 1)
 	defer w.unrecorded.add(a.Ref, -1)
 	a.onlyFirstSend, a.cachedRow = false, nil // these may no longer be true when it is recorded
 	refusals, stuck, suspect := 0, 0, false
+	node := w.c.Store.Node(ctx, a.Ref.Client)
 	for pause := firstRetry; ; pause = min(2*pause, lastRetry) {
 		fault := recordFault(a, err)
 		if !isUnavailable(fault) {
@@ -92,21 +109,21 @@ func (w *Worker) record(ctx context.Context, a *Answer) {
 		if pause == firstRetry {
 			w.c.Log.Warn("answer not recorded yet", w.kindName(), a.Ref.ID, "action", a.Action, "error", fault)
 		}
-		seen := w.unrecorded.recorded.Load()
+		seen := w.unrecorded.recordedBy(node)
 		select {
 		case <-time.After(pause + rand.N(pause/4)):
 		case <-w.unrecorded.stopped:
 			w.logLost(a, fault)
 			return
 		}
-		there := w.unrecorded.recorded.Load() != seen // others were recorded meanwhile
+		there := w.unrecorded.recordedBy(node) != seen // others were recorded meanwhile
 		if suspect {
 			w.subjects.Apply(ctx, []*Answer{a}) // alone: this answer, or another of its batch, may be at fault
 			err = nil
 		} else {
 			err = w.answers.Do(ctx, a)
 		}
-		if w.finished(a, err) {
+		if w.finished(ctx, a, err) {
 			return
 		}
 		if there && isUnavailable(recordFault(a, err)) {
@@ -127,7 +144,7 @@ func recordFault(a *Answer, err error) error {
 }
 
 // finished reports whether nothing is left to do for an answer.
-func (w *Worker) finished(a *Answer, err error) bool {
+func (w *Worker) finished(ctx context.Context, a *Answer, err error) bool {
 	switch {
 	case errors.Is(err, batch.ErrClosed):
 		w.logLost(a, err)
@@ -136,7 +153,7 @@ func (w *Worker) finished(a *Answer, err error) bool {
 	case a.RecordErr != nil:
 		w.c.Log.Error("answer not recorded", w.kindName(), a.Ref.ID, "action", a.Action, "error", a.RecordErr)
 	default:
-		w.unrecorded.recorded.Add(1)
+		w.unrecorded.count(w.c.Store.Node(ctx, a.Ref.Client))
 	}
 	return true
 }

@@ -35,7 +35,7 @@ type Worker struct {
 	slots         slots
 	createPermits chan struct{} // the share of slots that creates may take at once
 	waker         *loop.Waker
-	answers       *batch.Batcher[*Answer]
+	answers       *batch.Split[*Answer] // by node
 	tasks         sync.WaitGroup
 	unrecorded    unrecorded
 	recent        recentSends
@@ -58,6 +58,7 @@ type Worker struct {
 	clockSetBack      bool // the clock was set back, and not all future times are repaired
 	waits             map[string]laneWait
 	crowds            map[string]*crowd // by lane
+	spread            spread
 }
 
 // The limits of the engine's own queues.
@@ -85,6 +86,7 @@ func newWorker(c Config, kind till.SubjectKind, subjects subjects) *Worker {
 		waits:         map[string]laneWait{},
 		crowds:        map[string]*crowd{},
 		sharedLanes:   map[string]time.Time{},
+		spread:        spread{known: map[string]till.Time{}},
 		bounds:        map[string]store.Bounds{},
 
 		noReference: map[string]bool{},
@@ -107,7 +109,9 @@ func newWorker(c Config, kind till.SubjectKind, subjects subjects) *Worker {
 	}
 	slices.Sort(e.lanes)
 	e.unrecorded.stopped = make(chan struct{})
-	e.answers = batch.New(maxBatch, maxQueue, subjects.Apply)
+	e.answers = batch.NewSplit(maxBatch, maxQueue, func(ctx context.Context, a *Answer) int {
+		return c.Store.Node(ctx, a.Ref.Client)
+	}, func(ctx context.Context, _ *batch.Batcher[*Answer], answers []*Answer) { subjects.Apply(ctx, answers) })
 	e.answers.Observe(c.Meter.NewBatch("answer", e.answers.Len))
 	e.counts = newCounts(e)
 	return e

@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"time"
 
 	"till"
 	"till/internal/db"
@@ -49,6 +50,15 @@ const nextHeld = `SELECT min(CASE WHEN due_at < lease_until THEN lease_until ELS
 var selectNextHeld = db.Define(db.SQL{Name: "lanes.selectNextHeld", SQLite: nextHeld})
 
 var selectNextHeldPinned = db.Define(db.SQL{Name: "lanes.selectNextHeldPinned", SQLite: nextHeld + pinnedTo("$4")})
+
+// maxLanesAsked is how many lanes one question names.
+const maxLanesAsked = 16
+
+// It goes through all that is due in these lanes, so it is not asked of a lane that is known
+// to have more due than can be taken.
+var selectLanesDue = db.Define(db.SQL{Name: "lanes.selectLanesDue",
+	SQLite: `SELECT lane, min(due_at), min(CASE WHEN lease_until <= $1 THEN due_at WHEN due_at < lease_until THEN lease_until ELSE due_at END)
+		FROM steps WHERE due_at >= $2 AND due_at < $3 AND lane IN (` + db.Placeholders(4, maxLanesAsked) + `) GROUP BY lane`})
 
 const stranded = `
 	WHERE s.lane = $1 AND s.due_at <= $2 AND s.lease_until <= $3 AND p.final_event IS NULL AND p.expires_at <= $4 AND p.fingerprint <> $5
@@ -179,6 +189,33 @@ func (tx *Tx) NextDue(ctx context.Context, lanes []LaneView) ([]till.Time, error
 			return err
 		})
 	return next, err
+}
+
+// dueLanes reads when the steps of lanes are due that are due before horizon.
+func (tx *Tx) dueLanes(ctx context.Context, lanes []LaneView, horizon time.Duration) ([]LaneDue, error) {
+	out, places := make([]LaneDue, len(lanes)), make(map[string]int, len(lanes))
+	var args [][]any
+	for some := range slices.Chunk(lanes, maxLanesAsked) {
+		from, names := some[0].From, make([]any, maxLanesAsked)
+		for i := range names {
+			names[i] = "" // no lane's
+			if i < len(some) {
+				from, names[i] = min(from, some[i].From), some[i].Lane
+			}
+		}
+		args = append(args, append([]any{int64(tx.Now()), int64(from), int64(tx.Now().Add(horizon))}, names...))
+	}
+	for i, v := range lanes {
+		places[v.Lane] = i
+	}
+	err := tx.db.QueryEach(ctx, selectLanesDue, args, func(_ int, r db.Row) error {
+		var lane string
+		var due LaneDue
+		err := r.Scan(&lane, &due.Earliest, &due.Next)
+		out[places[lane]] = due
+		return err
+	})
+	return out, err
 }
 
 // EarliestDue returns for each lane since when its first step is due, held or

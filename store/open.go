@@ -89,12 +89,12 @@ func (s *Store) openPostgres(ctx context.Context, c *Config) error {
 	}
 	s.db = db.New(e, postgres.Writers, c.Now)
 	distributed, err := schema.IsDistributed(ctx, s.db)
+	if err == nil && distributed {
+		err = s.useNodes(ctx, e)
+	}
 	if err != nil {
 		s.db.Close()
 		return err
-	}
-	if distributed {
-		e.UseCitus()
 	}
 	if !c.NoNotify {
 		s.hints.UsePostgres(e.Connect)

@@ -27,6 +27,7 @@ type Store struct {
 	db             *db.DB
 	hints          *hint.Hub
 	partRows       int64
+	nodes          nodes
 	checkKeysUntil atomic.Int64 // see checkKeysFor; in nanoseconds of Unix time
 }
 

@@ -3,6 +3,7 @@ package webhook
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"runtime/debug"
@@ -37,7 +38,7 @@ type Config struct {
 	ChunkTime   time.Duration // longest time to send a chunk; 0 means 2 s
 
 	// SweepInterval is how long an event without a hint may wait to be noticed; 0 means a
-	// second.
+	// second, and a quarter longer on a distributed database.
 	SweepInterval time.Duration
 
 	// NoHints turns the store's hints off. In virtual time, watching for them would be the
@@ -55,27 +56,28 @@ const Lease = 20 * time.Second
 
 // The limits of the dispatcher's own queues.
 const (
-	defaultPosts         = 256
-	defaultPerEndpoint   = 16
-	defaultChunkSize     = 1024
-	defaultChunkTime     = 2 * time.Second
-	defaultSweepInterval = time.Second
-	maxWorkers           = 4096 // endpoints with a worker at once; the others wait for the next sweep
-	maxChanges           = 256  // in one commit
-	maxChangeQueue       = 4 * maxWorkers
-	sweepPage            = 1000
-	clientEndpointsFor   = time.Second           // how long a client's list of endpoints is cached
-	maxKnownClients      = 10_000                // clients whose list is cached
-	remoteDelay          = 10 * time.Millisecond // the instance that wrote an event usually delivers it
-	maxTimerDelay        = 30 * time.Second      // the sweep finds what is due later
-	memoryDelay          = 20 * time.Millisecond // pause before the next try to reserve memory
+	defaultPosts             = 256
+	defaultPerEndpoint       = 16
+	defaultChunkSize         = 1024
+	defaultChunkTime         = 2 * time.Second
+	defaultSweepInterval     = time.Second
+	distributedSweepInterval = 1250 * time.Millisecond // a sweep asks each part of the table
+	maxWorkers               = 4096                    // endpoints with a worker at once; the others wait for the next sweep
+	maxChanges               = 256                     // in one commit
+	maxChangeQueue           = 4 * maxWorkers
+	sweepPage                = 1000
+	clientEndpointsFor       = time.Second           // how long a client's list of endpoints is cached
+	maxKnownClients          = 10_000                // clients whose list is cached
+	remoteDelay              = 10 * time.Millisecond // the instance that wrote an event usually delivers it
+	maxTimerDelay            = 30 * time.Second      // the sweep finds what is due later
+	memoryDelay              = 20 * time.Millisecond // pause before the next try to reserve memory
 )
 
 // Dispatcher pushes event logs to endpoints. It is safe for concurrent use.
 type Dispatcher struct {
 	c         Config
 	postSlots chan struct{}
-	changes   *batch.Batcher[*change]
+	changes   *batch.Split[*change] // by node
 	waker     *loop.Waker
 	bodyCache bodyCache
 	memory    *quota.Quota
@@ -101,13 +103,19 @@ type clientEndpoints struct {
 // New returns a Dispatcher that sends nothing until Run is called.
 func New(c Config) *Dispatcher {
 	c.Posts, c.PerEndpoint, c.ChunkSize = orDefault(c.Posts, defaultPosts), orDefault(c.PerEndpoint, defaultPerEndpoint), orDefault(c.ChunkSize, defaultChunkSize)
-	c.ChunkTime, c.SweepInterval = orDefault(c.ChunkTime, defaultChunkTime), orDefault(c.SweepInterval, defaultSweepInterval)
+	sweep := defaultSweepInterval
+	if c.Store.Distributed() {
+		sweep = distributedSweepInterval
+	}
+	c.ChunkTime, c.SweepInterval = orDefault(c.ChunkTime, defaultChunkTime), orDefault(c.SweepInterval, sweep)
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	d := &Dispatcher{c: c, postSlots: make(chan struct{}, c.Posts), waker: loop.NewWaker(), workers: make(map[store.Ref]*endpointWorker), knownEndpoints: make(map[till.ID]clientEndpoints)}
 	d.memory, d.limiters = quota.New(maxMemory, maxClientMemory), newLimiterRegistry(c.Posts, c.PerEndpoint)
-	d.changes = batch.New(maxChanges, maxChangeQueue, d.commit)
+	d.changes = batch.NewSplit(maxChanges, maxChangeQueue, func(ctx context.Context, ch *change) int {
+		return c.Store.Node(ctx, ch.ref.Client)
+	}, func(ctx context.Context, _ *batch.Batcher[*change], changes []*change) { d.commit(ctx, changes) })
 	d.changes.Observe(c.Meter.NewBatch("delivery", d.changes.Len))
 	d.attempts = c.Meter.NewWebhook()
 	return d
@@ -230,9 +238,29 @@ func (d *Dispatcher) dispatchClients(ctx context.Context, clients []till.ID) {
 	if len(stale) == 0 {
 		return
 	}
-	var due []*store.Endpoint
-	err := d.c.Store.View(ctx, func(tx *store.Tx) error {
+	due, err := d.dueOf(ctx, slices.Collect(maps.Keys(stale)), ours, now)
+	if err != nil && d.c.Store.Distributed() { // a node that is away must not hide the others' clients
 		for c := range stale {
+			some, err := d.dueOf(ctx, []till.ID{c}, ours, now)
+			if err != nil {
+				d.c.Log.Warn("endpoints not read", "client", c, "error", err)
+			}
+			due = append(due, some...)
+		}
+	} else if err != nil {
+		d.c.Log.Warn("endpoints not read", "error", err) // the sweep will read them
+	}
+	for _, e := range due {
+		d.startWorker(ctx, e.Ref())
+	}
+}
+
+// dueOf returns the endpoints of clients that have something to send. Those of ours had a
+// running worker when the hint came.
+func (d *Dispatcher) dueOf(ctx context.Context, clients []till.ID, ours map[store.Ref]bool, now time.Time) (due []*store.Endpoint, err error) {
+	err = d.c.Store.View(ctx, func(tx *store.Tx) error {
+		due = nil
+		for _, c := range clients {
 			endpoints, err := tx.Endpoints(ctx, c, MaxEndpoints)
 			if err != nil {
 				return err
@@ -248,12 +276,7 @@ func (d *Dispatcher) dispatchClients(ctx context.Context, clients []till.ID) {
 		}
 		return nil
 	})
-	if err != nil {
-		d.c.Log.Warn("endpoints not read", "error", err) // the sweep will read them
-	}
-	for _, e := range due {
-		d.startWorker(ctx, e.Ref())
-	}
+	return due, err
 }
 
 func (d *Dispatcher) remember(client till.ID, endpoints []*store.Endpoint, now time.Time) {
@@ -282,11 +305,7 @@ func (d *Dispatcher) sweep(ctx context.Context) time.Duration {
 	}
 	var after store.Ref
 	for {
-		var page []*store.Endpoint
-		err := d.c.Store.View(ctx, func(tx *store.Tx) (err error) {
-			page, err = tx.DueEndpoints(ctx, after, sweepPage)
-			return err
-		})
+		page, err := d.c.Store.DueEndpoints(ctx, after, sweepPage)
 		if err != nil {
 			d.c.Log.Warn("due endpoints not read", "error", err)
 			return -1

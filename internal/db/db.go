@@ -84,6 +84,9 @@ func (d *DB) Dialect() Dialect { return d.engine.Dialect() }
 // Writers returns how many write transactions run at once.
 func (d *DB) Writers() int { return d.queue.limit }
 
+// SetWriters changes how many write transactions run at once. Call it before the first.
+func (d *DB) SetWriters(n int) { d.queue.limit = max(1, n) }
+
 // Close waits until the write transactions have ended, and closes the engine. No
 // transaction may begin after Close.
 func (d *DB) Close() (err error) {

@@ -22,6 +22,9 @@ import (
 // each other at the same rows and the same log.
 const Writers = 6
 
+// MaxNodes is for how many nodes of Citus the pool has Writers.
+const MaxNodes = 8
+
 // Config says which database to open and how.
 type Config struct {
 	URL     string
@@ -65,7 +68,7 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	if cfg.Citus {
 		e.dialect = db.Citus
 	}
-	if e.writers, err = e.newPool(ctx, config, db.Write, Writers); err != nil {
+	if e.writers, err = e.newPool(ctx, config, db.Write, Writers*MaxNodes); err != nil {
 		return nil, err
 	}
 	if e.readers, err = e.newPool(ctx, config, db.Read, cfg.Readers); err != nil {
