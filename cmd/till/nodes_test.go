@@ -127,6 +127,14 @@ func (c *cluster) makeShops(n int) {
 		if err != nil {
 			c.t.Fatal(err)
 		}
+		out.Reset()
+		if code := run(ctx, []string{"key", "create", "--database", c.database, "--client", made.ID, "--json",
+			"--scopes", "payments:read,payments:write,payouts:write,webhooks:manage"}, &out, &errs); code != 0 {
+			c.t.Fatal(errs.String())
+		}
+		if err := json.Unmarshal(out.Bytes(), &made); err != nil {
+			c.t.Fatal(err)
+		}
 		node := s.Node(ctx, id)
 		if on[node]++; on[node] > n/2 {
 			continue
