@@ -212,7 +212,8 @@ func (e *Engine) Classify(err error) error {
 		case strings.HasPrefix(x.Code, "23"):
 			return fmt.Errorf("%w: %w", db.ErrConstraint, err)
 		case strings.HasPrefix(x.Code, "08"), strings.HasPrefix(x.Code, "53"), strings.HasPrefix(x.Code, "57"),
-			strings.HasPrefix(x.Code, "58"), x.Code == "25006", x.Code == "25P03":
+			strings.HasPrefix(x.Code, "58"), x.Code == "25006", x.Code == "25P03",
+			x.Code == "XX000" && strings.Contains(x.Message, "postmaster was shut down"): // Citus, without a code of its own
 			return fmt.Errorf("%w: %w", db.ErrUnavailable, err)
 		}
 		return err
