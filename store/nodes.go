@@ -16,7 +16,6 @@ import (
 
 	"till"
 	"till/internal/db"
-	"till/internal/db/postgres"
 )
 
 // On Citus all rows of a client are on one node. A commit of one node's clients neither
@@ -94,22 +93,6 @@ func (s *Store) Node(ctx context.Context, client till.ID) int {
 	}
 	n.of[client] = now
 	return now.node
-}
-
-// useNodes sends the texts for Citus from now on. Each node has as many writers as one
-// server has: those that wait for one node must not keep others from writing.
-func (s *Store) useNodes(ctx context.Context, e *postgres.Engine) error {
-	e.UseCitus()
-	var n int
-	if err := s.View(ctx, func(tx *Tx) error {
-		_, err := tx.db.QueryRow(ctx, countNodes, nil, &n)
-		return err
-	}); err != nil {
-		return err
-	}
-	s.nodes.known = true
-	s.db.SetWriters(postgres.Writers * min(max(n, 1), postgres.MaxNodes))
-	return nil
 }
 
 // away reports whether a node did not answer a moment ago.

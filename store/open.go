@@ -102,6 +102,22 @@ func (s *Store) openPostgres(ctx context.Context, c *Config) error {
 	return nil
 }
 
+// useNodes sends the texts for Citus from now on. Each node has as many writers as one
+// server has: those that wait for one node must not keep others from writing.
+func (s *Store) useNodes(ctx context.Context, e *postgres.Engine) error {
+	e.UseCitus()
+	var n int
+	if err := s.View(ctx, func(tx *Tx) error {
+		_, err := tx.db.QueryRow(ctx, countNodes, nil, &n)
+		return err
+	}); err != nil {
+		return err
+	}
+	s.nodes.known = true
+	s.db.SetWriters(postgres.Writers * min(max(n, 1), postgres.MaxNodes))
+	return nil
+}
+
 func (s *Store) openSQLite(c *Config) error {
 	if c.Now == nil {
 		c.Now = func() till.Time { return till.TimeOf(time.Now()) }
