@@ -61,10 +61,6 @@ type nodeOf struct {
 	at   time.Time
 }
 
-// Distributed reports whether the clients are spread over several nodes, so that a read over
-// all of them is many reads.
-func (s *Store) Distributed() bool { return s.db.Dialect() == db.Citus }
-
 // Node returns the number of the node that a client's rows are on, 0 where there is one node
 // or it is not known.
 func (s *Store) Node(ctx context.Context, client till.ID) int {
