@@ -342,26 +342,26 @@ func (k *killing) compareBooks() {
 	defer s.Close()
 	credited := 0
 	err = s.View(ctx, func(tx *store.Tx) error {
-		clients, err := tx.Clients(ctx, till.ID{}, 1)
-		if err != nil {
-			return err
-		}
-		for offset := 0; ; offset += 200 {
-			rows, _, err := tx.ListPayments(ctx, clients[0].ID, store.PaymentFilter{}, store.Page{Limit: 200, Offset: offset})
-			if err != nil || len(rows) == 0 {
-				return err
-			}
-			for _, p := range rows {
-				got := 0
-				if p.Status == till.Success || p.LateEvent != 0 {
-					got = 1
-					credited++
+		clients, err := tx.Clients(ctx, till.ID{}, 1000)
+		for _, c := range clients {
+			for offset := 0; err == nil; offset += 200 {
+				var rows []*store.PaymentRow
+				if rows, _, err = tx.ListPayments(ctx, c.ID, store.PaymentFilter{}, store.Page{Limit: 200, Offset: offset}); len(rows) == 0 {
+					break
 				}
-				if debits[p.ID] != got {
-					k.t.Errorf("payment %s (%s %s) has %d debits at the operator and %d credits here", p.ID, p.Phone, p.Status, debits[p.ID], got)
+				for _, p := range rows {
+					got := 0
+					if p.Status == till.Success || p.LateEvent != 0 {
+						got = 1
+						credited++
+					}
+					if debits[p.ID] != got {
+						k.t.Errorf("payment %s (%s %s) has %d debits at the operator and %d credits here", p.ID, p.Phone, p.Status, debits[p.ID], got)
+					}
 				}
 			}
 		}
+		return err
 	})
 	if err != nil {
 		k.t.Fatal(err)
