@@ -304,7 +304,13 @@ func (v *visit) webhookEvent() error {
 		v.describeEvent(p)
 	}
 	for _, d := range all {
-		p.Deliveries = append(p.Deliveries, v.deliveryBox(d))
+		b := v.deliveryBox(d)
+		if p.Event != nil && d.Kind != store.DeliverTest && b.Headers != "" {
+			if signature := v.k.Endpoints.SignatureOf(e, d.EventID, d.Last.SentAt, p.Event.AppendJSON(nil)); signature != "" {
+				b.Headers += "\nwebhook-signature: " + signature
+			}
+		}
+		p.Deliveries = append(p.Deliveries, b)
 	}
 	p.Frame = v.frame(p.Kind+" · "+p.Number, "menu.webhooks")
 	_, p.Refused = v.told()

@@ -10,6 +10,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -109,7 +110,9 @@ func TestAWebhookThatFails(t *testing.T) {
 			w := newWorld(t, e)
 			var broken atomic.Bool
 			broken.Store(true)
+			var signed sync.Map // the signatures that arrived
 			shop := httptest.NewServer(http.HandlerFunc(func(a http.ResponseWriter, r *http.Request) {
+				signed.Store(r.Header.Get(webhook.HeaderSignature), true)
 				if broken.Load() {
 					a.WriteHeader(http.StatusInternalServerError)
 					_, _ = io.WriteString(a, hostile)
@@ -154,6 +157,11 @@ func TestAWebhookThatFails(t *testing.T) {
 			}
 			if strings.Contains(event, "242061230001") {
 				t.Error("the delivery's page has the whole phone")
+			}
+			_, shown, _ := strings.Cut(html.UnescapeString(event), "webhook-signature: ")
+			shown, _, _ = strings.Cut(shown, "<")
+			if _, arrived := signed.Load(shown); !arrived {
+				t.Errorf("the page shows the signature %q, which did not arrive", shown)
 			}
 			timeline := w.get(w.path("/payments/" + paid.String()))
 			if !strings.Contains(timeline, path+"/events/1") {

@@ -31,7 +31,7 @@ func (d *Dispatcher) processChunk(ctx context.Context, r *endpointWorker, e *sto
 	defer d.shrinkMemory(e.ClientID, r, 0)
 	var keys *endpointSecrets
 	if err == nil {
-		keys, err = d.openSecrets(e)
+		keys, err = openSecrets(d.c.Secrets, e)
 	}
 	if err != nil {
 		d.c.Log.Error("chunk not read", "endpoint", e.ID, "error", err)
@@ -71,13 +71,13 @@ type endpointSecrets struct {
 	oldUntil till.Time
 }
 
-func (d *Dispatcher) openSecrets(e *store.Endpoint) (*endpointSecrets, error) {
+func openSecrets(secrets *SecretSealer, e *store.Endpoint) (*endpointSecrets, error) {
 	k := &endpointSecrets{oldUntil: e.OldUntil}
 	for _, sealed := range [][]byte{e.Secret, e.OldSecret} {
 		if sealed == nil {
 			continue
 		}
-		s, err := d.c.Secrets.Open(sealed, e.ClientID, e.ID)
+		s, err := secrets.Open(sealed, e.ClientID, e.ID)
 		if err != nil {
 			return nil, err
 		}

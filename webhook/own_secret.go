@@ -46,6 +46,20 @@ func (s *Endpoints) Holds(e *store.Endpoint, text string) bool {
 	return err == nil && s.hasSecret(e, secret)
 }
 
+// SignatureOf returns what an attempt to deliver a body was signed with, for who compares it
+// with what arrived; "" if the endpoint was changed since, because its secret may be
+// another one.
+func (s *Endpoints) SignatureOf(e *store.Endpoint, event till.ID, sentAt till.Time, body []byte) string {
+	if sentAt < e.UpdatedAt {
+		return ""
+	}
+	k, err := openSecrets(s.Secrets, e)
+	if err != nil {
+		return ""
+	}
+	return Sign(event.String(), sentAt.Std(), body, k.at(sentAt)...).Get(HeaderSignature)
+}
+
 // DisableAsFailing does at once what five days of failures do: it takes the endpoint
 // out of service, tells its client and opens a case. It is for test clients.
 func (s *Endpoints) DisableAsFailing(ctx context.Context, client, id till.ID, actor string) (*store.Endpoint, error) {
