@@ -221,7 +221,7 @@ If the cause of the case is still there, the case opens again.`,
 				if err != nil {
 					return err
 				}
-				act.Evidence, act.Named = shown.digest, shown.name
+				act.Evidence, act.Named = shown.Digest, shown.Name
 			} else if cmd.Flags().Changed("evidence") {
 				return errors.New("--evidence must name a file")
 			}

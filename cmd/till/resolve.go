@@ -1,11 +1,8 @@
 package main
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"till/books"
 	"till/engine"
 	"till/server"
 	"till/store"
@@ -40,7 +38,7 @@ func (c *subjectCommands) newResolve() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			r := engine.Resolution{Success: as == "success", Reversed: as == "reversed", Receipt: receipt, By: by, Evidence: shown.String(), Digest: shown.digest}
+			r := engine.Resolution{Success: as == "success", Reversed: as == "reversed", Receipt: receipt, By: by, Evidence: shown.String(), Digest: shown.Digest}
 			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
 				ref, err := c.find(cmd.Context(), s, args[0], client)
 				if err != nil {
@@ -69,12 +67,8 @@ func (c *subjectCommands) newResolve() *cobra.Command {
 	return cmd
 }
 
-// Limits of a resolution: of what it names in characters, of the evidence in
-// bytes.
-const (
-	maxReceipt  = 128
-	maxEvidence = 64 << 20
-)
+// maxReceipt is how long a receipt may be that a resolution names.
+const maxReceipt = 128
 
 // isPlainLine reports whether a text is 1 to longest printable characters.
 func isPlainLine(text string, longest int) bool {
@@ -83,35 +77,18 @@ func isPlainLine(text string, longest int) bool {
 		!strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-// evidence is a file that shows something: its name, phone numbers masked, and
-// the SHA-256 of what is in it. What is in it is not kept.
-type evidence struct {
-	name   string
-	digest []byte
-}
-
-// String returns how the audit log names it.
-func (p *evidence) String() string {
-	return "evidence " + p.name + " sha256:" + hex.EncodeToString(p.digest)
-}
-
-func readEvidence(path string) (*evidence, error) {
+// readEvidence reads a file of evidence. Phone numbers in its name are masked.
+func readEvidence(path string) (*books.Evidence, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the evidence: %w", err)
 	}
 	defer f.Close()
-	sum := sha256.New()
-	n, err := io.Copy(sum, io.LimitReader(f, maxEvidence+1))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("read the evidence: %w", err)
-	case n > maxEvidence:
-		return nil, fmt.Errorf("the evidence %s is larger than %d MiB", path, maxEvidence>>20)
-	case n == 0:
-		return nil, fmt.Errorf("the evidence %s is empty", path)
+	e, err := books.ReadEvidence(server.Redact(filepath.Base(path)), f)
+	if err != nil {
+		return nil, fmt.Errorf("the evidence %s: %w", path, err)
 	}
-	return &evidence{name: server.Redact(filepath.Base(path)), digest: sum.Sum(nil)}, nil
+	return e, nil
 }
 
 // printStatus prints what has become of a payment or payout.

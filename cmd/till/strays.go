@@ -293,7 +293,7 @@ If no statement has confirmed the stray, give what the evidence shows: --amount,
 			if err != nil {
 				return err
 			}
-			a.Evidence, a.Named = shown.digest, shown.name
+			a.Evidence, a.Named = shown.Digest, shown.Name
 			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
 				done, err := books.AttributeStray(cmd.Context(), s, a)
 				if err != nil {
