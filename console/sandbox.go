@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -166,10 +167,12 @@ type handset struct {
 }
 
 type prompt struct {
-	Payment   string
-	Amount    string
-	ExpiresAt till.Time
-	Left      int // tries of the PIN, if one was wrong
+	Payment     string
+	Amount      string
+	Description string
+	ExpiresAt   till.Time
+	Span        string // until then
+	Left        int    // tries of the PIN, if one was wrong
 }
 
 type message struct {
@@ -255,12 +258,30 @@ func (v *visit) showHandset(t *table) (*handset, error) {
 	if len(h.Prompts) > 0 && h.State == sandbox.HandsetOn {
 		first := h.Prompts[0]
 		out.Waiting--
-		out.Prompt = &prompt{Payment: first.Payment.String(), Amount: look.MoneyInUse(lang, first.Amount), ExpiresAt: first.ExpiresAt}
+		out.Prompt = &prompt{Payment: first.Payment.String(), Amount: look.MoneyInUse(lang, first.Amount), ExpiresAt: first.ExpiresAt, Span: look.Span(lang, max(0, first.ExpiresAt.Sub(v.now)))}
+		if out.Prompt.Description, err = v.descriptionOf(first.Payment); err != nil {
+			return nil, err
+		}
 		if first.WrongPINs > 0 {
 			out.Prompt.Left = sandbox.MaxWrongPINs - first.WrongPINs
 		}
 	}
 	return out, nil
+}
+
+// descriptionOf returns what a payment is for, as its merchant wrote it.
+func (v *visit) descriptionOf(payment till.ID) (text string, err error) {
+	err = v.view(func(ctx context.Context, tx *store.Tx) error {
+		p, err := tx.Payment(ctx, store.Ref{Client: v.client.ID, ID: payment})
+		if err == nil {
+			text, _ = readDocument(p.Document)
+		}
+		if till.ErrorCode(err) == till.CodePaymentNotFound {
+			return nil // the sandbox's book is older than the database
+		}
+		return err
+	})
+	return text, err
 }
 
 // saw is one thing that the API saw or said.

@@ -22,16 +22,19 @@ func (v *visit) tableOf() *table {
 	return v.readTable(u.Query())
 }
 
-// chooseNumber is POST /c/{client}/sandbox/choose: another wallet, or another
-// story. It is no GET because what it is sent may hold a number.
+// chooseNumber is POST /c/{client}/sandbox/choose: another wallet, another story, or
+// with an empty one none. It is no GET because what it is sent may hold a number.
 func (v *visit) chooseNumber() error {
 	t := v.tableOf()
 	q := url.Values{"market": {t.market.key()}}
 	if m := v.r.PostFormValue("market"); m != "" {
 		q.Set("market", m)
 	}
-	if v.r.PostFormValue("plays") == "story" {
-		q.Set("story", v.r.PostFormValue("story"))
+	switch chosen, sent := v.r.PostForm["story"]; {
+	case sent:
+		q.Set("story", chosen[0])
+	case t.story != nil:
+		q.Set("story", t.story.Name)
 	}
 	return v.redirect(v.tableAddress(v.readTable(q)))
 }

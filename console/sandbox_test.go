@@ -100,10 +100,17 @@ func orderOf(t *testing.T, address string) string {
 func TestAStoryPlaysByItself(t *testing.T) {
 	w := newWorld(t, sqlite())
 	page := w.get(w.path("/sandbox"))
-	to := w.post(w.path("/sandbox/choose"), url.Values{"at": {fieldOf(t, hiddenAt, page)}, "plays": {"story"}, "story": {"declined"}, "market": {"airtel_money.CG.XAF"}})
+	to := w.post(w.path("/sandbox/choose"), url.Values{"at": {fieldOf(t, hiddenAt, page)}, "story": {"declined"}, "market": {"airtel_money.CG.XAF"}})
 	page = w.get(to)
-	if !strings.Contains(page, "plays its story") || !strings.Contains(page, "Airtel") {
-		t.Fatalf("the page does not say that it plays a story:\n%s", page)
+	if !strings.Contains(page, "plays its story") || !strings.Contains(page, "Airtel") || !strings.Contains(page, `<p class="tip" id="tells"><b>…0002 declines</b> Ends as Failed.`) {
+		t.Fatalf("the page does not say that it plays a story, or how that ends:\n%s", page)
+	}
+	// Another wallet plays the same story; an empty one is none.
+	if to := w.post(w.path("/sandbox/choose"), url.Values{"at": {to}, "market": {"mtn_momo.CG.XAF"}}); !strings.Contains(to, "story=declined") || !strings.Contains(to, "mtn_momo") {
+		t.Errorf("another wallet leads to %s", to)
+	}
+	if to := w.post(w.path("/sandbox/choose"), url.Values{"at": {to}, "story": {""}}); strings.Contains(to, "story=") || !strings.Contains(to, "airtel_money") {
+		t.Errorf("no story leads to %s", to)
 	}
 	to = w.post(w.path("/sandbox/order"), url.Values{"at": {fieldOf(t, hiddenAt, page)}, "key": {fieldOf(t, hiddenKey, page)}, "phone": {"whatever"}})
 	id, _ := till.ParseID(orderOf(t, to))
