@@ -57,6 +57,7 @@ type figures struct {
 	Unit     string
 	Unfilled bool
 	CSV      string
+	More     string // where there are more figures of the range; "": nowhere
 	Summary  string
 	Until    string
 }

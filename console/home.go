@@ -93,6 +93,7 @@ func (v *visit) home() error {
 	if v.may(people.Export) && routeOf("/home.csv") != nil && len(p.Series) > 0 {
 		p.CSV = p.pathOf(v.clientPath("/home.csv"))
 	}
+	p.More = p.pathOf(v.clientPath("/figures"))
 	p.Operators = v.operators(methods)
 	p.Curl = v.curl("mtn_momo", "CG", "242061234567", till.Money{Minor: 5000, Currency: "XAF"})
 	if p.Test && v.may(people.SandboxUse) {

@@ -33,16 +33,14 @@ func (f *figures) draw(v *visit, sums []store.HourSum) {
 	slices.SortFunc(methods, func(a, b string) int { return cmp.Or(-cmp.Compare(whole[a], whole[b]), cmp.Compare(a, b)) })
 	methods = methods[:min(len(methods), chart.MaxSeries)]
 	amount := func(n int64) string { return look.Amount(f.lang, till.Money{Minor: n, Currency: f.Currency}) }
-	c := &chart.Chart{ID: "in", Now: -1, Width: 624, Height: 276, Label: amount}
+	c := &chart.Chart{ID: "in", Width: 624, Height: 276, Label: amount}
 	for i, m := range methods {
 		c.Series = append(c.Series, chart.Series{Name: methodName(m, ""), Values: by[m]})
 		f.Series = append(f.Series, seriesRow{i + 1, methodName(m, ""), amount(whole[m]), share(whole[m], f.Collected.Minor)})
 	}
-	for i, at := range f.slots {
+	c.Now = f.nowSlot()
+	for i := range f.slots {
 		c.Slots = append(c.Slots, f.slotLabel(v, i))
-		if f.clock.SameDay(at, f.now) && (!f.byHour || f.clock.In(at).Hour() == f.clock.In(f.now).Hour()) {
-			c.Now = i
-		}
 		row := slotRow{Name: f.slotName(i)}
 		var sum int64
 		for _, m := range methods {
@@ -64,6 +62,13 @@ func (f *figures) draw(v *visit, sums []store.HourSum) {
 	if len(f.Series) > 0 {
 		f.Chart = c.Stacked()
 	}
+}
+
+// nowSlot returns the slot that is not over, -1 if there is none.
+func (f *figures) nowSlot() int {
+	return slices.IndexFunc(f.slots, func(at till.Time) bool {
+		return f.clock.SameDay(at, f.now) && (!f.byHour || f.clock.In(at).Hour() == f.clock.In(f.now).Hour())
+	})
 }
 
 // share is look.Percent to the nearest hundredth.

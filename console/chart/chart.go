@@ -37,6 +37,10 @@ type Chart struct {
 	Value func(slot int) string
 
 	Width, Height int
+
+	// Whole drawings shrink on a narrow screen. Others show their last slots there, in
+	// the same size.
+	Whole bool
 }
 
 // MaxSeries is how many series are told apart.
@@ -105,7 +109,11 @@ func (p *plot) x(slot int) (left, width int) {
 }
 
 func (p *plot) open(d *drawing) {
-	d.add(`<svg class="plot" viewBox="0 0 `, p.c.Width, ` `, p.c.Height, `" preserveAspectRatio="xMaxYMid slice" role="img" aria-label="`, escape(p.c.Title), `">`,
+	fit := "xMaxYMid slice"
+	if p.c.Whole {
+		fit = "xMidYMid meet"
+	}
+	d.add(`<svg class="plot" viewBox="0 0 `, p.c.Width, ` `, p.c.Height, `" preserveAspectRatio="`, fit, `" role="img" aria-label="`, escape(p.c.Title), `">`,
 		`<defs>`)
 	for i := 1; i < min(len(p.c.Series), MaxSeries); i++ {
 		d.add(`<pattern id="`, p.c.ID, i+1, `" width="6" height="6" patternUnits="userSpaceOnUse"><rect class="f`, i+1, `" width="6" height="6"/><path class="cut" d="`, patterns[i%len(patterns)], `"/></pattern>`)
