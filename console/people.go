@@ -2,6 +2,7 @@ package console
 
 import (
 	"html/template"
+	"slices"
 	"strings"
 
 	"till"
@@ -22,6 +23,9 @@ type peoplePage struct {
 	Factor        bool // asked of everybody
 	MayFactor     bool
 	Proof         *proofForm
+
+	DevicesOf *people.Colleague // whose sessions are listed; nil: nobody's
+	Devices   []*people.Session
 }
 
 // peoplePath is where the people of the merchant, or of the house, are listed.
@@ -54,6 +58,9 @@ func (v *visit) people() error {
 	if p.Colleagues, err = v.k.People.Colleagues(ctx, v.client); err != nil {
 		return err
 	}
+	if err := v.devices(p); err != nil {
+		return err
+	}
 	if p.Invitations, err = v.k.People.Invitations(ctx, v.client); err != nil {
 		return err
 	}
@@ -61,6 +68,18 @@ func (v *visit) people() error {
 		return err
 	}
 	return v.page("people", p)
+}
+
+// devices lists where the colleague of the address is signed in.
+func (v *visit) devices(p *peoplePage) (err error) {
+	id, _ := till.ParseID(v.r.URL.Query().Get("devices")) // nobody has the zero id
+	i := slices.IndexFunc(p.Colleagues, func(c *people.Colleague) bool { return c.Person.ID == id })
+	if i < 0 {
+		return nil
+	}
+	p.DevicesOf = p.Colleagues[i]
+	p.Devices, err = v.k.People.Sessions(v.r.Context(), id)
+	return err
 }
 
 // invitedPage shows a link, once.
@@ -123,9 +142,13 @@ func (v *visit) postReset() error {
 	return v.showInvited(inv, token)
 }
 
-// postEnd is POST …/people/end: it ends a colleague's sessions.
+// postEnd is POST …/people/end: it ends one session of a colleague, or all of them.
 func (v *visit) postEnd() error {
-	return v.back(v.peoplePath(), "sessions", v.k.People.EndSessionsOf(v.r.Context(), v.session, v.client, v.chosen("person"), till.ID{}))
+	one := v.chosen("session")
+	if one.IsZero() && v.r.PostFormValue("session") != "" {
+		return errInput
+	}
+	return v.back(v.peoplePath(), "sessions", v.k.People.EndSessionsOf(v.r.Context(), v.session, v.client, v.chosen("person"), one))
 }
 
 // postDisable is POST /house/people/disable.
