@@ -1,8 +1,10 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -113,18 +115,38 @@ func (f *auditFilter) address(path string, changes ...string) string {
 	return path + "?" + q.Encode()
 }
 
-// Kept returns what the form of texts keeps of the address.
-func (f *auditFilter) Kept() (out []Choice) {
+// Kept returns what the form of texts keeps of the address; KeptTexts is the same for
+// the form of days.
+func (f *auditFilter) Kept() []Choice { return f.keptBut("name", "act") }
+
+// KeptTexts: see Kept.
+func (f *auditFilter) KeptTexts() []Choice { return f.keptBut("range", "from", "to") }
+
+func (f *auditFilter) keptBut(names ...string) (out []Choice) {
 	u, err := url.Parse(f.address(""))
 	if err != nil {
 		return nil
 	}
 	for name, values := range u.Query() {
-		if name != "name" && name != "act" {
+		if !slices.Contains(names, name) {
 			out = append(out, Choice{Text: name, Path: values[0]})
 		}
 	}
+	slices.SortFunc(out, func(a, b Choice) int { return strings.Compare(a.Text, b.Text) })
 	return out
+}
+
+// FromDay and ToDay are the ends of the range as the fields of days show them.
+func (p *auditPage) FromDay() string { return p.day(p.Filter.filter.From) }
+
+// ToDay: see FromDay.
+func (p *auditPage) ToDay() string { return p.day(cmp.Or(p.Filter.filter.To, p.Now)) }
+
+func (p *auditPage) day(t till.Time) string {
+	if t == 0 {
+		return ""
+	}
+	return p.Clock.ISODay(t)
 }
 
 // audit is GET /c/{client}/audit and /house/audit.

@@ -35,16 +35,17 @@ func takeCSVSlot() (release func(), err error) {
 
 // paymentsCSV is GET /c/{client}/payments.csv: what the list shows, all pages.
 func (v *visit) paymentsCSV() error {
-	return v.listCSV("payments", v.readFilter(v.clientPath("/payments"), statusWords(till.Statuses)), v.listPayments)
+	return v.listCSV("payments", v.paymentFilter(), v.listPayments, false)
 }
 
 // payoutsCSV is GET /c/{client}/payouts.csv.
 func (v *visit) payoutsCSV() error {
-	return v.listCSV("payouts", v.readFilter(v.clientPath("/payouts"), statusWords(till.PayoutStatuses)), v.listPayouts)
+	return v.listCSV("payouts", v.payoutFilter(), v.listPayouts, false)
 }
 
-// listCSV writes a list as a table: "," or, for Excel, ";" with a byte mark.
-func (v *visit) listCSV(kind string, f *filter, read reader) error {
+// listCSV writes what a list shows as a table. Phones are masked, unless they are
+// asked for whole.
+func (v *visit) listCSV(kind string, f *filter, read reader, whole bool) error {
 	if !v.may(people.Export) {
 		return &people.Refusal{Code: people.NotAllowed, Need: people.Export}
 	}
@@ -54,51 +55,85 @@ func (v *visit) listCSV(kind string, f *filter, read reader) error {
 	}
 	defer release()
 	table := [][]string{{"id", "created_utc", "created_local", "zone", "state", "amount", "currency", kind[:len(kind)-1] + "_phone", "method", "reference", "receipt"}}
-	rows := 0
-	err = v.view(func(ctx context.Context, tx *store.Tx) error {
-		want := f.store()
-		if want.To == 0 || want.To > v.now {
-			want.To = v.now
-		}
-		switch long, err := tooMany(ctx, tx, want, read); {
-		case err != nil:
-			return err
-		case long:
-			return errLongCSV
-		}
-		for {
-			lines, total, err := read(ctx, tx, want, store.Page{Limit: csvSlice, Offset: rows})
-			if err != nil {
-				return err
-			}
-			if total > maxCSVRows {
-				return errLongCSV
-			}
-			for _, l := range lines {
-				table = append(table, v.csvRow(l))
-			}
-			if rows += len(lines); len(lines) < csvSlice {
-				return nil
-			}
-		}
+	var lines []*Line
+	err = v.view(func(ctx context.Context, tx *store.Tx) (err error) {
+		lines, err = v.readAllLines(ctx, tx, kind, f, read)
+		return err
 	})
 	if err != nil {
 		return err
 	}
-	if err := v.k.People.NoteAct(v.r.Context(), v.session, v.client, people.Act{Action: "export." + kind, Detail: look.Count(look.English, int64(rows)) + " rows, phones masked"}); err != nil {
+	phones := map[bool]string{true: "whole", false: "masked"}[whole]
+	for _, l := range lines {
+		table = append(table, v.csvRow(l, whole))
+	}
+	if err := v.k.People.NoteAct(v.r.Context(), v.session, v.client, people.Act{Action: "export." + kind, Detail: look.Count(look.English, int64(len(lines))) + " rows, phones " + phones}); err != nil {
 		return err
 	}
 	return v.writeCSV(kind, table)
 }
 
-func (v *visit) csvRow(l *Line) []string {
-	return []string{l.ID, l.At.String(), v.clock.Local(l.At), v.clock.Zone.String(), l.State.Text, plainAmount(l.Amount), l.Amount.Currency, l.Phone, l.Method, l.Reference, l.Receipt}
+// readAllLines reads all pages of a list.
+func (v *visit) readAllLines(ctx context.Context, tx *store.Tx, kind string, f *filter, read reader) (all []*Line, err error) {
+	if f.Examine {
+		cases, err := v.openCases(ctx, tx)
+		if err != nil {
+			return nil, err
+		}
+		return v.examinedLines(ctx, tx, kind, v.examined(cases, kind == "payouts"))
+	}
+	want := f.store()
+	if want.To == 0 || want.To > v.now {
+		want.To = v.now
+	}
+	switch long, err := tooMany(ctx, tx, want, read); {
+	case err != nil:
+		return nil, err
+	case long:
+		return nil, errLongCSV
+	}
+	most := int64(maxCSVRows)
+	if f.State == openState {
+		most = maxOpenRead
+	}
+	for {
+		lines, total, err := read(ctx, tx, want, store.Page{Limit: csvSlice, Offset: len(all)})
+		if err != nil {
+			return nil, err
+		}
+		if total > most {
+			return nil, errLongCSV
+		}
+		if all = append(all, lines...); len(lines) < csvSlice {
+			return all, nil
+		}
+	}
+}
+
+func (v *visit) csvRow(l *Line, whole bool) []string {
+	phone := l.Phone
+	if whole {
+		phone = l.phone
+	}
+	return []string{l.ID, l.At.String(), v.clock.Local(l.At), v.clock.Zone.String(), l.State.Text, plainAmount(l.Amount), l.Amount.Currency, phone, l.Method, l.Reference, l.Receipt}
 }
 
 // plainAmount returns an amount in major units with a point, as programs read
 // it.
 func plainAmount(m till.Money) string {
 	return strings.ReplaceAll(look.Amount(look.English, m), ",", "")
+}
+
+// forExcel, as "for" in an address or a form, asks for a table that Excel opens.
+const forExcel = "excel"
+
+// Excel returns the address of a table as Excel opens it.
+func (f *Frame) Excel(table string) string {
+	mark := "?"
+	if strings.Contains(table, "?") {
+		mark = "&"
+	}
+	return table + mark + "for=" + forExcel
 }
 
 // guardFormula keeps a spreadsheet from running a text that a stranger chose.
@@ -113,7 +148,7 @@ func guardFormula(s string) string {
 func (v *visit) writeCSV(name string, rows [][]string) error {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
-	if v.r.URL.Query().Get("for") == "excel" {
+	if v.r.FormValue("for") == forExcel {
 		b.WriteString("\ufeff")
 		w.Comma = ';'
 	}

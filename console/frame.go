@@ -1,7 +1,9 @@
 package console
 
 import (
+	"cmp"
 	"html/template"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -110,7 +112,7 @@ func (v *visit) frame(title, key string) *Frame {
 			if r == nil || r.TestOnly && !f.Test || v.session.May(v.client, r.May) == people.None {
 				continue
 			}
-			item.Path, item.Current = f.Base+item.Path, item.Key == key
+			item.Path, item.Current = f.Base+item.Path+v.sameRange(item.Key), item.Key == key
 			items = append(items, item)
 			for _, k := range barKeys {
 				if k == item.Key {
@@ -124,6 +126,39 @@ func (v *visit) frame(title, key string) *Frame {
 	}
 	f.Others = v.otherClients()
 	return f
+}
+
+// rangesOf are the pages that show a range of time, with the names that each knows.
+var rangesOf = map[string][]string{"menu.home": homeRanges, "menu.payments": rangeNames, "menu.payouts": rangeNames, "menu.audit": rangeNames}
+
+// sameRange returns what a link of the menu adds so that its page shows the range of this
+// one; "" where the address of this page has none.
+func (v *visit) sameRange(key string) string {
+	known, shows := rangesOf[key]
+	if !shows || v.r.Method != http.MethodGet {
+		return ""
+	}
+	q := v.r.URL.Query()
+	from, to, name := q.Get("from"), q.Get("to"), q.Get("range")
+	if slices.Contains(known, name) && from == "" && to == "" {
+		return "?range=" + name
+	}
+	first, okFrom := v.clock.ParseDay(from)
+	last, okTo := v.clock.ParseDay(to)
+	if !okFrom || !okTo {
+		today := v.clock.StartOfDay(v.now, 0)
+		switch f := (&filter{Range: name}); name {
+		case "7d", "30d":
+			days := map[string]int{"7d": 6, "30d": 29}[name]
+			first, last = v.clock.StartOfDay(v.now, -days), today
+		case "yesterday", "week", "last_month":
+			f.setRange(v.clock, v.now)
+			first, last = f.From, cmp.Or(f.To, today)
+		default:
+			return ""
+		}
+	}
+	return "?from=" + v.clock.ISODay(first) + "&to=" + v.clock.ISODay(last)
 }
 
 // houseMenu is the menu of the house, as menuTable is that of a merchant.

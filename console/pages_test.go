@@ -20,7 +20,7 @@ func TestPagesEscapeWhatStrangersWrote(t *testing.T) {
 	w.until(declined, till.Failed)
 	w.until(waiting, till.Processing)
 	for _, lang := range []string{"en", "fr"} {
-		for _, path := range []string{"/home", "/home?range=30d", "/home?from=2026-01-01&to=2026-01-02&currency=XAF", "/payments", "/payments?range=today", "/payments?state=failed", "/payments?examine=1", "/payments?amount=5000&currency=XAF",
+		for _, path := range []string{"/figures", "/figures?range=30d", "/payments/export", "/home", "/home?range=30d", "/home?from=2026-01-01&to=2026-01-02&currency=XAF", "/payments", "/payments?range=today", "/payments?state=failed", "/payments?examine=1", "/payments?amount=5000&currency=XAF",
 			"/payments/" + paid.String(), "/payments/" + declined.String(), "/payments/" + waiting.String(), "/payments/" + paid.String() + "?show=money",
 			"/payments/" + paid.String() + "/receipt", "/payments/" + paid.String() + "/receipt?paper=58", "/payments/" + waiting.String() + "/receipt", "/collect", "/collect/mine",
 			"/wallets", "/wallets/XAF", "/wallets/XAF?print=1&range=all", "/payments/" + paid.String() + "/note",
@@ -60,7 +60,7 @@ func checkPage(t testing.TB, name, page string) {
 		t.Errorf("%s has no end", name)
 	}
 	// A key that has no words is shown itself.
-	for key := range strings.SplitSeq(">frame. >list. >state. >why. >line. >fact. >menu. >error. >next. >group. >range. >search. >collect. >mine. >wallet. >statement. >note. >sandbox. >receipt. >told. >guide. >home. \"frame. \"list.", " ") {
+	for key := range strings.SplitSeq(">frame. >list. >state. >why. >line. >fact. >menu. >error. >next. >group. >range. >search. >collect. >mine. >wallet. >statement. >note. >sandbox. >receipt. >told. >guide. >home. >figures. >whole. >tells. \"frame. \"list.", " ") {
 		if strings.Contains(page, key) {
 			t.Errorf("%s shows a key: %q", name, key)
 		}
@@ -86,6 +86,8 @@ func TestEmptyPages(t *testing.T) {
 		{"en", "/search?as=secret&ours=key", "marked as exposed"},
 		{"en", "/search?as=secret&ours=019a82f4-6c1e-7b90-a3d2-5e0c9f417a11", "This is a secret"},
 		{"en", "/payments?state=open", "Nothing matches"},
+		{"fr", "/figures", "Choisissez une autre période"},
+		{"en", "/payouts/export", "0 payouts"},
 	} {
 		w.be(till.RoleOwner, c.lang)
 		page := w.get(w.path(c.path))

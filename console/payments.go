@@ -29,6 +29,7 @@ type Line struct {
 	Receipt   string
 	Final     bool // nothing more is decided
 
+	phone    string // whole
 	client   till.ID
 	Merchant string // its name, on pages over all merchants
 	Test     bool   // that it is a test merchant, there
@@ -55,6 +56,7 @@ type listPage struct {
 	Again   string // the address of this list as it stands
 	Pages   *Pages
 	CSV     string
+	Whole   string // where the table with whole phones is asked for
 	Collect string
 	Examine int64 // how many have an open case
 	TooMany bool  // an amount or a connection was looked for in too many rows
@@ -65,7 +67,12 @@ type listPage struct {
 
 // payments is GET /c/{client}/payments.
 func (v *visit) payments() error {
-	return v.list("payments", v.readFilter(v.clientPath("/payments"), append(statusWords(till.Statuses), openState)), v.listPayments)
+	return v.list("payments", v.paymentFilter(), v.listPayments)
+}
+
+// paymentFilter reads the address of a list of payments.
+func (v *visit) paymentFilter() *filter {
+	return v.readFilter(v.clientPath("/payments"), append(statusWords(till.Statuses), openState))
 }
 
 func statusWords[S ~string](all []S) []string {
@@ -94,8 +101,11 @@ func (v *visit) list(kind string, f *filter, read reader) error {
 	}
 	p.Show, p.Again = f.path(), f.path("page", pageWord(f.Page), "upto", strconv.FormatInt(int64(f.Upto), 10))
 	p.Pages = v.pages(f, p.Total)
-	if routeOf("/"+kind+".csv") != nil && v.may(people.Export) && p.Total > 0 && f.State != openState {
+	if v.may(people.Export) && p.Total > 0 {
 		p.CSV = f.pathOf(f.base + ".csv")
+		if v.may(people.ExportPhones) {
+			p.Whole = f.pathOf(f.base + "/export")
+		}
 	}
 	if routeOf("/collect") != nil && kind == "payments" && v.may(people.Collect) {
 		p.Collect = v.clientPath("/collect")
@@ -177,17 +187,20 @@ func tooMany(ctx context.Context, tx *store.Tx, f store.PaymentFilter, read read
 func (v *visit) readExamined(ctx context.Context, tx *store.Tx, p *listPage, f *filter, refs []store.Ref, cases []*store.Case) error {
 	p.Total = int64(len(refs))
 	from := min((f.Page-1)*pageSize, len(refs))
-	refs = refs[from:min(from+pageSize, len(refs))]
 	var err error
-	if p.Kind == "payouts" {
-		rows, readErr := tx.Payouts(ctx, refs)
-		p.Lines, err = v.payoutLines(inOrder(refs, rows)), readErr
-	} else {
-		rows, readErr := tx.Payments(ctx, refs)
-		p.Lines, err = v.paymentLines(inOrder(refs, rows)), readErr
-	}
+	p.Lines, err = v.examinedLines(ctx, tx, p.Kind, refs[from:min(from+pageSize, len(refs))])
 	v.explainExamined(p.Lines, cases)
 	return err
+}
+
+// examinedLines reads what cases are about.
+func (v *visit) examinedLines(ctx context.Context, tx *store.Tx, kind string, refs []store.Ref) ([]*Line, error) {
+	if kind == "payouts" {
+		rows, err := tx.Payouts(ctx, refs)
+		return v.payoutLines(inOrder(refs, rows)), err
+	}
+	rows, err := tx.Payments(ctx, refs)
+	return v.paymentLines(inOrder(refs, rows)), err
 }
 
 // inOrder returns rows as they were asked for; a case may be about something
@@ -237,7 +250,7 @@ func (v *visit) paymentLines(rows []*store.PaymentRow) []*Line {
 }
 
 func (v *visit) line(client, id till.ID, at till.Time, amount till.Money, phone, method, country, reference, receipt string) *Line {
-	return &Line{client: client, ID: id.String(), At: at, Time: v.clock.Time(at), Amount: amount, Phone: maskPhone(phone), Method: methodName(method, country),
+	return &Line{client: client, ID: id.String(), At: at, Time: v.clock.Time(at), Amount: amount, phone: phone, Phone: maskPhone(phone), Method: methodName(method, country),
 		Reference: reference, Receipt: receipt}
 }
 

@@ -9,7 +9,12 @@ import (
 
 // payouts is GET /c/{client}/payouts.
 func (v *visit) payouts() error {
-	return v.list("payouts", v.readFilter(v.clientPath("/payouts"), statusWords(till.PayoutStatuses)), v.listPayouts)
+	return v.list("payouts", v.payoutFilter(), v.listPayouts)
+}
+
+// payoutFilter reads the address of a list of payouts.
+func (v *visit) payoutFilter() *filter {
+	return v.readFilter(v.clientPath("/payouts"), statusWords(till.PayoutStatuses))
 }
 
 // listPayouts reads payouts for a list.

@@ -3,6 +3,7 @@ package console
 import (
 	"net/url"
 	"strconv"
+	"strings"
 
 	"till/people"
 )
@@ -76,7 +77,11 @@ func (v *visit) back(path, done string, err error) error {
 	} else {
 		q.Set("done", done)
 	}
-	return v.redirect(path + "?" + q.Encode())
+	mark := "?"
+	if strings.Contains(path, "?") {
+		mark = "&"
+	}
+	return v.redirect(path + mark + q.Encode())
 }
 
 // told returns what back said: done and refused.

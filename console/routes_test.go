@@ -284,7 +284,7 @@ func TestWeights(t *testing.T) {
 	if own > 8<<10 {
 		t.Errorf("own scripts have %d bytes, at most %d", own, 8<<10)
 	}
-	for _, path := range []string{"/home", "/home?range=30d", "/payments", "/payments/" + id.String(), "/search", "/collect", "/collect/mine", "/wallets", "/wallets/XAF",
+	for _, path := range []string{"/home", "/home?range=30d", "/figures?range=30d", "/payments/export", "/payments", "/payments/" + id.String(), "/search", "/collect", "/collect/mine", "/wallets", "/wallets/XAF",
 		"/payouts", "/webhooks", "/keys", "/people", "/audit", "/settings", "/sandbox", "/search?q=ORDER", Prefix + "/house", Prefix + "/house/search?q=ORDER", Prefix + "/house/audit", Prefix + "/house/people"} {
 		role := till.RoleOwner
 		if strings.HasPrefix(path, Prefix) {

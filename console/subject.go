@@ -116,7 +116,7 @@ func (v *visit) subject(kind till.SubjectKind, list string, whole bool) error {
 			return err
 		}
 	}
-	p := &subjectPage{Kind: list, Amount: story.Subject.Amount, Back: v.clientPath("/" + list), Again: v.r.URL.RequestURI(), Whole: whole}
+	p := &subjectPage{Kind: list, Amount: story.Subject.Amount, Back: v.cameFrom(v.clientPath("/" + list)), Again: v.r.URL.RequestURI(), Whole: whole}
 	if v.may(people.PhonesSee) && !whole {
 		p.Reveal = v.clientPath("/" + list + "/" + ref.ID.String() + "/phone")
 	}
@@ -147,6 +147,16 @@ func (v *visit) subject(kind till.SubjectKind, list string, whole bool) error {
 		p.Note = v.clientPath("/" + list + "/" + ref.ID.String() + "/note")
 	}
 	return v.page("subject", p)
+}
+
+// cameFrom returns the list with the filters that the person came from, or else the
+// list itself.
+func (v *visit) cameFrom(list string) string {
+	u, err := url.Parse(v.r.Referer())
+	if err != nil || u.Path != list || u.Host != v.r.Host {
+		return list
+	}
+	return ownPath(u.RequestURI())
 }
 
 // going puts the sentence into words.

@@ -80,7 +80,6 @@ type statementPage struct {
 	After    till.Money // and after the last
 	Pages    *Pages
 	CSV      string
-	Excel    string
 	Print    string // the address that shows all lines, for printing
 	Printing bool
 	TooMany  bool // to print
@@ -122,7 +121,6 @@ func (v *visit) statement() error {
 	}
 	if v.may(people.Export) && p.Total > 0 {
 		p.CSV = f.pathOf(f.base + "/statement.csv")
-		p.Excel = f.pathOf(f.base+"/statement.csv", "for", "excel")
 	}
 	p.Print = f.path("print", "1")
 	v.statementChoices(p)

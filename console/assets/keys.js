@@ -4,7 +4,7 @@ const page = document.documentElement;
 let going = 0;
 
 const typing = (e) => e.target.closest?.("input, textarea, select, [contenteditable]") || e.ctrlKey || e.metaKey || e.altKey;
-const rows = () => [...document.querySelectorAll("tr[data-row] a[data-open]")];
+const rows = () => [...document.querySelectorAll("[data-row] a[data-open]")];
 
 function walk(step) {
   const all = rows();

@@ -117,7 +117,7 @@ func families(t testing.TB) map[string][]string {
 	addHookFamilies(t, f)
 	for _, s := range sandbox.Stories() {
 		if s.Subject == string(till.SubjectPayment) && s.EndsIn != "0000" {
-			f["story."] = append(f["story."], s.Name)
+			f["story."], f["tells."] = append(f["story."], s.Name), append(f["tells."], s.Name)
 		}
 	}
 	for _, k := range till.EventKinds {
@@ -131,6 +131,7 @@ func families(t testing.TB) map[string][]string {
 	for _, kind := range []string{"payments", "payouts"} {
 		f["list."] = append(f["list."], kind, "party_"+kind, "never_"+kind)
 		f["menu."], f["note."] = append(f["menu."], kind), append(f["note."], kind)
+		f["whole."] = append(f["whole."], "go_"+kind)
 		f["fact."] = append(f["fact."], "party_"+kind[:len(kind)-1], "id_"+kind[:len(kind)-1])
 	}
 	return f
