@@ -167,11 +167,17 @@ func (w *past) create(m *merchant) {
 
 func (w *past) pay(m *merchant, reference string) {
 	w.t.Helper()
+	w.sell(m, "mtn_momo", "242061234567", "5000", reference)
+}
+
+// sell asks for money and waits until it is paid.
+func (w *past) sell(m *merchant, method, phone, amount, reference string) {
+	w.t.Helper()
 	text := func(s string) *string { return &s }
 	created, err := w.collector.Create(w.ctx, engine.Client{Client: m.client, Enabled: func(string) bool { return true }}, &collect.Request{
-		Body: body.Body{Method: text("mtn_momo"), Country: text("CG"), IdempotencyKey: text(newUUID()), Reference: &reference,
-			Amount: &body.Amount{Value: text("5000"), Currency: text("XAF")}},
-		Customer: &collect.Customer{Phone: text("242061234567")}})
+		Body: body.Body{Method: &method, Country: text("CG"), IdempotencyKey: text(newUUID()), Reference: &reference,
+			Amount: &body.Amount{Value: &amount, Currency: text("XAF")}},
+		Customer: &collect.Customer{Phone: &phone}})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -76,4 +76,15 @@ func TestE6Search(t *testing.T) {
 	house.until(`document.querySelector("main a[href$='` + foreign + `']")`)
 	house.step = p.step
 	house.look("house")
+
+	// Or over all merchants at once, from its own page.
+	for typed, want := range map[string]string{"ORDER-2042": foreign, "ORDER-1042": id, "+242 06 123 45 68": foreign, foreignReceipt: foreign} {
+		house.open("/console/house/search")
+		house.find(typed)
+		house.until(`document.querySelector("main a[href$='` + want + `']")`)
+		if at := house.path(); strings.Contains(at, "1234568") || strings.Contains(at, "45%2068") {
+			t.Errorf("the address holds the phone: %s", at)
+		}
+	}
+	house.look("every-merchant")
 }
