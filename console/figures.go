@@ -10,6 +10,7 @@ import (
 
 	"till"
 	"till/books"
+	"till/console/chart"
 	"till/console/look"
 	"till/people"
 	"till/store"
@@ -68,6 +69,9 @@ type seriesRow struct {
 	Amount string
 	Share  string
 }
+
+// Mark is the pattern of the series in its legend, as the chart draws it; "": plain.
+func (s seriesRow) Mark() string { return chart.Mark(s.Index - 1) }
 
 type slotRow struct {
 	Name   string

@@ -14,7 +14,8 @@ const (
 	barShare  = 62 // hundredths of a slot that its bar takes
 	maxBar    = 48 // and no more
 	maxSlots  = 120
-	gridLines = 5
+	minLines  = 2
+	maxLines  = 5
 )
 
 // Series is one row of numbers.
@@ -69,27 +70,30 @@ func escape(s string) string { return template.HTMLEscapeString(s) }
 type plot struct {
 	c                        *Chart
 	left, right, top, bottom int
-	max                      int64 // of the axis
+	step, max                int64 // of the axis
+	lines                    int   // above the zero line
 	slots                    int
 }
 
 func (c *Chart) plot(max int64) *plot {
-	slots := min(len(c.Slots), maxSlots)
-	return &plot{c: c, left: 0, right: c.Width - axisRoom, top: topRoom, bottom: c.Height - labelRoom, max: ceiling(max), slots: slots}
+	p := &plot{c: c, left: 0, right: c.Width - axisRoom, top: topRoom, bottom: c.Height - labelRoom, slots: min(len(c.Slots), maxSlots)}
+	p.step, p.lines = axis(max)
+	p.max = p.step * int64(p.lines)
+	return p
 }
 
-// ceiling returns the least 1, 2 or 5 times a power of ten, times the grid's
-// lines, that is not below the greatest value: round numbers on the axis.
-func ceiling(max int64) int64 {
-	const steps = gridLines
-	for unit := int64(1); unit <= (1<<63-1)/10/steps/5; unit *= 10 {
+// axis returns how far the lines of an axis are apart, which is 1, 2 or 5 times a power
+// of ten, and how many there are: as few as the greatest value needs, so that it
+// stands near the top.
+func axis(greatest int64) (step int64, lines int) {
+	for unit := int64(1); unit <= (1<<63-1)/10/maxLines/5; unit *= 10 {
 		for _, k := range []int64{1, 2, 5} {
-			if unit*k*steps >= max {
-				return unit * k * steps
+			if step = unit * k; step*maxLines >= greatest {
+				return step, int(max(minLines, (greatest+step-1)/step))
 			}
 		}
 	}
-	return 1<<63 - 1
+	return (1<<63 - 1) / maxLines, maxLines
 }
 
 // y returns how high a value lies.
@@ -119,8 +123,8 @@ func (p *plot) open(d *drawing) {
 		d.add(`<pattern id="`, p.c.ID, i+1, `" width="6" height="6" patternUnits="userSpaceOnUse"><rect class="f`, i+1, `" width="6" height="6"/><path class="cut" d="`, patterns[i%len(patterns)], `"/></pattern>`)
 	}
 	d.add(`</defs>`)
-	for i := range gridLines + 1 {
-		v := p.max / gridLines * int64(i)
+	for i := range p.lines + 1 {
+		v := p.step * int64(i)
 		y, class := p.y(v), "grid"
 		if i == 0 {
 			class = "zero"
@@ -131,6 +135,12 @@ func (p *plot) open(d *drawing) {
 
 // patterns tell series apart without colour: plain, hatched, dotted, crossed.
 var patterns = []string{"", "M-1 7L7-1M-4 4L4-4M2 10L10 2", "M2 3h2", "M0 0L6 6M6 0L0 6"}
+
+// marks are the patterns within 12 by 12, for legends.
+var marks = []string{"", "M-1 7L7-1M-1 13L13-1M5 13L13 5", "M2 3h2M8 3h2M2 9h2M8 9h2", "M0 0L12 12M12 0L0 12M6 0L12 6M0 6L6 12M6 0L0 6M12 6L6 12"}
+
+// Mark returns the pattern of a series as a path within 12 by 12; "": it is plain.
+func Mark(series int) string { return marks[series%len(marks)] }
 
 // names writes the names below the slots, as many as there is room for.
 func (p *plot) names(d *drawing) {
