@@ -19,7 +19,7 @@ func TestTheAuditSpeaksInWords(t *testing.T) {
 	w.write("tomorrow.act", "")
 	for lang, want := range map[string][]string{
 		"en": {"<b>Refused: Role given</b>", "<b>Other act</b>", "242\u00a0•••\u00a0567 by", "tomorrow.act</dd>"},
-		"fr": {"<b>Refusé : Rôle donné</b>", "<b>Autre acte</b>", "Paiement demandé</a>"},
+		"fr": {"<b>Refusé\u00a0: Rôle donné</b>", "<b>Autre acte</b>", "Paiement demandé</a>"},
 	} {
 		w.be(till.RoleOwner, lang)
 		page := w.get(w.path("/audit?who=all"))

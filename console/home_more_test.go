@@ -73,7 +73,7 @@ func TestToExamineIsOneCount(t *testing.T) {
 	page = w.get(w.path("/payments/" + waiting.String()))
 	checkPage(t, "with a letter", page)
 	_, letter, found := strings.Cut(page, "Courrier à l’opérateur")
-	if !found || !strings.Contains(letter, "Notre référence : ") || !strings.Contains(letter, "Envoyé : ") || strings.Contains(letter, "242061230003") {
+	if !found || !strings.Contains(letter, "Notre référence\u00a0: ") || !strings.Contains(letter, "Envoyé\u00a0: ") || strings.Contains(letter, "242061230003") {
 		t.Error("the house has no letter to the operator, or it has a whole phone")
 	}
 }

@@ -59,20 +59,31 @@ func mustParse(lang, file string) *Catalogue {
 			name := table + "." + key
 			switch v := value.(type) {
 			case string:
-				c.texts[name] = text{other: v}
+				c.texts[name] = text{other: c.typeset(v)}
 			case map[string]any:
 				one, _ := v["one"].(string)
 				other, _ := v["other"].(string)
 				if one == "" || other == "" || len(v) != 2 {
 					panic(fmt.Sprintf("words in %s: %s is neither a text nor a plural", lang, name))
 				}
-				c.texts[name] = text{one, other}
+				c.texts[name] = text{c.typeset(one), c.typeset(other)}
 			default:
 				panic(fmt.Sprintf("words in %s: %s is neither a text nor a plural", lang, name))
 			}
 		}
 	}
 	return c
+}
+
+// frenchSpaces keep a mark on the line of the word before it.
+var frenchSpaces = strings.NewReplacer(" ;", "\u202f;", " ?", "\u202f?", " !", "\u202f!", " :", "\u00a0:", "« ", "«\u00a0", " »", "\u00a0»")
+
+// typeset returns a text as it is printed.
+func (c *Catalogue) typeset(text string) string {
+	if c.lang == "fr" {
+		return frenchSpaces.Replace(text)
+	}
+	return text
 }
 
 // Lang returns the catalogue's language.
