@@ -190,7 +190,7 @@ php-tools:
 # at are in e2e/shots.
 .PHONY: e2e
 e2e: e2e-tools ## tell the stories of the console's users in Chromium, and look at every page
-	cd e2e && TILL_E2E=full $(GO) test -count=1 -timeout 20m ./...
+	cd e2e && TILL_E2E=full $(GO) test -count=1 -timeout 40m ./...
 
 .PHONY: e2e-part
 e2e-part: e2e-tools

@@ -80,8 +80,11 @@ func (v *visit) readGuide(ctx context.Context, tx *store.Tx, p *homePage) error 
 	if v.may(people.KeysManage) {
 		rows[0].Path = v.clientPath("/keys")
 	}
+	if v.may(people.Collect) {
+		rows[1].Path = v.clientPath("/collect")
+	}
 	if v.client.Mode == till.Test && v.may(people.SandboxUse) {
-		rows[2].Path = v.clientPath("/sandbox")
+		rows[1].Path, rows[2].Path = v.clientPath("/sandbox"), v.clientPath("/sandbox")
 	}
 	if v.may(people.WebhooksManage) {
 		rows[3].Path = v.clientPath("/webhooks")

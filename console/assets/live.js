@@ -33,7 +33,9 @@ async function refresh(region) {
     tags.set(id, answer.headers.get("ETag"));
     const next = parse(await answer.text()).getElementById(id);
     const now = document.getElementById(id);
+    const rang = document.getElementById("pin");
     if (next && now) Idiomorph.morph(now, next, options);
+    if (!rang && document.activeElement === document.body) document.getElementById("pin")?.focus(); // a prompt has come
     tick();
   } catch {
     // The line is away: the next hint or the next interval tries again.
