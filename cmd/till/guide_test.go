@@ -72,7 +72,7 @@ func TestGuides(t *testing.T) {
 var guideNotRun = map[string]int{
 	"README.md":                         1,
 	"docs/guide/backup.md":              2,
-	"docs/guide/growing.md":             2,
+	"docs/guide/growing.md":             5,
 	"docs/guide/hardening.md":           1,
 	"docs/guide/integrating.md":         1,
 	"docs/guide/local-tools.md":         2,

@@ -75,11 +75,13 @@ func (s *nodeShop) post(path, body string) (status int, answer []byte) {
 func (s *nodeShop) buy(ctx context.Context) {
 	for n := 0; ctx.Err() == nil; n++ {
 		key := till.NewID(till.TimeOf(time.Now())).String()
-		s.create(fmt.Sprintf(`{"method":"mtn_momo","country":"CG","amount":{"value":"5000","currency":"XAF"},"idempotency_key":"%s","customer":{"phone":"242061234567"}}`, key), key)
+		answered := s.create(fmt.Sprintf(`{"method":"mtn_momo","country":"CG","amount":{"value":"5000","currency":"XAF"},"idempotency_key":"%s","customer":{"phone":"242061234567"}}`, key), key)
 		if n%5 == 4 {
 			s.payOut()
 		}
-		pause(ctx, 60*time.Millisecond)
+		if pause(ctx, 60*time.Millisecond); !answered {
+			pause(ctx, time.Second) // each is tried again at the end
+		}
 	}
 }
 

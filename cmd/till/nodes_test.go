@@ -90,9 +90,11 @@ func startCluster(t *testing.T) *cluster {
 func (c *cluster) finish() {
 	c.t.Helper()
 	c.stop()
+	var retries sync.WaitGroup
 	for _, s := range c.shops {
-		s.retryAll()
+		retries.Go(s.retryAll)
 	}
+	retries.Wait()
 	c.settleAll()
 	c.end(c.server, syscall.SIGTERM)
 	c.verify()
