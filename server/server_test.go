@@ -20,6 +20,7 @@ import (
 	"till/books"
 	"till/server"
 	"till/store"
+	"till/store/storetest"
 )
 
 // testConfig returns a Config for a fresh folder and a free port.
@@ -39,9 +40,13 @@ type running struct {
 	stop func() error
 }
 
-// start runs a Server until stop is called or the test ends.
+// start runs a Server until stop is called or the test ends. A new SQLite file has its
+// schema already: to run all migrations takes longer than most tests.
 func start(t testing.TB, c server.Config) *running {
 	t.Helper()
+	if !store.IsPostgres(c.Database) {
+		storetest.NewFile(t, c.Database)
+	}
 	s, err := server.New(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)

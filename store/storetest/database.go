@@ -54,6 +54,16 @@ func newFile(tb testing.TB) string {
 	return path
 }
 
+// NewFile makes a file with this program's schema where a test is about to start a
+// service, unless there is a file. The folder is made too.
+func NewFile(tb testing.TB, path string) {
+	tb.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		tb.Fatal(err)
+	}
+	makeFile(tb, path)
+}
+
 // makeFile makes a file with this program's schema, unless there is a file.
 func makeFile(tb testing.TB, path string) {
 	tb.Helper()
