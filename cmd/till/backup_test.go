@@ -271,7 +271,7 @@ func TestABackupBesideAServer(t *testing.T) {
 	k.start()
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { defer close(done); k.load(ctx, 3) }()
+	go func() { defer close(done); k.load(ctx, 3, loadPause) }()
 	var answered map[string]string
 	for n := 0; n < 20; time.Sleep(10 * time.Millisecond) {
 		k.mu.Lock()

@@ -57,7 +57,7 @@ func TestKill(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(100+rand.IntN(400))*time.Millisecond)
 		// The kill comes while requests are on their way.
 		context.AfterFunc(ctx, func() { s.cmd.Process.Kill() })
-		k.load(ctx, 3)
+		k.load(ctx, 3, loadPause)
 		<-ctx.Done()
 		cancel()
 		k.end(s, syscall.SIGKILL)
@@ -170,13 +170,16 @@ func (k *killing) base() string {
 // nasty are the stories in which something goes wrong on the way.
 var nasty = []string{"4567", "4568", "0002", "0005", "0011", "0012", "0015", "0016", "0017", "0018"}
 
+// loadPause is what a connection usually lets pass between two payments.
+const loadPause = 15 * time.Millisecond
+
 // load creates payments from several connections until ctx ends, with a
 // pause between two: the books of thousands of payments are opened often.
-func (k *killing) load(ctx context.Context, connections int) {
+func (k *killing) load(ctx context.Context, connections int, between time.Duration) {
 	var wg sync.WaitGroup
 	for range connections {
 		wg.Go(func() {
-			for ; ctx.Err() == nil; pause(ctx, 15*time.Millisecond) {
+			for ; ctx.Err() == nil; pause(ctx, between) {
 				key := till.NewID(till.TimeOf(time.Now())).String()
 				k.send(ctx, fmt.Sprintf(`{"method":"mtn_momo","country":"CG","amount":{"value":"%d","currency":"XAF"},"idempotency_key":"%s","customer":{"phone":"24206123%s"}}`,
 					100+rand.IntN(10_000), key, nasty[rand.IntN(len(nasty))]), key)

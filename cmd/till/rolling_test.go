@@ -83,7 +83,7 @@ func rollOnOneFile(t *testing.T, before string, span time.Duration) {
 			sig = syscall.SIGKILL
 			context.AfterFunc(ctx, func() { s.cmd.Process.Kill() })
 		}
-		k.load(ctx, 3)
+		k.load(ctx, 3, loadPause)
 		cancel()
 		k.end(s, sig)
 		if turns > 0 { // before, the database is that of the release before
@@ -116,7 +116,7 @@ func rollOnPostgres(t *testing.T, before string, span time.Duration) {
 	loaded := make(chan struct{})
 	go func() {
 		defer close(loaded)
-		k.load(ctx, 3)
+		k.load(ctx, 3, loadPause)
 	}()
 	counts := map[string]int{}
 	replace := func(i int, by string, sig syscall.Signal) {

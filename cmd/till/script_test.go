@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -18,7 +19,14 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
+// atOnce is how many tests run at once, unless -parallel says it: they mostly wait, for
+// leases to end, for customers, for programs to start.
+const atOnce = "5"
+
 func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", atOnce); err != nil { // the command line is read later
+		panic(err)
+	}
 	testscript.Main(m, map[string]func(){"till": main, "till-hurried": serveHurried})
 }
 
@@ -55,8 +63,8 @@ func TestScripts(t *testing.T) {
 type process struct{ cmd *exec.Cmd }
 
 // waitTimeout is how long a story waits for anything. A dead process leaves leases
-// of up to 20 seconds behind.
-const waitTimeout = 30 * time.Second
+// of up to 20 seconds behind, and the machine may be busy.
+const waitTimeout = 90 * time.Second
 
 func start(ts *testscript.TestScript, neg bool, args []string) {
 	p := ts.Value(process{}).(*process)
