@@ -39,19 +39,23 @@ LEAN := -gcflags=all=-dwarf=false
 .PHONY: test
 test: export GOFLAGS := $(shell $(GO) env GOFLAGS) $(LEAN)
 test: guide-tools python-tools php-tools e2e-tools lint ## run every test, on SQLite and PostgreSQL
-	cd tools && $(GO) run ./crosscheck darwin/arm64 windows/amd64
-	$(MAKE) --no-print-directory sdk-typescript
-	$(MAKE) --no-print-directory -j3 pg-parts sdk-parts e2e-part # each waits a lot
+	MAKEFLAGS= $(GO) run ./internal/db/pgtest/withpg $(MAKE) --no-print-directory -j3 PYTHON=$(PYTHON) go-part sdk-part e2e-part # each waits a lot
 
-.PHONY: pg-parts
-pg-parts:
-	MAKEFLAGS= $(GO) run ./internal/db/pgtest/withpg $(MAKE) --no-print-directory test-parts
+# What takes longest comes first: at the end there is little to wait for.
+LONGEST := ./cmd/till ./api ./books ./collect ./store ./webhook ./payout ./server ./console
+
+.PHONY: go-part
+go-part: sdk-typescript
+	$(TEST) -timeout 18m $(LONGEST) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(LONGEST))")
 
 # A part of what 'make sdk' does.
-.PHONY: sdk-parts
-sdk-parts:
+.PHONY: sdk-part
+sdk-part: sdk-typescript
+	cd tools && $(GO) run ./crosscheck darwin/arm64 windows/amd64
 	cd sdk/go && $(GO) vet ./... && $(TEST) ./...
 	cd tools && $(TEST) $$($(GO) list ./... | grep -v '^till/tools/conform')
+	cd sdk/python && $(PYTHON) -W ignore::DeprecationWarning -m unittest
+	php sdk/php/tests/run.php
 	cd tools && TILL_SCENARIOS=part $(TEST) -run '^(TestScenarios|TestShop)$$' ./conform
 	cd tools && TILL_SDK=typescript TILL_SCENARIOS=part TILL_ORDERS=200 TILL_KILLS=3 $(TEST) -run '^(TestScenarios|TestShop)$$' ./conform
 	$(MAKE) --no-print-directory sdk-python-part sdk-php-part
@@ -69,12 +73,6 @@ RACING := ./store ./collect ./payout ./webhook ./account ./engine ./internal/rel
 # SQLite is C that was translated to Go: the race detector would make it several
 # times slower, and finds nothing in what one goroutine uses at a time.
 NORACE := -gcflags=modernc.org/sqlite/lib='-race=false -dwarf=false' -gcflags=modernc.org/libc='-race=false -dwarf=false'
-
-.PHONY: test-parts
-test-parts:
-	cd sdk/python && $(PYTHON) -W ignore::DeprecationWarning -m unittest
-	php sdk/php/tests/run.php
-	$(TEST) -timeout 18m ./cmd/till $$($(GO) list ./... | grep -vx till/cmd/till) # the longest first
 
 .PHONY: race-part
 race-part: compiler ## run what goroutines share with the race detector, on both engines (eight minutes)
@@ -279,6 +277,7 @@ soak-parts: cross race-part
 	TILL_OUTAGE=6h TILL_HERD=4000 $(GO) test -count=1 -timeout 10m -run '^(TestSixHoursOfOutage|TestAHerdOfDueStepsIsWorkedOffFairly)$$' -v ./collect
 	TILL_PAYOUT_ROUNDS=500 $(GO) test -count=1 -timeout 20m -run '^(TestAWalletIsNeverOverdrawn|TestACancelThatRacesTheSend)$$' -v ./payout
 	TILL_PAYMENTS=2000 TILL_PAYOUTS=500 $(GO) test -count=1 -timeout 20m -run '^TestStorm$$' -v ./cmd/till
+	TILL_OPEN=4000 TILL_FLOOD=10s $(GO) test -count=1 -timeout 10m -run '^TestOneInstanceStaysUnder250MB$$' -v ./cmd/till
 	TILL_SECONDS=300 $(GO) test -count=1 -timeout 12m -run '^TestInstances$$' -v ./cmd/till
 	TILL_FAILOVERS=5 $(GO) test -count=1 -timeout 12m -run '^TestFailover$$' -v ./cmd/till
 	TILL_KILLS=100 $(GO) test -count=5 -timeout 30m -run '^TestKill$$' -v ./cmd/till
