@@ -68,15 +68,15 @@ var packageRules = []packageRule{
 	{"store", ". ledger internal/db internal/db/sqlite internal/db/postgres internal/hint store/schema", ""},
 	{"internal/db/pgtest", "", pgModule}, // a PostgreSQL server of a test's own
 	{"internal/db/pgtest/withpg", "internal/db/pgtest", ""},
-	{"engine", ". ledger provider store internal/batch internal/loop internal/request internal/quota", ""}, // a change of payments or payouts keeps the wallets in step
-	{"collect", ". ledger provider store engine internal/jsonx internal/request", jsonModule},              // a body keeps its numbers as written
+	{"engine", ". ledger provider store internal/batch internal/loop internal/request internal/quota internal/seal", ""}, // a change of payments or payouts keeps the wallets in step
+	{"collect", ". ledger provider store engine internal/jsonx internal/request", jsonModule},                            // a body keeps its numbers as written
 	{"payout", ". ledger provider store engine internal/request", ""},
 	{"config", root, "github.com/BurntSushi/toml"}, // the file of connections and routes: TOML, with the adapters' own keys
 	{"account", ". store", ""},
-	{"people", ". store internal/seal", "github.com/go-webauthn/webauthn golang.org/x/crypto"},                                                 // who may use the console
-	{"tokens", ". provider store internal/seal", ""},                                                                                           // what operators let all instances in by
-	{"certificates", ". store internal/seal", "golang.org/x/crypto"},                                                                           // what the service proves its name with; ACME
-	{"webhook", ". store internal/batch internal/loop internal/quota internal/seal", "code.dny.dev/ssrf"},                                      // the list of networks that are not the Internet
+	{"people", ". store internal/seal", "github.com/go-webauthn/webauthn golang.org/x/crypto"},            // who may use the console
+	{"tokens", ". provider store internal/seal", ""},                                                      // what operators let all instances in by
+	{"certificates", ". store internal/seal", "golang.org/x/crypto"},                                      // what the service proves its name with; ACME
+	{"webhook", ". store internal/batch internal/loop internal/quota internal/seal", "code.dny.dev/ssrf"}, // the list of networks that are not the Internet
 	{"internal/remote", root, ""},                                                                                                              // a client like any other, for commands without a database
 	{"internal/relay", ". webhook internal/remote internal/system", ""},                                                                        // signs and posts as webhook does
 	{"internal/rehearse", ". webhook", ""},                                                                                                     // signs as webhook does, wrongly too
@@ -92,8 +92,8 @@ var packageRules = []packageRule{
 	{"console", ". ledger provider/sandbox store engine collect account books webhook people internal/qrcode internal/request internal/seal console/look console/words console/chart", ""},
 	{"docs", "", ""}, // what the pages for developers are made of
 	{"reference", "docs", "github.com/BurntSushi/toml github.com/yuin/goldmark"}, // the pages for developers: TOML as the configuration, Markdown
-	{"server", ". ledger provider provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens certificates account journal books webhook people api console reference internal/loop internal/system", ""},
-	{"cmd/till", ". ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens certificates account people journal books backup webhook api server internal/db/sqlite internal/db/postgres internal/loadgen internal/escape internal/faulty internal/qrcode internal/rehearse internal/relay internal/remote internal/system internal/trace internal/trigger", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml filippo.io/age"},
+	{"server", ". ledger provider provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens certificates account journal books webhook people api console reference internal/loop internal/seal internal/system", ""},
+	{"cmd/till", ". ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens certificates account people journal books backup webhook api server internal/db/sqlite internal/db/postgres internal/loadgen internal/escape internal/faulty internal/qrcode internal/rehearse internal/relay internal/remote internal/seal internal/system internal/trace internal/trigger", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml filippo.io/age"},
 	{"bench/seed", ". store internal/db", ""}, // rows for a measurement, written past the nouns
 	// It fills the store and compares with it, settles and signs in its own
 	// process, is an operator with its adapter and a server around it, and slows

@@ -60,6 +60,7 @@
 //	Statement     a wallet's transactions, or an operator's list of movements
 //	Actor         who did something, as the audit log names them
 //	Error         a rejection with a stable code and the fields it is about
+//	Generation    one of the keys of the installation's secret; the first is also its root, which never changes
 //	ID, Time      UUIDv7 and microseconds UTC, in the same order
 //
 // People:

@@ -20,9 +20,9 @@ import (
 // CallbackPolicy says how the operator of a connection may call us. Without a policy,
 // callbacks come to the payments' own addresses, from anywhere.
 type CallbackPolicy struct {
-	// Secret is the last part of the connection's own address, which is the same for all
-	// its payments.
-	Secret string
+	// Secrets returns what the connection's own address, which is the same for all its
+	// payments, may end with.
+	Secrets func() []string
 	// Readers read the callbacks of payments and of payouts. Without readers the address
 	// does not exist.
 	Readers []provider.CallbackReader
@@ -45,7 +45,7 @@ func (c *exchange) receiveCallback() error {
 		return c.refuse(refusedNetwork, errNoPath)
 	}
 	f, ours := c.openCallbackToken(connection, token)
-	sharedAddress := !ours && policy != nil && len(policy.Readers) > 0 && subtle.ConstantTimeCompare([]byte(token), []byte(policy.Secret)) == 1
+	sharedAddress := !ours && policy != nil && len(policy.Readers) > 0 && isOneOf(token, policy.Secrets())
 	if !ours && !sharedAddress {
 		c.s.Meter.Callback(connection, "forged")
 		return c.refuse(refusedToken, errNoPath)
@@ -78,6 +78,15 @@ func (c *exchange) receiveCallback() error {
 	}
 	c.s.Meter.Callback(connection, result)
 	return c.json(http.StatusOK, append(c.buffer(), "{}"...))
+}
+
+// isOneOf compares a token with secrets, in a time that reveals none of them.
+func isOneOf(token string, secrets []string) bool {
+	same := 0
+	for _, s := range secrets {
+		same |= subtle.ConstantTimeCompare([]byte(token), []byte(s))
+	}
+	return same == 1
 }
 
 func (c *exchange) callbackBody() ([]byte, error) {

@@ -51,9 +51,9 @@ func TestCallbacksToOneAddress(t *testing.T) {
 			Store: w.store, Collector: w.collector, Payouts: w.payouts, Accounts: w.accounts, Endpoints: w.endpoints, BaseURL: baseURL, ErrorPages: errorPages,
 			TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
 			CallbackPolicies: map[string]*api.CallbackPolicy{
-				"momo":  {Secret: "unguessable", Readers: []provider.CallbackReader{signing{}}, Networks: []netip.Prefix{netip.MustParsePrefix("212.88.125.0/24")}},
-				"deaf":  {Secret: "unguessable"},
-				"other": {Secret: "another", Readers: []provider.CallbackReader{signing{}}},
+				"momo":  {Secrets: func() []string { return []string{"unguessable"} }, Readers: []provider.CallbackReader{signing{}}, Networks: []netip.Prefix{netip.MustParsePrefix("212.88.125.0/24")}},
+				"deaf":  {Secrets: func() []string { return []string{"unguessable"} }},
+				"other": {Secrets: func() []string { return []string{"another"} }, Readers: []provider.CallbackReader{signing{}}},
 			},
 		})
 		a := w.do(http.MethodPost, "/v1/payments", w.keys["test"], `{"method": "mtn_momo", "country": "CG", "amount": {"value": "5000", "currency": "XAF"},

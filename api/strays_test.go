@@ -14,6 +14,7 @@ import (
 	"till/api"
 	"till/books"
 	"till/engine"
+	"till/internal/seal"
 	"till/provider"
 	"till/store"
 )
@@ -40,14 +41,14 @@ func TestACallbackAboutNothingHereIsAStray(t *testing.T) {
 		ctx := context.Background()
 		w := newWorld(t, options{})
 		defer w.stop()
-		strays, err := books.NewStrays(w.store, []byte("a secret for tests"))
+		strays, err := books.NewStrays(w.store, seal.Single([]byte("a secret for tests")))
 		if err != nil {
 			t.Fatal(err)
 		}
 		h := api.New(api.Config{
 			Store: w.store, Collector: w.collector, Payouts: w.payouts, Accounts: w.accounts, Endpoints: w.endpoints, BaseURL: baseURL, ErrorPages: errorPages, Strays: strays,
 			CallbackPolicies: map[string]*api.CallbackPolicy{
-				"momo": {Secret: "unguessable", Readers: []provider.CallbackReader{claiming{}}, Networks: []netip.Prefix{netip.MustParsePrefix("212.88.125.0/24")},
+				"momo": {Secrets: func() []string { return []string{"unguessable"} }, Readers: []provider.CallbackReader{claiming{}}, Networks: []netip.Prefix{netip.MustParsePrefix("212.88.125.0/24")},
 					Claims: map[till.SubjectKind]provider.ClaimReader{till.SubjectPayment: claiming{}, till.SubjectPayout: claiming{payout: true}}},
 				"sandbox": {Claims: map[till.SubjectKind]provider.ClaimReader{till.SubjectPayment: w.operator, till.SubjectPayout: w.operator.Payouts()}},
 			},
@@ -119,7 +120,7 @@ func TestACallbackForALostPaymentThatWasMadeAgainWakesIt(t *testing.T) {
 		ctx := context.Background()
 		w := newWorld(t, options{})
 		defer w.stop()
-		strays, err := books.NewStrays(w.store, []byte("a secret for tests"))
+		strays, err := books.NewStrays(w.store, seal.Single([]byte("a secret for tests")))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,6 +19,7 @@ import (
 	"till/api"
 	"till/collect"
 	"till/engine"
+	"till/internal/seal"
 	"till/payout"
 	"till/provider"
 	"till/provider/sandbox"
@@ -254,7 +255,7 @@ func (w *world) do(method, target, key, body string) *httptest.ResponseRecorder 
 // makeEndpoints makes what is behind /webhook-endpoints, and pushes events to
 // them if a case asks for it.
 func (w *world) makeEndpoints(deliver bool) {
-	vault, err := webhook.NewSecretSealer([]byte("a secret for tests only"))
+	vault, err := webhook.NewSecretSealer(seal.Single([]byte("a secret for tests only")))
 	if err != nil {
 		w.t.Fatal(err)
 	}

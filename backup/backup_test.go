@@ -82,7 +82,11 @@ func (h *house) request(archive io.Reader) RestoreRequest {
 	return RestoreRequest{
 		Archive: archive, Database: filepath.Join(h.t.TempDir(), "till.db"), By: "test", Identities: []age.Identity{h.identity},
 		ReadSecret: os.ReadFile,
-		CheckSecret: func(ctx context.Context, s *store.Store, secret []byte) error {
+		CheckSecret: func(ctx context.Context, s *store.Store, path string) error {
+			secret, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
 			return s.View(ctx, func(tx *store.Tx) error {
 				i, err := tx.Installation(ctx)
 				if err == nil && !bytes.Equal(i.SecretCheck, secret) {

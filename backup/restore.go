@@ -22,15 +22,15 @@ type RestoreRequest struct {
 	Archive    io.Reader
 	Identities []age.Identity
 	Database   string // the file to make; the caller holds its lock
-	SecretFile string // the secret of a backup that has none; "" otherwise
+	SecretFile string // the secret to use; "" means the one in the backup
 	By         string
 
 	// Installation, if not "", is the only one whose backup is taken.
 	Installation string
 
-	// ReadSecret reads a secret's file, CheckSecret compares a secret with a database.
+	// ReadSecret reads a secret's file, CheckSecret compares the file with a database.
 	ReadSecret  func(path string) ([]byte, error)
-	CheckSecret func(ctx context.Context, s *store.Store, secret []byte) error
+	CheckSecret func(ctx context.Context, s *store.Store, path string) error
 
 	// SkipPages leaves the look at the database's pages out: the caller verifies
 	// the books, which includes it.
@@ -109,10 +109,11 @@ func checkEmpty(database string) error {
 // other lies where it belongs.
 func (r *RestoreRequest) placeSecret(m *Manifest, staging string) error {
 	path := filepath.Join(staging, secretName)
-	if !m.HasSecret() {
-		if r.SecretFile == "" {
-			return errors.New("the backup holds no secret, because it is not encrypted: name the installation's secret with --secret-file")
-		}
+	if !m.HasSecret() && r.SecretFile == "" {
+		return errors.New("the backup holds no secret, because it is not encrypted: name the installation's secret with --secret-file")
+	}
+	// A named one is newer than the backup's: it may have generations that were added since.
+	if r.SecretFile != "" {
 		if _, err := r.ReadSecret(r.SecretFile); err != nil {
 			return err
 		}
@@ -133,7 +134,7 @@ func (r *RestoreRequest) placeSecret(m *Manifest, staging string) error {
 		return err
 	}
 	if !bytes.Equal(bytes.TrimSpace(there), bytes.TrimSpace(mine)) {
-		return fmt.Errorf("%s holds the secret of another installation: put the backup into an empty folder", filepath.Dir(r.Database))
+		return fmt.Errorf("%s holds another secret: put the backup into an empty folder", filepath.Dir(r.Database))
 	}
 	return nil
 }
@@ -166,7 +167,7 @@ func (r *RestoreRequest) prepare(ctx context.Context, m *Manifest, staging strin
 	if err != nil {
 		return nil, err
 	}
-	if err := r.CheckSecret(ctx, s, secret); err != nil {
+	if err := r.CheckSecret(ctx, s, filepath.Join(staging, secretName)); err != nil {
 		return nil, fmt.Errorf("the secret does not belong to this backup: %w", err)
 	}
 	out.Marked, err = books.MarkRestored(ctx, s, books.RestoreRequest{Secret: secret, LostFrom: m.Taken(), By: r.By})

@@ -2,6 +2,7 @@ package books_test
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -59,7 +60,7 @@ func TestTheLevelWaitsForOlderInstances(t *testing.T) {
 		}
 		// This program does not know the level, so it stops, and does not start.
 		var refused *store.SchemaError
-		if err := s.CheckSchema(t.Context()); !errors.As(err, &refused) || !strings.Contains(err.Error(), "raised to level 2") {
+		if err := s.CheckSchema(t.Context()); !errors.As(err, &refused) || !strings.Contains(err.Error(), "raised to level "+strconv.Itoa(next)) {
 			t.Errorf("on a higher level: %v", err)
 		}
 		if _, err := s.Migrate(t.Context()); !errors.As(err, &refused) {

@@ -26,8 +26,8 @@ const (
 	maxStrayText = 255
 )
 
-// strayLabel separates the key for callback bodies from other derived keys.
-const strayLabel = "till strays"
+// StrayLabel separates the key for callback bodies from other derived keys.
+const StrayLabel = "till strays"
 
 // Strays records strays from callbacks.
 type Strays struct {
@@ -36,8 +36,8 @@ type Strays struct {
 }
 
 // NewStrays returns the Strays of an installation.
-func NewStrays(s *store.Store, secret []byte) (*Strays, error) {
-	sealer, err := seal.New(secret, strayLabel)
+func NewStrays(s *store.Store, ring *seal.Ring) (*Strays, error) {
+	sealer, err := ring.Sealer(StrayLabel)
 	if err != nil {
 		return nil, err
 	}

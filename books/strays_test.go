@@ -11,6 +11,7 @@ import (
 	"till"
 	"till/books"
 	"till/engine"
+	"till/internal/seal"
 	"till/ledger"
 	"till/provider"
 	"till/store"
@@ -25,7 +26,7 @@ type strayTest struct {
 
 func newStrayTest(t *testing.T, s *store.Store) *strayTest {
 	t.Helper()
-	b, err := books.NewStrays(s, []byte("a secret for tests"))
+	b, err := books.NewStrays(s, seal.Single([]byte("a secret for tests")))
 	if err != nil {
 		t.Fatal(err)
 	}

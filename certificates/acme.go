@@ -20,6 +20,7 @@ import (
 	"golang.org/x/crypto/acme"
 	"golang.org/x/crypto/acme/autocert"
 
+	"till/internal/seal"
 	"till/store"
 )
 
@@ -83,11 +84,11 @@ type ACME struct {
 }
 
 // NewACME returns the certificates of a configuration. It connects to nobody yet.
-func NewACME(c ACMEConfig, s *store.Store, secret []byte, log *slog.Logger) (*ACME, error) {
+func NewACME(c ACMEConfig, s *store.Store, ring *seal.Ring, log *slog.Logger) (*ACME, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	kept, err := newCache(s, secret, log)
+	kept, err := newCache(s, ring, log)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"till"
 	"till/certificates"
 	"till/internal/acmetest"
+	"till/internal/seal"
 	"till/store"
 	"till/store/storetest"
 )
@@ -43,7 +44,7 @@ func (l *lockedBuffer) String() string {
 
 func newACME(t *testing.T, authority *acmetest.Server, s *store.Store, log io.Writer) *certificates.ACME {
 	t.Helper()
-	a, err := certificates.NewACME(certificates.ACMEConfig{Hosts: []string{host}, Directory: authority.Directory()}, s, secret, slog.New(slog.NewTextHandler(log, nil)))
+	a, err := certificates.NewACME(certificates.ACMEConfig{Hosts: []string{host}, Directory: authority.Directory()}, s, seal.Single(secret), slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}

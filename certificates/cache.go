@@ -16,8 +16,8 @@ import (
 	"till/store"
 )
 
-// label separates this key from every other key of the installation's secret.
-const label = "till certificates v1"
+// SealLabel separates this key from every other key of the installation's secret.
+const SealLabel = "till certificates v1"
 
 // The limits of the cache.
 const (
@@ -37,8 +37,8 @@ type cache struct {
 	reads  chan struct{}
 }
 
-func newCache(s *store.Store, secret []byte, log *slog.Logger) (*cache, error) {
-	sealer, err := seal.New(secret, label)
+func newCache(s *store.Store, ring *seal.Ring, log *slog.Logger) (*cache, error) {
+	sealer, err := ring.Sealer(SealLabel)
 	if err != nil {
 		return nil, fmt.Errorf("certificates: %w", err)
 	}

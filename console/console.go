@@ -26,7 +26,8 @@ type Config struct {
 	People    *people.People
 	Accounts  *account.Accounts
 	Endpoints *webhook.Endpoints
-	Secret    []byte // the installation's
+	Secret    []byte     // the installation's root
+	Ring      *seal.Ring // seals; nil means one generation, which is Secret
 
 	// Collector and Sandbox are the shop's and the handset's; TestQuota is how
 	// many bytes a test merchant may store, 0 for any number.
@@ -78,6 +79,9 @@ func New(c Config) (*Console, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
+	if c.Ring == nil {
+		c.Ring = seal.Single(c.Secret)
+	}
 	base, err := url.Parse(c.BaseURL)
 	if err != nil {
 		return nil, fmt.Errorf("the base URL of the console: %w", err)
@@ -90,10 +94,10 @@ func New(c Config) (*Console, error) {
 	if err := k.cross.AddTrustedOrigin(k.origin); err != nil {
 		return nil, fmt.Errorf("the base URL of the console: %w", err)
 	}
-	if k.who, err = seal.New(c.Secret, "console phones in addresses"); err != nil {
+	if k.who, err = c.Ring.Sealer("console phones in addresses"); err != nil {
 		return nil, err
 	}
-	if k.phones, err = seal.New(c.Secret, "console handsets on phones"); err != nil {
+	if k.phones, err = c.Ring.Sealer("console handsets on phones"); err != nil {
 		return nil, err
 	}
 	for i := range phoneRoutes {

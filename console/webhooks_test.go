@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"till"
+	"till/internal/seal"
 	"till/store"
 	"till/store/storetest"
 	"till/webhook"
@@ -28,7 +29,7 @@ func (w *world) addEndpoints(secret []byte) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	sealer, err := webhook.NewSecretSealer(secret)
+	sealer, err := webhook.NewSecretSealer(seal.Single(secret))
 	if err != nil {
 		w.t.Fatal(err)
 	}

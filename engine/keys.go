@@ -7,23 +7,37 @@ import (
 	"strings"
 
 	"till"
+	"till/internal/seal"
 	"till/store"
 )
 
 // Keys derives values from the installation's secret that must be the same after a restart,
-// a failover or a restored backup. Payments and payouts have different ones.
+// a failover or a restored backup. Payments and payouts have different ones. References
+// derive from the root and stay the same for ever. Callback tokens derive from the
+// generation in use. Tokens of all generations that are not retired are ours.
 type Keys struct {
-	kind   till.SubjectKind
-	secret []byte
+	kind till.SubjectKind
+	root []byte
+	ring *seal.Ring
 }
 
-// NewKeys returns the keys of a kind of subject.
-func NewKeys(kind till.SubjectKind, secret []byte) Keys {
-	return Keys{kind, append([]byte(nil), secret...)}
+// NewKeys returns the keys of a kind of subject, with one generation.
+func NewKeys(kind till.SubjectKind, secret []byte) Keys { return newKeys(kind, secret, nil) }
+
+func newKeys(kind till.SubjectKind, root []byte, ring *seal.Ring) Keys {
+	if ring == nil {
+		ring = seal.Single(root)
+	}
+	return Keys{kind, append([]byte(nil), root...), ring}
 }
 
+// derive returns what derives from the root, and so never changes.
 func (k Keys) derive(purpose string, parts ...[]byte) []byte {
-	h := hmac.New(sha256.New, k.secret)
+	return deriveFrom(k.root, purpose, parts...)
+}
+
+func deriveFrom(key []byte, purpose string, parts ...[]byte) []byte {
+	h := hmac.New(sha256.New, key)
 	h.Write([]byte(purpose))
 	h.Write([]byte{0})
 	for _, p := range parts {
@@ -46,11 +60,15 @@ func (k Keys) Reference(client till.ID, idempotencyKey string) till.ID {
 // CallbackToken returns the token that names a subject in a callback URL. It has a MAC, so
 // nobody else can make one.
 func (k Keys) CallbackToken(connection string, ref store.Ref) string {
+	return k.callbackToken(k.ring.Live()[0], connection, ref)
+}
+
+func (k Keys) callbackToken(key []byte, connection string, ref store.Ref) string {
 	purpose := "callback"
 	if k.kind != till.SubjectPayment {
 		purpose = string(k.kind) + " callback"
 	}
-	mac := k.derive(purpose, []byte(connection), ref.Client[:], ref.ID[:])
+	mac := deriveFrom(key, purpose, []byte(connection), ref.Client[:], ref.ID[:])
 	return ref.Client.String() + "." + ref.ID.String() + "." + base64.RawURLEncoding.EncodeToString(mac[:16])
 }
 
@@ -70,5 +88,9 @@ func (k Keys) ParseCallbackToken(connection, token string) (store.Ref, bool) {
 		return store.Ref{}, false
 	}
 	ref := store.Ref{Client: client, ID: id}
-	return ref, hmac.Equal([]byte(token), []byte(k.CallbackToken(connection, ref)))
+	ours := false
+	for _, key := range k.ring.Live() {
+		ours = ours || hmac.Equal([]byte(token), []byte(k.callbackToken(key, connection, ref)))
+	}
+	return ref, ours
 }

@@ -8,6 +8,7 @@ import (
 	"till"
 	"till/internal/batch"
 	"till/internal/request"
+	"till/internal/seal"
 	"till/internal/trace"
 	"till/meter"
 	"till/provider"
@@ -17,9 +18,12 @@ import (
 // Config configures a Processor.
 type Config struct {
 	Store *store.Store
-	// Secret is the installation's secret. References and callback tokens derive from it,
-	// so it must never change.
+	// Secret is the root of the installation's secret. References derive from it, so it must
+	// never change.
 	Secret []byte
+	// Ring has the generations that callback tokens derive from; nil means one, which is
+	// Secret.
+	Ring *seal.Ring
 	// Connections are the configured operators, by name.
 	Connections map[string]provider.Provider
 	// Routes says which of them a new payment or payout may take.

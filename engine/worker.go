@@ -75,7 +75,7 @@ func newWorker(c Config, kind till.SubjectKind, subjects subjects) *Worker {
 	e := &Worker{
 		c:             c,
 		kind:          kind,
-		keys:          NewKeys(kind, c.Secret),
+		keys:          newKeys(kind, c.Secret, c.Ring),
 		subjects:      subjects,
 		slots:         slots{size: c.Slots, connections: len(c.Connections), by: map[string]int{}, most: map[string]int{}, back: map[string]int64{}},
 		createPermits: make(chan struct{}, max(1, c.Slots/2)),

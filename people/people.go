@@ -20,7 +20,8 @@ import (
 // Config is what People are made of.
 type Config struct {
 	Store  *store.Store
-	Secret []byte // the installation's; without it only the functions for commands work, those that end in As
+	Secret []byte     // the installation's root; without it only the functions for commands work, those that end in As
+	Ring   *seal.Ring // seals; nil means one generation, which is Secret
 
 	// Origin is where browsers see the console, "https://pay.example.com".
 	// Passkeys are bound to it. "" leaves passkeys unused.
@@ -68,7 +69,7 @@ type People struct {
 // The labels separate the keys from every other key of the installation's
 // secret.
 const (
-	totpLabel = "till TOTP secrets v1"
+	TOTPLabel = "till TOTP secrets v1"
 	stepLabel = "till console steps v1"
 	codeLabel = "till recovery codes v1"
 )
@@ -86,10 +87,13 @@ func New(c Config) (*People, error) {
 		return p, nil
 	}
 	var err error
-	if p.totp, err = seal.New(c.Secret, totpLabel); err != nil {
+	if c.Ring == nil {
+		c.Ring = seal.Single(c.Secret)
+	}
+	if p.totp, err = c.Ring.Sealer(TOTPLabel); err != nil {
 		return nil, fmt.Errorf("people: %w", err)
 	}
-	if p.steps, err = seal.New(c.Secret, stepLabel); err != nil {
+	if p.steps, err = c.Ring.Sealer(stepLabel); err != nil {
 		return nil, fmt.Errorf("people: %w", err)
 	}
 	if p.codeKey, err = seal.Key(c.Secret, codeLabel); err != nil {

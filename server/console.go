@@ -24,11 +24,11 @@ func (s *Server) buildConsole() (err error) {
 	if err != nil {
 		return err
 	}
-	if s.people, err = people.New(people.Config{Store: s.store, Secret: s.secret, Origin: origin, HouseNetworks: s.operators.File.HouseNetworks, Log: s.log}); err != nil {
+	if s.people, err = people.New(people.Config{Store: s.store, Secret: s.secret, Ring: s.ring, Origin: origin, HouseNetworks: s.operators.File.HouseNetworks, Log: s.log}); err != nil {
 		return err
 	}
 	s.console, err = console.New(console.Config{
-		Store: s.store, People: s.people, Accounts: s.accounts, Endpoints: s.endpoints, Secret: s.secret, BaseURL: s.baseURL,
+		Store: s.store, People: s.people, Accounts: s.accounts, Endpoints: s.endpoints, Secret: s.secret, Ring: s.ring, BaseURL: s.baseURL,
 		Collector: s.collector, Sandbox: s.sandbox, TestQuota: s.c.TestQuota,
 		PhoneOrigin:    s.phoneOrigin(),
 		TrustedProxies: s.operators.File.TrustedProxies, SubmitRate: s.submitRate, Log: s.log,

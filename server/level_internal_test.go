@@ -79,9 +79,9 @@ func TestTheLevelIsRaisedAfterADay(t *testing.T) {
 		look(noon, w.level)
 		look(noon.Add(23*time.Hour), store.Level) // somebody went back
 		look(noon.Add(25*time.Hour), w.level)     // the day begins anew
-		is(store.Level)
+		is(1)
 		look(noon.Add(48*time.Hour), w.level)
-		is(store.Level)
+		is(1)
 		look(noon.Add(49*time.Hour), w.level)
 		is(w.level)
 	})

@@ -17,6 +17,7 @@ import (
 	"till/api"
 	"till/config"
 	"till/engine"
+	"till/internal/seal"
 	"till/provider"
 	"till/provider/airtel"
 	"till/provider/mpesa"
@@ -168,10 +169,10 @@ func (o *Operators) Limits() map[string]engine.Limits {
 }
 
 // callbackPolicies says how the operators of these connections may call.
-func (o *Operators) callbackPolicies(secret []byte) map[string]*api.CallbackPolicy {
+func (o *Operators) callbackPolicies(ring *seal.Ring) map[string]*api.CallbackPolicy {
 	out := map[string]*api.CallbackPolicy{}
 	for _, c := range o.File.Connections {
-		d := &api.CallbackPolicy{Secret: callbackSecret(secret, c.Name), Networks: c.CallbackNetworks, Claims: claimReaders(o.Payments[c.Name], o.Payouts[c.Name])}
+		d := &api.CallbackPolicy{Secrets: func() []string { return callbackSecrets(ring, c.Name) }, Networks: c.CallbackNetworks, Claims: claimReaders(o.Payments[c.Name], o.Payouts[c.Name])}
 		for _, p := range []provider.Provider{o.Payments[c.Name], o.Payouts[c.Name]} {
 			if called, ok := p.(provider.CallbackReader); ok {
 				d.Readers = append(d.Readers, called)
@@ -193,28 +194,35 @@ func claimReaders(payments, payouts provider.Provider) map[till.SubjectKind]prov
 	return out
 }
 
-// CallbackURL returns a connection's one callback address. Nobody can guess it.
-func CallbackURL(baseURL, connection string, secret []byte) string {
-	return baseURL + "/callbacks/" + connection + "/" + callbackSecret(secret, connection)
+// CallbackURL returns a connection's one callback address. Nobody can guess it. It changes
+// with the generation of the installation's secret.
+func CallbackURL(baseURL, connection string, ring *seal.Ring) string {
+	return baseURL + "/callbacks/" + connection + "/" + callbackSecrets(ring, connection)[0]
 }
 
 // CallbackURL returns the callback address of a connection of this server.
 func (s *Server) CallbackURL(connection string) string {
-	return CallbackURL(s.baseURL, connection, s.secret)
+	return CallbackURL(s.baseURL, connection, s.ring)
 }
 
-func callbackSecret(secret []byte, connection string) string {
-	h := hmac.New(sha256.New, secret)
-	h.Write([]byte("connection callback\x00" + connection))
-	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:18])
+// callbackSecrets returns what a connection's callback address may end with, that of the
+// generation in use first. Operators call the address that a person gave them, so each
+// generation that is not retired has one.
+func callbackSecrets(ring *seal.Ring, connection string) (out []string) {
+	for _, key := range ring.Live() {
+		h := hmac.New(sha256.New, key)
+		h.Write([]byte("connection callback\x00" + connection))
+		out = append(out, base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:18]))
+	}
+	return out
 }
 
 // DepsOf returns the dependencies of each adapter.
-func DepsOf(k *tokens.Cache, baseURL string, secret []byte, log *slog.Logger) func(c *config.Connection) provider.Deps {
+func DepsOf(k *tokens.Cache, baseURL string, ring *seal.Ring, log *slog.Logger) func(c *config.Connection) provider.Deps {
 	return func(c *config.Connection) provider.Deps {
-		d := provider.Deps{Connection: c.Name, Tokens: k.For(c.Name, settingsDigest(secret, c)), Conns: c.Limits.Calls, Log: log}
+		d := provider.Deps{Connection: c.Name, Tokens: k.For(c.Name, settingsDigest(ring.Root(), c)), Conns: c.Limits.Calls, Log: log}
 		if baseURL != "" {
-			d.CallbackURL = CallbackURL(baseURL, c.Name, secret)
+			d.CallbackURL = CallbackURL(baseURL, c.Name, ring)
 		}
 		return d
 	}
@@ -235,11 +243,11 @@ func settingsDigest(secret []byte, c *config.Connection) string {
 
 // openOperators opens the configured connections.
 func (s *Server) openOperators(context.Context) error {
-	k, err := tokens.New(s.store, s.secret, s.log)
+	k, err := tokens.New(s.store, s.ring, s.log)
 	if err != nil {
 		return err
 	}
-	deps := DepsOf(k, s.baseURL, s.secret, s.log)
+	deps := DepsOf(k, s.baseURL, s.ring, s.log)
 	if s.operators, err = OpenOperators(s.c.Operators, s.c.Adapters, deps); err != nil {
 		return err
 	}
@@ -262,7 +270,7 @@ func (s *Server) openOperators(context.Context) error {
 func (s *Server) routes(kind till.SubjectKind) engine.Routes {
 	return func(client *till.Client, method, country, currency string) []string {
 		if client.Mode == till.Test {
-			return []string{sandboxConnection}
+			return []string{SandboxConnection}
 		}
 		return s.operators.Router.Find(client.ID, kind, method, country, currency)
 	}

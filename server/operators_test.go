@@ -119,10 +119,6 @@ func TestLiveClientsAreServedByTheConfiguredOperator(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := start(t, c)
-	secret, err := server.ReadSecret(server.SecretFile(c.Database))
-	if err != nil {
-		t.Fatal(err)
-	}
 	live := func(verb, path, body string) (int, map[string]any) {
 		t.Helper()
 		req, err := http.NewRequest(verb, r.BaseURL()+path, strings.NewReader(body))
@@ -156,7 +152,7 @@ func TestLiveClientsAreServedByTheConfiguredOperator(t *testing.T) {
 		_, p = live(http.MethodGet, path, "")
 	}
 	// The next poll is ten minutes off; the operator calls its one address.
-	res, err := http.Post(server.CallbackURL(r.BaseURL(), "first", secret), "text/plain", strings.NewReader(attempts()["submission_reference"].(string)))
+	res, err := http.Post(r.CallbackURL("first"), "text/plain", strings.NewReader(attempts()["submission_reference"].(string)))
 	if err != nil || res.StatusCode != http.StatusOK {
 		t.Fatal(res, err)
 	}

@@ -15,7 +15,8 @@ const pulseInterval = 10 * time.Second
 // removes its row: an upgrade need not wait for an instance that has stopped.
 func (s *Server) pulse(ctx context.Context) {
 	i := store.Instance{ID: s.id, Version: s.c.Version, Level: store.Level, Role: string(s.c.Role), StartedAt: s.store.Now()}
-	loop.Run(ctx, loop.Options{Interval: pulseInterval, Jitter: 0.1, Step: func(ctx context.Context) time.Duration {
+	loop.Run(ctx, loop.Options{Interval: pulseInterval, Jitter: 0.1, Wake: s.pulses.C(), Step: func(ctx context.Context) time.Duration {
+		i.Generations, i.Sealing = generationsText(s.ring.Generations()), s.ring.Used()
 		err := s.store.UpdateBackground(ctx, func(tx *store.Tx) error { return tx.PulseInstance(ctx, &i) })
 		if err != nil && ctx.Err() == nil {
 			s.log.Warn("pulse not recorded", "error", err)

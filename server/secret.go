@@ -8,11 +8,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"till"
 	"till/internal/system"
@@ -22,23 +20,11 @@ import (
 // secretSize is the length of the installation's secret in bytes.
 const secretSize = 32
 
-// ReadSecret reads the installation's secret from its file. An error that is
-// fs.ErrNotExist says that there is no such file.
+// ReadSecret reads the installation's secret from its file: the root, from which derives
+// what never changes. An error that is fs.ErrNotExist says that there is no such file.
 func ReadSecret(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("read the secret: %w", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, 4*secretSize))
-	if err != nil {
-		return nil, fmt.Errorf("read the secret: %w", err)
-	}
-	secret, err := hex.DecodeString(strings.TrimSpace(string(text)))
-	if err != nil || len(secret) != secretSize {
-		return nil, fmt.Errorf("%s does not hold a secret: it should be %d hexadecimal digits", path, 2*secretSize)
-	}
-	return secret, nil
+	keys, err := ReadKeys(path)
+	return keys[1], err
 }
 
 // CheckSecret rejects a secret that is not the one the database was created with.
@@ -79,10 +65,10 @@ func (s *Server) openSecret(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	secret, err := ReadSecret(s.c.SecretFile)
+	_, err = ReadKeys(s.c.SecretFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && i == nil:
-		if secret, err = createSecret(s.c.SecretFile); err != nil {
+		if err := createSecret(s.c.SecretFile); err != nil {
 			return err
 		}
 	case errors.Is(err, fs.ErrNotExist):
@@ -92,7 +78,11 @@ func (s *Server) openSecret(ctx context.Context) error {
 		return err
 	}
 	if i == nil {
-		err := s.store.Update(ctx, func(tx *store.Tx) error {
+		secret, err := ReadSecret(s.c.SecretFile)
+		if err != nil {
+			return err
+		}
+		err = s.store.Update(ctx, func(tx *store.Tx) error {
 			return tx.InsertInstallation(ctx, &store.Installation{
 				LogID: till.NewID(tx.Now()), SecretCheck: secretCheck(secret), CreatedAt: tx.Now(),
 			})
@@ -101,25 +91,35 @@ func (s *Server) openSecret(ctx context.Context) error {
 			return fmt.Errorf("write the installation down: %w", err)
 		}
 	}
-	if err := CheckSecret(ctx, s.store, secret); err != nil {
+	if s.ring, err = OpenKeyring(ctx, s.store, s.c.SecretFile); err != nil {
 		return fmt.Errorf("the secret in %s does not fit the database %s: %w", s.c.SecretFile, s.c.databaseName(), err)
 	}
-	s.secret = secret
+	s.secret = s.ring.Root()
 	return nil
 }
 
 // createSecret creates a random secret in a file that is complete or does not exist.
-func createSecret(path string) ([]byte, error) {
-	secret := make([]byte, secretSize)
-	rand.Read(secret) // never returns an error; it crashes the program instead
-	if err := writePrivate(path, []byte(hex.EncodeToString(secret)+"\n")); err != nil {
-		return nil, fmt.Errorf("write the secret: %w", err)
+func createSecret(path string) error {
+	if err := writePrivate(path, []byte(hex.EncodeToString(newKey())+"\n")); err != nil {
+		return fmt.Errorf("write the secret: %w", err)
 	}
-	return secret, nil
+	return nil
+}
+
+func newKey() []byte {
+	key := make([]byte, secretSize)
+	rand.Read(key) // never returns an error; it crashes the program instead
+	return key
 }
 
 // writePrivate writes a file of mode 0600 atomically.
 func writePrivate(path string, b []byte) error {
+	return writeAtomic(path, b, func(string) error { return nil })
+}
+
+// writeAtomic writes a file, which is complete or as it was. prepare gets its temporary
+// name, which is of mode 0600.
+func writeAtomic(path string, b []byte, prepare func(name string) error) error {
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, filepath.Base(path)+".*") // of mode 0600
 	if err != nil {
@@ -127,7 +127,7 @@ func writePrivate(path string, b []byte) error {
 	}
 	defer os.Remove(f.Name())
 	_, err = f.Write(b)
-	err = errors.Join(err, f.Sync(), f.Close())
+	err = errors.Join(err, f.Sync(), f.Close(), prepare(f.Name()))
 	if err != nil {
 		return err
 	}

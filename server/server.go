@@ -22,6 +22,7 @@ import (
 	"till/console"
 	"till/engine"
 	"till/internal/loop"
+	"till/internal/seal"
 	"till/internal/trace"
 	"till/journal"
 	"till/meter"
@@ -45,10 +46,12 @@ type Server struct {
 	certificates certificates.Source // nil: no TLS
 	reloads      *loop.Waker         // a person asks to look at certificates now
 	reloadNow    atomic.Bool
+	pulses       *loop.Waker // what this instance holds has changed
 	credentials  *credentials
 
 	store      *store.Store
-	secret     []byte
+	secret     []byte // the root of ring
+	ring       *seal.Ring
 	sealKey    store.ChainKey
 	phoneKey   store.PhoneKey
 	sandbox    *sandbox.Operator
@@ -106,7 +109,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 			return nil, fmt.Errorf("make the folder of the database: %w", err)
 		}
 	}
-	s := &Server{c: c, log: c.Log, id: till.NewID(till.TimeOf(time.Now())), reloads: loop.NewWaker()}
+	s := &Server{c: c, log: c.Log, id: till.NewID(till.TimeOf(time.Now())), reloads: loop.NewWaker(), pulses: loop.NewWaker()}
 	s.ready = &readiness{check: s.checkDatabase}
 	s.close = sync.OnceValue(s.undo.run)
 	steps := []func(context.Context) error{
@@ -186,7 +189,7 @@ func (s *Server) build(context.Context) (err error) {
 	}
 	s.accounts = account.New(s.store, s.log)
 	c := engine.Config{
-		Store: s.store, Secret: s.secret, Limits: s.operators.Limits(), CallbackBase: s.baseURL + "/callbacks",
+		Store: s.store, Secret: s.secret, Ring: s.ring, Limits: s.operators.Limits(), CallbackBase: s.baseURL + "/callbacks",
 		AcceptOnly: !s.c.Role.works(), Slots: s.operators.File.Calls, LogEnded: s.c.LogEnded, Meter: s.meter, Tracer: s.tracer, Log: s.log,
 	}
 	if s.journal != nil {
@@ -207,13 +210,13 @@ func (s *Server) build(context.Context) (err error) {
 	if err := s.buildWebhooks(); err != nil {
 		return err
 	}
-	strays, err := books.NewStrays(s.store, s.secret)
+	strays, err := books.NewStrays(s.store, s.ring)
 	if err != nil {
 		return err
 	}
-	doors := s.operators.callbackPolicies(s.secret)
+	doors := s.operators.callbackPolicies(s.ring)
 	if s.sandbox != nil {
-		doors[sandboxConnection] = &api.CallbackPolicy{Claims: claimReaders(s.sandbox, s.sandbox.Payouts())}
+		doors[SandboxConnection] = &api.CallbackPolicy{Claims: claimReaders(s.sandbox, s.sandbox.Payouts())}
 	}
 	if !s.c.NoDocs {
 		s.pages = reference.New(reference.Config{OpenAPI: api.OpenJSON, BaseURL: s.baseURL, Log: s.log})
@@ -233,7 +236,7 @@ func (s *Server) buildWebhooks() error {
 	if err != nil {
 		return err
 	}
-	vault, err := webhook.NewSecretSealer(s.secret)
+	vault, err := webhook.NewSecretSealer(s.ring)
 	if err != nil {
 		return err
 	}
@@ -274,9 +277,12 @@ func (s *Server) Run(ctx context.Context) error {
 	for name, run := range s.workers() {
 		workers.Go(func() { s.keepRunning(work, name, run) })
 	}
-	changed := make(chan error, 1)
+	changed, lacking := make(chan error, 1), make(chan error, 1)
 	workers.Go(func() {
 		s.keepRunning(work, "schema", func(ctx context.Context) { s.watchSchema(ctx, changed) })
+	})
+	workers.Go(func() {
+		s.keepRunning(work, "keyring", func(ctx context.Context) { s.watchKeyring(ctx, lacking) })
 	})
 	web := s.serve()
 	s.tell("READY=1")
@@ -294,6 +300,8 @@ func (s *Server) Run(ctx context.Context) error {
 	case failure = <-web.errs:
 	case failure = <-changed:
 		s.log.Error("database migrated by another release", "error", failure)
+	case failure = <-lacking:
+		s.log.Error("generation of the secret missing", "error", failure)
 	}
 	s.log.Info("stopping")
 	web.stop(s.log)

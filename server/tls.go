@@ -52,7 +52,7 @@ func (s *Server) openCertificates(context.Context) (err error) {
 	if s.c.TLSCert != "" {
 		s.certificates, err = certificates.OpenFiles(s.c.TLSCert, s.c.TLSKey, s.log)
 	} else {
-		s.certificates, err = certificates.NewACME(s.c.ACME, s.store, s.secret, s.log)
+		s.certificates, err = certificates.NewACME(s.c.ACME, s.store, s.ring, s.log)
 	}
 	if err != nil {
 		return err

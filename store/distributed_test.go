@@ -35,6 +35,7 @@ var global = map[string]string{
 	"recovery_codes":      "the same",
 	"invitations":         "found by the hash of a token, which names no client",
 	"sessions":            "the same",
+	"seal_generations":    "the generations of the installation's secret: a few rows",
 	"turns":               "whose turn it is to do what one instance does: a few rows",
 	"instances":           "the instances that run: a few rows",
 	"certificates":        "a few rows per name of the service: a reference table",
@@ -113,6 +114,8 @@ var everywhere = []string{
 	`FROM cases`,                                                // the attention list of the whole service
 	`FROM webhook_deliveries WHERE status = 'pending' LIMIT $1`, // what waits, for the doctor
 	`FROM steps WHERE held_at >= 0`,                             // how much is open, for the house
+	`FROM steps WHERE send_started_at > 0 AND subject_id`,       // what a replaced generation is needed for
+	`FROM webhook_endpoints WHERE length(`,                      // how many values each generation sealed
 	`FROM clients GROUP BY mode`,                                // the same
 	`FROM client_heads h`,                                       // which audit logs are not sealed yet
 	`FROM clients WHERE client_id > $1`,                         // the list of clients

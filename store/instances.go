@@ -1,8 +1,11 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -11,11 +14,12 @@ import (
 )
 
 var pulseInstance = db.Define(db.SQL{Name: "instances.pulse",
-	SQLite: `INSERT INTO instances (id, version, level, role, started_at, seen_at) VALUES ($1, $2, $3, $4, $5, $6)
-		ON CONFLICT (id) DO UPDATE SET version = excluded.version, level = excluded.level, role = excluded.role, seen_at = excluded.seen_at`})
+	SQLite: `INSERT INTO instances (id, version, level, role, started_at, seen_at, generations, sealing) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+		ON CONFLICT (id) DO UPDATE SET version = excluded.version, level = excluded.level, role = excluded.role, seen_at = excluded.seen_at,
+		generations = excluded.generations, sealing = excluded.sealing`})
 
 var selectInstances = db.Define(db.SQL{Name: "instances.select",
-	SQLite: `SELECT id, version, level, role, started_at, seen_at FROM instances ORDER BY id LIMIT $1`})
+	SQLite: `SELECT id, version, level, role, started_at, seen_at, generations, sealing FROM instances ORDER BY id LIMIT $1`})
 
 var deleteInstance = db.Define(db.SQL{Name: "instances.delete",
 	SQLite: `DELETE FROM instances WHERE id = $1`})
@@ -41,10 +45,18 @@ type Instance struct {
 	Role      string
 	StartedAt till.Time
 	SeenAt    till.Time // its last pulse
+
+	Generations string // of the installation's secret, that it holds: "1,2"; "" means the first
+	Sealing     int    // the one that it seals with; 0 means the first
 }
 
 // Running reports whether an instance was seen a short time before now.
 func (i *Instance) Running(now till.Time) bool { return now.Sub(i.SeenAt) < InstanceGone }
+
+// Holds reports whether an instance holds a generation of the installation's secret.
+func (i *Instance) Holds(generation int) bool {
+	return slices.Contains(strings.Split(i.Generations, ","), strconv.Itoa(generation))
+}
 
 // PulseInstance records that an instance is alive, at the time of the transaction, and
 // forgets those that have not been seen for an hour.
@@ -53,14 +65,14 @@ func (tx *Tx) PulseInstance(ctx context.Context, i *Instance) error {
 	if err := tx.db.Defer(deleteOldInstances, [][]any{{int64(tx.Now().Add(-keepInstance))}}); err != nil {
 		return err
 	}
-	return tx.db.Defer(pulseInstance, [][]any{{i.ID[:], i.Version, i.Level, i.Role, int64(i.StartedAt), int64(i.SeenAt)}})
+	return tx.db.Defer(pulseInstance, [][]any{{i.ID[:], i.Version, i.Level, i.Role, int64(i.StartedAt), int64(i.SeenAt), cmp.Or(i.Generations, "1"), cmp.Or(i.Sealing, 1)}})
 }
 
 // Instances returns the instances with a pulse within the last hour.
 func (tx *Tx) Instances(ctx context.Context) ([]*Instance, error) {
 	return readAll(ctx, tx, selectInstances, []any{maxInstances}, func(r db.Row) (*Instance, error) {
 		i := &Instance{}
-		err := r.Scan(idDest(&i.ID), &i.Version, &i.Level, &i.Role, &i.StartedAt, &i.SeenAt)
+		err := r.Scan(idDest(&i.ID), &i.Version, &i.Level, &i.Role, &i.StartedAt, &i.SeenAt, &i.Generations, &i.Sealing)
 		return i, err
 	})
 }

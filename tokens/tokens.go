@@ -15,8 +15,8 @@ import (
 	"till/store"
 )
 
-// label separates this key from every other key of the installation's secret.
-const label = "till operator tokens v1"
+// SealLabel separates this key from every other key of the installation's secret.
+const SealLabel = "till operator tokens v1"
 
 const (
 	// fetchTimeout is how long an operator may take for a token. MTN has taken 20 s.
@@ -66,8 +66,8 @@ type fetchInFlight struct {
 }
 
 // New returns the cache of an installation.
-func New(s *store.Store, secret []byte, log *slog.Logger) (*Cache, error) {
-	sealer, err := seal.New(secret, label)
+func New(s *store.Store, ring *seal.Ring, log *slog.Logger) (*Cache, error) {
+	sealer, err := ring.Sealer(SealLabel)
 	if err != nil {
 		return nil, fmt.Errorf("operators' tokens: %w", err)
 	}
@@ -272,7 +272,7 @@ func (c *Cache) unseal(r *store.OperatorToken) (string, bool) {
 	if len(r.Sealed) == 0 {
 		return "", false
 	}
-	text, err := c.sealer.Open(r.Sealed, sealContext(r))
+	text, err := c.sealer.Open(r.Sealed, SealPlace(r.Connection, r.Name))
 	if err != nil {
 		c.log.Warn("operator token not decrypted", "connection", r.Connection, "name", r.Name)
 		return "", false
@@ -280,8 +280,8 @@ func (c *Cache) unseal(r *store.OperatorToken) (string, bool) {
 	return string(text), true
 }
 
-// sealContext binds a sealed token to its row.
-func sealContext(r *store.OperatorToken) []byte { return []byte(r.Connection + "\x00" + r.Name) }
+// SealPlace returns what a sealed token is bound to: the key of its row.
+func SealPlace(connection, name string) []byte { return []byte(connection + "\x00" + name) }
 
 // fetch fetches a token from the operator while it holds the lease, and records the result.
 func (c *Cache) fetch(ctx context.Context, row *store.OperatorToken, stale string, fetch fetcher) (fetched, error) {
@@ -304,7 +304,7 @@ func (c *Cache) fetch(ctx context.Context, row *store.OperatorToken, stale strin
 	early := provider.EarlyRefresh(life)
 	g := fetched{token, asked.Add(life - early), asked.Add(life)}
 	c.save(ctx, row, func(till.Time) {
-		row.Sealed = c.sealer.Seal([]byte(token), sealContext(row))
+		row.Sealed = c.sealer.Seal([]byte(token), SealPlace(row.Connection, row.Name))
 		row.ExpiresAt, row.RefreshAt, row.LeaseUntil = leased.Add(life), leased.Add(life-early), 0
 	})
 	return g, nil

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"till"
+	"till/internal/seal"
 	"till/provider"
 	"till/store"
 	"till/store/storetest"
@@ -47,7 +48,7 @@ func (o *operator) fetch(ctx context.Context) (string, time.Duration, error) {
 
 func keeper(t *testing.T, s *store.Store) *tokens.Cache {
 	t.Helper()
-	k, err := tokens.New(s, secret, nil)
+	k, err := tokens.New(s, seal.Single(secret), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +257,7 @@ func TestATokenThatIsRefusedIsNotGivenAgain(t *testing.T) {
 		}
 		// What another connection keeps, or somebody with another secret, is
 		// not opened.
-		other, err := tokens.New(s, bytes.Repeat([]byte{4}, 32), nil)
+		other, err := tokens.New(s, seal.Single(bytes.Repeat([]byte{4}, 32)), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"till"
+	"till/internal/seal"
 	"till/store"
 	"till/store/storetest"
 )
@@ -52,7 +53,7 @@ func deliverAll(b *testing.B, s *store.Store, concurrency int) {
 		}
 	}))
 	defer server.Close()
-	vault, err := NewSecretSealer([]byte("a made.Secret for tests only"))
+	vault, err := NewSecretSealer(seal.Single([]byte("a made.Secret for tests only")))
 	if err != nil {
 		b.Fatal(err)
 	}

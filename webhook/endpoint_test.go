@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"till"
+	"till/internal/seal"
 	"till/store"
 	"till/store/storetest"
 )
@@ -15,7 +16,7 @@ import (
 // acting is the acts on endpoints, with nobody to deliver.
 func acting(t *testing.T, s *store.Store) *Endpoints {
 	t.Helper()
-	vault, err := NewSecretSealer([]byte("a secret for tests only"))
+	vault, err := NewSecretSealer(seal.Single([]byte("a secret for tests only")))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,9 +8,9 @@ import (
 	"till/internal/seal"
 )
 
-// sealLabel separates this key from all other keys that are derived from the installation's
+// SealLabel separates this key from all other keys that are derived from the installation's
 // secret.
-const sealLabel = "till webhook secrets v1"
+const SealLabel = "till webhook secrets v1"
 
 // SecretSealer encrypts endpoints' secrets for the database, with a key derived from the
 // installation's secret. So a copy of the database alone cannot sign.
@@ -19,8 +19,8 @@ type SecretSealer struct {
 }
 
 // NewSecretSealer returns the sealer of an installation.
-func NewSecretSealer(installation []byte) (*SecretSealer, error) {
-	s, err := seal.New(installation, sealLabel)
+func NewSecretSealer(ring *seal.Ring) (*SecretSealer, error) {
+	s, err := ring.Sealer(SealLabel)
 	if err != nil {
 		return nil, fmt.Errorf("webhook secrets: %w", err)
 	}
@@ -34,21 +34,26 @@ var ErrSealed = errors.New("the webhook secret does not open: it was changed, mo
 // Seal encrypts an endpoint's secret. The ids are part of the encryption, so a row that is
 // copied to another endpoint cannot be decrypted there.
 func (v *SecretSealer) Seal(secret Secret, client, endpoint till.ID) []byte {
-	return v.sealer.Seal(secret, sealContext(client, endpoint))
+	return v.sealer.Seal(secret, SealPlace(client, endpoint))
 }
 
 // Open decrypts what Seal made for the same client and endpoint.
 func (v *SecretSealer) Open(sealed []byte, client, endpoint till.ID) (Secret, error) {
-	s, err := v.sealer.Open(sealed, sealContext(client, endpoint))
+	s, err := v.sealer.Open(sealed, SealPlace(client, endpoint))
 	if err != nil {
 		return nil, ErrSealed
 	}
 	return s, nil
 }
 
-func sealContext(client, endpoint till.ID) []byte {
+// contextVersion begins what is bound in. It does not change with the generation, so that
+// old secrets open.
+const contextVersion = 1
+
+// SealPlace returns what a sealed secret is bound to.
+func SealPlace(client, endpoint till.ID) []byte {
 	b := make([]byte, 0, 1+len(client)+len(endpoint))
-	b = append(b, seal.Version)
+	b = append(b, contextVersion)
 	b = append(b, client[:]...)
 	return append(b, endpoint[:]...)
 }

@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"till"
+	"till/internal/seal"
 )
 
 func TestVault(t *testing.T) {
 	t.Parallel()
 	installation := bytes.Repeat([]byte{7}, 32)
-	v, err := NewSecretSealer(installation)
+	v, err := NewSecretSealer(seal.Single(installation))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -19,7 +20,7 @@ func TestVault(t *testing.T) {
 	secret := NewSecret()
 	sealed := v.Seal(secret, client, endpoint)
 
-	again, err := NewSecretSealer(installation)
+	again, err := NewSecretSealer(seal.Single(installation))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +34,7 @@ func TestVault(t *testing.T) {
 		t.Error("sealed twice, it looks the same: the nonce was used again")
 	}
 
-	stranger, err := NewSecretSealer(bytes.Repeat([]byte{8}, 32))
+	stranger, err := NewSecretSealer(seal.Single(bytes.Repeat([]byte{8}, 32)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +56,7 @@ func TestVault(t *testing.T) {
 	}
 	refuse("something behind", v, append(bytes.Clone(sealed), 0), client, endpoint)
 
-	if _, err := NewSecretSealer(installation[:15]); err == nil {
+	if _, err := NewSecretSealer(seal.Single(installation[:15])); err == nil {
 		t.Error("a short secret is accepted")
 	}
 }

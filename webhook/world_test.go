@@ -22,6 +22,7 @@ import (
 
 	"till"
 	"till/collect"
+	"till/internal/seal"
 	"till/provider"
 	"till/store"
 	"till/store/storetest"
@@ -79,7 +80,7 @@ func newWorld(t *testing.T, database store.Config) *world {
 	w.store = storetest.Open(t, database)
 	w.collector, w.client = storetest.NewCollector(t, w.store), storetest.NewClient(t, w.store, till.Test)
 	var err error
-	if w.vault, err = NewSecretSealer([]byte("a secret for tests only")); err != nil {
+	if w.vault, err = NewSecretSealer(seal.Single([]byte("a secret for tests only"))); err != nil {
 		t.Fatal(err)
 	}
 	w.sender = NewSender(SenderConfig{Dial: w.dial})

@@ -159,7 +159,7 @@ func (b *backupFlags) save(cmd *cobra.Command, place backup.Place, recipients []
 	current := s.CheckSchema(ctx) == nil
 	bar := newProgress(cmd.ErrOrStderr(), "pages")
 	src := &backup.Source{Store: s, Program: versionText(), Recipients: recipients, WithHeads: current, Progress: bar.at}
-	if src.Secret, err = b.secret(ctx, s, len(recipients) > 0); err != nil {
+	if src.Secret, err = b.secret(ctx, s, len(recipients) > 0, current); err != nil {
 		return err
 	}
 	m, err := src.Prepare(ctx)
@@ -198,16 +198,25 @@ func recordBackup(ctx context.Context, s *store.Store, kind store.BackupKind, r 
 }
 
 // secret returns the content of the secret's file, if it is to be in the backup.
-func (b *backupFlags) secret(ctx context.Context, s *store.Store, encrypted bool) ([]byte, error) {
+// A database of an older release has only the first generation.
+func (b *backupFlags) secret(ctx context.Context, s *store.Store, encrypted, current bool) ([]byte, error) {
 	if !encrypted {
 		return nil, nil
 	}
-	if _, err := readSecret(ctx, s, b.database, b.secretFile); err != nil {
+	file, err := secretPath(b.database, b.secretFile)
+	if err != nil {
 		return nil, err
 	}
-	file := b.secretFile
-	if file == "" {
-		file = server.SecretFile(b.database)
+	if current {
+		err = server.CheckSecretFile(ctx, s, file)
+	} else {
+		var secret []byte
+		if secret, err = server.ReadSecret(file); err == nil {
+			err = server.CheckSecret(ctx, s, secret)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the secret in %s: %w", file, err)
 	}
 	return os.ReadFile(file)
 }

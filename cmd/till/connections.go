@@ -86,7 +86,7 @@ func listConnections(ctx context.Context, s *store.Store, o operatorsOf) ([]*con
 	if err != nil || o.config == "" {
 		return sorted(by), err
 	}
-	ops, secret, err := o.open(ctx, s)
+	ops, ring, err := o.open(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func listConnections(ctx context.Context, s *store.Store, o operatorsOf) ([]*con
 		_, payments := ops.Payments[f.Name].(provider.CallbackReader)
 		_, payouts := ops.Payouts[f.Name].(provider.CallbackReader)
 		if (payments || payouts) && o.baseURL != "" {
-			url := server.CallbackURL(o.baseURL, f.Name, secret)
+			url := server.CallbackURL(o.baseURL, f.Name, ring)
 			c.CallbackURL = &url
 		}
 	}

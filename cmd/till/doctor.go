@@ -209,14 +209,13 @@ func (d *doctor) examineStore(ctx context.Context, database, secretFile string) 
 	if err := d.examineBackups(ctx, s); err != nil {
 		return err
 	}
+	if err := d.examineGenerations(ctx, s); err != nil {
+		return err
+	}
 	if secretFile == "" {
 		return nil
 	}
-	secret, err := server.ReadSecret(secretFile)
-	if err == nil {
-		err = server.CheckSecret(ctx, s, secret)
-	}
-	if err != nil {
+	if err := server.CheckSecretFile(ctx, s, secretFile); err != nil {
 		d.add("secret", isWrong, "%s: %v", secretFile, err)
 		return nil
 	}

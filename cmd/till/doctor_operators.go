@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"till/config"
+	"till/internal/seal"
 	"till/provider"
 	"till/server"
 	"till/store"
@@ -31,7 +32,7 @@ type operatorsOf struct {
 // open reads the configuration and opens its connections on a database. It
 // uses the servers' shared tokens: some operators accept only the newest
 // token.
-func (o operatorsOf) open(ctx context.Context, s *store.Store) (*server.Operators, []byte, error) {
+func (o operatorsOf) open(ctx context.Context, s *store.Store) (*server.Operators, *seal.Ring, error) {
 	file, err := server.LoadConfig(o.config, o.adapters)
 	if err != nil {
 		return nil, nil, err
@@ -42,20 +43,17 @@ func (o operatorsOf) open(ctx context.Context, s *store.Store) (*server.Operator
 	if o.secretFile == "" {
 		return nil, nil, errors.New("name the file of the installation's secret with --secret-file")
 	}
-	secret, err := server.ReadSecret(o.secretFile)
-	if err == nil {
-		err = server.CheckSecret(ctx, s, secret)
-	}
+	ring, err := server.OpenKeyring(ctx, s, o.secretFile)
 	if err != nil {
 		return nil, nil, fmt.Errorf("the secret in %s: %w", o.secretFile, err)
 	}
-	k, err := tokens.New(s, secret, nil)
+	k, err := tokens.New(s, ring, nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	deps := server.DepsOf(k, o.baseURL, secret, slog.New(slog.DiscardHandler))
+	deps := server.DepsOf(k, o.baseURL, ring, slog.New(slog.DiscardHandler))
 	ops, err := server.OpenOperators(file, o.adapters, deps)
-	return ops, secret, err
+	return ops, ring, err
 }
 
 // testTimeout is how long an operator's test may take: a token alone can take
@@ -65,7 +63,7 @@ const testTimeout = 45 * time.Second
 // examineOperators tests each configured connection without moving money.
 func (d *doctor) examineOperators(ctx context.Context, o operatorsOf) error {
 	return withDatabase(ctx, o.database, func(s *store.Store) error {
-		ops, secret, err := o.open(ctx, s)
+		ops, ring, err := o.open(ctx, s)
 		var wrong *config.Error
 		switch {
 		case errors.As(err, &wrong):
@@ -80,7 +78,7 @@ func (d *doctor) examineOperators(ctx context.Context, o operatorsOf) error {
 		d.add("config", isFine, "%s and %s", count(len(ops.File.Connections), "connection", "connections"), count(len(ops.File.Routes), "route", "routes"))
 		for _, c := range ops.File.Connections {
 			d.examineConnection(ctx, ops, c.Name)
-			d.reportCallback(ops, c, o.baseURL, secret)
+			d.reportCallback(ops, c, o.baseURL, ring)
 		}
 		if err := d.examineCases(ctx, s); err != nil {
 			return err
@@ -125,10 +123,10 @@ func (d *doctor) examineConnection(ctx context.Context, ops *server.Operators, n
 
 // reportCallback reports the callback address to register at an operator, and
 // why callbacks cannot come.
-func (d *doctor) reportCallback(ops *server.Operators, c *config.Connection, baseURL string, secret []byte) {
+func (d *doctor) reportCallback(ops *server.Operators, c *config.Connection, baseURL string, ring *seal.Ring) {
 	address := ""
 	if baseURL != "" {
-		address = server.CallbackURL(baseURL, c.Name, secret)
+		address = server.CallbackURL(baseURL, c.Name, ring)
 	}
 	told := ""
 	for _, p := range []provider.Provider{ops.Payments[c.Name], ops.Payouts[c.Name]} {
@@ -149,9 +147,9 @@ func (d *doctor) reportCallback(ops *server.Operators, c *config.Connection, bas
 	case baseURL == "":
 		d.add(c.Name+" callbacks", isRisky, "name the service's address with --base-url to see the one that the operator calls")
 	case strings.HasPrefix(baseURL, "http://"):
-		d.add(c.Name+" callbacks", isRisky, "operators call HTTPS only; the address would be %s", server.CallbackURL(baseURL, c.Name, secret))
+		d.add(c.Name+" callbacks", isRisky, "operators call HTTPS only; the address would be %s", server.CallbackURL(baseURL, c.Name, ring))
 	default:
-		d.add(c.Name+" callbacks", isFine, "tell the operator to call %s", server.CallbackURL(baseURL, c.Name, secret))
+		d.add(c.Name+" callbacks", isFine, "tell the operator to call %s", server.CallbackURL(baseURL, c.Name, ring))
 	}
 }
 

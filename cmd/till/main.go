@@ -91,7 +91,7 @@ func newRoot() *cobra.Command {
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.AddCommand(newDev(), newServe(), newClient(), newKey(), newPerson(), newPayment(), newPayout(), newPayouts(), newAdjust(), newCases(), newStrays(), newWebhook(), newAudit(),
 		newStatement(), newVerify(), newReport(), newStatus(), newReconcile(), newConnections(), newSimulate(), newDoctor(), newRestored(), newBench(),
-		newProxy(), newListen(), newTrigger(), newMigrate(), newLevel(), newVersion())
+		newProxy(), newListen(), newTrigger(), newMigrate(), newLevel(), newSecret(), newVersion())
 	root.AddCommand(newBackup(), newRestore(), newDrill(), newHealth(), newTop())
 	root.AddCommand(newPersonData())
 	root.AddCommand(newErase())

@@ -11,6 +11,7 @@ import (
 
 	"till/collect"
 	"till/engine"
+	"till/internal/seal"
 	"till/payout"
 	"till/provider"
 	"till/provider/sandbox"
@@ -53,20 +54,36 @@ func withProcessors(cmd *cobra.Command, s *store.Store, database, secretFile str
 
 // readSecret reads the installation's secret and refuses another's.
 func readSecret(ctx context.Context, s *store.Store, database, file string) ([]byte, error) {
-	if file == "" && store.IsPostgres(database) {
-		return nil, errors.New("name the installation's secret with --secret-file")
-	}
-	if file == "" {
-		file = server.SecretFile(database)
-	}
-	secret, err := server.ReadSecret(file)
+	ring, err := readKeyring(ctx, s, database, file)
 	if err != nil {
 		return nil, err
 	}
-	if err := server.CheckSecret(ctx, s, secret); err != nil {
+	return ring.Root(), nil
+}
+
+// readKeyring reads the generations of the installation's secret and refuses another's.
+func readKeyring(ctx context.Context, s *store.Store, database, file string) (*seal.Ring, error) {
+	file, err := secretPath(database, file)
+	if err != nil {
+		return nil, err
+	}
+	ring, err := server.OpenKeyring(ctx, s, file)
+	if err != nil {
 		return nil, fmt.Errorf("the secret in %s: %w", file, err)
 	}
-	return secret, nil
+	return ring, nil
+}
+
+// secretPath returns the file of the installation's secret: the one that is named, or the
+// one beside the database.
+func secretPath(database, file string) (string, error) {
+	switch {
+	case file != "":
+		return file, nil
+	case store.IsPostgres(database):
+		return "", errors.New("name the installation's secret with --secret-file")
+	}
+	return server.SecretFile(database), nil
 }
 
 func exists(path string) bool {

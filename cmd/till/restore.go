@@ -34,7 +34,7 @@ func (a *archiveFlags) add(cmd *cobra.Command) {
 // request opens the archive that a text names and prepares a restore of it.
 func (a *archiveFlags) request(cmd *cobra.Command, text string) (r backup.RestoreRequest, name string, end func() error, err error) {
 	r = backup.RestoreRequest{
-		SecretFile: a.secretFile, Installation: a.installation, By: actor(), ReadSecret: server.ReadSecret, CheckSecret: server.CheckSecret,
+		SecretFile: a.secretFile, Installation: a.installation, By: actor(), ReadSecret: server.ReadSecret, CheckSecret: server.CheckSecretFile,
 	}
 	if a.identityFile != "" {
 		if r.Identities, err = readIdentities(a.identityFile); err != nil {

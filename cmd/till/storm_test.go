@@ -22,6 +22,7 @@ import (
 	"till"
 	"till/account"
 	"till/books"
+	"till/internal/seal"
 	"till/provider/airtel"
 	"till/provider/mpesa"
 	"till/provider/mtnmomo"
@@ -217,7 +218,7 @@ func (s *storm) open() {
 		s.t.Fatal(err)
 	}
 	for _, st := range s.stages {
-		if err := st.begin(simulator.Faults{}, "", server.CallbackURL("http://"+s.addr+"/v1", st.simulation.name, secret)); err != nil {
+		if err := st.begin(simulator.Faults{}, "", server.CallbackURL("http://"+s.addr+"/v1", st.simulation.name, seal.Single(secret))); err != nil {
 			s.t.Fatal(err)
 		}
 	}

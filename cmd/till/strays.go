@@ -203,11 +203,11 @@ before you decide whose money it is.`,
 				}
 				var text []byte
 				if body {
-					secret, err := readSecret(cmd.Context(), s, database, secretFile)
+					ring, err := readKeyring(cmd.Context(), s, database, secretFile)
 					if err != nil {
 						return err
 					}
-					b, err := books.NewStrays(s, secret)
+					b, err := books.NewStrays(s, ring)
 					if err != nil {
 						return err
 					}

@@ -14,7 +14,8 @@ import (
 // bytes) gets the next one:
 //
 //	1  what all releases before the level wrote
-const Level = 1
+//	2  bytes that a later generation of the installation's secret sealed
+const Level = 2
 
 // levelPrefix begins the row that a raised level leaves among the migrations. The row is
 // not rolling. So a program that does not know the level stops, and does not start, as

@@ -1,0 +1,219 @@
+package books
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"till"
+	"till/internal/seal"
+	"till/store"
+)
+
+// Generations has what is known about the generations of an installation's secret.
+type Generations struct {
+	All       []store.Generation // by number; none: only the first ever was
+	Level     int
+	Instances []*store.Instance
+	Sealed    map[store.SealedKind]map[int]int64 // values by generation
+	At        till.Time                          // when it was read
+}
+
+// ReadGenerations returns the generations, what each one sealed, and who holds them.
+func ReadGenerations(ctx context.Context, s *store.Store) (g Generations, err error) {
+	err = s.View(ctx, func(tx *store.Tx) error {
+		if g, err = readGenerations(ctx, tx); err != nil {
+			return err
+		}
+		g.Sealed, err = tx.CountSealed(ctx)
+		return err
+	})
+	return g, err
+}
+
+func readGenerations(ctx context.Context, tx *store.Tx) (g Generations, err error) {
+	if g.All, err = tx.Generations(ctx); err != nil {
+		return g, err
+	}
+	l, err := readLevels(ctx, tx)
+	g.Level, g.Instances, g.At = l.Level, l.Instances, l.At
+	return g, err
+}
+
+// UsedGeneration returns the number of the generation that seals.
+func UsedGeneration(all []store.Generation) int {
+	used, at := 1, till.Time(0)
+	for _, g := range all {
+		if g.UsedAt > at {
+			used, at = g.Number, g.UsedAt
+		}
+	}
+	return used
+}
+
+// Used returns the number of the generation that seals.
+func (g *Generations) Used() int { return UsedGeneration(g.All) }
+
+// Find returns a generation, nil if there is none of this number.
+func (g *Generations) Find(number int) *store.Generation {
+	for i := range g.All {
+		if g.All[i].Number == number {
+			return &g.All[i]
+		}
+	}
+	return nil
+}
+
+// SealedBy returns how many values a generation sealed that are still there.
+func (g *Generations) SealedBy(number int) (n int64) {
+	for _, by := range g.Sealed {
+		n += by[number]
+	}
+	return n
+}
+
+// running returns the instances that run and for which a condition holds, as text.
+func (g *Generations) running(is func(i *store.Instance) bool) string {
+	var names []string
+	for _, i := range g.Instances {
+		if i.Running(g.At) && is(i) {
+			names = append(names, i.ID.String())
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// The reasons for which a change of generations is refused.
+var (
+	ErrGenerationLevel   = fmt.Errorf("the release before cannot read what another generation sealed: run 'till level raise' first, which makes the level %d", store.LevelGenerations)
+	ErrGenerationUnknown = errors.New("there is no such generation: 'till secret list' shows those that there are")
+	ErrGenerationRetired = errors.New("the generation is retired")
+	ErrNotYet            = errors.New("not yet") // it may pass within seconds
+	ErrGenerationOther   = errors.New("another key was added under this number: take the file in which it is")
+)
+
+// changeGenerations runs a change, with other changes kept waiting, and records it in the
+// audit log of the house. The change returns "" if there is nothing to do.
+func changeGenerations(ctx context.Context, s *store.Store, by, action string, change func(tx *store.Tx, g *Generations) (detail string, err error)) (changed bool, err error) {
+	_, err = retryUnknown(ctx, s.Update, func(tx *store.Tx, again bool) error {
+		changed = again
+		if err := tx.LockGenerations(ctx); err != nil {
+			return err
+		}
+		g, err := readGenerations(ctx, tx)
+		if err != nil {
+			return err
+		}
+		detail, err := change(tx, &g)
+		if err != nil || detail == "" {
+			return err
+		}
+		changed = true
+		return auditClients(ctx, tx, []till.ID{till.House}, by, action, detail)
+	})
+	return changed && err == nil, err
+}
+
+// AddGeneration records a generation whose key is in the file of the secret. first is the
+// check of the first one. It returns false if the generation is recorded already.
+func AddGeneration(ctx context.Context, s *store.Store, number int, check, first []byte, by string) (bool, error) {
+	return changeGenerations(ctx, s, by, "secret.add", func(tx *store.Tx, g *Generations) (string, error) {
+		switch known := g.Find(number); {
+		case g.Level < store.LevelGenerations:
+			return "", ErrGenerationLevel
+		case number < 2 || number > seal.MaxGeneration:
+			return "", fmt.Errorf("a generation that is added has a number from 2 to %d", seal.MaxGeneration)
+		case known != nil && !bytes.Equal(known.Check, check):
+			return "", ErrGenerationOther
+		case known != nil && !known.RetiredAt.IsZero():
+			return "", ErrGenerationRetired
+		case known != nil:
+			return "", nil
+		}
+		if len(g.All) == 0 {
+			i, err := tx.Installation(ctx)
+			if err != nil || i == nil {
+				return "", errors.Join(err, errors.New("the database has not been started yet"))
+			}
+			if err := tx.InsertGeneration(ctx, &store.Generation{Number: 1, Check: first, AddedAt: i.CreatedAt, UsedAt: i.CreatedAt}); err != nil {
+				return "", err
+			}
+		}
+		return fmt.Sprintf("generation %d", number), tx.InsertGeneration(ctx, &store.Generation{Number: number, Check: check, AddedAt: tx.Now()})
+	})
+}
+
+// UseGeneration makes all instances seal with a generation. It is refused while an instance
+// runs that does not hold it, and could not open what others seal. It returns false if the
+// generation is in use already.
+func UseGeneration(ctx context.Context, s *store.Store, number int, by string) (bool, error) {
+	return changeGenerations(ctx, s, by, "secret.use", func(tx *store.Tx, g *Generations) (string, error) {
+		used := g.Used()
+		switch known := g.Find(number); {
+		case number == used:
+			return "", nil
+		case known == nil:
+			return "", ErrGenerationUnknown
+		case !known.RetiredAt.IsZero():
+			return "", ErrGenerationRetired
+		}
+		if lack := g.running(func(i *store.Instance) bool { return !i.Holds(number) }); lack != "" {
+			return "", fmt.Errorf("%w: instances run that do not hold generation %d, and could not open what it seals: put the file of the secret there, and they read it within seconds: %s", ErrNotYet, number, lack)
+		}
+		// The clock may have been set back.
+		at := max(tx.Now(), g.Find(used).UsedAt+1)
+		return fmt.Sprintf("from generation %d to %d", used, number), tx.UseGeneration(ctx, number, at)
+	})
+}
+
+// callbackMargin is how long after a generation was put into use an instance may still have
+// given operators addresses of the one before.
+const callbackMargin = time.Minute
+
+// maxSentCounted is up to how many open payments and payouts are counted.
+const maxSentCounted = 10_000
+
+// RetireGeneration ends a generation. It is refused while something needs it: it seals, a
+// value is sealed with it, or an operator may call an address of its time. It returns false
+// if the generation is retired already.
+func RetireGeneration(ctx context.Context, s *store.Store, number int, by string) (bool, error) {
+	return changeGenerations(ctx, s, by, "secret.retire", func(tx *store.Tx, g *Generations) (string, error) {
+		used := g.Used()
+		known := g.Find(number)
+		switch {
+		case number == used:
+			return "", errors.New("it is the generation that seals: put another one into use first")
+		case known == nil:
+			return "", ErrGenerationUnknown
+		case !known.RetiredAt.IsZero():
+			return "", nil
+		case known.UsedAt > 0:
+			if err := g.needed(ctx, tx, number); err != nil {
+				return "", err
+			}
+		}
+		return fmt.Sprintf("generation %d", number), tx.RetireGeneration(ctx, number)
+	})
+}
+
+// needed returns an error that says what still needs a generation that was in use.
+func (g *Generations) needed(ctx context.Context, tx *store.Tx, number int) (err error) {
+	if g.Sealed, err = tx.CountSealed(ctx); err != nil {
+		return err
+	}
+	if n := g.SealedBy(number); n > 0 {
+		return fmt.Errorf("%w: generation %d is needed by values that it sealed: %d. A running service seals them anew, or 'till secret reseal'", ErrNotYet, number, n)
+	}
+	if still := g.running(func(i *store.Instance) bool { return i.Sealing != g.Used() }); still != "" {
+		return fmt.Errorf("%w: instances do not seal with generation %d yet; they do within seconds: %s", ErrNotYet, g.Used(), still)
+	}
+	n, err := tx.SentBefore(ctx, g.Find(g.Used()).UsedAt.Add(callbackMargin), maxSentCounted)
+	if err == nil && n > 0 {
+		err = fmt.Errorf("payments and payouts are open that were sent while generation %d was in use: %d. Their operators may call an address of that time: "+
+			"try again when they are over, which with the reads for late money takes up to some days", number, n)
+	}
+	return err
+}

@@ -1,0 +1,194 @@
+package server_test
+
+import (
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"till/books"
+	"till/server"
+	"till/store"
+	"till/store/storetest"
+)
+
+// rotating is a running server whose secret is rotated beside it.
+type rotating struct {
+	*running
+	store  *store.Store
+	secret string
+}
+
+// eventually waits until a change is not refused as too early.
+func (r *rotating) eventually(what string, change func() (bool, error)) {
+	r.t.Helper()
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		changed, err := change()
+		if err == nil && changed {
+			return
+		}
+		if !errors.Is(err, books.ErrNotYet) || time.Now().After(end) {
+			r.t.Fatalf("%s: %v, %v", what, changed, err)
+		}
+	}
+}
+
+// address waits until the connection's callback address is another than before.
+func (r *rotating) address(before string) string {
+	r.t.Helper()
+	for end := time.Now().Add(2 * time.Minute); r.CallbackURL("first") == before; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			r.t.Fatal("the server does not follow")
+		}
+	}
+	return r.CallbackURL("first")
+}
+
+// calls returns the status of an operator's call to an address.
+func (r *rotating) calls(address string) int {
+	r.t.Helper()
+	res, err := http.Post(address, "text/plain", strings.NewReader("6f1c1a52-0d0c-4d5a-9a62-51f9a6f0a3c1"))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	res.Body.Close()
+	return res.StatusCode
+}
+
+// rotate adds a generation and puts it into use.
+func (r *rotating) rotate(want int) {
+	r.t.Helper()
+	number, err := server.AddKey(r.t.Context(), r.store, r.secret, "person:Anne")
+	if err != nil || number != want {
+		r.t.Fatalf("added %d, %v", number, err)
+	}
+	r.eventually("use", func() (bool, error) { return books.UseGeneration(r.t.Context(), r.store, want, "person:Anne") })
+}
+
+// The secret is rotated while the server runs: it follows by itself, addresses of the
+// generation before work until that is retired, and an address of a payment that is open
+// keeps its generation.
+func TestTheSecretIsRotatedWhileTheServerRuns(t *testing.T) {
+	t.Parallel()
+	c := testConfig(t)
+	c.ApprovalWindow = 10 * time.Minute // a payment stays open
+	if err := withBank(t, &c, oneBank); err != nil {
+		t.Fatal(err)
+	}
+	r := &rotating{running: start(t, c), store: storetest.Open(t, store.Config{Path: c.Database}), secret: server.SecretFile(c.Database)}
+	old, err := os.ReadFile(r.secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := server.AddKey(t.Context(), r.store, r.secret, "person:Anne"); !errors.Is(err, books.ErrGenerationLevel) {
+		t.Fatalf("at level 1: %v", err)
+	}
+	if text, err := os.ReadFile(r.secret); err != nil || string(text) != string(old) {
+		t.Fatalf("a refused command has changed the file, %v", err)
+	}
+	if _, err := books.RaiseLevel(t.Context(), r.store, store.Level, "person:Anne"); err != nil {
+		t.Fatal(err)
+	}
+	first := r.CallbackURL("first")
+	r.rotate(2)
+	second := r.address(first)
+	if r.calls(first) == http.StatusNotFound || r.calls(second) == http.StatusNotFound || r.calls(second+"x") != http.StatusNotFound {
+		t.Error("an address of a generation that is not retired is not known, or any address is")
+	}
+	r.eventually("retire", func() (bool, error) { return books.RetireGeneration(t.Context(), r.store, 1, "person:Anne") })
+	for end := time.Now().Add(2 * time.Minute); r.calls(first) != http.StatusNotFound; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the address of a retired generation is still known")
+		}
+	}
+
+	id := r.create("242061230003") // its customer does not answer
+	r.await(id, "processing")
+	r.rotate(3)
+	r.address(second)
+	_, err = books.RetireGeneration(t.Context(), r.store, 2, "person:Anne")
+	for end := time.Now().Add(2 * time.Minute); errors.Is(err, books.ErrNotYet) && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		_, err = books.RetireGeneration(t.Context(), r.store, 2, "person:Anne")
+	}
+	if err == nil || !strings.Contains(err.Error(), "may call an address of that time") {
+		t.Errorf("with an open payment: %v", err)
+	}
+	if err := r.stop(); err != nil {
+		t.Fatal(err)
+	}
+
+	// A start needs each generation that was used and is not retired.
+	newest, err := os.ReadFile(r.secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(r.secret, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(string(old))
+	refused(t, c, "generation 2 is missing")
+	put(strings.Replace(string(newest), "\n3 ", "\n4 ", 1))
+	refused(t, c, "generation 3 is missing")
+	lines := strings.Split(strings.TrimSpace(string(newest)), "\n")
+	put(lines[0] + "\n2 " + strings.TrimPrefix(lines[2], "3 ") + "\n" + lines[2] + "\n")
+	refused(t, c, "generation 2 in it is another key")
+	put(string(newest))
+	start(t, c).stop()
+}
+
+// If 'till secret add' is killed between the file and the database, the next one goes on.
+// An edit keeps the file's mode.
+func TestAnInterruptedAddGoesOn(t *testing.T) {
+	t.Parallel()
+	c := testConfig(t)
+	if err := start(t, c).stop(); err != nil {
+		t.Fatal(err)
+	}
+	s, secret := storetest.Open(t, store.Config{Path: c.Database}), server.SecretFile(c.Database)
+	if _, err := books.RaiseLevel(t.Context(), s, store.Level, "person:Anne"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(secret, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(secret, os.O_APPEND|os.O_WRONLY, 0)
+	if err == nil {
+		_, err = f.WriteString("2 " + strings.Repeat("ab", 32) + "\n")
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []int{2, 3} {
+		if number, err := server.AddKey(t.Context(), s, secret, "person:Anne"); err != nil || number != want {
+			t.Fatalf("added %d, %v, want %d", number, err, want)
+		}
+	}
+	if info, err := os.Stat(secret); err != nil || info.Mode().Perm() != 0o640 {
+		t.Errorf("the file's mode is %v, %v", info.Mode(), err)
+	}
+	keys, err := server.ReadKeys(secret)
+	if err != nil || len(keys) != 3 || keys[2][0] != 0xab {
+		t.Errorf("the file has %d generations, %v", len(keys), err)
+	}
+	for range 2 {
+		if err := server.RemoveKey(secret, 2); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := server.RemoveKey(secret, 1); err != nil {
+		t.Fatal(err)
+	}
+	if keys, err = server.ReadKeys(secret); err != nil || len(keys) != 2 || keys[1] == nil || keys[3] == nil {
+		t.Errorf("the file has %d generations, %v", len(keys), err)
+	}
+	if left, err := filepath.Glob(secret + ".*"); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
