@@ -39,8 +39,11 @@ func readGenerations(ctx context.Context, tx *store.Tx) (g Generations, err erro
 		return g, err
 	}
 	l, err := readLevels(ctx, tx)
+	if err != nil {
+		return g, err
+	}
 	g.Level, g.Instances, g.At = l.Level, l.Instances, l.At
-	return g, err
+	return g, tx.ReadInstanceKeys(ctx, g.Instances)
 }
 
 // UsedGeneration returns the number of the generation that seals.

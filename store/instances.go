@@ -19,7 +19,10 @@ var pulseInstance = db.Define(db.SQL{Name: "instances.pulse",
 		generations = excluded.generations, sealing = excluded.sealing`})
 
 var selectInstances = db.Define(db.SQL{Name: "instances.select",
-	SQLite: `SELECT id, version, level, role, started_at, seen_at, generations, sealing FROM instances ORDER BY id LIMIT $1`})
+	SQLite: `SELECT id, version, level, role, started_at, seen_at FROM instances ORDER BY id LIMIT $1`})
+
+var selectInstanceKeys = db.Define(db.SQL{Name: "instances.selectKeys",
+	SQLite: `SELECT id, generations, sealing FROM instances ORDER BY id LIMIT $1`})
 
 var deleteInstance = db.Define(db.SQL{Name: "instances.delete",
 	SQLite: `DELETE FROM instances WHERE id = $1`})
@@ -72,8 +75,27 @@ func (tx *Tx) PulseInstance(ctx context.Context, i *Instance) error {
 func (tx *Tx) Instances(ctx context.Context) ([]*Instance, error) {
 	return readAll(ctx, tx, selectInstances, []any{maxInstances}, func(r db.Row) (*Instance, error) {
 		i := &Instance{}
-		err := r.Scan(idDest(&i.ID), &i.Version, &i.Level, &i.Role, &i.StartedAt, &i.SeenAt, &i.Generations, &i.Sealing)
+		err := r.Scan(idDest(&i.ID), &i.Version, &i.Level, &i.Role, &i.StartedAt, &i.SeenAt)
 		return i, err
+	})
+}
+
+// ReadInstanceKeys completes instances by the generations that they hold and seal with. It
+// is apart from Instances, which a start reads before it migrates: an older database does not
+// have these columns.
+func (tx *Tx) ReadInstanceKeys(ctx context.Context, all []*Instance) error {
+	by := make(map[till.ID]*Instance, len(all))
+	for _, i := range all {
+		by[i.ID] = i
+	}
+	return tx.db.Query(ctx, selectInstanceKeys, []any{maxInstances}, func(r db.Row) error {
+		var id till.ID
+		var held Instance
+		err := r.Scan(idDest(&id), &held.Generations, &held.Sealing)
+		if i := by[id]; i != nil {
+			i.Generations, i.Sealing = held.Generations, held.Sealing
+		}
+		return err
 	})
 }
 
