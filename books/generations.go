@@ -103,7 +103,7 @@ var (
 func changeGenerations(ctx context.Context, s *store.Store, by, action string, change func(tx *store.Tx, g *Generations) (detail string, err error)) (changed bool, err error) {
 	_, err = retryUnknown(ctx, s.Update, func(tx *store.Tx, again bool) error {
 		changed = again
-		if err := tx.LockGenerations(ctx); err != nil {
+		if err := tx.LockInstallation(ctx); err != nil {
 			return err
 		}
 		g, err := readGenerations(ctx, tx)

@@ -64,6 +64,9 @@ func (e *ErrOlderInstances) Error() string {
 func RaiseLevel(ctx context.Context, s *store.Store, level int, by string) (raised bool, err error) {
 	_, err = retryUnknown(ctx, s.Update, func(tx *store.Tx, again bool) error {
 		raised = again
+		if err := tx.LockInstallation(ctx); err != nil {
+			return err
+		}
 		l, err := readLevels(ctx, tx)
 		if err != nil || l.Level >= level {
 			return err

@@ -19,10 +19,6 @@ var useGeneration = db.Define(db.SQL{Name: "generations.use",
 var retireGeneration = db.Define(db.SQL{Name: "generations.retire",
 	SQLite: `UPDATE seal_generations SET retired_at = $1 WHERE generation = $2 AND retired_at = 0`})
 
-var lockGenerations = db.Define(db.SQL{Name: "generations.lock",
-	SQLite:   `SELECT one FROM installation WHERE one = 1`,
-	Postgres: `SELECT one FROM installation WHERE one = 1 FOR UPDATE`})
-
 var countSentBefore = db.Define(db.SQL{Name: "generations.countSentBefore",
 	SQLite: `SELECT count(*) FROM (SELECT 1 FROM steps WHERE send_started_at > 0 AND subject_id < $1 LIMIT $2) AS s`})
 
@@ -44,13 +40,6 @@ func (tx *Tx) Generations(ctx context.Context) ([]Generation, error) {
 		err = r.Scan(&g.Number, &g.Check, &g.AddedAt, &g.UsedAt, &g.RetiredAt)
 		return g, err
 	})
-}
-
-// LockGenerations keeps other changes of generations waiting until the commit.
-func (tx *Tx) LockGenerations(ctx context.Context) error {
-	var one int
-	_, err := tx.db.QueryRow(ctx, lockGenerations, nil, &one)
-	return err
 }
 
 // InsertGeneration records a new generation.

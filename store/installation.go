@@ -14,6 +14,10 @@ var selectInstallation = db.Define(db.SQL{Name: "installation.select",
 var insertInstallation = db.Define(db.SQL{Name: "installation.insert",
 	SQLite: `INSERT INTO installation (one, log_id, secret_check, created_at) VALUES (1, $1, $2, $3)`})
 
+var lockInstallation = db.Define(db.SQL{Name: "installation.lock",
+	SQLite:   `SELECT one FROM installation WHERE one = 1`,
+	Postgres: `SELECT one FROM installation WHERE one = 1 FOR UPDATE`})
+
 var selectLevel = db.Define(db.SQL{Name: "installation.selectLevel",
 	SQLite: `SELECT level FROM installation WHERE one = 1`})
 
@@ -107,6 +111,15 @@ func (tx *Tx) Installation(ctx context.Context) (*Installation, error) {
 func (tx *Tx) InsertInstallation(ctx context.Context, i *Installation) error {
 	_, err := tx.db.Exec(ctx, insertInstallation,
 		i.LogID[:], i.SecretCheck, int64(i.CreatedAt))
+	return err
+}
+
+// LockInstallation keeps other changes of the level and of generations waiting until the
+// commit. It comes before the lock of a client's log: in another order two changes could wait
+// for each other.
+func (tx *Tx) LockInstallation(ctx context.Context) error {
+	var one int
+	_, err := tx.db.QueryRow(ctx, lockInstallation, nil, &one)
 	return err
 }
 
