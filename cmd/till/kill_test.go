@@ -100,6 +100,9 @@ type instance struct {
 	base string
 }
 
+// log returns what an instance that has ended has logged.
+func (s *instance) log() string { return s.cmd.Stderr.(*bytes.Buffer).String() }
+
 // start starts a server with further arguments.
 func (k *killing) start(args ...string) *instance {
 	k.t.Helper()
