@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"till"
@@ -68,6 +70,59 @@ func TestTheLevelWaitsForOlderInstances(t *testing.T) {
 		}
 		if v, err := s.SchemaVersion(t.Context()); err != nil || v >= "a" {
 			t.Errorf("the newest migration is %q, %v", v, err)
+		}
+	})
+}
+
+// Who raises the level and who adds generations at the same time wait for each other in one
+// order. The level is raised once, and so is said once.
+func TestTheLevelIsRaisedBesideOthers(t *testing.T) {
+	t.Parallel()
+	const next = store.Level + 1 // as a later release does it
+	storetest.Run(t, func(t *testing.T, s *store.Store) {
+		ctx, by := t.Context(), "person:Anne"
+		err := s.Update(ctx, func(tx *store.Tx) error {
+			return tx.InsertInstallation(ctx, &store.Installation{LogID: till.NewID(tx.Now()), SecretCheck: []byte("x"), CreatedAt: tx.Now()})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := books.RaiseLevel(ctx, s, store.Level, by); err != nil {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		var raised, added atomic.Int64
+		for n := range 4 {
+			all.Go(func() {
+				done, err := books.RaiseLevel(ctx, s, next, by)
+				if err != nil {
+					t.Error(err)
+				}
+				if done {
+					raised.Add(1)
+				}
+			})
+			all.Go(func() {
+				done, err := books.AddGeneration(ctx, s, 2+n, []byte{byte(n)}, []byte("the first"), by)
+				if err != nil {
+					t.Error(err)
+				}
+				if done {
+					added.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		said := map[string]int{}
+		err = s.View(ctx, func(tx *store.Tx) error {
+			rows, err := tx.Audit(ctx, till.House, 0, 20)
+			for _, r := range rows {
+				said[r.Action]++
+			}
+			return err
+		})
+		if err != nil || raised.Load() != 1 || added.Load() != 4 || said["level.raise"] != 2 || said["secret.add"] != 4 {
+			t.Errorf("raised %d times, added %d, and the audit log has %v, %v", raised.Load(), added.Load(), said, err)
 		}
 	})
 }

@@ -107,6 +107,19 @@ func TestMigrate(t *testing.T) {
 			t.Errorf("got %q", d)
 		}
 	})
+	t.Run("a migration is applied after one with a higher number", func(t *testing.T) {
+		t.Parallel()
+		path := newPath(t)
+		s := storetest.Open(t, store.Config{Path: path})
+		raw := storetest.OpenRaw(t, path)
+		for _, query := range []string{`DROP TABLE seal_generations`, `ALTER TABLE instances DROP COLUMN generations`, `ALTER TABLE instances DROP COLUMN sealing`,
+			`DELETE FROM schema_migrations WHERE version = '0064_generations'`} {
+			storetest.Exec(t, raw, query)
+		}
+		if applied, err := s.Migrate(t.Context()); err != nil || !slices.Equal(applied, []string{"0064_generations"}) {
+			t.Errorf("applied %v, %v", applied, err)
+		}
+	})
 	t.Run("a migration that fails half way leaves nothing behind", func(t *testing.T) {
 		t.Parallel()
 		path := newPath(t)
