@@ -211,7 +211,7 @@ func TestWhatIsRefused(t *testing.T) {
 		os.WriteFile(filepath.Join(dir, secretName), other.secret, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Restore(t.Context(), r); err == nil || !strings.Contains(err.Error(), "secret of another") {
+	if _, err := Restore(t.Context(), r); err == nil || !strings.Contains(err.Error(), "holds another secret") {
 		t.Errorf("beside another's secret: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, secretName), h.secret, 0o600); err != nil {
