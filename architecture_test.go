@@ -77,11 +77,11 @@ var packageRules = []packageRule{
 	{"tokens", ". provider store internal/seal", ""},                                                      // what operators let all instances in by
 	{"certificates", ". store internal/seal", "golang.org/x/crypto"},                                      // what the service proves its name with; ACME
 	{"webhook", ". store internal/batch internal/loop internal/quota internal/seal", "code.dny.dev/ssrf"}, // the list of networks that are not the Internet
-	{"internal/remote", root, ""},                                                                                                              // a client like any other, for commands without a database
-	{"internal/relay", ". webhook internal/remote internal/system", ""},                                                                        // signs and posts as webhook does
-	{"internal/rehearse", ". webhook", ""},                                                                                                     // signs as webhook does, wrongly too
-	{"internal/trigger", ". internal/remote", ""},                                                                                              // the sandbox's stories, as a client plays them
-	{"journal", ". store engine internal/loop internal/seal internal/system", ""},                                                              // creates, outside of the database
+	{"internal/remote", root, ""},                                                 // a client like any other, for commands without a database
+	{"internal/relay", ". webhook internal/remote internal/system", ""},           // signs and posts as webhook does
+	{"internal/rehearse", ". webhook", ""},                                        // signs as webhook does, wrongly too
+	{"internal/trigger", ". internal/remote", ""},                                 // the sandbox's stories, as a client plays them
+	{"journal", ". store engine internal/loop internal/seal internal/system", ""}, // creates, outside of the database
 	{"books", ". ledger store engine collect payout journal internal/loop internal/jsonx internal/request internal/seal", ""},                  // a statement's lines are JSON, written by hand
 	{"backup", ". store books internal/system", "filippo.io/age"},                                                                              // copies of the database, and the way back
 	{"store/storetest", ". provider store store/schema internal/db engine collect payout books internal/jsonx", sqliteModule + " " + pgModule}, // goes past the store, to break it
