@@ -18,7 +18,7 @@ import (
 var act = regexp.MustCompile(`^[a-z_]+(\.[a-z_]+)*$`)
 
 // auditors are the functions that take an act among their texts.
-var auditors = []string{"AddAudit", "auditedUpdate", "auditClients", "auditAllClients", "noteRefusal", "release", "changeAccess", "end"}
+var auditors = []string{"AddAudit", "auditedUpdate", "auditClients", "auditAllClients", "changeGenerations", "noteRefusal", "release", "changeAccess", "end"}
 
 // actsInCode returns every act that the packages which write audit rows name: as
 // a field or variable called action, as a constant Act…, as an argument.
