@@ -126,7 +126,7 @@ func rotateUnderLoad(r *rotation) {
 	loaded := make(chan struct{})
 	go func() {
 		defer close(loaded)
-		r.load(ctx, 1)
+		r.load(ctx, 1, loadPause)
 	}()
 	by := []string{"--by", "Anne"}
 	r.must(append([]string{"level", "raise"}, by...)...)
