@@ -72,7 +72,7 @@ that you see whether your program asks each customer once. The words are the fla
 				return err
 			}
 			var forget func()
-			err = played.begin(s)
+			err = played.begin(s.CallbackURL)
 			if err == nil {
 				err = front.begin(cmd, s.BaseURL(), asJSON)
 			}

@@ -115,7 +115,7 @@ func TestSimulatedOperators(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := all.begin(s); err != nil {
+	if err := all.begin(s.CallbackURL); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -211,7 +211,7 @@ func TestSimulatedOperatorsStayWhereTheyAre(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := all.begin(&server.Server{}); err != nil {
+		if err := all.begin(func(connection string) string { return "http://till.example/" + connection }); err != nil {
 			t.Fatal(err)
 		}
 		urls = append(urls, all[0].url)

@@ -333,10 +333,10 @@ func restartSimulator(ctx context.Context, s *simulation, folder string) (*simul
 	return st, nil
 }
 
-// begin opens every operator, with the address of its connection to call.
-func (all simulatorServers) begin(s *server.Server) error {
+// begin opens every operator, with the address to call that its connection has.
+func (all simulatorServers) begin(callbackURL func(connection string) string) error {
 	for _, st := range all {
-		if err := st.begin(simulator.Faults{}, st.book, s.CallbackURL(st.simulation.name)); err != nil {
+		if err := st.begin(simulator.Faults{}, st.book, callbackURL(st.simulation.name)); err != nil {
 			return err
 		}
 	}

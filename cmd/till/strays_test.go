@@ -131,7 +131,7 @@ func newLostDay(t *testing.T, b oldState) *lostDay {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := all.begin(s); err != nil {
+	if err := all.begin(s.CallbackURL); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
