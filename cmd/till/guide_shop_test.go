@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"till"
 )
 
 // guideShop is an example that runs, and the network before it.
@@ -30,6 +32,7 @@ type guideShop struct {
 	secret   string
 	endpoint string
 	path     string // of its file
+	hook     string // the path of its webhooks, no other's
 
 	mu      sync.Mutex
 	posts   map[string]int // of each event
@@ -60,7 +63,8 @@ func (g *guideShop) open(t *testing.T, k *killing, r guideReceiver, program stri
 	front := httptest.NewServer(g)
 	t.Cleanup(front.Close)
 	var made struct{ ID, Secret string }
-	k.call(http.MethodPost, "/webhook-endpoints", `{"url":"`+front.URL+`/webhooks","events":["payment.success", "payment.failed", "payment.expired",
+	g.hook = "/webhooks/" + till.NewID(till.TimeOf(time.Now())).String()
+	k.call(http.MethodPost, "/webhook-endpoints", `{"url":"`+front.URL+g.hook+`","events":["payment.success", "payment.failed", "payment.expired",
 		"payment.late_success", "payment.reversed"]}`, &made)
 	g.endpoint, g.secret = made.ID, made.Secret
 	g.start()
@@ -140,6 +144,10 @@ func (g *guideShop) cron() {
 // ServeHTTP is the network: a webhook arrives as often as copies says. One that
 // is lost was answered all the same, as by a server with a fault.
 func (g *guideShop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != g.hook { // another test's, to an endpoint that had this port before
+		http.NotFound(w, r)
+		return
+	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return
