@@ -21,6 +21,7 @@ import (
 type receiver struct {
 	t      *testing.T
 	server *httptest.Server
+	path   string // of its address, no other's
 	id     string // of its endpoint
 
 	mu      sync.Mutex
@@ -32,11 +33,11 @@ type receiver struct {
 // receive registers an address for all events, and listens there.
 func (k *killing) receive() *receiver {
 	k.t.Helper()
-	r := &receiver{t: k.t, book: map[int64]int{}, refused: map[int64]bool{}}
+	r := &receiver{t: k.t, path: "/hooks/" + till.NewID(till.TimeOf(time.Now())).String(), book: map[int64]int{}, refused: map[int64]bool{}}
 	r.server = httptest.NewServer(r)
 	k.t.Cleanup(r.server.Close)
 	var made struct{ ID, Secret string }
-	k.call(http.MethodPost, "/webhook-endpoints", `{"url":"`+r.server.URL+`/hooks","events":["*"]}`, &made)
+	k.call(http.MethodPost, "/webhook-endpoints", `{"url":"`+r.server.URL+r.path+`","events":["*"]}`, &made)
 	secret, err := webhook.ParseSecret(made.Secret)
 	if err != nil {
 		k.t.Fatal(err)
@@ -67,6 +68,10 @@ func (k *killing) call(method, path, body string, answer any) {
 }
 
 func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	if req.URL.Path != r.path { // another test's, to an endpoint that had this port before
+		http.NotFound(w, req)
+		return
+	}
 	body, err := io.ReadAll(req.Body)
 	if err != nil {
 		return
