@@ -245,13 +245,12 @@ func TestAHoldStopsWhatIsClaimedAndNotSent(t *testing.T) {
 		}, nil)
 		w.release(store.EveryClient)
 		time.Sleep(2 * time.Second)
-		for range 20 { // it may be under way just now
-			if w.payout(p.ID).Resolution.State == till.Waiting {
-				break
-			}
+		got := w.payout(p.ID)
+		for n := 0; got.Resolution.State != till.Waiting && n < 50; n++ { // a try may be under way just now
 			time.Sleep(30 * time.Millisecond)
+			got = w.payout(p.ID)
 		}
-		if got := w.payout(p.ID); got.Resolution.State != till.Waiting || w.cases(p.ID) != "" {
+		if got.Resolution.State != till.Waiting || w.cases(p.ID) != "" {
 			t.Errorf("released and not sent yet it is %s, with the cases %q", got.Resolution.State, w.cases(p.ID))
 		}
 		w.way.set(nil, nil)
