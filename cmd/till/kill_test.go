@@ -246,7 +246,7 @@ func (k *killing) retryAll() {
 
 // settle waits until no payment is open any more.
 func (k *killing) settle() {
-	deadline := time.Now().Add(killWindow + 30*time.Second)
+	deadline := time.Now().Add(killWindow + 2*time.Minute) // the machine may be busy
 	for {
 		open := k.total("pending") + k.total("processing")
 		if open == 0 {
