@@ -45,8 +45,14 @@ func TestHome(t *testing.T) {
 	}
 	// Fetched again it says that nothing has changed.
 	r := request(http.MethodGet, w.path("/home?from=2026-01-01&to=2026-01-02"), nil)
+	if w.console.streams.read != 0 {
+		t.Error("whole pages space the hints")
+	}
 	r.Header.Set("Till-Region", "home")
 	first := w.do(r)
+	if w.console.streams.read == 0 {
+		t.Error("how long a region takes does not space the hints")
+	}
 	r.Header.Set("If-None-Match", first.Header().Get("ETag"))
 	if again := w.do(r); first.Code != http.StatusOK || again.Code != http.StatusNotModified {
 		t.Errorf("the region is %d and then %d", first.Code, again.Code)
