@@ -66,8 +66,10 @@ func (s *Server) watchKeyring(ctx context.Context, lacking chan<- error) {
 func (w *keyringWatch) follow(all []store.Generation) error {
 	ring := w.s.ring
 	keys := ring.Keys()
-	missing := slices.ContainsFunc(all, func(g store.Generation) bool { return g.RetiredAt.IsZero() && keys[g.Number] == nil })
-	if missing {
+	missing := func() bool {
+		return slices.ContainsFunc(all, func(g store.Generation) bool { return g.RetiredAt.IsZero() && keys[g.Number] == nil })
+	}
+	if missing() {
 		// What is in memory was compared with the database, and the file may be half copied.
 		more, err := ReadKeys(w.s.c.SecretFile)
 		if err != nil && !w.warned {
@@ -83,11 +85,11 @@ func (w *keyringWatch) follow(all []store.Generation) error {
 	if err != nil {
 		return fmt.Errorf("the secret in %s: %w", w.s.c.SecretFile, err)
 	}
-	missing = slices.ContainsFunc(all, func(g store.Generation) bool { return g.RetiredAt.IsZero() && keys[g.Number] == nil })
-	if missing && !w.warned {
+	lacking := missing()
+	if lacking && !w.warned {
 		w.s.log.Warn("generation of the secret missing", "file", w.s.c.SecretFile, "holds", generationsText(slices.Sorted(maps.Keys(keys))))
 	}
-	w.warned = missing
+	w.warned = lacking
 	before, held := ring.Used(), ring.Generations()
 	if err := ring.Set(keys, use, retired); err != nil {
 		return err

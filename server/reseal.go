@@ -18,7 +18,8 @@ type sealedUse struct {
 	place func(k store.SealedKey) []byte // what a value is bound to
 }
 
-func idPlace(k store.SealedKey) []byte { return []byte(k.First) }
+// keyPlace binds a value to the key of its row.
+func keyPlace(k store.SealedKey) []byte { return []byte(k.First) }
 
 func secretPlace(k store.SealedKey) []byte { return webhook.SealPlace(k.IDs()) }
 
@@ -27,9 +28,9 @@ var sealedUses = map[store.SealedKind]sealedUse{
 	store.SealedSecrets:      {webhook.SealLabel, secretPlace},
 	store.SealedOldSecrets:   {webhook.SealLabel, secretPlace},
 	store.SealedTokens:       {tokens.SealLabel, func(k store.SealedKey) []byte { return tokens.SealPlace(k.First, k.Second) }},
-	store.SealedStrays:       {books.StrayLabel, idPlace},
-	store.SealedTOTP:         {people.TOTPLabel, idPlace},
-	store.SealedCertificates: {certificates.SealLabel, func(k store.SealedKey) []byte { return []byte(k.First) }},
+	store.SealedStrays:       {books.StrayLabel, keyPlace},
+	store.SealedTOTP:         {people.TOTPLabel, keyPlace},
+	store.SealedCertificates: {certificates.SealLabel, keyPlace},
 }
 
 // resealSlice is how many values one transaction seals anew.
