@@ -202,7 +202,8 @@ func RemoveKey(path string, number int) error {
 }
 
 // editSecret replaces the file of the secret by an edited one. It keeps the file's owner and
-// mode: the server's user, not the one who runs the command, has to read it.
+// mode: the server's user, not the one who runs the command, has to read it. It deletes what
+// a killed command has left beside the file, because that holds the keys, too.
 func editSecret(path string, edit func(lines []string) []string) error {
 	path, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -217,9 +218,12 @@ func editSecret(path string, edit func(lines []string) []string) error {
 	if err != nil {
 		return err
 	}
-	err = writeAtomic(path, []byte(strings.Join(lines, "\n")+"\n"), func(name string) error {
-		return errors.Join(system.SameOwner(name, path), os.Chmod(name, info.Mode().Perm()))
-	})
+	err = removePartial(path)
+	if err == nil {
+		err = writeAtomic(path, []byte(strings.Join(lines, "\n")+"\n"), func(name string) error {
+			return errors.Join(system.SameOwner(name, path), os.Chmod(name, info.Mode().Perm()))
+		})
+	}
 	if err != nil {
 		return fmt.Errorf("change the file of the secret: %w; if it may not be changed here, change a copy that --secret-file names", err)
 	}

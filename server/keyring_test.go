@@ -192,3 +192,46 @@ func TestAnInterruptedAddGoesOn(t *testing.T) {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
+
+// What a killed 'till secret add' or 'retire' has left beside the file is deleted by the
+// next one. Everything else stays: copies that a person made have such names, too.
+func TestWhatAKilledAddLeftIsDeleted(t *testing.T) {
+	t.Parallel()
+	c := testConfig(t)
+	if err := start(t, c).stop(); err != nil {
+		t.Fatal(err)
+	}
+	s, secret := storetest.Open(t, store.Config{Path: c.Database}), server.SecretFile(c.Database)
+	if _, err := books.RaiseLevel(t.Context(), s, store.Level, "person:Anne"); err != nil {
+		t.Fatal(err)
+	}
+	stays := []string{".20261118", ".bak", ".partial", ".old.partial", ".1.partial.bak", "2.1.partial", ".-1.partial"}
+	leave := func(endings ...string) {
+		t.Helper()
+		for _, ending := range endings {
+			if err := os.WriteFile(secret+ending, []byte("a key"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	leave(stays...)
+	if err := os.Mkdir(secret+".7.partial", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, edit := range []func() error{
+		func() error { _, err := server.AddKey(t.Context(), s, secret, "person:Anne"); return err },
+		func() error { return server.RemoveKey(secret, 2) },
+	} {
+		leave(".1234567890.partial", ".5.partial")
+		if err := edit(); err != nil {
+			t.Fatal(err)
+		}
+		found, err := filepath.Glob(secret + "*")
+		if err != nil || len(found) != len(stays)+2 { // the secret and the folder
+			t.Errorf("there are %v, %v", found, err)
+		}
+	}
+	if _, err := server.ReadKeys(secret); err != nil {
+		t.Error(err)
+	}
+}

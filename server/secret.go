@@ -11,6 +11,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 
 	"till"
 	"till/internal/system"
@@ -117,11 +119,15 @@ func writePrivate(path string, b []byte) error {
 	return writeAtomic(path, b, func(string) error { return nil })
 }
 
+// partialSuffix is of a file that is being written. A person's copy of a secret has other
+// names.
+const partialSuffix = ".partial"
+
 // writeAtomic writes a file, which is complete or as it was. prepare gets its temporary
 // name, which is of mode 0600.
 func writeAtomic(path string, b []byte, prepare func(name string) error) error {
 	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, filepath.Base(path)+".*") // of mode 0600
+	f, err := os.CreateTemp(dir, filepath.Base(path)+".*"+partialSuffix) // of mode 0600
 	if err != nil {
 		return err
 	}
@@ -136,4 +142,24 @@ func writeAtomic(path string, b []byte, prepare func(name string) error) error {
 	}
 	// The file's name must survive a power cut, too.
 	return system.SyncFolder(dir)
+}
+
+// removePartial deletes what a killed writeAtomic has left beside a file.
+func removePartial(path string) error {
+	dir := filepath.Dir(path)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		middle, ours := strings.CutPrefix(e.Name(), filepath.Base(path)+".")
+		number, partial := strings.CutSuffix(middle, partialSuffix)
+		if _, err := strconv.ParseUint(number, 10, 64); !ours || !partial || err != nil || !e.Type().IsRegular() {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
