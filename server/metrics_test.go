@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -82,6 +84,49 @@ func TestAPaymentIsCounted(t *testing.T) {
 	}
 	if m["till_db_bytes{part=\"main\"}"] == "0" || m["go_goroutines"] == "" || m["process_open_fds"] == "" || m[`till_disk_free_bytes{folder="journal"}`] == "" {
 		t.Error("a number of the process or of the file is missing")
+	}
+}
+
+// While the journal cannot be written the gauge says so, and creates are refused if it is
+// synchronous. Both end when the folder is back.
+func TestAJournalThatFailsIsTold(t *testing.T) {
+	t.Parallel()
+	for name, sync := range map[string]bool{"before the commit": true, "behind the commit": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := testConfig(t)
+			c.Journal, c.JournalSync = filepath.Join(t.TempDir(), "journal"), sync
+			r := start(t, c)
+			failing := func(want string) {
+				t.Helper()
+				for end := time.Now().Add(time.Minute); r.metrics()["till_journal_failing"] != want; time.Sleep(20 * time.Millisecond) {
+					if time.Now().After(end) {
+						t.Fatalf("till_journal_failing is not %s", want)
+					}
+				}
+			}
+			r.create("242061234567")
+			failing("0")
+			if err := os.Rename(c.Journal, c.Journal+".away"); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.GiveUpJournalSegment(); err != nil {
+				t.Fatal(err)
+			}
+			want := http.StatusAccepted
+			if sync {
+				want = http.StatusServiceUnavailable
+			}
+			if status, v, err := r.do(http.MethodPost, "/payments", order("242061234567")); err != nil || status != want {
+				t.Errorf("a create is answered %d %v %v, want %d", status, v, err, want)
+			}
+			failing("1")
+			if err := os.Rename(c.Journal+".away", c.Journal); err != nil {
+				t.Fatal(err)
+			}
+			failing("0")
+			r.create("242061234567")
+		})
 	}
 }
 
