@@ -34,28 +34,14 @@ func (f *fleet) withAccount(name string) func(c *engine.Config) {
 	}
 }
 
-func (f *fleet) cases(id till.ID) (kinds string) {
+func (f *fleet) cases(id till.ID) string {
 	f.t.Helper()
-	err := f.store.View(context.Background(), func(tx *store.Tx) (err error) {
-		kinds, err = openCases(context.Background(), tx, id)
-		return err
-	})
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return kinds
+	return readCases(f.t, f.store, id)
 }
 
-func (f *fleet) payment(id till.ID) (p *store.PaymentRow) {
+func (f *fleet) payment(id till.ID) *store.PaymentRow {
 	f.t.Helper()
-	err := f.store.View(context.Background(), func(tx *store.Tx) (err error) {
-		p, err = tx.Payment(context.Background(), store.Ref{Client: f.client.ID, ID: id})
-		return err
-	})
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return p
+	return readPayment(f.t, f.store, store.Ref{Client: f.client.ID, ID: id})
 }
 
 // Workers that do not have a connection, as all have that are not restarted yet

@@ -182,25 +182,17 @@ func (d *daraja) await(what string, holds func() bool) {
 
 func (d *daraja) view(f func(ctx context.Context, tx *store.Tx) error) {
 	d.t.Helper()
-	if err := d.store.View(context.Background(), func(tx *store.Tx) error { return f(context.Background(), tx) }); err != nil {
-		d.t.Fatal(err)
-	}
+	storetest.View(d.t, d.store, f)
 }
 
-func (d *daraja) step(p *till.Payment) (s *store.Step) {
-	d.view(func(ctx context.Context, tx *store.Tx) (err error) {
-		s, err = tx.Step(ctx, store.Ref{Client: p.ClientID, ID: p.ID})
-		return err
-	})
-	return s
+func (d *daraja) step(p *till.Payment) *store.Step {
+	d.t.Helper()
+	return readStep(d.t, d.store, store.Ref{Client: p.ClientID, ID: p.ID})
 }
 
-func (d *daraja) row(p *till.Payment) (row *store.PaymentRow) {
-	d.view(func(ctx context.Context, tx *store.Tx) (err error) {
-		row, err = tx.Payment(ctx, store.Ref{Client: p.ClientID, ID: p.ID})
-		return err
-	})
-	return row
+func (d *daraja) row(p *till.Payment) *store.PaymentRow {
+	d.t.Helper()
+	return readPayment(d.t, d.store, store.Ref{Client: p.ClientID, ID: p.ID})
 }
 
 func (d *daraja) status(p *till.Payment) till.Status { return d.row(p).Status }

@@ -196,16 +196,9 @@ func (f *fleet) total() (n int) {
 	return n
 }
 
-func (f *fleet) step(id till.ID) (s *store.Step) {
+func (f *fleet) step(id till.ID) *store.Step {
 	f.t.Helper()
-	err := f.store.View(context.Background(), func(tx *store.Tx) (err error) {
-		s, err = tx.Step(context.Background(), store.Ref{Client: f.client.ID, ID: id})
-		return err
-	})
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return s
+	return readStep(f.t, f.store, store.Ref{Client: f.client.ID, ID: id})
 }
 
 // fall breaks the operator and creates payments until all instances know.

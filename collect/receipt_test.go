@@ -40,20 +40,14 @@ func (w *receipts) say(p *till.Payment, r provider.Result) *store.PaymentRow {
 	return storetest.Apply(w.t, w.collector, w.store, p, r)
 }
 
-func (w *receipts) row(p *till.Payment) (row *store.PaymentRow) {
+func (w *receipts) row(p *till.Payment) *store.PaymentRow {
 	w.t.Helper()
-	w.view(func(ctx context.Context, tx *store.Tx) (err error) {
-		row, err = tx.Payment(ctx, store.Ref{Client: p.ClientID, ID: p.ID})
-		return err
-	})
-	return row
+	return readPayment(w.t, w.store, store.Ref{Client: p.ClientID, ID: p.ID})
 }
 
 func (w *receipts) view(f func(ctx context.Context, tx *store.Tx) error) {
 	w.t.Helper()
-	if err := w.store.View(context.Background(), func(tx *store.Tx) error { return f(context.Background(), tx) }); err != nil {
-		w.t.Fatal(err)
-	}
+	storetest.View(w.t, w.store, f)
 }
 
 // reused returns the case that a payment's receipt is another's, "" if there

@@ -207,15 +207,7 @@ func request(t *testing.T, key, story string) *collect.Request {
 
 func (w *world) payment(id till.ID) *store.PaymentRow {
 	w.t.Helper()
-	var p *store.PaymentRow
-	err := w.store.View(context.Background(), func(tx *store.Tx) (err error) {
-		p, err = tx.Payment(context.Background(), store.Ref{Client: w.client.ID, ID: id})
-		return err
-	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return p
+	return readPayment(w.t, w.store, store.Ref{Client: w.client.ID, ID: id})
 }
 
 // debits counts how often the operator took money for a payment.
@@ -265,24 +257,9 @@ func (w *world) kinds(id till.ID) string {
 }
 
 // cases lists the open cases of a payment.
-func (w *world) cases(id till.ID) (kinds string) {
+func (w *world) cases(id till.ID) string {
 	w.t.Helper()
-	w.view(func(ctx context.Context, tx *store.Tx) (err error) {
-		kinds, err = openCases(ctx, tx, id)
-		return err
-	})
-	return kinds
-}
-
-func openCases(ctx context.Context, tx *store.Tx, id till.ID) (string, error) {
-	var kinds []string
-	cs, err := tx.Cases(ctx, store.CaseFilter{Limit: 1000})
-	for _, c := range cs {
-		if c.SubjectID == id {
-			kinds = append(kinds, c.Kind)
-		}
-	}
-	return strings.Join(kinds, " "), err
+	return readCases(w.t, w.store, id)
 }
 
 // posted sums the postings of an account in XAF.
@@ -297,22 +274,12 @@ func (w *world) posted(account ledger.AccountKind) (sum int64) {
 
 func (w *world) step(id till.ID) *store.Step {
 	w.t.Helper()
-	ref := store.Ref{Client: w.client.ID, ID: id}
-	var s *store.Step
-	w.view(func(ctx context.Context, tx *store.Tx) error {
-		m, err := tx.Step(ctx, ref)
-		s = m
-		return err
-	})
-	return s
+	return readStep(w.t, w.store, store.Ref{Client: w.client.ID, ID: id})
 }
 
 func (w *world) view(f func(ctx context.Context, tx *store.Tx) error) {
 	w.t.Helper()
-	ctx := context.Background()
-	if err := w.store.View(ctx, func(tx *store.Tx) error { return f(ctx, tx) }); err != nil {
-		w.t.Fatal(err)
-	}
+	storetest.View(w.t, w.store, f)
 }
 
 // story is what the contract says of one ending of a phone number.

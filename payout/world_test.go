@@ -383,8 +383,5 @@ func (w *world) step(id till.ID) (s *store.Step) {
 
 func (w *world) view(f func(ctx context.Context, tx *store.Tx) error) {
 	w.t.Helper()
-	ctx := context.Background()
-	if err := w.store.View(ctx, func(tx *store.Tx) error { return f(ctx, tx) }); err != nil {
-		w.t.Fatal(err)
-	}
+	storetest.View(w.t, w.store, f)
 }

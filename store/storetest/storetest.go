@@ -134,6 +134,15 @@ func Open(tb testing.TB, c store.Config) *store.Store {
 	return s
 }
 
+// View reads from a store; an error ends the test.
+func View(tb testing.TB, s *store.Store, f func(ctx context.Context, tx *store.Tx) error) {
+	tb.Helper()
+	ctx := context.Background()
+	if err := s.View(ctx, func(tx *store.Tx) error { return f(ctx, tx) }); err != nil {
+		tb.Fatal(err)
+	}
+}
+
 // HoldWriters lets nobody else write for a while, as a long transaction would.
 // It returns as soon as nobody can.
 func HoldWriters(s *store.Store, d time.Duration) {
