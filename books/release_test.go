@@ -35,11 +35,7 @@ func TestTheDatabaseOfEveryReleaseIsMigrated(t *testing.T) {
 			migrated := func(t *testing.T, distributeFirst bool) {
 				t.Parallel()
 				config := e.Empty(t)
-				if store.IsPostgres(config.Path) {
-					storetest.LoadDump(t, config.Path, fixture(t, name+".sql.gz"))
-				} else if err := os.WriteFile(config.Path, fixture(t, name+".db.gz"), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				storetest.LoadFixture(t, config.Path, filepath.Join("testdata", name))
 				s, err := store.Open(t.Context(), config)
 				if err != nil {
 					t.Fatal(err)

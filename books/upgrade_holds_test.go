@@ -1,7 +1,6 @@
 package books_test
 
 import (
-	"os"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -20,8 +19,8 @@ func TestClientsThatWereSuspendedBeforeAnUpgradeAreHeld(t *testing.T) {
 		t.Run(e.Name, func(t *testing.T) {
 			t.Parallel()
 			config := e.Empty(t)
+			storetest.LoadFixture(t, config.Path, "testdata/schema-0014")
 			if store.IsPostgres(config.Path) {
-				storetest.LoadDump(t, config.Path, fixture(t, "schema-0014.sql.gz"))
 				conn, err := pgx.Connect(t.Context(), config.Path)
 				if err != nil {
 					t.Fatal(err)
@@ -31,9 +30,6 @@ func TestClientsThatWereSuspendedBeforeAnUpgradeAreHeld(t *testing.T) {
 					t.Fatal(err)
 				}
 			} else {
-				if err := os.WriteFile(config.Path, fixture(t, "schema-0014.db.gz"), 0o600); err != nil {
-					t.Fatal(err)
-				}
 				raw := storetest.OpenRaw(t, config.Path)
 				storetest.Exec(t, raw, suspend)
 				raw.Close()

@@ -1,8 +1,6 @@
 package books_test
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"till/books"
@@ -21,11 +19,7 @@ func TestADatabaseOfAnEarlierReleaseIsMigrated(t *testing.T) {
 		t.Run(e.Name, func(t *testing.T) {
 			t.Parallel()
 			config := e.Empty(t)
-			if store.IsPostgres(config.Path) {
-				storetest.LoadDump(t, config.Path, fixture(t, "schema-0014.sql.gz"))
-			} else if err := os.WriteFile(config.Path, fixture(t, "schema-0014.db.gz"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			storetest.LoadFixture(t, config.Path, "testdata/schema-0014")
 			s, err := store.Open(t.Context(), config)
 			if err != nil {
 				t.Fatal(err)
@@ -54,9 +48,4 @@ func TestADatabaseOfAnEarlierReleaseIsMigrated(t *testing.T) {
 			}
 		})
 	}
-}
-
-func fixture(t *testing.T, name string) []byte {
-	t.Helper()
-	return storetest.Unzip(t, filepath.Join("testdata", name))
 }

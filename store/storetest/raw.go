@@ -51,6 +51,17 @@ func Unzip(tb testing.TB, path string) []byte {
 	return b
 }
 
+// LoadFixture puts what a release has left into an empty database: BASE.db.gz, or
+// BASE.sql.gz on PostgreSQL.
+func LoadFixture(tb testing.TB, path, base string) {
+	tb.Helper()
+	if store.IsPostgres(path) {
+		LoadDump(tb, path, Unzip(tb, base+".sql.gz"))
+	} else if err := os.WriteFile(path, Unzip(tb, base+".db.gz"), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+}
+
 // Exec runs statements on a raw connection and fails the test if one fails.
 func Exec(tb testing.TB, db *sql.DB, query string, args ...any) {
 	tb.Helper()
