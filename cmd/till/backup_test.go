@@ -61,6 +61,15 @@ func (b *saved) till(args ...string) (int, string) {
 	return code, out.String()
 }
 
+// verifyHere runs 'till verify' in this process; the books must be right.
+func verifyHere(t *testing.T, database string) {
+	t.Helper()
+	var out bytes.Buffer
+	if code := run(t.Context(), []string{"verify", "--database", database}, &out, &out); code != 0 {
+		t.Errorf("till verify ends with %d: %s", code, &out)
+	}
+}
+
 func (b *saved) must(want int, args ...string) string {
 	b.t.Helper()
 	code, out := b.till(args...)
@@ -98,15 +107,18 @@ func files(t *testing.T, dir string) (names []string) {
 // takes. It reports whether the command was faster.
 func (b *saved) killed(takes time.Duration, args []string) (ended bool) {
 	b.t.Helper()
-	path, err := exec.LookPath("till")
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	cmd := exec.Command(path, args...)
+	return killTill(b.t, takes, args...)
+}
+
+// killTill runs a command and ends it without a word, within a time. It reports whether the
+// command was faster.
+func killTill(t *testing.T, within time.Duration, args ...string) (ended bool) {
+	t.Helper()
+	cmd := exec.Command("till", args...)
 	if err := cmd.Start(); err != nil {
-		b.t.Fatal(err)
+		t.Fatal(err)
 	}
-	late := time.AfterFunc(rand.N(takes), func() { cmd.Process.Kill() })
+	late := time.AfterFunc(rand.N(within), func() { cmd.Process.Kill() })
 	defer late.Stop()
 	cmd.Wait()
 	return cmd.ProcessState.Exited()
@@ -194,7 +206,7 @@ func TestKilledBackups(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	b.must(0, "verify", "--database", filepath.Join(folder, "till.db"))
+	verifyHere(t, filepath.Join(folder, "till.db"))
 
 	work := filepath.Join(b.dir, "work")
 	if err := os.Mkdir(work, 0o700); err != nil {
@@ -220,7 +232,7 @@ func TestKilledBackups(t *testing.T) {
 			t.Errorf("till doctor does not say %q:\n%s", want, out)
 		}
 	}
-	b.must(0, "verify", "--database", b.database)
+	verifyHere(t, b.database)
 }
 
 // The place, or the new folder, is full: nothing is left of the attempt, what was
@@ -293,7 +305,7 @@ func TestABackupBesideAServer(t *testing.T) {
 	<-done
 	folder := filepath.Join(dir, "new")
 	b.must(exitRefused, b.restore(folder)...)
-	b.must(0, "verify", "--database", filepath.Join(folder, "till.db"))
+	verifyHere(t, filepath.Join(folder, "till.db"))
 	for _, id := range answered {
 		b.must(0, "payment", "show", id, "--database", filepath.Join(folder, "till.db"))
 	}

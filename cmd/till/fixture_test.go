@@ -298,18 +298,6 @@ func (k *killing) closeCase(kind string, must func(args ...string) string) {
 	must("cases", "resolve", id, "--by", "Anne", "--reason", "looked at")
 }
 
-func (k *killing) withStore(f func(s *store.Store) error) {
-	k.t.Helper()
-	s, err := store.Open(k.t.Context(), store.Config{Path: k.database, Readers: 1})
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	defer s.Close()
-	if err := f(s); err != nil {
-		k.t.Fatal(err)
-	}
-}
-
 // report says what is in the database.
 func (k *killing) report() (r books.Report) {
 	k.withStore(func(s *store.Store) (err error) {

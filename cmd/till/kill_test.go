@@ -228,19 +228,24 @@ func (k *killing) send(ctx context.Context, body, key string) bool {
 	return true
 }
 
-// retryAll does what a client does that got no answer: the same again.
+// retryAll sends again what got no answer.
 func (k *killing) retryAll() {
 	open := k.open
 	k.open = nil
-	for _, body := range open {
+	retryCreates(k.t, open, func(body, key string) bool { return k.send(context.Background(), body, key) })
+	k.retried += len(open)
+}
+
+// retryCreates does what a client does that got no answer: the same again, with the same key.
+func retryCreates(t *testing.T, bodies []string, send func(body, key string) bool) {
+	t.Helper()
+	for _, body := range bodies {
 		var b struct {
 			Key string `json:"idempotency_key"`
 		}
-		json.Unmarshal([]byte(body), &b)
-		if !k.send(context.Background(), body, b.Key) {
-			k.t.Errorf("a retry got no answer")
+		if err := json.Unmarshal([]byte(body), &b); err != nil || !send(body, b.Key) {
+			t.Errorf("a retry got no answer: %v", err)
 		}
-		k.retried++
 	}
 }
 
@@ -257,6 +262,25 @@ func (k *killing) settle() {
 			return
 		}
 		<-time.After(200 * time.Millisecond)
+	}
+}
+
+// withStore opens the database beside the servers.
+func (k *killing) withStore(f func(s *store.Store) error) {
+	k.t.Helper()
+	onStore(k.t, k.database, f)
+}
+
+// onStore opens a database, which a server may use, for a function that must work.
+func onStore(t *testing.T, database string, f func(s *store.Store) error) {
+	t.Helper()
+	s, err := store.Open(t.Context(), store.Config{Path: database, Readers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := f(s); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -178,13 +178,5 @@ func (s *nodeShop) expectServed(from time.Time, what string) {
 func (s *nodeShop) retryAll() {
 	open := s.unsure
 	s.unsure = nil
-	for _, body := range open {
-		var b struct {
-			Key string `json:"idempotency_key"`
-		}
-		json.Unmarshal([]byte(body), &b)
-		if !s.create(body, b.Key) {
-			s.c.t.Errorf("a retry got no answer")
-		}
-	}
+	retryCreates(s.c.t, open, s.create)
 }

@@ -100,14 +100,7 @@ func (r *restoration) equip(names []string) {
 
 func (r *restoration) withStore(f func(s *store.Store) error) {
 	r.t.Helper()
-	s, err := store.Open(r.t.Context(), store.Config{Path: r.database, Readers: 1})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	defer s.Close()
-	if err := f(s); err != nil {
-		r.t.Fatal(err)
-	}
+	onStore(r.t, r.database, f)
 }
 
 // till runs a command on the database and returns what it wrote.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -166,23 +167,17 @@ func rollOnPostgres(t *testing.T, before string, span time.Duration) {
 // await waits for a state of the instances.
 func (k *killing) await(what string, done func(l *books.Levels) bool) {
 	k.t.Helper()
-	s, err := store.Open(k.t.Context(), store.Config{Path: k.database, Readers: 1})
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	defer s.Close()
-	for end := time.Now().Add(2 * time.Minute); ; <-time.After(100 * time.Millisecond) {
-		l, err := books.ReadLevels(k.t.Context(), s)
-		if err != nil {
-			k.t.Fatal(err)
+	k.withStore(func(s *store.Store) error {
+		for end := time.Now().Add(2 * time.Minute); ; <-time.After(100 * time.Millisecond) {
+			l, err := books.ReadLevels(k.t.Context(), s)
+			if err != nil || done(&l) {
+				return err
+			}
+			if time.Now().After(end) {
+				return fmt.Errorf("it never was that %s", what)
+			}
 		}
-		if done(&l) {
-			return
-		}
-		if time.Now().After(end) {
-			k.t.Fatalf("it never was that %s", what)
-		}
-	}
+	})
 }
 
 // run runs a command of a program to its end.

@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -46,13 +44,7 @@ func (r *rotation) must(args ...string) string {
 // killed runs a command and ends it without a word, maybe before it is done.
 func (r *rotation) killed(args ...string) {
 	r.t.Helper()
-	c := exec.Command("till", append(args, "--database", r.database)...)
-	if err := c.Start(); err != nil {
-		r.t.Fatal(err)
-	}
-	timer := time.AfterFunc(rand.N(120*time.Millisecond), func() { c.Process.Kill() })
-	defer timer.Stop()
-	c.Wait()
+	killTill(r.t, 120*time.Millisecond, append(args, "--database", r.database)...)
 }
 
 // generations is what 'till secret list' says.

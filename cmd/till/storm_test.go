@@ -58,10 +58,7 @@ func TestStorm(t *testing.T) {
 	s.settle(time.Duration(240+(payments+payouts)/10) * time.Second)
 	s.stop(syscall.SIGTERM)
 	s.compare(true)
-	var out bytes.Buffer
-	if code := run(t.Context(), []string{"verify", "--database", s.database}, &out, &out); code != 0 {
-		t.Errorf("till verify ends with %d: %s", code, &out)
-	}
+	verifyHere(t, s.database)
 	if t.Failed() {
 		t.Logf("the log of the service ends with\n%s", s.tail())
 	}

@@ -423,8 +423,5 @@ func (d *lostDay) minor(e *simulator.Entry) string {
 
 func (d *lostDay) verify() {
 	d.t.Helper()
-	var out bytes.Buffer
-	if code := run(d.t.Context(), []string{"verify", "--database", d.backup.database}, &out, &out); code != 0 {
-		d.t.Errorf("till verify ends with %d: %s", code, &out)
-	}
+	verifyHere(d.t, d.backup.database)
 }
