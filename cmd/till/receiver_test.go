@@ -23,6 +23,7 @@ type receiver struct {
 	server *httptest.Server
 	path   string // of its address, no other's
 	id     string // of its endpoint
+	from   int64  // what is up to here, another received
 
 	mu      sync.Mutex
 	secret  webhook.Secret
@@ -153,7 +154,7 @@ func (r *receiver) compare(k *killing) {
 		for _, d := range rows {
 			gone[d.Sequence] = gone[d.Sequence] || d.Status == store.DeliverySuperseded
 		}
-		events, err := tx.Events(ctx, ref.Client, e.Start, int(e.LastEvent))
+		events, err := tx.Events(ctx, ref.Client, max(e.Start, r.from), int(e.LastEvent))
 		newest := map[till.ID]int64{}
 		for _, ev := range events {
 			if r.book[ev.Sequence] > 0 {
