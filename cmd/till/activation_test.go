@@ -240,3 +240,54 @@ func TestASocketOfAnUnknownName(t *testing.T) {
 		}
 	}
 }
+
+// SIGHUP reads the log level again. A mistake in the file is told, and the level stays.
+func TestAHangupReadsTheLogLevel(t *testing.T) {
+	t.Parallel()
+	u := newUnit(t)
+	file := filepath.Join(u.dir, "till.toml")
+	level := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte("log_level = \""+text+"\"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	get := func(url string) string {
+		t.Helper()
+		res, err := http.Get(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		b, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	log := func() string { return get("http://" + u.admin + "/debug/log") }
+	level("info")
+	server := u.start("--config", file)
+	hangUp := func(done string) {
+		t.Helper()
+		if err := server.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		u.await(done, func() bool { get(u.base + "/openapi.json"); return strings.Contains(log(), done) })
+	}
+	get(u.base + "/openapi.json")
+	if strings.Contains(log(), "level=DEBUG") {
+		t.Fatal("a request is logged at info already")
+	}
+	level("loud")
+	hangUp("log level not read")
+	if strings.Contains(log(), "level=DEBUG") {
+		t.Error("a mistake in the file has changed the level")
+	}
+	level("debug")
+	hangUp("level=DEBUG")
+	server.Process.Signal(syscall.SIGTERM)
+	if err := server.Wait(); err != nil {
+		t.Errorf("a stop ends with %v", err)
+	}
+}
