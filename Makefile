@@ -282,9 +282,11 @@ soak-parts: cross race-part
 	TILL_FAILOVERS=5 $(GO) test -count=1 -timeout 12m -run '^TestFailover$$' -v ./cmd/till
 	TILL_KILLS=100 $(GO) test -count=5 -timeout 30m -run '^TestKill$$' -v ./cmd/till
 	TILL_KILLS=100 $(GO) test -count=1 -timeout 20m -run '^TestKilledBackups$$' -v ./cmd/till
+	TILL_KILLS=50 $(GO) test -count=1 -timeout 20m -run '^TestKilledUpgrades$$' -v ./cmd/till
 	TILL_ROWS=1000000 $(GO) test -count=1 -timeout 20m -run '^TestBackupsOfManyPayments$$' -v ./cmd/till
 	TILL_ROWS=1000000 $(GO) test -count=1 -timeout 20m -run '^TestGaugesOfManyPayments$$' -v ./bench/seed
 	TILL_ROLLING=120 $(GO) test -count=1 -timeout 30m -run '^TestRolling$$' -v ./cmd/till
+	TILL_MIGRATE_ROWS=1000000 $(GO) test -count=1 -timeout 30m -run '^TestMigrationsOfManyRows$$' -v ./cmd/till
 	$(MAKE) --no-print-directory reproduce RELEASE_TARGETS=linux/amd64
 	cd tools && TILL_ORDERS=10000 TILL_KILLS=50 $(GO) test -count=1 -timeout 30m -run '^TestShop' -v ./conform
 	cd tools && TILL_WEBHOOK_PAYMENTS=5000 TILL_WEBHOOK_KILLS=20 TILL_WEBHOOK_SHOPS=10 $(GO) test -count=1 -timeout 30m -run '^TestWebhooksBetweenKills$$' -v ./conform
@@ -299,6 +301,10 @@ soak-parts: cross race-part
 .PHONY: upgrade-test
 upgrade-test: ## run the release before and this program on one database, in either order (three minutes)
 	$(GO) run ./internal/db/pgtest/withpg env TILL_ROLLING=$${TILL_ROLLING:-30} $(GO) test -count=1 -timeout 20m -run '^TestRolling$$' -v ./cmd/till
+
+.PHONY: migration-times
+migration-times: ## say how long each migration since the release before takes on a million payments (ten minutes)
+	$(GO) run ./internal/db/pgtest/withpg env TILL_MIGRATE_ROWS=$${ROWS:-1000000} $(GO) test -count=1 -timeout 30m -run '^TestMigrationsOfManyRows$$' -v ./cmd/till
 
 .PHONY: fixture
 fixture: ## leave what this release writes in books/testdata: make fixture RELEASE=v1.2.0
