@@ -194,7 +194,7 @@ func printReport(w io.Writer, r *books.Report, keyed, asJSON bool) error {
 		printf(w, "The sums of %s are still being filled in by the server and were not compared.\n", count(r.SumsUnfilled, "client", "clients"))
 	}
 	if r.Heads > 0 {
-		printf(w, "%s still a part of their audit chains.\n", count(r.Heads, "kept head is", "kept heads are"))
+		printf(w, "%s.\n", count(r.Heads, "kept head is still a part of its audit chain", "kept heads are still a part of their audit chains"))
 	}
 	if r.Clean() {
 		_, err := printLine(w, "The books are right.")
