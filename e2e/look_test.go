@@ -55,12 +55,21 @@ func (p *page) widest() string {
 		.slice(0, 5).map((e) => e.tagName + "." + e.className).join(", ")`)
 }
 
-// shoot writes a picture of the whole page.
+// shoot writes a picture of the whole page. A busy Chromium sometimes draws nothing for a
+// tab that others cover, and then never answers: it is asked again with the tab in front.
 func (p *page) shoot(path string) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, patience)
-	defer cancel()
-	png, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+	var png []byte
+	var err error
+	for range 3 {
+		ctx, cancel := context.WithTimeout(p.ctx, patience/2)
+		png, err = chromedp.Run(ctx, chromedp.FullScreenshot(100))
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) {
+			break
+		}
+		call(p, cdppage.BringToFront, cdp.Empty{})
+	}
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(path), 0o755)
 	}
