@@ -75,12 +75,13 @@ func TestRollUpTakesAsManyCommitsAsItNeeds(t *testing.T) {
 	}
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
 		client := storetest.NewClient(t, s, till.Test)
+		begin := s.Now().Add(-500 * time.Hour)
 		// What is counted here is not there, and in the end it is counted out.
 		for _, c := range []struct{ n, total int64 }{{1, 400}, {2, 1200}, {-3, 0}} {
 			var counts store.CounterDelta
 			for hour := range time.Duration(400) {
-				counts.AddPayment(&till.Payment{ClientID: client.ID, CreatedAt: till.Time(0).Add(hour * time.Hour), Method: "mtn_momo"}, till.Pending, c.n)
-				counts.AddPayout(&till.Payout{ClientID: client.ID, CreatedAt: till.Time(0).Add(hour * time.Hour), Method: "mtn_momo"}, till.PayoutPending, c.n)
+				counts.AddPayment(&till.Payment{ClientID: client.ID, CreatedAt: begin.Add(hour * time.Hour), Method: "mtn_momo"}, till.Pending, c.n)
+				counts.AddPayout(&till.Payout{ClientID: client.ID, CreatedAt: begin.Add(hour * time.Hour), Method: "mtn_momo"}, till.PayoutPending, c.n)
 			}
 			if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.AddCounts(t.Context(), &counts) }); err != nil {
 				t.Fatal(err)
@@ -106,7 +107,7 @@ func TestRollUpGoesOnBehindOneThatCannotBe(t *testing.T) {
 			t.Helper()
 			var counts store.CounterDelta
 			for i, client := range clients {
-				counts.AddPayment(&till.Payment{ClientID: client, CreatedAt: till.Time(0).Add(time.Hour), Method: "mtn_momo"}, till.Pending, n[i])
+				counts.AddPayment(&till.Payment{ClientID: client, CreatedAt: s.Now().Add(-time.Hour), Method: "mtn_momo"}, till.Pending, n[i])
 			}
 			if err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.AddCounts(t.Context(), &counts) }); err != nil {
 				t.Fatal(err)
