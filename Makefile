@@ -76,8 +76,8 @@ RACING := ./store ./collect ./payout ./webhook ./account ./engine ./internal/rel
 NORACE := -gcflags=modernc.org/sqlite/lib='-race=false -dwarf=false' -gcflags=modernc.org/libc='-race=false -dwarf=false'
 
 .PHONY: race-part
-race-part: compiler ## run what goroutines share with the race detector, on both engines (eight minutes)
-	$(GO) run ./internal/db/pgtest/withpg env CGO_ENABLED=1 $(TEST) -race $(NORACE) -timeout 20m $(RACING)
+race-part: compiler ## run what goroutines share with the race detector, on both engines (ten minutes)
+	$(GO) run ./internal/db/pgtest/withpg env CGO_ENABLED=1 $(TEST) -race $(NORACE) -timeout 40m $(RACING)
 
 # The race detector needs a C compiler; nothing else here does.
 .PHONY: compiler
