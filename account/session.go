@@ -221,8 +221,11 @@ func (a *Accounts) read(ctx context.Context, id string, client till.ID) (*entry,
 	if e := a.cache.get(id); e != nil && e.readAt.After(asked) {
 		return e, nil
 	}
+	if err := a.store.CheckNode(ctx, client); err != nil {
+		return nil, err // who is on a node that is away must not keep the others' readers busy
+	}
 	e := &entry{}
-	err = a.store.View(ctx, func(tx *store.Tx) error {
+	err = a.store.View(a.store.Brief(ctx), func(tx *store.Tx) error {
 		e.readAt, e.session = a.now(), nil
 		owner, found, err := tx.KeyOwner(ctx, id)
 		if err != nil || !found {

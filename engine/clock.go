@@ -74,7 +74,7 @@ func clampToNow(s *store.Step, b store.Bounds, now till.Time) {
 func (w *Worker) repairFuture(ctx context.Context) error {
 	for _, lane := range w.lanes {
 		bounds, ahead := w.bounds[lane], false
-		if err := w.c.Store.View(ctx, func(tx *store.Tx) (err error) {
+		if err := w.c.Store.ViewAll(ctx, func(tx *store.Tx) (err error) {
 			ahead, err = tx.AnyAhead(ctx, w.kind, lane, bounds)
 			return err
 		}); err != nil {

@@ -43,7 +43,7 @@ func (w *Worker) dueBesideCrowd(ctx context.Context, lanes []string, limit int) 
 		return nil, nil
 	}
 	began := time.Now()
-	err = w.c.Store.View(ctx, func(tx *store.Tx) (err error) {
+	err = w.c.Store.ViewAll(ctx, func(tx *store.Tx) (err error) {
 		out, err = tx.DueStepsBeside(ctx, views, w.limits(crowded, max(1, limit/2)), clients)
 		return err
 	})

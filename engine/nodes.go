@@ -75,7 +75,7 @@ func (w *Worker) nextDueTogether(ctx context.Context) ([]till.Time, error) {
 		w.setFloors(ask, due, now)
 	}
 	if len(pinned) > 0 {
-		err = w.c.Store.View(ctx, func(tx *store.Tx) error {
+		err = w.c.Store.ViewAll(ctx, func(tx *store.Tx) error {
 			next, err := tx.NextDue(ctx, pinned)
 			for n, i := range pinnedAt {
 				if err == nil {
@@ -129,11 +129,13 @@ func (w *Worker) claimByNode(ctx context.Context, lanes []string, limit int) ([]
 	var tasks []*Task
 	var failed error
 	for _, node := range nodes {
-		some, err := w.claimOf(ctx, lanes, func(*store.Tx) ([]*store.Step, error) { return of[node], nil })
+		brief := w.c.Store.Brief(ctx)
+		some, err := w.claimOf(brief, lanes, func(*store.Tx) ([]*store.Step, error) { return of[node], nil })
 		if err != nil && !isUnavailable(err) {
-			some, err = w.claimEach(ctx, lanes, of[node])
+			some, err = w.claimEach(brief, lanes, of[node])
 		}
 		if err != nil {
+			w.c.Store.NoteSilence(ctx)
 			w.c.Log.Warn("steps of a node not claimed", "node", node, "steps", len(of[node]), "error", err)
 			failed = err
 		}

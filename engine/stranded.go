@@ -70,7 +70,7 @@ func (w *Worker) reportStranded(ctx context.Context) {
 	}
 	w.strandedCheckedAt = time.Now()
 	var answers []*Answer
-	err := w.c.Store.View(ctx, func(tx *store.Tx) error {
+	err := w.c.Store.ViewAll(ctx, func(tx *store.Tx) error {
 		lanes, err := tx.Lanes(ctx)
 		if err != nil {
 			return err

@@ -130,6 +130,8 @@ var everywhere = []string{
 	`FROM pg_extension WHERE`,                                   // the same
 	`FROM pg_dist_node WHERE`,                                   // the nodes of Citus
 	`FROM pg_dist_placement`,                                    // the same
+	`FROM pg_dist_node n`,                                       // the same
+	`FROM pg_dist_shard s`,                                      // what is due on one node
 	`FROM steps WHERE due_at >= $2`,                             // what is due in all lanes: each shard answers for itself
 	`SELECT quote_ident(relname)`,                               // the same
 	`SELECT count(*) FROM sqlite_master`,                        // the catalogue
@@ -139,6 +141,7 @@ var everywhere = []string{
 	`FROM pg_stat_replication`, // the same
 	`FROM dbstat`,              // sizes, for benchmarks
 	`pg_total_relation_size(`,  // the same
+	`pg_prepared_statements`,   // the session's own statements
 }
 
 // TestStatementsStayInsideAClient reads all statements: all but the listed ones

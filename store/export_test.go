@@ -101,12 +101,8 @@ func listTexts(l *list, name string, f func(name, text string)) {
 	}
 }
 
-// SetAway makes reads over all clients ask each part of a distributed table by itself, until
-// all parts have answered.
-func SetAway(s *Store) { s.nodes.setAway(true) }
-
-// Away reports whether SetAway is in effect.
-func Away(s *Store) bool { return s.nodes.away() }
+// SetAway makes reads over all clients ask each node by itself, as if another one were away.
+func SetAway(s *Store) { s.nodes.away.set(-1, true) }
 
 // DueStepsCommand is what a part of steps is asked.
 var DueStepsCommand = dueStepsCommand

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"till"
+	"till/internal/db"
 	"till/internal/db/pgtest"
 	"till/store"
 	"till/store/storetest"
@@ -167,6 +168,33 @@ func TestAServerThatHangsIsNotAskedByEveryone(t *testing.T) {
 	})
 	l.proxy.Hang(false)
 	healed(t, "a create once the server speaks again", func() error { _, err := sv.create(newKey()); return err })
+}
+
+// A transaction that may not wait gives up long before the limit of others, and is not run
+// again.
+func TestSilenceIsLimited(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t, storetest.Shared(t).Config(t))
+	runs := 0
+	read := func(silence time.Duration, seconds float64) error {
+		return s.View(db.WithSilence(t.Context(), silence), func(tx *store.Tx) error {
+			runs++
+			var one int
+			_, err := tx.DB().QueryRow(t.Context(), &db.SQL{Name: "test.sleep", Postgres: `SELECT 1 FROM pg_sleep($1::float8)`}, []any{seconds}, &one)
+			return err
+		})
+	}
+	if err := read(time.Minute, 0.3); err != nil {
+		t.Fatal(err)
+	}
+	bounded(t, "a read of a server that is silent", 8*time.Second, func() {
+		if err := read(200*time.Millisecond, 9); !errors.Is(err, store.ErrUnavailable) || runs != 2 {
+			t.Errorf("after %d runs: %v", runs, err)
+		}
+	})
+	if err := read(0, 0.3); err != nil {
+		t.Errorf("a read afterwards: %v", err)
+	}
 }
 
 // F30: the client is told of its payment or to try again, and there is one

@@ -5,13 +5,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"till"
@@ -20,8 +18,8 @@ import (
 
 // On Citus all rows of a client are on one node. A commit of one node's clients neither
 // waits for another node nor needs a two-phase commit, so callers batch by Node. A read over
-// all clients needs all nodes. While one is away, such a read asks each part of the table by
-// itself and leaves out those that do not answer (ADR 0048).
+// all clients needs all nodes. While one is away, such a read asks each other node by itself
+// (ADR 0048).
 
 var selectNodeOf = db.Define(db.SQL{Name: "citus.selectNodeOf",
 	Postgres: `SELECT coalesce(min(groupid), 0) FROM pg_dist_placement WHERE shardid = get_shard_id_for_distribution_column('clients', $1::bytea)`})
@@ -29,12 +27,25 @@ var selectNodeOf = db.Define(db.SQL{Name: "citus.selectNodeOf",
 var countNodes = db.Define(db.SQL{Name: "citus.countNodes",
 	Postgres: `SELECT count(DISTINCT groupid) FROM pg_dist_placement`})
 
-// These open a connection for each part, so they are asked only while a node is away.
-var askPartsOfSteps = db.Define(db.SQL{Name: "citus.askPartsOfSteps",
-	Postgres: `SELECT success, coalesce(result, '') FROM run_command_on_placements('steps', $1)`})
+// askNodeAbout is a question to one node ($2) about all its parts of a table. A command ($1)
+// is for one part and returns a text. It opens a connection, so it is asked only while
+// another node is away.
+func askNodeAbout(names, tables string) string {
+	return `SELECT r.success, coalesce(r.result, '') FROM (
+		SELECT min(n.nodename) AS host, min(n.nodeport) AS port,
+			'SELECT string_agg(found, '' '') FROM (' || string_agg(format($1::text, ` + names + `), ' UNION ALL ') || ') AS parts (found)' AS command
+		FROM pg_dist_shard s ` + tables + ` JOIN pg_dist_placement p ON p.shardid = s.shardid JOIN pg_dist_node n ON n.groupid = p.groupid AND n.noderole = 'primary'
+		WHERE p.groupid = $2::int AND s.logicalrelid = `
+}
 
-var askPartsOfEndpoints = db.Define(db.SQL{Name: "citus.askPartsOfEndpoints",
-	Postgres: `SELECT success, coalesce(result, '') FROM run_command_on_colocated_placements('webhook_endpoints', 'client_heads', $1)`})
+const runOnNode = `) AS node, LATERAL master_run_on_worker(ARRAY[host], ARRAY[port], ARRAY[command], true) AS r`
+
+var askNodeOfSteps = db.Define(db.SQL{Name: "citus.askNodeOfSteps",
+	Postgres: askNodeAbout(`shard_name(s.logicalrelid, s.shardid)`, ``) + `'steps'::regclass` + runOnNode})
+
+var askNodeOfEndpoints = db.Define(db.SQL{Name: "citus.askNodeOfEndpoints",
+	Postgres: askNodeAbout(`shard_name(s.logicalrelid, s.shardid), shard_name(h.logicalrelid, h.shardid)`,
+		`JOIN pg_dist_shard h ON h.logicalrelid = 'client_heads'::regclass AND h.shardminvalue = s.shardminvalue`) + `'webhook_endpoints'::regclass` + runOnNode})
 
 const (
 	// nodeFor is how long a client's node is remembered. After a move, batches mix nodes
@@ -42,15 +53,12 @@ const (
 	nodeFor = 30 * time.Second
 	// maxNodesOf is of how many clients the node is remembered.
 	maxNodesOf = 10_000
-	// awayFor is how long reads over all clients leave out the nodes that do not answer,
-	// before they ask all again.
-	awayFor = 5 * time.Second
 )
 
 // nodes is what is known about the nodes of a distributed database.
 type nodes struct {
-	known     bool // the database is distributed
-	awayUntil atomic.Int64
+	known bool // the database is distributed
+	away  away
 
 	mu sync.Mutex
 	of map[till.ID]nodeOf
@@ -91,38 +99,6 @@ func (s *Store) Node(ctx context.Context, client till.ID) int {
 	return now.node
 }
 
-// away reports whether a node did not answer a moment ago.
-func (n *nodes) away() bool { return time.Now().UnixNano() < n.awayUntil.Load() }
-
-func (n *nodes) setAway(away bool) {
-	if !away {
-		n.awayUntil.Store(0)
-		return
-	}
-	n.awayUntil.Store(time.Now().Add(awayFor).UnixNano())
-}
-
-// overAll runs a read over all clients. If a node is away, it runs rest instead, which
-// reports whether it has left out any.
-func (s *Store) overAll(ctx context.Context, read func(tx *Tx) error, rest func(tx *Tx) (leftOut bool, err error)) error {
-	if !s.nodes.known {
-		return s.View(ctx, read)
-	}
-	var cause error
-	if !s.nodes.away() {
-		if cause = s.View(ctx, read); !errors.Is(cause, ErrUnavailable) {
-			return cause
-		}
-	}
-	var leftOut bool
-	err := s.View(ctx, func(tx *Tx) (err error) { leftOut, err = rest(tx); return err })
-	s.nodes.setAway(err == nil && leftOut)
-	if err != nil {
-		return errors.Join(cause, err)
-	}
-	return nil
-}
-
 // LaneDue is when the steps of a lane are due; zero: none is, as far as was looked.
 type LaneDue struct {
 	Next     till.Time // the next that is not leased, or whose lease will have ended
@@ -133,16 +109,18 @@ type LaneDue struct {
 // question for all lanes, and the database's time. It does not look at accounts. While a
 // node is away, it says of each lane that a step may be due now.
 func (s *Store) DueLanes(ctx context.Context, lanes []LaneView, horizon time.Duration) (out []LaneDue, now till.Time, err error) {
-	err = s.overAll(ctx, func(tx *Tx) (err error) {
+	err = overAll(ctx, s, func(tx *Tx) (err error) {
 		out, err = tx.dueLanes(ctx, lanes, horizon)
 		now = tx.Now()
 		return err
-	}, func(tx *Tx) (bool, error) {
-		out, now = make([]LaneDue, len(lanes)), tx.Now()
+	}, func(tx *Tx, _ int) (till.Time, error) {
+		return tx.Now(), tx.db.Flush(ctx)
+	}, func(times []till.Time) error {
+		out, now = make([]LaneDue, len(lanes)), slices.Max(times)
 		for i := range out {
 			out[i].Next = now
 		}
-		return true, nil
+		return nil
 	})
 	return out, now, err
 }
@@ -150,29 +128,23 @@ func (s *Store) DueLanes(ctx context.Context, lanes []LaneView, horizon time.Dur
 // DueSteps is Tx.DueSteps in a transaction of its own. It leaves out the nodes that are
 // away.
 func (s *Store) DueSteps(ctx context.Context, lanes []LaneView, limits []int) (out []*Step, err error) {
-	err = s.overAll(ctx, func(tx *Tx) (err error) {
+	err = overAll(ctx, s, func(tx *Tx) (err error) {
 		out, err = tx.DueSteps(ctx, lanes, limits)
 		return err
-	}, func(tx *Tx) (leftOut bool, err error) {
-		out, leftOut, err = tx.dueStepsOfParts(ctx, lanes, limits)
-		return leftOut, err
+	}, func(tx *Tx, node int) ([]*Step, error) {
+		return tx.dueStepsOf(ctx, node, lanes, limits)
+	}, func(found [][]*Step) error {
+		out = firstSteps(slices.Concat(found...), lanes, limits)
+		return nil
 	})
 	return out, err
 }
 
-// dueStepsOfParts finds the keys of due steps in each part, and reads the steps by them.
-func (tx *Tx) dueStepsOfParts(ctx context.Context, lanes []LaneView, limits []int) (out []*Step, leftOut bool, err error) {
-	keys, leftOut, err := tx.askParts(ctx, askPartsOfSteps, dueStepsCommand(lanes, limits, tx.Now()))
+// dueStepsOf finds the keys of due steps on a node, and reads the steps by them.
+func (tx *Tx) dueStepsOf(ctx context.Context, node int, lanes []LaneView, limits []int) (out []*Step, err error) {
+	refs, err := tx.askParts(ctx, askNodeOfSteps, dueStepsCommand(lanes, limits, tx.Now()), node)
 	if err != nil {
-		return nil, false, err
-	}
-	slices.SortFunc(keys, func(a, b partKey) int { return cmp.Compare(a.due, b.due) })
-	var refs []Ref
-	taken := make([]int, len(lanes))
-	for _, k := range keys {
-		if taken[k.lane]++; taken[k.lane] <= limits[k.lane] {
-			refs = append(refs, k.ref)
-		}
+		return nil, err
 	}
 	err = tx.db.QueryEach(ctx, selectStep, refArgs(refs), func(_ int, r db.Row) error {
 		s, err := scanStep(r)
@@ -181,18 +153,30 @@ func (tx *Tx) dueStepsOfParts(ctx context.Context, lanes []LaneView, limits []in
 		}
 		return err
 	})
-	slices.SortStableFunc(out, func(a, b *Step) int { return cmp.Compare(a.DueAt, b.DueAt) })
-	return out, leftOut, err
+	return out, err
+}
+
+// firstSteps returns the steps of lanes that are due first, as many of each lane as its limit.
+func firstSteps(steps []*Step, lanes []LaneView, limits []int) []*Step {
+	left := map[string]int{}
+	for i, v := range lanes {
+		left[v.Lane] = limits[i]
+	}
+	slices.SortStableFunc(steps, func(a, b *Step) int { return cmp.Compare(a.DueAt, b.DueAt) })
+	return slices.DeleteFunc(steps, func(s *Step) bool {
+		left[s.Lane]--
+		return left[s.Lane] < 0
+	})
 }
 
 // dueStepsCommand is what each part of steps is asked: its own name replaces %s.
 func dueStepsCommand(lanes []LaneView, limits []int, now till.Time) string {
 	values := make([]string, len(lanes))
 	for i, v := range lanes {
-		values[i] = fmt.Sprintf("(%d, %s, %d::bigint, %d)", i, literal(v.Lane), int64(v.From), limits[i])
+		values[i] = fmt.Sprintf("(%s, %d::bigint, %d)", literal(v.Lane), int64(v.From), limits[i])
 	}
-	return `SELECT string_agg(concat_ws('|', l.n, d.due_at, encode(d.client_id, 'hex'), encode(d.subject_id, 'hex')), ' ')
-		FROM (VALUES ` + strings.Join(values, ", ") + `) AS l (n, lane, since, most),
+	return `SELECT string_agg(encode(d.client_id, 'hex') || '|' || encode(d.subject_id, 'hex'), ' ')
+		FROM (VALUES ` + strings.Join(values, ", ") + `) AS l (lane, since, most),
 		LATERAL (SELECT client_id, subject_id, due_at FROM %s WHERE lane = l.lane AND due_at >= l.since AND due_at <= ` + fmt.Sprint(int64(now)) + `
 			AND lease_until <= ` + fmt.Sprint(int64(now)) + ` ORDER BY due_at LIMIT l.most) AS d`
 }
@@ -205,41 +189,41 @@ func literal(text string) string {
 // DueEndpoints is Tx.DueEndpoints in a transaction of its own. It leaves out the nodes that
 // are away.
 func (s *Store) DueEndpoints(ctx context.Context, after Ref, limit int) (out []*Endpoint, err error) {
-	err = s.overAll(ctx, func(tx *Tx) (err error) {
+	err = overAll(ctx, s, func(tx *Tx) (err error) {
 		out, err = tx.DueEndpoints(ctx, after, limit)
 		return err
-	}, func(tx *Tx) (leftOut bool, err error) {
-		out, leftOut, err = tx.dueEndpointsOfParts(ctx, after, limit)
-		return leftOut, err
+	}, func(tx *Tx, node int) ([]*Endpoint, error) {
+		return tx.dueEndpointsOf(ctx, node, after, limit)
+	}, func(found [][]*Endpoint) error {
+		out = slices.Concat(found...)
+		slices.SortFunc(out, func(a, b *Endpoint) int {
+			return cmp.Or(bytes.Compare(a.ClientID[:], b.ClientID[:]), bytes.Compare(a.ID[:], b.ID[:]))
+		})
+		out = out[:min(len(out), limit)]
+		return nil
 	})
 	return out, err
 }
 
-func (tx *Tx) dueEndpointsOfParts(ctx context.Context, after Ref, limit int) (out []*Endpoint, leftOut bool, err error) {
-	keys, leftOut, err := tx.askParts(ctx, askPartsOfEndpoints, dueEndpointsCommand(after, limit, tx.Now()))
-	if err != nil {
-		return nil, false, err
-	}
-	slices.SortFunc(keys, func(a, b partKey) int {
-		return cmp.Or(bytes.Compare(a.ref.Client[:], b.ref.Client[:]), bytes.Compare(a.ref.ID[:], b.ref.ID[:]))
-	})
-	for _, k := range keys[:min(len(keys), limit)] {
-		e, err := tx.Endpoint(ctx, k.ref)
+func (tx *Tx) dueEndpointsOf(ctx context.Context, node int, after Ref, limit int) (out []*Endpoint, err error) {
+	refs, err := tx.askParts(ctx, askNodeOfEndpoints, dueEndpointsCommand(after, limit, tx.Now()), node)
+	for _, ref := range refs {
 		if err != nil {
-			return nil, false, err
+			break
 		}
-		if e != nil {
+		var e *Endpoint
+		if e, err = tx.Endpoint(ctx, ref); e != nil {
 			out = append(out, e)
 		}
 	}
-	return out, leftOut, nil
+	return out, err
 }
 
 // dueEndpointsCommand is what each part of webhook_endpoints is asked, with the part of
 // client_heads beside it.
 func dueEndpointsCommand(after Ref, limit int, now till.Time) string {
 	at, client, id := fmt.Sprint(int64(now)), hex.EncodeToString(after.Client[:]), hex.EncodeToString(after.ID[:])
-	return `SELECT string_agg(concat_ws('|', 0, 0, encode(d.client_id, 'hex'), encode(d.id, 'hex')), ' ')
+	return `SELECT string_agg(encode(d.client_id, 'hex') || '|' || encode(d.id, 'hex'), ' ')
 		FROM (SELECT e.client_id, e.id FROM %s AS e JOIN %s AS h ON h.client_id = e.client_id
 			WHERE e.enabled = 1 AND e.lease_until <= ` + at + ` AND e.blocked_until <= ` + at + `
 			AND (e.client_id, e.id) > ('\x` + client + `'::bytea, '\x` + id + `'::bytea)
@@ -247,51 +231,38 @@ func dueEndpointsCommand(after Ref, limit int, now till.Time) string {
 			ORDER BY e.client_id, e.id LIMIT ` + strconv.Itoa(limit) + `) AS d`
 }
 
-// partKey is the key of a row that a part of a table has found.
-type partKey struct {
-	lane int
-	due  till.Time
-	ref  Ref
-}
-
-// askParts runs a command on each part of a table. It reports whether a part did not answer.
-func (tx *Tx) askParts(ctx context.Context, ask *db.SQL, command string) (keys []partKey, leftOut bool, err error) {
-	err = tx.db.Query(ctx, ask, []any{command}, func(r db.Row) error {
+// askParts runs a command on each part of a table that a node has, and returns the keys that
+// it answers.
+func (tx *Tx) askParts(ctx context.Context, ask *db.SQL, command string, node int) (refs []Ref, err error) {
+	err = tx.db.Query(ctx, ask, []any{command, node}, func(r db.Row) error {
 		var answered bool
 		var text string
 		if err := r.Scan(boolDest(&answered), &text); err != nil {
 			return err
 		}
 		if !answered {
-			leftOut = true
-			return nil
+			return fmt.Errorf("%w: node %d: %s", ErrUnavailable, node, text)
 		}
 		for _, field := range strings.Fields(text) {
-			k, err := parsePartKey(field)
+			ref, err := parsePartKey(field)
 			if err != nil {
 				return err
 			}
-			keys = append(keys, k)
+			refs = append(refs, ref)
 		}
 		return nil
 	})
-	return keys, leftOut, err
+	return refs, err
 }
 
-func parsePartKey(field string) (k partKey, err error) {
-	parts := strings.Split(field, "|")
-	if len(parts) != 4 {
-		return k, fmt.Errorf("store: a part of a table answered %q", field)
+func parsePartKey(field string) (ref Ref, err error) {
+	client, id, _ := strings.Cut(field, "|")
+	for dest, text := range map[*till.ID]string{&ref.Client: client, &ref.ID: id} {
+		b, err := hex.DecodeString(text)
+		if err != nil || len(b) != len(dest) {
+			return ref, fmt.Errorf("store: a part of a table answered %q", field)
+		}
+		copy(dest[:], b)
 	}
-	lane, err1 := strconv.Atoi(parts[0])
-	due, err2 := strconv.ParseInt(parts[1], 10, 64)
-	client, err3 := hex.DecodeString(parts[2])
-	id, err4 := hex.DecodeString(parts[3])
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
-		return k, fmt.Errorf("store: a part of a table answered %q: %w", field, err)
-	}
-	k.lane, k.due = lane, till.Time(due)
-	copy(k.ref.Client[:], client)
-	copy(k.ref.ID[:], id)
-	return k, nil
+	return ref, nil
 }

@@ -102,15 +102,17 @@ func (s *Store) openPostgres(ctx context.Context, c *Config) error {
 	return nil
 }
 
-// useNodes sends the texts for Citus from now on. Each node has as many writers as one
-// server has: those that wait for one node must not keep others from writing.
+// useNodes sends the texts for Citus from now on. Each node has as many readers and writers
+// as one server has: those that wait for one node must not keep others waiting.
 func (s *Store) useNodes(ctx context.Context, e *postgres.Engine) error {
-	e.UseCitus()
 	var n int
 	if err := s.View(ctx, func(tx *Tx) error {
 		_, err := tx.db.QueryRow(ctx, countNodes, nil, &n)
 		return err
 	}); err != nil {
+		return err
+	}
+	if err := e.UseCitus(ctx, n); err != nil {
 		return err
 	}
 	s.nodes.known = true

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,12 +16,16 @@ var selectTableSizes = db.Define(db.SQL{Name: "plans.selectTableSizes",
 	SQLite: `SELECT m.tbl_name, sum(CASE WHEN d.name = m.tbl_name AND d.pagetype = 'leaf' THEN d.ncell ELSE 0 END), sum(d.pgsize)
 		FROM dbstat d JOIN sqlite_master m ON m.name = d.name WHERE m.tbl_name NOT LIKE 'sqlite_%' GROUP BY m.tbl_name ORDER BY m.tbl_name`,
 	Postgres: `SELECT relname::text, greatest(reltuples, 0)::bigint, pg_total_relation_size(oid) FROM pg_class
-		WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace ORDER BY relname`})
+		WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace ORDER BY relname`,
+	Citus: `SELECT c.relname::text, greatest(c.reltuples, 0)::bigint,
+			CASE WHEN p.partmethod = 'h' THEN coalesce(citus_total_relation_size(c.oid::regclass, false), 0) ELSE pg_total_relation_size(c.oid) END
+		FROM pg_class c LEFT JOIN pg_dist_partition p ON p.logicalrelid::oid = c.oid
+		WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace ORDER BY c.relname`})
 
 // TableSize is what a table takes on the disk, its indexes included.
 type TableSize struct {
 	Table string `json:"table"`
-	Rows  int64  `json:"rows"` // about
+	Rows  int64  `json:"rows"` // about; 0 where Citus has them on its nodes
 	Bytes int64  `json:"bytes"`
 }
 
@@ -38,6 +43,9 @@ func (s *Store) TableSizes(ctx context.Context) (out []TableSize, err error) {
 	})
 	return out, err
 }
+
+var selectParameterTypes = db.Define(db.SQL{Name: "plans.selectParameterTypes",
+	Postgres: `SELECT array_to_string(parameter_types::text[], ',') FROM pg_prepared_statements WHERE name = $1`})
 
 // mainReads are the reads that a busy service does most, and those that would hurt it most
 // if they read whole tables.
@@ -60,7 +68,7 @@ var parameter = regexp.MustCompile(`\$(\d+)`)
 func (s *Store) Plans(ctx context.Context) (out []Plan, err error) {
 	err = s.View(ctx, func(tx *Tx) error {
 		out = nil
-		if tx.Shared() {
+		if tx.Shared() && !s.Distributed() { // Citus chooses the shard by the arguments
 			if err := tx.db.Script(ctx, `SET LOCAL plan_cache_mode = force_generic_plan`); err != nil {
 				return err
 			}
@@ -106,9 +114,21 @@ func (tx *Tx) plan(ctx context.Context, q *db.SQL, number int) (Plan, error) {
 	if err := tx.db.Script(ctx, "PREPARE "+name+" AS "+text); err != nil {
 		return p, err
 	}
+	values := slices.Repeat([]string{"NULL"}, parameters)
+	if tx.db.Dialect() == db.Citus { // nobody's client has a shard, too, and NULL has none
+		var types string
+		if _, err := tx.db.QueryRow(ctx, selectParameterTypes, []any{name}, &types); err != nil {
+			return p, err
+		}
+		for i, t := range strings.Split(types, ",") {
+			if t == "bytea" {
+				values[i] = `'\x00'`
+			}
+		}
+	}
 	execute := "EXPLAIN EXECUTE " + name
 	if parameters > 0 {
-		execute += "(" + strings.TrimSuffix(strings.Repeat("NULL, ", parameters), ", ") + ")"
+		execute += "(" + strings.Join(values, ", ") + ")"
 	}
 	err := tx.db.Query(ctx, &db.SQL{Name: "plans.explain", Postgres: execute}, nil, func(r db.Row) error {
 		var line string

@@ -31,7 +31,7 @@ const minRead = 64
 func (d *Dispatcher) readChunk(ctx context.Context, e *store.Endpoint, bytes int64) (*chunk, error) {
 	var w *chunk
 	limit := d.chunkLimit(e)
-	err := d.c.Store.View(ctx, func(tx *store.Tx) (err error) {
+	err := d.c.Store.View(d.c.Store.Brief(ctx), func(tx *store.Tx) (err error) {
 		m, now, left, cut := &chunkInput{}, tx.Now(), bytes, false
 		tx.Weigh(weighUntil(&left))
 		if !e.NextRetry.IsZero() && e.NextRetry <= now {
@@ -129,7 +129,7 @@ func (d *Dispatcher) readAhead(ctx context.Context, client till.ID, sequence int
 	}
 	defer d.shrinkMemory(client, r, 0)
 	left := d.growMemory(client, r)
-	err := d.c.Store.View(ctx, func(tx *store.Tx) error {
+	err := d.c.Store.View(d.c.Store.Brief(ctx), func(tx *store.Tx) error {
 		tx.Weigh(weighUntil(&left))
 		_, err := d.eventsAfter(ctx, tx, client, sequence, d.c.ChunkSize, &left)
 		return err

@@ -29,7 +29,7 @@ func (c *clockWatch) wentBack(now till.Time) bool {
 func (d *Dispatcher) repairFutureTimes(ctx context.Context) error {
 	for after := (store.Ref{}); ; {
 		var page []*store.Endpoint
-		if err := d.c.Store.View(ctx, func(tx *store.Tx) (err error) {
+		if err := d.c.Store.ViewAll(ctx, func(tx *store.Tx) (err error) {
 			page, err = tx.EndpointsAhead(ctx, after, Lease, sweepPage)
 			return err
 		}); err != nil {

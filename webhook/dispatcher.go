@@ -240,6 +240,7 @@ func (d *Dispatcher) dispatchClients(ctx context.Context, clients []till.ID) {
 	}
 	due, err := d.dueOf(ctx, slices.Collect(maps.Keys(stale)), ours, now)
 	if err != nil && d.c.Store.Distributed() { // a node that is away must not hide the others' clients
+		d.c.Store.NoteSilence(ctx)
 		for c := range stale {
 			some, err := d.dueOf(ctx, []till.ID{c}, ours, now)
 			if err != nil {
@@ -258,7 +259,9 @@ func (d *Dispatcher) dispatchClients(ctx context.Context, clients []till.ID) {
 // dueOf returns the endpoints of clients that have something to send. Those of ours had a
 // running worker when the hint came.
 func (d *Dispatcher) dueOf(ctx context.Context, clients []till.ID, ours map[store.Ref]bool, now time.Time) (due []*store.Endpoint, err error) {
-	err = d.c.Store.View(ctx, func(tx *store.Tx) error {
+	// Of a node that is away the sweep finds what is due, when the node is back.
+	clients = slices.DeleteFunc(clients, func(c till.ID) bool { return d.c.Store.CheckNode(ctx, c) != nil })
+	err = d.c.Store.View(d.c.Store.Brief(ctx), func(tx *store.Tx) error {
 		due = nil
 		for _, c := range clients {
 			endpoints, err := tx.Endpoints(ctx, c, MaxEndpoints)

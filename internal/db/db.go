@@ -159,7 +159,7 @@ func (d *DB) View(ctx context.Context, f func(tx *Tx) error) error {
 // first one was dead before the transaction started.
 func (d *DB) run(ctx context.Context, a Access, f func(tx *Tx) error) error {
 	err := d.runOnce(ctx, a, f)
-	if errors.Is(err, ErrNotStarted) {
+	if errors.Is(err, ErrNotStarted) && Silence(ctx) == 0 {
 		err = d.runOnce(ctx, a, f)
 	}
 	return err

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"sync/atomic"
@@ -44,12 +45,13 @@ func withDeadline(dial pgconn.DialFunc) pgconn.DialFunc {
 type deadlineConn struct {
 	net.Conn
 	unlimited atomic.Bool
+	silence   atomic.Int64 // replaces readTimeout unless it is 0
 }
 
 // Read implements net.Conn.
 func (c *deadlineConn) Read(b []byte) (int, error) {
 	if !c.unlimited.Load() {
-		c.Conn.SetReadDeadline(time.Now().Add(readTimeout))
+		c.Conn.SetReadDeadline(time.Now().Add(cmp.Or(time.Duration(c.silence.Load()), readTimeout)))
 	}
 	return c.Conn.Read(b)
 }
@@ -60,11 +62,28 @@ func (c *deadlineConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
+// deadlineOf returns the connection with deadlines below one that may be encrypted, nil if
+// there is none.
+func deadlineOf(conn net.Conn) *deadlineConn {
+	if over, ok := conn.(interface{ NetConn() net.Conn }); ok { // TLS
+		conn = over.NetConn()
+	}
+	c, _ := conn.(*deadlineConn)
+	return c
+}
+
+// limitSilence sets for how long a server may send nothing; 0 means readTimeout.
+func limitSilence(conn *pgx.Conn, d time.Duration) {
+	if c := deadlineOf(conn.PgConn().Conn()); c != nil {
+		c.silence.Store(int64(d))
+	}
+}
+
 // withoutDeadline lets a server be silent, until the function that it returns is
 // called.
 func withoutDeadline(conn *pgx.Conn) (end func()) {
-	c, ok := conn.PgConn().Conn().(*deadlineConn)
-	if !ok {
+	c := deadlineOf(conn.PgConn().Conn())
+	if c == nil {
 		return func() {}
 	}
 	c.unlimited.Store(true)

@@ -43,6 +43,9 @@ type Engine struct {
 	now     func() till.Time // nil: the server's clock
 	writers *pgxpool.Pool
 	readers *pgxpool.Pool
+
+	pools         *pgxpool.Config // what pools are made of
+	readersOfNode int
 }
 
 // Open prepares connections to the database. It makes none.
@@ -64,7 +67,7 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	}
 	c.DialFunc = withDeadline(dialer.DialContext)
 	c.OnNotice = noteStandby
-	e := &Engine{config: c, dialect: db.Postgres, now: cfg.Now}
+	e := &Engine{config: c, dialect: db.Postgres, now: cfg.Now, pools: config, readersOfNode: cfg.Readers}
 	if cfg.Citus {
 		e.dialect = db.Citus
 	}
@@ -156,8 +159,18 @@ func (e *Engine) Connect(ctx context.Context, parameters map[string]string) (*pg
 	return pgx.ConnectConfig(ctx, c)
 }
 
-// UseCitus changes the dialect to that of Citus. Call it before any write.
-func (e *Engine) UseCitus() { e.dialect = db.Citus }
+// UseCitus changes the dialect to that of Citus, with as many readers for each node as one
+// server has: those that wait for one node must not keep others from reading. Call it
+// before anybody else reads or writes.
+func (e *Engine) UseCitus(ctx context.Context, nodes int) error {
+	readers, err := e.newPool(ctx, e.pools, db.Read, e.readersOfNode*min(max(nodes, 1), MaxNodes))
+	if err != nil {
+		return err
+	}
+	e.readers.Close()
+	e.dialect, e.readers = db.Citus, readers
+	return nil
+}
 
 // Dialect implements db.Engine.
 func (e *Engine) Dialect() db.Dialect { return e.dialect }
@@ -175,6 +188,7 @@ func (e *Engine) Acquire(ctx context.Context, a db.Access) (db.Conn, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", db.ErrUnavailable, err)
 	}
+	limitSilence(c.Conn(), db.Silence(ctx))
 	return &conn{pool: pool, lease: c, pg: c.Conn(), access: a, dialect: e.dialect, now: e.now}, nil
 }
 
