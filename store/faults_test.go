@@ -323,6 +323,9 @@ func TestALockThatIsHeldIsTriedABoundedNumberOfTimes(t *testing.T) {
 	t.Parallel()
 	l := newLink(t)
 	client := storetest.NewClient(t, l.straight, till.Test)
+	if l.straight.Distributed() {
+		storetest.SetOnNodes(t, l.url, "lock_timeout = '20ms'")
+	}
 	hasty := storetest.Open(t, store.Config{Path: l.url + "&lock_timeout=20ms"})
 	err := l.straight.Update(t.Context(), func(tx *store.Tx) error {
 		if _, err := tx.LockHeads(t.Context(), []till.ID{client.ID}); err != nil {

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -179,10 +180,24 @@ func newCitus(tb testing.TB) string {
 	}
 	name := newName()
 	dropAtEnd(tb, name)
-	if err := onNodes("CREATE DATABASE " + name + " TEMPLATE " + copied + " STRATEGY FILE_COPY"); err != nil {
+	if err := onNodes("CREATE DATABASE "+name+" TEMPLATE "+copied+" STRATEGY FILE_COPY",
+		"ALTER DATABASE "+name+" SET lock_timeout = '5s'"); err != nil { // a copy has no settings
 		tb.Fatal(err)
 	}
 	return inCitus(nodes[0], name)
+}
+
+// SetOnNodes changes a setting of a distributed database on each node, for connections that
+// are made from now on. Those of a session do not reach the nodes.
+func SetOnNodes(tb testing.TB, database, setting string) {
+	tb.Helper()
+	u, err := url.Parse(database)
+	if err == nil {
+		err = onNodes("ALTER DATABASE " + strings.TrimPrefix(u.Path, "/") + " SET " + setting)
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
 }
 
 // newEmptyCitus makes a database without tables on each node, dropped when the test has
