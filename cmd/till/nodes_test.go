@@ -29,10 +29,7 @@ const maxWait = 5 * time.Second
 // and 2 are the others, in the order of their groups. TILL_KILLS says how often each
 // of node 1 and of the coordinator is killed.
 func TestNodesDie(t *testing.T) {
-	command := os.Getenv("TILL_TEST_CITUS_NODE")
-	if command == "" {
-		t.Skip("TILL_TEST_CITUS_NODE names no command that kills nodes")
-	}
+	command := nodeCommand(t)
 	kills := 1
 	if n, err := strconv.Atoi(os.Getenv("TILL_KILLS")); err == nil {
 		kills = n
@@ -54,6 +51,37 @@ func TestNodesDie(t *testing.T) {
 	c.finish()
 }
 
+// TestANodeFreezes stops all processes of a node for a while, which then neither answers nor
+// refuses: the clients of the other node are served, and nothing is lost. It needs the same
+// command as TestNodesDie, which is run with "freeze N" and "thaw N".
+func TestANodeFreezes(t *testing.T) {
+	command := nodeCommand(t)
+	c := startCluster(t)
+	thaw := sync.OnceFunc(func() { c.do(command, "thaw", 1) })
+	t.Cleanup(thaw)
+	began := c.watch()
+	c.do(command, "freeze", 1)
+	pause(t.Context(), 20*time.Second)
+	for _, s := range c.shops {
+		if s.node != c.groups[1] {
+			s.expectServed(began, "node 1 was frozen")
+		}
+	}
+	thaw()
+	c.allServed("after node 1 was frozen")
+	c.finish()
+}
+
+// nodeCommand returns the command that ends and starts nodes.
+func nodeCommand(t *testing.T) string {
+	t.Helper()
+	command := os.Getenv("TILL_TEST_CITUS_NODE")
+	if command == "" {
+		t.Skip("TILL_TEST_CITUS_NODE names no command that kills nodes")
+	}
+	return command
+}
+
 // cluster is a service on a cluster, with shops that buy all the time.
 type cluster struct {
 	*killing
@@ -66,28 +94,47 @@ type cluster struct {
 // startCluster starts the service and the load. It skips the test if there is no cluster.
 func startCluster(t *testing.T) *cluster {
 	t.Helper()
+	dir := t.TempDir()
+	c := &cluster{killing: &killing{t: t, dir: dir, database: citusEngine(t).Config(t).Path, book: filepath.Join(dir, "operator.db"), answered: map[string]string{}}}
+	c.begin()
+	c.allServed("at the beginning")
+	return c
+}
+
+// citusEngine returns the engine of the cluster. It skips the test if there is none.
+func citusEngine(t *testing.T) storetest.Engine {
+	t.Helper()
 	engines := storetest.Engines()
 	engine := engines[len(engines)-1]
 	if engine.Name != "citus" {
 		t.Skip("TILL_TEST_CITUS_URL names no cluster")
 	}
-	dir := t.TempDir()
-	c := &cluster{killing: &killing{t: t, dir: dir, database: engine.Config(t).Path, book: filepath.Join(dir, "operator.db"), answered: map[string]string{}}}
+	return engine
+}
+
+// begin starts the service, and shops that buy.
+func (c *cluster) begin() {
+	c.t.Helper()
 	c.server = c.start()
 	c.makeShops(8)
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(c.t.Context())
 	var load sync.WaitGroup
 	for _, s := range c.shops {
 		load.Go(func() { s.buy(ctx) })
 	}
 	c.stop = func() { cancel(); load.Wait() }
-	c.allServed("at the beginning")
-	return c
 }
 
 // finish ends the load and the service. Nothing that was answered is lost, and the books are
-// right.
+// right, also beside the operator's.
 func (c *cluster) finish() {
+	c.t.Helper()
+	c.settleShops()
+	c.compareBooks()
+}
+
+// settleShops is finish without a look at the operator's books.
+func (c *cluster) settleShops() {
 	c.t.Helper()
 	c.stop()
 	var retries sync.WaitGroup
@@ -98,7 +145,6 @@ func (c *cluster) finish() {
 	c.settleAll()
 	c.end(c.server, syscall.SIGTERM)
 	c.verify()
-	c.compareBooks()
 	c.compareShops()
 }
 

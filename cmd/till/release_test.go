@@ -160,28 +160,36 @@ func TestTheAnswersOfEveryReleaseStay(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, e := range storetest.Engines() {
+			if e.Name == "citus" {
+				continue // TestTheReleaseBeforeOnACluster
+			}
 			t.Run(filepath.Base(base)+"/"+e.Name, func(t *testing.T) {
 				t.Parallel()
 				config := e.Empty(t)
 				storetest.LoadFixture(t, config.Path, base)
 				before := was[e.Name]
 				before.check(t)
-				after := askAll(t, config.Path, before)
-				if got, want := slices.Sorted(maps.Keys(after)), slices.Sorted(maps.Keys(before.Answers)); !slices.Equal(got, want) {
-					t.Errorf("other things are there: %d and %d", len(got), len(want))
-				}
-				for path, text := range before.Answers {
-					var old, is any
-					if json.Unmarshal(text, &old) != nil || json.Unmarshal(after[path], &is) != nil {
-						t.Errorf("%s: %.200s", path, after[path])
-						continue
-					}
-					if where := changedAt("", old, is); where != "" {
-						t.Errorf("%s differs at %s", path, where)
-					}
-				}
+				before.compare(t, askAll(t, config.Path, before))
 				goOn(t, config.Path, before)
 			})
+		}
+	}
+}
+
+// compare fails where the API answers otherwise than the release did.
+func (a *releaseAnswers) compare(t *testing.T, after map[string]json.RawMessage) {
+	t.Helper()
+	if got, want := slices.Sorted(maps.Keys(after)), slices.Sorted(maps.Keys(a.Answers)); !slices.Equal(got, want) {
+		t.Errorf("other things are there: %d and %d", len(got), len(want))
+	}
+	for path, text := range a.Answers {
+		var old, is any
+		if json.Unmarshal(text, &old) != nil || json.Unmarshal(after[path], &is) != nil {
+			t.Errorf("%s: %.200s", path, after[path])
+			continue
+		}
+		if where := changedAt("", old, is); where != "" {
+			t.Errorf("%s differs at %s", path, where)
 		}
 	}
 }
