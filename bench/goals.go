@@ -38,6 +38,9 @@ const (
 	goalConsoleMemory  = "console_memory"
 	goalConsoleStart   = "console_start"
 	goalTraces         = "traces"
+	goalCitusLife      = "citus_life"
+	goalCitusCreate    = "citus_create"
+	goalCitusMany      = "citus_create_many"
 )
 
 // goal is one row of the table "Speed and memory".
@@ -81,6 +84,9 @@ var goals = []goal{
 	{goalConsoleMemory, "idle memory with the console, after its first page, more than without", false, mustAim(8, 4), mustAim(8, 4), memoryText},
 	{goalConsoleStart, "start with the console, longer than without", false, mustAim(20, 10), mustAim(20, 10), timeText},
 	{goalTraces, "durable create with traces of 1 % sent to a collector / without traces", true, mustAim(0.99, 1), mustAim(0.99, 1), ratioText},
+	{goalCitusLife, "full life on Citus, 8 shards / on one PostgreSQL", true, [2]float64{}, mustAim(0.35, 0.5), ratioText},
+	{goalCitusCreate, "durable create on Citus, one client / on one PostgreSQL", true, [2]float64{}, mustAim(0.5, 0.7), ratioText},
+	{goalCitusMany, "durable create on Citus, 16 clients / on one PostgreSQL", true, [2]float64{}, mustAim(0.35, 0.5), ratioText},
 	{goalReconcile, "an operator's statement of {lines} lines compared with payments and ledger", false, mustAim(60_000, 30_000), mustAim(60_000, 30_000), timeText},
 	{goalReconcileM, "memory of that comparison", false, mustAim(300, 200), mustAim(300, 200), memoryText},
 }

@@ -30,6 +30,8 @@ type options struct {
 	engines     []string
 	dir         string
 	till        string
+	plain       string // URL of an empty database on one PostgreSQL, for the scenario citus
+	citus       string // and of one on a cluster
 	command     string // the call to repeat, without the flags that name a place
 }
 
@@ -100,6 +102,8 @@ func parseOptions(args []string) (options, error) {
 	f.StringVar(&o.report, "report", "", "name of the report to write into bench/, such as report (default: only print it)")
 	f.StringVar(&o.dir, "dir", "", "folder to make the run's own folder in (default bench/out)")
 	f.StringVar(&o.till, "till", "", "program to measure (default: built from ./cmd/till)")
+	f.StringVar(&o.plain, "plain", "", "for the scenario citus: URL of an empty database on one PostgreSQL (default: citus is left out)")
+	f.StringVar(&o.citus, "citus", "", "and URL of the coordinator's empty database of a Citus cluster")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
@@ -120,7 +124,7 @@ func parseOptions(args []string) (options, error) {
 	}
 	command := []string{"go run ./bench"}
 	f.Visit(func(fl *flag.Flag) {
-		if fl.Name != "dir" && fl.Name != "till" {
+		if fl.Name != "dir" && fl.Name != "till" && fl.Name != "plain" && fl.Name != "citus" {
 			command = append(command, "-"+fl.Name+"="+fl.Value.String())
 		}
 	})
@@ -139,6 +143,8 @@ func (o *options) check(f *flag.FlagSet) error {
 		return fmt.Errorf("-connections must be 2 to %d", loadgen.MaxConnections)
 	case o.rows < smallRows || o.rows > loadgen.MaxRequests:
 		return fmt.Errorf("-rows must be %d to %d", smallRows, loadgen.MaxRequests)
+	case (o.plain == "") != (o.citus == ""):
+		return errors.New("-plain and -citus go together")
 	case !reportName.MatchString(o.report):
 		return errors.New("-report is a name of small letters and digits")
 	}

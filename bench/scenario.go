@@ -27,6 +27,7 @@ var scenarios = []scenario{
 	{"webhooks", measureWebhooks},     // a backlog to a receiver in another process, an idle system, a dead endpoint, creates with endpoints
 	{"floods", measureFloods},         // one client while somebody tries out keys, and while another sends all it can
 	{"traces", measureTraces},         // creates with traces of 1 %, against none
+	{"citus", measureCitus},           // a distributed database, against one on a single PostgreSQL
 	{"lists", measureLists},           // pages of a long list, against count(*) and OFFSET
 	{"busy-hour", measureBusyHour},    // pages deep inside an hour with 300 000 payments
 	{"console", measureConsole},       // the console's pages, creates beside 50 open tabs, starts with it and without
