@@ -36,7 +36,7 @@ func TestAHeldPayoutIsAskedAboutWhenItsOperatorCallsBack(t *testing.T) {
 	inWorldWith(t, sandbox.Config{Window: 3 * time.Minute}, func(t *testing.T, w *world) {
 		w.deaf = true
 		w.way.set(w.lost, notFound) // its reads lag behind for longer than they should
-		id := w.create("4567").ID
+		id := w.createAndSend("4567").ID
 		time.Sleep(time.Millisecond)
 		w.hold(w.client.ID)
 		time.Sleep(time.Minute)
@@ -62,7 +62,7 @@ func TestWhatTheOperatorHoldsIsNotHeldHere(t *testing.T) {
 	inWorldWith(t, sandbox.Config{Window: 3 * time.Minute}, func(t *testing.T, w *world) {
 		w.deaf = true
 		w.way.set(w.lost, notFound)
-		id := w.create("4567").ID
+		id := w.createAndSend("4567").ID
 		time.Sleep(time.Millisecond)
 		w.hold(w.client.ID)
 		time.Sleep(time.Minute)

@@ -302,7 +302,7 @@ func TestAHoldStopsASecondSend(t *testing.T) {
 		w.way.set(func(context.Context, provider.Request, int) (provider.Result, error) {
 			return provider.Result{}, errAway
 		}, nil)
-		p := w.create("4567")
+		p := w.createAndSend("4567")
 		time.Sleep(time.Millisecond)
 		w.hold(w.client.ID)
 		time.Sleep(2 * time.Minute)

@@ -281,6 +281,21 @@ func (w *world) create(story string) *till.Payout {
 	return c.Payout
 }
 
+// createAndSend is create, and waits until the payout is sent: an instance rests for some
+// milliseconds between two reads on a distributed database.
+func (w *world) createAndSend(story string) *till.Payout {
+	w.t.Helper()
+	p := w.create(story)
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		if submits, _ := w.way.counts(); submits > 0 {
+			return p
+		}
+		if time.Now().After(end) {
+			w.t.Fatal("it is not sent within a minute")
+		}
+	}
+}
+
 func (w *world) ref(id till.ID) store.Ref { return store.Ref{Client: w.client.ID, ID: id} }
 
 func (w *world) payout(id till.ID) *store.PayoutRow {
