@@ -129,13 +129,16 @@ func (w *Worker) claimByNode(ctx context.Context, lanes []string, limit int) ([]
 	var tasks []*Task
 	var failed error
 	for _, node := range nodes {
-		brief := w.c.Store.Brief(ctx)
-		some, err := w.claimOf(brief, lanes, func(*store.Tx) ([]*store.Step, error) { return of[node], nil })
-		if err != nil && !isUnavailable(err) {
-			some, err = w.claimEach(brief, lanes, of[node])
-		}
+		var some []*Task
+		err := w.c.Store.OnNode(ctx, node, func(ctx context.Context) error {
+			more, err := w.claimOf(ctx, lanes, func(*store.Tx) ([]*store.Step, error) { return of[node], nil })
+			if err != nil && !isUnavailable(err) {
+				more, err = w.claimEach(ctx, lanes, of[node])
+			}
+			some = append(some, more...) // also of the run before, if it claimed some one by one
+			return err
+		})
 		if err != nil {
-			w.c.Store.NoteSilence(ctx)
 			w.c.Log.Warn("steps of a node not claimed", "node", node, "steps", len(of[node]), "error", err)
 			failed = err
 		}

@@ -18,10 +18,13 @@ import (
 // while, finds out which nodes are away, and leaves those alone until they answer (ADR 0052).
 
 const (
-	// allFor is how long a read over all clients, or a claim, may wait for an answer.
+	// allFor is how long a read over all clients, or a claim, waits for an answer before the
+	// nodes are asked whether they are there.
 	allFor = 2 * time.Second
 	// askFor is how long one node may take to answer.
-	askFor = 1500 * time.Millisecond
+	askFor = 3 * time.Second
+	// clientFor is how long a read of one client waits that takes one of few readers.
+	clientFor = 5 * time.Second
 	// askEvery is how often a node that is away is asked whether it is back.
 	askEvery = time.Second
 )
@@ -88,13 +91,29 @@ func (a *away) toAsk() (out []int) {
 	return out
 }
 
-// Brief returns a context for a transaction that gives up early on a distributed database,
-// because others must not wait for one node.
-func (s *Store) Brief(ctx context.Context) context.Context {
+// Brief returns a context for reads of one client that give up early on a distributed
+// database: those that wait for one node must not keep all readers busy.
+func (s *Store) Brief(ctx context.Context) context.Context { return s.within(ctx, clientFor) }
+
+func (s *Store) within(ctx context.Context, d time.Duration) context.Context {
 	if !s.nodes.known {
 		return ctx
 	}
-	return db.WithSilence(ctx, allFor)
+	return db.WithSilence(ctx, d)
+}
+
+// OnNode runs f, which is about clients of one node, with a context in which it gives up
+// early. If it fails and the node answers, the node is only slow, and f runs once more with
+// all the time that it needs.
+func (s *Store) OnNode(ctx context.Context, node int, f func(ctx context.Context) error) error {
+	err := f(s.within(ctx, allFor))
+	if !s.nodes.known || !errors.Is(err, ErrUnavailable) {
+		return err
+	}
+	if s.NoteSilence(ctx); s.nodes.away.is(node) {
+		return err
+	}
+	return f(ctx)
 }
 
 // CheckNode returns ErrUnavailable if the node with a client's rows is away. Call it outside
@@ -147,7 +166,7 @@ func (s *Store) NoteSilence(ctx context.Context) {
 }
 
 func (s *Store) nodesOfClients(ctx context.Context) (nodes []int, err error) {
-	err = s.View(s.Brief(ctx), func(tx *Tx) error {
+	err = s.View(s.within(ctx, allFor), func(tx *Tx) error {
 		nodes = nil
 		return tx.db.Query(ctx, selectNodesOfClients, nil, func(r db.Row) error {
 			var node int
@@ -159,13 +178,21 @@ func (s *Store) nodesOfClients(ctx context.Context) (nodes []int, err error) {
 	return nodes, err
 }
 
-// ViewAll is View for a read over all clients. On a distributed database it fails at once
-// while a node is away, and gives up early.
+// ViewAll is View for a read over all clients. On a distributed database it fails while a
+// node is away. If it takes long although all nodes answer, it has all the time that it
+// needs.
 func (s *Store) ViewAll(ctx context.Context, f func(tx *Tx) error) error {
 	if s.nodes.known && s.anyAway(ctx) {
 		return errAway
 	}
-	return s.View(s.Brief(ctx), f)
+	err := s.View(s.within(ctx, allFor), f)
+	if !s.nodes.known || !errors.Is(err, ErrUnavailable) {
+		return err
+	}
+	if s.NoteSilence(ctx); s.nodes.away.count() > 0 {
+		return err
+	}
+	return s.View(ctx, f)
 }
 
 // overAll runs a read over all clients. If a node is away, it runs rest for each other node
@@ -174,9 +201,6 @@ func overAll[T any](ctx context.Context, s *Store, read func(tx *Tx) error, rest
 	cause := s.ViewAll(ctx, read)
 	if !s.nodes.known || !errors.Is(cause, ErrUnavailable) {
 		return cause
-	}
-	if s.nodes.away.count() == 0 {
-		s.NoteSilence(ctx)
 	}
 	nodes, err := s.nodesOfClients(ctx)
 	if err != nil {
@@ -190,7 +214,7 @@ func overAll[T any](ctx context.Context, s *Store, read func(tx *Tx) error, rest
 			continue
 		}
 		asked.Go(func() {
-			errs[i] = s.View(s.Brief(ctx), func(tx *Tx) (err error) { found[i], err = rest(tx, node); return err })
+			errs[i] = s.View(s.within(ctx, askFor), func(tx *Tx) (err error) { found[i], err = rest(tx, node); return err })
 			if errors.Is(errs[i], ErrUnavailable) {
 				s.nodes.away.set(node, true)
 			} else {

@@ -240,7 +240,7 @@ func (d *Dispatcher) dispatchClients(ctx context.Context, clients []till.ID) {
 	}
 	due, err := d.dueOf(ctx, slices.Collect(maps.Keys(stale)), ours, now)
 	if err != nil && d.c.Store.Distributed() { // a node that is away must not hide the others' clients
-		d.c.Store.NoteSilence(ctx)
+		d.c.Store.NoteSilence(ctx) // so that those of a silent node are left out
 		for c := range stale {
 			some, err := d.dueOf(ctx, []till.ID{c}, ours, now)
 			if err != nil {
